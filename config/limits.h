@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file limits.h
+ * Every compile-time capacity, each with its reason. What depends on a machine or a
+ * user is a run-time option instead (doc/man, config/rocid.conf).
+ */
+#ifndef LIMITS_H
+#define LIMITS_H
+
+/* --- wire --------------------------------------------------------------------------- */
+
+/** Largest IB path MTU in bytes; larger ones do not exist in the enumeration of verbs. */
+#define PATH_MTU_MAX 4096u
+/** Smallest IB path MTU in bytes. */
+#define PATH_MTU_MIN 256u
+/** Longest header chain that we build: Ethernet 14, VLAN 4, IPv6 or GRH 40, UDP 8, BTH 12,
+ *  XRCETH 4, AtomicETH 28 = 110; the ICRC masks work on whole 64-byte blocks. */
+#define FRAME_HDR_MAX 128u
+/** Room a frame needs: headers, payload, pad and ICRC, rounded to cache lines. */
+#define FRAME_MAX 4288u
+/** Longest message: IBA C9-94 (REQ-07). */
+#define MSG_LEN_MAX (1u << 31)
+
+/* --- QPs ---------------------------------------------------------------------------- */
+
+/** QPN = generation << 18 | worker << 14 | slot (design.md 4). 16,384 QPs a daemon covers
+ *  the 10,000 that are promised; 16 workers cover the machines that are expected. */
+#define QPN_SLOT_BITS   14
+#define QPN_WORKER_BITS 4
+#define QPN_GEN_BITS    (24 - QPN_SLOT_BITS - QPN_WORKER_BITS)
+#define QP_MAX          (1u << QPN_SLOT_BITS)
+#define WORKER_MAX      (1u << QPN_WORKER_BITS)
+/** Scatter/gather entries a work request: what perftest and MPI ask for at most. */
+#define SGE_MAX 16u
+/** Inline bytes a work request: what mlx5 offers by default, rounded to the slot size. */
+#define INLINE_MAX 512u
+/** Work requests a queue. */
+#define WR_MAX 16384u
+/** Outstanding READ and ATOMIC requests of one QP, each direction: as rxe. */
+#define RD_ATOMIC_MAX 128u
+/** Packets in flight of one QP unless configured otherwise (design.md 3, "Window"). */
+#define WINDOW_DEFAULT 128u
+
+/* --- other objects ------------------------------------------------------------------ */
+
+/** Memory regions and windows; a key is index << 8 | key part (MR-01). */
+#define MR_MAX (1u << 16)
+/** Entries a completion queue lane. */
+#define CQE_MAX (1u << 20)
+/** GID table entries a port: IPv4, IPv6 and RoCEv1 forms of some dozens of addresses. */
+#define GID_MAX 128u
+/** Ports a daemon. */
+#define PORT_MAX 8u
+/** P_Key table entries a port; index 0 is 0xFFFF (GID-07). */
+#define PKEY_MAX 16u
+
+/* --- data path ---------------------------------------------------------------------- */
+
+/** Packets a burst, receive and transmit. */
+#define BURST 32u
+/** Async events and completion notices that the core holds between two drains. */
+#define EVENT_QUEUE 256u
+
+#endif

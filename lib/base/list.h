@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file list.h
+ * Intrusive doubly linked list. A node that is on no list points at itself, so removing it
+ * twice is harmless and membership is one comparison.
+ */
+#ifndef LIST_H
+#define LIST_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct list {
+	struct list *next;
+	struct list *prev;
+};
+
+/** The structure of @p type whose member @p member is the node @p ptr. */
+#define container_of(ptr, type, member) ((type *)((char *)(ptr) - offsetof(type, member)))
+
+static inline void list_init(struct list *l)
+{
+	l->next = l;
+	l->prev = l;
+}
+
+static inline bool list_empty(const struct list *l)
+{
+	return l->next == l;
+}
+
+/** Puts @p n, which must be on no list, at the end of @p l. */
+static inline void list_push(struct list *l, struct list *n)
+{
+	n->prev = l->prev;
+	n->next = l;
+	l->prev->next = n;
+	l->prev = n;
+}
+
+static inline void list_del(struct list *n)
+{
+	n->prev->next = n->next;
+	n->next->prev = n->prev;
+	list_init(n);
+}
+
+/** @return the first node, taken off @p l, or NULL when the list is empty. */
+static inline struct list *list_pop(struct list *l)
+{
+	struct list *n = l->next;
+
+	if (n == l)
+		return NULL;
+	list_del(n);
+	return n;
+}
+
+#endif

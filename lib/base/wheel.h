@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file wheel.h
+ * Hierarchical timer wheel driven by `now`: it knows no clock. Ticks of 1.024 us, so the
+ * shortest RNR timer (10 us) and DCQCN's timers are met; five levels of 256 slots reach
+ * beyond the longest local ACK timeout (2.4 h).
+ *
+ * A timer never fires early and fires at most one tick late (in terms of the `now` that
+ * wheel_expire is given). One thread.
+ */
+#ifndef WHEEL_H
+#define WHEEL_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include "list.h"
+
+#define WHEEL_TICK_SHIFT 10 /* nanoseconds -> ticks */
+#define WHEEL_LEVELS	 5
+#define WHEEL_SLOTS	 256
+#define WHEEL_NEVER	 UINT64_MAX
+
+struct wheel_timer {
+	struct list node;
+	uint64_t due; /* tick */
+	uint16_t slot; /* level * WHEEL_SLOTS + index, for the occupancy bitmap */
+};
+
+struct wheel {
+	uint64_t tick; /* all timers due at or before this tick have been handed out */
+	struct list expired; /* due, not handed out yet */
+	uint64_t occupied[WHEEL_LEVELS][WHEEL_SLOTS / 64];
+	struct list slots[WHEEL_LEVELS][WHEEL_SLOTS];
+};
+
+/** @param now nanoseconds; any epoch, but the same for all calls. */
+void wheel_init(struct wheel *w, uint64_t now);
+
+void wheel_timer_init(struct wheel_timer *t);
+
+/** Arms @p t for @p when (nanoseconds); moves it if it is armed. */
+void wheel_arm(struct wheel *w, struct wheel_timer *t, uint64_t when);
+
+/** Takes @p t off the wheel; harmless when it is not armed. */
+void wheel_cancel(struct wheel *w, struct wheel_timer *t);
+
+/** @return true while @p t waits on the wheel or among the expired. */
+bool wheel_armed(const struct wheel_timer *t);
+
+/**
+ * Takes one timer that is due at @p now off the wheel.
+ * @return the timer, or NULL when none (more) is due. Call until NULL.
+ */
+struct wheel_timer *wheel_expire(struct wheel *w, uint64_t now);
+
+/** @return nanoseconds at or before which the next timer may be due; WHEEL_NEVER if none. */
+uint64_t wheel_deadline(const struct wheel *w);
+
+#endif

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file icrc.h
+ * The invariant CRC (CA17-22, IBA 7.8.1; ICRC-01..15): CRC-32 IEEE over eight 0xFF bytes,
+ * the L3 header with its variant fields set to ones, and everything up to the ICRC itself.
+ * Stored least significant byte first.
+ *
+ * `state` is the raw CRC register: start with ICRC_SEED, end with the complement.
+ */
+#ifndef ICRC_H
+#define ICRC_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct pkt;
+
+/** The register after the eight 0xFF bytes (ICRC-02). */
+#define ICRC_SEED 0xDEBB20E3u
+
+/** One way to compute it; all give the same results. */
+struct icrc_ops {
+	const char *name; /* "avx512", "pclmul", "isal", "table" */
+	/** Advances @p state over @p len bytes. */
+	uint32_t (*crc)(uint32_t state, const void *src, size_t len);
+	/** Copies @p len bytes and advances @p state over what was copied. Each source byte
+	 *  is loaded once: memory that changes meanwhile cannot make the copy and the CRC
+	 *  disagree (design.md 5). The regions must not overlap. */
+	uint32_t (*copy)(uint32_t state, void *dst, const void *src, size_t len);
+};
+
+/** @return the fastest implementation that this CPU has. */
+const struct icrc_ops *icrc_best(void);
+
+/** @return the implementation called @p name, or NULL when it is unknown or this CPU
+ *  cannot run it. */
+const struct icrc_ops *icrc_by_name(const char *name);
+
+/** @return the i-th implementation that this CPU can run, NULL beyond the last. */
+const struct icrc_ops *icrc_nth(unsigned i);
+
+/**
+ * CRC state over the header part of a packet: @p l3 up to @p len bytes, with the variant
+ * fields masked by @p net (enum net_type). @p len covers at least the BTH and at most
+ * FRAME_HDR_MAX bytes. The memory at @p l3 must be readable for @p len bytes only.
+ */
+uint32_t icrc_header(const struct icrc_ops *ops, const uint8_t *l3, unsigned net, size_t len);
+
+/** @return true when the ICRC of @p p is right (ICRC-11). */
+bool icrc_check(const struct icrc_ops *ops, const struct pkt *p);
+
+/** Stores the finished ICRC for register @p state at @p dst, least significant byte first. */
+static inline void icrc_store(uint8_t *dst, uint32_t state)
+{
+	uint32_t v = ~state;
+
+	dst[0] = (uint8_t)v;
+	dst[1] = (uint8_t)(v >> 8);
+	dst[2] = (uint8_t)(v >> 16);
+	dst[3] = (uint8_t)(v >> 24);
+}
+
+#endif
