@@ -37,7 +37,8 @@ struct send_wqe {
 	uint8_t status; /* not 0: fails with this when its turn comes (REQ-18) */
 	uint8_t num_sge; /* 0 with inline data */
 	uint32_t ssn; /* send sequence number of the message (CRD-04) */
-	uint8_t reserved[16];
+	uint32_t read_psn; /* READ: of its latest request, where the responses may start (REQ-41) */
+	uint8_t reserved[12];
 	/* struct abi_sge sge[], or inline bytes, up to the ring's stride */
 };
 _Static_assert(sizeof(struct send_wqe) == 64, "send_wqe");
@@ -47,6 +48,7 @@ struct recv_wqe {
 	uint64_t wr_id;
 	uint64_t length; /* sum of the SGEs; 64 bits: sixteen SGEs may exceed 4 GiB */
 	uint32_t num_sge;
+	bool invalid; /* it claims more SGEs than the queue has */
 	struct abi_sge sge[SGE_MAX];
 };
 
@@ -106,7 +108,6 @@ struct qp_comp {
 	uint32_t retry_left;
 	uint32_t rnr_left;
 	uint32_t limit; /* last SSN that the peer's credits allow (CRD-04) */
-	uint32_t read_restart; /* PSN from which the READ at the head was asked for again */
 	bool limited; /* credits count: the peer's last ACK had a valid code */
 	bool retrying; /* went back to una and nothing was acknowledged since */
 	bool rnr_wait; /* an RNR timer runs; the ACK timer does not (REQ-31) */
@@ -137,8 +138,9 @@ struct qp_resp {
 	uint32_t write_left; /* bytes of the open WRITE to come */
 	uint32_t write_len; /* its DMALen */
 	uint64_t va; /* of its next byte */
-	uint32_t res_head; /* newest + 1; slots are [head - max_dest_rd_atomic, head) */
-	uint32_t res_next; /* oldest with responses pending */
+	uint32_t res_head; /* newest + 1; remembered are [head - max_dest_rd_atomic, head) */
+	uint32_t res_next; /* oldest with responses pending; a duplicate takes it back */
+	uint32_t res_done; /* oldest whose first execution is not over; never goes back */
 	struct resp_res *res; /* ring of RD_ATOMIC_MAX slots */
 	struct recv_wqe wqe;
 } CACHE_ALIGNED;
@@ -162,8 +164,7 @@ struct qp {
 	uint8_t state; /* enum abi_qp_state */
 	uint8_t mtu_shift; /* log2 of the path MTU */
 	bool comm_est; /* RSP-46: raised */
-	bool sq_drained; /* QPS-19: SQ_DRAINED raised, or not wanted */
-	bool attached; /* known to a core; cleared by DETACH */
+	bool sq_drained; /* QPS-19: SQ_DRAINED was raised, or is not wanted */
 	uint16_t pkey;
 	uint32_t window_max; /* packets in flight, upper limit */
 	uint64_t ack_timeout; /* ns, 0: infinite (REQ-22) */
@@ -203,6 +204,21 @@ struct qp *qp_init(void *mem, const struct qp_config *cfg);
 
 /* --- inside the core ------------------------------------------------------------------ */
 
+/** @return the entry of @p r that is next to be taken. */
+static inline uint8_t *ring_slot(const struct ring *r)
+{
+	return r->entries + (size_t)(r->next & (r->depth - 1)) * r->stride;
+}
+
+/** @return true when that entry has been posted: its first word, which is written last, has
+ *  the mark of this lap. */
+static inline bool ring_ready(const struct ring *r)
+{
+	uint32_t ctl = atomic_load_explicit((_Atomic uint32_t *)ring_slot(r), memory_order_acquire);
+
+	return (ctl & ABI_WQE_PHASE) == abi_phase(r->next, r->depth);
+}
+
 static inline struct send_wqe *qp_wqe(const struct qp *qp, uint32_t idx)
 {
 	return (struct send_wqe *)(qp->sq_private +
@@ -236,6 +252,9 @@ void qp_error(struct core *c, struct qp *qp, uint64_t now);
 
 /** Queues an async event for @p qp's owner. */
 void qp_event(struct core *c, const struct qp *qp, uint32_t type);
+
+/** Raises SQ_DRAINED, once, when @p qp is in SQD and nothing is outstanding (QPS-19). */
+void qp_check_drained(struct core *c, struct qp *qp);
 
 /** Puts a CQE on @p lane; an overflow becomes CQ_ERR and QP_FATAL (CQ-01). */
 void qp_complete(struct core *c, struct qp *qp, struct cq_lane *lane, const struct abi_cqe *cqe,
