@@ -38,7 +38,7 @@ void wheel_init(struct wheel *w, uint64_t now);
 
 void wheel_timer_init(struct wheel_timer *t);
 
-/** Arms @p t for @p when (nanoseconds); moves it if it is armed. */
+/** Arms @p t for @p when (nanoseconds, any value); moves it if it is armed. */
 void wheel_arm(struct wheel *w, struct wheel_timer *t, uint64_t when);
 
 /** Takes @p t off the wheel; harmless when it is not armed. */
