@@ -10,8 +10,8 @@
 
 static struct qp *qp_lookup(const struct core *c, uint32_t qpn)
 {
-	struct qp *qp = atomic_load_explicit(
-		&c->cfg.qps->slot[QPN_SLOT(qpn)], memory_order_acquire);
+	struct qp *qp =
+		atomic_load_explicit(&c->cfg.qps->slot[QPN_SLOT(qpn)], memory_order_acquire);
 
 	return qp && qp->qpn == qpn ? qp : NULL;
 }
@@ -25,8 +25,7 @@ static bool gid_is_multicast(const struct pkt *pkt, const uint8_t gid[16])
 static enum drop check_stranger(const struct core *c, const struct pkt *pkt, const struct qp *qp)
 {
 	const struct port *port = &c->cfg.ports->port[pkt->port];
-	const struct gid_table *gids =
-		atomic_load_explicit(&port->gids, memory_order_acquire);
+	const struct gid_table *gids = atomic_load_explicit(&port->gids, memory_order_acquire);
 	uint8_t sgid[16], dgid[16];
 	bool multicast;
 
@@ -39,7 +38,7 @@ static enum drop check_stranger(const struct core *c, const struct pkt *pkt, con
 	if (!multicast && (!gids || gid_find(gids, dgid, pkt->net, pkt->vid) < 0))
 		return DROP_DGID; /* VAL-11 */
 	if (pkt->dest_qp == QPN_SMI)
-		return DROP_QP0; /* CA17-33 */
+		return DROP_QP0;		  /* CA17-33 */
 	return qp ? DROP_NONE : DROP_QPN_UNKNOWN; /* VAL-03 */
 }
 
@@ -93,8 +92,8 @@ static void rx_lookup(struct core *c, const struct pkt pkts[], unsigned n, struc
 	}
 }
 
-static void rx_burst(struct core *c, const struct pkt pkts[], unsigned n, uint64_t now,
-	uint16_t verdict[])
+static void rx_burst(
+	struct core *c, const struct pkt pkts[], unsigned n, uint64_t now, uint16_t verdict[])
 {
 	struct qp *qp[BURST];
 

@@ -46,8 +46,8 @@ static uint8_t wc_opcode(const struct send_wqe *w)
 
 /* Takes the oldest WQE off the queue and reports it: always when it failed, else when it asks
  * for it (REQ-13, REQ-14). */
-static void complete_head(struct core *c, struct qp *qp, uint8_t status, uint32_t vendor_err,
-	uint64_t now)
+static void complete_head(
+	struct core *c, struct qp *qp, uint8_t status, uint32_t vendor_err, uint64_t now)
 {
 	struct send_wqe *w = qp_wqe(qp, qp->comp.head);
 	struct abi_cqe cqe = {
@@ -69,8 +69,8 @@ static void complete_head(struct core *c, struct qp *qp, uint8_t status, uint32_
 
 /* The oldest WQE failed: it completes with @p status, the QP goes to ERR and the rest is
  * flushed after it (CQ-10). */
-static void fail_head(struct core *c, struct qp *qp, uint8_t status, uint32_t vendor_err,
-	uint64_t now)
+static void fail_head(
+	struct core *c, struct qp *qp, uint8_t status, uint32_t vendor_err, uint64_t now)
 {
 	complete_head(c, qp, status, vendor_err, now);
 	qp_error(c, qp, now);
@@ -182,7 +182,7 @@ static void progress(struct core *c, struct qp *qp, uint32_t old, uint64_t now)
 		return;
 	qp->comp.retrying = false;
 	qp->comp.retry_left = qp->attr.retry_cnt; /* REQ-27 */
-	qp->comp.rnr_left = qp->attr.rnr_retry; /* REQ-31 */
+	qp->comp.rnr_left = qp->attr.rnr_retry;	  /* REQ-31 */
 	window_on_ack(&qp->win, packets);
 	if (seq24_lt(qp->req.psn, qp->comp.una))
 		requester_seek(qp); /* a late ACK overtook a retry */
@@ -197,8 +197,9 @@ static void progress(struct core *c, struct qp *qp, uint32_t old, uint64_t now)
 /* CRD-01..04; also of an ACK that acknowledges nothing new (REQ-37). */
 static void take_credits(struct core *c, struct qp *qp, const struct pkt *pkt)
 {
-	static const uint16_t credits[31] = {0, 1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192,
-		256, 384, 512, 768, 1024, 1536, 2048, 3072, 4096, 6144, 8192, 12288, 16384, 24576, 32768};
+	static const uint16_t credits[31] = {0, 1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128,
+		192, 256, 384, 512, 768, 1024, 1536, 2048, 3072, 4096, 6144, 8192, 12288, 16384,
+		24576, 32768};
 	unsigned code = pkt->syndrome & AETH_CODE_MASK;
 	uint32_t limit;
 
@@ -335,8 +336,8 @@ static uint8_t scatter(struct core *c, struct qp *qp, struct send_wqe *w, uint32
 		}
 		if (part > len)
 			part = len;
-		if (mr_resolve(c->cfg.mrs, sge->lkey, qp->pd, ABI_ACCESS_LOCAL_WRITE, sge->addr + off,
-			    part, &ptr) != MR_OK)
+		if (mr_resolve(c->cfg.mrs, sge->lkey, qp->pd, ABI_ACCESS_LOCAL_WRITE,
+			    sge->addr + off, part, &ptr) != MR_OK)
 			return ABI_WC_LOC_PROT_ERR;
 		if (!uaccess_place(&c->ua, ptr, data, part)) {
 			c->count.access_faults++;

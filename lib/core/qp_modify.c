@@ -210,8 +210,7 @@ static int modify(struct core *c, struct qp *qp, struct core_cmd *cmd, uint64_t 
 	unsigned to = cmd->mask & ABI_QP_STATE ? cmd->attr.qp_state : qp->state;
 
 	/* A reset that takes several steps has changed the state with its first. */
-	if (!cmd->progress &&
-		(!transition_allowed(qp, cmd, to) || !values_legal(c, qp, cmd)))
+	if (!cmd->progress && (!transition_allowed(qp, cmd, to) || !values_legal(c, qp, cmd)))
 		return -EINVAL;
 	if (to == ABI_QPS_RESET)
 		return reset(c, qp, cmd);

@@ -71,8 +71,8 @@ static bool takes_recv_wqe(unsigned opcode) /* CRD-05 */
 }
 
 /* Checks the SGEs of a copied WQE and sums them up.  @return a status, 0 when they are good. */
-static uint8_t check_sges(struct core *c, struct qp *qp, struct send_wqe *w, const struct abi_sge *sge,
-	unsigned n)
+static uint8_t check_sges(
+	struct core *c, struct qp *qp, struct send_wqe *w, const struct abi_sge *sge, unsigned n)
 {
 	uint32_t access = wqe_is_read(w) ? ABI_ACCESS_LOCAL_WRITE : 0; /* REQ-45 */
 	uint64_t length = 0;
@@ -82,8 +82,8 @@ static uint8_t check_sges(struct core *c, struct qp *qp, struct send_wqe *w, con
 	for (unsigned i = 0; i < n; i++) {
 		wqe_sge(w)[i] = sge[i];
 		length += sge[i].length;
-		if (sge[i].length && mr_resolve(c->cfg.mrs, sge[i].lkey, qp->pd, access, sge[i].addr,
-					     sge[i].length, NULL) != MR_OK)
+		if (sge[i].length && mr_resolve(c->cfg.mrs, sge[i].lkey, qp->pd, access,
+					     sge[i].addr, sge[i].length, NULL) != MR_OK)
 			return ABI_WC_LOC_PROT_ERR; /* REQ-18 */
 	}
 	if (length > MSG_LEN_MAX)
@@ -104,8 +104,8 @@ static uint8_t check_inline(struct qp *qp, struct send_wqe *w, const uint8_t *da
 }
 
 /* Turns the copy of a shared entry into a private WQE. */
-static uint8_t wqe_validate(struct core *c, struct qp *qp, struct send_wqe *w,
-	const struct abi_wqe *e)
+static uint8_t wqe_validate(
+	struct core *c, struct qp *qp, struct send_wqe *w, const struct abi_wqe *e)
 {
 	unsigned count = ABI_WQE_COUNT(e->ctl);
 
@@ -246,8 +246,8 @@ static bool gather(struct core *c, struct qp *qp, struct send_wqe *w, struct txd
 		if (part > len)
 			part = len;
 		if (part) {
-			if (mr_resolve(c->cfg.mrs, sge->lkey, qp->pd, 0, sge->addr + r->sge_off, part,
-				    &ptr) != MR_OK)
+			if (mr_resolve(c->cfg.mrs, sge->lkey, qp->pd, 0, sge->addr + r->sge_off,
+				    part, &ptr) != MR_OK)
 				return false;
 			packet_payload(t, ptr, part);
 		}

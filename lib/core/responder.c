@@ -16,7 +16,7 @@ enum verdict {
 void responder_start(struct qp *qp, uint32_t psn)
 {
 	qp->resp.epsn = psn; /* RSP-01 */
-	qp->resp.msn = 0; /* RSP-25 */
+	qp->resp.msn = 0;    /* RSP-25 */
 }
 
 void responder_reset(struct qp *qp)
@@ -39,8 +39,8 @@ static void owe_nak(struct core *c, struct qp *qp, uint8_t syndrome, uint32_t ps
 	qp_make_ready(c, qp);
 }
 
-void responder_fatal(struct core *c, struct qp *qp, uint8_t syndrome, uint32_t psn, uint32_t event,
-	uint64_t now)
+void responder_fatal(
+	struct core *c, struct qp *qp, uint8_t syndrome, uint32_t psn, uint32_t event, uint64_t now)
 {
 	if (syndrome == NAK_REMOTE_ACCESS)
 		c->count.resp_remote_access_errors++;
@@ -109,8 +109,8 @@ static bool recv_wqe_take(struct qp *qp)
 	return true;
 }
 
-static void recv_complete(struct core *c, struct qp *qp, uint8_t status, const struct pkt *pkt,
-	uint64_t now)
+static void recv_complete(
+	struct core *c, struct qp *qp, uint8_t status, const struct pkt *pkt, uint64_t now)
 {
 	struct abi_cqe cqe = {
 		.wr_id = qp->resp.wqe.wr_id,
@@ -198,8 +198,8 @@ static enum verdict check_op_seq(struct core *c, struct qp *qp, const struct pkt
 }
 
 /* RSP-08, VAL-05: opcodes that this QP executes. */
-static enum verdict check_op_valid(struct core *c, struct qp *qp, const struct pkt *pkt,
-	uint64_t now)
+static enum verdict check_op_valid(
+	struct core *c, struct qp *qp, const struct pkt *pkt, uint64_t now)
 {
 	bool ok;
 
@@ -235,8 +235,8 @@ static enum verdict check_rd_atomic(struct core *c, struct qp *qp, uint64_t now)
 }
 
 /* A place for what the request needs: a receive WQE, or a slot for its responses. */
-static enum verdict check_resource(struct core *c, struct qp *qp, const struct pkt *pkt,
-	uint64_t now)
+static enum verdict check_resource(
+	struct core *c, struct qp *qp, const struct pkt *pkt, uint64_t now)
 {
 	const struct opcode *op = pkt->op;
 	struct qp_resp *r = &qp->resp;
@@ -281,7 +281,7 @@ static enum verdict check_reth(struct core *c, struct qp *qp, const struct pkt *
 
 	if (pkt->dma_len > MSG_LEN_MAX)
 		return invalid_request(c, qp, now); /* C9-94 */
-	if (!pkt->dma_len) /* C9-88 */
+	if (!pkt->dma_len)			    /* C9-88 */
 		return PASS;
 	if (mr_resolve(c->cfg.mrs, pkt->rkey, qp->pd, access, pkt->va, pkt->dma_len, NULL) != MR_OK)
 		return access_error(c, qp, now);
@@ -289,8 +289,8 @@ static enum verdict check_reth(struct core *c, struct qp *qp, const struct pkt *
 }
 
 /* RSP-11: the payloads of a WRITE sum up to its DMALen, exactly and at LAST. */
-static enum verdict check_write_left(struct core *c, struct qp *qp, const struct pkt *pkt,
-	uint64_t now)
+static enum verdict check_write_left(
+	struct core *c, struct qp *qp, const struct pkt *pkt, uint64_t now)
 {
 	uint32_t left = pkt->op->first ? pkt->dma_len : qp->resp.write_left;
 	bool ok = pkt->op->last ? pkt->payload_len == left : pkt->payload_len < left;
@@ -355,7 +355,8 @@ static enum verdict execute_send(struct core *c, struct qp *qp, const struct pkt
 	return PASS;
 }
 
-static enum verdict execute_write(struct core *c, struct qp *qp, const struct pkt *pkt, uint64_t now)
+static enum verdict execute_write(
+	struct core *c, struct qp *qp, const struct pkt *pkt, uint64_t now)
 {
 	struct qp_resp *r = &qp->resp;
 	uint8_t *ptr;
@@ -416,7 +417,7 @@ static void execute_read(struct core *c, struct qp *qp, const struct pkt *pkt)
 	res_execute(c, qp, res, pkt->psn, pkt->va, pkt->dma_len);
 	c->count.rx_read_requests++;
 	r->epsn = seq24_add(res->last_psn, 1); /* RSP-29 */
-	r->msn = res->msn; /* RSP-25 */
+	r->msn = res->msn;		       /* RSP-25 */
 }
 
 /* --- duplicates ----------------------------------------------------------------------- */
@@ -528,7 +529,7 @@ enum drop responder_rx(struct core *c, struct qp *qp, const struct pkt *pkt, uin
 	if (ahead < 0)
 		return duplicate_request(c, qp, pkt);
 	if (ahead > 0)
-		return psn_ahead(c, qp)	     ? DROP_NONE
+		return psn_ahead(c, qp)	   ? DROP_NONE
 		       : qp->resp.rnr_sent ? DROP_RNR_PENDING
 					   : DROP_PSN_AHEAD;
 	if (check_op_seq(c, qp, pkt, now) != PASS || check_op_valid(c, qp, pkt, now) != PASS ||

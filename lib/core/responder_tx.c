@@ -12,10 +12,11 @@ static void write_aeth(uint8_t *aeth, uint8_t syndrome, uint32_t msn)
 /* No end-to-end credits are generated: code 31 (CRD-02). */
 #define SYNDROME_ACK (AETH_ACK | AETH_CREDIT_NONE)
 
-static void build_ack(struct core *c, struct qp *qp, struct txd *t, uint8_t syndrome, uint32_t psn,
-	uint32_t msn)
+static void build_ack(
+	struct core *c, struct qp *qp, struct txd *t, uint8_t syndrome, uint32_t psn, uint32_t msn)
 {
-	write_aeth(packet_begin(c, qp, t, OPC_RC | OP_ACKNOWLEDGE, 0, false, psn, 0), syndrome, msn);
+	write_aeth(
+		packet_begin(c, qp, t, OPC_RC | OP_ACKNOWLEDGE, 0, false, psn, 0), syndrome, msn);
 	c->count.tx_acks++;
 }
 
@@ -44,8 +45,8 @@ struct resp_res *responder_pending(struct qp_resp *r)
 
 /* One response of @p res. The key is looked up for each: the region may go meanwhile, which the
  * requester learns by a NAK in the response's place (RSP-31). */
-static bool build_read_resp(struct core *c, struct qp *qp, struct resp_res *res, struct txd *t,
-	uint64_t now)
+static bool build_read_resp(
+	struct core *c, struct qp *qp, struct resp_res *res, struct txd *t, uint64_t now)
 {
 	uint32_t psn = res->next_psn;
 	uint32_t off = ((psn - res->exec_psn) & SEQ24_MASK) << qp->mtu_shift;
@@ -71,8 +72,8 @@ static bool build_read_resp(struct core *c, struct qp *qp, struct resp_res *res,
 	return true;
 }
 
-static bool next_read(struct core *c, struct qp *qp, struct resp_res *res, struct txd *t,
-	uint64_t now)
+static bool next_read(
+	struct core *c, struct qp *qp, struct resp_res *res, struct txd *t, uint64_t now)
 {
 	if (res->ack_first) {
 		res->ack_first = false;

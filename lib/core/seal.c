@@ -31,7 +31,8 @@ uint16_t core_seal(struct core *c, struct txd *t)
 {
 	uint8_t *dst = t->frame + t->hdr_len;
 	uint32_t pad = -(uint32_t)t->payload_len & 3;
-	uint32_t crc = icrc_header(c->cfg.icrc, t->frame + t->l3_off, t->net, t->hdr_len - t->l3_off);
+	uint32_t crc =
+		icrc_header(c->cfg.icrc, t->frame + t->l3_off, t->net, t->hdr_len - t->l3_off);
 
 	for (unsigned i = 0; i < t->nsegs; i++) {
 		if (!uaccess_gather(&c->ua, &crc, dst, t->seg[i].addr, t->seg[i].len)) {
