@@ -17,7 +17,7 @@ for sym in $(nm --undefined-only "$@" 2>/dev/null | awk '$1 == "U" { print $2 }'
 done
 # Tables of pointers lie in .data.rel.ro, which is read-only once relocated.
 for sym in $(objdump -t "$@" 2>/dev/null |
-	awk '$(NF - 2) ~ /^\.(data|bss)/ && $(NF - 2) !~ /rel\.ro/ && $0 ~ / O / { print $NF }' |
+	awk 'NF > 4 && $(NF - 2) ~ /^\.(data|bss)/ && $(NF - 2) !~ /rel\.ro/ && $0 ~ / O / { print $NF }' |
 	grep -vE '^(__odr_asan|\.L)'); do
 	echo "purity: $sym is writable global data in a pure layer: make it const or an argument" >&2
 	bad=1
