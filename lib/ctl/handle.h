@@ -14,9 +14,9 @@
 #define HANDLES_MAX 65536u
 
 struct handle_slot {
-	void *obj; /* NULL: free */
+	void *obj;     /* NULL: free */
 	uint32_t next; /* free slot after this one */
-	uint16_t gen; /* 1..0x7FFF, so no handle is 0 or ABI_NO_HANDLE */
+	uint16_t gen;  /* 1..0x7FFF, so no handle is 0 or ABI_NO_HANDLE */
 };
 
 /** Starts as zeroes but for `max`, which handles_init() sets. */

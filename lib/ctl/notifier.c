@@ -18,10 +18,10 @@
 #define SLEEP_MIN_NS 50000L
 #define SLEEP_MAX_NS 1000000L
 #define HOT_ROUNDS   400 /* of SLEEP_MIN before it slows down: 20 ms */
-#define ROUND	     64 /* events taken at once */
+#define ROUND	     64	 /* events taken at once */
 
-void notifier_init(struct notifier *n, const struct dataplane *dp, notifier_find find,
-	void *find_arg)
+void notifier_init(
+	struct notifier *n, const struct dataplane *dp, notifier_find find, void *find_arg)
 {
 	memset(n, 0, sizeof(*n));
 	pthread_mutex_init(&n->lock, NULL);

@@ -25,19 +25,19 @@ struct core_event;
 
 /** A socket to an application: completion channel or the async channel of a session. */
 struct channel {
-	int fd; /* our end; -1: gone */
-	uint32_t handle; /* in its session */
-	uint32_t users; /* CQs that name it; control thread only */
+	int fd;		     /* our end; -1: gone */
+	uint32_t handle;     /* in its session */
+	uint32_t users;	     /* CQs that name it; control thread only */
 	struct list pending; /* event_source.node with something to say */
-	struct list busy; /* on notifier.busy */
+	struct list busy;    /* on notifier.busy */
 };
 
 /** What an event is about: one for completions of a CQ, one for async events of an object. */
 struct event_source {
-	struct list node; /* on channel.pending */
+	struct list node;	 /* on channel.pending */
 	struct channel *channel; /* NULL: nobody listens */
-	uint32_t handle; /* goes into the message */
-	uint32_t types; /* pending ones: bits 1 << ABI_EVENT_* */
+	uint32_t handle;	 /* goes into the message */
+	uint32_t types;		 /* pending ones: bits 1 << ABI_EVENT_* */
 };
 
 /** Finds the source that @p ev is about, NULL when its object is gone. Notifier thread, lock
@@ -56,8 +56,8 @@ struct notifier {
 };
 
 /** Prepares @p n; without notifier_start() events just stay pending. */
-void notifier_init(struct notifier *n, const struct dataplane *dp, notifier_find find,
-	void *find_arg);
+void notifier_init(
+	struct notifier *n, const struct dataplane *dp, notifier_find find, void *find_arg);
 
 /** @return 0 or a negative errno. */
 int notifier_start(struct notifier *n);

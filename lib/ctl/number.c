@@ -5,7 +5,7 @@
 #include "number.h"
 
 #define GEN_MASK     ((1u << QPN_GEN_BITS) - 1)
-#define QPN_FIRST    2u /* QP0 and QP1 are special (A17.5.8) */
+#define QPN_FIRST    2u	       /* QP0 and QP1 are special (A17.5.8) */
 #define QPN_RESERVED 0xFFFFFFu /* multicast (VAL-17) */
 #define KEY_TRIES    32
 

@@ -24,8 +24,9 @@ int shm_create(struct shm *m, const char *name, size_t size, int *fd, char why[A
 	m->base = NULL;
 	*fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
 	if (*fd < 0)
-		return fail(why, -errno, "rocid cannot make shared memory (%s): raise its limit of "
-					 "open files (ulimit -n) or free memory",
+		return fail(why, -errno,
+			"rocid cannot make shared memory (%s): raise its limit of "
+			"open files (ulimit -n) or free memory",
 			strerror(errno));
 	if (ftruncate(*fd, (off_t)m->size) ||
 		fcntl(*fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)) {
@@ -60,8 +61,8 @@ static size_t page_size_of(int fd)
 	return fs.f_type == TMPFS_MAGIC ? (size_t)sysconf(_SC_PAGESIZE) : 0;
 }
 
-static int check_client_fd(int fd, uint64_t off, uint64_t len, bool writable,
-	char why[ABI_SENTENCE_MAX])
+static int check_client_fd(
+	int fd, uint64_t off, uint64_t len, bool writable, char why[ABI_SENTENCE_MAX])
 {
 	int seals = fcntl(fd, F_GET_SEALS);
 	int mode = fcntl(fd, F_GETFL);
@@ -76,11 +77,11 @@ static int check_client_fd(int fd, uint64_t off, uint64_t len, bool writable,
 			"the memfd may still shrink: seal it with F_ADD_SEALS, F_SEAL_SHRINK "
 			"before registering it");
 	if ((mode & O_ACCMODE) == O_WRONLY ||
-		(writable &&
-			((mode & O_ACCMODE) != O_RDWR ||
-				(seals & (F_SEAL_WRITE | F_SEAL_FUTURE_WRITE)))))
+		(writable && ((mode & O_ACCMODE) != O_RDWR ||
+				     (seals & (F_SEAL_WRITE | F_SEAL_FUTURE_WRITE)))))
 		return fail(why, -EACCES,
-			"the memfd cannot be mapped for the access asked for: open it read-write and "
+			"the memfd cannot be mapped for the access asked for: open it read-write "
+			"and "
 			"unsealed for writing, or register it without write access");
 	if (fstat(fd, &st))
 		return fail(why, -errno, "the memfd cannot be examined: %s", strerror(errno));
@@ -117,7 +118,8 @@ int shm_map_client(struct shm *m, int fd, uint64_t off, uint64_t len, bool writa
 	if (p == MAP_FAILED) {
 		err = -errno;
 		return fail(why, err,
-			"rocid cannot map %zu bytes of application memory (%s): register less, or raise "
+			"rocid cannot map %zu bytes of application memory (%s): register less, or "
+			"raise "
 			"its memory limit or vm.max_map_count",
 			m->size, strerror(-err));
 	}

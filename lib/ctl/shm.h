@@ -23,8 +23,7 @@ struct shm {
  * @param fd  receives the descriptor to send to the application; the caller closes it
  * @return 0 or a negative errno with a sentence in @p why.
  */
-int shm_create(struct shm *m, const char *name, size_t size, int *fd,
-	char why[ABI_SENTENCE_MAX]);
+int shm_create(struct shm *m, const char *name, size_t size, int *fd, char why[ABI_SENTENCE_MAX]);
 
 /**
  * Maps the pages of [@p off, @p off + @p len) of an application's memfd.
