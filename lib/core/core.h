@@ -113,7 +113,7 @@ struct core_event {
 	uint32_t type; /* ABI_EVENT_* */
 	uint32_t handle; /* of the QP or CQ in its session */
 	uint32_t channel; /* completion events: handle of the channel */
-	void *owner; /* the session */
+	uint32_t session; /* number of the session that owns the object */
 };
 
 struct core {
@@ -205,11 +205,14 @@ enum core_cmd_type {
 	CORE_CMD_MODIFY_QP,
 	CORE_CMD_QUERY_QP,
 	CORE_CMD_DETACH_QP, /* before destroying: the core forgets the QP */
+	CORE_CMD_DETACH_CQ, /* before destroying: the core forgets this worker's lane */
 };
 
 struct core_cmd {
 	enum core_cmd_type type;
-	struct qp *qp;
+	struct qp *qp; /* DETACH_CQ: NULL */
+	struct cq *cq; /* DETACH_CQ */
+	uint32_t progress; /* the core's; 0 at first */
 	uint32_t mask; /* ABI_QP_* */
 	struct abi_qp_attr attr; /* MODIFY: in; QUERY: out */
 	struct path_spec path; /* MODIFY with ABI_QP_AV: the AV with its L2 address resolved; the

@@ -33,7 +33,7 @@ struct cq_lane {
 struct cq {
 	_Atomic uint32_t *arm; /* shared with the application */
 	uint32_t handle; /* in its session */
-	void *owner; /* the session; opaque here */
+	uint32_t session; /* number of the session that owns it */
 	uint32_t channel; /* handle of its completion channel, ABI_NO_HANDLE: none */
 	uint32_t lanes;
 	struct cq_lane lane[WORKER_MAX];
