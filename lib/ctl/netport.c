@@ -7,6 +7,9 @@
 
 #define PKEY_DEFAULT 0xFFFFu
 
+/* What workers that outlive the control thread look at. */
+static const struct gid_table no_gids;
+
 static void take_link(struct netport *p, const struct rtnl_link *link)
 {
 	p->ifindex = link->ifindex;
@@ -102,19 +105,26 @@ int netport_init(struct netport *p, uint32_t index, const struct ctl_port *cfg, 
 	share(p);
 	shared->pkey[0] = PKEY_DEFAULT; /* GID-07 */
 	shared->pkeys = 1;
-	atomic_store_explicit(&shared->gids, NULL, memory_order_relaxed);
 	gids_publish(&p->gids, shared);
 	if (!atomic_load_explicit(&shared->gids, memory_order_relaxed))
 		return fail(why, -ENOMEM, "no memory for the GID table: free some");
 	return 0;
 }
 
+const struct gid_table *netport_withdraw(struct netport *p)
+{
+	const struct gid_table *old;
+
+	if (!p->shared)
+		return NULL;
+	old = atomic_exchange(&p->shared->gids, &no_gids);
+	return old == &no_gids ? NULL : old;
+}
+
 void netport_destroy(struct netport *p)
 {
 	free(p->neighs);
 	p->neighs = NULL;
-	if (p->shared)
-		free((void *)atomic_exchange(&p->shared->gids, NULL));
 }
 
 unsigned netport_refresh(struct netport *p, struct rtnl *nl, const struct gid_table **old)

@@ -40,8 +40,13 @@ struct netport {
 int netport_init(struct netport *p, uint32_t index, const struct ctl_port *cfg, bool rocev1,
 	struct rtnl *nl, struct port *shared, char why[ABI_SENTENCE_MAX]);
 
-/** Frees what @p p owns and what it published; workers no longer run, or @p shared is theirs no
- *  more. */
+/**
+ * Leaves workers with an empty table instead of @p p's.
+ * @return the former one, to be freed after a grace period, or NULL.
+ */
+const struct gid_table *netport_withdraw(struct netport *p);
+
+/** Frees what @p p itself owns. */
 void netport_destroy(struct netport *p);
 
 /**
