@@ -114,9 +114,7 @@ struct session {
 	uint32_t slot;	 /* in ctl->session */
 	uint32_t number; /* cq.session, qp.session: slot in the low bits, a count above */
 	struct ucred peer;
-	bool greeted;  /* HELLO done */
-	bool broken;   /* to be ended: does not read its replies */
-	char name[32]; /* of the program */
+	bool greeted; /* HELLO done */
 	struct shm region;
 	uint64_t shm_bytes; /* of all rings */
 	struct doorbell *doorbell[WORKER_MAX];
