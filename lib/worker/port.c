@@ -112,7 +112,7 @@ static int setup_queues(
 {
 	uint16_t nrx = PORT_DESC;
 	uint16_t ntx = PORT_DESC;
-	unsigned socket = info->socket < 0 ? SOCKET_ID_ANY : (unsigned)info->socket;
+	unsigned socket = (unsigned)info->socket; /* SOCKET_ID_ANY is -1 */
 	int err = rte_eth_dev_adjust_nb_rx_tx_desc(info->ethdev, &nrx, &ntx);
 
 	if (err)
