@@ -125,8 +125,8 @@ static void roce(struct linkemu *l, struct rte_mbuf *m, uint64_t now)
 	}
 }
 
-static uint16_t on_receive(uint16_t port, uint16_t queue, struct rte_mbuf **pkts, uint16_t n,
-	uint16_t max, void *arg)
+static uint16_t on_receive(
+	uint16_t port, uint16_t queue, struct rte_mbuf **pkts, uint16_t n, uint16_t max, void *arg)
 {
 	struct linkemu *l = arg;
 	uint64_t now = clock_at(&l->clock, rte_rdtsc());

@@ -17,11 +17,11 @@
 /** Probabilities are in [0, 1]. All zeroes: a perfect link. */
 struct linkemu_config {
 	double loss;
-	double dup; /* arrives twice */
-	double reorder; /* changes places with its successor */
-	double corrupt; /* one bit of it flips */
-	double truncate; /* its end is missing */
-	uint32_t drop_nth; /* each n-th packet is lost; 0: none */
+	double dup;	    /* arrives twice */
+	double reorder;	    /* changes places with its successor */
+	double corrupt;	    /* one bit of it flips */
+	double truncate;    /* its end is missing */
+	uint32_t drop_nth;  /* each n-th packet is lost; 0: none */
 	uint64_t drop_mask; /* bit i set: the i-th of the first 64 packets is lost */
 	uint64_t delay_ns;
 	uint64_t seed;

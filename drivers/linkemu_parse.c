@@ -108,7 +108,8 @@ int linkemu_parse(struct linkemu_config *cfg, const char *text, char *why, unsig
 		err = set_key(cfg, key, value ? value : "", &wanted);
 		if (err == -ENOENT)
 			snprintf(why, why_size,
-				"'%s' is none of loss, dup, reorder, corrupt, truncate, nth, mask, delay, "
+				"'%s' is none of loss, dup, reorder, corrupt, truncate, nth, mask, "
+				"delay, "
 				"seed",
 				key);
 		else if (err)

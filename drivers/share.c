@@ -61,7 +61,8 @@ int share_create(
 	err = rte_vdev_init(name, args);
 	if (err || rte_eth_dev_get_port_by_name(name, ethdev)) {
 		snprintf(why, why_size,
-			"cannot open a packet socket on netdev %s: run as root or with CAP_NET_RAW", netdev);
+			"cannot open a packet socket on netdev %s: run as root or with CAP_NET_RAW",
+			netdev);
 		return err ? err : -ENODEV;
 	}
 	return 0;
@@ -71,7 +72,8 @@ static int guard_socket(int family, const char *netdev)
 {
 	struct sock_filter drop = BPF_STMT(BPF_RET | BPF_K, 0);
 	const struct sock_fprog filter = {.len = 1, .filter = &drop};
-	const struct sockaddr_in6 in6 = {.sin6_family = AF_INET6, .sin6_port = htons(UDP_PORT_ROCEV2)};
+	const struct sockaddr_in6 in6 = {
+		.sin6_family = AF_INET6, .sin6_port = htons(UDP_PORT_ROCEV2)};
 	const struct sockaddr_in in4 = {.sin_family = AF_INET, .sin_port = htons(UDP_PORT_ROCEV2)};
 	bool v6 = family == AF_INET6;
 	int one = 1;
@@ -107,11 +109,12 @@ int share_guard(struct share_guard *g, const char *netdev, char *why, unsigned w
 		if (fd < 0) {
 			share_unguard(g);
 			snprintf(why, why_size,
-				fd == -EADDRINUSE
-					? "UDP port 4791 of netdev %s is taken: stop the other rocid or "
-					  "soft-RoCE (`rdma link show`) on it"
-					: "cannot bind UDP port 4791 of netdev %s: run as root or with "
-					  "CAP_NET_RAW",
+				fd == -EADDRINUSE ? "UDP port 4791 of netdev %s is taken: stop the "
+						    "other rocid or "
+						    "soft-RoCE (`rdma link show`) on it"
+						  : "cannot bind UDP port 4791 of netdev %s: run "
+						    "as root or with "
+						    "CAP_NET_RAW",
 				netdev);
 			return fd;
 		}

@@ -17,8 +17,8 @@
  * @param why     receives a sentence that says what to do when this fails
  * @return 0 or a negative errno.
  */
-int share_create(const char *netdev, uint16_t queues, uint16_t *ethdev, char *why,
-	unsigned why_size);
+int share_create(
+	const char *netdev, uint16_t queues, uint16_t *ethdev, char *why, unsigned why_size);
 
 /** Sockets that take UDP port 4791 of a netdev away from the kernel. */
 struct share_guard {

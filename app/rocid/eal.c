@@ -23,7 +23,8 @@ static const struct {
 		"another rocid serves this socket: stop it, or give this one another --socket"},
 	{"hugepage", "reserve hugepages (echo 128 > /proc/sys/vm/nr_hugepages) or run with "
 		     "--no-huge -m 128"},
-	{"memory", "give EAL memory it can have: -m MB, with --no-huge where there are no hugepages"},
+	{"memory",
+		"give EAL memory it can have: -m MB, with --no-huge where there are no hugepages"},
 	{"ermission denied", "run as root, or see doc/man/rocid.8 for the permissions it needs"},
 	{"runtime directory", "run as root, or set XDG_RUNTIME_DIR to a directory of yours"},
 	{"probe device", "check the arguments of --vdev and -a"},
@@ -133,7 +134,8 @@ static int explain(char text[CAPTURE_MAX], char why[VALUE_MAX * 2])
 
 int eal_start(int argc, char *argv[], const struct options *o, char why[VALUE_MAX * 2])
 {
-	static const char *const cores[] = {"-l", "-c", "-S", "--lcores", "--main-lcore", "-s", NULL};
+	static const char *const cores[] = {
+		"-l", "-c", "-S", "--lcores", "--main-lcore", "-s", NULL};
 	static const char *const prefix[] = {"--file-prefix", "--in-memory", NULL};
 	static const char *const level[] = {"--log-level", NULL};
 	char **args = calloc((size_t)argc + ADDED_MAX + 1, sizeof(*args));

@@ -38,9 +38,11 @@ static const struct option_row row[] = {
 	{"workers", required_argument, set_workers, "N", "worker threads, an lcore each (1)"},
 	{"idle", required_argument, set_idle, "poll|yield",
 		"what an idle worker does: spin, or offer its CPU each round (poll)"},
-	{"icrc", required_argument, set_icrc, "NAME", "how to compute CRCs: avx512, pclmul, isal, table"},
+	{"icrc", required_argument, set_icrc, "NAME",
+		"how to compute CRCs: avx512, pclmul, isal, table"},
 	{"ready-fd", required_argument, set_ready_fd, "FD", "write a line to FD when serving"},
-	{"stats-on-exit", optional_argument, set_stats, "[=text|json]", "print all counters at the end"},
+	{"stats-on-exit", optional_argument, set_stats, "[=text|json]",
+		"print all counters at the end"},
 };
 
 /* Not in the table because a configuration file cannot have them. */
@@ -115,7 +117,8 @@ static int apply(struct options *o, int code, char why[VALUE_MAX * 2])
 	}
 	if (!options_set(o, row[code].name, optarg ? optarg : "", reason))
 		return 0;
-	snprintf(why, VALUE_MAX * 2, "--%s %.100s: %s", row[code].name, optarg ? optarg : "", reason);
+	snprintf(why, VALUE_MAX * 2, "--%s %.100s: %s", row[code].name, optarg ? optarg : "",
+		reason);
 	return -EINVAL;
 }
 
@@ -142,7 +145,8 @@ int options_parse(struct options *o, int argc, char *argv[], char why[VALUE_MAX 
 			return -EINVAL;
 	}
 	if (optind < argc) {
-		snprintf(why, VALUE_MAX * 2, "'%s' is no option: options begin with --", argv[optind]);
+		snprintf(why, VALUE_MAX * 2, "'%s' is no option: options begin with --",
+			argv[optind]);
 		return -EINVAL;
 	}
 	return 0;
@@ -176,8 +180,8 @@ static char *strip(char *s)
 	return s;
 }
 
-static int read_line(struct options *o, char *line, const char *path, unsigned number,
-	char why[VALUE_MAX * 2])
+static int read_line(
+	struct options *o, char *line, const char *path, unsigned number, char why[VALUE_MAX * 2])
 {
 	char reason[VALUE_MAX];
 	char *comment = strchr(line, '#');

@@ -47,11 +47,11 @@ enum stats_format {
 struct options {
 	char socket[VALUE_MAX];
 	char socket_group[VALUE_MAX]; /* empty: unchanged */
-	uint32_t socket_mode; /* 0: ctl's default */
+	uint32_t socket_mode;	      /* 0: ctl's default */
 	uint32_t workers;
 	uint32_t window; /* 0: the core's default */
 	bool rocev1;
-	bool yield; /* --idle yield */
+	bool yield;		     /* --idle yield */
 	const struct icrc_ops *icrc; /* NULL: the best */
 	uint32_t nshares;
 	struct option_share share[PORT_MAX];

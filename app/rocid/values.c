@@ -68,8 +68,8 @@ static bool parse_gid(uint8_t gid[16], const char *text)
 	return inet_pton(AF_INET, text, gid + 12) == 1;
 }
 
-static int copy_text(char *to, size_t size, const char *value, const char *what,
-	char why[VALUE_MAX])
+static int copy_text(
+	char *to, size_t size, const char *value, const char *what, char why[VALUE_MAX])
 {
 	if (!*value)
 		return refuse(why, "%s is missing", what);
@@ -187,7 +187,8 @@ int set_mtu(struct options *o, const char *value, char why[VALUE_MAX])
 	if (err)
 		return err;
 	if (!number(rest, 10, MTU_MIN, UINT16_MAX, &mtu))
-		return refuse(why, "'%s' is no Ethernet MTU from %u to %u", rest, MTU_MIN, UINT16_MAX);
+		return refuse(
+			why, "'%s' is no Ethernet MTU from %u to %u", rest, MTU_MIN, UINT16_MAX);
 	o->mtu[port] = (uint16_t)mtu;
 	return 0;
 }
