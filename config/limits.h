@@ -25,11 +25,11 @@
 
 /** QPN = generation << 18 | worker << 14 | slot (design.md 4). 16,384 QPs a daemon covers
  *  the 10,000 that are promised; 16 workers cover the machines that are expected. */
-#define QPN_SLOT_BITS   14
+#define QPN_SLOT_BITS	14
 #define QPN_WORKER_BITS 4
-#define QPN_GEN_BITS    (24 - QPN_SLOT_BITS - QPN_WORKER_BITS)
-#define QP_MAX          (1u << QPN_SLOT_BITS)
-#define WORKER_MAX      (1u << QPN_WORKER_BITS)
+#define QPN_GEN_BITS	(24 - QPN_SLOT_BITS - QPN_WORKER_BITS)
+#define QP_MAX		(1u << QPN_SLOT_BITS)
+#define WORKER_MAX	(1u << QPN_WORKER_BITS)
 /** Scatter/gather entries a work request: what perftest and MPI ask for at most. */
 #define SGE_MAX 16u
 /** Inline bytes a work request: what mlx5 offers by default, rounded to the slot size. */

@@ -11,8 +11,8 @@
 /** One thread's clock. It never goes back, even where the counter does (a virtual machine
  *  that was moved or put to sleep): time stands still then. */
 struct tsc_clock {
-	uint64_t tsc; /* at the last reading */
-	uint64_t ns; /* since the clock was made, whole */
+	uint64_t tsc;  /* at the last reading */
+	uint64_t ns;   /* since the clock was made, whole */
 	uint64_t frac; /* and 2^-32 of them */
 	uint64_t mult; /* nanoseconds * 2^32 a cycle */
 };

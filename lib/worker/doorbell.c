@@ -24,8 +24,7 @@ static unsigned serve_word(struct worker *w, struct worker_doorbell *db, uint32_
 
 /* Summary first, as abi_ring.h says. The exchange, a locked instruction, is made only where a
  * plain load saw something; bits that are not served in this round stay in `pending`. */
-static unsigned serve_session(
-	struct worker *w, struct doorbell_slot *s, struct worker_doorbell *db)
+static unsigned serve_session(struct worker *w, struct doorbell_slot *s, struct worker_doorbell *db)
 {
 	unsigned budget = DOORBELL_WORDS_POLL;
 	unsigned served = 0;

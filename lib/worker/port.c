@@ -112,7 +112,7 @@ static int setup_queues(
 {
 	uint16_t nrx = PORT_DESC;
 	uint16_t ntx = PORT_DESC;
-	unsigned socket = info->socket < 0 ? SOCKET_ID_ANY : (unsigned)info->socket;
+	unsigned socket = (unsigned)info->socket; /* SOCKET_ID_ANY is -1 */
 	int err = rte_eth_dev_adjust_nb_rx_tx_desc(info->ethdev, &nrx, &ntx);
 
 	if (err)
@@ -123,7 +123,8 @@ static int setup_queues(
 			info->ethdev, q, nrx, socket, NULL, dp->worker[q]->pool);
 		if (err)
 			return refuse(why, err,
-				"port %u (%s) cannot set up receive queue %u (%s): give it frames of at "
+				"port %u (%s) cannot set up receive queue %u (%s): give it frames "
+				"of at "
 				"most %u bytes (AF_PACKET: framesz=2048, or use --share)",
 				info->ethdev, info->name, q, strerror(-err), MBUF_ROOM);
 	}
@@ -131,7 +132,8 @@ static int setup_queues(
 		err = rte_eth_tx_queue_setup(info->ethdev, q, ntx, socket, NULL);
 		if (err)
 			return refuse(why, err,
-				"port %u (%s) cannot set up transmit queue %u (%s): give it more queues, "
+				"port %u (%s) cannot set up transmit queue %u (%s): give it more "
+				"queues, "
 				"or rocid fewer --workers",
 				info->ethdev, info->name, q, strerror(-err));
 	}
@@ -151,7 +153,8 @@ static int configure(const struct dataplane *dp, uint16_t mtu, struct port_info 
 		return refuse(why, err, "port %u (%s) is gone", info->ethdev, info->name);
 	if (dev.max_tx_queues < dp->nworkers)
 		return refuse(why, -EINVAL,
-			"port %u (%s) has %u transmit queues for %u workers: give it more queues, or "
+			"port %u (%s) has %u transmit queues for %u workers: give it more queues, "
+			"or "
 			"rocid fewer --workers",
 			info->ethdev, info->name, dev.max_tx_queues, dp->nworkers);
 	fits = mtu && mtu <= dev.max_mtu && (uint64_t)mtu + overhead <= dev.max_rx_pktlen;
@@ -166,7 +169,8 @@ static int configure(const struct dataplane *dp, uint16_t mtu, struct port_info 
 	}
 	err = rte_eth_dev_configure(info->ethdev, info->rx_queues, info->tx_queues, &conf);
 	if (err)
-		return refuse(why, err, "port %u (%s) refuses its configuration (%s): use another port",
+		return refuse(why, err,
+			"port %u (%s) refuses its configuration (%s): use another port",
 			info->ethdev, info->name, strerror(-err));
 	err = setup_queues(dp, info, why);
 	return err ? err : set_mtu(info, mtu, fits, &dev, why);
@@ -197,7 +201,8 @@ int port_open(struct dataplane *dp, uint32_t index, uint16_t mtu, struct port_in
 
 	if (mtu && info->netdev[0])
 		return refuse(why, -EINVAL,
-			"port %u (%s) has the MTU of netdev %s: use `ip link set %s mtu %u` instead of "
+			"port %u (%s) has the MTU of netdev %s: use `ip link set %s mtu %u` "
+			"instead of "
 			"--mtu",
 			info->ethdev, info->name, info->netdev, info->netdev, mtu);
 	err = configure(dp, mtu, info, why);
@@ -207,8 +212,9 @@ int port_open(struct dataplane *dp, uint32_t index, uint16_t mtu, struct port_in
 		return err;
 	err = rte_eth_dev_start(info->ethdev);
 	if (err)
-		return refuse(why, err, "port %u (%s) does not start (%s): see its driver's messages "
-					"with --log-level=pmd:info",
+		return refuse(why, err,
+			"port %u (%s) does not start (%s): see its driver's messages "
+			"with --log-level=pmd:info",
 			info->ethdev, info->name, strerror(-err));
 	if (!rte_eth_link_get_nowait(info->ethdev, &link) &&
 		link.link_speed != RTE_ETH_SPEED_NUM_UNKNOWN)

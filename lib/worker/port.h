@@ -24,11 +24,11 @@ struct port_info {
 	 *  empty: none. */
 	char netdev[IFNAMSIZ];
 	uint8_t mac[6]; /* made up when the device has none */
-	uint16_t mtu; /* Ethernet, bytes */
+	uint16_t mtu;	/* Ethernet, bytes */
 	uint16_t rx_queues;
 	uint16_t tx_queues;
 	uint32_t speed_mbps; /* 0: unknown */
-	int socket; /* NUMA node; -1: any */
+	int socket;	     /* NUMA node; -1: any */
 };
 
 /**

@@ -19,9 +19,9 @@ struct worker;
 
 /** What all workers of a daemon share. Filled by app/rocid before workers start. */
 struct dataplane {
-	struct qp_table *qps; /* written by the control thread */
-	struct mr_table *mrs; /* written by the control thread */
-	struct port_table *ports; /* published parts written by the control thread */
+	struct qp_table *qps;	   /* written by the control thread */
+	struct mr_table *mrs;	   /* written by the control thread */
+	struct port_table *ports;  /* published parts written by the control thread */
 	struct rte_rcu_qsbr *qsbr; /* readers are the workers */
 	uint32_t nworkers;
 	struct worker *worker[WORKER_MAX];
@@ -42,8 +42,8 @@ struct dataplane {
 /** What the shell counts besides struct core_counters. One writer, the worker. */
 struct worker_stats {
 	uint64_t tx_stalled; /* packets dropped because their port took none for a while */
-	uint64_t no_mbuf; /* rounds that had no packet buffer to send with */
-	uint64_t pauses; /* rounds that began more than a millisecond after the last */
+	uint64_t no_mbuf;    /* rounds that had no packet buffer to send with */
+	uint64_t pauses;     /* rounds that began more than a millisecond after the last */
 };
 
 /**

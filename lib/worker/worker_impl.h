@@ -16,7 +16,7 @@
 struct worker_port {
 	uint16_t ethdev;
 	uint16_t queue; /* both directions */
-	bool rx; /* the port has a receive queue for this worker */
+	bool rx;	/* the port has a receive queue for this worker */
 	/* packets that the port has not taken yet: at most one burst */
 	uint16_t sent;
 	uint16_t count;
@@ -27,7 +27,7 @@ struct worker_port {
 /** A session's place in the scan; doorbell.c. */
 struct doorbell_slot {
 	_Atomic(struct worker_doorbell *) db; /* control thread */
-	uint64_t pending[ABI_DB_SUMMARY]; /* summary bits taken but not served; the worker */
+	uint64_t pending[ABI_DB_SUMMARY];     /* summary bits taken but not served; the worker */
 };
 
 /** One command at a time from the one control thread; mailbox.c. */
@@ -50,7 +50,7 @@ struct worker {
 	uint32_t index;
 	uint32_t nports;
 	struct rte_mempool *pool;
-	struct rte_ring *inbox; /* filled by all workers, emptied by this one */
+	struct rte_ring *inbox;		      /* filled by all workers, emptied by this one */
 	uint8_t port_index[RTE_MAX_ETHPORTS]; /* ethdev port id -> dataplane port */
 
 	/* control thread */
