@@ -16,11 +16,11 @@
 
 #include <stdint.h>
 
-#define ABI_MAGIC	  0x49434F52u /* "ROCI" */
-#define ABI_VERSION_MIN	  1
-#define ABI_VERSION	  1
-#define ABI_MSG_MAX	  1024
-#define ABI_SENTENCE_MAX  256
+#define ABI_MAGIC	   0x49434F52u /* "ROCI" */
+#define ABI_VERSION_MIN	   1
+#define ABI_VERSION	   1
+#define ABI_MSG_MAX	   1024
+#define ABI_SENTENCE_MAX   256
 #define ABI_SOCKET_DEFAULT "/run/rocid/rocid.sock"
 /** Environment variable with another socket path. */
 #define ABI_SOCKET_ENV "ROCI_SOCKET"
@@ -60,8 +60,8 @@ enum abi_msg_type {
 };
 
 struct abi_msg {
-	uint32_t type; /* enum abi_msg_type */
-	uint32_t seq; /* chosen by the client, repeated in the reply */
+	uint32_t type;	/* enum abi_msg_type */
+	uint32_t seq;	/* chosen by the client, repeated in the reply */
 	int32_t status; /* reply: 0 or negative errno */
 	uint32_t reserved;
 };
@@ -111,10 +111,10 @@ struct abi_query_port {
 	uint32_t port; /* 1.. */
 };
 struct abi_port_attr {
-	uint32_t state; /* as enum ibv_port_state: 1 down, 4 active */
-	uint32_t max_mtu; /* bytes */
+	uint32_t state;	     /* as enum ibv_port_state: 1 down, 4 active */
+	uint32_t max_mtu;    /* bytes */
 	uint32_t active_mtu; /* bytes (GID-09) */
-	uint32_t gids; /* table length */
+	uint32_t gids;	     /* table length */
 	uint32_t pkeys;
 	uint32_t speed_mbps;
 	uint8_t mac[6];
@@ -181,7 +181,7 @@ struct abi_reg_mr_reply {
 /* CREATE_CHANNEL: a completion channel. The reply carries one fd: the application's end of a
  * SOCK_SEQPACKET pair from which struct abi_event can be read. EOF: rocid is gone. */
 struct abi_event {
-	uint32_t type; /* 0 completion, else 1 + enum ibv_event_type of verbs */
+	uint32_t type;	 /* 0 completion, else 1 + enum ibv_event_type of verbs */
 	uint32_t handle; /* of the CQ, QP or SRQ; the port number of port events */
 	uint32_t reserved[2];
 };
@@ -204,7 +204,7 @@ struct abi_event {
 
 /* CREATE_CQ: the reply carries the ring's memfd. */
 struct abi_create_cq {
-	uint32_t depth; /* at least; rounded up */
+	uint32_t depth;	  /* at least; rounded up */
 	uint32_t channel; /* handle or ABI_NO_HANDLE */
 	uint32_t vector;
 };
@@ -228,7 +228,7 @@ struct abi_create_srq {
 	uint32_t max_sge;
 	uint32_t limit;
 	uint32_t xrcd; /* handle or ABI_NO_HANDLE */
-	uint32_t cq; /* XRC */
+	uint32_t cq;   /* XRC */
 };
 struct abi_create_srq_reply {
 	uint32_t handle;
@@ -340,14 +340,14 @@ struct abi_qp_attr {
 	uint32_t access_flags;
 	uint32_t path_mtu; /* bytes: 256, 512, 1024, 2048, 4096 */
 	uint32_t qkey;
-	uint32_t rq_psn; /* 24 bits */
-	uint32_t sq_psn; /* 24 bits */
+	uint32_t rq_psn;   /* 24 bits */
+	uint32_t sq_psn;   /* 24 bits */
 	uint32_t dest_qpn; /* 24 bits */
 	uint16_t pkey_index;
 	uint8_t port;
-	uint8_t timeout; /* 4.096 us * 2^timeout, 0 = infinite; 0..31 */
-	uint8_t retry_cnt; /* 0..7 */
-	uint8_t rnr_retry; /* 0..7, 7 = infinite */
+	uint8_t timeout;       /* 4.096 us * 2^timeout, 0 = infinite; 0..31 */
+	uint8_t retry_cnt;     /* 0..7 */
+	uint8_t rnr_retry;     /* 0..7, 7 = infinite */
 	uint8_t min_rnr_timer; /* code, 0..31 */
 	uint8_t max_rd_atomic;
 	uint8_t max_dest_rd_atomic;

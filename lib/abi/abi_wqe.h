@@ -44,7 +44,7 @@ enum abi_wr_opcode {
 #define ABI_WQE_OPCODE(ctl) (((ctl) >> 8) & 0xFF)
 /** Number of SGEs, or of inline bytes when ABI_WQE_INLINE is set. */
 #define ABI_WQE_COUNT(ctl) ((ctl) >> 16)
-#define ABI_WQE_CTL(op, count, flags)                                                              \
+#define ABI_WQE_CTL(op, count, flags) \
 	((uint32_t)(count) << 16 | (uint32_t)(op) << 8 | (uint32_t)(flags))
 
 /** Bytes of a send WQE before its SGEs, inline data or operands. */
@@ -57,9 +57,9 @@ enum abi_wr_opcode {
 struct abi_wqe {
 	uint32_t ctl;
 	union {
-		uint32_t imm; /* *_WITH_IMM, network order */
+		uint32_t imm;	   /* *_WITH_IMM, network order */
 		uint32_t inv_rkey; /* SEND_WITH_INV, LOCAL_INV */
-		uint32_t feth; /* FLUSH: placement type 3:0, selectivity 5:4 */
+		uint32_t feth;	   /* FLUSH: placement type 3:0, selectivity 5:4 */
 	};
 	uint64_t wr_id;
 	union {
@@ -182,15 +182,15 @@ struct abi_cqe {
 	uint32_t src_qp;
 	uint8_t status; /* enum abi_wc_status */
 	uint8_t opcode; /* enum abi_wc_opcode */
-	uint8_t flags; /* ABI_WC_* */
+	uint8_t flags;	/* ABI_WC_* */
 	uint8_t sl;
 	uint16_t pkey_index;
-	uint16_t vid; /* UD: VLAN of the packet, 0 when untagged */
+	uint16_t vid;	 /* UD: VLAN of the packet, 0 when untagged */
 	uint8_t smac[6]; /* UD: source MAC */
-	uint8_t net; /* UD: 0 IPv4, 1 IPv6, 2 RoCEv1 (CA17 17.4.5.1) */
+	uint8_t net;	 /* UD: 0 IPv4, 1 IPv6, 2 RoCEv1 (CA17 17.4.5.1) */
 	uint8_t reserved0;
 	uint32_t vendor_err; /* the AETH syndrome, or enum of doc/abi.md */
-	uint64_t timestamp; /* nanoseconds of rocid's clock; 0 unless asked for */
+	uint64_t timestamp;  /* nanoseconds of rocid's clock; 0 unless asked for */
 	uint32_t srqn;
 	uint32_t mark;
 };

@@ -49,42 +49,42 @@ struct qp_table {
 #define QPN_SLOT(qpn)	((qpn) & (QP_MAX - 1))
 #define QPN_WORKER(qpn) ((qpn) >> QPN_SLOT_BITS & (WORKER_MAX - 1))
 #define QPN_GEN(qpn)	((qpn) >> (QPN_SLOT_BITS + QPN_WORKER_BITS))
-#define QPN_MAKE(gen, worker, slot)                                                                \
-	((uint32_t)(gen) << (QPN_SLOT_BITS + QPN_WORKER_BITS) | (uint32_t)(worker) << QPN_SLOT_BITS | \
-		(uint32_t)(slot))
+#define QPN_MAKE(gen, worker, slot)                             \
+	((uint32_t)(gen) << (QPN_SLOT_BITS + QPN_WORKER_BITS) | \
+		(uint32_t)(worker) << QPN_SLOT_BITS | (uint32_t)(slot))
 
 /* --- counters ----------------------------------------------------------------------- */
 
 /* Names as RDMA tools know them (hw_counters) where such a name exists. X(field, name) */
-#define CORE_COUNTERS(X)                                                                           \
-	X(rx_packets, "rx_packets")                                                                \
-	X(rx_bytes, "rx_bytes")                                                                    \
-	X(tx_packets, "tx_packets")                                                                \
-	X(tx_bytes, "tx_bytes")                                                                    \
-	X(tx_acks, "tx_acks")                                                                      \
-	X(rx_acks, "rx_acks")                                                                      \
-	X(rx_write_requests, "rx_write_requests")                                                  \
-	X(rx_read_requests, "rx_read_requests")                                                    \
-	X(rx_send_requests, "rx_send_requests")                                                    \
-	X(retransmits, "retransmits") /* packets sent again */                                     \
-	X(out_of_sequence, "out_of_sequence") /* responder: PSN ahead of the expected one */       \
-	X(duplicate_request, "duplicate_request")                                                  \
-	X(packet_seq_err, "packet_seq_err") /* requester: PSN sequence NAKs received */            \
-	X(implied_nak_seq_err, "implied_nak_seq_err")                                              \
-	X(rnr_nak_sent, "rnr_nak_sent")                                                            \
-	X(rnr_nak_recv, "rnr_nak_recv")                                                            \
-	X(rnr_nak_retry_err, "rnr_nak_retry_err")                                                  \
-	X(local_ack_timeout_err, "local_ack_timeout_err")                                          \
-	X(retry_exceeded_err, "retry_exceeded_err")                                                \
-	X(req_remote_access_errors, "req_remote_access_errors")                                    \
-	X(req_remote_invalid_request, "req_remote_invalid_request")                                \
-	X(req_cqe_error, "req_cqe_error")                                                          \
-	X(resp_cqe_error, "resp_cqe_error")                                                        \
-	X(resp_remote_access_errors, "resp_remote_access_errors")                                  \
-	X(resp_remote_invalid_request, "resp_remote_invalid_request")                              \
-	X(resp_local_length_error, "resp_local_length_error")                                      \
-	X(cq_overflow, "cq_overflow")                                                              \
-	X(access_faults, "access_faults") /* application memory that faulted under us */           \
+#define CORE_COUNTERS(X)                                                                     \
+	X(rx_packets, "rx_packets")                                                          \
+	X(rx_bytes, "rx_bytes")                                                              \
+	X(tx_packets, "tx_packets")                                                          \
+	X(tx_bytes, "tx_bytes")                                                              \
+	X(tx_acks, "tx_acks")                                                                \
+	X(rx_acks, "rx_acks")                                                                \
+	X(rx_write_requests, "rx_write_requests")                                            \
+	X(rx_read_requests, "rx_read_requests")                                              \
+	X(rx_send_requests, "rx_send_requests")                                              \
+	X(retransmits, "retransmits")	      /* packets sent again */                       \
+	X(out_of_sequence, "out_of_sequence") /* responder: PSN ahead of the expected one */ \
+	X(duplicate_request, "duplicate_request")                                            \
+	X(packet_seq_err, "packet_seq_err") /* requester: PSN sequence NAKs received */      \
+	X(implied_nak_seq_err, "implied_nak_seq_err")                                        \
+	X(rnr_nak_sent, "rnr_nak_sent")                                                      \
+	X(rnr_nak_recv, "rnr_nak_recv")                                                      \
+	X(rnr_nak_retry_err, "rnr_nak_retry_err")                                            \
+	X(local_ack_timeout_err, "local_ack_timeout_err")                                    \
+	X(retry_exceeded_err, "retry_exceeded_err")                                          \
+	X(req_remote_access_errors, "req_remote_access_errors")                              \
+	X(req_remote_invalid_request, "req_remote_invalid_request")                          \
+	X(req_cqe_error, "req_cqe_error")                                                    \
+	X(resp_cqe_error, "resp_cqe_error")                                                  \
+	X(resp_remote_access_errors, "resp_remote_access_errors")                            \
+	X(resp_remote_invalid_request, "resp_remote_invalid_request")                        \
+	X(resp_local_length_error, "resp_local_length_error")                                \
+	X(cq_overflow, "cq_overflow")                                                        \
+	X(access_faults, "access_faults") /* application memory that faulted under us */     \
 	X(events_lost, "events_lost")
 
 /** One writer, the worker; the control thread reads with relaxed loads and sums. */
@@ -110,17 +110,17 @@ struct core_config {
 };
 
 struct core_event {
-	uint32_t type; /* ABI_EVENT_* */
-	uint32_t handle; /* of the QP or CQ in its session */
+	uint32_t type;	  /* ABI_EVENT_* */
+	uint32_t handle;  /* of the QP or CQ in its session */
 	uint32_t channel; /* completion events: handle of the channel */
-	void *owner; /* the session */
+	uint32_t session; /* number of the session that owns the object */
 };
 
 struct core {
 	struct core_config cfg;
 	struct uaccess ua;
 	struct wheel wheel;
-	struct list ready; /* QPs with something to send or to flush, round robin */
+	struct list ready;   /* QPs with something to send or to flush, round robin */
 	struct list touched; /* CQ lanes with news since the last core_events() */
 	uint32_t ev_head, ev_tail;
 	struct core_event ev[EVENT_QUEUE];
@@ -142,8 +142,7 @@ void core_init(struct core *c, const struct core_config *cfg, uint64_t now);
  * Receives @p n packets that frame_parse() accepted (the caller counts those it did not with
  * core_count_drop()). What they carry is in application memory when this returns.
  */
-void core_rx(struct core *c, const struct pkt pkts[], unsigned n, uint64_t now,
-	uint16_t verdict[]);
+void core_rx(struct core *c, const struct pkt pkts[], unsigned n, uint64_t now, uint16_t verdict[]);
 
 /** Counts a frame that frame_parse() or the shell itself dropped. */
 void core_count_drop(struct core *c, enum drop why);
@@ -156,14 +155,14 @@ struct txseg {
 
 /** A packet to send. The caller sets `frame`, the core the rest. */
 struct txd {
-	uint8_t *frame; /* room for FRAME_MAX bytes; headers are written here */
-	struct qp *qp; /* to be told of a fault */
-	uint16_t hdr_len; /* bytes of headers written */
+	uint8_t *frame;	      /* room for FRAME_MAX bytes; headers are written here */
+	struct qp *qp;	      /* to be told of a fault */
+	uint16_t hdr_len;     /* bytes of headers written */
 	uint16_t payload_len; /* sum of the pieces */
 	uint8_t l3_off;
-	uint8_t net; /* enum net_type */
+	uint8_t net;  /* enum net_type */
 	uint8_t port; /* index of the port to send it by */
-	bool local; /* for a QP of this daemon: loop it back instead */
+	bool local;   /* for a QP of this daemon: loop it back instead */
 	uint8_t nsegs;
 	struct txseg seg[SGE_MAX];
 };
@@ -205,16 +204,19 @@ enum core_cmd_type {
 	CORE_CMD_MODIFY_QP,
 	CORE_CMD_QUERY_QP,
 	CORE_CMD_DETACH_QP, /* before destroying: the core forgets the QP */
+	CORE_CMD_DETACH_CQ, /* before destroying: the core forgets this worker's lane */
 };
 
 struct core_cmd {
 	enum core_cmd_type type;
-	struct qp *qp;
-	uint32_t mask; /* ABI_QP_* */
+	struct qp *qp;		 /* DETACH_CQ: NULL */
+	struct cq *cq;		 /* DETACH_CQ */
+	uint32_t progress;	 /* the core's; 0 at first */
+	uint32_t mask;		 /* ABI_QP_* */
 	struct abi_qp_attr attr; /* MODIFY: in; QUERY: out */
-	struct path_spec path; /* MODIFY with ABI_QP_AV: the AV with its L2 address resolved; the
-				* QPNs are filled in by the core */
-	struct gid_entry sgid; /* what path.sgid points to */
+	struct path_spec path;	 /* MODIFY with ABI_QP_AV: the AV with its L2 address resolved; the
+				  * QPNs are filled in by the core */
+	struct gid_entry sgid;	 /* what path.sgid points to */
 };
 
 /**

@@ -28,15 +28,17 @@ struct send_wqe {
 	uint64_t wr_id;
 	uint64_t remote_addr;
 	uint32_t rkey;
-	uint32_t imm; /* network order */
+	uint32_t imm;	 /* network order */
 	uint32_t length; /* bytes of the message */
 	uint32_t first_psn;
 	uint32_t last_psn; /* READ: of its last response */
-	uint8_t opcode; /* enum abi_wr_opcode */
-	uint8_t flags; /* ABI_WQE_* of ctl */
-	uint8_t status; /* not 0: fails with this when its turn comes (REQ-18) */
-	uint8_t num_sge; /* 0 with inline data */
-	uint8_t reserved[20];
+	uint8_t opcode;	   /* enum abi_wr_opcode */
+	uint8_t flags;	   /* ABI_WQE_* of ctl */
+	uint8_t status;	   /* not 0: fails with this when its turn comes (REQ-18) */
+	uint8_t num_sge;   /* 0 with inline data */
+	uint32_t ssn;	   /* send sequence number of the message (CRD-04) */
+	uint32_t read_psn; /* READ: of its latest request, where the responses may start (REQ-41) */
+	uint8_t reserved[12];
 	/* struct abi_sge sge[], or inline bytes, up to the ring's stride */
 };
 _Static_assert(sizeof(struct send_wqe) == 64, "send_wqe");
@@ -46,6 +48,7 @@ struct recv_wqe {
 	uint64_t wr_id;
 	uint64_t length; /* sum of the SGEs; 64 bits: sixteen SGEs may exceed 4 GiB */
 	uint32_t num_sge;
+	bool invalid; /* it claims more SGEs than the queue has */
 	struct abi_sge sge[SGE_MAX];
 };
 
@@ -59,51 +62,56 @@ struct ring {
 	uint32_t max_sge;
 };
 
-/** A request whose responses the responder still may have to give: READ (RSP-36, RSP-37). */
+/** A READ request that the responder accepted (RSP-36, RSP-37). A duplicate, if it is a part of
+ *  the original, is executed again in the same slot (RSP-40). */
 struct resp_res {
+	/* the original request */
 	uint32_t first_psn;
 	uint32_t last_psn;
-	uint32_t next_psn; /* next response to send */
-	uint32_t end_psn; /* one past the last response to send; == next_psn: nothing pending */
 	uint32_t rkey;
-	uint32_t msn; /* in the AETH of these responses */
-	uint32_t ack_msn; /* of the ACK that goes first */
-	bool ack_first; /* an ACK for what came before is owed (RSP-27) */
-	bool restart; /* the next response opens a sequence: FIRST or ONLY (RSP-43) */
-	uint64_t va; /* of first_psn */
-	uint32_t length; /* of the whole request */
+	uint32_t length;
+	uint64_t va;
+	/* the execution under way */
+	uint32_t exec_psn; /* PSN of its first response */
+	uint32_t next_psn; /* of the next response to send */
+	uint32_t end_psn;  /* one past its last; == next_psn: nothing pending */
+	uint32_t exec_len;
+	uint64_t exec_va;
+	uint32_t msn;	/* in the AETH of the responses */
+	bool ack_first; /* an ACK for the requests before it is owed, and goes first (RSP-27) */
 };
 
 /** Requester: takes WQEs and turns them into request packets. Written by requester.c. */
 struct qp_req {
-	uint32_t fetched; /* WQEs copied out of the SQ */
-	uint32_t cur; /* WQE that the next packet belongs to */
-	uint32_t psn; /* of the next packet; goes back on retry */
-	uint32_t psn_new; /* of the next packet that was never sent */
-	uint32_t psn_assign; /* first PSN of the next WQE to be fetched */
+	uint32_t fetched;      /* WQEs copied out of the SQ */
+	uint32_t cur;	       /* WQE that the next packet belongs to */
+	uint32_t psn;	       /* of the next packet; goes back on retry */
+	uint32_t psn_new;      /* of the next packet that was never sent */
+	uint32_t psn_assign;   /* first PSN of the next WQE to be fetched */
+	uint32_t sent;	       /* request packets sent, to compare with comp.acked */
 	uint32_t since_ackreq; /* packets sent since the last with AckReq */
-	uint32_t rd_started; /* READ requests sent for the first time */
-	uint32_t sge; /* cursor into the SGEs of cur: index, and */
-	uint32_t sge_off; /* offset in it, of the byte at psn */
-	uint32_t sge_psn; /* the PSN that the cursor belongs to */
-	uint32_t ssn; /* messages fetched that take a receive WQE: send sequence number */
-	bool stopped; /* a WQE failed locally: nothing behind it starts (REQ-18) */
+	uint32_t rd_started;   /* READ requests sent, to compare with comp.rd_done */
+	uint32_t ssn;	       /* messages fetched (CRD-04) */
+	/* where the byte at psn lies, so that a message is not walked from its start again */
+	uint32_t sge;	  /* index into the SGEs of cur */
+	uint32_t sge_off; /* offset in that SGE */
+	uint32_t sge_psn; /* the PSN that sge and sge_off belong to */
+	uint32_t sge_wqe; /* and the WQE */
 } CACHE_ALIGNED;
 
-/** Completer: digests ACKs, NAKs and READ responses. Written by completer.c. */
+/** Completer: digests ACKs, NAKs and READ responses. Written by completer.c and timers.c. */
 struct qp_comp {
-	uint32_t head; /* oldest WQE that is not complete */
-	uint32_t una; /* oldest PSN that is not acknowledged; inside a READ, the response due */
+	uint32_t head;	  /* oldest WQE that is not complete */
+	uint32_t una;	  /* oldest PSN that is not acknowledged; inside a READ, the response due */
+	uint32_t acked;	  /* request packets acknowledged */
 	uint32_t rd_done; /* READ requests whose responses are complete */
 	uint32_t retry_left;
 	uint32_t rnr_left;
-	uint32_t msn; /* newest MSN seen */
-	uint32_t limit; /* messages that may be sent by credits: MSN + credits */
-	bool limited; /* credits count: the peer sends valid codes (CRD-04) */
-	bool retrying; /* went back to una and nothing new arrived since */
-	bool rnr_wait; /* an RNR timer runs; the ACK timer does not (REQ-31) */
-	bool published; /* the SQ consumer index in shared memory is current */
-	uint64_t due; /* when the ACK or RNR timer fires; the wheel may look earlier */
+	uint32_t limit; /* last SSN that the peer's credits allow (CRD-04) */
+	bool limited;	/* credits count: the peer's last ACK had a valid code */
+	bool retrying;	/* went back to una and nothing was acknowledged since */
+	bool rnr_wait;	/* an RNR timer runs; the ACK timer does not (REQ-31) */
+	uint64_t due;	/* when the ACK or RNR timer fires, 0: it does not run */
 } CACHE_ALIGNED;
 
 /** What the responder owes besides READ responses. */
@@ -123,18 +131,17 @@ struct qp_resp {
 	bool nak_sent; /* RSP-03: a PSN sequence NAK is out */
 	bool rnr_sent; /* RSP-18: an RNR NAK is out */
 	bool have_wqe; /* wqe is taken by the open message */
-	bool write_error; /* reserved for the open WRITE: its R_Key failed */
-	bool drain; /* QP is in ERR, but what is owed still goes out (RSP-22) */
+	bool drain;    /* QP is in ERR, but what is owed still goes out (RSP-22) */
 	uint32_t nak_psn;
-	uint32_t recv_off; /* bytes of the open SEND placed so far */
-	uint32_t rkey; /* of the open WRITE */
-	uint32_t write_left; /* bytes of the open WRITE to come */
-	uint32_t write_len; /* its DMALen */
-	uint64_t va; /* of its next byte */
-	uint32_t res_head; /* newest + 1; slots are [head - max_dest_rd_atomic, head) */
-	uint32_t res_next; /* oldest with responses pending */
-	struct resp_res *res; /* power-of-two ring of res_slots */
-	uint32_t res_slots;
+	uint32_t recv_off;    /* bytes of the open SEND placed so far */
+	uint32_t rkey;	      /* of the open WRITE */
+	uint32_t write_left;  /* bytes of the open WRITE to come */
+	uint32_t write_len;   /* its DMALen */
+	uint64_t va;	      /* of its next byte */
+	uint32_t res_head;    /* newest + 1; remembered are [head - max_dest_rd_atomic, head) */
+	uint32_t res_next;    /* oldest with responses pending; a duplicate takes it back */
+	uint32_t res_done;    /* oldest whose first execution is not over; never goes back */
+	struct resp_res *res; /* ring of RD_ATOMIC_MAX slots */
 	struct recv_wqe wqe;
 } CACHE_ALIGNED;
 
@@ -143,10 +150,10 @@ struct qp {
 	uint32_t qpn;
 	uint32_t pd;
 	uint32_t handle; /* in its session */
-	uint8_t type; /* enum abi_qp_type */
+	uint8_t type;	 /* enum abi_qp_type */
 	bool sq_sig_all;
 	uint16_t sq_slot_size; /* stride of sq_private */
-	void *owner; /* the session */
+	uint32_t session;      /* number of the session that owns it */
 	struct cq_lane *send_lane;
 	struct cq_lane *recv_lane;
 	struct ring sq;
@@ -154,16 +161,16 @@ struct qp {
 	uint8_t *sq_private; /* sq.depth slots of struct send_wqe and its SGEs or inline data */
 	uint32_t max_inline;
 	/* state: qp.c */
-	uint8_t state; /* enum abi_qp_state */
+	uint8_t state;	   /* enum abi_qp_state */
 	uint8_t mtu_shift; /* log2 of the path MTU */
-	bool comm_est; /* RSP-46: raised */
-	bool sq_drained; /* QPS-19: SQ_DRAINED raised, or not wanted */
-	bool attached; /* known to a core; cleared by DETACH */
+	bool comm_est;	   /* RSP-46: raised */
+	bool sq_drained;   /* QPS-19: SQ_DRAINED was raised, or is not wanted */
 	uint16_t pkey;
-	uint32_t window_max; /* packets in flight, upper limit */
+	uint32_t window_max;  /* packets in flight, upper limit */
+	uint64_t ack_timeout; /* ns, 0: infinite (REQ-22) */
 	struct abi_qp_attr attr;
 	struct path path;
-	struct list ready; /* on core.ready */
+	struct list ready;	  /* on core.ready */
 	struct wheel_timer timer; /* ACK or RNR */
 	struct window win;
 	struct qp_req req;
@@ -174,13 +181,13 @@ struct qp {
 /* --- set-up by the control thread ----------------------------------------------------- */
 
 /** What a QP is made of; the control thread fills it from CREATE_QP. */
-struct qp_init {
+struct qp_config {
 	uint32_t qpn;
 	uint32_t pd;
 	uint32_t handle;
 	uint8_t type;
 	bool sq_sig_all;
-	void *owner;
+	uint32_t session;
 	struct cq_lane *send_lane;
 	struct cq_lane *recv_lane;
 	struct ring sq; /* next is ignored */
@@ -189,21 +196,28 @@ struct qp_init {
 	uint32_t window; /* packets in flight; 0: WINDOW_DEFAULT */
 };
 
-/** @return bytes of memory, aligned to CACHE_LINE, that qp_init() wants for @p i. */
-size_t qp_size(const struct qp_init *i);
+/** @return bytes of memory, aligned to CACHE_LINE, that qp_init() wants for @p cfg. */
+size_t qp_size(const struct qp_config *cfg);
 
 /** Makes a QP in state RESET in @p mem, which is qp_size() zeroed bytes. */
-struct qp *qp_init(void *mem, const struct qp_init *i);
-
-/** Maximum bytes of the private copy of one WQE besides struct send_wqe. */
-static inline uint32_t qp_wqe_body(const struct qp_init *i)
-{
-	uint32_t body = i->sq.max_sge * (uint32_t)sizeof(struct abi_sge);
-
-	return body > i->max_inline ? body : i->max_inline;
-}
+struct qp *qp_init(void *mem, const struct qp_config *cfg);
 
 /* --- inside the core ------------------------------------------------------------------ */
+
+/** @return the entry of @p r that is next to be taken. */
+static inline uint8_t *ring_slot(const struct ring *r)
+{
+	return r->entries + (size_t)(r->next & (r->depth - 1)) * r->stride;
+}
+
+/** @return true when that entry has been posted: its first word, which is written last, has
+ *  the mark of this lap. */
+static inline bool ring_ready(const struct ring *r)
+{
+	uint32_t ctl = atomic_load_explicit((_Atomic uint32_t *)ring_slot(r), memory_order_acquire);
+
+	return (ctl & ABI_WQE_PHASE) == abi_phase(r->next, r->depth);
+}
 
 static inline struct send_wqe *qp_wqe(const struct qp *qp, uint32_t idx)
 {
@@ -238,6 +252,9 @@ void qp_error(struct core *c, struct qp *qp, uint64_t now);
 
 /** Queues an async event for @p qp's owner. */
 void qp_event(struct core *c, const struct qp *qp, uint32_t type);
+
+/** Raises SQ_DRAINED, once, when @p qp is in SQD and nothing is outstanding (QPS-19). */
+void qp_check_drained(struct core *c, struct qp *qp);
 
 /** Puts a CQE on @p lane; an overflow becomes CQ_ERR and QP_FATAL (CQ-01). */
 void qp_complete(struct core *c, struct qp *qp, struct cq_lane *lane, const struct abi_cqe *cqe,

@@ -19,8 +19,8 @@
 struct cq_lane {
 	struct abi_cqe *ring;
 	const _Atomic uint32_t *consumer; /* the application's */
-	uint32_t depth; /* power of two */
-	uint32_t head; /* CQEs written */
+	uint32_t depth;			  /* power of two */
+	uint32_t head;			  /* CQEs written */
 	uint32_t seen; /* copy of *consumer, refreshed when the lane looks full */
 	bool overflow;
 	/* what this burst added, for cq_notify_wanted() */
@@ -32,9 +32,9 @@ struct cq_lane {
 
 struct cq {
 	_Atomic uint32_t *arm; /* shared with the application */
-	uint32_t handle; /* in its session */
-	void *owner; /* the session; opaque here */
-	uint32_t channel; /* handle of its completion channel, ABI_NO_HANDLE: none */
+	uint32_t handle;       /* in its session */
+	uint32_t session;      /* number of the session that owns it */
+	uint32_t channel;      /* handle of its completion channel, ABI_NO_HANDLE: none */
 	uint32_t lanes;
 	struct cq_lane lane[WORKER_MAX];
 };

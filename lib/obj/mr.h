@@ -15,10 +15,10 @@
 
 /** Never changes between publication and the grace period after its withdrawal. */
 struct mr {
-	uint32_t key; /* lkey and rkey: slot << 8 | key part */
-	uint32_t pd; /* protection domain, unique in the daemon */
+	uint32_t key;	 /* lkey and rkey: slot << 8 | key part */
+	uint32_t pd;	 /* protection domain, unique in the daemon */
 	uint32_t access; /* ABI_ACCESS_* */
-	uint64_t iova; /* address of the first byte in keys and on the wire */
+	uint64_t iova;	 /* address of the first byte in keys and on the wire */
 	uint64_t length;
 	uint8_t *base; /* the first byte in this process */
 };

@@ -87,13 +87,13 @@ static uint16_t csum_fold(uint32_t sum)
 
 static uint8_t *write_ip4(struct path *p, const struct path_spec *s, uint8_t *ip)
 {
-	ip[IP4_VIHL] = 0x45; /* CA17-3 */
-	ip[IP4_TOS] = s->traffic_class & 0xFC; /* CA17-4, CA17-5 */
-	put_be16(ip + IP4_FRAG, IP4_FLAG_DF); /* CA17-7, CA17-8 */
-	ip[IP4_TTL] = s->hop_limit; /* CA17-9 */
-	ip[IP4_PROTO] = IPPROTO_ROCEV2; /* CA17-10 */
+	ip[IP4_VIHL] = 0x45;			    /* CA17-3 */
+	ip[IP4_TOS] = s->traffic_class & 0xFC;	    /* CA17-4, CA17-5 */
+	put_be16(ip + IP4_FRAG, IP4_FLAG_DF);	    /* CA17-7, CA17-8 */
+	ip[IP4_TTL] = s->hop_limit;		    /* CA17-9 */
+	ip[IP4_PROTO] = IPPROTO_ROCEV2;		    /* CA17-10 */
 	memcpy(ip + IP4_SRC, s->sgid->gid + 12, 4); /* CA17-11 */
-	memcpy(ip + IP4_DST, s->dgid + 12, 4); /* CA17-12 */
+	memcpy(ip + IP4_DST, s->dgid + 12, 4);	    /* CA17-12 */
 	p->csum_base = csum_fold(ip4_sum(ip));
 	return ip + IP4_HLEN;
 }
@@ -104,9 +104,9 @@ static uint8_t *write_ip6(const struct path_spec *s, uint8_t *ip, uint8_t traffi
 {
 	put_be32(ip, 6u << 28 | (uint32_t)traffic_class << 20 | flow_label);
 	ip[IP6_NXT] = next;
-	ip[IP6_HLIM] = s->hop_limit; /* CA17-17 */
+	ip[IP6_HLIM] = s->hop_limit;		/* CA17-17 */
 	memcpy(ip + IP6_SRC, s->sgid->gid, 16); /* CA17-18 */
-	memcpy(ip + IP6_DST, s->dgid, 16); /* CA17-19 */
+	memcpy(ip + IP6_DST, s->dgid, 16);	/* CA17-19 */
 	return ip + IP6_HLEN;
 }
 
@@ -132,8 +132,8 @@ void path_init(struct path *p, const struct path_spec *s)
 		else
 			h = write_ip6(s, h, s->traffic_class & 0xFC, label, IPPROTO_ROCEV2);
 		put_be16(h + UDP_SPORT, flow_label_to_sport(label)); /* UDP-08, UDP-10 */
-		put_be16(h + UDP_DPORT, UDP_PORT_ROCEV2); /* CA17-20 */
-		h += UDP_HLEN; /* checksum 0: A17.3.2.4 */
+		put_be16(h + UDP_DPORT, UDP_PORT_ROCEV2);	     /* CA17-20 */
+		h += UDP_HLEN;					     /* checksum 0: A17.3.2.4 */
 	}
 	p->hdr_len = (uint8_t)(h - p->hdr);
 }

@@ -50,9 +50,9 @@ struct path {
 	uint8_t hdr[80];
 	uint8_t hdr_len; /* up to the BTH */
 	uint8_t l3_off;
-	uint8_t net; /* enum net_type */
+	uint8_t net;  /* enum net_type */
 	uint8_t port; /* index of the port it leaves by */
-	bool local; /* the destination is this daemon: loop it back (design.md 1) */
+	bool local;   /* the destination is this daemon: loop it back (design.md 1) */
 	uint16_t vid;
 	uint16_t csum_base; /* IPv4: folded sum of the fixed header words */
 };
@@ -64,11 +64,11 @@ struct path_spec {
 	uint8_t dmac[6];
 	uint8_t traffic_class;
 	uint8_t hop_limit;
-	uint8_t sl; /* 0..7 -> PCP (ETH-05) */
+	uint8_t sl;   /* 0..7 -> PCP (ETH-05) */
 	uint8_t port; /* index */
 	bool local;
 	uint32_t flow_label; /* 20 bits; not 0: overrides the hash (ENT-05) */
-	uint32_t src_qpn; /* for the hash (ENT-02) */
+	uint32_t src_qpn;    /* for the hash (ENT-02) */
 	uint32_t dst_qpn;
 };
 

@@ -53,8 +53,8 @@ bool uaccess_place(const struct uaccess *ua, void *dst, const void *src, size_t 
 	return *ua->faults == before;
 }
 
-bool uaccess_gather(const struct uaccess *ua, uint32_t *state, void *dst, const void *src,
-	size_t len)
+bool uaccess_gather(
+	const struct uaccess *ua, uint32_t *state, void *dst, const void *src, size_t len)
 {
 	uint32_t before = *ua->faults;
 

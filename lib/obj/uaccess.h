@@ -35,8 +35,8 @@ bool uaccess_place(const struct uaccess *ua, void *dst, const void *src, size_t 
  * what was copied, in one pass.
  * @return false when the access faulted.
  */
-bool uaccess_gather(const struct uaccess *ua, uint32_t *state, void *dst, const void *src,
-	size_t len);
+bool uaccess_gather(
+	const struct uaccess *ua, uint32_t *state, void *dst, const void *src, size_t len);
 
 /** Copies a work queue entry of @p len bytes (a multiple of 64) out of a ring, once. Rings
  *  are daemon-made memory that cannot be punched, so this cannot fault. */

@@ -19,9 +19,9 @@ struct worker;
 
 /** What all workers of a daemon share. Filled by app/rocid before workers start. */
 struct dataplane {
-	struct qp_table *qps; /* written by the control thread */
-	struct mr_table *mrs; /* written by the control thread */
-	struct port_table *ports; /* published parts written by the control thread */
+	struct qp_table *qps;	   /* written by the control thread */
+	struct mr_table *mrs;	   /* written by the control thread */
+	struct port_table *ports;  /* published parts written by the control thread */
 	struct rte_rcu_qsbr *qsbr; /* readers are the workers */
 	uint32_t nworkers;
 	struct worker *worker[WORKER_MAX];
