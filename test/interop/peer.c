@@ -70,6 +70,10 @@ static int hello_recv(struct peer *p)
 		fprintf(stderr, "both sides are %ss: give --driver to exactly one\n", role);
 		return -1;
 	}
+	if (e->mtu < 256 || e->mtu > 4096 || e->mtu & (e->mtu - 1)) {
+		fprintf(stderr, "the peer offers a path MTU of %u\n", e->mtu);
+		return -1;
+	}
 	for (unsigned i = 0; i < 16; i++)
 		sscanf(gid + 2 * i, "%2hhx", &e->gid[i]);
 	return 0;

@@ -35,6 +35,7 @@ class Network:
 
     def __init__(self):
         sh('mount', '-t', 'sysfs', 'sysfs', '/sys')
+        sh('mount', '-t', 'tmpfs', 'tmpfs', '/run')     # sockets and DPDK's run-time files
         sh('ip', 'link', 'set', 'lo', 'up')
         sh('ip', 'link', 'add', 'name', BRIDGE, 'type', 'bridge', 'mcast_snooping', 0,
            'forward_delay', 0)
