@@ -61,5 +61,22 @@
 #define BURST 32u
 /** Async events and completion notices that the core holds between two drains. */
 #define EVENT_QUEUE 256u
+/** Sessions a daemon. Each costs a worker one glance per round at a cache line of its
+ *  doorbell, so this also bounds the length of an idle round. */
+#define SESSION_MAX 256u
+/** Doorbell words (of 64 slots) that a worker serves per session and round, so that no
+ *  session that rings all of its 16,384 doorbells at once keeps packets waiting. */
+#define DOORBELL_WORDS_POLL 4u
+/** Descriptors a port queue, each direction: some 20 us of 64-byte packets at 25 M/s, and
+ *  two ports' worth of buffers still fits `-m 64` without hugepages. */
+#define PORT_DESC 512u
+/** Frames waiting in a worker's inbox: what other workers hand over and what goes from one
+ *  local QP to another. A window of WINDOW_DEFAULT of eight QPs; loss when full. */
+#define INBOX_SIZE 1024u
+/** Data room of a packet buffer besides the headroom: FRAME_MAX, rounded up to the AF_PACKET
+ *  frame that tiles whole pages (eight in nine), because that driver wants its frame to fit. */
+#define MBUF_ROOM 4608u
+/** Notices that wait for the notifier thread, of all workers. */
+#define EVENT_RING 4096u
 
 #endif
