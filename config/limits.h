@@ -79,4 +79,21 @@
 /** Notices that wait for the notifier thread, of all workers. */
 #define EVENT_RING 4096u
 
+/* --- control path ------------------------------------------------------------------- */
+
+/** QPs, MRs and CQs of one session: three quarters of what the daemon has, so that one
+ *  application cannot starve all others and 10,000 QPs still fit one. */
+#define SESSION_QP_MAX (QP_MAX / 4 * 3)
+#define SESSION_MR_MAX (MR_MAX / 4 * 3)
+#define SESSION_CQ_MAX (QP_MAX / 4 * 3)
+/** Protection domains of one session, and of the daemon. */
+#define SESSION_PD_MAX 4096u
+#define PD_MAX         32768u
+/** Completion channels of one session: each costs the daemon a descriptor. */
+#define SESSION_CHANNEL_MAX 1024u
+/** Sessions of one user other than root, of SESSION_MAX. */
+#define SESSION_USER_MAX 128u
+/** Bytes of rings that one session can have rocid create. */
+#define SESSION_SHM_MAX (8ull << 30)
+
 #endif
