@@ -6,10 +6,10 @@
 #include "endpoint.h"
 
 /* Without any completion the demo hangs, however slow the machine. */
-#define PATIENCE_S 60
-/* Local ACK timeout code: 4.096 us << 15 = 134 ms. A machine with fewer free cores than
- * polling threads pauses one for tens of milliseconds, which is no loss. */
-#define TIMEOUT_CODE 15
+#define PATIENCE_S 120
+/* Local ACK timeout code: 4.096 us << 17 = 0.5 s, and seven retries. A machine with more polling
+ * threads than free cores pauses them for long, which is no loss. */
+#define TIMEOUT_CODE 17
 
 double seconds(void)
 {

@@ -43,7 +43,7 @@ void endpoint_post(struct endpoint *e, enum roci_wr_opcode opcode, uint64_t off,
 void endpoint_receive(struct endpoint *e, uint64_t off, uint32_t len);
 
 /** Takes up to @p max successful completions, and offers the CPU to others when there is none.
- *  Gives up when none comes for a minute.  @return how many, at least 1. */
+ *  Gives up when none comes for two minutes.  @return how many, at least 1. */
 int endpoint_wait(struct endpoint *e, struct roci_wc wc[], int max);
 
 /** @return seconds of the monotonic clock. */
