@@ -16,7 +16,7 @@ struct list {
 };
 
 /** The structure of @p type whose member @p member is the node @p ptr. */
-#define container_of(ptr, type, member) ((type *)((char *)(ptr) - offsetof(type, member)))
+#define container_of(ptr, type, member) ((type *)((char *)(ptr)-offsetof(type, member)))
 
 static inline void list_init(struct list *l)
 {

@@ -7,7 +7,7 @@
 #define TOP_SHIFT  (LEVEL_BITS * (WHEEL_LEVELS - 1))
 /* Ticks that can be told apart: one slot less than a turn of the top level, so that nothing
  * is ever put into the slot that the top level is in. */
-#define HORIZON	   ((uint64_t)SLOT_MASK << TOP_SHIFT)
+#define HORIZON ((uint64_t)SLOT_MASK << TOP_SHIFT)
 
 static void slot_mark(struct wheel *w, unsigned level, unsigned idx)
 {
@@ -109,7 +109,8 @@ static uint64_t wheel_next_tick(const struct wheel *w)
 		uint64_t turn = w->tick >> (shift + LEVEL_BITS) << (shift + LEVEL_BITS);
 
 		if (idx == WHEEL_SLOTS && level == WHEEL_LEVELS - 1) {
-			/* The top level has nobody above it: what lies behind is in its next turn. */
+			/* The top level has nobody above it: what lies behind is in its next turn.
+			 */
 			idx = slot_next(w, level, 0);
 			turn += 1ull << (shift + LEVEL_BITS);
 		}

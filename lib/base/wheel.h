@@ -22,12 +22,12 @@
 
 struct wheel_timer {
 	struct list node;
-	uint64_t due; /* tick */
+	uint64_t due;  /* tick */
 	uint16_t slot; /* level * WHEEL_SLOTS + index, for the occupancy bitmap */
 };
 
 struct wheel {
-	uint64_t tick; /* all timers due at or before this tick have been handed out */
+	uint64_t tick;	     /* all timers due at or before this tick have been handed out */
 	struct list expired; /* due, not handed out yet */
 	uint64_t occupied[WHEEL_LEVELS][WHEEL_SLOTS / 64];
 	struct list slots[WHEEL_LEVELS][WHEEL_SLOTS];
