@@ -25,19 +25,20 @@
 
 /** QPN = generation << 18 | worker << 14 | slot (design.md 4). 16,384 QPs a daemon covers
  *  the 10,000 that are promised; 16 workers cover the machines that are expected. */
-#define QPN_SLOT_BITS   14
+#define QPN_SLOT_BITS	14
 #define QPN_WORKER_BITS 4
-#define QPN_GEN_BITS    (24 - QPN_SLOT_BITS - QPN_WORKER_BITS)
-#define QP_MAX          (1u << QPN_SLOT_BITS)
-#define WORKER_MAX      (1u << QPN_WORKER_BITS)
+#define QPN_GEN_BITS	(24 - QPN_SLOT_BITS - QPN_WORKER_BITS)
+#define QP_MAX		(1u << QPN_SLOT_BITS)
+#define WORKER_MAX	(1u << QPN_WORKER_BITS)
 /** Scatter/gather entries a work request: what perftest and MPI ask for at most. */
 #define SGE_MAX 16u
 /** Inline bytes a work request: what mlx5 offers by default, rounded to the slot size. */
 #define INLINE_MAX 512u
 /** Work requests a queue. */
 #define WR_MAX 16384u
-/** Outstanding READ and ATOMIC requests of one QP, each direction: as rxe. */
-#define RD_ATOMIC_MAX 128u
+/** Outstanding READ and ATOMIC requests of one QP, each direction (a power of two): twice
+ *  what adapters offer; a slot costs 64 bytes in each of 10,000 QPs. */
+#define RD_ATOMIC_MAX 32u
 /** Packets in flight of one QP unless configured otherwise (design.md 3, "Window"). */
 #define WINDOW_DEFAULT 128u
 
@@ -60,5 +61,39 @@
 #define BURST 32u
 /** Async events and completion notices that the core holds between two drains. */
 #define EVENT_QUEUE 256u
+/** Sessions a daemon. Each costs a worker one glance per round at a cache line of its
+ *  doorbell, so this also bounds the length of an idle round. */
+#define SESSION_MAX 256u
+/** Doorbell words (of 64 slots) that a worker serves per session and round, so that no
+ *  session that rings all of its 16,384 doorbells at once keeps packets waiting. */
+#define DOORBELL_WORDS_POLL 4u
+/** Descriptors a port queue, each direction: some 20 us of 64-byte packets at 25 M/s, and
+ *  two ports' worth of buffers still fits `-m 64` without hugepages. */
+#define PORT_DESC 512u
+/** Frames waiting in a worker's inbox: what other workers hand over and what goes from one
+ *  local QP to another. A window of WINDOW_DEFAULT of eight QPs; loss when full. */
+#define INBOX_SIZE 1024u
+/** Data room of a packet buffer besides the headroom: FRAME_MAX, rounded up to the AF_PACKET
+ *  frame that tiles whole pages (eight in nine), because that driver wants its frame to fit. */
+#define MBUF_ROOM 4608u
+/** Notices that wait for the notifier thread, of all workers. */
+#define EVENT_RING 4096u
+
+/* --- control path ------------------------------------------------------------------- */
+
+/** QPs, MRs and CQs of one session: three quarters of what the daemon has, so that one
+ *  application cannot starve all others and 10,000 QPs still fit one. */
+#define SESSION_QP_MAX (QP_MAX / 4 * 3)
+#define SESSION_MR_MAX (MR_MAX / 4 * 3)
+#define SESSION_CQ_MAX (QP_MAX / 4 * 3)
+/** Protection domains of one session, and of the daemon. */
+#define SESSION_PD_MAX 4096u
+#define PD_MAX         32768u
+/** Completion channels of one session: each costs the daemon a descriptor. */
+#define SESSION_CHANNEL_MAX 1024u
+/** Sessions of one user other than root, of SESSION_MAX. */
+#define SESSION_USER_MAX 128u
+/** Bytes of rings that one session can have rocid create. */
+#define SESSION_SHM_MAX (8ull << 30)
 
 #endif

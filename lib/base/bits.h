@@ -10,11 +10,11 @@
 #include <stdint.h>
 #include <string.h>
 
-#define ARRAY_SIZE(a)	(sizeof(a) / sizeof((a)[0]))
-#define CACHE_LINE	64
-#define CACHE_ALIGNED	__attribute__((aligned(CACHE_LINE)))
-#define likely(x)	__builtin_expect(!!(x), 1)
-#define unlikely(x)	__builtin_expect(!!(x), 0)
+#define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
+#define CACHE_LINE    64
+#define CACHE_ALIGNED __attribute__((aligned(CACHE_LINE)))
+#define likely(x)     __builtin_expect(!!(x), 1)
+#define unlikely(x)   __builtin_expect(!!(x), 0)
 
 static inline uint16_t get_be16(const void *p)
 {

@@ -15,8 +15,10 @@ struct list {
 	struct list *prev;
 };
 
-/** The structure of @p type whose member @p member is the node @p ptr. */
-#define container_of(ptr, type, member) ((type *)((char *)(ptr) - offsetof(type, member)))
+/** The structure of @p type whose member @p member is the node @p ptr. DPDK has the same. */
+#ifndef container_of
+#define container_of(ptr, type, member) ((type *)((char *)(ptr)-offsetof(type, member)))
+#endif
 
 static inline void list_init(struct list *l)
 {

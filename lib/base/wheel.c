@@ -4,6 +4,10 @@
 
 #define LEVEL_BITS 8
 #define SLOT_MASK  (WHEEL_SLOTS - 1u)
+#define TOP_SHIFT  (LEVEL_BITS * (WHEEL_LEVELS - 1))
+/* Ticks that can be told apart: one slot less than a turn of the top level, so that nothing
+ * is ever put into the slot that the top level is in. */
+#define HORIZON ((uint64_t)SLOT_MASK << TOP_SHIFT)
 
 static void slot_mark(struct wheel *w, unsigned level, unsigned idx)
 {
@@ -38,20 +42,23 @@ bool wheel_armed(const struct wheel_timer *t)
 }
 
 /* The level is that of the highest bit group in which `due` differs from the wheel's tick, so
- * a slot of level l never holds timers of two different turns of that level. */
+ * a slot of level l never holds timers of two different turns of that level. A timer beyond
+ * the horizon waits there and is placed again when the wheel comes by. */
 static void wheel_place(struct wheel *w, struct wheel_timer *t)
 {
-	uint64_t differ = t->due ^ w->tick;
+	uint64_t due = t->due;
 	unsigned level = 0;
 	unsigned idx;
 
-	if (t->due <= w->tick) {
+	if (due <= w->tick) {
 		list_push(&w->expired, &t->node);
 		return;
 	}
-	while (level < WHEEL_LEVELS - 1 && differ >> (LEVEL_BITS * (level + 1)))
+	if (due - w->tick > HORIZON)
+		due = w->tick + HORIZON;
+	while (level < WHEEL_LEVELS - 1 && (due ^ w->tick) >> (LEVEL_BITS * (level + 1)))
 		level++;
-	idx = (t->due >> (LEVEL_BITS * level)) & SLOT_MASK;
+	idx = (due >> (LEVEL_BITS * level)) & SLOT_MASK;
 	t->slot = (uint16_t)(level * WHEEL_SLOTS + idx);
 	list_push(&w->slots[level][idx], &t->node);
 	slot_mark(w, level, idx);
@@ -72,8 +79,8 @@ void wheel_cancel(struct wheel *w, struct wheel_timer *t)
 void wheel_arm(struct wheel *w, struct wheel_timer *t, uint64_t when)
 {
 	wheel_cancel(w, t);
-	/* Round up: never early. */
-	t->due = (when + (1u << WHEEL_TICK_SHIFT) - 1) >> WHEEL_TICK_SHIFT;
+	/* Round up: never early. Not by adding first, which wraps for WHEEL_NEVER. */
+	t->due = (when >> WHEEL_TICK_SHIFT) + !!(when & ((1u << WHEEL_TICK_SHIFT) - 1));
 	wheel_place(w, t);
 }
 
@@ -102,7 +109,8 @@ static uint64_t wheel_next_tick(const struct wheel *w)
 		uint64_t turn = w->tick >> (shift + LEVEL_BITS) << (shift + LEVEL_BITS);
 
 		if (idx == WHEEL_SLOTS && level == WHEEL_LEVELS - 1) {
-			/* The top level has nobody above it: what lies behind is in its next turn. */
+			/* The top level has nobody above it: what lies behind is in its next turn.
+			 */
 			idx = slot_next(w, level, 0);
 			turn += 1ull << (shift + LEVEL_BITS);
 		}

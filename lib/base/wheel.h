@@ -22,12 +22,12 @@
 
 struct wheel_timer {
 	struct list node;
-	uint64_t due; /* tick */
+	uint64_t due;  /* tick */
 	uint16_t slot; /* level * WHEEL_SLOTS + index, for the occupancy bitmap */
 };
 
 struct wheel {
-	uint64_t tick; /* all timers due at or before this tick have been handed out */
+	uint64_t tick;	     /* all timers due at or before this tick have been handed out */
 	struct list expired; /* due, not handed out yet */
 	uint64_t occupied[WHEEL_LEVELS][WHEEL_SLOTS / 64];
 	struct list slots[WHEEL_LEVELS][WHEEL_SLOTS];
@@ -38,7 +38,7 @@ void wheel_init(struct wheel *w, uint64_t now);
 
 void wheel_timer_init(struct wheel_timer *t);
 
-/** Arms @p t for @p when (nanoseconds); moves it if it is armed. */
+/** Arms @p t for @p when (nanoseconds, any value); moves it if it is armed. */
 void wheel_arm(struct wheel *w, struct wheel_timer *t, uint64_t when);
 
 /** Takes @p t off the wheel; harmless when it is not armed. */

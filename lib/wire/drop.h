@@ -8,55 +8,55 @@
 #define DROP_H
 
 /* X(identifier, counter name, rule) */
-#define DROP_REASONS(X)                                                                            \
-	/* frame.c: layers 2 to 4, before any QP is known */                                       \
-	X(NOT_ROCE, "not_roce", "ETH-01")                                                          \
-	X(ETH_SHORT, "eth_short", "ETH-02")                                                        \
-	X(VLAN_STACKED, "vlan_stacked", "ETH-03")                                                  \
-	X(IP_VERSION, "ip_version", "CA17-27")                                                     \
-	X(IP4_IHL, "ip4_ihl", "CA17-3")                                                            \
-	X(IP4_CHECKSUM, "ip4_checksum", "CA17-2")                                                  \
-	X(IP4_NOT_DF, "ip4_not_df", "CA17-7")                                                      \
-	X(IP4_FRAGMENT, "ip4_fragment", "CA17-8")                                                  \
-	X(IP_LENGTH, "ip_length", "CA17-6")                                                        \
-	X(IP_NEXT_HEADER, "ip_next_header", "CA17-16")                                             \
-	X(GRH_NEXT_HEADER, "grh_next_header", "C9-44")                                             \
-	X(UDP_PORT, "udp_port", "CA17-20")                                                         \
-	X(UDP_LENGTH, "udp_length", "CA17-21")                                                     \
-	X(BTH_SHORT, "bth_short", "VAL-18")                                                        \
-	X(BTH_TVER, "bth_tver", "BTH-02")                                                          \
-	X(BTH_ALIGN, "bth_align", "BTH-06")                                                        \
-	X(OPCODE_CLASS, "opcode_class", "VAL-21")                                                  \
-	X(HEADER_SHORT, "header_short", "VAL-18")                                                  \
-	X(PAD, "pad", "BTH-06")                                                                    \
-	/* classify.c */                                                                           \
-	X(SGID, "sgid", "VAL-15")                                                                  \
-	X(DGID, "dgid", "VAL-11")                                                                  \
-	X(QP0, "qp0", "CA17-33")                                                                   \
-	X(QPN_MCAST, "qpn_mcast", "VAL-17")                                                        \
-	X(QPN_UNKNOWN, "qpn_unknown", "VAL-03")                                                    \
-	X(ICRC, "icrc", "CA17-24")                                                                 \
-	X(QP_TYPE, "qp_type", "VAL-04")                                                            \
-	X(QP_STATE, "qp_state", "VAL-06")                                                          \
-	X(QP_ADDRESS, "qp_address", "VAL-12")                                                      \
-	X(PKEY, "pkey", "VAL-08")                                                                  \
-	X(QKEY, "qkey", "VAL-16")                                                                  \
-	X(OPCODE_UNSUPPORTED, "opcode_unsupported", "VAL-05")                                      \
-	X(CNP_IGNORED, "cnp_ignored", "CNP-14")                                                    \
-	/* responder.c */                                                                          \
-	X(PSN_AHEAD, "psn_ahead", "RSP-03")                                                        \
-	X(DUP_NO_RESOURCE, "dup_no_resource", "RSP-38")                                            \
-	X(RNR_PENDING, "rnr_pending", "RSP-18")                                                    \
-	/* completer.c */                                                                          \
-	X(GHOST_ACK, "ghost_ack", "REQ-36")                                                        \
-	X(AETH_RESERVED, "aeth_reserved", "REQ-46")                                                \
-	X(READ_RESP_UNEXPECTED, "read_resp_unexpected", "REQ-39")                                  \
-	/* datagram.c */                                                                           \
-	X(UC_SEQUENCE, "uc_sequence", "UC-05")                                                     \
-	X(UC_INVALID, "uc_invalid", "UC-10")                                                       \
-	X(NO_RECV_WQE, "no_recv_wqe", "UD-13")                                                     \
-	/* shells: the frame never reached the core */                                             \
-	X(HANDOFF_FULL, "handoff_full", "-")                                                       \
+#define DROP_REASONS(X)                                           \
+	/* frame.c: layers 2 to 4, before any QP is known */      \
+	X(NOT_ROCE, "not_roce", "ETH-01")                         \
+	X(ETH_SHORT, "eth_short", "ETH-02")                       \
+	X(VLAN_STACKED, "vlan_stacked", "ETH-03")                 \
+	X(IP_VERSION, "ip_version", "CA17-27")                    \
+	X(IP4_IHL, "ip4_ihl", "CA17-3")                           \
+	X(IP4_CHECKSUM, "ip4_checksum", "CA17-2")                 \
+	X(IP4_FRAGMENT, "ip4_fragment", "CA17-8")                 \
+	X(IP4_NOT_DF, "ip4_not_df", "CA17-7")                     \
+	X(IP_LENGTH, "ip_length", "CA17-6")                       \
+	X(IP_NEXT_HEADER, "ip_next_header", "CA17-16")            \
+	X(GRH_NEXT_HEADER, "grh_next_header", "C9-44")            \
+	X(UDP_PORT, "udp_port", "CA17-20")                        \
+	X(UDP_LENGTH, "udp_length", "CA17-21")                    \
+	X(BTH_SHORT, "bth_short", "VAL-18")                       \
+	X(BTH_TVER, "bth_tver", "BTH-02")                         \
+	X(BTH_ALIGN, "bth_align", "BTH-06")                       \
+	X(OPCODE_CLASS, "opcode_class", "VAL-21")                 \
+	X(HEADER_SHORT, "header_short", "VAL-18")                 \
+	X(PAD, "pad", "BTH-06")                                   \
+	/* classify.c */                                          \
+	X(SGID, "sgid", "VAL-15")                                 \
+	X(DGID, "dgid", "VAL-11")                                 \
+	X(QP0, "qp0", "CA17-33")                                  \
+	X(QPN_MCAST, "qpn_mcast", "VAL-17")                       \
+	X(QPN_UNKNOWN, "qpn_unknown", "VAL-03")                   \
+	X(ICRC, "icrc", "CA17-24")                                \
+	X(QP_TYPE, "qp_type", "VAL-04")                           \
+	X(QP_STATE, "qp_state", "VAL-06")                         \
+	X(QP_ADDRESS, "qp_address", "VAL-12")                     \
+	X(PKEY, "pkey", "VAL-08")                                 \
+	X(QKEY, "qkey", "VAL-16")                                 \
+	X(OPCODE_UNSUPPORTED, "opcode_unsupported", "VAL-05")     \
+	X(CNP_IGNORED, "cnp_ignored", "CNP-14")                   \
+	/* responder.c */                                         \
+	X(PSN_AHEAD, "psn_ahead", "RSP-03")                       \
+	X(DUP_NO_RESOURCE, "dup_no_resource", "RSP-38")           \
+	X(RNR_PENDING, "rnr_pending", "RSP-18")                   \
+	/* completer.c */                                         \
+	X(GHOST_ACK, "ghost_ack", "REQ-36")                       \
+	X(AETH_RESERVED, "aeth_reserved", "REQ-46")               \
+	X(READ_RESP_UNEXPECTED, "read_resp_unexpected", "REQ-39") \
+	/* datagram.c */                                          \
+	X(UC_SEQUENCE, "uc_sequence", "UC-05")                    \
+	X(UC_INVALID, "uc_invalid", "UC-10")                      \
+	X(NO_RECV_WQE, "no_recv_wqe", "UD-13")                    \
+	/* shells: the frame never reached the core */            \
+	X(HANDOFF_FULL, "handoff_full", "-")                      \
 	X(FRAME_TOO_LONG, "frame_too_long", "-")
 
 enum drop {

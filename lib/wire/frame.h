@@ -25,13 +25,13 @@ struct pkt {
 	const uint8_t *l3; /* first byte of the IP header or GRH: the ICRC starts here */
 	const uint8_t *bth;
 	const uint8_t *payload;
-	uint16_t payload_len; /* without pad */
-	uint16_t icrc_off; /* of the ICRC from l3, bytes */
-	uint8_t net; /* enum net_type */
-	uint8_t port; /* set by the caller: which port it came in on */
-	uint8_t tclass; /* IPv4 TOS, IPv6 or GRH traffic class */
-	uint8_t pcp; /* 802.1p priority, 0 when untagged */
-	uint16_t vid; /* VLAN id; 0 when untagged or priority-tagged (ETH-04) */
+	uint32_t icrc_off;    /* of the ICRC from l3, bytes */
+	uint16_t payload_len; /* without pad; 0 for a CNP, whose reserved bytes are no payload */
+	uint8_t net;	      /* enum net_type */
+	uint8_t port;	      /* set by the caller: which port it came in on */
+	uint8_t tclass;	      /* IPv4 TOS, IPv6 or GRH traffic class */
+	uint8_t pcp;	      /* 802.1p priority, 0 when untagged */
+	uint16_t vid;	      /* VLAN id; 0 when untagged or priority-tagged (ETH-04) */
 	uint16_t pkey;
 	uint8_t se : 1;
 	uint8_t migreq : 1;
@@ -40,19 +40,19 @@ struct pkt {
 	uint32_t dest_qp;
 	uint32_t psn;
 	/* extended headers */
-	uint64_t va; /* RETH, AtomicETH */
-	uint32_t rkey; /* RETH, AtomicETH, IETH */
-	uint32_t dma_len; /* RETH */
-	uint32_t imm; /* ImmDt, network order (BTH-26) */
-	uint32_t msn; /* AETH */
-	uint32_t qkey; /* DETH */
-	uint32_t src_qp; /* DETH */
-	uint32_t srqn; /* XRCETH */
-	uint32_t feth; /* FETH */
-	uint64_t swap_add; /* AtomicETH */
-	uint64_t compare; /* AtomicETH */
+	uint64_t va;	      /* RETH, AtomicETH */
+	uint32_t rkey;	      /* RETH, AtomicETH, IETH */
+	uint32_t dma_len;     /* RETH */
+	uint32_t imm;	      /* ImmDt, network order (BTH-26) */
+	uint32_t msn;	      /* AETH */
+	uint32_t qkey;	      /* DETH */
+	uint32_t src_qp;      /* DETH */
+	uint32_t srqn;	      /* XRCETH */
+	uint32_t feth;	      /* FETH */
+	uint64_t swap_add;    /* AtomicETH */
+	uint64_t compare;     /* AtomicETH */
 	uint64_t atomic_orig; /* AtomicAckETH */
-	uint8_t syndrome; /* AETH */
+	uint8_t syndrome;     /* AETH */
 };
 
 /**

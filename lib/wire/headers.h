@@ -12,8 +12,8 @@
 
 /** What carries the BTH: the type of the SGID entry (CA17-26, CA17-40). */
 enum net_type {
-	NET_IPV4, /* RoCEv2 over IPv4 */
-	NET_IPV6, /* RoCEv2 over IPv6 */
+	NET_IPV4,   /* RoCEv2 over IPv4 */
+	NET_IPV6,   /* RoCEv2 over IPv6 */
 	NET_ROCEV1, /* RoCEv1: EtherType 0x8915 and a GRH */
 };
 
@@ -22,8 +22,8 @@ enum net_type {
 #define ETHERTYPE_QINQ	 0x88A8
 #define ETHERTYPE_IPV6	 0x86DD
 #define ETHERTYPE_ROCEV1 0x8915
-#define IPPROTO_ROCEV2	 17 /* UDP, CA17-10, CA17-16 */
-#define IP6_NXT_DSTOPTS	 60 /* Fast CNP */
+#define IPPROTO_ROCEV2	 17   /* UDP, CA17-10, CA17-16 */
+#define IP6_NXT_DSTOPTS	 60   /* Fast CNP */
 #define GRH_NXT_IBA	 0x1B /* C9-44 */
 #define UDP_PORT_ROCEV2	 4791 /* CA17-20 */
 
@@ -86,14 +86,14 @@ enum {
 	BTH_ACKREQ = 8, /* AckReq 7, reserved */
 	BTH_PSN = 9,
 };
-#define BTH_SE		0x80
-#define BTH_MIGREQ	0x40
-#define BTH_PAD_SHIFT	4
-#define BTH_PAD_MASK	0x30
-#define BTH_TVER_MASK	0x0F
-#define BTH_FECN	0x80
-#define BTH_BECN	0x40
-#define BTH_A		0x80
+#define BTH_SE	      0x80
+#define BTH_MIGREQ    0x40
+#define BTH_PAD_SHIFT 4
+#define BTH_PAD_MASK  0x30
+#define BTH_TVER_MASK 0x0F
+#define BTH_FECN      0x80
+#define BTH_BECN      0x40
+#define BTH_A	      0x80
 
 #define QPN_SMI	      0u
 #define QPN_GSI	      1u

@@ -19,6 +19,9 @@ struct pkt;
 /** The register after the eight 0xFF bytes (ICRC-02). */
 #define ICRC_SEED 0xDEBB20E3u
 
+/** Bytes of a mask of variant fields: they lie in the first 64, zeros follow. */
+#define ICRC_MASK_LEN 128
+
 /** One way to compute it; all give the same results. */
 struct icrc_ops {
 	const char *name; /* "avx512", "pclmul", "isal", "table" */
@@ -28,6 +31,10 @@ struct icrc_ops {
 	 *  is loaded once: memory that changes meanwhile cannot make the copy and the CRC
 	 *  disagree (design.md 5). The regions must not overlap. */
 	uint32_t (*copy)(uint32_t state, void *dst, const void *src, size_t len);
+	/** As crc, over @p src with its first 64 bytes ORed with those of @p mask; the second
+	 *  half of @p mask is zero. For icrc_header() and icrc_check(). */
+	uint32_t (*crc_masked)(
+		uint32_t state, const void *src, size_t len, const uint8_t mask[ICRC_MASK_LEN]);
 };
 
 /** @return the fastest implementation that this CPU has. */
@@ -42,8 +49,8 @@ const struct icrc_ops *icrc_nth(unsigned i);
 
 /**
  * CRC state over the header part of a packet: @p l3 up to @p len bytes, with the variant
- * fields masked by @p net (enum net_type). @p len covers at least the BTH and at most
- * FRAME_HDR_MAX bytes. The memory at @p l3 must be readable for @p len bytes only.
+ * fields masked by @p net (enum net_type). @p len covers at least the BTH, and may go on
+ * into the payload. The memory at @p l3 must be readable for @p len bytes only.
  */
 uint32_t icrc_header(const struct icrc_ops *ops, const uint8_t *l3, unsigned net, size_t len);
 

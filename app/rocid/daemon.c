@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "daemon.h"
+#include "ringpair.h"
+#include "steer.h"
+
+__attribute__((format(printf, 3, 4))) static int refuse(
+	char why[VALUE_MAX * 2], int err, const char *format, ...)
+{
+	va_list ap;
+
+	va_start(ap, format);
+	vsnprintf(why, VALUE_MAX * 2, format, ap);
+	va_end(ap);
+	return err;
+}
+
+/* --- ports ---------------------------------------------------------------------------- */
+
+/* The impairment of a ring pair is that of its two ports, unless --impair names them. */
+static void impair_pair(struct options *o, const uint16_t ethdev[2], uint32_t pair)
+{
+	for (unsigned side = 0; side < 2; side++) {
+		if (ethdev[side] >= PORT_MAX || o->impaired[ethdev[side]])
+			continue;
+		o->impair[ethdev[side]] = o->pair[pair];
+		o->impaired[ethdev[side]] = true;
+	}
+}
+
+static int make_ports(struct daemon *d, struct options *o, char why[VALUE_MAX * 2])
+{
+	uint16_t ethdev[2];
+	int err;
+
+	for (uint32_t i = 0; i < o->nshares; i++) {
+		if (o->share[i].port != PORT_NEW)
+			continue;
+		err = share_create(
+			o->share[i].netdev, (uint16_t)o->workers, ethdev, why, VALUE_MAX * 2);
+		if (err)
+			return err;
+		o->share[i].port = ethdev[0];
+	}
+	for (uint32_t i = 0; i < o->npairs; i++) {
+		err = ringpair_create(i, (uint16_t)o->workers, SOCKET_ID_ANY, ethdev);
+		if (err)
+			return refuse(why, err,
+				"no memory for a ring pair (%s): give EAL more with -m MB",
+				strerror(-err));
+		d->npairs = i + 1;
+		impair_pair(o, ethdev, i);
+	}
+	return 0;
+}
+
+static int probe_ports(struct daemon *d, const struct options *o, char why[VALUE_MAX * 2])
+{
+	uint16_t ethdev;
+	int err;
+
+	RTE_ETH_FOREACH_DEV(ethdev)
+	{
+		if (ethdev >= PORT_MAX || d->nports == PORT_MAX)
+			return refuse(why, -E2BIG,
+				"there are more than %u ports: allow fewer with -a or --no-pci",
+				PORT_MAX);
+		err = port_probe(ethdev, &d->port[d->nports++].info, why);
+		if (err)
+			return err;
+	}
+	if (!d->nports)
+		return refuse(why, -ENODEV,
+			"there is no port: name one with --share IFNAME, --ring-pair, or EAL's "
+			"--vdev net_memif0 or -a PCI_ADDRESS (bind that NIC with dpdk-devbind.py)");
+	if (o->highest_port >= (int)d->nports)
+		return refuse(why, -EINVAL, "%s names port %d, but the last of the %u is port %u",
+			o->highest_by, o->highest_port, d->nports, d->nports - 1);
+	return 0;
+}
+
+static int share_ports(struct daemon *d, const struct options *o, char why[VALUE_MAX * 2])
+{
+	for (uint32_t i = 0; i < o->nshares; i++) {
+		struct daemon_port *p = &d->port[o->share[i].port];
+		int err;
+
+		if (p->shared)
+			return refuse(
+				why, -EINVAL, "--share names port %u twice", o->share[i].port);
+		snprintf(p->info.netdev, sizeof(p->info.netdev), "%s", o->share[i].netdev);
+		err = share_guard(&p->guard, p->info.netdev, why, VALUE_MAX * 2);
+		if (err)
+			return err;
+		p->shared = true;
+	}
+	return 0;
+}
+
+/* --- workers and their queues --------------------------------------------------------- */
+
+static int make_workers(struct daemon *d, const struct options *o, char why[VALUE_MAX * 2])
+{
+	int socket = d->port[0].info.socket;
+	uint32_t mbufs = INBOX_SIZE + 4 * BURST + d->nports * 2 * PORT_DESC;
+
+	if (o->workers > rte_lcore_count())
+		return refuse(why, -EINVAL, "--workers %u needs as many lcores, EAL has %u: see -l",
+			o->workers, rte_lcore_count());
+	d->dp = dataplane_create(o->workers, socket);
+	if (!d->dp)
+		return refuse(why, -ENOMEM, "no memory for the tables: give EAL more with -m MB");
+	for (uint32_t i = 0; i < PORT_MAX; i++)
+		mbufs += o->impaired[i] ? LINKEMU_HELD : 0;
+	d->dp->mbufs = mbufs;
+	d->dp->yield = o->yield;
+	if (o->icrc)
+		d->dp->icrc = o->icrc;
+	for (uint32_t i = 0; i < o->workers; i++)
+		if (!worker_create(d->dp, i, socket))
+			return refuse(why, -ENOMEM,
+				"no memory for the %u packet buffers of worker %u: give EAL more "
+				"with -m MB "
+				"(now needed: about %u)",
+				mbufs, i, mbufs * o->workers / 200 + 16);
+	return 0;
+}
+
+static int spoil(struct daemon_port *p, const struct linkemu_config *cfg)
+{
+	for (uint16_t q = 0; q < p->info.rx_queues; q++) {
+		p->emu[q] = linkemu_attach(p->info.ethdev, q, cfg);
+		if (!p->emu[q])
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+static int open_ports(struct daemon *d, const struct options *o, char why[VALUE_MAX * 2])
+{
+	for (uint32_t i = 0; i < d->nports; i++) {
+		struct daemon_port *p = &d->port[i];
+		int err = port_open(d->dp, i, o->mtu[i], &p->info, why);
+
+		if (err)
+			return err == -EINVAL ? -EIO : err;
+		p->rungs = steer_install(p->info.ethdev, p->info.rx_queues);
+		if (o->impaired[i] && spoil(p, &o->impair[i]))
+			return refuse(why, -ENOMEM,
+				"no memory for the emulated link of port %u: give EAL more with -m "
+				"MB",
+				i);
+	}
+	return 0;
+}
+
+/* --- control -------------------------------------------------------------------------- */
+
+static void fill_port(struct ctl_port *to, const struct daemon_port *from)
+{
+	if (from->shared)
+		snprintf(to->netdev, sizeof(to->netdev), "%s", from->info.netdev);
+	memcpy(to->mac, from->info.mac, 6);
+	to->eth_mtu = from->info.mtu;
+	to->speed_mbps = from->info.speed_mbps;
+}
+
+/* ctl wants a port's static entries side by side. */
+static int start_ctl(struct daemon *d, const struct options *o, char why[VALUE_MAX * 2])
+{
+	static struct ctl_gid gid[STATIC_MAX];
+	static struct ctl_neigh neigh[STATIC_MAX];
+	struct ctl_config cfg = {
+		.dp = d->dp,
+		.socket_path = o->socket,
+		.socket_mode = o->socket_mode,
+		.socket_group = o->socket_group[0] ? o->socket_group : NULL,
+		.rocev1 = o->rocev1,
+		.window = o->window,
+		.nports = d->nports,
+	};
+	uint32_t g = 0;
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < d->nports; i++) {
+		struct ctl_port *p = &cfg.port[i];
+
+		fill_port(p, &d->port[i]);
+		p->gids = &gid[g];
+		for (uint32_t k = 0; k < o->ngids; k++)
+			if (o->gid[k].port == i)
+				gid[g++] = o->gid[k].gid;
+		p->ngids = (uint32_t)(&gid[g] - p->gids);
+		p->neighs = &neigh[n];
+		for (uint32_t k = 0; k < o->nneighs; k++)
+			if (o->neigh[k].port == i)
+				neigh[n++] = o->neigh[k].neigh;
+		p->nneighs = (uint32_t)(&neigh[n] - p->neighs);
+	}
+	return ctl_start(&d->ctl, &cfg, why);
+}
+
+int daemon_up(struct daemon *d, struct options *o, char why[VALUE_MAX * 2])
+{
+	int err;
+
+	memset(d, 0, sizeof(*d));
+	d->opt = o;
+	for (uint32_t i = 0; i < PORT_MAX; i++)
+		d->port[i].guard = (struct share_guard){{-1, -1}};
+	err = make_ports(d, o, why);
+	err = err ? err : probe_ports(d, o, why);
+	err = err ? err : share_ports(d, o, why);
+	err = err ? err : make_workers(d, o, why);
+	err = err ? err : open_ports(d, o, why);
+	if (!err && worker_install_sigbus())
+		err = refuse(why, -EIO, "SIGBUS cannot be handled here: allow sigaction()");
+	return err ? err : start_ctl(d, o, why);
+}
+
+void daemon_down(struct daemon *d)
+{
+	ctl_destroy(d->ctl);
+	for (uint32_t i = 0; i < d->nports; i++) {
+		struct daemon_port *p = &d->port[i];
+
+		for (unsigned q = 0; q < WORKER_MAX; q++)
+			linkemu_detach(p->emu[q]);
+		if (d->dp && i < d->dp->nports)
+			port_close(d->dp, i);
+		share_unguard(&p->guard);
+	}
+	for (uint32_t i = 0; i < d->npairs; i++)
+		ringpair_destroy(i, (uint16_t)d->opt->workers);
+	for (uint32_t i = 0; d->dp && i < d->dp->nworkers; i++)
+		worker_destroy(d->dp->worker[i]);
+	dataplane_destroy(d->dp);
+}

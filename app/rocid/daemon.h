@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file daemon.h
+ * What a running rocid consists of, in the order in which it is made and the reverse of which
+ * it is taken down.
+ */
+#ifndef DAEMON_H
+#define DAEMON_H
+
+#include <stdio.h>
+#include "options.h"
+#include "port.h"
+#include "share.h"
+#include "worker.h"
+
+/** A port and what stands around it. */
+struct daemon_port {
+	struct port_info info;
+	struct linkemu *emu[WORKER_MAX]; /* of each receive queue; NULL: none */
+	struct share_guard guard;
+	bool shared;	/* info.netdev lends its addresses */
+	unsigned rungs; /* STEER_* */
+};
+
+struct daemon {
+	const struct options *opt;
+	struct dataplane *dp;
+	struct ctl *ctl;
+	uint32_t nports;
+	uint32_t npairs; /* ring pairs made */
+	struct daemon_port port[PORT_MAX];
+};
+
+/**
+ * Makes ports, workers and the control socket after eal_start(). Nothing is undone when this
+ * fails: call daemon_down(). @p opt gets the numbers of the ports that are made here, and outlives
+ * @p d.
+ * @param why  receives a sentence that says what to do when this fails
+ * @return 0; -EINVAL when an argument names something that does not exist; another negative
+ * errno.
+ */
+int daemon_up(struct daemon *d, struct options *opt, char why[VALUE_MAX * 2]);
+
+/** Runs the workers, the first on the calling thread, and the control thread, until SIGINT,
+ *  SIGTERM or SIGHUP.  @return 0 or a negative errno with a sentence in @p why. */
+int daemon_run(struct daemon *d, char why[VALUE_MAX * 2]);
+
+/** Takes down what daemon_up() made, as far as it came. */
+void daemon_down(struct daemon *d);
+
+/** Blocks the signals that end rocid, until the control thread can handle them. First of all. */
+void daemon_block_signals(void);
+
+/** Prints what runs, and where to go from here. */
+void banner_print(const struct daemon *d);
+
+/** Prints all counters as --stats-on-exit asks. The workers have stopped and still exist. */
+void stats_print(const struct daemon *d, FILE *f);
+
+#endif

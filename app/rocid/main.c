@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* rocid [EAL arguments] -- [own arguments] */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <rte_eal.h>
+#include "daemon.h"
+#include "eal.h"
+
+#define EXIT_USAGE 2
+
+static int complain(const char *why, int code)
+{
+	fprintf(stderr, "rocid: %s\n", why);
+	return code;
+}
+
+/* Own arguments begin behind "--"; without it only --help and --version are ours. */
+static int split(int argc, char *argv[])
+{
+	int i = 1;
+
+	while (i < argc && strcmp(argv[i], "--"))
+		i++;
+	if (i == argc && argc == 2 &&
+		(!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h") ||
+			!strcmp(argv[1], "--version")))
+		return 0;
+	return i;
+}
+
+static int serve(struct options *opt, char why[VALUE_MAX * 2])
+{
+	static struct daemon daemon;
+	int err = daemon_up(&daemon, opt, why);
+
+	if (!err)
+		err = daemon_run(&daemon, why);
+	if (!err)
+		stats_print(&daemon, stdout);
+	daemon_down(&daemon);
+	return err;
+}
+
+int main(int argc, char *argv[])
+{
+	static struct options opt;
+	char why[VALUE_MAX * 2];
+	int own = split(argc, argv);
+	int err;
+
+	options_init(&opt);
+	if (own < argc && options_parse(&opt, argc - own, argv + own, why))
+		return complain(why, EXIT_USAGE);
+	if (opt.help) {
+		options_help();
+		return 0;
+	}
+	if (opt.version) {
+		printf("rocid %s\n", ROCINANTE_VERSION);
+		return 0;
+	}
+	daemon_block_signals();
+	err = eal_start(own, argv, &opt, why);
+	if (err)
+		return complain(why, err == -EINVAL ? EXIT_USAGE : 1);
+	err = serve(&opt, why);
+	rte_eal_cleanup();
+	if (err)
+		return complain(why, err == -EINVAL ? EXIT_USAGE : 1);
+	return 0;
+}

@@ -1,0 +1,276 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/un.h>
+#include <rte_ether.h>
+#include "icrc.h"
+#include "path.h"
+#include "values.h"
+
+#define MTU_MIN	   (PATH_MTU_MIN + 96) /* mtu_of_ethernet() */
+#define WINDOW_MAX 65536
+#define VID_MAX	   4094
+
+__attribute__((format(printf, 2, 3))) static int refuse(
+	char why[VALUE_MAX], const char *format, ...)
+{
+	va_list ap;
+
+	va_start(ap, format);
+	vsnprintf(why, VALUE_MAX, format, ap);
+	va_end(ap);
+	return -EINVAL;
+}
+
+static bool number(const char *text, int base, uint64_t min, uint64_t max, uint32_t *out)
+{
+	char *end;
+	uint64_t v;
+
+	errno = 0;
+	v = strtoull(text, &end, base);
+	if (errno || end == text || *end || *text == '-' || v < min || v > max)
+		return false;
+	*out = (uint32_t)v;
+	return true;
+}
+
+/* Takes "PORT," off the front of @p value. */
+static int take_port(struct options *o, const char *by, const char *value, uint32_t *port,
+	const char **rest, char why[VALUE_MAX])
+{
+	char *end;
+	unsigned long v = strtoul(value, &end, 10);
+
+	if (end == value || *end != ',' || *value == '-')
+		return refuse(why, "'%s' does not begin with a port number and a comma", value);
+	if (v >= PORT_MAX)
+		return refuse(why, "port %lu is beyond the last possible one, %u", v, PORT_MAX - 1);
+	*port = (uint32_t)v;
+	*rest = end + 1;
+	if ((int)v > o->highest_port) {
+		o->highest_port = (int)v;
+		snprintf(o->highest_by, sizeof(o->highest_by), "--%s", by);
+	}
+	return 0;
+}
+
+static bool parse_gid(uint8_t gid[16], const char *text)
+{
+	memset(gid, 0, 16);
+	if (inet_pton(AF_INET6, text, gid) == 1)
+		return true;
+	gid[10] = gid[11] = 0xFF;
+	return inet_pton(AF_INET, text, gid + 12) == 1;
+}
+
+static int copy_text(
+	char *to, size_t size, const char *value, const char *what, char why[VALUE_MAX])
+{
+	if (!*value)
+		return refuse(why, "%s is missing", what);
+	if (strlen(value) >= size)
+		return refuse(why, "%s is longer than %zu bytes", what, size - 1);
+	strcpy(to, value);
+	return 0;
+}
+
+int set_socket(struct options *o, const char *value, char why[VALUE_MAX])
+{
+	return copy_text(o->socket, sizeof(((struct sockaddr_un *)0)->sun_path), value,
+		"the socket's path", why);
+}
+
+int set_socket_mode(struct options *o, const char *value, char why[VALUE_MAX])
+{
+	if (!number(value, 8, 1, 0777, &o->socket_mode))
+		return refuse(why, "'%s' is no octal mode such as 0660", value);
+	return 0;
+}
+
+int set_socket_group(struct options *o, const char *value, char why[VALUE_MAX])
+{
+	return copy_text(o->socket_group, sizeof(o->socket_group), value, "the group", why);
+}
+
+int set_share(struct options *o, const char *value, char why[VALUE_MAX])
+{
+	const char *eq = strchr(value, '=');
+	const char *netdev = eq ? eq + 1 : value;
+	struct option_share *s = &o->share[o->nshares];
+	char port[VALUE_MAX];
+	const char *rest;
+	int err;
+
+	if (o->nshares == PORT_MAX)
+		return refuse(why, "there are already %u ports", PORT_MAX);
+	s->port = PORT_NEW;
+	if (eq) {
+		snprintf(port, sizeof(port), "%.*s,", (int)(eq - value), value);
+		err = take_port(o, "share", port, &s->port, &rest, why);
+		if (err)
+			return err;
+	}
+	err = copy_text(s->netdev, sizeof(s->netdev), netdev, "the netdev's name", why);
+	if (!err)
+		o->nshares++;
+	return err;
+}
+
+int set_gid(struct options *o, const char *value, char why[VALUE_MAX])
+{
+	struct option_gid *g = &o->gid[o->ngids];
+	char ip[VALUE_MAX];
+	const char *rest;
+	uint32_t vid = 0;
+	char *vlan;
+	int err;
+
+	if (o->ngids == STATIC_MAX)
+		return refuse(why, "there are already %u static GIDs", STATIC_MAX);
+	err = take_port(o, "gid", value, &g->port, &rest, why);
+	if (err)
+		return err;
+	snprintf(ip, sizeof(ip), "%s", rest);
+	vlan = strstr(ip, ",vid=");
+	if (vlan) {
+		*vlan = '\0';
+		if (!number(vlan + 5, 10, 1, VID_MAX, &vid))
+			return refuse(why, "'%s' is no VLAN id from 1 to %d", vlan + 5, VID_MAX);
+	}
+	if (!parse_gid(g->gid.gid, ip))
+		return refuse(why, "'%s' is no IPv4 or IPv6 address", ip);
+	g->gid.vid = (uint16_t)vid;
+	o->ngids++;
+	return 0;
+}
+
+int set_neigh(struct options *o, const char *value, char why[VALUE_MAX])
+{
+	struct option_neigh *n = &o->neigh[o->nneighs];
+	struct rte_ether_addr mac;
+	char ip[VALUE_MAX];
+	const char *rest;
+	char *comma;
+	int err;
+
+	if (o->nneighs == STATIC_MAX)
+		return refuse(why, "there are already %u static neighbours", STATIC_MAX);
+	err = take_port(o, "neigh", value, &n->port, &rest, why);
+	if (err)
+		return err;
+	snprintf(ip, sizeof(ip), "%s", rest);
+	comma = strchr(ip, ',');
+	if (!comma)
+		return refuse(why, "'%s' is not PORT,IP,MAC", value);
+	*comma = '\0';
+	if (!parse_gid(n->neigh.gid, ip))
+		return refuse(why, "'%s' is no IPv4 or IPv6 address", ip);
+	if (rte_ether_unformat_addr(comma + 1, &mac))
+		return refuse(why, "'%s' is no MAC address such as 02:00:00:00:00:01", comma + 1);
+	memcpy(n->neigh.mac, mac.addr_bytes, 6);
+	o->nneighs++;
+	return 0;
+}
+
+int set_mtu(struct options *o, const char *value, char why[VALUE_MAX])
+{
+	const char *rest;
+	uint32_t port;
+	uint32_t mtu;
+	int err = take_port(o, "mtu", value, &port, &rest, why);
+
+	if (err)
+		return err;
+	if (!number(rest, 10, MTU_MIN, UINT16_MAX, &mtu))
+		return refuse(
+			why, "'%s' is no Ethernet MTU from %u to %u", rest, MTU_MIN, UINT16_MAX);
+	o->mtu[port] = (uint16_t)mtu;
+	return 0;
+}
+
+int set_rocev1(struct options *o, const char *value, char why[VALUE_MAX])
+{
+	o->rocev1 = true;
+	return 0;
+}
+
+int set_ring_pair(struct options *o, const char *value, char why[VALUE_MAX])
+{
+	if (o->npairs == PORT_MAX / 2)
+		return refuse(why, "there are already %u pairs", o->npairs);
+	if (linkemu_parse(&o->pair[o->npairs], value, why, VALUE_MAX))
+		return -EINVAL;
+	o->npairs++;
+	return 0;
+}
+
+int set_impair(struct options *o, const char *value, char why[VALUE_MAX])
+{
+	const char *rest;
+	uint32_t port;
+	int err = take_port(o, "impair", value, &port, &rest, why);
+
+	if (err)
+		return err;
+	if (linkemu_parse(&o->impair[port], rest, why, VALUE_MAX))
+		return -EINVAL;
+	o->impaired[port] = true;
+	return 0;
+}
+
+int set_window(struct options *o, const char *value, char why[VALUE_MAX])
+{
+	if (!number(value, 10, 1, WINDOW_MAX, &o->window))
+		return refuse(why, "'%s' is no number of packets from 1 to %d", value, WINDOW_MAX);
+	return 0;
+}
+
+int set_workers(struct options *o, const char *value, char why[VALUE_MAX])
+{
+	if (!number(value, 10, 1, WORKER_MAX, &o->workers))
+		return refuse(why, "'%s' is no number of workers from 1 to %u", value, WORKER_MAX);
+	return 0;
+}
+
+int set_idle(struct options *o, const char *value, char why[VALUE_MAX])
+{
+	o->yield = !strcmp(value, "yield");
+	if (!o->yield && strcmp(value, "poll"))
+		return refuse(why, "'%s' is neither poll nor yield", value);
+	return 0;
+}
+
+int set_icrc(struct options *o, const char *value, char why[VALUE_MAX])
+{
+	o->icrc = icrc_by_name(value);
+	if (!o->icrc)
+		return refuse(why, "this CPU has no '%s'; it has %s (the default) and table", value,
+			icrc_best()->name);
+	return 0;
+}
+
+int set_ready_fd(struct options *o, const char *value, char why[VALUE_MAX])
+{
+	uint32_t fd;
+
+	if (!number(value, 10, 0, INT16_MAX, &fd) || fcntl((int)fd, F_GETFD) < 0)
+		return refuse(why, "'%s' is no open file descriptor", value);
+	o->ready_fd = (int)fd;
+	return 0;
+}
+
+int set_stats(struct options *o, const char *value, char why[VALUE_MAX])
+{
+	if (!*value || !strcmp(value, "text"))
+		o->stats = STATS_TEXT;
+	else if (!strcmp(value, "json"))
+		o->stats = STATS_JSON;
+	else
+		return refuse(why, "'%s' is neither text nor json", value);
+	return 0;
+}

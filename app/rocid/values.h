@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file values.h
+ * Text of an option -> struct options, one function an option. Each returns 0, or -EINVAL with
+ * what is wrong in @p why.
+ */
+#ifndef VALUES_H
+#define VALUES_H
+
+#include "options.h"
+
+typedef int (*value_set)(struct options *o, const char *value, char why[VALUE_MAX]);
+
+int set_socket(struct options *o, const char *value, char why[VALUE_MAX]);
+int set_socket_mode(struct options *o, const char *value, char why[VALUE_MAX]);
+int set_socket_group(struct options *o, const char *value, char why[VALUE_MAX]);
+int set_share(struct options *o, const char *value, char why[VALUE_MAX]);
+int set_gid(struct options *o, const char *value, char why[VALUE_MAX]);
+int set_neigh(struct options *o, const char *value, char why[VALUE_MAX]);
+int set_mtu(struct options *o, const char *value, char why[VALUE_MAX]);
+int set_rocev1(struct options *o, const char *value, char why[VALUE_MAX]);
+int set_ring_pair(struct options *o, const char *value, char why[VALUE_MAX]);
+int set_impair(struct options *o, const char *value, char why[VALUE_MAX]);
+int set_window(struct options *o, const char *value, char why[VALUE_MAX]);
+int set_workers(struct options *o, const char *value, char why[VALUE_MAX]);
+int set_idle(struct options *o, const char *value, char why[VALUE_MAX]);
+int set_icrc(struct options *o, const char *value, char why[VALUE_MAX]);
+int set_ready_fd(struct options *o, const char *value, char why[VALUE_MAX]);
+int set_stats(struct options *o, const char *value, char why[VALUE_MAX]);
+
+#endif

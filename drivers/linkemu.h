@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file linkemu.h
+ * The emulated link: what a bad cable, a full switch or a long way does to RoCE packets, on the
+ * receive side of any port. Other frames pass untouched, so that ARP and the kernel's traffic
+ * neither suffer nor disturb a repeatable run. The same seed and the same packets give the
+ * same faults.
+ */
+#ifndef LINKEMU_H
+#define LINKEMU_H
+
+#include <stdint.h>
+
+/** Packets that can be under way in one direction; more are lost. */
+#define LINKEMU_HELD 1024u
+
+/** Probabilities are in [0, 1]. All zeroes: a perfect link. */
+struct linkemu_config {
+	double loss;
+	double dup;	    /* arrives twice */
+	double reorder;	    /* changes places with its successor */
+	double corrupt;	    /* one bit of it flips */
+	double truncate;    /* its end is missing */
+	uint32_t drop_nth;  /* each n-th packet is lost; 0: none */
+	uint64_t drop_mask; /* bit i set: the i-th of the first 64 packets is lost */
+	uint64_t delay_ns;
+	uint64_t seed;
+};
+
+/** What became of the packets; each is counted once for each thing that befell it. */
+struct linkemu_counters {
+	uint64_t packets;
+	uint64_t lost;
+	uint64_t duplicated;
+	uint64_t reordered;
+	uint64_t corrupted;
+	uint64_t truncated;
+	uint64_t overflow; /* lost because LINKEMU_HELD were under way */
+};
+
+struct linkemu;
+
+/**
+ * Reads "loss=0.01,dup=P,reorder=P,corrupt=P,truncate=P,nth=N,mask=HEX,delay=50us,seed=N".
+ * A time is a number with ns, us or ms. Empty text is a perfect link.
+ * @param why  receives a sentence that names what is wrong
+ * @return 0 or -EINVAL.
+ */
+int linkemu_parse(struct linkemu_config *cfg, const char *text, char *why, unsigned why_size);
+
+/**
+ * Puts the link in front of receive queue @p queue of ethdev @p ethdev. The port is configured
+ * and no thread polls it yet.
+ * @return NULL when memory is short.
+ */
+struct linkemu *linkemu_attach(uint16_t ethdev, uint16_t queue, const struct linkemu_config *cfg);
+
+/** Takes the link away and frees it with what is under way; no thread polls the queue. NULL is
+ *  harmless. */
+void linkemu_detach(struct linkemu *l);
+
+/** Adds the counters of @p l to @p sum. Any thread. */
+void linkemu_count(const struct linkemu *l, struct linkemu_counters *sum);
+
+#endif

@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "linkemu.h"
+
+#define TEXT_MAX 256
+
+static int parse_probability(double *out, const char *text)
+{
+	char *end;
+
+	*out = strtod(text, &end);
+	return *end || end == text || !(*out >= 0 && *out <= 1) ? -EINVAL : 0;
+}
+
+static int parse_number(uint64_t *out, const char *text, int base)
+{
+	char *end;
+
+	errno = 0;
+	*out = strtoull(text, &end, base);
+	return *end || end == text || *text == '-' || errno ? -EINVAL : 0;
+}
+
+static int parse_time(uint64_t *ns, const char *text)
+{
+	static const struct {
+		const char *name;
+		double ns;
+	} unit[] = {{"ns", 1}, {"us", 1e3}, {"ms", 1e6}};
+	char *end;
+	double v = strtod(text, &end);
+
+	if (end == text || !(v >= 0 && v <= 1e9))
+		return -EINVAL;
+	for (unsigned i = 0; i < sizeof(unit) / sizeof(unit[0]); i++) {
+		if (!strcmp(end, unit[i].name)) {
+			*ns = (uint64_t)(v * unit[i].ns);
+			return 0;
+		}
+	}
+	return -EINVAL;
+}
+
+static int parse_nth(uint32_t *out, const char *text)
+{
+	uint64_t v;
+
+	if (parse_number(&v, text, 10) || v > UINT32_MAX)
+		return -EINVAL;
+	*out = (uint32_t)v;
+	return 0;
+}
+
+/* Returns -ENOENT for an unknown key. *wanted says what a right value looks like. */
+static int set_key(
+	struct linkemu_config *cfg, const char *key, const char *value, const char **wanted)
+{
+	const struct {
+		const char *key;
+		double *p;
+	} probability[] = {
+		{"loss", &cfg->loss},
+		{"dup", &cfg->dup},
+		{"reorder", &cfg->reorder},
+		{"corrupt", &cfg->corrupt},
+		{"truncate", &cfg->truncate},
+	};
+
+	*wanted = "a probability from 0 to 1";
+	for (unsigned i = 0; i < sizeof(probability) / sizeof(probability[0]); i++)
+		if (!strcmp(key, probability[i].key))
+			return parse_probability(probability[i].p, value);
+	*wanted = "a time such as 50us";
+	if (!strcmp(key, "delay"))
+		return parse_time(&cfg->delay_ns, value);
+	*wanted = "a hexadecimal number of at most 64 bits";
+	if (!strcmp(key, "mask"))
+		return parse_number(&cfg->drop_mask, value, 16);
+	*wanted = "a whole number";
+	if (!strcmp(key, "seed"))
+		return parse_number(&cfg->seed, value, 0);
+	if (!strcmp(key, "nth"))
+		return parse_nth(&cfg->drop_nth, value);
+	return -ENOENT;
+}
+
+int linkemu_parse(struct linkemu_config *cfg, const char *text, char *why, unsigned why_size)
+{
+	char copy[TEXT_MAX];
+	char *save = NULL;
+
+	memset(cfg, 0, sizeof(*cfg));
+	if (strlen(text) >= sizeof(copy)) {
+		snprintf(why, why_size, "more than %d characters", TEXT_MAX - 1);
+		return -EINVAL;
+	}
+	strcpy(copy, text);
+	for (char *key = strtok_r(copy, ",", &save); key; key = strtok_r(NULL, ",", &save)) {
+		char *value = strchr(key, '=');
+		const char *wanted;
+		int err;
+
+		if (value)
+			*value++ = '\0';
+		err = set_key(cfg, key, value ? value : "", &wanted);
+		if (err == -ENOENT)
+			snprintf(why, why_size,
+				"'%s' is none of loss, dup, reorder, corrupt, truncate, nth, mask, "
+				"delay, "
+				"seed",
+				key);
+		else if (err)
+			snprintf(why, why_size, "'%s' needs %s", key, wanted);
+		if (err)
+			return -EINVAL;
+	}
+	return 0;
+}

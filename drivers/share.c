@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <errno.h>
+#include <net/if.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+#include <linux/filter.h>
+#include <rte_dev.h>
+#include <rte_ethdev.h>
+#include "headers.h"
+#include "limits.h"
+#include "share.h"
+
+/* Frames of the AF_PACKET ring, each direction: a thread that is paused for some milliseconds
+ * must find all windows of some QPs in it. */
+#define RING_FRAMES 2048u
+/* What the kernel puts before a frame in the ring: TPACKET2_HDRLEN, aligned, and slack. */
+#define RING_OVERHEAD 128u
+
+static int netdev_mtu(const char *netdev, char *why, unsigned why_size)
+{
+	struct ifreq ifr = {0};
+	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	int err;
+
+	if (fd < 0)
+		return -errno;
+	snprintf(ifr.ifr_name, sizeof(ifr.ifr_name), "%s", netdev);
+	err = ioctl(fd, SIOCGIFMTU, &ifr) ? -errno : 0;
+	close(fd);
+	if (err) {
+		snprintf(why, why_size, "there is no netdev %s: see `ip link` for those that are",
+			netdev);
+		return err;
+	}
+	return ifr.ifr_mtu;
+}
+
+int share_create(
+	const char *netdev, uint16_t queues, uint16_t *ethdev, char *why, unsigned why_size)
+{
+	char name[RTE_ETH_NAME_MAX_LEN];
+	char args[256];
+	int mtu = netdev_mtu(netdev, why, why_size);
+	unsigned frame = 2048;
+	unsigned block = 4096;
+	int err;
+
+	if (mtu < 0)
+		return mtu;
+	if ((unsigned)mtu + ETH_HLEN + VLAN_HLEN + RING_OVERHEAD > frame) {
+		frame = MBUF_ROOM; /* RoCE frames are no longer, whatever the netdev's MTU */
+		block = 8 * MBUF_ROOM;
+	}
+	snprintf(name, sizeof(name), "net_af_packet_%s", netdev);
+	snprintf(args, sizeof(args), "iface=%s,qpairs=%u,framesz=%u,blocksz=%u,framecnt=%u", netdev,
+		queues, frame, block, RING_FRAMES);
+	err = rte_eal_hotplug_add("vdev", name, args);
+	if (err || rte_eth_dev_get_port_by_name(name, ethdev)) {
+		snprintf(why, why_size,
+			"cannot open a packet socket on netdev %s: run as root or with CAP_NET_RAW",
+			netdev);
+		return err ? err : -ENODEV;
+	}
+	return 0;
+}
+
+static int guard_socket(int family, const char *netdev)
+{
+	struct sock_filter drop = BPF_STMT(BPF_RET | BPF_K, 0);
+	const struct sock_fprog filter = {.len = 1, .filter = &drop};
+	const struct sockaddr_in6 in6 = {
+		.sin6_family = AF_INET6, .sin6_port = htons(UDP_PORT_ROCEV2)};
+	const struct sockaddr_in in4 = {.sin_family = AF_INET, .sin_port = htons(UDP_PORT_ROCEV2)};
+	bool v6 = family == AF_INET6;
+	int one = 1;
+	int err;
+	int fd = socket(family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+
+	if (fd < 0)
+		return -errno;
+	/* The device first: then other netdevs' port 4791 stays free. The filter before bind:
+	 * nothing is ever queued. */
+	if (setsockopt(fd, SOL_SOCKET, SO_BINDTODEVICE, netdev, (socklen_t)strlen(netdev)) ||
+		setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &filter, sizeof(filter)) ||
+		(v6 && setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &one, sizeof(one))) ||
+		(v6 ? bind(fd, (const struct sockaddr *)&in6, sizeof(in6))
+		    : bind(fd, (const struct sockaddr *)&in4, sizeof(in4)))) {
+		err = -errno;
+		close(fd);
+		return err;
+	}
+	return fd;
+}
+
+int share_guard(struct share_guard *g, const char *netdev, char *why, unsigned why_size)
+{
+	static const int family[2] = {AF_INET, AF_INET6};
+
+	g->fd[0] = g->fd[1] = -1;
+	for (unsigned i = 0; i < 2; i++) {
+		int fd = guard_socket(family[i], netdev);
+
+		if (fd == -EAFNOSUPPORT) /* a kernel without IPv6 does not answer it either */
+			continue;
+		if (fd < 0) {
+			share_unguard(g);
+			snprintf(why, why_size,
+				fd == -EADDRINUSE ? "UDP port 4791 of netdev %s is taken: stop the "
+						    "other rocid or "
+						    "soft-RoCE (`rdma link show`) on it"
+						  : "cannot bind UDP port 4791 of netdev %s: run "
+						    "as root or with "
+						    "CAP_NET_RAW",
+				netdev);
+			return fd;
+		}
+		g->fd[i] = fd;
+	}
+	return 0;
+}
+
+void share_unguard(struct share_guard *g)
+{
+	for (unsigned i = 0; i < 2; i++) {
+		if (g->fd[i] >= 0)
+			close(g->fd[i]);
+		g->fd[i] = -1;
+	}
+}

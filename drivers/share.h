@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file share.h
+ * Standing beside the kernel on one of its netdevs (design.md 1, "share"): an AF_PACKET port
+ * sees copies of the frames, so the kernel must be kept from answering those for port 4791
+ * with ICMP "port unreachable".
+ */
+#ifndef SHARE_H
+#define SHARE_H
+
+#include <stdint.h>
+
+/**
+ * Makes an AF_PACKET ethdev on netdev @p netdev whose frames suit its MTU.
+ * @param queues  one for each worker
+ * @param ethdev  receives the port id
+ * @param why     receives a sentence that says what to do when this fails
+ * @return 0 or a negative errno.
+ */
+int share_create(
+	const char *netdev, uint16_t queues, uint16_t *ethdev, char *why, unsigned why_size);
+
+/** Sockets that take UDP port 4791 of a netdev away from the kernel. */
+struct share_guard {
+	int fd[2]; /* IPv4, IPv6; -1: none */
+};
+
+/**
+ * Binds port 4791 of @p netdev, both protocols, to sockets that drop every datagram before it
+ * is queued. The netdev's other ports are the kernel's as before.
+ * @param why  receives a sentence that says what to do when this fails
+ * @return 0 or a negative errno.
+ */
+int share_guard(struct share_guard *g, const char *netdev, char *why, unsigned why_size);
+
+/** Gives the port back to the kernel. */
+void share_unguard(struct share_guard *g);
+
+#endif

@@ -1,0 +1,379 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file abi_ctl.h
+ * Control messages between an application and rocid: one request and one reply per packet
+ * of a SOCK_SEQPACKET unix socket, file descriptors by SCM_RIGHTS. doc/abi.md tells the same
+ * in prose, with the order of calls.
+ *
+ * A request is a struct abi_msg and the body of its type. The reply repeats type and seq; a
+ * negative status is an errno and the body is then a sentence, NUL-terminated, that says what
+ * to do. Requests are answered in the order in which rocid finishes them: `seq` tells them
+ * apart. Handles are numbers of this session. Bodies may grow at the end: a reader takes
+ * what it knows and treats what is missing as zero.
+ */
+#ifndef ABI_CTL_H
+#define ABI_CTL_H
+
+#include <stdint.h>
+
+#define ABI_MAGIC	   0x49434F52u /* "ROCI" */
+#define ABI_VERSION_MIN	   1
+#define ABI_VERSION	   1
+#define ABI_MSG_MAX	   1024
+#define ABI_SENTENCE_MAX   256
+#define ABI_SOCKET_DEFAULT "/run/rocid/rocid.sock"
+/** Environment variable with another socket path. */
+#define ABI_SOCKET_ENV "ROCI_SOCKET"
+
+enum abi_msg_type {
+	ABI_HELLO = 1,
+	ABI_QUERY_DEVICE,
+	ABI_QUERY_PORT,
+	ABI_QUERY_GID,
+	ABI_QUERY_PKEY,
+	ABI_ALLOC_PD,
+	ABI_DEALLOC_PD,
+	ABI_REG_MR,
+	ABI_DEREG_MR,
+	ABI_ALLOC_MW,
+	ABI_DEALLOC_MW,
+	ABI_CREATE_CHANNEL,
+	ABI_DESTROY_CHANNEL,
+	ABI_CREATE_CQ,
+	ABI_RESIZE_CQ,
+	ABI_DESTROY_CQ,
+	ABI_CREATE_SRQ,
+	ABI_MODIFY_SRQ,
+	ABI_QUERY_SRQ,
+	ABI_DESTROY_SRQ,
+	ABI_CREATE_AH,
+	ABI_DESTROY_AH,
+	ABI_CREATE_QP,
+	ABI_MODIFY_QP,
+	ABI_QUERY_QP,
+	ABI_DESTROY_QP,
+	ABI_ATTACH_MCAST,
+	ABI_DETACH_MCAST,
+	ABI_OPEN_XRCD,
+	ABI_CLOSE_XRCD,
+	ABI_MSG_TYPES
+};
+
+struct abi_msg {
+	uint32_t type;	/* enum abi_msg_type */
+	uint32_t seq;	/* chosen by the client, repeated in the reply */
+	int32_t status; /* reply: 0 or negative errno */
+	uint32_t reserved;
+};
+
+/* HELLO: the first message. The reply carries two fds: the session region and the async
+ * event channel. rocid answers EPROTONOSUPPORT when the version ranges do not meet. */
+struct abi_hello {
+	uint32_t magic; /* ABI_MAGIC */
+	uint16_t version_min;
+	uint16_t version_max;
+	char name[32]; /* of the program, for `rocictl show sessions` */
+};
+struct abi_hello_reply {
+	uint32_t magic;
+	uint16_t version; /* the one in force */
+	uint16_t workers;
+	uint64_t epoch;
+	uint32_t region_size; /* of the session region */
+	uint32_t doorbell_off;
+	uint32_t doorbell_stride;
+	uint32_t session;
+	char device[16]; /* "roci0" */
+};
+
+/* QUERY_DEVICE: no body */
+struct abi_device_attr {
+	uint64_t node_guid; /* EUI-64 of the first port, big-endian bytes as stored */
+	uint32_t ports;
+	uint32_t max_qp;
+	uint32_t max_qp_wr;
+	uint32_t max_sge;
+	uint32_t max_inline;
+	uint32_t max_cq;
+	uint32_t max_cqe;
+	uint32_t max_mr;
+	uint32_t max_pd;
+	uint32_t max_srq;
+	uint32_t max_srq_wr;
+	uint32_t max_ah;
+	uint32_t max_rd_atomic; /* both directions */
+	uint32_t max_pkeys;
+	uint32_t atomic_cap; /* 0 none, 1 HCA, 2 global */
+	char version[32];
+};
+
+struct abi_query_port {
+	uint32_t port; /* 1.. */
+};
+struct abi_port_attr {
+	uint32_t state;	     /* as enum ibv_port_state: 1 down, 4 active */
+	uint32_t max_mtu;    /* bytes */
+	uint32_t active_mtu; /* bytes (GID-09) */
+	uint32_t gids;	     /* table length */
+	uint32_t pkeys;
+	uint32_t speed_mbps;
+	uint8_t mac[6];
+	uint16_t reserved;
+	char netdev[16];
+};
+
+struct abi_query_gid {
+	uint32_t port;
+	uint32_t index;
+};
+/** The values are those of enum ibv_gid_type_sysfs's order: CA17-26. */
+enum abi_gid_type {
+	ABI_GID_ROCEV1 = 0, /* "IB GID" */
+	ABI_GID_ROCEV2_IPV4 = 1,
+	ABI_GID_ROCEV2_IPV6 = 2,
+};
+struct abi_gid {
+	uint8_t gid[16];
+	uint32_t type; /* enum abi_gid_type */
+	uint32_t ifindex;
+	uint16_t vid;
+	uint8_t mac[6];
+};
+
+struct abi_query_pkey {
+	uint32_t port;
+	uint32_t index;
+};
+struct abi_pkey {
+	uint32_t pkey;
+};
+
+/** DEALLOC_PD, DEREG_MR, DEALLOC_MW, DESTROY_*, QUERY_SRQ, CLOSE_XRCD. */
+struct abi_handle {
+	uint32_t handle;
+};
+
+/* The values are those of enum ibv_access_flags. */
+#define ABI_ACCESS_LOCAL_WRITE	 (1u << 0)
+#define ABI_ACCESS_REMOTE_WRITE	 (1u << 1)
+#define ABI_ACCESS_REMOTE_READ	 (1u << 2)
+#define ABI_ACCESS_REMOTE_ATOMIC (1u << 3)
+#define ABI_ACCESS_MW_BIND	 (1u << 4)
+#define ABI_ACCESS_ZERO_BASED	 (1u << 5)
+#define ABI_ACCESS_FLUSH_GLOBAL	 (1u << 8)
+#define ABI_ACCESS_FLUSH_PERSIST (1u << 9)
+
+/* REG_MR: carries one fd, a memfd sealed against shrinking. [fd_off, fd_off + length) of it is
+ * the region; iova is the address of its first byte in keys and on the wire. */
+struct abi_reg_mr {
+	uint32_t pd;
+	uint32_t access;
+	uint64_t iova;
+	uint64_t length;
+	uint64_t fd_off;
+};
+struct abi_reg_mr_reply {
+	uint32_t handle;
+	uint32_t lkey;
+	uint32_t rkey;
+};
+
+/* CREATE_CHANNEL: a completion channel. The reply carries one fd: the application's end of a
+ * SOCK_SEQPACKET pair from which struct abi_event can be read. EOF: rocid is gone. */
+struct abi_event {
+	uint32_t type;	 /* 0 completion, else 1 + enum ibv_event_type of verbs */
+	uint32_t handle; /* of the CQ, QP or SRQ; the port number of port events */
+	uint32_t reserved[2];
+};
+#define ABI_EVENT_COMPLETION	    0u
+#define ABI_EVENT_CQ_ERR	    1u
+#define ABI_EVENT_QP_FATAL	    2u
+#define ABI_EVENT_QP_REQ_ERR	    3u
+#define ABI_EVENT_QP_ACCESS_ERR	    4u
+#define ABI_EVENT_COMM_EST	    5u
+#define ABI_EVENT_SQ_DRAINED	    6u
+#define ABI_EVENT_DEVICE_FATAL	    9u
+#define ABI_EVENT_PORT_ACTIVE	    10u
+#define ABI_EVENT_PORT_ERR	    11u
+#define ABI_EVENT_SRQ_ERR	    15u
+#define ABI_EVENT_SRQ_LIMIT_REACHED 16u
+#define ABI_EVENT_QP_LAST_WQE	    17u
+#define ABI_EVENT_GID_CHANGE	    19u
+
+#define ABI_NO_HANDLE UINT32_MAX
+
+/* CREATE_CQ: the reply carries the ring's memfd. */
+struct abi_create_cq {
+	uint32_t depth;	  /* at least; rounded up */
+	uint32_t channel; /* handle or ABI_NO_HANDLE */
+	uint32_t vector;
+};
+struct abi_create_cq_reply {
+	uint32_t handle;
+	uint32_t depth;
+	uint32_t lanes;
+	uint32_t lane_off; /* of lane 0: struct abi_cq_lane, then depth * struct abi_cqe */
+	uint32_t lane_stride;
+	uint32_t region_size;
+};
+struct abi_resize_cq {
+	uint32_t handle;
+	uint32_t depth;
+}; /* reply: struct abi_create_cq_reply and the new ring */
+
+/* CREATE_SRQ: the reply carries the ring's memfd. */
+struct abi_create_srq {
+	uint32_t pd;
+	uint32_t max_wr;
+	uint32_t max_sge;
+	uint32_t limit;
+	uint32_t xrcd; /* handle or ABI_NO_HANDLE */
+	uint32_t cq;   /* XRC */
+};
+struct abi_create_srq_reply {
+	uint32_t handle;
+	uint32_t srqn;
+	uint32_t max_wr;
+	uint32_t stride;
+	uint32_t ring_off; /* struct abi_queue at 0, entries here */
+	uint32_t region_size;
+};
+struct abi_modify_srq {
+	uint32_t handle;
+	uint32_t mask;
+	uint32_t max_wr;
+	uint32_t limit;
+};
+
+struct abi_ah_attr {
+	uint8_t dgid[16];
+	uint8_t dmac[6]; /* all ones: rocid resolves it (A17.4.2) */
+	uint8_t sgid_index;
+	uint8_t traffic_class;
+	uint8_t hop_limit;
+	uint8_t sl;
+	uint8_t port;
+	uint8_t is_global;
+	uint32_t flow_label;
+};
+
+/* CREATE_QP: the reply carries the rings' memfd. The values of type are verbs' own. */
+enum abi_qp_type {
+	ABI_QPT_RC = 2,
+	ABI_QPT_UC = 3,
+	ABI_QPT_UD = 4,
+	ABI_QPT_XRC_SEND = 9,
+	ABI_QPT_XRC_RECV = 10,
+};
+struct abi_create_qp {
+	uint32_t pd;
+	uint32_t type; /* enum abi_qp_type */
+	uint32_t send_cq;
+	uint32_t recv_cq;
+	uint32_t srq; /* handle or ABI_NO_HANDLE */
+	uint32_t max_send_wr;
+	uint32_t max_recv_wr;
+	uint32_t max_send_sge;
+	uint32_t max_recv_sge;
+	uint32_t max_inline;
+	uint32_t sq_sig_all;
+	uint32_t xrcd;
+};
+struct abi_create_qp_reply {
+	uint32_t handle;
+	uint32_t qpn;
+	uint32_t worker;
+	uint32_t doorbell; /* slot in that worker's struct abi_doorbell */
+	uint32_t sq_depth;
+	uint32_t sq_stride;
+	uint32_t rq_depth; /* 0 with an SRQ */
+	uint32_t rq_stride;
+	uint32_t max_send_sge;
+	uint32_t max_recv_sge;
+	uint32_t max_inline;
+	uint32_t sq_queue_off; /* struct abi_queue */
+	uint32_t sq_ring_off;
+	uint32_t rq_queue_off;
+	uint32_t rq_ring_off;
+	uint32_t region_size;
+};
+
+/* QP states; the values are those of enum ibv_qp_state. */
+enum abi_qp_state {
+	ABI_QPS_RESET,
+	ABI_QPS_INIT,
+	ABI_QPS_RTR,
+	ABI_QPS_RTS,
+	ABI_QPS_SQD,
+	ABI_QPS_SQE,
+	ABI_QPS_ERR,
+};
+
+/* Attribute mask bits; the values are those of enum ibv_qp_attr_mask. */
+#define ABI_QP_STATE		   (1u << 0)
+#define ABI_QP_CUR_STATE	   (1u << 1)
+#define ABI_QP_EN_SQD_ASYNC_NOTIFY (1u << 2)
+#define ABI_QP_ACCESS_FLAGS	   (1u << 3)
+#define ABI_QP_PKEY_INDEX	   (1u << 4)
+#define ABI_QP_PORT		   (1u << 5)
+#define ABI_QP_QKEY		   (1u << 6)
+#define ABI_QP_AV		   (1u << 7)
+#define ABI_QP_PATH_MTU		   (1u << 8)
+#define ABI_QP_TIMEOUT		   (1u << 9)
+#define ABI_QP_RETRY_CNT	   (1u << 10)
+#define ABI_QP_RNR_RETRY	   (1u << 11)
+#define ABI_QP_RQ_PSN		   (1u << 12)
+#define ABI_QP_MAX_QP_RD_ATOMIC	   (1u << 13)
+#define ABI_QP_ALT_PATH		   (1u << 14)
+#define ABI_QP_MIN_RNR_TIMER	   (1u << 15)
+#define ABI_QP_SQ_PSN		   (1u << 16)
+#define ABI_QP_MAX_DEST_RD_ATOMIC  (1u << 17)
+#define ABI_QP_PATH_MIG_STATE	   (1u << 18)
+#define ABI_QP_CAP		   (1u << 19)
+#define ABI_QP_DEST_QPN		   (1u << 20)
+
+struct abi_qp_attr {
+	uint8_t qp_state; /* enum abi_qp_state */
+	uint8_t cur_qp_state;
+	uint8_t en_sqd_async_notify;
+	uint8_t sq_draining;
+	uint32_t access_flags;
+	uint32_t path_mtu; /* bytes: 256, 512, 1024, 2048, 4096 */
+	uint32_t qkey;
+	uint32_t rq_psn;   /* 24 bits */
+	uint32_t sq_psn;   /* 24 bits */
+	uint32_t dest_qpn; /* 24 bits */
+	uint16_t pkey_index;
+	uint8_t port;
+	uint8_t timeout;       /* 4.096 us * 2^timeout, 0 = infinite; 0..31 */
+	uint8_t retry_cnt;     /* 0..7 */
+	uint8_t rnr_retry;     /* 0..7, 7 = infinite */
+	uint8_t min_rnr_timer; /* code, 0..31 */
+	uint8_t max_rd_atomic;
+	uint8_t max_dest_rd_atomic;
+	uint8_t path_mig_state;
+	uint16_t reserved;
+	struct abi_ah_attr ah;
+};
+
+struct abi_modify_qp {
+	uint32_t handle;
+	uint32_t mask;
+	struct abi_qp_attr attr;
+};
+/* QUERY_QP: struct abi_handle; the reply is struct abi_qp_attr. */
+
+struct abi_mcast {
+	uint32_t qp;
+	uint8_t mgid[16];
+};
+
+struct abi_create_ah {
+	uint32_t pd;
+	struct abi_ah_attr attr;
+};
+struct abi_handle_reply {
+	uint32_t handle;
+};
+
+#endif

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file window.h
+ * Packets in flight of one QP (design.md 3, "Window"). RC is go-back-N: against a slow peer
+ * it livelocks if a whole message is sent again each time. The window halves when something
+ * was lost and grows back with what is acknowledged.
+ *
+ * Written by the functions below only, on behalf of the owner worker.
+ */
+#ifndef WINDOW_H
+#define WINDOW_H
+
+#include <stdint.h>
+
+struct window {
+	uint32_t size; /* packets that may be unacknowledged now */
+	uint32_t max;
+	uint32_t credit; /* acknowledged packets towards the next increment */
+};
+
+/** @param max 4 or more packets */
+void window_init(struct window *w, uint32_t max);
+
+/** @p packets were acknowledged for the first time. */
+void window_on_ack(struct window *w, uint32_t packets);
+
+/** A timeout, a NAK or an implied NAK: once per event, not per packet. */
+void window_on_loss(struct window *w);
+
+#endif

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/** @file completer.h  RC completer: ACKs, NAKs and READ responses -> completions. */
+#ifndef COMPLETER_H
+#define COMPLETER_H
+
+#include "qp.h"
+
+/** Takes a response packet whose ICRC, address and QP state are good.
+ *  @return 0 or the reason for the drop. */
+enum drop completer_rx(struct core *c, struct qp *qp, const struct pkt *pkt, uint64_t now);
+
+/** The local ACK timer fired (REQ-24). */
+void completer_timeout(struct core *c, struct qp *qp, uint64_t now);
+
+/** The WQE at req.cur has a status: fails it if its turn has come, else when it comes
+ *  (REQ-12, REQ-18). */
+void completer_local_error(struct core *c, struct qp *qp, uint64_t now);
+
+/** Completer part of RTR -> RTS. */
+void completer_start(struct qp *qp, uint32_t psn);
+
+/** RESET: nothing outstanding; follows requester_reset(). */
+void completer_reset(struct qp *qp);
+
+/** Completes the oldest WQE of an ERR QP's send queue with WR_FLUSH_ERR.
+ *  @return false when the queue is empty. */
+bool completer_flush_one(struct core *c, struct qp *qp, uint64_t now);
+
+/** @return true when no request that was started is incomplete (SQD). */
+bool completer_drained(const struct qp *qp);
+
+#endif

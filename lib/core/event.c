@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Async events and completion notices: collected here, drained by the shell once a burst. */
+#include "qp.h"
+
+static struct core_event *event_slot(struct core *c)
+{
+	if (c->ev_tail - c->ev_head == EVENT_QUEUE) {
+		c->count.events_lost++;
+		return NULL;
+	}
+	return &c->ev[c->ev_tail++ % EVENT_QUEUE];
+}
+
+void qp_event(struct core *c, const struct qp *qp, uint32_t type)
+{
+	struct core_event *e = event_slot(c);
+
+	if (e)
+		*e = (struct core_event){
+			.type = type, .handle = qp->handle, .session = qp->session};
+}
+
+static void cq_event(struct core *c, const struct cq *cq, uint32_t type)
+{
+	struct core_event *e = event_slot(c);
+
+	if (e)
+		*e = (struct core_event){.type = type,
+			.handle = cq->handle,
+			.channel = cq->channel,
+			.session = cq->session};
+}
+
+void qp_complete(struct core *c, struct qp *qp, struct cq_lane *lane, const struct abi_cqe *cqe,
+	uint64_t now)
+{
+	bool overflown = lane->overflow;
+
+	if (cq_push(lane, cqe)) {
+		if (list_empty(&lane->touched))
+			list_push(&c->touched, &lane->touched);
+		return;
+	}
+	/* CQ-01: no silent loss. The first one tells of the CQ, each QP of itself. */
+	if (!overflown) {
+		c->count.cq_overflow++;
+		cq_event(c, lane->cq, ABI_EVENT_CQ_ERR);
+	}
+	if (qp->state != ABI_QPS_ERR) {
+		qp_event(c, qp, ABI_EVENT_QP_FATAL);
+		qp_error(c, qp, now);
+	}
+}
+
+unsigned core_events(struct core *c, struct core_event out[], unsigned n)
+{
+	unsigned got = 0;
+
+	if (!list_empty(&c->touched)) {
+		/* Pairs with the application's fence between arming and its last poll: either it
+		 * sees our CQE, or we see its arm (design.md 4). One for all CQs of the burst. */
+		atomic_thread_fence(memory_order_seq_cst);
+		while (c->ev_tail - c->ev_head < EVENT_QUEUE) {
+			struct list *l = list_pop(&c->touched);
+			struct cq_lane *lane;
+
+			if (!l)
+				break;
+			lane = container_of(l, struct cq_lane, touched);
+			if (cq_notify_wanted(lane))
+				cq_event(c, lane->cq, ABI_EVENT_COMPLETION);
+		}
+	}
+	while (got < n && c->ev_head != c->ev_tail)
+		out[got++] = c->ev[c->ev_head++ % EVENT_QUEUE];
+	return got;
+}

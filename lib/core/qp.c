@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Life of a QP: memory, reset, error, flush. Commands are in qp_modify.c. */
+#include "completer.h"
+#include "qp.h"
+#include "requester.h"
+#include "responder.h"
+#include "timers.h"
+
+#define ALIGN_UP(v) (((v) + CACHE_LINE - 1) & ~(size_t)(CACHE_LINE - 1))
+
+/* Stride of the private send queue: the struct and its SGEs or inline bytes. */
+static size_t private_stride(const struct qp_config *cfg)
+{
+	size_t body = cfg->sq.max_sge * sizeof(struct abi_sge);
+
+	if (body < cfg->max_inline)
+		body = cfg->max_inline;
+	return ALIGN_UP(sizeof(struct send_wqe) + body);
+}
+
+size_t qp_size(const struct qp_config *cfg)
+{
+	return ALIGN_UP(sizeof(struct qp)) + private_stride(cfg) * cfg->sq.depth +
+	       ALIGN_UP(sizeof(struct resp_res) * RD_ATOMIC_MAX);
+}
+
+struct qp *qp_init(void *mem, const struct qp_config *cfg)
+{
+	struct qp *qp = mem;
+	uint8_t *p = (uint8_t *)mem + ALIGN_UP(sizeof(struct qp));
+
+	qp->qpn = cfg->qpn;
+	qp->pd = cfg->pd;
+	qp->handle = cfg->handle;
+	qp->type = cfg->type;
+	qp->sq_sig_all = cfg->sq_sig_all;
+	qp->session = cfg->session;
+	qp->send_lane = cfg->send_lane;
+	qp->recv_lane = cfg->recv_lane;
+	qp->sq = cfg->sq;
+	qp->rq = cfg->rq;
+	qp->sq.next = 0;
+	qp->rq.next = 0;
+	qp->max_inline = cfg->max_inline;
+	qp->window_max = cfg->window ? cfg->window : WINDOW_DEFAULT;
+	qp->sq_slot_size = (uint16_t)private_stride(cfg);
+	qp->sq_private = p;
+	qp->resp.res = (struct resp_res *)(p + private_stride(cfg) * cfg->sq.depth);
+	qp->state = ABI_QPS_RESET;
+	list_init(&qp->ready);
+	wheel_timer_init(&qp->timer);
+	window_init(&qp->win, qp->window_max);
+	return qp;
+}
+
+void qp_make_ready(struct core *c, struct qp *qp)
+{
+	if (list_empty(&qp->ready))
+		list_push(&c->ready, &qp->ready);
+}
+
+void qp_error(struct core *c, struct qp *qp, uint64_t now)
+{
+	if (qp->state == ABI_QPS_ERR)
+		return;
+	qp->state = ABI_QPS_ERR;
+	timers_stop(c, qp);
+	responder_error(qp);
+	/* Later posts must be flushed too (QPS-20): have both queues ring. */
+	if (qp->rq.depth)
+		atomic_store_explicit(&qp->rq.shared->need_doorbell, 1, memory_order_relaxed);
+	atomic_thread_fence(memory_order_seq_cst); /* before the flush looks at the rings */
+	qp_make_ready(c, qp);
+}
+
+void qp_check_drained(struct core *c, struct qp *qp)
+{
+	if (qp->state != ABI_QPS_SQD || qp->sq_drained || !completer_drained(qp))
+		return;
+	qp->sq_drained = true;
+	qp_event(c, qp, ABI_EVENT_SQ_DRAINED);
+}
+
+bool qp_flush(struct core *c, struct qp *qp, unsigned max, uint64_t now)
+{
+	while (max && (completer_flush_one(c, qp, now) || responder_flush_one(c, qp, now)))
+		max--;
+	return max == 0;
+}

@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file qp.h
+ * A queue pair. One worker owns it; each section has one writing file and starts on its own
+ * cache line (design.md 4):
+ *
+ *     identity, queues      control thread, before the QP is published
+ *     attr, path, state     qp.c (commands and error transitions)
+ *     req                   requester.c
+ *     comp                  completer.c
+ *     resp                  responder.c
+ *     win                   cc/window.c
+ */
+#ifndef QP_H
+#define QP_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include "abi_ring.h"
+#include "abi_wqe.h"
+#include "bits.h"
+#include "core.h"
+#include "window.h"
+
+/** A send WQE, copied out of the shared ring once and validated; lives in the QP's private
+ *  ring until it completes, so the application's slot may change meanwhile. */
+struct send_wqe {
+	uint64_t wr_id;
+	uint64_t remote_addr;
+	uint32_t rkey;
+	uint32_t imm;	 /* network order */
+	uint32_t length; /* bytes of the message */
+	uint32_t first_psn;
+	uint32_t last_psn; /* READ: of its last response */
+	uint8_t opcode;	   /* enum abi_wr_opcode */
+	uint8_t flags;	   /* ABI_WQE_* of ctl */
+	uint8_t status;	   /* not 0: fails with this when its turn comes (REQ-18) */
+	uint8_t num_sge;   /* 0 with inline data */
+	uint32_t ssn;	   /* send sequence number of the message (CRD-04) */
+	uint32_t read_psn; /* READ: of its latest request, where the responses may start (REQ-41) */
+	uint8_t reserved[12];
+	/* struct abi_sge sge[], or inline bytes, up to the ring's stride */
+};
+_Static_assert(sizeof(struct send_wqe) == 64, "send_wqe");
+
+/** A receive WQE, copied once when a message takes it. */
+struct recv_wqe {
+	uint64_t wr_id;
+	uint64_t length; /* sum of the SGEs; 64 bits: sixteen SGEs may exceed 4 GiB */
+	uint32_t num_sge;
+	bool invalid; /* it claims more SGEs than the queue has */
+	struct abi_sge sge[SGE_MAX];
+};
+
+/** A queue in shared memory as this side sees it; set before publication except `next`. */
+struct ring {
+	uint8_t *entries;
+	struct abi_queue *shared;
+	uint32_t depth; /* power of two; 0: no such queue */
+	uint32_t stride;
+	uint32_t next; /* entries taken so far */
+	uint32_t max_sge;
+};
+
+/** A READ request that the responder accepted (RSP-36, RSP-37). A duplicate, if it is a part of
+ *  the original, is executed again in the same slot (RSP-40). */
+struct resp_res {
+	/* the original request */
+	uint32_t first_psn;
+	uint32_t last_psn;
+	uint32_t rkey;
+	uint32_t length;
+	uint64_t va;
+	/* the execution under way */
+	uint32_t exec_psn; /* PSN of its first response */
+	uint32_t next_psn; /* of the next response to send */
+	uint32_t end_psn;  /* one past its last; == next_psn: nothing pending */
+	uint32_t exec_len;
+	uint64_t exec_va;
+	uint32_t msn;	/* in the AETH of the responses */
+	bool ack_first; /* an ACK for the requests before it is owed, and goes first (RSP-27) */
+};
+
+/** Requester: takes WQEs and turns them into request packets. Written by requester.c. */
+struct qp_req {
+	uint32_t fetched;      /* WQEs copied out of the SQ */
+	uint32_t cur;	       /* WQE that the next packet belongs to */
+	uint32_t psn;	       /* of the next packet; goes back on retry */
+	uint32_t psn_new;      /* of the next packet that was never sent */
+	uint32_t psn_assign;   /* first PSN of the next WQE to be fetched */
+	uint32_t sent;	       /* request packets sent, to compare with comp.acked */
+	uint32_t since_ackreq; /* packets sent since the last with AckReq */
+	uint32_t rd_started;   /* READ requests sent, to compare with comp.rd_done */
+	uint32_t ssn;	       /* messages fetched (CRD-04) */
+	/* where the byte at psn lies, so that a message is not walked from its start again */
+	uint32_t sge;	  /* index into the SGEs of cur */
+	uint32_t sge_off; /* offset in that SGE */
+	uint32_t sge_psn; /* the PSN that sge and sge_off belong to */
+	uint32_t sge_wqe; /* and the WQE */
+} CACHE_ALIGNED;
+
+/** Completer: digests ACKs, NAKs and READ responses. Written by completer.c and timers.c. */
+struct qp_comp {
+	uint32_t head;	  /* oldest WQE that is not complete */
+	uint32_t una;	  /* oldest PSN that is not acknowledged; inside a READ, the response due */
+	uint32_t acked;	  /* request packets acknowledged */
+	uint32_t rd_done; /* READ requests whose responses are complete */
+	uint32_t retry_left;
+	uint32_t rnr_left;
+	uint32_t limit; /* last SSN that the peer's credits allow (CRD-04) */
+	bool limited;	/* credits count: the peer's last ACK had a valid code */
+	bool retrying;	/* went back to una and nothing was acknowledged since */
+	bool rnr_wait;	/* an RNR timer runs; the ACK timer does not (REQ-31) */
+	uint64_t due;	/* when the ACK or RNR timer fires, 0: it does not run */
+} CACHE_ALIGNED;
+
+/** What the responder owes besides READ responses. */
+enum resp_owed {
+	OWE_NOTHING,
+	OWE_ACK,
+	OWE_NAK, /* syndrome in resp.syndrome */
+};
+
+/** Responder. Written by responder.c. */
+struct qp_resp {
+	uint32_t epsn; /* expected PSN */
+	uint32_t msn;
+	uint8_t open; /* enum opcode_kind of the message whose LAST is due; KIND_NONE: none */
+	uint8_t owed; /* enum resp_owed */
+	uint8_t syndrome;
+	bool nak_sent; /* RSP-03: a PSN sequence NAK is out */
+	bool rnr_sent; /* RSP-18: an RNR NAK is out */
+	bool have_wqe; /* wqe is taken by the open message */
+	bool drain;    /* QP is in ERR, but what is owed still goes out (RSP-22) */
+	uint32_t nak_psn;
+	uint32_t recv_off;    /* bytes of the open SEND placed so far */
+	uint32_t rkey;	      /* of the open WRITE */
+	uint32_t write_left;  /* bytes of the open WRITE to come */
+	uint32_t write_len;   /* its DMALen */
+	uint64_t va;	      /* of its next byte */
+	uint32_t res_head;    /* newest + 1; remembered are [head - max_dest_rd_atomic, head) */
+	uint32_t res_next;    /* oldest with responses pending; a duplicate takes it back */
+	uint32_t res_done;    /* oldest whose first execution is not over; never goes back */
+	struct resp_res *res; /* ring of RD_ATOMIC_MAX slots */
+	struct recv_wqe wqe;
+} CACHE_ALIGNED;
+
+struct qp {
+	/* identity: control thread */
+	uint32_t qpn;
+	uint32_t pd;
+	uint32_t handle; /* in its session */
+	uint8_t type;	 /* enum abi_qp_type */
+	bool sq_sig_all;
+	uint16_t sq_slot_size; /* stride of sq_private */
+	uint32_t session;      /* number of the session that owns it */
+	struct cq_lane *send_lane;
+	struct cq_lane *recv_lane;
+	struct ring sq;
+	struct ring rq;
+	uint8_t *sq_private; /* sq.depth slots of struct send_wqe and its SGEs or inline data */
+	uint32_t max_inline;
+	/* state: qp.c */
+	uint8_t state;	   /* enum abi_qp_state */
+	uint8_t mtu_shift; /* log2 of the path MTU */
+	bool comm_est;	   /* RSP-46: raised */
+	bool sq_drained;   /* QPS-19: SQ_DRAINED was raised, or is not wanted */
+	uint16_t pkey;
+	uint32_t window_max;  /* packets in flight, upper limit */
+	uint64_t ack_timeout; /* ns, 0: infinite (REQ-22) */
+	struct abi_qp_attr attr;
+	struct path path;
+	struct list ready;	  /* on core.ready */
+	struct wheel_timer timer; /* ACK or RNR */
+	struct window win;
+	struct qp_req req;
+	struct qp_comp comp;
+	struct qp_resp resp;
+} CACHE_ALIGNED;
+
+/* --- set-up by the control thread ----------------------------------------------------- */
+
+/** What a QP is made of; the control thread fills it from CREATE_QP. */
+struct qp_config {
+	uint32_t qpn;
+	uint32_t pd;
+	uint32_t handle;
+	uint8_t type;
+	bool sq_sig_all;
+	uint32_t session;
+	struct cq_lane *send_lane;
+	struct cq_lane *recv_lane;
+	struct ring sq; /* next is ignored */
+	struct ring rq;
+	uint32_t max_inline;
+	uint32_t window; /* packets in flight; 0: WINDOW_DEFAULT */
+};
+
+/** @return bytes of memory, aligned to CACHE_LINE, that qp_init() wants for @p cfg. */
+size_t qp_size(const struct qp_config *cfg);
+
+/** Makes a QP in state RESET in @p mem, which is qp_size() zeroed bytes. */
+struct qp *qp_init(void *mem, const struct qp_config *cfg);
+
+/* --- inside the core ------------------------------------------------------------------ */
+
+/** @return the entry of @p r that is next to be taken. */
+static inline uint8_t *ring_slot(const struct ring *r)
+{
+	return r->entries + (size_t)(r->next & (r->depth - 1)) * r->stride;
+}
+
+/** @return true when that entry has been posted: its first word, which is written last, has
+ *  the mark of this lap. */
+static inline bool ring_ready(const struct ring *r)
+{
+	uint32_t ctl = atomic_load_explicit((_Atomic uint32_t *)ring_slot(r), memory_order_acquire);
+
+	return (ctl & ABI_WQE_PHASE) == abi_phase(r->next, r->depth);
+}
+
+static inline struct send_wqe *qp_wqe(const struct qp *qp, uint32_t idx)
+{
+	return (struct send_wqe *)(qp->sq_private +
+				   (size_t)(idx & (qp->sq.depth - 1)) * qp->sq_slot_size);
+}
+
+static inline struct abi_sge *wqe_sge(struct send_wqe *w)
+{
+	return (struct abi_sge *)(w + 1);
+}
+
+static inline uint8_t *wqe_inline(struct send_wqe *w)
+{
+	return (uint8_t *)(w + 1);
+}
+
+/** @return packets that a message of @p len bytes takes (REQ-01, REQ-02). */
+static inline uint32_t qp_packets(const struct qp *qp, uint32_t len)
+{
+	uint32_t mtu = 1u << qp->mtu_shift;
+
+	return len ? (uint32_t)(((uint64_t)len + mtu - 1) >> qp->mtu_shift) : 1;
+}
+
+/** Puts @p qp among those that core_tx() visits. */
+void qp_make_ready(struct core *c, struct qp *qp);
+
+/** Moves @p qp to ERR because of what happened on the wire or in memory; its queues are
+ *  flushed by core_tx() in bounded steps. What the responder owes still goes out. */
+void qp_error(struct core *c, struct qp *qp, uint64_t now);
+
+/** Queues an async event for @p qp's owner. */
+void qp_event(struct core *c, const struct qp *qp, uint32_t type);
+
+/** Raises SQ_DRAINED, once, when @p qp is in SQD and nothing is outstanding (QPS-19). */
+void qp_check_drained(struct core *c, struct qp *qp);
+
+/** Puts a CQE on @p lane; an overflow becomes CQ_ERR and QP_FATAL (CQ-01). */
+void qp_complete(struct core *c, struct qp *qp, struct cq_lane *lane, const struct abi_cqe *cqe,
+	uint64_t now);
+
+/** Flushes at most @p max WQEs of an ERR QP.  @return true when more are left. */
+bool qp_flush(struct core *c, struct qp *qp, unsigned max, uint64_t now);
+
+#endif

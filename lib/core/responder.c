@@ -1,0 +1,551 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * RC responder, receive side. A request passes through the checks in the order of
+ * responder_rx(); each check is one function and answers how the packet goes on.
+ */
+#include "packet.h"
+#include "responder.h"
+#include "seq24.h"
+
+/* How a check ends. */
+enum verdict {
+	PASS,
+	DONE, /* the packet was dealt with, or turned into a NAK */
+};
+
+void responder_start(struct qp *qp, uint32_t psn)
+{
+	qp->resp.epsn = psn; /* RSP-01 */
+	qp->resp.msn = 0;    /* RSP-25 */
+}
+
+void responder_reset(struct qp *qp)
+{
+	struct resp_res *res = qp->resp.res;
+
+	memset(&qp->resp, 0, sizeof(qp->resp));
+	qp->resp.res = res;
+	if (qp->rq.depth)
+		atomic_store_explicit(&qp->rq.shared->need_doorbell, 0, memory_order_relaxed);
+}
+
+/* --- NAKs ----------------------------------------------------------------------------- */
+
+static void owe_nak(struct core *c, struct qp *qp, uint8_t syndrome, uint32_t psn)
+{
+	qp->resp.owed = OWE_NAK;
+	qp->resp.syndrome = syndrome;
+	qp->resp.nak_psn = psn;
+	qp_make_ready(c, qp);
+}
+
+void responder_fatal(
+	struct core *c, struct qp *qp, uint8_t syndrome, uint32_t psn, uint32_t event, uint64_t now)
+{
+	if (syndrome == NAK_REMOTE_ACCESS)
+		c->count.resp_remote_access_errors++;
+	else if (syndrome == NAK_INVALID_REQ)
+		c->count.resp_remote_invalid_request++;
+	owe_nak(c, qp, syndrome, psn);
+	if (event)
+		qp_event(c, qp, event);
+	qp_error(c, qp, now);
+}
+
+static enum verdict invalid_request(struct core *c, struct qp *qp, uint64_t now)
+{
+	responder_fatal(c, qp, NAK_INVALID_REQ, qp->resp.epsn, ABI_EVENT_QP_REQ_ERR, now);
+	return DONE;
+}
+
+static enum verdict access_error(struct core *c, struct qp *qp, uint64_t now)
+{
+	responder_fatal(c, qp, NAK_REMOTE_ACCESS, qp->resp.epsn, ABI_EVENT_QP_ACCESS_ERR, now);
+	return DONE;
+}
+
+void responder_error(struct qp *qp)
+{
+	struct qp_resp *r = &qp->resp;
+
+	r->drain = r->owed == OWE_NAK;
+	if (!r->drain) {
+		r->owed = OWE_NOTHING;
+		r->res_next = r->res_head;
+	}
+}
+
+/* --- receive WQEs --------------------------------------------------------------------- */
+
+/* Copies the next receive WQE.  @return false when none is posted. */
+static bool recv_wqe_take(struct qp *qp)
+{
+	struct ring *rq = &qp->rq;
+	struct recv_wqe *w = &qp->resp.wqe;
+	union {
+		struct abi_recv_wqe wqe;
+		uint8_t bytes[512];
+	} copy CACHE_ALIGNED;
+	uint32_t n;
+
+	_Static_assert(ABI_RECV_WQE_HDR + SGE_MAX * sizeof(struct abi_sge) <= sizeof(copy),
+		"a receive WQE fits its copy");
+	if (!rq->depth || !ring_ready(rq))
+		return false;
+	uaccess_wqe(&copy, ring_slot(rq), rq->stride);
+	rq->next++;
+	atomic_store_explicit(&rq->shared->consumer, rq->next, memory_order_release);
+	n = ABI_WQE_COUNT(copy.wqe.ctl);
+	w->wr_id = copy.wqe.wr_id;
+	w->length = 0;
+	w->invalid = n > rq->max_sge;
+	w->num_sge = w->invalid ? 0 : n;
+	for (uint32_t i = 0; i < w->num_sge; i++) {
+		w->sge[i] = copy.wqe.sge[i];
+		w->length += w->sge[i].length;
+	}
+	qp->resp.have_wqe = true;
+	qp->resp.recv_off = 0;
+	return true;
+}
+
+static void recv_complete(
+	struct core *c, struct qp *qp, uint8_t status, const struct pkt *pkt, uint64_t now)
+{
+	struct abi_cqe cqe = {
+		.wr_id = qp->resp.wqe.wr_id,
+		.qpn = qp->qpn,
+		.src_qp = qp->attr.dest_qpn,
+		.status = status,
+		.opcode = ABI_WC_RECV,
+	};
+
+	if (pkt) {
+		cqe.byte_len = qp->resp.recv_off;
+		if (pkt->op->kind == KIND_WRITE) {
+			cqe.opcode = ABI_WC_RECV_RDMA_WITH_IMM;
+			cqe.byte_len = qp->resp.write_len; /* CQ-09 */
+		}
+		if (pkt->op->immdt) {
+			cqe.flags |= ABI_WC_WITH_IMM;
+			cqe.imm = pkt->imm;
+		}
+		if (pkt->se)
+			cqe.flags |= ABI_WC_SOLICITED; /* RSP-51 */
+	}
+	qp->resp.have_wqe = false;
+	if (status != ABI_WC_SUCCESS && status != ABI_WC_WR_FLUSH_ERR)
+		c->count.resp_cqe_error++;
+	qp_complete(c, qp, qp->recv_lane, &cqe, now);
+}
+
+bool responder_flush_one(struct core *c, struct qp *qp, uint64_t now)
+{
+	if (!qp->resp.have_wqe && !recv_wqe_take(qp))
+		return false;
+	recv_complete(c, qp, ABI_WC_WR_FLUSH_ERR, NULL, now);
+	return true;
+}
+
+uint32_t responder_discard(struct qp *qp, uint32_t max)
+{
+	uint32_t n = 0;
+
+	while (n < max && recv_wqe_take(qp))
+		n++;
+	qp->resp.have_wqe = false;
+	return n;
+}
+
+/* A receive WQE that cannot take the data: its owner's fault, told to both sides (RSP-21). */
+static void recv_failed(struct core *c, struct qp *qp, uint8_t status, uint64_t now)
+{
+	uint8_t syndrome = status == ABI_WC_LOC_LEN_ERR ? NAK_INVALID_REQ : NAK_REMOTE_OP;
+
+	if (status == ABI_WC_LOC_LEN_ERR)
+		c->count.resp_local_length_error++;
+	recv_complete(c, qp, status, NULL, now);
+	responder_fatal(c, qp, syndrome, qp->resp.epsn, 0, now); /* RSP-22: the CQE tells */
+}
+
+/* --- the checks ----------------------------------------------------------------------- */
+
+/* No receive WQE: ask for time. ePSN stays, nothing is written (RSP-16, RSP-17). */
+static enum verdict receiver_not_ready(struct core *c, struct qp *qp)
+{
+	c->count.rnr_nak_sent++;
+	qp->resp.rnr_sent = true;
+	owe_nak(c, qp, AETH_RNR_NAK | qp->attr.min_rnr_timer, qp->resp.epsn);
+	return DONE;
+}
+
+static bool psn_ahead(struct core *c, struct qp *qp)
+{
+	c->count.out_of_sequence++;
+	if (qp->resp.nak_sent || qp->resp.rnr_sent)
+		return false; /* RSP-03, RSP-18: said once */
+	qp->resp.nak_sent = true;
+	owe_nak(c, qp, NAK_PSN_SEQUENCE, qp->resp.epsn); /* RSP-02 */
+	return true;
+}
+
+/* RSP-05..07: messages do not interleave. */
+static enum verdict check_op_seq(struct core *c, struct qp *qp, const struct pkt *pkt, uint64_t now)
+{
+	bool ok = pkt->op->first ? qp->resp.open == KIND_NONE : qp->resp.open == pkt->op->kind;
+
+	return ok ? PASS : invalid_request(c, qp, now);
+}
+
+/* RSP-08, VAL-05: opcodes that this QP executes. */
+static enum verdict check_op_valid(
+	struct core *c, struct qp *qp, const struct pkt *pkt, uint64_t now)
+{
+	bool ok;
+
+	switch (pkt->op->kind) {
+	case KIND_SEND:
+		ok = !pkt->op->ieth;
+		break;
+	case KIND_WRITE:
+		ok = qp->attr.access_flags & ABI_ACCESS_REMOTE_WRITE;
+		break;
+	case KIND_READ:
+		ok = qp->attr.access_flags & ABI_ACCESS_REMOTE_READ;
+		break;
+	default:
+		ok = false;
+		break;
+	}
+	return ok ? PASS : invalid_request(c, qp, now);
+}
+
+/* RSP-30: as many READs may wait for their responses as was agreed. Responses to duplicates do
+ * not count: a requester that sends a new READ needs them no more, so the oldest gives way. */
+static enum verdict check_rd_atomic(struct core *c, struct qp *qp, uint64_t now)
+{
+	struct qp_resp *r = &qp->resp;
+
+	responder_pending(r);
+	if (r->res_head - r->res_done >= qp->attr.max_dest_rd_atomic)
+		return invalid_request(c, qp, now);
+	if (r->res_head - r->res_next == RD_ATOMIC_MAX)
+		r->res_next++;
+	return PASS;
+}
+
+/* A place for what the request needs: a receive WQE, or a slot for its responses. */
+static enum verdict check_resource(
+	struct core *c, struct qp *qp, const struct pkt *pkt, uint64_t now)
+{
+	const struct opcode *op = pkt->op;
+	struct qp_resp *r = &qp->resp;
+
+	if (op->kind == KIND_READ)
+		return check_rd_atomic(c, qp, now);
+	/* RSP-19: SEND takes its WQE with the first packet, WRITE with its immediate data. */
+	if (op->kind == KIND_SEND ? !op->first : !op->immdt)
+		return PASS;
+	if (!r->have_wqe && !recv_wqe_take(qp))
+		return receiver_not_ready(c, qp);
+	if (r->wqe.invalid) {
+		recv_failed(c, qp, ABI_WC_LOC_QP_OP_ERR, now);
+		return DONE;
+	}
+	return PASS;
+}
+
+/* RSP-09: payload sizes; RSP-20: room in the receive WQE. */
+static enum verdict check_length(struct core *c, struct qp *qp, const struct pkt *pkt, uint64_t now)
+{
+	uint32_t mtu = 1u << qp->mtu_shift;
+	const struct opcode *op = pkt->op;
+
+	if (!op->last && pkt->payload_len != mtu)
+		return invalid_request(c, qp, now);
+	if (pkt->payload_len > mtu || (op->last && !op->first && !pkt->payload_len))
+		return invalid_request(c, qp, now);
+	if (op->kind == KIND_SEND &&
+		(uint64_t)qp->resp.recv_off + pkt->payload_len > qp->resp.wqe.length) {
+		recv_failed(c, qp, ABI_WC_LOC_LEN_ERR, now);
+		return DONE;
+	}
+	return PASS;
+}
+
+/* The header of a WRITE or READ: RSP-10..13. */
+static enum verdict check_reth(struct core *c, struct qp *qp, const struct pkt *pkt, uint64_t now)
+{
+	uint32_t access =
+		pkt->op->kind == KIND_READ ? ABI_ACCESS_REMOTE_READ : ABI_ACCESS_REMOTE_WRITE;
+
+	if (pkt->dma_len > MSG_LEN_MAX)
+		return invalid_request(c, qp, now); /* C9-94 */
+	if (!pkt->dma_len)			    /* C9-88 */
+		return PASS;
+	if (mr_resolve(c->cfg.mrs, pkt->rkey, qp->pd, access, pkt->va, pkt->dma_len, NULL) != MR_OK)
+		return access_error(c, qp, now);
+	return PASS;
+}
+
+/* RSP-11: the payloads of a WRITE sum up to its DMALen, exactly and at LAST. */
+static enum verdict check_write_left(
+	struct core *c, struct qp *qp, const struct pkt *pkt, uint64_t now)
+{
+	uint32_t left = pkt->op->first ? pkt->dma_len : qp->resp.write_left;
+	bool ok = pkt->op->last ? pkt->payload_len == left : pkt->payload_len < left;
+
+	return ok ? PASS : invalid_request(c, qp, now);
+}
+
+static enum verdict check_rkey(struct core *c, struct qp *qp, const struct pkt *pkt, uint64_t now)
+{
+	if (pkt->op->reth && check_reth(c, qp, pkt, now) != PASS)
+		return DONE;
+	if (pkt->op->kind == KIND_WRITE)
+		return check_write_left(c, qp, pkt, now);
+	return PASS;
+}
+
+/* --- execution ------------------------------------------------------------------------ */
+
+static uint8_t place_recv(struct core *c, struct qp *qp, const struct pkt *pkt)
+{
+	const struct recv_wqe *w = &qp->resp.wqe;
+	const uint8_t *data = pkt->payload;
+	uint64_t off = qp->resp.recv_off;
+	uint32_t len = pkt->payload_len;
+
+	for (uint32_t i = 0; len && i < w->num_sge; i++) {
+		const struct abi_sge *sge = &w->sge[i];
+		uint32_t part;
+		uint8_t *ptr;
+
+		if (off >= sge->length) {
+			off -= sge->length;
+			continue;
+		}
+		part = sge->length - (uint32_t)off;
+		if (part > len)
+			part = len;
+		if (mr_resolve(c->cfg.mrs, sge->lkey, qp->pd, ABI_ACCESS_LOCAL_WRITE,
+			    sge->addr + off, part, &ptr) != MR_OK)
+			return ABI_WC_LOC_PROT_ERR;
+		if (!uaccess_place(&c->ua, ptr, data, part)) {
+			c->count.access_faults++;
+			return ABI_WC_LOC_PROT_ERR;
+		}
+		data += part;
+		len -= part;
+		off = 0;
+	}
+	return 0;
+}
+
+static enum verdict execute_send(struct core *c, struct qp *qp, const struct pkt *pkt, uint64_t now)
+{
+	uint8_t status = place_recv(c, qp, pkt);
+
+	if (status) {
+		recv_failed(c, qp, status, now);
+		return DONE;
+	}
+	qp->resp.recv_off += pkt->payload_len;
+	c->count.rx_send_requests += pkt->op->last;
+	return PASS;
+}
+
+static enum verdict execute_write(
+	struct core *c, struct qp *qp, const struct pkt *pkt, uint64_t now)
+{
+	struct qp_resp *r = &qp->resp;
+	uint8_t *ptr;
+
+	if (pkt->op->first) {
+		r->va = pkt->va;
+		r->rkey = pkt->rkey;
+		r->write_len = pkt->dma_len;
+		r->write_left = pkt->dma_len;
+	}
+	if (pkt->payload_len) {
+		/* RSP-15: the region may have gone since FIRST. */
+		if (mr_resolve(c->cfg.mrs, r->rkey, qp->pd, ABI_ACCESS_REMOTE_WRITE, r->va,
+			    pkt->payload_len, &ptr) != MR_OK)
+			return access_error(c, qp, now);
+		if (!uaccess_place(&c->ua, ptr, pkt->payload, pkt->payload_len)) {
+			c->count.access_faults++;
+			responder_fatal(c, qp, NAK_REMOTE_OP, r->epsn, ABI_EVENT_QP_FATAL, now);
+			return DONE;
+		}
+	}
+	r->va += pkt->payload_len;
+	r->write_left -= pkt->payload_len;
+	c->count.rx_write_requests += pkt->op->last;
+	return PASS;
+}
+
+/* Points the slot at the responses from @p psn on. */
+static void res_execute(struct core *c, struct qp *qp, struct resp_res *res, uint32_t psn,
+	uint64_t va, uint32_t len)
+{
+	res->exec_psn = psn;
+	res->next_psn = psn;
+	res->end_psn = seq24_add(psn, qp_packets(qp, len));
+	res->exec_va = va;
+	res->exec_len = len;
+	qp_make_ready(c, qp);
+}
+
+static void execute_read(struct core *c, struct qp *qp, const struct pkt *pkt)
+{
+	struct qp_resp *r = &qp->resp;
+	struct resp_res *res = &r->res[r->res_head++ % RD_ATOMIC_MAX];
+	uint32_t n = qp_packets(qp, pkt->dma_len);
+
+	*res = (struct resp_res){
+		.first_psn = pkt->psn,
+		.last_psn = seq24_add(pkt->psn, n - 1),
+		.rkey = pkt->rkey,
+		.length = pkt->dma_len,
+		.va = pkt->va,
+		.msn = seq24_add(r->msn, 1),
+		/* Some requesters do not take a READ response as an ACK of what came before it, so
+		 * an ACK that was asked for is given (spec-errors 62). */
+		.ack_first = r->owed == OWE_ACK,
+	};
+	r->owed = OWE_NOTHING;
+	res_execute(c, qp, res, pkt->psn, pkt->va, pkt->dma_len);
+	c->count.rx_read_requests++;
+	r->epsn = seq24_add(res->last_psn, 1); /* RSP-29 */
+	r->msn = res->msn;		       /* RSP-25 */
+}
+
+/* --- duplicates ----------------------------------------------------------------------- */
+
+/* The slot whose original request covers @p psn, among those that are remembered. */
+static struct resp_res *res_find(struct qp *qp, uint32_t psn, uint32_t *idx)
+{
+	uint32_t kept = qp->attr.max_dest_rd_atomic;
+
+	for (uint32_t back = 1; back <= kept && back <= qp->resp.res_head; back++) {
+		struct resp_res *res = &qp->resp.res[(qp->resp.res_head - back) % RD_ATOMIC_MAX];
+
+		if (seq24_between(psn, res->first_psn, res->last_psn)) {
+			*idx = qp->resp.res_head - back;
+			return res;
+		}
+	}
+	return NULL;
+}
+
+/* RSP-40..43: executed again if it is a part of what was asked for before. The R_Key is
+ * looked up again when the responses are built (RSP-41). */
+static enum drop duplicate_read(struct core *c, struct qp *qp, const struct pkt *pkt)
+{
+	uint32_t idx;
+	struct resp_res *res = res_find(qp, pkt->psn, &idx);
+	uint64_t off;
+
+	if (!res || pkt->rkey != res->rkey)
+		return DROP_DUP_NO_RESOURCE;
+	off = pkt->va - res->va;
+	if (!range_inside(off, pkt->dma_len, res->length) ||
+		off != (uint64_t)seq24_diff(pkt->psn, res->first_psn) << qp->mtu_shift)
+		return DROP_DUP_NO_RESOURCE;
+	res->ack_first = false;
+	res_execute(c, qp, res, pkt->psn, pkt->va, pkt->dma_len);
+	if ((int32_t)(idx - qp->resp.res_next) < 0)
+		qp->resp.res_next = idx;
+	return DROP_NONE;
+}
+
+static enum drop duplicate_request(struct core *c, struct qp *qp, const struct pkt *pkt)
+{
+	c->count.duplicate_request++;
+	switch (pkt->op->kind) {
+	case KIND_READ:
+		return duplicate_read(c, qp, pkt);
+	case KIND_SEND:
+	case KIND_WRITE:
+		/* C9-105: not executed; answered with the newest accepted PSN. A NAK that is owed
+		 * says as much (RSP-04). */
+		if (pkt->ackreq && qp->resp.owed == OWE_NOTHING) {
+			qp->resp.owed = OWE_ACK;
+			qp_make_ready(c, qp);
+		}
+		return DROP_NONE;
+	default:
+		return DROP_DUP_NO_RESOURCE;
+	}
+}
+
+/* --- the pipeline --------------------------------------------------------------------- */
+
+/* The packet was executed: ePSN, MSN, completion. */
+static void accepted(struct core *c, struct qp *qp, const struct pkt *pkt, uint64_t now)
+{
+	struct qp_resp *r = &qp->resp;
+
+	r->epsn = seq24_add(r->epsn, 1);
+	r->open = pkt->op->last ? KIND_NONE : pkt->op->kind;
+	if (!pkt->op->last)
+		return;
+	r->msn = seq24_add(r->msn, 1);
+	if (pkt->op->recv_wqe)
+		recv_complete(c, qp, ABI_WC_SUCCESS, pkt, now);
+}
+
+/* RSP-46 */
+static void communication_established(struct core *c, struct qp *qp)
+{
+	if (qp->comm_est)
+		return;
+	qp->comm_est = true;
+	if (qp->state == ABI_QPS_RTR)
+		qp_event(c, qp, ABI_EVENT_COMM_EST);
+}
+
+/* RSP-23: now or, if more of the burst asks for it, once for all of them. */
+static void acknowledge(struct core *c, struct qp *qp, const struct pkt *pkt)
+{
+	struct qp_resp *r = &qp->resp;
+
+	communication_established(c, qp);
+	r->nak_sent = false;
+	r->rnr_sent = false;
+	if (r->owed == OWE_NAK)
+		r->owed = OWE_NOTHING; /* not sent yet, and no longer true */
+	if (!pkt->ackreq || pkt->op->kind == KIND_READ)
+		return;
+	r->owed = OWE_ACK;
+	qp_make_ready(c, qp);
+}
+
+enum drop responder_rx(struct core *c, struct qp *qp, const struct pkt *pkt, uint64_t now)
+{
+	int32_t ahead = seq24_diff(pkt->psn, qp->resp.epsn);
+	enum verdict done;
+
+	if (ahead < 0)
+		return duplicate_request(c, qp, pkt);
+	if (ahead > 0)
+		return psn_ahead(c, qp)	   ? DROP_NONE
+		       : qp->resp.rnr_sent ? DROP_RNR_PENDING
+					   : DROP_PSN_AHEAD;
+	if (check_op_seq(c, qp, pkt, now) != PASS || check_op_valid(c, qp, pkt, now) != PASS ||
+		check_resource(c, qp, pkt, now) != PASS || check_length(c, qp, pkt, now) != PASS ||
+		check_rkey(c, qp, pkt, now) != PASS)
+		return DROP_NONE;
+	if (pkt->op->kind == KIND_READ) {
+		acknowledge(c, qp, pkt);
+		execute_read(c, qp, pkt);
+		return DROP_NONE;
+	}
+	done = pkt->op->kind == KIND_SEND ? execute_send(c, qp, pkt, now)
+					  : execute_write(c, qp, pkt, now);
+	if (done != PASS)
+		return DROP_NONE;
+	accepted(c, qp, pkt, now);
+	acknowledge(c, qp, pkt);
+	return DROP_NONE;
+}

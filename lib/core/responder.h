@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/** @file responder.h  RC responder: request packets -> memory, completions and answers. */
+#ifndef RESPONDER_H
+#define RESPONDER_H
+
+#include "qp.h"
+
+/** Takes a request packet whose ICRC, address and QP state are good.
+ *  @return 0 or the reason for the drop. */
+enum drop responder_rx(struct core *c, struct qp *qp, const struct pkt *pkt, uint64_t now);
+
+/** Builds the QP's next response packet, if one is owed. Responses leave in PSN order:
+ *  READ responses first, then the ACK or NAK for what came after them (RSP-27). */
+bool responder_next(struct core *c, struct qp *qp, struct txd *t, uint64_t now);
+
+/** Responder part of INIT -> RTR. */
+void responder_start(struct qp *qp, uint32_t psn);
+
+/** The QP went to ERR: what is owed still goes out if a NAK is among it, else nothing. */
+void responder_error(struct qp *qp);
+
+/** RESET: as new, but for its memory. */
+void responder_reset(struct qp *qp);
+
+/** Completes one receive WQE of an ERR QP with WR_FLUSH_ERR, the one in use first (QPS-20).
+ *  @return false when the queue is empty. */
+bool responder_flush_one(struct core *c, struct qp *qp, uint64_t now);
+
+/** @return the oldest slot with responses to send, or NULL. */
+struct resp_res *responder_pending(struct qp_resp *r);
+
+/** Raises a fatal NAK: owed with @p syndrome and PSN @p psn, an async event of type @p event
+ *  (0: none), then ERR (RSP-22). */
+void responder_fatal(struct core *c, struct qp *qp, uint8_t syndrome, uint32_t psn, uint32_t event,
+	uint64_t now);
+
+/** Throws away what is posted to the receive queue (RESET). Bounded by @p max entries.
+ *  @return entries thrown away. */
+uint32_t responder_discard(struct qp *qp, uint32_t max);
+
+#endif

@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* RC responder, send side: READ responses, ACKs and NAKs. */
+#include "packet.h"
+#include "responder.h"
+#include "seq24.h"
+
+static void write_aeth(uint8_t *aeth, uint8_t syndrome, uint32_t msn)
+{
+	put_be32(aeth, (uint32_t)syndrome << 24 | msn);
+}
+
+/* No end-to-end credits are generated: code 31 (CRD-02). */
+#define SYNDROME_ACK (AETH_ACK | AETH_CREDIT_NONE)
+
+static void build_ack(
+	struct core *c, struct qp *qp, struct txd *t, uint8_t syndrome, uint32_t psn, uint32_t msn)
+{
+	write_aeth(
+		packet_begin(c, qp, t, OPC_RC | OP_ACKNOWLEDGE, 0, false, psn, 0), syndrome, msn);
+	c->count.tx_acks++;
+}
+
+/* --- READ responses ------------------------------------------------------------------- */
+
+static uint8_t read_resp_opcode(bool first, bool last)
+{
+	static const uint8_t part[2][2] = {/* [first][last] */
+		{OP_READ_RESP_MIDDLE, OP_READ_RESP_LAST}, {OP_READ_RESP_FIRST, OP_READ_RESP_ONLY}};
+
+	return OPC_RC | part[first][last];
+}
+
+struct resp_res *responder_pending(struct qp_resp *r)
+{
+	for (; r->res_next != r->res_head; r->res_next++) {
+		struct resp_res *res = &r->res[r->res_next % RD_ATOMIC_MAX];
+
+		if (res->next_psn != res->end_psn)
+			return res;
+		if (r->res_done == r->res_next)
+			r->res_done++;
+	}
+	return NULL;
+}
+
+/* One response of @p res. The key is looked up for each: the region may go meanwhile, which the
+ * requester learns by a NAK in the response's place (RSP-31). */
+static bool build_read_resp(
+	struct core *c, struct qp *qp, struct resp_res *res, struct txd *t, uint64_t now)
+{
+	uint32_t psn = res->next_psn;
+	uint32_t off = ((psn - res->exec_psn) & SEQ24_MASK) << qp->mtu_shift;
+	uint32_t left = res->exec_len - off;
+	uint32_t mtu = 1u << qp->mtu_shift;
+	uint32_t len = left < mtu ? left : mtu;
+	uint8_t code = read_resp_opcode(psn == res->exec_psn, seq24_add(psn, 1) == res->end_psn);
+	uint8_t *ptr = NULL;
+	uint8_t *eth;
+
+	if (len && mr_resolve(c->cfg.mrs, res->rkey, qp->pd, ABI_ACCESS_REMOTE_READ,
+			   res->exec_va + off, len, &ptr) != MR_OK) {
+		qp->resp.res_next = qp->resp.res_head; /* nothing follows but the NAK */
+		responder_fatal(c, qp, NAK_REMOTE_ACCESS, psn, ABI_EVENT_QP_ACCESS_ERR, now);
+		return false;
+	}
+	eth = packet_begin(c, qp, t, code, 0, false, psn, len);
+	if (opcode_row(code)->aeth)
+		write_aeth(eth, SYNDROME_ACK, res->msn);
+	if (len)
+		packet_payload(t, ptr, len);
+	res->next_psn = seq24_add(psn, 1);
+	return true;
+}
+
+static bool next_read(
+	struct core *c, struct qp *qp, struct resp_res *res, struct txd *t, uint64_t now)
+{
+	if (res->ack_first) {
+		res->ack_first = false;
+		build_ack(c, qp, t, SYNDROME_ACK, seq24_add(res->first_psn, SEQ24_MASK),
+			seq24_add(res->msn, SEQ24_MASK));
+		return true;
+	}
+	return build_read_resp(c, qp, res, t, now);
+}
+
+/* --- what comes after them ------------------------------------------------------------ */
+
+static void next_owed(struct core *c, struct qp *qp, struct txd *t)
+{
+	struct qp_resp *r = &qp->resp;
+
+	if (r->owed == OWE_ACK)
+		build_ack(c, qp, t, SYNDROME_ACK, seq24_add(r->epsn, SEQ24_MASK), r->msn);
+	else
+		build_ack(c, qp, t, r->syndrome, r->nak_psn, r->msn); /* RSP-26 */
+	r->owed = OWE_NOTHING;
+	r->drain = false;
+}
+
+bool responder_next(struct core *c, struct qp *qp, struct txd *t, uint64_t now)
+{
+	struct resp_res *res;
+
+	if (qp->state < ABI_QPS_RTR || (qp->state == ABI_QPS_ERR && !qp->resp.drain))
+		return false;
+	res = responder_pending(&qp->resp);
+	if (res && next_read(c, qp, res, t, now))
+		return true;
+	if (qp->resp.owed == OWE_NOTHING)
+		return false;
+	next_owed(c, qp, t);
+	return true;
+}

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Who sends next: QPs that have something take turns, a quantum of packets each. */
+#include "qp.h"
+#include "requester.h"
+#include "responder.h"
+
+/* Packets that one QP sends before the next has its turn; also what is flushed a turn. Large
+ * enough to keep a QP's lines warm, small enough that a burst serves several. */
+#define QUANTUM 8u
+
+/* Responses and requests of one QP alternate, so that neither starves the other. */
+static unsigned qp_tx(struct core *c, struct qp *qp, struct txd out[], unsigned n, uint64_t now)
+{
+	unsigned got = 0;
+
+	while (got < n) {
+		unsigned before = got;
+
+		got += responder_next(c, qp, &out[got], now);
+		if (got < n)
+			got += requester_next(c, qp, &out[got], now);
+		if (got == before)
+			break;
+	}
+	return got;
+}
+
+/* One turn of one QP.  @return packets built; puts the QP back when it has more. */
+static unsigned qp_turn(struct core *c, struct qp *qp, struct txd out[], unsigned n, uint64_t now)
+{
+	unsigned quantum = n < QUANTUM ? n : QUANTUM;
+	unsigned got = qp_tx(c, qp, out, quantum, now);
+	bool more = got == quantum;
+
+	if (qp->state == ABI_QPS_ERR)
+		more |= qp_flush(c, qp, QUANTUM, now);
+	if (more)
+		qp_make_ready(c, qp);
+	return got;
+}
+
+unsigned core_tx(struct core *c, struct txd out[], unsigned n, uint64_t now)
+{
+	unsigned got = 0;
+	unsigned turns = 2 * BURST; /* QPs that only flush build nothing: bound them too */
+
+	while (got < n && turns--) {
+		struct list *l = list_pop(&c->ready);
+
+		if (!l)
+			break;
+		got += qp_turn(c, container_of(l, struct qp, ready), &out[got], n - got, now);
+	}
+	return got;
+}
+
+void core_doorbell(struct core *c, struct qp *qp, uint64_t now)
+{
+	atomic_store_explicit(&qp->sq.shared->need_doorbell, 0, memory_order_relaxed);
+	qp_make_ready(c, qp);
+}

@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Completion channels and completion queues. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include "bits.h"
+#include "command.h"
+#include "object.h"
+
+int cmd_create_channel(struct session *s, const struct request *q, struct reply *r)
+{
+	struct channel *ch = calloc(1, sizeof(*ch));
+	struct abi_handle_reply out;
+	int app_fd, err;
+
+	if (!ch)
+		return refuse(r->why, -ENOMEM, "rocid is out of memory");
+	err = channel_open(ch, &app_fd);
+	if (err) {
+		free(ch);
+		return refuse(r->why, err,
+			"rocid cannot make a channel (%s): raise its limit of "
+			"open files (ulimit -n)",
+			strerror(-err));
+	}
+	err = handle_add(&s->channels, ch, &ch->handle);
+	reply_fd(r, app_fd);
+	if (err) {
+		channel_close(ch);
+		free(ch);
+		return refuse(
+			r->why, err, "no room for another channel: several CQs can share one");
+	}
+	out.handle = ch->handle;
+	reply_body(r, &out, sizeof(out));
+	return 0;
+}
+
+void channel_release(struct session *s, struct channel *ch)
+{
+	struct notifier *n = &s->ctl->notifier;
+
+	handle_del(&s->channels, ch->handle);
+	notifier_lock(n);
+	channel_close(ch);
+	notifier_unlock(n);
+	free(ch);
+}
+
+int cmd_destroy_channel(struct session *s, const struct request *q, struct reply *r)
+{
+	struct abi_handle in;
+	struct channel *ch;
+
+	memcpy(&in, q->body, sizeof(in));
+	ch = handle_get(&s->channels, in.handle);
+	if (!ch)
+		return refuse(r->why, -EINVAL, "there is no channel %u", in.handle);
+	if (ch->users)
+		return refuse(r->why, -EBUSY, "%u CQs still use the channel: destroy them first",
+			ch->users);
+	channel_release(s, ch);
+	return 0;
+}
+
+static uint32_t lane_stride(uint32_t depth)
+{
+	uint32_t bytes = (uint32_t)sizeof(struct abi_cq_lane) + depth * ABI_ENTRY;
+
+	return (bytes + ABI_LINE - 1) / ABI_LINE * ABI_LINE;
+}
+
+static int check_cq(
+	struct session *s, const struct abi_create_cq *in, struct channel **ch, struct reply *r)
+{
+	if (!in->depth || in->depth > CQE_MAX) /* CQ-02 */
+		return refuse(
+			r->why, -EINVAL, "a CQ has 1 to %u entries, not %u", CQE_MAX, in->depth);
+	*ch = NULL;
+	if (in->channel == ABI_NO_HANDLE)
+		return 0;
+	*ch = handle_get(&s->channels, in->channel);
+	if (!*ch)
+		return refuse(r->why, -EINVAL, "there is no channel %u", in->channel);
+	return 0;
+}
+
+/* The ring, laid out as abi_ring.h says. */
+static int make_ring(
+	struct session *s, struct cq_obj *o, struct abi_create_cq_reply *out, struct reply *r)
+{
+	uint64_t size;
+	int fd, err;
+
+	out->lanes = s->ctl->dp->nworkers;
+	out->lane_off = sizeof(struct abi_cq);
+	out->lane_stride = lane_stride(out->depth);
+	size = out->lane_off + (uint64_t)out->lanes * out->lane_stride;
+	if (size > UINT32_MAX)
+		return refuse(r->why, -EINVAL,
+			"a CQ of %u entries for each of %u workers is too large: ask for less",
+			out->depth, out->lanes);
+	err = session_shm(s, &o->ring, "roci-cq", size, &fd, r->why);
+	if (err)
+		return err;
+	reply_fd(r, fd);
+	out->region_size = (uint32_t)o->ring.size;
+	o->cq.arm = &((struct abi_cq *)o->ring.base)->arm;
+	o->cq.lanes = out->lanes;
+	for (uint32_t i = 0; i < out->lanes; i++)
+		cq_lane_init(&o->cq, i,
+			(struct abi_cq_lane *)(o->ring.base + out->lane_off +
+					       (size_t)i * out->lane_stride),
+			out->depth);
+	return 0;
+}
+
+/* From here on the notifier can find it. */
+static int add_cq(struct session *s, struct cq_obj *o, struct channel *ch)
+{
+	struct notifier *n = &s->ctl->notifier;
+	int err;
+
+	notifier_lock(n);
+	err = handle_add(&s->cqs, o, &o->cq.handle);
+	if (!err) {
+		o->cq.session = s->number;
+		o->cq.channel = ch ? ch->handle : ABI_NO_HANDLE;
+		o->channel = ch;
+		event_source_init(&o->completion, ch, o->cq.handle);
+		event_source_init(&o->async, &s->async, o->cq.handle);
+	}
+	notifier_unlock(n);
+	if (!err && ch)
+		ch->users++;
+	return err;
+}
+
+int cmd_create_cq(struct session *s, const struct request *q, struct reply *r)
+{
+	struct abi_create_cq_reply out = {0};
+	struct abi_create_cq in;
+	struct channel *ch;
+	struct cq_obj *o;
+	int err;
+
+	memcpy(&in, q->body, sizeof(in));
+	err = check_cq(s, &in, &ch, r);
+	if (err)
+		return err;
+	o = object_alloc(sizeof(*o));
+	if (!o)
+		return refuse(r->why, -ENOMEM, "rocid is out of memory");
+	out.depth = round_pow2(in.depth);
+	err = make_ring(s, o, &out, r);
+	if (!err) {
+		err = add_cq(s, o, ch);
+		if (err)
+			refuse(r->why, err, "no room for another CQ: QPs can share one");
+	}
+	if (err) {
+		session_shm_free(s, &o->ring);
+		free(o);
+		return err;
+	}
+	out.handle = o->cq.handle;
+	reply_body(r, &out, sizeof(out));
+	return 0;
+}
+
+void cq_detach(struct ctl *ctl, struct cq_obj *o)
+{
+	for (uint32_t i = 0; i < o->cq.lanes; i++) {
+		struct core_cmd cmd = {.type = CORE_CMD_DETACH_CQ, .cq = &o->cq};
+
+		worker_call(ctl->dp->worker[i], &cmd);
+	}
+}
+
+void cq_release(struct session *s, struct cq_obj *o)
+{
+	struct notifier *n = &s->ctl->notifier;
+
+	notifier_lock(n);
+	handle_del(&s->cqs, o->cq.handle);
+	event_source_withdraw(&o->completion);
+	event_source_withdraw(&o->async);
+	notifier_unlock(n);
+	if (o->channel)
+		o->channel->users--;
+	session_shm_free(s, &o->ring);
+	free(o);
+}
+
+int cmd_destroy_cq(struct session *s, const struct request *q, struct reply *r)
+{
+	struct abi_handle in;
+	struct cq_obj *o;
+
+	memcpy(&in, q->body, sizeof(in));
+	o = handle_get(&s->cqs, in.handle);
+	if (!o)
+		return refuse(r->why, -EINVAL, "there is no CQ %u", in.handle);
+	if (o->users) /* CQ-12 */
+		return refuse(r->why, -EBUSY,
+			"%u queues of QPs still complete to the CQ: destroy the QPs first",
+			o->users);
+	cq_detach(s->ctl, o);
+	worker_grace(s->ctl->dp);
+	cq_release(s, o);
+	return 0;
+}

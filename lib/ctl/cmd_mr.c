@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Protection domains and memory regions. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include "command.h"
+#include "object.h"
+
+int cmd_alloc_pd(struct session *s, const struct request *q, struct reply *r)
+{
+	struct abi_handle_reply out;
+	struct pd *pd = calloc(1, sizeof(*pd));
+	int err = pd ? handle_add(&s->ctl->pds, pd, &pd->number) : -ENOMEM;
+
+	if (!err) {
+		err = handle_add(&s->pds, pd, &pd->handle);
+		if (err)
+			handle_del(&s->ctl->pds, pd->number);
+	}
+	if (err) {
+		free(pd);
+		return refuse(r->why, err, "no room for another protection domain: %s",
+			err == -ENOMEM ? "rocid is out of memory" : "free some, or share them");
+	}
+	out.handle = pd->handle;
+	reply_body(r, &out, sizeof(out));
+	return 0;
+}
+
+void pd_release(struct session *s, struct pd *pd)
+{
+	handle_del(&s->pds, pd->handle);
+	handle_del(&s->ctl->pds, pd->number);
+	free(pd);
+}
+
+int cmd_dealloc_pd(struct session *s, const struct request *q, struct reply *r)
+{
+	struct abi_handle in;
+	struct pd *pd;
+
+	memcpy(&in, q->body, sizeof(in));
+	pd = handle_get(&s->pds, in.handle);
+	if (!pd)
+		return refuse(r->why, -EINVAL, "there is no protection domain %u", in.handle);
+	if (pd->users)
+		return refuse(r->why, -EBUSY,
+			"%u memory regions and QPs still use the protection domain: free them "
+			"first",
+			pd->users);
+	pd_release(s, pd);
+	return 0;
+}
+
+void mr_unpublish(struct ctl *ctl, struct mr_obj *o)
+{
+	atomic_store_explicit(&ctl->dp->mrs->slot[o->mr.key >> 8], NULL, memory_order_release);
+}
+
+void mr_release(struct session *s, struct mr_obj *o)
+{
+	handle_del(&s->mrs, o->handle);
+	o->pd->users--;
+	shm_unmap(&o->map);
+	free(o);
+}
+
+static int check_reg(const struct abi_reg_mr *in, const struct request *q, struct reply *r)
+{
+	if (!mr_access_valid(in->access)) /* MR-02 */
+		return refuse(r->why, -EINVAL,
+			"access 0x%x is not possible: remote write and remote atomic need local "
+			"write, and only the flags of doc/abi.md exist",
+			in->access);
+	if (in->length > UINT64_MAX - in->iova) /* MR-07 */
+		return refuse(r->why, -EINVAL,
+			"the region would wrap around the end of the address space: choose a lower "
+			"iova");
+	if (q->fd < 0)
+		return refuse(r->why, -EINVAL,
+			"reg_mr came without a descriptor: send the memfd along (SCM_RIGHTS)");
+	return 0;
+}
+
+static int publish_mr(struct session *s, struct mr_obj *o, struct reply *r)
+{
+	struct ctl *ctl = s->ctl;
+	int err = key_choose(&ctl->keys, ctl->dp->mrs, &o->mr.key);
+
+	if (!err)
+		err = handle_add(&s->mrs, o, &o->handle);
+	if (err)
+		return refuse(r->why, err,
+			"no room for another memory region: deregister some, or register larger "
+			"ones");
+	o->pd->users++;
+	atomic_store_explicit(&ctl->dp->mrs->slot[o->mr.key >> 8], &o->mr, memory_order_release);
+	return 0;
+}
+
+int cmd_reg_mr(struct session *s, const struct request *q, struct reply *r)
+{
+	struct abi_reg_mr_reply out;
+	struct abi_reg_mr in;
+	struct mr_obj *o;
+	struct pd *pd;
+	int err;
+
+	memcpy(&in, q->body, sizeof(in));
+	pd = handle_get(&s->pds, in.pd);
+	if (!pd)
+		return refuse(r->why, -EINVAL, "there is no protection domain %u", in.pd);
+	err = check_reg(&in, q, r);
+	if (err)
+		return err;
+	o = calloc(1, sizeof(*o));
+	if (!o)
+		return refuse(r->why, -ENOMEM, "rocid is out of memory");
+	o->pd = pd;
+	o->mr.pd = pd->number;
+	o->mr.access = in.access;
+	o->mr.iova = in.iova;
+	o->mr.length = in.length;
+	err = shm_map_client(&o->map, q->fd, in.fd_off, in.length,
+		in.access & ABI_ACCESS_LOCAL_WRITE, &o->mr.base, r->why);
+	if (!err)
+		err = publish_mr(s, o, r);
+	if (err) {
+		shm_unmap(&o->map);
+		free(o);
+		return err;
+	}
+	out = (struct abi_reg_mr_reply){.handle = o->handle, .lkey = o->mr.key, .rkey = o->mr.key};
+	reply_body(r, &out, sizeof(out));
+	return 0;
+}
+
+int cmd_dereg_mr(struct session *s, const struct request *q, struct reply *r)
+{
+	struct abi_handle in;
+	struct mr_obj *o;
+
+	memcpy(&in, q->body, sizeof(in));
+	o = handle_get(&s->mrs, in.handle);
+	if (!o)
+		return refuse(r->why, -EINVAL, "there is no memory region %u", in.handle);
+	/* After the grace period no worker writes there any more: the pages are the
+	 * application's again (design.md 4). */
+	mr_unpublish(s->ctl, o);
+	worker_grace(s->ctl->dp);
+	mr_release(s, o);
+	return 0;
+}

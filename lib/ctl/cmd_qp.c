@@ -1,0 +1,329 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Queue pairs: creation, query, destruction. MODIFY_QP is in cmd_modify.c. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include "bits.h"
+#include "command.h"
+#include "object.h"
+#include "session.h"
+
+/* Sizes of a QP's region, and where its parts lie. */
+struct layout {
+	uint32_t sq_depth, sq_stride;
+	uint32_t rq_depth, rq_stride;
+	uint32_t send_sge, recv_sge, max_inline;
+	uint32_t sq_queue, rq_queue, sq_ring, rq_ring;
+	uint32_t size;
+};
+
+static int check_type(const struct abi_create_qp *in, struct reply *r)
+{
+	switch (in->type) {
+	case ABI_QPT_RC:
+		return 0;
+	case ABI_QPT_UC:
+	case ABI_QPT_UD:
+	case ABI_QPT_XRC_SEND:
+	case ABI_QPT_XRC_RECV:
+		return refuse(r->why, -EOPNOTSUPP,
+			"this version of rocid offers RC QPs (type 2) only, not type %u", in->type);
+	default: /* QPS-25 */
+		return refuse(r->why, -EOPNOTSUPP, "QP type %u does not exist on RoCE: use RC (2)",
+			in->type);
+	}
+}
+
+static int check_caps(const struct abi_create_qp *in, struct reply *r)
+{
+	if (in->max_send_wr > WR_MAX || in->max_recv_wr > WR_MAX)
+		return refuse(r->why, -EINVAL,
+			"queues of %u and %u work requests are too long: %u is the most",
+			in->max_send_wr, in->max_recv_wr, WR_MAX);
+	if (in->max_send_sge > SGE_MAX || in->max_recv_sge > SGE_MAX)
+		return refuse(r->why, -EINVAL,
+			"%u and %u SGEs a work request are too many: %u is the most",
+			in->max_send_sge, in->max_recv_sge, SGE_MAX);
+	if (in->max_inline > INLINE_MAX)
+		return refuse(r->why, -EINVAL, "%u inline bytes are too many: %u is the most",
+			in->max_inline, INLINE_MAX);
+	if (in->srq != ABI_NO_HANDLE)
+		return refuse(r->why, -EOPNOTSUPP, "this version of rocid does not offer SRQs");
+	return 0;
+}
+
+static uint32_t at_least(uint32_t v, uint32_t min)
+{
+	return v > min ? v : min;
+}
+
+/* Grants what was asked for, and what rounding up gives for nothing. */
+static struct layout make_layout(const struct abi_create_qp *in)
+{
+	struct layout l = {
+		.sq_depth = round_pow2(in->max_send_wr),
+		.rq_depth = round_pow2(in->max_recv_wr),
+		.send_sge = at_least(in->max_send_sge, 1),
+		.recv_sge = at_least(in->max_recv_sge, 1),
+	};
+	uint32_t body = at_least(l.send_sge * (uint32_t)sizeof(struct abi_sge), in->max_inline);
+
+	l.max_inline = body < INLINE_MAX ? body : INLINE_MAX;
+	l.sq_stride = abi_sq_stride(l.send_sge, l.max_inline);
+	l.rq_stride = abi_rq_stride(l.recv_sge);
+	l.sq_queue = 0;
+	l.rq_queue = sizeof(struct abi_queue);
+	l.sq_ring = 2 * sizeof(struct abi_queue);
+	l.rq_ring = l.sq_ring + l.sq_depth * l.sq_stride;
+	l.size = l.rq_ring + l.rq_depth * l.rq_stride;
+	return l;
+}
+
+static int find_parts(
+	struct session *s, const struct abi_create_qp *in, struct qp_obj *o, struct reply *r)
+{
+	o->pd = handle_get(&s->pds, in->pd);
+	o->send_cq = handle_get(&s->cqs, in->send_cq);
+	o->recv_cq = handle_get(&s->cqs, in->recv_cq);
+	if (!o->pd)
+		return refuse(r->why, -EINVAL, "there is no protection domain %u", in->pd);
+	if (!o->send_cq || !o->recv_cq)
+		return refuse(r->why, -EINVAL, "there is no CQ %u",
+			o->send_cq ? in->recv_cq : in->send_cq);
+	return 0;
+}
+
+static uint32_t choose_worker(const struct ctl *ctl)
+{
+	uint32_t best = 0;
+
+	for (uint32_t i = 1; i < ctl->dp->nworkers; i++)
+		if (ctl->worker_qps[i] < ctl->worker_qps[best])
+			best = i;
+	return best;
+}
+
+/* A session has fewer QPs than slots, so one is free. */
+static uint32_t take_doorbell(struct doorbell *db)
+{
+	while (db->taken[db->hint / 64] >> (db->hint % 64) & 1)
+		db->hint = (db->hint + 1) % ABI_DB_MAX;
+	db->taken[db->hint / 64] |= 1ull << (db->hint % 64);
+	return db->hint;
+}
+
+/* A QPN, a doorbell slot and a handle. */
+static int take_numbers(struct session *s, struct qp_obj *o, struct reply *r)
+{
+	struct ctl *ctl = s->ctl;
+	uint32_t worker = choose_worker(ctl);
+	int err = qpn_take(&ctl->qpns, worker, &o->qpn);
+
+	if (!err) {
+		o->worker = worker;
+		ctl->worker_qps[worker]++;
+		o->doorbell = take_doorbell(s->doorbell[worker]);
+		notifier_lock(&ctl->notifier);
+		err = handle_add(&s->qps, o, &o->handle);
+		event_source_init(&o->async, &s->async, o->handle);
+		notifier_unlock(&ctl->notifier);
+	}
+	if (err)
+		return refuse(r->why, err, "no room for another QP: destroy some");
+	return 0;
+}
+
+static struct ring make_ring(uint8_t *base, uint32_t ring, uint32_t queue, uint32_t depth,
+	uint32_t stride, uint32_t sges)
+{
+	return (struct ring){
+		.entries = base + ring,
+		.shared = (struct abi_queue *)(base + queue),
+		.depth = depth,
+		.stride = stride,
+		.max_sge = sges,
+	};
+}
+
+static int make_qp(struct session *s, struct qp_obj *o, const struct abi_create_qp *in,
+	const struct layout *l, struct reply *r)
+{
+	uint8_t *base = o->rings.base;
+	struct qp_config cfg = {
+		.qpn = o->qpn,
+		.pd = o->pd->number,
+		.handle = o->handle,
+		.type = (uint8_t)in->type,
+		.sq_sig_all = in->sq_sig_all != 0,
+		.session = s->number,
+		.send_lane = &o->send_cq->cq.lane[o->worker],
+		.recv_lane = &o->recv_cq->cq.lane[o->worker],
+		.sq = make_ring(
+			base, l->sq_ring, l->sq_queue, l->sq_depth, l->sq_stride, l->send_sge),
+		.rq = make_ring(
+			base, l->rq_ring, l->rq_queue, l->rq_depth, l->rq_stride, l->recv_sge),
+		.max_inline = l->max_inline,
+		.window = s->ctl->window,
+	};
+	void *mem = object_alloc(qp_size(&cfg));
+
+	if (!mem)
+		return refuse(r->why, -ENOMEM,
+			"rocid is out of memory: ask for shorter queues or destroy some QPs");
+	/* The first post rings; from then on the core says when (abi_ring.h). */
+	atomic_store_explicit(&cfg.sq.shared->need_doorbell, 1, memory_order_relaxed);
+	o->qp = qp_init(mem, &cfg);
+	return 0;
+}
+
+static void publish(struct session *s, struct qp_obj *o)
+{
+	struct dataplane *dp = s->ctl->dp;
+	struct worker_doorbell *db = &s->doorbell[o->worker]->w;
+
+	atomic_store_explicit(&db->qp[o->doorbell], o->qp, memory_order_release);
+	atomic_store_explicit(&dp->qps->slot[QPN_SLOT(o->qpn)], o->qp, memory_order_release);
+}
+
+static void reply_created(const struct qp_obj *o, const struct layout *l, struct reply *r)
+{
+	struct abi_create_qp_reply out = {
+		.handle = o->handle,
+		.qpn = o->qpn,
+		.worker = o->worker,
+		.doorbell = o->doorbell,
+		.sq_depth = l->sq_depth,
+		.sq_stride = l->sq_stride,
+		.rq_depth = l->rq_depth,
+		.rq_stride = l->rq_stride,
+		.max_send_sge = l->send_sge,
+		.max_recv_sge = l->recv_sge,
+		.max_inline = l->max_inline,
+		.sq_queue_off = l->sq_queue,
+		.sq_ring_off = l->sq_ring,
+		.rq_queue_off = l->rq_queue,
+		.rq_ring_off = l->rq_ring,
+		.region_size = (uint32_t)o->rings.size,
+	};
+
+	reply_body(r, &out, sizeof(out));
+}
+
+int cmd_create_qp(struct session *s, const struct request *q, struct reply *r)
+{
+	struct abi_create_qp in;
+	struct layout l;
+	struct qp_obj *o;
+	int err, fd = -1;
+
+	memcpy(&in, q->body, sizeof(in));
+	err = check_type(&in, r);
+	if (!err)
+		err = check_caps(&in, r);
+	if (err)
+		return err;
+	o = object_alloc(sizeof(*o));
+	if (!o)
+		return refuse(r->why, -ENOMEM, "rocid is out of memory");
+	err = find_parts(s, &in, o, r);
+	if (err) {
+		free(o);
+		return err;
+	}
+	o->session = s;
+	o->pd->users++;
+	o->send_cq->users++;
+	o->recv_cq->users++;
+	l = make_layout(&in);
+	err = session_shm(s, &o->rings, "roci-qp", l.size, &fd, r->why);
+	if (!err) {
+		reply_fd(r, fd);
+		err = take_numbers(s, o, r);
+	}
+	if (!err)
+		err = make_qp(s, o, &in, &l, r);
+	if (err) {
+		qp_release(s, o);
+		return err;
+	}
+	publish(s, o);
+	reply_created(o, &l, r);
+	return 0;
+}
+
+int cmd_query_qp(struct session *s, const struct request *q, struct reply *r)
+{
+	struct core_cmd cmd = {.type = CORE_CMD_QUERY_QP};
+	struct abi_handle in;
+	struct qp_obj *o;
+	int err;
+
+	memcpy(&in, q->body, sizeof(in));
+	o = handle_get(&s->qps, in.handle);
+	if (!o)
+		return refuse(r->why, -EINVAL, "there is no QP %u", in.handle);
+	cmd.qp = o->qp;
+	err = worker_call(s->ctl->dp->worker[o->worker], &cmd);
+	if (err)
+		return refuse(r->why, err, "the worker does not tell: %s", strerror(-err));
+	reply_body(r, &cmd.attr, sizeof(cmd.attr));
+	return 0;
+}
+
+void qp_detach(struct ctl *ctl, struct qp_obj *o)
+{
+	struct core_cmd cmd = {.type = CORE_CMD_DETACH_QP, .qp = o->qp};
+	struct worker_doorbell *db = &o->session->doorbell[o->worker]->w;
+	struct qp_table *table = ctl->dp->qps;
+
+	if (o->resolving)
+		neigh_cancel(&o->query);
+	atomic_store_explicit(&table->slot[QPN_SLOT(o->qpn)], NULL, memory_order_release);
+	atomic_store_explicit(&db->qp[o->doorbell], NULL, memory_order_release);
+	/* The worker no longer finds it; now it forgets it (QPS-22). */
+	worker_call(ctl->dp->worker[o->worker], &cmd);
+}
+
+void qp_release(struct session *s, struct qp_obj *o)
+{
+	struct ctl *ctl = s->ctl;
+
+	if (o->qpn) { /* creation got as far as take_numbers() */
+		notifier_lock(&ctl->notifier);
+		handle_del(&s->qps, o->handle);
+		event_source_withdraw(&o->async);
+		notifier_unlock(&ctl->notifier);
+		s->doorbell[o->worker]->taken[o->doorbell / 64] &= ~(1ull << (o->doorbell % 64));
+		ctl->worker_qps[o->worker]--;
+		qpn_release(&ctl->qpns, o->qpn);
+	}
+	gid_hold_set(&o->hold, NULL, 0);
+	gid_hold_set(&o->wanted, NULL, 0);
+	o->pd->users--;
+	o->send_cq->users--;
+	o->recv_cq->users--;
+	session_shm_free(s, &o->rings);
+	free(o->qp);
+	free(o);
+}
+
+int cmd_destroy_qp(struct session *s, const struct request *q, struct reply *r)
+{
+	struct abi_handle in;
+	struct qp_obj *o;
+
+	memcpy(&in, q->body, sizeof(in));
+	o = handle_get(&s->qps, in.handle);
+	if (!o)
+		return refuse(r->why, -EINVAL, "there is no QP %u", in.handle);
+	if (o->resolving) {
+		struct reply late = {0};
+		int err = refuse(late.why, -ECANCELED, "the QP was destroyed meanwhile");
+
+		session_reply(s, &o->request, err, &late);
+	}
+	qp_detach(s->ctl, o);
+	worker_grace(s->ctl->dp);
+	qp_release(s, o);
+	return 0;
+}

@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* HELLO and the queries, which change nothing. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include "bits.h"
+#include "command.h"
+#include "session.h"
+
+#define PORT_DOWN   1u /* enum ibv_port_state */
+#define PORT_ACTIVE 4u
+
+int cmd_hello(struct session *s, const struct request *q, struct reply *r)
+{
+	struct abi_hello h;
+
+	memcpy(&h, q->body, sizeof(h));
+	if (s->greeted)
+		return refuse(r->why, -EPROTO, "hello was said already: once is enough");
+	if (h.magic != ABI_MAGIC)
+		return refuse(r->why, -EPROTO,
+			"the greeting is not Rocinante's: connect with libroci or as doc/abi.md "
+			"says");
+	if (h.version_min > ABI_VERSION || h.version_max < ABI_VERSION_MIN ||
+		h.version_min > h.version_max)
+		return refuse(r->why, -EPROTONOSUPPORT,
+			"rocid speaks versions %u to %u, the application %u to %u: install rocid "
+			"and "
+			"libroci of the same release",
+			ABI_VERSION_MIN, ABI_VERSION, h.version_min, h.version_max);
+	return session_greet(s, r);
+}
+
+int cmd_query_device(struct session *s, const struct request *q, struct reply *r)
+{
+	struct abi_device_attr a = {
+		.ports = s->ctl->nports,
+		.max_qp = SESSION_QP_MAX,
+		.max_qp_wr = WR_MAX,
+		.max_sge = SGE_MAX,
+		.max_inline = INLINE_MAX,
+		.max_cq = SESSION_CQ_MAX,
+		.max_cqe = CQE_MAX,
+		.max_mr = SESSION_MR_MAX,
+		.max_pd = SESSION_PD_MAX,
+		.max_rd_atomic = RD_ATOMIC_MAX,
+		.max_pkeys = 1,
+		.version = ROCINANTE_VERSION,
+	};
+	uint8_t gid[16];
+
+	gid_of_mac(gid, s->ctl->port[0].mac);
+	memcpy(&a.node_guid, gid + 8, sizeof(a.node_guid));
+	reply_body(r, &a, sizeof(a));
+	return 0;
+}
+
+static struct netport *find_port(struct session *s, uint32_t number, struct reply *r)
+{
+	if (number >= 1 && number <= s->ctl->nports)
+		return &s->ctl->port[number - 1];
+	refuse(r->why, 0, "there is no port %u: this rocid has 1 to %u", number, s->ctl->nports);
+	return NULL;
+}
+
+int cmd_query_port(struct session *s, const struct request *q, struct reply *r)
+{
+	struct abi_port_attr a = {.max_mtu = PATH_MTU_MAX, .gids = GID_MAX};
+	struct abi_query_port in;
+	struct netport *p;
+
+	memcpy(&in, q->body, sizeof(in));
+	p = find_port(s, in.port, r);
+	if (!p)
+		return -EINVAL;
+	a.state = p->up ? PORT_ACTIVE : PORT_DOWN;  /* GID-08 */
+	a.active_mtu = mtu_of_ethernet(p->eth_mtu); /* GID-09 */
+	a.pkeys = p->shared->pkeys;
+	a.speed_mbps = p->speed_mbps;
+	memcpy(a.mac, p->mac, sizeof(a.mac));
+	memcpy(a.netdev, p->netdev, sizeof(a.netdev));
+	reply_body(r, &a, sizeof(a));
+	return 0;
+}
+
+int cmd_query_gid(struct session *s, const struct request *q, struct reply *r)
+{
+	struct abi_query_gid in;
+	struct abi_gid a = {0};
+	struct netport *p;
+
+	memcpy(&in, q->body, sizeof(in));
+	p = find_port(s, in.port, r);
+	if (!p)
+		return -EINVAL;
+	if (in.index >= GID_MAX)
+		return refuse(r->why, -EINVAL, "there is no GID %u: the table has 0 to %u",
+			in.index, GID_MAX - 1);
+	if (p->gids.table.entry[in.index].valid) { /* else zeroes, as on any RDMA device */
+		const struct gid_entry *e = &p->gids.table.entry[in.index];
+
+		memcpy(a.gid, e->gid, sizeof(a.gid));
+		a.type = gid_abi_type(e->net); /* CA17-26 */
+		a.ifindex = e->ifindex;
+		a.vid = e->vid;
+		memcpy(a.mac, e->mac, sizeof(a.mac));
+	}
+	reply_body(r, &a, sizeof(a));
+	return 0;
+}
+
+int cmd_query_pkey(struct session *s, const struct request *q, struct reply *r)
+{
+	struct abi_query_pkey in;
+	struct abi_pkey a = {0};
+	struct netport *p;
+
+	memcpy(&in, q->body, sizeof(in));
+	p = find_port(s, in.port, r);
+	if (!p)
+		return -EINVAL;
+	if (in.index >= p->shared->pkeys)
+		return refuse(r->why, -EINVAL, "there is no P_Key %u: the table has 0 to %u",
+			in.index, p->shared->pkeys - 1u);
+	a.pkey = p->shared->pkey[in.index];
+	reply_body(r, &a, sizeof(a));
+	return 0;
+}

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <errno.h>
+#include <string.h>
+#include "bits.h"
+#include "command.h"
+
+struct command {
+	const char *name;
+	size_t min_body;     /* of version 1; longer bodies are a newer client's */
+	command_handler run; /* NULL: not offered by this version */
+};
+
+/* If you add a message type to abi_ctl.h, it needs a row here, and a paragraph in doc/abi.md. */
+static const struct command commands[ABI_MSG_TYPES] = {
+	[ABI_HELLO] = {"hello", sizeof(struct abi_hello), cmd_hello},
+	[ABI_QUERY_DEVICE] = {"query_device", 0, cmd_query_device},
+	[ABI_QUERY_PORT] = {"query_port", sizeof(struct abi_query_port), cmd_query_port},
+	[ABI_QUERY_GID] = {"query_gid", sizeof(struct abi_query_gid), cmd_query_gid},
+	[ABI_QUERY_PKEY] = {"query_pkey", sizeof(struct abi_query_pkey), cmd_query_pkey},
+	[ABI_ALLOC_PD] = {"alloc_pd", 0, cmd_alloc_pd},
+	[ABI_DEALLOC_PD] = {"dealloc_pd", sizeof(struct abi_handle), cmd_dealloc_pd},
+	[ABI_REG_MR] = {"reg_mr", sizeof(struct abi_reg_mr), cmd_reg_mr},
+	[ABI_DEREG_MR] = {"dereg_mr", sizeof(struct abi_handle), cmd_dereg_mr},
+	[ABI_ALLOC_MW] = {"alloc_mw", 0, NULL},
+	[ABI_DEALLOC_MW] = {"dealloc_mw", 0, NULL},
+	[ABI_CREATE_CHANNEL] = {"create_channel", 0, cmd_create_channel},
+	[ABI_DESTROY_CHANNEL] = {"destroy_channel", sizeof(struct abi_handle), cmd_destroy_channel},
+	[ABI_CREATE_CQ] = {"create_cq", sizeof(struct abi_create_cq), cmd_create_cq},
+	[ABI_RESIZE_CQ] = {"resize_cq", 0, NULL},
+	[ABI_DESTROY_CQ] = {"destroy_cq", sizeof(struct abi_handle), cmd_destroy_cq},
+	[ABI_CREATE_SRQ] = {"create_srq", 0, NULL},
+	[ABI_MODIFY_SRQ] = {"modify_srq", 0, NULL},
+	[ABI_QUERY_SRQ] = {"query_srq", 0, NULL},
+	[ABI_DESTROY_SRQ] = {"destroy_srq", 0, NULL},
+	[ABI_CREATE_AH] = {"create_ah", 0, NULL},
+	[ABI_DESTROY_AH] = {"destroy_ah", 0, NULL},
+	[ABI_CREATE_QP] = {"create_qp", sizeof(struct abi_create_qp), cmd_create_qp},
+	[ABI_MODIFY_QP] = {"modify_qp", sizeof(struct abi_modify_qp), cmd_modify_qp},
+	[ABI_QUERY_QP] = {"query_qp", sizeof(struct abi_handle), cmd_query_qp},
+	[ABI_DESTROY_QP] = {"destroy_qp", sizeof(struct abi_handle), cmd_destroy_qp},
+	[ABI_ATTACH_MCAST] = {"attach_mcast", 0, NULL},
+	[ABI_DETACH_MCAST] = {"detach_mcast", 0, NULL},
+	[ABI_OPEN_XRCD] = {"open_xrcd", 0, NULL},
+	[ABI_CLOSE_XRCD] = {"close_xrcd", 0, NULL},
+};
+
+void reply_body(struct reply *r, const void *body, size_t len)
+{
+	memcpy(r->body, body, len);
+	r->body_len = len;
+}
+
+void reply_fd(struct reply *r, int fd)
+{
+	r->fd[r->nfds++] = fd;
+}
+
+int command_run(struct session *s, const struct request *q, struct reply *r)
+{
+	const struct command *c;
+	uint32_t type = q->msg.type;
+
+	if (type >= ABI_MSG_TYPES || !commands[type].name)
+		return refuse(r->why, -EPROTO,
+			"message type %u is unknown to this rocid: use a libroci of its version",
+			type);
+	c = &commands[type];
+	if (!s->greeted && type != ABI_HELLO)
+		return refuse(r->why, -EPROTO, "%s before hello: say hello first", c->name);
+	if (!c->run)
+		return refuse(
+			r->why, -EOPNOTSUPP, "this version of rocid does not offer %s", c->name);
+	if (q->body_len < c->min_body)
+		return refuse(r->why, -EINVAL,
+			"%s takes a body of %zu bytes, but %zu came: see doc/abi.md", c->name,
+			c->min_body, q->body_len);
+	return c->run(s, q, r);
+}

@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The control thread: set-up, event loop, end. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/resource.h>
+#include <time.h>
+#include <unistd.h>
+#include "object.h"
+#include "server.h"
+#include "session.h"
+
+uint64_t ctl_now_ms(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000 + (uint64_t)ts.tv_nsec / 1000000;
+}
+
+int ctl_watch(struct ctl *ctl, struct watch *w)
+{
+	struct epoll_event ev = {.events = EPOLLIN, .data.ptr = w};
+
+	return epoll_ctl(ctl->epoll, EPOLL_CTL_ADD, w->fd, &ev) ? -errno : 0;
+}
+
+void ctl_unwatch(struct ctl *ctl, struct watch *w)
+{
+	if (w->fd < 0)
+		return;
+	epoll_ctl(ctl->epoll, EPOLL_CTL_DEL, w->fd, NULL);
+	close(w->fd);
+	w->fd = -1;
+}
+
+/* --- the network's news ---------------------------------------------------------------- */
+
+static void refresh_port(struct ctl *ctl, uint32_t i)
+{
+	const struct gid_table *old;
+	unsigned what = netport_refresh(&ctl->port[i], &ctl->rtnl, &old);
+
+	if (old) {
+		worker_grace(ctl->dp);
+		free((void *)old);
+	}
+	if (what & NETPORT_GIDS_CHANGED)
+		session_port_event(ctl, i, ABI_EVENT_GID_CHANGE);
+	if (what & NETPORT_WENT_UP)
+		session_port_event(ctl, i, ABI_EVENT_PORT_ACTIVE);
+	if (what & NETPORT_WENT_DOWN)
+		session_port_event(ctl, i, ABI_EVENT_PORT_ERR);
+}
+
+static void news_ready(struct watch *w)
+{
+	struct ctl *ctl = container_of(w, struct ctl, news);
+
+	if (!rtnl_take_news(&ctl->rtnl))
+		return;
+	for (uint32_t i = 0; i < ctl->nports; i++)
+		refresh_port(ctl, i);
+}
+
+/* --- set-up ----------------------------------------------------------------------------- */
+
+/* Each session, channel and pending ring is a descriptor; ask for as many as we may have. */
+static void raise_descriptor_limit(void)
+{
+	struct rlimit rl;
+
+	if (getrlimit(RLIMIT_NOFILE, &rl) || rl.rlim_cur == rl.rlim_max)
+		return;
+	rl.rlim_cur = rl.rlim_max;
+	setrlimit(RLIMIT_NOFILE, &rl);
+}
+
+static int open_ports(struct ctl *ctl, const struct ctl_config *cfg, char why[ABI_SENTENCE_MAX])
+{
+	struct port_table *table = ctl->dp->ports;
+	int err = rtnl_open(&ctl->rtnl);
+
+	if (err)
+		return refuse(why, err, "rocid cannot talk to the kernel's rtnetlink: %s",
+			strerror(-err));
+	neigh_queue_init(&ctl->neighs, &ctl->rtnl);
+	if (!cfg->nports || cfg->nports > PORT_MAX)
+		return refuse(
+			why, -EINVAL, "rocid serves 1 to %u ports, not %u", PORT_MAX, cfg->nports);
+	for (uint32_t i = 0; i < cfg->nports; i++) {
+		ctl->nports = i + 1;
+		err = netport_init(&ctl->port[i], i, &cfg->port[i], cfg->rocev1, &ctl->rtnl,
+			&table->port[i], why);
+		if (err)
+			return err;
+	}
+	table->count = cfg->nports;
+	return 0;
+}
+
+static int open_loop(struct ctl *ctl, char why[ABI_SENTENCE_MAX])
+{
+	ctl->epoll = epoll_create1(EPOLL_CLOEXEC);
+	ctl->stopper.fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (ctl->epoll < 0 || ctl->stopper.fd < 0 || ctl_watch(ctl, &ctl->stopper))
+		return refuse(why, -errno, "rocid cannot make its event loop: %s", strerror(errno));
+	return 0;
+}
+
+static void stopper_ready(struct watch *w)
+{
+	container_of(w, struct ctl, stopper)->stopping = true;
+}
+
+static void init(struct ctl *ctl, const struct ctl_config *cfg)
+{
+	ctl->dp = cfg->dp;
+	ctl->window = cfg->window;
+	ctl->epoll = -1;
+	ctl->reserve_fd = -1;
+	ctl->listener.fd = -1;
+	ctl->news.fd = -1;
+	ctl->stopper = (struct watch){.fd = -1, .ready = stopper_ready};
+	handles_init(&ctl->pds, PD_MAX);
+	notifier_init(&ctl->notifier, ctl->dp, session_event_source, ctl);
+}
+
+static int open_numbers(struct ctl *ctl, char why[ABI_SENTENCE_MAX])
+{
+	int err = qpn_pool_init(&ctl->qpns);
+
+	if (!err)
+		err = random_bytes(ctl->keys.part, sizeof(ctl->keys.part));
+	do { /* 0 means "shut down" */
+		if (!err)
+			err = random_bytes(&ctl->epoch, sizeof(ctl->epoch));
+	} while (!err && !ctl->epoch);
+	if (err)
+		return refuse(why, err, "the kernel gives no random numbers: %s", strerror(-err));
+	return 0;
+}
+
+int ctl_start(struct ctl **out, const struct ctl_config *cfg, char why[ABI_SENTENCE_MAX])
+{
+	struct ctl *ctl = object_alloc(sizeof(*ctl));
+	int err;
+
+	*out = NULL;
+	if (!ctl)
+		return refuse(why, -ENOMEM, "rocid is out of memory");
+	raise_descriptor_limit();
+	init(ctl, cfg);
+	err = open_loop(ctl, why);
+	if (!err)
+		err = open_numbers(ctl, why);
+	if (!err)
+		err = open_ports(ctl, cfg, why);
+	if (!err)
+		err = server_open(ctl, cfg, why);
+	if (!err) {
+		ctl->news = (struct watch){.fd = rtnl_fd(&ctl->rtnl), .ready = news_ready};
+		err = ctl_watch(ctl, &ctl->news);
+		if (!err)
+			err = notifier_start(&ctl->notifier);
+		if (err)
+			refuse(why, err, "rocid cannot start its control thread: %s",
+				strerror(-err));
+	}
+	if (err) {
+		ctl_destroy(ctl);
+		return err;
+	}
+	*out = ctl;
+	return 0;
+}
+
+/* --- running ---------------------------------------------------------------------------- */
+
+int ctl_run(struct ctl *ctl)
+{
+	while (!ctl->stopping) {
+		int wait = neigh_poll(&ctl->neighs, ctl_now_ms());
+		struct epoll_event ev;
+		struct watch *w;
+		/* One event at a time: what handles it may free any other watch. */
+		int n = epoll_wait(ctl->epoll, &ev, 1, wait);
+
+		if (n < 0 && errno != EINTR)
+			return -errno;
+		if (n <= 0)
+			continue;
+		w = ev.data.ptr;
+		w->ready(w);
+	}
+	return 0;
+}
+
+void ctl_stop(struct ctl *ctl)
+{
+	uint64_t one = 1;
+	int saved = errno; /* we may be in a signal handler */
+	ssize_t n = write(ctl->stopper.fd, &one, sizeof(one));
+
+	(void)n; /* a full counter has been set already */
+	errno = saved;
+}
+
+static void close_ports(struct ctl *ctl)
+{
+	const struct gid_table *old[PORT_MAX];
+
+	for (uint32_t i = 0; i < ctl->nports; i++)
+		old[i] = netport_withdraw(&ctl->port[i]);
+	worker_grace(ctl->dp);
+	for (uint32_t i = 0; i < ctl->nports; i++) {
+		free((void *)old[i]);
+		netport_destroy(&ctl->port[i]);
+	}
+}
+
+void ctl_destroy(struct ctl *ctl)
+{
+	if (!ctl)
+		return;
+	server_close(ctl);
+	for (uint32_t i = 0; i < SESSION_MAX; i++)
+		if (ctl->session[i])
+			session_close(ctl->session[i]);
+	notifier_stop(&ctl->notifier);
+	close_ports(ctl);
+	rtnl_close(&ctl->rtnl);
+	ctl_unwatch(ctl, &ctl->stopper);
+	if (ctl->epoll >= 0)
+		close(ctl->epoll);
+	handles_free(&ctl->pds);
+	pthread_mutex_destroy(&ctl->notifier.lock);
+	free(ctl);
+}

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file ctl.h
+ * The control thread of rocid: the unix socket server, sessions and their objects, the GID
+ * tables and neighbours of the ports, events to applications (design.md 1, 4, 5).
+ *
+ *     ctl_start()     before or after the workers start; nobody is served yet
+ *     ctl_run()       serves until ctl_stop(); workers run meanwhile
+ *     ctl_destroy()   ends all sessions; workers still run, because QPs are taken from them
+ *
+ * Except ctl_stop() and ctl_stats_json(), all calls are made by one thread: the control
+ * thread. It is no EAL thread, needs no lcore and sleeps in epoll.
+ */
+#ifndef CTL_H
+#define CTL_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include "abi_ctl.h"
+#include "limits.h"
+
+struct ctl;
+struct dataplane;
+
+/** A GID of the static table: RoCEv2, and RoCEv1 too when asked for. */
+struct ctl_gid {
+	uint8_t gid[16]; /* IPv4 as ::ffff:a.b.c.d */
+	uint16_t vid;	 /* 0: untagged */
+};
+
+/** A neighbour of the static table. */
+struct ctl_neigh {
+	uint8_t gid[16]; /* IPv4 as ::ffff:a.b.c.d */
+	uint8_t mac[6];
+};
+
+/** Port i of the dataplane; applications call it port i + 1. */
+struct ctl_port {
+	/** Kernel netdev that the port shares or stands beside: MAC, MTU, link state, addresses,
+	 *  routes and neighbours are its own, live over rtnetlink. Empty: static only. */
+	char netdev[16];
+	/** Without a netdev: the port's own MAC. Ignored with one. */
+	uint8_t mac[6];
+	/** Ethernet MTU in bytes (IP packet size). With a netdev: an upper limit of what the
+	 *  netdev says, 0 for none. */
+	uint32_t eth_mtu;
+	uint32_t speed_mbps; /* 0: unknown */
+	/** Static entries; with a netdev they come in addition to its own. */
+	const struct ctl_gid *gids;
+	uint32_t ngids;
+	const struct ctl_neigh *neighs;
+	uint32_t nneighs;
+};
+
+/** Copied by ctl_start(), what it points to included, except dp. */
+struct ctl_config {
+	/** ctl_start() fills *dp->ports: count, MACs, P_Keys, MTU, GID tables. All other members
+	 *  are the caller's and outlive the struct ctl. */
+	struct dataplane *dp;
+	const char *socket_path;  /* NULL: ABI_SOCKET_DEFAULT */
+	uint32_t socket_mode;	  /* 0: 0660 */
+	const char *socket_group; /* name or number; NULL: unchanged */
+	bool rocev1;		  /* RoCEv1 entries beside the RoCEv2 ones (GID-02) */
+	uint32_t window;	  /* packets in flight of a QP; 0: WINDOW_DEFAULT */
+	uint32_t nports;
+	struct ctl_port port[PORT_MAX];
+};
+
+/**
+ * Opens the socket, reads the ports' addresses and publishes their tables.
+ * @param why  receives a sentence that says what to do when this fails
+ * @return 0, or a negative errno: -EADDRINUSE another rocid serves the socket, -ENODEV no such
+ * netdev, -EACCES, -ENOMEM, -EINVAL.
+ */
+int ctl_start(struct ctl **out, const struct ctl_config *cfg, char why[ABI_SENTENCE_MAX]);
+
+/** Serves until ctl_stop().  @return 0, or a negative errno when epoll itself fails. */
+int ctl_run(struct ctl *ctl);
+
+/** Has ctl_run() return. Any thread; safe in signal handlers. */
+void ctl_stop(struct ctl *ctl);
+
+/** Ends all sessions, removes the socket and frees @p ctl. NULL is harmless. */
+void ctl_destroy(struct ctl *ctl);
+
+/**
+ * Writes the sum of all workers' counters as one JSON object: the names of
+ * core_counter_name(), and "drops" with those of drop_name(). Any thread.
+ */
+void ctl_stats_json(const struct dataplane *dp, FILE *f);
+
+#endif

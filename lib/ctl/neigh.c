@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include "neigh.h"
+#include "sentence.h"
+
+#define PAUSE_FIRST_MS 1 /* an answer on a LAN takes less than that */
+#define PAUSE_MAX_MS   100
+
+void neigh_queue_init(struct neigh_queue *nq, struct rtnl *nl)
+{
+	nq->nl = nl;
+	list_init(&nq->pending);
+}
+
+/* Looks once, and has the kernel ask if it must.  @return as neigh_resolve(), no sentence. */
+static int look(struct rtnl *nl, struct neigh_query *q)
+{
+	int err = rtnl_neigh_get(nl, q->ifindex, q->nexthop, q->mac);
+
+	/* A usable entry may be stale: the kernel then checks it in the background. */
+	if (err == -EINPROGRESS)
+		return err;
+	q->last_err = rtnl_neigh_use(nl, q->ifindex, q->nexthop);
+	return err == -EHOSTUNREACH || err == -ENOENT ? -EINPROGRESS : err;
+}
+
+static int sentence_of(const struct neigh_query *q, int err, char why[ABI_SENTENCE_MAX])
+{
+	char gid[GID_TEXT], hop[GID_TEXT], via[GID_TEXT + 8] = "";
+
+	gid_text(q->dgid, gid);
+	gid_text(q->nexthop, hop);
+	if (memcmp(q->dgid, q->nexthop, 16))
+		snprintf(via, sizeof(via), " via %s", hop);
+	if (err == -EPERM)
+		return refuse(why, err,
+			"rocid may not ask the kernel for the neighbour %s: give it CAP_NET_ADMIN, "
+			"or "
+			"list the neighbour in its configuration",
+			hop);
+	return refuse(why, err,
+		"no answer from %s%s on %s: check that it is up and on the same network (try "
+		"`ping -I %s %s`), or list its MAC as a neighbour",
+		gid, via, q->port->netdev, q->port->netdev, hop);
+}
+
+static int find_route(struct neigh_queue *nq, struct neigh_query *q, const uint8_t sgid[16],
+	char why[ABI_SENTENCE_MAX])
+{
+	struct rtnl_route route;
+	char gid[GID_TEXT];
+	int err;
+
+	gid_text(q->dgid, gid);
+	memcpy(q->nexthop, q->dgid, 16);
+	q->ifindex = q->port->ifindex;
+	if (!q->ifindex)
+		return refuse(why, -ENETUNREACH, "network device %s is gone: bring it back",
+			q->port->netdev);
+	if (gid_is_link_local(q->dgid)) /* always on the link */
+		return 0;
+	err = rtnl_route_get(nq->nl, sgid, q->dgid, q->ifindex, &route);
+	if (err)
+		return refuse(why, err == -ENETUNREACH ? err : -EHOSTUNREACH,
+			"no route to %s by %s (%s): `ip route get %s oif %s` tells more", gid,
+			q->port->netdev, strerror(-err), gid, q->port->netdev);
+	if (route.type == RTNL_ROUTE_LOCAL)
+		return refuse(why, -EHOSTUNREACH,
+			"%s is an address of this host but not of port %u: use the port that has "
+			"it",
+			gid, q->port->index + 1);
+	if (route.type != RTNL_ROUTE_UNICAST || route.ifindex != q->ifindex)
+		return refuse(why, -EHOSTUNREACH,
+			"%s is not reached by %s: use a GID of the port that has a route to it",
+			gid, q->port->netdev);
+	memcpy(q->nexthop, route.nexthop, 16);
+	return 0;
+}
+
+int neigh_resolve(struct neigh_queue *nq, struct neigh_query *q, const uint8_t sgid[16],
+	uint64_t now_ms, char why[ABI_SENTENCE_MAX])
+{
+	char gid[GID_TEXT];
+	int err;
+
+	list_init(&q->node);
+	if (!netport_static_neigh(q->port, q->dgid, q->mac))
+		return 0;
+	if (!q->port->netdev[0])
+		return refuse(why, -EHOSTUNREACH,
+			"%s is not in the neighbour table of port %u: add it to rocid's "
+			"configuration, or give the destination MAC",
+			gid_text(q->dgid, gid), q->port->index + 1);
+	err = find_route(nq, q, sgid, why);
+	if (err)
+		return err;
+	err = look(nq->nl, q);
+	if (!err)
+		return 0;
+	if (err != -EINPROGRESS || q->last_err == -EPERM)
+		return sentence_of(q, q->last_err == -EPERM ? -EPERM : err, why);
+	q->pause_ms = PAUSE_FIRST_MS;
+	q->next_ms = now_ms + q->pause_ms;
+	q->deadline_ms = now_ms + NEIGH_TIMEOUT_MS;
+	list_push(&nq->pending, &q->node);
+	return -EINPROGRESS;
+}
+
+void neigh_cancel(struct neigh_query *q)
+{
+	list_del(&q->node);
+}
+
+static void poll_one(struct neigh_queue *nq, struct neigh_query *q, uint64_t now_ms)
+{
+	char why[ABI_SENTENCE_MAX] = "";
+	int err = look(nq->nl, q);
+
+	if (err == -EINPROGRESS && now_ms < q->deadline_ms) {
+		q->pause_ms *= 2;
+		if (q->pause_ms > PAUSE_MAX_MS)
+			q->pause_ms = PAUSE_MAX_MS;
+		q->next_ms = now_ms + q->pause_ms;
+		return;
+	}
+	list_del(&q->node);
+	if (err)
+		sentence_of(q, err == -EINPROGRESS ? -ETIMEDOUT : err, why);
+	q->done(q, err == -EINPROGRESS ? -ETIMEDOUT : err, why);
+}
+
+int neigh_poll(struct neigh_queue *nq, uint64_t now_ms)
+{
+	struct list due, *node, *next;
+	int wait = -1;
+
+	/* Those that are due move to a list of their own: done() may cancel any query. */
+	list_init(&due);
+	for (node = nq->pending.next; node != &nq->pending; node = next) {
+		struct neigh_query *q = container_of(node, struct neigh_query, node);
+
+		next = node->next;
+		if (q->next_ms <= now_ms) {
+			list_del(node);
+			list_push(&due, node);
+		}
+	}
+	while (!list_empty(&due)) {
+		struct neigh_query *q = container_of(due.next, struct neigh_query, node);
+
+		list_del(&q->node);
+		list_push(&nq->pending, &q->node);
+		poll_one(nq, q, now_ms);
+	}
+	for (node = nq->pending.next; node != &nq->pending; node = node->next) {
+		struct neigh_query *q = container_of(node, struct neigh_query, node);
+		uint64_t in = q->next_ms > now_ms ? q->next_ms - now_ms : 0;
+
+		if (wait < 0 || (uint64_t)wait > in)
+			wait = (int)in;
+	}
+	return wait;
+}

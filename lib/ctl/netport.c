@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include "netport.h"
+#include "sentence.h"
+
+#define PKEY_DEFAULT 0xFFFFu
+
+/* What workers that outlive the control thread look at. */
+static const struct gid_table no_gids;
+
+static void take_link(struct netport *p, const struct rtnl_link *link)
+{
+	p->ifindex = link->ifindex;
+	p->up = link->up;
+	p->eth_mtu = link->mtu;
+	if (p->eth_mtu_limit && p->eth_mtu > p->eth_mtu_limit)
+		p->eth_mtu = p->eth_mtu_limit;
+	memcpy(p->mac, link->mac, 6);
+}
+
+/* Reads the netdev's addresses. The link-local GID of its MAC comes first, as on every RoCE
+ * device, be it an address of the netdev or not. */
+static void take_addresses(struct netport *p, struct rtnl *nl)
+{
+	uint8_t gid[GID_MAX][16];
+	int n;
+
+	gid_of_mac(gid[0], p->mac);
+	n = rtnl_addresses(nl, p->ifindex, gid + 1, GID_MAX - 1);
+	if (n >= 0) /* else the old ones stay: the kernel was too busy to tell */
+		gids_sync(&p->gids, gid, (unsigned)n + 1, p->ifindex, p->mac);
+}
+
+static void share(struct netport *p)
+{
+	memcpy(p->shared->mac, p->mac, 6);
+	p->shared->active_mtu = mtu_of_ethernet(p->eth_mtu);
+}
+
+static int init_netdev(struct netport *p, struct rtnl *nl, char why[ABI_SENTENCE_MAX])
+{
+	struct rtnl_link link;
+	int err = rtnl_link_get(nl, p->netdev, &link);
+
+	if (err == -ENODEV)
+		return refuse(why, err,
+			"port %u: there is no network device \"%s\": `ip link` lists what there is",
+			p->index + 1, p->netdev);
+	if (err)
+		return refuse(why, err, "port %u: the kernel does not tell about \"%s\": %s",
+			p->index + 1, p->netdev, strerror(-err));
+	take_link(p, &link);
+	take_addresses(p, nl);
+	return 0;
+}
+
+static int init_static(struct netport *p, const struct ctl_port *cfg, char why[ABI_SENTENCE_MAX])
+{
+	for (uint32_t i = 0; i < cfg->ngids; i++) {
+		const struct ctl_gid *g = &cfg->gids[i];
+
+		if (gids_add(&p->gids, g->gid, g->vid, p->ifindex, p->mac, false))
+			return refuse(why, -ENOSPC, "port %u: more than %u static GIDs: list fewer",
+				p->index + 1, GID_MAX / 2);
+	}
+	p->neighs = calloc(cfg->nneighs ? cfg->nneighs : 1, sizeof(*p->neighs));
+	if (!p->neighs)
+		return refuse(why, -ENOMEM, "no memory for the neighbour table: free some");
+	if (cfg->nneighs)
+		memcpy(p->neighs, cfg->neighs, cfg->nneighs * sizeof(*p->neighs));
+	p->nneighs = cfg->nneighs;
+	return 0;
+}
+
+int netport_init(struct netport *p, uint32_t index, const struct ctl_port *cfg, bool rocev1,
+	struct rtnl *nl, struct port *shared, char why[ABI_SENTENCE_MAX])
+{
+	int err = 0;
+
+	memset(p, 0, sizeof(*p));
+	p->index = index;
+	p->shared = shared;
+	p->speed_mbps = cfg->speed_mbps;
+	memcpy(p->netdev, cfg->netdev, sizeof(p->netdev) - 1);
+	gids_init(&p->gids, rocev1);
+	if (p->netdev[0]) {
+		p->eth_mtu_limit = cfg->eth_mtu;
+		err = init_netdev(p, nl, why);
+	} else {
+		p->eth_mtu = cfg->eth_mtu;
+		p->up = true;
+		memcpy(p->mac, cfg->mac, 6);
+	}
+	if (!err)
+		err = init_static(p, cfg, why);
+	if (err)
+		return err;
+	if (!mtu_of_ethernet(p->eth_mtu))
+		return refuse(why, -EINVAL,
+			"port %u: an Ethernet MTU of %u bytes is too small for RoCE: make it 1500 "
+			"or more",
+			index + 1, p->eth_mtu);
+	share(p);
+	shared->pkey[0] = PKEY_DEFAULT; /* GID-07 */
+	shared->pkeys = 1;
+	gids_publish(&p->gids, shared);
+	if (!atomic_load_explicit(&shared->gids, memory_order_relaxed))
+		return refuse(why, -ENOMEM, "no memory for the GID table: free some");
+	return 0;
+}
+
+const struct gid_table *netport_withdraw(struct netport *p)
+{
+	const struct gid_table *old;
+
+	if (!p->shared)
+		return NULL;
+	old = atomic_exchange(&p->shared->gids, &no_gids);
+	return old == &no_gids ? NULL : old;
+}
+
+void netport_destroy(struct netport *p)
+{
+	free(p->neighs);
+	p->neighs = NULL;
+}
+
+unsigned netport_refresh(struct netport *p, struct rtnl *nl, const struct gid_table **old)
+{
+	bool was_up = p->up;
+	struct rtnl_link link;
+	unsigned what = 0;
+	int err;
+
+	*old = NULL;
+	if (!p->netdev[0])
+		return 0;
+	err = rtnl_link_get(nl, p->netdev, &link);
+	if (!err) {
+		take_link(p, &link);
+		take_addresses(p, nl);
+	} else if (err == -ENODEV) { /* it may come back under the same name */
+		p->up = false;
+		gids_sync(&p->gids, NULL, 0, p->ifindex, p->mac);
+	} else {
+		return 0;
+	}
+	share(p);
+	if (p->gids.changed) {
+		*old = gids_publish(&p->gids, p->shared);
+		what |= NETPORT_GIDS_CHANGED;
+	}
+	if (p->up != was_up)
+		what |= p->up ? NETPORT_WENT_UP : NETPORT_WENT_DOWN;
+	return what;
+}
+
+int netport_static_neigh(const struct netport *p, const uint8_t gid[16], uint8_t mac[6])
+{
+	for (uint32_t i = 0; i < p->nneighs; i++) {
+		if (memcmp(p->neighs[i].gid, gid, 16))
+			continue;
+		memcpy(mac, p->neighs[i].mac, 6);
+		return 0;
+	}
+	return -ENOENT;
+}

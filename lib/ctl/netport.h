@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file netport.h
+ * A port of the daemon as the control thread sees it: its netdev or its static tables, and
+ * what workers may see of it, struct port. Control thread.
+ */
+#ifndef NETPORT_H
+#define NETPORT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include "ctl.h"
+#include "gids.h"
+#include "rtnl.h"
+
+struct netport {
+	uint32_t index;	  /* of the dataplane; applications say index + 1 */
+	char netdev[16];  /* empty: static only */
+	uint32_t ifindex; /* 0: no such netdev now */
+	uint8_t mac[6];
+	bool up;
+	uint32_t eth_mtu;
+	uint32_t eth_mtu_limit; /* 0: none */
+	uint32_t speed_mbps;
+	struct gids gids;
+	struct ctl_neigh *neighs; /* static */
+	uint32_t nneighs;
+	struct port *shared; /* what workers read */
+};
+
+/** What netport_refresh() found. */
+#define NETPORT_GIDS_CHANGED (1u << 0)
+#define NETPORT_WENT_UP	     (1u << 1)
+#define NETPORT_WENT_DOWN    (1u << 2)
+
+/**
+ * Sets up @p p and publishes its first table in *@p shared.
+ * @return 0 or a negative errno with a sentence.
+ */
+int netport_init(struct netport *p, uint32_t index, const struct ctl_port *cfg, bool rocev1,
+	struct rtnl *nl, struct port *shared, char why[ABI_SENTENCE_MAX]);
+
+/**
+ * Leaves workers with an empty table instead of @p p's.
+ * @return the former one, to be freed after a grace period, or NULL.
+ */
+const struct gid_table *netport_withdraw(struct netport *p);
+
+/** Frees what @p p itself owns. */
+void netport_destroy(struct netport *p);
+
+/**
+ * Reads the netdev again.
+ * @param old  receives the former table, to be freed after a grace period, or NULL
+ * @return NETPORT_* bits.
+ */
+unsigned netport_refresh(struct netport *p, struct rtnl *nl, const struct gid_table **old);
+
+/** @return 0 and the MAC when @p gid is in the static neighbour table, else -ENOENT. */
+int netport_static_neigh(const struct netport *p, const uint8_t gid[16], uint8_t mac[6]);
+
+#endif

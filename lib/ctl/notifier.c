@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <errno.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+#include <rte_ring_elem.h>
+#include "abi_ctl.h"
+#include "bits.h"
+#include "core.h"
+#include "notifier.h"
+#include "worker.h"
+
+/* The thread looks often while events come and seldom when none do: a look costs about a
+ * microsecond, a late first event after a pause at most SLEEP_MAX. */
+#define SLEEP_MIN_NS 50000L
+#define SLEEP_MAX_NS 1000000L
+#define HOT_ROUNDS   400 /* of SLEEP_MIN before it slows down: 20 ms */
+#define ROUND	     64	 /* events taken at once */
+
+void notifier_init(
+	struct notifier *n, const struct dataplane *dp, notifier_find find, void *find_arg)
+{
+	memset(n, 0, sizeof(*n));
+	pthread_mutex_init(&n->lock, NULL);
+	n->dp = dp;
+	n->find = find;
+	n->find_arg = find_arg;
+	list_init(&n->busy);
+}
+
+int channel_open(struct channel *ch, int *app_fd)
+{
+	int pair[2];
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair))
+		return -errno;
+	ch->fd = pair[0];
+	ch->users = 0;
+	list_init(&ch->pending);
+	list_init(&ch->busy);
+	*app_fd = pair[1];
+	return 0;
+}
+
+void channel_close(struct channel *ch)
+{
+	list_del(&ch->busy);
+	if (ch->fd >= 0)
+		close(ch->fd);
+	ch->fd = -1;
+}
+
+void event_source_init(struct event_source *src, struct channel *ch, uint32_t handle)
+{
+	list_init(&src->node);
+	src->channel = ch;
+	src->handle = handle;
+	src->types = 0;
+}
+
+void event_source_withdraw(struct event_source *src)
+{
+	list_del(&src->node);
+	src->types = 0;
+	src->channel = NULL;
+}
+
+void notifier_raise(struct notifier *n, struct event_source *src, uint32_t type)
+{
+	struct channel *ch = src->channel;
+
+	if (!ch || type >= 32)
+		return;
+	src->types |= 1u << type;
+	if (list_empty(&src->node))
+		list_push(&ch->pending, &src->node);
+	if (list_empty(&ch->busy))
+		list_push(&n->busy, &ch->busy);
+}
+
+/* Sends the events of @p src.  @return false when the socket takes no more now. */
+static bool send_source(struct channel *ch, struct event_source *src, unsigned *sent)
+{
+	while (src->types) {
+		struct abi_event ev = {
+			.type = (uint32_t)__builtin_ctz(src->types),
+			.handle = src->handle,
+		};
+		ssize_t n = send(ch->fd, &ev, sizeof(ev), MSG_DONTWAIT | MSG_NOSIGNAL);
+
+		if (n < 0 && (errno == EAGAIN || errno == EINTR || errno == ENOBUFS))
+			return false;
+		/* Any other failure: the application closed its end and wants no events. */
+		src->types &= src->types - 1;
+		++*sent;
+	}
+	return true;
+}
+
+static unsigned send_channel(struct channel *ch)
+{
+	unsigned sent = 0;
+
+	while (!list_empty(&ch->pending)) {
+		struct event_source *src =
+			container_of(ch->pending.next, struct event_source, node);
+
+		if (!send_source(ch, src, &sent))
+			return sent;
+		list_del(&src->node);
+	}
+	list_del(&ch->busy);
+	return sent;
+}
+
+static unsigned take_events(struct notifier *n)
+{
+	struct core_event ev[ROUND];
+	unsigned count;
+
+	if (!n->dp->events)
+		return 0;
+	count = rte_ring_dequeue_burst_elem(n->dp->events, ev, sizeof(ev[0]), ROUND, NULL);
+	for (unsigned i = 0; i < count; i++) {
+		struct event_source *src = n->find(n->find_arg, &ev[i]);
+
+		if (src)
+			notifier_raise(n, src, ev[i].type);
+	}
+	return count;
+}
+
+unsigned notifier_round(struct notifier *n)
+{
+	struct list *node, *next;
+	unsigned done;
+
+	notifier_lock(n);
+	done = take_events(n);
+	for (node = n->busy.next; node != &n->busy; node = next) {
+		next = node->next; /* send_channel() may take it off the list */
+		done += send_channel(container_of(node, struct channel, busy));
+	}
+	notifier_unlock(n);
+	return done;
+}
+
+static void *notifier_main(void *arg)
+{
+	struct notifier *n = arg;
+	struct timespec ts = {0};
+	unsigned idle = 0;
+	long pause = SLEEP_MIN_NS;
+
+	pthread_setname_np(pthread_self(), "roci-notify");
+	prctl(PR_SET_TIMERSLACK, 1000ul); /* the default rounds 50 us up to 100 */
+	while (!atomic_load_explicit(&n->stop, memory_order_acquire)) {
+		if (notifier_round(n)) {
+			idle = 0;
+			pause = SLEEP_MIN_NS;
+		} else if (++idle > HOT_ROUNDS && pause < SLEEP_MAX_NS) {
+			pause *= 2;
+			if (pause > SLEEP_MAX_NS)
+				pause = SLEEP_MAX_NS;
+		}
+		ts.tv_nsec = pause;
+		clock_nanosleep(CLOCK_MONOTONIC, 0, &ts, NULL);
+	}
+	return NULL;
+}
+
+int notifier_start(struct notifier *n)
+{
+	sigset_t all, old;
+	int err;
+
+	/* Signals are for the thread that waits for them, not for this one. */
+	sigfillset(&all);
+	pthread_sigmask(SIG_BLOCK, &all, &old);
+	err = -pthread_create(&n->thread, NULL, notifier_main, n);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	n->started = !err;
+	return err;
+}
+
+void notifier_stop(struct notifier *n)
+{
+	if (!n->started)
+		return;
+	atomic_store_explicit(&n->stop, true, memory_order_release);
+	pthread_join(n->thread, NULL);
+	n->started = false;
+}

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file number.h
+ * Numbers that peers see: QPNs and memory keys. Neither comes back soon, because packets of
+ * their former bearer may still be under way (QPS-23, MR-01), and neither is easy to guess
+ * (SEC-04). Control thread.
+ */
+#ifndef NUMBER_H
+#define NUMBER_H
+
+#include <stdint.h>
+#include "core.h"
+#include "mr.h"
+
+/** QPNs: free slots of the QP table wait in line, each with the generation of its next use. */
+struct qpn_pool {
+	uint16_t line[QP_MAX];
+	uint32_t head;
+	uint32_t count;
+	uint8_t gen[QP_MAX];
+};
+
+/** @return 0, or a negative errno when the kernel gives no random bytes. */
+int qpn_pool_init(struct qpn_pool *p);
+
+/** @return 0, or -ENOSPC when QP_MAX QPs exist. */
+int qpn_take(struct qpn_pool *p, uint32_t worker, uint32_t *qpn);
+
+/** Gives back the slot of @p qpn. */
+void qpn_release(struct qpn_pool *p, uint32_t qpn);
+
+/** Key parts used last, by slot of the MR table. */
+struct key_pool {
+	uint8_t part[MR_MAX];
+};
+
+/**
+ * Chooses a key in a free slot of @p t; the slot stays free until the caller publishes there.
+ * @return 0, -ENOSPC when all slots are taken, or a negative errno of getrandom.
+ */
+int key_choose(struct key_pool *p, const struct mr_table *t, uint32_t *key);
+
+/** Fills @p buf with random bytes.  @return 0 or a negative errno. */
+int random_bytes(void *buf, size_t len);
+
+#endif

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file rtnl.h
+ * Questions to the kernel's network control plane over rtnetlink, which it answers at once:
+ * links, addresses, routes, neighbours (A17.4.1, A17.4.2). Control thread.
+ */
+#ifndef RTNL_H
+#define RTNL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct mnl_socket;
+
+struct rtnl {
+	struct mnl_socket *ask;
+	struct mnl_socket *news; /* subscribed to links and addresses */
+	uint32_t seq;
+};
+
+struct rtnl_link {
+	uint32_t ifindex;
+	uint32_t mtu;
+	uint8_t mac[6];
+	bool up; /* administratively, and has a carrier */
+};
+
+/** @return 0 or a negative errno. */
+int rtnl_open(struct rtnl *nl);
+
+void rtnl_close(struct rtnl *nl);
+
+/** @return the descriptor that becomes readable when links or addresses change. */
+int rtnl_fd(const struct rtnl *nl);
+
+/** Takes all news, whose content does not matter: who cares reads again.
+ *  @return true when there were any, or some were lost. */
+bool rtnl_take_news(struct rtnl *nl);
+
+/** @return 0, -ENODEV when there is no such netdev, or another negative errno. */
+int rtnl_link_get(struct rtnl *nl, const char *name, struct rtnl_link *link);
+
+/**
+ * Lists the usable addresses of a netdev as GIDs, IPv4 first, in the kernel's order; IPv6
+ * addresses whose duplicate detection is not over are left out.
+ * @return their number, at most @p max, or a negative errno.
+ */
+int rtnl_addresses(struct rtnl *nl, uint32_t ifindex, uint8_t gid[][16], unsigned max);
+
+enum rtnl_route_type {
+	RTNL_ROUTE_UNICAST,
+	RTNL_ROUTE_LOCAL, /* an address of this host */
+	RTNL_ROUTE_OTHER, /* broadcast, multicast, blackhole... */
+};
+
+struct rtnl_route {
+	enum rtnl_route_type type;
+	uint8_t nexthop[16]; /* as GID; @p dst itself when it is on the link */
+	uint32_t ifindex;    /* of the netdev that it leaves by */
+};
+
+/** Route from @p src to @p dst (GIDs of the same family) by netdev @p ifindex.
+ *  @return 0, -ENETUNREACH or -EHOSTUNREACH, or another negative errno. */
+int rtnl_route_get(struct rtnl *nl, const uint8_t src[16], const uint8_t dst[16], uint32_t ifindex,
+	struct rtnl_route *route);
+
+/** @return 0 and the MAC; -EINPROGRESS while the kernel is asking or may ask; -EHOSTUNREACH
+ *  when it asked in vain; -ENOENT when it knows no such neighbour; another negative errno. */
+int rtnl_neigh_get(struct rtnl *nl, uint32_t ifindex, const uint8_t nexthop[16], uint8_t mac[6]);
+
+/** Has the kernel look for the neighbour, or check one that it has not heard from for long.
+ *  @return 0 or a negative errno. */
+int rtnl_neigh_use(struct rtnl *nl, uint32_t ifindex, const uint8_t nexthop[16]);
+
+#endif

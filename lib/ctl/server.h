@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file server.h
+ * The listening socket of rocid.
+ */
+#ifndef SERVER_H
+#define SERVER_H
+
+#include "state.h"
+
+/**
+ * Listens where @p cfg says. A socket file that nobody serves is replaced.
+ * @return 0, or a negative errno with a sentence.
+ */
+int server_open(struct ctl *ctl, const struct ctl_config *cfg, char why[ABI_SENTENCE_MAX]);
+
+/** Stops listening and removes the socket file. */
+void server_close(struct ctl *ctl);
+
+#endif

@@ -1,0 +1,422 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* One application: its socket, its region, and the order in which it all ends. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+#include <unistd.h>
+#include "bits.h"
+#include "object.h"
+#include "session.h"
+
+#define FDS_MAX 4 /* that may come with one message before it is refused */
+
+void *object_alloc(size_t size)
+{
+	void *p = aligned_alloc(CACHE_LINE, (size + CACHE_LINE - 1) / CACHE_LINE * CACHE_LINE);
+
+	if (p)
+		memset(p, 0, size);
+	return p;
+}
+
+int session_shm(struct session *s, struct shm *m, const char *name, size_t size, int *fd,
+	char why[ABI_SENTENCE_MAX])
+{
+	int err;
+
+	*fd = -1;
+	if (size > SESSION_SHM_MAX - s->shm_bytes)
+		return refuse(why, -EDQUOT,
+			"the application's queues would take more than %llu MiB: ask for shorter "
+			"ones",
+			SESSION_SHM_MAX >> 20);
+	err = shm_create(m, name, size, fd, why);
+	if (!err)
+		s->shm_bytes += m->size;
+	return err;
+}
+
+void session_shm_free(struct session *s, struct shm *m)
+{
+	if (m->base)
+		s->shm_bytes -= m->size;
+	shm_unmap(m);
+}
+
+/* --- replies -------------------------------------------------------------------------- */
+
+static void put_fds(struct msghdr *mh, const struct reply *r)
+{
+	struct cmsghdr *c = mh->msg_control;
+
+	c->cmsg_level = SOL_SOCKET;
+	c->cmsg_type = SCM_RIGHTS;
+	c->cmsg_len = CMSG_LEN(r->nfds * sizeof(int));
+	memcpy(CMSG_DATA(c), r->fd, r->nfds * sizeof(int));
+	mh->msg_controllen = CMSG_SPACE(r->nfds * sizeof(int));
+}
+
+/* @return false when the message could not be handed to the kernel. */
+static bool send_message(int fd, const struct abi_msg *msg, const struct reply *r)
+{
+	union {
+		char buf[CMSG_SPACE(REPLY_FDS * sizeof(int))];
+		struct cmsghdr align;
+	} control;
+	struct iovec iov[2] = {
+		{.iov_base = (void *)msg, .iov_len = sizeof(*msg)},
+		{.iov_base = (void *)r->body, .iov_len = r->body_len},
+	};
+	struct msghdr mh = {.msg_iov = iov, .msg_iovlen = 2};
+	ssize_t n;
+
+	if (r->nfds) {
+		memset(&control, 0, sizeof(control));
+		mh.msg_control = control.buf;
+		put_fds(&mh, r);
+	}
+	do
+		n = sendmsg(fd, &mh, MSG_DONTWAIT | MSG_NOSIGNAL);
+	while (n < 0 && errno == EINTR);
+	return n >= 0;
+}
+
+static void drop_fds(struct reply *r)
+{
+	while (r->nfds)
+		close(r->fd[--r->nfds]);
+}
+
+void session_reply(struct session *s, const struct abi_msg *msg, int result, struct reply *r)
+{
+	struct abi_msg out = {.type = msg->type, .seq = msg->seq, .status = result};
+
+	if (result == DEFERRED)
+		return;
+	if (result < 0) {
+		drop_fds(r);
+		reply_body(r, r->why, strlen(r->why) + 1);
+	}
+	/* An application with a hundred unread replies will not read this one either. Its socket
+	 * then reports an end, which ends the session where that is safe. */
+	if (!send_message(s->watch.fd, &out, r))
+		shutdown(s->watch.fd, SHUT_RDWR);
+	drop_fds(r);
+}
+
+/* --- requests ------------------------------------------------------------------------- */
+
+/* Keeps the first descriptor of @p mh and closes the others.  @return how many came. */
+static unsigned take_fds(struct msghdr *mh, int *first)
+{
+	unsigned count = 0;
+
+	*first = -1;
+	for (struct cmsghdr *c = CMSG_FIRSTHDR(mh); c; c = CMSG_NXTHDR(mh, c)) {
+		size_t n = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+
+		if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS)
+			continue;
+		for (size_t i = 0; i < n; i++) {
+			int fd;
+
+			memcpy(&fd, CMSG_DATA(c) + i * sizeof(int), sizeof(int));
+			if (count++ == 0)
+				*first = fd;
+			else
+				close(fd);
+		}
+	}
+	return count;
+}
+
+/* Reads one request into @p q, which starts as zeroes.
+ * @return 0; 1 when there is none; -EPIPE at the end; -EPROTO for what is no message. */
+static int receive(int fd, struct request *q, struct reply *r)
+{
+	union {
+		char buf[CMSG_SPACE(FDS_MAX * sizeof(int))];
+		struct cmsghdr align;
+	} control;
+	struct iovec iov[2] = {
+		{.iov_base = &q->msg, .iov_len = sizeof(q->msg)},
+		{.iov_base = q->body, .iov_len = sizeof(q->body)},
+	};
+	struct msghdr mh = {
+		.msg_iov = iov,
+		.msg_iovlen = 2,
+		.msg_control = control.buf,
+		.msg_controllen = sizeof(control.buf),
+	};
+	ssize_t n = recvmsg(fd, &mh, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+	unsigned fds;
+
+	q->fd = -1;
+	if (n < 0)
+		return errno == EAGAIN || errno == EINTR ? 1 : -EPIPE;
+	fds = take_fds(&mh, &q->fd);
+	if (n == 0 && !(mh.msg_flags & MSG_TRUNC))
+		return -EPIPE;
+	if (mh.msg_flags & MSG_TRUNC)
+		return refuse(r->why, -EPROTO, "a message has at most %u bytes", ABI_MSG_MAX);
+	if ((size_t)n < sizeof(q->msg))
+		return refuse(
+			r->why, -EPROTO, "a message of %zd bytes is too short for its header", n);
+	if (fds > 1 || (mh.msg_flags & MSG_CTRUNC))
+		return refuse(r->why, -EPROTO, "at most one descriptor may come with a message");
+	q->body_len = (size_t)n - sizeof(q->msg);
+	return 0;
+}
+
+static void session_ready(struct watch *w)
+{
+	struct session *s = container_of(w, struct session, watch);
+	struct request q = {0};
+	struct reply r = {0};
+	int result = receive(w->fd, &q, &r);
+
+	if (result == -EPIPE) {
+		session_close(s);
+		return;
+	}
+	if (result == 1)
+		return;
+	if (!result)
+		result = command_run(s, &q, &r);
+	if (q.fd >= 0)
+		close(q.fd);
+	session_reply(s, &q.msg, result, &r);
+}
+
+/* --- life ----------------------------------------------------------------------------- */
+
+static int find_slot(struct ctl *ctl, const struct ucred *peer, char why[ABI_SENTENCE_MAX])
+{
+	uint32_t same_user = 0;
+	int slot = -1;
+
+	for (uint32_t i = 0; i < SESSION_MAX; i++) {
+		if (!ctl->session[i])
+			slot = slot < 0 ? (int)i : slot;
+		else if (ctl->session[i]->peer.uid == peer->uid)
+			same_user++;
+	}
+	if (slot < 0)
+		return refuse(
+			why, -EUSERS, "rocid serves %u applications already: end one", SESSION_MAX);
+	if (peer->uid && same_user >= SESSION_USER_MAX)
+		return refuse(why, -EUSERS,
+			"rocid serves %u applications of user %u already: end one", same_user,
+			peer->uid);
+	return slot;
+}
+
+int session_open(struct ctl *ctl, int fd)
+{
+	struct abi_msg refusal = {.type = ABI_HELLO};
+	struct session *s = object_alloc(sizeof(*s));
+	socklen_t len = sizeof(struct ucred);
+	struct reply r = {0};
+	int slot = -ENOMEM, err;
+
+	if (s && getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &s->peer, &len))
+		slot = -errno;
+	else if (s)
+		slot = find_slot(ctl, &s->peer, r.why);
+	if (slot < 0) {
+		refusal.status = slot;
+		reply_body(&r, r.why, strlen(r.why) + 1);
+		send_message(fd, &refusal, &r);
+		free(s);
+		close(fd);
+		return slot;
+	}
+	s->ctl = ctl;
+	s->slot = (uint32_t)slot;
+	s->number = ++ctl->session_count * SESSION_MAX + s->slot;
+	s->watch = (struct watch){.fd = fd, .ready = session_ready};
+	s->async.fd = -1;
+	list_init(&s->async.pending);
+	list_init(&s->async.busy);
+	handles_init(&s->pds, SESSION_PD_MAX);
+	handles_init(&s->mrs, SESSION_MR_MAX);
+	handles_init(&s->channels, SESSION_CHANNEL_MAX);
+	handles_init(&s->cqs, SESSION_CQ_MAX);
+	handles_init(&s->qps, SESSION_QP_MAX);
+	notifier_lock(&ctl->notifier);
+	ctl->session[slot] = s;
+	notifier_unlock(&ctl->notifier);
+	err = ctl_watch(ctl, &s->watch);
+	if (err)
+		session_close(s);
+	return err;
+}
+
+static int add_doorbells(struct session *s, struct reply *r)
+{
+	struct dataplane *dp = s->ctl->dp;
+	uint8_t *first = s->region.base + sizeof(struct abi_session);
+
+	for (uint32_t i = 0; i < dp->nworkers; i++) {
+		struct doorbell *db = object_alloc(sizeof(*db));
+		int err = -ENOMEM;
+
+		if (db) {
+			db->w.shared =
+				(struct abi_doorbell *)(first + i * sizeof(struct abi_doorbell));
+			err = worker_add_doorbell(dp->worker[i], &db->w);
+		}
+		if (err) {
+			free(db);
+			return refuse(
+				r->why, err, "rocid has no room for another application: end one");
+		}
+		s->doorbell[i] = db;
+	}
+	return 0;
+}
+
+int session_greet(struct session *s, struct reply *r)
+{
+	struct ctl *ctl = s->ctl;
+	struct abi_hello_reply out = {
+		.magic = ABI_MAGIC,
+		.version = ABI_VERSION,
+		.workers = (uint16_t)ctl->dp->nworkers,
+		.epoch = ctl->epoch,
+		.doorbell_off = sizeof(struct abi_session),
+		.doorbell_stride = sizeof(struct abi_doorbell),
+		.session = s->number,
+		.device = "roci0",
+	};
+	size_t size = sizeof(struct abi_session) + ctl->dp->nworkers * sizeof(struct abi_doorbell);
+	int fd, err;
+
+	if (s->region.base) /* an earlier hello failed half-way */
+		return refuse(r->why, -EPROTO, "hello failed before: connect again");
+	err = session_shm(s, &s->region, "roci-session", size, &fd, r->why);
+	if (err)
+		return err;
+	reply_fd(r, fd);
+	atomic_store(&((struct abi_session *)s->region.base)->epoch, ctl->epoch);
+	err = add_doorbells(s, r);
+	if (!err) {
+		notifier_lock(&ctl->notifier);
+		err = channel_open(&s->async, &fd);
+		for (uint32_t i = 0; i < ctl->nports; i++)
+			event_source_init(&s->port_events[i], err ? NULL : &s->async, i + 1);
+		notifier_unlock(&ctl->notifier);
+		if (err)
+			return refuse(r->why, err,
+				"rocid cannot make a channel (%s): raise its limit "
+				"of open files (ulimit -n)",
+				strerror(-err));
+		reply_fd(r, fd);
+	}
+	if (err)
+		return err;
+	s->greeted = true;
+	out.region_size = (uint32_t)s->region.size;
+	reply_body(r, &out, sizeof(out));
+	return 0;
+}
+
+/* Takes all objects from the workers; one grace period for all. */
+static void withdraw(struct session *s)
+{
+	struct dataplane *dp = s->ctl->dp;
+	uint32_t i;
+	void *o;
+
+	for (i = 0; i < dp->nworkers; i++)
+		if (s->doorbell[i])
+			worker_del_doorbell(dp->worker[i], &s->doorbell[i]->w);
+	for (i = 0; (o = handle_next(&s->qps, &i));)
+		qp_detach(s->ctl, o);
+	for (i = 0; (o = handle_next(&s->cqs, &i));)
+		cq_detach(s->ctl, o);
+	for (i = 0; (o = handle_next(&s->mrs, &i));)
+		mr_unpublish(s->ctl, o);
+	worker_grace(dp);
+}
+
+static void release(struct session *s)
+{
+	uint32_t i;
+	void *o;
+
+	for (i = 0; (o = handle_next(&s->qps, &i));)
+		qp_release(s, o);
+	for (i = 0; (o = handle_next(&s->cqs, &i));)
+		cq_release(s, o);
+	for (i = 0; (o = handle_next(&s->mrs, &i));)
+		mr_release(s, o);
+	for (i = 0; (o = handle_next(&s->channels, &i));)
+		channel_release(s, o);
+	for (i = 0; (o = handle_next(&s->pds, &i));)
+		pd_release(s, o);
+	handles_free(&s->qps);
+	handles_free(&s->cqs);
+	handles_free(&s->mrs);
+	handles_free(&s->channels);
+	handles_free(&s->pds);
+}
+
+void session_close(struct session *s)
+{
+	struct ctl *ctl = s->ctl;
+
+	ctl_unwatch(ctl, &s->watch);
+	notifier_lock(&ctl->notifier);
+	ctl->session[s->slot] = NULL; /* its events find nobody from here on */
+	notifier_unlock(&ctl->notifier);
+	withdraw(s);
+	release(s);
+	notifier_lock(&ctl->notifier);
+	for (uint32_t i = 0; i < ctl->nports; i++)
+		if (s->greeted)
+			event_source_withdraw(&s->port_events[i]);
+	channel_close(&s->async);
+	notifier_unlock(&ctl->notifier);
+	for (uint32_t i = 0; i < ctl->dp->nworkers; i++)
+		free(s->doorbell[i]);
+	if (s->region.base) /* tells a program that outlives us, should it look */
+		atomic_store(&((struct abi_session *)s->region.base)->epoch, 0);
+	session_shm_free(s, &s->region);
+	free(s);
+}
+
+/* --- events --------------------------------------------------------------------------- */
+
+void session_port_event(struct ctl *ctl, uint32_t index, uint32_t type)
+{
+	notifier_lock(&ctl->notifier);
+	for (uint32_t i = 0; i < SESSION_MAX; i++)
+		if (ctl->session[i] && ctl->session[i]->greeted)
+			notifier_raise(&ctl->notifier, &ctl->session[i]->port_events[index], type);
+	notifier_unlock(&ctl->notifier);
+}
+
+struct event_source *session_event_source(void *arg, const struct core_event *ev)
+{
+	struct ctl *ctl = arg;
+	struct session *s = ctl->session[ev->session % SESSION_MAX];
+	struct cq_obj *cq;
+	struct qp_obj *qp;
+
+	if (!s || s->number != ev->session)
+		return NULL;
+	switch (ev->type) {
+	case ABI_EVENT_COMPLETION:
+		cq = handle_get(&s->cqs, ev->handle);
+		return cq ? &cq->completion : NULL;
+	case ABI_EVENT_CQ_ERR:
+		cq = handle_get(&s->cqs, ev->handle);
+		return cq ? &cq->async : NULL;
+	default:
+		qp = handle_get(&s->qps, ev->handle);
+		return qp ? &qp->async : NULL;
+	}
+}

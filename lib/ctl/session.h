@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file session.h
+ * One connected application (design.md 5): a session ends with its socket.
+ */
+#ifndef SESSION_H
+#define SESSION_H
+
+#include "command.h"
+
+/** Starts to serve the connection @p fd, which is closed when that fails.
+ *  @return 0 or a negative errno. */
+int session_open(struct ctl *ctl, int fd);
+
+/** Takes everything of @p s from the workers and frees it. */
+void session_close(struct session *s);
+
+/** Sets up the region, doorbells and async channel of @p s, for its HELLO.
+ *  @return 0, or a negative errno with a sentence. */
+int session_greet(struct session *s, struct reply *r);
+
+/** Sends the reply to @p msg. A session that does not read its replies is ended. */
+void session_reply(struct session *s, const struct abi_msg *msg, int result, struct reply *r);
+
+/** Notes an event about port @p index for all sessions. */
+void session_port_event(struct ctl *ctl, uint32_t index, uint32_t type);
+
+/** The notifier's way from an event of a worker to its object (notifier_find). */
+struct event_source *session_event_source(void *arg, const struct core_event *ev);
+
+#endif

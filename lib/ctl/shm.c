@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/magic.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+#include "bits.h"
+#include "sentence.h"
+#include "shm.h"
+
+static size_t round_up(size_t n, size_t unit)
+{
+	return (n + unit - 1) / unit * unit;
+}
+
+int shm_create(struct shm *m, const char *name, size_t size, int *fd, char why[ABI_SENTENCE_MAX])
+{
+	int err = 0;
+
+	m->size = round_up(size, (size_t)sysconf(_SC_PAGESIZE));
+	m->base = NULL;
+	*fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	if (*fd < 0)
+		return refuse(why, -errno,
+			"rocid cannot make shared memory (%s): raise its limit of "
+			"open files (ulimit -n) or free memory",
+			strerror(errno));
+	if (ftruncate(*fd, (off_t)m->size) ||
+		fcntl(*fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)) {
+		err = -errno;
+	} else {
+		void *p = mmap(NULL, m->size, PROT_READ | PROT_WRITE, MAP_SHARED, *fd, 0);
+
+		if (p == MAP_FAILED)
+			err = -errno;
+		else
+			m->base = p;
+	}
+	if (!err)
+		return 0;
+	close(*fd);
+	*fd = -1;
+	return refuse(why, err,
+		"rocid cannot map %zu bytes of shared memory (%s): ask for smaller queues, or "
+		"raise its memory limit or vm.max_map_count",
+		m->size, strerror(-err));
+}
+
+/* The unit in which @p fd can be mapped, 0 for what is no memory file. */
+static size_t page_size_of(int fd)
+{
+	struct statfs fs;
+
+	if (fstatfs(fd, &fs))
+		return 0;
+	if (fs.f_type == HUGETLBFS_MAGIC)
+		return (size_t)fs.f_bsize;
+	return fs.f_type == TMPFS_MAGIC ? (size_t)sysconf(_SC_PAGESIZE) : 0;
+}
+
+static int check_client_fd(
+	int fd, uint64_t off, uint64_t len, bool writable, char why[ABI_SENTENCE_MAX])
+{
+	int seals = fcntl(fd, F_GET_SEALS);
+	int mode = fcntl(fd, F_GETFL);
+	struct stat st;
+
+	if (seals < 0 || !page_size_of(fd))
+		return refuse(why, -EPERM,
+			"registered memory must come with a memfd (memfd_create); this "
+			"descriptor is something else");
+	if (!(seals & F_SEAL_SHRINK)) /* else the file could vanish under a worker */
+		return refuse(why, -EPERM,
+			"the memfd may still shrink: seal it with F_ADD_SEALS, F_SEAL_SHRINK "
+			"before registering it");
+	if ((mode & O_ACCMODE) == O_WRONLY ||
+		(writable && ((mode & O_ACCMODE) != O_RDWR ||
+				     (seals & (F_SEAL_WRITE | F_SEAL_FUTURE_WRITE)))))
+		return refuse(why, -EACCES,
+			"the memfd cannot be mapped for the access asked for: open it read-write "
+			"and "
+			"unsealed for writing, or register it without write access");
+	if (fstat(fd, &st))
+		return refuse(why, -errno, "the memfd cannot be examined: %s", strerror(errno));
+	if (!range_inside(off, len, (uint64_t)st.st_size))
+		return refuse(why, -EINVAL,
+			"bytes %llu to %llu are outside the memfd, which has %llu: extend it with "
+			"ftruncate or register less",
+			(unsigned long long)off, (unsigned long long)(off + len),
+			(unsigned long long)st.st_size);
+	return 0;
+}
+
+int shm_map_client(struct shm *m, int fd, uint64_t off, uint64_t len, bool writable,
+	uint8_t **first, char why[ABI_SENTENCE_MAX])
+{
+	int err = check_client_fd(fd, off, len, writable, why);
+	int prot = writable ? PROT_READ | PROT_WRITE : PROT_READ;
+	uint64_t head;
+	size_t page;
+	void *p;
+
+	m->base = NULL;
+	m->size = 0;
+	if (err)
+		return err;
+	if (!len) {
+		*first = NULL; /* nothing to touch: every range check will refuse a byte */
+		return 0;
+	}
+	page = page_size_of(fd);
+	head = off % page;
+	m->size = round_up(head + len, page);
+	p = mmap(NULL, m->size, prot, MAP_SHARED, fd, (off_t)(off - head));
+	if (p == MAP_FAILED) {
+		err = -errno;
+		return refuse(why, err,
+			"rocid cannot map %zu bytes of application memory (%s): register less, or "
+			"raise "
+			"its memory limit or vm.max_map_count",
+			m->size, strerror(-err));
+	}
+	m->base = p;
+	*first = m->base + head;
+	return 0;
+}
+
+void shm_unmap(struct shm *m)
+{
+	if (m->base)
+		munmap(m->base, m->size);
+	m->base = NULL;
+}

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file shm.h
+ * Shared memory: regions that rocid makes for applications (rings), and memory of
+ * applications that rocid maps (memory regions). Control thread.
+ */
+#ifndef SHM_H
+#define SHM_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include "abi_ctl.h"
+
+/** A mapping of this process. */
+struct shm {
+	uint8_t *base; /* NULL: none */
+	size_t size;
+};
+
+/**
+ * Makes a zeroed memfd of @p size bytes, sealed so that nobody resizes it, and maps it.
+ * @param fd  receives the descriptor to send to the application; the caller closes it
+ * @return 0 or a negative errno with a sentence in @p why.
+ */
+int shm_create(struct shm *m, const char *name, size_t size, int *fd, char why[ABI_SENTENCE_MAX]);
+
+/**
+ * Maps the pages of [@p off, @p off + @p len) of an application's memfd.
+ * @param writable  peers or receives may write there
+ * @param first     receives the address of byte @p off
+ * @return 0 or a negative errno with a sentence: -EPERM for what is no memfd or may still
+ * shrink, -EINVAL for a range that the file does not have, -EACCES for a read-only one.
+ */
+int shm_map_client(struct shm *m, int fd, uint64_t off, uint64_t len, bool writable,
+	uint8_t **first, char why[ABI_SENTENCE_MAX]);
+
+/** Unmaps; harmless when nothing is mapped. */
+void shm_unmap(struct shm *m);
+
+#endif

@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file state.h
+ * What the control thread keeps: the daemon, its sessions and their objects. Everything is
+ * the control thread's, except what notifier.h says about its lock.
+ */
+#ifndef STATE_H
+#define STATE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/socket.h>
+#include "core.h"
+#include "ctl.h"
+#include "handle.h"
+#include "neigh.h"
+#include "netport.h"
+#include "notifier.h"
+#include "number.h"
+#include "qp.h"
+#include "sentence.h"
+#include "shm.h"
+#include "worker.h"
+
+/** A descriptor in the event loop. */
+struct watch {
+	int fd; /* -1: none */
+	void (*ready)(struct watch *w);
+};
+
+struct ctl {
+	struct dataplane *dp;
+	int epoll;
+	struct watch listener;
+	struct watch stopper; /* eventfd: ctl_stop() */
+	struct watch news;    /* rtnetlink */
+	bool stopping;
+	char *socket_path;
+	int reserve_fd; /* given up to turn a connection away when descriptors run out */
+	uint32_t window;
+	uint64_t epoch;
+	struct rtnl rtnl;
+	struct neigh_queue neighs;
+	struct netport port[PORT_MAX];
+	uint32_t nports;
+	struct notifier notifier;
+	struct session *session[SESSION_MAX];
+	uint32_t nsessions;
+	uint32_t session_count; /* sessions ever opened */
+	struct handles pds;	/* of all sessions: their handles are core's PD numbers */
+	struct qpn_pool qpns;
+	struct key_pool keys;
+	uint32_t worker_qps[WORKER_MAX]; /* for placing new ones */
+};
+
+struct pd {
+	uint32_t number; /* unique in the daemon: mr.pd, qp.pd */
+	uint32_t users;	 /* MRs, QPs */
+	uint32_t handle;
+};
+
+struct mr_obj {
+	struct mr mr; /* what workers see */
+	struct shm map;
+	struct pd *pd;
+	uint32_t handle;
+};
+
+struct cq_obj {
+	struct cq cq; /* what workers see */
+	struct shm ring;
+	uint32_t users;		 /* QP sides that complete here */
+	struct channel *channel; /* NULL: none */
+	struct event_source completion;
+	struct event_source async;
+};
+
+/** Where a QP's address vector holds on to a GID table entry (GID-03). */
+struct gid_hold {
+	struct gids *gids; /* NULL: nothing held */
+	uint32_t index;
+};
+
+struct qp_obj {
+	struct qp *qp; /* what workers see */
+	struct session *session;
+	struct shm rings;
+	struct pd *pd;
+	struct cq_obj *send_cq, *recv_cq;
+	uint32_t handle;
+	uint32_t qpn; /* 0: none yet */
+	uint32_t worker;
+	uint32_t doorbell; /* slot */
+	struct event_source async;
+	struct gid_hold hold;
+	/* a MODIFY_QP whose destination is being looked for */
+	bool resolving;
+	struct neigh_query query;
+	struct core_cmd cmd;
+	struct gid_hold wanted;
+	struct abi_msg request;
+};
+
+/** A session's doorbell at one worker. */
+struct doorbell {
+	struct worker_doorbell w; /* what the worker sees */
+	uint64_t taken[ABI_DB_WORDS];
+	uint32_t hint; /* where to look for a free slot */
+};
+
+struct session {
+	struct watch watch;
+	struct ctl *ctl;
+	uint32_t slot;	 /* in ctl->session */
+	uint32_t number; /* cq.session, qp.session: slot in the low bits, a count above */
+	struct ucred peer;
+	bool greeted; /* HELLO done */
+	struct shm region;
+	uint64_t shm_bytes; /* of all rings */
+	struct doorbell *doorbell[WORKER_MAX];
+	struct channel async;
+	struct event_source port_events[PORT_MAX];
+	struct handles pds, mrs, channels, cqs, qps;
+};
+
+/** @return milliseconds of the monotonic clock. */
+uint64_t ctl_now_ms(void);
+
+/** Watches @p w for input.  @return 0 or a negative errno. */
+int ctl_watch(struct ctl *ctl, struct watch *w);
+
+/** Stops watching and closes @p w->fd; harmless when there is none. */
+void ctl_unwatch(struct ctl *ctl, struct watch *w);
+
+#endif

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <stddef.h>
+#include "bits.h"
+#include "cq.h"
+
+void cq_lane_init(struct cq *cq, uint32_t i, struct abi_cq_lane *shared, uint32_t depth)
+{
+	struct cq_lane *lane = &cq->lane[i];
+
+	memset(lane, 0, sizeof(*lane));
+	lane->ring = (struct abi_cqe *)(shared + 1);
+	lane->consumer = &shared->consumer;
+	lane->depth = depth;
+	lane->cq = cq;
+	list_init(&lane->touched);
+}
+
+/* `seen` is the application's word: a wild value makes the lane look full or empty, which
+ * harms nobody but the application itself. */
+static bool lane_full(struct cq_lane *lane)
+{
+	if (lane->head - lane->seen < lane->depth)
+		return false;
+	lane->seen = atomic_load_explicit(lane->consumer, memory_order_acquire);
+	return lane->head - lane->seen >= lane->depth;
+}
+
+bool cq_push(struct cq_lane *lane, const struct abi_cqe *cqe)
+{
+	struct abi_cqe *slot = &lane->ring[lane->head & (lane->depth - 1)];
+
+	if (lane->overflow || lane_full(lane)) {
+		lane->overflow = true;
+		return false;
+	}
+	memcpy(slot, cqe, offsetof(struct abi_cqe, mark));
+	atomic_store_explicit((_Atomic uint32_t *)&slot->mark, abi_phase(lane->head, lane->depth),
+		memory_order_release);
+	lane->head++;
+	lane->added = true;
+	/* CQ-06: an error counts as solicited. */
+	lane->added_solicited |= cqe->status != ABI_WC_SUCCESS || (cqe->flags & ABI_WC_SOLICITED);
+	return true;
+}
+
+bool cq_notify_wanted(struct cq_lane *lane)
+{
+	_Atomic uint32_t *arm = lane->cq->arm;
+	uint32_t seen = atomic_load_explicit(arm, memory_order_relaxed);
+	bool any = lane->added;
+	bool solicited = lane->added_solicited;
+
+	lane->added = false;
+	lane->added_solicited = false;
+	while ((any && (seen & ABI_CQ_ARM_ANY)) || (solicited && (seen & ABI_CQ_ARM_MASK))) {
+		if (atomic_compare_exchange_weak(arm, &seen, seen & ~ABI_CQ_ARM_MASK))
+			return true; /* only the winner notifies */
+	}
+	return false;
+}

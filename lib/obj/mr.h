@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file mr.h
+ * Memory regions: key -> where the bytes are in this process, and who may touch them
+ * (IBA 10.6; MR-01..07). The control thread writes entries and publishes pointers; workers
+ * look an entry up for each packet and use it only until their next quiescent state.
+ */
+#ifndef MR_H
+#define MR_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include "limits.h"
+
+/** Never changes between publication and the grace period after its withdrawal. */
+struct mr {
+	uint32_t key;	 /* lkey and rkey: slot << 8 | key part */
+	uint32_t pd;	 /* protection domain, unique in the daemon */
+	uint32_t access; /* ABI_ACCESS_* */
+	uint64_t iova;	 /* address of the first byte in keys and on the wire */
+	uint64_t length;
+	uint8_t *base; /* the first byte in this process */
+};
+
+struct mr_table {
+	_Atomic(struct mr *) slot[MR_MAX];
+};
+
+enum mr_status {
+	MR_OK,
+	MR_NO_KEY, /* unknown or stale key, or another protection domain's */
+	MR_NO_ACCESS,
+	MR_RANGE, /* out of bounds */
+};
+
+/** @return the region that @p key names, key part included, or NULL. */
+struct mr *mr_find(const struct mr_table *t, uint32_t key);
+
+/**
+ * Resolves [@p va, @p va + @p len) of the region @p key.
+ * @param pd      the QP's protection domain; must be the region's (MR-06)
+ * @param access  all of these ABI_ACCESS_* bits must be granted; 0 for local read
+ * @param ptr     receives the first byte in this process; NULL to check only
+ */
+enum mr_status mr_resolve(const struct mr_table *t, uint32_t key, uint32_t pd, uint32_t access,
+	uint64_t va, uint64_t len, uint8_t **ptr);
+
+/**
+ * Access flags that reg_mr may ask for (MR-02).
+ * @return false when remote write or atomic is asked for without local write, or when a bit is
+ * unknown.
+ */
+bool mr_access_valid(uint32_t access);
+
+#endif

@@ -1,0 +1,439 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * From the outside in: Ethernet, IP or GRH, UDP, BTH, extended headers. Each rule is one
+ * function, each layer lists its rules in order, and the first that is broken names the drop.
+ * A layer hands the bytes that it carries to the next one; Ethernet padding ends there
+ * (ETH-08, ETH-09), so all lengths further in come from IP or the GRH.
+ */
+#include "bits.h"
+#include "frame.h"
+
+/* The part of the frame that has not been parsed yet. */
+struct rest {
+	const uint8_t *at;
+	size_t len;
+};
+
+static void skip(struct rest *r, size_t n)
+{
+	r->at += n;
+	r->len -= n;
+}
+
+/* --- Ethernet ---------------------------------------------------------------------------- */
+
+/* ETH-01..04. @return the EtherType in @p type, in host order. */
+static enum drop eth_parse(struct pkt *p, struct rest *r, uint16_t *type)
+{
+	p->vid = 0;
+	p->pcp = 0;
+	if (unlikely(r->len < ETH_HLEN))
+		return DROP_ETH_SHORT;
+	*type = get_be16(r->at + ETH_TYPE);
+	skip(r, ETH_HLEN);
+	if (*type == ETHERTYPE_VLAN) {
+		uint16_t tci;
+
+		if (unlikely(r->len < VLAN_HLEN))
+			return DROP_ETH_SHORT;
+		tci = get_be16(r->at);
+		p->vid = tci & 0xFFF;
+		p->pcp = (uint8_t)(tci >> 13);
+		*type = get_be16(r->at + 2);
+		skip(r, VLAN_HLEN);
+	}
+	/* ETH-03: provider and double tags are not for an end station. */
+	if (unlikely(*type == ETHERTYPE_VLAN || *type == ETHERTYPE_QINQ))
+		return DROP_VLAN_STACKED;
+	return DROP_NONE;
+}
+
+/* --- IPv4 -------------------------------------------------------------------------------- */
+
+/* CA17-27. */
+static enum drop ip4_version(const uint8_t *ip)
+{
+	return likely(ip[IP4_VIHL] >> 4 == 4) ? DROP_NONE : DROP_IP_VERSION;
+}
+
+/* CA17-3: no options. */
+static enum drop ip4_ihl(const uint8_t *ip)
+{
+	return likely((ip[IP4_VIHL] & 0xF) * 4 == IP4_HLEN) ? DROP_NONE : DROP_IP4_IHL;
+}
+
+/* CA17-2, RFC 1071: the ones' complement sum of a good header is all ones, in any byte order. */
+static enum drop ip4_checksum(const uint8_t *ip)
+{
+	uint64_t a;
+	uint64_t b;
+	uint32_t c;
+	uint64_t sum;
+
+	memcpy(&a, ip, sizeof(a));
+	memcpy(&b, ip + 8, sizeof(b));
+	memcpy(&c, ip + 16, sizeof(c));
+	sum = (a >> 32) + (uint32_t)a + (b >> 32) + (uint32_t)b + c;
+	/* Two folds bring each multiple of 0xFFFF below 2^35 to 0xFFFF, and nothing else. */
+	sum = (sum >> 16) + (sum & 0xFFFF);
+	sum = (sum >> 16) + (sum & 0xFFFF);
+	return likely(sum == 0xFFFF) ? DROP_NONE : DROP_IP4_CHECKSUM;
+}
+
+/* CA17-8: never reassemble. Asked before DF, which fragments do not have either. */
+static enum drop ip4_fragment(const uint8_t *ip)
+{
+	return likely(!(get_be16(ip + IP4_FRAG) & (IP4_FLAG_MF | IP4_OFFSET_MASK)))
+		       ? DROP_NONE
+		       : DROP_IP4_FRAGMENT;
+}
+
+/* CA17-7: Flags are 010. rxe does not check; we do, with a counter (spec-errors 33). */
+static enum drop ip4_not_df(const uint8_t *ip)
+{
+	return likely((get_be16(ip + IP4_FRAG) & ~IP4_OFFSET_MASK) == IP4_FLAG_DF)
+		       ? DROP_NONE
+		       : DROP_IP4_NOT_DF;
+}
+
+/* CA17-6: Total Length covers at least UDP and fits the frame. */
+static enum drop ip4_total_length(const struct rest *r)
+{
+	uint16_t total = get_be16(r->at + IP4_TOTLEN);
+
+	return likely(total >= IP4_HLEN + UDP_HLEN && total <= r->len) ? DROP_NONE : DROP_IP_LENGTH;
+}
+
+/* CA17-10. */
+static enum drop ip4_protocol(const uint8_t *ip)
+{
+	return likely(ip[IP4_PROTO] == IPPROTO_ROCEV2) ? DROP_NONE : DROP_IP_NEXT_HEADER;
+}
+
+static enum drop ip4_check(const struct rest *r)
+{
+	const uint8_t *ip = r->at;
+
+	if (unlikely(r->len < IP4_HLEN))
+		return DROP_IP_LENGTH;
+	return ip4_version(ip) ?:
+		ip4_ihl(ip) ?:
+		ip4_checksum(ip) ?:
+		ip4_fragment(ip) ?:
+		ip4_not_df(ip) ?:
+		ip4_total_length(r) ?:
+		ip4_protocol(ip);
+}
+
+static enum drop ip4_parse(struct pkt *p, struct rest *r)
+{
+	enum drop d = ip4_check(r);
+
+	if (unlikely(d))
+		return d;
+	p->net = NET_IPV4;
+	p->tclass = r->at[IP4_TOS];
+	r->len = get_be16(r->at + IP4_TOTLEN);
+	skip(r, IP4_HLEN);
+	return DROP_NONE;
+}
+
+/* --- IPv6 and the GRH, which has its layout ----------------------------------------------- */
+
+/* CA17-27, C9-45. */
+static enum drop ip6_version(const uint8_t *ip)
+{
+	return likely(ip[IP6_VTCFL] >> 4 == 6) ? DROP_NONE : DROP_IP_VERSION;
+}
+
+/* CA17-15, V1-03: Payload Length fits the frame. The layer above asks for its minimum. */
+static enum drop ip6_payload_length(const struct rest *r)
+{
+	return likely(get_be16(r->at + IP6_PLEN) <= r->len - IP6_HLEN) ? DROP_NONE : DROP_IP_LENGTH;
+}
+
+/* IP6-12: a jumbogram says 0; nothing that RoCEv2 carries is shorter than UDP. */
+static enum drop ip6_room_for_udp(const struct rest *r)
+{
+	return likely(get_be16(r->at + IP6_PLEN) >= UDP_HLEN) ? DROP_NONE : DROP_IP_LENGTH;
+}
+
+/* CA17-16: no extension headers, Fast CNP's Destination Options included (spec-errors 36). */
+static enum drop ip6_next_header(const uint8_t *ip)
+{
+	return likely(ip[IP6_NXT] == IPPROTO_ROCEV2) ? DROP_NONE : DROP_IP_NEXT_HEADER;
+}
+
+/* C9-44, V1-02. */
+static enum drop grh_next_header(const uint8_t *grh)
+{
+	return likely(grh[IP6_NXT] == GRH_NXT_IBA) ? DROP_NONE : DROP_GRH_NEXT_HEADER;
+}
+
+static enum drop ip6_check(const struct rest *r)
+{
+	if (unlikely(r->len < IP6_HLEN))
+		return DROP_IP_LENGTH;
+	return ip6_version(r->at) ?:
+		ip6_payload_length(r) ?:
+		ip6_room_for_udp(r) ?:
+		ip6_next_header(r->at);
+}
+
+static enum drop grh_check(const struct rest *r)
+{
+	if (unlikely(r->len < GRH_HLEN))
+		return DROP_IP_LENGTH;
+	return ip6_version(r->at) ?: ip6_payload_length(r) ?: grh_next_header(r->at);
+}
+
+static void ip6_enter(struct pkt *p, struct rest *r, enum net_type net)
+{
+	p->net = (uint8_t)net;
+	p->tclass = (uint8_t)(get_be16(r->at + IP6_VTCFL) >> 4);
+	r->len = IP6_HLEN + get_be16(r->at + IP6_PLEN);
+	skip(r, IP6_HLEN);
+}
+
+static enum drop ip6_parse(struct pkt *p, struct rest *r)
+{
+	enum drop d = ip6_check(r);
+
+	if (likely(!d))
+		ip6_enter(p, r, NET_IPV6);
+	return d;
+}
+
+static enum drop grh_parse(struct pkt *p, struct rest *r)
+{
+	enum drop d = grh_check(r);
+
+	if (likely(!d))
+		ip6_enter(p, r, NET_ROCEV1);
+	return d;
+}
+
+/* --- UDP --------------------------------------------------------------------------------- */
+
+/* CA17-20. The source port is anybody's (UDP-09). */
+static enum drop udp_port(const struct rest *r)
+{
+	return likely(get_be16(r->at + UDP_DPORT) == UDP_PORT_ROCEV2) ? DROP_NONE : DROP_UDP_PORT;
+}
+
+/* CA17-21, IP4-08, IP6-04: UDP and IP agree about the length. */
+static enum drop udp_length(const struct rest *r)
+{
+	return likely(get_be16(r->at + UDP_LEN) == r->len) ? DROP_NONE : DROP_UDP_LENGTH;
+}
+
+/* The checksum is not looked at: 0 is usual, also over IPv6, and what else some senders write
+ * there is no reason to drop (UDP-06, IP6-11, spec-errors 29); the ICRC protects. */
+static enum drop udp_parse(struct rest *r)
+{
+	enum drop d = udp_port(r) ?: udp_length(r);
+
+	if (likely(!d))
+		skip(r, UDP_HLEN);
+	return d;
+}
+
+/* --- BTH --------------------------------------------------------------------------------- */
+
+/* VAL-18, UDP-04, V1-03: BTH and ICRC are there. */
+static enum drop bth_short(const struct rest *r)
+{
+	return likely(r->len >= BTH_HLEN + ICRC_LEN) ? DROP_NONE : DROP_BTH_SHORT;
+}
+
+/* BTH-02. */
+static enum drop bth_tver(const struct rest *r)
+{
+	return likely(!(r->at[BTH_FLAGS] & BTH_TVER_MASK)) ? DROP_NONE : DROP_BTH_TVER;
+}
+
+/* BTH-05: headers are words and payload is padded to words. */
+static enum drop bth_align(const struct rest *r)
+{
+	return likely(r->len % 4 == 0) ? DROP_NONE : DROP_BTH_ALIGN;
+}
+
+/* VAL-21, CA17-28: no QP has the class. */
+static enum drop opcode_class(const struct opcode *op)
+{
+	return likely(op->hdr_len) ? DROP_NONE : DROP_OPCODE_CLASS;
+}
+
+/* VAL-18: the opcode's headers are there. */
+static enum drop header_short(const struct rest *r, const struct opcode *op)
+{
+	return likely(r->len >= (size_t)op->hdr_len + ICRC_LEN) ? DROP_NONE : DROP_HEADER_SHORT;
+}
+
+/* BTH-06: no more pad than there are bytes. BTH-07: nothing where the opcode has no payload,
+ * but for the 16 reserved bytes of a CNP, which are ignored (CNP-03, spec-errors 39). */
+static enum drop bth_pad(const struct rest *r, const struct opcode *op)
+{
+	size_t room = r->len - op->hdr_len - ICRC_LEN;
+	unsigned pad = (r->at[BTH_FLAGS] & BTH_PAD_MASK) >> BTH_PAD_SHIFT;
+
+	if (op->payload || op->kind == KIND_CNP)
+		return likely(pad <= room) ? DROP_NONE : DROP_PAD;
+	return likely(!(pad | room)) ? DROP_NONE : DROP_PAD;
+}
+
+static enum drop bth_check(const struct rest *r)
+{
+	const struct opcode *op;
+	enum drop d = bth_short(r) ?: bth_tver(r) ?: bth_align(r);
+
+	if (unlikely(d))
+		return d;
+	op = opcode_row(r->at[BTH_OPCODE]);
+	return opcode_class(op) ?: header_short(r, op) ?: bth_pad(r, op);
+}
+
+/* BTH-01. Reserved bits, FECN, BECN are ignored (BTH-03, BTH-04). */
+static void bth_fields(struct pkt *p, const uint8_t *bth)
+{
+	uint8_t flags = bth[BTH_FLAGS];
+
+	p->se = !!(flags & BTH_SE);
+	p->migreq = !!(flags & BTH_MIGREQ);
+	p->pad = (flags & BTH_PAD_MASK) >> BTH_PAD_SHIFT & 3;
+	p->pkey = get_be16(bth + BTH_PKEY);
+	p->dest_qp = get_be32(bth + BTH_RESV8A) & 0xFFFFFF;
+	p->ackreq = bth[BTH_ACKREQ] >> 7;
+	p->psn = get_be32(bth + BTH_ACKREQ) & 0xFFFFFF;
+}
+
+/* BTH-18..26: the extended headers of @p op in the order of the chain. */
+static void eth_fields(struct pkt *p, const struct opcode *op, const uint8_t *h)
+{
+	if (op->xrceth) {
+		p->srqn = get_be32(h) & 0xFFFFFF;
+		h += XRCETH_LEN;
+	}
+	if (op->deth) {
+		p->qkey = get_be32(h);
+		p->src_qp = get_be32(h + 4) & 0xFFFFFF;
+		h += DETH_LEN;
+	}
+	if (op->feth) {
+		p->feth = get_be32(h);
+		h += FETH_LEN;
+	}
+	if (op->reth) {
+		p->va = get_be64(h);
+		p->rkey = get_be32(h + 8);
+		p->dma_len = get_be32(h + 12);
+		h += RETH_LEN;
+	}
+	if (op->atomiceth) {
+		p->va = get_be64(h);
+		p->rkey = get_be32(h + 8);
+		p->swap_add = get_be64(h + 12);
+		p->compare = get_be64(h + 20);
+		h += ATOMICETH_LEN;
+	}
+	if (op->aeth) {
+		p->syndrome = h[0];
+		p->msn = get_be32(h) & 0xFFFFFF;
+		h += AETH_LEN;
+	}
+	if (op->atomicack) {
+		p->atomic_orig = get_be64(h);
+		h += ATOMICACK_LEN;
+	}
+	if (op->immdt)
+		memcpy(&p->imm, h, IMMDT_LEN);
+	if (op->ieth)
+		p->rkey = get_be32(h);
+}
+
+static enum drop bth_parse(struct pkt *p, const struct rest *r)
+{
+	const struct opcode *op;
+	enum drop d = bth_check(r);
+
+	if (unlikely(d))
+		return d;
+	op = opcode_row(r->at[BTH_OPCODE]);
+	p->op = op;
+	p->bth = r->at;
+	p->payload = r->at + op->hdr_len;
+	bth_fields(p, r->at);
+	if (op->hdr_len != BTH_HLEN)
+		eth_fields(p, op, r->at + BTH_HLEN);
+	p->payload_len = op->payload ? (uint16_t)(r->len - op->hdr_len - ICRC_LEN - p->pad) : 0;
+	p->icrc_off = (uint32_t)(r->at + r->len - ICRC_LEN - p->l3);
+	return DROP_NONE;
+}
+
+/* --- the whole --------------------------------------------------------------------------- */
+
+enum drop frame_parse(struct pkt *p, const uint8_t *frame, size_t len)
+{
+	struct rest r = {frame, len};
+	uint16_t type;
+	enum drop d = eth_parse(p, &r, &type);
+
+	if (unlikely(d))
+		return d;
+	p->l3 = r.at;
+	switch (type) {
+	case ETHERTYPE_IPV4:
+		return ip4_parse(p, &r) ?: udp_parse(&r) ?: bth_parse(p, &r);
+	case ETHERTYPE_IPV6:
+		return ip6_parse(p, &r) ?: udp_parse(&r) ?: bth_parse(p, &r);
+	case ETHERTYPE_ROCEV1:
+		return grh_parse(p, &r) ?: bth_parse(p, &r);
+	default:
+		return DROP_NOT_ROCE;
+	}
+}
+
+/* Where UDP begins behind the IP header at @p r, or 0 when another protocol or a later
+ * fragment, which has no ports, is there. */
+static size_t udp_offset(const struct rest *r, uint16_t type)
+{
+	const uint8_t *ip = r->at;
+
+	if (type == ETHERTYPE_IPV4 && r->len >= IP4_HLEN && ip[IP4_PROTO] == IPPROTO_ROCEV2 &&
+		!(get_be16(ip + IP4_FRAG) & IP4_OFFSET_MASK))
+		return (ip[IP4_VIHL] & 0xFu) * 4;
+	if (type == ETHERTYPE_IPV6 && r->len >= IP6_HLEN && ip[IP6_NXT] == IPPROTO_ROCEV2)
+		return IP6_HLEN;
+	return 0;
+}
+
+bool frame_is_roce(const uint8_t *frame, size_t len)
+{
+	struct rest r = {frame, len};
+	struct pkt tag;
+	uint16_t type;
+	size_t udp;
+
+	if (eth_parse(&tag, &r, &type))
+		return false;
+	if (type == ETHERTYPE_ROCEV1)
+		return true;
+	udp = udp_offset(&r, type);
+	return udp && r.len >= udp + UDP_DPORT + 2 &&
+	       get_be16(r.at + udp + UDP_DPORT) == UDP_PORT_ROCEV2;
+}
+
+void frame_gids(const struct pkt *p, uint8_t sgid[16], uint8_t dgid[16])
+{
+	static const uint8_t v4_mapped[12] = {[10] = 0xFF, [11] = 0xFF};
+
+	if (p->net == NET_IPV4) {
+		memcpy(sgid, v4_mapped, sizeof(v4_mapped));
+		memcpy(sgid + sizeof(v4_mapped), p->l3 + IP4_SRC, 4);
+		memcpy(dgid, v4_mapped, sizeof(v4_mapped));
+		memcpy(dgid + sizeof(v4_mapped), p->l3 + IP4_DST, 4);
+	} else {
+		memcpy(sgid, p->l3 + IP6_SRC, 16);
+		memcpy(dgid, p->l3 + IP6_DST, 16);
+	}
+}

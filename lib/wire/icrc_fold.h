@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file icrc_fold.h
+ * Building blocks on 128-bit registers. Included by files that are compiled for PCLMUL only.
+ *
+ * The shape of both implementations: the odd bytes come first, moved to the end of a register
+ * whose front is zero (zeros in front of a message do not change its CRC when the register
+ * starts at zero); from there on there are whole blocks only, and no tail.
+ */
+#ifndef ICRC_FOLD_H
+#define ICRC_FOLD_H
+
+#include <immintrin.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include "icrc_const.h"
+
+#define ALWAYS_INLINE static inline __attribute__((always_inline))
+
+/* The compiler must not load the source again for a second use of a value (design.md 5): it
+ * cannot know that what comes out of here is what was in memory. */
+#define LOADED(v) __asm__("" : "+v"(v))
+
+/** Where the next bytes come from and go to. Whether they are copied and masked is known at
+ *  compile time where this is inlined, so one text makes three functions. */
+struct stream {
+	const uint8_t *src;
+	uint8_t *dst;	     /* when copies */
+	const uint8_t *mask; /* when masks */
+	bool copies;
+	bool masks;
+};
+
+ALWAYS_INLINE void stream_advance(struct stream *s, size_t n)
+{
+	s->src += n;
+	if (s->copies)
+		s->dst += n;
+	if (s->masks)
+		s->mask += n;
+}
+
+#define FOLD_BY(d) _mm_set_epi64x(FOLD_##d##_SECOND, FOLD_##d##_FIRST)
+
+/** @return something congruent to @p x moved on by the distance of @p k, plus @p next. */
+ALWAYS_INLINE __m128i fold128(__m128i x, __m128i k, __m128i next)
+{
+	__m128i first = _mm_clmulepi64_si128(x, k, 0x00);
+	__m128i second = _mm_clmulepi64_si128(x, k, 0x11);
+
+	return _mm_xor_si128(_mm_xor_si128(first, second), next);
+}
+
+/** @return the CRC register after the 128 bits @p x, from register 0. */
+ALWAYS_INLINE uint32_t reduce128(__m128i x)
+{
+	const __m128i low32 = _mm_set_epi32(0, 0, 0, -1);
+	const __m128i barrett = _mm_set_epi64x(ICRC_MU, ICRC_P);
+	__m128i t;
+
+	/* 128 -> 96 bits: the first word is 96 bits away from where it has to be */
+	t = _mm_clmulepi64_si128(x, FOLD_BY(128), 0x10);
+	x = _mm_xor_si128(_mm_srli_si128(x, 8), t);
+	/* 96 -> 64 */
+	t = _mm_clmulepi64_si128(_mm_and_si128(x, low32), _mm_set_epi64x(0, ICRC_X64), 0x00);
+	x = _mm_xor_si128(_mm_srli_si128(x, 4), t);
+	/* 64 -> 32, Barrett: subtract P * floor(x * mu) */
+	t = _mm_clmulepi64_si128(_mm_and_si128(x, low32), barrett, 0x10);
+	t = _mm_clmulepi64_si128(_mm_and_si128(t, low32), barrett, 0x00);
+	return (uint32_t)_mm_extract_epi32(_mm_xor_si128(x, t), 1);
+}
+
+/** @return the part of register @p state that lies behind the first @p n bytes of a message. */
+ALWAYS_INLINE uint32_t state_behind(uint32_t state, size_t n)
+{
+	return n < 4 ? state >> (8 * n) : 0;
+}
+
+#endif

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file icrc_impl.h
+ * What the implementations behind icrc.h share.
+ */
+#ifndef ICRC_IMPL_H
+#define ICRC_IMPL_H
+
+#include "icrc.h"
+
+/* Fastest first; which of them a CPU can run is icrc.c's business. */
+extern const struct icrc_ops icrc_avx512;
+extern const struct icrc_ops icrc_pclmul;
+extern const struct icrc_ops icrc_isal;
+extern const struct icrc_ops icrc_table;
+
+/** crc_masked for implementations that cannot mask as they go: masks a copy. */
+uint32_t icrc_masked_copy(uint32_t (*crc)(uint32_t, const void *, size_t), uint32_t state,
+	const uint8_t *src, size_t len, const uint8_t *mask);
+
+#endif

@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* SSE4.2 and PCLMULQDQ: blocks of 16 bytes, four of them side by side. */
+#include "icrc_fold.h"
+#include "icrc_impl.h"
+
+#define BLOCK 16u
+#define LANES 4u
+
+ALWAYS_INLINE __m128i next_block(struct stream *s)
+{
+	__m128i x = _mm_loadu_si128((const __m128i *)s->src);
+
+	LOADED(x);
+	if (s->copies)
+		_mm_storeu_si128((__m128i *)s->dst, x);
+	if (s->masks)
+		x = _mm_or_si128(x, _mm_loadu_si128((const __m128i *)s->mask));
+	stream_advance(s, BLOCK);
+	return x;
+}
+
+/* The next 8, 4, 2 or 1 bytes of the stream, as an integer. */
+#define NEXT_WORD(s, type)                                        \
+	({                                                        \
+		type word_;                                       \
+                                                                  \
+		memcpy(&word_, (s)->src, sizeof(word_));          \
+		__asm__("" : "+r"(word_));                        \
+		if ((s)->copies)                                  \
+			memcpy((s)->dst, &word_, sizeof(word_));  \
+		if ((s)->masks) {                                 \
+			type mask_;                               \
+                                                                  \
+			memcpy(&mask_, (s)->mask, sizeof(mask_)); \
+			word_ |= mask_;                           \
+		}                                                 \
+		stream_advance(s, sizeof(word_));                 \
+		word_;                                            \
+	})
+
+/* The next n < 16 bytes; zeros behind them. Reads and writes no other byte. */
+ALWAYS_INLINE __m128i next_bytes(struct stream *s, size_t n)
+{
+	uint64_t whole = n & 8 ? NEXT_WORD(s, uint64_t) : 0;
+	uint64_t part = 0;
+	unsigned shift = 0;
+
+	if (n & 4) {
+		part = NEXT_WORD(s, uint32_t);
+		shift = 32;
+	}
+	if (n & 2) {
+		part |= (uint64_t)NEXT_WORD(s, uint16_t) << shift;
+		shift += 16;
+	}
+	if (n & 1)
+		part |= (uint64_t)NEXT_WORD(s, uint8_t) << shift;
+	return n & 8 ? _mm_set_epi64x((long long)part, (long long)whole)
+		     : _mm_set_epi64x(0, (long long)part);
+}
+
+/* Moves the first n < 16 bytes of x to its end; zeros in front. */
+ALWAYS_INLINE __m128i bytes_to_end(__m128i x, size_t n)
+{
+	/* pshufb writes 0 where the index has its top bit. */
+	static const uint8_t window[2 * BLOCK] = {0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80,
+		0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10,
+		11, 12, 13, 14, 15};
+
+	return _mm_shuffle_epi8(x, _mm_loadu_si128((const __m128i *)(window + n)));
+}
+
+/* Folds all whole rounds of four blocks, and leaves in *len what remains. */
+ALWAYS_INLINE __m128i fold_lanes(__m128i x, struct stream *s, size_t *len)
+{
+	const __m128i k512 = FOLD_BY(512);
+	__m128i a = x;
+	__m128i b = next_block(s);
+	__m128i c = next_block(s);
+	__m128i d = next_block(s);
+	size_t n;
+
+	for (n = *len - (LANES - 1) * BLOCK; n >= LANES * BLOCK; n -= LANES * BLOCK) {
+		a = fold128(a, k512, next_block(s));
+		b = fold128(b, k512, next_block(s));
+		c = fold128(c, k512, next_block(s));
+		d = fold128(d, k512, next_block(s));
+	}
+	*len = n;
+	d = fold128(a, FOLD_BY(384), d);
+	d = fold128(b, FOLD_BY(256), d);
+	return fold128(c, FOLD_BY(128), d);
+}
+
+ALWAYS_INLINE uint32_t run(uint32_t state, struct stream s, size_t len)
+{
+	const __m128i k128 = FOLD_BY(128);
+	size_t head = len % BLOCK;
+	__m128i first = _mm_cvtsi32_si128((int)state_behind(state, head));
+	__m128i x = _mm_setzero_si128();
+
+	if (head) {
+		x = _mm_xor_si128(next_bytes(&s, head), _mm_cvtsi32_si128((int)state));
+		x = bytes_to_end(x, head);
+		len -= head;
+	}
+	if (!len)
+		return reduce128(x) ^ state_behind(state, head);
+	x = fold128(x, k128, _mm_xor_si128(first, next_block(&s)));
+	len -= BLOCK;
+	if (s.masks)
+		for (size_t pos = BLOCK; pos < ICRC_MASK_LEN / 2 && len; pos += BLOCK, len -= BLOCK)
+			x = fold128(x, k128, next_block(&s));
+	s.masks = false;
+	if (len >= 2 * LANES * BLOCK)
+		x = fold_lanes(x, &s, &len);
+	for (; len; len -= BLOCK)
+		x = fold128(x, k128, next_block(&s));
+	return reduce128(x);
+}
+
+static uint32_t pclmul_crc(uint32_t state, const void *src, size_t len)
+{
+	return run(state, (struct stream){.src = src}, len);
+}
+
+static uint32_t pclmul_copy(uint32_t state, void *dst, const void *src, size_t len)
+{
+	return run(state, (struct stream){.src = src, .dst = dst, .copies = true}, len);
+}
+
+static uint32_t pclmul_crc_masked(
+	uint32_t state, const void *src, size_t len, const uint8_t mask[ICRC_MASK_LEN])
+{
+	return run(state, (struct stream){.src = src, .mask = mask, .masks = true}, len);
+}
+
+const struct icrc_ops icrc_pclmul = {
+	.name = "pclmul",
+	.crc = pclmul_crc,
+	.copy = pclmul_copy,
+	.crc_masked = pclmul_crc_masked,
+};

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <errno.h>
+#include "worker_impl.h"
+
+/* Takes one word of 64 doorbells. */
+static unsigned serve_word(struct worker *w, struct worker_doorbell *db, uint32_t word)
+{
+	_Atomic uint64_t *bits = &db->shared->bits[word];
+	uint64_t set = atomic_exchange_explicit(bits, 0, memory_order_acquire);
+	unsigned served = 0;
+
+	while (set) {
+		uint32_t slot = word * 64 + (uint32_t)__builtin_ctzll(set);
+		struct qp *qp = atomic_load_explicit(&db->qp[slot], memory_order_acquire);
+
+		set &= set - 1;
+		if (!qp) /* hostile, or destroyed meanwhile */
+			continue;
+		core_doorbell(&w->core, qp, w->now);
+		served++;
+	}
+	return served;
+}
+
+/* Summary first, as abi_ring.h says. The exchange, a locked instruction, is made only where a
+ * plain load saw something; bits that are not served in this round stay in `pending`. */
+static unsigned serve_session(struct worker *w, struct doorbell_slot *s, struct worker_doorbell *db)
+{
+	unsigned budget = DOORBELL_WORDS_POLL;
+	unsigned served = 0;
+
+	for (uint32_t i = 0; i < ABI_DB_SUMMARY; i++) {
+		_Atomic uint64_t *summary = &db->shared->summary[i];
+
+		if (atomic_load_explicit(summary, memory_order_relaxed))
+			s->pending[i] |= atomic_exchange_explicit(summary, 0, memory_order_acquire);
+		while (s->pending[i] && budget) {
+			uint32_t bit = (uint32_t)__builtin_ctzll(s->pending[i]);
+
+			s->pending[i] &= s->pending[i] - 1;
+			served += serve_word(w, db, i * 64 + bit);
+			budget--;
+		}
+	}
+	return served;
+}
+
+unsigned doorbell_poll(struct worker *w)
+{
+	uint32_t n = atomic_load_explicit(&w->doorbells, memory_order_acquire);
+	unsigned served = 0;
+
+	for (uint32_t i = 0; i < n; i++) {
+		struct doorbell_slot *s = &w->doorbell[i];
+		struct worker_doorbell *db = atomic_load_explicit(&s->db, memory_order_acquire);
+
+		if (db)
+			served += serve_session(w, s, db);
+	}
+	return served;
+}
+
+int worker_add_doorbell(struct worker *w, struct worker_doorbell *db)
+{
+	uint32_t n = atomic_load_explicit(&w->doorbells, memory_order_relaxed);
+
+	for (uint32_t i = 0; i < SESSION_MAX; i++) {
+		if (atomic_load_explicit(&w->doorbell[i].db, memory_order_relaxed))
+			continue;
+		/* `pending` may hold bits of the slot's last session: harmless, a word that nobody
+		 * rang is empty. */
+		atomic_store_explicit(&w->doorbell[i].db, db, memory_order_release);
+		if (i >= n)
+			atomic_store_explicit(&w->doorbells, i + 1, memory_order_release);
+		return 0;
+	}
+	return -ENOSPC;
+}
+
+void worker_del_doorbell(struct worker *w, struct worker_doorbell *db)
+{
+	for (uint32_t i = 0; i < SESSION_MAX; i++)
+		if (atomic_load_explicit(&w->doorbell[i].db, memory_order_relaxed) == db)
+			atomic_store_explicit(&w->doorbell[i].db, NULL, memory_order_release);
+}

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <sched.h>
+#include <rte_cycles.h>
+#include "worker_impl.h"
+
+#define PAUSE_NS 1000000u
+/* More packets than any receive queue holds. */
+#define QUEUE_MAX 8192u
+
+void timers_poll(struct worker *w, unsigned received, bool drained)
+{
+	/* An ACK that waits in a queue must not be overtaken by its own timeout, above all after
+	 * this thread was paused (design.md 3). An empty queue shows that all has been seen that
+	 * arrived before this round. Under a load that never lets it run empty, a queue's length of
+	 * packets shows the same for the moment at which the count began. */
+	if (drained) {
+		core_expire(&w->core, w->now);
+		w->behind = 0;
+		return;
+	}
+	if (!w->behind)
+		w->asof = w->now;
+	w->behind += received;
+	if (w->behind >= QUEUE_MAX * (w->nports + 1)) {
+		core_expire(&w->core, w->asof);
+		w->behind = 0;
+	}
+}
+
+static void read_clock(struct worker *w)
+{
+	uint64_t now = clock_at(&w->clock, rte_rdtsc());
+
+	if (now - w->now > PAUSE_NS)
+		w->stats.pauses++;
+	w->now = now;
+}
+
+static void enter(struct worker *w)
+{
+	struct rte_rcu_qsbr *qsbr = w->dp->qsbr;
+
+	rte_rcu_qsbr_thread_register(qsbr, w->index);
+	rte_rcu_qsbr_thread_online(qsbr, w->index);
+	sigbus_bind(w);
+	w->now = clock_at(&w->clock, rte_rdtsc());
+	atomic_store_explicit(&w->running, true, memory_order_release);
+}
+
+static void leave(struct worker *w)
+{
+	struct rte_rcu_qsbr *qsbr = w->dp->qsbr;
+
+	sigbus_bind(NULL);
+	tx_release(w);
+	rte_rcu_qsbr_thread_offline(qsbr, w->index);
+	rte_rcu_qsbr_thread_unregister(qsbr, w->index);
+	atomic_store_explicit(&w->running, false, memory_order_release);
+}
+
+int worker_run(void *arg)
+{
+	struct worker *w = arg;
+	unsigned received;
+	unsigned worked;
+	bool drained;
+
+	enter(w);
+	while (!atomic_load_explicit(&w->stop, memory_order_relaxed)) {
+		read_clock(w);
+		received = rx_poll(w, &drained);
+		worked = doorbell_poll(w);
+		mailbox_poll(w);
+		worked += tx_poll(w);
+		timers_poll(w, received, drained);
+		events_poll(w);
+		rte_rcu_qsbr_quiescent(w->dp->qsbr, w->index);
+		if (w->dp->yield && !received && !worked)
+			sched_yield();
+	}
+	leave(w);
+	return 0;
+}

@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include "port.h"
+#include "worker_impl.h"
+
+__attribute__((format(printf, 3, 4))) static int refuse(
+	char why[ABI_SENTENCE_MAX], int err, const char *format, ...)
+{
+	va_list ap;
+
+	va_start(ap, format);
+	vsnprintf(why, ABI_SENTENCE_MAX, format, ap);
+	va_end(ap);
+	return err;
+}
+
+static uint16_t netdev_mtu(const char *netdev)
+{
+	struct ifreq ifr = {0};
+	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	int err;
+
+	if (fd < 0)
+		return 0;
+	memcpy(ifr.ifr_name, netdev, IFNAMSIZ);
+	err = ioctl(fd, SIOCGIFMTU, &ifr);
+	close(fd);
+	if (err || ifr.ifr_mtu <= 0)
+		return 0;
+	return ifr.ifr_mtu < UINT16_MAX ? (uint16_t)ifr.ifr_mtu : UINT16_MAX;
+}
+
+/* net_ring and others have no address. One of the locally administered range that tells the
+ * process and the port: two daemons on one link must differ. */
+static void read_mac(struct port_info *info)
+{
+	static const uint8_t none[6];
+	struct rte_ether_addr addr = {{0}};
+	pid_t pid = getpid();
+
+	rte_eth_macaddr_get(info->ethdev, &addr);
+	memcpy(info->mac, addr.addr_bytes, 6);
+	if (memcmp(info->mac, none, 6))
+		return;
+	info->mac[0] = 0x02;
+	info->mac[1] = 'R';
+	info->mac[2] = (uint8_t)(pid >> 16);
+	info->mac[3] = (uint8_t)(pid >> 8);
+	info->mac[4] = (uint8_t)pid;
+	info->mac[5] = (uint8_t)info->ethdev;
+}
+
+int port_probe(uint16_t ethdev, struct port_info *info, char why[ABI_SENTENCE_MAX])
+{
+	struct rte_eth_dev_info dev;
+	int err;
+
+	memset(info, 0, sizeof(*info));
+	info->ethdev = ethdev;
+	rte_eth_dev_get_name_by_port(ethdev, info->name);
+	err = rte_eth_dev_info_get(ethdev, &dev);
+	if (err)
+		return refuse(why, err, "port %u (%s) does not answer (%s): unplug or replace it",
+			ethdev, info->name, strerror(-err));
+	snprintf(info->driver, sizeof(info->driver), "%s", dev.driver_name);
+	if (dev.if_index)
+		if_indextoname(dev.if_index, info->netdev);
+	info->socket = rte_eth_dev_socket_id(ethdev);
+	read_mac(info);
+	return 0;
+}
+
+/* Some virtual devices carry frames of any length but know no MTU (memif): then what was asked
+ * for holds, and the peer has to agree. */
+static int set_mtu(const struct port_info *info, uint16_t mtu, bool configured,
+	const struct rte_eth_dev_info *dev, char why[ABI_SENTENCE_MAX])
+{
+	int err;
+
+	if (!mtu || configured)
+		return 0;
+	err = rte_eth_dev_set_mtu(info->ethdev, mtu);
+	if (!err || err == -ENOTSUP)
+		return 0;
+	return refuse(why, err,
+		"port %u (%s) refuses MTU %u (its longest frame is %u bytes): ask for a smaller "
+		"one with --mtu %u,BYTES",
+		info->ethdev, info->name, mtu, dev->max_rx_pktlen, info->ethdev);
+}
+
+static int read_mtu(struct port_info *info, uint16_t wanted, char why[ABI_SENTENCE_MAX])
+{
+	if (info->netdev[0])
+		info->mtu = netdev_mtu(info->netdev);
+	else if (wanted)
+		info->mtu = wanted;
+	else
+		rte_eth_dev_get_mtu(info->ethdev, &info->mtu);
+	if (!info->mtu)
+		return refuse(why, -ENODEV, "port %u (%s): the MTU cannot be read", info->ethdev,
+			info->name);
+	return 0;
+}
+
+static int setup_queues(
+	const struct dataplane *dp, const struct port_info *info, char why[ABI_SENTENCE_MAX])
+{
+	uint16_t nrx = PORT_DESC;
+	uint16_t ntx = PORT_DESC;
+	unsigned socket = (unsigned)info->socket; /* SOCKET_ID_ANY is -1 */
+	int err = rte_eth_dev_adjust_nb_rx_tx_desc(info->ethdev, &nrx, &ntx);
+
+	if (err)
+		return refuse(why, err, "port %u (%s) accepts no queue length: use another port",
+			info->ethdev, info->name);
+	for (uint16_t q = 0; q < info->rx_queues; q++) {
+		err = rte_eth_rx_queue_setup(
+			info->ethdev, q, nrx, socket, NULL, dp->worker[q]->pool);
+		if (err)
+			return refuse(why, err,
+				"port %u (%s) cannot set up receive queue %u (%s): give it frames "
+				"of at "
+				"most %u bytes (AF_PACKET: framesz=2048, or use --share)",
+				info->ethdev, info->name, q, strerror(-err), MBUF_ROOM);
+	}
+	for (uint16_t q = 0; q < info->tx_queues; q++) {
+		err = rte_eth_tx_queue_setup(info->ethdev, q, ntx, socket, NULL);
+		if (err)
+			return refuse(why, err,
+				"port %u (%s) cannot set up transmit queue %u (%s): give it more "
+				"queues, "
+				"or rocid fewer --workers",
+				info->ethdev, info->name, q, strerror(-err));
+	}
+	return 0;
+}
+
+static int configure(const struct dataplane *dp, uint16_t mtu, struct port_info *info,
+	char why[ABI_SENTENCE_MAX])
+{
+	struct rte_eth_conf conf = {0};
+	struct rte_eth_dev_info dev;
+	const uint32_t overhead = RTE_ETHER_HDR_LEN + RTE_ETHER_CRC_LEN;
+	bool fits;
+	int err = rte_eth_dev_info_get(info->ethdev, &dev);
+
+	if (err)
+		return refuse(why, err, "port %u (%s) is gone", info->ethdev, info->name);
+	if (dev.max_tx_queues < dp->nworkers)
+		return refuse(why, -EINVAL,
+			"port %u (%s) has %u transmit queues for %u workers: give it more queues, "
+			"or "
+			"rocid fewer --workers",
+			info->ethdev, info->name, dev.max_tx_queues, dp->nworkers);
+	fits = mtu && mtu <= dev.max_mtu && (uint64_t)mtu + overhead <= dev.max_rx_pktlen;
+	conf.rxmode.mtu = fits ? mtu : 0;
+	info->rx_queues = (uint16_t)RTE_MIN(dev.max_rx_queues, dp->nworkers);
+	info->tx_queues = (uint16_t)dp->nworkers;
+	if (info->rx_queues > 1) {
+		conf.rxmode.mq_mode = RTE_ETH_MQ_RX_RSS;
+		conf.rx_adv_conf.rss_conf.rss_hf = RTE_ETH_RSS_UDP & dev.flow_type_rss_offloads;
+		if (!conf.rx_adv_conf.rss_conf.rss_hf)
+			conf.rxmode.mq_mode = RTE_ETH_MQ_RX_NONE;
+	}
+	err = rte_eth_dev_configure(info->ethdev, info->rx_queues, info->tx_queues, &conf);
+	if (err)
+		return refuse(why, err,
+			"port %u (%s) refuses its configuration (%s): use another port",
+			info->ethdev, info->name, strerror(-err));
+	err = setup_queues(dp, info, why);
+	return err ? err : set_mtu(info, mtu, fits, &dev, why);
+}
+
+static void attach(struct dataplane *dp, uint32_t index, const struct port_info *info)
+{
+	dp->ethdev[index] = info->ethdev;
+	dp->nports = index + 1;
+	for (uint16_t i = 0; i < dp->nworkers; i++) {
+		struct worker *w = dp->worker[i];
+
+		w->port[index] = (struct worker_port){
+			.ethdev = info->ethdev,
+			.queue = i,
+			.rx = i < info->rx_queues,
+		};
+		w->nports = index + 1;
+	}
+}
+
+int port_open(struct dataplane *dp, uint32_t index, uint16_t mtu, struct port_info *info,
+	char why[ABI_SENTENCE_MAX])
+{
+	struct rte_eth_link link = {0};
+	int err;
+
+	if (mtu && info->netdev[0])
+		return refuse(why, -EINVAL,
+			"port %u (%s) has the MTU of netdev %s: use `ip link set %s mtu %u` "
+			"instead of "
+			"--mtu",
+			info->ethdev, info->name, info->netdev, info->netdev, mtu);
+	err = configure(dp, mtu, info, why);
+	if (!err)
+		err = read_mtu(info, mtu, why);
+	if (err)
+		return err;
+	err = rte_eth_dev_start(info->ethdev);
+	if (err)
+		return refuse(why, err,
+			"port %u (%s) does not start (%s): see its driver's messages "
+			"with --log-level=pmd:info",
+			info->ethdev, info->name, strerror(-err));
+	if (!rte_eth_link_get_nowait(info->ethdev, &link) &&
+		link.link_speed != RTE_ETH_SPEED_NUM_UNKNOWN)
+		info->speed_mbps = link.link_speed;
+	attach(dp, index, info);
+	return 0;
+}
+
+void port_close(struct dataplane *dp, uint32_t index)
+{
+	rte_eth_dev_stop(dp->ethdev[index]);
+	rte_eth_dev_close(dp->ethdev[index]);
+}

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file port.h
+ * Opens any ethdev for the workers: queues, buffers, MTU. Control thread, before the workers
+ * run.
+ */
+#ifndef PORT_H
+#define PORT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <net/if.h>
+#include <rte_ethdev.h>
+#include "abi_ctl.h"
+
+struct dataplane;
+
+/** What was found out about a port when it was opened. */
+struct port_info {
+	uint16_t ethdev;
+	char name[RTE_ETH_NAME_MAX_LEN];
+	char driver[32];
+	/** Kernel netdev of the same name space behind the port (AF_PACKET, AF_XDP, tap, mlx5);
+	 *  empty: none. */
+	char netdev[IFNAMSIZ];
+	uint8_t mac[6]; /* made up when the device has none */
+	uint16_t mtu;	/* Ethernet, bytes */
+	uint16_t rx_queues;
+	uint16_t tx_queues;
+	uint32_t speed_mbps; /* 0: unknown */
+	int socket;	     /* NUMA node; -1: any */
+};
+
+/**
+ * Looks at ethdev @p ethdev without touching it: name, driver, netdev, MAC, NUMA node.
+ * @param why  receives a sentence that says what to do when this fails
+ * @return 0 or a negative errno.
+ */
+int port_probe(uint16_t ethdev, struct port_info *info, char why[ABI_SENTENCE_MAX]);
+
+/**
+ * Configures and starts the ethdev of @p info as port @p index of @p dp, whose workers exist:
+ * each gets a queue of its own where the device has them, else worker 0 receives for all.
+ * @param mtu  Ethernet MTU wanted, 0: as the device is. Refused where a netdev decides.
+ * @param why  receives a sentence that says what to do when this fails
+ * @return 0 or a negative errno.
+ */
+int port_open(struct dataplane *dp, uint32_t index, uint16_t mtu, struct port_info *info,
+	char why[ABI_SENTENCE_MAX]);
+
+/** Stops and closes what port_open() opened; the workers have stopped. */
+void port_close(struct dataplane *dp, uint32_t index);
+
+#endif

@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <rte_ethdev.h>
+#include <rte_prefetch.h>
+#include "worker_impl.h"
+
+#define PREFETCH 4
+
+/* The packets of one burst, compact, and the buffers they lie in. */
+struct rx_burst {
+	unsigned parsed;
+	unsigned spent;
+	struct pkt pkt[BURST];
+	struct rte_mbuf *m[BURST]; /* of pkt[i] */
+	struct rte_mbuf *free[BURST];
+	uint16_t verdict[BURST];
+};
+
+static void prefetch(struct rte_mbuf *m)
+{
+	uint8_t *data = rte_pktmbuf_mtod(m, uint8_t *);
+
+	rte_prefetch0(data);
+	rte_prefetch0(data + CACHE_LINE);
+}
+
+static enum drop parse(struct pkt *p, struct rte_mbuf *m)
+{
+	/* memif and vhost chain buffers; the parser and the ICRC want the frame in one piece. */
+	if (unlikely(m->nb_segs > 1) && rte_pktmbuf_linearize(m))
+		return DROP_FRAME_TOO_LONG;
+	p->port = (uint8_t)m->port;
+	return frame_parse(p, rte_pktmbuf_mtod(m, uint8_t *), rte_pktmbuf_data_len(m));
+}
+
+static void parse_burst(struct worker *w, struct rx_burst *b, struct rte_mbuf **m, unsigned n)
+{
+	b->parsed = 0;
+	b->spent = 0;
+	for (unsigned i = 0; i < n && i < PREFETCH; i++)
+		prefetch(m[i]);
+	for (unsigned i = 0; i < n; i++) {
+		enum drop why;
+
+		if (i + PREFETCH < n)
+			prefetch(m[i + PREFETCH]);
+		why = parse(&b->pkt[b->parsed], m[i]);
+		if (why == DROP_NONE) {
+			b->m[b->parsed++] = m[i];
+		} else {
+			core_count_drop(&w->core, why);
+			b->free[b->spent++] = m[i];
+		}
+	}
+}
+
+/* Passes the frames of other workers' QPs on, in the order in which they came. */
+static void hand_over(struct worker *w, struct rx_burst *b)
+{
+	for (uint32_t i = 0; i < w->dp->nworkers; i++) {
+		struct handoff *h = &w->handoff[i];
+		unsigned taken;
+
+		if (likely(!h->count))
+			continue;
+		taken = rte_ring_enqueue_burst(
+			w->dp->worker[i]->inbox, (void **)h->m, h->count, NULL);
+		while (taken < h->count) {
+			core_count_drop(&w->core, DROP_HANDOFF_FULL);
+			b->free[b->spent++] = h->m[taken++];
+		}
+		h->count = 0;
+	}
+}
+
+static void receive(struct worker *w, struct rte_mbuf **m, unsigned n)
+{
+	struct rx_burst b;
+
+	parse_burst(w, &b, m, n);
+	core_rx(&w->core, b.pkt, b.parsed, w->now, b.verdict);
+	for (unsigned i = 0; i < b.parsed; i++) {
+		struct handoff *h;
+
+		if (likely(b.verdict[i] < VERDICT_HANDOFF)) {
+			b.free[b.spent++] = b.m[i];
+			continue;
+		}
+		h = &w->handoff[b.verdict[i] - VERDICT_HANDOFF];
+		h->m[h->count++] = b.m[i];
+	}
+	hand_over(w, &b);
+	rte_pktmbuf_free_bulk(b.free, b.spent);
+}
+
+unsigned rx_poll(struct worker *w, bool *drained)
+{
+	struct rte_mbuf *m[BURST];
+	unsigned received = 0;
+	unsigned n;
+
+	*drained = true;
+	for (uint32_t i = 0; i < w->nports; i++) {
+		const struct worker_port *p = &w->port[i];
+
+		if (!p->rx)
+			continue;
+		n = rte_eth_rx_burst(p->ethdev, p->queue, m, BURST);
+		/* Drivers put their own number there, or, like net_ring, none. The inbox needs to
+		 * know too. */
+		for (unsigned k = 0; k < n; k++)
+			m[k]->port = (uint16_t)i;
+		if (n)
+			receive(w, m, n);
+		received += n;
+		if (n == BURST)
+			*drained = false;
+	}
+	n = rte_ring_dequeue_burst(w->inbox, (void **)m, BURST, NULL);
+	if (n)
+		receive(w, m, n);
+	if (n == BURST)
+		*drained = false;
+	return received + n;
+}

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <stdio.h>
+#include <rte_cycles.h>
+#include <rte_malloc.h>
+#include "worker_impl.h"
+
+#define POOL_CACHE 128u
+
+static bool make_buffers(struct worker *w, int socket)
+{
+	char name[RTE_MEMPOOL_NAMESIZE];
+
+	snprintf(name, sizeof(name), "rocid_mbufs%u", w->index);
+	w->pool = rte_pktmbuf_pool_create(name, w->dp->mbufs + 2 * POOL_CACHE, POOL_CACHE, 0,
+		RTE_PKTMBUF_HEADROOM + MBUF_ROOM, socket);
+	snprintf(name, sizeof(name), "rocid_inbox%u", w->index);
+	/* one consumer, many producers: this worker and the others */
+	w->inbox = rte_ring_create(name, INBOX_SIZE, socket, RING_F_SC_DEQ);
+	return w->pool && w->inbox;
+}
+
+struct worker *worker_create(struct dataplane *dp, uint32_t index, int socket)
+{
+	struct worker *w = rte_zmalloc_socket("worker", sizeof(*w), CACHE_LINE, socket);
+	struct core_config cfg = {
+		.worker = (uint16_t)index,
+		.icrc = dp->icrc,
+		.qps = dp->qps,
+		.mrs = dp->mrs,
+		.ports = dp->ports,
+	};
+
+	if (!w)
+		return NULL;
+	w->dp = dp;
+	w->index = index;
+	if (!make_buffers(w, socket)) {
+		worker_destroy(w);
+		return NULL;
+	}
+	clock_init(&w->clock, rte_get_tsc_hz(), rte_rdtsc());
+	cfg.faults = &w->faults;
+	core_init(&w->core, &cfg, w->clock.ns);
+	dp->worker[index] = w;
+	return w;
+}
+
+bool worker_running(const struct worker *w)
+{
+	return atomic_load_explicit(&w->running, memory_order_acquire);
+}
+
+void worker_stop(struct worker *w)
+{
+	atomic_store_explicit(&w->stop, true, memory_order_relaxed);
+}
+
+static void empty_inbox(struct worker *w)
+{
+	struct rte_mbuf *m;
+
+	while (!rte_ring_dequeue(w->inbox, (void **)&m))
+		rte_pktmbuf_free(m);
+}
+
+void worker_destroy(struct worker *w)
+{
+	if (!w)
+		return;
+	if (w->inbox)
+		empty_inbox(w);
+	rte_ring_free(w->inbox);
+	rte_mempool_free(w->pool);
+	if (w->dp->worker[w->index] == w)
+		w->dp->worker[w->index] = NULL;
+	rte_free(w);
+}

@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file worker_impl.h
+ * A worker from the inside: what the files of this folder share. Each part says who writes it.
+ */
+#ifndef WORKER_IMPL_H
+#define WORKER_IMPL_H
+
+#include <rte_mbuf.h>
+#include <rte_ring.h>
+#include "bits.h"
+#include "clock.h"
+#include "worker.h"
+
+/** A port as one worker uses it. The first part is set by port_open(), the rest is tx.c's. */
+struct worker_port {
+	uint16_t ethdev;
+	uint16_t queue; /* both directions */
+	bool rx;	/* the port has a receive queue for this worker */
+	/* packets that the port has not taken yet: at most one burst */
+	uint16_t sent;
+	uint16_t count;
+	uint64_t stalled; /* since when the port takes nothing; 0: it does */
+	struct rte_mbuf *backlog[BURST];
+};
+
+/** A session's place in the scan; doorbell.c. */
+struct doorbell_slot {
+	_Atomic(struct worker_doorbell *) db; /* control thread */
+	uint64_t pending[ABI_DB_SUMMARY];     /* summary bits taken but not served; the worker */
+};
+
+/** One command at a time from the one control thread; mailbox.c. */
+struct mailbox {
+	/** Not NULL while a command waits. The control thread sets it, the worker clears it
+	 *  after it has written `result`. */
+	_Atomic(struct core_cmd *) cmd;
+	int result;
+} CACHE_ALIGNED;
+
+/** Frames for another worker, gathered over one burst; rx.c. */
+struct handoff {
+	unsigned count;
+	struct rte_mbuf *m[BURST];
+};
+
+struct worker {
+	/* set before the worker runs */
+	struct dataplane *dp;
+	uint32_t index;
+	uint32_t nports;
+	struct rte_mempool *pool;
+	struct rte_ring *inbox; /* filled by all workers, emptied by this one */
+
+	/* control thread */
+	_Atomic bool stop CACHE_ALIGNED;
+	_Atomic uint32_t doorbells; /* slots ever used */
+	struct mailbox mailbox;
+
+	/* the worker */
+	_Atomic bool running CACHE_ALIGNED;
+	volatile uint32_t faults; /* its SIGBUS handler */
+	struct tsc_clock clock;
+	uint64_t now; /* read once a round */
+	/* loop.c: all that arrived before `asof` has been received, after `behind` more */
+	uint64_t asof;
+	uint32_t behind;
+	uint32_t nspare;
+	struct rte_mbuf *spare[BURST]; /* tx.c: empty buffers, txd[i].frame lies in spare[i] */
+	struct txd txd[BURST];
+	struct worker_port port[PORT_MAX];
+	struct handoff handoff[WORKER_MAX];
+	uint32_t nkept;
+	struct core_event kept[BURST]; /* events.c: taken from the core, not passed on yet */
+	struct worker_stats stats;
+	struct doorbell_slot doorbell[SESSION_MAX];
+	struct core core;
+} CACHE_ALIGNED;
+
+/** Receives one burst of each queue and of the inbox.
+ *  @return packets received; *drained tells whether every queue was emptied. */
+unsigned rx_poll(struct worker *w, bool *drained);
+
+/** Lets the core build one burst and sends it, unless an earlier one still waits.
+ *  @return packets built. */
+unsigned tx_poll(struct worker *w);
+
+/** Fills the stock of empty buffers.  @return false when the pool was short. */
+bool tx_refill(struct worker *w);
+
+/** Gives back what a stopped worker holds. */
+void tx_release(struct worker *w);
+
+/** Serves doorbells.  @return QPs served. */
+unsigned doorbell_poll(struct worker *w);
+
+void mailbox_poll(struct worker *w);
+
+void events_poll(struct worker *w);
+
+/** Runs timers once all that arrived before a moment has been received. */
+void timers_poll(struct worker *w, unsigned received, bool drained);
+
+/** Names @p w as the worker of this thread to the SIGBUS handler; NULL: none. */
+void sigbus_bind(struct worker *w);
+
+#endif

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file random.h
+ * The same numbers on every machine and in every run: xorshift64*, seeded by the test.
+ */
+#ifndef RANDOM_H
+#define RANDOM_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct random {
+	uint64_t state; /* not 0 */
+};
+
+static inline uint64_t random_next(struct random *r)
+{
+	r->state ^= r->state >> 12;
+	r->state ^= r->state << 25;
+	r->state ^= r->state >> 27;
+	return r->state * 0x2545F4914F6CDD1Dull;
+}
+
+/* A number in [0, n). */
+static inline uint64_t random_below(struct random *r, uint64_t n)
+{
+	return (random_next(r) >> 16) % n;
+}
+
+static inline void random_fill(struct random *r, uint8_t *dst, size_t len)
+{
+	for (size_t i = 0; i < len; i++)
+		dst[i] = (uint8_t)(random_next(r) >> 56);
+}
+
+#endif
