@@ -18,6 +18,7 @@ from bisect import bisect_right
 from collections import Counter
 from pathlib import Path
 
+sys.dont_write_bytecode = True
 from rocewire import parse, read_pcap
 
 MAX_PRINTED = 20     # complaints of a file

@@ -8,6 +8,7 @@ import unittest
 from argparse import Namespace
 from pathlib import Path
 
+sys.dont_write_bytecode = True
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 import validate
 
