@@ -197,6 +197,8 @@ static void reg_mr(
 {
 	struct abi_reg_mr_reply r = {.handle = 90, .lkey = 0x1100, .rkey = 0x2200};
 
+	if (h->reg_base)
+		munmap(h->reg_base, h->reg.fd_off + h->reg.length);
 	h->reg = *in;
 	h->reg_base =
 		mmap(NULL, in->fd_off + in->length, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
@@ -339,7 +341,8 @@ struct harness *harness_start(void)
 	must(h, "memory");
 	memset(h, 0, sizeof(*h));
 	h->epoch = 0x1234567890ull;
-	h->async_fd = h->channel_fd = h->conn = -1;
+	h->async_fd = h->channel_fd = -1;
+	h->conn = -1;
 	strcpy(h->dir, "/tmp/roci-test-XXXXXX");
 	must(mkdtemp(h->dir), "mkdtemp");
 	snprintf(h->path, sizeof(h->path), "%s/sock", h->dir);
@@ -365,7 +368,8 @@ void harness_die(struct harness *h)
 		close(h->async_fd);
 	if (h->channel_fd >= 0)
 		close(h->channel_fd);
-	h->listener = h->conn = h->async_fd = h->channel_fd = -1;
+	h->listener = h->async_fd = h->channel_fd = -1;
+	h->conn = -1;
 }
 
 void harness_end(struct harness *h)

@@ -59,7 +59,7 @@ struct harness {
 	char dir[32];
 	char path[64];
 	int listener;
-	int conn;
+	_Atomic int conn;
 	int async_fd;	/* our end */
 	int channel_fd; /* our end of the only channel */
 	struct harness_shm session;
