@@ -110,7 +110,7 @@ static uint32_t hash(const char *s)
 /* Takes the first line, which says what came first, and a hint. */
 static int explain(char text[CAPTURE_MAX], char why[VALUE_MAX * 2])
 {
-	const char *helps = "see `rocid --help`";
+	const char *helps = "own options go behind --, see `rocid --help`";
 	bool wrong = strstr(text, "Invalid 'command line'") || strstr(text, "option");
 	char *line = text;
 

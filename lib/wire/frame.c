@@ -74,8 +74,7 @@ static enum drop ip4_checksum(const uint8_t *ip)
 	memcpy(&b, ip + 8, sizeof(b));
 	memcpy(&c, ip + 16, sizeof(c));
 	sum = (a >> 32) + (uint32_t)a + (b >> 32) + (uint32_t)b + c;
-	sum = (sum >> 32) + (uint32_t)sum;
-	sum = (sum >> 16) + (sum & 0xFFFF);
+	/* Two folds bring each multiple of 0xFFFF below 2^35 to 0xFFFF, and nothing else. */
 	sum = (sum >> 16) + (sum & 0xFFFF);
 	sum = (sum >> 16) + (sum & 0xFFFF);
 	return likely(sum == 0xFFFF) ? DROP_NONE : DROP_IP4_CHECKSUM;

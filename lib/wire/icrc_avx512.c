@@ -15,9 +15,9 @@ ALWAYS_INLINE __m512i next_block(struct stream *s)
 	__m512i x = _mm512_loadu_si512(s->src);
 
 	LOADED(x);
-	if (s->dst)
+	if (s->copies)
 		_mm512_storeu_si512(s->dst, x);
-	if (s->mask)
+	if (s->masks)
 		x = _mm512_or_si512(x, _mm512_loadu_si512(s->mask));
 	stream_advance(s, BLOCK);
 	return x;
@@ -30,9 +30,9 @@ ALWAYS_INLINE __m512i next_bytes(struct stream *s, size_t n)
 	__m512i x = _mm512_maskz_loadu_epi8(there, s->src);
 
 	LOADED(x);
-	if (s->dst)
+	if (s->copies)
 		_mm512_mask_storeu_epi8(s->dst, there, x);
-	if (s->mask)
+	if (s->masks)
 		x = _mm512_or_si512(x, _mm512_maskz_loadu_epi8(there, s->mask));
 	stream_advance(s, n);
 	return x;
@@ -109,7 +109,7 @@ ALWAYS_INLINE uint32_t run(uint32_t state, struct stream s, size_t len)
 		return reduce128(join_quarters(x)) ^ state_behind(state, head);
 	x = fold512(x, k512, _mm512_xor_si512(first, next_block(&s)));
 	len -= BLOCK;
-	s.mask = NULL; /* it ends within the first whole block */
+	s.masks = false; /* it ends within the first whole block */
 	if (len >= LANES_FROM)
 		x = fold_lanes(x, &s, &len);
 	for (; len; len -= BLOCK)
@@ -124,13 +124,13 @@ static uint32_t avx512_crc(uint32_t state, const void *src, size_t len)
 
 static uint32_t avx512_copy(uint32_t state, void *dst, const void *src, size_t len)
 {
-	return run(state, (struct stream){.src = src, .dst = dst}, len);
+	return run(state, (struct stream){.src = src, .dst = dst, .copies = true}, len);
 }
 
 static uint32_t avx512_crc_masked(
 	uint32_t state, const void *src, size_t len, const uint8_t mask[ICRC_MASK_LEN])
 {
-	return run(state, (struct stream){.src = src, .mask = mask}, len);
+	return run(state, (struct stream){.src = src, .mask = mask, .masks = true}, len);
 }
 
 const struct icrc_ops icrc_avx512 = {

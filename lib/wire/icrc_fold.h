@@ -11,6 +11,7 @@
 #define ICRC_FOLD_H
 
 #include <immintrin.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
@@ -22,20 +23,22 @@
  * cannot know that what comes out of here is what was in memory. */
 #define LOADED(v) __asm__("" : "+v"(v))
 
-/** Where the next bytes come from and go to. dst is NULL when nothing is copied, mask when
- *  nothing is masked; which of them are is known at compile time where this is inlined. */
+/** Where the next bytes come from and go to. Whether they are copied and masked is known at
+ *  compile time where this is inlined, so one text makes three functions. */
 struct stream {
 	const uint8_t *src;
-	uint8_t *dst;
-	const uint8_t *mask;
+	uint8_t *dst;	     /* when copies */
+	const uint8_t *mask; /* when masks */
+	bool copies;
+	bool masks;
 };
 
 ALWAYS_INLINE void stream_advance(struct stream *s, size_t n)
 {
 	s->src += n;
-	if (s->dst)
+	if (s->copies)
 		s->dst += n;
-	if (s->mask)
+	if (s->masks)
 		s->mask += n;
 }
 

@@ -11,9 +11,9 @@ ALWAYS_INLINE __m128i next_block(struct stream *s)
 	__m128i x = _mm_loadu_si128((const __m128i *)s->src);
 
 	LOADED(x);
-	if (s->dst)
+	if (s->copies)
 		_mm_storeu_si128((__m128i *)s->dst, x);
-	if (s->mask)
+	if (s->masks)
 		x = _mm_or_si128(x, _mm_loadu_si128((const __m128i *)s->mask));
 	stream_advance(s, BLOCK);
 	return x;
@@ -26,9 +26,9 @@ ALWAYS_INLINE __m128i next_block(struct stream *s)
                                                                   \
 		memcpy(&word_, (s)->src, sizeof(word_));          \
 		__asm__("" : "+r"(word_));                        \
-		if ((s)->dst)                                     \
+		if ((s)->copies)                                  \
 			memcpy((s)->dst, &word_, sizeof(word_));  \
-		if ((s)->mask) {                                  \
+		if ((s)->masks) {                                 \
 			type mask_;                               \
                                                                   \
 			memcpy(&mask_, (s)->mask, sizeof(mask_)); \
@@ -108,10 +108,10 @@ ALWAYS_INLINE uint32_t run(uint32_t state, struct stream s, size_t len)
 		return reduce128(x) ^ state_behind(state, head);
 	x = fold128(x, k128, _mm_xor_si128(first, next_block(&s)));
 	len -= BLOCK;
-	if (s.mask)
+	if (s.masks)
 		for (size_t pos = BLOCK; pos < ICRC_MASK_LEN / 2 && len; pos += BLOCK, len -= BLOCK)
 			x = fold128(x, k128, next_block(&s));
-	s.mask = NULL;
+	s.masks = false;
 	if (len >= 2 * LANES * BLOCK)
 		x = fold_lanes(x, &s, &len);
 	for (; len; len -= BLOCK)
@@ -126,13 +126,13 @@ static uint32_t pclmul_crc(uint32_t state, const void *src, size_t len)
 
 static uint32_t pclmul_copy(uint32_t state, void *dst, const void *src, size_t len)
 {
-	return run(state, (struct stream){.src = src, .dst = dst}, len);
+	return run(state, (struct stream){.src = src, .dst = dst, .copies = true}, len);
 }
 
 static uint32_t pclmul_crc_masked(
 	uint32_t state, const void *src, size_t len, const uint8_t mask[ICRC_MASK_LEN])
 {
-	return run(state, (struct stream){.src = src, .mask = mask}, len);
+	return run(state, (struct stream){.src = src, .mask = mask, .masks = true}, len);
 }
 
 const struct icrc_ops icrc_pclmul = {

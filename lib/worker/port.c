@@ -188,7 +188,6 @@ static void attach(struct dataplane *dp, uint32_t index, const struct port_info 
 			.queue = i,
 			.rx = i < info->rx_queues,
 		};
-		w->port_index[info->ethdev] = (uint8_t)index;
 		w->nports = index + 1;
 	}
 }

@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file client.h
+ * What libroci keeps behind the public handles. Each object begins with its public part.
+ *
+ * Locks, in the order in which they may nest:
+ *
+ *     qp.modify_lock    mutex   one modify or query of a QP at a time: its cached state
+ *     context.call_lock mutex   one request on the socket at a time
+ *     context.lock      mutex   the maps of objects, memory, reference and event counts
+ *     cq.lock           spin    the consumer's side of the lanes, cq.qps, queue.polled
+ *     queue.lock        spin    the producer's side of a ring
+ */
+#ifndef CLIENT_H
+#define CLIENT_H
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include "abi_ctl.h"
+#include "abi_ring.h"
+#include "abi_wqe.h"
+#include "map.h"
+#include "roci.h"
+#include "spin.h"
+
+/** Empty polls of a CQ between two looks at the socket: a killed rocid cannot write epoch 0,
+ *  and the look is a system call. */
+#define POLLS_PER_LOOK 4096u
+
+/** No QP has this number (they have 24 bits): a CQE to be skipped. */
+#define QPN_NONE UINT32_MAX
+
+/** A region that rocid made, mapped here. */
+struct region {
+	uint8_t *base;
+	size_t size;
+};
+
+struct context {
+	struct roci_context pub;
+	char device[sizeof(((struct abi_hello_reply *)0)->device) + 1];
+	struct region region; /* starts with struct abi_session */
+	uint64_t epoch;	      /* of the rocid that we said hello to */
+	uint32_t workers;
+	uint32_t doorbell_off;
+	uint32_t doorbell_stride;
+	_Atomic bool dead; /* rocid is gone; never becomes false again */
+	pthread_mutex_t call_lock;
+	uint32_t seq; /* of the last request */
+	pthread_mutex_t lock;
+	pthread_cond_t acked; /* an event was acknowledged */
+	struct map cqs;	      /* by handle */
+	struct map qps;	      /* by handle */
+	void *memory;	      /* tree of struct memory, see memory.c */
+	uint32_t pds;
+	uint32_t channels;
+	bool death_told; /* DEVICE_FATAL was delivered */
+};
+
+struct pd {
+	struct roci_pd pub;
+	uint32_t handle;
+};
+
+struct channel {
+	struct roci_channel pub;
+	uint32_t handle;
+	uint32_t users; /* CQs */
+};
+
+/** Events that were handed to the program and acknowledged by it; context.lock. */
+struct event_count {
+	uint32_t given;
+	uint32_t acked;
+};
+
+/** A lane of a CQ; cq.lock. */
+struct lane {
+	struct abi_cqe *ring;
+	_Atomic uint32_t *consumer;
+	uint32_t head;	    /* entries taken */
+	uint32_t published; /* what *consumer says */
+};
+
+struct cq {
+	struct roci_cq pub;
+	uint32_t handle;
+	struct region region; /* starts with struct abi_cq */
+	struct map_node by_handle;
+	uint32_t users; /* send and receive queues; context.lock */
+	struct event_count events;
+	bool death_told; /* its last event was delivered */
+	struct spin lock;
+	struct map qps; /* by QPN */
+	uint32_t depth;
+	uint32_t lanes;
+	uint32_t next;	/* lane to look at first */
+	uint32_t empty; /* empty polls */
+	struct lane lane[];
+};
+
+/**
+ * A send or receive queue. `polled` is written by who polls the CQ, all else by who posts:
+ * neither waits for the other's lock. Entries [tail, producer) are outstanding; their wr_ids
+ * are in the ring itself, from where they are taken when rocid dies.
+ */
+struct queue {
+	struct spin lock;
+	uint8_t *entries;
+	struct abi_queue *shared; /* NULL: no such queue */
+	uint32_t depth;
+	uint32_t stride;
+	uint32_t max_sge;
+	uint32_t producer;
+	/** Oldest entry that may be outstanding. Receive queue: unused, `polled` is it. */
+	uint32_t tail;
+	/** Send queue: how many of `polled` are behind `tail` already. */
+	uint32_t counted;
+	/** Send queue: `tail` was moved by the consumer index, not by completions alone. */
+	bool skipped;
+	/** Completions taken. Send queue: successful, hence signaled ones. Receive queue: all. */
+	_Atomic uint32_t polled;
+};
+
+struct qp {
+	struct roci_qp pub;
+	uint32_t handle;
+	uint32_t max_inline;
+	bool sq_sig_all;
+	_Atomic uint32_t state; /* enum roci_qp_state, as of our last modify or query */
+	pthread_mutex_t modify_lock;
+	struct roci_qp_cap cap;
+	struct region region;
+	struct abi_doorbell *doorbell;
+	uint32_t slot;
+	struct map_node by_handle;
+	struct map_node in_send_cq;
+	struct map_node in_recv_cq; /* unused when both queues have one CQ */
+	struct event_count events;
+	struct queue sq;
+	struct queue rq;
+};
+
+static inline struct context *context_of(struct roci_context *c)
+{
+	return (struct context *)c;
+}
+
+/* --- error.c ---------------------------------------------------------------------------- */
+
+/** Keeps the sentence for roci_last_error().  @return @p err. */
+int fail(int err, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+/** The same for the data path: @p sentence is a literal. */
+int fail_const(int err, const char *sentence);
+
+/** Copies an options structure of the caller's size to one of ours, missing bytes as zero.
+ *  @return 0, or EINVAL: no size, or something set that this library does not know. */
+int opts_read(void *dst, size_t dst_size, const void *src, const char *name);
+
+/** Copies ours to the caller's, as much as fits; its size stays.  @return 0 or EINVAL. */
+int opts_write(void *dst, const void *src, size_t src_size, const char *name);
+
+/* --- message.c -------------------------------------------------------------------------- */
+
+/** A control call. `reply` is filled as far as rocid's body goes, the rest with zeroes. */
+struct call {
+	uint32_t type; /* enum abi_msg_type */
+	const void *body;
+	size_t body_len;
+	int fd; /* to send along; -1: none */
+	void *reply;
+	size_t reply_len;
+	int *fds; /* receives exactly nfds descriptors */
+	unsigned nfds;
+};
+
+/** @return 0 or an errno value, the sentence being kept. */
+int call(struct context *ctx, const struct call *c);
+
+/** Destroys @p handle by message @p type; true success also when rocid is gone. */
+int call_destroy(struct context *ctx, uint32_t type, uint32_t handle);
+
+/** Maps a region that came with a reply and closes @p fd.  @return 0 or an errno value. */
+int region_map(struct region *r, int fd, uint32_t size);
+void region_unmap(struct region *r);
+
+/** @return whether [@p off, @p off + @p len) lies inside @p r, aligned for @p align. */
+bool region_has(const struct region *r, uint64_t off, uint64_t len, uint32_t align);
+
+/** Looks whether rocid is gone; the socket only if @p look, for that is a system call. */
+bool context_dead(struct context *ctx, bool look);
+
+/* --- cq.c ------------------------------------------------------------------------------- */
+
+/** Makes @p qp's completions in its CQs invisible and forgets what they would free: for RESET
+ *  (QPS-16) and destroy (CQ-12). */
+void cq_forget_qp(struct qp *qp);
+
+/** Enters @p qp into its CQs.  @return 0 or ENOMEM. */
+int cq_attach_qp(struct qp *qp);
+void cq_detach_qp(struct qp *qp);
+
+/* --- post.c ----------------------------------------------------------------------------- */
+
+/** A send completion that is no success: moves the tail behind its request. */
+void sq_failed(struct queue *sq, uint64_t wr_id);
+
+/** Takes up to @p n requests that rocid's death left outstanding in @p qp's send or receive
+ *  queue.  @return how many. */
+int sq_flush(struct qp *qp, int n, struct roci_wc *wc);
+int rq_flush(struct qp *qp, int n, struct roci_wc *wc);
+
+/** Everything posted so far is gone without completions (QPS-16); cq.lock is held. */
+void queue_discard(struct queue *q);
+
+/* --- events.c --------------------------------------------------------------------------- */
+
+/** Waits until the program has acknowledged its events; context.lock is held. */
+void events_wait(struct context *ctx, const struct event_count *e);
+
+/* --- memory.c --------------------------------------------------------------------------- */
+
+/** Unmaps all memory of a session. */
+void memory_free_all(struct context *ctx);
+
+#endif

@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Sessions: open and close. */
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+#include "client.h"
+
+static int connect_error(int err, const char *path)
+{
+	switch (err) {
+	case ENOENT:
+		return fail(err,
+			"no rocid serves %s: start rocid, or set %s to the socket of a running one",
+			path, ABI_SOCKET_ENV);
+	case ECONNREFUSED:
+		return fail(err, "the rocid that served %s has ended: start it again", path);
+	case EACCES:
+	case EPERM:
+		return fail(EACCES,
+			"no permission for %s: run as a member of the group that the socket "
+			"belongs to",
+			path);
+	default:
+		return fail(err, "%s could not be connected to: %s", path, strerror(err));
+	}
+}
+
+static int connect_to(const char *path, int *out)
+{
+	struct sockaddr_un sa = {.sun_family = AF_UNIX};
+	int fd, rc;
+
+	if (strlen(path) >= sizeof(sa.sun_path))
+		return fail(ENAMETOOLONG, "the socket path %s is longer than %zu bytes", path,
+			sizeof(sa.sun_path) - 1);
+	strcpy(sa.sun_path, path);
+	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	if (fd < 0)
+		return fail(errno, "no socket could be made: %s", strerror(errno));
+	do
+		rc = connect(fd, (struct sockaddr *)&sa, sizeof(sa));
+	while (rc < 0 && errno == EINTR);
+	if (rc < 0) {
+		int err = connect_error(errno, path);
+
+		close(fd);
+		return err;
+	}
+	*out = fd;
+	return 0;
+}
+
+static bool hello_fits(const struct abi_hello_reply *r)
+{
+	uint64_t end = r->doorbell_off + (uint64_t)r->workers * r->doorbell_stride;
+
+	return r->magic == ABI_MAGIC && r->version >= ABI_VERSION_MIN &&
+	       r->version <= ABI_VERSION && r->workers > 0 && r->doorbell_off % 8 == 0 &&
+	       r->doorbell_stride % 8 == 0 && r->doorbell_stride >= sizeof(struct abi_doorbell) &&
+	       r->doorbell_off >= sizeof(struct abi_session) && end <= r->region_size;
+}
+
+static int hello(struct context *ctx)
+{
+	struct abi_hello body = {
+		.magic = ABI_MAGIC,
+		.version_min = ABI_VERSION_MIN,
+		.version_max = ABI_VERSION,
+	};
+	struct abi_hello_reply r;
+	int fds[2];
+	int err;
+
+	strncpy(body.name, program_invocation_short_name, sizeof(body.name) - 1);
+	err = call(ctx, &(struct call){.type = ABI_HELLO,
+				.body = &body,
+				.body_len = sizeof(body),
+				.fd = -1,
+				.reply = &r,
+				.reply_len = sizeof(r),
+				.fds = fds,
+				.nfds = 2});
+	if (err)
+		return err;
+	ctx->pub.async_fd = fds[1];
+	if (!hello_fits(&r)) {
+		close(fds[0]);
+		return fail_const(EPROTO, "rocid's greeting makes no sense: use rocid and libroci "
+					  "of one version");
+	}
+	err = region_map(&ctx->region, fds[0], r.region_size);
+	if (err)
+		return err;
+	ctx->epoch = r.epoch;
+	ctx->workers = r.workers;
+	ctx->doorbell_off = r.doorbell_off;
+	ctx->doorbell_stride = r.doorbell_stride;
+	memcpy(ctx->device, r.device, sizeof(r.device));
+	ctx->pub.device = ctx->device;
+	return 0;
+}
+
+static void context_free(struct context *ctx)
+{
+	memory_free_all(ctx);
+	region_unmap(&ctx->region);
+	if (ctx->pub.cmd_fd >= 0)
+		close(ctx->pub.cmd_fd);
+	if (ctx->pub.async_fd >= 0)
+		close(ctx->pub.async_fd);
+	map_free(&ctx->cqs);
+	map_free(&ctx->qps);
+	pthread_cond_destroy(&ctx->acked);
+	pthread_mutex_destroy(&ctx->lock);
+	pthread_mutex_destroy(&ctx->call_lock);
+	free(ctx);
+}
+
+struct roci_context *roci_open(const char *socket_path)
+{
+	struct context *ctx = calloc(1, sizeof(*ctx));
+	int err;
+
+	if (!ctx) {
+		errno = fail_const(ENOMEM, "no memory for a context");
+		return NULL;
+	}
+	ctx->pub.cmd_fd = -1;
+	ctx->pub.async_fd = -1;
+	pthread_mutex_init(&ctx->call_lock, NULL);
+	pthread_mutex_init(&ctx->lock, NULL);
+	pthread_cond_init(&ctx->acked, NULL);
+	if (!socket_path)
+		socket_path = secure_getenv(ABI_SOCKET_ENV);
+	if (!socket_path || !*socket_path)
+		socket_path = ABI_SOCKET_DEFAULT;
+	err = connect_to(socket_path, &ctx->pub.cmd_fd);
+	if (!err)
+		err = hello(ctx);
+	if (err) {
+		context_free(ctx);
+		errno = err;
+		return NULL;
+	}
+	return &ctx->pub;
+}
+
+int roci_close(struct roci_context *c)
+{
+	struct context *ctx = context_of(c);
+	bool busy;
+
+	pthread_mutex_lock(&ctx->lock);
+	busy = ctx->pds || ctx->channels || ctx->cqs.count;
+	pthread_mutex_unlock(&ctx->lock);
+	if (busy)
+		return fail(EBUSY,
+			"the context still has %u PDs, %u CQs and %u channels: destroy them first",
+			ctx->pds, ctx->cqs.count, ctx->channels);
+	context_free(ctx);
+	return 0;
+}

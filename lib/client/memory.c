@@ -1,0 +1,377 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Protection domains, memory that can be registered, memory regions. rocid maps the memfd
+ * that lies behind an MR; hence only memory that is a memfd from the start can be one.
+ */
+#include <fcntl.h>
+#include <search.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+#include "client.h"
+
+#define HUGE_PAGE (2ul << 20)
+
+/** An allocation of roci_alloc_mem(), in the tree context.memory. */
+struct memory {
+	uintptr_t addr;
+	size_t length; /* whole pages */
+	int fd;
+	uint32_t mrs; /* that lie in it */
+};
+
+struct mr {
+	struct roci_mr pub;
+	uint32_t handle;
+	struct memory *memory;
+	bool owns_memory; /* roci_alloc_mr() */
+};
+
+_Static_assert((int)ROCI_ACCESS_LOCAL_WRITE == ABI_ACCESS_LOCAL_WRITE &&
+		       (int)ROCI_ACCESS_REMOTE_WRITE == ABI_ACCESS_REMOTE_WRITE &&
+		       (int)ROCI_ACCESS_REMOTE_READ == ABI_ACCESS_REMOTE_READ &&
+		       (int)ROCI_ACCESS_REMOTE_ATOMIC == ABI_ACCESS_REMOTE_ATOMIC &&
+		       (int)ROCI_ACCESS_ZERO_BASED == ABI_ACCESS_ZERO_BASED,
+	"access flags");
+
+struct roci_pd *roci_alloc_pd(struct roci_context *c)
+{
+	struct context *ctx = context_of(c);
+	struct abi_handle_reply r;
+	struct pd *pd = calloc(1, sizeof(*pd));
+	int err = pd ? 0 : fail_const(ENOMEM, "no memory for a protection domain");
+
+	if (!err)
+		err = call(ctx, &(struct call){.type = ABI_ALLOC_PD,
+					.fd = -1,
+					.reply = &r,
+					.reply_len = sizeof(r)});
+	if (err) {
+		free(pd);
+		errno = err;
+		return NULL;
+	}
+	pd->pub.context = c;
+	pd->handle = r.handle;
+	pthread_mutex_lock(&ctx->lock);
+	ctx->pds++;
+	pthread_mutex_unlock(&ctx->lock);
+	return &pd->pub;
+}
+
+int roci_dealloc_pd(struct roci_pd *p)
+{
+	struct pd *pd = (struct pd *)p;
+	struct context *ctx = context_of(p->context);
+	int err = call_destroy(ctx, ABI_DEALLOC_PD, pd->handle);
+
+	if (err)
+		return err;
+	pthread_mutex_lock(&ctx->lock);
+	ctx->pds--;
+	pthread_mutex_unlock(&ctx->lock);
+	free(pd);
+	return 0;
+}
+
+/* --- memory --------------------------------------------------------------------------- */
+
+/* Ranges that overlap compare as equal: a range of one byte finds what contains it. */
+static int compare(const void *a, const void *b)
+{
+	const struct memory *x = a;
+	const struct memory *y = b;
+
+	if (x->addr + x->length <= y->addr)
+		return -1;
+	return x->addr >= y->addr + y->length;
+}
+
+/* context.lock is held */
+static struct memory *memory_at(struct context *ctx, const void *addr)
+{
+	struct memory key = {.addr = (uintptr_t)addr, .length = 1};
+	struct memory **found = tfind(&key, &ctx->memory, compare);
+
+	return found ? *found : NULL;
+}
+
+static void memory_release(void *arg)
+{
+	struct memory *m = arg;
+
+	munmap((void *)m->addr, m->length);
+	close(m->fd);
+	free(m);
+}
+
+void memory_free_all(struct context *ctx)
+{
+	tdestroy(ctx->memory, memory_release);
+	ctx->memory = NULL;
+}
+
+static int make_memfd(size_t length)
+{
+	int fd = memfd_create("roci", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+
+	if (fd < 0)
+		return -fail(errno,
+			"no memory could be made: %s; raise the limit of open files "
+			"or use fewer allocations",
+			strerror(errno));
+	if (ftruncate(fd, (off_t)length) < 0 ||
+		fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) < 0) {
+		int err = fail(
+			errno, "no %zu bytes of memory could be made: %s", length, strerror(errno));
+
+		close(fd);
+		return -err;
+	}
+	return fd;
+}
+
+/* Maps the memfd, aligned so that huge pages can back it if it is large enough. */
+static void *map_aligned(int fd, size_t length)
+{
+	size_t room = length >= HUGE_PAGE ? length + HUGE_PAGE : length;
+	uint8_t *base =
+		mmap(NULL, room, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	uint8_t *addr = base;
+
+	if (base == MAP_FAILED)
+		return NULL;
+	if (room > length)
+		addr = (uint8_t *)(((uintptr_t)base + HUGE_PAGE - 1) & ~(HUGE_PAGE - 1));
+	if (mmap(addr, length, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd, 0) ==
+		MAP_FAILED) {
+		munmap(base, room);
+		return NULL;
+	}
+	if (addr > base)
+		munmap(base, (size_t)(addr - base));
+	if (addr + length < base + room)
+		munmap(addr + length, (size_t)(base + room - addr) - length);
+	madvise(addr, length, MADV_HUGEPAGE); /* a wish: many kernels have none for memfds */
+	return addr;
+}
+
+static int memory_new(size_t length, struct memory **out)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	struct memory *m = NULL;
+	void *addr;
+
+	if (length == 0 || length > SIZE_MAX / 4)
+		return fail(EINVAL, "%zu is no length of memory to allocate", length);
+	length = (length + page - 1) & ~(page - 1);
+	m = calloc(1, sizeof(*m));
+	if (!m)
+		return fail_const(ENOMEM, "no memory to remember an allocation");
+	m->fd = make_memfd(length);
+	if (m->fd < 0) {
+		int err = -m->fd;
+
+		free(m);
+		return err;
+	}
+	addr = map_aligned(m->fd, length);
+	if (!addr) {
+		int err = fail(errno, "%zu bytes could not be mapped: %s", length, strerror(errno));
+
+		close(m->fd);
+		free(m);
+		return err;
+	}
+	m->addr = (uintptr_t)addr;
+	m->length = length;
+	*out = m;
+	return 0;
+}
+
+static int memory_alloc(struct context *ctx, size_t length, struct memory **out)
+{
+	void *node;
+	int err = memory_new(length, out);
+
+	if (err)
+		return err;
+	pthread_mutex_lock(&ctx->lock);
+	node = tsearch(*out, &ctx->memory, compare);
+	pthread_mutex_unlock(&ctx->lock);
+	if (!node) {
+		memory_release(*out);
+		return fail_const(ENOMEM, "no memory to remember an allocation");
+	}
+	return 0;
+}
+
+void *roci_alloc_mem(struct roci_context *ctx, size_t length)
+{
+	struct memory *m = NULL;
+	int err = memory_alloc(context_of(ctx), length, &m);
+
+	if (err) {
+		errno = err;
+		return NULL;
+	}
+	return (void *)m->addr;
+}
+
+int roci_free_mem(struct roci_context *c, void *addr)
+{
+	struct context *ctx = context_of(c);
+	struct memory *m;
+	uint32_t mrs = 0;
+
+	pthread_mutex_lock(&ctx->lock);
+	m = memory_at(ctx, addr);
+	if (m && m->addr != (uintptr_t)addr)
+		m = NULL;
+	if (m)
+		mrs = m->mrs;
+	if (m && !mrs)
+		tdelete(m, &ctx->memory, compare);
+	pthread_mutex_unlock(&ctx->lock);
+	if (!m)
+		return fail(EINVAL, "%p is not what roci_alloc_mem() returned", addr);
+	if (mrs)
+		return fail(
+			EBUSY, "%u MRs lie in the memory at %p: deregister them first", mrs, addr);
+	memory_release(m);
+	return 0;
+}
+
+/* --- memory regions ------------------------------------------------------------------- */
+
+/* Finds the allocation that contains the whole range, and holds it. */
+static int memory_hold(struct context *ctx, const void *addr, size_t length, struct memory **out)
+{
+	uintptr_t a = (uintptr_t)addr;
+	struct memory *m;
+
+	pthread_mutex_lock(&ctx->lock);
+	m = memory_at(ctx, addr);
+	if (m && length <= m->length && a - m->addr <= m->length - length)
+		m->mrs++;
+	else
+		m = NULL;
+	pthread_mutex_unlock(&ctx->lock);
+	if (!m)
+		return fail(EOPNOTSUPP,
+			"%zu bytes at %p are not inside memory of roci_alloc_mem(): allocate the "
+			"buffer with it or with roci_alloc_mr(), rocid cannot reach other memory",
+			length, addr);
+	*out = m;
+	return 0;
+}
+
+static void memory_let_go(struct context *ctx, struct memory *m)
+{
+	pthread_mutex_lock(&ctx->lock);
+	m->mrs--;
+	pthread_mutex_unlock(&ctx->lock);
+}
+
+static int reg_call(struct context *ctx, struct mr *mr, uint64_t iova, int access)
+{
+	struct abi_reg_mr body = {
+		.pd = ((struct pd *)mr->pub.pd)->handle,
+		.access = (uint32_t)access,
+		.iova = iova,
+		.length = mr->pub.length,
+		.fd_off = (uintptr_t)mr->pub.addr - mr->memory->addr,
+	};
+	struct abi_reg_mr_reply r;
+	int err = call(ctx, &(struct call){.type = ABI_REG_MR,
+				    .body = &body,
+				    .body_len = sizeof(body),
+				    .fd = mr->memory->fd,
+				    .reply = &r,
+				    .reply_len = sizeof(r)});
+
+	if (err)
+		return err;
+	mr->handle = r.handle;
+	mr->pub.lkey = r.lkey;
+	mr->pub.rkey = r.rkey;
+	return 0;
+}
+
+struct roci_mr *roci_reg_mr_iova(
+	struct roci_pd *pd, void *addr, size_t length, uint64_t iova, int access)
+{
+	struct context *ctx = context_of(pd->context);
+	struct mr *mr = calloc(1, sizeof(*mr));
+	int err;
+
+	if (!mr)
+		err = fail_const(ENOMEM, "no memory for a memory region");
+	else
+		err = memory_hold(ctx, addr, length, &mr->memory);
+	if (!err) {
+		mr->pub.context = pd->context;
+		mr->pub.pd = pd;
+		mr->pub.addr = addr;
+		mr->pub.length = length;
+		err = reg_call(ctx, mr, iova, access);
+		if (err)
+			memory_let_go(ctx, mr->memory);
+	}
+	if (err) {
+		free(mr);
+		errno = err;
+		return NULL;
+	}
+	return &mr->pub;
+}
+
+struct roci_mr *roci_reg_mr(struct roci_pd *pd, void *addr, size_t length, int access)
+{
+	/* MR-03: addresses of a zero-based region are offsets. */
+	uint64_t iova = access & ROCI_ACCESS_ZERO_BASED ? 0 : (uintptr_t)addr;
+
+	return roci_reg_mr_iova(pd, addr, length, iova, access);
+}
+
+struct roci_mr *roci_alloc_mr(struct roci_pd *pd, size_t length, int access)
+{
+	void *addr = roci_alloc_mem(pd->context, length);
+	struct roci_mr *mr = addr ? roci_reg_mr(pd, addr, length, access) : NULL;
+
+	if (mr) {
+		((struct mr *)mr)->owns_memory = true;
+	} else if (addr) {
+		int err = errno;
+
+		roci_free_mem(pd->context, addr);
+		errno = err;
+	}
+	return mr;
+}
+
+int roci_dereg_mr(struct roci_mr *p)
+{
+	struct mr *mr = (struct mr *)p;
+	struct context *ctx = context_of(p->context);
+	uint32_t others;
+	int err;
+
+	pthread_mutex_lock(&ctx->lock);
+	others = mr->memory->mrs - 1;
+	pthread_mutex_unlock(&ctx->lock);
+	if (mr->owns_memory && others)
+		return fail(EBUSY,
+			"%u other MRs lie in the memory of this one, which would be freed: "
+			"deregister them first",
+			others);
+	err = call_destroy(ctx, ABI_DEREG_MR, mr->handle);
+	if (err)
+		return err;
+	memory_let_go(ctx, mr->memory);
+	if (mr->owns_memory)
+		err = roci_free_mem(p->context, p->addr);
+	free(mr);
+	return err;
+}

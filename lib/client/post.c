@@ -1,0 +1,362 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Posting work requests: the producer's side of the send and receive rings (abi_ring.h). */
+#include <string.h>
+#include "client.h"
+
+#define MESSAGE_MAX (1ull << 31) /* REQ-07 */
+
+_Static_assert(sizeof(struct roci_sge) == sizeof(struct abi_sge) &&
+		       offsetof(struct roci_sge, length) == offsetof(struct abi_sge, length) &&
+		       offsetof(struct roci_sge, lkey) == offsetof(struct abi_sge, lkey),
+	"struct roci_sge is copied as it is");
+
+enum op_flags {
+	OP_IMM = 1 << 0,
+	OP_RDMA = 1 << 1,
+	OP_INLINE = 1 << 2, /* its data may be inline */
+	OP_KNOWN = 1 << 3,
+};
+
+/* What RC can do. If you add an opcode: here, in enum roci_wr_opcode, and its operands in
+ * put_send(). */
+static const uint8_t ops[] = {
+	[ROCI_WR_RDMA_WRITE] = OP_KNOWN | OP_RDMA | OP_INLINE,
+	[ROCI_WR_RDMA_WRITE_WITH_IMM] = OP_KNOWN | OP_RDMA | OP_INLINE | OP_IMM,
+	[ROCI_WR_SEND] = OP_KNOWN | OP_INLINE,
+	[ROCI_WR_SEND_WITH_IMM] = OP_KNOWN | OP_INLINE | OP_IMM,
+	[ROCI_WR_RDMA_READ] = OP_KNOWN | OP_RDMA,
+};
+_Static_assert((int)ROCI_WR_RDMA_WRITE == ABI_WR_RDMA_WRITE &&
+		       (int)ROCI_WR_RDMA_WRITE_WITH_IMM == ABI_WR_RDMA_WRITE_WITH_IMM &&
+		       (int)ROCI_WR_SEND == ABI_WR_SEND &&
+		       (int)ROCI_WR_SEND_WITH_IMM == ABI_WR_SEND_WITH_IMM &&
+		       (int)ROCI_WR_RDMA_READ == ABI_WR_RDMA_READ,
+	"enum roci_wr_opcode");
+
+#define FLAGS_KNOWN (ROCI_SEND_FENCE | ROCI_SEND_SIGNALED | ROCI_SEND_SOLICITED | ROCI_SEND_INLINE)
+
+static void *entry(const struct queue *q, uint32_t idx)
+{
+	return q->entries + (size_t)(idx & (q->depth - 1)) * q->stride;
+}
+
+/* Hands an entry over: its mark is the last word written. */
+static void hand_over(struct queue *q, uint32_t *ctl, uint32_t value)
+{
+	value |= abi_phase(q->producer, q->depth);
+	atomic_store_explicit((_Atomic uint32_t *)ctl, value, memory_order_release);
+	q->producer++;
+}
+
+/* --- room in the send queue ------------------------------------------------------------- */
+
+/*
+ * Moves the tail over what is complete. A signaled request is when its completion was polled;
+ * with it are those before it. An unsignaled one makes no completion, so rocid's consumer
+ * index counts for it, but only while no signaled one is in front of it.
+ */
+static void sq_reclaim(struct queue *q)
+{
+	uint32_t polled = atomic_load_explicit(&q->polled, memory_order_acquire);
+	uint32_t consumer = atomic_load_explicit(&q->shared->consumer, memory_order_acquire);
+
+	while (q->tail != q->producer) {
+		const struct abi_wqe *w = entry(q, q->tail);
+		bool signaled = w->ctl & ABI_WQE_SIGNALED;
+
+		if (q->counted != polled) {
+			q->counted += signaled;
+			q->skipped = false;
+		} else if (!signaled && (int32_t)(consumer - q->tail) > 0) {
+			q->skipped = true;
+		} else {
+			break;
+		}
+		q->tail++;
+	}
+}
+
+static bool sq_full(struct queue *q)
+{
+	uint32_t consumer;
+
+	if (q->producer - q->tail >= q->depth)
+		sq_reclaim(q);
+	if (q->producer - q->tail >= q->depth)
+		return true;
+	if (!q->skipped)
+		return false;
+	/* A request that was skipped may have failed, and then its completion moves the tail by
+	 * its wr_id, which others may have too: the consumer index has the last word. */
+	consumer = atomic_load_explicit(&q->shared->consumer, memory_order_acquire);
+	return q->producer - consumer >= q->depth;
+}
+
+void sq_failed(struct queue *q, uint64_t wr_id)
+{
+	spin_lock(&q->lock);
+	/* What succeeded before it, first. Then only unsignaled ones can be in between, which
+	 * succeeded without a trace. */
+	while (q->tail != q->producer &&
+		q->counted != atomic_load_explicit(&q->polled, memory_order_relaxed)) {
+		const struct abi_wqe *w = entry(q, q->tail++);
+
+		q->counted += (w->ctl & ABI_WQE_SIGNALED) != 0;
+	}
+	for (uint32_t i = q->tail; i != q->producer; i++) {
+		const struct abi_wqe *w = entry(q, i);
+
+		if (w->wr_id == wr_id) {
+			q->tail = i + 1;
+			break;
+		}
+		if (w->ctl & ABI_WQE_SIGNALED)
+			break;
+	}
+	spin_unlock(&q->lock);
+}
+
+/* --- sending ---------------------------------------------------------------------------- */
+
+static int check_send(const struct qp *qp, const struct roci_send_wr *wr, uint64_t *length)
+{
+	unsigned op = (unsigned)wr->opcode;
+
+	*length = 0;
+	if (op >= sizeof(ops) || !(ops[op] & OP_KNOWN))
+		return fail(EINVAL, "opcode %u is none of an RC queue pair", op);
+	if (wr->send_flags & ~(unsigned)FLAGS_KNOWN)
+		return fail(EINVAL, "send_flags %#x has bits that libroci does not know",
+			wr->send_flags);
+	if (wr->num_sge < 0 || (unsigned)wr->num_sge > qp->sq.max_sge)
+		return fail(EINVAL, "num_sge is %d, the QP was made for %u: raise max_send_sge",
+			wr->num_sge, qp->sq.max_sge);
+	for (int i = 0; i < wr->num_sge; i++)
+		*length += wr->sg_list[i].length;
+	if (*length > MESSAGE_MAX)
+		return fail(EINVAL, "the message has %llu bytes, the longest has 2^31",
+			(unsigned long long)*length);
+	if (!(wr->send_flags & ROCI_SEND_INLINE))
+		return 0;
+	if (!(ops[op] & OP_INLINE))
+		return fail(EINVAL, "opcode %u cannot be inline", op);
+	if (*length > qp->max_inline) /* REQ-16 */
+		return fail(EINVAL,
+			"%llu inline bytes, the QP was made for %u: raise max_inline_data or drop "
+			"ROCI_SEND_INLINE",
+			(unsigned long long)*length, qp->max_inline);
+	return 0;
+}
+
+static void put_inline(struct abi_wqe *w, const struct roci_send_wr *wr)
+{
+	uint8_t *to = (uint8_t *)w + ABI_WQE_HDR;
+
+	for (int i = 0; i < wr->num_sge; i++) {
+		/* REQ-15: addresses of the program itself; lkeys do not count. */
+		if (wr->sg_list[i].length)
+			memcpy(to, (const void *)(uintptr_t)wr->sg_list[i].addr,
+				wr->sg_list[i].length);
+		to += wr->sg_list[i].length;
+	}
+}
+
+static uint32_t wqe_flags(const struct qp *qp, unsigned send_flags)
+{
+	uint32_t flags = 0;
+
+	if (qp->sq_sig_all || send_flags & ROCI_SEND_SIGNALED) /* REQ-14 */
+		flags |= ABI_WQE_SIGNALED;
+	if (send_flags & ROCI_SEND_SOLICITED)
+		flags |= ABI_WQE_SOLICITED;
+	if (send_flags & ROCI_SEND_FENCE)
+		flags |= ABI_WQE_FENCE;
+	if (send_flags & ROCI_SEND_INLINE)
+		flags |= ABI_WQE_INLINE;
+	return flags;
+}
+
+static void put_send(struct qp *qp, const struct roci_send_wr *wr, uint64_t length)
+{
+	struct queue *q = &qp->sq;
+	struct abi_wqe *w = entry(q, q->producer);
+	bool inl = wr->send_flags & ROCI_SEND_INLINE;
+	uint32_t count = inl ? (uint32_t)length : (uint32_t)wr->num_sge;
+	uint8_t op = ops[wr->opcode];
+
+	w->wr_id = wr->wr_id;
+	if (op & OP_IMM)
+		w->imm = wr->imm_data;
+	if (op & OP_RDMA) {
+		w->remote_addr = wr->wr.rdma.remote_addr;
+		w->rkey = wr->wr.rdma.rkey;
+	}
+	if (inl)
+		put_inline(w, wr);
+	else if (count)
+		memcpy((uint8_t *)w + ABI_WQE_HDR, wr->sg_list, count * sizeof(struct abi_sge));
+	hand_over(q, &w->ctl, ABI_WQE_CTL(wr->opcode, count, wqe_flags(qp, wr->send_flags)));
+}
+
+/* After the last entry of a post call: one fence for all of them, then the bell if rocid has
+ * stopped looking. Either it sees the entries when it looks again after asking for the bell,
+ * or we see that it asked. */
+static void ring_bell(struct qp *qp, struct queue *q)
+{
+	atomic_store_explicit(&q->shared->producer, q->producer, memory_order_release);
+	atomic_thread_fence(memory_order_seq_cst);
+	if (atomic_load_explicit(&q->shared->need_doorbell, memory_order_relaxed))
+		abi_doorbell_ring(qp->doorbell, qp->slot);
+}
+
+static int may_post(const struct qp *qp, uint32_t first)
+{
+	struct context *ctx = context_of(qp->pub.context);
+	uint32_t state = atomic_load_explicit(&qp->state, memory_order_relaxed);
+
+	if (atomic_load_explicit(&ctx->dead, memory_order_relaxed))
+		return fail_const(EIO, "rocid is gone: start it again, then open a new session");
+	if (state < first)
+		return fail(EINVAL, "the QP is in %s: move it to %s first",
+			roci_qp_state_str((enum roci_qp_state)state),
+			roci_qp_state_str((enum roci_qp_state)first));
+	return 0;
+}
+
+int roci_post_send(
+	struct roci_qp *p, const struct roci_send_wr *wr, const struct roci_send_wr **bad_wr)
+{
+	struct qp *qp = (struct qp *)p;
+	struct queue *q = &qp->sq;
+	uint32_t before;
+	int err;
+
+	spin_lock(&q->lock);
+	before = q->producer;
+	err = may_post(qp, ROCI_QPS_RTS); /* REQ-20; SQD, SQE and ERR are beyond it */
+	for (; !err && wr; wr = wr->next) {
+		uint64_t length;
+
+		err = check_send(qp, wr, &length);
+		if (!err && sq_full(q)) /* REQ-19 */
+			err = fail_const(ENOMEM, "the send queue is full: poll its completions");
+		if (err)
+			break;
+		put_send(qp, wr, length);
+	}
+	if (q->producer != before)
+		ring_bell(qp, q);
+	spin_unlock(&q->lock);
+	if (err && bad_wr)
+		*bad_wr = wr;
+	return err;
+}
+
+/* --- receiving -------------------------------------------------------------------------- */
+
+static int check_recv(const struct queue *q, const struct roci_recv_wr *wr)
+{
+	uint32_t polled = atomic_load_explicit(&q->polled, memory_order_acquire);
+
+	if (wr->num_sge < 0 || (unsigned)wr->num_sge > q->max_sge)
+		return fail(EINVAL, "num_sge is %d, the QP was made for %u: raise max_recv_sge",
+			wr->num_sge, q->max_sge);
+	if (q->producer - polled >= q->depth)
+		return fail_const(ENOMEM, "the receive queue is full: poll its completions");
+	return 0;
+}
+
+static void put_recv(struct queue *q, const struct roci_recv_wr *wr)
+{
+	struct abi_recv_wqe *w = entry(q, q->producer);
+
+	w->wr_id = wr->wr_id;
+	if (wr->num_sge)
+		memcpy((uint8_t *)w + ABI_RECV_WQE_HDR, wr->sg_list,
+			(size_t)wr->num_sge * sizeof(struct abi_sge));
+	hand_over(q, &w->ctl, ABI_WQE_CTL(0, wr->num_sge, 0));
+}
+
+int roci_post_recv(
+	struct roci_qp *p, const struct roci_recv_wr *wr, const struct roci_recv_wr **bad_wr)
+{
+	struct qp *qp = (struct qp *)p;
+	struct queue *q = &qp->rq;
+	uint32_t before;
+	int err;
+
+	spin_lock(&q->lock);
+	before = q->producer;
+	err = may_post(qp, ROCI_QPS_INIT); /* QPS-17 */
+	for (; !err && wr; wr = wr->next) {
+		err = check_recv(q, wr);
+		if (err)
+			break;
+		put_recv(q, wr);
+	}
+	if (q->producer != before)
+		ring_bell(qp, q);
+	spin_unlock(&q->lock);
+	if (err && bad_wr)
+		*bad_wr = wr;
+	return err;
+}
+
+/* --- what rocid leaves behind ----------------------------------------------------------- */
+
+static struct roci_wc flushed(const struct qp *qp, uint64_t wr_id, enum roci_wc_opcode opcode)
+{
+	return (struct roci_wc){
+		.wr_id = wr_id,
+		.status = ROCI_WC_WR_FLUSH_ERR,
+		.opcode = opcode,
+		.qp_num = qp->pub.qp_num,
+	};
+}
+
+int sq_flush(struct qp *qp, int max, struct roci_wc *wc)
+{
+	struct queue *q = &qp->sq;
+	uint32_t consumer = atomic_load_explicit(&q->shared->consumer, memory_order_acquire);
+	int n = 0;
+
+	spin_lock(&q->lock);
+	sq_reclaim(q);
+	/* rocid moves the index after the completions, all of which have been polled. */
+	if ((int32_t)(consumer - q->tail) > 0)
+		q->tail = consumer;
+	while (n < max && (int32_t)(q->producer - q->tail) > 0) {
+		const struct abi_wqe *w = entry(q, q->tail++);
+
+		wc[n++] = flushed(qp, w->wr_id, ROCI_WC_SEND);
+	}
+	spin_unlock(&q->lock);
+	return n;
+}
+
+int rq_flush(struct qp *qp, int max, struct roci_wc *wc)
+{
+	struct queue *q = &qp->rq;
+	uint32_t polled = atomic_load_explicit(&q->polled, memory_order_relaxed);
+	int n = 0;
+
+	spin_lock(&q->lock);
+	for (; n < max && polled != q->producer; polled++) {
+		const struct abi_recv_wqe *w = entry(q, polled);
+
+		wc[n++] = flushed(qp, w->wr_id, ROCI_WC_RECV);
+	}
+	atomic_store_explicit(&q->polled, polled, memory_order_release);
+	spin_unlock(&q->lock);
+	return n;
+}
+
+void queue_discard(struct queue *q)
+{
+	spin_lock(&q->lock);
+	q->tail = q->producer;
+	q->counted = q->producer;
+	q->skipped = false;
+	atomic_store_explicit(&q->polled, q->producer, memory_order_release);
+	spin_unlock(&q->lock);
+}

@@ -1,0 +1,422 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Queue pairs: create, modify, query, destroy. What the rules of states are, rocid knows. */
+#include <stdlib.h>
+#include <string.h>
+#include "client.h"
+
+_Static_assert((int)ROCI_QPT_RC == ABI_QPT_RC, "enum roci_qp_type");
+_Static_assert(
+	(int)ROCI_QPS_RTR == ABI_QPS_RTR && (int)ROCI_QPS_ERR == ABI_QPS_ERR, "enum roci_qp_state");
+_Static_assert((int)ROCI_QP_STATE == ABI_QP_STATE && (int)ROCI_QP_AV == ABI_QP_AV &&
+		       (int)ROCI_QP_RQ_PSN == ABI_QP_RQ_PSN &&
+		       (int)ROCI_QP_MIN_RNR_TIMER == ABI_QP_MIN_RNR_TIMER &&
+		       (int)ROCI_QP_SQ_PSN == ABI_QP_SQ_PSN &&
+		       (int)ROCI_QP_DEST_QPN == ABI_QP_DEST_QPN,
+	"enum roci_qp_attr_mask");
+
+#define MASK_KNOWN                                                                                 \
+	(ROCI_QP_STATE | ROCI_QP_CUR_STATE | ROCI_QP_EN_SQD_ASYNC_NOTIFY | ROCI_QP_ACCESS_FLAGS |  \
+		ROCI_QP_PKEY_INDEX | ROCI_QP_PORT | ROCI_QP_QKEY | ROCI_QP_AV | ROCI_QP_PATH_MTU | \
+		ROCI_QP_TIMEOUT | ROCI_QP_RETRY_CNT | ROCI_QP_RNR_RETRY | ROCI_QP_RQ_PSN |         \
+		ROCI_QP_MAX_QP_RD_ATOMIC | ROCI_QP_MIN_RNR_TIMER | ROCI_QP_SQ_PSN |                \
+		ROCI_QP_MAX_DEST_RD_ATOMIC | ROCI_QP_DEST_QPN)
+
+static struct qp *qp_of(struct roci_qp *qp)
+{
+	return (struct qp *)qp;
+}
+
+/* --- create ----------------------------------------------------------------------------- */
+
+static bool ring_fits(const struct region *r, uint32_t queue_off, uint32_t ring_off, uint32_t depth,
+	uint32_t stride, uint64_t entry)
+{
+	if (!region_has(r, queue_off, sizeof(struct abi_queue), ABI_LINE))
+		return false;
+	if (depth == 0)
+		return true; /* a queue that is always full */
+	return (depth & (depth - 1)) == 0 && stride >= entry && stride % ABI_ENTRY == 0 &&
+	       region_has(r, ring_off, (uint64_t)depth * stride, ABI_ENTRY);
+}
+
+static bool reply_fits(
+	const struct context *ctx, const struct region *r, const struct abi_create_qp_reply *p)
+{
+	uint64_t send = (uint64_t)p->max_send_sge * sizeof(struct abi_sge);
+	uint64_t recv = (uint64_t)p->max_recv_sge * sizeof(struct abi_sge);
+
+	if (send < p->max_inline)
+		send = p->max_inline;
+	return p->worker < ctx->workers && p->doorbell < ABI_DB_MAX &&
+	       p->max_send_sge <= UINT16_MAX && p->max_inline <= UINT16_MAX &&
+	       p->max_recv_sge <= UINT16_MAX &&
+	       ring_fits(r, p->sq_queue_off, p->sq_ring_off, p->sq_depth, p->sq_stride,
+		       ABI_WQE_HDR + send) &&
+	       ring_fits(r, p->rq_queue_off, p->rq_ring_off, p->rq_depth, p->rq_stride,
+		       ABI_RECV_WQE_HDR + recv);
+}
+
+static void queue_init(struct queue *q, const struct region *r, uint32_t queue_off,
+	uint32_t ring_off, uint32_t depth, uint32_t stride, uint32_t max_sge)
+{
+	spin_init(&q->lock);
+	q->shared = (struct abi_queue *)(r->base + queue_off);
+	q->entries = r->base + ring_off;
+	q->depth = depth;
+	q->stride = stride;
+	q->max_sge = max_sge;
+}
+
+static void set_up(struct qp *qp, const struct abi_create_qp_reply *r)
+{
+	struct context *ctx = context_of(qp->pub.context);
+
+	qp->handle = r->handle;
+	qp->pub.qp_num = r->qpn;
+	qp->max_inline = r->max_inline;
+	qp->slot = r->doorbell;
+	qp->doorbell = (struct abi_doorbell *)(ctx->region.base + ctx->doorbell_off +
+					       (size_t)r->worker * ctx->doorbell_stride);
+	qp->cap = (struct roci_qp_cap){
+		.max_send_wr = r->sq_depth,
+		.max_recv_wr = r->rq_depth,
+		.max_send_sge = r->max_send_sge,
+		.max_recv_sge = r->max_recv_sge,
+		.max_inline_data = r->max_inline,
+	};
+	queue_init(&qp->sq, &qp->region, r->sq_queue_off, r->sq_ring_off, r->sq_depth, r->sq_stride,
+		r->max_send_sge);
+	queue_init(&qp->rq, &qp->region, r->rq_queue_off, r->rq_ring_off, r->rq_depth, r->rq_stride,
+		r->max_recv_sge);
+	atomic_init(&qp->state, ROCI_QPS_RESET);
+}
+
+/* Has rocid make the QP and maps its rings. */
+static int make_qp(struct context *ctx, struct qp *qp, const struct abi_create_qp *body)
+{
+	struct abi_create_qp_reply r;
+	int fd;
+	int err = call(ctx, &(struct call){.type = ABI_CREATE_QP,
+				    .body = body,
+				    .body_len = sizeof(*body),
+				    .fd = -1,
+				    .reply = &r,
+				    .reply_len = sizeof(r),
+				    .fds = &fd,
+				    .nfds = 1});
+
+	if (err)
+		return err;
+	err = region_map(&qp->region, fd, r.region_size);
+	if (!err && !reply_fits(ctx, &qp->region, &r))
+		err = fail_const(EPROTO, "rocid made a queue pair that makes no sense: use rocid "
+					 "and libroci of one version");
+	if (err) {
+		call_destroy(ctx, ABI_DESTROY_QP, r.handle);
+		return err;
+	}
+	set_up(qp, &r);
+	return 0;
+}
+
+/* Enters the QP into the maps by which completions and events find it. */
+static int enter(struct context *ctx, struct qp *qp)
+{
+	int err = cq_attach_qp(qp);
+	bool known;
+
+	if (err)
+		return err;
+	pthread_mutex_lock(&ctx->lock);
+	known = map_put(&ctx->qps, &qp->by_handle, qp->handle);
+	if (known) {
+		((struct cq *)qp->pub.send_cq)->users++;
+		((struct cq *)qp->pub.recv_cq)->users++;
+	}
+	pthread_mutex_unlock(&ctx->lock);
+	if (known)
+		return 0;
+	cq_detach_qp(qp);
+	return fail_const(ENOMEM, "no memory for a queue pair");
+}
+
+static void free_qp(struct qp *qp)
+{
+	region_unmap(&qp->region);
+	pthread_mutex_destroy(&qp->modify_lock);
+	free(qp);
+}
+
+static int check_init(const struct roci_pd *pd, const struct roci_qp_init_attr *a)
+{
+	if (!a->send_cq || !a->recv_cq)
+		return fail_const(EINVAL, "a QP needs a send_cq and a recv_cq; they may be one");
+	if (a->send_cq->context != pd->context || a->recv_cq->context != pd->context)
+		return fail_const(EINVAL, "the CQs of a QP must be of its PD's context");
+	if (a->qp_type != ROCI_QPT_RC)
+		return fail(EOPNOTSUPP, "QP type %d is not offered: use ROCI_QPT_RC", a->qp_type);
+	return 0;
+}
+
+static int create_qp(struct roci_pd *pd, const struct roci_qp_init_attr *a, struct qp *qp)
+{
+	struct context *ctx = context_of(pd->context);
+	struct abi_create_qp body = {
+		.pd = ((struct pd *)pd)->handle,
+		.type = a->qp_type,
+		.send_cq = ((struct cq *)a->send_cq)->handle,
+		.recv_cq = ((struct cq *)a->recv_cq)->handle,
+		.srq = ABI_NO_HANDLE,
+		.max_send_wr = a->cap.max_send_wr,
+		.max_recv_wr = a->cap.max_recv_wr,
+		.max_send_sge = a->cap.max_send_sge,
+		.max_recv_sge = a->cap.max_recv_sge,
+		.max_inline = a->cap.max_inline_data,
+		.sq_sig_all = a->sq_sig_all != 0,
+		.xrcd = ABI_NO_HANDLE,
+	};
+	int err;
+
+	qp->pub = (struct roci_qp){
+		.context = pd->context,
+		.pd = pd,
+		.send_cq = a->send_cq,
+		.recv_cq = a->recv_cq,
+		.user_data = a->user_data,
+		.qp_type = a->qp_type,
+	};
+	qp->sq_sig_all = a->sq_sig_all != 0;
+	pthread_mutex_init(&qp->modify_lock, NULL);
+	err = make_qp(ctx, qp, &body);
+	if (err)
+		return err;
+	err = enter(ctx, qp);
+	if (err)
+		call_destroy(ctx, ABI_DESTROY_QP, qp->handle);
+	return err;
+}
+
+struct roci_qp *roci_create_qp(struct roci_pd *pd, struct roci_qp_init_attr *attr)
+{
+	struct roci_qp_init_attr a;
+	struct qp *qp;
+	int err = opts_read(&a, sizeof(a), attr, "roci_qp_init_attr");
+
+	if (!err)
+		err = check_init(pd, &a);
+	if (err) {
+		errno = err;
+		return NULL;
+	}
+	qp = calloc(1, sizeof(*qp));
+	err = qp ? create_qp(pd, &a, qp) : fail_const(ENOMEM, "no memory for a queue pair");
+	if (err) {
+		if (qp)
+			free_qp(qp);
+		errno = err;
+		return NULL;
+	}
+	a.cap = qp->cap;
+	opts_write(attr, &a, sizeof(a), "roci_qp_init_attr");
+	return &qp->pub;
+}
+
+int roci_destroy_qp(struct roci_qp *q)
+{
+	struct qp *qp = qp_of(q);
+	struct context *ctx = context_of(q->context);
+	int err = call_destroy(ctx, ABI_DESTROY_QP, qp->handle);
+
+	if (err)
+		return err;
+	cq_forget_qp(qp);
+	cq_detach_qp(qp);
+	pthread_mutex_lock(&ctx->lock);
+	map_remove(&ctx->qps, &qp->by_handle);
+	((struct cq *)q->send_cq)->users--;
+	((struct cq *)q->recv_cq)->users--;
+	events_wait(ctx, &qp->events);
+	pthread_mutex_unlock(&ctx->lock);
+	free_qp(qp);
+	return 0;
+}
+
+/* --- attributes ------------------------------------------------------------------------- */
+
+static void to_abi(const struct roci_qp_attr *a, struct abi_qp_attr *r)
+{
+	*r = (struct abi_qp_attr){
+		.qp_state = (uint8_t)a->qp_state,
+		.cur_qp_state = (uint8_t)a->cur_qp_state,
+		.en_sqd_async_notify = a->en_sqd_async_notify,
+		.access_flags = (uint32_t)a->qp_access_flags,
+		.path_mtu = roci_mtu_bytes(a->path_mtu),
+		.qkey = a->qkey,
+		.rq_psn = a->rq_psn,
+		.sq_psn = a->sq_psn,
+		.dest_qpn = a->dest_qp_num,
+		.pkey_index = a->pkey_index,
+		.port = a->port_num,
+		.timeout = a->timeout,
+		.retry_cnt = a->retry_cnt,
+		.rnr_retry = a->rnr_retry,
+		.min_rnr_timer = a->min_rnr_timer,
+		.max_rd_atomic = a->max_rd_atomic,
+		.max_dest_rd_atomic = a->max_dest_rd_atomic,
+		.ah =
+			{
+				.sgid_index = a->ah_attr.grh.sgid_index,
+				.traffic_class = a->ah_attr.grh.traffic_class,
+				.hop_limit = a->ah_attr.grh.hop_limit,
+				.sl = a->ah_attr.sl,
+				.port = a->ah_attr.port_num,
+				.is_global = a->ah_attr.is_global,
+				.flow_label = a->ah_attr.grh.flow_label,
+			},
+	};
+	memcpy(r->ah.dgid, a->ah_attr.grh.dgid.raw, sizeof(r->ah.dgid));
+	memset(r->ah.dmac, 0xff, sizeof(r->ah.dmac)); /* rocid resolves it (A17.4.2) */
+}
+
+static void from_abi(const struct abi_qp_attr *r, struct roci_qp_attr *a)
+{
+	*a = (struct roci_qp_attr){
+		.qp_state = (enum roci_qp_state)r->qp_state,
+		.cur_qp_state = (enum roci_qp_state)r->cur_qp_state,
+		.path_mtu = (enum roci_mtu)roci_mtu_of_bytes(r->path_mtu),
+		.qkey = r->qkey,
+		.rq_psn = r->rq_psn,
+		.sq_psn = r->sq_psn,
+		.dest_qp_num = r->dest_qpn,
+		.qp_access_flags = (int)r->access_flags,
+		.pkey_index = r->pkey_index,
+		.en_sqd_async_notify = r->en_sqd_async_notify,
+		.sq_draining = r->sq_draining,
+		.max_rd_atomic = r->max_rd_atomic,
+		.max_dest_rd_atomic = r->max_dest_rd_atomic,
+		.min_rnr_timer = r->min_rnr_timer,
+		.port_num = r->port,
+		.timeout = r->timeout,
+		.retry_cnt = r->retry_cnt,
+		.rnr_retry = r->rnr_retry,
+		.ah_attr =
+			{
+				.grh =
+					{
+						.flow_label = r->ah.flow_label,
+						.sgid_index = r->ah.sgid_index,
+						.hop_limit = r->ah.hop_limit,
+						.traffic_class = r->ah.traffic_class,
+					},
+				.sl = r->ah.sl,
+				.is_global = r->ah.is_global,
+				.port_num = r->ah.port,
+			},
+	};
+	memcpy(a->ah_attr.grh.dgid.raw, r->ah.dgid, sizeof(r->ah.dgid));
+}
+
+/* What would be cut or shifted on its way into abi_qp_attr; rocid checks the rest. */
+static int check_attr(const struct roci_qp_attr *a, int mask)
+{
+	if (mask & ~MASK_KNOWN)
+		return fail(EINVAL,
+			"the attribute mask %#x has bits that roci_modify_qp() does "
+			"not offer: %#x",
+			(unsigned)mask, (unsigned)(mask & ~MASK_KNOWN));
+	if (mask & ROCI_QP_STATE && (unsigned)a->qp_state > ROCI_QPS_ERR)
+		return fail(EINVAL, "there is no QP state %d", (int)a->qp_state);
+	if (mask & ROCI_QP_CUR_STATE && (unsigned)a->cur_qp_state > ROCI_QPS_ERR)
+		return fail(EINVAL, "there is no QP state %d", (int)a->cur_qp_state);
+	if (mask & ROCI_QP_PATH_MTU && (a->path_mtu < ROCI_MTU_256 || a->path_mtu > ROCI_MTU_4096))
+		return fail(EINVAL,
+			"path_mtu %d is no enum roci_mtu: use ROCI_MTU_256 .. ROCI_MTU_4096 (1 .. "
+			"5), not bytes",
+			(int)a->path_mtu);
+	return 0;
+}
+
+static int modify(struct qp *qp, const struct roci_qp_attr *a, int mask)
+{
+	struct abi_modify_qp body = {.handle = qp->handle, .mask = (uint32_t)mask};
+	int err;
+
+	to_abi(a, &body.attr);
+	if (!(mask & ROCI_QP_PATH_MTU))
+		body.attr.path_mtu = 0;
+	err = call(context_of(qp->pub.context),
+		&(struct call){
+			.type = ABI_MODIFY_QP, .body = &body, .body_len = sizeof(body), .fd = -1});
+	if (err || !(mask & ROCI_QP_STATE))
+		return err;
+	atomic_store(&qp->state, (uint32_t)a->qp_state);
+	if (a->qp_state == ROCI_QPS_RESET)
+		cq_forget_qp(qp);
+	return 0;
+}
+
+int roci_modify_qp(struct roci_qp *q, const struct roci_qp_attr *attr, int mask)
+{
+	struct qp *qp = qp_of(q);
+	struct roci_qp_attr a;
+	int err = opts_read(&a, sizeof(a), attr, "roci_qp_attr");
+
+	if (!err)
+		err = check_attr(&a, mask);
+	if (err)
+		return err;
+	pthread_mutex_lock(&qp->modify_lock);
+	err = modify(qp, &a, mask);
+	pthread_mutex_unlock(&qp->modify_lock);
+	return err;
+}
+
+/* QPS-21: the state may have changed without us. */
+static int query(struct qp *qp, struct roci_qp_attr *a)
+{
+	struct abi_handle body = {.handle = qp->handle};
+	struct abi_qp_attr r;
+	int err;
+
+	pthread_mutex_lock(&qp->modify_lock);
+	err = call(context_of(qp->pub.context), &(struct call){.type = ABI_QUERY_QP,
+							.body = &body,
+							.body_len = sizeof(body),
+							.fd = -1,
+							.reply = &r,
+							.reply_len = sizeof(r)});
+	if (!err)
+		atomic_store(&qp->state, (uint32_t)r.qp_state);
+	pthread_mutex_unlock(&qp->modify_lock);
+	if (!err) {
+		from_abi(&r, a);
+		a->cap = qp->cap;
+	}
+	return err;
+}
+
+int roci_query_qp(
+	struct roci_qp *q, struct roci_qp_attr *attr, int mask, struct roci_qp_init_attr *init_attr)
+{
+	struct qp *qp = qp_of(q);
+	struct roci_qp_init_attr init = {
+		.user_data = q->user_data,
+		.send_cq = q->send_cq,
+		.recv_cq = q->recv_cq,
+		.cap = qp->cap,
+		.qp_type = q->qp_type,
+		.sq_sig_all = qp->sq_sig_all,
+	};
+	struct roci_qp_attr a;
+	int err = 0;
+
+	(void)mask; /* everything comes in one message anyway */
+	if (attr) {
+		err = query(qp, &a);
+		if (!err)
+			err = opts_write(attr, &a, sizeof(a), "roci_qp_attr");
+	}
+	if (!err && init_attr)
+		err = opts_write(init_attr, &init, sizeof(init), "roci_qp_init_attr");
+	return err;
+}

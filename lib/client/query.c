@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What the device, its ports and their tables are. */
+#include <string.h>
+#include "client.h"
+
+_Static_assert(sizeof(((struct roci_device_attr *)0)->fw_ver) ==
+		       sizeof(((struct abi_device_attr *)0)->version),
+	"version");
+
+static int query(struct roci_context *c, uint32_t type, const void *body, size_t body_len,
+	void *reply, size_t reply_len)
+{
+	return call(context_of(c), &(struct call){.type = type,
+					   .body = body,
+					   .body_len = body_len,
+					   .fd = -1,
+					   .reply = reply,
+					   .reply_len = reply_len});
+}
+
+int roci_query_device(struct roci_context *ctx, struct roci_device_attr *attr)
+{
+	struct abi_device_attr r;
+	struct roci_device_attr a;
+	int err = query(ctx, ABI_QUERY_DEVICE, NULL, 0, &r, sizeof(r));
+
+	if (err)
+		return err;
+	a = (struct roci_device_attr){
+		.node_guid = r.node_guid,
+		.phys_port_cnt = r.ports,
+		.max_qp = r.max_qp,
+		.max_qp_wr = r.max_qp_wr,
+		.max_sge = r.max_sge,
+		.max_inline_data = r.max_inline,
+		.max_cq = r.max_cq,
+		.max_cqe = r.max_cqe,
+		.max_mr = r.max_mr,
+		.max_pd = r.max_pd,
+		.max_qp_rd_atom = r.max_rd_atomic,
+		.max_pkeys = r.max_pkeys,
+		.atomic_cap = (enum roci_atomic_cap)r.atomic_cap,
+	};
+	memcpy(a.fw_ver, r.version, sizeof(a.fw_ver) - 1);
+	return opts_write(attr, &a, sizeof(a), "roci_device_attr");
+}
+
+int roci_query_port(struct roci_context *ctx, uint32_t port, struct roci_port_attr *attr)
+{
+	struct abi_query_port body = {.port = port};
+	struct abi_port_attr r;
+	struct roci_port_attr a;
+	int err = query(ctx, ABI_QUERY_PORT, &body, sizeof(body), &r, sizeof(r));
+
+	if (err)
+		return err;
+	a = (struct roci_port_attr){
+		.state = (enum roci_port_state)r.state,
+		.max_mtu = (enum roci_mtu)roci_mtu_of_bytes(r.max_mtu),
+		.active_mtu = (enum roci_mtu)roci_mtu_of_bytes(r.active_mtu),
+		.gid_tbl_len = r.gids,
+		.pkey_tbl_len = r.pkeys,
+		.speed_mbps = r.speed_mbps,
+	};
+	memcpy(a.mac, r.mac, sizeof(a.mac));
+	memcpy(a.netdev, r.netdev, sizeof(a.netdev) - 1);
+	return opts_write(attr, &a, sizeof(a), "roci_port_attr");
+}
+
+static bool is_empty(const union roci_gid *g)
+{
+	static const uint8_t zero[16];
+
+	return memcmp(g->raw, zero, sizeof(zero)) == 0;
+}
+
+static bool is_ipv4(const union roci_gid *g)
+{
+	static const uint8_t mapped[12] = {[10] = 0xff, [11] = 0xff};
+
+	return memcmp(g->raw, mapped, sizeof(mapped)) == 0;
+}
+
+static bool is_link_local(const union roci_gid *g)
+{
+	return g->raw[0] == 0xfe && (g->raw[1] & 0xc0) == 0x80;
+}
+
+static int query_gid(
+	struct roci_context *ctx, uint32_t port, uint32_t index, struct roci_gid_entry *e)
+{
+	struct abi_query_gid body = {.port = port, .index = index};
+	struct abi_gid r;
+	int err = query(ctx, ABI_QUERY_GID, &body, sizeof(body), &r, sizeof(r));
+
+	if (err)
+		return err;
+	*e = (struct roci_gid_entry){
+		.gid_index = index,
+		.port_num = port,
+		.gid_type =
+			r.type == ABI_GID_ROCEV1 ? ROCI_GID_TYPE_ROCE_V1 : ROCI_GID_TYPE_ROCE_V2,
+		.ndev_ifindex = r.ifindex,
+		.vid = r.vid,
+	};
+	memcpy(e->gid.raw, r.gid, sizeof(e->gid.raw));
+	memcpy(e->mac, r.mac, sizeof(e->mac));
+	return 0;
+}
+
+int roci_query_gid(
+	struct roci_context *ctx, uint32_t port, uint32_t index, struct roci_gid_entry *entry)
+{
+	struct roci_gid_entry e;
+	int err = query_gid(ctx, port, index, &e);
+
+	if (!err && is_empty(&e.gid))
+		err = fail(ENODATA, "GID %u of port %u is empty: use another index", index, port);
+	return err ? err : opts_write(entry, &e, sizeof(e), "roci_gid_entry");
+}
+
+static bool suits(const union roci_gid *own, const union roci_gid *peer)
+{
+	if (!peer)
+		return !is_link_local(own);
+	return is_ipv4(own) == is_ipv4(peer) && is_link_local(own) == is_link_local(peer);
+}
+
+int roci_find_gid(struct roci_context *ctx, uint32_t port, const union roci_gid *peer,
+	struct roci_gid_entry *entry)
+{
+	struct roci_port_attr attr = {.size = sizeof(attr)};
+	struct roci_gid_entry e;
+	int err = roci_query_port(ctx, port, &attr);
+
+	for (uint32_t i = 0; !err && i < attr.gid_tbl_len; i++) {
+		err = query_gid(ctx, port, i, &e);
+		/* Behind an empty entry others may follow (GID-03). */
+		if (!err && !is_empty(&e.gid) && e.gid_type == ROCI_GID_TYPE_ROCE_V2 &&
+			suits(&e.gid, peer))
+			return opts_write(entry, &e, sizeof(e), "roci_gid_entry");
+	}
+	if (err)
+		return err;
+	return fail(EADDRNOTAVAIL,
+		"port %u has no RoCEv2 GID %s: give its netdev an address of that kind", port,
+		!peer		      ? "but link-local ones"
+		: is_ipv4(peer)	      ? "over IPv4 as the peer's is"
+		: is_link_local(peer) ? "that is link-local as the peer's is"
+				      : "over routable IPv6 as the peer's is");
+}
+
+int roci_query_pkey(struct roci_context *ctx, uint32_t port, uint32_t index, uint16_t *pkey)
+{
+	struct abi_query_pkey body = {.port = port, .index = index};
+	struct abi_pkey r;
+	int err = query(ctx, ABI_QUERY_PKEY, &body, sizeof(body), &r, sizeof(r));
+
+	if (!err)
+		*pkey = (uint16_t)r.pkey;
+	return err;
+}

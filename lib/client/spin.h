@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file spin.h
+ * A lock for sections of a few dozen instructions. A holder that lost its CPU would make
+ * others burn theirs, so they yield after a while.
+ */
+#ifndef SPIN_H
+#define SPIN_H
+
+#include <sched.h>
+#include <stdatomic.h>
+
+struct spin {
+	atomic_flag held;
+};
+
+#define SPIN_PATIENCE 200
+
+static inline void spin_init(struct spin *s)
+{
+	atomic_flag_clear(&s->held);
+}
+
+static inline void spin_lock(struct spin *s)
+{
+	for (unsigned tries = 0; atomic_flag_test_and_set_explicit(&s->held, memory_order_acquire);)
+		if (++tries >= SPIN_PATIENCE)
+			sched_yield();
+}
+
+static inline void spin_unlock(struct spin *s)
+{
+	atomic_flag_clear_explicit(&s->held, memory_order_release);
+}
+
+#endif

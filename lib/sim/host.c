@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "bits.h"
+#include "host.h"
+
+static void gid_set(struct gid_entry *e, unsigned net, unsigned port, uint8_t id)
+{
+	static const uint8_t prefix[HOST_GIDS][16] = {
+		[HOST_GID_IPV4] = {[10] = 0xFF, [11] = 0xFF, [12] = 10},
+		[HOST_GID_IPV6] = {0xFD},
+		[HOST_GID_ROCEV1] = {0xFE, 0x80},
+	};
+
+	*e = (struct gid_entry){.net = (uint8_t)net, .valid = true, .ifindex = port + 1};
+	memcpy(e->gid, prefix[net], sizeof(e->gid));
+	e->gid[14] = (uint8_t)port;
+	e->gid[15] = id;
+	memcpy(e->mac, (uint8_t[]){2, 0, 0, 0, (uint8_t)port, id}, 6);
+}
+
+static void port_init(struct sim_host *h, unsigned port)
+{
+	struct gid_table *gids = &h->gids[port];
+
+	_Static_assert((int)HOST_GID_IPV4 == NET_IPV4 && (int)HOST_GID_IPV6 == NET_IPV6 &&
+			       (int)HOST_GID_ROCEV1 == NET_ROCEV1,
+		"one entry a protocol");
+	gids->count = HOST_GIDS;
+	for (unsigned g = 0; g < HOST_GIDS; g++)
+		gid_set(&gids->entry[g], g, port, h->id);
+	h->ports.port[port].pkeys = 1;
+	h->ports.port[port].pkey[0] = 0xFFFF;
+	h->ports.port[port].active_mtu = PATH_MTU_MAX;
+	memcpy(h->ports.port[port].mac, gids->entry[0].mac, 6);
+	atomic_store(&h->ports.port[port].gids, gids);
+}
+
+void host_init(struct sim_host *h, uint8_t id, const struct icrc_ops *icrc, uint64_t now)
+{
+	struct core_config cfg = {
+		.icrc = icrc,
+		.faults = &h->faults,
+		.qps = &h->qps,
+		.mrs = &h->mrs,
+		.ports = &h->ports,
+	};
+
+	memset(h, 0, sizeof(*h));
+	h->id = id;
+	h->burst = BURST;
+	h->ports.count = HOST_PORTS;
+	for (unsigned p = 0; p < HOST_PORTS; p++)
+		port_init(h, p);
+	core_init(&h->core, &cfg, now);
+}
+
+struct path_spec host_path(
+	const struct sim_host *from, const struct sim_host *to, unsigned port, enum host_gid gid)
+{
+	struct path_spec s = {
+		.sgid = &from->gids[port].entry[gid],
+		.hop_limit = 64,
+		.port = (uint8_t)port,
+		.local = from == to,
+	};
+
+	memcpy(s.dgid, to->gids[port].entry[gid].gid, sizeof(s.dgid));
+	memcpy(s.dmac, to->gids[port].entry[gid].mac, sizeof(s.dmac));
+	return s;
+}
+
+/* --- receiving ------------------------------------------------------------------------ */
+
+void host_receive(struct sim_host *h, struct sim_link *l, unsigned port, uint64_t now)
+{
+	struct pkt pkts[BURST];
+	uint16_t verdict[BURST];
+	const struct sim_frame *f;
+	unsigned n = 0;
+
+	while ((f = link_receive(l, now))) {
+		enum drop why = frame_parse(&pkts[n], f->bytes, f->len);
+
+		if (why) {
+			core_count_drop(&h->core, why);
+			continue;
+		}
+		pkts[n++].port = (uint8_t)port;
+		if (n == BURST) {
+			core_rx(&h->core, pkts, n, now, verdict);
+			n = 0;
+		}
+	}
+	if (n)
+		core_rx(&h->core, pkts, n, now, verdict);
+}
+
+/* --- sending -------------------------------------------------------------------------- */
+
+/* Packets that every link can take: which one they need is known only when they are built. */
+static unsigned room(const struct sim_host *h)
+{
+	unsigned n = h->burst;
+
+	for (unsigned p = 0; p < HOST_PORTS; p++)
+		if (h->out[p] && link_room(h->out[p]) < n)
+			n = link_room(h->out[p]);
+	if (h->loop && link_room(h->loop) < n)
+		n = link_room(h->loop);
+	return n;
+}
+
+static void transmit(struct sim_host *h, struct txd *t, uint64_t now)
+{
+	struct sim_link *l = t->local ? h->loop : h->out[t->port];
+	uint16_t len = core_seal(&h->core, t);
+
+	h->sent++;
+	if (!len)
+		h->unsealed++;
+	else if (l)
+		link_send(l, t->frame, len, now);
+}
+
+void host_turn(struct sim_host *h, uint64_t now)
+{
+	struct txd txd[BURST];
+	unsigned n;
+
+	while ((n = room(h))) {
+		unsigned got;
+
+		for (unsigned i = 0; i < n; i++)
+			txd[i].frame = h->tx[i];
+		got = core_tx(&h->core, txd, n, now);
+		for (unsigned i = 0; i < got; i++)
+			transmit(h, &txd[i], now);
+		if (got < n)
+			break;
+	}
+	core_expire(&h->core, now);
+}
+
+uint64_t host_deadline(const struct sim_host *h, uint64_t now)
+{
+	uint64_t due = core_deadline(&h->core);
+
+	if (due)
+		return due > now ? due : now;
+	return room(h) ? now : wheel_deadline(&h->core.wheel);
+}

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file host.h
+ * A machine of the simulation: one real transport core with its tables and ports. What it
+ * sends are whole frames, sealed with their ICRC; what it receives is parsed like anything
+ * that a port delivers.
+ */
+#ifndef HOST_H
+#define HOST_H
+
+#include "core.h"
+#include "link.h"
+#include "qp.h"
+
+#define HOST_PORTS 2u
+
+/** Indices of a simulated port's GID table. */
+enum host_gid {
+	HOST_GID_IPV4,	 /* ::ffff:10.0.<port>.<id> */
+	HOST_GID_IPV6,	 /* fd00::<port>:<id> */
+	HOST_GID_ROCEV1, /* fe80::<port>:<id> */
+	HOST_GIDS
+};
+
+struct sim_host {
+	struct core core;
+	struct qp_table qps;
+	struct mr_table mrs;
+	struct port_table ports;
+	struct gid_table gids[HOST_PORTS];
+	volatile uint32_t faults; /* of application memory; a test may add to it */
+	uint8_t id;
+	unsigned burst;			  /* packets asked of core_tx() at once, 1..BURST */
+	struct sim_link *out[HOST_PORTS]; /* NULL: nothing is plugged in, frames are lost */
+	struct sim_link *loop;		  /* for what the host sends to itself */
+	uint64_t sent;
+	uint64_t unsealed; /* packets given up because application memory faulted */
+	uint8_t tx[BURST][FRAME_MAX];
+};
+
+/** @param id  1..254, different for each host of a fabric: MAC 02:00:00:00:<port>:<id> */
+void host_init(struct sim_host *h, uint8_t id, const struct icrc_ops *icrc, uint64_t now);
+
+/** @return the address vector of a path from @p from to @p to, both by port @p port. */
+struct path_spec host_path(
+	const struct sim_host *from, const struct sim_host *to, unsigned port, enum host_gid gid);
+
+/** Takes all frames that arrived on @p l for port @p port, in bursts. */
+void host_receive(struct sim_host *h, struct sim_link *l, unsigned port, uint64_t now);
+
+/** Sends what there is to send and for which the links have room, then runs the timers. */
+void host_turn(struct sim_host *h, uint64_t now);
+
+/** @return when host_turn() has something to do; @p now when at once. */
+uint64_t host_deadline(const struct sim_host *h, uint64_t now);
+
+#endif

@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <string.h>
+#include "link.h"
+
+#define MILLION 1000000u
+
+void link_init(struct sim_link *l, struct sim_frame **frames, uint32_t room,
+	const struct link_config *cfg, uint64_t seed)
+{
+	memset(l, 0, sizeof(*l));
+	l->cfg = *cfg;
+	l->random.state = seed | 1; /* not 0 */
+	l->frame = frames;
+	l->room = room;
+}
+
+void link_set_faults(struct sim_link *l, const struct link_faults *faults)
+{
+	l->cfg.faults = *faults;
+	l->index = 0;
+}
+
+void link_pause(struct sim_link *l, uint64_t until)
+{
+	l->resume_at = until;
+}
+
+uint32_t link_room(const struct sim_link *l)
+{
+	return (l->room - l->used) / 2;
+}
+
+/* --- heap ----------------------------------------------------------------------------- */
+
+static bool before(const struct sim_frame *a, const struct sim_frame *b)
+{
+	return a->due < b->due || (a->due == b->due && a->seq < b->seq);
+}
+
+static void swap(struct sim_link *l, uint32_t a, uint32_t b)
+{
+	struct sim_frame *f = l->frame[a];
+
+	l->frame[a] = l->frame[b];
+	l->frame[b] = f;
+}
+
+static void heap_push(struct sim_link *l)
+{
+	uint32_t i = l->used++;
+
+	for (; i && before(l->frame[i], l->frame[(i - 1) / 2]); i = (i - 1) / 2)
+		swap(l, i, (i - 1) / 2);
+}
+
+static struct sim_frame *heap_pop(struct sim_link *l)
+{
+	uint32_t i = 0;
+
+	swap(l, 0, --l->used);
+	for (;;) {
+		uint32_t least = i;
+
+		for (uint32_t c = 2 * i + 1; c <= 2 * i + 2 && c < l->used; c++)
+			if (before(l->frame[c], l->frame[least]))
+				least = c;
+		if (least == i)
+			return l->frame[l->used];
+		swap(l, i, least);
+		i = least;
+	}
+}
+
+/* --- faults --------------------------------------------------------------------------- */
+
+static bool happens(struct sim_link *l, uint32_t millionths)
+{
+	return millionths && random_below(&l->random, MILLION) < millionths;
+}
+
+static bool is_lost(struct sim_link *l)
+{
+	uint64_t i = l->index++;
+
+	return (i < 64 && (l->cfg.faults.loss_mask >> i & 1)) || happens(l, l->cfg.faults.loss);
+}
+
+static void damage(struct sim_link *l, struct sim_frame *f)
+{
+	if (happens(l, l->cfg.faults.corrupt)) {
+		uint64_t bit = random_below(&l->random, f->len * 8u);
+
+		f->bytes[bit / 8] ^= (uint8_t)(1u << bit % 8);
+		l->count.corrupted++;
+	}
+	if (happens(l, l->cfg.faults.truncate)) {
+		f->len = (uint16_t)random_below(&l->random, f->len);
+		l->count.truncated++;
+	}
+}
+
+static void put(struct sim_link *l, const uint8_t *frame, size_t len, uint64_t due)
+{
+	struct sim_frame *f = l->frame[l->used];
+
+	if (happens(l, l->cfg.faults.reorder)) {
+		due += 1 + random_below(&l->random, l->cfg.faults.reorder_ns + 1);
+		l->count.reordered++;
+	}
+	f->due = due;
+	f->seq = l->seq++;
+	f->len = (uint16_t)len;
+	memcpy(f->bytes, frame, len);
+	damage(l, f);
+	heap_push(l);
+}
+
+/* --- the two ends --------------------------------------------------------------------- */
+
+void link_send(struct sim_link *l, const uint8_t *frame, size_t len, uint64_t now)
+{
+	const uint64_t overhead = 24; /* preamble, FCS and gap */
+	uint64_t start = l->idle_at > now ? l->idle_at : now;
+
+	if (start < l->resume_at)
+		start = l->resume_at;
+	if (l->tap.see)
+		l->tap.see(l->tap.arg, frame, len, now);
+	l->count.frames++;
+	l->idle_at = start;
+	if (l->cfg.rate_bps)
+		l->idle_at += (len + overhead) * 8 * 1000000000ull / l->cfg.rate_bps;
+	if (is_lost(l)) {
+		l->count.lost++;
+		return;
+	}
+	put(l, frame, len, l->idle_at + l->cfg.delay_ns);
+	if (happens(l, l->cfg.faults.duplicate)) {
+		put(l, frame, len, l->idle_at + l->cfg.delay_ns);
+		l->count.duplicated++;
+	}
+}
+
+uint64_t link_due(const struct sim_link *l)
+{
+	return l->used ? l->frame[0]->due : SIM_NEVER;
+}
+
+const struct sim_frame *link_receive(struct sim_link *l, uint64_t now)
+{
+	if (link_due(l) > now)
+		return NULL;
+	l->count.delivered++;
+	return heap_pop(l);
+}

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file link.h
+ * One direction of a cable in virtual time: a queue of real frames with a rate, a delay and
+ * faults. Everything random comes from its own seed, so a run can be repeated.
+ */
+#ifndef LINK_H
+#define LINK_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include "limits.h"
+#include "random.h"
+
+/** "Nothing will happen here." */
+#define SIM_NEVER UINT64_MAX
+
+/** What may happen to a frame. Probabilities are in millionths. */
+struct link_faults {
+	uint64_t loss_mask;  /* bit i: frame i since link_set_faults() is lost, i < 64 */
+	uint64_t reorder_ns; /* a reordered frame is late by up to this much */
+	uint32_t loss;
+	uint32_t duplicate;
+	uint32_t reorder;
+	uint32_t corrupt;  /* one bit is flipped */
+	uint32_t truncate; /* bytes are missing at the end */
+};
+
+struct link_config {
+	uint64_t delay_ns; /* propagation */
+	uint64_t rate_bps; /* 0: infinitely fast */
+	struct link_faults faults;
+};
+
+struct link_counters {
+	uint64_t frames; /* taken from the sender */
+	uint64_t delivered;
+	uint64_t lost;
+	uint64_t duplicated;
+	uint64_t reordered;
+	uint64_t corrupted;
+	uint64_t truncated;
+};
+
+/** A frame on its way. */
+struct sim_frame {
+	uint64_t due;
+	uint64_t seq; /* order among frames that are due together */
+	uint16_t len;
+	uint8_t bytes[FRAME_MAX];
+};
+
+/** Sees each frame that a sender gives to the link, before anything happens to it. */
+struct link_tap {
+	void (*see)(void *arg, const uint8_t *frame, size_t len, uint64_t now);
+	void *arg;
+};
+
+struct sim_link {
+	struct link_config cfg;
+	struct link_counters count;
+	struct link_tap tap;
+	struct random random;
+	uint64_t index;	    /* frames since the faults were set */
+	uint64_t idle_at;   /* when the sender's last bit has left */
+	uint64_t resume_at; /* while paused nothing starts to leave */
+	uint64_t seq;
+	/* [0, used): heap by (due, seq); [used, room): free */
+	struct sim_frame **frame;
+	uint32_t used;
+	uint32_t room;
+};
+
+/**
+ * @param frames  @p room pointers to frames, the caller's memory
+ * @param room    frames that are on the way at most; a sender waits for room
+ */
+void link_init(struct sim_link *l, struct sim_frame **frames, uint32_t room,
+	const struct link_config *cfg, uint64_t seed);
+
+/** Replaces the faults; the loss mask counts from the next frame. */
+void link_set_faults(struct sim_link *l, const struct link_faults *faults);
+
+/** The sender may not start a frame before @p until (pause frames, a stalled peer). */
+void link_pause(struct sim_link *l, uint64_t until);
+
+/** @return how many frames may be sent now; one that is duplicated needs two places. */
+uint32_t link_room(const struct sim_link *l);
+
+/** Takes @p len (at most FRAME_MAX) bytes; there must be room. */
+void link_send(struct sim_link *l, const uint8_t *frame, size_t len, uint64_t now);
+
+/** @return when the next frame arrives, or SIM_NEVER. */
+uint64_t link_due(const struct sim_link *l);
+
+/** Takes the next frame that has arrived at @p now, or NULL. It is valid until the next call
+ *  of link_send() on this link. */
+const struct sim_frame *link_receive(struct sim_link *l, uint64_t now);
+
+#endif

@@ -1,0 +1,505 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The peer program: meets another peer over TCP, connects one queue pair with it, and then
+ * either drives batches of operations or follows. peer_protocol.md is the reference.
+ */
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "line.h"
+#include "options.h"
+#include "plan.h"
+#include "xport.h"
+
+#define PROTOCOL_VERSION 1
+#define POLL_BURST	 16
+/* A poll loop that never sleeps starves the peer's own transport in an emulated guest. */
+#define IDLE_US	    50
+#define RNR_TEST_MS 100
+#define GRACE_S	    2
+
+struct peer {
+	struct options opt;
+	struct line_conn line;
+	struct xport *x;
+	struct memory mem;
+	struct endpoint local, remote;
+	size_t slot_len; /* the local memory is depth receive slots, then depth send slots */
+	unsigned complaints;
+};
+
+/* --- Meeting ------------------------------------------------------------------------ */
+
+static int hello_send(struct peer *p)
+{
+	const struct endpoint *e = &p->local;
+	char gid[33];
+
+	for (unsigned i = 0; i < 16; i++)
+		snprintf(gid + 2 * i, 3, "%02x", e->gid[i]);
+	return line_send(&p->line,
+		"hello %d %s qpn=%06x psn=%06x gid=%s mtu=%u rd=%u va=%016" PRIx64
+		" rkey=%08x len=%u",
+		PROTOCOL_VERSION, p->opt.driver ? "driver" : "follower", e->qpn, e->psn, gid,
+		e->mtu, e->rd, e->va, e->rkey, e->len);
+}
+
+static int hello_recv(struct peer *p)
+{
+	char line[LINE_MAX_LEN], role[9], gid[33];
+	struct endpoint *e = &p->remote;
+	int version, n;
+
+	if (line_recv(&p->line, line))
+		return -1;
+	n = sscanf(line,
+		"hello %d %8s qpn=%x psn=%x gid=%32[0-9a-f] mtu=%u rd=%u va=%" SCNx64
+		" rkey=%x len=%u",
+		&version, role, &e->qpn, &e->psn, gid, &e->mtu, &e->rd, &e->va, &e->rkey, &e->len);
+	if (n != 10 || strlen(gid) != 32 || version != PROTOCOL_VERSION) {
+		fprintf(stderr, "the peer does not speak version %d of the protocol: %s\n",
+			PROTOCOL_VERSION, line);
+		return -1;
+	}
+	if (!strcmp(role, "driver") == p->opt.driver) {
+		fprintf(stderr, "both sides are %ss: give --driver to exactly one\n", role);
+		return -1;
+	}
+	if (e->mtu < 256 || e->mtu > 4096 || e->mtu & (e->mtu - 1)) {
+		fprintf(stderr, "the peer offers a path MTU of %u\n", e->mtu);
+		return -1;
+	}
+	for (unsigned i = 0; i < 16; i++)
+		sscanf(gid + 2 * i, "%2hhx", &e->gid[i]);
+	return 0;
+}
+
+static int expect(struct peer *p, const char *word)
+{
+	char line[LINE_MAX_LEN];
+
+	if (line_recv(&p->line, line))
+		return -1;
+	if (!strcmp(line, word))
+		return 0;
+	fprintf(stderr, "the peer said \"%s\" instead of \"%s\"\n", line, word);
+	return -1;
+}
+
+/* The client speaks first each time. */
+static int meet(struct peer *p)
+{
+	bool client = p->opt.host != NULL;
+
+	if (line_open(&p->line, p->opt.host, p->opt.port, p->opt.wait_s))
+		return -1;
+	p->slot_len = p->opt.max_len + PLAN_SLOT_OVERHEAD;
+	p->x = xport_open(&p->opt, 2 * p->opt.depth * p->slot_len, &p->local, &p->mem);
+	if (!p->x)
+		return -1;
+	if (client && hello_send(p))
+		return -1;
+	if (hello_recv(p))
+		return -1;
+	if (!client && hello_send(p))
+		return -1;
+	if (xport_connect(p->x, &p->remote))
+		return -1;
+	if (client && line_send(&p->line, "ready"))
+		return -1;
+	if (expect(p, "ready"))
+		return -1;
+	return client ? 0 : line_send(&p->line, "ready");
+}
+
+/* --- Checking ----------------------------------------------------------------------- */
+
+__attribute__((format(printf, 2, 3))) static void complain(struct peer *p, const char *fmt, ...)
+{
+	va_list ap;
+
+	p->complaints++;
+	va_start(ap, fmt);
+	vfprintf(stderr, fmt, ap);
+	va_end(ap);
+	fputc('\n', stderr);
+}
+
+static void complain_bytes(
+	struct peer *p, const char *what, uint32_t i, uint32_t len, struct mismatch m)
+{
+	if (m.at < 0)
+		return;
+	complain(p, "%s %u of %u bytes: byte %" PRId64 " %s is %02x, expected %02x", what, i, len,
+		m.at, m.guard ? "of the slot, outside the message," : "of the message", m.found,
+		m.expected);
+}
+
+static uint8_t *recv_slot(const struct peer *p, uint32_t i)
+{
+	return p->mem.local + i % p->opt.depth * p->slot_len;
+}
+
+static uint8_t *send_slot(const struct peer *p, uint32_t i)
+{
+	return p->mem.local + (p->opt.depth + i % p->opt.depth) * p->slot_len;
+}
+
+static size_t slot_off(const struct peer *p, const uint8_t *slot)
+{
+	return (size_t)(slot - p->mem.local);
+}
+
+static uint32_t smaller(uint32_t a, uint32_t b)
+{
+	return a < b ? a : b;
+}
+
+struct deadline {
+	time_t end;
+	unsigned wait_s;
+};
+
+static time_t now(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return ts.tv_sec;
+}
+
+/* Poll once; sleep a little when there is nothing. */
+static int poll_some(struct peer *p, struct done done[], struct deadline *d, const char *what)
+{
+	int n = xport_poll(p->x, done, POLL_BURST);
+
+	if (n > 0) {
+		d->end = now() + d->wait_s;
+		return n;
+	}
+	if (!n && now() >= d->end) {
+		complain(p, "no completion of a %s for %u s", what, d->wait_s);
+		return -1;
+	}
+	if (!n)
+		usleep(IDLE_US);
+	return n;
+}
+
+/* --- Driving ------------------------------------------------------------------------ */
+
+struct drive {
+	struct batch b;
+	uint32_t posted, completed;
+	uint64_t bytes, digest;
+};
+
+static int drive_post(struct peer *p, struct drive *d, uint32_t i)
+{
+	struct piece pieces[PLAN_MAX_SGE];
+	uint8_t *slot = send_slot(p, i);
+	bool signaled = (i + 1) % p->opt.signal_every == 0 || i + 1 == d->b.count;
+	unsigned n;
+	struct op op;
+
+	plan_op(&d->b, i, &op);
+	n = plan_scatter(d->b.seed + i, op.len, p->opt.sge, pieces);
+	slot_clear(slot, p->slot_len);
+	if (d->b.kind != OP_READ)
+		slot_fill(slot, pieces, n, op.seed, 0);
+	if (d->b.kind == OP_SEND || d->b.kind == OP_SEND_IMM)
+		d->digest = digest_pieces(d->digest, slot, pieces, n, op.len);
+	d->bytes += op.len;
+	return xport_post(p->x, &op, d->b.kind, i, slot_off(p, slot), pieces, n,
+		p->remote.va + op.target_off, signaled);
+}
+
+/* A local buffer must come back as it was, and a READ's must hold the target's bytes. */
+static void drive_completed(struct peer *p, struct drive *d, uint32_t i)
+{
+	struct piece pieces[PLAN_MAX_SGE];
+	bool read = d->b.kind == OP_READ;
+	struct op op;
+	unsigned n;
+
+	plan_op(&d->b, i, &op);
+	n = plan_scatter(d->b.seed + i, op.len, p->opt.sge, pieces);
+	complain_bytes(p, op_kind_name(d->b.kind), i, op.len,
+		slot_check(send_slot(p, i), p->slot_len, pieces, n,
+			read ? target_seed(&d->b) : op.seed, read ? op.target_off : 0, op.len));
+}
+
+static int drive_ops(struct peer *p, struct drive *d)
+{
+	struct deadline dl = {now() + p->opt.wait_s, p->opt.wait_s};
+	struct done done[POLL_BURST];
+
+	while (d->completed < d->b.count) {
+		int n;
+
+		while (d->posted < d->b.count && d->posted - d->completed < p->opt.depth)
+			if (drive_post(p, d, d->posted++))
+				return -1;
+		n = poll_some(p, done, &dl, op_kind_name(d->b.kind));
+		if (n < 0)
+			return -1;
+		for (int k = 0; k < n; k++) {
+			if (done[k].recv || done[k].id < d->completed || done[k].id >= d->posted) {
+				complain(p,
+					"a completion of request %" PRIu64
+					" came out of order (requests %u to %u are out)",
+					done[k].id, d->completed, d->posted - 1);
+				return -1;
+			}
+			while (d->completed <= done[k].id)
+				drive_completed(p, d, d->completed++);
+		}
+	}
+	return 0;
+}
+
+/* What the follower's digest must be; SENDs were added as they were posted. */
+static uint64_t expected_digest(const struct drive *d)
+{
+	uint8_t *model;
+	uint64_t digest;
+
+	if (d->b.kind == OP_SEND || d->b.kind == OP_SEND_IMM)
+		return d->digest;
+	model = malloc(d->b.target_len);
+	if (!model)
+		abort();
+	target_model(&d->b, model);
+	digest = digest_bytes(DIGEST_INIT, model, d->b.target_len);
+	free(model);
+	return digest;
+}
+
+static int drive_batch(struct peer *p, enum op_kind kind, uint32_t round)
+{
+	struct drive d = {
+		.b = {kind, p->opt.count, plan_random(p->opt.seed, round * OP_KINDS + kind),
+			p->opt.min_len, smaller(p->opt.max_len, p->remote.len),
+			smaller(p->local.mtu, p->remote.mtu), p->remote.len},
+		.digest = DIGEST_INIT,
+	};
+	const char *name = op_kind_name(kind);
+	char line[LINE_MAX_LEN];
+	uint64_t digest;
+
+	if (line_send(&p->line, "batch %s %u %016" PRIx64 " %u %u", name, d.b.count, d.b.seed,
+		    d.b.min_len, d.b.max_len) ||
+		expect(p, "go") || drive_ops(p, &d) || line_send(&p->line, "end") ||
+		line_recv(&p->line, line))
+		return -1;
+	if (sscanf(line, "done %" SCNx64, &digest) != 1)
+		complain(p, "%s seed %016" PRIx64 ": the follower says: %s", name, d.b.seed, line);
+	else if (digest != expected_digest(&d))
+		complain(p, "%s seed %016" PRIx64 ": digest %016" PRIx64 ", expected %016" PRIx64,
+			name, d.b.seed, digest, expected_digest(&d));
+	else
+		printf("%s: %u messages, %" PRIu64 " bytes, digest %016" PRIx64 "\n", name,
+			d.b.count, d.bytes, digest);
+	return 0;
+}
+
+static int drive(struct peer *p)
+{
+	for (uint32_t round = 0; round < p->opt.rounds; round++)
+		for (unsigned kind = 0; kind < OP_KINDS; kind++)
+			if (p->opt.kinds & 1u << kind && drive_batch(p, kind, round))
+				return -1;
+	if (line_send(&p->line, "quit"))
+		return -1;
+	return expect(p, "bye");
+}
+
+/* --- Following ---------------------------------------------------------------------- */
+
+struct follow {
+	struct batch b;
+	uint32_t posted, received;
+	uint64_t digest;
+};
+
+/* Receives are scattered over their whole capacity, so a short message ends inside. */
+static unsigned recv_pieces(
+	const struct peer *p, const struct batch *b, uint32_t i, struct piece pieces[])
+{
+	return plan_scatter(~b->seed + i, b->max_len, p->opt.sge, pieces);
+}
+
+static int post_receives(struct peer *p, struct follow *f)
+{
+	struct piece pieces[PLAN_MAX_SGE];
+
+	while (f->posted < f->b.count && f->posted - f->received < p->opt.depth) {
+		uint8_t *slot = recv_slot(p, f->posted);
+		unsigned n = recv_pieces(p, &f->b, f->posted, pieces);
+
+		slot_clear(slot, p->slot_len);
+		if (xport_post_recv(p->x, f->posted, slot_off(p, slot), pieces, n))
+			return -1;
+		f->posted++;
+	}
+	return 0;
+}
+
+static void received(struct peer *p, struct follow *f, const struct done *done)
+{
+	const char *name = op_kind_name(f->b.kind);
+	struct piece pieces[PLAN_MAX_SGE];
+	uint32_t i = f->received++;
+	uint8_t *slot = recv_slot(p, i);
+	bool imm = f->b.kind != OP_SEND, data = f->b.kind != OP_WRITE_IMM;
+	unsigned n = recv_pieces(p, &f->b, i, pieces);
+	struct op op;
+
+	plan_op(&f->b, i, &op);
+	if (!done->recv || done->id != i) {
+		complain(p, "%s %u: completion of %s %" PRIu64 " instead", name, i,
+			done->recv ? "receive" : "request", done->id);
+		return;
+	}
+	if (done->byte_len != op.len)
+		complain(p, "%s %u: %u bytes received, %u expected", name, i, done->byte_len,
+			op.len);
+	if (done->has_imm != imm)
+		complain(p, "%s %u: came %s immediate data", name, i, imm ? "without" : "with");
+	else if (imm && done->imm != op.imm)
+		complain(p, "%s %u: immediate %08x, expected %08x", name, i, done->imm, op.imm);
+	complain_bytes(p, name, i, op.len,
+		slot_check(slot, p->slot_len, pieces, n, op.seed, 0, data ? op.len : 0));
+	if (data)
+		f->digest = digest_pieces(f->digest, slot, pieces, n, op.len);
+}
+
+static int follow_receives(struct peer *p, struct follow *f)
+{
+	struct deadline dl = {now() + p->opt.wait_s, p->opt.wait_s};
+	struct done done[POLL_BURST];
+	bool hurried = false;
+
+	while (f->received < f->b.count) {
+		int n = poll_some(p, done, &dl, op_kind_name(f->b.kind));
+
+		if (n < 0)
+			return -1;
+		for (int k = 0; k < n; k++)
+			received(p, f, &done[k]);
+		if (n && post_receives(p, f))
+			return -1;
+		/* The driver is through, or gone: what is to come must be here soon. */
+		if (!n && !hurried && line_pending(&p->line)) {
+			hurried = true;
+			dl.end = now() + GRACE_S;
+		}
+	}
+	return 0;
+}
+
+static void follow_check(struct peer *p, struct follow *f)
+{
+	uint8_t *model = malloc(f->b.target_len);
+
+	if (!model)
+		abort();
+	target_model(&f->b, model);
+	for (uint32_t i = 0; i < f->b.target_len; i++) {
+		if (model[i] == p->mem.target[i])
+			continue;
+		complain(p, "%s: byte %u of the target memory is %02x, expected %02x",
+			op_kind_name(f->b.kind), i, p->mem.target[i], model[i]);
+		break;
+	}
+	free(model);
+	if (f->b.kind != OP_SEND && f->b.kind != OP_SEND_IMM)
+		f->digest = digest_bytes(DIGEST_INIT, p->mem.target, f->b.target_len);
+}
+
+static int follow_batch(struct peer *p, struct batch *b)
+{
+	struct follow f = {.b = *b, .digest = DIGEST_INIT};
+	unsigned before = p->complaints;
+	bool receives = op_kind_takes_recv(b->kind);
+
+	target_fill(b, p->mem.target);
+	if (receives && !p->opt.rnr_test && post_receives(p, &f))
+		return -1;
+	if (line_send(&p->line, "go"))
+		return -1;
+	if (receives && p->opt.rnr_test) {
+		usleep(RNR_TEST_MS * 1000);
+		if (post_receives(p, &f))
+			return -1;
+	}
+	if (receives && follow_receives(p, &f)) {
+		line_send(&p->line, "fail %u of %u received", f.received, b->count);
+		return -1;
+	}
+	if (expect(p, "end"))
+		return -1;
+	follow_check(p, &f);
+	printf("%s: %u messages, digest %016" PRIx64 "\n", op_kind_name(b->kind), b->count,
+		f.digest);
+	if (p->complaints != before)
+		return line_send(&p->line, "fail %u complaints, see the follower's output",
+			p->complaints - before);
+	return line_send(&p->line, "done %016" PRIx64, f.digest);
+}
+
+static int follow(struct peer *p)
+{
+	for (;;) {
+		struct batch b = {
+			.mtu = smaller(p->local.mtu, p->remote.mtu),
+			.target_len = p->local.len,
+		};
+		char line[LINE_MAX_LEN], name[16];
+
+		if (line_recv(&p->line, line))
+			return -1;
+		if (!strcmp(line, "quit"))
+			return line_send(&p->line, "bye");
+		if (sscanf(line, "batch %15s %u %" SCNx64 " %u %u", name, &b.count, &b.seed,
+			    &b.min_len, &b.max_len) != 5 ||
+			(b.kind = op_kind_find(name)) == OP_KINDS || b.min_len > b.max_len) {
+			fprintf(stderr, "the driver says what nobody understands: %s\n", line);
+			line_send(&p->line, "fail unknown command");
+			return -1;
+		}
+		if (b.max_len > p->opt.max_len || b.max_len > b.target_len) {
+			line_send(&p->line, "fail messages of %u bytes: my --max is %u", b.max_len,
+				p->opt.max_len);
+			return -1;
+		}
+		if (follow_batch(p, &b))
+			return -1;
+	}
+}
+
+int main(int argc, char **argv)
+{
+	static struct peer p = {.line.fd = -1};
+	int rc;
+
+	setvbuf(stdout, NULL, _IOLBF, 0);
+	options_parse(&p.opt, argc, argv);
+	rc = meet(&p);
+	if (!rc)
+		rc = p.opt.driver ? drive(&p) : follow(&p);
+	line_close(&p.line);
+	if (p.x)
+		xport_close(p.x);
+	if (rc || p.complaints) {
+		printf("FAIL\n");
+		return 1;
+	}
+	printf("PASS\n");
+	return 0;
+}

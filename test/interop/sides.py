@@ -1,0 +1,193 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What the runner puts together: the network, the capture, and the two sides of a case."""
+import os
+import re
+import shlex
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+BRIDGE = 'br0'
+OUR_ID = 1            # host part of our addresses; the guest's is 2
+
+
+class Trouble(Exception):
+    """A sentence for the user."""
+
+
+def sh(*words):
+    r = subprocess.run([str(w) for w in words], capture_output=True, text=True)
+    if r.returncode:
+        raise Trouble(f'{shlex.join(str(w) for w in words)}: {r.stderr.strip()}')
+    return r.stdout
+
+
+def listening(port):
+    """A shell command that succeeds when something listens on a TCP port."""
+    return f'grep -qE ":{port:04X} [0-9A-F:]+ 0A " /proc/net/tcp /proc/net/tcp6'
+
+
+class Network:
+    """A bridge in a fresh network namespace. A bridge and not one tap, because what AF_PACKET sends
+    past the queueing discipline is invisible on its own device, and visible on the far end of a veth."""
+
+    def __init__(self):
+        sh('mount', '-t', 'sysfs', 'sysfs', '/sys')
+        sh('mount', '-t', 'tmpfs', 'tmpfs', '/run')     # sockets and DPDK's run-time files
+        sh('ip', 'link', 'set', 'lo', 'up')
+        sh('ip', 'link', 'add', 'name', BRIDGE, 'type', 'bridge', 'mcast_snooping', 0,
+           'forward_delay', 0)
+        self._quiet(BRIDGE)
+        sh('ip', 'link', 'set', BRIDGE, 'up')
+
+    @staticmethod
+    def _quiet(dev):
+        path = Path(f'/proc/sys/net/ipv6/conf/{dev}/disable_ipv6')
+        if path.exists():
+            path.write_text('1')
+
+    def _attach(self, dev):
+        self._quiet(dev)
+        sh('ip', 'link', 'set', dev, 'master', BRIDGE, 'up')
+
+    def add_tap(self, dev):
+        sh('ip', 'tuntap', 'add', 'dev', dev, 'mode', 'tap')
+        self._attach(dev)
+
+    def add_veth(self, dev, port):
+        """A netdev for a process of ours, and the bridge's port that it is connected to."""
+        sh('ip', 'link', 'add', 'name', dev, 'type', 'veth', 'peer', 'name', port)
+        self._attach(port)
+        sh('ip', 'link', 'set', dev, 'up')
+        sh('ip', 'addr', 'add', f'192.168.77.{OUR_ID}/24', 'dev', dev)
+        sh('ip', 'addr', 'add', f'fd77::{OUR_ID}/64', 'dev', dev, 'nodad')
+
+
+class Capture:
+    """tcpdump on a device, from before the first frame until a moment after the last."""
+    QUIET_S = 0.3         # ACKs of the last messages come so soon
+    LIMIT_S = 20
+
+    def __init__(self, dev, path):
+        self.dev, self.path, self.missed = dev, path, 0
+
+    def _log(self):
+        return Path(self.log.name).read_text()
+
+    def __enter__(self):
+        self.log = open(f'{self.path}.log', 'w')
+        # Without immediate mode tcpdump ends with frames unread in the kernel's ring.
+        self.proc = subprocess.Popen(
+            ['tcpdump', '-n', '-s', '0', '-B', '65536', '-U', '--immediate-mode', '-Z', 'root', '-i',
+             self.dev, '-w', self.path], stderr=self.log, stdin=subprocess.DEVNULL)
+        end = time.monotonic() + self.LIMIT_S
+        while 'listening on' not in self._log():
+            if self.proc.poll() is not None or time.monotonic() > end:
+                raise Trouble(f'tcpdump does not start: {self._log()}')
+            time.sleep(0.02)
+        return self
+
+    def __exit__(self, *_):
+        end, size = time.monotonic() + self.LIMIT_S, -1
+        while size != self.path.stat().st_size and time.monotonic() < end:
+            size = self.path.stat().st_size
+            time.sleep(self.QUIET_S)
+        self.proc.send_signal(signal.SIGINT)
+        self.proc.wait()
+        self.log.close()
+        count = {what: int(n) for n, what in re.findall(
+            r'(\d+) packets? (captured|received by filter|dropped)', self._log())}
+        self.missed = max(count['received by filter'] - count['captured'], count['dropped'])
+
+
+class Program:
+    """A program that runs on one of the sides."""
+
+    def __init__(self, cmd, log, env=None):
+        self.log = log
+        with open(log, 'w') as f:
+            self.proc = subprocess.Popen([str(c) for c in cmd], stdout=f, stderr=subprocess.STDOUT,
+                                         stdin=subprocess.DEVNULL, env=env)
+
+    def running(self):
+        return self.proc.poll() is None
+
+    def passed(self, timeout, bad_output=None):
+        try:
+            rc = self.proc.wait(timeout + 10)
+        except subprocess.TimeoutExpired:
+            self.proc.kill()
+            rc = self.proc.wait()
+        return rc == 0 and not (bad_output and bad_output in self.log.read_text(errors='replace'))
+
+    def outcome(self):
+        rc, text = self.proc.returncode, self.log.read_text(errors='replace').splitlines()[-12:]
+        what = {124: 'ran into its time limit', 143: 'ran into its time limit',
+                125: 'the guest does not answer'}.get(rc, f'exit status {rc}')
+        return '\n  '.join([what] + text)
+
+
+class Guest:
+    """Linux soft-RoCE in QEMU."""
+    gid_index = {'v4': 1, 'v6': 2}
+    programs = {'pingpong': 'ibv_rc_pingpong', 'peer': 'verbs_peer'}
+    waived = ()
+
+    def __init__(self, name, ident, net, work, state):
+        self.tap = f'tap{ident}'
+        net.add_tap(self.tap)
+        self.tcp_address = f'192.168.77.{ident}'
+        self.addresses = [self.tcp_address, f'fd77::{ident}']
+        self.env = dict(os.environ, WORKDIR=str(work), STATE=str(state), NAME=name, ID=str(ident),
+                        NET=f'tap:{self.tap}')
+
+    def boot(self):
+        r = subprocess.run([HERE / 'run-guest.sh', 'start'], env=self.env, stderr=subprocess.PIPE,
+                           text=True)
+        if r.returncode:
+            raise Trouble(f'the guest does not start: {r.stderr}')
+
+    def start(self, program, args, log, timeout):
+        """The guest's own timeout ends the program there, whatever happens to the connection."""
+        command = shlex.join([self.programs[program]] + args)
+        return Program([HERE / 'guest-exec.sh', f'timeout {timeout} {command}'], log, self.env)
+
+    def wait_listening(self, port, program):
+        wait = f'for i in $(seq 200); do {listening(port)} && exit 0; sleep 0.1; done; exit 1'
+        r = subprocess.run([HERE / 'guest-exec.sh', wait], env=self.env)
+        if r.returncode:
+            program.proc.kill()
+            program.proc.wait()
+            raise Trouble(f'server: does not listen; {program.outcome()}')
+
+
+class Local:
+    """Our side: rocid on a veth of the bridge, and programs on <roci.h>."""
+    gid_index = {'v4': 0, 'v6': 1}
+    waived = ()
+    tcp_address = f'192.168.77.{OUR_ID}'
+    addresses = [tcp_address, f'fd77::{OUR_ID}']
+    dev, bridge_port = 'roce0', 'roce0-br'
+
+    def __init__(self, net, build, state):
+        net.add_veth(self.dev, self.bridge_port)
+        self.build, self.state = build, state
+        self.programs = {'pingpong': build / 'app/examples/pingpong',
+                         'peer': build / 'test/interop/roci_peer'}
+
+    def boot(self):
+        raise Trouble('cannot start rocid yet: only --self-test works')
+
+    def start(self, program, args, log, timeout):
+        return Program(['timeout', timeout, self.programs[program]] + args, log)
+
+    def wait_listening(self, port, program):
+        end = time.monotonic() + 20
+        while subprocess.run(['sh', '-c', listening(port)]).returncode:
+            if not program.running() or time.monotonic() > end:
+                program.proc.kill()
+                program.proc.wait()
+                raise Trouble(f'server: does not listen; {program.outcome()}')
+            time.sleep(0.05)

@@ -1,0 +1,445 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <errno.h>
+#include <string.h>
+#include <cmocka.h>
+#include "app.h"
+#include "seq24.h"
+
+#define GUARD_BYTE 0xC5
+#define MR_PATTERN 0x11
+
+void app_init(struct app *a, struct sim_host *host)
+{
+	memset(a, 0, sizeof(*a));
+	a->host = host;
+	a->next_slot = 2; /* 0 and 1 are reserved QPNs */
+	a->next_key = 0x31;
+}
+
+static void *zeroed(size_t len)
+{
+	size_t room = (len + CACHE_LINE - 1) & ~(size_t)(CACHE_LINE - 1);
+	void *p = aligned_alloc(CACHE_LINE, room);
+
+	assert_non_null(p);
+	memset(p, 0, room);
+	return p;
+}
+
+void app_fini(struct app *a)
+{
+	for (unsigned i = 0; i < a->qps; i++) {
+		struct app_qp *q = a->qp[i];
+
+		atomic_store(&a->host->qps.slot[QPN_SLOT(q->qp->qpn)], NULL);
+		free(q->qp);
+		free(q->sq_shared);
+		free(q->rq_shared);
+		free(q->sq_ring);
+		free(q->rq_ring);
+		free(q->sq_wr);
+		free(q->rq_wr);
+		free(q);
+	}
+	for (unsigned i = 0; i < a->cqs; i++) {
+		free(a->cq[i]->shared);
+		free(a->cq[i]);
+	}
+	for (unsigned i = 0; i < a->mrs; i++) {
+		free(a->mr[i]->mem - APP_GUARD);
+		free(a->mr[i]);
+	}
+	memset(a, 0, sizeof(*a));
+}
+
+/* --- memory --------------------------------------------------------------------------- */
+
+struct app_mr *app_mr(struct app *a, size_t len, uint32_t access)
+{
+	struct app_mr *m = zeroed(sizeof(*m));
+	uint8_t *p = zeroed(len + 2 * (size_t)APP_GUARD);
+
+	assert_true(a->mrs < APP_MRS);
+	memset(p, GUARD_BYTE, len + 2 * (size_t)APP_GUARD);
+	memset(p + APP_GUARD, MR_PATTERN, len);
+	m->mem = p + APP_GUARD;
+	m->len = len;
+	m->slot = a->mrs + 1;
+	m->mr = (struct mr){
+		.key = m->slot << 8 | (a->next_key++ & 0xFF),
+		.pd = APP_PD,
+		.access = access,
+		.iova = 0x7F0000000000ull + ((uint64_t)m->slot << 36),
+		.length = len,
+		.base = m->mem,
+	};
+	a->mr[a->mrs++] = m;
+	atomic_store(&a->host->mrs.slot[m->slot], &m->mr);
+	return m;
+}
+
+void app_mr_dereg(struct app *a, struct app_mr *mr)
+{
+	atomic_store(&a->host->mrs.slot[mr->slot], NULL);
+}
+
+uint64_t app_va(const struct app_mr *mr, uint64_t off)
+{
+	return mr->mr.iova + off;
+}
+
+struct abi_sge app_sge(const struct app_mr *mr, uint64_t off, uint32_t len)
+{
+	return (struct abi_sge){.addr = app_va(mr, off), .length = len, .lkey = mr->mr.key};
+}
+
+bool app_guards_ok(const struct app *a)
+{
+	for (unsigned i = 0; i < a->mrs; i++)
+		for (unsigned b = 0; b < APP_GUARD; b++)
+			if (a->mr[i]->mem[-1 - (int)b] != GUARD_BYTE ||
+				a->mr[i]->mem[a->mr[i]->len + b] != GUARD_BYTE)
+				return false;
+	return true;
+}
+
+/* --- queues --------------------------------------------------------------------------- */
+
+struct app_cq *app_cq(struct app *a, uint32_t depth)
+{
+	struct app_cq *q = zeroed(sizeof(*q));
+
+	assert_true(a->cqs < APP_OBJS);
+	q->shared = zeroed(sizeof(*q->shared) + sizeof(*q->lane) + depth * sizeof(struct abi_cqe));
+	q->lane = (struct abi_cq_lane *)(q->shared + 1);
+	q->depth = depth;
+	q->cq.arm = &q->shared->arm;
+	q->cq.handle = 100 + a->cqs;
+	q->cq.channel = 1;
+	q->cq.lanes = 1;
+	cq_lane_init(&q->cq, 0, q->lane, depth);
+	a->cq[a->cqs++] = q;
+	return q;
+}
+
+struct app_qp *app_qp(struct app *a, const struct app_qp_spec *spec)
+{
+	struct app_qp *q = zeroed(sizeof(*q));
+	struct qp_config cfg = {
+		.qpn = QPN_MAKE(1, 0, a->next_slot),
+		.pd = APP_PD,
+		.handle = a->next_slot,
+		.type = ABI_QPT_RC,
+		.sq_sig_all = spec->sig_all,
+		.session = 1,
+		.send_lane = &spec->send_cq->cq.lane[0],
+		.recv_lane = &spec->recv_cq->cq.lane[0],
+		.max_inline = spec->max_inline,
+		.window = spec->window,
+	};
+
+	assert_true(a->qps < APP_OBJS);
+	q->app = a;
+	q->spec = *spec;
+	q->sq_stride = abi_sq_stride(spec->max_sge, spec->max_inline);
+	q->rq_stride = abi_rq_stride(spec->max_sge);
+	q->sq_shared = zeroed(sizeof(*q->sq_shared));
+	q->rq_shared = zeroed(sizeof(*q->rq_shared));
+	q->sq_ring = zeroed((size_t)q->sq_stride * spec->sq_depth);
+	q->rq_ring = zeroed((size_t)q->rq_stride * spec->rq_depth);
+	q->sq_wr = zeroed(sizeof(*q->sq_wr) * spec->sq_depth);
+	q->rq_wr = zeroed(sizeof(*q->rq_wr) * spec->rq_depth);
+	cfg.sq = (struct ring){.entries = q->sq_ring,
+		.shared = q->sq_shared,
+		.depth = spec->sq_depth,
+		.stride = q->sq_stride,
+		.max_sge = spec->max_sge};
+	cfg.rq = (struct ring){.entries = q->rq_ring,
+		.shared = q->rq_shared,
+		.depth = spec->rq_depth,
+		.stride = q->rq_stride,
+		.max_sge = spec->max_sge};
+	q->qp = qp_init(zeroed(qp_size(&cfg)), &cfg);
+	atomic_store(&a->host->qps.slot[QPN_SLOT(cfg.qpn)], q->qp);
+	a->next_slot++;
+	a->qp[a->qps++] = q;
+	return q;
+}
+
+/* --- states --------------------------------------------------------------------------- */
+
+struct abi_qp_attr app_attr(uint32_t dest_qpn, uint32_t sq_psn, uint32_t rq_psn)
+{
+	return (struct abi_qp_attr){
+		.access_flags =
+			ABI_ACCESS_LOCAL_WRITE | ABI_ACCESS_REMOTE_WRITE | ABI_ACCESS_REMOTE_READ,
+		.path_mtu = 1024,
+		.rq_psn = rq_psn,
+		.sq_psn = sq_psn,
+		.dest_qpn = dest_qpn,
+		.port = 1,
+		.timeout = 14,
+		.retry_cnt = 7,
+		.rnr_retry = 7,
+		.min_rnr_timer = 1,
+		.max_rd_atomic = 16,
+		.max_dest_rd_atomic = 16,
+	};
+}
+
+int app_modify(struct app_qp *q, uint32_t mask, const struct abi_qp_attr *attr,
+	const struct path_spec *path, uint64_t now)
+{
+	struct core_cmd cmd = {
+		.type = CORE_CMD_MODIFY_QP, .qp = q->qp, .mask = mask, .attr = *attr};
+	int rc;
+
+	if (path) {
+		cmd.path = *path;
+		cmd.sgid = *path->sgid;
+	}
+	do {
+		rc = core_cmd(&q->app->host->core, &cmd, now);
+	} while (rc == -EAGAIN);
+	return rc;
+}
+
+int app_to_init(struct app_qp *q, const struct abi_qp_attr *attr, uint64_t now)
+{
+	struct abi_qp_attr a = *attr;
+
+	a.qp_state = ABI_QPS_INIT;
+	return app_modify(q, ABI_QP_STATE | ABI_QP_PKEY_INDEX | ABI_QP_PORT | ABI_QP_ACCESS_FLAGS,
+		&a, NULL, now);
+}
+
+int app_to_rtr(struct app_qp *q, const struct abi_qp_attr *attr, const struct path_spec *path,
+	uint64_t now)
+{
+	struct abi_qp_attr a = *attr;
+
+	a.qp_state = ABI_QPS_RTR;
+	return app_modify(q,
+		ABI_QP_STATE | ABI_QP_AV | ABI_QP_PATH_MTU | ABI_QP_DEST_QPN | ABI_QP_RQ_PSN |
+			ABI_QP_MAX_DEST_RD_ATOMIC | ABI_QP_MIN_RNR_TIMER,
+		&a, path, now);
+}
+
+int app_to_rts(struct app_qp *q, const struct abi_qp_attr *attr, uint64_t now)
+{
+	struct abi_qp_attr a = *attr;
+
+	a.qp_state = ABI_QPS_RTS;
+	return app_modify(q,
+		ABI_QP_STATE | ABI_QP_TIMEOUT | ABI_QP_RETRY_CNT | ABI_QP_RNR_RETRY |
+			ABI_QP_SQ_PSN | ABI_QP_MAX_QP_RD_ATOMIC,
+		&a, NULL, now);
+}
+
+int app_to_state(struct app_qp *q, unsigned state, uint64_t now)
+{
+	struct abi_qp_attr a = {.qp_state = (uint8_t)state};
+	int rc = app_modify(q, ABI_QP_STATE, &a, NULL, now);
+
+	if (!rc && state == ABI_QPS_RESET) { /* they are gone, without a completion */
+		q->sq_done = q->sq_posted;
+		q->rq_done = q->rq_posted;
+	}
+	return rc;
+}
+
+/* --- posting -------------------------------------------------------------------------- */
+
+uint32_t app_sq_room(const struct app_qp *q)
+{
+	uint32_t used =
+		q->sq_posted - atomic_load_explicit(&q->sq_shared->consumer, memory_order_acquire);
+
+	return q->spec.sq_depth - used;
+}
+
+uint32_t app_rq_room(const struct app_qp *q)
+{
+	uint32_t used =
+		q->rq_posted - atomic_load_explicit(&q->rq_shared->consumer, memory_order_acquire);
+
+	return q->spec.rq_depth - used;
+}
+
+/* Puts the mark into the entry, last, and rings if the worker wants it. */
+static void publish(uint8_t *slot, uint32_t ctl, uint32_t idx, uint32_t depth,
+	struct abi_queue *shared, bool *rung)
+{
+	ctl = (ctl & ~ABI_WQE_PHASE) | abi_phase(idx, depth);
+	atomic_store_explicit((_Atomic uint32_t *)slot, ctl, memory_order_release);
+	atomic_store_explicit(&shared->producer, idx + 1, memory_order_relaxed);
+	atomic_thread_fence(memory_order_seq_cst);
+	if (atomic_load_explicit(&shared->need_doorbell, memory_order_relaxed))
+		*rung = true;
+}
+
+void app_post_raw(struct app_qp *q, const void *wqe, size_t len)
+{
+	uint32_t idx = q->sq_posted & (q->spec.sq_depth - 1);
+	uint8_t *slot = q->sq_ring + (size_t)idx * q->sq_stride;
+	uint32_t ctl;
+
+	memcpy(&ctl, wqe, sizeof(ctl));
+	memcpy(slot + 4, (const uint8_t *)wqe + 4, len - 4);
+	publish(slot, ctl, q->sq_posted++, q->spec.sq_depth, q->sq_shared, &q->rung);
+}
+
+void app_post_recv_raw(struct app_qp *q, const void *wqe, size_t len)
+{
+	uint32_t idx = q->rq_posted & (q->spec.rq_depth - 1);
+	uint8_t *slot = q->rq_ring + (size_t)idx * q->rq_stride;
+	uint32_t ctl;
+
+	memcpy(&ctl, wqe, sizeof(ctl));
+	memcpy(slot + 4, (const uint8_t *)wqe + 4, len - 4);
+	publish(slot, ctl, q->rq_posted++, q->spec.rq_depth, q->rq_shared, &q->rung);
+}
+
+void app_post_send(struct app_qp *q, const struct app_send *s)
+{
+	union {
+		struct abi_wqe wqe;
+		uint8_t bytes[1024];
+	} e;
+	bool inl = s->flags & ABI_WQE_INLINE;
+	uint32_t body = inl ? s->inline_len : s->num_sge * (uint32_t)sizeof(struct abi_sge);
+
+	memset(&e, 0, sizeof(e));
+	e.wqe.ctl = ABI_WQE_CTL(s->opcode, inl ? s->inline_len : s->num_sge, s->flags);
+	e.wqe.imm = s->imm;
+	e.wqe.wr_id = s->wr_id;
+	e.wqe.remote_addr = s->remote_addr;
+	e.wqe.rkey = s->rkey;
+	if (body)
+		memcpy(e.bytes + ABI_WQE_HDR, inl ? s->inline_data : s->sge, body);
+	q->sq_wr[q->sq_posted & (q->spec.sq_depth - 1)] =
+		(struct app_wr){s->wr_id, q->spec.sig_all || (s->flags & ABI_WQE_SIGNALED)};
+	app_post_raw(q, &e, ABI_WQE_HDR + body);
+}
+
+void app_post_recv(struct app_qp *q, uint64_t wr_id, const struct abi_sge *sge, unsigned n)
+{
+	union {
+		struct abi_recv_wqe wqe;
+		uint8_t bytes[512];
+	} e;
+
+	memset(&e, 0, sizeof(e));
+	e.wqe.ctl = ABI_WQE_CTL(0, n, 0);
+	e.wqe.wr_id = wr_id;
+	if (n)
+		memcpy(e.bytes + ABI_RECV_WQE_HDR, sge, n * sizeof(*sge));
+	q->rq_wr[q->rq_posted & (q->spec.rq_depth - 1)] = (struct app_wr){wr_id, true};
+	app_post_recv_raw(q, &e, ABI_RECV_WQE_HDR + n * sizeof(*sge));
+}
+
+void app_ring(struct app *a, uint64_t now)
+{
+	for (unsigned i = 0; i < a->qps; i++) {
+		if (!a->qp[i]->rung)
+			continue;
+		a->qp[i]->rung = false;
+		core_doorbell(&a->host->core, a->qp[i]->qp, now);
+	}
+}
+
+/* --- completions ---------------------------------------------------------------------- */
+
+static struct app_qp *qp_of(struct app *a, uint32_t qpn)
+{
+	for (unsigned i = 0; i < a->qps; i++)
+		if (a->qp[i]->qp->qpn == qpn)
+			return a->qp[i];
+	fail_msg("CQE of QPN 0x%x, which does not exist", qpn);
+	return NULL;
+}
+
+/* CQ-10, REQ-12..14: the next in post order, leaving out only what was unsignaled and went well. */
+static void check_send(struct app_qp *q, const struct abi_cqe *cqe)
+{
+	for (;;) {
+		const struct app_wr *w = &q->sq_wr[q->sq_done & (q->spec.sq_depth - 1)];
+
+		if (q->sq_done == q->sq_posted)
+			fail_msg("send CQE 0x%llx was not posted, or came twice",
+				(unsigned long long)cqe->wr_id);
+		q->sq_done++;
+		if (w->wr_id == cqe->wr_id) {
+			assert_true(w->signaled || cqe->status != ABI_WC_SUCCESS);
+			return;
+		}
+		if (w->signaled)
+			fail_msg("send CQE 0x%llx before 0x%llx", (unsigned long long)cqe->wr_id,
+				(unsigned long long)w->wr_id);
+	}
+}
+
+static void check_recv(struct app_qp *q, const struct abi_cqe *cqe)
+{
+	const struct app_wr *w = &q->rq_wr[q->rq_done & (q->spec.rq_depth - 1)];
+
+	if (q->rq_done == q->rq_posted)
+		fail_msg("receive CQE 0x%llx was not posted, or came twice",
+			(unsigned long long)cqe->wr_id);
+	q->rq_done++;
+	assert_int_equal(w->wr_id, cqe->wr_id);
+}
+
+bool app_poll(struct app *a, struct app_cq *cq, struct abi_cqe *cqe)
+{
+	struct abi_cqe *slot = (struct abi_cqe *)(cq->lane + 1) + (cq->taken & (cq->depth - 1));
+	uint32_t mark = atomic_load_explicit((_Atomic uint32_t *)&slot->mark, memory_order_acquire);
+	struct app_qp *q;
+
+	if ((mark & 1) != abi_phase(cq->taken, cq->depth))
+		return false;
+	*cqe = *slot;
+	cq->taken++;
+	atomic_store_explicit(&cq->lane->consumer, cq->taken, memory_order_release);
+	q = qp_of(a, cqe->qpn);
+	if (q->free_ids)
+		return true;
+	if (cqe->opcode & ABI_WC_RECV)
+		check_recv(q, cqe);
+	else
+		check_send(q, cqe);
+	return true;
+}
+
+void app_arm(struct app_cq *cq, bool solicited)
+{
+	uint32_t old = atomic_load(&cq->shared->arm);
+	uint32_t want = (solicited ? ABI_CQ_ARM_SOLICITED : ABI_CQ_ARM_ANY) |
+			(old & ABI_CQ_ARM_MASK); /* CQ-05: the stronger stays */
+
+	atomic_store(&cq->shared->arm, ((old & ~ABI_CQ_ARM_MASK) + ABI_CQ_ARM_STEP) | want);
+	atomic_thread_fence(memory_order_seq_cst);
+}
+
+void app_events(struct app *a)
+{
+	struct core_event e[16];
+	unsigned n;
+
+	while ((n = core_events(&a->host->core, e, ARRAY_SIZE(e))))
+		for (unsigned i = 0; i < n; i++)
+			a->event[a->events++ % APP_EVENTS] = e[i];
+}
+
+unsigned app_event_count(const struct app *a, uint32_t type)
+{
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < a->events && i < APP_EVENTS; i++)
+		n += a->event[i].type == type;
+	return n;
+}

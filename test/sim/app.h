@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file app.h
+ * An application on a simulated host, as a client library would be one: rings in plain memory
+ * laid out as abi_ring.h says, WQEs with phase marks, doorbells only when the worker asks for
+ * them, CQEs taken by their marks. It checks what it is told: each work request completes once
+ * and in post order, and nothing is written outside its memory regions.
+ */
+#ifndef APP_H
+#define APP_H
+
+#include "host.h"
+
+#define APP_PD	   7u
+#define APP_EVENTS 256u
+#define APP_GUARD  64u
+#define APP_MRS	   64u
+#define APP_OBJS   64u
+
+struct app_mr {
+	struct mr mr;
+	uint8_t *mem; /* first byte; APP_GUARD bytes before and behind are guarded */
+	size_t len;
+	unsigned slot;
+};
+
+struct app_cq {
+	struct cq cq;
+	struct abi_cq *shared;
+	struct abi_cq_lane *lane;
+	uint32_t depth;
+	uint32_t taken;
+};
+
+struct app_qp_spec {
+	uint32_t sq_depth;
+	uint32_t rq_depth;
+	uint32_t max_sge;
+	uint32_t max_inline;
+	uint32_t window; /* 0: default */
+	bool sig_all;
+	struct app_cq *send_cq;
+	struct app_cq *recv_cq;
+};
+
+/** What became of a posted work request; the application's own bookkeeping. */
+struct app_wr {
+	uint64_t wr_id;
+	bool signaled;
+};
+
+struct app_qp {
+	struct qp *qp;
+	struct app *app;
+	struct abi_queue *sq_shared;
+	struct abi_queue *rq_shared;
+	uint8_t *sq_ring;
+	uint8_t *rq_ring;
+	struct app_qp_spec spec;
+	uint32_t sq_stride;
+	uint32_t rq_stride;
+	uint32_t sq_posted;
+	uint32_t rq_posted;
+	uint32_t sq_done; /* work requests whose fate is known */
+	uint32_t rq_done;
+	bool rung;	      /* the doorbell */
+	bool free_ids;	      /* wr_ids are the test's: do not check their order */
+	struct app_wr *sq_wr; /* ring of sq_depth */
+	struct app_wr *rq_wr;
+};
+
+struct app {
+	struct sim_host *host;
+	uint32_t next_slot; /* of the QP table */
+	uint32_t next_key;
+	struct app_mr *mr[APP_MRS];
+	struct app_cq *cq[APP_OBJS];
+	struct app_qp *qp[APP_OBJS];
+	unsigned mrs, cqs, qps;
+	struct core_event event[APP_EVENTS]; /* the latest */
+	unsigned events;
+};
+
+void app_init(struct app *a, struct sim_host *host);
+void app_fini(struct app *a);
+
+/* --- objects -------------------------------------------------------------------------- */
+
+/** Memory filled with a pattern, registered at an address that is not the pointer. */
+struct app_mr *app_mr(struct app *a, size_t len, uint32_t access);
+/** Withdraws the region, as dereg_mr does; its memory stays. */
+void app_mr_dereg(struct app *a, struct app_mr *mr);
+/** The wire address of byte @p off. */
+uint64_t app_va(const struct app_mr *mr, uint64_t off);
+struct abi_sge app_sge(const struct app_mr *mr, uint64_t off, uint32_t len);
+/** @return true when the bytes around all regions are as they were. */
+bool app_guards_ok(const struct app *a);
+
+struct app_cq *app_cq(struct app *a, uint32_t depth);
+struct app_qp *app_qp(struct app *a, const struct app_qp_spec *spec);
+
+/** Attributes that work: MTU 1024, timeout 14, seven retries, sixteen READs. */
+struct abi_qp_attr app_attr(uint32_t dest_qpn, uint32_t sq_psn, uint32_t rq_psn);
+
+/* Each is one core_cmd(); they return its result. */
+int app_modify(struct app_qp *q, uint32_t mask, const struct abi_qp_attr *attr,
+	const struct path_spec *path, uint64_t now);
+int app_to_init(struct app_qp *q, const struct abi_qp_attr *attr, uint64_t now);
+int app_to_rtr(struct app_qp *q, const struct abi_qp_attr *attr, const struct path_spec *path,
+	uint64_t now);
+int app_to_rts(struct app_qp *q, const struct abi_qp_attr *attr, uint64_t now);
+/** To RESET or ERR, repeating as long as the core says -EAGAIN. */
+int app_to_state(struct app_qp *q, unsigned state, uint64_t now);
+
+/* --- work ----------------------------------------------------------------------------- */
+
+/** @return free places of the send or receive queue. */
+uint32_t app_sq_room(const struct app_qp *q);
+uint32_t app_rq_room(const struct app_qp *q);
+
+struct app_send {
+	uint8_t opcode; /* enum abi_wr_opcode */
+	uint32_t flags; /* ABI_WQE_* */
+	uint32_t imm;
+	uint64_t wr_id;
+	uint64_t remote_addr;
+	uint32_t rkey;
+	unsigned num_sge;
+	struct abi_sge sge[SGE_MAX];
+	const void *inline_data; /* with ABI_WQE_INLINE */
+	uint32_t inline_len;
+};
+
+/** Posts without looking whether there is room. */
+void app_post_send(struct app_qp *q, const struct app_send *s);
+void app_post_recv(struct app_qp *q, uint64_t wr_id, const struct abi_sge *sge, unsigned n);
+/** Writes @p len bytes as the next send WQE, with the mark put right. */
+void app_post_raw(struct app_qp *q, const void *wqe, size_t len);
+void app_post_recv_raw(struct app_qp *q, const void *wqe, size_t len);
+
+/** Delivers the doorbells that were rung. */
+void app_ring(struct app *a, uint64_t now);
+
+/** Takes the next CQE. @return false when there is none. Fails the test when it is out of order
+ *  or was not asked for. */
+bool app_poll(struct app *a, struct app_cq *cq, struct abi_cqe *cqe);
+
+/** Arms the CQ as the client library does. */
+void app_arm(struct app_cq *cq, bool solicited);
+
+/** Takes the core's events. */
+void app_events(struct app *a);
+/** @return how many events of @p type there were. */
+unsigned app_event_count(const struct app *a, uint32_t type);
+
+#endif

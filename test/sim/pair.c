@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+#include "completer.h"
+#include "pair.h"
+#include "seq24.h"
+
+#define START 5000000ull
+
+struct pair_spec pair_defaults(void)
+{
+	struct pair_spec s = {.seed = 1, .cq_depth = 1024};
+
+	for (int e = A; e < ENDS; e++) {
+		s.link[e] = (struct link_config){.delay_ns = 2000, .rate_bps = 10000000000ull};
+		s.qp[e] = (struct app_qp_spec){
+			.sq_depth = 64, .rq_depth = 64, .max_sge = SGE_MAX, .max_inline = 128};
+		s.attr[e] = app_attr(0, e == A ? 0x123456 : 0xFFFFF0, 0);
+	}
+	return s;
+}
+
+static void end_init(struct pair *p, int e)
+{
+	struct pair_end *end = &p->end[e];
+	struct app_qp_spec qp = p->spec.qp[e];
+
+	end->host = aligned_alloc(CACHE_LINE, sizeof(*end->host));
+	end->frames = calloc(PAIR_FRAMES, sizeof(*end->frames));
+	end->places = calloc(PAIR_FRAMES, sizeof(*end->places));
+	assert_true(end->host && end->frames && end->places);
+	for (unsigned i = 0; i < PAIR_FRAMES; i++)
+		end->places[i] = &end->frames[i];
+	host_init(end->host, (uint8_t)(e + 1), icrc_best(), START);
+	link_init(&end->link, end->places, PAIR_FRAMES, &p->spec.link[e],
+		p->spec.seed * 2 + (uint64_t)e + 1000);
+	app_init(&end->app, end->host);
+	end->send_cq = app_cq(&end->app, p->spec.cq_depth);
+	end->recv_cq = app_cq(&end->app, p->spec.cq_depth);
+	qp.send_cq = end->send_cq;
+	qp.recv_cq = end->recv_cq;
+	end->qp = app_qp(&end->app, &qp);
+	fabric_add(&p->fabric, end->host);
+}
+
+void pair_init(struct pair *p, const struct pair_spec *spec)
+{
+	memset(p, 0, sizeof(*p));
+	p->spec = *spec;
+	fabric_init(&p->fabric, START);
+	for (int e = A; e < ENDS; e++)
+		end_init(p, e);
+	for (int e = A; e < ENDS; e++) {
+		struct pair_end *me = &p->end[e];
+		struct pair_end *peer = &p->end[!e];
+		struct path_spec path = host_path(me->host, peer->host, 0, spec->gid);
+		struct abi_qp_attr *attr = &p->spec.attr[e];
+
+		fabric_plug(&p->fabric, &me->link, me->host, 0, peer->host, 0);
+		attr->dest_qpn = peer->qp->qp->qpn;
+		attr->rq_psn = spec->attr[!e].sq_psn;
+		assert_int_equal(app_to_init(me->qp, attr, START), 0);
+		assert_int_equal(app_to_rtr(me->qp, attr, &path, START), 0);
+		assert_int_equal(app_to_rts(me->qp, attr, START), 0);
+	}
+}
+
+void pair_fini(struct pair *p)
+{
+	for (int e = A; e < ENDS; e++) {
+		app_fini(&p->end[e].app);
+		free(p->end[e].frames);
+		free(p->end[e].places);
+		free(p->end[e].host);
+	}
+}
+
+void pair_memory(struct pair *p, size_t len)
+{
+	for (int e = A; e < ENDS; e++)
+		p->end[e].mr = app_mr(&p->end[e].app, len,
+			ABI_ACCESS_LOCAL_WRITE | ABI_ACCESS_REMOTE_WRITE | ABI_ACCESS_REMOTE_READ);
+}
+
+/* --- invariants ----------------------------------------------------------------------- */
+
+/* Everything on READY is a QP of this host, and is there once. */
+static void check_ready(const struct core *c)
+{
+	unsigned n = 0;
+
+	for (const struct list *l = c->ready.next; l != &c->ready; l = l->next) {
+		assert_ptr_equal(l->next->prev, l);
+		assert_true(++n <= QP_MAX);
+	}
+}
+
+static void check_requester(const struct qp *qp)
+{
+	uint32_t out = (qp->req.psn_new - qp->comp.una) & SEQ24_MASK;
+
+	if (qp->state != ABI_QPS_RTS && qp->state != ABI_QPS_SQD)
+		return;
+	assert_true(out <= (1u << 23) - 1); /* BTH-16 */
+	assert_true(seq24_le(qp->comp.una, qp->req.psn));
+	assert_true(seq24_le(qp->req.psn, qp->req.psn_new));
+	assert_true(qp->req.sent - qp->comp.acked <= qp->win.max + qp->attr.max_rd_atomic);
+	assert_true(qp->req.rd_started - qp->comp.rd_done <= qp->attr.max_rd_atomic); /* REQ-08 */
+	assert_true(qp->req.fetched - qp->comp.head <= qp->sq.depth);
+	assert_true(qp->req.cur - qp->comp.head <= qp->req.fetched - qp->comp.head);
+	/* REQ-22, REQ-31: while something is outstanding a timer runs. */
+	if (qp->ack_timeout && qp->comp.una != qp->req.psn && qp->comp.una != qp->req.psn_new)
+		assert_true(qp->comp.due != 0 && wheel_armed(&qp->timer));
+}
+
+static void check_end(const struct pair *p, const struct pair_end *end)
+{
+	uint64_t due = core_deadline(&end->host->core);
+
+	assert_true(app_guards_ok(&end->app));
+	check_ready(&end->host->core);
+	for (unsigned i = 0; i < end->app.qps; i++)
+		check_requester(end->app.qp[i]->qp);
+	assert_true(due == 0 || due >> WHEEL_TICK_SHIFT >= p->fabric.now >> WHEEL_TICK_SHIFT);
+	assert_int_equal(end->host->core.count.cq_overflow, 0);
+}
+
+/* --- steps ---------------------------------------------------------------------------- */
+
+static void drain(struct pair_end *end)
+{
+	struct app_cq *cqs[] = {end->send_cq, end->recv_cq};
+
+	app_events(&end->app);
+	for (unsigned i = 0; i < 2 && !end->keep_cqes; i++)
+		while (app_poll(&end->app, cqs[i], &end->cqe[end->cqes % 4096]))
+			end->cqes++;
+}
+
+bool pair_step(struct pair *p, uint64_t until)
+{
+	bool more;
+
+	for (int e = A; e < ENDS; e++)
+		app_ring(&p->end[e].app, p->fabric.now);
+	more = fabric_step(&p->fabric, until);
+	for (int e = A; e < ENDS; e++) {
+		drain(&p->end[e]);
+		check_end(p, &p->end[e]);
+	}
+	return more;
+}
+
+void pair_run(struct pair *p, uint64_t ns)
+{
+	uint64_t until = p->fabric.now + ns;
+
+	for (;;) {
+		uint64_t next;
+
+		for (int e = A; e < ENDS; e++)
+			app_ring(&p->end[e].app, p->fabric.now);
+		next = fabric_next(&p->fabric);
+		if (next == SIM_NEVER || !pair_step(p, until))
+			return;
+	}
+}
+
+void pair_until_cqes(struct pair *p, int end, unsigned n, uint64_t ns)
+{
+	uint64_t until = p->fabric.now + ns;
+
+	while (p->end[end].cqes < n)
+		if (!pair_step(p, until))
+			fail_msg("%u of %u CQEs after %llu us", p->end[end].cqes, n,
+				(unsigned long long)(ns / 1000));
+}

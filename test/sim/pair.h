@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file pair.h
+ * Two hosts, a cable between them, and a connected QP on each: A's and B's. After every step
+ * the invariants of design.md 8 are checked.
+ */
+#ifndef PAIR_H
+#define PAIR_H
+
+#include "app.h"
+#include "fabric.h"
+
+#define PAIR_FRAMES 512u /* on the way in each direction */
+#define USEC	    1000ull
+#define MSEC	    1000000ull
+#define SEC	    1000000000ull
+
+enum {
+	A,
+	B,
+	ENDS
+};
+
+/** What a pair is made of; pair_defaults() fills it with what works. */
+struct pair_spec {
+	uint64_t seed;
+	enum host_gid gid;
+	struct link_config link[ENDS]; /* from A, from B */
+	struct app_qp_spec qp[ENDS];   /* CQs are filled in */
+	struct abi_qp_attr attr[ENDS]; /* QPNs and PSNs of the other end are filled in */
+	uint32_t cq_depth;
+};
+
+struct pair_end {
+	struct sim_host *host;
+	struct sim_link link; /* from here to the other end */
+	struct sim_frame *frames;
+	struct sim_frame **places;
+	struct app app;
+	struct app_cq *send_cq;
+	struct app_cq *recv_cq;
+	struct app_qp *qp;
+	struct app_mr *mr;	  /* made by pair_memory() */
+	struct abi_cqe cqe[4096]; /* all CQEs that pair_step() took, in the order of arrival */
+	unsigned cqes;
+	bool keep_cqes; /* do not poll: the test does */
+};
+
+struct pair {
+	struct fabric fabric;
+	struct pair_end end[ENDS];
+	struct pair_spec spec;
+};
+
+struct pair_spec pair_defaults(void);
+
+/** Both QPs in RTS. */
+void pair_init(struct pair *p, const struct pair_spec *spec);
+void pair_fini(struct pair *p);
+
+/** Registers @p len bytes on both ends, for everything. */
+void pair_memory(struct pair *p, size_t len);
+
+/** One happening; doorbells before it, CQEs, events and invariants after it.
+ *  @return false when nothing was left up to @p until. */
+bool pair_step(struct pair *p, uint64_t until);
+
+/** Steps until nothing moves any more or @p ns of virtual time have passed. */
+void pair_run(struct pair *p, uint64_t ns);
+
+/** Steps until @p end has @p n CQEs; fails when it takes longer than @p ns. */
+void pair_until_cqes(struct pair *p, int end, unsigned n, uint64_t ns);
+
+#endif
