@@ -40,7 +40,8 @@ class Network:
         sh('ip', 'link', 'add', 'name', BRIDGE, 'type', 'bridge', 'mcast_snooping', 0,
            'forward_delay', 0)
         self._quiet(BRIDGE)
-        sh('ip', 'link', 'set', BRIDGE, 'up')
+        # With ARP on the bridge itself would answer for the addresses of the netdevs beside it.
+        sh('ip', 'link', 'set', BRIDGE, 'arp', 'off', 'up')
 
     @staticmethod
     def _quiet(dev):
