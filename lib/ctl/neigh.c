@@ -46,6 +46,22 @@ static int sentence_of(const struct neigh_query *q, int err, char why[ABI_SENTEN
 		gid, via, q->port->netdev, q->port->netdev, hop);
 }
 
+/* The route that packets of the port take, as the kernel's own would. */
+static int ask_route(
+	struct rtnl *nl, const struct neigh_query *q, const uint8_t *sgid, struct rtnl_route *route)
+{
+	int err = rtnl_route_get(nl, sgid, q->dgid, 0, route);
+
+	if (err == -EINVAL) { /* a static GID, which the kernel does not have */
+		sgid = NULL;
+		err = rtnl_route_get(nl, sgid, q->dgid, 0, route);
+	}
+	/* Another netdev may be the better way; this port can only take its own. */
+	if (!err && route->type == RTNL_ROUTE_UNICAST && route->ifindex != q->ifindex)
+		err = rtnl_route_get(nl, sgid, q->dgid, q->ifindex, route);
+	return err;
+}
+
 static int find_route(struct neigh_queue *nq, struct neigh_query *q, const uint8_t sgid[16],
 	char why[ABI_SENTENCE_MAX])
 {
@@ -61,11 +77,11 @@ static int find_route(struct neigh_queue *nq, struct neigh_query *q, const uint8
 			q->port->netdev);
 	if (gid_is_link_local(q->dgid)) /* always on the link */
 		return 0;
-	err = rtnl_route_get(nq->nl, sgid, q->dgid, q->ifindex, &route);
+	err = ask_route(nq->nl, q, sgid, &route);
 	if (err)
 		return refuse(why, err == -ENETUNREACH ? err : -EHOSTUNREACH,
-			"no route to %s by %s (%s): `ip route get %s oif %s` tells more", gid,
-			q->port->netdev, strerror(-err), gid, q->port->netdev);
+			"no route to %s by %s (%s): `ip route get %s` tells more", gid,
+			q->port->netdev, strerror(-err), gid);
 	if (route.type == RTNL_ROUTE_LOCAL)
 		return refuse(why, -EHOSTUNREACH,
 			"%s is an address of this host but not of port %u: use the port that has "
