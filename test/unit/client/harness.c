@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdarg.h>
@@ -326,6 +327,14 @@ static void *run(void *arg)
 	struct harness *h = arg;
 
 	h->conn = accept(h->listener, NULL, NULL);
+	if (h->conn >= 0 && h->full) {
+		struct abi_msg msg = {.type = ABI_HELLO};
+
+		harness_reply(h, &msg, -EUSERS, "full: come back", 16, NULL, 0);
+		shutdown(h->conn, SHUT_RDWR);
+		close(h->conn);
+		h->conn = -1;
+	}
 	while (h->conn >= 0 && serve(h))
 		;
 	return NULL;
