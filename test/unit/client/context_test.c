@@ -52,6 +52,20 @@ static void open__by_environment(void **state)
 	harness_stop(h);
 }
 
+/* The refusal comes before, while or after the client says hello, and then the socket ends. */
+static void open__refused(void **state)
+{
+	for (int i = 0; i < 50; i++) {
+		struct harness *h = harness_start();
+
+		h->full = true;
+		assert_null(roci_open(h->path));
+		assert_int_equal(errno, EUSERS);
+		assert_string_equal(roci_last_error(), "full: come back");
+		harness_stop(h);
+	}
+}
+
 static struct abi_hello greeted;
 
 static bool keep_hello(struct harness *h, const struct abi_msg *msg, const void *body, size_t len)
@@ -159,6 +173,7 @@ int main(void)
 		cmocka_unit_test(open__path_too_long),
 		cmocka_unit_test(open__rocid_has_ended),
 		cmocka_unit_test(open__by_environment),
+		cmocka_unit_test(open__refused),
 		cmocka_unit_test(open__greets),
 		cmocka_unit_test(open__senseless_greetings),
 		cmocka_unit_test(close__with_objects),

@@ -65,6 +65,7 @@ struct harness {
 	struct harness_shm session;
 	pthread_t thread;
 	uint64_t epoch;
+	bool full; /* refuses the session */
 	/* what the next CREATE_QP grants, where not zero */
 	uint32_t lie_ring_off;
 	uint32_t calls[ABI_MSG_TYPES]; /* requests seen */
