@@ -86,6 +86,8 @@ static bool recv_wqe_take(struct qp *qp)
 		struct abi_recv_wqe wqe;
 		uint8_t bytes[512];
 	} copy CACHE_ALIGNED;
+	/* wqe.sge is only as long as the smallest entry has room for. */
+	const struct abi_sge *sge = (const void *)(copy.bytes + ABI_RECV_WQE_HDR);
 	uint32_t n;
 
 	_Static_assert(ABI_RECV_WQE_HDR + SGE_MAX * sizeof(struct abi_sge) <= sizeof(copy),
@@ -101,7 +103,7 @@ static bool recv_wqe_take(struct qp *qp)
 	w->invalid = n > rq->max_sge;
 	w->num_sge = w->invalid ? 0 : n;
 	for (uint32_t i = 0; i < w->num_sge; i++) {
-		w->sge[i] = copy.wqe.sge[i];
+		w->sge[i] = sge[i];
 		w->length += w->sge[i].length;
 	}
 	qp->resp.have_wqe = true;
