@@ -88,7 +88,7 @@
 #define SESSION_CQ_MAX (QP_MAX / 4 * 3)
 /** Protection domains of one session, and of the daemon. */
 #define SESSION_PD_MAX 4096u
-#define PD_MAX         32768u
+#define PD_MAX	       32768u
 /** Completion channels of one session: each costs the daemon a descriptor. */
 #define SESSION_CHANNEL_MAX 1024u
 /** Sessions of one user other than root, of SESSION_MAX. */

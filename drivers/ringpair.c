@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
 #include <stdio.h>
+#include <rte_dev.h>
 #include <rte_errno.h>
 #include <rte_eth_ring.h>
 #include <rte_mbuf.h>
@@ -48,6 +49,8 @@ void ringpair_destroy(unsigned number, uint16_t queues)
 	char name[RTE_RING_NAMESIZE];
 
 	for (unsigned dir = 0; dir < 2; dir++) {
+		snprintf(name, sizeof(name), "net_ring_pair%u%c", number, dir ? 'b' : 'a');
+		rte_eal_hotplug_remove("vdev", name);
 		for (unsigned q = 0; q < queues; q++) {
 			struct rte_ring *r;
 			void *m;

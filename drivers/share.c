@@ -8,7 +8,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 #include <linux/filter.h>
-#include <rte_bus_vdev.h>
+#include <rte_dev.h>
 #include <rte_ethdev.h>
 #include "headers.h"
 #include "limits.h"
@@ -58,7 +58,7 @@ int share_create(
 	snprintf(name, sizeof(name), "net_af_packet_%s", netdev);
 	snprintf(args, sizeof(args), "iface=%s,qpairs=%u,framesz=%u,blocksz=%u,framecnt=%u", netdev,
 		queues, frame, block, RING_FRAMES);
-	err = rte_vdev_init(name, args);
+	err = rte_eal_hotplug_add("vdev", name, args);
 	if (err || rte_eth_dev_get_port_by_name(name, ethdev)) {
 		snprintf(why, why_size,
 			"cannot open a packet socket on netdev %s: run as root or with CAP_NET_RAW",

@@ -5,7 +5,6 @@
 #include "daemon.h"
 #include "icrc.h"
 #include "steer.h"
-#include "version.h"
 
 static const char *net_name(unsigned net)
 {

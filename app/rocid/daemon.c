@@ -3,7 +3,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <rte_bus_vdev.h>
 #include "daemon.h"
 #include "ringpair.h"
 #include "steer.h"

@@ -8,6 +8,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 #include <rte_eal.h>
+#include <rte_log.h>
 #include "bits.h"
 #include "eal.h"
 
@@ -110,7 +111,7 @@ static uint32_t hash(const char *s)
 /* Takes the first line, which says what came first, and a hint. */
 static int explain(char text[CAPTURE_MAX], char why[VALUE_MAX * 2])
 {
-	const char *helps = "see `rocid --help`";
+	const char *helps = "own options go behind --, see `rocid --help`";
 	bool wrong = strstr(text, "Invalid 'command line'") || strstr(text, "option");
 	char *line = text;
 
@@ -170,5 +171,9 @@ int eal_start(int argc, char *argv[], const struct options *o, char why[VALUE_MA
 	else
 		snprintf(text, sizeof(text), "its messages are above");
 	free(args);
-	return err < 0 ? explain(text, why) : 0;
+	if (err < 0)
+		return explain(text, why);
+	if (quiet) /* from here on rocid's own sentences say it */
+		rte_log_set_global_level(RTE_LOG_CRIT);
+	return 0;
 }

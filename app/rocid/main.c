@@ -6,7 +6,6 @@
 #include <rte_eal.h>
 #include "daemon.h"
 #include "eal.h"
-#include "version.h"
 
 #define EXIT_USAGE 2
 

@@ -31,9 +31,11 @@ static struct qp *qp_of(struct roci_qp *qp)
 static bool ring_fits(const struct region *r, uint32_t queue_off, uint32_t ring_off, uint32_t depth,
 	uint32_t stride, uint64_t entry)
 {
-	return depth > 0 && (depth & (depth - 1)) == 0 && stride >= entry &&
-	       stride % ABI_ENTRY == 0 &&
-	       region_has(r, queue_off, sizeof(struct abi_queue), ABI_LINE) &&
+	if (!region_has(r, queue_off, sizeof(struct abi_queue), ABI_LINE))
+		return false;
+	if (depth == 0)
+		return true; /* a queue that is always full */
+	return (depth & (depth - 1)) == 0 && stride >= entry && stride % ABI_ENTRY == 0 &&
 	       region_has(r, ring_off, (uint64_t)depth * stride, ABI_ENTRY);
 }
 

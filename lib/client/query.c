@@ -67,6 +67,25 @@ int roci_query_port(struct roci_context *ctx, uint32_t port, struct roci_port_at
 	return opts_write(attr, &a, sizeof(a), "roci_port_attr");
 }
 
+static bool is_empty(const union roci_gid *g)
+{
+	static const uint8_t zero[16];
+
+	return memcmp(g->raw, zero, sizeof(zero)) == 0;
+}
+
+static bool is_ipv4(const union roci_gid *g)
+{
+	static const uint8_t mapped[12] = {[10] = 0xff, [11] = 0xff};
+
+	return memcmp(g->raw, mapped, sizeof(mapped)) == 0;
+}
+
+static bool is_link_local(const union roci_gid *g)
+{
+	return g->raw[0] == 0xfe && (g->raw[1] & 0xc0) == 0x80;
+}
+
 static int query_gid(
 	struct roci_context *ctx, uint32_t port, uint32_t index, struct roci_gid_entry *e)
 {
@@ -95,19 +114,9 @@ int roci_query_gid(
 	struct roci_gid_entry e;
 	int err = query_gid(ctx, port, index, &e);
 
+	if (!err && is_empty(&e.gid))
+		err = fail(ENODATA, "GID %u of port %u is empty: use another index", index, port);
 	return err ? err : opts_write(entry, &e, sizeof(e), "roci_gid_entry");
-}
-
-static bool is_ipv4(const union roci_gid *g)
-{
-	static const uint8_t mapped[12] = {[10] = 0xff, [11] = 0xff};
-
-	return memcmp(g->raw, mapped, sizeof(mapped)) == 0;
-}
-
-static bool is_link_local(const union roci_gid *g)
-{
-	return g->raw[0] == 0xfe && (g->raw[1] & 0xc0) == 0x80;
 }
 
 static bool suits(const union roci_gid *own, const union roci_gid *peer)
@@ -126,10 +135,10 @@ int roci_find_gid(struct roci_context *ctx, uint32_t port, const union roci_gid 
 
 	for (uint32_t i = 0; !err && i < attr.gid_tbl_len; i++) {
 		err = query_gid(ctx, port, i, &e);
-		if (!err && e.gid_type == ROCI_GID_TYPE_ROCE_V2 && suits(&e.gid, peer))
+		/* Behind an empty entry others may follow (GID-03). */
+		if (!err && !is_empty(&e.gid) && e.gid_type == ROCI_GID_TYPE_ROCE_V2 &&
+			suits(&e.gid, peer))
 			return opts_write(entry, &e, sizeof(e), "roci_gid_entry");
-		if (err == ENODATA)
-			err = 0; /* an empty entry; others may follow (GID-03) */
 	}
 	if (err)
 		return err;

@@ -250,6 +250,11 @@ static void nak_rnr(struct core *c, struct qp *qp, const struct pkt *pkt, uint64
 	}
 	if (qp->attr.rnr_retry != infinite)
 		qp->comp.rnr_left--;
+	/* The peer is alive and says so: waiting for it must not use up retry_cnt (REQ-31), not
+	 * even when it answers the rest of each burst with a PSN sequence NAK, as soft-RoCE does.
+	 * What is behind the refused packet is wasted, so less of it is sent next time. */
+	qp->comp.retry_left = qp->attr.retry_cnt;
+	window_on_loss(&qp->win);
 	requester_seek(qp);
 	timers_rnr_nak(c, qp, pkt->syndrome & AETH_CODE_MASK, now);
 }

@@ -14,11 +14,11 @@ int cmd_create_channel(struct session *s, const struct request *q, struct reply 
 	int app_fd, err;
 
 	if (!ch)
-		return fail(r->why, -ENOMEM, "rocid is out of memory");
+		return refuse(r->why, -ENOMEM, "rocid is out of memory");
 	err = channel_open(ch, &app_fd);
 	if (err) {
 		free(ch);
-		return fail(r->why, err,
+		return refuse(r->why, err,
 			"rocid cannot make a channel (%s): raise its limit of "
 			"open files (ulimit -n)",
 			strerror(-err));
@@ -28,7 +28,8 @@ int cmd_create_channel(struct session *s, const struct request *q, struct reply 
 	if (err) {
 		channel_close(ch);
 		free(ch);
-		return fail(r->why, err, "no room for another channel: several CQs can share one");
+		return refuse(
+			r->why, err, "no room for another channel: several CQs can share one");
 	}
 	out.handle = ch->handle;
 	reply_body(r, &out, sizeof(out));
@@ -54,9 +55,9 @@ int cmd_destroy_channel(struct session *s, const struct request *q, struct reply
 	memcpy(&in, q->body, sizeof(in));
 	ch = handle_get(&s->channels, in.handle);
 	if (!ch)
-		return fail(r->why, -EINVAL, "there is no channel %u", in.handle);
+		return refuse(r->why, -EINVAL, "there is no channel %u", in.handle);
 	if (ch->users)
-		return fail(r->why, -EBUSY, "%u CQs still use the channel: destroy them first",
+		return refuse(r->why, -EBUSY, "%u CQs still use the channel: destroy them first",
 			ch->users);
 	channel_release(s, ch);
 	return 0;
@@ -73,14 +74,14 @@ static int check_cq(
 	struct session *s, const struct abi_create_cq *in, struct channel **ch, struct reply *r)
 {
 	if (!in->depth || in->depth > CQE_MAX) /* CQ-02 */
-		return fail(
+		return refuse(
 			r->why, -EINVAL, "a CQ has 1 to %u entries, not %u", CQE_MAX, in->depth);
 	*ch = NULL;
 	if (in->channel == ABI_NO_HANDLE)
 		return 0;
 	*ch = handle_get(&s->channels, in->channel);
 	if (!*ch)
-		return fail(r->why, -EINVAL, "there is no channel %u", in->channel);
+		return refuse(r->why, -EINVAL, "there is no channel %u", in->channel);
 	return 0;
 }
 
@@ -96,7 +97,7 @@ static int make_ring(
 	out->lane_stride = lane_stride(out->depth);
 	size = out->lane_off + (uint64_t)out->lanes * out->lane_stride;
 	if (size > UINT32_MAX)
-		return fail(r->why, -EINVAL,
+		return refuse(r->why, -EINVAL,
 			"a CQ of %u entries for each of %u workers is too large: ask for less",
 			out->depth, out->lanes);
 	err = session_shm(s, &o->ring, "roci-cq", size, &fd, r->why);
@@ -149,13 +150,13 @@ int cmd_create_cq(struct session *s, const struct request *q, struct reply *r)
 		return err;
 	o = object_alloc(sizeof(*o));
 	if (!o)
-		return fail(r->why, -ENOMEM, "rocid is out of memory");
+		return refuse(r->why, -ENOMEM, "rocid is out of memory");
 	out.depth = round_pow2(in.depth);
 	err = make_ring(s, o, &out, r);
 	if (!err) {
 		err = add_cq(s, o, ch);
 		if (err)
-			fail(r->why, err, "no room for another CQ: QPs can share one");
+			refuse(r->why, err, "no room for another CQ: QPs can share one");
 	}
 	if (err) {
 		session_shm_free(s, &o->ring);
@@ -199,9 +200,9 @@ int cmd_destroy_cq(struct session *s, const struct request *q, struct reply *r)
 	memcpy(&in, q->body, sizeof(in));
 	o = handle_get(&s->cqs, in.handle);
 	if (!o)
-		return fail(r->why, -EINVAL, "there is no CQ %u", in.handle);
+		return refuse(r->why, -EINVAL, "there is no CQ %u", in.handle);
 	if (o->users) /* CQ-12 */
-		return fail(r->why, -EBUSY,
+		return refuse(r->why, -EBUSY,
 			"%u queues of QPs still complete to the CQ: destroy the QPs first",
 			o->users);
 	cq_detach(s->ctl, o);

@@ -42,21 +42,22 @@ static int explain(struct qp_obj *o, int err, struct reply *r)
 	uint32_t port = (cmd->mask & ABI_QP_AV) ? cmd->path.port : 0;
 
 	if (err != -EINVAL)
-		return fail(r->why, err, "the worker could not modify the QP: %s", strerror(-err));
+		return refuse(
+			r->why, err, "the worker could not modify the QP: %s", strerror(-err));
 	if ((cmd->mask & ABI_QP_PATH_MTU) &&
 		cmd->attr.path_mtu > ctl->port[port].shared->active_mtu)
-		return fail(r->why, err,
+		return refuse(r->why, err,
 			"a path MTU of %u is above the %u that port %u can do: use that, or raise "
 			"the MTU of its network device to %u",
 			cmd->attr.path_mtu, ctl->port[port].shared->active_mtu, port + 1,
 			cmd->attr.path_mtu + 96);
 	worker_call(ctl->dp->worker[o->worker], &query);
 	if (!(cmd->mask & ABI_QP_STATE))
-		return fail(r->why, err,
+		return refuse(r->why, err,
 			"a QP in state %s does not take the attributes 0x%x, or a value is out of "
 			"range: see ibv_modify_qp(3)",
 			state_name(query.attr.qp_state), cmd->mask);
-	return fail(r->why, err,
+	return refuse(r->why, err,
 		"a QP in state %s does not go to %s with the attributes 0x%x: one is missing, not "
 		"allowed there or out of range, or the states are not RESET, INIT, RTR, RTS in "
 		"turn; see ibv_modify_qp(3)",
@@ -96,17 +97,17 @@ static int check_av(struct session *s, const struct abi_ah_attr *ah, struct repl
 	char text[GID_TEXT];
 
 	if (ah->port < 1 || ah->port > s->ctl->nports)
-		return fail(r->why, -EINVAL,
+		return refuse(r->why, -EINVAL,
 			"the address vector names port %u: this rocid has 1 to %u", ah->port,
 			s->ctl->nports);
 	if (!ah->is_global) /* VRB-05 */
-		return fail(r->why, -EINVAL,
+		return refuse(r->why, -EINVAL,
 			"the address vector has no GRH: set is_global, RoCE needs it");
 	if (ah->sl > SL_MAX) /* ETH-06 */
-		return fail(r->why, -EINVAL, "service level %u does not exist on RoCE: use 0 to %u",
-			ah->sl, SL_MAX);
+		return refuse(r->why, -EINVAL,
+			"service level %u does not exist on RoCE: use 0 to %u", ah->sl, SL_MAX);
 	if (!gid_unicast(ah->dgid))
-		return fail(r->why, -EINVAL,
+		return refuse(r->why, -EINVAL,
 			"the destination GID %s is no single host's: set the peer's GID",
 			gid_text(ah->dgid, text));
 	return 0;
@@ -142,7 +143,7 @@ static void resolved(struct neigh_query *q, int err, const char *why)
 	o->resolving = false;
 	if (err) {
 		gid_hold_set(&o->wanted, NULL, 0);
-		fail(r.why, err, "%s", why);
+		refuse(r.why, err, "%s", why);
 	} else {
 		set_dmac(&o->cmd, q->mac);
 		err = execute(o, &r);
@@ -166,7 +167,7 @@ static int find_dmac(struct session *s, struct qp_obj *o, struct netport *port,
 	}
 	if (memcmp(dmac, unknown, 6) && memcmp(dmac, zero, 6)) { /* ETH-12: never to zero */
 		if (dmac[0] & 1)
-			return fail(r->why, -EINVAL,
+			return refuse(r->why, -EINVAL,
 				"the destination MAC is a group's: set the peer's, or all ones to "
 				"have it looked up");
 		set_dmac(cmd, dmac);
@@ -218,9 +219,9 @@ int cmd_modify_qp(struct session *s, const struct request *q, struct reply *r)
 	memcpy(&in, q->body, sizeof(in));
 	o = handle_get(&s->qps, in.handle);
 	if (!o)
-		return fail(r->why, -EINVAL, "there is no QP %u", in.handle);
+		return refuse(r->why, -EINVAL, "there is no QP %u", in.handle);
 	if (o->resolving)
-		return fail(r->why, -EBUSY,
+		return refuse(r->why, -EBUSY,
 			"the QP's last modify_qp still looks for its destination: wait for it");
 	o->cmd = (struct core_cmd){
 		.type = CORE_CMD_MODIFY_QP,

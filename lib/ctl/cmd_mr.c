@@ -19,7 +19,7 @@ int cmd_alloc_pd(struct session *s, const struct request *q, struct reply *r)
 	}
 	if (err) {
 		free(pd);
-		return fail(r->why, err, "no room for another protection domain: %s",
+		return refuse(r->why, err, "no room for another protection domain: %s",
 			err == -ENOMEM ? "rocid is out of memory" : "free some, or share them");
 	}
 	out.handle = pd->handle;
@@ -42,9 +42,9 @@ int cmd_dealloc_pd(struct session *s, const struct request *q, struct reply *r)
 	memcpy(&in, q->body, sizeof(in));
 	pd = handle_get(&s->pds, in.handle);
 	if (!pd)
-		return fail(r->why, -EINVAL, "there is no protection domain %u", in.handle);
+		return refuse(r->why, -EINVAL, "there is no protection domain %u", in.handle);
 	if (pd->users)
-		return fail(r->why, -EBUSY,
+		return refuse(r->why, -EBUSY,
 			"%u memory regions and QPs still use the protection domain: free them "
 			"first",
 			pd->users);
@@ -68,16 +68,16 @@ void mr_release(struct session *s, struct mr_obj *o)
 static int check_reg(const struct abi_reg_mr *in, const struct request *q, struct reply *r)
 {
 	if (!mr_access_valid(in->access)) /* MR-02 */
-		return fail(r->why, -EINVAL,
+		return refuse(r->why, -EINVAL,
 			"access 0x%x is not possible: remote write and remote atomic need local "
 			"write, and only the flags of doc/abi.md exist",
 			in->access);
 	if (in->length > UINT64_MAX - in->iova) /* MR-07 */
-		return fail(r->why, -EINVAL,
+		return refuse(r->why, -EINVAL,
 			"the region would wrap around the end of the address space: choose a lower "
 			"iova");
 	if (q->fd < 0)
-		return fail(r->why, -EINVAL,
+		return refuse(r->why, -EINVAL,
 			"reg_mr came without a descriptor: send the memfd along (SCM_RIGHTS)");
 	return 0;
 }
@@ -90,7 +90,7 @@ static int publish_mr(struct session *s, struct mr_obj *o, struct reply *r)
 	if (!err)
 		err = handle_add(&s->mrs, o, &o->handle);
 	if (err)
-		return fail(r->why, err,
+		return refuse(r->why, err,
 			"no room for another memory region: deregister some, or register larger "
 			"ones");
 	o->pd->users++;
@@ -109,13 +109,13 @@ int cmd_reg_mr(struct session *s, const struct request *q, struct reply *r)
 	memcpy(&in, q->body, sizeof(in));
 	pd = handle_get(&s->pds, in.pd);
 	if (!pd)
-		return fail(r->why, -EINVAL, "there is no protection domain %u", in.pd);
+		return refuse(r->why, -EINVAL, "there is no protection domain %u", in.pd);
 	err = check_reg(&in, q, r);
 	if (err)
 		return err;
 	o = calloc(1, sizeof(*o));
 	if (!o)
-		return fail(r->why, -ENOMEM, "rocid is out of memory");
+		return refuse(r->why, -ENOMEM, "rocid is out of memory");
 	o->pd = pd;
 	o->mr.pd = pd->number;
 	o->mr.access = in.access;
@@ -143,7 +143,7 @@ int cmd_dereg_mr(struct session *s, const struct request *q, struct reply *r)
 	memcpy(&in, q->body, sizeof(in));
 	o = handle_get(&s->mrs, in.handle);
 	if (!o)
-		return fail(r->why, -EINVAL, "there is no memory region %u", in.handle);
+		return refuse(r->why, -EINVAL, "there is no memory region %u", in.handle);
 	/* After the grace period no worker writes there any more: the pages are the
 	 * application's again (design.md 4). */
 	mr_unpublish(s->ctl, o);

@@ -26,10 +26,10 @@ static int check_type(const struct abi_create_qp *in, struct reply *r)
 	case ABI_QPT_UD:
 	case ABI_QPT_XRC_SEND:
 	case ABI_QPT_XRC_RECV:
-		return fail(r->why, -EOPNOTSUPP,
+		return refuse(r->why, -EOPNOTSUPP,
 			"this version of rocid offers RC QPs (type 2) only, not type %u", in->type);
 	default: /* QPS-25 */
-		return fail(r->why, -EOPNOTSUPP, "QP type %u does not exist on RoCE: use RC (2)",
+		return refuse(r->why, -EOPNOTSUPP, "QP type %u does not exist on RoCE: use RC (2)",
 			in->type);
 	}
 }
@@ -37,18 +37,18 @@ static int check_type(const struct abi_create_qp *in, struct reply *r)
 static int check_caps(const struct abi_create_qp *in, struct reply *r)
 {
 	if (in->max_send_wr > WR_MAX || in->max_recv_wr > WR_MAX)
-		return fail(r->why, -EINVAL,
+		return refuse(r->why, -EINVAL,
 			"queues of %u and %u work requests are too long: %u is the most",
 			in->max_send_wr, in->max_recv_wr, WR_MAX);
 	if (in->max_send_sge > SGE_MAX || in->max_recv_sge > SGE_MAX)
-		return fail(r->why, -EINVAL,
+		return refuse(r->why, -EINVAL,
 			"%u and %u SGEs a work request are too many: %u is the most",
 			in->max_send_sge, in->max_recv_sge, SGE_MAX);
 	if (in->max_inline > INLINE_MAX)
-		return fail(r->why, -EINVAL, "%u inline bytes are too many: %u is the most",
+		return refuse(r->why, -EINVAL, "%u inline bytes are too many: %u is the most",
 			in->max_inline, INLINE_MAX);
 	if (in->srq != ABI_NO_HANDLE)
-		return fail(r->why, -EOPNOTSUPP, "this version of rocid does not offer SRQs");
+		return refuse(r->why, -EOPNOTSUPP, "this version of rocid does not offer SRQs");
 	return 0;
 }
 
@@ -86,9 +86,9 @@ static int find_parts(
 	o->send_cq = handle_get(&s->cqs, in->send_cq);
 	o->recv_cq = handle_get(&s->cqs, in->recv_cq);
 	if (!o->pd)
-		return fail(r->why, -EINVAL, "there is no protection domain %u", in->pd);
+		return refuse(r->why, -EINVAL, "there is no protection domain %u", in->pd);
 	if (!o->send_cq || !o->recv_cq)
-		return fail(r->why, -EINVAL, "there is no CQ %u",
+		return refuse(r->why, -EINVAL, "there is no CQ %u",
 			o->send_cq ? in->recv_cq : in->send_cq);
 	return 0;
 }
@@ -129,7 +129,7 @@ static int take_numbers(struct session *s, struct qp_obj *o, struct reply *r)
 		notifier_unlock(&ctl->notifier);
 	}
 	if (err)
-		return fail(r->why, err, "no room for another QP: destroy some");
+		return refuse(r->why, err, "no room for another QP: destroy some");
 	return 0;
 }
 
@@ -168,7 +168,7 @@ static int make_qp(struct session *s, struct qp_obj *o, const struct abi_create_
 	void *mem = object_alloc(qp_size(&cfg));
 
 	if (!mem)
-		return fail(r->why, -ENOMEM,
+		return refuse(r->why, -ENOMEM,
 			"rocid is out of memory: ask for shorter queues or destroy some QPs");
 	/* The first post rings; from then on the core says when (abi_ring.h). */
 	atomic_store_explicit(&cfg.sq.shared->need_doorbell, 1, memory_order_relaxed);
@@ -224,7 +224,7 @@ int cmd_create_qp(struct session *s, const struct request *q, struct reply *r)
 		return err;
 	o = object_alloc(sizeof(*o));
 	if (!o)
-		return fail(r->why, -ENOMEM, "rocid is out of memory");
+		return refuse(r->why, -ENOMEM, "rocid is out of memory");
 	err = find_parts(s, &in, o, r);
 	if (err) {
 		free(o);
@@ -261,11 +261,11 @@ int cmd_query_qp(struct session *s, const struct request *q, struct reply *r)
 	memcpy(&in, q->body, sizeof(in));
 	o = handle_get(&s->qps, in.handle);
 	if (!o)
-		return fail(r->why, -EINVAL, "there is no QP %u", in.handle);
+		return refuse(r->why, -EINVAL, "there is no QP %u", in.handle);
 	cmd.qp = o->qp;
 	err = worker_call(s->ctl->dp->worker[o->worker], &cmd);
 	if (err)
-		return fail(r->why, err, "the worker does not tell: %s", strerror(-err));
+		return refuse(r->why, err, "the worker does not tell: %s", strerror(-err));
 	reply_body(r, &cmd.attr, sizeof(cmd.attr));
 	return 0;
 }
@@ -315,10 +315,10 @@ int cmd_destroy_qp(struct session *s, const struct request *q, struct reply *r)
 	memcpy(&in, q->body, sizeof(in));
 	o = handle_get(&s->qps, in.handle);
 	if (!o)
-		return fail(r->why, -EINVAL, "there is no QP %u", in.handle);
+		return refuse(r->why, -EINVAL, "there is no QP %u", in.handle);
 	if (o->resolving) {
 		struct reply late = {0};
-		int err = fail(late.why, -ECANCELED, "the QP was destroyed meanwhile");
+		int err = refuse(late.why, -ECANCELED, "the QP was destroyed meanwhile");
 
 		session_reply(s, &o->request, err, &late);
 	}

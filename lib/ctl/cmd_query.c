@@ -16,14 +16,14 @@ int cmd_hello(struct session *s, const struct request *q, struct reply *r)
 
 	memcpy(&h, q->body, sizeof(h));
 	if (s->greeted)
-		return fail(r->why, -EPROTO, "hello was said already: once is enough");
+		return refuse(r->why, -EPROTO, "hello was said already: once is enough");
 	if (h.magic != ABI_MAGIC)
-		return fail(r->why, -EPROTO,
+		return refuse(r->why, -EPROTO,
 			"the greeting is not Rocinante's: connect with libroci or as doc/abi.md "
 			"says");
 	if (h.version_min > ABI_VERSION || h.version_max < ABI_VERSION_MIN ||
 		h.version_min > h.version_max)
-		return fail(r->why, -EPROTONOSUPPORT,
+		return refuse(r->why, -EPROTONOSUPPORT,
 			"rocid speaks versions %u to %u, the application %u to %u: install rocid "
 			"and "
 			"libroci of the same release",
@@ -59,7 +59,7 @@ static struct netport *find_port(struct session *s, uint32_t number, struct repl
 {
 	if (number >= 1 && number <= s->ctl->nports)
 		return &s->ctl->port[number - 1];
-	fail(r->why, 0, "there is no port %u: this rocid has 1 to %u", number, s->ctl->nports);
+	refuse(r->why, 0, "there is no port %u: this rocid has 1 to %u", number, s->ctl->nports);
 	return NULL;
 }
 
@@ -94,8 +94,8 @@ int cmd_query_gid(struct session *s, const struct request *q, struct reply *r)
 	if (!p)
 		return -EINVAL;
 	if (in.index >= GID_MAX)
-		return fail(r->why, -EINVAL, "there is no GID %u: the table has 0 to %u", in.index,
-			GID_MAX - 1);
+		return refuse(r->why, -EINVAL, "there is no GID %u: the table has 0 to %u",
+			in.index, GID_MAX - 1);
 	if (p->gids.table.entry[in.index].valid) { /* else zeroes, as on any RDMA device */
 		const struct gid_entry *e = &p->gids.table.entry[in.index];
 
@@ -120,7 +120,7 @@ int cmd_query_pkey(struct session *s, const struct request *q, struct reply *r)
 	if (!p)
 		return -EINVAL;
 	if (in.index >= p->shared->pkeys)
-		return fail(r->why, -EINVAL, "there is no P_Key %u: the table has 0 to %u",
+		return refuse(r->why, -EINVAL, "there is no P_Key %u: the table has 0 to %u",
 			in.index, p->shared->pkeys - 1u);
 	a.pkey = p->shared->pkey[in.index];
 	reply_body(r, &a, sizeof(a));

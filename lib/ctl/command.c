@@ -61,17 +61,17 @@ int command_run(struct session *s, const struct request *q, struct reply *r)
 	uint32_t type = q->msg.type;
 
 	if (type >= ABI_MSG_TYPES || !commands[type].name)
-		return fail(r->why, -EPROTO,
+		return refuse(r->why, -EPROTO,
 			"message type %u is unknown to this rocid: use a libroci of its version",
 			type);
 	c = &commands[type];
 	if (!s->greeted && type != ABI_HELLO)
-		return fail(r->why, -EPROTO, "%s before hello: say hello first", c->name);
+		return refuse(r->why, -EPROTO, "%s before hello: say hello first", c->name);
 	if (!c->run)
-		return fail(
+		return refuse(
 			r->why, -EOPNOTSUPP, "this version of rocid does not offer %s", c->name);
 	if (q->body_len < c->min_body)
-		return fail(r->why, -EINVAL,
+		return refuse(r->why, -EINVAL,
 			"%s takes a body of %zu bytes, but %zu came: see doc/abi.md", c->name,
 			c->min_body, q->body_len);
 	return c->run(s, q, r);

@@ -84,11 +84,11 @@ static int open_ports(struct ctl *ctl, const struct ctl_config *cfg, char why[AB
 	int err = rtnl_open(&ctl->rtnl);
 
 	if (err)
-		return fail(why, err, "rocid cannot talk to the kernel's rtnetlink: %s",
+		return refuse(why, err, "rocid cannot talk to the kernel's rtnetlink: %s",
 			strerror(-err));
 	neigh_queue_init(&ctl->neighs, &ctl->rtnl);
 	if (!cfg->nports || cfg->nports > PORT_MAX)
-		return fail(
+		return refuse(
 			why, -EINVAL, "rocid serves 1 to %u ports, not %u", PORT_MAX, cfg->nports);
 	for (uint32_t i = 0; i < cfg->nports; i++) {
 		ctl->nports = i + 1;
@@ -106,7 +106,7 @@ static int open_loop(struct ctl *ctl, char why[ABI_SENTENCE_MAX])
 	ctl->epoll = epoll_create1(EPOLL_CLOEXEC);
 	ctl->stopper.fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (ctl->epoll < 0 || ctl->stopper.fd < 0 || ctl_watch(ctl, &ctl->stopper))
-		return fail(why, -errno, "rocid cannot make its event loop: %s", strerror(errno));
+		return refuse(why, -errno, "rocid cannot make its event loop: %s", strerror(errno));
 	return 0;
 }
 
@@ -139,7 +139,7 @@ static int open_numbers(struct ctl *ctl, char why[ABI_SENTENCE_MAX])
 			err = random_bytes(&ctl->epoch, sizeof(ctl->epoch));
 	} while (!err && !ctl->epoch);
 	if (err)
-		return fail(why, err, "the kernel gives no random numbers: %s", strerror(-err));
+		return refuse(why, err, "the kernel gives no random numbers: %s", strerror(-err));
 	return 0;
 }
 
@@ -150,7 +150,7 @@ int ctl_start(struct ctl **out, const struct ctl_config *cfg, char why[ABI_SENTE
 
 	*out = NULL;
 	if (!ctl)
-		return fail(why, -ENOMEM, "rocid is out of memory");
+		return refuse(why, -ENOMEM, "rocid is out of memory");
 	raise_descriptor_limit();
 	init(ctl, cfg);
 	err = open_loop(ctl, why);
@@ -166,7 +166,8 @@ int ctl_start(struct ctl **out, const struct ctl_config *cfg, char why[ABI_SENTE
 		if (!err)
 			err = notifier_start(&ctl->notifier);
 		if (err)
-			fail(why, err, "rocid cannot start its control thread: %s", strerror(-err));
+			refuse(why, err, "rocid cannot start its control thread: %s",
+				strerror(-err));
 	}
 	if (err) {
 		ctl_destroy(ctl);

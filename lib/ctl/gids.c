@@ -181,9 +181,9 @@ static void advise(const struct gids *g, const uint8_t dgid[16], const char *pro
 	int i = suggest(g, dgid);
 
 	if (i >= 0)
-		fail(why, 0, "%s: use GID %d", problem, i);
+		refuse(why, 0, "%s: use GID %d", problem, i);
 	else
-		fail(why, 0, "%s and no GID of this port is: give the port's netdev %s address",
+		refuse(why, 0, "%s and no GID of this port is: give the port's netdev %s address",
 			problem, gid_is_ip4(dgid) ? "an IPv4" : "an IPv6");
 }
 

@@ -35,15 +35,31 @@ static int sentence_of(const struct neigh_query *q, int err, char why[ABI_SENTEN
 	if (memcmp(q->dgid, q->nexthop, 16))
 		snprintf(via, sizeof(via), " via %s", hop);
 	if (err == -EPERM)
-		return fail(why, err,
+		return refuse(why, err,
 			"rocid may not ask the kernel for the neighbour %s: give it CAP_NET_ADMIN, "
 			"or "
 			"list the neighbour in its configuration",
 			hop);
-	return fail(why, err,
+	return refuse(why, err,
 		"no answer from %s%s on %s: check that it is up and on the same network (try "
 		"`ping -I %s %s`), or list its MAC as a neighbour",
 		gid, via, q->port->netdev, q->port->netdev, hop);
+}
+
+/* The route that packets of the port take, as the kernel's own would. */
+static int ask_route(
+	struct rtnl *nl, const struct neigh_query *q, const uint8_t *sgid, struct rtnl_route *route)
+{
+	int err = rtnl_route_get(nl, sgid, q->dgid, 0, route);
+
+	if (err == -EINVAL) { /* a static GID, which the kernel does not have */
+		sgid = NULL;
+		err = rtnl_route_get(nl, sgid, q->dgid, 0, route);
+	}
+	/* Another netdev may be the better way; this port can only take its own. */
+	if (!err && route->type == RTNL_ROUTE_UNICAST && route->ifindex != q->ifindex)
+		err = rtnl_route_get(nl, sgid, q->dgid, q->ifindex, route);
+	return err;
 }
 
 static int find_route(struct neigh_queue *nq, struct neigh_query *q, const uint8_t sgid[16],
@@ -57,22 +73,22 @@ static int find_route(struct neigh_queue *nq, struct neigh_query *q, const uint8
 	memcpy(q->nexthop, q->dgid, 16);
 	q->ifindex = q->port->ifindex;
 	if (!q->ifindex)
-		return fail(why, -ENETUNREACH, "network device %s is gone: bring it back",
+		return refuse(why, -ENETUNREACH, "network device %s is gone: bring it back",
 			q->port->netdev);
 	if (gid_is_link_local(q->dgid)) /* always on the link */
 		return 0;
-	err = rtnl_route_get(nq->nl, sgid, q->dgid, q->ifindex, &route);
+	err = ask_route(nq->nl, q, sgid, &route);
 	if (err)
-		return fail(why, err == -ENETUNREACH ? err : -EHOSTUNREACH,
-			"no route to %s by %s (%s): `ip route get %s oif %s` tells more", gid,
-			q->port->netdev, strerror(-err), gid, q->port->netdev);
+		return refuse(why, err == -ENETUNREACH ? err : -EHOSTUNREACH,
+			"no route to %s by %s (%s): `ip route get %s` tells more", gid,
+			q->port->netdev, strerror(-err), gid);
 	if (route.type == RTNL_ROUTE_LOCAL)
-		return fail(why, -EHOSTUNREACH,
+		return refuse(why, -EHOSTUNREACH,
 			"%s is an address of this host but not of port %u: use the port that has "
 			"it",
 			gid, q->port->index + 1);
 	if (route.type != RTNL_ROUTE_UNICAST || route.ifindex != q->ifindex)
-		return fail(why, -EHOSTUNREACH,
+		return refuse(why, -EHOSTUNREACH,
 			"%s is not reached by %s: use a GID of the port that has a route to it",
 			gid, q->port->netdev);
 	memcpy(q->nexthop, route.nexthop, 16);
@@ -89,7 +105,7 @@ int neigh_resolve(struct neigh_queue *nq, struct neigh_query *q, const uint8_t s
 	if (!netport_static_neigh(q->port, q->dgid, q->mac))
 		return 0;
 	if (!q->port->netdev[0])
-		return fail(why, -EHOSTUNREACH,
+		return refuse(why, -EHOSTUNREACH,
 			"%s is not in the neighbour table of port %u: add it to rocid's "
 			"configuration, or give the destination MAC",
 			gid_text(q->dgid, gid), q->port->index + 1);

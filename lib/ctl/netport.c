@@ -45,11 +45,11 @@ static int init_netdev(struct netport *p, struct rtnl *nl, char why[ABI_SENTENCE
 	int err = rtnl_link_get(nl, p->netdev, &link);
 
 	if (err == -ENODEV)
-		return fail(why, err,
+		return refuse(why, err,
 			"port %u: there is no network device \"%s\": `ip link` lists what there is",
 			p->index + 1, p->netdev);
 	if (err)
-		return fail(why, err, "port %u: the kernel does not tell about \"%s\": %s",
+		return refuse(why, err, "port %u: the kernel does not tell about \"%s\": %s",
 			p->index + 1, p->netdev, strerror(-err));
 	take_link(p, &link);
 	take_addresses(p, nl);
@@ -62,12 +62,12 @@ static int init_static(struct netport *p, const struct ctl_port *cfg, char why[A
 		const struct ctl_gid *g = &cfg->gids[i];
 
 		if (gids_add(&p->gids, g->gid, g->vid, p->ifindex, p->mac, false))
-			return fail(why, -ENOSPC, "port %u: more than %u static GIDs: list fewer",
+			return refuse(why, -ENOSPC, "port %u: more than %u static GIDs: list fewer",
 				p->index + 1, GID_MAX / 2);
 	}
 	p->neighs = calloc(cfg->nneighs ? cfg->nneighs : 1, sizeof(*p->neighs));
 	if (!p->neighs)
-		return fail(why, -ENOMEM, "no memory for the neighbour table: free some");
+		return refuse(why, -ENOMEM, "no memory for the neighbour table: free some");
 	if (cfg->nneighs)
 		memcpy(p->neighs, cfg->neighs, cfg->nneighs * sizeof(*p->neighs));
 	p->nneighs = cfg->nneighs;
@@ -98,7 +98,7 @@ int netport_init(struct netport *p, uint32_t index, const struct ctl_port *cfg, 
 	if (err)
 		return err;
 	if (!mtu_of_ethernet(p->eth_mtu))
-		return fail(why, -EINVAL,
+		return refuse(why, -EINVAL,
 			"port %u: an Ethernet MTU of %u bytes is too small for RoCE: make it 1500 "
 			"or more",
 			index + 1, p->eth_mtu);
@@ -107,7 +107,7 @@ int netport_init(struct netport *p, uint32_t index, const struct ctl_port *cfg, 
 	shared->pkeys = 1;
 	gids_publish(&p->gids, shared);
 	if (!atomic_load_explicit(&shared->gids, memory_order_relaxed))
-		return fail(why, -ENOMEM, "no memory for the GID table: free some");
+		return refuse(why, -ENOMEM, "no memory for the GID table: free some");
 	return 0;
 }
 

@@ -238,10 +238,10 @@ static int route_cb(const struct nlmsghdr *h, void *arg)
 	return MNL_CB_OK;
 }
 
-int rtnl_route_get(struct rtnl *nl, const uint8_t src[16], const uint8_t dst[16], uint32_t ifindex,
+int rtnl_route_get(struct rtnl *nl, const uint8_t *src, const uint8_t dst[16], uint32_t ifindex,
 	struct rtnl_route *route)
 {
-	struct inet s = inet_of_gid(src), d = inet_of_gid(dst);
+	struct inet d = inet_of_gid(dst);
 	char buf[512];
 	struct nlmsghdr *req = request(buf, RTM_GETROUTE, NLM_F_ACK);
 	struct rtmsg *rt = mnl_nlmsg_put_extra_header(req, sizeof(*rt));
@@ -250,10 +250,15 @@ int rtnl_route_get(struct rtnl *nl, const uint8_t src[16], const uint8_t dst[16]
 	memcpy(route->nexthop, dst, 16);
 	rt->rtm_family = d.family;
 	rt->rtm_dst_len = (uint8_t)(8 * d.len);
-	rt->rtm_src_len = (uint8_t)(8 * s.len);
 	mnl_attr_put(req, RTA_DST, d.len, d.bytes);
-	mnl_attr_put(req, RTA_SRC, s.len, s.bytes);
-	mnl_attr_put_u32(req, RTA_OIF, ifindex);
+	if (src) {
+		struct inet s = inet_of_gid(src);
+
+		rt->rtm_src_len = (uint8_t)(8 * s.len);
+		mnl_attr_put(req, RTA_SRC, s.len, s.bytes);
+	}
+	if (ifindex)
+		mnl_attr_put_u32(req, RTA_OIF, ifindex);
 	return ask(nl, req, route_cb, route);
 }
 

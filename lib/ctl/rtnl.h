@@ -60,9 +60,14 @@ struct rtnl_route {
 	uint32_t ifindex;    /* of the netdev that it leaves by */
 };
 
-/** Route from @p src to @p dst (GIDs of the same family) by netdev @p ifindex.
- *  @return 0, -ENETUNREACH or -EHOSTUNREACH, or another negative errno. */
-int rtnl_route_get(struct rtnl *nl, const uint8_t src[16], const uint8_t dst[16], uint32_t ifindex,
+/**
+ * Route from @p src to @p dst, GIDs of the same family.
+ * @param src      NULL: any. One that is no address of this host gives -EINVAL.
+ * @param ifindex  netdev to leave by; what no route leads to is then taken to be on its link.
+ *                 0: whichever the routes say
+ * @return 0, -ENETUNREACH or -EHOSTUNREACH, or another negative errno.
+ */
+int rtnl_route_get(struct rtnl *nl, const uint8_t *src, const uint8_t dst[16], uint32_t ifindex,
 	struct rtnl_route *route);
 
 /** @return 0 and the MAC; -EINPROGRESS while the kernel is asking or may ask; -EHOSTUNREACH

@@ -5,7 +5,7 @@
 #include <string.h>
 #include "sentence.h"
 
-int fail(char why[ABI_SENTENCE_MAX], int err, const char *fmt, ...)
+int refuse(char why[ABI_SENTENCE_MAX], int err, const char *fmt, ...)
 {
 	va_list ap;
 

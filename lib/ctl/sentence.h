@@ -12,7 +12,7 @@
 #include "abi_ctl.h"
 
 /** Writes the sentence into @p why, cut to fit.  @return @p err, to be returned on. */
-int fail(char why[ABI_SENTENCE_MAX], int err, const char *fmt, ...)
+int refuse(char why[ABI_SENTENCE_MAX], int err, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 
 /** Room for the text of a GID: an IPv6 address and its NUL. */

@@ -41,12 +41,12 @@ static int clear_path(int fd, const struct sockaddr_un *un, char why[ABI_SENTENC
 	if (lstat(un->sun_path, &st))
 		return 0;
 	if (!S_ISSOCK(st.st_mode))
-		return fail(why, -EADDRINUSE,
+		return refuse(why, -EADDRINUSE,
 			"%s exists and is no socket: remove it, or choose "
 			"another socket path",
 			un->sun_path);
 	if (!connect(fd, (const struct sockaddr *)un, sizeof(*un)))
-		return fail(why, -EADDRINUSE,
+		return refuse(why, -EADDRINUSE,
 			"another rocid is serving %s: stop it, or choose another socket path",
 			un->sun_path);
 	if (errno == ECONNREFUSED) /* left behind by one that was killed */
@@ -73,10 +73,11 @@ static int set_owner(const char *path, const struct ctl_config *cfg, char why[AB
 	gid_t gid = (gid_t)-1;
 
 	if (cfg->socket_group && group_id(cfg->socket_group, &gid))
-		return fail(why, -EINVAL, "there is no group \"%s\": create it, or choose another",
+		return refuse(why, -EINVAL,
+			"there is no group \"%s\": create it, or choose another",
 			cfg->socket_group);
 	if (chown(path, (uid_t)-1, gid) || chmod(path, mode))
-		return fail(why, -errno, "the group and mode of %s cannot be set: %s", path,
+		return refuse(why, -errno, "the group and mode of %s cannot be set: %s", path,
 			strerror(errno));
 	return 0;
 }
@@ -94,7 +95,7 @@ static int bind_socket(int fd, const struct sockaddr_un *un, char why[ABI_SENTEN
 	fchmod(fd, 0600); /* the file's mode until set_owner() says who may connect */
 	if (!bind(fd, (const struct sockaddr *)un, sizeof(*un)) && !listen(fd, BACKLOG))
 		return 0;
-	return fail(why, -errno,
+	return refuse(why, -errno,
 		"rocid cannot make its socket %s (%s): run it with the right to do so, or choose "
 		"another socket path",
 		un->sun_path, strerror(errno));
@@ -106,7 +107,7 @@ static int new_socket(char why[ABI_SENTENCE_MAX])
 	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 
 	if (fd < 0)
-		return fail(why, -errno, "rocid cannot make a socket: %s", strerror(errno));
+		return refuse(why, -errno, "rocid cannot make a socket: %s", strerror(errno));
 	return fd;
 }
 
@@ -117,7 +118,7 @@ int server_open(struct ctl *ctl, const struct ctl_config *cfg, char why[ABI_SENT
 	int fd, err;
 
 	if (strlen(path) >= sizeof(un.sun_path))
-		return fail(why, -ENAMETOOLONG, "the socket path is too long: %zu bytes fit",
+		return refuse(why, -ENAMETOOLONG, "the socket path is too long: %zu bytes fit",
 			sizeof(un.sun_path) - 1);
 	strcpy(un.sun_path, path);
 	fd = new_socket(why);
@@ -134,7 +135,7 @@ int server_open(struct ctl *ctl, const struct ctl_config *cfg, char why[ABI_SENT
 	if (!err) {
 		ctl->socket_path = strdup(path);
 		err = ctl->socket_path ? set_owner(path, cfg, why)
-				       : fail(why, -ENOMEM, "rocid is out of memory");
+				       : refuse(why, -ENOMEM, "rocid is out of memory");
 	}
 	if (err) {
 		close(fd);

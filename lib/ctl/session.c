@@ -28,7 +28,7 @@ int session_shm(struct session *s, struct shm *m, const char *name, size_t size,
 
 	*fd = -1;
 	if (size > SESSION_SHM_MAX - s->shm_bytes)
-		return fail(why, -EDQUOT,
+		return refuse(why, -EDQUOT,
 			"the application's queues would take more than %llu MiB: ask for shorter "
 			"ones",
 			SESSION_SHM_MAX >> 20);
@@ -160,12 +160,12 @@ static int receive(int fd, struct request *q, struct reply *r)
 	if (n == 0 && !(mh.msg_flags & MSG_TRUNC))
 		return -EPIPE;
 	if (mh.msg_flags & MSG_TRUNC)
-		return fail(r->why, -EPROTO, "a message has at most %u bytes", ABI_MSG_MAX);
+		return refuse(r->why, -EPROTO, "a message has at most %u bytes", ABI_MSG_MAX);
 	if ((size_t)n < sizeof(q->msg))
-		return fail(
+		return refuse(
 			r->why, -EPROTO, "a message of %zd bytes is too short for its header", n);
 	if (fds > 1 || (mh.msg_flags & MSG_CTRUNC))
-		return fail(r->why, -EPROTO, "at most one descriptor may come with a message");
+		return refuse(r->why, -EPROTO, "at most one descriptor may come with a message");
 	q->body_len = (size_t)n - sizeof(q->msg);
 	return 0;
 }
@@ -204,10 +204,10 @@ static int find_slot(struct ctl *ctl, const struct ucred *peer, char why[ABI_SEN
 			same_user++;
 	}
 	if (slot < 0)
-		return fail(
+		return refuse(
 			why, -EUSERS, "rocid serves %u applications already: end one", SESSION_MAX);
 	if (peer->uid && same_user >= SESSION_USER_MAX)
-		return fail(why, -EUSERS,
+		return refuse(why, -EUSERS,
 			"rocid serves %u applications of user %u already: end one", same_user,
 			peer->uid);
 	return slot;
@@ -270,7 +270,7 @@ static int add_doorbells(struct session *s, struct reply *r)
 		}
 		if (err) {
 			free(db);
-			return fail(
+			return refuse(
 				r->why, err, "rocid has no room for another application: end one");
 		}
 		s->doorbell[i] = db;
@@ -295,7 +295,7 @@ int session_greet(struct session *s, struct reply *r)
 	int fd, err;
 
 	if (s->region.base) /* an earlier hello failed half-way */
-		return fail(r->why, -EPROTO, "hello failed before: connect again");
+		return refuse(r->why, -EPROTO, "hello failed before: connect again");
 	err = session_shm(s, &s->region, "roci-session", size, &fd, r->why);
 	if (err)
 		return err;
@@ -309,7 +309,7 @@ int session_greet(struct session *s, struct reply *r)
 			event_source_init(&s->port_events[i], err ? NULL : &s->async, i + 1);
 		notifier_unlock(&ctl->notifier);
 		if (err)
-			return fail(r->why, err,
+			return refuse(r->why, err,
 				"rocid cannot make a channel (%s): raise its limit "
 				"of open files (ulimit -n)",
 				strerror(-err));

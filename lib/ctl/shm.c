@@ -24,7 +24,7 @@ int shm_create(struct shm *m, const char *name, size_t size, int *fd, char why[A
 	m->base = NULL;
 	*fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
 	if (*fd < 0)
-		return fail(why, -errno,
+		return refuse(why, -errno,
 			"rocid cannot make shared memory (%s): raise its limit of "
 			"open files (ulimit -n) or free memory",
 			strerror(errno));
@@ -43,7 +43,7 @@ int shm_create(struct shm *m, const char *name, size_t size, int *fd, char why[A
 		return 0;
 	close(*fd);
 	*fd = -1;
-	return fail(why, err,
+	return refuse(why, err,
 		"rocid cannot map %zu bytes of shared memory (%s): ask for smaller queues, or "
 		"raise its memory limit or vm.max_map_count",
 		m->size, strerror(-err));
@@ -69,24 +69,24 @@ static int check_client_fd(
 	struct stat st;
 
 	if (seals < 0 || !page_size_of(fd))
-		return fail(why, -EPERM,
+		return refuse(why, -EPERM,
 			"registered memory must come with a memfd (memfd_create); this "
 			"descriptor is something else");
 	if (!(seals & F_SEAL_SHRINK)) /* else the file could vanish under a worker */
-		return fail(why, -EPERM,
+		return refuse(why, -EPERM,
 			"the memfd may still shrink: seal it with F_ADD_SEALS, F_SEAL_SHRINK "
 			"before registering it");
 	if ((mode & O_ACCMODE) == O_WRONLY ||
 		(writable && ((mode & O_ACCMODE) != O_RDWR ||
 				     (seals & (F_SEAL_WRITE | F_SEAL_FUTURE_WRITE)))))
-		return fail(why, -EACCES,
+		return refuse(why, -EACCES,
 			"the memfd cannot be mapped for the access asked for: open it read-write "
 			"and "
 			"unsealed for writing, or register it without write access");
 	if (fstat(fd, &st))
-		return fail(why, -errno, "the memfd cannot be examined: %s", strerror(errno));
+		return refuse(why, -errno, "the memfd cannot be examined: %s", strerror(errno));
 	if (!range_inside(off, len, (uint64_t)st.st_size))
-		return fail(why, -EINVAL,
+		return refuse(why, -EINVAL,
 			"bytes %llu to %llu are outside the memfd, which has %llu: extend it with "
 			"ftruncate or register less",
 			(unsigned long long)off, (unsigned long long)(off + len),
@@ -117,7 +117,7 @@ int shm_map_client(struct shm *m, int fd, uint64_t off, uint64_t len, bool writa
 	p = mmap(NULL, m->size, prot, MAP_SHARED, fd, (off_t)(off - head));
 	if (p == MAP_FAILED) {
 		err = -errno;
-		return fail(why, err,
+		return refuse(why, err,
 			"rocid cannot map %zu bytes of application memory (%s): register less, or "
 			"raise "
 			"its memory limit or vm.max_map_count",

@@ -23,12 +23,12 @@ static void prefetch(struct rte_mbuf *m)
 	rte_prefetch0(data + CACHE_LINE);
 }
 
-static enum drop parse(const struct worker *w, struct pkt *p, struct rte_mbuf *m)
+static enum drop parse(struct pkt *p, struct rte_mbuf *m)
 {
 	/* memif and vhost chain buffers; the parser and the ICRC want the frame in one piece. */
 	if (unlikely(m->nb_segs > 1) && rte_pktmbuf_linearize(m))
 		return DROP_FRAME_TOO_LONG;
-	p->port = w->port_index[m->port];
+	p->port = (uint8_t)m->port;
 	return frame_parse(p, rte_pktmbuf_mtod(m, uint8_t *), rte_pktmbuf_data_len(m));
 }
 
@@ -43,7 +43,7 @@ static void parse_burst(struct worker *w, struct rx_burst *b, struct rte_mbuf **
 
 		if (i + PREFETCH < n)
 			prefetch(m[i + PREFETCH]);
-		why = parse(w, &b->pkt[b->parsed], m[i]);
+		why = parse(&b->pkt[b->parsed], m[i]);
 		if (why == DROP_NONE) {
 			b->m[b->parsed++] = m[i];
 		} else {
@@ -79,19 +79,14 @@ static void receive(struct worker *w, struct rte_mbuf **m, unsigned n)
 	parse_burst(w, &b, m, n);
 	core_rx(&w->core, b.pkt, b.parsed, w->now, b.verdict);
 	for (unsigned i = 0; i < b.parsed; i++) {
-		unsigned to = b.verdict[i] - VERDICT_HANDOFF;
+		struct handoff *h;
 
 		if (likely(b.verdict[i] < VERDICT_HANDOFF)) {
 			b.free[b.spent++] = b.m[i];
-		} else if (unlikely(to >= w->dp->nworkers || to == w->index)) {
-			/* the QPN names a worker that this daemon does not have */
-			core_count_drop(&w->core, DROP_QPN_UNKNOWN);
-			b.free[b.spent++] = b.m[i];
-		} else {
-			struct handoff *h = &w->handoff[to];
-
-			h->m[h->count++] = b.m[i];
+			continue;
 		}
+		h = &w->handoff[b.verdict[i] - VERDICT_HANDOFF];
+		h->m[h->count++] = b.m[i];
 	}
 	hand_over(w, &b);
 	rte_pktmbuf_free_bulk(b.free, b.spent);
@@ -110,6 +105,10 @@ unsigned rx_poll(struct worker *w, bool *drained)
 		if (!p->rx)
 			continue;
 		n = rte_eth_rx_burst(p->ethdev, p->queue, m, BURST);
+		/* Drivers put their own number there, or, like net_ring, none. The inbox needs to
+		 * know too. */
+		for (unsigned k = 0; k < n; k++)
+			m[k]->port = (uint16_t)i;
 		if (n)
 			receive(w, m, n);
 		received += n;

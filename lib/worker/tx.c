@@ -59,10 +59,11 @@ static bool flush(struct worker *w)
 	return empty;
 }
 
-/* A packet for a QP of this daemon: into the own inbox, and from there to its worker. */
+/* A packet for a QP of this daemon on the same port: into the own inbox, and from there to its
+ * worker. */
 static void loop_back(struct worker *w, const struct txd *t, struct rte_mbuf *m)
 {
-	m->port = w->port[t->port].ethdev;
+	m->port = t->port;
 	if (rte_ring_enqueue(w->inbox, m)) {
 		core_count_drop(&w->core, DROP_HANDOFF_FULL);
 		rte_pktmbuf_free(m);

@@ -50,8 +50,7 @@ struct worker {
 	uint32_t index;
 	uint32_t nports;
 	struct rte_mempool *pool;
-	struct rte_ring *inbox;		      /* filled by all workers, emptied by this one */
-	uint8_t port_index[RTE_MAX_ETHPORTS]; /* ethdev port id -> dataplane port */
+	struct rte_ring *inbox; /* filled by all workers, emptied by this one */
 
 	/* control thread */
 	_Atomic bool stop CACHE_ALIGNED;

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file exchange.h
+ * How two programs tell each other their QPs before these can talk: by TCP, in the words of
+ * ibv_rc_pingpong.
+ */
+#ifndef EXCHANGE_H
+#define EXCHANGE_H
+
+#include <roci.h>
+
+/** What one side tells the other. */
+struct address {
+	unsigned lid; /* 0 on RoCE */
+	unsigned qpn;
+	unsigned psn; /* the first that it will send */
+	union roci_gid gid;
+};
+
+/** Connects to @p host, or waits for a connection if that is NULL. Exits when it fails. */
+int exchange_open(const char *host, const char *port);
+
+/** Sends and receives an address; exits when the peer does not play along. */
+void exchange_tell(int fd, const struct address *a);
+void exchange_hear(int fd, struct address *a);
+
+/** Ends the exchange: the client has connected its QP (or is about to), the server waits for
+ *  this word. */
+void exchange_end(int fd, int client);
+
+void exchange_print(const char *whose, const struct address *a);
+
+#endif

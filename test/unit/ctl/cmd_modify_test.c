@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include "daemon.h"
+#include "state.h"
+
+#define INIT_MASK (ABI_QP_STATE | ABI_QP_PKEY_INDEX | ABI_QP_PORT | ABI_QP_ACCESS_FLAGS)
+#define RTR_MASK                                                                        \
+	(ABI_QP_STATE | ABI_QP_AV | ABI_QP_PATH_MTU | ABI_QP_DEST_QPN | ABI_QP_RQ_PSN | \
+		ABI_QP_MAX_DEST_RD_ATOMIC | ABI_QP_MIN_RNR_TIMER)
+
+static struct client c;
+static struct abi_create_qp_reply qp;
+
+static int setup(void **state)
+{
+	daemon_setup(state);
+	client_open(*state, &c);
+	qp = client_qp(&c, client_pd(&c), client_cq(&c, ABI_NO_HANDLE));
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	client_close(&c);
+	return daemon_teardown(state);
+}
+
+static struct abi_modify_qp to_init(void)
+{
+	return (struct abi_modify_qp){.handle = qp.handle,
+		.mask = INIT_MASK,
+		.attr = {.qp_state = ABI_QPS_INIT, .port = 1}};
+}
+
+static struct abi_modify_qp to_rtr(const uint8_t dgid[16])
+{
+	struct abi_modify_qp m = {.handle = qp.handle,
+		.mask = RTR_MASK,
+		.attr = {.qp_state = ABI_QPS_RTR,
+			.path_mtu = 1024,
+			.dest_qpn = 0x123,
+			.ah = {.port = 1, .is_global = 1, .hop_limit = 9}}};
+
+	memcpy(m.attr.ah.dgid, dgid, 16);
+	memset(m.attr.ah.dmac, 0xFF, 6);
+	return m;
+}
+
+static int modify(const struct abi_modify_qp *m, struct answer *a)
+{
+	return client_call(c.sock, ABI_MODIFY_QP, m, sizeof(*m), -1, a);
+}
+
+static void must(struct abi_modify_qp m)
+{
+	client_must(c.sock, ABI_MODIFY_QP, &m, sizeof(m), NULL, 0);
+}
+
+static struct abi_qp_attr query(void)
+{
+	struct abi_handle h = {qp.handle};
+	struct abi_qp_attr attr;
+
+	client_must(c.sock, ABI_QUERY_QP, &h, sizeof(h), &attr, sizeof(attr));
+	return attr;
+}
+
+static const struct path *path(const struct test_daemon *d)
+{
+	return &atomic_load(&d->dp->qps->slot[QPN_SLOT(qp.qpn)])->path;
+}
+
+static void modify_qp__neighbour_from_the_table(void **state)
+{
+	struct answer a;
+
+	must(to_init());
+	{
+		struct abi_modify_qp m = to_rtr(gid_peer4);
+
+		assert_int_equal(modify(&m, &a), 0);
+	}
+	assert_int_equal(query().qp_state, ABI_QPS_RTR);
+	assert_memory_equal(query().ah.dmac, mac_peer, 6);
+	assert_memory_equal(path(*state)->hdr + ETH_DST, mac_peer, 6);
+	assert_memory_equal(path(*state)->hdr + ETH_SRC, mac_own, 6); /* ETH-11 */
+	assert_int_equal(path(*state)->net, NET_IPV4);
+	assert_false(path(*state)->local);
+	assert_int_equal(path(*state)->hdr[path(*state)->l3_off + IP4_TTL], 9);
+}
+
+static void modify_qp__given_mac_wins(void **state)
+{
+	struct abi_modify_qp m = to_rtr(gid_unknown4);
+
+	must(to_init());
+	memcpy(m.attr.ah.dmac, "\x02\x77\x77\x77\x77\x77", 6);
+	must(m);
+	assert_memory_equal(path(*state)->hdr + ETH_DST, m.attr.ah.dmac, 6);
+}
+
+static void modify_qp__group_mac(void **state)
+{
+	struct abi_modify_qp m = to_rtr(gid_unknown4);
+	struct answer a;
+
+	must(to_init());
+	m.attr.ah.dmac[5] = 0;
+	assert_int_equal(modify(&m, &a), -EINVAL);
+}
+
+/* ETH-12: an unknown neighbour fails the verb; zero is no MAC. */
+static void modify_qp__unknown_neighbour(void **state)
+{
+	struct abi_modify_qp m = to_rtr(gid_unknown4);
+	struct answer a;
+
+	must(to_init());
+	assert_int_equal(modify(&m, &a), -EHOSTUNREACH);
+	assert_non_null(strstr((char *)a.body, "10.0.0.3"));
+	memset(m.attr.ah.dmac, 0, 6);
+	assert_int_equal(modify(&m, &a), -EHOSTUNREACH);
+	assert_int_equal(query().qp_state, ABI_QPS_INIT); /* QPS-14 */
+}
+
+static void modify_qp__own_gid_is_local(void **state)
+{
+	must(to_init());
+	must(to_rtr(gid_own4));
+	assert_true(path(*state)->local);
+	assert_memory_equal(path(*state)->hdr + ETH_DST, mac_own, 6);
+}
+
+static void modify_qp__sgid_of_another_family(void **state)
+{
+	struct abi_modify_qp m = to_rtr(gid_peer6);
+	struct answer a;
+
+	must(to_init());
+	assert_int_equal(modify(&m, &a), -EINVAL); /* GID-06 */
+	assert_string_equal((char *)a.body, "GID 0 is IPv4; the peer's GID is IPv6: use GID 1");
+	m.attr.ah.sgid_index = 200;
+	assert_int_equal(modify(&m, &a), -EINVAL);
+	m.attr.ah.sgid_index = 1;
+	must(m);
+	assert_int_equal(path(*state)->net, NET_IPV6);
+}
+
+static void modify_qp__bad_address_vectors(void **state)
+{
+	static const uint8_t none[16], mcast6[16] = {0xFF, 2};
+	static const uint8_t mcast4[16] = {[10] = 0xFF, [11] = 0xFF, 224, 0, 0, 1};
+	struct abi_modify_qp bad[6];
+	struct answer a;
+
+	must(to_init());
+	for (int i = 0; i < 6; i++)
+		bad[i] = to_rtr(gid_peer4);
+	bad[0].attr.ah.is_global = 0; /* VRB-05 */
+	bad[1].attr.ah.sl = 8;	      /* ETH-06 */
+	bad[2].attr.ah.port = 0;
+	bad[3].attr.ah.port = 3;
+	memcpy(bad[4].attr.ah.dgid, mcast4, 16);
+	memcpy(bad[5].attr.ah.dgid, none, 16);
+	for (int i = 0; i < 6; i++)
+		assert_int_equal(modify(&bad[i], &a), -EINVAL);
+	memcpy(bad[5].attr.ah.dgid, mcast6, 16);
+	assert_int_equal(modify(&bad[5], &a), -EINVAL);
+	must(to_rtr(gid_peer4));
+}
+
+/* doc/decisions/0020-hop-limit.md */
+static void modify_qp__hop_limit_zero(void **state)
+{
+	struct abi_modify_qp m = to_rtr(gid_peer4);
+
+	must(to_init());
+	m.attr.ah.hop_limit = 0;
+	must(m);
+	assert_int_equal(path(*state)->hdr[path(*state)->l3_off + IP4_TTL], 64);
+}
+
+static void modify_qp__mtu_above_the_ports(void **state)
+{
+	struct abi_modify_qp m = to_rtr(gid_peer4);
+	struct answer a;
+
+	must(to_init());
+	m.attr.path_mtu = 4096;
+	assert_int_equal(modify(&m, &a), -EINVAL);
+	assert_non_null(strstr((char *)a.body, "1024"));
+	assert_int_equal(query().qp_state, ABI_QPS_INIT);
+}
+
+static void modify_qp__wrong_transition(void **state)
+{
+	struct abi_modify_qp m = to_rtr(gid_peer4);
+	struct answer a;
+
+	assert_int_equal(modify(&m, &a), -EINVAL); /* from RESET */
+	assert_non_null(strstr((char *)a.body, "RESET"));
+	assert_non_null(strstr((char *)a.body, "RTR"));
+	m.handle ^= 0x10000;
+	assert_int_equal(modify(&m, &a), -EINVAL);
+}
+
+static uint32_t holds(const struct test_daemon *d)
+{
+	return d->ctl->port[0].gids.users[0]; /* the control thread sleeps between commands */
+}
+
+/* GID-03: a QP holds its entry until it is reset or destroyed. */
+static void modify_qp__holds_its_gid(void **state)
+{
+	struct abi_modify_qp reset = {
+		.handle = qp.handle, .mask = ABI_QP_STATE, .attr = {.qp_state = ABI_QPS_RESET}};
+	struct abi_modify_qp bad = to_rtr(gid_peer4);
+	struct abi_handle h = {qp.handle};
+	struct answer a;
+
+	must(to_init());
+	bad.attr.path_mtu = 77;
+	assert_int_equal(modify(&bad, &a), -EINVAL);
+	assert_int_equal(holds(*state), 0);
+	must(to_rtr(gid_peer4));
+	assert_int_equal(holds(*state), 1);
+	must(reset);
+	assert_int_equal(holds(*state), 0);
+	must(to_init());
+	must(to_rtr(gid_peer4));
+	client_must(c.sock, ABI_DESTROY_QP, &h, sizeof(h), NULL, 0);
+	assert_int_equal(holds(*state), 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(
+			modify_qp__neighbour_from_the_table, setup, teardown),
+		cmocka_unit_test_setup_teardown(modify_qp__given_mac_wins, setup, teardown),
+		cmocka_unit_test_setup_teardown(modify_qp__group_mac, setup, teardown),
+		cmocka_unit_test_setup_teardown(modify_qp__unknown_neighbour, setup, teardown),
+		cmocka_unit_test_setup_teardown(modify_qp__own_gid_is_local, setup, teardown),
+		cmocka_unit_test_setup_teardown(modify_qp__sgid_of_another_family, setup, teardown),
+		cmocka_unit_test_setup_teardown(modify_qp__bad_address_vectors, setup, teardown),
+		cmocka_unit_test_setup_teardown(modify_qp__hop_limit_zero, setup, teardown),
+		cmocka_unit_test_setup_teardown(modify_qp__mtu_above_the_ports, setup, teardown),
+		cmocka_unit_test_setup_teardown(modify_qp__wrong_transition, setup, teardown),
+		cmocka_unit_test_setup_teardown(modify_qp__holds_its_gid, setup, teardown),
+	};
+
+	return cmocka_run_group_tests_name(
+		"cmd_modify", tests, daemon_group_setup, daemon_group_teardown);
+}

@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <errno.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include "daemon.h"
+#include "qp.h"
+
+static void create_qp__layout(void **state)
+{
+	struct test_daemon *d = *state;
+	struct abi_create_qp in;
+	struct abi_create_qp_reply out;
+	struct abi_queue *sq, *rq;
+	struct client c;
+	struct answer a;
+	struct qp *qp;
+	uint8_t *p;
+
+	client_open(d, &c);
+	in = client_qp_request(client_pd(&c), client_cq(&c, ABI_NO_HANDLE));
+	in.max_send_sge = 5;
+	in.max_recv_sge = 4;
+	in.max_inline = 100;
+	assert_int_equal(client_call(c.sock, ABI_CREATE_QP, &in, sizeof(in), -1, &a), 0);
+	memcpy(&out, a.body, sizeof(out));
+	assert_int_equal(out.sq_depth, 16);
+	assert_int_equal(out.rq_depth, 8);
+	assert_int_equal(out.sq_stride, abi_sq_stride(5, 100));
+	assert_int_equal(out.rq_stride, abi_rq_stride(4));
+	assert_true(out.max_send_sge >= 5 && out.max_recv_sge >= 4 && out.max_inline >= 100);
+	assert_true(out.max_inline + ABI_WQE_HDR <= out.sq_stride);
+	assert_int_equal(out.sq_ring_off % ABI_LINE, 0);
+	assert_true(out.sq_ring_off + out.sq_depth * out.sq_stride <= out.rq_ring_off);
+	assert_true(out.rq_ring_off + out.rq_depth * out.rq_stride <= out.region_size);
+	p = mmap(NULL, out.region_size, PROT_READ | PROT_WRITE, MAP_SHARED, a.fd[0], 0);
+	assert_true(p != MAP_FAILED);
+	sq = (struct abi_queue *)(p + out.sq_queue_off);
+	rq = (struct abi_queue *)(p + out.rq_queue_off);
+	assert_int_equal(atomic_load(&sq->need_doorbell), 1);
+	assert_int_equal(atomic_load(&rq->need_doorbell), 0);
+	qp = atomic_load(&d->dp->qps->slot[QPN_SLOT(out.qpn)]);
+	assert_non_null(qp);
+	assert_int_equal(qp->qpn, out.qpn);
+	assert_int_equal(qp->state, ABI_QPS_RESET);
+	p[out.rq_ring_off] = 42; /* the same memory */
+	assert_int_equal(qp->rq.entries[0], 42);
+	munmap(p, out.region_size);
+	answer_close(&a);
+	client_close(&c);
+}
+
+/* Type, sizes and handles out of range, one at a time. */
+static void create_qp__refusals(void **state)
+{
+	struct test_daemon *d = *state;
+	struct abi_create_qp good, bad[16];
+	const int want[] = {-EOPNOTSUPP, -EOPNOTSUPP, -EOPNOTSUPP, -EINVAL, -EINVAL, -EINVAL,
+		-EINVAL, -EINVAL, -EINVAL, -EINVAL, -EINVAL, -EOPNOTSUPP};
+	struct client c;
+	struct answer a;
+
+	client_open(d, &c);
+	good = client_qp_request(client_pd(&c), client_cq(&c, ABI_NO_HANDLE));
+	for (unsigned i = 0; i < sizeof(want) / sizeof(want[0]); i++)
+		bad[i] = good;
+	bad[0].type = ABI_QPT_UD;
+	bad[1].type = 8; /* raw packet: QPS-25 */
+	bad[2].type = UINT32_MAX;
+	bad[3].max_send_wr = WR_MAX + 1;
+	bad[4].max_recv_wr = UINT32_MAX;
+	bad[5].max_send_sge = SGE_MAX + 1;
+	bad[6].max_recv_sge = 1u << 31;
+	bad[7].max_inline = INLINE_MAX + 1;
+	bad[8].pd += 1;
+	bad[9].send_cq = ABI_NO_HANDLE;
+	bad[10].recv_cq = 0;
+	bad[11].srq = 1;
+	for (unsigned i = 0; i < sizeof(want) / sizeof(want[0]); i++)
+		assert_int_equal(
+			client_call(c.sock, ABI_CREATE_QP, &bad[i], sizeof(bad[i]), -1, &a),
+			want[i]);
+	assert_int_equal(client_call(c.sock, ABI_CREATE_QP, &good, sizeof(good), -1, &a), 0);
+	answer_close(&a);
+	client_close(&c);
+}
+
+static void create_qp__largest_and_smallest(void **state)
+{
+	struct abi_create_qp in;
+	struct abi_create_qp_reply out;
+	struct client c;
+
+	client_open(*state, &c);
+	in = client_qp_request(client_pd(&c), client_cq(&c, ABI_NO_HANDLE));
+	in.max_send_wr = WR_MAX;
+	in.max_recv_wr = WR_MAX;
+	in.max_send_sge = SGE_MAX;
+	in.max_recv_sge = SGE_MAX;
+	in.max_inline = INLINE_MAX;
+	client_must(c.sock, ABI_CREATE_QP, &in, sizeof(in), &out, sizeof(out));
+	assert_int_equal(out.sq_depth, WR_MAX);
+	assert_int_equal(out.max_inline, INLINE_MAX);
+	memset(&in.max_send_wr, 0, 5 * sizeof(uint32_t));
+	client_must(c.sock, ABI_CREATE_QP, &in, sizeof(in), &out, sizeof(out));
+	assert_int_equal(out.sq_depth, 1);
+	assert_int_equal(out.rq_depth, 1);
+	assert_int_equal(out.max_send_sge, 1);
+	client_close(&c);
+}
+
+/* Workers share the QPs, doorbell slots are distinct, and lead to the QP. */
+static void create_qp__placement(void **state)
+{
+	struct abi_create_qp_reply out[64];
+	struct client c;
+	uint32_t pd, cq;
+
+	client_open(*state, &c);
+	pd = client_pd(&c);
+	cq = client_cq(&c, ABI_NO_HANDLE);
+	for (int i = 0; i < 64; i++) {
+		out[i] = client_qp(&c, pd, cq);
+		assert_int_equal(out[i].worker, QPN_WORKER(out[i].qpn));
+		assert_int_equal(out[i].worker, (uint32_t)i % TEST_WORKERS);
+		assert_true(out[i].doorbell < ABI_DB_MAX);
+		for (int k = 0; k < i; k++)
+			assert_false(out[k].worker == out[i].worker &&
+				     out[k].doorbell == out[i].doorbell);
+	}
+	client_close(&c);
+}
+
+static void query_qp__state(void **state)
+{
+	struct abi_create_qp_reply qp;
+	struct abi_qp_attr attr;
+	struct abi_handle h;
+	struct client c;
+	struct answer a;
+
+	client_open(*state, &c);
+	qp = client_qp(&c, client_pd(&c), client_cq(&c, ABI_NO_HANDLE));
+	h.handle = qp.handle;
+	client_must(c.sock, ABI_QUERY_QP, &h, sizeof(h), &attr, sizeof(attr));
+	assert_int_equal(attr.qp_state, ABI_QPS_RESET);
+	h.handle++;
+	assert_int_equal(client_call(c.sock, ABI_QUERY_QP, &h, sizeof(h), -1, &a), -EINVAL);
+	client_close(&c);
+}
+
+static void destroy_qp__is_gone(void **state)
+{
+	struct test_daemon *d = *state;
+	struct abi_create_qp_reply qp;
+	struct abi_handle h;
+	struct client c;
+	struct answer a;
+	uint32_t pd, cq, last = 0;
+
+	client_open(d, &c);
+	pd = client_pd(&c);
+	cq = client_cq(&c, ABI_NO_HANDLE);
+	for (int i = 0; i < 200; i++) {
+		qp = client_qp(&c, pd, cq);
+		assert_int_not_equal(qp.qpn, last); /* QPS-23 */
+		last = qp.qpn;
+		h.handle = qp.handle;
+		client_must(c.sock, ABI_DESTROY_QP, &h, sizeof(h), NULL, 0);
+		assert_null(atomic_load(&d->dp->qps->slot[QPN_SLOT(qp.qpn)]));
+	}
+	assert_int_equal(client_call(c.sock, ABI_DESTROY_QP, &h, sizeof(h), -1, &a), -EINVAL);
+	h.handle = pd;
+	client_must(c.sock, ABI_DEALLOC_PD, &h, sizeof(h), NULL, 0); /* nothing holds it */
+	client_close(&c);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(create_qp__layout, daemon_setup, daemon_teardown),
+		cmocka_unit_test_setup_teardown(create_qp__refusals, daemon_setup, daemon_teardown),
+		cmocka_unit_test_setup_teardown(
+			create_qp__largest_and_smallest, daemon_setup, daemon_teardown),
+		cmocka_unit_test_setup_teardown(
+			create_qp__placement, daemon_setup, daemon_teardown),
+		cmocka_unit_test_setup_teardown(query_qp__state, daemon_setup, daemon_teardown),
+		cmocka_unit_test_setup_teardown(destroy_qp__is_gone, daemon_setup, daemon_teardown),
+	};
+
+	return cmocka_run_group_tests_name(
+		"cmd_qp", tests, daemon_group_setup, daemon_group_teardown);
+}

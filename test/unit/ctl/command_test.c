@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include "daemon.h"
+#include "random.h"
+
+static void command__hello_comes_first(void **state)
+{
+	int sock = client_connect(*state);
+	struct answer a;
+
+	assert_int_equal(client_call(sock, ABI_ALLOC_PD, NULL, 0, -1, &a), -EPROTO);
+	assert_non_null(strstr((char *)a.body, "hello"));
+	close(sock);
+}
+
+static void command__unknown_types(void **state)
+{
+	const uint32_t types[] = {0, ABI_MSG_TYPES, ABI_MSG_TYPES + 1, 0x7FFFFFFF, UINT32_MAX};
+	struct client c;
+	struct answer a;
+
+	client_open(*state, &c);
+	for (unsigned i = 0; i < sizeof(types) / sizeof(types[0]); i++)
+		assert_int_equal(client_call(c.sock, types[i], NULL, 0, -1, &a), -EPROTO);
+	client_close(&c);
+}
+
+static void command__not_offered(void **state)
+{
+	const uint32_t types[] = {ABI_ALLOC_MW, ABI_CREATE_SRQ, ABI_CREATE_AH, ABI_ATTACH_MCAST,
+		ABI_OPEN_XRCD, ABI_RESIZE_CQ};
+	struct client c;
+	struct answer a;
+
+	client_open(*state, &c);
+	for (unsigned i = 0; i < sizeof(types) / sizeof(types[0]); i++)
+		assert_int_equal(client_call(c.sock, types[i], NULL, 0, -1, &a), -EOPNOTSUPP);
+	client_close(&c);
+}
+
+static void command__short_bodies(void **state)
+{
+	static const struct {
+		uint32_t type;
+		size_t body;
+	} row[] = {
+		{ABI_QUERY_PORT, sizeof(struct abi_query_port)},
+		{ABI_REG_MR, sizeof(struct abi_reg_mr)},
+		{ABI_CREATE_CQ, sizeof(struct abi_create_cq)},
+		{ABI_CREATE_QP, sizeof(struct abi_create_qp)},
+		{ABI_MODIFY_QP, sizeof(struct abi_modify_qp)},
+		{ABI_DESTROY_QP, sizeof(struct abi_handle)},
+	};
+	static const uint8_t zeroes[ABI_MSG_MAX];
+	struct client c;
+	struct answer a;
+
+	client_open(*state, &c);
+	for (unsigned i = 0; i < sizeof(row) / sizeof(row[0]); i++)
+		for (size_t len = 0; len < row[i].body; len += 1 + len / 4)
+			assert_int_equal(
+				client_call(c.sock, row[i].type, zeroes, len, -1, &a), -EINVAL);
+	client_close(&c);
+}
+
+/* Bodies may grow at the end: a newer client's message is understood (abi_ctl.h). */
+static void command__longer_body_is_a_newer_clients(void **state)
+{
+	uint8_t body[ABI_MSG_MAX - sizeof(struct abi_msg)] = {1};
+	struct client c;
+	struct answer a;
+
+	client_open(*state, &c);
+	assert_int_equal(client_call(c.sock, ABI_QUERY_PORT, body, sizeof(body), -1, &a), 0);
+	client_close(&c);
+}
+
+static void command__message_beyond_the_limit(void **state)
+{
+	static const uint8_t zeroes[2 * ABI_MSG_MAX];
+	struct client c;
+	struct answer a;
+
+	client_open(*state, &c);
+	client_send(c.sock, zeroes, ABI_MSG_MAX + 1, NULL, 0);
+	assert_true(client_receive(c.sock, &a));
+	assert_int_equal(a.msg.status, -EPROTO);
+	client_pd(&c); /* the session lives on */
+	client_close(&c);
+}
+
+static void command__message_shorter_than_its_header(void **state)
+{
+	struct client c;
+	struct answer a;
+
+	client_open(*state, &c);
+	for (size_t len = 1; len < sizeof(struct abi_msg); len++) {
+		client_send(c.sock, "0123456789012345", len, NULL, 0);
+		assert_true(client_receive(c.sock, &a));
+		assert_int_equal(a.msg.status, -EPROTO);
+	}
+	client_pd(&c);
+	client_close(&c);
+}
+
+static unsigned open_descriptors(void)
+{
+	unsigned n = 0;
+
+	for (int fd = 0; fd < 1024; fd++)
+		n += fcntl(fd, F_GETFD) >= 0;
+	return n;
+}
+
+/* Descriptors that nobody asked for are closed, however many come. */
+static void command__unwanted_descriptors(void **state)
+{
+	struct abi_msg msg = {.type = ABI_ALLOC_PD};
+	int fds[16];
+	struct client c;
+	struct answer a;
+	unsigned before;
+
+	client_open(*state, &c);
+	for (int i = 0; i < 16; i++)
+		fds[i] = c.async;
+	client_pd(&c);
+	before = open_descriptors();
+	for (unsigned n = 1; n <= 16; n++) {
+		client_send(c.sock, &msg, sizeof(msg), fds, n);
+		assert_true(client_receive(c.sock, &a));
+		assert_int_equal(a.msg.status, n == 1 ? 0 : -EPROTO);
+	}
+	assert_int_equal(open_descriptors(), before);
+	client_close(&c);
+}
+
+static void command__random_bytes(void **state)
+{
+	struct random rnd = {20261};
+	uint8_t buf[ABI_MSG_MAX];
+	struct client c;
+	struct answer a;
+
+	client_open(*state, &c);
+	for (int i = 0; i < 20000; i++) {
+		size_t len = 1 + random_below(&rnd, sizeof(buf));
+		uint32_t type = (uint32_t)random_below(&rnd, ABI_MSG_TYPES + 1);
+		int fd = c.async;
+
+		for (size_t k = 0; k < len; k++) /* small numbers get past more checks */
+			buf[k] = random_below(&rnd, 3) ? 0 : (uint8_t)random_below(&rnd, 256);
+		memcpy(buf, &type, len < 4 ? len : 4);
+		client_send(c.sock, buf, len, &fd, random_below(&rnd, 4) == 0);
+		assert_true(client_receive(c.sock, &a));
+		answer_close(&a);
+	}
+	client_close(&c);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(
+			command__hello_comes_first, daemon_setup, daemon_teardown),
+		cmocka_unit_test_setup_teardown(
+			command__unknown_types, daemon_setup, daemon_teardown),
+		cmocka_unit_test_setup_teardown(
+			command__not_offered, daemon_setup, daemon_teardown),
+		cmocka_unit_test_setup_teardown(
+			command__short_bodies, daemon_setup, daemon_teardown),
+		cmocka_unit_test_setup_teardown(
+			command__longer_body_is_a_newer_clients, daemon_setup, daemon_teardown),
+		cmocka_unit_test_setup_teardown(
+			command__message_beyond_the_limit, daemon_setup, daemon_teardown),
+		cmocka_unit_test_setup_teardown(
+			command__message_shorter_than_its_header, daemon_setup, daemon_teardown),
+		cmocka_unit_test_setup_teardown(
+			command__unwanted_descriptors, daemon_setup, daemon_teardown),
+		cmocka_unit_test_setup_teardown(
+			command__random_bytes, daemon_setup, daemon_teardown),
+	};
+
+	return cmocka_run_group_tests_name(
+		"command", tests, daemon_group_setup, daemon_group_teardown);
+}

@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include "gids.h"
+#include "sentence.h"
+
+static const uint8_t mac[6] = {2, 0, 0, 0, 0, 1};
+static uint8_t address[GID_MAX + 8][16];
+static struct gids gids;
+static char why[ABI_SENTENCE_MAX];
+
+static const uint8_t peer4[16] = {[10] = 0xFF, [11] = 0xFF, 10, 0, 0, 99};
+static const uint8_t peer6[16] = {0x20, 1, 0xd, 0xb8, [15] = 99};
+
+/* address[i]: 10.0.0.i */
+static int setup(void **state)
+{
+	for (unsigned i = 0; i < GID_MAX + 8; i++) {
+		memset(address[i], 0, 16);
+		memset(address[i] + 10, 0xFF, 2);
+		address[i][12] = 10;
+		address[i][15] = (uint8_t)i;
+	}
+	gids_init(&gids, false);
+	return 0;
+}
+
+static void gid_of_mac__is_eui64(void **state)
+{
+	static const uint8_t want[16] = {
+		0xFE, 0x80, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xFF, 0xFE, 0, 0, 1};
+	uint8_t gid[16];
+
+	gid_of_mac(gid, mac);
+	assert_memory_equal(gid, want, 16);
+}
+
+static void gids_add__type_follows_the_address(void **state)
+{
+	assert_int_equal(gids_add(&gids, peer6, 0, 3, mac, false), 0);
+	assert_int_equal(gids_add(&gids, peer4, 7, 3, mac, false), 0);
+	assert_int_equal(gids.table.count, 2);
+	assert_int_equal(gids.table.entry[0].net, NET_IPV6);
+	assert_int_equal(gids.table.entry[1].net, NET_IPV4); /* GID-04 */
+	assert_int_equal(gids.table.entry[1].vid, 7);
+	assert_memory_equal(gids.table.entry[1].mac, mac, 6);
+	assert_int_equal(gid_abi_type(NET_IPV4), ABI_GID_ROCEV2_IPV4);
+	assert_int_equal(gid_abi_type(NET_IPV6), ABI_GID_ROCEV2_IPV6);
+	assert_int_equal(gid_abi_type(NET_ROCEV1), ABI_GID_ROCEV1);
+}
+
+static void gids_add__rocev1_forms(void **state)
+{
+	gids_init(&gids, true);
+	assert_int_equal(gids_add(&gids, peer4, 0, 3, mac, false), 0);
+	assert_int_equal(gids.table.entry[0].net, NET_IPV4);
+	assert_int_equal(gids.table.entry[GID_ROCEV1_FIRST].net, NET_ROCEV1); /* GID-02 */
+	assert_memory_equal(gids.table.entry[GID_ROCEV1_FIRST].gid, peer4, 16);
+	assert_int_equal(gids.table.count, GID_ROCEV1_FIRST + 1);
+	for (unsigned i = 1; i < GID_ROCEV1_FIRST; i++)
+		assert_int_equal(gids_add(&gids, address[i], 0, 3, mac, false), 0);
+	assert_int_equal(gids_add(&gids, address[GID_ROCEV1_FIRST], 0, 3, mac, false), -ENOSPC);
+}
+
+/* GID-03: others do not move; what comes back gets its index back. */
+static void gids_sync__indices_are_stable(void **state)
+{
+	uint8_t some[2][16];
+
+	gids_sync(&gids, address, 4, 3, mac);
+	memcpy(some[0], address[3], 16);
+	memcpy(some[1], address[1], 16);
+	gids_sync(&gids, some, 2, 3, mac);
+	assert_false(gids.table.entry[0].valid);
+	assert_true(gids.table.entry[1].valid);
+	assert_false(gids.table.entry[2].valid);
+	assert_true(gids.table.entry[3].valid);
+	assert_memory_equal(gids.table.entry[1].gid, address[1], 16);
+	assert_memory_equal(gids.table.entry[3].gid, address[3], 16);
+	/* a new one does not take a former one's place while there are fresh ones */
+	gids_sync(&gids, address, 6, 3, mac);
+	for (unsigned i = 0; i < 6; i++) {
+		assert_true(gids.table.entry[i].valid);
+		assert_memory_equal(gids.table.entry[i].gid, address[i], 16);
+	}
+}
+
+static void gids_sync__used_entry_is_not_given_away(void **state)
+{
+	gids_sync(&gids, address, GID_MAX, 3, mac);
+	assert_int_equal(gids.table.count, GID_MAX);
+	gids.users[0] = 1;
+	gids_sync(&gids, address + 2, GID_MAX - 2, 3, mac); /* 0 and 1 go */
+	assert_int_equal(gids_add(&gids, address[GID_MAX], 0, 3, mac, true), 0);
+	assert_memory_equal(gids.table.entry[0].gid, address[0], 16);
+	assert_false(gids.table.entry[0].valid);
+	assert_memory_equal(gids.table.entry[1].gid, address[GID_MAX], 16);
+	assert_int_equal(gids_add(&gids, address[GID_MAX + 1], 0, 3, mac, true), -ENOSPC);
+	gids.users[0] = 0; /* released */
+	assert_int_equal(gids_add(&gids, address[GID_MAX + 1], 0, 3, mac, true), 0);
+	assert_memory_equal(gids.table.entry[0].gid, address[GID_MAX + 1], 16);
+}
+
+static void gids_sync__leaves_static_entries(void **state)
+{
+	gids_add(&gids, peer4, 0, 0, mac, false);
+	gids_sync(&gids, address, 1, 3, mac);
+	gids_sync(&gids, NULL, 0, 3, mac);
+	assert_true(gids.table.entry[0].valid);
+	assert_false(gids.table.entry[1].valid);
+}
+
+static void gids_sync__mac_changes(void **state)
+{
+	const uint8_t other[6] = {2, 9, 9, 9, 9, 9};
+
+	gids_sync(&gids, address, 2, 3, mac);
+	gids.changed = false;
+	gids_sync(&gids, address, 2, 3, mac);
+	assert_false(gids.changed); /* nothing new, nothing to publish */
+	gids_sync(&gids, address, 2, 3, other);
+	assert_true(gids.changed);
+	assert_memory_equal(gids.table.entry[1].mac, other, 6);
+}
+
+static void gids_publish__whole_copies(void **state)
+{
+	const struct gid_table *first, *second;
+	static struct port port; /* zeroes */
+
+	assert_null(gids_publish(&gids, &port)); /* there was none before */
+	first = atomic_load(&port.gids);
+	assert_non_null(first);
+	assert_null(gids_publish(&gids, &port)); /* unchanged */
+	assert_ptr_equal(atomic_load(&port.gids), first);
+	gids_add(&gids, peer4, 0, 3, mac, false);
+	assert_int_equal(first->count, 0);
+	assert_ptr_equal(gids_publish(&gids, &port), first);
+	second = atomic_load(&port.gids);
+	assert_int_equal(second->count, 1);
+	free((void *)first);
+	free((void *)second);
+}
+
+static void gids_select__names_the_right_index(void **state)
+{
+	uint8_t ll[16];
+
+	gid_of_mac(ll, mac);
+	gids_add(&gids, ll, 0, 3, mac, true);
+	gids_add(&gids, address[1], 0, 3, mac, true);
+	assert_non_null(gids_select(&gids, 1, peer4, why));
+	assert_null(gids_select(&gids, 0, peer4, why)); /* GID-06 */
+	assert_string_equal(why, "GID 0 is link-local; the peer's GID is IPv4: use GID 1");
+	assert_null(gids_select(&gids, 1, peer6, why));
+	assert_string_equal(why, "GID 1 is IPv4; the peer's GID is IPv6: use GID 0");
+	assert_null(gids_select(&gids, 9, peer4, why));
+	assert_string_equal(why, "GID 9 is empty; the peer's GID is IPv4: use GID 1");
+	assert_null(gids_select(&gids, 255, peer6, why));
+	gids_sync(&gids, NULL, 0, 3, mac);
+	assert_null(gids_select(&gids, 1, peer4, why));
+	assert_non_null(strstr(why, "an IPv4 address"));
+}
+
+static void gids_select__prefers_the_same_scope(void **state)
+{
+	const uint8_t global[16] = {0x20, 1, 0xd, 0xb8, [15] = 1};
+	uint8_t ll[16];
+
+	gid_of_mac(ll, mac);
+	gids_add(&gids, ll, 0, 3, mac, true);
+	gids_add(&gids, address[1], 0, 3, mac, true);
+	gids_add(&gids, global, 0, 3, mac, true);
+	assert_null(gids_select(&gids, 1, peer6, why));
+	assert_non_null(strstr(why, "use GID 2"));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup(gid_of_mac__is_eui64, setup),
+		cmocka_unit_test_setup(gids_add__type_follows_the_address, setup),
+		cmocka_unit_test_setup(gids_add__rocev1_forms, setup),
+		cmocka_unit_test_setup(gids_sync__indices_are_stable, setup),
+		cmocka_unit_test_setup(gids_sync__used_entry_is_not_given_away, setup),
+		cmocka_unit_test_setup(gids_sync__leaves_static_entries, setup),
+		cmocka_unit_test_setup(gids_sync__mac_changes, setup),
+		cmocka_unit_test_setup(gids_publish__whole_copies, setup),
+		cmocka_unit_test_setup(gids_select__names_the_right_index, setup),
+		cmocka_unit_test_setup(gids_select__prefers_the_same_scope, setup),
+	};
+
+	return cmocka_run_group_tests_name("gids", tests, NULL, NULL);
+}

@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Resolution through the kernel, as a session sees it: the reply of MODIFY_QP comes late and
+ * nobody waits for it but its sender. */
+#include <errno.h>
+#include <poll.h>
+#include <string.h>
+#include <unistd.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include "daemon.h"
+#include "netns.h"
+#include "qp.h"
+
+static const uint8_t peer4[16] = {[10] = 0xFF, [11] = 0xFF, 10, 9, 0, 2};
+static const uint8_t peer6[16] = {0x20, 1, 0xd, 0xb8, 0, 9, [15] = 2};
+static const uint8_t nobody4[16] = {[10] = 0xFF, [11] = 0xFF, 10, 9, 0, 77};
+static const uint8_t far4[16] = {[10] = 0xFF, [11] = 0xFF, 198, 51, 100, 1};
+static const uint8_t loop4[16] = {[10] = 0xFF, [11] = 0xFF, 10, 99, 0, 1};
+static const uint8_t own4[16] = {[10] = 0xFF, [11] = 0xFF, 10, 9, 0, 1};
+static const uint8_t peer_mac[6] = {2, 0, 0, 0, 0, 0x99};
+
+static struct client c;
+static uint32_t pd, cq;
+
+static int group_setup(void **state)
+{
+	netns_setup(state);
+	return daemon_group_setup(state);
+}
+
+static int group_teardown(void **state)
+{
+	daemon_group_teardown(state);
+	return netns_teardown(state);
+}
+
+static int setup(void **state)
+{
+	struct test_daemon *d = *state;
+
+	daemon_config(d);
+	memset(d->cfg.port, 0, sizeof(d->cfg.port));
+	strcpy(d->cfg.port[0].netdev, NETNS_OURS);
+	d->cfg.nports = 1;
+	daemon_run(d);
+	client_open(d, &c);
+	pd = client_pd(&c);
+	cq = client_cq(&c, ABI_NO_HANDLE);
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	client_close(&c);
+	return daemon_teardown(state);
+}
+
+/* The index of the first GID of @p type. */
+static uint8_t find_gid(uint32_t type, const uint8_t prefix[2])
+{
+	struct abi_query_gid in = {.port = 1};
+	struct abi_gid g;
+
+	for (in.index = 0; in.index < GID_MAX; in.index++) {
+		client_must(c.sock, ABI_QUERY_GID, &in, sizeof(in), &g, sizeof(g));
+		if (g.type == type && !memcmp(g.gid, prefix, 2))
+			return (uint8_t)in.index;
+	}
+	fail();
+	return 0;
+}
+
+static void to_init(const struct abi_create_qp_reply *qp)
+{
+	struct abi_modify_qp m = {.handle = qp->handle,
+		.mask = ABI_QP_STATE | ABI_QP_PKEY_INDEX | ABI_QP_PORT | ABI_QP_ACCESS_FLAGS,
+		.attr = {.qp_state = ABI_QPS_INIT, .port = 1}};
+
+	client_must(c.sock, ABI_MODIFY_QP, &m, sizeof(m), NULL, 0);
+}
+
+static struct abi_modify_qp to_rtr(const struct abi_create_qp_reply *qp, const uint8_t dgid[16])
+{
+	struct abi_modify_qp m = {.handle = qp->handle,
+		.mask = ABI_QP_STATE | ABI_QP_AV | ABI_QP_PATH_MTU | ABI_QP_DEST_QPN |
+			ABI_QP_RQ_PSN | ABI_QP_MAX_DEST_RD_ATOMIC | ABI_QP_MIN_RNR_TIMER,
+		.attr = {.qp_state = ABI_QPS_RTR,
+			.path_mtu = 1024,
+			.ah = {.port = 1, .is_global = 1, .hop_limit = 1, .sgid_index = 1}}};
+
+	if (dgid[0] == 0x20)
+		m.attr.ah.sgid_index = find_gid(ABI_GID_ROCEV2_IPV6, dgid);
+	memcpy(m.attr.ah.dgid, dgid, 16);
+	memset(m.attr.ah.dmac, 0xFF, 6);
+	return m;
+}
+
+/* Sends without waiting for the reply. */
+static void post(const struct abi_modify_qp *m, uint32_t seq)
+{
+	uint8_t buf[sizeof(struct abi_msg) + sizeof(*m)];
+	struct abi_msg msg = {.type = ABI_MODIFY_QP, .seq = seq};
+
+	memcpy(buf, &msg, sizeof(msg));
+	memcpy(buf + sizeof(msg), m, sizeof(*m));
+	client_send(c.sock, buf, sizeof(buf), NULL, 0);
+}
+
+static void modify_qp__kernel_finds_the_peer(void **state)
+{
+	const uint8_t *const dgid[] = {peer4, peer6};
+	struct test_daemon *d = *state;
+
+	for (int i = 0; i < 2; i++) {
+		struct abi_create_qp_reply qp = client_qp(&c, pd, cq);
+		struct abi_modify_qp m = to_rtr(&qp, dgid[i]);
+		const struct path *path = &atomic_load(&d->dp->qps->slot[QPN_SLOT(qp.qpn)])->path;
+
+		to_init(&qp);
+		netns_run("ip neigh flush dev " NETNS_OURS);
+		client_must(c.sock, ABI_MODIFY_QP, &m, sizeof(m), NULL, 0);
+		assert_memory_equal(path->hdr + ETH_DST, peer_mac, 6);
+		assert_int_equal(path->net, i ? NET_IPV6 : NET_IPV4);
+	}
+}
+
+static void modify_qp__by_a_gateway(void **state)
+{
+	struct abi_create_qp_reply qp = client_qp(&c, pd, cq);
+	struct abi_modify_qp m = to_rtr(&qp, far4);
+	struct test_daemon *d = *state;
+
+	netns_run("ip route add 198.51.100.0/24 via 10.9.0.2");
+	to_init(&qp);
+	client_must(c.sock, ABI_MODIFY_QP, &m, sizeof(m), NULL, 0);
+	assert_memory_equal(
+		atomic_load(&d->dp->qps->slot[QPN_SLOT(qp.qpn)])->path.hdr + ETH_DST, peer_mac, 6);
+	netns_run("ip route del 198.51.100.0/24");
+}
+
+static void modify_qp__others_do_not_wait(void **state)
+{
+	struct abi_create_qp_reply qp = client_qp(&c, pd, cq);
+	struct abi_modify_qp m = to_rtr(&qp, nobody4);
+	struct test_daemon *d = *state;
+	struct client other;
+	struct answer a;
+	bool late = false;
+
+	to_init(&qp);
+	post(&m, 777);
+	client_open(d, &other); /* all of this while the kernel asks in vain */
+	client_qp(&other, client_pd(&other), client_cq(&other, ABI_NO_HANDLE));
+	client_close(&other);
+	post(&m, 778); /* the QP itself is busy */
+	for (int i = 0; i < 2; i++) {
+		assert_true(client_receive(c.sock, &a));
+		if (a.msg.seq == 778) {
+			assert_int_equal(a.msg.status, -EBUSY);
+			assert_false(late);
+			continue;
+		}
+		late = true;
+		assert_int_equal(a.msg.seq, 777);
+		assert_true(a.msg.status == -EHOSTUNREACH || a.msg.status == -ETIMEDOUT);
+		assert_non_null(strstr((char *)a.body, "10.9.0.77"));
+	}
+	/* the QP is as before and usable: ETH-12, QPS-14 */
+	m = to_rtr(&qp, peer4);
+	client_must(c.sock, ABI_MODIFY_QP, &m, sizeof(m), NULL, 0);
+}
+
+static void modify_qp__destroyed_meanwhile(void **state)
+{
+	struct abi_create_qp_reply qp = client_qp(&c, pd, cq);
+	struct abi_modify_qp m = to_rtr(&qp, nobody4);
+	struct abi_handle h = {qp.handle};
+	uint8_t buf[sizeof(struct abi_msg) + sizeof(h)];
+	struct abi_msg msg = {.type = ABI_DESTROY_QP, .seq = 2};
+	struct answer a;
+
+	to_init(&qp);
+	post(&m, 1);
+	memcpy(buf, &msg, sizeof(msg));
+	memcpy(buf + sizeof(msg), &h, sizeof(h));
+	client_send(c.sock, buf, sizeof(buf), NULL, 0);
+	assert_true(client_receive(c.sock, &a));
+	assert_int_equal(a.msg.seq, 1);
+	assert_int_equal(a.msg.status, -ECANCELED);
+	assert_true(client_receive(c.sock, &a));
+	assert_int_equal(a.msg.seq, 2);
+	assert_int_equal(a.msg.status, 0);
+}
+
+static void modify_qp__session_ends_meanwhile(void **state)
+{
+	struct abi_create_qp_reply qp = client_qp(&c, pd, cq);
+	struct abi_modify_qp m = to_rtr(&qp, nobody4);
+
+	to_init(&qp);
+	post(&m, 1);
+	client_close(&c);
+	client_open(*state, &c);
+	for (int i = 0; i < 8; i++) { /* beyond the time-out */
+		client_pd(&c);
+		usleep(500000);
+	}
+}
+
+static void modify_qp__unreachable_at_once(void **state)
+{
+	struct abi_create_qp_reply qp = client_qp(&c, pd, cq);
+	struct abi_modify_qp m = to_rtr(&qp, loop4);
+	struct test_daemon *d = *state;
+	struct answer a;
+
+	netns_run("ip link set lo up && ip addr add 10.99.0.1/32 dev lo");
+	to_init(&qp);
+	assert_int_equal(client_call(c.sock, ABI_MODIFY_QP, &m, sizeof(m), -1, &a), -EHOSTUNREACH);
+	assert_non_null(strstr((char *)a.body, "not of port 1"));
+	netns_run("ip route add unreachable 198.51.100.0/24");
+	m = to_rtr(&qp, far4);
+	client_call(c.sock, ABI_MODIFY_QP, &m, sizeof(m), -1, &a);
+	assert_true(a.msg.status == -EHOSTUNREACH || a.msg.status == -ENETUNREACH);
+	netns_run("ip route del unreachable 198.51.100.0/24; ip link set lo down");
+	m = to_rtr(&qp, own4); /* our own needs no neighbour */
+	client_must(c.sock, ABI_MODIFY_QP, &m, sizeof(m), NULL, 0);
+	assert_true(atomic_load(&d->dp->qps->slot[QPN_SLOT(qp.qpn)])->path.local);
+}
+
+/* Live updates: a GID_CHANGE event, and the new address can be used. */
+static void gid_change__is_an_event(void **state)
+{
+	struct pollfd pfd = {.fd = c.async, .events = POLLIN};
+	struct abi_event ev;
+
+	do { /* DAD of the link-local address may end just now and change the table too */
+		assert_int_equal(read(c.async, &ev, poll(&pfd, 1, 3000) == 1 ? sizeof(ev) : 0),
+			pfd.revents ? (int)sizeof(ev) : 0);
+	} while (pfd.revents);
+	netns_run("ip addr add 10.9.0.3/24 dev " NETNS_OURS);
+	assert_int_equal(poll(&pfd, 1, 20000), 1);
+	assert_int_equal(read(c.async, &ev, sizeof(ev)), sizeof(ev));
+	assert_int_equal(ev.type, ABI_EVENT_GID_CHANGE);
+	assert_int_equal(ev.handle, 1);
+	netns_run("ip addr del 10.9.0.3/24 dev " NETNS_OURS);
+	assert_int_equal(poll(&pfd, 1, 20000), 1);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(modify_qp__kernel_finds_the_peer, setup, teardown),
+		cmocka_unit_test_setup_teardown(modify_qp__by_a_gateway, setup, teardown),
+		cmocka_unit_test_setup_teardown(modify_qp__others_do_not_wait, setup, teardown),
+		cmocka_unit_test_setup_teardown(modify_qp__destroyed_meanwhile, setup, teardown),
+		cmocka_unit_test_setup_teardown(modify_qp__session_ends_meanwhile, setup, teardown),
+		cmocka_unit_test_setup_teardown(modify_qp__unreachable_at_once, setup, teardown),
+		cmocka_unit_test_setup_teardown(gid_change__is_an_event, setup, teardown),
+	};
+
+	return cmocka_run_group_tests_name("neigh", tests, group_setup, group_teardown);
+}

@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <errno.h>
+#include <net/if.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include "netns.h"
+#include "netport.h"
+
+static const uint8_t ours4[16] = {[10] = 0xFF, [11] = 0xFF, 10, 9, 0, 1};
+static const uint8_t extra4[16] = {[10] = 0xFF, [11] = 0xFF, 10, 9, 0, 3};
+
+static struct rtnl nl;
+static struct netport p;
+static struct port shared;
+static char why[ABI_SENTENCE_MAX];
+
+static int setup(void **state)
+{
+	assert_int_equal(rtnl_open(&nl), 0);
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	free((void *)netport_withdraw(&p));
+	netport_destroy(&p);
+	rtnl_close(&nl);
+	return 0;
+}
+
+static void init(struct ctl_port *cfg)
+{
+	strcpy(cfg->netdev, NETNS_OURS);
+	assert_int_equal(netport_init(&p, 0, cfg, false, &nl, &shared, why), 0);
+}
+
+static unsigned refresh(void)
+{
+	const struct gid_table *old;
+	unsigned what = netport_refresh(&p, &nl, &old);
+
+	free((void *)old);
+	return what;
+}
+
+static int find4(const uint8_t gid[16])
+{
+	return gid_find(atomic_load(&shared.gids), gid, NET_IPV4, 0);
+}
+
+static void netport_init__takes_the_netdevs_own(void **state)
+{
+	struct ctl_port cfg = {0};
+	struct rtnl_link link;
+	uint8_t ll[16];
+
+	rtnl_link_get(&nl, NETNS_OURS, &link);
+	init(&cfg);
+	assert_memory_equal(shared.mac, link.mac, 6);
+	assert_int_equal(shared.active_mtu, 1024);
+	assert_true(p.up);
+	gid_of_mac(ll, link.mac);
+	assert_memory_equal(atomic_load(&shared.gids)->entry[0].gid, ll, 16);
+	assert_int_equal(find4(ours4), 1);
+	assert_memory_equal(atomic_load(&shared.gids)->entry[1].mac, link.mac, 6);
+	assert_int_equal(atomic_load(&shared.gids)->entry[1].ifindex, link.ifindex);
+}
+
+static void netport_refresh__addresses_come_and_go(void **state)
+{
+	struct ctl_port cfg = {0};
+
+	init(&cfg);
+	refresh(); /* IPv6 addresses may just have become usable */
+	assert_int_equal(refresh() & NETPORT_GIDS_CHANGED, 0);
+	netns_run("ip addr add 10.9.0.3/24 dev " NETNS_OURS);
+	assert_true(refresh() & NETPORT_GIDS_CHANGED);
+	assert_true(find4(extra4) > 1);
+	assert_int_equal(find4(ours4), 1); /* GID-03 */
+	netns_run("ip addr del 10.9.0.3/24 dev " NETNS_OURS);
+	assert_true(refresh() & NETPORT_GIDS_CHANGED);
+	assert_int_equal(find4(extra4), -1);
+	assert_int_equal(find4(ours4), 1);
+}
+
+static void netport_refresh__mtu_and_its_limit(void **state)
+{
+	struct ctl_port cfg = {.eth_mtu = 2200};
+
+	init(&cfg);
+	assert_int_equal(shared.active_mtu, 1024);
+	netns_run("ip link set " NETNS_OURS " mtu 4200");
+	refresh();
+	assert_int_equal(shared.active_mtu, 2048); /* of 2200: the ethdev can do no more */
+	netns_run("ip link set " NETNS_OURS " mtu 1500");
+	refresh();
+	assert_int_equal(shared.active_mtu, 1024);
+}
+
+static void netport_refresh__link_down_and_up(void **state)
+{
+	struct ctl_port cfg = {0};
+	unsigned what = 0;
+
+	init(&cfg);
+	netns_run_peer("ip link set " NETNS_PEER " down"); /* no carrier here */
+	for (int i = 0; i < 500 && !(what & NETPORT_WENT_DOWN); i++) {
+		what |= refresh();
+		usleep(10000);
+	}
+	assert_true(what & NETPORT_WENT_DOWN);
+	assert_false(p.up);
+	netns_run_peer("ip link set " NETNS_PEER " up");
+	what = 0;
+	for (int i = 0; i < 500 && !(what & NETPORT_WENT_UP); i++) {
+		what |= refresh();
+		usleep(10000);
+	}
+	assert_true(what & NETPORT_WENT_UP);
+}
+
+static void netport_refresh__netdev_vanishes_and_returns(void **state)
+{
+	struct ctl_port cfg = {0};
+
+	netns_run("ip link add rtgone type veth peer name rtgone1 && ip link set rtgone up && "
+		  "ip link set rtgone1 up && ip addr add 10.9.0.3/24 dev rtgone");
+	strcpy(cfg.netdev, "rtgone");
+	assert_int_equal(netport_init(&p, 0, &cfg, false, &nl, &shared, why), 0);
+	assert_int_equal(find4(extra4), 1);
+	netns_run("ip link del rtgone");
+	assert_true(refresh() & NETPORT_WENT_DOWN);
+	assert_int_equal(find4(extra4), -1);
+	netns_run("ip link add rtgone type veth peer name rtgone1 && ip link set rtgone up && "
+		  "ip link set rtgone1 up && ip addr add 10.9.0.3/24 dev rtgone");
+	assert_true(refresh() & NETPORT_WENT_UP);
+	assert_int_equal(find4(extra4), 1);
+	assert_int_equal(p.ifindex, if_nametoindex("rtgone"));
+	netns_run("ip link del rtgone");
+}
+
+static void netport_init__no_such_netdev(void **state)
+{
+	struct ctl_port cfg = {.netdev = "nonesuch0"};
+
+	assert_int_equal(netport_init(&p, 2, &cfg, false, &nl, &shared, why), -ENODEV);
+	assert_non_null(strstr(why, "port 3"));
+	assert_non_null(strstr(why, "nonesuch0"));
+}
+
+static void netport_static_neigh__beside_a_netdev(void **state)
+{
+	struct ctl_neigh neigh = {.mac = {2, 3, 4, 5, 6, 7}};
+	struct ctl_gid gid = {.vid = 0};
+	struct ctl_port cfg = {.neighs = &neigh, .nneighs = 1, .gids = &gid, .ngids = 1};
+	uint8_t mac[6];
+
+	memcpy(neigh.gid, extra4, 16);
+	memcpy(gid.gid, extra4, 16);
+	init(&cfg);
+	memset(&neigh, 0, sizeof(neigh)); /* copied */
+	assert_int_equal(netport_static_neigh(&p, extra4, mac), 0);
+	assert_int_equal(mac[5], 7);
+	assert_int_equal(netport_static_neigh(&p, ours4, mac), -ENOENT);
+	refresh();
+	assert_true(find4(extra4) > 0); /* static: the kernel does not have it, it stays */
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(
+			netport_init__takes_the_netdevs_own, setup, teardown),
+		cmocka_unit_test_setup_teardown(
+			netport_refresh__addresses_come_and_go, setup, teardown),
+		cmocka_unit_test_setup_teardown(
+			netport_refresh__mtu_and_its_limit, setup, teardown),
+		cmocka_unit_test_setup_teardown(netport_refresh__link_down_and_up, setup, teardown),
+		cmocka_unit_test_setup_teardown(
+			netport_refresh__netdev_vanishes_and_returns, setup, teardown),
+		cmocka_unit_test_setup_teardown(netport_init__no_such_netdev, setup, teardown),
+		cmocka_unit_test_setup_teardown(
+			netport_static_neigh__beside_a_netdev, setup, teardown),
+	};
+
+	return cmocka_run_group_tests_name("netport", tests, netns_setup, netns_teardown);
+}

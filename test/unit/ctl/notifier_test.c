@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <errno.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+#include <rte_ring_elem.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include "daemon.h"
+#include "notifier.h"
+
+#define WAIT_MS 20000
+
+static struct notifier n;
+static struct channel ch, other;
+static struct event_source src, src2;
+static int app, app2;
+
+/* Handle 1 is src, 2 is src2, others are gone. */
+static struct event_source *find(void *arg, const struct core_event *ev)
+{
+	return ev->handle == 1 ? &src : ev->handle == 2 ? &src2 : NULL;
+}
+
+static int setup(void **state)
+{
+	struct test_daemon *d = *state;
+
+	notifier_init(&n, d->dp, find, NULL);
+	assert_int_equal(channel_open(&ch, &app), 0);
+	assert_int_equal(channel_open(&other, &app2), 0);
+	event_source_init(&src, &ch, 1);
+	event_source_init(&src2, &other, 2);
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	notifier_stop(&n);
+	notifier_lock(&n);
+	event_source_withdraw(&src);
+	event_source_withdraw(&src2);
+	channel_close(&ch);
+	channel_close(&other);
+	notifier_unlock(&n);
+	close(app);
+	close(app2);
+	return 0;
+}
+
+static void queue_event(const struct test_daemon *d, uint32_t type, uint32_t handle)
+{
+	struct core_event ev = {.type = type, .handle = handle};
+
+	assert_int_equal(rte_ring_enqueue_elem(d->dp->events, &ev, sizeof(ev)), 0);
+}
+
+/* @return false when nothing waits. */
+static bool take(int fd, struct abi_event *ev)
+{
+	return recv(fd, ev, sizeof(*ev), MSG_DONTWAIT) == sizeof(*ev);
+}
+
+static void notifier_round__delivers(void **state)
+{
+	struct abi_event ev;
+
+	queue_event(*state, ABI_EVENT_COMPLETION, 1);
+	queue_event(*state, ABI_EVENT_QP_FATAL, 2);
+	queue_event(*state, ABI_EVENT_QP_FATAL, 3); /* of an object that is gone */
+	notifier_round(&n);
+	assert_true(take(app, &ev));
+	assert_int_equal(ev.type, ABI_EVENT_COMPLETION);
+	assert_int_equal(ev.handle, 1);
+	assert_false(take(app, &ev));
+	assert_true(take(app2, &ev));
+	assert_int_equal(ev.type, ABI_EVENT_QP_FATAL);
+	assert_int_equal(ev.handle, 2);
+	assert_false(take(app2, &ev));
+	assert_int_equal(notifier_round(&n), 0);
+}
+
+static void notifier_round__coalesces_what_is_pending(void **state)
+{
+	struct abi_event ev;
+
+	for (int i = 0; i < 10; i++)
+		queue_event(*state, ABI_EVENT_COMPLETION, 1);
+	queue_event(*state, ABI_EVENT_CQ_ERR, 1);
+	notifier_round(&n);
+	assert_true(take(app, &ev));
+	assert_int_equal(ev.type, ABI_EVENT_COMPLETION);
+	assert_true(take(app, &ev));
+	assert_int_equal(ev.type, ABI_EVENT_CQ_ERR);
+	assert_false(take(app, &ev));
+}
+
+/* A channel that nobody reads keeps its event and holds up no other. */
+static void notifier_round__full_socket(void **state)
+{
+	struct abi_event ev;
+	unsigned sent = 0, got = 0;
+
+	for (int i = 0; i < 100000; i++) {
+		queue_event(*state, ABI_EVENT_COMPLETION, 1);
+		notifier_round(&n);
+		if (src.types) /* not taken: full */
+			break;
+		sent++;
+	}
+	assert_int_equal(src.types, 1u << ABI_EVENT_COMPLETION);
+	queue_event(*state, ABI_EVENT_COMPLETION, 2);
+	notifier_round(&n);
+	assert_true(take(app2, &ev));
+	while (take(app, &ev))
+		got++;
+	assert_int_equal(got, sent);
+	notifier_round(&n); /* room again: what was kept comes */
+	assert_true(take(app, &ev));
+	assert_int_equal(ev.handle, 1);
+	assert_int_equal(src.types, 0);
+}
+
+static void notifier_round__application_closed_its_end(void **state)
+{
+	close(app);
+	queue_event(*state, ABI_EVENT_COMPLETION, 1);
+	notifier_round(&n);
+	assert_int_equal(src.types, 0);
+	assert_true(list_empty(&n.busy));
+	app = dup(app2); /* for teardown */
+}
+
+static void event_source_withdraw__forgets(void **state)
+{
+	struct abi_event ev;
+
+	notifier_lock(&n);
+	notifier_raise(&n, &src, ABI_EVENT_COMPLETION);
+	event_source_withdraw(&src);
+	notifier_raise(&n, &src, ABI_EVENT_COMPLETION); /* nobody listens any more */
+	notifier_unlock(&n);
+	notifier_round(&n);
+	assert_false(take(app, &ev));
+}
+
+static void notifier_start__the_thread_delivers(void **state)
+{
+	struct pollfd pfd = {.fd = app, .events = POLLIN};
+	struct abi_event ev;
+
+	assert_int_equal(notifier_start(&n), 0);
+	for (int i = 0; i < 200; i++) {
+		queue_event(*state, ABI_EVENT_COMPLETION, 1);
+		assert_int_equal(poll(&pfd, 1, WAIT_MS), 1);
+		assert_true(take(app, &ev));
+	}
+	notifier_stop(&n);
+	notifier_stop(&n); /* harmless */
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(notifier_round__delivers, setup, teardown),
+		cmocka_unit_test_setup_teardown(
+			notifier_round__coalesces_what_is_pending, setup, teardown),
+		cmocka_unit_test_setup_teardown(notifier_round__full_socket, setup, teardown),
+		cmocka_unit_test_setup_teardown(
+			notifier_round__application_closed_its_end, setup, teardown),
+		cmocka_unit_test_setup_teardown(event_source_withdraw__forgets, setup, teardown),
+		cmocka_unit_test_setup_teardown(
+			notifier_start__the_thread_delivers, setup, teardown),
+	};
+
+	return cmocka_run_group_tests_name(
+		"notifier", tests, daemon_group_setup, daemon_group_teardown);
+}

@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <errno.h>
+#include <net/if.h>
+#include <poll.h>
+#include <string.h>
+#include <unistd.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include "netns.h"
+#include "rtnl.h"
+
+static const uint8_t ours4[16] = {[10] = 0xFF, [11] = 0xFF, 10, 9, 0, 1};
+static const uint8_t peer4[16] = {[10] = 0xFF, [11] = 0xFF, 10, 9, 0, 2};
+static const uint8_t nobody4[16] = {[10] = 0xFF, [11] = 0xFF, 10, 9, 0, 77};
+static const uint8_t far4[16] = {[10] = 0xFF, [11] = 0xFF, 198, 51, 100, 1};
+static const uint8_t gateway4[16] = {[10] = 0xFF, [11] = 0xFF, 10, 9, 0, 2};
+static const uint8_t ours6[16] = {0x20, 1, 0xd, 0xb8, 0, 9, [15] = 1};
+static const uint8_t peer6[16] = {0x20, 1, 0xd, 0xb8, 0, 9, [15] = 2};
+static const uint8_t peer_mac[6] = {2, 0, 0, 0, 0, 0x99};
+
+static struct rtnl nl;
+static uint32_t ifindex;
+
+static int setup(void **state)
+{
+	assert_int_equal(rtnl_open(&nl), 0);
+	ifindex = if_nametoindex(NETNS_OURS);
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	rtnl_close(&nl);
+	return 0;
+}
+
+static void rtnl_link_get__veth(void **state)
+{
+	struct rtnl_link link;
+
+	assert_int_equal(rtnl_link_get(&nl, NETNS_OURS, &link), 0);
+	assert_int_equal(link.ifindex, ifindex);
+	assert_int_equal(link.mtu, 1500);
+	assert_true(link.up);
+	assert_int_equal(link.mac[0] & 1, 0);
+	assert_int_equal(rtnl_link_get(&nl, "nonesuch0", &link), -ENODEV);
+	assert_int_equal(rtnl_link_get(&nl, "lo", &link), 0);
+	assert_false(link.up); /* new namespace: down */
+}
+
+static void rtnl_addresses__of_one_netdev(void **state)
+{
+	uint8_t gid[16][16];
+	int n = rtnl_addresses(&nl, ifindex, gid, 16);
+
+	assert_true(n >= 2); /* the link-local one may be tentative still */
+	assert_memory_equal(gid[0], ours4, 16);
+	assert_true(!memcmp(gid[1], ours6, 16) || !memcmp(gid[2], ours6, 16));
+	assert_int_equal(rtnl_addresses(&nl, ifindex, gid, 1), 1);
+	assert_true(rtnl_addresses(&nl, 9999, gid, 16) <= 0);
+}
+
+static void rtnl_route_get__kinds(void **state)
+{
+	struct rtnl_route r;
+
+	assert_int_equal(rtnl_route_get(&nl, ours4, peer4, ifindex, &r), 0);
+	assert_int_equal(r.type, RTNL_ROUTE_UNICAST);
+	assert_int_equal(r.ifindex, ifindex);
+	assert_memory_equal(r.nexthop, peer4, 16);
+	assert_int_equal(rtnl_route_get(&nl, ours6, peer6, ifindex, &r), 0);
+	assert_memory_equal(r.nexthop, peer6, 16);
+	netns_run("ip route add 198.51.100.0/24 via 10.9.0.2");
+	assert_int_equal(rtnl_route_get(&nl, ours4, far4, ifindex, &r), 0);
+	assert_memory_equal(r.nexthop, gateway4, 16);
+	netns_run("ip route del 198.51.100.0/24");
+}
+
+static int look(const uint8_t gid[16], uint8_t mac[6])
+{
+	int err = -ENOENT;
+
+	for (int i = 0; i < 500; i++) { /* until the kernel knows, up to some seconds */
+		err = rtnl_neigh_get(&nl, ifindex, gid, mac);
+		if (err != -EINPROGRESS)
+			break;
+		usleep(10000);
+	}
+	return err;
+}
+
+static void rtnl_neigh_use__resolves(void **state)
+{
+	const uint8_t *const dst[] = {peer4, peer6};
+	uint8_t mac[6];
+
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(rtnl_neigh_get(&nl, ifindex, dst[i], mac), -ENOENT);
+		assert_int_equal(rtnl_neigh_use(&nl, ifindex, dst[i]), 0);
+		assert_int_equal(look(dst[i], mac), 0);
+		assert_memory_equal(mac, peer_mac, 6);
+	}
+}
+
+static void rtnl_neigh_use__nobody_there(void **state)
+{
+	uint8_t mac[6];
+
+	assert_int_equal(rtnl_neigh_use(&nl, ifindex, nobody4), 0);
+	assert_int_equal(look(nobody4, mac), -EHOSTUNREACH);
+}
+
+static void rtnl_take_news__address_added(void **state)
+{
+	struct pollfd pfd = {.fd = rtnl_fd(&nl), .events = POLLIN};
+
+	rtnl_take_news(&nl);
+	assert_false(rtnl_take_news(&nl));
+	netns_run("ip addr add 10.9.1.1/24 dev " NETNS_OURS);
+	assert_int_equal(poll(&pfd, 1, 10000), 1);
+	assert_true(rtnl_take_news(&nl));
+	netns_run("ip addr del 10.9.1.1/24 dev " NETNS_OURS);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(rtnl_link_get__veth, setup, teardown),
+		cmocka_unit_test_setup_teardown(rtnl_addresses__of_one_netdev, setup, teardown),
+		cmocka_unit_test_setup_teardown(rtnl_route_get__kinds, setup, teardown),
+		cmocka_unit_test_setup_teardown(rtnl_neigh_use__resolves, setup, teardown),
+		cmocka_unit_test_setup_teardown(rtnl_neigh_use__nobody_there, setup, teardown),
+		cmocka_unit_test_setup_teardown(rtnl_take_news__address_added, setup, teardown),
+	};
+
+	return cmocka_run_group_tests_name("rtnl", tests, netns_setup, netns_teardown);
+}

@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <errno.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include "daemon.h"
+#include "session.h"
+
+static unsigned published(const struct test_daemon *d)
+{
+	unsigned n = 0;
+
+	for (uint32_t i = 0; i < QP_MAX; i++)
+		n += atomic_load(&d->dp->qps->slot[i]) != NULL;
+	for (uint32_t i = 0; i < MR_MAX; i++)
+		n += atomic_load(&d->dp->mrs->slot[i]) != NULL;
+	return n;
+}
+
+/* Waits until the daemon has nothing published any more; seconds at the worst. */
+static void wait_empty(const struct test_daemon *d)
+{
+	for (int i = 0; i < 2000 && published(d); i++)
+		usleep(10000);
+	assert_int_equal(published(d), 0);
+}
+
+static void populate(struct client *c)
+{
+	struct abi_handle_reply ch;
+	struct answer a;
+	uint32_t pd = client_pd(c), cq;
+	int fd = client_memfd(8192);
+
+	assert_int_equal(client_call(c->sock, ABI_CREATE_CHANNEL, NULL, 0, -1, &a), 0);
+	memcpy(&ch, a.body, sizeof(ch));
+	answer_close(&a);
+	cq = client_cq(c, ch.handle);
+	for (int i = 0; i < 20; i++) {
+		client_qp(c, pd, cq);
+		client_mr(c, pd, fd, 8192);
+	}
+	close(fd);
+}
+
+static void session_greet__region(void **state)
+{
+	struct test_daemon *d = *state;
+	struct abi_session *head;
+	struct client c, other;
+
+	client_open(d, &c);
+	client_open(d, &other);
+	assert_int_equal(c.hello.magic, ABI_MAGIC);
+	assert_int_equal(c.hello.version, ABI_VERSION);
+	assert_int_equal(c.hello.workers, TEST_WORKERS);
+	assert_int_equal(c.hello.doorbell_stride, sizeof(struct abi_doorbell));
+	assert_true(c.hello.doorbell_off + TEST_WORKERS * c.hello.doorbell_stride <=
+		    c.hello.region_size);
+	head = (struct abi_session *)c.region;
+	assert_true(c.hello.epoch != 0);
+	assert_true(atomic_load(&head->epoch) == c.hello.epoch);
+	assert_true(other.hello.epoch == c.hello.epoch);
+	assert_int_not_equal(other.hello.session, c.hello.session);
+	client_close(&c);
+	client_close(&other);
+}
+
+static void session_greet__versions(void **state)
+{
+	struct abi_hello h = {.magic = ABI_MAGIC, .version_min = 2, .version_max = 9};
+	struct answer a;
+	int sock = client_connect(*state);
+
+	assert_int_equal(client_call(sock, ABI_HELLO, &h, sizeof(h), -1, &a), -EPROTONOSUPPORT);
+	h.version_min = 0;
+	h.version_max = 0;
+	assert_int_equal(client_call(sock, ABI_HELLO, &h, sizeof(h), -1, &a), -EPROTONOSUPPORT);
+	h.version_max = 7;
+	h.magic++;
+	assert_int_equal(client_call(sock, ABI_HELLO, &h, sizeof(h), -1, &a), -EPROTO);
+	h.magic--;
+	assert_int_equal(client_call(sock, ABI_HELLO, &h, sizeof(h), -1, &a), 0);
+	answer_close(&a);
+	assert_int_equal(client_call(sock, ABI_HELLO, &h, sizeof(h), -1, &a), -EPROTO);
+	close(sock);
+}
+
+static void session_close__end_of_the_socket_frees_all(void **state)
+{
+	struct test_daemon *d = *state;
+	struct client c, other;
+	struct answer a;
+
+	client_open(d, &c);
+	client_open(d, &other);
+	populate(&c);
+	assert_int_equal(published(d), 40);
+	client_close(&c);
+	wait_empty(d);
+	assert_int_equal(client_call(other.sock, ABI_QUERY_DEVICE, NULL, 0, -1, &a), 0);
+	client_close(&other);
+}
+
+static void session_close__killed_application(void **state)
+{
+	struct test_daemon *d = *state;
+	int status, ready[2];
+	char byte;
+	pid_t pid;
+
+	assert_int_equal(pipe(ready), 0);
+	pid = fork();
+	if (!pid) {
+		struct client c;
+
+		client_open(d, &c);
+		populate(&c);
+		byte = write(ready[1], "x", 1) == 1;
+		for (;;)
+			pause();
+	}
+	assert_int_equal(read(ready[0], &byte, 1), 1);
+	assert_int_equal(published(d), 40);
+	kill(pid, SIGKILL);
+	waitpid(pid, &status, 0);
+	wait_empty(d);
+	close(ready[0]);
+	close(ready[1]);
+}
+
+static void session_close__daemon_ends_first(void **state)
+{
+	struct test_daemon *d = *state;
+	struct client c;
+	struct answer a;
+	char byte;
+
+	client_open(d, &c);
+	populate(&c);
+	daemon_stop(d);
+	assert_int_equal(published(d), 0);
+	assert_true(atomic_load(&((struct abi_session *)c.region)->epoch) == 0);
+	assert_false(client_receive(c.sock, &a));
+	assert_int_equal(recv(c.async, &byte, 1, 0), 0); /* EOF: rocid is gone */
+	client_close(&c);
+	daemon_config(d);
+	daemon_run(d);
+}
+
+/* Who sends and never reads is cut off, and nobody else notices. */
+static void session_reply__unread_replies(void **state)
+{
+	struct abi_msg msg = {.type = ABI_QUERY_DEVICE};
+	struct test_daemon *d = *state;
+	struct client c, other;
+	int i;
+
+	client_open(d, &c);
+	client_open(d, &other);
+	for (i = 0; i < 100000; i++)
+		if (send(c.sock, &msg, sizeof(msg), MSG_NOSIGNAL) < 0)
+			break;
+	assert_true(i < 100000);
+	client_pd(&other);
+	client_close(&c);
+	client_close(&other);
+}
+
+static void session_event_source__stale_session(void **state)
+{
+	struct test_daemon *d = *state;
+	struct core_event ev = {.type = ABI_EVENT_QP_FATAL};
+	struct abi_create_qp_reply qp;
+	struct client c;
+	uint32_t pd;
+
+	client_open(d, &c);
+	pd = client_pd(&c);
+	qp = client_qp(&c, pd, client_cq(&c, ABI_NO_HANDLE));
+	ev.session = c.hello.session;
+	ev.handle = qp.handle;
+	assert_non_null(session_event_source(d->ctl, &ev));
+	ev.session += SESSION_MAX; /* the same slot, a later session */
+	assert_null(session_event_source(d->ctl, &ev));
+	ev.session = c.hello.session + 1;
+	assert_null(session_event_source(d->ctl, &ev));
+	ev.session = c.hello.session;
+	ev.handle = qp.handle + 0x10000;
+	assert_null(session_event_source(d->ctl, &ev));
+	ev.handle = qp.handle;
+	ev.type = ABI_EVENT_COMPLETION; /* not a CQ's handle, unless by number */
+	ev.handle = qp.handle + 77;
+	assert_null(session_event_source(d->ctl, &ev));
+	client_close(&c);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(
+			session_greet__region, daemon_setup, daemon_teardown),
+		cmocka_unit_test_setup_teardown(
+			session_greet__versions, daemon_setup, daemon_teardown),
+		cmocka_unit_test_setup_teardown(
+			session_close__end_of_the_socket_frees_all, daemon_setup, daemon_teardown),
+		cmocka_unit_test_setup_teardown(
+			session_close__killed_application, daemon_setup, daemon_teardown),
+		cmocka_unit_test_setup_teardown(
+			session_close__daemon_ends_first, daemon_setup, daemon_teardown),
+		cmocka_unit_test_setup_teardown(
+			session_reply__unread_replies, daemon_setup, daemon_teardown),
+		cmocka_unit_test_setup_teardown(
+			session_event_source__stale_session, daemon_setup, daemon_teardown),
+	};
+
+	return cmocka_run_group_tests_name(
+		"session", tests, daemon_group_setup, daemon_group_teardown);
+}

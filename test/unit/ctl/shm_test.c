@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <unistd.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include "shm.h"
+
+#define PAGE 4096u
+
+static char why[ABI_SENTENCE_MAX];
+
+static int make_memfd(size_t size, int seals)
+{
+	int fd = memfd_create("test", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+
+	assert_true(fd >= 0);
+	assert_int_equal(ftruncate(fd, (off_t)size), 0);
+	assert_int_equal(fcntl(fd, F_ADD_SEALS, seals), 0);
+	return fd;
+}
+
+static void shm_create__sealed_and_shared(void **state)
+{
+	struct shm m;
+	uint8_t *p;
+	int fd;
+
+	assert_int_equal(shm_create(&m, "t", 5000, &fd, why), 0);
+	assert_int_equal(m.size, 2 * PAGE);
+	assert_int_equal(ftruncate(fd, 0), -1);
+	assert_int_equal(ftruncate(fd, 3 * PAGE), -1);
+	assert_int_equal(fcntl(fd, F_ADD_SEALS, F_SEAL_WRITE), -1);
+	p = mmap(NULL, m.size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	assert_true(p != MAP_FAILED);
+	for (size_t i = 0; i < m.size; i++)
+		assert_int_equal(p[i], 0);
+	p[4999] = 7;
+	assert_int_equal(m.base[4999], 7);
+	munmap(p, m.size);
+	close(fd);
+	shm_unmap(&m);
+	shm_unmap(&m); /* harmless */
+}
+
+static void shm_map_client__maps_what_was_asked(void **state)
+{
+	int fd = make_memfd(10 * PAGE, F_SEAL_SHRINK);
+	uint8_t *first, byte = 9;
+	struct shm m;
+
+	assert_int_equal(pwrite(fd, &byte, 1, 3 * PAGE + 17), 1);
+	assert_int_equal(shm_map_client(&m, fd, 3 * PAGE + 17, PAGE, true, &first, why), 0);
+	assert_int_equal(m.size, 2 * PAGE); /* no more than needed */
+	assert_int_equal(*first, 9);
+	first[1] = 10;
+	assert_int_equal(pread(fd, &byte, 1, 3 * PAGE + 18), 1);
+	assert_int_equal(byte, 10);
+	shm_unmap(&m);
+	close(fd);
+}
+
+static void shm_map_client__range_outside_file(void **state)
+{
+	static const uint64_t range[][2] = {{0, 2 * PAGE + 1}, {2 * PAGE, 1}, {UINT64_MAX, 1},
+		{1, UINT64_MAX}, {PAGE, UINT64_MAX - PAGE}, {UINT64_MAX, UINT64_MAX}};
+	int fd = make_memfd(2 * PAGE, F_SEAL_SHRINK);
+	uint8_t *first;
+	struct shm m;
+
+	for (unsigned i = 0; i < sizeof(range) / sizeof(range[0]); i++) {
+		assert_int_equal(
+			shm_map_client(&m, fd, range[i][0], range[i][1], true, &first, why),
+			-EINVAL);
+		assert_non_null(strstr(why, "ftruncate"));
+	}
+	assert_int_equal(shm_map_client(&m, fd, 2 * PAGE, 0, true, &first, why), 0);
+	assert_null(m.base);
+	assert_int_equal(shm_map_client(&m, fd, 2 * PAGE - 1, 1, true, &first, why), 0);
+	shm_unmap(&m);
+	close(fd);
+}
+
+static void shm_map_client__may_shrink(void **state)
+{
+	int fd = make_memfd(PAGE, 0);
+	uint8_t *first;
+	struct shm m;
+
+	assert_int_equal(shm_map_client(&m, fd, 0, PAGE, true, &first, why), -EPERM);
+	assert_non_null(strstr(why, "F_SEAL_SHRINK"));
+	close(fd);
+}
+
+static void shm_map_client__no_memfd(void **state)
+{
+	FILE *file = tmpfile();
+	int pair[2];
+	int fds[4];
+	uint8_t *first;
+	struct shm m;
+
+	assert_non_null(file);
+	assert_int_equal(ftruncate(fileno(file), PAGE), 0);
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, pair), 0);
+	fds[0] = fileno(file);
+	fds[1] = pair[0];
+	fds[2] = open("/dev/zero", O_RDWR);
+	fds[3] = open("/dev", O_RDONLY);
+	for (int i = 0; i < 4; i++)
+		assert_int_equal(shm_map_client(&m, fds[i], 0, PAGE, false, &first, why), -EPERM);
+	close(fds[2]);
+	close(fds[3]);
+	close(pair[0]);
+	close(pair[1]);
+	fclose(file);
+}
+
+static void shm_map_client__read_only(void **state)
+{
+	int fd = make_memfd(PAGE, F_SEAL_SHRINK | F_SEAL_WRITE);
+	uint8_t *first;
+	struct shm m;
+
+	assert_int_equal(shm_map_client(&m, fd, 0, PAGE, true, &first, why), -EACCES);
+	assert_int_equal(shm_map_client(&m, fd, 0, PAGE, false, &first, why), 0);
+	shm_unmap(&m);
+	close(fd);
+}
+
+static void shm_map_client__hugetlb(void **state)
+{
+	const size_t huge = 2u << 20;
+	int fd = memfd_create("huge", MFD_CLOEXEC | MFD_ALLOW_SEALING | MFD_HUGETLB);
+	uint8_t *first;
+	struct shm m;
+	int err;
+
+	if (fd < 0 || ftruncate(fd, (off_t)(2 * huge)) || fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK))
+		skip(); /* this kernel has no hugetlbfs */
+	err = shm_map_client(&m, fd, huge - 10, 20, true, &first, why);
+	if (err == -ENOMEM)
+		skip(); /* no huge pages are reserved */
+	assert_int_equal(err, 0);
+	assert_int_equal(m.size, 2 * huge);
+	assert_ptr_equal(first, m.base + huge - 10);
+	shm_unmap(&m);
+	close(fd);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(shm_create__sealed_and_shared),
+		cmocka_unit_test(shm_map_client__maps_what_was_asked),
+		cmocka_unit_test(shm_map_client__range_outside_file),
+		cmocka_unit_test(shm_map_client__may_shrink),
+		cmocka_unit_test(shm_map_client__no_memfd),
+		cmocka_unit_test(shm_map_client__read_only),
+		cmocka_unit_test(shm_map_client__hugetlb),
+	};
+
+	return cmocka_run_group_tests_name("shm", tests, NULL, NULL);
+}

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <stdlib.h>
+#include <jansson.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include "daemon.h"
+
+static void ctl_stats_json__names_and_sums(void **state)
+{
+	struct test_daemon *d = *state;
+	json_t *root, *drops;
+	json_error_t error;
+	char *text = NULL;
+	size_t size;
+	FILE *f = open_memstream(&text, &size);
+	unsigned names = 0;
+
+	ctl_stats_json(d->dp, f);
+	fclose(f);
+	root = json_loads(text, 0, &error);
+	assert_non_null(root);
+	drops = json_object_get(root, "drops");
+	assert_int_equal(json_object_size(drops), DROP_MAX - 1);
+	assert_true(json_is_integer(json_object_get(drops, "icrc")));
+	while (core_counter_name(names)) {
+		assert_true(json_is_integer(json_object_get(root, core_counter_name(names))));
+		names++;
+	}
+	assert_int_equal(json_object_size(root), names + 1);
+	json_decref(root);
+	free(text);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(ctl_stats_json__names_and_sums),
+	};
+
+	return cmocka_run_group_tests_name(
+		"stats", tests, daemon_group_setup, daemon_group_teardown);
+}

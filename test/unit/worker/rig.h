@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file rig.h
+ * A daemon without applications: workers on threads of their own over a ring pair, and QPs whose
+ * rings the test fills as an application would.
+ */
+#ifndef RIG_H
+#define RIG_H
+
+#include <pthread.h>
+#include "port.h"
+#include "qp.h"
+#include "worker_impl.h"
+
+#define RIG_DEPTH 64u
+
+struct rig {
+	struct dataplane *dp;
+	uint16_t ethdev[2];
+	struct port_info info[2];
+	struct gid_table gids[2]; /* port 0: 192.0.2.10, port 1: 192.0.2.11 */
+	pthread_t thread[WORKER_MAX];
+	bool runs;
+};
+
+/* One end of a connection and all the memory it needs. */
+struct rig_qp {
+	struct qp *qp;
+	struct cq *cq;
+	struct abi_queue *sq;
+	struct abi_queue *rq;
+	struct abi_cqe *cqe;
+	struct abi_cq_lane *lane; /* of its worker */
+	struct abi_doorbell *bell;
+	struct worker_doorbell *db;
+	struct mr mr;
+	struct worker *w;
+	uint32_t posted;
+	uint32_t polled;
+	uint8_t *memory; /* the MR: RIG_MEMORY bytes at iova 0x1000 */
+};
+#define RIG_MEMORY 65536u
+#define RIG_IOVA   0x1000u
+
+/* Tables, workers and ports, stopped. */
+void rig_up(struct rig *r, uint32_t nworkers);
+void rig_down(struct rig *r);
+
+/* Runs the workers on threads, and stops them. */
+void rig_start(struct rig *r);
+void rig_stop(struct rig *r);
+
+/* A QP in RESET with handle, slot and R_Key `slot` on worker `worker`; its doorbell is heard. */
+void rig_qp_up(struct rig *r, struct rig_qp *q, uint32_t slot, uint32_t worker);
+void rig_qp_down(struct rig *r, struct rig_qp *q, uint32_t slot);
+
+/* Brings `a`, on port `port`, to RTS towards `b` on the other port. `local`: on the same port, not
+ * by the wire. */
+void rig_connect(struct rig *r, struct rig_qp *a, struct rig_qp *b, uint8_t port, bool local);
+
+/* Posts a signaled RDMA WRITE of [0, len) to the peer's [0, len) and rings. */
+void rig_write(struct rig_qp *a, struct rig_qp *b, uint32_t len);
+
+/* Waits for the next completion.  @return its status, -1 after 20 seconds. */
+int rig_poll(struct rig_qp *q);
+
+/* Packet buffers of worker `w` that nobody holds. */
+unsigned rig_free_buffers(const struct worker *w);
+
+#endif
