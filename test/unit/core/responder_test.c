@@ -465,6 +465,37 @@ static void responder_rx__receive_of_more_than_4_gib(void **state)
 	assert_string_equal(lone_cqes(&l), "R2:OK+9");
 }
 
+/* design.md 5, RSP-21, EVT-03: memory that faults under a WRITE, and under a SEND. */
+static void responder_rx__faulting_memory(void **state)
+{
+	struct abi_sge sge;
+	struct mr *mr;
+
+	lone_start(&l);
+	mr = lone_fault_mr(&l);
+	lone_rx(&l, &(struct shot){.opcode = WRITE_ONLY,
+			    .psn = 0x100,
+			    .va = mr->iova + FAULT_PAGE - 4,
+			    .rkey = mr->key,
+			    .dma_len = 8,
+			    .len = 8});
+	assert_string_equal(lone_tx(&l), "ACK@10063/0");
+	assert_int_equal(app_event_count(&l.app, ABI_EVENT_QP_FATAL), 1);
+	assert_int_equal(count()->access_faults, 1);
+	lone_fault_mr_free(&l);
+	lone_fini(&l);
+
+	lone_init(&l);
+	lone_start(&l);
+	mr = lone_fault_mr(&l);
+	sge = (struct abi_sge){mr->iova + FAULT_PAGE - 4, 8, mr->key};
+	app_post_recv(l.qp, 1, &sge, 1);
+	req(SEND_ONLY, 0x100, 8);
+	assert_string_equal(lone_tx(&l), "ACK@10063/0");
+	assert_string_equal(lone_cqes(&l), "R1:LOC_PROT");
+	lone_fault_mr_free(&l);
+}
+
 /* --- PSN ------------------------------------------------------------------------------ */
 
 /* RSP-02, RSP-03, RSP-04 */
@@ -622,6 +653,7 @@ int main(void)
 		T(responder_rx__receive_without_access),
 		T(responder_rx__receive_with_too_many_sges),
 		T(responder_rx__receive_of_more_than_4_gib),
+		T(responder_rx__faulting_memory),
 		T(responder_rx__one_psn_nak),
 		T(responder_rx__nak_moves_with_a_late_packet),
 		T(responder_rx__nak_moves_behind_a_late_read),
