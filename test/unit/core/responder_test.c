@@ -562,6 +562,17 @@ static void responder_rx__rnr_nak_is_void_once_accepted(void **state)
 	assert_string_equal(lone_tx(&l), "ACK@1001f/1");
 }
 
+/* RSP-23: the RNR NAK stood for the WRITE's ACK too; that is still owed. */
+static void responder_rx__void_rnr_nak_leaves_the_ack(void **state)
+{
+	lone_start(&l);
+	req_mr(WRITE_ONLY, 0x100, 0, 4, 4);
+	lone_rx(&l, &(struct shot){.opcode = SEND_FIRST, .psn = 0x101, .len = 256});
+	lone_recv(&l, 1, 0, 600);
+	lone_rx(&l, &(struct shot){.opcode = SEND_FIRST, .psn = 0x101, .len = 256});
+	assert_string_equal(lone_tx(&l), "ACK@1011f/1");
+}
+
 /* RSP-01, BTH-15: across the wrap; the window is 2^23 on both sides. */
 static void responder_rx__psn_wraps(void **state)
 {
@@ -658,6 +669,7 @@ int main(void)
 		T(responder_rx__nak_moves_with_a_late_packet),
 		T(responder_rx__nak_moves_behind_a_late_read),
 		T(responder_rx__rnr_nak_is_void_once_accepted),
+		T(responder_rx__void_rnr_nak_leaves_the_ack),
 		T(responder_rx__psn_wraps),
 		T(responder_rx__duplicates_are_acknowledged),
 		T(responder_rx__communication_established_once),
