@@ -30,11 +30,11 @@ static void fill(uint8_t *p, size_t len, uint64_t seed)
 {
 	uint64_t x = seed * 0x9E3779B97F4A7C15ull | 1;
 
-	while (len--) {
+	for (size_t i = 0; i < len; i++) {
 		x ^= x << 13;
 		x ^= x >> 7;
 		x ^= x << 17;
-		*p++ = (uint8_t)(x >> 32);
+		p[i] = (uint8_t)((x * 0x2545F4914F6CDD1Dull) >> 56);
 	}
 }
 

@@ -61,10 +61,10 @@ def introduce(address, cpus):
     print(f"""
 RDMA without RDMA hardware: no NIC, no hugepages, no kernel module.
 
-  program a                                                     program b
-      |  queue pair in shared memory                                |
-   rocid a  {address['a']:<12} <---- emulated Ethernet ---->  {address['b']:>12}  rocid b
-            RoCEv2 packets: UDP port 4791, path MTU 4096
+  program a                                               program b
+      |  queue pair in shared memory                          |
+   rocid a  <------------ emulated Ethernet ------------>  rocid b
+  {address['a']:<10}   RoCEv2: UDP port 4791, path MTU 4096    {address['b']}
 
 CPUs: rocid {cpus['rocid-a']} and {cpus['rocid-b']}, programs {cpus['program-a']} and """
           f"""{cpus['program-b']}.""", flush=True)
@@ -94,6 +94,9 @@ def show_digests(run):
 def show_speed(run):
     cell = {(m["measure"], m["bytes"]): m for m in run["measurements"]}
     print("\n   The speed. Four busy processes may share CPUs: no benchmark.\n")
+    if run["loss"]:
+        print("   Nothing follows the last packet of a message, so nobody notices when it is lost\n"
+              "   but its sender, after a time-out of 0.5 s: hence the slow ones.\n")
     print("   message          WRITE                   READ              SEND, one way")
     print("             messages/s     Gb/s    messages/s     Gb/s    median us  99 % below")
     for size in sorted({m["bytes"] for m in run["measurements"]}):

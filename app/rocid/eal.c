@@ -8,6 +8,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 #include <rte_eal.h>
+#include <rte_log.h>
 #include "bits.h"
 #include "eal.h"
 
@@ -170,5 +171,9 @@ int eal_start(int argc, char *argv[], const struct options *o, char why[VALUE_MA
 	else
 		snprintf(text, sizeof(text), "its messages are above");
 	free(args);
-	return err < 0 ? explain(text, why) : 0;
+	if (err < 0)
+		return explain(text, why);
+	if (quiet) /* from here on rocid's own sentences say it */
+		rte_log_set_global_level(RTE_LOG_CRIT);
+	return 0;
 }

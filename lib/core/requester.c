@@ -364,6 +364,8 @@ bool requester_next(struct core *c, struct qp *qp, struct txd *t, uint64_t now)
 			return false;
 	}
 	w = qp_wqe(qp, qp->req.cur);
+	if (wqe_is_read(w) && !qp->attr.max_rd_atomic)
+		w->status = ABI_WC_LOC_QP_OP_ERR; /* REQ-09: modified in SQD since it was taken */
 	if (w->status) {
 		completer_local_error(c, qp, now);
 		return false;

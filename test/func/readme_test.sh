@@ -20,6 +20,8 @@ fail() {
 
 sed -n '/^```c$/,/^```$/{/^```/d;p}' "$root/README.md" >"$dir/hello.c"
 grep -q 'int main' "$dir/hello.c" || fail "README.md has no program"
+# A program without the sanitizers' runtime cannot load a library with it.
+nm -D --undefined-only "$build/lib/client/libroci.so" | grep -q __asan && exit 77
 "${CC:-cc}" -Wall -Wextra -Werror -O1 "$dir/hello.c" -o "$dir/hello" -I"$root/lib/client/include" \
 	-L"$build/lib/client" -lroci -Wl,-rpath,"$build/lib/client" >"$dir/cc.log" 2>&1 ||
 	fail "the program of README.md does not compile"

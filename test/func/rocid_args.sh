@@ -99,6 +99,12 @@ complains 2 "--workers 3" $eal -l 0 -- --socket "$sock" --ring-pair --workers 3
 # What the machine lacks.
 complains 1 "--share IFNAME" $eal -- --socket "$sock"
 complains 1 "nodev0" $eal -- --socket "$sock" --share nodev0
+complains 1 "bsize=4608" $eal --vdev "net_memif0,socket-abstract=no,socket=$dir/m.sock" \
+	-- --socket "$sock" --mtu 0,4200
+complains 1 "role=server" $eal --vdev "net_memif0,socket-abstract=no,socket=$dir/m.sock" \
+	-- --socket "$sock"
+complains 1 "framesz" $eal --vdev net_af_packet0,iface=lo,framesz=16384,blocksz=16384 \
+	-- --socket "$sock"
 complains 1 "-m" --no-huge --no-pci -m 8 --no-telemetry -- --socket "$sock" --ring-pair
 complains 1 "no/such/dir" $eal -- --socket "$dir/no/such/dir/s" --ring-pair
 

@@ -63,6 +63,32 @@ int daemon_group_teardown(void **state)
 	return 0;
 }
 
+static void *run_worker(void *arg)
+{
+	worker_run(arg);
+	return NULL;
+}
+
+void daemon_start_workers(struct test_daemon *d)
+{
+	d->dp->yield = true; /* they share the CPU with the test */
+	for (unsigned i = 0; i < TEST_WORKERS; i++) {
+		struct worker *w = d->dp->worker[i];
+
+		assert_int_equal(pthread_create(&d->worker[i], NULL, run_worker, w), 0);
+		while (!worker_running(w))
+			usleep(1000);
+	}
+}
+
+void daemon_stop_workers(struct test_daemon *d)
+{
+	for (unsigned i = 0; i < TEST_WORKERS; i++) {
+		worker_stop(d->dp->worker[i]);
+		pthread_join(d->worker[i], NULL);
+	}
+}
+
 static void fill_port(struct ctl_port *p, unsigned i)
 {
 	static struct ctl_gid gids[2][2];

@@ -20,6 +20,7 @@ struct test_daemon {
 	struct ctl_config cfg;
 	struct ctl *ctl;
 	pthread_t thread;
+	pthread_t worker[TEST_WORKERS];
 	char dir[32];
 	char path[64];
 	char why[ABI_SENTENCE_MAX];
@@ -29,6 +30,10 @@ struct test_daemon {
  *  test_daemon, not running yet. Skips visibly (exit status 77) when EAL does not start. */
 int daemon_group_setup(void **state);
 int daemon_group_teardown(void **state);
+
+/** Has the workers poll, on threads of their own, until daemon_stop_workers(). */
+void daemon_start_workers(struct test_daemon *d);
+void daemon_stop_workers(struct test_daemon *d);
 
 /** Two static ports with addresses and neighbours, and a control thread that runs. */
 int daemon_setup(void **state);

@@ -132,7 +132,7 @@ static void gids_sync__mac_changes(void **state)
 static void gids_publish__whole_copies(void **state)
 {
 	const struct gid_table *first, *second;
-	struct port port = {0};
+	static struct port port; /* zeroes */
 
 	assert_null(gids_publish(&gids, &port)); /* there was none before */
 	first = atomic_load(&port.gids);

@@ -39,12 +39,16 @@ static void server_open__stale_socket_is_replaced(void **state)
 
 static void server_open__another_rocid_serves(void **state)
 {
+	static struct port_table ports; /* of another process */
 	struct test_daemon *d = *state, second;
+	struct dataplane dp = *d->dp;
 	struct client c;
 
 	daemon_config(d);
 	daemon_run(d);
 	second = *d;
+	dp.ports = &ports;
+	second.cfg.dp = &dp;
 	assert_int_equal(ctl_start(&second.ctl, &second.cfg, second.why), -EADDRINUSE);
 	assert_null(second.ctl);
 	assert_non_null(strstr(second.why, "another rocid is serving"));
