@@ -6,7 +6,9 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include <cmocka.h>
@@ -108,6 +110,8 @@ static void sessions__come_and_go_while_workers_run(void **state)
 	for (int i = 0; i < CHILDREN; i++) {
 		pid[i] = fork();
 		if (!pid[i]) {
+			setenv("CMOCKA_TEST_ABORT", "1", 1); /* no teardown in a child */
+			prctl(PR_SET_PDEATHSIG, SIGKILL);
 			for (int round = 0; round < ROUNDS; round++)
 				live(d, round % 2);
 			_exit(0);
