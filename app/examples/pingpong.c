@@ -37,7 +37,9 @@ static void make_qp(struct roci_context *ctx, struct roci_pd *pd)
 	struct roci_qp_attr attr = {.size = sizeof(attr), .qp_state = ROCI_QPS_INIT};
 
 	must((mr = roci_alloc_mr(pd, 2 * size + 1, ROCI_ACCESS_LOCAL_WRITE)) != NULL, "memory");
-	memset(mr->addr, 0x7b, size); /* as ibv_rc_pingpong does */
+	memset(mr->addr, 0x7b, size); /* as ibv_rc_pingpong does, with a mark in each page: */
+	for (unsigned long i = 0; check && i < size; i += 4096)
+		((uint8_t *)mr->addr)[i] = 0;
 	must((cq = roci_create_cq(ctx, depth + 1, NULL, NULL, 0)) != NULL, "CQ");
 	init.send_cq = init.recv_cq = cq;
 	init.cap = (struct roci_qp_cap){1, depth, 1, 1, 0};

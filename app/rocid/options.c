@@ -129,7 +129,7 @@ int options_parse(struct options *o, int argc, char *argv[], char why[VALUE_MAX 
 
 	make_getopt_table(table);
 	opterr = 0;
-	optind = 1;
+	optind = 0; /* glibc: start over */
 	while ((code = getopt_long(argc, argv, ":h", table, NULL)) != -1) {
 		if (code == ':') {
 			snprintf(why, VALUE_MAX * 2, "%s needs a value: see `rocid --help`",

@@ -48,7 +48,7 @@ static int send_request(struct context *ctx, const struct call *c, uint32_t seq)
 	if (n >= 0)
 		return 0;
 	if (errno == EPIPE || errno == ECONNRESET || errno == ENOTCONN)
-		return gone(ctx);
+		return c->type == ABI_HELLO ? 0 : gone(ctx); /* why may be there to read */
 	return fail(errno, "the request could not be sent to rocid: %s", strerror(errno));
 }
 
@@ -91,13 +91,18 @@ static ssize_t receive(
 		.msg_control = ctl.buf,
 		.msg_controllen = sizeof(ctl.buf),
 	};
+	bool reset = false;
 	ssize_t n;
 
 	*nfds = 0;
 	*flags = 0;
-	do
+	for (;;) {
 		n = recvmsg(ctx->pub.cmd_fd, &mh, MSG_CMSG_CLOEXEC);
-	while (n < 0 && errno == EINTR);
+		if (n >= 0 || (errno != EINTR && (errno != ECONNRESET || reset)))
+			break;
+		/* The kernel tells of a reset before it hands out what had come. */
+		reset = errno == ECONNRESET;
+	}
 	if (n == 0 || (n < 0 && errno == ECONNRESET))
 		return -gone(ctx);
 	if (n < 0)
@@ -140,6 +145,13 @@ static int digest(const struct call *c, const struct packet *p, size_t len, int 
 	return 0;
 }
 
+/* A session is refused unasked, hence with seq 0. */
+static bool is_reply(const struct call *c, uint32_t seq, const struct abi_msg *msg)
+{
+	return msg->type == c->type &&
+	       (msg->seq == seq || (c->type == ABI_HELLO && msg->seq == 0 && msg->status < 0));
+}
+
 static int call_locked(struct context *ctx, const struct call *c)
 {
 	uint32_t seq = ++ctx->seq;
@@ -158,7 +170,7 @@ static int call_locked(struct context *ctx, const struct call *c)
 		n = receive(ctx, &p, fds, &nfds, &flags);
 		if (n < 0)
 			return (int)-n;
-		if (n >= (ssize_t)sizeof(p.msg) && p.msg.seq == seq && p.msg.type == c->type)
+		if (n >= (ssize_t)sizeof(p.msg) && is_reply(c, seq, &p.msg))
 			return digest(c, &p, (size_t)n, flags, fds, nfds);
 		close_fds(fds, nfds); /* not the answer to this request */
 	}

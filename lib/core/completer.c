@@ -250,30 +250,35 @@ static void nak_rnr(struct core *c, struct qp *qp, const struct pkt *pkt, uint64
 	}
 	if (qp->attr.rnr_retry != infinite)
 		qp->comp.rnr_left--;
+	/* The peer is alive and says so: waiting for it must not use up retry_cnt (REQ-31), not
+	 * even when it answers the rest of each burst with a PSN sequence NAK, as soft-RoCE does.
+	 * What is behind the refused packet is wasted, so less of it is sent next time. */
+	qp->comp.retry_left = qp->attr.retry_cnt;
+	window_on_loss(&qp->win);
 	requester_seek(qp);
 	timers_rnr_nak(c, qp, pkt->syndrome & AETH_CODE_MASK, now);
 }
 
 /* The peer gave up on the request at una (REQ-33). */
-static void nak_fatal(struct core *c, struct qp *qp, const struct pkt *pkt, uint64_t now)
+static void nak_fatal(struct core *c, struct qp *qp, uint8_t syndrome, uint64_t now)
 {
 	uint8_t status = ABI_WC_REM_OP_ERR;
 
-	if (pkt->syndrome == NAK_REMOTE_ACCESS) {
+	if (syndrome == NAK_REMOTE_ACCESS) {
 		c->count.req_remote_access_errors++;
 		status = ABI_WC_REM_ACCESS_ERR;
-	} else if (pkt->syndrome != NAK_REMOTE_OP) {
+	} else if (syndrome != NAK_REMOTE_OP) {
 		c->count.req_remote_invalid_request++;
 		status = ABI_WC_REM_INV_REQ_ERR;
 	}
-	fail_head(c, qp, status, pkt->syndrome, now);
+	fail_head(c, qp, status, syndrome, now);
 }
 
 /* All NAKs acknowledge what lies before their PSN (REQ-28, REQ-29, REQ-34). */
 static enum drop nak(struct core *c, struct qp *qp, const struct pkt *pkt, uint64_t now)
 {
 	uint32_t old = qp->comp.una;
-	uint8_t syndrome = pkt->syndrome & 0x7F;
+	uint8_t syndrome = pkt->syndrome & 0x7F; /* REQ-46: bit 7 is reserved */
 	bool through = true;
 
 	if (seq24_lt(pkt->psn, old))
@@ -292,7 +297,7 @@ static enum drop nak(struct core *c, struct qp *qp, const struct pkt *pkt, uint6
 	else if (syndrome == NAK_PSN_SEQUENCE)
 		nak_sequence(c, qp, now);
 	else
-		nak_fatal(c, qp, pkt, now);
+		nak_fatal(c, qp, syndrome, now);
 	return DROP_NONE;
 }
 
@@ -361,7 +366,7 @@ static void read_accept(struct core *c, struct qp *qp, const struct pkt *pkt, ui
 	if (!status)
 		status = scatter(c, qp, w, off, pkt->payload, pkt->payload_len);
 	if (status) {
-		fail_head(c, qp, status, pkt->syndrome, now);
+		fail_head(c, qp, status, pkt->op->aeth ? pkt->syndrome : 0, now);
 		return;
 	}
 	una_set(qp, seq24_add(pkt->psn, 1), pkt->psn == end);
@@ -372,14 +377,26 @@ static void read_accept(struct core *c, struct qp *qp, const struct pkt *pkt, ui
 	progress(c, qp, old, now);
 }
 
+/* Whether @p psn, which is outstanding, belongs to a READ. */
+static bool in_a_read(const struct qp *qp, uint32_t psn)
+{
+	for (uint32_t i = qp->comp.head; i != qp->req.fetched; i++) {
+		const struct send_wqe *w = qp_wqe(qp, i);
+
+		if (seq24_le(psn, w->last_psn))
+			return wqe_is_read(w);
+	}
+	return false;
+}
+
 static enum drop read_resp(struct core *c, struct qp *qp, const struct pkt *pkt, uint64_t now)
 {
 	uint32_t old = qp->comp.una;
 	const struct send_wqe *w;
 	bool ours;
 
-	if (seq24_lt(pkt->psn, old))
-		return DROP_READ_RESP_UNEXPECTED; /* a duplicate */
+	if (seq24_lt(pkt->psn, old) || !in_a_read(qp, pkt->psn))
+		return DROP_READ_RESP_UNEXPECTED; /* a duplicate, or not asked for */
 	/* REQ-44: it acknowledges the SENDs and WRITEs before its READ, but not itself. */
 	while (qp->comp.head != qp->req.fetched) {
 		w = qp_wqe(qp, qp->comp.head);

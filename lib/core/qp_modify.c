@@ -104,6 +104,8 @@ static bool values_legal(const struct core *c, const struct qp *qp, const struct
 		return false;
 	if ((m & ABI_QP_PATH_MTU) && !mtu_legal(c, cmd))
 		return false;
+	if ((m & ABI_QP_AV) && cmd->path.sl > 7)
+		return false; /* ETH-06 */
 	if ((m & ABI_QP_TIMEOUT) && a->timeout > 31)
 		return false;
 	if ((m & ABI_QP_RETRY_CNT) && a->retry_cnt > 7)

@@ -182,14 +182,11 @@ static bool credit_blocks(const struct qp *qp, const struct send_wqe *w)
 	       seq24_lt(qp->comp.limit, w->ssn);
 }
 
-static bool read_blocks(const struct qp *qp, const struct send_wqe *w)
+/* BTH-16: never 2^23 PSNs outstanding; single packets behind a long READ count as well. */
+static bool psn_window_blocks(const struct qp *qp, const struct send_wqe *w)
 {
-	uint32_t last;
+	uint32_t last = wqe_is_read(w) ? read_last_psn(w, qp->req.psn) : qp->req.psn;
 
-	if (qp->req.rd_started - qp->comp.rd_done >= qp->attr.max_rd_atomic)
-		return true; /* REQ-08; what is behind waits too, for order */
-	/* BTH-16: never 2^23 PSNs outstanding. */
-	last = read_last_psn(w, qp->req.psn);
 	return ((last - qp->comp.una) & SEQ24_MASK) >= (1u << 23) - 1;
 }
 
@@ -198,8 +195,10 @@ static bool may_send(const struct qp *qp, const struct send_wqe *w)
 	if ((w->flags & ABI_WQE_FENCE) && qp->req.psn == w->first_psn &&
 		qp->req.rd_started != qp->comp.rd_done)
 		return false; /* REQ-10 */
-	if (wqe_is_read(w))
-		return !read_blocks(qp, w);
+	if (psn_window_blocks(qp, w))
+		return false;
+	if (wqe_is_read(w)) /* REQ-08; what is behind waits too, for order */
+		return qp->req.rd_started - qp->comp.rd_done < qp->attr.max_rd_atomic;
 	return in_flight(qp) < qp->win.size && !credit_blocks(qp, w);
 }
 
@@ -365,6 +364,8 @@ bool requester_next(struct core *c, struct qp *qp, struct txd *t, uint64_t now)
 			return false;
 	}
 	w = qp_wqe(qp, qp->req.cur);
+	if (wqe_is_read(w) && !qp->attr.max_rd_atomic)
+		w->status = ABI_WC_LOC_QP_OP_ERR; /* REQ-09: modified in SQD since it was taken */
 	if (w->status) {
 		completer_local_error(c, qp, now);
 		return false;

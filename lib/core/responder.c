@@ -86,6 +86,8 @@ static bool recv_wqe_take(struct qp *qp)
 		struct abi_recv_wqe wqe;
 		uint8_t bytes[512];
 	} copy CACHE_ALIGNED;
+	/* wqe.sge is only as long as the smallest entry has room for. */
+	const struct abi_sge *sge = (const void *)(copy.bytes + ABI_RECV_WQE_HDR);
 	uint32_t n;
 
 	_Static_assert(ABI_RECV_WQE_HDR + SGE_MAX * sizeof(struct abi_sge) <= sizeof(copy),
@@ -101,7 +103,7 @@ static bool recv_wqe_take(struct qp *qp)
 	w->invalid = n > rq->max_sge;
 	w->num_sge = w->invalid ? 0 : n;
 	for (uint32_t i = 0; i < w->num_sge; i++) {
-		w->sge[i] = copy.wqe.sge[i];
+		w->sge[i] = sge[i];
 		w->length += w->sge[i].length;
 	}
 	qp->resp.have_wqe = true;
@@ -413,7 +415,8 @@ static void execute_read(struct core *c, struct qp *qp, const struct pkt *pkt)
 		 * an ACK that was asked for is given (spec-errors 62). */
 		.ack_first = r->owed == OWE_ACK,
 	};
-	r->owed = OWE_NOTHING;
+	if (res->ack_first)
+		r->owed = OWE_NOTHING;
 	res_execute(c, qp, res, pkt->psn, pkt->va, pkt->dma_len);
 	c->count.rx_read_requests++;
 	r->epsn = seq24_add(res->last_psn, 1); /* RSP-29 */
@@ -509,13 +512,20 @@ static void communication_established(struct core *c, struct qp *qp)
 static void acknowledge(struct core *c, struct qp *qp, const struct pkt *pkt)
 {
 	struct qp_resp *r = &qp->resp;
+	bool rnr_void;
 
 	communication_established(c, qp);
-	r->nak_sent = false;
 	r->rnr_sent = false;
-	if (r->owed == OWE_NAK)
-		r->owed = OWE_NOTHING; /* not sent yet, and no longer true */
-	if (!pkt->ackreq || pkt->op->kind == KIND_READ)
+	if (r->owed == OWE_NAK && r->syndrome == NAK_PSN_SEQUENCE) {
+		/* The packet was only late, but what overtook it was dropped: NAK that instead. */
+		r->nak_psn = r->epsn;
+		return;
+	}
+	r->nak_sent = false;
+	rnr_void = r->owed == OWE_NAK; /* it may stand for an ACK that was owed before */
+	if (rnr_void)
+		r->owed = OWE_NOTHING;
+	if (pkt->op->kind == KIND_READ || !(pkt->ackreq || rnr_void))
 		return;
 	r->owed = OWE_ACK;
 	qp_make_ready(c, qp);
@@ -537,8 +547,8 @@ enum drop responder_rx(struct core *c, struct qp *qp, const struct pkt *pkt, uin
 		check_rkey(c, qp, pkt, now) != PASS)
 		return DROP_NONE;
 	if (pkt->op->kind == KIND_READ) {
-		acknowledge(c, qp, pkt);
 		execute_read(c, qp, pkt);
+		acknowledge(c, qp, pkt);
 		return DROP_NONE;
 	}
 	done = pkt->op->kind == KIND_SEND ? execute_send(c, qp, pkt, now)

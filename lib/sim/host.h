@@ -8,6 +8,7 @@
 #ifndef HOST_H
 #define HOST_H
 
+#include "bits.h"
 #include "core.h"
 #include "link.h"
 #include "qp.h"
@@ -36,7 +37,7 @@ struct sim_host {
 	uint64_t sent;
 	uint64_t unsealed; /* packets given up because application memory faulted */
 	uint8_t tx[BURST][FRAME_MAX];
-};
+} CACHE_ALIGNED;
 
 /** @param id  1..254, different for each host of a fabric: MAC 02:00:00:00:<port>:<id> */
 void host_init(struct sim_host *h, uint8_t id, const struct icrc_ops *icrc, uint64_t now);

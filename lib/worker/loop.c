@@ -44,6 +44,7 @@ static void enter(struct worker *w)
 	rte_rcu_qsbr_thread_online(qsbr, w->index);
 	sigbus_bind(w);
 	w->now = clock_at(&w->clock, rte_rdtsc());
+	atomic_store_explicit(&w->stop, false, memory_order_relaxed);
 	atomic_store_explicit(&w->running, true, memory_order_release);
 }
 

@@ -1,12 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
+#include <rte_dev.h>
+#include <rte_devargs.h>
+#include <rte_ether.h>
 #include "port.h"
 #include "worker_impl.h"
+
+#define MEMIF_BUFFER 2048u /* unless its devargs say otherwise */
 
 __attribute__((format(printf, 3, 4))) static int refuse(
 	char why[ABI_SENTENCE_MAX], int err, const char *format, ...)
@@ -140,6 +146,30 @@ static int setup_queues(
 	return 0;
 }
 
+static bool is_memif(const struct port_info *info)
+{
+	return !strcmp(info->driver, "net_memif");
+}
+
+/* memif splits a frame over several of its buffers when one is too small, but DPDK 22.11's sender
+ * then leaves the "next" flag in the ring and counts a slot too few: a later frame is glued to
+ * others and the ring overruns. So one buffer must hold the longest frame. */
+static int check_memif(const struct port_info *info, uint16_t mtu,
+	const struct rte_eth_dev_info *dev, char why[ABI_SENTENCE_MAX])
+{
+	const struct rte_devargs *devargs = rte_dev_devargs(dev->device);
+	const char *bsize = devargs && devargs->args ? strstr(devargs->args, "bsize=") : NULL;
+	unsigned long buffer = bsize ? strtoul(bsize + strlen("bsize="), NULL, 10) : MEMIF_BUFFER;
+	unsigned frame = RTE_MIN(mtu + 0u + RTE_ETHER_HDR_LEN + RTE_VLAN_HLEN, FRAME_MAX);
+
+	if (!is_memif(info) || buffer >= frame)
+		return 0;
+	return refuse(why, -EINVAL,
+		"port %u (%s) has buffers of %lu bytes, too few for frames of MTU %u: add bsize=%u "
+		"to its --vdev, on both sides",
+		info->ethdev, info->name, buffer, mtu, MBUF_ROOM);
+}
+
 static int configure(const struct dataplane *dp, uint16_t mtu, struct port_info *info,
 	char why[ABI_SENTENCE_MAX])
 {
@@ -157,6 +187,9 @@ static int configure(const struct dataplane *dp, uint16_t mtu, struct port_info 
 			"or "
 			"rocid fewer --workers",
 			info->ethdev, info->name, dev.max_tx_queues, dp->nworkers);
+	err = check_memif(info, mtu, &dev, why);
+	if (err)
+		return err;
 	fits = mtu && mtu <= dev.max_mtu && (uint64_t)mtu + overhead <= dev.max_rx_pktlen;
 	conf.rxmode.mtu = fits ? mtu : 0;
 	info->rx_queues = (uint16_t)RTE_MIN(dev.max_rx_queues, dp->nworkers);
@@ -211,10 +244,10 @@ int port_open(struct dataplane *dp, uint32_t index, uint16_t mtu, struct port_in
 		return err;
 	err = rte_eth_dev_start(info->ethdev);
 	if (err)
-		return refuse(why, err,
-			"port %u (%s) does not start (%s): see its driver's messages "
-			"with --log-level=pmd:info",
-			info->ethdev, info->name, strerror(-err));
+		return refuse(why, err, "port %u (%s) does not start (%s): %s", info->ethdev,
+			info->name, strerror(-err),
+			is_memif(info) ? "start the side with role=server first"
+				       : "see its driver's messages with --log-level=pmd:info");
 	if (!rte_eth_link_get_nowait(info->ethdev, &link) &&
 		link.link_speed != RTE_ETH_SPEED_NUM_UNKNOWN)
 		info->speed_mbps = link.link_speed;

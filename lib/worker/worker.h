@@ -106,7 +106,7 @@ int worker_run(void *arg);
  *  race with the start of a worker: see that it runs first. Any thread. */
 bool worker_running(const struct worker *w);
 
-/** Asks @p w to leave worker_run(). Any thread, signal handlers too. */
+/** Asks @p w, if it runs, to leave worker_run(). Any thread, signal handlers too. */
 void worker_stop(struct worker *w);
 
 void worker_destroy(struct worker *w);

@@ -40,7 +40,8 @@ class Network:
         sh('ip', 'link', 'add', 'name', BRIDGE, 'type', 'bridge', 'mcast_snooping', 0,
            'forward_delay', 0)
         self._quiet(BRIDGE)
-        sh('ip', 'link', 'set', BRIDGE, 'up')
+        # With ARP on the bridge itself would answer for the addresses of the netdevs beside it.
+        sh('ip', 'link', 'set', BRIDGE, 'arp', 'off', 'up')
 
     @staticmethod
     def _quiet(dev):
@@ -149,6 +150,9 @@ class Guest:
         if r.returncode:
             raise Trouble(f'the guest does not start: {r.stderr}')
 
+    def stop(self):
+        """A guest ends with its namespace."""
+
     def start(self, program, args, log, timeout):
         """The guest's own timeout ends the program there, whatever happens to the connection."""
         command = shlex.join([self.programs[program]] + args)
@@ -165,7 +169,6 @@ class Guest:
 
 class Local:
     """Our side: rocid on a veth of the bridge, and programs on <roci.h>."""
-    gid_index = {'v4': 0, 'v6': 1}
     waived = ()
     tcp_address = f'192.168.77.{OUR_ID}'
     addresses = [tcp_address, f'fd77::{OUR_ID}']
@@ -173,12 +176,41 @@ class Local:
 
     def __init__(self, net, build, state):
         net.add_veth(self.dev, self.bridge_port)
-        self.build, self.state = build, state
-        self.programs = {'pingpong': build / 'app/examples/pingpong',
+        self.build, self.log = build, state / 'rocid.log'
+        self.rocid, self.gid_index = None, {}
+        self.programs = {'pingpong': build / 'app/examples/roci-pingpong',
                          'peer': build / 'test/interop/roci_peer'}
 
     def boot(self):
-        raise Trouble('cannot start rocid yet: only --self-test works')
+        for program in self.programs.values():
+            if not program.exists():
+                raise Trouble(f'finds no {program}: build first')
+        self.start_rocid()
+
+    def start_rocid(self, *more):
+        """Its socket is the default one: /run is private in here."""
+        self.rocid = Program([self.build / 'app/rocid/rocid', '--no-huge', '-m', '256', '--no-pci', '--',
+                              '--share', self.dev, '--idle', 'yield', '--stats-on-exit', *more], self.log)
+        end = time.monotonic() + 30
+        while 'rocid: ready' not in self.log.read_text():
+            if not self.rocid.running() or time.monotonic() > end:
+                raise Trouble(f'rocid does not start; {self.log.read_text()}')
+            time.sleep(0.05)
+        self.gid_index = {'v4' if gid.startswith('::ffff:') else 'v6': index for index, gid in
+                          re.findall(r'GID (\d+): (\S+) RoCEv2', self.log.read_text())
+                          if gid.removeprefix('::ffff:') in self.addresses}
+        if len(self.gid_index) != 2:
+            raise Trouble(f'rocid lacks a GID of {self.addresses}; {self.log.read_text()}')
+
+    def stop(self):
+        """@return what is wrong with the way rocid ended, or None."""
+        if not self.rocid:
+            return None
+        died = not self.rocid.running()
+        self.rocid.proc.send_signal(signal.SIGTERM)
+        if died or not self.rocid.passed(20):
+            return f'rocid {"died" if died else "did not end cleanly"}: {self.rocid.outcome()}'
+        return None
 
     def start(self, program, args, log, timeout):
         return Program(['timeout', timeout, self.programs[program]] + args, log)

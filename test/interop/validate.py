@@ -30,13 +30,17 @@ HEURISTICS = ('eth_over_ib', 'mellanox_eoib', 'sdp_infiniband', 'fc_infiniband',
               'smb_direct_infiniband', 'iser_infiniband', 'nvme_rdma', 'lnet_ib', 'smcr_infiniband')
 
 
-def load_oracle():
+def oracle_folder():
     shared = os.environ.get('SHARED_DIR') or Path(__file__).resolve().parents[2].parent / 'shared'
-    sys.path.insert(0, str(Path(shared) / 'oracle'))
+    return Path(shared) / 'oracle'
+
+
+def load_oracle():
+    sys.path.insert(0, str(oracle_folder()))
     try:
         import rocepkt
     except ImportError:
-        sys.exit(f'validate: no oracle in {shared}/oracle: set SHARED_DIR')
+        sys.exit(f'validate: no oracle in {oracle_folder()}: set SHARED_DIR')
     return rocepkt
 
 

@@ -12,6 +12,9 @@ sys.dont_write_bytecode = True
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 import validate
 
+if not validate.oracle_folder().is_dir():
+    print(f'skipped: no oracle in {validate.oracle_folder()}')
+    sys.exit(77)
 ORACLE = validate.load_oracle()
 US, PEER = '192.168.77.1', '192.168.77.2'
 MTU = 256

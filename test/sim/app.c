@@ -58,7 +58,7 @@ void app_fini(struct app *a)
 
 /* --- memory --------------------------------------------------------------------------- */
 
-struct app_mr *app_mr(struct app *a, size_t len, uint32_t access)
+struct app_mr *app_mr_as(struct app *a, size_t len, uint32_t access, uint32_t key, uint64_t iova)
 {
 	struct app_mr *m = zeroed(sizeof(*m));
 	uint8_t *p = zeroed(len + 2 * (size_t)APP_GUARD);
@@ -68,18 +68,26 @@ struct app_mr *app_mr(struct app *a, size_t len, uint32_t access)
 	memset(p + APP_GUARD, MR_PATTERN, len);
 	m->mem = p + APP_GUARD;
 	m->len = len;
-	m->slot = a->mrs + 1;
+	m->slot = key >> 8;
 	m->mr = (struct mr){
-		.key = m->slot << 8 | (a->next_key++ & 0xFF),
+		.key = key,
 		.pd = APP_PD,
 		.access = access,
-		.iova = 0x7F0000000000ull + ((uint64_t)m->slot << 36),
+		.iova = iova,
 		.length = len,
 		.base = m->mem,
 	};
 	a->mr[a->mrs++] = m;
 	atomic_store(&a->host->mrs.slot[m->slot], &m->mr);
 	return m;
+}
+
+struct app_mr *app_mr(struct app *a, size_t len, uint32_t access)
+{
+	uint32_t slot = a->mrs + 1;
+
+	return app_mr_as(a, len, access, slot << 8 | (a->next_key++ & 0xFF),
+		0x7F0000000000ull + ((uint64_t)slot << 36));
 }
 
 void app_mr_dereg(struct app *a, struct app_mr *mr)
@@ -130,7 +138,7 @@ struct app_qp *app_qp(struct app *a, const struct app_qp_spec *spec)
 {
 	struct app_qp *q = zeroed(sizeof(*q));
 	struct qp_config cfg = {
-		.qpn = QPN_MAKE(1, 0, a->next_slot),
+		.qpn = spec->qpn ? spec->qpn : QPN_MAKE(1, 0, a->next_slot),
 		.pd = APP_PD,
 		.handle = a->next_slot,
 		.type = ABI_QPT_RC,

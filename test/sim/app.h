@@ -33,6 +33,7 @@ struct app_cq {
 };
 
 struct app_qp_spec {
+	uint32_t qpn; /* 0: any */
 	uint32_t sq_depth;
 	uint32_t rq_depth;
 	uint32_t max_sge;
@@ -88,6 +89,8 @@ void app_fini(struct app *a);
 
 /** Memory filled with a pattern, registered at an address that is not the pointer. */
 struct app_mr *app_mr(struct app *a, size_t len, uint32_t access);
+/** The same with a chosen key and wire address. */
+struct app_mr *app_mr_as(struct app *a, size_t len, uint32_t access, uint32_t key, uint64_t iova);
 /** Withdraws the region, as dereg_mr does; its memory stays. */
 void app_mr_dereg(struct app *a, struct app_mr *mr);
 /** The wire address of byte @p off. */

@@ -67,7 +67,7 @@ struct roci_context {
  *                     /run/rocid/rocid.sock
  * @return the context, or NULL with errno ENOENT or ECONNREFUSED (no rocid there), EACCES (no
  * permission for the socket), ENAMETOOLONG, EPROTONOSUPPORT (rocid and this library have no
- * version in common), EAGAIN (rocid takes no more sessions now).
+ * version in common), EUSERS (rocid serves as many programs as it can).
  */
 ROCI_API struct roci_context *roci_open(const char *socket_path);
 

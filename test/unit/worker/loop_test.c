@@ -126,6 +126,8 @@ static void worker_run__starts_again_after_stop(void **state)
 	worker_grace(r.dp);
 	rig_stop(&r);
 	worker_grace(r.dp); /* nobody to wait for */
+	rig_start(&r);
+	worker_grace(r.dp);
 	rig_down(&r);
 }
 

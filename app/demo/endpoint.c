@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <errno.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <time.h>
+#include "endpoint.h"
+
+/* Without any completion the demo hangs, however slow the machine. */
+#define PATIENCE_S 120
+/* Local ACK timeout code: 4.096 us << 17 = 0.5 s, and seven retries. A machine with more polling
+ * threads than free cores pauses them for long, which is no loss. */
+#define TIMEOUT_CODE 17
+
+double seconds(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+static void *need(void *object, const char *what)
+{
+	if (!object)
+		die("no %s: %s", what, roci_last_error());
+	return object;
+}
+
+static void check(int err, const char *what)
+{
+	if (err)
+		die("%s: %s", what, roci_last_error());
+}
+
+static struct roci_qp *create_qp(struct endpoint *e)
+{
+	struct roci_qp_init_attr attr = {
+		.size = sizeof(attr),
+		.send_cq = e->cq,
+		.recv_cq = e->cq,
+		.cap = {.max_send_wr = QUEUE_DEPTH,
+			.max_recv_wr = QUEUE_DEPTH,
+			.max_send_sge = 1,
+			.max_recv_sge = 1},
+		.qp_type = ROCI_QPT_RC,
+	};
+
+	return roci_create_qp(e->pd, &attr);
+}
+
+void endpoint_open(struct endpoint *e, const char *socket_path)
+{
+	struct roci_port_attr port = {.size = sizeof(port)};
+	struct roci_gid_entry gid = {.size = sizeof(gid)};
+	int access = ROCI_ACCESS_LOCAL_WRITE | ROCI_ACCESS_REMOTE_WRITE | ROCI_ACCESS_REMOTE_READ;
+
+	e->ctx = need(roci_open(socket_path), "session with rocid");
+	check(roci_query_port(e->ctx, 1, &port), "port 1");
+	check(roci_find_gid(e->ctx, 1, NULL, &gid), "an address of port 1");
+	e->gid_index = (uint8_t)gid.gid_index;
+	e->pd = need(roci_alloc_pd(e->ctx), "protection domain");
+	e->cq = need(roci_create_cq(e->ctx, 2 * QUEUE_DEPTH, NULL, NULL, 0), "completion queue");
+	e->mr = need(roci_alloc_mr(e->pd, MEMORY_SIZE, access), "memory region");
+	e->memory = e->mr->addr;
+	e->qp = need(create_qp(e), "queue pair");
+	e->own = (struct hello){
+		.qpn = e->qp->qp_num,
+		.psn = (uint32_t)(seconds() * 1e6) & 0xFFFFFF, /* any number will do */
+		.gid = gid.gid,
+		.mtu = port.active_mtu,
+		.rkey = e->mr->rkey,
+		.addr = (uintptr_t)e->memory,
+	};
+}
+
+static void to_init(struct endpoint *e)
+{
+	struct roci_qp_attr attr = {
+		.size = sizeof(attr),
+		.qp_state = ROCI_QPS_INIT,
+		.port_num = 1,
+		.qp_access_flags = ROCI_ACCESS_REMOTE_WRITE | ROCI_ACCESS_REMOTE_READ,
+	};
+
+	check(roci_modify_qp(e->qp, &attr,
+		      ROCI_QP_STATE | ROCI_QP_PKEY_INDEX | ROCI_QP_PORT | ROCI_QP_ACCESS_FLAGS),
+		"RESET to INIT");
+}
+
+static void to_rtr(struct endpoint *e)
+{
+	struct roci_qp_attr attr = {
+		.size = sizeof(attr),
+		.qp_state = ROCI_QPS_RTR,
+		.path_mtu = e->own.mtu < e->peer.mtu ? e->own.mtu : e->peer.mtu,
+		.dest_qp_num = e->peer.qpn,
+		.rq_psn = e->peer.psn,
+		.max_dest_rd_atomic = 16,
+		.min_rnr_timer = 12,
+		.ah_attr = {.is_global = 1,
+			.port_num = 1,
+			.grh = {.dgid = e->peer.gid, .sgid_index = e->gid_index, .hop_limit = 64}},
+	};
+
+	check(roci_modify_qp(e->qp, &attr,
+		      ROCI_QP_STATE | ROCI_QP_AV | ROCI_QP_PATH_MTU | ROCI_QP_DEST_QPN |
+			      ROCI_QP_RQ_PSN | ROCI_QP_MAX_DEST_RD_ATOMIC | ROCI_QP_MIN_RNR_TIMER),
+		"INIT to RTR");
+}
+
+static void to_rts(struct endpoint *e)
+{
+	struct roci_qp_attr attr = {
+		.size = sizeof(attr),
+		.qp_state = ROCI_QPS_RTS,
+		.sq_psn = e->own.psn,
+		.max_rd_atomic = 16,
+		.timeout = TIMEOUT_CODE,
+		.retry_cnt = 7,
+		.rnr_retry = 7,
+	};
+
+	check(roci_modify_qp(e->qp, &attr,
+		      ROCI_QP_STATE | ROCI_QP_TIMEOUT | ROCI_QP_RETRY_CNT | ROCI_QP_RNR_RETRY |
+			      ROCI_QP_SQ_PSN | ROCI_QP_MAX_QP_RD_ATOMIC),
+		"RTR to RTS");
+}
+
+void endpoint_connect(struct endpoint *e)
+{
+	to_init(e);
+	to_rtr(e);
+	to_rts(e);
+}
+
+void endpoint_close(struct endpoint *e)
+{
+	check(roci_destroy_qp(e->qp), "destroy the queue pair");
+	check(roci_dereg_mr(e->mr), "deregister memory");
+	check(roci_destroy_cq(e->cq), "destroy the completion queue");
+	check(roci_dealloc_pd(e->pd), "free the protection domain");
+	check(roci_close(e->ctx), "close the session");
+}
+
+void endpoint_post(struct endpoint *e, enum roci_wr_opcode opcode, uint64_t off, uint32_t len)
+{
+	struct roci_sge sge = {(uintptr_t)e->memory + off, len, e->mr->lkey};
+	struct roci_send_wr wr = {
+		.sg_list = &sge,
+		.num_sge = 1,
+		.opcode = opcode,
+		.send_flags = ROCI_SEND_SIGNALED,
+		.wr.rdma = {e->peer.addr + off, e->peer.rkey},
+	};
+
+	check(roci_post_send(e->qp, &wr, NULL), "post a send request");
+}
+
+void endpoint_receive(struct endpoint *e, uint64_t off, uint32_t len)
+{
+	struct roci_sge sge = {(uintptr_t)e->memory + off, len, e->mr->lkey};
+	struct roci_recv_wr wr = {.sg_list = &sge, .num_sge = 1};
+
+	check(roci_post_recv(e->qp, &wr, NULL), "post a receive request");
+}
+
+int endpoint_wait(struct endpoint *e, struct roci_wc wc[], int max)
+{
+	double until = 0;
+	int n;
+
+	while ((n = roci_poll_cq(e->cq, max, wc)) == 0) {
+		sched_yield(); /* rocid may share this CPU */
+		if (!until)
+			until = seconds() + PATIENCE_S;
+		else if (seconds() > until)
+			die("nothing completed for %d s: see what rocid says", PATIENCE_S);
+	}
+	if (n < 0)
+		die("rocid is gone: see what it says");
+	for (int i = 0; i < n; i++)
+		if (wc[i].status != ROCI_WC_SUCCESS)
+			die("a request failed: %s", roci_wc_status_str(wc[i].status));
+	return n;
+}

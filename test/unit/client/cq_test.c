@@ -1,0 +1,410 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <errno.h>
+#include <poll.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+#include "harness.h"
+
+static int setup(void **state)
+{
+	struct rig *r = calloc(1, sizeof(*r));
+
+	rig_make(r, 16);
+	*state = r;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	rig_drop(*state);
+	free(*state);
+	return 0;
+}
+
+static bool complete(struct rig *r, unsigned lane, uint64_t wr_id)
+{
+	return harness_complete(r->h, 0, lane, 0, wr_id, ABI_WC_RECV, ABI_WC_SUCCESS);
+}
+
+static _Atomic uint32_t *consumer(struct rig *r, unsigned lane)
+{
+	return (_Atomic uint32_t *)r->h->cq[0].cq.lane[lane].consumer;
+}
+
+static _Atomic uint32_t *arm(struct rig *r)
+{
+	return r->h->cq[0].cq.arm;
+}
+
+static void create_cq__bad_sizes(void **state)
+{
+	struct rig *r = *state;
+
+	assert_null(roci_create_cq(r->ctx, 0, NULL, NULL, 0)); /* CQ-02 */
+	assert_int_equal(errno, EINVAL);
+	assert_null(roci_create_cq(r->ctx, -5, NULL, NULL, 0));
+	assert_int_equal(errno, EINVAL);
+}
+
+static void create_cq__says_what_it_got(void **state)
+{
+	struct rig *r = *state;
+	int user;
+	struct roci_cq *cq = roci_create_cq(r->ctx, 100, &user, NULL, 0);
+
+	assert_int_equal(cq->cqe, 128);
+	assert_ptr_equal(cq->user_data, &user);
+	assert_int_equal(r->h->cq[1].asked.depth, 100);
+	assert_true(r->h->cq[1].asked.channel == ABI_NO_HANDLE);
+	assert_int_equal(roci_destroy_cq(cq), 0);
+}
+
+static void destroy_cq__with_qps(void **state)
+{
+	struct rig *r = *state;
+
+	assert_int_equal(roci_destroy_cq(r->cq), EBUSY); /* CQ-12 */
+	assert_int_equal(r->h->calls[ABI_DESTROY_CQ], 0);
+}
+
+static void poll_cq__empty(void **state)
+{
+	struct rig *r = *state;
+	struct roci_wc wc;
+
+	assert_int_equal(roci_poll_cq(r->cq, 1, &wc), 0);
+	assert_int_equal(roci_poll_cq(r->cq, 0, NULL), 0);
+	assert_int_equal(roci_poll_cq(r->cq, -1, NULL), -EINVAL);
+}
+
+static void poll_cq__all_fields(void **state)
+{
+	struct rig *r = *state;
+	struct abi_cqe cqe = {
+		.wr_id = 0x1020304050607080,
+		.byte_len = 0x11223344,
+		.imm = 0x55667788,
+		.qpn = r->qp->qp_num,
+		.src_qp = 0x123456,
+		.opcode = ABI_WC_RECV_RDMA_WITH_IMM,
+		.status = ABI_WC_LOC_LEN_ERR,
+		.flags = ABI_WC_WITH_IMM | ABI_WC_SOLICITED,
+		.sl = 3,
+		.pkey_index = 9,
+		.vendor_err = 0x61,
+	};
+	struct roci_wc wc;
+
+	assert_true(cq_push(&r->h->cq[0].cq.lane[2], &cqe));
+	assert_int_equal(roci_poll_cq(r->cq, 1, &wc), 1);
+	assert_true(wc.wr_id == cqe.wr_id);
+	assert_int_equal(wc.byte_len, cqe.byte_len);
+	assert_int_equal(wc.imm_data, cqe.imm);
+	assert_int_equal(wc.qp_num, cqe.qpn);
+	assert_int_equal(wc.src_qp, cqe.src_qp);
+	assert_int_equal(wc.opcode, ROCI_WC_RECV_RDMA_WITH_IMM);
+	assert_int_equal(wc.status, ROCI_WC_LOC_LEN_ERR);
+	assert_int_equal(wc.wc_flags, ROCI_WC_WITH_IMM); /* bit 7 is our own business */
+	assert_int_equal(wc.sl, 3);
+	assert_int_equal(wc.pkey_index, 9);
+	assert_int_equal(wc.vendor_err, 0x61);
+}
+
+static void poll_cq__every_lane_in_its_order(void **state)
+{
+	struct rig *r = *state;
+	uint64_t last[HARNESS_WORKERS] = {0};
+	unsigned seen = 0;
+	struct roci_wc wc[5];
+	int n;
+
+	for (uint64_t i = 1; i <= 10; i++)
+		for (unsigned l = 0; l < HARNESS_WORKERS; l++)
+			assert_true(complete(r, l, l << 8 | i));
+	while ((n = roci_poll_cq(r->cq, 5, wc)) > 0) {
+		for (int i = 0; i < n; i++) {
+			unsigned l = wc[i].wr_id >> 8;
+
+			assert_int_equal(wc[i].wr_id & 0xff, last[l] + 1);
+			last[l]++;
+			seen++;
+		}
+	}
+	assert_int_equal(n, 0);
+	assert_int_equal(seen, 30);
+}
+
+static void poll_cq__no_lane_starves(void **state)
+{
+	struct rig *r = *state;
+	bool served[HARNESS_WORKERS] = {false};
+	struct roci_wc wc;
+
+	for (unsigned l = 0; l < HARNESS_WORKERS; l++)
+		complete(r, l, l);
+	/* The first lane is refilled all the time. */
+	for (unsigned i = 0; i < HARNESS_WORKERS; i++) {
+		assert_int_equal(roci_poll_cq(r->cq, 1, &wc), 1);
+		served[wc.wr_id] = true;
+		complete(r, 0, 0);
+	}
+	for (unsigned l = 0; l < HARNESS_WORKERS; l++)
+		assert_true(served[l]);
+}
+
+static void poll_cq__laps(void **state)
+{
+	struct rig *r = *state;
+	struct roci_wc wc[16];
+
+	for (uint64_t i = 0; i < 1000; i += 7) {
+		for (uint64_t j = 0; j < 7; j++)
+			assert_true(complete(r, 1, i + j));
+		assert_int_equal(roci_poll_cq(r->cq, 16, wc), 7);
+		for (uint64_t j = 0; j < 7; j++)
+			assert_true(wc[j].wr_id == i + j);
+	}
+}
+
+static void poll_cq__publishes_each_quarter_and_when_empty(void **state)
+{
+	struct rig *r = *state;
+	struct roci_wc wc[16];
+
+	for (uint64_t i = 0; i < 16; i++)
+		assert_true(complete(r, 0, i));
+	assert_false(complete(r, 0, 16)); /* full (CQ-01) */
+	assert_int_equal(roci_poll_cq(r->cq, 3, wc), 3);
+	assert_int_equal(*consumer(r, 0), 0);
+	r->h->cq[0].cq.lane[0].overflow = false;
+	assert_int_equal(roci_poll_cq(r->cq, 2, wc), 2); /* lanes 1 and 2 were in turn first */
+	assert_int_equal(*consumer(r, 0), 4);
+	assert_int_equal(roci_poll_cq(r->cq, 16, wc), 11);
+	assert_int_equal(*consumer(r, 0), 16);
+}
+
+static void poll_cq__skips_a_destroyed_qp(void **state)
+{
+	struct rig *r = *state;
+	struct roci_qp *other = rig_qp(r, 4, 0);
+	struct roci_wc wc[4];
+
+	harness_complete(r->h, 0, 0, 1, 1, ABI_WC_RECV, ABI_WC_SUCCESS);
+	harness_complete(r->h, 0, 0, 0, 2, ABI_WC_RECV, ABI_WC_SUCCESS);
+	harness_complete(r->h, 0, 2, 1, 3, ABI_WC_RECV, ABI_WC_SUCCESS);
+	assert_int_equal(roci_destroy_qp(other), 0);
+	/* Its number comes back at once, its completions do not (CQ-12). */
+	other = rig_qp(r, 4, 0);
+	assert_int_equal(roci_poll_cq(r->cq, 4, wc), 1);
+	assert_true(wc[0].wr_id == 2);
+	assert_int_equal(roci_destroy_qp(other), 0);
+}
+
+/* --- arming ------------------------------------------------------------------------------- */
+
+static void req_notify__each_differs(void **state)
+{
+	struct rig *r = *state;
+	uint32_t before = *arm(r), now;
+
+	roci_req_notify_cq(r->cq, 0);
+	now = *arm(r);
+	assert_int_equal(now & ABI_CQ_ARM_MASK, ABI_CQ_ARM_ANY);
+	assert_int_equal(now >> 2, (before >> 2) + 1);
+	roci_req_notify_cq(r->cq, 0);
+	assert_int_equal(*arm(r) >> 2, (before >> 2) + 2);
+}
+
+static void req_notify__never_weakens(void **state)
+{
+	struct rig *r = *state;
+
+	roci_req_notify_cq(r->cq, 1);
+	assert_int_equal(*arm(r) & ABI_CQ_ARM_MASK, ABI_CQ_ARM_SOLICITED);
+	roci_req_notify_cq(r->cq, 0);
+	assert_int_equal(*arm(r) & ABI_CQ_ARM_MASK, ABI_CQ_ARM_ANY);
+	roci_req_notify_cq(r->cq, 1); /* CQ-05 */
+	assert_int_equal(*arm(r) & ABI_CQ_ARM_MASK, ABI_CQ_ARM_ANY);
+}
+
+static void req_notify__counter_wraps(void **state)
+{
+	struct rig *r = *state;
+
+	atomic_store(arm(r), ~ABI_CQ_ARM_MASK);
+	roci_req_notify_cq(r->cq, 1);
+	assert_int_equal(*arm(r), ABI_CQ_ARM_SOLICITED);
+}
+
+/* --- death of rocid ------------------------------------------------------------------------- */
+
+static void post_some(struct rig *r)
+{
+	struct roci_send_wr send = {.opcode = ROCI_WR_SEND};
+	struct roci_recv_wr recv = {.num_sge = 0};
+
+	for (uint64_t i = 0; i < 5; i++) {
+		send.wr_id = 100 + i;
+		send.send_flags = i % 2 ? ROCI_SEND_SIGNALED : 0;
+		recv.wr_id = 200 + i;
+		assert_int_equal(roci_post_send(r->qp, &send, NULL), 0);
+		assert_int_equal(roci_post_recv(r->qp, &recv, NULL), 0);
+	}
+}
+
+/* Polls until something comes, as a program does. */
+static int poll_on(struct rig *r, int max, struct roci_wc *wc)
+{
+	int n = 0;
+
+	for (int i = 0; i < 20000 && n == 0; i++)
+		n = roci_poll_cq(r->cq, max, wc);
+	return n;
+}
+
+static void expect_flushed(struct rig *r, const uint64_t *ids, unsigned n)
+{
+	struct roci_wc wc;
+
+	for (unsigned i = 0; i < n; i++) {
+		assert_int_equal(poll_on(r, 1, &wc), 1);
+		assert_int_equal(wc.status, ROCI_WC_WR_FLUSH_ERR);
+		assert_int_equal(wc.wr_id, ids[i]);
+		assert_int_equal(wc.qp_num, r->qp->qp_num);
+		assert_int_equal(wc.opcode & ROCI_WC_RECV, ids[i] >= 200 ? ROCI_WC_RECV : 0);
+	}
+	assert_int_equal(poll_on(r, 1, &wc), -EIO);
+	assert_int_equal(poll_on(r, 1, &wc), -EIO);
+}
+
+static void dead__flushes_all(void **state)
+{
+	static const uint64_t ids[] = {100, 101, 102, 103, 104, 200, 201, 202, 203, 204};
+	struct rig *r = *state;
+
+	post_some(r);
+	harness_die(r->h);
+	expect_flushed(r, ids, 10);
+}
+
+static void dead__after_what_is_complete(void **state)
+{
+	static const uint64_t ids[] = {102, 103, 104, 201, 202, 203, 204};
+	struct rig *r = *state;
+	struct roci_wc wc[4];
+
+	post_some(r);
+	harness_complete(r->h, 0, 0, 0, 101, ABI_WC_SEND, ABI_WC_SUCCESS);
+	harness_complete(r->h, 0, 2, 0, 200, ABI_WC_RECV, ABI_WC_SUCCESS);
+	harness_end(r->h);
+	assert_int_equal(poll_on(r, 4, wc), 2);
+	assert_int_equal(wc[0].status, ROCI_WC_SUCCESS);
+	assert_int_equal(wc[1].status, ROCI_WC_SUCCESS);
+	expect_flushed(r, ids, 7);
+}
+
+/* Killed between a completion and the next: unsignaled ones count by the consumer index. */
+static void dead__unsignaled_by_consumer_index(void **state)
+{
+	static const uint64_t ids[] = {103, 104, 200, 201, 202, 203, 204};
+	struct rig *r = *state;
+	struct roci_wc wc;
+
+	post_some(r);
+	harness_complete(r->h, 0, 0, 0, 101, ABI_WC_SEND, ABI_WC_SUCCESS);
+	atomic_store(&harness_sq(r->h, 0)->consumer, 3);
+	assert_int_equal(roci_poll_cq(r->cq, 1, &wc), 1);
+	harness_die(r->h);
+	expect_flushed(r, ids, 7);
+}
+
+static void dead__after_an_error(void **state)
+{
+	static const uint64_t ids[] = {103, 104, 201, 202, 203, 204};
+	struct rig *r = *state;
+	struct roci_wc wc[4];
+
+	post_some(r);
+	/* 100 succeeded silently; 101 failed; 102 was flushed although it is unsignaled. */
+	harness_complete(r->h, 0, 0, 0, 101, ABI_WC_SEND, ABI_WC_RETRY_EXC_ERR);
+	harness_complete(r->h, 0, 0, 0, 102, ABI_WC_SEND, ABI_WC_WR_FLUSH_ERR);
+	harness_complete(r->h, 0, 0, 0, 200, ABI_WC_RECV, ABI_WC_WR_FLUSH_ERR);
+	assert_int_equal(roci_poll_cq(r->cq, 4, wc), 3);
+	harness_die(r->h);
+	expect_flushed(r, ids, 6);
+}
+
+/* Requests that only the consumer index tells apart. */
+static void dead__after_an_error_with_equal_wr_ids(void **state)
+{
+	struct rig *r = *state;
+	struct roci_send_wr wr = {.wr_id = 9, .opcode = ROCI_WR_SEND};
+	struct roci_wc wc[4];
+
+	assert_int_equal(roci_post_send(r->qp, &wr, NULL), 0); /* succeeds */
+	assert_int_equal(roci_post_send(r->qp, &wr, NULL), 0); /* fails */
+	wr.send_flags = ROCI_SEND_SIGNALED;
+	assert_int_equal(roci_post_send(r->qp, &wr, NULL), 0); /* is flushed */
+	harness_complete(r->h, 0, 0, 0, 9, ABI_WC_SEND, ABI_WC_REM_OP_ERR);
+	harness_complete(r->h, 0, 0, 0, 9, ABI_WC_SEND, ABI_WC_WR_FLUSH_ERR);
+	atomic_store(&harness_sq(r->h, 0)->consumer, 3);
+	harness_die(r->h);
+	assert_int_equal(poll_on(r, 4, wc), 2);
+	assert_int_equal(poll_on(r, 4, wc), -EIO);
+}
+
+static void dead__epoch_is_seen_at_once(void **state)
+{
+	struct rig *r = *state;
+	struct roci_send_wr wr = {.opcode = ROCI_WR_SEND};
+	struct roci_wc wc;
+
+	harness_end(r->h);
+	assert_int_equal(roci_poll_cq(r->cq, 1, &wc), -EIO);
+	assert_int_equal(roci_post_send(r->qp, &wr, NULL), EIO);
+}
+
+static void dead__a_control_call_tells(void **state)
+{
+	struct rig *r = *state;
+	struct roci_device_attr attr = {.size = sizeof(attr)};
+	struct roci_wc wc;
+
+	harness_die(r->h);
+	assert_int_equal(roci_query_device(r->ctx, &attr), EIO);
+	assert_int_equal(roci_poll_cq(r->cq, 1, &wc), -EIO);
+}
+
+#define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		T(create_cq__bad_sizes),
+		T(create_cq__says_what_it_got),
+		T(destroy_cq__with_qps),
+		T(poll_cq__empty),
+		T(poll_cq__all_fields),
+		T(poll_cq__every_lane_in_its_order),
+		T(poll_cq__no_lane_starves),
+		T(poll_cq__laps),
+		T(poll_cq__publishes_each_quarter_and_when_empty),
+		T(poll_cq__skips_a_destroyed_qp),
+		T(req_notify__each_differs),
+		T(req_notify__never_weakens),
+		T(req_notify__counter_wraps),
+		T(dead__flushes_all),
+		T(dead__after_what_is_complete),
+		T(dead__unsignaled_by_consumer_index),
+		T(dead__after_an_error),
+		T(dead__after_an_error_with_equal_wr_ids),
+		T(dead__epoch_is_seen_at_once),
+		T(dead__a_control_call_tells),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <cmocka.h>
+#include "harness.h"
+
+#define FIRST 7u /* handle of the first object of each kind */
+
+struct test {
+	struct rig rig;
+	struct roci_channel *channel;
+	struct roci_cq *cq; /* with the channel; the second of the harness */
+	int user;
+};
+
+static int setup(void **state)
+{
+	struct test *t = calloc(1, sizeof(*t));
+
+	rig_make(&t->rig, 4);
+	t->channel = roci_create_channel(t->rig.ctx);
+	assert_non_null(t->channel);
+	t->cq = roci_create_cq(t->rig.ctx, 8, &t->user, t->channel, 0);
+	assert_non_null(t->cq);
+	*state = t;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	struct test *t = *state;
+
+	if (t->cq)
+		assert_int_equal(roci_destroy_cq(t->cq), 0);
+	if (t->channel)
+		assert_int_equal(roci_destroy_channel(t->channel), 0);
+	rig_drop(&t->rig);
+	free(t);
+	return 0;
+}
+
+static bool readable(int fd)
+{
+	struct pollfd p = {.fd = fd, .events = POLLIN};
+
+	return poll(&p, 1, 0) == 1;
+}
+
+static void complete(struct test *t, uint8_t status)
+{
+	harness_complete(t->rig.h, 1, 0, 0, 1, ABI_WC_SEND, status);
+}
+
+static void get_cq_event__of_an_armed_cq(void **state)
+{
+	struct test *t = *state;
+	struct roci_cq *cq = NULL;
+	void *user = NULL;
+
+	complete(t, ABI_WC_SUCCESS);
+	assert_false(readable(t->channel->fd)); /* not armed */
+	roci_req_notify_cq(t->cq, 0);
+	assert_false(readable(t->channel->fd)); /* CQ-04 */
+	complete(t, ABI_WC_SUCCESS);
+	complete(t, ABI_WC_SUCCESS);
+	assert_true(readable(t->channel->fd));
+	assert_int_equal(roci_get_cq_event(t->channel, &cq, &user), 0);
+	assert_ptr_equal(cq, t->cq);
+	assert_ptr_equal(user, &t->user);
+	assert_false(readable(t->channel->fd)); /* one-shot */
+	roci_ack_cq_events(cq, 1);
+}
+
+static void get_cq_event__solicited_only(void **state)
+{
+	struct test *t = *state;
+	struct roci_cq *cq;
+
+	roci_req_notify_cq(t->cq, 1);
+	complete(t, ABI_WC_SUCCESS);
+	assert_false(readable(t->channel->fd));
+	complete(t, ABI_WC_WR_FLUSH_ERR); /* CQ-06 */
+	assert_int_equal(roci_get_cq_event(t->channel, &cq, NULL), 0);
+	roci_ack_cq_events(cq, 1);
+}
+
+static void get_cq_event__nonblocking(void **state)
+{
+	struct test *t = *state;
+	struct roci_cq *cq;
+
+	fcntl(t->channel->fd, F_SETFL, O_NONBLOCK);
+	assert_int_equal(roci_get_cq_event(t->channel, &cq, NULL), EAGAIN);
+}
+
+static void get_cq_event__skips_unknown_queues(void **state)
+{
+	struct test *t = *state;
+	struct roci_cq *cq;
+
+	harness_event(t->rig.h->channel_fd, ABI_EVENT_COMPLETION, 999);
+	harness_event(t->rig.h->channel_fd, 77, FIRST);
+	harness_event(t->rig.h->channel_fd, ABI_EVENT_COMPLETION, FIRST + 1);
+	assert_int_equal(roci_get_cq_event(t->channel, &cq, NULL), 0);
+	assert_ptr_equal(cq, t->cq);
+	roci_ack_cq_events(cq, 1);
+}
+
+static void *acknowledge_later(void *cq)
+{
+	usleep(50000);
+	roci_ack_cq_events(cq, 2);
+	return NULL;
+}
+
+static void destroy_cq__waits_for_acknowledgement(void **state)
+{
+	struct test *t = *state;
+	struct roci_cq *cq;
+	pthread_t thread;
+
+	for (int i = 0; i < 2; i++) {
+		harness_event(t->rig.h->channel_fd, ABI_EVENT_COMPLETION, FIRST + 1);
+		assert_int_equal(roci_get_cq_event(t->channel, &cq, NULL), 0);
+	}
+	pthread_create(&thread, NULL, acknowledge_later, cq);
+	/* CQ-07. A destroy that does not wait frees what the thread uses: the sanitizer sees it. */
+	assert_int_equal(roci_destroy_cq(t->cq), 0);
+	t->cq = NULL;
+	pthread_join(thread, NULL);
+}
+
+static void destroy_channel__with_cqs(void **state)
+{
+	struct test *t = *state;
+
+	assert_int_equal(roci_destroy_channel(t->channel), EBUSY);
+}
+
+static void get_cq_event__each_cq_once_when_dead(void **state)
+{
+	struct test *t = *state;
+	struct roci_cq *second = roci_create_cq(t->rig.ctx, 8, NULL, t->channel, 0), *a, *b, *c;
+	struct roci_wc wc;
+
+	harness_die(t->rig.h);
+	assert_true(readable(t->channel->fd));
+	assert_int_equal(roci_get_cq_event(t->channel, &a, NULL), 0);
+	assert_int_equal(roci_poll_cq(a, 1, &wc), -EIO); /* nothing was outstanding there */
+	assert_int_equal(roci_get_cq_event(t->channel, &b, NULL), 0);
+	assert_ptr_not_equal(a, b);
+	assert_int_equal(roci_get_cq_event(t->channel, &c, NULL), EIO);
+	roci_ack_cq_events(a, 1);
+	roci_ack_cq_events(b, 1);
+	assert_int_equal(roci_destroy_cq(second), 0);
+}
+
+/* --- asynchronous events ------------------------------------------------------------------ */
+
+static void get_async_event__elements(void **state)
+{
+	struct test *t = *state;
+	struct harness *h = t->rig.h;
+	struct roci_async_event ev = {.size = sizeof(ev)};
+
+	harness_event(h->async_fd, ABI_EVENT_CQ_ERR, FIRST + 1);
+	harness_event(h->async_fd, ABI_EVENT_COMM_EST, FIRST);
+	harness_event(h->async_fd, ABI_EVENT_PORT_ERR, 2);
+	assert_true(readable(t->rig.ctx->async_fd));
+	assert_int_equal(roci_get_async_event(t->rig.ctx, &ev), 0);
+	assert_int_equal(ev.event_type, ROCI_EVENT_CQ_ERR);
+	assert_ptr_equal(ev.element.cq, t->cq);
+	roci_ack_async_event(&ev);
+	assert_int_equal(roci_get_async_event(t->rig.ctx, &ev), 0);
+	assert_int_equal(ev.event_type, ROCI_EVENT_COMM_EST);
+	assert_ptr_equal(ev.element.qp, t->rig.qp);
+	roci_ack_async_event(&ev);
+	assert_int_equal(roci_get_async_event(t->rig.ctx, &ev), 0);
+	assert_int_equal(ev.event_type, ROCI_EVENT_PORT_ERR);
+	assert_int_equal(ev.element.port_num, 2);
+	roci_ack_async_event(&ev);
+}
+
+static void get_async_event__skips_the_unknown(void **state)
+{
+	struct test *t = *state;
+	struct roci_async_event ev = {.size = sizeof(ev)};
+
+	harness_event(t->rig.h->async_fd, ABI_EVENT_QP_FATAL, 12345);
+	harness_event(t->rig.h->async_fd, 4711, 1);
+	harness_event(t->rig.h->async_fd, ABI_EVENT_GID_CHANGE, 1);
+	assert_int_equal(roci_get_async_event(t->rig.ctx, &ev), 0);
+	assert_int_equal(ev.event_type, ROCI_EVENT_GID_CHANGE);
+}
+
+static void get_async_event__no_size_takes_nothing(void **state)
+{
+	struct test *t = *state;
+	struct roci_async_event ev = {.size = 0};
+
+	harness_event(t->rig.h->async_fd, ABI_EVENT_PORT_ERR, 1);
+	assert_int_equal(roci_get_async_event(t->rig.ctx, &ev), EINVAL);
+	assert_true(readable(t->rig.ctx->async_fd));
+}
+
+static void *acknowledge_qp_later(void *ev)
+{
+	usleep(50000);
+	roci_ack_async_event(ev);
+	return NULL;
+}
+
+static void destroy_qp__waits_for_acknowledgement(void **state)
+{
+	struct test *t = *state;
+	struct roci_async_event ev = {.size = sizeof(ev)};
+	pthread_t thread;
+
+	harness_event(t->rig.h->async_fd, ABI_EVENT_QP_FATAL, FIRST);
+	assert_int_equal(roci_get_async_event(t->rig.ctx, &ev), 0);
+	pthread_create(&thread, NULL, acknowledge_qp_later, &ev);
+	assert_int_equal(roci_destroy_qp(t->rig.qp), 0);
+	t->rig.qp = NULL;
+	pthread_join(thread, NULL);
+}
+
+static void get_async_event__device_fatal_once(void **state)
+{
+	struct test *t = *state;
+	struct roci_async_event ev = {.size = sizeof(ev)};
+
+	harness_die(t->rig.h);
+	assert_int_equal(roci_get_async_event(t->rig.ctx, &ev), 0);
+	assert_int_equal(ev.event_type, ROCI_EVENT_DEVICE_FATAL);
+	roci_ack_async_event(&ev);
+	assert_int_equal(roci_get_async_event(t->rig.ctx, &ev), EIO);
+}
+
+#define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		T(get_cq_event__of_an_armed_cq),
+		T(get_cq_event__solicited_only),
+		T(get_cq_event__nonblocking),
+		T(get_cq_event__skips_unknown_queues),
+		T(destroy_cq__waits_for_acknowledgement),
+		T(destroy_channel__with_cqs),
+		T(get_cq_event__each_cq_once_when_dead),
+		T(get_async_event__elements),
+		T(get_async_event__skips_the_unknown),
+		T(get_async_event__no_size_takes_nothing),
+		T(destroy_qp__waits_for_acknowledgement),
+		T(get_async_event__device_fatal_once),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

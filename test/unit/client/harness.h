@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file harness.h
+ * The other side of libroci's socket for its tests: a thread that answers control messages
+ * with real regions, and rings that the test itself works on, as a worker would. It does
+ * nothing on its own: no state machine, no wire.
+ */
+#ifndef HARNESS_H
+#define HARNESS_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include "abi_ctl.h"
+#include "abi_ring.h"
+#include "abi_wqe.h"
+#include "cq.h"
+#include "roci.h"
+
+#define HARNESS_WORKERS 3u
+#define HARNESS_QPS	40u
+#define HARNESS_CQS	8u
+/* The QP of handle h has number HARNESS_QPN + h. */
+#define HARNESS_QPN 0x1200u
+
+struct harness_shm {
+	int fd;
+	uint8_t *base;
+	uint32_t size;
+};
+
+struct harness_qp {
+	bool live;
+	struct harness_shm shm;
+	struct abi_create_qp asked;
+	struct abi_create_qp_reply told;
+	uint32_t sq_next; /* entries taken */
+	uint32_t rq_next;
+	uint32_t modify_mask;	     /* of the last MODIFY_QP */
+	struct abi_qp_attr attr;     /* what QUERY_QP answers; MODIFY_QP copies the state only */
+	struct abi_qp_attr modified; /* of the last MODIFY_QP */
+};
+
+struct harness_cq {
+	bool live;
+	struct harness_shm shm;
+	struct abi_create_cq asked;
+	struct cq cq;
+};
+
+struct harness;
+
+/** Answers a request in its own way and returns true, or leaves it to the harness. Runs in the
+ *  harness's thread. */
+typedef bool harness_hook(
+	struct harness *h, const struct abi_msg *msg, const void *body, size_t len);
+
+struct harness {
+	char dir[32];
+	char path[64];
+	int listener;
+	_Atomic int conn;
+	int async_fd;	/* our end */
+	int channel_fd; /* our end of the only channel */
+	struct harness_shm session;
+	pthread_t thread;
+	uint64_t epoch;
+	bool full; /* refuses the session */
+	/* what the next CREATE_QP grants, where not zero */
+	uint32_t lie_ring_off;
+	uint32_t calls[ABI_MSG_TYPES]; /* requests seen */
+	_Atomic(harness_hook *) hook;
+	struct abi_reg_mr reg; /* the last REG_MR, and its memfd mapped */
+	uint8_t *reg_base;
+	struct harness_qp qp[HARNESS_QPS];
+	struct harness_cq cq[HARNESS_CQS];
+};
+
+/** Serves one session at h->path. */
+struct harness *harness_start(void);
+void harness_stop(struct harness *h);
+
+/** Dies as a killed rocid does: its sockets close, nothing is written. */
+void harness_die(struct harness *h);
+
+/** Ends as a rocid that was told to: epoch 0, then the sockets. */
+void harness_end(struct harness *h);
+
+/** Answers the request @p msg. */
+void harness_reply(struct harness *h, const struct abi_msg *msg, int status, const void *body,
+	size_t len, const int *fds, unsigned nfds);
+
+/** Takes the next send WQE of QP @p i.  @return false when its mark says that there is none. */
+bool harness_take_send(struct harness *h, unsigned i, void *wqe);
+bool harness_take_recv(struct harness *h, unsigned i, void *wqe);
+
+struct abi_queue *harness_sq(struct harness *h, unsigned i);
+struct abi_queue *harness_rq(struct harness *h, unsigned i);
+
+/** Whether the bell of QP @p i was rung; silences it. */
+bool harness_bell(struct harness *h, unsigned i);
+
+/** Puts a completion of QP @p qp on lane @p lane of CQ @p cq; sends the event that is owed.
+ *  @return false when the lane is full. */
+bool harness_complete(struct harness *h, unsigned cq, unsigned lane, unsigned qp, uint64_t wr_id,
+	uint8_t opcode, uint8_t status);
+
+/** Sends an event, as it is, on the channel or the async socket. */
+void harness_event(int fd, uint32_t type, uint32_t handle);
+
+/* --- what most tests begin with --------------------------------------------------------- */
+
+struct rig {
+	struct harness *h;
+	struct roci_context *ctx;
+	struct roci_pd *pd;
+	struct roci_cq *cq;
+	struct roci_qp *qp;
+	struct roci_mr *mr;
+};
+
+/** A session with a QP in RTS whose queues have @p depth entries, 2 SGEs, 64 inline bytes and
+ *  a CQ of 16 entries a lane. */
+void rig_make(struct rig *r, uint32_t depth);
+void rig_drop(struct rig *r);
+
+/** Moves @p qp there without attributes, which the harness does not ask for. */
+int rig_modify(struct roci_qp *qp, enum roci_qp_state state);
+
+/** Another QP, in RESET, on the rig's CQ. */
+struct roci_qp *rig_qp(struct rig *r, uint32_t depth, int sq_sig_all);
+
+#endif

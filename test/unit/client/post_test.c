@@ -1,0 +1,504 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+#include "harness.h"
+
+static int setup(void **state)
+{
+	struct rig *r = calloc(1, sizeof(*r));
+
+	rig_make(r, 4);
+	*state = r;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	rig_drop(*state);
+	free(*state);
+	return 0;
+}
+
+static struct roci_sge sge_of(const struct rig *r, uint32_t length)
+{
+	return (struct roci_sge){(uintptr_t)r->mr->addr, length, r->mr->lkey};
+}
+
+static int post(struct rig *r, uint64_t wr_id, unsigned flags)
+{
+	struct roci_sge sge = sge_of(r, 8);
+	struct roci_send_wr wr = {.wr_id = wr_id,
+		.sg_list = &sge,
+		.num_sge = 1,
+		.opcode = ROCI_WR_SEND,
+		.send_flags = flags};
+
+	return roci_post_send(r->qp, &wr, NULL);
+}
+
+/* The harness does the oldest request: takes it, completes it if it asks for it. */
+static void work(struct rig *r)
+{
+	union {
+		struct abi_wqe wqe;
+		uint8_t bytes[256];
+	} w;
+
+	assert_true(harness_take_send(r->h, 0, &w));
+	if (w.wqe.ctl & ABI_WQE_SIGNALED)
+		assert_true(
+			harness_complete(r->h, 0, 1, 0, w.wqe.wr_id, ABI_WC_SEND, ABI_WC_SUCCESS));
+	atomic_store(&harness_sq(r->h, 0)->consumer, r->h->qp[0].sq_next);
+}
+
+static uint64_t poll_one(struct rig *r)
+{
+	struct roci_wc wc;
+
+	assert_int_equal(roci_poll_cq(r->cq, 1, &wc), 1);
+	return wc.wr_id;
+}
+
+/* --- entries ----------------------------------------------------------------------------- */
+
+static void post_send__write_with_imm(void **state)
+{
+	struct rig *r = *state;
+	struct roci_sge sges[2] = {sge_of(r, 100), {0x5000, 7, 0x77}};
+	struct roci_send_wr wr = {
+		.wr_id = 0xabcdef0123456789,
+		.sg_list = sges,
+		.num_sge = 2,
+		.opcode = ROCI_WR_RDMA_WRITE_WITH_IMM,
+		.send_flags = ROCI_SEND_SIGNALED | ROCI_SEND_SOLICITED | ROCI_SEND_FENCE,
+		.imm_data = 0x04030201,
+		.wr.rdma = {.remote_addr = 0x1122334455667788, .rkey = 0x99aabbcc},
+	};
+	union {
+		struct abi_wqe w;
+		uint8_t bytes[256];
+	} u;
+
+	assert_int_equal(roci_post_send(r->qp, &wr, NULL), 0);
+	assert_true(harness_take_send(r->h, 0, &u));
+	assert_int_equal(u.w.ctl,
+		ABI_WQE_CTL(ABI_WR_RDMA_WRITE_WITH_IMM, 2,
+			ABI_WQE_PHASE | ABI_WQE_SIGNALED | ABI_WQE_SOLICITED | ABI_WQE_FENCE));
+	assert_true(u.w.wr_id == wr.wr_id);
+	assert_int_equal(u.w.imm, 0x04030201);
+	assert_true(u.w.remote_addr == 0x1122334455667788);
+	assert_true(u.w.rkey == 0x99aabbcc);
+	assert_memory_equal(u.bytes + ABI_WQE_HDR, sges, sizeof(sges));
+	assert_false(harness_take_send(r->h, 0, &u));
+	assert_int_equal(harness_sq(r->h, 0)->producer, 1);
+}
+
+static void post_send__inline_is_copied(void **state)
+{
+	struct rig *r = *state;
+	char text[64] = "RDMA over converged Ethernet";
+	struct roci_sge sges[2] = {{(uintptr_t)text, 5, 0}, {(uintptr_t)text + 10, 59 - 5, 0}};
+	struct roci_send_wr wr = {.sg_list = sges,
+		.num_sge = 2,
+		.opcode = ROCI_WR_SEND,
+		.send_flags = ROCI_SEND_INLINE};
+	uint8_t bytes[256];
+	char expect[59];
+
+	memcpy(expect, text, 5);
+	memcpy(expect + 5, text + 10, 54);
+	assert_int_equal(roci_post_send(r->qp, &wr, NULL), 0);
+	memset(text, 0, sizeof(text)); /* REQ-15 */
+	assert_true(harness_take_send(r->h, 0, bytes));
+	assert_int_equal(
+		*(uint32_t *)bytes, ABI_WQE_CTL(ABI_WR_SEND, 59, ABI_WQE_PHASE | ABI_WQE_INLINE));
+	assert_memory_equal(bytes + ABI_WQE_HDR, expect, 59);
+}
+
+static void post_send__sq_sig_all(void **state)
+{
+	struct rig *r = *state;
+	struct roci_qp *first = r->qp;
+	uint8_t bytes[256];
+
+	r->qp = rig_qp(r, 4, 1);
+	rig_modify(r->qp, ROCI_QPS_RTS);
+	assert_int_equal(post(r, 1, 0), 0);
+	assert_true(harness_take_send(r->h, 1, bytes));
+	assert_true(*(uint32_t *)bytes & ABI_WQE_SIGNALED); /* REQ-14 */
+	roci_destroy_qp(r->qp);
+	r->qp = first;
+}
+
+static void post_recv__entry(void **state)
+{
+	struct rig *r = *state;
+	struct roci_sge sges[2] = {sge_of(r, 100), {0x5000, 7, 0x77}};
+	struct roci_recv_wr second = {.wr_id = 6, .num_sge = 0};
+	struct roci_recv_wr wr = {.wr_id = 5, .next = &second, .sg_list = sges, .num_sge = 2};
+	union {
+		struct abi_recv_wqe w;
+		uint8_t bytes[256];
+	} u;
+
+	assert_int_equal(roci_post_recv(r->qp, &wr, NULL), 0);
+	assert_true(harness_take_recv(r->h, 0, &u));
+	assert_true(u.w.wr_id == 5);
+	assert_int_equal(ABI_WQE_COUNT(u.w.ctl), 2);
+	assert_memory_equal(u.w.sge, sges, sizeof(sges));
+	assert_true(harness_take_recv(r->h, 0, &u));
+	assert_int_equal(ABI_WQE_COUNT(u.w.ctl), 0);
+	assert_false(harness_take_recv(r->h, 0, &u));
+}
+
+static void post_send__laps(void **state)
+{
+	struct rig *r = *state;
+
+	/* A depth of 4: the mark turns every lap, and no entry is seen twice or missed. */
+	for (uint64_t i = 0; i < 50; i++) {
+		assert_int_equal(post(r, i, ROCI_SEND_SIGNALED), 0);
+		work(r);
+		assert_true(poll_one(r) == i);
+		assert_false(harness_take_send(r->h, 0, &(uint8_t[256]){0}));
+	}
+}
+
+/* --- bells -------------------------------------------------------------------------------- */
+
+static void post_send__rings_only_when_asked(void **state)
+{
+	struct rig *r = *state;
+
+	assert_int_equal(post(r, 1, 0), 0);
+	assert_false(harness_bell(r->h, 0));
+	atomic_store(&harness_sq(r->h, 0)->need_doorbell, 1);
+	assert_int_equal(post(r, 2, 0), 0);
+	assert_true(harness_bell(r->h, 0));
+	assert_int_equal(harness_sq(r->h, 0)->need_doorbell, 1); /* rocid's word */
+}
+
+static void post_send__no_bell_for_nothing(void **state)
+{
+	struct rig *r = *state;
+	struct roci_send_wr wr = {.opcode = (enum roci_wr_opcode)77};
+
+	atomic_store(&harness_sq(r->h, 0)->need_doorbell, 1);
+	assert_int_equal(roci_post_send(r->qp, &wr, NULL), EINVAL);
+	assert_false(harness_bell(r->h, 0));
+}
+
+static void post_recv__rings_for_its_own_queue(void **state)
+{
+	struct rig *r = *state;
+	struct roci_recv_wr wr = {.num_sge = 0};
+
+	atomic_store(&harness_sq(r->h, 0)->need_doorbell, 1);
+	assert_int_equal(roci_post_recv(r->qp, &wr, NULL), 0);
+	assert_false(harness_bell(r->h, 0));
+	atomic_store(&harness_rq(r->h, 0)->need_doorbell, 1);
+	assert_int_equal(roci_post_recv(r->qp, &wr, NULL), 0);
+	assert_true(harness_bell(r->h, 0));
+}
+
+/* --- errors ------------------------------------------------------------------------------- */
+
+/* Three requests of which the second is @p bad: the first stays posted, bad_wr is the second. */
+static void refused(struct rig *r, struct roci_send_wr *bad)
+{
+	struct roci_sge sge = sge_of(r, 1);
+	struct roci_send_wr third = {
+		.wr_id = 3, .sg_list = &sge, .num_sge = 1, .opcode = ROCI_WR_SEND};
+	struct roci_send_wr first = third;
+	const struct roci_send_wr *where = NULL;
+	uint8_t bytes[256];
+
+	first.next = bad;
+	bad->next = &third;
+	assert_int_equal(roci_post_send(r->qp, &first, &where), EINVAL);
+	assert_ptr_equal(where, bad);
+	assert_true(strlen(roci_last_error()) > 10);
+	assert_true(harness_take_send(r->h, 0, bytes));
+	assert_false(harness_take_send(r->h, 0, bytes));
+}
+
+static void post_send__bad_opcode(void **state)
+{
+	refused(*state, &(struct roci_send_wr){.opcode = (enum roci_wr_opcode)5}); /* REQ-17 */
+}
+
+static void post_send__bad_opcode_beyond_the_table(void **state)
+{
+	refused(*state, &(struct roci_send_wr){.opcode = (enum roci_wr_opcode)0x80000000u});
+}
+
+static void post_send__too_many_sges(void **state)
+{
+	struct roci_sge sges[3] = {{0}};
+
+	refused(*state,
+		&(struct roci_send_wr){.sg_list = sges, .num_sge = 3, .opcode = ROCI_WR_SEND});
+}
+
+static void post_send__negative_sges(void **state)
+{
+	refused(*state, &(struct roci_send_wr){.num_sge = -1, .opcode = ROCI_WR_SEND});
+}
+
+static void post_send__inline_too_long(void **state)
+{
+	static char data[65];
+	struct roci_sge sge = {(uintptr_t)data, 65, 0};
+
+	refused(*state, &(struct roci_send_wr){.sg_list = &sge,
+				.num_sge = 1,
+				.opcode = ROCI_WR_SEND,
+				.send_flags = ROCI_SEND_INLINE}); /* REQ-16 */
+}
+
+static void post_send__inline_read(void **state)
+{
+	refused(*state, &(struct roci_send_wr){
+				.opcode = ROCI_WR_RDMA_READ, .send_flags = ROCI_SEND_INLINE});
+}
+
+static void post_send__unknown_flag(void **state)
+{
+	refused(*state, &(struct roci_send_wr){.opcode = ROCI_WR_SEND, .send_flags = 1u << 4});
+}
+
+static void post_send__message_longer_than_2_to_31(void **state)
+{
+	struct roci_sge sges[2] = {{0, 1u << 31, 1}, {0, 1, 1}};
+	struct roci_sge wrap[2] = {{0, UINT32_MAX, 1}, {0, 1, 1}}; /* 0 in 32 bits */
+
+	refused(*state,
+		&(struct roci_send_wr){.sg_list = sges, .num_sge = 2, .opcode = ROCI_WR_SEND});
+	refused(*state,
+		&(struct roci_send_wr){.sg_list = wrap, .num_sge = 2, .opcode = ROCI_WR_RDMA_READ});
+}
+
+static void post_send__message_of_2_to_31(void **state)
+{
+	struct rig *r = *state;
+	struct roci_sge sge = {0, 1u << 31, 1};
+	struct roci_send_wr wr = {.sg_list = &sge, .num_sge = 1, .opcode = ROCI_WR_RDMA_WRITE};
+
+	assert_int_equal(roci_post_send(r->qp, &wr, NULL), 0); /* REQ-07 */
+}
+
+static void post_send__before_rts(void **state)
+{
+	struct rig *r = *state;
+	static const enum roci_qp_state states[] = {ROCI_QPS_RESET, ROCI_QPS_INIT, ROCI_QPS_RTR};
+	struct roci_send_wr wr = {.opcode = ROCI_WR_SEND};
+	const struct roci_send_wr *where;
+
+	for (unsigned i = 0; i < 3; i++) {
+		rig_modify(r->qp, states[i]);
+		where = NULL;
+		assert_int_equal(roci_post_send(r->qp, &wr, &where), EINVAL); /* REQ-20 */
+		assert_ptr_equal(where, &wr);
+		assert_non_null(strstr(roci_last_error(), roci_qp_state_str(states[i])));
+	}
+	for (int s = ROCI_QPS_SQD; s <= ROCI_QPS_ERR; s += 2) {
+		rig_modify(r->qp, (enum roci_qp_state)s);
+		assert_int_equal(roci_post_send(r->qp, &wr, NULL), 0);
+	}
+}
+
+static void post_recv__states(void **state)
+{
+	struct rig *r = *state;
+	struct roci_recv_wr wr = {.num_sge = 0};
+
+	rig_modify(r->qp, ROCI_QPS_RESET);
+	assert_int_equal(roci_post_recv(r->qp, &wr, NULL), EINVAL);
+	rig_modify(r->qp, ROCI_QPS_INIT);
+	assert_int_equal(roci_post_recv(r->qp, &wr, NULL), 0); /* QPS-17 */
+}
+
+static void post_recv__too_many_sges(void **state)
+{
+	struct rig *r = *state;
+	struct roci_recv_wr bad = {.num_sge = 3}, wr = {.next = &bad};
+	const struct roci_recv_wr *where = NULL;
+	uint8_t bytes[256];
+
+	assert_int_equal(roci_post_recv(r->qp, &wr, &where), EINVAL);
+	assert_ptr_equal(where, &bad);
+	assert_true(harness_take_recv(r->h, 0, bytes));
+	assert_false(harness_take_recv(r->h, 0, bytes));
+}
+
+/* --- room --------------------------------------------------------------------------------- */
+
+static void post_send__full(void **state)
+{
+	struct rig *r = *state;
+
+	for (int i = 0; i < 4; i++)
+		assert_int_equal(post(r, i, ROCI_SEND_SIGNALED), 0);
+	assert_int_equal(post(r, 4, 0), ENOMEM); /* REQ-19 */
+	work(r);
+	/* Complete, but outstanding for the program until it polls. */
+	assert_int_equal(post(r, 4, 0), ENOMEM);
+	assert_true(poll_one(r) == 0);
+	assert_int_equal(post(r, 4, 0), 0);
+	assert_int_equal(post(r, 5, 0), ENOMEM);
+}
+
+static void post_send__room_before_the_consumer_index(void **state)
+{
+	struct rig *r = *state;
+	uint8_t bytes[256];
+
+	/* rocid publishes the index behind the completion, perhaps much later. */
+	for (int i = 0; i < 40; i++) {
+		while (post(r, i, ROCI_SEND_SIGNALED) == 0)
+			;
+		assert_true(harness_take_send(r->h, 0, bytes));
+		assert_true(harness_complete(r->h, 0, 0, 0, i, ABI_WC_SEND, ABI_WC_SUCCESS));
+		poll_one(r);
+	}
+	assert_int_equal(harness_sq(r->h, 0)->consumer, 0);
+}
+
+static void post_send__one_completion_frees_those_before_it(void **state)
+{
+	struct rig *r = *state;
+	uint8_t bytes[256];
+
+	for (int lap = 0; lap < 10; lap++) {
+		for (int i = 0; i < 3; i++)
+			assert_int_equal(post(r, i, 0), 0);
+		assert_int_equal(post(r, 3, ROCI_SEND_SIGNALED), 0);
+		assert_int_equal(post(r, 4, 0), ENOMEM);
+		for (int i = 0; i < 4; i++)
+			assert_true(harness_take_send(r->h, 0, bytes));
+		harness_complete(r->h, 0, 1, 0, 3, ABI_WC_SEND, ABI_WC_SUCCESS);
+		assert_true(poll_one(r) == 3);
+	}
+}
+
+static void post_send__unsignaled_for_ever(void **state)
+{
+	struct rig *r = *state;
+
+	for (int i = 0; i < 4; i++)
+		assert_int_equal(post(r, i, 0), 0);
+	for (int i = 4; i < 100; i++) {
+		assert_int_equal(post(r, i, 0), ENOMEM);
+		work(r);
+		assert_int_equal(post(r, i, 0), 0);
+	}
+}
+
+static void post_recv__full_until_polled(void **state)
+{
+	struct rig *r = *state;
+	struct roci_recv_wr wr = {.num_sge = 0};
+	uint8_t bytes[256];
+
+	for (int i = 0; i < 4; i++)
+		assert_int_equal(roci_post_recv(r->qp, &wr, NULL), 0);
+	for (int i = 0; i < 50; i++) {
+		assert_int_equal(roci_post_recv(r->qp, &wr, NULL), ENOMEM);
+		assert_true(harness_take_recv(r->h, 0, bytes));
+		assert_int_equal(roci_post_recv(r->qp, &wr, NULL), ENOMEM);
+		harness_complete(r->h, 0, 0, 0, i, ABI_WC_RECV, ABI_WC_SUCCESS);
+		poll_one(r);
+		assert_int_equal(roci_post_recv(r->qp, &wr, NULL), 0);
+	}
+}
+
+/* Unsignaled requests that fail complete all the same; their wr_ids need not differ. */
+static void post_send__failures_never_free_what_was_not_taken(void **state)
+{
+	struct rig *r = *state;
+	struct roci_wc wc;
+	uint8_t bytes[256];
+
+	for (int i = 0; i < 4; i++)
+		assert_int_equal(post(r, 7, 0), 0);
+	work(r);
+	work(r);
+	assert_int_equal(post(r, 7, 0), 0); /* the tail moved by the index alone */
+	assert_int_equal(post(r, 7, 0), 0);
+	/* All that is left is flushed, late completions of what was skipped included. */
+	for (int i = 0; i < 4; i++)
+		harness_complete(r->h, 0, 1, 0, 7, ABI_WC_SEND, ABI_WC_WR_FLUSH_ERR);
+	while (roci_poll_cq(r->cq, 1, &wc) == 1)
+		;
+	/* The index still says that four entries are not free. */
+	assert_int_equal(post(r, 7, 0), ENOMEM);
+	for (int i = 0; i < 4; i++)
+		assert_true(harness_take_send(r->h, 0, bytes));
+	atomic_store(&harness_sq(r->h, 0)->consumer, r->h->qp[0].sq_next);
+	assert_int_equal(post(r, 7, 0), 0);
+}
+
+static void post_send__after_reset(void **state)
+{
+	struct rig *r = *state;
+	struct roci_wc wc;
+
+	for (int lap = 0; lap < 5; lap++) {
+		for (int i = 0; i < 4; i++)
+			assert_int_equal(post(r, i, ROCI_SEND_SIGNALED), 0);
+		work(r);
+		work(r);
+		assert_int_equal(rig_modify(r->qp, ROCI_QPS_RESET), 0);
+		rig_modify(r->qp, ROCI_QPS_RTS);
+		assert_int_equal(roci_poll_cq(r->cq, 1, &wc), 0); /* QPS-16 */
+		for (int i = 0; i < 4; i++)
+			assert_int_equal(post(r, i, ROCI_SEND_SIGNALED), 0);
+		assert_int_equal(post(r, 5, 0), ENOMEM);
+		for (int i = 0; i < 4; i++)
+			work(r);
+		for (int i = 0; i < 4; i++)
+			assert_true(poll_one(r) == (uint64_t)i);
+	}
+}
+
+#define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		T(post_send__write_with_imm),
+		T(post_send__inline_is_copied),
+		T(post_send__sq_sig_all),
+		T(post_recv__entry),
+		T(post_send__laps),
+		T(post_send__rings_only_when_asked),
+		T(post_send__no_bell_for_nothing),
+		T(post_recv__rings_for_its_own_queue),
+		T(post_send__bad_opcode),
+		T(post_send__bad_opcode_beyond_the_table),
+		T(post_send__too_many_sges),
+		T(post_send__negative_sges),
+		T(post_send__inline_too_long),
+		T(post_send__inline_read),
+		T(post_send__unknown_flag),
+		T(post_send__message_longer_than_2_to_31),
+		T(post_send__message_of_2_to_31),
+		T(post_send__before_rts),
+		T(post_recv__states),
+		T(post_recv__too_many_sges),
+		T(post_send__full),
+		T(post_send__room_before_the_consumer_index),
+		T(post_send__one_completion_frees_those_before_it),
+		T(post_send__unsignaled_for_ever),
+		T(post_recv__full_until_polled),
+		T(post_send__failures_never_free_what_was_not_taken),
+		T(post_send__after_reset),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

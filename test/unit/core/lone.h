@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file lone.h
+ * One real host whose peer is the test: packets from the peer are written by hand, and what the
+ * host sends and completes is told as text. Both are done with the field offsets of the
+ * specification and the table ICRC, not with the code under test.
+ *
+ * A packet reads  NAME@psn[+payload][!][*][(va,len)][syndrome/msn][#imm]  with the PSN in hex,
+ * `!` for AckReq, `*` for SE, va as offset from the peer's region. A completion reads
+ * S<wr_id>:STATUS or R<wr_id>:STATUS[+byte_len][#imm][*].
+ */
+#ifndef LONE_H
+#define LONE_H
+
+#include "app.h"
+
+#define PEER_QPN 0x21u
+#define PEER_VA	 0x500000000000ull
+#define PEER_KEY 0xABCD01u
+#define RQ_PSN	 0x100u
+#define SQ_PSN	 0x200u
+#define LONE_MEM (1u << 20)
+
+struct lone {
+	struct sim_host *host;
+	struct app app;
+	struct app_cq *send_cq, *recv_cq;
+	struct app_qp *qp;
+	struct app_mr *mr; /* everything allowed, LONE_MEM bytes */
+	struct abi_qp_attr attr;
+	struct app_qp_spec spec;
+	uint32_t cq_depth;
+	uint64_t now;
+	struct abi_cqe last; /* the last CQE that lone_cqes() took */
+	char log[8192];
+	uint8_t frame[FRAME_MAX]; /* the last one that was sent */
+	uint16_t frame_len;
+	unsigned packets; /* sent so far */
+	uint16_t verdict; /* of the last packet received */
+};
+
+/** Attributes and sizes that work; change them before lone_start(). */
+void lone_init(struct lone *l);
+/** QP in RTS. */
+void lone_start(struct lone *l);
+/** QP in @p state, RESET to RTS. */
+void lone_start_in(struct lone *l, unsigned state);
+void lone_fini(struct lone *l);
+
+/** A packet from the peer. */
+struct shot {
+	uint8_t opcode;
+	uint32_t psn;
+	bool ackreq;
+	bool se;
+	uint32_t imm; /* host order here */
+	uint64_t va;
+	uint32_t rkey;
+	uint32_t dma_len;
+	uint8_t syndrome;
+	uint32_t msn;
+	const void *payload; /* NULL: bytes 0, 1, 2, ... */
+	uint32_t len;
+	/* not 0: instead of what is right */
+	uint16_t pkey;
+	uint32_t dest_qp;
+	uint8_t src_ip; /* last byte of the sender's address */
+	bool bad_icrc;
+};
+
+/** Gives it to the host. @return its verdict. */
+uint16_t lone_rx(struct lone *l, const struct shot *s);
+/** The same for several, as one burst. */
+void lone_rx_burst(struct lone *l, const struct shot *s, unsigned n);
+
+/** The host's turn. @return what it sent, as text; valid until the next call. */
+const char *lone_tx(struct lone *l);
+/** Only @p max packets. */
+const char *lone_tx_max(struct lone *l, unsigned max);
+/** Advances the clock and runs the timers. */
+void lone_wait(struct lone *l, uint64_t ns);
+/** Takes all CQEs, send queue first. @return them as text. */
+const char *lone_cqes(struct lone *l);
+
+/** Posts a work request over one SGE at offset 0 (READ: the same) to PEER_VA. */
+void lone_post(struct lone *l, uint8_t opcode, uint64_t wr_id, uint32_t len, uint32_t flags);
+/** Posts a receive of one SGE at offset @p off. */
+void lone_recv(struct lone *l, uint64_t wr_id, uint64_t off, uint32_t len);
+
+/* Shorthands for the peer's packets. */
+void lone_ack(struct lone *l, uint32_t psn, uint32_t msn);
+void lone_nak(struct lone *l, uint8_t syndrome, uint32_t psn, uint32_t msn);
+
+#endif

@@ -1,0 +1,442 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The QP state machine, exhaustively: QPS-01..21. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+#include "lone.h"
+#include "seq24.h"
+
+static struct lone l;
+
+static int setup(void **state)
+{
+	lone_init(&l);
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	lone_fini(&l);
+	return 0;
+}
+
+/* Bits of enum ibv_qp_attr_mask, as numbers: not the code's own names. */
+enum {
+	STATE = 0x1,
+	CUR = 0x2,
+	SQD_NOTIFY = 0x4,
+	ACCESS = 0x8,
+	PKEY = 0x10,
+	PORT = 0x20,
+	AV = 0x80,
+	MTU = 0x100,
+	TIMEOUT = 0x200,
+	RETRY = 0x400,
+	RNR = 0x800,
+	RQ_PSN_ = 0x1000,
+	RD = 0x2000,
+	ALT = 0x4000,
+	MIN_RNR = 0x8000,
+	SQ_PSN_ = 0x10000,
+	DEST_RD = 0x20000,
+	MIG = 0x40000,
+	DEST = 0x100000,
+};
+
+enum {
+	RESET,
+	INIT,
+	RTR,
+	RTS,
+	SQD,
+	SQE,
+	ERR,
+	STATES
+};
+
+struct rule {
+	int from, to;
+	uint32_t required, optional;
+};
+
+/* QPS-01..11 for RC, from the conformance list. */
+static const struct rule rules[] = {
+	{RESET, RESET, 0, 0},
+	{RESET, INIT, PKEY | PORT | ACCESS, 0},
+	{INIT, RESET, 0, 0},
+	{INIT, ERR, 0, 0},
+	{INIT, INIT, 0, PKEY | PORT | ACCESS},
+	{INIT, RTR, AV | MTU | DEST | RQ_PSN_ | DEST_RD | MIN_RNR, ALT | ACCESS | PKEY},
+	{RTR, RESET, 0, 0},
+	{RTR, ERR, 0, 0},
+	{RTR, RTS, TIMEOUT | RETRY | RNR | SQ_PSN_ | RD, CUR | ALT | ACCESS | MIN_RNR | MIG},
+	{RTS, RESET, 0, 0},
+	{RTS, ERR, 0, 0},
+	{RTS, RTS, 0, CUR | ACCESS | ALT | MIG | MIN_RNR},
+	{RTS, SQD, 0, SQD_NOTIFY},
+	{SQD, RESET, 0, 0},
+	{SQD, ERR, 0, 0},
+	{SQD, RTS, 0, CUR | ALT | ACCESS | MIN_RNR | MIG},
+	{SQD, SQD, 0,
+		PORT | AV | TIMEOUT | RETRY | RNR | RD | DEST_RD | ALT | ACCESS | PKEY | MIN_RNR |
+			MIG},
+	{ERR, RESET, 0, 0},
+	{ERR, ERR, 0, 0},
+};
+
+static const struct rule *rule_of(int from, int to)
+{
+	for (unsigned i = 0; i < ARRAY_SIZE(rules); i++)
+		if (rules[i].from == from && rules[i].to == to)
+			return &rules[i];
+	return NULL;
+}
+
+static void start_in(int state)
+{
+	lone_start_in(&l, state <= RTS ? (unsigned)state : ABI_QPS_RTS);
+	if (state == SQD)
+		assert_int_equal(app_to_state(l.qp, ABI_QPS_SQD, l.now), 0);
+	if (state == ERR)
+		assert_int_equal(app_to_state(l.qp, ABI_QPS_ERR, l.now), 0);
+}
+
+static int try(int to, uint32_t mask, const struct abi_qp_attr *attr)
+{
+	struct path_spec path = host_path(l.host, l.host, 0, HOST_GID_IPV4);
+	struct abi_qp_attr a = *attr;
+
+	path.dgid[15] = 2;
+	path.local = false;
+	a.qp_state = (uint8_t)to;
+	return app_modify(l.qp, mask | STATE, &a, &path, l.now);
+}
+
+/* Tries and, when it is refused, checks that nothing changed (QPS-12, QPS-14). */
+static int try_unchanged(int to, uint32_t mask, const struct abi_qp_attr *attr)
+{
+	static struct qp before;
+	int rc;
+
+	before = *l.qp->qp;
+	rc = try(to, mask, attr);
+	if (rc)
+		assert_memory_equal(&before, l.qp->qp, sizeof(before));
+	return rc;
+}
+
+static void core_cmd__every_transition(void **state)
+{
+	for (int from = RESET; from < STATES; from++) {
+		for (int to = RESET; to <= STATES; to++) {
+			const struct rule *r = rule_of(from, to);
+			struct abi_qp_attr attr = l.attr;
+
+			if (from == SQE) /* RC is never there */
+				continue;
+			start_in(from);
+			if (r) {
+				assert_int_equal(try(to, r->required, &attr), 0);
+				assert_int_equal(l.qp->qp->state, to);
+			} else {
+				assert_int_equal(try_unchanged(to, 0, &attr), -EINVAL);
+				assert_int_equal(try_unchanged(to, ~0u >> 11, &attr), -EINVAL);
+			}
+			lone_fini(&l);
+			lone_init(&l);
+		}
+	}
+}
+
+/* Each required one missing, each other bit added. */
+static void core_cmd__every_attribute(void **state)
+{
+	for (unsigned i = 0; i < ARRAY_SIZE(rules); i++) {
+		const struct rule *r = &rules[i];
+
+		for (unsigned bit = 1; bit < 24; bit++) {
+			uint32_t b = 1u << bit;
+			struct abi_qp_attr attr = l.attr;
+			int want = 0;
+			uint32_t mask = r->required ^ b;
+
+			attr.cur_qp_state = (uint8_t)r->from;
+			attr.en_sqd_async_notify = 1;
+			if (!(mask & b) || !((r->required | r->optional) & b))
+				want = -EINVAL;
+			if (b & (ALT | MIG)) /* no path migration: EVT-08 */
+				want = -EINVAL;
+			start_in(r->from);
+			assert_int_equal(try_unchanged(r->to, mask, &attr), want);
+			lone_fini(&l);
+			lone_init(&l);
+		}
+	}
+}
+
+/* QPS-13 */
+static void core_cmd__cur_state_must_match(void **state)
+{
+	struct abi_qp_attr attr = l.attr;
+
+	start_in(RTS);
+	for (unsigned s = RESET; s < STATES; s++) {
+		attr.cur_qp_state = (uint8_t)s;
+		assert_int_equal(try_unchanged(RTS, CUR, &attr), s == RTS ? 0 : -EINVAL);
+	}
+}
+
+/* QPS-15, ETH-06 */
+static void core_cmd__values(void **state)
+{
+	static const struct {
+		int from, to;
+		uint32_t bit;
+		size_t off;
+		uint32_t size;
+		uint32_t bad;
+		int want;
+	} row[] = {
+#define F(field) offsetof(struct abi_qp_attr, field), sizeof(((struct abi_qp_attr *)0)->field)
+		{RESET, INIT, PORT, F(port), 0, -EINVAL},
+		{RESET, INIT, PORT, F(port), HOST_PORTS, 0},
+		{RESET, INIT, PORT, F(port), HOST_PORTS + 1, -EINVAL},
+		{RESET, INIT, PKEY, F(pkey_index), 1, -EINVAL},
+		{RESET, INIT, ACCESS, F(access_flags), 0, 0},
+		{RESET, INIT, ACCESS, F(access_flags), 1u << 31, -EINVAL},
+		{INIT, RTR, MTU, F(path_mtu), 0, -EINVAL},
+		{INIT, RTR, MTU, F(path_mtu), 128, -EINVAL},
+		{INIT, RTR, MTU, F(path_mtu), 1000, -EINVAL},
+		{INIT, RTR, MTU, F(path_mtu), 256, 0},
+		{INIT, RTR, MTU, F(path_mtu), 2048, 0},
+		{INIT, RTR, MTU, F(path_mtu), 4096, -EINVAL}, /* more than active_mtu */
+		{INIT, RTR, MTU, F(path_mtu), 8192, -EINVAL},
+		{INIT, RTR, MIN_RNR, F(min_rnr_timer), 31, 0},
+		{INIT, RTR, MIN_RNR, F(min_rnr_timer), 32, -EINVAL},
+		{INIT, RTR, DEST_RD, F(max_dest_rd_atomic), RD_ATOMIC_MAX, 0},
+		{INIT, RTR, DEST_RD, F(max_dest_rd_atomic), RD_ATOMIC_MAX + 1, -EINVAL},
+		{RTR, RTS, TIMEOUT, F(timeout), 31, 0},
+		{RTR, RTS, TIMEOUT, F(timeout), 32, -EINVAL},
+		{RTR, RTS, RETRY, F(retry_cnt), 7, 0},
+		{RTR, RTS, RETRY, F(retry_cnt), 8, -EINVAL},
+		{RTR, RTS, RNR, F(rnr_retry), 7, 0},
+		{RTR, RTS, RNR, F(rnr_retry), 8, -EINVAL},
+		{RTR, RTS, RD, F(max_rd_atomic), RD_ATOMIC_MAX, 0},
+		{RTR, RTS, RD, F(max_rd_atomic), RD_ATOMIC_MAX + 1, -EINVAL},
+#undef F
+	};
+
+	for (unsigned i = 0; i < ARRAY_SIZE(row); i++) {
+		struct abi_qp_attr attr = l.attr;
+
+		memset((uint8_t *)&attr + row[i].off, 0, row[i].size);
+		memcpy((uint8_t *)&attr + row[i].off, &row[i].bad, row[i].size);
+		start_in(row[i].from);
+		l.host->ports.port[0].active_mtu = 2048;
+		assert_int_equal(
+			try_unchanged(row[i].to, rule_of(row[i].from, row[i].to)->required, &attr),
+			row[i].want);
+		lone_fini(&l);
+		lone_init(&l);
+	}
+}
+
+/* ETH-06: service levels 8 to 15 do not exist on a RoCE port. */
+static void core_cmd__service_level(void **state)
+{
+	struct path_spec path;
+	struct abi_qp_attr attr = l.attr;
+
+	start_in(INIT);
+	path = host_path(l.host, l.host, 0, HOST_GID_IPV4);
+	attr.qp_state = ABI_QPS_RTR;
+	path.sl = 8;
+	assert_int_equal(app_to_rtr(l.qp, &attr, &path, l.now), -EINVAL);
+	path.sl = 7;
+	assert_int_equal(app_to_rtr(l.qp, &attr, &path, l.now), 0);
+}
+
+/* QPS-15: PSNs are masked to 24 bits; RSP-01, REQ-03. */
+static void core_cmd__psns_are_24_bits(void **state)
+{
+	l.attr.rq_psn = 0xAB000100;
+	l.attr.sq_psn = 0xCD000200;
+	lone_start(&l);
+	lone_post(&l, ABI_WR_SEND, 1, 1, 0);
+	assert_string_equal(lone_tx(&l), "SEND_ONLY@200+1!");
+	assert_int_equal(l.qp->qp->resp.epsn, 0x100);
+}
+
+/* QPS-16, QPS-20: RESET throws away in silence, and the QP works again afterwards. */
+static void core_cmd__reset_discards(void **state)
+{
+	struct path_spec path;
+	struct abi_qp_attr attr;
+
+	l.attr.path_mtu = 256;
+	lone_start(&l);
+	for (unsigned i = 0; i < 5; i++) {
+		lone_post(&l, ABI_WR_SEND, i, 600, 0);
+		lone_recv(&l, i, 0, 64);
+	}
+	lone_tx_max(&l, 4);
+	lone_rx(&l, &(struct shot){.opcode = 0x00, .psn = RQ_PSN, .len = 256}); /* an open SEND */
+	path = host_path(l.host, l.host, 0, HOST_GID_IPV4);
+	path.dgid[15] = 2;
+	path.dmac[5] = 2;
+	path.local = false;
+	lone_cqes(&l);
+	assert_int_equal(app_to_state(l.qp, ABI_QPS_RESET, l.now), 0);
+	assert_string_equal(lone_tx(&l), "");
+	assert_string_equal(lone_cqes(&l), "");
+	lone_wait(&l, 3600ull * 1000000000);
+	assert_string_equal(lone_tx(&l), "");
+	assert_int_equal(app_sq_room(l.qp), 16);
+	assert_int_equal(app_rq_room(l.qp), 16);
+	attr = l.attr;
+	attr.sq_psn = 0x700;
+	attr.rq_psn = 0x800;
+	assert_int_equal(app_to_init(l.qp, &attr, l.now), 0);
+	assert_int_equal(app_to_rtr(l.qp, &attr, &path, l.now), 0);
+	assert_int_equal(app_to_rts(l.qp, &attr, l.now), 0);
+	lone_recv(&l, 77, 0, 64);
+	lone_post(&l, ABI_WR_SEND, 78, 4, 0);
+	lone_rx(&l, &(struct shot){.opcode = 0x04, .psn = 0x800, .ackreq = true, .len = 4});
+	assert_string_equal(lone_tx(&l), "ACK@8001f/1 SEND_ONLY@700+4!"); /* MSN anew: RSP-25 */
+	lone_ack(&l, 0x700, 1);
+	assert_string_equal(lone_cqes(&l), "S78:OK R77:OK+4");
+}
+
+/* REQ-50, QPS-19: what was started is finished, what was not waits; then the event. */
+static void core_cmd__sqd_drains(void **state)
+{
+	struct abi_qp_attr attr = {.qp_state = SQD, .en_sqd_async_notify = 1};
+
+	l.attr.path_mtu = 256;
+	lone_start(&l);
+	lone_post(&l, ABI_WR_SEND, 1, 600, 0);
+	lone_post(&l, ABI_WR_SEND, 2, 4, 0);
+	assert_string_equal(lone_tx_max(&l, 1), "SEND_FIRST@200+256");
+	assert_int_equal(app_modify(l.qp, STATE | SQD_NOTIFY, &attr, NULL, l.now), 0);
+	assert_string_equal(lone_tx(&l), "SEND_MIDDLE@201+256 SEND_LAST@202+88!");
+	assert_int_equal(app_event_count(&l.app, ABI_EVENT_SQ_DRAINED), 0);
+	lone_nak(&l, 0x60, 0x201, 0); /* retries belong to what was started */
+	assert_string_equal(lone_tx(&l), "SEND_MIDDLE@201+256 SEND_LAST@202+88!");
+	lone_ack(&l, 0x202, 1);
+	assert_string_equal(lone_cqes(&l), "S1:OK");
+	assert_int_equal(app_event_count(&l.app, ABI_EVENT_SQ_DRAINED), 1); /* EVT-02 */
+	lone_post(&l, ABI_WR_SEND, 3, 4, 0);
+	assert_string_equal(lone_tx(&l), "");
+	attr.qp_state = RTS;
+	assert_int_equal(app_modify(l.qp, STATE, &attr, NULL, l.now), 0);
+	assert_string_equal(lone_tx(&l), "SEND_ONLY@203+4! SEND_ONLY@204+4!");
+	assert_int_equal(app_event_count(&l.app, ABI_EVENT_SQ_DRAINED), 1);
+}
+
+static void core_cmd__sqd_of_an_idle_queue_is_drained(void **state)
+{
+	struct abi_qp_attr attr = {.qp_state = SQD, .en_sqd_async_notify = 1};
+
+	lone_start(&l);
+	assert_int_equal(app_modify(l.qp, STATE | SQD_NOTIFY, &attr, NULL, l.now), 0);
+	lone_tx(&l);
+	assert_int_equal(app_event_count(&l.app, ABI_EVENT_SQ_DRAINED), 1);
+}
+
+static void core_cmd__sqd_without_notify_is_silent(void **state)
+{
+	lone_start(&l);
+	assert_int_equal(app_to_state(l.qp, ABI_QPS_SQD, l.now), 0);
+	lone_tx(&l);
+	assert_int_equal(app_event_count(&l.app, ABI_EVENT_SQ_DRAINED), 0);
+}
+
+/* REQ-09: a READ that was taken while it was allowed must not wait for ever. */
+static void core_cmd__sqd_may_forbid_reads(void **state)
+{
+	struct abi_qp_attr attr = l.attr;
+
+	l.attr.max_rd_atomic = 1;
+	lone_start(&l);
+	lone_post(&l, ABI_WR_RDMA_READ, 1, 4, 0);
+	lone_post(&l, ABI_WR_RDMA_READ, 2, 4, 0);
+	lone_tx(&l);
+	assert_int_equal(app_to_state(l.qp, ABI_QPS_SQD, l.now), 0);
+	lone_rx(&l, &(struct shot){.opcode = 0x10, .psn = 0x200, .syndrome = 0x1F, .len = 4});
+	attr.qp_state = SQD;
+	attr.max_rd_atomic = 0;
+	assert_int_equal(app_modify(l.qp, STATE | RD, &attr, NULL, l.now), 0);
+	attr.qp_state = RTS;
+	assert_int_equal(app_modify(l.qp, STATE, &attr, NULL, l.now), 0);
+	lone_tx(&l);
+	assert_string_equal(lone_cqes(&l), "S1:OK S2:LOC_QP_OP");
+}
+
+/* QPS-21 */
+static void core_cmd__query_tells_what_is(void **state)
+{
+	struct core_cmd cmd = {.type = CORE_CMD_QUERY_QP};
+
+	lone_start(&l);
+	cmd.qp = l.qp->qp;
+	lone_post(&l, ABI_WR_SEND, 1, 4, 0);
+	lone_tx(&l);
+	assert_int_equal(core_cmd(&l.host->core, &cmd, l.now), 0);
+	assert_int_equal(cmd.attr.qp_state, RTS);
+	assert_int_equal(cmd.attr.sq_psn, 0x201);
+	assert_int_equal(cmd.attr.rq_psn, RQ_PSN);
+	assert_int_equal(cmd.attr.path_mtu, l.attr.path_mtu);
+	assert_int_equal(cmd.attr.timeout, l.attr.timeout);
+	assert_int_equal(cmd.attr.max_rd_atomic, l.attr.max_rd_atomic);
+	assert_int_equal(cmd.attr.dest_qpn, PEER_QPN);
+	assert_int_equal(app_to_state(l.qp, ABI_QPS_SQD, l.now), 0);
+	core_cmd(&l.host->core, &cmd, l.now);
+	assert_true(cmd.attr.sq_draining);
+	lone_nak(&l, 0x62, 0x200, 0);
+	core_cmd(&l.host->core, &cmd, l.now);
+	assert_int_equal(cmd.attr.qp_state, ERR);
+}
+
+/* QPS-22: the core forgets the QP. */
+static void core_cmd__detach_stops_everything(void **state)
+{
+	struct core_cmd cmd = {.type = CORE_CMD_DETACH_QP};
+
+	lone_start(&l);
+	lone_post(&l, ABI_WR_SEND, 1, 4, 0);
+	lone_tx(&l);
+	cmd.qp = l.qp->qp;
+	assert_int_equal(core_cmd(&l.host->core, &cmd, l.now), 0);
+	assert_false(wheel_armed(&l.qp->qp->timer));
+	assert_true(list_empty(&l.host->core.ready));
+	lone_ack(&l, 0x200, 1);
+	assert_int_equal(l.verdict, DROP_QP_STATE);
+	assert_string_equal(lone_cqes(&l), "");
+}
+
+#define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		T(core_cmd__every_transition),
+		T(core_cmd__every_attribute),
+		T(core_cmd__cur_state_must_match),
+		T(core_cmd__values),
+		T(core_cmd__service_level),
+		T(core_cmd__psns_are_24_bits),
+		T(core_cmd__reset_discards),
+		T(core_cmd__sqd_drains),
+		T(core_cmd__sqd_of_an_idle_queue_is_drained),
+		T(core_cmd__sqd_without_notify_is_silent),
+		T(core_cmd__sqd_may_forbid_reads),
+		T(core_cmd__query_tells_what_is),
+		T(core_cmd__detach_stops_everything),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

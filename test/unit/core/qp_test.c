@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Error and flush: QPS-20, CQ-10, CQ-01. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+#include <cmocka.h>
+#include "lone.h"
+
+static struct lone l;
+
+static int setup(void **state)
+{
+	lone_init(&l);
+	l.attr.path_mtu = 256;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	lone_fini(&l);
+	return 0;
+}
+
+/* QPS-20: what is in flight, taken, still in the ring, in use by an open SEND, and posted later. */
+static void qp_flush__returns_everything_in_post_order(void **state)
+{
+	struct app_send s = {.opcode = ABI_WR_SEND, .wr_id = 2};
+
+	lone_start(&l);
+	lone_post(&l, ABI_WR_SEND, 1, 600, 0);
+	app_post_send(l.qp, &s); /* unsignaled: flushed all the same */
+	lone_post(&l, ABI_WR_RDMA_READ, 3, 4, 0);
+	for (unsigned i = 1; i <= 3; i++)
+		lone_recv(&l, i, 0, 1000);
+	lone_rx(&l, &(struct shot){.opcode = 0x00, .psn = 0x100, .len = 256});
+	lone_tx_max(&l, 2);
+	assert_int_equal(app_to_state(l.qp, ABI_QPS_ERR, l.now), 0);
+	assert_string_equal(lone_tx(&l), "");
+	assert_string_equal(lone_cqes(&l), "S1:FLUSH S2:FLUSH S3:FLUSH R1:FLUSH R2:FLUSH R3:FLUSH");
+	lone_recv(&l, 4, 0, 1000);
+	assert_true(l.qp->rung); /* or the worker would not look */
+	lone_tx(&l);
+	assert_string_equal(lone_cqes(&l), "R4:FLUSH");
+	lone_post(&l, ABI_WR_SEND, 5, 4, 0);
+	assert_true(l.qp->rung);
+	lone_tx(&l);
+	assert_string_equal(lone_cqes(&l), "S5:FLUSH");
+	lone_post(&l, ABI_WR_SEND, 6, 4, 0); /* again: the doorbell is asked for each time */
+	lone_recv(&l, 7, 0, 1000);
+	lone_tx(&l);
+	assert_string_equal(lone_cqes(&l), "S6:FLUSH R7:FLUSH");
+}
+
+/* In bounded steps: core_tx() is not kept from other QPs. */
+static void qp_flush__is_bounded(void **state)
+{
+	l.spec.sq_depth = 1024;
+	l.cq_depth = 2048;
+	lone_start(&l);
+	for (unsigned i = 0; i < 1000; i++)
+		lone_post(&l, ABI_WR_SEND, i, 4, 0);
+	assert_int_equal(app_to_state(l.qp, ABI_QPS_ERR, l.now), 0);
+	lone_tx_max(&l, 1);
+	assert_true(l.qp->qp->comp.head < 1000);
+	for (unsigned i = 0; i < 10; i++)
+		lone_tx(&l);
+	while (app_poll(&l.app, l.send_cq, &l.last))
+		assert_int_equal(l.last.status, ABI_WC_WR_FLUSH_ERR);
+	assert_int_equal(l.qp->sq_done, 1000);
+}
+
+/* A garbage WQE while flushing is flushed like any other. */
+static void qp_flush__takes_garbage(void **state)
+{
+	uint8_t wqe[64];
+
+	lone_start(&l);
+	l.qp->free_ids = true;
+	assert_int_equal(app_to_state(l.qp, ABI_QPS_ERR, l.now), 0);
+	lone_tx(&l);
+	memset(wqe, 0xFF, sizeof(wqe));
+	app_post_raw(l.qp, wqe, sizeof(wqe));
+	lone_tx(&l);
+	assert_string_equal(lone_cqes(&l), "S18446744073709551615:FLUSH");
+}
+
+/* CQ-01: the CQ is told of once, each QP of itself; nothing is lost in silence. */
+static void qp_complete__overflow_is_fatal(void **state)
+{
+	l.cq_depth = 2;
+	lone_start(&l);
+	for (unsigned i = 1; i <= 4; i++)
+		lone_post(&l, ABI_WR_SEND, i, 4, 0);
+	lone_tx(&l);
+	lone_ack(&l, 0x203, 4);
+	lone_tx(&l);
+	assert_int_equal(l.qp->qp->state, ABI_QPS_ERR);
+	assert_int_equal(app_event_count(&l.app, ABI_EVENT_CQ_ERR), 1);
+	assert_int_equal(app_event_count(&l.app, ABI_EVENT_QP_FATAL), 1);
+	assert_int_equal(l.host->core.count.cq_overflow, 1);
+	assert_string_equal(lone_cqes(&l), "S1:OK S2:OK");
+	lone_post(&l, ABI_WR_SEND, 5, 4, 0);
+	lone_tx(&l);
+	assert_string_equal(lone_cqes(&l), ""); /* the lane stays closed */
+}
+
+static void qp_complete__receive_overflow_is_fatal(void **state)
+{
+	l.cq_depth = 1;
+	lone_start(&l);
+	lone_recv(&l, 1, 0, 64);
+	lone_recv(&l, 2, 64, 64);
+	lone_rx(&l, &(struct shot){.opcode = 0x04, .psn = 0x100, .ackreq = true, .len = 4});
+	lone_rx(&l, &(struct shot){.opcode = 0x04, .psn = 0x101, .ackreq = true, .len = 4});
+	assert_string_equal(lone_tx(&l), ""); /* the second is not acknowledged */
+	assert_int_equal(app_event_count(&l.app, ABI_EVENT_CQ_ERR), 1);
+	assert_int_equal(app_event_count(&l.app, ABI_EVENT_QP_FATAL), 1);
+	assert_int_equal(l.qp->qp->state, ABI_QPS_ERR);
+}
+
+#define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		T(qp_flush__returns_everything_in_post_order),
+		T(qp_flush__is_bounded),
+		T(qp_flush__takes_garbage),
+		T(qp_complete__overflow_is_fatal),
+		T(qp_complete__receive_overflow_is_fatal),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,277 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Responses: READ data, duplicates of READs, and the order of all that the responder sends. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+#include <cmocka.h>
+#include "lone.h"
+
+#define READ_REQ   0x0C
+#define WRITE_ONLY 0x0A
+#define SEND_ONLY  0x04
+
+static struct lone l;
+
+static int setup(void **state)
+{
+	lone_init(&l);
+	l.attr.path_mtu = 256;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	lone_fini(&l);
+	return 0;
+}
+
+static void read_req_key(uint32_t psn, uint64_t off, uint32_t len, uint32_t rkey)
+{
+	lone_rx(&l, &(struct shot){.opcode = READ_REQ,
+			    .psn = psn,
+			    .ackreq = true,
+			    .va = app_va(l.mr, off),
+			    .rkey = rkey,
+			    .dma_len = len});
+}
+
+static void read_req(uint32_t psn, uint64_t off, uint32_t len)
+{
+	read_req_key(psn, off, len, l.mr->mr.key);
+}
+
+static void write_req(uint32_t psn, uint64_t off, uint32_t len)
+{
+	lone_rx(&l, &(struct shot){.opcode = WRITE_ONLY,
+			    .psn = psn,
+			    .ackreq = true,
+			    .va = app_va(l.mr, off),
+			    .rkey = l.mr->mr.key,
+			    .dma_len = len,
+			    .len = len});
+}
+
+/* RSP-25, RSP-28, RSP-29, RSP-53, REQ-01 */
+static void responder_next__answers_reads(void **state)
+{
+	static const struct {
+		uint32_t len;
+		uint32_t packets;
+		const char *sent;
+	} row[] = {
+		{0, 1, "RESP_ONLY@1001f/1"},
+		{1, 1, "RESP_ONLY@100+11f/1"},
+		{255, 1, "RESP_ONLY@100+2551f/1"},
+		{256, 1, "RESP_ONLY@100+2561f/1"},
+		{257, 2, "RESP_FIRST@100+2561f/1 RESP_LAST@101+11f/1"},
+		{512, 2, "RESP_FIRST@100+2561f/1 RESP_LAST@101+2561f/1"},
+		{600, 3, "RESP_FIRST@100+2561f/1 RESP_MIDDLE@101+256 RESP_LAST@102+881f/1"},
+	};
+
+	for (unsigned i = 0; i < ARRAY_SIZE(row); i++) {
+		if (i)
+			lone_init(&l);
+		l.attr.path_mtu = 256;
+		lone_start(&l);
+		read_req(0x100, 40, row[i].len);
+		assert_string_equal(lone_tx(&l), row[i].sent);
+		write_req(0x100 + row[i].packets, 0, 64);
+		lone_tx(&l);
+		read_req(0x101 + row[i].packets, 0, 64);
+		lone_tx(&l);
+		for (unsigned b = 0; b < 64; b++) /* what was written before */
+			assert_int_equal(l.frame[58 + b], b);
+		if (i + 1 < ARRAY_SIZE(row))
+			lone_fini(&l);
+	}
+}
+
+/* RSP-40, RSP-42, RSP-43, RSP-25: whole, tail, and a part in the middle; ePSN and MSN stay. */
+static void responder_next__answers_duplicate_reads(void **state)
+{
+	lone_start(&l);
+	read_req(0x100, 0, 1000);
+	lone_tx(&l);
+	read_req(0x100, 0, 1000);
+	assert_string_equal(lone_tx(&l), "RESP_FIRST@100+2561f/1 RESP_MIDDLE@101+256 "
+					 "RESP_MIDDLE@102+256 RESP_LAST@103+2321f/1");
+	for (unsigned b = 0; b < 1000; b++)
+		l.mr->mem[b] = (uint8_t)(b / 256 + 1);
+	read_req(0x102, 512, 488);
+	assert_string_equal(lone_tx(&l), "RESP_FIRST@102+2561f/1 RESP_LAST@103+2321f/1");
+	assert_int_equal(l.frame[58], 4);
+	read_req(0x103, 768, 232);
+	assert_string_equal(lone_tx(&l), "RESP_ONLY@103+2321f/1");
+	read_req(0x101, 256, 300);
+	assert_string_equal(lone_tx(&l), "RESP_FIRST@101+2561f/1 RESP_LAST@102+441f/1");
+	assert_int_equal(l.qp->qp->resp.epsn, 0x104);
+	write_req(0x104, 0, 4);
+	assert_string_equal(lone_tx(&l), "ACK@1041f/2");
+}
+
+/* RSP-40: what is not a part of the original is dropped. */
+static void responder_rx__drops_foreign_duplicate_reads(void **state)
+{
+	lone_start(&l);
+	read_req(0x100, 1000, 1000);
+	lone_tx(&l);
+	read_req_key(0x100, 1000, 1000, l.mr->mr.key ^ 1);
+	assert_int_equal(l.verdict, DROP_DUP_NO_RESOURCE);
+	read_req(0x100, 999, 1000);
+	assert_int_equal(l.verdict, DROP_DUP_NO_RESOURCE);
+	read_req(0x100, 1000, 1001);
+	assert_int_equal(l.verdict, DROP_DUP_NO_RESOURCE);
+	read_req(0x101, 1257, 256); /* the address does not fit the PSN */
+	assert_int_equal(l.verdict, DROP_DUP_NO_RESOURCE);
+	read_req(0xFF, 1000, 10); /* of before */
+	assert_int_equal(l.verdict, DROP_DUP_NO_RESOURCE);
+	assert_string_equal(lone_tx(&l), "");
+}
+
+/* RSP-41 */
+static void responder_next__duplicate_read_checks_the_key_again(void **state)
+{
+	lone_start(&l);
+	read_req(0x100, 0, 300);
+	lone_tx(&l);
+	app_mr_dereg(&l.app, l.mr);
+	read_req(0x100, 0, 300);
+	assert_string_equal(lone_tx(&l), "ACK@10062/1");
+	assert_int_equal(l.qp->qp->state, ABI_QPS_ERR);
+}
+
+/* RSP-37: only as many are remembered as may be outstanding. */
+static void responder_rx__forgets_the_oldest_read(void **state)
+{
+	l.attr.max_dest_rd_atomic = 2;
+	lone_start(&l);
+	for (uint32_t i = 0; i < 3; i++) {
+		read_req(0x100 + i, 8 * i, 8);
+		lone_tx(&l);
+	}
+	read_req(0x100, 0, 8);
+	assert_int_equal(l.verdict, DROP_DUP_NO_RESOURCE);
+	read_req(0x101, 8, 8);
+	assert_string_equal(lone_tx(&l), "RESP_ONLY@101+81f/2");
+}
+
+/* RSP-30 */
+static void responder_rx__limits_outstanding_reads(void **state)
+{
+	l.attr.max_dest_rd_atomic = 2;
+	lone_start(&l);
+	read_req(0x100, 0, 8);
+	read_req(0x101, 0, 8);
+	read_req(0x102, 0, 8);
+	assert_string_equal(lone_tx(&l), "RESP_ONLY@100+81f/1 RESP_ONLY@101+81f/2 ACK@10261/2");
+	assert_int_equal(l.qp->qp->state, ABI_QPS_ERR);
+}
+
+static void responder_rx__no_reads_without_depth(void **state)
+{
+	l.attr.max_dest_rd_atomic = 0;
+	lone_start(&l);
+	read_req(0x100, 0, 8);
+	assert_string_equal(lone_tx(&l), "ACK@10061/0");
+}
+
+/* Duplicates whose responses wait do not use up the depth. */
+static void responder_rx__duplicates_do_not_count_as_outstanding(void **state)
+{
+	l.attr.max_dest_rd_atomic = 1;
+	lone_start(&l);
+	read_req(0x100, 0, 8);
+	lone_tx(&l);
+	read_req(0x100, 0, 8);
+	read_req(0x101, 0, 8);
+	assert_int_equal(l.qp->qp->state, ABI_QPS_RTS);
+	assert_string_equal(lone_tx(&l), "RESP_ONLY@100+81f/1 RESP_ONLY@101+81f/2");
+}
+
+/* RSP-31: a NAK in the place of the response; what was before it has been sent. */
+static void responder_next__naks_in_the_stream(void **state)
+{
+	lone_start(&l);
+	read_req(0x100, 0, 1000);
+	assert_string_equal(lone_tx_max(&l, 2), "RESP_FIRST@100+2561f/1 RESP_MIDDLE@101+256");
+	app_mr_dereg(&l.app, l.mr);
+	assert_string_equal(lone_tx(&l), "ACK@10262/1");
+	assert_int_equal(l.qp->qp->state, ABI_QPS_ERR);
+	assert_int_equal(app_event_count(&l.app, ABI_EVENT_QP_ACCESS_ERR), 1);
+	assert_string_equal(lone_tx(&l), "");
+}
+
+/* RSP-27: in PSN order, whatever came in one burst. */
+static void responder_next__keeps_psn_order(void **state)
+{
+	lone_start(&l);
+	lone_recv(&l, 1, 0, 100);
+	write_req(0x100, 0, 4);
+	read_req(0x101, 0, 300);
+	lone_rx(&l, &(struct shot){.opcode = SEND_ONLY, .psn = 0x103, .ackreq = true, .len = 4});
+	read_req(0x104, 0, 4);
+	write_req(0x105, 0, 4);
+	assert_string_equal(lone_tx(&l), "ACK@1001f/1 RESP_FIRST@101+2561f/2 RESP_LAST@102+441f/2 "
+					 "ACK@1031f/3 RESP_ONLY@104+41f/4 ACK@1051f/5");
+}
+
+/* RSP-27, RSP-22: a fatal NAK goes last, and it does go. */
+static void responder_next__nak_waits_for_reads(void **state)
+{
+	lone_start(&l);
+	read_req(0x100, 0, 600);
+	lone_rx(&l, &(struct shot){.opcode = 0x02, .psn = 0x103, .ackreq = true, .len = 4});
+	assert_int_equal(l.qp->qp->state, ABI_QPS_ERR);
+	assert_string_equal(lone_tx(&l), "RESP_FIRST@100+2561f/1 RESP_MIDDLE@101+256 "
+					 "RESP_LAST@102+881f/1 ACK@10361/1");
+	assert_string_equal(lone_tx(&l), "");
+}
+
+/* An error that is no NAK's: what was owed is void. */
+static void responder_next__local_error_silences(void **state)
+{
+	lone_start(&l);
+	read_req(0x100, 0, 600);
+	assert_int_equal(app_to_state(l.qp, ABI_QPS_ERR, l.now), 0);
+	assert_string_equal(lone_tx(&l), "");
+}
+
+/* A READ that cannot be told from the one before by its PSN range alone: two are pending and the
+ * older one is asked for again. */
+static void responder_next__duplicate_restarts_a_pending_stream(void **state)
+{
+	lone_start(&l);
+	read_req(0x100, 0, 600);
+	read_req(0x103, 2000, 300);
+	assert_string_equal(lone_tx_max(&l, 4), "RESP_FIRST@100+2561f/1 RESP_MIDDLE@101+256 "
+						"RESP_LAST@102+881f/1 RESP_FIRST@103+2561f/2");
+	read_req(0x101, 256, 344);
+	read_req(0x103, 2000, 300);
+	assert_string_equal(lone_tx(&l), "RESP_FIRST@101+2561f/1 RESP_LAST@102+881f/1 "
+					 "RESP_FIRST@103+2561f/2 RESP_LAST@104+441f/2");
+}
+
+#define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		T(responder_next__answers_reads),
+		T(responder_next__answers_duplicate_reads),
+		T(responder_rx__drops_foreign_duplicate_reads),
+		T(responder_next__duplicate_read_checks_the_key_again),
+		T(responder_rx__forgets_the_oldest_read),
+		T(responder_rx__limits_outstanding_reads),
+		T(responder_rx__no_reads_without_depth),
+		T(responder_rx__duplicates_do_not_count_as_outstanding),
+		T(responder_next__naks_in_the_stream),
+		T(responder_next__keeps_psn_order),
+		T(responder_next__nak_waits_for_reads),
+		T(responder_next__local_error_silences),
+		T(responder_next__duplicate_restarts_a_pending_stream),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

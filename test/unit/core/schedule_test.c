@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+#include <cmocka.h>
+#include "lone.h"
+
+static struct lone l;
+
+static int setup(void **state)
+{
+	lone_init(&l);
+	l.attr.path_mtu = 256;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	lone_fini(&l);
+	return 0;
+}
+
+/* QPs that all have much to send get the same share. */
+static void core_tx__is_fair(void **state)
+{
+	static struct sim_host peer;
+	struct app_qp *q[4];
+	unsigned sent[4] = {0};
+	struct txd t[BURST];
+
+	lone_start(&l);
+	host_init(&peer, 2, icrc_best(), 0);
+	for (unsigned i = 0; i < 4; i++) {
+		struct path_spec path = host_path(l.host, &peer, 0, HOST_GID_IPV4);
+		struct app_send s = {
+			.opcode = ABI_WR_SEND, .num_sge = 1, .sge = {app_sge(l.mr, 0, 256 * 120)}};
+
+		q[i] = app_qp(&l.app, &l.spec);
+		assert_int_equal(app_to_init(q[i], &l.attr, l.now), 0);
+		assert_int_equal(app_to_rtr(q[i], &l.attr, &path, l.now), 0);
+		assert_int_equal(app_to_rts(q[i], &l.attr, l.now), 0);
+		app_post_send(q[i], &s);
+	}
+	for (unsigned burst = 0; burst < 8; burst++) {
+		unsigned n;
+
+		for (unsigned i = 0; i < BURST; i++)
+			t[i].frame = l.host->tx[i];
+		n = core_tx(&l.host->core, t, BURST, l.now);
+		assert_int_equal(n, BURST);
+		for (unsigned i = 0; i < n; i++)
+			for (unsigned k = 0; k < 4; k++)
+				sent[k] += t[i].qp == q[k]->qp;
+	}
+	for (unsigned k = 0; k < 4; k++)
+		assert_int_equal(sent[k], 8 * BURST / 4);
+}
+
+/* Neither requests nor responses of one QP starve the other. */
+static void core_tx__alternates_requests_and_responses(void **state)
+{
+	lone_start(&l);
+	lone_post(&l, ABI_WR_RDMA_WRITE, 1, 256 * 3, 0);
+	lone_rx(&l, &(struct shot){.opcode = 0x0C,
+			    .psn = RQ_PSN,
+			    .va = app_va(l.mr, 0),
+			    .rkey = l.mr->mr.key,
+			    .dma_len = 600});
+	assert_string_equal(lone_tx(&l),
+		"RESP_FIRST@100+2561f/1 WRITE_FIRST@200+256(0,768) RESP_MIDDLE@101+256 "
+		"WRITE_MIDDLE@201+256 RESP_LAST@102+881f/1 WRITE_LAST@202+256!");
+}
+
+/* As few as there is room for: nothing is lost when the caller has one descriptor. */
+static void core_tx__one_at_a_time(void **state)
+{
+	lone_start(&l);
+	lone_post(&l, ABI_WR_SEND, 1, 600, 0);
+	assert_string_equal(lone_tx_max(&l, 0), "");
+	assert_string_equal(lone_tx_max(&l, 1), "SEND_FIRST@200+256");
+	assert_string_equal(lone_tx_max(&l, 1), "SEND_MIDDLE@201+256");
+	assert_string_equal(lone_tx_max(&l, 1), "SEND_LAST@202+88!");
+	assert_string_equal(lone_tx_max(&l, 1), "");
+	assert_true(list_empty(&l.host->core.ready));
+}
+
+#define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		T(core_tx__is_fair),
+		T(core_tx__alternates_requests_and_responses),
+		T(core_tx__one_at_a_time),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

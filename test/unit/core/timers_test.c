@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+#include <cmocka.h>
+#include "lone.h"
+#include "timers.h"
+
+static struct lone l;
+
+static int setup(void **state)
+{
+	lone_init(&l);
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	lone_fini(&l);
+	return 0;
+}
+
+/* REQ-32, IBA Table 46, in units of 10 us. */
+static void timers_rnr_usec__table(void **state)
+{
+	static const uint32_t want[32] = {65536, 1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128,
+		192, 256, 384, 512, 768, 1024, 1536, 2048, 3072, 4096, 6144, 8192, 12288, 16384,
+		24576, 32768, 49152};
+
+	for (unsigned i = 0; i < 32; i++)
+		assert_int_equal(timers_rnr_usec(i), want[i] * 10);
+}
+
+/* REQ-22: 4.096 us * 2^n */
+static void timers_ack_timeout__table(void **state)
+{
+	uint64_t want = 4096;
+
+	assert_int_equal(timers_ack_timeout(0), 0);
+	for (unsigned i = 1; i < 32; i++) {
+		want *= 2;
+		assert_int_equal(timers_ack_timeout(i), want);
+	}
+}
+
+/* REQ-22: every code fires within [T, 4T] when the caller comes at core_deadline(). */
+static void core_expire__within_t_and_4t(void **state)
+{
+	for (uint8_t code = 1; code < 32; code++) {
+		const uint64_t t = timers_ack_timeout(code);
+		uint64_t sent;
+
+		if (code > 1)
+			lone_init(&l);
+		l.attr.timeout = code;
+		lone_start(&l);
+		lone_post(&l, ABI_WR_SEND, 1, 4, 0);
+		lone_tx(&l);
+		sent = l.now;
+		while (!l.host->core.count.local_ack_timeout_err) {
+			uint64_t due = core_deadline(&l.host->core);
+
+			assert_true(due > l.now);
+			assert_true(due != WHEEL_NEVER);
+			l.now = due;
+			core_expire(&l.host->core, l.now);
+		}
+		assert_in_range(l.now - sent, t, 4 * t);
+		if (code < 31)
+			lone_fini(&l);
+	}
+}
+
+/* design.md 3, "Pauses": however late the caller comes, it costs one retry. */
+static void core_expire__a_long_pause_costs_one_retry(void **state)
+{
+	lone_start(&l);
+	lone_post(&l, ABI_WR_SEND, 1, 4, 0);
+	lone_tx(&l);
+	lone_wait(&l, 1000 * timers_ack_timeout(14));
+	assert_int_equal(l.qp->qp->comp.retry_left, 6);
+	assert_int_equal(l.host->core.count.local_ack_timeout_err, 1);
+}
+
+/* REQ-23: it runs while something is outstanding, and only then. */
+static void core_deadline__follows_the_timer(void **state)
+{
+	lone_start(&l);
+	assert_true(core_deadline(&l.host->core) == WHEEL_NEVER);
+	lone_post(&l, ABI_WR_SEND, 1, 4, 0);
+	core_doorbell(&l.host->core, l.qp->qp, l.now);
+	assert_int_equal(core_deadline(&l.host->core), 0); /* there is work */
+	lone_tx(&l);
+	assert_in_range(core_deadline(&l.host->core), l.now,
+		l.now + timers_ack_timeout(14) + (1 << WHEEL_TICK_SHIFT));
+	lone_ack(&l, 0x200, 1);
+	lone_tx(&l);
+	lone_wait(&l, 4 * timers_ack_timeout(14));
+	assert_int_equal(l.host->core.count.local_ack_timeout_err, 0);
+	assert_true(core_deadline(&l.host->core) == WHEEL_NEVER);
+	lone_cqes(&l);
+}
+
+#define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		T(timers_rnr_usec__table),
+		T(timers_ack_timeout__table),
+		T(core_expire__within_t_and_4t),
+		T(core_expire__a_long_pause_costs_one_retry),
+		T(core_deadline__follows_the_timer),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

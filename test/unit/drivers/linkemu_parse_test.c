@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <errno.h>
+#include <string.h>
+#include <cmocka.h>
+#include "linkemu.h"
+
+static void linkemu_parse__every_key(void **state)
+{
+	struct linkemu_config c;
+	char why[128];
+
+	assert_int_equal(linkemu_parse(&c,
+				 "loss=0.01,dup=.5,reorder=1,corrupt=0,truncate=1e-3,nth=7,"
+				 "mask=f0,delay=50us,seed=9",
+				 why, sizeof(why)),
+		0);
+	assert_float_equal(c.loss, 0.01, 1e-12);
+	assert_float_equal(c.dup, 0.5, 1e-12);
+	assert_float_equal(c.reorder, 1, 1e-12);
+	assert_float_equal(c.truncate, 0.001, 1e-12);
+	assert_int_equal(c.drop_nth, 7);
+	assert_int_equal(c.drop_mask, 0xF0);
+	assert_int_equal(c.delay_ns, 50000);
+	assert_int_equal(c.seed, 9);
+}
+
+static void linkemu_parse__empty_is_a_perfect_link(void **state)
+{
+	const struct linkemu_config none = {0};
+	struct linkemu_config c;
+	char why[128];
+
+	assert_int_equal(linkemu_parse(&c, "", why, sizeof(why)), 0);
+	assert_memory_equal(&c, &none, sizeof(c));
+}
+
+static void linkemu_parse__names_what_is_wrong(void **state)
+{
+	static const struct {
+		const char *text;
+		const char *word;
+	} bad[] = {
+		{"los=0.1", "'los'"},
+		{"loss", "'loss' needs a probability"},
+		{"loss=", "'loss' needs a probability"},
+		{"loss=1.1", "'loss' needs a probability"},
+		{"loss=-0.1", "'loss' needs a probability"},
+		{"loss=nan", "'loss' needs a probability"},
+		{"dup=0.1x", "'dup'"},
+		{"loss=0.1,delay=50", "'delay' needs a time"},
+		{"delay=-1us", "'delay'"},
+		{"delay=1h", "'delay'"},
+		{"seed=x", "'seed'"},
+		{"nth=-1", "'nth'"},
+		{"nth=4294967296", "'nth'"},
+		{"mask=10000000000000000", "'mask'"},
+		{"=1", "''"},
+	};
+	struct linkemu_config c;
+	char why[128];
+
+	for (unsigned i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		assert_int_equal(linkemu_parse(&c, bad[i].text, why, sizeof(why)), -EINVAL);
+		if (!strstr(why, bad[i].word))
+			fail_msg("%s: %s", bad[i].text, why);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(linkemu_parse__every_key),
+		cmocka_unit_test(linkemu_parse__empty_is_a_perfect_link),
+		cmocka_unit_test(linkemu_parse__names_what_is_wrong),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

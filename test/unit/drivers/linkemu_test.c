@@ -1,0 +1,285 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <errno.h>
+#include <string.h>
+#include <time.h>
+#include <cmocka.h>
+#include <rte_ethdev.h>
+#include "bits.h"
+#include "eal_test.h"
+#include "frames.h"
+#include "headers.h"
+#include "linkemu.h"
+#include "ringpair.h"
+
+#define PACKETS 1000u
+
+static struct rte_mempool *pool;
+static uint16_t ethdev[2];
+static unsigned all_buffers;
+
+static int start_port(uint16_t port)
+{
+	const struct rte_eth_conf conf = {0};
+
+	return rte_eth_dev_configure(port, 1, 1, &conf) ||
+	       rte_eth_rx_queue_setup(port, 0, 64, SOCKET_ID_ANY, NULL, pool) ||
+	       rte_eth_tx_queue_setup(port, 0, 64, SOCKET_ID_ANY, NULL) || rte_eth_dev_start(port);
+}
+
+static int up(void **state)
+{
+	pool = rte_pktmbuf_pool_create("emu", 4095, 0, 0, 2048, SOCKET_ID_ANY);
+	if (!pool || ringpair_create(0, 1, SOCKET_ID_ANY, ethdev))
+		return -1;
+	all_buffers = rte_mempool_avail_count(pool);
+	return start_port(ethdev[0]) || start_port(ethdev[1]);
+}
+
+static struct linkemu *link_of(const char *text)
+{
+	struct linkemu_config cfg;
+	struct linkemu *l;
+	char why[256];
+
+	assert_int_equal(linkemu_parse(&cfg, text, why, sizeof(why)), 0);
+	l = linkemu_attach(ethdev[1], 0, &cfg);
+	assert_non_null(l);
+	return l;
+}
+
+/* Sends frame number `psn`; `roce` false: the same bytes to another UDP port. */
+static void send_frame(uint32_t psn, bool roce)
+{
+	struct frame f = frame_of(NET_IPV4, 0x04, 64);
+	struct rte_mbuf *m = rte_pktmbuf_alloc(pool);
+
+	assert_non_null(m);
+	put_be32(f.b + f.bth + 8, psn);
+	if (!roce)
+		put_be16(f.b + f.udp + UDP_DPORT, 53);
+	memcpy(rte_pktmbuf_append(m, (uint16_t)f.len), f.b, f.len);
+	assert_int_equal(rte_eth_tx_burst(ethdev[0], 0, &m, 1), 1);
+}
+
+struct arrival {
+	uint32_t psn;
+	uint16_t len;
+	uint32_t sum; /* of all bytes */
+};
+
+static unsigned receive(struct arrival *to, unsigned max)
+{
+	struct rte_mbuf *m[32];
+	unsigned got = 0;
+	uint16_t n = rte_eth_rx_burst(ethdev[1], 0, m, 32);
+
+	for (uint16_t i = 0; i < n; i++) {
+		const uint8_t *b = rte_pktmbuf_mtod(m[i], const uint8_t *);
+		struct arrival a = {.len = rte_pktmbuf_data_len(m[i])};
+
+		a.psn = a.len >= 54 ? get_be32(b + ETH_HLEN + IP4_HLEN + UDP_HLEN + 8) : 0;
+		for (unsigned k = 0; k < a.len; k++)
+			a.sum += b[k] * (k + 1);
+		if (got < max)
+			to[got++] = a;
+		rte_pktmbuf_free(m[i]);
+	}
+	return got;
+}
+
+/* Sends PACKETS and takes what comes, for long enough that nothing waits any more. */
+static unsigned through(struct arrival *to, unsigned max)
+{
+	unsigned got = 0;
+	time_t end = time(NULL) + 2;
+
+	for (uint32_t i = 0; i < PACKETS; i++) {
+		send_frame(i, true);
+		got += receive(to + got, max - got);
+	}
+	while (rte_mempool_avail_count(pool) != all_buffers && time(NULL) <= end)
+		got += receive(to + got, max - got);
+	return got;
+}
+
+static struct linkemu_counters counters(const struct linkemu *l)
+{
+	struct linkemu_counters c = {0};
+
+	linkemu_count(l, &c);
+	return c;
+}
+
+static struct arrival first[2 * PACKETS], second[2 * PACKETS];
+
+static void on_receive__perfect_link_changes_nothing(void **state)
+{
+	struct linkemu *l = link_of("");
+	unsigned n = through(first, 2 * PACKETS);
+
+	assert_int_equal(n, PACKETS);
+	for (unsigned i = 0; i < n; i++) {
+		assert_int_equal(first[i].psn, i);
+		assert_int_equal(first[i].len, first[0].len);
+	}
+	assert_int_equal(counters(l).packets, PACKETS);
+	linkemu_detach(l);
+}
+
+static void on_receive__loses_the_share_asked_for(void **state)
+{
+	struct linkemu *l = link_of("loss=0.1,seed=1");
+	unsigned n = through(first, 2 * PACKETS);
+
+	assert_in_range(n, PACKETS * 85 / 100, PACKETS * 95 / 100);
+	assert_int_equal(counters(l).lost, PACKETS - n);
+	linkemu_detach(l);
+}
+
+static void on_receive__nth_and_mask_name_packets(void **state)
+{
+	struct linkemu *l = link_of("nth=10,mask=5");
+	unsigned n = through(first, 2 * PACKETS);
+
+	assert_int_equal(n, PACKETS - 102);
+	assert_int_equal(first[0].psn, 1);
+	assert_int_equal(first[1].psn, 3);
+	for (unsigned i = 0; i < n; i++)
+		assert_int_not_equal(first[i].psn % 10, 9);
+	linkemu_detach(l);
+}
+
+static void on_receive__duplicates(void **state)
+{
+	struct linkemu *l = link_of("dup=1");
+	unsigned n = through(first, 2 * PACKETS);
+
+	assert_int_equal(n, 2 * PACKETS);
+	for (unsigned i = 0; i < n; i++) {
+		assert_int_equal(first[i].psn, i / 2);
+		assert_int_equal(first[i].sum, first[i & ~1u].sum);
+	}
+	linkemu_detach(l);
+}
+
+static void on_receive__reorders_neighbours(void **state)
+{
+	struct linkemu *l = link_of("reorder=0.2,seed=5");
+	unsigned n = through(first, 2 * PACKETS);
+	unsigned swaps = 0;
+
+	assert_int_equal(n, PACKETS); /* none is lost, the last one neither */
+	for (unsigned i = 0; i < n; i++) {
+		if (first[i].psn == i)
+			continue;
+		assert_int_equal(first[i].psn, i + 1);
+		assert_int_equal(first[i + 1].psn, i);
+		swaps++;
+		i++;
+	}
+	assert_in_range(swaps, PACKETS / 10, PACKETS / 4);
+	linkemu_detach(l);
+}
+
+static void on_receive__corrupts_one_bit_and_truncates(void **state)
+{
+	struct linkemu *l = link_of("corrupt=1");
+	uint16_t len;
+
+	assert_int_equal(through(first, 2 * PACKETS), PACKETS);
+	linkemu_detach(l);
+	l = link_of("");
+	assert_int_equal(through(second, 2 * PACKETS), PACKETS);
+	linkemu_detach(l);
+	len = second[0].len;
+	for (unsigned i = 0; i < PACKETS; i++)
+		assert_int_not_equal(first[i].sum, second[i].sum);
+	l = link_of("truncate=1,seed=2");
+	assert_int_equal(through(first, 2 * PACKETS), PACKETS);
+	for (unsigned i = 0; i < PACKETS; i++)
+		assert_true(first[i].len < len);
+	assert_int_equal(counters(l).truncated, PACKETS);
+	linkemu_detach(l);
+}
+
+static void on_receive__same_seed_same_faults(void **state)
+{
+	const char *text = "loss=0.1,dup=0.1,corrupt=0.1,truncate=0.1,seed=42";
+	struct linkemu *l = link_of(text);
+	unsigned n = through(first, 2 * PACKETS);
+
+	linkemu_detach(l);
+	l = link_of(text);
+	assert_int_equal(through(second, 2 * PACKETS), n);
+	linkemu_detach(l);
+	assert_memory_equal(first, second, n * sizeof(first[0]));
+	l = link_of("loss=0.1,dup=0.1,corrupt=0.1,truncate=0.1,seed=43");
+	through(second, 2 * PACKETS);
+	linkemu_detach(l);
+	assert_memory_not_equal(first, second, n * sizeof(first[0]));
+}
+
+static void on_receive__delay_is_kept(void **state)
+{
+	struct linkemu *l = link_of("delay=20ms");
+	struct timespec a, b;
+	struct arrival got;
+
+	clock_gettime(CLOCK_MONOTONIC, &a);
+	send_frame(7, true);
+	while (!receive(&got, 1))
+		;
+	clock_gettime(CLOCK_MONOTONIC, &b);
+	assert_true((b.tv_sec - a.tv_sec) * 1000000000 + b.tv_nsec - a.tv_nsec >= 20000000);
+	assert_int_equal(got.psn, 7);
+	linkemu_detach(l);
+}
+
+static void on_receive__other_frames_pass(void **state)
+{
+	struct linkemu *l = link_of("loss=1");
+	struct arrival got[32];
+
+	for (unsigned i = 0; i < 10; i++)
+		send_frame(i, false);
+	assert_int_equal(receive(got, 32), 10);
+	assert_int_equal(counters(l).packets, 0);
+	linkemu_detach(l);
+}
+
+static void linkemu_detach__frees_what_is_under_way(void **state)
+{
+	struct linkemu *l = link_of("delay=900ms");
+	struct arrival got;
+
+	for (unsigned i = 0; i < LINKEMU_HELD + 10; i++) {
+		send_frame(i, true);
+		assert_int_equal(receive(&got, 1), 0);
+	}
+	assert_int_equal(counters(l).overflow, 10);
+	linkemu_detach(l);
+	assert_int_equal(rte_mempool_avail_count(pool), all_buffers);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(on_receive__perfect_link_changes_nothing),
+		cmocka_unit_test(on_receive__loses_the_share_asked_for),
+		cmocka_unit_test(on_receive__nth_and_mask_name_packets),
+		cmocka_unit_test(on_receive__duplicates),
+		cmocka_unit_test(on_receive__reorders_neighbours),
+		cmocka_unit_test(on_receive__corrupts_one_bit_and_truncates),
+		cmocka_unit_test(on_receive__same_seed_same_faults),
+		cmocka_unit_test(on_receive__delay_is_kept),
+		cmocka_unit_test(on_receive__other_frames_pass),
+		cmocka_unit_test(linkemu_detach__frees_what_is_under_way),
+	};
+
+	eal_test_start();
+	return cmocka_run_group_tests(tests, up, NULL);
+}

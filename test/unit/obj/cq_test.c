@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* CQ lanes: phase marks, overflow, arming: CQ-01, CQ-03..06. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+#include "cq.h"
+
+#define DEPTH 4u
+
+static struct {
+	struct abi_cq head;
+	struct abi_cq_lane lane;
+	struct abi_cqe cqe[DEPTH];
+	uint8_t guard[64];
+} __attribute__((aligned(ABI_LINE))) shared;
+static struct cq cq;
+
+static int setup(void **state)
+{
+	memset(&shared, 0, sizeof(shared));
+	memset(shared.guard, 0xAB, sizeof(shared.guard));
+	memset(&cq, 0, sizeof(cq));
+	cq.arm = &shared.head.arm;
+	cq_lane_init(&cq, 0, &shared.lane, DEPTH);
+	return 0;
+}
+
+static bool push(uint64_t id, uint8_t status, uint8_t flags)
+{
+	struct abi_cqe cqe = {.wr_id = id, .status = status, .flags = flags, .mark = 0xFFFFFFFF};
+
+	return cq_push(&cq.lane[0], &cqe);
+}
+
+static void cq_push__marks_laps(void **state)
+{
+	for (uint32_t i = 0; i < 5 * DEPTH; i++) {
+		struct abi_cqe *slot = &shared.cqe[i % DEPTH];
+
+		assert_int_not_equal(slot->mark & 1, i / DEPTH % 2 == 0);
+		assert_true(push(i, 0, 0));
+		assert_int_equal(slot->mark & 1, i / DEPTH % 2 == 0);
+		assert_int_equal(slot->wr_id, i);
+		atomic_store(&shared.lane.consumer, i + 1);
+	}
+	for (unsigned i = 0; i < sizeof(shared.guard); i++)
+		assert_int_equal(shared.guard[i], 0xAB);
+}
+
+/* CQ-01: nothing is overwritten, and the lane stays closed. */
+static void cq_push__refuses_when_full(void **state)
+{
+	for (uint32_t i = 0; i < DEPTH; i++)
+		assert_true(push(i, 0, 0));
+	assert_false(push(99, 0, 0));
+	for (uint32_t i = 0; i < DEPTH; i++)
+		assert_int_equal(shared.cqe[i].wr_id, i);
+	atomic_store(&shared.lane.consumer, DEPTH);
+	assert_false(push(99, 0, 0));
+	assert_true(cq.lane[0].overflow);
+}
+
+/* Whatever the application writes as its consumer index, it stays inside the ring. */
+static void cq_push__survives_a_wild_consumer(void **state)
+{
+	static const uint32_t wild[] = {UINT32_MAX, 1u << 31, 1000, 0};
+
+	for (unsigned w = 0; w < 4; w++) {
+		setup(NULL);
+		atomic_store(&shared.lane.consumer, wild[w]);
+		for (uint32_t i = 0; i < 3 * DEPTH; i++)
+			push(i, 0, 0);
+		for (unsigned i = 0; i < sizeof(shared.guard); i++)
+			assert_int_equal(shared.guard[i], 0xAB);
+	}
+}
+
+static void cq_notify_wanted__arms(void **state)
+{
+	static const struct {
+		uint32_t arm;
+		uint8_t status, flags;
+		bool want;
+	} row[] = {
+		{ABI_CQ_ARM_NONE, 0, 0, false},
+		{ABI_CQ_ARM_ANY, 0, 0, true},
+		{ABI_CQ_ARM_SOLICITED, 0, 0, false},
+		{ABI_CQ_ARM_SOLICITED, 0, ABI_WC_SOLICITED, true},
+		{ABI_CQ_ARM_SOLICITED, ABI_WC_WR_FLUSH_ERR, 0, true}, /* CQ-06 */
+		{ABI_CQ_ARM_ANY, 0, ABI_WC_SOLICITED, true},
+		{ABI_CQ_ARM_ANY | ABI_CQ_ARM_SOLICITED, 0, 0, true},
+	};
+
+	for (unsigned i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
+		setup(NULL);
+		atomic_store(&shared.head.arm, 5 * ABI_CQ_ARM_STEP + row[i].arm);
+		assert_false(cq_notify_wanted(&cq.lane[0])); /* CQ-04: nothing was added */
+		push(1, row[i].status, row[i].flags);
+		assert_int_equal(cq_notify_wanted(&cq.lane[0]), row[i].want);
+		assert_int_equal(atomic_load(&shared.head.arm),
+			5 * ABI_CQ_ARM_STEP + (row[i].want ? 0 : row[i].arm));
+		push(2, row[i].status, row[i].flags);
+		assert_false(cq_notify_wanted(&cq.lane[0])); /* one shot */
+	}
+}
+
+#define T(name) cmocka_unit_test_setup(name, setup)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		T(cq_push__marks_laps),
+		T(cq_push__refuses_when_full),
+		T(cq_push__survives_a_wild_consumer),
+		T(cq_notify_wanted__arms),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

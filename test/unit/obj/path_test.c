@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Address vectors become header bytes: ENT-*, IP4-*, IP6-*, UDP-*, ETH-05, GID-09, VAL-08. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+#include <cmocka.h>
+#include "bits.h"
+#include "path.h"
+
+/* ENT-01; values from the entropy tables of the specification's mail. */
+static void flow_label_to_sport__folds(void **state)
+{
+	assert_int_equal(flow_label_to_sport(0), 0xC000);
+	assert_int_equal(flow_label_to_sport(0x00001), 0xC001);
+	assert_int_equal(flow_label_to_sport(0x03FFF), 0xFFFF);
+	assert_int_equal(flow_label_to_sport(0x04000), 0xC001);
+	assert_int_equal(flow_label_to_sport(0x12345), 0xE341);
+	assert_int_equal(flow_label_to_sport(0xABCDE), 0xFCF4);
+	assert_int_equal(flow_label_to_sport(0xFC000), 0xC03F);
+	assert_int_equal(flow_label_to_sport(0xFFFFF), 0xFFC0);
+}
+
+/* ENT-02, ENT-03, ENT-04 */
+static void flow_label_of_qpns__hashes(void **state)
+{
+	assert_int_equal(flow_label_of_qpns(0x10A, 0x109), 0x1135A);
+	assert_int_equal(flow_label_of_qpns(0x109, 0x10A), 0x1135A);
+	assert_int_equal(flow_label_of_qpns(0, 0x55), 0);
+	/* 0xFFFFFE000001: 48 bits */
+	assert_int_equal(flow_label_of_qpns(0xFFFFFF, 0xFFFFFF),
+		(0xFFFFFE000001ull ^ 0xFFFFFE0ull ^ ((0xFFFFFE000001ull ^ 0xFFFFFE0ull) >> 40)) &
+			0xFFFFF);
+}
+
+/* GID-09 */
+static void mtu_of_ethernet__leaves_96_bytes(void **state)
+{
+	static const uint32_t row[][2] = {{576, 256}, {1280, 1024}, {1500, 1024}, {2044, 1024},
+		{2143, 1024}, {2144, 2048}, {4096, 2048}, {4200, 4096}, {9000, 4096}, {351, 0},
+		{352, 256}};
+
+	for (unsigned i = 0; i < ARRAY_SIZE(row); i++)
+		assert_int_equal(mtu_of_ethernet(row[i][0]), row[i][1]);
+}
+
+/* VAL-08 */
+static void pkey_match__needs_one_full_member(void **state)
+{
+	assert_true(pkey_match(0xFFFF, 0xFFFF));
+	assert_true(pkey_match(0x7FFF, 0xFFFF));
+	assert_true(pkey_match(0x8001, 0x0001));
+	assert_false(pkey_match(0x7FFF, 0x7FFF));
+	assert_false(pkey_match(0x8001, 0x8002));
+	assert_false(pkey_match(0x8000, 0x8000));
+	assert_false(pkey_match(0, 0));
+}
+
+static struct gid_entry v4 = {.gid = {[10] = 0xFF, [11] = 0xFF, 192, 0, 2, 10},
+	.net = NET_IPV4,
+	.valid = true,
+	.mac = {2, 0, 0, 0, 0, 10}};
+static struct gid_entry v6 = {.gid = {0x20, 1, 0xD, 0xB8, [15] = 10},
+	.net = NET_IPV6,
+	.valid = true,
+	.mac = {2, 0, 0, 0, 0, 10}};
+static struct gid_entry v1 = {.gid = {0xFE, 0x80, [15] = 10},
+	.net = NET_ROCEV1,
+	.valid = true,
+	.mac = {2, 0, 0, 0, 0, 10}};
+
+static struct path_spec spec_of(const struct gid_entry *sgid)
+{
+	struct path_spec s = {.sgid = sgid,
+		.dmac = {2, 0, 0, 0, 0, 11},
+		.traffic_class = 0x6B,
+		.hop_limit = 33,
+		.src_qpn = 0x10A,
+		.dst_qpn = 0x109};
+
+	memcpy(s.dgid, sgid->gid, 16);
+	s.dgid[15] = 11;
+	return s;
+}
+
+/* IP4-01, 04, 05, 07, 09, 11..16; UDP-01, 03, 05, 10; ETH-11 */
+static void path_write__ipv4(void **state)
+{
+	struct path_spec s = spec_of(&v4);
+	uint8_t f[FRAME_MAX];
+	struct path p;
+	uint32_t sum;
+	uint8_t *bth;
+
+	path_init(&p, &s);
+	for (uint32_t rest = 16; rest < 4200; rest += 61) {
+		bth = path_write(&p, f, (uint16_t)rest, (uint16_t)(rest * 77));
+		assert_int_equal(bth - f, 42);
+		assert_memory_equal(f, "\x02\0\0\0\0\x0b\x02\0\0\0\0\x0a\x08\0", 14);
+		assert_int_equal(f[14], 0x45);
+		assert_int_equal(f[15], 0x68); /* DSCP of 0x6B, ECN 0 */
+		assert_int_equal(get_be16(f + 16), 28 + rest);
+		assert_int_equal(get_be16(f + 20), 0x4000);
+		assert_int_equal(f[22], 33);
+		assert_int_equal(f[23], 17);
+		assert_memory_equal(f + 26, "\xc0\0\x02\x0a\xc0\0\x02\x0b", 8);
+		sum = 0;
+		for (unsigned i = 14; i < 34; i += 2)
+			sum += get_be16(f + i);
+		sum = (sum & 0xFFFF) + (sum >> 16);
+		assert_int_equal((sum & 0xFFFF) + (sum >> 16), 0xFFFF);
+		assert_int_equal(get_be16(f + 34), 0xD35E); /* ENT-02 of these QPNs */
+		assert_int_equal(get_be16(f + 36), 4791);
+		assert_int_equal(get_be16(f + 38), 8 + rest);
+		assert_int_equal(get_be16(f + 40), 0);
+	}
+}
+
+/* IP6-01..09, ENT-05, ETH-05 */
+static void path_write__ipv6_in_a_vlan(void **state)
+{
+	struct path_spec s = spec_of(&v6);
+	uint8_t f[FRAME_MAX];
+	struct path p;
+
+	v6.vid = 100;
+	s.sl = 3;
+	s.flow_label = 0x12345;
+	path_init(&p, &s);
+	v6.vid = 0;
+	assert_int_equal(path_write(&p, f, 100, 7) - f, 66);
+	assert_int_equal(get_be32(f + 12), 0x81006064);
+	assert_int_equal(get_be16(f + 16), 0x86DD);
+	assert_int_equal(get_be32(f + 18), 0x66812345); /* 6, class 0x68, label */
+	assert_int_equal(get_be16(f + 22), 108);
+	assert_int_equal(f[24], 17);
+	assert_int_equal(f[25], 33);
+	assert_memory_equal(f + 26, v6.gid, 16);
+	assert_memory_equal(f + 42, s.dgid, 16);
+	assert_int_equal(get_be16(f + 58), 0xE341);
+	assert_int_equal(get_be16(f + 62), 108);
+}
+
+/* V1-01 */
+static void path_write__rocev1(void **state)
+{
+	struct path_spec s = spec_of(&v1);
+	uint8_t f[FRAME_MAX];
+	struct path p;
+
+	path_init(&p, &s);
+	assert_int_equal(path_write(&p, f, 100, 7) - f, 54);
+	assert_int_equal(get_be16(f + 12), 0x8915);
+	assert_int_equal(f[14] >> 4, 6);
+	assert_int_equal(get_be16(f + 18), 100);
+	assert_int_equal(f[20], 0x1B);
+}
+
+/* VAL-12, VAL-13, ETH-07 */
+static void path_matches__only_the_way_back(void **state)
+{
+	struct path_spec s = spec_of(&v4), back = spec_of(&v4);
+	uint8_t f[FRAME_MAX];
+	struct path p, q;
+	struct pkt pkt = {.net = NET_IPV4, .l3 = f + 14};
+	struct gid_entry peer = v4;
+
+	path_init(&p, &s);
+	peer.gid[15] = 11;
+	back.sgid = &peer;
+	back.dgid[15] = 10;
+	path_init(&q, &back);
+	path_write(&q, f, 100, 7);
+	assert_true(path_matches(&p, &pkt));
+	assert_false(path_matches(&q, &pkt));
+	pkt.vid = 5;
+	assert_false(path_matches(&p, &pkt));
+	pkt.vid = 0;
+	pkt.net = NET_ROCEV1;
+	assert_false(path_matches(&p, &pkt));
+	pkt.net = NET_IPV4;
+	pkt.port = 1;
+	assert_false(path_matches(&p, &pkt));
+	pkt.port = 0;
+	f[29] ^= 1;
+	assert_false(path_matches(&p, &pkt));
+}
+
+/* GID-03, VAL-11 */
+static void gid_find__wants_protocol_and_vlan(void **state)
+{
+	static struct gid_table t;
+
+	t.count = 3;
+	t.entry[1] = v4;
+	t.entry[2] = v4;
+	t.entry[2].net = NET_ROCEV1;
+	assert_int_equal(gid_find(&t, v4.gid, NET_IPV4, 0), 1);
+	assert_int_equal(gid_find(&t, v4.gid, NET_ROCEV1, 0), 2);
+	assert_int_equal(gid_find(&t, v4.gid, NET_IPV6, 0), -1);
+	assert_int_equal(gid_find(&t, v4.gid, NET_IPV4, 9), -1);
+	t.entry[1].valid = false;
+	assert_int_equal(gid_find(&t, v4.gid, NET_IPV4, 0), -1);
+	assert_int_equal(gid_find(&t, v6.gid, NET_IPV6, 0), -1);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(flow_label_to_sport__folds),
+		cmocka_unit_test(flow_label_of_qpns__hashes),
+		cmocka_unit_test(mtu_of_ethernet__leaves_96_bytes),
+		cmocka_unit_test(pkey_match__needs_one_full_member),
+		cmocka_unit_test(path_write__ipv4),
+		cmocka_unit_test(path_write__ipv6_in_a_vlan),
+		cmocka_unit_test(path_write__rocev1),
+		cmocka_unit_test(path_matches__only_the_way_back),
+		cmocka_unit_test(gid_find__wants_protocol_and_vlan),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <errno.h>
+#include <string.h>
+#include <cmocka.h>
+#include <rte_dev.h>
+#include "eal_test.h"
+#include "rig.h"
+
+static struct dataplane *dp;
+static char why[ABI_SENTENCE_MAX];
+
+static int up_workers(uint32_t n)
+{
+	dp = dataplane_create(n, SOCKET_ID_ANY);
+	for (uint32_t i = 0; i < n; i++)
+		worker_create(dp, i, SOCKET_ID_ANY);
+	return !dp || !dp->worker[n - 1];
+}
+
+static int up(void **state)
+{
+	return up_workers(1);
+}
+
+static int up_two(void **state)
+{
+	return up_workers(2);
+}
+
+static int down(void **state)
+{
+	for (uint32_t i = 0; i < dp->nworkers; i++)
+		worker_destroy(dp->worker[i]);
+	dataplane_destroy(dp);
+	return 0;
+}
+
+/* Makes a virtual device and opens it with `mtu`. */
+static int open_vdev(const char *name, const char *args, uint16_t mtu, struct port_info *info)
+{
+	uint16_t ethdev;
+
+	assert_int_equal(rte_eal_hotplug_add("vdev", name, args), 0);
+	assert_int_equal(rte_eth_dev_get_port_by_name(name, &ethdev), 0);
+	assert_int_equal(port_probe(ethdev, info, why), 0);
+	return port_open(dp, 0, mtu, info, why);
+}
+
+static void port_open__any_vdev(void **state)
+{
+	struct port_info info;
+
+	assert_int_equal(open_vdev("net_null0", "", 0, &info), 0);
+	assert_string_equal(info.driver, "net_null");
+	assert_string_equal(info.netdev, "");
+	assert_int_equal(info.mtu, 1500);
+	assert_int_equal(dp->nports, 1);
+	assert_true(dp->worker[0]->port[0].rx);
+	port_close(dp, 0);
+	rte_eal_hotplug_remove("vdev", "net_null0");
+	assert_int_equal(open_vdev("net_null0", "", 4200, &info), 0);
+	assert_int_equal(info.mtu, 4200);
+	port_close(dp, 0);
+	rte_eal_hotplug_remove("vdev", "net_null0");
+}
+
+static void port_open__memif_takes_an_mtu_that_its_buffers_hold(void **state)
+{
+	struct port_info info;
+	char args[128];
+
+	snprintf(args, sizeof(args), "role=server,socket=rocid-unit-%d", (int)getpid());
+	assert_int_equal(open_vdev("net_memif0", args, 4200, &info), -EINVAL);
+	assert_non_null(strstr(why, "bsize=4608"));
+	assert_int_equal(port_open(dp, 0, 1500, &info, why), 0);
+	port_close(dp, 0);
+	rte_eal_hotplug_remove("vdev", "net_memif0");
+	/* another name: the driver keeps the first one's socket open */
+	snprintf(args, sizeof(args), "role=server,bsize=4608,socket=rocid-unit-b%d", (int)getpid());
+	assert_int_equal(open_vdev("net_memif0", args, 4200, &info), 0);
+	assert_int_equal(info.mtu, 4200);
+	port_close(dp, 0);
+	rte_eal_hotplug_remove("vdev", "net_memif0");
+}
+
+static void port_open__netdev_decides_its_mtu(void **state)
+{
+	struct port_info info;
+
+	if (geteuid())
+		skip();
+	assert_int_equal(open_vdev("net_af_packet0", "iface=lo", 4200, &info), -EINVAL);
+	assert_non_null(strstr(why, "ip link set lo mtu 4200"));
+	assert_int_equal(port_open(dp, 0, 0, &info, why), 0);
+	assert_string_equal(info.netdev, "lo");
+	port_close(dp, 0);
+	rte_eal_hotplug_remove("vdev", "net_af_packet0");
+}
+
+static void port_open__too_few_queues(void **state)
+{
+	struct port_info info;
+
+	if (geteuid())
+		skip();
+	assert_int_equal(open_vdev("net_af_packet0", "iface=lo,qpairs=1", 0, &info), -EINVAL);
+	assert_non_null(strstr(why, "1 transmit queues for 2 workers"));
+	rte_eal_hotplug_remove("vdev", "net_af_packet0");
+	assert_int_equal(open_vdev("net_af_packet0", "iface=lo,qpairs=2", 0, &info), 0);
+	assert_true(dp->worker[1]->port[0].rx);
+	assert_int_equal(dp->worker[1]->port[0].queue, 1);
+	port_close(dp, 0);
+	rte_eal_hotplug_remove("vdev", "net_af_packet0");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(port_open__any_vdev, up, down),
+		cmocka_unit_test_setup_teardown(
+			port_open__memif_takes_an_mtu_that_its_buffers_hold, up, down),
+		cmocka_unit_test_setup_teardown(port_open__netdev_decides_its_mtu, up, down),
+		cmocka_unit_test_setup_teardown(port_open__too_few_queues, up_two, down),
+	};
+
+	eal_test_start();
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

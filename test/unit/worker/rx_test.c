@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The way of a frame from a port to the core, seen through the counters. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <cmocka.h>
+#include "eal_test.h"
+#include "frames.h"
+#include "opcode.h"
+#include "rig.h"
+
+static struct rig r;
+static unsigned all_buffers;
+
+static int up(void **state)
+{
+	rig_up(&r, 1);
+	all_buffers = rig_free_buffers(r.dp->worker[0]);
+	return 0;
+}
+
+static int up_two(void **state)
+{
+	rig_up(&r, 2);
+	return 0;
+}
+
+static int down(void **state)
+{
+	rig_down(&r);
+	return 0;
+}
+
+static struct rte_mbuf *piece(const uint8_t *bytes, size_t len)
+{
+	struct rte_mbuf *m = rte_pktmbuf_alloc(r.dp->worker[0]->pool);
+
+	assert_non_null(m);
+	memcpy(rte_pktmbuf_append(m, (uint16_t)len), bytes, len);
+	return m;
+}
+
+/* In through port 0, so that it comes out of port 1. */
+static void inject(struct rte_mbuf *m)
+{
+	assert_int_equal(rte_eth_tx_burst(r.ethdev[0], 0, &m, 1), 1);
+}
+
+static uint64_t dropped(unsigned worker, enum drop why)
+{
+	return r.dp->worker[worker]->core.count.drop[why];
+}
+
+static struct frame frame_to(uint32_t qpn)
+{
+	struct frame f = frame_of(NET_IPV4, OPC_RC | 0x04, 16); /* SEND ONLY */
+
+	f.b[f.bth + BTH_DESTQP] = (uint8_t)(qpn >> 16);
+	f.b[f.bth + BTH_DESTQP + 1] = (uint8_t)(qpn >> 8);
+	f.b[f.bth + BTH_DESTQP + 2] = (uint8_t)qpn;
+	return f;
+}
+
+static void rx_poll__nothing_is_drained(void **state)
+{
+	bool drained = false;
+
+	assert_int_equal(rx_poll(r.dp->worker[0], &drained), 0);
+	assert_true(drained);
+}
+
+static void rx_poll__full_burst_is_not_drained(void **state)
+{
+	uint8_t arp[60] = {[12] = 0x08, [13] = 0x06};
+	bool drained;
+
+	for (unsigned i = 0; i < BURST + 1; i++)
+		inject(piece(arp, sizeof(arp)));
+	assert_int_equal(rx_poll(r.dp->worker[0], &drained), BURST);
+	assert_false(drained);
+	assert_int_equal(rx_poll(r.dp->worker[0], &drained), 1);
+	assert_true(drained);
+	assert_int_equal(dropped(0, DROP_NOT_ROCE), BURST + 1);
+	assert_int_equal(rig_free_buffers(r.dp->worker[0]), all_buffers);
+}
+
+static void rx_poll__chained_frame_is_joined(void **state)
+{
+	struct frame f = frame_to(QPN_MAKE(1, 0, 9));
+	struct rte_mbuf *head = piece(f.b, 20);
+	bool drained;
+
+	assert_int_equal(rte_pktmbuf_chain(head, piece(f.b + 20, f.len - 20)), 0);
+	inject(head);
+	assert_int_equal(rx_poll(r.dp->worker[0], &drained), 1);
+	assert_int_equal(dropped(0, DROP_QPN_UNKNOWN), 1); /* parsed whole, and on port 1 */
+	assert_int_equal(rig_free_buffers(r.dp->worker[0]), all_buffers);
+}
+
+static void rx_poll__chain_that_fits_nowhere_is_dropped(void **state)
+{
+	static const uint8_t zeroes[3000];
+	struct rte_mbuf *head = piece(zeroes, sizeof(zeroes));
+	bool drained;
+
+	assert_int_equal(rte_pktmbuf_chain(head, piece(zeroes, sizeof(zeroes))), 0);
+	inject(head);
+	assert_int_equal(rx_poll(r.dp->worker[0], &drained), 1);
+	assert_int_equal(dropped(0, DROP_FRAME_TOO_LONG), 1);
+	assert_int_equal(rig_free_buffers(r.dp->worker[0]), all_buffers);
+}
+
+static void rx_poll__other_workers_frame_is_handed_over(void **state)
+{
+	struct frame f = frame_to(QPN_MAKE(1, 1, 9));
+	struct rig_qp q;
+	bool drained;
+
+	rig_qp_up(&r, &q, 9, 1);
+	inject(piece(f.b, f.len));
+	assert_int_equal(rx_poll(r.dp->worker[0], &drained), 1);
+	assert_int_equal(r.dp->worker[0]->core.count.rx_packets, 0);
+	assert_int_equal(rx_poll(r.dp->worker[1], &drained), 1);
+	assert_int_equal(r.dp->worker[1]->core.count.rx_packets, 1);
+	assert_int_equal(dropped(1, DROP_ICRC), 1); /* the QPN was patched */
+	rig_qp_down(&r, &q, 9);
+}
+
+static void rx_poll__full_inbox_loses_and_counts(void **state)
+{
+	struct frame f = frame_to(QPN_MAKE(1, 1, 9));
+	struct rig_qp q;
+	bool drained;
+	unsigned n = 0;
+
+	rig_qp_up(&r, &q, 9, 1);
+	for (unsigned i = 0; i < INBOX_SIZE + 100; i++) {
+		inject(piece(f.b, f.len));
+		n += rx_poll(r.dp->worker[0], &drained);
+	}
+	assert_int_equal(n, INBOX_SIZE + 100);
+	assert_int_equal(dropped(0, DROP_HANDOFF_FULL), 101); /* a ring holds one less */
+	n = 0;
+	do
+		n += rx_poll(r.dp->worker[1], &drained);
+	while (!drained);
+	assert_int_equal(n, INBOX_SIZE - 1);
+	rig_qp_down(&r, &q, 9);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(rx_poll__nothing_is_drained, up, down),
+		cmocka_unit_test_setup_teardown(rx_poll__full_burst_is_not_drained, up, down),
+		cmocka_unit_test_setup_teardown(rx_poll__chained_frame_is_joined, up, down),
+		cmocka_unit_test_setup_teardown(
+			rx_poll__chain_that_fits_nowhere_is_dropped, up, down),
+		cmocka_unit_test_setup_teardown(
+			rx_poll__other_workers_frame_is_handed_over, up_two, down),
+		cmocka_unit_test_setup_teardown(rx_poll__full_inbox_loses_and_counts, up_two, down),
+	};
+
+	eal_test_start();
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

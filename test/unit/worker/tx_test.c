@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include "eal_test.h"
+#include "rig.h"
+#include "ringpair.h"
+
+/* A worker that is moved by hand: what port 0 sends stays in the ring until somebody takes it. */
+struct hand {
+	struct rig r;
+	struct rig_qp a, b;
+	struct worker *w;
+	unsigned all_buffers;
+};
+
+static int up(void **state)
+{
+	static struct hand h;
+
+	rig_up(&h.r, 1);
+	h.w = h.r.dp->worker[0];
+	h.all_buffers = rig_free_buffers(h.w);
+	rig_qp_up(&h.r, &h.a, 5, 0);
+	rig_qp_up(&h.r, &h.b, 6, 0);
+	rig_connect(&h.r, &h.a, &h.b, 0, false);
+	rig_connect(&h.r, &h.b, &h.a, 1, false);
+	*state = &h;
+	return 0;
+}
+
+static int down(void **state)
+{
+	struct hand *h = *state;
+
+	rig_qp_down(&h->r, &h->a, 5);
+	rig_qp_down(&h->r, &h->b, 6);
+	rig_down(&h->r);
+	return 0;
+}
+
+static unsigned drain(struct hand *h)
+{
+	struct rte_mbuf *m[BURST];
+	unsigned all = 0;
+	uint16_t n;
+
+	while ((n = rte_eth_rx_burst(h->r.ethdev[1], 0, m, BURST))) {
+		rte_pktmbuf_free_bulk(m, n);
+		all += n;
+	}
+	return all;
+}
+
+static void fill_ring(struct hand *h)
+{
+	struct rte_mbuf *m;
+
+	do {
+		m = rte_pktmbuf_alloc(h->w->pool);
+		assert_non_null(m);
+	} while (rte_eth_tx_burst(h->r.ethdev[0], 0, &m, 1));
+	rte_pktmbuf_free(m);
+}
+
+static void tx_poll__sends_what_was_posted(void **state)
+{
+	struct hand *h = *state;
+
+	assert_int_equal(tx_poll(h->w), 0);
+	rig_write(&h->a, &h->b, 10 * 1024); /* 10 packets */
+	assert_int_equal(doorbell_poll(h->w), 1);
+	assert_int_equal(tx_poll(h->w), 10);
+	assert_int_equal(drain(h), 10);
+	assert_int_equal(rig_free_buffers(h->w), h->all_buffers - h->w->nspare);
+	tx_release(h->w);
+	assert_int_equal(rig_free_buffers(h->w), h->all_buffers);
+}
+
+static void tx_poll__backlog_goes_first_and_nothing_is_lost(void **state)
+{
+	struct hand *h = *state;
+	unsigned sent = 0;
+
+	fill_ring(h);
+	rig_write(&h->a, &h->b, 60 * 1024);
+	doorbell_poll(h->w);
+	assert_int_equal(tx_poll(h->w), BURST);
+	assert_int_equal(h->w->port[0].count, BURST);
+	assert_int_equal(tx_poll(h->w), 0); /* the core is not asked while a burst waits */
+	assert_int_equal(h->w->port[0].count, BURST);
+	drain(h);
+	for (unsigned i = 0; i < 4; i++) {
+		tx_poll(h->w);
+		sent += drain(h);
+	}
+	assert_int_equal(sent, 60);
+	assert_int_equal(h->w->stats.tx_stalled, 0);
+}
+
+static void tx_poll__port_that_takes_nothing_does_not_block_for_ever(void **state)
+{
+	struct hand *h = *state;
+
+	fill_ring(h);
+	rig_write(&h->a, &h->b, 60 * 1024);
+	doorbell_poll(h->w);
+	h->w->now = 1000000;
+	tx_poll(h->w);
+	h->w->now += 3000000;
+	assert_int_equal(tx_poll(h->w), 0);
+	assert_int_equal(h->w->stats.tx_stalled, 0); /* it may only be busy */
+	h->w->now += 3000000;
+	assert_int_equal(tx_poll(h->w), 60 - BURST);
+	assert_int_equal(h->w->stats.tx_stalled, 60); /* and from now on at once */
+	drain(h);
+	rig_write(&h->a, &h->b, 1024);
+	doorbell_poll(h->w);
+	assert_int_equal(tx_poll(h->w), 1);
+	assert_int_equal(drain(h), 1);
+	assert_int_equal(h->w->port[0].stalled, 0);
+	tx_release(h->w);
+	assert_int_equal(rig_free_buffers(h->w), h->all_buffers);
+}
+
+static void tx_poll__no_buffers_is_counted_and_survived(void **state)
+{
+	struct hand *h = *state;
+	struct rte_mbuf *m[8192];
+	unsigned n = 0;
+
+	while ((m[n] = rte_pktmbuf_alloc(h->w->pool)))
+		n++;
+	rig_write(&h->a, &h->b, 1024);
+	doorbell_poll(h->w);
+	assert_int_equal(tx_poll(h->w), 0);
+	assert_int_equal(h->w->stats.no_mbuf, 1);
+	rte_pktmbuf_free_bulk(m, n);
+	assert_int_equal(tx_poll(h->w), 1);
+}
+
+#define WITH_HAND(f) cmocka_unit_test_setup_teardown(f, up, down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		WITH_HAND(tx_poll__sends_what_was_posted),
+		WITH_HAND(tx_poll__backlog_goes_first_and_nothing_is_lost),
+		WITH_HAND(tx_poll__port_that_takes_nothing_does_not_block_for_ever),
+		WITH_HAND(tx_poll__no_buffers_is_counted_and_survived),
+	};
+
+	eal_test_start();
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
