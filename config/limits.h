@@ -93,7 +93,10 @@
 #define SESSION_CHANNEL_MAX 1024u
 /** Sessions of one user other than root, of SESSION_MAX. */
 #define SESSION_USER_MAX 128u
-/** Bytes of rings that one session can have rocid create. */
-#define SESSION_SHM_MAX (8ull << 30)
+/** Bytes of rings, and of rocid's private copies of them, that one session can have. */
+#define SESSION_BYTES_MAX (8ull << 30)
+/** Destinations of one session that the kernel is looking for at the same time; each costs
+ *  the control thread some look-ups a second. */
+#define SESSION_RESOLVE_MAX 256u
 
 #endif

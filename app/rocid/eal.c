@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,6 +16,8 @@
 
 #define CAPTURE_MAX 4096
 #define ADDED_MAX   4
+
+static bool own_prefix;
 
 /* What EAL says and what helps. */
 static const struct {
@@ -154,7 +158,8 @@ int eal_start(int argc, char *argv[], const struct options *o, char why[VALUE_MA
 	if (quiet)
 		args[n++] = (char *)"--log-level=error";
 	snprintf(file_prefix, sizeof(file_prefix), "--file-prefix=rocid-%08x", hash(o->socket));
-	if (!given(argc, argv, prefix))
+	own_prefix = !given(argc, argv, prefix);
+	if (own_prefix)
 		args[n++] = file_prefix;
 	choose_cpus(cpus, sizeof(cpus), o->workers);
 	if (!given(argc, argv, cores) && cpus[0]) {
@@ -176,4 +181,28 @@ int eal_start(int argc, char *argv[], const struct options *o, char why[VALUE_MA
 	if (quiet) /* from here on rocid's own sentences say it */
 		rte_log_set_global_level(RTE_LOG_CRIT);
 	return 0;
+}
+
+/* A name that no later daemon has would stay for ever. The directory is flat. */
+static void remove_dir(const char *path)
+{
+	DIR *dir = opendir(path);
+	struct dirent *e;
+
+	if (!dir)
+		return;
+	while ((e = readdir(dir)))
+		unlinkat(dirfd(dir), e->d_name, 0);
+	closedir(dir);
+	rmdir(path);
+}
+
+void eal_stop(void)
+{
+	char dir[PATH_MAX];
+
+	snprintf(dir, sizeof(dir), "%s", rte_eal_get_runtime_dir());
+	rte_eal_cleanup();
+	if (own_prefix)
+		remove_dir(dir);
 }

@@ -17,4 +17,7 @@
  */
 int eal_start(int argc, char *argv[], const struct options *o, char why[VALUE_MAX * 2]);
 
+/** Undoes eal_start(), and removes the directory that EAL leaves behind if its name was ours. */
+void eal_stop(void);
+
 #endif

@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <rte_eal.h>
 #include "daemon.h"
 #include "eal.h"
 
@@ -65,7 +64,7 @@ int main(int argc, char *argv[])
 	if (err)
 		return complain(why, err == -EINVAL ? EXIT_USAGE : 1);
 	err = serve(&opt, why);
-	rte_eal_cleanup();
+	eal_stop();
 	if (err)
 		return complain(why, err == -EINVAL ? EXIT_USAGE : 1);
 	return 0;

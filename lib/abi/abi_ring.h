@@ -31,14 +31,16 @@ static inline uint32_t abi_phase(uint32_t idx, uint32_t depth)
 
 /**
  * Head of a send, receive or shared receive queue. Entries follow at the offset that the
- * create reply names; entry i lies at (i & (depth - 1)) * stride.
+ * create reply names; entry i lies at (i & (depth - 1)) * stride. A QP's indices and marks go
+ * on through RESET, which takes all entries without executing them.
  */
 struct abi_queue {
 	/* written by rocid */
 	/** 1: ring the doorbell after the next post; 0: the worker is looking anyway. */
 	_Atomic uint32_t need_doorbell;
 	/** Entries whose slots are free again, modulo 2^32. SQ: completed work requests; RQ and
-	 *  SRQ: receive WQEs that were copied out. Published once a burst, not per entry. */
+	 *  SRQ: receive WQEs that were copied out. Stored behind the CQE, perhaps once a burst:
+	 *  who has polled a request's CQE need not wait for it. */
 	_Atomic uint32_t consumer;
 	uint8_t pad0[ABI_LINE - 8];
 	/* written by the application */

@@ -173,7 +173,8 @@ enum abi_wc_opcode {
 #define ABI_WC_WITH_INV	 (1u << 3)
 #define ABI_WC_SOLICITED (1u << 7)
 
-/** CQE. `mark` is written last, with release: its bit 0 is the phase. */
+/** CQE. `mark` is written last, with release: its bit 0 is the phase. `opcode` counts in errors
+ *  too, in that its bit 7 tells the queue. */
 struct abi_cqe {
 	uint64_t wr_id;
 	uint32_t byte_len;

@@ -141,6 +141,7 @@ static void resolved(struct neigh_query *q, int err, const char *why)
 	struct reply r = {0};
 
 	o->resolving = false;
+	o->session->resolving--;
 	if (err) {
 		gid_hold_set(&o->wanted, NULL, 0);
 		refuse(r.why, err, "%s", why);
@@ -173,6 +174,11 @@ static int find_dmac(struct session *s, struct qp_obj *o, struct netport *port,
 		set_dmac(cmd, dmac);
 		return 0;
 	}
+	if (s->resolving >= SESSION_RESOLVE_MAX)
+		return refuse(r->why, -EBUSY,
+			"%u QPs of the application still look for their destinations: wait for "
+			"some",
+			s->resolving);
 	o->query = (struct neigh_query){.port = port, .done = resolved};
 	memcpy(o->query.dgid, cmd->path.dgid, 16);
 	err = neigh_resolve(&s->ctl->neighs, &o->query, cmd->sgid.gid, ctl_now_ms(), r->why);
@@ -181,6 +187,7 @@ static int find_dmac(struct session *s, struct qp_obj *o, struct netport *port,
 	if (err != -EINPROGRESS)
 		return err;
 	o->resolving = true;
+	s->resolving++;
 	o->request = q->msg;
 	return DEFERRED;
 }

@@ -165,14 +165,21 @@ static int make_qp(struct session *s, struct qp_obj *o, const struct abi_create_
 		.max_inline = l->max_inline,
 		.window = s->ctl->window,
 	};
-	void *mem = object_alloc(qp_size(&cfg));
+	size_t bytes = qp_size(&cfg);
+	int err = session_check_bytes(s, bytes, r->why);
+	void *mem;
 
+	if (err)
+		return err;
+	mem = object_alloc(bytes);
 	if (!mem)
 		return refuse(r->why, -ENOMEM,
 			"rocid is out of memory: ask for shorter queues or destroy some QPs");
 	/* The first post rings; from then on the core says when (abi_ring.h). */
 	atomic_store_explicit(&cfg.sq.shared->need_doorbell, 1, memory_order_relaxed);
 	o->qp = qp_init(mem, &cfg);
+	o->bytes = bytes;
+	s->bytes += bytes;
 	return 0;
 }
 
@@ -276,8 +283,10 @@ void qp_detach(struct ctl *ctl, struct qp_obj *o)
 	struct worker_doorbell *db = &o->session->doorbell[o->worker]->w;
 	struct qp_table *table = ctl->dp->qps;
 
-	if (o->resolving)
+	if (o->resolving) {
 		neigh_cancel(&o->query);
+		o->session->resolving--;
+	}
 	atomic_store_explicit(&table->slot[QPN_SLOT(o->qpn)], NULL, memory_order_release);
 	atomic_store_explicit(&db->qp[o->doorbell], NULL, memory_order_release);
 	/* The worker no longer finds it; now it forgets it (QPS-22). */
@@ -303,6 +312,7 @@ void qp_release(struct session *s, struct qp_obj *o)
 	o->send_cq->users--;
 	o->recv_cq->users--;
 	session_shm_free(s, &o->rings);
+	s->bytes -= o->bytes;
 	free(o->qp);
 	free(o);
 }

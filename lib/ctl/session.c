@@ -21,27 +21,33 @@ void *object_alloc(size_t size)
 	return p;
 }
 
+int session_check_bytes(const struct session *s, size_t size, char why[ABI_SENTENCE_MAX])
+{
+	if (s->bytes <= SESSION_BYTES_MAX && size <= SESSION_BYTES_MAX - s->bytes)
+		return 0;
+	return refuse(why, -EDQUOT,
+		"the application's queues would take more than %llu MiB: ask for shorter ones",
+		SESSION_BYTES_MAX >> 20);
+}
+
 int session_shm(struct session *s, struct shm *m, const char *name, size_t size, int *fd,
 	char why[ABI_SENTENCE_MAX])
 {
-	int err;
+	int err = session_check_bytes(s, size, why);
 
 	*fd = -1;
-	if (size > SESSION_SHM_MAX - s->shm_bytes)
-		return refuse(why, -EDQUOT,
-			"the application's queues would take more than %llu MiB: ask for shorter "
-			"ones",
-			SESSION_SHM_MAX >> 20);
+	if (err)
+		return err;
 	err = shm_create(m, name, size, fd, why);
 	if (!err)
-		s->shm_bytes += m->size;
+		s->bytes += m->size; /* rounded to pages: may end a little above the limit */
 	return err;
 }
 
 void session_shm_free(struct session *s, struct shm *m)
 {
 	if (m->base)
-		s->shm_bytes -= m->size;
+		s->bytes -= m->size;
 	shm_unmap(m);
 }
 

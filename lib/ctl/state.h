@@ -85,6 +85,7 @@ struct qp_obj {
 	struct qp *qp; /* what workers see */
 	struct session *session;
 	struct shm rings;
+	size_t bytes; /* of qp */
 	struct pd *pd;
 	struct cq_obj *send_cq, *recv_cq;
 	uint32_t handle;
@@ -116,7 +117,8 @@ struct session {
 	struct ucred peer;
 	bool greeted; /* HELLO done */
 	struct shm region;
-	uint64_t shm_bytes; /* of all rings */
+	uint64_t bytes;	    /* of all rings and QPs */
+	uint32_t resolving; /* QPs that are */
 	struct doorbell *doorbell[WORKER_MAX];
 	struct channel async;
 	struct event_source port_events[PORT_MAX];

@@ -114,10 +114,15 @@ complains 1 "no/such/dir" $eal -- --socket "$dir/no/such/dir/s" --ring-pair
 "$rocid" -- --help | grep -q -- '--share' || fail "-- --help"
 
 # Serving, and ending.
+runtime=/var/run/dpdk/rocid-$(python3 -c '
+import functools, sys
+print("%08x" % functools.reduce(lambda h, c: (h ^ c) * 16777619 & 0xFFFFFFFF,
+	sys.argv[1].encode(), 2166136261))' "$sock")
 for sig in TERM INT HUP; do
 	start one $eal -- --socket "$sock" --ring-pair --gid 0,192.0.2.1 --idle yield &&
-		ends $sig
+		{ [ -d "$runtime" ] || fail "no $runtime"; ends $sig; }
 	[ -e "$sock" ] && fail "SIG$sig leaves the socket behind"
+	[ -e "$runtime" ] && fail "SIG$sig leaves $runtime behind"
 	[ -s "$dir/one.err" ] && fail "chatter: $(cat "$dir/one.err")"
 done
 grep -q 'GID 0: ::ffff:192.0.2.1' "$dir/one.out" || fail "banner: $(cat "$dir/one.out")"

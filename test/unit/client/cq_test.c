@@ -338,6 +338,25 @@ static void dead__after_an_error(void **state)
 	expect_flushed(r, ids, 6);
 }
 
+/* Requests that only the consumer index tells apart. */
+static void dead__after_an_error_with_equal_wr_ids(void **state)
+{
+	struct rig *r = *state;
+	struct roci_send_wr wr = {.wr_id = 9, .opcode = ROCI_WR_SEND};
+	struct roci_wc wc[4];
+
+	assert_int_equal(roci_post_send(r->qp, &wr, NULL), 0); /* succeeds */
+	assert_int_equal(roci_post_send(r->qp, &wr, NULL), 0); /* fails */
+	wr.send_flags = ROCI_SEND_SIGNALED;
+	assert_int_equal(roci_post_send(r->qp, &wr, NULL), 0); /* is flushed */
+	harness_complete(r->h, 0, 0, 0, 9, ABI_WC_SEND, ABI_WC_REM_OP_ERR);
+	harness_complete(r->h, 0, 0, 0, 9, ABI_WC_SEND, ABI_WC_WR_FLUSH_ERR);
+	atomic_store(&harness_sq(r->h, 0)->consumer, 3);
+	harness_die(r->h);
+	assert_int_equal(poll_on(r, 4, wc), 2);
+	assert_int_equal(poll_on(r, 4, wc), -EIO);
+}
+
 static void dead__epoch_is_seen_at_once(void **state)
 {
 	struct rig *r = *state;
@@ -382,6 +401,7 @@ int main(void)
 		T(dead__after_what_is_complete),
 		T(dead__unsignaled_by_consumer_index),
 		T(dead__after_an_error),
+		T(dead__after_an_error_with_equal_wr_ids),
 		T(dead__epoch_is_seen_at_once),
 		T(dead__a_control_call_tells),
 	};

@@ -126,6 +126,42 @@ static void traffic__every_request_once(void **state)
 	free(t);
 }
 
+/* Waits until the worker has taken @p n requests.  Returns false: it sleeps through it. */
+static bool taken(struct abi_queue *q, uint32_t n)
+{
+	for (unsigned i = 0; i < 2000000; i++) {
+		if (atomic_load_explicit(&q->consumer, memory_order_acquire) == n)
+			return true;
+		if (i > 2000)
+			sched_yield();
+	}
+	return false;
+}
+
+/* Each request is posted while the worker goes to sleep after the one before, a little later
+ * each time. */
+static void traffic__no_bell_is_lost(void **state)
+{
+	struct traffic *t = calloc(1, sizeof(*t));
+	struct roci_send_wr wr = {.opcode = ROCI_WR_SEND};
+	struct abi_queue *q;
+	pthread_t th;
+
+	rig_make(&t->rig, 8);
+	q = harness_sq(t->rig.h, 0);
+	pthread_create(&th, NULL, worker, t);
+	for (uint32_t i = 1; i <= 100000; i++) {
+		assert_int_equal(roci_post_send(t->rig.qp, &wr, NULL), 0);
+		assert_true(taken(q, i));
+		for (volatile unsigned pause = i % 64; pause; pause--)
+			;
+	}
+	atomic_store(&t->stop, true);
+	pthread_join(th, NULL);
+	rig_drop(&t->rig);
+	free(t);
+}
+
 /* One request at a time; the program sleeps on its channel until it is complete. */
 static void traffic__no_event_is_lost(void **state)
 {
@@ -179,6 +215,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(traffic__every_request_once),
+		cmocka_unit_test(traffic__no_bell_is_lost),
 		cmocka_unit_test(traffic__no_event_is_lost),
 	};
 

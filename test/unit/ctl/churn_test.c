@@ -6,10 +6,14 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include <cmocka.h>
+#include "abi_wqe.h"
 #include "daemon.h"
 
 #define ROUNDS	 60
@@ -39,6 +43,7 @@ static void connect_to_itself(struct client *c, const struct abi_create_qp_reply
 	client_must(c->sock, ABI_MODIFY_QP, &m, sizeof(m), NULL, 0);
 	m.mask = ABI_QP_STATE | ABI_QP_AV | ABI_QP_PATH_MTU | ABI_QP_DEST_QPN | ABI_QP_RQ_PSN |
 		 ABI_QP_MAX_DEST_RD_ATOMIC | ABI_QP_MIN_RNR_TIMER;
+	m.attr.min_rnr_timer = 1; /* 10 us */
 	m.attr.qp_state = ABI_QPS_RTR;
 	m.attr.path_mtu = 1024;
 	m.attr.dest_qpn = qp->qpn;
@@ -49,8 +54,32 @@ static void connect_to_itself(struct client *c, const struct abi_create_qp_reply
 	m.mask = ABI_QP_STATE | ABI_QP_TIMEOUT | ABI_QP_RETRY_CNT | ABI_QP_RNR_RETRY |
 		 ABI_QP_SQ_PSN | ABI_QP_MAX_QP_RD_ATOMIC;
 	m.attr.qp_state = ABI_QPS_RTS;
-	m.attr.timeout = 14;
+	m.attr.timeout = 8; /* a millisecond */
+	m.attr.retry_cnt = 7;
+	m.attr.rnr_retry = 7;
 	client_must(c->sock, ABI_MODIFY_QP, &m, sizeof(m), NULL, 0);
+}
+
+/* Posts a SEND of no bytes. Nobody posts receives, so an RNR timer will run for it. */
+static struct abi_create_qp_reply create_and_post(struct client *c, uint32_t pd, uint32_t cq)
+{
+	struct abi_create_qp in = client_qp_request(pd, cq);
+	struct abi_create_qp_reply out;
+	struct abi_wqe *wqe;
+	struct answer a;
+	uint8_t *p;
+
+	assert_int_equal(client_call(c->sock, ABI_CREATE_QP, &in, sizeof(in), -1, &a), 0);
+	memcpy(&out, a.body, sizeof(out));
+	p = mmap(NULL, out.region_size, PROT_READ | PROT_WRITE, MAP_SHARED, a.fd[0], 0);
+	assert_true(p != MAP_FAILED);
+	wqe = (struct abi_wqe *)(p + out.sq_ring_off);
+	atomic_store_explicit((_Atomic uint32_t *)&wqe->ctl,
+		ABI_WQE_CTL(ABI_WR_SEND, 0, ABI_WQE_PHASE | ABI_WQE_SIGNALED),
+		memory_order_release);
+	munmap(p, out.region_size);
+	answer_close(&a);
+	return out;
 }
 
 static void ring_all(struct client *c)
@@ -80,7 +109,7 @@ static void live(const struct test_daemon *d, bool tidy)
 	cq = client_cq(&c, ABI_NO_HANDLE);
 	mr = client_mr(&c, pd, fd, 4096);
 	for (int i = 0; i < QPS; i++) {
-		qp[i] = client_qp(&c, pd, cq);
+		qp[i] = create_and_post(&c, pd, cq);
 		connect_to_itself(&c, &qp[i]);
 	}
 	ring_all(&c);
@@ -103,11 +132,14 @@ static void sessions__come_and_go_while_workers_run(void **state)
 {
 	struct test_daemon *d = *state;
 	pid_t pid[CHILDREN];
+	struct core_counters count;
 	struct client c;
 
 	for (int i = 0; i < CHILDREN; i++) {
 		pid[i] = fork();
 		if (!pid[i]) {
+			setenv("CMOCKA_TEST_ABORT", "1", 1); /* no teardown in a child */
+			prctl(PR_SET_PDEATHSIG, SIGKILL);
 			for (int round = 0; round < ROUNDS; round++)
 				live(d, round % 2);
 			_exit(0);
@@ -119,6 +151,8 @@ static void sessions__come_and_go_while_workers_run(void **state)
 		assert_int_equal(waitpid(pid[i], &status, 0), pid[i]);
 		assert_int_equal(status, 0);
 	}
+	worker_counters(d->dp, &count);
+	assert_true(count.rnr_nak_recv > 0); /* QPs were busy */
 	client_open(d, &c);
 	client_close(&c);
 	for (int i = 0; i < 2000; i++) { /* the last sessions end on their own */

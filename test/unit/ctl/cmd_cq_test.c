@@ -71,7 +71,7 @@ static void create_cq__shared_memory_quota(void **state)
 		n++;
 	}
 	assert_int_equal(a.msg.status, -EDQUOT);
-	assert_in_range(n, SESSION_SHM_MAX / each - 1, SESSION_SHM_MAX / each);
+	assert_in_range(n, SESSION_BYTES_MAX / each - 1, SESSION_BYTES_MAX / each);
 	client_close(&c);
 }
 

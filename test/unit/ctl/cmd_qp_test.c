@@ -180,6 +180,29 @@ static void destroy_qp__is_gone(void **state)
 	client_close(&c);
 }
 
+/* What limits.h promises, and the end of one session's share. */
+static void create_qp__ten_thousand_and_the_quota(void **state)
+{
+	struct abi_create_qp in;
+	struct client c, other;
+	struct answer a;
+	uint32_t n = 0;
+
+	client_open(*state, &c);
+	client_open(*state, &other);
+	in = client_qp_request(client_pd(&c), client_cq(&c, ABI_NO_HANDLE));
+	while (!client_call(c.sock, ABI_CREATE_QP, &in, sizeof(in), -1, &a)) {
+		answer_close(&a);
+		n++;
+	}
+	assert_int_equal(a.msg.status, -ENOSPC);
+	assert_true(n >= 10000);
+	assert_int_equal(n, SESSION_QP_MAX);
+	client_qp(&other, client_pd(&other), client_cq(&other, ABI_NO_HANDLE));
+	client_close(&c);
+	client_close(&other);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -190,6 +213,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(
 			create_qp__placement, daemon_setup, daemon_teardown),
 		cmocka_unit_test_setup_teardown(query_qp__state, daemon_setup, daemon_teardown),
+		cmocka_unit_test_setup_teardown(
+			create_qp__ten_thousand_and_the_quota, daemon_setup, daemon_teardown),
 		cmocka_unit_test_setup_teardown(destroy_qp__is_gone, daemon_setup, daemon_teardown),
 	};
 

@@ -7,6 +7,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include <cmocka.h>
@@ -54,6 +55,7 @@ static void start_peer(void)
 		skip_all("no pipe");
 	peer = fork();
 	if (!peer) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		byte = unshare(CLONE_NEWNET) ? 'n' : 'y';
 		if (write(ready[1], &byte, 1) == 1)
 			for (;;)
