@@ -160,12 +160,12 @@ static bool ack_through(struct core *c, struct qp *qp, uint32_t psn, uint64_t no
 		const struct send_wqe *w = qp_wqe(qp, k->head);
 		uint32_t upto = seq24_lt(psn, w->last_psn) ? psn : w->last_psn;
 
-		if (seq24_lt(psn, w->first_psn))
+		/* Not by first_psn, which may be 2^23 PSNs back. */
+		if (seq24_lt(psn, k->una))
 			break;
 		if (wqe_is_read(w))
 			return false;
-		if (seq24_le(k->una, upto))
-			una_set(qp, seq24_add(upto, 1), (uint32_t)seq24_diff(upto, k->una) + 1);
+		una_set(qp, seq24_add(upto, 1), (uint32_t)seq24_diff(upto, k->una) + 1);
 		if (upto != w->last_psn)
 			break;
 		complete_head(c, qp, ABI_WC_SUCCESS, 0, now);

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <cmocka.h>
 #include "lone.h"
+#include "requester.h"
 #include "timers.h"
 
 #define MSEC 1000000ull
@@ -57,6 +58,31 @@ static void completer_rx__one_ack_completes_all_before_it(void **state)
 	lone_ack(&l, 0x204, 3);
 	assert_string_equal(lone_cqes(&l), "S2:OK S3:OK");
 	assert_int_equal(atomic_load(&l.qp->sq_shared->consumer), 3);
+}
+
+/* REQ-35 for the longest message: its first PSN is 2^23 and more before that of the ACK. */
+static void completer_rx__one_ack_completes_2_23_packets(void **state)
+{
+	const uint32_t last = 0x200 + (1u << 23) - 1;
+	struct app_mr *big;
+	struct app_send s = {
+		.opcode = ABI_WR_SEND, .flags = ABI_WQE_SIGNALED, .wr_id = 1, .num_sge = 1};
+	struct qp *qp;
+
+	lone_start(&l);
+	qp = l.qp->qp;
+	big = app_mr(&l.app, 4096, ABI_ACCESS_LOCAL_WRITE);
+	big->mr.length = MSG_LEN_MAX;
+	big->mr.base -= MSG_LEN_MAX - 4096; /* only its end is read */
+	s.sge[0] = app_sge(big, 0, MSG_LEN_MAX);
+	app_post_send(l.qp, &s);
+	assert_true(requester_fetch(&l.host->core, qp));
+	/* all but the last packet were sent and acknowledged */
+	qp->req.psn = qp->req.psn_new = qp->comp.una = last;
+	lone_post(&l, ABI_WR_SEND, 2, 4, 0);
+	assert_string_equal(lone_tx(&l), "SEND_LAST@8001ff+256! SEND_ONLY@800200+4!");
+	lone_ack(&l, last + 1, 2);
+	assert_string_equal(lone_cqes(&l), "S1:OK S2:OK");
 }
 
 /* REQ-13 */
@@ -576,6 +602,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		T(completer_rx__one_ack_completes_all_before_it),
+		T(completer_rx__one_ack_completes_2_23_packets),
 		T(completer_rx__unsignaled_completes_silently),
 		T(completer_rx__sq_sig_all_signals_everything),
 		T(completer_rx__ignores_ghosts),
