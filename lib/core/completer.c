@@ -311,7 +311,7 @@ static uint8_t check_read_resp(const struct qp *qp, const struct send_wqe *w, co
 	uint64_t off = (uint64_t)seq24_diff(pkt->psn, w->first_psn) << qp->mtu_shift;
 	uint64_t left = w->length - off;
 	bool opens = off == 0 || read_last_psn(w, seq24_add(pkt->psn, SEQ24_MASK)) != end ||
-		     pkt->psn == w->read_psn; /* REQ-41 */
+		     pkt->psn == w->read_psn[read_part(w, pkt->psn)]; /* REQ-41 */
 
 	if (pkt->op->last != (pkt->psn == end))
 		return ABI_WC_BAD_RESP_ERR;

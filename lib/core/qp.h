@@ -22,6 +22,11 @@
 #include "core.h"
 #include "window.h"
 
+/** PSNs that one READ request may ask for. Half of the 2^23 window, so that two may be
+ *  outstanding: a 2^31-byte READ at PMTU 256 goes out as two requests (BTH-16). */
+#define READ_PSNS_MAX (1u << 22)
+#define READ_PARTS    2u
+
 /** A send WQE, copied out of the shared ring once and validated; lives in the QP's private
  *  ring until it completes, so the application's slot may change meanwhile. */
 struct send_wqe {
@@ -37,8 +42,9 @@ struct send_wqe {
 	uint8_t status;	   /* not 0: fails with this when its turn comes (REQ-18) */
 	uint8_t num_sge;   /* 0 with inline data */
 	uint32_t ssn;	   /* send sequence number of the message (CRD-04) */
-	uint32_t read_psn; /* READ: of its latest request, where the responses may start (REQ-41) */
-	uint8_t reserved[12];
+	/* READ: of the latest request for each part, where responses may start (REQ-41) */
+	uint32_t read_psn[READ_PARTS];
+	uint8_t reserved[8];
 	/* struct abi_sge sge[], or inline bytes, up to the ring's stride */
 };
 _Static_assert(sizeof(struct send_wqe) == 64, "send_wqe");

@@ -436,6 +436,34 @@ static void completer_rx__takes_only_after_a_partial_retry(void **state)
 	assert_string_equal(lone_cqes(&l), "S1:OK");
 }
 
+/* REQ-41: a READ of two requests (BTH-16), both out again after a loss: the responses to each may
+ * restart with FIRST. */
+static void completer_rx__takes_first_after_a_partial_retry_of_two_requests(void **state)
+{
+	struct app_mr *big;
+	struct app_send s = {.opcode = ABI_WR_RDMA_READ,
+		.flags = ABI_WQE_SIGNALED,
+		.wr_id = 1,
+		.remote_addr = PEER_VA,
+		.rkey = PEER_KEY,
+		.num_sge = 1};
+
+	lone_start(&l);
+	big = app_mr(&l.app, 4096, ABI_ACCESS_LOCAL_WRITE);
+	big->mr.length = MSG_LEN_MAX; /* only its start is written */
+	s.sge[0] = app_sge(big, 0, MSG_LEN_MAX);
+	app_post_send(l.qp, &s);
+	assert_string_equal(lone_tx(&l), "READ_REQ@200!(0,1073741824)");
+	resp(FIRST, 0x200, 256);
+	assert_string_equal(lone_tx(&l), "READ_REQ@400200!(40000000,1073741824)");
+	lone_wait(&l, 2 * timers_ack_timeout(14));
+	assert_string_equal(
+		lone_tx(&l), "READ_REQ@201!(100,1073741568) READ_REQ@400200!(40000000,1073741824)");
+	resp(FIRST, 0x201, 256);
+	assert_string_equal(lone_cqes(&l), "");
+	assert_int_equal(l.qp->qp->comp.una, 0x202);
+}
+
 /* REQ-38: an ACK alone never completes a READ. */
 static void completer_rx__ack_behind_a_read_is_an_implied_nak(void **state)
 {
@@ -621,6 +649,7 @@ int main(void)
 		T(completer_rx__scatters_read_responses),
 		T(completer_rx__asks_for_the_missing_byte),
 		T(completer_rx__takes_only_after_a_partial_retry),
+		T(completer_rx__takes_first_after_a_partial_retry_of_two_requests),
 		T(completer_rx__ack_behind_a_read_is_an_implied_nak),
 		T(completer_rx__nak_behind_a_read_is_an_implied_nak),
 		T(completer_rx__read_response_acknowledges_what_is_before),
