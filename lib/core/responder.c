@@ -449,6 +449,7 @@ static enum drop duplicate_read(struct core *c, struct qp *qp, const struct pkt 
 	struct resp_res *res = res_find(qp, pkt->psn, &idx);
 	uint64_t off;
 
+	responder_pending(&qp->resp); /* first executions that are over no longer count */
 	if (!res || pkt->rkey != res->rkey)
 		return DROP_DUP_NO_RESOURCE;
 	off = pkt->va - res->va;
