@@ -134,10 +134,11 @@ struct qp_resp {
 	uint8_t open; /* enum opcode_kind of the message whose LAST is due; KIND_NONE: none */
 	uint8_t owed; /* enum resp_owed */
 	uint8_t syndrome;
-	bool nak_sent; /* RSP-03: a PSN sequence NAK is out */
-	bool rnr_sent; /* RSP-18: an RNR NAK is out */
-	bool have_wqe; /* wqe is taken by the open message */
-	bool drain;    /* QP is in ERR, but what is owed still goes out (RSP-22) */
+	bool nak_sent;	  /* RSP-03: a PSN sequence NAK is out */
+	bool rnr_sent;	  /* RSP-18: an RNR NAK is out */
+	bool have_wqe;	  /* wqe is taken by the open message */
+	bool drain;	  /* QP is in ERR, but what is owed still goes out (RSP-22) */
+	uint32_t ack_psn; /* newest SEND or WRITE packet that was accepted */
 	uint32_t nak_psn;
 	uint32_t recv_off;    /* bytes of the open SEND placed so far */
 	uint32_t rkey;	      /* of the open WRITE */

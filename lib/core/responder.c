@@ -17,6 +17,7 @@ void responder_start(struct qp *qp, uint32_t psn)
 {
 	qp->resp.epsn = psn; /* RSP-01 */
 	qp->resp.msn = 0;    /* RSP-25 */
+	qp->resp.ack_psn = seq24_add(psn, SEQ24_MASK);
 }
 
 void responder_reset(struct qp *qp)
@@ -412,8 +413,9 @@ static void execute_read(struct core *c, struct qp *qp, const struct pkt *pkt)
 		.va = pkt->va,
 		.msn = seq24_add(r->msn, 1),
 		/* Some requesters do not take a READ response as an ACK of what came before it, so
-		 * an ACK that was asked for is given (spec-errors 62). */
-		.ack_first = r->owed == OWE_ACK,
+		 * an ACK that was asked for is given (spec-errors 62); but not one for a duplicate
+		 * from before another READ. */
+		.ack_first = r->owed == OWE_ACK && seq24_add(r->ack_psn, 1) == pkt->psn,
 	};
 	if (res->ack_first)
 		r->owed = OWE_NOTHING;
@@ -471,8 +473,9 @@ static enum drop duplicate_request(struct core *c, struct qp *qp, const struct p
 		return duplicate_read(c, qp, pkt);
 	case KIND_SEND:
 	case KIND_WRITE:
-		/* C9-105: not executed; answered with the newest accepted PSN. A NAK that is owed
-		 * says as much (RSP-04). */
+		/* C9-105: not executed; answered with the newest accepted PSN, not counting READs:
+		 * an ACK must not stand for responses that may be lost. A NAK that is owed says as
+		 * much (RSP-04). */
 		if (pkt->ackreq && qp->resp.owed == OWE_NOTHING) {
 			qp->resp.owed = OWE_ACK;
 			qp_make_ready(c, qp);
@@ -490,6 +493,7 @@ static void accepted(struct core *c, struct qp *qp, const struct pkt *pkt, uint6
 {
 	struct qp_resp *r = &qp->resp;
 
+	r->ack_psn = r->epsn;
 	r->epsn = seq24_add(r->epsn, 1);
 	r->open = pkt->op->last ? KIND_NONE : pkt->op->kind;
 	if (!pkt->op->last)
