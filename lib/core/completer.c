@@ -9,11 +9,16 @@
 #include "seq24.h"
 #include "timers.h"
 
+void completer_reload_retries(struct qp *qp)
+{
+	qp->comp.retry_left = qp->attr.retry_cnt;
+	qp->comp.rnr_left = qp->attr.rnr_retry;
+}
+
 void completer_start(struct qp *qp, uint32_t psn)
 {
 	qp->comp.una = psn;
-	qp->comp.retry_left = qp->attr.retry_cnt;
-	qp->comp.rnr_left = qp->attr.rnr_retry;
+	completer_reload_retries(qp);
 }
 
 void completer_reset(struct qp *qp)
@@ -181,8 +186,7 @@ static void progress(struct core *c, struct qp *qp, uint32_t old, uint64_t now)
 	if (qp->state == ABI_QPS_ERR || !packets)
 		return;
 	qp->comp.retrying = false;
-	qp->comp.retry_left = qp->attr.retry_cnt; /* REQ-27 */
-	qp->comp.rnr_left = qp->attr.rnr_retry;	  /* REQ-31 */
+	completer_reload_retries(qp); /* REQ-27, REQ-31 */
 	window_on_ack(&qp->win, packets);
 	if (seq24_lt(qp->req.psn, qp->comp.una))
 		requester_seek(qp); /* a late ACK overtook a retry */
