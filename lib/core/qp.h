@@ -52,7 +52,7 @@ _Static_assert(sizeof(struct send_wqe) == 64, "send_wqe");
 /** A receive WQE, copied once when a message takes it. */
 struct recv_wqe {
 	uint64_t wr_id;
-	uint64_t length; /* sum of the SGEs; 64 bits: sixteen SGEs may exceed 4 GiB */
+	uint64_t length; /* sum of the SGEs, but no more than a message may have (C9-94) */
 	uint32_t num_sge;
 	bool invalid; /* it claims more SGEs than the queue has */
 	struct abi_sge sge[SGE_MAX];

@@ -105,8 +105,10 @@ static bool recv_wqe_take(struct qp *qp)
 	w->num_sge = w->invalid ? 0 : n;
 	for (uint32_t i = 0; i < w->num_sge; i++) {
 		w->sge[i] = sge[i];
-		w->length += w->sge[i].length;
+		w->length += w->sge[i].length; /* 64 bits: sixteen may exceed 4 GiB */
 	}
+	if (w->length > MSG_LEN_MAX)
+		w->length = MSG_LEN_MAX;
 	qp->resp.have_wqe = true;
 	qp->resp.recv_off = 0;
 	return true;
