@@ -22,6 +22,11 @@
 #include "core.h"
 #include "window.h"
 
+/** PSNs that one READ request may ask for. Half of the 2^23 window, so that two may be
+ *  outstanding: a 2^31-byte READ at PMTU 256 goes out as two requests (BTH-16). */
+#define READ_PSNS_MAX (1u << 22)
+#define READ_PARTS    2u
+
 /** A send WQE, copied out of the shared ring once and validated; lives in the QP's private
  *  ring until it completes, so the application's slot may change meanwhile. */
 struct send_wqe {
@@ -37,8 +42,9 @@ struct send_wqe {
 	uint8_t status;	   /* not 0: fails with this when its turn comes (REQ-18) */
 	uint8_t num_sge;   /* 0 with inline data */
 	uint32_t ssn;	   /* send sequence number of the message (CRD-04) */
-	uint32_t read_psn; /* READ: of its latest request, where the responses may start (REQ-41) */
-	uint8_t reserved[12];
+	/* READ: of the latest request for each part, where responses may start (REQ-41) */
+	uint32_t read_psn[READ_PARTS];
+	uint8_t reserved[8];
 	/* struct abi_sge sge[], or inline bytes, up to the ring's stride */
 };
 _Static_assert(sizeof(struct send_wqe) == 64, "send_wqe");
@@ -46,7 +52,7 @@ _Static_assert(sizeof(struct send_wqe) == 64, "send_wqe");
 /** A receive WQE, copied once when a message takes it. */
 struct recv_wqe {
 	uint64_t wr_id;
-	uint64_t length; /* sum of the SGEs; 64 bits: sixteen SGEs may exceed 4 GiB */
+	uint64_t length; /* sum of the SGEs, but no more than a message may have (C9-94) */
 	uint32_t num_sge;
 	bool invalid; /* it claims more SGEs than the queue has */
 	struct abi_sge sge[SGE_MAX];
@@ -128,10 +134,11 @@ struct qp_resp {
 	uint8_t open; /* enum opcode_kind of the message whose LAST is due; KIND_NONE: none */
 	uint8_t owed; /* enum resp_owed */
 	uint8_t syndrome;
-	bool nak_sent; /* RSP-03: a PSN sequence NAK is out */
-	bool rnr_sent; /* RSP-18: an RNR NAK is out */
-	bool have_wqe; /* wqe is taken by the open message */
-	bool drain;    /* QP is in ERR, but what is owed still goes out (RSP-22) */
+	bool nak_sent;	  /* RSP-03: a PSN sequence NAK is out */
+	bool rnr_sent;	  /* RSP-18: an RNR NAK is out */
+	bool have_wqe;	  /* wqe is taken by the open message */
+	bool drain;	  /* QP is in ERR, but what is owed still goes out (RSP-22) */
+	uint32_t ack_psn; /* newest SEND or WRITE packet that was accepted */
 	uint32_t nak_psn;
 	uint32_t recv_off;    /* bytes of the open SEND placed so far */
 	uint32_t rkey;	      /* of the open WRITE */

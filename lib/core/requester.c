@@ -320,7 +320,7 @@ static void build_read(struct core *c, struct qp *qp, struct send_wqe *w, struct
 	if (to > w->length)
 		to = w->length;
 	write_reth(eth, w->remote_addr + off, w->rkey, (uint32_t)(to - off));
-	w->read_psn = psn;
+	w->read_psn[read_part(w, psn)] = psn;
 	qp->req.rd_started++;
 	qp->req.since_ackreq = 0;
 }
