@@ -10,8 +10,10 @@ export PATH := /usr/bin:/usr/sbin:/bin:/sbin:$(PATH)
 all: $(BUILD)/build.ninja
 	ninja -C $(BUILD)
 
-# Two daemons on an emulated link, two programs: see app/demo.
-demo: all
+# Two daemons on an emulated link, two programs: see app/demo. Standard output is the demo's
+# alone, for `make demo JSON=1 | jq .runs`.
+demo:
+	@$(MAKE) --no-print-directory all >&2
 	@app/demo/demo $(BUILD) $(if $(JSON),--json)
 
 # Everything: lint, both compilers, sanitizers, unit, functional and interoperability tests.
