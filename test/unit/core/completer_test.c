@@ -261,6 +261,28 @@ static void completer_rx__rnr_count_is_reloaded_by_progress(void **state)
 	assert_string_equal(lone_cqes(&l), "S0:OK S1:OK S2:OK S3:OK S4:OK");
 }
 
+/* REQ-31: the peer is alive; whatever it refuses besides costs no transport retry. */
+static void completer_rx__rnr_reloads_the_transport_retries(void **state)
+{
+	l.attr.retry_cnt = 1;
+	l.spec.window = 16;
+	lone_start(&l);
+	lone_post(&l, ABI_WR_SEND, 1, 4, 0);
+	lone_post(&l, ABI_WR_SEND, 2, 4, 0);
+	lone_tx(&l);
+	for (unsigned i = 0; i < 5; i++) {
+		lone_nak(&l, 0x21, 0x200, 0);
+		assert_int_equal(l.qp->qp->comp.retry_left, 1);
+		lone_nak(&l, 0x60, 0x200, 0); /* soft-RoCE, for the SEND behind it */
+		lone_wait(&l, 20000);
+		lone_tx(&l);
+		lone_nak(&l, 0x60, 0x200, 0); /* the same, late */
+		lone_tx(&l);
+	}
+	assert_int_equal(l.qp->qp->state, ABI_QPS_RTS);
+	assert_int_equal(l.qp->qp->win.size, 4); /* less of what is wasted */
+}
+
 /* --- timeouts ------------------------------------------------------------------------- */
 
 /* REQ-22, REQ-24, REQ-25, REQ-26: seven means seven, each after [T, 4T]. */
@@ -541,6 +563,27 @@ static void completer_rx__read_fails_when_the_region_goes(void **state)
 		assert_int_equal(l.mr->mem[i], 0xEE);
 }
 
+/* design.md 5: the destination of a READ faults. */
+static void completer_rx__read_into_faulting_memory(void **state)
+{
+	struct app_send s = {.opcode = ABI_WR_RDMA_READ,
+		.wr_id = 1,
+		.remote_addr = PEER_VA,
+		.rkey = PEER_KEY,
+		.num_sge = 1};
+	struct mr *mr;
+
+	lone_start(&l);
+	mr = lone_fault_mr(&l);
+	s.sge[0] = (struct abi_sge){mr->iova + FAULT_PAGE, 8, mr->key};
+	app_post_send(l.qp, &s);
+	lone_tx(&l);
+	resp(ONLY, 0x200, 8);
+	assert_string_equal(lone_cqes(&l), "S1:LOC_PROT");
+	assert_int_equal(count()->access_faults, 1);
+	lone_fault_mr_free(&l);
+}
+
 static void completer_rx__drops_what_nobody_asked_for(void **state)
 {
 	lone_start(&l);
@@ -587,6 +630,7 @@ int main(void)
 		T(completer_rx__rnr_retry_0_fails_at_once),
 		T(completer_rx__rnr_retry_7_never_gives_up),
 		T(completer_rx__rnr_count_is_reloaded_by_progress),
+		T(completer_rx__rnr_reloads_the_transport_retries),
 		T(completer_timeout__gives_up_after_retry_cnt),
 		T(completer_timeout__progress_restarts_and_reloads),
 		T(completer_timeout__never_with_code_0),
@@ -601,6 +645,7 @@ int main(void)
 		T(completer_rx__refuses_wrong_responses),
 		T(completer_rx__vendor_err_is_a_syndrome_or_0),
 		T(completer_rx__read_fails_when_the_region_goes),
+		T(completer_rx__read_into_faulting_memory),
 		T(completer_rx__drops_what_nobody_asked_for),
 		T(completer_timeout__halves_the_window),
 	};

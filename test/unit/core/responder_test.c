@@ -465,6 +465,37 @@ static void responder_rx__receive_of_more_than_4_gib(void **state)
 	assert_string_equal(lone_cqes(&l), "R2:OK+9");
 }
 
+/* design.md 5, RSP-21, EVT-03: memory that faults under a WRITE, and under a SEND. */
+static void responder_rx__faulting_memory(void **state)
+{
+	struct abi_sge sge;
+	struct mr *mr;
+
+	lone_start(&l);
+	mr = lone_fault_mr(&l);
+	lone_rx(&l, &(struct shot){.opcode = WRITE_ONLY,
+			    .psn = 0x100,
+			    .va = mr->iova + FAULT_PAGE - 4,
+			    .rkey = mr->key,
+			    .dma_len = 8,
+			    .len = 8});
+	assert_string_equal(lone_tx(&l), "ACK@10063/0");
+	assert_int_equal(app_event_count(&l.app, ABI_EVENT_QP_FATAL), 1);
+	assert_int_equal(count()->access_faults, 1);
+	lone_fault_mr_free(&l);
+	lone_fini(&l);
+
+	lone_init(&l);
+	lone_start(&l);
+	mr = lone_fault_mr(&l);
+	sge = (struct abi_sge){mr->iova + FAULT_PAGE - 4, 8, mr->key};
+	app_post_recv(l.qp, 1, &sge, 1);
+	req(SEND_ONLY, 0x100, 8);
+	assert_string_equal(lone_tx(&l), "ACK@10063/0");
+	assert_string_equal(lone_cqes(&l), "R1:LOC_PROT");
+	lone_fault_mr_free(&l);
+}
+
 /* --- PSN ------------------------------------------------------------------------------ */
 
 /* RSP-02, RSP-03, RSP-04 */
@@ -529,6 +560,17 @@ static void responder_rx__rnr_nak_is_void_once_accepted(void **state)
 	lone_recv(&l, 1, 0, 64);
 	req(SEND_ONLY, 0x100, 4);
 	assert_string_equal(lone_tx(&l), "ACK@1001f/1");
+}
+
+/* RSP-23: the RNR NAK stood for the WRITE's ACK too; that is still owed. */
+static void responder_rx__void_rnr_nak_leaves_the_ack(void **state)
+{
+	lone_start(&l);
+	req_mr(WRITE_ONLY, 0x100, 0, 4, 4);
+	lone_rx(&l, &(struct shot){.opcode = SEND_FIRST, .psn = 0x101, .len = 256});
+	lone_recv(&l, 1, 0, 600);
+	lone_rx(&l, &(struct shot){.opcode = SEND_FIRST, .psn = 0x101, .len = 256});
+	assert_string_equal(lone_tx(&l), "ACK@1011f/1");
 }
 
 /* RSP-01, BTH-15: across the wrap; the window is 2^23 on both sides. */
@@ -622,10 +664,12 @@ int main(void)
 		T(responder_rx__receive_without_access),
 		T(responder_rx__receive_with_too_many_sges),
 		T(responder_rx__receive_of_more_than_4_gib),
+		T(responder_rx__faulting_memory),
 		T(responder_rx__one_psn_nak),
 		T(responder_rx__nak_moves_with_a_late_packet),
 		T(responder_rx__nak_moves_behind_a_late_read),
 		T(responder_rx__rnr_nak_is_void_once_accepted),
+		T(responder_rx__void_rnr_nak_leaves_the_ack),
 		T(responder_rx__psn_wraps),
 		T(responder_rx__duplicates_are_acknowledged),
 		T(responder_rx__communication_established_once),

@@ -93,6 +93,27 @@ static void core_seal__other_protocols(void **state)
 	}
 }
 
+/* design.md 5: a fault costs its own QP, and the packet is not sent. */
+static void core_seal__gives_up_on_a_fault(void **state)
+{
+	struct app_send s = {.opcode = ABI_WR_SEND, .wr_id = 1, .num_sge = 1};
+	struct mr *mr;
+
+	l.attr.path_mtu = 256;
+	lone_start(&l);
+	mr = lone_fault_mr(&l);
+	s.sge[0] = (struct abi_sge){mr->iova + FAULT_PAGE - 256, 600, mr->key};
+	app_post_send(l.qp, &s);
+	/* What was built behind it in the same burst goes out; the peer misses 201 and drops it. */
+	assert_string_equal(lone_tx(&l), "SEND_FIRST@200+256 SEND_LAST@202+88!");
+	lone_tx(&l);
+	assert_int_equal(l.qp->qp->state, ABI_QPS_ERR);
+	assert_int_equal(l.host->core.count.access_faults, 1);
+	assert_int_equal(app_event_count(&l.app, ABI_EVENT_QP_FATAL), 1);
+	assert_string_equal(lone_cqes(&l), "S1:FLUSH");
+	lone_fault_mr_free(&l);
+}
+
 #define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -101,6 +122,7 @@ int main(void)
 		T(core_seal__every_length_and_implementation),
 		T(core_seal__pieces),
 		T(core_seal__other_protocols),
+		T(core_seal__gives_up_on_a_fault),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+#include <cmocka.h>
+#include "link.h"
+
+#define ROOM 64u
+
+static struct sim_frame frames[ROOM];
+static struct sim_frame *places[ROOM];
+static struct sim_link l;
+
+static void start(const struct link_config *cfg, uint64_t seed)
+{
+	for (unsigned i = 0; i < ROOM; i++)
+		places[i] = &frames[i];
+	link_init(&l, places, ROOM, cfg, seed);
+}
+
+static void send_numbered(unsigned n, uint64_t now)
+{
+	for (unsigned i = 0; i < n; i++) {
+		uint8_t f[100] = {(uint8_t)i};
+
+		link_send(&l, f, sizeof(f), now);
+	}
+}
+
+static void link_send__delays_and_serialises(void **state)
+{
+	struct link_config cfg = {.delay_ns = 1000, .rate_bps = 1000000000};
+	const uint64_t one = (100 + 24) * 8; /* ns at 1 Gb/s */
+
+	start(&cfg, 1);
+	send_numbered(3, 5000);
+	for (unsigned i = 0; i < 3; i++) {
+		const struct sim_frame *f;
+
+		assert_int_equal(link_due(&l), 6000 + (i + 1) * one);
+		assert_null(link_receive(&l, link_due(&l) - 1));
+		f = link_receive(&l, link_due(&l));
+		assert_non_null(f);
+		assert_int_equal(f->bytes[0], i);
+		assert_int_equal(f->len, 100);
+	}
+	assert_true(link_due(&l) == SIM_NEVER);
+}
+
+static void link_pause__holds_the_sender(void **state)
+{
+	struct link_config cfg = {.delay_ns = 10};
+
+	start(&cfg, 1);
+	link_pause(&l, 9000);
+	send_numbered(1, 100);
+	assert_int_equal(link_due(&l), 9010);
+}
+
+static void link_send__loses_by_mask(void **state)
+{
+	struct link_config cfg = {.faults.loss_mask = 0x5};
+
+	start(&cfg, 1);
+	send_numbered(4, 0);
+	assert_int_equal(link_receive(&l, 0)->bytes[0], 1);
+	assert_int_equal(link_receive(&l, 0)->bytes[0], 3);
+	assert_null(link_receive(&l, 0));
+	link_set_faults(&l, &(struct link_faults){.loss_mask = 1}); /* counts anew */
+	send_numbered(2, 0);
+	assert_int_equal(link_receive(&l, 0)->bytes[0], 1);
+	assert_int_equal(l.count.lost, 3);
+}
+
+/* Each fault happens about as often as asked, and the same seed repeats it exactly. */
+static void link_send__faults_follow_the_seed(void **state)
+{
+	struct link_config cfg = {.faults = {.loss = 100000,
+					  .duplicate = 100000,
+					  .reorder = 100000,
+					  .reorder_ns = 50,
+					  .corrupt = 100000,
+					  .truncate = 100000}};
+	uint64_t hash[3];
+
+	for (unsigned run = 0; run < 3; run++) {
+		const struct sim_frame *f;
+
+		start(&cfg, run == 2 ? 8 : 7);
+		hash[run] = 1;
+		for (unsigned i = 0; i < 2000; i++) {
+			send_numbered(1, i * 100);
+			while ((f = link_receive(&l, i * 100 + 99)))
+				hash[run] = (hash[run] ^ f->len ^ f->bytes[0] ^ f->bytes[50]) *
+					    0x100000001B3ull;
+		}
+		assert_in_range(l.count.lost, 120, 280);
+		assert_in_range(l.count.duplicated, 110, 280);
+		assert_in_range(l.count.reordered, 110, 300);
+		assert_in_range(l.count.corrupted, 110, 300);
+		assert_in_range(l.count.truncated, 110, 300);
+		assert_int_equal(
+			l.count.delivered, l.count.frames - l.count.lost + l.count.duplicated);
+	}
+	assert_true(hash[0] == hash[1]);
+	assert_true(hash[0] != hash[2]);
+}
+
+static void link_send__corruption_is_one_bit(void **state)
+{
+	struct link_config cfg = {.faults.corrupt = 1000000};
+	static const uint8_t zero[100];
+	unsigned bits = 0;
+
+	start(&cfg, 3);
+	link_send(&l, zero, sizeof(zero), 0);
+	for (unsigned i = 0; i < 100; i++)
+		bits += (unsigned)__builtin_popcount(l.frame[0]->bytes[i]);
+	assert_int_equal(bits, 1);
+}
+
+/* A heap of random due times comes out sorted, equal ones in the order they went in. */
+static void link_receive__is_sorted(void **state)
+{
+	struct link_config cfg = {.faults = {.reorder = 500000, .reorder_ns = 20}};
+	const struct sim_frame *f;
+	uint64_t due = 0, seq = 0;
+
+	start(&cfg, 9);
+	send_numbered(ROOM, 0);
+	assert_int_equal(link_room(&l), 0);
+	for (unsigned i = 0; i < ROOM; i++) {
+		f = link_receive(&l, 1000);
+		assert_non_null(f);
+		assert_true(f->due > due || (f->due == due && (i == 0 || f->seq > seq)));
+		due = f->due;
+		seq = f->seq;
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(link_send__delays_and_serialises),
+		cmocka_unit_test(link_pause__holds_the_sender),
+		cmocka_unit_test(link_send__loses_by_mask),
+		cmocka_unit_test(link_send__faults_follow_the_seed),
+		cmocka_unit_test(link_send__corruption_is_one_bit),
+		cmocka_unit_test(link_receive__is_sorted),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
