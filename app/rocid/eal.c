@@ -26,6 +26,7 @@ static const struct {
 } hint[] = {
 	{"Is another primary process running",
 		"another rocid serves this socket: stop it, or give this one another --socket"},
+	{"lcore", "choose CPUs that are there, and that you may use, with -l: see `nproc`"},
 	{"hugepage", "reserve hugepages (echo 128 > /proc/sys/vm/nr_hugepages) or run with "
 		     "--no-huge -m 128"},
 	{"memory",

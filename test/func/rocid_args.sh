@@ -91,6 +91,7 @@ complains 2 "line 2: widow" -- --config "$dir/bad.conf"
 # EAL's own.
 complains 2 "--bogus" --bogus
 complains 2 "--share" --share eth0
+complains 2 "nproc" $eal -l 9999 -- --ring-pair
 
 # Arguments that name what is not there.
 complains 2 "port 5" $eal -- --socket "$sock" --ring-pair --gid 5,192.0.2.1
