@@ -7,42 +7,50 @@ export PATH := /usr/bin:/usr/sbin:/bin:/sbin:$(PATH)
 
 .PHONY: all demo test check sanitize clang interop lint packages packages-test clean
 
-all: packages $(BUILD)/build.ninja
+all: $(BUILD)/build.ninja
 	ninja -C $(BUILD)
 
-# Two daemons on an emulated link, two programs: see app/demo.
-demo: all
+# Two daemons on an emulated link, two programs: see app/demo. Standard output is the demo's
+# alone, for `make demo JSON=1 | jq .runs`.
+demo:
+	@$(MAKE) --no-print-directory all >&2
 	@app/demo/demo $(BUILD) $(if $(JSON),--json)
 
 # Everything: lint, both compilers, sanitizers, unit, functional and interoperability tests.
 test: packages-test lint check clang sanitize interop
 
-check: packages-test $(BUILD)/build.ninja
+check: $(BUILD)/with-tests
 	ninja -C $(BUILD)
 	meson test -C $(BUILD) --no-rebuild --print-errorlogs --no-suite interop
 
 clang: packages-test
-	@test -f $(BUILD)-clang/build.ninja || CC=clang meson setup $(BUILD)-clang
+	@test -f $(BUILD)-clang/build.ninja || CC=clang meson setup $(BUILD)-clang -Dtests=enabled
 	ninja -C $(BUILD)-clang
 
 # The pure layers and the client under ASan and UBSan; clang, whose runtime finds more.
 sanitize: packages-test
 	@test -f $(BUILD)-asan/build.ninja || CC=clang meson setup $(BUILD)-asan \
+		-Dtests=enabled \
 		-Db_sanitize=address,undefined -Db_lundef=false
 	ninja -C $(BUILD)-asan
 	meson test -C $(BUILD)-asan --no-rebuild --print-errorlogs --no-suite interop \
 		--timeout-multiplier 4
 
 # Linux soft-RoCE in an emulated guest, over a real (tap) port.
-interop: packages-test $(BUILD)/build.ninja
+interop: $(BUILD)/with-tests
 	ninja -C $(BUILD)
 	meson test -C $(BUILD) --no-rebuild --print-errorlogs --suite interop
 
 lint: packages-test
 	test/lint/run
 
-$(BUILD)/build.ninja:
+$(BUILD)/build.ninja: | packages
 	meson setup $(BUILD)
+
+# `make demo` configures without the tests where their libraries are missing: look again.
+$(BUILD)/with-tests: | packages-test $(BUILD)/build.ninja
+	meson setup --reconfigure $(BUILD) -Dtests=enabled
+	@touch $@
 
 packages:
 	@config/install-packages $(PACKAGES) config/packages.txt

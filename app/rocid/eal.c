@@ -26,6 +26,7 @@ static const struct {
 } hint[] = {
 	{"Is another primary process running",
 		"another rocid serves this socket: stop it, or give this one another --socket"},
+	{"lcore", "choose CPUs that are there, and that you may use, with -l: see `nproc`"},
 	{"hugepage", "reserve hugepages (echo 128 > /proc/sys/vm/nr_hugepages) or run with "
 		     "--no-huge -m 128"},
 	{"memory",
@@ -33,7 +34,6 @@ static const struct {
 	{"alloc", "give EAL memory that this machine has: -m MB"},
 	{"ermission denied", "run as root, or see doc/man/rocid.8 for the permissions it needs"},
 	{"runtime directory", "run as root, or set XDG_RUNTIME_DIR to a directory of yours"},
-	{"lcore", "choose CPUs that this machine has with -l: see lscpu"},
 	{"parse device", "check the arguments of --vdev and -a"},
 	{"probe device", "check the arguments of --vdev and -a"},
 	{"vdev", "check the arguments of --vdev"},

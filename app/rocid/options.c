@@ -156,7 +156,7 @@ void options_help(void)
 {
 	printf("usage: rocid [EAL arguments] -- [options]\n\n"
 	       "RoCE on any DPDK port. EAL arguments choose cores, memory and devices, e.g.\n"
-	       "  rocid -l 2 --no-huge -m 128 --no-pci -- --share eth0\n"
+	       "  rocid -l 1 --no-huge -m 128 --no-pci -- --share eth0\n"
 	       "Without -l, one CPU a worker is taken. PORT is an ethdev number, from 0.\n\n");
 	for (unsigned i = 0; i < ARRAY_SIZE(row); i++) {
 		const struct option_row *r = &row[i];

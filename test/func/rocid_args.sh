@@ -92,7 +92,7 @@ complains 2 "line 2: widow" -- --config "$dir/bad.conf"
 complains 2 "--bogus" --bogus
 complains 2 "--share" --share eth0
 complains 2 "net_nosuch" $eal --vdev net_nosuch0 -- --socket "$sock" --ring-pair
-complains 2 "-l" --no-huge --no-pci -m 64 -l 1000 -- --socket "$sock" --ring-pair
+complains 2 "nproc" $eal -l 9999 -- --ring-pair
 
 # Arguments that name what is not there.
 complains 2 "port 5" $eal -- --socket "$sock" --ring-pair --gid 5,192.0.2.1

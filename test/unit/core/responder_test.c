@@ -465,7 +465,6 @@ static void responder_rx__receive_of_more_than_4_gib(void **state)
 	assert_string_equal(lone_cqes(&l), "R2:OK+9");
 }
 
-<<<<<<< HEAD
 /* design.md 5, RSP-21, EVT-03: memory that faults under a WRITE, and under a SEND. */
 static void responder_rx__faulting_memory(void **state)
 {
@@ -495,7 +494,8 @@ static void responder_rx__faulting_memory(void **state)
 	assert_string_equal(lone_tx(&l), "ACK@10063/0");
 	assert_string_equal(lone_cqes(&l), "R1:LOC_PROT");
 	lone_fault_mr_free(&l);
-=======
+}
+
 /* RSP-20, C9-94: no message is longer than 2^31 bytes, whatever the receive has room for. */
 static void responder_rx__send_beyond_2_31_bytes(void **state)
 {
@@ -511,7 +511,6 @@ static void responder_rx__send_beyond_2_31_bytes(void **state)
 	req(SEND_MIDDLE, 0x101, 256);
 	assert_string_equal(lone_tx(&l), "ACK@10161/0");
 	assert_string_equal(lone_cqes(&l), "R1:LOC_LEN");
->>>>>>> rev1
 }
 
 /* --- PSN ------------------------------------------------------------------------------ */
@@ -682,11 +681,8 @@ int main(void)
 		T(responder_rx__receive_without_access),
 		T(responder_rx__receive_with_too_many_sges),
 		T(responder_rx__receive_of_more_than_4_gib),
-<<<<<<< HEAD
 		T(responder_rx__faulting_memory),
-=======
 		T(responder_rx__send_beyond_2_31_bytes),
->>>>>>> rev1
 		T(responder_rx__one_psn_nak),
 		T(responder_rx__nak_moves_with_a_late_packet),
 		T(responder_rx__nak_moves_behind_a_late_read),
