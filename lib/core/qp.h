@@ -5,10 +5,10 @@
  * cache line (design.md 4):
  *
  *     identity, queues      control thread, before the QP is published
- *     attr, path, state     qp.c (commands and error transitions)
+ *     attr, path, state     qp_modify.c (commands), qp.c (error transitions)
  *     req                   requester.c
- *     comp                  completer.c
- *     resp                  responder.c
+ *     comp                  completer.c, timers.c
+ *     resp                  responder.c, responder_tx.c
  *     win                   cc/window.c
  */
 #ifndef QP_H
@@ -127,7 +127,7 @@ enum resp_owed {
 	OWE_NAK, /* syndrome in resp.syndrome */
 };
 
-/** Responder. Written by responder.c. */
+/** Responder. Written by responder.c and responder_tx.c. */
 struct qp_resp {
 	uint32_t epsn; /* expected PSN */
 	uint32_t msn;
@@ -167,7 +167,7 @@ struct qp {
 	struct ring rq;
 	uint8_t *sq_private; /* sq.depth slots of struct send_wqe and its SGEs or inline data */
 	uint32_t max_inline;
-	/* state: qp.c */
+	/* state: qp_modify.c, qp.c */
 	uint8_t state;	   /* enum abi_qp_state */
 	uint8_t mtu_shift; /* log2 of the path MTU */
 	bool comm_est;	   /* RSP-46: raised */
@@ -254,7 +254,8 @@ static inline uint32_t qp_packets(const struct qp *qp, uint32_t len)
 void qp_make_ready(struct core *c, struct qp *qp);
 
 /** Moves @p qp to ERR because of what happened on the wire or in memory; its queues are
- *  flushed by core_tx() in bounded steps. What the responder owes still goes out. */
+ *  flushed by core_tx() in bounded steps. What the responder owes still goes out if a NAK is
+ *  among it. */
 void qp_error(struct core *c, struct qp *qp, uint64_t now);
 
 /** Queues an async event for @p qp's owner. */

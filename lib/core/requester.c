@@ -174,11 +174,13 @@ static uint32_t in_flight(const struct qp *qp)
 	return qp->req.sent - qp->comp.acked;
 }
 
-/* Credits hold a message back (CRD-04, CRD-05); with nothing in flight one packet may always
- * go, or a peer that says "no credits" would never be asked again (CRD-09). */
+/* Credits hold a message back (CRD-04, CRD-05) while an ACK is on its way; else one packet may
+ * always go, or a peer that says "no credits" would never be asked again (CRD-09). */
 static bool credit_blocks(const struct qp *qp, const struct send_wqe *w)
 {
-	return qp->comp.limited && takes_recv_wqe(w->opcode) && in_flight(qp) &&
+	bool asked = in_flight(qp) && !qp->req.since_ackreq;
+
+	return qp->comp.limited && takes_recv_wqe(w->opcode) && asked &&
 	       seq24_lt(qp->comp.limit, w->ssn);
 }
 

@@ -48,6 +48,7 @@ void responder_fatal(
 	else if (syndrome == NAK_INVALID_REQ)
 		c->count.resp_remote_invalid_request++;
 	owe_nak(c, qp, syndrome, psn);
+	qp->resp.drain = true; /* also when a full CQ has moved the QP to ERR already */
 	if (event)
 		qp_event(c, qp, event);
 	qp_error(c, qp, now);

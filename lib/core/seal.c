@@ -53,6 +53,7 @@ uint16_t core_seal(struct core *c, struct txd *t)
 	icrc_store(dst, crc);
 	dst += ICRC_LEN;
 	c->count.tx_packets++;
-	c->count.tx_bytes += (uint64_t)(dst - t->frame);
+	/* from IP or GRH to ICRC, as rx_bytes */
+	c->count.tx_bytes += (uint64_t)(dst - t->frame - t->l3_off);
 	return (uint16_t)(dst - t->frame);
 }

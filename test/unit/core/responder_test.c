@@ -513,6 +513,20 @@ static void responder_rx__send_beyond_2_31_bytes(void **state)
 	assert_string_equal(lone_cqes(&l), "R1:LOC_LEN");
 }
 
+/* RSP-22: the NAK goes out although the CQ, full, has already moved the QP to ERR. */
+static void responder_rx__naks_although_the_cq_is_full(void **state)
+{
+	l.cq_depth = 1;
+	lone_start(&l);
+	lone_recv(&l, 1, 0, 100);
+	lone_recv(&l, 2, 0, 100);
+	req(SEND_ONLY, 0x100, 4);
+	req(SEND_ONLY, 0x101, 101);
+	assert_int_equal(app_event_count(&l.app, ABI_EVENT_CQ_ERR), 0);
+	assert_string_equal(lone_tx(&l), "ACK@10161/1");
+	assert_int_equal(app_event_count(&l.app, ABI_EVENT_CQ_ERR), 1);
+}
+
 /* --- PSN ------------------------------------------------------------------------------ */
 
 /* RSP-02, RSP-03, RSP-04 */
@@ -683,6 +697,7 @@ int main(void)
 		T(responder_rx__receive_of_more_than_4_gib),
 		T(responder_rx__faulting_memory),
 		T(responder_rx__send_beyond_2_31_bytes),
+		T(responder_rx__naks_although_the_cq_is_full),
 		T(responder_rx__one_psn_nak),
 		T(responder_rx__nak_moves_with_a_late_packet),
 		T(responder_rx__nak_moves_behind_a_late_read),
