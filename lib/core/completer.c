@@ -100,7 +100,8 @@ void completer_local_error(struct core *c, struct qp *qp, uint64_t now)
 /* An ERR QP has WQEs of two kinds: taken, and still in the shared ring. */
 bool completer_flush_one(struct core *c, struct qp *qp, uint64_t now)
 {
-	if (qp->comp.head == qp->req.fetched && !requester_fetch(c, qp) && requester_idle(qp))
+	if (qp->comp.head == qp->req.fetched &&
+		(qp_built_now(c, qp) || (!requester_fetch(c, qp) && requester_idle(qp))))
 		return false;
 	if (qp->comp.head != qp->req.fetched)
 		complete_head(c, qp, ABI_WC_WR_FLUSH_ERR, 0, now);

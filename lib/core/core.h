@@ -121,6 +121,7 @@ struct core {
 	struct wheel wheel;
 	struct list ready;   /* QPs with something to send or to flush, round robin */
 	struct list touched; /* CQ lanes with news since the last core_events() */
+	uint32_t tx_call;    /* number of the core_tx() call under way, or the last */
 	uint32_t ev_head, ev_tail;
 	struct core_event ev[EVENT_QUEUE];
 	uint16_t ip_id;

@@ -177,6 +177,7 @@ struct qp {
 	uint64_t ack_timeout; /* ns, 0: infinite (REQ-22) */
 	struct abi_qp_attr attr;
 	struct path path;
+	uint32_t tx_call;	  /* core_tx() call that last built a packet of it; schedule.c */
 	struct list ready;	  /* on core.ready */
 	struct wheel_timer timer; /* ACK or RNR */
 	struct window win;
@@ -248,6 +249,13 @@ static inline uint32_t qp_packets(const struct qp *qp, uint32_t len)
 	uint32_t mtu = 1u << qp->mtu_shift;
 
 	return len ? (uint32_t)(((uint64_t)len + mtu - 1) >> qp->mtu_shift) : 1;
+}
+
+/** @return true when the core_tx() call under way has built a packet of @p qp. It is not sealed
+ *  yet, so the inline data of its WQE must stay where it is: no slot is used again. */
+static inline bool qp_built_now(const struct core *c, const struct qp *qp)
+{
+	return qp->tx_call == c->tx_call;
 }
 
 /** Puts @p qp among those that core_tx() visits. */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * RC requester: takes WQEs from the send queue, cuts messages into packets, obeys window,
- * credits, fences and the limit of outstanding READs, and goes back when told to.
+ * credits, fences and the limit of outstanding READs. It goes back when the completer says so:
+ * rxe's req_retry is go_back() there and requester_seek() here.
  */
 #include "completer.h"
 #include "packet.h"

@@ -30,6 +30,7 @@
 	X(HEADER_SHORT, "header_short", "VAL-18")                 \
 	X(PAD, "pad", "BTH-06")                                   \
 	/* classify.c */                                          \
+	X(DMAC, "dmac", "ETH-10")                                 \
 	X(SGID, "sgid", "VAL-15")                                 \
 	X(DGID, "dgid", "VAL-11")                                 \
 	X(QP0, "qp0", "CA17-33")                                  \
