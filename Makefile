@@ -5,7 +5,8 @@
 BUILD ?= build
 export PATH := /usr/bin:/usr/sbin:/bin:/sbin:$(PATH)
 
-.PHONY: all demo test check sanitize clang interop lint packages packages-test clean
+.PHONY: all demo test check sanitize clang interop lint packages packages-test \
+	with-tests clean
 
 all: packages $(BUILD)/build.ninja
 	ninja -C $(BUILD)
@@ -17,8 +18,7 @@ demo: all
 # Everything: lint, both compilers, sanitizers, unit, functional and interoperability tests.
 test: packages-test lint check clang sanitize interop
 
-check: packages-test $(BUILD)/build.ninja
-	ninja -C $(BUILD)
+check: with-tests
 	meson test -C $(BUILD) --no-rebuild --print-errorlogs --no-suite interop
 
 clang: packages-test
@@ -34,15 +34,19 @@ sanitize: packages-test
 		--timeout-multiplier 4
 
 # Linux soft-RoCE in an emulated guest, over a real (tap) port.
-interop: packages-test $(BUILD)/build.ninja
-	ninja -C $(BUILD)
+interop: with-tests
 	meson test -C $(BUILD) --no-rebuild --print-errorlogs --suite interop
 
 lint: packages-test
 	test/lint/run
 
-$(BUILD)/build.ninja:
-	meson setup $(BUILD)
+# Without the tests, whose packages a machine that only runs the demo lacks.
+$(BUILD)/build.ninja: | packages
+	meson setup $(BUILD) -Dtests=false
+
+with-tests: packages-test $(BUILD)/build.ninja
+	meson configure $(BUILD) -Dtests=true
+	ninja -C $(BUILD)
 
 packages:
 	@config/install-packages $(PACKAGES) config/packages.txt
