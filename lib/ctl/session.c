@@ -374,7 +374,6 @@ void session_close(struct session *s)
 {
 	struct ctl *ctl = s->ctl;
 
-	ctl_unwatch(ctl, &s->watch);
 	notifier_lock(&ctl->notifier);
 	ctl->session[s->slot] = NULL; /* its events find nobody from here on */
 	notifier_unlock(&ctl->notifier);
@@ -390,6 +389,8 @@ void session_close(struct session *s)
 		free(s->doorbell[i]);
 	if (s->region.base) /* tells a program that outlives us, should it look */
 		atomic_store(&((struct abi_session *)s->region.base)->epoch, 0);
+	/* The socket last: its end says that no completion comes any more. */
+	ctl_unwatch(ctl, &s->watch);
 	session_shm_free(s, &s->region);
 	free(s);
 }
