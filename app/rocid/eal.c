@@ -33,6 +33,7 @@ static const struct {
 	{"ermission denied", "run as root, or see doc/man/rocid.8 for the permissions it needs"},
 	{"runtime directory", "run as root, or set XDG_RUNTIME_DIR to a directory of yours"},
 	{"probe device", "check the arguments of --vdev and -a"},
+	{"parse device", "check the arguments of --vdev and -a"},
 	{"vdev", "check the arguments of --vdev"},
 };
 
