@@ -76,6 +76,9 @@ complains 2 "stray" -- stray
 complains 2 "--gid" -- --gid
 complains 2 "10.0.0" $eal -- --gid 0,10.0.0
 complains 2 "--neigh" -- --neigh 0,10.0.0.1,nomac
+complains 2 "'::'" -- --gid 0,::
+complains 2 "224.0.0.1" -- --gid 0,224.0.0.1
+complains 2 "00:00:00:00:00:00" -- --neigh 0,10.0.0.1,00:00:00:00:00:00
 complains 2 "--mtu" -- --mtu 0,1
 complains 2 "'loss'" -- --ring-pair=loss=7
 complains 2 "--impair" -- --impair 0,speed=1
