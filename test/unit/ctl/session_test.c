@@ -185,12 +185,12 @@ static void session_close__socket_ends_last(void **state)
 	ended = poll(&end, 1, 300);
 	notifier_unlock(n);
 	pthread_join(thread, NULL);
+	daemon_config(d);
+	daemon_run(d);
 	assert_int_equal(ended, 0);
 	assert_int_equal(poll(&end, 1, 0), 1);
 	assert_true(atomic_load(&((struct abi_session *)c.region)->epoch) == 0);
 	client_close(&c);
-	daemon_config(d);
-	daemon_run(d);
 }
 
 /* Who sends and never reads is cut off, and nobody else notices. */
