@@ -225,11 +225,13 @@ int session_open(struct ctl *ctl, int fd)
 	struct session *s = object_alloc(sizeof(*s));
 	socklen_t len = sizeof(struct ucred);
 	struct reply r = {0};
-	int slot = -ENOMEM, err;
+	int slot, err;
 
-	if (s && getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &s->peer, &len))
-		slot = -errno;
-	else if (s)
+	if (!s)
+		slot = refuse(r.why, -ENOMEM, "rocid is out of memory");
+	else if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &s->peer, &len))
+		slot = refuse(r.why, -errno, "rocid cannot tell who connects: %s", strerror(errno));
+	else
 		slot = find_slot(ctl, &s->peer, r.why);
 	if (slot < 0) {
 		refusal.status = slot;
