@@ -36,6 +36,7 @@ static const struct {
 	{"runtime directory", "run as root, or set XDG_RUNTIME_DIR to a directory of yours"},
 	{"parse device", "check the arguments of --vdev and -a"},
 	{"probe device", "check the arguments of --vdev and -a"},
+	{"parse device", "check the arguments of --vdev and -a"},
 	{"vdev", "check the arguments of --vdev"},
 };
 
