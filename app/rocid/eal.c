@@ -2,6 +2,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <getopt.h>
 #include <limits.h>
 #include <sched.h>
 #include <stdio.h>
@@ -173,6 +174,7 @@ int eal_start(int argc, char *argv[], const struct options *o, char why[VALUE_MA
 	}
 	for (int i = 1; i < argc; i++)
 		args[n++] = argv[i];
+	opterr = 1; /* getopt names what is wrong: explain() */
 	if (quiet)
 		capture_begin(&c);
 	err = rte_eal_init(n, args);

@@ -94,6 +94,7 @@ complains 2 "line 2: widow" -- --config "$dir/bad.conf"
 
 # EAL's own.
 complains 2 "--bogus" --bogus
+complains 2 "--bogus" $eal --bogus -- --ring-pair
 complains 2 "--share" --share eth0
 complains 2 "net_nosuch" $eal --vdev net_nosuch0 -- --socket "$sock" --ring-pair
 complains 2 "nproc" $eal -l 9999 -- --ring-pair
