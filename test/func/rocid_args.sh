@@ -96,7 +96,7 @@ complains 2 "line 2: widow" -- --config "$dir/bad.conf"
 complains 2 "--bogus" --bogus
 complains 2 "--bogus" $eal --bogus -- --ring-pair
 complains 2 "--share" --share eth0
-complains 2 "net_nosuch" $eal --vdev net_nosuch0 -- --socket "$sock" --ring-pair
+complains 2 "arguments of --vdev" $eal --vdev net_nosuch0 -- --socket "$sock" --ring-pair
 complains 2 "nproc" $eal -l 9999 -- --ring-pair
 
 # Arguments that name what is not there.
@@ -107,7 +107,6 @@ complains 2 "--workers 3" $eal -l 0 -- --socket "$sock" --ring-pair --workers 3
 complains 1 "--share IFNAME" $eal -- --socket "$sock"
 complains 1 "no netdev nodev0" $eal -- --socket "$sock" --share nodev0
 complains 1 "no netdev nodev0" $eal -- --socket "$sock" --ring-pair --share 0=nodev0
-complains 1 "arguments of --vdev" $eal --vdev net_nosuch0 -- --socket "$sock"
 complains 1 "bsize=4608" $eal --vdev "net_memif0,socket-abstract=no,socket=$dir/m.sock" \
 	-- --socket "$sock" --mtu 0,4200
 complains 1 "role=server" $eal --vdev "net_memif0,socket-abstract=no,socket=$dir/m.sock" \
