@@ -61,6 +61,9 @@ PEER_ROWS = (
     ('long', 'v4', 1024, '--seed 10 --min 200000 --max 1048576 --count 3', '--max 1048576',
      '--qp-depth 4'),
     ('short', 'v6', 1024, '--seed 11 --max 8 --count 200', '', '--qp-depth 64'),
+    # with --jumbo
+    ('mtu4096', 'v4', 4096, '--seed 12', '', ''),
+    ('mtu2048-v6', 'v6', 2048, '--seed 13', '', ''),
 )
 
 

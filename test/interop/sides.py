@@ -33,7 +33,8 @@ class Network:
     """A bridge in a fresh network namespace. A bridge and not one tap, because what AF_PACKET sends
     past the queueing discipline is invisible on its own device, and visible on the far end of a veth."""
 
-    def __init__(self):
+    def __init__(self, mtu):
+        self.mtu = mtu
         sh('mount', '-t', 'sysfs', 'sysfs', '/sys')
         sh('mount', '-t', 'tmpfs', 'tmpfs', '/run')     # sockets and DPDK's run-time files
         sh('ip', 'link', 'set', 'lo', 'up')
@@ -51,7 +52,7 @@ class Network:
 
     def _attach(self, dev):
         self._quiet(dev)
-        sh('ip', 'link', 'set', dev, 'master', BRIDGE, 'up')
+        sh('ip', 'link', 'set', dev, 'mtu', self.mtu, 'master', BRIDGE, 'up')
 
     def add_tap(self, dev):
         sh('ip', 'tuntap', 'add', 'dev', dev, 'mode', 'tap')
@@ -61,7 +62,7 @@ class Network:
         """A netdev for a process of ours, and the bridge's port that it is connected to."""
         sh('ip', 'link', 'add', 'name', dev, 'type', 'veth', 'peer', 'name', port)
         self._attach(port)
-        sh('ip', 'link', 'set', dev, 'up')
+        sh('ip', 'link', 'set', dev, 'mtu', self.mtu, 'up')
         sh('ip', 'addr', 'add', f'192.168.77.{OUR_ID}/24', 'dev', dev)
         sh('ip', 'addr', 'add', f'fd77::{OUR_ID}/64', 'dev', dev, 'nodad')
 
@@ -142,7 +143,7 @@ class Guest:
         self.tcp_address = f'192.168.77.{ident}'
         self.addresses = [self.tcp_address, f'fd77::{ident}']
         self.env = dict(os.environ, WORKDIR=str(work), STATE=str(state), NAME=name, ID=str(ident),
-                        NET=f'tap:{self.tap}')
+                        NET=f'tap:{self.tap}', MTU=str(net.mtu))
 
     def boot(self):
         r = subprocess.run([HERE / 'run-guest.sh', 'start'], env=self.env, stderr=subprocess.PIPE,
