@@ -13,10 +13,8 @@
 #define PATH_MTU_MAX 4096u
 /** Smallest IB path MTU in bytes. */
 #define PATH_MTU_MIN 256u
-/** Longest header chain that we build: Ethernet 14, VLAN 4, IPv6 or GRH 40, UDP 8, BTH 12,
- *  XRCETH 4, AtomicETH 28 = 110; the ICRC masks work on whole 64-byte blocks. */
-#define FRAME_HDR_MAX 128u
-/** Room a frame needs: headers, payload, pad and ICRC, rounded to cache lines. */
+/** Room a frame needs: headers (Ethernet 14, VLAN 4, IPv6 or GRH 40, UDP 8, BTH 12, XRCETH 4,
+ *  AtomicETH 28 = 110), payload, pad and ICRC, rounded to cache lines. */
 #define FRAME_MAX 4288u
 /** Longest message: IBA C9-94 (REQ-07). */
 #define MSG_LEN_MAX (1u << 31)

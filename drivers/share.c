@@ -109,12 +109,15 @@ int share_guard(struct share_guard *g, const char *netdev, char *why, unsigned w
 		if (fd < 0) {
 			share_unguard(g);
 			snprintf(why, why_size,
-				fd == -EADDRINUSE ? "UDP port 4791 of netdev %s is taken: stop the "
-						    "other rocid or "
-						    "soft-RoCE (`rdma link show`) on it"
-						  : "cannot bind UDP port 4791 of netdev %s: run "
-						    "as root or with "
-						    "CAP_NET_RAW",
+				fd == -ENODEV
+					? "there is no netdev %s: see `ip link` for those that are"
+				: fd == -EADDRINUSE
+					? "UDP port 4791 of netdev %s is taken: stop the "
+					  "other rocid or "
+					  "soft-RoCE (`rdma link show`) on it"
+					: "cannot bind UDP port 4791 of netdev %s: run "
+					  "as root or with "
+					  "CAP_NET_RAW",
 				netdev);
 			return fd;
 		}

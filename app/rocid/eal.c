@@ -32,9 +32,12 @@ static const struct {
 		     "--no-huge -m 128"},
 	{"memory",
 		"give EAL memory it can have: -m MB, with --no-huge where there are no hugepages"},
+	{"alloc", "give EAL memory that this machine has: -m MB"},
 	{"ermission denied", "run as root, or see doc/man/rocid.8 for the permissions it needs"},
 	{"runtime directory", "run as root, or set XDG_RUNTIME_DIR to a directory of yours"},
+	{"parse device", "check the arguments of --vdev and -a"},
 	{"probe device", "check the arguments of --vdev and -a"},
+	{"parse device", "check the arguments of --vdev and -a"},
 	{"vdev", "check the arguments of --vdev"},
 };
 
@@ -118,7 +121,8 @@ static uint32_t hash(const char *s)
 static int explain(char text[CAPTURE_MAX], char why[VALUE_MAX * 2])
 {
 	const char *helps = "own options go behind --, see `rocid --help`";
-	bool wrong = strstr(text, "Invalid 'command line'") || strstr(text, "option");
+	bool wrong = strstr(text, "Invalid 'command line'") || strstr(text, "option") ||
+		     strstr(text, "parse device") || strstr(text, "lcore");
 	char *line = text;
 
 	for (unsigned i = 0; i < ARRAY_SIZE(hint); i++) {

@@ -44,7 +44,7 @@ static int serve(struct options *opt, char why[VALUE_MAX * 2])
 int main(int argc, char *argv[])
 {
 	static struct options opt;
-	char why[VALUE_MAX * 2];
+	char why[VALUE_MAX * 2] = "out of memory or descriptors: end something else";
 	int own = split(argc, argv);
 	int err;
 

@@ -216,6 +216,10 @@ int options_read_file(struct options *o, const char *path, char why[VALUE_MAX * 
 	}
 	for (unsigned n = 1; !err && getline(&line, &size, f) >= 0; n++)
 		err = read_line(o, line, path, n, why);
+	if (!err && ferror(f)) { /* a directory */
+		snprintf(why, VALUE_MAX * 2, "--config %.200s: %s", path, strerror(errno));
+		err = -EINVAL;
+	}
 	free(line);
 	fclose(f);
 	return err;

@@ -68,6 +68,17 @@ static bool parse_gid(uint8_t gid[16], const char *text)
 	return inet_pton(AF_INET, text, gid + 12) == 1;
 }
 
+/* Neither multicast nor the unspecified address. */
+static bool is_host(const uint8_t gid[16])
+{
+	static const uint8_t none[16];
+	static const uint8_t ip4[12] = {[10] = 0xFF, [11] = 0xFF};
+
+	if (!memcmp(gid, ip4, sizeof(ip4)))
+		return gid[12] != 0 && gid[12] < 224;
+	return gid[0] != 0xFF && memcmp(gid, none, sizeof(none));
+}
+
 static int copy_text(
 	char *to, size_t size, const char *value, const char *what, char why[VALUE_MAX])
 {
@@ -144,6 +155,8 @@ int set_gid(struct options *o, const char *value, char why[VALUE_MAX])
 	}
 	if (!parse_gid(g->gid.gid, ip))
 		return refuse(why, "'%s' is no IPv4 or IPv6 address", ip);
+	if (!is_host(g->gid.gid))
+		return refuse(why, "'%s' is no single host's address", ip);
 	g->gid.vid = (uint16_t)vid;
 	o->ngids++;
 	return 0;
@@ -170,7 +183,7 @@ int set_neigh(struct options *o, const char *value, char why[VALUE_MAX])
 	*comma = '\0';
 	if (!parse_gid(n->neigh.gid, ip))
 		return refuse(why, "'%s' is no IPv4 or IPv6 address", ip);
-	if (rte_ether_unformat_addr(comma + 1, &mac))
+	if (rte_ether_unformat_addr(comma + 1, &mac) || !rte_is_valid_assigned_ether_addr(&mac))
 		return refuse(why, "'%s' is no MAC address such as 02:00:00:00:00:01", comma + 1);
 	memcpy(n->neigh.mac, mac.addr_bytes, 6);
 	o->nneighs++;

@@ -320,27 +320,39 @@ static int poll_dead(struct cq *cq, int max, struct roci_wc *wc)
 	return f.n;
 }
 
+/* Each round starts at the lane behind the one that the last round ended with. */
+static int poll_lanes(struct cq *cq, int max, struct roci_wc *wc)
+{
+	int n = 0;
+
+	for (uint32_t i = 0; i < cq->lanes && n < max; i++) {
+		struct lane *lane = &cq->lane[cq->next];
+
+		n += poll_lane(cq, lane, max - n, wc + n);
+		if (++cq->next == cq->lanes)
+			cq->next = 0;
+	}
+	return n;
+}
+
 int roci_poll_cq(struct roci_cq *c, int num_entries, struct roci_wc *wc)
 {
 	struct cq *cq = cq_of(c);
-	int n = 0;
+	int n;
 
 	if (num_entries <= 0)
 		return num_entries ? fail_const(-EINVAL, "the number of entries is negative") : 0;
 	spin_lock(&cq->lock);
-	/* Each call starts at the lane behind the one that the last call ended with. */
-	for (uint32_t i = 0; i < cq->lanes && n < num_entries; i++) {
-		struct lane *lane = &cq->lane[cq->next];
-
-		n += poll_lane(cq, lane, num_entries - n, wc + n);
-		if (++cq->next == cq->lanes)
-			cq->next = 0;
-	}
+	n = poll_lanes(cq, num_entries, wc);
 	if (n == 0) {
 		bool look = ++cq->empty % POLLS_PER_LOOK == 0;
 
-		if (context_dead(context_of(c->context), look))
-			n = poll_dead(cq, num_entries, wc);
+		if (context_dead(context_of(c->context), look)) {
+			/* Its last completions may have come between the two looks. */
+			n = poll_lanes(cq, num_entries, wc);
+			if (n == 0)
+				n = poll_dead(cq, num_entries, wc);
+		}
 	}
 	spin_unlock(&cq->lock);
 	return n;

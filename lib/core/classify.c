@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Whose is a packet, and may it touch state? The second part of inbound validation, after
- * frame_parse(): DGID, QPN, hand-off, ICRC, then QP type, state, address and P_Key (VAL-01).
- * Whatever fails is dropped silently and counted.
+ * frame_parse(): destination MAC, DGID, QPN, hand-off, ICRC, then QP type, state, address and P_Key
+ * (VAL-01). Whatever fails is dropped silently and counted.
  */
 #include "completer.h"
 #include "qp.h"
@@ -61,12 +61,21 @@ static enum drop check_qp(const struct qp *qp, const struct pkt *pkt)
 	return DROP_NONE;
 }
 
+/* ETH-10: a promiscuous netdev, vhost and memif deliver other stations' frames too. The port's
+ * present address counts, not the one that a QP's path was made with. */
+static bool mac_is_ours(const struct core *c, const struct pkt *pkt)
+{
+	if (pkt->dmac[0] & 1)
+		return pkt->dest_qp == QPN_MULTICAST;
+	return !memcmp(pkt->dmac, c->cfg.ports->port[pkt->port].mac, 6);
+}
+
 static enum drop rx_one(struct core *c, struct qp *qp, const struct pkt *pkt, uint64_t now)
 {
-	enum drop why = DROP_NONE;
+	enum drop why = mac_is_ours(c, pkt) ? DROP_NONE : DROP_DMAC;
 
 	/* The address check of a connected QP says all that the table would. */
-	if (unlikely(!qp || !path_matches(&qp->path, pkt)))
+	if (!why && unlikely(!qp || !path_matches(&qp->path, pkt)))
 		why = check_stranger(c, pkt, qp);
 	if (!why && unlikely(!icrc_check(c->cfg.icrc, pkt)))
 		why = DROP_ICRC; /* ICRC-11, ICRC-12 */

@@ -9,11 +9,16 @@
 #include "seq24.h"
 #include "timers.h"
 
+void completer_reload_retries(struct qp *qp)
+{
+	qp->comp.retry_left = qp->attr.retry_cnt;
+	qp->comp.rnr_left = qp->attr.rnr_retry;
+}
+
 void completer_start(struct qp *qp, uint32_t psn)
 {
 	qp->comp.una = psn;
-	qp->comp.retry_left = qp->attr.retry_cnt;
-	qp->comp.rnr_left = qp->attr.rnr_retry;
+	completer_reload_retries(qp);
 }
 
 void completer_reset(struct qp *qp)
@@ -95,7 +100,8 @@ void completer_local_error(struct core *c, struct qp *qp, uint64_t now)
 /* An ERR QP has WQEs of two kinds: taken, and still in the shared ring. */
 bool completer_flush_one(struct core *c, struct qp *qp, uint64_t now)
 {
-	if (qp->comp.head == qp->req.fetched && !requester_fetch(c, qp) && requester_idle(qp))
+	if (qp->comp.head == qp->req.fetched &&
+		(qp_built_now(c, qp) || (!requester_fetch(c, qp) && requester_idle(qp))))
 		return false;
 	if (qp->comp.head != qp->req.fetched)
 		complete_head(c, qp, ABI_WC_WR_FLUSH_ERR, 0, now);
@@ -160,12 +166,12 @@ static bool ack_through(struct core *c, struct qp *qp, uint32_t psn, uint64_t no
 		const struct send_wqe *w = qp_wqe(qp, k->head);
 		uint32_t upto = seq24_lt(psn, w->last_psn) ? psn : w->last_psn;
 
-		if (seq24_lt(psn, w->first_psn))
+		/* Not by first_psn, which may be 2^23 PSNs back. */
+		if (seq24_lt(psn, k->una))
 			break;
 		if (wqe_is_read(w))
 			return false;
-		if (seq24_le(k->una, upto))
-			una_set(qp, seq24_add(upto, 1), (uint32_t)seq24_diff(upto, k->una) + 1);
+		una_set(qp, seq24_add(upto, 1), (uint32_t)seq24_diff(upto, k->una) + 1);
 		if (upto != w->last_psn)
 			break;
 		complete_head(c, qp, ABI_WC_SUCCESS, 0, now);
@@ -181,8 +187,7 @@ static void progress(struct core *c, struct qp *qp, uint32_t old, uint64_t now)
 	if (qp->state == ABI_QPS_ERR || !packets)
 		return;
 	qp->comp.retrying = false;
-	qp->comp.retry_left = qp->attr.retry_cnt; /* REQ-27 */
-	qp->comp.rnr_left = qp->attr.rnr_retry;	  /* REQ-31 */
+	completer_reload_retries(qp); /* REQ-27, REQ-31 */
 	window_on_ack(&qp->win, packets);
 	if (seq24_lt(qp->req.psn, qp->comp.una))
 		requester_seek(qp); /* a late ACK overtook a retry */
@@ -311,7 +316,7 @@ static uint8_t check_read_resp(const struct qp *qp, const struct send_wqe *w, co
 	uint64_t off = (uint64_t)seq24_diff(pkt->psn, w->first_psn) << qp->mtu_shift;
 	uint64_t left = w->length - off;
 	bool opens = off == 0 || read_last_psn(w, seq24_add(pkt->psn, SEQ24_MASK)) != end ||
-		     pkt->psn == w->read_psn; /* REQ-41 */
+		     pkt->psn == w->read_psn[read_part(w, pkt->psn)]; /* REQ-41 */
 
 	if (pkt->op->last != (pkt->psn == end))
 		return ABI_WC_BAD_RESP_ERR;

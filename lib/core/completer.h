@@ -16,6 +16,10 @@ void completer_timeout(struct core *c, struct qp *qp, uint64_t now);
  *  (REQ-12, REQ-18). */
 void completer_local_error(struct core *c, struct qp *qp, uint64_t now);
 
+/** Both retry counters start again from the QP's attributes: after progress (REQ-27, REQ-31), or
+ *  because the attributes changed (QPS-10). */
+void completer_reload_retries(struct qp *qp);
+
 /** Completer part of RTR -> RTS. */
 void completer_start(struct qp *qp, uint32_t psn);
 

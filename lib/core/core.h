@@ -48,7 +48,6 @@ struct qp_table {
 
 #define QPN_SLOT(qpn)	((qpn) & (QP_MAX - 1))
 #define QPN_WORKER(qpn) ((qpn) >> QPN_SLOT_BITS & (WORKER_MAX - 1))
-#define QPN_GEN(qpn)	((qpn) >> (QPN_SLOT_BITS + QPN_WORKER_BITS))
 #define QPN_MAKE(gen, worker, slot)                             \
 	((uint32_t)(gen) << (QPN_SLOT_BITS + QPN_WORKER_BITS) | \
 		(uint32_t)(worker) << QPN_SLOT_BITS | (uint32_t)(slot))
@@ -122,6 +121,7 @@ struct core {
 	struct wheel wheel;
 	struct list ready;   /* QPs with something to send or to flush, round robin */
 	struct list touched; /* CQ lanes with news since the last core_events() */
+	uint32_t tx_call;    /* number of the core_tx() call under way, or the last */
 	uint32_t ev_head, ev_tail;
 	struct core_event ev[EVENT_QUEUE];
 	uint16_t ip_id;
@@ -169,8 +169,9 @@ struct txd {
 
 /**
  * Builds up to @p n packets of the QPs that have something to send, fairly.
- * @return how many of @p out were filled. Fewer than @p n means that nothing more can be sent
- * now. What is returned counts as sent: the caller transmits it before it calls again.
+ * @return how many of @p out were filled. Fewer than @p n: nothing more can be sent now, or so
+ * many QPs had nothing to send that the rest waits for the next call; core_deadline() tells.
+ * What is returned counts as sent: the caller transmits it before it calls again.
  */
 unsigned core_tx(struct core *c, struct txd out[], unsigned n, uint64_t now);
 

@@ -5,10 +5,10 @@
  * cache line (design.md 4):
  *
  *     identity, queues      control thread, before the QP is published
- *     attr, path, state     qp.c (commands and error transitions)
+ *     attr, path, state     qp_modify.c (commands), qp.c (error transitions)
  *     req                   requester.c
- *     comp                  completer.c
- *     resp                  responder.c
+ *     comp                  completer.c, timers.c
+ *     resp                  responder.c, responder_tx.c
  *     win                   cc/window.c
  */
 #ifndef QP_H
@@ -21,6 +21,11 @@
 #include "bits.h"
 #include "core.h"
 #include "window.h"
+
+/** PSNs that one READ request may ask for. Half of the 2^23 window, so that two may be
+ *  outstanding: a 2^31-byte READ at PMTU 256 goes out as two requests (BTH-16). */
+#define READ_PSNS_MAX (1u << 22)
+#define READ_PARTS    2u
 
 /** A send WQE, copied out of the shared ring once and validated; lives in the QP's private
  *  ring until it completes, so the application's slot may change meanwhile. */
@@ -37,8 +42,9 @@ struct send_wqe {
 	uint8_t status;	   /* not 0: fails with this when its turn comes (REQ-18) */
 	uint8_t num_sge;   /* 0 with inline data */
 	uint32_t ssn;	   /* send sequence number of the message (CRD-04) */
-	uint32_t read_psn; /* READ: of its latest request, where the responses may start (REQ-41) */
-	uint8_t reserved[12];
+	/* READ: of the latest request for each part, where responses may start (REQ-41) */
+	uint32_t read_psn[READ_PARTS];
+	uint8_t reserved[8];
 	/* struct abi_sge sge[], or inline bytes, up to the ring's stride */
 };
 _Static_assert(sizeof(struct send_wqe) == 64, "send_wqe");
@@ -46,7 +52,7 @@ _Static_assert(sizeof(struct send_wqe) == 64, "send_wqe");
 /** A receive WQE, copied once when a message takes it. */
 struct recv_wqe {
 	uint64_t wr_id;
-	uint64_t length; /* sum of the SGEs; 64 bits: sixteen SGEs may exceed 4 GiB */
+	uint64_t length; /* sum of the SGEs, but no more than a message may have (C9-94) */
 	uint32_t num_sge;
 	bool invalid; /* it claims more SGEs than the queue has */
 	struct abi_sge sge[SGE_MAX];
@@ -121,17 +127,18 @@ enum resp_owed {
 	OWE_NAK, /* syndrome in resp.syndrome */
 };
 
-/** Responder. Written by responder.c. */
+/** Responder. Written by responder.c and responder_tx.c. */
 struct qp_resp {
 	uint32_t epsn; /* expected PSN */
 	uint32_t msn;
 	uint8_t open; /* enum opcode_kind of the message whose LAST is due; KIND_NONE: none */
 	uint8_t owed; /* enum resp_owed */
 	uint8_t syndrome;
-	bool nak_sent; /* RSP-03: a PSN sequence NAK is out */
-	bool rnr_sent; /* RSP-18: an RNR NAK is out */
-	bool have_wqe; /* wqe is taken by the open message */
-	bool drain;    /* QP is in ERR, but what is owed still goes out (RSP-22) */
+	bool nak_sent;	  /* RSP-03: a PSN sequence NAK is out */
+	bool rnr_sent;	  /* RSP-18: an RNR NAK is out */
+	bool have_wqe;	  /* wqe is taken by the open message */
+	bool drain;	  /* QP is in ERR, but what is owed still goes out (RSP-22) */
+	uint32_t ack_psn; /* newest SEND or WRITE packet that was accepted */
 	uint32_t nak_psn;
 	uint32_t recv_off;    /* bytes of the open SEND placed so far */
 	uint32_t rkey;	      /* of the open WRITE */
@@ -160,7 +167,7 @@ struct qp {
 	struct ring rq;
 	uint8_t *sq_private; /* sq.depth slots of struct send_wqe and its SGEs or inline data */
 	uint32_t max_inline;
-	/* state: qp.c */
+	/* state: qp_modify.c, qp.c */
 	uint8_t state;	   /* enum abi_qp_state */
 	uint8_t mtu_shift; /* log2 of the path MTU */
 	bool comm_est;	   /* RSP-46: raised */
@@ -170,6 +177,7 @@ struct qp {
 	uint64_t ack_timeout; /* ns, 0: infinite (REQ-22) */
 	struct abi_qp_attr attr;
 	struct path path;
+	uint32_t tx_call;	  /* core_tx() call that last built a packet of it; schedule.c */
 	struct list ready;	  /* on core.ready */
 	struct wheel_timer timer; /* ACK or RNR */
 	struct window win;
@@ -243,11 +251,19 @@ static inline uint32_t qp_packets(const struct qp *qp, uint32_t len)
 	return len ? (uint32_t)(((uint64_t)len + mtu - 1) >> qp->mtu_shift) : 1;
 }
 
+/** @return true when the core_tx() call under way has built a packet of @p qp. It is not sealed
+ *  yet, so the inline data of its WQE must stay where it is: no slot is used again. */
+static inline bool qp_built_now(const struct core *c, const struct qp *qp)
+{
+	return qp->tx_call == c->tx_call;
+}
+
 /** Puts @p qp among those that core_tx() visits. */
 void qp_make_ready(struct core *c, struct qp *qp);
 
 /** Moves @p qp to ERR because of what happened on the wire or in memory; its queues are
- *  flushed by core_tx() in bounded steps. What the responder owes still goes out. */
+ *  flushed by core_tx() in bounded steps. What the responder owes still goes out if a NAK is
+ *  among it. */
 void qp_error(struct core *c, struct qp *qp, uint64_t now);
 
 /** Queues an async event for @p qp's owner. */

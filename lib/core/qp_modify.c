@@ -86,7 +86,8 @@ static bool mtu_legal(const struct core *c, const struct core_cmd *cmd)
 	return mtu <= c->cfg.ports->port[cmd->path.port].active_mtu;
 }
 
-/* QPS-15, for the attributes that come with the command. */
+/* QPS-15, for the attributes that come with the command. What an address vector may name is
+ * checked where it is resolved, in ctl/cmd_modify.c (GID-06, ETH-06, VRB-05). */
 static bool values_legal(const struct core *c, const struct qp *qp, const struct core_cmd *cmd)
 {
 	const struct abi_qp_attr *a = &cmd->attr;
@@ -222,6 +223,8 @@ static int modify(struct core *c, struct qp *qp, struct core_cmd *cmd, uint64_t 
 	}
 	set_addressing(c, qp, cmd);
 	set_limits(qp, cmd);
+	if (cmd->mask & (ABI_QP_RETRY_CNT | ABI_QP_RNR_RETRY))
+		completer_reload_retries(qp);
 	if (to == ABI_QPS_SQD && qp->state == ABI_QPS_RTS) {
 		enter_sqd(c, qp, cmd);
 		return 0;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * RC requester: takes WQEs from the send queue, cuts messages into packets, obeys window,
- * credits, fences and the limit of outstanding READs, and goes back when told to.
+ * credits, fences and the limit of outstanding READs. It goes back when the completer says so:
+ * rxe's req_retry is go_back() there and requester_seek() here.
  */
 #include "completer.h"
 #include "packet.h"
@@ -174,11 +175,13 @@ static uint32_t in_flight(const struct qp *qp)
 	return qp->req.sent - qp->comp.acked;
 }
 
-/* Credits hold a message back (CRD-04, CRD-05); with nothing in flight one packet may always
- * go, or a peer that says "no credits" would never be asked again (CRD-09). */
+/* Credits hold a message back (CRD-04, CRD-05) while an ACK is on its way; else one packet may
+ * always go, or a peer that says "no credits" would never be asked again (CRD-09). */
 static bool credit_blocks(const struct qp *qp, const struct send_wqe *w)
 {
-	return qp->comp.limited && takes_recv_wqe(w->opcode) && in_flight(qp) &&
+	bool asked = in_flight(qp) && !qp->req.since_ackreq;
+
+	return qp->comp.limited && takes_recv_wqe(w->opcode) && asked &&
 	       seq24_lt(qp->comp.limit, w->ssn);
 }
 
@@ -320,7 +323,7 @@ static void build_read(struct core *c, struct qp *qp, struct send_wqe *w, struct
 	if (to > w->length)
 		to = w->length;
 	write_reth(eth, w->remote_addr + off, w->rkey, (uint32_t)(to - off));
-	w->read_psn = psn;
+	w->read_psn[read_part(w, psn)] = psn;
 	qp->req.rd_started++;
 	qp->req.since_ackreq = 0;
 }

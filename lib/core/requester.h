@@ -36,9 +36,11 @@ static inline bool wqe_is_read(const struct send_wqe *w)
 	return w->opcode == ABI_WR_RDMA_READ;
 }
 
-/** PSNs that one READ request may ask for. Half of the 2^23 window, so that two may be
- *  outstanding: a 2^31-byte READ at PMTU 256 goes out as two requests (BTH-16). */
-#define READ_PSNS_MAX (1u << 22)
+/** @return which of the requests of READ @p w covers @p psn. */
+static inline uint32_t read_part(const struct send_wqe *w, uint32_t psn)
+{
+	return (uint32_t)seq24_diff(psn, w->first_psn) / READ_PSNS_MAX;
+}
 
 /** @return the last PSN of the READ request of @p w that covers @p psn. */
 static inline uint32_t read_last_psn(const struct send_wqe *w, uint32_t psn)

@@ -17,6 +17,7 @@ void responder_start(struct qp *qp, uint32_t psn)
 {
 	qp->resp.epsn = psn; /* RSP-01 */
 	qp->resp.msn = 0;    /* RSP-25 */
+	qp->resp.ack_psn = seq24_add(psn, SEQ24_MASK);
 }
 
 void responder_reset(struct qp *qp)
@@ -47,6 +48,7 @@ void responder_fatal(
 	else if (syndrome == NAK_INVALID_REQ)
 		c->count.resp_remote_invalid_request++;
 	owe_nak(c, qp, syndrome, psn);
+	qp->resp.drain = true; /* also when a full CQ has moved the QP to ERR already */
 	if (event)
 		qp_event(c, qp, event);
 	qp_error(c, qp, now);
@@ -104,8 +106,10 @@ static bool recv_wqe_take(struct qp *qp)
 	w->num_sge = w->invalid ? 0 : n;
 	for (uint32_t i = 0; i < w->num_sge; i++) {
 		w->sge[i] = sge[i];
-		w->length += w->sge[i].length;
+		w->length += w->sge[i].length; /* 64 bits: sixteen may exceed 4 GiB */
 	}
+	if (w->length > MSG_LEN_MAX)
+		w->length = MSG_LEN_MAX;
 	qp->resp.have_wqe = true;
 	qp->resp.recv_off = 0;
 	return true;
@@ -412,8 +416,9 @@ static void execute_read(struct core *c, struct qp *qp, const struct pkt *pkt)
 		.va = pkt->va,
 		.msn = seq24_add(r->msn, 1),
 		/* Some requesters do not take a READ response as an ACK of what came before it, so
-		 * an ACK that was asked for is given (spec-errors 62). */
-		.ack_first = r->owed == OWE_ACK,
+		 * an ACK that was asked for is given (spec-errors 62); but not one for a duplicate
+		 * from before another READ. */
+		.ack_first = r->owed == OWE_ACK && seq24_add(r->ack_psn, 1) == pkt->psn,
 	};
 	if (res->ack_first)
 		r->owed = OWE_NOTHING;
@@ -449,6 +454,7 @@ static enum drop duplicate_read(struct core *c, struct qp *qp, const struct pkt 
 	struct resp_res *res = res_find(qp, pkt->psn, &idx);
 	uint64_t off;
 
+	responder_pending(&qp->resp); /* first executions that are over no longer count */
 	if (!res || pkt->rkey != res->rkey)
 		return DROP_DUP_NO_RESOURCE;
 	off = pkt->va - res->va;
@@ -470,8 +476,9 @@ static enum drop duplicate_request(struct core *c, struct qp *qp, const struct p
 		return duplicate_read(c, qp, pkt);
 	case KIND_SEND:
 	case KIND_WRITE:
-		/* C9-105: not executed; answered with the newest accepted PSN. A NAK that is owed
-		 * says as much (RSP-04). */
+		/* C9-105: not executed; answered with the newest accepted PSN, not counting READs:
+		 * an ACK must not stand for responses that may be lost. A NAK that is owed says as
+		 * much (RSP-04). */
 		if (pkt->ackreq && qp->resp.owed == OWE_NOTHING) {
 			qp->resp.owed = OWE_ACK;
 			qp_make_ready(c, qp);
@@ -489,6 +496,7 @@ static void accepted(struct core *c, struct qp *qp, const struct pkt *pkt, uint6
 {
 	struct qp_resp *r = &qp->resp;
 
+	r->ack_psn = r->epsn;
 	r->epsn = seq24_add(r->epsn, 1);
 	r->open = pkt->op->last ? KIND_NONE : pkt->op->kind;
 	if (!pkt->op->last)

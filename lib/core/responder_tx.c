@@ -91,7 +91,7 @@ static void next_owed(struct core *c, struct qp *qp, struct txd *t)
 	struct qp_resp *r = &qp->resp;
 
 	if (r->owed == OWE_ACK)
-		build_ack(c, qp, t, SYNDROME_ACK, seq24_add(r->epsn, SEQ24_MASK), r->msn);
+		build_ack(c, qp, t, SYNDROME_ACK, r->ack_psn, r->msn); /* RSP-23, RSP-39 */
 	else
 		build_ack(c, qp, t, r->syndrome, r->nak_psn, r->msn); /* RSP-26 */
 	r->owed = OWE_NOTHING;

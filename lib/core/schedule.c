@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Who sends next: QPs that have something take turns, a quantum of packets each. */
+/* Who sends next: QPs that have something take turns, a quantum of packets each. A doorbell
+ * makes a QP one of them. */
 #include "qp.h"
 #include "requester.h"
 #include "responder.h"
@@ -32,8 +33,12 @@ static unsigned qp_turn(struct core *c, struct qp *qp, struct txd out[], unsigne
 	unsigned got = qp_tx(c, qp, out, quantum, now);
 	bool more = got == quantum;
 
-	if (qp->state == ABI_QPS_ERR)
+	if (got)
+		qp->tx_call = c->tx_call;
+	if (qp->state == ABI_QPS_ERR) {
 		more |= qp_flush(c, qp, QUANTUM, now);
+		more |= qp_built_now(c, qp); /* there may be WQEs to fetch next time */
+	}
 	if (more)
 		qp_make_ready(c, qp);
 	return got;
@@ -44,6 +49,7 @@ unsigned core_tx(struct core *c, struct txd out[], unsigned n, uint64_t now)
 	unsigned got = 0;
 	unsigned turns = 2 * BURST; /* QPs that only flush build nothing: bound them too */
 
+	c->tx_call++;
 	while (got < n && turns--) {
 		struct list *l = list_pop(&c->ready);
 

@@ -152,6 +152,21 @@ static void resolved(struct neigh_query *q, int err, const char *why)
 	session_reply(o->session, &o->request, err, &r);
 }
 
+/* A GID of another port of this daemon needs no neighbour table: the two ends of a ring pair. */
+static bool other_port_mac(const struct ctl *ctl, const struct core_cmd *cmd, uint8_t mac[6])
+{
+	for (uint32_t i = 0; i < ctl->nports; i++) {
+		const struct gid_table *t = &ctl->port[i].gids.table;
+		int index = gid_find(t, cmd->path.dgid, cmd->sgid.net, cmd->sgid.vid);
+
+		if (index < 0)
+			continue;
+		memcpy(mac, t->entry[index].mac, 6);
+		return true;
+	}
+	return false;
+}
+
 /* Finds the destination MAC.  @return 0, DEFERRED or a negative errno with a sentence. */
 static int find_dmac(struct session *s, struct qp_obj *o, struct netport *port,
 	const struct request *q, struct reply *r)
@@ -182,6 +197,8 @@ static int find_dmac(struct session *s, struct qp_obj *o, struct netport *port,
 	o->query = (struct neigh_query){.port = port, .done = resolved};
 	memcpy(o->query.dgid, cmd->path.dgid, 16);
 	err = neigh_resolve(&s->ctl->neighs, &o->query, cmd->sgid.gid, ctl_now_ms(), r->why);
+	if (err == -EHOSTUNREACH && other_port_mac(s->ctl, cmd, o->query.mac))
+		err = 0;
 	if (!err)
 		set_dmac(cmd, o->query.mac);
 	if (err != -EINPROGRESS)

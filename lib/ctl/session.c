@@ -225,11 +225,13 @@ int session_open(struct ctl *ctl, int fd)
 	struct session *s = object_alloc(sizeof(*s));
 	socklen_t len = sizeof(struct ucred);
 	struct reply r = {0};
-	int slot = -ENOMEM, err;
+	int slot, err;
 
-	if (s && getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &s->peer, &len))
-		slot = -errno;
-	else if (s)
+	if (!s)
+		slot = refuse(r.why, -ENOMEM, "rocid is out of memory");
+	else if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &s->peer, &len))
+		slot = refuse(r.why, -errno, "rocid cannot tell who connects: %s", strerror(errno));
+	else
 		slot = find_slot(ctl, &s->peer, r.why);
 	if (slot < 0) {
 		refusal.status = slot;
@@ -374,7 +376,6 @@ void session_close(struct session *s)
 {
 	struct ctl *ctl = s->ctl;
 
-	ctl_unwatch(ctl, &s->watch);
 	notifier_lock(&ctl->notifier);
 	ctl->session[s->slot] = NULL; /* its events find nobody from here on */
 	notifier_unlock(&ctl->notifier);
@@ -390,6 +391,8 @@ void session_close(struct session *s)
 		free(s->doorbell[i]);
 	if (s->region.base) /* tells a program that outlives us, should it look */
 		atomic_store(&((struct abi_session *)s->region.base)->epoch, 0);
+	/* The socket last: its end says that no completion comes any more. */
+	ctl_unwatch(ctl, &s->watch);
 	session_shm_free(s, &s->region);
 	free(s);
 }

@@ -39,7 +39,7 @@ bool uaccess_gather(
 	const struct uaccess *ua, uint32_t *state, void *dst, const void *src, size_t len);
 
 /** Copies a work queue entry of @p len bytes (a multiple of 64) out of a ring, once. Rings
- *  are daemon-made memory that cannot be punched, so this cannot fault. */
+ *  are daemon-made: a hole that the application punches there reads as zeroes. */
 void uaccess_wqe(void *dst, const void *src, size_t len);
 
 #endif

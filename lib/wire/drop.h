@@ -30,6 +30,7 @@
 	X(HEADER_SHORT, "header_short", "VAL-18")                 \
 	X(PAD, "pad", "BTH-06")                                   \
 	/* classify.c */                                          \
+	X(DMAC, "dmac", "ETH-10")                                 \
 	X(SGID, "sgid", "VAL-15")                                 \
 	X(DGID, "dgid", "VAL-11")                                 \
 	X(QP0, "qp0", "CA17-33")                                  \
@@ -40,7 +41,6 @@
 	X(QP_STATE, "qp_state", "VAL-06")                         \
 	X(QP_ADDRESS, "qp_address", "VAL-12")                     \
 	X(PKEY, "pkey", "VAL-08")                                 \
-	X(QKEY, "qkey", "VAL-16")                                 \
 	X(OPCODE_UNSUPPORTED, "opcode_unsupported", "VAL-05")     \
 	X(CNP_IGNORED, "cnp_ignored", "CNP-14")                   \
 	/* responder.c */                                         \
@@ -51,10 +51,6 @@
 	X(GHOST_ACK, "ghost_ack", "REQ-36")                       \
 	X(AETH_RESERVED, "aeth_reserved", "REQ-46")               \
 	X(READ_RESP_UNEXPECTED, "read_resp_unexpected", "REQ-39") \
-	/* datagram.c */                                          \
-	X(UC_SEQUENCE, "uc_sequence", "UC-05")                    \
-	X(UC_INVALID, "uc_invalid", "UC-10")                      \
-	X(NO_RECV_WQE, "no_recv_wqe", "UD-13")                    \
 	/* shells: the frame never reached the core */            \
 	X(HANDOFF_FULL, "handoff_full", "-")                      \
 	X(FRAME_TOO_LONG, "frame_too_long", "-")

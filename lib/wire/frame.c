@@ -29,6 +29,7 @@ static enum drop eth_parse(struct pkt *p, struct rest *r, uint16_t *type)
 	p->pcp = 0;
 	if (unlikely(r->len < ETH_HLEN))
 		return DROP_ETH_SHORT;
+	p->dmac = r->at + ETH_DST;
 	*type = get_be16(r->at + ETH_TYPE);
 	skip(r, ETH_HLEN);
 	if (*type == ETHERTYPE_VLAN) {

@@ -22,7 +22,8 @@
  */
 struct pkt {
 	const struct opcode *op;
-	const uint8_t *l3; /* first byte of the IP header or GRH: the ICRC starts here */
+	const uint8_t *dmac; /* Ethernet destination */
+	const uint8_t *l3;   /* first byte of the IP header or GRH: the ICRC starts here */
 	const uint8_t *bth;
 	const uint8_t *payload;
 	uint32_t icrc_off;    /* of the ICRC from l3, bytes */

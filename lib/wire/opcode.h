@@ -5,7 +5,7 @@
  * Table 35, Annex A14 for XRC, IBTA 1.5 for FLUSH and ATOMIC WRITE; BTH-17..23).
  *
  * If you add an opcode here, also: a row in opcode.c, its execution in core/responder.c or
- * core/completer.c, the request side in core/requester.c, and its WQE opcode in abi/wqe.h.
+ * core/completer.c, the request side in core/requester.c, and its WQE opcode in abi/abi_wqe.h.
  */
 #ifndef OPCODE_H
 #define OPCODE_H

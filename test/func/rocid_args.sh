@@ -76,6 +76,9 @@ complains 2 "stray" -- stray
 complains 2 "--gid" -- --gid
 complains 2 "10.0.0" $eal -- --gid 0,10.0.0
 complains 2 "--neigh" -- --neigh 0,10.0.0.1,nomac
+complains 2 "'::'" -- --gid 0,::
+complains 2 "224.0.0.1" -- --gid 0,224.0.0.1
+complains 2 "00:00:00:00:00:00" -- --neigh 0,10.0.0.1,00:00:00:00:00:00
 complains 2 "--mtu" -- --mtu 0,1
 complains 2 "'loss'" -- --ring-pair=loss=7
 complains 2 "--impair" -- --impair 0,speed=1
@@ -85,6 +88,7 @@ complains 2 "--icrc" -- --icrc abacus
 complains 2 "--idle" -- --idle always
 complains 2 "--stats-on-exit" -- --stats-on-exit=yaml
 complains 2 "$dir/none.conf" -- --config "$dir/none.conf"
+complains 2 "--config $dir: " -- --config "$dir"
 printf 'window = 64\nwidow = 1\n' >"$dir/bad.conf"
 complains 2 "line 2: widow" -- --config "$dir/bad.conf"
 
@@ -92,6 +96,7 @@ complains 2 "line 2: widow" -- --config "$dir/bad.conf"
 complains 2 "--bogus" --bogus
 complains 2 "--bogus" $eal --bogus -- --ring-pair
 complains 2 "--share" --share eth0
+complains 2 "arguments of --vdev" $eal --vdev net_nosuch0 -- --socket "$sock" --ring-pair
 complains 2 "nproc" $eal -l 9999 -- --ring-pair
 
 # Arguments that name what is not there.
@@ -100,7 +105,8 @@ complains 2 "--workers 3" $eal -l 0 -- --socket "$sock" --ring-pair --workers 3
 
 # What the machine lacks.
 complains 1 "--share IFNAME" $eal -- --socket "$sock"
-complains 1 "nodev0" $eal -- --socket "$sock" --share nodev0
+complains 1 "no netdev nodev0" $eal -- --socket "$sock" --share nodev0
+complains 1 "no netdev nodev0" $eal -- --socket "$sock" --ring-pair --share 0=nodev0
 complains 1 "bsize=4608" $eal --vdev "net_memif0,socket-abstract=no,socket=$dir/m.sock" \
 	-- --socket "$sock" --mtu 0,4200
 complains 1 "role=server" $eal --vdev "net_memif0,socket-abstract=no,socket=$dir/m.sock" \

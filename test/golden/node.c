@@ -112,6 +112,7 @@ static void gids_init(struct node *n, const json_t *me, const struct node_spec *
 	struct gid_table *t = &n->host->gids[0];
 
 	t->count = 4;
+	mac_of(me, n->host->ports.port[0].mac);
 	for (unsigned i = 0; i < 4; i++) {
 		unsigned net = i < 3 ? i : NET_ROCEV1;
 

@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
 #include <poll.h>
+#include <signal.h>
+#include <stdio.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
 #include <cmocka.h>
 #include "harness.h"
 
@@ -307,6 +311,60 @@ static void dead__after_what_is_complete(void **state)
 	expect_flushed(r, ids, 7);
 }
 
+/* What happens when the client looks at the epoch. */
+static struct {
+	struct rig *rig;
+	void *page;
+} trap;
+
+static void on_look(int sig)
+{
+	(void)sig;
+	mprotect(trap.page, 4096, PROT_READ | PROT_WRITE);
+	harness_complete(trap.rig->h, 0, 0, 0, 101, ABI_WC_SEND, ABI_WC_SUCCESS);
+	atomic_store(&((struct abi_session *)trap.rig->h->session.base)->epoch, 0);
+}
+
+/* The client's mapping of the session region: the one that is not the harness's. */
+static void *client_region(const struct harness *h)
+{
+	unsigned long inode, start;
+	void *found = NULL;
+	char line[512];
+	struct stat st;
+	FILE *f = fopen("/proc/self/maps", "re");
+
+	assert_non_null(f);
+	assert_int_equal(fstat(h->session.fd, &st), 0);
+	while (fgets(line, sizeof(line), f))
+		if (sscanf(line, "%lx-%*x %*s %*x %*s %lu", &start, &inode) == 2 &&
+			inode == st.st_ino && (void *)start != h->session.base)
+			found = (void *)start;
+	fclose(f);
+	assert_non_null(found);
+	return found;
+}
+
+/* A completion that comes after the lanes were looked at and before the end is seen. */
+static void dead__after_the_last_completion(void **state)
+{
+	static const uint64_t ids[] = {102, 103, 104, 200, 201, 202, 203, 204};
+	struct sigaction sa = {.sa_handler = on_look}, old;
+	struct rig *r = *state;
+	struct roci_wc wc[4];
+
+	post_some(r);
+	trap.rig = r;
+	trap.page = client_region(r->h);
+	sigaction(SIGSEGV, &sa, &old);
+	assert_int_equal(mprotect(trap.page, 4096, PROT_NONE), 0);
+	assert_int_equal(poll_on(r, 4, wc), 1);
+	sigaction(SIGSEGV, &old, NULL);
+	assert_true(wc[0].wr_id == 101);
+	assert_int_equal(wc[0].status, ROCI_WC_SUCCESS);
+	expect_flushed(r, ids, 8);
+}
+
 /* Killed between a completion and the next: unsignaled ones count by the consumer index. */
 static void dead__unsignaled_by_consumer_index(void **state)
 {
@@ -399,6 +457,7 @@ int main(void)
 		T(req_notify__counter_wraps),
 		T(dead__flushes_all),
 		T(dead__after_what_is_complete),
+		T(dead__after_the_last_completion),
 		T(dead__unsignaled_by_consumer_index),
 		T(dead__after_an_error),
 		T(dead__after_an_error_with_equal_wr_ids),

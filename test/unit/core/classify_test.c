@@ -72,6 +72,12 @@ static void core_rx__drops_in_silence(void **state)
 	s.dest_qp = l.qp->qp->qpn + (1u << 18); /* QPS-23: another generation of the slot */
 	expect_drop(&s, DROP_QPN_UNKNOWN);
 	s = good();
+	s.dmac = (const uint8_t *)"\x02\0\0\0\0\x07"; /* ETH-10: another station's */
+	expect_drop(&s, DROP_DMAC);
+	s = good();
+	s.dmac = (const uint8_t *)"\xff\xff\xff\xff\xff\xff";
+	expect_drop(&s, DROP_DMAC);
+	s = good();
 	s.dest_qp = 0xFFFFFF; /* VAL-17 */
 	expect_drop(&s, DROP_QPN_MCAST);
 	s = good();
@@ -162,6 +168,7 @@ static void core_rx__takes_any_number(void **state)
 	for (unsigned i = 0; i < ARRAY_SIZE(pkts); i++) {
 		assert_int_equal(frame_parse(&pkts[i], frame, l.frame_len), DROP_NONE);
 		pkts[i].port = 0;
+		pkts[i].dmac = l.host->ports.port[0].mac;
 	}
 	core_rx(&l.host->core, pkts, ARRAY_SIZE(pkts), l.now, verdict);
 	for (unsigned i = 0; i < ARRAY_SIZE(pkts); i++)

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <cmocka.h>
 #include "lone.h"
+#include "requester.h"
 #include "timers.h"
 
 #define MSEC 1000000ull
@@ -57,6 +58,31 @@ static void completer_rx__one_ack_completes_all_before_it(void **state)
 	lone_ack(&l, 0x204, 3);
 	assert_string_equal(lone_cqes(&l), "S2:OK S3:OK");
 	assert_int_equal(atomic_load(&l.qp->sq_shared->consumer), 3);
+}
+
+/* REQ-35 for the longest message: its first PSN is 2^23 and more before that of the ACK. */
+static void completer_rx__one_ack_completes_2_23_packets(void **state)
+{
+	const uint32_t last = 0x200 + (1u << 23) - 1;
+	struct app_mr *big;
+	struct app_send s = {
+		.opcode = ABI_WR_SEND, .flags = ABI_WQE_SIGNALED, .wr_id = 1, .num_sge = 1};
+	struct qp *qp;
+
+	lone_start(&l);
+	qp = l.qp->qp;
+	big = app_mr(&l.app, 4096, ABI_ACCESS_LOCAL_WRITE);
+	big->mr.length = MSG_LEN_MAX;
+	big->mr.base -= MSG_LEN_MAX - 4096; /* only its end is read */
+	s.sge[0] = app_sge(big, 0, MSG_LEN_MAX);
+	app_post_send(l.qp, &s);
+	assert_true(requester_fetch(&l.host->core, qp));
+	/* all but the last packet were sent and acknowledged */
+	qp->req.psn = qp->req.psn_new = qp->comp.una = last;
+	lone_post(&l, ABI_WR_SEND, 2, 4, 0);
+	assert_string_equal(lone_tx(&l), "SEND_LAST@8001ff+256! SEND_ONLY@800200+4!");
+	lone_ack(&l, last + 1, 2);
+	assert_string_equal(lone_cqes(&l), "S1:OK S2:OK");
 }
 
 /* REQ-13 */
@@ -432,6 +458,34 @@ static void completer_rx__takes_only_after_a_partial_retry(void **state)
 	assert_string_equal(lone_cqes(&l), "S1:OK");
 }
 
+/* REQ-41: a READ of two requests (BTH-16), both out again after a loss: the responses to each may
+ * restart with FIRST. */
+static void completer_rx__takes_first_after_a_partial_retry_of_two_requests(void **state)
+{
+	struct app_mr *big;
+	struct app_send s = {.opcode = ABI_WR_RDMA_READ,
+		.flags = ABI_WQE_SIGNALED,
+		.wr_id = 1,
+		.remote_addr = PEER_VA,
+		.rkey = PEER_KEY,
+		.num_sge = 1};
+
+	lone_start(&l);
+	big = app_mr(&l.app, 4096, ABI_ACCESS_LOCAL_WRITE);
+	big->mr.length = MSG_LEN_MAX; /* only its start is written */
+	s.sge[0] = app_sge(big, 0, MSG_LEN_MAX);
+	app_post_send(l.qp, &s);
+	assert_string_equal(lone_tx(&l), "READ_REQ@200!(0,1073741824)");
+	resp(FIRST, 0x200, 256);
+	assert_string_equal(lone_tx(&l), "READ_REQ@400200!(40000000,1073741824)");
+	lone_wait(&l, 2 * timers_ack_timeout(14));
+	assert_string_equal(
+		lone_tx(&l), "READ_REQ@201!(100,1073741568) READ_REQ@400200!(40000000,1073741824)");
+	resp(FIRST, 0x201, 256);
+	assert_string_equal(lone_cqes(&l), "");
+	assert_int_equal(l.qp->qp->comp.una, 0x202);
+}
+
 /* REQ-38: an ACK alone never completes a READ. */
 static void completer_rx__ack_behind_a_read_is_an_implied_nak(void **state)
 {
@@ -619,6 +673,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		T(completer_rx__one_ack_completes_all_before_it),
+		T(completer_rx__one_ack_completes_2_23_packets),
 		T(completer_rx__unsignaled_completes_silently),
 		T(completer_rx__sq_sig_all_signals_everything),
 		T(completer_rx__ignores_ghosts),
@@ -638,6 +693,7 @@ int main(void)
 		T(completer_rx__scatters_read_responses),
 		T(completer_rx__asks_for_the_missing_byte),
 		T(completer_rx__takes_only_after_a_partial_retry),
+		T(completer_rx__takes_first_after_a_partial_retry_of_two_requests),
 		T(completer_rx__ack_behind_a_read_is_an_implied_nak),
 		T(completer_rx__nak_behind_a_read_is_an_implied_nak),
 		T(completer_rx__read_response_acknowledges_what_is_before),

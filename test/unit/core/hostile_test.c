@@ -116,7 +116,7 @@ static void good_response(void)
 	if (w->opcode == ABI_WR_RDMA_READ) {
 		uint32_t off = (uint32_t)seq24_diff(qp->comp.una, w->first_psn) * mtu;
 		bool last = w->length - off <= mtu;
-		bool first = qp->comp.una == w->read_psn;
+		bool first = qp->comp.una == w->read_psn[0];
 
 		s.psn = qp->comp.una;
 		s.len = last ? w->length - off : mtu;

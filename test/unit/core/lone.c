@@ -150,6 +150,8 @@ static size_t make(const struct lone *l, uint8_t *f, const struct shot *s)
 	memset(p, 0, pad);
 	p += pad;
 	put_ip_udp(f, s->src_ip ? s->src_ip : PEER_ID, (size_t)(p - f) + 4 - UDP_AT);
+	if (s->dmac)
+		memcpy(f, s->dmac, 6);
 	crc = icrc_header(icrc_by_name("table"), f + IP_AT, NET_IPV4, (size_t)(p - f) - IP_AT);
 	icrc_store(p, crc);
 	p[0] ^= s->bad_icrc;

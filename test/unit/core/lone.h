@@ -65,6 +65,7 @@ struct shot {
 	uint16_t pkey;
 	uint32_t dest_qp;
 	uint8_t src_ip; /* last byte of the sender's address */
+	const uint8_t *dmac;
 	bool bad_icrc;
 };
 

@@ -376,6 +376,31 @@ static void core_cmd__sqd_may_forbid_reads(void **state)
 	assert_string_equal(lone_cqes(&l), "S1:OK S2:LOC_QP_OP");
 }
 
+/* QPS-10: new retry counts hold from the first loss on, not only after the next progress. */
+static void core_cmd__sqd_changes_the_retries(void **state)
+{
+	struct abi_qp_attr attr = l.attr;
+
+	l.attr.retry_cnt = 0;
+	l.attr.rnr_retry = 0;
+	lone_start(&l);
+	assert_int_equal(app_to_state(l.qp, ABI_QPS_SQD, l.now), 0);
+	attr.qp_state = SQD;
+	attr.retry_cnt = 1;
+	attr.rnr_retry = 1;
+	assert_int_equal(app_modify(l.qp, STATE | RETRY | RNR, &attr, NULL, l.now), 0);
+	attr.qp_state = RTS;
+	assert_int_equal(app_modify(l.qp, STATE, &attr, NULL, l.now), 0);
+	lone_post(&l, ABI_WR_SEND, 1, 4, 0);
+	lone_tx(&l);
+	lone_nak(&l, 0x21, 0x200, 0); /* RNR, 10 us */
+	lone_wait(&l, 20000);
+	assert_string_equal(lone_tx(&l), "SEND_ONLY@200+4!");
+	lone_wait(&l, 1000000000);
+	assert_string_equal(lone_tx(&l), "SEND_ONLY@200+4!");
+	assert_string_equal(lone_cqes(&l), "");
+}
+
 /* QPS-21 */
 static void core_cmd__query_tells_what_is(void **state)
 {
@@ -434,6 +459,7 @@ int main(void)
 		T(core_cmd__sqd_of_an_idle_queue_is_drained),
 		T(core_cmd__sqd_without_notify_is_silent),
 		T(core_cmd__sqd_may_forbid_reads),
+		T(core_cmd__sqd_changes_the_retries),
 		T(core_cmd__query_tells_what_is),
 		T(core_cmd__detach_stops_everything),
 	};

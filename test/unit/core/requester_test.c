@@ -280,6 +280,22 @@ static void requester_next__obeys_credits(void **state)
 	assert_string_equal(lone_tx(&l), "SEND_ONLY@206+4! SEND_ONLY@207+4!");
 }
 
+/* CRD-09: credits that end in the middle of a message must not hold it back while nothing that
+ * is in flight asks for an ACK: only the timeout would get it going again. */
+static void requester_next__asks_for_an_ack_before_it_waits_for_credits(void **state)
+{
+	l.attr.path_mtu = 256;
+	lone_start(&l);
+	lone_post(&l, ABI_WR_SEND, 1, 4, 0);
+	lone_post(&l, ABI_WR_SEND, 2, 256 * 10, 0);
+	assert_string_equal(
+		lone_tx_max(&l, 3), "SEND_ONLY@200+4! SEND_FIRST@201+256 SEND_MIDDLE@202+256");
+	ack_credit(0x200, 1, 0);
+	assert_string_equal(lone_tx(&l), "SEND_MIDDLE@203+256!");
+	ack_credit(0x203, 1, 0);
+	assert_string_equal(lone_tx(&l), "SEND_MIDDLE@204+256!");
+}
+
 /* CRD-01, REQ-37: an old ACK does not take credits back; a duplicate may bring new ones. */
 static void requester_next__takes_the_newest_credits(void **state)
 {
@@ -544,6 +560,7 @@ int main(void)
 		T(requester_next__limits_outstanding_reads),
 		T(requester_next__fence_waits_for_reads),
 		T(requester_next__obeys_credits),
+		T(requester_next__asks_for_an_ack_before_it_waits_for_credits),
 		T(requester_next__takes_the_newest_credits),
 		T(requester_fetch__refuses_unknown_lkey),
 		T(requester_fetch__refuses_beyond_the_region),

@@ -496,6 +496,37 @@ static void responder_rx__faulting_memory(void **state)
 	lone_fault_mr_free(&l);
 }
 
+/* RSP-20, C9-94: no message is longer than 2^31 bytes, whatever the receive has room for. */
+static void responder_rx__send_beyond_2_31_bytes(void **state)
+{
+	struct abi_sge sge[SGE_MAX];
+
+	lone_start(&l);
+	for (unsigned i = 0; i < SGE_MAX; i++)
+		sge[i] = app_sge(l.mr, 0, 0xF0000000);
+	app_post_recv(l.qp, 1, sge, SGE_MAX);
+	req(SEND_FIRST, 0x100, 256);
+	lone_tx(&l);
+	l.qp->qp->resp.recv_off = MSG_LEN_MAX; /* 2^23 packets later */
+	req(SEND_MIDDLE, 0x101, 256);
+	assert_string_equal(lone_tx(&l), "ACK@10161/0");
+	assert_string_equal(lone_cqes(&l), "R1:LOC_LEN");
+}
+
+/* RSP-22: the NAK goes out although the CQ, full, has already moved the QP to ERR. */
+static void responder_rx__naks_although_the_cq_is_full(void **state)
+{
+	l.cq_depth = 1;
+	lone_start(&l);
+	lone_recv(&l, 1, 0, 100);
+	lone_recv(&l, 2, 0, 100);
+	req(SEND_ONLY, 0x100, 4);
+	req(SEND_ONLY, 0x101, 101);
+	assert_int_equal(app_event_count(&l.app, ABI_EVENT_CQ_ERR), 0);
+	assert_string_equal(lone_tx(&l), "ACK@10161/1");
+	assert_int_equal(app_event_count(&l.app, ABI_EVENT_CQ_ERR), 1);
+}
+
 /* --- PSN ------------------------------------------------------------------------------ */
 
 /* RSP-02, RSP-03, RSP-04 */
@@ -665,6 +696,8 @@ int main(void)
 		T(responder_rx__receive_with_too_many_sges),
 		T(responder_rx__receive_of_more_than_4_gib),
 		T(responder_rx__faulting_memory),
+		T(responder_rx__send_beyond_2_31_bytes),
+		T(responder_rx__naks_although_the_cq_is_full),
 		T(responder_rx__one_psn_nak),
 		T(responder_rx__nak_moves_with_a_late_packet),
 		T(responder_rx__nak_moves_behind_a_late_read),

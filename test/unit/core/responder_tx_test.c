@@ -190,6 +190,37 @@ static void responder_rx__duplicates_do_not_count_as_outstanding(void **state)
 	assert_string_equal(lone_tx(&l), "RESP_ONLY@100+81f/1 RESP_ONLY@101+81f/2");
 }
 
+/* A first execution whose last response is out is over, even if the next thing is a duplicate of
+ * it: the requester may have all responses and be ahead of its own duplicate. */
+static void responder_rx__duplicate_finds_the_first_execution_over(void **state)
+{
+	l.attr.max_dest_rd_atomic = 1;
+	lone_start(&l);
+	read_req(0x100, 0, 8 * 256);
+	lone_tx_max(&l, 8);
+	assert_int_equal(l.packets, 8);
+	read_req(0x100, 0, 8 * 256);
+	read_req(0x108, 0, 8);
+	assert_int_equal(l.qp->qp->state, ABI_QPS_RTS);
+}
+
+/* REQ-38, C9-105: what answers a duplicate must not acknowledge a READ behind it, whose responses
+ * may be lost: soft-RoCE would complete that READ without its data. */
+static void responder_next__duplicate_ack_covers_no_read(void **state)
+{
+	lone_start(&l);
+	write_req(0x100, 0, 4);
+	read_req(0x101, 0, 4);
+	assert_string_equal(lone_tx(&l), "ACK@1001f/1 RESP_ONLY@101+41f/2");
+	write_req(0x100, 0, 4);
+	assert_string_equal(lone_tx(&l), "ACK@1001f/2");
+	write_req(0x100, 0, 4);
+	read_req(0x102, 0, 4); /* nor must the ACK that goes before a READ */
+	assert_string_equal(lone_tx(&l), "RESP_ONLY@102+41f/3 ACK@1001f/3");
+	write_req(0x103, 0, 4);
+	assert_string_equal(lone_tx(&l), "ACK@1031f/4");
+}
+
 /* RSP-31: a NAK in the place of the response; what was before it has been sent. */
 static void responder_next__naks_in_the_stream(void **state)
 {
@@ -266,6 +297,8 @@ int main(void)
 		T(responder_rx__limits_outstanding_reads),
 		T(responder_rx__no_reads_without_depth),
 		T(responder_rx__duplicates_do_not_count_as_outstanding),
+		T(responder_next__duplicate_ack_covers_no_read),
+		T(responder_rx__duplicate_finds_the_first_execution_over),
 		T(responder_next__naks_in_the_stream),
 		T(responder_next__keeps_psn_order),
 		T(responder_next__nak_waits_for_reads),

@@ -85,12 +85,57 @@ static void core_tx__one_at_a_time(void **state)
 	assert_true(list_empty(&l.host->core.ready));
 }
 
+/* A QP fails in the call that built a packet with inline data, and the application, which sees
+ * the flush at once, uses the only slot again: the packet is sealed after that. */
+static void core_tx__flush_spares_inline_data(void **state)
+{
+	char first[] = "first", again[] = "again";
+	struct app_send s = {.opcode = ABI_WR_SEND,
+		.flags = ABI_WQE_INLINE,
+		.inline_data = first,
+		.inline_len = sizeof(first)};
+	struct app_mr *gone;
+	struct txd t[8];
+	unsigned n;
+
+	l.spec.sq_depth = 1;
+	lone_start(&l);
+	gone = app_mr(&l.app, 64, ABI_ACCESS_REMOTE_READ);
+	app_post_send(l.qp, &s);
+	lone_tx(&l);
+	s.inline_data = again;
+	app_post_send(l.qp, &s);
+	/* Both are for the next call: the SEND once more, and two READs of which one will fail. */
+	lone_rx(&l, &(struct shot){.opcode = 0x11, .psn = SQ_PSN, .syndrome = 0x60});
+	for (unsigned i = 0; i < 2; i++) {
+		struct app_mr *mr = i ? gone : l.mr;
+
+		lone_rx(&l, &(struct shot){.opcode = 0x0C,
+				    .psn = RQ_PSN + i,
+				    .va = app_va(mr, 0),
+				    .rkey = mr->mr.key,
+				    .dma_len = 8});
+	}
+	app_mr_dereg(&l.app, gone);
+	for (unsigned i = 0; i < 8; i++)
+		t[i].frame = l.host->tx[i];
+	n = core_tx(&l.host->core, t, 8, l.now);
+	assert_int_equal(l.qp->qp->state, ABI_QPS_ERR);
+	assert_true(n >= 2);
+	for (unsigned i = 0; i < n; i++)
+		core_seal(&l.host->core, &t[i]);
+	assert_string_equal((char *)t[1].frame + t[1].hdr_len, "first");
+	lone_tx(&l);
+	assert_string_equal(lone_cqes(&l), "S0:FLUSH S0:FLUSH");
+}
+
 #define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		T(core_tx__is_fair),
+		T(core_tx__flush_spares_inline_data),
 		T(core_tx__alternates_requests_and_responses),
 		T(core_tx__one_at_a_time),
 	};

@@ -77,6 +77,7 @@ static void core_seal__other_protocols(void **state)
 		struct app_qp *q = app_qp(&l.app, &l.spec);
 		struct txd t = {.frame = l.host->tx[0]};
 		struct pkt p;
+		uint64_t bytes;
 		uint16_t len;
 
 		assert_int_equal(app_to_init(q, &l.attr, l.now), 0);
@@ -84,10 +85,14 @@ static void core_seal__other_protocols(void **state)
 		assert_int_equal(app_to_rts(q, &l.attr, l.now), 0);
 		app_post_send(q, &s);
 		assert_int_equal(core_tx(&l.host->core, &t, 1, l.now), 1);
+		bytes = l.host->core.count.tx_bytes;
 		len = core_seal(&l.host->core, &t);
 		assert_int_equal(len, (gid == HOST_GID_IPV6 ? 74 : 66) + 8 + 4);
 		assert_int_equal(frame_parse(&p, t.frame, len), DROP_NONE);
 		assert_true(icrc_check(icrc_by_name("table"), &p));
+		/* what the receiver adds to rx_bytes */
+		assert_int_equal(
+			l.host->core.count.tx_bytes - bytes, p.icrc_off + (uint64_t)ICRC_LEN);
 		assert_int_equal(p.payload_len, 5);
 		assert_memory_equal(p.payload, l.mr->mem, 5);
 	}

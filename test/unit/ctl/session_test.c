@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
+#include <poll.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -159,6 +161,38 @@ static void session_close__daemon_ends_first(void **state)
 	daemon_run(d);
 }
 
+static void *stop(void *arg)
+{
+	daemon_stop(arg);
+	return NULL;
+}
+
+/* Who sees the end of the socket may rely on it that no completion comes any more. */
+static void session_close__socket_ends_last(void **state)
+{
+	struct test_daemon *d = *state;
+	struct notifier *n = &d->ctl->notifier;
+	struct pollfd end = {.events = POLLIN};
+	pthread_t thread;
+	struct client c;
+	int ended;
+
+	client_open(d, &c);
+	populate(&c);
+	end.fd = c.sock;
+	notifier_lock(n); /* the closing of the session gets stuck here */
+	assert_int_equal(pthread_create(&thread, NULL, stop, d), 0);
+	ended = poll(&end, 1, 300);
+	notifier_unlock(n);
+	pthread_join(thread, NULL);
+	daemon_config(d);
+	daemon_run(d);
+	assert_int_equal(ended, 0);
+	assert_int_equal(poll(&end, 1, 0), 1);
+	assert_true(atomic_load(&((struct abi_session *)c.region)->epoch) == 0);
+	client_close(&c);
+}
+
 /* Who sends and never reads is cut off, and nobody else notices. */
 static void session_reply__unread_replies(void **state)
 {
@@ -219,6 +253,8 @@ int main(void)
 			session_close__killed_application, daemon_setup, daemon_teardown),
 		cmocka_unit_test_setup_teardown(
 			session_close__daemon_ends_first, daemon_setup, daemon_teardown),
+		cmocka_unit_test_setup_teardown(
+			session_close__socket_ends_last, daemon_setup, daemon_teardown),
 		cmocka_unit_test_setup_teardown(
 			session_reply__unread_replies, daemon_setup, daemon_teardown),
 		cmocka_unit_test_setup_teardown(
