@@ -5,6 +5,8 @@
 BUILD ?= build
 export PATH := /usr/bin:/usr/sbin:/bin:/sbin:$(PATH)
 
+# Ninja runs things side by side; two package managers, or two ninjas in one folder, cannot.
+.NOTPARALLEL:
 .PHONY: all demo test check sanitize clang interop lint packages packages-test clean
 
 all: $(BUILD)/build.ninja
@@ -27,7 +29,7 @@ clang: packages-test
 	@test -f $(BUILD)-clang/build.ninja || CC=clang meson setup $(BUILD)-clang -Dtests=enabled
 	ninja -C $(BUILD)-clang
 
-# The pure layers and the client under ASan and UBSan; clang, whose runtime finds more.
+# Everything but interop under ASan and UBSan; clang, whose runtime finds more.
 sanitize: packages-test
 	@test -f $(BUILD)-asan/build.ninja || CC=clang meson setup $(BUILD)-asan \
 		-Dtests=enabled \
