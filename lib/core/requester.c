@@ -356,16 +356,23 @@ static bool may_run(const struct qp *qp)
 		       seq24_lt(qp->req.psn, qp->req.psn_new));
 }
 
+/* Once more when something was posted just before the doorbell was armed; not for ever, should an
+ * application play with the mark. */
+static bool next_wqe(struct core *c, struct qp *qp)
+{
+	if (private_ring_full(qp))
+		return false;
+	return requester_fetch(c, qp) || (!requester_idle(qp) && requester_fetch(c, qp));
+}
+
 bool requester_next(struct core *c, struct qp *qp, struct txd *t, uint64_t now)
 {
 	struct send_wqe *w;
 
 	if (!may_run(qp))
 		return false;
-	while (qp->req.cur == qp->req.fetched) {
-		if (private_ring_full(qp) || (!requester_fetch(c, qp) && requester_idle(qp)))
-			return false;
-	}
+	if (qp->req.cur == qp->req.fetched && !next_wqe(c, qp))
+		return false;
 	w = qp_wqe(qp, qp->req.cur);
 	if (wqe_is_read(w) && !qp->attr.max_rd_atomic)
 		w->status = ABI_WC_LOC_QP_OP_ERR; /* REQ-09: modified in SQD since it was taken */
