@@ -3,7 +3,7 @@
 # purity.sh ARCHIVE...: the pure layers call nothing but each other and memory moves: no DPDK, no
 # clock, no system call, no allocation; and they have no writable data.
 set -u
-allowed='^(mem(cpy|set|move|cmp)|crc32_gzip_refl|__cpu_(model|indicator_init|features2)|_GLOBAL_OFFSET_TABLE_|__stack_chk_fail)$'
+allowed='^(mem(cpy|set|move|cmp)|bcmp|crc32_gzip_refl|__cpu_(model|indicator_init|features2)|_GLOBAL_OFFSET_TABLE_|__stack_chk_fail)$'
 bad=0
 defined=$(mktemp)
 trap 'rm -f "$defined"' EXIT
