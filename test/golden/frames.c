@@ -114,22 +114,20 @@ static bool for_a(struct golden *g, const struct trial *t)
 	return t->qpn != QPN_MULTICAST && qp_kind(g, true, t->qpn) && !qp_kind(g, false, t->qpn);
 }
 
-/* What it needs that is not built, if the list names it. */
+/* What it needs that is not built; NULL: nothing. Of an RC QP's opcodes only the list knows. */
 static void find_feature(struct golden *g, struct trial *t)
 {
 	const json_t *context = json_object_get(t->expect, "context");
-	unsigned op = t->parse ? 0x100 : t->p.op->code;
 
+	t->feature = t->feature_text;
 	if (text_is(context, "fast_cnp", "enabled"))
 		snprintf(t->feature_text, sizeof(t->feature_text), "context fast_cnp");
 	else if (t->kind && strcmp(t->kind, "RC"))
 		snprintf(t->feature_text, sizeof(t->feature_text), "qp %.40s", t->kind);
+	else if (!t->parse && skips(g, "opcode 0x%02x", t->p.op->code))
+		snprintf(t->feature_text, sizeof(t->feature_text), "opcode 0x%02x", t->p.op->code);
 	else
-		snprintf(t->feature_text, sizeof(t->feature_text), "opcode 0x%02x", op);
-	if (skips(g, "%s", t->feature_text))
-		t->feature = t->feature_text;
-	else if (t->kind && strcmp(t->kind, "RC"))
-		item_fail(g, "a QP of kind %s is not handled", t->kind);
+		t->feature = NULL;
 }
 
 static void run_frame(struct golden *g, const json_t *v)

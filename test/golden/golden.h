@@ -181,8 +181,9 @@ struct trial {
 	uint16_t parse; /* enum drop of frame_parse() */
 	bool to_a;	/* it is for A */
 	uint32_t qpn;
-	const char *kind;    /* of the QP that it is for; NULL: none has this number */
-	const char *feature; /* it needs this, which is not built; NULL: nothing */
+	const char *kind; /* of the QP that it is for; NULL: none has this number */
+	const char
+		*feature; /* line of skip.list for what it needs that is not built; NULL: nothing */
 	char feature_text[64];
 };
 

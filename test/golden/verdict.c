@@ -317,7 +317,9 @@ static bool skip_rest(struct golden *g, const struct trial *t, uint16_t verdict)
 	/* A CNP is for a QP of any kind; an RC QP counts PSNs before it looks at the opcode. */
 	if (cnp || (!strncmp(t->feature, "opcode", 6) && (sequence || (drop && verdict))))
 		return false;
-	g->skip = true;
+	g->skip = skips(g, "%s", t->feature);
+	if (!g->skip)
+		item_fail(g, "'%s' is not handled", t->feature);
 	return true;
 }
 
