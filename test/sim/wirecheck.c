@@ -358,6 +358,16 @@ static void check_nak(struct wire_stream *s, const struct packet *p)
 	s->naked = p->psn;
 }
 
+/* A READ is acknowledged by its responses: an ACK in their place makes the requester think that
+ * they were lost, or stands for some that were (REQ-38, RSP-39). */
+static void check_ack(struct wire_stream *s, const struct packet *p)
+{
+	const struct wire_message *m = message_of(s, p->psn);
+
+	if ((p->syndrome & AETH_TYPE_MASK) == AETH_ACK && m && seq24_le(p->psn, m->last_psn))
+		must(!m->read, p, "RSP-39", "acknowledges a READ");
+}
+
 /* RSP-27: what is acknowledged together with READs comes behind their responses. */
 static void check_overtaking(struct wire_stream *s, const struct packet *p)
 {
@@ -405,6 +415,7 @@ static void response(struct wire_stream *s, const struct packet *p)
 		return;
 	}
 	check_nak(s, p);
+	check_ack(s, p);
 	check_msn(s, p);
 	check_overtaking(s, p);
 }
