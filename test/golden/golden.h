@@ -118,7 +118,7 @@ struct node {
 	struct abi_qp_attr attr;
 	uint32_t received; /* receives posted */
 	uint64_t now;
-	uint8_t (*sent)[FRAME_MAX]; /* NODE_SENT_MAX of them, not compared yet */
+	uint8_t (*sent)[FRAME_MAX]; /* room for NODE_SENT_MAX; not compared yet */
 	uint16_t sent_len[NODE_SENT_MAX];
 	unsigned sents;
 };

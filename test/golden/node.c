@@ -159,6 +159,7 @@ static void qp_bring_up(struct node *n, const struct path_spec *path)
 
 bool node_init(struct node *n, struct golden *g, const struct node_spec *s)
 {
+	static uint8_t sent[NODE_SENT_MAX][FRAME_MAX]; /* there is one node at a time */
 	const json_t *me = json_object_get(g->context, s->is_a ? "A" : "B");
 	const struct gid_entry *sgid;
 	uint8_t mac[6];
@@ -167,9 +168,9 @@ bool node_init(struct node *n, struct golden *g, const struct node_spec *s)
 	n->g = g;
 	n->now = 1000000;
 	n->spec = *s;
-	n->sent = malloc((size_t)NODE_SENT_MAX * FRAME_MAX);
+	n->sent = sent;
 	n->host = aligned_alloc(CACHE_LINE, sizeof(*n->host));
-	if (!n->host || !n->sent)
+	if (!n->host)
 		abort();
 	host_init(n->host, 1, icrc_best(), n->now);
 	n->host->core.cfg.worker = QPN_WORKER(s->qpn);
@@ -200,7 +201,6 @@ void node_fini(struct node *n)
 		item_fail(n->g, "something was written outside a region");
 	app_fini(&n->app);
 	free(n->host);
-	free(n->sent);
 }
 
 /* --- what it does --------------------------------------------------------------------- */

@@ -65,6 +65,8 @@ static struct node_spec spec_of(struct golden *g, const struct trial *t)
 		if (i == ARRAY_SIZE(others) && !node_spec_set(g, &s, key, v))
 			item_fail(g, "context %.40s is not handled", key);
 	}
+	if (t->kind && strcmp(t->kind, "RC"))
+		s.state = ABI_QPS_RTS; /* a stand-in is asked for no state: RC has no SQE */
 	return s;
 }
 

@@ -351,3 +351,51 @@ class RandomResponses:
         self.steps.append({'tx': self.tx, 'rx': None, 'cqes': [], 'qp_state': m.state})
         return {'name': self.name, 'side': 'requester', 'rule': 'REQ-*', 'setup': self.setup,
                 'posts': [self.post(q) for q in m.posts], 'steps': self.steps}
+
+
+class Credits:
+    """CRD-04..06: a fence holds SENDs back until credits are known; each ACK then brings more"""
+
+    def __init__(self, world, index):
+        self.w, self.rng = world, world.rng
+        self.name = 'credits_%d' % index
+        self.psn0 = psn_near(self.rng)
+
+    def run(self):
+        r, w = self.rng, self.w
+        n = r.randrange(3, 12)
+        ops = ['SEND', 'RDMA_READ'] + ['SEND'] * n
+        posts = [{'wr_id': i, 'opcode': op, 'length': 4,
+                  'flags': ['SIGNALED'] + (['FENCE'] if i == 2 else [])}
+                 for i, op in enumerate(ops)]
+
+        def tx(i):
+            return {'opcode': 0x0C if ops[i] == 'RDMA_READ' else 4, 'psn': self.psn0 + i & MASK}
+
+        def rx(op, i, code, msn, payload=b''):
+            return w.packet(op, self.psn0 + i, {'aeth': {'syndrome': code, 'msn': msn}}, payload,
+                            to='A').build()[0].hex()
+        table = [0, 1, 2, 3, 4, 6, 8, 12]
+        code = r.randrange(3)
+        steps = [{'tx': [tx(0), tx(1)], 'rx': rx(0x11, 0, code, 1)},
+                 {'tx': [], 'rx': rx(0x10, 1, 0x1F if r.random() < .1 else code, 2, b'data')}]
+        unlimited = steps[1]['rx'] == rx(0x10, 1, 0x1F, 2, b'data')
+        limit, done = 2 + table[code], 2            # in messages, of which SSN i + 1 is the i-th
+        at = 2
+        while done < n + 2:
+            go = n + 2 if unlimited else min(n + 2, max(limit, done + 1))
+            step = {'tx': [tx(i) for i in range(at, go)]}
+            at = max(at, go)
+            if at < n + 2:
+                step['tx_allow_extra'] = [tx(at)]   # the one limited packet
+            before, done = done, r.randrange(done, at) + 1
+            code = r.choice([0, 0, 1, 2, 3, 4, 0x1F])
+            step['rx'] = rx(0x11, done - 1, code, done)
+            step['cqes'] = [{'wr_id': i, 'status': 'SUCCESS'} for i in range(before, done)]
+            unlimited = code == 0x1F
+            limit = max(limit, done + table[code]) if not unlimited else 0
+            steps.append(step)
+        steps.append({'tx': []})
+        return {'name': self.name, 'side': 'requester', 'rule': 'CRD-04',
+                'setup': {'A_sq_psn': self.psn0, 'max_rd_atomic': 1, 'timeout': 14}, 'posts': posts,
+                'steps': steps}

@@ -38,9 +38,19 @@ def run(content, *args, **env):
     path = os.path.join(folder.name, 'x.json')
     with open(path, 'w') as f:
         f.write(content if isinstance(content, str) else json.dumps(content))
-    return subprocess.run([vectors, *args, path], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                          universal_newlines=True, errors='replace', timeout=300,
-                          env={**os.environ, **env})
+    r = subprocess.run([vectors, *args, path], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                       universal_newlines=True, errors='replace', timeout=300,
+                       env={**os.environ, **env})
+    if 'runtime error' in r.stderr or 'Sanitizer' in r.stderr:
+        keep(content, r.stderr[-2000:])
+    return r
+
+
+def keep(content, why):
+    path = os.path.join(tempfile.gettempdir(), 'golden-malformed.json')
+    with open(path, 'w') as f:
+        f.write(content if isinstance(content, str) else json.dumps(content))
+    complain('%s is kept: %s' % (path, why))
 
 
 def counts(r):
@@ -402,14 +412,13 @@ def malformed(doc):
             for _ in range(rng.randrange(1, 4)):
                 replace_one(m)
         files.append(json.dumps(m))
+    for _ in range(30):
+        at = rng.randrange(len(text))
+        files.append(text[:at] + chr(rng.randrange(32, 127)) + text[at + rng.randrange(3):])
     for f in files:
         r = run(f)
         if r.returncode not in (0, 1, 2):
-            keep = os.path.join(tempfile.gettempdir(), 'golden-malformed.json')
-            with open(keep, 'w') as out:
-                out.write(f)
-            complain('exit status %d on a malformed file, kept as %s: %s' %
-                     (r.returncode, keep, r.stderr[-2000:]))
+            keep(f, 'exit status %d, %s' % (r.returncode, r.stderr[-2000:]))
         elif r.returncode == 2 and not r.stderr.strip():
             complain('no sentence about a malformed file: ' + f[:60])
         elif r.returncode == 1 and not counts(r):
