@@ -32,7 +32,7 @@ struct golden {
 bool skips_load(struct golden *g, const char *path);
 /** @return true when the list names it. */
 bool skips(struct golden *g, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-/** Says on standard error which lines of the list the file had no use for. */
+/** Says on standard error, in a line, what of the list the file had no use for. */
 void skips_unused(const struct golden *g);
 
 void item_begin(struct golden *g, const char *name);

@@ -43,14 +43,18 @@ bool skips(struct golden *g, const char *fmt, ...)
 
 void skips_unused(const struct golden *g)
 {
-	const char *key;
+	const char *key, *between = "skip list: this file has no use for: ";
 	json_t *uses;
 
 	json_object_foreach(g->skips, key, uses)
 	{
-		if (!json_integer_value(uses))
-			fprintf(stderr, "skip list: nothing in this file needs '%s'\n", key);
+		if (json_integer_value(uses))
+			continue;
+		fprintf(stderr, "%s%s", between, key);
+		between = ", ";
 	}
+	if (between[0] == ',')
+		fprintf(stderr, "\n");
 }
 
 void item_begin(struct golden *g, const char *name)
