@@ -167,7 +167,9 @@ void node_spec_as(struct golden *g, struct node_spec *s, const struct pkt *p)
 
 	frame_gids(p, sgid, dgid);
 	node_spec_net(g, s, p->net, p->net == NET_ROCEV1 && !memcmp(dgid, ip4, sizeof(ip4)));
-	s->vid = p->vid;
+	/* Not p->vid: a parser that reads it wrong must not find a GID that is as wrong. */
+	s->vid =
+		get_be16(p->dmac + ETH_TYPE) == ETHERTYPE_VLAN ? get_be16(p->dmac + 14) & 0xFFF : 0;
 }
 
 static uint32_t psn_member(struct golden *g, const json_t *o, const char *key)

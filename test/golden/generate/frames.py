@@ -398,6 +398,8 @@ class Frames:
             p.pkey ^= 1 << r.randrange(15)
         elif what == 'zero':
             p.pkey = r.choice([0, 0x8000])
+            if r.random() < .5:
+                context = {'context': {'pkey_table': ['0x8000']}}
         else:
             p.pkey &= 0x7FFF
             context = {'context': {'pkey_table': ['0x%04x' % p.pkey]}}

@@ -399,3 +399,40 @@ class Credits:
         return {'name': self.name, 'side': 'requester', 'rule': 'CRD-04',
                 'setup': {'A_sq_psn': self.psn0, 'max_rd_atomic': 1, 'timeout': 14}, 'posts': posts,
                 'steps': steps}
+
+
+class Patience:
+    """REQ-25, REQ-26, REQ-30: as many retries as the attributes say, and not one more"""
+
+    def __init__(self, world, index):
+        self.w, self.rng = world, world.rng
+        self.name = 'patience_%d' % index
+
+    def run(self):
+        r, w, psn = self.rng, self.w, psn_near(self.rng)
+        n, timeout, code = r.choice([0, 1, 2, 3, 6, 7, 7]), r.choice([5, 10, 14]), r.randrange(32)
+        rnr = r.random() < .5
+        tx = [{'opcode': 4, 'psn': psn, 'payload_len': 4},
+              {'opcode': 0x0A, 'psn': psn + 1 & MASK, 'payload_len': 4}]
+        t = 4.096 * 2 ** timeout
+        nak = w.packet(0x11, psn, {'aeth': {'syndrome': 0x20 | code, 'msn': 0}}, to='A')
+        nak = nak.build()[0].hex()
+        end = {'qp_state': 'ERR', 'cqes': [
+            {'wr_id': 1, 'status': 'RNR_RETRY_EXC_ERR' if rnr else 'RETRY_EXC_ERR'},
+            {'wr_id': 2, 'status': 'WR_FLUSH_ERR'}]}
+        alive = {'qp_state': 'RTS', 'cqes': []}
+        steps = [{'tx': tx, 'rx': nak if rnr else None, **(end if rnr and not n else alive)}]
+        if rnr:
+            for i in range(n if n < 7 else 20):     # 7: for ever
+                more = {'rx': nak, **(end if n < 7 and i == n - 1 else alive)}
+                steps.append({'advance_us': [RNR_USEC[code], None], 'tx': tx, **more})
+        else:
+            for i in range(n):
+                steps.append({'advance_us': [t, 4 * t], 'tx': tx, **alive})
+            steps.append({'advance_us': [t, 4 * t], 'tx': [], **end})
+        return {'name': self.name, 'side': 'requester', 'rule': 'REQ-25, REQ-30',
+                'setup': {'A_sq_psn': psn, 'retry_cnt': r.randrange(8) if rnr else n,
+                          'rnr_retry': n if rnr else r.randrange(8), 'timeout': timeout},
+                'posts': [{'wr_id': 1, 'opcode': 'SEND', 'length': 4, 'flags': ['SIGNALED']},
+                          {'wr_id': 2, 'opcode': 'RDMA_WRITE', 'length': 4, 'flags': []}],
+                'steps': steps}

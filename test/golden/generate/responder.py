@@ -310,8 +310,14 @@ class RandomRequests:
         """a request that ends the connection"""
         r, w, m = self.rng, self.w, self.m
         psn = m.epsn
-        choice = r.randrange(6)
-        if choice == 0:                             # RSP-05: does not belong here
+        choice = r.randrange(8)
+        if choice > 5:                              # RSP-09, RSP-11, RSP-20, inside a message
+            if not m.open:
+                return
+            op = (2 if m.open == 'SEND' else 8) - r.randrange(2)
+            n = r.choice([0, m.mtu + 4, m.mtu - 4] if op in (1, 7) else [0, m.mtu + 1])
+            p = self.packet(op, psn, {}, bytes(n), a=1)
+        elif choice == 0:                             # RSP-05: does not belong here
             op = r.choice([1, 2, 7, 8]) if not m.open else r.choice([0, 4, 6, 0xA, 0xC])
             n = m.mtu if op in (0, 1, 6, 7) else 8
             eths = {'reth': w.reth(0, 3 * m.mtu if op == 6 else 8)} if op in (6, 0xA, 0xC) else {}
