@@ -234,6 +234,30 @@ static void responder_next__naks_in_the_stream(void **state)
 	assert_string_equal(lone_tx(&l), "");
 }
 
+/* RSP-31, design.md 5: memory that faults when a response is sealed. What had been built behind it
+ * is out of order, so the peer drops it. */
+static void responder_next__naks_a_fault_in_the_stream(void **state)
+{
+	struct mr *mr;
+
+	lone_start(&l);
+	mr = lone_fault_mr(&l);
+	lone_rx(&l, &(struct shot){.opcode = READ_REQ,
+			    .psn = 0x100,
+			    .ackreq = true,
+			    .va = mr->iova + FAULT_PAGE - 512,
+			    .rkey = mr->key,
+			    .dma_len = 4 * 256});
+	assert_string_equal(lone_tx_max(&l, 3), "RESP_FIRST@100+2561f/1 RESP_MIDDLE@101+256");
+	assert_int_equal(l.qp->qp->state, ABI_QPS_ERR);
+	assert_string_equal(lone_tx(&l), "ACK@10263/1");
+	assert_int_equal(l.host->core.count.access_faults, 1);
+	assert_int_equal(l.app.events, 1);
+	assert_int_equal(app_event_count(&l.app, ABI_EVENT_QP_FATAL), 1);
+	assert_string_equal(lone_tx(&l), "");
+	lone_fault_mr_free(&l);
+}
+
 /* RSP-27: in PSN order, whatever came in one burst. */
 static void responder_next__keeps_psn_order(void **state)
 {
@@ -300,6 +324,7 @@ int main(void)
 		T(responder_next__duplicate_ack_covers_no_read),
 		T(responder_rx__duplicate_finds_the_first_execution_over),
 		T(responder_next__naks_in_the_stream),
+		T(responder_next__naks_a_fault_in_the_stream),
 		T(responder_next__keeps_psn_order),
 		T(responder_next__nak_waits_for_reads),
 		T(responder_next__local_error_silences),
