@@ -13,7 +13,7 @@ static struct qp *qp_lookup(const struct core *c, uint32_t qpn)
 	struct qp *qp =
 		atomic_load_explicit(&c->cfg.qps->slot[QPN_SLOT(qpn)], memory_order_acquire);
 
-	return qp && qp->qpn == qpn ? qp : NULL;
+	return qp && qp->qpn == qpn ? qp : NULL; /* VAL-03: the slot may be another's now */
 }
 
 static bool gid_is_multicast(const struct pkt *pkt, const uint8_t gid[16])

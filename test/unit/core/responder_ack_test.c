@@ -202,6 +202,8 @@ static void responder_rx__msn_wraps(void **state)
 	assert_string_equal(lone_tx(&l), "ACK@1001f/16777215");
 	rx(WRITE_ONLY, 0x101, true, 4);
 	assert_string_equal(lone_tx(&l), "ACK@1011f/0");
+	rx(WRITE_ONLY, 0x104, true, 4); /* a 25th bit would make it another NAK */
+	assert_string_equal(lone_tx(&l), "ACK@10260/0");
 	l.qp->qp->resp.msn = 0xFFFFFF;
 	rx(READ_REQ, 0x102, true, 4);
 	assert_string_equal(lone_tx(&l), "RESP_ONLY@102+41f/0");
@@ -314,7 +316,8 @@ static void responder_rx__writes_in_psn_order(void **state)
 	assert_int_equal(l.mr->mem[256], 0x11);
 }
 
-/* RSP-53: READ behind WRITEs, all in one burst, before anything is answered. */
+/* RSP-53: READ behind WRITEs, all in one burst, before anything is answered; and a READ that has
+ * overtaken them. */
 static void responder_next__read_sees_the_writes_before_it(void **state)
 {
 	struct shot s[4];
@@ -327,6 +330,8 @@ static void responder_next__read_sees_the_writes_before_it(void **state)
 	s[1] = shot_at(WRITE_LAST, 0x101, 0, 44);
 	s[1].payload = late;
 	s[2] = shot_at(READ_REQ, 0x102, 200, 100);
+	lone_rx(&l, &s[2]);
+	assert_string_equal(lone_tx(&l), "ACK@10060/0");
 	lone_rx_burst(&l, s, 3);
 	assert_string_equal(lone_tx(&l), "RESP_ONLY@102+1001f/2");
 	for (unsigned b = 0; b < 100; b++)

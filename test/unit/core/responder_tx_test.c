@@ -130,16 +130,28 @@ static void responder_rx__drops_foreign_duplicate_reads(void **state)
 	assert_string_equal(lone_tx(&l), "");
 }
 
-/* RSP-41 */
+/* RSP-41: the region is gone, its slot is another's, it may not be read any more. */
 static void responder_next__duplicate_read_checks_the_key_again(void **state)
 {
-	lone_start(&l);
-	read_req(0x100, 0, 300);
-	lone_tx(&l);
-	app_mr_dereg(&l.app, l.mr);
-	read_req(0x100, 0, 300);
-	assert_string_equal(lone_tx(&l), "ACK@10062/1");
-	assert_int_equal(l.qp->qp->state, ABI_QPS_ERR);
+	for (int i = 0; i < 3; i++) {
+		if (i)
+			lone_init(&l);
+		l.attr.path_mtu = 256;
+		lone_start(&l);
+		read_req(0x100, 0, 300);
+		lone_tx(&l);
+		if (i < 2)
+			app_mr_dereg(&l.app, l.mr);
+		if (i == 1)
+			app_mr_as(&l.app, 4096, l.mr->mr.access, l.mr->mr.key ^ 1, l.mr->mr.iova);
+		if (i == 2)
+			l.mr->mr.access &= ~(uint32_t)ABI_ACCESS_REMOTE_READ;
+		read_req(0x100, 0, 300);
+		assert_string_equal(lone_tx(&l), "ACK@10062/1");
+		assert_int_equal(l.qp->qp->state, ABI_QPS_ERR);
+		if (i < 2)
+			lone_fini(&l);
+	}
 }
 
 /* RSP-37: only as many are remembered as may be outstanding. */
