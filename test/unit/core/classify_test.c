@@ -165,8 +165,8 @@ static void core_rx__drops_in_silence(void **state)
 	assert_string_equal(lone_cqes(&l), "R1:OK+4");
 }
 
-/* VAL-01: everything is wrong with a packet; mended one by one, what is next in the order shows. A
- * corrupt packet moves no violation counter. */
+/* VAL-01, VAL-19: everything is wrong with a packet; mended one by one, what is next in the order
+ * shows. A corrupt packet moves no violation counter. */
 static void core_rx__order_of_checks(void **state)
 {
 	const uint64_t *bad_pkey = &l.host->core.count.bad_pkey[0];

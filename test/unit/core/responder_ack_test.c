@@ -158,6 +158,27 @@ static void responder_rx__duplicates_of_an_open_write(void **state)
 	assert_int_equal(l.host->core.count.rx_write_requests, 1);
 }
 
+/* RSP-04: nor does a duplicate that asks for an ACK take the place of a NAK that waits to be sent.
+ */
+static void responder_rx__duplicate_leaves_the_owed_nak(void **state)
+{
+	struct shot s[3];
+
+	lone_start(&l);
+	rx(WRITE_ONLY, 0x100, true, 4);
+	lone_tx(&l);
+	s[0] = shot_at(WRITE_ONLY, 0x102, 0, 4);
+	s[1] = shot_at(WRITE_ONLY, 0x100, 0, 4);
+	s[2] = shot_at(WRITE_ONLY, 0x103, 0, 4);
+	s[1].ackreq = true;
+	lone_rx_burst(&l, s, 3);
+	assert_string_equal(lone_tx(&l), "ACK@10160/1");
+	assert_string_equal(lone_tx(&l), "");
+	rx(SEND_ONLY, 0x101, true, 4); /* no receive: the same with an RNR NAK */
+	lone_rx(&l, &s[1]);
+	assert_string_equal(lone_tx(&l), "ACK@10121/1");
+}
+
 /* --- MSN -------------------------------------------------------------------------------- */
 
 /* RSP-25: from 0, one a message, at its end; READ at its acceptance; duplicates do not count.
@@ -372,6 +393,7 @@ int main(void)
 		T(responder_next__acknowledges_what_was_asked),
 		T(responder_rx__data_lie_in_memory_before_the_ack),
 		T(responder_rx__duplicates_of_an_open_write),
+		T(responder_rx__duplicate_leaves_the_owed_nak),
 		T(responder_rx__msn_counts_messages),
 		T(responder_rx__msn_wraps),
 		T(responder_next__answers_go_by_the_av),

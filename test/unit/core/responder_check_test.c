@@ -330,8 +330,8 @@ static void responder_rx__fatal_error_flushes_in_order(void **state)
 	}
 }
 
-/* RSP-22 with a real requester: what its completion says, and that only the responder hears of it
- * by an event, and of what its own completion says not even that. */
+/* RSP-22, RSP-08 with a real requester: what its completion says, and that only the responder hears
+ * of it by an event, and of what its own completion says not even that. */
 static void responder_rx__errors_at_both_ends(void **state)
 {
 	enum {
