@@ -97,9 +97,12 @@ static void set_entry(struct gids *g, uint32_t i, const struct gid_entry *e, boo
 int gids_add(struct gids *g, const uint8_t gid[16], uint16_t vid, uint32_t ifindex,
 	const uint8_t mac[6], bool kernel)
 {
-	int i = choose_index(g, gid, vid);
 	struct gid_entry e;
+	int i;
 
+	if (gid_is_local_only(gid))
+		return -EADDRNOTAVAIL; /* VAL-15 */
+	i = choose_index(g, gid, vid);
 	if (i < 0)
 		return i;
 	if (g->table.entry[i].valid && !g->kernel[i])
