@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Work requests become packets: REQ-*, CRD-*, BTH-* of the requester. */
+/* Work requests become packets: REQ-*, BTH-* of the requester. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -249,70 +249,6 @@ static void requester_next__fence_waits_for_reads(void **state)
 	assert_string_equal(lone_tx(&l), "SEND_ONLY@202+4!"); /* SENDs need no fence */
 }
 
-/* --- credits -------------------------------------------------------------------------- */
-
-static void ack_credit(uint32_t psn, uint32_t msn, uint8_t code)
-{
-	lone_rx(&l, &(struct shot){.opcode = 0x11, .psn = psn, .syndrome = code, .msn = msn});
-}
-
-/* CRD-04, CRD-05, CRD-06, CRD-09 */
-static void requester_next__obeys_credits(void **state)
-{
-	l.attr.path_mtu = 256;
-	lone_start(&l);
-	lone_post(&l, ABI_WR_SEND, 1, 4, 0);
-	assert_string_equal(lone_tx(&l), "SEND_ONLY@200+4!");
-	ack_credit(0x200, 1, 1); /* LSN = 1 + 1 */
-	lone_post(&l, ABI_WR_SEND, 2, 300, 0);
-	lone_post(&l, ABI_WR_SEND, 3, 300, 0);
-	/* Message 2 may go whole; 3 is beyond and something is in flight. */
-	assert_string_equal(lone_tx(&l), "SEND_FIRST@201+256! SEND_LAST@202+44!");
-	ack_credit(0x202, 2, 0); /* none: one packet goes all the same */
-	lone_post(&l, ABI_WR_RDMA_WRITE, 4, 4, 0);
-	assert_string_equal(lone_tx(&l), "SEND_FIRST@203+256!");
-	ack_credit(0x203, 2, 0);
-	/* The rest of 3, and the WRITE, which credits do not hold back. */
-	assert_string_equal(lone_tx(&l), "SEND_LAST@204+44! WRITE_ONLY@205+4!(0,4)");
-	ack_credit(0x205, 4, 0x1F); /* no limit any more */
-	lone_post(&l, ABI_WR_SEND, 5, 4, 0);
-	lone_post(&l, ABI_WR_SEND, 6, 4, 0);
-	assert_string_equal(lone_tx(&l), "SEND_ONLY@206+4! SEND_ONLY@207+4!");
-}
-
-/* CRD-09: credits that end in the middle of a message must not hold it back while nothing that
- * is in flight asks for an ACK: only the timeout would get it going again. */
-static void requester_next__asks_for_an_ack_before_it_waits_for_credits(void **state)
-{
-	l.attr.path_mtu = 256;
-	lone_start(&l);
-	lone_post(&l, ABI_WR_SEND, 1, 4, 0);
-	lone_post(&l, ABI_WR_SEND, 2, 256 * 10, 0);
-	assert_string_equal(
-		lone_tx_max(&l, 3), "SEND_ONLY@200+4! SEND_FIRST@201+256 SEND_MIDDLE@202+256");
-	ack_credit(0x200, 1, 0);
-	assert_string_equal(lone_tx(&l), "SEND_MIDDLE@203+256!");
-	ack_credit(0x203, 1, 0);
-	assert_string_equal(lone_tx(&l), "SEND_MIDDLE@204+256!");
-}
-
-/* CRD-01, REQ-37: an old ACK does not take credits back; a duplicate may bring new ones. */
-static void requester_next__takes_the_newest_credits(void **state)
-{
-	lone_start(&l);
-	for (unsigned i = 1; i <= 3; i++)
-		lone_post(&l, ABI_WR_SEND, i, 4, 0);
-	lone_tx(&l);
-	ack_credit(0x202, 3, 1);
-	lone_post(&l, ABI_WR_SEND, 4, 4, 0);
-	lone_post(&l, ABI_WR_SEND, 5, 4, 0);
-	assert_string_equal(lone_tx(&l), "SEND_ONLY@203+4!");
-	ack_credit(0x200, 1, 2); /* late: LSN 3 */
-	assert_string_equal(lone_tx(&l), "");
-	ack_credit(0x202, 3, 2); /* the same ACK with more credits: LSN 5 */
-	assert_string_equal(lone_tx(&l), "SEND_ONLY@204+4!");
-}
-
 /* --- local errors --------------------------------------------------------------------- */
 
 /* One bad work request between two good ones: it fails when its turn comes, what is behind it
@@ -559,9 +495,6 @@ int main(void)
 		T(requester_next__keeps_within_the_psn_window),
 		T(requester_next__limits_outstanding_reads),
 		T(requester_next__fence_waits_for_reads),
-		T(requester_next__obeys_credits),
-		T(requester_next__asks_for_an_ack_before_it_waits_for_credits),
-		T(requester_next__takes_the_newest_credits),
 		T(requester_fetch__refuses_unknown_lkey),
 		T(requester_fetch__refuses_beyond_the_region),
 		T(requester_fetch__refuses_other_pd),
