@@ -140,7 +140,7 @@ static void completer_rx__takes_first_after_a_partial_retry_of_two_requests(void
 	assert_int_equal(l.qp->qp->comp.una, 0x202);
 }
 
-/* REQ-38: an ACK alone never completes a READ. */
+/* REQ-38, REQ-12: an ACK alone never completes a READ, and what is behind waits for it. */
 static void completer_rx__ack_behind_a_read_is_an_implied_nak(void **state)
 {
 	lone_start(&l);

@@ -225,7 +225,7 @@ static void completer_rx__psn_naks_cost_retries(void **state)
 	assert_int_equal(count()->retry_exceeded_err, 1);
 }
 
-/* REQ-33, CQ-10, REQ-13: each code, an unsignaled WQE, and what is behind it. */
+/* REQ-33, REQ-34, CQ-10, REQ-13: each code, an unsignaled WQE, and what is behind it. */
 static void completer_rx__fatal_naks_fail_their_wqe(void **state)
 {
 	static const struct {
