@@ -30,9 +30,9 @@ void completer_reset(struct qp *qp)
 
 bool completer_drained(const struct qp *qp)
 {
-	return qp->comp.una == qp->req.psn_new &&
-	       (qp->comp.head == qp->req.fetched ||
-		       qp_wqe(qp, qp->comp.head)->first_psn == qp->req.psn_new);
+	/* REQ-50: the oldest that is left, if any, was not started. */
+	return qp->comp.head == qp->req.fetched ||
+	       qp_wqe(qp, qp->comp.head)->first_psn == qp->req.psn_new;
 }
 
 /* --- completing WQEs ------------------------------------------------------------------ */

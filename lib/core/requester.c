@@ -120,8 +120,6 @@ static uint8_t wqe_validate(
 	w->num_sge = 0;
 	if (!opcode_supported(w->opcode))
 		return ABI_WC_LOC_QP_OP_ERR;
-	if (wqe_is_read(w) && !qp->attr.max_rd_atomic)
-		return ABI_WC_LOC_QP_OP_ERR; /* REQ-09 */
 	if (w->flags & ABI_WQE_INLINE)
 		return check_inline(qp, w, e->inline_data, count);
 	return check_sges(c, qp, w, e->sge, count);
@@ -379,7 +377,7 @@ bool requester_next(struct core *c, struct qp *qp, struct txd *t, uint64_t now)
 		return false;
 	w = qp_wqe(qp, qp->req.cur);
 	if (wqe_is_read(w) && !qp->attr.max_rd_atomic)
-		w->status = ABI_WC_LOC_QP_OP_ERR; /* REQ-09: modified in SQD since it was taken */
+		w->status = ABI_WC_LOC_QP_OP_ERR; /* REQ-09: now, since SQD may change it */
 	if (w->status) {
 		completer_local_error(c, qp, now);
 		return false;

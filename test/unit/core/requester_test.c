@@ -226,6 +226,18 @@ static void requester_next__keeps_within_the_window(void **state)
 	assert_string_equal(lone_cqes(&l), "S1:OK");
 }
 
+/* REQ-51: the last packet that the window has room for asks, also when no quarter ends there. */
+static void requester_next__asks_before_the_window_closes(void **state)
+{
+	l.attr.path_mtu = 256;
+	l.spec.window = 14; /* a quarter is three packets */
+	lone_start(&l);
+	lone_post(&l, ABI_WR_RDMA_WRITE, 1, 256 * 20, 0);
+	lone_tx_max(&l, 11);
+	assert_string_equal(
+		lone_tx(&l), "WRITE_MIDDLE@20b+256! WRITE_MIDDLE@20c+256 WRITE_MIDDLE@20d+256!");
+}
+
 /* BTH-16: not even WRITEs behind a huge READ. */
 static void requester_next__keeps_within_the_psn_window(void **state)
 {
@@ -480,6 +492,7 @@ int main(void)
 		T(requester_next__gathers_sixteen_sges),
 		T(requester_next__sends_inline_data_as_posted),
 		T(requester_next__keeps_within_the_window),
+		T(requester_next__asks_before_the_window_closes),
 		T(requester_next__keeps_within_the_psn_window),
 		T(requester_next__limits_outstanding_reads),
 		T(requester_next__fence_waits_for_reads),
