@@ -329,6 +329,21 @@ static void completer_rx__read_fails_when_the_region_goes(void **state)
 		assert_int_equal(l.mr->mem[i], 0xEE);
 }
 
+/* REQ-45: the right to write is looked at for each response, too. */
+static void completer_rx__read_fails_when_the_right_goes(void **state)
+{
+	lone_start(&l);
+	lone_post(&l, ABI_WR_RDMA_READ, 1, 600, 0);
+	lone_tx(&l);
+	resp(FIRST, 0x200, 256);
+	l.mr->mr.access &= ~(uint32_t)ABI_ACCESS_LOCAL_WRITE;
+	memset(l.mr->mem, 0xEE, LONE_MEM);
+	resp(MIDDLE, 0x201, 256);
+	assert_string_equal(lone_cqes(&l), "S1:LOC_PROT");
+	assert_int_equal(l.qp->qp->state, ABI_QPS_ERR);
+	assert_int_equal(l.mr->mem[256], 0xEE);
+}
+
 /* design.md 5: the destination of a READ faults. */
 static void completer_rx__read_into_faulting_memory(void **state)
 {
@@ -362,6 +377,18 @@ static void completer_rx__drops_what_nobody_asked_for(void **state)
 	resp(ONLY, 0x201, 4); /* a response to a SEND */
 	assert_int_equal(l.verdict, DROP_READ_RESP_UNEXPECTED);
 	assert_string_equal(lone_cqes(&l), "");
+	lone_ack(&l, 0x201, 2);
+	lone_post(&l, ABI_WR_RDMA_READ, 3, 4, 0);
+	lone_post(&l, ABI_WR_RDMA_READ, 4, 4, 0);
+	lone_tx(&l);
+	resp(ONLY, 0x202, 4);
+	for (unsigned i = 0; i < 3; i++) { /* a duplicate tells of no loss */
+		resp(ONLY, 0x202, 4);
+		assert_int_equal(l.verdict, DROP_READ_RESP_UNEXPECTED);
+		assert_string_equal(lone_tx(&l), "");
+	}
+	assert_int_equal(l.qp->qp->comp.retry_left, 7);
+	assert_string_equal(lone_cqes(&l), "S1:OK S2:OK S3:OK");
 	assert_int_equal(l.qp->qp->state, ABI_QPS_RTS);
 }
 
@@ -384,6 +411,7 @@ int main(void)
 		T(completer_rx__refuses_wrong_responses),
 		T(completer_rx__vendor_err_is_a_syndrome_or_0),
 		T(completer_rx__read_fails_when_the_region_goes),
+		T(completer_rx__read_fails_when_the_right_goes),
 		T(completer_rx__read_into_faulting_memory),
 		T(completer_rx__drops_what_nobody_asked_for),
 	};

@@ -308,8 +308,8 @@ static void post_anything(uint32_t n)
 	lone_post(&l, op, n, len, random_below(&peer.r, 5) ? 0 : ABI_WQE_FENCE);
 }
 
-/* CRD-04, CRD-09: whatever a peer grants, and be it nothing, every mix of SEND, WRITE and READ gets
- * through, and with no timer's help. */
+/* CRD-04, CRD-05, CRD-09: whatever a peer grants, and be it nothing, every mix of SEND, WRITE and
+ * READ gets through, and with no timer's help. */
 static void requester_next__gets_every_mix_through(void **state)
 {
 	for (unsigned seed = 0; seed < 200; seed++) {
