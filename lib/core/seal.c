@@ -13,7 +13,7 @@ uint16_t core_seal(struct core *c, struct txd *t)
 		if (!uaccess_gather(&c->ua, &crc, dst, t->seg[i].addr, t->seg[i].len)) {
 			c->count.access_faults++;
 			if (t->qp->state != ABI_QPS_ERR) {
-				qp_event(c, t->qp, ABI_EVENT_QP_FATAL);
+				qp_event(c, t->qp, ABI_EVENT_QP_FATAL); /* EVT-03 */
 				qp_error(c, t->qp, 0);
 			}
 			return 0;
