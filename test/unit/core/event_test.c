@@ -62,9 +62,10 @@ static void core_events__arm_any_is_one_shot(void **state)
 	assert_int_equal(l.app.event[0].channel, l.recv_cq->cq.channel);
 }
 
-/* CQ-03, RSP-51 */
+/* CQ-03, CQ-04, RSP-51 */
 static void core_events__arm_solicited_waits_for_one(void **state)
 {
+	incoming(true); /* before */
 	app_arm(l.recv_cq, true);
 	incoming(false);
 	assert_int_equal(notices(), 0);

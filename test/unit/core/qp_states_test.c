@@ -136,12 +136,14 @@ static void core_cmd__reset_discards(void **state)
 
 	l.attr.path_mtu = 256;
 	lone_start(&l);
+	lone_recv(&l, 9, 0, 64);
+	incoming_send(RQ_PSN);
 	for (unsigned i = 0; i < 5; i++) {
 		lone_post(&l, ABI_WR_SEND, i, 600, 0);
 		lone_recv(&l, i, 0, 64);
 	}
 	lone_tx_max(&l, 4);
-	lone_rx(&l, &(struct shot){.opcode = 0x00, .psn = RQ_PSN, .len = 256}); /* an open SEND */
+	lone_rx(&l, &(struct shot){.opcode = 0x00, .psn = RQ_PSN + 1, .len = 256}); /* open */
 	path = host_path(l.host, l.host, 0, HOST_GID_IPV4);
 	path.dgid[15] = 2;
 	path.dmac[5] = 2;
