@@ -148,7 +148,7 @@ int roci_destroy_cq(struct roci_cq *c)
 	pthread_mutex_lock(&ctx->lock);
 	users = cq->users;
 	pthread_mutex_unlock(&ctx->lock);
-	if (users)
+	if (users) /* CQ-12 */
 		return fail_const(EBUSY, "QPs still use the completion queue: destroy them first");
 	err = call_destroy(ctx, ABI_DESTROY_CQ, cq->handle);
 	if (err)
@@ -270,7 +270,7 @@ static int poll_lane(struct cq *cq, struct lane *lane, int max, struct roci_wc *
 {
 	int n = 0;
 
-	while (n < max) {
+	while (n < max) { /* CQ-13 */
 		const struct abi_cqe *e = &lane->ring[lane->head & (cq->depth - 1)];
 		struct qp *qp;
 
@@ -340,9 +340,9 @@ int roci_poll_cq(struct roci_cq *c, int num_entries, struct roci_wc *wc)
 	struct cq *cq = cq_of(c);
 	int n;
 
-	if (num_entries <= 0)
+	if (num_entries <= 0) /* CQ-13 */
 		return num_entries ? fail_const(-EINVAL, "the number of entries is negative") : 0;
-	spin_lock(&cq->lock);
+	spin_lock(&cq->lock); /* CQ-13 */
 	n = poll_lanes(cq, num_entries, wc);
 	if (n == 0) {
 		bool look = ++cq->empty % POLLS_PER_LOOK == 0;
@@ -368,7 +368,7 @@ static void forget(struct cq *cq, uint32_t qpn)
 			struct abi_cqe *e = &lane->ring[i & (cq->depth - 1)];
 
 			if (e->qpn == qpn)
-				e->qpn = QPN_NONE;
+				e->qpn = QPN_NONE; /* QPS-16, CQ-12 */
 		}
 	}
 }

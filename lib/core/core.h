@@ -225,7 +225,7 @@ struct core_cmd {
 /**
  * Runs a control command.
  * @return 0; a negative errno, the QP being as before: -EINVAL for a transition, attribute or
- * value that conformance QPS-01..15 do not allow; or -EAGAIN: call again with the same
+ * value that the state machine does not allow; or -EAGAIN: call again with the same
  * command, more steps are needed (a step is bounded so that packets do not wait).
  */
 int core_cmd(struct core *c, struct core_cmd *cmd, uint64_t now);

@@ -56,12 +56,14 @@ void responder_fatal(
 
 static enum verdict invalid_request(struct core *c, struct qp *qp, uint64_t now)
 {
+	/* EVT-03 */
 	responder_fatal(c, qp, NAK_INVALID_REQ, qp->resp.epsn, ABI_EVENT_QP_REQ_ERR, now);
 	return DONE;
 }
 
 static enum verdict access_error(struct core *c, struct qp *qp, uint64_t now)
 {
+	/* EVT-03 */
 	responder_fatal(c, qp, NAK_REMOTE_ACCESS, qp->resp.epsn, ABI_EVENT_QP_ACCESS_ERR, now);
 	return DONE;
 }
@@ -126,6 +128,7 @@ static void recv_complete(
 	struct core *c, struct qp *qp, uint8_t status, const struct pkt *pkt, uint64_t now)
 {
 	struct abi_cqe cqe = {
+		/* CQ-08: these count in errors too */
 		.wr_id = qp->resp.wqe.wr_id,
 		.qpn = qp->qpn,
 		.src_qp = qp->attr.dest_qpn,
@@ -390,6 +393,7 @@ static enum verdict execute_write(
 			return access_error(c, qp, now);
 		if (!uaccess_place(&c->ua, ptr, pkt->payload, pkt->payload_len)) {
 			c->count.access_faults++;
+			/* EVT-03 */
 			responder_fatal(c, qp, NAK_REMOTE_OP, r->epsn, ABI_EVENT_QP_FATAL, now);
 			return DONE;
 		}
@@ -516,7 +520,7 @@ static void accepted(struct core *c, struct qp *qp, const struct pkt *pkt, uint6
 		recv_complete(c, qp, ABI_WC_SUCCESS, pkt, now);
 }
 
-/* RSP-46 */
+/* RSP-46, EVT-01 */
 static void communication_established(struct core *c, struct qp *qp)
 {
 	if (qp->comm_est)

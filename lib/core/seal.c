@@ -18,7 +18,7 @@ static void seal_failed(struct core *c, struct qp *qp, const struct txd *t)
 			ABI_EVENT_QP_FATAL, 0);
 		return;
 	}
-	qp_event(c, qp, ABI_EVENT_QP_FATAL);
+	qp_event(c, qp, ABI_EVENT_QP_FATAL); /* EVT-03 */
 	qp_error(c, qp, 0);
 }
 

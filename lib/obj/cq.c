@@ -32,14 +32,14 @@ bool cq_push(struct cq_lane *lane, const struct abi_cqe *cqe)
 	struct abi_cqe *slot = &lane->ring[lane->head & (lane->depth - 1)];
 
 	if (lane->overflow || lane_full(lane)) {
-		lane->overflow = true;
+		lane->overflow = true; /* CQ-01 */
 		return false;
 	}
 	memcpy(slot, cqe, offsetof(struct abi_cqe, mark));
 	atomic_store_explicit((_Atomic uint32_t *)&slot->mark, abi_phase(lane->head, lane->depth),
 		memory_order_release);
 	lane->head++;
-	lane->added = true;
+	lane->added = true; /* CQ-03 */
 	/* CQ-06: an error counts as solicited. */
 	lane->added_solicited |= cqe->status != ABI_WC_SUCCESS || (cqe->flags & ABI_WC_SOLICITED);
 	return true;
@@ -52,14 +52,17 @@ bool cq_notify_wanted(struct cq_lane *lane)
 	bool any = lane->added;
 	bool solicited = lane->added_solicited;
 
+	/* CQ-04: what was there before an arm does not count for it. */
 	lane->added = false;
 	lane->added_solicited = false;
 	/* An application that keeps changing the word may get an event too many, not our time. */
 	for (unsigned tries = 0; tries < ARM_TRIES; tries++) {
+		/* CQ-03; CQ-05: "any" counts, whatever stands beside it. */
 		if (!(any && (seen & ABI_CQ_ARM_ANY)) && !(solicited && (seen & ABI_CQ_ARM_MASK)))
 			return false;
+		/* CQ-04: one shot, and only the winner notifies. */
 		if (atomic_compare_exchange_weak(arm, &seen, seen & ~ABI_CQ_ARM_MASK))
-			return true; /* only the winner notifies */
+			return true;
 	}
 	return true;
 }

@@ -10,6 +10,7 @@
 #include <cmocka.h>
 #include "daemon.h"
 
+/* CQ-02 */
 static void create_cq__layout(void **state)
 {
 	struct abi_create_cq in = {.depth = 100, .channel = ABI_NO_HANDLE};
@@ -22,7 +23,7 @@ static void create_cq__layout(void **state)
 	assert_int_equal(client_call(c.sock, ABI_CREATE_CQ, &in, sizeof(in), -1, &a), 0);
 	memcpy(&out, a.body, sizeof(out));
 	assert_int_equal(a.nfds, 1);
-	assert_int_equal(out.depth, 128); /* CQ-02: at least, and a power of two */
+	assert_int_equal(out.depth, 128); /* at least, and a power of two */
 	assert_int_equal(out.lanes, TEST_WORKERS);
 	assert_int_equal(out.lane_off % ABI_LINE, 0);
 	assert_int_equal(out.lane_stride % ABI_LINE, 0);
@@ -38,6 +39,7 @@ static void create_cq__layout(void **state)
 	client_close(&c);
 }
 
+/* CQ-02 */
 static void create_cq__depth_out_of_range(void **state)
 {
 	struct abi_create_cq in = {.channel = ABI_NO_HANDLE};
@@ -75,6 +77,7 @@ static void create_cq__shared_memory_quota(void **state)
 	client_close(&c);
 }
 
+/* CQ-12 */
 static void destroy_cq__busy(void **state)
 {
 	struct abi_create_qp_reply qp;
@@ -88,7 +91,7 @@ static void destroy_cq__busy(void **state)
 	hq.handle = qp.handle;
 	assert_int_equal(client_call(c.sock, ABI_DESTROY_CQ, &h, sizeof(h), -1, &a), -EBUSY);
 	client_must(c.sock, ABI_DESTROY_QP, &hq, sizeof(hq), NULL, 0);
-	client_must(c.sock, ABI_DESTROY_CQ, &h, sizeof(h), NULL, 0); /* CQ-12 */
+	client_must(c.sock, ABI_DESTROY_CQ, &h, sizeof(h), NULL, 0);
 	assert_int_equal(client_call(c.sock, ABI_DESTROY_CQ, &h, sizeof(h), -1, &a), -EINVAL);
 	client_close(&c);
 }
