@@ -63,6 +63,16 @@ static void huge_close(struct sim_host *h, const struct mr *mr)
 	madvise(mr->base, mr->length, MADV_DONTNEED);
 }
 
+/* What regions hold at first. */
+static const uint8_t *pattern(void)
+{
+	static uint8_t bytes[REGION_LEN + REGIONS];
+
+	for (unsigned b = 0; !bytes[1] && b < sizeof(bytes); b++)
+		bytes[sizeof(bytes) - 1 - b] = (uint8_t)(b * 7 + (b >> 8));
+	return bytes;
+}
+
 static void make_regions(struct stage *s)
 {
 	static const uint32_t access[REGIONS] = {
@@ -79,8 +89,7 @@ static void make_regions(struct stage *s)
 
 		r->app = app_mr(&s->app, REGION_LEN, access[i]);
 		r->mr = &r->app->mr;
-		for (unsigned b = 0; b < REGION_LEN; b++)
-			r->app->mem[b] = (uint8_t)(b * 7 + (b >> 8) + i);
+		memcpy(r->app->mem, pattern() + i, REGION_LEN);
 		r->frozen = i == REGION_RO || i == REGION_FOREIGN;
 		memcpy(r->was, r->app->mem, REGION_LEN);
 	}
