@@ -109,11 +109,13 @@ struct abi_sge app_sge(const struct app_mr *mr, uint64_t off, uint32_t len)
 
 bool app_guards_ok(const struct app *a)
 {
+	uint8_t guard[APP_GUARD];
+
+	memset(guard, GUARD_BYTE, sizeof(guard));
 	for (unsigned i = 0; i < a->mrs; i++)
-		for (unsigned b = 0; b < APP_GUARD; b++)
-			if (a->mr[i]->mem[-1 - (int)b] != GUARD_BYTE ||
-				a->mr[i]->mem[a->mr[i]->len + b] != GUARD_BYTE)
-				return false;
+		if (memcmp(a->mr[i]->mem - APP_GUARD, guard, APP_GUARD) ||
+			memcmp(a->mr[i]->mem + a->mr[i]->len, guard, APP_GUARD))
+			return false;
 	return true;
 }
 
