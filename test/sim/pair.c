@@ -5,9 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
-#include "completer.h"
+#include "invariants.h"
 #include "pair.h"
-#include "seq24.h"
 
 #define START 5000000ull
 
@@ -86,49 +85,6 @@ void pair_memory(struct pair *p, size_t len)
 			ABI_ACCESS_LOCAL_WRITE | ABI_ACCESS_REMOTE_WRITE | ABI_ACCESS_REMOTE_READ);
 }
 
-/* --- invariants ----------------------------------------------------------------------- */
-
-/* Everything on READY is a QP of this host, and is there once. */
-static void check_ready(const struct core *c)
-{
-	unsigned n = 0;
-
-	for (const struct list *l = c->ready.next; l != &c->ready; l = l->next) {
-		assert_ptr_equal(l->next->prev, l);
-		assert_true(++n <= QP_MAX);
-	}
-}
-
-static void check_requester(const struct qp *qp)
-{
-	uint32_t out = (qp->req.psn_new - qp->comp.una) & SEQ24_MASK;
-
-	if (qp->state != ABI_QPS_RTS && qp->state != ABI_QPS_SQD)
-		return;
-	assert_true(out <= (1u << 23) - 1); /* BTH-16 */
-	assert_true(seq24_le(qp->comp.una, qp->req.psn));
-	assert_true(seq24_le(qp->req.psn, qp->req.psn_new));
-	assert_true(qp->req.sent - qp->comp.acked <= qp->win.max + qp->attr.max_rd_atomic);
-	assert_true(qp->req.rd_started - qp->comp.rd_done <= qp->attr.max_rd_atomic); /* REQ-08 */
-	assert_true(qp->req.fetched - qp->comp.head <= qp->sq.depth);
-	assert_true(qp->req.cur - qp->comp.head <= qp->req.fetched - qp->comp.head);
-	/* REQ-22, REQ-31: while something is outstanding a timer runs. */
-	if (qp->ack_timeout && qp->comp.una != qp->req.psn && qp->comp.una != qp->req.psn_new)
-		assert_true(qp->comp.due != 0 && wheel_armed(&qp->timer));
-}
-
-static void check_end(const struct pair *p, const struct pair_end *end)
-{
-	uint64_t due = core_deadline(&end->host->core);
-
-	assert_true(app_guards_ok(&end->app));
-	check_ready(&end->host->core);
-	for (unsigned i = 0; i < end->app.qps; i++)
-		check_requester(end->app.qp[i]->qp);
-	assert_true(due == 0 || due >> WHEEL_TICK_SHIFT >= p->fabric.now >> WHEEL_TICK_SHIFT);
-	assert_int_equal(end->host->core.count.cq_overflow, 0);
-}
-
 /* --- steps ---------------------------------------------------------------------------- */
 
 static void drain(struct pair_end *end)
@@ -150,7 +106,8 @@ bool pair_step(struct pair *p, uint64_t until)
 	more = fabric_step(&p->fabric, until);
 	for (int e = A; e < ENDS; e++) {
 		drain(&p->end[e]);
-		check_end(p, &p->end[e]);
+		invariants_check(&p->end[e].app, p->fabric.now);
+		assert_int_equal(p->end[e].host->core.count.cq_overflow, 0);
 	}
 	return more;
 }
