@@ -197,6 +197,12 @@ static void to_err(int e)
 	traffic_allow(&w.traffic, !e, RETRY_EXC, 0);
 }
 
+static bool busy(void)
+{
+	return core_deadline(&w.pair.end[A].host->core) == 0 ||
+	       core_deadline(&w.pair.end[B].host->core) == 0;
+}
+
 /* Everything that was posted comes back, and nothing is on the way any more. */
 static void disconnect(void)
 {
@@ -205,8 +211,10 @@ static void disconnect(void)
 	for (int e = A; e < ENDS; e++)
 		while (link_receive(&w.pair.end[e].link, SIM_NEVER - 1))
 			;
-	for (unsigned i = 0; i < STEPS_RUN; i++)
+	for (unsigned i = 0; busy(); i++) {
+		MUST(i < STEPS_RUN);
 		step(w.pair.fabric.now);
+	}
 	for (int e = A; e < ENDS; e++) {
 		const struct app_qp *q = w.pair.end[e].qp;
 

@@ -7,6 +7,7 @@
 #include <sys/mman.h>
 #include <cmocka.h>
 #include "hole.h"
+#include "invariants.h"
 #include "oracle.h"
 #include "seq24.h"
 #include "stage.h"
@@ -301,7 +302,7 @@ void stage_check(struct stage *s)
 		stage_poll(s);
 	if (!s->deaf)
 		app_events(&s->app);
-	MUST(app_guards_ok(&s->app));
+	invariants_check(&s->app, s->now);
 	for (unsigned i = 0; i < REGIONS; i++)
 		if (s->region[i].frozen)
 			MUST(!memcmp(s->region[i].was, s->region[i].app->mem, REGION_LEN));
