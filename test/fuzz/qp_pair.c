@@ -140,24 +140,28 @@ static void run(uint64_t ns)
 
 /* --- the network ---------------------------------------------------------------------- */
 
+static struct link_tap judge[ENDS]; /* the pair's own */
+
 static void tap(void *arg, const uint8_t *frame, size_t len, uint64_t now)
 {
+	const struct link_tap *next = arg;
 	struct pkt p;
 
-	MUST(frame_parse(&p, frame, len) == DROP_NONE);
-	trace("  %8llu %s sends %s @%x +%u%s", (unsigned long long)now, (const char *)arg,
+	MUST(frame_parse(&p, frame, len) == DROP_NONE && icrc_check(icrc_by_name("table"), &p));
+	trace("  %8llu %c sends %s @%x +%u%s", (unsigned long long)now, 'A' + (int)(next - judge),
 		p.op->name, p.psn, p.payload_len, p.ackreq ? "!" : "");
 	if (p.op->aeth)
 		trace(" %02x/%u", p.syndrome, p.msn);
 	trace("\n");
+	next->see(next->arg, frame, len, now);
 }
 
 static void plug_taps(void)
 {
-	static char name[ENDS][2] = {"A", "B"};
-
-	for (int e = A; e < ENDS; e++)
-		w.pair.end[e].link.tap = (struct link_tap){tap, name[e]};
+	for (int e = A; e < ENDS; e++) {
+		judge[e] = w.pair.end[e].link.tap;
+		w.pair.end[e].link.tap = (struct link_tap){tap, &judge[e]};
+	}
 }
 
 /* b[1] what, b[2] how often; or the frames of a mask are lost */
@@ -241,6 +245,7 @@ static void reconnect(void)
 		MUST(app_to_rtr(w.pair.end[e].qp, attr, &path, now) == 0);
 		MUST(app_to_rts(w.pair.end[e].qp, attr, now) == 0);
 	}
+	pair_wire(&w.pair);
 }
 
 /* --- all of it ------------------------------------------------------------------------ */
