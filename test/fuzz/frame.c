@@ -85,6 +85,8 @@ static void check_places(const struct pkt *p, const uint8_t *frame, size_t len)
 
 	MUST(p->l3 >= frame + ETH_HLEN && l3_len <= len - (size_t)(p->l3 - frame));
 	MUST(l3_len == said);
+	if (p->net != NET_ROCEV1) /* CA17-21 */
+		MUST(get_be16(p->bth - UDP_HLEN + UDP_LEN) == end - p->bth + UDP_HLEN + ICRC_LEN);
 	MUST(p->dmac == frame);
 	MUST(p->bth > p->l3 && p->payload == p->bth + p->op->hdr_len);
 	if (p->op->kind == KIND_CNP)

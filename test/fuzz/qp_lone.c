@@ -34,7 +34,7 @@ static struct app_send send_of(struct stage *s, const struct record *r)
 {
 	static const uint8_t ops[] = {ABI_WR_SEND, ABI_WR_RDMA_WRITE, ABI_WR_RDMA_READ,
 		ABI_WR_SEND_WITH_IMM, ABI_WR_RDMA_WRITE_WITH_IMM};
-	static const uint8_t bytes[INLINE_MAX];
+	static uint8_t bytes[INLINE_MAX];
 	uint32_t mtu = 1u << s->qp->qp->mtu_shift;
 	bool huge = r->b[6] % REGIONS_ALL == REGION_HUGE && r->b[6] & 0x80;
 	uint32_t len = huge ? record_u16(r, 3) << 16 : record_u16(r, 3) % (6 * mtu);
@@ -50,6 +50,7 @@ static struct app_send send_of(struct stage *s, const struct record *r)
 		.inline_len = len % sizeof(bytes),
 	};
 
+	memset(bytes, (int)w.wr_id + 1, sizeof(bytes));
 	if (s->honest && w.num_sge > s->spec.max_sge)
 		w.num_sge = s->spec.max_sge;
 	if (s->honest && (w.flags & ABI_WQE_INLINE) && w.inline_len > s->spec.max_inline)

@@ -95,6 +95,49 @@ static void see_read(struct rules *r, const struct pkt *p)
 	r->next = seq24_add(last, 1);
 }
 
+/* The work request that @p psn belongs to, unless it has been flushed meanwhile. */
+static struct send_wqe *wqe_of(const struct qp *qp, uint32_t psn)
+{
+	for (uint32_t i = qp->comp.head; i != qp->req.fetched; i++) {
+		struct send_wqe *w = qp_wqe(qp, i);
+
+		if (seq24_between(psn, w->first_psn, w->last_psn))
+			return w;
+	}
+	return NULL;
+}
+
+/* The payload is what the SGEs name. */
+static void check_payload(const struct rules *r, const struct pkt *p)
+{
+	struct send_wqe *w = wqe_of(r->qp, p->psn);
+	const uint8_t *got = p->payload;
+	uint32_t left = p->payload_len;
+	uint64_t off;
+
+	if (!w || !left)
+		return;
+	off = (uint64_t)seq24_diff(p->psn, w->first_psn) << r->qp->mtu_shift;
+	if (w->flags & ABI_WQE_INLINE)
+		MUST(!memcmp(got, wqe_inline(w) + off, left));
+	for (unsigned i = 0; left && i < w->num_sge; i++) {
+		const struct abi_sge *sge = &wqe_sge(w)[i];
+		uint32_t part = sge->length > off ? sge->length - (uint32_t)off : 0;
+		uint8_t *ptr;
+
+		if (part > left)
+			part = left;
+		if (part) {
+			MUST(mr_resolve(r->mrs, sge->lkey, r->qp->pd, 0, sge->addr + off, part,
+				     &ptr) == MR_OK);
+			MUST(!memcmp(got, ptr, part));
+		}
+		off = part || off < sge->length ? 0 : off - sge->length;
+		got += part;
+		left -= part;
+	}
+}
+
 static void see_send_write(struct rules *r, const struct pkt *p)
 {
 	const struct rules_sent *prev = sent_find(r, seq24_add(p->psn, SEQ24_MASK));
@@ -117,6 +160,7 @@ static void see_send_write(struct rules *r, const struct pkt *p)
 		s.dma_len = prev->dma_len;
 	}
 	check_request_length(r, p, s.sum, s.dma_len);
+	check_payload(r, p);
 	if (same && r->requested && seq24_lt(p->psn, r->next))
 		check_again(same, p);
 	*sent_at(r, p->psn) = s;
