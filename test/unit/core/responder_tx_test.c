@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <cmocka.h>
+#include "hole.h"
 #include "lone.h"
 
 #define READ_REQ   0x0C
@@ -340,11 +341,11 @@ static void responder_next__naks_a_fault_in_the_stream(void **state)
 	struct mr *mr;
 
 	lone_start(&l);
-	mr = lone_fault_mr(&l);
+	mr = hole_open(l.host, APP_PD);
 	lone_rx(&l, &(struct shot){.opcode = READ_REQ,
 			    .psn = 0x100,
 			    .ackreq = true,
-			    .va = mr->iova + FAULT_PAGE - 512,
+			    .va = mr->iova + HOLE_PAGE - 512,
 			    .rkey = mr->key,
 			    .dma_len = 4 * 256});
 	assert_string_equal(lone_tx_max(&l, 3), "RESP_FIRST@100+2561f/1 RESP_MIDDLE@101+256");
@@ -354,7 +355,7 @@ static void responder_next__naks_a_fault_in_the_stream(void **state)
 	assert_int_equal(l.app.events, 1);
 	assert_int_equal(app_event_count(&l.app, ABI_EVENT_QP_FATAL), 1);
 	assert_string_equal(lone_tx(&l), "");
-	lone_fault_mr_free(&l);
+	hole_close(l.host);
 }
 
 /* RSP-27: in PSN order, whatever came in one burst. */
