@@ -85,6 +85,7 @@ struct traffic_area {
 	uint32_t size;
 	uint64_t head; /* oldest in use */
 	uint64_t tail;
+	uint8_t *shadow; /* deregistered: what its memory must be, as the application wrote it */
 };
 
 struct traffic_message {
@@ -111,6 +112,7 @@ struct traffic_recv {
 
 struct traffic_side {
 	struct app_qp *qp;
+	uint32_t qpn;		    /* still known when the QP is destroyed */
 	struct traffic_area local;  /* sources of SEND and WRITE, destinations of READ */
 	struct traffic_area target; /* at the peer: what this side WRITEs and READs */
 	struct traffic_area recv;
@@ -187,6 +189,22 @@ void traffic_take(struct traffic *t, struct pair *p);
 /** From now on sends of side @p e may fail with one of @p may, receives with one of @p recv_may
  *  (sets of TRAFFIC_MAY()). Without, only success is right. */
 void traffic_allow(struct traffic *t, int e, uint32_t may, uint32_t recv_may);
+
+/** Regions of a side. */
+enum traffic_region {
+	REGION_LOCAL,
+	REGION_TARGET, /* the peer's memory */
+	REGION_RECV,
+	TRAFFIC_REGIONS
+};
+
+/** Deregisters a region of side @p e; what is under way with it fails, and the memory must stay
+ *  as it is. traffic_restart() registers it again. */
+void traffic_dereg(struct traffic *t, int e, enum traffic_region region);
+
+/** Side @p e's QP is in ERR and has nothing to flush any more: everything has completed, or was
+ *  unsignaled and went well. */
+void traffic_flushed(struct traffic *t, int e);
 
 /** @return whether side @p e has seen an error or a flush. */
 bool traffic_broken(const struct traffic *t, int e);

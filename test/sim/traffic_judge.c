@@ -85,6 +85,10 @@ static void first_failure(
 		fail_msg("side %d: %s of %u bytes (mistake: %s) fails with status %u", e,
 			traffic_op_name[m->wr.op], m->wr.len, traffic_mistake_name[m->wr.mistake],
 			status);
+	if (status == ABI_WC_REM_ACCESS_ERR)
+		assert_true(m->wr.len && traffic_has_target(m->wr.op));
+	if (status == ABI_WC_LOC_PROT_ERR)
+		assert_true(m->wr.len && !(m->wr.flags & ABI_WQE_INLINE));
 	me->failed = status;
 	me->unexplained = false;
 	/* Its QP answers no more. */
@@ -164,7 +168,7 @@ static void recv_success(
 	assert_int_equal(cqe->opcode, write ? ABI_WC_RECV_RDMA_WITH_IMM : ABI_WC_RECV);
 	assert_int_equal(!!(cqe->flags & ABI_WC_WITH_IMM), imm);
 	assert_int_equal(!!(cqe->flags & ABI_WC_SOLICITED), !!(m->wr.flags & ABI_WQE_SOLICITED));
-	assert_int_equal(cqe->src_qp, t->side[!e].qp->qp->qpn);
+	assert_int_equal(cqe->src_qp, t->side[!e].qpn);
 	if (imm)
 		assert_int_equal(cqe->imm, m->imm);
 	pieces_check(&me->recv, &r->place, &r->at, write ? 0 : m->wr.len, m->key);
@@ -202,11 +206,25 @@ static void recv_cqe(struct traffic *t, int e, const struct abi_cqe *cqe)
 
 void traffic_cqe(struct traffic *t, int e, const struct abi_cqe *cqe)
 {
-	assert_int_equal(cqe->qpn, t->side[e].qp->qp->qpn);
+	assert_int_equal(cqe->qpn, t->side[e].qpn);
 	if (cqe->opcode & ABI_WC_RECV)
 		recv_cqe(t, e, cqe);
 	else
 		send_cqe(t, e, cqe);
+}
+
+void traffic_flushed(struct traffic *t, int e)
+{
+	struct traffic_side *me = &t->side[e];
+
+	while (me->done < me->posted) {
+		struct traffic_message *m = &me->msg[me->done++];
+
+		assert_false(me->failed || me->qp->spec.sig_all);
+		assert_false(m->wr.flags & ABI_WQE_SIGNALED);
+		message_done(t, e, m);
+	}
+	assert_int_equal(me->recv_done, me->recv_posted);
 }
 
 void traffic_settle(const struct traffic *t)
