@@ -61,7 +61,7 @@ uint64_t chaos_run(uint64_t seed)
 	unsigned messages;
 
 	world_init(&w, seed);
-	messages = CHAOS_MESSAGES + pick(&w, 0, 200);
+	messages = CHAOS_MESSAGES + pick(&w, 0, 800);
 	while (!enough(&w, messages))
 		turn(&w);
 	wind_up(&w);

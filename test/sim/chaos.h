@@ -74,6 +74,7 @@ struct chaos_end {
 	uint64_t rts_at;      /* it waits in RTR until then */
 	uint64_t starve_until;
 	enum chaos_sqd sqd;
+	bool sqd_notify;  /* SQ_DRAINED was asked for */
 	uint32_t sqd_psn; /* first that must not be sent before RTS */
 	uint64_t sqd_until;
 	uint32_t una; /* stall watch */

@@ -5,16 +5,16 @@
 #include <stddef.h>
 #include <cmocka.h>
 #include "chaos.h"
-#include "seq24.h"
+#include "completer.h"
 
-#define GONE TRAFFIC_MAY(ABI_WC_WR_FLUSH_ERR)
+#define SQD_TIME (60 * SEC) /* to finish, or fail, what was started */
 
 /* --- SQD ------------------------------------------------------------------------------ */
 
 static void sqd_begin(struct chaos_world *w, struct chaos_conn *c, int e)
 {
 	struct chaos_end *end = &c->end[e];
-	struct abi_qp_attr a = {.qp_state = ABI_QPS_SQD, .en_sqd_async_notify = 1};
+	struct abi_qp_attr a = {.qp_state = ABI_QPS_SQD, .en_sqd_async_notify = chance(w, 75)};
 
 	if (end->qp->qp->state != ABI_QPS_RTS || end->sqd)
 		return;
@@ -23,6 +23,8 @@ static void sqd_begin(struct chaos_world *w, struct chaos_conn *c, int e)
 		app_modify(end->qp, ABI_QP_STATE | ABI_QP_EN_SQD_ASYNC_NOTIFY, &a, NULL, now_of(w)),
 		0);
 	end->sqd = SQD_DRAINING;
+	end->sqd_until = now_of(w) + SQD_TIME;
+	end->sqd_notify = a.en_sqd_async_notify;
 	end->events[ABI_EVENT_SQ_DRAINED] = 0;
 }
 
@@ -50,26 +52,35 @@ static void sqd_modify(struct chaos_world *w, struct chaos_conn *c, int e)
 		0);
 }
 
+/* QPS-19: it is told when the last request that was started is complete, if it was asked for. */
+static void sqd_drain(struct chaos_world *w, struct chaos_end *end)
+{
+	const struct qp *qp = end->qp->qp;
+	bool drained = completer_drained(qp);
+
+	assert_int_equal(end->events[ABI_EVENT_SQ_DRAINED], drained && end->sqd_notify);
+	if (!drained) {
+		assert_true(now_of(w) < end->sqd_until);
+		return;
+	}
+	assert_int_equal(qp->comp.una, qp->req.psn_new);
+	end->sqd = SQD_DRAINED;
+	end->sqd_psn = qp->req.psn_new;
+	end->sqd_until = now_of(w) + pick(w, 0, 500) * USEC;
+}
+
 void actions_sqd(struct chaos_world *w, struct chaos_conn *c, int e)
 {
 	struct chaos_end *end = &c->end[e];
-	const struct qp *qp = end->qp->qp;
 
-	assert_true(end->events[ABI_EVENT_SQ_DRAINED] <= 1); /* QPS-19 */
 	if (end->sqd == SQD_DRAINING) {
-		if (!end->events[ABI_EVENT_SQ_DRAINED]) {
-			assert_true(qp->comp.una != qp->req.psn_new);
-			return;
-		}
-		assert_int_equal(qp->comp.una, qp->req.psn_new);
-		end->sqd = SQD_DRAINED;
-		end->sqd_psn = qp->req.psn_new;
-		end->sqd_until = now_of(w) + pick(w, 0, 500) * USEC;
+		sqd_drain(w, end);
 		return;
 	}
-	assert_int_equal(qp->req.psn_new, end->sqd_psn); /* REQ-50: nothing is started */
+	assert_int_equal(end->qp->qp->req.psn_new, end->sqd_psn); /* REQ-50: nothing is started */
 	if (now_of(w) < end->sqd_until)
 		return;
+	assert_int_equal(end->events[ABI_EVENT_SQ_DRAINED], end->sqd_notify);
 	if (chance(w, 70))
 		sqd_modify(w, c, e);
 	assert_int_equal(app_to_state(end->qp, ABI_QPS_RTS, now_of(w)), 0);
@@ -117,17 +128,15 @@ static void dereg(struct chaos_world *w, struct chaos_conn *c, int e, enum traff
 static void take_access(struct chaos_world *w, struct chaos_conn *c, int e)
 {
 	struct chaos_end *end = &c->end[e];
-	uint32_t retry = c->traffic.spec.lossy ? TRAFFIC_MAY(ABI_WC_RETRY_EXC_ERR) : 0;
+	uint32_t access = chance(w, 50) ? ABI_ACCESS_REMOTE_WRITE : ABI_ACCESS_REMOTE_READ;
 
 	if (end->qp->qp->state != ABI_QPS_RTS)
 		return;
 	chaos_actions[ACT_ACCESS]++;
-	end->attr.access_flags &=
-		~(chance(w, 50) ? ABI_ACCESS_REMOTE_WRITE : ABI_ACCESS_REMOTE_READ);
+	end->attr.access_flags &= ~access;
 	assert_int_equal(app_modify(end->qp, ABI_QP_ACCESS_FLAGS, &end->attr, NULL, now_of(w)), 0);
 	end->may_req_err = true;
-	traffic_allow(&c->traffic, !e, TRAFFIC_MAY(ABI_WC_REM_INV_REQ_ERR) | retry, 0);
-	traffic_allow(&c->traffic, e, GONE, GONE);
+	traffic_refuse(&c->traffic, e, access);
 }
 
 /* --- what does not -------------------------------------------------------------------- */

@@ -162,7 +162,8 @@ void conn_init(struct chaos_world *w, struct chaos_conn *c)
 	c->max_len = lens[pick(w, 0, ARRAY_SIZE(lens) - 1)];
 	if (c->max_len == TRAFFIC_MAX && c != w->conn) /* one is enough */
 		c->max_len = 65536;
-	c->max_len = pick(w, c->max_len / 2, c->max_len);
+	if (chance(w, 60))
+		c->max_len = pick(w, c->max_len / 2, c->max_len);
 	c->post_share = pick(w, 20, 90);
 	c->mistakes = w->action_gap && chance(w, 40) ? pick(w, 1000, 20000) : 0;
 	choose_attrs(w, c);

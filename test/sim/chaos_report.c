@@ -16,6 +16,7 @@ static const char *const action_name[CHAOS_ACTIONS] = {"sqd", "err", "reset", "d
 static struct core_counters cores;
 static struct link_counters links;
 static uint64_t runs, time_ms;
+static const char *const flag_name[] = {"signaled", "solicited", "fence", "inline"};
 
 /* Both are structs of uint64_t only. */
 static void add(void *sum, const void *add, size_t size)
@@ -101,6 +102,12 @@ void report_print(void)
 	per_op("discarded by RESET or destroy", t->discarded);
 	per_status("send completions", t->status);
 	per_status("receive completions", t->recv_status);
+	heading("posted with");
+	for (unsigned i = 0; i < ARRAY_SIZE(flag_name); i++)
+		word(flag_name[i], t->flags[i]);
+	heading("completed with bytes");
+	for (unsigned i = 0; i < TRAFFIC_SIZES; i++)
+		word(traffic_size_name[i], t->size[i]);
 	heading("mistakes");
 	for (unsigned m = MISTAKE_NONE + 1; m < TRAFFIC_MISTAKES; m++)
 		word(traffic_mistake_name[m], t->mistake[m]);
@@ -173,6 +180,10 @@ void report_nothing_is_zero(void)
 		hit(traffic_op_name[o], traffic_totals.discarded[o]);
 	}
 	hit_statuses();
+	for (unsigned i = 0; i < ARRAY_SIZE(flag_name); i++)
+		hit(flag_name[i], traffic_totals.flags[i]);
+	for (unsigned i = 0; i < TRAFFIC_SIZES; i++)
+		hit(traffic_size_name[i], traffic_totals.size[i]);
 	for (unsigned m = MISTAKE_NONE + 1; m < TRAFFIC_MISTAKES; m++)
 		hit(traffic_mistake_name[m], traffic_totals.mistake[m]);
 	for (unsigned a = 0; a < CHAOS_ACTIONS; a++)

@@ -2,7 +2,7 @@
 /* What the applications post: all operations, sizes that matter, mistakes now and then. */
 #include "chaos.h"
 
-#define ENOUGH_PACKETS 12000u /* in a run, for long messages */
+#define ENOUGH_PACKETS 20000u /* in a run, for long messages */
 
 static uint32_t length_of(struct chaos_world *w, const struct chaos_conn *c)
 {
@@ -24,14 +24,15 @@ static uint32_t length_of(struct chaos_world *w, const struct chaos_conn *c)
 		n = (uint64_t)mtu * pick(w, 1, 5) + pick(w, 0, 2) - 1;
 		break;
 	case 4: /* very large now and then */
-		n = chance(w, 8) ? max : pick(w, 0, max < 65536 ? max : 65536);
+		n = chance(w, 10) ? max : pick(w, 0, max < 65536 ? max : 65536);
 		break;
 	case 5:
 	case 6:
+	case 7:
 		n = pick(w, 0, 8 * mtu);
 		break;
-	default: /* each size of its order of magnitude */
-		n = pick(w, 0, 1u << pick(w, 0, 13));
+	default: /* each order of magnitude is as likely as the others */
+		n = pick(w, 0, 1u << pick(w, 0, 16));
 		break;
 	}
 	return n < max ? (uint32_t)n : max;
@@ -106,7 +107,8 @@ void work_post(struct chaos_world *w, struct chaos_conn *c, int e)
 	post_receives(w, c, e);
 	if (!conn_can_post(c, e) || w->winding_up)
 		return;
-	while (chance(w, c->post_share))
+	/* In ERR all is flushed at once: a little of that will do. */
+	while (chance(w, c->phase == CONN_UP ? c->post_share : 3))
 		if (!post_message(w, c, e))
 			break;
 }

@@ -15,6 +15,9 @@ const char *const traffic_mistake_name[TRAFFIC_MISTAKES] = {"none", "lkey", "loc
 	"local_access", "opcode", "sges", "rkey", "remote_range", "remote_access", "too_long",
 	"recv_lkey", "recv_sges"};
 
+const char *const traffic_size_name[TRAFFIC_SIZES] = {
+	"0", "1", "one-packet", "whole-packets", "to-64K", "below-1M", "1M"};
+
 static const uint8_t op_code[TRAFFIC_OPS] = {ABI_WR_SEND, ABI_WR_SEND_WITH_IMM, ABI_WR_RDMA_WRITE,
 	ABI_WR_RDMA_WRITE_WITH_IMM, ABI_WR_RDMA_READ};
 
@@ -197,6 +200,15 @@ static void describe(struct traffic_side *me, const struct traffic_message *m, s
 	w->num_sge = sges_of(&m->at, &me->local, &m->local, w->sge);
 }
 
+/* With bytes it needs its regions, without it needs the peer's consent all the same. */
+static bool is_doomed(const struct traffic_side *me, const struct traffic_wr *wr)
+{
+	if (me->refused >> wr->op & 1)
+		return true;
+	return wr->len && ((me->local.shadow && !(wr->flags & ABI_WQE_INLINE)) ||
+				  (me->target.shadow && traffic_has_target(wr->op)));
+}
+
 bool traffic_post(struct traffic *t, int e, const struct traffic_wr *wr)
 {
 	struct traffic_side *me = &t->side[e];
@@ -213,6 +225,7 @@ bool traffic_post(struct traffic *t, int e, const struct traffic_wr *wr)
 		return false;
 	if (must_signal(me, m))
 		m->wr.flags |= ABI_WQE_SIGNALED;
+	m->doomed = is_doomed(me, &m->wr);
 	lay_out(t, me, m);
 	describe(me, m, &w);
 	spoil(t, e, m->wr.mistake, &w);
@@ -222,6 +235,8 @@ bool traffic_post(struct traffic *t, int e, const struct traffic_wr *wr)
 		pieces_wipe(&me->local, &m->local, m->wr.len);
 	me->posted++;
 	traffic_totals.posted[wr->op]++;
+	for (unsigned i = 0; i < ARRAY_SIZE(traffic_totals.flags); i++)
+		traffic_totals.flags[i] += m->wr.flags >> (i + 1) & 1;
 	return true;
 }
 
@@ -306,6 +321,7 @@ static void side_start(struct traffic *t, int e, struct app_qp *q)
 	me->recv_posted = me->recv_done = 0;
 	me->expect = 0;
 	me->may = me->recv_may = 0;
+	me->refused = 0;
 	me->failed = me->recv_failed = 0;
 	me->cqes_lost = false;
 	me->unexplained = false;
@@ -335,6 +351,22 @@ void traffic_dereg(struct traffic *t, int e, enum traffic_region region)
 		traffic_allow(t, !e, TRAFFIC_MAY(ABI_WC_REM_OP_ERR) | retry, gone);
 		break;
 	}
+}
+
+void traffic_refuse(struct traffic *t, int e, uint32_t access)
+{
+	const uint32_t gone = TRAFFIC_MAY(ABI_WC_WR_FLUSH_ERR);
+	struct traffic_side *peer = &t->side[!e];
+
+	if (access & ABI_ACCESS_REMOTE_WRITE)
+		peer->refused |= 1u << TRAFFIC_WRITE | 1u << TRAFFIC_WRITE_IMM;
+	if (access & ABI_ACCESS_REMOTE_READ)
+		peer->refused |= 1u << TRAFFIC_READ;
+	traffic_allow(t, e, gone, gone);
+	traffic_allow(t, !e,
+		TRAFFIC_MAY(ABI_WC_REM_INV_REQ_ERR) |
+			(t->spec.lossy ? TRAFFIC_MAY(ABI_WC_RETRY_EXC_ERR) : 0),
+		0);
 }
 
 static void side_register(struct traffic_side *me, struct app *own, struct app *peer)

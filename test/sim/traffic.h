@@ -96,7 +96,8 @@ struct traffic_message {
 	struct traffic_place target;
 	struct traffic_pieces at;     /* in its place of the local area */
 	struct traffic_pieces remote; /* in its place of the target area: one */
-	bool done;		      /* it succeeded, and its memory was checked */
+	bool doomed; /* it cannot succeed: what it needs was gone when it was posted */
+	bool done;   /* it succeeded, and its memory was checked */
 };
 
 /** A receive request. */
@@ -125,6 +126,7 @@ struct traffic_side {
 	unsigned recv_posted;
 	unsigned recv_done;
 	unsigned expect;     /* message of the peer that completes the next receive */
+	uint32_t refused;    /* bit of an operation: the peer's QP does not serve it any more */
 	uint32_t may;	     /* statuses that sends may fail with, whatever was posted */
 	uint32_t recv_may;   /* and receives */
 	uint8_t failed;	     /* first status of a send that was not SUCCESS, 0: none */
@@ -149,6 +151,10 @@ struct traffic {
 	struct random random;
 };
 
+/** Lengths of messages: 0, 1, one packet, whole packets, up to 64 KiB, up to 1 MiB, 1 MiB. */
+#define TRAFFIC_SIZES 7u
+extern const char *const traffic_size_name[TRAFFIC_SIZES];
+
 /** What became of all messages of the process. */
 struct traffic_totals {
 	uint64_t posted[TRAFFIC_OPS];
@@ -158,6 +164,8 @@ struct traffic_totals {
 	uint64_t status[32];
 	uint64_t recv_status[32];
 	uint64_t mistake[TRAFFIC_MISTAKES];
+	uint64_t flags[4];	      /* posted: signaled, solicited, fence, inline */
+	uint64_t size[TRAFFIC_SIZES]; /* completed */
 	uint64_t bytes;
 };
 extern struct traffic_totals traffic_totals;
@@ -201,6 +209,9 @@ enum traffic_region {
 /** Deregisters a region of side @p e; what is under way with it fails, and the memory must stay
  *  as it is. traffic_restart() registers it again. */
 void traffic_dereg(struct traffic *t, int e, enum traffic_region region);
+
+/** From now on side @p e's QP does not grant @p access to its peer (RSP-08). */
+void traffic_refuse(struct traffic *t, int e, uint32_t access);
 
 /** Side @p e's QP is in ERR and has nothing to flush any more: everything has completed, or was
  *  unsignaled and went well. */

@@ -38,6 +38,17 @@ static void check_source(const struct traffic_side *me, const struct traffic_mes
 		pieces_check(&me->local, &m->local, &m->at, inl ? 0 : m->wr.len, m->key);
 }
 
+static unsigned size_class(const struct traffic_side *me, uint32_t len)
+{
+	uint32_t mtu = me->qp->qp->attr.path_mtu;
+
+	if (len < 2 || len == TRAFFIC_MAX)
+		return len == TRAFFIC_MAX ? 6 : len;
+	if (len <= mtu || len % mtu == 0)
+		return len <= mtu ? 2 : 3;
+	return len <= 65536 ? 4 : 5;
+}
+
 /* Its sender was told that it is done. */
 static void message_done(struct traffic *t, int e, struct traffic_message *m)
 {
@@ -45,6 +56,7 @@ static void message_done(struct traffic *t, int e, struct traffic_message *m)
 	const struct traffic_side *peer = &t->side[!e];
 
 	assert_int_equal(m->wr.mistake, MISTAKE_NONE);
+	assert_false(m->doomed);
 	check_source(me, m);
 	if (m->wr.op == TRAFFIC_READ)
 		pieces_check(&me->local, &m->local, &m->at, m->wr.len, m->key);
@@ -58,6 +70,7 @@ static void message_done(struct traffic *t, int e, struct traffic_message *m)
 	m->done = true;
 	traffic_totals.completed[m->wr.op]++;
 	traffic_totals.bytes += m->wr.len;
+	traffic_totals.size[size_class(me, m->wr.len)]++;
 }
 
 /* Whether a send may fail because of the receive request that it met. */
@@ -164,7 +177,8 @@ static void recv_success(
 	assert_int_equal(m->wr.mistake, MISTAKE_NONE);
 	if (r->mistake) /* nothing of it was needed */
 		assert_true(r->mistake == MISTAKE_RECV_LKEY && (write || !m->wr.len));
-	assert_int_equal(cqe->byte_len, m->wr.len); /* CQ-09 */
+	assert_true(write || !m->wr.len || !me->recv.shadow); /* it was deregistered */
+	assert_int_equal(cqe->byte_len, m->wr.len);	      /* CQ-09 */
 	assert_int_equal(cqe->opcode, write ? ABI_WC_RECV_RDMA_WITH_IMM : ABI_WC_RECV);
 	assert_int_equal(!!(cqe->flags & ABI_WC_WITH_IMM), imm);
 	assert_int_equal(!!(cqe->flags & ABI_WC_SOLICITED), !!(m->wr.flags & ABI_WQE_SOLICITED));
