@@ -240,7 +240,7 @@ static void judge(struct chaos_world *w, const struct chaos_cqe *b)
 void world_take(struct chaos_world *w, bool small)
 {
 	unsigned n = 0;
-	bool loud;
+	bool loud = false;
 
 	for (unsigned h = 0; h < CHAOS_HOSTS; h++)
 		for (unsigned i = 0; i < w->cqs; i++)
