@@ -51,6 +51,7 @@ void pair_init(struct pair *p, const struct pair_spec *spec)
 	memset(p, 0, sizeof(*p));
 	p->spec = *spec;
 	fabric_init(&p->fabric, START);
+	wirecheck_init(&p->wire);
 	for (int e = A; e < ENDS; e++)
 		end_init(p, e);
 	for (int e = A; e < ENDS; e++) {
@@ -65,11 +66,28 @@ void pair_init(struct pair *p, const struct pair_spec *spec)
 		assert_int_equal(app_to_init(me->qp, attr, START), 0);
 		assert_int_equal(app_to_rtr(me->qp, attr, &path, START), 0);
 		assert_int_equal(app_to_rts(me->qp, attr, START), 0);
+		wirecheck_tap(&p->wire, &me->link);
 	}
+	pair_wire(p);
+}
+
+static struct wire_end wire_end(const struct pair *p, int e)
+{
+	const struct pair_end *end = &p->end[e];
+
+	return (struct wire_end){end->host->id, end->qp->qp->qpn, end->qp->qp->req.psn_new};
+}
+
+void pair_wire(struct pair *p)
+{
+	struct wire_end a = wire_end(p, A), b = wire_end(p, B);
+
+	wirecheck_connect(&p->wire, &a, &b, p->spec.attr[A].path_mtu);
 }
 
 void pair_fini(struct pair *p)
 {
+	wirecheck_fini(&p->wire);
 	for (int e = A; e < ENDS; e++) {
 		app_fini(&p->end[e].app);
 		free(p->end[e].frames);
