@@ -40,6 +40,8 @@ enum chaos_action {
 	ACT_PAUSE,   /* a link stands still */
 	ACT_FAULTS,  /* a link gets other faults */
 	ACT_STARVE,  /* no receives are posted for a while */
+	ACT_REFUSED, /* a modify that must be refused, and change nothing */
+	ACT_QUERY,
 	/* of a connection that is made */
 	ACT_RTR_HOLD, /* a side stays in RTR until requests arrive */
 	ACT_TOO_MANY_READS,

@@ -3,6 +3,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <errno.h>
 #include <cmocka.h>
 #include "chaos.h"
 #include "completer.h"
@@ -155,6 +156,54 @@ static void starve(struct chaos_world *w, struct chaos_end *end)
 	end->starve_until = now_of(w) + pick(w, 1, chance(w, 20) ? 100000 : 2000) * USEC;
 }
 
+/* QPS-12..15: no such transition, attribute or value; the QP goes on as before. */
+static void refused(struct chaos_world *w, struct chaos_end *end)
+{
+	static const struct {
+		uint32_t mask;
+		struct abi_qp_attr attr;
+	} bad[] = {
+		{ABI_QP_STATE, {.qp_state = ABI_QPS_INIT}},
+		{ABI_QP_STATE, {.qp_state = ABI_QPS_SQE}},
+		{ABI_QP_STATE, {.qp_state = ABI_QPS_ERR + 1}},
+		{ABI_QP_PATH_MTU, {.path_mtu = 1024}},
+		{ABI_QP_SQ_PSN, {.sq_psn = 1}},
+		{ABI_QP_DEST_QPN, {.dest_qpn = 1}},
+		{ABI_QP_MIN_RNR_TIMER, {.min_rnr_timer = 32}},
+		{ABI_QP_STATE | ABI_QP_MIN_RNR_TIMER,
+			{.qp_state = ABI_QPS_RESET, .min_rnr_timer = 1}},
+		{ABI_QP_ACCESS_FLAGS, {.access_flags = 1u << 31}},
+	};
+	unsigned i = pick(w, 0, ARRAY_SIZE(bad) - 1);
+	uint8_t state = end->qp->qp->state;
+
+	chaos_actions[ACT_REFUSED]++;
+	assert_int_equal(app_modify(end->qp, bad[i].mask, &bad[i].attr, NULL, now_of(w)), -EINVAL);
+	assert_int_equal(end->qp->qp->state, state);
+}
+
+/* QPS-21 */
+static void query(struct chaos_world *w, struct chaos_end *end)
+{
+	struct core_cmd cmd = {.type = CORE_CMD_QUERY_QP, .qp = end->qp->qp};
+	const struct abi_qp_attr *a = &cmd.attr, *set = &end->attr;
+
+	chaos_actions[ACT_QUERY]++;
+	assert_int_equal(core_cmd(&end->app->host->core, &cmd, now_of(w)), 0);
+	assert_int_equal(a->dest_qpn, set->dest_qpn);
+	assert_int_equal(a->path_mtu, set->path_mtu);
+	assert_int_equal(a->min_rnr_timer, set->min_rnr_timer);
+	assert_int_equal(a->max_dest_rd_atomic, set->max_dest_rd_atomic);
+	assert_int_equal(a->access_flags, set->access_flags);
+	if (a->qp_state == ABI_QPS_RTR)
+		return;
+	assert_int_equal(a->qp_state, end->sqd ? ABI_QPS_SQD : ABI_QPS_RTS);
+	assert_int_equal(a->timeout, set->timeout);
+	assert_int_equal(a->retry_cnt, set->retry_cnt);
+	assert_int_equal(a->rnr_retry, set->rnr_retry);
+	assert_int_equal(a->max_rd_atomic, set->max_rd_atomic);
+}
+
 static void disturb_link(struct chaos_world *w, enum chaos_action action)
 {
 	struct sim_link *l = &w->link[pick(w, A, B)][pick(w, A, B)];
@@ -202,6 +251,12 @@ static void act(struct chaos_world *w, struct chaos_conn *c, int e, enum chaos_a
 	case ACT_STARVE:
 		starve(w, &c->end[e]);
 		break;
+	case ACT_REFUSED:
+		refused(w, &c->end[e]);
+		break;
+	case ACT_QUERY:
+		query(w, &c->end[e]);
+		break;
 	default:
 		disturb_link(w, action);
 		break;
@@ -214,7 +269,7 @@ void actions_turn(struct chaos_world *w)
 	static const enum chaos_action menu[] = {ACT_SQD, ACT_SQD, ACT_SQD, ACT_ERR, ACT_RESET,
 		ACT_DESTROY, ACT_DEREG_LOCAL, ACT_DEREG_TARGET, ACT_DEREG_RECV, ACT_ACCESS,
 		ACT_MIN_RNR, ACT_MIN_RNR, ACT_PAUSE, ACT_PAUSE, ACT_FAULTS, ACT_FAULTS, ACT_STARVE,
-		ACT_STARVE, ACT_STARVE};
+		ACT_STARVE, ACT_STARVE, ACT_REFUSED, ACT_QUERY};
 	struct chaos_conn *c = &w->conn[pick(w, 0, w->conns - 1)];
 	int e = (int)pick(w, A, B);
 
