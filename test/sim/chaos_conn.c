@@ -16,6 +16,8 @@
 
 #define GONE	  TRAFFIC_MAY(ABI_WC_WR_FLUSH_ERR)
 #define RETRY_EXC TRAFFIC_MAY(ABI_WC_RETRY_EXC_ERR)
+/* A small CQ that has not overflowed by now never will: nobody polls it, so all waits. */
+#define SMALL_TIME (100 * MSEC)
 
 /* --- making it ------------------------------------------------------------------------ */
 
@@ -155,6 +157,7 @@ static void bring_up(struct chaos_world *w, struct chaos_conn *c)
 		allow(w, c, e);
 	watch_wire(w, c);
 	c->phase = CONN_UP;
+	c->until = now_of(w) + SMALL_TIME;
 	c->made++;
 }
 
@@ -173,10 +176,10 @@ void conn_init(struct chaos_world *w, struct chaos_conn *c)
 	c->max_len = lens[pick(w, 0, ARRAY_SIZE(lens) - 1)];
 	if (c->max_len == TRAFFIC_MAX && c != w->conn) /* one is enough */
 		c->max_len = 65536;
-	if (chance(w, 60))
+	if (c->max_len != TRAFFIC_MAX && chance(w, 60))
 		c->max_len = pick(w, c->max_len / 2, c->max_len);
 	c->post_share = pick(w, 20, 90);
-	c->mistakes = w->action_gap && chance(w, 40) ? pick(w, 1000, 20000) : 0;
+	c->mistakes = w->action_gap && chance(w, 45) ? pick(w, 2000, 30000) : 0;
 	choose_attrs(w, c);
 	make_qps(w, c);
 	spec.recv_len = c->max_len;
@@ -385,6 +388,10 @@ static void watch(struct chaos_world *w, struct chaos_conn *c, int e)
 
 static void watch_up(struct chaos_world *w, struct chaos_conn *c)
 {
+	if ((c->end[A].small || c->end[B].small) && (w->winding_up || now_of(w) >= c->until)) {
+		conn_close(w, c);
+		return;
+	}
 	for (int e = A; e < ENDS && c->phase == CONN_UP; e++) {
 		struct chaos_end *end = &c->end[e];
 

@@ -24,7 +24,7 @@ static uint32_t length_of(struct chaos_world *w, const struct chaos_conn *c)
 		n = (uint64_t)mtu * pick(w, 1, 5) + pick(w, 0, 2) - 1;
 		break;
 	case 4: /* very large now and then */
-		n = chance(w, 10) ? max : pick(w, 0, max < 65536 ? max : 65536);
+		n = chance(w, 15) ? max : pick(w, 0, max < 65536 ? max : 65536);
 		break;
 	case 5:
 	case 6:
@@ -38,11 +38,31 @@ static uint32_t length_of(struct chaos_world *w, const struct chaos_conn *c)
 	return n < max ? (uint32_t)n : max;
 }
 
-static enum traffic_mistake mistake_of(struct chaos_world *w, const struct chaos_conn *c)
+/* Makes a mistake, and makes the request one that can show it. */
+static void err(struct chaos_world *w, const struct chaos_conn *c, struct traffic_wr *wr)
 {
 	if (!c->mistakes || c->phase != CONN_UP || pick(w, 0, 999999) >= c->mistakes)
-		return MISTAKE_NONE;
-	return (enum traffic_mistake)pick(w, MISTAKE_NONE + 1, MISTAKE_RECV_LKEY - 1);
+		return;
+	wr->mistake = (enum traffic_mistake)pick(w, MISTAKE_NONE + 1, MISTAKE_RECV_LKEY - 1);
+	wr->flags &= ~ABI_WQE_INLINE;
+	if (wr->len < 2)
+		wr->len = pick(w, 2, 64);
+	switch (wr->mistake) {
+	case MISTAKE_LOCAL_ACCESS:
+		wr->op = TRAFFIC_READ;
+		wr->len = pick(w, 1, 64);
+		break;
+	case MISTAKE_RKEY:
+	case MISTAKE_REMOTE_RANGE:
+	case MISTAKE_REMOTE_ACCESS:
+		wr->op = (enum traffic_op)pick(w, TRAFFIC_WRITE, TRAFFIC_READ);
+		break;
+	case MISTAKE_TOO_LONG:
+		wr->op = (enum traffic_op)pick(w, TRAFFIC_SEND, TRAFFIC_SEND_IMM);
+		break;
+	default:
+		break;
+	}
 }
 
 /* The peer's owner will be told. */
@@ -66,7 +86,6 @@ static bool post_message(struct chaos_world *w, struct chaos_conn *c, int e)
 	const struct app_qp_spec *q = &c->end[e].spec;
 	struct traffic_wr wr = {
 		.op = (enum traffic_op)pick(w, 0, TRAFFIC_OPS - 1),
-		.mistake = mistake_of(w, c),
 		.len = length_of(w, c),
 		.sges = chance(w, 80) ? q->max_sge : 0,
 	};
@@ -76,6 +95,7 @@ static bool post_message(struct chaos_world *w, struct chaos_conn *c, int e)
 	wr.flags |= c->end[e].small || chance(w, 50) ? ABI_WQE_SIGNALED : 0;
 	if (wr.op != TRAFFIC_READ && wr.len <= q->max_inline && chance(w, 50))
 		wr.flags |= ABI_WQE_INLINE;
+	err(w, c, &wr);
 	if (!traffic_post(&c->traffic, e, &wr))
 		return false;
 	expect_event(c, e);
