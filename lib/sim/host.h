@@ -34,6 +34,7 @@ struct sim_host {
 	unsigned burst;			  /* packets asked of core_tx() at once, 1..BURST */
 	struct sim_link *out[HOST_PORTS]; /* NULL: nothing is plugged in, frames are lost */
 	struct sim_link *loop;		  /* for what the host sends to itself */
+	uint64_t paused_until;		  /* its worker is not scheduled before; a test's word */
 	uint64_t sent;
 	uint64_t unsealed; /* packets given up because application memory faulted */
 	uint8_t tx[BURST][FRAME_MAX];
