@@ -18,10 +18,27 @@ static void check_ready(const struct core *c)
 	}
 }
 
+/* REQ-10: what is fenced has not started while a READ before it is incomplete. */
+static void check_fences(const struct qp *qp)
+{
+	bool read = false;
+
+	for (uint32_t i = qp->comp.head; i != qp->req.fetched; i++) {
+		const struct send_wqe *w = qp_wqe(qp, i);
+
+		if (!seq24_lt(w->first_psn, qp->req.psn_new))
+			return;
+		assert_false(read && (w->flags & ABI_WQE_FENCE));
+		read |= w->opcode == ABI_WR_RDMA_READ;
+	}
+}
+
 static void check_requester(const struct qp *qp)
 {
 	uint32_t out = (qp->req.psn_new - qp->comp.una) & SEQ24_MASK;
 
+	assert_false((qp->comp.una | qp->req.psn | qp->req.psn_new | qp->resp.epsn | qp->resp.msn) &
+		     ~SEQ24_MASK);
 	if (qp->state != ABI_QPS_RTS && qp->state != ABI_QPS_SQD)
 		return;
 	assert_true(out <= (1u << 23) - 1); /* BTH-16 */
@@ -31,6 +48,7 @@ static void check_requester(const struct qp *qp)
 	assert_true(qp->req.rd_started - qp->comp.rd_done <= qp->attr.max_rd_atomic); /* REQ-08 */
 	assert_true(qp->req.fetched - qp->comp.head <= qp->sq.depth);
 	assert_true(qp->req.cur - qp->comp.head <= qp->req.fetched - qp->comp.head);
+	check_fences(qp);
 	/* REQ-22, REQ-31: while something is outstanding a timer runs. */
 	if (qp->ack_timeout && qp->comp.una != qp->req.psn && qp->comp.una != qp->req.psn_new)
 		assert_true(qp->comp.due != 0 && wheel_armed(&qp->timer));

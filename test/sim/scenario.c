@@ -301,10 +301,13 @@ static bool chosen(const char *name, int argc, char **argv)
 
 int main(int argc, char **argv)
 {
-	struct CMUnitTest tests[scenario_rows];
+	struct CMUnitTest *tests = calloc(scenario_rows, sizeof(*tests));
 	size_t n = 0;
+	int rc;
 	bool list = false;
 
+	if (!tests)
+		return 1;
 	for (int i = 1; i < argc; i++) {
 		list |= !strcmp(argv[i], "--list");
 		print_trace |= !strcmp(argv[i], "--trace");
@@ -323,5 +326,7 @@ int main(int argc, char **argv)
 		fprintf(stderr, "scenario: no row of that name: see --list\n");
 		return 2;
 	}
-	return list ? 0 : _cmocka_run_group_tests("scenario", tests, n, NULL, NULL);
+	rc = list ? 0 : _cmocka_run_group_tests("scenario", tests, n, NULL, NULL);
+	free(tests);
+	return rc;
 }
