@@ -68,13 +68,14 @@ struct scenario_count {
 	uint64_t least;
 	uint64_t most;
 };
-#define COUNT(side, field, least, most)                                  \
+/* The range is two values, or a name for them. */
+#define COUNT(side, field, ...)                                          \
 	{                                                                \
-		side, offsetof(struct core_counters, field), least, most \
+		side, offsetof(struct core_counters, field), __VA_ARGS__ \
 	}
-#define DROPS(side, why, least, most)                                                              \
+#define DROPS(side, why, ...)                                                                      \
 	{                                                                                          \
-		side, offsetof(struct core_counters, drop) + (why) * sizeof(uint64_t), least, most \
+		side, offsetof(struct core_counters, drop) + (why) * sizeof(uint64_t), __VA_ARGS__ \
 	}
 
 /** Settings of one end; 0: as pair_defaults() has it. */

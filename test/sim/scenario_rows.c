@@ -65,9 +65,9 @@ const struct scenario scenario_table[] = {
 		.most = RT,
 		.trace = "A> READ_REQUEST 0 len 3000\n"
 			 "A> SEND_ONLY 3\n"
-			 "B> READ_RESPONSE_FIRST 0\n"
-			 "B> READ_RESPONSE_MIDDLE 1\n"
-			 "B> READ_RESPONSE_LAST 2\n"
+			 "B> READ_RESP_FIRST 0\n"
+			 "B> READ_RESP_MIDDLE 1\n"
+			 "B> READ_RESP_LAST 2\n"
 			 "B> ACK 3 msn 2\n",
 	},
 	{
@@ -75,7 +75,7 @@ const struct scenario scenario_table[] = {
 		.rules = "RSP-28",
 		.work = {{A, TRAFFIC_READ, 1, 0, 0, 0}},
 		.most = RT,
-		.trace = "A> READ_REQUEST 0 len 0\nB> READ_RESPONSE_ONLY 0\n",
+		.trace = "A> READ_REQUEST 0 len 0\nB> READ_RESP_ONLY 0\n",
 	},
 	{
 		/* 4,096 packets of 338 bytes and gap: 1.11 ms; the window of 128 never closes if
@@ -276,12 +276,12 @@ const struct scenario scenario_table[] = {
 			COUNT(A, local_ack_timeout_err, NONE)},
 		.most = 2 * RT,
 		.trace = "A> READ_REQUEST 0 len 3000\n"
-			 "B> READ_RESPONSE_FIRST 0\n"
-			 "B> READ_RESPONSE_MIDDLE 1 lost\n"
-			 "B> READ_RESPONSE_LAST 2\n"
+			 "B> READ_RESP_FIRST 0\n"
+			 "B> READ_RESP_MIDDLE 1 lost\n"
+			 "B> READ_RESP_LAST 2\n"
 			 "A> READ_REQUEST 1 len 1976\n"
-			 "B> READ_RESPONSE_FIRST 1\n"
-			 "B> READ_RESPONSE_LAST 2\n",
+			 "B> READ_RESP_FIRST 1\n"
+			 "B> READ_RESP_LAST 2\n",
 	},
 	{
 		.name = "read_response_last_lost",
@@ -292,11 +292,11 @@ const struct scenario scenario_table[] = {
 		.least = T(14),
 		.most = T(14) + RT + TICK,
 		.trace = "A> READ_REQUEST 0 len 3000\n"
-			 "B> READ_RESPONSE_FIRST 0\n"
-			 "B> READ_RESPONSE_MIDDLE 1\n"
-			 "B> READ_RESPONSE_LAST 2 lost\n"
+			 "B> READ_RESP_FIRST 0\n"
+			 "B> READ_RESP_MIDDLE 1\n"
+			 "B> READ_RESP_LAST 2 lost\n"
 			 "A> READ_REQUEST 2 len 952\n"
-			 "B> READ_RESPONSE_ONLY 2\n",
+			 "B> READ_RESP_ONLY 2\n",
 	},
 	{
 		.name = "read_tail_lost_again",
@@ -318,11 +318,11 @@ const struct scenario scenario_table[] = {
 		.most = 2 * RT,
 		.trace = "A> READ_REQUEST 0 len 100\n"
 			 "A> SEND_ONLY 1\n"
-			 "B> READ_RESPONSE_ONLY 0 lost\n"
+			 "B> READ_RESP_ONLY 0 lost\n"
 			 "B> ACK 1 msn 2\n"
 			 "A> READ_REQUEST 0 len 100\n"
 			 "A> SEND_ONLY 1\n"
-			 "B> READ_RESPONSE_ONLY 0\n"
+			 "B> READ_RESP_ONLY 0\n"
 			 "B> ACK 1 msn 2\n",
 	},
 	{
@@ -353,14 +353,14 @@ const struct scenario scenario_table[] = {
 		.most = 10 * RT,
 	},
 	{
-		.name = "fence",
+		.name = "fence_waits_for_read",
 		.rules = "REQ-10",
 		.work = {{A, TRAFFIC_READ, 1, 2000, 0, 0},
 			{A, TRAFFIC_SEND, 1, 10, ABI_WQE_FENCE, 0}},
 		.most = 2 * RT,
 		.trace = "A> READ_REQUEST 0 len 2000\n"
-			 "B> READ_RESPONSE_FIRST 0\n"
-			 "B> READ_RESPONSE_LAST 1\n"
+			 "B> READ_RESP_FIRST 0\n"
+			 "B> READ_RESP_LAST 1\n"
 			 "A> SEND_ONLY 2\n"
 			 "B> ACK 2 msn 2\n",
 	},
@@ -536,10 +536,10 @@ const struct scenario scenario_table[] = {
 		.end = {[A] = {.rnr_retry = VAL(2), .sq_depth = 1},
 			[B] = {.starved = true, .rnr_timer = VAL(5)}},
 		.work = {{A, TRAFFIC_SEND, 3, 100, 0, 0}},
-		.event = {{100 * USEC, GIVE_RECEIVES, B, 1}, {250 * USEC, GIVE_RECEIVES, B, 1},
-			{400 * USEC, GIVE_RECEIVES, B, 1}},
+		.event = {{100 * USEC, GIVE_RECEIVES, B, 1}, {220 * USEC, GIVE_RECEIVES, B, 1},
+			{340 * USEC, GIVE_RECEIVES, B, 1}},
 		.count = {COUNT(A, rnr_nak_recv, 4, 6)},
-		.least = 400 * USEC,
+		.least = 340 * USEC,
 		.most = 500 * USEC,
 	},
 	/* --- each fault alone, all the time --------------------------------------------------- */
@@ -773,13 +773,14 @@ const struct scenario scenario_table[] = {
 		.most = 20 * USEC + RT,
 	},
 	{
+		/* up to 512 responses of 0.9 us are on their way before the NAK */
 		.name = "read_source_deregistered",
 		.rules = "RSP-31",
-		.work = {{A, TRAFFIC_READ, 4, 20000, 0, 0}},
+		.work = {{A, TRAFFIC_READ, 3, 1 << 20, 0, 0}},
 		.event = {{20 * USEC, DEREGISTER, A, REGION_TARGET}},
 		.status = {[A] = ABI_WC_REM_ACCESS_ERR},
 		.recv_status = {[B] = ABI_WC_WR_FLUSH_ERR},
-		.most = 20 * USEC + RT,
+		.most = 20 * USEC + 512 * USEC + RT,
 	},
 	{
 		.name = "source_deregistered",
