@@ -43,12 +43,18 @@ static void owe_nak(struct core *c, struct qp *qp, uint8_t syndrome, uint32_t ps
 void responder_fatal(
 	struct core *c, struct qp *qp, uint8_t syndrome, uint32_t psn, uint32_t event, uint64_t now)
 {
+	/* A region that goes takes a READ's responses too while they precede the NAK: the NAK moves
+	 * to the earlier PSN (RSP-31), but the owner was told. */
+	bool told = qp->resp.drain && qp->resp.owed == OWE_NAK && qp->resp.syndrome == syndrome;
+
+	owe_nak(c, qp, syndrome, psn);
+	qp->resp.drain = true; /* also when a full CQ has moved the QP to ERR already */
+	if (told)
+		return;
 	if (syndrome == NAK_REMOTE_ACCESS)
 		c->count.resp_remote_access_errors++;
 	else if (syndrome == NAK_INVALID_REQ)
 		c->count.resp_remote_invalid_request++;
-	owe_nak(c, qp, syndrome, psn);
-	qp->resp.drain = true; /* also when a full CQ has moved the QP to ERR already */
 	if (event)
 		qp_event(c, qp, event);
 	qp_error(c, qp, now);

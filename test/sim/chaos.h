@@ -103,6 +103,7 @@ struct chaos_cqe {
 
 struct chaos_world {
 	struct fabric fabric;
+	struct wirecheck wire;
 	struct random random;
 	struct sim_host *host[CHAOS_HOSTS];
 	struct app app[CHAOS_HOSTS];
@@ -178,6 +179,9 @@ void conn_turn(struct chaos_world *w, struct chaos_conn *c);
 void conn_side_gone(struct chaos_world *w, struct chaos_conn *c, int e);
 /** Moves what is left of both QPs to ERR and waits for the flush. */
 void conn_close(struct chaos_world *w, struct chaos_conn *c);
+/** In mid-flight, too. */
+void conn_reset(struct chaos_world *w, struct chaos_end *end);
+void conn_destroy(struct chaos_world *w, struct chaos_end *end);
 /** @return whether nothing of it is under way. */
 bool conn_quiet(const struct chaos_conn *c);
 /** @return whether sends may be posted on side @p e. */

@@ -99,15 +99,14 @@ static void to_err(struct chaos_world *w, struct chaos_conn *c, int e)
 static void to_reset(struct chaos_world *w, struct chaos_conn *c, int e)
 {
 	chaos_actions[ACT_RESET]++;
-	assert_int_equal(app_to_state(c->end[e].qp, ABI_QPS_RESET, now_of(w)), 0);
+	conn_reset(w, &c->end[e]);
 	conn_side_gone(w, c, e);
 }
 
 static void destroy(struct chaos_world *w, struct chaos_conn *c, int e)
 {
 	chaos_actions[ACT_DESTROY]++;
-	app_qp_destroy(c->end[e].qp, now_of(w));
-	c->end[e].qp = NULL;
+	conn_destroy(w, &c->end[e]);
 	conn_side_gone(w, c, e);
 }
 

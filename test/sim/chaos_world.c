@@ -58,6 +58,7 @@ static void make_link(struct chaos_world *w, unsigned from, unsigned to, uint64_
 	w->places[from][to] = place;
 	w->frames[from][to] = frame;
 	link_init(&w->link[from][to], place, FRAMES, &cfg, seed);
+	wirecheck_tap(&w->wire, &w->link[from][to]);
 }
 
 static void make_host(struct chaos_world *w, unsigned h)
@@ -89,6 +90,8 @@ void world_init(struct chaos_world *w, uint64_t seed)
 	w->action_gap = chance(w, 15) ? 0 : pick(w, 5, 120);
 	w->next_action = w->action_gap;
 	fabric_init(&w->fabric, START);
+	wirecheck_init(&w->wire);
+	w->wire.stale = true;
 	for (unsigned h = 0; h < CHAOS_HOSTS; h++)
 		make_host(w, h);
 	for (unsigned f = 0; f < CHAOS_HOSTS; f++)
@@ -105,6 +108,7 @@ void world_fini(struct chaos_world *w)
 {
 	for (unsigned i = 0; i < w->conns; i++)
 		conn_fini(&w->conn[i]);
+	wirecheck_fini(&w->wire);
 	for (unsigned f = 0; f < CHAOS_HOSTS; f++) {
 		app_fini(&w->app[f]);
 		free(w->host[f]);

@@ -234,6 +234,20 @@ static void responder_next__naks_in_the_stream(void **state)
 	assert_string_equal(lone_tx(&l), "");
 }
 
+/* RSP-22: the WRITE's NAK is owed when the same happens to the READ before it: one NAK, for the
+ * earlier PSN, and one event. */
+static void responder_next__one_event_for_a_region_that_goes(void **state)
+{
+	lone_start(&l);
+	read_req(0x100, 0, 600);
+	assert_string_equal(lone_tx_max(&l, 1), "RESP_FIRST@100+2561f/1");
+	app_mr_dereg(&l.app, l.mr);
+	write_req(0x103, 0, 4);
+	assert_string_equal(lone_tx(&l), "ACK@10162/1");
+	assert_int_equal(app_event_count(&l.app, ABI_EVENT_QP_ACCESS_ERR), 1);
+	assert_int_equal(l.host->core.count.resp_remote_access_errors, 1);
+}
+
 /* RSP-27: in PSN order, whatever came in one burst. */
 static void responder_next__keeps_psn_order(void **state)
 {
@@ -300,6 +314,7 @@ int main(void)
 		T(responder_next__duplicate_ack_covers_no_read),
 		T(responder_rx__duplicate_finds_the_first_execution_over),
 		T(responder_next__naks_in_the_stream),
+		T(responder_next__one_event_for_a_region_that_goes),
 		T(responder_next__keeps_psn_order),
 		T(responder_next__nak_waits_for_reads),
 		T(responder_next__local_error_silences),
