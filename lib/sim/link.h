@@ -39,7 +39,7 @@ struct link_config {
 struct link_counters {
 	uint64_t frames; /* taken from the sender */
 	uint64_t delivered;
-	uint64_t lost;
+	uint64_t lost; /* of a full queue, too */
 	uint64_t duplicated;
 	uint64_t reordered;
 	uint64_t corrupted;
@@ -71,7 +71,7 @@ enum link_fate {
 	LINK_REORDER = 16, /* late by reorder_ns */
 };
 
-/** Decides a frame's fate; a set of enum link_fate. */
+/** Decides a frame's fate, a set of enum link_fate: "lose the second READ request". */
 struct link_pick {
 	unsigned (*fate)(void *arg, const uint8_t *frame, size_t len);
 	void *arg;

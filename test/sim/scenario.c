@@ -123,7 +123,7 @@ static void happen(struct run *r, const struct scenario_event *ev)
 
 	switch (ev->what) {
 	case STOP_HOST:
-		end->host->paused_until = now + ev->arg;
+		host_pause(end->host, now + ev->arg);
 		break;
 	case STOP_LINK:
 		link_pause(&end->link, now + ev->arg);
