@@ -163,9 +163,10 @@ void link_send(struct sim_link *l, const uint8_t *frame, size_t len, uint64_t no
 		l->count.lost++;
 		return;
 	}
-	put(l, frame, len, fate);
+	/* Of a frame that is to be duplicated and late, the copy is late. */
+	put(l, frame, len, fate & LINK_DUPLICATE ? fate & ~(unsigned)LINK_REORDER : fate);
 	if ((fate & LINK_DUPLICATE) || happens(l, l->cfg.faults.duplicate)) {
-		put(l, frame, len, LINK_PASS);
+		put(l, frame, len, fate & LINK_DUPLICATE ? fate & LINK_REORDER : LINK_PASS);
 		l->count.duplicated++;
 	}
 }

@@ -105,7 +105,7 @@ struct scenario {
 	/* how it ends */
 	uint8_t status[ENDS];	   /* first failure of sends, 0: none */
 	uint8_t recv_status[ENDS]; /* and of receives */
-	bool drained[ENDS];	   /* SQ_DRAINED came, once */
+	uint64_t drained[ENDS];	   /* SQ_DRAINED comes, once, not earlier than this; 0: never */
 	struct scenario_count count[SCENARIO_COUNTS];
 	uint64_t least, most; /* ns until all is done; most is the bound */
 	const char *trace;    /* all frames, one a line, or NULL */

@@ -89,6 +89,14 @@ const struct scenario scenario_table[] = {
 		.most = 1200 * USEC,
 	},
 	{
+		.name = "solicited",
+		.rules = "BTH-09 RSP-51",
+		.work = {{A, TRAFFIC_SEND, 2, 3000, ABI_WQE_SOLICITED, 0},
+			{A, TRAFFIC_WRITE_IMM, 2, 3000, ABI_WQE_SOLICITED, 0},
+			{A, TRAFFIC_WRITE, 2, 3000, ABI_WQE_SOLICITED, 0}},
+		.most = 3 * RT,
+	},
+	{
 		.name = "both_ways",
 		.rules = "RSP-25 REQ-12",
 		.work = {{A, TRAFFIC_SEND, 100, 5000, 0, 0}, {B, TRAFFIC_WRITE, 100, 5000, 0, 0},
@@ -196,6 +204,35 @@ const struct scenario scenario_table[] = {
 			{A, OP_SEND_MIDDLE, 0, 9, 0, LINK_LOSE}},
 		.count = {COUNT(A, packet_seq_err, 2, 2), COUNT(A, local_ack_timeout_err, NONE)},
 		.most = 5 * RT,
+	},
+	{
+		/* the copy of the first message comes when the NAK is out */
+		.name = "duplicate_behind_a_nak",
+		.rules = "RSP-04 RSP-03",
+		.end = {[A] = {.faults = {.reorder_ns = 5000}}},
+		.work = {{A, TRAFFIC_SEND, 1, 10, 0, 0}, {A, TRAFFIC_SEND, 1, 9000, 0, 0}},
+		.pick = {{A, OP_SEND_ONLY, 0, 0, 0, LINK_DUPLICATE | LINK_REORDER},
+			{A, OP_SEND_FIRST, 0, 0, 0, LINK_LOSE}},
+		.count = {COUNT(A, packet_seq_err, ONE), COUNT(B, duplicate_request, ONE)},
+		.most = 3 * RT,
+	},
+	{
+		/* one burst: the second packet, the first, the third */
+		.name = "late_packet_in_a_burst",
+		.rules = "RSP-02 RSP-03",
+		.end = {[A] = {.faults = {.reorder_ns = 1200}}},
+		.work = {SEND_3},
+		.pick = {{A, OP_SEND_FIRST, 0, 0, 0, LINK_REORDER}},
+		.event = {{0, STOP_HOST, B, 2 * RT}},
+		.count = {COUNT(A, packet_seq_err, ONE), COUNT(A, local_ack_timeout_err, NONE)},
+		.most = 4 * RT,
+		.trace = "A> SEND_FIRST 0 late\n"
+			 "A> SEND_MIDDLE 1\n"
+			 "A> SEND_LAST 2\n"
+			 "B> NAK 1 60 msn 0\n"
+			 "A> SEND_MIDDLE 1\n"
+			 "A> SEND_LAST 2\n"
+			 "B> ACK 2 msn 1\n",
 	},
 	/* --- what answers it is lost ---------------------------------------------------------- */
 	{
@@ -373,6 +410,14 @@ const struct scenario scenario_table[] = {
 		.count = {COUNT(A, implied_nak_seq_err, ONE),
 			COUNT(A, local_ack_timeout_err, NONE)},
 		.most = 3 * RT,
+	},
+	{
+		/* responses fill the link when the SEND arrives: 1,024 frames of 0.9 us */
+		.name = "ack_waits_for_read",
+		.rules = "RSP-27",
+		.work = {{A, TRAFFIC_READ, 1, 1 << 20, 0, 0}, {A, TRAFFIC_SEND, 1, 1, 0, 0}},
+		.count = {COUNT(A, implied_nak_seq_err, NONE), COUNT(A, retransmits, NONE)},
+		.most = 1024 * USEC,
 	},
 	/* --- retries run out, or nearly ------------------------------------------------------- */
 	{
@@ -693,7 +738,7 @@ const struct scenario scenario_table[] = {
 		.work = {{A, TRAFFIC_SEND, 1, 20000, 0, 0}, {A, TRAFFIC_SEND, 3, 100, 0, 0}},
 		.end = {[A] = {.window = 4}},
 		.event = {{2 * USEC, TO_SQD, A, 0}, {1 * MSEC, TO_RTS, A, 0}},
-		.drained = {[A] = true},
+		.drained = {[A] = 2 * USEC + 20 * USEC},
 		.count = {COUNT(A, tx_packets, 23, 23)},
 		.least = 1 * MSEC,
 		.most = 1 * MSEC + RT,
@@ -705,7 +750,7 @@ const struct scenario scenario_table[] = {
 		.end = {[A] = {.window = 4}},
 		.pick = {{A, OP_WRITE_LAST, 0, 0, 0, LINK_LOSE}},
 		.event = {{2 * USEC, TO_SQD, A, 0}, {100 * MSEC, TO_RTS, A, 0}},
-		.drained = {[A] = true},
+		.drained = {[A] = T(14)},
 		.count = {COUNT(A, local_ack_timeout_err, ONE)},
 		.least = 100 * MSEC,
 		.most = 100 * MSEC + RT,
@@ -733,6 +778,23 @@ const struct scenario scenario_table[] = {
 		.count = {COUNT(A, req_remote_access_errors, ONE), COUNT(B, rx_send_requests, 3, 3),
 			COUNT(A, local_ack_timeout_err, NONE)},
 		.most = 3 * RT,
+	},
+	{
+		/* two bytes, of which one lies behind the region */
+		.name = "write_range_error_by_one",
+		.rules = "RSP-13",
+		.work = {{A, TRAFFIC_WRITE, 1, 2, 0, MISTAKE_REMOTE_RANGE}},
+		.status = {[A] = ABI_WC_REM_ACCESS_ERR},
+		.recv_status = {[B] = ABI_WC_WR_FLUSH_ERR},
+		.most = RT,
+	},
+	{
+		.name = "remote_permission_error",
+		.rules = "RSP-13",
+		.work = {{A, TRAFFIC_WRITE, 1, 2, 0, MISTAKE_REMOTE_ACCESS}},
+		.status = {[A] = ABI_WC_REM_ACCESS_ERR},
+		.recv_status = {[B] = ABI_WC_WR_FLUSH_ERR},
+		.most = RT,
 	},
 	{
 		.name = "read_range_error",
