@@ -204,7 +204,9 @@ static bool fail_head_if_refused(struct core *c, struct qp *qp, uint64_t now)
 	if (!k->refused)
 		return false;
 	ack_through(c, qp, seq24_add(k->refused_psn, SEQ24_MASK), now);
-	if (k->una == k->refused_psn && qp->state != ABI_QPS_ERR)
+	if (seq24_lt(k->refused_psn, k->una))
+		k->refused = 0; /* the peer has acknowledged it after all */
+	else if (k->una == k->refused_psn && qp->state != ABI_QPS_ERR)
 		nak_fatal(c, qp, k->refused, now);
 	return qp->state == ABI_QPS_ERR;
 }

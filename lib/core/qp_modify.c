@@ -230,8 +230,6 @@ static int modify(struct core *c, struct qp *qp, struct core_cmd *cmd, uint64_t 
 	set_limits(qp, cmd);
 	if (cmd->mask & (ABI_QP_RETRY_CNT | ABI_QP_RNR_RETRY))
 		completer_reload_retries(qp);
-	if (cmd->mask & ABI_QP_TIMEOUT)
-		timers_timeout_changed(c, qp, now);
 	if (to == ABI_QPS_SQD && qp->state == ABI_QPS_RTS) {
 		enter_sqd(c, qp, cmd);
 		return 0;

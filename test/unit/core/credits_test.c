@@ -283,7 +283,7 @@ static void peer_takes(void)
 	if (op == 0x0C)
 		peer.owed[peer.owes++] = (struct shot){.opcode = 0x10,
 			.psn = peer.psn,
-			.syndrome = 0x1F,
+			.syndrome = any_code(),
 			.msn = peer.msn,
 			.len = get_be32(bth + 12 + 12)};
 	else if (ackreq)
@@ -301,9 +301,9 @@ static void peer_answers(void)
 	memmove(peer.owed, peer.owed + 1, --peer.owes * sizeof(s));
 	if (s.opcode == 0x11 && peer.owes && random_below(&peer.r, 4) == 0)
 		return;
-	if (s.opcode == 0x11 && s.syndrome == 0x1F) {
+	if (s.syndrome == 0x1F) {
 		peer.limited = false;
-	} else if (s.opcode == 0x11) {
+	} else {
 		static const uint32_t worth[] = {0, 1, 2, 3, 4, 6};
 		uint32_t lsn = s.msn + worth[s.syndrome];
 
