@@ -21,6 +21,14 @@ class Case:
     client_extra: list = field(default_factory=list)
     bad_output: str = None      # fails the case although the exit status is 0
     timeout: int = CASE_TIMEOUT
+    to_peer: str = ''           # faults on the way, as lossy_bridge wants them: only with --lossy
+    to_us: str = ''
+    seed: int = 1
+    often: bool = True          # False: only with --full
+
+    @property
+    def lossy(self):
+        return bool(self.to_peer or self.to_us)
 
     def _args(self, side):
         flag = {'pingpong': '-g', 'peer': '--gid-index'}[self.program]
@@ -79,4 +87,58 @@ def peer_cases():
             cases.append(Case(f'peer-{name}-{"drive" if we_drive else "follow"}', 'peer', we_serve,
                               family, mtu, PEER_PORT, ['--mtu', str(mtu)] + both.split(),
                               server.split(), client.split()))
+    return cases
+
+
+# --- through a lossy bridge ----------------------------------------------------------------
+
+# A guest under emulation answers late, so the time-out of 134 ms is long; what is lost at the end of a
+# batch costs one. 7 retries without progress do not happen by chance.
+LOSSY_TIMEOUT, LOSSY_RETRY, LOSSY_RD_ATOMIC = 15, 7, 4
+LOSSY_QP = f'--timeout {LOSSY_TIMEOUT} --retry {LOSSY_RETRY} --rnr-retry 7 --rd-atomic {LOSSY_RD_ATOMIC}'
+MIXED, MANY = '--count 60', '--count 150 --max 40000'
+BYTES, LONG = '--min 1 --max 8 --count 300', '--min 1048576 --max 1048576 --count 1'
+
+
+def lossy_rows():
+    """(name, faults to the peer, faults to us, often, GIDs, path MTU, driver's options, follower's)."""
+    def drop(percent):
+        return f'drop={round(percent * 10000)}'
+    for percent, load in ((0.1, MANY), (1, MIXED), (5, MIXED)):
+        for where in ('to-peer', 'to-us', 'both'):
+            yield (f'{percent}-{where}', drop(percent) if where != 'to-us' else '',
+                   drop(percent) if where != 'to-peer' else '', True, 'v4', 1024, load, '')
+    for percent in (0.1, 1, 5):
+        often, one = percent == 1, drop(percent)
+        count = ' --ops send,write,read --rounds 8' if percent == 0.1 else ''
+        yield f'{percent}-bytes', one, one, often, 'v6', 1024, BYTES + (' --count 2000' * (percent == 0.1)), ''
+        yield f'{percent}-long', one, one, often, 'v4', 1024, LONG + count, '--max 1048576'
+        yield f'{percent}-mtu256-v6', one, one, percent == 5, 'v6', 256, '--count 40', ''
+        yield f'{percent}-sge', one, one, False, 'v4', 1024, '--sge 4 --count 100', '--sge 7'
+    one = drop(1)
+    yield ('1-rnr', one, one, True, 'v4', 1024, '--ops send,send_imm,write_imm --rounds 3',
+           '--rnr-test --min-rnr 20')
+    for fault in ('duplicate', 'reorder', 'corrupt', 'delay'):
+        one = f'{fault}=10000'
+        yield f'1-{fault}', one, one, True, 'v4', 1024, MIXED, ''
+    one = 'drop=10000,duplicate=10000,reorder=10000,corrupt=10000,delay=2000'
+    yield '1-everything', one, one, True, 'v6', 1024, MIXED, ''
+
+
+def lossy_cases():
+    """Each row twice: our side drives and the guest does; and each side serves in half of them."""
+    cases = []
+    for n, (name, to_peer, to_us, often, family, mtu, driver, follower) in enumerate(lossy_rows()):
+        for we_drive in (True, False):
+            we_serve = we_drive == (n % 2 == 0)
+            ours, theirs = (f'--driver {driver}', follower) if we_drive else \
+                (follower, f'--driver {driver}')
+            if '--max' in driver and '--max' not in follower:
+                follower_max = ' --max ' + driver.split('--max ')[1].split()[0]
+                ours, theirs = (ours, theirs + follower_max) if we_drive else (ours + follower_max, theirs)
+            server, client = (ours, theirs) if we_serve else (theirs, ours)
+            cases.append(Case(f'lossy-{name}-{"drive" if we_drive else "follow"}', 'peer', we_serve, family,
+                              mtu, PEER_PORT, ['--mtu', str(mtu)] + LOSSY_QP.split(),
+                              server.split(), client.split(), to_peer=to_peer, to_us=to_us, seed=n + 1,
+                              often=often))
     return cases

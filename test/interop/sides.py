@@ -11,6 +11,7 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 BRIDGE = 'br0'
 OUR_ID = 1            # host part of our addresses; the guest's is 2
+QUEUE_FRAMES = 10000  # of a tap: an emulated guest may not look for a while
 
 
 class Trouble(Exception):
@@ -65,6 +66,50 @@ class Network:
         sh('ip', 'link', 'set', dev, 'mtu', self.mtu, 'up')
         sh('ip', 'addr', 'add', f'192.168.77.{OUR_ID}/24', 'dev', dev)
         sh('ip', 'addr', 'add', f'fd77::{OUR_ID}/64', 'dev', dev, 'nodad')
+
+    def split(self, *ports):
+        """Two ports leave the bridge: what goes between them is now a LossyBridge's business. Without
+        ARP the kernel does not answer on them for the addresses of the netdevs beside them."""
+        for port in ports:
+            sh('ip', 'link', 'set', port, 'nomaster')
+            sh('ip', 'link', 'set', port, 'arp', 'off', 'txqueuelen', QUEUE_FRAMES)
+
+
+class LossyBridge:
+    """The lossy bridge between the port of our side and that of the peer, for the time of a case."""
+    LIMIT_S = 20
+
+    def __init__(self, program, ours, peer, case, log):
+        self.cmd = [program, '--seed', str(case.seed), '--ab', case.to_peer, '--ba', case.to_us, ours, peer]
+        self.log = log
+        self.to_peer, self.to_us = {}, {}      # counts by name, afterwards
+
+    def __enter__(self):
+        self.program = Program(self.cmd, self.log)
+        end = time.monotonic() + self.LIMIT_S
+        while 'ready' not in self.log.read_text():
+            if not self.program.running() or time.monotonic() > end:
+                raise Trouble(f'the lossy bridge does not start: {self.log.read_text()}')
+            time.sleep(0.02)
+        return self
+
+    def __exit__(self, *_):
+        self.program.proc.send_signal(signal.SIGTERM)
+        if not self.program.passed(self.LIMIT_S):
+            raise Trouble(f'lossy bridge: {self.program.outcome()}')
+        self.to_peer, self.to_us = ({what: int(n) for n, what in re.findall(r'(\d+) (\w+)', line)}
+                                    for line in self.log.read_text().splitlines()[1:3])
+
+    def complaint(self, case):
+        """@return what makes the case prove nothing, or None."""
+        for asked, count, where in ((case.to_peer, self.to_peer, 'to the peer'),
+                                    (case.to_us, self.to_us, 'to us')):
+            if count['missed'] or count['unsent']:
+                return f'the lossy bridge lost frames {where} that it should not: {count}'
+            for fault in re.findall(r'(\w+)=[1-9]', asked):
+                if not count[fault]:
+                    return f'not one frame {where} met "{fault}": more messages are needed'
+        return None
 
 
 class Capture:
@@ -138,12 +183,12 @@ class Guest:
     waived = ()
 
     def __init__(self, name, ident, net, work, state):
-        self.tap = f'tap{ident}'
-        net.add_tap(self.tap)
+        self.name, self.port = name, f'tap{ident}'
+        net.add_tap(self.port)
         self.tcp_address = f'192.168.77.{ident}'
         self.addresses = [self.tcp_address, f'fd77::{ident}']
         self.env = dict(os.environ, WORKDIR=str(work), STATE=str(state), NAME=name, ID=str(ident),
-                        NET=f'tap:{self.tap}', MTU=str(net.mtu))
+                        NET=f'tap:{self.port}', MTU=str(net.mtu))
 
     def boot(self):
         r = subprocess.run([HERE / 'run-guest.sh', 'start'], env=self.env, stderr=subprocess.PIPE,
@@ -173,10 +218,10 @@ class Local:
     waived = ()
     tcp_address = f'192.168.77.{OUR_ID}'
     addresses = [tcp_address, f'fd77::{OUR_ID}']
-    dev, bridge_port = 'roce0', 'roce0-br'
+    name, dev, port = 'ours', 'roce0', 'roce0-br'
 
     def __init__(self, net, build, state):
-        net.add_veth(self.dev, self.bridge_port)
+        net.add_veth(self.dev, self.port)
         self.build, self.log = build, state / 'rocid.log'
         self.rocid, self.gid_index = None, {}
         self.programs = {'pingpong': build / 'app/examples/roci-pingpong',

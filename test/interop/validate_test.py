@@ -69,7 +69,8 @@ def complaints(frames, src=(US,), tshark=False):
         for n, f in enumerate(frames):
             data += struct.pack('<IIII', n, 0, len(f), len(f)) + f
         path.write_bytes(data)
-        args = Namespace(src=list(src), mtu=None, waive=[], tshark=tshark)
+        args = Namespace(src=list(src), mtu=None, waive=[], tshark=tshark, corrupt=False, timeout=None,
+                         retry=None, rd_atomic=None)
         judge, _ = validate.judge_file(path, args, ORACLE)
         return '\n'.join(judge.complaints)
 
