@@ -446,6 +446,17 @@ static struct resp_res *res_find(struct qp *qp, uint32_t psn, uint32_t *idx)
 	return NULL;
 }
 
+/* Responses are sent from slot @p idx on. The stream that this cuts off begins anew behind them: the
+ * requester discards what it had of it, and finds no gap (RSP-27). */
+static void res_go_back(struct qp_resp *r, uint32_t idx)
+{
+	struct resp_res *cut = &r->res[r->res_next % RD_ATOMIC_MAX];
+
+	if (r->res_next != r->res_head)
+		cut->next_psn = cut->exec_psn;
+	r->res_next = idx;
+}
+
 /* RSP-40..43: executed again if it is a part of what was asked for before. The R_Key is
  * looked up again when the responses are built (RSP-41). */
 static enum drop duplicate_read(struct core *c, struct qp *qp, const struct pkt *pkt)
@@ -464,7 +475,7 @@ static enum drop duplicate_read(struct core *c, struct qp *qp, const struct pkt 
 	res->ack_first = false;
 	res_execute(c, qp, res, pkt->psn, pkt->va, pkt->dma_len);
 	if ((int32_t)(idx - qp->resp.res_next) < 0)
-		qp->resp.res_next = idx;
+		res_go_back(&qp->resp, idx);
 	return DROP_NONE;
 }
 
