@@ -446,8 +446,8 @@ static struct resp_res *res_find(struct qp *qp, uint32_t psn, uint32_t *idx)
 	return NULL;
 }
 
-/* Responses are sent from slot @p idx on. The stream that this cuts off begins anew behind them: the
- * requester discards what it had of it, and finds no gap (RSP-27). */
+/* Responses are sent from slot @p idx on. The stream that this cuts off begins anew behind them:
+ * the requester has discarded what came of it, and must find no gap (RSP-27). */
 static void res_go_back(struct qp_resp *r, uint32_t idx)
 {
 	struct resp_res *cut = &r->res[r->res_next % RD_ATOMIC_MAX];

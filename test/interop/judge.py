@@ -61,7 +61,7 @@ class Flow:
         self.asked = {}          # PSN -> dmalen of each READ request that is to be answered
         self.reads = []          # Read, as taken
         self.reads_answered = 0  # so many of them have all their responses
-        self.arrival = {}        # PSN -> number of the last frame with it
+        self.arrivals = Counter()  # of each PSN
         # what came back
         self.una = start
         self.first_reads = []    # Read, as sent
@@ -75,7 +75,7 @@ class Flow:
         self.peer = None         # Flow that these responses answer
         self.msn = 0
         self.acked = None        # PSN of the newest ACK
-        self.nak = {}            # syndrome kind -> (PSN, frame) of the last NAK
+        self.rnr_naks, self.sequence_naks = Counter(), Counter()     # of each PSN
         self.resp = None         # READ response Message that is not complete
         self.resp_next = None
         self.answered = set()    # PSNs of READ responses
@@ -290,7 +290,7 @@ class Judge:
 
     def arrive(self, p, f, used):
         """RSP-01: what comes in order is taken, what came before is a duplicate, the rest is lost."""
-        f.arrival[p.psn] = p.number
+        f.arrivals[p.psn] += 1
         late = ahead(p.psn, f.expect)
         if late > 0:
             return
@@ -413,24 +413,26 @@ class Judge:
                 self.complain(p, 'RSP-27', f'overtakes the responses to the READ at PSN {r.psn}')
 
     def negative(self, p, f, g, kind):
-        """A NAK: of kind 1 (RNR) or 3."""
-        last_psn, last_frame = f.nak.get(kind, (None, 0))
-        again = p.psn == last_psn and g.arrival.get(p.psn, 0) < last_frame
-        f.nak[kind] = (p.psn, p.number)
+        """A NAK: of kind 1 (RNR) or 3. Only as many as the packets that they answer: more than one
+        packet may have come before the first is dealt with."""
         if ahead(p.psn, g.expect) > 0:
             self.complain(p, 'RSP-02', f'does not acknowledge what is before {g.expect}')
         if f.acked is not None and ahead(p.psn, f.acked) <= 0:
             self.complain(p, 'RSP-02', f'a NAK of this PSN, although {f.acked} is acknowledged')
+        came = g.arrivals[p.psn]
         if kind == 1:
-            if again or p.psn not in g.arrival:
-                self.complain(p, 'RSP-16', 'an RNR NAK, but no request with this PSN came')
+            f.rnr_naks[p.psn] += 1
+            if f.rnr_naks[p.psn] > came:
+                self.complain(p, 'RSP-16', f'RNR NAK number {f.rnr_naks[p.psn]}, but this PSN came '
+                                           f'{came} times')
         elif p.syndrome & 0x7f == SEQUENCE_NAK:
-            if again:
-                self.complain(p, 'RSP-03', 'this PSN was NAKed before, and has not come since')
+            f.sequence_naks[p.psn] += 1
+            if f.sequence_naks[p.psn] > 1 + came:
+                self.complain(p, 'RSP-03', f'sequence NAK number {f.sequence_naks[p.psn]}, but this PSN '
+                                           f'came {came} times')
             if ahead(g.next, p.psn) <= 1:
                 self.complain(p, 'RSP-01', 'a sequence NAK, but nothing has overtaken this PSN')
-            rnr_psn, rnr_frame = f.nak.get(1, (None, 0))
-            if p.psn == rnr_psn and g.arrival.get(p.psn, 0) < rnr_frame:
+            if f.rnr_naks[p.psn]:
                 self.note(p, 'RSP-18', 'a sequence NAK behind an RNR NAK of the same PSN')
 
     def read_response(self, p, f, g):
@@ -441,16 +443,16 @@ class Judge:
             n = bisect_right(g.reads, g.behind(p.psn), key=lambda r: g.behind(r.psn)) - 1
             if n >= 0 and ahead(g.reads[n].end, p.psn) > 0:
                 g.reads[n].got += 1
-        if p.op.first:
-            if p.psn not in g.asked:
-                self.complain(p, 'RSP-28', 'begins a response at a PSN that no READ request has')
-                f.resp = None
-                return
-            f.resp = Message(p, g.asked[p.psn])
-        elif not f.resp or p.psn != f.resp_next:
-            self.complain(p, 'RSP-28', 'continues no READ response')
+        goes_on = f.resp and p.psn == f.resp_next and not p.op.first
+        if not goes_on and p.psn not in g.asked:
+            self.complain(p, 'RSP-28', 'begins a response at a PSN that no READ request has' if p.op.first
+                          else 'continues no READ response')
             f.resp = None
             return
+        if not goes_on:
+            if not p.op.first:
+                self.complain(p, 'RSP-43', 'begins the responses to a READ request')
+            f.resp = Message(p, g.asked[p.psn])
         f.resp.got += len(p.payload)
         f.resp_next = (p.psn + 1) & 0xffffff
         if f.resp.got > f.resp.want or p.op.last and f.resp.got != f.resp.want:
