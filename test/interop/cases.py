@@ -98,47 +98,68 @@ LOSSY_TIMEOUT, LOSSY_RETRY, LOSSY_RD_ATOMIC = 15, 7, 4
 LOSSY_QP = f'--timeout {LOSSY_TIMEOUT} --retry {LOSSY_RETRY} --rnr-retry 7 --rd-atomic {LOSSY_RD_ATOMIC}'
 MIXED, MANY = '--count 60', '--count 150 --max 40000'
 BYTES, LONG = '--min 1 --max 8 --count 300', '--min 1048576 --max 1048576 --count 1'
+# With these the first frame that a rate of 0.1 % hits is among the first 120 of both directions; with the
+# last of them all kinds of faults that it is for are among the first 200. So no case depends on luck.
+SEEDS = (93, 98, 138, 140, 199, 224, 274, 438, 650, 676)
+SEED_OF_EVERYTHING = 2
+EVERYTHING = 'drop=10000,corrupt=10000,duplicate=10000,reorder=10000,delay=5000'
+
+
+@dataclass
+class LossyRow:
+    name: str
+    to_peer: str
+    to_us: str
+    driver: str                 # options
+    follower: str = ''
+    family: str = 'v4'
+    mtu: int = 1024
+    often: bool = True
+    seed: int = None
+
+
+def drop(percent):
+    return f'drop={round(percent * 10000)}'
 
 
 def lossy_rows():
-    """(name, faults to the peer, faults to us, often, GIDs, path MTU, driver's options, follower's)."""
-    def drop(percent):
-        return f'drop={round(percent * 10000)}'
     for percent, load in ((0.1, MANY), (1, MIXED), (5, MIXED)):
-        for where in ('to-peer', 'to-us', 'both'):
-            yield (f'{percent}-{where}', drop(percent) if where != 'to-us' else '',
-                   drop(percent) if where != 'to-peer' else '', True, 'v4', 1024, load, '')
-    for percent in (0.1, 1, 5):
-        often, one = percent == 1, drop(percent)
-        count = ' --ops send,write,read --rounds 8' if percent == 0.1 else ''
-        yield f'{percent}-bytes', one, one, often, 'v6', 1024, BYTES + (' --count 2000' * (percent == 0.1)), ''
-        yield f'{percent}-long', one, one, often, 'v4', 1024, LONG + count, '--max 1048576'
-        yield f'{percent}-mtu256-v6', one, one, percent == 5, 'v6', 256, '--count 40', ''
-        yield f'{percent}-sge', one, one, False, 'v4', 1024, '--sge 4 --count 100', '--sge 7'
-    one = drop(1)
-    yield ('1-rnr', one, one, True, 'v4', 1024, '--ops send,send_imm,write_imm --rounds 3',
-           '--rnr-test --min-rnr 20')
+        one = drop(percent)
+        yield LossyRow(f'{percent}-to-peer', one, '', load)
+        yield LossyRow(f'{percent}-to-us', '', one, load)
+        yield LossyRow(f'{percent}-both', one, one, load)
+    for percent, count in ((0.1, 2), (1, 1), (5, 1)):
+        one, often = drop(percent), percent == 1
+        yield LossyRow(f'{percent}-bytes', one, one, f'{BYTES} --rounds {count}', family='v6', often=often)
+        yield LossyRow(f'{percent}-long', one, one, f'{LONG} --rounds {count}', often=often)
+        yield LossyRow(f'{percent}-mtu256', one, one, '--count 20', family='v6', mtu=256, often=often)
+        yield LossyRow(f'{percent}-sge', one, one, '--sge 4 --count 100', '--sge 7', often=False)
+        yield LossyRow(f'{percent}-rnr', one, one, '--ops send,send_imm,write_imm --rounds 2',
+                       '--rnr-test --min-rnr 20', often=often)
     for fault in ('duplicate', 'reorder', 'corrupt', 'delay'):
         one = f'{fault}=10000'
-        yield f'1-{fault}', one, one, True, 'v4', 1024, MIXED, ''
-    one = 'drop=10000,duplicate=10000,reorder=10000,corrupt=10000,delay=2000'
-    yield '1-everything', one, one, True, 'v6', 1024, MIXED, ''
+        yield LossyRow(f'1-{fault}', one, one, MIXED)
+    yield LossyRow('1-everything', EVERYTHING, EVERYTHING, MIXED, family='v6', seed=SEED_OF_EVERYTHING)
+
+
+def longest(options):
+    """The follower's --max is the driver's."""
+    words = options.split()
+    return ['--max', words[words.index('--max') + 1]] if '--max' in words else []
 
 
 def lossy_cases():
     """Each row twice: our side drives and the guest does; and each side serves in half of them."""
     cases = []
-    for n, (name, to_peer, to_us, often, family, mtu, driver, follower) in enumerate(lossy_rows()):
+    for n, row in enumerate(lossy_rows()):
         for we_drive in (True, False):
+            driver = ['--driver'] + row.driver.split()
+            follower = longest(row.driver) + row.follower.split()
             we_serve = we_drive == (n % 2 == 0)
-            ours, theirs = (f'--driver {driver}', follower) if we_drive else \
-                (follower, f'--driver {driver}')
-            if '--max' in driver and '--max' not in follower:
-                follower_max = ' --max ' + driver.split('--max ')[1].split()[0]
-                ours, theirs = (ours, theirs + follower_max) if we_drive else (ours + follower_max, theirs)
-            server, client = (ours, theirs) if we_serve else (theirs, ours)
-            cases.append(Case(f'lossy-{name}-{"drive" if we_drive else "follow"}', 'peer', we_serve, family,
-                              mtu, PEER_PORT, ['--mtu', str(mtu)] + LOSSY_QP.split(),
-                              server.split(), client.split(), to_peer=to_peer, to_us=to_us, seed=n + 1,
-                              often=often))
+            server, client = (driver, follower) if we_serve == we_drive else (follower, driver)
+            cases.append(Case(
+                f'lossy-{row.name}-{"drive" if we_drive else "follow"}', 'peer', we_serve, row.family,
+                row.mtu, PEER_PORT, ['--mtu', str(row.mtu)] + LOSSY_QP.split(), server, client,
+                to_peer=row.to_peer, to_us=row.to_us, seed=row.seed or SEEDS[n % len(SEEDS)],
+                often=row.often))
     return cases

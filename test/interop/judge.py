@@ -71,6 +71,7 @@ class Flow:
         self.causes = 0          # NAKs and implied NAKs that have not led to a retry
         self.retries = 0         # since the last progress
         self.rnr = None          # (PSN, earliest time)
+        self.gap_at = None       # when a response came that shows others to be lost
         # responses
         self.peer = None         # Flow that these responses answer
         self.msn = 0
@@ -257,6 +258,10 @@ class Judge:
             elif self.timeout_s:
                 self.complain(p, 'REQ-22', f'goes back after {1000 * waited:.1f} ms without a NAK; the '
                                            f'time-out is {1000 * self.timeout_s:.1f} ms')
+        elif f.gap_at:
+            self.note(p, 'REQ-39', f'goes back for a gap in the READ responses that it saw '
+                                   f'{1000 * (p.time - f.gap_at):.0f} ms ago')
+        f.gap_at = None
         f.retries += 1
         if self.args.retry and f.retries > self.args.retry:
             self.complain(p, 'REQ-25', f'goes back for the {f.retries}th time without progress; '
@@ -320,6 +325,7 @@ class Judge:
                 self.acknowledge(p, f, (p.psn + 1) & 0xffffff)
             elif ahead(p.psn, f.una) > 0:
                 self.cause(f)       # REQ-39: responses are missing
+                f.gap_at = f.gap_at or p.time
             return
         kind = p.syndrome >> 5 & 3
         upto = (p.psn + (kind == 0)) & 0xffffff
@@ -345,7 +351,7 @@ class Judge:
         while f.una != upto:
             f.passed[f.una] = p.time
             f.una = (f.una + 1) & 0xffffff
-        f.progress_at, f.retries = p.time, 0
+        f.progress_at, f.retries, f.gap_at = p.time, 0, None
         if f.rnr and ahead(f.una, f.rnr[0]) > 0:
             f.rnr = None
 

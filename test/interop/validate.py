@@ -71,8 +71,8 @@ def tshark_complaints(path, args):
     # 0x600000 is the severity "warning".
     bad = 'infiniband && (_ws.malformed || _ws.expert.severity >= 0x600000)'
     # UDP without a checksum over IPv6 is as it must be (A17.3.2.4, RFC 6935).
-    cmd = ['tshark', '-n', '-o', 'udp.ignore_ipv6_zero_checksum:TRUE', '-r', str(path), '-Y', f'{bad} && ({ours})' if ours else bad,
-           '-T', 'fields', '-e', 'frame.number', '-e', '_ws.expert.message', '-e', '_ws.malformed']
+    cmd = ['tshark', '-n', '-o', 'udp.ignore_ipv6_zero_checksum:TRUE', '-r', str(path),
+           '-Y', f'{bad} && ({ours})' if ours else bad, '-T', 'fields', '-e', 'frame.number', '-e', '_ws.expert.message', '-e', '_ws.malformed']
     for h in HEURISTICS:
         cmd += ['--disable-heuristic', h]
     r = subprocess.run(cmd, capture_output=True, text=True)
