@@ -62,6 +62,7 @@ class Flow:
         self.reads = []          # Read, as taken
         self.reads_answered = 0  # so many of them have all their responses
         self.arrivals = Counter()  # of each PSN
+        self.early = None        # the highest PSN that came out of sequence
         # what came back
         self.una = start
         self.first_reads = []    # Read, as sent
@@ -70,7 +71,7 @@ class Flow:
         self.passed = {}         # PSN -> when it was acknowledged
         self.causes = 0          # NAKs and implied NAKs that have not led to a retry
         self.retries = 0         # since the last progress
-        self.rnr = None          # (PSN, earliest time)
+        self.rnr = None          # [PSN, earliest time, causes before it]
         self.gap_at = None       # when a response came that shows others to be lost
         # responses
         self.peer = None         # Flow that these responses answer
@@ -246,7 +247,7 @@ class Judge:
                                    f'{1000 * (p.time - f.passed[p.psn]):.0f} ms ago')
         waited = p.time - max(f.progress_at, f.rewind_at)
         f.rewind_at = p.time
-        if f.rnr and p.psn == f.rnr[0]:
+        if f.rnr and p.psn == f.rnr[0] and not self.before_rnr(f, p, waited):
             if p.time < f.rnr[1]:
                 self.complain(p, 'REQ-29', f'goes back {1000 * (f.rnr[1] - p.time):.3f} ms too soon '
                                            'after an RNR NAK')
@@ -266,6 +267,15 @@ class Judge:
         if self.args.retry and f.retries > self.args.retry:
             self.complain(p, 'REQ-25', f'goes back for the {f.retries}th time without progress; '
                                        f'retry_cnt is {self.args.retry}')
+
+    def before_rnr(self, f, p, waited):
+        """It went back for what came before the RNR NAK, of which it does not know yet."""
+        if p.time >= f.rnr[1]:
+            return False
+        if f.rnr[2]:
+            f.rnr[2] -= 1
+            return True
+        return bool(self.timeout_s) and waited >= EARLY * self.timeout_s
 
     def retransmission(self, p, f):
         f.retransmitted += 1
@@ -298,6 +308,7 @@ class Judge:
         f.arrivals[p.psn] += 1
         late = ahead(p.psn, f.expect)
         if late > 0:
+            f.early = p.psn if f.early is None or ahead(p.psn, f.early) > 0 else f.early
             return
         if p.op.kind == 'read':
             f.asked[p.psn] = p.dmalen
@@ -333,7 +344,7 @@ class Judge:
         if ahead(upto, f.una) > 0 or p.syndrome & 0x7f == SEQUENCE_NAK:
             self.cause(f)           # REQ-38, REQ-28
         elif kind == 1 and p.psn == f.una and not f.rnr:
-            f.rnr = (p.psn, p.time + RNR_MS[p.syndrome & 31] / 1000)
+            f.rnr = [p.psn, p.time + RNR_MS[p.syndrome & 31] / 1000, f.causes]
 
     @staticmethod
     def cause(f):
@@ -436,8 +447,9 @@ class Judge:
             if f.sequence_naks[p.psn] > 1 + came:
                 self.complain(p, 'RSP-03', f'sequence NAK number {f.sequence_naks[p.psn]}, but this PSN '
                                            f'came {came} times')
-            if ahead(g.next, p.psn) <= 1:
-                self.complain(p, 'RSP-01', 'a sequence NAK, but nothing has overtaken this PSN')
+            # What an RNR NAK refuses is not known here to be missing.
+            if not f.rnr_naks and (g.early is None or ahead(g.early, p.psn) < 0):
+                self.complain(p, 'RSP-01', 'a sequence NAK, but nothing has come out of sequence')
             if f.rnr_naks[p.psn]:
                 self.note(p, 'RSP-18', 'a sequence NAK behind an RNR NAK of the same PSN')
 

@@ -285,6 +285,10 @@ class Requester(unittest.TestCase):
             return [(0, send(100)), (.001, their_ack(100, 0, 0x34)), (t, send(100)), (t, their_ack(100, 1))]
         self.check(early(.012))
         self.check(early(.010), 'REQ-29')
+        # a sequence NAK behind it changes nothing; one before it may be acted on first
+        nak = (.001, their_ack(100, 0, 0x60))
+        self.check(early(.010)[:2] + [nak] + early(.010)[2:], 'REQ-29')
+        self.check(early(.010)[:1] + [nak] + early(.010)[1:])
 
     def test_another_packet(self):
         again = [(0, write(n)) for n in (100, 101, 102)]
@@ -359,6 +363,8 @@ class Responder(unittest.TestCase):
 
     def test_nak_without_cause(self):
         self.check([their_send(100), their_send(101), our_ack(100, 1), our_ack(101, 1, 0x60)], 'RSP-01')
+        # it was only late, but what overtook it was dropped
+        self.check([their_send(100), their_send(102), their_send(101), our_ack(102, 2, 0x60)])
 
     def test_rnr_nak(self):
         begin = [their_send(100), our_ack(100, 0, 0x34)]
