@@ -185,9 +185,11 @@ static enum verdict receiver_not_ready(struct core *c, struct qp *qp)
 	return DONE;
 }
 
-static bool psn_ahead(struct core *c, struct qp *qp)
+static bool psn_ahead(struct core *c, struct qp *qp, uint32_t psn)
 {
 	c->count.out_of_sequence++;
+	if (!qp->resp.nak_sent || seq24_lt(qp->resp.early, psn))
+		qp->resp.early = psn;
 	if (qp->resp.nak_sent || qp->resp.rnr_sent)
 		return false; /* RSP-03, RSP-18: said once */
 	qp->resp.nak_sent = true;
@@ -531,20 +533,20 @@ static void communication_established(struct core *c, struct qp *qp)
 static void acknowledge(struct core *c, struct qp *qp, const struct pkt *pkt)
 {
 	struct qp_resp *r = &qp->resp;
-	bool rnr_void;
+	bool nak_void;
 
 	communication_established(c, qp);
 	r->rnr_sent = false;
-	if (r->owed == OWE_NAK && r->syndrome == NAK_PSN_SEQUENCE) {
+	if (r->owed == OWE_NAK && r->syndrome == NAK_PSN_SEQUENCE && seq24_le(r->epsn, r->early)) {
 		/* The packet was only late, but what overtook it was dropped: NAK that instead. */
 		r->nak_psn = r->epsn;
 		return;
 	}
 	r->nak_sent = false;
-	rnr_void = r->owed == OWE_NAK; /* it may stand for an ACK that was owed before */
-	if (rnr_void)
+	nak_void = r->owed == OWE_NAK; /* it may stand for an ACK that was owed before */
+	if (nak_void)
 		r->owed = OWE_NOTHING;
-	if (pkt->op->kind == KIND_READ || !(pkt->ackreq || rnr_void))
+	if (pkt->op->kind == KIND_READ || !(pkt->ackreq || nak_void))
 		return;
 	r->owed = OWE_ACK;
 	qp_make_ready(c, qp);
@@ -558,9 +560,9 @@ enum drop responder_rx(struct core *c, struct qp *qp, const struct pkt *pkt, uin
 	if (ahead < 0)
 		return duplicate_request(c, qp, pkt);
 	if (ahead > 0)
-		return psn_ahead(c, qp)	   ? DROP_NONE
-		       : qp->resp.rnr_sent ? DROP_RNR_PENDING
-					   : DROP_PSN_AHEAD;
+		return psn_ahead(c, qp, pkt->psn) ? DROP_NONE
+		       : qp->resp.rnr_sent	  ? DROP_RNR_PENDING
+						  : DROP_PSN_AHEAD;
 	if (check_op_seq(c, qp, pkt, now) != PASS || check_op_valid(c, qp, pkt, now) != PASS ||
 		check_resource(c, qp, pkt, now) != PASS || check_length(c, qp, pkt, now) != PASS ||
 		check_rkey(c, qp, pkt, now) != PASS)
