@@ -115,7 +115,10 @@ class LossyBridge:
 class Capture:
     """tcpdump on a device, from before the first frame until a moment after the last."""
     QUIET_S = 0.3         # ACKs of the last messages come so soon
-    LIMIT_S = 20
+    LIMIT_S = 60
+    # The kernel keeps room for so much in each of the frames that it holds: more than a RoCE frame of the
+    # largest MTU wastes it, and what is kept while tcpdump does not run would be few.
+    FRAME_BYTES, BUFFER_KIB = 5000, 128 << 10
 
     def __init__(self, dev, path):
         self.dev, self.path, self.missed = dev, path, 0
@@ -127,8 +130,9 @@ class Capture:
         self.log = open(f'{self.path}.log', 'w')
         # Without immediate mode tcpdump ends with frames unread in the kernel's ring.
         self.proc = subprocess.Popen(
-            ['tcpdump', '-n', '-s', '0', '-B', '65536', '-U', '--immediate-mode', '-Z', 'root', '-i',
-             self.dev, '-w', self.path], stderr=self.log, stdin=subprocess.DEVNULL)
+            ['tcpdump', '-n', '-s', str(self.FRAME_BYTES), '-B', str(self.BUFFER_KIB), '-U',
+             '--immediate-mode', '-Z', 'root', '-i', self.dev, '-w', self.path], stderr=self.log,
+            stdin=subprocess.DEVNULL)
         end = time.monotonic() + self.LIMIT_S
         while 'listening on' not in self._log():
             if self.proc.poll() is not None or time.monotonic() > end:
@@ -136,17 +140,31 @@ class Capture:
             time.sleep(0.02)
         return self
 
+    def _counts(self):
+        """What tcpdump said last: frames captured, received, dropped."""
+        return [int(n) for n in re.findall(r'(\d+) packets? (?:captured|received|dropped)', self._log())][-3:]
+
+    def _ask(self, end):
+        said = self._log().count('dropped')
+        self.proc.send_signal(signal.SIGUSR1)
+        while self._log().count('dropped') == said and time.monotonic() < end:
+            time.sleep(0.02)
+        return self._counts()
+
     def __exit__(self, *_):
-        end, size = time.monotonic() + self.LIMIT_S, -1
-        while size != self.path.stat().st_size and time.monotonic() < end:
-            size = self.path.stat().st_size
+        """Ends when nothing more comes and all that came is written."""
+        end, before = time.monotonic() + self.LIMIT_S, None
+        while time.monotonic() < end:
+            counts = self._ask(end)
+            if counts == before and counts[0] + counts[2] == counts[1]:
+                break
+            before = counts
             time.sleep(self.QUIET_S)
         self.proc.send_signal(signal.SIGINT)
         self.proc.wait()
         self.log.close()
-        count = {what: int(n) for n, what in re.findall(
-            r'(\d+) packets? (captured|received by filter|dropped)', self._log())}
-        self.missed = max(count['received by filter'] - count['captured'], count['dropped'])
+        captured, received, dropped = self._counts()
+        self.missed = max(received - captured, dropped)
 
 
 class Program:
