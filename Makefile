@@ -7,7 +7,7 @@ export PATH := /usr/bin:/usr/sbin:/bin:/sbin:$(PATH)
 
 # Ninja runs things side by side; two package managers, or two ninjas in one folder, cannot.
 .NOTPARALLEL:
-.PHONY: all demo test check sanitize clang interop lint packages packages-test clean
+.PHONY: all demo test check sanitize clang interop lint mutants packages packages-test clean
 
 all: $(BUILD)/build.ninja
 	ninja -C $(BUILD)
@@ -19,7 +19,7 @@ demo:
 	@app/demo/demo $(BUILD) $(if $(JSON),--json)
 
 # Everything: lint, both compilers, sanitizers, unit, functional and interoperability tests.
-test: packages-test lint check clang sanitize interop
+test: packages-test lint check clang sanitize mutants interop
 
 check: $(BUILD)/with-tests
 	ninja -C $(BUILD)
@@ -42,6 +42,12 @@ sanitize: packages-test
 interop: $(BUILD)/with-tests
 	ninja -C $(BUILD)
 	meson test -C $(BUILD) --no-rebuild --print-errorlogs --suite interop
+
+# Seeded bugs: golden vectors, scenarios and chaos must catch each. MUTANTS=rules: those that
+# doc/conformance.md's unit tests must catch; MUTANTS=NAME: one.
+MUTANTS ?= faults
+mutants: packages-test
+	test/mutants/run $(if $(filter faults rules,$(MUTANTS)),--suite )$(MUTANTS)
 
 lint: packages-test
 	test/lint/run

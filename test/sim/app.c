@@ -297,6 +297,8 @@ void app_post_raw(struct app_qp *q, const void *wqe, size_t len)
 	uint32_t ctl;
 
 	memcpy(&ctl, wqe, sizeof(ctl));
+	if (len > q->sq_stride) /* a count that lies */
+		len = q->sq_stride;
 	memcpy(slot + 4, (const uint8_t *)wqe + 4, len - 4);
 	publish(slot, ctl, q->sq_posted++, q->spec.sq_depth, q->sq_shared, &q->rung);
 }
@@ -308,6 +310,8 @@ void app_post_recv_raw(struct app_qp *q, const void *wqe, size_t len)
 	uint32_t ctl;
 
 	memcpy(&ctl, wqe, sizeof(ctl));
+	if (len > q->rq_stride)
+		len = q->rq_stride;
 	memcpy(slot + 4, (const uint8_t *)wqe + 4, len - 4);
 	publish(slot, ctl, q->rq_posted++, q->spec.rq_depth, q->rq_shared, &q->rung);
 }

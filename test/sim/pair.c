@@ -5,9 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
-#include "completer.h"
+#include "invariants.h"
 #include "pair.h"
-#include "seq24.h"
 
 #define START 5000000ull
 
@@ -52,6 +51,7 @@ void pair_init(struct pair *p, const struct pair_spec *spec)
 	memset(p, 0, sizeof(*p));
 	p->spec = *spec;
 	fabric_init(&p->fabric, START);
+	wirecheck_init(&p->wire);
 	for (int e = A; e < ENDS; e++)
 		end_init(p, e);
 	for (int e = A; e < ENDS; e++) {
@@ -66,11 +66,28 @@ void pair_init(struct pair *p, const struct pair_spec *spec)
 		assert_int_equal(app_to_init(me->qp, attr, START), 0);
 		assert_int_equal(app_to_rtr(me->qp, attr, &path, START), 0);
 		assert_int_equal(app_to_rts(me->qp, attr, START), 0);
+		wirecheck_tap(&p->wire, &me->link);
 	}
+	pair_wire(p);
+}
+
+static struct wire_end wire_end(const struct pair *p, int e)
+{
+	const struct pair_end *end = &p->end[e];
+
+	return (struct wire_end){end->host->id, end->qp->qp->qpn, end->qp->qp->req.psn_new};
+}
+
+void pair_wire(struct pair *p)
+{
+	struct wire_end a = wire_end(p, A), b = wire_end(p, B);
+
+	wirecheck_connect(&p->wire, &a, &b, p->spec.attr[A].path_mtu);
 }
 
 void pair_fini(struct pair *p)
 {
+	wirecheck_fini(&p->wire);
 	for (int e = A; e < ENDS; e++) {
 		app_fini(&p->end[e].app);
 		free(p->end[e].frames);
@@ -84,49 +101,6 @@ void pair_memory(struct pair *p, size_t len)
 	for (int e = A; e < ENDS; e++)
 		p->end[e].mr = app_mr(&p->end[e].app, len,
 			ABI_ACCESS_LOCAL_WRITE | ABI_ACCESS_REMOTE_WRITE | ABI_ACCESS_REMOTE_READ);
-}
-
-/* --- invariants ----------------------------------------------------------------------- */
-
-/* Everything on READY is a QP of this host, and is there once. */
-static void check_ready(const struct core *c)
-{
-	unsigned n = 0;
-
-	for (const struct list *l = c->ready.next; l != &c->ready; l = l->next) {
-		assert_ptr_equal(l->next->prev, l);
-		assert_true(++n <= QP_MAX);
-	}
-}
-
-static void check_requester(const struct qp *qp)
-{
-	uint32_t out = (qp->req.psn_new - qp->comp.una) & SEQ24_MASK;
-
-	if (qp->state != ABI_QPS_RTS && qp->state != ABI_QPS_SQD)
-		return;
-	assert_true(out <= (1u << 23) - 1); /* BTH-16 */
-	assert_true(seq24_le(qp->comp.una, qp->req.psn));
-	assert_true(seq24_le(qp->req.psn, qp->req.psn_new));
-	assert_true(qp->req.sent - qp->comp.acked <= qp->win.max + qp->attr.max_rd_atomic);
-	assert_true(qp->req.rd_started - qp->comp.rd_done <= qp->attr.max_rd_atomic); /* REQ-08 */
-	assert_true(qp->req.fetched - qp->comp.head <= qp->sq.depth);
-	assert_true(qp->req.cur - qp->comp.head <= qp->req.fetched - qp->comp.head);
-	/* REQ-22, REQ-31: while something is outstanding a timer runs. */
-	if (qp->ack_timeout && qp->comp.una != qp->req.psn && qp->comp.una != qp->req.psn_new)
-		assert_true(qp->comp.due != 0 && wheel_armed(&qp->timer));
-}
-
-static void check_end(const struct pair *p, const struct pair_end *end)
-{
-	uint64_t due = core_deadline(&end->host->core);
-
-	assert_true(app_guards_ok(&end->app));
-	check_ready(&end->host->core);
-	for (unsigned i = 0; i < end->app.qps; i++)
-		check_requester(end->app.qp[i]->qp);
-	assert_true(due == 0 || due >> WHEEL_TICK_SHIFT >= p->fabric.now >> WHEEL_TICK_SHIFT);
-	assert_int_equal(end->host->core.count.cq_overflow, 0);
 }
 
 /* --- steps ---------------------------------------------------------------------------- */
@@ -150,7 +124,8 @@ bool pair_step(struct pair *p, uint64_t until)
 	more = fabric_step(&p->fabric, until);
 	for (int e = A; e < ENDS; e++) {
 		drain(&p->end[e]);
-		check_end(p, &p->end[e]);
+		invariants_check(&p->end[e].app, p->fabric.now);
+		assert_int_equal(p->end[e].host->core.count.cq_overflow, 0);
 	}
 	return more;
 }

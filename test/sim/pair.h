@@ -2,13 +2,15 @@
 /**
  * @file pair.h
  * Two hosts, a cable between them, and a connected QP on each: A's and B's. After every step
- * the invariants of design.md 8 are checked.
+ * the invariants of design.md 8 are checked, and every frame
+ * against the rules of the wire.
  */
 #ifndef PAIR_H
 #define PAIR_H
 
 #include "app.h"
 #include "fabric.h"
+#include "wirecheck.h"
 
 #define PAIR_FRAMES 512u /* on the way in each direction */
 #define USEC	    1000ull
@@ -48,6 +50,7 @@ struct pair_end {
 
 struct pair {
 	struct fabric fabric;
+	struct wirecheck wire;
 	struct pair_end end[ENDS];
 	struct pair_spec spec;
 };
@@ -57,6 +60,9 @@ struct pair_spec pair_defaults(void);
 /** Both QPs in RTS. */
 void pair_init(struct pair *p, const struct pair_spec *spec);
 void pair_fini(struct pair *p);
+
+/** The QPs were connected anew: their wire is judged from their present PSNs on. */
+void pair_wire(struct pair *p);
 
 /** Registers @p len bytes on both ends, for everything. */
 void pair_memory(struct pair *p, size_t len);

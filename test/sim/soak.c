@@ -11,70 +11,21 @@
 #include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
-#include "pair.h"
+#include "traffic.h"
 
-#define GAP	   16u	/* bytes between the pieces of a message, at most */
-#define FILL	   0x5A /* what lies around messages */
 #define TIME_LIMIT (120 * SEC)
-
-enum op {
-	SEND,
-	SEND_IMM,
-	WRITE,
-	WRITE_IMM,
-	READ,
-	OPS
-};
-static const char *const op_name[OPS] = {"SEND", "SEND_IMM", "WRITE", "WRITE_IMM", "READ"};
-static const uint8_t op_code[OPS] = {ABI_WR_SEND, ABI_WR_SEND_WITH_IMM, ABI_WR_RDMA_WRITE,
-	ABI_WR_RDMA_WRITE_WITH_IMM, ABI_WR_RDMA_READ};
-
-/* Pieces of a buffer inside its slot. */
-struct pieces {
-	unsigned n;
-	uint32_t off[SGE_MAX];
-	uint32_t len[SGE_MAX];
-};
-
-struct message {
-	enum op op;
-	uint32_t len;
-	uint32_t imm;
-	bool solicited;
-	uint32_t slot;
-	uint32_t remote_off; /* in the slot of the peer's target area */
-	struct pieces at;
-};
-
-/* A receive work request, or a place in the send queue. */
-struct side {
-	struct pair_end *end;
-	struct app_mr *local;  /* sources of SEND and WRITE, destinations of READ */
-	struct app_mr *target; /* what the peer WRITEs and READs */
-	struct app_mr *recv;
-	struct message *msg; /* all messages of the run, in post order */
-	struct pieces *rq;   /* by place in the receive queue */
-	unsigned posted;
-	unsigned done;
-	unsigned expect; /* peer's messages that completed a receive */
-	unsigned recv_done;
-	unsigned recv_posted;
-	unsigned cqes;
-	bool failed;
-};
 
 struct soak {
 	struct pair pair;
-	struct side side[ENDS];
+	struct traffic traffic;
 	struct random random;
 	unsigned messages;
 	uint32_t max_len;
-	uint32_t slot;	     /* bytes of a slot */
 	uint32_t recv_share; /* receives are posted one step of so many */
 };
 
 static struct totals {
-	uint64_t runs, ops[OPS], bytes, packets, retransmits, rnr, timeouts, seq_naks, implied;
+	uint64_t runs, packets, retransmits, rnr, timeouts, seq_naks, implied;
 	uint64_t lost, duplicated, reordered, corrupted, truncated, failed_runs;
 } totals;
 
@@ -150,80 +101,35 @@ static struct pair_spec spec_of(struct soak *s, uint64_t seed)
 	return p;
 }
 
-static void side_init(struct soak *s, int e)
-{
-	struct side *me = &s->side[e];
-	struct app_qp_spec *q = &s->pair.spec.qp[e];
-	uint32_t peer_depth = s->pair.spec.qp[!e].sq_depth;
-
-	memset(me, 0, sizeof(*me));
-	me->end = &s->pair.end[e];
-	me->local = app_mr(&me->end->app, (size_t)s->slot * q->sq_depth, ABI_ACCESS_LOCAL_WRITE);
-	me->target = app_mr(&me->end->app, (size_t)s->slot * peer_depth,
-		ABI_ACCESS_LOCAL_WRITE | ABI_ACCESS_REMOTE_WRITE | ABI_ACCESS_REMOTE_READ);
-	me->recv = app_mr(&me->end->app, (size_t)s->slot * q->rq_depth, ABI_ACCESS_LOCAL_WRITE);
-	me->msg = calloc(s->messages, sizeof(*me->msg));
-	me->rq = calloc(q->rq_depth, sizeof(*me->rq));
-	assert_true(me->msg && me->rq);
-	me->end->host->burst = pick(s, 1, BURST);
-}
-
 static void soak_init(struct soak *s, uint64_t seed)
 {
 	struct pair_spec spec;
+	struct traffic_spec traffic = {.seed = seed, .area = 1u << 20};
 
-	memset(s, 0, offsetof(struct soak, side));
+	memset(s, 0, sizeof(*s));
 	s->random.state = seed * 0x9E3779B97F4A7C15ull | 1;
 	for (int i = 0; i < 8; i++)
 		random_next(&s->random);
 	s->messages = pick(s, 40, 120);
 	s->max_len = chance(s, 30) ? 65536 : pick(s, 1, 16384);
-	s->slot = (s->max_len + SGE_MAX * GAP + 2 * GAP + 63) & ~63u;
 	s->recv_share = chance(s, 30) ? pick(s, 1, 400) : 1;
 	spec = spec_of(s, seed);
 	pair_init(&s->pair, &spec);
-	for (int e = A; e < ENDS; e++)
-		side_init(s, e);
+	traffic.recv_len = s->max_len;
+	traffic_init(&s->traffic, s->pair.end[A].qp, s->pair.end[B].qp, &traffic);
+	for (int e = A; e < ENDS; e++) {
+		s->pair.end[e].host->burst = pick(s, 1, BURST);
+		traffic_allow(&s->traffic, e, TRAFFIC_MAY(ABI_WC_RETRY_EXC_ERR), 0);
+	}
 }
 
 static void soak_fini(struct soak *s)
 {
-	for (int e = A; e < ENDS; e++) {
-		free(s->side[e].msg);
-		free(s->side[e].rq);
-	}
+	traffic_fini(&s->traffic);
 	pair_fini(&s->pair);
 }
 
 /* --- posting -------------------------------------------------------------------------- */
-
-/* Cuts @p len bytes into at most @p max pieces, empty ones among them, with gaps between. */
-static struct pieces cut(struct soak *s, uint32_t len, uint32_t max)
-{
-	struct pieces p = {.n = len ? pick(s, 1, max) : pick(s, 0, max)};
-	uint32_t off = pick(s, 0, GAP);
-
-	for (unsigned i = 0; i < p.n; i++) {
-		uint32_t part = i == p.n - 1 ? len : chance(s, 15) ? 0 : pick(s, 0, len);
-
-		p.off[i] = off;
-		p.len[i] = part;
-		off += part + pick(s, 0, GAP - 1);
-		len -= part;
-	}
-	return p;
-}
-
-static unsigned sges_of(
-	const struct pieces *p, const struct app_mr *mr, uint32_t base, struct abi_sge *sge)
-{
-	for (unsigned i = 0; i < p->n; i++) {
-		sge[i] = app_sge(mr, base + p->off[i], p->len[i]);
-		if (!p->len[i])
-			sge[i].lkey = 0xDEAD; /* MR-07: nobody looks */
-	}
-	return p->n;
-}
 
 static uint32_t length_of(struct soak *s)
 {
@@ -244,248 +150,80 @@ static uint32_t length_of(struct soak *s)
 	}
 }
 
-static void describe(struct soak *s, const struct side *me, struct message *m)
+static bool post_message(struct soak *s, int e)
 {
-	const struct app_qp_spec *q = &me->end->qp->spec;
-
-	m->op = (enum op)pick(s, 0, OPS - 1);
-	m->len = length_of(s);
-	m->imm = (uint32_t)random_next(&s->random);
-	m->solicited = chance(s, 30);
-	m->slot = me->posted & (q->sq_depth - 1);
-	m->remote_off = pick(s, 0, GAP);
-	m->at = cut(s, m->len, q->max_sge);
-}
-
-static void post_message(struct soak *s, int e)
-{
-	struct side *me = &s->side[e];
-	struct side *peer = &s->side[!e];
-	struct message *m = &me->msg[me->posted];
-	const struct app_qp_spec *q = &me->end->qp->spec;
-	uint8_t *local, *target;
-	struct app_send w;
-
-	describe(s, me, m);
-	local = me->local->mem + (size_t)m->slot * s->slot;
-	target = peer->target->mem + (size_t)m->slot * s->slot;
-	memset(target, FILL, s->slot);
-	if (m->op == READ) {
-		memset(local, FILL, s->slot);
-		random_fill(&s->random, target + m->remote_off, m->len);
-	} else {
-		random_fill(&s->random, local, s->slot);
-	}
-	w = (struct app_send){
-		.opcode = op_code[m->op],
-		.imm = m->imm,
-		.wr_id = me->posted,
-		.remote_addr = app_va(peer->target, (uint64_t)m->slot * s->slot + m->remote_off),
-		.rkey = peer->target->mr.key,
+	const struct app_qp_spec *q = &s->pair.spec.qp[e];
+	struct traffic_wr w = {
+		.op = (enum traffic_op)pick(s, 0, TRAFFIC_OPS - 1),
+		.len = length_of(s),
+		.sges = q->max_sge,
 	};
-	w.num_sge = sges_of(&m->at, me->local, m->slot * s->slot, w.sge);
-	if (!m->len && chance(s, 50))
-		w.rkey = 0x5555; /* RSP-12 */
-	if (m->op != READ && m->len <= q->max_inline && chance(s, 50)) {
-		m->at = (struct pieces){.n = 1, .len = {m->len}};
-		w.flags |= ABI_WQE_INLINE;
-		w.inline_data = local;
-		w.inline_len = m->len;
-	}
-	w.flags |= m->solicited ? ABI_WQE_SOLICITED : 0;
+
+	w.flags |= chance(s, 30) ? ABI_WQE_SOLICITED : 0;
 	w.flags |= chance(s, 10) ? ABI_WQE_FENCE : 0;
-	/* A slot is free when its message has been checked: somebody has to ask. */
-	if (me->posted + 1 == s->messages || me->posted + 1 - me->done == q->sq_depth ||
-		chance(s, 50))
+	if (chance(s, 50) || s->traffic.side[e].posted + 1 == s->messages)
 		w.flags |= ABI_WQE_SIGNALED;
-	app_post_send(me->end->qp, &w);
-	if (w.flags & ABI_WQE_INLINE) /* REQ-15: it may change at once, but we compare with it */
-		memmove(local, w.inline_data, m->len);
-	me->posted++;
-}
-
-static void post_recv(struct soak *s, int e)
-{
-	struct side *me = &s->side[e];
-	const struct app_qp_spec *q = &me->end->qp->spec;
-	uint32_t place = me->recv_posted & (q->rq_depth - 1);
-	struct abi_sge sge[SGE_MAX];
-
-	memset(me->recv->mem + (size_t)place * s->slot, FILL, s->slot);
-	me->rq[place] = cut(s, s->max_len, q->max_sge);
-	app_post_recv(me->end->qp, me->recv_posted++, sge,
-		sges_of(&me->rq[place], me->recv, place * s->slot, sge));
-}
-
-/* --- checking ------------------------------------------------------------------------- */
-
-/* Gathers the first @p len bytes of the pieces and checks that all else in the slot is FILL. */
-static void take(
-	const struct soak *s, uint8_t *slot, const struct pieces *p, uint32_t len, uint8_t *to)
-{
-	for (unsigned i = 0; i < p->n; i++) {
-		uint32_t part = p->len[i] < len ? p->len[i] : len;
-
-		memcpy(to, slot + p->off[i], part);
-		memset(slot + p->off[i], FILL, part);
-		to += part;
-		len -= part;
-	}
-	assert_int_equal(len, 0);
-	/* All FILL: the first is, and each is like the one before it. */
-	assert_true(slot[0] == FILL && !memcmp(slot, slot + 1, s->slot - 1));
-}
-
-static void source(
-	const struct soak *s, const struct side *me, const struct message *m, uint8_t *to)
-{
-	const uint8_t *slot = me->local->mem + (size_t)m->slot * s->slot;
-
-	for (unsigned i = 0; i < m->at.n; i++) {
-		memcpy(to, slot + m->at.off[i], m->at.len[i]);
-		to += m->at.len[i];
-	}
-}
-
-static uint8_t got[1 << 17], want[1 << 17];
-
-/* A message that its sender was told is done. */
-static void check_message(struct soak *s, int e, const struct message *m)
-{
-	struct side *me = &s->side[e];
-	uint8_t *local = me->local->mem + (size_t)m->slot * s->slot;
-	uint8_t *target = s->side[!e].target->mem + (size_t)m->slot * s->slot;
-	struct pieces at = {.n = 1, .off = {m->remote_off}, .len = {m->len}};
-
-	totals.ops[m->op]++;
-	totals.bytes += m->len;
-	if (m->op == READ) {
-		take(s, local, &m->at, m->len, got);
-		assert_memory_equal(got, target + m->remote_off, m->len);
-	} else if (m->op == WRITE || m->op == WRITE_IMM) {
-		source(s, me, m, want);
-		take(s, target, &at, m->len, got);
-		assert_memory_equal(got, want, m->len);
-	}
-}
-
-static void send_cqe(struct soak *s, int e, const struct abi_cqe *cqe)
-{
-	struct side *me = &s->side[e];
-
-	if (cqe->status != ABI_WC_SUCCESS) {
-		if (!me->failed) /* only the network may be at fault */
-			assert_true(cqe->status == ABI_WC_RETRY_EXC_ERR ||
-				    (s->side[!e].failed && cqe->status == ABI_WC_WR_FLUSH_ERR));
-		else
-			assert_int_equal(cqe->status, ABI_WC_WR_FLUSH_ERR);
-		me->failed = true;
-		return;
-	}
-	assert_false(me->failed); /* CQ-10 */
-	assert_true(cqe->wr_id < me->posted);
-	while (me->done <= cqe->wr_id)
-		check_message(s, e, &me->msg[me->done++]);
-}
-
-static void recv_cqe(struct soak *s, int e, const struct abi_cqe *cqe)
-{
-	struct side *me = &s->side[e];
-	const struct side *peer = &s->side[!e];
-	const struct message *m;
-	uint32_t place = me->recv_done++ & (me->end->qp->spec.rq_depth - 1);
-	bool imm;
-
-	if (cqe->status == ABI_WC_WR_FLUSH_ERR) {
-		me->failed = true;
-		return;
-	}
-	assert_int_equal(cqe->status, ABI_WC_SUCCESS);
-	while (peer->msg[me->expect].op == WRITE || peer->msg[me->expect].op == READ)
-		me->expect++;
-	m = &peer->msg[me->expect++];
-	assert_true(me->expect <= peer->posted);
-	imm = m->op != SEND;
-	assert_int_equal(cqe->byte_len, m->len); /* CQ-09 */
-	assert_int_equal(cqe->opcode, m->op == WRITE_IMM ? ABI_WC_RECV_RDMA_WITH_IMM : ABI_WC_RECV);
-	assert_int_equal(!!(cqe->flags & ABI_WC_WITH_IMM), imm);
-	assert_int_equal(!!(cqe->flags & ABI_WC_SOLICITED), m->solicited);
-	if (imm)
-		assert_int_equal(cqe->imm, m->imm);
-	take(s, me->recv->mem + (size_t)place * s->slot, &me->rq[place],
-		m->op == WRITE_IMM ? 0 : m->len, got);
-	if (m->op == WRITE_IMM)
-		return;
-	source(s, peer, m, want);
-	assert_memory_equal(got, want, m->len);
-}
-
-/* Receives first: the sender's slot is free once its own CQE is taken. */
-static void check_cqes(struct soak *s)
-{
-	for (int recv = 1; recv >= 0; recv--)
-		for (int e = A; e < ENDS; e++) {
-			struct side *me = &s->side[e];
-
-			for (unsigned i = me->cqes; i < me->end->cqes; i++) {
-				const struct abi_cqe *cqe = &me->end->cqe[i % 4096];
-
-				if (recv && (cqe->opcode & ABI_WC_RECV))
-					recv_cqe(s, e, cqe);
-				if (!recv && !(cqe->opcode & ABI_WC_RECV))
-					send_cqe(s, e, cqe);
-			}
-			if (!recv)
-				me->cqes = me->end->cqes;
-		}
+	if (w.op != TRAFFIC_READ && w.len <= q->max_inline && chance(s, 50))
+		w.flags |= ABI_WQE_INLINE;
+	return traffic_post(&s->traffic, e, &w);
 }
 
 /* --- running -------------------------------------------------------------------------- */
 
 static void post(struct soak *s, int e)
 {
-	struct side *me = &s->side[e];
-	struct app_qp *q = me->end->qp;
+	const struct app_qp_spec *q = &s->pair.spec.qp[e];
 
-	while (me->posted < s->messages && app_sq_room(q) &&
-		me->posted - me->done < q->spec.sq_depth && chance(s, 70)) {
-		post_message(s, e);
-	}
-	while (me->recv_posted - me->recv_done < q->spec.rq_depth &&
-		random_below(&s->random, s->recv_share) == 0)
-		post_recv(s, e);
+	while (s->traffic.side[e].posted < s->messages && chance(s, 70))
+		if (!post_message(s, e))
+			break;
+	while (random_below(&s->random, s->recv_share) == 0)
+		if (!traffic_post_recv(&s->traffic, e, q->max_sge, MISTAKE_NONE))
+			break;
+}
+
+static bool broke(const struct soak *s)
+{
+	return traffic_broken(&s->traffic, A) || traffic_broken(&s->traffic, B);
 }
 
 static bool over(const struct soak *s)
 {
-	if (s->side[A].failed || s->side[B].failed)
+	if (broke(s))
 		return true;
-	return s->side[A].done == s->messages && s->side[B].done == s->messages;
+	for (int e = A; e < ENDS; e++)
+		if (s->traffic.side[e].done != s->messages)
+			return false;
+	return true;
 }
 
 /* What is left when the connection broke must come back flushed (QPS-20). */
 static void finish(struct soak *s)
 {
-	for (int e = A; e < ENDS; e++)
-		assert_int_equal(
-			app_to_state(s->side[e].end->qp, ABI_QPS_ERR, s->pair.fabric.now), 0);
-	for (int e = A; e < ENDS; e++)
-		s->side[e].failed = true;
+	const uint32_t gone = TRAFFIC_MAY(ABI_WC_WR_FLUSH_ERR);
+
+	for (int e = A; e < ENDS; e++) {
+		struct app_qp *q = s->pair.end[e].qp;
+
+		traffic_allow(&s->traffic, e, gone, gone);
+		assert_int_equal(app_to_state(q, ABI_QPS_ERR, s->pair.fabric.now), 0);
+	}
 	for (int i = 0; i < 1000; i++) {
 		pair_step(&s->pair, s->pair.fabric.now);
-		check_cqes(s);
+		traffic_take(&s->traffic, &s->pair);
 	}
 	for (int e = A; e < ENDS; e++) {
-		assert_int_equal(s->side[e].end->qp->sq_done, s->side[e].posted);
-		assert_int_equal(s->side[e].end->qp->rq_done, s->side[e].recv_posted);
+		assert_int_equal(s->traffic.side[e].done, s->traffic.side[e].posted);
+		assert_int_equal(s->traffic.side[e].recv_done, s->traffic.side[e].recv_posted);
 	}
+	traffic_restart(&s->traffic, s->pair.end[A].qp, s->pair.end[B].qp);
 }
 
 static void count(const struct soak *s)
 {
 	for (int e = A; e < ENDS; e++) {
-		const struct core_counters *c = &s->side[e].end->host->core.count;
-		const struct link_counters *l = &s->side[e].end->link.count;
+		const struct core_counters *c = &s->pair.end[e].host->core.count;
+		const struct link_counters *l = &s->pair.end[e].link.count;
 
 		totals.packets += c->tx_packets;
 		totals.retransmits += c->retransmits;
@@ -504,7 +242,6 @@ static void count(const struct soak *s)
 static void run(uint64_t seed)
 {
 	static struct soak s;
-	bool broke;
 
 	soak_init(&s, seed);
 	while (!over(&s)) {
@@ -512,14 +249,13 @@ static void run(uint64_t seed)
 			post(&s, e);
 		/* Receives must be posted while nothing else happens. */
 		pair_step(&s.pair, s.pair.fabric.now + (s.recv_share > 1 ? 50 * USEC : 50 * MSEC));
-		check_cqes(&s);
+		traffic_take(&s.traffic, &s.pair);
 		assert_true(s.pair.fabric.now < TIME_LIMIT);
 	}
-	broke = s.side[A].failed || s.side[B].failed;
+	totals.failed_runs += broke(&s);
 	finish(&s);
 	count(&s);
 	totals.runs++;
-	totals.failed_runs += broke;
 	soak_fini(&s);
 }
 
@@ -542,9 +278,10 @@ static void soak__every_seed(void **state)
 static void report(void)
 {
 	printf("%llu runs:", (unsigned long long)totals.runs);
-	for (unsigned o = 0; o < OPS; o++)
-		printf(" %s %llu", op_name[o], (unsigned long long)totals.ops[o]);
-	printf("\nbytes %llu packets %llu again %llu", (unsigned long long)totals.bytes,
+	for (unsigned o = 0; o < TRAFFIC_OPS; o++)
+		printf(" %s %llu", traffic_op_name[o],
+			(unsigned long long)traffic_totals.completed[o]);
+	printf("\nbytes %llu packets %llu again %llu", (unsigned long long)traffic_totals.bytes,
 		(unsigned long long)totals.packets, (unsigned long long)totals.retransmits);
 	printf(" rnr %llu timeouts %llu seq-nak %llu implied-nak %llu broken runs %llu\n",
 		(unsigned long long)totals.rnr, (unsigned long long)totals.timeouts,

@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file traffic.h
+ * Messages between two connected QPs, and the judge of what becomes of them. Each message's
+ * bytes follow from its key, so that they can be compared wherever they arrive; what lies around
+ * them holds TRAFFIC_FILL. A completion is checked against what was posted: its order, its
+ * fields, its status, the bytes that were moved and those that were not.
+ */
+#ifndef TRAFFIC_H
+#define TRAFFIC_H
+
+#include "pair.h"
+
+#define TRAFFIC_FILL 0x5A
+#define TRAFFIC_GAP  16u	/* bytes between the pieces of a message, at most */
+#define TRAFFIC_MAX  (1u << 20) /* bytes of a message, at most */
+
+enum traffic_op {
+	TRAFFIC_SEND,
+	TRAFFIC_SEND_IMM,
+	TRAFFIC_WRITE,
+	TRAFFIC_WRITE_IMM,
+	TRAFFIC_READ,
+	TRAFFIC_OPS
+};
+extern const char *const traffic_op_name[TRAFFIC_OPS];
+
+/** What an application may do wrong in a work request. */
+enum traffic_mistake {
+	MISTAKE_NONE,
+	/* found by the requester */
+	MISTAKE_LKEY,	      /* an SGE has a key that does not exist */
+	MISTAKE_LOCAL_RANGE,  /* an SGE leaves its region */
+	MISTAKE_LOCAL_ACCESS, /* READ into a region without LOCAL_WRITE */
+	MISTAKE_OPCODE,	      /* an operation that does not exist */
+	MISTAKE_SGES,	      /* more SGEs than the queue has */
+	/* found by the responder */
+	MISTAKE_RKEY,
+	MISTAKE_REMOTE_RANGE,
+	MISTAKE_REMOTE_ACCESS, /* the region grants no remote access */
+	MISTAKE_TOO_LONG,      /* for the receive request */
+	/* of a receive request */
+	MISTAKE_RECV_LKEY,
+	MISTAKE_RECV_SGES,
+	TRAFFIC_MISTAKES
+};
+extern const char *const traffic_mistake_name[TRAFFIC_MISTAKES];
+
+/** @return whether it completes a receive request at the peer. */
+static inline bool traffic_takes_recv(enum traffic_op op)
+{
+	return op != TRAFFIC_WRITE && op != TRAFFIC_READ;
+}
+
+/** @return whether it names memory of the peer. */
+static inline bool traffic_has_target(enum traffic_op op)
+{
+	return op != TRAFFIC_SEND && op != TRAFFIC_SEND_IMM;
+}
+
+/** A send work request. */
+struct traffic_wr {
+	enum traffic_op op;
+	enum traffic_mistake mistake;
+	uint32_t len;
+	uint32_t flags; /* ABI_WQE_* */
+	unsigned sges;	/* pieces to cut it into at most; 0: one, for speed */
+};
+
+/** Pieces of a buffer inside its place. */
+struct traffic_pieces {
+	unsigned n;
+	uint32_t off[SGE_MAX];
+	uint32_t len[SGE_MAX];
+};
+
+/** A piece of an area, taken and given back in order. */
+struct traffic_place {
+	uint64_t begin;
+	uint64_t end;
+};
+
+struct traffic_area {
+	struct app_mr *mr;
+	uint32_t size;
+	uint64_t head; /* oldest in use */
+	uint64_t tail;
+};
+
+struct traffic_message {
+	struct traffic_wr wr;
+	uint64_t key; /* its bytes */
+	uint32_t imm;
+	struct traffic_place local;
+	struct traffic_place target;
+	struct traffic_pieces at;     /* in its place of the local area */
+	struct traffic_pieces remote; /* in its place of the target area: one */
+	bool done;		      /* it succeeded, and its memory was checked */
+};
+
+/** A receive request. */
+struct traffic_recv {
+	struct traffic_place place;
+	struct traffic_pieces at;
+	enum traffic_mistake mistake;
+	bool done;
+};
+
+/** Set of enum abi_wc_status. */
+#define TRAFFIC_MAY(status) (1u << (status))
+
+struct traffic_side {
+	struct app_qp *qp;
+	struct traffic_area local;  /* sources of SEND and WRITE, destinations of READ */
+	struct traffic_area target; /* at the peer: what this side WRITEs and READs */
+	struct traffic_area recv;
+	struct traffic_area readable; /* neither LOCAL_WRITE nor remote access: for mistakes */
+	struct traffic_message *msg;
+	struct traffic_recv *rq;
+	unsigned msgs_room, rq_room;
+	unsigned posted; /* send work requests */
+	unsigned done;	 /* of which the fate is known */
+	unsigned recv_posted;
+	unsigned recv_done;
+	unsigned expect;     /* message of the peer that completes the next receive */
+	uint32_t may;	     /* statuses that sends may fail with, whatever was posted */
+	uint32_t recv_may;   /* and receives */
+	uint8_t failed;	     /* first status of a send that was not SUCCESS, 0: none */
+	uint8_t recv_failed; /* and of a receive */
+	bool cqes_lost;	     /* its CQ overflowed: what is missing proves nothing */
+	bool unexplained;    /* a receive was flushed, and nobody has said why yet */
+	uint32_t quiet;	     /* bytes of messages since the last signaled one */
+	uint64_t wr_base;
+	unsigned taken; /* CQEs of a struct pair */
+};
+
+struct traffic_spec {
+	uint64_t seed;
+	uint32_t area;	   /* bytes of each area: bounds what is under way */
+	uint32_t recv_len; /* what a receive request takes, at most TRAFFIC_MAX */
+	bool lossy;	   /* a NAK may be lost, and its sender is in ERR: RETRY_EXC instead */
+};
+
+struct traffic {
+	struct traffic_side side[ENDS];
+	struct traffic_spec spec;
+	struct random random;
+};
+
+/** What became of all messages of the process. */
+struct traffic_totals {
+	uint64_t posted[TRAFFIC_OPS];
+	uint64_t completed[TRAFFIC_OPS];
+	uint64_t failed[TRAFFIC_OPS];	 /* in error, or flushed */
+	uint64_t discarded[TRAFFIC_OPS]; /* by a RESET */
+	uint64_t status[32];
+	uint64_t recv_status[32];
+	uint64_t mistake[TRAFFIC_MISTAKES];
+	uint64_t bytes;
+};
+extern struct traffic_totals traffic_totals;
+
+/** @param a, b  connected, or going to be; their applications get the memory regions. */
+void traffic_init(
+	struct traffic *t, struct app_qp *a, struct app_qp *b, const struct traffic_spec *spec);
+void traffic_fini(struct traffic *t);
+
+/** Posts a send work request of side @p e; it is signaled also when otherwise nobody would learn
+ *  that there is room again. A mistake that it cannot show is left out.
+ *  @return false when there is no room for it. */
+bool traffic_post(struct traffic *t, int e, const struct traffic_wr *wr);
+
+/** Posts a receive request of the whole length, cut into at most @p sges pieces.
+ *  @param mistake  MISTAKE_NONE, MISTAKE_RECV_LKEY or MISTAKE_RECV_SGES  */
+bool traffic_post_recv(struct traffic *t, int e, unsigned sges, enum traffic_mistake mistake);
+
+/** Judges a CQE of side @p e's QP. Of CQEs that were taken together, those of receives come
+ *  first: a receive is over before its sender knows. */
+void traffic_cqe(struct traffic *t, int e, const struct abi_cqe *cqe);
+
+/** To be called when all CQEs have been judged that were taken together. */
+void traffic_settle(const struct traffic *t);
+
+/** Judges what pair_step() took since the last call; the sides are A's and B's. */
+void traffic_take(struct traffic *t, struct pair *p);
+
+/** From now on sends of side @p e may fail with one of @p may, receives with one of @p recv_may
+ *  (sets of TRAFFIC_MAY()). Without, only success is right. */
+void traffic_allow(struct traffic *t, int e, uint32_t may, uint32_t recv_may);
+
+/** @return whether side @p e has seen an error or a flush. */
+bool traffic_broken(const struct traffic *t, int e);
+
+/** @return whether everything that was posted on both sides has completed. */
+bool traffic_idle(const struct traffic *t);
+
+/** No QP of the connection can receive any more, and what was flushed has come: judges what
+ *  broken messages left in memory, and forgets them. The QPs of the next connection may be other
+ *  ones, of the same applications. */
+void traffic_restart(struct traffic *t, struct app_qp *a, struct app_qp *b);
+
+#endif

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file wirecheck.h
+ * What RC connections put on their links, against the rules of the wire. Two cores that agree in
+ * a mistake understand each other; a third party that knows the rules alone does not. It parses
+ * frames itself and keeps its own idea of each connection: which PSNs belong to which message,
+ * what was sent under each, how far the responses are.
+ */
+#ifndef WIRECHECK_H
+#define WIRECHECK_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include "link.h"
+
+#define WIRECHECK_MESSAGES 512u	 /* remembered of a direction */
+#define WIRECHECK_PACKETS  4096u /* likewise */
+#define WIRECHECK_STREAMS  32u
+
+/** A request message. */
+struct wire_message {
+	uint32_t first_psn;
+	uint32_t last_psn; /* of an open one: so far */
+	uint32_t number;   /* the MSN when it is complete */
+	bool read;
+	bool complete; /* its LAST was sent */
+	bool answered; /* READ: its last response was sent */
+	uint64_t va;   /* READ and WRITE */
+	uint32_t rkey;
+	uint32_t length;
+};
+
+/** One direction of requests, and the responses that come back for them. */
+struct wire_stream {
+	/* who receives the requests, and who the responses: last byte of the MAC, QPN */
+	uint8_t to_host, from_host;
+	uint32_t to_qpn, from_qpn;
+	uint32_t mtu;
+	uint32_t first_psn;
+	uint32_t next_psn; /* of the next new request */
+	uint32_t messages; /* begun */
+	uint32_t naked;	   /* PSN of the last PSN sequence NAK */
+	bool any_nak;
+	uint32_t written; /* bytes of the open WRITE */
+	uint8_t open;	  /* opcode of the last new request packet; 0xFF before the first */
+	struct wire_message msg[WIRECHECK_MESSAGES];
+	struct {
+		uint32_t psn;
+		uint64_t hash;
+	} sent[WIRECHECK_PACKETS];
+};
+
+struct wirecheck {
+	unsigned streams;
+	struct wire_stream *stream[WIRECHECK_STREAMS];
+	uint64_t frames;  /* looked at */
+	uint64_t strange; /* of no known connection */
+};
+
+/** One end of a connection. */
+struct wire_end {
+	uint8_t host; /* last byte of its MAC */
+	uint32_t qpn;
+	uint32_t sq_psn;
+};
+
+void wirecheck_init(struct wirecheck *w);
+void wirecheck_fini(struct wirecheck *w);
+
+/** A QP is gone, or reset: what its peer sends to it is nobody's business. */
+void wirecheck_forget(struct wirecheck *w, uint8_t host, uint32_t qpn);
+
+/** A connection begins; one that an end had before is forgotten. */
+void wirecheck_connect(
+	struct wirecheck *w, const struct wire_end *a, const struct wire_end *b, uint32_t mtu);
+
+/** Looks at all that senders give to @p l. */
+void wirecheck_tap(struct wirecheck *w, struct sim_link *l);
+
+#endif
