@@ -344,6 +344,7 @@ class Judge:
         if ahead(upto, f.una) > 0 or p.syndrome & 0x7f == SEQUENCE_NAK:
             self.cause(f)           # REQ-38, REQ-28
         elif kind == 1 and p.psn == f.una and not f.rnr:
+            f.retries = 0           # REQ-31: the peer is alive
             f.rnr = [p.psn, p.time + RNR_MS[p.syndrome & 31] / 1000, f.causes]
 
     @staticmethod

@@ -11,6 +11,7 @@ import struct
 import subprocess
 import sys
 import threading
+import time
 import unittest
 
 ETH_P_ALL = 3
@@ -19,6 +20,7 @@ TP_STATUS_VLAN_VALID = 16
 MTU = 9000
 LIMIT_S = 30
 BRIDGE = sys.argv[1]
+MARKER = bytes(12) + b'\x88\xb6' + bytes(46)
 ENDS = ('left', 'right')          # the users' ends; the bridge has left-br and right-br
 
 
@@ -109,21 +111,27 @@ class Bridge:
         assert self.proc.returncode == 0, out
 
 
-def through(frames, options, source='left', sink='right', wait=0.5):
-    """@return (what came out, the bridge's counts of both directions)."""
+def through(frames, options, source='left', sink='right', held=0):
+    """@return (what came out, the bridge's counts of both directions). Waits for a frame behind the last,
+    and for so many of ours where some are held back."""
     a, b = raw(source), raw(sink)
-    got = []
+    got, end = [], time.monotonic() + LIMIT_S
     with Bridge(*options) as bridge:
-        for f in frames:
+        for f in frames + [MARKER]:
             a.send(f)
             while select.select([b], [], [], 0)[0]:
                 got.append(received(b))
-        while select.select([b], [], [], wait)[0]:
-            got.append(received(b))
+        while (MARKER not in got or len(ours(got)) < held) and time.monotonic() < end:
+            if select.select([b], [], [], 1)[0]:
+                got.append(received(b))
     a.close()
     b.close()
-    # the kernels on both ends talk too; our frames have no MAC addresses
-    return [f for f in got if not any(f[:12])], bridge.counts
+    return ours(got), bridge.counts
+
+
+def ours(frames):
+    """The kernels on both ends talk too; our frames have no MAC addresses."""
+    return [f for f in frames if not any(f[:12]) and f != MARKER]
 
 
 def numbers(frames):
@@ -162,7 +170,7 @@ class LossyBridge(unittest.TestCase):
         sent += [f[:12] + tag + f[12:] for f in sent[:4]]
         got, counts = through(sent, ['--ab', 'drop=1000000'])
         self.assertEqual(got, sent)
-        self.assertEqual(counts[0]['RoCE'], 0)
+        self.assertEqual((counts[0]['RoCE'], counts[0]['missed']), (0, 0))
 
     def test_jumbo_roce(self):
         sent = [roce(n, 4200) for n in range(200)]
@@ -183,7 +191,7 @@ class LossyBridge(unittest.TestCase):
 
     def test_reorder(self):
         sent = [roce(n) for n in range(2000)]
-        got, counts = through(sent, ['--ab', 'reorder=100000'])
+        got, counts = through(sent, ['--ab', 'reorder=100000'], held=2000)
         order = numbers(got)
         self.assertEqual(sorted(order), list(range(2000)))
         self.assertNotEqual(order, sorted(order))
@@ -192,7 +200,7 @@ class LossyBridge(unittest.TestCase):
 
     def test_delay(self):
         got, counts = through([roce(n) for n in range(20)], ['--ab', 'delay=500000', '--delay-ms', '300'],
-                              wait=2)
+                              held=20)
         order = numbers(got)
         self.assertEqual(sorted(order), list(range(20)))
         late = counts[0]['delay']
