@@ -113,6 +113,23 @@ static void completer_rx__takes_only_after_a_partial_retry(void **state)
 	assert_string_equal(lone_cqes(&l), "S1:OK");
 }
 
+/* RSP-43 broken by the peer: soft-RoCE goes on with MIDDLE where a tail is asked for again. */
+static void completer_rx__takes_middle_after_a_partial_retry(void **state)
+{
+	lone_start(&l);
+	lone_post(&l, ABI_WR_RDMA_READ, 1, 1000, 0);
+	lone_tx(&l);
+	resp(FIRST, 0x200, 256);
+	lone_wait(&l, 2 * timers_ack_timeout(14));
+	assert_string_equal(lone_tx(&l), "READ_REQ@201!(100,744)");
+	resp(MIDDLE, 0x201, 256);
+	resp(MIDDLE, 0x202, 256);
+	lone_wait(&l, 2 * timers_ack_timeout(14));
+	assert_string_equal(lone_tx(&l), "READ_REQ@203!(300,232)");
+	resp(LAST, 0x203, 232);
+	assert_string_equal(lone_cqes(&l), "S1:OK");
+}
+
 /* REQ-41: a READ of two requests (BTH-16), both out again after a loss: the responses to each may
  * restart with FIRST. */
 static void completer_rx__takes_first_after_a_partial_retry_of_two_requests(void **state)
@@ -401,6 +418,7 @@ int main(void)
 		T(completer_rx__scatters_read_responses),
 		T(completer_rx__asks_for_the_missing_byte),
 		T(completer_rx__takes_only_after_a_partial_retry),
+		T(completer_rx__takes_middle_after_a_partial_retry),
 		T(completer_rx__takes_first_after_a_partial_retry_of_two_requests),
 		T(completer_rx__ack_behind_a_read_is_an_implied_nak),
 		T(completer_rx__nak_behind_a_read_is_an_implied_nak),

@@ -422,6 +422,20 @@ static void responder_next__duplicate_restarts_a_pending_stream(void **state)
 					 "RESP_FIRST@103+2561f/2 RESP_LAST@104+441f/2");
 }
 
+/* RSP-27, RSP-28: what follows an older READ's responses begins anew, or the requester, which waits
+ * for the first packet behind them, would find a gap there. */
+static void responder_next__duplicate_restarts_what_follows(void **state)
+{
+	lone_start(&l);
+	read_req(0x100, 0, 600);
+	read_req(0x103, 2000, 300);
+	assert_string_equal(lone_tx_max(&l, 4), "RESP_FIRST@100+2561f/1 RESP_MIDDLE@101+256 "
+						"RESP_LAST@102+881f/1 RESP_FIRST@103+2561f/2");
+	read_req(0x101, 256, 344);
+	assert_string_equal(lone_tx(&l), "RESP_FIRST@101+2561f/1 RESP_LAST@102+881f/1 "
+					 "RESP_FIRST@103+2561f/2 RESP_LAST@104+441f/2");
+}
+
 #define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -447,6 +461,7 @@ int main(void)
 		T(responder_next__nak_waits_for_reads),
 		T(responder_next__local_error_silences),
 		T(responder_next__duplicate_restarts_a_pending_stream),
+		T(responder_next__duplicate_restarts_what_follows),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
