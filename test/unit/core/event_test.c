@@ -189,7 +189,7 @@ static void responder_fatal__tells_the_owner(void **state)
 	}
 }
 
-/* EVT-03: memory that faults under a WRITE, and under a SEND of ours. */
+/* EVT-03: memory that faults under a WRITE, under a READ, and under a SEND of ours. */
 static void access_fault__is_fatal(void **state)
 {
 	struct shot s = {.opcode = 0x0A, .psn = RQ_PSN, .dma_len = 4, .len = 4};
@@ -199,6 +199,16 @@ static void access_fault__is_fatal(void **state)
 	start_over(ABI_QPS_RTS);
 	mr = lone_fault_mr(&l);
 	s.va = mr->iova + FAULT_PAGE;
+	s.rkey = mr->key;
+	lone_rx(&l, &s);
+	lone_tx(&l);
+	assert_int_equal(only_event(), ABI_EVENT_QP_FATAL);
+	assert_int_equal(l.qp->qp->state, ABI_QPS_ERR);
+	lone_fault_mr_free(&l);
+	start_over(ABI_QPS_RTS);
+	mr = lone_fault_mr(&l);
+	s.opcode = 0x0C;
+	s.len = 0;
 	s.rkey = mr->key;
 	lone_rx(&l, &s);
 	lone_tx(&l);
