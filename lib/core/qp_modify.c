@@ -277,6 +277,12 @@ int core_cmd(struct core *c, struct core_cmd *cmd, uint64_t now)
 	case CORE_CMD_DETACH_CQ:
 		list_del(&cmd->cq->lane[c->cfg.worker].touched);
 		return 0;
+	case CORE_CMD_COUNT_CQ:
+		cmd->cqes = cq_lane_waiting(&cmd->cq->lane[c->cfg.worker]);
+		return 0;
+	case CORE_CMD_RESIZE_CQ:
+		cq_lane_move(&cmd->cq->lane[c->cfg.worker], cmd->lane, cmd->cqes);
+		return 0;
 	}
 	return -EINVAL;
 }

@@ -10,11 +10,25 @@ void cq_lane_init(struct cq *cq, uint32_t i, struct abi_cq_lane *shared, uint32_
 	struct cq_lane *lane = &cq->lane[i];
 
 	memset(lane, 0, sizeof(*lane));
+	lane->cq = cq;
+	list_init(&lane->touched);
+	cq_lane_move(lane, shared, depth);
+}
+
+void cq_lane_move(struct cq_lane *lane, struct abi_cq_lane *shared, uint32_t depth)
+{
 	lane->ring = (struct abi_cqe *)(shared + 1);
 	lane->consumer = &shared->consumer;
 	lane->depth = depth;
-	lane->cq = cq;
-	list_init(&lane->touched);
+	lane->head = 0; /* CQ-11: the first CQE behind all that are in the old ring */
+	lane->seen = 0;
+}
+
+uint32_t cq_lane_waiting(const struct cq_lane *lane)
+{
+	uint32_t n = lane->head - atomic_load_explicit(lane->consumer, memory_order_acquire);
+
+	return n < lane->depth ? n : lane->depth;
 }
 
 /* `seen` is the application's word: a wild value makes the lane look full or empty, which

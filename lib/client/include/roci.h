@@ -319,6 +319,15 @@ ROCI_API struct roci_cq *roci_create_cq(struct roci_context *ctx, int cqe, void 
  */
 ROCI_API int roci_destroy_cq(struct roci_cq *cq);
 
+/**
+ * Makes @p cq hold at least @p cqe completions, more or fewer than before; cq->cqe tells how
+ * many. Completions that wait in it stay, in their order (CQ-11). Other threads may poll, post
+ * and wait for events meanwhile.
+ * @return 0; EINVAL: @p cqe is 0, beyond max_cqe, or less than what waits in the queue (CQ-11):
+ * it is as before.
+ */
+ROCI_API int roci_resize_cq(struct roci_cq *cq, int cqe);
+
 /** How a work request ended. */
 enum roci_wc_status {
 	ROCI_WC_SUCCESS,
@@ -386,7 +395,8 @@ struct roci_wc {
  * Takes up to @p num_entries completions. It never sleeps (CQ-13). Every few thousand empty
  * calls make one system call to see whether rocid is still there.
  * @return how many were written to @p wc; 0: none is there; -EIO: rocid is gone and all that
- * was outstanding has been flushed; -EINVAL: @p num_entries is negative.
+ * was outstanding has been flushed; -EINVAL: @p num_entries is negative; -ENOMEM: this process
+ * could not map the ring of a resize.
  */
 ROCI_API int roci_poll_cq(struct roci_cq *cq, int num_entries, struct roci_wc *wc);
 

@@ -241,7 +241,7 @@ static void poll_cq__at_most_what_was_asked_for(void **state)
 }
 
 #define POLLERS 3
-#define MANY	100000u
+#define MANY	50000u
 
 static struct {
 	struct rig *rig;

@@ -190,7 +190,7 @@ static void responder_fatal__tells_the_owner(void **state)
 	}
 }
 
-/* EVT-03: memory that faults under a WRITE, and under a SEND of ours. */
+/* EVT-03: memory that faults under a WRITE, under a READ, and under a SEND of ours. */
 static void access_fault__is_fatal(void **state)
 {
 	struct shot s = {.opcode = 0x0A, .psn = RQ_PSN, .dma_len = 4, .len = 4};
@@ -200,6 +200,16 @@ static void access_fault__is_fatal(void **state)
 	start_over(ABI_QPS_RTS);
 	mr = hole_open(l.host, APP_PD);
 	s.va = mr->iova + HOLE_PAGE;
+	s.rkey = mr->key;
+	lone_rx(&l, &s);
+	lone_tx(&l);
+	assert_int_equal(only_event(), ABI_EVENT_QP_FATAL);
+	assert_int_equal(l.qp->qp->state, ABI_QPS_ERR);
+	hole_close(l.host);
+	start_over(ABI_QPS_RTS);
+	mr = hole_open(l.host, APP_PD);
+	s.opcode = 0x0C;
+	s.len = 0;
 	s.rkey = mr->key;
 	lone_rx(&l, &s);
 	lone_tx(&l);
@@ -265,6 +275,31 @@ static void core_cmd__detach_cq_forgets_it(void **state)
 	assert_int_equal(notices(), 0);
 }
 
+/* COUNT_CQ, RESIZE_CQ: CQ-11 */
+static void core_cmd__resize_cq_goes_on(void **state)
+{
+	static struct {
+		struct abi_cq_lane lane;
+		struct abi_cqe cqe[4];
+	} ring __attribute__((aligned(ABI_LINE)));
+	struct core_cmd cmd = {.type = CORE_CMD_COUNT_CQ, .cq = &l.recv_cq->cq};
+
+	memset(&ring, 0, sizeof(ring));
+	incoming(false);
+	incoming(false);
+	assert_int_equal(core_cmd(&l.host->core, &cmd, l.now), 0);
+	assert_int_equal(cmd.cqes, 2);
+	cmd = (struct core_cmd){.type = CORE_CMD_RESIZE_CQ, .cq = &l.recv_cq->cq};
+	cmd.lane = &ring.lane;
+	cmd.cqes = 4;
+	assert_int_equal(core_cmd(&l.host->core, &cmd, l.now), 0);
+	app_arm(l.recv_cq, false);
+	incoming(false);
+	assert_int_equal(notices(), 1);
+	assert_int_equal(ring.cqe[0].wr_id, 2);
+	assert_string_equal(lone_cqes(&l), "R0:OK+4 R1:OK+4"); /* of the old ring */
+}
+
 #define T(name) cmocka_unit_test_setup_teardown(name, reset_psn, teardown)
 
 int main(void)
@@ -281,6 +316,7 @@ int main(void)
 		T(completer__raises_no_event),
 		T(core_events__does_not_overrun),
 		T(core_cmd__detach_cq_forgets_it),
+		T(core_cmd__resize_cq_goes_on),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
