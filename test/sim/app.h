@@ -66,8 +66,10 @@ struct app_qp {
 	uint32_t rq_done;
 	bool rung;	      /* the doorbell */
 	bool free_ids;	      /* wr_ids are the test's: do not check their order */
-	struct app_wr *sq_wr; /* ring of sq_depth */
+	struct app_wr *sq_wr; /* ring of sq_wrs */
 	struct app_wr *rq_wr;
+	uint32_t sq_wrs; /* powers of two */
+	uint32_t rq_wrs;
 };
 
 struct app {
@@ -101,6 +103,8 @@ bool app_guards_ok(const struct app *a);
 
 struct app_cq *app_cq(struct app *a, uint32_t depth);
 struct app_qp *app_qp(struct app *a, const struct app_qp_spec *spec);
+/** Destroys it, as destroy_qp does; take its CQEs before. */
+void app_qp_destroy(struct app_qp *q);
 
 /** Attributes that work: MTU 1024, timeout 14, seven retries, sixteen READs. */
 struct abi_qp_attr app_attr(uint32_t dest_qpn, uint32_t sq_psn, uint32_t rq_psn);

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <cmocka.h>
+#include "hole.h"
 #include "lone.h"
 #include "requester.h"
 #include "timers.h"
@@ -628,14 +629,14 @@ static void completer_rx__read_into_faulting_memory(void **state)
 	struct mr *mr;
 
 	lone_start(&l);
-	mr = lone_fault_mr(&l);
-	s.sge[0] = (struct abi_sge){mr->iova + FAULT_PAGE, 8, mr->key};
+	mr = hole_open(l.host, APP_PD);
+	s.sge[0] = (struct abi_sge){mr->iova + HOLE_PAGE, 8, mr->key};
 	app_post_send(l.qp, &s);
 	lone_tx(&l);
 	resp(ONLY, 0x200, 8);
 	assert_string_equal(lone_cqes(&l), "S1:LOC_PROT");
 	assert_int_equal(count()->access_faults, 1);
-	lone_fault_mr_free(&l);
+	hole_close(l.host);
 }
 
 static void completer_rx__drops_what_nobody_asked_for(void **state)

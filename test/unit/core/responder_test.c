@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <cmocka.h>
+#include "hole.h"
 #include "lone.h"
 
 static struct lone l;
@@ -472,28 +473,28 @@ static void responder_rx__faulting_memory(void **state)
 	struct mr *mr;
 
 	lone_start(&l);
-	mr = lone_fault_mr(&l);
+	mr = hole_open(l.host, APP_PD);
 	lone_rx(&l, &(struct shot){.opcode = WRITE_ONLY,
 			    .psn = 0x100,
-			    .va = mr->iova + FAULT_PAGE - 4,
+			    .va = mr->iova + HOLE_PAGE - 4,
 			    .rkey = mr->key,
 			    .dma_len = 8,
 			    .len = 8});
 	assert_string_equal(lone_tx(&l), "ACK@10063/0");
 	assert_int_equal(app_event_count(&l.app, ABI_EVENT_QP_FATAL), 1);
 	assert_int_equal(count()->access_faults, 1);
-	lone_fault_mr_free(&l);
+	hole_close(l.host);
 	lone_fini(&l);
 
 	lone_init(&l);
 	lone_start(&l);
-	mr = lone_fault_mr(&l);
-	sge = (struct abi_sge){mr->iova + FAULT_PAGE - 4, 8, mr->key};
+	mr = hole_open(l.host, APP_PD);
+	sge = (struct abi_sge){mr->iova + HOLE_PAGE - 4, 8, mr->key};
 	app_post_recv(l.qp, 1, &sge, 1);
 	req(SEND_ONLY, 0x100, 8);
 	assert_string_equal(lone_tx(&l), "ACK@10063/0");
 	assert_string_equal(lone_cqes(&l), "R1:LOC_PROT");
-	lone_fault_mr_free(&l);
+	hole_close(l.host);
 }
 
 /* RSP-20, C9-94: no message is longer than 2^31 bytes, whatever the receive has room for. */
