@@ -54,7 +54,7 @@ fuzz-smoke: $(BUILD)-fuzz/build.ninja
 
 fuzz: $(BUILD)-fuzz/build.ninja
 	ninja -C $(BUILD)-fuzz fuzzers
-	for f in frame; do \
+	for f in frame qp_lone qp_pair; do \
 		nice -n 10 test/fuzz/run search $(BUILD)-fuzz/test/fuzz/fuzz_$$f \
 			test/fuzz/corpus/$$f $(FUZZ_SECONDS) $(BUILD)-fuzz/found/$$f || exit 1; \
 	done
