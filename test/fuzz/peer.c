@@ -202,14 +202,14 @@ static uint32_t key_of(const struct stage *s, const struct record *rec)
 	return s->region[REGION_ALL].mr->key ^ (which == REGIONS_ALL ? 1 : 0x100u << which);
 }
 
-static uint64_t va_of(const struct stage *s, const struct record *rec)
+static uint64_t va_of(const struct stage *s, const struct record *rec, uint32_t len)
 {
 	unsigned which = rec->b[5] % 8 < REGIONS_ALL ? rec->b[5] % 8 : REGION_ALL;
 	uint64_t at = s->region[which].mr->iova;
 
 	switch (rec->b[7] % 4) {
-	case 1: /* near its end */
-		return at + s->region[which].mr->length - rec->b[6];
+	case 1: /* the last byte that there is, or a little further */
+		return at + s->region[which].mr->length - len + (uint64_t)added(rec, 6);
 	case 2:
 		return at - rec->b[6];
 	case 3:
@@ -221,11 +221,11 @@ static uint64_t va_of(const struct stage *s, const struct record *rec)
 
 static void set_reth(const struct stage *s, const struct record *rec, struct pkt *p, uint32_t len)
 {
-	p->va = va_of(s, rec);
 	p->rkey = key_of(s, rec);
 	p->dma_len = len + (uint32_t)added(rec, 8);
 	if (rec->b[5] % 8 == REGION_HUGE && rec->b[5] & 0x80)
 		p->dma_len <<= 16;
+	p->va = va_of(s, rec, p->dma_len);
 }
 
 static uint8_t send_write_opcode(const struct record *rec, unsigned kind, bool first, bool last)

@@ -16,13 +16,16 @@ static struct stage stage;
 
 /* --- work ----------------------------------------------------------------------------- */
 
+/* b[6] region, b[7] where; 0xF0 and up: the last byte that there is, or a little further */
 static struct abi_sge piece(struct stage *s, const struct record *r, unsigned i, uint32_t len)
 {
 	const struct mr *mr = s->region[r->b[6] % REGIONS_ALL].mr;
-	struct abi_sge sge = {.addr = mr->iova + (r->b[7] * 8u + i * 256u) % REGION_LEN,
-		.length = len,
-		.lkey = mr->key};
+	uint64_t off = (r->b[7] * 8u + i * 256u) % REGION_LEN;
+	struct abi_sge sge = {.length = len, .lkey = mr->key};
 
+	if (r->b[7] >= 0xF0)
+		off = mr->length - len + r->b[7] % 16u;
+	sge.addr = mr->iova + off;
 	if (r->b[8])
 		sge.lkey ^= r->b[8] & 1 ? 0x100u : 1u;
 	return sge;
