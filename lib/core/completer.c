@@ -374,6 +374,8 @@ static void read_accept(struct core *c, struct qp *qp, const struct pkt *pkt, ui
 		fail_head(c, qp, status, pkt->op->aeth ? pkt->syndrome : 0, now);
 		return;
 	}
+	if (pkt->op->aeth)
+		take_credits(c, qp, pkt); /* CRD-01: an AETH has them, whatever it is in */
 	una_set(qp, seq24_add(pkt->psn, 1), pkt->psn == end);
 	if (pkt->psn == end)
 		qp->comp.rd_done++;

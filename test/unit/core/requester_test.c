@@ -313,6 +313,23 @@ static void requester_next__takes_the_newest_credits(void **state)
 	assert_string_equal(lone_tx(&l), "SEND_ONLY@204+4!");
 }
 
+/* CRD-01, CRD-08: the AETH of a READ response says ACK too, and has credits as any other. */
+static void requester_next__takes_the_credits_of_read_responses(void **state)
+{
+	lone_start(&l);
+	lone_post(&l, ABI_WR_SEND, 1, 4, 0);
+	lone_tx(&l);
+	ack_credit(0x200, 1, 0);
+	lone_post(&l, ABI_WR_RDMA_READ, 2, 4, 0);
+	lone_tx(&l);
+	lone_post(&l, ABI_WR_SEND, 3, 4, 0);
+	lone_post(&l, ABI_WR_SEND, 4, 4, 0);
+	assert_string_equal(lone_tx(&l), "");
+	lone_rx(&l,
+		&(struct shot){.opcode = 0x10, .psn = 0x201, .syndrome = 2, .msn = 2, .len = 4});
+	assert_string_equal(lone_tx(&l), "SEND_ONLY@202+4! SEND_ONLY@203+4!"); /* LSN 2 + 2 */
+}
+
 /* --- local errors --------------------------------------------------------------------- */
 
 /* One bad work request between two good ones: it fails when its turn comes, what is behind it
@@ -562,6 +579,7 @@ int main(void)
 		T(requester_next__obeys_credits),
 		T(requester_next__asks_for_an_ack_before_it_waits_for_credits),
 		T(requester_next__takes_the_newest_credits),
+		T(requester_next__takes_the_credits_of_read_responses),
 		T(requester_fetch__refuses_unknown_lkey),
 		T(requester_fetch__refuses_beyond_the_region),
 		T(requester_fetch__refuses_other_pd),
