@@ -45,16 +45,14 @@ void responder_fatal(
 {
 	/* A region that goes takes a READ's responses too while they precede the NAK: the NAK moves
 	 * to the earlier PSN (RSP-31), but the owner was told. */
-	bool told = qp->resp.drain && qp->resp.owed == OWE_NAK && qp->resp.syndrome == syndrome;
-
-	owe_nak(c, qp, syndrome, psn); /* RSP-22: the NAK, the event, then ERR */
-	qp->resp.drain = true;	       /* also when a full CQ has moved the QP to ERR already */
-	if (told)
-		return;
-	if (syndrome == NAK_REMOTE_ACCESS)
+	if (qp->resp.drain && qp->resp.owed == OWE_NAK && qp->resp.syndrome == syndrome)
+		event = 0;
+	else if (syndrome == NAK_REMOTE_ACCESS)
 		c->count.resp_remote_access_errors++;
 	else if (syndrome == NAK_INVALID_REQ)
 		c->count.resp_remote_invalid_request++;
+	owe_nak(c, qp, syndrome, psn); /* RSP-22: the NAK, the event, then ERR */
+	qp->resp.drain = true;	       /* also when a full CQ has moved the QP to ERR already */
 	if (event)
 		qp_event(c, qp, event);
 	qp_error(c, qp, now);

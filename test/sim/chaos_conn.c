@@ -199,7 +199,7 @@ bool conn_can_post(const struct chaos_conn *c, int e)
 {
 	const struct app_qp *q = c->end[e].qp;
 
-	return q && q->qp->state >= ABI_QPS_RTS;
+	return q && q->qp->state >= ABI_QPS_RTR; /* REQ-21: it goes when RTS comes */
 }
 
 bool conn_quiet(const struct chaos_conn *c)
@@ -353,6 +353,7 @@ static void end_hold(struct chaos_world *w, struct chaos_end *end)
 
 	if (end->qp->qp->state == ABI_QPS_RTR) {
 		assert_int_equal(end->events[ABI_EVENT_COMM_EST], heard);
+		assert_int_equal(end->qp->qp->req.sent, 0);
 		chaos_actions[ACT_RTR_HOLD] += heard;
 		assert_int_equal(app_to_rts(end->qp, &end->attr, now_of(w)), 0);
 	}
