@@ -272,6 +272,20 @@ static const struct scenario row[] = {
 		.most = 80 * PKT + RTT,
 	},
 	{
+		/* duplicates are answered again, and count no more than once */
+		.name = "reads_at_the_limit_with_losses",
+		.rules = "REQ-08 RSP-30 RSP-40 REQ-38",
+		.end = {[A] = {.rd_atomic = 2, .timeout = VAL(4)}},
+		.work = {{A, TRAFFIC_READ, 20, 3000, 0, 0}},
+		.pick = {{B, OP_READ_RESP_FIRST, 0, 2, 0, LINK_LOSE},
+			{B, OP_READ_RESP_MIDDLE, 0, 6, 2, LINK_LOSE},
+			{B, OP_READ_RESP_LAST, 0, 12, 0, LINK_LOSE}},
+		.count = {COUNT(A, implied_nak_seq_err, TO(3, 4)),
+			COUNT(B, rx_read_requests, N(20))},
+		/* of each loss, two READs again */
+		.most = (60 + 4 * 6) * PKT + 5 * RTT,
+	},
+	{
 		/* all four are there before the first is answered */
 		.name = "reads_beyond_the_limit",
 		.rules = "RSP-30 REQ-33 EVT-03",
