@@ -174,20 +174,28 @@ static const struct scenario_event *next_event(const struct run *r)
 	return r->events < SCENARIO_EVENTS && ev->what ? ev : NULL;
 }
 
+static bool post_one(struct run *r, int e, const struct scenario_work *w)
+{
+	bool quiet = (w->flags & UNSIGNALED) && r->posted[e] + 1 < w->count;
+	struct traffic_wr wr = {
+		.op = w->op,
+		.len = w->len,
+		.flags = (w->flags & ~UNSIGNALED) | (quiet ? 0 : ABI_WQE_SIGNALED),
+		.mistake = w->mistake,
+	};
+
+	return traffic_post(&r->traffic, e, &wr);
+}
+
 static void post(struct run *r, int e)
 {
-	const struct scenario_work *w;
-
 	for (; r->work[e] < SCENARIO_WORK; r->work[e]++, r->posted[e] = 0) {
-		w = &r->row->work[r->work[e]];
+		const struct scenario_work *w = &r->row->work[r->work[e]];
+
 		if (w->side != e)
 			continue;
 		for (; r->posted[e] < w->count; r->posted[e]++)
-			if (!traffic_post(&r->traffic, e,
-				    &(struct traffic_wr){.op = w->op,
-					    .len = w->len,
-					    .flags = w->flags | ABI_WQE_SIGNALED,
-					    .mistake = w->mistake}))
+			if (!post_one(r, e, w))
 				return;
 	}
 }

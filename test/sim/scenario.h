@@ -23,9 +23,12 @@ struct scenario_work {
 	enum traffic_op op;
 	uint32_t count;
 	uint32_t len;
-	uint32_t flags; /* ABI_WQE_* */
+	uint32_t flags; /* ABI_WQE_*, UNSIGNALED */
 	enum traffic_mistake mistake;
 };
+
+/** Of the item's messages only the last asks for a completion. */
+#define UNSIGNALED (1u << 31)
 
 #define ANY_OPCODE 0xFFu
 

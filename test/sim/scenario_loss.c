@@ -69,6 +69,43 @@ static const struct scenario row[] = {
 		.most = 4096 * 274 + RTT,
 	},
 	{
+		/* traffic.c overwrites the buffers as soon as they are posted */
+		.name = "inline_data",
+		.rules = "REQ-15",
+		.work = {{A, TRAFFIC_SEND, 10, 100, ABI_WQE_INLINE, 0},
+			{A, TRAFFIC_WRITE, 10, 128, ABI_WQE_INLINE, 0}},
+		.most = 20 * 190 + RTT,
+	},
+	{
+		/* sent again long after, when their places in the queue are the application's */
+		.name = "inline_data_lost",
+		.rules = "REQ-15 REQ-48 REQ-24",
+		.work = {{A, TRAFFIC_SEND, 8, 100, ABI_WQE_INLINE, 0}},
+		.pick = {{A, OP_SEND_ONLY, 0, 0, 8, LINK_LOSE}},
+		.count = {COUNT(A, retransmits, N(8))},
+		.least = T(14),
+		.most = T(14) + TICK + 8 * 150 + RTT,
+	},
+	{
+		/* 31 of 32 messages complete without saying so, and one that fails says so */
+		.name = "unsignaled",
+		.rules = "REQ-13 REQ-12 CQ-10",
+		.work = {{A, TRAFFIC_SEND, 32, 100, UNSIGNALED, 0},
+			{A, TRAFFIC_WRITE, 32, 100, UNSIGNALED, 0}},
+		.most = 64 * 180 + RTT,
+	},
+	{
+		.name = "unsignaled_failure",
+		.rules = "REQ-13 REQ-34 CQ-10",
+		.work = {{A, TRAFFIC_SEND, 3, 100, UNSIGNALED, 0},
+			{A, TRAFFIC_WRITE, 2, 100, UNSIGNALED, MISTAKE_RKEY},
+			{A, TRAFFIC_SEND, 3, 100, UNSIGNALED, 0}},
+		.status = {[A] = ABI_WC_REM_ACCESS_ERR},
+		.recv_status = {[B] = ABI_WC_WR_FLUSH_ERR},
+		.event_of = {[B] = ABI_EVENT_QP_ACCESS_ERR},
+		.most = 8 * 170 + RTT,
+	},
+	{
 		/* SE on the last packet of what takes a receive, nowhere else: wirecheck.c,
 		   traffic.c */
 		.name = "solicited",

@@ -159,6 +159,17 @@ static const struct scenario row[] = {
 		.most = 655360 * USEC + TICK + 2 * RTT,
 	},
 	{
+		/* soft-RoCE's table says 61,410 */
+		.name = "rnr_code_25",
+		.rules = "REQ-32",
+		.end = {[B] = {.starved = true, .rnr_timer = VAL(25)}},
+		.work = {{A, TRAFFIC_SEND, 1, 100, 0, 0}},
+		.event = {{10 * USEC, GIVE_RECEIVES, B, 1}},
+		.count = {COUNT(A, rnr_nak_recv, ONE)},
+		.least = 61440 * USEC,
+		.most = 61440 * USEC + TICK + 2 * RTT,
+	},
+	{
 		.name = "rnr_code_31",
 		.rules = "REQ-32",
 		.end = {[A] = {.starved = true, .rnr_timer = VAL(31)}},
