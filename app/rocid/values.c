@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -7,6 +6,7 @@
 #include <string.h>
 #include <sys/un.h>
 #include <rte_ether.h>
+#include "gids.h"
 #include "icrc.h"
 #include "path.h"
 #include "values.h"
@@ -57,15 +57,6 @@ static int take_port(struct options *o, const char *by, const char *value, uint3
 		snprintf(o->highest_by, sizeof(o->highest_by), "--%s", by);
 	}
 	return 0;
-}
-
-static bool parse_gid(uint8_t gid[16], const char *text)
-{
-	memset(gid, 0, 16);
-	if (inet_pton(AF_INET6, text, gid) == 1)
-		return true;
-	gid[10] = gid[11] = 0xFF;
-	return inet_pton(AF_INET, text, gid + 12) == 1;
 }
 
 /* Neither multicast nor the unspecified address. */
@@ -153,7 +144,7 @@ int set_gid(struct options *o, const char *value, char why[VALUE_MAX])
 		if (!number(vlan + 5, 10, 1, VID_MAX, &vid))
 			return refuse(why, "'%s' is no VLAN id from 1 to %d", vlan + 5, VID_MAX);
 	}
-	if (!parse_gid(g->gid.gid, ip))
+	if (!gid_of_text(g->gid.gid, ip))
 		return refuse(why, "'%s' is no IPv4 or IPv6 address", ip);
 	if (!is_host(g->gid.gid))
 		return refuse(why, "'%s' is no single host's address", ip);
@@ -181,7 +172,7 @@ int set_neigh(struct options *o, const char *value, char why[VALUE_MAX])
 	if (!comma)
 		return refuse(why, "'%s' is not PORT,IP,MAC", value);
 	*comma = '\0';
-	if (!parse_gid(n->neigh.gid, ip))
+	if (!gid_of_text(n->neigh.gid, ip))
 		return refuse(why, "'%s' is no IPv4 or IPv6 address", ip);
 	if (rte_ether_unformat_addr(comma + 1, &mac) || !rte_is_valid_assigned_ether_addr(&mac))
 		return refuse(why, "'%s' is no MAC address such as 02:00:00:00:00:01", comma + 1);

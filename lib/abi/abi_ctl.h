@@ -118,7 +118,7 @@ struct abi_port_attr {
 	uint32_t pkeys;
 	uint32_t speed_mbps;
 	uint8_t mac[6];
-	uint16_t reserved;
+	uint16_t bad_pkey_cntr; /* stops at 0xFFFF (VAL-10) */
 	char netdev[16];
 };
 

@@ -61,6 +61,7 @@ int roci_query_port(struct roci_context *ctx, uint32_t port, struct roci_port_at
 		.gid_tbl_len = r.gids,
 		.pkey_tbl_len = r.pkeys,
 		.speed_mbps = r.speed_mbps,
+		.bad_pkey_cntr = r.bad_pkey_cntr,
 	};
 	memcpy(a.mac, r.mac, sizeof(a.mac));
 	memcpy(a.netdev, r.netdev, sizeof(a.netdev) - 1);

@@ -13,7 +13,7 @@ static struct qp *qp_lookup(const struct core *c, uint32_t qpn)
 	struct qp *qp =
 		atomic_load_explicit(&c->cfg.qps->slot[QPN_SLOT(qpn)], memory_order_acquire);
 
-	return qp && qp->qpn == qpn ? qp : NULL;
+	return qp && qp->qpn == qpn ? qp : NULL; /* VAL-03: the slot may be another's now */
 }
 
 static bool gid_is_multicast(const struct pkt *pkt, const uint8_t gid[16])
@@ -33,18 +33,23 @@ static enum drop check_stranger(const struct core *c, const struct pkt *pkt, con
 	multicast = gid_is_multicast(pkt, dgid);
 	if (gid_is_multicast(pkt, sgid))
 		return DROP_SGID; /* VAL-15 */
+	if (gid_is_local_only(dgid))
+		return DROP_DGID; /* VAL-15 */
 	if (multicast != (pkt->dest_qp == QPN_MULTICAST))
+		return DROP_QPN_MCAST; /* VAL-17 */
+	if (multicast && (pkt->op->code & OPC_CLASS_MASK) != OPC_UD)
 		return DROP_QPN_MCAST; /* VAL-17 */
 	if (!multicast && (!gids || gid_find(gids, dgid, pkt->net, pkt->vid) < 0))
 		return DROP_DGID; /* VAL-11 */
 	if (pkt->dest_qp == QPN_SMI)
-		return DROP_QP0;		  /* CA17-33 */
+		return DROP_QP0;		  /* VAL-02, CA17-33 */
 	return qp ? DROP_NONE : DROP_QPN_UNKNOWN; /* VAL-03 */
 }
 
 /* After the ICRC: what a packet must be for this QP to look at it. */
 static enum drop check_qp(const struct qp *qp, const struct pkt *pkt)
 {
+	/* RSP-47 */
 	const unsigned receiving = 1u << ABI_QPS_RTR | 1u << ABI_QPS_RTS | 1u << ABI_QPS_SQD;
 	const unsigned sending = 1u << ABI_QPS_RTS | 1u << ABI_QPS_SQD;
 
@@ -70,6 +75,13 @@ static bool mac_is_ours(const struct core *c, const struct pkt *pkt)
 	return !memcmp(pkt->dmac, c->cfg.ports->port[pkt->port].mac, 6);
 }
 
+/* VAL-10: this one is architected and stops at its end; drop[DROP_PKEY] counts on. */
+static void count_bad_pkey(struct core *c, unsigned port)
+{
+	if (c->count.bad_pkey[port] < BAD_PKEY_MAX)
+		c->count.bad_pkey[port]++;
+}
+
 static enum drop rx_one(struct core *c, struct qp *qp, const struct pkt *pkt, uint64_t now)
 {
 	enum drop why = mac_is_ours(c, pkt) ? DROP_NONE : DROP_DMAC;
@@ -77,11 +89,14 @@ static enum drop rx_one(struct core *c, struct qp *qp, const struct pkt *pkt, ui
 	/* The address check of a connected QP says all that the table would. */
 	if (!why && unlikely(!qp || !path_matches(&qp->path, pkt)))
 		why = check_stranger(c, pkt, qp);
+	/* VAL-01: nothing that the QP is, and nothing architected, before the ICRC is good. */
 	if (!why && unlikely(!icrc_check(c->cfg.icrc, pkt)))
 		why = DROP_ICRC; /* ICRC-11, ICRC-12 */
 	if (!why)
 		why = check_qp(qp, pkt);
-	if (!why)
+	if (unlikely(why == DROP_PKEY))
+		count_bad_pkey(c, pkt->port);
+	if (!why) /* VAL-19: only what passes all of this touches the QP */
 		why = pkt->op->response ? completer_rx(c, qp, pkt, now)
 					: responder_rx(c, qp, pkt, now);
 	return why;
@@ -124,6 +139,7 @@ static void rx_burst(
 	}
 }
 
+/* VAL-20: all that comes in is checked here, whether or not an application polls. */
 void core_rx(struct core *c, const struct pkt pkts[], unsigned n, uint64_t now, uint16_t verdict[])
 {
 	for (unsigned done = 0; done < n; done += BURST)

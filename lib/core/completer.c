@@ -230,7 +230,7 @@ static void progress(struct core *c, struct qp *qp, uint32_t old, uint64_t now)
 
 /* --- ACK and NAK ---------------------------------------------------------------------- */
 
-/* Of an ACK only (CRD-08), but also of one that acknowledges nothing new (REQ-37). */
+/* Of an AETH that says ACK (CRD-08), also when it acknowledges nothing new (REQ-37). */
 static void take_credits(struct core *c, struct qp *qp, const struct pkt *pkt)
 {
 	static const uint16_t credits[31] = {/* CRD-01 */ 0, 1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48,
@@ -396,6 +396,8 @@ static void read_accept(struct core *c, struct qp *qp, const struct pkt *pkt, ui
 		fail_head(c, qp, status, pkt->op->aeth ? pkt->syndrome : 0, now);
 		return;
 	}
+	if (pkt->op->aeth)
+		take_credits(c, qp, pkt); /* CRD-01: an AETH has them, whatever it is in */
 	una_set(qp, seq24_add(pkt->psn, 1), pkt->psn == end);
 	if (pkt->psn == end)
 		qp->comp.rd_done++;

@@ -91,8 +91,10 @@ struct core_counters {
 #define X(field, name) uint64_t field;
 	CORE_COUNTERS(X)
 #undef X
-	uint64_t drop[DROP_MAX]; /* by enum drop */
+	uint64_t drop[DROP_MAX];     /* by enum drop */
+	uint64_t bad_pkey[PORT_MAX]; /* BadPKeyCounter of each port, up to BAD_PKEY_MAX (VAL-10) */
 };
+#define BAD_PKEY_MAX 0xFFFFu
 
 /** @return the name of the i-th counter in declaration order, NULL beyond the last. */
 const char *core_counter_name(unsigned i);

@@ -7,13 +7,14 @@ uint8_t *packet_begin(struct core *c, struct qp *qp, struct txd *t, uint8_t code
 	const struct opcode *op = opcode_row(code);
 	uint32_t pad = -payload_len & 3; /* BTH-05 */
 	uint16_t rest = (uint16_t)(op->hdr_len + payload_len + pad + ICRC_LEN);
+	/* RSP-48, RSP-49: responses too go where the QP's AV says. */
 	uint8_t *bth = path_write(&qp->path, t->frame, rest, c->ip_id++);
 
 	bth[BTH_OPCODE] = code;
 	/* BTH-10: no path migration is going on, so the state is MIGRATED. */
 	bth[BTH_FLAGS] = (uint8_t)(flags | BTH_MIGREQ | pad << BTH_PAD_SHIFT);
-	put_be16(bth + BTH_PKEY, qp->pkey); /* BTH-11 */
-	put_be32(bth + BTH_RESV8A, qp->attr.dest_qpn);
+	put_be16(bth + BTH_PKEY, qp->pkey);	       /* BTH-11, RSP-50 */
+	put_be32(bth + BTH_RESV8A, qp->attr.dest_qpn); /* RSP-48 */
 	put_be32(bth + BTH_ACKREQ, (ackreq ? (uint32_t)BTH_A << 24 : 0) | psn);
 	t->qp = qp;
 	t->hdr_len = (uint16_t)(qp->path.hdr_len + op->hdr_len);

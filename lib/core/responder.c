@@ -47,8 +47,8 @@ void responder_fatal(
 		c->count.resp_remote_access_errors++;
 	else if (syndrome == NAK_INVALID_REQ)
 		c->count.resp_remote_invalid_request++;
-	owe_nak(c, qp, syndrome, psn);
-	qp->resp.drain = true; /* also when a full CQ has moved the QP to ERR already */
+	owe_nak(c, qp, syndrome, psn); /* RSP-22: the NAK, the event, then ERR */
+	qp->resp.drain = true;	       /* also when a full CQ has moved the QP to ERR already */
 	if (event)
 		qp_event(c, qp, event);
 	qp_error(c, qp, now);
@@ -64,6 +64,13 @@ static enum verdict access_error(struct core *c, struct qp *qp, uint64_t now)
 {
 	responder_fatal(c, qp, NAK_REMOTE_ACCESS, qp->resp.epsn, ABI_EVENT_QP_ACCESS_ERR, now);
 	return DONE;
+}
+
+void responder_read_failed(
+	struct core *c, struct qp *qp, uint8_t syndrome, uint32_t psn, uint32_t event, uint64_t now)
+{
+	qp->resp.res_next = qp->resp.res_head; /* nothing follows but the NAK */
+	responder_fatal(c, qp, syndrome, psn, event, now);
 }
 
 void responder_error(struct qp *qp)
@@ -180,7 +187,7 @@ static void recv_failed(struct core *c, struct qp *qp, uint8_t status, uint64_t 
 static enum verdict receiver_not_ready(struct core *c, struct qp *qp)
 {
 	c->count.rnr_nak_sent++;
-	qp->resp.rnr_sent = true;
+	qp->resp.rnr_sent = true; /* RSP-18 */
 	owe_nak(c, qp, AETH_RNR_NAK | qp->attr.min_rnr_timer, qp->resp.epsn);
 	return DONE;
 }
@@ -195,9 +202,10 @@ static bool psn_ahead(struct core *c, struct qp *qp)
 	return true;
 }
 
-/* RSP-05..07: messages do not interleave. */
+/* RSP-05, RSP-06, RSP-07: messages do not interleave. */
 static enum verdict check_op_seq(struct core *c, struct qp *qp, const struct pkt *pkt, uint64_t now)
 {
+	/* RSP-05; READ is a first packet too (RSP-07). */
 	bool ok = pkt->op->first ? qp->resp.open == KIND_NONE : qp->resp.open == pkt->op->kind;
 
 	return ok ? PASS : invalid_request(c, qp, now);
@@ -226,14 +234,14 @@ static enum verdict check_op_valid(
 	return ok ? PASS : invalid_request(c, qp, now);
 }
 
-/* RSP-30: as many READs may wait for their responses as was agreed. Responses to duplicates do
+/* As many READs may wait for their responses as was agreed. Responses to duplicates do
  * not count: a requester that sends a new READ needs them no more, so the oldest gives way. */
 static enum verdict check_rd_atomic(struct core *c, struct qp *qp, uint64_t now)
 {
 	struct qp_resp *r = &qp->resp;
 
 	responder_pending(r);
-	if (r->res_head - r->res_done >= qp->attr.max_dest_rd_atomic)
+	if (r->res_head - r->res_done >= qp->attr.max_dest_rd_atomic) /* RSP-30 */
 		return invalid_request(c, qp, now);
 	if (r->res_head - r->res_next == RD_ATOMIC_MAX)
 		r->res_next++;
@@ -261,34 +269,36 @@ static enum verdict check_resource(
 	return PASS;
 }
 
-/* RSP-09: payload sizes; RSP-20: room in the receive WQE. */
+/* Payload sizes, and room in the receive WQE. */
 static enum verdict check_length(struct core *c, struct qp *qp, const struct pkt *pkt, uint64_t now)
 {
 	uint32_t mtu = 1u << qp->mtu_shift;
 	const struct opcode *op = pkt->op;
 
+	/* RSP-09 */
 	if (!op->last && pkt->payload_len != mtu)
 		return invalid_request(c, qp, now);
 	if (pkt->payload_len > mtu || (op->last && !op->first && !pkt->payload_len))
 		return invalid_request(c, qp, now);
 	if (op->kind == KIND_SEND &&
 		(uint64_t)qp->resp.recv_off + pkt->payload_len > qp->resp.wqe.length) {
-		recv_failed(c, qp, ABI_WC_LOC_LEN_ERR, now);
+		recv_failed(c, qp, ABI_WC_LOC_LEN_ERR, now); /* RSP-20 */
 		return DONE;
 	}
 	return PASS;
 }
 
-/* The header of a WRITE or READ: RSP-10..13. */
+/* The header of a WRITE or READ. */
 static enum verdict check_reth(struct core *c, struct qp *qp, const struct pkt *pkt, uint64_t now)
 {
 	uint32_t access =
 		pkt->op->kind == KIND_READ ? ABI_ACCESS_REMOTE_READ : ABI_ACCESS_REMOTE_WRITE;
 
 	if (pkt->dma_len > MSG_LEN_MAX)
-		return invalid_request(c, qp, now); /* C9-94 */
-	if (!pkt->dma_len)			    /* C9-88 */
+		return invalid_request(c, qp, now); /* RSP-10, C9-94 */
+	if (!pkt->dma_len)			    /* RSP-12, C9-88 */
 		return PASS;
+	/* RSP-13, RSP-14: of the whole message, before its first byte is written. */
 	if (mr_resolve(c->cfg.mrs, pkt->rkey, qp->pd, access, pkt->va, pkt->dma_len, NULL) != MR_OK)
 		return access_error(c, qp, now);
 	return PASS;
@@ -419,7 +429,7 @@ static void execute_read(struct core *c, struct qp *qp, const struct pkt *pkt)
 		 * an ACK that was asked for is given (spec-errors 62); but not one for a duplicate
 		 * from before another READ. */
 		.ack_first = r->owed == OWE_ACK && seq24_add(r->ack_psn, 1) == pkt->psn,
-	};
+	}; /* RSP-37: over the oldest */
 	if (res->ack_first)
 		r->owed = OWE_NOTHING;
 	res_execute(c, qp, res, pkt->psn, pkt->va, pkt->dma_len);
@@ -446,8 +456,8 @@ static struct resp_res *res_find(struct qp *qp, uint32_t psn, uint32_t *idx)
 	return NULL;
 }
 
-/* RSP-40..43: executed again if it is a part of what was asked for before. The R_Key is
- * looked up again when the responses are built (RSP-41). */
+/* RSP-40: executed again if it is a part of what was asked for before. The R_Key is looked up
+ * (RSP-41) and the memory read (RSP-42) again, when the responses are built. */
 static enum drop duplicate_read(struct core *c, struct qp *qp, const struct pkt *pkt)
 {
 	uint32_t idx;
@@ -462,7 +472,7 @@ static enum drop duplicate_read(struct core *c, struct qp *qp, const struct pkt 
 		off != (uint64_t)seq24_diff(pkt->psn, res->first_psn) << qp->mtu_shift)
 		return DROP_DUP_NO_RESOURCE;
 	res->ack_first = false;
-	res_execute(c, qp, res, pkt->psn, pkt->va, pkt->dma_len);
+	res_execute(c, qp, res, pkt->psn, pkt->va, pkt->dma_len); /* RSP-43: FIRST or ONLY there */
 	if ((int32_t)(idx - qp->resp.res_next) < 0)
 		qp->resp.res_next = idx;
 	return DROP_NONE;
@@ -476,16 +486,16 @@ static enum drop duplicate_request(struct core *c, struct qp *qp, const struct p
 		return duplicate_read(c, qp, pkt);
 	case KIND_SEND:
 	case KIND_WRITE:
-		/* C9-105: not executed; answered with the newest accepted PSN, not counting READs:
-		 * an ACK must not stand for responses that may be lost. A NAK that is owed says as
-		 * much (RSP-04). */
+		/* RSP-39, RSP-44, C9-105: not executed; answered with the newest accepted PSN, not
+		 * counting READs: an ACK must not stand for responses that may be lost. A NAK that
+		 * is owed says as much, and one that was sent stays sent (RSP-04). */
 		if (pkt->ackreq && qp->resp.owed == OWE_NOTHING) {
 			qp->resp.owed = OWE_ACK;
 			qp_make_ready(c, qp);
 		}
 		return DROP_NONE;
 	default:
-		return DROP_DUP_NO_RESOURCE;
+		return DROP_DUP_NO_RESOURCE; /* RSP-38: nothing is remembered of it */
 	}
 }
 
@@ -501,7 +511,7 @@ static void accepted(struct core *c, struct qp *qp, const struct pkt *pkt, uint6
 	r->open = pkt->op->last ? KIND_NONE : pkt->op->kind;
 	if (!pkt->op->last)
 		return;
-	r->msn = seq24_add(r->msn, 1);
+	r->msn = seq24_add(r->msn, 1); /* RSP-25 */
 	if (pkt->op->recv_wqe)
 		recv_complete(c, qp, ABI_WC_SUCCESS, pkt, now);
 }
@@ -523,13 +533,13 @@ static void acknowledge(struct core *c, struct qp *qp, const struct pkt *pkt)
 	bool rnr_void;
 
 	communication_established(c, qp);
-	r->rnr_sent = false;
+	r->rnr_sent = false; /* RSP-18: the flow goes on */
 	if (r->owed == OWE_NAK && r->syndrome == NAK_PSN_SEQUENCE) {
 		/* The packet was only late, but what overtook it was dropped: NAK that instead. */
 		r->nak_psn = r->epsn;
 		return;
 	}
-	r->nak_sent = false;
+	r->nak_sent = false;	       /* RSP-03 */
 	rnr_void = r->owed == OWE_NAK; /* it may stand for an ACK that was owed before */
 	if (rnr_void)
 		r->owed = OWE_NOTHING;
@@ -541,12 +551,12 @@ static void acknowledge(struct core *c, struct qp *qp, const struct pkt *pkt)
 
 enum drop responder_rx(struct core *c, struct qp *qp, const struct pkt *pkt, uint64_t now)
 {
-	int32_t ahead = seq24_diff(pkt->psn, qp->resp.epsn);
+	int32_t ahead = seq24_diff(pkt->psn, qp->resp.epsn); /* RSP-01 */
 	enum verdict done;
 
 	if (ahead < 0)
 		return duplicate_request(c, qp, pkt);
-	if (ahead > 0)
+	if (ahead > 0) /* RSP-52: never executed, so what is written is written in PSN order */
 		return psn_ahead(c, qp)	   ? DROP_NONE
 		       : qp->resp.rnr_sent ? DROP_RNR_PENDING
 					   : DROP_PSN_AHEAD;
@@ -559,6 +569,7 @@ enum drop responder_rx(struct core *c, struct qp *qp, const struct pkt *pkt, uin
 		acknowledge(c, qp, pkt);
 		return DROP_NONE;
 	}
+	/* RSP-24: the data lie in memory before an ACK is owed. */
 	done = pkt->op->kind == KIND_SEND ? execute_send(c, qp, pkt, now)
 					  : execute_write(c, qp, pkt, now);
 	if (done != PASS)

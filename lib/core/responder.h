@@ -34,6 +34,11 @@ struct resp_res *responder_pending(struct qp_resp *r);
 void responder_fatal(struct core *c, struct qp *qp, uint8_t syndrome, uint32_t psn, uint32_t event,
 	uint64_t now);
 
+/** The same when the READ response with PSN @p psn cannot be built or sealed: the responses behind
+ *  it are not sent, the NAK takes its place (RSP-31). */
+void responder_read_failed(struct core *c, struct qp *qp, uint8_t syndrome, uint32_t psn,
+	uint32_t event, uint64_t now);
+
 /** Throws away what is posted to the receive queue (RESET). Bounded by @p max entries.
  *  @return entries thrown away. */
 uint32_t responder_discard(struct qp *qp, uint32_t max);

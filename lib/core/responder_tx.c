@@ -12,6 +12,7 @@ static void write_aeth(uint8_t *aeth, uint8_t syndrome, uint32_t msn)
 /* No end-to-end credits are generated: code 31 (CRD-02). */
 #define SYNDROME_ACK (AETH_ACK | AETH_CREDIT_NONE)
 
+/* RSP-50: no flag, no AckReq, no payload that would need a pad. */
 static void build_ack(
 	struct core *c, struct qp *qp, struct txd *t, uint8_t syndrome, uint32_t psn, uint32_t msn)
 {
@@ -24,7 +25,7 @@ static void build_ack(
 
 static uint8_t read_resp_opcode(bool first, bool last)
 {
-	static const uint8_t part[2][2] = {/* [first][last] */
+	static const uint8_t part[2][2] = {/* [first][last]: RSP-28 */
 		{OP_READ_RESP_MIDDLE, OP_READ_RESP_LAST}, {OP_READ_RESP_FIRST, OP_READ_RESP_ONLY}};
 
 	return OPC_RC | part[first][last];
@@ -48,7 +49,7 @@ struct resp_res *responder_pending(struct qp_resp *r)
 static bool build_read_resp(
 	struct core *c, struct qp *qp, struct resp_res *res, struct txd *t, uint64_t now)
 {
-	uint32_t psn = res->next_psn;
+	uint32_t psn = res->next_psn; /* RSP-28 */
 	uint32_t off = ((psn - res->exec_psn) & SEQ24_MASK) << qp->mtu_shift;
 	uint32_t left = res->exec_len - off;
 	uint32_t mtu = 1u << qp->mtu_shift;
@@ -57,16 +58,16 @@ static bool build_read_resp(
 	uint8_t *ptr = NULL;
 	uint8_t *eth;
 
+	/* RSP-31, and RSP-41 for duplicates. */
 	if (len && mr_resolve(c->cfg.mrs, res->rkey, qp->pd, ABI_ACCESS_REMOTE_READ,
 			   res->exec_va + off, len, &ptr) != MR_OK) {
-		qp->resp.res_next = qp->resp.res_head; /* nothing follows but the NAK */
-		responder_fatal(c, qp, NAK_REMOTE_ACCESS, psn, ABI_EVENT_QP_ACCESS_ERR, now);
+		responder_read_failed(c, qp, NAK_REMOTE_ACCESS, psn, ABI_EVENT_QP_ACCESS_ERR, now);
 		return false;
 	}
 	eth = packet_begin(c, qp, t, code, 0, false, psn, len);
 	if (opcode_row(code)->aeth)
 		write_aeth(eth, SYNDROME_ACK, res->msn);
-	if (len)
+	if (len) /* RSP-53, RSP-42: memory is read now, after what came before was written */
 		packet_payload(t, ptr, len);
 	res->next_psn = seq24_add(psn, 1);
 	return true;
@@ -102,9 +103,10 @@ bool responder_next(struct core *c, struct qp *qp, struct txd *t, uint64_t now)
 {
 	struct resp_res *res;
 
+	/* RSP-47; RSP-22: and the NAK of an ERR QP. */
 	if (qp->state < ABI_QPS_RTR || (qp->state == ABI_QPS_ERR && !qp->resp.drain))
 		return false;
-	res = responder_pending(&qp->resp);
+	res = responder_pending(&qp->resp); /* RSP-27 */
 	if (res && next_read(c, qp, res, t, now))
 		return true;
 	if (qp->resp.owed == OWE_NOTHING)

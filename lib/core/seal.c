@@ -1,6 +1,26 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The end of a packet's making: payload, pad and ICRC. Its headers are packet.c's. */
-#include "qp.h"
+#include "opcode.h"
+#include "responder.h"
+#include "seq24.h"
+
+/* Application memory faulted under @p t. What waits for a READ response is told by a NAK in its
+ * place (RSP-31); a requester's own fault is nobody else's business. */
+static void seal_failed(struct core *c, struct qp *qp, const struct txd *t)
+{
+	const uint8_t *bth = t->frame + qp->path.hdr_len;
+
+	c->count.access_faults++;
+	if (qp->state == ABI_QPS_ERR)
+		return;
+	if (opcode_row(bth[BTH_OPCODE])->response) {
+		responder_read_failed(c, qp, NAK_REMOTE_OP, get_be32(bth + BTH_ACKREQ) & SEQ24_MASK,
+			ABI_EVENT_QP_FATAL, 0);
+		return;
+	}
+	qp_event(c, qp, ABI_EVENT_QP_FATAL);
+	qp_error(c, qp, 0);
+}
 
 uint16_t core_seal(struct core *c, struct txd *t)
 {
@@ -11,11 +31,7 @@ uint16_t core_seal(struct core *c, struct txd *t)
 
 	for (unsigned i = 0; i < t->nsegs; i++) {
 		if (!uaccess_gather(&c->ua, &crc, dst, t->seg[i].addr, t->seg[i].len)) {
-			c->count.access_faults++;
-			if (t->qp->state != ABI_QPS_ERR) {
-				qp_event(c, t->qp, ABI_EVENT_QP_FATAL);
-				qp_error(c, t->qp, 0);
-			}
+			seal_failed(c, t->qp, t);
 			return 0;
 		}
 		dst += t->seg[i].len;

@@ -63,6 +63,15 @@ static struct netport *find_port(struct session *s, uint32_t number, struct repl
 	return NULL;
 }
 
+/* VAL-10: a sum of workers' counters that stop at the end must stop there too. */
+static uint16_t bad_pkey(const struct ctl *ctl, unsigned port)
+{
+	struct core_counters sum;
+
+	worker_counters(ctl->dp, &sum);
+	return (uint16_t)(sum.bad_pkey[port] < BAD_PKEY_MAX ? sum.bad_pkey[port] : BAD_PKEY_MAX);
+}
+
 int cmd_query_port(struct session *s, const struct request *q, struct reply *r)
 {
 	struct abi_port_attr a = {.max_mtu = PATH_MTU_MAX, .gids = GID_MAX};
@@ -77,6 +86,7 @@ int cmd_query_port(struct session *s, const struct request *q, struct reply *r)
 	a.active_mtu = mtu_of_ethernet(p->eth_mtu); /* GID-09 */
 	a.pkeys = p->shared->pkeys;
 	a.speed_mbps = p->speed_mbps;
+	a.bad_pkey_cntr = bad_pkey(s->ctl, in.port - 1);
 	memcpy(a.mac, p->mac, sizeof(a.mac));
 	memcpy(a.netdev, p->netdev, sizeof(a.netdev));
 	reply_body(r, &a, sizeof(a));

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include <arpa/inet.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,6 +24,15 @@ void gid_of_mac(uint8_t gid[16], const uint8_t mac[6])
 	gid[11] = 0xFF;
 	gid[12] = 0xFE;
 	memcpy(gid + 13, mac + 3, 3);
+}
+
+bool gid_of_text(uint8_t gid[16], const char *text)
+{
+	memset(gid, 0, 16);
+	if (inet_pton(AF_INET6, text, gid) == 1)
+		return true;
+	gid[10] = gid[11] = 0xFF;
+	return inet_pton(AF_INET, text, gid + 12) == 1;
 }
 
 uint32_t gid_abi_type(uint8_t net)
@@ -87,9 +97,12 @@ static void set_entry(struct gids *g, uint32_t i, const struct gid_entry *e, boo
 int gids_add(struct gids *g, const uint8_t gid[16], uint16_t vid, uint32_t ifindex,
 	const uint8_t mac[6], bool kernel)
 {
-	int i = choose_index(g, gid, vid);
 	struct gid_entry e;
+	int i;
 
+	if (gid_is_local_only(gid))
+		return -EADDRNOTAVAIL; /* VAL-15 */
+	i = choose_index(g, gid, vid);
 	if (i < 0)
 		return i;
 	if (g->table.entry[i].valid && !g->kernel[i])

@@ -60,8 +60,14 @@ static int init_static(struct netport *p, const struct ctl_port *cfg, char why[A
 {
 	for (uint32_t i = 0; i < cfg->ngids; i++) {
 		const struct ctl_gid *g = &cfg->gids[i];
+		int err = gids_add(&p->gids, g->gid, g->vid, p->ifindex, p->mac, false);
 
-		if (gids_add(&p->gids, g->gid, g->vid, p->ifindex, p->mac, false))
+		if (err == -EADDRNOTAVAIL)
+			return refuse(why, err,
+				"port %u: static GID %u is unspecified or loopback, which no frame "
+				"may have: name an address of the port's network",
+				p->index + 1, i);
+		if (err)
 			return refuse(why, -ENOSPC, "port %u: more than %u static GIDs: list fewer",
 				p->index + 1, GID_MAX / 2);
 	}

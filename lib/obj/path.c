@@ -31,6 +31,17 @@ uint32_t mtu_of_ethernet(uint32_t eth_mtu)
 	return 0;
 }
 
+bool gid_is_local_only(const uint8_t gid[16])
+{
+	static const uint8_t v4_mapped[12] = {[10] = 0xFF, [11] = 0xFF};
+	static const uint8_t zero[15];
+
+	if (!memcmp(gid, v4_mapped, sizeof(v4_mapped)))
+		return gid[12] == 127 || !get_be32(gid + 12);	 /* RFC 1122 3.2.1.3 */
+	return !memcmp(gid, zero, sizeof(zero)) && gid[15] <= 1; /* VAL-15: :: and ::1 */
+}
+
+/* VAL-08 */
 bool pkey_match(uint16_t a, uint16_t b)
 {
 	return (a & 0x7FFF) && ((a ^ b) & 0x7FFF) == 0 && ((a | b) & 0x8000);
@@ -165,6 +176,7 @@ uint8_t *path_write(const struct path *p, uint8_t *frame, uint16_t rest, uint16_
 	return bth;
 }
 
+/* VAL-12, and VAL-13 by the protocol, which is the GID's type. */
 bool path_matches(const struct path *p, const struct pkt *pkt)
 {
 	const uint8_t *ours = p->hdr + p->l3_off;

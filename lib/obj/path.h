@@ -90,6 +90,10 @@ bool path_matches(const struct path *p, const struct pkt *pkt);
 /** @return the index of the valid entry with @p gid, @p net and @p vid, or -1. */
 int gid_find(const struct gid_table *t, const uint8_t gid[16], unsigned net, uint16_t vid);
 
+/** @return true for the unspecified and the loopback addresses: no frame on a wire has one as its
+ *  destination (VAL-15). */
+bool gid_is_local_only(const uint8_t gid[16]);
+
 /** @return true when both keys name the same partition and one is a full member (VAL-08). */
 bool pkey_match(uint16_t a, uint16_t b);
 

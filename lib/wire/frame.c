@@ -265,7 +265,7 @@ static enum drop opcode_class(const struct opcode *op)
 	return likely(op->hdr_len) ? DROP_NONE : DROP_OPCODE_CLASS;
 }
 
-/* VAL-18: the opcode's headers are there. */
+/* VAL-18: the opcode's headers are there, before any of them is read. */
 static enum drop header_short(const struct rest *r, const struct opcode *op)
 {
 	return likely(r->len >= (size_t)op->hdr_len + ICRC_LEN) ? DROP_NONE : DROP_HEADER_SHORT;

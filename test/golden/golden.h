@@ -2,7 +2,9 @@
 /**
  * @file golden.h
  * The golden runner: a file of vectors against the real core. vectors.json says in its members
- * frame_format and sequence_format what is meant by each member.
+ * frame_format and sequence_format what is meant by each member. What the runner does not know
+ * is a failure, so that nothing in a file goes unchecked; what the product does not have yet is
+ * skipped, if skip.list names it.
  */
 #ifndef GOLDEN_H
 #define GOLDEN_H
@@ -12,56 +14,64 @@
 
 struct golden {
 	const json_t *context;
-	json_t *skips; /* object: "opcode 0x12" -> true */
+	json_t *skips; /* object: "opcode 0x12" -> times used */
 	unsigned passed;
 	unsigned failed;
 	unsigned skipped;
+	bool verbose;	  /* a line an item, with the drop's counter */
 	const char *name; /* of the item under test */
 	bool bad;	  /* it has failed */
 	bool skip;	  /* it is to be skipped */
+	bool muted;	  /* an attempt: failures are noted, not printed */
+	char first[256];  /* what was wrong first */
+	const char *drop; /* the counter that moved */
 };
 
 /* --- report.c: what happened ---------------------------------------------------------- */
 
 bool skips_load(struct golden *g, const char *path);
 /** @return true when the list names it. */
-bool skips(const struct golden *g, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+bool skips(struct golden *g, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/** Says on standard error, in a line, what of the list the file had no use for. */
+void skips_unused(const struct golden *g);
 
 void item_begin(struct golden *g, const char *name);
 /** One line a failure. */
 void item_fail(struct golden *g, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void item_end(struct golden *g);
 
+/* --- member.c: members of JSON objects, of which none may be what it should not -------- */
+
+/** @return the string, "" when there is none. */
+const char *text(const json_t *object, const char *key);
+bool text_is(const json_t *object, const char *key, const char *value);
 /** A number that is written as one or as a string; fails the item when it is neither. */
-uint64_t json_u64(struct golden *g, const json_t *v);
-uint64_t json_u64_of(struct golden *g, const json_t *object, const char *key);
-/** @return bytes; 0 when it is no hex string or too long. */
-size_t json_bytes(const json_t *v, uint8_t *dst, size_t room);
+uint64_t number(struct golden *g, const char *what, const json_t *v);
+uint64_t number_of(struct golden *g, const json_t *object, const char *key);
+/** The same, but no more than @p max. */
+uint64_t number_upto(struct golden *g, const char *what, const json_t *v, uint64_t max);
+/** Microseconds, as an integer or not. @return nanoseconds. */
+uint64_t nanoseconds(struct golden *g, const char *what, const json_t *v);
+void same_number(struct golden *g, const char *what, uint64_t got, const json_t *want);
+/** @return bytes of a hex string, to be freed; NULL and a failure when it is none. */
+uint8_t *hex_bytes(struct golden *g, const char *what, const json_t *v, size_t *len);
+bool mac_of(const char *s, uint8_t mac[6]);
+/** Fails the item when @p v is no object, or has a member that is not in @p names. */
+bool known_members(
+	struct golden *g, const char *what, const json_t *v, const char *const *names, unsigned n);
+#define KNOWN(g, what, v, names) known_members(g, what, v, names, ARRAY_SIZE(names))
 
-/* --- node.c: A or B of the context ---------------------------------------------------- */
+/* --- spec.c: what a side of the context is --------------------------------------------- */
 
-struct node {
-	struct golden *g;
-	struct sim_host *host;
-	struct app app;
-	struct app_cq *send_cq, *recv_cq;
-	struct app_qp *qp;
-	struct app_mr *mr; /* B: the region of the context; A: source and destination buffers */
-	struct app_mr *recv;
-	struct abi_qp_attr attr;
-	uint32_t recv_len;
-	uint32_t received; /* receives posted */
-	uint64_t now;
-	uint8_t sent[64][FRAME_MAX]; /* not compared yet */
-	uint16_t sent_len[64];
-	unsigned sents;
-};
-
-/** What a node is made of; names are those of the context. */
+/** Where a file differs from the context, and what the runner chooses. */
 struct node_spec {
 	bool is_a;
-	unsigned net; /* enum net_type of the QP's GID entry */
-	uint16_t vid;
+	uint8_t net;	      /* enum net_type of the QP's GID entry */
+	uint8_t gid[16];      /* of that entry */
+	uint8_t peer_gid[16]; /* of the QP's peer */
+	uint16_t vid;	      /* of that entry */
+	uint32_t qpn;
+	uint32_t peer_qpn;
 	uint32_t mtu;
 	uint32_t rq_psn;
 	uint32_t sq_psn;
@@ -74,22 +84,119 @@ struct node_spec {
 	uint8_t min_rnr_timer;
 	uint8_t timeout, retry_cnt, rnr_retry, max_rd_atomic, max_dest_rd_atomic;
 	uint8_t state; /* enum abi_qp_state */
+	size_t send_room;
 };
 
-/** As the context says for RC. */
+/** Checks the context's members. @return false when nothing can be run with it. */
+bool context_check(struct golden *g);
+/** As the context says for RC, over IPv4. */
 struct node_spec node_spec_of(struct golden *g, bool is_a);
-void node_init(struct node *n, struct golden *g, const struct node_spec *s);
+/** Gives @p s the addresses of protocol @p net; @p mapped: RoCEv1 with IPv4 addresses. */
+void node_spec_net(struct golden *g, struct node_spec *s, unsigned net, bool mapped);
+/** The same for what @p p is, VLAN included. */
+void node_spec_as(struct golden *g, struct node_spec *s, const struct pkt *p);
+/** A member of expect.context or setup. @return false when it is unknown. */
+bool node_spec_set(struct golden *g, struct node_spec *s, const char *key, const json_t *v);
+/** The kind ("UC") of QP that has number @p qpn on a side; NULL: none. */
+const char *qp_kind(struct golden *g, bool is_a, uint64_t qpn);
+const char *state_name(unsigned state);
+uint8_t state_of(struct golden *g, const json_t *v);
+
+/* --- node.c: A or B of the context ---------------------------------------------------- */
+
+#define NODE_SENT_MAX 1024u
+
+struct node {
+	struct golden *g;
+	struct sim_host *host;
+	struct app app;
+	struct app_cq *send_cq, *recv_cq;
+	struct app_qp *qp;
+	struct app_mr *mr; /* B: the region of the context; A: source and destination buffers */
+	struct app_mr *recv;
+	struct node_spec spec;
+	struct abi_qp_attr attr;
+	uint32_t received; /* receives posted */
+	uint64_t now;
+	uint8_t (*sent)[FRAME_MAX]; /* room for NODE_SENT_MAX; not compared yet */
+	uint16_t sent_len[NODE_SENT_MAX];
+	unsigned sents;
+};
+
+/** @return false, with nothing left behind, when @p s cannot be. */
+bool node_init(struct node *n, struct golden *g, const struct node_spec *s);
 void node_fini(struct node *n);
 void node_post_recv(struct node *n, unsigned count);
+/** The buffer of the i-th receive. */
+const uint8_t *node_recv_buffer(const struct node *n, unsigned i);
 /** @return a verdict of core_rx(), or of frame_parse(). */
 uint16_t node_rx(struct node *n, const uint8_t *frame, size_t len);
 /** Lets the core send; adds to `sent`. */
 void node_tx(struct node *n);
-uint32_t access_flags(struct golden *g, const json_t *v);
-uint8_t state_of(struct golden *g, const json_t *v);
-const char *state_name(unsigned state);
+bool node_poll(struct node *n, struct abi_cqe *cqe);
 
-/* --- the groups ----------------------------------------------------------------------- */
+/** All that a frame may change in a node. */
+struct memento {
+	struct qp *qp;
+	struct resp_res res[RD_ATOMIC_MAX];
+	struct core_counters count;
+	uint8_t *memory;
+	uint8_t *recv;
+};
+
+void memento_take(struct memento *m, const struct node *n);
+void memento_drop(struct memento *m);
+/** Fails the item for each thing that is not as it was. */
+void memento_same_qp(struct golden *g, const struct memento *m, const struct node *n);
+/** @p skip_at, @p skip_len: bytes of the region that may differ. */
+void memento_same_memory(struct golden *g, const struct memento *m, const struct node *n,
+	size_t skip_at, size_t skip_len);
+
+/* --- packet.c: packets against what is said of them ------------------------------------- */
+
+/** Compares a parsed packet with bth_fields. */
+void check_fields(struct golden *g, const struct pkt *p, const json_t *fields);
+/** What every packet of ours must be, from Ethernet to the ICRC. @return false with @p why. */
+bool wire_ok(const struct node *n, const uint8_t *frame, size_t len, char *why, size_t room);
+/** One of the packets that a step lists. @return false with @p why. */
+bool packet_matches(struct golden *g, const uint8_t *frame, size_t len, const json_t *want,
+	char *why, size_t room);
+
+/* --- completion.c ----------------------------------------------------------------------- */
+
+const char *wc_opcode_name(unsigned op);
+const char *wc_status_name(unsigned status);
+void check_cqe(struct golden *g, const struct abi_cqe *c, const json_t *want);
+
+/* --- verdict.c: what a frame must do ------------------------------------------------------ */
+
+/** A frame and what is said of it. */
+struct trial {
+	const json_t *vector;
+	const json_t *expect;
+	const char *result;
+	const uint8_t *frame;
+	size_t len;
+	struct pkt p;
+	uint16_t parse; /* enum drop of frame_parse() */
+	bool to_a;	/* it is for A */
+	uint32_t qpn;
+	const char *kind; /* of the QP that it is for; NULL: none has this number */
+	const char
+		*feature; /* line of skip.list for what it needs that is not built; NULL: nothing */
+	char feature_text[64];
+};
+
+/** Lets the frame arrive at a fresh QP and judges what comes of it. */
+void check_verdict(struct golden *g, struct trial *t);
+
+/* --- accept.c ----------------------------------------------------------------------------- */
+
+/** A request that is executed at B: reply, completion, memory. */
+void check_accepted(
+	struct golden *g, struct node *n, const struct trial *t, const struct memento *before);
+
+/* --- the groups --------------------------------------------------------------------------- */
 
 void run_frames(struct golden *g, const json_t *frames);
 void run_sequences(struct golden *g, const json_t *sequences);

@@ -6,162 +6,128 @@
 #include "golden.h"
 
 #define RECV_ROOM 64u
-
-static const char *const state_names[] = {"RESET", "INIT", "RTR", "RTS", "SQD", "SQE", "ERR"};
-
-const char *state_name(unsigned state)
-{
-	return state < ARRAY_SIZE(state_names) ? state_names[state] : "?";
-}
-
-uint8_t state_of(struct golden *g, const json_t *v)
-{
-	for (uint8_t s = 0; s < ARRAY_SIZE(state_names); s++)
-		if (json_is_string(v) && !strcmp(json_string_value(v), state_names[s]))
-			return s;
-	item_fail(g, "unknown QP state");
-	return ABI_QPS_RTS;
-}
-
-uint32_t access_flags(struct golden *g, const json_t *v)
-{
-	static const struct {
-		const char *name;
-		uint32_t bit;
-	} bits[] = {{"LOCAL_WRITE", ABI_ACCESS_LOCAL_WRITE},
-		{"REMOTE_READ", ABI_ACCESS_REMOTE_READ}, {"REMOTE_WRITE", ABI_ACCESS_REMOTE_WRITE},
-		{"REMOTE_ATOMIC", ABI_ACCESS_REMOTE_ATOMIC}};
-	char text[256];
-	uint32_t flags = 0;
-
-	snprintf(text, sizeof(text), "%s", json_is_string(v) ? json_string_value(v) : "?");
-	for (char *save, *t = strtok_r(text, "|", &save); t; t = strtok_r(NULL, "|", &save)) {
-		unsigned i = 0;
-
-		while (i < ARRAY_SIZE(bits) && strcmp(t, bits[i].name))
-			i++;
-		if (i == ARRAY_SIZE(bits))
-			item_fail(g, "unknown access flag %s", t);
-		else
-			flags |= bits[i].bit;
-	}
-	return flags;
-}
-
-struct node_spec node_spec_of(struct golden *g, bool is_a)
-{
-	const json_t *c = g->context;
-
-	return (struct node_spec){
-		.is_a = is_a,
-		.mtu = (uint32_t)json_u64_of(g, c, "path_mtu"),
-		.rq_psn = (uint32_t)json_u64_of(g, c, "B_expected_psn"),
-		.sq_psn = (uint32_t)json_u64_of(g, c, "B_expected_psn"),
-		.msn = (uint32_t)json_u64_of(g, c, "B_msn"),
-		.recv_wqes = 1,
-		.recv_len = 4096,
-		.access = access_flags(g, json_object_get(c, "B_rc_access")),
-		.mr_access = access_flags(g, json_object_get(json_object_get(c, "B_mr"), "access")),
-		.pkey = (uint16_t)json_u64(g, json_array_get(json_object_get(c, "pkey_table"), 0)),
-		.min_rnr_timer = (uint8_t)json_u64_of(g, c, "B_min_rnr_timer"),
-		.timeout = 14,
-		.retry_cnt = 7,
-		.rnr_retry = 7,
-		.max_rd_atomic = 16,
-		.max_dest_rd_atomic = 16,
-		.state = ABI_QPS_RTS,
-	};
-}
+/* Keys of the runner's own regions: as far from those of files as the table allows. */
+#define RECV_KEY ((MR_MAX - 1) << 8 | 0x42)
+#define SEND_KEY ((MR_MAX - 2) << 8 | 0x43)
 
 /* --- addresses ------------------------------------------------------------------------ */
 
-static const char *text_of(const json_t *who, const char *key)
-{
-	const char *s = json_string_value(json_object_get(who, key));
-
-	return s ? s : "";
-}
-
-static void mac_of(const json_t *who, uint8_t mac[6])
-{
-	unsigned m[6] = {0};
-
-	sscanf(text_of(who, "mac"), "%x:%x:%x:%x:%x:%x", &m[0], &m[1], &m[2], &m[3], &m[4], &m[5]);
-	for (unsigned i = 0; i < 6; i++)
-		mac[i] = (uint8_t)m[i];
-}
-
-static void gid_of(struct golden *g, const json_t *who, unsigned net, uint8_t gid[16])
-{
-	int ok;
-
-	memset(gid, 0, 16);
-	if (net == NET_IPV4) {
-		gid[10] = gid[11] = 0xFF;
-		ok = inet_pton(AF_INET, text_of(who, "ipv4"), gid + 12);
-	} else {
-		ok = inet_pton(AF_INET6, text_of(who, net == NET_IPV6 ? "ipv6" : "linklocal"), gid);
-	}
-	if (ok != 1)
-		item_fail(g, "the context has no address of this kind");
-}
-
-/* The four entries of B_gid_table; the QP's own, of type `net`, is in the VLAN. */
-static void gids_init(struct node *n, const json_t *me, const struct node_spec *s)
+static void gid_add(struct node *n, unsigned net, const uint8_t gid[16], const uint8_t mac[6])
 {
 	struct gid_table *t = &n->host->gids[0];
+	struct gid_entry *e = &t->entry[t->count];
 
-	t->count = 4;
-	mac_of(me, n->host->ports.port[0].mac);
-	for (unsigned i = 0; i < 4; i++) {
-		unsigned net = i < 3 ? i : NET_ROCEV1;
+	if (t->count == GID_MAX) {
+		item_fail(n->g, "the GID table is too long");
+		return;
+	}
+	t->count++;
+	*e = (struct gid_entry){.net = (uint8_t)net, .valid = true};
+	memcpy(e->gid, gid, 16);
+	memcpy(e->mac, mac, 6);
+}
 
-		t->entry[i] = (struct gid_entry){.net = (uint8_t)net, .valid = true};
-		gid_of(n->g, me, i < 3 ? i : NET_IPV4, t->entry[i].gid);
-		mac_of(me, t->entry[i].mac);
-		if (net == s->net && i < 3)
-			t->entry[i].vid = s->vid;
+/* "IPv4 192.0.2.11 (RoCEv2)" */
+static void gid_add_text(struct node *n, const char *s, const uint8_t mac[6])
+{
+	uint8_t gid[16] = {[10] = 0xFF, [11] = 0xFF};
+	char address[64];
+
+	if (sscanf(s, "IPv4 %63s (RoCEv2)", address) == 1 &&
+		inet_pton(AF_INET, address, gid + 12) == 1)
+		gid_add(n, NET_IPV4, gid, mac);
+	else if (sscanf(s, "IPv6 %63s (RoCEv2)", address) == 1 &&
+		 inet_pton(AF_INET6, address, gid) == 1)
+		gid_add(n, NET_IPV6, gid, mac);
+	else if (sscanf(s, "IB GID %63s (RoCEv1)", address) == 1 &&
+		 inet_pton(AF_INET6, address, gid) == 1)
+		gid_add(n, NET_ROCEV1, gid, mac);
+	else
+		item_fail(n->g, "B_gid_table: '%.60s' is not handled", s);
+}
+
+/* B's table is given; A has an entry of each kind. */
+static void gids_init(struct node *n, const uint8_t mac[6])
+{
+	const json_t *table = json_object_get(n->g->context, "B_gid_table");
+	json_t *v;
+	size_t i;
+
+	n->host->gids[0].count = 0;
+	if (n->spec.is_a) {
+		for (unsigned k = 0; k < 4; k++) {
+			struct node_spec s = n->spec;
+			unsigned net = k < 3 ? k : NET_ROCEV1;
+
+			node_spec_net(n->g, &s, net, k == 3);
+			gid_add(n, net, s.gid, mac);
+		}
+		return;
+	}
+	json_array_foreach((json_t *)table, i, v)
+	{
+		gid_add_text(n, json_is_string(v) ? json_string_value(v) : "?", mac);
 	}
 }
 
-static struct path_spec path_of(struct node *n, const json_t *peer, const struct node_spec *s)
+/* The QP's entry; it is the one in the VLAN. */
+static struct gid_entry *own_gid(struct node *n)
 {
-	struct path_spec p = {.sgid = &n->host->gids[0].entry[s->net], .hop_limit = 64};
+	struct gid_table *t = &n->host->gids[0];
+	int i = gid_find(t, n->spec.gid, n->spec.net, 0);
 
-	gid_of(n->g, peer, s->net, p.dgid);
-	mac_of(peer, p.dmac);
+	if (i < 0) {
+		item_fail(n->g, "the QP's GID is not in the GID table");
+		return NULL;
+	}
+	t->entry[i].vid = n->spec.vid;
+	return &t->entry[i];
+}
+
+static struct path_spec path_of(struct node *n, const struct gid_entry *sgid)
+{
+	const json_t *peer = json_object_get(n->g->context, n->spec.is_a ? "B" : "A");
+	struct path_spec p = {.sgid = sgid, .hop_limit = 64};
+
+	memcpy(p.dgid, n->spec.peer_gid, 16);
+	mac_of(text(peer, "mac"), p.dmac);
 	return p;
 }
 
 /* --- life ----------------------------------------------------------------------------- */
 
-static void regions_init(struct node *n, const struct node_spec *s)
+/* All regions begin with zeros: B's is compared with what READ brings, and READ with it. */
+static void regions_init(struct node *n)
 {
 	const json_t *mr = json_object_get(n->g->context, "B_mr");
-	size_t len = (size_t)json_u64_of(n->g, mr, "length");
+	const struct node_spec *s = &n->spec;
+	size_t len = (size_t)number_of(n->g, mr, "length");
 
 	if (s->is_a)
-		n->mr = app_mr(&n->app, 1u << 20, ABI_ACCESS_LOCAL_WRITE);
+		n->mr = app_mr_as(
+			&n->app, s->send_room, ABI_ACCESS_LOCAL_WRITE, SEND_KEY, 0x5500000000);
 	else
-		n->mr = app_mr_as(&n->app, len, s->mr_access,
-			(uint32_t)json_u64_of(n->g, mr, "rkey"), json_u64_of(n->g, mr, "va"));
+		n->mr = app_mr_as(&n->app, len, s->mr_access, (uint32_t)number_of(n->g, mr, "rkey"),
+			number_of(n->g, mr, "va"));
 	memset(n->mr->mem, 0, n->mr->len);
-	n->recv = app_mr_as(
-		&n->app, (size_t)RECV_ROOM * 4096, ABI_ACCESS_LOCAL_WRITE, 0xF00042, 0x100000);
+	n->recv = app_mr_as(&n->app, (size_t)RECV_ROOM * s->recv_len + 1, ABI_ACCESS_LOCAL_WRITE,
+		RECV_KEY, 0x100000);
 }
 
-static void qp_init_of(struct node *n, const struct node_spec *s, uint32_t qpn, uint32_t peer_qpn)
+static void qp_make(struct node *n)
 {
-	struct app_qp_spec spec = {.qpn = qpn,
+	const struct node_spec *s = &n->spec;
+	struct app_qp_spec spec = {.qpn = s->qpn,
 		.sq_depth = 64,
-		.rq_depth = 64,
+		.rq_depth = RECV_ROOM,
 		.max_sge = 4,
-		.max_inline = 64,
+		.max_inline = 512,
 		.send_cq = n->send_cq,
 		.recv_cq = n->recv_cq};
 
 	n->qp = app_qp(&n->app, &spec);
-	n->attr = app_attr(peer_qpn, s->sq_psn, s->rq_psn);
+	n->qp->free_ids = true; /* they are the file's; check_cqe() compares them */
+	n->attr = app_attr(s->peer_qpn, s->sq_psn, s->rq_psn);
 	n->attr.path_mtu = s->mtu;
 	n->attr.access_flags = s->access;
 	n->attr.min_rnr_timer = s->min_rnr_timer;
@@ -172,48 +138,61 @@ static void qp_init_of(struct node *n, const struct node_spec *s, uint32_t qpn, 
 	n->attr.max_dest_rd_atomic = s->max_dest_rd_atomic;
 }
 
-static void qp_bring_up(struct node *n, const json_t *peer, const struct node_spec *s)
+static void qp_bring_up(struct node *n, const struct path_spec *path)
 {
-	struct path_spec path = path_of(n, peer, s);
+	const struct node_spec *s = &n->spec;
 	int rc = 0;
 
 	if (s->state >= ABI_QPS_INIT)
 		rc |= app_to_init(n->qp, &n->attr, n->now);
 	if (s->state >= ABI_QPS_RTR)
-		rc |= app_to_rtr(n->qp, &n->attr, &path, n->now);
+		rc |= app_to_rtr(n->qp, &n->attr, path, n->now);
 	if (s->state >= ABI_QPS_RTS)
 		rc |= app_to_rts(n->qp, &n->attr, n->now);
-	if (rc)
-		item_fail(n->g, "the QP's attributes are refused");
 	n->qp->qp->resp.msn = s->msn;
 	node_post_recv(n, s->recv_wqes);
-	if (s->state == ABI_QPS_SQD || s->state == ABI_QPS_ERR)
-		app_to_state(n->qp, s->state, n->now);
+	if (s->state > ABI_QPS_RTS)
+		rc |= app_to_state(n->qp, s->state, n->now);
+	if (rc)
+		item_fail(n->g, "the QP's attributes are refused");
 }
 
-void node_init(struct node *n, struct golden *g, const struct node_spec *s)
+bool node_init(struct node *n, struct golden *g, const struct node_spec *s)
 {
+	static uint8_t sent[NODE_SENT_MAX][FRAME_MAX]; /* there is one node at a time */
 	const json_t *me = json_object_get(g->context, s->is_a ? "A" : "B");
-	const json_t *peer = json_object_get(g->context, s->is_a ? "B" : "A");
+	const struct gid_entry *sgid;
+	uint8_t mac[6];
 
 	memset(n, 0, sizeof(*n));
 	n->g = g;
 	n->now = 1000000;
-	n->recv_len = s->recv_len;
+	n->spec = *s;
+	n->sent = sent;
 	n->host = aligned_alloc(CACHE_LINE, sizeof(*n->host));
 	if (!n->host)
 		abort();
 	host_init(n->host, 1, icrc_best(), n->now);
-	gids_init(n, me, s);
-	n->host->ports.port[0].pkey[0] = s->pkey;
+	n->host->core.cfg.worker = QPN_WORKER(s->qpn);
 	app_init(&n->app, n->host);
-	n->send_cq = app_cq(&n->app, 256);
-	n->recv_cq = app_cq(&n->app, 256);
-	regions_init(n, s);
-	qp_init_of(n, s, (uint32_t)json_u64_of(g, json_object_get(me, "qpn"), "RC"),
-		(uint32_t)json_u64_of(g, json_object_get(peer, "qpn"), "RC"));
-	qp_bring_up(n, peer, s);
-	node_tx(n);
+	mac_of(text(me, "mac"), mac);
+	memcpy(n->host->ports.port[0].mac, mac, 6);
+	n->host->ports.port[0].pkey[0] = s->pkey;
+	gids_init(n, mac);
+	sgid = own_gid(n);
+	if (sgid) {
+		struct path_spec path = path_of(n, sgid);
+
+		n->send_cq = app_cq(&n->app, 256);
+		n->recv_cq = app_cq(&n->app, 256);
+		regions_init(n);
+		qp_make(n);
+		qp_bring_up(n, &path);
+		node_tx(n);
+		return true;
+	}
+	node_fini(n);
+	return false;
 }
 
 void node_fini(struct node *n)
@@ -228,12 +207,23 @@ void node_fini(struct node *n)
 
 void node_post_recv(struct node *n, unsigned count)
 {
+	uint32_t len = n->spec.recv_len;
+
 	while (count--) {
 		struct abi_sge sge =
-			app_sge(n->recv, (uint64_t)(n->received % RECV_ROOM) * 4096, n->recv_len);
+			app_sge(n->recv, (uint64_t)(n->received % RECV_ROOM) * len, len);
 
+		if (!app_rq_room(n->qp)) {
+			item_fail(n->g, "more than %u receives are posted", RECV_ROOM);
+			return;
+		}
 		app_post_recv(n->qp, n->received++, &sge, 1);
 	}
+}
+
+const uint8_t *node_recv_buffer(const struct node *n, unsigned i)
+{
+	return n->recv->mem + (size_t)(i % RECV_ROOM) * n->spec.recv_len;
 }
 
 uint16_t node_rx(struct node *n, const uint8_t *frame, size_t len)
@@ -258,7 +248,7 @@ void node_tx(struct node *n)
 	for (;;) {
 		uint16_t len;
 
-		if (n->sents == ARRAY_SIZE(n->sent)) {
+		if (n->sents == NODE_SENT_MAX) {
 			item_fail(n->g, "the core sends without end");
 			return;
 		}
@@ -268,5 +258,64 @@ void node_tx(struct node *n)
 		len = core_seal(&n->host->core, &t);
 		if (len)
 			n->sent_len[n->sents++] = len;
+	}
+}
+
+bool node_poll(struct node *n, struct abi_cqe *cqe)
+{
+	return app_poll(&n->app, n->send_cq, cqe) || app_poll(&n->app, n->recv_cq, cqe);
+}
+
+/* --- what it was ---------------------------------------------------------------------- */
+
+static void *copy_of(const void *p, size_t len)
+{
+	void *copy = aligned_alloc(CACHE_LINE, (len + CACHE_LINE) & ~(size_t)(CACHE_LINE - 1));
+
+	if (!copy)
+		abort();
+	return memcpy(copy, p, len);
+}
+
+void memento_take(struct memento *m, const struct node *n)
+{
+	m->qp = copy_of(n->qp->qp, sizeof(*m->qp));
+	memcpy(m->res, n->qp->qp->resp.res, sizeof(m->res));
+	m->count = n->host->core.count;
+	m->memory = copy_of(n->mr->mem, n->mr->len);
+	m->recv = copy_of(n->recv->mem, n->recv->len);
+}
+
+void memento_drop(struct memento *m)
+{
+	free(m->qp);
+	free(m->memory);
+	free(m->recv);
+}
+
+void memento_same_qp(struct golden *g, const struct memento *m, const struct node *n)
+{
+	const struct qp *was = m->qp, *is = n->qp->qp;
+
+	if (was->state != is->state)
+		item_fail(g, "the QP went to %s", state_name(is->state));
+	else if (was->resp.epsn != is->resp.epsn)
+		item_fail(g, "the expected PSN went to 0x%x", is->resp.epsn);
+	else if (was->resp.msn != is->resp.msn)
+		item_fail(g, "the MSN went to 0x%x", is->resp.msn);
+	else if (memcmp(was, is, sizeof(*was)) || memcmp(m->res, is->resp.res, sizeof(m->res)))
+		item_fail(g, "the QP's state changed");
+	if (memcmp(m->recv, n->recv->mem, n->recv->len))
+		item_fail(g, "a receive buffer was written");
+}
+
+void memento_same_memory(struct golden *g, const struct memento *m, const struct node *n,
+	size_t skip_at, size_t skip_len)
+{
+	for (size_t i = 0; i < n->mr->len; i++) {
+		if (m->memory[i] == n->mr->mem[i] || i - skip_at < skip_len)
+			continue;
+		item_fail(g, "byte %zu of the region was written", i);
+		return;
 	}
 }

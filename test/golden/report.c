@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include "golden.h"
 
@@ -20,40 +19,69 @@ bool skips_load(struct golden *g, const char *path)
 			len--;
 		line[len] = '\0';
 		if (len)
-			json_object_set_new(g->skips, line, json_true());
+			json_object_set_new(g->skips, line, json_integer(0));
 	}
 	fclose(f);
 	return true;
 }
 
-bool skips(const struct golden *g, const char *fmt, ...)
+bool skips(struct golden *g, const char *fmt, ...)
 {
 	char key[256];
+	json_t *uses;
 	va_list ap;
 
 	va_start(ap, fmt);
 	vsnprintf(key, sizeof(key), fmt, ap);
 	va_end(ap);
-	return json_object_get(g->skips, key) != NULL;
+	uses = json_object_get(g->skips, key);
+	if (!uses)
+		return false;
+	json_integer_set(uses, json_integer_value(uses) + 1);
+	return true;
+}
+
+void skips_unused(const struct golden *g)
+{
+	const char *key, *between = "skip list: this file has no use for: ";
+	json_t *uses;
+
+	json_object_foreach(g->skips, key, uses)
+	{
+		if (json_integer_value(uses))
+			continue;
+		fprintf(stderr, "%s%s", between, key);
+		between = ", ";
+	}
+	if (between[0] == ',')
+		fprintf(stderr, "\n");
 }
 
 void item_begin(struct golden *g, const char *name)
 {
-	g->name = name ? name : "(no name)";
+	g->name = name && *name ? name : "(no name)";
 	g->bad = false;
 	g->skip = false;
+	g->muted = false;
+	g->drop = NULL;
+	g->first[0] = '\0';
+	if (!name || !*name)
+		item_fail(g, "this item has no name");
 }
 
 void item_fail(struct golden *g, const char *fmt, ...)
 {
+	char line[256];
 	va_list ap;
 
-	g->bad = true;
-	printf("%s: ", g->name);
 	va_start(ap, fmt);
-	vprintf(fmt, ap);
+	vsnprintf(line, sizeof(line), fmt, ap);
 	va_end(ap);
-	printf("\n");
+	if (!g->bad)
+		memcpy(g->first, line, sizeof(line));
+	g->bad = true;
+	if (!g->muted)
+		printf("%s: %s\n", g->name, line);
 }
 
 void item_end(struct golden *g)
@@ -64,52 +92,7 @@ void item_end(struct golden *g)
 		g->skipped++;
 	else
 		g->passed++;
-}
-
-uint64_t json_u64(struct golden *g, const json_t *v)
-{
-	char *end;
-	uint64_t n;
-
-	if (json_is_integer(v))
-		return (uint64_t)json_integer_value(v);
-	if (json_is_boolean(v))
-		return json_is_true(v);
-	if (!json_is_string(v)) {
-		item_fail(g, "a number is missing");
-		return 0;
-	}
-	n = strtoull(json_string_value(v), &end, 0);
-	if (*end)
-		item_fail(g, "'%s' is no number", json_string_value(v));
-	return n;
-}
-
-uint64_t json_u64_of(struct golden *g, const json_t *object, const char *key)
-{
-	const json_t *v = json_object_get(object, key);
-
-	if (!v) {
-		item_fail(g, "member %s is missing", key);
-		return 0;
-	}
-	return json_u64(g, v);
-}
-
-size_t json_bytes(const json_t *v, uint8_t *dst, size_t room)
-{
-	const char *hex = json_string_value(v);
-	size_t len = hex ? strlen(hex) / 2 : 0;
-
-	if (len > room)
-		return 0;
-	for (size_t i = 0; i < len; i++) {
-		char pair[3] = {hex[2 * i], hex[2 * i + 1], '\0'};
-		char *end;
-
-		dst[i] = (uint8_t)strtoul(pair, &end, 16);
-		if (*end)
-			return 0;
-	}
-	return len;
+	if (g->verbose && !g->bad)
+		printf("%s: %s%s%s\n", g->name, g->skip ? "skipped" : "passed",
+			g->drop ? ", counter " : "", g->drop ? g->drop : "");
 }

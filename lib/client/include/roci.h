@@ -156,7 +156,8 @@ struct roci_port_attr {
 	uint32_t pkey_tbl_len;
 	uint32_t speed_mbps; /**< 0: unknown */
 	uint8_t mac[6];
-	char netdev[16]; /**< the kernel netdev beside the port; "" if there is none */
+	char netdev[16];	/**< the kernel netdev beside the port; "" if there is none */
+	uint16_t bad_pkey_cntr; /**< packets dropped for their P_Key; stops at 0xFFFF */
 };
 
 /** Fills @p attr for @p port (1 ..).  @return 0; EINVAL: no such port. */

@@ -151,7 +151,7 @@ static const struct field fields[] = {
 	F(abi_port_attr, pkeys),
 	F(abi_port_attr, speed_mbps),
 	F(abi_port_attr, mac),
-	F(abi_port_attr, reserved),
+	F(abi_port_attr, bad_pkey_cntr),
 	F(abi_port_attr, netdev),
 	S(abi_query_gid),
 	F(abi_query_gid, port),

@@ -210,7 +210,8 @@ static void reg_mr(
 static void query(struct harness *h, const struct abi_msg *msg, const uint32_t *body)
 {
 	struct abi_device_attr device = {.ports = 1, .max_qp = 123, .version = "harness"};
-	struct abi_port_attr port = {.state = 4, .max_mtu = 4096, .active_mtu = 1024, .gids = 5};
+	struct abi_port_attr port = {
+		.state = 4, .max_mtu = 4096, .active_mtu = 1024, .gids = 5, .bad_pkey_cntr = 9};
 	/* 0 RoCEv1, 1 empty, 2 link-local, 3 IPv4, 4 IPv6 */
 	static const struct abi_gid gids[5] = {
 		{.gid = {[10] = 0xff, 0xff, 10, 0, 0, 1}, .type = ABI_GID_ROCEV1},

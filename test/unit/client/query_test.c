@@ -39,6 +39,7 @@ static void query_device__and_port(void **state)
 	assert_int_equal(port.state, ROCI_PORT_ACTIVE);
 	assert_int_equal(port.max_mtu, ROCI_MTU_4096);
 	assert_int_equal(port.active_mtu, ROCI_MTU_1024);
+	assert_int_equal(port.bad_pkey_cntr, 9);
 }
 
 static void query_gid__types(void **state)

@@ -6,13 +6,16 @@
 #include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
+#include "headers.h"
 #include "lone.h"
 
 static struct lone l;
+static struct sim_host peer;
 
 static int setup(void **state)
 {
 	lone_init(&l);
+	host_init(&peer, 2, icrc_best(), 0);
 	return 0;
 }
 
@@ -27,22 +30,99 @@ static struct shot good(void)
 	return (struct shot){.opcode = 0x04, .psn = RQ_PSN, .ackreq = true, .len = 4};
 }
 
-/* VAL-19: silence, one counter, no change. */
-static void expect_drop(const struct shot *s, enum drop why)
-{
-	static struct qp before;
-	struct core_counters *c = &l.host->core.count;
-	uint64_t n = c->drop[why];
+/* A packet as it may come from anywhere: addresses and protocol by hand too. */
+struct stray {
+	unsigned net; /* enum host_gid */
+	uint8_t sgid[16], dgid[16];
+	const uint8_t *dmac;
+	uint8_t opcode;
+	uint16_t pkey;
+	uint32_t dest_qp;
+	bool bad_icrc;
+};
 
+static struct stray stray_of(unsigned net)
+{
+	struct stray s = {.net = net,
+		.dmac = l.host->ports.port[0].mac,
+		.opcode = 0x04,
+		.pkey = 0xFFFF,
+		.dest_qp = l.qp->qp->qpn};
+
+	memcpy(s.sgid, peer.gids[0].entry[net].gid, 16);
+	memcpy(s.dgid, l.host->gids[0].entry[net].gid, 16);
+	return s;
+}
+
+/* Delivers it. Extended headers are zeroes; what may have a payload has four bytes of it. */
+static uint16_t stray_rx(const struct stray *s)
+{
+	static uint8_t f[FRAME_MAX];
+	const struct opcode *op = opcode_row(s->opcode);
+	uint16_t body = (uint16_t)(op->hdr_len - BTH_HLEN + (op->payload ? 4 : 0));
+	struct gid_entry from = peer.gids[0].entry[s->net];
+	struct path_spec spec = {.sgid = &from, .hop_limit = 64, .src_qpn = 1, .dst_qpn = 2};
+	struct path path;
+	struct pkt pkt;
+	uint16_t verdict;
+	uint8_t *bth, *end;
+	uint32_t crc;
+
+	memcpy(from.gid, s->sgid, 16);
+	memcpy(spec.dgid, s->dgid, 16);
+	memcpy(spec.dmac, s->dmac, 6);
+	path_init(&path, &spec);
+	memset(f, 0, sizeof(f));
+	bth = path_write(&path, f, (uint16_t)(BTH_HLEN + body + ICRC_LEN), 1);
+	bth[BTH_OPCODE] = s->opcode;
+	put_be16(bth + BTH_PKEY, s->pkey);
+	put_be32(bth + BTH_RESV8A, s->dest_qp);
+	put_be32(bth + BTH_ACKREQ, 0x80000000u | RQ_PSN);
+	end = bth + BTH_HLEN + body;
+	crc = icrc_header(icrc_by_name("table"), f + path.l3_off, (enum net_type)path.net,
+		(size_t)(end - f) - path.l3_off);
+	icrc_store(end, crc);
+	end[0] ^= s->bad_icrc;
+	assert_int_equal(frame_parse(&pkt, f, (size_t)(end - f) + ICRC_LEN), DROP_NONE);
+	pkt.port = 0;
+	core_rx(&l.host->core, &pkt, 1, l.now, &verdict);
+	return verdict;
+}
+
+static struct qp before;
+static uint64_t dropped;
+
+static void watch(enum drop why)
+{
 	before = *l.qp->qp;
-	assert_int_equal(lone_rx(&l, s), why);
-	assert_int_equal(c->drop[why], n + 1);
+	dropped = l.host->core.count.drop[why];
+}
+
+/* VAL-19: silence, one counter, no change. */
+static void assert_silence(enum drop why)
+{
+	assert_int_equal(l.host->core.count.drop[why], dropped + 1);
 	assert_memory_equal(&before, l.qp->qp, sizeof(before));
 	assert_string_equal(lone_tx(&l), "");
 	assert_string_equal(lone_cqes(&l), "");
 	assert_int_equal(l.app.events, 0);
 }
 
+static void expect_drop(const struct shot *s, enum drop why)
+{
+	watch(why);
+	assert_int_equal(lone_rx(&l, s), why);
+	assert_silence(why);
+}
+
+static void expect_stray(const struct stray *s, enum drop why)
+{
+	watch(why);
+	assert_int_equal(stray_rx(s), why);
+	assert_silence(why);
+}
+
+/* VAL-19: whatever is wrong, the QP does not notice. */
 static void core_rx__drops_in_silence(void **state)
 {
 	struct shot s;
@@ -85,15 +165,323 @@ static void core_rx__drops_in_silence(void **state)
 	assert_string_equal(lone_cqes(&l), "R1:OK+4");
 }
 
-/* VAL-01: a corrupt packet moves no violation counter. */
-static void core_rx__icrc_comes_before_the_qp(void **state)
+/* VAL-01, VAL-19: everything is wrong with a packet; mended one by one, what is next in the order
+ * shows. A corrupt packet moves no violation counter. */
+static void core_rx__order_of_checks(void **state)
 {
+	const uint64_t *bad_pkey = &l.host->core.count.bad_pkey[0];
+	struct stray s;
+
+	lone_start(&l);
+	lone_recv(&l, 1, 0, 64);
+	s = stray_of(HOST_GID_IPV4);
+	s.opcode = 0x64;
+	s.pkey = 0x1234;
+	s.dest_qp = 0x777;
+	s.bad_icrc = true;
+	s.sgid[15] = 99;
+	s.dgid[15] = 98;
+	s.dmac = (const uint8_t *)"\x02\0\0\0\0\x07";
+	expect_stray(&s, DROP_DMAC);
+	s.dmac = l.host->ports.port[0].mac;
+	expect_stray(&s, DROP_DGID);
+	s.dgid[15] = 1;
+	expect_stray(&s, DROP_QPN_UNKNOWN);
+	s.dest_qp = l.qp->qp->qpn;
+	expect_stray(&s, DROP_ICRC);
+	s.bad_icrc = false;
+	l.qp->qp->state = ABI_QPS_INIT;
+	expect_stray(&s, DROP_QP_TYPE);
+	s.opcode = 0x04;
+	expect_stray(&s, DROP_QP_STATE);
+	l.qp->qp->state = ABI_QPS_RTS;
+	expect_stray(&s, DROP_QP_ADDRESS);
+	s.sgid[15] = 2;
+	s.bad_icrc = true;
+	expect_stray(&s, DROP_ICRC);
+	assert_int_equal(*bad_pkey, 0);
+	s.bad_icrc = false;
+	expect_stray(&s, DROP_PKEY);
+	assert_int_equal(*bad_pkey, 1);
+	s.pkey = 0xFFFF;
+	assert_int_equal(stray_rx(&s), DROP_NONE);
+}
+
+/* VAL-02, VAL-03: QP0, no such QP, a former one in the same slot, a destroyed one. */
+static void core_rx__unknown_qp(void **state)
+{
+	struct stray s;
+	struct core_cmd detach = {.type = CORE_CMD_DETACH_QP};
+
+	lone_start(&l);
+	s = stray_of(HOST_GID_IPV4);
+	s.dest_qp = 0;
+	expect_stray(&s, DROP_QP0);
+	s.dest_qp = l.qp->qp->qpn + 1;
+	expect_stray(&s, DROP_QPN_UNKNOWN);
+	s.dest_qp = l.qp->qp->qpn + (1u << (QPN_SLOT_BITS + QPN_WORKER_BITS));
+	expect_stray(&s, DROP_QPN_UNKNOWN);
+	s.dest_qp = l.qp->qp->qpn;
+	detach.qp = l.qp->qp;
+	assert_int_equal(core_cmd(&l.host->core, &detach, l.now), 0);
+	expect_stray(&s, DROP_QP_STATE);
+	atomic_store(&l.host->qps.slot[QPN_SLOT(s.dest_qp)], NULL);
+	expect_stray(&s, DROP_QPN_UNKNOWN);
+}
+
+/* VAL-04: every opcode of UC, UD and XRC. */
+static void core_rx__other_transport_services(void **state)
+{
+	static const uint8_t classes[] = {OPC_UC, OPC_UD, OPC_XRC};
+
+	lone_start(&l);
+	lone_recv(&l, 1, 0, 64);
+	for (unsigned i = 0; i < ARRAY_SIZE(classes); i++) {
+		for (uint8_t op = 0; op < 32; op++) {
+			struct stray s = stray_of(HOST_GID_IPV4);
+
+			s.opcode = classes[i] | op;
+			expect_stray(&s, DROP_QP_TYPE);
+		}
+	}
+}
+
+/* VAL-09: the QP's entry of the P_Key table counts, not any. VAL-08: a limited member. */
+static void core_rx__pkey_of_the_qps_index(void **state)
+{
+	static const struct {
+		uint16_t ours, theirs;
+		bool match;
+	} row[] = {{0x8123, 0x8123, true}, {0x8123, 0x0123, true}, {0x0123, 0x8123, true},
+		{0x0123, 0x0123, false}, {0x8123, 0xFFFF, false}, {0x8123, 0x8122, false},
+		{0x8000, 0x8000, false}, {0x8000, 0x0000, false}};
+
+	for (unsigned i = 0; i < ARRAY_SIZE(row); i++) {
+		struct stray s;
+
+		if (i)
+			lone_init(&l);
+		l.host->ports.port[0].pkeys = 2;
+		l.host->ports.port[0].pkey[1] = row[i].ours;
+		l.attr.pkey_index = 1;
+		lone_start(&l);
+		lone_recv(&l, 1, 0, 64);
+		s = stray_of(HOST_GID_IPV4);
+		s.pkey = row[i].theirs;
+		if (row[i].match)
+			assert_int_equal(stray_rx(&s), DROP_NONE);
+		else
+			expect_stray(&s, DROP_PKEY);
+		if (i + 1 < ARRAY_SIZE(row))
+			lone_fini(&l);
+	}
+}
+
+/* VAL-10: silent, and the architected counter stops at 0xFFFF. */
+static void core_rx__bad_pkey_counter_saturates(void **state)
+{
+	struct core_counters *c = &l.host->core.count;
 	struct shot s = good();
 
 	lone_start(&l);
-	s.bad_icrc = true;
 	s.pkey = 0x1234;
-	expect_drop(&s, DROP_ICRC);
+	expect_drop(&s, DROP_PKEY);
+	assert_int_equal(c->bad_pkey[0], 1);
+	assert_int_equal(c->bad_pkey[1], 0);
+	c->bad_pkey[0] = 0xFFFE;
+	for (unsigned i = 0; i < 3; i++) {
+		expect_drop(&s, DROP_PKEY);
+		assert_int_equal(c->bad_pkey[0], 0xFFFF);
+	}
+	assert_int_equal(c->drop[DROP_PKEY], 4);
+	s = good();
+	s.src_ip = 9; /* other violations are not its business */
+	expect_drop(&s, DROP_QP_ADDRESS);
+	s = good();
+	lone_rx(&l, &s);
+	assert_int_equal(c->bad_pkey[0], 0xFFFF);
+}
+
+/* VAL-11: an address that is not in the table, is not any more, or is another protocol's. */
+static void core_rx__dgid_is_in_the_table(void **state)
+{
+	struct gid_table *t = &l.host->gids[0];
+	struct stray s;
+
+	lone_start(&l);
+	for (unsigned net = HOST_GID_IPV4; net < HOST_GIDS; net++) {
+		s = stray_of(net);
+		s.dest_qp++; /* nobody's: what counts is why */
+		expect_stray(&s, DROP_QPN_UNKNOWN);
+		s.dgid[15] ^= 0x40;
+		expect_stray(&s, DROP_DGID);
+		s.dgid[15] ^= 0x40;
+		t->entry[net].valid = false;
+		expect_stray(&s, DROP_DGID);
+		t->entry[net].valid = true;
+		t->entry[net].net = (uint8_t)((net + 1) % HOST_GIDS);
+		expect_stray(&s, DROP_DGID);
+		t->entry[net].net = (uint8_t)net;
+		t->entry[net].vid = 7;
+		expect_stray(&s, DROP_DGID);
+		t->entry[net].vid = 0;
+	}
+}
+
+/* VAL-12: a connected QP hears its peer at its own address only, be the address the port's. */
+static void core_rx__only_the_peer(void **state)
+{
+	struct gid_table *t = &l.host->gids[0];
+	struct stray s;
+
+	lone_start(&l);
+	lone_recv(&l, 1, 0, 64);
+	t->entry[t->count] = t->entry[HOST_GID_IPV4];
+	t->entry[t->count++].gid[15] = 77;
+	s = stray_of(HOST_GID_IPV4);
+	s.dgid[15] = 77;
+	expect_stray(&s, DROP_QP_ADDRESS);
+	s = stray_of(HOST_GID_IPV4);
+	s.sgid[15]++;
+	expect_stray(&s, DROP_QP_ADDRESS);
+	s.sgid[15]--;
+	assert_int_equal(stray_rx(&s), DROP_NONE);
+}
+
+/* A QP over @p net, in RTR. */
+static void start_over(unsigned net)
+{
+	struct path_spec path = host_path(l.host, &peer, 0, (enum host_gid)net);
+
+	lone_start_in(&l, ABI_QPS_INIT);
+	assert_int_equal(app_to_rtr(l.qp, &l.attr, &path, l.now), 0);
+}
+
+/* VAL-13: each protocol's packets at a QP of each protocol; the last round has one and the same
+ * GID as RoCEv1's and RoCEv2's. */
+static void core_rx__gid_type_of_the_qp(void **state)
+{
+	for (unsigned qp = 0; qp < HOST_GIDS; qp++) {
+		for (unsigned net = 0; net < HOST_GIDS; net++) {
+			struct stray s;
+
+			if (qp + net)
+				lone_init(&l);
+			start_over(qp);
+			s = stray_of(net);
+			if (net == qp)
+				assert_int_equal(stray_rx(&s), DROP_NONE);
+			else
+				expect_stray(&s, DROP_QP_ADDRESS);
+			lone_fini(&l);
+		}
+	}
+	for (unsigned net = HOST_GID_IPV4; net <= HOST_GID_IPV6; net++) {
+		struct stray s;
+		struct gid_entry *v1;
+
+		lone_init(&l);
+		v1 = &l.host->gids[0].entry[HOST_GID_ROCEV1];
+		memcpy(v1->gid, l.host->gids[0].entry[net].gid, 16);
+		start_over(net);
+		s = stray_of(net);
+		s.net = HOST_GID_ROCEV1;
+		expect_stray(&s, DROP_QP_ADDRESS);
+		if (net == HOST_GID_IPV4)
+			lone_fini(&l);
+	}
+}
+
+/* VAL-15: a multicast source; a destination that stays within a host, were it in the table. */
+static void core_rx__impossible_addresses(void **state)
+{
+	static const uint8_t source[][16] = {[HOST_GID_IPV4] = {[10] = 0xFF, 0xFF, 224, 0, 0, 1},
+		[HOST_GID_IPV6] = {0xFF, 0x02, [15] = 1},
+		[HOST_GID_ROCEV1] = {0xFF, 0x0E, [15] = 9}};
+	static const struct {
+		unsigned net;
+		uint8_t gid[16];
+	} dest[] = {{HOST_GID_IPV4, {[10] = 0xFF, 0xFF, 127, 0, 0, 1}},
+		{HOST_GID_IPV4, {[10] = 0xFF, 0xFF, 127, 9, 8, 7}},
+		{HOST_GID_IPV4, {[10] = 0xFF, 0xFF, 0, 0, 0, 0}}, {HOST_GID_IPV6, {[15] = 1}},
+		{HOST_GID_IPV6, {0}}, {HOST_GID_ROCEV1, {[15] = 1}}, {HOST_GID_ROCEV1, {0}}};
+	struct stray s;
+
+	lone_start(&l);
+	for (unsigned net = 0; net < HOST_GIDS; net++) {
+		s = stray_of(net);
+		memcpy(s.sgid, source[net], 16);
+		expect_stray(&s, DROP_SGID);
+		s.dest_qp = QPN_MULTICAST;
+		s.opcode = 0x64;
+		expect_stray(&s, DROP_SGID);
+	}
+	for (unsigned i = 0; i < ARRAY_SIZE(dest); i++) {
+		s = stray_of(dest[i].net);
+		memcpy(s.dgid, dest[i].gid, 16);
+		memcpy(l.host->gids[0].entry[dest[i].net].gid, dest[i].gid, 16);
+		expect_stray(&s, DROP_DGID);
+	}
+}
+
+/* VAL-17: QPN 0xFFFFFF, a multicast DGID and a UD opcode come together or not at all. */
+static void core_rx__multicast_qpn(void **state)
+{
+	static const uint8_t group[][16] = {[HOST_GID_IPV4] = {[10] = 0xFF, 0xFF, 239, 0, 0, 1},
+		[HOST_GID_IPV6] = {0xFF, 0x02, [15] = 1},
+		[HOST_GID_ROCEV1] = {0xFF, 0x0E, [15] = 9}};
+
+	lone_start(&l);
+	for (unsigned net = 0; net < HOST_GIDS; net++) {
+		struct stray s = stray_of(net);
+
+		s.opcode = 0x64;
+		s.dest_qp = QPN_MULTICAST;
+		expect_stray(&s, DROP_QPN_MCAST);
+		memcpy(s.dgid, group[net], 16);
+		expect_stray(&s, DROP_QPN_UNKNOWN); /* well formed; nobody has joined */
+		s.opcode = 0x04;
+		expect_stray(&s, DROP_QPN_MCAST);
+		s.dest_qp = l.qp->qp->qpn;
+		expect_stray(&s, DROP_QPN_MCAST);
+		s.opcode = 0x64;
+		expect_stray(&s, DROP_QPN_MCAST);
+	}
+}
+
+/* VAL-20: nobody polls, the CQ and the event queue are full: all packets are checked and answered
+ * all the same. */
+static void core_rx__checks_without_a_consumer(void **state)
+{
+	struct core_counters *c = &l.host->core.count;
+	struct txd t = {.frame = l.host->tx[0]};
+	struct shot s = good();
+
+	l.cq_depth = 2;
+	lone_start(&l);
+	for (unsigned i = 0; i < 3; i++)
+		lone_recv(&l, i, 0, 64);
+	for (unsigned i = 0; i < EVENT_QUEUE; i++)
+		qp_event(&l.host->core, l.qp->qp, ABI_EVENT_COMM_EST);
+	for (unsigned i = 0; i < 2; i++) {
+		s.psn = RQ_PSN + i;
+		assert_int_equal(lone_rx(&l, &s), 0);
+	}
+	assert_int_equal(core_tx(&l.host->core, &t, 1, l.now), 1);
+	s.psn = RQ_PSN + 2;
+	s.bad_icrc = true;
+	assert_int_equal(lone_rx(&l, &s), DROP_ICRC);
+	s.bad_icrc = false;
+	s.pkey = 0x1234;
+	assert_int_equal(lone_rx(&l, &s), DROP_PKEY);
+	assert_int_equal(c->bad_pkey[0], 1);
+	s.pkey = 0;
+	s.psn = RQ_PSN + 9;
+	assert_int_equal(lone_rx(&l, &s), DROP_NONE);
+	assert_int_equal(core_tx(&l.host->core, &t, 1, l.now), 1);
+	assert_int_equal(core_seal(&l.host->core, &t), 62);
+	assert_int_equal(t.frame[54], 0x60);
+	assert_int_equal(c->out_of_sequence, 1);
 }
 
 /* VAL-08: limited and full match. */
@@ -113,7 +501,7 @@ static void core_rx__states(void **state)
 		unsigned state;
 		bool request, response;
 	} row[] = {{ABI_QPS_RESET, 0, 0}, {ABI_QPS_INIT, 0, 0}, {ABI_QPS_RTR, 1, 0},
-		{ABI_QPS_RTS, 1, 1}, {ABI_QPS_SQD, 1, 1}, {ABI_QPS_ERR, 0, 0}};
+		{ABI_QPS_RTS, 1, 1}, {ABI_QPS_SQD, 1, 1}, {ABI_QPS_SQE, 0, 0}, {ABI_QPS_ERR, 0, 0}};
 
 	for (unsigned i = 0; i < ARRAY_SIZE(row); i++) {
 		struct shot req = good(), ack = {.opcode = 0x11, .psn = SQ_PSN, .syndrome = 0x1F};
@@ -122,13 +510,18 @@ static void core_rx__states(void **state)
 		if (i)
 			lone_init(&l);
 		lone_start_in(&l, s > ABI_QPS_RTS ? ABI_QPS_RTS : s);
-		if (s > ABI_QPS_RTS)
+		if (s == ABI_QPS_SQE)
+			l.qp->qp->state = ABI_QPS_SQE; /* RC has no way there (RSP-47) */
+		else if (s > ABI_QPS_RTS)
 			assert_int_equal(app_to_state(l.qp, s, l.now), 0);
 		lone_tx(&l);
 		assert_int_equal(lone_rx(&l, &req), row[i].request ? 0 : DROP_QP_STATE);
 		/* In a state that takes responses this one is a ghost: nothing was sent. */
 		assert_int_equal(
 			lone_rx(&l, &ack), row[i].response ? DROP_GHOST_ACK : DROP_QP_STATE);
+		/* no receive is posted */
+		assert_string_equal(lone_tx(&l), row[i].request ? "ACK@10021/0" : "");
+		assert_int_equal(l.qp->qp->state, s);
 		if (i + 1 < ARRAY_SIZE(row))
 			lone_fini(&l);
 	}
@@ -183,7 +576,17 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		T(core_rx__drops_in_silence),
-		T(core_rx__icrc_comes_before_the_qp),
+		T(core_rx__order_of_checks),
+		T(core_rx__unknown_qp),
+		T(core_rx__other_transport_services),
+		T(core_rx__pkey_of_the_qps_index),
+		T(core_rx__bad_pkey_counter_saturates),
+		T(core_rx__dgid_is_in_the_table),
+		T(core_rx__only_the_peer),
+		T(core_rx__gid_type_of_the_qp),
+		T(core_rx__impossible_addresses),
+		T(core_rx__multicast_qpn),
+		T(core_rx__checks_without_a_consumer),
 		T(core_rx__limited_member_talks_to_full),
 		T(core_rx__states),
 		T(core_rx__hands_off),

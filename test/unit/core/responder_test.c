@@ -661,6 +661,13 @@ static void responder_rx__communication_established_once(void **state)
 	req_mr(WRITE_ONLY, 0x101, 0, 4, 4);
 	assert_string_equal(lone_tx(&l), "ACK@1011f/2");
 	assert_int_equal(app_event_count(&l.app, ABI_EVENT_COMM_EST), 1);
+	lone_fini(&l);
+
+	lone_init(&l);
+	lone_start(&l); /* who is in RTS knows */
+	req_mr(WRITE_ONLY, 0x100, 0, 4, 4);
+	lone_tx(&l);
+	assert_int_equal(l.app.events, 0);
 }
 
 /* VAL-06: after a fatal error nothing is answered any more. */

@@ -130,16 +130,28 @@ static void responder_rx__drops_foreign_duplicate_reads(void **state)
 	assert_string_equal(lone_tx(&l), "");
 }
 
-/* RSP-41 */
+/* RSP-41: the region is gone, its slot is another's, it may not be read any more. */
 static void responder_next__duplicate_read_checks_the_key_again(void **state)
 {
-	lone_start(&l);
-	read_req(0x100, 0, 300);
-	lone_tx(&l);
-	app_mr_dereg(&l.app, l.mr);
-	read_req(0x100, 0, 300);
-	assert_string_equal(lone_tx(&l), "ACK@10062/1");
-	assert_int_equal(l.qp->qp->state, ABI_QPS_ERR);
+	for (int i = 0; i < 3; i++) {
+		if (i)
+			lone_init(&l);
+		l.attr.path_mtu = 256;
+		lone_start(&l);
+		read_req(0x100, 0, 300);
+		lone_tx(&l);
+		if (i < 2)
+			app_mr_dereg(&l.app, l.mr);
+		if (i == 1)
+			app_mr_as(&l.app, 4096, l.mr->mr.access, l.mr->mr.key ^ 1, l.mr->mr.iova);
+		if (i == 2)
+			l.mr->mr.access &= ~(uint32_t)ABI_ACCESS_REMOTE_READ;
+		read_req(0x100, 0, 300);
+		assert_string_equal(lone_tx(&l), "ACK@10062/1");
+		assert_int_equal(l.qp->qp->state, ABI_QPS_ERR);
+		if (i < 2)
+			lone_fini(&l);
+	}
 }
 
 /* RSP-37: only as many are remembered as may be outstanding. */
@@ -157,6 +169,92 @@ static void responder_rx__forgets_the_oldest_read(void **state)
 	assert_string_equal(lone_tx(&l), "RESP_ONLY@101+81f/2");
 }
 
+/* RSP-37: the ring has gone round; of as many READs as were agreed each is still known, none else.
+ * A duplicate that waits gives way to a new READ, whose requester needs it no more. */
+static void responder_rx__ring_of_reads_goes_round(void **state)
+{
+	const uint32_t n = 3 * RD_ATOMIC_MAX + 5;
+	uint32_t last = 0x100 + n - 1;
+	char want[64];
+
+	l.attr.max_dest_rd_atomic = RD_ATOMIC_MAX;
+	lone_start(&l);
+	for (uint32_t i = 0; i < n; i++) {
+		l.mr->mem[8 * i] = (uint8_t)i;
+		read_req(0x100 + i, 8 * i, 8);
+		lone_tx(&l);
+	}
+	for (uint32_t i = 0; i < n; i++) {
+		bool known = i >= n - RD_ATOMIC_MAX;
+
+		read_req(0x100 + i, 8 * i, 8);
+		assert_int_equal(l.verdict, known ? DROP_NONE : DROP_DUP_NO_RESOURCE);
+		snprintf(want, sizeof(want), "RESP_ONLY@%x+81f/%u", 0x100 + i, i + 1);
+		assert_string_equal(lone_tx(&l), known ? want : "");
+		if (known)
+			assert_int_equal(l.frame[58], i);
+	}
+	read_req(last - RD_ATOMIC_MAX + 1, 8 * (n - RD_ATOMIC_MAX), 8);
+	read_req(last + 1, 0, 8);
+	snprintf(want, sizeof(want), "RESP_ONLY@%x+81f/%u", last + 1, n + 1);
+	assert_string_equal(lone_tx(&l), want);
+}
+
+/* RSP-28, RSP-29, RSP-40, RSP-43: PSNs of a READ, and of its duplicates, on both sides of the wrap.
+ */
+static void responder_next__reads_across_the_psn_wrap(void **state)
+{
+	l.attr.rq_psn = 0xFFFFFE;
+	lone_start(&l);
+	for (unsigned b = 0; b < 1000; b++)
+		l.mr->mem[b] = (uint8_t)(b / 256 + 1);
+	read_req(0xFFFFFE, 0, 1000);
+	assert_string_equal(lone_tx(&l), "RESP_FIRST@fffffe+2561f/1 RESP_MIDDLE@ffffff+256 "
+					 "RESP_MIDDLE@0+256 RESP_LAST@1+2321f/1");
+	assert_int_equal(l.frame[58], 4);
+	read_req(0xFFFFFF, 256, 744);
+	assert_string_equal(lone_tx(&l), "RESP_FIRST@ffffff+2561f/1 RESP_MIDDLE@0+256 "
+					 "RESP_LAST@1+2321f/1");
+	assert_int_equal(l.frame[58], 4);
+	read_req(0, 512, 488);
+	assert_string_equal(lone_tx(&l), "RESP_FIRST@0+2561f/1 RESP_LAST@1+2321f/1");
+	read_req(1, 768, 232);
+	assert_string_equal(lone_tx(&l), "RESP_ONLY@1+2321f/1");
+	read_req(0xFFFFFD, 0, 10); /* of before */
+	assert_int_equal(l.verdict, DROP_DUP_NO_RESOURCE);
+	read_req(0, 256, 10); /* another packet's bytes */
+	assert_int_equal(l.verdict, DROP_DUP_NO_RESOURCE);
+	read_req(2, 0, 8);
+	assert_string_equal(lone_tx(&l), "RESP_ONLY@2+81f/2");
+}
+
+/* RSP-30: all that was agreed, then one more. */
+static void responder_rx__as_many_reads_as_agreed(void **state)
+{
+	static const uint8_t depth[] = {1, 3, RD_ATOMIC_MAX};
+
+	for (unsigned i = 0; i < ARRAY_SIZE(depth); i++) {
+		if (i)
+			lone_init(&l);
+		l.attr.max_dest_rd_atomic = depth[i];
+		lone_start(&l);
+		for (uint32_t n = 0; n < depth[i]; n++)
+			read_req(0x100 + n, 0, 8);
+		assert_int_equal(l.qp->qp->state, ABI_QPS_RTS);
+		lone_tx(&l);
+		assert_int_equal(l.packets, depth[i]);
+		for (uint32_t n = 0; n <= depth[i]; n++)
+			read_req(0x100 + depth[i] + n, 0, 8);
+		assert_int_equal(l.qp->qp->state, ABI_QPS_ERR);
+		lone_tx(&l);
+		assert_int_equal(l.packets, 2 * depth[i] + 1u);
+		assert_int_equal(l.frame[54], 0x61);
+		assert_int_equal(app_event_count(&l.app, ABI_EVENT_QP_REQ_ERR), 1);
+		if (i + 1 < ARRAY_SIZE(depth))
+			lone_fini(&l);
+	}
+}
+
 /* RSP-30 */
 static void responder_rx__limits_outstanding_reads(void **state)
 {
@@ -169,6 +267,7 @@ static void responder_rx__limits_outstanding_reads(void **state)
 	assert_int_equal(l.qp->qp->state, ABI_QPS_ERR);
 }
 
+/* RSP-30 */
 static void responder_rx__no_reads_without_depth(void **state)
 {
 	l.attr.max_dest_rd_atomic = 0;
@@ -234,6 +333,30 @@ static void responder_next__naks_in_the_stream(void **state)
 	assert_string_equal(lone_tx(&l), "");
 }
 
+/* RSP-31, design.md 5: memory that faults when a response is sealed. What had been built behind it
+ * is out of order, so the peer drops it. */
+static void responder_next__naks_a_fault_in_the_stream(void **state)
+{
+	struct mr *mr;
+
+	lone_start(&l);
+	mr = lone_fault_mr(&l);
+	lone_rx(&l, &(struct shot){.opcode = READ_REQ,
+			    .psn = 0x100,
+			    .ackreq = true,
+			    .va = mr->iova + FAULT_PAGE - 512,
+			    .rkey = mr->key,
+			    .dma_len = 4 * 256});
+	assert_string_equal(lone_tx_max(&l, 3), "RESP_FIRST@100+2561f/1 RESP_MIDDLE@101+256");
+	assert_int_equal(l.qp->qp->state, ABI_QPS_ERR);
+	assert_string_equal(lone_tx(&l), "ACK@10263/1");
+	assert_int_equal(l.host->core.count.access_faults, 1);
+	assert_int_equal(l.app.events, 1);
+	assert_int_equal(app_event_count(&l.app, ABI_EVENT_QP_FATAL), 1);
+	assert_string_equal(lone_tx(&l), "");
+	lone_fault_mr_free(&l);
+}
+
 /* RSP-27: in PSN order, whatever came in one burst. */
 static void responder_next__keeps_psn_order(void **state)
 {
@@ -294,12 +417,16 @@ int main(void)
 		T(responder_rx__drops_foreign_duplicate_reads),
 		T(responder_next__duplicate_read_checks_the_key_again),
 		T(responder_rx__forgets_the_oldest_read),
+		T(responder_rx__ring_of_reads_goes_round),
+		T(responder_next__reads_across_the_psn_wrap),
+		T(responder_rx__as_many_reads_as_agreed),
 		T(responder_rx__limits_outstanding_reads),
 		T(responder_rx__no_reads_without_depth),
 		T(responder_rx__duplicates_do_not_count_as_outstanding),
 		T(responder_next__duplicate_ack_covers_no_read),
 		T(responder_rx__duplicate_finds_the_first_execution_over),
 		T(responder_next__naks_in_the_stream),
+		T(responder_next__naks_a_fault_in_the_stream),
 		T(responder_next__keeps_psn_order),
 		T(responder_next__nak_waits_for_reads),
 		T(responder_next__local_error_silences),

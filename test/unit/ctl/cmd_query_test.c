@@ -7,6 +7,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 #include "daemon.h"
+#include "worker_impl.h"
 
 static void query_device__limits(void **state)
 {
@@ -44,6 +45,29 @@ static void query_port__active_mtu(void **state)
 	for (in.port = 0; in.port < 9; in.port += 3)
 		assert_int_equal(
 			client_call(c.sock, ABI_QUERY_PORT, &in, sizeof(in), -1, &a), -EINVAL);
+	client_close(&c);
+}
+
+/* VAL-10: all workers' violations on this port, no more than 16 bits hold. */
+static void query_port__bad_pkey_counter(void **state)
+{
+	struct test_daemon *d = *state;
+	struct abi_query_port in = {.port = 2};
+	struct abi_port_attr p;
+	struct client c;
+
+	client_open(d, &c);
+	for (uint32_t i = 0; i < d->dp->nworkers; i++)
+		d->dp->worker[i]->core.count.bad_pkey[1] = 3;
+	client_must(c.sock, ABI_QUERY_PORT, &in, sizeof(in), &p, sizeof(p));
+	assert_int_equal(p.bad_pkey_cntr, 3 * d->dp->nworkers);
+	for (uint32_t i = 0; i < d->dp->nworkers; i++)
+		d->dp->worker[i]->core.count.bad_pkey[1] = BAD_PKEY_MAX;
+	client_must(c.sock, ABI_QUERY_PORT, &in, sizeof(in), &p, sizeof(p));
+	assert_int_equal(p.bad_pkey_cntr, 0xFFFF);
+	in.port = 1;
+	client_must(c.sock, ABI_QUERY_PORT, &in, sizeof(in), &p, sizeof(p));
+	assert_int_equal(p.bad_pkey_cntr, 0);
 	client_close(&c);
 }
 
@@ -94,6 +118,8 @@ int main(void)
 			query_device__limits, daemon_setup, daemon_teardown),
 		cmocka_unit_test_setup_teardown(
 			query_port__active_mtu, daemon_setup, daemon_teardown),
+		cmocka_unit_test_setup_teardown(
+			query_port__bad_pkey_counter, daemon_setup, daemon_teardown),
 		cmocka_unit_test_setup_teardown(query_gid__entries, daemon_setup, daemon_teardown),
 		cmocka_unit_test_setup_teardown(query_pkey__table, daemon_setup, daemon_teardown),
 	};

@@ -41,6 +41,23 @@ static void gid_of_mac__is_eui64(void **state)
 	assert_memory_equal(gid, want, 16);
 }
 
+static void gid_of_text__ipv4_is_mapped(void **state)
+{
+	static const uint8_t ip4[16] = {[10] = 0xFF, 0xFF, 192, 0, 2, 10};
+	static const uint8_t ip6[16] = {0x20, 0x01, 0x0D, 0xB8, [15] = 0x0A};
+	uint8_t gid[16];
+
+	(void)state;
+	assert_true(gid_of_text(gid, "192.0.2.10"));
+	assert_memory_equal(gid, ip4, 16);
+	assert_true(gid_of_text(gid, "::ffff:192.0.2.10"));
+	assert_memory_equal(gid, ip4, 16);
+	assert_true(gid_of_text(gid, "2001:db8::a"));
+	assert_memory_equal(gid, ip6, 16);
+	assert_false(gid_of_text(gid, "192.0.2"));
+	assert_false(gid_of_text(gid, ""));
+}
+
 static void gids_add__type_follows_the_address(void **state)
 {
 	assert_int_equal(gids_add(&gids, peer6, 0, 3, mac, false), 0);
@@ -53,6 +70,18 @@ static void gids_add__type_follows_the_address(void **state)
 	assert_int_equal(gid_abi_type(NET_IPV4), ABI_GID_ROCEV2_IPV4);
 	assert_int_equal(gid_abi_type(NET_IPV6), ABI_GID_ROCEV2_IPV6);
 	assert_int_equal(gid_abi_type(NET_ROCEV1), ABI_GID_ROCEV1);
+}
+
+/* VAL-15: such a GID would have a QP listen where no frame may be sent. */
+static void gids_add__refuses_loopback(void **state)
+{
+	static const uint8_t lo4[16] = {[10] = 0xFF, 0xFF, 127, 0, 0, 1}, lo6[16] = {[15] = 1};
+	static const uint8_t none[16];
+
+	assert_int_equal(gids_add(&gids, lo4, 0, 3, mac, true), -EADDRNOTAVAIL);
+	assert_int_equal(gids_add(&gids, lo6, 0, 3, mac, true), -EADDRNOTAVAIL);
+	assert_int_equal(gids_add(&gids, none, 0, 3, mac, false), -EADDRNOTAVAIL);
+	assert_int_equal(gids.table.count, 0);
 }
 
 static void gids_add__rocev1_forms(void **state)
@@ -185,7 +214,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(gid_of_mac__is_eui64, setup),
+		cmocka_unit_test(gid_of_text__ipv4_is_mapped),
 		cmocka_unit_test_setup(gids_add__type_follows_the_address, setup),
+		cmocka_unit_test_setup(gids_add__refuses_loopback, setup),
 		cmocka_unit_test_setup(gids_add__rocev1_forms, setup),
 		cmocka_unit_test_setup(gids_sync__indices_are_stable, setup),
 		cmocka_unit_test_setup(gids_sync__used_entry_is_not_given_away, setup),

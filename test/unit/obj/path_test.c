@@ -182,8 +182,27 @@ static void path_matches__only_the_way_back(void **state)
 	pkt.port = 1;
 	assert_false(path_matches(&p, &pkt));
 	pkt.port = 0;
-	f[29] ^= 1;
-	assert_false(path_matches(&p, &pkt));
+	for (unsigned i = 14 + IP4_SRC; i < 14 + IP4_HLEN; i++) { /* each byte of both addresses */
+		f[i] ^= 1;
+		assert_false(path_matches(&p, &pkt));
+		f[i] ^= 1;
+	}
+	assert_true(path_matches(&p, &pkt));
+}
+
+/* VAL-15 */
+static void gid_is_local_only__unspecified_and_loopback(void **state)
+{
+	static const struct {
+		uint8_t gid[16];
+		bool local;
+	} row[] = {{{0}, true}, {{[15] = 1}, true}, {{[15] = 2}, false}, {{[14] = 1}, false},
+		{{[10] = 0xFF, 0xFF, 127, 0, 0, 1}, true}, {{[10] = 0xFF, 0xFF, 127, 255, 1}, true},
+		{{[10] = 0xFF, 0xFF}, true}, {{[10] = 0xFF, 0xFF, 10, 0, 0, 1}, false},
+		{{[10] = 0xFF, 0xFF, 128, 0, 0, 1}, false}, {{0xFE, 0x80, [15] = 1}, false}};
+
+	for (unsigned i = 0; i < ARRAY_SIZE(row); i++)
+		assert_int_equal(gid_is_local_only(row[i].gid), row[i].local);
 }
 
 /* GID-03, VAL-11 */
@@ -215,6 +234,7 @@ int main(void)
 		cmocka_unit_test(path_write__ipv6_in_a_vlan),
 		cmocka_unit_test(path_write__rocev1),
 		cmocka_unit_test(path_matches__only_the_way_back),
+		cmocka_unit_test(gid_is_local_only__unspecified_and_loopback),
 		cmocka_unit_test(gid_find__wants_protocol_and_vlan),
 	};
 

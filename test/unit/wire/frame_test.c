@@ -321,6 +321,7 @@ static void frame_parse__bth(void **state)
 	}
 }
 
+/* VAL-21, CA17-28: RD, the manufacturers' and the other opcodes of CNP's class. */
 static void frame_parse__opcode_class(void **state)
 {
 	for (unsigned code = 0; code < 256; code++) {

@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* A request that is executed: reply, completion, memory, counters, what the QP expects next. */
+#include <string.h>
+#include "golden.h"
+
+#define PSN_MASK 0xFFFFFFu
+
+struct accepted {
+	struct golden *g;
+	struct node *n;
+	const struct pkt *p;
+	const struct memento *before;
+	uint32_t done;	    /* bytes of its message that came before it */
+	uint32_t responses; /* PSNs that it takes */
+	uint32_t msn;	    /* afterwards */
+	bool ends;	    /* it ends a message */
+};
+
+/* --- reply -------------------------------------------------------------------------------- */
+
+/* @return the i-th packet of the reply, which is one of ours; NULL and a failure else. */
+static const struct pkt *reply(const struct accepted *a, unsigned i, struct pkt *r)
+{
+	const struct node *n = a->n;
+	char why[128];
+
+	memset(r, 0, sizeof(*r));
+	if (i >= n->sents) {
+		item_fail(a->g, "%u packets are the answer, not %u", n->sents, i + 1);
+		return NULL;
+	}
+	if (!wire_ok(n, n->sent[i], n->sent_len[i], why, sizeof(why))) {
+		item_fail(a->g, "%s", why);
+		return NULL;
+	}
+	frame_parse(r, n->sent[i], n->sent_len[i]);
+	return r;
+}
+
+static void check_aeth(const struct accepted *a, const struct pkt *r)
+{
+	if (r->syndrome > 0x1F)
+		item_fail(a->g, "it is answered with syndrome 0x%x", r->syndrome);
+	if (r->msn != a->msn)
+		item_fail(a->g, "the answer's MSN is 0x%x, not 0x%x", r->msn, a->msn);
+}
+
+/* RSP-23: an ACK if it was asked for; else one may come. */
+static void check_ack(const struct accepted *a)
+{
+	struct pkt r;
+
+	if (!a->n->sents && !a->p->ackreq)
+		return;
+	if (!reply(a, 0, &r))
+		return;
+	if (a->n->sents > 1)
+		item_fail(a->g, "%u packets are the answer", a->n->sents);
+	if (r.op->code != OP_ACKNOWLEDGE || r.psn != a->p->psn)
+		item_fail(a->g, "the answer is %s of PSN 0x%x", r.op->name, r.psn);
+	else
+		check_aeth(a, &r);
+}
+
+static unsigned read_opcode(uint32_t i, uint32_t n)
+{
+	if (n == 1)
+		return OP_READ_RESP_ONLY;
+	return !i ? OP_READ_RESP_FIRST : i == n - 1 ? OP_READ_RESP_LAST : OP_READ_RESP_MIDDLE;
+}
+
+/* RSP-28 */
+static void check_read(const struct accepted *a)
+{
+	uint64_t at = a->p->va - a->n->mr->mr.iova;
+	uint32_t left = a->p->dma_len, mtu = a->n->spec.mtu;
+	struct pkt r;
+
+	for (uint32_t i = 0; i < a->responses; i++) {
+		uint32_t len = left < mtu ? left : mtu;
+
+		if (!reply(a, i, &r))
+			return;
+		if (r.op->code != read_opcode(i, a->responses) ||
+			r.psn != ((a->p->psn + i) & PSN_MASK) || r.payload_len != len)
+			item_fail(a->g, "response %u is %s of PSN 0x%x with %u bytes", i,
+				r.op->name, r.psn, r.payload_len);
+		else if (len && memcmp(r.payload, a->n->mr->mem + at, len))
+			item_fail(a->g, "response %u has other bytes than the region", i);
+		if (r.op->aeth)
+			check_aeth(a, &r);
+		at += len;
+		left -= len;
+	}
+	if (a->n->sents > a->responses)
+		item_fail(a->g, "%u packets are the answer, not %u", a->n->sents, a->responses);
+}
+
+/* RSP-39: what came before the QP was fresh is not executed, but may be acknowledged again. */
+static void check_duplicate(const struct accepted *a)
+{
+	const struct qp *was = a->before->qp, *is = a->n->qp->qp;
+	struct abi_cqe c;
+	struct pkt r;
+
+	if (a->n->sents > 1)
+		item_fail(a->g, "%u packets are the answer", a->n->sents);
+	if (a->n->sents && reply(a, 0, &r) &&
+		(r.op->code != OP_ACKNOWLEDGE || r.syndrome > 0x1F || r.msn != was->resp.msn ||
+			r.psn != ((was->resp.epsn - 1) & PSN_MASK)))
+		item_fail(a->g, "the answer is %s of PSN 0x%x", r.op->name, r.psn);
+	memento_same_memory(a->g, a->before, a->n, 0, 0);
+	if (is->state != was->state || is->resp.epsn != was->resp.epsn ||
+		is->resp.msn != was->resp.msn)
+		item_fail(a->g, "a duplicate changed the QP");
+	if (memcmp(a->n->recv->mem, a->before->recv, a->n->recv->len))
+		item_fail(a->g, "a receive buffer was written");
+	if (node_poll(a->n, &c))
+		item_fail(a->g, "a duplicate makes a completion");
+}
+
+/* --- completion ----------------------------------------------------------------------------- */
+
+static void check_completion(const struct accepted *a, uint8_t opcode, uint32_t byte_len)
+{
+	const struct pkt *p = a->p;
+	struct abi_cqe c;
+
+	if (!node_poll(a->n, &c)) {
+		item_fail(a->g, "no completion");
+		return;
+	}
+	if (c.opcode != opcode || c.status != ABI_WC_SUCCESS || c.wr_id || c.byte_len != byte_len ||
+		c.qpn != a->n->spec.qpn)
+		item_fail(a->g, "the completion is %s %s of receive %llu, %u bytes",
+			wc_opcode_name(c.opcode), wc_status_name(c.status),
+			(unsigned long long)c.wr_id, c.byte_len);
+	if (!(c.flags & ABI_WC_WITH_IMM) != !p->op->immdt || (p->op->immdt && c.imm != p->imm))
+		item_fail(a->g, "the immediate data of the completion are wrong");
+	if (!(c.flags & ABI_WC_SOLICITED) != !p->se)
+		item_fail(a->g, "the completion is wrong in being solicited"); /* RSP-51 */
+}
+
+/* --- memory ---------------------------------------------------------------------------------- */
+
+static void check_send(const struct accepted *a)
+{
+	size_t at = (size_t)(node_recv_buffer(a->n, 0) - a->n->recv->mem) + a->done;
+	size_t len = a->p->payload_len;
+
+	if (memcmp(a->n->recv->mem + at, a->p->payload, len))
+		item_fail(a->g, "the receive buffer has other bytes than the payload");
+	if (memcmp(a->n->recv->mem, a->before->recv, at) ||
+		memcmp(a->n->recv->mem + at + len, a->before->recv + at + len,
+			a->n->recv->len - at - len))
+		item_fail(a->g, "more than the payload was written to the receive buffer");
+	memento_same_memory(a->g, a->before, a->n, 0, 0);
+	if (a->ends)
+		check_completion(a, ABI_WC_RECV, a->done + a->p->payload_len);
+}
+
+static void check_write(const struct accepted *a)
+{
+	size_t at = a->p->op->first ? (size_t)(a->p->va - a->n->mr->mr.iova) : a->done;
+	size_t len = a->p->payload_len;
+
+	if (!len)
+		at = 0; /* C9-88: any address will do */
+	if (at + len > a->n->mr->len)
+		item_fail(a->g, "a write outside the region was executed");
+	else if (memcmp(a->n->mr->mem + at, a->p->payload, len))
+		item_fail(a->g, "the region has other bytes than the payload");
+	memento_same_memory(a->g, a->before, a->n, at, len);
+	if (memcmp(a->n->recv->mem, a->before->recv, a->n->recv->len))
+		item_fail(a->g, "a receive buffer was written");
+	if (a->p->op->immdt)
+		check_completion(a, ABI_WC_RECV_RDMA_WITH_IMM, a->done + a->p->payload_len);
+}
+
+/* --- the whole -------------------------------------------------------------------------------- */
+
+static void check_qp(const struct accepted *a)
+{
+	const struct qp *qp = a->n->qp->qp;
+	uint32_t epsn = (a->p->psn + a->responses) & PSN_MASK;
+	struct abi_cqe c;
+
+	if (qp->state != a->n->spec.state)
+		item_fail(a->g, "the QP went to %s", state_name(qp->state));
+	if (qp->resp.epsn != epsn)
+		item_fail(a->g, "the expected PSN is 0x%x, not 0x%x", qp->resp.epsn, epsn);
+	if (qp->resp.msn != a->msn)
+		item_fail(a->g, "the MSN is 0x%x, not 0x%x", qp->resp.msn, a->msn);
+	if (node_poll(a->n, &c))
+		item_fail(a->g, "completion %s %s is too many", wc_opcode_name(c.opcode),
+			wc_status_name(c.status));
+}
+
+void check_accepted(
+	struct golden *g, struct node *n, const struct trial *t, const struct memento *before)
+{
+	const struct pkt *p = &t->p;
+	struct accepted a = {.g = g, .n = n, .p = p, .before = before, .responses = 1};
+	bool duplicate = ((p->psn - before->qp->resp.epsn) & PSN_MASK) >= 0x800000;
+
+	a.done = p->op->first ? 0 : n->spec.mtu;
+	a.ends = p->op->last || p->op->kind == KIND_READ;
+	a.msn = (n->spec.msn + a.ends) & PSN_MASK;
+	if (p->op->kind == KIND_READ && p->dma_len)
+		a.responses = (p->dma_len - 1) / n->spec.mtu + 1;
+	if (memcmp(n->host->core.count.drop, before->count.drop, sizeof(before->count.drop)))
+		item_fail(g, "a drop is counted");
+	if (n->host->core.count.rx_packets != before->count.rx_packets + 1)
+		item_fail(g, "counter rx_packets did not move by one");
+	node_tx(n);
+	if (duplicate) {
+		check_duplicate(&a);
+		return;
+	}
+	if (p->op->kind == KIND_READ)
+		check_read(&a);
+	else
+		check_ack(&a);
+	if (p->op->kind == KIND_SEND)
+		check_send(&a);
+	else if (p->op->kind == KIND_WRITE)
+		check_write(&a);
+	else
+		memento_same_memory(g, before, n, 0, 0);
+	check_qp(&a);
+}
