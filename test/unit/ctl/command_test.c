@@ -36,8 +36,8 @@ static void command__unknown_types(void **state)
 
 static void command__not_offered(void **state)
 {
-	const uint32_t types[] = {ABI_ALLOC_MW, ABI_CREATE_SRQ, ABI_CREATE_AH, ABI_ATTACH_MCAST,
-		ABI_OPEN_XRCD, ABI_RESIZE_CQ};
+	const uint32_t types[] = {
+		ABI_ALLOC_MW, ABI_CREATE_SRQ, ABI_CREATE_AH, ABI_ATTACH_MCAST, ABI_OPEN_XRCD};
 	struct client c;
 	struct answer a;
 
@@ -56,6 +56,7 @@ static void command__short_bodies(void **state)
 		{ABI_QUERY_PORT, sizeof(struct abi_query_port)},
 		{ABI_REG_MR, sizeof(struct abi_reg_mr)},
 		{ABI_CREATE_CQ, sizeof(struct abi_create_cq)},
+		{ABI_RESIZE_CQ, sizeof(struct abi_resize_cq)},
 		{ABI_CREATE_QP, sizeof(struct abi_create_qp)},
 		{ABI_MODIFY_QP, sizeof(struct abi_modify_qp)},
 		{ABI_DESTROY_QP, sizeof(struct abi_handle)},
