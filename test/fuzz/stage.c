@@ -332,7 +332,7 @@ static void detach_cqs(struct stage *s)
 void stage_recreate(struct stage *s)
 {
 	stage_poll(s);
-	app_qp_destroy(s->qp);
+	app_qp_destroy(s->qp, s->now);
 	detach_cqs(s);
 	make_qp(s);
 	to_rts(s);

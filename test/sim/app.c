@@ -30,9 +30,9 @@ static void *zeroed(size_t len)
 	return p;
 }
 
-static void qp_free(struct app_qp *q)
+static void qp_free(struct app *a, struct app_qp *q)
 {
-	atomic_store(&q->app->host->qps.slot[QPN_SLOT(q->qp->qpn)], NULL);
+	atomic_store(&a->host->qps.slot[QPN_SLOT(q->qp->qpn)], NULL);
 	free(q->qp);
 	free(q->sq_shared);
 	free(q->rq_shared);
@@ -46,7 +46,7 @@ static void qp_free(struct app_qp *q)
 void app_fini(struct app *a)
 {
 	for (unsigned i = 0; i < a->qps; i++)
-		qp_free(a->qp[i]);
+		qp_free(a, a->qp[i]);
 	for (unsigned i = 0; i < a->cqs; i++) {
 		free(a->cq[i]->shared);
 		free(a->cq[i]);
@@ -97,6 +97,12 @@ void app_mr_dereg(struct app *a, struct app_mr *mr)
 	atomic_store(&a->host->mrs.slot[mr->slot], NULL);
 }
 
+void app_mr_again(struct app *a, struct app_mr *mr)
+{
+	mr->mr.key = (mr->mr.key & ~0xFFu) | ((mr->mr.key + 1) & 0xFF);
+	atomic_store(&a->host->mrs.slot[mr->slot], &mr->mr);
+}
+
 uint64_t app_va(const struct app_mr *mr, uint64_t off)
 {
 	return mr->mr.iova + off;
@@ -130,12 +136,38 @@ struct app_cq *app_cq(struct app *a, uint32_t depth)
 	q->lane = (struct abi_cq_lane *)(q->shared + 1);
 	q->depth = depth;
 	q->cq.arm = &q->shared->arm;
-	q->cq.handle = 100 + a->cqs;
+	q->cq.handle = APP_CQ_HANDLE + a->made_cqs++;
 	q->cq.channel = 1;
 	q->cq.lanes = 1;
 	cq_lane_init(&q->cq, 0, q->lane, depth);
 	a->cq[a->cqs++] = q;
 	return q;
+}
+
+void app_cq_destroy(struct app *a, struct app_cq *q)
+{
+	struct core_cmd cmd = {.type = CORE_CMD_DETACH_CQ, .cq = &q->cq};
+	unsigned i = 0;
+
+	assert_int_equal(core_cmd(&a->host->core, &cmd, 0), 0);
+	while (a->cq[i] != q)
+		i++;
+	a->cq[i] = a->cq[--a->cqs];
+	free(q->shared);
+	free(q);
+}
+
+void app_qp_destroy(struct app_qp *q, uint64_t now)
+{
+	struct core_cmd cmd = {.type = CORE_CMD_DETACH_QP, .qp = q->qp};
+	struct app *a = q->app;
+	unsigned i = 0;
+
+	assert_int_equal(core_cmd(&a->host->core, &cmd, now), 0);
+	while (a->qp[i] != q)
+		i++;
+	a->qp[i] = a->qp[--a->qps];
+	qp_free(a, q);
 }
 
 struct app_qp *app_qp(struct app *a, const struct app_qp_spec *spec)
@@ -183,19 +215,6 @@ struct app_qp *app_qp(struct app *a, const struct app_qp_spec *spec)
 	a->next_slot++;
 	a->qp[a->qps++] = q;
 	return q;
-}
-
-void app_qp_destroy(struct app_qp *q)
-{
-	struct core_cmd cmd = {.type = CORE_CMD_DETACH_QP, .qp = q->qp};
-	struct app *a = q->app;
-	unsigned i = 0;
-
-	assert_int_equal(core_cmd(&a->host->core, &cmd, 0), 0);
-	while (a->qp[i] != q)
-		i++;
-	a->qp[i] = a->qp[--a->qps];
-	qp_free(q);
 }
 
 /* --- states --------------------------------------------------------------------------- */

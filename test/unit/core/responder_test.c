@@ -572,6 +572,24 @@ static void responder_rx__nak_moves_with_a_late_packet(void **state)
 	assert_string_equal(lone_tx(&l), "ACK@1021f/3");
 }
 
+/* RSP-01: what came early was dropped, but has come again in the same burst: nothing is missing. A
+ * NAK of a PSN that was not sent yet would be taken for a ghost (REQ-36). */
+static void responder_rx__nak_is_void_once_all_came(void **state)
+{
+	struct shot s[5];
+
+	lone_start(&l);
+	s[0] = to_mr(WRITE_ONLY, 0x102, 8, 4, 4);
+	for (uint32_t i = 0; i < 4; i++) {
+		s[1 + i] = to_mr(WRITE_ONLY, 0x100 + i, 4 * i, 4, 4);
+		s[1 + i].ackreq = false;
+	}
+	lone_rx_burst(&l, s, 5);
+	assert_string_equal(lone_tx(&l), "ACK@1031f/4");
+	req_mr(WRITE_ONLY, 0x105, 0, 4, 4); /* the next loss is a new one */
+	assert_string_equal(lone_tx(&l), "ACK@10460/4");
+}
+
 /* The same with READ, which leaves no room for the NAK before its responses. */
 static void responder_rx__nak_moves_behind_a_late_read(void **state)
 {
@@ -708,6 +726,7 @@ int main(void)
 		T(responder_rx__naks_although_the_cq_is_full),
 		T(responder_rx__one_psn_nak),
 		T(responder_rx__nak_moves_with_a_late_packet),
+		T(responder_rx__nak_is_void_once_all_came),
 		T(responder_rx__nak_moves_behind_a_late_read),
 		T(responder_rx__rnr_nak_is_void_once_accepted),
 		T(responder_rx__void_rnr_nak_leaves_the_ack),
