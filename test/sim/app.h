@@ -74,7 +74,8 @@ struct app_qp {
 
 struct app {
 	struct sim_host *host;
-	uint32_t next_slot; /* of the QP table */
+	struct core_counters counted; /* of the host after the step before; invariants.c */
+	uint32_t next_slot;	      /* of the QP table */
 	uint32_t next_key;
 	uint32_t made_cqs;
 	struct app_mr *mr[APP_MRS];

@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
-#include "invariants.h"
 #include "pair.h"
 
 #define START 5000000ull
@@ -83,6 +82,7 @@ void pair_wire(struct pair *p)
 	struct wire_end a = wire_end(p, A), b = wire_end(p, B);
 
 	wirecheck_connect(&p->wire, &a, &b, p->spec.attr[A].path_mtu);
+	memset(p->flow, 0, sizeof(p->flow));
 }
 
 void pair_fini(struct pair *p)
@@ -125,6 +125,7 @@ bool pair_step(struct pair *p, uint64_t until)
 	for (int e = A; e < ENDS; e++) {
 		drain(&p->end[e]);
 		invariants_check(&p->end[e].app, p->fabric.now);
+		invariants_flow(&p->flow[e], p->end[e].qp->qp, p->end[!e].qp->qp);
 		assert_int_equal(p->end[e].host->core.count.cq_overflow, 0);
 	}
 	return more;
