@@ -195,8 +195,11 @@ struct app_qp *app_qp(struct app *a, const struct app_qp_spec *spec)
 	q->rq_shared = zeroed(sizeof(*q->rq_shared));
 	q->sq_ring = zeroed((size_t)q->sq_stride * spec->sq_depth);
 	q->rq_ring = zeroed((size_t)q->rq_stride * spec->rq_depth);
-	q->sq_wr = zeroed(sizeof(*q->sq_wr) * spec->sq_depth);
-	q->rq_wr = zeroed(sizeof(*q->rq_wr) * spec->rq_depth);
+	/* A place in a queue may be posted to again before the CQE of the one before is taken. */
+	q->sq_wrs = round_pow2(spec->sq_depth + 1 + spec->send_cq->depth);
+	q->rq_wrs = round_pow2(spec->rq_depth + 1 + spec->recv_cq->depth);
+	q->sq_wr = zeroed(sizeof(*q->sq_wr) * q->sq_wrs);
+	q->rq_wr = zeroed(sizeof(*q->rq_wr) * q->rq_wrs);
 	cfg.sq = (struct ring){.entries = q->sq_ring,
 		.shared = q->sq_shared,
 		.depth = spec->sq_depth,
@@ -369,7 +372,7 @@ void app_post_send(struct app_qp *q, const struct app_send *s)
 	e.wqe.rkey = s->rkey;
 	if (body)
 		memcpy(e.bytes + ABI_WQE_HDR, inl ? s->inline_data : s->sge, body);
-	q->sq_wr[q->sq_posted & (q->spec.sq_depth - 1)] =
+	q->sq_wr[q->sq_posted & (q->sq_wrs - 1)] =
 		(struct app_wr){s->wr_id, q->spec.sig_all || (s->flags & ABI_WQE_SIGNALED)};
 	app_post_raw(q, &e, ABI_WQE_HDR + body);
 }
@@ -386,7 +389,7 @@ void app_post_recv(struct app_qp *q, uint64_t wr_id, const struct abi_sge *sge, 
 	e.wqe.wr_id = wr_id;
 	if (n)
 		memcpy(e.bytes + ABI_RECV_WQE_HDR, sge, n * sizeof(*sge));
-	q->rq_wr[q->rq_posted & (q->spec.rq_depth - 1)] = (struct app_wr){wr_id, true};
+	q->rq_wr[q->rq_posted & (q->rq_wrs - 1)] = (struct app_wr){wr_id, true};
 	app_post_recv_raw(q, &e, ABI_RECV_WQE_HDR + n * sizeof(*sge));
 }
 
@@ -415,7 +418,7 @@ static struct app_qp *qp_of(struct app *a, uint32_t qpn)
 static void check_send(struct app_qp *q, const struct abi_cqe *cqe)
 {
 	for (;;) {
-		const struct app_wr *w = &q->sq_wr[q->sq_done & (q->spec.sq_depth - 1)];
+		const struct app_wr *w = &q->sq_wr[q->sq_done & (q->sq_wrs - 1)];
 
 		if (q->sq_done == q->sq_posted)
 			fail_msg("send CQE 0x%llx was not posted, or came twice",
@@ -433,7 +436,7 @@ static void check_send(struct app_qp *q, const struct abi_cqe *cqe)
 
 static void check_recv(struct app_qp *q, const struct abi_cqe *cqe)
 {
-	const struct app_wr *w = &q->rq_wr[q->rq_done & (q->spec.rq_depth - 1)];
+	const struct app_wr *w = &q->rq_wr[q->rq_done & (q->rq_wrs - 1)];
 
 	if (q->rq_done == q->rq_posted)
 		fail_msg("receive CQE 0x%llx was not posted, or came twice",

@@ -68,8 +68,10 @@ struct app_qp {
 	uint32_t rq_done;
 	bool rung;	      /* the doorbell */
 	bool free_ids;	      /* wr_ids are the test's: do not check their order */
-	struct app_wr *sq_wr; /* ring of sq_depth */
+	struct app_wr *sq_wr; /* ring of sq_wrs */
 	struct app_wr *rq_wr;
+	uint32_t sq_wrs; /* powers of two */
+	uint32_t rq_wrs;
 };
 
 struct app {
