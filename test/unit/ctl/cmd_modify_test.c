@@ -232,14 +232,16 @@ static void modify_qp__sqd_still_drains(void **state)
 	m.mask = ABI_QP_STATE;
 	m.attr.qp_state = ABI_QPS_SQD;
 	must(m);
-	q->req.psn_new++; /* no worker runs: as if a packet were outstanding */
+	/* No worker runs: as if a message were outstanding. */
+	q->req.fetched++;
+	qp_wqe(q, q->comp.head)->first_psn = q->req.psn_new - 1;
 	m.mask = ABI_QP_TIMEOUT;
 	m.attr.timeout = 9;
 	assert_int_equal(modify(&m, &a), -EINVAL);
 	assert_non_null(strstr((char *)a.body, "SQ_DRAINED"));
 	assert_int_equal(query().sq_draining, 1);
 	assert_int_equal(query().timeout, 0);
-	q->req.psn_new--;
+	q->req.fetched--;
 	must(m);
 	assert_int_equal(query().timeout, 9);
 }
