@@ -123,17 +123,17 @@ static int check_send(const struct qp *qp, const struct roci_send_wr *wr, uint64
 	unsigned op = (unsigned)wr->opcode;
 
 	*length = 0;
-	if (op >= sizeof(ops) || !(ops[op] & OP_KNOWN))
+	if (op >= sizeof(ops) || !(ops[op] & OP_KNOWN)) /* REQ-17 */
 		return fail(EINVAL, "opcode %u is none of an RC queue pair", op);
 	if (wr->send_flags & ~(unsigned)FLAGS_KNOWN)
 		return fail(EINVAL, "send_flags %#x has bits that libroci does not know",
 			wr->send_flags);
-	if (wr->num_sge < 0 || (unsigned)wr->num_sge > qp->sq.max_sge)
+	if (wr->num_sge < 0 || (unsigned)wr->num_sge > qp->sq.max_sge) /* REQ-17 */
 		return fail(EINVAL, "num_sge is %d, the QP was made for %u: raise max_send_sge",
 			wr->num_sge, qp->sq.max_sge);
 	for (int i = 0; i < wr->num_sge; i++)
 		*length += wr->sg_list[i].length;
-	if (*length > MESSAGE_MAX)
+	if (*length > MESSAGE_MAX) /* REQ-07 */
 		return fail(EINVAL, "the message has %llu bytes, the longest has 2^31",
 			(unsigned long long)*length);
 	if (!(wr->send_flags & ROCI_SEND_INLINE))
@@ -247,7 +247,7 @@ int roci_post_send(
 	if (q->producer != before)
 		ring_bell(qp, q);
 	spin_unlock(&q->lock);
-	if (err && bad_wr)
+	if (err && bad_wr) /* REQ-17: those before it stay posted */
 		*bad_wr = wr;
 	return err;
 }

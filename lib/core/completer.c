@@ -18,6 +18,7 @@ void completer_reload_retries(struct qp *qp)
 void completer_start(struct qp *qp, uint32_t psn)
 {
 	qp->comp.una = psn;
+	qp->comp.limited = false; /* CRD-07: as if the CM's flow control bit is 0 */
 	completer_reload_retries(qp);
 }
 
@@ -29,9 +30,9 @@ void completer_reset(struct qp *qp)
 
 bool completer_drained(const struct qp *qp)
 {
-	return qp->comp.una == qp->req.psn_new &&
-	       (qp->comp.head == qp->req.fetched ||
-		       qp_wqe(qp, qp->comp.head)->first_psn == qp->req.psn_new);
+	/* REQ-50: the oldest that is left, if any, was not started. */
+	return qp->comp.head == qp->req.fetched ||
+	       qp_wqe(qp, qp->comp.head)->first_psn == qp->req.psn_new;
 }
 
 /* --- completing WQEs ------------------------------------------------------------------ */
@@ -49,8 +50,7 @@ static uint8_t wc_opcode(const struct send_wqe *w)
 	}
 }
 
-/* Takes the oldest WQE off the queue and reports it: always when it failed, else when it asks
- * for it (REQ-13, REQ-14). */
+/* Takes the oldest WQE off the queue and reports it, so in post order (REQ-12). */
 static void complete_head(
 	struct core *c, struct qp *qp, uint8_t status, uint32_t vendor_err, uint64_t now)
 {
@@ -67,6 +67,7 @@ static void complete_head(
 	qp->comp.head++;
 	if (status != ABI_WC_SUCCESS && status != ABI_WC_WR_FLUSH_ERR)
 		c->count.req_cqe_error++;
+	/* REQ-13: a failure always; REQ-14 */
 	if (status != ABI_WC_SUCCESS || qp->sq_sig_all || (w->flags & ABI_WQE_SIGNALED))
 		qp_complete(c, qp, qp->send_lane, &cqe, now);
 	atomic_store_explicit(&qp->sq.shared->consumer, qp->comp.head, memory_order_release);
@@ -97,7 +98,7 @@ void completer_local_error(struct core *c, struct qp *qp, uint64_t now)
 	fail_head_if_marked(c, qp, now);
 }
 
-/* An ERR QP has WQEs of two kinds: taken, and still in the shared ring. */
+/* An ERR QP has WQEs of two kinds: taken, and still in the shared ring (REQ-20). */
 bool completer_flush_one(struct core *c, struct qp *qp, uint64_t now)
 {
 	if (qp->comp.head == qp->req.fetched &&
@@ -110,7 +111,7 @@ bool completer_flush_one(struct core *c, struct qp *qp, uint64_t now)
 
 /* --- retrying ------------------------------------------------------------------------- */
 
-/* Goes back to the oldest unacknowledged PSN. */
+/* Goes back to the oldest unacknowledged PSN (REQ-24). */
 static void go_back(struct core *c, struct qp *qp, uint64_t now)
 {
 	window_on_loss(&qp->win);
@@ -119,15 +120,15 @@ static void go_back(struct core *c, struct qp *qp, uint64_t now)
 	qp_make_ready(c, qp);
 }
 
-/* A loss that counts: timeout, PSN sequence NAK, implied NAK (REQ-24..28). */
+/* A loss that counts: timeout, PSN sequence NAK, implied NAK. */
 static void retry(struct core *c, struct qp *qp, uint64_t now)
 {
-	if (!qp->comp.retry_left) {
+	if (!qp->comp.retry_left) { /* REQ-25: no count is infinite */
 		c->count.retry_exceeded_err++;
-		fail_head(c, qp, ABI_WC_RETRY_EXC_ERR, 0, now); /* REQ-26 */
+		fail_head(c, qp, ABI_WC_RETRY_EXC_ERR, qp->comp.refused, now); /* REQ-26 */
 		return;
 	}
-	qp->comp.retry_left--;
+	qp->comp.retry_left--; /* REQ-24, REQ-28 */
 	go_back(c, qp, now);
 	timers_progress(c, qp, now);
 }
@@ -170,7 +171,7 @@ static bool ack_through(struct core *c, struct qp *qp, uint32_t psn, uint64_t no
 		if (seq24_lt(psn, k->una))
 			break;
 		if (wqe_is_read(w))
-			return false;
+			return false; /* REQ-38: no ACKNOWLEDGE completes it */
 		una_set(qp, seq24_add(upto, 1), (uint32_t)seq24_diff(upto, k->una) + 1);
 		if (upto != w->last_psn)
 			break;
@@ -179,19 +180,51 @@ static bool ack_through(struct core *c, struct qp *qp, uint32_t psn, uint64_t no
 	return true;
 }
 
+/* The peer gave up on the request at una (REQ-33). */
+static void nak_fatal(struct core *c, struct qp *qp, uint8_t syndrome, uint64_t now)
+{
+	uint8_t status = ABI_WC_REM_OP_ERR;
+
+	if (syndrome == NAK_REMOTE_ACCESS) {
+		c->count.req_remote_access_errors++;
+		status = ABI_WC_REM_ACCESS_ERR;
+	} else if (syndrome != NAK_REMOTE_OP) {
+		c->count.req_remote_invalid_request++;
+		status = ABI_WC_REM_INV_REQ_ERR;
+	}
+	fail_head(c, qp, status, syndrome, now);
+}
+
+/* A fatal NAK came before a READ's responses: once they are here it acknowledges what lies before
+ * its PSN, and applies (REQ-34).  @return true when the QP is in ERR. */
+static bool fail_head_if_refused(struct core *c, struct qp *qp, uint64_t now)
+{
+	struct qp_comp *k = &qp->comp;
+
+	if (!k->refused)
+		return false;
+	ack_through(c, qp, seq24_add(k->refused_psn, SEQ24_MASK), now);
+	if (seq24_lt(k->refused_psn, k->una))
+		k->refused = 0; /* the peer has acknowledged it after all */
+	else if (k->una == k->refused_psn && qp->state != ABI_QPS_ERR)
+		nak_fatal(c, qp, k->refused, now);
+	return qp->state == ABI_QPS_ERR;
+}
+
 /* After una moved from @p old: what depends on progress. */
 static void progress(struct core *c, struct qp *qp, uint32_t old, uint64_t now)
 {
 	uint32_t packets = (uint32_t)seq24_diff(qp->comp.una, old);
 
-	if (qp->state == ABI_QPS_ERR || !packets)
+	if (qp->state == ABI_QPS_ERR || !packets || fail_head_if_refused(c, qp, now))
 		return;
+	packets = (uint32_t)seq24_diff(qp->comp.una, old);
 	qp->comp.retrying = false;
 	completer_reload_retries(qp); /* REQ-27, REQ-31 */
 	window_on_ack(&qp->win, packets);
 	if (seq24_lt(qp->req.psn, qp->comp.una))
-		requester_seek(qp); /* a late ACK overtook a retry */
-	timers_progress(c, qp, now);
+		requester_seek(qp);  /* a late ACK overtook a retry */
+	timers_progress(c, qp, now); /* REQ-23 */
 	qp_make_ready(c, qp);
 	qp_check_drained(c, qp);
 	fail_head_if_marked(c, qp, now);
@@ -199,22 +232,23 @@ static void progress(struct core *c, struct qp *qp, uint32_t old, uint64_t now)
 
 /* --- ACK and NAK ---------------------------------------------------------------------- */
 
-/* CRD-01..04; also of an ACK that acknowledges nothing new (REQ-37). */
+/* Of an ACK only (CRD-08), but also of one that acknowledges nothing new (REQ-37). */
 static void take_credits(struct core *c, struct qp *qp, const struct pkt *pkt)
 {
-	static const uint16_t credits[31] = {0, 1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128,
-		192, 256, 384, 512, 768, 1024, 1536, 2048, 3072, 4096, 6144, 8192, 12288, 16384,
-		24576, 32768};
+	static const uint16_t credits[31] = {/* CRD-01 */ 0, 1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48,
+		64, 96, 128, 192, 256, 384, 512, 768, 1024, 1536, 2048, 3072, 4096, 6144, 8192,
+		12288, 16384, 24576, 32768};
 	unsigned code = pkt->syndrome & AETH_CODE_MASK;
 	uint32_t limit;
 
 	if (code == AETH_CREDIT_NONE) {
 		qp->comp.limited = false;
+		qp_make_ready(c, qp);
 		return;
 	}
-	limit = seq24_add(pkt->msn, credits[code]);
+	limit = seq24_add(pkt->msn, credits[code]); /* CRD-04 */
 	if (qp->comp.limited && seq24_le(limit, qp->comp.limit))
-		return; /* not the newest */
+		return; /* REQ-37: not the newest */
 	qp->comp.limited = true;
 	qp->comp.limit = limit;
 	qp_make_ready(c, qp);
@@ -238,7 +272,7 @@ static void nak_sequence(struct core *c, struct qp *qp, uint64_t now)
 {
 	c->count.packet_seq_err++;
 	if (qp->req.psn != qp->comp.una) /* else it was said before, and we went back */
-		retry(c, qp, now);
+		retry(c, qp, now);	 /* REQ-28 */
 }
 
 static void nak_rnr(struct core *c, struct qp *qp, const struct pkt *pkt, uint64_t now)
@@ -253,30 +287,15 @@ static void nak_rnr(struct core *c, struct qp *qp, const struct pkt *pkt, uint64
 		fail_head(c, qp, ABI_WC_RNR_RETRY_EXC_ERR, pkt->syndrome, now); /* REQ-30 */
 		return;
 	}
-	if (qp->attr.rnr_retry != infinite)
+	if (qp->attr.rnr_retry != infinite) /* REQ-30 */
 		qp->comp.rnr_left--;
 	/* The peer is alive and says so: waiting for it must not use up retry_cnt (REQ-31), not
 	 * even when it answers the rest of each burst with a PSN sequence NAK, as soft-RoCE does.
 	 * What is behind the refused packet is wasted, so less of it is sent next time. */
 	qp->comp.retry_left = qp->attr.retry_cnt;
 	window_on_loss(&qp->win);
-	requester_seek(qp);
+	requester_seek(qp); /* REQ-29 */
 	timers_rnr_nak(c, qp, pkt->syndrome & AETH_CODE_MASK, now);
-}
-
-/* The peer gave up on the request at una (REQ-33). */
-static void nak_fatal(struct core *c, struct qp *qp, uint8_t syndrome, uint64_t now)
-{
-	uint8_t status = ABI_WC_REM_OP_ERR;
-
-	if (syndrome == NAK_REMOTE_ACCESS) {
-		c->count.req_remote_access_errors++;
-		status = ABI_WC_REM_ACCESS_ERR;
-	} else if (syndrome != NAK_REMOTE_OP) {
-		c->count.req_remote_invalid_request++;
-		status = ABI_WC_REM_INV_REQ_ERR;
-	}
-	fail_head(c, qp, status, syndrome, now);
 }
 
 /* All NAKs acknowledge what lies before their PSN (REQ-28, REQ-29, REQ-34). */
@@ -294,7 +313,12 @@ static enum drop nak(struct core *c, struct qp *qp, const struct pkt *pkt, uint6
 	if (qp->state == ABI_QPS_ERR)
 		return DROP_NONE;
 	if (!through) {
-		implied_nak(c, qp, now); /* an earlier READ comes first */
+		/* REQ-38: an earlier READ comes first (decision 0008). */
+		if (syndrome > NAK_PSN_SEQUENCE) {
+			qp->comp.refused = syndrome;
+			qp->comp.refused_psn = pkt->psn;
+		}
+		implied_nak(c, qp, now);
 		return DROP_NONE;
 	}
 	if ((syndrome & AETH_TYPE_MASK) == AETH_RNR_NAK)
@@ -308,7 +332,7 @@ static enum drop nak(struct core *c, struct qp *qp, const struct pkt *pkt, uint6
 
 /* --- READ responses ------------------------------------------------------------------- */
 
-/* Opcode, length and place in the stream (REQ-40..43).  @return 0 or a completion status. */
+/* Opcode, length and place in the stream.  @return 0 or a completion status. */
 static uint8_t check_read_resp(const struct qp *qp, const struct send_wqe *w, const struct pkt *pkt)
 {
 	uint32_t mtu = 1u << qp->mtu_shift;
@@ -318,15 +342,15 @@ static uint8_t check_read_resp(const struct qp *qp, const struct send_wqe *w, co
 	bool opens = off == 0 || read_last_psn(w, seq24_add(pkt->psn, SEQ24_MASK)) != end ||
 		     pkt->psn == w->read_psn[read_part(w, pkt->psn)]; /* REQ-41 */
 
-	if (pkt->op->last != (pkt->psn == end))
+	if (pkt->op->last != (pkt->psn == end)) /* REQ-40 */
 		return ABI_WC_BAD_RESP_ERR;
 	if (pkt->op->first && !opens)
 		return ABI_WC_BAD_RESP_ERR;
 	if (!pkt->op->first && off == 0)
 		return ABI_WC_BAD_RESP_ERR;
-	if (pkt->op->aeth && (pkt->syndrome & AETH_TYPE_MASK) != AETH_ACK)
+	if (pkt->op->aeth && (pkt->syndrome & AETH_TYPE_MASK) != AETH_ACK) /* REQ-43 */
 		return ABI_WC_BAD_RESP_ERR;
-	if (pkt->payload_len != (left < mtu ? left : mtu))
+	if (pkt->payload_len != (left < mtu ? left : mtu)) /* REQ-42 */
 		return ABI_WC_LOC_LEN_ERR;
 	return 0;
 }
@@ -403,7 +427,7 @@ static enum drop read_resp(struct core *c, struct qp *qp, const struct pkt *pkt,
 	bool ours;
 
 	if (seq24_lt(pkt->psn, old) || !in_a_read(qp, pkt->psn))
-		return DROP_READ_RESP_UNEXPECTED; /* a duplicate, or not asked for */
+		return DROP_READ_RESP_UNEXPECTED; /* REQ-36: a duplicate, or not asked for */
 	/* REQ-44: it acknowledges the SENDs and WRITEs before its READ, but not itself. */
 	while (qp->comp.head != qp->req.fetched) {
 		w = qp_wqe(qp, qp->comp.head);
@@ -415,7 +439,7 @@ static enum drop read_resp(struct core *c, struct qp *qp, const struct pkt *pkt,
 	if (qp->state == ABI_QPS_ERR || qp->comp.head == qp->req.fetched)
 		return DROP_READ_RESP_UNEXPECTED;
 	w = qp_wqe(qp, qp->comp.head);
-	ours = wqe_is_read(w) && pkt->psn == qp->comp.una;
+	ours = wqe_is_read(w) && pkt->psn == qp->comp.una; /* REQ-39 */
 	if (ours) {
 		read_accept(c, qp, pkt, now);
 		return DROP_NONE;

@@ -29,6 +29,8 @@ struct qp *qp_init(void *mem, const struct qp_config *cfg)
 	struct qp *qp = mem;
 	uint8_t *p = (uint8_t *)mem + ALIGN_UP(sizeof(struct qp));
 
+	if (!cfg->sq.depth || (cfg->sq.depth & (cfg->sq.depth - 1)))
+		return NULL;
 	qp->qpn = cfg->qpn;
 	qp->pd = cfg->pd;
 	qp->handle = cfg->handle;

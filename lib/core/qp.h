@@ -113,11 +113,13 @@ struct qp_comp {
 	uint32_t rd_done; /* READ requests whose responses are complete */
 	uint32_t retry_left;
 	uint32_t rnr_left;
-	uint32_t limit; /* last SSN that the peer's credits allow (CRD-04) */
-	bool limited;	/* credits count: the peer's last ACK had a valid code */
-	bool retrying;	/* went back to una and nothing was acknowledged since */
-	bool rnr_wait;	/* an RNR timer runs; the ACK timer does not (REQ-31) */
-	uint64_t due;	/* when the ACK or RNR timer fires, 0: it does not run */
+	uint32_t limit;	 /* last SSN that the peer's credits allow (CRD-04) */
+	bool limited;	 /* credits count: the peer's last ACK had a valid code */
+	bool retrying;	 /* went back to una and nothing was acknowledged since */
+	bool rnr_wait;	 /* an RNR timer runs; the ACK timer does not (REQ-31) */
+	uint8_t refused; /* syndrome of a fatal NAK whose turn has not come (REQ-34), or 0 */
+	uint32_t refused_psn;
+	uint64_t due; /* when the ACK or RNR timer fires, 0: it does not run */
 } CACHE_ALIGNED;
 
 /** What the responder owes besides READ responses. */
@@ -140,8 +142,9 @@ struct qp_resp {
 	bool drain;	  /* QP is in ERR, but what is owed still goes out (RSP-22) */
 	uint32_t ack_psn; /* newest SEND or WRITE packet that was accepted */
 	uint32_t nak_psn;
-	uint32_t recv_off;    /* bytes of the open SEND placed so far */
-	uint32_t rkey;	      /* of the open WRITE */
+	uint32_t early;	   /* the highest PSN that was dropped since nak_sent: it came too early */
+	uint32_t recv_off; /* bytes of the open SEND placed so far */
+	uint32_t rkey;	   /* of the open WRITE */
 	uint32_t write_left;  /* bytes of the open WRITE to come */
 	uint32_t write_len;   /* its DMALen */
 	uint64_t va;	      /* of its next byte */
@@ -207,7 +210,9 @@ struct qp_config {
 /** @return bytes of memory, aligned to CACHE_LINE, that qp_init() wants for @p cfg. */
 size_t qp_size(const struct qp_config *cfg);
 
-/** Makes a QP in state RESET in @p mem, which is qp_size() zeroed bytes. */
+/** Makes a QP in state RESET in @p mem, which is qp_size() zeroed bytes.
+ *  @return NULL when the depth of its send queue is no power of two: 0 is none, the core looks at
+ *  that ring unasked. */
 struct qp *qp_init(void *mem, const struct qp_config *cfg);
 
 /* --- inside the core ------------------------------------------------------------------ */
@@ -243,7 +248,8 @@ static inline uint8_t *wqe_inline(struct send_wqe *w)
 	return (uint8_t *)(w + 1);
 }
 
-/** @return packets that a message of @p len bytes takes (REQ-01, REQ-02). */
+/** @return packets that a message of @p len bytes takes (REQ-01); an empty one takes one
+ *  (REQ-02). */
 static inline uint32_t qp_packets(const struct qp *qp, uint32_t len)
 {
 	uint32_t mtu = 1u << qp->mtu_shift;

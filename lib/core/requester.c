@@ -51,7 +51,7 @@ bool requester_idle(struct qp *qp)
 
 /* --- taking a WQE --------------------------------------------------------------------- */
 
-static bool opcode_supported(unsigned opcode)
+static bool opcode_supported(unsigned opcode) /* REQ-17 */
 {
 	switch (opcode) {
 	case ABI_WR_RDMA_WRITE:
@@ -78,7 +78,7 @@ static uint8_t check_sges(
 	uint32_t access = wqe_is_read(w) ? ABI_ACCESS_LOCAL_WRITE : 0; /* REQ-45 */
 	uint64_t length = 0;
 
-	if (n > qp->sq.max_sge)
+	if (n > qp->sq.max_sge) /* REQ-17 */
 		return ABI_WC_LOC_QP_OP_ERR;
 	for (unsigned i = 0; i < n; i++) {
 		wqe_sge(w)[i] = sge[i];
@@ -96,9 +96,9 @@ static uint8_t check_sges(
 
 static uint8_t check_inline(struct qp *qp, struct send_wqe *w, const uint8_t *data, unsigned n)
 {
-	if (n > qp->max_inline || wqe_is_read(w))
+	if (n > qp->max_inline || wqe_is_read(w)) /* REQ-16 */
 		return ABI_WC_LOC_QP_OP_ERR;
-	memcpy(wqe_inline(w), data, n);
+	memcpy(wqe_inline(w), data, n); /* REQ-15: a copy; no lkey is looked at */
 	w->num_sge = 0;
 	w->length = n;
 	return 0;
@@ -120,8 +120,6 @@ static uint8_t wqe_validate(
 	w->num_sge = 0;
 	if (!opcode_supported(w->opcode))
 		return ABI_WC_LOC_QP_OP_ERR;
-	if (wqe_is_read(w) && !qp->attr.max_rd_atomic)
-		return ABI_WC_LOC_QP_OP_ERR; /* REQ-09 */
 	if (w->flags & ABI_WQE_INLINE)
 		return check_inline(qp, w, e->inline_data, count);
 	return check_sges(c, qp, w, e->sge, count);
@@ -181,6 +179,7 @@ static bool credit_blocks(const struct qp *qp, const struct send_wqe *w)
 {
 	bool asked = in_flight(qp) && !qp->req.since_ackreq;
 
+	/* CRD-06: only what takes a receive WQE */
 	return qp->comp.limited && takes_recv_wqe(w->opcode) && asked &&
 	       seq24_lt(qp->comp.limit, w->ssn);
 }
@@ -283,13 +282,14 @@ static bool want_ack(struct qp *qp, bool last)
 	return true;
 }
 
+/* From the private WQE alone, so it is the same each time it is sent (REQ-48). */
 static bool build_send_write(struct core *c, struct qp *qp, struct send_wqe *w, struct txd *t)
 {
 	uint32_t psn = qp->req.psn;
-	bool first = psn == w->first_psn;
+	bool first = psn == w->first_psn; /* REQ-49: also of a packet sent again */
 	bool last = psn == w->last_psn;
 	uint32_t off = (uint32_t)seq24_diff(psn, w->first_psn) << qp->mtu_shift;
-	uint32_t len = last ? w->length - off : 1u << qp->mtu_shift;
+	uint32_t len = last ? w->length - off : 1u << qp->mtu_shift; /* REQ-01 */
 	uint8_t code = request_opcode(w, first, last);
 	const struct opcode *op = opcode_row(code);
 	/* BTH-09: only where the receiver gets a completion */
@@ -336,6 +336,7 @@ static void advance(struct core *c, struct qp *qp, const struct send_wqe *w, uin
 	r->sent++;
 	if (r->psn != r->psn_new)
 		c->count.retransmits++;
+	/* REQ-03, REQ-04 */
 	r->psn = seq24_add(wqe_is_read(w) ? read_last_psn(w, r->psn) : r->psn, 1);
 	if (seq24_lt(r->psn_new, r->psn))
 		r->psn_new = r->psn;
@@ -344,11 +345,12 @@ static void advance(struct core *c, struct qp *qp, const struct send_wqe *w, uin
 	timers_request_sent(c, qp, now);
 }
 
-/* SQD finishes what was started, and starts nothing (REQ-50, QPS-19). */
+/* Nothing before RTS (REQ-21). SQD finishes what was started, and starts nothing (REQ-50, QPS-19);
+ * the rest stays queued (REQ-20). */
 static bool may_run(const struct qp *qp)
 {
 	if (qp->comp.rnr_wait)
-		return false;
+		return false; /* REQ-29 */
 	if (qp->state == ABI_QPS_RTS)
 		return true; /* QPS-18: not before */
 	return qp->state == ABI_QPS_SQD && qp->req.psn != qp->req.psn_assign &&
@@ -375,7 +377,7 @@ bool requester_next(struct core *c, struct qp *qp, struct txd *t, uint64_t now)
 		return false;
 	w = qp_wqe(qp, qp->req.cur);
 	if (wqe_is_read(w) && !qp->attr.max_rd_atomic)
-		w->status = ABI_WC_LOC_QP_OP_ERR; /* REQ-09: modified in SQD since it was taken */
+		w->status = ABI_WC_LOC_QP_OP_ERR; /* REQ-09: now, since SQD may change it */
 	if (w->status) {
 		completer_local_error(c, qp, now);
 		return false;

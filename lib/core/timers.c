@@ -2,7 +2,7 @@
 #include "completer.h"
 #include "timers.h"
 
-/* IBA Table 46; code 0 is the longest. */
+/* REQ-32, IBA Table 46; code 0 is the longest. */
 static const uint32_t rnr_usec[32] = {655360, 10, 20, 30, 40, 60, 80, 120, 160, 240, 320, 480, 640,
 	960, 1280, 1920, 2560, 3840, 5120, 7680, 10240, 15360, 20480, 30720, 40960, 61440, 81920,
 	122880, 163840, 245760, 327680, 491520};
@@ -14,7 +14,7 @@ uint32_t timers_rnr_usec(unsigned code)
 
 uint64_t timers_ack_timeout(unsigned code)
 {
-	return code ? 4096ull << (code & 31) : 0;
+	return code ? 4096ull << (code & 31) : 0; /* REQ-22 */
 }
 
 static void timer_set(struct core *c, struct qp *qp, uint64_t due)
@@ -26,14 +26,14 @@ static void timer_set(struct core *c, struct qp *qp, uint64_t due)
 
 void timers_request_sent(struct core *c, struct qp *qp, uint64_t now)
 {
-	if (!qp->comp.due && qp->ack_timeout)
+	if (!qp->comp.due && qp->ack_timeout) /* REQ-22: from the oldest request on */
 		timer_set(c, qp, now + qp->ack_timeout);
 }
 
 void timers_progress(struct core *c, struct qp *qp, uint64_t now)
 {
 	qp->comp.rnr_wait = false;
-	if (qp->comp.una == qp->req.psn_new || !qp->ack_timeout)
+	if (qp->comp.una == qp->req.psn_new || !qp->ack_timeout) /* REQ-23 */
 		qp->comp.due = 0;
 	else
 		timer_set(c, qp, now + qp->ack_timeout);
@@ -41,8 +41,8 @@ void timers_progress(struct core *c, struct qp *qp, uint64_t now)
 
 void timers_rnr_nak(struct core *c, struct qp *qp, unsigned code, uint64_t now)
 {
-	qp->comp.rnr_wait = true;
-	timer_set(c, qp, now + timers_rnr_usec(code) * 1000ull);
+	qp->comp.rnr_wait = true; /* REQ-31: in the place of the ACK timer */
+	timer_set(c, qp, now + timers_rnr_usec(code) * 1000ull); /* REQ-29 */
 }
 
 void timers_stop(struct core *c, struct qp *qp)

@@ -186,6 +186,10 @@ static int make_qp(struct session *s, struct qp_obj *o, const struct abi_create_
 	/* The first post rings; from then on the core says when (abi_ring.h). */
 	atomic_store_explicit(&cfg.sq.shared->need_doorbell, 1, memory_order_relaxed);
 	o->qp = qp_init(mem, &cfg);
+	if (!o->qp) {
+		free(mem);
+		return refuse(r->why, -EINVAL, "a QP needs a send queue: ask for max_send_wr 1");
+	}
 	o->bytes = bytes;
 	s->bytes += bytes;
 	return 0;

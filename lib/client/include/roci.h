@@ -375,7 +375,8 @@ struct roci_wc {
 	uint64_t wr_id;
 	enum roci_wc_status status;
 	enum roci_wc_opcode opcode;
-	uint32_t vendor_err; /**< the AETH syndrome where a NAK caused it, else 0 */
+	uint32_t vendor_err; /**< the AETH syndrome where a NAK caused it (also of RETRY_EXC_ERR:
+			      * the peer refused what is behind, and is gone), else 0 */
 	uint32_t byte_len;   /**< of a receive: bytes that arrived; of a READ: its length */
 	union {
 		uint32_t imm_data;	   /**< with ROCI_WC_WITH_IMM; network order */

@@ -42,6 +42,7 @@ class Requester:
         self.out = []                   # READs whose responses are due
         self.retries, self.rnr = setup['retry_cnt'], setup['rnr_retry']
         self.retrying, self.state = False, 'RTS'
+        self.refused = None             # PSN and syndrome of a fatal NAK that waits
         self.rto = False
 
     def psn(self, x):
@@ -142,13 +143,33 @@ class Requester:
         self.head += 1
         return [q.cqe('SUCCESS')] if 'SIGNALED' in q.flags else []
 
+    def acknowledged(self, x):
+        """PSNs below x, and what a refusal that waited for that does: -> as through()"""
+        before = self.una
+        cqes, stopped = self.through(x)
+        return cqes + (self.refusal() if self.una != before else []), stopped
+
+    def refusal(self):
+        """REQ-34: a fatal NAK came before the READ in front of it was complete"""
+        if not self.refused:
+            return []
+        x, syndrome = self.refused
+        cqes, _ = self.through(x)
+        if self.una > x:
+            self.refused = None
+        return cqes + (self.fail(STATUS[syndrome]) if self.una == x else [])
+
     def ack(self, x):
-        cqes, stopped = self.through(x + 1)
-        return cqes + (self.implied() if stopped else [])
+        cqes, stopped = self.acknowledged(x + 1)
+        return cqes + (self.implied() if stopped and self.state == 'RTS' else [])
 
     def nak(self, x, syndrome):
-        cqes, stopped = self.through(x)
+        cqes, stopped = self.acknowledged(x)
+        if self.state != 'RTS':
+            return cqes
         if stopped:
+            if syndrome in STATUS:
+                self.refused = x, syndrome
             return cqes + self.implied()
         if syndrome == NAK_SEQ:
             return cqes + self.retry()
@@ -165,14 +186,16 @@ class Requester:
     def response(self, x):
         """a good READ response for PSN x"""
         q = self.owner(x)
-        cqes, _ = self.through(q.first)
+        cqes, _ = self.acknowledged(q.first)
+        if self.state != 'RTS':
+            return cqes
         if x != self.una:
             return cqes + self.implied()                        # REQ-39
         self.progress(x + 1)
         if self.una == q.end:
             self.out.remove(q)
             cqes += self.done(q)
-        return cqes
+        return cqes + self.refusal()
 
 
 class RandomResponses:

@@ -130,9 +130,9 @@ static void post_send__sq_sig_all(void **state)
 	rig_modify(r->qp, ROCI_QPS_RTS);
 	assert_int_equal(post(r, 1, 0), 0);
 	assert_true(harness_take_send(r->h, 1, bytes));
-	assert_true(*(uint32_t *)bytes & ABI_WQE_SIGNALED); /* REQ-14 */
 	roci_destroy_qp(r->qp);
 	r->qp = first;
+	assert_true(*(uint32_t *)bytes & ABI_WQE_SIGNALED); /* REQ-14 */
 }
 
 static void post_recv__entry(void **state)
@@ -237,6 +237,7 @@ static void post_send__bad_opcode_beyond_the_table(void **state)
 	refused(*state, &(struct roci_send_wr){.opcode = (enum roci_wr_opcode)0x80000000u});
 }
 
+/* REQ-17 */
 static void post_send__too_many_sges(void **state)
 {
 	struct roci_sge sges[3] = {{0}};
@@ -245,6 +246,7 @@ static void post_send__too_many_sges(void **state)
 		&(struct roci_send_wr){.sg_list = sges, .num_sge = 3, .opcode = ROCI_WR_SEND});
 }
 
+/* REQ-17 */
 static void post_send__negative_sges(void **state)
 {
 	refused(*state, &(struct roci_send_wr){.num_sge = -1, .opcode = ROCI_WR_SEND});
@@ -272,6 +274,7 @@ static void post_send__unknown_flag(void **state)
 	refused(*state, &(struct roci_send_wr){.opcode = ROCI_WR_SEND, .send_flags = 1u << 4});
 }
 
+/* REQ-07 */
 static void post_send__message_longer_than_2_to_31(void **state)
 {
 	struct roci_sge sges[2] = {{0, 1u << 31, 1}, {0, 1, 1}};

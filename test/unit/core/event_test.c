@@ -5,6 +5,7 @@
 #include <stddef.h>
 #include <string.h>
 #include <cmocka.h>
+#include "hole.h"
 #include "lone.h"
 
 static struct lone l;
@@ -197,16 +198,16 @@ static void access_fault__is_fatal(void **state)
 	struct mr *mr;
 
 	start_over(ABI_QPS_RTS);
-	mr = lone_fault_mr(&l);
-	s.va = mr->iova + FAULT_PAGE;
+	mr = hole_open(l.host, APP_PD);
+	s.va = mr->iova + HOLE_PAGE;
 	s.rkey = mr->key;
 	lone_rx(&l, &s);
 	lone_tx(&l);
 	assert_int_equal(only_event(), ABI_EVENT_QP_FATAL);
 	assert_int_equal(l.qp->qp->state, ABI_QPS_ERR);
-	lone_fault_mr_free(&l);
+	hole_close(l.host);
 	start_over(ABI_QPS_RTS);
-	mr = lone_fault_mr(&l);
+	mr = hole_open(l.host, APP_PD);
 	s.opcode = 0x0C;
 	s.len = 0;
 	s.rkey = mr->key;
@@ -214,15 +215,15 @@ static void access_fault__is_fatal(void **state)
 	lone_tx(&l);
 	assert_int_equal(only_event(), ABI_EVENT_QP_FATAL);
 	assert_int_equal(l.qp->qp->state, ABI_QPS_ERR);
-	lone_fault_mr_free(&l);
+	hole_close(l.host);
 	start_over(ABI_QPS_RTS);
-	mr = lone_fault_mr(&l);
-	w.sge[0] = (struct abi_sge){.addr = mr->iova + FAULT_PAGE, .length = 4, .lkey = mr->key};
+	mr = hole_open(l.host, APP_PD);
+	w.sge[0] = (struct abi_sge){.addr = mr->iova + HOLE_PAGE, .length = 4, .lkey = mr->key};
 	app_post_send(l.qp, &w);
 	assert_string_equal(lone_tx(&l), "");
 	assert_int_equal(only_event(), ABI_EVENT_QP_FATAL);
 	assert_int_equal(l.qp->qp->state, ABI_QPS_ERR);
-	lone_fault_mr_free(&l);
+	hole_close(l.host);
 }
 
 /* EVT-03: a requester is told by its completion, and by nothing else. */

@@ -185,6 +185,7 @@ static void core_cmd__sqd_drains(void **state)
 	assert_int_equal(app_event_count(&l.app, ABI_EVENT_SQ_DRAINED), 0);
 	lone_nak(&l, 0x60, 0x201, 0); /* retries belong to what was started */
 	assert_string_equal(lone_tx(&l), "SEND_MIDDLE@201+256 SEND_LAST@202+88!");
+	assert_int_equal(app_event_count(&l.app, ABI_EVENT_SQ_DRAINED), 0);
 	lone_ack(&l, 0x202, 1);
 	assert_string_equal(lone_cqes(&l), "S1:OK");
 	assert_int_equal(app_event_count(&l.app, ABI_EVENT_SQ_DRAINED), 1);
@@ -194,6 +195,25 @@ static void core_cmd__sqd_drains(void **state)
 	assert_int_equal(app_modify(l.qp, STATE, &attr, NULL, l.now), 0);
 	assert_string_equal(lone_tx(&l), "SEND_ONLY@203+4! SEND_ONLY@204+4!");
 	assert_int_equal(app_event_count(&l.app, ABI_EVENT_SQ_DRAINED), 1);
+}
+
+/* REQ-50: all that was sent is acknowledged, but a message has just begun. */
+static void core_cmd__sqd_waits_for_the_rest_of_a_message(void **state)
+{
+	struct abi_qp_attr attr = {.qp_state = SQD, .en_sqd_async_notify = 1};
+
+	l.attr.path_mtu = 256;
+	lone_start(&l);
+	lone_post(&l, ABI_WR_SEND, 1, 600, 0);
+	assert_string_equal(lone_tx_max(&l, 1), "SEND_FIRST@200+256");
+	lone_ack(&l, 0x200, 0);
+	assert_int_equal(app_modify(l.qp, STATE | SQD_NOTIFY, &attr, NULL, l.now), 0);
+	assert_string_equal(lone_tx(&l), "SEND_MIDDLE@201+256 SEND_LAST@202+88!");
+	assert_int_equal(app_event_count(&l.app, ABI_EVENT_SQ_DRAINED), 0);
+	lone_ack(&l, 0x202, 1);
+	lone_tx(&l);
+	assert_int_equal(app_event_count(&l.app, ABI_EVENT_SQ_DRAINED), 1);
+	lone_cqes(&l);
 }
 
 /* EVT-02 */
@@ -399,6 +419,7 @@ int main(void)
 		T(err__flushes_and_is_deaf),
 		T(core_cmd__reset_discards),
 		T(core_cmd__sqd_drains),
+		T(core_cmd__sqd_waits_for_the_rest_of_a_message),
 		T(core_cmd__sqd_of_an_idle_queue_is_drained),
 		T(core_cmd__sqd_without_notify_is_silent),
 		T(core_cmd__sqd_changes_nothing_while_draining),

@@ -22,6 +22,23 @@ static int teardown(void **state)
 	return 0;
 }
 
+/* The core looks at the ring of sends unasked, with a mask: no QP is made without one. */
+static void qp_init__refuses_a_send_queue_of_no_power_of_two(void **state)
+{
+	static uint8_t mem[1 << 16] CACHE_ALIGNED;
+	struct qp_config cfg = {.sq = {.stride = 64, .max_sge = 1}, .rq = {.max_sge = 1}};
+
+	lone_start(&l); /* for teardown() */
+	for (uint32_t depth = 0; depth <= 64; depth++) {
+		bool good = depth && !(depth & (depth - 1));
+
+		cfg.sq.depth = depth;
+		assert_true(qp_size(&cfg) <= sizeof(mem));
+		memset(mem, 0, sizeof(mem));
+		assert_true((qp_init(mem, &cfg) != NULL) == good);
+	}
+}
+
 /* QPS-20: what is in flight, taken, still in the ring, in use by an open SEND, and posted later. */
 static void qp_flush__returns_everything_in_post_order(void **state)
 {
@@ -124,6 +141,7 @@ static void qp_complete__receive_overflow_is_fatal(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		T(qp_init__refuses_a_send_queue_of_no_power_of_two),
 		T(qp_flush__returns_everything_in_post_order),
 		T(qp_flush__is_bounded),
 		T(qp_flush__takes_garbage),

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Work requests become packets: REQ-*, CRD-*, BTH-* of the requester. */
+/* Work requests become packets: REQ-*, BTH-* of the requester. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -74,6 +74,7 @@ static void requester_next__cuts_at_mtu(void **state)
 	}
 }
 
+/* REQ-02, BTH-19, BTH-07 */
 static void requester_next__names_the_operations(void **state)
 {
 	l.attr.path_mtu = 256;
@@ -97,6 +98,44 @@ static void requester_next__names_the_operations(void **state)
 	assert_string_equal(lone_tx(&l), "READ_REQ@20e!(0,0)");
 	lone_post(&l, ABI_WR_SEND, 9, 1, 0);
 	assert_string_equal(lone_tx(&l), "SEND_ONLY@20f+1!");
+	lone_post(&l, ABI_WR_SEND, 10, 0, 0);
+	lone_post(&l, ABI_WR_RDMA_WRITE, 11, 0, 0);
+	assert_string_equal(lone_tx(&l), "SEND_ONLY@210! WRITE_ONLY@211!(0,0)"); /* REQ-02 */
+}
+
+/* REQ-04: the request behind a READ begins where its responses end. */
+static void requester_next__read_takes_the_psns_of_its_responses(void **state)
+{
+	static const struct {
+		uint32_t len, mtu, psns;
+	} row[] = {{0, 256, 1}, {1, 256, 1}, {256, 256, 1}, {257, 256, 2}, {1000, 256, 4},
+		{1024, 256, 4}, {1025, 256, 5}, {4096, 4096, 1}, {4097, 4096, 2}, {65536, 1024, 64},
+		{1u << 31, 4096, 524288}, {1u << 31, 1024, 2097152}};
+
+	for (unsigned i = 0; i < ARRAY_SIZE(row); i++) {
+		struct app_send s = {.opcode = ABI_WR_RDMA_READ,
+			.remote_addr = PEER_VA,
+			.rkey = PEER_KEY,
+			.num_sge = 1};
+		struct app_mr *big;
+		char want[128];
+
+		if (i)
+			lone_init(&l);
+		l.attr.path_mtu = row[i].mtu;
+		l.attr.sq_psn = 0xFFFFFF;
+		lone_start(&l);
+		big = app_mr(&l.app, 4096, ABI_ACCESS_LOCAL_WRITE);
+		big->mr.length = 1u << 31; /* nobody writes there: no response comes */
+		s.sge[0] = app_sge(big, 0, row[i].len);
+		app_post_send(l.qp, &s);
+		lone_post(&l, ABI_WR_SEND, 2, 1, 0);
+		snprintf(want, sizeof(want), "READ_REQ@ffffff!(0,%u) SEND_ONLY@%x+1!", row[i].len,
+			(0xFFFFFF + row[i].psns) & 0xFFFFFF);
+		assert_string_equal(lone_tx(&l), want);
+		if (i + 1 < ARRAY_SIZE(row))
+			lone_fini(&l);
+	}
 }
 
 /* BTH-09 */
@@ -187,6 +226,18 @@ static void requester_next__keeps_within_the_window(void **state)
 	assert_string_equal(lone_cqes(&l), "S1:OK");
 }
 
+/* REQ-51: the last packet that the window has room for asks, also when no quarter ends there. */
+static void requester_next__asks_before_the_window_closes(void **state)
+{
+	l.attr.path_mtu = 256;
+	l.spec.window = 14; /* a quarter is three packets */
+	lone_start(&l);
+	lone_post(&l, ABI_WR_RDMA_WRITE, 1, 256 * 20, 0);
+	lone_tx_max(&l, 11);
+	assert_string_equal(
+		lone_tx(&l), "WRITE_MIDDLE@20b+256! WRITE_MIDDLE@20c+256 WRITE_MIDDLE@20d+256!");
+}
+
 /* BTH-16: not even WRITEs behind a huge READ. */
 static void requester_next__keeps_within_the_psn_window(void **state)
 {
@@ -235,6 +286,11 @@ static void requester_next__limits_outstanding_reads(void **state)
 	assert_string_equal(lone_tx(&l), "READ_REQ@200!(0,4) READ_REQ@201!(0,4)");
 	lone_rx(&l, &(struct shot){.opcode = 0x10, .psn = 0x200, .syndrome = 0x1F, .len = 4});
 	assert_string_equal(lone_tx(&l), "READ_REQ@202!(0,4) SEND_ONLY@203+4!");
+	lone_nak(&l, 0x60, 0x201, 1); /* from there on again: no more than two either */
+	lone_post(&l, ABI_WR_RDMA_READ, 5, 4, 0);
+	assert_string_equal(lone_tx(&l), "READ_REQ@201!(0,4) READ_REQ@202!(0,4) SEND_ONLY@203+4!");
+	lone_rx(&l, &(struct shot){.opcode = 0x10, .psn = 0x201, .syndrome = 0x1F, .len = 4});
+	assert_string_equal(lone_tx(&l), "READ_REQ@204!(0,4)");
 }
 
 /* REQ-10 */
@@ -249,279 +305,141 @@ static void requester_next__fence_waits_for_reads(void **state)
 	assert_string_equal(lone_tx(&l), "SEND_ONLY@202+4!"); /* SENDs need no fence */
 }
 
-/* --- credits -------------------------------------------------------------------------- */
-
-static void ack_credit(uint32_t psn, uint32_t msn, uint8_t code)
-{
-	lone_rx(&l, &(struct shot){.opcode = 0x11, .psn = psn, .syndrome = code, .msn = msn});
-}
-
-/* CRD-04, CRD-05, CRD-06, CRD-09 */
-static void requester_next__obeys_credits(void **state)
+/* REQ-10: a READ is fenced as well, and the fence stands when all is sent again; it holds the start
+ * of a message, not its middle. */
+static void requester_next__fence_holds_after_a_retry(void **state)
 {
 	l.attr.path_mtu = 256;
 	lone_start(&l);
-	lone_post(&l, ABI_WR_SEND, 1, 4, 0);
-	assert_string_equal(lone_tx(&l), "SEND_ONLY@200+4!");
-	ack_credit(0x200, 1, 1); /* LSN = 1 + 1 */
-	lone_post(&l, ABI_WR_SEND, 2, 300, 0);
-	lone_post(&l, ABI_WR_SEND, 3, 300, 0);
-	/* Message 2 may go whole; 3 is beyond and something is in flight. */
-	assert_string_equal(lone_tx(&l), "SEND_FIRST@201+256! SEND_LAST@202+44!");
-	ack_credit(0x202, 2, 0); /* none: one packet goes all the same */
-	lone_post(&l, ABI_WR_RDMA_WRITE, 4, 4, 0);
-	assert_string_equal(lone_tx(&l), "SEND_FIRST@203+256!");
-	ack_credit(0x203, 2, 0);
-	/* The rest of 3, and the WRITE, which credits do not hold back. */
-	assert_string_equal(lone_tx(&l), "SEND_LAST@204+44! WRITE_ONLY@205+4!(0,4)");
-	ack_credit(0x205, 4, 0x1F); /* no limit any more */
-	lone_post(&l, ABI_WR_SEND, 5, 4, 0);
-	lone_post(&l, ABI_WR_SEND, 6, 4, 0);
-	assert_string_equal(lone_tx(&l), "SEND_ONLY@206+4! SEND_ONLY@207+4!");
-}
-
-/* CRD-09: credits that end in the middle of a message must not hold it back while nothing that
- * is in flight asks for an ACK: only the timeout would get it going again. */
-static void requester_next__asks_for_an_ack_before_it_waits_for_credits(void **state)
-{
-	l.attr.path_mtu = 256;
-	lone_start(&l);
-	lone_post(&l, ABI_WR_SEND, 1, 4, 0);
-	lone_post(&l, ABI_WR_SEND, 2, 256 * 10, 0);
-	assert_string_equal(
-		lone_tx_max(&l, 3), "SEND_ONLY@200+4! SEND_FIRST@201+256 SEND_MIDDLE@202+256");
-	ack_credit(0x200, 1, 0);
-	assert_string_equal(lone_tx(&l), "SEND_MIDDLE@203+256!");
-	ack_credit(0x203, 1, 0);
-	assert_string_equal(lone_tx(&l), "SEND_MIDDLE@204+256!");
-}
-
-/* CRD-01, REQ-37: an old ACK does not take credits back; a duplicate may bring new ones. */
-static void requester_next__takes_the_newest_credits(void **state)
-{
-	lone_start(&l);
-	for (unsigned i = 1; i <= 3; i++)
-		lone_post(&l, ABI_WR_SEND, i, 4, 0);
-	lone_tx(&l);
-	ack_credit(0x202, 3, 1);
-	lone_post(&l, ABI_WR_SEND, 4, 4, 0);
-	lone_post(&l, ABI_WR_SEND, 5, 4, 0);
-	assert_string_equal(lone_tx(&l), "SEND_ONLY@203+4!");
-	ack_credit(0x200, 1, 2); /* late: LSN 3 */
-	assert_string_equal(lone_tx(&l), "");
-	ack_credit(0x202, 3, 2); /* the same ACK with more credits: LSN 5 */
-	assert_string_equal(lone_tx(&l), "SEND_ONLY@204+4!");
-}
-
-/* CRD-01, CRD-08: the AETH of a READ response says ACK too, and has credits as any other. */
-static void requester_next__takes_the_credits_of_read_responses(void **state)
-{
-	lone_start(&l);
-	lone_post(&l, ABI_WR_SEND, 1, 4, 0);
-	lone_tx(&l);
-	ack_credit(0x200, 1, 0);
+	lone_post(&l, ABI_WR_RDMA_READ, 1, 300, 0);
 	lone_post(&l, ABI_WR_RDMA_READ, 2, 4, 0);
-	lone_tx(&l);
-	lone_post(&l, ABI_WR_SEND, 3, 4, 0);
-	lone_post(&l, ABI_WR_SEND, 4, 4, 0);
+	lone_post(&l, ABI_WR_RDMA_READ, 3, 4, ABI_WQE_FENCE);
+	lone_post(&l, ABI_WR_RDMA_WRITE, 4, 300, ABI_WQE_FENCE);
+	assert_string_equal(lone_tx(&l), "READ_REQ@200!(0,300) READ_REQ@202!(0,4)");
+	lone_rx(&l, &(struct shot){.opcode = 0x0D, .psn = 0x200, .syndrome = 0x1F, .len = 256});
+	lone_nak(&l, 0x60, 0x201, 1);
+	assert_string_equal(lone_tx(&l), "READ_REQ@201!(100,44) READ_REQ@202!(0,4)");
+	lone_rx(&l, &(struct shot){.opcode = 0x10, .psn = 0x201, .syndrome = 0x1F, .len = 44});
 	assert_string_equal(lone_tx(&l), "");
-	lone_rx(&l,
-		&(struct shot){.opcode = 0x10, .psn = 0x201, .syndrome = 2, .msn = 2, .len = 4});
-	assert_string_equal(lone_tx(&l), "SEND_ONLY@202+4! SEND_ONLY@203+4!"); /* LSN 2 + 2 */
+	lone_rx(&l, &(struct shot){.opcode = 0x10, .psn = 0x202, .syndrome = 0x1F, .len = 4});
+	assert_string_equal(lone_tx(&l), "READ_REQ@203!(0,4)");
+	lone_rx(&l, &(struct shot){.opcode = 0x10, .psn = 0x203, .syndrome = 0x1F, .len = 4});
+	lone_post(&l, ABI_WR_RDMA_READ, 5, 4, 0);
+	assert_string_equal(
+		lone_tx(&l), "WRITE_FIRST@204+256(0,300) WRITE_LAST@205+44! READ_REQ@206!(0,4)");
+	lone_nak(&l, 0x60, 0x205, 1);
+	assert_string_equal(lone_tx(&l), "WRITE_LAST@205+44! READ_REQ@206!(0,4)");
 }
 
-/* --- local errors --------------------------------------------------------------------- */
+/* --- sending again -------------------------------------------------------------------- */
 
-/* One bad work request between two good ones: it fails when its turn comes, what is behind it
- * is flushed (REQ-12, REQ-18, CQ-10). */
-static void expect_local_error(const struct app_send *bad, const char *status)
+#define AGAIN_MAX 16u
+
+static struct {
+	uint8_t frame[FRAME_MAX];
+	uint16_t len;
+} sent[AGAIN_MAX];
+
+/* What may differ: AckReq, and so the ICRC; the IP identification and checksum. */
+static void blank(uint8_t *f, uint16_t len)
 {
-	char want[64];
-
-	lone_post(&l, ABI_WR_SEND, 1, 4, 0);
-	app_post_send(l.qp, bad);
-	lone_post(&l, ABI_WR_SEND, 3, 4, 0);
-	assert_string_equal(lone_tx(&l), "SEND_ONLY@200+4!");
-	assert_string_equal(lone_cqes(&l), "");
-	assert_int_equal(l.qp->qp->state, ABI_QPS_RTS);
-	lone_ack(&l, 0x200, 1);
-	assert_string_equal(lone_tx(&l), "");
-	snprintf(want, sizeof(want), "S1:OK S2:%s S3:FLUSH", status);
-	assert_string_equal(lone_cqes(&l), want);
-	assert_int_equal(l.qp->qp->state, ABI_QPS_ERR);
-	assert_int_equal(l.host->core.count.req_cqe_error, 1);
+	memset(f + 14 + 4, 0, 2);
+	memset(f + 14 + 10, 0, 2);
+	f[42 + 8] = 0;
+	memset(f + len - 4, 0, 4);
 }
 
-static struct app_send bad_send(uint8_t opcode)
+static unsigned take_frames(unsigned n, bool compare)
 {
-	return (struct app_send){.opcode = opcode,
-		.wr_id = 2,
-		.remote_addr = PEER_VA,
-		.rkey = PEER_KEY,
-		.num_sge = 1,
-		.sge = {app_sge(l.mr, 0, 4)}};
-}
-
-static void requester_fetch__refuses_unknown_lkey(void **state)
-{
-	struct app_send s;
-
-	lone_start(&l);
-	s = bad_send(ABI_WR_SEND);
-	s.sge[0].lkey ^= 1; /* MR-01: the key part counts */
-	expect_local_error(&s, "LOC_PROT");
-}
-
-static void requester_fetch__refuses_beyond_the_region(void **state)
-{
-	struct app_send s;
-
-	lone_start(&l);
-	s = bad_send(ABI_WR_SEND);
-	s.sge[0].addr += LONE_MEM - 3;
-	expect_local_error(&s, "LOC_PROT");
-}
-
-static void requester_fetch__refuses_other_pd(void **state)
-{
-	struct app_send s;
-
-	lone_start(&l);
-	s = bad_send(ABI_WR_SEND);
-	l.qp->qp->pd++; /* MR-06 */
-	l.mr->mr.pd++;
-	s.sge[0] = app_sge(app_mr(&l.app, 64, ABI_ACCESS_LOCAL_WRITE), 0, 4);
-	expect_local_error(&s, "LOC_PROT");
-}
-
-/* REQ-45 */
-static void requester_fetch__refuses_read_into_read_only_memory(void **state)
-{
-	struct app_send s;
-
-	lone_start(&l);
-	s = bad_send(ABI_WR_RDMA_READ);
-	s.sge[0] = app_sge(app_mr(&l.app, 64, 0), 0, 4);
-	expect_local_error(&s, "LOC_PROT");
-}
-
-/* REQ-09 */
-static void requester_fetch__refuses_read_without_depth(void **state)
-{
-	struct app_send s;
-
-	l.attr.max_rd_atomic = 0;
-	lone_start(&l);
-	s = bad_send(ABI_WR_RDMA_READ);
-	expect_local_error(&s, "LOC_QP_OP");
-}
-
-/* REQ-07: two SGEs that sum up to 2^31 + 1. */
-static void requester_fetch__refuses_too_long_message(void **state)
-{
-	struct app_send s;
-	struct app_mr *big;
-
-	lone_start(&l);
-	s = bad_send(ABI_WR_RDMA_WRITE);
-	big = app_mr(&l.app, 64, 0);
-	big->mr.length = 1ull << 32;
-	s.num_sge = 2;
-	s.sge[0] = app_sge(big, 0, MSG_LEN_MAX);
-	s.sge[1] = app_sge(big, 0, 1);
-	expect_local_error(&s, "LOC_LEN");
-}
-
-/* What a hostile client may write into the ring: nothing of it may do more than fail. */
-static void requester_fetch__survives_garbage(void **state)
-{
-	static const uint32_t ctl[] = {
-		ABI_WQE_CTL(0xFF, 1, 0),
-		ABI_WQE_CTL(ABI_WR_SEND, 65535, 0),
-		ABI_WQE_CTL(ABI_WR_SEND, 17, 0),
-		ABI_WQE_CTL(ABI_WR_SEND, 65535, ABI_WQE_INLINE),
-		ABI_WQE_CTL(ABI_WR_SEND, 129, ABI_WQE_INLINE),
-		ABI_WQE_CTL(ABI_WR_RDMA_READ, 4, ABI_WQE_INLINE),
-		ABI_WQE_CTL(ABI_WR_ATOMIC_CMP_AND_SWP, 1, 0),
-		ABI_WQE_CTL(ABI_WR_BIND_MW, 0, 0xE0),
-	};
-
-	for (unsigned i = 0; i < ARRAY_SIZE(ctl); i++) {
-		uint32_t wqe[64];
-
-		if (i)
-			lone_init(&l);
-		lone_start(&l);
-		l.qp->free_ids = true;
-		memset(wqe, 0xFF, sizeof(wqe));
-		wqe[0] = ctl[i];
-		app_post_raw(l.qp, wqe, sizeof(wqe));
-		assert_string_equal(lone_tx(&l), "");
-		assert_string_equal(lone_cqes(&l), "S18446744073709551615:LOC_QP_OP");
-		assert_int_equal(l.qp->qp->state, ABI_QPS_ERR);
-		if (i + 1 < ARRAY_SIZE(ctl))
-			lone_fini(&l);
-	}
-}
-
-static void requester_fetch__survives_random_wqes(void **state)
-{
-	struct random r = {.state = 4711};
-
-	for (unsigned i = 0; i < 200; i++) {
-		if (i)
-			lone_init(&l);
-		l.spec.sq_depth = 4;
-		lone_start(&l);
-		l.qp->free_ids = true;
-		for (unsigned k = 0; k < 12; k++) { /* three times what the queue holds */
-			uint8_t wqe[256];
-
-			random_fill(&r, wqe, sizeof(wqe));
-			if (k & 1) /* else it hardly ever passes the checks */
-				wqe[1] &= 7;
-			app_post_raw(l.qp, wqe, sizeof(wqe));
-			app_post_recv_raw(l.qp, wqe, sizeof(wqe));
-			if (k & 2)
-				lone_tx(&l);
+	for (; *lone_tx_max(&l, 1); n++) {
+		assert_true(n < AGAIN_MAX);
+		blank(l.frame, l.frame_len);
+		if (!compare) {
+			memcpy(sent[n].frame, l.frame, l.frame_len);
+			sent[n].len = l.frame_len;
+			continue;
 		}
-		lone_tx(&l);
+		assert_int_equal(l.frame_len, sent[n].len);
+		assert_memory_equal(l.frame, sent[n].frame, l.frame_len);
+	}
+	return n;
+}
+
+static void post_three(void)
+{
+	uint8_t text[120];
+	struct app_send s = {.opcode = ABI_WR_RDMA_WRITE_WITH_IMM,
+		.flags = ABI_WQE_SIGNALED | ABI_WQE_SOLICITED,
+		.imm = 0x11223344,
+		.wr_id = 1,
+		.remote_addr = PEER_VA + 77,
+		.rkey = PEER_KEY,
+		.num_sge = 3};
+	struct app_send in = {.opcode = ABI_WR_SEND,
+		.flags = ABI_WQE_SIGNALED | ABI_WQE_INLINE,
+		.wr_id = 2,
+		.inline_data = text,
+		.inline_len = sizeof(text)};
+
+	for (unsigned i = 0; i < LONE_MEM; i++)
+		l.mr->mem[i] = (uint8_t)(i * 7 + i / 256);
+	memset(text, 0x5A, sizeof(text));
+	s.sge[0] = app_sge(l.mr, 9, 333);
+	s.sge[1] = app_sge(l.mr, 5000, 1);
+	s.sge[2] = app_sge(l.mr, 1000, 700);
+	app_post_send(l.qp, &s);
+	app_post_send(l.qp, &in);
+	lone_post(&l, ABI_WR_SEND_WITH_IMM, 3, 600, ABI_WQE_SOLICITED);
+}
+
+/* REQ-48, REQ-49: from every PSN on, by a NAK and by a timeout, each packet is what it was. The
+ * application's ring is its own meanwhile. */
+static void requester_next__sends_the_same_again(void **state)
+{
+	const unsigned n = 5 + 1 + 3;
+
+	for (unsigned from = 0; from < n; from++) {
+		if (from)
+			lone_init(&l);
+		l.attr.path_mtu = 256;
+		lone_start(&l);
+		post_three();
+		assert_int_equal(take_frames(0, false), n);
+		memset(l.qp->sq_ring, 0, (size_t)l.qp->sq_stride * 3);
+		lone_nak(&l, 0x60, 0x200 + from, 0);
+		assert_int_equal(take_frames(from, true), n);
+		lone_wait(&l, 1000000000);
+		assert_int_equal(take_frames(from, true), n);
+		lone_ack(&l, 0x200 + n - 1, 3);
 		lone_cqes(&l);
-		if (i + 1 < 200)
+		assert_int_equal(l.last.wr_id, 3);
+		if (from + 1 < n)
 			lone_fini(&l);
 	}
 }
 
-/* More in flight than the queue holds: the rest waits until something completes. */
-static void requester_next__waits_when_the_private_ring_is_full(void **state)
-{
-	l.spec.sq_depth = 2;
-	lone_start(&l);
-	l.qp->free_ids = true;
-	lone_post(&l, ABI_WR_SEND, 1, 1, 0);
-	lone_post(&l, ABI_WR_SEND, 2, 2, 0);
-	assert_string_equal(lone_tx(&l), "SEND_ONLY@200+1! SEND_ONLY@201+2!");
-	lone_post(&l, ABI_WR_SEND, 3, 3, 0); /* the slots are copied: the marks say "posted" */
-	lone_post(&l, ABI_WR_SEND, 4, 4, 0);
-	assert_string_equal(lone_tx(&l), "");
-	lone_nak(&l, 0x60, 0x200, 0);
-	assert_string_equal(lone_tx(&l), "SEND_ONLY@200+1! SEND_ONLY@201+2!");
-	lone_ack(&l, 0x201, 2);
-	assert_string_equal(lone_tx(&l), "SEND_ONLY@202+3! SEND_ONLY@203+4!");
-	assert_string_equal(lone_cqes(&l), "S1:OK S2:OK");
-}
+/* --- states --------------------------------------------------------------------------- */
 
-/* REQ-18: the region goes away between two packets of a message. */
-static void requester_next__fails_when_the_region_goes(void **state)
+/* REQ-20, REQ-50: what is posted in SQD is queued and goes in RTS; in ERR it is flushed. */
+static void requester_next__queues_in_sqd_and_flushes_in_err(void **state)
 {
-	l.attr.path_mtu = 256;
+	struct abi_qp_attr attr = {.qp_state = ABI_QPS_RTS};
+
 	lone_start(&l);
-	lone_post(&l, ABI_WR_SEND, 1, 600, 0);
-	assert_string_equal(lone_tx_max(&l, 1), "SEND_FIRST@200+256");
-	app_mr_dereg(&l.app, l.mr);
+	assert_int_equal(app_to_state(l.qp, ABI_QPS_SQD, l.now), 0);
+	lone_post(&l, ABI_WR_SEND, 1, 4, 0);
+	lone_post(&l, ABI_WR_RDMA_READ, 2, 4, 0);
 	assert_string_equal(lone_tx(&l), "");
-	assert_string_equal(lone_cqes(&l), "S1:LOC_PROT");
-	assert_int_equal(l.qp->qp->state, ABI_QPS_ERR);
+	assert_string_equal(lone_cqes(&l), "");
+	assert_int_equal(app_modify(l.qp, ABI_QP_STATE, &attr, NULL, l.now), 0);
+	assert_string_equal(lone_tx(&l), "SEND_ONLY@200+4! READ_REQ@201!(0,4)");
+	lone_ack(&l, 0x200, 1);
+	assert_int_equal(app_to_state(l.qp, ABI_QPS_ERR, l.now), 0);
+	lone_tx(&l);
+	assert_string_equal(lone_cqes(&l), "S1:OK S2:FLUSH");
+	lone_post(&l, ABI_WR_SEND, 3, 4, 0);
+	assert_string_equal(lone_tx(&l), "");
+	assert_string_equal(lone_cqes(&l), "S3:FLUSH");
 }
 
 /* --- the doorbell --------------------------------------------------------------------- */
@@ -569,27 +487,18 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		T(requester_next__cuts_at_mtu),
 		T(requester_next__names_the_operations),
+		T(requester_next__read_takes_the_psns_of_its_responses),
 		T(requester_next__sets_se_only_where_a_receive_completes),
 		T(requester_next__gathers_sixteen_sges),
 		T(requester_next__sends_inline_data_as_posted),
 		T(requester_next__keeps_within_the_window),
+		T(requester_next__asks_before_the_window_closes),
 		T(requester_next__keeps_within_the_psn_window),
 		T(requester_next__limits_outstanding_reads),
 		T(requester_next__fence_waits_for_reads),
-		T(requester_next__obeys_credits),
-		T(requester_next__asks_for_an_ack_before_it_waits_for_credits),
-		T(requester_next__takes_the_newest_credits),
-		T(requester_next__takes_the_credits_of_read_responses),
-		T(requester_fetch__refuses_unknown_lkey),
-		T(requester_fetch__refuses_beyond_the_region),
-		T(requester_fetch__refuses_other_pd),
-		T(requester_fetch__refuses_read_into_read_only_memory),
-		T(requester_fetch__refuses_read_without_depth),
-		T(requester_fetch__refuses_too_long_message),
-		T(requester_fetch__survives_garbage),
-		T(requester_fetch__survives_random_wqes),
-		T(requester_next__waits_when_the_private_ring_is_full),
-		T(requester_next__fails_when_the_region_goes),
+		T(requester_next__fence_holds_after_a_retry),
+		T(requester_next__sends_the_same_again),
+		T(requester_next__queues_in_sqd_and_flushes_in_err),
 		T(requester_idle__asks_for_the_doorbell),
 		T(requester_idle__notices_what_was_posted_meanwhile),
 		T(requester_next__holds_until_rts),

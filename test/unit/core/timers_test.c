@@ -48,7 +48,7 @@ static void timers_ack_timeout__table(void **state)
 static void core_expire__within_t_and_4t(void **state)
 {
 	for (uint8_t code = 1; code < 32; code++) {
-		const uint64_t t = timers_ack_timeout(code);
+		const uint64_t t = 4096ull << code;
 		uint64_t sent;
 
 		if (code > 1)
@@ -70,6 +70,22 @@ static void core_expire__within_t_and_4t(void **state)
 		if (code < 31)
 			lone_fini(&l);
 	}
+}
+
+/* REQ-22, REQ-24: it is the oldest request's timer: those sent since do not put it off. */
+static void core_expire__is_not_put_off_by_new_requests(void **state)
+{
+	const uint64_t t = 4096ull << 14;
+	uint32_t sent = 0;
+
+	lone_start(&l);
+	for (; !l.host->core.count.local_ack_timeout_err; sent++) {
+		lone_post(&l, ABI_WR_SEND, sent, 4, 0);
+		lone_tx(&l);
+		lone_wait(&l, t / 3);
+		assert_true(sent < 12);
+	}
+	assert_string_equal(lone_tx_max(&l, 1), "SEND_ONLY@200+4!");
 }
 
 /* design.md 3, "Pauses": however late the caller comes, it costs one retry. */
@@ -110,6 +126,7 @@ int main(void)
 		T(timers_rnr_usec__table),
 		T(timers_ack_timeout__table),
 		T(core_expire__within_t_and_4t),
+		T(core_expire__is_not_put_off_by_new_requests),
 		T(core_expire__a_long_pause_costs_one_retry),
 		T(core_deadline__follows_the_timer),
 	};

@@ -1,0 +1,439 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* READ responses. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+#include <cmocka.h>
+#include "hole.h"
+#include "lone.h"
+#include "timers.h"
+
+static struct lone l;
+
+static int setup(void **state)
+{
+	lone_init(&l);
+	l.attr.path_mtu = 256;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	lone_fini(&l);
+	return 0;
+}
+
+static const struct core_counters *count(void)
+{
+	return &l.host->core.count;
+}
+
+static void resp(uint8_t opcode, uint32_t psn, uint32_t len)
+{
+	lone_rx(&l, &(struct shot){
+			    .opcode = opcode, .psn = psn, .syndrome = 0x1F, .msn = 1, .len = len});
+}
+
+#define FIRST  0x0D
+#define MIDDLE 0x0E
+#define LAST   0x0F
+#define ONLY   0x10
+
+/* REQ-40, REQ-45: FIRST MIDDLE LAST into sixteen SGEs, empty ones among them. */
+static void completer_rx__scatters_read_responses(void **state)
+{
+	struct app_send s = {.opcode = ABI_WR_RDMA_READ,
+		.flags = ABI_WQE_SIGNALED,
+		.wr_id = 1,
+		.remote_addr = PEER_VA,
+		.rkey = PEER_KEY,
+		.num_sge = SGE_MAX};
+	uint32_t at = 0, len = 0;
+
+	lone_start(&l);
+	for (unsigned i = 0; i < SGE_MAX; i++) {
+		s.sge[i] = app_sge(l.mr, 8000 - 500 * i, i % 4 == 2 ? 0 : 40 + i);
+		len += s.sge[i].length;
+	}
+	assert_in_range(len, 513, 768);
+	app_post_send(l.qp, &s);
+	lone_tx(&l);
+	memset(l.mr->mem, 0xEE, LONE_MEM);
+	resp(FIRST, 0x200, 256);
+	resp(MIDDLE, 0x201, 256);
+	assert_string_equal(lone_cqes(&l), "");
+	resp(LAST, 0x202, len - 512);
+	assert_string_equal(lone_cqes(&l), "S1:OK");
+	assert_int_equal(l.last.byte_len, len); /* CQ-09 */
+	for (unsigned i = 0; i < SGE_MAX; i++) {
+		const uint8_t *m = l.mr->mem + 8000 - 500 * i;
+
+		assert_int_equal(m[-1], 0xEE);
+		for (uint32_t b = 0; b < s.sge[i].length; b++, at++)
+			assert_int_equal(m[b], (uint8_t)(at % 256));
+		assert_int_equal(m[s.sge[i].length], 0xEE);
+	}
+}
+
+/* REQ-38, REQ-39, REQ-41, REQ-48: a gap; the rest is asked for again, and may come as FIRST. */
+static void completer_rx__asks_for_the_missing_byte(void **state)
+{
+	lone_start(&l);
+	lone_post(&l, ABI_WR_RDMA_READ, 1, 1000, 0);
+	lone_post(&l, ABI_WR_SEND, 2, 4, 0);
+	assert_string_equal(lone_tx(&l), "READ_REQ@200!(0,1000) SEND_ONLY@204+4!");
+	resp(FIRST, 0x200, 256);
+	assert_string_equal(lone_tx(&l), "");
+	resp(MIDDLE, 0x202, 256);
+	assert_int_equal(l.verdict, DROP_READ_RESP_UNEXPECTED);
+	assert_string_equal(lone_tx(&l), "READ_REQ@201!(100,744) SEND_ONLY@204+4!");
+	resp(LAST, 0x203, 232); /* of the first stream: it tells nothing new */
+	assert_string_equal(lone_tx(&l), "");
+	assert_int_equal(count()->implied_nak_seq_err, 1);
+	resp(FIRST, 0x201, 256);
+	resp(MIDDLE, 0x202, 256);
+	resp(LAST, 0x203, 232);
+	assert_string_equal(lone_cqes(&l), "S1:OK");
+	lone_ack(&l, 0x204, 2);
+	assert_string_equal(lone_cqes(&l), "S2:OK");
+}
+
+/* REQ-41: one byte is left, so the answer to the second request is an ONLY. */
+static void completer_rx__takes_only_after_a_partial_retry(void **state)
+{
+	lone_start(&l);
+	lone_post(&l, ABI_WR_RDMA_READ, 1, 257, 0);
+	lone_tx(&l);
+	resp(FIRST, 0x200, 256);
+	lone_wait(&l, 2 * timers_ack_timeout(14));
+	assert_string_equal(lone_tx(&l), "READ_REQ@201!(100,1)");
+	resp(ONLY, 0x201, 1);
+	assert_string_equal(lone_cqes(&l), "S1:OK");
+}
+
+/* RSP-43 broken by the peer: soft-RoCE goes on with MIDDLE where a tail is asked for again. */
+static void completer_rx__takes_middle_after_a_partial_retry(void **state)
+{
+	lone_start(&l);
+	lone_post(&l, ABI_WR_RDMA_READ, 1, 1000, 0);
+	lone_tx(&l);
+	resp(FIRST, 0x200, 256);
+	lone_wait(&l, 2 * timers_ack_timeout(14));
+	assert_string_equal(lone_tx(&l), "READ_REQ@201!(100,744)");
+	resp(MIDDLE, 0x201, 256);
+	resp(MIDDLE, 0x202, 256);
+	lone_wait(&l, 2 * timers_ack_timeout(14));
+	assert_string_equal(lone_tx(&l), "READ_REQ@203!(300,232)");
+	resp(LAST, 0x203, 232);
+	assert_string_equal(lone_cqes(&l), "S1:OK");
+}
+
+/* REQ-41: a READ of two requests (BTH-16), both out again after a loss: the responses to each may
+ * restart with FIRST. */
+static void completer_rx__takes_first_after_a_partial_retry_of_two_requests(void **state)
+{
+	struct app_mr *big;
+	struct app_send s = {.opcode = ABI_WR_RDMA_READ,
+		.flags = ABI_WQE_SIGNALED,
+		.wr_id = 1,
+		.remote_addr = PEER_VA,
+		.rkey = PEER_KEY,
+		.num_sge = 1};
+
+	lone_start(&l);
+	big = app_mr(&l.app, 4096, ABI_ACCESS_LOCAL_WRITE);
+	big->mr.length = MSG_LEN_MAX; /* only its start is written */
+	s.sge[0] = app_sge(big, 0, MSG_LEN_MAX);
+	app_post_send(l.qp, &s);
+	assert_string_equal(lone_tx(&l), "READ_REQ@200!(0,1073741824)");
+	resp(FIRST, 0x200, 256);
+	assert_string_equal(lone_tx(&l), "READ_REQ@400200!(40000000,1073741824)");
+	lone_wait(&l, 2 * timers_ack_timeout(14));
+	assert_string_equal(
+		lone_tx(&l), "READ_REQ@201!(100,1073741568) READ_REQ@400200!(40000000,1073741824)");
+	resp(FIRST, 0x201, 256);
+	assert_string_equal(lone_cqes(&l), "");
+	assert_int_equal(l.qp->qp->comp.una, 0x202);
+}
+
+/* REQ-38, REQ-12: an ACK alone never completes a READ, and what is behind waits for it. */
+static void completer_rx__ack_behind_a_read_is_an_implied_nak(void **state)
+{
+	lone_start(&l);
+	lone_post(&l, ABI_WR_SEND, 1, 4, 0);
+	lone_post(&l, ABI_WR_RDMA_READ, 2, 4, 0);
+	lone_post(&l, ABI_WR_SEND, 3, 4, 0);
+	lone_tx(&l);
+	lone_ack(&l, 0x202, 3);
+	assert_string_equal(lone_cqes(&l), "S1:OK");
+	assert_string_equal(lone_tx(&l), "READ_REQ@201!(0,4) SEND_ONLY@202+4!");
+	lone_ack(&l, 0x201, 3); /* of the READ itself: no better */
+	assert_string_equal(lone_cqes(&l), "");
+	resp(ONLY, 0x201, 4);
+	lone_ack(&l, 0x202, 3);
+	assert_string_equal(lone_cqes(&l), "S2:OK S3:OK");
+	assert_int_equal(count()->implied_nak_seq_err, 1);
+}
+
+/* REQ-38, REQ-34: a NAK for what lies behind a READ whose responses are missing. */
+static void completer_rx__nak_behind_a_read_is_an_implied_nak(void **state)
+{
+	lone_start(&l);
+	lone_post(&l, ABI_WR_RDMA_READ, 1, 4, 0);
+	lone_post(&l, ABI_WR_SEND, 2, 4, 0);
+	lone_tx(&l);
+	lone_nak(&l, 0x62, 0x201, 1);
+	assert_int_equal(l.qp->qp->state, ABI_QPS_RTS);
+	assert_string_equal(lone_tx(&l), "READ_REQ@200!(0,4) SEND_ONLY@201+4!");
+}
+
+/* REQ-38, REQ-26: a peer that has said a fatal NAK answers no more. The READ, which has no answer,
+ * is what fails first, as RETRY_EXC; what the peer said is told with it. */
+static void completer_rx__fatal_nak_behind_a_lost_read_is_told_with_it(void **state)
+{
+	l.attr.retry_cnt = 2;
+	lone_start(&l);
+	lone_post(&l, ABI_WR_RDMA_READ, 1, 4, 0);
+	lone_post(&l, ABI_WR_RDMA_WRITE, 2, 4, 0);
+	lone_tx(&l);
+	lone_nak(&l, 0x62, 0x201, 1);
+	assert_string_equal(lone_tx(&l), "READ_REQ@200!(0,4) WRITE_ONLY@201+4!(0,4)");
+	lone_wait(&l, 4 * timers_ack_timeout(14));
+	assert_string_equal(lone_tx(&l), "READ_REQ@200!(0,4) WRITE_ONLY@201+4!(0,4)");
+	assert_string_equal(lone_cqes(&l), "");
+	lone_wait(&l, 4 * timers_ack_timeout(14));
+	lone_tx(&l);
+	assert_true(app_poll(&l.app, l.send_cq, &l.last));
+	assert_int_equal(l.last.status, ABI_WC_RETRY_EXC_ERR);
+	assert_int_equal(l.last.vendor_err, 0x62);
+	assert_string_equal(lone_cqes(&l), "S2:FLUSH");
+}
+
+/* REQ-34: the responses were only late. The READ completes, then the NAK applies to its own WQE. */
+static void completer_rx__fatal_nak_waits_for_the_read_before_it(void **state)
+{
+	lone_start(&l);
+	lone_post(&l, ABI_WR_RDMA_READ, 1, 300, 0);
+	lone_post(&l, ABI_WR_RDMA_WRITE, 2, 600, 0);
+	lone_post(&l, ABI_WR_SEND, 3, 4, 0);
+	lone_tx(&l);
+	lone_nak(&l, 0x62, 0x203, 1); /* the second packet of the WRITE */
+	resp(FIRST, 0x200, 256);
+	assert_int_equal(l.qp->qp->state, ABI_QPS_RTS);
+	resp(LAST, 0x201, 44);
+	lone_tx(&l);
+	assert_string_equal(lone_cqes(&l), "S1:OK S2:REM_ACCESS S3:FLUSH");
+	assert_int_equal(count()->req_remote_access_errors, 1);
+}
+
+/* REQ-34: of two READs and a SEND before the refused request all complete first. */
+static void completer_rx__fatal_nak_waits_for_all_before_it(void **state)
+{
+	lone_start(&l);
+	lone_post(&l, ABI_WR_RDMA_READ, 1, 4, 0);
+	lone_post(&l, ABI_WR_SEND, 2, 4, 0);
+	lone_post(&l, ABI_WR_RDMA_READ, 3, 4, 0);
+	lone_post(&l, ABI_WR_SEND, 4, 4, 0);
+	lone_post(&l, ABI_WR_RDMA_WRITE, 5, 4, 0);
+	lone_tx(&l);
+	lone_nak(&l, 0x63, 0x204, 4);
+	resp(ONLY, 0x200, 4);
+	assert_string_equal(lone_cqes(&l), "S1:OK S2:OK");
+	assert_int_equal(l.qp->qp->state, ABI_QPS_RTS);
+	resp(ONLY, 0x202, 4);
+	lone_tx(&l);
+	assert_string_equal(lone_cqes(&l), "S3:OK S4:OK S5:REM_OP");
+}
+
+/* REQ-44, REQ-12 */
+static void completer_rx__read_response_acknowledges_what_is_before(void **state)
+{
+	lone_start(&l);
+	lone_post(&l, ABI_WR_SEND, 1, 4, 0);
+	lone_post(&l, ABI_WR_RDMA_WRITE, 2, 300, 0);
+	lone_post(&l, ABI_WR_RDMA_READ, 3, 4, 0);
+	lone_post(&l, ABI_WR_RDMA_READ, 4, 4, 0);
+	lone_tx(&l);
+	resp(ONLY, 0x203, 4);
+	assert_string_equal(lone_cqes(&l), "S1:OK S2:OK S3:OK");
+	resp(ONLY, 0x203, 4); /* again */
+	assert_int_equal(l.verdict, DROP_READ_RESP_UNEXPECTED);
+	assert_string_equal(lone_cqes(&l), "");
+}
+
+/* A NAK in the place of a response (RSP-31). */
+static void completer_rx__nak_inside_a_read_fails_it(void **state)
+{
+	lone_start(&l);
+	lone_post(&l, ABI_WR_RDMA_READ, 1, 600, 0);
+	lone_tx(&l);
+	resp(FIRST, 0x200, 256);
+	lone_nak(&l, 0x62, 0x201, 1);
+	assert_string_equal(lone_cqes(&l), "S1:REM_ACCESS");
+}
+
+/* REQ-40, REQ-42, REQ-43: responses that are wrong. */
+static void completer_rx__refuses_wrong_responses(void **state)
+{
+	static const struct {
+		uint8_t before; /* responses that were good */
+		uint8_t opcode;
+		uint8_t syndrome;
+		uint32_t len;
+		const char *cqe;
+	} row[] = {
+		{0, MIDDLE, 0x1F, 256, "S1:BAD_RESP"},
+		{0, LAST, 0x1F, 88, "S1:BAD_RESP"},
+		{0, ONLY, 0x1F, 88, "S1:BAD_RESP"},
+		{0, FIRST, 0x3F, 256, "S1:BAD_RESP"},
+		{0, FIRST, 0x60, 256, "S1:BAD_RESP"},
+		{0, FIRST, 0x1F, 252, "S1:LOC_LEN"},
+		{1, FIRST, 0x1F, 256, "S1:BAD_RESP"},
+		{1, LAST, 0x1F, 88, "S1:BAD_RESP"},
+		{1, MIDDLE, 0x00, 255, "S1:LOC_LEN"},
+		{2, MIDDLE, 0x1F, 88, "S1:BAD_RESP"},
+		{2, ONLY, 0x1F, 88, "S1:BAD_RESP"},
+		{2, LAST, 0x1F, 87, "S1:LOC_LEN"},
+		{2, LAST, 0x1F, 89, "S1:LOC_LEN"},
+		{2, LAST, 0x1F, 0, "S1:LOC_LEN"},
+	};
+
+	for (unsigned i = 0; i < ARRAY_SIZE(row); i++) {
+		if (i)
+			lone_init(&l);
+		l.attr.path_mtu = 256;
+		lone_start(&l);
+		lone_post(&l, ABI_WR_RDMA_READ, 1, 600, 0);
+		lone_tx(&l);
+		for (uint8_t b = 0; b < row[i].before; b++)
+			resp(b ? MIDDLE : FIRST, 0x200u + b, 256);
+		lone_rx(&l, &(struct shot){.opcode = row[i].opcode,
+				    .psn = 0x200u + row[i].before,
+				    .syndrome = row[i].syndrome,
+				    .len = row[i].len});
+		assert_string_equal(lone_cqes(&l), row[i].cqe);
+		assert_int_equal(l.qp->qp->state, ABI_QPS_ERR);
+		if (i + 1 < ARRAY_SIZE(row))
+			lone_fini(&l);
+	}
+}
+
+/* A response without AETH has no syndrome to report. */
+static void completer_rx__vendor_err_is_a_syndrome_or_0(void **state)
+{
+	lone_start(&l);
+	lone_post(&l, ABI_WR_RDMA_READ, 1, 600, 0);
+	lone_tx(&l);
+	resp(FIRST, 0x200, 256);
+	resp(MIDDLE, 0x201, 255);
+	assert_string_equal(lone_cqes(&l), "S1:LOC_LEN");
+	assert_int_equal(l.last.vendor_err, 0);
+}
+
+/* REQ-45, MR-06: the region is looked up for each response. */
+static void completer_rx__read_fails_when_the_region_goes(void **state)
+{
+	lone_start(&l);
+	lone_post(&l, ABI_WR_RDMA_READ, 1, 600, 0);
+	lone_tx(&l);
+	resp(FIRST, 0x200, 256);
+	app_mr_dereg(&l.app, l.mr);
+	memset(l.mr->mem, 0xEE, LONE_MEM);
+	resp(MIDDLE, 0x201, 256);
+	assert_string_equal(lone_cqes(&l), "S1:LOC_PROT");
+	for (unsigned i = 0; i < 1024; i++)
+		assert_int_equal(l.mr->mem[i], 0xEE);
+}
+
+/* REQ-45: the right to write is looked at for each response, too. */
+static void completer_rx__read_fails_when_the_right_goes(void **state)
+{
+	lone_start(&l);
+	lone_post(&l, ABI_WR_RDMA_READ, 1, 600, 0);
+	lone_tx(&l);
+	resp(FIRST, 0x200, 256);
+	l.mr->mr.access &= ~(uint32_t)ABI_ACCESS_LOCAL_WRITE;
+	memset(l.mr->mem, 0xEE, LONE_MEM);
+	resp(MIDDLE, 0x201, 256);
+	assert_string_equal(lone_cqes(&l), "S1:LOC_PROT");
+	assert_int_equal(l.qp->qp->state, ABI_QPS_ERR);
+	assert_int_equal(l.mr->mem[256], 0xEE);
+}
+
+/* design.md 5: the destination of a READ faults. */
+static void completer_rx__read_into_faulting_memory(void **state)
+{
+	struct app_send s = {.opcode = ABI_WR_RDMA_READ,
+		.wr_id = 1,
+		.remote_addr = PEER_VA,
+		.rkey = PEER_KEY,
+		.num_sge = 1};
+	struct mr *mr;
+
+	lone_start(&l);
+	mr = hole_open(l.host, APP_PD);
+	s.sge[0] = (struct abi_sge){mr->iova + HOLE_PAGE, 8, mr->key};
+	app_post_send(l.qp, &s);
+	lone_tx(&l);
+	resp(ONLY, 0x200, 8);
+	assert_string_equal(lone_cqes(&l), "S1:LOC_PROT");
+	assert_int_equal(count()->access_faults, 1);
+	hole_close(l.host);
+}
+
+/* REQ-36 */
+static void completer_rx__drops_what_nobody_asked_for(void **state)
+{
+	lone_start(&l);
+	lone_post(&l, ABI_WR_SEND, 1, 4, 0);
+	lone_post(&l, ABI_WR_SEND, 2, 4, 0);
+	lone_tx(&l);
+	resp(ONLY, 0x202, 4); /* of what was never sent */
+	assert_int_equal(l.verdict, DROP_GHOST_ACK);
+	resp(ONLY, 0x201, 4); /* a response to a SEND */
+	assert_int_equal(l.verdict, DROP_READ_RESP_UNEXPECTED);
+	assert_string_equal(lone_cqes(&l), "");
+	lone_ack(&l, 0x201, 2);
+	lone_post(&l, ABI_WR_RDMA_READ, 3, 4, 0);
+	lone_post(&l, ABI_WR_RDMA_READ, 4, 4, 0);
+	lone_tx(&l);
+	resp(ONLY, 0x202, 4);
+	for (unsigned i = 0; i < 3; i++) { /* a duplicate tells of no loss */
+		resp(ONLY, 0x202, 4);
+		assert_int_equal(l.verdict, DROP_READ_RESP_UNEXPECTED);
+		assert_string_equal(lone_tx(&l), "");
+	}
+	assert_int_equal(l.qp->qp->comp.retry_left, 7);
+	assert_string_equal(lone_cqes(&l), "S1:OK S2:OK S3:OK");
+	assert_int_equal(l.qp->qp->state, ABI_QPS_RTS);
+}
+
+#define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		T(completer_rx__scatters_read_responses),
+		T(completer_rx__asks_for_the_missing_byte),
+		T(completer_rx__takes_only_after_a_partial_retry),
+		T(completer_rx__takes_middle_after_a_partial_retry),
+		T(completer_rx__takes_first_after_a_partial_retry_of_two_requests),
+		T(completer_rx__ack_behind_a_read_is_an_implied_nak),
+		T(completer_rx__nak_behind_a_read_is_an_implied_nak),
+		T(completer_rx__fatal_nak_behind_a_lost_read_is_told_with_it),
+		T(completer_rx__fatal_nak_waits_for_the_read_before_it),
+		T(completer_rx__fatal_nak_waits_for_all_before_it),
+		T(completer_rx__read_response_acknowledges_what_is_before),
+		T(completer_rx__nak_inside_a_read_fails_it),
+		T(completer_rx__refuses_wrong_responses),
+		T(completer_rx__vendor_err_is_a_syndrome_or_0),
+		T(completer_rx__read_fails_when_the_region_goes),
+		T(completer_rx__read_fails_when_the_right_goes),
+		T(completer_rx__read_into_faulting_memory),
+		T(completer_rx__drops_what_nobody_asked_for),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
