@@ -7,7 +7,8 @@ export PATH := /usr/bin:/usr/sbin:/bin:/sbin:$(PATH)
 
 # Ninja runs things side by side; two package managers, or two ninjas in one folder, cannot.
 .NOTPARALLEL:
-.PHONY: all demo test check sanitize clang interop lint mutants packages packages-test clean
+.PHONY: all demo test check sanitize clang fuzz-smoke fuzz interop lint mutants packages \
+	packages-test clean
 
 all: $(BUILD)/build.ninja
 	ninja -C $(BUILD)
@@ -19,7 +20,7 @@ demo:
 	@app/demo/demo $(BUILD) $(if $(JSON),--json)
 
 # Everything: lint, both compilers, sanitizers, unit, functional and interoperability tests.
-test: packages-test lint check clang sanitize mutants interop
+test: packages-test lint check clang sanitize fuzz-smoke mutants interop
 
 check: $(BUILD)/with-tests
 	ninja -C $(BUILD)
@@ -37,6 +38,26 @@ sanitize: packages-test
 	ninja -C $(BUILD)-asan
 	meson test -C $(BUILD)-asan --no-rebuild --print-errorlogs --no-suite interop \
 		--timeout-multiplier 4
+
+# Fuzzers under ASan and UBSan. Their own build: the instrumentation slows everything down, and
+# they need no more than the pure layers, which is a matter of seconds. The smoke run is the same
+# inputs each time; `make fuzz` searches, and keeps what it finds in $(BUILD)-fuzz/found.
+FUZZ_SECONDS ?= 600
+
+$(BUILD)-fuzz/build.ninja: | packages-test
+	CC=clang meson setup $(BUILD)-fuzz -Dtests=enabled -Ddpdk=disabled -Dfuzz=true \
+		-Db_sanitize=address,undefined
+
+fuzz-smoke: $(BUILD)-fuzz/build.ninja
+	ninja -C $(BUILD)-fuzz fuzzers
+	meson test -C $(BUILD)-fuzz --no-rebuild --print-errorlogs --suite fuzz
+
+fuzz: $(BUILD)-fuzz/build.ninja
+	ninja -C $(BUILD)-fuzz fuzzers
+	for f in frame qp_lone qp_pair; do \
+		nice -n 10 test/fuzz/run search $(BUILD)-fuzz/test/fuzz/fuzz_$$f \
+			test/fuzz/corpus/$$f $(FUZZ_SECONDS) $(BUILD)-fuzz/found/$$f || exit 1; \
+	done
 
 # Linux soft-RoCE in an emulated guest, over a real (tap) port.
 interop: $(BUILD)/with-tests
@@ -67,4 +88,4 @@ packages-test:
 	@config/install-packages $(PACKAGES) config/packages.txt test/packages.txt test/interop/packages.txt
 
 clean:
-	rm -rf $(BUILD) $(BUILD)-clang $(BUILD)-asan
+	rm -rf $(BUILD) $(BUILD)-clang $(BUILD)-asan $(BUILD)-fuzz

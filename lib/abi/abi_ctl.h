@@ -259,9 +259,14 @@ struct abi_ah_attr {
 
 /* CREATE_QP: the reply carries the rings' memfd. The values of type are verbs' own. */
 enum abi_qp_type {
+	ABI_QPT_SMI = 0, /* QP0: none on RoCE (A17.5.8) */
+	ABI_QPT_GSI = 1,
 	ABI_QPT_RC = 2,
 	ABI_QPT_UC = 3,
 	ABI_QPT_UD = 4,
+	ABI_QPT_RAW_IPV6 = 5, /* raw datagrams: none on RoCE (CA17-28) */
+	ABI_QPT_RAW_ETHERTYPE = 6,
+	ABI_QPT_RAW_PACKET = 8,
 	ABI_QPT_XRC_SEND = 9,
 	ABI_QPT_XRC_RECV = 10,
 };

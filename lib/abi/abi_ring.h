@@ -54,12 +54,16 @@ _Static_assert(sizeof(struct abi_queue) == 2 * ABI_LINE, "abi_queue");
 /**
  * Head of a completion queue. After it come `lanes` lanes, each `lane_stride` bytes: a
  * struct abi_cq_lane and then `depth` entries of struct abi_cqe. One worker writes one lane.
+ * The region of a resized queue is laid out alike, but this head stays that of the first one.
  */
 struct abi_cq {
 	/** ABI_CQ_ARM_*: the application sets it, the worker whose compare-and-swap clears it
 	 *  sends the event. Bits 31:2 count the arms, so that no two are alike. */
 	_Atomic uint32_t arm;
-	uint8_t pad0[ABI_LINE - 4];
+	/** Written by rocid: how often it has replaced the ring. It counts before any worker turns
+	 *  to the new one, so who finds a lane empty sees whether he has the newest ring. */
+	_Atomic uint32_t resizes;
+	uint8_t pad0[ABI_LINE - 8];
 };
 _Static_assert(sizeof(struct abi_cq) == ABI_LINE, "abi_cq");
 

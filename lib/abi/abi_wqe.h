@@ -164,8 +164,6 @@ enum abi_wc_opcode {
 	ABI_WC_ATOMIC_WRITE = 9,
 	ABI_WC_RECV = 128,
 	ABI_WC_RECV_RDMA_WITH_IMM = 129,
-	/** Not a completion: the ring was resized, the next CQE is in the new one. */
-	ABI_WC_MOVED = 255,
 };
 
 #define ABI_WC_GRH	 (1u << 0)

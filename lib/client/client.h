@@ -6,6 +6,7 @@
  * Locks, in the order in which they may nest:
  *
  *     qp.modify_lock    mutex   one modify or query of a QP at a time: its cached state
+ *     cq.resize_lock    mutex   one resize of a CQ at a time
  *     context.call_lock mutex   one request on the socket at a time
  *     context.lock      mutex   the maps of objects, memory, reference and event counts
  *     cq.lock           spin    the consumer's side of the lanes, cq.qps, queue.polled
@@ -77,8 +78,19 @@ struct event_count {
 	uint32_t acked;
 };
 
+/** A ring of a CQ: after a resize the older ones stay until they are empty; cq.lock. */
+struct cq_ring {
+	struct cq_ring *next; /* that replaced this one; NULL: in use */
+	struct region region; /* none: it is the CQ's first */
+	uint8_t *first_lane;
+	uint32_t lane_stride;
+	uint32_t depth;
+	uint32_t lanes; /* that take from here now */
+};
+
 /** A lane of a CQ; cq.lock. */
 struct lane {
+	struct cq_ring *from;
 	struct abi_cqe *ring;
 	_Atomic uint32_t *consumer;
 	uint32_t head;	    /* entries taken */
@@ -88,14 +100,19 @@ struct lane {
 struct cq {
 	struct roci_cq pub;
 	uint32_t handle;
-	struct region region; /* starts with struct abi_cq */
+	struct region region; /* the first one; starts with struct abi_cq */
 	struct map_node by_handle;
 	uint32_t users; /* send and receive queues; context.lock */
 	struct event_count events;
 	bool death_told; /* its last event was delivered */
 	struct spin lock;
 	struct map qps; /* by QPN */
-	uint32_t depth;
+	struct cq_ring *oldest;
+	struct cq_ring *newest;
+	pthread_mutex_t resize_lock; /* one resize at a time */
+	bool resizing;
+	bool ringless;	  /* a new ring came and could not be mapped */
+	uint32_t resizes; /* rings that replaced others, as abi_cq.resizes */
 	uint32_t lanes;
 	uint32_t next;	/* lane to look at first */
 	uint32_t empty; /* empty polls */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Completion queues: the consumer's side of the lanes (abi_ring.h), arming. */
+#include <sched.h>
 #include <stdlib.h>
 #include "client.h"
 
@@ -25,10 +26,10 @@ static struct cq *cq_of(struct roci_cq *cq)
 
 /* --- create and destroy --------------------------------------------------------------- */
 
-static bool reply_fits(const struct abi_create_cq_reply *r)
+static bool reply_fits(const struct abi_create_cq_reply *r, uint32_t lanes)
 {
-	return r->lanes > 0 && r->depth > 0 && (r->depth & (r->depth - 1)) == 0 &&
-	       r->depth <= INT32_MAX / 2 &&
+	return r->lanes > 0 && (!lanes || r->lanes == lanes) && r->depth > 0 &&
+	       (r->depth & (r->depth - 1)) == 0 && r->depth <= INT32_MAX / 2 &&
 	       r->lane_stride >=
 		       sizeof(struct abi_cq_lane) + (uint64_t)r->depth * sizeof(struct abi_cqe) &&
 	       r->lane_stride % ABI_ENTRY == 0 && r->lane_off % ABI_ENTRY == 0 &&
@@ -36,20 +37,51 @@ static bool reply_fits(const struct abi_create_cq_reply *r)
 	       r->lane_off + (uint64_t)r->lanes * r->lane_stride <= r->region_size;
 }
 
-static void set_lanes(struct cq *cq, const struct abi_create_cq_reply *r)
+static void ring_set(struct cq_ring *ring, uint8_t *base, const struct abi_create_cq_reply *r)
 {
-	for (uint32_t i = 0; i < r->lanes; i++) {
-		uint8_t *at = cq->region.base + r->lane_off + (size_t)i * r->lane_stride;
-		struct abi_cq_lane *lane = (struct abi_cq_lane *)at;
+	ring->first_lane = base + r->lane_off;
+	ring->lane_stride = r->lane_stride;
+	ring->depth = r->depth;
+}
 
-		cq->lane[i].consumer = &lane->consumer;
-		cq->lane[i].ring = (struct abi_cqe *)(lane + 1);
-	}
+static struct abi_cq_lane *ring_lane(const struct cq_ring *ring, uint32_t i)
+{
+	return (struct abi_cq_lane *)(ring->first_lane + (size_t)i * ring->lane_stride);
+}
+
+/* Lane @p i begins at the start of @p ring. */
+static void lane_enter(struct cq *cq, uint32_t i, struct cq_ring *ring)
+{
+	struct abi_cq_lane *at = ring_lane(ring, i);
+
+	cq->lane[i] = (struct lane){
+		.from = ring, .ring = (struct abi_cqe *)(at + 1), .consumer = &at->consumer};
+	ring->lanes++;
+}
+
+static void drop_oldest(struct cq *cq)
+{
+	struct cq_ring *ring = cq->oldest;
+
+	cq->oldest = ring->next;
+	region_unmap(&ring->region);
+	free(ring);
+}
+
+static void free_cq(struct cq *cq)
+{
+	while (cq->oldest)
+		drop_oldest(cq);
+	region_unmap(&cq->region);
+	map_free(&cq->qps);
+	pthread_mutex_destroy(&cq->resize_lock);
+	free(cq);
 }
 
 static int make_cq(struct context *ctx, const struct abi_create_cq *body, struct cq **out)
 {
 	struct abi_create_cq_reply r;
+	struct cq_ring *ring;
 	struct cq *cq;
 	int fd;
 	int err = call(ctx, &(struct call){.type = ABI_CREATE_CQ,
@@ -63,7 +95,7 @@ static int make_cq(struct context *ctx, const struct abi_create_cq *body, struct
 
 	if (err)
 		return err;
-	if (!reply_fits(&r)) {
+	if (!reply_fits(&r, 0)) {
 		struct region nothing;
 
 		region_map(&nothing, fd, 0); /* closes it */
@@ -72,29 +104,27 @@ static int make_cq(struct context *ctx, const struct abi_create_cq *body, struct
 					  "rocid and libroci of one version");
 	}
 	cq = calloc(1, sizeof(*cq) + r.lanes * sizeof(cq->lane[0]));
-	if (!cq)
+	ring = calloc(1, sizeof(*ring));
+	if (!cq || !ring)
 		err = fail_const(ENOMEM, "no memory for a completion queue");
 	if (!err)
 		err = region_map(&cq->region, fd, r.region_size);
 	if (err) {
 		free(cq);
+		free(ring);
 		call_destroy(ctx, ABI_DESTROY_CQ, r.handle);
 		return err;
 	}
 	cq->handle = r.handle;
-	cq->depth = r.depth;
 	cq->lanes = r.lanes;
 	spin_init(&cq->lock);
-	set_lanes(cq, &r);
+	pthread_mutex_init(&cq->resize_lock, NULL);
+	ring_set(ring, cq->region.base, &r);
+	cq->oldest = cq->newest = ring;
+	for (uint32_t i = 0; i < r.lanes; i++)
+		lane_enter(cq, i, ring);
 	*out = cq;
 	return 0;
-}
-
-static void free_cq(struct cq *cq)
-{
-	region_unmap(&cq->region);
-	map_free(&cq->qps);
-	free(cq);
 }
 
 struct roci_cq *roci_create_cq(struct roci_context *c, int cqe, void *user_data,
@@ -122,8 +152,10 @@ struct roci_cq *roci_create_cq(struct roci_context *c, int cqe, void *user_data,
 		errno = err;
 		return NULL;
 	}
-	cq->pub = (struct roci_cq){
-		.context = c, .channel = channel, .user_data = user_data, .cqe = (int)cq->depth};
+	cq->pub = (struct roci_cq){.context = c,
+		.channel = channel,
+		.user_data = user_data,
+		.cqe = (int)cq->newest->depth};
 	pthread_mutex_lock(&ctx->lock);
 	known = map_put(&ctx->cqs, &cq->by_handle, cq->handle);
 	if (known && ch)
@@ -148,7 +180,7 @@ int roci_destroy_cq(struct roci_cq *c)
 	pthread_mutex_lock(&ctx->lock);
 	users = cq->users;
 	pthread_mutex_unlock(&ctx->lock);
-	if (users)
+	if (users) /* CQ-12 */
 		return fail_const(EBUSY, "QPs still use the completion queue: destroy them first");
 	err = call_destroy(ctx, ABI_DESTROY_CQ, cq->handle);
 	if (err)
@@ -161,6 +193,125 @@ int roci_destroy_cq(struct roci_cq *c)
 	pthread_mutex_unlock(&ctx->lock);
 	free_cq(cq);
 	return 0;
+}
+
+static void publish(struct lane *lane)
+{
+	if (lane->published == lane->head)
+		return;
+	lane->published = lane->head;
+	atomic_store_explicit(lane->consumer, lane->head, memory_order_release);
+}
+
+/* --- resize ----------------------------------------------------------------------------- */
+
+static bool ready(struct abi_cqe *ring, uint32_t depth, uint32_t idx)
+{
+	struct abi_cqe *e = &ring[idx & (depth - 1)];
+	uint32_t mark = atomic_load_explicit((_Atomic uint32_t *)&e->mark, memory_order_acquire);
+
+	return (mark & 1) == abi_phase(idx, depth);
+}
+
+static bool lane_ready(const struct lane *lane)
+{
+	return ready(lane->ring, lane->from->depth, lane->head);
+}
+
+/* CQ-11: an empty lane goes on in the ring that replaced its own. rocid added nothing to that
+ * one any more when it told of the new one. */
+static bool lane_advance(struct cq *cq, uint32_t i)
+{
+	struct cq_ring *ring = cq->lane[i].from;
+
+	if (!ring->next)
+		return false;
+	ring->lanes--;
+	lane_enter(cq, i, ring->next);
+	while (!cq->oldest->lanes && cq->oldest != cq->newest)
+		drop_oldest(cq);
+	return true;
+}
+
+/* Has rocid make a new ring and maps it.  Returns an errno value; *lost tells whether rocid has
+ * turned to a ring that is not there for us. */
+static int ask_for_ring(struct cq *cq, uint32_t depth, struct cq_ring *ring, bool *lost)
+{
+	struct abi_resize_cq body = {.handle = cq->handle, .depth = depth};
+	struct abi_create_cq_reply r;
+	int fd;
+	int err = call(context_of(cq->pub.context), &(struct call){.type = ABI_RESIZE_CQ,
+							    .body = &body,
+							    .body_len = sizeof(body),
+							    .fd = -1,
+							    .reply = &r,
+							    .reply_len = sizeof(r),
+							    .fds = &fd,
+							    .nfds = 1});
+
+	*lost = false;
+	if (err)
+		return err;
+	if (reply_fits(&r, cq->lanes))
+		err = region_map(&ring->region, fd, r.region_size);
+	else {
+		region_map(&ring->region, fd, 0); /* closes it */
+		err = fail_const(EPROTO, "rocid made a completion queue that makes no sense: use "
+					 "rocid and libroci of one version");
+	}
+	*lost = err;
+	if (!err)
+		ring_set(ring, ring->region.base, &r);
+	return err;
+}
+
+static void begin_resize(struct cq *cq)
+{
+	spin_lock(&cq->lock);
+	for (uint32_t i = 0; i < cq->lanes; i++) /* rocid counts what waits */
+		publish(&cq->lane[i]);
+	cq->resizing = true;
+	spin_unlock(&cq->lock);
+}
+
+static void end_resize(struct cq *cq, struct cq_ring *ring, bool lost)
+{
+	spin_lock(&cq->lock);
+	if (ring) {
+		cq->newest->next = ring;
+		cq->newest = ring;
+		cq->resizes++;
+		cq->pub.cqe = (int)ring->depth;
+		for (uint32_t i = 0; i < cq->lanes; i++) /* or unpolled rings would pile up */
+			if (!lane_ready(&cq->lane[i]))
+				lane_advance(cq, i);
+	}
+	cq->ringless |= lost;
+	cq->resizing = false;
+	spin_unlock(&cq->lock);
+}
+
+int roci_resize_cq(struct roci_cq *c, int cqe)
+{
+	struct cq *cq = cq_of(c);
+	struct cq_ring *ring;
+	bool lost = false;
+	int err;
+
+	if (cqe <= 0)
+		return fail(EINVAL,
+			"a completion queue needs room for 1 completion at least, not %d", cqe);
+	ring = calloc(1, sizeof(*ring));
+	if (!ring)
+		return fail_const(ENOMEM, "no memory for a completion queue");
+	pthread_mutex_lock(&cq->resize_lock);
+	begin_resize(cq);
+	err = ask_for_ring(cq, (uint32_t)cqe, ring, &lost);
+	end_resize(cq, err ? NULL : ring, lost);
+	pthread_mutex_unlock(&cq->resize_lock);
+	if (err)
+		free(ring);
+	return err;
 }
 
 /* --- QPs of a CQ ------------------------------------------------------------------------ */
@@ -219,22 +370,6 @@ static struct qp *find_qp(const struct cq *cq, uint32_t qpn)
 
 /* --- polling ---------------------------------------------------------------------------- */
 
-static bool ready(const struct cq *cq, const struct lane *lane, uint32_t idx)
-{
-	struct abi_cqe *e = &lane->ring[idx & (cq->depth - 1)];
-	uint32_t mark = atomic_load_explicit((_Atomic uint32_t *)&e->mark, memory_order_acquire);
-
-	return (mark & 1) == abi_phase(idx, cq->depth);
-}
-
-static void publish(struct lane *lane)
-{
-	if (lane->published == lane->head)
-		return;
-	lane->published = lane->head;
-	atomic_store_explicit(lane->consumer, lane->head, memory_order_release);
-}
-
 /* Tells the queue that one of its requests is complete, which frees its slot. */
 static void account(struct qp *qp, const struct abi_cqe *e)
 {
@@ -266,16 +401,20 @@ static void to_wc(const struct abi_cqe *e, struct roci_wc *wc)
 	};
 }
 
-static int poll_lane(struct cq *cq, struct lane *lane, int max, struct roci_wc *wc)
+static int poll_lane(struct cq *cq, uint32_t i, int max, struct roci_wc *wc)
 {
+	struct lane *lane = &cq->lane[i];
 	int n = 0;
 
-	while (n < max) {
-		const struct abi_cqe *e = &lane->ring[lane->head & (cq->depth - 1)];
+	while (n < max) { /* CQ-13 */
+		uint32_t depth = lane->from->depth;
+		const struct abi_cqe *e = &lane->ring[lane->head & (depth - 1)];
 		struct qp *qp;
 
-		if (!ready(cq, lane, lane->head)) {
+		if (!lane_ready(lane)) {
 			publish(lane);
+			if (lane_advance(cq, i))
+				continue;
 			break;
 		}
 		qp = find_qp(cq, e->qpn);
@@ -284,7 +423,7 @@ static int poll_lane(struct cq *cq, struct lane *lane, int max, struct roci_wc *
 			account(qp, e);
 		}
 		lane->head++;
-		if (lane->head - lane->published >= (cq->depth + 3) / 4)
+		if (lane->head - lane->published >= (depth + 3) / 4)
 			publish(lane);
 	}
 	return n;
@@ -326,13 +465,21 @@ static int poll_lanes(struct cq *cq, int max, struct roci_wc *wc)
 	int n = 0;
 
 	for (uint32_t i = 0; i < cq->lanes && n < max; i++) {
-		struct lane *lane = &cq->lane[cq->next];
-
-		n += poll_lane(cq, lane, max - n, wc + n);
+		n += poll_lane(cq, cq->next, max - n, wc + n);
 		if (++cq->next == cq->lanes)
 			cq->next = 0;
 	}
 	return n;
+}
+
+/* Workers may be writing to a ring already that the resizing thread has not got yet. To say
+ * "empty" then would be wrong for who has armed and is about to sleep. */
+static bool ring_is_due(const struct cq *cq)
+{
+	const struct abi_cq *shared = (const struct abi_cq *)cq->region.base;
+
+	return cq->resizing &&
+	       atomic_load_explicit(&shared->resizes, memory_order_acquire) != cq->resizes;
 }
 
 int roci_poll_cq(struct roci_cq *c, int num_entries, struct roci_wc *wc)
@@ -340,11 +487,20 @@ int roci_poll_cq(struct roci_cq *c, int num_entries, struct roci_wc *wc)
 	struct cq *cq = cq_of(c);
 	int n;
 
-	if (num_entries <= 0)
+	if (num_entries <= 0) /* CQ-13 */
 		return num_entries ? fail_const(-EINVAL, "the number of entries is negative") : 0;
-	spin_lock(&cq->lock);
+	spin_lock(&cq->lock); /* CQ-13 */
 	n = poll_lanes(cq, num_entries, wc);
-	if (n == 0) {
+	while (n == 0 && ring_is_due(cq)) {
+		spin_unlock(&cq->lock);
+		sched_yield();
+		spin_lock(&cq->lock);
+		n = poll_lanes(cq, num_entries, wc);
+	}
+	if (n == 0 && cq->ringless) {
+		n = fail_const(-ENOMEM, "the new ring of the resized completion queue could not "
+					"be mapped: destroy it and its QPs");
+	} else if (n == 0) {
 		bool look = ++cq->empty % POLLS_PER_LOOK == 0;
 
 		if (context_dead(context_of(c->context), look)) {
@@ -358,18 +514,25 @@ int roci_poll_cq(struct roci_cq *c, int num_entries, struct roci_wc *wc)
 	return n;
 }
 
+static void forget_from(struct abi_cqe *ring, uint32_t depth, uint32_t head, uint32_t qpn)
+{
+	for (uint32_t i = head; i - head < depth && ready(ring, depth, i); i++) {
+		struct abi_cqe *e = &ring[i & (depth - 1)];
+
+		if (e->qpn == qpn)
+			e->qpn = QPN_NONE; /* QPS-16, CQ-12 */
+	}
+}
+
 static void forget(struct cq *cq, uint32_t qpn)
 {
 	for (uint32_t l = 0; l < cq->lanes; l++) {
-		struct lane *lane = &cq->lane[l];
+		const struct lane *lane = &cq->lane[l];
+		const struct cq_ring *r = lane->from;
 
-		for (uint32_t i = lane->head; i - lane->head < cq->depth && ready(cq, lane, i);
-			i++) {
-			struct abi_cqe *e = &lane->ring[i & (cq->depth - 1)];
-
-			if (e->qpn == qpn)
-				e->qpn = QPN_NONE;
-		}
+		forget_from(lane->ring, r->depth, lane->head, qpn);
+		while ((r = r->next))
+			forget_from((struct abi_cqe *)(ring_lane(r, l) + 1), r->depth, 0, qpn);
 	}
 }
 

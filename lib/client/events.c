@@ -42,7 +42,7 @@ static int read_event(struct context *ctx, int fd, struct abi_event *ev)
 
 void events_wait(struct context *ctx, const struct event_count *e)
 {
-	while (e->acked != e->given)
+	while (e->acked != e->given) /* CQ-07, EVT-07 */
 		pthread_cond_wait(&ctx->acked, &ctx->lock);
 }
 
@@ -213,7 +213,7 @@ static bool resolve(struct context *ctx, const struct abi_event *ev, struct roci
 			out->element.qp = &qp->pub;
 		}
 		break;
-	case ABI_EVENT_PORT_ACTIVE:
+	case ABI_EVENT_PORT_ACTIVE: /* EVT-05 */
 	case ABI_EVENT_PORT_ERR:
 	case ABI_EVENT_GID_CHANGE:
 		out->element.port_num = ev->handle;

@@ -233,7 +233,7 @@ int roci_post_send(
 
 	spin_lock(&q->lock);
 	before = q->producer;
-	err = may_post(qp, ROCI_QPS_RTS); /* REQ-20; SQD, SQE and ERR are beyond it */
+	err = may_post(qp, ROCI_QPS_RTS); /* REQ-20, QPS-17; SQD, SQE and ERR are beyond it */
 	for (; !err && wr; wr = wr->next) {
 		uint64_t length;
 

@@ -153,7 +153,11 @@ static int check_init(const struct roci_pd *pd, const struct roci_qp_init_attr *
 		return fail_const(EINVAL, "a QP needs a send_cq and a recv_cq; they may be one");
 	if (a->send_cq->context != pd->context || a->recv_cq->context != pd->context)
 		return fail_const(EINVAL, "the CQs of a QP must be of its PD's context");
-	if (a->qp_type != ROCI_QPT_RC)
+	if ((uint32_t)a->qp_type == ABI_QPT_SMI) /* QPS-24; perhaps it was not set at all */
+		return fail_const(EINVAL,
+			"qp_type is 0, that of QP0, which RoCE does not have: set "
+			"ROCI_QPT_RC");
+	if (a->qp_type != ROCI_QPT_RC) /* QPS-25 */
 		return fail(EOPNOTSUPP, "QP type %d is not offered: use ROCI_QPT_RC", a->qp_type);
 	return 0;
 }

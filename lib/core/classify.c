@@ -58,7 +58,7 @@ static enum drop check_qp(const struct qp *qp, const struct pkt *pkt)
 	if ((pkt->op->code & OPC_CLASS_MASK) != OPC_RC)
 		return DROP_QP_TYPE; /* VAL-04; all QPs are RC */
 	if (!((pkt->op->response ? sending : receiving) >> qp->state & 1))
-		return DROP_QP_STATE; /* VAL-06, VAL-07 */
+		return DROP_QP_STATE; /* VAL-06, VAL-07, QPS-17, QPS-18, QPS-20 */
 	if (!path_matches(&qp->path, pkt))
 		return DROP_QP_ADDRESS; /* VAL-12, VAL-13, SEC-03 */
 	if (!pkey_match(pkt->pkey, qp->pkey))

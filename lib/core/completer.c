@@ -56,8 +56,8 @@ static void complete_head(
 {
 	struct send_wqe *w = qp_wqe(qp, qp->comp.head);
 	struct abi_cqe cqe = {
-		.wr_id = w->wr_id,
-		.byte_len = w->length,
+		.wr_id = w->wr_id,     /* CQ-08 */
+		.byte_len = w->length, /* CQ-09 */
 		.qpn = qp->qpn,
 		.status = status,
 		.opcode = wc_opcode(w),

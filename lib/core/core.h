@@ -208,24 +208,28 @@ enum core_cmd_type {
 	CORE_CMD_QUERY_QP,
 	CORE_CMD_DETACH_QP, /* before destroying: the core forgets the QP */
 	CORE_CMD_DETACH_CQ, /* before destroying: the core forgets this worker's lane */
+	CORE_CMD_COUNT_CQ,  /* how many CQEs wait in this worker's lane? */
+	CORE_CMD_RESIZE_CQ, /* this worker's lane goes on in another ring */
 };
 
 struct core_cmd {
 	enum core_cmd_type type;
-	struct qp *qp;		 /* DETACH_CQ: NULL */
-	struct cq *cq;		 /* DETACH_CQ */
-	uint32_t progress;	 /* the core's; 0 at first */
-	uint32_t mask;		 /* ABI_QP_* */
-	struct abi_qp_attr attr; /* MODIFY: in; QUERY: out */
-	struct path_spec path;	 /* MODIFY with ABI_QP_AV: the AV with its L2 address resolved; the
-				  * QPNs are filled in by the core */
-	struct gid_entry sgid;	 /* what path.sgid points to */
+	struct qp *qp;		  /* *_CQ: NULL */
+	struct cq *cq;		  /* *_CQ */
+	uint32_t cqes;		  /* COUNT_CQ: out; RESIZE_CQ: the new depth */
+	struct abi_cq_lane *lane; /* RESIZE_CQ: the new ring's */
+	uint32_t progress;	  /* the core's; 0 at first */
+	uint32_t mask;		  /* ABI_QP_* */
+	struct abi_qp_attr attr;  /* MODIFY: in; QUERY: out */
+	struct path_spec path;	  /* MODIFY with ABI_QP_AV: the AV with its L2 address resolved; the
+				   * QPNs are filled in by the core */
+	struct gid_entry sgid;	  /* what path.sgid points to */
 };
 
 /**
  * Runs a control command.
  * @return 0; a negative errno, the QP being as before: -EINVAL for a transition, attribute or
- * value that conformance QPS-01..15 do not allow; or -EAGAIN: call again with the same
+ * value that the state machine does not allow; or -EAGAIN: call again with the same
  * command, more steps are needed (a step is bounded so that packets do not wait).
  */
 int core_cmd(struct core *c, struct core_cmd *cmd, uint64_t now);

@@ -47,7 +47,7 @@ void qp_complete(struct core *c, struct qp *qp, struct cq_lane *lane, const stru
 		cq_event(c, lane->cq, ABI_EVENT_CQ_ERR);
 	}
 	if (qp->state != ABI_QPS_ERR) {
-		qp_event(c, qp, ABI_EVENT_QP_FATAL);
+		qp_event(c, qp, ABI_EVENT_QP_FATAL); /* EVT-03 */
 		qp_error(c, qp, now);
 	}
 }

@@ -80,9 +80,10 @@ void qp_check_drained(struct core *c, struct qp *qp)
 	if (qp->state != ABI_QPS_SQD || qp->sq_drained || !completer_drained(qp))
 		return;
 	qp->sq_drained = true;
-	qp_event(c, qp, ABI_EVENT_SQ_DRAINED);
+	qp_event(c, qp, ABI_EVENT_SQ_DRAINED); /* EVT-02, QPS-19 */
 }
 
+/* QPS-20, CQ-10: each queue in post order. */
 bool qp_flush(struct core *c, struct qp *qp, unsigned max, uint64_t now)
 {
 	while (max && (completer_flush_one(c, qp, now) || responder_flush_one(c, qp, now)))

@@ -142,8 +142,9 @@ struct qp_resp {
 	bool drain;	  /* QP is in ERR, but what is owed still goes out (RSP-22) */
 	uint32_t ack_psn; /* newest SEND or WRITE packet that was accepted */
 	uint32_t nak_psn;
-	uint32_t recv_off;    /* bytes of the open SEND placed so far */
-	uint32_t rkey;	      /* of the open WRITE */
+	uint32_t early;	   /* the highest PSN that was dropped since nak_sent: it came too early */
+	uint32_t recv_off; /* bytes of the open SEND placed so far */
+	uint32_t rkey;	   /* of the open WRITE */
 	uint32_t write_left;  /* bytes of the open WRITE to come */
 	uint32_t write_len;   /* its DMALen */
 	uint64_t va;	      /* of its next byte */

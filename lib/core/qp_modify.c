@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The QP state machine (IBA 10.3.1, QPS-01..15): which transitions exist, which attributes each
+ * The QP state machine (IBA 10.3.1): which transitions exist, which attributes each
  * requires and allows, which values are legal; then what each transition does. A command that
- * is refused leaves the QP as it was (QPS-13, QPS-14).
+ * is refused leaves the QP as it was (QPS-14).
  */
 #include <errno.h>
 #include "completer.h"
@@ -20,7 +20,7 @@ struct transition {
 	uint32_t optional;
 };
 
-/* [from][to] for RC. STATE itself is always allowed. */
+/* QPS-01: [from][to] for RC, which is never in SQE. STATE itself is always allowed. */
 static const struct transition rc_table[STATES][STATES] = {
 	[ABI_QPS_RESET][ABI_QPS_RESET] = {true, 0, 0},
 	[ABI_QPS_RESET][ABI_QPS_INIT] = {true, /* QPS-02 */
@@ -62,7 +62,6 @@ static const struct transition rc_table[STATES][STATES] = {
 
 /* --- may it be? ----------------------------------------------------------------------- */
 
-/* QPS-01..13 */
 static bool transition_allowed(const struct qp *qp, const struct core_cmd *cmd, unsigned to)
 {
 	const struct transition *t;
@@ -70,11 +69,15 @@ static bool transition_allowed(const struct qp *qp, const struct core_cmd *cmd, 
 	if (to >= STATES)
 		return false;
 	t = &rc_table[qp->state][to];
-	if (!t->valid || (cmd->mask & t->required) != t->required)
-		return false;
+	if (!t->valid)
+		return false; /* QPS-01 */
+	if ((cmd->mask & t->required) != t->required)
+		return false; /* QPS-12 */
 	if (cmd->mask & ~(t->required | t->optional | ABI_QP_STATE))
-		return false;
-	return !(cmd->mask & ABI_QP_CUR_STATE) || cmd->attr.cur_qp_state == qp->state;
+		return false; /* QPS-12 */
+	if (qp->state == ABI_QPS_SQD && to == ABI_QPS_SQD && !completer_drained(qp))
+		return false; /* QPS-19: what is under way goes on as it began */
+	return !(cmd->mask & ABI_QP_CUR_STATE) || cmd->attr.cur_qp_state == qp->state; /* QPS-13 */
 }
 
 static bool mtu_legal(const struct core *c, const struct core_cmd *cmd)
@@ -96,10 +99,11 @@ static bool values_legal(const struct core *c, const struct qp *qp, const struct
 				ABI_ACCESS_FLUSH_GLOBAL | ABI_ACCESS_FLUSH_PERSIST;
 	uint32_t m = cmd->mask;
 	uint8_t port = m & ABI_QP_PORT ? a->port : qp->attr.port;
+	uint16_t pkey = m & ABI_QP_PKEY_INDEX ? a->pkey_index : qp->attr.pkey_index;
 
 	if ((m & ABI_QP_PORT) && (!a->port || a->port > c->cfg.ports->count))
 		return false;
-	if ((m & ABI_QP_PKEY_INDEX) && a->pkey_index >= c->cfg.ports->port[port - 1].pkeys)
+	if ((m & (ABI_QP_PORT | ABI_QP_PKEY_INDEX)) && pkey >= c->cfg.ports->port[port - 1].pkeys)
 		return false;
 	if ((m & ABI_QP_ACCESS_FLAGS) && (a->access_flags & ~access))
 		return false;
@@ -119,7 +123,7 @@ static bool values_legal(const struct core *c, const struct qp *qp, const struct
 		return false;
 	if ((m & ABI_QP_MAX_DEST_RD_ATOMIC) && a->max_dest_rd_atomic > RD_ATOMIC_MAX)
 		return false;
-	return !(m & (ABI_QP_ALT_PATH | ABI_QP_PATH_MIG_STATE)); /* no path migration */
+	return !(m & (ABI_QP_ALT_PATH | ABI_QP_PATH_MIG_STATE)); /* EVT-08: no path migration */
 }
 
 /* --- doing it ------------------------------------------------------------------------- */
@@ -204,7 +208,8 @@ static void enter_sqd(struct core *c, struct qp *qp, const struct core_cmd *cmd)
 	bool notify = (cmd->mask & ABI_QP_EN_SQD_ASYNC_NOTIFY) && cmd->attr.en_sqd_async_notify;
 
 	qp->state = ABI_QPS_SQD;
-	qp->sq_drained = !notify;
+	qp->attr.en_sqd_async_notify = notify;
+	qp->sq_drained = !notify; /* QPS-19 */
 	qp_check_drained(c, qp);
 }
 
@@ -214,7 +219,7 @@ static int modify(struct core *c, struct qp *qp, struct core_cmd *cmd, uint64_t 
 
 	/* A reset that takes several steps has changed the state with its first. */
 	if (!cmd->progress && (!transition_allowed(qp, cmd, to) || !values_legal(c, qp, cmd)))
-		return -EINVAL;
+		return -EINVAL; /* QPS-14: nothing is touched before both have been asked */
 	if (to == ABI_QPS_RESET)
 		return reset(c, qp, cmd);
 	if (to == ABI_QPS_ERR) {
@@ -225,14 +230,12 @@ static int modify(struct core *c, struct qp *qp, struct core_cmd *cmd, uint64_t 
 	set_limits(qp, cmd);
 	if (cmd->mask & (ABI_QP_RETRY_CNT | ABI_QP_RNR_RETRY))
 		completer_reload_retries(qp);
-	if (cmd->mask & ABI_QP_TIMEOUT)
-		timers_timeout_changed(c, qp, now);
 	if (to == ABI_QPS_SQD && qp->state == ABI_QPS_RTS) {
 		enter_sqd(c, qp, cmd);
 		return 0;
 	}
 	if (to == ABI_QPS_RTR)
-		responder_start(qp, cmd->attr.rq_psn & SEQ24_MASK);
+		responder_start(qp, cmd->attr.rq_psn & SEQ24_MASK); /* QPS-15 */
 	if (to == ABI_QPS_RTS && qp->state == ABI_QPS_RTR) {
 		requester_start(qp, cmd->attr.sq_psn & SEQ24_MASK);
 		completer_start(qp, cmd->attr.sq_psn & SEQ24_MASK);
@@ -255,7 +258,7 @@ static void query(const struct qp *qp, struct abi_qp_attr *out)
 
 static void detach_qp(struct core *c, struct qp *qp)
 {
-	qp->state = ABI_QPS_RESET; /* packets that still find it are dropped */
+	qp->state = ABI_QPS_RESET; /* QPS-22: packets that still find it are dropped */
 	timers_stop(c, qp);
 	list_del(&qp->ready);
 }
@@ -273,6 +276,12 @@ int core_cmd(struct core *c, struct core_cmd *cmd, uint64_t now)
 		return 0;
 	case CORE_CMD_DETACH_CQ:
 		list_del(&cmd->cq->lane[c->cfg.worker].touched);
+		return 0;
+	case CORE_CMD_COUNT_CQ:
+		cmd->cqes = cq_lane_waiting(&cmd->cq->lane[c->cfg.worker]);
+		return 0;
+	case CORE_CMD_RESIZE_CQ:
+		cq_lane_move(&cmd->cq->lane[c->cfg.worker], cmd->lane, cmd->cqes);
 		return 0;
 	}
 	return -EINVAL;

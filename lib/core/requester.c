@@ -345,14 +345,14 @@ static void advance(struct core *c, struct qp *qp, const struct send_wqe *w, uin
 	timers_request_sent(c, qp, now);
 }
 
-/* Nothing before RTS (REQ-21). SQD finishes what was started, and starts nothing (REQ-50); the
- * rest stays queued (REQ-20). */
+/* Nothing before RTS (REQ-21). SQD finishes what was started, and starts nothing (REQ-50, QPS-19);
+ * the rest stays queued (REQ-20). */
 static bool may_run(const struct qp *qp)
 {
 	if (qp->comp.rnr_wait)
 		return false; /* REQ-29 */
 	if (qp->state == ABI_QPS_RTS)
-		return true;
+		return true; /* QPS-18: not before */
 	return qp->state == ABI_QPS_SQD && qp->req.psn != qp->req.psn_assign &&
 	       (qp->req.psn != qp_wqe(qp, qp->req.cur)->first_psn ||
 		       seq24_lt(qp->req.psn, qp->req.psn_new));

@@ -43,7 +43,11 @@ static void owe_nak(struct core *c, struct qp *qp, uint8_t syndrome, uint32_t ps
 void responder_fatal(
 	struct core *c, struct qp *qp, uint8_t syndrome, uint32_t psn, uint32_t event, uint64_t now)
 {
-	if (syndrome == NAK_REMOTE_ACCESS)
+	/* A region that goes takes a READ's responses too while they precede the NAK: the NAK moves
+	 * to the earlier PSN (RSP-31), but the owner was told. */
+	if (qp->resp.drain && qp->resp.owed == OWE_NAK && qp->resp.syndrome == syndrome)
+		event = 0;
+	else if (syndrome == NAK_REMOTE_ACCESS)
 		c->count.resp_remote_access_errors++;
 	else if (syndrome == NAK_INVALID_REQ)
 		c->count.resp_remote_invalid_request++;
@@ -56,12 +60,14 @@ void responder_fatal(
 
 static enum verdict invalid_request(struct core *c, struct qp *qp, uint64_t now)
 {
+	/* EVT-03 */
 	responder_fatal(c, qp, NAK_INVALID_REQ, qp->resp.epsn, ABI_EVENT_QP_REQ_ERR, now);
 	return DONE;
 }
 
 static enum verdict access_error(struct core *c, struct qp *qp, uint64_t now)
 {
+	/* EVT-03 */
 	responder_fatal(c, qp, NAK_REMOTE_ACCESS, qp->resp.epsn, ABI_EVENT_QP_ACCESS_ERR, now);
 	return DONE;
 }
@@ -126,6 +132,7 @@ static void recv_complete(
 	struct core *c, struct qp *qp, uint8_t status, const struct pkt *pkt, uint64_t now)
 {
 	struct abi_cqe cqe = {
+		/* CQ-08: these count in errors too */
 		.wr_id = qp->resp.wqe.wr_id,
 		.qpn = qp->qpn,
 		.src_qp = qp->attr.dest_qpn,
@@ -192,9 +199,11 @@ static enum verdict receiver_not_ready(struct core *c, struct qp *qp)
 	return DONE;
 }
 
-static bool psn_ahead(struct core *c, struct qp *qp)
+static bool psn_ahead(struct core *c, struct qp *qp, uint32_t psn)
 {
 	c->count.out_of_sequence++;
+	if (!qp->resp.nak_sent || seq24_lt(qp->resp.early, psn))
+		qp->resp.early = psn;
 	if (qp->resp.nak_sent || qp->resp.rnr_sent)
 		return false; /* RSP-03, RSP-18: said once */
 	qp->resp.nak_sent = true;
@@ -390,6 +399,7 @@ static enum verdict execute_write(
 			return access_error(c, qp, now);
 		if (!uaccess_place(&c->ua, ptr, pkt->payload, pkt->payload_len)) {
 			c->count.access_faults++;
+			/* EVT-03 */
 			responder_fatal(c, qp, NAK_REMOTE_OP, r->epsn, ABI_EVENT_QP_FATAL, now);
 			return DONE;
 		}
@@ -456,6 +466,17 @@ static struct resp_res *res_find(struct qp *qp, uint32_t psn, uint32_t *idx)
 	return NULL;
 }
 
+/* Responses are sent from slot @p idx on. The stream that this cuts off begins anew behind them:
+ * the requester has discarded what came of it, and must find no gap (RSP-27). */
+static void res_go_back(struct qp_resp *r, uint32_t idx)
+{
+	struct resp_res *cut = &r->res[r->res_next % RD_ATOMIC_MAX];
+
+	if (r->res_next != r->res_head)
+		cut->next_psn = cut->exec_psn;
+	r->res_next = idx;
+}
+
 /* RSP-40: executed again if it is a part of what was asked for before. The R_Key is looked up
  * (RSP-41) and the memory read (RSP-42) again, when the responses are built. */
 static enum drop duplicate_read(struct core *c, struct qp *qp, const struct pkt *pkt)
@@ -474,7 +495,7 @@ static enum drop duplicate_read(struct core *c, struct qp *qp, const struct pkt 
 	res->ack_first = false;
 	res_execute(c, qp, res, pkt->psn, pkt->va, pkt->dma_len); /* RSP-43: FIRST or ONLY there */
 	if ((int32_t)(idx - qp->resp.res_next) < 0)
-		qp->resp.res_next = idx;
+		res_go_back(&qp->resp, idx);
 	return DROP_NONE;
 }
 
@@ -516,7 +537,7 @@ static void accepted(struct core *c, struct qp *qp, const struct pkt *pkt, uint6
 		recv_complete(c, qp, ABI_WC_SUCCESS, pkt, now);
 }
 
-/* RSP-46 */
+/* RSP-46, EVT-01 */
 static void communication_established(struct core *c, struct qp *qp)
 {
 	if (qp->comm_est)
@@ -530,20 +551,20 @@ static void communication_established(struct core *c, struct qp *qp)
 static void acknowledge(struct core *c, struct qp *qp, const struct pkt *pkt)
 {
 	struct qp_resp *r = &qp->resp;
-	bool rnr_void;
+	bool nak_void;
 
 	communication_established(c, qp);
 	r->rnr_sent = false; /* RSP-18: the flow goes on */
-	if (r->owed == OWE_NAK && r->syndrome == NAK_PSN_SEQUENCE) {
+	if (r->owed == OWE_NAK && r->syndrome == NAK_PSN_SEQUENCE && seq24_le(r->epsn, r->early)) {
 		/* The packet was only late, but what overtook it was dropped: NAK that instead. */
 		r->nak_psn = r->epsn;
 		return;
 	}
 	r->nak_sent = false;	       /* RSP-03 */
-	rnr_void = r->owed == OWE_NAK; /* it may stand for an ACK that was owed before */
-	if (rnr_void)
+	nak_void = r->owed == OWE_NAK; /* it may stand for an ACK that was owed before */
+	if (nak_void)
 		r->owed = OWE_NOTHING;
-	if (pkt->op->kind == KIND_READ || !(pkt->ackreq || rnr_void))
+	if (pkt->op->kind == KIND_READ || !(pkt->ackreq || nak_void))
 		return;
 	r->owed = OWE_ACK;
 	qp_make_ready(c, qp);
@@ -557,9 +578,9 @@ enum drop responder_rx(struct core *c, struct qp *qp, const struct pkt *pkt, uin
 	if (ahead < 0)
 		return duplicate_request(c, qp, pkt);
 	if (ahead > 0) /* RSP-52: never executed, so what is written is written in PSN order */
-		return psn_ahead(c, qp)	   ? DROP_NONE
-		       : qp->resp.rnr_sent ? DROP_RNR_PENDING
-					   : DROP_PSN_AHEAD;
+		return psn_ahead(c, qp, pkt->psn) ? DROP_NONE
+		       : qp->resp.rnr_sent	  ? DROP_RNR_PENDING
+						  : DROP_PSN_AHEAD;
 	if (check_op_seq(c, qp, pkt, now) != PASS || check_op_valid(c, qp, pkt, now) != PASS ||
 		check_resource(c, qp, pkt, now) != PASS || check_length(c, qp, pkt, now) != PASS ||
 		check_rkey(c, qp, pkt, now) != PASS)

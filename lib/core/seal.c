@@ -14,11 +14,12 @@ static void seal_failed(struct core *c, struct qp *qp, const struct txd *t)
 	if (qp->state == ABI_QPS_ERR)
 		return;
 	if (opcode_row(bth[BTH_OPCODE])->response) {
+		/* EVT-03 */
 		responder_read_failed(c, qp, NAK_REMOTE_OP, get_be32(bth + BTH_ACKREQ) & SEQ24_MASK,
 			ABI_EVENT_QP_FATAL, 0);
 		return;
 	}
-	qp_event(c, qp, ABI_EVENT_QP_FATAL);
+	qp_event(c, qp, ABI_EVENT_QP_FATAL); /* EVT-03 */
 	qp_error(c, qp, 0);
 }
 

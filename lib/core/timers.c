@@ -30,25 +30,13 @@ void timers_request_sent(struct core *c, struct qp *qp, uint64_t now)
 		timer_set(c, qp, now + qp->ack_timeout);
 }
 
-/* REQ-23 */
-static void ack_timer_restart(struct core *c, struct qp *qp, uint64_t now)
-{
-	if (qp->comp.una == qp->req.psn_new || !qp->ack_timeout)
-		qp->comp.due = 0;
-	else
-		timer_set(c, qp, now + qp->ack_timeout);
-}
-
 void timers_progress(struct core *c, struct qp *qp, uint64_t now)
 {
 	qp->comp.rnr_wait = false;
-	ack_timer_restart(c, qp, now);
-}
-
-void timers_timeout_changed(struct core *c, struct qp *qp, uint64_t now)
-{
-	if (!qp->comp.rnr_wait)
-		ack_timer_restart(c, qp, now);
+	if (qp->comp.una == qp->req.psn_new || !qp->ack_timeout) /* REQ-23 */
+		qp->comp.due = 0;
+	else
+		timer_set(c, qp, now + qp->ack_timeout);
 }
 
 void timers_rnr_nak(struct core *c, struct qp *qp, unsigned code, uint64_t now)

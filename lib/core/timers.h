@@ -21,9 +21,6 @@ void timers_request_sent(struct core *c, struct qp *qp, uint64_t now);
 /** Something was acknowledged: restart the ACK timer, or stop it when nothing is left. */
 void timers_progress(struct core *c, struct qp *qp, uint64_t now);
 
-/** The QP's timeout is another one: it holds for what is outstanding too (REQ-22). */
-void timers_timeout_changed(struct core *c, struct qp *qp, uint64_t now);
-
 /** An RNR NAK with timer code @p code was taken. */
 void timers_rnr_nak(struct core *c, struct qp *qp, unsigned code, uint64_t now);
 

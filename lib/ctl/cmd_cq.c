@@ -70,12 +70,20 @@ static uint32_t lane_stride(uint32_t depth)
 	return (bytes + ABI_LINE - 1) / ABI_LINE * ABI_LINE;
 }
 
+static int check_depth(uint32_t depth, struct reply *r)
+{
+	if (depth && depth <= CQE_MAX) /* CQ-02 */
+		return 0;
+	return refuse(r->why, -EINVAL, "a CQ has 1 to %u entries, not %u", CQE_MAX, depth);
+}
+
 static int check_cq(
 	struct session *s, const struct abi_create_cq *in, struct channel **ch, struct reply *r)
 {
-	if (!in->depth || in->depth > CQE_MAX) /* CQ-02 */
-		return refuse(
-			r->why, -EINVAL, "a CQ has 1 to %u entries, not %u", CQE_MAX, in->depth);
+	int err = check_depth(in->depth, r);
+
+	if (err)
+		return err;
 	*ch = NULL;
 	if (in->channel == ABI_NO_HANDLE)
 		return 0;
@@ -85,9 +93,9 @@ static int check_cq(
 	return 0;
 }
 
-/* The ring, laid out as abi_ring.h says. */
+/* A ring for out->depth CQEs a lane, laid out as abi_ring.h says. */
 static int make_ring(
-	struct session *s, struct cq_obj *o, struct abi_create_cq_reply *out, struct reply *r)
+	struct session *s, struct shm *ring, struct abi_create_cq_reply *out, struct reply *r)
 {
 	uint64_t size;
 	int fd, err;
@@ -100,19 +108,26 @@ static int make_ring(
 		return refuse(r->why, -EINVAL,
 			"a CQ of %u entries for each of %u workers is too large: ask for less",
 			out->depth, out->lanes);
-	err = session_shm(s, &o->ring, "roci-cq", size, &fd, r->why);
+	err = session_shm(s, ring, "roci-cq", size, &fd, r->why);
 	if (err)
 		return err;
 	reply_fd(r, fd);
-	out->region_size = (uint32_t)o->ring.size;
-	o->cq.arm = &((struct abi_cq *)o->ring.base)->arm;
-	o->cq.lanes = out->lanes;
-	for (uint32_t i = 0; i < out->lanes; i++)
-		cq_lane_init(&o->cq, i,
-			(struct abi_cq_lane *)(o->ring.base + out->lane_off +
-					       (size_t)i * out->lane_stride),
-			out->depth);
+	out->region_size = (uint32_t)ring->size;
 	return 0;
+}
+
+static struct abi_cq_lane *ring_lane(
+	const struct shm *ring, const struct abi_create_cq_reply *at, uint32_t i)
+{
+	return (struct abi_cq_lane *)(ring->base + at->lane_off + (size_t)i * at->lane_stride);
+}
+
+static void init_lanes(struct cq_obj *o, const struct abi_create_cq_reply *at)
+{
+	o->cq.arm = &((struct abi_cq *)o->ring.base)->arm;
+	o->cq.lanes = at->lanes;
+	for (uint32_t i = 0; i < at->lanes; i++)
+		cq_lane_init(&o->cq, i, ring_lane(&o->ring, at, i), at->depth);
 }
 
 /* From here on the notifier can find it. */
@@ -152,8 +167,9 @@ int cmd_create_cq(struct session *s, const struct request *q, struct reply *r)
 	if (!o)
 		return refuse(r->why, -ENOMEM, "rocid is out of memory");
 	out.depth = round_pow2(in.depth);
-	err = make_ring(s, o, &out, r);
+	err = make_ring(s, &o->ring, &out, r);
 	if (!err) {
+		init_lanes(o, &out);
 		err = add_cq(s, o, ch);
 		if (err)
 			refuse(r->why, err, "no room for another CQ: QPs can share one");
@@ -164,6 +180,71 @@ int cmd_create_cq(struct session *s, const struct request *q, struct reply *r)
 		return err;
 	}
 	out.handle = o->cq.handle;
+	reply_body(r, &out, sizeof(out));
+	return 0;
+}
+
+static uint32_t count_waiting(struct ctl *ctl, struct cq_obj *o)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < o->cq.lanes; i++) {
+		struct core_cmd cmd = {.type = CORE_CMD_COUNT_CQ, .cq = &o->cq};
+
+		worker_call(ctl->dp->worker[i], &cmd);
+		n += cmd.cqes;
+	}
+	return n;
+}
+
+/* Has each worker go on in @p ring. What it wrote before is in the old one, to which nothing is
+ * added any more when this returns. */
+static void move_lanes(struct ctl *ctl, struct cq_obj *o, const struct shm *ring,
+	const struct abi_create_cq_reply *at)
+{
+	struct abi_cq *head = (struct abi_cq *)o->ring.base;
+
+	atomic_fetch_add(&head->resizes, 1);
+	for (uint32_t i = 0; i < o->cq.lanes; i++) {
+		struct core_cmd cmd = {.type = CORE_CMD_RESIZE_CQ,
+			.cq = &o->cq,
+			.cqes = at->depth,
+			.lane = ring_lane(ring, at, i)};
+
+		worker_call(ctl->dp->worker[i], &cmd);
+	}
+}
+
+int cmd_resize_cq(struct session *s, const struct request *q, struct reply *r)
+{
+	struct abi_create_cq_reply out = {0};
+	struct abi_resize_cq in;
+	struct shm ring = {0};
+	struct cq_obj *o;
+	uint32_t waiting;
+	int err;
+
+	memcpy(&in, q->body, sizeof(in));
+	o = handle_get(&s->cqs, in.handle);
+	if (!o)
+		return refuse(r->why, -EINVAL, "there is no CQ %u", in.handle);
+	err = check_depth(in.depth, r);
+	if (err)
+		return err;
+	waiting = count_waiting(s->ctl, o);
+	if (in.depth < waiting) /* CQ-11 */
+		return refuse(r->why, -EINVAL,
+			"%u completions wait in the CQ, which shall have room for %u: poll them "
+			"first",
+			waiting, in.depth);
+	out.handle = in.handle;
+	out.depth = round_pow2(in.depth);
+	err = make_ring(s, &ring, &out, r);
+	if (err)
+		return err;
+	move_lanes(s->ctl, o, &ring, &out);
+	session_shm_free(s, &o->resized);
+	o->resized = ring;
 	reply_body(r, &out, sizeof(out));
 	return 0;
 }
@@ -188,6 +269,7 @@ void cq_release(struct session *s, struct cq_obj *o)
 	notifier_unlock(n);
 	if (o->channel)
 		o->channel->users--;
+	session_shm_free(s, &o->resized);
 	session_shm_free(s, &o->ring);
 	free(o);
 }

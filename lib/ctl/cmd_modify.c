@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * MODIFY_QP. Which attributes a transition takes is the core's business (QPS-01..15); here
+ * MODIFY_QP. Which attributes a transition takes is the core's business; here
  * the address vector becomes a path: SGID entry, destination MAC (A17.4.2, GID-05, GID-06).
  * When the kernel has to look for the destination, the reply comes later and other commands
  * go on.
@@ -52,6 +52,11 @@ static int explain(struct qp_obj *o, int err, struct reply *r)
 			cmd->attr.path_mtu, ctl->port[port].shared->active_mtu, port + 1,
 			cmd->attr.path_mtu + 96);
 	worker_call(ctl->dp->worker[o->worker], &query);
+	if (query.attr.sq_draining &&
+		(!(cmd->mask & ABI_QP_STATE) || cmd->attr.qp_state == ABI_QPS_SQD))
+		return refuse(r->why, err, /* QPS-19 */
+			"the send queue still drains: wait for SQ_DRAINED, or until query_qp says "
+			"that sq_draining is 0");
 	if (!(cmd->mask & ABI_QP_STATE))
 		return refuse(r->why, err,
 			"a QP in state %s does not take the attributes 0x%x, or a value is out of "
@@ -96,7 +101,7 @@ static int check_av(struct session *s, const struct abi_ah_attr *ah, struct repl
 {
 	char text[GID_TEXT];
 
-	if (ah->port < 1 || ah->port > s->ctl->nports)
+	if (ah->port < 1 || ah->port > s->ctl->nports) /* QPS-15 */
 		return refuse(r->why, -EINVAL,
 			"the address vector names port %u: this rocid has 1 to %u", ah->port,
 			s->ctl->nports);
@@ -222,7 +227,7 @@ static int modify_with_av(
 	port = &s->ctl->port[ah->port - 1];
 	sgid = gids_select(&port->gids, ah->sgid_index, ah->dgid, r->why);
 	if (!sgid)
-		return -EINVAL;
+		return -EINVAL; /* QPS-15 */
 	path_from_av(&o->cmd, sgid);
 	gid_hold_set(&o->wanted, &port->gids, ah->sgid_index);
 	err = find_dmac(s, o, port, q, r);

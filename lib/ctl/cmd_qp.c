@@ -26,11 +26,19 @@ static int check_type(const struct abi_create_qp *in, struct reply *r)
 	case ABI_QPT_UD:
 	case ABI_QPT_XRC_SEND:
 	case ABI_QPT_XRC_RECV:
+	case ABI_QPT_GSI:
 		return refuse(r->why, -EOPNOTSUPP,
 			"this version of rocid offers RC QPs (type 2) only, not type %u", in->type);
-	default: /* QPS-25 */
-		return refuse(r->why, -EOPNOTSUPP, "QP type %u does not exist on RoCE: use RC (2)",
-			in->type);
+	case ABI_QPT_SMI: /* QPS-24 */
+		return refuse(r->why, -EINVAL,
+			"invalid special QP type: RoCE has no QP0 (type 0); use RC (2)");
+	case ABI_QPT_RAW_IPV6: /* QPS-25 */
+	case ABI_QPT_RAW_ETHERTYPE:
+	case ABI_QPT_RAW_PACKET:
+		return refuse(r->why, -EOPNOTSUPP,
+			"RoCE has no raw datagrams (QP type %u): use RC (2)", in->type);
+	default:
+		return refuse(r->why, -EOPNOTSUPP, "there is no QP type %u: use RC (2)", in->type);
 	}
 }
 
@@ -274,7 +282,7 @@ int cmd_query_qp(struct session *s, const struct request *q, struct reply *r)
 	if (!o)
 		return refuse(r->why, -EINVAL, "there is no QP %u", in.handle);
 	cmd.qp = o->qp;
-	err = worker_call(s->ctl->dp->worker[o->worker], &cmd);
+	err = worker_call(s->ctl->dp->worker[o->worker], &cmd); /* QPS-21 */
 	if (err)
 		return refuse(r->why, err, "the worker does not tell: %s", strerror(-err));
 	reply_body(r, &cmd.attr, sizeof(cmd.attr));
@@ -293,7 +301,7 @@ void qp_detach(struct ctl *ctl, struct qp_obj *o)
 	}
 	atomic_store_explicit(&table->slot[QPN_SLOT(o->qpn)], NULL, memory_order_release);
 	atomic_store_explicit(&db->qp[o->doorbell], NULL, memory_order_release);
-	/* The worker no longer finds it; now it forgets it (QPS-22). */
+	/* QPS-22: the worker no longer finds it; now it forgets it. */
 	worker_call(ctl->dp->worker[o->worker], &cmd);
 }
 
@@ -308,7 +316,7 @@ void qp_release(struct session *s, struct qp_obj *o)
 		notifier_unlock(&ctl->notifier);
 		s->doorbell[o->worker]->taken[o->doorbell / 64] &= ~(1ull << (o->doorbell % 64));
 		ctl->worker_qps[o->worker]--;
-		qpn_release(&ctl->qpns, o->qpn);
+		qpn_release(&ctl->qpns, o->qpn); /* QPS-23 */
 	}
 	gid_hold_set(&o->hold, NULL, 0);
 	gid_hold_set(&o->wanted, NULL, 0);
@@ -337,7 +345,7 @@ int cmd_destroy_qp(struct session *s, const struct request *q, struct reply *r)
 		session_reply(s, &o->request, err, &late);
 	}
 	qp_detach(s->ctl, o);
-	worker_grace(s->ctl->dp);
+	worker_grace(s->ctl->dp); /* QPS-22 */
 	qp_release(s, o);
 	return 0;
 }

@@ -57,6 +57,7 @@ int cmd_dereg_mr(struct session *s, const struct request *q, struct reply *r);
 int cmd_create_channel(struct session *s, const struct request *q, struct reply *r);
 int cmd_destroy_channel(struct session *s, const struct request *q, struct reply *r);
 int cmd_create_cq(struct session *s, const struct request *q, struct reply *r);
+int cmd_resize_cq(struct session *s, const struct request *q, struct reply *r);
 int cmd_destroy_cq(struct session *s, const struct request *q, struct reply *r);
 /* cmd_qp.c */
 int cmd_create_qp(struct session *s, const struct request *q, struct reply *r);

@@ -47,7 +47,7 @@ static void refresh_port(struct ctl *ctl, uint32_t i)
 		worker_grace(ctl->dp);
 		free((void *)old);
 	}
-	if (what & NETPORT_GIDS_CHANGED)
+	if (what & NETPORT_GIDS_CHANGED) /* EVT-05 */
 		session_port_event(ctl, i, ABI_EVENT_GID_CHANGE);
 	if (what & NETPORT_WENT_UP)
 		session_port_event(ctl, i, ABI_EVENT_PORT_ACTIVE);

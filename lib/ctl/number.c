@@ -5,7 +5,7 @@
 #include "number.h"
 
 #define GEN_MASK     ((1u << QPN_GEN_BITS) - 1)
-#define QPN_FIRST    2u	       /* QP0 and QP1 are special (A17.5.8) */
+#define QPN_FIRST    2u	       /* QP0 and QP1 are special (A17.5.8, QPS-24) */
 #define QPN_RESERVED 0xFFFFFFu /* multicast (VAL-17) */
 #define KEY_TRIES    32
 
@@ -29,7 +29,7 @@ int random_bytes(void *buf, size_t len)
 int qpn_pool_init(struct qpn_pool *p)
 {
 	uint32_t start;
-	int err = random_bytes(p->gen, sizeof(p->gen));
+	int err = random_bytes(p->gen, sizeof(p->gen)); /* QPS-23 */
 
 	if (!err)
 		err = random_bytes(&start, sizeof(start));
@@ -48,7 +48,7 @@ int qpn_take(struct qpn_pool *p, uint32_t worker, uint32_t *qpn)
 
 	if (!p->count)
 		return -ENOSPC;
-	slot = p->line[p->head];
+	slot = p->line[p->head]; /* QPS-23: the one that rested longest */
 	p->head = (p->head + 1) & (QP_MAX - 1);
 	p->count--;
 	do {

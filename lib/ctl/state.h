@@ -67,8 +67,9 @@ struct mr_obj {
 };
 
 struct cq_obj {
-	struct cq cq; /* what workers see */
-	struct shm ring;
+	struct cq cq;		 /* what workers see */
+	struct shm ring;	 /* the first; its head is the CQ's for ever */
+	struct shm resized;	 /* the one in use, after RESIZE_CQ */
 	uint32_t users;		 /* QP sides that complete here */
 	struct channel *channel; /* NULL: none */
 	struct event_source completion;

@@ -53,6 +53,17 @@ void cq_lane_init(struct cq *cq, uint32_t i, struct abi_cq_lane *shared, uint32_
  */
 bool cq_push(struct cq_lane *lane, const struct abi_cqe *cqe);
 
+/** @return how many CQEs of @p lane wait to be taken, as far as the application has told. The
+ *  lane's worker. */
+uint32_t cq_lane_waiting(const struct cq_lane *lane);
+
+/**
+ * Has @p lane go on at the start of a new ring, laid out as for cq_lane_init(). What lies in
+ * the old one stays there for the application (CQ-11); an overflow is not forgotten. The
+ * lane's worker.
+ */
+void cq_lane_move(struct cq_lane *lane, struct abi_cq_lane *shared, uint32_t depth);
+
 /**
  * Whether what was added since the last call must raise an event (CQ-03..06), and if so
  * disarms. Call after a sequentially consistent fence that follows the burst's last cq_push(),

@@ -23,18 +23,24 @@ void fabric_plug(struct fabric *f, struct sim_link *l, struct sim_host *from, un
 		from->out[from_port] = l;
 }
 
+/* Nothing happens to a host while it is paused. */
+static uint64_t not_before(uint64_t due, const struct sim_host *h)
+{
+	return due < h->paused_until ? h->paused_until : due;
+}
+
 uint64_t fabric_next(const struct fabric *f)
 {
 	uint64_t next = SIM_NEVER;
 
 	for (unsigned i = 0; i < f->plugs; i++) {
-		uint64_t due = link_due(f->plug[i].link);
+		uint64_t due = not_before(link_due(f->plug[i].link), f->plug[i].to);
 
 		if (due < next)
 			next = due;
 	}
 	for (unsigned i = 0; i < f->hosts; i++) {
-		uint64_t due = host_deadline(f->host[i], f->now);
+		uint64_t due = not_before(host_deadline(f->host[i], f->now), f->host[i]);
 
 		if (due < next)
 			next = due;
@@ -52,8 +58,10 @@ bool fabric_step(struct fabric *f, uint64_t until)
 	}
 	f->now = next;
 	for (unsigned i = 0; i < f->plugs; i++)
-		host_receive(f->plug[i].to, f->plug[i].link, f->plug[i].port, f->now);
+		if (f->plug[i].to->paused_until <= f->now)
+			host_receive(f->plug[i].to, f->plug[i].link, f->plug[i].port, f->now);
 	for (unsigned i = 0; i < f->hosts; i++)
-		host_turn(f->host[i], f->now);
+		if (f->host[i]->paused_until <= f->now)
+			host_turn(f->host[i], f->now);
 	return true;
 }

@@ -140,6 +140,11 @@ void host_turn(struct sim_host *h, uint64_t now)
 	core_expire(&h->core, now);
 }
 
+void host_pause(struct sim_host *h, uint64_t until)
+{
+	h->paused_until = until;
+}
+
 uint64_t host_deadline(const struct sim_host *h, uint64_t now)
 {
 	uint64_t due = core_deadline(&h->core);

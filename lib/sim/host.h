@@ -34,6 +34,7 @@ struct sim_host {
 	unsigned burst;			  /* packets asked of core_tx() at once, 1..BURST */
 	struct sim_link *out[HOST_PORTS]; /* NULL: nothing is plugged in, frames are lost */
 	struct sim_link *loop;		  /* for what the host sends to itself */
+	uint64_t paused_until;		  /* host_pause() */
 	uint64_t sent;
 	uint64_t unsealed; /* packets given up because application memory faulted */
 	uint8_t tx[BURST][FRAME_MAX];
@@ -51,6 +52,10 @@ void host_receive(struct sim_host *h, struct sim_link *l, unsigned port, uint64_
 
 /** Sends what there is to send and for which the links have room, then runs the timers. */
 void host_turn(struct sim_host *h, uint64_t now);
+
+/** Its worker is not scheduled before @p until, as on a machine that others share: what arrives
+ *  waits, and timers run out meanwhile (design.md 3, "Pauses"). */
+void host_pause(struct sim_host *h, uint64_t until);
 
 /** @return when host_turn() has something to do; @p now when at once. */
 uint64_t host_deadline(const struct sim_host *h, uint64_t now);

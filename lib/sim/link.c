@@ -78,65 +78,95 @@ static bool happens(struct sim_link *l, uint32_t millionths)
 	return millionths && random_below(&l->random, MILLION) < millionths;
 }
 
-static bool is_lost(struct sim_link *l)
+static bool masked(struct sim_link *l)
 {
 	uint64_t i = l->index++;
 
-	return (i < 64 && (l->cfg.faults.loss_mask >> i & 1)) || happens(l, l->cfg.faults.loss);
+	return i < 64 && (l->cfg.faults.loss_mask >> i & 1);
 }
 
-static void damage(struct sim_link *l, struct sim_frame *f)
+/* What becomes of the next frame, by choice and by chance. */
+static unsigned fate_of(struct sim_link *l, const uint8_t *frame, size_t len)
 {
-	if (happens(l, l->cfg.faults.corrupt)) {
+	const struct link_faults *f = &l->cfg.faults;
+	unsigned fate = l->pick.fate ? l->pick.fate(l->pick.arg, frame, len) : LINK_PASS;
+
+	if (masked(l) || happens(l, f->loss))
+		fate |= LINK_LOSE;
+	return fate;
+}
+
+static void damage(struct sim_link *l, struct sim_frame *f, unsigned fate)
+{
+	if ((fate & LINK_CORRUPT) || happens(l, l->cfg.faults.corrupt)) {
 		uint64_t bit = random_below(&l->random, f->len * 8u);
 
 		f->bytes[bit / 8] ^= (uint8_t)(1u << bit % 8);
 		l->count.corrupted++;
 	}
-	if (happens(l, l->cfg.faults.truncate)) {
+	if ((fate & LINK_TRUNCATE) || happens(l, l->cfg.faults.truncate)) {
 		f->len = (uint16_t)random_below(&l->random, f->len);
 		l->count.truncated++;
 	}
 }
 
-static void put(struct sim_link *l, const uint8_t *frame, size_t len, uint64_t due)
+static void put(struct sim_link *l, const uint8_t *frame, size_t len, unsigned fate)
 {
 	struct sim_frame *f = l->frame[l->used];
+	uint64_t reorder_ns = l->cfg.faults.reorder_ns;
 
-	if (happens(l, l->cfg.faults.reorder)) {
-		due += 1 + random_below(&l->random, l->cfg.faults.reorder_ns + 1);
-		l->count.reordered++;
-	}
-	f->due = due;
+	f->due = l->idle_at + l->cfg.delay_ns;
+	if (fate & LINK_REORDER)
+		f->due += reorder_ns;
+	else if (happens(l, l->cfg.faults.reorder))
+		f->due += 1 + random_below(&l->random, reorder_ns + 1);
+	l->count.reordered += f->due != l->idle_at + l->cfg.delay_ns;
 	f->seq = l->seq++;
 	f->len = (uint16_t)len;
 	memcpy(f->bytes, frame, len);
-	damage(l, f);
+	damage(l, f, fate);
 	heap_push(l);
 }
 
 /* --- the two ends --------------------------------------------------------------------- */
 
+/* When the sender may begin, and the link with it. */
+static uint64_t start_at(struct sim_link *l, uint64_t now)
+{
+	if (happens(l, l->cfg.faults.pause)) {
+		uint64_t from = l->idle_at > now ? l->idle_at : now;
+
+		link_pause(l, from + random_below(&l->random, l->cfg.faults.pause_ns + 1));
+		l->count.paused++;
+	}
+	if (now < l->idle_at)
+		now = l->idle_at;
+	return now < l->resume_at ? l->resume_at : now;
+}
+
 void link_send(struct sim_link *l, const uint8_t *frame, size_t len, uint64_t now)
 {
 	const uint64_t overhead = 24; /* preamble, FCS and gap */
-	uint64_t start = l->idle_at > now ? l->idle_at : now;
+	unsigned fate = fate_of(l, frame, len);
 
-	if (start < l->resume_at)
-		start = l->resume_at;
 	if (l->tap.see)
 		l->tap.see(l->tap.arg, frame, len, now);
 	l->count.frames++;
-	l->idle_at = start;
-	if (l->cfg.rate_bps)
-		l->idle_at += (len + overhead) * 8 * 1000000000ull / l->cfg.rate_bps;
-	if (is_lost(l)) {
+	if (l->cfg.queue_ns && l->idle_at > now + l->cfg.queue_ns) {
 		l->count.lost++;
 		return;
 	}
-	put(l, frame, len, l->idle_at + l->cfg.delay_ns);
-	if (happens(l, l->cfg.faults.duplicate)) {
-		put(l, frame, len, l->idle_at + l->cfg.delay_ns);
+	l->idle_at = start_at(l, now);
+	if (l->cfg.rate_bps)
+		l->idle_at += (len + overhead) * 8 * 1000000000ull / l->cfg.rate_bps;
+	if (fate & LINK_LOSE) {
+		l->count.lost++;
+		return;
+	}
+	/* Of a frame that is to be duplicated and late, the copy is late. */
+	put(l, frame, len, fate & LINK_DUPLICATE ? fate & ~(unsigned)LINK_REORDER : fate);
+	if ((fate & LINK_DUPLICATE) || happens(l, l->cfg.faults.duplicate)) {
+		put(l, frame, len, fate & LINK_DUPLICATE ? fate & LINK_REORDER : LINK_PASS);
 		l->count.duplicated++;
 	}
 }

@@ -25,22 +25,26 @@ struct link_faults {
 	uint32_t reorder;
 	uint32_t corrupt;  /* one bit is flipped */
 	uint32_t truncate; /* bytes are missing at the end */
+	uint32_t pause;	   /* the link stands still before a frame, for up to pause_ns */
+	uint64_t pause_ns;
 };
 
 struct link_config {
 	uint64_t delay_ns; /* propagation */
 	uint64_t rate_bps; /* 0: infinitely fast */
+	uint64_t queue_ns; /* a frame that would have to wait longer is lost; 0: it waits */
 	struct link_faults faults;
 };
 
 struct link_counters {
 	uint64_t frames; /* taken from the sender */
 	uint64_t delivered;
-	uint64_t lost;
+	uint64_t lost; /* of a full queue, too */
 	uint64_t duplicated;
 	uint64_t reordered;
 	uint64_t corrupted;
 	uint64_t truncated;
+	uint64_t paused;
 };
 
 /** A frame on its way. */
@@ -57,10 +61,27 @@ struct link_tap {
 	void *arg;
 };
 
+/** What may be done to a certain frame, besides what chance does. */
+enum link_fate {
+	LINK_PASS = 0,
+	LINK_LOSE = 1,
+	LINK_DUPLICATE = 2,
+	LINK_CORRUPT = 4,
+	LINK_TRUNCATE = 8,
+	LINK_REORDER = 16, /* late by reorder_ns */
+};
+
+/** Decides a frame's fate, a set of enum link_fate: "lose the second READ request". */
+struct link_pick {
+	unsigned (*fate)(void *arg, const uint8_t *frame, size_t len);
+	void *arg;
+};
+
 struct sim_link {
 	struct link_config cfg;
 	struct link_counters count;
 	struct link_tap tap;
+	struct link_pick pick;
 	struct random random;
 	uint64_t index;	    /* frames since the faults were set */
 	uint64_t idle_at;   /* when the sender's last bit has left */

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include <rte_cycles.h>
 #include <rte_ethdev.h>
 #include <rte_prefetch.h>
 #include "worker_impl.h"
@@ -77,7 +78,9 @@ static void receive(struct worker *w, struct rte_mbuf **m, unsigned n)
 	struct rx_burst b;
 
 	parse_burst(w, &b, m, n);
-	core_rx(&w->core, b.pkt, b.parsed, w->now, b.verdict);
+	/* A time-out or an RNR delay that begins now must not begin before the packet came, but
+	 * this thread may have been paused since the round began (REQ-22, REQ-29). */
+	core_rx(&w->core, b.pkt, b.parsed, clock_at(&w->clock, rte_rdtsc()), b.verdict);
 	for (unsigned i = 0; i < b.parsed; i++) {
 		struct handoff *h;
 

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include <rte_cycles.h>
 #include <rte_ethdev.h>
 #include "worker_impl.h"
 
@@ -101,7 +102,7 @@ unsigned tx_poll(struct worker *w)
 		w->stats.no_mbuf++;
 		return 0;
 	}
-	n = core_tx(&w->core, w->txd, w->nspare, w->now);
+	n = core_tx(&w->core, w->txd, w->nspare, clock_at(&w->clock, rte_rdtsc())); /* REQ-22 */
 	if (!n)
 		return 0;
 	for (uint32_t i = 0; i < w->nspare; i++) {

@@ -61,7 +61,7 @@ struct worker {
 	_Atomic bool running CACHE_ALIGNED;
 	volatile uint32_t faults; /* its SIGBUS handler */
 	struct tsc_clock clock;
-	uint64_t now; /* read once a round */
+	uint64_t now; /* read once a round, before anything is received */
 	/* loop.c: all that arrived before `asof` has been received, after `behind` more */
 	uint64_t asof;
 	uint32_t behind;

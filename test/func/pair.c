@@ -22,7 +22,8 @@ static void end_open(struct end *e, const char *socket, size_t size)
 	must((e->ctx = roci_open(socket)) != NULL, "rocid");
 	must((e->pd = roci_alloc_pd(e->ctx)) != NULL, "PD");
 	must((e->mr = roci_alloc_mr(e->pd, size, access)) != NULL, "memory");
-	must((e->cq = roci_create_cq(e->ctx, 2 * DEPTH, NULL, NULL, 0)) != NULL, "CQ");
+	must((e->channel = roci_create_channel(e->ctx)) != NULL, "channel");
+	must((e->cq = roci_create_cq(e->ctx, 2 * DEPTH, NULL, e->channel, 0)) != NULL, "CQ");
 	init.send_cq = e->cq;
 	init.recv_cq = e->cq;
 	init.cap = (struct roci_qp_cap){DEPTH, DEPTH, 1, 1, 0};
@@ -89,6 +90,7 @@ void pair_close(struct end e[2])
 	for (int i = 0; i < 2; i++) {
 		must(!roci_destroy_qp(e[i].qp), "destroy the QP");
 		must(!roci_destroy_cq(e[i].cq), "destroy the CQ");
+		must(!roci_destroy_channel(e[i].channel), "destroy the channel");
 		must(!roci_dereg_mr(e[i].mr), "deregister");
 		must(!roci_dealloc_pd(e[i].pd), "free the PD");
 		must(!roci_close(e[i].ctx), "close");

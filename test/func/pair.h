@@ -14,6 +14,7 @@
 struct end {
 	struct roci_context *ctx;
 	struct roci_pd *pd;
+	struct roci_channel *channel; /* of cq */
 	struct roci_cq *cq;
 	struct roci_qp *qp;
 	struct roci_mr *mr;

@@ -21,6 +21,14 @@ class Case:
     client_extra: list = field(default_factory=list)
     bad_output: str = None      # fails the case although the exit status is 0
     timeout: int = CASE_TIMEOUT
+    to_peer: str = ''           # faults on the way, as lossy_bridge wants them: only with --lossy
+    to_us: str = ''
+    seed: int = 1
+    often: bool = True          # False: only with --full
+
+    @property
+    def lossy(self):
+        return bool(self.to_peer or self.to_us)
 
     def _args(self, side):
         flag = {'pingpong': '-g', 'peer': '--gid-index'}[self.program]
@@ -79,4 +87,79 @@ def peer_cases():
             cases.append(Case(f'peer-{name}-{"drive" if we_drive else "follow"}', 'peer', we_serve,
                               family, mtu, PEER_PORT, ['--mtu', str(mtu)] + both.split(),
                               server.split(), client.split()))
+    return cases
+
+
+# --- through a lossy bridge ----------------------------------------------------------------
+
+# A guest under emulation answers late, so the time-out of 134 ms is long; what is lost at the end of a
+# batch costs one. 7 retries without progress do not happen by chance.
+LOSSY_TIMEOUT, LOSSY_RETRY, LOSSY_RD_ATOMIC = 15, 7, 4
+LOSSY_QP = f'--timeout {LOSSY_TIMEOUT} --retry {LOSSY_RETRY} --rnr-retry 7 --rd-atomic {LOSSY_RD_ATOMIC}'
+MIXED, MANY = '--count 60', '--count 150 --max 40000'
+BYTES, LONG = '--min 1 --max 8 --count 300', '--min 1048576 --max 1048576 --count 1'
+# With these the first frame that a rate of 0.1 % hits is among the first 120 of both directions; with the
+# last of them all kinds of faults that it is for are among the first 200. So no case depends on luck.
+SEEDS = (93, 98, 138, 140, 199, 224, 274, 438, 650, 676)
+SEED_OF_EVERYTHING = 2
+EVERYTHING = 'drop=10000,corrupt=10000,duplicate=10000,reorder=10000,delay=5000'
+
+
+@dataclass
+class LossyRow:
+    name: str
+    to_peer: str
+    to_us: str
+    driver: str                 # options
+    follower: str = ''
+    family: str = 'v4'
+    mtu: int = 1024
+    often: bool = True
+    seed: int = None
+
+
+def drop(percent):
+    return f'drop={round(percent * 10000)}'
+
+
+def lossy_rows():
+    for percent, load in ((0.1, MANY), (1, MIXED), (5, MIXED)):
+        one = drop(percent)
+        yield LossyRow(f'{percent}-to-peer', one, '', load)
+        yield LossyRow(f'{percent}-to-us', '', one, load)
+        yield LossyRow(f'{percent}-both', one, one, load)
+    for percent, count in ((0.1, 2), (1, 1), (5, 1)):
+        one, often = drop(percent), percent == 1
+        yield LossyRow(f'{percent}-bytes', one, one, f'{BYTES} --rounds {count}', family='v6', often=often)
+        yield LossyRow(f'{percent}-long', one, one, f'{LONG} --rounds {count}', often=often)
+        yield LossyRow(f'{percent}-mtu256', one, one, '--count 20', family='v6', mtu=256, often=often)
+        yield LossyRow(f'{percent}-sge', one, one, '--sge 4 --count 100', '--sge 7', often=False)
+        yield LossyRow(f'{percent}-rnr', one, one, '--ops send,send_imm,write_imm --rounds 2',
+                       '--rnr-test --min-rnr 20', often=often)
+    for fault in ('duplicate', 'reorder', 'corrupt', 'delay'):
+        one = f'{fault}=10000'
+        yield LossyRow(f'1-{fault}', one, one, MIXED)
+    yield LossyRow('1-everything', EVERYTHING, EVERYTHING, MIXED, family='v6', seed=SEED_OF_EVERYTHING)
+
+
+def longest(options):
+    """The follower's --max is the driver's."""
+    words = options.split()
+    return ['--max', words[words.index('--max') + 1]] if '--max' in words else []
+
+
+def lossy_cases():
+    """Each row twice: our side drives and the guest does; and each side serves in half of them."""
+    cases = []
+    for n, row in enumerate(lossy_rows()):
+        for we_drive in (True, False):
+            driver = ['--driver'] + row.driver.split()
+            follower = longest(row.driver) + row.follower.split()
+            we_serve = we_drive == (n % 2 == 0)
+            server, client = (driver, follower) if we_serve == we_drive else (follower, driver)
+            cases.append(Case(
+                f'lossy-{row.name}-{"drive" if we_drive else "follow"}', 'peer', we_serve, row.family,
+                row.mtu, PEER_PORT, ['--mtu', str(row.mtu)] + LOSSY_QP.split(), server, client,
+                to_peer=row.to_peer, to_us=row.to_us, seed=row.seed or SEEDS[n % len(SEEDS)],
+                often=row.often))
     return cases

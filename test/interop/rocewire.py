@@ -62,6 +62,7 @@ class Packet:
     src: str
     dst: str
     faults: list = field(default_factory=list)   # (rule, sentence) seen while parsing
+    time: float = 0.0    # seconds
     sport: int = 0
     code: int = 0
     op: Op = None
@@ -85,7 +86,7 @@ class Packet:
 
 
 def read_pcap(path):
-    """Yields (frame number, bytes, truncated) of a classic Ethernet pcap file."""
+    """Yields (frame number, bytes, truncated, time in seconds) of a classic Ethernet pcap file."""
     with open(path, 'rb') as f:
         d = f.read()
     if len(d) < 24:
@@ -97,12 +98,13 @@ def read_pcap(path):
     link = struct.unpack_from(endian + 'I', d, 20)[0] & 0xffff
     if link != 1:
         raise ValueError(f'has link type {link}: capture on an Ethernet device')
+    unit = 1e9 if d[:4] in (b'\x4d\x3c\xb2\xa1', b'\xa1\xb2\x3c\x4d') else 1e6
     o, n = 24, 0
     while o + 16 <= len(d):
-        _, _, cap, orig = struct.unpack_from(endian + 'IIII', d, o)
+        sec, frac, cap, orig = struct.unpack_from(endian + 'IIII', d, o)
         o += 16
         n += 1
-        yield n, d[o:o + cap], cap < orig or o + cap > len(d)
+        yield n, d[o:o + cap], cap < orig or o + cap > len(d), sec + frac / unit
         o += cap
 
 

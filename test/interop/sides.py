@@ -11,6 +11,7 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 BRIDGE = 'br0'
 OUR_ID = 1            # host part of our addresses; the guest's is 2
+QUEUE_FRAMES = 10000  # of a tap: an emulated guest may not look for a while
 
 
 class Trouble(Exception):
@@ -66,11 +67,58 @@ class Network:
         sh('ip', 'addr', 'add', f'192.168.77.{OUR_ID}/24', 'dev', dev)
         sh('ip', 'addr', 'add', f'fd77::{OUR_ID}/64', 'dev', dev, 'nodad')
 
+    def split(self, *ports):
+        """Two ports leave the bridge: what goes between them is now a LossyBridge's business. Without
+        ARP the kernel does not answer on them for the addresses of the netdevs beside them."""
+        for port in ports:
+            sh('ip', 'link', 'set', port, 'nomaster')
+            sh('ip', 'link', 'set', port, 'arp', 'off', 'txqueuelen', QUEUE_FRAMES)
+
+
+class LossyBridge:
+    """The lossy bridge between the port of our side and that of the peer, for the time of a case."""
+    LIMIT_S = 20
+
+    def __init__(self, program, ours, peer, case, log):
+        self.cmd = [program, '--seed', str(case.seed), '--ab', case.to_peer, '--ba', case.to_us, ours, peer]
+        self.log = log
+        self.to_peer, self.to_us = {}, {}      # counts by name, afterwards
+
+    def __enter__(self):
+        self.program = Program(self.cmd, self.log)
+        end = time.monotonic() + self.LIMIT_S
+        while 'ready' not in self.log.read_text():
+            if not self.program.running() or time.monotonic() > end:
+                raise Trouble(f'the lossy bridge does not start: {self.log.read_text()}')
+            time.sleep(0.02)
+        return self
+
+    def __exit__(self, *_):
+        self.program.proc.send_signal(signal.SIGTERM)
+        if not self.program.passed(self.LIMIT_S):
+            raise Trouble(f'lossy bridge: {self.program.outcome()}')
+        self.to_peer, self.to_us = ({what: int(n) for n, what in re.findall(r'(\d+) (\w+)', line)}
+                                    for line in self.log.read_text().splitlines()[1:3])
+
+    def complaint(self, case):
+        """@return what makes the case prove nothing, or None."""
+        for asked, count, where in ((case.to_peer, self.to_peer, 'to the peer'),
+                                    (case.to_us, self.to_us, 'to us')):
+            if count['missed'] or count['unsent']:
+                return f'the lossy bridge lost frames {where} that it should not: {count}'
+            for fault in re.findall(r'(\w+)=[1-9]', asked):
+                if not count[fault]:
+                    return f'not one frame {where} met "{fault}": more messages are needed'
+        return None
+
 
 class Capture:
     """tcpdump on a device, from before the first frame until a moment after the last."""
     QUIET_S = 0.3         # ACKs of the last messages come so soon
-    LIMIT_S = 20
+    LIMIT_S = 60
+    # The kernel keeps room for so much in each of the frames that it holds: more than a RoCE frame of the
+    # largest MTU wastes it, and what is kept while tcpdump does not run would be few.
+    FRAME_BYTES, BUFFER_KIB = 5000, 128 << 10
 
     def __init__(self, dev, path):
         self.dev, self.path, self.missed = dev, path, 0
@@ -82,8 +130,9 @@ class Capture:
         self.log = open(f'{self.path}.log', 'w')
         # Without immediate mode tcpdump ends with frames unread in the kernel's ring.
         self.proc = subprocess.Popen(
-            ['tcpdump', '-n', '-s', '0', '-B', '65536', '-U', '--immediate-mode', '-Z', 'root', '-i',
-             self.dev, '-w', self.path], stderr=self.log, stdin=subprocess.DEVNULL)
+            ['tcpdump', '-n', '-s', str(self.FRAME_BYTES), '-B', str(self.BUFFER_KIB), '-U',
+             '--immediate-mode', '-Z', 'root', '-i', self.dev, '-w', self.path], stderr=self.log,
+            stdin=subprocess.DEVNULL)
         end = time.monotonic() + self.LIMIT_S
         while 'listening on' not in self._log():
             if self.proc.poll() is not None or time.monotonic() > end:
@@ -91,17 +140,31 @@ class Capture:
             time.sleep(0.02)
         return self
 
+    def _counts(self):
+        """What tcpdump said last: frames captured, received, dropped."""
+        return [int(n) for n in re.findall(r'(\d+) packets? (?:captured|received|dropped)', self._log())][-3:]
+
+    def _ask(self, end):
+        said = self._log().count('dropped')
+        self.proc.send_signal(signal.SIGUSR1)
+        while self._log().count('dropped') == said and time.monotonic() < end:
+            time.sleep(0.02)
+        return self._counts()
+
     def __exit__(self, *_):
-        end, size = time.monotonic() + self.LIMIT_S, -1
-        while size != self.path.stat().st_size and time.monotonic() < end:
-            size = self.path.stat().st_size
+        """Ends when nothing more comes and all that came is written."""
+        end, before = time.monotonic() + self.LIMIT_S, None
+        while time.monotonic() < end:
+            counts = self._ask(end)
+            if counts == before and counts[0] + counts[2] == counts[1]:
+                break
+            before = counts
             time.sleep(self.QUIET_S)
         self.proc.send_signal(signal.SIGINT)
         self.proc.wait()
         self.log.close()
-        count = {what: int(n) for n, what in re.findall(
-            r'(\d+) packets? (captured|received by filter|dropped)', self._log())}
-        self.missed = max(count['received by filter'] - count['captured'], count['dropped'])
+        captured, received, dropped = self._counts()
+        self.missed = max(received - captured, dropped)
 
 
 class Program:
@@ -133,17 +196,18 @@ class Program:
 
 class Guest:
     """Linux soft-RoCE in QEMU."""
+    known = True          # what it does wrong under loss is listed, and fails nothing
     gid_index = {'v4': 1, 'v6': 2}
     programs = {'pingpong': 'ibv_rc_pingpong', 'peer': 'verbs_peer'}
     waived = ()
 
     def __init__(self, name, ident, net, work, state):
-        self.tap = f'tap{ident}'
-        net.add_tap(self.tap)
+        self.name, self.port = name, f'tap{ident}'
+        net.add_tap(self.port)
         self.tcp_address = f'192.168.77.{ident}'
         self.addresses = [self.tcp_address, f'fd77::{ident}']
         self.env = dict(os.environ, WORKDIR=str(work), STATE=str(state), NAME=name, ID=str(ident),
-                        NET=f'tap:{self.tap}', MTU=str(net.mtu))
+                        NET=f'tap:{self.port}', MTU=str(net.mtu))
 
     def boot(self):
         r = subprocess.run([HERE / 'run-guest.sh', 'start'], env=self.env, stderr=subprocess.PIPE,
@@ -170,13 +234,14 @@ class Guest:
 
 class Local:
     """Our side: rocid on a veth of the bridge, and programs on <roci.h>."""
+    known = False
     waived = ()
     tcp_address = f'192.168.77.{OUR_ID}'
     addresses = [tcp_address, f'fd77::{OUR_ID}']
-    dev, bridge_port = 'roce0', 'roce0-br'
+    name, dev, port = 'ours', 'roce0', 'roce0-br'
 
     def __init__(self, net, build, state):
-        net.add_veth(self.dev, self.bridge_port)
+        net.add_veth(self.dev, self.port)
         self.build, self.log = build, state / 'rocid.log'
         self.rocid, self.gid_index = None, {}
         self.programs = {'pingpong': build / 'app/examples/roci-pingpong',

@@ -62,16 +62,24 @@ def good():
     ]
 
 
-def complaints(frames, src=(US,), tshark=False):
+def judged(frames, src=(US,), tshark=False, **more):
+    """@return the judge of a capture with these frames, a second apart or at the times given."""
     with tempfile.TemporaryDirectory() as d:
         path = Path(d) / 'x.pcap'
         data = struct.pack('<IHHIIII', 0xa1b2c3d4, 2, 4, 0, 0, 65535, 1)
         for n, f in enumerate(frames):
-            data += struct.pack('<IIII', n, 0, len(f), len(f)) + f
+            t, f = f if isinstance(f, tuple) else (n, f)
+            data += struct.pack('<IIII', int(t), round(t % 1 * 1e6), len(f), len(f)) + f
         path.write_bytes(data)
-        args = Namespace(src=list(src), mtu=None, waive=[], tshark=tshark)
-        judge, _ = validate.judge_file(path, args, ORACLE)
-        return '\n'.join(judge.complaints)
+        args = dict({'mtu': None, 'timeout': None, 'retry': None, 'rd_atomic': None, 'corrupt': False},
+                    **more)
+        judge, _ = validate.judge_file(path, Namespace(src=list(src), waive=[], tshark=tshark, **args),
+                                      ORACLE)
+        return judge
+
+
+def complaints(frames, src=(US,), tshark=False, **more):
+    return '\n'.join(judged(frames, src, tshark, **more).complaints)
 
 
 def reply(index, new):
@@ -183,6 +191,229 @@ class Validator(unittest.TestCase):
     def test_tshark(self):
         short = frame(US, PEER, ORACLE.bth(0x0C, 104, 0x22, a=1), bytes(4))
         self.assertIn('tshark about frame 10', complaints(good() + [short], tshark=True))
+
+
+WRITE_LEN = 600
+
+
+def write(psn, first=100):
+    """Packet of a WRITE of 600 bytes that begins at `first`."""
+    k = psn - first
+    body = ORACLE.reth(0x1000, 7, WRITE_LEN) if k == 0 else b''
+    return ours((6, 7, 8)[k], psn, body + bytes((256, 256, 88)[k]), a=int(k == 2))
+
+
+def send(psn):
+    return ours(0x04, psn, b'abcd', a=1)
+
+
+def read(psn, length=600, skip=0, va=0x3000, rkey=9):
+    return ours(0x0C, psn, ORACLE.reth(va + 256 * skip, rkey, length - 256 * skip), a=1)
+
+
+def answer(psn, msn, first=False, last=False, size=256):
+    """A response to a READ of ours."""
+    code = 0x10 if first and last else 0x0D if first else 0x0F if last else 0x0E
+    return theirs(code, psn, (ack(psn, msn) if first or last else b'') + bytes(size))
+
+
+def their_ack(psn, msn, syndrome=0x1f):
+    return theirs(0x11, psn, ack(psn, msn, syndrome))
+
+
+# The other way round: the peer asks and we answer.
+def their_send(psn):
+    return theirs(0x04, psn, b'abcd', a=1)
+
+
+def their_read(psn, length=600, skip=0):
+    return theirs(0x0C, psn, ORACLE.reth(0x2000 + 256 * skip, 9, length - 256 * skip), a=1)
+
+
+def our_ack(psn, msn, syndrome=0x1f):
+    return ours(0x11, psn, ack(psn, msn, syndrome))
+
+
+def our_answer(psn, msn, first=False, last=False, size=256):
+    code = 0x10 if first and last else 0x0D if first else 0x0F if last else 0x0E
+    return ours(code, psn, (ack(psn, msn) if first or last else b'') + bytes(size))
+
+
+class Requester(unittest.TestCase):
+    """Of our own requests, beside our side of a lossy path."""
+    TIMEOUT = 14        # 67 ms
+
+    def check(self, frames, what='', **more):
+        found = complaints(frames, **dict({'timeout': self.TIMEOUT, 'mtu': MTU}, **more))
+        self.assertIn(what, found)
+        if not what:
+            self.assertEqual(found, '')
+
+    def test_sequence_nak(self):
+        self.check([(0, send(100)), (0, send(101)), (.001, their_ack(100, 0, 0x60)), (.002, send(100)),
+                    (.002, send(101)), (.003, their_ack(101, 2))])
+
+    def test_timeout(self):
+        self.check([(0, send(100)), (.068, send(100)), (.2, send(100)), (.21, their_ack(100, 1))])
+
+    def test_goes_back_too_soon(self):
+        self.check([(0, send(100)), (.03, send(100))], 'REQ-22')
+        # one NAK, but twice
+        self.check([(0, send(100)), (0, send(101)), (.001, their_ack(100, 0, 0x60)), (.002, send(100)),
+                    (.002, send(101)), (.003, send(100))], 'REQ-22')
+        # the timer starts again with progress
+        self.check([(0, send(100)), (0, send(101)), (.06, their_ack(100, 1)), (.07, send(101))], 'REQ-22')
+
+    def test_goes_back_not_far_enough(self):
+        self.check([(0, send(100)), (0, send(101)), (.1, send(101))], 'REQ-24')
+
+    def test_acknowledged_long_ago(self):
+        judge = judged([(0, send(100)), (0, send(101)), (.001, their_ack(100, 1)), (.2, send(100))],
+                       timeout=self.TIMEOUT)
+        self.assertEqual(judge.complaints, [])
+        self.assertEqual(judge.rules['REQ-24'][0], 1)
+
+    def test_retries_without_end(self):
+        frames = [(0.1 * n, send(100)) for n in range(8)]
+        self.check(frames, retry=7)
+        self.check(frames + [(.9, send(100))], 'REQ-25', retry=7)
+        self.check(frames + [(.8, their_ack(100, 1)), (.8, send(101)), (.9, send(101))], retry=7)
+
+    def test_rnr(self):
+        # code 20: 10.24 ms
+        def early(t):
+            return [(0, send(100)), (.001, their_ack(100, 0, 0x34)), (t, send(100)), (t, their_ack(100, 1))]
+        self.check(early(.012))
+        self.check(early(.010), 'REQ-29')
+        # a sequence NAK behind it changes nothing; one before it may be acted on first
+        nak = (.001, their_ack(100, 0, 0x60))
+        self.check(early(.010)[:2] + [nak] + early(.010)[2:], 'REQ-29')
+        self.check(early(.010)[:1] + [nak] + early(.010)[1:])
+
+    def test_another_packet(self):
+        again = [(0, write(n)) for n in (100, 101, 102)]
+        self.check(again + [(.1, write(n)) for n in (100, 101, 102)])
+        for wrong in (ours(0x07, 100, bytes(256)), ours(0x06, 100, ORACLE.reth(0x1001, 7, 600) + bytes(256)),
+                      ours(0x06, 100, ORACLE.reth(0x1000, 7, 600) + bytes(255) + b'x')):
+            self.check(again + [(.1, wrong)], 'REQ-48')
+
+    def test_read_retry(self):
+        begin = [(0, read(100)), (.001, answer(100, 1, first=True)),
+                 (.002, answer(102, 1, last=True, size=88))]
+        end = [(.004, answer(101, 1, first=True)), (.004, answer(102, 1, last=True, size=88))]
+        self.check(begin + [(.003, read(101, skip=1))] + end)
+        self.check(begin + [(.003, read(101, skip=1, va=0x3001))] + end, 'REQ-39')
+        self.check(begin + [(.003, read(101, skip=1, rkey=8))] + end, 'REQ-39')
+        self.check(begin + [(.003, read(101, length=601, skip=1))] + end, 'REQ-39')
+        # not before it is known that something is missing
+        self.check(begin[:2] + [(.003, read(101, skip=1))] + end, 'REQ-22')
+        # beyond what is missing
+        self.check(begin + [(.003, read(102, skip=2))], 'REQ-24')
+
+    def test_ack_behind_a_read(self):
+        begin = [(0, read(100)), (0, send(103)), (.001, their_ack(103, 2))]
+        self.check(begin + [(.002, read(100)), (.002, send(103))])
+        self.check(begin + [(.002, send(103))], 'REQ-24')
+
+    def test_late_for_a_gap(self):
+        judge = judged([(0, read(100)), (.001, answer(101, 1)), (.2, read(100))], mtu=MTU,
+                       timeout=self.TIMEOUT)
+        self.assertEqual((judge.complaints, judge.rules['REQ-39'][0]), ([], 1))
+
+    def test_reads_outstanding(self):
+        two = [(0, read(100, 8)), (0, read(101, 8))]
+        self.check(two, rd_atomic=2)
+        self.check(two + [(0, read(102, 8))], 'REQ-08', rd_atomic=2)
+        self.check(two + [(0, answer(100, 1, True, True, 8)), (0, read(102, 8))], rd_atomic=2)
+
+
+class Responder(unittest.TestCase):
+    """Of our responses, beside our side of a lossy path."""
+
+    def check(self, frames, what=''):
+        found = complaints(frames, mtu=MTU)
+        self.assertIn(what, found)
+        if not what:
+            self.assertEqual(found, '')
+
+    def test_loss_of_requests(self):
+        late = [their_send(101), our_ack(100, 0, 0x60), their_send(102), their_send(100), our_ack(100, 1),
+                their_send(101), their_send(102), our_ack(102, 3)]
+        self.check(late)
+        self.check(late[:-1] + [our_ack(102, 2)], 'RSP-25')
+
+    def test_acknowledges_what_is_missing(self):
+        self.check([their_send(100), their_send(102), our_ack(102, 2), their_send(101)], 'RSP-23')
+        self.check([their_send(100), their_send(102), our_ack(101, 1), their_send(101)], 'RSP-23')
+
+    def test_old_ack(self):
+        begin = [their_send(100), their_send(101), our_ack(101, 2), their_send(100)]
+        self.check(begin + [our_ack(101, 2)])
+        self.check(begin + [our_ack(100, 2)], 'RSP-39')
+
+    def test_second_nak(self):
+        begin = [their_send(100), their_send(102), our_ack(101, 1, 0x60), their_send(103)]
+        self.check(begin + [their_send(101), our_ack(101, 2)])
+        self.check(begin + [our_ack(101, 1, 0x60), their_send(101)], 'RSP-03')
+
+    def test_nak_of_the_wrong_psn(self):
+        begin = [their_send(100), our_ack(100, 1), their_send(102)]
+        self.check(begin + [our_ack(102, 1, 0x60), their_send(101)], 'RSP-02')
+        self.check(begin + [our_ack(100, 1, 0x60), their_send(101)], 'RSP-02')
+
+    def test_nak_without_cause(self):
+        self.check([their_send(100), their_send(101), our_ack(100, 1), our_ack(101, 1, 0x60)], 'RSP-01')
+        # it was only late, but what overtook it was dropped
+        self.check([their_send(100), their_send(102), their_send(101), our_ack(102, 2, 0x60)])
+
+    def test_rnr_nak(self):
+        begin = [their_send(100), our_ack(100, 0, 0x34)]
+        self.check(begin + [their_send(100), our_ack(100, 0, 0x34), their_send(100), our_ack(100, 1)])
+        self.check(begin + [our_ack(100, 0, 0x34)], 'RSP-16')
+        judge = judged(begin + [their_send(101), our_ack(100, 0, 0x60)])
+        self.assertEqual((judge.complaints, judge.rules['RSP-18'][0]), ([], 1))
+
+    def test_overtaken_read(self):
+        begin = [their_read(100), their_send(103), our_answer(100, 1, first=True)]
+        rest = [our_answer(101, 1), our_answer(102, 1, last=True, size=88)]
+        self.check(begin + rest + [our_ack(103, 2)])
+        self.check(begin + [our_ack(103, 2)] + rest, 'RSP-27')
+
+    def test_duplicate_read(self):
+        begin = [their_read(100), our_answer(100, 1, first=True), our_answer(101, 1),
+                 our_answer(102, 1, last=True, size=88), their_send(103), our_ack(103, 2),
+                 their_read(101, skip=1)]
+        self.check(begin + [our_answer(101, 1, first=True), our_answer(102, 1, last=True, size=88)])
+        self.check(begin + [our_answer(101, 2), our_answer(102, 2, last=True, size=88)], 'RSP-43')
+        self.check(begin + [our_answer(102, 1, last=True, size=88)], 'RSP-28')
+
+    def test_answers_a_read_too_early(self):
+        self.check([their_send(100), their_read(102, 8), our_answer(102, 1, True, True, 8), their_send(101)],
+                   'RSP-23')
+
+    def test_stream_cut_off(self):
+        begin = [their_read(100), their_read(103), our_answer(100, 1, first=True), our_answer(101, 1),
+                 our_answer(102, 1, last=True, size=88), our_answer(103, 2, first=True),
+                 their_read(102, skip=2), our_answer(102, 2, True, True, 88)]
+        rest = [our_answer(104, 2), our_answer(105, 2, last=True, size=88)]
+        self.check(begin + [our_answer(103, 2, first=True)] + rest)
+        self.check(begin + rest, 'RSP-28')
+
+
+class Lossy(unittest.TestCase):
+    def test_corrupt_frames_of_others(self):
+        f = bytearray(their_ack(103, 2))
+        f[-1] ^= 1
+        frames = good()[:6] + [bytes(f)] + good()[6:]
+        self.assertIn('the ICRC is wrong', complaints(frames))
+        self.assertEqual(complaints(frames, corrupt=True), '')
+        self.assertIn('the ICRC is wrong', complaints(frames, src=[PEER], corrupt=True))
+
+    def test_list(self):
+        judge = judged([their_send(100), our_ack(100, 0, 0x34), our_ack(100, 0, 0x34),
+                        our_ack(100, 0, 0x34)])
+        self.assertEqual(judge.rules['RSP-16'][0], 2)
+        self.assertIn('frame 3 ', judge.rules['RSP-16'][1])
 
 
 if __name__ == '__main__':

@@ -30,21 +30,23 @@ static void *zeroed(size_t len)
 	return p;
 }
 
+static void qp_free(struct app *a, struct app_qp *q)
+{
+	atomic_store(&a->host->qps.slot[QPN_SLOT(q->qp->qpn)], NULL);
+	free(q->qp);
+	free(q->sq_shared);
+	free(q->rq_shared);
+	free(q->sq_ring);
+	free(q->rq_ring);
+	free(q->sq_wr);
+	free(q->rq_wr);
+	free(q);
+}
+
 void app_fini(struct app *a)
 {
-	for (unsigned i = 0; i < a->qps; i++) {
-		struct app_qp *q = a->qp[i];
-
-		atomic_store(&a->host->qps.slot[QPN_SLOT(q->qp->qpn)], NULL);
-		free(q->qp);
-		free(q->sq_shared);
-		free(q->rq_shared);
-		free(q->sq_ring);
-		free(q->rq_ring);
-		free(q->sq_wr);
-		free(q->rq_wr);
-		free(q);
-	}
+	for (unsigned i = 0; i < a->qps; i++)
+		qp_free(a, a->qp[i]);
 	for (unsigned i = 0; i < a->cqs; i++) {
 		free(a->cq[i]->shared);
 		free(a->cq[i]);
@@ -95,6 +97,12 @@ void app_mr_dereg(struct app *a, struct app_mr *mr)
 	atomic_store(&a->host->mrs.slot[mr->slot], NULL);
 }
 
+void app_mr_again(struct app *a, struct app_mr *mr)
+{
+	mr->mr.key = (mr->mr.key & ~0xFFu) | ((mr->mr.key + 1) & 0xFF);
+	atomic_store(&a->host->mrs.slot[mr->slot], &mr->mr);
+}
+
 uint64_t app_va(const struct app_mr *mr, uint64_t off)
 {
 	return mr->mr.iova + off;
@@ -107,11 +115,13 @@ struct abi_sge app_sge(const struct app_mr *mr, uint64_t off, uint32_t len)
 
 bool app_guards_ok(const struct app *a)
 {
+	uint8_t guard[APP_GUARD];
+
+	memset(guard, GUARD_BYTE, sizeof(guard));
 	for (unsigned i = 0; i < a->mrs; i++)
-		for (unsigned b = 0; b < APP_GUARD; b++)
-			if (a->mr[i]->mem[-1 - (int)b] != GUARD_BYTE ||
-				a->mr[i]->mem[a->mr[i]->len + b] != GUARD_BYTE)
-				return false;
+		if (memcmp(a->mr[i]->mem - APP_GUARD, guard, APP_GUARD) ||
+			memcmp(a->mr[i]->mem + a->mr[i]->len, guard, APP_GUARD))
+			return false;
 	return true;
 }
 
@@ -126,12 +136,38 @@ struct app_cq *app_cq(struct app *a, uint32_t depth)
 	q->lane = (struct abi_cq_lane *)(q->shared + 1);
 	q->depth = depth;
 	q->cq.arm = &q->shared->arm;
-	q->cq.handle = 100 + a->cqs;
+	q->cq.handle = APP_CQ_HANDLE + a->made_cqs++;
 	q->cq.channel = 1;
 	q->cq.lanes = 1;
 	cq_lane_init(&q->cq, 0, q->lane, depth);
 	a->cq[a->cqs++] = q;
 	return q;
+}
+
+void app_cq_destroy(struct app *a, struct app_cq *q)
+{
+	struct core_cmd cmd = {.type = CORE_CMD_DETACH_CQ, .cq = &q->cq};
+	unsigned i = 0;
+
+	assert_int_equal(core_cmd(&a->host->core, &cmd, 0), 0);
+	while (a->cq[i] != q)
+		i++;
+	a->cq[i] = a->cq[--a->cqs];
+	free(q->shared);
+	free(q);
+}
+
+void app_qp_destroy(struct app_qp *q, uint64_t now)
+{
+	struct core_cmd cmd = {.type = CORE_CMD_DETACH_QP, .qp = q->qp};
+	struct app *a = q->app;
+	unsigned i = 0;
+
+	assert_int_equal(core_cmd(&a->host->core, &cmd, now), 0);
+	while (a->qp[i] != q)
+		i++;
+	a->qp[i] = a->qp[--a->qps];
+	qp_free(a, q);
 }
 
 struct app_qp *app_qp(struct app *a, const struct app_qp_spec *spec)
@@ -159,8 +195,11 @@ struct app_qp *app_qp(struct app *a, const struct app_qp_spec *spec)
 	q->rq_shared = zeroed(sizeof(*q->rq_shared));
 	q->sq_ring = zeroed((size_t)q->sq_stride * spec->sq_depth);
 	q->rq_ring = zeroed((size_t)q->rq_stride * spec->rq_depth);
-	q->sq_wr = zeroed(sizeof(*q->sq_wr) * spec->sq_depth);
-	q->rq_wr = zeroed(sizeof(*q->rq_wr) * spec->rq_depth);
+	/* A place in a queue may be posted to again before the CQE of the one before is taken. */
+	q->sq_wrs = round_pow2(spec->sq_depth + 1 + spec->send_cq->depth);
+	q->rq_wrs = round_pow2(spec->rq_depth + 1 + spec->recv_cq->depth);
+	q->sq_wr = zeroed(sizeof(*q->sq_wr) * q->sq_wrs);
+	q->rq_wr = zeroed(sizeof(*q->rq_wr) * q->rq_wrs);
 	cfg.sq = (struct ring){.entries = q->sq_ring,
 		.shared = q->sq_shared,
 		.depth = spec->sq_depth,
@@ -333,7 +372,7 @@ void app_post_send(struct app_qp *q, const struct app_send *s)
 	e.wqe.rkey = s->rkey;
 	if (body)
 		memcpy(e.bytes + ABI_WQE_HDR, inl ? s->inline_data : s->sge, body);
-	q->sq_wr[q->sq_posted & (q->spec.sq_depth - 1)] =
+	q->sq_wr[q->sq_posted & (q->sq_wrs - 1)] =
 		(struct app_wr){s->wr_id, q->spec.sig_all || (s->flags & ABI_WQE_SIGNALED)};
 	app_post_raw(q, &e, ABI_WQE_HDR + body);
 }
@@ -350,7 +389,7 @@ void app_post_recv(struct app_qp *q, uint64_t wr_id, const struct abi_sge *sge, 
 	e.wqe.wr_id = wr_id;
 	if (n)
 		memcpy(e.bytes + ABI_RECV_WQE_HDR, sge, n * sizeof(*sge));
-	q->rq_wr[q->rq_posted & (q->spec.rq_depth - 1)] = (struct app_wr){wr_id, true};
+	q->rq_wr[q->rq_posted & (q->rq_wrs - 1)] = (struct app_wr){wr_id, true};
 	app_post_recv_raw(q, &e, ABI_RECV_WQE_HDR + n * sizeof(*sge));
 }
 
@@ -379,7 +418,7 @@ static struct app_qp *qp_of(struct app *a, uint32_t qpn)
 static void check_send(struct app_qp *q, const struct abi_cqe *cqe)
 {
 	for (;;) {
-		const struct app_wr *w = &q->sq_wr[q->sq_done & (q->spec.sq_depth - 1)];
+		const struct app_wr *w = &q->sq_wr[q->sq_done & (q->sq_wrs - 1)];
 
 		if (q->sq_done == q->sq_posted)
 			fail_msg("send CQE 0x%llx was not posted, or came twice",
@@ -397,7 +436,7 @@ static void check_send(struct app_qp *q, const struct abi_cqe *cqe)
 
 static void check_recv(struct app_qp *q, const struct abi_cqe *cqe)
 {
-	const struct app_wr *w = &q->rq_wr[q->rq_done & (q->spec.rq_depth - 1)];
+	const struct app_wr *w = &q->rq_wr[q->rq_done & (q->rq_wrs - 1)];
 
 	if (q->rq_done == q->rq_posted)
 		fail_msg("receive CQE 0x%llx was not posted, or came twice",

@@ -16,6 +16,8 @@
 #define APP_GUARD  64u
 #define APP_MRS	   64u
 #define APP_OBJS   64u
+/** Handles of CQs begin here; those of QPs are below. */
+#define APP_CQ_HANDLE (1u << 20)
 
 struct app_mr {
 	struct mr mr;
@@ -66,14 +68,18 @@ struct app_qp {
 	uint32_t rq_done;
 	bool rung;	      /* the doorbell */
 	bool free_ids;	      /* wr_ids are the test's: do not check their order */
-	struct app_wr *sq_wr; /* ring of sq_depth */
+	struct app_wr *sq_wr; /* ring of sq_wrs */
 	struct app_wr *rq_wr;
+	uint32_t sq_wrs; /* powers of two */
+	uint32_t rq_wrs;
 };
 
 struct app {
 	struct sim_host *host;
-	uint32_t next_slot; /* of the QP table */
+	struct core_counters counted; /* of the host after the step before; invariants.c */
+	uint32_t next_slot;	      /* of the QP table */
 	uint32_t next_key;
+	uint32_t made_cqs;
 	struct app_mr *mr[APP_MRS];
 	struct app_cq *cq[APP_OBJS];
 	struct app_qp *qp[APP_OBJS];
@@ -93,6 +99,8 @@ struct app_mr *app_mr(struct app *a, size_t len, uint32_t access);
 struct app_mr *app_mr_as(struct app *a, size_t len, uint32_t access, uint32_t key, uint64_t iova);
 /** Withdraws the region, as dereg_mr does; its memory stays. */
 void app_mr_dereg(struct app *a, struct app_mr *mr);
+/** Registers the memory of a withdrawn region again: in its slot, with the next key (MR-01). */
+void app_mr_again(struct app *a, struct app_mr *mr);
 /** The wire address of byte @p off. */
 uint64_t app_va(const struct app_mr *mr, uint64_t off);
 struct abi_sge app_sge(const struct app_mr *mr, uint64_t off, uint32_t len);
@@ -101,6 +109,10 @@ bool app_guards_ok(const struct app *a);
 
 struct app_cq *app_cq(struct app *a, uint32_t depth);
 struct app_qp *app_qp(struct app *a, const struct app_qp_spec *spec);
+/* As destroy_cq and destroy_qp: the core has forgotten them when these return. What a QP's CQEs
+ * tell must have been taken before. */
+void app_cq_destroy(struct app *a, struct app_cq *q);
+void app_qp_destroy(struct app_qp *q, uint64_t now);
 
 /** Attributes that work: MTU 1024, timeout 14, seven retries, sixteen READs. */
 struct abi_qp_attr app_attr(uint32_t dest_qpn, uint32_t sq_psn, uint32_t rq_psn);

@@ -10,6 +10,7 @@
 
 #include "app.h"
 #include "fabric.h"
+#include "invariants.h"
 #include "wirecheck.h"
 
 #define PAIR_FRAMES 512u /* on the way in each direction */
@@ -51,6 +52,7 @@ struct pair_end {
 struct pair {
 	struct fabric fabric;
 	struct wirecheck wire;
+	struct invariants_flow flow[ENDS]; /* requests from A, from B */
 	struct pair_end end[ENDS];
 	struct pair_spec spec;
 };
@@ -61,7 +63,7 @@ struct pair_spec pair_defaults(void);
 void pair_init(struct pair *p, const struct pair_spec *spec);
 void pair_fini(struct pair *p);
 
-/** The QPs were connected anew: their wire is judged from their present PSNs on. */
+/** The QPs were connected anew: they and their wire are judged from their present PSNs on. */
 void pair_wire(struct pair *p);
 
 /** Registers @p len bytes on both ends, for everything. */

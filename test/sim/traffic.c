@@ -15,6 +15,9 @@ const char *const traffic_mistake_name[TRAFFIC_MISTAKES] = {"none", "lkey", "loc
 	"local_access", "opcode", "sges", "rkey", "remote_range", "remote_access", "too_long",
 	"recv_lkey", "recv_sges"};
 
+const char *const traffic_size_name[TRAFFIC_SIZES] = {
+	"0", "1", "one-packet", "whole-packets", "to-64K", "below-1M", "1M"};
+
 static const uint8_t op_code[TRAFFIC_OPS] = {ABI_WR_SEND, ABI_WR_SEND_WITH_IMM, ABI_WR_RDMA_WRITE,
 	ABI_WR_RDMA_WRITE_WITH_IMM, ABI_WR_RDMA_READ};
 
@@ -144,7 +147,7 @@ static bool mistake_fits(const struct traffic_wr *wr, const struct app_qp *q)
 	case MISTAKE_REMOTE_ACCESS: /* two bytes, to reach over an end */
 		return wr->len > 1 && traffic_has_target(wr->op);
 	case MISTAKE_TOO_LONG:
-		return !traffic_has_target(wr->op);
+		return !traffic_has_target(wr->op) && !inl;
 	default:
 		return wr->mistake != MISTAKE_RECV_LKEY && wr->mistake != MISTAKE_RECV_SGES;
 	}
@@ -197,6 +200,15 @@ static void describe(struct traffic_side *me, const struct traffic_message *m, s
 	w->num_sge = sges_of(&m->at, &me->local, &m->local, w->sge);
 }
 
+/* With bytes it needs its regions, without it needs the peer's consent all the same. */
+static bool is_doomed(const struct traffic_side *me, const struct traffic_wr *wr)
+{
+	if (me->refused >> wr->op & 1)
+		return true;
+	return wr->len && ((me->local.shadow && !(wr->flags & ABI_WQE_INLINE)) ||
+				  (me->target.shadow && traffic_has_target(wr->op)));
+}
+
 bool traffic_post(struct traffic *t, int e, const struct traffic_wr *wr)
 {
 	struct traffic_side *me = &t->side[e];
@@ -213,15 +225,18 @@ bool traffic_post(struct traffic *t, int e, const struct traffic_wr *wr)
 		return false;
 	if (must_signal(me, m))
 		m->wr.flags |= ABI_WQE_SIGNALED;
+	m->doomed = is_doomed(me, &m->wr);
 	lay_out(t, me, m);
 	describe(me, m, &w);
 	spoil(t, e, m->wr.mistake, &w);
 	expect_mistake(t, e, m->wr.mistake);
 	app_post_send(me->qp, &w);
 	if (wr->flags & ABI_WQE_INLINE) /* REQ-15 */
-		memset(place_mem(&me->local, &m->local), TRAFFIC_FILL, m->wr.len);
+		pieces_wipe(&me->local, &m->local, m->wr.len);
 	me->posted++;
 	traffic_totals.posted[wr->op]++;
+	for (unsigned i = 0; i < ARRAY_SIZE(traffic_totals.flags); i++)
+		traffic_totals.flags[i] += m->wr.flags >> (i + 1) & 1;
 	return true;
 }
 
@@ -301,10 +316,12 @@ static void side_start(struct traffic *t, int e, struct app_qp *q)
 	struct traffic_side *me = &t->side[e];
 
 	me->qp = q;
+	me->qpn = q->qp->qpn;
 	me->posted = me->done = 0;
 	me->recv_posted = me->recv_done = 0;
 	me->expect = 0;
 	me->may = me->recv_may = 0;
+	me->refused = 0;
 	me->failed = me->recv_failed = 0;
 	me->cqes_lost = false;
 	me->unexplained = false;
@@ -312,15 +329,68 @@ static void side_start(struct traffic *t, int e, struct app_qp *q)
 	me->wr_base = random_next(&t->random);
 }
 
+void traffic_dereg(struct traffic *t, int e, enum traffic_region region)
+{
+	const uint32_t gone = TRAFFIC_MAY(ABI_WC_WR_FLUSH_ERR);
+	uint32_t retry = t->spec.lossy ? TRAFFIC_MAY(ABI_WC_RETRY_EXC_ERR) : 0;
+	struct traffic_side *me = &t->side[e];
+
+	switch (region) {
+	case REGION_LOCAL:
+		area_dereg(&me->local, me->qp->app);
+		traffic_allow(t, e, TRAFFIC_MAY(ABI_WC_LOC_PROT_ERR), 0);
+		break;
+	case REGION_TARGET: /* RSP-15, RSP-31 */
+		area_dereg(&me->target, t->side[!e].qp->app);
+		traffic_allow(t, e, TRAFFIC_MAY(ABI_WC_REM_ACCESS_ERR) | retry, 0);
+		traffic_allow(t, !e, gone, gone);
+		break;
+	default: /* RSP-21 */
+		area_dereg(&me->recv, me->qp->app);
+		traffic_allow(t, e, gone, TRAFFIC_MAY(ABI_WC_LOC_PROT_ERR));
+		traffic_allow(t, !e, TRAFFIC_MAY(ABI_WC_REM_OP_ERR) | retry, gone);
+		break;
+	}
+}
+
+void traffic_refuse(struct traffic *t, int e, uint32_t access)
+{
+	const uint32_t gone = TRAFFIC_MAY(ABI_WC_WR_FLUSH_ERR);
+	struct traffic_side *peer = &t->side[!e];
+
+	if (access & ABI_ACCESS_REMOTE_WRITE)
+		peer->refused |= 1u << TRAFFIC_WRITE | 1u << TRAFFIC_WRITE_IMM;
+	if (access & ABI_ACCESS_REMOTE_READ)
+		peer->refused |= 1u << TRAFFIC_READ;
+	traffic_allow(t, e, gone, gone);
+	traffic_allow(t, !e,
+		TRAFFIC_MAY(ABI_WC_REM_INV_REQ_ERR) |
+			(t->spec.lossy ? TRAFFIC_MAY(ABI_WC_RETRY_EXC_ERR) : 0),
+		0);
+}
+
+static void side_register(struct traffic_side *me, struct app *own, struct app *peer)
+{
+	area_again(&me->local, own);
+	area_again(&me->target, peer);
+	area_again(&me->recv, own);
+}
+
+static void side_clear(struct traffic_side *me)
+{
+	area_clear(&me->local);
+	area_clear(&me->target);
+	area_clear(&me->recv);
+	area_clear(&me->readable);
+}
+
 void traffic_restart(struct traffic *t, struct app_qp *a, struct app_qp *b)
 {
+	side_register(&t->side[A], a->app, b->app);
+	side_register(&t->side[B], b->app, a->app);
 	judge_rest(t);
-	for (int e = A; e < ENDS; e++) {
-		area_clear(&t->side[e].local);
-		area_clear(&t->side[e].target);
-		area_clear(&t->side[e].recv);
-		area_clear(&t->side[e].readable);
-	}
+	side_clear(&t->side[A]);
+	side_clear(&t->side[B]);
 	side_start(t, A, a);
 	side_start(t, B, b);
 }
@@ -351,6 +421,9 @@ void traffic_fini(struct traffic *t)
 	for (int e = A; e < ENDS; e++) {
 		free(t->side[e].msg);
 		free(t->side[e].rq);
+		area_fini(&t->side[e].local);
+		area_fini(&t->side[e].target);
+		area_fini(&t->side[e].recv);
 	}
 	memset(t, 0, sizeof(*t));
 }

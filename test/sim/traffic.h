@@ -85,6 +85,7 @@ struct traffic_area {
 	uint32_t size;
 	uint64_t head; /* oldest in use */
 	uint64_t tail;
+	uint8_t *shadow; /* deregistered: what its memory must be, as the application wrote it */
 };
 
 struct traffic_message {
@@ -95,7 +96,8 @@ struct traffic_message {
 	struct traffic_place target;
 	struct traffic_pieces at;     /* in its place of the local area */
 	struct traffic_pieces remote; /* in its place of the target area: one */
-	bool done;		      /* it succeeded, and its memory was checked */
+	bool doomed; /* it cannot succeed: what it needs was gone when it was posted */
+	bool done;   /* it succeeded, and its memory was checked */
 };
 
 /** A receive request. */
@@ -111,6 +113,7 @@ struct traffic_recv {
 
 struct traffic_side {
 	struct app_qp *qp;
+	uint32_t qpn;		    /* still known when the QP is destroyed */
 	struct traffic_area local;  /* sources of SEND and WRITE, destinations of READ */
 	struct traffic_area target; /* at the peer: what this side WRITEs and READs */
 	struct traffic_area recv;
@@ -123,6 +126,7 @@ struct traffic_side {
 	unsigned recv_posted;
 	unsigned recv_done;
 	unsigned expect;     /* message of the peer that completes the next receive */
+	uint32_t refused;    /* bit of an operation: the peer's QP does not serve it any more */
 	uint32_t may;	     /* statuses that sends may fail with, whatever was posted */
 	uint32_t recv_may;   /* and receives */
 	uint8_t failed;	     /* first status of a send that was not SUCCESS, 0: none */
@@ -147,6 +151,10 @@ struct traffic {
 	struct random random;
 };
 
+/** Lengths of messages: 0, 1, one packet, whole packets, up to 64 KiB, up to 1 MiB, 1 MiB. */
+#define TRAFFIC_SIZES 7u
+extern const char *const traffic_size_name[TRAFFIC_SIZES];
+
 /** What became of all messages of the process. */
 struct traffic_totals {
 	uint64_t posted[TRAFFIC_OPS];
@@ -156,6 +164,8 @@ struct traffic_totals {
 	uint64_t status[32];
 	uint64_t recv_status[32];
 	uint64_t mistake[TRAFFIC_MISTAKES];
+	uint64_t flags[4];	      /* posted: signaled, solicited, fence, inline */
+	uint64_t size[TRAFFIC_SIZES]; /* completed */
 	uint64_t bytes;
 };
 extern struct traffic_totals traffic_totals;
@@ -187,6 +197,25 @@ void traffic_take(struct traffic *t, struct pair *p);
 /** From now on sends of side @p e may fail with one of @p may, receives with one of @p recv_may
  *  (sets of TRAFFIC_MAY()). Without, only success is right. */
 void traffic_allow(struct traffic *t, int e, uint32_t may, uint32_t recv_may);
+
+/** Regions of a side. */
+enum traffic_region {
+	REGION_LOCAL,
+	REGION_TARGET, /* the peer's memory */
+	REGION_RECV,
+	TRAFFIC_REGIONS
+};
+
+/** Deregisters a region of side @p e; what is under way with it fails, and the memory must stay
+ *  as it is. traffic_restart() registers it again. */
+void traffic_dereg(struct traffic *t, int e, enum traffic_region region);
+
+/** From now on side @p e's QP does not grant @p access to its peer (RSP-08). */
+void traffic_refuse(struct traffic *t, int e, uint32_t access);
+
+/** Side @p e's QP is in ERR and has nothing to flush any more: everything has completed, or was
+ *  unsignaled and went well. */
+void traffic_flushed(struct traffic *t, int e);
 
 /** @return whether side @p e has seen an error or a flush. */
 bool traffic_broken(const struct traffic *t, int e);

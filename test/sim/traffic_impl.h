@@ -9,8 +9,13 @@
 
 /** Registers @p size bytes of FILL. */
 void area_init(struct traffic_area *a, struct app *app, uint32_t size, uint32_t access);
+/** Deregisters it. Whatever is written to it from now on, the application wrote. */
+void area_dereg(struct traffic_area *a, struct app *app);
 /** Nothing is under way: all must be FILL. */
 void area_clear(struct traffic_area *a);
+/** A deregistered one must be as the application left it; registers it again. */
+void area_again(struct traffic_area *a, struct app *app);
+void area_fini(struct traffic_area *a);
 
 /** Takes a place for @p len bytes and the gaps between and around their pieces.
  *  @return false when there is no room. */
@@ -31,6 +36,9 @@ struct traffic_pieces pieces_cut(struct random *r, uint32_t len, unsigned max);
 /** Puts the bytes of the message with @p key into the pieces. */
 void pieces_put(const struct traffic_area *a, const struct traffic_place *place,
 	const struct traffic_pieces *p, uint32_t len, uint64_t key);
+
+/** The application overwrites the place with FILL. */
+void pieces_wipe(const struct traffic_area *a, const struct traffic_place *place, uint32_t len);
 
 /** The pieces must hold the first @p len bytes of the message with @p key, and the rest of the
  * place FILL. All of it is FILL afterwards. */

@@ -38,6 +38,17 @@ static void check_source(const struct traffic_side *me, const struct traffic_mes
 		pieces_check(&me->local, &m->local, &m->at, inl ? 0 : m->wr.len, m->key);
 }
 
+static unsigned size_class(const struct traffic_side *me, uint32_t len)
+{
+	uint32_t mtu = me->qp->qp->attr.path_mtu;
+
+	if (len < 2 || len == TRAFFIC_MAX)
+		return len == TRAFFIC_MAX ? 6 : len;
+	if (len <= mtu || len % mtu == 0)
+		return len <= mtu ? 2 : 3;
+	return len <= 65536 ? 4 : 5;
+}
+
 /* Its sender was told that it is done. */
 static void message_done(struct traffic *t, int e, struct traffic_message *m)
 {
@@ -45,6 +56,7 @@ static void message_done(struct traffic *t, int e, struct traffic_message *m)
 	const struct traffic_side *peer = &t->side[!e];
 
 	assert_int_equal(m->wr.mistake, MISTAKE_NONE);
+	assert_false(m->doomed);
 	check_source(me, m);
 	if (m->wr.op == TRAFFIC_READ)
 		pieces_check(&me->local, &m->local, &m->at, m->wr.len, m->key);
@@ -58,6 +70,7 @@ static void message_done(struct traffic *t, int e, struct traffic_message *m)
 	m->done = true;
 	traffic_totals.completed[m->wr.op]++;
 	traffic_totals.bytes += m->wr.len;
+	traffic_totals.size[size_class(me, m->wr.len)]++;
 }
 
 /* Whether a send may fail because of the receive request that it met. */
@@ -85,6 +98,10 @@ static void first_failure(
 		fail_msg("side %d: %s of %u bytes (mistake: %s) fails with status %u", e,
 			traffic_op_name[m->wr.op], m->wr.len, traffic_mistake_name[m->wr.mistake],
 			status);
+	if (status == ABI_WC_REM_ACCESS_ERR)
+		assert_true(m->wr.len && traffic_has_target(m->wr.op));
+	if (status == ABI_WC_LOC_PROT_ERR)
+		assert_true(m->wr.len && !(m->wr.flags & ABI_WQE_INLINE));
 	me->failed = status;
 	me->unexplained = false;
 	/* Its QP answers no more. */
@@ -160,11 +177,12 @@ static void recv_success(
 	assert_int_equal(m->wr.mistake, MISTAKE_NONE);
 	if (r->mistake) /* nothing of it was needed */
 		assert_true(r->mistake == MISTAKE_RECV_LKEY && (write || !m->wr.len));
-	assert_int_equal(cqe->byte_len, m->wr.len); /* CQ-09 */
+	assert_true(write || !m->wr.len || !me->recv.shadow); /* it was deregistered */
+	assert_int_equal(cqe->byte_len, m->wr.len);	      /* CQ-09 */
 	assert_int_equal(cqe->opcode, write ? ABI_WC_RECV_RDMA_WITH_IMM : ABI_WC_RECV);
 	assert_int_equal(!!(cqe->flags & ABI_WC_WITH_IMM), imm);
 	assert_int_equal(!!(cqe->flags & ABI_WC_SOLICITED), !!(m->wr.flags & ABI_WQE_SOLICITED));
-	assert_int_equal(cqe->src_qp, t->side[!e].qp->qp->qpn);
+	assert_int_equal(cqe->src_qp, t->side[!e].qpn);
 	if (imm)
 		assert_int_equal(cqe->imm, m->imm);
 	pieces_check(&me->recv, &r->place, &r->at, write ? 0 : m->wr.len, m->key);
@@ -202,11 +220,25 @@ static void recv_cqe(struct traffic *t, int e, const struct abi_cqe *cqe)
 
 void traffic_cqe(struct traffic *t, int e, const struct abi_cqe *cqe)
 {
-	assert_int_equal(cqe->qpn, t->side[e].qp->qp->qpn);
+	assert_int_equal(cqe->qpn, t->side[e].qpn);
 	if (cqe->opcode & ABI_WC_RECV)
 		recv_cqe(t, e, cqe);
 	else
 		send_cqe(t, e, cqe);
+}
+
+void traffic_flushed(struct traffic *t, int e)
+{
+	struct traffic_side *me = &t->side[e];
+
+	while (me->done < me->posted) {
+		struct traffic_message *m = &me->msg[me->done++];
+
+		assert_false(me->failed || me->qp->spec.sig_all);
+		assert_false(m->wr.flags & ABI_WQE_SIGNALED);
+		message_done(t, e, m);
+	}
+	assert_int_equal(me->recv_done, me->recv_posted);
 }
 
 void traffic_settle(const struct traffic *t)

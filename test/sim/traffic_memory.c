@@ -2,6 +2,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
 #include "traffic_impl.h"
@@ -32,6 +33,31 @@ void area_init(struct traffic_area *a, struct app *app, uint32_t size, uint32_t 
 {
 	*a = (struct traffic_area){.mr = app_mr(app, size, access), .size = size};
 	memset(a->mr->mem, TRAFFIC_FILL, size);
+}
+
+void area_fini(struct traffic_area *a)
+{
+	free(a->shadow);
+}
+
+void area_dereg(struct traffic_area *a, struct app *app)
+{
+	if (a->shadow)
+		return;
+	app_mr_dereg(app, a->mr);
+	a->shadow = malloc(a->size);
+	assert_non_null(a->shadow);
+	memcpy(a->shadow, a->mr->mem, a->size);
+}
+
+void area_again(struct traffic_area *a, struct app *app)
+{
+	if (!a->shadow)
+		return;
+	assert_memory_equal(a->shadow, a->mr->mem, a->size);
+	free(a->shadow);
+	a->shadow = NULL;
+	app_mr_again(app, a->mr);
 }
 
 void area_clear(struct traffic_area *a)
@@ -99,15 +125,34 @@ struct traffic_pieces pieces_cut(struct random *r, uint32_t len, unsigned max)
 	return p;
 }
 
+/* The application writes. */
+static void store(const struct traffic_area *a, uint64_t off, const uint8_t *from, uint32_t len)
+{
+	memcpy(a->mr->mem + off, from, len);
+	if (a->shadow)
+		memcpy(a->shadow + off, from, len);
+}
+
+static void fill(const struct traffic_area *a, uint64_t off, uint32_t len)
+{
+	memset(a->mr->mem + off, TRAFFIC_FILL, len);
+	if (a->shadow)
+		memset(a->shadow + off, TRAFFIC_FILL, len);
+}
+
+void pieces_wipe(const struct traffic_area *a, const struct traffic_place *place, uint32_t len)
+{
+	fill(a, place_offset(a, place), len);
+}
+
 void pieces_put(const struct traffic_area *a, const struct traffic_place *place,
 	const struct traffic_pieces *p, uint32_t len, uint64_t key)
 {
-	uint8_t *mem = place_mem(a, place);
 	const uint8_t *from = want;
 
 	bytes_of(key, want, len);
 	for (unsigned i = 0; i < p->n; i++) {
-		memcpy(mem + p->off[i], from, p->len[i]);
+		store(a, (uint64_t)place_offset(a, place) + p->off[i], from, p->len[i]);
 		from += p->len[i];
 	}
 }
@@ -123,7 +168,7 @@ static void take_bytes(const struct traffic_area *a, const struct traffic_place 
 		uint32_t part = p->len[i] < len ? p->len[i] : len;
 
 		memcpy(to, mem + p->off[i], part);
-		memset(mem + p->off[i], TRAFFIC_FILL, part);
+		fill(a, (uint64_t)place_offset(a, place) + p->off[i], part);
 		to += part;
 		len -= part;
 	}

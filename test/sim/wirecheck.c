@@ -322,7 +322,8 @@ static void check_msn(struct wire_stream *s, const struct packet *p)
 	uint32_t done;
 
 	if (!m && seq24_lt(psn, s->first_psn))
-		must(p->msn == 0 || !before, p, "RSP-25", "MSN before the first message");
+		must(p->msn == 0 || !before || p->syndrome > NAK_PSN_SEQUENCE, p, "RSP-25",
+			"MSN before the first message");
 	if (!m)
 		return;
 	done = m->complete && seq24_le(m->last_psn, psn) ? m->number
@@ -406,9 +407,12 @@ static void read_response(struct wire_stream *s, const struct packet *p)
 	m->answered |= p->psn == m->last_psn;
 }
 
-static void response(struct wire_stream *s, const struct packet *p)
+static void response(struct wire_stream *s, const struct packet *p, bool stale)
 {
-	must(seq24_lt(p->psn, s->next_psn), p, "RSP-23", "answers what was not asked");
+	bool nak = p->code == OP_ACKNOWLEDGE && p->syndrome == NAK_PSN_SEQUENCE;
+
+	must(seq24_lt(p->psn, s->next_psn) || (stale && nak && p->psn == s->next_psn), p, "RSP-23",
+		"answers what was not asked");
 	must(!p->ackreq && !(p->flags & BTH_SE), p, "RSP-50", "SE or AckReq in a response");
 	if (p->code != OP_ACKNOWLEDGE) {
 		read_response(s, p);
@@ -504,7 +508,7 @@ static void see(void *arg, const uint8_t *frame, size_t len, uint64_t now)
 	}
 	check_bth(&p);
 	if (is_response(p.code))
-		response(s, &p);
+		response(s, &p, w->stale);
 	else
 		request(s, &p);
 }

@@ -56,6 +56,7 @@ struct wirecheck {
 	struct wire_stream *stream[WIRECHECK_STREAMS];
 	uint64_t frames;  /* looked at */
 	uint64_t strange; /* of no known connection */
+	bool stale;	  /* packets of earlier connections may arrive, and a NAK answer them */
 };
 
 /** One end of a connection. */

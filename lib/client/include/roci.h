@@ -319,6 +319,15 @@ ROCI_API struct roci_cq *roci_create_cq(struct roci_context *ctx, int cqe, void 
  */
 ROCI_API int roci_destroy_cq(struct roci_cq *cq);
 
+/**
+ * Makes @p cq hold at least @p cqe completions, more or fewer than before; cq->cqe tells how
+ * many. Completions that wait in it stay, in their order (CQ-11). Other threads may poll, post
+ * and wait for events meanwhile.
+ * @return 0; EINVAL: @p cqe is 0, beyond max_cqe, or less than what waits in the queue (CQ-11):
+ * it is as before.
+ */
+ROCI_API int roci_resize_cq(struct roci_cq *cq, int cqe);
+
 /** How a work request ended. */
 enum roci_wc_status {
 	ROCI_WC_SUCCESS,
@@ -386,7 +395,8 @@ struct roci_wc {
  * Takes up to @p num_entries completions. It never sleeps (CQ-13). Every few thousand empty
  * calls make one system call to see whether rocid is still there.
  * @return how many were written to @p wc; 0: none is there; -EIO: rocid is gone and all that
- * was outstanding has been flushed; -EINVAL: @p num_entries is negative.
+ * was outstanding has been flushed; -EINVAL: @p num_entries is negative; -ENOMEM: this process
+ * could not map the ring of a resize.
  */
 ROCI_API int roci_poll_cq(struct roci_cq *cq, int num_entries, struct roci_wc *wc);
 
@@ -462,7 +472,8 @@ struct roci_qp {
  * Makes a QP in state RESET.
  * @param attr  cap is updated to what the QP really has
  * @return the QP, or NULL with errno EINVAL (a capability beyond roci_query_device(); a CQ or
- * PD of another context), EOPNOTSUPP (the type), ENOSPC (too many QPs).
+ * PD of another context; type 0, which is QP0: QPS-24), EOPNOTSUPP (any other type: QPS-25),
+ * ENOSPC (too many QPs).
  */
 ROCI_API struct roci_qp *roci_create_qp(struct roci_pd *pd, struct roci_qp_init_attr *attr);
 
@@ -530,14 +541,15 @@ enum roci_qp_attr_mask {
 };
 
 /**
- * Changes attributes. The state table is verbs' own (QPS-01..13): RESET to INIT needs
+ * Changes attributes. The state table is verbs' own: RESET to INIT needs
  * PKEY_INDEX, PORT, ACCESS_FLAGS; INIT to RTR needs AV, PATH_MTU, DEST_QPN, RQ_PSN,
  * MAX_DEST_RD_ATOMIC, MIN_RNR_TIMER; RTR to RTS needs TIMEOUT, RETRY_CNT, RNR_RETRY, SQ_PSN,
  * MAX_QP_RD_ATOMIC. Going to RESET discards what is posted and what it completed (QPS-16);
  * no other thread may post meanwhile.
  * @param mask  enum roci_qp_attr_mask
  * @return 0; EINVAL: a transition, attribute or value that is not allowed; EHOSTUNREACH or
- * ETIMEDOUT: the peer's MAC address could not be found. The QP is then as before (QPS-14).
+ * ETIMEDOUT: the peer's MAC address could not be found. The QP is then as before (QPS-14). In
+ * SQD attributes change only once the send queue is drained (QPS-19).
  */
 ROCI_API int roci_modify_qp(struct roci_qp *qp, const struct roci_qp_attr *attr, int mask);
 

@@ -42,6 +42,7 @@ class Requester:
         self.out = []                   # READs whose responses are due
         self.retries, self.rnr = setup['retry_cnt'], setup['rnr_retry']
         self.retrying, self.state = False, 'RTS'
+        self.refused = None             # PSN and syndrome of a fatal NAK behind a READ
         self.rto = False
 
     def psn(self, x):
@@ -107,6 +108,8 @@ class Requester:
             self.retrying = False
             self.retries, self.rnr = self.setup['retry_cnt'], self.setup['rnr_retry']  # REQ-27, -31
             self.at = max(self.at, una)
+            if self.refused and una > self.refused[0]:
+                self.refused = None
 
     def fail(self, status):
         q = self.posts[self.head]
@@ -116,11 +119,19 @@ class Requester:
 
     def retry(self):
         if not self.retries:
-            return self.fail('RETRY_EXC_ERR')                   # REQ-26
+            return self.exceeded()
         self.retries -= 1
         self.back()
         self.retrying = True
         return []
+
+    def exceeded(self):
+        """REQ-26, or REQ-34 when only what a fatal NAK refused is left (decision 0008)"""
+        if not self.refused:
+            return self.fail('RETRY_EXC_ERR')
+        x, syndrome = self.refused
+        cqes, _ = self.through(x)
+        return cqes + self.fail(STATUS[syndrome] if self.una == x else 'RETRY_EXC_ERR')
 
     def implied(self):
         """REQ-38, once until there is progress"""
@@ -149,6 +160,8 @@ class Requester:
     def nak(self, x, syndrome):
         cqes, stopped = self.through(x)
         if stopped:
+            if syndrome in STATUS:
+                self.refused = x, syndrome
             return cqes + self.implied()
         if syndrome == NAK_SEQ:
             return cqes + self.retry()

@@ -40,6 +40,7 @@ static const struct field fields[] = {
 	F(abi_queue, pad1),
 	S(abi_cq),
 	F(abi_cq, arm),
+	F(abi_cq, resizes),
 	F(abi_cq, pad0),
 	S(abi_cq_lane),
 	F(abi_cq_lane, consumer),

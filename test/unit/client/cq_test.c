@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
 #include <poll.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <setjmp.h>
@@ -44,16 +45,18 @@ static _Atomic uint32_t *arm(struct rig *r)
 	return r->h->cq[0].cq.arm;
 }
 
+/* CQ-02 */
 static void create_cq__bad_sizes(void **state)
 {
 	struct rig *r = *state;
 
-	assert_null(roci_create_cq(r->ctx, 0, NULL, NULL, 0)); /* CQ-02 */
+	assert_null(roci_create_cq(r->ctx, 0, NULL, NULL, 0));
 	assert_int_equal(errno, EINVAL);
 	assert_null(roci_create_cq(r->ctx, -5, NULL, NULL, 0));
 	assert_int_equal(errno, EINVAL);
 }
 
+/* CQ-02 */
 static void create_cq__says_what_it_got(void **state)
 {
 	struct rig *r = *state;
@@ -67,14 +70,20 @@ static void create_cq__says_what_it_got(void **state)
 	assert_int_equal(roci_destroy_cq(cq), 0);
 }
 
+/* CQ-12 */
 static void destroy_cq__with_qps(void **state)
 {
 	struct rig *r = *state;
 
-	assert_int_equal(roci_destroy_cq(r->cq), EBUSY); /* CQ-12 */
+	assert_int_equal(roci_destroy_cq(r->cq), EBUSY);
 	assert_int_equal(r->h->calls[ABI_DESTROY_CQ], 0);
+	assert_int_equal(roci_destroy_qp(r->qp), 0);
+	r->qp = NULL;
+	assert_int_equal(roci_destroy_cq(r->cq), 0);
+	r->cq = NULL;
 }
 
+/* CQ-13 */
 static void poll_cq__empty(void **state)
 {
 	struct rig *r = *state;
@@ -85,6 +94,7 @@ static void poll_cq__empty(void **state)
 	assert_int_equal(roci_poll_cq(r->cq, -1, NULL), -EINVAL);
 }
 
+/* CQ-08, CQ-09 */
 static void poll_cq__all_fields(void **state)
 {
 	struct rig *r = *state;
@@ -191,6 +201,7 @@ static void poll_cq__publishes_each_quarter_and_when_empty(void **state)
 	assert_int_equal(*consumer(r, 0), 16);
 }
 
+/* CQ-12 */
 static void poll_cq__skips_a_destroyed_qp(void **state)
 {
 	struct rig *r = *state;
@@ -201,11 +212,88 @@ static void poll_cq__skips_a_destroyed_qp(void **state)
 	harness_complete(r->h, 0, 0, 0, 2, ABI_WC_RECV, ABI_WC_SUCCESS);
 	harness_complete(r->h, 0, 2, 1, 3, ABI_WC_RECV, ABI_WC_SUCCESS);
 	assert_int_equal(roci_destroy_qp(other), 0);
-	/* Its number comes back at once, its completions do not (CQ-12). */
+	/* Its number comes back at once, its completions do not. */
 	other = rig_qp(r, 4, 0);
 	assert_int_equal(roci_poll_cq(r->cq, 4, wc), 1);
 	assert_true(wc[0].wr_id == 2);
 	assert_int_equal(roci_destroy_qp(other), 0);
+}
+
+/* CQ-13: never more than there is room for. */
+static void poll_cq__at_most_what_was_asked_for(void **state)
+{
+	struct rig *r = *state;
+
+	for (int max = 1; max <= 10; max++) {
+		struct roci_wc wc[11];
+		int seen = 0, n;
+
+		for (uint64_t i = 0; i < 10; i++)
+			assert_true(complete(r, i % HARNESS_WORKERS, i));
+		memset(wc, 0xAB, sizeof(wc));
+		while ((n = roci_poll_cq(r->cq, max, wc)) > 0) {
+			assert_in_range(n, 1, max);
+			assert_true(wc[max].wr_id == 0xABABABABABABABAB);
+			seen += n;
+		}
+		assert_int_equal(seen, 10);
+	}
+}
+
+#define POLLERS 3
+#define MANY	50000u
+
+static struct {
+	struct rig *rig;
+	_Atomic bool stop;
+	uint8_t seen[POLLERS][MANY];
+} crowd;
+
+static void *poll_in_a_crowd(void *seen)
+{
+	struct roci_wc wc[4];
+	int n;
+
+	do {
+		bool last = atomic_load(&crowd.stop);
+
+		n = roci_poll_cq(crowd.rig->cq, 4, wc);
+		for (int i = 0; i < n; i++)
+			((uint8_t *)seen)[wc[i].wr_id % MANY]++;
+		if (!n && last)
+			break;
+	} while (n >= 0);
+	return NULL;
+}
+
+/* CQ-13: several threads, and each completion goes to one of them. */
+static void poll_cq__by_several_threads(void **state)
+{
+	pthread_t thread[POLLERS];
+
+	crowd.rig = *state;
+	memset(crowd.seen, 0, sizeof(crowd.seen));
+	atomic_store(&crowd.stop, false);
+	for (unsigned t = 0; t < POLLERS; t++)
+		pthread_create(&thread[t], NULL, poll_in_a_crowd, crowd.seen[t]);
+	for (uint64_t i = 0, tries = 0; i < MANY && tries < 50 * MANY; tries++) {
+		if (complete(crowd.rig, 1, i)) {
+			i++;
+			continue;
+		}
+		crowd.rig->h->cq[0].cq.lane[1].overflow = false; /* the pollers are behind */
+		sched_yield();
+	}
+	atomic_store(&crowd.stop, true);
+	for (unsigned t = 0; t < POLLERS; t++)
+		pthread_join(thread[t], NULL);
+	for (unsigned i = 0; i < MANY; i++) {
+		unsigned times = 0;
+
+		for (unsigned t = 0; t < POLLERS; t++)
+			times += crowd.seen[t][i];
+		assert_int_equal(times, 1);
+	}
 }
 
 /* --- arming ------------------------------------------------------------------------------- */
@@ -223,6 +311,7 @@ static void req_notify__each_differs(void **state)
 	assert_int_equal(*arm(r) >> 2, (before >> 2) + 2);
 }
 
+/* CQ-05 */
 static void req_notify__never_weakens(void **state)
 {
 	struct rig *r = *state;
@@ -231,7 +320,7 @@ static void req_notify__never_weakens(void **state)
 	assert_int_equal(*arm(r) & ABI_CQ_ARM_MASK, ABI_CQ_ARM_SOLICITED);
 	roci_req_notify_cq(r->cq, 0);
 	assert_int_equal(*arm(r) & ABI_CQ_ARM_MASK, ABI_CQ_ARM_ANY);
-	roci_req_notify_cq(r->cq, 1); /* CQ-05 */
+	roci_req_notify_cq(r->cq, 1);
 	assert_int_equal(*arm(r) & ABI_CQ_ARM_MASK, ABI_CQ_ARM_ANY);
 }
 
@@ -452,6 +541,8 @@ int main(void)
 		T(poll_cq__laps),
 		T(poll_cq__publishes_each_quarter_and_when_empty),
 		T(poll_cq__skips_a_destroyed_qp),
+		T(poll_cq__at_most_what_was_asked_for),
+		T(poll_cq__by_several_threads),
 		T(req_notify__each_differs),
 		T(req_notify__never_weakens),
 		T(req_notify__counter_wraps),

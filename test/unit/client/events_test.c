@@ -113,13 +113,20 @@ static void get_cq_event__skips_unknown_queues(void **state)
 	roci_ack_cq_events(cq, 1);
 }
 
+/* Set just before the last acknowledgement. */
+static _Atomic bool acknowledged;
+
 static void *acknowledge_later(void *cq)
 {
 	usleep(50000);
-	roci_ack_cq_events(cq, 2);
+	roci_ack_cq_events(cq, 1); /* not all of them */
+	usleep(50000);
+	atomic_store(&acknowledged, true);
+	roci_ack_cq_events(cq, 1);
 	return NULL;
 }
 
+/* CQ-07 */
 static void destroy_cq__waits_for_acknowledgement(void **state)
 {
 	struct test *t = *state;
@@ -130,9 +137,10 @@ static void destroy_cq__waits_for_acknowledgement(void **state)
 		harness_event(t->rig.h->channel_fd, ABI_EVENT_COMPLETION, FIRST + 1);
 		assert_int_equal(roci_get_cq_event(t->channel, &cq, NULL), 0);
 	}
+	atomic_store(&acknowledged, false);
 	pthread_create(&thread, NULL, acknowledge_later, cq);
-	/* CQ-07. A destroy that does not wait frees what the thread uses: the sanitizer sees it. */
 	assert_int_equal(roci_destroy_cq(t->cq), 0);
+	assert_true(atomic_load(&acknowledged));
 	t->cq = NULL;
 	pthread_join(thread, NULL);
 }
@@ -164,6 +172,7 @@ static void get_cq_event__each_cq_once_when_dead(void **state)
 
 /* --- asynchronous events ------------------------------------------------------------------ */
 
+/* EVT-05 */
 static void get_async_event__elements(void **state)
 {
 	struct test *t = *state;
@@ -173,6 +182,8 @@ static void get_async_event__elements(void **state)
 	harness_event(h->async_fd, ABI_EVENT_CQ_ERR, FIRST + 1);
 	harness_event(h->async_fd, ABI_EVENT_COMM_EST, FIRST);
 	harness_event(h->async_fd, ABI_EVENT_PORT_ERR, 2);
+	harness_event(h->async_fd, ABI_EVENT_PORT_ACTIVE, 1);
+	harness_event(h->async_fd, ABI_EVENT_GID_CHANGE, 3);
 	assert_true(readable(t->rig.ctx->async_fd));
 	assert_int_equal(roci_get_async_event(t->rig.ctx, &ev), 0);
 	assert_int_equal(ev.event_type, ROCI_EVENT_CQ_ERR);
@@ -186,13 +197,26 @@ static void get_async_event__elements(void **state)
 	assert_int_equal(ev.event_type, ROCI_EVENT_PORT_ERR);
 	assert_int_equal(ev.element.port_num, 2);
 	roci_ack_async_event(&ev);
+	assert_int_equal(roci_get_async_event(t->rig.ctx, &ev), 0);
+	assert_int_equal(ev.event_type, ROCI_EVENT_PORT_ACTIVE);
+	assert_int_equal(ev.element.port_num, 1);
+	roci_ack_async_event(&ev);
+	assert_int_equal(roci_get_async_event(t->rig.ctx, &ev), 0);
+	assert_int_equal(ev.event_type, ROCI_EVENT_GID_CHANGE);
+	assert_int_equal(ev.element.port_num, 3);
+	roci_ack_async_event(&ev);
 }
 
+/* EVT-05, EVT-06: whoever sends them, a program never sees LID_CHANGE, PKEY_CHANGE, SM_CHANGE or
+ * CLIENT_REREGISTER. */
 static void get_async_event__skips_the_unknown(void **state)
 {
+	static const uint32_t verbs[] = {11, 12, 13, 17};
 	struct test *t = *state;
 	struct roci_async_event ev = {.size = sizeof(ev)};
 
+	for (unsigned i = 0; i < 4; i++)
+		harness_event(t->rig.h->async_fd, verbs[i] + 1, 1);
 	harness_event(t->rig.h->async_fd, ABI_EVENT_QP_FATAL, 12345);
 	harness_event(t->rig.h->async_fd, 4711, 1);
 	harness_event(t->rig.h->async_fd, ABI_EVENT_GID_CHANGE, 1);
@@ -210,13 +234,15 @@ static void get_async_event__no_size_takes_nothing(void **state)
 	assert_true(readable(t->rig.ctx->async_fd));
 }
 
-static void *acknowledge_qp_later(void *ev)
+static void *acknowledge_async_later(void *ev)
 {
 	usleep(50000);
+	atomic_store(&acknowledged, true);
 	roci_ack_async_event(ev);
 	return NULL;
 }
 
+/* EVT-07 */
 static void destroy_qp__waits_for_acknowledgement(void **state)
 {
 	struct test *t = *state;
@@ -225,9 +251,28 @@ static void destroy_qp__waits_for_acknowledgement(void **state)
 
 	harness_event(t->rig.h->async_fd, ABI_EVENT_QP_FATAL, FIRST);
 	assert_int_equal(roci_get_async_event(t->rig.ctx, &ev), 0);
-	pthread_create(&thread, NULL, acknowledge_qp_later, &ev);
+	atomic_store(&acknowledged, false);
+	pthread_create(&thread, NULL, acknowledge_async_later, &ev);
 	assert_int_equal(roci_destroy_qp(t->rig.qp), 0);
+	assert_true(atomic_load(&acknowledged));
 	t->rig.qp = NULL;
+	pthread_join(thread, NULL);
+}
+
+/* EVT-07 */
+static void destroy_cq__waits_for_its_async_event(void **state)
+{
+	struct test *t = *state;
+	struct roci_async_event ev = {.size = sizeof(ev)};
+	pthread_t thread;
+
+	harness_event(t->rig.h->async_fd, ABI_EVENT_CQ_ERR, FIRST + 1);
+	assert_int_equal(roci_get_async_event(t->rig.ctx, &ev), 0);
+	atomic_store(&acknowledged, false);
+	pthread_create(&thread, NULL, acknowledge_async_later, &ev);
+	assert_int_equal(roci_destroy_cq(t->cq), 0);
+	assert_true(atomic_load(&acknowledged));
+	t->cq = NULL;
 	pthread_join(thread, NULL);
 }
 
@@ -259,6 +304,7 @@ int main(void)
 		T(get_async_event__skips_the_unknown),
 		T(get_async_event__no_size_takes_nothing),
 		T(destroy_qp__waits_for_acknowledgement),
+		T(destroy_cq__waits_for_its_async_event),
 		T(get_async_event__device_fatal_once),
 	};
 

@@ -136,6 +136,40 @@ static void create_cq(struct harness *h, const struct abi_msg *msg, const struct
 	harness_reply(h, msg, 0, &r, sizeof(r), &c->shm.fd, 1);
 }
 
+/* As the core: the lanes go on in a new ring, the old one stays as it is. */
+static void resize_cq(struct harness *h, const struct abi_msg *msg, const struct abi_resize_cq *in)
+{
+	uint32_t depth = round_pow2(in->depth), waiting = 0;
+	uint32_t stride = sizeof(struct abi_cq_lane) + depth * sizeof(struct abi_cqe);
+	struct abi_create_cq_reply r = {
+		.handle = in->handle,
+		.depth = depth,
+		.lanes = HARNESS_WORKERS,
+		.lane_off = sizeof(struct abi_cq),
+		.lane_stride = stride,
+		.region_size = sizeof(struct abi_cq) + HARNESS_WORKERS * stride,
+	};
+	struct harness_cq *c = &h->cq[in->handle - FIRST_HANDLE];
+	struct harness_shm shm;
+
+	for (unsigned l = 0; l < HARNESS_WORKERS; l++)
+		waiting += cq_lane_waiting(&c->cq.lane[l]);
+	if (in->depth < waiting) {
+		harness_reply(h, msg, -EINVAL, "too small", 10, NULL, 0);
+		return;
+	}
+	shm = shm_make(r.region_size);
+	atomic_fetch_add(&((struct abi_cq *)c->shm.base)->resizes, 1);
+	for (unsigned l = 0; l < HARNESS_WORKERS; l++)
+		cq_lane_move(&c->cq.lane[l],
+			(struct abi_cq_lane *)(shm.base + r.lane_off + l * stride), depth);
+	shm_drop(&c->resized);
+	c->resized = shm;
+	if (h->resized)
+		h->resized(h);
+	harness_reply(h, msg, 0, &r, sizeof(r), &shm.fd, 1);
+}
+
 static void create_qp(struct harness *h, const struct abi_msg *msg, const struct abi_create_qp *in)
 {
 	uint32_t i = 0, queues = 2 * sizeof(struct abi_queue);
@@ -242,6 +276,7 @@ static void destroy(struct harness *h, const struct abi_msg *msg, const struct a
 	} else if (msg->type == ABI_DESTROY_CQ && i < HARNESS_CQS) {
 		h->cq[i].live = false;
 		shm_drop(&h->cq[i].shm);
+		shm_drop(&h->cq[i].resized);
 	}
 	harness_reply(h, msg, 0, NULL, 0, NULL, 0);
 }
@@ -276,6 +311,9 @@ static void answer(
 		break;
 	case ABI_CREATE_CQ:
 		create_cq(h, msg, body);
+		break;
+	case ABI_RESIZE_CQ:
+		resize_cq(h, msg, body);
 		break;
 	case ABI_CREATE_QP:
 		create_qp(h, msg, body);
@@ -399,8 +437,10 @@ void harness_stop(struct harness *h)
 		munmap(h->reg_base, h->reg.fd_off + h->reg.length);
 	for (unsigned i = 0; i < HARNESS_QPS; i++)
 		shm_drop(&h->qp[i].shm);
-	for (unsigned i = 0; i < HARNESS_CQS; i++)
+	for (unsigned i = 0; i < HARNESS_CQS; i++) {
 		shm_drop(&h->cq[i].shm);
+		shm_drop(&h->cq[i].resized);
+	}
 	free(h);
 }
 

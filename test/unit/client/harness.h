@@ -44,6 +44,7 @@ struct harness_qp {
 struct harness_cq {
 	bool live;
 	struct harness_shm shm;
+	struct harness_shm resized; /* the ring in use, after a resize */
 	struct abi_create_cq asked;
 	struct cq cq;
 };
@@ -70,6 +71,8 @@ struct harness {
 	uint32_t lie_ring_off;
 	uint32_t calls[ABI_MSG_TYPES]; /* requests seen */
 	_Atomic(harness_hook *) hook;
+	/** Called, when there is one, after a resize and before its reply. */
+	void (*resized)(struct harness *h);
 	struct abi_reg_mr reg; /* the last REG_MR, and its memfd mapped */
 	uint8_t *reg_base;
 	struct harness_qp qp[HARNESS_QPS];

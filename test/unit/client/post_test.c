@@ -295,6 +295,7 @@ static void post_send__message_of_2_to_31(void **state)
 	assert_int_equal(roci_post_send(r->qp, &wr, NULL), 0); /* REQ-07 */
 }
 
+/* REQ-20, QPS-17 */
 static void post_send__before_rts(void **state)
 {
 	struct rig *r = *state;
@@ -315,6 +316,7 @@ static void post_send__before_rts(void **state)
 	}
 }
 
+/* QPS-17 */
 static void post_recv__states(void **state)
 {
 	struct rig *r = *state;
@@ -323,7 +325,7 @@ static void post_recv__states(void **state)
 	rig_modify(r->qp, ROCI_QPS_RESET);
 	assert_int_equal(roci_post_recv(r->qp, &wr, NULL), EINVAL);
 	rig_modify(r->qp, ROCI_QPS_INIT);
-	assert_int_equal(roci_post_recv(r->qp, &wr, NULL), 0); /* QPS-17 */
+	assert_int_equal(roci_post_recv(r->qp, &wr, NULL), 0);
 }
 
 static void post_recv__too_many_sges(void **state)
@@ -446,6 +448,7 @@ static void post_send__failures_never_free_what_was_not_taken(void **state)
 	assert_int_equal(post(r, 7, 0), 0);
 }
 
+/* QPS-16 */
 static void post_send__after_reset(void **state)
 {
 	struct rig *r = *state;
@@ -458,7 +461,7 @@ static void post_send__after_reset(void **state)
 		work(r);
 		assert_int_equal(rig_modify(r->qp, ROCI_QPS_RESET), 0);
 		rig_modify(r->qp, ROCI_QPS_RTS);
-		assert_int_equal(roci_poll_cq(r->cq, 1, &wc), 0); /* QPS-16 */
+		assert_int_equal(roci_poll_cq(r->cq, 1, &wc), 0);
 		for (int i = 0; i < 4; i++)
 			assert_int_equal(post(r, i, ROCI_SEND_SIGNALED), 0);
 		assert_int_equal(post(r, 5, 0), ENOMEM);

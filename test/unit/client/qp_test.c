@@ -78,9 +78,26 @@ static void create_qp__refused_before_it_is_asked(void **state)
 	assert_null(roci_create_qp(r->pd, &bad));
 	assert_int_equal(errno, EINVAL);
 	bad = good;
-	bad.qp_type = (enum roci_qp_type)4;
-	assert_null(roci_create_qp(r->pd, &bad));
-	assert_int_equal(errno, EOPNOTSUPP);
+	assert_int_equal(r->h->calls[ABI_CREATE_QP], before);
+}
+
+/* QPS-24, QPS-25 */
+static void create_qp__other_types(void **state)
+{
+	static const int types[] = {1, 3, 4, 5, 6, 8, 9, 10, 255};
+	struct rig *r = *state;
+	struct roci_qp_init_attr init = {
+		.size = sizeof(init), .send_cq = r->cq, .recv_cq = r->cq, .cap = {1, 1, 1, 1, 0}};
+	uint32_t before = r->h->calls[ABI_CREATE_QP];
+
+	assert_null(roci_create_qp(r->pd, &init)); /* 0, or forgotten */
+	assert_int_equal(errno, EINVAL);
+	assert_non_null(strstr(roci_last_error(), "QP0"));
+	for (unsigned i = 0; i < sizeof(types) / sizeof(types[0]); i++) {
+		init.qp_type = (enum roci_qp_type)types[i];
+		assert_null(roci_create_qp(r->pd, &init));
+		assert_int_equal(errno, EOPNOTSUPP);
+	}
 	assert_int_equal(r->h->calls[ABI_CREATE_QP], before);
 }
 
@@ -228,6 +245,7 @@ static bool refuse(struct harness *h, const struct abi_msg *msg, const void *bod
 	return true;
 }
 
+/* QPS-14 */
 static void modify_qp__refused_leaves_the_state(void **state)
 {
 	struct rig *r = *state;
@@ -235,9 +253,10 @@ static void modify_qp__refused_leaves_the_state(void **state)
 
 	atomic_store(&r->h->hook, refuse);
 	assert_int_equal(rig_modify(r->qp, ROCI_QPS_RESET), EINVAL);
-	assert_int_equal(roci_post_send(r->qp, &wr, NULL), 0); /* QPS-14 */
+	assert_int_equal(roci_post_send(r->qp, &wr, NULL), 0);
 }
 
+/* QPS-21 */
 static void query_qp__tells_all(void **state)
 {
 	struct rig *r = *state;
@@ -302,6 +321,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		T(create_qp__asks_and_tells),
 		T(create_qp__refused_before_it_is_asked),
+		T(create_qp__other_types),
 		T(create_qp__ring_outside_the_region),
 		T(create_qp__no_receive_queue),
 		T(create_qp__many),

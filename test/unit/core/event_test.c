@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Completion notices and async events: CQ-03..06, EVT-*. */
+/* Completion notices and async events. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <string.h>
 #include <cmocka.h>
+#include "hole.h"
 #include "lone.h"
 
 static struct lone l;
@@ -62,9 +63,10 @@ static void core_events__arm_any_is_one_shot(void **state)
 	assert_int_equal(l.app.event[0].channel, l.recv_cq->cq.channel);
 }
 
-/* CQ-03, RSP-51 */
+/* CQ-03, CQ-04, RSP-51 */
 static void core_events__arm_solicited_waits_for_one(void **state)
 {
+	incoming(true); /* before */
 	app_arm(l.recv_cq, true);
 	incoming(false);
 	assert_int_equal(notices(), 0);
@@ -89,6 +91,155 @@ static void core_events__errors_are_solicited(void **state)
 	assert_int_equal(app_to_state(l.qp, ABI_QPS_ERR, l.now), 0);
 	lone_tx(&l);
 	assert_int_equal(notices(), 1);
+}
+
+/* CQ-03: an error wakes who waits for any, too. */
+static void core_events__any_is_an_error_too(void **state)
+{
+	lone_recv(&l, 0, 0, 64);
+	app_arm(l.recv_cq, false);
+	assert_int_equal(app_to_state(l.qp, ABI_QPS_ERR, l.now), 0);
+	lone_tx(&l);
+	assert_int_equal(notices(), 1);
+}
+
+/* --- async events ----------------------------------------------------------------------- */
+
+static const uint32_t affiliated[] = {ABI_EVENT_CQ_ERR, ABI_EVENT_QP_FATAL, ABI_EVENT_QP_REQ_ERR,
+	ABI_EVENT_QP_ACCESS_ERR, ABI_EVENT_COMM_EST, ABI_EVENT_SQ_DRAINED};
+
+/* @return the only event that there was, about our QP; 0: none. */
+static uint32_t only_event(void)
+{
+	uint32_t type = 0;
+
+	for (unsigned i = 0; i < ARRAY_SIZE(affiliated); i++) {
+		unsigned n = app_event_count(&l.app, affiliated[i]);
+
+		assert_int_equal(n, n && !type ? 1 : 0);
+		type = n ? affiliated[i] : type;
+	}
+	if (type) {
+		assert_int_equal(l.app.event[0].handle, l.qp->qp->handle);
+		assert_int_equal(l.app.event[0].session, l.qp->qp->session);
+	}
+	return type;
+}
+
+static void start_over(unsigned state)
+{
+	lone_fini(&l);
+	lone_init(&l);
+	lone_start_in(&l, state <= ABI_QPS_RTS ? state : ABI_QPS_RTS);
+	if (state == ABI_QPS_SQD)
+		assert_int_equal(app_to_state(l.qp, ABI_QPS_SQD, l.now), 0);
+	lone_recv(&l, 1, 0, 64);
+}
+
+/* A good request of each kind: SEND, WRITE, READ. */
+static void request(uint8_t opcode, uint32_t p)
+{
+	struct shot s = {.opcode = opcode, .psn = p, .ackreq = true, .va = app_va(l.mr, 0)};
+
+	s.rkey = l.mr->mr.key;
+	s.dma_len = 4;
+	s.len = opcode == 0x0C ? 0 : 4;
+	lone_rx(&l, &s);
+	lone_tx(&l);
+}
+
+/* EVT-01: the first request that is executed in RTR, whatever it is, and none later. */
+static void communication_established__first_in_rtr(void **state)
+{
+	static const uint8_t opcode[] = {0x04, 0x0A, 0x0C};
+
+	for (unsigned i = 0; i < ARRAY_SIZE(opcode); i++) {
+		start_over(ABI_QPS_RTR);
+		request(opcode[i], RQ_PSN + 1); /* not the one that is due */
+		assert_int_equal(only_event(), 0);
+		lone_rx(&l, &(struct shot){.opcode = 0x04, .psn = RQ_PSN, .bad_icrc = true});
+		lone_rx(&l, &(struct shot){.opcode = 0x04, .psn = RQ_PSN, .src_ip = 9});
+		app_events(&l.app);
+		assert_int_equal(only_event(), 0);
+		request(opcode[i], RQ_PSN);
+		assert_int_equal(only_event(), ABI_EVENT_COMM_EST);
+		request(0x0A, RQ_PSN + 1);
+		request(0x0A, RQ_PSN + 1);
+		assert_int_equal(only_event(), ABI_EVENT_COMM_EST);
+	}
+	start_over(ABI_QPS_RTS); /* who is there already need not be told */
+	request(0x04, RQ_PSN);
+	assert_int_equal(only_event(), 0);
+}
+
+/* EVT-03: what the peer did wrong, where no completion tells it. */
+static void responder_fatal__tells_the_owner(void **state)
+{
+	static const unsigned states[] = {ABI_QPS_RTR, ABI_QPS_RTS, ABI_QPS_SQD};
+
+	for (unsigned i = 0; i < ARRAY_SIZE(states); i++) {
+		start_over(states[i]);
+		request(0x02, RQ_PSN); /* LAST of nothing */
+		assert_int_equal(l.qp->qp->state, ABI_QPS_ERR);
+		assert_int_equal(only_event(), ABI_EVENT_QP_REQ_ERR);
+		start_over(states[i]);
+		l.mr->mr.access = 0;
+		request(0x0A, RQ_PSN);
+		assert_int_equal(l.qp->qp->state, ABI_QPS_ERR);
+		assert_int_equal(only_event(), ABI_EVENT_QP_ACCESS_ERR);
+	}
+}
+
+/* EVT-03: memory that faults under a WRITE, under a READ, and under a SEND of ours. */
+static void access_fault__is_fatal(void **state)
+{
+	struct shot s = {.opcode = 0x0A, .psn = RQ_PSN, .dma_len = 4, .len = 4};
+	struct app_send w = {.opcode = ABI_WR_SEND, .flags = ABI_WQE_SIGNALED, .num_sge = 1};
+	struct mr *mr;
+
+	start_over(ABI_QPS_RTS);
+	mr = hole_open(l.host, APP_PD);
+	s.va = mr->iova + HOLE_PAGE;
+	s.rkey = mr->key;
+	lone_rx(&l, &s);
+	lone_tx(&l);
+	assert_int_equal(only_event(), ABI_EVENT_QP_FATAL);
+	assert_int_equal(l.qp->qp->state, ABI_QPS_ERR);
+	hole_close(l.host);
+	start_over(ABI_QPS_RTS);
+	mr = hole_open(l.host, APP_PD);
+	s.opcode = 0x0C;
+	s.len = 0;
+	s.rkey = mr->key;
+	lone_rx(&l, &s);
+	lone_tx(&l);
+	assert_int_equal(only_event(), ABI_EVENT_QP_FATAL);
+	assert_int_equal(l.qp->qp->state, ABI_QPS_ERR);
+	hole_close(l.host);
+	start_over(ABI_QPS_RTS);
+	mr = hole_open(l.host, APP_PD);
+	w.sge[0] = (struct abi_sge){.addr = mr->iova + HOLE_PAGE, .length = 4, .lkey = mr->key};
+	app_post_send(l.qp, &w);
+	assert_string_equal(lone_tx(&l), "");
+	assert_int_equal(only_event(), ABI_EVENT_QP_FATAL);
+	assert_int_equal(l.qp->qp->state, ABI_QPS_ERR);
+	hole_close(l.host);
+}
+
+/* EVT-03: a requester is told by its completion, and by nothing else. */
+static void completer__raises_no_event(void **state)
+{
+	static const uint8_t syndrome[] = {0x61, 0x62, 0x63, 0x64};
+
+	for (unsigned i = 0; i < ARRAY_SIZE(syndrome); i++) {
+		start_over(ABI_QPS_RTS);
+		lone_post(&l, ABI_WR_SEND, 1, 4, 0);
+		lone_tx(&l);
+		lone_nak(&l, syndrome[i], SQ_PSN, 0);
+		lone_tx(&l);
+		assert_int_equal(l.qp->qp->state, ABI_QPS_ERR);
+		assert_int_equal(only_event(), 0);
+	}
 }
 
 /* A full queue of events: notices wait, async events are counted. */
@@ -124,6 +275,31 @@ static void core_cmd__detach_cq_forgets_it(void **state)
 	assert_int_equal(notices(), 0);
 }
 
+/* COUNT_CQ, RESIZE_CQ: CQ-11 */
+static void core_cmd__resize_cq_goes_on(void **state)
+{
+	static struct {
+		struct abi_cq_lane lane;
+		struct abi_cqe cqe[4];
+	} ring __attribute__((aligned(ABI_LINE)));
+	struct core_cmd cmd = {.type = CORE_CMD_COUNT_CQ, .cq = &l.recv_cq->cq};
+
+	memset(&ring, 0, sizeof(ring));
+	incoming(false);
+	incoming(false);
+	assert_int_equal(core_cmd(&l.host->core, &cmd, l.now), 0);
+	assert_int_equal(cmd.cqes, 2);
+	cmd = (struct core_cmd){.type = CORE_CMD_RESIZE_CQ, .cq = &l.recv_cq->cq};
+	cmd.lane = &ring.lane;
+	cmd.cqes = 4;
+	assert_int_equal(core_cmd(&l.host->core, &cmd, l.now), 0);
+	app_arm(l.recv_cq, false);
+	incoming(false);
+	assert_int_equal(notices(), 1);
+	assert_int_equal(ring.cqe[0].wr_id, 2);
+	assert_string_equal(lone_cqes(&l), "R0:OK+4 R1:OK+4"); /* of the old ring */
+}
+
 #define T(name) cmocka_unit_test_setup_teardown(name, reset_psn, teardown)
 
 int main(void)
@@ -133,8 +309,14 @@ int main(void)
 		T(core_events__arm_solicited_waits_for_one),
 		T(core_events__stronger_arm_stays),
 		T(core_events__errors_are_solicited),
+		T(core_events__any_is_an_error_too),
+		T(communication_established__first_in_rtr),
+		T(responder_fatal__tells_the_owner),
+		T(access_fault__is_fatal),
+		T(completer__raises_no_event),
 		T(core_events__does_not_overrun),
 		T(core_cmd__detach_cq_forgets_it),
+		T(core_cmd__resize_cq_goes_on),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

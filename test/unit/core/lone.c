@@ -4,10 +4,7 @@
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <signal.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <unistd.h>
 #include <cmocka.h>
 #include "lone.h"
 
@@ -364,55 +361,4 @@ void lone_recv(struct lone *l, uint64_t wr_id, uint64_t off, uint32_t len)
 	struct abi_sge sge = app_sge(l->mr, off, len);
 
 	app_post_recv(l->qp, wr_id, &sge, 1);
-}
-
-/* --- memory that faults --------------------------------------------------------------- */
-
-#define FAULT_SLOT 0x9999u
-
-static struct {
-	struct lone *l;
-	struct mr mr;
-	int fd;
-} fault;
-
-/* A zero page over the hole, and one more fault. */
-static void on_sigbus(int sig, siginfo_t *info, void *ctx)
-{
-	uint8_t *page = (uint8_t *)((uintptr_t)info->si_addr & ~(uintptr_t)(FAULT_PAGE - 1));
-
-	if (mmap(page, FAULT_PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED,
-		    -1, 0) == MAP_FAILED)
-		_exit(99);
-	fault.l->host->faults++;
-}
-
-struct mr *lone_fault_mr(struct lone *l)
-{
-	struct sigaction sa = {.sa_sigaction = on_sigbus, .sa_flags = SA_SIGINFO};
-
-	fault.l = l;
-	fault.fd = memfd_create("fault", 0);
-	assert_true(fault.fd >= 0);
-	assert_int_equal(ftruncate(fault.fd, 2 * FAULT_PAGE), 0);
-	fault.mr = (struct mr){.key = FAULT_SLOT << 8,
-		.pd = APP_PD,
-		.access = ABI_ACCESS_LOCAL_WRITE | ABI_ACCESS_REMOTE_WRITE | ABI_ACCESS_REMOTE_READ,
-		.iova = 0x1000000,
-		.length = 2 * FAULT_PAGE,
-		.base = mmap(
-			NULL, 2 * FAULT_PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, fault.fd, 0)};
-	assert_ptr_not_equal(fault.mr.base, MAP_FAILED);
-	assert_int_equal(ftruncate(fault.fd, FAULT_PAGE), 0);
-	assert_int_equal(sigaction(SIGBUS, &sa, NULL), 0);
-	atomic_store(&l->host->mrs.slot[FAULT_SLOT], &fault.mr);
-	return &fault.mr;
-}
-
-void lone_fault_mr_free(struct lone *l)
-{
-	atomic_store(&l->host->mrs.slot[FAULT_SLOT], NULL);
-	munmap(fault.mr.base, 2 * FAULT_PAGE);
-	close(fault.fd);
-	signal(SIGBUS, SIG_DFL);
 }

@@ -88,13 +88,6 @@ void lone_post(struct lone *l, uint8_t opcode, uint64_t wr_id, uint32_t len, uin
 /** Posts a receive of one SGE at offset @p off. */
 void lone_recv(struct lone *l, uint64_t wr_id, uint64_t off, uint32_t len);
 
-#define FAULT_PAGE 4096u
-
-/** Registers two pages of which the second has lost its memory, as after PUNCH_HOLE on a full
- *  disk: touching it is a fault, counted as the shell does (uaccess.h). One at a time. */
-struct mr *lone_fault_mr(struct lone *l);
-void lone_fault_mr_free(struct lone *l);
-
 /* Shorthands for the peer's packets. */
 void lone_ack(struct lone *l, uint32_t psn, uint32_t msn);
 void lone_nak(struct lone *l, uint8_t syndrome, uint32_t psn, uint32_t msn);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Error and flush: QPS-20, CQ-10, CQ-01. */
+/* Error and flush. The completions themselves: cqe_test.c. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

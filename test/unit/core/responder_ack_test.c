@@ -6,6 +6,7 @@
 #include <string.h>
 #include <cmocka.h>
 #include "headers.h"
+#include "hole.h"
 #include "lone.h"
 
 static struct lone l;
@@ -111,18 +112,18 @@ static void responder_rx__data_lie_in_memory_before_the_ack(void **state)
 		assert_int_equal(l.mr->mem[2000 + i], i);
 	}
 	assert_string_equal(lone_tx(&l), "ACK@1011f/2");
-	mr = lone_fault_mr(&l);
+	mr = hole_open(l.host, APP_PD);
 	s[0].psn = 0x102;
 	s[1] = (struct shot){.opcode = WRITE_ONLY,
 		.psn = 0x103,
 		.ackreq = true,
-		.va = mr->iova + FAULT_PAGE,
+		.va = mr->iova + HOLE_PAGE,
 		.rkey = mr->key,
 		.dma_len = 8,
 		.len = 8};
 	lone_rx_burst(&l, s, 2);
 	assert_string_equal(lone_tx(&l), "ACK@10363/3");
-	lone_fault_mr_free(&l);
+	hole_close(l.host);
 }
 
 /* RSP-39: a duplicate that asks for nothing gets nothing; RSP-44: one of a WRITE does not touch the

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <cmocka.h>
+#include "hole.h"
 #include "lone.h"
 
 #define READ_REQ   0x0C
@@ -340,11 +341,11 @@ static void responder_next__naks_a_fault_in_the_stream(void **state)
 	struct mr *mr;
 
 	lone_start(&l);
-	mr = lone_fault_mr(&l);
+	mr = hole_open(l.host, APP_PD);
 	lone_rx(&l, &(struct shot){.opcode = READ_REQ,
 			    .psn = 0x100,
 			    .ackreq = true,
-			    .va = mr->iova + FAULT_PAGE - 512,
+			    .va = mr->iova + HOLE_PAGE - 512,
 			    .rkey = mr->key,
 			    .dma_len = 4 * 256});
 	assert_string_equal(lone_tx_max(&l, 3), "RESP_FIRST@100+2561f/1 RESP_MIDDLE@101+256");
@@ -354,7 +355,21 @@ static void responder_next__naks_a_fault_in_the_stream(void **state)
 	assert_int_equal(l.app.events, 1);
 	assert_int_equal(app_event_count(&l.app, ABI_EVENT_QP_FATAL), 1);
 	assert_string_equal(lone_tx(&l), "");
-	lone_fault_mr_free(&l);
+	hole_close(l.host);
+}
+
+/* RSP-22: the WRITE's NAK is owed when the same happens to the READ before it: one NAK, for the
+ * earlier PSN, and one event. */
+static void responder_next__one_event_for_a_region_that_goes(void **state)
+{
+	lone_start(&l);
+	read_req(0x100, 0, 600);
+	assert_string_equal(lone_tx_max(&l, 1), "RESP_FIRST@100+2561f/1");
+	app_mr_dereg(&l.app, l.mr);
+	write_req(0x103, 0, 4);
+	assert_string_equal(lone_tx(&l), "ACK@10162/1");
+	assert_int_equal(app_event_count(&l.app, ABI_EVENT_QP_ACCESS_ERR), 1);
+	assert_int_equal(l.host->core.count.resp_remote_access_errors, 1);
 }
 
 /* RSP-27: in PSN order, whatever came in one burst. */
@@ -407,6 +422,20 @@ static void responder_next__duplicate_restarts_a_pending_stream(void **state)
 					 "RESP_FIRST@103+2561f/2 RESP_LAST@104+441f/2");
 }
 
+/* RSP-27, RSP-28: what follows an older READ's responses begins anew, or the requester, which waits
+ * for the first packet behind them, would find a gap there. */
+static void responder_next__duplicate_restarts_what_follows(void **state)
+{
+	lone_start(&l);
+	read_req(0x100, 0, 600);
+	read_req(0x103, 2000, 300);
+	assert_string_equal(lone_tx_max(&l, 4), "RESP_FIRST@100+2561f/1 RESP_MIDDLE@101+256 "
+						"RESP_LAST@102+881f/1 RESP_FIRST@103+2561f/2");
+	read_req(0x101, 256, 344);
+	assert_string_equal(lone_tx(&l), "RESP_FIRST@101+2561f/1 RESP_LAST@102+881f/1 "
+					 "RESP_FIRST@103+2561f/2 RESP_LAST@104+441f/2");
+}
+
 #define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -427,10 +456,12 @@ int main(void)
 		T(responder_rx__duplicate_finds_the_first_execution_over),
 		T(responder_next__naks_in_the_stream),
 		T(responder_next__naks_a_fault_in_the_stream),
+		T(responder_next__one_event_for_a_region_that_goes),
 		T(responder_next__keeps_psn_order),
 		T(responder_next__nak_waits_for_reads),
 		T(responder_next__local_error_silences),
 		T(responder_next__duplicate_restarts_a_pending_stream),
+		T(responder_next__duplicate_restarts_what_follows),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -4,6 +4,7 @@
 #include <stddef.h>
 #include <string.h>
 #include <cmocka.h>
+#include "hole.h"
 #include "lone.h"
 
 static struct lone l;
@@ -106,8 +107,8 @@ static void core_seal__gives_up_on_a_fault(void **state)
 
 	l.attr.path_mtu = 256;
 	lone_start(&l);
-	mr = lone_fault_mr(&l);
-	s.sge[0] = (struct abi_sge){mr->iova + FAULT_PAGE - 256, 600, mr->key};
+	mr = hole_open(l.host, APP_PD);
+	s.sge[0] = (struct abi_sge){mr->iova + HOLE_PAGE - 256, 600, mr->key};
 	app_post_send(l.qp, &s);
 	/* What was built behind it in the same burst goes out; the peer misses 201 and drops it. */
 	assert_string_equal(lone_tx(&l), "SEND_FIRST@200+256 SEND_LAST@202+88!");
@@ -116,7 +117,7 @@ static void core_seal__gives_up_on_a_fault(void **state)
 	assert_int_equal(l.host->core.count.access_faults, 1);
 	assert_int_equal(app_event_count(&l.app, ABI_EVENT_QP_FATAL), 1);
 	assert_string_equal(lone_cqes(&l), "S1:FLUSH");
-	lone_fault_mr_free(&l);
+	hole_close(l.host);
 }
 
 #define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)

@@ -118,67 +118,6 @@ static void core_deadline__follows_the_timer(void **state)
 	lone_cqes(&l);
 }
 
-static void set_timeout(uint8_t code)
-{
-	struct abi_qp_attr attr = {.qp_state = ABI_QPS_SQD, .timeout = code};
-
-	assert_int_equal(app_modify(l.qp, ABI_QP_STATE | ABI_QP_TIMEOUT, &attr, NULL, l.now), 0);
-}
-
-/* REQ-22, QPS-10: a timeout that is changed in SQD holds for the requests that are outstanding:
- * none to some, some to more, some to none. */
-static void core_cmd__changed_timeout_holds_for_what_is_outstanding(void **state)
-{
-	const uint64_t *timeouts = &l.host->core.count.local_ack_timeout_err;
-
-	l.attr.timeout = 0;
-	lone_start(&l);
-	lone_post(&l, ABI_WR_SEND, 1, 4, 0);
-	lone_tx(&l);
-	assert_int_equal(app_to_state(l.qp, ABI_QPS_SQD, l.now), 0);
-	lone_wait(&l, 1000 * timers_ack_timeout(14));
-	set_timeout(14);
-	lone_wait(&l, timers_ack_timeout(14) - 1);
-	assert_string_equal(lone_tx(&l), "");
-	lone_wait(&l, 3 * timers_ack_timeout(14));
-	assert_string_equal(lone_tx(&l), "SEND_ONLY@200+4!");
-	assert_int_equal(*timeouts, 1);
-	set_timeout(18);
-	lone_wait(&l, timers_ack_timeout(18) - 1);
-	assert_int_equal(*timeouts, 1);
-	lone_wait(&l, 3 * timers_ack_timeout(18));
-	assert_string_equal(lone_tx(&l), "SEND_ONLY@200+4!");
-	assert_int_equal(*timeouts, 2);
-	set_timeout(10); /* sooner */
-	lone_wait(&l, 4 * timers_ack_timeout(10));
-	assert_string_equal(lone_tx(&l), "SEND_ONLY@200+4!");
-	set_timeout(0);
-	lone_wait(&l, 1000 * timers_ack_timeout(18));
-	assert_string_equal(lone_tx(&l), "");
-	assert_int_equal(*timeouts, 3);
-	lone_ack(&l, 0x200, 1);
-	set_timeout(14); /* nothing is outstanding */
-	lone_wait(&l, 1000 * timers_ack_timeout(14));
-	assert_int_equal(*timeouts, 3);
-	assert_string_equal(lone_cqes(&l), "S1:OK");
-}
-
-/* REQ-29, REQ-31: while an RNR timer runs it stays. */
-static void core_cmd__changed_timeout_spares_the_rnr_timer(void **state)
-{
-	lone_start(&l);
-	lone_post(&l, ABI_WR_SEND, 1, 4, 0);
-	lone_tx(&l);
-	lone_nak(&l, 0x2E, 0x200, 0); /* 1.28 ms */
-	assert_int_equal(app_to_state(l.qp, ABI_QPS_SQD, l.now), 0);
-	set_timeout(1); /* 8 us */
-	lone_wait(&l, 1270000);
-	assert_string_equal(lone_tx(&l), "");
-	lone_wait(&l, 20000);
-	assert_string_equal(lone_tx(&l), "SEND_ONLY@200+4!");
-	assert_int_equal(l.host->core.count.local_ack_timeout_err, 0);
-}
-
 #define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -190,8 +129,6 @@ int main(void)
 		T(core_expire__is_not_put_off_by_new_requests),
 		T(core_expire__a_long_pause_costs_one_retry),
 		T(core_deadline__follows_the_timer),
-		T(core_cmd__changed_timeout_holds_for_what_is_outstanding),
-		T(core_cmd__changed_timeout_spares_the_rnr_timer),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

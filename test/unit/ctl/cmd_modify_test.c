@@ -116,7 +116,7 @@ static void modify_qp__group_mac(void **state)
 	assert_int_equal(modify(&m, &a), -EINVAL);
 }
 
-/* ETH-12: an unknown neighbour fails the verb; zero is no MAC. */
+/* ETH-12, QPS-14: an unknown neighbour fails the verb; zero is no MAC. */
 static void modify_qp__unknown_neighbour(void **state)
 {
 	struct abi_modify_qp m = to_rtr(gid_unknown4);
@@ -127,7 +127,7 @@ static void modify_qp__unknown_neighbour(void **state)
 	assert_non_null(strstr((char *)a.body, "10.0.0.3"));
 	memset(m.attr.ah.dmac, 0, 6);
 	assert_int_equal(modify(&m, &a), -EHOSTUNREACH);
-	assert_int_equal(query().qp_state, ABI_QPS_INIT); /* QPS-14 */
+	assert_int_equal(query().qp_state, ABI_QPS_INIT);
 }
 
 static void modify_qp__own_gid_is_local(void **state)
@@ -138,13 +138,14 @@ static void modify_qp__own_gid_is_local(void **state)
 	assert_memory_equal(path(*state)->hdr + ETH_DST, mac_own, 6);
 }
 
+/* GID-06, QPS-15 */
 static void modify_qp__sgid_of_another_family(void **state)
 {
 	struct abi_modify_qp m = to_rtr(gid_peer6);
 	struct answer a;
 
 	must(to_init());
-	assert_int_equal(modify(&m, &a), -EINVAL); /* GID-06 */
+	assert_int_equal(modify(&m, &a), -EINVAL);
 	assert_string_equal((char *)a.body, "GID 0 is IPv4; the peer's GID is IPv6: use GID 1");
 	m.attr.ah.sgid_index = 200;
 	assert_int_equal(modify(&m, &a), -EINVAL);
@@ -153,6 +154,7 @@ static void modify_qp__sgid_of_another_family(void **state)
 	assert_int_equal(path(*state)->net, NET_IPV6);
 }
 
+/* QPS-15, ETH-06, VRB-05 */
 static void modify_qp__bad_address_vectors(void **state)
 {
 	static const uint8_t none[16], mcast6[16] = {0xFF, 2};
@@ -187,6 +189,7 @@ static void modify_qp__hop_limit_zero(void **state)
 	assert_int_equal(path(*state)->hdr[path(*state)->l3_off + IP4_TTL], 64);
 }
 
+/* QPS-15 */
 static void modify_qp__mtu_above_the_ports(void **state)
 {
 	struct abi_modify_qp m = to_rtr(gid_peer4);
@@ -199,6 +202,7 @@ static void modify_qp__mtu_above_the_ports(void **state)
 	assert_int_equal(query().qp_state, ABI_QPS_INIT);
 }
 
+/* QPS-01, QPS-14 */
 static void modify_qp__wrong_transition(void **state)
 {
 	struct abi_modify_qp m = to_rtr(gid_peer4);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
+#include <poll.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -10,6 +11,7 @@
 #include <cmocka.h>
 #include "daemon.h"
 #include "qp.h"
+#include "worker_impl.h"
 
 static void create_qp__layout(void **state)
 {
@@ -70,7 +72,7 @@ static void create_qp__refusals(void **state)
 	for (unsigned i = 0; i < sizeof(want) / sizeof(want[0]); i++)
 		bad[i] = good;
 	bad[0].type = ABI_QPT_UD;
-	bad[1].type = 8; /* raw packet: QPS-25 */
+	bad[1].type = ABI_QPT_XRC_SEND;
 	bad[2].type = UINT32_MAX;
 	bad[3].max_send_wr = WR_MAX + 1;
 	bad[4].max_recv_wr = UINT32_MAX;
@@ -87,6 +89,39 @@ static void create_qp__refusals(void **state)
 			want[i]);
 	assert_int_equal(client_call(c.sock, ABI_CREATE_QP, &good, sizeof(good), -1, &a), 0);
 	answer_close(&a);
+	client_close(&c);
+}
+
+/* QPS-24, QPS-25: QP0 and raw datagrams, and what to do instead. */
+static void create_qp__types_that_roce_has_not(void **state)
+{
+	static const struct {
+		uint32_t type;
+		int want;
+		const char *says;
+	} row[] = {
+		{0, -EINVAL, "QP0"},	 /* IB_QPT_SMI */
+		{1, -EOPNOTSUPP, "RC"},	 /* IB_QPT_GSI: not yet */
+		{5, -EOPNOTSUPP, "raw"}, /* IB_QPT_RAW_IPV6 */
+		{6, -EOPNOTSUPP, "raw"}, /* IB_QPT_RAW_ETHERTYPE */
+		{8, -EOPNOTSUPP, "raw"}, /* IB_QPT_RAW_PACKET */
+		{7, -EOPNOTSUPP, "RC"},
+	};
+	struct test_daemon *d = *state;
+	struct abi_create_qp in;
+	struct client c;
+	struct answer a;
+
+	client_open(d, &c);
+	in = client_qp_request(client_pd(&c), client_cq(&c, ABI_NO_HANDLE));
+	for (unsigned i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
+		in.type = row[i].type;
+		assert_int_equal(
+			client_call(c.sock, ABI_CREATE_QP, &in, sizeof(in), -1, &a), row[i].want);
+		assert_non_null(strstr((char *)a.body, row[i].says));
+	}
+	for (uint32_t i = 0; i < QP_MAX; i++)
+		assert_null(atomic_load(&d->dp->qps->slot[i]));
 	client_close(&c);
 }
 
@@ -136,6 +171,7 @@ static void create_qp__placement(void **state)
 	client_close(&c);
 }
 
+/* QPS-21 */
 static void query_qp__state(void **state)
 {
 	struct abi_create_qp_reply qp;
@@ -149,11 +185,17 @@ static void query_qp__state(void **state)
 	h.handle = qp.handle;
 	client_must(c.sock, ABI_QUERY_QP, &h, sizeof(h), &attr, sizeof(attr));
 	assert_int_equal(attr.qp_state, ABI_QPS_RESET);
+	/* As an error on the wire would. */
+	atomic_load(&((struct test_daemon *)*state)->dp->qps->slot[QPN_SLOT(qp.qpn)])->state =
+		ABI_QPS_ERR;
+	client_must(c.sock, ABI_QUERY_QP, &h, sizeof(h), &attr, sizeof(attr));
+	assert_int_equal(attr.qp_state, ABI_QPS_ERR);
 	h.handle++;
 	assert_int_equal(client_call(c.sock, ABI_QUERY_QP, &h, sizeof(h), -1, &a), -EINVAL);
 	client_close(&c);
 }
 
+/* QPS-23 */
 static void destroy_qp__is_gone(void **state)
 {
 	struct test_daemon *d = *state;
@@ -168,7 +210,7 @@ static void destroy_qp__is_gone(void **state)
 	cq = client_cq(&c, ABI_NO_HANDLE);
 	for (int i = 0; i < 200; i++) {
 		qp = client_qp(&c, pd, cq);
-		assert_int_not_equal(qp.qpn, last); /* QPS-23 */
+		assert_int_not_equal(QPN_SLOT(qp.qpn), QPN_SLOT(last));
 		last = qp.qpn;
 		h.handle = qp.handle;
 		client_must(c.sock, ABI_DESTROY_QP, &h, sizeof(h), NULL, 0);
@@ -177,6 +219,57 @@ static void destroy_qp__is_gone(void **state)
 	assert_int_equal(client_call(c.sock, ABI_DESTROY_QP, &h, sizeof(h), -1, &a), -EINVAL);
 	h.handle = pd;
 	client_must(c.sock, ABI_DEALLOC_PD, &h, sizeof(h), NULL, 0); /* nothing holds it */
+	client_close(&c);
+}
+
+/* QPS-22: what the worker had in hand of it is taken from it. */
+static void destroy_qp__leaves_the_worker_nothing(void **state)
+{
+	struct test_daemon *d = *state;
+	struct abi_create_qp_reply qp;
+	struct abi_handle h;
+	struct worker *w;
+	struct client c;
+
+	client_open(d, &c);
+	qp = client_qp(&c, client_pd(&c), client_cq(&c, ABI_NO_HANDLE));
+	w = d->dp->worker[qp.worker]; /* it does not run: we may */
+	core_doorbell(&w->core, atomic_load(&d->dp->qps->slot[QPN_SLOT(qp.qpn)]), 0);
+	assert_false(list_empty(&w->core.ready));
+	h.handle = qp.handle;
+	client_must(c.sock, ABI_DESTROY_QP, &h, sizeof(h), NULL, 0);
+	assert_true(list_empty(&w->core.ready));
+	client_close(&c);
+}
+
+/* QPS-22: a worker that is about to use the QP finishes first. */
+static void destroy_qp__waits_for_the_workers(void **state)
+{
+	struct test_daemon *d = *state;
+	struct abi_msg msg = {.type = ABI_DESTROY_QP, .seq = 77};
+	struct abi_create_qp_reply qp;
+	struct pollfd reply = {.events = POLLIN};
+	struct abi_handle h;
+	uint8_t bytes[sizeof(msg) + sizeof(h)];
+	struct client c;
+	struct answer a;
+
+	client_open(d, &c);
+	qp = client_qp(&c, client_pd(&c), client_cq(&c, ABI_NO_HANDLE));
+	h.handle = qp.handle;
+	memcpy(bytes, &msg, sizeof(msg));
+	memcpy(bytes + sizeof(msg), &h, sizeof(h));
+	reply.fd = c.sock;
+	rte_rcu_qsbr_thread_register(d->dp->qsbr, 1); /* we are worker 1, in the midst of a round */
+	rte_rcu_qsbr_thread_online(d->dp->qsbr, 1);
+	client_send(c.sock, bytes, sizeof(bytes), NULL, 0);
+	assert_int_equal(poll(&reply, 1, 200), 0);
+	rte_rcu_qsbr_quiescent(d->dp->qsbr, 1);
+	assert_true(client_receive(c.sock, &a));
+	assert_int_equal(a.msg.seq, 77);
+	assert_int_equal(a.msg.status, 0);
+	rte_rcu_qsbr_thread_offline(d->dp->qsbr, 1);
+	rte_rcu_qsbr_thread_unregister(d->dp->qsbr, 1);
 	client_close(&c);
 }
 
@@ -216,6 +309,12 @@ int main(void)
 		cmocka_unit_test_setup_teardown(
 			create_qp__ten_thousand_and_the_quota, daemon_setup, daemon_teardown),
 		cmocka_unit_test_setup_teardown(destroy_qp__is_gone, daemon_setup, daemon_teardown),
+		cmocka_unit_test_setup_teardown(
+			create_qp__types_that_roce_has_not, daemon_setup, daemon_teardown),
+		cmocka_unit_test_setup_teardown(
+			destroy_qp__leaves_the_worker_nothing, daemon_setup, daemon_teardown),
+		cmocka_unit_test_setup_teardown(
+			destroy_qp__waits_for_the_workers, daemon_setup, daemon_teardown),
 	};
 
 	return cmocka_run_group_tests_name(

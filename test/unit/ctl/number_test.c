@@ -48,7 +48,7 @@ static void qpn_take__not_reused_soon(void **state)
 	assert_int_not_equal(qpn, first);
 }
 
-/* QP0, QP1 and the multicast QPN never come, whatever the generation. */
+/* QPS-24: QP0, QP1 and the multicast QPN never come, whatever the generation. */
 static void qpn_take__skips_reserved(void **state)
 {
 	const uint32_t edge[][2] = {{0, 0}, {0, 1}, {WORKER_MAX - 1, QP_MAX - 1}};
@@ -64,6 +64,22 @@ static void qpn_take__skips_reserved(void **state)
 			qpn_release(&qpns, qpn);
 		}
 	}
+}
+
+/* QPS-23: where the numbers begin differs from run to run. */
+static void qpn_take__begins_anywhere(void **state)
+{
+	uint32_t first = 0, qpn, slots = 0, generations = 0;
+
+	for (unsigned run = 0; run < 20; run++) {
+		assert_int_equal(qpn_pool_init(&qpns), 0);
+		assert_int_equal(qpn_take(&qpns, 0, &qpn), 0);
+		slots += run && QPN_SLOT(qpn) != QPN_SLOT(first);
+		generations += run && qpn >> (24 - QPN_GEN_BITS) != first >> (24 - QPN_GEN_BITS);
+		first = run ? first : qpn;
+	}
+	assert_true(slots > 10);
+	assert_true(generations > 10);
 }
 
 static void key_choose__changes_in_a_slot(void **state)
@@ -109,6 +125,7 @@ int main(void)
 		cmocka_unit_test(qpn_take__all_slots_once),
 		cmocka_unit_test(qpn_take__not_reused_soon),
 		cmocka_unit_test(qpn_take__skips_reserved),
+		cmocka_unit_test(qpn_take__begins_anywhere),
 		cmocka_unit_test(key_choose__changes_in_a_slot),
 		cmocka_unit_test(key_choose__spreads),
 	};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* CQ lanes: phase marks, overflow, arming: CQ-01, CQ-03..06. */
+/* CQ lanes: phase marks, overflow, arming. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -78,6 +78,7 @@ static void cq_push__survives_a_wild_consumer(void **state)
 	}
 }
 
+/* CQ-03, CQ-04, CQ-05, CQ-06 */
 static void cq_notify_wanted__arms(void **state)
 {
 	static const struct {
@@ -89,7 +90,7 @@ static void cq_notify_wanted__arms(void **state)
 		{ABI_CQ_ARM_ANY, 0, 0, true},
 		{ABI_CQ_ARM_SOLICITED, 0, 0, false},
 		{ABI_CQ_ARM_SOLICITED, 0, ABI_WC_SOLICITED, true},
-		{ABI_CQ_ARM_SOLICITED, ABI_WC_WR_FLUSH_ERR, 0, true}, /* CQ-06 */
+		{ABI_CQ_ARM_SOLICITED, ABI_WC_WR_FLUSH_ERR, 0, true},
 		{ABI_CQ_ARM_ANY, 0, ABI_WC_SOLICITED, true},
 		{ABI_CQ_ARM_ANY | ABI_CQ_ARM_SOLICITED, 0, 0, true},
 	};
@@ -97,7 +98,7 @@ static void cq_notify_wanted__arms(void **state)
 	for (unsigned i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
 		setup(NULL);
 		atomic_store(&shared.head.arm, 5 * ABI_CQ_ARM_STEP + row[i].arm);
-		assert_false(cq_notify_wanted(&cq.lane[0])); /* CQ-04: nothing was added */
+		assert_false(cq_notify_wanted(&cq.lane[0])); /* nothing was added */
 		push(1, row[i].status, row[i].flags);
 		assert_int_equal(cq_notify_wanted(&cq.lane[0]), row[i].want);
 		assert_int_equal(atomic_load(&shared.head.arm),
@@ -105,6 +106,58 @@ static void cq_notify_wanted__arms(void **state)
 		push(2, row[i].status, row[i].flags);
 		assert_false(cq_notify_wanted(&cq.lane[0])); /* one shot */
 	}
+}
+
+/* CQ-11: the old ring stays as it is, the new one begins at its start. */
+static void cq_lane_move__goes_on_elsewhere(void **state)
+{
+	static struct {
+		struct abi_cq_lane lane;
+		struct abi_cqe cqe[2 * DEPTH];
+	} larger __attribute__((aligned(ABI_LINE)));
+
+	memset(&larger, 0, sizeof(larger));
+	for (uint32_t i = 0; i < 6; i++) { /* into the second lap */
+		assert_true(push(i, 0, 0));
+		atomic_store(&shared.lane.consumer, i < 3 ? i + 1 : 3);
+	}
+	assert_int_equal(cq_lane_waiting(&cq.lane[0]), 3);
+	cq_lane_move(&cq.lane[0], &larger.lane, 2 * DEPTH);
+	assert_int_equal(cq_lane_waiting(&cq.lane[0]), 0);
+	for (uint32_t i = 0; i < 2 * DEPTH; i++)
+		assert_true(push(10 + i, 0, 0));
+	assert_false(push(99, 0, 0));
+	for (uint32_t i = 0; i < 2 * DEPTH; i++) {
+		assert_int_equal(larger.cqe[i].wr_id, 10 + i);
+		assert_int_equal(larger.cqe[i].mark & 1, 1);
+	}
+	assert_int_equal(shared.cqe[3].wr_id, 3);
+	assert_int_equal(shared.cqe[0].wr_id, 4);
+	assert_int_equal(shared.cqe[1].wr_id, 5);
+	assert_int_equal(cq_lane_waiting(&cq.lane[0]), 2 * DEPTH);
+}
+
+/* CQ-01: more room does not bring back what was lost. */
+static void cq_lane_move__does_not_forgive(void **state)
+{
+	static struct {
+		struct abi_cq_lane lane;
+		struct abi_cqe cqe[2 * DEPTH];
+	} larger __attribute__((aligned(ABI_LINE)));
+
+	for (uint32_t i = 0; i < DEPTH; i++)
+		assert_true(push(i, 0, 0));
+	assert_false(push(99, 0, 0));
+	cq_lane_move(&cq.lane[0], &larger.lane, 2 * DEPTH);
+	assert_false(push(99, 0, 0));
+}
+
+/* A wild consumer index counts as a full or an empty lane. */
+static void cq_lane_waiting__is_bounded(void **state)
+{
+	push(1, 0, 0);
+	atomic_store(&shared.lane.consumer, 5);
+	assert_int_equal(cq_lane_waiting(&cq.lane[0]), DEPTH);
 }
 
 #define T(name) cmocka_unit_test_setup(name, setup)
@@ -116,6 +169,9 @@ int main(void)
 		T(cq_push__refuses_when_full),
 		T(cq_push__survives_a_wild_consumer),
 		T(cq_notify_wanted__arms),
+		T(cq_lane_move__goes_on_elsewhere),
+		T(cq_lane_move__does_not_forgive),
+		T(cq_lane_waiting__is_bounded),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

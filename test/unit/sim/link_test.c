@@ -120,6 +120,85 @@ static void link_send__corruption_is_one_bit(void **state)
 	assert_int_equal(bits, 1);
 }
 
+/* The chosen frames, and no others, whatever chance says of the rest. */
+static unsigned by_number(void *arg, const uint8_t *frame, size_t len)
+{
+	static const unsigned fate[] = {LINK_PASS, LINK_LOSE, LINK_DUPLICATE, LINK_CORRUPT,
+		LINK_TRUNCATE, LINK_REORDER, LINK_PASS};
+
+	assert_int_equal(len, 100);
+	++*(unsigned *)arg;
+	return fate[frame[0]];
+}
+
+static void link_send__does_what_was_picked(void **state)
+{
+	struct link_config cfg = {.faults.reorder_ns = 700};
+	static const uint8_t order[] = {0, 2, 2, 3, 4, 6, 5};
+	unsigned asked = 0;
+
+	start(&cfg, 1);
+	l.pick = (struct link_pick){.fate = by_number, .arg = &asked};
+	send_numbered(7, 50);
+	assert_int_equal(asked, 7);
+	for (unsigned i = 0; i < sizeof(order); i++) {
+		const struct sim_frame *f = link_receive(&l, 1000);
+		static const uint8_t same[100];
+
+		assert_non_null(f);
+		assert_int_equal(f->due, order[i] == 5 ? 750 : 50);
+		assert_int_equal(f->len < 100, order[i] == 4);
+		if (order[i] == 3)
+			assert_true(f->bytes[0] != 3 || memcmp(f->bytes + 1, same, 99) != 0);
+		else if (order[i] != 4)
+			assert_int_equal(f->bytes[0], order[i]);
+	}
+	assert_null(link_receive(&l, SIM_NEVER - 1));
+	assert_int_equal(l.count.lost, 1);
+	assert_int_equal(l.count.duplicated, 1);
+	assert_int_equal(l.count.corrupted, 1);
+	assert_int_equal(l.count.truncated, 1);
+	assert_int_equal(l.count.reordered, 1);
+}
+
+/* It stands still, for no longer than asked, and what waits stays in order. */
+static void link_send__pauses_by_chance(void **state)
+{
+	struct link_config cfg = {
+		.rate_bps = 1000000000, .faults = {.pause = 500000, .pause_ns = 10000}};
+	const uint64_t one = (100 + 24) * 8;
+	uint64_t due = 0;
+
+	start(&cfg, 5);
+	send_numbered(ROOM, 0);
+	assert_in_range(l.count.paused, ROOM / 4, ROOM * 3 / 4);
+	for (unsigned i = 0; i < ROOM; i++) {
+		const struct sim_frame *f = link_receive(&l, SIM_NEVER - 1);
+
+		assert_int_equal(f->bytes[0], i);
+		assert_in_range(f->due, due + one, due + one + 10000);
+		due = f->due;
+	}
+	assert_true(due > ROOM * one + l.count.paused * 2500); /* some 5,000 each */
+}
+
+/* A queue of 3 us: the frame that would have to wait longer is lost, until there is room again. */
+static void link_send__drops_behind_a_full_queue(void **state)
+{
+	struct link_config cfg = {.rate_bps = 1000000000, .queue_ns = 3000};
+
+	start(&cfg, 1);
+	send_numbered(10, 0); /* 992 ns each: they begin at 0, 992, 1984, 2976 */
+	assert_int_equal(l.count.lost, 6);
+	for (unsigned i = 0; i < 4; i++)
+		assert_int_equal(link_receive(&l, 5000)->bytes[0], i);
+	assert_null(link_receive(&l, 5000));
+	send_numbered(1, 967);
+	assert_int_equal(l.count.lost, 7);
+	send_numbered(1, 968);
+	assert_int_equal(l.count.lost, 7);
+}
+
 /* A heap of random due times comes out sorted, equal ones in the order they went in. */
 static void link_receive__is_sorted(void **state)
 {
@@ -147,6 +226,9 @@ int main(void)
 		cmocka_unit_test(link_send__loses_by_mask),
 		cmocka_unit_test(link_send__faults_follow_the_seed),
 		cmocka_unit_test(link_send__corruption_is_one_bit),
+		cmocka_unit_test(link_send__does_what_was_picked),
+		cmocka_unit_test(link_send__pauses_by_chance),
+		cmocka_unit_test(link_send__drops_behind_a_full_queue),
 		cmocka_unit_test(link_receive__is_sorted),
 	};
 

@@ -4,6 +4,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
+#include <rte_cycles.h>
 #include "eal_test.h"
 #include "rig.h"
 #include "ringpair.h"
@@ -79,6 +80,34 @@ static void tx_poll__sends_what_was_posted(void **state)
 	assert_int_equal(rig_free_buffers(h->w), h->all_buffers);
 }
 
+static uint64_t now(struct hand *h)
+{
+	return clock_at(&h->w->clock, rte_rdtsc());
+}
+
+/* REQ-22, REQ-29: whatever time has gone by since the round began. */
+static void tx_poll__timeout_begins_with_the_packet(void **state)
+{
+	struct hand *h = *state;
+	bool drained;
+	uint64_t t;
+
+	rig_write(&h->a, &h->b, 4);
+	doorbell_poll(h->w);
+	t = now(h);
+	assert_int_equal(tx_poll(h->w), 1);
+	assert_true(h->a.qp->comp.due >= t + h->a.qp->ack_timeout);
+	rx_poll(h->w, &drained);
+	assert_int_equal(tx_poll(h->w), 1); /* the ACK */
+	rig_write(&h->a, &h->b, 4);
+	doorbell_poll(h->w);
+	assert_int_equal(tx_poll(h->w), 1);
+	t = now(h);
+	rx_poll(h->w, &drained);
+	assert_int_equal(rig_poll(&h->a), ABI_WC_SUCCESS);
+	assert_true(h->a.qp->comp.due >= t + h->a.qp->ack_timeout);
+}
+
 static void tx_poll__backlog_goes_first_and_nothing_is_lost(void **state)
 {
 	struct hand *h = *state;
@@ -147,6 +176,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		WITH_HAND(tx_poll__sends_what_was_posted),
+		WITH_HAND(tx_poll__timeout_begins_with_the_packet),
 		WITH_HAND(tx_poll__backlog_goes_first_and_nothing_is_lost),
 		WITH_HAND(tx_poll__port_that_takes_nothing_does_not_block_for_ever),
 		WITH_HAND(tx_poll__no_buffers_is_counted_and_survived),

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file stage.h
+ * One real host with one QP; its application and its peer are the fuzzer. Everything that the QP
+ * does is judged: what it sends by rules.h, what it completes by app.h, what it writes here.
+ */
+#ifndef STAGE_H
+#define STAGE_H
+
+#include "app.h"
+#include "records.h"
+#include "rules.h"
+
+#define STAGE_PEER_QPN	0x21u
+#define STAGE_PEER_VA	0x500000000000ull
+#define STAGE_PEER_KEY	0xABCD01u
+#define REGION_LEN	8192u
+#define REGION_HUGE_LEN (1ull << 32)
+
+/** Memory regions of the application. */
+enum region {
+	REGION_ALL,	/* local write, remote write and read */
+	REGION_LOCAL,	/* nothing remote */
+	REGION_RO,	/* remote read; never written */
+	REGION_FOREIGN, /* of another protection domain: never touched */
+	REGIONS,
+	/* and two that have no guards */
+	REGION_HOLE = REGIONS, /* its second page is missing */
+	REGION_HUGE,	       /* for the longest messages */
+	REGIONS_ALL
+};
+
+/** Whose packets arrive. */
+enum from {
+	FROM_PEER,
+	FROM_STRANGER,
+	FROM_MULTICAST, /* as source */
+	FROM_LOST,	/* meant for another host */
+	FROM_VLAN,	/* the peer, tagged */
+	FROMS
+};
+
+struct stage_region {
+	struct mr *mr;
+	struct app_mr *app; /* NULL: has no guards */
+	bool frozen;	    /* nobody may write it now; it must be as `was` */
+	uint8_t was[REGION_LEN];
+};
+
+struct stage {
+	struct sim_host *host;
+	struct sim_host *peer; /* for its addresses only */
+	struct app app;
+	struct app_cq *send_cq, *recv_cq;
+	struct app_qp *qp;
+	struct app_qp_spec spec;
+	struct abi_qp_attr attr;
+	struct path_spec path;
+	struct path from[FROMS];
+	struct stage_region region[REGIONS_ALL];
+	struct rules rules;
+	uint64_t now;
+	bool honest;	/* the application posts only where there is room, and scribbles nowhere */
+	bool stalled;	/* it does not poll its CQs */
+	bool deaf;	/* the shell does not take events */
+	bool huge;	/* a READ was asked for whose responses would never end */
+	uint32_t wr_id; /* of the next work request */
+	uint64_t sent, received;
+};
+
+/** Sets everything up as @p cfg says, the QP in RTS. */
+void stage_init(struct stage *s, const struct record *cfg);
+
+/** Ends it: everything that is posted must come back. */
+void stage_fini(struct stage *s);
+
+/** RESET, and to RTS again. */
+void stage_revive(struct stage *s);
+
+/** Destroys the QP and creates another. */
+void stage_recreate(struct stage *s);
+
+/** One core_tx() of at most @p n packets; @p repeat: until it has no more. */
+void stage_tx(struct stage *s, unsigned n, bool repeat);
+
+/** Advances the clock and runs the timers. */
+void stage_wait(struct stage *s, uint64_t ns);
+
+/** Withdraws or publishes a region. */
+void stage_dereg(struct stage *s, enum region which);
+void stage_rereg(struct stage *s, enum region which);
+
+/** After every step: completions, events, invariants. */
+void stage_check(struct stage *s);
+
+/** Takes all completions. */
+void stage_poll(struct stage *s);
+
+#endif

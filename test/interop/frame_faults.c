@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <stdlib.h>
+#include <string.h>
+
+#include "frame_faults.h"
+#include "plan.h"
+
+#define ETH_ADDRS	12
+#define ETYPE_IP4	0x0800
+#define ETYPE_VLAN	0x8100
+#define ETYPE_ROCEV1	0x8915
+#define ETYPE_IP6	0x86DD
+#define ETYPE_QINQ	0x88A8
+#define PROTO_UDP	17
+#define IP4_MIN		20
+#define IP6_LEN		40
+#define UDP_LEN		8
+#define UDP_PORT_ROCEV2 4791
+#define BTH_LEN		12
+#define BTH_RESV8A	4 /* FECN, BECN and six more bits that routers may change */
+
+static const char *const fault_names[FAULTS] = {
+	[FAULT_NONE] = "none",
+	[FAULT_DROP] = "drop",
+	[FAULT_CORRUPT] = "corrupt",
+	[FAULT_DUPLICATE] = "duplicate",
+	[FAULT_REORDER] = "reorder",
+	[FAULT_DELAY] = "delay",
+};
+
+const char *fault_name(enum frame_fault fault)
+{
+	return fault_names[fault];
+}
+
+struct fault_choice fault_choose(const struct fault_plan *plan, uint64_t index)
+{
+	uint64_t r = plan_random(plan->seed, index);
+	struct fault_choice c = {FAULT_NONE, r / FAULT_WHOLE};
+	uint64_t at = r % FAULT_WHOLE;
+
+	for (unsigned f = FAULT_NONE + 1; f < FAULTS; f++) {
+		if (at < plan->rate[f]) {
+			c.fault = f;
+			break;
+		}
+		at -= plan->rate[f];
+	}
+	return c;
+}
+
+static enum frame_fault fault_find(const char *name, size_t len)
+{
+	for (unsigned f = FAULT_NONE + 1; f < FAULTS; f++)
+		if (strlen(fault_names[f]) == len && !strncmp(name, fault_names[f], len))
+			return f;
+	return FAULT_NONE;
+}
+
+bool fault_parse(const char *list, struct fault_plan *plan)
+{
+	unsigned long sum = 0;
+
+	while (*list) {
+		const char *equals = strchr(list, '=');
+		enum frame_fault f =
+			equals ? fault_find(list, (size_t)(equals - list)) : FAULT_NONE;
+		unsigned long rate;
+		char *end;
+
+		if (f == FAULT_NONE || equals[1] < '0' || equals[1] > '9')
+			return false;
+		rate = strtoul(equals + 1, &end, 10);
+		if (rate > FAULT_WHOLE || (*end && *end != ','))
+			return false;
+		plan->rate[f] = (uint32_t)rate;
+		list = *end ? end + 1 : end;
+	}
+	for (unsigned f = FAULT_NONE + 1; f < FAULTS; f++)
+		sum += plan->rate[f];
+	return sum <= FAULT_WHOLE;
+}
+
+static unsigned be16(const uint8_t *p)
+{
+	return (unsigned)p[0] << 8 | p[1];
+}
+
+/* Where the UDP header behind an IP header is; 0 when there is none, as in later fragments. */
+static size_t udp_offset(const uint8_t *f, size_t ip, unsigned etype)
+{
+	if (etype == ETYPE_IP6)
+		return f[ip + 6] == PROTO_UDP ? ip + IP6_LEN : 0;
+	if (f[ip + 9] != PROTO_UDP || be16(f + ip + 6) & 0x1FFF)
+		return 0;
+	return ip + (f[ip] & 15) * 4u;
+}
+
+size_t roce_bth_offset(const uint8_t *f, size_t len)
+{
+	size_t o = ETH_ADDRS, udp;
+	unsigned etype, tags = 0;
+
+	if (len < o + 2)
+		return 0;
+	while ((etype = be16(f + o)) == ETYPE_VLAN || etype == ETYPE_QINQ) {
+		o += 4;
+		if (++tags > 2 || len < o + 2)
+			return 0;
+	}
+	o += 2;
+	if (etype == ETYPE_ROCEV1)
+		return len >= o + IP6_LEN + BTH_LEN ? o + IP6_LEN : 0;
+	if ((etype != ETYPE_IP4 || len < o + IP4_MIN) && (etype != ETYPE_IP6 || len < o + IP6_LEN))
+		return 0;
+	udp = udp_offset(f, o, etype);
+	if (!udp || len < udp + UDP_LEN + BTH_LEN || be16(f + udp + 2) != UDP_PORT_ROCEV2)
+		return 0;
+	return udp + UDP_LEN;
+}
+
+/* What follows the ICRC is padding of a short frame: a bit of that nobody misses. */
+void fault_corrupt(uint8_t *frame, size_t len, size_t bth, uint64_t random)
+{
+	size_t at = bth + random % (len - bth);
+
+	if (at == bth + BTH_RESV8A)
+		at++;
+	frame[at] ^= (uint8_t)(1u << (random >> 32) % 8);
+}

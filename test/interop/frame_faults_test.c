@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "frame_faults.h"
+
+#define FRAMES 1000000
+
+static void fault_choose__rates_are_met(void **state)
+{
+	struct fault_plan plan = {.seed = 7};
+	uint32_t count[FAULTS] = {0};
+
+	(void)state;
+	assert_true(fault_parse(
+		"drop=50000,corrupt=1000,duplicate=10000,reorder=20000,delay=0", &plan));
+	for (uint64_t i = 0; i < FRAMES; i++)
+		count[fault_choose(&plan, i).fault]++;
+	assert_in_range(count[FAULT_DROP], 49000, 51000);
+	assert_in_range(count[FAULT_CORRUPT], 850, 1150);
+	assert_in_range(count[FAULT_DUPLICATE], 9500, 10500);
+	assert_in_range(count[FAULT_REORDER], 19400, 20600);
+	assert_int_equal(count[FAULT_DELAY], 0);
+}
+
+static void fault_choose__all_or_nothing(void **state)
+{
+	struct fault_plan none = {.seed = 7}, all = {.seed = 7, .rate[FAULT_DROP] = FAULT_WHOLE};
+
+	(void)state;
+	for (uint64_t i = 0; i < FRAMES; i++) {
+		assert_int_equal(fault_choose(&none, i).fault, FAULT_NONE);
+		assert_int_equal(fault_choose(&all, i).fault, FAULT_DROP);
+	}
+}
+
+static void fault_choose__same_seed_same_choice(void **state)
+{
+	struct fault_plan a = {.seed = 1, .rate[FAULT_DROP] = FAULT_WHOLE / 2}, b = a;
+	unsigned same = 0;
+
+	(void)state;
+	/* The order of asking does not matter. */
+	for (uint64_t i = 0; i < 1000; i++)
+		assert_int_equal(fault_choose(&a, i).fault, fault_choose(&b, i).fault);
+	for (uint64_t i = 1000; i--;)
+		assert_true(fault_choose(&a, i).random == fault_choose(&b, i).random);
+	b.seed = 2;
+	for (uint64_t i = 0; i < 1000; i++)
+		same += fault_choose(&a, i).fault == fault_choose(&b, i).fault;
+	assert_in_range(same, 400, 600);
+}
+
+static void fault_parse__refuses_what_is_no_list(void **state)
+{
+	static const char *const bad[] = {"drop", "drop=", "drop=x", "drop=-1", "lose=1",
+		"drop=1000001", "drop=1 corrupt=2", "none=5", "=5", "drop=600000,delay=500000"};
+	struct fault_plan plan = {0};
+
+	(void)state;
+	for (unsigned i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+		assert_false(fault_parse(bad[i], &(struct fault_plan){0}));
+	assert_true(fault_parse("", &plan));
+	assert_true(fault_parse("delay=3", &plan));
+	assert_int_equal(plan.rate[FAULT_DELAY], 3);
+}
+
+/* Frames as far as they are looked at: the rest is zero. */
+struct sample {
+	const char *what;
+	uint8_t bytes[64];
+	size_t bth;
+};
+
+static const struct sample samples[] = {
+	{"RoCEv2, IPv4", {[12] = 0x08, 0x00, 0x45, [23] = 17, [36] = 0x12, 0xB7}, 42},
+	{"with IPv4 options", {[12] = 0x08, 0x00, 0x46, [23] = 17, [40] = 0x12, 0xB7}, 46},
+	{"RoCEv2, IPv6", {[12] = 0x86, 0xDD, 0x60, [20] = 17, [56] = 0x12, 0xB7}, 62},
+	{"RoCEv1", {[12] = 0x89, 0x15, 0x60, [20] = 0x1B}, 54},
+	{"with a VLAN tag", {[12] = 0x81, 0, 0, 5, 0x08, 0, 0x45, [27] = 17, [40] = 0x12, 0xB7},
+		46},
+	{"with two", {[12] = 0x88, 0xA8, 0, 5, 0x81, 0, 0, 6, 0x89, 0x15}, 62},
+	{"with three", {[12] = 0x88, 0xA8, 0, 5, 0x81, 0, 0, 6, 0x81, 0, 0, 7, 0x89, 0x15}, 0},
+	{"ARP", {[12] = 0x08, 0x06}, 0},
+	{"TCP port 4791", {[12] = 0x08, 0x00, 0x45, [23] = 6, [36] = 0x12, 0xB7}, 0},
+	{"UDP port 4790", {[12] = 0x08, 0x00, 0x45, [23] = 17, [36] = 0x12, 0xB6}, 0},
+	{"a later fragment", {[12] = 0x08, 0, 0x45, [20] = 0, 9, [23] = 17, [36] = 0x12, 0xB7}, 0},
+	{"ICMPv6", {[12] = 0x86, 0xDD, 0x60, [20] = 58, [56] = 0x12, 0xB7}, 0},
+};
+
+static void roce_bth_offset__knows_roce_from_the_rest(void **state)
+{
+	uint8_t frame[200] = {0};
+
+	(void)state;
+	for (unsigned i = 0; i < sizeof(samples) / sizeof(samples[0]); i++) {
+		memcpy(frame, samples[i].bytes, sizeof(samples[i].bytes));
+		if (roce_bth_offset(frame, sizeof(frame)) != samples[i].bth)
+			fail_msg("%s: BTH at %zu", samples[i].what,
+				roce_bth_offset(frame, sizeof(frame)));
+		/* Cut off anywhere before the end of the BTH it is none, and nothing is read. */
+		for (size_t len = 0; samples[i].bth && len < samples[i].bth + 12; len++)
+			assert_int_equal(roce_bth_offset(frame, len), 0);
+	}
+}
+
+static void fault_corrupt__flips_one_bit_that_counts(void **state)
+{
+	struct fault_plan plan = {.seed = 3};
+	uint8_t frame[80], good[80] = {0};
+
+	(void)state;
+	for (uint64_t i = 0; i < 10000; i++) {
+		unsigned bits = 0;
+
+		memset(frame, 0, sizeof(frame));
+		fault_corrupt(frame, sizeof(frame), 42, fault_choose(&plan, i).random);
+		for (unsigned k = 0; k < sizeof(frame); k++)
+			bits += (unsigned)__builtin_popcount(frame[k]);
+		assert_int_equal(bits, 1);
+		assert_memory_equal(frame, good, 42);
+		assert_int_equal(frame[42 + 4], 0); /* resv8a */
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(fault_choose__rates_are_met),
+		cmocka_unit_test(fault_choose__all_or_nothing),
+		cmocka_unit_test(fault_choose__same_seed_same_choice),
+		cmocka_unit_test(fault_parse__refuses_what_is_no_list),
+		cmocka_unit_test(roce_bth_offset__knows_roce_from_the_rest),
+		cmocka_unit_test(fault_corrupt__flips_one_bit_that_counts),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

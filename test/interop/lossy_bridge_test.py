@@ -1,0 +1,261 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""lossy_bridge_test.py LOSSY_BRIDGE: the bridge on real devices, in namespaces of its own."""
+import ctypes
+import os
+import re
+import select
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import threading
+import time
+import unittest
+
+ETH_P_ALL = 3
+SOL_PACKET, PACKET_AUXDATA, PACKET_IGNORE_OUTGOING = 263, 8, 23
+TP_STATUS_VLAN_VALID = 16
+MTU = 9000
+LIMIT_S = 30
+BRIDGE = sys.argv[1]
+MARKER = bytes(12) + b'\x88\xb6' + bytes(46)
+ENDS = ('left', 'right')          # the users' ends; the bridge has left-br and right-br
+
+
+def sh(*words):
+    subprocess.run([str(w) for w in words], check=True)
+
+
+def make_network():
+    """Each user's end in a namespace of its own, or TCP between them would not take the wire."""
+    sh('mount', '-t', 'tmpfs', 'tmpfs', '/run')
+    for n, end in enumerate(ENDS, 1):
+        sh('ip', 'netns', 'add', end)
+        sh('ip', 'link', 'add', 'name', end, 'type', 'veth', 'peer', 'name', f'{end}-br')
+        sh('ip', 'link', 'set', end, 'netns', end)
+        sh('ip', 'link', 'set', f'{end}-br', 'mtu', MTU, 'arp', 'off', 'up')
+        sh('ip', '-n', end, 'link', 'set', end, 'mtu', MTU, 'up')
+        sh('ip', '-n', end, 'addr', 'add', f'10.1.1.{n}/24', 'dev', end)
+
+
+class Inside:
+    """Sockets made in this block belong to the namespace of one end; no other thread may run."""
+
+    def __init__(self, end):
+        self.end = end
+
+    def __enter__(self):
+        self.own = os.open('/proc/self/ns/net', os.O_RDONLY)
+        other = os.open(f'/run/netns/{self.end}', os.O_RDONLY)
+        setns(other)
+        os.close(other)
+
+    def __exit__(self, *_):
+        setns(self.own)
+        os.close(self.own)
+
+
+def setns(fd):
+    if ctypes.CDLL(None, use_errno=True).setns(fd, 0):
+        raise OSError(ctypes.get_errno(), 'setns')
+
+
+def raw(end):
+    with Inside(end):
+        s = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(ETH_P_ALL))
+        s.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 26)
+        s.setsockopt(SOL_PACKET, PACKET_IGNORE_OUTGOING, 1)
+        s.setsockopt(SOL_PACKET, PACKET_AUXDATA, 1)
+        s.bind((end, 0))
+    return s
+
+
+def received(s):
+    """A frame, with the VLAN tag that the kernel takes off."""
+    f, aux, _, _ = s.recvmsg(70000, socket.CMSG_SPACE(20))
+    for _, kind, data in aux:
+        status, _, _, _, _, tci, tpid = struct.unpack_from('=IIIHHHH', data)
+        if kind == PACKET_AUXDATA and status & TP_STATUS_VLAN_VALID:
+            f = f[:12] + struct.pack('!HH', tpid, tci) + f[12:]
+    return f
+
+
+def roce(number, size=100):
+    """A RoCEv2 frame as far as the bridge looks, with its number."""
+    udp = struct.pack('!HHHH', 0xC000, 4791, size + 20, 0) + bytes(12)
+    ip = struct.pack('!BBHHHBBHII', 0x45, 0, 40 + size, 0, 0x4000, 64, 17, 0, 0x0a010101, 0x0a010102)
+    return bytes(12) + b'\x08\x00' + ip + udp + struct.pack('!I', number) + bytes(size - 4)
+
+
+def other(number, size):
+    return bytes(12) + b'\x88\xb5' + struct.pack('!I', number) + os.urandom(size - 4)
+
+
+class Bridge:
+    def __init__(self, *options):
+        self.options = [str(o) for o in options]
+
+    def __enter__(self):
+        self.proc = subprocess.Popen([BRIDGE, *self.options, 'left-br', 'right-br'],
+                                     stdout=subprocess.PIPE, text=True)
+        assert 'ready' in self.proc.stdout.readline()
+        return self
+
+    def __exit__(self, *_):
+        self.proc.send_signal(signal.SIGTERM)
+        out, _ = self.proc.communicate(timeout=LIMIT_S)
+        self.counts = [{what: int(n) for n, what in re.findall(r'(\d+) (\w+)', line)}
+                       for line in out.splitlines()]
+        assert self.proc.returncode == 0, out
+
+
+def through(frames, options, source='left', sink='right', held=0):
+    """@return (what came out, the bridge's counts of both directions). Waits for a frame behind the last,
+    and for so many of ours where some are held back."""
+    a, b = raw(source), raw(sink)
+    got, end = [], time.monotonic() + LIMIT_S
+    with Bridge(*options) as bridge:
+        for f in frames + [MARKER]:
+            a.send(f)
+            while select.select([b], [], [], 0)[0]:
+                got.append(received(b))
+        while (MARKER not in got or len(ours(got)) < held) and time.monotonic() < end:
+            if select.select([b], [], [], 1)[0]:
+                got.append(received(b))
+    a.close()
+    b.close()
+    return ours(got), bridge.counts
+
+
+def ours(frames):
+    """The kernels on both ends talk too; our frames have no MAC addresses."""
+    return [f for f in frames if not any(f[:12]) and f != MARKER]
+
+
+def numbers(frames):
+    return [struct.unpack_from('!I', f, 54)[0] for f in frames if f[12:14] == b'\x08\x00']
+
+
+class LossyBridge(unittest.TestCase):
+    def test_loses_at_the_rate(self):
+        sent = [roce(n) for n in range(20000)]
+        got, counts = through(sent, ['--ab', 'drop=50000'])
+        self.assertEqual(len(got) + counts[0]['drop'], 20000)
+        self.assertTrue(850 < counts[0]['drop'] < 1150, counts)
+        self.assertEqual((counts[0]['RoCE'], counts[0]['missed'], counts[0]['unsent']), (20000, 0, 0))
+        self.assertEqual(numbers(got), sorted(numbers(got)))
+
+    def test_same_seed_same_loss(self):
+        sent = [roce(n) for n in range(2000)]
+        rates = 'drop=50000,duplicate=20000'
+        one, two, other_seed, back = (
+            numbers(through(sent, ['--seed', s, '--ab', rates, '--ba', rates], source, sink)[0])
+            for s, source, sink in ((5, 'left', 'right'), (5, 'left', 'right'), (6, 'left', 'right'),
+                                    (5, 'right', 'left')))
+        self.assertEqual(one, two)
+        self.assertNotEqual(one, other_seed)
+        self.assertNotEqual(one, back)
+
+    def test_each_direction_has_its_own_rate(self):
+        sent = [roce(n) for n in range(1000)]
+        got, counts = through(sent, ['--ab', 'drop=1000000'], 'right', 'left')
+        self.assertEqual(got, sent)
+        self.assertEqual(counts[1]['drop'], 0)
+
+    def test_the_rest_passes_untouched(self):
+        sent = [other(n, size) for n, size in enumerate((46, 100, 1500, 4000, MTU) * 40)]
+        tag = b'\x81\x00\x20\x05'
+        sent += [f[:12] + tag + f[12:] for f in sent[:4]]
+        got, counts = through(sent, ['--ab', 'drop=1000000'])
+        self.assertEqual(got, sent)
+        self.assertEqual((counts[0]['RoCE'], counts[0]['missed']), (0, 0))
+
+    def test_jumbo_roce(self):
+        sent = [roce(n, 4200) for n in range(200)]
+        self.assertEqual(through(sent, [])[0], sent)
+
+    def test_vlan_tag_of_roce(self):
+        sent = [roce(n) for n in range(500)]
+        tagged = [f[:12] + b'\x81\x00\x00\x05' + f[12:] for f in sent]
+        _, counts = through(tagged, ['--ab', 'drop=500000'])
+        self.assertEqual(counts[0]['RoCE'], 500)
+        self.assertTrue(180 < counts[0]['drop'] < 320, counts)
+
+    def test_duplicate(self):
+        sent = [roce(n) for n in range(2000)]
+        got, counts = through(sent, ['--ab', 'duplicate=100000'])
+        self.assertEqual(len(got), 2000 + counts[0]['duplicate'])
+        self.assertEqual(sorted(set(numbers(got))), list(range(2000)))
+
+    def test_reorder(self):
+        sent = [roce(n) for n in range(2000)]
+        got, counts = through(sent, ['--ab', 'reorder=100000'], held=2000)
+        order = numbers(got)
+        self.assertEqual(sorted(order), list(range(2000)))
+        self.assertNotEqual(order, sorted(order))
+        self.assertTrue(counts[0]['reorder'] > 100, counts)
+        self.assertTrue(max(abs(k - n) for k, n in enumerate(order)) < 20)
+
+    def test_delay(self):
+        got, counts = through([roce(n) for n in range(20)], ['--ab', 'delay=500000', '--delay-ms', '300'],
+                              held=20)
+        order = numbers(got)
+        self.assertEqual(sorted(order), list(range(20)))
+        late = counts[0]['delay']
+        self.assertTrue(0 < late < 20)
+        self.assertEqual(order[:20 - late], sorted(order[:20 - late]))
+        self.assertNotEqual(order, sorted(order))
+
+    def test_corrupt(self):
+        sent = [roce(n) for n in range(1000)]
+        got, counts = through(sent, ['--ab', 'corrupt=100000'])
+        wrong = [(f, g) for f, g in zip(sent, got) if f != g]
+        self.assertEqual(len(got), 1000)
+        self.assertEqual(len(wrong), counts[0]['corrupt'])
+        for f, g in wrong:
+            bits = sum(bin(x ^ y).count('1') for x, y in zip(f, g))
+            self.assertEqual((bits, f[:42]), (1, g[:42]))
+
+    def test_tcp_is_whole(self):
+        """The kernel hands its segments over uncut and without checksums; both must survive."""
+        data, got = os.urandom(4 << 20), bytearray()
+        with Inside('right'):
+            listener = socket.create_server(('10.1.1.2', 7777))
+        with Inside('left'):
+            client = socket.socket()
+        with Bridge('--ab', 'drop=1000000', '--ba', 'drop=1000000') as bridge:
+            def serve():
+                conn, _ = listener.accept()
+                while len(got) < len(data):
+                    part = conn.recv(1 << 20)
+                    if not part:
+                        break
+                    got.extend(part)
+                conn.close()
+            t = threading.Thread(target=serve, daemon=True)
+            t.start()
+            client.settimeout(LIMIT_S)
+            client.connect(('10.1.1.2', 7777))
+            client.sendall(data)
+            t.join(LIMIT_S)
+            client.close()
+        listener.close()
+        self.assertEqual(bytes(got), data)
+        self.assertTrue(bridge.counts[0]['frames'] > 10)
+
+
+def main():
+    if os.geteuid() != 0:
+        print('skipped: needs root for network namespaces')
+        return 77
+    if len(sys.argv) < 3:
+        return subprocess.call(['unshare', '--net', '--mount', '--pid', '--fork', '--kill-child',
+                                '--mount-proc', sys.executable, __file__, BRIDGE, 'inside'])
+    make_network()
+    return 0 if unittest.main(argv=sys.argv[:1], exit=False).result.wasSuccessful() else 1
+
+
+if __name__ == '__main__':
+    sys.exit(main())

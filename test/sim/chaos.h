@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file chaos.h
+ * Random runs: two hosts, several connections between and inside them, bad links, applications
+ * that make mistakes, starve receives, and change, reset, destroy and deregister what is in use.
+ * The seed decides everything.
+ *
+ *     chaos.c          the program, and one run
+ *     chaos_world.c    hosts, links, completion queues; what they say is taken here
+ *     chaos_conn.c     a connection: made, broken, drained, judged, made again
+ *     chaos_work.c     what is posted
+ *     chaos_actions.c  what happens in mid-flight
+ *     chaos_report.c   counts, and which of them must not be zero
+ */
+#ifndef CHAOS_H
+#define CHAOS_H
+
+#include "fabric.h"
+#include "traffic.h"
+
+#define CHAOS_HOSTS    2u
+#define CHAOS_CONNS    4u
+#define CHAOS_CQS      4u /* of a host */
+#define CHAOS_CQ_DEPTH 2048u
+#define CHAOS_TIME     (600 * SEC) /* of a run, virtual */
+#define CHAOS_MESSAGES 200u	   /* of a run, at least */
+#define CHAOS_PACKETS  2000u
+
+/** What happens in mid-flight. */
+enum chaos_action {
+	ACT_SQD, /* drained, changed, and back */
+	ACT_ERR,
+	ACT_RESET,
+	ACT_DESTROY,
+	ACT_DEREG_LOCAL,
+	ACT_DEREG_TARGET,
+	ACT_DEREG_RECV,
+	ACT_ACCESS,  /* remote access is taken from a QP */
+	ACT_MIN_RNR, /* another min_rnr_timer, RTS -> RTS */
+	ACT_PAUSE,   /* a link stands still */
+	ACT_FAULTS,  /* a link gets other faults */
+	ACT_STARVE,  /* no receives are posted for a while */
+	ACT_REFUSED, /* a modify that must be refused, and change nothing */
+	ACT_QUERY,
+	/* of a connection that is made */
+	ACT_RTR_HOLD, /* a side stays in RTR until requests arrive */
+	ACT_TOO_MANY_READS,
+	ACT_SMALL_CQ, /* a side's CQ overflows */
+	ACT_LOOPBACK,
+	ACT_SAME_QP, /* after RESET, with new PSNs */
+	ACT_NEW_QP,
+	CHAOS_ACTIONS
+};
+
+enum chaos_phase {
+	CONN_UP,
+	CONN_BREAKING, /* one side is gone, the other is left to find out */
+	CONN_DRAINING, /* both are in ERR: everything is flushed */
+	CONN_DOWN,     /* stale packets may arrive */
+	CONN_OVER,     /* the run ends */
+};
+
+enum chaos_sqd {
+	SQD_NOT,
+	SQD_DRAINING,
+	SQD_DRAINED,
+};
+
+struct chaos_end {
+	struct app *app;
+	struct app_qp *qp; /* NULL: destroyed */
+	struct app_qp_spec spec;
+	struct abi_qp_attr attr;
+	struct app_cq *small; /* an own CQ that nobody polls before it overflows */
+	bool overflown;	      /* its CQ_ERR came */
+	uint64_t rts_at;      /* it waits in RTR until then */
+	uint64_t starve_until;
+	enum chaos_sqd sqd;
+	bool sqd_notify;  /* SQ_DRAINED was asked for */
+	uint32_t sqd_psn; /* first that must not be sent before RTS */
+	uint64_t sqd_until;
+	uint32_t una; /* stall watch */
+	uint64_t moved_at;
+	unsigned events[16]; /* of this QP, by ABI_EVENT_* */
+	bool may_access_err; /* the peer asks for what it may not have */
+	bool may_req_err;
+};
+
+struct chaos_conn {
+	struct traffic traffic;
+	struct chaos_end end[ENDS];
+	enum chaos_phase phase;
+	uint64_t until; /* of the phase */
+	uint32_t max_len;
+	uint32_t post_share; /* percent */
+	uint32_t mistakes;   /* per million messages */
+	bool calm;	     /* nothing may break it but what is done to it */
+	unsigned made;
+};
+
+struct chaos_cqe {
+	struct app *app;
+	struct abi_cqe cqe;
+};
+
+struct chaos_world {
+	struct fabric fabric;
+	struct wirecheck wire;
+	struct random random;
+	struct sim_host *host[CHAOS_HOSTS];
+	struct app app[CHAOS_HOSTS];
+	struct app_cq *cq[CHAOS_HOSTS][CHAOS_CQS];
+	uint32_t armed[CHAOS_HOSTS][CHAOS_CQS]; /* ABI_CQ_ARM_* */
+	unsigned notices[CHAOS_HOSTS][CHAOS_CQS];
+	unsigned cqs;
+	struct sim_link link[CHAOS_HOSTS][CHAOS_HOSTS]; /* from, to */
+	struct sim_frame *frames[CHAOS_HOSTS][CHAOS_HOSTS];
+	struct sim_frame **places[CHAOS_HOSTS][CHAOS_HOSTS];
+	unsigned events_seen[CHAOS_HOSTS];
+	struct chaos_conn conn[CHAOS_CONNS];
+	unsigned conns;
+	enum host_gid gid;
+	bool perfect;	   /* no fault ever */
+	bool moderate;	   /* seven retries survive the faults */
+	uint32_t psn_jump; /* from a connection's PSNs to its successor's: no stale packet fits */
+	bool winding_up;
+	uint64_t next_action; /* when so many messages are over */
+	uint32_t action_gap;  /* 0: none happen */
+	uint64_t quantum;
+	uint64_t digest;
+	struct traffic_totals before; /* of the process, when the run began */
+};
+
+/* --- chaos.c -------------------------------------------------------------------------- */
+
+static inline uint32_t pick(struct chaos_world *w, uint32_t from, uint32_t to)
+{
+	return from + (uint32_t)random_below(&w->random, (uint64_t)to - from + 1);
+}
+
+static inline bool chance(struct chaos_world *w, uint32_t percent)
+{
+	return random_below(&w->random, 100) < percent;
+}
+
+static inline uint32_t pow2(struct chaos_world *w, uint32_t from_log2, uint32_t to_log2)
+{
+	return 1u << pick(w, from_log2, to_log2);
+}
+
+static inline uint64_t now_of(const struct chaos_world *w)
+{
+	return w->fabric.now;
+}
+
+/** One run.  @return a number that differs when anything of it does. */
+uint64_t chaos_run(uint64_t seed);
+
+/* --- chaos_world.c -------------------------------------------------------------------- */
+
+void world_init(struct chaos_world *w, uint64_t seed);
+void world_fini(struct chaos_world *w);
+/** Random faults, none that a calm connection does not survive when the run is moderate. */
+struct link_faults world_faults(struct chaos_world *w);
+/** Doorbells, one happening, events and CQEs, invariants. */
+void world_step(struct chaos_world *w);
+/** Takes the CQEs that wait, of small CQs too when @p small. */
+void world_take(struct chaos_world *w, bool small);
+/** @return messages of this run whose fate is known, packets that were sent. */
+uint64_t world_messages(const struct chaos_world *w);
+uint64_t world_packets(const struct chaos_world *w);
+void world_digest(struct chaos_world *w, uint64_t word);
+
+/* --- chaos_conn.c --------------------------------------------------------------------- */
+
+void conn_init(struct chaos_world *w, struct chaos_conn *c);
+void conn_fini(struct chaos_conn *c);
+/** Phases and their time limits. */
+void conn_turn(struct chaos_world *w, struct chaos_conn *c);
+/** From now on side @p e answers no more. */
+void conn_side_gone(struct chaos_world *w, struct chaos_conn *c, int e);
+/** Moves what is left of both QPs to ERR and waits for the flush. */
+void conn_close(struct chaos_world *w, struct chaos_conn *c);
+/** In mid-flight, too. */
+void conn_reset(struct chaos_world *w, struct chaos_end *end);
+void conn_destroy(struct chaos_world *w, struct chaos_end *end);
+/** @return whether nothing of it is under way. */
+bool conn_quiet(const struct chaos_conn *c);
+/** @return whether sends may be posted on side @p e. */
+bool conn_can_post(const struct chaos_conn *c, int e);
+
+/* --- chaos_work.c --------------------------------------------------------------------- */
+
+void work_post(struct chaos_world *w, struct chaos_conn *c, int e);
+
+/* --- chaos_actions.c ------------------------------------------------------------------ */
+
+void actions_turn(struct chaos_world *w);
+/** What was begun in SQD goes on. */
+void actions_sqd(struct chaos_world *w, struct chaos_conn *c, int e);
+
+/* --- chaos_report.c ------------------------------------------------------------------- */
+
+extern uint64_t chaos_actions[CHAOS_ACTIONS];
+
+void report_run(const struct chaos_world *w);
+void report_print(void);
+/** Fails when something never happened. */
+void report_nothing_is_zero(void);
+
+#endif

@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What completions say, in which order they come, and what becomes of those without room. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+#include <cmocka.h>
+#include "lone.h"
+
+static struct lone l;
+
+static int setup(void **state)
+{
+	lone_init(&l);
+	l.attr.path_mtu = 256;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	lone_fini(&l);
+	return 0;
+}
+
+static struct abi_cqe poll_one(struct app_cq *cq)
+{
+	struct abi_cqe cqe;
+
+	assert_true(app_poll(&l.app, cq, &cqe));
+	return cqe;
+}
+
+static void expect(const struct abi_cqe *e, uint64_t wr_id, uint8_t status, uint32_t vendor_err)
+{
+	assert_int_equal(e->wr_id, wr_id);
+	assert_int_equal(e->status, status);
+	assert_int_equal(e->qpn, l.qp->qp->qpn);
+	assert_int_equal(e->vendor_err, vendor_err);
+}
+
+/* CQ-08: what counts in an error is right, of either queue, failed or flushed. */
+static void cqe__errors_name_their_request(void **state)
+{
+	struct abi_cqe e;
+
+	lone_start(&l);
+	lone_post(&l, ABI_WR_RDMA_WRITE, 0x1111222233334444, 4, 0);
+	lone_post(&l, ABI_WR_SEND, 0x5555, 4, 0);
+	lone_recv(&l, 0xAAAABBBBCCCCDDDD, 0, 64);
+	lone_tx(&l);
+	lone_nak(&l, 0x62, SQ_PSN, 0);
+	lone_tx(&l);
+	e = poll_one(l.send_cq);
+	expect(&e, 0x1111222233334444, ABI_WC_REM_ACCESS_ERR, 0x62);
+	e = poll_one(l.send_cq);
+	expect(&e, 0x5555, ABI_WC_WR_FLUSH_ERR, 0);
+	assert_false(e.opcode & ABI_WC_RECV);
+	e = poll_one(l.recv_cq);
+	expect(&e, 0xAAAABBBBCCCCDDDD, ABI_WC_WR_FLUSH_ERR, 0);
+	assert_true(e.opcode & ABI_WC_RECV);
+	lone_fini(&l);
+	setup(NULL);
+	lone_start(&l);
+	lone_recv(&l, 0x77, 0, 3);
+	lone_rx(&l, &(struct shot){.opcode = 0x04, .psn = RQ_PSN, .len = 4});
+	e = poll_one(l.recv_cq);
+	expect(&e, 0x77, ABI_WC_LOC_LEN_ERR, 0);
+	assert_true(e.opcode & ABI_WC_RECV);
+}
+
+/* A WRITE of @p len bytes with immediate data, in packets. */
+static void write_imm(uint32_t psn, uint32_t len)
+{
+	struct shot s = {.psn = psn, .va = app_va(l.mr, 0), .rkey = l.mr->mr.key, .dma_len = len};
+
+	for (uint32_t off = 0; off == 0 || off < len; off += 256) {
+		bool first = off == 0, last = off + 256 >= len;
+
+		s.opcode = first ? (last ? 0x0B : 0x06) : (last ? 0x09 : 0x07);
+		s.len = last ? len - off : 256;
+		lone_rx(&l, &s);
+		s.psn++;
+	}
+}
+
+/* CQ-09: what came for a SEND, DMALen for a WRITE with immediate data. */
+static void cqe__byte_len_of_receives(void **state)
+{
+	static const uint32_t len[] = {0, 1, 256, 257, 1000};
+	uint32_t psn = RQ_PSN;
+	struct abi_cqe e;
+
+	lone_start(&l);
+	for (unsigned i = 0; i < ARRAY_SIZE(len); i++) {
+		lone_recv(&l, i, 0, 4096); /* more than comes */
+		write_imm(psn, len[i]);
+		psn += len[i] ? (len[i] + 255) / 256 : 1;
+		e = poll_one(l.recv_cq);
+		expect(&e, i, ABI_WC_SUCCESS, 0);
+		assert_int_equal(e.opcode, ABI_WC_RECV_RDMA_WITH_IMM);
+		assert_int_equal(e.byte_len, len[i]);
+	}
+	lone_recv(&l, 10, 0, 4096);
+	lone_rx(&l, &(struct shot){.opcode = 0x00, .psn = psn, .len = 256});
+	lone_rx(&l, &(struct shot){.opcode = 0x02, .psn = psn + 1, .len = 7});
+	e = poll_one(l.recv_cq);
+	expect(&e, 10, ABI_WC_SUCCESS, 0);
+	assert_int_equal(e.opcode, ABI_WC_RECV);
+	assert_int_equal(e.byte_len, 263);
+}
+
+/* CQ-09 */
+static void cqe__byte_len_of_a_read(void **state)
+{
+	struct abi_cqe e;
+
+	lone_start(&l);
+	lone_post(&l, ABI_WR_RDMA_READ, 1, 300, 0);
+	lone_tx(&l);
+	lone_rx(&l, &(struct shot){.opcode = 0x0D, .psn = SQ_PSN, .syndrome = 0x1F, .len = 256});
+	lone_rx(&l, &(struct shot){.opcode = 0x0F, .psn = SQ_PSN + 1, .syndrome = 0x1F, .len = 44});
+	e = poll_one(l.send_cq);
+	expect(&e, 1, ABI_WC_SUCCESS, 0);
+	assert_int_equal(e.opcode, ABI_WC_RDMA_READ);
+	assert_int_equal(e.byte_len, 300);
+}
+
+/* CQ-10: the one that failed comes first, then each queue in the order of posting. */
+static void cqe__the_failure_precedes_what_is_flushed(void **state)
+{
+	l.spec.sq_depth = 32;
+	lone_start(&l);
+	for (unsigned i = 1; i <= 20; i++) /* more than one turn flushes */
+		lone_post(&l, ABI_WR_SEND, i, 4, 0);
+	for (unsigned i = 1; i <= 4; i++)
+		lone_recv(&l, i, 0, 64);
+	lone_tx(&l);
+	lone_ack(&l, SQ_PSN, 1);
+	lone_nak(&l, 0x63, SQ_PSN + 1, 1);
+	assert_string_equal(lone_cqes(&l), "S1:OK S2:REM_OP"); /* at once */
+	lone_tx(&l);
+	lone_tx(&l);
+	assert_string_equal(lone_cqes(&l),
+		"S3:FLUSH S4:FLUSH S5:FLUSH S6:FLUSH S7:FLUSH S8:FLUSH S9:FLUSH S10:FLUSH "
+		"S11:FLUSH "
+		"S12:FLUSH S13:FLUSH S14:FLUSH S15:FLUSH S16:FLUSH S17:FLUSH S18:FLUSH S19:FLUSH "
+		"S20:FLUSH R1:FLUSH R2:FLUSH R3:FLUSH R4:FLUSH");
+	lone_fini(&l);
+	setup(NULL);
+	lone_start(&l);
+	for (unsigned i = 1; i <= 3; i++)
+		lone_recv(&l, i, 0, 3);
+	lone_rx(&l, &(struct shot){.opcode = 0x04, .psn = RQ_PSN, .len = 4});
+	lone_tx(&l);
+	assert_string_equal(lone_cqes(&l), "R1:LOC_LEN R2:FLUSH R3:FLUSH");
+}
+
+/* CQ-10: what can be seen to fail before it is sent waits for those before it. */
+static void cqe__a_local_failure_waits_its_turn(void **state)
+{
+	struct app_send bad = {.opcode = ABI_WR_SEND, .flags = ABI_WQE_SIGNALED, .wr_id = 2};
+
+	lone_start(&l);
+	bad.num_sge = 1;
+	bad.sge[0] = app_sge(l.mr, LONE_MEM, 1);
+	lone_post(&l, ABI_WR_SEND, 1, 4, 0);
+	app_post_send(l.qp, &bad);
+	lone_post(&l, ABI_WR_SEND, 3, 4, 0);
+	assert_string_equal(lone_tx(&l), "SEND_ONLY@200+4!");
+	assert_string_equal(lone_cqes(&l), "");
+	lone_ack(&l, SQ_PSN, 1);
+	assert_string_equal(lone_tx(&l), "");
+	assert_string_equal(lone_cqes(&l), "S1:OK S2:LOC_PROT S3:FLUSH");
+}
+
+/* --- no room -------------------------------------------------------------------------- */
+
+/* A second QP on the same CQs, in RTR. */
+static struct app_qp *second_qp(void)
+{
+	static struct sim_host peer;
+	struct app_qp *q = app_qp(&l.app, &l.spec);
+	struct path_spec path;
+
+	host_init(&peer, 2, icrc_best(), 0);
+	path = host_path(l.host, &peer, 0, HOST_GID_IPV4);
+	assert_int_equal(app_to_init(q, &l.attr, l.now), 0);
+	assert_int_equal(app_to_rtr(q, &l.attr, &path, l.now), 0);
+	return q;
+}
+
+static unsigned events_of(uint32_t type, uint32_t handle)
+{
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < l.app.events; i++)
+		n += l.app.event[i].type == type && l.app.event[i].handle == handle;
+	return n;
+}
+
+/* CQ-01: the CQ is told of once, each QP that lost a completion of itself, and the first ones
+ * stay as they are. */
+static void cqe__no_room_is_fatal_to_each_qp(void **state)
+{
+	struct app_qp *other;
+	struct abi_sge sge;
+
+	l.cq_depth = 2;
+	lone_start(&l);
+	other = second_qp();
+	sge = app_sge(l.mr, 0, 64);
+	app_post_recv(other, 9, &sge, 1);
+	for (unsigned i = 1; i <= 3; i++)
+		lone_recv(&l, i, 0, 64);
+	for (unsigned i = 0; i < 3; i++)
+		lone_rx(&l, &(struct shot){.opcode = 0x04, .psn = RQ_PSN + i, .len = 4});
+	lone_tx(&l);
+	assert_int_equal(l.qp->qp->state, ABI_QPS_ERR);
+	assert_int_equal(events_of(ABI_EVENT_CQ_ERR, l.recv_cq->cq.handle), 1);
+	assert_int_equal(events_of(ABI_EVENT_QP_FATAL, l.qp->qp->handle), 1);
+	assert_int_equal(other->qp->state, ABI_QPS_RTR); /* it lost nothing yet */
+	lone_rx(&l,
+		&(struct shot){.opcode = 0x04, .psn = RQ_PSN, .dest_qp = other->qp->qpn, .len = 4});
+	lone_tx(&l);
+	assert_int_equal(other->qp->state, ABI_QPS_ERR);
+	assert_int_equal(events_of(ABI_EVENT_QP_FATAL, other->qp->handle), 1);
+	assert_int_equal(app_event_count(&l.app, ABI_EVENT_CQ_ERR), 1);
+	assert_int_equal(app_event_count(&l.app, ABI_EVENT_QP_FATAL), 2);
+	assert_int_equal(l.host->core.count.cq_overflow, 1);
+	assert_string_equal(lone_cqes(&l), "R1:OK+4 R2:OK+4");
+}
+
+#define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		T(cqe__errors_name_their_request),
+		T(cqe__byte_len_of_receives),
+		T(cqe__byte_len_of_a_read),
+		T(cqe__the_failure_precedes_what_is_flushed),
+		T(cqe__a_local_failure_waits_its_turn),
+		T(cqe__no_room_is_fatal_to_each_qp),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

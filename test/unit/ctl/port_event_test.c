@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What sessions are told of the network: links and addresses of a real netdev. */
+#include <errno.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include "daemon.h"
+#include "netns.h"
+
+#define WAIT_MS 20000
+
+static struct client c, other;
+
+static int group_setup(void **state)
+{
+	netns_setup(state);
+	return daemon_group_setup(state);
+}
+
+static int group_teardown(void **state)
+{
+	daemon_group_teardown(state);
+	return netns_teardown(state);
+}
+
+/* Port 1 has no netdev, port 2 is the veth. */
+static int setup(void **state)
+{
+	struct test_daemon *d = *state;
+
+	daemon_config(d);
+	memset(&d->cfg.port[1], 0, sizeof(d->cfg.port[1]));
+	strcpy(d->cfg.port[1].netdev, NETNS_OURS);
+	daemon_run(d);
+	client_open(d, &c);
+	client_open(d, &other);
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	client_close(&c);
+	client_close(&other);
+	return daemon_teardown(state);
+}
+
+/* Which types have come so far; all of them are of port 2. */
+static uint32_t seen[2];
+
+static void take(const struct client *s, uint32_t *types, int timeout)
+{
+	struct pollfd p = {.fd = s->async, .events = POLLIN};
+	struct abi_event ev;
+
+	if (poll(&p, 1, timeout) != 1)
+		return;
+	assert_int_equal(recv(s->async, &ev, sizeof(ev), 0), sizeof(ev));
+	assert_int_equal(ev.handle, 2);
+	assert_true(ev.type < 32);
+	*types |= 1u << ev.type;
+}
+
+/* Waits until both sessions have been told of @p type. */
+static void expect(uint32_t type)
+{
+	take(&c, &seen[0], WAIT_MS);
+	take(&other, &seen[1], WAIT_MS);
+	for (int i = 0; i < 10; i++) { /* others may come before it */
+		take(&c, &seen[0], seen[0] >> type & 1 ? 0 : WAIT_MS / 10);
+		take(&other, &seen[1], seen[1] >> type & 1 ? 0 : WAIT_MS / 10);
+	}
+	assert_true(seen[0] >> type & 1);
+	assert_true(seen[1] >> type & 1);
+}
+
+/* What is still under way has come when nothing comes for a while. */
+static void settle(void)
+{
+	struct pollfd p[] = {{c.async, POLLIN, 0}, {other.async, POLLIN, 0}};
+
+	while (poll(p, 2, 300)) {
+		take(&c, &seen[0], 0);
+		take(&other, &seen[1], 0);
+	}
+	memset(seen, 0, sizeof(seen));
+}
+
+static uint32_t port_state(uint32_t port)
+{
+	struct abi_query_port in = {.port = port};
+	struct abi_port_attr attr;
+
+	client_must(c.sock, ABI_QUERY_PORT, &in, sizeof(in), &attr, sizeof(attr));
+	return attr.state;
+}
+
+/* EVT-05 */
+static void port_event__link(void **state)
+{
+	settle();
+	assert_int_equal(port_state(2), 4);
+	netns_run_peer("ip link set " NETNS_PEER " down"); /* the cable */
+	expect(ABI_EVENT_PORT_ERR);
+	assert_false(seen[0] >> ABI_EVENT_PORT_ACTIVE & 1);
+	assert_int_equal(port_state(2), 1);
+	assert_int_equal(port_state(1), 4);
+	settle();
+	netns_run_peer("ip link set " NETNS_PEER " up");
+	expect(ABI_EVENT_PORT_ACTIVE);
+	assert_false(seen[0] >> ABI_EVENT_PORT_ERR & 1);
+	assert_int_equal(port_state(2), 4);
+	settle();
+	netns_run("ip link set " NETNS_OURS " down");
+	expect(ABI_EVENT_PORT_ERR);
+	settle();
+	netns_run("ip link set " NETNS_OURS " up");
+	expect(ABI_EVENT_PORT_ACTIVE);
+}
+
+/* EVT-05 */
+static void port_event__addresses(void **state)
+{
+	settle();
+	netns_run("ip addr add 10.9.0.44/24 dev " NETNS_OURS);
+	expect(ABI_EVENT_GID_CHANGE);
+	settle();
+	netns_run("ip addr del 10.9.0.44/24 dev " NETNS_OURS);
+	expect(ABI_EVENT_GID_CHANGE);
+	assert_int_equal(seen[0], 1u << ABI_EVENT_GID_CHANGE); /* and nothing else */
+}
+
+/* EVT-05, EVT-06: of all that happens to a netdev, only what RoCE knows is told. */
+static void port_event__no_others(void **state)
+{
+	const uint32_t roce =
+		1u << ABI_EVENT_PORT_ACTIVE | 1u << ABI_EVENT_PORT_ERR | 1u << ABI_EVENT_GID_CHANGE;
+	uint32_t all = 0;
+
+	settle();
+	netns_run(
+		"ip link set " NETNS_OURS " mtu 4200 && ip link set " NETNS_OURS " alias x && "
+		"ip link set " NETNS_OURS " txqueuelen 77 && ip link set " NETNS_OURS " mtu 1500");
+	netns_run("ip link set " NETNS_OURS " address 02:00:00:00:00:33");
+	expect(ABI_EVENT_GID_CHANGE); /* the link-local one is made of the MAC */
+	netns_run("ip link set " NETNS_OURS " down && ip addr add 10.9.0.45/24 dev " NETNS_OURS
+		  " && ip link set " NETNS_OURS " up && ip addr del 10.9.0.45/24 dev " NETNS_OURS);
+	netns_run_peer("ip link set " NETNS_PEER " down && ip link set " NETNS_PEER " up");
+	all |= seen[0] | seen[1];
+	for (int i = 0; i < 50; i++)
+		take(&c, &all, 20);
+	assert_int_equal(all & ~roce, 0);
+}
+
+/* Nobody is told of what others do: an address that is on another netdev. */
+static void port_event__other_netdevs(void **state)
+{
+	settle();
+	netns_run("ip addr add 10.77.0.1/24 dev lo && ip link set lo up");
+	netns_run("ip addr del 10.77.0.1/24 dev lo");
+	take(&c, &seen[0], 300);
+	assert_int_equal(seen[0], 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(port_event__link, setup, teardown),
+		cmocka_unit_test_setup_teardown(port_event__addresses, setup, teardown),
+		cmocka_unit_test_setup_teardown(port_event__no_others, setup, teardown),
+		cmocka_unit_test_setup_teardown(port_event__other_netdevs, setup, teardown),
+	};
+
+	return cmocka_run_group_tests_name("port_event", tests, group_setup, group_teardown);
+}
