@@ -106,10 +106,10 @@ class Requester:
         if una > self.una:
             self.una = una
             self.retrying = False
-            if self.refused and self.refused[0] < una:
-                self.refused = None
             self.retries, self.rnr = self.setup['retry_cnt'], self.setup['rnr_retry']  # REQ-27, -31
             self.at = max(self.at, una)
+            if self.refused and una > self.refused[0]:
+                self.refused = None
 
     def fail(self, status):
         q = self.posts[self.head]
@@ -119,14 +119,14 @@ class Requester:
 
     def retry(self):
         if not self.retries:
-            return self.give_up()
+            return self.exceeded()
         self.retries -= 1
         self.back()
         self.retrying = True
         return []
 
-    def give_up(self):
-        """REQ-26, or what a fatal NAK said that nothing is in front of any more"""
+    def exceeded(self):
+        """REQ-26, or REQ-34 when only what a fatal NAK refused is left (decision 0008)"""
         if not self.refused:
             return self.fail('RETRY_EXC_ERR')
         x, syndrome = self.refused
