@@ -84,6 +84,9 @@ static int check_cq(
 
 	if (err)
 		return err;
+	if (in->vector)
+		return refuse(
+			r->why, -EINVAL, "there is no completion vector %u: use 0", in->vector);
 	*ch = NULL;
 	if (in->channel == ABI_NO_HANDLE)
 		return 0;

@@ -122,6 +122,17 @@ static void destroy_channel__busy(void **state)
 	client_close(&c);
 }
 
+static void create_cq__unknown_vector(void **state)
+{
+	struct abi_create_cq in = {.depth = 8, .channel = ABI_NO_HANDLE, .vector = 1};
+	struct client c;
+	struct answer a;
+
+	client_open(*state, &c);
+	assert_int_equal(client_call(c.sock, ABI_CREATE_CQ, &in, sizeof(in), -1, &a), -EINVAL);
+	client_close(&c);
+}
+
 static void create_cq__unknown_channel(void **state)
 {
 	struct abi_create_cq in = {.depth = 8, .channel = 5};
@@ -257,6 +268,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(resize_cq__quota, daemon_setup, daemon_teardown),
 		cmocka_unit_test_setup_teardown(
 			destroy_channel__busy, daemon_setup, daemon_teardown),
+		cmocka_unit_test_setup_teardown(
+			create_cq__unknown_vector, daemon_setup, daemon_teardown),
 		cmocka_unit_test_setup_teardown(
 			create_cq__unknown_channel, daemon_setup, daemon_teardown),
 	};

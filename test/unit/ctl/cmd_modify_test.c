@@ -215,6 +215,37 @@ static void modify_qp__wrong_transition(void **state)
 	assert_int_equal(modify(&m, &a), -EINVAL);
 }
 
+/* QPS-19, QPS-21: what is still under way is told, and what to do about it. */
+static void modify_qp__sqd_still_drains(void **state)
+{
+	struct test_daemon *d = *state;
+	struct abi_modify_qp m = {.handle = qp.handle,
+		.mask = ABI_QP_STATE | ABI_QP_TIMEOUT | ABI_QP_RETRY_CNT | ABI_QP_RNR_RETRY |
+			ABI_QP_SQ_PSN | ABI_QP_MAX_QP_RD_ATOMIC,
+		.attr = {.qp_state = ABI_QPS_RTS}};
+	struct qp *q = atomic_load(&d->dp->qps->slot[QPN_SLOT(qp.qpn)]);
+	struct answer a;
+
+	must(to_init());
+	must(to_rtr(gid_peer4));
+	must(m);
+	m.mask = ABI_QP_STATE;
+	m.attr.qp_state = ABI_QPS_SQD;
+	must(m);
+	/* No worker runs: as if a message were outstanding. */
+	q->req.fetched++;
+	qp_wqe(q, q->comp.head)->first_psn = q->req.psn_new - 1;
+	m.mask = ABI_QP_TIMEOUT;
+	m.attr.timeout = 9;
+	assert_int_equal(modify(&m, &a), -EINVAL);
+	assert_non_null(strstr((char *)a.body, "SQ_DRAINED"));
+	assert_int_equal(query().sq_draining, 1);
+	assert_int_equal(query().timeout, 0);
+	q->req.fetched--;
+	must(m);
+	assert_int_equal(query().timeout, 9);
+}
+
 static uint32_t holds(const struct test_daemon *d)
 {
 	return d->ctl->port[0].gids.users[0]; /* the control thread sleeps between commands */
@@ -257,6 +288,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(modify_qp__hop_limit_zero, setup, teardown),
 		cmocka_unit_test_setup_teardown(modify_qp__mtu_above_the_ports, setup, teardown),
 		cmocka_unit_test_setup_teardown(modify_qp__wrong_transition, setup, teardown),
+		cmocka_unit_test_setup_teardown(modify_qp__sqd_still_drains, setup, teardown),
 		cmocka_unit_test_setup_teardown(modify_qp__holds_its_gid, setup, teardown),
 	};
 

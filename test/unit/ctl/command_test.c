@@ -56,6 +56,7 @@ static void command__short_bodies(void **state)
 		{ABI_QUERY_PORT, sizeof(struct abi_query_port)},
 		{ABI_REG_MR, sizeof(struct abi_reg_mr)},
 		{ABI_CREATE_CQ, sizeof(struct abi_create_cq)},
+		{ABI_RESIZE_CQ, sizeof(struct abi_resize_cq)},
 		{ABI_CREATE_QP, sizeof(struct abi_create_qp)},
 		{ABI_MODIFY_QP, sizeof(struct abi_modify_qp)},
 		{ABI_DESTROY_QP, sizeof(struct abi_handle)},
