@@ -55,6 +55,7 @@ static void err(struct chaos_world *w, const struct chaos_conn *c, struct traffi
 	case MISTAKE_RKEY:
 	case MISTAKE_REMOTE_RANGE:
 	case MISTAKE_REMOTE_ACCESS:
+	case MISTAKE_REMOTE_PD:
 		wr->op = (enum traffic_op)pick(w, TRAFFIC_WRITE, TRAFFIC_READ);
 		break;
 	case MISTAKE_TOO_LONG:
@@ -74,6 +75,7 @@ static void expect_event(struct chaos_conn *c, int e)
 	case MISTAKE_RKEY:
 	case MISTAKE_REMOTE_RANGE:
 	case MISTAKE_REMOTE_ACCESS:
+	case MISTAKE_REMOTE_PD:
 		c->end[!e].may_access_err = true;
 		break;
 	default:

@@ -114,6 +114,15 @@ static const struct scenario row[] = {
 		.most = RTT,
 	},
 	{
+		.name = "remote_protection_domain",
+		.rules = "RSP-13 REQ-33",
+		.work = {{A, TRAFFIC_WRITE, 1, 2, 0, MISTAKE_REMOTE_PD}},
+		.status = {[A] = ABI_WC_REM_ACCESS_ERR},
+		.recv_status = {[B] = ABI_WC_WR_FLUSH_ERR},
+		.event_of = {[B] = ABI_EVENT_QP_ACCESS_ERR},
+		.most = RTT,
+	},
+	{
 		.name = "read_range_error",
 		.rules = "REQ-33 RSP-13 RSP-22",
 		.work = {{A, TRAFFIC_READ, 1, 2000, 0, MISTAKE_REMOTE_RANGE}},

@@ -12,8 +12,8 @@
 
 const char *const traffic_op_name[TRAFFIC_OPS] = {"SEND", "SEND_IMM", "WRITE", "WRITE_IMM", "READ"};
 const char *const traffic_mistake_name[TRAFFIC_MISTAKES] = {"none", "lkey", "local_range",
-	"local_access", "opcode", "sges", "rkey", "remote_range", "remote_access", "too_long",
-	"recv_lkey", "recv_sges"};
+	"local_access", "opcode", "sges", "rkey", "remote_range", "remote_access", "remote_pd",
+	"too_long", "recv_lkey", "recv_sges"};
 
 const char *const traffic_size_name[TRAFFIC_SIZES] = {
 	"0", "1", "one-packet", "whole-packets", "to-64K", "below-1M", "1M"};
@@ -85,6 +85,10 @@ static void spoil(struct traffic *t, int e, enum traffic_mistake how, struct app
 		w->rkey = peer->readable.mr->mr.key;
 		w->remote_addr = app_va(peer->readable.mr, 0);
 		break;
+	case MISTAKE_REMOTE_PD:
+		w->rkey = peer->foreign.mr->mr.key;
+		w->remote_addr = app_va(peer->foreign.mr, 0);
+		break;
 	default:
 		break;
 	}
@@ -144,6 +148,7 @@ static bool mistake_fits(const struct traffic_wr *wr, const struct app_qp *q)
 		return !inl && q->spec.max_sge < SGE_MAX;
 	case MISTAKE_RKEY:
 	case MISTAKE_REMOTE_RANGE:
+	case MISTAKE_REMOTE_PD:
 	case MISTAKE_REMOTE_ACCESS: /* two bytes, to reach over an end */
 		return wr->len > 1 && traffic_has_target(wr->op);
 	case MISTAKE_TOO_LONG:
@@ -382,6 +387,7 @@ static void side_clear(struct traffic_side *me)
 	area_clear(&me->target);
 	area_clear(&me->recv);
 	area_clear(&me->readable);
+	area_clear(&me->foreign);
 }
 
 void traffic_restart(struct traffic *t, struct app_qp *a, struct app_qp *b)
@@ -412,6 +418,8 @@ void traffic_init(
 		area_init(&me->target, q[!e]->app, spec->area, ALL_ACCESS);
 		area_init(&me->recv, q[e]->app, spec->area, ABI_ACCESS_LOCAL_WRITE);
 		area_init(&me->readable, q[e]->app, READABLE, 0);
+		area_init(&me->foreign, q[e]->app, READABLE, ALL_ACCESS);
+		me->foreign.mr->mr.pd = APP_PD + 1;
 		side_start(t, e, q[e]);
 	}
 }

@@ -38,6 +38,7 @@ enum traffic_mistake {
 	MISTAKE_RKEY,
 	MISTAKE_REMOTE_RANGE,
 	MISTAKE_REMOTE_ACCESS, /* the region grants no remote access */
+	MISTAKE_REMOTE_PD,     /* the region is of another protection domain */
 	MISTAKE_TOO_LONG,      /* for the receive request */
 	/* of a receive request */
 	MISTAKE_RECV_LKEY,
@@ -117,6 +118,7 @@ struct traffic_side {
 	struct traffic_area local;  /* sources of SEND and WRITE, destinations of READ */
 	struct traffic_area target; /* at the peer: what this side WRITEs and READs */
 	struct traffic_area recv;
+	struct traffic_area foreign;  /* of another protection domain: for mistakes */
 	struct traffic_area readable; /* neither LOCAL_WRITE nor remote access: for mistakes */
 	struct traffic_message *msg;
 	struct traffic_recv *rq;
