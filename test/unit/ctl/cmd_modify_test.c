@@ -232,13 +232,16 @@ static void modify_qp__sqd_still_drains(void **state)
 	m.mask = ABI_QP_STATE;
 	m.attr.qp_state = ABI_QPS_SQD;
 	must(m);
-	q->req.psn_new++; /* no worker runs: as if a packet were outstanding */
+	/* No worker runs: as if a request, of PSN 0, were outstanding. */
+	q->req.fetched++;
+	q->req.psn_new++;
 	m.mask = ABI_QP_TIMEOUT;
 	m.attr.timeout = 9;
 	assert_int_equal(modify(&m, &a), -EINVAL);
 	assert_non_null(strstr((char *)a.body, "SQ_DRAINED"));
 	assert_int_equal(query().sq_draining, 1);
 	assert_int_equal(query().timeout, 0);
+	q->req.fetched--;
 	q->req.psn_new--;
 	must(m);
 	assert_int_equal(query().timeout, 9);
