@@ -109,48 +109,6 @@ bool completer_flush_one(struct core *c, struct qp *qp, uint64_t now)
 	return true;
 }
 
-/* --- retrying ------------------------------------------------------------------------- */
-
-/* Goes back to the oldest unacknowledged PSN (REQ-24). */
-static void go_back(struct core *c, struct qp *qp, uint64_t now)
-{
-	window_on_loss(&qp->win);
-	qp->comp.retrying = true;
-	requester_seek(qp);
-	qp_make_ready(c, qp);
-}
-
-/* A loss that counts: timeout, PSN sequence NAK, implied NAK. */
-static void retry(struct core *c, struct qp *qp, uint64_t now)
-{
-	if (!qp->comp.retry_left) { /* REQ-25: no count is infinite */
-		c->count.retry_exceeded_err++;
-		fail_head(c, qp, ABI_WC_RETRY_EXC_ERR, qp->comp.refused, now); /* REQ-26 */
-		return;
-	}
-	qp->comp.retry_left--; /* REQ-24, REQ-28 */
-	go_back(c, qp, now);
-	timers_progress(c, qp, now);
-}
-
-void completer_timeout(struct core *c, struct qp *qp, uint64_t now)
-{
-	c->count.local_ack_timeout_err++;
-	retry(c, qp, now);
-}
-
-/* Responses to an earlier READ are missing although something behind it was answered
- * (REQ-38). Once until something new arrives: packets of the old stream are still coming. */
-static void implied_nak(struct core *c, struct qp *qp, uint64_t now)
-{
-	if (qp->comp.retrying)
-		return;
-	c->count.implied_nak_seq_err++;
-	retry(c, qp, now);
-}
-
-/* --- progress ------------------------------------------------------------------------- */
-
 static void una_set(struct qp *qp, uint32_t una, uint32_t packets)
 {
 	qp->comp.una = una;
@@ -195,31 +153,75 @@ static void nak_fatal(struct core *c, struct qp *qp, uint8_t syndrome, uint64_t 
 	fail_head(c, qp, status, syndrome, now);
 }
 
-/* A fatal NAK came before a READ's responses: once they are here it acknowledges what lies before
- * its PSN, and applies (REQ-34).  @return true when the QP is in ERR. */
-static bool fail_head_if_refused(struct core *c, struct qp *qp, uint64_t now)
+/* --- retrying ------------------------------------------------------------------------- */
+
+/* Goes back to the oldest unacknowledged PSN (REQ-24). */
+static void go_back(struct core *c, struct qp *qp, uint64_t now)
+{
+	window_on_loss(&qp->win);
+	qp->comp.retrying = true;
+	requester_seek(qp);
+	qp_make_ready(c, qp);
+}
+
+/* A fatal NAK that came behind a READ without responses explains why the peer is silent: it applies
+ * to its own request if only that is left (REQ-34), else it is told with the READ's error. */
+static void retries_exceeded(struct core *c, struct qp *qp, uint64_t now)
 {
 	struct qp_comp *k = &qp->comp;
 
-	if (!k->refused)
-		return false;
-	ack_through(c, qp, seq24_add(k->refused_psn, SEQ24_MASK), now);
-	if (seq24_lt(k->refused_psn, k->una))
-		k->refused = 0; /* the peer has acknowledged it after all */
-	else if (k->una == k->refused_psn && qp->state != ABI_QPS_ERR)
+	if (k->refused)
+		ack_through(c, qp, seq24_add(k->refused_psn, SEQ24_MASK), now);
+	if (qp->state == ABI_QPS_ERR)
+		return;
+	if (k->refused && k->una == k->refused_psn) {
 		nak_fatal(c, qp, k->refused, now);
-	return qp->state == ABI_QPS_ERR;
+		return;
+	}
+	c->count.retry_exceeded_err++;
+	fail_head(c, qp, ABI_WC_RETRY_EXC_ERR, k->refused, now); /* REQ-26 */
 }
+
+/* A loss that counts: timeout, PSN sequence NAK, implied NAK. */
+static void retry(struct core *c, struct qp *qp, uint64_t now)
+{
+	if (!qp->comp.retry_left) { /* REQ-25: no count is infinite */
+		retries_exceeded(c, qp, now);
+		return;
+	}
+	qp->comp.retry_left--; /* REQ-24, REQ-28 */
+	go_back(c, qp, now);
+	timers_progress(c, qp, now);
+}
+
+void completer_timeout(struct core *c, struct qp *qp, uint64_t now)
+{
+	c->count.local_ack_timeout_err++;
+	retry(c, qp, now);
+}
+
+/* Responses to an earlier READ are missing although something behind it was answered
+ * (REQ-38). Once until something new arrives: packets of the old stream are still coming. */
+static void implied_nak(struct core *c, struct qp *qp, uint64_t now)
+{
+	if (qp->comp.retrying)
+		return;
+	c->count.implied_nak_seq_err++;
+	retry(c, qp, now);
+}
+
+/* --- progress ------------------------------------------------------------------------- */
 
 /* After una moved from @p old: what depends on progress. */
 static void progress(struct core *c, struct qp *qp, uint32_t old, uint64_t now)
 {
 	uint32_t packets = (uint32_t)seq24_diff(qp->comp.una, old);
 
-	if (qp->state == ABI_QPS_ERR || !packets || fail_head_if_refused(c, qp, now))
+	if (qp->state == ABI_QPS_ERR || !packets)
 		return;
-	packets = (uint32_t)seq24_diff(qp->comp.una, old);
 	qp->comp.retrying = false;
+	if (seq24_lt(qp->comp.refused_psn, qp->comp.una))
+		qp->comp.refused = 0;
 	completer_reload_retries(qp); /* REQ-27, REQ-31 */
 	window_on_ack(&qp->win, packets);
 	if (seq24_lt(qp->req.psn, qp->comp.una))
@@ -232,7 +234,7 @@ static void progress(struct core *c, struct qp *qp, uint32_t old, uint64_t now)
 
 /* --- ACK and NAK ---------------------------------------------------------------------- */
 
-/* Of an ACK only (CRD-08), but also of one that acknowledges nothing new (REQ-37). */
+/* Of an AETH that says ACK (CRD-08), also when it acknowledges nothing new (REQ-37). */
 static void take_credits(struct core *c, struct qp *qp, const struct pkt *pkt)
 {
 	static const uint16_t credits[31] = {/* CRD-01 */ 0, 1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48,

@@ -117,7 +117,7 @@ struct qp_comp {
 	bool limited;	 /* credits count: the peer's last ACK had a valid code */
 	bool retrying;	 /* went back to una and nothing was acknowledged since */
 	bool rnr_wait;	 /* an RNR timer runs; the ACK timer does not (REQ-31) */
-	uint8_t refused; /* syndrome of a fatal NAK whose turn has not come (REQ-34), or 0 */
+	uint8_t refused; /* syndrome of a fatal NAK behind a READ without responses, or 0 */
 	uint32_t refused_psn;
 	uint64_t due; /* when the ACK or RNR timer fires, 0: it does not run */
 } CACHE_ALIGNED;

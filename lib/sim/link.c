@@ -130,24 +130,23 @@ static void put(struct sim_link *l, const uint8_t *frame, size_t len, unsigned f
 
 /* --- the two ends --------------------------------------------------------------------- */
 
-/* When the sender may begin, and the link with it. */
+/* When the next frame begins to leave. */
 static uint64_t start_at(struct sim_link *l, uint64_t now)
 {
-	if (happens(l, l->cfg.faults.pause)) {
-		uint64_t from = l->idle_at > now ? l->idle_at : now;
+	uint64_t start = l->idle_at > now ? l->idle_at : now;
 
-		link_pause(l, from + random_below(&l->random, l->cfg.faults.pause_ns + 1));
+	if (happens(l, l->cfg.faults.pause)) {
+		start += random_below(&l->random, l->cfg.faults.pause_ns + 1);
 		l->count.paused++;
 	}
-	if (now < l->idle_at)
-		now = l->idle_at;
-	return now < l->resume_at ? l->resume_at : now;
+	return start < l->resume_at ? l->resume_at : start;
 }
 
 void link_send(struct sim_link *l, const uint8_t *frame, size_t len, uint64_t now)
 {
 	const uint64_t overhead = 24; /* preamble, FCS and gap */
 	unsigned fate = fate_of(l, frame, len);
+	unsigned copy = fate & LINK_DUPLICATE ? fate & LINK_REORDER : LINK_PASS;
 
 	if (l->tap.see)
 		l->tap.see(l->tap.arg, frame, len, now);
@@ -163,10 +162,9 @@ void link_send(struct sim_link *l, const uint8_t *frame, size_t len, uint64_t no
 		l->count.lost++;
 		return;
 	}
-	/* Of a frame that is to be duplicated and late, the copy is late. */
-	put(l, frame, len, fate & LINK_DUPLICATE ? fate & ~(unsigned)LINK_REORDER : fate);
+	put(l, frame, len, fate & ~copy);
 	if ((fate & LINK_DUPLICATE) || happens(l, l->cfg.faults.duplicate)) {
-		put(l, frame, len, fate & LINK_DUPLICATE ? fate & LINK_REORDER : LINK_PASS);
+		put(l, frame, len, copy);
 		l->count.duplicated++;
 	}
 }

@@ -65,7 +65,7 @@ struct link_tap {
 enum link_fate {
 	LINK_PASS = 0,
 	LINK_LOSE = 1,
-	LINK_DUPLICATE = 2,
+	LINK_DUPLICATE = 2, /* with LINK_REORDER: the second one is late */
 	LINK_CORRUPT = 4,
 	LINK_TRUNCATE = 8,
 	LINK_REORDER = 16, /* late by reorder_ns */

@@ -154,10 +154,6 @@ static void deliver(struct volley *v)
 			continue;
 		}
 		pkts[n].port = 0;
-		if (pkts[n].op->kind == KIND_READ) {
-			rules_asked(&s->rules, &pkts[n]);
-			s->huge |= pkts[n].dma_len > 2 * REGION_LEN;
-		}
 		n++;
 	}
 	/* Sometimes the QP is another worker's. */
@@ -168,6 +164,10 @@ static void deliver(struct volley *v)
 		MUST(verdict[i] < DROP_MAX ||
 			(verdict[i] == VERDICT_HANDOFF && v->rec->b[12] == 0xFF));
 		s->received += verdict[i] == 0;
+		if (pkts[i].op->kind == KIND_READ && verdict[i] == 0) {
+			rules_asked(&s->rules, &pkts[i]);
+			s->huge |= pkts[i].dma_len > 2 * REGION_LEN;
+		}
 		trace("  verdict %s\n", verdict[i] < DROP_MAX ? drop_name(verdict[i]) : "handoff");
 	}
 	for (unsigned i = 0; i < v->n; i++)

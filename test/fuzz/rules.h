@@ -12,7 +12,7 @@
 #include "qp.h"
 
 #define RULES_SENT    1024u /* request packets that are remembered; more than a window */
-#define RULES_READS   64u
+#define RULES_READS   256u
 #define RULES_STREAMS 64u
 
 /** A request packet that was sent; of a READ that spans PSNs, its first and its last. */
@@ -68,7 +68,7 @@ struct rules_before {
 /** @p qp starts anew: nothing that it sent before counts. */
 void rules_start(struct rules *r, const struct qp *qp, const struct mr_table *mrs);
 
-/** The peer sent a READ request. */
+/** The QP took a READ request. */
 void rules_asked(struct rules *r, const struct pkt *p);
 
 struct rules_before rules_before(const struct qp *qp);

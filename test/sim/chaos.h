@@ -16,6 +16,7 @@
 #define CHAOS_H
 
 #include "fabric.h"
+#include "invariants.h"
 #include "traffic.h"
 
 #define CHAOS_HOSTS    2u
@@ -38,6 +39,7 @@ enum chaos_action {
 	ACT_ACCESS,  /* remote access is taken from a QP */
 	ACT_MIN_RNR, /* another min_rnr_timer, RTS -> RTS */
 	ACT_PAUSE,   /* a link stands still */
+	ACT_STALL,   /* a host does */
 	ACT_FAULTS,  /* a link gets other faults */
 	ACT_STARVE,  /* no receives are posted for a while */
 	ACT_REFUSED, /* a modify that must be refused, and change nothing */
@@ -89,6 +91,7 @@ struct chaos_end {
 struct chaos_conn {
 	struct traffic traffic;
 	struct chaos_end end[ENDS];
+	struct invariants_flow flow[ENDS];
 	enum chaos_phase phase;
 	uint64_t until; /* of the phase */
 	uint32_t max_len;

@@ -216,6 +216,11 @@ static void disturb_link(struct chaos_world *w, enum chaos_action action)
 		link_pause(l, now_of(w) + pick(w, 1, w->moderate ? 20000 : 500000) * USEC);
 		return;
 	}
+	if (action == ACT_STALL) {
+		host_pause(w->host[pick(w, A, B)],
+			now_of(w) + pick(w, 1, w->moderate ? 10000 : 200000) * USEC);
+		return;
+	}
 	f = world_faults(w);
 	link_set_faults(l, &f);
 }
@@ -268,8 +273,8 @@ void actions_turn(struct chaos_world *w)
 	/* What leaves connections alive comes more often than what breaks them. */
 	static const enum chaos_action menu[] = {ACT_SQD, ACT_SQD, ACT_SQD, ACT_ERR, ACT_RESET,
 		ACT_DESTROY, ACT_DEREG_LOCAL, ACT_DEREG_TARGET, ACT_DEREG_RECV, ACT_ACCESS,
-		ACT_MIN_RNR, ACT_MIN_RNR, ACT_PAUSE, ACT_PAUSE, ACT_FAULTS, ACT_FAULTS, ACT_STARVE,
-		ACT_STARVE, ACT_STARVE, ACT_REFUSED, ACT_QUERY};
+		ACT_MIN_RNR, ACT_MIN_RNR, ACT_PAUSE, ACT_PAUSE, ACT_STALL, ACT_FAULTS, ACT_FAULTS,
+		ACT_STARVE, ACT_STARVE, ACT_STARVE, ACT_REFUSED, ACT_QUERY};
 	struct chaos_conn *c = &w->conn[pick(w, 0, w->conns - 1)];
 	int e = (int)pick(w, A, B);
 

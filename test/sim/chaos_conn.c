@@ -156,6 +156,7 @@ static void bring_up(struct chaos_world *w, struct chaos_conn *c)
 	for (int e = A; e < ENDS; e++)
 		allow(w, c, e);
 	watch_wire(w, c);
+	memset(c->flow, 0, sizeof(c->flow));
 	c->phase = CONN_UP;
 	c->until = now_of(w) + SMALL_TIME;
 	c->made++;

@@ -12,9 +12,9 @@
 uint64_t chaos_actions[CHAOS_ACTIONS];
 
 static const char *const action_name[CHAOS_ACTIONS] = {"sqd", "err", "reset", "destroy",
-	"dereg_local", "dereg_target", "dereg_recv", "access", "min_rnr", "pause", "faults",
-	"starve", "refused", "query", "rtr_hold", "too_many_reads", "small_cq", "loopback",
-	"same_qp", "new_qp"};
+	"dereg_local", "dereg_target", "dereg_recv", "access", "min_rnr", "pause", "stall",
+	"faults", "starve", "refused", "query", "rtr_hold", "too_many_reads", "small_cq",
+	"loopback", "same_qp", "new_qp"};
 
 static struct core_counters cores;
 static struct link_counters links;
@@ -124,6 +124,7 @@ void report_print(void)
 	word("reordered", links.reordered);
 	word("corrupted", links.corrupted);
 	word("truncated", links.truncated);
+	word("paused", links.paused);
 	heading("counters");
 	for (unsigned i = 0; core_counter_name(i); i++)
 		word(core_counter_name(i), ((const uint64_t *)&cores)[i]);
@@ -200,5 +201,6 @@ void report_nothing_is_zero(void)
 	hit("frame reordered", links.reordered);
 	hit("frame corrupted", links.corrupted);
 	hit("frame truncated", links.truncated);
+	hit("frame kept waiting", links.paused);
 	hit_counters();
 }

@@ -6,7 +6,6 @@
 #include <string.h>
 #include <cmocka.h>
 #include "chaos.h"
-#include "invariants.h"
 #include "seq24.h"
 
 #define START  5000000ull
@@ -39,6 +38,10 @@ struct link_faults world_faults(struct chaos_world *w)
 		f.corrupt = pick(w, 100, 10000);
 	if (chance(w, 30))
 		f.truncate = pick(w, 100, 10000);
+	if (chance(w, 20)) {
+		f.pause = pick(w, 100, 2000);
+		f.pause_ns = pick(w, 1, w->moderate ? 5000 : 50000) * USEC;
+	}
 	return f;
 }
 
@@ -272,6 +275,13 @@ void world_take(struct chaos_world *w, bool small)
 
 /* --- steps ---------------------------------------------------------------------------- */
 
+static void check_flows(struct chaos_conn *c)
+{
+	for (int e = A; e < ENDS && c->phase == CONN_UP; e++)
+		if (c->end[A].qp && c->end[B].qp && !c->end[e].rts_at) /* else no PSN yet */
+			invariants_flow(&c->flow[e], c->end[e].qp->qp, c->end[!e].qp->qp);
+}
+
 void world_step(struct chaos_world *w)
 {
 	const uint64_t shortest = 20 * USEC, longest = 10 * MSEC;
@@ -288,4 +298,6 @@ void world_step(struct chaos_world *w)
 	world_take(w, true);
 	for (unsigned h = 0; h < CHAOS_HOSTS; h++)
 		invariants_check(&w->app[h], now_of(w));
+	for (unsigned i = 0; i < w->conns; i++)
+		check_flows(&w->conn[i]);
 }

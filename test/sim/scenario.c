@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * scenario [--list] [--trace] [NAME...]: runs the rows of scenario_rows.c, or those that are named,
+ * scenario [--list] [--trace] [NAME...]: runs all rows of scenario_*.c, or those that are named,
  * and prints how long each took in virtual time and how long it may take. --trace prints the
- * frames.
+ * frames, --list the rows and the rules that they show.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -13,10 +13,9 @@
 #include <cmocka.h>
 #include "scenario.h"
 #include "scenario_trace.h"
-#include "seq24.h"
 
-#define LIMIT (600 * SEC)
-#define AREA  (4u << 20)
+#define AREA	(4u << 20)
+#define FOREVER UINT32_MAX
 
 struct run {
 	const struct scenario *row;
@@ -27,7 +26,7 @@ struct run {
 	unsigned work[ENDS];	 /* item of row->work that is being posted */
 	uint32_t posted[ENDS];	 /* messages of it */
 	unsigned events;	 /* done */
-	uint64_t drained[ENDS];	 /* when SQ_DRAINED came */
+	uint64_t event_at[ENDS]; /* ns from the start until the first */
 	uint32_t receives[ENDS]; /* that may still be posted */
 };
 
@@ -58,8 +57,13 @@ static void set_end(const struct scenario *row, struct pair_spec *s, int e)
 	a->retry_cnt = value(end->retry_cnt, a->retry_cnt);
 	a->rnr_retry = value(end->rnr_retry, a->rnr_retry);
 	a->min_rnr_timer = value(end->rnr_timer, a->min_rnr_timer);
+	a->access_flags &= ~end->refuse;
 	if (end->rd_atomic)
-		a->max_rd_atomic = s->attr[!e].max_dest_rd_atomic = (uint8_t)end->rd_atomic;
+		a->max_rd_atomic = (uint8_t)end->rd_atomic;
+	if (row->end[!e].rd_atomic)
+		a->max_dest_rd_atomic = (uint8_t)row->end[!e].rd_atomic;
+	if (end->rd_accept)
+		a->max_dest_rd_atomic = (uint8_t)end->rd_accept;
 }
 
 static uint32_t longest(const struct scenario *row)
@@ -70,6 +74,21 @@ static uint32_t longest(const struct scenario *row)
 		if (row->work[i].len > len)
 			len = row->work[i].len;
 	return len;
+}
+
+/* Failures that the row wants, besides those that its mistakes explain. */
+static void allow(struct run *r, int e)
+{
+	const uint32_t flush = TRAFFIC_MAY(ABI_WC_WR_FLUSH_ERR);
+	uint8_t status = r->row->status[e];
+	uint8_t recv = r->row->recv_status[e];
+
+	if (r->row->end[e].refuse)
+		traffic_refuse(&r->traffic, e, r->row->end[e].refuse);
+	if (status)
+		traffic_allow(&r->traffic, e, TRAFFIC_MAY(status) | flush, 0);
+	if (recv)
+		traffic_allow(&r->traffic, e, flush, TRAFFIC_MAY(recv) | flush);
 }
 
 static void begin(struct run *r, const struct scenario *row)
@@ -86,17 +105,9 @@ static void begin(struct run *r, const struct scenario *row)
 	trace_init(&r->trace, row, &r->pair);
 	r->start = r->pair.fabric.now;
 	for (int e = A; e < ENDS; e++) {
-		uint8_t may = row->status[e];
-
-		if (may)
-			traffic_allow(&r->traffic, e,
-				TRAFFIC_MAY(may) | TRAFFIC_MAY(ABI_WC_WR_FLUSH_ERR), 0);
-		if (row->recv_status[e])
-			traffic_allow(&r->traffic, e, TRAFFIC_MAY(ABI_WC_WR_FLUSH_ERR),
-				TRAFFIC_MAY(row->recv_status[e]) |
-					TRAFFIC_MAY(ABI_WC_WR_FLUSH_ERR));
+		allow(r, e);
 		if (!row->end[e].starved)
-			r->receives[e] = SCENARIO_FOREVER;
+			r->receives[e] = FOREVER;
 	}
 }
 
@@ -153,8 +164,6 @@ static void happen(struct run *r, const struct scenario_event *ev)
 	case GHOST_ACK:
 		trace_ghost_ack(&r->pair, ev->side, (uint32_t)ev->arg);
 		break;
-	case NOTHING:
-		break;
 	}
 }
 
@@ -185,9 +194,16 @@ static void post(struct run *r, int e)
 
 static void post_receives(struct run *r, int e)
 {
-	while (r->receives[e] && traffic_post_recv(&r->traffic, e, 0, MISTAKE_NONE))
-		if (r->receives[e] != SCENARIO_FOREVER)
+	const struct traffic_side *me = &r->traffic.side[e];
+
+	while (r->receives[e]) {
+		bool bad = r->row->end[e].bad_recv == VAL(me->recv_posted);
+
+		if (!traffic_post_recv(&r->traffic, e, 0, bad ? MISTAKE_RECV_LKEY : MISTAKE_NONE))
+			return;
+		if (r->receives[e] != FOREVER)
 			r->receives[e]--;
+	}
 }
 
 static bool all_posted(const struct run *r)
@@ -201,11 +217,6 @@ static bool over(const struct run *r)
 		if (traffic_broken(&r->traffic, e) && r->row->status[e])
 			return true;
 	return all_posted(r) && traffic_idle(&r->traffic);
-}
-
-static unsigned drained(const struct run *r, int e)
-{
-	return app_event_count(&r->pair.end[e].app, ABI_EVENT_SQ_DRAINED);
 }
 
 static const struct scenario_event *due_event(struct run *r)
@@ -222,18 +233,21 @@ static const struct scenario_event *due_event(struct run *r)
 static void step(struct run *r)
 {
 	const struct scenario_event *ev = due_event(r);
-	uint64_t until = ev ? r->start + ev->at : r->start + LIMIT;
+	/* twice as long as it may take: to tell how long it takes */
+	uint64_t limit = r->start + 2 * r->row->most + MSEC;
+	uint64_t until = ev ? r->start + ev->at : limit;
 
 	for (int e = A; e < ENDS; e++) {
 		if (!traffic_broken(&r->traffic, e))
 			post(r, e);
 		post_receives(r, e);
 	}
-	if (!pair_step(&r->pair, until) && !ev)
-		fail_msg("nothing moves any more");
+	if ((!pair_step(&r->pair, until) && !ev) || r->pair.fabric.now > limit)
+		fail_msg("%s is not over after %llu us", r->row->name,
+			(unsigned long long)(limit - r->start) / USEC);
 	for (int e = A; e < ENDS; e++)
-		if (!r->drained[e] && drained(r, e))
-			r->drained[e] = r->pair.fabric.now - r->start;
+		if (!r->event_at[e] && r->pair.end[e].app.events)
+			r->event_at[e] = r->pair.fabric.now - r->start;
 	traffic_take(&r->traffic, &r->pair);
 }
 
@@ -241,16 +255,40 @@ static void step(struct run *r)
 
 static void check_counters(const struct run *r)
 {
-	for (unsigned i = 0; i < SCENARIO_COUNTS && r->row->count[i].offset; i++) {
+	for (unsigned i = 0; i < SCENARIO_COUNTS && r->row->count[i].most; i++) {
 		const struct scenario_count *c = &r->row->count[i];
-		uint64_t got;
+		const struct core_counters *all = &r->pair.end[c->side].host->core.count;
+		unsigned long long got, least = c->least, most = c->most - 1;
 
-		memcpy(&got, (const char *)&r->pair.end[c->side].host->core.count + c->offset,
-			sizeof(got));
-		if (got < c->least || got > c->most)
-			fail_msg("counter %u of side %c: %llu, not in [%llu, %llu]", i,
-				"AB"[c->side], (unsigned long long)got,
-				(unsigned long long)c -> least, (unsigned long long)c -> most);
+		got = ((const uint64_t *)all)[c->offset / sizeof(uint64_t)];
+		if (got < least || got > most)
+			fail_msg("%s of side %c is %llu, not in [%llu, %llu]", c->name,
+				"AB"[c->side], got, least, most);
+	}
+}
+
+static void must_happen(uint32_t millionths, uint64_t count)
+{
+	assert_true(!millionths || count);
+}
+
+/* A fault that never happens shows nothing; a packet that is meant must be there. */
+static void check_faults(const struct run *r, int e)
+{
+	const struct link_faults *f = &r->row->end[e].faults;
+	const struct link_counters *n = &r->pair.end[e].link.count;
+
+	must_happen(f->loss, n->lost);
+	must_happen(f->duplicate, n->duplicated);
+	must_happen(f->reorder, n->reordered);
+	must_happen(f->corrupt, n->corrupted);
+	must_happen(f->truncate, n->truncated);
+	must_happen(f->pause, n->paused);
+	for (unsigned i = 0; i < SCENARIO_PICKS; i++) {
+		const struct scenario_pick *pick = &r->row->pick[i];
+
+		if (pick->fate && pick->from == e)
+			assert_true(r->trace.end[e].seen[i] > pick->nth);
 	}
 }
 
@@ -262,19 +300,20 @@ static uint8_t recv_status(const struct scenario *row, int e)
 	return row->status[e] && !row->end[e].starved ? ABI_WC_WR_FLUSH_ERR : 0;
 }
 
-static void check_ends(const struct run *r)
+static void check_end(const struct run *r, int e)
 {
-	for (int e = A; e < ENDS; e++) {
-		const struct traffic_side *side = &r->traffic.side[e];
+	const struct traffic_side *side = &r->traffic.side[e];
+	const struct app *app = &r->pair.end[e].app;
+	uint32_t event = r->row->event_of[e];
 
-		assert_int_equal(side->failed, r->row->status[e]);
-		assert_int_equal(side->recv_failed, recv_status(r->row, e));
-		assert_int_equal(drained(r, e), r->row->drained[e] != 0);
-		assert_true(r->drained[e] >= r->row->drained[e]);
-	}
+	assert_int_equal(side->failed, r->row->status[e]);
+	assert_int_equal(side->recv_failed, recv_status(r->row, e));
+	assert_int_equal(app->events, !!event);
+	if (event)
+		assert_int_equal(app_event_count(app, event), 1);
+	assert_true(r->event_at[e] >= r->row->event_least[e]);
 }
 
-/* Frames that are on their way, flushes, a timer that nobody should have left: a second more. */
 static void settle(struct run *r)
 {
 	uint64_t until = r->pair.fabric.now + SEC;
@@ -282,6 +321,25 @@ static void settle(struct run *r)
 	while (pair_step(&r->pair, until))
 		traffic_take(&r->traffic, &r->pair);
 	traffic_take(&r->traffic, &r->pair);
+}
+
+/* Both QPs go to ERR: each request that is left is flushed (QPS-20), and nothing else was written
+ * than what may have arrived. */
+static void wind_up(struct run *r)
+{
+	const uint32_t flush = TRAFFIC_MAY(ABI_WC_WR_FLUSH_ERR);
+
+	for (int e = A; e < ENDS; e++) {
+		traffic_allow(&r->traffic, e, flush, flush);
+		assert_int_equal(
+			app_to_state(r->pair.end[e].qp, ABI_QPS_ERR, r->pair.fabric.now), 0);
+	}
+	settle(r);
+	for (int e = A; e < ENDS; e++) {
+		assert_int_equal(r->traffic.side[e].done, r->traffic.side[e].posted);
+		assert_int_equal(r->traffic.side[e].recv_done, r->traffic.side[e].recv_posted);
+	}
+	traffic_restart(&r->traffic, r->pair.end[A].qp, r->pair.end[B].qp);
 }
 
 static void scenario_run(void **state)
@@ -294,21 +352,29 @@ static void scenario_run(void **state)
 	while (!over(&r))
 		step(&r);
 	took = r.pair.fabric.now - r.start;
-	settle(&r);
+	settle(&r); /* late frames, flushes, a timer that nobody should have left */
 	if (print_trace)
 		printf("%s", r.trace.text);
 	printf("%-40s %12.3f ms of %12.3f\n", row->name, (double)took / 1e6,
 		(double)row->most / 1e6);
-	check_ends(&r);
+	for (int e = A; e < ENDS; e++) {
+		check_end(&r, e);
+		check_faults(&r, e);
+	}
 	check_counters(&r);
 	if (row->trace)
 		assert_string_equal(r.trace.text, row->trace);
 	assert_in_range(took, row->least, row->most);
+	wind_up(&r);
 	end(&r);
 }
 
 /* --- choosing ------------------------------------------------------------------------- */
 
+static const struct scenario_table *const tables[] = {
+	&scenario_loss, &scenario_reads, &scenario_timers, &scenario_faults, &scenario_errors};
+
+/* Without a name: all. */
 static bool chosen(const char *name, int argc, char **argv)
 {
 	bool any = false;
@@ -323,12 +389,34 @@ static bool chosen(const char *name, int argc, char **argv)
 	return !any;
 }
 
+static unsigned all_rows(void)
+{
+	unsigned n = 0;
+
+	for (unsigned t = 0; t < ARRAY_SIZE(tables); t++)
+		n += tables[t]->rows;
+	return n;
+}
+
+/* Prints a chosen row, or makes it a test. @return tests made */
+static size_t take_row(const struct scenario *row, bool list, struct CMUnitTest *test)
+{
+	if (list) {
+		printf("%-40s %s\n", row->name, row->rules);
+		return 0;
+	}
+	*test = (struct CMUnitTest){.name = row->name,
+		.test_func = scenario_run,
+		.initial_state = (void *)(uintptr_t)row};
+	return 1;
+}
+
 int main(int argc, char **argv)
 {
-	struct CMUnitTest *tests = calloc(scenario_rows, sizeof(*tests));
+	struct CMUnitTest *tests = calloc(all_rows(), sizeof(*tests));
+	bool list = false;
 	size_t n = 0;
 	int rc;
-	bool list = false;
 
 	if (!tests)
 		return 1;
@@ -336,21 +424,13 @@ int main(int argc, char **argv)
 		list |= !strcmp(argv[i], "--list");
 		print_trace |= !strcmp(argv[i], "--trace");
 	}
-	for (unsigned i = 0; i < scenario_rows; i++) {
-		const struct scenario *row = &scenario_table[i];
-
-		if (list)
-			printf("%-40s %s\n", row->name, row->rules);
-		else if (chosen(row->name, argc, argv))
-			tests[n++] = (struct CMUnitTest){.name = row->name,
-				.test_func = scenario_run,
-				.initial_state = (void *)(uintptr_t)row};
-	}
-	if (!list && !n) {
-		fprintf(stderr, "scenario: no row of that name: see --list\n");
-		return 2;
-	}
-	rc = list ? 0 : _cmocka_run_group_tests("scenario", tests, n, NULL, NULL);
+	for (unsigned t = 0; t < ARRAY_SIZE(tables); t++)
+		for (unsigned i = 0; i < tables[t]->rows; i++)
+			if (chosen(tables[t]->row[i].name, argc, argv))
+				n += take_row(&tables[t]->row[i], list, &tests[n]);
+	if (!list && !n)
+		fprintf(stderr, "scenario: no row of that name: --list names all\n");
+	rc = list ? 0 : n ? _cmocka_run_group_tests("scenario", tests, n, NULL, NULL) : 2;
 	free(tests);
 	return rc;
 }

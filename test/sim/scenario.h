@@ -9,13 +9,12 @@
 
 #include "traffic.h"
 
-#define SCENARIO_WORK	 6u
-#define SCENARIO_PICKS	 6u
-#define SCENARIO_EVENTS	 8u
-#define SCENARIO_COUNTS	 8u
-#define SCENARIO_FOREVER UINT32_MAX
+#define SCENARIO_WORK	6u
+#define SCENARIO_PICKS	6u
+#define SCENARIO_EVENTS 8u
+#define SCENARIO_COUNTS 8u
 
-/** A value that may be 0, in a row where nothing means "as pair_defaults() has it". */
+/** A value that may be 0, where nothing means "as pair_defaults() has it". */
 #define VAL(v) ((v) + 1)
 
 /** Messages that one side posts, one list item after the other, as fast as there is room. */
@@ -41,8 +40,7 @@ struct scenario_pick {
 };
 
 enum scenario_what {
-	NOTHING,
-	STOP_HOST,     /* its worker is not scheduled for arg ns */
+	STOP_HOST = 1, /* its worker is not scheduled for arg ns */
 	STOP_LINK,     /* from this side, for arg ns */
 	CUT,	       /* nothing leaves this side any more */
 	MEND,	       /* as the row's faults say again */
@@ -64,19 +62,11 @@ struct scenario_event {
 /** A counter of struct core_counters at the end. */
 struct scenario_count {
 	int side;
+	const char *name;
 	size_t offset;
 	uint64_t least;
-	uint64_t most;
+	uint64_t most; /* VAL() */
 };
-/* The range is two values, or a name for them. */
-#define COUNT(side, field, ...)                                          \
-	{                                                                \
-		side, offsetof(struct core_counters, field), __VA_ARGS__ \
-	}
-#define DROPS(side, why, ...)                                                                      \
-	{                                                                                          \
-		side, offsetof(struct core_counters, drop) + (why) * sizeof(uint64_t), __VA_ARGS__ \
-	}
 
 /** Settings of one end; 0: as pair_defaults() has it. */
 struct scenario_end {
@@ -87,8 +77,11 @@ struct scenario_end {
 	uint32_t retry_cnt;	   /* VAL() */
 	uint32_t rnr_retry;	   /* VAL() */
 	uint32_t rnr_timer;	   /* VAL() */
-	uint32_t rd_atomic;	   /* READs that it may have outstanding, at both ends */
+	uint32_t rd_atomic;	   /* READs that it may have outstanding */
+	uint32_t refuse;	   /* ABI_ACCESS_REMOTE_* that its QP does not grant */
+	uint32_t rd_accept;	   /* READs that it accepts of the other end; 0: as many */
 	bool starved;		   /* receives are posted by GIVE_RECEIVES only */
+	uint32_t bad_recv;	   /* VAL(): this receive request has a key that does not exist */
 	struct link_faults faults; /* of what it sends */
 	uint64_t queue_ns;	   /* of the link from it */
 };
@@ -103,15 +96,21 @@ struct scenario {
 	struct scenario_pick pick[SCENARIO_PICKS];
 	struct scenario_event event[SCENARIO_EVENTS];
 	/* how it ends */
-	uint8_t status[ENDS];	   /* first failure of sends, 0: none */
-	uint8_t recv_status[ENDS]; /* and of receives */
-	uint64_t drained[ENDS];	   /* SQ_DRAINED comes, once, not earlier than this; 0: never */
+	uint8_t status[ENDS];	    /* first failure of sends, 0: none */
+	uint8_t recv_status[ENDS];  /* and of receives */
+	uint32_t event_of[ENDS];    /* ABI_EVENT_* that comes, once and alone; 0: none */
+	uint64_t event_least[ENDS]; /* ns until it comes */
 	struct scenario_count count[SCENARIO_COUNTS];
 	uint64_t least, most; /* ns until all is done; most is the bound */
 	const char *trace;    /* all frames, one a line, or NULL */
 };
 
-extern const struct scenario scenario_table[];
-extern const unsigned scenario_rows;
+/** The rows of one file. */
+struct scenario_table {
+	const struct scenario *row;
+	unsigned rows;
+};
+extern const struct scenario_table scenario_loss, scenario_reads, scenario_timers, scenario_faults,
+	scenario_errors;
 
 #endif

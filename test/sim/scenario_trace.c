@@ -57,12 +57,12 @@ static const char *kind(const struct pkt *pkt)
 
 static const char *fate_name(unsigned fate)
 {
-	return fate & LINK_LOSE	       ? " lost"
-	       : fate & LINK_CORRUPT   ? " corrupted"
-	       : fate & LINK_TRUNCATE  ? " truncated"
-	       : fate & LINK_REORDER   ? " late"
-	       : fate & LINK_DUPLICATE ? " twice"
-				       : "";
+	return fate & LINK_LOSE		  ? " lost"
+	       : fate & LINK_CORRUPT	  ? " corrupted"
+	       : fate & LINK_TRUNCATE	  ? " truncated"
+	       : !(fate & LINK_DUPLICATE) ? fate & LINK_REORDER ? " late" : ""
+	       : fate & LINK_REORDER	  ? " twice late" /* the second one */
+					  : " twice";
 }
 
 static void say(struct trace *t, int side, const struct pkt *pkt, unsigned fate)

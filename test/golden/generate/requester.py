@@ -42,7 +42,7 @@ class Requester:
         self.out = []                   # READs whose responses are due
         self.retries, self.rnr = setup['retry_cnt'], setup['rnr_retry']
         self.retrying, self.state = False, 'RTS'
-        self.refused = None             # PSN and syndrome of a fatal NAK that waits
+        self.refused = None             # PSN and syndrome of a fatal NAK behind a READ
         self.rto = False
 
     def psn(self, x):
@@ -108,6 +108,8 @@ class Requester:
             self.retrying = False
             self.retries, self.rnr = self.setup['retry_cnt'], self.setup['rnr_retry']  # REQ-27, -31
             self.at = max(self.at, una)
+            if self.refused and una > self.refused[0]:
+                self.refused = None
 
     def fail(self, status):
         q = self.posts[self.head]
@@ -117,11 +119,19 @@ class Requester:
 
     def retry(self):
         if not self.retries:
-            return self.fail('RETRY_EXC_ERR')                   # REQ-26
+            return self.exceeded()
         self.retries -= 1
         self.back()
         self.retrying = True
         return []
+
+    def exceeded(self):
+        """REQ-26, or REQ-34 when only what a fatal NAK refused is left (decision 0008)"""
+        if not self.refused:
+            return self.fail('RETRY_EXC_ERR')
+        x, syndrome = self.refused
+        cqes, _ = self.through(x)
+        return cqes + self.fail(STATUS[syndrome] if self.una == x else 'RETRY_EXC_ERR')
 
     def implied(self):
         """REQ-38, once until there is progress"""
@@ -143,30 +153,12 @@ class Requester:
         self.head += 1
         return [q.cqe('SUCCESS')] if 'SIGNALED' in q.flags else []
 
-    def acknowledged(self, x):
-        """PSNs below x, and what a refusal that waited for that does: -> as through()"""
-        before = self.una
-        cqes, stopped = self.through(x)
-        return cqes + (self.refusal() if self.una != before else []), stopped
-
-    def refusal(self):
-        """REQ-34: a fatal NAK came before the READ in front of it was complete"""
-        if not self.refused:
-            return []
-        x, syndrome = self.refused
-        cqes, _ = self.through(x)
-        if self.una > x:
-            self.refused = None
-        return cqes + (self.fail(STATUS[syndrome]) if self.una == x else [])
-
     def ack(self, x):
-        cqes, stopped = self.acknowledged(x + 1)
-        return cqes + (self.implied() if stopped and self.state == 'RTS' else [])
+        cqes, stopped = self.through(x + 1)
+        return cqes + (self.implied() if stopped else [])
 
     def nak(self, x, syndrome):
-        cqes, stopped = self.acknowledged(x)
-        if self.state != 'RTS':
-            return cqes
+        cqes, stopped = self.through(x)
         if stopped:
             if syndrome in STATUS:
                 self.refused = x, syndrome
@@ -186,16 +178,14 @@ class Requester:
     def response(self, x):
         """a good READ response for PSN x"""
         q = self.owner(x)
-        cqes, _ = self.acknowledged(q.first)
-        if self.state != 'RTS':
-            return cqes
+        cqes, _ = self.through(q.first)
         if x != self.una:
             return cqes + self.implied()                        # REQ-39
         self.progress(x + 1)
         if self.una == q.end:
             self.out.remove(q)
             cqes += self.done(q)
-        return cqes + self.refusal()
+        return cqes
 
 
 class RandomResponses:

@@ -12,6 +12,7 @@
 import copy
 import json
 import os
+import re
 import random
 import subprocess
 import sys
@@ -195,7 +196,9 @@ def flip_payload(f):
 def wrong_results(w):
     fresh = lambda f: 'duplicate' not in f['name'] and 'context' not in f['expect']
     request = lambda f: result('accept', op=RC)(f) and fresh(f)
-    drop = lambda f: result('drop_silent')(f) and f['bth_fields']['opcode'] in RC
+    # Of a wrong GID type or VLAN only the reason tells: without it the frame is a good one.
+    drop = lambda f: result('drop_silent')(f) and f['bth_fields']['opcode'] in RC and \
+        not re.search('gid_type|vlan', f['expect']['reason'])
     nak = result('nak')
     for r, more_of in (('drop_silent', {}), ('nak', {'syndrome': 98}), ('rnr_nak', {'syndrome': 33}),
                        ('cqe_error', {'status': 'LOC_LEN_ERR'}), ('nonsense', {})):
@@ -206,7 +209,9 @@ def wrong_results(w):
     w.frame('drop for accept, ICRC', lambda f: drop(f) and not f['icrc_valid'],
             setter('expect', 'result', value='accept'))
     for r in ('accept', 'drop_silent', 'rnr_nak', 'cqe_error'):
-        w.frame('nak for ' + r, lambda f: nak(f) and 'alt' not in f['expect'],
+        # (a MIDDLE or LAST that is to be accepted gets the FIRST whose lack is NAKed)
+        w.frame('nak for ' + r, lambda f: nak(f) and 'alt' not in f['expect'] and
+                'op_sequence' not in f['name'],
                 setter('expect', 'result', value=r))
     for s in (0x60, 0x61, 0x62):
         w.frame('syndrome of 0x%x' % s, lambda f: nak(f) and f['expect']['syndrome'] == s,

@@ -211,40 +211,52 @@ static void completer_rx__fatal_nak_behind_a_lost_read_is_told_with_it(void **st
 	assert_string_equal(lone_cqes(&l), "S2:FLUSH");
 }
 
-/* REQ-34: the responses were only late. The READ completes, then the NAK applies to its own WQE. */
-static void completer_rx__fatal_nak_waits_for_the_read_before_it(void **state)
+/* REQ-34: the responses were only late, and the peer is silent since. What lies before the NAK's
+ * PSN completes, and in the end the NAK applies to its own request. */
+static void completer_rx__fatal_nak_applies_when_only_its_request_is_left(void **state)
 {
+	l.attr.retry_cnt = 1;
 	lone_start(&l);
 	lone_post(&l, ABI_WR_RDMA_READ, 1, 300, 0);
-	lone_post(&l, ABI_WR_RDMA_WRITE, 2, 600, 0);
-	lone_post(&l, ABI_WR_SEND, 3, 4, 0);
+	lone_post(&l, ABI_WR_SEND, 2, 4, 0);
+	lone_post(&l, ABI_WR_RDMA_WRITE, 3, 600, 0);
+	lone_post(&l, ABI_WR_SEND, 4, 4, 0);
 	lone_tx(&l);
-	lone_nak(&l, 0x62, 0x203, 1); /* the second packet of the WRITE */
+	lone_nak(&l, 0x62, 0x204, 2); /* the second packet of the WRITE */
 	resp(FIRST, 0x200, 256);
-	assert_int_equal(l.qp->qp->state, ABI_QPS_RTS);
 	resp(LAST, 0x201, 44);
+	assert_string_equal(lone_cqes(&l), "S1:OK");
+	for (unsigned i = 0; i < 2; i++) {
+		assert_string_equal(lone_tx_max(&l, 1), "SEND_ONLY@202+4!"); /* REQ-38 */
+		assert_int_equal(l.qp->qp->state, ABI_QPS_RTS);
+		lone_wait(&l, 4 * timers_ack_timeout(14));
+	}
 	lone_tx(&l);
-	assert_string_equal(lone_cqes(&l), "S1:OK S2:REM_ACCESS S3:FLUSH");
+	assert_string_equal(lone_cqes(&l), "S2:OK S3:REM_ACCESS S4:FLUSH");
 	assert_int_equal(count()->req_remote_access_errors, 1);
+	assert_int_equal(count()->retry_exceeded_err, 0);
 }
 
-/* REQ-34: of two READs and a SEND before the refused request all complete first. */
-static void completer_rx__fatal_nak_waits_for_all_before_it(void **state)
+/* REQ-38: a peer that answers after all has taken its NAK back. */
+static void completer_rx__fatal_nak_is_void_after_an_ack(void **state)
 {
+	l.attr.retry_cnt = 1;
 	lone_start(&l);
 	lone_post(&l, ABI_WR_RDMA_READ, 1, 4, 0);
-	lone_post(&l, ABI_WR_SEND, 2, 4, 0);
-	lone_post(&l, ABI_WR_RDMA_READ, 3, 4, 0);
-	lone_post(&l, ABI_WR_SEND, 4, 4, 0);
-	lone_post(&l, ABI_WR_RDMA_WRITE, 5, 4, 0);
+	lone_post(&l, ABI_WR_RDMA_WRITE, 2, 4, 0);
+	lone_post(&l, ABI_WR_RDMA_WRITE, 3, 600, 0);
 	lone_tx(&l);
-	lone_nak(&l, 0x63, 0x204, 4);
+	lone_nak(&l, 0x62, 0x201, 1);
 	resp(ONLY, 0x200, 4);
-	assert_string_equal(lone_cqes(&l), "S1:OK S2:OK");
-	assert_int_equal(l.qp->qp->state, ABI_QPS_RTS);
-	resp(ONLY, 0x202, 4);
 	lone_tx(&l);
-	assert_string_equal(lone_cqes(&l), "S3:OK S4:OK S5:REM_OP");
+	lone_ack(&l, 0x201, 2);
+	assert_string_equal(lone_cqes(&l), "S1:OK S2:OK");
+	for (unsigned i = 0; i < 2; i++) {
+		lone_wait(&l, 4 * timers_ack_timeout(14));
+		lone_tx(&l);
+	}
+	assert_string_equal(lone_cqes(&l), "S3:RETRY_EXC");
+	assert_int_equal(l.last.vendor_err, 0);
 }
 
 /* REQ-44, REQ-12 */
@@ -423,8 +435,8 @@ int main(void)
 		T(completer_rx__ack_behind_a_read_is_an_implied_nak),
 		T(completer_rx__nak_behind_a_read_is_an_implied_nak),
 		T(completer_rx__fatal_nak_behind_a_lost_read_is_told_with_it),
-		T(completer_rx__fatal_nak_waits_for_the_read_before_it),
-		T(completer_rx__fatal_nak_waits_for_all_before_it),
+		T(completer_rx__fatal_nak_applies_when_only_its_request_is_left),
+		T(completer_rx__fatal_nak_is_void_after_an_ack),
 		T(completer_rx__read_response_acknowledges_what_is_before),
 		T(completer_rx__nak_inside_a_read_fails_it),
 		T(completer_rx__refuses_wrong_responses),

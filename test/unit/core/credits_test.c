@@ -85,23 +85,6 @@ static void requester_next__takes_the_newest_credits(void **state)
 
 /* --- what a code is worth ------------------------------------------------------------- */
 
-/* CRD-01, CRD-08: the AETH of a READ response says ACK too, and has credits as any other. */
-static void requester_next__takes_the_credits_of_read_responses(void **state)
-{
-	lone_start(&l);
-	lone_post(&l, ABI_WR_SEND, 1, 4, 0);
-	lone_tx(&l);
-	ack_credit(0x200, 1, 0);
-	lone_post(&l, ABI_WR_RDMA_READ, 2, 4, 0);
-	lone_tx(&l);
-	lone_post(&l, ABI_WR_SEND, 3, 4, 0);
-	lone_post(&l, ABI_WR_SEND, 4, 4, 0);
-	assert_string_equal(lone_tx(&l), "");
-	lone_rx(&l,
-		&(struct shot){.opcode = 0x10, .psn = 0x201, .syndrome = 2, .msn = 2, .len = 4});
-	assert_string_equal(lone_tx(&l), "SEND_ONLY@202+4! SEND_ONLY@203+4!"); /* LSN 2 + 2 */
-}
-
 /* CRD-01: the table of the specification, and 31 for none; bit 7 does not count (REQ-46). */
 static void completer_rx__credit_codes(void **state)
 {
@@ -160,6 +143,23 @@ static void requester_next__needs_no_credits_for_write_and_read(void **state)
 	lone_post(&l, ABI_WR_RDMA_WRITE_WITH_IMM, 6, 4, 0);
 	assert_string_equal(lone_tx(&l), "SEND_ONLY@201+4! WRITE_ONLY@202+4!(0,4) "
 					 "READ_REQ@203!(0,4) WRITE_ONLY@204+4!(0,4)");
+}
+
+/* CRD-01, CRD-08: the AETH of a READ response says ACK too, and has credits as any other. */
+static void requester_next__takes_the_credits_of_read_responses(void **state)
+{
+	lone_start(&l);
+	lone_post(&l, ABI_WR_SEND, 1, 4, 0);
+	lone_tx(&l);
+	ack_credit(0x200, 1, 0);
+	lone_post(&l, ABI_WR_RDMA_READ, 2, 4, 0);
+	lone_tx(&l);
+	lone_post(&l, ABI_WR_SEND, 3, 4, 0);
+	lone_post(&l, ABI_WR_SEND, 4, 4, 0);
+	assert_string_equal(lone_tx(&l), "");
+	lone_rx(&l,
+		&(struct shot){.opcode = 0x10, .psn = 0x201, .syndrome = 2, .msn = 2, .len = 4});
+	assert_string_equal(lone_tx(&l), "SEND_ONLY@202+4! SEND_ONLY@203+4!"); /* LSN 2 + 2 */
 }
 
 /* CRD-07: nothing is known before the first ACK, so nothing is held back; and again after RESET,

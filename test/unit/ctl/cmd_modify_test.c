@@ -232,9 +232,9 @@ static void modify_qp__sqd_still_drains(void **state)
 	m.mask = ABI_QP_STATE;
 	m.attr.qp_state = ABI_QPS_SQD;
 	must(m);
-	/* No worker runs: as if a request, of PSN 0, were outstanding. */
+	/* No worker runs: as if a message were outstanding. */
 	q->req.fetched++;
-	q->req.psn_new++;
+	qp_wqe(q, q->comp.head)->first_psn = q->req.psn_new - 1;
 	m.mask = ABI_QP_TIMEOUT;
 	m.attr.timeout = 9;
 	assert_int_equal(modify(&m, &a), -EINVAL);
@@ -242,7 +242,6 @@ static void modify_qp__sqd_still_drains(void **state)
 	assert_int_equal(query().sq_draining, 1);
 	assert_int_equal(query().timeout, 0);
 	q->req.fetched--;
-	q->req.psn_new--;
 	must(m);
 	assert_int_equal(query().timeout, 9);
 }

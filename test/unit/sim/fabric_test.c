@@ -210,40 +210,11 @@ static void host_pause__costs_one_retry(void **state)
 	pair_fini(&p);
 }
 
-/* A worker that is not scheduled: frames wait, and are looked at before its timers (design.md 3).
- */
-static void fabric_step__lets_a_paused_host_wait(void **state)
-{
-	struct pair_spec s = pair_defaults();
-	static struct pair p;
-	uint64_t resume;
-
-	s.attr[A].timeout = 1;
-	s.attr[A].retry_cnt = 0;
-	pair_init(&p, &s);
-	pair_memory(&p, 4096);
-	app_post_send(p.end[A].qp, &(struct app_send){.opcode = ABI_WR_RDMA_WRITE,
-					   .flags = ABI_WQE_SIGNALED,
-					   .remote_addr = app_va(p.end[B].mr, 0),
-					   .rkey = p.end[B].mr->mr.key,
-					   .num_sge = 1,
-					   .sge = {app_sge(p.end[A].mr, 0, 100)}});
-	pair_step(&p, p.fabric.now + SEC);
-	resume = p.fabric.now + 50 * MSEC;
-	p.end[A].host->paused_until = resume;
-	pair_until_cqes(&p, A, 1, SEC);
-	assert_int_equal(p.fabric.now, resume);
-	assert_int_equal(p.end[A].cqe[0].status, ABI_WC_SUCCESS);
-	assert_int_equal(p.end[A].host->core.count.local_ack_timeout_err, 0);
-	pair_fini(&p);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(fabric_step__jumps_to_the_next_happening),
 		cmocka_unit_test(fabric_step__repeats_itself),
-		cmocka_unit_test(fabric_step__lets_a_paused_host_wait),
 		cmocka_unit_test(fabric_plug__loops_back),
 		cmocka_unit_test(host_turn__waits_for_the_link),
 		cmocka_unit_test(host_pause__keeps_frames),
