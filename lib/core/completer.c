@@ -125,7 +125,7 @@ static bool ack_through(struct core *c, struct qp *qp, uint32_t psn, uint64_t no
 		const struct send_wqe *w = qp_wqe(qp, k->head);
 		uint32_t upto = seq24_lt(psn, w->last_psn) ? psn : w->last_psn;
 
-		/* Not by first_psn, which may be 2^23 PSNs back. */
+		/* REQ-37: of before. Not by first_psn, which may be 2^23 PSNs back. */
 		if (seq24_lt(psn, k->una))
 			break;
 		if (wqe_is_read(w))
@@ -262,8 +262,6 @@ static void ack(struct core *c, struct qp *qp, const struct pkt *pkt, uint64_t n
 	bool through;
 
 	take_credits(c, qp, pkt);
-	if (seq24_lt(pkt->psn, old))
-		return; /* REQ-37 */
 	through = ack_through(c, qp, pkt->psn, now);
 	progress(c, qp, old, now);
 	if (!through && qp->state != ABI_QPS_ERR)
