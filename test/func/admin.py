@@ -11,7 +11,7 @@ import subprocess
 import sys
 import tempfile
 import threading
-from rocid import PATIENCE_S, check, start
+from rocid import PATIENCE_S, check, start, wait_until
 
 QPS = 12000  # what one session may have, nearly
 
@@ -160,9 +160,7 @@ def test_slow_reader(holder, daemon):
         s.recv(1000)
         p.kill()
         p.wait()
-        for _ in range(1000):
-            if not daemon.totals()['qps']:
-                break
+        wait_until(lambda: not daemon.totals()['qps'], 'the QPs of a killed program stay')
         rest = s.makefile('rb').readline()
         check(rest.endswith(b']}\n') and rest.count(b'"qpn"') < QPS, 'no end of the list')
     check(not any(daemon.totals().values()), f'left: {daemon.totals()}')

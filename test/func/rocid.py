@@ -6,6 +6,7 @@ import select
 import signal
 import socket
 import subprocess
+import time
 
 PATIENCE_S = 60  # for what takes milliseconds on a machine that nobody else uses
 RING_PAIR = ['--ring-pair', '--gid', '0,192.0.2.1', '--gid', '1,192.0.2.2']
@@ -46,8 +47,8 @@ class Rocid:
 
     def connect(self):
         s = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        s.connect(self.socket + '.admin')  # may wait for its place in the queue
         s.settimeout(PATIENCE_S)
-        s.connect(self.socket + '.admin')
         return s
 
     def ask(self, line):
@@ -77,3 +78,10 @@ def start(binary, folder, **how):
 def check(ok, what):
     if not ok:
         raise SystemExit('FAIL: ' + what)
+
+
+def wait_until(true, what):
+    until = time.monotonic() + PATIENCE_S
+    while not true():
+        check(time.monotonic() < until, what)
+        time.sleep(0.01)
