@@ -178,6 +178,8 @@ static int start_ctl(struct daemon *d, const struct options *o, char why[VALUE_M
 		.socket_path = o->socket,
 		.socket_mode = o->socket_mode,
 		.socket_group = o->socket_group[0] ? o->socket_group : NULL,
+		.admin_mode = o->admin_mode,
+		.admin_group = o->admin_group[0] ? o->admin_group : NULL,
 		.rocev1 = o->rocev1,
 		.window = o->window,
 		.nports = d->nports,

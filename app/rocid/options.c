@@ -22,6 +22,9 @@ static const struct option_row row[] = {
 		"where applications connect (" ABI_SOCKET_DEFAULT ")"},
 	{"socket-mode", required_argument, set_socket_mode, "MODE", "its mode, octal (0660)"},
 	{"socket-group", required_argument, set_socket_group, "GROUP", "its group"},
+	{"admin-mode", required_argument, set_admin_mode, "MODE",
+		"mode of rocictl's socket, octal (0600)"},
+	{"admin-group", required_argument, set_admin_group, "GROUP", "its group"},
 	{"share", required_argument, set_share, "[PORT=]IFNAME",
 		"share the kernel's netdev IFNAME, with its addresses; makes an AF_PACKET port, or "
 		"names the netdev that ethdev PORT stands on"},

@@ -48,6 +48,8 @@ struct options {
 	char socket[VALUE_MAX];
 	char socket_group[VALUE_MAX]; /* empty: unchanged */
 	uint32_t socket_mode;	      /* 0: ctl's default */
+	char admin_group[VALUE_MAX];
+	uint32_t admin_mode;
 	uint32_t workers;
 	uint32_t window; /* 0: the core's default */
 	bool rocev1;

@@ -61,6 +61,7 @@ void mr_release(struct session *s, struct mr_obj *o)
 {
 	handle_del(&s->mrs, o->handle);
 	o->pd->users--;
+	s->mr_bytes -= o->map.size;
 	shm_unmap(&o->map);
 	free(o);
 }
@@ -94,6 +95,7 @@ static int publish_mr(struct session *s, struct mr_obj *o, struct reply *r)
 			"no room for another memory region: deregister some, or register larger "
 			"ones");
 	o->pd->users++;
+	s->mr_bytes += o->map.size;
 	atomic_store_explicit(&ctl->dp->mrs->slot[o->mr.key >> 8], &o->mr, memory_order_release);
 	return 0;
 }

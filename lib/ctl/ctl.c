@@ -8,6 +8,7 @@
 #include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
+#include "admin.h"
 #include "object.h"
 #include "server.h"
 #include "session.h"
@@ -25,6 +26,13 @@ int ctl_watch(struct ctl *ctl, struct watch *w)
 	struct epoll_event ev = {.events = EPOLLIN, .data.ptr = w};
 
 	return epoll_ctl(ctl->epoll, EPOLL_CTL_ADD, w->fd, &ev) ? -errno : 0;
+}
+
+void ctl_watch_output(struct ctl *ctl, struct watch *w, bool output)
+{
+	struct epoll_event ev = {.events = output ? EPOLLOUT : EPOLLIN, .data.ptr = w};
+
+	epoll_ctl(ctl->epoll, EPOLL_CTL_MOD, w->fd, &ev);
 }
 
 void ctl_unwatch(struct ctl *ctl, struct watch *w)
@@ -119,6 +127,7 @@ static void init(struct ctl *ctl, const struct ctl_config *cfg)
 {
 	ctl->dp = cfg->dp;
 	ctl->window = cfg->window;
+	ctl->since_ms = ctl_now_ms();
 	ctl->epoll = -1;
 	ctl->reserve_fd = -1;
 	ctl->listener.fd = -1;
@@ -160,6 +169,8 @@ int ctl_start(struct ctl **out, const struct ctl_config *cfg, char why[ABI_SENTE
 		err = open_ports(ctl, cfg, why);
 	if (!err)
 		err = server_open(ctl, cfg, why);
+	if (!err)
+		err = admin_open(ctl, cfg, why);
 	if (!err) {
 		ctl->news = (struct watch){.fd = rtnl_fd(&ctl->rtnl), .ready = news_ready};
 		err = ctl_watch(ctl, &ctl->news);
@@ -226,6 +237,7 @@ void ctl_destroy(struct ctl *ctl)
 	if (!ctl)
 		return;
 	server_close(ctl);
+	admin_close(ctl);
 	for (uint32_t i = 0; i < SESSION_MAX; i++)
 		if (ctl->session[i])
 			session_close(ctl->session[i]);

@@ -61,8 +61,10 @@ struct ctl_config {
 	const char *socket_path;  /* NULL: ABI_SOCKET_DEFAULT */
 	uint32_t socket_mode;	  /* 0: 0660 */
 	const char *socket_group; /* name or number; NULL: unchanged */
-	bool rocev1;		  /* RoCEv1 entries beside the RoCEv2 ones (GID-02) */
-	uint32_t window;	  /* packets in flight of a QP; 0: WINDOW_DEFAULT */
+	uint32_t admin_mode;	  /* of the administrators' socket; 0: 0600 */
+	const char *admin_group;
+	bool rocev1;	 /* RoCEv1 entries beside the RoCEv2 ones (GID-02) */
+	uint32_t window; /* packets in flight of a QP; 0: WINDOW_DEFAULT */
 	uint32_t nports;
 	struct ctl_port port[PORT_MAX];
 };

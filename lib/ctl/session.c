@@ -244,6 +244,7 @@ int session_open(struct ctl *ctl, int fd)
 	s->ctl = ctl;
 	s->slot = (uint32_t)slot;
 	s->number = ++ctl->session_count * SESSION_MAX + s->slot;
+	s->since_ms = ctl_now_ms();
 	s->watch = (struct watch){.fd = fd, .ready = session_ready};
 	s->async.fd = -1;
 	list_init(&s->async.pending);
@@ -255,6 +256,7 @@ int session_open(struct ctl *ctl, int fd)
 	handles_init(&s->qps, SESSION_QP_MAX);
 	notifier_lock(&ctl->notifier);
 	ctl->session[slot] = s;
+	ctl->nsessions++;
 	notifier_unlock(&ctl->notifier);
 	err = ctl_watch(ctl, &s->watch);
 	if (err)
@@ -378,6 +380,7 @@ void session_close(struct session *s)
 
 	notifier_lock(&ctl->notifier);
 	ctl->session[s->slot] = NULL; /* its events find nobody from here on */
+	ctl->nsessions--;
 	notifier_unlock(&ctl->notifier);
 	withdraw(s);
 	release(s);

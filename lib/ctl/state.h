@@ -45,9 +45,11 @@ struct ctl {
 	uint32_t nports;
 	struct notifier notifier;
 	struct session *session[SESSION_MAX];
-	uint32_t nsessions;
+	uint32_t nsessions;	/* of them */
 	uint32_t session_count; /* sessions ever opened */
-	struct handles pds;	/* of all sessions: their handles are core's PD numbers */
+	uint64_t since_ms;	/* when rocid began to serve */
+	struct admin *admin;
+	struct handles pds; /* of all sessions: their handles are core's PD numbers */
 	struct qpn_pool qpns;
 	struct key_pool keys;
 	uint32_t worker_qps[WORKER_MAX]; /* for placing new ones */
@@ -116,9 +118,12 @@ struct session {
 	uint32_t slot;	 /* in ctl->session */
 	uint32_t number; /* cq.session, qp.session: slot in the low bits, a count above */
 	struct ucred peer;
-	bool greeted; /* HELLO done */
+	bool greeted;						 /* HELLO done */
+	char program[sizeof(((struct abi_hello *)0)->name) + 1]; /* what it calls itself */
+	uint64_t since_ms;
 	struct shm region;
 	uint64_t bytes;	    /* of all rings and QPs */
+	uint64_t mr_bytes;  /* of registered memory that is mapped */
 	uint32_t resolving; /* QPs that are */
 	struct doorbell *doorbell[WORKER_MAX];
 	struct channel async;
@@ -131,6 +136,9 @@ uint64_t ctl_now_ms(void);
 
 /** Watches @p w for input.  @return 0 or a negative errno. */
 int ctl_watch(struct ctl *ctl, struct watch *w);
+
+/** Watches @p w for room to write instead of input, or for input again. */
+void ctl_watch_output(struct ctl *ctl, struct watch *w, bool output);
 
 /** Stops watching and closes @p w->fd; harmless when there is none. */
 void ctl_unwatch(struct ctl *ctl, struct watch *w);
