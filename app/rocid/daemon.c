@@ -5,6 +5,7 @@
 #include <string.h>
 #include "daemon.h"
 #include "ringpair.h"
+#include "sigbus.h"
 #include "steer.h"
 
 __attribute__((format(printf, 3, 4))) static int refuse(
@@ -218,7 +219,7 @@ int daemon_up(struct daemon *d, struct options *o, char why[VALUE_MAX * 2])
 	err = err ? err : share_ports(d, o, why);
 	err = err ? err : make_workers(d, o, why);
 	err = err ? err : open_ports(d, o, why);
-	if (!err && worker_install_sigbus())
+	if (!err && sigbus_install())
 		err = refuse(why, -EIO, "SIGBUS cannot be handled here: allow sigaction()");
 	return err ? err : start_ctl(d, o, why);
 }

@@ -109,11 +109,22 @@ static int open_ports(struct ctl *ctl, const struct ctl_config *cfg, char why[AB
 	return 0;
 }
 
+/* What the SIGBUS handler has found goes through the event loop. */
+static int watch_faults(struct ctl *ctl)
+{
+	ctl->faults.fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (ctl->faults.fd < 0)
+		return -errno;
+	sigbus_notify(ctl->faults.fd);
+	return ctl_watch(ctl, &ctl->faults);
+}
+
 static int open_loop(struct ctl *ctl, char why[ABI_SENTENCE_MAX])
 {
 	ctl->epoll = epoll_create1(EPOLL_CLOEXEC);
 	ctl->stopper.fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	if (ctl->epoll < 0 || ctl->stopper.fd < 0 || ctl_watch(ctl, &ctl->stopper))
+	if (ctl->epoll < 0 || ctl->stopper.fd < 0 || ctl_watch(ctl, &ctl->stopper) ||
+		watch_faults(ctl))
 		return refuse(why, -errno, "rocid cannot make its event loop: %s", strerror(errno));
 	return 0;
 }
@@ -133,6 +144,7 @@ static void init(struct ctl *ctl, const struct ctl_config *cfg)
 	ctl->listener.fd = -1;
 	ctl->news.fd = -1;
 	ctl->stopper = (struct watch){.fd = -1, .ready = stopper_ready};
+	ctl->faults = (struct watch){.fd = -1, .ready = session_faults_ready};
 	handles_init(&ctl->pds, PD_MAX);
 	notifier_init(&ctl->notifier, ctl->dp, session_event_source, ctl);
 }
@@ -245,6 +257,8 @@ void ctl_destroy(struct ctl *ctl)
 	close_ports(ctl);
 	rtnl_close(&ctl->rtnl);
 	ctl_unwatch(ctl, &ctl->stopper);
+	sigbus_notify(-1);
+	ctl_unwatch(ctl, &ctl->faults);
 	if (ctl->epoll >= 0)
 		close(ctl->epoll);
 	handles_free(&ctl->pds);

@@ -34,6 +34,7 @@ struct ctl {
 	struct watch listener;
 	struct watch stopper; /* eventfd: ctl_stop() */
 	struct watch news;    /* rtnetlink */
+	struct watch faults;  /* eventfd: shared memory faulted */
 	bool stopping;
 	char *socket_path;
 	int reserve_fd; /* given up to turn a connection away when descriptors run out */

@@ -111,10 +111,4 @@ void worker_stop(struct worker *w);
 
 void worker_destroy(struct worker *w);
 
-/**
- * Survives SIGBUS in application memory on the calling process's workers: the handler maps a
- * zero page over the hole and counts (uaccess.h).  @return 0 or a negative errno.
- */
-int worker_install_sigbus(void);
-
 #endif
