@@ -180,6 +180,8 @@ static int start_ctl(struct daemon *d, const struct options *o, char why[VALUE_M
 		.socket_group = o->socket_group[0] ? o->socket_group : NULL,
 		.rocev1 = o->rocev1,
 		.window = o->window,
+		.migrate = o->migrate,
+		.shake_ms = o->shake_ms,
 		.nports = d->nports,
 	};
 	uint32_t g = 0;
