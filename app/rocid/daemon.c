@@ -183,6 +183,8 @@ static int start_ctl(struct daemon *d, const struct options *o, char why[VALUE_M
 		.admin_group = o->admin_group[0] ? o->admin_group : NULL,
 		.rocev1 = o->rocev1,
 		.window = o->window,
+		.migrate = o->migrate,
+		.shake_ms = o->shake_ms,
 		.nports = d->nports,
 	};
 	uint32_t g = 0;

@@ -39,6 +39,9 @@ static const struct option_row row[] = {
 		"mask=HEX,delay=50us,seed=N"},
 	{"window", required_argument, set_window, "N", "packets in flight of a QP (128)"},
 	{"workers", required_argument, set_workers, "N", "worker threads, an lcore each (1)"},
+	{"migrate", required_argument, set_migrate, "on|off|MS",
+		"whether QPs move to the worker on whose queue their packets come in (on); MS: "
+		"besides, move some each MS milliseconds, to test programs"},
 	{"idle", required_argument, set_idle, "poll|yield",
 		"what an idle worker does: spin, or offer its CPU each round (poll)"},
 	{"icrc", required_argument, set_icrc, "NAME",
@@ -60,6 +63,7 @@ void options_init(struct options *o)
 	memset(o, 0, sizeof(*o));
 	strcpy(o->socket, ABI_SOCKET_DEFAULT);
 	o->workers = 1;
+	o->migrate = true;
 	o->ready_fd = -1;
 	o->highest_port = -1;
 }

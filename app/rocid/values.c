@@ -14,6 +14,7 @@
 #define MTU_MIN	   (PATH_MTU_MIN + 96) /* mtu_of_ethernet() */
 #define WINDOW_MAX 65536
 #define VID_MAX	   4094
+#define MS_MAX	   60000
 
 __attribute__((format(printf, 2, 3))) static int refuse(
 	char why[VALUE_MAX], const char *format, ...)
@@ -255,6 +256,18 @@ int set_workers(struct options *o, const char *value, char why[VALUE_MAX])
 {
 	if (!number(value, 10, 1, WORKER_MAX, &o->workers))
 		return refuse(why, "'%s' is no number of workers from 1 to %u", value, WORKER_MAX);
+	return 0;
+}
+
+int set_migrate(struct options *o, const char *value, char why[VALUE_MAX])
+{
+	o->migrate = strcmp(value, "off") != 0;
+	o->shake_ms = 0;
+	if (!o->migrate || !strcmp(value, "on"))
+		return 0;
+	if (!number(value, 10, 1, MS_MAX, &o->shake_ms))
+		return refuse(
+			why, "'%s' is neither on nor off nor 1 to %d milliseconds", value, MS_MAX);
 	return 0;
 }
 

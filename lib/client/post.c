@@ -198,6 +198,18 @@ static void put_send(struct qp *qp, const struct roci_send_wr *wr, uint64_t leng
 	hand_over(q, &w->ctl, ABI_WQE_CTL(wr->opcode, count, wqe_flags(qp, wr->send_flags)));
 }
 
+/* Of the QP's worker, which may have changed (abi_queue.bell). */
+static struct abi_doorbell *bell_of(const struct qp *qp)
+{
+	const struct context *ctx = context_of(qp->pub.context);
+	uint32_t bell = atomic_load_explicit(&qp->sq.shared->bell, memory_order_relaxed);
+
+	if (!bell || bell > ctx->workers)
+		return qp->doorbell;
+	return (struct abi_doorbell *)(ctx->region.base + ctx->doorbell_off +
+				       (size_t)(bell - 1) * ctx->doorbell_stride);
+}
+
 /* After the last entry of a post call: one fence for all of them, then the bell if rocid has
  * stopped looking. Either it sees the entries when it looks again after asking for the bell,
  * or we see that it asked. */
@@ -206,7 +218,7 @@ static void ring_bell(struct qp *qp, struct queue *q)
 	atomic_store_explicit(&q->shared->producer, q->producer, memory_order_release);
 	atomic_thread_fence(memory_order_seq_cst);
 	if (atomic_load_explicit(&q->shared->need_doorbell, memory_order_relaxed))
-		abi_doorbell_ring(qp->doorbell, qp->slot);
+		abi_doorbell_ring(bell_of(qp), qp->slot);
 }
 
 static int may_post(const struct qp *qp, uint32_t first)

@@ -69,7 +69,7 @@ static void complete_head(
 		c->count.req_cqe_error++;
 	/* REQ-13: a failure always; REQ-14 */
 	if (status != ABI_WC_SUCCESS || qp->sq_sig_all || (w->flags & ABI_WQE_SIGNALED))
-		qp_complete(c, qp, qp->send_lane, &cqe, now);
+		qp_complete(c, qp, &cqe, now);
 	atomic_store_explicit(&qp->sq.shared->consumer, qp->comp.head, memory_order_release);
 }
 

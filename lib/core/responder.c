@@ -156,7 +156,7 @@ static void recv_complete(
 	qp->resp.have_wqe = false;
 	if (status != ABI_WC_SUCCESS && status != ABI_WC_WR_FLUSH_ERR)
 		c->count.resp_cqe_error++;
-	qp_complete(c, qp, qp->recv_lane, &cqe, now);
+	qp_complete(c, qp, &cqe, now);
 }
 
 bool responder_flush_one(struct core *c, struct qp *qp, uint64_t now)

@@ -139,6 +139,7 @@ static void init(struct ctl *ctl, const struct ctl_config *cfg)
 	ctl->dp = cfg->dp;
 	ctl->window = cfg->window;
 	ctl->since_ms = ctl_now_ms();
+	migrate_init(&ctl->migration, cfg->migrate, cfg->shake_ms, (uint64_t)getpid());
 	ctl->epoll = -1;
 	ctl->reserve_fd = -1;
 	ctl->listener.fd = -1;
@@ -202,10 +203,20 @@ int ctl_start(struct ctl **out, const struct ctl_config *cfg, char why[ABI_SENTE
 
 /* --- running ---------------------------------------------------------------------------- */
 
+/* What is due now.  Returns milliseconds until something is due again, -1 for never. */
+static int run_timers(struct ctl *ctl)
+{
+	uint64_t now = ctl_now_ms();
+	int neighs = neigh_poll(&ctl->neighs, now);
+	int moves = migrate_poll(ctl, now);
+
+	return neighs < 0 || (moves >= 0 && moves < neighs) ? moves : neighs;
+}
+
 int ctl_run(struct ctl *ctl)
 {
 	while (!ctl->stopping) {
-		int wait = neigh_poll(&ctl->neighs, ctl_now_ms());
+		int wait = run_timers(ctl);
 		struct epoll_event ev;
 		struct watch *w;
 		/* One event at a time: what handles it may free any other watch. */

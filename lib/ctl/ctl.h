@@ -65,6 +65,11 @@ struct ctl_config {
 	const char *admin_group;
 	bool rocev1;	 /* RoCEv1 entries beside the RoCEv2 ones (GID-02) */
 	uint32_t window; /* packets in flight of a QP; 0: WINDOW_DEFAULT */
+	/** With several workers: QPs move to the worker on whose queue their packets come in. */
+	bool migrate;
+	/** With several workers, not 0: so many milliseconds after one another up to 64 QPs move to
+	 *  the next worker, wanted or not, to test rocid and programs. */
+	uint32_t shake_ms;
 	uint32_t nports;
 	struct ctl_port port[PORT_MAX];
 };

@@ -277,22 +277,19 @@ static int add_doorbells(struct session *s, struct reply *r)
 	struct dataplane *dp = s->ctl->dp;
 	uint8_t *first = s->region.base + sizeof(struct abi_session);
 
-	for (uint32_t i = 0; i < dp->nworkers; i++) {
-		struct doorbell *db = object_alloc(sizeof(*db));
-		int err = -ENOMEM;
+	struct bells *b = s->bells = object_alloc(sizeof(*b));
+	int err = b ? 0 : -ENOMEM;
 
-		if (db) {
-			db->w.shared =
-				(struct abi_doorbell *)(first + i * sizeof(struct abi_doorbell));
-			err = worker_add_doorbell(dp->worker[i], &db->w);
-		}
-		if (err) {
-			free(db);
-			return refuse(
-				r->why, err, "rocid has no room for another application: end one");
-		}
-		s->doorbell[i] = db;
+	for (uint32_t i = 0; !err && i < dp->nworkers; i++) {
+		b->hint[i] = i * (ABI_DB_MAX / dp->nworkers);
+		b->w[i] = (struct worker_doorbell){
+			.shared = (struct abi_doorbell *)(first + i * sizeof(struct abi_doorbell)),
+			.qp = b->qp,
+		};
+		err = worker_add_doorbell(dp->worker[i], &b->w[i]);
 	}
+	if (err)
+		return refuse(r->why, err, "rocid has no room for another application: end one");
 	return 0;
 }
 
@@ -349,8 +346,8 @@ static void withdraw(struct session *s)
 	void *o;
 
 	for (i = 0; i < dp->nworkers; i++)
-		if (s->doorbell[i])
-			worker_del_doorbell(dp->worker[i], &s->doorbell[i]->w);
+		if (s->bells)
+			worker_del_doorbell(dp->worker[i], &s->bells->w[i]);
 	for (i = 0; (o = handle_next(&s->qps, &i));)
 		qp_detach(s->ctl, o);
 	for (i = 0; (o = handle_next(&s->cqs, &i));)
@@ -398,8 +395,7 @@ void session_close(struct session *s)
 			event_source_withdraw(&s->port_events[i]);
 	channel_close(&s->async);
 	notifier_unlock(&ctl->notifier);
-	for (uint32_t i = 0; i < ctl->dp->nworkers; i++)
-		free(s->doorbell[i]);
+	free(s->bells);
 	if (s->region.base) /* tells a program that outlives us, should it look */
 		atomic_store(&((struct abi_session *)s->region.base)->epoch, 0);
 	/* The socket last: its end says that no completion comes any more. */

@@ -13,6 +13,7 @@
 #include "core.h"
 #include "ctl.h"
 #include "handle.h"
+#include "migrate.h"
 #include "neigh.h"
 #include "netport.h"
 #include "notifier.h"
@@ -54,6 +55,7 @@ struct ctl {
 	struct qpn_pool qpns;
 	struct key_pool keys;
 	uint32_t worker_qps[WORKER_MAX]; /* for placing new ones */
+	struct migration migration;
 };
 
 struct pd {
@@ -106,11 +108,14 @@ struct qp_obj {
 	struct abi_msg request;
 };
 
-/** A session's doorbell at one worker. */
-struct doorbell {
-	struct worker_doorbell w; /* what the worker sees */
+/** A session's doorbells. A QP keeps its slot when it moves to another worker. */
+struct bells {
+	struct worker_doorbell w[WORKER_MAX]; /* what each worker sees */
+	_Atomic(struct qp *) qp[ABI_DB_MAX];  /* what they share */
 	uint64_t taken[ABI_DB_WORDS];
-	uint32_t hint; /* where to look for a free slot */
+	/** Where to look for a free slot for a worker's QP: those of one worker lie together, so
+	 * that it takes them in few words. */
+	uint32_t hint[WORKER_MAX];
 };
 
 struct session {
@@ -126,7 +131,7 @@ struct session {
 	uint64_t bytes;	    /* of all rings and QPs */
 	uint64_t mr_bytes;  /* of registered memory that is mapped */
 	uint32_t resolving; /* QPs that are */
-	struct doorbell *doorbell[WORKER_MAX];
+	struct bells *bells;
 	struct channel async;
 	struct event_source port_events[PORT_MAX];
 	struct handles pds, mrs, channels, cqs, qps;

@@ -37,13 +37,18 @@ struct dataplane {
 	/** Whether an idle worker offers its CPU to others each round (sched_yield): for machines
 	 *  with fewer cores than spinning threads. Set before the workers run. */
 	bool yield;
+	/** Counter value at which all workers' clocks are 0: a QP takes its timers along. */
+	uint64_t tsc;
 };
 
 /** What the shell counts besides struct core_counters. One writer, the worker. */
 struct worker_stats {
-	uint64_t tx_stalled; /* packets dropped because their port took none for a while */
-	uint64_t no_mbuf;    /* rounds that had no packet buffer to send with */
-	uint64_t pauses;     /* rounds that began more than a millisecond after the last */
+	uint64_t tx_stalled;   /* packets dropped because their port took none for a while */
+	uint64_t no_mbuf;      /* rounds that had no packet buffer to send with */
+	uint64_t pauses;       /* rounds that began more than a millisecond after the last */
+	uint64_t handoffs;     /* packets that came to this worker and were passed to their owner */
+	uint64_t bells_passed; /* doorbells of QPs that had moved */
+	uint64_t qps_given;    /* QPs that moved away */
 };
 
 /**
@@ -52,8 +57,9 @@ struct worker_stats {
  */
 struct worker_doorbell {
 	struct abi_doorbell *shared; /* hostile: only bits are read */
-	/** Slot -> QP of this worker, NULL when the slot is free. Control thread writes. */
-	_Atomic(struct qp *) qp[ABI_DB_MAX];
+	/** Slot -> QP, NULL when the slot is free: ABI_DB_MAX, of all workers. Control thread
+	 * writes. */
+	_Atomic(struct qp *) *qp;
 };
 
 /** @return 0, or -ENOSPC when the worker has no room for another session. Control thread. */

@@ -17,6 +17,8 @@ struct worker_port {
 	uint16_t ethdev;
 	uint16_t queue; /* both directions */
 	bool rx;	/* the port has a receive queue for this worker */
+	bool spreads;	/* and for all others: which one a packet chooses tells where its QP belongs
+			 */
 	/* packets that the port has not taken yet: at most one burst */
 	uint16_t sent;
 	uint16_t count;
@@ -36,6 +38,7 @@ struct mailbox {
 	 *  after it has written `result`. */
 	_Atomic(struct core_cmd *) cmd;
 	int result;
+	uint32_t waited; /* rounds that the command has waited for a quiet moment; the worker */
 } CACHE_ALIGNED;
 
 /** Frames for another worker, gathered over one burst; rx.c. */
@@ -57,6 +60,9 @@ struct worker {
 	_Atomic uint32_t doorbells; /* slots ever used */
 	struct mailbox mailbox;
 
+	/* other workers: doorbells that came to them, by slot of the QP table */
+	struct abi_doorbell passed CACHE_ALIGNED;
+
 	/* the worker */
 	_Atomic bool running CACHE_ALIGNED;
 	volatile uint32_t faults; /* its SIGBUS handler */
@@ -73,9 +79,18 @@ struct worker {
 	uint32_t nkept;
 	struct core_event kept[BURST]; /* events.c: taken from the core, not passed on yet */
 	struct worker_stats stats;
+	struct worker_doorbell passed_bell; /* `passed`, as doorbell.c serves it */
+	struct doorbell_slot passed_slot;
 	struct doorbell_slot doorbell[SESSION_MAX];
 	struct core core;
 } CACHE_ALIGNED;
+
+/** What mbuf.port is inside this folder: the dataplane's port, and the worker on whose queue the
+ *  packet came, or PKT_NO_QUEUE. The inbox needs to know both. */
+static inline uint16_t origin(uint32_t port, uint32_t queue)
+{
+	return (uint16_t)(queue << 8 | port);
+}
 
 /** Receives one burst of each queue and of the inbox.
  *  @return packets received; *drained tells whether every queue was emptied. */

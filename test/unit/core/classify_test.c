@@ -85,6 +85,7 @@ static uint16_t stray_rx(const struct stray *s)
 	end[0] ^= s->bad_icrc;
 	assert_int_equal(frame_parse(&pkt, f, (size_t)(end - f) + ICRC_LEN), DROP_NONE);
 	pkt.port = 0;
+	pkt.queue = PKT_NO_QUEUE;
 	core_rx(&l.host->core, &pkt, 1, l.now, &verdict);
 	return verdict;
 }
@@ -544,6 +545,7 @@ static void core_rx__hands_off(void **state)
 	other = aligned_alloc(CACHE_LINE, (sizeof(*other) + CACHE_LINE - 1) & ~(size_t)63);
 	*other = *l.qp->qp;
 	other->qpn = qpn;
+	atomic_store(&other->owner, 3);
 	atomic_store(&l.host->qps.slot[77], other);
 	s.dest_qp = qpn;
 	s.bad_icrc = true; /* the owner will see */
@@ -567,6 +569,7 @@ static void core_rx__takes_any_number(void **state)
 	for (unsigned i = 0; i < ARRAY_SIZE(pkts); i++) {
 		assert_int_equal(frame_parse(&pkts[i], frame, l.frame_len), DROP_NONE);
 		pkts[i].port = 0;
+		pkts[i].queue = PKT_NO_QUEUE;
 		pkts[i].dmac = l.host->ports.port[0].mac;
 	}
 	core_rx(&l.host->core, pkts, ARRAY_SIZE(pkts), l.now, verdict);

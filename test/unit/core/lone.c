@@ -168,8 +168,9 @@ void lone_rx_burst(struct lone *l, const struct shot *s, unsigned n)
 		memset(&pkts[i], 0xEE, sizeof(pkts[i])); /* what is not filled in is garbage */
 		assert_int_equal(frame_parse(&pkts[i], frames[i], len), DROP_NONE);
 		pkts[i].port = 0;
+		pkts[i].queue = s[i].queue ? (uint8_t)(s[i].queue - 1) : PKT_NO_QUEUE;
 	}
-	core_rx(&l->host->core, pkts, n, l->now, verdict);
+	core_rx(l->core ? l->core : &l->host->core, pkts, n, l->now, verdict);
 	l->verdict = verdict[n - 1];
 }
 

@@ -23,6 +23,7 @@
 
 struct lone {
 	struct sim_host *host;
+	struct core *core; /* that lone_rx() gives packets to; NULL: the host's */
 	struct app app;
 	struct app_cq *send_cq, *recv_cq;
 	struct app_qp *qp;
@@ -67,6 +68,7 @@ struct shot {
 	uint8_t src_ip; /* last byte of the sender's address */
 	const uint8_t *dmac;
 	bool bad_icrc;
+	uint8_t queue; /* the worker on whose queue it comes, plus 1; 0: PKT_NO_QUEUE */
 };
 
 /** Gives it to the host. @return its verdict. */
