@@ -48,6 +48,7 @@ struct context {
 	uint32_t workers;
 	uint32_t doorbell_off;
 	uint32_t doorbell_stride;
+	int *wake;	   /* eventfd of each worker, -1: none is needed */
 	_Atomic bool dead; /* rocid is gone; never becomes false again */
 	pthread_mutex_t call_lock;
 	uint32_t seq; /* of the last request */
@@ -153,6 +154,7 @@ struct qp {
 	struct region region;
 	struct abi_doorbell *doorbell;
 	uint32_t slot;
+	int wake; /* eventfd of its worker, -1: none is needed */
 	struct map_node by_handle;
 	struct map_node in_send_cq;
 	struct map_node in_recv_cq; /* unused when both queues have one CQ */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Posting work requests: the producer's side of the send and receive rings (abi_ring.h). */
 #include <string.h>
+#include <unistd.h>
 #include "client.h"
 
 #define MESSAGE_MAX (1ull << 31) /* REQ-07 */
@@ -198,6 +199,23 @@ static void put_send(struct qp *qp, const struct roci_send_wr *wr, uint64_t leng
 	hand_over(q, &w->ctl, ABI_WQE_CTL(wr->opcode, count, wqe_flags(qp, wr->send_flags)));
 }
 
+/* Rings, and wakes the worker if it sleeps: as with the mark and need_doorbell, either it sees the
+ * bell when it looks once more, or we see that it sleeps. */
+static void ring(struct qp *qp)
+{
+	static const uint64_t one = 1;
+	ssize_t n;
+
+	abi_doorbell_ring(qp->doorbell, qp->slot);
+	if (qp->wake < 0)
+		return;
+	atomic_thread_fence(memory_order_seq_cst);
+	if (!atomic_load_explicit(&qp->doorbell->asleep, memory_order_relaxed))
+		return;
+	n = write(qp->wake, &one, sizeof(one));
+	(void)n; /* it counts to 2^64 */
+}
+
 /* After the last entry of a post call: one fence for all of them, then the bell if rocid has
  * stopped looking. Either it sees the entries when it looks again after asking for the bell,
  * or we see that it asked. */
@@ -206,7 +224,7 @@ static void ring_bell(struct qp *qp, struct queue *q)
 	atomic_store_explicit(&q->shared->producer, q->producer, memory_order_release);
 	atomic_thread_fence(memory_order_seq_cst);
 	if (atomic_load_explicit(&q->shared->need_doorbell, memory_order_relaxed))
-		abi_doorbell_ring(qp->doorbell, qp->slot);
+		ring(qp);
 }
 
 static int may_post(const struct qp *qp, uint32_t first)

@@ -75,6 +75,7 @@ static void set_up(struct qp *qp, const struct abi_create_qp_reply *r)
 	qp->pub.qp_num = r->qpn;
 	qp->max_inline = r->max_inline;
 	qp->slot = r->doorbell;
+	qp->wake = ctx->wake[r->worker];
 	qp->doorbell = (struct abi_doorbell *)(ctx->region.base + ctx->doorbell_off +
 					       (size_t)r->worker * ctx->doorbell_stride);
 	qp->cap = (struct roci_qp_cap){

@@ -60,6 +60,17 @@ unsigned doorbell_poll(struct worker *w)
 	return served;
 }
 
+bool doorbell_left(const struct worker *w)
+{
+	uint32_t n = atomic_load_explicit(&w->doorbells, memory_order_relaxed);
+
+	for (uint32_t i = 0; i < n; i++)
+		for (uint32_t k = 0; k < ABI_DB_SUMMARY; k++)
+			if (w->doorbell[i].pending[k])
+				return true;
+	return false;
+}
+
 int worker_add_doorbell(struct worker *w, struct worker_doorbell *db)
 {
 	uint32_t n = atomic_load_explicit(&w->doorbells, memory_order_relaxed);
@@ -69,9 +80,11 @@ int worker_add_doorbell(struct worker *w, struct worker_doorbell *db)
 			continue;
 		/* `pending` may hold bits of the slot's last session: harmless, a word that nobody
 		 * rang is empty. */
+		atomic_fetch_add_explicit(&w->doorbell[i].serial, 1, memory_order_relaxed);
 		atomic_store_explicit(&w->doorbell[i].db, db, memory_order_release);
 		if (i >= n)
 			atomic_store_explicit(&w->doorbells, i + 1, memory_order_release);
+		worker_wake(w); /* it has not told this one that it sleeps */
 		return 0;
 	}
 	return -ENOSPC;
@@ -82,4 +95,5 @@ void worker_del_doorbell(struct worker *w, struct worker_doorbell *db)
 	for (uint32_t i = 0; i < SESSION_MAX; i++)
 		if (atomic_load_explicit(&w->doorbell[i].db, memory_order_relaxed) == db)
 			atomic_store_explicit(&w->doorbell[i].db, NULL, memory_order_release);
+	sleeper_forget(w, db);
 }
