@@ -4,8 +4,9 @@
 #include <time.h>
 #include "pair.h"
 
-#define DEPTH  64
-#define WAIT_S 120 /* for a completion: far above any pause of the machine */
+#define DEPTH	    64
+#define ACK_TIMEOUT 14	/* 67 ms */
+#define WAIT_S	    120 /* for a completion: far above any pause of the machine */
 
 static void must(int ok, const char *what)
 {
@@ -41,8 +42,8 @@ static void to_init(struct end *e, uint8_t port)
 		"QP to INIT");
 }
 
-static void to_rts(
-	struct end *e, uint8_t port, const struct end *peer, uint8_t peer_port, enum roci_mtu mtu)
+static void to_rts(struct end *e, uint8_t port, const struct end *peer, uint8_t peer_port,
+	enum roci_mtu mtu, uint8_t timeout)
 {
 	struct roci_gid_entry local = {.size = sizeof(local)}, remote = {.size = sizeof(remote)};
 	struct roci_qp_attr attr = {.size = sizeof(attr), .qp_state = ROCI_QPS_RTR};
@@ -56,7 +57,7 @@ static void to_rts(
 	attr.max_rd_atomic = 16;
 	attr.max_dest_rd_atomic = 16;
 	attr.min_rnr_timer = 1;
-	attr.timeout = 14;
+	attr.timeout = timeout;
 	attr.retry_cnt = 7;
 	attr.rnr_retry = 7;
 	attr.ah_attr.is_global = 1;
@@ -77,12 +78,20 @@ static void to_rts(
 
 void pair_open(struct end e[2], const char *socket, size_t size, enum roci_mtu mtu)
 {
-	end_open(&e[0], socket, size);
-	end_open(&e[1], socket, size);
-	to_init(&e[0], 1);
-	to_init(&e[1], 2);
-	to_rts(&e[0], 1, &e[1], 2, mtu);
-	to_rts(&e[1], 2, &e[0], 1, mtu);
+	const struct place place[2] = {{socket, 1}, {socket, 2}};
+
+	pair_open_at(e, place, size, mtu, ACK_TIMEOUT);
+}
+
+void pair_open_at(struct end e[2], const struct place place[2], size_t size, enum roci_mtu mtu,
+	uint8_t timeout)
+{
+	for (int i = 0; i < 2; i++) {
+		end_open(&e[i], place[i].socket, size);
+		to_init(&e[i], place[i].port);
+	}
+	for (int i = 0; i < 2; i++)
+		to_rts(&e[i], place[i].port, &e[!i], place[!i].port, mtu, timeout);
 }
 
 void pair_close(struct end e[2])
