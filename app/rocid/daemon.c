@@ -5,6 +5,7 @@
 #include <string.h>
 #include "daemon.h"
 #include "ringpair.h"
+#include "rxwake.h"
 #include "sigbus.h"
 #include "steer.h"
 
@@ -117,9 +118,14 @@ static int make_workers(struct daemon *d, const struct options *o, char why[VALU
 	for (uint32_t i = 0; i < PORT_MAX; i++)
 		mbufs += o->impaired[i] ? LINKEMU_HELD : 0;
 	d->dp->mbufs = mbufs;
-	d->dp->yield = o->yield;
+	d->dp->idle = o->idle;
 	if (o->icrc)
 		d->dp->icrc = o->icrc;
+	if (o->idle == IDLE_ADAPTIVE && worker_can_sleep())
+		return refuse(why, -ENOSYS,
+			"workers cannot sleep on this kernel (epoll_pwait2() is of Linux 5.11): "
+			"use "
+			"--idle yield");
 	for (uint32_t i = 0; i < o->workers; i++)
 		if (!worker_create(d->dp, i, socket))
 			return refuse(why, -ENOMEM,
@@ -149,6 +155,8 @@ static int open_ports(struct daemon *d, const struct options *o, char why[VALUE_
 		if (err)
 			return err == -EINVAL ? -EIO : err;
 		p->rungs = steer_install(p->info.ethdev, p->info.rx_queues);
+		p->wake = rxwake_install(
+			d->dp, i, &p->info, o->impaired[i] && linkemu_holds(&o->impair[i]));
 		if (o->impaired[i] && spoil(p, &o->impair[i]))
 			return refuse(why, -ENOMEM,
 				"no memory for the emulated link of port %u: give EAL more with -m "

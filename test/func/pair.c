@@ -4,8 +4,9 @@
 #include <time.h>
 #include "pair.h"
 
-#define DEPTH  64
-#define WAIT_S 120 /* for a completion: far above any pause of the machine */
+#define DEPTH	    64
+#define ACK_TIMEOUT 14	/* 67 ms */
+#define WAIT_S	    120 /* for a completion: far above any pause of the machine */
 
 static void must(int ok, const char *what)
 {
@@ -100,9 +101,24 @@ void pair_connect(struct end e[2], enum roci_mtu mtu)
 
 void pair_open(struct end e[2], const char *socket, size_t size, enum roci_mtu mtu)
 {
-	end_open(&e[0], socket, size);
-	end_open(&e[1], socket, size);
-	pair_connect(e, mtu);
+	const struct place place[2] = {{socket, 1}, {socket, 2}};
+
+	pair_open_at(e, place, size, mtu, ACK_TIMEOUT);
+}
+
+void pair_open_at(struct end e[2], const struct place place[2], size_t size, enum roci_mtu mtu,
+	uint8_t timeout)
+{
+	const struct end_tuning tuning = {.mtu = mtu, .timeout = timeout, .retry_cnt = 7};
+	struct end_address address[2];
+
+	for (int i = 0; i < 2; i++) {
+		end_open(&e[i], place[i].socket, size);
+		end_to_init(&e[i], place[i].port);
+		address[i] = end_address(&e[i], place[i].port);
+	}
+	for (int i = 0; i < 2; i++)
+		end_to_rts(&e[i], place[i].port, &address[!i], &tuning);
 }
 
 void end_close(struct end *e)

@@ -54,6 +54,17 @@ void pair_open(struct end e[2], const char *socket, size_t size, enum roci_mtu m
 /** RESET to RTS, as pair_open() does last. */
 void pair_connect(struct end e[2], enum roci_mtu mtu);
 
+/** Where an end is: a daemon's socket and one of its ports, from 1. */
+struct place {
+	const char *socket;
+	uint8_t port;
+};
+
+/** The same for ends of any two places. @p timeout is verbs' code of the ACK timeout; 0: none, so
+ *  that what is lost stays lost. */
+void pair_open_at(struct end e[2], const struct place place[2], size_t size, enum roci_mtu mtu,
+	uint8_t timeout);
+
 void pair_close(struct end e[2]);
 
 /** Posts a signaled request of @p from for the other end's memory at @p offset, both sides. */
