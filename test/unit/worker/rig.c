@@ -39,7 +39,7 @@ static void fill_port(struct rig *r, unsigned i)
 	port->pkey[0] = 0xFFFF;
 	port->pkeys = 1;
 	port->active_mtu = PATH_MTU_MAX;
-	memcpy(port->mac, r->info[i].mac, 6);
+	port_set_mac(port, r->info[i].mac);
 }
 
 void rig_up(struct rig *r, uint32_t nworkers)
