@@ -8,7 +8,7 @@
  *     attr, path, state     qp_modify.c (commands), qp.c (error transitions)
  *     req                   requester.c
  *     comp                  completer.c, timers.c
- *     resp                  responder.c, responder_tx.c
+ *     resp                  responder.c, responder_tx.c, recv.c
  *     win                   cc/window.c
  */
 #ifndef QP_H
@@ -129,7 +129,7 @@ enum resp_owed {
 	OWE_NAK, /* syndrome in resp.syndrome */
 };
 
-/** Responder. Written by responder.c and responder_tx.c. */
+/** Responder. Written by responder.c, responder_tx.c and recv.c. */
 struct qp_resp {
 	uint32_t epsn; /* expected PSN */
 	uint32_t msn;
