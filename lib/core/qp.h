@@ -148,7 +148,8 @@ struct qp_resp {
 	uint32_t write_left;  /* bytes of the open WRITE to come */
 	uint32_t write_len;   /* its DMALen */
 	uint64_t va;	      /* of its next byte */
-	uint32_t res_head;    /* newest + 1; remembered are [head - max_dest_rd_atomic, head) */
+	uint32_t res_head;    /* newest + 1; remembered are the last max_dest_rd_atomic of ... */
+	uint32_t res_kept;    /* ... so many, RD_ATOMIC_MAX at most */
 	uint32_t res_next;    /* oldest with responses pending; a duplicate takes it back */
 	uint32_t res_done;    /* oldest whose first execution is not over; never goes back */
 	struct resp_res *res; /* ring of RD_ATOMIC_MAX slots */
@@ -268,8 +269,8 @@ static inline bool qp_built_now(const struct core *c, const struct qp *qp)
 void qp_make_ready(struct core *c, struct qp *qp);
 
 /** Moves @p qp to ERR because of what happened on the wire or in memory; its queues are
- *  flushed by core_tx() in bounded steps. What the responder owes still goes out if a NAK is
- *  among it. */
+ *  flushed by core_tx() in bounded steps. What the responder owes still goes out if a fatal NAK
+ *  is the reason (RSP-22). */
 void qp_error(struct core *c, struct qp *qp, uint64_t now);
 
 /** Queues an async event for @p qp's owner. */

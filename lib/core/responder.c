@@ -53,7 +53,7 @@ void responder_fatal(
 	else if (syndrome == NAK_INVALID_REQ)
 		c->count.resp_remote_invalid_request++;
 	owe_nak(c, qp, syndrome, psn); /* RSP-22: the NAK, the event, then ERR */
-	qp->resp.drain = true;	       /* also when a full CQ has moved the QP to ERR already */
+	qp->resp.drain = true;	       /* before ERR, which else silences the responder */
 	if (event)
 		qp_event(c, qp, event);
 	qp_error(c, qp, now);
@@ -84,11 +84,10 @@ void responder_error(struct qp *qp)
 {
 	struct qp_resp *r = &qp->resp;
 
-	r->drain = r->owed == OWE_NAK;
-	if (!r->drain) {
-		r->owed = OWE_NOTHING;
-		r->res_next = r->res_head;
-	}
+	if (r->drain)
+		return;
+	r->owed = OWE_NOTHING;
+	r->res_next = r->res_head;
 }
 
 /* --- receive WQEs --------------------------------------------------------------------- */
@@ -106,9 +105,20 @@ static void recv_failed(struct core *c, struct qp *qp, uint8_t status, uint64_t 
 
 /* --- the checks ----------------------------------------------------------------------- */
 
+/* RSP-46, EVT-01 */
+static void communication_established(struct core *c, struct qp *qp)
+{
+	if (qp->comm_est)
+		return;
+	qp->comm_est = true;
+	if (qp->state == ABI_QPS_RTR)
+		qp_event(c, qp, ABI_EVENT_COMM_EST);
+}
+
 /* No receive WQE: ask for time. ePSN stays, nothing is written (RSP-16, RSP-17). */
 static enum verdict receiver_not_ready(struct core *c, struct qp *qp)
 {
+	communication_established(c, qp); /* its owner may wait for that before it posts any */
 	c->count.rnr_nak_sent++;
 	qp->resp.rnr_sent = true; /* RSP-18 */
 	owe_nak(c, qp, AETH_RNR_NAK | qp->attr.min_rnr_timer, qp->resp.epsn);
@@ -325,6 +335,8 @@ static void execute_read(struct core *c, struct qp *qp, const struct pkt *pkt)
 	}; /* RSP-37: over the oldest */
 	if (res->ack_first)
 		r->owed = OWE_NOTHING;
+	if (r->res_kept < RD_ATOMIC_MAX)
+		r->res_kept++;
 	res_execute(c, qp, res, pkt->psn, pkt->va, pkt->dma_len);
 	c->count.rx_read_requests++;
 	r->epsn = seq24_add(res->last_psn, 1); /* RSP-29 */
@@ -338,7 +350,7 @@ static struct resp_res *res_find(struct qp *qp, uint32_t psn, uint32_t *idx)
 {
 	uint32_t kept = qp->attr.max_dest_rd_atomic;
 
-	for (uint32_t back = 1; back <= kept && back <= qp->resp.res_head; back++) {
+	for (uint32_t back = 1; back <= kept && back <= qp->resp.res_kept; back++) {
 		struct resp_res *res = &qp->resp.res[(qp->resp.res_head - back) % RD_ATOMIC_MAX];
 
 		if (seq24_between(psn, res->first_psn, res->last_psn)) {
@@ -418,16 +430,6 @@ static void accepted(struct core *c, struct qp *qp, const struct pkt *pkt, uint6
 	r->msn = seq24_add(r->msn, 1); /* RSP-25 */
 	if (pkt->op->recv_wqe)
 		recv_complete(c, qp, ABI_WC_SUCCESS, pkt, now);
-}
-
-/* RSP-46, EVT-01 */
-static void communication_established(struct core *c, struct qp *qp)
-{
-	if (qp->comm_est)
-		return;
-	qp->comm_est = true;
-	if (qp->state == ABI_QPS_RTR)
-		qp_event(c, qp, ABI_EVENT_COMM_EST);
 }
 
 /* RSP-23: now or, if more of the burst asks for it, once for all of them. */
