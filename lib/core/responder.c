@@ -239,12 +239,13 @@ static enum verdict check_reth(struct core *c, struct qp *qp, const struct pkt *
 	return PASS;
 }
 
-/* RSP-11: the payloads of a WRITE sum up to its DMALen, exactly and at LAST. */
+/* RSP-11: the payloads of a WRITE sum up to its DMALen, exactly at LAST and to no more before. What
+ * leaves LAST nothing is found there (RSP-09), as rxe and qib do. */
 static enum verdict check_write_left(
 	struct core *c, struct qp *qp, const struct pkt *pkt, uint64_t now)
 {
 	uint32_t left = pkt->op->first ? pkt->dma_len : qp->resp.write_left;
-	bool ok = pkt->op->last ? pkt->payload_len == left : pkt->payload_len < left;
+	bool ok = pkt->op->last ? pkt->payload_len == left : pkt->payload_len <= left;
 
 	return ok ? PASS : invalid_request(c, qp, now);
 }

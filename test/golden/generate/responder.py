@@ -135,7 +135,7 @@ class Responder:
                 return False
         n = len(p.payload)
         self.why = NAK_INV
-        if n != self.left if last else n >= self.left:          # RSP-11
+        if n != self.left if last else n > self.left:           # RSP-11
             return False
         if n:
             self.memory[self.at:self.at + n] = p.payload
