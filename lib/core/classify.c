@@ -70,6 +70,8 @@ static enum drop check_qp(const struct qp *qp, const struct pkt *pkt)
  * where the QP lives. */
 static void observe_queue(struct qp *qp, uint8_t queue)
 {
+	if (likely(queue == PKT_NO_QUEUE))
+		return;
 	qp->queue_run = queue == qp->queue ? qp->queue_run + 1 : 1;
 	qp->queue = queue;
 }

@@ -188,7 +188,7 @@ struct qp {
 	struct abi_qp_attr attr;
 	struct path path;
 	/* classify.c, read by the control thread: on whose receive queue the last packet of the
-	 * peer came in, PKT_NO_QUEUE for none, and how many in a row */
+	 * peer that came in by one did, PKT_NO_QUEUE for none, and how many in a row */
 	uint8_t queue;
 	uint32_t queue_run;
 	uint32_t tx_call;	  /* core_tx() call that last built a packet of it; schedule.c */
