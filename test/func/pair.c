@@ -14,21 +14,27 @@ static void must(int ok, const char *what)
 		errx(1, "%s: %s", what, roci_last_error());
 }
 
-static void end_open(struct end *e, const char *socket, size_t size)
+static void make_qp(struct end *e, int depth)
 {
-	const int access =
-		ROCI_ACCESS_LOCAL_WRITE | ROCI_ACCESS_REMOTE_WRITE | ROCI_ACCESS_REMOTE_READ;
 	struct roci_qp_init_attr init = {.size = sizeof(init), .qp_type = ROCI_QPT_RC};
 
-	must((e->ctx = roci_open(socket)) != NULL, "rocid");
-	must((e->pd = roci_alloc_pd(e->ctx)) != NULL, "PD");
-	must((e->mr = roci_alloc_mr(e->pd, size, access)) != NULL, "memory");
-	must((e->channel = roci_create_channel(e->ctx)) != NULL, "channel");
-	must((e->cq = roci_create_cq(e->ctx, 2 * DEPTH, NULL, e->channel, 0)) != NULL, "CQ");
+	must((e->cq = roci_create_cq(e->ctx, depth, NULL, e->channel, 0)) != NULL, "CQ");
 	init.send_cq = e->cq;
 	init.recv_cq = e->cq;
 	init.cap = (struct roci_qp_cap){DEPTH, DEPTH, 1, 1, 0};
 	must((e->qp = roci_create_qp(e->pd, &init)) != NULL, "QP");
+}
+
+static void end_open(struct end *e, const char *socket, size_t size)
+{
+	const int access =
+		ROCI_ACCESS_LOCAL_WRITE | ROCI_ACCESS_REMOTE_WRITE | ROCI_ACCESS_REMOTE_READ;
+	*e = (struct end){0};
+	must((e->ctx = roci_open(socket)) != NULL, "rocid");
+	must((e->pd = roci_alloc_pd(e->ctx)) != NULL, "PD");
+	must((e->mr = roci_alloc_mr(e->pd, size, access)) != NULL, "memory");
+	must((e->channel = roci_create_channel(e->ctx)) != NULL, "channel");
+	make_qp(e, 2 * DEPTH);
 }
 
 static void to_init(struct end *e, uint8_t port)
@@ -94,11 +100,25 @@ void pair_open_at(struct end e[2], const struct place place[2], size_t size, enu
 		to_rts(&e[i], place[i].port, &e[!i], place[!i].port, mtu, timeout);
 }
 
+void pair_share(struct end e[2], const struct end base[2], int depth, enum roci_mtu mtu)
+{
+	for (int i = 0; i < 2; i++) {
+		e[i] = base[i];
+		e[i].shares = 1;
+		make_qp(&e[i], depth);
+		to_init(&e[i], (uint8_t)(i + 1));
+	}
+	for (int i = 0; i < 2; i++)
+		to_rts(&e[i], (uint8_t)(i + 1), &e[!i], (uint8_t)(!i + 1), mtu, ACK_TIMEOUT);
+}
+
 void pair_close(struct end e[2])
 {
 	for (int i = 0; i < 2; i++) {
 		must(!roci_destroy_qp(e[i].qp), "destroy the QP");
 		must(!roci_destroy_cq(e[i].cq), "destroy the CQ");
+		if (e[i].shares)
+			continue;
 		must(!roci_destroy_channel(e[i].channel), "destroy the channel");
 		must(!roci_dereg_mr(e[i].mr), "deregister");
 		must(!roci_dealloc_pd(e[i].pd), "free the PD");
