@@ -128,7 +128,7 @@ static void *drive(void *arg)
 
 int main(int argc, char **argv)
 {
-	unsigned rounds = argc > 2 ? (unsigned)strtoul(argv[2], NULL, 0) : 2000;
+	unsigned rounds = argc > 2 ? (unsigned)strtoul(argv[2], NULL, 0) : 5000;
 	pthread_t waiter[WAITERS];
 	unsigned long events = 0;
 
