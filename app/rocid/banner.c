@@ -43,8 +43,9 @@ static void print_port(const struct daemon *d, uint32_t i)
 {
 	const struct daemon_port *p = &d->port[i];
 	const struct port *port = &d->dp->ports->port[i];
-	const uint8_t *m = port->mac;
+	uint8_t m[6];
 
+	port_get_mac(port, m);
 	printf("port %u: %s (%s", i, p->info.name, p->info.driver);
 	if (p->shared)
 		printf(", shares netdev %s", p->info.netdev);

@@ -6,6 +6,7 @@
 #include "daemon.h"
 #include "ringpair.h"
 #include "rxwake.h"
+#include "sigbus.h"
 #include "steer.h"
 
 __attribute__((format(printf, 3, 4))) static int refuse(
@@ -186,8 +187,12 @@ static int start_ctl(struct daemon *d, const struct options *o, char why[VALUE_M
 		.socket_path = o->socket,
 		.socket_mode = o->socket_mode,
 		.socket_group = o->socket_group[0] ? o->socket_group : NULL,
+		.admin_mode = o->admin_mode,
+		.admin_group = o->admin_group[0] ? o->admin_group : NULL,
 		.rocev1 = o->rocev1,
 		.window = o->window,
+		.migrate = o->migrate,
+		.shake_ms = o->shake_ms,
 		.nports = d->nports,
 	};
 	uint32_t g = 0;
@@ -224,7 +229,7 @@ int daemon_up(struct daemon *d, struct options *o, char why[VALUE_MAX * 2])
 	err = err ? err : share_ports(d, o, why);
 	err = err ? err : make_workers(d, o, why);
 	err = err ? err : open_ports(d, o, why);
-	if (!err && worker_install_sigbus())
+	if (!err && sigbus_install())
 		err = refuse(why, -EIO, "SIGBUS cannot be handled here: allow sigaction()");
 	return err ? err : start_ctl(d, o, why);
 }

@@ -22,6 +22,8 @@
 #define ABI_MSG_MAX	   1024
 #define ABI_SENTENCE_MAX   256
 #define ABI_SOCKET_DEFAULT "/run/rocid/rocid.sock"
+/** Where rocictl connects: the applications' socket and this. */
+#define ABI_ADMIN_SUFFIX ".admin"
 /** Environment variable with another socket path. */
 #define ABI_SOCKET_ENV "ROCI_SOCKET"
 

@@ -42,7 +42,10 @@ struct abi_queue {
 	 *  SRQ: receive WQEs that were copied out. Stored behind the CQE, perhaps once a burst:
 	 *  who has polled a request's CQE need not wait for it. */
 	_Atomic uint32_t consumer;
-	uint8_t pad0[ABI_LINE - 8];
+	/** SQ: 0, ring the doorbell of the worker that the create reply names; else of worker
+	 *  `bell` - 1, to which the QP has moved. A ring that comes too late is passed on. */
+	_Atomic uint32_t bell;
+	uint8_t pad0[ABI_LINE - 12];
 	/* written by the application */
 	/** Entries posted, modulo 2^32. Shared receive queues are bounded by it; for the other
 	 *  queues the phase marks decide and this is for diagnosis. */

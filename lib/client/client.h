@@ -9,7 +9,7 @@
  *     cq.resize_lock    mutex   one resize of a CQ at a time
  *     context.call_lock mutex   one request on the socket at a time
  *     context.lock      mutex   the maps of objects, memory, reference and event counts
- *     cq.lock           spin    the consumer's side of the lanes, cq.qps, queue.polled
+ *     cq.lock           spin    the consumer's side of the lanes, cq.qps, queue.polled and number
  *     queue.lock        spin    the producer's side of a ring
  */
 #ifndef CLIENT_H
@@ -141,6 +141,7 @@ struct queue {
 	bool skipped;
 	/** Completions taken. Send queue: successful, hence signaled ones. Receive queue: all. */
 	_Atomic uint32_t polled;
+	uint32_t number; /* of the completion that is next; cq.lock */
 };
 
 struct qp {
@@ -152,9 +153,8 @@ struct qp {
 	pthread_mutex_t modify_lock;
 	struct roci_qp_cap cap;
 	struct region region;
-	struct abi_doorbell *doorbell;
+	uint32_t worker; /* its first one */
 	uint32_t slot;
-	int wake; /* eventfd of its worker, -1: none is needed */
 	struct map_node by_handle;
 	struct map_node in_send_cq;
 	struct map_node in_recv_cq; /* unused when both queues have one CQ */

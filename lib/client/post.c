@@ -199,20 +199,37 @@ static void put_send(struct qp *qp, const struct roci_send_wr *wr, uint64_t leng
 	hand_over(q, &w->ctl, ABI_WQE_CTL(wr->opcode, count, wqe_flags(qp, wr->send_flags)));
 }
 
+static struct abi_doorbell *doorbell_of(const struct context *ctx, uint32_t worker)
+{
+	return (struct abi_doorbell *)(ctx->region.base + ctx->doorbell_off +
+				       (size_t)worker * ctx->doorbell_stride);
+}
+
+/* The QP's worker, which may have changed (abi_queue.bell). */
+static uint32_t worker_of(const struct context *ctx, const struct qp *qp)
+{
+	uint32_t bell = atomic_load_explicit(&qp->sq.shared->bell, memory_order_relaxed);
+
+	return bell && bell <= ctx->workers ? bell - 1 : qp->worker;
+}
+
 /* Rings, and wakes the worker if it sleeps: as with the mark and need_doorbell, either it sees the
  * bell when it looks once more, or we see that it sleeps. */
-static void ring(struct qp *qp)
+static void ring(const struct qp *qp)
 {
 	static const uint64_t one = 1;
+	const struct context *ctx = context_of(qp->pub.context);
+	uint32_t worker = worker_of(ctx, qp);
+	struct abi_doorbell *db = doorbell_of(ctx, worker);
 	ssize_t n;
 
-	abi_doorbell_ring(qp->doorbell, qp->slot);
-	if (qp->wake < 0)
+	abi_doorbell_ring(db, qp->slot);
+	if (ctx->wake[worker] < 0)
 		return;
 	atomic_thread_fence(memory_order_seq_cst);
-	if (!atomic_load_explicit(&qp->doorbell->asleep, memory_order_relaxed))
+	if (!atomic_load_explicit(&db->asleep, memory_order_relaxed))
 		return;
-	n = write(qp->wake, &one, sizeof(one));
+	n = write(ctx->wake[worker], &one, sizeof(one));
 	(void)n; /* it counts to 2^64 */
 }
 

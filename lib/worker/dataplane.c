@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <sched.h>
+#include <rte_cycles.h>
 #include <rte_malloc.h>
 #include <rte_ring.h>
 #include <rte_ring_elem.h>
@@ -34,6 +35,7 @@ struct dataplane *dataplane_create(uint32_t nworkers, int socket)
 		return NULL;
 	}
 	dp->icrc = icrc_best();
+	dp->tsc = rte_rdtsc();
 	dp->mbufs = 2 * PORT_DESC + INBOX_SIZE + 4 * BURST;
 	return dp;
 }

@@ -229,7 +229,8 @@ static void attach(struct dataplane *dp, uint32_t index, const struct port_info 
 		w->port[index] = (struct worker_port){
 			.ethdev = info->ethdev,
 			.queue = i,
-			.rx = i < info->rx_queues,
+			.rx = i<info->rx_queues, .spreads = info->rx_queues> 1 &&
+			      info->rx_queues == dp->nworkers,
 		};
 		w->nports = index + 1;
 	}

@@ -38,9 +38,12 @@ struct worker *worker_create(struct dataplane *dp, uint32_t index, int socket)
 		worker_destroy(w);
 		return NULL;
 	}
-	clock_init(&w->clock, rte_get_tsc_hz(), rte_rdtsc());
+	clock_init(&w->clock, rte_get_tsc_hz(), dp->tsc);
+	w->passed_bell = (struct worker_doorbell){.shared = &w->passed, .qp = dp->qps->slot};
+	atomic_init(&w->passed_slot.db, &w->passed_bell);
+	w->now = clock_at(&w->clock, rte_rdtsc());
 	cfg.faults = &w->faults;
-	core_init(&w->core, &cfg, w->clock.ns);
+	core_init(&w->core, &cfg, w->now);
 	dp->worker[index] = w;
 	return w;
 }

@@ -59,14 +59,19 @@ struct dataplane {
 	uint32_t mbufs;
 	/** Set before worker_create(). */
 	enum idle idle;
+	/** Counter value at which all workers' clocks are 0: a QP takes its timers along. */
+	uint64_t tsc;
 };
 
 /** What the shell counts besides struct core_counters. One writer, the worker. */
 struct worker_stats {
-	uint64_t tx_stalled; /* packets dropped because their port took none for a while */
-	uint64_t no_mbuf;    /* rounds that had no packet buffer to send with */
-	uint64_t pauses;     /* rounds that began more than a millisecond after the last */
-	uint64_t sleeps;     /* times that the worker slept (IDLE_ADAPTIVE) */
+	uint64_t tx_stalled;   /* packets dropped because their port took none for a while */
+	uint64_t no_mbuf;      /* rounds that had no packet buffer to send with */
+	uint64_t pauses;       /* rounds that began more than a millisecond after the last */
+	uint64_t handoffs;     /* packets that came to this worker and were passed to their owner */
+	uint64_t bells_passed; /* doorbells of QPs that had moved */
+	uint64_t qps_given;    /* QPs that moved away */
+	uint64_t sleeps;       /* times that the worker slept (IDLE_ADAPTIVE) */
 };
 
 /**
@@ -79,8 +84,9 @@ struct worker_doorbell {
 	 *  worker_doorbell_eventfd(). */
 	_Atomic bool wakes;
 	int wake;
-	/** Slot -> QP of this worker, NULL when the slot is free. Control thread writes. */
-	_Atomic(struct qp *) qp[ABI_DB_MAX];
+	/** Slot -> QP, NULL when the slot is free: ABI_DB_MAX, of all workers. Control thread
+	 * writes. */
+	_Atomic(struct qp *) *qp;
 };
 
 /** @return 0, or -ENOSPC when the worker has no room for another session. Control thread. */
@@ -160,11 +166,5 @@ int worker_can_sleep(void);
 void worker_stop(struct worker *w);
 
 void worker_destroy(struct worker *w);
-
-/**
- * Survives SIGBUS in application memory on the calling process's workers: the handler maps a
- * zero page over the hole and counts (uaccess.h).  @return 0 or a negative errno.
- */
-int worker_install_sigbus(void);
 
 #endif

@@ -19,6 +19,8 @@ struct worker_port {
 	uint16_t queue; /* both directions */
 	bool rx;	/* the port has a receive queue for this worker */
 	uint8_t wake;	/* enum port_wake */
+	bool spreads;	/* and for all others: which one a packet chooses tells where its QP belongs
+			 */
 	/* packets that the port has not taken yet: at most one burst */
 	uint16_t sent;
 	uint16_t count;
@@ -40,6 +42,7 @@ struct mailbox {
 	 *  after it has written `result`. */
 	_Atomic(struct core_cmd *) cmd;
 	int result;
+	uint32_t waited; /* rounds that the command has waited for a quiet moment; the worker */
 } CACHE_ALIGNED;
 
 /**
@@ -76,6 +79,9 @@ struct worker {
 	struct mailbox mailbox;
 	struct sleeper sleeper;
 
+	/* other workers: doorbells that came to them, by slot of the QP table */
+	struct abi_doorbell passed CACHE_ALIGNED;
+
 	/* the worker */
 	_Atomic bool running CACHE_ALIGNED;
 	volatile uint32_t faults; /* its SIGBUS handler */
@@ -92,9 +98,18 @@ struct worker {
 	uint32_t nkept;
 	struct core_event kept[BURST]; /* events.c: taken from the core, not passed on yet */
 	struct worker_stats stats;
+	struct worker_doorbell passed_bell; /* `passed`, as doorbell.c serves it */
+	struct doorbell_slot passed_slot;
 	struct doorbell_slot doorbell[SESSION_MAX];
 	struct core core;
 } CACHE_ALIGNED;
+
+/** What mbuf.port is inside this folder: the dataplane's port, and the worker on whose queue the
+ *  packet came, or PKT_NO_QUEUE. The inbox needs to know both. */
+static inline uint16_t origin(uint32_t port, uint32_t queue)
+{
+	return (uint16_t)(queue << 8 | port);
+}
 
 /** Receives one burst of each queue and of the inbox.
  *  @return packets received; *drained tells whether every queue was emptied. */

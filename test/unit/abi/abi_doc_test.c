@@ -35,6 +35,7 @@ static const struct field fields[] = {
 	S(abi_queue),
 	F(abi_queue, need_doorbell),
 	F(abi_queue, consumer),
+	F(abi_queue, bell),
 	F(abi_queue, pad0),
 	F(abi_queue, producer),
 	F(abi_queue, pad1),

@@ -46,7 +46,7 @@ struct writer {
 	_Atomic uint32_t done CACHE_ALIGNED;
 	struct core core;
 	struct qp qp;
-	unsigned lane;
+	struct roci_qp *app_qp;
 	pthread_mutex_t moving; /* the lane is not moved between two of its steps */
 	pthread_t thread;
 };
@@ -87,13 +87,13 @@ static void write_some(struct writer *w, uint32_t from, uint32_t to)
 {
 	pthread_mutex_lock(&w->moving);
 	for (uint32_t i = from; i < to; i++) {
-		struct abi_cqe e = {.qpn = rig.qp->qp_num, .opcode = ABI_WC_RECV};
+		struct abi_cqe e = {.qpn = w->app_qp->qp_num, .opcode = ABI_WC_RECV};
 
 		if (w->plan.solicited >> i & 1) { /* CQ-06: either */
 			e.flags = i % 2 ? ABI_WC_SOLICITED : 0;
 			e.status = i % 2 ? ABI_WC_SUCCESS : ABI_WC_GENERAL_ERR;
 		}
-		qp_complete(&w->core, &w->qp, &theirs->cq.lane[w->lane], &e, 0);
+		qp_complete(&w->core, &w->qp, &e, 0);
 	}
 	take_events(w);
 	pthread_mutex_unlock(&w->moving);
@@ -301,7 +301,8 @@ static void start(void)
 	for (unsigned i = 0; i < LANES; i++) {
 		struct writer *w = &writer[i];
 
-		w->lane = i;
+		w->app_qp = i ? rig_qp(&rig, 4, 0) : rig.qp;
+		w->qp.recv_lane = &theirs->cq.lane[i];
 		core_init(&w->core, &cfg, 0);
 		pthread_mutex_init(&w->moving, NULL);
 		if (pthread_create(&w->thread, NULL, write_lane, w))
@@ -329,6 +330,8 @@ int main(int argc, char **argv)
 		t.delivered, t.sleeps, t.resizes);
 	if (!t.sleeps || t.resizes < 2)
 		errx(1, "nothing was tested");
+	if (roci_destroy_qp(writer[1].app_qp))
+		errx(1, "destroy: %s", roci_last_error());
 	rig_drop(&rig);
 	return 0;
 }

@@ -27,11 +27,11 @@ static void get_wake__an_eventfd_for_each_worker(void **state)
 	client_open(d, &c);
 	d->dp->idle = IDLE_POLL;
 	assert_int_equal(c.hello.sleeps, 1);
-	assert_false(atomic_load(&d->ctl->session[0]->doorbell[1]->w.wakes));
+	assert_false(atomic_load(&d->ctl->session[0]->bells->w[1].wakes));
 	assert_int_equal(client_call(c.sock, ABI_GET_WAKE, &in, sizeof(in), -1, &a), 0);
 	assert_int_equal(a.nfds, 1);
-	assert_true(atomic_load(&d->ctl->session[0]->doorbell[1]->w.wakes));
-	assert_false(atomic_load(&d->ctl->session[0]->doorbell[0]->w.wakes));
+	assert_true(atomic_load(&d->ctl->session[0]->bells->w[1].wakes));
+	assert_false(atomic_load(&d->ctl->session[0]->bells->w[0].wakes));
 	assert_int_equal(client_call(c.sock, ABI_GET_WAKE, &in, sizeof(in), -1, &again), 0);
 	assert_int_equal(write(a.fd[0], &one, sizeof(one)), sizeof(one));
 	assert_int_equal(read(again.fd[0], &count, sizeof(count)), sizeof(count)); /* the same */

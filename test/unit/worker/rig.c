@@ -39,7 +39,7 @@ static void fill_port(struct rig *r, unsigned i)
 	port->pkey[0] = 0xFFFF;
 	port->pkeys = 1;
 	port->active_mtu = PATH_MTU_MAX;
-	memcpy(port->mac, r->info[i].mac, 6);
+	port_set_mac(port, r->info[i].mac);
 }
 
 void rig_up(struct rig *r, uint32_t nworkers)
@@ -161,13 +161,13 @@ void rig_qp_up(struct rig *r, struct rig_qp *q, uint32_t slot, uint32_t worker)
 	atomic_store(&r->dp->mrs->slot[slot], &q->mr);
 	atomic_store(&r->dp->qps->slot[slot], q->qp);
 	q->bell = zeroes(sizeof(*q->bell));
-	q->db = zeroes(sizeof(*q->db));
-	q->db->shared = q->bell;
-	atomic_store(&q->db->qp[slot], q->qp);
-	assert_int_equal(worker_add_doorbell(q->w, q->db), 0);
+	q->db = (struct worker_doorbell){
+		.shared = q->bell, .qp = zeroes(ABI_DB_MAX * sizeof(q->db.qp[0]))};
+	atomic_store(&q->db.qp[slot], q->qp);
+	assert_int_equal(worker_add_doorbell(q->w, &q->db), 0);
 	q->wake = -1;
 	if (r->dp->idle == IDLE_ADAPTIVE) {
-		q->wake = worker_doorbell_eventfd(q->w, q->db);
+		q->wake = worker_doorbell_eventfd(q->w, &q->db);
 		assert_true(q->wake >= 0);
 	}
 }
@@ -176,7 +176,7 @@ void rig_qp_down(struct rig *r, struct rig_qp *q, uint32_t slot)
 {
 	struct core_cmd cmd = {.type = CORE_CMD_DETACH_QP, .qp = q->qp};
 
-	worker_del_doorbell(q->w, q->db);
+	worker_del_doorbell(q->w, &q->db);
 	atomic_store(&r->dp->qps->slot[slot], NULL);
 	atomic_store(&r->dp->mrs->slot[slot], NULL);
 	assert_int_equal(worker_call(q->w, &cmd), 0);
@@ -192,7 +192,7 @@ void rig_qp_down(struct rig *r, struct rig_qp *q, uint32_t slot)
 	free(q->sq);
 	free(q->rq);
 	free(q->bell);
-	free(q->db);
+	free(q->db.qp);
 	free(q->memory);
 }
 

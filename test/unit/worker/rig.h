@@ -32,7 +32,7 @@ struct rig_qp {
 	struct abi_cqe *cqe;
 	struct abi_cq_lane *lane; /* of its worker */
 	struct abi_doorbell *bell;
-	struct worker_doorbell *db;
+	struct worker_doorbell db;
 	int wake; /* IDLE_ADAPTIVE: eventfd of its worker, else -1 */
 	struct mr mr;
 	struct worker *w;

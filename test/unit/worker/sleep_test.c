@@ -264,12 +264,12 @@ static void worker_add_doorbell__old_application_is_served(void **state)
 	up(1);
 	wake = a.wake;
 	a.wake = -1;
-	atomic_store(&a.db->wakes, false);
+	atomic_store(&a.db.wakes, false);
 	for (unsigned i = 0; i < 100; i++) {
 		random_pause(&a);
 		one_write(&a, &b);
 	}
-	atomic_store(&a.db->wakes, true);
+	atomic_store(&a.db.wakes, true);
 	a.wake = wake;
 	down();
 }
@@ -296,7 +296,7 @@ static void worker_doorbell_eventfd__is_for_sleepers(void **state)
 {
 	rig_up(&r, 1);
 	rig_qp_up(&r, &a, 5, 0);
-	assert_int_equal(worker_doorbell_eventfd(a.w, a.db), -EOPNOTSUPP);
+	assert_int_equal(worker_doorbell_eventfd(a.w, &a.db), -EOPNOTSUPP);
 	rig_qp_down(&r, &a, 5);
 	rig_down(&r);
 }
