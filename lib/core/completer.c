@@ -69,7 +69,7 @@ static void complete_head(
 		c->count.req_cqe_error++;
 	/* REQ-13: a failure always; REQ-14 */
 	if (status != ABI_WC_SUCCESS || qp->sq_sig_all || (w->flags & ABI_WQE_SIGNALED))
-		qp_complete(c, qp, qp->send_lane, &cqe, now);
+		qp_complete(c, qp, &cqe, now);
 	atomic_store_explicit(&qp->sq.shared->consumer, qp->comp.head, memory_order_release);
 }
 
@@ -128,7 +128,7 @@ static bool ack_through(struct core *c, struct qp *qp, uint32_t psn, uint64_t no
 		const struct send_wqe *w = qp_wqe(qp, k->head);
 		uint32_t upto = seq24_lt(psn, w->last_psn) ? psn : w->last_psn;
 
-		/* Not by first_psn, which may be 2^23 PSNs back. */
+		/* REQ-37: of before. Not by first_psn, which may be 2^23 PSNs back. */
 		if (seq24_lt(psn, k->una))
 			break;
 		if (wqe_is_read(w))
@@ -265,8 +265,6 @@ static void ack(struct core *c, struct qp *qp, const struct pkt *pkt, uint64_t n
 	bool through;
 
 	take_credits(c, qp, pkt);
-	if (seq24_lt(pkt->psn, old))
-		return; /* REQ-37 */
 	through = ack_through(c, qp, pkt->psn, now);
 	progress(c, qp, old, now);
 	if (!through && qp->state != ABI_QPS_ERR)

@@ -31,12 +31,15 @@ static void cq_event(struct core *c, const struct cq *cq, uint32_t type)
 			.session = cq->session};
 }
 
-void qp_complete(struct core *c, struct qp *qp, struct cq_lane *lane, const struct abi_cqe *cqe,
-	uint64_t now)
+void qp_complete(struct core *c, struct qp *qp, const struct abi_cqe *cqe, uint64_t now)
 {
+	bool recv = cqe->opcode & ABI_WC_RECV;
+	struct cq_lane *lane = recv ? qp->recv_lane : qp->send_lane;
+	uint32_t *number = recv ? &qp->resp.cqes : &qp->comp.cqes;
 	bool overflown = lane->overflow;
 
-	if (cq_push(lane, cqe)) {
+	if (cq_push(lane, cqe, *number)) {
+		++*number;
 		if (list_empty(&lane->touched))
 			list_push(&c->touched, &lane->touched);
 		return;

@@ -69,7 +69,7 @@ void recv_complete(
 	qp->resp.have_wqe = false;
 	if (status != ABI_WC_SUCCESS && status != ABI_WC_WR_FLUSH_ERR)
 		c->count.resp_cqe_error++;
-	qp_complete(c, qp, qp->recv_lane, &cqe, now);
+	qp_complete(c, qp, &cqe, now);
 }
 
 uint8_t recv_place(struct core *c, struct qp *qp, const struct pkt *pkt)
