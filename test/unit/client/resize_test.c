@@ -182,6 +182,26 @@ static void resize_cq__below_what_waits(void **state)
 	expect_none(r);
 }
 
+/* CQ-11: what waits in rings that were left counts as well. */
+static void resize_cq__below_what_waits_in_several_rings(void **state)
+{
+	struct rig *r = *state;
+
+	for (uint64_t i = 0; i < 7; i++)
+		assert_true(complete(r, 0, i));
+	assert_int_equal(roci_resize_cq(r->cq, 32), 0);
+	assert_true(complete(r, 0, 7));
+	assert_int_equal(roci_resize_cq(r->cq, 64), 0);
+	assert_true(complete(r, 0, 8));
+	expect(r, 0, 1);
+	assert_int_equal(roci_resize_cq(r->cq, 7), EINVAL);
+	assert_int_equal(r->cq->cqe, 64);
+	assert_int_equal(roci_resize_cq(r->cq, 8), 0);
+	expect(r, 1, 8);
+	expect_none(r);
+	assert_int_equal(roci_resize_cq(r->cq, 1), 0);
+}
+
 /* CQ-11, CQ-12: a QP that goes takes its completions with it, from the old ring and the new. */
 static void resize_cq__then_a_qp_goes(void **state)
 {
@@ -322,6 +342,7 @@ int main(void)
 		T(resize_cq__several_times),
 		T(resize_cq__old_rings_go),
 		T(resize_cq__below_what_waits),
+		T(resize_cq__below_what_waits_in_several_rings),
 		T(resize_cq__then_a_qp_goes),
 		T(resize_cq__keeps_the_arm),
 		T(resize_cq__when_rocid_is_gone),
