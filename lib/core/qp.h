@@ -181,7 +181,7 @@ struct qp {
 	struct abi_qp_attr attr;
 	struct path path;
 	uint32_t tx_call;	  /* core_tx() call that last built a packet of it; schedule.c */
-	struct list ready;	  /* on core.ready */
+	struct list ready;	  /* on the core_share of its session */
 	struct wheel_timer timer; /* ACK or RNR */
 	struct window win;
 	struct qp_req req;
@@ -266,6 +266,9 @@ static inline bool qp_built_now(const struct core *c, const struct qp *qp)
 
 /** Puts @p qp among those that core_tx() visits. */
 void qp_make_ready(struct core *c, struct qp *qp);
+
+/** Takes it out again; harmless when it is not among them. */
+void qp_make_idle(struct core *c, struct qp *qp);
 
 /** Moves @p qp to ERR because of what happened on the wire or in memory; its queues are
  *  flushed by core_tx() in bounded steps. What the responder owes still goes out if a NAK is
