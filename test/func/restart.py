@@ -5,6 +5,7 @@
 Programs in each state see the end, and go on with the new one. Of rocids that start together on
 one path exactly one serves, whatever the one before has left behind."""
 import os
+import shutil
 import signal
 import socket
 import subprocess
@@ -102,8 +103,24 @@ def test_notify(rocid, folder):
             check(daemon.process.wait(PATIENCE_S) == 0, daemon.said())
 
 
+def test_unit(unit, rocid, folder):
+    """The unit is one that systemd understands; where it is not installed, there is nothing to ask."""
+    with open(unit) as f:
+        text = f.read()
+    check('Type=notify' in text and 'RuntimeDirectory=rocid' in text, 'no Type=notify')
+    if not shutil.which('systemd-analyze'):
+        return
+    line = next(x for x in text.splitlines() if x.startswith('ExecStart='))
+    copy = os.path.join(folder, 'rocid.service')
+    with open(copy, 'w') as f:  # the program as it was built, not as it will be installed
+        f.write(text.replace(line.split('=')[1].split()[0], os.path.abspath(rocid)))
+    r = subprocess.run(['systemd-analyze', 'verify', '--man=no', copy], capture_output=True, text=True)
+    said = [x for x in r.stderr.splitlines() if 'rocid' in x]
+    check(not said, '\n'.join(said))
+
+
 def main():
-    rocid, orphan = sys.argv[1:]
+    rocid, orphan, unit = sys.argv[1:]
     with tempfile.TemporaryDirectory(prefix='roci-') as folder:
         test_early_signals(rocid, folder)
         for sig in (signal.SIGKILL, signal.SIGTERM):
@@ -111,6 +128,7 @@ def main():
         test_together(rocid, folder, 6)
         test_bound_only(rocid, folder)
         test_notify(rocid, folder)
+        test_unit(unit, rocid, folder)
 
 
 if __name__ == '__main__':
