@@ -192,7 +192,7 @@ struct qp {
 	uint8_t queue;
 	uint32_t queue_run;
 	uint32_t tx_call;	  /* core_tx() call that last built a packet of it; schedule.c */
-	struct list ready;	  /* on core.ready */
+	struct list ready;	  /* on the core_share of its session */
 	struct wheel_timer timer; /* ACK or RNR */
 	struct window win;
 	struct qp_req req;
@@ -284,6 +284,9 @@ static inline bool qp_built_now(const struct core *c, const struct qp *qp)
 
 /** Puts @p qp among those that core_tx() visits. */
 void qp_make_ready(struct core *c, struct qp *qp);
+
+/** Takes it out again; harmless when it is not among them. */
+void qp_make_idle(struct core *c, struct qp *qp);
 
 /** Moves @p qp to ERR because of what happened on the wire or in memory; its queues are
  *  flushed by core_tx() in bounded steps. What the responder owes still goes out if a fatal NAK

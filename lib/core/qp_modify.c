@@ -188,7 +188,7 @@ static int reset(struct core *c, struct qp *qp, struct core_cmd *cmd)
 
 	qp->state = ABI_QPS_RESET;
 	timers_stop(c, qp);
-	list_del(&qp->ready);
+	qp_make_idle(c, qp);
 	n = responder_discard(qp, step) + requester_discard(qp, step);
 	cmd->progress += n;
 	if (n && cmd->progress < max)
@@ -260,7 +260,7 @@ static void detach_qp(struct core *c, struct qp *qp)
 {
 	qp->state = ABI_QPS_RESET; /* QPS-22: packets that still find it are dropped */
 	timers_stop(c, qp);
-	list_del(&qp->ready);
+	qp_make_idle(c, qp);
 }
 
 /* A17.4.2: the AV stays what it was, but for the L2 address that was found for it. */
