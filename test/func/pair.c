@@ -75,14 +75,19 @@ static void to_rts(
 		"QP to RTS");
 }
 
+void pair_connect(
+	struct end *e, uint8_t port, const struct end *peer, uint8_t peer_port, enum roci_mtu mtu)
+{
+	to_init(e, port);
+	to_rts(e, port, peer, peer_port, mtu);
+}
+
 void pair_open(struct end e[2], const char *socket, size_t size, enum roci_mtu mtu)
 {
 	end_open(&e[0], socket, size);
 	end_open(&e[1], socket, size);
-	to_init(&e[0], 1);
-	to_init(&e[1], 2);
-	to_rts(&e[0], 1, &e[1], 2, mtu);
-	to_rts(&e[1], 2, &e[0], 1, mtu);
+	pair_connect(&e[0], 1, &e[1], 2, mtu);
+	pair_connect(&e[1], 2, &e[0], 1, mtu);
 }
 
 void pair_close(struct end e[2])

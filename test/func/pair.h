@@ -24,6 +24,11 @@ struct end {
  *  @p size bytes of memory that the other may read and write. */
 void pair_open(struct end e[2], const char *socket, size_t size, enum roci_mtu mtu);
 
+/** Brings the QP of @p e, on port @p port, to RTS towards that of @p peer on @p peer_port. Of @p
+ * peer only ctx and qp are looked at; it may be @p e itself. */
+void pair_connect(
+	struct end *e, uint8_t port, const struct end *peer, uint8_t peer_port, enum roci_mtu mtu);
+
 void pair_close(struct end e[2]);
 
 /** Posts a signaled request of @p from for the other end's memory at @p offset, both sides. */
