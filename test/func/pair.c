@@ -56,7 +56,7 @@ static void to_rts(
 	attr.max_rd_atomic = 16;
 	attr.max_dest_rd_atomic = 16;
 	attr.min_rnr_timer = 1;
-	attr.timeout = 14;
+	attr.timeout = 17; /* half a second: workers share a busy machine with others */
 	attr.retry_cnt = 7;
 	attr.rnr_retry = 7;
 	attr.ah_attr.is_global = 1;
