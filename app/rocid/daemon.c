@@ -118,6 +118,9 @@ static int make_workers(struct daemon *d, struct options *o, char why[VALUE_MAX 
 	for (uint32_t i = 0; i < PORT_MAX; i++)
 		mbufs += o->impaired[i] ? LINKEMU_HELD : 0;
 	d->dp->mbufs = mbufs;
+	for (uint32_t i = 0; i < d->nports; i++)
+		if (!strcmp(d->port[i].info.driver, "net_af_xdp"))
+			d->dp->mbuf_room = MBUF_ROOM_PAGE;
 	d->dp->yield = o->yield;
 	if (o->icrc)
 		d->dp->icrc = o->icrc;

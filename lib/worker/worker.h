@@ -34,6 +34,8 @@ struct dataplane {
 	const struct icrc_ops *icrc;
 	/** Packet buffers a worker; set before worker_create(). */
 	uint32_t mbufs;
+	/** Bytes of a packet buffer besides the headroom, MBUF_ROOM or less; likewise. */
+	uint32_t mbuf_room;
 	/** Whether an idle worker offers its CPU to others each round (sched_yield): for machines
 	 *  with fewer cores than spinning threads. Set before the workers run. */
 	bool yield;
