@@ -121,6 +121,9 @@ static int make_workers(struct daemon *d, struct options *o, char why[VALUE_MAX 
 		if (o->impaired[i])
 			mbufs += o->impair[i].spread ? 2 * LINKEMU_HELD : LINKEMU_HELD;
 	d->dp->mbufs = mbufs;
+	for (uint32_t i = 0; i < d->nports; i++)
+		if (!strcmp(d->port[i].info.driver, "net_af_xdp"))
+			d->dp->mbuf_room = MBUF_ROOM_PAGE;
 	d->dp->idle = o->idle;
 	if (o->icrc)
 		d->dp->icrc = o->icrc;
