@@ -100,7 +100,7 @@ static void poll_cq__all_fields(void **state)
 	struct rig *r = *state;
 	struct abi_cqe cqe = {
 		.wr_id = 0x1020304050607080,
-		.byte_len = 0x11223344,
+		.byte_len = 0x11223345,
 		.imm = 0x55667788,
 		.qpn = r->qp->qp_num,
 		.src_qp = 0x123456,

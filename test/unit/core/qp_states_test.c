@@ -403,6 +403,8 @@ static void core_cmd__query_tells_the_state(void **state)
 	lone_tx(&l);
 	assert_int_equal(query().qp_state, RTS);
 	assert_int_equal(query().sq_psn, SQ_PSN + 1);
+	lone_nak(&l, 0x60, SQ_PSN, 0); /* to be sent again: the next is what it was */
+	assert_int_equal(query().sq_psn, SQ_PSN + 1);
 	lone_recv(&l, 1, 0, 64);
 	lone_rx(&l, &(struct shot){.opcode = 0x04, .psn = RQ_PSN, .len = 4});
 	assert_int_equal(query().rq_psn, RQ_PSN + 1);

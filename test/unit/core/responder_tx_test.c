@@ -355,7 +355,7 @@ static void responder_next__duplicate_ack_covers_no_read(void **state)
 	assert_string_equal(lone_tx(&l), "ACK@1031f/4");
 }
 
-/* RSP-31: a NAK in the place of the response; what was before it has been sent. */
+/* RSP-31, EVT-03: a NAK in the place of the response; what was before it has been sent. */
 static void responder_next__naks_in_the_stream(void **state)
 {
 	lone_start(&l);
