@@ -370,12 +370,18 @@ static struct qp *find_qp(const struct cq *cq, uint32_t qpn)
 
 /* --- polling ---------------------------------------------------------------------------- */
 
+static struct queue *queue_of(struct qp *qp, const struct abi_cqe *e)
+{
+	return e->opcode & ABI_WC_RECV ? &qp->rq : &qp->sq;
+}
+
 /* Tells the queue that one of its requests is complete, which frees its slot. */
 static void account(struct qp *qp, const struct abi_cqe *e)
 {
-	struct queue *q = e->opcode & ABI_WC_RECV ? &qp->rq : &qp->sq;
+	struct queue *q = queue_of(qp, e);
 	uint32_t polled;
 
+	q->number++;
 	if (q == &qp->sq && e->status != ABI_WC_SUCCESS) {
 		sq_failed(q, e->wr_id);
 		return;
@@ -401,7 +407,9 @@ static void to_wc(const struct abi_cqe *e, struct roci_wc *wc)
 	};
 }
 
-static int poll_lane(struct cq *cq, uint32_t i, int max, struct roci_wc *wc)
+/* A QP that has moved to another worker has older completions in another lane, and they come first
+ * (decision 0030). *held tells that a lane waits for that. */
+static int poll_lane(struct cq *cq, uint32_t i, int max, struct roci_wc *wc, bool *held)
 {
 	struct lane *lane = &cq->lane[i];
 	int n = 0;
@@ -418,6 +426,10 @@ static int poll_lane(struct cq *cq, uint32_t i, int max, struct roci_wc *wc)
 			break;
 		}
 		qp = find_qp(cq, e->qpn);
+		if (qp && !abi_cqe_is(e->mark, queue_of(qp, e)->number)) {
+			*held = true;
+			break;
+		}
 		if (qp) { /* else its QP was reset or destroyed (QPS-16, CQ-12) */
 			to_wc(e, &wc[n++]);
 			account(qp, e);
@@ -460,15 +472,31 @@ static int poll_dead(struct cq *cq, int max, struct roci_wc *wc)
 }
 
 /* Each round starts at the lane behind the one that the last round ended with. */
-static int poll_lanes(struct cq *cq, int max, struct roci_wc *wc)
+static int poll_round(struct cq *cq, int max, struct roci_wc *wc, bool *held)
 {
 	int n = 0;
 
 	for (uint32_t i = 0; i < cq->lanes && n < max; i++) {
-		n += poll_lane(cq, cq->next, max - n, wc + n);
+		n += poll_lane(cq, cq->next, max - n, wc + n, held);
 		if (++cq->next == cq->lanes)
 			cq->next = 0;
 	}
+	return n;
+}
+
+/* A lane that was held may go on after the others: fewer than `max` means that the queue is
+ * empty. What it waits for is there, because it was written before. */
+static int poll_lanes(struct cq *cq, int max, struct roci_wc *wc)
+{
+	int n = 0;
+	int got;
+	bool held;
+
+	do {
+		held = false;
+		got = poll_round(cq, max - n, wc + n, &held);
+		n += got;
+	} while (held && got && n < max);
 	return n;
 }
 
@@ -544,10 +572,12 @@ void cq_forget_qp(struct qp *qp)
 	spin_lock(&send->lock);
 	forget(send, qp->pub.qp_num);
 	queue_discard(&qp->sq);
+	qp->sq.number = 0;
 	spin_unlock(&send->lock);
 	spin_lock(&recv->lock);
 	forget(recv, qp->pub.qp_num);
 	queue_discard(&qp->rq);
+	qp->rq.number = 0;
 	spin_unlock(&recv->lock);
 }
 

@@ -223,6 +223,7 @@ static void modify_qp(struct harness *h, const struct abi_msg *msg, const struct
 		while (harness_take_recv(h, in->handle - FIRST_HANDLE, wqe))
 			;
 		atomic_store(&harness_sq(h, in->handle - FIRST_HANDLE)->consumer, q->sq_next);
+		memset(q->cqes, 0, sizeof(q->cqes));
 	}
 	harness_reply(h, msg, 0, NULL, 0, NULL, 0);
 }
@@ -515,9 +516,11 @@ bool harness_complete(struct harness *h, unsigned cq, unsigned lane, unsigned qp
 		.byte_len = (uint32_t)wr_id + 1,
 	};
 	struct harness_cq *c = &h->cq[cq];
+	uint32_t *number = &h->qp[qp].cqes[opcode & ABI_WC_RECV ? 1 : 0];
 
-	if (!cq_push(&c->cq.lane[lane], &cqe))
+	if (!cq_push(&c->cq.lane[lane], &cqe, *number))
 		return false;
+	++*number;
 	atomic_thread_fence(memory_order_seq_cst);
 	if (cq_notify_wanted(&c->cq.lane[lane]))
 		harness_event(h->channel_fd, ABI_EVENT_COMPLETION, c->cq.handle);

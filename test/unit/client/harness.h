@@ -36,6 +36,7 @@ struct harness_qp {
 	struct abi_create_qp_reply told;
 	uint32_t sq_next; /* entries taken */
 	uint32_t rq_next;
+	uint32_t cqes[2];	     /* completions of the send queue, of the receive queue */
 	uint32_t modify_mask;	     /* of the last MODIFY_QP */
 	struct abi_qp_attr attr;     /* what QUERY_QP answers; MODIFY_QP copies the state only */
 	struct abi_qp_attr modified; /* of the last MODIFY_QP */

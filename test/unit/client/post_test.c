@@ -183,6 +183,30 @@ static void post_send__rings_only_when_asked(void **state)
 	assert_int_equal(harness_sq(r->h, 0)->need_doorbell, 1); /* rocid's word */
 }
 
+/* A QP that has moved: its new worker's bell, for both queues; what makes no sense is the first's.
+ */
+static void post_send__rings_where_the_qp_has_moved(void **state)
+{
+	struct rig *r = *state;
+	struct roci_recv_wr wr = {.num_sge = 0};
+	uint32_t first = r->h->qp[0].told.worker;
+
+	atomic_store(&harness_sq(r->h, 0)->need_doorbell, 1);
+	atomic_store(&harness_rq(r->h, 0)->need_doorbell, 1);
+	for (uint32_t worker = 0; worker < HARNESS_WORKERS; worker++) {
+		atomic_store(&harness_sq(r->h, 0)->bell, 1 + worker);
+		r->h->qp[0].told.worker = worker;
+		assert_int_equal(post(r, worker, 0), 0);
+		assert_true(harness_bell(r->h, 0));
+		assert_int_equal(roci_post_recv(r->qp, &wr, NULL), 0);
+		assert_true(harness_bell(r->h, 0));
+	}
+	r->h->qp[0].told.worker = first;
+	atomic_store(&harness_sq(r->h, 0)->bell, 1 + HARNESS_WORKERS);
+	assert_int_equal(post(r, 9, 0), 0);
+	assert_true(harness_bell(r->h, 0));
+}
+
 static void post_send__no_bell_for_nothing(void **state)
 {
 	struct rig *r = *state;
@@ -484,6 +508,7 @@ int main(void)
 		T(post_recv__entry),
 		T(post_send__laps),
 		T(post_send__rings_only_when_asked),
+		T(post_send__rings_where_the_qp_has_moved),
 		T(post_send__no_bell_for_nothing),
 		T(post_recv__rings_for_its_own_queue),
 		T(post_send__bad_opcode),

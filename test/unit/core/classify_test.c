@@ -41,10 +41,18 @@ struct stray {
 	bool bad_icrc;
 };
 
+static const uint8_t *own_mac(void)
+{
+	static uint8_t mac[6];
+
+	port_get_mac(&l.host->ports.port[0], mac);
+	return mac;
+}
+
 static struct stray stray_of(unsigned net)
 {
 	struct stray s = {.net = net,
-		.dmac = l.host->ports.port[0].mac,
+		.dmac = own_mac(),
 		.opcode = 0x04,
 		.pkey = 0xFFFF,
 		.dest_qp = l.qp->qp->qpn};
@@ -85,6 +93,7 @@ static uint16_t stray_rx(const struct stray *s)
 	end[0] ^= s->bad_icrc;
 	assert_int_equal(frame_parse(&pkt, f, (size_t)(end - f) + ICRC_LEN), DROP_NONE);
 	pkt.port = 0;
+	pkt.queue = PKT_NO_QUEUE;
 	core_rx(&l.host->core, &pkt, 1, l.now, &verdict);
 	return verdict;
 }
@@ -183,7 +192,7 @@ static void core_rx__order_of_checks(void **state)
 	s.dgid[15] = 98;
 	s.dmac = (const uint8_t *)"\x02\0\0\0\0\x07";
 	expect_stray(&s, DROP_DMAC);
-	s.dmac = l.host->ports.port[0].mac;
+	s.dmac = own_mac();
 	expect_stray(&s, DROP_DGID);
 	s.dgid[15] = 1;
 	expect_stray(&s, DROP_QPN_UNKNOWN);
@@ -544,6 +553,7 @@ static void core_rx__hands_off(void **state)
 	other = aligned_alloc(CACHE_LINE, (sizeof(*other) + CACHE_LINE - 1) & ~(size_t)63);
 	*other = *l.qp->qp;
 	other->qpn = qpn;
+	atomic_store(&other->owner, 3);
 	atomic_store(&l.host->qps.slot[77], other);
 	s.dest_qp = qpn;
 	s.bad_icrc = true; /* the owner will see */
@@ -567,7 +577,8 @@ static void core_rx__takes_any_number(void **state)
 	for (unsigned i = 0; i < ARRAY_SIZE(pkts); i++) {
 		assert_int_equal(frame_parse(&pkts[i], frame, l.frame_len), DROP_NONE);
 		pkts[i].port = 0;
-		pkts[i].dmac = l.host->ports.port[0].mac;
+		pkts[i].queue = PKT_NO_QUEUE;
+		pkts[i].dmac = own_mac();
 	}
 	core_rx(&l.host->core, pkts, ARRAY_SIZE(pkts), l.now, verdict);
 	for (unsigned i = 0; i < ARRAY_SIZE(pkts); i++)
