@@ -5,6 +5,8 @@
 #include <string.h>
 #include "daemon.h"
 #include "ringpair.h"
+#include "rxwake.h"
+#include "sigbus.h"
 #include "steer.h"
 
 __attribute__((format(printf, 3, 4))) static int refuse(
@@ -117,9 +119,14 @@ static int make_workers(struct daemon *d, const struct options *o, char why[VALU
 		if (o->impaired[i])
 			mbufs += o->impair[i].spread ? 2 * LINKEMU_HELD : LINKEMU_HELD;
 	d->dp->mbufs = mbufs;
-	d->dp->yield = o->yield;
+	d->dp->idle = o->idle;
 	if (o->icrc)
 		d->dp->icrc = o->icrc;
+	if (o->idle == IDLE_ADAPTIVE && worker_can_sleep())
+		return refuse(why, -ENOSYS,
+			"workers cannot sleep on this kernel (epoll_pwait2() is of Linux 5.11): "
+			"use "
+			"--idle yield");
 	for (uint32_t i = 0; i < o->workers; i++)
 		if (!worker_create(d->dp, i, socket))
 			return refuse(why, -ENOMEM,
@@ -149,6 +156,8 @@ static int open_ports(struct daemon *d, const struct options *o, char why[VALUE_
 		if (err)
 			return err == -EINVAL ? -EIO : err;
 		p->rungs = steer_install(p->info.ethdev, p->info.rx_queues);
+		p->wake = rxwake_install(
+			d->dp, i, &p->info, o->impaired[i] && linkemu_holds(&o->impair[i]));
 		if (o->impaired[i] && spoil(p, &o->impair[i]))
 			return refuse(why, -ENOMEM,
 				"no memory for the emulated link of port %u: give EAL more with -m "
@@ -179,6 +188,8 @@ static int start_ctl(struct daemon *d, const struct options *o, char why[VALUE_M
 		.socket_path = o->socket,
 		.socket_mode = o->socket_mode,
 		.socket_group = o->socket_group[0] ? o->socket_group : NULL,
+		.admin_mode = o->admin_mode,
+		.admin_group = o->admin_group[0] ? o->admin_group : NULL,
 		.rocev1 = o->rocev1,
 		.window = o->window,
 		.migrate = o->migrate,
@@ -219,7 +230,7 @@ int daemon_up(struct daemon *d, struct options *o, char why[VALUE_MAX * 2])
 	err = err ? err : share_ports(d, o, why);
 	err = err ? err : make_workers(d, o, why);
 	err = err ? err : open_ports(d, o, why);
-	if (!err && worker_install_sigbus())
+	if (!err && sigbus_install())
 		err = refuse(why, -EIO, "SIGBUS cannot be handled here: allow sigaction()");
 	return err ? err : start_ctl(d, o, why);
 }

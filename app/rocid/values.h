@@ -14,6 +14,8 @@ typedef int (*value_set)(struct options *o, const char *value, char why[VALUE_MA
 int set_socket(struct options *o, const char *value, char why[VALUE_MAX]);
 int set_socket_mode(struct options *o, const char *value, char why[VALUE_MAX]);
 int set_socket_group(struct options *o, const char *value, char why[VALUE_MAX]);
+int set_admin_mode(struct options *o, const char *value, char why[VALUE_MAX]);
+int set_admin_group(struct options *o, const char *value, char why[VALUE_MAX]);
 int set_share(struct options *o, const char *value, char why[VALUE_MAX]);
 int set_gid(struct options *o, const char *value, char why[VALUE_MAX]);
 int set_neigh(struct options *o, const char *value, char why[VALUE_MAX]);

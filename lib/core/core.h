@@ -217,6 +217,10 @@ enum core_cmd_type {
 	CORE_CMD_DETACH_CQ, /* before destroying: the core forgets this worker's lane */
 	CORE_CMD_COUNT_CQ,  /* how many CQEs wait in this worker's lane? */
 	CORE_CMD_RESIZE_CQ, /* this worker's lane goes on in another ring */
+	/** The neighbour's or the port's MAC changed: packets built from now on go to path.dmac,
+	 *  from sgid.mac, or by way of this daemon when path.local. In any state; no packet that
+	 *  is built already changes, because each is sealed before the next command. */
+	CORE_CMD_READDRESS_QP,
 };
 
 struct core_cmd {
@@ -231,7 +235,7 @@ struct core_cmd {
 	struct abi_qp_attr attr;  /* MODIFY: in; QUERY: out */
 	struct path_spec path;	  /* MODIFY with ABI_QP_AV: the AV with its L2 address resolved; the
 				   * QPNs are filled in by the core */
-	struct gid_entry sgid;	  /* what path.sgid points to */
+	struct gid_entry sgid;	  /* what path.sgid points to; READDRESS: only its MAC counts */
 };
 
 /**

@@ -301,6 +301,7 @@ void qp_detach(struct ctl *ctl, struct qp_obj *o)
 		neigh_cancel(&o->query);
 		o->session->resolving--;
 	}
+	dest_leave(o);
 	atomic_store_explicit(&table->slot[QPN_SLOT(o->qpn)], NULL, memory_order_release);
 	atomic_store_explicit(&bells->qp[o->doorbell], NULL, memory_order_release);
 	/* QPS-22: the worker no longer finds it; now it forgets it. */

@@ -12,6 +12,7 @@
 #include <sys/socket.h>
 #include "core.h"
 #include "ctl.h"
+#include "dest.h"
 #include "handle.h"
 #include "migrate.h"
 #include "neigh.h"
@@ -35,6 +36,7 @@ struct ctl {
 	struct watch listener;
 	struct watch stopper; /* eventfd: ctl_stop() */
 	struct watch news;    /* rtnetlink */
+	struct watch faults;  /* eventfd: shared memory faulted */
 	bool stopping;
 	char *socket_path;
 	int reserve_fd; /* given up to turn a connection away when descriptors run out */
@@ -42,13 +44,18 @@ struct ctl {
 	uint64_t epoch;
 	struct rtnl rtnl;
 	struct neigh_queue neighs;
+	struct dests dests;
 	struct netport port[PORT_MAX];
 	uint32_t nports;
+	ctl_netdev_changed netdev_changed; /* NULL: nobody wants to know */
+	void *netdev_arg;
 	struct notifier notifier;
 	struct session *session[SESSION_MAX];
-	uint32_t nsessions;
+	uint32_t nsessions;	/* of them */
 	uint32_t session_count; /* sessions ever opened */
-	struct handles pds;	/* of all sessions: their handles are core's PD numbers */
+	uint64_t since_ms;	/* when rocid began to serve */
+	struct admin *admin;
+	struct handles pds; /* of all sessions: their handles are core's PD numbers */
 	struct qpn_pool qpns;
 	struct key_pool keys;
 	uint32_t worker_qps[WORKER_MAX]; /* for placing new ones */
@@ -97,10 +104,13 @@ struct qp_obj {
 	uint32_t doorbell; /* slot */
 	struct event_source async;
 	struct gid_hold hold;
+	struct dest *dest; /* where its packets go; NULL: nowhere yet */
+	struct list dest_node;
 	/* a MODIFY_QP whose destination is being looked for */
 	bool resolving;
 	struct neigh_query query;
 	struct core_cmd cmd;
+	struct dest_key key;
 	struct gid_hold wanted;
 	struct abi_msg request;
 };
@@ -121,9 +131,12 @@ struct session {
 	uint32_t slot;	 /* in ctl->session */
 	uint32_t number; /* cq.session, qp.session: slot in the low bits, a count above */
 	struct ucred peer;
-	bool greeted; /* HELLO done */
+	bool greeted;						 /* HELLO done */
+	char program[sizeof(((struct abi_hello *)0)->name) + 1]; /* what it calls itself */
+	uint64_t since_ms;
 	struct shm region;
 	uint64_t bytes;	    /* of all rings and QPs */
+	uint64_t mr_bytes;  /* of registered memory that is mapped */
 	uint32_t resolving; /* QPs that are */
 	struct bells *bells;
 	struct channel async;
@@ -136,6 +149,9 @@ uint64_t ctl_now_ms(void);
 
 /** Watches @p w for input.  @return 0 or a negative errno. */
 int ctl_watch(struct ctl *ctl, struct watch *w);
+
+/** Watches @p w for room to write instead of input, or for input again. */
+void ctl_watch_output(struct ctl *ctl, struct watch *w, bool output);
 
 /** Stops watching and closes @p w->fd; harmless when there is none. */
 void ctl_unwatch(struct ctl *ctl, struct watch *w);

@@ -4,8 +4,9 @@
 #include <time.h>
 #include "pair.h"
 
-#define DEPTH  64
-#define WAIT_S 120 /* for a completion: far above any pause of the machine */
+#define DEPTH	    64
+#define ACK_TIMEOUT 14	/* 67 ms */
+#define WAIT_S	    120 /* for a completion: far above any pause of the machine */
 
 static void must(int ok, const char *what)
 {
@@ -13,7 +14,7 @@ static void must(int ok, const char *what)
 		errx(1, "%s: %s", what, roci_last_error());
 }
 
-static void end_open(struct end *e, const char *socket, size_t size)
+void end_open(struct end *e, const char *socket, size_t size)
 {
 	const int access =
 		ROCI_ACCESS_LOCAL_WRITE | ROCI_ACCESS_REMOTE_WRITE | ROCI_ACCESS_REMOTE_READ;
@@ -30,7 +31,7 @@ static void end_open(struct end *e, const char *socket, size_t size)
 	must((e->qp = roci_create_qp(e->pd, &init)) != NULL, "QP");
 }
 
-static void to_init(struct end *e, uint8_t port)
+void end_to_init(struct end *e, uint8_t port)
 {
 	struct roci_qp_attr attr = {.size = sizeof(attr), .qp_state = ROCI_QPS_INIT};
 
@@ -41,27 +42,39 @@ static void to_init(struct end *e, uint8_t port)
 		"QP to INIT");
 }
 
-static void to_rts(
-	struct end *e, uint8_t port, const struct end *peer, uint8_t peer_port, enum roci_mtu mtu)
+struct end_address end_address(const struct end *e, uint8_t port)
 {
-	struct roci_gid_entry local = {.size = sizeof(local)}, remote = {.size = sizeof(remote)};
+	struct roci_gid_entry gid = {.size = sizeof(gid)};
+
+	must(!roci_find_gid(e->ctx, port, NULL, &gid), "GID");
+	return (struct end_address){
+		.gid = gid.gid,
+		.qpn = e->qp->qp_num,
+		.rkey = e->mr->rkey,
+		.addr = (uintptr_t)e->mr->addr,
+	};
+}
+
+void end_to_rts(struct end *e, uint8_t port, const struct end_address *peer,
+	const struct end_tuning *tuning)
+{
+	struct roci_gid_entry local = {.size = sizeof(local)};
 	struct roci_qp_attr attr = {.size = sizeof(attr), .qp_state = ROCI_QPS_RTR};
 
 	must(!roci_find_gid(e->ctx, port, NULL, &local), "GID");
-	must(!roci_find_gid(peer->ctx, peer_port, NULL, &remote), "GID of the peer");
-	attr.path_mtu = mtu;
-	attr.dest_qp_num = peer->qp->qp_num;
-	attr.rq_psn = peer->qp->qp_num;
+	attr.path_mtu = tuning->mtu;
+	attr.dest_qp_num = peer->qpn;
+	attr.rq_psn = peer->qpn;
 	attr.sq_psn = e->qp->qp_num;
 	attr.max_rd_atomic = 16;
 	attr.max_dest_rd_atomic = 16;
 	attr.min_rnr_timer = 1;
-	attr.timeout = 17; /* half a second: workers share a busy machine with others */
-	attr.retry_cnt = 7;
+	attr.timeout = tuning->timeout;
+	attr.retry_cnt = tuning->retry_cnt;
 	attr.rnr_retry = 7;
 	attr.ah_attr.is_global = 1;
 	attr.ah_attr.port_num = port;
-	attr.ah_attr.grh.dgid = remote.gid;
+	attr.ah_attr.grh.dgid = peer->gid;
 	attr.ah_attr.grh.sgid_index = (uint8_t)local.gid_index;
 	attr.ah_attr.grh.hop_limit = 64;
 	must(!roci_modify_qp(e->qp, &attr,
@@ -75,31 +88,53 @@ static void to_rts(
 		"QP to RTS");
 }
 
-void pair_connect(
-	struct end *e, uint8_t port, const struct end *peer, uint8_t peer_port, enum roci_mtu mtu)
+void pair_connect(struct end e[2], enum roci_mtu mtu)
 {
-	to_init(e, port);
-	to_rts(e, port, peer, peer_port, mtu);
+	const struct end_tuning tuning = {.mtu = mtu, .timeout = 14, .retry_cnt = 7};
+	struct end_address address[2] = {end_address(&e[0], 1), end_address(&e[1], 2)};
+
+	end_to_init(&e[0], 1);
+	end_to_init(&e[1], 2);
+	end_to_rts(&e[0], 1, &address[1], &tuning);
+	end_to_rts(&e[1], 2, &address[0], &tuning);
 }
 
 void pair_open(struct end e[2], const char *socket, size_t size, enum roci_mtu mtu)
 {
-	end_open(&e[0], socket, size);
-	end_open(&e[1], socket, size);
-	pair_connect(&e[0], 1, &e[1], 2, mtu);
-	pair_connect(&e[1], 2, &e[0], 1, mtu);
+	const struct place place[2] = {{socket, 1}, {socket, 2}};
+
+	pair_open_at(e, place, size, mtu, ACK_TIMEOUT);
+}
+
+void pair_open_at(struct end e[2], const struct place place[2], size_t size, enum roci_mtu mtu,
+	uint8_t timeout)
+{
+	const struct end_tuning tuning = {.mtu = mtu, .timeout = timeout, .retry_cnt = 7};
+	struct end_address address[2];
+
+	for (int i = 0; i < 2; i++) {
+		end_open(&e[i], place[i].socket, size);
+		end_to_init(&e[i], place[i].port);
+		address[i] = end_address(&e[i], place[i].port);
+	}
+	for (int i = 0; i < 2; i++)
+		end_to_rts(&e[i], place[i].port, &address[!i], &tuning);
+}
+
+void end_close(struct end *e)
+{
+	must(!roci_destroy_qp(e->qp), "destroy the QP");
+	must(!roci_destroy_cq(e->cq), "destroy the CQ");
+	must(!roci_destroy_channel(e->channel), "destroy the channel");
+	must(!roci_dereg_mr(e->mr), "deregister");
+	must(!roci_dealloc_pd(e->pd), "free the PD");
+	must(!roci_close(e->ctx), "close");
 }
 
 void pair_close(struct end e[2])
 {
-	for (int i = 0; i < 2; i++) {
-		must(!roci_destroy_qp(e[i].qp), "destroy the QP");
-		must(!roci_destroy_cq(e[i].cq), "destroy the CQ");
-		must(!roci_destroy_channel(e[i].channel), "destroy the channel");
-		must(!roci_dereg_mr(e[i].mr), "deregister");
-		must(!roci_dealloc_pd(e[i].pd), "free the PD");
-		must(!roci_close(e[i].ctx), "close");
-	}
+	end_close(&e[0]);
+	end_close(&e[1]);
 }
 
 void pair_post(struct end *from, const struct end *to, enum roci_wr_opcode opcode, size_t offset,

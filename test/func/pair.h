@@ -20,14 +20,50 @@ struct end {
 	struct roci_mr *mr;
 };
 
+/** What one end tells the other, and how it may: over a pipe. */
+struct end_address {
+	union roci_gid gid;
+	uint32_t qpn;
+	uint32_t rkey;
+	uint64_t addr;
+};
+
+struct end_tuning {
+	enum roci_mtu mtu;
+	uint8_t timeout; /* as of struct roci_qp_attr */
+	uint8_t retry_cnt;
+};
+
+/* --- one end of a pair that is in two programs ---------------------------------------- */
+
+/** Opens a session on the rocid at @p socket and makes what is in struct end. */
+void end_open(struct end *e, const char *socket, size_t size);
+void end_to_init(struct end *e, uint8_t port);
+struct end_address end_address(const struct end *e, uint8_t port);
+/** INIT to RTR and RTS. */
+void end_to_rts(struct end *e, uint8_t port, const struct end_address *peer,
+	const struct end_tuning *tuning);
+void end_close(struct end *e);
+
+/* --- both ends ------------------------------------------------------------------------- */
+
 /** Opens a session for each end of @p e on the rocid at @p socket and connects them; each has
  *  @p size bytes of memory that the other may read and write. */
 void pair_open(struct end e[2], const char *socket, size_t size, enum roci_mtu mtu);
 
-/** Brings the QP of @p e, on port @p port, to RTS towards that of @p peer on @p peer_port. Of @p
- * peer only ctx and qp are looked at; it may be @p e itself. */
-void pair_connect(
-	struct end *e, uint8_t port, const struct end *peer, uint8_t peer_port, enum roci_mtu mtu);
+/** RESET to RTS, as pair_open() does last. */
+void pair_connect(struct end e[2], enum roci_mtu mtu);
+
+/** Where an end is: a daemon's socket and one of its ports, from 1. */
+struct place {
+	const char *socket;
+	uint8_t port;
+};
+
+/** The same for ends of any two places. @p timeout is verbs' code of the ACK timeout; 0: none, so
+ *  that what is lost stays lost. */
+void pair_open_at(struct end e[2], const struct place place[2], size_t size, enum roci_mtu mtu,
+	uint8_t timeout);
 
 void pair_close(struct end e[2]);
 

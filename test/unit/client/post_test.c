@@ -398,6 +398,7 @@ static void post_send__room_before_the_consumer_index(void **state)
 	assert_int_equal(harness_sq(r->h, 0)->consumer, 0);
 }
 
+/* REQ-19: those, and none that rocid has not done. */
 static void post_send__one_completion_frees_those_before_it(void **state)
 {
 	struct rig *r = *state;

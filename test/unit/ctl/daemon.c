@@ -72,7 +72,7 @@ static void *run_worker(void *arg)
 
 void daemon_start_workers(struct test_daemon *d)
 {
-	d->dp->yield = true; /* they share the CPU with the test */
+	d->dp->idle = IDLE_YIELD; /* they share the CPU with the test */
 	for (unsigned i = 0; i < TEST_WORKERS; i++) {
 		struct worker *w = d->dp->worker[i];
 
