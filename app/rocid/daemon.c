@@ -3,10 +3,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "bits.h"
 #include "daemon.h"
 #include "ringpair.h"
 #include "rxwake.h"
 #include "sigbus.h"
+#include "signals.h"
 #include "steer.h"
 
 __attribute__((format(printf, 3, 4))) static int refuse(
@@ -59,7 +61,7 @@ static int make_ports(struct daemon *d, struct options *o, char why[VALUE_MAX * 
 	return 0;
 }
 
-static int probe_ports(struct daemon *d, const struct options *o, char why[VALUE_MAX * 2])
+static int probe_ports(struct daemon *d, struct options *o, char why[VALUE_MAX * 2])
 {
 	uint16_t ethdev;
 	int err;
@@ -84,7 +86,7 @@ static int probe_ports(struct daemon *d, const struct options *o, char why[VALUE
 	return 0;
 }
 
-static int share_ports(struct daemon *d, const struct options *o, char why[VALUE_MAX * 2])
+static int share_ports(struct daemon *d, struct options *o, char why[VALUE_MAX * 2])
 {
 	for (uint32_t i = 0; i < o->nshares; i++) {
 		struct daemon_port *p = &d->port[o->share[i].port];
@@ -104,7 +106,7 @@ static int share_ports(struct daemon *d, const struct options *o, char why[VALUE
 
 /* --- workers and their queues --------------------------------------------------------- */
 
-static int make_workers(struct daemon *d, const struct options *o, char why[VALUE_MAX * 2])
+static int make_workers(struct daemon *d, struct options *o, char why[VALUE_MAX * 2])
 {
 	int socket = d->port[0].info.socket;
 	uint32_t mbufs = INBOX_SIZE + 4 * BURST + d->nports * 2 * PORT_DESC;
@@ -119,6 +121,9 @@ static int make_workers(struct daemon *d, const struct options *o, char why[VALU
 		if (o->impaired[i])
 			mbufs += o->impair[i].spread ? 2 * LINKEMU_HELD : LINKEMU_HELD;
 	d->dp->mbufs = mbufs;
+	for (uint32_t i = 0; i < d->nports; i++)
+		if (!strcmp(d->port[i].info.driver, "net_af_xdp"))
+			d->dp->mbuf_room = MBUF_ROOM_PAGE;
 	d->dp->idle = o->idle;
 	if (o->icrc)
 		d->dp->icrc = o->icrc;
@@ -147,7 +152,7 @@ static int spoil(struct daemon_port *p, const struct linkemu_config *cfg)
 	return linkemu_join(p->emu, p->info.rx_queues);
 }
 
-static int open_ports(struct daemon *d, const struct options *o, char why[VALUE_MAX * 2])
+static int open_ports(struct daemon *d, struct options *o, char why[VALUE_MAX * 2])
 {
 	for (uint32_t i = 0; i < d->nports; i++) {
 		struct daemon_port *p = &d->port[i];
@@ -179,7 +184,7 @@ static void fill_port(struct ctl_port *to, const struct daemon_port *from)
 }
 
 /* ctl wants a port's static entries side by side. */
-static int start_ctl(struct daemon *d, const struct options *o, char why[VALUE_MAX * 2])
+static int start_ctl(struct daemon *d, struct options *o, char why[VALUE_MAX * 2])
 {
 	static struct ctl_gid gid[STATIC_MAX];
 	static struct ctl_neigh neigh[STATIC_MAX];
@@ -217,22 +222,38 @@ static int start_ctl(struct daemon *d, const struct options *o, char why[VALUE_M
 	return ctl_start(&d->ctl, &cfg, why);
 }
 
+static int survive_sigbus(struct daemon *d, struct options *o, char why[VALUE_MAX * 2])
+{
+	if (sigbus_install())
+		return refuse(why, -EIO, "SIGBUS cannot be handled here: allow sigaction()");
+	return 0;
+}
+
 int daemon_up(struct daemon *d, struct options *o, char why[VALUE_MAX * 2])
 {
+	static int (*const step[])(struct daemon *, struct options *, char[]) = {
+		make_ports,
+		probe_ports,
+		share_ports,
+		make_workers,
+		open_ports,
+		survive_sigbus,
+		start_ctl,
+	};
 	int err;
 
 	memset(d, 0, sizeof(*d));
 	d->opt = o;
 	for (uint32_t i = 0; i < PORT_MAX; i++)
 		d->port[i].guard = (struct share_guard){{-1, -1}};
-	err = make_ports(d, o, why);
-	err = err ? err : probe_ports(d, o, why);
-	err = err ? err : share_ports(d, o, why);
-	err = err ? err : make_workers(d, o, why);
-	err = err ? err : open_ports(d, o, why);
-	if (!err && sigbus_install())
-		err = refuse(why, -EIO, "SIGBUS cannot be handled here: allow sigaction()");
-	return err ? err : start_ctl(d, o, why);
+	for (unsigned i = 0; i < ARRAY_SIZE(step); i++) {
+		if (signals_asked())
+			return -EINTR;
+		err = step[i](d, o, why);
+		if (err)
+			return err;
+	}
+	return 0;
 }
 
 void daemon_down(struct daemon *d)

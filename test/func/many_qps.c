@@ -44,7 +44,7 @@ static struct roci_context *ctx;
 static struct roci_pd *pd;
 static struct roci_cq *cq;
 static struct roci_mr *mr;
-static struct end *end; /* of each QP; those without CQ and PD */
+static struct end *end; /* of each QP; ctx and qp only */
 static struct flow *flow;
 static unsigned qps, messages, in_flight, under_way;
 
@@ -197,7 +197,7 @@ static unsigned poll(bool self)
 static void open_all(const char *socket, bool self, uint8_t port_a, uint8_t port_b)
 {
 	const int access = ROCI_ACCESS_LOCAL_WRITE | ROCI_ACCESS_REMOTE_WRITE;
-	/* half a second: the workers share a busy machine with others */
+	/* half a second: workers share a busy machine with others */
 	const struct end_tuning tuning = {.mtu = ROCI_MTU_1024, .timeout = 17, .retry_cnt = 7};
 	struct roci_qp_init_attr init = {.size = sizeof(init), .qp_type = ROCI_QPT_RC};
 
@@ -220,10 +220,11 @@ static void open_all(const char *socket, bool self, uint8_t port_a, uint8_t port
 	qsort(end, qps, sizeof(*end), by_number);
 	for (unsigned i = 0; i < qps; i++) {
 		unsigned k = peer_of(i, self);
+		uint8_t port = i & 1 ? port_b : port_a;
 		struct end_address peer = end_address(&end[k], k & 1 ? port_b : port_a);
 
-		end_to_init(&end[i], i & 1 ? port_b : port_a);
-		end_to_rts(&end[i], i & 1 ? port_b : port_a, &peer, &tuning);
+		end_to_init(&end[i], port);
+		end_to_rts(&end[i], port, &peer, &tuning);
 		flow[i] = (struct flow){.from = end[i].qp, .to = end[k].qp};
 	}
 }

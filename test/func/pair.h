@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 struct end {
+	int shares; /* all but qp and cq are another's */
 	struct roci_context *ctx;
 	struct roci_pd *pd;
 	struct roci_channel *channel; /* of cq */
@@ -64,6 +65,10 @@ struct place {
  *  that what is lost stays lost. */
 void pair_open_at(struct end e[2], const struct place place[2], size_t size, enum roci_mtu mtu,
 	uint8_t timeout);
+
+/** Opens one more pair of QPs in the sessions of @p base, each with a CQ of its own of @p depth
+ *  entries; the rest, the channel too, is that of @p base. Close it first. */
+void pair_share(struct end e[2], const struct end base[2], int depth, enum roci_mtu mtu);
 
 void pair_close(struct end e[2]);
 

@@ -110,6 +110,54 @@ static void sleeper_rest__idle_worker_makes_no_rounds(void **state)
 	down();
 }
 
+/* Step by step: between the word and the sleep there is a round, whose bell keeps it up. */
+static void sleeper_rest__looks_once_more(void **state)
+{
+	rig_up_idle(&r, 1, IDLE_ADAPTIVE);
+	rig_qp_up(&r, &a, 5, 0);
+	a.w->now = a.w->sleeper.busy_at;
+	sleeper_rest(a.w, false);
+	assert_false(atomic_load(&a.w->sleeper.waker.asleep)); /* it spins */
+	a.w->now += 1000000;
+	sleeper_rest(a.w, false);
+	assert_int_equal(a.w->stats.sleeps, 0);
+	assert_true(atomic_load(&a.w->sleeper.waker.asleep));
+	assert_int_equal(atomic_load(&a.bell->asleep), 1);
+	sleeper_rest(a.w, true);
+	assert_int_equal(a.w->stats.sleeps, 0);
+	assert_false(atomic_load(&a.w->sleeper.waker.asleep));
+	assert_int_equal(atomic_load(&a.bell->asleep), 0);
+	a.w->now += 1000;
+	sleeper_rest(a.w, false); /* that counted as something to do */
+	assert_false(atomic_load(&a.w->sleeper.waker.asleep));
+	rig_qp_down(&r, &a, 5);
+	rig_down(&r);
+}
+
+/* What is under way in the worker itself keeps it up: nobody would wake it for that. */
+static void sleeper_rest__stays_up_for_what_is_left(void **state)
+{
+	rig_up_idle(&r, 1, IDLE_ADAPTIVE);
+	rig_qp_up(&r, &a, 5, 0);
+	a.w->now += 1000000;
+	sleeper_rest(a.w, false);
+	assert_true(atomic_load(&a.w->sleeper.waker.asleep));
+	a.w->nkept = 1; /* an event that the notifier's ring did not take */
+	sleeper_rest(a.w, false);
+	a.w->nkept = 0;
+	a.w->port[1].count = 1; /* a packet that the port did not take */
+	sleeper_rest(a.w, false);
+	a.w->port[1].count = 0;
+	a.w->doorbell[0].pending[3] = 1; /* doorbells beyond a round's portion */
+	sleeper_rest(a.w, false);
+	a.w->doorbell[0].pending[3] = 0;
+	qp_make_ready(&a.w->core, a.qp); /* a QP whose turn comes */
+	sleeper_rest(a.w, false);
+	assert_int_equal(a.w->stats.sleeps, 0);
+	rig_qp_down(&r, &a, 5);
+	rig_down(&r);
+}
+
 static void sleeper_rest__no_bell_is_lost(void **state)
 {
 	uint64_t before;
@@ -302,6 +350,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(sleeper_rest__idle_worker_makes_no_rounds),
+		cmocka_unit_test(sleeper_rest__looks_once_more),
+		cmocka_unit_test(sleeper_rest__stays_up_for_what_is_left),
 		cmocka_unit_test(sleeper_rest__no_bell_is_lost),
 		cmocka_unit_test(sleeper_rest__no_frame_between_workers_is_lost),
 		cmocka_unit_test(sleeper_rest__no_command_is_lost),
