@@ -5,7 +5,7 @@
  * own cache line (design.md 4):
  *
  *     identity, queues      control thread, before the QP is published
- *     owner, lanes          move.c: the owner names its successor (decision 0030)
+ *     owner, lanes          move.c: the owner names its successor (decision 0040)
  *     attr, path, state     qp_modify.c (commands), qp.c (error transitions)
  *     req                   requester.c
  *     comp                  completer.c, timers.c
