@@ -95,20 +95,14 @@ static bool by_socket(struct dataplane *dp, uint32_t index, const struct port_in
 static enum port_wake by_interrupt(
 	struct dataplane *dp, uint32_t index, const struct port_info *info)
 {
-	/* Its descriptor is readable while frames wait, unasked: there is no such call. */
-	enum port_wake wake = is(info, "net_tap") ? PORT_WAKE_FD : PORT_WAKE_INTERRUPT;
-
 	for (uint16_t q = 0; q < info->rx_queues; q++) {
 		int fd = rte_eth_dev_rx_intr_ctl_q_get_fd(info->ethdev, q);
 
-		if (fd < 0)
-			return PORT_WAKE_NOT;
-		if (wake == PORT_WAKE_INTERRUPT && rte_eth_dev_rx_intr_enable(info->ethdev, q))
-			return PORT_WAKE_NOT;
-		if (port_wakes(dp, index, q, wake, fd))
+		if (fd < 0 || rte_eth_dev_rx_intr_enable(info->ethdev, q) ||
+			port_wakes(dp, index, q, PORT_WAKE_INTERRUPT, fd))
 			return PORT_WAKE_NOT;
 	}
-	return wake;
+	return PORT_WAKE_INTERRUPT;
 }
 
 static enum port_wake install(struct dataplane *dp, uint32_t index, const struct port_info *info)
