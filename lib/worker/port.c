@@ -183,11 +183,11 @@ static int check_memif(const struct port_info *info, uint16_t mtu,
 		info->ethdev, info->name, buffer, mtu, MBUF_ROOM);
 }
 
-/* Real devices do, and taps; the descriptors of other virtual ones come and go with their peer. */
-static bool can_interrupt(const struct port_info *info, const struct rte_eth_dev_info *dev)
+/* Real devices do. The descriptors of virtual ones come and go with their peer, or tell of a frame
+ * before the driver sees it (net_tap learns of it by a signal). */
+static bool can_interrupt(const struct rte_eth_dev_info *dev)
 {
-	return !strcmp(info->driver, "net_tap") ||
-	       strcmp(rte_bus_name(rte_dev_bus(dev->device)), "vdev");
+	return strcmp(rte_bus_name(rte_dev_bus(dev->device)), "vdev");
 }
 
 static int configure(const struct dataplane *dp, uint16_t mtu, struct port_info *info,
@@ -212,7 +212,7 @@ static int configure(const struct dataplane *dp, uint16_t mtu, struct port_info 
 		return err;
 	fits = mtu && mtu <= dev.max_mtu && (uint64_t)mtu + overhead <= dev.max_rx_pktlen;
 	conf.rxmode.mtu = fits ? mtu : 0;
-	info->interrupts = dp->idle == IDLE_ADAPTIVE && can_interrupt(info, &dev);
+	info->interrupts = dp->idle == IDLE_ADAPTIVE && can_interrupt(&dev);
 	conf.intr_conf.rxq = info->interrupts;
 	info->rx_queues = (uint16_t)RTE_MIN(dev.max_rx_queues, dp->nworkers);
 	info->tx_queues = (uint16_t)dp->nworkers;
