@@ -9,6 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 #include "admin.h"
+#include "ending.h"
 #include "object.h"
 #include "server.h"
 #include "session.h"
@@ -146,6 +147,7 @@ static void init(struct ctl *ctl, const struct ctl_config *cfg)
 	ctl->news.fd = -1;
 	ctl->stopper = (struct watch){.fd = -1, .ready = stopper_ready};
 	ctl->faults = (struct watch){.fd = -1, .ready = session_faults_ready};
+	list_init(&ctl->endings);
 	handles_init(&ctl->pds, PD_MAX);
 	notifier_init(&ctl->notifier, ctl->dp, session_event_source, ctl);
 }
@@ -175,7 +177,12 @@ int ctl_start(struct ctl **out, const struct ctl_config *cfg, char why[ABI_SENTE
 		return refuse(why, -ENOMEM, "rocid is out of memory");
 	raise_descriptor_limit();
 	init(ctl, cfg);
-	err = open_loop(ctl, why);
+	ctl->closer = disposer_create(CLOSER_THREADS);
+	ctl->unmapper = disposer_create(1);
+	if (!ctl->closer || !ctl->unmapper)
+		err = refuse(why, -ENOMEM, "rocid is out of memory");
+	else
+		err = open_loop(ctl, why);
 	if (!err)
 		err = open_numbers(ctl, why);
 	if (!err)
@@ -216,7 +223,7 @@ static int run_timers(struct ctl *ctl)
 int ctl_run(struct ctl *ctl)
 {
 	while (!ctl->stopping) {
-		int wait = run_timers(ctl);
+		int wait = endings_poll(ctl) ? 0 : run_timers(ctl);
 		struct epoll_event ev;
 		struct watch *w;
 		/* One event at a time: what handles it may free any other watch. */
@@ -264,6 +271,10 @@ void ctl_destroy(struct ctl *ctl)
 	for (uint32_t i = 0; i < SESSION_MAX; i++)
 		if (ctl->session[i])
 			session_close(ctl->session[i]);
+	while (endings_poll(ctl))
+		;
+	disposer_destroy(ctl->closer);
+	disposer_destroy(ctl->unmapper);
 	notifier_stop(&ctl->notifier);
 	close_ports(ctl);
 	rtnl_close(&ctl->rtnl);

@@ -37,6 +37,7 @@ int channel_open(struct channel *ch, int *app_fd)
 
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair))
 		return -errno;
+	shutdown(pair[0], SHUT_RD); /* what an application sent there would be ours to close */
 	ch->fd = pair[0];
 	ch->users = 0;
 	list_init(&ch->pending);

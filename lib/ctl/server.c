@@ -21,7 +21,7 @@ int server_accept(struct ctl *ctl, int listener)
 	close(ctl->reserve_fd);
 	fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
 	if (fd >= 0)
-		close(fd);
+		dispose_fd(ctl->closer, fd);
 	ctl->reserve_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
 	return -1;
 }

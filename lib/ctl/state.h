@@ -12,6 +12,7 @@
 #include <sys/socket.h>
 #include "core.h"
 #include "ctl.h"
+#include "disposer.h"
 #include "handle.h"
 #include "migrate.h"
 #include "neigh.h"
@@ -47,11 +48,15 @@ struct ctl {
 	uint32_t nports;
 	struct notifier notifier;
 	struct session *session[SESSION_MAX];
-	uint32_t nsessions;	/* of them */
+	uint32_t nsessions;  /* of them */
+	struct list endings; /* sessions that end */
+	uint32_t nending;
 	uint32_t session_count; /* sessions ever opened */
 	uint64_t since_ms;	/* when rocid began to serve */
 	struct admin *admin;
-	struct handles pds; /* of all sessions: their handles are core's PD numbers */
+	struct disposer *closer;   /* of descriptors that others made */
+	struct disposer *unmapper; /* of memory */
+	struct handles pds;	   /* of all sessions: their handles are core's PD numbers */
 	struct qpn_pool qpns;
 	struct key_pool keys;
 	uint32_t worker_qps[WORKER_MAX]; /* for placing new ones */
@@ -108,6 +113,20 @@ struct qp_obj {
 	struct abi_msg request;
 };
 
+/** What is left to do of a session's end, in this order. */
+enum ending {
+	ENDING_NOT,
+	ENDING_DETACH_QPS,
+	ENDING_DETACH_CQS,
+	ENDING_UNPUBLISH_MRS,
+	ENDING_GRACE,
+	ENDING_FREE_QPS,
+	ENDING_FREE_CQS,
+	ENDING_FREE_MRS,
+	ENDING_FREE_CHANNELS,
+	ENDING_FREE_PDS,
+};
+
 /** A session's doorbells. A QP keeps its slot when it moves to another worker. */
 struct bells {
 	struct worker_doorbell w[WORKER_MAX]; /* what each worker sees */
@@ -135,6 +154,10 @@ struct session {
 	struct channel async;
 	struct event_source port_events[PORT_MAX];
 	struct handles pds, mrs, channels, cqs, qps;
+	/* ending.c */
+	enum ending ending;
+	uint32_t cursor;  /* in the table that this phase is at */
+	struct list node; /* on ctl->endings */
 };
 
 /** @return milliseconds of the monotonic clock. */
