@@ -79,7 +79,6 @@ void proc_open(struct proc *p, const char *socket)
 	closedir(dir);
 	if (p->control < 0 || !p->nworkers)
 		errx(1, "rocid's threads have other names: teach proc.c");
-	p->self = open("/proc/thread-self/schedstat", O_RDONLY | O_CLOEXEC);
 }
 
 bool proc_alive(const struct proc *p)
@@ -110,46 +109,32 @@ struct holdings proc_holdings(const struct proc *p)
 	return h;
 }
 
-static void read_stat(int fd, uint64_t *ran, uint64_t *waited)
+static uint64_t read_stat(int fd)
 {
-	unsigned long long a = 0, b = 0;
+	unsigned long long ran = 0;
 	char buf[96];
 	ssize_t n = pread(fd, buf, sizeof(buf) - 1, 0);
 
 	if (n > 0) {
 		buf[n] = '\0';
-		sscanf(buf, "%llu %llu", &a, &b);
+		sscanf(buf, "%llu", &ran);
 	}
-	*ran = a;
-	*waited = b;
+	return ran;
 }
 
-void proc_now(const struct proc *p, struct moment *m)
+void proc_ran(const struct proc *p, struct ran *r)
 {
-	uint64_t unused;
-
 	for (unsigned i = 0; i < p->nworkers; i++)
-		read_stat(p->worker[i], &m->worker[i], &unused);
-	read_stat(p->control, &m->control, &unused);
-	read_stat(p->self, &unused, &m->waited);
+		r->worker[i] = read_stat(p->worker[i]);
+	r->control = read_stat(p->control);
 }
 
-static uint64_t less(uint64_t ran, uint64_t waited)
-{
-	return ran > waited ? ran - waited : 0;
-}
-
-uint64_t proc_worker_ns(const struct proc *p, const struct moment *a, const struct moment *b)
+uint64_t proc_worker_ns(const struct proc *p, const struct ran *a, const struct ran *b)
 {
 	uint64_t most = 0;
 
 	for (unsigned i = 0; i < p->nworkers; i++)
 		if (b->worker[i] - a->worker[i] > most)
 			most = b->worker[i] - a->worker[i];
-	return less(most, b->waited - a->waited);
-}
-
-uint64_t proc_control_ns(const struct moment *a, const struct moment *b)
-{
-	return less(b->control - a->control, b->waited - a->waited);
+	return most;
 }

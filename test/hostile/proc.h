@@ -3,9 +3,9 @@
  * @file proc.h
  * What /proc tells about the rocid under attack: its threads' CPU time, and what it holds.
  *
- * Time here is CPU time of the thread that should have served somebody, less the time for which
- * the one who waits was itself not allowed to run: a machine that pauses programs makes
- * neither of them grow, a thread that is busy with somebody else's nonsense does.
+ * Time here is CPU time of the thread that should serve somebody, from his request to his last
+ * look that found no answer yet. A machine that pauses programs, or the one who waits, makes it
+ * no longer; a thread that is busy with somebody else's nonsense does.
  */
 #ifndef PROC_H
 #define PROC_H
@@ -21,7 +21,6 @@ struct proc {
 	unsigned nworkers;
 	int worker[PROC_WORKERS]; /* schedstat of each worker thread */
 	int control;		  /* and of the control thread */
-	int self;		  /* and of the caller */
 };
 
 /** What a leak would make grow. */
@@ -38,19 +37,15 @@ bool proc_alive(const struct proc *p);
 
 struct holdings proc_holdings(const struct proc *p);
 
-/** A moment, for proc_since(). */
-struct moment {
+/** Nanoseconds that the threads have run so far. */
+struct ran {
 	uint64_t worker[PROC_WORKERS];
 	uint64_t control;
-	uint64_t waited; /* the caller, for a CPU */
 };
 
-void proc_now(const struct proc *p, struct moment *m);
+void proc_ran(const struct proc *p, struct ran *r);
 
-/** @return nanoseconds that the busiest worker ran from @p a to @p b while the caller could run. */
-uint64_t proc_worker_ns(const struct proc *p, const struct moment *a, const struct moment *b);
-
-/** The same of the control thread. */
-uint64_t proc_control_ns(const struct moment *a, const struct moment *b);
+/** @return nanoseconds that the busiest worker ran from @p a to @p b. */
+uint64_t proc_worker_ns(const struct proc *p, const struct ran *a, const struct ran *b);
 
 #endif

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <err.h>
+#include <sched.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
 #include "proc.h"
@@ -11,6 +13,7 @@
 #define AROUND 5000u /* bytes of canary on both sides, not whole pages */
 #define LENGTH 3000u /* of a message: three packets */
 #define CANARY 0xC7
+#define LOOKS  16u /* at a lane, for one at /proc */
 #define ACCESS (ABI_ACCESS_LOCAL_WRITE | ABI_ACCESS_REMOTE_WRITE | ABI_ACCESS_REMOTE_READ)
 
 /* Where things lie in the memory of an end. */
@@ -20,6 +23,9 @@ enum {
 	SECRET = 6144,
 	IDLE = 6144 + SECRET_LEN
 };
+
+static struct victim *victim;
+static struct proc proc;
 
 struct end {
 	struct raw s;
@@ -74,11 +80,45 @@ static void open_end(struct end *e, const char *socket, const uint8_t *secret)
 	raw_qp(&e->s, &e->qp, &e->cq, &in);
 }
 
+static void note(_Atomic uint64_t *stalls, _Atomic uint64_t *longest, uint64_t ns)
+{
+	if (ns > STALL_NS)
+		atomic_fetch_add(stalls, 1);
+	if (ns > atomic_load(longest))
+		atomic_store(longest, ns);
+}
+
+/* Waits for a completion, and notes for how long a worker ran without making it. */
+static bool await(struct end *e, struct abi_cqe *cqe)
+{
+	time_t until = time(NULL) + RAW_PATIENCE_S;
+	struct ran begin, now;
+
+	if (raw_poll(&e->cq, cqe))
+		return true;
+	proc_ran(&proc, &begin);
+	now = begin;
+	for (unsigned looks = 1;; looks++) {
+		struct ran look = now;
+
+		if (looks % LOOKS == 0)
+			proc_ran(&proc, &look); /* before the look */
+		if (raw_poll(&e->cq, cqe))
+			break;
+		now = look;
+		if (time(NULL) > until)
+			return false;
+		sched_yield();
+	}
+	note(&victim->data_stalls, &victim->longest_data_ns, proc_worker_ns(&proc, &begin, &now));
+	return true;
+}
+
 static void expect(struct end *e, uint64_t wr_id, const char *what)
 {
 	struct abi_cqe cqe;
 
-	if (!raw_wait(&e->cq, &cqe))
+	if (!await(e, &cqe))
 		errx(1, "victim: its %s does not complete within %d s", what, RAW_PATIENCE_S);
 	if (cqe.status)
 		errx(1, "victim: its %s failed with status %u", what, cqe.status);
@@ -111,16 +151,10 @@ static void exchange(struct end *a, struct end *b, uint64_t seq)
 	check_bytes(a->mr.mem + IN, ~seq, "READ");
 }
 
-static void note(_Atomic uint64_t *stalls, _Atomic uint64_t *longest, uint64_t ns)
+static void tell(const struct end e[2])
 {
-	if (ns > STALL_NS)
-		atomic_fetch_add(stalls, 1);
-	if (ns > atomic_load(longest))
-		atomic_store(longest, ns);
-}
+	struct victim *v = victim;
 
-static void tell(struct victim *v, const struct end e[2])
-{
 	for (int i = 0; i < 2; i++) {
 		v->key[i] = e[i].mr.key;
 		v->addr[i] = (uintptr_t)e[i].mr.mem;
@@ -137,42 +171,59 @@ static void tell(struct victim *v, const struct end e[2])
 void victim_data(struct victim *v, const char *socket)
 {
 	static struct end e[2];
-	struct moment last, now;
-	struct proc p;
 
-	proc_open(&p, socket);
+	victim = v;
+	proc_open(&proc, socket);
 	for (int i = 0; i < 2; i++)
 		open_end(&e[i], socket, v->secret);
 	raw_connect_qps(&e[0].qp, &e[1].qp, ACCESS);
-	tell(v, e);
-	proc_now(&p, &last);
+	tell(e);
 	for (uint64_t seq = 1; !atomic_load(&v->stop); seq++) {
 		exchange(&e[seq & 1], &e[~seq & 1], seq);
 		check_canaries(&e[seq & 1], v->secret);
-		proc_now(&p, &now);
-		note(&v->data_stalls, &v->longest_data_ns, proc_worker_ns(&p, &last, &now));
-		last = now;
 		atomic_fetch_add(&v->messages, 3);
 	}
 	for (int i = 0; i < 2; i++)
 		check_canaries(&e[i], v->secret);
 }
 
+/* Asks something, and notes for how long the control thread ran before it answered. */
+static void ask(struct raw *s)
+{
+	time_t until = time(NULL) + RAW_PATIENCE_S;
+	struct abi_msg m = {.type = ABI_QUERY_DEVICE};
+	uint8_t answer[ABI_MSG_MAX];
+	struct ran begin, now, look;
+
+	proc_ran(&proc, &begin);
+	now = begin;
+	if (raw_send(s->sock, &m, sizeof(m), NULL, 0) != sizeof(m))
+		errx(1, "victim: its session has ended");
+	for (;;) {
+		proc_ran(&proc, &look); /* before the look */
+		if (recv(s->sock, answer, sizeof(answer), MSG_DONTWAIT) >= 0)
+			break;
+		now = look;
+		if (time(NULL) > until)
+			errx(1, "victim: no answer within %d s", RAW_PATIENCE_S);
+		usleep(50);
+	}
+	memcpy(&m, answer, sizeof(m));
+	if (m.type != ABI_QUERY_DEVICE || m.status)
+		errx(1, "victim: the answer to its command is wrong");
+	note(&victim->command_stalls, &victim->longest_command_ns, now.control - begin.control);
+}
+
 void victim_commands(struct victim *v, const char *socket)
 {
-	struct abi_device_attr attr;
-	struct moment before, after;
-	struct proc p;
 	struct raw s;
 
-	proc_open(&p, socket);
+	victim = v;
+	proc_open(&proc, socket);
 	raw_open(&s, socket);
 	atomic_fetch_add(&v->ready, 1);
 	while (!atomic_load(&v->stop)) {
-		proc_now(&p, &before);
-		raw_must(&s, ABI_QUERY_DEVICE, NULL, 0, &attr, sizeof(attr));
-		proc_now(&p, &after);
-		note(&v->command_stalls, &v->longest_command_ns, proc_control_ns(&before, &after));
+		ask(&s);
 		atomic_fetch_add(&v->commands, 1);
 		usleep(500);
 	}
