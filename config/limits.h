@@ -60,7 +60,7 @@
 /** Async events and completion notices that the core holds between two drains. */
 #define EVENT_QUEUE 256u
 /** Sessions a daemon. Each costs a worker one glance per round at a cache line of its
- *  doorbell, so this also bounds the length of an idle round. */
+ *  doorbell, so this also bounds the length of an idle round. A power of two. */
 #define SESSION_MAX 256u
 /** Doorbell words (of 64 slots) that a worker serves per session and round, so that no
  *  session that rings all of its 16,384 doorbells at once keeps packets waiting. */

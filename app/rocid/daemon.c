@@ -3,9 +3,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "bits.h"
 #include "daemon.h"
 #include "ringpair.h"
+#include "rxwake.h"
 #include "sigbus.h"
+#include "signals.h"
 #include "steer.h"
 
 __attribute__((format(printf, 3, 4))) static int refuse(
@@ -58,7 +61,7 @@ static int make_ports(struct daemon *d, struct options *o, char why[VALUE_MAX * 
 	return 0;
 }
 
-static int probe_ports(struct daemon *d, const struct options *o, char why[VALUE_MAX * 2])
+static int probe_ports(struct daemon *d, struct options *o, char why[VALUE_MAX * 2])
 {
 	uint16_t ethdev;
 	int err;
@@ -83,7 +86,7 @@ static int probe_ports(struct daemon *d, const struct options *o, char why[VALUE
 	return 0;
 }
 
-static int share_ports(struct daemon *d, const struct options *o, char why[VALUE_MAX * 2])
+static int share_ports(struct daemon *d, struct options *o, char why[VALUE_MAX * 2])
 {
 	for (uint32_t i = 0; i < o->nshares; i++) {
 		struct daemon_port *p = &d->port[o->share[i].port];
@@ -103,7 +106,7 @@ static int share_ports(struct daemon *d, const struct options *o, char why[VALUE
 
 /* --- workers and their queues --------------------------------------------------------- */
 
-static int make_workers(struct daemon *d, const struct options *o, char why[VALUE_MAX * 2])
+static int make_workers(struct daemon *d, struct options *o, char why[VALUE_MAX * 2])
 {
 	int socket = d->port[0].info.socket;
 	uint32_t mbufs = INBOX_SIZE + 4 * BURST + d->nports * 2 * PORT_DESC;
@@ -117,9 +120,14 @@ static int make_workers(struct daemon *d, const struct options *o, char why[VALU
 	for (uint32_t i = 0; i < PORT_MAX; i++)
 		mbufs += o->impaired[i] ? LINKEMU_HELD : 0;
 	d->dp->mbufs = mbufs;
-	d->dp->yield = o->yield;
+	d->dp->idle = o->idle;
 	if (o->icrc)
 		d->dp->icrc = o->icrc;
+	if (o->idle == IDLE_ADAPTIVE && worker_can_sleep())
+		return refuse(why, -ENOSYS,
+			"workers cannot sleep on this kernel (epoll_pwait2() is of Linux 5.11): "
+			"use "
+			"--idle yield");
 	for (uint32_t i = 0; i < o->workers; i++)
 		if (!worker_create(d->dp, i, socket))
 			return refuse(why, -ENOMEM,
@@ -140,7 +148,7 @@ static int spoil(struct daemon_port *p, const struct linkemu_config *cfg)
 	return 0;
 }
 
-static int open_ports(struct daemon *d, const struct options *o, char why[VALUE_MAX * 2])
+static int open_ports(struct daemon *d, struct options *o, char why[VALUE_MAX * 2])
 {
 	for (uint32_t i = 0; i < d->nports; i++) {
 		struct daemon_port *p = &d->port[i];
@@ -149,6 +157,8 @@ static int open_ports(struct daemon *d, const struct options *o, char why[VALUE_
 		if (err)
 			return err == -EINVAL ? -EIO : err;
 		p->rungs = steer_install(p->info.ethdev, p->info.rx_queues);
+		p->wake = rxwake_install(
+			d->dp, i, &p->info, o->impaired[i] && linkemu_holds(&o->impair[i]));
 		if (o->impaired[i] && spoil(p, &o->impair[i]))
 			return refuse(why, -ENOMEM,
 				"no memory for the emulated link of port %u: give EAL more with -m "
@@ -170,7 +180,7 @@ static void fill_port(struct ctl_port *to, const struct daemon_port *from)
 }
 
 /* ctl wants a port's static entries side by side. */
-static int start_ctl(struct daemon *d, const struct options *o, char why[VALUE_MAX * 2])
+static int start_ctl(struct daemon *d, struct options *o, char why[VALUE_MAX * 2])
 {
 	static struct ctl_gid gid[STATIC_MAX];
 	static struct ctl_neigh neigh[STATIC_MAX];
@@ -208,22 +218,38 @@ static int start_ctl(struct daemon *d, const struct options *o, char why[VALUE_M
 	return ctl_start(&d->ctl, &cfg, why);
 }
 
+static int survive_sigbus(struct daemon *d, struct options *o, char why[VALUE_MAX * 2])
+{
+	if (sigbus_install())
+		return refuse(why, -EIO, "SIGBUS cannot be handled here: allow sigaction()");
+	return 0;
+}
+
 int daemon_up(struct daemon *d, struct options *o, char why[VALUE_MAX * 2])
 {
+	static int (*const step[])(struct daemon *, struct options *, char[]) = {
+		make_ports,
+		probe_ports,
+		share_ports,
+		make_workers,
+		open_ports,
+		survive_sigbus,
+		start_ctl,
+	};
 	int err;
 
 	memset(d, 0, sizeof(*d));
 	d->opt = o;
 	for (uint32_t i = 0; i < PORT_MAX; i++)
 		d->port[i].guard = (struct share_guard){{-1, -1}};
-	err = make_ports(d, o, why);
-	err = err ? err : probe_ports(d, o, why);
-	err = err ? err : share_ports(d, o, why);
-	err = err ? err : make_workers(d, o, why);
-	err = err ? err : open_ports(d, o, why);
-	if (!err && sigbus_install())
-		err = refuse(why, -EIO, "SIGBUS cannot be handled here: allow sigaction()");
-	return err ? err : start_ctl(d, o, why);
+	for (unsigned i = 0; i < ARRAY_SIZE(step); i++) {
+		if (signals_asked())
+			return -EINTR;
+		err = step[i](d, o, why);
+		if (err)
+			return err;
+	}
+	return 0;
 }
 
 void daemon_down(struct daemon *d)

@@ -42,8 +42,8 @@ static const struct option_row row[] = {
 	{"migrate", required_argument, set_migrate, "on|off|MS",
 		"whether QPs move to the worker on whose queue their packets come in (on); MS: "
 		"besides, move some each MS milliseconds, to test programs"},
-	{"idle", required_argument, set_idle, "poll|yield",
-		"what an idle worker does: spin, or offer its CPU each round (poll)"},
+	{"idle", required_argument, set_idle, "poll|yield|adaptive",
+		"what an idle worker does: spin, offer its CPU each round, or sleep (poll)"},
 	{"icrc", required_argument, set_icrc, "NAME",
 		"how to compute CRCs: avx512, pclmul, isal, table"},
 	{"ready-fd", required_argument, set_ready_fd, "FD", "write a line to FD when serving"},

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/un.h>
 #include <rte_ether.h>
+#include "bits.h"
 #include "gids.h"
 #include "icrc.h"
 #include "path.h"
@@ -273,10 +274,15 @@ int set_migrate(struct options *o, const char *value, char why[VALUE_MAX])
 
 int set_idle(struct options *o, const char *value, char why[VALUE_MAX])
 {
-	o->yield = !strcmp(value, "yield");
-	if (!o->yield && strcmp(value, "poll"))
-		return refuse(why, "'%s' is neither poll nor yield", value);
-	return 0;
+	static const char *const name[] = {
+		[IDLE_POLL] = "poll", [IDLE_YIELD] = "yield", [IDLE_ADAPTIVE] = "adaptive"};
+
+	for (unsigned i = 0; i < ARRAY_SIZE(name); i++) {
+		o->idle = (enum idle)i;
+		if (!strcmp(value, name[i]))
+			return 0;
+	}
+	return refuse(why, "'%s' is neither poll nor yield nor adaptive", value);
 }
 
 int set_icrc(struct options *o, const char *value, char why[VALUE_MAX])

@@ -95,10 +95,17 @@ _Static_assert(sizeof(struct abi_cq_lane) == ABI_LINE, "abi_cq_lane");
  * Doorbell of one (session, worker): a two-level bitmap. The application sets bit
  * `slot % 64` of bits[slot / 64], then bit `(slot / 64) % 64` of summary[slot / 4096], each
  * with an atomic OR; the worker takes words by atomic exchange with 0, summary first.
+ *
+ * A worker may sleep. Who has an eventfd for it (GET_WAKE) rings, makes a sequentially consistent
+ * fence, and writes the eventfd if `asleep` is set: the worker sets it, fences and looks at the
+ * bits once more before it sleeps, so that one of the two sees the other.
  */
 struct abi_doorbell {
 	_Atomic uint64_t summary[ABI_DB_SUMMARY];
-	uint8_t pad0[ABI_LINE - 8 * ABI_DB_SUMMARY];
+	/** Written by rocid: the worker sleeps, or is about to. In the line of `summary` because
+	 *  who reads it has just written there. */
+	_Atomic uint32_t asleep;
+	uint8_t pad0[ABI_LINE - 8 * ABI_DB_SUMMARY - 4];
 	_Atomic uint64_t bits[ABI_DB_WORDS];
 };
 _Static_assert(sizeof(struct abi_doorbell) == ABI_LINE + 8 * ABI_DB_WORDS, "abi_doorbell");

@@ -48,6 +48,7 @@ struct context {
 	uint32_t workers;
 	uint32_t doorbell_off;
 	uint32_t doorbell_stride;
+	int *wake;	   /* eventfd of each worker, -1: none is needed */
 	_Atomic bool dead; /* rocid is gone; never becomes false again */
 	pthread_mutex_t call_lock;
 	uint32_t seq; /* of the last request */
@@ -152,7 +153,7 @@ struct qp {
 	pthread_mutex_t modify_lock;
 	struct roci_qp_cap cap;
 	struct region region;
-	struct abi_doorbell *doorbell; /* of its first worker */
+	uint32_t worker; /* its first one */
 	uint32_t slot;
 	struct map_node by_handle;
 	struct map_node in_send_cq;

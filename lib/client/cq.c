@@ -265,13 +265,46 @@ static int ask_for_ring(struct cq *cq, uint32_t depth, struct cq_ring *ring, boo
 	return err;
 }
 
-static void begin_resize(struct cq *cq)
+/* How many completions wait from @p idx on: no entry behind one that is not ready is. */
+static uint32_t ring_waiting(struct abi_cqe *ring, uint32_t depth, uint32_t idx)
 {
+	uint32_t n = 0, end = depth;
+
+	while (n < end) {
+		uint32_t middle = n + (end - n) / 2;
+
+		if (ready(ring, depth, idx + middle))
+			n = middle + 1;
+		else
+			end = middle;
+	}
+	return n;
+}
+
+/* The same in a lane; its oldest may lie in rings that rocid has left. */
+static uint32_t lane_waiting(const struct cq *cq, uint32_t i)
+{
+	const struct lane *lane = &cq->lane[i];
+	uint32_t n = ring_waiting(lane->ring, lane->from->depth, lane->head);
+
+	for (const struct cq_ring *r = lane->from->next; r; r = r->next)
+		n += ring_waiting((struct abi_cqe *)(ring_lane(r, i) + 1), r->depth, 0);
+	return n;
+}
+
+/* @return how many completions wait. */
+static uint32_t begin_resize(struct cq *cq)
+{
+	uint32_t waiting = 0;
+
 	spin_lock(&cq->lock);
-	for (uint32_t i = 0; i < cq->lanes; i++) /* rocid counts what waits */
-		publish(&cq->lane[i]);
+	for (uint32_t i = 0; i < cq->lanes; i++) {
+		publish(&cq->lane[i]); /* rocid counts, too, what waits in its ring */
+		waiting += lane_waiting(cq, i);
+	}
 	cq->resizing = true;
 	spin_unlock(&cq->lock);
+	return waiting;
 }
 
 static void end_resize(struct cq *cq, struct cq_ring *ring, bool lost)
@@ -296,6 +329,7 @@ int roci_resize_cq(struct roci_cq *c, int cqe)
 	struct cq *cq = cq_of(c);
 	struct cq_ring *ring;
 	bool lost = false;
+	uint32_t waiting;
 	int err;
 
 	if (cqe <= 0)
@@ -305,8 +339,14 @@ int roci_resize_cq(struct roci_cq *c, int cqe)
 	if (!ring)
 		return fail_const(ENOMEM, "no memory for a completion queue");
 	pthread_mutex_lock(&cq->resize_lock);
-	begin_resize(cq);
-	err = ask_for_ring(cq, (uint32_t)cqe, ring, &lost);
+	waiting = begin_resize(cq);
+	if ((uint32_t)cqe < waiting) /* CQ-11 */
+		err = fail(EINVAL,
+			"%u completions wait in the CQ, which shall have room for %d: poll them "
+			"first",
+			waiting, cqe);
+	else
+		err = ask_for_ring(cq, (uint32_t)cqe, ring, &lost);
 	end_resize(cq, err ? NULL : ring, lost);
 	pthread_mutex_unlock(&cq->resize_lock);
 	if (err)

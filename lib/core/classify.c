@@ -70,6 +70,8 @@ static enum drop check_qp(const struct qp *qp, const struct pkt *pkt)
  * where the QP lives. */
 static void observe_queue(struct qp *qp, uint8_t queue)
 {
+	if (likely(queue == PKT_NO_QUEUE))
+		return;
 	qp->queue_run = queue == qp->queue ? qp->queue_run + 1 : 1;
 	qp->queue = queue;
 }
@@ -80,7 +82,8 @@ static bool mac_is_ours(const struct core *c, const struct pkt *pkt)
 {
 	if (pkt->dmac[0] & 1)
 		return pkt->dest_qp == QPN_MULTICAST;
-	return !memcmp(pkt->dmac, c->cfg.ports->port[pkt->port].mac, 6);
+	return mac_word(pkt->dmac) ==
+	       atomic_load_explicit(&c->cfg.ports->port[pkt->port].mac, memory_order_relaxed);
 }
 
 /* VAL-10: this one is architected and stops at its end; drop[DROP_PKEY] counts on. */

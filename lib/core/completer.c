@@ -82,12 +82,15 @@ static void fail_head(
 	qp_error(c, qp, now);
 }
 
-/* What failed locally waits until everything before it is complete. */
+/* What failed locally waits until everything before it is complete, and in SQD it does not even
+ * start (QPS-19). */
 static bool fail_head_if_marked(struct core *c, struct qp *qp, uint64_t now)
 {
 	const struct send_wqe *w = qp_wqe(qp, qp->comp.head);
 
 	if (qp->comp.head == qp->req.fetched || !w->status)
+		return false;
+	if (qp->state == ABI_QPS_SQD && completer_drained(qp))
 		return false;
 	fail_head(c, qp, w->status, 0, now);
 	return true;
@@ -156,11 +159,12 @@ static void nak_fatal(struct core *c, struct qp *qp, uint8_t syndrome, uint64_t 
 /* --- retrying ------------------------------------------------------------------------- */
 
 /* Goes back to the oldest unacknowledged PSN (REQ-24). */
-static void go_back(struct core *c, struct qp *qp, uint64_t now)
+static void go_back(struct core *c, struct qp *qp)
 {
 	window_on_loss(&qp->win);
 	qp->comp.retrying = true;
 	requester_seek(qp);
+	timers_went_back(qp);
 	qp_make_ready(c, qp);
 }
 
@@ -190,8 +194,7 @@ static void retry(struct core *c, struct qp *qp, uint64_t now)
 		return;
 	}
 	qp->comp.retry_left--; /* REQ-24, REQ-28 */
-	go_back(c, qp, now);
-	timers_progress(c, qp, now);
+	go_back(c, qp);
 }
 
 void completer_timeout(struct core *c, struct qp *qp, uint64_t now)
@@ -204,7 +207,7 @@ void completer_timeout(struct core *c, struct qp *qp, uint64_t now)
  * (REQ-38). Once until something new arrives: packets of the old stream are still coming. */
 static void implied_nak(struct core *c, struct qp *qp, uint64_t now)
 {
-	if (qp->comp.retrying)
+	if (qp->comp.retrying || qp->comp.rnr_wait) /* REQ-29: it is asked for again, later */
 		return;
 	c->count.implied_nak_seq_err++;
 	retry(c, qp, now);

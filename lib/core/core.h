@@ -119,17 +119,24 @@ struct core_event {
 	uint32_t session; /* number of the session that owns the object */
 };
 
+/** A session's part of the schedule: sessions take turns, and within one its QPs do. */
+struct core_share {
+	struct list node; /* on core.ready while there is a QP in `qps` */
+	struct list qps;  /* QPs with something to send or to flush, round robin */
+};
+
 struct core {
 	struct core_config cfg;
 	struct uaccess ua;
 	struct wheel wheel;
-	struct list ready;   /* QPs with something to send or to flush, round robin */
+	struct list ready;   /* sessions' shares with QPs that are ready, round robin */
 	struct list touched; /* CQ lanes with news since the last core_events() */
 	uint32_t tx_call;    /* number of the core_tx() call under way, or the last */
 	uint32_t ev_head, ev_tail;
 	struct core_event ev[EVENT_QUEUE];
 	uint16_t ip_id;
 	struct core_counters count;
+	struct core_share share[SESSION_MAX]; /* by the low bits of the session's number */
 };
 
 /** Prepares @p c, whose memory is the caller's; @p cfg is copied, what it points to must
@@ -172,7 +179,8 @@ struct txd {
 };
 
 /**
- * Builds up to @p n packets of the QPs that have something to send, fairly.
+ * Builds up to @p n packets of the QPs that have something to send: sessions get equal shares,
+ * however many QPs each has, and the QPs of a session equal parts of its share.
  * @return how many of @p out were filled. Fewer than @p n: nothing more can be sent now, or so
  * many QPs had nothing to send that the rest waits for the next call; core_deadline() tells.
  * What is returned counts as sent: the caller transmits it before it calls again.
@@ -216,6 +224,10 @@ enum core_cmd_type {
 	CORE_CMD_DETACH_CQS, /* the same of `n` CQs */
 	CORE_CMD_COUNT_CQ,   /* how many CQEs wait in this worker's lane? */
 	CORE_CMD_RESIZE_CQ,  /* this worker's lane goes on in another ring */
+	/** The neighbour's or the port's MAC changed: packets built from now on go to path.dmac,
+	 *  from sgid.mac, or by way of this daemon when path.local. In any state; no packet that
+	 *  is built already changes, because each is sealed before the next command. */
+	CORE_CMD_READDRESS_QP,
 };
 
 struct core_cmd {
@@ -233,7 +245,7 @@ struct core_cmd {
 	struct abi_qp_attr attr;  /* MODIFY: in; QUERY: out */
 	struct path_spec path;	  /* MODIFY with ABI_QP_AV: the AV with its L2 address resolved; the
 				   * QPNs are filled in by the core */
-	struct gid_entry sgid;	  /* what path.sgid points to */
+	struct gid_entry sgid;	  /* what path.sgid points to; READDRESS: only its MAC counts */
 };
 
 /**

@@ -58,12 +58,6 @@ struct qp *qp_init(void *mem, const struct qp_config *cfg)
 	return qp;
 }
 
-void qp_make_ready(struct core *c, struct qp *qp)
-{
-	if (list_empty(&qp->ready))
-		list_push(&c->ready, &qp->ready);
-}
-
 void qp_error(struct core *c, struct qp *qp, uint64_t now)
 {
 	if (qp->state == ABI_QPS_ERR)

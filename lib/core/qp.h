@@ -9,7 +9,7 @@
  *     attr, path, state     qp_modify.c (commands), qp.c (error transitions)
  *     req                   requester.c
  *     comp                  completer.c, timers.c
- *     resp                  responder.c, responder_tx.c
+ *     resp                  responder.c, responder_tx.c, recv.c
  *     win                   cc/window.c
  *
  * `cqes` of comp and resp is event.c's.
@@ -133,7 +133,7 @@ enum resp_owed {
 	OWE_NAK, /* syndrome in resp.syndrome */
 };
 
-/** Responder. Written by responder.c and responder_tx.c. */
+/** Responder. Written by responder.c, responder_tx.c and recv.c. */
 struct qp_resp {
 	uint32_t epsn; /* expected PSN */
 	uint32_t msn;
@@ -153,7 +153,8 @@ struct qp_resp {
 	uint32_t write_left;  /* bytes of the open WRITE to come */
 	uint32_t write_len;   /* its DMALen */
 	uint64_t va;	      /* of its next byte */
-	uint32_t res_head;    /* newest + 1; remembered are [head - max_dest_rd_atomic, head) */
+	uint32_t res_head;    /* newest + 1; remembered are the last max_dest_rd_atomic of ... */
+	uint32_t res_kept;    /* ... so many, RD_ATOMIC_MAX at most */
 	uint32_t res_next;    /* oldest with responses pending; a duplicate takes it back */
 	uint32_t res_done;    /* oldest whose first execution is not over; never goes back */
 	struct resp_res *res; /* ring of RD_ATOMIC_MAX slots */
@@ -187,11 +188,11 @@ struct qp {
 	struct abi_qp_attr attr;
 	struct path path;
 	/* classify.c, read by the control thread: on whose receive queue the last packet of the
-	 * peer came in, PKT_NO_QUEUE for none, and how many in a row */
+	 * peer that came in by one did, PKT_NO_QUEUE for none, and how many in a row */
 	uint8_t queue;
 	uint32_t queue_run;
 	uint32_t tx_call;	  /* core_tx() call that last built a packet of it; schedule.c */
-	struct list ready;	  /* on core.ready */
+	struct list ready;	  /* on the core_share of its session */
 	struct wheel_timer timer; /* ACK or RNR */
 	struct window win;
 	struct qp_req req;
@@ -285,9 +286,12 @@ static inline bool qp_built_now(const struct core *c, const struct qp *qp)
 /** Puts @p qp among those that core_tx() visits. */
 void qp_make_ready(struct core *c, struct qp *qp);
 
+/** Takes it out again; harmless when it is not among them. */
+void qp_make_idle(struct core *c, struct qp *qp);
+
 /** Moves @p qp to ERR because of what happened on the wire or in memory; its queues are
- *  flushed by core_tx() in bounded steps. What the responder owes still goes out if a NAK is
- *  among it. */
+ *  flushed by core_tx() in bounded steps. What the responder owes still goes out if a fatal NAK
+ *  is the reason (RSP-22). */
 void qp_error(struct core *c, struct qp *qp, uint64_t now);
 
 /** Queues an async event for @p qp's owner. */

@@ -188,7 +188,7 @@ static int reset(struct core *c, struct qp *qp, struct core_cmd *cmd)
 
 	qp->state = ABI_QPS_RESET;
 	timers_stop(c, qp);
-	list_del(&qp->ready);
+	qp_make_idle(c, qp);
 	n = responder_discard(qp, step) + requester_discard(qp, step);
 	cmd->progress += n;
 	if (n && cmd->progress < max)
@@ -260,7 +260,16 @@ static void detach_qp(struct core *c, struct qp *qp)
 {
 	qp->state = ABI_QPS_RESET; /* QPS-22: packets that still find it are dropped */
 	timers_stop(c, qp);
-	list_del(&qp->ready);
+	qp_make_idle(c, qp);
+}
+
+/* A17.4.2: the AV stays what it was, but for the L2 address that was found for it. */
+static void readdress(struct qp *qp, const struct core_cmd *cmd)
+{
+	if (!qp->path.hdr_len)
+		return; /* it was reset meanwhile and leads nowhere */
+	path_readdress(&qp->path, cmd->path.dmac, cmd->sgid.mac, cmd->path.local);
+	memcpy(qp->attr.ah.dmac, cmd->path.dmac, 6);
 }
 
 int core_cmd(struct core *c, struct core_cmd *cmd, uint64_t now)
@@ -270,6 +279,9 @@ int core_cmd(struct core *c, struct core_cmd *cmd, uint64_t now)
 		return modify(c, cmd->qp, cmd, now);
 	case CORE_CMD_QUERY_QP:
 		query(cmd->qp, &cmd->attr);
+		return 0;
+	case CORE_CMD_READDRESS_QP:
+		readdress(cmd->qp, cmd);
 		return 0;
 	case CORE_CMD_DETACH_QP:
 		detach_qp(c, cmd->qp);

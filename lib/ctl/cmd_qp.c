@@ -300,6 +300,7 @@ void qp_unpublish(struct ctl *ctl, struct qp_obj *o)
 		neigh_cancel(&o->query);
 		o->session->resolving--;
 	}
+	dest_leave(o);
 	atomic_store_explicit(&table->slot[QPN_SLOT(o->qpn)], NULL, memory_order_release);
 	atomic_store_explicit(&bells->qp[o->doorbell], NULL, memory_order_release);
 }

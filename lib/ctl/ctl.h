@@ -53,6 +53,14 @@ struct ctl_port {
 	uint32_t nneighs;
 };
 
+/** What happened to a port's netdev. */
+#define CTL_NETDEV_MAC	    (1u << 0) /* it has another MAC: what filters by it must change */
+#define CTL_NETDEV_REPLACED (1u << 1) /* it is another netdev under the old name */
+#define CTL_NETDEV_GONE	    (1u << 2) /* there is none of that name now */
+
+/** Told by the control thread. @param mac  the netdev's */
+typedef void (*ctl_netdev_changed)(void *arg, uint32_t port, unsigned what, const uint8_t mac[6]);
+
 /** Copied by ctl_start(), what it points to included, except dp. */
 struct ctl_config {
 	/** ctl_start() fills *dp->ports: count, MACs, P_Keys, MTU, GID tables. All other members
@@ -70,6 +78,8 @@ struct ctl_config {
 	/** With several workers, not 0: so many milliseconds after one another up to 64 QPs move to
 	 *  the next worker, wanted or not, to test rocid and programs. */
 	uint32_t shake_ms;
+	ctl_netdev_changed netdev_changed; /* NULL: nobody wants to know */
+	void *netdev_arg;
 	uint32_t nports;
 	struct ctl_port port[PORT_MAX];
 };

@@ -335,6 +335,7 @@ int session_greet(struct session *s, struct reply *r)
 		.doorbell_stride = sizeof(struct abi_doorbell),
 		.session = s->number,
 		.device = "roci0",
+		.sleeps = ctl->dp->idle == IDLE_ADAPTIVE,
 	};
 	size_t size = sizeof(struct abi_session) + ctl->dp->nworkers * sizeof(struct abi_doorbell);
 	int fd, err;

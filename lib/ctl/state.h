@@ -12,6 +12,7 @@
 #include <sys/socket.h>
 #include "core.h"
 #include "ctl.h"
+#include "dest.h"
 #include "disposer.h"
 #include "handle.h"
 #include "migrate.h"
@@ -44,8 +45,11 @@ struct ctl {
 	uint64_t epoch;
 	struct rtnl rtnl;
 	struct neigh_queue neighs;
+	struct dests dests;
 	struct netport port[PORT_MAX];
 	uint32_t nports;
+	ctl_netdev_changed netdev_changed; /* NULL: nobody wants to know */
+	void *netdev_arg;
 	struct notifier notifier;
 	struct session *session[SESSION_MAX];
 	uint32_t nsessions;  /* of them */
@@ -105,10 +109,13 @@ struct qp_obj {
 	uint32_t doorbell; /* slot */
 	struct event_source async;
 	struct gid_hold hold;
+	struct dest *dest; /* where its packets go; NULL: nowhere yet */
+	struct list dest_node;
 	/* a MODIFY_QP whose destination is being looked for */
 	bool resolving;
 	struct neigh_query query;
 	struct core_cmd cmd;
+	struct dest_key key;
 	struct gid_hold wanted;
 	struct abi_msg request;
 };

@@ -29,6 +29,7 @@ struct dataplane *dataplane_create(uint32_t nworkers, int socket)
 	if (!dp)
 		return NULL;
 	dp->nworkers = nworkers;
+	dp->notifier.fd = -1;
 	if (!make_tables(dp, socket) || rte_rcu_qsbr_init(dp->qsbr, nworkers)) {
 		dataplane_destroy(dp);
 		return NULL;

@@ -9,6 +9,8 @@ static void pass(struct worker *w, const struct qp *qp, uint32_t owner)
 {
 	w->stats.bells_passed++;
 	abi_doorbell_ring(&w->dp->worker[owner]->passed, QPN_SLOT(qp->qpn));
+	if (w->dp->idle == IDLE_ADAPTIVE)
+		worker_wake(w->dp->worker[owner]);
 }
 
 /* Takes one word of 64 doorbells. */
@@ -72,6 +74,24 @@ unsigned doorbell_poll(struct worker *w)
 	return served;
 }
 
+static bool is_pending(const struct doorbell_slot *s)
+{
+	for (uint32_t i = 0; i < ABI_DB_SUMMARY; i++)
+		if (s->pending[i])
+			return true;
+	return false;
+}
+
+bool doorbell_left(const struct worker *w)
+{
+	uint32_t n = atomic_load_explicit(&w->doorbells, memory_order_relaxed);
+
+	for (uint32_t i = 0; i < n; i++)
+		if (is_pending(&w->doorbell[i]))
+			return true;
+	return is_pending(&w->passed_slot);
+}
+
 int worker_add_doorbell(struct worker *w, struct worker_doorbell *db)
 {
 	uint32_t n = atomic_load_explicit(&w->doorbells, memory_order_relaxed);
@@ -81,9 +101,11 @@ int worker_add_doorbell(struct worker *w, struct worker_doorbell *db)
 			continue;
 		/* `pending` may hold bits of the slot's last session: harmless, a word that nobody
 		 * rang is empty. */
+		atomic_fetch_add_explicit(&w->doorbell[i].serial, 1, memory_order_relaxed);
 		atomic_store_explicit(&w->doorbell[i].db, db, memory_order_release);
 		if (i >= n)
 			atomic_store_explicit(&w->doorbells, i + 1, memory_order_release);
+		worker_wake(w); /* it has not told this one that it sleeps */
 		return 0;
 	}
 	return -ENOSPC;
@@ -94,4 +116,5 @@ void worker_del_doorbell(struct worker *w, struct worker_doorbell *db)
 	for (uint32_t i = 0; i < SESSION_MAX; i++)
 		if (atomic_load_explicit(&w->doorbell[i].db, memory_order_relaxed) == db)
 			atomic_store_explicit(&w->doorbell[i].db, NULL, memory_order_release);
+	sleeper_forget(w, db);
 }

@@ -36,19 +36,20 @@ static int execute(struct worker *w, struct core_cmd *cmd)
 	return result;
 }
 
-void mailbox_poll(struct worker *w)
+bool mailbox_poll(struct worker *w)
 {
 	struct mailbox *mb = &w->mailbox;
 	struct core_cmd *cmd = atomic_load_explicit(&mb->cmd, memory_order_acquire);
 	int result;
 
 	if (likely(!cmd))
-		return;
+		return false;
 	result = execute(w, cmd);
 	if (result == -EAGAIN) /* the next step in the next round, packets in between */
-		return;
+		return true;
 	mb->result = result;
 	atomic_store_explicit(&mb->cmd, NULL, memory_order_release);
+	return true;
 }
 
 /* The worker has stopped, so its core is the caller's. */
@@ -69,6 +70,7 @@ int worker_call(struct worker *w, struct core_cmd *cmd)
 	struct mailbox *mb = &w->mailbox;
 
 	atomic_store_explicit(&mb->cmd, cmd, memory_order_release);
+	worker_wake(w);
 	for (unsigned spins = 0;; spins++) {
 		/* in this order: a worker that answered and then stopped has answered */
 		bool running = worker_running(w);

@@ -67,6 +67,8 @@ static void hand_over(struct worker *w, struct rx_burst *b)
 		w->stats.handoffs += h->count;
 		taken = rte_ring_enqueue_burst(
 			w->dp->worker[i]->inbox, (void **)h->m, h->count, NULL);
+		if (w->dp->idle == IDLE_ADAPTIVE)
+			worker_wake(w->dp->worker[i]);
 		while (taken < h->count) {
 			core_count_drop(&w->core, DROP_HANDOFF_FULL);
 			b->free[b->spent++] = h->m[taken++];

@@ -34,7 +34,7 @@ struct worker *worker_create(struct dataplane *dp, uint32_t index, int socket)
 		return NULL;
 	w->dp = dp;
 	w->index = index;
-	if (!make_buffers(w, socket)) {
+	if (sleeper_open(w) || !make_buffers(w, socket)) {
 		worker_destroy(w);
 		return NULL;
 	}
@@ -56,6 +56,7 @@ bool worker_running(const struct worker *w)
 void worker_stop(struct worker *w)
 {
 	atomic_store_explicit(&w->stop, true, memory_order_relaxed);
+	worker_wake(w);
 }
 
 static void empty_inbox(struct worker *w)
@@ -74,6 +75,7 @@ void worker_destroy(struct worker *w)
 		empty_inbox(w);
 	rte_ring_free(w->inbox);
 	rte_mempool_free(w->pool);
+	sleeper_close(w);
 	if (w->dp->worker[w->index] == w)
 		w->dp->worker[w->index] = NULL;
 	rte_free(w);

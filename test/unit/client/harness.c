@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -17,6 +18,8 @@
 #include "harness.h"
 
 #define FIRST_HANDLE 7u /* anything but an index */
+
+bool harness_sleeps;
 
 static void must(bool ok, const char *what)
 {
@@ -84,6 +87,7 @@ static void hello(struct harness *h, const struct abi_msg *msg)
 		.doorbell_off = off,
 		.doorbell_stride = stride,
 		.device = "roci0",
+		.sleeps = harness_sleeps,
 	};
 	int pair[2], fds[2];
 
@@ -95,6 +99,23 @@ static void hello(struct harness *h, const struct abi_msg *msg)
 	fds[1] = pair[1];
 	harness_reply(h, msg, 0, &r, sizeof(r), fds, 2);
 	close(pair[1]);
+}
+
+/* Worker 2 has none to give. */
+static void get_wake(struct harness *h, const struct abi_msg *msg, const struct abi_get_wake *in)
+{
+	static const char why[] = "no descriptors are left";
+	int fd = eventfd(0, EFD_NONBLOCK);
+
+	must(fd >= 0, "eventfd");
+	if (in->worker == 2)
+		harness_reply(h, msg, -EMFILE, why, sizeof(why), NULL, 0);
+	else
+		harness_reply(h, msg, 0, NULL, 0, &fd, 1);
+	if (in->worker == 1)
+		h->wake = fd;
+	else
+		close(fd);
 }
 
 static void create_channel(struct harness *h, const struct abi_msg *msg)
@@ -306,6 +327,9 @@ static void answer(
 		break;
 	case ABI_REG_MR:
 		reg_mr(h, msg, body, fd);
+		break;
+	case ABI_GET_WAKE:
+		get_wake(h, msg, body);
 		break;
 	case ABI_CREATE_CHANNEL:
 		create_channel(h, msg);

@@ -68,6 +68,7 @@ struct harness {
 	pthread_t thread;
 	uint64_t epoch;
 	bool full; /* refuses the session */
+	int wake;  /* eventfd of worker 1, if harness_sleeps */
 	/* what the next CREATE_QP grants, where not zero */
 	uint32_t lie_ring_off;
 	uint32_t calls[ABI_MSG_TYPES]; /* requests seen */
@@ -79,6 +80,9 @@ struct harness {
 	struct harness_qp qp[HARNESS_QPS];
 	struct harness_cq cq[HARNESS_CQS];
 };
+
+/** Whether the next harness has workers that sleep. */
+extern bool harness_sleeps;
 
 /** Serves one session at h->path. */
 struct harness *harness_start(void);

@@ -5,6 +5,7 @@
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include <cmocka.h>
 #include "harness.h"
 
@@ -228,6 +229,34 @@ static void post_recv__rings_for_its_own_queue(void **state)
 	atomic_store(&harness_rq(r->h, 0)->need_doorbell, 1);
 	assert_int_equal(roci_post_recv(r->qp, &wr, NULL), 0);
 	assert_true(harness_bell(r->h, 0));
+}
+
+/* A bell for a worker that sleeps is written to its eventfd too; for one that does not it is not:
+ * that is a system call. */
+static void post_send__wakes_a_sleeper(void **state)
+{
+	struct abi_doorbell *bell;
+	uint64_t count;
+	struct rig r;
+
+	harness_sleeps = true;
+	rig_make(&r, 4);
+	harness_sleeps = false;
+	assert_int_equal(r.h->calls[ABI_GET_WAKE], HARNESS_WORKERS); /* one was refused */
+	bell = (struct abi_doorbell *)(r.h->session.base + sizeof(struct abi_session)) + 1;
+	atomic_store(&harness_sq(r.h, 0)->need_doorbell, 1);
+	assert_int_equal(post(&r, 1, 0), 0);
+	assert_int_equal(read(r.h->wake, &count, sizeof(count)), -1);
+	atomic_store(&bell->asleep, 1);
+	assert_int_equal(post(&r, 2, 0), 0);
+	assert_int_equal(read(r.h->wake, &count, sizeof(count)), sizeof(count));
+	assert_int_equal(count, 1);
+	assert_true(harness_bell(r.h, 0));
+	atomic_store(&harness_sq(r.h, 0)->need_doorbell, 0);
+	assert_int_equal(post(&r, 3, 0), 0);
+	assert_int_equal(read(r.h->wake, &count, sizeof(count)), -1);
+	close(r.h->wake);
+	rig_drop(&r);
 }
 
 /* --- errors ------------------------------------------------------------------------------- */
@@ -511,6 +540,7 @@ int main(void)
 		T(post_send__rings_where_the_qp_has_moved),
 		T(post_send__no_bell_for_nothing),
 		T(post_recv__rings_for_its_own_queue),
+		cmocka_unit_test(post_send__wakes_a_sleeper),
 		T(post_send__bad_opcode),
 		T(post_send__bad_opcode_beyond_the_table),
 		T(post_send__too_many_sges),

@@ -41,10 +41,18 @@ struct stray {
 	bool bad_icrc;
 };
 
+static const uint8_t *own_mac(void)
+{
+	static uint8_t mac[6];
+
+	port_get_mac(&l.host->ports.port[0], mac);
+	return mac;
+}
+
 static struct stray stray_of(unsigned net)
 {
 	struct stray s = {.net = net,
-		.dmac = l.host->ports.port[0].mac,
+		.dmac = own_mac(),
 		.opcode = 0x04,
 		.pkey = 0xFFFF,
 		.dest_qp = l.qp->qp->qpn};
@@ -184,7 +192,7 @@ static void core_rx__order_of_checks(void **state)
 	s.dgid[15] = 98;
 	s.dmac = (const uint8_t *)"\x02\0\0\0\0\x07";
 	expect_stray(&s, DROP_DMAC);
-	s.dmac = l.host->ports.port[0].mac;
+	s.dmac = own_mac();
 	expect_stray(&s, DROP_DGID);
 	s.dgid[15] = 1;
 	expect_stray(&s, DROP_QPN_UNKNOWN);
@@ -570,7 +578,7 @@ static void core_rx__takes_any_number(void **state)
 		assert_int_equal(frame_parse(&pkts[i], frame, l.frame_len), DROP_NONE);
 		pkts[i].port = 0;
 		pkts[i].queue = PKT_NO_QUEUE;
-		pkts[i].dmac = l.host->ports.port[0].mac;
+		pkts[i].dmac = own_mac();
 	}
 	core_rx(&l.host->core, pkts, ARRAY_SIZE(pkts), l.now, verdict);
 	for (unsigned i = 0; i < ARRAY_SIZE(pkts); i++)

@@ -83,6 +83,31 @@ static void requester_next__takes_the_newest_credits(void **state)
 	assert_string_equal(lone_tx(&l), "SEND_ONLY@205+4!");
 }
 
+/* CRD-04: a READ that goes out as two requests counts twice in the peer's MSN, and so in our SSN.
+ */
+static void requester_next__long_read_is_two_messages(void **state)
+{
+	const uint32_t len = (1u << 30) + 256;
+	struct app_send read = {.opcode = ABI_WR_RDMA_READ, .wr_id = 2, .num_sge = 1};
+
+	l.attr.path_mtu = 256;
+	lone_start(&l);
+	read.remote_addr = PEER_VA;
+	read.rkey = PEER_KEY;
+	lone_post(&l, ABI_WR_SEND, 1, 4, 0);
+	lone_tx(&l);
+	ack_credit(0x200, 1, 2); /* LSN 3: the READ's, and no SEND behind it */
+	l.mr->mr.length = len;	 /* nobody writes there: no response comes */
+	read.sge[0] = app_sge(l.mr, 0, len);
+	app_post_send(l.qp, &read);
+	lone_post(&l, ABI_WR_SEND, 3, 4, 0);
+	assert_string_equal(
+		lone_tx(&l), "READ_REQ@201!(0,1073741824) READ_REQ@400201!(40000000,256)");
+	ack_credit(0x200, 1, 3); /* LSN 4 */
+	assert_string_equal(lone_tx(&l), "SEND_ONLY@400202+4!");
+	l.mr->mr.length = LONE_MEM;
+}
+
 /* CRD-04, REQ-37: message numbers have 24 bits, and which is the newer is known across their end.
  */
 static void requester_next__counts_messages_across_the_wrap(void **state)
@@ -395,6 +420,7 @@ int main(void)
 		T(requester_next__obeys_credits),
 		T(requester_next__asks_for_an_ack_before_it_waits_for_credits),
 		T(requester_next__takes_the_newest_credits),
+		T(requester_next__long_read_is_two_messages),
 		T(requester_next__counts_messages_across_the_wrap),
 		T(requester_next__takes_the_credits_of_read_responses),
 		T(completer_rx__credit_codes),

@@ -38,6 +38,8 @@ struct lone {
 	uint16_t frame_len;
 	unsigned packets; /* sent so far */
 	uint16_t verdict; /* of the last packet received */
+	/** Ethernet header that each packet must have. */
+	uint8_t eth[14];
 };
 
 /** Attributes and sizes that work; change them before lone_start(). */

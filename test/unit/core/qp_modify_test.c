@@ -304,6 +304,61 @@ static void core_cmd__psns_are_24_bits(void **state)
 	assert_int_equal(l.qp->qp->resp.epsn, 0x100);
 }
 
+static int readdress(const char *dmac, const char *smac, bool local)
+{
+	struct core_cmd cmd = {.type = CORE_CMD_READDRESS_QP, .qp = l.qp->qp};
+
+	memcpy(cmd.path.dmac, dmac, 6);
+	memcpy(cmd.sgid.mac, smac, 6);
+	cmd.path.local = local;
+	return core_cmd(&l.host->core, &cmd, l.now);
+}
+
+/* A17.4.2: what is sent from now on, retransmissions too, goes to the new address, and that is all
+ * that changes. */
+static void core_cmd__readdress(void **state)
+{
+	struct core_cmd query = {.type = CORE_CMD_QUERY_QP};
+	uint8_t before[FRAME_MAX];
+	uint16_t len;
+
+	lone_start(&l);
+	lone_post(&l, ABI_WR_SEND, 1, 100, 0);
+	assert_string_equal(lone_tx(&l), "SEND_ONLY@200+100!");
+	memcpy(before, l.frame, l.frame_len);
+	len = l.frame_len;
+	assert_int_equal(
+		readdress("\x02\x01\x01\x01\x01\x01", "\x02\x02\x02\x02\x02\x02", false), 0);
+	memcpy(l.eth, "\x02\x01\x01\x01\x01\x01\x02\x02\x02\x02\x02\x02", 12);
+	lone_rx(&l,
+		&(struct shot){.opcode = 0x11, .psn = 0x200, .syndrome = 0x60}); /* sequence NAK */
+	assert_string_equal(lone_tx(&l), "SEND_ONLY@200+100!");
+	assert_int_equal(l.frame_len, len);
+	assert_memory_equal(l.frame, "\x02\x01\x01\x01\x01\x01\x02\x02\x02\x02\x02\x02", 12);
+	l.frame[14 + 4] = before[14 + 4]; /* the IPv4 identification and its checksum */
+	l.frame[14 + 5] = before[14 + 5];
+	memcpy(l.frame + 14 + 10, before + 14 + 10, 2);
+	assert_memory_equal(l.frame + 12, before + 12, len - 12u - 4);
+	assert_false(l.qp->qp->path.local);
+	query.qp = l.qp->qp;
+	assert_int_equal(core_cmd(&l.host->core, &query, l.now), 0);
+	assert_memory_equal(query.attr.ah.dmac, "\x02\x01\x01\x01\x01\x01", 6);
+	assert_int_equal(
+		readdress("\x02\x02\x02\x02\x02\x02", "\x02\x02\x02\x02\x02\x02", true), 0);
+	assert_true(l.qp->qp->path.local);
+}
+
+/* A QP that leads nowhere stays as it is. */
+static void core_cmd__readdress_without_a_path(void **state)
+{
+	struct path none = {.hdr_len = 0};
+
+	start_in(INIT);
+	assert_int_equal(
+		readdress("\x02\x01\x01\x01\x01\x01", "\x02\x02\x02\x02\x02\x02", true), 0);
+	assert_memory_equal(&l.qp->qp->path, &none, sizeof(none));
+}
+
 #define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -316,6 +371,8 @@ int main(void)
 		T(core_cmd__pkey_index_of_another_port),
 		T(core_cmd__service_level),
 		T(core_cmd__psns_are_24_bits),
+		T(core_cmd__readdress),
+		T(core_cmd__readdress_without_a_path),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -261,7 +261,11 @@ static void responder_rx__length_errors(void **state)
 		{{SEND_FIRST, SEND_LAST_IMM}, 0, {256, 0}, 2},
 		{{SEND_ONLY_IMM}, 0, {257}, 1},
 		{{WRITE_FIRST}, 600, {255}, 1},
-		{{WRITE_FIRST}, 256, {256}, 1}, /* nothing would be left for LAST */
+		{{WRITE_FIRST}, 255, {256}, 1},
+		{{WRITE_FIRST, WRITE_LAST}, 256, {256, 0}, 2}, /* nothing is left for LAST */
+		{{WRITE_FIRST, WRITE_LAST}, 256, {256, 1}, 2},
+		{{WRITE_FIRST, WRITE_MIDDLE}, 256, {256, 256}, 2},
+		{{WRITE_FIRST, WRITE_MIDDLE, WRITE_LAST}, 512, {256, 256, 0}, 3},
 		{{WRITE_FIRST}, 100, {256}, 1},
 		{{WRITE_ONLY}, 300, {300}, 1},
 		{{WRITE_ONLY_IMM}, 257, {257}, 1},

@@ -479,6 +479,56 @@ static void responder_next__duplicate_restarts_what_follows(void **state)
 					 "RESP_FIRST@103+2561f/2 RESP_LAST@104+441f/2");
 }
 
+/* QPS-20: a NAK that is not the reason, here of a gap, does not keep the responder of an ERR QP
+ * streaming. */
+static void responder_next__local_error_silences_a_gap(void **state)
+{
+	lone_start(&l);
+	read_req(0x100, 0, 2000);
+	write_req(0x10A, 0, 4);
+	assert_string_equal(lone_tx_max(&l, 1), "RESP_FIRST@100+2561f/1");
+	assert_int_equal(app_to_state(l.qp, ABI_QPS_ERR, l.now), 0);
+	assert_string_equal(lone_tx(&l), "");
+}
+
+/* RSP-31: also while responses go out because a fatal NAK is owed behind them. */
+static void responder_next__naks_a_fault_before_a_nak(void **state)
+{
+	struct mr *mr;
+
+	lone_start(&l);
+	mr = hole_open(l.host, APP_PD);
+	lone_rx(&l, &(struct shot){.opcode = READ_REQ,
+			    .psn = 0x100,
+			    .va = mr->iova + HOLE_PAGE - 256,
+			    .rkey = mr->key,
+			    .dma_len = 1024});
+	lone_rx(&l, &(struct shot){.opcode = 0x02, .psn = 0x104, .len = 4}); /* LAST of nothing */
+	assert_int_equal(l.qp->qp->state, ABI_QPS_ERR);
+	assert_string_equal(lone_tx_max(&l, 1), "RESP_FIRST@100+2561f/1");
+	assert_string_equal(lone_tx_max(&l, 1), "");
+	assert_string_equal(lone_tx(&l), "ACK@10163/1");
+	assert_int_equal(l.host->core.count.access_faults, 1);
+	hole_close(l.host);
+}
+
+/* RSP-40: the ring's count of READs wraps, after 2^32 of them, and nothing is forgotten. */
+static void responder_rx__count_of_reads_wraps(void **state)
+{
+	struct qp_resp *r;
+
+	lone_start(&l);
+	r = &l.qp->qp->resp;
+	r->res_head = r->res_next = r->res_done = UINT32_MAX;
+	read_req(0x100, 0, 4);
+	read_req(0x101, 300, 4);
+	lone_tx(&l);
+	assert_int_equal(r->res_head, 1);
+	read_req(0x100, 0, 4);
+	read_req(0x101, 300, 4);
+	assert_string_equal(lone_tx(&l), "RESP_ONLY@100+41f/1 RESP_ONLY@101+41f/2");
+}
+
 #define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -506,6 +556,9 @@ int main(void)
 		T(responder_next__local_error_silences),
 		T(responder_next__duplicate_restarts_a_pending_stream),
 		T(responder_next__duplicate_restarts_what_follows),
+		T(responder_next__local_error_silences_a_gap),
+		T(responder_next__naks_a_fault_before_a_nak),
+		T(responder_rx__count_of_reads_wraps),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
