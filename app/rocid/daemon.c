@@ -118,7 +118,8 @@ static int make_workers(struct daemon *d, struct options *o, char why[VALUE_MAX 
 	if (!d->dp)
 		return refuse(why, -ENOMEM, "no memory for the tables: give EAL more with -m MB");
 	for (uint32_t i = 0; i < PORT_MAX; i++)
-		mbufs += o->impaired[i] ? LINKEMU_HELD : 0;
+		if (o->impaired[i])
+			mbufs += o->impair[i].spread ? 2 * LINKEMU_HELD : LINKEMU_HELD;
 	d->dp->mbufs = mbufs;
 	d->dp->idle = o->idle;
 	if (o->icrc)
@@ -145,7 +146,7 @@ static int spoil(struct daemon_port *p, const struct linkemu_config *cfg)
 		if (!p->emu[q])
 			return -ENOMEM;
 	}
-	return 0;
+	return linkemu_join(p->emu, p->info.rx_queues);
 }
 
 static int open_ports(struct daemon *d, struct options *o, char why[VALUE_MAX * 2])

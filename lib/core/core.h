@@ -155,6 +155,9 @@ void core_init(struct core *c, const struct core_config *cfg, uint64_t now);
  */
 void core_rx(struct core *c, const struct pkt pkts[], unsigned n, uint64_t now, uint16_t verdict[]);
 
+/** @return the worker that handles QP @p qpn; this core's when there is no such QP. */
+uint32_t core_owner(const struct core *c, uint32_t qpn);
+
 /** Counts a frame that frame_parse() or the shell itself dropped. */
 void core_count_drop(struct core *c, enum drop why);
 
