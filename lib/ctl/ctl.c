@@ -29,6 +29,13 @@ int ctl_watch(struct ctl *ctl, struct watch *w)
 	return epoll_ctl(ctl->epoll, EPOLL_CTL_ADD, w->fd, &ev) ? -errno : 0;
 }
 
+void ctl_watch_nothing(struct ctl *ctl, struct watch *w)
+{
+	struct epoll_event ev = {.data.ptr = w};
+
+	epoll_ctl(ctl->epoll, EPOLL_CTL_MOD, w->fd, &ev);
+}
+
 void ctl_watch_output(struct ctl *ctl, struct watch *w, bool output)
 {
 	struct epoll_event ev = {.events = output ? EPOLLOUT : EPOLLIN, .data.ptr = w};
@@ -260,6 +267,7 @@ static int run_timers(struct ctl *ctl)
 
 	if (endings_poll(ctl))
 		wait = 0;
+	wait = sooner(wait, server_poll(ctl, now));
 	wait = sooner(wait, dests_poll(ctl, now));
 	return sooner(wait, neigh_poll(&ctl->neighs, now)); /* those of dests too */
 }

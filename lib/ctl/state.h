@@ -40,7 +40,8 @@ struct ctl {
 	struct watch faults;  /* eventfd: shared memory faulted */
 	bool stopping;
 	char *socket_path;
-	int reserve_fd; /* given up to turn a connection away when descriptors run out */
+	uint64_t listen_ms; /* when to look at the listener again; 0: always */
+	int reserve_fd;	    /* given up to turn a connection away when descriptors run out */
 	uint32_t window;
 	uint64_t epoch;
 	struct rtnl rtnl;
@@ -175,6 +176,9 @@ int ctl_watch(struct ctl *ctl, struct watch *w);
 
 /** Watches @p w for room to write instead of input, or for input again. */
 void ctl_watch_output(struct ctl *ctl, struct watch *w, bool output);
+
+/** Keeps @p w registered without looking at it, until ctl_watch_output(). */
+void ctl_watch_nothing(struct ctl *ctl, struct watch *w);
 
 /** Stops watching and closes @p w->fd; harmless when there is none. */
 void ctl_unwatch(struct ctl *ctl, struct watch *w);
