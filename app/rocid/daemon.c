@@ -144,6 +144,10 @@ static int spoil(struct daemon_port *p, const struct linkemu_config *cfg)
 	return 0;
 }
 
+/* The largest Ethernet MTU that gives path MTU 2048 (mtu_of_ethernet()): what MBUF_ROOM_PAGE holds.
+ */
+#define MTU_PAGE 4191
+
 static int open_ports(struct daemon *d, struct options *o, char why[VALUE_MAX * 2])
 {
 	for (uint32_t i = 0; i < d->nports; i++) {
@@ -152,6 +156,8 @@ static int open_ports(struct daemon *d, struct options *o, char why[VALUE_MAX * 
 
 		if (err)
 			return err == -EINVAL ? -EIO : err;
+		if (d->dp->mbuf_room < MBUF_ROOM && p->info.mtu > MTU_PAGE)
+			p->info.mtu = MTU_PAGE; /* ctl's upper limit, whatever the netdev says */
 		p->rungs = steer_install(p->info.ethdev, p->info.rx_queues);
 		if (o->impaired[i] && spoil(p, &o->impair[i]))
 			return refuse(why, -ENOMEM,
@@ -185,6 +191,7 @@ static int start_ctl(struct daemon *d, struct options *o, char why[VALUE_MAX * 2
 		.socket_group = o->socket_group[0] ? o->socket_group : NULL,
 		.admin_mode = o->admin_mode,
 		.admin_group = o->admin_group[0] ? o->admin_group : NULL,
+		.limits = o->limits,
 		.rocev1 = o->rocev1,
 		.window = o->window,
 		.nports = d->nports,

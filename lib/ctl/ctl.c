@@ -10,6 +10,7 @@
 #include <unistd.h>
 #include "admin.h"
 #include "object.h"
+#include "quota.h"
 #include "server.h"
 #include "session.h"
 
@@ -127,6 +128,7 @@ static void init(struct ctl *ctl, const struct ctl_config *cfg)
 {
 	ctl->dp = cfg->dp;
 	ctl->window = cfg->window;
+	ctl->limits = quota_limits(&cfg->limits);
 	ctl->since_ms = ctl_now_ms();
 	ctl->epoll = -1;
 	ctl->reserve_fd = -1;

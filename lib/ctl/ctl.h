@@ -53,6 +53,16 @@ struct ctl_port {
 	uint32_t nneighs;
 };
 
+/** How much an application and a user may have; 0: the default, limits.h's where it has one. */
+struct ctl_limits {
+	uint32_t sessions; /* of a user */
+	uint32_t qps, cqs, mrs;
+	uint32_t queue_mb;  /* MB of queues */
+	uint32_t memory_mb; /* MB of registered memory; no limit unless given */
+	uint32_t user_qps;
+	uint32_t user_memory_mb; /* likewise */
+};
+
 /** Copied by ctl_start(), what it points to included, except dp. */
 struct ctl_config {
 	/** ctl_start() fills *dp->ports: count, MACs, P_Keys, MTU, GID tables. All other members
@@ -63,7 +73,8 @@ struct ctl_config {
 	const char *socket_group; /* name or number; NULL: unchanged */
 	uint32_t admin_mode;	  /* of the administrators' socket; 0: 0600 */
 	const char *admin_group;
-	bool rocev1;	 /* RoCEv1 entries beside the RoCEv2 ones (GID-02) */
+	bool rocev1; /* RoCEv1 entries beside the RoCEv2 ones (GID-02) */
+	struct ctl_limits limits;
 	uint32_t window; /* packets in flight of a QP; 0: WINDOW_DEFAULT */
 	uint32_t nports;
 	struct ctl_port port[PORT_MAX];

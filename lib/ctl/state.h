@@ -38,6 +38,7 @@ struct ctl {
 	char *socket_path;
 	int reserve_fd; /* given up to turn a connection away when descriptors run out */
 	uint32_t window;
+	struct ctl_limits limits; /* none is 0 */
 	uint64_t epoch;
 	struct rtnl rtnl;
 	struct neigh_queue neighs;
