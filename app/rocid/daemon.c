@@ -6,6 +6,8 @@
 #include "bits.h"
 #include "daemon.h"
 #include "ringpair.h"
+#include "rxwake.h"
+#include "sigbus.h"
 #include "signals.h"
 #include "steer.h"
 
@@ -116,14 +118,20 @@ static int make_workers(struct daemon *d, struct options *o, char why[VALUE_MAX 
 	if (!d->dp)
 		return refuse(why, -ENOMEM, "no memory for the tables: give EAL more with -m MB");
 	for (uint32_t i = 0; i < PORT_MAX; i++)
-		mbufs += o->impaired[i] ? LINKEMU_HELD : 0;
+		if (o->impaired[i])
+			mbufs += o->impair[i].spread ? 2 * LINKEMU_HELD : LINKEMU_HELD;
 	d->dp->mbufs = mbufs;
 	for (uint32_t i = 0; i < d->nports; i++)
 		if (!strcmp(d->port[i].info.driver, "net_af_xdp"))
 			d->dp->mbuf_room = MBUF_ROOM_PAGE;
-	d->dp->yield = o->yield;
+	d->dp->idle = o->idle;
 	if (o->icrc)
 		d->dp->icrc = o->icrc;
+	if (o->idle == IDLE_ADAPTIVE && worker_can_sleep())
+		return refuse(why, -ENOSYS,
+			"workers cannot sleep on this kernel (epoll_pwait2() is of Linux 5.11): "
+			"use "
+			"--idle yield");
 	for (uint32_t i = 0; i < o->workers; i++)
 		if (!worker_create(d->dp, i, socket))
 			return refuse(why, -ENOMEM,
@@ -141,7 +149,7 @@ static int spoil(struct daemon_port *p, const struct linkemu_config *cfg)
 		if (!p->emu[q])
 			return -ENOMEM;
 	}
-	return 0;
+	return linkemu_join(p->emu, p->info.rx_queues);
 }
 
 /* The largest Ethernet MTU that gives path MTU 2048 (mtu_of_ethernet()): what MBUF_ROOM_PAGE holds.
@@ -159,6 +167,8 @@ static int open_ports(struct daemon *d, struct options *o, char why[VALUE_MAX * 
 		if (d->dp->mbuf_room < MBUF_ROOM && p->info.mtu > MTU_PAGE)
 			p->info.mtu = MTU_PAGE; /* ctl's upper limit, whatever the netdev says */
 		p->rungs = steer_install(p->info.ethdev, p->info.rx_queues);
+		p->wake = rxwake_install(
+			d->dp, i, &p->info, o->impaired[i] && linkemu_holds(&o->impair[i]));
 		if (o->impaired[i] && spoil(p, &o->impair[i]))
 			return refuse(why, -ENOMEM,
 				"no memory for the emulated link of port %u: give EAL more with -m "
@@ -194,6 +204,8 @@ static int start_ctl(struct daemon *d, struct options *o, char why[VALUE_MAX * 2
 		.limits = o->limits,
 		.rocev1 = o->rocev1,
 		.window = o->window,
+		.migrate = o->migrate,
+		.shake_ms = o->shake_ms,
 		.nports = d->nports,
 	};
 	uint32_t g = 0;
@@ -219,7 +231,7 @@ static int start_ctl(struct daemon *d, struct options *o, char why[VALUE_MAX * 2
 
 static int survive_sigbus(struct daemon *d, struct options *o, char why[VALUE_MAX * 2])
 {
-	if (worker_install_sigbus())
+	if (sigbus_install())
 		return refuse(why, -EIO, "SIGBUS cannot be handled here: allow sigaction()");
 	return 0;
 }

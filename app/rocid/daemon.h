@@ -21,6 +21,7 @@ struct daemon_port {
 	struct share_guard guard;
 	bool shared;	/* info.netdev lends its addresses */
 	unsigned rungs; /* STEER_* */
+	enum port_wake wake;
 };
 
 struct daemon {

@@ -47,11 +47,14 @@ static const struct option_row row[] = {
 		"two more ports, connected with each other in memory"},
 	{"impair", required_argument, set_impair, "PORT,IMPAIRMENT",
 		"spoil what PORT receives: loss=P,dup=P,reorder=P,corrupt=P,truncate=P,nth=N,"
-		"mask=HEX,delay=50us,seed=N"},
+		"mask=HEX,delay=50us,seed=N,spread=hash|random"},
 	{"window", required_argument, set_window, "N", "packets in flight of a QP (128)"},
 	{"workers", required_argument, set_workers, "N", "worker threads, an lcore each (1)"},
-	{"idle", required_argument, set_idle, "poll|yield",
-		"what an idle worker does: spin, or offer its CPU each round (poll)"},
+	{"migrate", required_argument, set_migrate, "on|off|MS",
+		"whether QPs move to the worker on whose queue their packets come in (on); MS: "
+		"besides, move some each MS milliseconds, to test programs"},
+	{"idle", required_argument, set_idle, "poll|yield|adaptive",
+		"what an idle worker does: spin, offer its CPU each round, or sleep (poll)"},
 	{"icrc", required_argument, set_icrc, "NAME",
 		"how to compute CRCs: avx512, pclmul, isal, table"},
 	{"ready-fd", required_argument, set_ready_fd, "FD", "write a line to FD when serving"},
@@ -71,6 +74,7 @@ void options_init(struct options *o)
 	memset(o, 0, sizeof(*o));
 	strcpy(o->socket, ABI_SOCKET_DEFAULT);
 	o->workers = 1;
+	o->migrate = true;
 	o->ready_fd = -1;
 	o->highest_port = -1;
 }

@@ -13,6 +13,7 @@
 #include "ctl.h"
 #include "limits.h"
 #include "linkemu.h"
+#include "worker.h"
 
 struct icrc_ops;
 
@@ -54,7 +55,9 @@ struct options {
 	uint32_t workers;
 	uint32_t window; /* 0: the core's default */
 	bool rocev1;
-	bool yield;		     /* --idle yield */
+	enum idle idle;
+	bool migrate;
+	uint32_t shake_ms;	     /* --migrate MS; 0: not */
 	const struct icrc_ops *icrc; /* NULL: the best */
 	uint32_t nshares;
 	struct option_share share[PORT_MAX];

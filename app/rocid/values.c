@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/un.h>
 #include <rte_ether.h>
+#include "bits.h"
 #include "gids.h"
 #include "icrc.h"
 #include "path.h"
@@ -15,6 +16,7 @@
 #define WINDOW_MAX   65536
 #define VID_MAX	     4094
 #define LIMIT_MB_MAX (UINT32_MAX - 1)
+#define MS_MAX	     60000
 
 __attribute__((format(printf, 2, 3))) static int refuse(
 	char why[VALUE_MAX], const char *format, ...)
@@ -306,12 +308,29 @@ int set_workers(struct options *o, const char *value, char why[VALUE_MAX])
 	return 0;
 }
 
+int set_migrate(struct options *o, const char *value, char why[VALUE_MAX])
+{
+	o->migrate = strcmp(value, "off") != 0;
+	o->shake_ms = 0;
+	if (!o->migrate || !strcmp(value, "on"))
+		return 0;
+	if (!number(value, 10, 1, MS_MAX, &o->shake_ms))
+		return refuse(
+			why, "'%s' is neither on nor off nor 1 to %d milliseconds", value, MS_MAX);
+	return 0;
+}
+
 int set_idle(struct options *o, const char *value, char why[VALUE_MAX])
 {
-	o->yield = !strcmp(value, "yield");
-	if (!o->yield && strcmp(value, "poll"))
-		return refuse(why, "'%s' is neither poll nor yield", value);
-	return 0;
+	static const char *const name[] = {
+		[IDLE_POLL] = "poll", [IDLE_YIELD] = "yield", [IDLE_ADAPTIVE] = "adaptive"};
+
+	for (unsigned i = 0; i < ARRAY_SIZE(name); i++) {
+		o->idle = (enum idle)i;
+		if (!strcmp(value, name[i]))
+			return 0;
+	}
+	return refuse(why, "'%s' is neither poll nor yield nor adaptive", value);
 }
 
 int set_icrc(struct options *o, const char *value, char why[VALUE_MAX])

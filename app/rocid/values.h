@@ -33,6 +33,7 @@ int set_ring_pair(struct options *o, const char *value, char why[VALUE_MAX]);
 int set_impair(struct options *o, const char *value, char why[VALUE_MAX]);
 int set_window(struct options *o, const char *value, char why[VALUE_MAX]);
 int set_workers(struct options *o, const char *value, char why[VALUE_MAX]);
+int set_migrate(struct options *o, const char *value, char why[VALUE_MAX]);
 int set_idle(struct options *o, const char *value, char why[VALUE_MAX]);
 int set_icrc(struct options *o, const char *value, char why[VALUE_MAX]);
 int set_ready_fd(struct options *o, const char *value, char why[VALUE_MAX]);

@@ -58,6 +58,7 @@ enum abi_msg_type {
 	ABI_DETACH_MCAST,
 	ABI_OPEN_XRCD,
 	ABI_CLOSE_XRCD,
+	ABI_GET_WAKE,
 	ABI_MSG_TYPES
 };
 
@@ -86,6 +87,15 @@ struct abi_hello_reply {
 	uint32_t doorbell_stride;
 	uint32_t session;
 	char device[16]; /* "roci0" */
+	uint32_t sleeps; /* 1: workers sleep, GET_WAKE tells how to wake them */
+	uint32_t reserved;
+};
+
+/* GET_WAKE: the reply carries an eventfd for one worker (abi_ring.h, struct abi_doorbell). A
+ * session that does not ask is served too, but late after a pause. EOPNOTSUPP when workers do
+ * not sleep. */
+struct abi_get_wake {
+	uint32_t worker;
 };
 
 /* QUERY_DEVICE: no body */

@@ -205,11 +205,9 @@ static int reset(struct core *c, struct qp *qp, struct core_cmd *cmd)
 
 static void enter_sqd(struct core *c, struct qp *qp, const struct core_cmd *cmd)
 {
-	bool notify = (cmd->mask & ABI_QP_EN_SQD_ASYNC_NOTIFY) && cmd->attr.en_sqd_async_notify;
-
 	qp->state = ABI_QPS_SQD;
-	qp->attr.en_sqd_async_notify = notify;
-	qp->sq_drained = !notify; /* QPS-19 */
+	qp->attr.en_sqd_async_notify = /* QPS-19 */
+		(cmd->mask & ABI_QP_EN_SQD_ASYNC_NOTIFY) && cmd->attr.en_sqd_async_notify;
 	qp_check_drained(c, qp);
 }
 
@@ -263,6 +261,15 @@ static void detach_qp(struct core *c, struct qp *qp)
 	qp_make_idle(c, qp);
 }
 
+/* A17.4.2: the AV stays what it was, but for the L2 address that was found for it. */
+static void readdress(struct qp *qp, const struct core_cmd *cmd)
+{
+	if (!qp->path.hdr_len)
+		return; /* it was reset meanwhile and leads nowhere */
+	path_readdress(&qp->path, cmd->path.dmac, cmd->sgid.mac, cmd->path.local);
+	memcpy(qp->attr.ah.dmac, cmd->path.dmac, 6);
+}
+
 int core_cmd(struct core *c, struct core_cmd *cmd, uint64_t now)
 {
 	switch (cmd->type) {
@@ -271,9 +278,16 @@ int core_cmd(struct core *c, struct core_cmd *cmd, uint64_t now)
 	case CORE_CMD_QUERY_QP:
 		query(cmd->qp, &cmd->attr);
 		return 0;
+	case CORE_CMD_READDRESS_QP:
+		readdress(cmd->qp, cmd);
+		return 0;
 	case CORE_CMD_DETACH_QP:
 		detach_qp(c, cmd->qp);
 		return 0;
+	case CORE_CMD_GIVE_QP:
+		return qp_give(c, cmd->qp, cmd->worker);
+	case CORE_CMD_TAKE_QP:
+		return qp_take(c, cmd->qp);
 	case CORE_CMD_DETACH_CQ:
 		list_del(&cmd->cq->lane[c->cfg.worker].touched);
 		return 0;

@@ -69,23 +69,42 @@ static int explain(struct qp_obj *o, int err, struct reply *r)
 		state_name(query.attr.qp_state), state_name(cmd->attr.qp_state), cmd->mask);
 }
 
-/* Has the worker execute o->cmd, and moves the hold on the GID. */
+/* Has the worker execute o->cmd. */
 static int execute(struct qp_obj *o, struct reply *r)
 {
-	struct core_cmd *cmd = &o->cmd;
-	int err = worker_call(o->session->ctl->dp->worker[o->worker], cmd);
+	int err = worker_call(o->session->ctl->dp->worker[o->worker], &o->cmd);
 
-	if (err) {
-		gid_hold_set(&o->wanted, NULL, 0);
-		return explain(o, err, r);
-	}
-	if (cmd->mask & ABI_QP_AV) {
+	return err ? explain(o, err, r) : 0;
+}
+
+/* The same with an address vector, whose GID and destination the QP then has instead of others. */
+static int execute_av(struct qp_obj *o, struct reply *r)
+{
+	struct dest *d = dest_get(o->session->ctl, &o->key);
+	int err;
+
+	o->cmd.sgid = o->wanted.gids->table.entry[o->wanted.index]; /* its MAC may be new */
+	err = d ? execute(o, r) : refuse(r->why, -ENOMEM, "rocid is out of memory");
+	if (!err) {
 		gid_hold_set(&o->hold, o->wanted.gids, o->wanted.index);
-		gid_hold_set(&o->wanted, NULL, 0);
-	} else if ((cmd->mask & ABI_QP_STATE) && cmd->attr.qp_state == ABI_QPS_RESET) {
+		dest_join(d, o, &o->cmd);
+	} else if (d) {
+		dest_release(d);
+	}
+	gid_hold_set(&o->wanted, NULL, 0);
+	return err;
+}
+
+static int execute_without_av(struct qp_obj *o, struct reply *r)
+{
+	const struct core_cmd *cmd = &o->cmd;
+	int err = execute(o, r);
+
+	if (!err && (cmd->mask & ABI_QP_STATE) && cmd->attr.qp_state == ABI_QPS_RESET) {
+		dest_leave(o);
 		gid_hold_set(&o->hold, NULL, 0);
 	}
-	return 0;
+	return err;
 }
 
 static bool gid_unicast(const uint8_t gid[16])
@@ -152,62 +171,51 @@ static void resolved(struct neigh_query *q, int err, const char *why)
 		refuse(r.why, err, "%s", why);
 	} else {
 		set_dmac(&o->cmd, q->mac);
-		err = execute(o, &r);
+		err = execute_av(o, &r);
 	}
 	session_reply(o->session, &o->request, err, &r);
 }
 
-/* A GID of another port of this daemon needs no neighbour table: the two ends of a ring pair. */
-static bool other_port_mac(const struct ctl *ctl, const struct core_cmd *cmd, uint8_t mac[6])
+/* The MAC that the application gave, if it gave one (ETH-11); never zeroes (ETH-12). */
+static int check_dmac(const uint8_t dmac[6], struct dest_key *key, struct reply *r)
 {
-	for (uint32_t i = 0; i < ctl->nports; i++) {
-		const struct gid_table *t = &ctl->port[i].gids.table;
-		int index = gid_find(t, cmd->path.dgid, cmd->sgid.net, cmd->sgid.vid);
+	static const uint8_t unknown[6] = {0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF};
 
-		if (index < 0)
-			continue;
-		memcpy(mac, t->entry[index].mac, 6);
-		return true;
-	}
-	return false;
+	if (!memcmp(dmac, unknown, 6))
+		return 0;
+	if (dmac[0] & 1)
+		return refuse(r->why, -EINVAL,
+			"the destination MAC is a group's: set the peer's, or all ones to have it "
+			"looked up");
+	memcpy(key->given, dmac, 6);
+	return 0;
 }
 
 /* Finds the destination MAC.  @return 0, DEFERRED or a negative errno with a sentence. */
-static int find_dmac(struct session *s, struct qp_obj *o, struct netport *port,
-	const struct request *q, struct reply *r)
+static int find_dmac(struct session *s, struct qp_obj *o, const struct request *q, struct reply *r)
 {
-	static const uint8_t unknown[6] = {0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF}, zero[6];
 	struct core_cmd *cmd = &o->cmd;
-	const uint8_t *dmac = cmd->attr.ah.dmac;
+	const struct abi_ah_attr *ah = &cmd->attr.ah;
 	int err;
 
-	if (gid_find(&port->gids.table, cmd->path.dgid, cmd->sgid.net, cmd->sgid.vid) >= 0) {
-		cmd->path.local = true; /* never leaves the daemon */
-		set_dmac(cmd, cmd->sgid.mac);
-		return 0;
-	}
-	if (memcmp(dmac, unknown, 6) && memcmp(dmac, zero, 6)) { /* ETH-12: never to zero */
-		if (dmac[0] & 1)
-			return refuse(r->why, -EINVAL,
-				"the destination MAC is a group's: set the peer's, or all ones to "
-				"have it looked up");
-		set_dmac(cmd, dmac);
-		return 0;
-	}
-	if (s->resolving >= SESSION_RESOLVE_MAX)
-		return refuse(r->why, -EBUSY,
-			"%u QPs of the application still look for their destinations: wait for "
-			"some",
-			s->resolving);
-	o->query = (struct neigh_query){.port = port, .done = resolved};
-	memcpy(o->query.dgid, cmd->path.dgid, 16);
-	err = neigh_resolve(&s->ctl->neighs, &o->query, cmd->sgid.gid, ctl_now_ms(), r->why);
-	if (err == -EHOSTUNREACH && other_port_mac(s->ctl, cmd, o->query.mac))
-		err = 0;
+	o->key = (struct dest_key){.port = cmd->path.port, .sgid = ah->sgid_index};
+	memcpy(o->key.dgid, ah->dgid, 16);
+	err = check_dmac(ah->dmac, &o->key, r);
+	if (err)
+		return err;
+	o->query = (struct neigh_query){.done = resolved};
+	err = dest_find(s->ctl, &o->key, &o->query, &cmd->path.local, r->why);
 	if (!err)
 		set_dmac(cmd, o->query.mac);
 	if (err != -EINPROGRESS)
 		return err;
+	if (s->resolving >= SESSION_RESOLVE_MAX) {
+		neigh_cancel(&o->query);
+		return refuse(r->why, -EBUSY,
+			"%u QPs of the application still look for their destinations: wait for "
+			"some",
+			s->resolving);
+	}
 	o->resolving = true;
 	s->resolving++;
 	o->request = q->msg;
@@ -230,14 +238,14 @@ static int modify_with_av(
 		return -EINVAL; /* QPS-15 */
 	path_from_av(&o->cmd, sgid);
 	gid_hold_set(&o->wanted, &port->gids, ah->sgid_index);
-	err = find_dmac(s, o, port, q, r);
+	err = find_dmac(s, o, q, r);
 	if (err == DEFERRED)
 		return err;
 	if (err) {
 		gid_hold_set(&o->wanted, NULL, 0);
 		return err;
 	}
-	return execute(o, r);
+	return execute_av(o, r);
 }
 
 int cmd_modify_qp(struct session *s, const struct request *q, struct reply *r)
@@ -260,5 +268,5 @@ int cmd_modify_qp(struct session *s, const struct request *q, struct reply *r)
 	};
 	if (in.mask & ABI_QP_AV)
 		return modify_with_av(s, o, q, r);
-	return execute(o, r);
+	return execute_without_av(o, r);
 }

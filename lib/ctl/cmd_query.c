@@ -39,6 +39,28 @@ int cmd_hello(struct session *s, const struct request *q, struct reply *r)
 	return session_greet(s, r);
 }
 
+int cmd_get_wake(struct session *s, const struct request *q, struct reply *r)
+{
+	const struct dataplane *dp = s->ctl->dp;
+	struct abi_get_wake in;
+	int fd;
+
+	memcpy(&in, q->body, sizeof(in));
+	if (in.worker >= dp->nworkers)
+		return refuse(r->why, -EINVAL, "there is no worker %u: this rocid has 0 to %u",
+			in.worker, dp->nworkers - 1);
+	fd = worker_doorbell_eventfd(dp->worker[in.worker], &s->bells->w[in.worker]);
+	if (fd == -EOPNOTSUPP)
+		return refuse(r->why, fd, "this rocid's workers do not sleep: just ring");
+	if (fd < 0)
+		return refuse(r->why, fd,
+			"rocid cannot make an eventfd (%s): raise its limit of open files (ulimit "
+			"-n)",
+			strerror(-fd));
+	reply_fd(r, fd);
+	return 0;
+}
+
 int cmd_query_device(struct session *s, const struct request *q, struct reply *r)
 {
 	struct abi_device_attr a = {

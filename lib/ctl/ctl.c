@@ -47,28 +47,61 @@ void ctl_unwatch(struct ctl *ctl, struct watch *w)
 
 /* --- the network's news ---------------------------------------------------------------- */
 
+static void tell_sessions(struct ctl *ctl, uint32_t i, unsigned what)
+{
+	if (what & NETPORT_GIDS_CHANGED) /* EVT-05 */
+		session_port_event(ctl, i, ABI_EVENT_GID_CHANGE);
+	if (what & NETPORT_WENT_DOWN)
+		session_port_event(ctl, i, ABI_EVENT_PORT_ERR);
+	/* Verbs have no event for another MTU; an adapter's port restarts and is active again
+	 * (doc/decisions/0030-events-of-ports.md). */
+	if ((what & NETPORT_WENT_UP) || ((what & NETPORT_MTU_CHANGED) && ctl->port[i].up))
+		session_port_event(ctl, i, ABI_EVENT_PORT_ACTIVE);
+}
+
+static void tell_owner(struct ctl *ctl, uint32_t i, unsigned what)
+{
+	unsigned news = 0;
+
+	if (what & NETPORT_MAC_CHANGED)
+		news |= CTL_NETDEV_MAC;
+	if (what & NETPORT_REPLACED)
+		news |= CTL_NETDEV_REPLACED;
+	if (what & NETPORT_GONE)
+		news |= CTL_NETDEV_GONE;
+	if (news && ctl->netdev_changed)
+		ctl->netdev_changed(ctl->netdev_arg, i, news, ctl->port[i].mac);
+}
+
 static void refresh_port(struct ctl *ctl, uint32_t i)
 {
 	const struct gid_table *old;
 	unsigned what = netport_refresh(&ctl->port[i], &ctl->rtnl, &old);
 
+	if (!what)
+		return;
+	tell_owner(ctl, i, what);
 	if (old) {
 		worker_grace(ctl->dp);
 		free((void *)old);
 	}
-	if (what & NETPORT_GIDS_CHANGED) /* EVT-05 */
-		session_port_event(ctl, i, ABI_EVENT_GID_CHANGE);
-	if (what & NETPORT_WENT_UP)
-		session_port_event(ctl, i, ABI_EVENT_PORT_ACTIVE);
-	if (what & NETPORT_WENT_DOWN)
-		session_port_event(ctl, i, ABI_EVENT_PORT_ERR);
+	dests_touch_port(ctl, i);
+	tell_sessions(ctl, i, what);
+}
+
+static void neighbour_changed(void *arg, uint32_t ifindex, const uint8_t gid[16])
+{
+	dests_touch_neigh(arg, ifindex, gid);
 }
 
 static void news_ready(struct watch *w)
 {
 	struct ctl *ctl = container_of(w, struct ctl, news);
+	unsigned what = rtnl_take_news(&ctl->rtnl, neighbour_changed, ctl);
 
-	if (!rtnl_take_news(&ctl->rtnl))
+	if (what & (RTNL_NEWS_ROUTES | RTNL_NEWS_LOST))
+		dests_touch_all(ctl);
+	if (!(what & (RTNL_NEWS_LINKS | RTNL_NEWS_LOST)))
 		return;
 	for (uint32_t i = 0; i < ctl->nports; i++)
 		refresh_port(ctl, i);
@@ -96,6 +129,7 @@ static int open_ports(struct ctl *ctl, const struct ctl_config *cfg, char why[AB
 		return refuse(why, err, "rocid cannot talk to the kernel's rtnetlink: %s",
 			strerror(-err));
 	neigh_queue_init(&ctl->neighs, &ctl->rtnl);
+	dests_init(&ctl->dests);
 	if (!cfg->nports || cfg->nports > PORT_MAX)
 		return refuse(
 			why, -EINVAL, "rocid serves 1 to %u ports, not %u", PORT_MAX, cfg->nports);
@@ -110,11 +144,22 @@ static int open_ports(struct ctl *ctl, const struct ctl_config *cfg, char why[AB
 	return 0;
 }
 
+/* What the SIGBUS handler has found goes through the event loop. */
+static int watch_faults(struct ctl *ctl)
+{
+	ctl->faults.fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (ctl->faults.fd < 0)
+		return -errno;
+	sigbus_notify(ctl->faults.fd);
+	return ctl_watch(ctl, &ctl->faults);
+}
+
 static int open_loop(struct ctl *ctl, char why[ABI_SENTENCE_MAX])
 {
 	ctl->epoll = epoll_create1(EPOLL_CLOEXEC);
 	ctl->stopper.fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	if (ctl->epoll < 0 || ctl->stopper.fd < 0 || ctl_watch(ctl, &ctl->stopper))
+	if (ctl->epoll < 0 || ctl->stopper.fd < 0 || ctl_watch(ctl, &ctl->stopper) ||
+		watch_faults(ctl))
 		return refuse(why, -errno, "rocid cannot make its event loop: %s", strerror(errno));
 	return 0;
 }
@@ -130,11 +175,15 @@ static void init(struct ctl *ctl, const struct ctl_config *cfg)
 	ctl->window = cfg->window;
 	ctl->limits = quota_limits(&cfg->limits);
 	ctl->since_ms = ctl_now_ms();
+	migrate_init(&ctl->migration, cfg->migrate, cfg->shake_ms, (uint64_t)getpid());
+	ctl->netdev_changed = cfg->netdev_changed;
+	ctl->netdev_arg = cfg->netdev_arg;
 	ctl->epoll = -1;
 	ctl->reserve_fd = -1;
 	ctl->listener.fd = -1;
 	ctl->news.fd = -1;
 	ctl->stopper = (struct watch){.fd = -1, .ready = stopper_ready};
+	ctl->faults = (struct watch){.fd = -1, .ready = session_faults_ready};
 	handles_init(&ctl->pds, PD_MAX);
 	notifier_init(&ctl->notifier, ctl->dp, session_event_source, ctl);
 }
@@ -192,10 +241,26 @@ int ctl_start(struct ctl **out, const struct ctl_config *cfg, char why[ABI_SENTE
 
 /* --- running ---------------------------------------------------------------------------- */
 
+/* @return the sooner of two waits in milliseconds, -1: for ever. */
+static int sooner(int a, int b)
+{
+	return a < 0 || (b >= 0 && b < a) ? b : a;
+}
+
+/* What is due now.  Returns milliseconds until something is due again, -1 for never. */
+static int run_timers(struct ctl *ctl)
+{
+	uint64_t now = ctl_now_ms();
+	int wait = migrate_poll(ctl, now);
+
+	wait = sooner(wait, dests_poll(ctl, now));
+	return sooner(wait, neigh_poll(&ctl->neighs, now)); /* those of dests too */
+}
+
 int ctl_run(struct ctl *ctl)
 {
 	while (!ctl->stopping) {
-		int wait = neigh_poll(&ctl->neighs, ctl_now_ms());
+		int wait = run_timers(ctl);
 		struct epoll_event ev;
 		struct watch *w;
 		/* One event at a time: what handles it may free any other watch. */
@@ -247,6 +312,8 @@ void ctl_destroy(struct ctl *ctl)
 	close_ports(ctl);
 	rtnl_close(&ctl->rtnl);
 	ctl_unwatch(ctl, &ctl->stopper);
+	sigbus_notify(-1);
+	ctl_unwatch(ctl, &ctl->faults);
 	if (ctl->epoll >= 0)
 		close(ctl->epoll);
 	handles_free(&ctl->pds);

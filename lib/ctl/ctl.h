@@ -63,6 +63,14 @@ struct ctl_limits {
 	uint32_t user_memory_mb; /* likewise */
 };
 
+/** What happened to a port's netdev. */
+#define CTL_NETDEV_MAC	    (1u << 0) /* it has another MAC: what filters by it must change */
+#define CTL_NETDEV_REPLACED (1u << 1) /* it is another netdev under the old name */
+#define CTL_NETDEV_GONE	    (1u << 2) /* there is none of that name now */
+
+/** Told by the control thread. @param mac  the netdev's */
+typedef void (*ctl_netdev_changed)(void *arg, uint32_t port, unsigned what, const uint8_t mac[6]);
+
 /** Copied by ctl_start(), what it points to included, except dp. */
 struct ctl_config {
 	/** ctl_start() fills *dp->ports: count, MACs, P_Keys, MTU, GID tables. All other members
@@ -76,6 +84,13 @@ struct ctl_config {
 	bool rocev1; /* RoCEv1 entries beside the RoCEv2 ones (GID-02) */
 	struct ctl_limits limits;
 	uint32_t window; /* packets in flight of a QP; 0: WINDOW_DEFAULT */
+	/** With several workers: QPs move to the worker on whose queue their packets come in. */
+	bool migrate;
+	/** With several workers, not 0: so many milliseconds after one another up to 64 QPs move to
+	 *  the next worker, wanted or not, to test rocid and programs. */
+	uint32_t shake_ms;
+	ctl_netdev_changed netdev_changed; /* NULL: nobody wants to know */
+	void *netdev_arg;
 	uint32_t nports;
 	struct ctl_port port[PORT_MAX];
 };

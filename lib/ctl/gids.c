@@ -148,6 +148,22 @@ unsigned gids_sync(
 	return left_out;
 }
 
+void gids_set_netdev(struct gids *g, uint32_t ifindex, const uint8_t mac[6])
+{
+	for (uint32_t i = 0; i < GID_MAX; i++) {
+		struct gid_entry *e = &g->table.entry[i];
+
+		if (never_used(e) ||
+			(g->kernel[i] && e->vid)) /* a VLAN's has a netdev of its own */
+			continue;
+		if (e->ifindex == ifindex && !memcmp(e->mac, mac, 6))
+			continue;
+		e->ifindex = ifindex;
+		memcpy(e->mac, mac, 6);
+		g->changed = true;
+	}
+}
+
 const struct gid_table *gids_publish(struct gids *g, struct port *where)
 {
 	struct gid_table *copy;

@@ -45,6 +45,10 @@ int gids_add(struct gids *g, const uint8_t gid[16], uint16_t vid, uint32_t ifind
 unsigned gids_sync(
 	struct gids *g, uint8_t gid[][16], unsigned n, uint32_t ifindex, const uint8_t mac[6]);
 
+/** Tells the entries of the port's own netdev, the static and the invalid ones too, which it is
+ * now. */
+void gids_set_netdev(struct gids *g, uint32_t ifindex, const uint8_t mac[6]);
+
 /**
  * Checks that entry @p index may send to @p dgid (GID-05, GID-06).
  * @return it, or NULL with a sentence that names the index to use instead.

@@ -52,7 +52,8 @@ static int ask_route(
 {
 	int err = rtnl_route_get(nl, sgid, q->dgid, 0, route);
 
-	if (err == -EINVAL) { /* a static GID, which the kernel does not have */
+	if (sgid &&
+		err == -EINVAL) { /* no address after all: a link-local GID is made of the MAC */
 		sgid = NULL;
 		err = rtnl_route_get(nl, sgid, q->dgid, 0, route);
 	}
@@ -62,7 +63,7 @@ static int ask_route(
 	return err;
 }
 
-static int find_route(struct neigh_queue *nq, struct neigh_query *q, const uint8_t sgid[16],
+static int find_route(struct neigh_queue *nq, struct neigh_query *q, const uint8_t *sgid,
 	char why[ABI_SENTENCE_MAX])
 {
 	struct rtnl_route route;
@@ -95,7 +96,7 @@ static int find_route(struct neigh_queue *nq, struct neigh_query *q, const uint8
 	return 0;
 }
 
-int neigh_resolve(struct neigh_queue *nq, struct neigh_query *q, const uint8_t sgid[16],
+int neigh_resolve(struct neigh_queue *nq, struct neigh_query *q, const uint8_t *sgid,
 	uint64_t now_ms, char why[ABI_SENTENCE_MAX])
 {
 	char gid[GID_TEXT];

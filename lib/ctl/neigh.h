@@ -43,12 +43,12 @@ struct neigh_queue {
 void neigh_queue_init(struct neigh_queue *nq, struct rtnl *nl);
 
 /**
- * Looks for the MAC that packets from @p sgid to @p q->dgid go to. The caller has set port,
- * dgid and done.
+ * Looks for the MAC that packets from @p sgid, NULL: any, to @p q->dgid go to. The caller has set
+ * port, dgid and done.
  * @return 0 and q->mac; -EINPROGRESS: q->done will be called by neigh_poll(); another negative
  * errno with a sentence in @p why.
  */
-int neigh_resolve(struct neigh_queue *nq, struct neigh_query *q, const uint8_t sgid[16],
+int neigh_resolve(struct neigh_queue *nq, struct neigh_query *q, const uint8_t *sgid,
 	uint64_t now_ms, char why[ABI_SENTENCE_MAX]);
 
 /** Gives @p q up; harmless when it is not pending. */

@@ -12,6 +12,7 @@ static const struct gid_table no_gids;
 
 static void take_link(struct netport *p, const struct rtnl_link *link)
 {
+	gids_set_netdev(&p->gids, link->ifindex, link->mac);
 	p->ifindex = link->ifindex;
 	p->up = link->up;
 	p->eth_mtu = link->mtu;
@@ -33,10 +34,21 @@ static void take_addresses(struct netport *p, struct rtnl *nl)
 		gids_sync(&p->gids, gid, (unsigned)n + 1, p->ifindex, p->mac);
 }
 
-static void share(struct netport *p)
+/* Has workers see what changed.  @return NETPORT_* bits. */
+static unsigned share(struct netport *p)
 {
-	memcpy(p->shared->mac, p->mac, 6);
-	p->shared->active_mtu = mtu_of_ethernet(p->eth_mtu);
+	uint32_t mtu = mtu_of_ethernet(p->eth_mtu);
+	unsigned what = 0;
+	uint8_t old[6];
+
+	port_get_mac(p->shared, old);
+	if (memcmp(old, p->mac, 6))
+		what |= NETPORT_MAC_CHANGED;
+	if (atomic_load(&p->shared->active_mtu) != mtu)
+		what |= NETPORT_MTU_CHANGED;
+	port_set_mac(p->shared, p->mac);
+	atomic_store(&p->shared->active_mtu, mtu);
+	return what;
 }
 
 static int init_netdev(struct netport *p, struct rtnl *nl, char why[ABI_SENTENCE_MAX])
@@ -133,27 +145,40 @@ void netport_destroy(struct netport *p)
 	p->neighs = NULL;
 }
 
+/* Reads the netdev, which may be gone, or another one now.  @return NETPORT_* bits, or -1: the
+ * kernel does not tell. */
+static int read_netdev(struct netport *p, struct rtnl *nl)
+{
+	uint32_t was = p->ifindex;
+	struct rtnl_link link;
+	int err = rtnl_link_get(nl, p->netdev, &link);
+
+	if (!err) {
+		take_link(p, &link);
+		take_addresses(p, nl);
+		return link.ifindex != was ? NETPORT_REPLACED : 0;
+	}
+	if (err != -ENODEV)
+		return -1;
+	p->up = false; /* it may come back under the same name */
+	p->ifindex = 0;
+	gids_sync(&p->gids, NULL, 0, 0, p->mac);
+	return was ? NETPORT_GONE : 0;
+}
+
 unsigned netport_refresh(struct netport *p, struct rtnl *nl, const struct gid_table **old)
 {
 	bool was_up = p->up;
-	struct rtnl_link link;
-	unsigned what = 0;
-	int err;
+	unsigned what;
+	int found;
 
 	*old = NULL;
 	if (!p->netdev[0])
 		return 0;
-	err = rtnl_link_get(nl, p->netdev, &link);
-	if (!err) {
-		take_link(p, &link);
-		take_addresses(p, nl);
-	} else if (err == -ENODEV) { /* it may come back under the same name */
-		p->up = false;
-		gids_sync(&p->gids, NULL, 0, p->ifindex, p->mac);
-	} else {
+	found = read_netdev(p, nl);
+	if (found < 0)
 		return 0;
-	}
-	share(p);
+	what = (unsigned)found | share(p);
 	if (p->gids.changed) {
 		*old = gids_publish(&p->gids, p->shared);
 		what |= NETPORT_GIDS_CHANGED;

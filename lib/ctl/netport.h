@@ -32,6 +32,10 @@ struct netport {
 #define NETPORT_GIDS_CHANGED (1u << 0)
 #define NETPORT_WENT_UP	     (1u << 1)
 #define NETPORT_WENT_DOWN    (1u << 2)
+#define NETPORT_MTU_CHANGED  (1u << 3) /* the largest path MTU, that is */
+#define NETPORT_MAC_CHANGED  (1u << 4)
+#define NETPORT_REPLACED     (1u << 5) /* there is another netdev under the name */
+#define NETPORT_GONE	     (1u << 6) /* there is none any more */
 
 /**
  * Sets up @p p and publishes its first table in *@p shared.

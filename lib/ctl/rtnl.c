@@ -10,10 +10,12 @@
 #include <sys/socket.h>
 #include <unistd.h>
 #include <libmnl/libmnl.h>
+#include "bits.h"
 #include "rtnl.h"
 #include "sentence.h"
 
-#define BUF_SIZE 32768 /* a dump comes in pieces of at most this */
+#define BUF_SIZE    32768     /* a dump comes in pieces of at most this */
+#define NEWS_BUFFER (1 << 20) /* some thousand news */
 
 /* An address as rtnetlink writes it. */
 struct inet {
@@ -33,13 +35,35 @@ static void gid_of_inet(uint8_t gid[16], const struct nlattr *a)
 {
 	const void *bytes = mnl_attr_get_payload(a);
 
+	memset(gid, 0, 16);
 	if (mnl_attr_get_payload_len(a) == 4) {
-		memset(gid, 0, 10);
 		memset(gid + 10, 0xFF, 2);
 		memcpy(gid + 12, bytes, 4);
 	} else if (mnl_attr_get_payload_len(a) == 16) {
 		memcpy(gid, bytes, 16);
 	}
+}
+
+static const enum rtnetlink_groups groups[] = {
+	RTNLGRP_LINK, RTNLGRP_IPV4_IFADDR, RTNLGRP_IPV6_IFADDR, RTNLGRP_NEIGH, RTNLGRP_IPV4_ROUTE,
+	RTNLGRP_IPV6_ROUTE, RTNLGRP_IPV4_RULE, RTNLGRP_IPV6_RULE,
+	RTNLGRP_NEXTHOP, /* of kernels since 5.3: may be refused */
+};
+
+static int subscribe(struct mnl_socket *news)
+{
+	int size = NEWS_BUFFER;
+
+	for (unsigned i = 0; i < ARRAY_SIZE(groups); i++) {
+		int group = groups[i];
+
+		if (mnl_socket_setsockopt(news, NETLINK_ADD_MEMBERSHIP, &group, sizeof(group)) &&
+			group != RTNLGRP_NEXTHOP)
+			return -1;
+	}
+	/* What does not fit is lost, and then everything is read again. */
+	setsockopt(mnl_socket_get_fd(news), SOL_SOCKET, SO_RCVBUF, &size, sizeof(size));
+	return 0;
 }
 
 int rtnl_open(struct rtnl *nl)
@@ -50,8 +74,7 @@ int rtnl_open(struct rtnl *nl)
 	nl->ask = mnl_socket_open2(NETLINK_ROUTE, SOCK_CLOEXEC);
 	nl->news = mnl_socket_open2(NETLINK_ROUTE, SOCK_CLOEXEC | SOCK_NONBLOCK);
 	if (!nl->ask || !nl->news || mnl_socket_bind(nl->ask, 0, MNL_SOCKET_AUTOPID) ||
-		mnl_socket_bind(nl->news, RTMGRP_LINK | RTMGRP_IPV4_IFADDR | RTMGRP_IPV6_IFADDR,
-			MNL_SOCKET_AUTOPID)) {
+		mnl_socket_bind(nl->news, 0, MNL_SOCKET_AUTOPID) || subscribe(nl->news)) {
 		int err = errno ? -errno : -EIO;
 
 		rtnl_close(nl);
@@ -77,17 +100,64 @@ int rtnl_fd(const struct rtnl *nl)
 	return mnl_socket_get_fd(nl->news);
 }
 
-bool rtnl_take_news(struct rtnl *nl)
+struct news {
+	unsigned what;
+	rtnl_neigh_news neigh;
+	void *arg;
+};
+
+static void neighbour_news(const struct nlmsghdr *h, struct news *news)
 {
-	char buf[4096];
-	bool any = false;
+	const struct ndmsg *nd = mnl_nlmsg_get_payload(h);
+	const struct nlattr *a;
+	uint8_t gid[16];
+
+	if (nd->ndm_family != AF_INET && nd->ndm_family != AF_INET6)
+		return; /* a bridge's */
+	mnl_attr_for_each(a, h, sizeof(*nd))
+	{
+		if (mnl_attr_get_type(a) != NDA_DST)
+			continue;
+		gid_of_inet(gid, a);
+		news->neigh(news->arg, (uint32_t)nd->ndm_ifindex, gid);
+	}
+}
+
+static int news_cb(const struct nlmsghdr *h, void *arg)
+{
+	struct news *news = arg;
+
+	switch (h->nlmsg_type) {
+	case RTM_NEWLINK:
+	case RTM_DELLINK:
+	case RTM_NEWADDR:
+	case RTM_DELADDR:
+		news->what |= RTNL_NEWS_LINKS;
+		break;
+	case RTM_NEWNEIGH:
+	case RTM_DELNEIGH:
+		neighbour_news(h, news);
+		break;
+	default:
+		news->what |= RTNL_NEWS_ROUTES;
+	}
+	return MNL_CB_OK;
+}
+
+unsigned rtnl_take_news(struct rtnl *nl, rtnl_neigh_news neigh, void *arg)
+{
+	struct news news = {.neigh = neigh, .arg = arg};
+	char buf[BUF_SIZE];
 
 	for (;;) {
 		ssize_t n = mnl_socket_recvfrom(nl->news, buf, sizeof(buf));
 
-		if (n < 0 && errno != ENOBUFS && errno != ENOSPC) /* lost or cut: news too */
-			return any;
-		any = true;
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0 && errno != ENOBUFS && errno != ENOSPC)
+			return news.what;
+		if (n < 0 || mnl_cb_run(buf, (size_t)n, 0, 0, news_cb, &news) < 0)
+			news.what |= RTNL_NEWS_LOST; /* the socket overran, or a message was cut */
 	}
 }
 

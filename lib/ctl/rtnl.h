@@ -15,7 +15,7 @@ struct mnl_socket;
 
 struct rtnl {
 	struct mnl_socket *ask;
-	struct mnl_socket *news; /* subscribed to links and addresses */
+	struct mnl_socket *news; /* subscribed to links, addresses, routes, neighbours */
 	uint32_t seq;
 };
 
@@ -31,12 +31,19 @@ int rtnl_open(struct rtnl *nl);
 
 void rtnl_close(struct rtnl *nl);
 
-/** @return the descriptor that becomes readable when links or addresses change. */
+/** @return the descriptor that becomes readable when there is something to take. */
 int rtnl_fd(const struct rtnl *nl);
 
-/** Takes all news, whose content does not matter: who cares reads again.
- *  @return true when there were any, or some were lost. */
-bool rtnl_take_news(struct rtnl *nl);
+/** What news are about. */
+#define RTNL_NEWS_LINKS	 (1u << 0) /* links and addresses: who cares reads them again */
+#define RTNL_NEWS_ROUTES (1u << 1) /* routes, rules, next hops */
+#define RTNL_NEWS_LOST	 (1u << 2) /* anything may have changed */
+
+/** A neighbour's MAC or state changed, or it went. */
+typedef void (*rtnl_neigh_news)(void *arg, uint32_t ifindex, const uint8_t gid[16]);
+
+/** Takes all news and calls @p neigh for each neighbour.  @return RTNL_NEWS_* bits. */
+unsigned rtnl_take_news(struct rtnl *nl, rtnl_neigh_news neigh, void *arg);
 
 /** @return 0, -ENODEV when there is no such netdev, or another negative errno. */
 int rtnl_link_get(struct rtnl *nl, const char *name, struct rtnl_link *link);

@@ -12,7 +12,9 @@
 #include <sys/socket.h>
 #include "core.h"
 #include "ctl.h"
+#include "dest.h"
 #include "handle.h"
+#include "migrate.h"
 #include "neigh.h"
 #include "netport.h"
 #include "notifier.h"
@@ -34,6 +36,7 @@ struct ctl {
 	struct watch listener;
 	struct watch stopper; /* eventfd: ctl_stop() */
 	struct watch news;    /* rtnetlink */
+	struct watch faults;  /* eventfd: shared memory faulted */
 	bool stopping;
 	char *socket_path;
 	int reserve_fd; /* given up to turn a connection away when descriptors run out */
@@ -42,8 +45,11 @@ struct ctl {
 	uint64_t epoch;
 	struct rtnl rtnl;
 	struct neigh_queue neighs;
+	struct dests dests;
 	struct netport port[PORT_MAX];
 	uint32_t nports;
+	ctl_netdev_changed netdev_changed; /* NULL: nobody wants to know */
+	void *netdev_arg;
 	struct notifier notifier;
 	struct session *session[SESSION_MAX];
 	uint32_t nsessions;	/* of them */
@@ -54,6 +60,7 @@ struct ctl {
 	struct qpn_pool qpns;
 	struct key_pool keys;
 	uint32_t worker_qps[WORKER_MAX]; /* for placing new ones */
+	struct migration migration;
 };
 
 struct pd {
@@ -98,19 +105,25 @@ struct qp_obj {
 	uint32_t doorbell; /* slot */
 	struct event_source async;
 	struct gid_hold hold;
+	struct dest *dest; /* where its packets go; NULL: nowhere yet */
+	struct list dest_node;
 	/* a MODIFY_QP whose destination is being looked for */
 	bool resolving;
 	struct neigh_query query;
 	struct core_cmd cmd;
+	struct dest_key key;
 	struct gid_hold wanted;
 	struct abi_msg request;
 };
 
-/** A session's doorbell at one worker. */
-struct doorbell {
-	struct worker_doorbell w; /* what the worker sees */
+/** A session's doorbells. A QP keeps its slot when it moves to another worker. */
+struct bells {
+	struct worker_doorbell w[WORKER_MAX]; /* what each worker sees */
+	_Atomic(struct qp *) qp[ABI_DB_MAX];  /* what they share */
 	uint64_t taken[ABI_DB_WORDS];
-	uint32_t hint; /* where to look for a free slot */
+	/** Where to look for a free slot for a worker's QP: those of one worker lie together, so
+	 * that it takes them in few words. */
+	uint32_t hint[WORKER_MAX];
 };
 
 struct session {
@@ -126,7 +139,7 @@ struct session {
 	uint64_t bytes;	    /* of all rings and QPs */
 	uint64_t mr_bytes;  /* of registered memory that is mapped */
 	uint32_t resolving; /* QPs that are */
-	struct doorbell *doorbell[WORKER_MAX];
+	struct bells *bells;
 	struct channel async;
 	struct event_source port_events[PORT_MAX];
 	struct handles pds, mrs, channels, cqs, qps;

@@ -149,6 +149,13 @@ void path_init(struct path *p, const struct path_spec *s)
 	p->hdr_len = (uint8_t)(h - p->hdr);
 }
 
+void path_readdress(struct path *p, const uint8_t dmac[6], const uint8_t smac[6], bool local)
+{
+	memcpy(p->hdr + ETH_DST, dmac, 6);
+	memcpy(p->hdr + ETH_SRC, smac, 6);
+	p->local = local;
+}
+
 uint8_t *path_write(const struct path *p, uint8_t *frame, uint16_t rest, uint16_t id)
 {
 	uint8_t *ip = frame + p->l3_off;

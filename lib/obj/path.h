@@ -11,6 +11,7 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <string.h>
 #include "abi_ctl.h"
 #include "frame.h"
 #include "limits.h"
@@ -30,13 +31,35 @@ struct gid_table {
 	struct gid_entry entry[GID_MAX];
 };
 
+/** What workers read of a port. The control thread writes it, MAC and MTU while they run. */
 struct port {
 	_Atomic(const struct gid_table *) gids;
+	_Atomic uint64_t mac; /* mac_word(): all six bytes change at once */
 	uint16_t pkey[PKEY_MAX];
 	uint16_t pkeys;
-	uint8_t mac[6];
-	uint32_t active_mtu; /* bytes, GID-09 */
+	_Atomic uint32_t active_mtu; /* bytes, GID-09 */
 };
+
+/** @return the six bytes of @p mac in one word, in memory order. */
+static inline uint64_t mac_word(const uint8_t mac[6])
+{
+	uint64_t word = 0;
+
+	memcpy(&word, mac, 6);
+	return word;
+}
+
+static inline void port_set_mac(struct port *p, const uint8_t mac[6])
+{
+	atomic_store_explicit(&p->mac, mac_word(mac), memory_order_relaxed);
+}
+
+static inline void port_get_mac(const struct port *p, uint8_t mac[6])
+{
+	uint64_t word = atomic_load_explicit(&p->mac, memory_order_relaxed);
+
+	memcpy(mac, &word, 6);
+}
 
 /** All ports of the daemon; packets and QPs name them by index. */
 struct port_table {
@@ -74,6 +97,10 @@ struct path_spec {
 
 /** Builds @p p. The ECN bits are 0: congestion management is off (CA17-5, CA17-14). */
 void path_init(struct path *p, const struct path_spec *s);
+
+/** Has @p p lead to @p dmac, from @p smac, or by way of this daemon when @p local. All else stays
+ * as path_init() made it. */
+void path_readdress(struct path *p, const uint8_t dmac[6], const uint8_t smac[6], bool local);
 
 /**
  * Writes @p p's header and its per-packet fields at @p frame.

@@ -30,7 +30,7 @@ static void port_init(struct sim_host *h, unsigned port)
 	h->ports.port[port].pkeys = 1;
 	h->ports.port[port].pkey[0] = 0xFFFF;
 	h->ports.port[port].active_mtu = PATH_MTU_MAX;
-	memcpy(h->ports.port[port].mac, gids->entry[0].mac, 6);
+	port_set_mac(&h->ports.port[port], gids->entry[0].mac);
 	atomic_store(&h->ports.port[port].gids, gids);
 }
 
@@ -84,7 +84,8 @@ void host_receive(struct sim_host *h, struct sim_link *l, unsigned port, uint64_
 			core_count_drop(&h->core, why);
 			continue;
 		}
-		pkts[n++].port = (uint8_t)port;
+		pkts[n].port = (uint8_t)port;
+		pkts[n++].queue = PKT_NO_QUEUE;
 		if (n == BURST) {
 			core_rx(&h->core, pkts, n, now, verdict);
 			n = 0;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <rte_cycles.h>
 #include <rte_ethdev.h>
+#include "qp.h"
 #include "worker_impl.h"
 
 /* A port that takes nothing for this long (a memif whose peer is gone) no longer holds up the
@@ -60,15 +61,11 @@ static bool flush(struct worker *w)
 	return empty;
 }
 
-/* A packet for a QP of this daemon on the same port: into the own inbox, and from there to its
- * worker. */
+/* A packet for a QP of this daemon goes to that one's worker. */
 static void loop_back(struct worker *w, const struct txd *t, struct rte_mbuf *m)
 {
-	m->port = t->port;
-	if (rte_ring_enqueue(w->inbox, m)) {
-		core_count_drop(&w->core, DROP_HANDOFF_FULL);
-		rte_pktmbuf_free(m);
-	}
+	m->port = origin(t->port, PKT_NO_QUEUE);
+	handoff_add(w, core_owner(&w->core, t->qp->attr.dest_qpn), m);
 }
 
 /* Seals packet i and puts it where it leaves.  Returns false when it is void and its buffer
@@ -91,12 +88,18 @@ static bool dispatch(struct worker *w, uint32_t i)
 	return true;
 }
 
+/* Who has that much to receive does that first: what he sends only makes it more. */
+static bool flooded(const struct worker *w)
+{
+	return rte_ring_count(w->inbox) > INBOX_SIZE / 2;
+}
+
 unsigned tx_poll(struct worker *w)
 {
 	uint32_t left = 0;
 	unsigned n;
 
-	if (!flush(w))
+	if (!flush(w) || flooded(w))
 		return 0;
 	if (!tx_refill(w) && !w->nspare) {
 		w->stats.no_mbuf++;
@@ -112,6 +115,7 @@ unsigned tx_poll(struct worker *w)
 		w->txd[left++].frame = rte_pktmbuf_mtod(w->spare[i], uint8_t *);
 	}
 	w->nspare = left;
+	handoff_flush(w);
 	flush(w);
 	return n;
 }

@@ -4,8 +4,9 @@
 #include <time.h>
 #include "pair.h"
 
-#define DEPTH  64
-#define WAIT_S 120 /* for a completion: far above any pause of the machine */
+#define DEPTH	    64
+#define ACK_TIMEOUT 14	/* 67 ms */
+#define WAIT_S	    120 /* for a completion: far above any pause of the machine */
 
 static void must(int ok, const char *what)
 {
@@ -13,21 +14,27 @@ static void must(int ok, const char *what)
 		errx(1, "%s: %s", what, roci_last_error());
 }
 
-void end_open(struct end *e, const char *socket, size_t size)
+static void make_qp(struct end *e, int depth)
 {
-	const int access =
-		ROCI_ACCESS_LOCAL_WRITE | ROCI_ACCESS_REMOTE_WRITE | ROCI_ACCESS_REMOTE_READ;
 	struct roci_qp_init_attr init = {.size = sizeof(init), .qp_type = ROCI_QPT_RC};
 
-	must((e->ctx = roci_open(socket)) != NULL, "rocid");
-	must((e->pd = roci_alloc_pd(e->ctx)) != NULL, "PD");
-	must((e->mr = roci_alloc_mr(e->pd, size, access)) != NULL, "memory");
-	must((e->channel = roci_create_channel(e->ctx)) != NULL, "channel");
-	must((e->cq = roci_create_cq(e->ctx, 2 * DEPTH, NULL, e->channel, 0)) != NULL, "CQ");
+	must((e->cq = roci_create_cq(e->ctx, depth, NULL, e->channel, 0)) != NULL, "CQ");
 	init.send_cq = e->cq;
 	init.recv_cq = e->cq;
 	init.cap = (struct roci_qp_cap){DEPTH, DEPTH, 1, 1, 0};
 	must((e->qp = roci_create_qp(e->pd, &init)) != NULL, "QP");
+}
+
+void end_open(struct end *e, const char *socket, size_t size)
+{
+	const int access =
+		ROCI_ACCESS_LOCAL_WRITE | ROCI_ACCESS_REMOTE_WRITE | ROCI_ACCESS_REMOTE_READ;
+	*e = (struct end){0};
+	must((e->ctx = roci_open(socket)) != NULL, "rocid");
+	must((e->pd = roci_alloc_pd(e->ctx)) != NULL, "PD");
+	must((e->mr = roci_alloc_mr(e->pd, size, access)) != NULL, "memory");
+	must((e->channel = roci_create_channel(e->ctx)) != NULL, "channel");
+	make_qp(e, 2 * DEPTH);
 }
 
 void end_to_init(struct end *e, uint8_t port)
@@ -89,7 +96,7 @@ void end_to_rts(struct end *e, uint8_t port, const struct end_address *peer,
 
 void pair_connect(struct end e[2], enum roci_mtu mtu)
 {
-	const struct end_tuning tuning = {.mtu = mtu, .timeout = 14, .retry_cnt = 7};
+	const struct end_tuning tuning = {.mtu = mtu, .timeout = ACK_TIMEOUT, .retry_cnt = 7};
 	struct end_address address[2] = {end_address(&e[0], 1), end_address(&e[1], 2)};
 
 	end_to_init(&e[0], 1);
@@ -100,19 +107,46 @@ void pair_connect(struct end e[2], enum roci_mtu mtu)
 
 void pair_open(struct end e[2], const char *socket, size_t size, enum roci_mtu mtu)
 {
-	end_open(&e[0], socket, size);
-	end_open(&e[1], socket, size);
-	pair_connect(e, mtu);
+	const struct place place[2] = {{socket, 1}, {socket, 2}};
+
+	pair_open_at(e, place, size, mtu, ACK_TIMEOUT);
+}
+
+void pair_open_at(struct end e[2], const struct place place[2], size_t size, enum roci_mtu mtu,
+	uint8_t timeout)
+{
+	const struct end_tuning tuning = {.mtu = mtu, .timeout = timeout, .retry_cnt = 7};
+	struct end_address address[2];
+
+	for (int i = 0; i < 2; i++) {
+		end_open(&e[i], place[i].socket, size);
+		end_to_init(&e[i], place[i].port);
+		address[i] = end_address(&e[i], place[i].port);
+	}
+	for (int i = 0; i < 2; i++)
+		end_to_rts(&e[i], place[i].port, &address[!i], &tuning);
 }
 
 void end_close(struct end *e)
 {
 	must(!roci_destroy_qp(e->qp), "destroy the QP");
 	must(!roci_destroy_cq(e->cq), "destroy the CQ");
+	if (e->shares)
+		return;
 	must(!roci_destroy_channel(e->channel), "destroy the channel");
 	must(!roci_dereg_mr(e->mr), "deregister");
 	must(!roci_dealloc_pd(e->pd), "free the PD");
 	must(!roci_close(e->ctx), "close");
+}
+
+void pair_share(struct end e[2], const struct end base[2], int depth, enum roci_mtu mtu)
+{
+	for (int i = 0; i < 2; i++) {
+		e[i] = base[i];
+		e[i].shares = 1;
+		make_qp(&e[i], depth);
+	}
+	pair_connect(e, mtu);
 }
 
 void pair_close(struct end e[2])

@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 struct end {
+	int shares; /* all but qp and cq are another's */
 	struct roci_context *ctx;
 	struct roci_pd *pd;
 	struct roci_channel *channel; /* of cq */
@@ -53,6 +54,21 @@ void pair_open(struct end e[2], const char *socket, size_t size, enum roci_mtu m
 
 /** RESET to RTS, as pair_open() does last. */
 void pair_connect(struct end e[2], enum roci_mtu mtu);
+
+/** Where an end is: a daemon's socket and one of its ports, from 1. */
+struct place {
+	const char *socket;
+	uint8_t port;
+};
+
+/** The same for ends of any two places. @p timeout is verbs' code of the ACK timeout; 0: none, so
+ *  that what is lost stays lost. */
+void pair_open_at(struct end e[2], const struct place place[2], size_t size, enum roci_mtu mtu,
+	uint8_t timeout);
+
+/** Opens one more pair of QPs in the sessions of @p base, each with a CQ of its own of @p depth
+ *  entries; the rest, the channel too, is that of @p base. Close it first. */
+void pair_share(struct end e[2], const struct end base[2], int depth, enum roci_mtu mtu);
 
 void pair_close(struct end e[2]);
 

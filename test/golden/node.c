@@ -176,7 +176,7 @@ bool node_init(struct node *n, struct golden *g, const struct node_spec *s)
 	n->host->core.cfg.worker = QPN_WORKER(s->qpn);
 	app_init(&n->app, n->host);
 	mac_of(text(me, "mac"), mac);
-	memcpy(n->host->ports.port[0].mac, mac, 6);
+	port_set_mac(&n->host->ports.port[0], mac);
 	n->host->ports.port[0].pkey[0] = s->pkey;
 	gids_init(n, mac);
 	sgid = own_gid(n);
@@ -236,6 +236,7 @@ uint16_t node_rx(struct node *n, const uint8_t *frame, size_t len)
 		return verdict;
 	}
 	p.port = 0;
+	p.queue = PKT_NO_QUEUE;
 	core_rx(&n->host->core, &p, 1, n->now, &verdict);
 	return verdict;
 }

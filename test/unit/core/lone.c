@@ -43,6 +43,7 @@ void lone_init(struct lone *l)
 {
 	memset(l, 0, sizeof(*l));
 	l->now = 1000000;
+	memcpy(l->eth, "\x02\0\0\0\0\x02\x02\0\0\0\0\x01\x08\x00", sizeof(l->eth));
 	l->host = aligned_alloc(CACHE_LINE, sizeof(*l->host));
 	assert_non_null(l->host);
 	host_init(l->host, OUR_ID, icrc_best(), l->now);
@@ -53,13 +54,23 @@ void lone_init(struct lone *l)
 	l->cq_depth = 64;
 }
 
-void lone_start_in(struct lone *l, unsigned state)
+void lone_climb(struct lone *l, unsigned state)
 {
 	static struct sim_host peer;
 	struct path_spec path;
 
 	host_init(&peer, PEER_ID, icrc_best(), 0);
 	path = host_path(l->host, &peer, 0, HOST_GID_IPV4);
+	if (state >= ABI_QPS_INIT)
+		assert_int_equal(app_to_init(l->qp, &l->attr, l->now), 0);
+	if (state >= ABI_QPS_RTR)
+		assert_int_equal(app_to_rtr(l->qp, &l->attr, &path, l->now), 0);
+	if (state >= ABI_QPS_RTS)
+		assert_int_equal(app_to_rts(l->qp, &l->attr, l->now), 0);
+}
+
+void lone_start_in(struct lone *l, unsigned state)
+{
 	l->send_cq = app_cq(&l->app, l->cq_depth);
 	l->recv_cq = app_cq(&l->app, l->cq_depth);
 	l->spec.send_cq = l->send_cq;
@@ -67,12 +78,7 @@ void lone_start_in(struct lone *l, unsigned state)
 	l->qp = app_qp(&l->app, &l->spec);
 	l->mr = app_mr(&l->app, LONE_MEM,
 		ABI_ACCESS_LOCAL_WRITE | ABI_ACCESS_REMOTE_WRITE | ABI_ACCESS_REMOTE_READ);
-	if (state >= ABI_QPS_INIT)
-		assert_int_equal(app_to_init(l->qp, &l->attr, l->now), 0);
-	if (state >= ABI_QPS_RTR)
-		assert_int_equal(app_to_rtr(l->qp, &l->attr, &path, l->now), 0);
-	if (state >= ABI_QPS_RTS)
-		assert_int_equal(app_to_rts(l->qp, &l->attr, l->now), 0);
+	lone_climb(l, state);
 }
 
 void lone_start(struct lone *l)
@@ -168,8 +174,9 @@ void lone_rx_burst(struct lone *l, const struct shot *s, unsigned n)
 		memset(&pkts[i], 0xEE, sizeof(pkts[i])); /* what is not filled in is garbage */
 		assert_int_equal(frame_parse(&pkts[i], frames[i], len), DROP_NONE);
 		pkts[i].port = 0;
+		pkts[i].queue = s[i].queue ? (uint8_t)(s[i].queue - 1) : PKT_NO_QUEUE;
 	}
-	core_rx(&l->host->core, pkts, n, l->now, verdict);
+	core_rx(l->core ? l->core : &l->host->core, pkts, n, l->now, verdict);
 	l->verdict = verdict[n - 1];
 }
 
@@ -209,7 +216,7 @@ static void check_fixed(const struct lone *l, const uint8_t *f, size_t len, unsi
 
 	icrc_store(icrc, crc);
 	assert_memory_equal(icrc, f + len - 4, 4);
-	assert_memory_equal(f, "\x02\0\0\0\0\x02\x02\0\0\0\0\x01\x08\x00", 14);
+	assert_memory_equal(f, l->eth, sizeof(l->eth));
 	assert_int_equal(get_be16(f + IP_AT), 0x4500);
 	assert_int_equal(get_be16(f + IP_AT + 2), len - IP_AT); /* CA17-6 */
 	assert_int_equal(get_be16(f + IP_AT + 6), 0x4000);	/* CA17-7 */

@@ -54,7 +54,7 @@ static void ctl_start__ports(void **state)
 	d->cfg.rocev1 = true;
 	daemon_run(d);
 	assert_int_equal(d->dp->ports->count, 2);
-	assert_memory_equal(port[0].mac, mac_own, 6);
+	assert_int_equal(atomic_load(&port[0].mac), mac_word(mac_own));
 	assert_int_equal(port[0].active_mtu, 1024);
 	assert_int_equal(port[1].active_mtu, 4096);
 	assert_int_equal(port[0].pkey[0], 0xFFFF);

@@ -16,6 +16,7 @@
 #include <cmocka.h>
 #include <rte_eal.h>
 #include "daemon.h"
+#include "state.h"
 
 #define WAIT_S 20 /* nothing here takes long; a paused machine may */
 
@@ -45,9 +46,11 @@ int daemon_group_setup(void **state)
 	if (!d.dp)
 		return -1;
 	d.dp->mbufs = 256;
+	d.dp->idle = IDLE_ADAPTIVE; /* they can sleep, should a test ask for it */
 	for (uint32_t i = 0; i < TEST_WORKERS; i++)
 		if (!worker_create(d.dp, i, SOCKET_ID_ANY))
 			return -1;
+	d.dp->idle = IDLE_POLL;
 	*state = &d;
 	return 0;
 }
@@ -71,7 +74,7 @@ static void *run_worker(void *arg)
 
 void daemon_start_workers(struct test_daemon *d)
 {
-	d->dp->yield = true; /* they share the CPU with the test */
+	d->dp->idle = IDLE_YIELD; /* they share the CPU with the test */
 	for (unsigned i = 0; i < TEST_WORKERS; i++) {
 		struct worker *w = d->dp->worker[i];
 
@@ -139,6 +142,21 @@ void daemon_run(struct test_daemon *d)
 	if (err)
 		fprintf(stderr, "ctl_start: %s\n", d->why);
 	assert_int_equal(err, 0);
+	assert_int_equal(pthread_create(&d->thread, NULL, run, d), 0);
+}
+
+void daemon_pause(struct test_daemon *d)
+{
+	ctl_stop(d->ctl);
+	pthread_join(d->thread, NULL);
+}
+
+void daemon_resume(struct test_daemon *d)
+{
+	uint64_t stops;
+
+	assert_int_equal(read(d->ctl->stopper.fd, &stops, sizeof(stops)), sizeof(stops));
+	d->ctl->stopping = false;
 	assert_int_equal(pthread_create(&d->thread, NULL, run, d), 0);
 }
 

@@ -62,7 +62,7 @@ static void netport_init__takes_the_netdevs_own(void **state)
 
 	rtnl_link_get(&nl, NETNS_OURS, &link);
 	init(&cfg);
-	assert_memory_equal(shared.mac, link.mac, 6);
+	assert_int_equal(atomic_load(&shared.mac), mac_word(link.mac));
 	assert_int_equal(shared.active_mtu, 1024);
 	assert_true(p.up);
 	gid_of_mac(ll, link.mac);
@@ -128,6 +128,7 @@ static void netport_refresh__link_down_and_up(void **state)
 static void netport_refresh__netdev_vanishes_and_returns(void **state)
 {
 	struct ctl_port cfg = {0};
+	unsigned what;
 
 	netns_run("ip link add rtgone type veth peer name rtgone1 && ip link set rtgone up && "
 		  "ip link set rtgone1 up && ip addr add 10.9.0.3/24 dev rtgone");
@@ -135,14 +136,47 @@ static void netport_refresh__netdev_vanishes_and_returns(void **state)
 	assert_int_equal(netport_init(&p, 0, &cfg, false, &nl, &shared, why), 0);
 	assert_int_equal(find4(extra4), 1);
 	netns_run("ip link del rtgone");
-	assert_true(refresh() & NETPORT_WENT_DOWN);
+	what = refresh();
+	assert_int_equal(
+		what & (NETPORT_WENT_DOWN | NETPORT_GONE), NETPORT_WENT_DOWN | NETPORT_GONE);
+	assert_int_equal(refresh(), 0);
 	assert_int_equal(find4(extra4), -1);
 	netns_run("ip link add rtgone type veth peer name rtgone1 && ip link set rtgone up && "
 		  "ip link set rtgone1 up && ip addr add 10.9.0.3/24 dev rtgone");
-	assert_true(refresh() & NETPORT_WENT_UP);
+	what = refresh();
+	assert_int_equal(
+		what & (NETPORT_WENT_UP | NETPORT_REPLACED), NETPORT_WENT_UP | NETPORT_REPLACED);
 	assert_int_equal(find4(extra4), 1);
 	assert_int_equal(p.ifindex, if_nametoindex("rtgone"));
 	netns_run("ip link del rtgone");
+}
+
+/* ETH-11: every entry, a static one and one whose address is gone too, and what workers compare
+ * with. */
+static void netport_refresh__mac_changes(void **state)
+{
+	struct ctl_gid gid = {.vid = 0};
+	struct ctl_port cfg = {.gids = &gid, .ngids = 1};
+	static const uint8_t mac[6] = {2, 0, 0, 0, 0, 0x44};
+	const struct gid_table *t;
+	unsigned what;
+
+	memcpy(gid.gid, extra4, 16);
+	netns_run("ip addr add 10.9.0.7/24 dev " NETNS_OURS);
+	init(&cfg);
+	netns_run("ip addr del 10.9.0.7/24 dev " NETNS_OURS);
+	refresh();
+	netns_run("ip link set " NETNS_OURS " address 02:00:00:00:00:44");
+	what = refresh();
+	assert_true(what & NETPORT_MAC_CHANGED);
+	assert_true(what & NETPORT_GIDS_CHANGED);
+	assert_false(what & NETPORT_REPLACED);
+	assert_int_equal(atomic_load(&shared.mac), mac_word(mac));
+	t = atomic_load(&shared.gids);
+	assert_true(t->count > 3);
+	for (uint32_t i = 1; i < t->count; i++) /* 0 is the old MAC's own */
+		assert_memory_equal(t->entry[i].mac, mac, 6);
+	assert_int_equal(refresh() & ~NETPORT_GIDS_CHANGED, 0);
 }
 
 static void netport_init__no_such_netdev(void **state)
@@ -184,6 +218,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(netport_refresh__link_down_and_up, setup, teardown),
 		cmocka_unit_test_setup_teardown(
 			netport_refresh__netdev_vanishes_and_returns, setup, teardown),
+		cmocka_unit_test_setup_teardown(netport_refresh__mac_changes, setup, teardown),
 		cmocka_unit_test_setup_teardown(netport_init__no_such_netdev, setup, teardown),
 		cmocka_unit_test_setup_teardown(
 			netport_static_neigh__beside_a_netdev, setup, teardown),

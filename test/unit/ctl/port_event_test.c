@@ -135,6 +135,21 @@ static void port_event__addresses(void **state)
 	assert_int_equal(seen[0], 1u << ABI_EVENT_GID_CHANGE); /* and nothing else */
 }
 
+/* An MTU that changes the path MTU: the port is active (again), as an adapter's would be. */
+static void port_event__mtu(void **state)
+{
+	settle();
+	netns_run("ip link set " NETNS_OURS " mtu 2200");
+	expect(ABI_EVENT_PORT_ACTIVE);
+	settle();
+	netns_run("ip link set " NETNS_OURS " mtu 2300"); /* 2048 still */
+	take(&c, &seen[0], 300);
+	assert_int_equal(seen[0], 0);
+	netns_run("ip link set " NETNS_OURS " mtu 1500");
+	expect(ABI_EVENT_PORT_ACTIVE);
+	assert_int_equal(seen[0], 1u << ABI_EVENT_PORT_ACTIVE);
+}
+
 /* EVT-05, EVT-06: of all that happens to a netdev, only what RoCE knows is told. */
 static void port_event__no_others(void **state)
 {
@@ -172,6 +187,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(port_event__link, setup, teardown),
 		cmocka_unit_test_setup_teardown(port_event__addresses, setup, teardown),
+		cmocka_unit_test_setup_teardown(port_event__mtu, setup, teardown),
 		cmocka_unit_test_setup_teardown(port_event__no_others, setup, teardown),
 		cmocka_unit_test_setup_teardown(port_event__other_netdevs, setup, teardown),
 	};

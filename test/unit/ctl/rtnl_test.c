@@ -113,16 +113,55 @@ static void rtnl_neigh_use__nobody_there(void **state)
 	assert_int_equal(look(nobody4, mac), -EHOSTUNREACH);
 }
 
-static void rtnl_take_news__address_added(void **state)
+/* How often take() was told of the peer's address. */
+static void count_peer(void *arg, uint32_t index, const uint8_t gid[16])
+{
+	unsigned *count = arg;
+
+	*count += index == ifindex && !memcmp(gid, peer4, 16);
+}
+
+static unsigned take(unsigned *count)
+{
+	return rtnl_take_news(&nl, count_peer, count);
+}
+
+/* All news of a command, and those of a moment after it. */
+static unsigned news_of(const char *command, unsigned *count)
 {
 	struct pollfd pfd = {.fd = rtnl_fd(&nl), .events = POLLIN};
+	unsigned what = 0;
 
-	rtnl_take_news(&nl);
-	assert_false(rtnl_take_news(&nl));
-	netns_run("ip addr add 10.9.1.1/24 dev " NETNS_OURS);
+	*count = 0;
+	while (poll(&pfd, 1, 300))
+		take(count);
+	*count = 0;
+	netns_run(command);
 	assert_int_equal(poll(&pfd, 1, 10000), 1);
-	assert_true(rtnl_take_news(&nl));
-	netns_run("ip addr del 10.9.1.1/24 dev " NETNS_OURS);
+	do
+		what |= take(count);
+	while (poll(&pfd, 1, 300));
+	assert_int_equal(take(count), 0);
+	return what;
+}
+
+static void rtnl_take_news__says_of_what(void **state)
+{
+	unsigned count;
+
+	assert_true(news_of("ip addr add 10.9.1.1/24 dev " NETNS_OURS, &count) & RTNL_NEWS_LINKS);
+	assert_true(news_of("ip addr del 10.9.1.1/24 dev " NETNS_OURS, &count) & RTNL_NEWS_LINKS);
+	assert_int_equal(
+		news_of("ip route add 198.51.100.0/24 via 10.9.0.2", &count), RTNL_NEWS_ROUTES);
+	assert_int_equal(news_of("ip route del 198.51.100.0/24", &count), RTNL_NEWS_ROUTES);
+	assert_int_equal(count, 0);
+	assert_int_equal(
+		news_of("ip neigh replace 10.9.0.2 lladdr 02:00:00:00:00:98 dev " NETNS_OURS,
+			&count),
+		0);
+	assert_int_equal(count, 1);
+	assert_int_equal(news_of("ip neigh del 10.9.0.2 dev " NETNS_OURS, &count), 0);
+	assert_true(count > 0);
 }
 
 int main(void)
@@ -133,7 +172,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(rtnl_route_get__kinds, setup, teardown),
 		cmocka_unit_test_setup_teardown(rtnl_neigh_use__resolves, setup, teardown),
 		cmocka_unit_test_setup_teardown(rtnl_neigh_use__nobody_there, setup, teardown),
-		cmocka_unit_test_setup_teardown(rtnl_take_news__address_added, setup, teardown),
+		cmocka_unit_test_setup_teardown(rtnl_take_news__says_of_what, setup, teardown),
 	};
 
 	return cmocka_run_group_tests_name("rtnl", tests, netns_setup, netns_teardown);

@@ -32,7 +32,7 @@ static bool push(uint64_t id, uint8_t status, uint8_t flags)
 {
 	struct abi_cqe cqe = {.wr_id = id, .status = status, .flags = flags, .mark = 0xFFFFFFFF};
 
-	return cq_push(&cq.lane[0], &cqe);
+	return cq_push(&cq.lane[0], &cqe, cq.lane[0].head);
 }
 
 static void cq_push__marks_laps(void **state)
@@ -105,6 +105,13 @@ static void cq_notify_wanted__arms(void **state)
 			5 * ABI_CQ_ARM_STEP + (row[i].want ? 0 : row[i].arm));
 		push(2, row[i].status, row[i].flags);
 		assert_false(cq_notify_wanted(&cq.lane[0])); /* one shot */
+	}
+	for (unsigned at = 0; at < 3; at++) { /* the solicited one among others */
+		setup(NULL);
+		atomic_store(&shared.head.arm, ABI_CQ_ARM_SOLICITED);
+		for (unsigned i = 0; i < 3; i++)
+			push(i, 0, i == at ? ABI_WC_SOLICITED : 0);
+		assert_true(cq_notify_wanted(&cq.lane[0]));
 	}
 }
 

@@ -83,6 +83,24 @@ static struct path_spec spec_of(const struct gid_entry *sgid)
 	return s;
 }
 
+/* ETH-11: the two MACs and nothing else. */
+static void path_readdress__changes_the_macs(void **state)
+{
+	static const uint8_t dmac[6] = {2, 1, 2, 3, 4, 5}, smac[6] = {2, 6, 7, 8, 9, 10};
+	struct path_spec s = spec_of(&v6);
+	struct path p, before;
+
+	path_init(&p, &s);
+	before = p;
+	path_readdress(&p, dmac, smac, true);
+	assert_memory_equal(p.hdr, dmac, 6);
+	assert_memory_equal(p.hdr + 6, smac, 6);
+	assert_true(p.local);
+	memcpy(p.hdr, before.hdr, 12);
+	p.local = false;
+	assert_memory_equal(&p, &before, sizeof(p));
+}
+
 /* IP4-01, 04, 05, 07, 09, 11..16; UDP-01, 03, 05, 10; ETH-11 */
 static void path_write__ipv4(void **state)
 {
@@ -230,6 +248,7 @@ int main(void)
 		cmocka_unit_test(flow_label_of_qpns__hashes),
 		cmocka_unit_test(mtu_of_ethernet__leaves_96_bytes),
 		cmocka_unit_test(pkey_match__needs_one_full_member),
+		cmocka_unit_test(path_readdress__changes_the_macs),
 		cmocka_unit_test(path_write__ipv4),
 		cmocka_unit_test(path_write__ipv6_in_a_vlan),
 		cmocka_unit_test(path_write__rocev1),

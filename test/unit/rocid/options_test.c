@@ -85,7 +85,7 @@ static void options_parse__every_option(void **state)
 	assert_true(o.impaired[3]);
 	assert_int_equal(o.window, 64);
 	assert_int_equal(o.workers, 2);
-	assert_true(o.yield);
+	assert_int_equal(o.idle, IDLE_YIELD);
 	assert_non_null(o.icrc);
 	assert_int_equal(o.ready_fd, 1);
 	assert_int_equal(o.stats, STATS_JSON);
@@ -172,7 +172,7 @@ static void options_read_file__same_names_as_arguments(void **state)
 	assert_true(o.rocev1);
 	assert_int_equal(o.stats, STATS_TEXT);
 	assert_int_equal(o.ngids, 2);
-	assert_true(o.yield);
+	assert_int_equal(o.idle, IDLE_YIELD);
 }
 
 static void options_read_file__names_the_line(void **state)

@@ -57,7 +57,7 @@ static struct frame frame_to(uint32_t qpn)
 {
 	struct frame f = frame_of(NET_IPV4, OPC_RC | 0x04, 16); /* SEND ONLY */
 
-	memcpy(f.b, r.dp->ports->port[1].mac, 6); /* ETH-10 */
+	port_get_mac(&r.dp->ports->port[1], f.b); /* ETH-10 */
 	f.b[f.bth + BTH_DESTQP] = (uint8_t)(qpn >> 16);
 	f.b[f.bth + BTH_DESTQP + 1] = (uint8_t)(qpn >> 8);
 	f.b[f.bth + BTH_DESTQP + 2] = (uint8_t)qpn;

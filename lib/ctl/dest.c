@@ -1,0 +1,310 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include "dest.h"
+#include "sentence.h"
+#include "state.h"
+
+/* A neighbour that the kernel uses is probed by it every 15 to 45 s and forgotten after 60 s
+ * without use: often enough to count as use. */
+#define FRESH_MS 10000u
+/* After a failure, and between two looks at one entry however many news come. */
+#define RETRY_MS 1000u
+#define PAUSE_MS 100u
+/* Entries that one round looks up: some 20 us each, applications wait meanwhile. */
+#define ROUND 64u
+#define NEVER UINT64_MAX
+
+static const uint8_t none[6];
+
+void dests_init(struct dests *d)
+{
+	for (unsigned i = 0; i < DEST_BUCKETS; i++)
+		list_init(&d->bucket[i]);
+	d->next_ms = NEVER;
+}
+
+static void set_due(struct dest *d, uint64_t due_ms)
+{
+	d->due_ms = due_ms;
+	if (due_ms < d->ctl->dests.next_ms)
+		d->ctl->dests.next_ms = due_ms;
+}
+
+/* --- where is it now? ----------------------------------------------------------------- */
+
+/* A GID of another port of this daemon needs no neighbour table: the two ends of a ring pair. */
+static bool other_port_mac(
+	const struct ctl *ctl, const uint8_t dgid[16], const struct gid_entry *sgid, uint8_t mac[6])
+{
+	for (uint32_t i = 0; i < ctl->nports; i++) {
+		const struct gid_table *t = &ctl->port[i].gids.table;
+		int index = gid_find(t, dgid, sgid->net, sgid->vid);
+
+		if (index < 0)
+			continue;
+		memcpy(mac, t->entry[index].mac, 6);
+		return true;
+	}
+	return false;
+}
+
+int dest_find(struct ctl *ctl, const struct dest_key *key, struct neigh_query *q, bool *local,
+	char why[ABI_SENTENCE_MAX])
+{
+	const struct netport *port = &ctl->port[key->port];
+	const struct gid_entry *sgid = &port->gids.table.entry[key->sgid];
+	bool kernel;
+	int err;
+
+	list_init(&q->node);
+	q->port = port;
+	memcpy(q->dgid, key->dgid, 16);
+	*local = gid_find(&port->gids.table, key->dgid, sgid->net, sgid->vid) >= 0;
+	if (*local) { /* never leaves the daemon */
+		memcpy(q->mac, sgid->mac, 6);
+		return 0;
+	}
+	if (memcmp(key->given, none, 6)) {
+		memcpy(q->mac, key->given, 6);
+		return 0;
+	}
+	/* The kernel has no routes from what it does not know: a static GID, a removed one. */
+	kernel = sgid->valid && port->gids.kernel[key->sgid];
+	err = neigh_resolve(&ctl->neighs, q, kernel ? sgid->gid : NULL, ctl_now_ms(), why);
+	if (err == -EHOSTUNREACH && other_port_mac(ctl, key->dgid, sgid, q->mac))
+		return 0;
+	return err;
+}
+
+/* --- entries and their QPs ------------------------------------------------------------ */
+
+static struct list *bucket_of(struct dests *d, const struct dest_key *key)
+{
+	const uint8_t *byte = (const uint8_t *)key;
+	uint32_t h = 2166136261u; /* FNV-1a */
+
+	for (size_t i = 0; i < sizeof(*key); i++)
+		h = (h ^ byte[i]) * 16777619u;
+	return &d->bucket[(h ^ h >> 16) % DEST_BUCKETS];
+}
+
+static void found_late(struct neigh_query *q, int err, const char *why);
+
+struct dest *dest_get(struct ctl *ctl, const struct dest_key *key)
+{
+	struct list *bucket = bucket_of(&ctl->dests, key);
+	struct dest *d;
+
+	for (struct list *n = bucket->next; n != bucket; n = n->next) {
+		d = container_of(n, struct dest, node);
+		if (!memcmp(&d->key, key, sizeof(*key)))
+			return d;
+	}
+	d = calloc(1, sizeof(*d));
+	if (!d)
+		return NULL;
+	d->ctl = ctl;
+	d->key = *key;
+	d->due_ms = NEVER;
+	d->query.done = found_late;
+	list_init(&d->query.node);
+	list_init(&d->qps);
+	list_push(bucket, &d->node);
+	return d;
+}
+
+void dest_release(struct dest *d)
+{
+	if (!list_empty(&d->qps))
+		return;
+	neigh_cancel(&d->query);
+	list_del(&d->node);
+	free(d);
+}
+
+/* Has the QPs of @p d send to @p dmac from @p smac. */
+static void apply(struct dest *d, const uint8_t dmac[6], const uint8_t smac[6], bool local)
+{
+	struct core_cmd cmd = {.type = CORE_CMD_READDRESS_QP};
+
+	if (!memcmp(d->dmac, dmac, 6) && !memcmp(d->smac, smac, 6) && d->local == local)
+		return;
+	memmove(d->dmac, dmac, 6);
+	memcpy(d->smac, smac, 6);
+	d->local = local;
+	memcpy(cmd.path.dmac, d->dmac, 6);
+	memcpy(cmd.sgid.mac, d->smac, 6);
+	cmd.path.local = local;
+	for (struct list *n = d->qps.next; n != &d->qps; n = n->next) {
+		struct qp_obj *o = container_of(n, struct qp_obj, dest_node);
+
+		cmd.qp = o->qp;
+		worker_call(d->ctl->dp->worker[o->worker], &cmd);
+	}
+}
+
+/* What the kernel resolves must be kept fresh; the rest changes with news only. */
+static void look_again_later(struct dest *d, uint64_t now_ms)
+{
+	bool kernel = !d->local && !memcmp(d->key.given, none, 6) && d->query.ifindex;
+
+	set_due(d, kernel ? now_ms + FRESH_MS : NEVER);
+}
+
+void dest_join(struct dest *d, struct qp_obj *o, const struct core_cmd *cmd)
+{
+	dest_leave(o);
+	apply(d, cmd->path.dmac, cmd->sgid.mac, cmd->path.local);
+	list_push(&d->qps, &o->dest_node);
+	o->dest = d;
+	if (d->pending)
+		return;
+	d->query.ifindex = o->query.ifindex;
+	memcpy(d->query.nexthop, o->query.nexthop, 16);
+	look_again_later(d, ctl_now_ms());
+}
+
+void dest_leave(struct qp_obj *o)
+{
+	if (!o->dest)
+		return;
+	list_del(&o->dest_node);
+	dest_release(o->dest);
+	o->dest = NULL;
+}
+
+/* --- keeping them right --------------------------------------------------------------- */
+
+static const uint8_t *smac_of(const struct dest *d)
+{
+	return d->ctl->port[d->key.port].gids.table.entry[d->key.sgid].mac;
+}
+
+/* Until something better is known, the old destination holds: the peer may well be there. */
+static void take_answer(struct dest *d, int err, bool local)
+{
+	uint64_t now_ms = ctl_now_ms();
+
+	d->checked_ms = now_ms;
+	if (!err) {
+		apply(d, d->query.mac, smac_of(d), local);
+		look_again_later(d, now_ms);
+		return;
+	}
+	apply(d, d->local ? smac_of(d) : d->dmac, smac_of(d), d->local);
+	set_due(d, err == -EINPROGRESS ? NEVER : now_ms + RETRY_MS);
+}
+
+static void found_late(struct neigh_query *q, int err, const char *why)
+{
+	struct dest *d = container_of(q, struct dest, query);
+
+	d->pending = false;
+	take_answer(d, err, false);
+}
+
+static void check(struct dest *d)
+{
+	char why[ABI_SENTENCE_MAX]; /* for nobody: the QP's retries tell the application */
+	bool local;
+	int err;
+
+	if (d->pending)
+		neigh_cancel(&d->query);
+	err = dest_find(d->ctl, &d->key, &d->query, &local, why);
+	d->pending = err == -EINPROGRESS;
+	take_answer(d, err, local);
+}
+
+/* News may come in hundreds: one look for all of a moment. */
+static void touch(struct dest *d)
+{
+	uint64_t due = d->checked_ms + PAUSE_MS;
+
+	if (due < d->due_ms)
+		set_due(d, due);
+}
+
+static void for_each(struct dests *all, void (*f)(struct dest *d, void *arg), void *arg)
+{
+	for (unsigned i = 0; i < DEST_BUCKETS; i++)
+		for (struct list *n = all->bucket[i].next; n != &all->bucket[i]; n = n->next)
+			f(container_of(n, struct dest, node), arg);
+}
+
+static void touch_any(struct dest *d, void *arg)
+{
+	touch(d);
+}
+
+void dests_touch_all(struct ctl *ctl)
+{
+	for_each(&ctl->dests, touch_any, NULL);
+}
+
+/* The port's own state changed: that does not come in hundreds, and a QP must not go on with a MAC
+ * that the port no longer has. */
+static void touch_of_port(struct dest *d, void *arg)
+{
+	if (d->key.port == *(const uint32_t *)arg)
+		set_due(d, 0);
+}
+
+void dests_touch_port(struct ctl *ctl, uint32_t port)
+{
+	for_each(&ctl->dests, touch_of_port, &port);
+}
+
+struct neighbour {
+	uint32_t ifindex;
+	const uint8_t *gid;
+};
+
+static void touch_by_neigh(struct dest *d, void *arg)
+{
+	const struct neighbour *n = arg;
+
+	/* one that is being asked for is looked at by neigh_poll() */
+	if (!d->pending && d->query.ifindex == n->ifindex && !memcmp(d->query.nexthop, n->gid, 16))
+		touch(d);
+}
+
+void dests_touch_neigh(struct ctl *ctl, uint32_t ifindex, const uint8_t nexthop[16])
+{
+	struct neighbour n = {ifindex, nexthop};
+
+	for_each(&ctl->dests, touch_by_neigh, &n);
+}
+
+struct round {
+	uint64_t now_ms;
+	uint64_t next_ms;
+	unsigned left;
+};
+
+static void check_due(struct dest *d, void *arg)
+{
+	struct round *r = arg;
+
+	if (d->due_ms <= r->now_ms && r->left) {
+		r->left--;
+		check(d);
+	}
+	if (d->due_ms < r->next_ms)
+		r->next_ms = d->due_ms;
+}
+
+int dests_poll(struct ctl *ctl, uint64_t now_ms)
+{
+	struct round r = {.now_ms = now_ms, .next_ms = NEVER, .left = ROUND};
+
+	if (now_ms >= ctl->dests.next_ms) {
+		for_each(&ctl->dests, check_due, &r);
+		ctl->dests.next_ms = r.next_ms;
+	}
+	if (ctl->dests.next_ms == NEVER)
+		return -1;
+	return ctl->dests.next_ms > now_ms ? (int)(ctl->dests.next_ms - now_ms) : 0;
+}

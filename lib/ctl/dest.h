@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file dest.h
+ * Where the packets of QPs go, kept right while the QPs live (A17.4.2, ETH-11): one entry a source
+ * GID and destination, shared by the QPs that have both. News of links, addresses, routes and
+ * neighbours have an entry looked up again; the QPs of one that changed are readdressed. What the
+ * kernel resolved is also asked for again now and then, so that it neither forgets the neighbour
+ * nor believes in it for ever. Control thread.
+ */
+#ifndef DEST_H
+#define DEST_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include "list.h"
+#include "neigh.h"
+#include "path.h"
+
+struct core_cmd;
+struct ctl;
+struct qp_obj;
+
+#define DEST_BUCKETS 1024u
+
+/** What tells one entry from another; no padding. */
+struct dest_key {
+	uint32_t port; /* index */
+	uint32_t sgid; /* index into its GID table */
+	uint8_t dgid[16];
+	uint8_t given[6]; /* the MAC that the application gave; zeroes: it is looked up */
+	uint8_t zero[2];
+};
+
+struct dest {
+	struct list node; /* of dests.bucket[] */
+	struct list qps;  /* of qp_obj.dest_node */
+	struct ctl *ctl;
+	struct dest_key key;
+	struct neigh_query query;
+	bool pending; /* query waits for the kernel */
+	/* what the paths of the QPs say */
+	uint8_t dmac[6];
+	uint8_t smac[6];
+	bool local;
+	uint64_t due_ms;     /* when to look again */
+	uint64_t checked_ms; /* when that was done last */
+};
+
+struct dests {
+	struct list bucket[DEST_BUCKETS];
+	uint64_t next_ms; /* nothing is due before */
+};
+
+void dests_init(struct dests *d);
+
+/**
+ * Finds where packets from GID entry @p key->sgid to @p key->dgid go now.
+ * @param q      the caller has set done; receives the MAC
+ * @param local  receives whether the destination is the port itself
+ * @return 0; -EINPROGRESS: q->done will be called by neigh_poll(); another negative errno with a
+ * sentence.
+ */
+int dest_find(struct ctl *ctl, const struct dest_key *key, struct neigh_query *q, bool *local,
+	char why[ABI_SENTENCE_MAX]);
+
+/** @return the entry of @p key, made when there is none, or NULL: no memory. Until a QP joins it,
+ *  it goes with dest_release(). */
+struct dest *dest_get(struct ctl *ctl, const struct dest_key *key);
+
+/** Frees @p d if no QP is in it. */
+void dest_release(struct dest *d);
+
+/** Puts @p o, whose path was just made as @p cmd says, into @p d and takes it from another. */
+void dest_join(struct dest *d, struct qp_obj *o, const struct core_cmd *cmd);
+
+/** Takes @p o from its entry, if it is in one. */
+void dest_leave(struct qp_obj *o);
+
+/** Has all entries of port @p port looked up soon. */
+void dests_touch_port(struct ctl *ctl, uint32_t port);
+
+/** Has all entries looked up soon. */
+void dests_touch_all(struct ctl *ctl);
+
+/** Has those looked up soon that are reached by neighbour @p nexthop of netdev @p ifindex. */
+void dests_touch_neigh(struct ctl *ctl, uint32_t ifindex, const uint8_t nexthop[16]);
+
+/** Looks up what is due.  @return milliseconds until the next is, -1 for never. */
+int dests_poll(struct ctl *ctl, uint64_t now_ms);
+
+#endif
