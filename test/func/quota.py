@@ -27,7 +27,7 @@ def hold(holder, daemon, *counts, user=None):
 
 def holds(*args, **who):
     p = hold(*args, **who)
-    check(p.ready, f'{args[2:]}: {p.stderr.read()}')
+    check(p.ready, f'{args[2:]}: {"" if p.ready else p.stderr.read()}')
     return p
 
 
