@@ -96,6 +96,10 @@
 #define SESSION_USER_MAX 128u
 /** Bytes of rings, and of rocid's private copies of them, that one session can have. */
 #define SESSION_BYTES_MAX (8ull << 30)
+/** Milliseconds for which a connection may say nothing when another one wants its place. */
+#define HELLO_PATIENCE_MS 1000u
+/** Descriptors of applications whose closing may hang at the same time, on a thread each. */
+#define CLOSER_THREADS 16u
 /** Destinations of one session that the kernel is looking for at the same time; each costs
  *  the control thread some look-ups a second. */
 #define SESSION_RESOLVE_MAX 256u

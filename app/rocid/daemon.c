@@ -160,7 +160,7 @@ static int open_ports(struct daemon *d, struct options *o, char why[VALUE_MAX * 
 
 		if (err)
 			return err == -EINVAL ? -EIO : err;
-		p->rungs = steer_install(p->info.ethdev, p->info.rx_queues);
+		steer_install(&p->steer, p->info.ethdev, p->info.rx_queues);
 		p->wake = rxwake_install(
 			d->dp, i, &p->info, o->impaired[i] && linkemu_holds(&o->impair[i]));
 		if (o->impaired[i] && spoil(p, &o->impair[i]))

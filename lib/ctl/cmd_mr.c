@@ -66,7 +66,7 @@ void mr_release(struct session *s, struct mr_obj *o)
 	handle_del(&s->mrs, o->handle);
 	o->pd->users--;
 	s->mr_bytes -= o->map.size;
-	shm_unmap(&o->map);
+	shm_retire(&o->map, s->ctl->unmapper);
 	free(o);
 }
 

@@ -182,7 +182,7 @@ static int make_qp(struct session *s, struct qp_obj *o, const struct abi_create_
 
 	if (err)
 		return err;
-	mem = object_alloc(bytes);
+	mem = aligned_alloc(CACHE_LINE, bytes); /* qp_init() writes what it needs */
 	if (!mem)
 		return refuse(r->why, -ENOMEM,
 			"rocid is out of memory: ask for shorter queues or destroy some QPs");
@@ -291,9 +291,8 @@ int cmd_query_qp(struct session *s, const struct request *q, struct reply *r)
 	return 0;
 }
 
-void qp_detach(struct ctl *ctl, struct qp_obj *o)
+void qp_unpublish(struct ctl *ctl, struct qp_obj *o)
 {
-	struct core_cmd cmd = {.type = CORE_CMD_DETACH_QP, .qp = o->qp};
 	struct bells *bells = o->session->bells;
 	struct qp_table *table = ctl->dp->qps;
 
@@ -304,6 +303,13 @@ void qp_detach(struct ctl *ctl, struct qp_obj *o)
 	dest_leave(o);
 	atomic_store_explicit(&table->slot[QPN_SLOT(o->qpn)], NULL, memory_order_release);
 	atomic_store_explicit(&bells->qp[o->doorbell], NULL, memory_order_release);
+}
+
+void qp_detach(struct ctl *ctl, struct qp_obj *o)
+{
+	struct core_cmd cmd = {.type = CORE_CMD_DETACH_QP, .qp = o->qp};
+
+	qp_unpublish(ctl, o);
 	/* QPS-22: the worker no longer finds it; now it forgets it. */
 	worker_call(ctl->dp->worker[o->worker], &cmd);
 }

@@ -9,6 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 #include "admin.h"
+#include "ending.h"
 #include "object.h"
 #include "server.h"
 #include "session.h"
@@ -26,6 +27,13 @@ int ctl_watch(struct ctl *ctl, struct watch *w)
 	struct epoll_event ev = {.events = EPOLLIN, .data.ptr = w};
 
 	return epoll_ctl(ctl->epoll, EPOLL_CTL_ADD, w->fd, &ev) ? -errno : 0;
+}
+
+void ctl_watch_nothing(struct ctl *ctl, struct watch *w)
+{
+	struct epoll_event ev = {.data.ptr = w};
+
+	epoll_ctl(ctl->epoll, EPOLL_CTL_MOD, w->fd, &ev);
 }
 
 void ctl_watch_output(struct ctl *ctl, struct watch *w, bool output)
@@ -182,6 +190,7 @@ static void init(struct ctl *ctl, const struct ctl_config *cfg)
 	ctl->news.fd = -1;
 	ctl->stopper = (struct watch){.fd = -1, .ready = stopper_ready};
 	ctl->faults = (struct watch){.fd = -1, .ready = session_faults_ready};
+	list_init(&ctl->endings);
 	handles_init(&ctl->pds, PD_MAX);
 	notifier_init(&ctl->notifier, ctl->dp, session_event_source, ctl);
 }
@@ -211,7 +220,12 @@ int ctl_start(struct ctl **out, const struct ctl_config *cfg, char why[ABI_SENTE
 		return refuse(why, -ENOMEM, "rocid is out of memory");
 	raise_descriptor_limit();
 	init(ctl, cfg);
-	err = open_loop(ctl, why);
+	ctl->closer = disposer_create(CLOSER_THREADS);
+	ctl->unmapper = disposer_create(1);
+	if (!ctl->closer || !ctl->unmapper)
+		err = refuse(why, -ENOMEM, "rocid is out of memory");
+	else
+		err = open_loop(ctl, why);
 	if (!err)
 		err = open_numbers(ctl, why);
 	if (!err)
@@ -251,6 +265,9 @@ static int run_timers(struct ctl *ctl)
 	uint64_t now = ctl_now_ms();
 	int wait = migrate_poll(ctl, now);
 
+	if (endings_poll(ctl))
+		wait = 0;
+	wait = sooner(wait, server_poll(ctl, now));
 	wait = sooner(wait, dests_poll(ctl, now));
 	return sooner(wait, neigh_poll(&ctl->neighs, now)); /* those of dests too */
 }
@@ -306,6 +323,10 @@ void ctl_destroy(struct ctl *ctl)
 	for (uint32_t i = 0; i < SESSION_MAX; i++)
 		if (ctl->session[i])
 			session_close(ctl->session[i]);
+	while (endings_poll(ctl))
+		;
+	disposer_destroy(ctl->closer);
+	disposer_destroy(ctl->unmapper);
 	notifier_stop(&ctl->notifier);
 	close_ports(ctl);
 	rtnl_close(&ctl->rtnl);

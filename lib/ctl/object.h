@@ -23,8 +23,10 @@ void cq_detach(struct ctl *ctl, struct cq_obj *o);
 /** After a grace period. */
 void cq_release(struct session *s, struct cq_obj *o);
 
-/** Takes @p o from the QP table, its doorbell and its worker; gives an unfinished MODIFY_QP
- *  up, without a reply. */
+/** Takes @p o from the QP table and its doorbell; gives an unfinished MODIFY_QP up, without a
+ *  reply. */
+void qp_unpublish(struct ctl *ctl, struct qp_obj *o);
+/** The same, and has its worker forget it. */
 void qp_detach(struct ctl *ctl, struct qp_obj *o);
 /** After a grace period. */
 void qp_release(struct session *s, struct qp_obj *o);

@@ -219,7 +219,8 @@ static int configure(const struct dataplane *dp, uint16_t mtu, struct port_info 
 	if (info->rx_queues > 1) {
 		conf.rxmode.mq_mode = RTE_ETH_MQ_RX_RSS;
 		conf.rx_adv_conf.rss_conf.rss_hf = RTE_ETH_RSS_UDP & dev.flow_type_rss_offloads;
-		if (!conf.rx_adv_conf.rss_conf.rss_hf)
+		info->rss = conf.rx_adv_conf.rss_conf.rss_hf;
+		if (!info->rss)
 			conf.rxmode.mq_mode = RTE_ETH_MQ_RX_NONE;
 	}
 	err = rte_eth_dev_configure(info->ethdev, info->rx_queues, info->tx_queues, &conf);

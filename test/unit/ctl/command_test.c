@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -10,6 +11,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 #include "daemon.h"
+#include "lingering.h"
 #include "random.h"
 
 static void command__hello_comes_first(void **state)
@@ -142,7 +144,50 @@ static void command__unwanted_descriptors(void **state)
 		assert_true(client_receive(c.sock, &a));
 		assert_int_equal(a.msg.status, n == 1 ? 0 : -EPROTO);
 	}
+	for (int i = 0; i < 2000 && open_descriptors() != before; i++)
+		usleep(10000); /* a thread of its own closes them */
 	assert_int_equal(open_descriptors(), before);
+	client_close(&c);
+}
+
+/* Closing one that hangs holds nobody up. */
+static void command__lingering_descriptor(void **state)
+{
+	int other, slow = lingering(&other);
+	struct client c;
+	struct answer a;
+
+	assert_true(slow >= 0);
+	client_open(*state, &c);
+	client_send(
+		c.sock, &(struct abi_msg){.type = ABI_ALLOC_PD}, sizeof(struct abi_msg), &slow, 1);
+	close(slow); /* the last reference is the daemon's */
+	assert_true(client_receive(c.sock, &a));
+	assert_int_equal(a.msg.status, 0);
+	client_pd(&c);
+	client_close(&c);
+	close(other);
+}
+
+/* No room for the one that REG_MR needs: says so. */
+static void command__out_of_descriptors(void **state)
+{
+	int fd = client_memfd(4096);
+	struct abi_reg_mr in = {.length = 4096};
+	struct rlimit old, tight;
+	struct client c;
+	struct answer a;
+
+	client_open(*state, &c);
+	in.pd = client_pd(&c);
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &old), 0);
+	tight = (struct rlimit){.rlim_cur = 1, .rlim_max = old.rlim_max};
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &tight), 0);
+	assert_int_equal(client_call(c.sock, ABI_REG_MR, &in, sizeof(in), fd, &a), -EMFILE);
+	assert_non_null(strstr((char *)a.body, "ulimit"));
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &old), 0);
+	assert_int_equal(client_call(c.sock, ABI_REG_MR, &in, sizeof(in), fd, &a), 0);
+	close(fd);
 	client_close(&c);
 }
 
@@ -188,6 +233,10 @@ int main(void)
 			command__message_shorter_than_its_header, daemon_setup, daemon_teardown),
 		cmocka_unit_test_setup_teardown(
 			command__unwanted_descriptors, daemon_setup, daemon_teardown),
+		cmocka_unit_test_setup_teardown(
+			command__lingering_descriptor, daemon_setup, daemon_teardown),
+		cmocka_unit_test_setup_teardown(
+			command__out_of_descriptors, daemon_setup, daemon_teardown),
 		cmocka_unit_test_setup_teardown(
 			command__random_bytes, daemon_setup, daemon_teardown),
 	};
