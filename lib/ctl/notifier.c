@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
+#include <poll.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -20,10 +21,10 @@
  * call each 20 ms. */
 #define SLEEP_MIN_NS 50000L
 #define SLEEP_MAX_NS 1000000L
-#define HOT_ROUNDS   400       /* of SLEEP_MIN before it slows down: 20 ms */
-#define BLOCKED_NS   10000000L /* between looks at full sockets, with nothing else to do */
-#define ROUND	     64	       /* events taken, and channels served, at once */
-#define FULL_TRIES   8	       /* full channels tried again at once */
+#define HOT_ROUNDS   400 /* of SLEEP_MIN before it slows down: 20 ms */
+#define BLOCKED_MS   10	 /* between looks at full sockets, with nothing else to do */
+#define ROUND	     64	 /* events taken, and channels served, at once */
+#define FULL_TRIES   8	 /* full channels tried again at once */
 
 void notifier_init(struct notifier *n, struct dataplane *dp, notifier_find find, void *find_arg)
 {
@@ -178,6 +179,7 @@ static void doze(long ns)
 static void sleep_long(struct notifier *n)
 {
 	struct waker *k = &n->dp->notifier;
+	struct pollfd p = {.events = POLLIN};
 	bool blocked;
 	uint64_t wakes;
 	ssize_t got;
@@ -192,11 +194,10 @@ static void sleep_long(struct notifier *n)
 	notifier_lock(n);
 	blocked = !list_empty(&n->busy) || !list_empty(&n->full);
 	notifier_unlock(n);
-	if (!blocked) {
+	p.fd = k->fd;
+	if (poll(&p, 1, blocked ? BLOCKED_MS : -1) == 1) {
 		got = read(k->fd, &wakes, sizeof(wakes));
 		(void)got;
-	} else {
-		doze(BLOCKED_NS);
 	}
 	atomic_store_explicit(&k->asleep, false, memory_order_relaxed);
 }
