@@ -48,6 +48,8 @@ static void print_port(const struct daemon *d, uint32_t i)
 	printf("port %u: %s (%s", i, p->info.name, p->info.driver);
 	if (p->shared)
 		printf(", shares netdev %s", p->info.netdev);
+	if (p->tap)
+		printf(", tap netdev %s", p->info.netdev);
 	printf("), MAC %02x:%02x:%02x:%02x:%02x:%02x, MTU %u (path MTU %" PRIu32 "), "
 	       "%u queue%s, steering: %s%s\n",
 		m[0], m[1], m[2], m[3], m[4], m[5], p->info.mtu, port->active_mtu,
@@ -55,7 +57,7 @@ static void print_port(const struct daemon *d, uint32_t i)
 		d->opt->impaired[i] ? ", emulated link" : "");
 	if (print_gids(port))
 		return;
-	if (p->shared)
+	if (p->shared || p->tap)
 		printf("    no GID yet: give %s an address, `ip addr add 192.0.2.1/24 dev %s`\n",
 			p->info.netdev, p->info.netdev);
 	else

@@ -115,6 +115,7 @@ static int make_workers(struct daemon *d, const struct options *o, char why[VALU
 		return refuse(why, -ENOMEM, "no memory for the tables: give EAL more with -m MB");
 	for (uint32_t i = 0; i < PORT_MAX; i++)
 		mbufs += o->impaired[i] ? LINKEMU_HELD : 0;
+	mbufs += o->ntaps * 2 * EXCEPTION_RING; /* up and spent */
 	d->dp->mbufs = mbufs;
 	d->dp->yield = o->yield;
 	if (o->icrc)
@@ -157,15 +158,67 @@ static int open_ports(struct daemon *d, const struct options *o, char why[VALUE_
 	return 0;
 }
 
+static int make_tap(struct daemon *d, const struct option_tap *o, char why[VALUE_MAX * 2])
+{
+	struct daemon_port *p = &d->port[o->port];
+	struct tap_config cfg = {
+		.mtu = p->info.mtu,
+		.ethdev = p->info.ethdev,
+		.socket = p->info.socket,
+	};
+	int err;
+
+	if (p->shared || !strcmp(p->info.driver, "net_af_packet"))
+		return refuse(why, -EINVAL,
+			"--tap %u: the kernel has netdev %s on that port already: use --share",
+			o->port, p->info.netdev);
+	cfg.exception = exception_create(o->port, p->info.socket);
+	if (!cfg.exception)
+		return refuse(why, -ENOMEM, "no memory for a tap: give EAL more with -m MB");
+	d->dp->exception[o->port] = cfg.exception;
+	memcpy(cfg.name, o->netdev, sizeof(cfg.name));
+	memcpy(cfg.mac, p->info.mac, 6);
+	err = tap_create(&p->tap, o->port, &cfg, why, VALUE_MAX * 2);
+	if (err)
+		return err == -EINVAL ? -EIO : err;
+	memcpy(p->info.netdev, cfg.name, sizeof(p->info.netdev));
+	/* Groups that the kernel joins; a device that cannot filter passes them anyway. */
+	rte_eth_allmulticast_enable(p->info.ethdev);
+	return 0;
+}
+
+static int make_taps(struct daemon *d, const struct options *o, char why[VALUE_MAX * 2])
+{
+	int err = 0;
+
+	for (uint32_t i = 0; i < o->ntaps && !err; i++)
+		err = make_tap(d, &o->tap[i], why);
+	return err;
+}
+
 /* --- control -------------------------------------------------------------------------- */
 
 static void fill_port(struct ctl_port *to, const struct daemon_port *from)
 {
-	if (from->shared)
+	if (from->shared || from->tap)
 		snprintf(to->netdev, sizeof(to->netdev), "%s", from->info.netdev);
 	memcpy(to->mac, from->info.mac, 6);
 	to->eth_mtu = from->info.mtu;
 	to->speed_mbps = from->info.speed_mbps;
+}
+
+/* The control thread tells. A port of our own must receive what is for its netdev's new MAC. */
+static void netdev_changed(void *arg, uint32_t port, unsigned what, const uint8_t mac[6])
+{
+	struct daemon *d = arg;
+	struct daemon_port *p = &d->port[port];
+	struct rte_ether_addr addr;
+
+	if (!p->tap || !(what & CTL_NETDEV_MAC))
+		return;
+	memcpy(addr.addr_bytes, mac, 6);
+	if (rte_eth_dev_default_mac_addr_set(p->info.ethdev, &addr))
+		rte_eth_promiscuous_enable(p->info.ethdev);
 }
 
 /* ctl wants a port's static entries side by side. */
@@ -181,6 +234,8 @@ static int start_ctl(struct daemon *d, const struct options *o, char why[VALUE_M
 		.rocev1 = o->rocev1,
 		.window = o->window,
 		.nports = d->nports,
+		.netdev_changed = netdev_changed,
+		.netdev_arg = d,
 	};
 	uint32_t g = 0;
 	uint32_t n = 0;
@@ -216,6 +271,7 @@ int daemon_up(struct daemon *d, struct options *o, char why[VALUE_MAX * 2])
 	err = err ? err : share_ports(d, o, why);
 	err = err ? err : make_workers(d, o, why);
 	err = err ? err : open_ports(d, o, why);
+	err = err ? err : make_taps(d, o, why);
 	if (!err && worker_install_sigbus())
 		err = refuse(why, -EIO, "SIGBUS cannot be handled here: allow sigaction()");
 	return err ? err : start_ctl(d, o, why);
@@ -227,6 +283,7 @@ void daemon_down(struct daemon *d)
 	for (uint32_t i = 0; i < d->nports; i++) {
 		struct daemon_port *p = &d->port[i];
 
+		tap_stop(p->tap);
 		for (unsigned q = 0; q < WORKER_MAX; q++)
 			linkemu_detach(p->emu[q]);
 		if (d->dp && i < d->dp->nports)
@@ -235,6 +292,10 @@ void daemon_down(struct daemon *d)
 	}
 	for (uint32_t i = 0; i < d->npairs; i++)
 		ringpair_destroy(i, (uint16_t)d->opt->workers);
+	for (uint32_t i = 0; d->dp && i < PORT_MAX; i++)
+		exception_destroy(d->dp->exception[i]);
+	for (uint32_t i = 0; i < PORT_MAX; i++)
+		tap_destroy(d->port[i].tap);
 	for (uint32_t i = 0; d->dp && i < d->dp->nworkers; i++)
 		worker_destroy(d->dp->worker[i]);
 	dataplane_destroy(d->dp);

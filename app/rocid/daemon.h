@@ -11,6 +11,7 @@
 #include "options.h"
 #include "port.h"
 #include "share.h"
+#include "tap.h"
 #include "worker.h"
 
 /** A port and what stands around it. */
@@ -18,8 +19,9 @@ struct daemon_port {
 	struct port_info info;
 	struct linkemu *emu[WORKER_MAX]; /* of each receive queue; NULL: none */
 	struct share_guard guard;
-	bool shared;	/* info.netdev lends its addresses */
-	unsigned rungs; /* STEER_* */
+	bool shared;	 /* info.netdev lends its addresses */
+	struct tap *tap; /* info.netdev then is it; NULL: none */
+	unsigned rungs;	 /* STEER_* */
 };
 
 struct daemon {

@@ -15,6 +15,7 @@ int set_socket(struct options *o, const char *value, char why[VALUE_MAX]);
 int set_socket_mode(struct options *o, const char *value, char why[VALUE_MAX]);
 int set_socket_group(struct options *o, const char *value, char why[VALUE_MAX]);
 int set_share(struct options *o, const char *value, char why[VALUE_MAX]);
+int set_tap(struct options *o, const char *value, char why[VALUE_MAX]);
 int set_gid(struct options *o, const char *value, char why[VALUE_MAX]);
 int set_neigh(struct options *o, const char *value, char why[VALUE_MAX]);
 int set_mtu(struct options *o, const char *value, char why[VALUE_MAX]);

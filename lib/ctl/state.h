@@ -40,6 +40,7 @@ struct ctl {
 	int reserve_fd; /* given up to turn a connection away when descriptors run out */
 	uint32_t window;
 	uint64_t epoch;
+	int announce_fd; /* announce_open() */
 	struct rtnl rtnl;
 	struct neigh_queue neighs;
 	struct dests dests;

@@ -47,7 +47,7 @@ static void parse_burst(struct worker *w, struct rx_burst *b, struct rte_mbuf **
 		why = parse(&b->pkt[b->parsed], m[i]);
 		if (why == DROP_NONE) {
 			b->m[b->parsed++] = m[i];
-		} else {
+		} else if (!exception_take(w, m[i])) {
 			core_count_drop(&w->core, why);
 			b->free[b->spent++] = m[i];
 		}

@@ -94,17 +94,21 @@ static bool dispatch(struct worker *w, uint32_t i)
 unsigned tx_poll(struct worker *w)
 {
 	uint32_t left = 0;
+	unsigned kernel;
 	unsigned n;
 
 	if (!flush(w))
 		return 0;
+	kernel = exception_poll(w);
+	if (kernel && !flush(w))
+		return kernel;
 	if (!tx_refill(w) && !w->nspare) {
 		w->stats.no_mbuf++;
-		return 0;
+		return kernel;
 	}
 	n = core_tx(&w->core, w->txd, w->nspare, clock_at(&w->clock, rte_rdtsc())); /* REQ-22 */
 	if (!n)
-		return 0;
+		return kernel;
 	for (uint32_t i = 0; i < w->nspare; i++) {
 		if (i < n && dispatch(w, i))
 			continue;
@@ -113,7 +117,7 @@ unsigned tx_poll(struct worker *w)
 	}
 	w->nspare = left;
 	flush(w);
-	return n;
+	return kernel + n;
 }
 
 void tx_release(struct worker *w)

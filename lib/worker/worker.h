@@ -15,6 +15,7 @@
 #include "abi_ring.h"
 #include "core.h"
 
+struct exception;
 struct worker;
 
 /** What all workers of a daemon share. Filled by app/rocid before workers start. */
@@ -31,6 +32,9 @@ struct dataplane {
 	/** ethdev port id of dataplane port i (ports->port[i]). */
 	uint16_t ethdev[PORT_MAX];
 	uint32_t nports; /* opened with port_open() */
+	/** Where what is not RoCE goes and comes from, of port i; NULL: it is dropped. Set before
+	 * the workers run. */
+	struct exception *exception[PORT_MAX];
 	const struct icrc_ops *icrc;
 	/** Packet buffers a worker; set before worker_create(). */
 	uint32_t mbufs;
@@ -44,6 +48,9 @@ struct worker_stats {
 	uint64_t tx_stalled; /* packets dropped because their port took none for a while */
 	uint64_t no_mbuf;    /* rounds that had no packet buffer to send with */
 	uint64_t pauses;     /* rounds that began more than a millisecond after the last */
+	uint64_t to_kernel;  /* frames that are not RoCE, passed on (exception.h) */
+	uint64_t from_kernel;
+	uint64_t kernel_full; /* frames for the kernel that were lost because it was too slow */
 };
 
 /**

@@ -41,14 +41,23 @@ static void to_init(struct end *e, uint8_t port)
 		"QP to INIT");
 }
 
-static void to_rts(
-	struct end *e, uint8_t port, const struct end *peer, uint8_t peer_port, enum roci_mtu mtu)
+static struct roci_gid_entry find_gid(const struct end *e, const struct place *at)
 {
-	struct roci_gid_entry local = {.size = sizeof(local)}, remote = {.size = sizeof(remote)};
+	struct roci_gid_entry entry = {.size = sizeof(entry)};
+
+	if (at->gid == ANY_GID)
+		must(!roci_find_gid(e->ctx, at->port, NULL, &entry), "GID");
+	else
+		must(!roci_query_gid(e->ctx, at->port, at->gid, &entry), "GID");
+	return entry;
+}
+
+static void to_rts(struct end *e, const struct place *at, const struct end *peer,
+	const struct place *peer_at, enum roci_mtu mtu)
+{
+	struct roci_gid_entry local = find_gid(e, at), remote = find_gid(peer, peer_at);
 	struct roci_qp_attr attr = {.size = sizeof(attr), .qp_state = ROCI_QPS_RTR};
 
-	must(!roci_find_gid(e->ctx, port, NULL, &local), "GID");
-	must(!roci_find_gid(peer->ctx, peer_port, NULL, &remote), "GID of the peer");
 	attr.path_mtu = mtu;
 	attr.dest_qp_num = peer->qp->qp_num;
 	attr.rq_psn = peer->qp->qp_num;
@@ -56,11 +65,11 @@ static void to_rts(
 	attr.max_rd_atomic = 16;
 	attr.max_dest_rd_atomic = 16;
 	attr.min_rnr_timer = 1;
-	attr.timeout = 14;
+	attr.timeout = at->timeout;
 	attr.retry_cnt = 7;
 	attr.rnr_retry = 7;
 	attr.ah_attr.is_global = 1;
-	attr.ah_attr.port_num = port;
+	attr.ah_attr.port_num = at->port;
 	attr.ah_attr.grh.dgid = remote.gid;
 	attr.ah_attr.grh.sgid_index = (uint8_t)local.gid_index;
 	attr.ah_attr.grh.hop_limit = 64;
@@ -75,14 +84,21 @@ static void to_rts(
 		"QP to RTS");
 }
 
+void pair_open_at(struct end e[2], const struct place at[2], size_t size, enum roci_mtu mtu)
+{
+	for (int i = 0; i < 2; i++) {
+		end_open(&e[i], at[i].socket, size);
+		to_init(&e[i], at[i].port);
+	}
+	to_rts(&e[0], &at[0], &e[1], &at[1], mtu);
+	to_rts(&e[1], &at[1], &e[0], &at[0], mtu);
+}
+
 void pair_open(struct end e[2], const char *socket, size_t size, enum roci_mtu mtu)
 {
-	end_open(&e[0], socket, size);
-	end_open(&e[1], socket, size);
-	to_init(&e[0], 1);
-	to_init(&e[1], 2);
-	to_rts(&e[0], 1, &e[1], 2, mtu);
-	to_rts(&e[1], 2, &e[0], 1, mtu);
+	const struct place at[2] = {{socket, 1, ANY_GID, 14}, {socket, 2, ANY_GID, 14}};
+
+	pair_open_at(e, at, size, mtu);
 }
 
 void pair_close(struct end e[2])

@@ -24,6 +24,19 @@ struct end {
  *  @p size bytes of memory that the other may read and write. */
 void pair_open(struct end e[2], const char *socket, size_t size, enum roci_mtu mtu);
 
+#define ANY_GID UINT32_MAX
+
+/** An end of a pair whose ends are anywhere. */
+struct place {
+	const char *socket;
+	uint8_t port;
+	uint32_t gid;	 /* index; ANY_GID: the first */
+	uint8_t timeout; /* as in roci_modify_qp() */
+};
+
+/** pair_open() with each end where @p at says. */
+void pair_open_at(struct end e[2], const struct place at[2], size_t size, enum roci_mtu mtu);
+
 void pair_close(struct end e[2]);
 
 /** Posts a signaled request of @p from for the other end's memory at @p offset, both sides. */
