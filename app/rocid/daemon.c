@@ -44,6 +44,7 @@ static int make_ports(struct daemon *d, struct options *o, char why[VALUE_MAX * 
 		if (err)
 			return err;
 		o->share[i].port = ethdev[0];
+		d->port[ethdev[0]].packet = true;
 	}
 	for (uint32_t i = 0; i < o->npairs; i++) {
 		err = ringpair_create(i, (uint16_t)o->workers, SOCKET_ID_ANY, ethdev);
@@ -130,10 +131,12 @@ static int make_workers(struct daemon *d, const struct options *o, char why[VALU
 	return 0;
 }
 
-static int spoil(struct daemon_port *p, const struct linkemu_config *cfg)
+int daemon_impair(struct daemon *d, uint32_t i)
 {
-	for (uint16_t q = 0; q < p->info.rx_queues; q++) {
-		p->emu[q] = linkemu_attach(p->info.ethdev, q, cfg);
+	struct daemon_port *p = &d->port[i];
+
+	for (uint16_t q = 0; d->opt->impaired[i] && q < p->info.rx_queues; q++) {
+		p->emu[q] = linkemu_attach(p->info.ethdev, q, &d->opt->impair[i]);
 		if (!p->emu[q])
 			return -ENOMEM;
 	}
@@ -148,8 +151,9 @@ static int open_ports(struct daemon *d, const struct options *o, char why[VALUE_
 
 		if (err)
 			return err == -EINVAL ? -EIO : err;
+		p->open = true;
 		p->rungs = steer_install(p->info.ethdev, p->info.rx_queues);
-		if (o->impaired[i] && spoil(p, &o->impair[i]))
+		if (daemon_impair(d, i))
 			return refuse(why, -ENOMEM,
 				"no memory for the emulated link of port %u: give EAL more with -m "
 				"MB",
@@ -203,22 +207,8 @@ static void fill_port(struct ctl_port *to, const struct daemon_port *from)
 	if (from->shared || from->tap)
 		snprintf(to->netdev, sizeof(to->netdev), "%s", from->info.netdev);
 	memcpy(to->mac, from->info.mac, 6);
-	to->eth_mtu = from->info.mtu;
+	to->eth_mtu = from->packet ? SHARE_MTU_MAX : from->info.mtu;
 	to->speed_mbps = from->info.speed_mbps;
-}
-
-/* The control thread tells. A port of our own must receive what is for its netdev's new MAC. */
-static void netdev_changed(void *arg, uint32_t port, unsigned what, const uint8_t mac[6])
-{
-	struct daemon *d = arg;
-	struct daemon_port *p = &d->port[port];
-	struct rte_ether_addr addr;
-
-	if (!p->tap || !(what & CTL_NETDEV_MAC))
-		return;
-	memcpy(addr.addr_bytes, mac, 6);
-	if (rte_eth_dev_default_mac_addr_set(p->info.ethdev, &addr))
-		rte_eth_promiscuous_enable(p->info.ethdev);
 }
 
 /* ctl wants a port's static entries side by side. */
@@ -234,7 +224,7 @@ static int start_ctl(struct daemon *d, const struct options *o, char why[VALUE_M
 		.rocev1 = o->rocev1,
 		.window = o->window,
 		.nports = d->nports,
-		.netdev_changed = netdev_changed,
+		.netdev_changed = daemon_netdev_changed,
 		.netdev_arg = d,
 	};
 	uint32_t g = 0;
@@ -286,7 +276,7 @@ void daemon_down(struct daemon *d)
 		tap_stop(p->tap);
 		for (unsigned q = 0; q < WORKER_MAX; q++)
 			linkemu_detach(p->emu[q]);
-		if (d->dp && i < d->dp->nports)
+		if (p->open)
 			port_close(d->dp, i);
 		share_unguard(&p->guard);
 	}

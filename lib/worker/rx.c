@@ -105,7 +105,7 @@ unsigned rx_poll(struct worker *w, bool *drained)
 	for (uint32_t i = 0; i < w->nports; i++) {
 		const struct worker_port *p = &w->port[i];
 
-		if (!p->rx)
+		if (!p->rx || atomic_load_explicit(&p->closed, memory_order_acquire))
 			continue;
 		n = rte_eth_rx_burst(p->ethdev, p->queue, m, BURST);
 		/* Drivers put their own number there, or, like net_ring, none. The inbox needs to

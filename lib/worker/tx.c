@@ -29,11 +29,22 @@ static void drop_backlog(struct worker *w, struct worker_port *p)
 	p->sent = p->count;
 }
 
+/* @return how many of what waits the port took; one that is closed takes all, and loses them. */
+static uint16_t offer(struct worker *w, struct worker_port *p)
+{
+	uint16_t n = (uint16_t)(p->count - p->sent);
+
+	if (likely(!atomic_load_explicit(&p->closed, memory_order_acquire)))
+		return rte_eth_tx_burst(p->ethdev, p->queue, &p->backlog[p->sent], n);
+	w->stats.tx_stalled += n;
+	rte_pktmbuf_free_bulk(&p->backlog[p->sent], n);
+	return n;
+}
+
 /* Offers a port what waits for it.  Returns true when nothing waits any more. */
 static bool flush_port(struct worker *w, struct worker_port *p)
 {
-	uint16_t n = rte_eth_tx_burst(
-		p->ethdev, p->queue, &p->backlog[p->sent], (uint16_t)(p->count - p->sent));
+	uint16_t n = offer(w, p);
 
 	p->sent += n;
 	if (n) {

@@ -17,6 +17,8 @@ struct worker_port {
 	uint16_t ethdev;
 	uint16_t queue; /* both directions */
 	bool rx;	/* the port has a receive queue for this worker */
+	/** port_close_live() sets it, port_open_live() clears it: the device must not be used */
+	_Atomic bool closed;
 	/* packets that the port has not taken yet: at most one burst */
 	uint16_t sent;
 	uint16_t count;

@@ -190,10 +190,10 @@ class Lab:
         p.socket = path
         return p
 
-    def stream(self, a, port_a, gid_a, b, port_b, gid_b):
+    def stream(self, a, port_a, gid_a, b, port_b, gid_b, mtu=1024):
         """Traffic between port_a of rocid a and port_b of rocid b; returns once it flows."""
         p = subprocess.Popen([self.stream_path, a.socket, str(port_a), str(gid_a), b.socket,
-                              str(port_b), str(gid_b)],
+                              str(port_b), str(gid_b), str(mtu)],
                              stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         self.processes.append(p)
         stream = Stream(p)

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * stream SOCKET_A PORT_A GID_A SOCKET_B PORT_B GID_B: one connection between two daemons, both ends
- * in this program, and RDMA WRITEs in both directions for as long as it runs; what arrives is
- * compared. Whoever tests what happens to traffic in the meantime talks to it by lines:
+ * stream SOCKET_A PORT_A GID_A SOCKET_B PORT_B GID_B [PATH_MTU]: one connection between two
+ * daemons, both ends in this program, and RDMA WRITEs in both directions for as long as it runs;
+ * what arrives is compared. Whoever tests what happens to traffic in the meantime talks to it by
+ * lines:
  *
  *     more N          waits for N more WRITEs in each direction, prints "done"
  *     port A|B        prints "port A ACTIVE 1024", the state and the largest path MTU
@@ -166,12 +167,13 @@ static struct place place_of(char **argv)
 
 int main(int argc, char **argv)
 {
-	if (argc != 7)
-		errx(2, "use: stream SOCKET_A PORT_A GID_A SOCKET_B PORT_B GID_B");
+	if (argc != 7 && argc != 8)
+		errx(2, "use: stream SOCKET_A PORT_A GID_A SOCKET_B PORT_B GID_B [PATH_MTU]");
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	at[0] = place_of(argv + 1);
 	at[1] = place_of(argv + 4);
-	pair_open_at(e, at, MEMORY, ROCI_MTU_1024);
+	pair_open_at(e, at, MEMORY,
+		(enum roci_mtu)roci_mtu_of_bytes(argc == 8 ? (unsigned)atoi(argv[7]) : 1024));
 	printf("ready\n");
 	for (unsigned round = 0;; round++) {
 		for (unsigned i = 0; i < 2; i++) {
