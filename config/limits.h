@@ -96,5 +96,9 @@
 /** Destinations of one session that the kernel is looking for at the same time; each costs
  *  the control thread some look-ups a second. */
 #define SESSION_RESOLVE_MAX 256u
+/** Connections of administrators; one more takes the place of the one silent for longest. */
+#define ADMIN_CLIENT_MAX 16u
+/** Bytes of an administrator's request, newline included: several times the longest command. */
+#define ADMIN_LINE_MAX 256u
 
 #endif

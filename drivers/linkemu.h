@@ -9,6 +9,7 @@
 #ifndef LINKEMU_H
 #define LINKEMU_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 /** Packets that can be under way in one direction; more are lost. */
@@ -26,6 +27,12 @@ struct linkemu_config {
 	uint64_t delay_ns;
 	uint64_t seed;
 };
+
+/** @return whether a link of @p cfg keeps packets for a while, so that it must be polled. */
+static inline bool linkemu_holds(const struct linkemu_config *cfg)
+{
+	return cfg->delay_ns || cfg->reorder > 0;
+}
 
 /** What became of the packets; each is counted once for each thing that befell it. */
 struct linkemu_counters {

@@ -152,7 +152,7 @@ static unsigned pass_up(struct tap *t)
 		if (write(t->fd, rte_pktmbuf_mtod(m[i], void *), rte_pktmbuf_data_len(m[i])) < 0 &&
 			errno == EBADFD)
 			lose_netdev(t);
-	rte_ring_enqueue_bulk(x->spent, (void **)m, n, NULL);
+	rte_ring_enqueue_bulk(x->spent, (void **)m, n, NULL); /* that can wait */
 	return n;
 }
 
@@ -179,6 +179,8 @@ static unsigned pass_down(struct tap *t)
 		rte_ring_enqueue(x->down, t->spare);
 		t->spare = NULL;
 	}
+	if (n && t->cfg.worker)
+		worker_wake(t->cfg.worker);
 	return n;
 }
 

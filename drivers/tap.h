@@ -11,6 +11,7 @@
 #include <stdint.h>
 #include <net/if.h>
 #include "exception.h"
+#include "worker.h"
 
 struct tap;
 
@@ -21,6 +22,7 @@ struct tap_config {
 	uint16_t ethdev; /* whose link state the netdev has */
 	int socket;	 /* NUMA node; -1: any */
 	struct exception *exception;
+	struct worker *worker; /* 0: sends what the kernel sends, and may sleep; NULL: not told */
 };
 
 /**

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include "daemon.h"
 #include "icrc.h"
+#include "rxwake.h"
 #include "steer.h"
 
 static const char *net_name(unsigned net)
@@ -55,6 +56,8 @@ static void print_port(const struct daemon *d, uint32_t i)
 		m[0], m[1], m[2], m[3], m[4], m[5], p->info.mtu, port->active_mtu,
 		p->info.rx_queues, p->info.rx_queues == 1 ? "" : "s", steer_name(p->rungs),
 		d->opt->impaired[i] ? ", emulated link" : "");
+	if (d->dp->idle == IDLE_ADAPTIVE)
+		printf("    wakes its workers %s\n", rxwake_name(p->wake));
 	if (print_gids(port))
 		return;
 	if (p->shared || p->tap)

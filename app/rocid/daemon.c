@@ -5,6 +5,8 @@
 #include <string.h>
 #include "daemon.h"
 #include "ringpair.h"
+#include "rxwake.h"
+#include "sigbus.h"
 #include "steer.h"
 
 __attribute__((format(printf, 3, 4))) static int refuse(
@@ -118,9 +120,14 @@ static int make_workers(struct daemon *d, const struct options *o, char why[VALU
 		mbufs += o->impaired[i] ? LINKEMU_HELD : 0;
 	mbufs += o->ntaps * 2 * EXCEPTION_RING; /* up and spent */
 	d->dp->mbufs = mbufs;
-	d->dp->yield = o->yield;
+	d->dp->idle = o->idle;
 	if (o->icrc)
 		d->dp->icrc = o->icrc;
+	if (o->idle == IDLE_ADAPTIVE && worker_can_sleep())
+		return refuse(why, -ENOSYS,
+			"workers cannot sleep on this kernel (epoll_pwait2() is of Linux 5.11): "
+			"use "
+			"--idle yield");
 	for (uint32_t i = 0; i < o->workers; i++)
 		if (!worker_create(d->dp, i, socket))
 			return refuse(why, -ENOMEM,
@@ -129,6 +136,14 @@ static int make_workers(struct daemon *d, const struct options *o, char why[VALU
 				"(now needed: about %u)",
 				mbufs, i, mbufs * o->workers / 200 + 16);
 	return 0;
+}
+
+void daemon_watch(struct daemon *d, uint32_t i)
+{
+	const struct options *o = d->opt;
+
+	d->port[i].wake = rxwake_install(
+		d->dp, i, &d->port[i].info, o->impaired[i] && linkemu_holds(&o->impair[i]));
 }
 
 int daemon_impair(struct daemon *d, uint32_t i)
@@ -153,6 +168,7 @@ static int open_ports(struct daemon *d, const struct options *o, char why[VALUE_
 			return err == -EINVAL ? -EIO : err;
 		p->open = true;
 		p->rungs = steer_install(p->info.ethdev, p->info.rx_queues);
+		daemon_watch(d, i);
 		if (daemon_impair(d, i))
 			return refuse(why, -ENOMEM,
 				"no memory for the emulated link of port %u: give EAL more with -m "
@@ -180,6 +196,7 @@ static int make_tap(struct daemon *d, const struct option_tap *o, char why[VALUE
 	if (!cfg.exception)
 		return refuse(why, -ENOMEM, "no memory for a tap: give EAL more with -m MB");
 	d->dp->exception[o->port] = cfg.exception;
+	cfg.worker = d->dp->worker[0];
 	memcpy(cfg.name, o->netdev, sizeof(cfg.name));
 	memcpy(cfg.mac, p->info.mac, 6);
 	err = tap_create(&p->tap, o->port, &cfg, why, VALUE_MAX * 2);
@@ -221,8 +238,12 @@ static int start_ctl(struct daemon *d, const struct options *o, char why[VALUE_M
 		.socket_path = o->socket,
 		.socket_mode = o->socket_mode,
 		.socket_group = o->socket_group[0] ? o->socket_group : NULL,
+		.admin_mode = o->admin_mode,
+		.admin_group = o->admin_group[0] ? o->admin_group : NULL,
 		.rocev1 = o->rocev1,
 		.window = o->window,
+		.migrate = o->migrate,
+		.shake_ms = o->shake_ms,
 		.nports = d->nports,
 		.netdev_changed = daemon_netdev_changed,
 		.netdev_arg = d,
@@ -262,7 +283,7 @@ int daemon_up(struct daemon *d, struct options *o, char why[VALUE_MAX * 2])
 	err = err ? err : make_workers(d, o, why);
 	err = err ? err : open_ports(d, o, why);
 	err = err ? err : make_taps(d, o, why);
-	if (!err && worker_install_sigbus())
+	if (!err && sigbus_install())
 		err = refuse(why, -EIO, "SIGBUS cannot be handled here: allow sigaction()");
 	return err ? err : start_ctl(d, o, why);
 }

@@ -24,6 +24,7 @@ struct daemon_port {
 	bool shared;	 /* info.netdev lends its addresses */
 	struct tap *tap; /* info.netdev then is it; NULL: none */
 	unsigned rungs;	 /* STEER_* */
+	enum port_wake wake;
 };
 
 struct daemon {
@@ -47,6 +48,9 @@ int daemon_up(struct daemon *d, struct options *opt, char why[VALUE_MAX * 2]);
 
 /** Told by the control thread what happened to the netdev of port @p port. @param arg  d */
 void daemon_netdev_changed(void *arg, uint32_t port, unsigned what, const uint8_t mac[6]);
+
+/** Has sleeping workers learn of what port @p i receives. */
+void daemon_watch(struct daemon *d, uint32_t i);
 
 /** Puts what `--impair` says for port @p i in front of its queues.  @return 0 or -ENOMEM. */
 int daemon_impair(struct daemon *d, uint32_t i);

@@ -35,7 +35,10 @@ static int open_again(struct daemon *d, uint32_t port, char why[VALUE_MAX * 2])
 	p->info.ethdev = ethdev;
 	err = share_guard(&p->guard, p->info.netdev, why, VALUE_MAX * 2);
 	err = err ? err : port_open_live(d->dp, port, &p->info, why);
-	return err ? err : daemon_impair(d, port);
+	if (err)
+		return err;
+	daemon_watch(d, port);
+	return daemon_impair(d, port);
 }
 
 static void replaced(struct daemon *d, uint32_t port)

@@ -22,6 +22,9 @@ static const struct option_row row[] = {
 		"where applications connect (" ABI_SOCKET_DEFAULT ")"},
 	{"socket-mode", required_argument, set_socket_mode, "MODE", "its mode, octal (0660)"},
 	{"socket-group", required_argument, set_socket_group, "GROUP", "its group"},
+	{"admin-mode", required_argument, set_admin_mode, "MODE",
+		"mode of rocictl's socket, octal (0600)"},
+	{"admin-group", required_argument, set_admin_group, "GROUP", "its group"},
 	{"share", required_argument, set_share, "[PORT=]IFNAME",
 		"share the kernel's netdev IFNAME, with its addresses; makes an AF_PACKET port, or "
 		"names the netdev that ethdev PORT stands on"},
@@ -39,8 +42,11 @@ static const struct option_row row[] = {
 		"mask=HEX,delay=50us,seed=N"},
 	{"window", required_argument, set_window, "N", "packets in flight of a QP (128)"},
 	{"workers", required_argument, set_workers, "N", "worker threads, an lcore each (1)"},
-	{"idle", required_argument, set_idle, "poll|yield",
-		"what an idle worker does: spin, or offer its CPU each round (poll)"},
+	{"migrate", required_argument, set_migrate, "on|off|MS",
+		"whether QPs move to the worker on whose queue their packets come in (on); MS: "
+		"besides, move some each MS milliseconds, to test programs"},
+	{"idle", required_argument, set_idle, "poll|yield|adaptive",
+		"what an idle worker does: spin, offer its CPU each round, or sleep (poll)"},
 	{"icrc", required_argument, set_icrc, "NAME",
 		"how to compute CRCs: avx512, pclmul, isal, table"},
 	{"ready-fd", required_argument, set_ready_fd, "FD", "write a line to FD when serving"},
@@ -60,6 +66,7 @@ void options_init(struct options *o)
 	memset(o, 0, sizeof(*o));
 	strcpy(o->socket, ABI_SOCKET_DEFAULT);
 	o->workers = 1;
+	o->migrate = true;
 	o->ready_fd = -1;
 	o->highest_port = -1;
 }

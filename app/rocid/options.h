@@ -13,6 +13,7 @@
 #include "ctl.h"
 #include "limits.h"
 #include "linkemu.h"
+#include "worker.h"
 
 struct icrc_ops;
 
@@ -53,10 +54,14 @@ struct options {
 	char socket[VALUE_MAX];
 	char socket_group[VALUE_MAX]; /* empty: unchanged */
 	uint32_t socket_mode;	      /* 0: ctl's default */
+	char admin_group[VALUE_MAX];
+	uint32_t admin_mode;
 	uint32_t workers;
 	uint32_t window; /* 0: the core's default */
 	bool rocev1;
-	bool yield;		     /* --idle yield */
+	enum idle idle;
+	bool migrate;
+	uint32_t shake_ms;	     /* --migrate MS; 0: not */
 	const struct icrc_ops *icrc; /* NULL: the best */
 	uint32_t nshares;
 	struct option_share share[PORT_MAX];

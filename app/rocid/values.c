@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/un.h>
 #include <rte_ether.h>
+#include "bits.h"
 #include "gids.h"
 #include "icrc.h"
 #include "path.h"
@@ -14,6 +15,7 @@
 #define MTU_MIN	   (PATH_MTU_MIN + 96) /* mtu_of_ethernet() */
 #define WINDOW_MAX 65536
 #define VID_MAX	   4094
+#define MS_MAX	   60000
 
 __attribute__((format(printf, 2, 3))) static int refuse(
 	char why[VALUE_MAX], const char *format, ...)
@@ -81,22 +83,39 @@ static int copy_text(
 	return 0;
 }
 
+/* Room for the longest of the names that are made of it too. */
 int set_socket(struct options *o, const char *value, char why[VALUE_MAX])
 {
-	return copy_text(o->socket, sizeof(((struct sockaddr_un *)0)->sun_path), value,
+	return copy_text(o->socket,
+		sizeof(((struct sockaddr_un *)0)->sun_path) - strlen(ABI_ADMIN_SUFFIX), value,
 		"the socket's path", why);
+}
+
+static int set_mode(uint32_t *mode, const char *value, char why[VALUE_MAX])
+{
+	if (!number(value, 8, 1, 0777, mode))
+		return refuse(why, "'%s' is no octal mode such as 0660", value);
+	return 0;
 }
 
 int set_socket_mode(struct options *o, const char *value, char why[VALUE_MAX])
 {
-	if (!number(value, 8, 1, 0777, &o->socket_mode))
-		return refuse(why, "'%s' is no octal mode such as 0660", value);
-	return 0;
+	return set_mode(&o->socket_mode, value, why);
 }
 
 int set_socket_group(struct options *o, const char *value, char why[VALUE_MAX])
 {
 	return copy_text(o->socket_group, sizeof(o->socket_group), value, "the group", why);
+}
+
+int set_admin_mode(struct options *o, const char *value, char why[VALUE_MAX])
+{
+	return set_mode(&o->admin_mode, value, why);
+}
+
+int set_admin_group(struct options *o, const char *value, char why[VALUE_MAX])
+{
+	return copy_text(o->admin_group, sizeof(o->admin_group), value, "the group", why);
 }
 
 int set_share(struct options *o, const char *value, char why[VALUE_MAX])
@@ -264,12 +283,29 @@ int set_workers(struct options *o, const char *value, char why[VALUE_MAX])
 	return 0;
 }
 
+int set_migrate(struct options *o, const char *value, char why[VALUE_MAX])
+{
+	o->migrate = strcmp(value, "off") != 0;
+	o->shake_ms = 0;
+	if (!o->migrate || !strcmp(value, "on"))
+		return 0;
+	if (!number(value, 10, 1, MS_MAX, &o->shake_ms))
+		return refuse(
+			why, "'%s' is neither on nor off nor 1 to %d milliseconds", value, MS_MAX);
+	return 0;
+}
+
 int set_idle(struct options *o, const char *value, char why[VALUE_MAX])
 {
-	o->yield = !strcmp(value, "yield");
-	if (!o->yield && strcmp(value, "poll"))
-		return refuse(why, "'%s' is neither poll nor yield", value);
-	return 0;
+	static const char *const name[] = {
+		[IDLE_POLL] = "poll", [IDLE_YIELD] = "yield", [IDLE_ADAPTIVE] = "adaptive"};
+
+	for (unsigned i = 0; i < ARRAY_SIZE(name); i++) {
+		o->idle = (enum idle)i;
+		if (!strcmp(value, name[i]))
+			return 0;
+	}
+	return refuse(why, "'%s' is neither poll nor yield nor adaptive", value);
 }
 
 int set_icrc(struct options *o, const char *value, char why[VALUE_MAX])

@@ -14,6 +14,8 @@ typedef int (*value_set)(struct options *o, const char *value, char why[VALUE_MA
 int set_socket(struct options *o, const char *value, char why[VALUE_MAX]);
 int set_socket_mode(struct options *o, const char *value, char why[VALUE_MAX]);
 int set_socket_group(struct options *o, const char *value, char why[VALUE_MAX]);
+int set_admin_mode(struct options *o, const char *value, char why[VALUE_MAX]);
+int set_admin_group(struct options *o, const char *value, char why[VALUE_MAX]);
 int set_share(struct options *o, const char *value, char why[VALUE_MAX]);
 int set_tap(struct options *o, const char *value, char why[VALUE_MAX]);
 int set_gid(struct options *o, const char *value, char why[VALUE_MAX]);
@@ -24,6 +26,7 @@ int set_ring_pair(struct options *o, const char *value, char why[VALUE_MAX]);
 int set_impair(struct options *o, const char *value, char why[VALUE_MAX]);
 int set_window(struct options *o, const char *value, char why[VALUE_MAX]);
 int set_workers(struct options *o, const char *value, char why[VALUE_MAX]);
+int set_migrate(struct options *o, const char *value, char why[VALUE_MAX]);
 int set_idle(struct options *o, const char *value, char why[VALUE_MAX]);
 int set_icrc(struct options *o, const char *value, char why[VALUE_MAX]);
 int set_ready_fd(struct options *o, const char *value, char why[VALUE_MAX]);

@@ -22,6 +22,8 @@
 #define ABI_MSG_MAX	   1024
 #define ABI_SENTENCE_MAX   256
 #define ABI_SOCKET_DEFAULT "/run/rocid/rocid.sock"
+/** Where rocictl connects: the applications' socket and this. */
+#define ABI_ADMIN_SUFFIX ".admin"
 /** Environment variable with another socket path. */
 #define ABI_SOCKET_ENV "ROCI_SOCKET"
 
@@ -56,6 +58,7 @@ enum abi_msg_type {
 	ABI_DETACH_MCAST,
 	ABI_OPEN_XRCD,
 	ABI_CLOSE_XRCD,
+	ABI_GET_WAKE,
 	ABI_MSG_TYPES
 };
 
@@ -84,6 +87,15 @@ struct abi_hello_reply {
 	uint32_t doorbell_stride;
 	uint32_t session;
 	char device[16]; /* "roci0" */
+	uint32_t sleeps; /* 1: workers sleep, GET_WAKE tells how to wake them */
+	uint32_t reserved;
+};
+
+/* GET_WAKE: the reply carries an eventfd for one worker (abi_ring.h, struct abi_doorbell). A
+ * session that does not ask is served too, but late after a pause. EOPNOTSUPP when workers do
+ * not sleep. */
+struct abi_get_wake {
+	uint32_t worker;
 };
 
 /* QUERY_DEVICE: no body */

@@ -42,7 +42,10 @@ struct abi_queue {
 	 *  SRQ: receive WQEs that were copied out. Stored behind the CQE, perhaps once a burst:
 	 *  who has polled a request's CQE need not wait for it. */
 	_Atomic uint32_t consumer;
-	uint8_t pad0[ABI_LINE - 8];
+	/** SQ: 0, ring the doorbell of the worker that the create reply names; else of worker
+	 *  `bell` - 1, to which the QP has moved. A ring that comes too late is passed on. */
+	_Atomic uint32_t bell;
+	uint8_t pad0[ABI_LINE - 12];
 	/* written by the application */
 	/** Entries posted, modulo 2^32. Shared receive queues are bounded by it; for the other
 	 *  queues the phase marks decide and this is for diagnosis. */
@@ -92,10 +95,17 @@ _Static_assert(sizeof(struct abi_cq_lane) == ABI_LINE, "abi_cq_lane");
  * Doorbell of one (session, worker): a two-level bitmap. The application sets bit
  * `slot % 64` of bits[slot / 64], then bit `(slot / 64) % 64` of summary[slot / 4096], each
  * with an atomic OR; the worker takes words by atomic exchange with 0, summary first.
+ *
+ * A worker may sleep. Who has an eventfd for it (GET_WAKE) rings, makes a sequentially consistent
+ * fence, and writes the eventfd if `asleep` is set: the worker sets it, fences and looks at the
+ * bits once more before it sleeps, so that one of the two sees the other.
  */
 struct abi_doorbell {
 	_Atomic uint64_t summary[ABI_DB_SUMMARY];
-	uint8_t pad0[ABI_LINE - 8 * ABI_DB_SUMMARY];
+	/** Written by rocid: the worker sleeps, or is about to. In the line of `summary` because
+	 *  who reads it has just written there. */
+	_Atomic uint32_t asleep;
+	uint8_t pad0[ABI_LINE - 8 * ABI_DB_SUMMARY - 4];
 	_Atomic uint64_t bits[ABI_DB_WORDS];
 };
 _Static_assert(sizeof(struct abi_doorbell) == ABI_LINE + 8 * ABI_DB_WORDS, "abi_doorbell");

@@ -7,6 +7,7 @@
 #ifndef ABI_WQE_H
 #define ABI_WQE_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 /** Size of the smallest entry; strides are this times a power of two. */
@@ -171,8 +172,10 @@ enum abi_wc_opcode {
 #define ABI_WC_WITH_INV	 (1u << 3)
 #define ABI_WC_SOLICITED (1u << 7)
 
-/** CQE. `mark` is written last, with release: its bit 0 is the phase. `opcode` counts in errors
- *  too, in that its bit 7 tells the queue. */
+/** CQE. `mark` is written last, with release: its bit 0 is the phase, the bits above it are the
+ *  number of the completion among those of its send or receive queue, modulo 2^31: a QP may change
+ *  its worker and with it the lane, and a reader takes its completions in this order. `opcode`
+ *  counts in errors too, in that its bit 7 tells the queue. */
 struct abi_cqe {
 	uint64_t wr_id;
 	uint32_t byte_len;
@@ -194,5 +197,17 @@ struct abi_cqe {
 	uint32_t mark;
 };
 _Static_assert(sizeof(struct abi_cqe) == ABI_ENTRY, "abi_cqe");
+
+/** @return `mark` of a CQE: @p phase of its lap, completion number @p number of its queue. */
+static inline uint32_t abi_cqe_mark(uint32_t phase, uint32_t number)
+{
+	return number << 1 | phase;
+}
+
+/** @return whether @p mark is that of completion number @p number. */
+static inline bool abi_cqe_is(uint32_t mark, uint32_t number)
+{
+	return mark >> 1 == (number & UINT32_MAX >> 1);
+}
 
 #endif

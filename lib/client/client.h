@@ -9,7 +9,7 @@
  *     cq.resize_lock    mutex   one resize of a CQ at a time
  *     context.call_lock mutex   one request on the socket at a time
  *     context.lock      mutex   the maps of objects, memory, reference and event counts
- *     cq.lock           spin    the consumer's side of the lanes, cq.qps, queue.polled
+ *     cq.lock           spin    the consumer's side of the lanes, cq.qps, queue.polled and number
  *     queue.lock        spin    the producer's side of a ring
  */
 #ifndef CLIENT_H
@@ -48,6 +48,7 @@ struct context {
 	uint32_t workers;
 	uint32_t doorbell_off;
 	uint32_t doorbell_stride;
+	int *wake;	   /* eventfd of each worker, -1: none is needed */
 	_Atomic bool dead; /* rocid is gone; never becomes false again */
 	pthread_mutex_t call_lock;
 	uint32_t seq; /* of the last request */
@@ -140,6 +141,7 @@ struct queue {
 	bool skipped;
 	/** Completions taken. Send queue: successful, hence signaled ones. Receive queue: all. */
 	_Atomic uint32_t polled;
+	uint32_t number; /* of the completion that is next; cq.lock */
 };
 
 struct qp {
@@ -151,7 +153,7 @@ struct qp {
 	pthread_mutex_t modify_lock;
 	struct roci_qp_cap cap;
 	struct region region;
-	struct abi_doorbell *doorbell;
+	uint32_t worker; /* its first one */
 	uint32_t slot;
 	struct map_node by_handle;
 	struct map_node in_send_cq;

@@ -62,6 +62,28 @@ static bool hello_fits(const struct abi_hello_reply *r)
 	       r->doorbell_off >= sizeof(struct abi_session) && end <= r->region_size;
 }
 
+/* How to wake workers that sleep. Without an eventfd (no descriptors left) they find our doorbells
+ * a little later, so that is no failure. */
+static int get_wakes(struct context *ctx, bool sleeps)
+{
+	ctx->wake = malloc(ctx->workers * sizeof(ctx->wake[0]));
+	if (!ctx->wake)
+		return fail_const(ENOMEM, "no memory for a context");
+	for (uint32_t i = 0; i < ctx->workers; i++) {
+		struct abi_get_wake body = {.worker = i};
+
+		ctx->wake[i] = -1;
+		if (sleeps)
+			call(ctx, &(struct call){.type = ABI_GET_WAKE,
+					  .body = &body,
+					  .body_len = sizeof(body),
+					  .fd = -1,
+					  .fds = &ctx->wake[i],
+					  .nfds = 1});
+	}
+	return 0;
+}
+
 static int hello(struct context *ctx)
 {
 	struct abi_hello body = {
@@ -99,7 +121,7 @@ static int hello(struct context *ctx)
 	ctx->doorbell_stride = r.doorbell_stride;
 	memcpy(ctx->device, r.device, sizeof(r.device));
 	ctx->pub.device = ctx->device;
-	return 0;
+	return get_wakes(ctx, r.sleeps);
 }
 
 static void context_free(struct context *ctx)
@@ -110,6 +132,10 @@ static void context_free(struct context *ctx)
 		close(ctx->pub.cmd_fd);
 	if (ctx->pub.async_fd >= 0)
 		close(ctx->pub.async_fd);
+	for (uint32_t i = 0; ctx->wake && i < ctx->workers; i++)
+		if (ctx->wake[i] >= 0)
+			close(ctx->wake[i]);
+	free(ctx->wake);
 	map_free(&ctx->cqs);
 	map_free(&ctx->qps);
 	pthread_cond_destroy(&ctx->acked);

@@ -265,13 +265,46 @@ static int ask_for_ring(struct cq *cq, uint32_t depth, struct cq_ring *ring, boo
 	return err;
 }
 
-static void begin_resize(struct cq *cq)
+/* How many completions wait from @p idx on: no entry behind one that is not ready is. */
+static uint32_t ring_waiting(struct abi_cqe *ring, uint32_t depth, uint32_t idx)
 {
+	uint32_t n = 0, end = depth;
+
+	while (n < end) {
+		uint32_t middle = n + (end - n) / 2;
+
+		if (ready(ring, depth, idx + middle))
+			n = middle + 1;
+		else
+			end = middle;
+	}
+	return n;
+}
+
+/* The same in a lane; its oldest may lie in rings that rocid has left. */
+static uint32_t lane_waiting(const struct cq *cq, uint32_t i)
+{
+	const struct lane *lane = &cq->lane[i];
+	uint32_t n = ring_waiting(lane->ring, lane->from->depth, lane->head);
+
+	for (const struct cq_ring *r = lane->from->next; r; r = r->next)
+		n += ring_waiting((struct abi_cqe *)(ring_lane(r, i) + 1), r->depth, 0);
+	return n;
+}
+
+/* @return how many completions wait. */
+static uint32_t begin_resize(struct cq *cq)
+{
+	uint32_t waiting = 0;
+
 	spin_lock(&cq->lock);
-	for (uint32_t i = 0; i < cq->lanes; i++) /* rocid counts what waits */
-		publish(&cq->lane[i]);
+	for (uint32_t i = 0; i < cq->lanes; i++) {
+		publish(&cq->lane[i]); /* rocid counts, too, what waits in its ring */
+		waiting += lane_waiting(cq, i);
+	}
 	cq->resizing = true;
 	spin_unlock(&cq->lock);
+	return waiting;
 }
 
 static void end_resize(struct cq *cq, struct cq_ring *ring, bool lost)
@@ -296,6 +329,7 @@ int roci_resize_cq(struct roci_cq *c, int cqe)
 	struct cq *cq = cq_of(c);
 	struct cq_ring *ring;
 	bool lost = false;
+	uint32_t waiting;
 	int err;
 
 	if (cqe <= 0)
@@ -305,8 +339,14 @@ int roci_resize_cq(struct roci_cq *c, int cqe)
 	if (!ring)
 		return fail_const(ENOMEM, "no memory for a completion queue");
 	pthread_mutex_lock(&cq->resize_lock);
-	begin_resize(cq);
-	err = ask_for_ring(cq, (uint32_t)cqe, ring, &lost);
+	waiting = begin_resize(cq);
+	if ((uint32_t)cqe < waiting) /* CQ-11 */
+		err = fail(EINVAL,
+			"%u completions wait in the CQ, which shall have room for %d: poll them "
+			"first",
+			waiting, cqe);
+	else
+		err = ask_for_ring(cq, (uint32_t)cqe, ring, &lost);
 	end_resize(cq, err ? NULL : ring, lost);
 	pthread_mutex_unlock(&cq->resize_lock);
 	if (err)
@@ -370,12 +410,18 @@ static struct qp *find_qp(const struct cq *cq, uint32_t qpn)
 
 /* --- polling ---------------------------------------------------------------------------- */
 
+static struct queue *queue_of(struct qp *qp, const struct abi_cqe *e)
+{
+	return e->opcode & ABI_WC_RECV ? &qp->rq : &qp->sq;
+}
+
 /* Tells the queue that one of its requests is complete, which frees its slot. */
 static void account(struct qp *qp, const struct abi_cqe *e)
 {
-	struct queue *q = e->opcode & ABI_WC_RECV ? &qp->rq : &qp->sq;
+	struct queue *q = queue_of(qp, e);
 	uint32_t polled;
 
+	q->number++;
 	if (q == &qp->sq && e->status != ABI_WC_SUCCESS) {
 		sq_failed(q, e->wr_id);
 		return;
@@ -401,7 +447,9 @@ static void to_wc(const struct abi_cqe *e, struct roci_wc *wc)
 	};
 }
 
-static int poll_lane(struct cq *cq, uint32_t i, int max, struct roci_wc *wc)
+/* A QP that has moved to another worker has older completions in another lane, and they come first
+ * (decision 0030). *held tells that a lane waits for that. */
+static int poll_lane(struct cq *cq, uint32_t i, int max, struct roci_wc *wc, bool *held)
 {
 	struct lane *lane = &cq->lane[i];
 	int n = 0;
@@ -418,6 +466,10 @@ static int poll_lane(struct cq *cq, uint32_t i, int max, struct roci_wc *wc)
 			break;
 		}
 		qp = find_qp(cq, e->qpn);
+		if (qp && !abi_cqe_is(e->mark, queue_of(qp, e)->number)) {
+			*held = true;
+			break;
+		}
 		if (qp) { /* else its QP was reset or destroyed (QPS-16, CQ-12) */
 			to_wc(e, &wc[n++]);
 			account(qp, e);
@@ -460,15 +512,31 @@ static int poll_dead(struct cq *cq, int max, struct roci_wc *wc)
 }
 
 /* Each round starts at the lane behind the one that the last round ended with. */
-static int poll_lanes(struct cq *cq, int max, struct roci_wc *wc)
+static int poll_round(struct cq *cq, int max, struct roci_wc *wc, bool *held)
 {
 	int n = 0;
 
 	for (uint32_t i = 0; i < cq->lanes && n < max; i++) {
-		n += poll_lane(cq, cq->next, max - n, wc + n);
+		n += poll_lane(cq, cq->next, max - n, wc + n, held);
 		if (++cq->next == cq->lanes)
 			cq->next = 0;
 	}
+	return n;
+}
+
+/* A lane that was held may go on after the others: fewer than `max` means that the queue is
+ * empty. What it waits for is there, because it was written before. */
+static int poll_lanes(struct cq *cq, int max, struct roci_wc *wc)
+{
+	int n = 0;
+	int got;
+	bool held;
+
+	do {
+		held = false;
+		got = poll_round(cq, max - n, wc + n, &held);
+		n += got;
+	} while (held && got && n < max);
 	return n;
 }
 
@@ -544,10 +612,12 @@ void cq_forget_qp(struct qp *qp)
 	spin_lock(&send->lock);
 	forget(send, qp->pub.qp_num);
 	queue_discard(&qp->sq);
+	qp->sq.number = 0;
 	spin_unlock(&send->lock);
 	spin_lock(&recv->lock);
 	forget(recv, qp->pub.qp_num);
 	queue_discard(&qp->rq);
+	qp->rq.number = 0;
 	spin_unlock(&recv->lock);
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Posting work requests: the producer's side of the send and receive rings (abi_ring.h). */
 #include <string.h>
+#include <unistd.h>
 #include "client.h"
 
 #define MESSAGE_MAX (1ull << 31) /* REQ-07 */
@@ -198,6 +199,40 @@ static void put_send(struct qp *qp, const struct roci_send_wr *wr, uint64_t leng
 	hand_over(q, &w->ctl, ABI_WQE_CTL(wr->opcode, count, wqe_flags(qp, wr->send_flags)));
 }
 
+static struct abi_doorbell *doorbell_of(const struct context *ctx, uint32_t worker)
+{
+	return (struct abi_doorbell *)(ctx->region.base + ctx->doorbell_off +
+				       (size_t)worker * ctx->doorbell_stride);
+}
+
+/* The QP's worker, which may have changed (abi_queue.bell). */
+static uint32_t worker_of(const struct context *ctx, const struct qp *qp)
+{
+	uint32_t bell = atomic_load_explicit(&qp->sq.shared->bell, memory_order_relaxed);
+
+	return bell && bell <= ctx->workers ? bell - 1 : qp->worker;
+}
+
+/* Rings, and wakes the worker if it sleeps: as with the mark and need_doorbell, either it sees the
+ * bell when it looks once more, or we see that it sleeps. */
+static void ring(const struct qp *qp)
+{
+	static const uint64_t one = 1;
+	const struct context *ctx = context_of(qp->pub.context);
+	uint32_t worker = worker_of(ctx, qp);
+	struct abi_doorbell *db = doorbell_of(ctx, worker);
+	ssize_t n;
+
+	abi_doorbell_ring(db, qp->slot);
+	if (ctx->wake[worker] < 0)
+		return;
+	atomic_thread_fence(memory_order_seq_cst);
+	if (!atomic_load_explicit(&db->asleep, memory_order_relaxed))
+		return;
+	n = write(ctx->wake[worker], &one, sizeof(one));
+	(void)n; /* it counts to 2^64 */
+}
+
 /* After the last entry of a post call: one fence for all of them, then the bell if rocid has
  * stopped looking. Either it sees the entries when it looks again after asking for the bell,
  * or we see that it asked. */
@@ -206,7 +241,7 @@ static void ring_bell(struct qp *qp, struct queue *q)
 	atomic_store_explicit(&q->shared->producer, q->producer, memory_order_release);
 	atomic_thread_fence(memory_order_seq_cst);
 	if (atomic_load_explicit(&q->shared->need_doorbell, memory_order_relaxed))
-		abi_doorbell_ring(qp->doorbell, qp->slot);
+		ring(qp);
 }
 
 static int may_post(const struct qp *qp, uint32_t first)

@@ -69,14 +69,11 @@ static void queue_init(struct queue *q, const struct region *r, uint32_t queue_o
 
 static void set_up(struct qp *qp, const struct abi_create_qp_reply *r)
 {
-	struct context *ctx = context_of(qp->pub.context);
-
 	qp->handle = r->handle;
 	qp->pub.qp_num = r->qpn;
 	qp->max_inline = r->max_inline;
 	qp->slot = r->doorbell;
-	qp->doorbell = (struct abi_doorbell *)(ctx->region.base + ctx->doorbell_off +
-					       (size_t)r->worker * ctx->doorbell_stride);
+	qp->worker = r->worker;
 	qp->cap = (struct roci_qp_cap){
 		.max_send_wr = r->sq_depth,
 		.max_recv_wr = r->rq_depth,

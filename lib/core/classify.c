@@ -66,6 +66,16 @@ static enum drop check_qp(const struct qp *qp, const struct pkt *pkt)
 	return DROP_NONE;
 }
 
+/* Where do the peer's packets come in? Only valid ones are asked, so that nobody else has a say in
+ * where the QP lives. */
+static void observe_queue(struct qp *qp, uint8_t queue)
+{
+	if (likely(queue == PKT_NO_QUEUE))
+		return;
+	qp->queue_run = queue == qp->queue ? qp->queue_run + 1 : 1;
+	qp->queue = queue;
+}
+
 /* ETH-10: a promiscuous netdev, vhost and memif deliver other stations' frames too. The port's
  * present address counts, not the one that a QP's path was made with. */
 static bool mac_is_ours(const struct core *c, const struct pkt *pkt)
@@ -97,9 +107,11 @@ static enum drop rx_one(struct core *c, struct qp *qp, const struct pkt *pkt, ui
 		why = check_qp(qp, pkt);
 	if (unlikely(why == DROP_PKEY))
 		count_bad_pkey(c, pkt->port);
-	if (!why) /* VAL-19: only what passes all of this touches the QP */
+	if (!why) { /* VAL-19: only what passes all of this touches the QP */
+		observe_queue(qp, pkt->queue);
 		why = pkt->op->response ? completer_rx(c, qp, pkt, now)
 					: responder_rx(c, qp, pkt, now);
+	}
 	return why;
 }
 
@@ -124,10 +136,10 @@ static void rx_burst(
 
 	rx_lookup(c, pkts, n, qp);
 	for (unsigned i = 0; i < n; i++) {
-		unsigned owner = QPN_WORKER(pkts[i].dest_qp);
+		unsigned owner = qp[i] ? qp_owner(qp[i]) : c->cfg.worker;
 		enum drop why;
 
-		if (qp[i] && owner != c->cfg.worker) {
+		if (unlikely(owner != c->cfg.worker)) {
 			verdict[i] = (uint16_t)(VERDICT_HANDOFF + owner);
 			continue;
 		}

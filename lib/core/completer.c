@@ -69,7 +69,7 @@ static void complete_head(
 		c->count.req_cqe_error++;
 	/* REQ-13: a failure always; REQ-14 */
 	if (status != ABI_WC_SUCCESS || qp->sq_sig_all || (w->flags & ABI_WQE_SIGNALED))
-		qp_complete(c, qp, qp->send_lane, &cqe, now);
+		qp_complete(c, qp, &cqe, now);
 	atomic_store_explicit(&qp->sq.shared->consumer, qp->comp.head, memory_order_release);
 }
 
@@ -82,12 +82,15 @@ static void fail_head(
 	qp_error(c, qp, now);
 }
 
-/* What failed locally waits until everything before it is complete. */
+/* What failed locally waits until everything before it is complete, and in SQD it does not even
+ * start (QPS-19). */
 static bool fail_head_if_marked(struct core *c, struct qp *qp, uint64_t now)
 {
 	const struct send_wqe *w = qp_wqe(qp, qp->comp.head);
 
 	if (qp->comp.head == qp->req.fetched || !w->status)
+		return false;
+	if (qp->state == ABI_QPS_SQD && completer_drained(qp))
 		return false;
 	fail_head(c, qp, w->status, 0, now);
 	return true;
@@ -125,7 +128,7 @@ static bool ack_through(struct core *c, struct qp *qp, uint32_t psn, uint64_t no
 		const struct send_wqe *w = qp_wqe(qp, k->head);
 		uint32_t upto = seq24_lt(psn, w->last_psn) ? psn : w->last_psn;
 
-		/* Not by first_psn, which may be 2^23 PSNs back. */
+		/* REQ-37: of before. Not by first_psn, which may be 2^23 PSNs back. */
 		if (seq24_lt(psn, k->una))
 			break;
 		if (wqe_is_read(w))
@@ -156,11 +159,12 @@ static void nak_fatal(struct core *c, struct qp *qp, uint8_t syndrome, uint64_t 
 /* --- retrying ------------------------------------------------------------------------- */
 
 /* Goes back to the oldest unacknowledged PSN (REQ-24). */
-static void go_back(struct core *c, struct qp *qp, uint64_t now)
+static void go_back(struct core *c, struct qp *qp)
 {
 	window_on_loss(&qp->win);
 	qp->comp.retrying = true;
 	requester_seek(qp);
+	timers_went_back(qp);
 	qp_make_ready(c, qp);
 }
 
@@ -190,8 +194,7 @@ static void retry(struct core *c, struct qp *qp, uint64_t now)
 		return;
 	}
 	qp->comp.retry_left--; /* REQ-24, REQ-28 */
-	go_back(c, qp, now);
-	timers_progress(c, qp, now);
+	go_back(c, qp);
 }
 
 void completer_timeout(struct core *c, struct qp *qp, uint64_t now)
@@ -204,7 +207,7 @@ void completer_timeout(struct core *c, struct qp *qp, uint64_t now)
  * (REQ-38). Once until something new arrives: packets of the old stream are still coming. */
 static void implied_nak(struct core *c, struct qp *qp, uint64_t now)
 {
-	if (qp->comp.retrying)
+	if (qp->comp.retrying || qp->comp.rnr_wait) /* REQ-29: it is asked for again, later */
 		return;
 	c->count.implied_nak_seq_err++;
 	retry(c, qp, now);
@@ -262,8 +265,6 @@ static void ack(struct core *c, struct qp *qp, const struct pkt *pkt, uint64_t n
 	bool through;
 
 	take_credits(c, qp, pkt);
-	if (seq24_lt(pkt->psn, old))
-		return; /* REQ-37 */
 	through = ack_through(c, qp, pkt->psn, now);
 	progress(c, qp, old, now);
 	if (!through && qp->state != ABI_QPS_ERR)

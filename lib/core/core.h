@@ -6,7 +6,8 @@
  * reads a clock or knows what a packet buffer is, so the same code runs under the poll loop,
  * in unit tests, in the simulator and under fuzzers.
  *
- * `now` is nanoseconds of any monotonic clock, the same for all calls of one core.
+ * `now` is nanoseconds of any monotonic clock, the same for all calls of one core and for all cores
+ * that a QP moves between.
  *
  * The caller's loop:
  *
@@ -46,6 +47,7 @@ struct qp_table {
 	_Atomic(struct qp *) slot[QP_MAX];
 };
 
+/* The worker bits name the QP's home: its first owner, and where a NIC's rule steers it. */
 #define QPN_SLOT(qpn)	((qpn) & (QP_MAX - 1))
 #define QPN_WORKER(qpn) ((qpn) >> QPN_SLOT_BITS & (WORKER_MAX - 1))
 #define QPN_MAKE(gen, worker, slot)                             \
@@ -102,7 +104,7 @@ const char *core_counter_name(unsigned i);
 /* --- set-up ------------------------------------------------------------------------- */
 
 struct core_config {
-	uint16_t worker; /* this core's number; QPNs that name another are handed off */
+	uint16_t worker; /* this core's number; packets of QPs with another owner are handed off */
 	const struct icrc_ops *icrc;
 	const volatile uint32_t *faults; /* see uaccess.h */
 	const struct qp_table *qps;
@@ -187,7 +189,7 @@ uint16_t core_seal(struct core *c, struct txd *t);
 
 /* --- work --------------------------------------------------------------------------- */
 
-/** The application rang @p qp's doorbell. @p qp must be this worker's. */
+/** The application rang @p qp's doorbell. @p qp must be this worker's: see qp_owner(). */
 void core_doorbell(struct core *c, struct qp *qp, uint64_t now);
 
 /** Runs the timers that are due. Call when the receive queue has been drained: an ACK that
@@ -207,6 +209,8 @@ enum core_cmd_type {
 	CORE_CMD_MODIFY_QP,
 	CORE_CMD_QUERY_QP,
 	CORE_CMD_DETACH_QP, /* before destroying: the core forgets the QP */
+	CORE_CMD_GIVE_QP,   /* the QP is worker `worker`'s from here on */
+	CORE_CMD_TAKE_QP,   /* to that worker, after GIVE_QP */
 	CORE_CMD_DETACH_CQ, /* before destroying: the core forgets this worker's lane */
 	CORE_CMD_COUNT_CQ,  /* how many CQEs wait in this worker's lane? */
 	CORE_CMD_RESIZE_CQ, /* this worker's lane goes on in another ring */
@@ -220,6 +224,7 @@ struct core_cmd {
 	enum core_cmd_type type;
 	struct qp *qp;		  /* *_CQ: NULL */
 	struct cq *cq;		  /* *_CQ */
+	uint16_t worker;	  /* GIVE_QP */
 	uint32_t cqes;		  /* COUNT_CQ: out; RESIZE_CQ: the new depth */
 	struct abi_cq_lane *lane; /* RESIZE_CQ: the new ring's */
 	uint32_t progress;	  /* the core's; 0 at first */

@@ -31,12 +31,15 @@ static void cq_event(struct core *c, const struct cq *cq, uint32_t type)
 			.session = cq->session};
 }
 
-void qp_complete(struct core *c, struct qp *qp, struct cq_lane *lane, const struct abi_cqe *cqe,
-	uint64_t now)
+void qp_complete(struct core *c, struct qp *qp, const struct abi_cqe *cqe, uint64_t now)
 {
+	bool recv = cqe->opcode & ABI_WC_RECV;
+	struct cq_lane *lane = recv ? qp->recv_lane : qp->send_lane;
+	uint32_t *number = recv ? &qp->resp.cqes : &qp->comp.cqes;
 	bool overflown = lane->overflow;
 
-	if (cq_push(lane, cqe)) {
+	if (cq_push(lane, cqe, *number)) {
+		++*number;
 		if (list_empty(&lane->touched))
 			list_push(&c->touched, &lane->touched);
 		return;
@@ -54,13 +57,16 @@ void qp_complete(struct core *c, struct qp *qp, struct cq_lane *lane, const stru
 
 unsigned core_events(struct core *c, struct core_event out[], unsigned n)
 {
+	unsigned room = n < EVENT_QUEUE ? n : EVENT_QUEUE;
 	unsigned got = 0;
 
 	if (!list_empty(&c->touched)) {
 		/* Pairs with the application's fence between arming and its last poll: either it
 		 * sees our CQE, or we see its arm (design.md 4). One for all CQs of the burst. */
 		atomic_thread_fence(memory_order_seq_cst);
-		while (c->ev_tail - c->ev_head < EVENT_QUEUE) {
+		/* No more than are taken now: the rest waits on its list, and the queue stays free
+		 * for what happens once only. */
+		while (c->ev_tail - c->ev_head < room) {
 			struct list *l = list_pop(&c->touched);
 			struct cq_lane *lane;
 

@@ -37,6 +37,8 @@ struct qp *qp_init(void *mem, const struct qp_config *cfg)
 	qp->type = cfg->type;
 	qp->sq_sig_all = cfg->sq_sig_all;
 	qp->session = cfg->session;
+	atomic_init(&qp->owner, QPN_WORKER(cfg->qpn));
+	qp->queue = PKT_NO_QUEUE;
 	qp->send_lane = cfg->send_lane;
 	qp->recv_lane = cfg->recv_lane;
 	qp->sq = cfg->sq;

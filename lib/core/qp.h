@@ -1,15 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file qp.h
- * A queue pair. One worker owns it; each section has one writing file and starts on its own
- * cache line (design.md 4):
+ * A queue pair. One worker at a time owns it; each section has one writing file and starts on its
+ * own cache line (design.md 4):
  *
  *     identity, queues      control thread, before the QP is published
+ *     owner, lanes          move.c: the owner names its successor (decision 0030)
  *     attr, path, state     qp_modify.c (commands), qp.c (error transitions)
  *     req                   requester.c
  *     comp                  completer.c, timers.c
- *     resp                  responder.c, responder_tx.c
+ *     resp                  responder.c, responder_tx.c, recv.c
  *     win                   cc/window.c
+ *
+ * `cqes` of comp and resp is event.c's.
  */
 #ifndef QP_H
 #define QP_H
@@ -111,6 +114,7 @@ struct qp_comp {
 	uint32_t una;	  /* oldest PSN that is not acknowledged; inside a READ, the response due */
 	uint32_t acked;	  /* request packets acknowledged */
 	uint32_t rd_done; /* READ requests whose responses are complete */
+	uint32_t cqes;	  /* completions of the send queue since RESET (abi_cqe.mark) */
 	uint32_t retry_left;
 	uint32_t rnr_left;
 	uint32_t limit;	 /* last SSN that the peer's credits allow (CRD-04) */
@@ -129,12 +133,13 @@ enum resp_owed {
 	OWE_NAK, /* syndrome in resp.syndrome */
 };
 
-/** Responder. Written by responder.c and responder_tx.c. */
+/** Responder. Written by responder.c, responder_tx.c and recv.c. */
 struct qp_resp {
 	uint32_t epsn; /* expected PSN */
 	uint32_t msn;
-	uint8_t open; /* enum opcode_kind of the message whose LAST is due; KIND_NONE: none */
-	uint8_t owed; /* enum resp_owed */
+	uint32_t cqes; /* completions of the receive queue since RESET (abi_cqe.mark) */
+	uint8_t open;  /* enum opcode_kind of the message whose LAST is due; KIND_NONE: none */
+	uint8_t owed;  /* enum resp_owed */
 	uint8_t syndrome;
 	bool nak_sent;	  /* RSP-03: a PSN sequence NAK is out */
 	bool rnr_sent;	  /* RSP-18: an RNR NAK is out */
@@ -148,7 +153,8 @@ struct qp_resp {
 	uint32_t write_left;  /* bytes of the open WRITE to come */
 	uint32_t write_len;   /* its DMALen */
 	uint64_t va;	      /* of its next byte */
-	uint32_t res_head;    /* newest + 1; remembered are [head - max_dest_rd_atomic, head) */
+	uint32_t res_head;    /* newest + 1; remembered are the last max_dest_rd_atomic of ... */
+	uint32_t res_kept;    /* ... so many, RD_ATOMIC_MAX at most */
 	uint32_t res_next;    /* oldest with responses pending; a duplicate takes it back */
 	uint32_t res_done;    /* oldest whose first execution is not over; never goes back */
 	struct resp_res *res; /* ring of RD_ATOMIC_MAX slots */
@@ -162,8 +168,9 @@ struct qp {
 	uint32_t handle; /* in its session */
 	uint8_t type;	 /* enum abi_qp_type */
 	bool sq_sig_all;
-	uint16_t sq_slot_size; /* stride of sq_private */
-	uint32_t session;      /* number of the session that owns it */
+	uint16_t sq_slot_size;	/* stride of sq_private */
+	uint32_t session;	/* number of the session that owns it */
+	_Atomic uint16_t owner; /* number of the worker that handles it */
 	struct cq_lane *send_lane;
 	struct cq_lane *recv_lane;
 	struct ring sq;
@@ -180,6 +187,10 @@ struct qp {
 	uint64_t ack_timeout; /* ns, 0: infinite (REQ-22) */
 	struct abi_qp_attr attr;
 	struct path path;
+	/* classify.c, read by the control thread: on whose receive queue the last packet of the
+	 * peer that came in by one did, PKT_NO_QUEUE for none, and how many in a row */
+	uint8_t queue;
+	uint32_t queue_run;
 	uint32_t tx_call;	  /* core_tx() call that last built a packet of it; schedule.c */
 	struct list ready;	  /* on core.ready */
 	struct wheel_timer timer; /* ACK or RNR */
@@ -214,6 +225,13 @@ size_t qp_size(const struct qp_config *cfg);
  *  @return NULL when the depth of its send queue is no power of two: 0 is none, the core looks at
  *  that ring unasked. */
 struct qp *qp_init(void *mem, const struct qp_config *cfg);
+
+/** @return the worker that handles @p qp. Who is answered with itself may go on: nobody else can
+ *  take a QP from its owner. Any worker; the control thread. */
+static inline uint32_t qp_owner(const struct qp *qp)
+{
+	return atomic_load_explicit(&qp->owner, memory_order_acquire);
+}
 
 /* --- inside the core ------------------------------------------------------------------ */
 
@@ -268,8 +286,8 @@ static inline bool qp_built_now(const struct core *c, const struct qp *qp)
 void qp_make_ready(struct core *c, struct qp *qp);
 
 /** Moves @p qp to ERR because of what happened on the wire or in memory; its queues are
- *  flushed by core_tx() in bounded steps. What the responder owes still goes out if a NAK is
- *  among it. */
+ *  flushed by core_tx() in bounded steps. What the responder owes still goes out if a fatal NAK
+ *  is the reason (RSP-22). */
 void qp_error(struct core *c, struct qp *qp, uint64_t now);
 
 /** Queues an async event for @p qp's owner. */
@@ -278,9 +296,15 @@ void qp_event(struct core *c, const struct qp *qp, uint32_t type);
 /** Raises SQ_DRAINED, once, when @p qp is in SQD and nothing is outstanding (QPS-19). */
 void qp_check_drained(struct core *c, struct qp *qp);
 
-/** Puts a CQE on @p lane; an overflow becomes CQ_ERR and QP_FATAL (CQ-01). */
-void qp_complete(struct core *c, struct qp *qp, struct cq_lane *lane, const struct abi_cqe *cqe,
-	uint64_t now);
+/** Puts a CQE on the lane of the queue that its opcode tells; an overflow becomes CQ_ERR and
+ *  QP_FATAL (CQ-01). */
+void qp_complete(struct core *c, struct qp *qp, const struct abi_cqe *cqe, uint64_t now);
+
+/** CORE_CMD_GIVE_QP: @p qp is @p worker's from here on. @return 0, or -EPERM: it is not ours. */
+int qp_give(struct core *c, struct qp *qp, uint16_t worker);
+
+/** CORE_CMD_TAKE_QP: goes on where the last owner stopped.  @return as qp_give(). */
+int qp_take(struct core *c, struct qp *qp);
 
 /** Flushes at most @p max WQEs of an ERR QP.  @return true when more are left. */
 bool qp_flush(struct core *c, struct qp *qp, unsigned max, uint64_t now);

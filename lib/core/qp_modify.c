@@ -286,6 +286,10 @@ int core_cmd(struct core *c, struct core_cmd *cmd, uint64_t now)
 	case CORE_CMD_DETACH_QP:
 		detach_qp(c, cmd->qp);
 		return 0;
+	case CORE_CMD_GIVE_QP:
+		return qp_give(c, cmd->qp, cmd->worker);
+	case CORE_CMD_TAKE_QP:
+		return qp_take(c, cmd->qp);
 	case CORE_CMD_DETACH_CQ:
 		list_del(&cmd->cq->lane[c->cfg.worker].touched);
 		return 0;

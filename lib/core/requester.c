@@ -142,9 +142,11 @@ bool requester_fetch(struct core *c, struct qp *qp)
 	sq->next++;
 	w = qp_wqe(qp, qp->req.fetched++);
 	w->status = wqe_validate(c, qp, w, &copy.wqe);
-	w->ssn = qp->req.ssn = seq24_add(qp->req.ssn, 1);
 	w->first_psn = qp->req.psn_assign;
 	w->last_psn = seq24_add(w->first_psn, qp_packets(qp, w->length) - 1); /* REQ-01, REQ-04 */
+	/* CRD-04: in the peer's MSN each request of a long READ is a message. */
+	qp->req.ssn = seq24_add(qp->req.ssn, wqe_is_read(w) ? read_part(w, w->last_psn) + 1 : 1);
+	w->ssn = qp->req.ssn;
 	qp->req.psn_assign = seq24_add(w->last_psn, 1);
 	return true;
 }

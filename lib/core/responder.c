@@ -4,6 +4,7 @@
  * responder_rx(); each check is one function and answers how the packet goes on.
  */
 #include "packet.h"
+#include "recv.h"
 #include "responder.h"
 #include "seq24.h"
 
@@ -52,7 +53,7 @@ void responder_fatal(
 	else if (syndrome == NAK_INVALID_REQ)
 		c->count.resp_remote_invalid_request++;
 	owe_nak(c, qp, syndrome, psn); /* RSP-22: the NAK, the event, then ERR */
-	qp->resp.drain = true;	       /* also when a full CQ has moved the QP to ERR already */
+	qp->resp.drain = true;	       /* before ERR, which else silences the responder */
 	if (event)
 		qp_event(c, qp, event);
 	qp_error(c, qp, now);
@@ -83,99 +84,13 @@ void responder_error(struct qp *qp)
 {
 	struct qp_resp *r = &qp->resp;
 
-	r->drain = r->owed == OWE_NAK;
-	if (!r->drain) {
-		r->owed = OWE_NOTHING;
-		r->res_next = r->res_head;
-	}
+	if (r->drain)
+		return;
+	r->owed = OWE_NOTHING;
+	r->res_next = r->res_head;
 }
 
 /* --- receive WQEs --------------------------------------------------------------------- */
-
-/* Copies the next receive WQE.  @return false when none is posted. */
-static bool recv_wqe_take(struct qp *qp)
-{
-	struct ring *rq = &qp->rq;
-	struct recv_wqe *w = &qp->resp.wqe;
-	union {
-		struct abi_recv_wqe wqe;
-		uint8_t bytes[512];
-	} copy CACHE_ALIGNED;
-	/* wqe.sge is only as long as the smallest entry has room for. */
-	const struct abi_sge *sge = (const void *)(copy.bytes + ABI_RECV_WQE_HDR);
-	uint32_t n;
-
-	_Static_assert(ABI_RECV_WQE_HDR + SGE_MAX * sizeof(struct abi_sge) <= sizeof(copy),
-		"a receive WQE fits its copy");
-	if (!rq->depth || !ring_ready(rq))
-		return false;
-	uaccess_wqe(&copy, ring_slot(rq), rq->stride);
-	rq->next++;
-	atomic_store_explicit(&rq->shared->consumer, rq->next, memory_order_release);
-	n = ABI_WQE_COUNT(copy.wqe.ctl);
-	w->wr_id = copy.wqe.wr_id;
-	w->length = 0;
-	w->invalid = n > rq->max_sge;
-	w->num_sge = w->invalid ? 0 : n;
-	for (uint32_t i = 0; i < w->num_sge; i++) {
-		w->sge[i] = sge[i];
-		w->length += w->sge[i].length; /* 64 bits: sixteen may exceed 4 GiB */
-	}
-	if (w->length > MSG_LEN_MAX)
-		w->length = MSG_LEN_MAX;
-	qp->resp.have_wqe = true;
-	qp->resp.recv_off = 0;
-	return true;
-}
-
-static void recv_complete(
-	struct core *c, struct qp *qp, uint8_t status, const struct pkt *pkt, uint64_t now)
-{
-	struct abi_cqe cqe = {
-		/* CQ-08: these count in errors too */
-		.wr_id = qp->resp.wqe.wr_id,
-		.qpn = qp->qpn,
-		.src_qp = qp->attr.dest_qpn,
-		.status = status,
-		.opcode = ABI_WC_RECV,
-	};
-
-	if (pkt) {
-		cqe.byte_len = qp->resp.recv_off;
-		if (pkt->op->kind == KIND_WRITE) {
-			cqe.opcode = ABI_WC_RECV_RDMA_WITH_IMM;
-			cqe.byte_len = qp->resp.write_len; /* CQ-09 */
-		}
-		if (pkt->op->immdt) {
-			cqe.flags |= ABI_WC_WITH_IMM;
-			cqe.imm = pkt->imm;
-		}
-		if (pkt->se)
-			cqe.flags |= ABI_WC_SOLICITED; /* RSP-51 */
-	}
-	qp->resp.have_wqe = false;
-	if (status != ABI_WC_SUCCESS && status != ABI_WC_WR_FLUSH_ERR)
-		c->count.resp_cqe_error++;
-	qp_complete(c, qp, qp->recv_lane, &cqe, now);
-}
-
-bool responder_flush_one(struct core *c, struct qp *qp, uint64_t now)
-{
-	if (!qp->resp.have_wqe && !recv_wqe_take(qp))
-		return false;
-	recv_complete(c, qp, ABI_WC_WR_FLUSH_ERR, NULL, now);
-	return true;
-}
-
-uint32_t responder_discard(struct qp *qp, uint32_t max)
-{
-	uint32_t n = 0;
-
-	while (n < max && recv_wqe_take(qp))
-		n++;
-	qp->resp.have_wqe = false;
-	return n;
-}
 
 /* A receive WQE that cannot take the data: its owner's fault, told to both sides (RSP-21). */
 static void recv_failed(struct core *c, struct qp *qp, uint8_t status, uint64_t now)
@@ -190,9 +105,20 @@ static void recv_failed(struct core *c, struct qp *qp, uint8_t status, uint64_t 
 
 /* --- the checks ----------------------------------------------------------------------- */
 
+/* RSP-46, EVT-01 */
+static void communication_established(struct core *c, struct qp *qp)
+{
+	if (qp->comm_est)
+		return;
+	qp->comm_est = true;
+	if (qp->state == ABI_QPS_RTR)
+		qp_event(c, qp, ABI_EVENT_COMM_EST);
+}
+
 /* No receive WQE: ask for time. ePSN stays, nothing is written (RSP-16, RSP-17). */
 static enum verdict receiver_not_ready(struct core *c, struct qp *qp)
 {
+	communication_established(c, qp); /* its owner may wait for that before it posts any */
 	c->count.rnr_nak_sent++;
 	qp->resp.rnr_sent = true; /* RSP-18 */
 	owe_nak(c, qp, AETH_RNR_NAK | qp->attr.min_rnr_timer, qp->resp.epsn);
@@ -313,12 +239,13 @@ static enum verdict check_reth(struct core *c, struct qp *qp, const struct pkt *
 	return PASS;
 }
 
-/* RSP-11: the payloads of a WRITE sum up to its DMALen, exactly and at LAST. */
+/* RSP-11: the payloads of a WRITE sum up to its DMALen, exactly at LAST and to no more before. What
+ * leaves LAST nothing is found there (RSP-09), as rxe and qib do. */
 static enum verdict check_write_left(
 	struct core *c, struct qp *qp, const struct pkt *pkt, uint64_t now)
 {
 	uint32_t left = pkt->op->first ? pkt->dma_len : qp->resp.write_left;
-	bool ok = pkt->op->last ? pkt->payload_len == left : pkt->payload_len < left;
+	bool ok = pkt->op->last ? pkt->payload_len == left : pkt->payload_len <= left;
 
 	return ok ? PASS : invalid_request(c, qp, now);
 }
@@ -334,42 +261,9 @@ static enum verdict check_rkey(struct core *c, struct qp *qp, const struct pkt *
 
 /* --- execution ------------------------------------------------------------------------ */
 
-static uint8_t place_recv(struct core *c, struct qp *qp, const struct pkt *pkt)
-{
-	const struct recv_wqe *w = &qp->resp.wqe;
-	const uint8_t *data = pkt->payload;
-	uint64_t off = qp->resp.recv_off;
-	uint32_t len = pkt->payload_len;
-
-	for (uint32_t i = 0; len && i < w->num_sge; i++) {
-		const struct abi_sge *sge = &w->sge[i];
-		uint32_t part;
-		uint8_t *ptr;
-
-		if (off >= sge->length) {
-			off -= sge->length;
-			continue;
-		}
-		part = sge->length - (uint32_t)off;
-		if (part > len)
-			part = len;
-		if (mr_resolve(c->cfg.mrs, sge->lkey, qp->pd, ABI_ACCESS_LOCAL_WRITE,
-			    sge->addr + off, part, &ptr) != MR_OK)
-			return ABI_WC_LOC_PROT_ERR;
-		if (!uaccess_place(&c->ua, ptr, data, part)) {
-			c->count.access_faults++;
-			return ABI_WC_LOC_PROT_ERR;
-		}
-		data += part;
-		len -= part;
-		off = 0;
-	}
-	return 0;
-}
-
 static enum verdict execute_send(struct core *c, struct qp *qp, const struct pkt *pkt, uint64_t now)
 {
-	uint8_t status = place_recv(c, qp, pkt);
+	uint8_t status = recv_place(c, qp, pkt);
 
 	if (status) {
 		recv_failed(c, qp, status, now);
@@ -442,6 +336,8 @@ static void execute_read(struct core *c, struct qp *qp, const struct pkt *pkt)
 	}; /* RSP-37: over the oldest */
 	if (res->ack_first)
 		r->owed = OWE_NOTHING;
+	if (r->res_kept < RD_ATOMIC_MAX)
+		r->res_kept++;
 	res_execute(c, qp, res, pkt->psn, pkt->va, pkt->dma_len);
 	c->count.rx_read_requests++;
 	r->epsn = seq24_add(res->last_psn, 1); /* RSP-29 */
@@ -455,7 +351,7 @@ static struct resp_res *res_find(struct qp *qp, uint32_t psn, uint32_t *idx)
 {
 	uint32_t kept = qp->attr.max_dest_rd_atomic;
 
-	for (uint32_t back = 1; back <= kept && back <= qp->resp.res_head; back++) {
+	for (uint32_t back = 1; back <= kept && back <= qp->resp.res_kept; back++) {
 		struct resp_res *res = &qp->resp.res[(qp->resp.res_head - back) % RD_ATOMIC_MAX];
 
 		if (seq24_between(psn, res->first_psn, res->last_psn)) {
@@ -535,16 +431,6 @@ static void accepted(struct core *c, struct qp *qp, const struct pkt *pkt, uint6
 	r->msn = seq24_add(r->msn, 1); /* RSP-25 */
 	if (pkt->op->recv_wqe)
 		recv_complete(c, qp, ABI_WC_SUCCESS, pkt, now);
-}
-
-/* RSP-46, EVT-01 */
-static void communication_established(struct core *c, struct qp *qp)
-{
-	if (qp->comm_est)
-		return;
-	qp->comm_est = true;
-	if (qp->state == ABI_QPS_RTR)
-		qp_event(c, qp, ABI_EVENT_COMM_EST);
 }
 
 /* RSP-23: now or, if more of the burst asks for it, once for all of them. */

@@ -16,7 +16,7 @@ bool responder_next(struct core *c, struct qp *qp, struct txd *t, uint64_t now);
 /** Responder part of INIT -> RTR. */
 void responder_start(struct qp *qp, uint32_t psn);
 
-/** The QP went to ERR: what is owed still goes out if a NAK is among it, else nothing. */
+/** The QP went to ERR: what is owed still goes out if a fatal NAK is the reason, else nothing. */
 void responder_error(struct qp *qp);
 
 /** RESET: as new, but for its memory. */

@@ -4,21 +4,31 @@
 #include "responder.h"
 #include "seq24.h"
 
+/* Whether a NAK can still take the place of the READ response with PSN @p psn: it can in ERR, if
+ * one is owed for what came behind it. */
+static bool may_nak(const struct qp *qp, uint32_t psn)
+{
+	const struct qp_resp *r = &qp->resp;
+
+	return qp->state != ABI_QPS_ERR || (r->drain && seq24_lt(psn, r->nak_psn));
+}
+
 /* Application memory faulted under @p t. What waits for a READ response is told by a NAK in its
  * place (RSP-31); a requester's own fault is nobody else's business. */
 static void seal_failed(struct core *c, struct qp *qp, const struct txd *t)
 {
 	const uint8_t *bth = t->frame + qp->path.hdr_len;
+	uint32_t psn = get_be32(bth + BTH_ACKREQ) & SEQ24_MASK;
 
 	c->count.access_faults++;
-	if (qp->state == ABI_QPS_ERR)
-		return;
 	if (opcode_row(bth[BTH_OPCODE])->response) {
 		/* EVT-03 */
-		responder_read_failed(c, qp, NAK_REMOTE_OP, get_be32(bth + BTH_ACKREQ) & SEQ24_MASK,
-			ABI_EVENT_QP_FATAL, 0);
+		if (may_nak(qp, psn))
+			responder_read_failed(c, qp, NAK_REMOTE_OP, psn, ABI_EVENT_QP_FATAL, 0);
 		return;
 	}
+	if (qp->state == ABI_QPS_ERR)
+		return;
 	qp_event(c, qp, ABI_EVENT_QP_FATAL); /* EVT-03 */
 	qp_error(c, qp, 0);
 }

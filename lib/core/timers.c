@@ -39,6 +39,11 @@ void timers_progress(struct core *c, struct qp *qp, uint64_t now)
 		timer_set(c, qp, now + qp->ack_timeout);
 }
 
+void timers_went_back(struct qp *qp)
+{
+	qp->comp.due = 0;
+}
+
 void timers_rnr_nak(struct core *c, struct qp *qp, unsigned code, uint64_t now)
 {
 	qp->comp.rnr_wait = true; /* REQ-31: in the place of the ACK timer */

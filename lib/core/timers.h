@@ -21,6 +21,10 @@ void timers_request_sent(struct core *c, struct qp *qp, uint64_t now);
 /** Something was acknowledged: restart the ACK timer, or stop it when nothing is left. */
 void timers_progress(struct core *c, struct qp *qp, uint64_t now);
 
+/** What was not acknowledged is sent again: the ACK timer runs from the first packet on, and not
+ *  while that waits for a port which takes none: no retry is charged that was not sent. */
+void timers_went_back(struct qp *qp);
+
 /** An RNR NAK with timer code @p code was taken. */
 void timers_rnr_nak(struct core *c, struct qp *qp, unsigned code, uint64_t now);
 

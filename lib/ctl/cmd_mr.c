@@ -54,13 +54,18 @@ int cmd_dealloc_pd(struct session *s, const struct request *q, struct reply *r)
 
 void mr_unpublish(struct ctl *ctl, struct mr_obj *o)
 {
-	atomic_store_explicit(&ctl->dp->mrs->slot[o->mr.key >> 8], NULL, memory_order_release);
+	_Atomic(struct mr *) *slot = &ctl->dp->mrs->slot[o->mr.key >> 8];
+
+	/* One that faulted was withdrawn before, and the slot may be another's now. */
+	if (atomic_load_explicit(slot, memory_order_relaxed) == &o->mr)
+		atomic_store_explicit(slot, NULL, memory_order_release);
 }
 
 void mr_release(struct session *s, struct mr_obj *o)
 {
 	handle_del(&s->mrs, o->handle);
 	o->pd->users--;
+	s->mr_bytes -= o->map.size;
 	shm_unmap(&o->map);
 	free(o);
 }
@@ -94,6 +99,7 @@ static int publish_mr(struct session *s, struct mr_obj *o, struct reply *r)
 			"no room for another memory region: deregister some, or register larger "
 			"ones");
 	o->pd->users++;
+	s->mr_bytes += o->map.size;
 	atomic_store_explicit(&ctl->dp->mrs->slot[o->mr.key >> 8], &o->mr, memory_order_release);
 	return 0;
 }
@@ -123,6 +129,8 @@ int cmd_reg_mr(struct session *s, const struct request *q, struct reply *r)
 	o->mr.length = in.length;
 	err = shm_map_client(&o->map, q->fd, in.fd_off, in.length,
 		in.access & ABI_ACCESS_LOCAL_WRITE, &o->mr.base, r->why);
+	if (!err)
+		err = shm_guard(&o->map, SIGBUS_PAYLOAD, s, r->why);
 	if (!err)
 		err = publish_mr(s, o, r);
 	if (err) {

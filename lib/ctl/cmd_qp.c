@@ -112,12 +112,15 @@ static uint32_t choose_worker(const struct ctl *ctl)
 }
 
 /* A session has fewer QPs than slots, so one is free. */
-static uint32_t take_doorbell(struct doorbell *db)
+static uint32_t take_doorbell(struct bells *b, uint32_t worker)
 {
-	while (db->taken[db->hint / 64] >> (db->hint % 64) & 1)
-		db->hint = (db->hint + 1) % ABI_DB_MAX;
-	db->taken[db->hint / 64] |= 1ull << (db->hint % 64);
-	return db->hint;
+	uint32_t slot = b->hint[worker];
+
+	while (b->taken[slot / 64] >> (slot % 64) & 1)
+		slot = (slot + 1) % ABI_DB_MAX;
+	b->taken[slot / 64] |= 1ull << (slot % 64);
+	b->hint[worker] = slot;
+	return slot;
 }
 
 /* A QPN, a doorbell slot and a handle. */
@@ -130,7 +133,7 @@ static int take_numbers(struct session *s, struct qp_obj *o, struct reply *r)
 	if (!err) {
 		o->worker = worker;
 		ctl->worker_qps[worker]++;
-		o->doorbell = take_doorbell(s->doorbell[worker]);
+		o->doorbell = take_doorbell(s->bells, worker);
 		notifier_lock(&ctl->notifier);
 		err = handle_add(&s->qps, o, &o->handle);
 		event_source_init(&o->async, &s->async, o->handle);
@@ -198,9 +201,8 @@ static int make_qp(struct session *s, struct qp_obj *o, const struct abi_create_
 static void publish(struct session *s, struct qp_obj *o)
 {
 	struct dataplane *dp = s->ctl->dp;
-	struct worker_doorbell *db = &s->doorbell[o->worker]->w;
 
-	atomic_store_explicit(&db->qp[o->doorbell], o->qp, memory_order_release);
+	atomic_store_explicit(&s->bells->qp[o->doorbell], o->qp, memory_order_release);
 	atomic_store_explicit(&dp->qps->slot[QPN_SLOT(o->qpn)], o->qp, memory_order_release);
 }
 
@@ -292,7 +294,7 @@ int cmd_query_qp(struct session *s, const struct request *q, struct reply *r)
 void qp_detach(struct ctl *ctl, struct qp_obj *o)
 {
 	struct core_cmd cmd = {.type = CORE_CMD_DETACH_QP, .qp = o->qp};
-	struct worker_doorbell *db = &o->session->doorbell[o->worker]->w;
+	struct bells *bells = o->session->bells;
 	struct qp_table *table = ctl->dp->qps;
 
 	if (o->resolving) {
@@ -301,7 +303,7 @@ void qp_detach(struct ctl *ctl, struct qp_obj *o)
 	}
 	dest_leave(o);
 	atomic_store_explicit(&table->slot[QPN_SLOT(o->qpn)], NULL, memory_order_release);
-	atomic_store_explicit(&db->qp[o->doorbell], NULL, memory_order_release);
+	atomic_store_explicit(&bells->qp[o->doorbell], NULL, memory_order_release);
 	/* QPS-22: the worker no longer finds it; now it forgets it. */
 	worker_call(ctl->dp->worker[o->worker], &cmd);
 }
@@ -315,7 +317,7 @@ void qp_release(struct session *s, struct qp_obj *o)
 		handle_del(&s->qps, o->handle);
 		event_source_withdraw(&o->async);
 		notifier_unlock(&ctl->notifier);
-		s->doorbell[o->worker]->taken[o->doorbell / 64] &= ~(1ull << (o->doorbell % 64));
+		s->bells->taken[o->doorbell / 64] &= ~(1ull << (o->doorbell % 64));
 		ctl->worker_qps[o->worker]--;
 		qpn_release(&ctl->qpns, o->qpn); /* QPS-23 */
 	}

@@ -10,6 +10,13 @@
 #define PORT_DOWN   1u /* enum ibv_port_state */
 #define PORT_ACTIVE 4u
 
+/* The name is whatever the program sends: only printable ASCII gets near a terminal. */
+static void keep_name(struct session *s, const struct abi_hello *h)
+{
+	for (size_t i = 0; i < sizeof(h->name) && h->name[i]; i++)
+		s->program[i] = h->name[i] >= ' ' && h->name[i] <= '~' ? h->name[i] : '?';
+}
+
 int cmd_hello(struct session *s, const struct request *q, struct reply *r)
 {
 	struct abi_hello h;
@@ -28,7 +35,30 @@ int cmd_hello(struct session *s, const struct request *q, struct reply *r)
 			"and "
 			"libroci of the same release",
 			ABI_VERSION_MIN, ABI_VERSION, h.version_min, h.version_max);
+	keep_name(s, &h);
 	return session_greet(s, r);
+}
+
+int cmd_get_wake(struct session *s, const struct request *q, struct reply *r)
+{
+	const struct dataplane *dp = s->ctl->dp;
+	struct abi_get_wake in;
+	int fd;
+
+	memcpy(&in, q->body, sizeof(in));
+	if (in.worker >= dp->nworkers)
+		return refuse(r->why, -EINVAL, "there is no worker %u: this rocid has 0 to %u",
+			in.worker, dp->nworkers - 1);
+	fd = worker_doorbell_eventfd(dp->worker[in.worker], &s->bells->w[in.worker]);
+	if (fd == -EOPNOTSUPP)
+		return refuse(r->why, fd, "this rocid's workers do not sleep: just ring");
+	if (fd < 0)
+		return refuse(r->why, fd,
+			"rocid cannot make an eventfd (%s): raise its limit of open files (ulimit "
+			"-n)",
+			strerror(-fd));
+	reply_fd(r, fd);
+	return 0;
 }
 
 int cmd_query_device(struct session *s, const struct request *q, struct reply *r)

@@ -42,6 +42,7 @@ static const struct command commands[ABI_MSG_TYPES] = {
 	[ABI_DETACH_MCAST] = {"detach_mcast", 0, NULL},
 	[ABI_OPEN_XRCD] = {"open_xrcd", 0, NULL},
 	[ABI_CLOSE_XRCD] = {"close_xrcd", 0, NULL},
+	[ABI_GET_WAKE] = {"get_wake", sizeof(struct abi_get_wake), cmd_get_wake},
 };
 
 void reply_body(struct reply *r, const void *body, size_t len)

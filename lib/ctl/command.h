@@ -44,6 +44,7 @@ void reply_fd(struct reply *r, int fd);
 
 /* cmd_query.c */
 int cmd_hello(struct session *s, const struct request *q, struct reply *r);
+int cmd_get_wake(struct session *s, const struct request *q, struct reply *r);
 int cmd_query_device(struct session *s, const struct request *q, struct reply *r);
 int cmd_query_port(struct session *s, const struct request *q, struct reply *r);
 int cmd_query_gid(struct session *s, const struct request *q, struct reply *r);

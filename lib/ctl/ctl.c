@@ -8,6 +8,7 @@
 #include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
+#include "admin.h"
 #include "announce.h"
 #include "object.h"
 #include "server.h"
@@ -26,6 +27,13 @@ int ctl_watch(struct ctl *ctl, struct watch *w)
 	struct epoll_event ev = {.events = EPOLLIN, .data.ptr = w};
 
 	return epoll_ctl(ctl->epoll, EPOLL_CTL_ADD, w->fd, &ev) ? -errno : 0;
+}
+
+void ctl_watch_output(struct ctl *ctl, struct watch *w, bool output)
+{
+	struct epoll_event ev = {.events = output ? EPOLLOUT : EPOLLIN, .data.ptr = w};
+
+	epoll_ctl(ctl->epoll, EPOLL_CTL_MOD, w->fd, &ev);
 }
 
 void ctl_unwatch(struct ctl *ctl, struct watch *w)
@@ -137,11 +145,22 @@ static int open_ports(struct ctl *ctl, const struct ctl_config *cfg, char why[AB
 	return 0;
 }
 
+/* What the SIGBUS handler has found goes through the event loop. */
+static int watch_faults(struct ctl *ctl)
+{
+	ctl->faults.fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (ctl->faults.fd < 0)
+		return -errno;
+	sigbus_notify(ctl->faults.fd);
+	return ctl_watch(ctl, &ctl->faults);
+}
+
 static int open_loop(struct ctl *ctl, char why[ABI_SENTENCE_MAX])
 {
 	ctl->epoll = epoll_create1(EPOLL_CLOEXEC);
 	ctl->stopper.fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	if (ctl->epoll < 0 || ctl->stopper.fd < 0 || ctl_watch(ctl, &ctl->stopper))
+	if (ctl->epoll < 0 || ctl->stopper.fd < 0 || ctl_watch(ctl, &ctl->stopper) ||
+		watch_faults(ctl))
 		return refuse(why, -errno, "rocid cannot make its event loop: %s", strerror(errno));
 	return 0;
 }
@@ -155,6 +174,8 @@ static void init(struct ctl *ctl, const struct ctl_config *cfg)
 {
 	ctl->dp = cfg->dp;
 	ctl->window = cfg->window;
+	ctl->since_ms = ctl_now_ms();
+	migrate_init(&ctl->migration, cfg->migrate, cfg->shake_ms, (uint64_t)getpid());
 	ctl->netdev_changed = cfg->netdev_changed;
 	ctl->netdev_arg = cfg->netdev_arg;
 	ctl->epoll = -1;
@@ -163,6 +184,7 @@ static void init(struct ctl *ctl, const struct ctl_config *cfg)
 	ctl->listener.fd = -1;
 	ctl->news.fd = -1;
 	ctl->stopper = (struct watch){.fd = -1, .ready = stopper_ready};
+	ctl->faults = (struct watch){.fd = -1, .ready = session_faults_ready};
 	handles_init(&ctl->pds, PD_MAX);
 	notifier_init(&ctl->notifier, ctl->dp, session_event_source, ctl);
 }
@@ -199,6 +221,8 @@ int ctl_start(struct ctl **out, const struct ctl_config *cfg, char why[ABI_SENTE
 		err = open_ports(ctl, cfg, why);
 	if (!err)
 		err = server_open(ctl, cfg, why);
+	if (!err)
+		err = admin_open(ctl, cfg, why);
 	if (!err) {
 		ctl->news = (struct watch){.fd = rtnl_fd(&ctl->rtnl), .ready = news_ready};
 		err = ctl_watch(ctl, &ctl->news);
@@ -218,19 +242,26 @@ int ctl_start(struct ctl **out, const struct ctl_config *cfg, char why[ABI_SENTE
 
 /* --- running ---------------------------------------------------------------------------- */
 
-/* @return milliseconds until a clock has something to do, -1: never. */
-static int run_clocks(struct ctl *ctl)
+/* @return the sooner of two waits in milliseconds, -1: for ever. */
+static int sooner(int a, int b)
 {
-	int dests = dests_poll(ctl, ctl_now_ms());
-	int neighs = neigh_poll(&ctl->neighs, ctl_now_ms()); /* those of dests too */
+	return a < 0 || (b >= 0 && b < a) ? b : a;
+}
 
-	return dests < 0 || (neighs >= 0 && neighs < dests) ? neighs : dests;
+/* What is due now.  Returns milliseconds until something is due again, -1 for never. */
+static int run_timers(struct ctl *ctl)
+{
+	uint64_t now = ctl_now_ms();
+	int wait = migrate_poll(ctl, now);
+
+	wait = sooner(wait, dests_poll(ctl, now));
+	return sooner(wait, neigh_poll(&ctl->neighs, now)); /* those of dests too */
 }
 
 int ctl_run(struct ctl *ctl)
 {
 	while (!ctl->stopping) {
-		int wait = run_clocks(ctl);
+		int wait = run_timers(ctl);
 		struct epoll_event ev;
 		struct watch *w;
 		/* One event at a time: what handles it may free any other watch. */
@@ -274,6 +305,7 @@ void ctl_destroy(struct ctl *ctl)
 	if (!ctl)
 		return;
 	server_close(ctl);
+	admin_close(ctl);
 	for (uint32_t i = 0; i < SESSION_MAX; i++)
 		if (ctl->session[i])
 			session_close(ctl->session[i]);
@@ -281,6 +313,8 @@ void ctl_destroy(struct ctl *ctl)
 	close_ports(ctl);
 	rtnl_close(&ctl->rtnl);
 	ctl_unwatch(ctl, &ctl->stopper);
+	sigbus_notify(-1);
+	ctl_unwatch(ctl, &ctl->faults);
 	if (ctl->epoll >= 0)
 		close(ctl->epoll);
 	if (ctl->announce_fd >= 0)

@@ -66,11 +66,18 @@ struct ctl_config {
 	/** ctl_start() fills *dp->ports: count, MACs, P_Keys, MTU, GID tables. All other members
 	 *  are the caller's and outlive the struct ctl. */
 	struct dataplane *dp;
-	const char *socket_path;	   /* NULL: ABI_SOCKET_DEFAULT */
-	uint32_t socket_mode;		   /* 0: 0660 */
-	const char *socket_group;	   /* name or number; NULL: unchanged */
-	bool rocev1;			   /* RoCEv1 entries beside the RoCEv2 ones (GID-02) */
-	uint32_t window;		   /* packets in flight of a QP; 0: WINDOW_DEFAULT */
+	const char *socket_path;  /* NULL: ABI_SOCKET_DEFAULT */
+	uint32_t socket_mode;	  /* 0: 0660 */
+	const char *socket_group; /* name or number; NULL: unchanged */
+	uint32_t admin_mode;	  /* of the administrators' socket; 0: 0600 */
+	const char *admin_group;
+	bool rocev1;	 /* RoCEv1 entries beside the RoCEv2 ones (GID-02) */
+	uint32_t window; /* packets in flight of a QP; 0: WINDOW_DEFAULT */
+	/** With several workers: QPs move to the worker on whose queue their packets come in. */
+	bool migrate;
+	/** With several workers, not 0: so many milliseconds after one another up to 64 QPs move to
+	 *  the next worker, wanted or not, to test rocid and programs. */
+	uint32_t shake_ms;
 	ctl_netdev_changed netdev_changed; /* NULL: nobody wants to know */
 	void *netdev_arg;
 	uint32_t nports;

@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <time.h>
@@ -13,15 +14,17 @@
 #include "notifier.h"
 #include "worker.h"
 
-/* The thread looks often while events come and seldom when none do: a look costs about a
- * microsecond, a late first event after a pause at most SLEEP_MAX. */
+/* The thread looks often while events come and seldom when none do: a look costs some
+ * microseconds, a late first event after a pause at most SLEEP_MAX. Where workers sleep it does so
+ * too: then the first event after a pause wakes it, which costs its worker no more than one system
+ * call each 20 ms. */
 #define SLEEP_MIN_NS 50000L
 #define SLEEP_MAX_NS 1000000L
-#define HOT_ROUNDS   400 /* of SLEEP_MIN before it slows down: 20 ms */
-#define ROUND	     64	 /* events taken at once */
+#define HOT_ROUNDS   400       /* of SLEEP_MIN before it slows down: 20 ms */
+#define BLOCKED_NS   10000000L /* between looks at full sockets, with nothing else to do */
+#define ROUND	     64	       /* events taken at once */
 
-void notifier_init(
-	struct notifier *n, const struct dataplane *dp, notifier_find find, void *find_arg)
+void notifier_init(struct notifier *n, struct dataplane *dp, notifier_find find, void *find_arg)
 {
 	memset(n, 0, sizeof(*n));
 	pthread_mutex_init(&n->lock, NULL);
@@ -79,6 +82,7 @@ void notifier_raise(struct notifier *n, struct event_source *src, uint32_t type)
 		list_push(&ch->pending, &src->node);
 	if (list_empty(&ch->busy))
 		list_push(&n->busy, &ch->busy);
+	waker_wake(&n->dp->notifier);
 }
 
 /* Sends the events of @p src.  @return false when the socket takes no more now. */
@@ -148,10 +152,43 @@ unsigned notifier_round(struct notifier *n)
 	return done;
 }
 
+static void doze(long ns)
+{
+	const struct timespec ts = {.tv_nsec = ns};
+
+	clock_nanosleep(CLOCK_MONOTONIC, 0, &ts, NULL);
+}
+
+/* Sleeps until there is something to do. */
+static void sleep_long(struct notifier *n)
+{
+	struct waker *k = &n->dp->notifier;
+	bool blocked;
+	uint64_t wakes;
+	ssize_t got;
+
+	atomic_store_explicit(&k->asleep, true, memory_order_relaxed);
+	atomic_thread_fence(memory_order_seq_cst);
+	/* Once more: either this sees what came, or who brought it sees that we sleep. */
+	if (notifier_round(n) || atomic_load_explicit(&n->stop, memory_order_acquire)) {
+		atomic_store_explicit(&k->asleep, false, memory_order_relaxed);
+		return;
+	}
+	notifier_lock(n);
+	blocked = !list_empty(&n->busy);
+	notifier_unlock(n);
+	if (!blocked) {
+		got = read(k->fd, &wakes, sizeof(wakes));
+		(void)got;
+	} else {
+		doze(BLOCKED_NS);
+	}
+	atomic_store_explicit(&k->asleep, false, memory_order_relaxed);
+}
+
 static void *notifier_main(void *arg)
 {
 	struct notifier *n = arg;
-	struct timespec ts = {0};
 	unsigned idle = 0;
 	long pause = SLEEP_MIN_NS;
 
@@ -166,8 +203,10 @@ static void *notifier_main(void *arg)
 			if (pause > SLEEP_MAX_NS)
 				pause = SLEEP_MAX_NS;
 		}
-		ts.tv_nsec = pause;
-		clock_nanosleep(CLOCK_MONOTONIC, 0, &ts, NULL);
+		if (pause == SLEEP_MAX_NS && n->dp->idle == IDLE_ADAPTIVE)
+			sleep_long(n);
+		else
+			doze(pause);
 	}
 	return NULL;
 }
@@ -177,6 +216,9 @@ int notifier_start(struct notifier *n)
 	sigset_t all, old;
 	int err;
 
+	n->dp->notifier.fd = eventfd(0, EFD_CLOEXEC);
+	if (n->dp->notifier.fd < 0)
+		return -errno;
 	/* Signals are for the thread that waits for them, not for this one. */
 	sigfillset(&all);
 	pthread_sigmask(SIG_BLOCK, &all, &old);
@@ -191,6 +233,9 @@ void notifier_stop(struct notifier *n)
 	if (!n->started)
 		return;
 	atomic_store_explicit(&n->stop, true, memory_order_release);
+	waker_wake(&n->dp->notifier);
 	pthread_join(n->thread, NULL);
 	n->started = false;
+	close(n->dp->notifier.fd);
+	n->dp->notifier.fd = -1;
 }

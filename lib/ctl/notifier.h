@@ -49,15 +49,14 @@ struct notifier {
 	pthread_t thread;
 	bool started;
 	atomic_bool stop;
-	const struct dataplane *dp;
+	struct dataplane *dp;
 	notifier_find find;
 	void *find_arg;
 	struct list busy; /* channels with pending events */
 };
 
 /** Prepares @p n; without notifier_start() events just stay pending. */
-void notifier_init(
-	struct notifier *n, const struct dataplane *dp, notifier_find find, void *find_arg);
+void notifier_init(struct notifier *n, struct dataplane *dp, notifier_find find, void *find_arg);
 
 /** @return 0 or a negative errno. */
 int notifier_start(struct notifier *n);

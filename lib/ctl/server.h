@@ -17,4 +17,8 @@ int server_open(struct ctl *ctl, const struct ctl_config *cfg, char why[ABI_SENT
 /** Stops listening and removes the socket file. */
 void server_close(struct ctl *ctl);
 
+/** Accepts a connection at @p listener; turns it away when descriptors run out.
+ *  @return a descriptor that does not block, or -1. */
+int server_accept(struct ctl *ctl, int listener);
+
 #endif

@@ -39,9 +39,17 @@ int session_shm(struct session *s, struct shm *m, const char *name, size_t size,
 	if (err)
 		return err;
 	err = shm_create(m, name, size, fd, why);
-	if (!err)
-		s->bytes += m->size; /* rounded to pages: may end a little above the limit */
-	return err;
+	if (err)
+		return err;
+	err = shm_guard(m, SIGBUS_RING, s, why);
+	if (err) {
+		shm_unmap(m);
+		close(*fd);
+		*fd = -1;
+		return err;
+	}
+	s->bytes += m->size; /* rounded to pages: may end a little above the limit */
+	return 0;
 }
 
 void session_shm_free(struct session *s, struct shm *m)
@@ -244,6 +252,7 @@ int session_open(struct ctl *ctl, int fd)
 	s->ctl = ctl;
 	s->slot = (uint32_t)slot;
 	s->number = ++ctl->session_count * SESSION_MAX + s->slot;
+	s->since_ms = ctl_now_ms();
 	s->watch = (struct watch){.fd = fd, .ready = session_ready};
 	s->async.fd = -1;
 	list_init(&s->async.pending);
@@ -255,6 +264,7 @@ int session_open(struct ctl *ctl, int fd)
 	handles_init(&s->qps, SESSION_QP_MAX);
 	notifier_lock(&ctl->notifier);
 	ctl->session[slot] = s;
+	ctl->nsessions++;
 	notifier_unlock(&ctl->notifier);
 	err = ctl_watch(ctl, &s->watch);
 	if (err)
@@ -267,22 +277,19 @@ static int add_doorbells(struct session *s, struct reply *r)
 	struct dataplane *dp = s->ctl->dp;
 	uint8_t *first = s->region.base + sizeof(struct abi_session);
 
-	for (uint32_t i = 0; i < dp->nworkers; i++) {
-		struct doorbell *db = object_alloc(sizeof(*db));
-		int err = -ENOMEM;
+	struct bells *b = s->bells = object_alloc(sizeof(*b));
+	int err = b ? 0 : -ENOMEM;
 
-		if (db) {
-			db->w.shared =
-				(struct abi_doorbell *)(first + i * sizeof(struct abi_doorbell));
-			err = worker_add_doorbell(dp->worker[i], &db->w);
-		}
-		if (err) {
-			free(db);
-			return refuse(
-				r->why, err, "rocid has no room for another application: end one");
-		}
-		s->doorbell[i] = db;
+	for (uint32_t i = 0; !err && i < dp->nworkers; i++) {
+		b->hint[i] = i * (ABI_DB_MAX / dp->nworkers);
+		b->w[i] = (struct worker_doorbell){
+			.shared = (struct abi_doorbell *)(first + i * sizeof(struct abi_doorbell)),
+			.qp = b->qp,
+		};
+		err = worker_add_doorbell(dp->worker[i], &b->w[i]);
 	}
+	if (err)
+		return refuse(r->why, err, "rocid has no room for another application: end one");
 	return 0;
 }
 
@@ -298,6 +305,7 @@ int session_greet(struct session *s, struct reply *r)
 		.doorbell_stride = sizeof(struct abi_doorbell),
 		.session = s->number,
 		.device = "roci0",
+		.sleeps = ctl->dp->idle == IDLE_ADAPTIVE,
 	};
 	size_t size = sizeof(struct abi_session) + ctl->dp->nworkers * sizeof(struct abi_doorbell);
 	int fd, err;
@@ -339,8 +347,8 @@ static void withdraw(struct session *s)
 	void *o;
 
 	for (i = 0; i < dp->nworkers; i++)
-		if (s->doorbell[i])
-			worker_del_doorbell(dp->worker[i], &s->doorbell[i]->w);
+		if (s->bells)
+			worker_del_doorbell(dp->worker[i], &s->bells->w[i]);
 	for (i = 0; (o = handle_next(&s->qps, &i));)
 		qp_detach(s->ctl, o);
 	for (i = 0; (o = handle_next(&s->cqs, &i));)
@@ -378,6 +386,7 @@ void session_close(struct session *s)
 
 	notifier_lock(&ctl->notifier);
 	ctl->session[s->slot] = NULL; /* its events find nobody from here on */
+	ctl->nsessions--;
 	notifier_unlock(&ctl->notifier);
 	withdraw(s);
 	release(s);
@@ -387,14 +396,44 @@ void session_close(struct session *s)
 			event_source_withdraw(&s->port_events[i]);
 	channel_close(&s->async);
 	notifier_unlock(&ctl->notifier);
-	for (uint32_t i = 0; i < ctl->dp->nworkers; i++)
-		free(s->doorbell[i]);
+	free(s->bells);
 	if (s->region.base) /* tells a program that outlives us, should it look */
 		atomic_store(&((struct abi_session *)s->region.base)->epoch, 0);
 	/* The socket last: its end says that no completion comes any more. */
 	ctl_unwatch(ctl, &s->watch);
 	session_shm_free(s, &s->region);
 	free(s);
+}
+
+/* --- faults --------------------------------------------------------------------------- */
+
+static struct mr_obj *find_mr(const struct session *s, const void *base)
+{
+	struct mr_obj *o;
+
+	for (uint32_t i = 0; (o = handle_next(&s->mrs, &i));)
+		if (o->map.base == base)
+			return o;
+	return NULL;
+}
+
+void session_faults_ready(struct watch *w)
+{
+	struct ctl *ctl = container_of(w, struct ctl, faults);
+	struct session *s;
+	uint64_t count;
+	void *base;
+
+	if (read(w->fd, &count, sizeof(count)) < 0) /* before the table, which is written first */
+		return;
+	while ((s = sigbus_take(&base))) {
+		struct mr_obj *mr = find_mr(s, base);
+
+		if (mr)
+			mr_unpublish(ctl, mr);
+		else
+			session_close(s);
+	}
 }
 
 /* --- events --------------------------------------------------------------------------- */

@@ -22,6 +22,7 @@ int shm_create(struct shm *m, const char *name, size_t size, int *fd, char why[A
 
 	m->size = round_up(size, (size_t)sysconf(_SC_PAGESIZE));
 	m->base = NULL;
+	m->guard = 0;
 	*fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
 	if (*fd < 0)
 		return refuse(why, -errno,
@@ -105,6 +106,7 @@ int shm_map_client(struct shm *m, int fd, uint64_t off, uint64_t len, bool writa
 
 	m->base = NULL;
 	m->size = 0;
+	m->guard = 0;
 	if (err)
 		return err;
 	if (!len) {
@@ -128,8 +130,23 @@ int shm_map_client(struct shm *m, int fd, uint64_t off, uint64_t len, bool writa
 	return 0;
 }
 
+int shm_guard(struct shm *m, enum sigbus_kind kind, void *owner, char why[ABI_SENTENCE_MAX])
+{
+	int id;
+
+	if (!m->base)
+		return 0;
+	id = sigbus_guard(m->base, m->size, kind, owner);
+	if (id < 0)
+		return refuse(why, id, "rocid is out of memory");
+	m->guard = id;
+	return 0;
+}
+
 void shm_unmap(struct shm *m)
 {
+	sigbus_unguard(m->guard);
+	m->guard = 0;
 	if (m->base)
 		munmap(m->base, m->size);
 	m->base = NULL;

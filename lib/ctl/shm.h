@@ -11,11 +11,13 @@
 #include <stddef.h>
 #include <stdint.h>
 #include "abi_ctl.h"
+#include "sigbus.h"
 
 /** A mapping of this process. */
 struct shm {
 	uint8_t *base; /* NULL: none */
 	size_t size;
+	int guard; /* sigbus.h; 0: none */
 };
 
 /**
@@ -34,6 +36,13 @@ int shm_create(struct shm *m, const char *name, size_t size, int *fd, char why[A
  */
 int shm_map_client(struct shm *m, int fd, uint64_t off, uint64_t len, bool writable,
 	uint8_t **first, char why[ABI_SENTENCE_MAX]);
+
+/**
+ * Has faults in @p m survived, and @p owner named as the one to blame (sigbus.h). Before
+ * anything touches it.
+ * @return 0, or -ENOMEM with a sentence.
+ */
+int shm_guard(struct shm *m, enum sigbus_kind kind, void *owner, char why[ABI_SENTENCE_MAX]);
 
 /** Unmaps; harmless when nothing is mapped. */
 void shm_unmap(struct shm *m);

@@ -14,6 +14,7 @@
 #include "ctl.h"
 #include "dest.h"
 #include "handle.h"
+#include "migrate.h"
 #include "neigh.h"
 #include "netport.h"
 #include "notifier.h"
@@ -35,6 +36,7 @@ struct ctl {
 	struct watch listener;
 	struct watch stopper; /* eventfd: ctl_stop() */
 	struct watch news;    /* rtnetlink */
+	struct watch faults;  /* eventfd: shared memory faulted */
 	bool stopping;
 	char *socket_path;
 	int reserve_fd; /* given up to turn a connection away when descriptors run out */
@@ -50,12 +52,15 @@ struct ctl {
 	void *netdev_arg;
 	struct notifier notifier;
 	struct session *session[SESSION_MAX];
-	uint32_t nsessions;
+	uint32_t nsessions;	/* of them */
 	uint32_t session_count; /* sessions ever opened */
-	struct handles pds;	/* of all sessions: their handles are core's PD numbers */
+	uint64_t since_ms;	/* when rocid began to serve */
+	struct admin *admin;
+	struct handles pds; /* of all sessions: their handles are core's PD numbers */
 	struct qpn_pool qpns;
 	struct key_pool keys;
 	uint32_t worker_qps[WORKER_MAX]; /* for placing new ones */
+	struct migration migration;
 };
 
 struct pd {
@@ -111,11 +116,14 @@ struct qp_obj {
 	struct abi_msg request;
 };
 
-/** A session's doorbell at one worker. */
-struct doorbell {
-	struct worker_doorbell w; /* what the worker sees */
+/** A session's doorbells. A QP keeps its slot when it moves to another worker. */
+struct bells {
+	struct worker_doorbell w[WORKER_MAX]; /* what each worker sees */
+	_Atomic(struct qp *) qp[ABI_DB_MAX];  /* what they share */
 	uint64_t taken[ABI_DB_WORDS];
-	uint32_t hint; /* where to look for a free slot */
+	/** Where to look for a free slot for a worker's QP: those of one worker lie together, so
+	 * that it takes them in few words. */
+	uint32_t hint[WORKER_MAX];
 };
 
 struct session {
@@ -124,11 +132,14 @@ struct session {
 	uint32_t slot;	 /* in ctl->session */
 	uint32_t number; /* cq.session, qp.session: slot in the low bits, a count above */
 	struct ucred peer;
-	bool greeted; /* HELLO done */
+	bool greeted;						 /* HELLO done */
+	char program[sizeof(((struct abi_hello *)0)->name) + 1]; /* what it calls itself */
+	uint64_t since_ms;
 	struct shm region;
 	uint64_t bytes;	    /* of all rings and QPs */
+	uint64_t mr_bytes;  /* of registered memory that is mapped */
 	uint32_t resolving; /* QPs that are */
-	struct doorbell *doorbell[WORKER_MAX];
+	struct bells *bells;
 	struct channel async;
 	struct event_source port_events[PORT_MAX];
 	struct handles pds, mrs, channels, cqs, qps;
@@ -139,6 +150,9 @@ uint64_t ctl_now_ms(void);
 
 /** Watches @p w for input.  @return 0 or a negative errno. */
 int ctl_watch(struct ctl *ctl, struct watch *w);
+
+/** Watches @p w for room to write instead of input, or for input again. */
+void ctl_watch_output(struct ctl *ctl, struct watch *w, bool output);
 
 /** Stops watching and closes @p w->fd; harmless when there is none. */
 void ctl_unwatch(struct ctl *ctl, struct watch *w);

@@ -41,7 +41,7 @@ static bool lane_full(struct cq_lane *lane)
 	return lane->head - lane->seen >= lane->depth;
 }
 
-bool cq_push(struct cq_lane *lane, const struct abi_cqe *cqe)
+bool cq_push(struct cq_lane *lane, const struct abi_cqe *cqe, uint32_t number)
 {
 	struct abi_cqe *slot = &lane->ring[lane->head & (lane->depth - 1)];
 
@@ -50,8 +50,8 @@ bool cq_push(struct cq_lane *lane, const struct abi_cqe *cqe)
 		return false;
 	}
 	memcpy(slot, cqe, offsetof(struct abi_cqe, mark));
-	atomic_store_explicit((_Atomic uint32_t *)&slot->mark, abi_phase(lane->head, lane->depth),
-		memory_order_release);
+	atomic_store_explicit((_Atomic uint32_t *)&slot->mark,
+		abi_cqe_mark(abi_phase(lane->head, lane->depth), number), memory_order_release);
 	lane->head++;
 	lane->added = true; /* CQ-03 */
 	/* CQ-06: an error counts as solicited. */

@@ -47,11 +47,12 @@ struct cq {
 void cq_lane_init(struct cq *cq, uint32_t i, struct abi_cq_lane *shared, uint32_t depth);
 
 /**
- * Appends @p cqe (its mark is filled in here) to @p lane. The lane's worker.
+ * Appends @p cqe to @p lane, as completion number @p number of its queue; its mark is filled in
+ * here. The lane's worker.
  * @return false when the lane is full: nothing was written, the lane is marked overflown and
  * the caller raises CQ_ERR and moves the QP to ERR (CQ-01).
  */
-bool cq_push(struct cq_lane *lane, const struct abi_cqe *cqe);
+bool cq_push(struct cq_lane *lane, const struct abi_cqe *cqe, uint32_t number);
 
 /** @return how many CQEs of @p lane wait to be taken, as far as the application has told. The
  *  lane's worker. */

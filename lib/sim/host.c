@@ -84,7 +84,8 @@ void host_receive(struct sim_host *h, struct sim_link *l, unsigned port, uint64_
 			core_count_drop(&h->core, why);
 			continue;
 		}
-		pkts[n++].port = (uint8_t)port;
+		pkts[n].port = (uint8_t)port;
+		pkts[n++].queue = PKT_NO_QUEUE;
 		if (n == BURST) {
 			core_rx(&h->core, pkts, n, now, verdict);
 			n = 0;

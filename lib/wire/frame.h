@@ -30,9 +30,10 @@ struct pkt {
 	uint16_t payload_len; /* without pad; 0 for a CNP, whose reserved bytes are no payload */
 	uint8_t net;	      /* enum net_type */
 	uint8_t port;	      /* set by the caller: which port it came in on */
-	uint8_t tclass;	      /* IPv4 TOS, IPv6 or GRH traffic class */
-	uint8_t pcp;	      /* 802.1p priority, 0 when untagged */
-	uint16_t vid;	      /* VLAN id; 0 when untagged or priority-tagged (ETH-04) */
+	uint8_t queue;	/* set by the caller: whose queue brought it; PKT_NO_QUEUE: nobody's */
+	uint8_t tclass; /* IPv4 TOS, IPv6 or GRH traffic class */
+	uint8_t pcp;	/* 802.1p priority, 0 when untagged */
+	uint16_t vid;	/* VLAN id; 0 when untagged or priority-tagged (ETH-04) */
 	uint16_t pkey;
 	uint8_t se : 1;
 	uint8_t migreq : 1;
@@ -56,9 +57,13 @@ struct pkt {
 	uint8_t syndrome;     /* AETH */
 };
 
+/** For struct pkt.queue: the packet came from this daemon, or from a port whose choice of a queue
+ *  tells nothing. */
+#define PKT_NO_QUEUE 0xFFu
+
 /**
  * Parses @p len bytes at @p frame, which begins with the Ethernet header and has no FCS.
- * @p p->port is left alone. Never reads beyond @p len.
+ * @p p->port and @p p->queue are left alone. Never reads beyond @p len.
  * @return DROP_NONE and a filled @p p, or the reason for the drop. A reserved opcode of a
  * class that a QP may have (RC, UC, UD, XRC) parses, with op->name NULL and no extended
  * header, because a QP must answer it (VAL-05).

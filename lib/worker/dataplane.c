@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <sched.h>
+#include <rte_cycles.h>
 #include <rte_malloc.h>
 #include <rte_ring.h>
 #include <rte_ring_elem.h>
@@ -28,11 +29,13 @@ struct dataplane *dataplane_create(uint32_t nworkers, int socket)
 	if (!dp)
 		return NULL;
 	dp->nworkers = nworkers;
+	dp->notifier.fd = -1;
 	if (!make_tables(dp, socket) || rte_rcu_qsbr_init(dp->qsbr, nworkers)) {
 		dataplane_destroy(dp);
 		return NULL;
 	}
 	dp->icrc = icrc_best();
+	dp->tsc = rte_rdtsc();
 	dp->mbufs = 2 * PORT_DESC + INBOX_SIZE + 4 * BURST;
 	return dp;
 }

@@ -1,6 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
+#include "qp.h"
 #include "worker_impl.h"
+
+_Static_assert(ABI_DB_MAX == QP_MAX, "a doorbell by slot of the QP table");
+
+static void pass(struct worker *w, const struct qp *qp, uint32_t owner)
+{
+	w->stats.bells_passed++;
+	abi_doorbell_ring(&w->dp->worker[owner]->passed, QPN_SLOT(qp->qpn));
+	if (w->dp->idle == IDLE_ADAPTIVE)
+		worker_wake(w->dp->worker[owner]);
+}
 
 /* Takes one word of 64 doorbells. */
 static unsigned serve_word(struct worker *w, struct worker_doorbell *db, uint32_t word)
@@ -12,11 +23,16 @@ static unsigned serve_word(struct worker *w, struct worker_doorbell *db, uint32_
 	while (set) {
 		uint32_t slot = word * 64 + (uint32_t)__builtin_ctzll(set);
 		struct qp *qp = atomic_load_explicit(&db->qp[slot], memory_order_acquire);
+		uint32_t owner;
 
 		set &= set - 1;
 		if (!qp) /* hostile, or destroyed meanwhile */
 			continue;
-		core_doorbell(&w->core, qp, w->now);
+		owner = qp_owner(qp);
+		if (likely(owner == w->index))
+			core_doorbell(&w->core, qp, w->now);
+		else
+			pass(w, qp, owner);
 		served++;
 	}
 	return served;
@@ -24,11 +40,14 @@ static unsigned serve_word(struct worker *w, struct worker_doorbell *db, uint32_
 
 /* Summary first, as abi_ring.h says. The exchange, a locked instruction, is made only where a
  * plain load saw something; bits that are not served in this round stay in `pending`. */
-static unsigned serve_session(struct worker *w, struct doorbell_slot *s, struct worker_doorbell *db)
+static unsigned serve(struct worker *w, struct doorbell_slot *s)
 {
+	struct worker_doorbell *db = atomic_load_explicit(&s->db, memory_order_acquire);
 	unsigned budget = DOORBELL_WORDS_POLL;
 	unsigned served = 0;
 
+	if (!db)
+		return 0;
 	for (uint32_t i = 0; i < ABI_DB_SUMMARY; i++) {
 		_Atomic uint64_t *summary = &db->shared->summary[i];
 
@@ -48,16 +67,29 @@ static unsigned serve_session(struct worker *w, struct doorbell_slot *s, struct 
 unsigned doorbell_poll(struct worker *w)
 {
 	uint32_t n = atomic_load_explicit(&w->doorbells, memory_order_acquire);
-	unsigned served = 0;
+	unsigned served = serve(w, &w->passed_slot);
 
-	for (uint32_t i = 0; i < n; i++) {
-		struct doorbell_slot *s = &w->doorbell[i];
-		struct worker_doorbell *db = atomic_load_explicit(&s->db, memory_order_acquire);
-
-		if (db)
-			served += serve_session(w, s, db);
-	}
+	for (uint32_t i = 0; i < n; i++)
+		served += serve(w, &w->doorbell[i]);
 	return served;
+}
+
+static bool is_pending(const struct doorbell_slot *s)
+{
+	for (uint32_t i = 0; i < ABI_DB_SUMMARY; i++)
+		if (s->pending[i])
+			return true;
+	return false;
+}
+
+bool doorbell_left(const struct worker *w)
+{
+	uint32_t n = atomic_load_explicit(&w->doorbells, memory_order_relaxed);
+
+	for (uint32_t i = 0; i < n; i++)
+		if (is_pending(&w->doorbell[i]))
+			return true;
+	return is_pending(&w->passed_slot);
 }
 
 int worker_add_doorbell(struct worker *w, struct worker_doorbell *db)
@@ -69,9 +101,11 @@ int worker_add_doorbell(struct worker *w, struct worker_doorbell *db)
 			continue;
 		/* `pending` may hold bits of the slot's last session: harmless, a word that nobody
 		 * rang is empty. */
+		atomic_fetch_add_explicit(&w->doorbell[i].serial, 1, memory_order_relaxed);
 		atomic_store_explicit(&w->doorbell[i].db, db, memory_order_release);
 		if (i >= n)
 			atomic_store_explicit(&w->doorbells, i + 1, memory_order_release);
+		worker_wake(w); /* it has not told this one that it sleeps */
 		return 0;
 	}
 	return -ENOSPC;
@@ -82,4 +116,5 @@ void worker_del_doorbell(struct worker *w, struct worker_doorbell *db)
 	for (uint32_t i = 0; i < SESSION_MAX; i++)
 		if (atomic_load_explicit(&w->doorbell[i].db, memory_order_relaxed) == db)
 			atomic_store_explicit(&w->doorbell[i].db, NULL, memory_order_release);
+	sleeper_forget(w, db);
 }

@@ -16,4 +16,6 @@ void events_poll(struct worker *w)
 		w->dp->events, w->kept, sizeof(w->kept[0]), w->nkept, NULL);
 	w->nkept -= passed;
 	memmove(w->kept, w->kept + passed, w->nkept * sizeof(w->kept[0]));
+	if (w->dp->idle == IDLE_ADAPTIVE)
+		waker_wake(&w->dp->notifier);
 }

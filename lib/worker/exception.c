@@ -51,7 +51,7 @@ void exception_destroy(struct exception *x)
 
 bool exception_take(struct worker *w, struct rte_mbuf *m)
 {
-	const struct exception *x = w->dp->exception[m->port];
+	const struct exception *x = w->dp->exception[(uint8_t)m->port]; /* as origin() writes it */
 
 	/* What is RoCE but malformed is ours to drop: the kernel has nothing to say to it. */
 	if (!x || frame_is_roce(rte_pktmbuf_mtod(m, uint8_t *), rte_pktmbuf_data_len(m)))

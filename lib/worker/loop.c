@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include <sched.h>
 #include <rte_cycles.h>
 #include "worker_impl.h"
 
@@ -43,6 +42,7 @@ static void enter(struct worker *w)
 	rte_rcu_qsbr_thread_register(qsbr, w->index);
 	rte_rcu_qsbr_thread_online(qsbr, w->index);
 	sigbus_bind(w);
+	sleeper_enter(w);
 	w->now = clock_at(&w->clock, rte_rdtsc());
 	atomic_store_explicit(&w->stop, false, memory_order_relaxed);
 	atomic_store_explicit(&w->running, true, memory_order_release);
@@ -53,6 +53,7 @@ static void leave(struct worker *w)
 	struct rte_rcu_qsbr *qsbr = w->dp->qsbr;
 
 	sigbus_bind(NULL);
+	sleeper_leave(w);
 	tx_release(w);
 	rte_rcu_qsbr_thread_offline(qsbr, w->index);
 	rte_rcu_qsbr_thread_unregister(qsbr, w->index);
@@ -65,19 +66,20 @@ int worker_run(void *arg)
 	unsigned received;
 	unsigned worked;
 	bool drained;
+	bool command;
 
 	enter(w);
 	while (!atomic_load_explicit(&w->stop, memory_order_relaxed)) {
 		read_clock(w);
 		received = rx_poll(w, &drained);
 		worked = doorbell_poll(w);
-		mailbox_poll(w);
+		command = mailbox_poll(w);
 		worked += tx_poll(w);
 		timers_poll(w, received, drained);
 		events_poll(w);
 		rte_rcu_qsbr_quiescent(w->dp->qsbr, w->index);
-		if (w->dp->yield && !received && !worked)
-			sched_yield();
+		if (w->dp->idle != IDLE_POLL)
+			sleeper_rest(w, received || worked || command);
 	}
 	leave(w);
 	return 0;

@@ -9,19 +9,47 @@
  * within a few microseconds, one that shares the caller's core only when it gets to run. */
 #define SPINS 1000
 
-void mailbox_poll(struct worker *w)
+/* Rounds in which a full inbox is emptied twice. */
+#define QUIET_ROUNDS (2 * INBOX_SIZE / BURST)
+
+/* Whether no frame that was sent or passed on for this worker waits. A QP that is given away then
+ * takes nothing with it that later frames could overtake. RC would mend that too, by sending
+ * again; so a worker that never gets there does not hold the command up. */
+static bool quiet(struct worker *w)
+{
+	bool empty = rte_ring_empty(w->inbox);
+
+	for (uint32_t i = 0; i < w->nports; i++)
+		empty &= !w->port[i].count;
+	return empty || ++w->mailbox.waited > QUIET_ROUNDS;
+}
+
+static int execute(struct worker *w, struct core_cmd *cmd)
+{
+	int result;
+
+	if (cmd->type == CORE_CMD_GIVE_QP && !quiet(w))
+		return -EAGAIN;
+	w->mailbox.waited = 0;
+	result = core_cmd(&w->core, cmd, w->now);
+	w->stats.qps_given += cmd->type == CORE_CMD_GIVE_QP && !result;
+	return result;
+}
+
+bool mailbox_poll(struct worker *w)
 {
 	struct mailbox *mb = &w->mailbox;
 	struct core_cmd *cmd = atomic_load_explicit(&mb->cmd, memory_order_acquire);
 	int result;
 
 	if (likely(!cmd))
-		return;
-	result = core_cmd(&w->core, cmd, w->now);
+		return false;
+	result = execute(w, cmd);
 	if (result == -EAGAIN) /* the next step in the next round, packets in between */
-		return;
+		return true;
 	mb->result = result;
 	atomic_store_explicit(&mb->cmd, NULL, memory_order_release);
+	return true;
 }
 
 /* The worker has stopped, so its core is the caller's. */
@@ -32,7 +60,7 @@ static int call_stopped(struct worker *w, struct core_cmd *cmd)
 	atomic_store_explicit(&w->mailbox.cmd, NULL, memory_order_relaxed);
 	do {
 		w->now = clock_at(&w->clock, rte_rdtsc());
-		result = core_cmd(&w->core, cmd, w->now);
+		result = execute(w, cmd);
 	} while (result == -EAGAIN);
 	return result;
 }
@@ -42,6 +70,7 @@ int worker_call(struct worker *w, struct core_cmd *cmd)
 	struct mailbox *mb = &w->mailbox;
 
 	atomic_store_explicit(&mb->cmd, cmd, memory_order_release);
+	worker_wake(w);
 	for (unsigned spins = 0;; spins++) {
 		/* in this order: a worker that answered and then stopped has answered */
 		bool running = worker_running(w);

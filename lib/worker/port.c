@@ -6,6 +6,7 @@
 #include <unistd.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
+#include <rte_bus.h>
 #include <rte_dev.h>
 #include <rte_devargs.h>
 #include <rte_ether.h>
@@ -170,6 +171,13 @@ static int check_memif(const struct port_info *info, uint16_t mtu,
 		info->ethdev, info->name, buffer, mtu, MBUF_ROOM);
 }
 
+/* Real devices do, and taps; the descriptors of other virtual ones come and go with their peer. */
+static bool can_interrupt(const struct port_info *info, const struct rte_eth_dev_info *dev)
+{
+	return !strcmp(info->driver, "net_tap") ||
+	       strcmp(rte_bus_name(rte_dev_bus(dev->device)), "vdev");
+}
+
 static int configure(const struct dataplane *dp, uint16_t mtu, struct port_info *info,
 	char why[ABI_SENTENCE_MAX])
 {
@@ -192,6 +200,8 @@ static int configure(const struct dataplane *dp, uint16_t mtu, struct port_info 
 		return err;
 	fits = mtu && mtu <= dev.max_mtu && (uint64_t)mtu + overhead <= dev.max_rx_pktlen;
 	conf.rxmode.mtu = fits ? mtu : 0;
+	info->interrupts = dp->idle == IDLE_ADAPTIVE && can_interrupt(info, &dev);
+	conf.intr_conf.rxq = info->interrupts;
 	info->rx_queues = (uint16_t)RTE_MIN(dev.max_rx_queues, dp->nworkers);
 	info->tx_queues = (uint16_t)dp->nworkers;
 	if (info->rx_queues > 1) {
@@ -218,6 +228,7 @@ static void attach(struct dataplane *dp, uint32_t index, const struct port_info 
 		p->ethdev = info->ethdev;
 		p->queue = i;
 		p->rx = i < info->rx_queues;
+		p->spreads = info->rx_queues > 1 && info->rx_queues == dp->nworkers;
 		atomic_store_explicit(&p->closed, false, memory_order_release);
 	}
 }

@@ -27,6 +27,7 @@ struct port_info {
 	uint16_t mtu;	/* Ethernet, bytes */
 	uint16_t rx_queues;
 	uint16_t tx_queues;
+	bool interrupts;     /* its queues may be asked to, set by port_open() */
 	uint32_t speed_mbps; /* 0: unknown */
 	int socket;	     /* NUMA node; -1: any */
 };
@@ -47,6 +48,22 @@ int port_probe(uint16_t ethdev, struct port_info *info, char why[ABI_SENTENCE_MA
  */
 int port_open(struct dataplane *dp, uint32_t index, uint16_t mtu, struct port_info *info,
 	char why[ABI_SENTENCE_MAX]);
+
+/** How a sleeping worker learns that a frame has come. */
+enum port_wake {
+	PORT_WAKE_NOT,	     /* it does not: it looks every WORKER_SLICE_MAX_NS at most */
+	PORT_WAKE_SELF,	     /* frames come from this worker alone */
+	PORT_WAKE_FD,	     /* a descriptor tells, unasked */
+	PORT_WAKE_INTERRUPT, /* a descriptor tells, once rte_eth_dev_rx_intr_enable() was called */
+};
+
+/**
+ * Says how queue @p queue of port @p index wakes its worker; PORT_WAKE_NOT until then. The worker
+ * does not run yet.
+ * @param fd  of PORT_WAKE_FD and PORT_WAKE_INTERRUPT; stays the caller's
+ * @return 0 or a negative errno.
+ */
+int port_wakes(struct dataplane *dp, uint32_t index, uint16_t queue, enum port_wake wake, int fd);
 
 /** Stops and closes what port_open() opened; the workers have stopped, or port_close_live() was
  * called. */

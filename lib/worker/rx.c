@@ -30,6 +30,7 @@ static enum drop parse(struct pkt *p, struct rte_mbuf *m)
 	if (unlikely(m->nb_segs > 1) && rte_pktmbuf_linearize(m))
 		return DROP_FRAME_TOO_LONG;
 	p->port = (uint8_t)m->port;
+	p->queue = (uint8_t)(m->port >> 8);
 	return frame_parse(p, rte_pktmbuf_mtod(m, uint8_t *), rte_pktmbuf_data_len(m));
 }
 
@@ -63,8 +64,11 @@ static void hand_over(struct worker *w, struct rx_burst *b)
 
 		if (likely(!h->count))
 			continue;
+		w->stats.handoffs += h->count;
 		taken = rte_ring_enqueue_burst(
 			w->dp->worker[i]->inbox, (void **)h->m, h->count, NULL);
+		if (w->dp->idle == IDLE_ADAPTIVE)
+			worker_wake(w->dp->worker[i]);
 		while (taken < h->count) {
 			core_count_drop(&w->core, DROP_HANDOFF_FULL);
 			b->free[b->spent++] = h->m[taken++];
@@ -108,10 +112,9 @@ unsigned rx_poll(struct worker *w, bool *drained)
 		if (!p->rx || atomic_load_explicit(&p->closed, memory_order_acquire))
 			continue;
 		n = rte_eth_rx_burst(p->ethdev, p->queue, m, BURST);
-		/* Drivers put their own number there, or, like net_ring, none. The inbox needs to
-		 * know too. */
+		/* Drivers put their own number there, or, like net_ring, none. */
 		for (unsigned k = 0; k < n; k++)
-			m[k]->port = (uint16_t)i;
+			m[k]->port = origin(i, p->spreads ? w->index : PKT_NO_QUEUE);
 		if (n)
 			receive(w, m, n);
 		received += n;

@@ -75,7 +75,7 @@ static bool flush(struct worker *w)
  * worker. */
 static void loop_back(struct worker *w, const struct txd *t, struct rte_mbuf *m)
 {
-	m->port = t->port;
+	m->port = origin(t->port, PKT_NO_QUEUE);
 	if (rte_ring_enqueue(w->inbox, m)) {
 		core_count_drop(&w->core, DROP_HANDOFF_FULL);
 		rte_pktmbuf_free(m);

@@ -34,13 +34,16 @@ struct worker *worker_create(struct dataplane *dp, uint32_t index, int socket)
 		return NULL;
 	w->dp = dp;
 	w->index = index;
-	if (!make_buffers(w, socket)) {
+	if (sleeper_open(w) || !make_buffers(w, socket)) {
 		worker_destroy(w);
 		return NULL;
 	}
-	clock_init(&w->clock, rte_get_tsc_hz(), rte_rdtsc());
+	clock_init(&w->clock, rte_get_tsc_hz(), dp->tsc);
+	w->passed_bell = (struct worker_doorbell){.shared = &w->passed, .qp = dp->qps->slot};
+	atomic_init(&w->passed_slot.db, &w->passed_bell);
+	w->now = clock_at(&w->clock, rte_rdtsc());
 	cfg.faults = &w->faults;
-	core_init(&w->core, &cfg, w->clock.ns);
+	core_init(&w->core, &cfg, w->now);
 	dp->worker[index] = w;
 	return w;
 }
@@ -53,6 +56,7 @@ bool worker_running(const struct worker *w)
 void worker_stop(struct worker *w)
 {
 	atomic_store_explicit(&w->stop, true, memory_order_relaxed);
+	worker_wake(w);
 }
 
 static void empty_inbox(struct worker *w)
@@ -71,6 +75,7 @@ void worker_destroy(struct worker *w)
 		empty_inbox(w);
 	rte_ring_free(w->inbox);
 	rte_mempool_free(w->pool);
+	sleeper_close(w);
 	if (w->dp->worker[w->index] == w)
 		w->dp->worker[w->index] = NULL;
 	rte_free(w);

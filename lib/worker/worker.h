@@ -18,6 +18,27 @@
 struct exception;
 struct worker;
 
+/** What a worker does when a round found nothing to do. */
+enum idle {
+	IDLE_POLL,     /* the next round: the lowest latency, a whole core */
+	IDLE_YIELD,    /* offers its CPU to others each round: for machines with fewer cores than
+			* spinning threads */
+	IDLE_ADAPTIVE, /* spins, then yields, then sleeps until there is something to do */
+};
+
+/**
+ * Wakes a thread that sleeps in the kernel. Both sides write one word and then read the other's, so
+ * that nothing is lost: the sleeper sets `asleep`, fences, and looks for work once more before it
+ * sleeps; who brings work fences behind it and then looks at `asleep` (waker_wake()).
+ */
+struct waker {
+	_Atomic bool asleep; /* the sleeper: it sleeps, or is about to */
+	int fd;		     /* eventfd that it waits for; -1: it never sleeps */
+};
+
+/** Call after the work has been made visible. Any thread, signal handlers too. */
+void waker_wake(struct waker *k);
+
 /** What all workers of a daemon share. Filled by app/rocid before workers start. */
 struct dataplane {
 	struct qp_table *qps;	   /* written by the control thread */
@@ -29,6 +50,8 @@ struct dataplane {
 	/** Completion and async events of all workers: elements are struct core_event. Filled by
 	 *  workers, drained by the notifier thread (ctl). */
 	struct rte_ring *events;
+	/** The notifier thread's, if it sleeps. */
+	struct waker notifier;
 	/** ethdev port id of dataplane port i (ports->port[i]). */
 	uint16_t ethdev[PORT_MAX];
 	uint32_t nports; /* opened with port_open() */
@@ -38,17 +61,22 @@ struct dataplane {
 	const struct icrc_ops *icrc;
 	/** Packet buffers a worker; set before worker_create(). */
 	uint32_t mbufs;
-	/** Whether an idle worker offers its CPU to others each round (sched_yield): for machines
-	 *  with fewer cores than spinning threads. Set before the workers run. */
-	bool yield;
+	/** Set before worker_create(). */
+	enum idle idle;
+	/** Counter value at which all workers' clocks are 0: a QP takes its timers along. */
+	uint64_t tsc;
 };
 
 /** What the shell counts besides struct core_counters. One writer, the worker. */
 struct worker_stats {
-	uint64_t tx_stalled; /* packets dropped because their port took none for a while */
-	uint64_t no_mbuf;    /* rounds that had no packet buffer to send with */
-	uint64_t pauses;     /* rounds that began more than a millisecond after the last */
-	uint64_t to_kernel;  /* frames that are not RoCE, passed on (exception.h) */
+	uint64_t tx_stalled;   /* packets dropped because their port took none for a while */
+	uint64_t no_mbuf;      /* rounds that had no packet buffer to send with */
+	uint64_t pauses;       /* rounds that began more than a millisecond after the last */
+	uint64_t handoffs;     /* packets that came to this worker and were passed to their owner */
+	uint64_t bells_passed; /* doorbells of QPs that had moved */
+	uint64_t qps_given;    /* QPs that moved away */
+	uint64_t sleeps;       /* times that the worker slept (IDLE_ADAPTIVE) */
+	uint64_t to_kernel;    /* frames that are not RoCE, passed on (exception.h) */
 	uint64_t from_kernel;
 	uint64_t kernel_full; /* frames for the kernel that were lost because it was too slow */
 };
@@ -59,8 +87,13 @@ struct worker_stats {
  */
 struct worker_doorbell {
 	struct abi_doorbell *shared; /* hostile: only bits are read */
-	/** Slot -> QP of this worker, NULL when the slot is free. Control thread writes. */
-	_Atomic(struct qp *) qp[ABI_DB_MAX];
+	/** The application wakes the worker by eventfd `wake`. Written by
+	 *  worker_doorbell_eventfd(). */
+	_Atomic bool wakes;
+	int wake;
+	/** Slot -> QP, NULL when the slot is free: ABI_DB_MAX, of all workers. Control thread
+	 * writes. */
+	_Atomic(struct qp *) *qp;
 };
 
 /** @return 0, or -ENOSPC when the worker has no room for another session. Control thread. */
@@ -68,6 +101,26 @@ int worker_add_doorbell(struct worker *w, struct worker_doorbell *db);
 
 /** Withdraws @p db. Control thread. */
 void worker_del_doorbell(struct worker *w, struct worker_doorbell *db);
+
+/**
+ * Has the application of @p db, which was added, wake @p w (abi_doorbell.asleep). Until then the
+ * worker looks at the doorbell every WORKER_SLICE_MAX_NS, so that an application that cannot is
+ * served too. An application has a descriptor of its own, so what it does to it harms nobody else.
+ * Control thread.
+ * @return an eventfd for the application, which the caller closes; or a negative errno, -EOPNOTSUPP
+ * when workers do not sleep.
+ */
+int worker_doorbell_eventfd(struct worker *w, struct worker_doorbell *db);
+
+/**
+ * Wakes @p w if it sleeps. Call it after giving the worker something to do in another way than by
+ * the functions of this file: a ring that it polls, say. Any thread, signal handlers too.
+ */
+void worker_wake(struct worker *w);
+
+/** Longest sleep of a worker that has a port, or an application, that cannot wake it. A wake-up
+ *  costs some 20 us of CPU, so this is 1 % of a core. */
+#define WORKER_SLICE_MAX_NS 2000000u
 
 /**
  * Has @p w run @p cmd and waits for the answer, a few microseconds while the worker polls. The
@@ -113,15 +166,12 @@ int worker_run(void *arg);
  *  race with the start of a worker: see that it runs first. Any thread. */
 bool worker_running(const struct worker *w);
 
+/** @return 0, or a negative errno when workers cannot sleep here (IDLE_ADAPTIVE). */
+int worker_can_sleep(void);
+
 /** Asks @p w, if it runs, to leave worker_run(). Any thread, signal handlers too. */
 void worker_stop(struct worker *w);
 
 void worker_destroy(struct worker *w);
-
-/**
- * Survives SIGBUS in application memory on the calling process's workers: the handler maps a
- * zero page over the hole and counts (uaccess.h).  @return 0 or a negative errno.
- */
-int worker_install_sigbus(void);
 
 #endif

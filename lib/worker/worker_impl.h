@@ -12,13 +12,17 @@
 #include "clock.h"
 #include "worker.h"
 
-/** A port as one worker uses it. The first part is set by port_open(), the rest is tx.c's. */
+/** A port as one worker uses it. The first part is set by port_open() and port_wakes(), the rest
+ *  is tx.c's. */
 struct worker_port {
 	uint16_t ethdev;
 	uint16_t queue; /* both directions */
 	bool rx;	/* the port has a receive queue for this worker */
 	/** port_close_live() sets it, port_open_live() clears it: the device must not be used */
 	_Atomic bool closed;
+	uint8_t wake; /* enum port_wake */
+	bool spreads; /* and for all others: which one a packet chooses tells where its QP belongs
+		       */
 	/* packets that the port has not taken yet: at most one burst */
 	uint16_t sent;
 	uint16_t count;
@@ -29,7 +33,9 @@ struct worker_port {
 /** A session's place in the scan; doorbell.c. */
 struct doorbell_slot {
 	_Atomic(struct worker_doorbell *) db; /* control thread */
-	uint64_t pending[ABI_DB_SUMMARY];     /* summary bits taken but not served; the worker */
+	_Atomic uint32_t serial;	      /* control thread: changes with every `db` */
+	uint32_t told; /* the worker: `serial` of whom it told that it sleeps; 0: nobody */
+	uint64_t pending[ABI_DB_SUMMARY]; /* summary bits taken but not served; the worker */
 };
 
 /** One command at a time from the one control thread; mailbox.c. */
@@ -38,6 +44,21 @@ struct mailbox {
 	 *  after it has written `result`. */
 	_Atomic(struct core_cmd *) cmd;
 	int result;
+	uint32_t waited; /* rounds that the command has waited for a quiet moment; the worker */
+} CACHE_ALIGNED;
+
+/**
+ * How an idle worker rests; sleep.c, which has all system calls of the poll loop.
+ *
+ * Before it sleeps it says so (`waker` to other threads, abi_doorbell.asleep to applications),
+ * fences, and goes once more through the whole loop; only if that round finds nothing, it sleeps.
+ */
+struct sleeper {
+	struct waker waker;
+	int epoll; /* -1: it never sleeps; set before the worker runs */
+	/* the worker */
+	bool interrupts;  /* some ports' are enabled */
+	uint64_t busy_at; /* when a round last found something to do */
 } CACHE_ALIGNED;
 
 /** Frames for another worker, gathered over one burst; rx.c. */
@@ -58,6 +79,10 @@ struct worker {
 	_Atomic bool stop CACHE_ALIGNED;
 	_Atomic uint32_t doorbells; /* slots ever used */
 	struct mailbox mailbox;
+	struct sleeper sleeper;
+
+	/* other workers: doorbells that came to them, by slot of the QP table */
+	struct abi_doorbell passed CACHE_ALIGNED;
 
 	/* the worker */
 	_Atomic bool running CACHE_ALIGNED;
@@ -75,9 +100,18 @@ struct worker {
 	uint32_t nkept;
 	struct core_event kept[BURST]; /* events.c: taken from the core, not passed on yet */
 	struct worker_stats stats;
+	struct worker_doorbell passed_bell; /* `passed`, as doorbell.c serves it */
+	struct doorbell_slot passed_slot;
 	struct doorbell_slot doorbell[SESSION_MAX];
 	struct core core;
 } CACHE_ALIGNED;
+
+/** What mbuf.port is inside this folder: the dataplane's port, and the worker on whose queue the
+ *  packet came, or PKT_NO_QUEUE. The inbox needs to know both. */
+static inline uint16_t origin(uint32_t port, uint32_t queue)
+{
+	return (uint16_t)(queue << 8 | port);
+}
 
 /** Receives one burst of each queue and of the inbox.
  *  @return packets received; *drained tells whether every queue was emptied. */
@@ -104,12 +138,30 @@ unsigned exception_poll(struct worker *w);
 /** Serves doorbells.  @return QPs served. */
 unsigned doorbell_poll(struct worker *w);
 
-void mailbox_poll(struct worker *w);
+/** @return true when doorbells wait that were taken but not served. */
+bool doorbell_left(const struct worker *w);
+
+/** @return true when there was a command. */
+bool mailbox_poll(struct worker *w);
 
 void events_poll(struct worker *w);
 
 /** Runs timers once all that arrived before a moment has been received. */
 void timers_poll(struct worker *w, unsigned received, bool drained);
+
+/** Makes what @p w needs to sleep, if `idle` says so.  @return 0 or a negative errno. */
+int sleeper_open(struct worker *w);
+void sleeper_close(struct worker *w);
+
+/** @p w begins, and ceases, to run on the calling thread. */
+void sleeper_enter(struct worker *w);
+void sleeper_leave(struct worker *w);
+
+/** Stops watching the eventfd of @p db, if it has one. Control thread. */
+void sleeper_forget(struct worker *w, struct worker_doorbell *db);
+
+/** Ends a round as `idle` says.  @param busy  it found something to do */
+void sleeper_rest(struct worker *w, bool busy);
 
 /** Names @p w as the worker of this thread to the SIGBUS handler; NULL: none. */
 void sigbus_bind(struct worker *w);

@@ -4,8 +4,9 @@
 #include <time.h>
 #include "pair.h"
 
-#define DEPTH  64
-#define WAIT_S 120 /* for a completion: far above any pause of the machine */
+#define DEPTH	    64
+#define ACK_TIMEOUT 14	/* 67 ms */
+#define WAIT_S	    120 /* for a completion: far above any pause of the machine */
 
 static void must(int ok, const char *what)
 {
@@ -13,24 +14,30 @@ static void must(int ok, const char *what)
 		errx(1, "%s: %s", what, roci_last_error());
 }
 
-static void end_open(struct end *e, const char *socket, size_t size)
+static void make_qp(struct end *e, int depth)
 {
-	const int access =
-		ROCI_ACCESS_LOCAL_WRITE | ROCI_ACCESS_REMOTE_WRITE | ROCI_ACCESS_REMOTE_READ;
 	struct roci_qp_init_attr init = {.size = sizeof(init), .qp_type = ROCI_QPT_RC};
 
-	must((e->ctx = roci_open(socket)) != NULL, "rocid");
-	must((e->pd = roci_alloc_pd(e->ctx)) != NULL, "PD");
-	must((e->mr = roci_alloc_mr(e->pd, size, access)) != NULL, "memory");
-	must((e->channel = roci_create_channel(e->ctx)) != NULL, "channel");
-	must((e->cq = roci_create_cq(e->ctx, 2 * DEPTH, NULL, e->channel, 0)) != NULL, "CQ");
+	must((e->cq = roci_create_cq(e->ctx, depth, NULL, e->channel, 0)) != NULL, "CQ");
 	init.send_cq = e->cq;
 	init.recv_cq = e->cq;
 	init.cap = (struct roci_qp_cap){DEPTH, DEPTH, 1, 1, 0};
 	must((e->qp = roci_create_qp(e->pd, &init)) != NULL, "QP");
 }
 
-static void to_init(struct end *e, uint8_t port)
+void end_open(struct end *e, const char *socket, size_t size)
+{
+	const int access =
+		ROCI_ACCESS_LOCAL_WRITE | ROCI_ACCESS_REMOTE_WRITE | ROCI_ACCESS_REMOTE_READ;
+	*e = (struct end){0};
+	must((e->ctx = roci_open(socket)) != NULL, "rocid");
+	must((e->pd = roci_alloc_pd(e->ctx)) != NULL, "PD");
+	must((e->mr = roci_alloc_mr(e->pd, size, access)) != NULL, "memory");
+	must((e->channel = roci_create_channel(e->ctx)) != NULL, "channel");
+	make_qp(e, 2 * DEPTH);
+}
+
+void end_to_init(struct end *e, uint8_t port)
 {
 	struct roci_qp_attr attr = {.size = sizeof(attr), .qp_state = ROCI_QPS_INIT};
 
@@ -41,36 +48,46 @@ static void to_init(struct end *e, uint8_t port)
 		"QP to INIT");
 }
 
-static struct roci_gid_entry find_gid(const struct end *e, const struct place *at)
+/* Entry @p index of the port's GID table; 0: the first that is not link-local. */
+static struct roci_gid_entry find_gid(const struct end *e, uint8_t port, uint32_t index)
 {
-	struct roci_gid_entry entry = {.size = sizeof(entry)};
+	struct roci_gid_entry gid = {.size = sizeof(gid)};
 
-	if (at->gid == ANY_GID)
-		must(!roci_find_gid(e->ctx, at->port, NULL, &entry), "GID");
-	else
-		must(!roci_query_gid(e->ctx, at->port, at->gid, &entry), "GID");
-	return entry;
+	must(!(index ? roci_query_gid(e->ctx, port, index, &gid)
+		     : roci_find_gid(e->ctx, port, NULL, &gid)),
+		"GID");
+	return gid;
 }
 
-static void to_rts(struct end *e, const struct place *at, const struct end *peer,
-	const struct place *peer_at, enum roci_mtu mtu)
+struct end_address end_address(const struct end *e, uint8_t port)
 {
-	struct roci_gid_entry local = find_gid(e, at), remote = find_gid(peer, peer_at);
+	return (struct end_address){
+		.gid = find_gid(e, port, 0).gid,
+		.qpn = e->qp->qp_num,
+		.rkey = e->mr->rkey,
+		.addr = (uintptr_t)e->mr->addr,
+	};
+}
+
+void end_to_rts(struct end *e, uint8_t port, const struct end_address *peer,
+	const struct end_tuning *tuning)
+{
+	struct roci_gid_entry local = find_gid(e, port, tuning->gid);
 	struct roci_qp_attr attr = {.size = sizeof(attr), .qp_state = ROCI_QPS_RTR};
 
-	attr.path_mtu = mtu;
-	attr.dest_qp_num = peer->qp->qp_num;
-	attr.rq_psn = peer->qp->qp_num;
+	attr.path_mtu = tuning->mtu;
+	attr.dest_qp_num = peer->qpn;
+	attr.rq_psn = peer->qpn;
 	attr.sq_psn = e->qp->qp_num;
 	attr.max_rd_atomic = 16;
 	attr.max_dest_rd_atomic = 16;
 	attr.min_rnr_timer = 1;
-	attr.timeout = at->timeout;
-	attr.retry_cnt = 7;
+	attr.timeout = tuning->timeout;
+	attr.retry_cnt = tuning->retry_cnt;
 	attr.rnr_retry = 7;
 	attr.ah_attr.is_global = 1;
-	attr.ah_attr.port_num = at->port;
-	attr.ah_attr.grh.dgid = remote.gid;
+	attr.ah_attr.port_num = port;
+	attr.ah_attr.grh.dgid = peer->gid;
 	attr.ah_attr.grh.sgid_index = (uint8_t)local.gid_index;
 	attr.ah_attr.grh.hop_limit = 64;
 	must(!roci_modify_qp(e->qp, &attr,
@@ -84,33 +101,68 @@ static void to_rts(struct end *e, const struct place *at, const struct end *peer
 		"QP to RTS");
 }
 
-void pair_open_at(struct end e[2], const struct place at[2], size_t size, enum roci_mtu mtu)
+void pair_connect(struct end e[2], enum roci_mtu mtu)
 {
-	for (int i = 0; i < 2; i++) {
-		end_open(&e[i], at[i].socket, size);
-		to_init(&e[i], at[i].port);
-	}
-	to_rts(&e[0], &at[0], &e[1], &at[1], mtu);
-	to_rts(&e[1], &at[1], &e[0], &at[0], mtu);
+	const struct end_tuning tuning = {.mtu = mtu, .timeout = ACK_TIMEOUT, .retry_cnt = 7};
+	struct end_address address[2] = {end_address(&e[0], 1), end_address(&e[1], 2)};
+
+	end_to_init(&e[0], 1);
+	end_to_init(&e[1], 2);
+	end_to_rts(&e[0], 1, &address[1], &tuning);
+	end_to_rts(&e[1], 2, &address[0], &tuning);
 }
 
 void pair_open(struct end e[2], const char *socket, size_t size, enum roci_mtu mtu)
 {
-	const struct place at[2] = {{socket, 1, ANY_GID, 14}, {socket, 2, ANY_GID, 14}};
+	const struct place place[2] = {{socket, 1, 0}, {socket, 2, 0}};
 
-	pair_open_at(e, at, size, mtu);
+	pair_open_at(e, place, size, mtu, ACK_TIMEOUT);
+}
+
+void pair_open_at(struct end e[2], const struct place place[2], size_t size, enum roci_mtu mtu,
+	uint8_t timeout)
+{
+	struct end_tuning tuning = {.mtu = mtu, .timeout = timeout, .retry_cnt = 7};
+	struct end_address address[2];
+
+	for (int i = 0; i < 2; i++) {
+		end_open(&e[i], place[i].socket, size);
+		end_to_init(&e[i], place[i].port);
+		address[i] = end_address(&e[i], place[i].port);
+		address[i].gid = find_gid(&e[i], place[i].port, place[i].gid).gid;
+	}
+	for (int i = 0; i < 2; i++) {
+		tuning.gid = place[i].gid;
+		end_to_rts(&e[i], place[i].port, &address[!i], &tuning);
+	}
+}
+
+void end_close(struct end *e)
+{
+	must(!roci_destroy_qp(e->qp), "destroy the QP");
+	must(!roci_destroy_cq(e->cq), "destroy the CQ");
+	if (e->shares)
+		return;
+	must(!roci_destroy_channel(e->channel), "destroy the channel");
+	must(!roci_dereg_mr(e->mr), "deregister");
+	must(!roci_dealloc_pd(e->pd), "free the PD");
+	must(!roci_close(e->ctx), "close");
+}
+
+void pair_share(struct end e[2], const struct end base[2], int depth, enum roci_mtu mtu)
+{
+	for (int i = 0; i < 2; i++) {
+		e[i] = base[i];
+		e[i].shares = 1;
+		make_qp(&e[i], depth);
+	}
+	pair_connect(e, mtu);
 }
 
 void pair_close(struct end e[2])
 {
-	for (int i = 0; i < 2; i++) {
-		must(!roci_destroy_qp(e[i].qp), "destroy the QP");
-		must(!roci_destroy_cq(e[i].cq), "destroy the CQ");
-		must(!roci_destroy_channel(e[i].channel), "destroy the channel");
-		must(!roci_dereg_mr(e[i].mr), "deregister");
-		must(!roci_dealloc_pd(e[i].pd), "free the PD");
-		must(!roci_close(e[i].ctx), "close");
-	}
+	end_close(&e[0]);
+	end_close(&e[1]);
 }
 
 void pair_post(struct end *from, const struct end *to, enum roci_wr_opcode opcode, size_t offset,

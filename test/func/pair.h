@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 struct end {
+	int shares; /* all but qp and cq are another's */
 	struct roci_context *ctx;
 	struct roci_pd *pd;
 	struct roci_channel *channel; /* of cq */
@@ -20,22 +21,56 @@ struct end {
 	struct roci_mr *mr;
 };
 
+/** What one end tells the other, and how it may: over a pipe. */
+struct end_address {
+	union roci_gid gid;
+	uint32_t qpn;
+	uint32_t rkey;
+	uint64_t addr;
+};
+
+struct end_tuning {
+	enum roci_mtu mtu;
+	uint8_t timeout; /* as of struct roci_qp_attr */
+	uint8_t retry_cnt;
+	uint32_t gid; /* index of our own; 0: the first that is not link-local */
+};
+
+/* --- one end of a pair that is in two programs ---------------------------------------- */
+
+/** Opens a session on the rocid at @p socket and makes what is in struct end. */
+void end_open(struct end *e, const char *socket, size_t size);
+void end_to_init(struct end *e, uint8_t port);
+struct end_address end_address(const struct end *e, uint8_t port);
+/** INIT to RTR and RTS. */
+void end_to_rts(struct end *e, uint8_t port, const struct end_address *peer,
+	const struct end_tuning *tuning);
+void end_close(struct end *e);
+
+/* --- both ends ------------------------------------------------------------------------- */
+
 /** Opens a session for each end of @p e on the rocid at @p socket and connects them; each has
  *  @p size bytes of memory that the other may read and write. */
 void pair_open(struct end e[2], const char *socket, size_t size, enum roci_mtu mtu);
 
-#define ANY_GID UINT32_MAX
+/** RESET to RTS, as pair_open() does last. */
+void pair_connect(struct end e[2], enum roci_mtu mtu);
 
-/** An end of a pair whose ends are anywhere. */
+/** Where an end is: a daemon's socket and one of its ports, from 1. */
 struct place {
 	const char *socket;
 	uint8_t port;
-	uint32_t gid;	 /* index; ANY_GID: the first */
-	uint8_t timeout; /* as in roci_modify_qp() */
+	uint32_t gid; /* its index; 0: the first that is not link-local */
 };
 
-/** pair_open() with each end where @p at says. */
-void pair_open_at(struct end e[2], const struct place at[2], size_t size, enum roci_mtu mtu);
+/** The same for ends of any two places. @p timeout is verbs' code of the ACK timeout; 0: none, so
+ *  that what is lost stays lost. */
+void pair_open_at(struct end e[2], const struct place place[2], size_t size, enum roci_mtu mtu,
+	uint8_t timeout);
+
+/** Opens one more pair of QPs in the sessions of @p base, each with a CQ of its own of @p depth
+ *  entries; the rest, the channel too, is that of @p base. Close it first. */
+void pair_share(struct end e[2], const struct end base[2], int depth, enum roci_mtu mtu);
 
 void pair_close(struct end e[2]);
 

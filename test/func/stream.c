@@ -162,7 +162,7 @@ static void read_command(void)
 
 static struct place place_of(char **argv)
 {
-	return (struct place){argv[0], (uint8_t)atoi(argv[1]), (uint32_t)atoi(argv[2]), TIMEOUT};
+	return (struct place){argv[0], (uint8_t)atoi(argv[1]), (uint32_t)atoi(argv[2])};
 }
 
 int main(int argc, char **argv)
@@ -173,7 +173,8 @@ int main(int argc, char **argv)
 	at[0] = place_of(argv + 1);
 	at[1] = place_of(argv + 4);
 	pair_open_at(e, at, MEMORY,
-		(enum roci_mtu)roci_mtu_of_bytes(argc == 8 ? (unsigned)atoi(argv[7]) : 1024));
+		(enum roci_mtu)roci_mtu_of_bytes(argc == 8 ? (unsigned)atoi(argv[7]) : 1024),
+		TIMEOUT);
 	printf("ready\n");
 	for (unsigned round = 0;; round++) {
 		for (unsigned i = 0; i < 2; i++) {

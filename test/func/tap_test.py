@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""tap_test.py ROCID STREAM: two daemons in two namespaces, joined by memif, each with a tap netdev:
+"""tap_test.py ROCID STREAM IDLE: two daemons in two namespaces, joined by memif, each with a tap netdev:
 the kernels' ARP, neighbour discovery, ping and TCP beside RoCE on the same ports, and GIDs by
 `ip addr`. Needs root."""
 import sys
@@ -22,10 +22,10 @@ def tap_of(namespace, name, mac, mtu):
     assert mac in link and f'mtu {mtu} ' in link and 'UP' in link, link
 
 
-def start(lab):
+def start(lab, idle):
     a, b = lab.namespace(), lab.namespace()
-    ra = lab.rocid(a, 'a', ['--mtu', '0,4300', '--tap', '0'], memif(lab, 'server', MACS[0]))
-    rb = lab.rocid(b, 'b', ['--mtu', '0,4300', '--tap', '0=east'], memif(lab, 'client', MACS[1]))
+    ra = lab.rocid(a, 'a', ['--mtu', '0,4300', '--tap', '0'], memif(lab, 'server', MACS[0]), idle)
+    rb = lab.rocid(b, 'b', ['--mtu', '0,4300', '--tap', '0=east'], memif(lab, 'client', MACS[1]), idle)
     tap_of(a, 'roci0', MACS[0], 4300)
     tap_of(b, 'east', MACS[1], 4300)
     a.run('ip addr add 10.7.0.1/24 dev roci0; ip addr add fd07::1/64 dev roci0 nodad')
@@ -79,8 +79,8 @@ def netdev_gets_another_mac(a, b, stream):
 
 
 def main():
-    with Lab(*sys.argv[1:]) as lab:
-        a, b, ra, rb = start(lab)
+    with Lab(*sys.argv[1:3]) as lab:
+        a, b, ra, rb = start(lab, sys.argv[3])
         # RoCE is the first to need a neighbour: no ping has gone before it.
         stream = lab.stream(ra, 1, 1, rb, 1, 1)
         gids6 = addresses_are_gids(stream)

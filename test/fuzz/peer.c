@@ -154,6 +154,7 @@ static void deliver(struct volley *v)
 			continue;
 		}
 		pkts[n].port = 0;
+		pkts[n].queue = PKT_NO_QUEUE;
 		n++;
 	}
 	/* Sometimes the QP is another worker's. */

@@ -236,6 +236,7 @@ uint16_t node_rx(struct node *n, const uint8_t *frame, size_t len)
 		return verdict;
 	}
 	p.port = 0;
+	p.queue = PKT_NO_QUEUE;
 	core_rx(&n->host->core, &p, 1, n->now, &verdict);
 	return verdict;
 }

@@ -4,6 +4,7 @@
  * failure (-v: a line an item), then "N passed, N failed, N skipped". Skipped is only what
  * skip.list names; what of that list the file has no use for is said on standard error.
  */
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -40,6 +41,73 @@ static void run_group(struct golden *g, const char *name, const json_t *v, bool 
 	item_end(g);
 }
 
+/* @return the file's text, to be freed; NULL: see errno. */
+static char *read_text(const char *path)
+{
+	FILE *f = fopen(path, "r");
+	char *s = NULL;
+	size_t len = 0;
+
+	if (!f)
+		return NULL;
+	if (getdelim(&s, &len, '\0', f) < 0) {
+		free(s);
+		s = strdup(""); /* empty, which the parser has words for */
+	}
+	fclose(f);
+	return s;
+}
+
+/* JSON knows no largest integer, but the parser does: INT64_MAX, 19 digits. Words of 64 bits may
+ * be larger. @return a copy of @p s in which numbers of so many digits are strings, which
+ * number() takes as well; to be freed. */
+static char *quote_long_numbers(const char *s)
+{
+	const size_t too_long = 19;
+	char *copy = malloc(2 * strlen(s) + 1), *to = copy;
+	bool in_string = false;
+
+	if (!copy)
+		abort();
+	while (*s) {
+		size_t token = in_string ? 0 : strspn(s, "0123456789+-.eE");
+		size_t digits = strspn(s, "0123456789");
+		bool quote = token == digits && digits >= too_long;
+
+		if (*s == '"')
+			in_string = !in_string;
+		else if (*s == '\\' && s[1])
+			*to++ = *s++;
+		if (quote)
+			*to++ = '"';
+		token += !token;
+		memcpy(to, s, token);
+		to += token;
+		s += token;
+		if (quote)
+			*to++ = '"';
+	}
+	*to = '\0';
+	return copy;
+}
+
+static json_t *load_file(const char *path, json_error_t *err)
+{
+	char *s = read_text(path), *quoted;
+	json_t *root;
+
+	if (!s) {
+		snprintf(err->text, sizeof(err->text), "%s", strerror(errno));
+		err->line = 0;
+		return NULL;
+	}
+	quoted = quote_long_numbers(s);
+	root = json_loads(quoted, JSON_REJECT_DUPLICATES, err);
+	free(quoted);
+	free(s);
+	return root;
+}
+
 static json_t *load(struct golden *g, const char *path)
 {
 	const char *list = getenv("GOLDEN_SKIPS");
@@ -52,7 +120,7 @@ static json_t *load(struct golden *g, const char *path)
 			list ? list : GOLDEN_SKIPS);
 		return NULL;
 	}
-	root = json_load_file(path, JSON_REJECT_DUPLICATES, &err);
+	root = load_file(path, &err);
 	if (root && json_is_object(root))
 		return root;
 	if (root)

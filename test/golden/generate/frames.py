@@ -496,7 +496,7 @@ class Frames:
         if op == 0x0C:
             p.eths['reth'] = self.w.reth(0, r.choice([(1 << 31) + 1, 0xFFFFFFFF]))
         elif op == 0x06:
-            p.eths['reth'] = self.w.reth(0, r.choice([self.w.mtu, self.w.mtu - 1, 0]))
+            p.eths['reth'] = self.w.reth(0, r.choice([self.w.mtu - 4, self.w.mtu - 1, 0]))
         else:
             n = len(p.payload)
             p.eths['reth'] = self.w.reth(0, r.choice([n + 1, n + 4, max(n - 1, 0) if n else 1]))

@@ -113,7 +113,7 @@ static void poll_cq__all_fields(void **state)
 	};
 	struct roci_wc wc;
 
-	assert_true(cq_push(&r->h->cq[0].cq.lane[2], &cqe));
+	assert_true(cq_push(&r->h->cq[0].cq.lane[2], &cqe, 0));
 	assert_int_equal(roci_poll_cq(r->cq, 1, &wc), 1);
 	assert_true(wc.wr_id == cqe.wr_id);
 	assert_int_equal(wc.byte_len, cqe.byte_len);
@@ -150,6 +150,68 @@ static void poll_cq__every_lane_in_its_order(void **state)
 	}
 	assert_int_equal(n, 0);
 	assert_int_equal(seen, 30);
+}
+
+/* A QP whose worker changes, at any moment: its completions come in their order, none of them
+ * twice, and a poll that is not full has emptied the queue. */
+static void poll_cq__order_of_a_qp_that_moves(void **state)
+{
+	struct rig *r = *state;
+	struct roci_wc wc[16];
+	uint64_t posted = 0;
+	uint64_t taken = 0;
+
+	for (unsigned round = 0; round < 500; round++) {
+		int max = 1 + (int)(round * 7 % 16);
+		int n;
+
+		for (unsigned i = 0; i < round * 5 % 12; i++, posted++) /* it moves each 1 to 4 */
+			assert_true(
+				complete(r, posted / (1 + round % 4) % HARNESS_WORKERS, posted));
+		do {
+			n = roci_poll_cq(r->cq, max, wc);
+			for (int i = 0; i < n; i++)
+				assert_true(wc[i].wr_id == taken++);
+		} while (n == max);
+		assert_true(taken == posted);
+	}
+}
+
+/* Two QPs that change places hold each other's lane up, but not for ever. */
+static void poll_cq__qps_that_cross(void **state)
+{
+	struct rig *r = *state;
+	struct roci_qp *other = rig_qp(r, 4, 0);
+	struct roci_wc wc[8];
+
+	harness_complete(r->h, 0, 0, 0, 1, ABI_WC_RECV, ABI_WC_SUCCESS);
+	harness_complete(r->h, 0, 1, 1, 11, ABI_WC_RECV, ABI_WC_SUCCESS);
+	harness_complete(r->h, 0, 1, 0, 2, ABI_WC_RECV, ABI_WC_SUCCESS);
+	harness_complete(r->h, 0, 0, 1, 12, ABI_WC_RECV, ABI_WC_SUCCESS);
+	harness_complete(r->h, 0, 0, 0, 3, ABI_WC_RECV, ABI_WC_SUCCESS);
+	harness_complete(r->h, 0, 1, 1, 13, ABI_WC_RECV, ABI_WC_SUCCESS);
+	assert_int_equal(roci_poll_cq(r->cq, 8, wc), 6);
+	for (unsigned i = 0, a = 1, b = 11; i < 6; i++)
+		assert_true(wc[i].wr_id == (wc[i].wr_id < 10 ? a++ : b++));
+	assert_int_equal(roci_destroy_qp(other), 0);
+}
+
+/* Sends and receives are counted apart, and both anew after RESET. */
+static void poll_cq__order_begins_anew_with_reset(void **state)
+{
+	struct rig *r = *state;
+	struct roci_wc wc[8];
+
+	for (unsigned round = 0; round < 3; round++) {
+		for (unsigned i = 0; i < 2; i++) {
+			harness_complete(r->h, 0, 0, 0, i, ABI_WC_RECV, ABI_WC_SUCCESS);
+			harness_complete(r->h, 0, 1, 0, i, ABI_WC_SEND, ABI_WC_SUCCESS);
+		}
+		assert_int_equal(roci_poll_cq(r->cq, 8, wc), 4);
+		complete(r, 2, 9); /* thrown away */
+		assert_int_equal(rig_modify(r->qp, ROCI_QPS_RESET), 0);
+		assert_int_equal(roci_poll_cq(r->cq, 8, wc), 0);
+	}
 }
 
 static void poll_cq__no_lane_starves(void **state)
@@ -537,6 +599,9 @@ int main(void)
 		T(poll_cq__empty),
 		T(poll_cq__all_fields),
 		T(poll_cq__every_lane_in_its_order),
+		T(poll_cq__order_of_a_qp_that_moves),
+		T(poll_cq__qps_that_cross),
+		T(poll_cq__order_begins_anew_with_reset),
 		T(poll_cq__no_lane_starves),
 		T(poll_cq__laps),
 		T(poll_cq__publishes_each_quarter_and_when_empty),

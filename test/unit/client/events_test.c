@@ -2,16 +2,20 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <pthread.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <unistd.h>
 #include <cmocka.h>
 #include "harness.h"
 
-#define FIRST 7u /* handle of the first object of each kind */
+#define WAIT_MS 20000
+#define FIRST	7u /* handle of the first object of each kind */
 
 struct test {
 	struct rig rig;
@@ -58,6 +62,12 @@ static void complete(struct test *t, uint8_t status)
 	harness_complete(t->rig.h, 1, 0, 0, 1, ABI_WC_SEND, status);
 }
 
+static void complete_armed(struct test *t)
+{
+	roci_req_notify_cq(t->cq, 0);
+	complete(t, ABI_WC_SUCCESS);
+}
+
 static void get_cq_event__of_an_armed_cq(void **state)
 {
 	struct test *t = *state;
@@ -98,6 +108,115 @@ static void get_cq_event__nonblocking(void **state)
 
 	fcntl(t->channel->fd, F_SETFL, O_NONBLOCK);
 	assert_int_equal(roci_get_cq_event(t->channel, &cq, NULL), EAGAIN);
+}
+
+/* Level and edge, as any descriptor. */
+static void get_cq_event__epoll(void **state)
+{
+	struct test *t = *state;
+	struct epoll_event level = {.events = EPOLLIN}, edge = {.events = EPOLLIN | EPOLLET}, ev;
+	int a = epoll_create1(0), b = epoll_create1(0);
+	struct roci_cq *cq;
+
+	assert_int_equal(epoll_ctl(a, EPOLL_CTL_ADD, t->channel->fd, &level), 0);
+	assert_int_equal(epoll_ctl(b, EPOLL_CTL_ADD, t->channel->fd, &edge), 0);
+	for (int i = 0; i < 3; i++) {
+		assert_int_equal(epoll_wait(a, &ev, 1, 0), 0);
+		assert_int_equal(epoll_wait(b, &ev, 1, 0), 0);
+		complete_armed(t);
+		assert_int_equal(epoll_wait(a, &ev, 1, WAIT_MS), 1);
+		assert_int_equal(epoll_wait(b, &ev, 1, WAIT_MS), 1);
+		assert_int_equal(roci_get_cq_event(t->channel, &cq, NULL), 0);
+		roci_ack_cq_events(cq, 1);
+	}
+	close(a);
+	close(b);
+}
+
+static void on_signal(int sig)
+{
+}
+
+static void *one_event(void *arg)
+{
+	struct test *t = arg;
+	struct roci_cq *cq;
+	int err = roci_get_cq_event(t->channel, &cq, NULL);
+
+	if (!err)
+		roci_ack_cq_events(cq, 1);
+	return (void *)(intptr_t)err;
+}
+
+/* As any call that blocks: a handler without SA_RESTART ends it, one with it does not. */
+static void get_cq_event__signals(void **state)
+{
+	struct test *t = *state;
+	struct sigaction ends = {.sa_handler = on_signal};
+	struct sigaction goes_on = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
+	pthread_t thread;
+	void *result;
+
+	sigaction(SIGUSR1, &ends, NULL);
+	sigaction(SIGUSR2, &goes_on, NULL);
+	assert_int_equal(pthread_create(&thread, NULL, one_event, t), 0);
+	for (int i = 0; i < 20; i++) {
+		usleep(5000);
+		pthread_kill(thread, SIGUSR2);
+	}
+	complete_armed(t);
+	pthread_join(thread, &result);
+	assert_null(result);
+	assert_int_equal(pthread_create(&thread, NULL, one_event, t), 0);
+	do { /* until it was in the call */
+		usleep(5000);
+		pthread_kill(thread, SIGUSR1);
+	} while (pthread_tryjoin_np(thread, &result));
+	assert_int_equal((intptr_t)result, EINTR);
+}
+
+#define WAITERS 8
+#define EVENTS	4000
+
+static _Atomic unsigned taken;
+
+static void *take_events(void *arg)
+{
+	struct test *t = arg;
+	struct roci_cq *cq;
+
+	while (!roci_get_cq_event(t->channel, &cq, NULL)) {
+		bool end = cq != t->cq;
+
+		roci_ack_cq_events(cq, 1);
+		if (end) /* one for each of us */
+			return NULL;
+		atomic_fetch_add(&taken, 1);
+	}
+	return t;
+}
+
+/* Each event goes to one of the threads that wait. */
+static void get_cq_event__many_threads(void **state)
+{
+	struct test *t = *state;
+	struct roci_cq *end = roci_create_cq(t->rig.ctx, 8, NULL, t->channel, 0);
+	pthread_t thread[WAITERS];
+	void *result;
+
+	atomic_store(&taken, 0);
+	for (unsigned i = 0; i < WAITERS; i++)
+		assert_int_equal(pthread_create(&thread[i], NULL, take_events, t), 0);
+	for (unsigned i = 0; i < EVENTS; i++)
+		harness_event(t->rig.h->channel_fd, ABI_EVENT_COMPLETION, FIRST + 1);
+	for (unsigned i = 0; i < WAITERS; i++)
+		harness_event(t->rig.h->channel_fd, ABI_EVENT_COMPLETION, FIRST + 2);
+	for (unsigned i = 0; i < WAITERS; i++) {
+		pthread_join(thread[i], &result);
+		assert_null(result);
+	}
+	assert_int_equal(atomic_load(&taken), EVENTS);
+	assert_int_equal(roci_destroy_cq(end), 0); /* all were acknowledged */
 }
 
 static void get_cq_event__skips_unknown_queues(void **state)
@@ -296,6 +415,9 @@ int main(void)
 		T(get_cq_event__of_an_armed_cq),
 		T(get_cq_event__solicited_only),
 		T(get_cq_event__nonblocking),
+		T(get_cq_event__epoll),
+		T(get_cq_event__signals),
+		T(get_cq_event__many_threads),
 		T(get_cq_event__skips_unknown_queues),
 		T(destroy_cq__waits_for_acknowledgement),
 		T(destroy_channel__with_cqs),

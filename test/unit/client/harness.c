@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -17,6 +18,8 @@
 #include "harness.h"
 
 #define FIRST_HANDLE 7u /* anything but an index */
+
+bool harness_sleeps;
 
 static void must(bool ok, const char *what)
 {
@@ -84,6 +87,7 @@ static void hello(struct harness *h, const struct abi_msg *msg)
 		.doorbell_off = off,
 		.doorbell_stride = stride,
 		.device = "roci0",
+		.sleeps = harness_sleeps,
 	};
 	int pair[2], fds[2];
 
@@ -95,6 +99,23 @@ static void hello(struct harness *h, const struct abi_msg *msg)
 	fds[1] = pair[1];
 	harness_reply(h, msg, 0, &r, sizeof(r), fds, 2);
 	close(pair[1]);
+}
+
+/* Worker 2 has none to give. */
+static void get_wake(struct harness *h, const struct abi_msg *msg, const struct abi_get_wake *in)
+{
+	static const char why[] = "no descriptors are left";
+	int fd = eventfd(0, EFD_NONBLOCK);
+
+	must(fd >= 0, "eventfd");
+	if (in->worker == 2)
+		harness_reply(h, msg, -EMFILE, why, sizeof(why), NULL, 0);
+	else
+		harness_reply(h, msg, 0, NULL, 0, &fd, 1);
+	if (in->worker == 1)
+		h->wake = fd;
+	else
+		close(fd);
 }
 
 static void create_channel(struct harness *h, const struct abi_msg *msg)
@@ -223,6 +244,7 @@ static void modify_qp(struct harness *h, const struct abi_msg *msg, const struct
 		while (harness_take_recv(h, in->handle - FIRST_HANDLE, wqe))
 			;
 		atomic_store(&harness_sq(h, in->handle - FIRST_HANDLE)->consumer, q->sq_next);
+		memset(q->cqes, 0, sizeof(q->cqes));
 	}
 	harness_reply(h, msg, 0, NULL, 0, NULL, 0);
 }
@@ -305,6 +327,9 @@ static void answer(
 		break;
 	case ABI_REG_MR:
 		reg_mr(h, msg, body, fd);
+		break;
+	case ABI_GET_WAKE:
+		get_wake(h, msg, body);
 		break;
 	case ABI_CREATE_CHANNEL:
 		create_channel(h, msg);
@@ -515,9 +540,11 @@ bool harness_complete(struct harness *h, unsigned cq, unsigned lane, unsigned qp
 		.byte_len = (uint32_t)wr_id + 1,
 	};
 	struct harness_cq *c = &h->cq[cq];
+	uint32_t *number = &h->qp[qp].cqes[opcode & ABI_WC_RECV ? 1 : 0];
 
-	if (!cq_push(&c->cq.lane[lane], &cqe))
+	if (!cq_push(&c->cq.lane[lane], &cqe, *number))
 		return false;
+	++*number;
 	atomic_thread_fence(memory_order_seq_cst);
 	if (cq_notify_wanted(&c->cq.lane[lane]))
 		harness_event(h->channel_fd, ABI_EVENT_COMPLETION, c->cq.handle);

@@ -36,6 +36,7 @@ struct harness_qp {
 	struct abi_create_qp_reply told;
 	uint32_t sq_next; /* entries taken */
 	uint32_t rq_next;
+	uint32_t cqes[2];	     /* completions of the send queue, of the receive queue */
 	uint32_t modify_mask;	     /* of the last MODIFY_QP */
 	struct abi_qp_attr attr;     /* what QUERY_QP answers; MODIFY_QP copies the state only */
 	struct abi_qp_attr modified; /* of the last MODIFY_QP */
@@ -67,6 +68,7 @@ struct harness {
 	pthread_t thread;
 	uint64_t epoch;
 	bool full; /* refuses the session */
+	int wake;  /* eventfd of worker 1, if harness_sleeps */
 	/* what the next CREATE_QP grants, where not zero */
 	uint32_t lie_ring_off;
 	uint32_t calls[ABI_MSG_TYPES]; /* requests seen */
@@ -78,6 +80,9 @@ struct harness {
 	struct harness_qp qp[HARNESS_QPS];
 	struct harness_cq cq[HARNESS_CQS];
 };
+
+/** Whether the next harness has workers that sleep. */
+extern bool harness_sleeps;
 
 /** Serves one session at h->path. */
 struct harness *harness_start(void);

@@ -5,6 +5,7 @@
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include <cmocka.h>
 #include "harness.h"
 
@@ -183,6 +184,30 @@ static void post_send__rings_only_when_asked(void **state)
 	assert_int_equal(harness_sq(r->h, 0)->need_doorbell, 1); /* rocid's word */
 }
 
+/* A QP that has moved: its new worker's bell, for both queues; what makes no sense is the first's.
+ */
+static void post_send__rings_where_the_qp_has_moved(void **state)
+{
+	struct rig *r = *state;
+	struct roci_recv_wr wr = {.num_sge = 0};
+	uint32_t first = r->h->qp[0].told.worker;
+
+	atomic_store(&harness_sq(r->h, 0)->need_doorbell, 1);
+	atomic_store(&harness_rq(r->h, 0)->need_doorbell, 1);
+	for (uint32_t worker = 0; worker < HARNESS_WORKERS; worker++) {
+		atomic_store(&harness_sq(r->h, 0)->bell, 1 + worker);
+		r->h->qp[0].told.worker = worker;
+		assert_int_equal(post(r, worker, 0), 0);
+		assert_true(harness_bell(r->h, 0));
+		assert_int_equal(roci_post_recv(r->qp, &wr, NULL), 0);
+		assert_true(harness_bell(r->h, 0));
+	}
+	r->h->qp[0].told.worker = first;
+	atomic_store(&harness_sq(r->h, 0)->bell, 1 + HARNESS_WORKERS);
+	assert_int_equal(post(r, 9, 0), 0);
+	assert_true(harness_bell(r->h, 0));
+}
+
 static void post_send__no_bell_for_nothing(void **state)
 {
 	struct rig *r = *state;
@@ -204,6 +229,34 @@ static void post_recv__rings_for_its_own_queue(void **state)
 	atomic_store(&harness_rq(r->h, 0)->need_doorbell, 1);
 	assert_int_equal(roci_post_recv(r->qp, &wr, NULL), 0);
 	assert_true(harness_bell(r->h, 0));
+}
+
+/* A bell for a worker that sleeps is written to its eventfd too; for one that does not it is not:
+ * that is a system call. */
+static void post_send__wakes_a_sleeper(void **state)
+{
+	struct abi_doorbell *bell;
+	uint64_t count;
+	struct rig r;
+
+	harness_sleeps = true;
+	rig_make(&r, 4);
+	harness_sleeps = false;
+	assert_int_equal(r.h->calls[ABI_GET_WAKE], HARNESS_WORKERS); /* one was refused */
+	bell = (struct abi_doorbell *)(r.h->session.base + sizeof(struct abi_session)) + 1;
+	atomic_store(&harness_sq(r.h, 0)->need_doorbell, 1);
+	assert_int_equal(post(&r, 1, 0), 0);
+	assert_int_equal(read(r.h->wake, &count, sizeof(count)), -1);
+	atomic_store(&bell->asleep, 1);
+	assert_int_equal(post(&r, 2, 0), 0);
+	assert_int_equal(read(r.h->wake, &count, sizeof(count)), sizeof(count));
+	assert_int_equal(count, 1);
+	assert_true(harness_bell(r.h, 0));
+	atomic_store(&harness_sq(r.h, 0)->need_doorbell, 0);
+	assert_int_equal(post(&r, 3, 0), 0);
+	assert_int_equal(read(r.h->wake, &count, sizeof(count)), -1);
+	close(r.h->wake);
+	rig_drop(&r);
 }
 
 /* --- errors ------------------------------------------------------------------------------- */
@@ -374,6 +427,7 @@ static void post_send__room_before_the_consumer_index(void **state)
 	assert_int_equal(harness_sq(r->h, 0)->consumer, 0);
 }
 
+/* REQ-19: those, and none that rocid has not done. */
 static void post_send__one_completion_frees_those_before_it(void **state)
 {
 	struct rig *r = *state;
@@ -483,8 +537,10 @@ int main(void)
 		T(post_recv__entry),
 		T(post_send__laps),
 		T(post_send__rings_only_when_asked),
+		T(post_send__rings_where_the_qp_has_moved),
 		T(post_send__no_bell_for_nothing),
 		T(post_recv__rings_for_its_own_queue),
+		cmocka_unit_test(post_send__wakes_a_sleeper),
 		T(post_send__bad_opcode),
 		T(post_send__bad_opcode_beyond_the_table),
 		T(post_send__too_many_sges),

@@ -182,6 +182,26 @@ static void resize_cq__below_what_waits(void **state)
 	expect_none(r);
 }
 
+/* CQ-11: what waits in rings that were left counts as well. */
+static void resize_cq__below_what_waits_in_several_rings(void **state)
+{
+	struct rig *r = *state;
+
+	for (uint64_t i = 0; i < 7; i++)
+		assert_true(complete(r, 0, i));
+	assert_int_equal(roci_resize_cq(r->cq, 32), 0);
+	assert_true(complete(r, 0, 7));
+	assert_int_equal(roci_resize_cq(r->cq, 64), 0);
+	assert_true(complete(r, 0, 8));
+	expect(r, 0, 1);
+	assert_int_equal(roci_resize_cq(r->cq, 7), EINVAL);
+	assert_int_equal(r->cq->cqe, 64);
+	assert_int_equal(roci_resize_cq(r->cq, 8), 0);
+	expect(r, 1, 8);
+	expect_none(r);
+	assert_int_equal(roci_resize_cq(r->cq, 1), 0);
+}
+
 /* CQ-11, CQ-12: a QP that goes takes its completions with it, from the old ring and the new. */
 static void resize_cq__then_a_qp_goes(void **state)
 {
@@ -233,6 +253,41 @@ static void resize_cq__when_rocid_is_gone(void **state)
 	assert_int_equal(roci_resize_cq(r->cq, 100), EIO);
 	assert_int_equal(r->cq->cqe, 16);
 	assert_int_equal(roci_poll_cq(r->cq, 1, &wc), -EIO);
+}
+
+/* A ring that is smaller than rocid says cannot be mapped, and rocid has turned to it already. */
+static bool resize_badly(struct harness *h, const struct abi_msg *msg, const void *body, size_t len)
+{
+	const struct abi_resize_cq *in = body;
+	struct abi_create_cq_reply r = {
+		.handle = in->handle,
+		.depth = 256,
+		.lanes = HARNESS_WORKERS,
+		.lane_off = sizeof(struct abi_cq),
+		.lane_stride = sizeof(struct abi_cq_lane) + 256 * sizeof(struct abi_cqe),
+	};
+
+	if (msg->type != ABI_RESIZE_CQ)
+		return false;
+	r.region_size = r.lane_off + r.lanes * r.lane_stride;
+	harness_reply(h, msg, 0, &r, sizeof(r), &h->session.fd, 1);
+	return true;
+}
+
+/* What came before can be polled; then there is an error instead of an empty queue for ever. */
+static void poll_cq__the_new_ring_is_lost(void **state)
+{
+	struct rig *r = *state;
+	struct roci_wc wc;
+
+	complete(r, 0, 7);
+	atomic_store(&r->h->hook, resize_badly);
+	assert_int_equal(roci_resize_cq(r->cq, 200), EPROTO);
+	assert_int_equal(roci_poll_cq(r->cq, 1, &wc), 1);
+	assert_int_equal(wc.wr_id, 7);
+	assert_int_equal(roci_poll_cq(r->cq, 1, &wc), -ENOMEM);
+	assert_non_null(strstr(roci_last_error(), "destroy it and its QPs"));
+	assert_int_equal(r->cq->cqe, 16);
 }
 
 /* --- while others poll ------------------------------------------------------------------ */
@@ -287,9 +342,11 @@ int main(void)
 		T(resize_cq__several_times),
 		T(resize_cq__old_rings_go),
 		T(resize_cq__below_what_waits),
+		T(resize_cq__below_what_waits_in_several_rings),
 		T(resize_cq__then_a_qp_goes),
 		T(resize_cq__keeps_the_arm),
 		T(resize_cq__when_rocid_is_gone),
+		T(poll_cq__the_new_ring_is_lost),
 		T(poll_cq__waits_for_the_ring_that_is_due),
 	};
 

@@ -93,6 +93,7 @@ static uint16_t stray_rx(const struct stray *s)
 	end[0] ^= s->bad_icrc;
 	assert_int_equal(frame_parse(&pkt, f, (size_t)(end - f) + ICRC_LEN), DROP_NONE);
 	pkt.port = 0;
+	pkt.queue = PKT_NO_QUEUE;
 	core_rx(&l.host->core, &pkt, 1, l.now, &verdict);
 	return verdict;
 }
@@ -215,7 +216,8 @@ static void core_rx__order_of_checks(void **state)
 	assert_int_equal(stray_rx(&s), DROP_NONE);
 }
 
-/* VAL-02, VAL-03: QP0, no such QP, a former one in the same slot, a destroyed one. */
+/* VAL-02, VAL-03: QP0, no such QP, a former one in the same slot, one of another worker (which need
+ * not exist), a destroyed one. */
 static void core_rx__unknown_qp(void **state)
 {
 	struct stray s;
@@ -228,6 +230,8 @@ static void core_rx__unknown_qp(void **state)
 	s.dest_qp = l.qp->qp->qpn + 1;
 	expect_stray(&s, DROP_QPN_UNKNOWN);
 	s.dest_qp = l.qp->qp->qpn + (1u << (QPN_SLOT_BITS + QPN_WORKER_BITS));
+	expect_stray(&s, DROP_QPN_UNKNOWN);
+	s.dest_qp = l.qp->qp->qpn + (1u << QPN_SLOT_BITS);
 	expect_stray(&s, DROP_QPN_UNKNOWN);
 	s.dest_qp = l.qp->qp->qpn;
 	detach.qp = l.qp->qp;
@@ -403,25 +407,28 @@ static void core_rx__gid_type_of_the_qp(void **state)
 /* VAL-15: a multicast source; a destination that stays within a host, were it in the table. */
 static void core_rx__impossible_addresses(void **state)
 {
-	static const uint8_t source[][16] = {[HOST_GID_IPV4] = {[10] = 0xFF, 0xFF, 224, 0, 0, 1},
-		[HOST_GID_IPV6] = {0xFF, 0x02, [15] = 1},
-		[HOST_GID_ROCEV1] = {0xFF, 0x0E, [15] = 9}};
 	static const struct {
 		unsigned net;
 		uint8_t gid[16];
-	} dest[] = {{HOST_GID_IPV4, {[10] = 0xFF, 0xFF, 127, 0, 0, 1}},
-		{HOST_GID_IPV4, {[10] = 0xFF, 0xFF, 127, 9, 8, 7}},
-		{HOST_GID_IPV4, {[10] = 0xFF, 0xFF, 0, 0, 0, 0}}, {HOST_GID_IPV6, {[15] = 1}},
-		{HOST_GID_IPV6, {0}}, {HOST_GID_ROCEV1, {[15] = 1}}, {HOST_GID_ROCEV1, {0}}};
+	} source[] = {{HOST_GID_IPV4, {[10] = 0xFF, 0xFF, 224, 0, 0, 1}},
+		{HOST_GID_IPV4, {[10] = 0xFF, 0xFF, 239, 255, 255, 255}},
+		{HOST_GID_IPV6, {0xFF, 0x02, [15] = 1}}, {HOST_GID_IPV6, {0xFF, 0xFF, [15] = 1}},
+		{HOST_GID_ROCEV1, {0xFF, 0x0E, [15] = 9}}},
+	  dest[] = {{HOST_GID_IPV4, {[10] = 0xFF, 0xFF, 127, 0, 0, 1}},
+		  {HOST_GID_IPV4, {[10] = 0xFF, 0xFF, 127, 9, 8, 7}},
+		  {HOST_GID_IPV4, {[10] = 0xFF, 0xFF, 0, 0, 0, 0}}, {HOST_GID_IPV6, {[15] = 1}},
+		  {HOST_GID_IPV6, {0}}, {HOST_GID_ROCEV1, {[15] = 1}}, {HOST_GID_ROCEV1, {0}}};
 	struct stray s;
 
 	lone_start(&l);
-	for (unsigned net = 0; net < HOST_GIDS; net++) {
-		s = stray_of(net);
-		memcpy(s.sgid, source[net], 16);
+	for (unsigned i = 0; i < ARRAY_SIZE(source); i++) {
+		s = stray_of(source[i].net);
+		memcpy(s.sgid, source[i].gid, 16);
 		expect_stray(&s, DROP_SGID);
 		s.dest_qp = QPN_MULTICAST;
 		s.opcode = 0x64;
+		expect_stray(&s, DROP_SGID);
+		memcpy(s.dgid, source[i].gid, 16); /* to a group, as it should be */
 		expect_stray(&s, DROP_SGID);
 	}
 	for (unsigned i = 0; i < ARRAY_SIZE(dest); i++) {
@@ -546,6 +553,7 @@ static void core_rx__hands_off(void **state)
 	other = aligned_alloc(CACHE_LINE, (sizeof(*other) + CACHE_LINE - 1) & ~(size_t)63);
 	*other = *l.qp->qp;
 	other->qpn = qpn;
+	atomic_store(&other->owner, 3);
 	atomic_store(&l.host->qps.slot[77], other);
 	s.dest_qp = qpn;
 	s.bad_icrc = true; /* the owner will see */
@@ -569,6 +577,7 @@ static void core_rx__takes_any_number(void **state)
 	for (unsigned i = 0; i < ARRAY_SIZE(pkts); i++) {
 		assert_int_equal(frame_parse(&pkts[i], frame, l.frame_len), DROP_NONE);
 		pkts[i].port = 0;
+		pkts[i].queue = PKT_NO_QUEUE;
 		pkts[i].dmac = own_mac();
 	}
 	core_rx(&l.host->core, pkts, ARRAY_SIZE(pkts), l.now, verdict);

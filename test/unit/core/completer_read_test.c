@@ -177,6 +177,27 @@ static void completer_rx__ack_behind_a_read_is_an_implied_nak(void **state)
 	assert_int_equal(count()->implied_nak_seq_err, 1);
 }
 
+/* REQ-38, REQ-12: a response to the second READ tells that those to the first were lost, and
+ * completes nothing. */
+static void completer_rx__next_reads_response_is_an_implied_nak(void **state)
+{
+	lone_start(&l);
+	lone_post(&l, ABI_WR_RDMA_READ, 1, 300, 0);
+	lone_post(&l, ABI_WR_RDMA_READ, 2, 4, 0);
+	lone_tx(&l);
+	resp(ONLY, 0x202, 4);
+	assert_int_equal(l.verdict, DROP_READ_RESP_UNEXPECTED);
+	assert_string_equal(lone_cqes(&l), "");
+	assert_string_equal(lone_tx(&l), "READ_REQ@200!(0,300) READ_REQ@202!(0,4)");
+	assert_int_equal(count()->implied_nak_seq_err, 1);
+	resp(FIRST, 0x200, 256);
+	resp(ONLY, 0x202, 4); /* and once more, in the middle of the first */
+	assert_string_equal(lone_tx(&l), "READ_REQ@201!(100,44) READ_REQ@202!(0,4)");
+	resp(ONLY, 0x201, 44);
+	resp(ONLY, 0x202, 4);
+	assert_string_equal(lone_cqes(&l), "S1:OK S2:OK");
+}
+
 /* REQ-38, REQ-34: a NAK for what lies behind a READ whose responses are missing. */
 static void completer_rx__nak_behind_a_read_is_an_implied_nak(void **state)
 {
@@ -286,30 +307,44 @@ static void completer_rx__nak_inside_a_read_fails_it(void **state)
 	assert_string_equal(lone_cqes(&l), "S1:REM_ACCESS");
 }
 
-/* REQ-40, REQ-42, REQ-43: responses that are wrong. */
+/* REQ-40, REQ-42, REQ-43: responses that are wrong, to a READ of 600 bytes and to shorter ones. */
 static void completer_rx__refuses_wrong_responses(void **state)
 {
 	static const struct {
+		uint32_t read;
 		uint8_t before; /* responses that were good */
 		uint8_t opcode;
 		uint8_t syndrome;
 		uint32_t len;
 		const char *cqe;
 	} row[] = {
-		{0, MIDDLE, 0x1F, 256, "S1:BAD_RESP"},
-		{0, LAST, 0x1F, 88, "S1:BAD_RESP"},
-		{0, ONLY, 0x1F, 88, "S1:BAD_RESP"},
-		{0, FIRST, 0x3F, 256, "S1:BAD_RESP"},
-		{0, FIRST, 0x60, 256, "S1:BAD_RESP"},
-		{0, FIRST, 0x1F, 252, "S1:LOC_LEN"},
-		{1, FIRST, 0x1F, 256, "S1:BAD_RESP"},
-		{1, LAST, 0x1F, 88, "S1:BAD_RESP"},
-		{1, MIDDLE, 0x00, 255, "S1:LOC_LEN"},
-		{2, MIDDLE, 0x1F, 88, "S1:BAD_RESP"},
-		{2, ONLY, 0x1F, 88, "S1:BAD_RESP"},
-		{2, LAST, 0x1F, 87, "S1:LOC_LEN"},
-		{2, LAST, 0x1F, 89, "S1:LOC_LEN"},
-		{2, LAST, 0x1F, 0, "S1:LOC_LEN"},
+		{600, 0, MIDDLE, 0x1F, 256, "S1:BAD_RESP"},
+		{600, 0, LAST, 0x1F, 88, "S1:BAD_RESP"},
+		{600, 0, ONLY, 0x1F, 88, "S1:BAD_RESP"},
+		{600, 0, FIRST, 0x3F, 256, "S1:BAD_RESP"},
+		{600, 0, FIRST, 0x60, 256, "S1:BAD_RESP"},
+		{600, 0, FIRST, 0x1F, 252, "S1:LOC_LEN"},
+		{600, 1, FIRST, 0x1F, 256, "S1:BAD_RESP"},
+		{600, 1, LAST, 0x1F, 88, "S1:BAD_RESP"},
+		{600, 1, MIDDLE, 0x00, 255, "S1:LOC_LEN"},
+		{600, 2, MIDDLE, 0x1F, 88, "S1:BAD_RESP"},
+		{600, 2, ONLY, 0x1F, 88, "S1:BAD_RESP"},
+		{600, 2, LAST, 0x1F, 87, "S1:LOC_LEN"},
+		{600, 2, LAST, 0x1F, 89, "S1:LOC_LEN"},
+		{600, 2, LAST, 0x1F, 0, "S1:LOC_LEN"},
+		{600, 0, FIRST, 0x1F, 257, "S1:LOC_LEN"},
+		{600, 1, MIDDLE, 0x1F, 260, "S1:LOC_LEN"},
+		{512, 1, LAST, 0x1F, 255, "S1:LOC_LEN"},
+		{512, 1, LAST, 0x1F, 257, "S1:LOC_LEN"},
+		{100, 0, ONLY, 0x1F, 99, "S1:LOC_LEN"},
+		{100, 0, ONLY, 0x1F, 101, "S1:LOC_LEN"},
+		{256, 0, ONLY, 0x1F, 257, "S1:LOC_LEN"},
+		{600, 2, LAST, 0x3F, 88, "S1:BAD_RESP"},
+		{600, 2, LAST, 0x62, 88, "S1:BAD_RESP"},
+		{600, 2, LAST, 0x40, 88, "S1:BAD_RESP"}, /* a reserved type */
+		{100, 0, ONLY, 0x20, 100, "S1:BAD_RESP"},
+		{100, 0, ONLY, 0x60, 100, "S1:BAD_RESP"},
+		{100, 0, ONLY, 0x5F, 100, "S1:BAD_RESP"},
 	};
 
 	for (unsigned i = 0; i < ARRAY_SIZE(row); i++) {
@@ -317,7 +352,7 @@ static void completer_rx__refuses_wrong_responses(void **state)
 			lone_init(&l);
 		l.attr.path_mtu = 256;
 		lone_start(&l);
-		lone_post(&l, ABI_WR_RDMA_READ, 1, 600, 0);
+		lone_post(&l, ABI_WR_RDMA_READ, 1, row[i].read, 0);
 		lone_tx(&l);
 		for (uint8_t b = 0; b < row[i].before; b++)
 			resp(b ? MIDDLE : FIRST, 0x200u + b, 256);
@@ -328,6 +363,35 @@ static void completer_rx__refuses_wrong_responses(void **state)
 		assert_string_equal(lone_cqes(&l), row[i].cqe);
 		assert_int_equal(l.qp->qp->state, ABI_QPS_ERR);
 		if (i + 1 < ARRAY_SIZE(row))
+			lone_fini(&l);
+	}
+}
+
+/* REQ-42, REQ-43: what is just right. Any credits, and bit 7 of the AETH is ignored (REQ-46). */
+static void completer_rx__takes_responses_of_every_size(void **state)
+{
+	static const uint32_t sizes[] = {0, 1, 255, 256, 257, 511, 512, 513, 768};
+
+	for (unsigned i = 0; i < ARRAY_SIZE(sizes); i++) {
+		uint32_t left = sizes[i], psn = 0x200;
+
+		if (i)
+			lone_init(&l);
+		l.attr.path_mtu = 256;
+		lone_start(&l);
+		lone_post(&l, ABI_WR_RDMA_READ, 1, left, 0);
+		lone_tx(&l);
+		for (; left > 256; left -= 256, psn++)
+			resp(psn == 0x200 ? FIRST : MIDDLE, psn, 256);
+		assert_string_equal(lone_cqes(&l), "");
+		lone_rx(&l, &(struct shot){.opcode = psn == 0x200 ? ONLY : LAST,
+				    .psn = psn,
+				    .syndrome = (uint8_t)(0x80 | i),
+				    .msn = 1,
+				    .len = left});
+		assert_string_equal(lone_cqes(&l), "S1:OK");
+		assert_int_equal(l.last.byte_len, sizes[i]);
+		if (i + 1 < ARRAY_SIZE(sizes))
 			lone_fini(&l);
 	}
 }
@@ -433,6 +497,7 @@ int main(void)
 		T(completer_rx__takes_middle_after_a_partial_retry),
 		T(completer_rx__takes_first_after_a_partial_retry_of_two_requests),
 		T(completer_rx__ack_behind_a_read_is_an_implied_nak),
+		T(completer_rx__next_reads_response_is_an_implied_nak),
 		T(completer_rx__nak_behind_a_read_is_an_implied_nak),
 		T(completer_rx__fatal_nak_behind_a_lost_read_is_told_with_it),
 		T(completer_rx__fatal_nak_applies_when_only_its_request_is_left),
@@ -440,6 +505,7 @@ int main(void)
 		T(completer_rx__read_response_acknowledges_what_is_before),
 		T(completer_rx__nak_inside_a_read_fails_it),
 		T(completer_rx__refuses_wrong_responses),
+		T(completer_rx__takes_responses_of_every_size),
 		T(completer_rx__vendor_err_is_a_syndrome_or_0),
 		T(completer_rx__read_fails_when_the_region_goes),
 		T(completer_rx__read_fails_when_the_right_goes),

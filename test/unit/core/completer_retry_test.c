@@ -318,6 +318,7 @@ static void completer_rx__late_ack_moves_forward(void **state)
 
 /* --- window --------------------------------------------------------------------------- */
 
+/* REQ-51: the smaller window does not close without a question either. */
 static void completer_timeout__halves_the_window(void **state)
 {
 	l.spec.window = 16;
@@ -326,11 +327,49 @@ static void completer_timeout__halves_the_window(void **state)
 	lone_tx(&l);
 	assert_int_equal(l.packets, 16);
 	lone_wait(&l, 2 * timers_ack_timeout(14));
-	lone_tx(&l);
-	assert_int_equal(l.packets, 16 + 8);
+	assert_string_equal(lone_tx(&l), "SEND_FIRST@200+256 SEND_MIDDLE@201+256! "
+					 "SEND_MIDDLE@202+256 SEND_MIDDLE@203+256! "
+					 "SEND_MIDDLE@204+256 SEND_MIDDLE@205+256! "
+					 "SEND_MIDDLE@206+256 SEND_MIDDLE@207+256!");
 	lone_ack(&l, 0x207, 0); /* eight packets: two more in the window */
 	lone_tx(&l);
 	assert_int_equal(l.packets, 16 + 8 + 10);
+}
+
+/* REQ-22, REQ-24: a port that takes nothing for many timeouts must not use the retries up: what was
+ * not sent again cannot have been lost again. */
+static void completer_timeout__charges_what_was_sent(void **state)
+{
+	l.attr.timeout = 1; /* 8 us */
+	l.attr.retry_cnt = 1;
+	lone_start(&l);
+	lone_post(&l, ABI_WR_SEND, 1, 4, 0);
+	lone_tx(&l);
+	for (unsigned i = 0; i < 20; i++)
+		lone_wait(&l, 20000); /* and core_tx() is not called */
+	assert_int_equal(count()->local_ack_timeout_err, 1);
+	assert_string_equal(lone_tx(&l), "SEND_ONLY@200+4!");
+	lone_wait(&l, 8000); /* from then on it counts */
+	assert_string_equal(lone_cqes(&l), "");
+	lone_wait(&l, 4000);
+	assert_string_equal(lone_cqes(&l), "S1:RETRY_EXC");
+}
+
+/* REQ-29: a peer that refuses a READ for now gets its time, although what is behind the READ was
+ * answered: the READ goes first (REQ-38), but not yet. */
+static void completer_rx__rnr_outlasts_an_implied_nak(void **state)
+{
+	lone_start(&l);
+	lone_post(&l, ABI_WR_RDMA_READ, 1, 4, 0);
+	lone_post(&l, ABI_WR_SEND, 2, 4, 0);
+	lone_tx(&l);
+	lone_nak(&l, 0x2E, 0x200, 0); /* 1.28 ms */
+	lone_ack(&l, 0x201, 1);
+	assert_string_equal(lone_tx(&l), "");
+	lone_wait(&l, 1279000);
+	assert_string_equal(lone_tx(&l), "");
+	lone_wait(&l, 3000);
+	assert_string_equal(lone_tx(&l), "READ_REQ@200!(0,4) SEND_ONLY@201+4!");
 }
 
 #define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -353,6 +392,8 @@ int main(void)
 		T(completer_timeout__read_responses_restart_and_reload),
 		T(completer_rx__late_ack_moves_forward),
 		T(completer_timeout__halves_the_window),
+		T(completer_timeout__charges_what_was_sent),
+		T(completer_rx__rnr_outlasts_an_implied_nak),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -154,23 +154,47 @@ static void completer_rx__ignores_duplicate_acks(void **state)
 	assert_int_equal(l.qp->qp->comp.una, 0x201);
 }
 
-/* REQ-46: reserved types and codes; bit 7 does not matter. */
+/* REQ-37: nor does it tell that the responses of a READ behind it are lost. */
+static void completer_rx__ignores_duplicate_acks_before_a_read(void **state)
+{
+	lone_start(&l);
+	lone_post(&l, ABI_WR_SEND, 1, 4, 0);
+	lone_post(&l, ABI_WR_RDMA_READ, 2, 4, 0);
+	assert_string_equal(lone_tx(&l), "SEND_ONLY@200+4! READ_REQ@201!(0,4)");
+	for (unsigned i = 0; i < 3; i++) {
+		lone_ack(&l, 0x200, 1);
+		assert_string_equal(lone_tx(&l), "");
+	}
+	assert_string_equal(lone_cqes(&l), "S1:OK");
+	assert_int_equal(l.qp->qp->comp.retry_left, 7);
+	assert_int_equal(count()->implied_nak_seq_err, 0);
+}
+
+/* REQ-46: reserved types and codes, with bit 7 and without: nothing of the packet counts, neither
+ * its PSN nor its credits. */
 static void completer_rx__ignores_reserved_syndromes(void **state)
 {
 	lone_start(&l);
 	lone_post(&l, ABI_WR_SEND, 1, 4, 0);
+	lone_post(&l, ABI_WR_SEND, 2, 4, 0);
 	lone_tx(&l);
-	for (unsigned s = 0; s < 128; s++) {
-		bool reserved = (s & 0x60) == 0x40 || (s >= 0x65 && s <= 0x7F);
+	for (unsigned s = 0; s < 256; s++) {
+		bool reserved = (s & 0x60) == 0x40 || (s & 0x7F) >= 0x65;
 
 		if (!reserved)
 			continue;
-		lone_nak(&l, (uint8_t)s, 0x200, 1);
-		assert_int_equal(l.verdict, DROP_AETH_RESERVED);
+		for (uint32_t psn = 0x200; psn <= 0x201; psn++) {
+			lone_nak(&l, (uint8_t)s, psn, 1);
+			assert_int_equal(l.verdict, DROP_AETH_RESERVED);
+			assert_false(l.qp->qp->comp.limited);
+		}
 	}
+	assert_string_equal(lone_tx(&l), "");
+	assert_string_equal(lone_cqes(&l), "");
 	assert_int_equal(l.qp->qp->state, ABI_QPS_RTS);
-	lone_nak(&l, 0x9F, 0x200, 1); /* an ACK with bit 7 */
-	assert_string_equal(lone_cqes(&l), "S1:OK");
+	assert_int_equal(l.qp->qp->comp.una, 0x200);
+	lone_nak(&l, 0x9F, 0x201, 2); /* an ACK with bit 7 */
+	assert_string_equal(lone_cqes(&l), "S1:OK S2:OK");
 }
 
 /* --- NAK ------------------------------------------------------------------------------ */
@@ -225,7 +249,8 @@ static void completer_rx__psn_naks_cost_retries(void **state)
 	assert_int_equal(count()->retry_exceeded_err, 1);
 }
 
-/* REQ-33, REQ-34, CQ-10, REQ-13: each code, an unsignaled WQE, and what is behind it. */
+/* REQ-33, REQ-34, CQ-10, REQ-13, REQ-46: each code that is not reserved, an unsignaled WQE, and
+ * what is behind it. */
 static void completer_rx__fatal_naks_fail_their_wqe(void **state)
 {
 	static const struct {
@@ -268,6 +293,7 @@ int main(void)
 		T(completer_rx__sq_sig_all_signals_everything),
 		T(completer_rx__ignores_ghosts),
 		T(completer_rx__ignores_duplicate_acks),
+		T(completer_rx__ignores_duplicate_acks_before_a_read),
 		T(completer_rx__ignores_reserved_syndromes),
 		T(completer_rx__psn_nak_resends_from_its_psn),
 		T(completer_rx__psn_nak_twice_goes_back_once),

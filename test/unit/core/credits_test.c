@@ -83,6 +83,51 @@ static void requester_next__takes_the_newest_credits(void **state)
 	assert_string_equal(lone_tx(&l), "SEND_ONLY@205+4!");
 }
 
+/* CRD-04: a READ that goes out as two requests counts twice in the peer's MSN, and so in our SSN.
+ */
+static void requester_next__long_read_is_two_messages(void **state)
+{
+	const uint32_t len = (1u << 30) + 256;
+	struct app_send read = {.opcode = ABI_WR_RDMA_READ, .wr_id = 2, .num_sge = 1};
+
+	l.attr.path_mtu = 256;
+	lone_start(&l);
+	read.remote_addr = PEER_VA;
+	read.rkey = PEER_KEY;
+	lone_post(&l, ABI_WR_SEND, 1, 4, 0);
+	lone_tx(&l);
+	ack_credit(0x200, 1, 2); /* LSN 3: the READ's, and no SEND behind it */
+	l.mr->mr.length = len;	 /* nobody writes there: no response comes */
+	read.sge[0] = app_sge(l.mr, 0, len);
+	app_post_send(l.qp, &read);
+	lone_post(&l, ABI_WR_SEND, 3, 4, 0);
+	assert_string_equal(
+		lone_tx(&l), "READ_REQ@201!(0,1073741824) READ_REQ@400201!(40000000,256)");
+	ack_credit(0x200, 1, 3); /* LSN 4 */
+	assert_string_equal(lone_tx(&l), "SEND_ONLY@400202+4!");
+	l.mr->mr.length = LONE_MEM;
+}
+
+/* CRD-04, REQ-37: message numbers have 24 bits, and which is the newer is known across their end.
+ */
+static void requester_next__counts_messages_across_the_wrap(void **state)
+{
+	lone_start(&l);
+	l.qp->qp->req.ssn = 0xFFFFFC;
+	lone_post(&l, ABI_WR_SEND, 1, 4, 0);
+	lone_tx(&l);
+	ack_credit(0x200, 0xFFFFFD, 2); /* LSN 0xFFFFFF */
+	for (unsigned i = 2; i <= 9; i++)
+		lone_post(&l, ABI_WR_SEND, i, 4, 0);
+	assert_string_equal(lone_tx(&l), "SEND_ONLY@201+4! SEND_ONLY@202+4!");
+	ack_credit(0x202, 0xFFFFFF, 1); /* LSN 0 */
+	assert_string_equal(lone_tx(&l), "SEND_ONLY@203+4!");
+	ack_credit(0x201, 0xFFFFFE, 1); /* late: LSN 0xFFFFFF */
+	assert_int_equal(l.qp->qp->comp.limit, 0);
+	ack_credit(0x203, 0, 3); /* LSN 3 */
+	assert_string_equal(lone_tx(&l), "SEND_ONLY@204+4! SEND_ONLY@205+4! SEND_ONLY@206+4!");
+}
+
 /* --- what a code is worth ------------------------------------------------------------- */
 
 /* CRD-01: the table of the specification, and 31 for none; bit 7 does not count (REQ-46). */
@@ -239,6 +284,12 @@ static void responder_next__grants_no_credits(void **state)
 			    .rkey = l.mr->mr.key,
 			    .dma_len = 4});
 	assert_string_equal(lone_tx(&l), "RESP_ONLY@101+41f/2");
+	lone_rx(&l, &(struct shot){.opcode = 0x04, .psn = 0x100, .ackreq = true, .len = 4});
+	assert_string_equal(lone_tx(&l), "ACK@1001f/2"); /* of a duplicate */
+	for (unsigned i = 1; i < 10; i++)		 /* the last receives, and none left */
+		lone_rx(&l,
+			&(struct shot){.opcode = 0x04, .psn = 0x101 + i, .ackreq = true, .len = 4});
+	assert_string_equal(lone_tx(&l), "ACK@10a1f/11");
 }
 
 /* --- every mix ------------------------------------------------------------------------ */
@@ -369,6 +420,8 @@ int main(void)
 		T(requester_next__obeys_credits),
 		T(requester_next__asks_for_an_ack_before_it_waits_for_credits),
 		T(requester_next__takes_the_newest_credits),
+		T(requester_next__long_read_is_two_messages),
+		T(requester_next__counts_messages_across_the_wrap),
 		T(requester_next__takes_the_credits_of_read_responses),
 		T(completer_rx__credit_codes),
 		T(requester_next__sends_what_was_granted),

@@ -172,6 +172,22 @@ static void communication_established__first_in_rtr(void **state)
 	assert_int_equal(only_event(), 0);
 }
 
+/* EVT-01, RSP-46: a request that finds no receive has arrived as well. Who waits for this event
+ * before he posts receives would wait for ever. */
+static void communication_established__without_a_receive(void **state)
+{
+	lone_fini(&l);
+	lone_init(&l);
+	lone_start_in(&l, ABI_QPS_RTR);
+	request(0x04, RQ_PSN);
+	assert_int_equal(only_event(), ABI_EVENT_COMM_EST);
+	request(0x04, RQ_PSN);
+	lone_recv(&l, 1, 0, 64);
+	request(0x04, RQ_PSN);
+	assert_string_equal(lone_cqes(&l), "R1:OK+4");
+	assert_int_equal(only_event(), ABI_EVENT_COMM_EST);
+}
+
 /* EVT-03: what the peer did wrong, where no completion tells it. */
 static void responder_fatal__tells_the_owner(void **state)
 {
@@ -262,6 +278,33 @@ static void core_events__does_not_overrun(void **state)
 	assert_int_equal(core_events(&l.host->core, e, 4), 0);
 }
 
+/* Notices, which can wait with their CQs, leave the queue to async events, which cannot. */
+static void core_events__notices_take_no_room(void **state)
+{
+	struct app_cq *cq[] = {l.send_cq, l.recv_cq};
+	struct core_event e[2];
+
+	app_arm(cq[0], false);
+	app_arm(cq[1], false);
+	lone_post(&l, ABI_WR_SEND, 1, 4, 0);
+	lone_recv(&l, 0, 0, 64);
+	lone_tx(&l);
+	for (unsigned i = 0; i < EVENT_QUEUE - 1; i++)
+		qp_event(&l.host->core, l.qp->qp, ABI_EVENT_QP_FATAL);
+	lone_ack(&l, SQ_PSN, 1);
+	lone_rx(&l, &(struct shot){.opcode = 0x04, .psn = RQ_PSN, .len = 4});
+	assert_int_equal(core_events(&l.host->core, e, 1), 1);
+	qp_event(&l.host->core, l.qp->qp, ABI_EVENT_QP_FATAL);
+	qp_event(&l.host->core, l.qp->qp, ABI_EVENT_QP_FATAL);
+	assert_int_equal(l.host->core.count.events_lost, 0);
+	for (unsigned i = 0; i < EVENT_QUEUE / 2; i++)
+		assert_int_equal(core_events(&l.host->core, e, 2), 2);
+	assert_int_equal(core_events(&l.host->core, e, 2), 2);
+	assert_int_equal(e[0].type, ABI_EVENT_COMPLETION);
+	assert_int_equal(e[1].type, ABI_EVENT_COMPLETION);
+	assert_int_equal(core_events(&l.host->core, e, 2), 0);
+}
+
 /* DETACH_CQ: no notice of a CQ that is about to go. */
 static void core_cmd__detach_cq_forgets_it(void **state)
 {
@@ -311,10 +354,12 @@ int main(void)
 		T(core_events__errors_are_solicited),
 		T(core_events__any_is_an_error_too),
 		T(communication_established__first_in_rtr),
+		T(communication_established__without_a_receive),
 		T(responder_fatal__tells_the_owner),
 		T(access_fault__is_fatal),
 		T(completer__raises_no_event),
 		T(core_events__does_not_overrun),
+		T(core_events__notices_take_no_room),
 		T(core_cmd__detach_cq_forgets_it),
 		T(core_cmd__resize_cq_goes_on),
 	};

@@ -43,6 +43,7 @@ void lone_init(struct lone *l)
 {
 	memset(l, 0, sizeof(*l));
 	l->now = 1000000;
+	memcpy(l->eth, "\x02\0\0\0\0\x02\x02\0\0\0\0\x01\x08\x00", sizeof(l->eth));
 	l->host = aligned_alloc(CACHE_LINE, sizeof(*l->host));
 	assert_non_null(l->host);
 	host_init(l->host, OUR_ID, icrc_best(), l->now);
@@ -168,8 +169,9 @@ void lone_rx_burst(struct lone *l, const struct shot *s, unsigned n)
 		memset(&pkts[i], 0xEE, sizeof(pkts[i])); /* what is not filled in is garbage */
 		assert_int_equal(frame_parse(&pkts[i], frames[i], len), DROP_NONE);
 		pkts[i].port = 0;
+		pkts[i].queue = s[i].queue ? (uint8_t)(s[i].queue - 1) : PKT_NO_QUEUE;
 	}
-	core_rx(&l->host->core, pkts, n, l->now, verdict);
+	core_rx(l->core ? l->core : &l->host->core, pkts, n, l->now, verdict);
 	l->verdict = verdict[n - 1];
 }
 
@@ -209,7 +211,7 @@ static void check_fixed(const struct lone *l, const uint8_t *f, size_t len, unsi
 
 	icrc_store(icrc, crc);
 	assert_memory_equal(icrc, f + len - 4, 4);
-	assert_memory_equal(f, "\x02\0\0\0\0\x02\x02\0\0\0\0\x01\x08\x00", 14);
+	assert_memory_equal(f, l->eth, sizeof(l->eth));
 	assert_int_equal(get_be16(f + IP_AT), 0x4500);
 	assert_int_equal(get_be16(f + IP_AT + 2), len - IP_AT); /* CA17-6 */
 	assert_int_equal(get_be16(f + IP_AT + 6), 0x4000);	/* CA17-7 */

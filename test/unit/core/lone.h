@@ -23,6 +23,7 @@
 
 struct lone {
 	struct sim_host *host;
+	struct core *core; /* that lone_rx() gives packets to; NULL: the host's */
 	struct app app;
 	struct app_cq *send_cq, *recv_cq;
 	struct app_qp *qp;
@@ -37,6 +38,8 @@ struct lone {
 	uint16_t frame_len;
 	unsigned packets; /* sent so far */
 	uint16_t verdict; /* of the last packet received */
+	/** Ethernet header that each packet must have. */
+	uint8_t eth[14];
 };
 
 /** Attributes and sizes that work; change them before lone_start(). */
@@ -67,6 +70,7 @@ struct shot {
 	uint8_t src_ip; /* last byte of the sender's address */
 	const uint8_t *dmac;
 	bool bad_icrc;
+	uint8_t queue; /* the worker on whose queue it comes, plus 1; 0: PKT_NO_QUEUE */
 };
 
 /** Gives it to the host. @return its verdict. */

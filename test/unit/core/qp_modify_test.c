@@ -329,6 +329,7 @@ static void core_cmd__readdress(void **state)
 	len = l.frame_len;
 	assert_int_equal(
 		readdress("\x02\x01\x01\x01\x01\x01", "\x02\x02\x02\x02\x02\x02", false), 0);
+	memcpy(l.eth, "\x02\x01\x01\x01\x01\x01\x02\x02\x02\x02\x02\x02", 12);
 	lone_rx(&l,
 		&(struct shot){.opcode = 0x11, .psn = 0x200, .syndrome = 0x60}); /* sequence NAK */
 	assert_string_equal(lone_tx(&l), "SEND_ONLY@200+100!");

@@ -216,6 +216,31 @@ static void core_cmd__sqd_waits_for_the_rest_of_a_message(void **state)
 	lone_cqes(&l);
 }
 
+/* QPS-19: a request that was taken already, and that will fail, has not started; it fails when the
+ * queue goes on. */
+static void core_cmd__sqd_holds_what_will_fail(void **state)
+{
+	struct abi_qp_attr attr = {.qp_state = SQD, .en_sqd_async_notify = 1};
+	struct app_send bad = {.opcode = ABI_WR_SEND, .wr_id = 2, .num_sge = 1};
+
+	lone_start(&l);
+	lone_post(&l, ABI_WR_SEND, 1, 4, 0);
+	bad.sge[0] = (struct abi_sge){.addr = 0, .length = 4, .lkey = 0xDEAD};
+	app_post_send(l.qp, &bad);
+	assert_string_equal(lone_tx(&l), "SEND_ONLY@200+4!");
+	assert_int_equal(app_modify(l.qp, STATE | SQD_NOTIFY, &attr, NULL, l.now), 0);
+	lone_ack(&l, 0x200, 1);
+	lone_tx(&l);
+	assert_int_equal(app_event_count(&l.app, ABI_EVENT_SQ_DRAINED), 1);
+	assert_string_equal(lone_cqes(&l), "S1:OK");
+	assert_int_equal(l.qp->qp->state, SQD);
+	attr.qp_state = RTS;
+	assert_int_equal(app_modify(l.qp, STATE, &attr, NULL, l.now), 0);
+	assert_string_equal(lone_tx(&l), "");
+	assert_string_equal(lone_cqes(&l), "S2:LOC_PROT");
+	assert_int_equal(l.qp->qp->state, ERR);
+}
+
 /* EVT-02 */
 static void core_cmd__sqd_of_an_idle_queue_is_drained(void **state)
 {
@@ -420,6 +445,7 @@ int main(void)
 		T(core_cmd__reset_discards),
 		T(core_cmd__sqd_drains),
 		T(core_cmd__sqd_waits_for_the_rest_of_a_message),
+		T(core_cmd__sqd_holds_what_will_fail),
 		T(core_cmd__sqd_of_an_idle_queue_is_drained),
 		T(core_cmd__sqd_without_notify_is_silent),
 		T(core_cmd__sqd_changes_nothing_while_draining),

@@ -42,6 +42,16 @@ static void expect_local_error(const struct app_send *bad, const char *status)
 	assert_int_equal(l.host->core.count.req_cqe_error, 1);
 }
 
+/* The keys of a SEND or a WRITE are looked up again when it is sent, those of a READ are not before
+ * its responses come. */
+static const uint8_t ops[] = {ABI_WR_SEND, ABI_WR_RDMA_WRITE, ABI_WR_RDMA_READ};
+
+static void again(void)
+{
+	lone_fini(&l);
+	lone_init(&l);
+}
+
 static struct app_send bad_send(uint8_t opcode)
 {
 	return (struct app_send){.opcode = opcode,
@@ -52,39 +62,53 @@ static struct app_send bad_send(uint8_t opcode)
 		.sge = {app_sge(l.mr, 0, 4)}};
 }
 
-/* REQ-18, MR-01 */
+/* REQ-18, MR-01: the key part counts, of the second SGE too. */
 static void requester_fetch__refuses_unknown_lkey(void **state)
 {
-	struct app_send s;
+	for (unsigned i = 0; i < 2 * ARRAY_SIZE(ops); i++) {
+		struct app_send s;
 
-	lone_start(&l);
-	s = bad_send(ABI_WR_SEND);
-	s.sge[0].lkey ^= 1; /* the key part counts */
-	expect_local_error(&s, "LOC_PROT");
+		if (i)
+			again();
+		lone_start(&l);
+		s = bad_send(ops[i / 2]);
+		s.num_sge = 2;
+		s.sge[1] = app_sge(l.mr, 100, 4);
+		s.sge[i % 2].lkey ^= 1;
+		expect_local_error(&s, "LOC_PROT");
+	}
 }
 
 /* REQ-18 */
 static void requester_fetch__refuses_beyond_the_region(void **state)
 {
-	struct app_send s;
+	for (unsigned i = 0; i < ARRAY_SIZE(ops); i++) {
+		struct app_send s;
 
-	lone_start(&l);
-	s = bad_send(ABI_WR_SEND);
-	s.sge[0].addr += LONE_MEM - 3;
-	expect_local_error(&s, "LOC_PROT");
+		if (i)
+			again();
+		lone_start(&l);
+		s = bad_send(ops[i]);
+		s.sge[0].addr += LONE_MEM - 3;
+		expect_local_error(&s, "LOC_PROT");
+	}
 }
 
 /* REQ-18, MR-06 */
 static void requester_fetch__refuses_other_pd(void **state)
 {
-	struct app_send s;
+	for (unsigned i = 0; i < ARRAY_SIZE(ops); i++) {
+		struct app_send s;
 
-	lone_start(&l);
-	s = bad_send(ABI_WR_SEND);
-	l.qp->qp->pd++;
-	l.mr->mr.pd++;
-	s.sge[0] = app_sge(app_mr(&l.app, 64, ABI_ACCESS_LOCAL_WRITE), 0, 4);
-	expect_local_error(&s, "LOC_PROT");
+		if (i)
+			again();
+		lone_start(&l);
+		s = bad_send(ops[i]);
+		l.qp->qp->pd++;
+		l.mr->mr.pd++;
+		s.sge[0] = app_sge(app_mr(&l.app, 64, ABI_ACCESS_LOCAL_WRITE), 0, 4);
+		expect_local_error(&s, "LOC_PROT");
+	}
 }
 
 /* REQ-45 */

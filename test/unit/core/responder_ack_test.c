@@ -8,6 +8,7 @@
 #include "headers.h"
 #include "hole.h"
 #include "lone.h"
+#include "responder.h"
 
 static struct lone l;
 
@@ -124,6 +125,36 @@ static void responder_rx__data_lie_in_memory_before_the_ack(void **state)
 	lone_rx_burst(&l, s, 2);
 	assert_string_equal(lone_tx(&l), "ACK@10363/3");
 	hole_close(l.host);
+}
+
+/* RSP-24: the same for a SEND whose receive faults, the very first request: it is not acknowledged,
+ * and does not establish anything (EVT-01). */
+static void responder_rx__no_ack_for_what_was_not_placed(void **state)
+{
+	for (int send = 0; send < 2; send++) {
+		struct abi_sge sge;
+		struct shot s = {.opcode = send ? SEND_ONLY : WRITE_ONLY, .psn = 0x100, .len = 8};
+		struct mr *mr;
+
+		if (send) {
+			lone_fini(&l);
+			setup(NULL);
+		}
+		lone_start_in(&l, ABI_QPS_RTR);
+		mr = hole_open(l.host, APP_PD);
+		sge = (struct abi_sge){mr->iova + HOLE_PAGE, 64, mr->key};
+		app_post_recv(l.qp, 1, &sge, 1);
+		s.ackreq = true;
+		s.va = mr->iova + HOLE_PAGE;
+		s.rkey = mr->key;
+		s.dma_len = 8;
+		lone_rx(&l, &s);
+		assert_string_equal(lone_tx(&l), "ACK@10063/0");
+		assert_string_equal(lone_tx(&l), "");
+		assert_string_equal(lone_cqes(&l), send ? "R1:LOC_PROT" : "R1:FLUSH");
+		assert_int_equal(app_event_count(&l.app, ABI_EVENT_COMM_EST), 0);
+		hole_close(l.host);
+	}
 }
 
 /* RSP-39: a duplicate that asks for nothing gets nothing; RSP-44: one of a WRITE does not touch the
@@ -315,6 +346,37 @@ static void responder_next__answers_go_by_the_av(void **state)
 	assert_int_equal(out[2][43], 0x40);
 }
 
+/* RSP-49: of an ACK, a READ response and a NAK, over each protocol. */
+static void responder_next__answers_have_the_traffic_class(void **state)
+{
+	static struct sim_host peer;
+
+	host_init(&peer, 2, icrc_best(), 0);
+	for (unsigned net = HOST_GID_IPV4; net < HOST_GIDS; net++) {
+		struct pkt pkt = {.op = opcode_row(WRITE_ONLY), .psn = 0x100, .ackreq = true};
+		struct path_spec path = host_path(l.host, &peer, 0, (enum host_gid)net);
+
+		path.traffic_class = 0x68;
+		lone_start_in(&l, ABI_QPS_INIT);
+		assert_int_equal(app_to_rtr(l.qp, &l.attr, &path, l.now), 0);
+		responder_rx(&l.host->core, l.qp->qp, &pkt, l.now);
+		pkt.op = opcode_row(READ_REQ);
+		pkt.psn++;
+		responder_rx(&l.host->core, l.qp->qp, &pkt, l.now);
+		pkt.psn += 2; /* ahead: a NAK */
+		responder_rx(&l.host->core, l.qp->qp, &pkt, l.now);
+		assert_int_equal(take(), 3);
+		for (unsigned i = 0; i < 3; i++)
+			assert_int_equal(net == HOST_GID_IPV4 ? out[i][15]
+							      : get_be16(out[i] + 14) >> 4 & 0xFF,
+				0x68);
+		if (net + 1 < HOST_GIDS) {
+			lone_fini(&l);
+			setup(NULL);
+		}
+	}
+}
+
 /* --- order of effects ------------------------------------------------------------------- */
 
 /* RSP-52: what comes early is not written; what is written twice is as the later PSN left it. */
@@ -393,11 +455,13 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		T(responder_next__acknowledges_what_was_asked),
 		T(responder_rx__data_lie_in_memory_before_the_ack),
+		T(responder_rx__no_ack_for_what_was_not_placed),
 		T(responder_rx__duplicates_of_an_open_write),
 		T(responder_rx__duplicate_leaves_the_owed_nak),
 		T(responder_rx__msn_counts_messages),
 		T(responder_rx__msn_wraps),
 		T(responder_next__answers_go_by_the_av),
+		T(responder_next__answers_have_the_traffic_class),
 		T(responder_rx__writes_in_psn_order),
 		T(responder_next__read_sees_the_writes_before_it),
 		T(responder_rx__serves_in_rtr_rts_and_sqd),

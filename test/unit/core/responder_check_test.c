@@ -209,6 +209,7 @@ static void responder_rx__rnr_for_write_only_with_imm(void **state)
 	lone_start(&l);
 	rx(WRITE_ONLY_IMM, 0x100, 0, 64, 64);
 	assert_string_equal(lone_tx(&l), "ACK@10021/0");
+	assert_untouched(0, 64);
 	assert_int_equal(l.qp->qp->resp.epsn, 0x100);
 	assert_int_equal(l.qp->qp->resp.msn, 0);
 	lone_recv(&l, 1, 0, 0);
@@ -289,6 +290,23 @@ static void responder_rx__unfit_receives(void **state)
 		assert_int_equal(l.qp->qp->state, ABI_QPS_ERR);
 		assert_int_equal(l.app.events, 0); /* RSP-22: the CQE tells */
 	}
+}
+
+/* RSP-21: immediate data need a receive that is well formed, too, although nothing is placed there.
+ */
+static void responder_rx__unfit_receive_for_immediate_data(void **state)
+{
+	struct abi_sge sge[3];
+
+	l.spec.max_sge = 2;
+	lone_start(&l);
+	sge[0] = sge[1] = sge[2] = app_sge(l.mr, 0, 64);
+	app_post_recv(l.qp, 1, sge, 3);
+	rx(WRITE_ONLY_IMM, 0x100, 0, 64, 64);
+	assert_string_equal(lone_tx(&l), "ACK@10063/0");
+	assert_string_equal(lone_cqes(&l), "R1:LOC_QP_OP");
+	assert_untouched(0, 64);
+	assert_int_equal(l.qp->qp->state, ABI_QPS_ERR);
 }
 
 /* --- errors ----------------------------------------------------------------------------- */
@@ -420,6 +438,7 @@ int main(void)
 		T(responder_rx__rnr_for_write_only_with_imm),
 		T(responder_rx__who_takes_a_receive),
 		T(responder_rx__unfit_receives),
+		T(responder_rx__unfit_receive_for_immediate_data),
 		T(responder_rx__fatal_error_flushes_in_order),
 		T(responder_rx__errors_at_both_ends),
 		T(responder_rx__duplicate_atomic_is_dropped),

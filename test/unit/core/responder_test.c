@@ -257,10 +257,21 @@ static void responder_rx__length_errors(void **state)
 		{{SEND_FIRST, SEND_MIDDLE}, 0, {256, 252}, 2},
 		{{SEND_FIRST, SEND_LAST}, 0, {256, 0}, 2},
 		{{SEND_FIRST, SEND_LAST}, 0, {256, 257}, 2},
+		{{SEND_FIRST, SEND_LAST_IMM}, 0, {256, 257}, 2},
+		{{SEND_FIRST, SEND_LAST_IMM}, 0, {256, 0}, 2},
+		{{SEND_ONLY_IMM}, 0, {257}, 1},
 		{{WRITE_FIRST}, 600, {255}, 1},
-		{{WRITE_FIRST}, 256, {256}, 1}, /* nothing would be left for LAST */
+		{{WRITE_FIRST}, 255, {256}, 1},
+		{{WRITE_FIRST, WRITE_LAST}, 256, {256, 0}, 2}, /* nothing is left for LAST */
+		{{WRITE_FIRST, WRITE_LAST}, 256, {256, 1}, 2},
+		{{WRITE_FIRST, WRITE_MIDDLE}, 256, {256, 256}, 2},
+		{{WRITE_FIRST, WRITE_MIDDLE, WRITE_LAST}, 512, {256, 256, 0}, 3},
 		{{WRITE_FIRST}, 100, {256}, 1},
 		{{WRITE_ONLY}, 300, {300}, 1},
+		{{WRITE_ONLY_IMM}, 257, {257}, 1},
+		{{WRITE_FIRST, WRITE_MIDDLE}, 600, {256, 252}, 2},
+		{{WRITE_FIRST, WRITE_MIDDLE}, 600, {256, 260}, 2},
+		{{WRITE_FIRST, WRITE_LAST}, 513, {256, 257}, 2}, /* the sum is right */
 		{{WRITE_ONLY}, 20, {16}, 1},
 		{{WRITE_ONLY}, 16, {20}, 1},
 		{{WRITE_ONLY}, 0, {4}, 1},
@@ -395,6 +406,7 @@ static void responder_rx__rnr_for_write_with_imm(void **state)
 	lone_tx(&l);
 	req(WRITE_LAST_IMM, 0x101, 44);
 	assert_string_equal(lone_tx(&l), "ACK@1012c/0");
+	assert_untouched(256, 44);
 	lone_recv(&l, 1, 1000, 0);
 	req(WRITE_LAST_IMM, 0x101, 44);
 	assert_string_equal(lone_tx(&l), "ACK@1011f/1");
@@ -657,14 +669,17 @@ static void responder_rx__duplicates_are_acknowledged(void **state)
 	assert_string_equal(lone_tx(&l), "ACK@1021f/2");
 	req_mr(WRITE_ONLY, 0x102, 2000, 4, 4);
 	assert_string_equal(lone_tx(&l), "ACK@1021f/2");
+	req(SEND_ONLY, 0x800103, 4); /* the oldest that can be */
+	assert_string_equal(lone_tx(&l), "ACK@1021f/2");
 	assert_untouched(0, LONE_MEM);
+	assert_int_equal(l.qp->qp->rq.next, 1); /* nor is a receive taken */
 	req(SEND_FIRST, 0x103, 256);
 	req(SEND_LAST, 0x101, 4); /* must not end the open message */
 	lone_tx(&l);
 	req(SEND_LAST, 0x104, 4);
 	assert_string_equal(lone_tx(&l), "ACK@1041f/3");
 	assert_string_equal(lone_cqes(&l), "R1:OK+260 R2:OK+260");
-	assert_int_equal(count()->duplicate_request, 4);
+	assert_int_equal(count()->duplicate_request, 5);
 }
 
 /* --- events and states ---------------------------------------------------------------- */

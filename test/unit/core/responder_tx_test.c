@@ -126,7 +126,15 @@ static void responder_rx__drops_foreign_duplicate_reads(void **state)
 	assert_int_equal(l.verdict, DROP_DUP_NO_RESOURCE);
 	read_req(0x101, 1257, 256); /* the address does not fit the PSN */
 	assert_int_equal(l.verdict, DROP_DUP_NO_RESOURCE);
+	read_req(0x101, 1256, 745); /* one byte beyond the end */
+	assert_int_equal(l.verdict, DROP_DUP_NO_RESOURCE);
 	read_req(0xFF, 1000, 10); /* of before */
+	assert_int_equal(l.verdict, DROP_DUP_NO_RESOURCE);
+	assert_string_equal(lone_tx(&l), "");
+	read_req(0x104, 1000, 1024);
+	write_req(0x108, 0, 4);
+	lone_tx(&l);
+	read_req(0x108, 2024, 0); /* the WRITE's PSN, behind the last of the READ */
 	assert_int_equal(l.verdict, DROP_DUP_NO_RESOURCE);
 	assert_string_equal(lone_tx(&l), "");
 }
@@ -185,7 +193,8 @@ static void responder_rx__ring_of_reads_goes_round(void **state)
 		read_req(0x100 + i, 8 * i, 8);
 		lone_tx(&l);
 	}
-	for (uint32_t i = 0; i < n; i++) {
+	for (uint32_t k = 0; k < 2 * n; k++) { /* each twice */
+		uint32_t i = k / 2;
 		bool known = i >= n - RD_ATOMIC_MAX;
 
 		read_req(0x100 + i, 8 * i, 8);
@@ -199,6 +208,40 @@ static void responder_rx__ring_of_reads_goes_round(void **state)
 	read_req(last + 1, 0, 8);
 	snprintf(want, sizeof(want), "RESP_ONLY@%x+81f/%u", last + 1, n + 1);
 	assert_string_equal(lone_tx(&l), want);
+	read_req(last - RD_ATOMIC_MAX + 2, 8 * (n - RD_ATOMIC_MAX + 1), 8);
+	read_req(last - RD_ATOMIC_MAX + 3, 8 * (n - RD_ATOMIC_MAX + 2), 8);
+	read_req(last + 2, 0, 8); /* over the slot of the first; the second goes before it */
+	snprintf(want, sizeof(want), "RESP_ONLY@%x+81f/%u RESP_ONLY@%x+81f/%u",
+		last - RD_ATOMIC_MAX + 3, n - RD_ATOMIC_MAX + 3, last + 2, n + 2);
+	assert_string_equal(lone_tx(&l), want);
+}
+
+/* RSP-37: slots that nothing has been written to since RESET are nobody's, whatever is left there.
+ */
+static void responder_rx__reset_forgets_the_reads(void **state)
+{
+	struct path_spec path;
+	struct abi_qp_attr attr;
+
+	l.attr.max_dest_rd_atomic = RD_ATOMIC_MAX;
+	lone_start(&l);
+	for (uint32_t i = 0; i < 3; i++)
+		read_req(0x100 + i, 8 * i, 8);
+	lone_tx(&l);
+	assert_int_equal(app_to_state(l.qp, ABI_QPS_RESET, l.now), 0);
+	path = host_path(l.host, l.host, 0, HOST_GID_IPV4);
+	path.dgid[15] = 2;
+	path.dmac[5] = 2;
+	path.local = false;
+	attr = l.attr;
+	attr.rq_psn = 0x103;
+	assert_int_equal(app_to_init(l.qp, &attr, l.now), 0);
+	assert_int_equal(app_to_rtr(l.qp, &attr, &path, l.now), 0);
+	for (uint32_t i = 0; i < 3; i++) {
+		read_req(0x100 + i, 8 * i, 8);
+		assert_int_equal(l.verdict, DROP_DUP_NO_RESOURCE);
+	}
+	assert_string_equal(lone_tx(&l), "");
 }
 
 /* RSP-28, RSP-29, RSP-40, RSP-43: PSNs of a READ, and of its duplicates, on both sides of the wrap.
@@ -436,6 +479,56 @@ static void responder_next__duplicate_restarts_what_follows(void **state)
 					 "RESP_FIRST@103+2561f/2 RESP_LAST@104+441f/2");
 }
 
+/* QPS-20: a NAK that is not the reason, here of a gap, does not keep the responder of an ERR QP
+ * streaming. */
+static void responder_next__local_error_silences_a_gap(void **state)
+{
+	lone_start(&l);
+	read_req(0x100, 0, 2000);
+	write_req(0x10A, 0, 4);
+	assert_string_equal(lone_tx_max(&l, 1), "RESP_FIRST@100+2561f/1");
+	assert_int_equal(app_to_state(l.qp, ABI_QPS_ERR, l.now), 0);
+	assert_string_equal(lone_tx(&l), "");
+}
+
+/* RSP-31: also while responses go out because a fatal NAK is owed behind them. */
+static void responder_next__naks_a_fault_before_a_nak(void **state)
+{
+	struct mr *mr;
+
+	lone_start(&l);
+	mr = hole_open(l.host, APP_PD);
+	lone_rx(&l, &(struct shot){.opcode = READ_REQ,
+			    .psn = 0x100,
+			    .va = mr->iova + HOLE_PAGE - 256,
+			    .rkey = mr->key,
+			    .dma_len = 1024});
+	lone_rx(&l, &(struct shot){.opcode = 0x02, .psn = 0x104, .len = 4}); /* LAST of nothing */
+	assert_int_equal(l.qp->qp->state, ABI_QPS_ERR);
+	assert_string_equal(lone_tx_max(&l, 1), "RESP_FIRST@100+2561f/1");
+	assert_string_equal(lone_tx_max(&l, 1), "");
+	assert_string_equal(lone_tx(&l), "ACK@10163/1");
+	assert_int_equal(l.host->core.count.access_faults, 1);
+	hole_close(l.host);
+}
+
+/* RSP-40: the ring's count of READs wraps, after 2^32 of them, and nothing is forgotten. */
+static void responder_rx__count_of_reads_wraps(void **state)
+{
+	struct qp_resp *r;
+
+	lone_start(&l);
+	r = &l.qp->qp->resp;
+	r->res_head = r->res_next = r->res_done = UINT32_MAX;
+	read_req(0x100, 0, 4);
+	read_req(0x101, 300, 4);
+	lone_tx(&l);
+	assert_int_equal(r->res_head, 1);
+	read_req(0x100, 0, 4);
+	read_req(0x101, 300, 4);
+	assert_string_equal(lone_tx(&l), "RESP_ONLY@100+41f/1 RESP_ONLY@101+41f/2");
+}
+
 #define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -447,6 +540,7 @@ int main(void)
 		T(responder_next__duplicate_read_checks_the_key_again),
 		T(responder_rx__forgets_the_oldest_read),
 		T(responder_rx__ring_of_reads_goes_round),
+		T(responder_rx__reset_forgets_the_reads),
 		T(responder_next__reads_across_the_psn_wrap),
 		T(responder_rx__as_many_reads_as_agreed),
 		T(responder_rx__limits_outstanding_reads),
@@ -462,6 +556,9 @@ int main(void)
 		T(responder_next__local_error_silences),
 		T(responder_next__duplicate_restarts_a_pending_stream),
 		T(responder_next__duplicate_restarts_what_follows),
+		T(responder_next__local_error_silences_a_gap),
+		T(responder_next__naks_a_fault_before_a_nak),
+		T(responder_rx__count_of_reads_wraps),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -155,7 +155,7 @@ static struct cq *cq_of(const struct test_daemon *d, uint32_t handle)
 
 static bool complete(struct cq *cq, unsigned lane, uint64_t wr_id)
 {
-	return cq_push(&cq->lane[lane], &(struct abi_cqe){.wr_id = wr_id});
+	return cq_push(&cq->lane[lane], &(struct abi_cqe){.wr_id = wr_id}, 0);
 }
 
 static int resize(struct client *c, uint32_t handle, uint32_t depth, struct answer *a)

@@ -6,8 +6,41 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
+#include <unistd.h>
 #include "daemon.h"
+#include "state.h"
 #include "worker_impl.h"
+
+static void get_wake__an_eventfd_for_each_worker(void **state)
+{
+	struct test_daemon *d = *state;
+	struct abi_get_wake in = {.worker = 1};
+	struct answer a, again;
+	const uint64_t one = 1;
+	struct client c;
+	uint64_t count;
+
+	client_open(d, &c);
+	assert_int_equal(c.hello.sleeps, 0);
+	client_close(&c);
+	d->dp->idle = IDLE_ADAPTIVE;
+	client_open(d, &c);
+	d->dp->idle = IDLE_POLL;
+	assert_int_equal(c.hello.sleeps, 1);
+	assert_false(atomic_load(&d->ctl->session[0]->bells->w[1].wakes));
+	assert_int_equal(client_call(c.sock, ABI_GET_WAKE, &in, sizeof(in), -1, &a), 0);
+	assert_int_equal(a.nfds, 1);
+	assert_true(atomic_load(&d->ctl->session[0]->bells->w[1].wakes));
+	assert_false(atomic_load(&d->ctl->session[0]->bells->w[0].wakes));
+	assert_int_equal(client_call(c.sock, ABI_GET_WAKE, &in, sizeof(in), -1, &again), 0);
+	assert_int_equal(write(a.fd[0], &one, sizeof(one)), sizeof(one));
+	assert_int_equal(read(again.fd[0], &count, sizeof(count)), sizeof(count)); /* the same */
+	answer_close(&a);
+	answer_close(&again);
+	in.worker = d->dp->nworkers;
+	assert_int_equal(client_call(c.sock, ABI_GET_WAKE, &in, sizeof(in), -1, &a), -EINVAL);
+	client_close(&c);
+}
 
 static void query_device__limits(void **state)
 {
@@ -114,6 +147,8 @@ static void query_pkey__table(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(
+			get_wake__an_eventfd_for_each_worker, daemon_setup, daemon_teardown),
 		cmocka_unit_test_setup_teardown(
 			query_device__limits, daemon_setup, daemon_teardown),
 		cmocka_unit_test_setup_teardown(

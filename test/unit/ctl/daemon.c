@@ -45,9 +45,11 @@ int daemon_group_setup(void **state)
 	if (!d.dp)
 		return -1;
 	d.dp->mbufs = 256;
+	d.dp->idle = IDLE_ADAPTIVE; /* they can sleep, should a test ask for it */
 	for (uint32_t i = 0; i < TEST_WORKERS; i++)
 		if (!worker_create(d.dp, i, SOCKET_ID_ANY))
 			return -1;
+	d.dp->idle = IDLE_POLL;
 	*state = &d;
 	return 0;
 }
@@ -71,7 +73,7 @@ static void *run_worker(void *arg)
 
 void daemon_start_workers(struct test_daemon *d)
 {
-	d->dp->yield = true; /* they share the CPU with the test */
+	d->dp->idle = IDLE_YIELD; /* they share the CPU with the test */
 	for (unsigned i = 0; i < TEST_WORKERS; i++) {
 		struct worker *w = d->dp->worker[i];
 

@@ -163,9 +163,59 @@ static void notifier_start__the_thread_delivers(void **state)
 	notifier_stop(&n); /* harmless */
 }
 
+static void wait_asleep(struct waker *k)
+{
+	time_t end = time(NULL) + WAIT_MS / 1000;
+
+	while (!atomic_load(&k->asleep)) {
+		assert_true(time(NULL) < end);
+		usleep(1000);
+	}
+}
+
+/* It sleeps until a worker, or the control thread, wakes it, also around the moment at which it
+ * falls asleep; and a socket that is full is looked at again though nobody wakes it for that. */
+static void notifier_start__the_thread_sleeps(void **state)
+{
+	struct test_daemon *d = *state;
+	struct pollfd pfd = {.fd = app, .events = POLLIN};
+	struct abi_event ev;
+
+	d->dp->idle = IDLE_ADAPTIVE;
+	assert_int_equal(notifier_start(&n), 0);
+	for (int i = 0; i < 40; i++) {
+		wait_asleep(&d->dp->notifier);
+		usleep((unsigned)i % 4 * 50);
+		if (i % 2) {
+			queue_event(d, ABI_EVENT_COMPLETION, 1);
+			waker_wake(&d->dp->notifier);
+		} else {
+			notifier_lock(&n);
+			notifier_raise(&n, &src, ABI_EVENT_COMPLETION);
+			notifier_unlock(&n);
+		}
+		assert_int_equal(poll(&pfd, 1, WAIT_MS), 1);
+		assert_true(take(app, &ev));
+	}
+	while (send(ch.fd, &ev, sizeof(ev), MSG_DONTWAIT) > 0)
+		;
+	notifier_lock(&n);
+	notifier_raise(&n, &src, ABI_EVENT_QP_FATAL);
+	notifier_unlock(&n);
+	usleep(100000);
+	do {
+		assert_int_equal(poll(&pfd, 1, WAIT_MS), 1);
+		assert_true(take(app, &ev));
+	} while (ev.type != ABI_EVENT_QP_FATAL);
+	wait_asleep(&d->dp->notifier);
+	notifier_stop(&n);
+	d->dp->idle = IDLE_POLL;
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(notifier_start__the_thread_sleeps, setup, teardown),
 		cmocka_unit_test_setup_teardown(notifier_round__delivers, setup, teardown),
 		cmocka_unit_test_setup_teardown(
 			notifier_round__coalesces_what_is_pending, setup, teardown),

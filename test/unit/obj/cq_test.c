@@ -32,7 +32,7 @@ static bool push(uint64_t id, uint8_t status, uint8_t flags)
 {
 	struct abi_cqe cqe = {.wr_id = id, .status = status, .flags = flags, .mark = 0xFFFFFFFF};
 
-	return cq_push(&cq.lane[0], &cqe);
+	return cq_push(&cq.lane[0], &cqe, cq.lane[0].head);
 }
 
 static void cq_push__marks_laps(void **state)

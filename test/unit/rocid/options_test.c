@@ -46,7 +46,8 @@ static void options_parse__every_option(void **state)
 		[10] = 0xFF, [11] = 0xFF, [12] = 192, [13] = 0, [14] = 2, [15] = 1};
 
 	assert_int_equal(
-		parse("--socket /tmp/s --socket-mode 0600 --socket-group rdma --share eth0 "
+		parse("--socket /tmp/s --socket-mode 0600 --socket-group rdma "
+		      "--admin-mode 0640 --admin-group adm --share eth0 "
 		      "--share 1=eth1 --gid 0,192.0.2.1 --gid 2,fd00::1,vid=7 --neigh "
 		      "0,192.0.2.1,02:00:00:00:00:0a --rocev1 --mtu 0,4200 --ring-pair "
 		      "--ring-pair=loss=0.5 --impair 3,dup=1 --window 64 --workers 2 --idle yield "
@@ -55,6 +56,8 @@ static void options_parse__every_option(void **state)
 	assert_string_equal(o.socket, "/tmp/s");
 	assert_int_equal(o.socket_mode, 0600);
 	assert_string_equal(o.socket_group, "rdma");
+	assert_int_equal(o.admin_mode, 0640);
+	assert_string_equal(o.admin_group, "adm");
 	assert_int_equal(o.nshares, 2);
 	assert_int_equal(o.share[0].port, PORT_NEW);
 	assert_int_equal(o.share[1].port, 1);
@@ -77,7 +80,7 @@ static void options_parse__every_option(void **state)
 	assert_true(o.impaired[3]);
 	assert_int_equal(o.window, 64);
 	assert_int_equal(o.workers, 2);
-	assert_true(o.yield);
+	assert_int_equal(o.idle, IDLE_YIELD);
 	assert_non_null(o.icrc);
 	assert_int_equal(o.ready_fd, 1);
 	assert_int_equal(o.stats, STATS_JSON);
@@ -114,6 +117,11 @@ static void options_parse__names_what_is_wrong(void **state)
 		{"--idle sleep", "'sleep'"},
 		{"--icrc md5", "'md5'"},
 		{"--socket-mode 999", "'999'"},
+		{"--admin-mode x", "'x'"},
+		{"--socket "
+		 "/0123456789/0123456789/0123456789/0123456789/0123456789/0123456789/0123456789/"
+		 "0123456789/012345678901234",
+			"101"},
 		{"--share 0=averyveryverylongname", "netdev"},
 		{"--share x=eth0", "'x,'"},
 		{"--tap x", "'x,'"},
@@ -161,7 +169,7 @@ static void options_read_file__same_names_as_arguments(void **state)
 	assert_true(o.rocev1);
 	assert_int_equal(o.stats, STATS_TEXT);
 	assert_int_equal(o.ngids, 2);
-	assert_true(o.yield);
+	assert_int_equal(o.idle, IDLE_YIELD);
 }
 
 static void options_read_file__names_the_line(void **state)

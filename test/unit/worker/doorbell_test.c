@@ -21,7 +21,7 @@ static int up(void **state)
 	rig_up(&b.r, 1);
 	rig_qp_up(&b.r, &b.q, 4, 0);
 	/* one QP in many slots: only the scan is looked at */
-	atomic_store(&b.q.db->qp[4], NULL);
+	atomic_store(&b.q.db.qp[4], NULL);
 	*state = &b;
 	return 0;
 }
@@ -39,7 +39,7 @@ static void doorbell_poll__rung_once_is_served_once(void **state)
 {
 	struct bells *b = *state;
 
-	atomic_store(&b->q.db->qp[70], b->q.qp);
+	atomic_store(&b->q.db.qp[70], b->q.qp);
 	assert_int_equal(doorbell_poll(b->q.w), 0);
 	abi_doorbell_ring(b->q.bell, 70);
 	assert_int_equal(doorbell_poll(b->q.w), 1);
@@ -53,10 +53,10 @@ static void doorbell_poll__each_slot_is_found(void **state)
 	struct bells *b = *state;
 
 	for (uint32_t slot = 0; slot < ABI_DB_MAX; slot += slot < 130 ? 1 : 61) {
-		atomic_store(&b->q.db->qp[slot], b->q.qp);
+		atomic_store(&b->q.db.qp[slot], b->q.qp);
 		abi_doorbell_ring(b->q.bell, slot);
 		assert_int_equal(doorbell_poll(b->q.w), 1);
-		atomic_store(&b->q.db->qp[slot], NULL);
+		atomic_store(&b->q.db.qp[slot], NULL);
 	}
 }
 
@@ -77,7 +77,7 @@ static void doorbell_poll__flood_is_served_in_portions(void **state)
 	unsigned rounds = 0;
 
 	for (uint32_t slot = 0; slot < ABI_DB_MAX; slot++) {
-		atomic_store(&b->q.db->qp[slot], b->q.qp);
+		atomic_store(&b->q.db.qp[slot], b->q.qp);
 		abi_doorbell_ring(b->q.bell, slot);
 	}
 	for (; served < ABI_DB_MAX && rounds < ABI_DB_MAX; rounds++) {
@@ -95,11 +95,11 @@ static void worker_del_doorbell__is_not_looked_at_any_more(void **state)
 {
 	struct bells *b = *state;
 
-	atomic_store(&b->q.db->qp[9], b->q.qp);
-	worker_del_doorbell(b->q.w, b->q.db);
+	atomic_store(&b->q.db.qp[9], b->q.qp);
+	worker_del_doorbell(b->q.w, &b->q.db);
 	abi_doorbell_ring(b->q.bell, 9);
 	assert_int_equal(doorbell_poll(b->q.w), 0);
-	assert_int_equal(worker_add_doorbell(b->q.w, b->q.db), 0);
+	assert_int_equal(worker_add_doorbell(b->q.w, &b->q.db), 0);
 	assert_int_equal(doorbell_poll(b->q.w), 1);
 }
 

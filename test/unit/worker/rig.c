@@ -4,10 +4,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 #include <cmocka.h>
 #include "abi_wqe.h"
 #include "rig.h"
 #include "ringpair.h"
+#include "rxwake.h"
 
 #define RIG_PD 7
 
@@ -42,11 +44,17 @@ static void fill_port(struct rig *r, unsigned i)
 
 void rig_up(struct rig *r, uint32_t nworkers)
 {
+	rig_up_idle(r, nworkers, IDLE_YIELD); /* tests share their cores */
+}
+
+void rig_up_idle(struct rig *r, uint32_t nworkers, enum idle idle)
+{
 	char why[ABI_SENTENCE_MAX] = "";
 
 	memset(r, 0, sizeof(*r));
 	r->dp = dataplane_create(nworkers, SOCKET_ID_ANY);
 	assert_non_null(r->dp);
+	r->dp->idle = idle;
 	for (uint32_t i = 0; i < nworkers; i++)
 		assert_non_null(worker_create(r->dp, i, SOCKET_ID_ANY));
 	assert_int_equal(ringpair_create(0, (uint16_t)nworkers, SOCKET_ID_ANY, r->ethdev), 0);
@@ -54,6 +62,8 @@ void rig_up(struct rig *r, uint32_t nworkers)
 		assert_int_equal(port_probe(r->ethdev[i], &r->info[i], why), 0);
 		assert_int_equal(port_open(r->dp, i, 4300, &r->info[i], why), 0);
 		fill_port(r, i);
+		assert_int_equal(rxwake_install(r->dp, i, &r->info[i], false),
+			idle == IDLE_ADAPTIVE ? PORT_WAKE_SELF : PORT_WAKE_NOT);
 	}
 	r->dp->ports->count = 2;
 }
@@ -77,7 +87,6 @@ static void *run(void *arg)
 
 void rig_start(struct rig *r)
 {
-	r->dp->yield = true; /* tests share their cores */
 	for (uint32_t i = 0; i < r->dp->nworkers; i++) {
 		assert_int_equal(pthread_create(&r->thread[i], NULL, run, r->dp->worker[i]), 0);
 		while (!worker_running(r->dp->worker[i]))
@@ -152,23 +161,30 @@ void rig_qp_up(struct rig *r, struct rig_qp *q, uint32_t slot, uint32_t worker)
 	atomic_store(&r->dp->mrs->slot[slot], &q->mr);
 	atomic_store(&r->dp->qps->slot[slot], q->qp);
 	q->bell = zeroes(sizeof(*q->bell));
-	q->db = zeroes(sizeof(*q->db));
-	q->db->shared = q->bell;
-	atomic_store(&q->db->qp[slot], q->qp);
-	assert_int_equal(worker_add_doorbell(q->w, q->db), 0);
+	q->db = (struct worker_doorbell){
+		.shared = q->bell, .qp = zeroes(ABI_DB_MAX * sizeof(q->db.qp[0]))};
+	atomic_store(&q->db.qp[slot], q->qp);
+	assert_int_equal(worker_add_doorbell(q->w, &q->db), 0);
+	q->wake = -1;
+	if (r->dp->idle == IDLE_ADAPTIVE) {
+		q->wake = worker_doorbell_eventfd(q->w, &q->db);
+		assert_true(q->wake >= 0);
+	}
 }
 
 void rig_qp_down(struct rig *r, struct rig_qp *q, uint32_t slot)
 {
 	struct core_cmd cmd = {.type = CORE_CMD_DETACH_QP, .qp = q->qp};
 
-	worker_del_doorbell(q->w, q->db);
+	worker_del_doorbell(q->w, &q->db);
 	atomic_store(&r->dp->qps->slot[slot], NULL);
 	atomic_store(&r->dp->mrs->slot[slot], NULL);
 	assert_int_equal(worker_call(q->w, &cmd), 0);
 	cmd = (struct core_cmd){.type = CORE_CMD_DETACH_CQ, .cq = q->cq};
 	assert_int_equal(worker_call(q->w, &cmd), 0);
 	worker_grace(r->dp);
+	if (q->wake >= 0)
+		close(q->wake);
 	free(q->qp);
 	free(q->cq->arm);
 	free(q->cq);
@@ -176,7 +192,7 @@ void rig_qp_down(struct rig *r, struct rig_qp *q, uint32_t slot)
 	free(q->sq);
 	free(q->rq);
 	free(q->bell);
-	free(q->db);
+	free(q->db.qp);
 	free(q->memory);
 }
 
@@ -200,7 +216,7 @@ void rig_connect(struct rig *r, struct rig_qp *a, struct rig_qp *b, uint8_t port
 			.dest_qpn = b->qp->qpn,
 			.rq_psn = 0xFFFFF0,
 			.sq_psn = 0xFFFFF0,
-			.timeout = 14,
+			.timeout = r->dp->idle == IDLE_ADAPTIVE ? 0 : 14,
 			.retry_cnt = 7,
 			.rnr_retry = 7,
 			.min_rnr_timer = 1,
@@ -221,6 +237,16 @@ void rig_connect(struct rig *r, struct rig_qp *a, struct rig_qp *b, uint8_t port
 			ABI_QP_MAX_QP_RD_ATOMIC);
 }
 
+void rig_ring(struct rig_qp *q)
+{
+	const uint64_t one = 1;
+
+	abi_doorbell_ring(q->bell, QPN_SLOT(q->qp->qpn));
+	atomic_thread_fence(memory_order_seq_cst);
+	if (q->wake >= 0 && atomic_load(&q->bell->asleep))
+		assert_int_equal(write(q->wake, &one, sizeof(one)), sizeof(one));
+}
+
 void rig_write(struct rig_qp *a, struct rig_qp *b, uint32_t len)
 {
 	uint32_t i = a->posted++;
@@ -235,7 +261,7 @@ void rig_write(struct rig_qp *a, struct rig_qp *b, uint32_t len)
 	atomic_store(&a->sq->producer, a->posted);
 	atomic_thread_fence(memory_order_seq_cst);
 	if (atomic_load(&a->sq->need_doorbell))
-		abi_doorbell_ring(a->bell, QPN_SLOT(a->qp->qpn));
+		rig_ring(a);
 }
 
 int rig_poll(struct rig_qp *q)

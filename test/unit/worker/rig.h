@@ -32,7 +32,8 @@ struct rig_qp {
 	struct abi_cqe *cqe;
 	struct abi_cq_lane *lane; /* of its worker */
 	struct abi_doorbell *bell;
-	struct worker_doorbell *db;
+	struct worker_doorbell db;
+	int wake; /* IDLE_ADAPTIVE: eventfd of its worker, else -1 */
 	struct mr mr;
 	struct worker *w;
 	uint32_t posted;
@@ -44,6 +45,7 @@ struct rig_qp {
 
 /* Tables, workers and ports, stopped. */
 void rig_up(struct rig *r, uint32_t nworkers);
+void rig_up_idle(struct rig *r, uint32_t nworkers, enum idle idle);
 void rig_down(struct rig *r);
 
 /* Runs the workers on threads, and stops them. */
@@ -54,8 +56,11 @@ void rig_stop(struct rig *r);
 void rig_qp_up(struct rig *r, struct rig_qp *q, uint32_t slot, uint32_t worker);
 void rig_qp_down(struct rig *r, struct rig_qp *q, uint32_t slot);
 
-/* Brings `a`, on port `port`, to RTS towards `b` on the other port. `local`: on the same port, not
- * by the wire. */
+/* Rings, and wakes the worker if it sleeps, as an application would. */
+void rig_ring(struct rig_qp *q);
+
+/* With IDLE_ADAPTIVE without ACK timeout: what is not woken for is never done. Brings `a`, on port
+ * `port`, to RTS towards `b` on the other port. `local`: on the same port, not by the wire. */
 void rig_connect(struct rig *r, struct rig_qp *a, struct rig_qp *b, uint8_t port, bool local);
 
 /* Posts a signaled RDMA WRITE of [0, len) to the peer's [0, len) and rings. */

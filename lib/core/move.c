@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * A QP changes its worker. Its QPN, which the peer knows, goes on naming its home; `owner` says who
+ * handles it. Only the owner can name a successor, between two bursts, so no packet of the QP is
+ * half handled and none of its packets waits to be sealed; the release store of `owner` passes all
+ * of its state on. From there the successor handles what it finds, before it has run TAKE_QP too:
+ * that only sets the timer again and makes the QP have its turn. Frames that come to anybody else
+ * are handed over as always (decision 0030).
+ */
+#include <errno.h>
+#include "qp.h"
+
+static bool ours(const struct core *c, const struct qp *qp)
+{
+	return qp_owner(qp) == c->cfg.worker;
+}
+
+int qp_give(struct core *c, struct qp *qp, uint16_t worker)
+{
+	if (!ours(c, qp) || worker >= WORKER_MAX)
+		return -EPERM;
+	wheel_cancel(&c->wheel, &qp->timer); /* comp.due stays */
+	list_del(&qp->ready);
+	qp->tx_call = 0; /* all that was built is sealed */
+	qp->send_lane = &qp->send_lane->cq->lane[worker];
+	qp->recv_lane = &qp->recv_lane->cq->lane[worker];
+	qp->queue_run = 0; /* observed anew */
+	atomic_store_explicit(&qp->owner, worker, memory_order_release);
+	return 0;
+}
+
+int qp_take(struct core *c, struct qp *qp)
+{
+	if (!ours(c, qp))
+		return -EPERM;
+	if (qp->comp.due && !wheel_armed(&qp->timer))
+		wheel_arm(&c->wheel, &qp->timer, qp->comp.due);
+	qp_make_ready(c, qp); /* it may have been; and something may have been posted meanwhile */
+	return 0;
+}

@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <errno.h>
+#include "migrate.h"
+#include "object.h"
+
+/** Milliseconds between two looks at where packets come in. */
+#define LOOK_MS 100u
+/** A QP follows its packets when this many in a row came in on one other worker's queue: a NIC that
+ *  spreads one flow over its queues never gets there, one that keeps it together does at once. */
+#define RUN_MIN 256u
+/** QPs that one look moves: each is a message to two workers, and applications wait meanwhile. */
+#define MOVES_MAX 64u
+
+void migrate_init(struct migration *m, bool follow, uint32_t shake_ms, uint64_t seed)
+{
+	*m = (struct migration){.follow = follow, .shake_ms = shake_ms, .coin = {seed | 1}};
+}
+
+int migrate_qp(struct ctl *ctl, struct qp_obj *o, uint32_t worker)
+{
+	struct dataplane *dp = ctl->dp;
+	struct core_cmd cmd = {.type = CORE_CMD_GIVE_QP, .qp = o->qp, .worker = (uint16_t)worker};
+	int err;
+
+	if (worker >= dp->nworkers)
+		return -EINVAL;
+	if (worker == o->worker)
+		return 0;
+	err = worker_call(dp->worker[o->worker], &cmd);
+	if (err)
+		return err;
+	ctl->worker_qps[o->worker]--;
+	ctl->worker_qps[worker]++;
+	o->worker = worker;
+	cmd.type = CORE_CMD_TAKE_QP;
+	err = worker_call(dp->worker[worker], &cmd);
+	atomic_store_explicit(&o->qp->sq.shared->bell, 1 + worker, memory_order_relaxed);
+	return err;
+}
+
+/* Two QPs of this daemon that talk to each other, and whose ports send by the queue of the sending
+ * worker, would for ever take each other's place: so a coin is tossed as well. */
+static uint32_t best_worker(struct migration *m, const struct qp_obj *o, uint32_t nworkers)
+{
+	uint8_t queue = __atomic_load_n(&o->qp->queue, __ATOMIC_RELAXED);
+	uint32_t run = __atomic_load_n(&o->qp->queue_run, __ATOMIC_RELAXED);
+
+	if (queue >= nworkers || queue == o->worker || run < RUN_MIN || !random_below(&m->coin, 2))
+		return o->worker;
+	return queue;
+}
+
+/* Nothing is looked at while nothing is handed over.  Returns true when there may be more to do. */
+static bool follow(struct ctl *ctl)
+{
+	struct migration *m = &ctl->migration;
+	unsigned moves = 0;
+	struct worker_stats sum;
+
+	worker_stats(ctl->dp, &sum);
+	if (sum.handoffs - m->handoffs < RUN_MIN)
+		return false;
+	for (uint32_t i = 0; i < SESSION_MAX; i++) {
+		uint32_t cursor = 0;
+		struct qp_obj *o;
+
+		while (ctl->session[i] && (o = handle_next(&ctl->session[i]->qps, &cursor))) {
+			uint32_t best = best_worker(m, o, ctl->dp->nworkers);
+
+			if (best == o->worker)
+				continue;
+			if (moves++ == MOVES_MAX)
+				return true; /* m->handoffs stays: look again */
+			migrate_qp(ctl, o, best);
+		}
+	}
+	m->handoffs = sum.handoffs;
+	return false;
+}
+
+/* The next QP behind the one that was moved last, from session to session. */
+static struct qp_obj *next_qp(struct ctl *ctl)
+{
+	struct migration *m = &ctl->migration;
+
+	for (uint32_t looked = 0; looked <= SESSION_MAX; looked++) {
+		struct session *s = ctl->session[m->session];
+		struct qp_obj *o = s ? handle_next(&s->qps, &m->cursor) : NULL;
+
+		if (o)
+			return o;
+		m->session = (m->session + 1) % SESSION_MAX;
+		m->cursor = 0;
+	}
+	return NULL;
+}
+
+static void shake(struct ctl *ctl)
+{
+	struct qp_obj *o;
+
+	for (unsigned i = 0; i < MOVES_MAX && (o = next_qp(ctl)); i++)
+		migrate_qp(ctl, o, (o->worker + 1) % ctl->dp->nworkers);
+}
+
+static int wait_for(uint64_t *due, uint64_t now_ms, uint32_t period, int wait)
+{
+	if (*due <= now_ms)
+		*due = now_ms + period;
+	return wait < 0 || *due - now_ms < (uint64_t)wait ? (int)(*due - now_ms) : wait;
+}
+
+int migrate_poll(struct ctl *ctl, uint64_t now_ms)
+{
+	struct migration *m = &ctl->migration;
+	int wait = -1;
+
+	if (ctl->dp->nworkers < 2)
+		return -1;
+	if (m->follow) {
+		if (now_ms >= m->look_due && follow(ctl))
+			m->look_due = now_ms + 1;
+		wait = wait_for(&m->look_due, now_ms, LOOK_MS, wait);
+	}
+	if (m->shake_ms) {
+		if (now_ms >= m->shake_due)
+			shake(ctl);
+		wait = wait_for(&m->shake_due, now_ms, m->shake_ms, wait);
+	}
+	return wait;
+}

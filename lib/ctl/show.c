@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Sessions and their objects as documents. The daemon's own parts are in show_daemon.c. */
+#include <inttypes.h>
+#include <stdio.h>
+#include "bits.h"
+#include "show.h"
+#include "state.h"
+
+/* A word that a worker writes. */
+#define LOOK(field) __atomic_load_n(&(field), __ATOMIC_RELAXED)
+
+static const char *qp_state_name(uint8_t state)
+{
+	static const char *const names[] = {"RESET", "INIT", "RTR", "RTS", "SQD", "SQE", "ERR"};
+
+	return state < ARRAY_SIZE(names) ? names[state] : "?";
+}
+
+/* --- lists over all sessions ------------------------------------------------------------ */
+
+/* The session that the list is at, or the next one; NULL at the end. Another one that has come
+ * into the slot meanwhile is new: passed over. */
+static struct session *session_at(struct ctl *ctl, struct document_cursor *at)
+{
+	for (; at->slot < SESSION_MAX; at->slot++) {
+		struct session *s = ctl->session[at->slot];
+
+		if (s && (!at->number || at->number == s->number)) {
+			at->number = s->number;
+			return s;
+		}
+		at->number = 0;
+		at->index = 0;
+	}
+	return NULL;
+}
+
+static void leave_session(struct document_cursor *at)
+{
+	at->slot++;
+	at->number = 0;
+	at->index = 0;
+}
+
+typedef struct handles *(*table_of)(struct session *s);
+
+/* The next object of its kind, of whatever session. */
+static void *object_at(
+	struct ctl *ctl, struct document_cursor *at, table_of table, struct session **owner)
+{
+	struct session *s;
+
+	while ((s = session_at(ctl, at))) {
+		void *o = handle_next(table(s), &at->index);
+
+		*owner = s;
+		if (o)
+			return o;
+		leave_session(at);
+	}
+	return NULL;
+}
+
+static struct handles *pds_of(struct session *s)
+{
+	return &s->pds;
+}
+
+static struct handles *mrs_of(struct session *s)
+{
+	return &s->mrs;
+}
+
+static struct handles *cqs_of(struct session *s)
+{
+	return &s->cqs;
+}
+
+static struct handles *qps_of(struct session *s)
+{
+	return &s->qps;
+}
+
+/* --- sections --------------------------------------------------------------------------- */
+
+static bool next_session(struct ctl *ctl, struct document_cursor *at, json_t **element)
+{
+	struct session *s = session_at(ctl, at);
+
+	if (!s)
+		return false;
+	leave_session(at);
+	*element = json_pack("{s:I, s:I, s:I, s:I, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}",
+		"session", (json_int_t)s->number, "pid", (json_int_t)s->peer.pid, "uid",
+		(json_int_t)s->peer.uid, "gid", (json_int_t)s->peer.gid, "program", s->program,
+		"age_s", (json_int_t)((ctl_now_ms() - s->since_ms) / 1000), "pds",
+		(json_int_t)s->pds.used, "mrs", (json_int_t)s->mrs.used, "cqs",
+		(json_int_t)s->cqs.used, "qps", (json_int_t)s->qps.used, "channels",
+		(json_int_t)s->channels.used, "queue_bytes", (json_int_t)s->bytes, "mr_bytes",
+		(json_int_t)s->mr_bytes);
+	return true;
+}
+
+static bool next_pd(struct ctl *ctl, struct document_cursor *at, json_t **element)
+{
+	struct session *s;
+	struct pd *pd = object_at(ctl, at, pds_of, &s);
+
+	if (!pd)
+		return false;
+	*element = json_pack("{s:I, s:I, s:I, s:I}", "session", (json_int_t)s->number, "handle",
+		(json_int_t)pd->handle, "pd", (json_int_t)pd->number, "users",
+		(json_int_t)pd->users);
+	return true;
+}
+
+static bool next_mr(struct ctl *ctl, struct document_cursor *at, json_t **element)
+{
+	struct session *s;
+	struct mr_obj *o = object_at(ctl, at, mrs_of, &s);
+	char key[12], address[20];
+
+	if (!o)
+		return false;
+	snprintf(key, sizeof(key), "0x%x", o->mr.key);
+	snprintf(address, sizeof(address), "0x%" PRIx64, o->mr.iova);
+	*element = json_pack("{s:I, s:I, s:I, s:s, s:s, s:I, s:I}", "session",
+		(json_int_t)s->number, "handle", (json_int_t)o->handle, "pd", (json_int_t)o->mr.pd,
+		"key", key, "address", address, "length", (json_int_t)o->mr.length, "access",
+		(json_int_t)o->mr.access);
+	return true;
+}
+
+static bool next_cq(struct ctl *ctl, struct document_cursor *at, json_t **element)
+{
+	struct session *s;
+	struct cq_obj *o = object_at(ctl, at, cqs_of, &s);
+
+	if (!o)
+		return false;
+	*element = json_pack("{s:I, s:I, s:I, s:I, s:I, s:b}", "session", (json_int_t)s->number,
+		"handle", (json_int_t)o->cq.handle, "depth", (json_int_t)LOOK(o->cq.lane[0].depth),
+		"lanes", (json_int_t)o->cq.lanes, "users", (json_int_t)o->users, "channel",
+		o->channel != NULL);
+	return true;
+}
+
+static bool next_qp(struct ctl *ctl, struct document_cursor *at, json_t **element)
+{
+	struct session *s;
+	struct qp_obj *o = object_at(ctl, at, qps_of, &s);
+	const struct qp *qp;
+
+	if (!o)
+		return false;
+	qp = o->qp;
+	*element = json_pack("{s:I, s:I, s:I, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}",
+		"qpn", (json_int_t)o->qpn, "session", (json_int_t)s->number, "handle",
+		(json_int_t)o->handle, "state", qp_state_name(LOOK(qp->state)), "worker",
+		(json_int_t)o->worker, "pd", (json_int_t)o->pd->number, "send_cq",
+		(json_int_t)o->send_cq->cq.handle, "recv_cq", (json_int_t)o->recv_cq->cq.handle,
+		"peer_qpn", (json_int_t)LOOK(qp->attr.dest_qpn), "path_mtu",
+		(json_int_t)LOOK(qp->attr.path_mtu), "sq_depth", (json_int_t)qp->sq.depth,
+		"rq_depth", (json_int_t)qp->rq.depth, "bytes",
+		(json_int_t)(o->bytes + o->rings.size));
+	return true;
+}
+
+const struct document_section show_sessions = {.name = "sessions", .next = next_session};
+const struct document_section show_pds = {.name = "pds", .next = next_pd};
+const struct document_section show_mrs = {.name = "mrs", .next = next_mr};
+const struct document_section show_cqs = {.name = "cqs", .next = next_cq};
+const struct document_section show_qps = {.name = "qps", .next = next_qp};

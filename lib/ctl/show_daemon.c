@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The daemon itself as documents: version, totals, ports, GIDs, workers, counters. */
+#include <stdio.h>
+#include <unistd.h>
+#include "show.h"
+#include "state.h"
+
+static json_t *version(struct ctl *ctl)
+{
+	return json_pack("{s:s, s:i, s:I, s:I, s:I}", "version", ROCINANTE_VERSION, "abi",
+		ABI_VERSION, "pid", (json_int_t)getpid(), "workers", (json_int_t)ctl->dp->nworkers,
+		"up_s", (json_int_t)((ctl_now_ms() - ctl->since_ms) / 1000));
+}
+
+/* Published regions, counted where the workers look: none may outlive its session. */
+static uint32_t count_keys(const struct mr_table *t)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < MR_MAX; i++)
+		n += atomic_load_explicit(&t->slot[i], memory_order_relaxed) != NULL;
+	return n;
+}
+
+/* All of it returns to zero when the last application has gone. */
+static json_t *totals(struct ctl *ctl)
+{
+	uint64_t mrs = 0, cqs = 0, qps = 0, channels = 0, bytes = 0, mr_bytes = 0, resolving = 0;
+
+	for (uint32_t i = 0; i < SESSION_MAX; i++) {
+		const struct session *s = ctl->session[i];
+
+		if (!s)
+			continue;
+		mrs += s->mrs.used;
+		cqs += s->cqs.used;
+		qps += s->qps.used;
+		channels += s->channels.used;
+		bytes += s->bytes;
+		mr_bytes += s->mr_bytes;
+		resolving += s->resolving;
+	}
+	return json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "sessions",
+		(json_int_t)ctl->nsessions, "pds", (json_int_t)ctl->pds.used, "mrs",
+		(json_int_t)mrs, "mr_keys", (json_int_t)count_keys(ctl->dp->mrs), "cqs",
+		(json_int_t)cqs, "qps", (json_int_t)qps, "qpns",
+		(json_int_t)(QP_MAX - ctl->qpns.count), "channels", (json_int_t)channels,
+		"queue_bytes", (json_int_t)bytes, "mr_bytes", (json_int_t)mr_bytes, "resolving",
+		(json_int_t)resolving);
+}
+
+/* --- ports ------------------------------------------------------------------------------ */
+
+static bool next_port(struct ctl *ctl, struct document_cursor *at, json_t **element)
+{
+	const struct netport *p;
+	char mac[18];
+
+	if (at->index >= ctl->nports)
+		return false;
+	p = &ctl->port[at->index++];
+	snprintf(mac, sizeof(mac), "%02x:%02x:%02x:%02x:%02x:%02x", p->mac[0], p->mac[1], p->mac[2],
+		p->mac[3], p->mac[4], p->mac[5]);
+	*element = json_pack("{s:I, s:s, s:s, s:s, s:I, s:I, s:I}", "port",
+		(json_int_t)p->index + 1, "netdev", p->netdev, "state", p->up ? "ACTIVE" : "DOWN",
+		"mac", mac, "mtu", (json_int_t)p->eth_mtu, "path_mtu",
+		(json_int_t)mtu_of_ethernet(p->eth_mtu), "speed_mbps", (json_int_t)p->speed_mbps);
+	return true;
+}
+
+static const char *gid_type_name(uint8_t net)
+{
+	return net == NET_ROCEV1 ? "RoCEv1" : "RoCEv2";
+}
+
+/* at->slot: the port. */
+static bool next_gid(struct ctl *ctl, struct document_cursor *at, json_t **element)
+{
+	for (; at->slot < ctl->nports; at->slot++, at->index = 0) {
+		const struct gids *g = &ctl->port[at->slot].gids;
+
+		while (at->index < GID_MAX) {
+			uint32_t i = at->index++;
+			const struct gid_entry *e = &g->table.entry[i];
+			char text[GID_TEXT];
+
+			if (!e->valid && !g->users[i])
+				continue;
+			*element = json_pack("{s:I, s:I, s:s, s:s, s:I, s:I, s:b}", "port",
+				(json_int_t)at->slot + 1, "index", (json_int_t)i, "gid",
+				gid_text(e->gid, text), "type", gid_type_name(e->net), "vid",
+				(json_int_t)e->vid, "qps", (json_int_t)g->users[i], "valid",
+				e->valid);
+			return true;
+		}
+	}
+	return false;
+}
+
+/* --- workers and counters --------------------------------------------------------------- */
+
+static bool next_worker(struct ctl *ctl, struct document_cursor *at, json_t **element)
+{
+	uint32_t i = at->index++;
+
+	if (i >= ctl->dp->nworkers)
+		return false;
+	*element = json_pack("{s:I, s:s, s:I}", "worker", (json_int_t)i, "state",
+		worker_running(ctl->dp->worker[i]) ? "running" : "stopped", "qps",
+		(json_int_t)ctl->worker_qps[i]);
+	return true;
+}
+
+static json_t *counters(struct ctl *ctl)
+{
+	struct core_counters sum;
+	const uint64_t *count = (const uint64_t *)&sum; /* by declaration order, as the names */
+	json_t *o = json_object();
+	const char *name;
+
+	worker_counters(ctl->dp, &sum);
+	for (unsigned i = 0; o && (name = core_counter_name(i)); i++)
+		json_object_set_new(o, name, json_integer((json_int_t)count[i]));
+	return o;
+}
+
+static json_t *drops(struct ctl *ctl)
+{
+	struct core_counters sum;
+	json_t *o = json_object();
+
+	worker_counters(ctl->dp, &sum);
+	for (unsigned i = DROP_NONE + 1; o && i < DROP_MAX; i++)
+		json_object_set_new(
+			o, drop_name((enum drop)i), json_integer((json_int_t)sum.drop[i]));
+	return o;
+}
+
+const struct document_section show_version = {.name = "rocid", .object = version};
+const struct document_section show_totals = {.name = "totals", .object = totals};
+const struct document_section show_ports = {.name = "ports", .next = next_port};
+const struct document_section show_gids = {.name = "gids", .next = next_gid};
+const struct document_section show_workers = {.name = "workers", .next = next_worker};
+const struct document_section show_counters = {.name = "counters", .object = counters};
+const struct document_section show_drops = {.name = "drops", .object = drops};

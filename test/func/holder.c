@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * holder SOCKET PDS CQS QPS MRS: makes that many objects, says "ready" and keeps them until its
+ * input ends. With one argument more, a name, it says that it is called so.
+ */
+#include <err.h>
+#include <errno.h>
+#include <roci.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+static unsigned number(const char *text)
+{
+	return (unsigned)strtoul(text, NULL, 10);
+}
+
+static void must(int ok, const char *what)
+{
+	if (!ok)
+		errx(1, "%s: %s", what, roci_last_error());
+}
+
+int main(int argc, char **argv)
+{
+	struct roci_qp_init_attr init = {.size = sizeof(init), .qp_type = ROCI_QPT_RC};
+	struct roci_context *ctx;
+	struct roci_pd *pd = NULL;
+	char byte;
+
+	if (argc < 6)
+		errx(2, "use: holder SOCKET PDS CQS QPS MRS [NAME]");
+	if (argc > 6)
+		program_invocation_short_name = argv[6];
+	must((ctx = roci_open(argv[1])) != NULL, "rocid");
+	for (unsigned i = 0; i < number(argv[2]); i++)
+		must((pd = roci_alloc_pd(ctx)) != NULL, "PD");
+	for (unsigned i = 0; i < number(argv[3]); i++)
+		must((init.send_cq = roci_create_cq(ctx, 1, NULL, NULL, 0)) != NULL, "CQ");
+	init.recv_cq = init.send_cq;
+	init.cap = (struct roci_qp_cap){1, 1, 1, 1, 0};
+	for (unsigned i = 0; i < number(argv[4]); i++)
+		must(roci_create_qp(pd, &init) != NULL, "QP");
+	for (unsigned i = 0; i < number(argv[5]); i++)
+		must(roci_alloc_mr(pd, 4096, ROCI_ACCESS_LOCAL_WRITE) != NULL, "MR");
+	puts("ready");
+	fflush(stdout);
+	return read(STDIN_FILENO, &byte, 1) != 0;
+}

@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""A real rocid for a test that starts, asks, kills and replaces it."""
+import json
+import os
+import select
+import signal
+import socket
+import subprocess
+import time
+
+PATIENCE_S = 60  # for what takes milliseconds on a machine that nobody else uses
+RING_PAIR = ['--ring-pair', '--gid', '0,192.0.2.1', '--gid', '1,192.0.2.2']
+EAL = ['-l', '0', '--no-huge', '-m', '64', '--no-pci']
+
+
+class Rocid:
+    """One process; `socket` is where applications connect. Its files are in `folder`."""
+
+    def __init__(self, binary, folder, args=RING_PAIR, eal=EAL, name='rocid', before=()):
+        self.socket = os.path.join(folder, name + '.sock')
+        self.log = open(os.path.join(folder, name + '.log'), 'a+')
+        reader, self.ready_fd = os.pipe()
+        self.reader = reader
+        self.process = subprocess.Popen(
+            [*before, binary, *eal, '--', '--socket', self.socket, '--idle', 'yield',
+             '--ready-fd', str(self.ready_fd), *args],
+            stdin=subprocess.DEVNULL, stdout=self.log, stderr=self.log, pass_fds=[self.ready_fd])
+        os.close(self.ready_fd)
+        self.pid = self.process.pid
+
+    def wait_ready(self):
+        """True when it serves, False when it ended instead."""
+        said = select.select([self.reader], [], [], PATIENCE_S)[0] and os.read(self.reader, 64)
+        os.close(self.reader)
+        return bool(said)
+
+    def end(self, sig=signal.SIGTERM):
+        """Its exit status, negative for a signal."""
+        self.process.send_signal(sig)
+        return self.process.wait(PATIENCE_S)
+
+    def said(self):
+        self.log.seek(0)
+        return self.log.read()
+
+    # --- what it tells ---
+
+    def connect(self):
+        s = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        s.connect(self.socket + '.admin')  # may wait for its place in the queue
+        s.settimeout(PATIENCE_S)
+        return s
+
+    def ask(self, line):
+        with self.connect() as s:
+            s.sendall(line.encode() + b'\n')
+            return json.loads(s.makefile('rb').readline())
+
+    def totals(self):
+        return self.ask('show totals')['totals']
+
+    def fds(self):
+        return len(os.listdir(f'/proc/{self.pid}/fd'))
+
+    def maps(self):
+        """Mappings of memfds: rings and registered memory."""
+        with open(f'/proc/{self.pid}/maps') as f:
+            return sum('/memfd:' in line for line in f)
+
+
+def start(binary, folder, **how):
+    daemon = Rocid(binary, folder, **how)
+    if not daemon.wait_ready():
+        raise SystemExit('rocid does not start: ' + daemon.said())
+    return daemon
+
+
+def check(ok, what):
+    if not ok:
+        raise SystemExit('FAIL: ' + what)
+
+
+def wait_until(true, what):
+    until = time.monotonic() + PATIENCE_S
+    while not true():
+        check(time.monotonic() < until, what)
+        time.sleep(0.01)
