@@ -39,6 +39,18 @@ static unsigned print_gids(const struct port *port)
 	return n;
 }
 
+/* Each packet crosses from node to node then. */
+static void warn_of_nodes(const struct daemon *d, uint32_t i)
+{
+	int port = d->port[i].info.socket;
+
+	for (uint32_t w = 0; w < d->dp->nworkers && port >= 0; w++)
+		if (d->dp->node[w] >= 0 && d->dp->node[w] != port)
+			printf("    worker %u runs on NUMA node %d, the port is on node %d: choose "
+			       "CPUs of node %d with -l, `lscpu` lists them\n",
+				w, d->dp->node[w], port, port);
+}
+
 static void print_port(const struct daemon *d, uint32_t i)
 {
 	const struct daemon_port *p = &d->port[i];
@@ -58,6 +70,7 @@ static void print_port(const struct daemon *d, uint32_t i)
 		d->opt->impaired[i] ? ", emulated link" : "");
 	if (d->dp->idle == IDLE_ADAPTIVE)
 		printf("    wakes its workers %s\n", rxwake_name(p->wake));
+	warn_of_nodes(d, i);
 	if (print_gids(port))
 		return;
 	if (p->shared || p->tap)

@@ -105,6 +105,18 @@ static int share_ports(struct daemon *d, const struct options *o, char why[VALUE
 
 /* --- workers and their queues --------------------------------------------------------- */
 
+/* Workers take the lcores in order, the main one first, as run.c launches them. */
+static void find_nodes(struct dataplane *dp)
+{
+	unsigned next = rte_get_next_lcore((unsigned)-1, 1, 0);
+
+	dp->node[0] = (int)rte_lcore_to_socket_id(rte_get_main_lcore());
+	for (uint32_t i = 1; i < dp->nworkers; i++) {
+		dp->node[i] = (int)rte_lcore_to_socket_id(next);
+		next = rte_get_next_lcore(next, 1, 0);
+	}
+}
+
 static int make_workers(struct daemon *d, const struct options *o, char why[VALUE_MAX * 2])
 {
 	int socket = d->port[0].info.socket;
@@ -116,6 +128,7 @@ static int make_workers(struct daemon *d, const struct options *o, char why[VALU
 	d->dp = dataplane_create(o->workers, socket);
 	if (!d->dp)
 		return refuse(why, -ENOMEM, "no memory for the tables: give EAL more with -m MB");
+	find_nodes(d->dp);
 	for (uint32_t i = 0; i < PORT_MAX; i++)
 		mbufs += o->impaired[i] ? LINKEMU_HELD : 0;
 	mbufs += o->ntaps * 2 * EXCEPTION_RING; /* up and spent */

@@ -8,6 +8,7 @@
 #include <unistd.h>
 #include "bits.h"
 #include "object.h"
+#include "place.h"
 #include "session.h"
 
 #define FDS_MAX 4 /* that may come with one message before it is refused */
@@ -49,6 +50,7 @@ int session_shm(struct session *s, struct shm *m, const char *name, size_t size,
 		return err;
 	}
 	s->bytes += m->size; /* rounded to pages: may end a little above the limit */
+	place_memory(m->base, m->size, s->ctl->dp->node[0]);
 	return 0;
 }
 

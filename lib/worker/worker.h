@@ -47,6 +47,7 @@ struct dataplane {
 	struct rte_rcu_qsbr *qsbr; /* readers are the workers */
 	uint32_t nworkers;
 	struct worker *worker[WORKER_MAX];
+	int node[WORKER_MAX]; /* NUMA node of the CPU that worker i runs on; -1: unknown */
 	/** Completion and async events of all workers: elements are struct core_event. Filled by
 	 *  workers, drained by the notifier thread (ctl). */
 	struct rte_ring *events;
