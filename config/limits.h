@@ -60,7 +60,7 @@
 /** Async events and completion notices that the core holds between two drains. */
 #define EVENT_QUEUE 256u
 /** Sessions a daemon. Each costs a worker one glance per round at a cache line of its
- *  doorbell, so this also bounds the length of an idle round. */
+ *  doorbell, so this also bounds the length of an idle round. A power of two. */
 #define SESSION_MAX 256u
 /** Doorbell words (of 64 slots) that a worker serves per session and round, so that no
  *  session that rings all of its 16,384 doorbells at once keeps packets waiting. */
@@ -74,6 +74,9 @@
 /** Data room of a packet buffer besides the headroom: FRAME_MAX, rounded up to the AF_PACKET
  *  frame that tiles whole pages (eight in nine), because that driver wants its frame to fit. */
 #define MBUF_ROOM 4608u
+/** The same where a port is AF_XDP: the kernel wants a buffer, with DPDK's 384 bytes of headers, in
+ * one page. Holds frames of path MTU 2048. */
+#define MBUF_ROOM_PAGE 3712u
 /** Notices that wait for the notifier thread, of all workers. */
 #define EVENT_RING 4096u
 
@@ -93,6 +96,10 @@
 #define SESSION_USER_MAX 128u
 /** Bytes of rings, and of rocid's private copies of them, that one session can have. */
 #define SESSION_BYTES_MAX (8ull << 30)
+/** Milliseconds for which a connection may say nothing when another one wants its place. */
+#define HELLO_PATIENCE_MS 1000u
+/** Descriptors of applications whose closing may hang at the same time, on a thread each. */
+#define CLOSER_THREADS 16u
 /** Destinations of one session that the kernel is looking for at the same time; each costs
  *  the control thread some look-ups a second. */
 #define SESSION_RESOLVE_MAX 256u

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include <errno.h>
+#include <stdio.h>
 #include <rte_cycles.h>
 #include <rte_ethdev.h>
 #include <rte_malloc.h>
 #include <rte_mbuf.h>
+#include <rte_ring.h>
 #include "bits.h"
 #include "clock.h"
 #include "frame.h"
@@ -23,6 +26,9 @@ struct linkemu {
 	uint16_t ethdev;
 	uint16_t queue;
 	const struct rte_eth_rxtx_callback *callback;
+	uint16_t queues;	/* that the link can leave by; 0: only its own */
+	struct rte_ring *aside; /* what the links of other queues passed to this one */
+	struct linkemu *const *links;
 	struct tsc_clock clock;
 	uint64_t random;
 	struct rte_mbuf *late; /* lets its successor pass */
@@ -125,6 +131,58 @@ static void roce(struct linkemu *l, struct rte_mbuf *m, uint64_t now)
 	}
 }
 
+/* --- which queue ---------------------------------------------------------------------- */
+
+/* What RSS hashes: both addresses and the UDP ports. RoCEv1 has none. */
+static uint32_t flow_hash(const struct rte_mbuf *m)
+{
+	uint32_t h = 2166136261u; /* FNV-1a */
+	const uint8_t *from, *to;
+	struct pkt p;
+
+	if (frame_parse(&p, rte_pktmbuf_mtod(m, const uint8_t *), rte_pktmbuf_data_len(m)) ||
+		p.net == NET_ROCEV1)
+		return 0;
+	from = p.l3 + (p.net == NET_IPV4 ? IP4_SRC : IP6_SRC);
+	to = p.bth - UDP_HLEN + UDP_LEN;
+	while (from < to)
+		h = (h ^ *from++) * 16777619u;
+	return h ^ h >> 15;
+}
+
+static uint16_t choose_queue(struct linkemu *l, const struct rte_mbuf *m)
+{
+	if (!l->queues)
+		return l->queue;
+	if (l->cfg.spread == LINKEMU_RANDOM)
+		return (uint16_t)(next_random(l) % l->queues);
+	return (uint16_t)(flow_hash(m) % l->queues);
+}
+
+/* What has arrived leaves: here, or by the link of the queue that it chooses. */
+static uint16_t leave(struct linkemu *l, struct rte_mbuf **pkts, uint16_t room, uint64_t now)
+{
+	uint16_t out = 0;
+
+	while (out < room && l->head != l->tail && l->held[l->head % LINKEMU_HELD].due <= now) {
+		struct rte_mbuf *m = l->held[l->head++ % LINKEMU_HELD].m;
+		uint16_t queue = choose_queue(l, m);
+
+		if (queue == l->queue) {
+			pkts[out++] = m;
+		} else if (!rte_ring_enqueue(l->links[queue]->aside, m)) {
+			l->count.spread++;
+		} else {
+			l->count.overflow++;
+			rte_pktmbuf_free(m);
+		}
+	}
+	if (l->aside)
+		out += (uint16_t)rte_ring_dequeue_burst(
+			l->aside, (void **)(pkts + out), room - out, NULL);
+	return out;
+}
+
 static uint16_t on_receive(
 	uint16_t port, uint16_t queue, struct rte_mbuf **pkts, uint16_t n, uint16_t max, void *arg)
 {
@@ -144,9 +202,7 @@ static uint16_t on_receive(
 		hold(l, l->late, now);
 		l->late = NULL;
 	}
-	while (out < max && l->head != l->tail && l->held[l->head % LINKEMU_HELD].due <= now)
-		pkts[out++] = l->held[l->head++ % LINKEMU_HELD].m;
-	return out;
+	return (uint16_t)(out + leave(l, pkts + out, (uint16_t)(max - out), now));
 }
 
 struct linkemu *linkemu_attach(uint16_t ethdev, uint16_t queue, const struct linkemu_config *cfg)
@@ -168,10 +224,39 @@ struct linkemu *linkemu_attach(uint16_t ethdev, uint16_t queue, const struct lin
 	return l;
 }
 
+int linkemu_join(struct linkemu *const links[], uint16_t n)
+{
+	char name[RTE_RING_NAMESIZE];
+
+	for (uint16_t q = 0; q < n; q++) {
+		struct linkemu *l = links[q];
+
+		if (n < 2 || l->cfg.spread == LINKEMU_STAY)
+			continue;
+		snprintf(name, sizeof(name), "emu%u.%u", l->ethdev, q);
+		l->aside = rte_ring_create(name, LINKEMU_HELD, SOCKET_ID_ANY, RING_F_SC_DEQ);
+		if (!l->aside)
+			return -ENOMEM;
+		l->links = links;
+		l->queues = n;
+	}
+	return 0;
+}
+
+static void free_aside(struct linkemu *l)
+{
+	struct rte_mbuf *m;
+
+	while (l->aside && !rte_ring_dequeue(l->aside, (void **)&m))
+		rte_pktmbuf_free(m);
+	rte_ring_free(l->aside);
+}
+
 void linkemu_detach(struct linkemu *l)
 {
 	if (!l)
 		return;
+	free_aside(l);
 	rte_eth_remove_rx_callback(l->ethdev, l->queue, l->callback);
 	rte_free((void *)(uintptr_t)l->callback);
 	rte_pktmbuf_free(l->late);

@@ -12,6 +12,13 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/** By which receive queue of its port a packet comes out of the link, where there are several. */
+enum linkemu_spread {
+	LINKEMU_STAY, /* the one that it came in by */
+	LINKEMU_HASH, /* as RSS: all of a flow by the same, but not by the one that its QP wants */
+	LINKEMU_RANDOM, /* any */
+};
+
 /** Packets that can be under way in one direction; more are lost. */
 #define LINKEMU_HELD 1024u
 
@@ -26,6 +33,7 @@ struct linkemu_config {
 	uint64_t drop_mask; /* bit i set: the i-th of the first 64 packets is lost */
 	uint64_t delay_ns;
 	uint64_t seed;
+	enum linkemu_spread spread;
 };
 
 /** @return whether a link of @p cfg keeps packets for a while, so that it must be polled. */
@@ -43,13 +51,14 @@ struct linkemu_counters {
 	uint64_t corrupted;
 	uint64_t truncated;
 	uint64_t overflow; /* lost because LINKEMU_HELD were under way */
+	uint64_t spread;   /* left by another queue than the one they came in by */
 };
 
 struct linkemu;
 
 /**
- * Reads "loss=0.01,dup=P,reorder=P,corrupt=P,truncate=P,nth=N,mask=HEX,delay=50us,seed=N".
- * A time is a number with ns, us or ms. Empty text is a perfect link.
+ * Reads "loss=0.01,dup=P,reorder=P,corrupt=P,truncate=P,nth=N,mask=HEX,delay=50us,seed=N,
+ * spread=hash" (or random). A time is a number with ns, us or ms. Empty text is a perfect link.
  * @param why  receives a sentence that names what is wrong
  * @return 0 or -EINVAL.
  */
@@ -61,6 +70,13 @@ int linkemu_parse(struct linkemu_config *cfg, const char *text, char *why, unsig
  * @return NULL when memory is short.
  */
 struct linkemu *linkemu_attach(uint16_t ethdev, uint16_t queue, const struct linkemu_config *cfg);
+
+/**
+ * Connects the links of all @p n queues of a port, whose configuration says how they spread.
+ * Before any thread polls; @p links outlives them.
+ * @return 0 or -ENOMEM.
+ */
+int linkemu_join(struct linkemu *const links[], uint16_t n);
 
 /** Takes the link away and frees it with what is under way; no thread polls the queue. NULL is
  *  harmless. */

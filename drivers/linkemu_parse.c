@@ -54,6 +54,12 @@ static int parse_nth(uint32_t *out, const char *text)
 	return 0;
 }
 
+static int parse_spread(enum linkemu_spread *out, const char *text)
+{
+	*out = !strcmp(text, "hash") ? LINKEMU_HASH : LINKEMU_RANDOM;
+	return *out == LINKEMU_HASH || !strcmp(text, "random") ? 0 : -EINVAL;
+}
+
 /* Returns -ENOENT for an unknown key. *wanted says what a right value looks like. */
 static int set_key(
 	struct linkemu_config *cfg, const char *key, const char *value, const char **wanted)
@@ -76,6 +82,9 @@ static int set_key(
 	*wanted = "a time such as 50us";
 	if (!strcmp(key, "delay"))
 		return parse_time(&cfg->delay_ns, value);
+	*wanted = "hash or random";
+	if (!strcmp(key, "spread"))
+		return parse_spread(&cfg->spread, value);
 	*wanted = "a hexadecimal number of at most 64 bits";
 	if (!strcmp(key, "mask"))
 		return parse_number(&cfg->drop_mask, value, 16);
@@ -109,8 +118,7 @@ int linkemu_parse(struct linkemu_config *cfg, const char *text, char *why, unsig
 		if (err == -ENOENT)
 			snprintf(why, why_size,
 				"'%s' is none of loss, dup, reorder, corrupt, truncate, nth, mask, "
-				"delay, "
-				"seed",
+				"delay, seed, spread",
 				key);
 		else if (err)
 			snprintf(why, why_size, "'%s' needs %s", key, wanted);

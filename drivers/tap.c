@@ -19,6 +19,7 @@
 #include <rte_mbuf.h>
 #include "headers.h"
 #include "limits.h"
+#include "path.h"
 #include "tap.h"
 
 /* The thread looks often while frames come and seldom when none do. The netdev wakes it, workers do
@@ -36,6 +37,7 @@ struct tap {
 	pthread_t thread;
 	bool started;
 	_Atomic bool stop;
+	_Atomic uint64_t mac; /* mac_word(); tap_remember_mac() */
 	/* the thread */
 	int fd; /* -1: the netdev was deleted and could not be made again yet */
 	bool carrier;
@@ -80,7 +82,7 @@ static int open_netdev(const struct tap_config *c, char *why, unsigned size)
 }
 
 /* MAC and MTU of the port, and up. */
-static int set_up(int fd, const struct tap_config *c, char *why, unsigned size)
+static int set_up(int fd, const struct tap_config *c, uint64_t word, char *why, unsigned size)
 {
 	struct ifreq mac = {.ifr_hwaddr.sa_family = 1 /* ARPHRD_ETHER */};
 	struct ifreq ifr = {0};
@@ -88,7 +90,7 @@ static int set_up(int fd, const struct tap_config *c, char *why, unsigned size)
 	int err = 0;
 
 	snprintf(ifr.ifr_name, sizeof(ifr.ifr_name), "%s", c->name);
-	memcpy(mac.ifr_hwaddr.sa_data, c->mac, 6);
+	memcpy(mac.ifr_hwaddr.sa_data, &word, 6);
 	if (s < 0 || ioctl(fd, SIOCSIFHWADDR, &mac))
 		err = -errno;
 	ifr.ifr_mtu = c->mtu;
@@ -112,7 +114,7 @@ static int set_up(int fd, const struct tap_config *c, char *why, unsigned size)
 static int make_netdev(struct tap *t, char *why, unsigned size)
 {
 	int fd = open_netdev(&t->cfg, why, size);
-	int err = fd < 0 ? fd : set_up(fd, &t->cfg, why, size);
+	int err = fd < 0 ? fd : set_up(fd, &t->cfg, atomic_load(&t->mac), why, size);
 
 	if (err) {
 		if (fd >= 0)
@@ -189,7 +191,6 @@ static unsigned pass_down(struct tap *t)
 static void look_after_netdev(struct tap *t)
 {
 	struct rte_eth_link link = {0};
-	struct ifreq mac;
 	uint64_t now = now_ns();
 	char why[256];
 	int carrier;
@@ -199,8 +200,6 @@ static void look_after_netdev(struct tap *t)
 	t->link_at = now;
 	if (t->fd < 0 && make_netdev(t, why, sizeof(why)))
 		return;
-	if (!ioctl(t->fd, SIOCGIFHWADDR, &mac))
-		memcpy(t->cfg.mac, mac.ifr_hwaddr.sa_data, 6);
 	if (rte_eth_link_get_nowait(t->cfg.ethdev, &link))
 		return;
 	carrier = link.link_status == RTE_ETH_LINK_UP;
@@ -255,6 +254,7 @@ int tap_create(struct tap **out, uint32_t index, const struct tap_config *cfg, c
 		return refuse(why, why_size, -ENOMEM, "no memory for a tap: free some");
 	t->cfg = *cfg;
 	t->fd = -1;
+	tap_remember_mac(t, cfg->mac);
 	t->cfg.mtu = (uint16_t)RTE_MIN(cfg->mtu + 0u, MBUF_ROOM - ETH_HLEN - VLAN_HLEN);
 	snprintf(name, sizeof(name), "rocid_tap%u", index);
 	/* No cache: lcores only give back. */
@@ -275,6 +275,11 @@ int tap_create(struct tap **out, uint32_t index, const struct tap_config *cfg, c
 			cfg->name, strerror(-err));
 	t->started = true;
 	return 0;
+}
+
+void tap_remember_mac(struct tap *t, const uint8_t mac[6])
+{
+	atomic_store(&t->mac, mac_word(mac));
 }
 
 void tap_stop(struct tap *t)

@@ -35,6 +35,9 @@ struct tap_config {
 int tap_create(struct tap **out, uint32_t index, const struct tap_config *cfg, char *why,
 	unsigned why_size);
 
+/** Tells that the netdev has another MAC, in case it must be made again. Any thread. */
+void tap_remember_mac(struct tap *t, const uint8_t mac[6]);
+
 /** Stops the thread; the netdev goes. The buffers stay: tap_destroy(). NULL is harmless. */
 void tap_stop(struct tap *t);
 

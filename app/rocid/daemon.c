@@ -3,10 +3,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "bits.h"
 #include "daemon.h"
 #include "ringpair.h"
 #include "rxwake.h"
 #include "sigbus.h"
+#include "signals.h"
 #include "steer.h"
 
 __attribute__((format(printf, 3, 4))) static int refuse(
@@ -60,7 +62,7 @@ static int make_ports(struct daemon *d, struct options *o, char why[VALUE_MAX * 
 	return 0;
 }
 
-static int probe_ports(struct daemon *d, const struct options *o, char why[VALUE_MAX * 2])
+static int probe_ports(struct daemon *d, struct options *o, char why[VALUE_MAX * 2])
 {
 	uint16_t ethdev;
 	int err;
@@ -85,7 +87,7 @@ static int probe_ports(struct daemon *d, const struct options *o, char why[VALUE
 	return 0;
 }
 
-static int share_ports(struct daemon *d, const struct options *o, char why[VALUE_MAX * 2])
+static int share_ports(struct daemon *d, struct options *o, char why[VALUE_MAX * 2])
 {
 	for (uint32_t i = 0; i < o->nshares; i++) {
 		struct daemon_port *p = &d->port[o->share[i].port];
@@ -117,7 +119,7 @@ static void find_nodes(struct dataplane *dp)
 	}
 }
 
-static int make_workers(struct daemon *d, const struct options *o, char why[VALUE_MAX * 2])
+static int make_workers(struct daemon *d, struct options *o, char why[VALUE_MAX * 2])
 {
 	int socket = d->port[0].info.socket;
 	uint32_t mbufs = INBOX_SIZE + 4 * BURST + d->nports * 2 * PORT_DESC;
@@ -130,9 +132,13 @@ static int make_workers(struct daemon *d, const struct options *o, char why[VALU
 		return refuse(why, -ENOMEM, "no memory for the tables: give EAL more with -m MB");
 	find_nodes(d->dp);
 	for (uint32_t i = 0; i < PORT_MAX; i++)
-		mbufs += o->impaired[i] ? LINKEMU_HELD : 0;
+		if (o->impaired[i])
+			mbufs += o->impair[i].spread ? 2 * LINKEMU_HELD : LINKEMU_HELD;
 	mbufs += o->ntaps * 2 * EXCEPTION_RING; /* up and spent */
 	d->dp->mbufs = mbufs;
+	for (uint32_t i = 0; i < d->nports; i++)
+		if (!strcmp(d->port[i].info.driver, "net_af_xdp"))
+			d->dp->mbuf_room = MBUF_ROOM_PAGE;
 	d->dp->idle = o->idle;
 	if (o->icrc)
 		d->dp->icrc = o->icrc;
@@ -163,15 +169,17 @@ int daemon_impair(struct daemon *d, uint32_t i)
 {
 	struct daemon_port *p = &d->port[i];
 
-	for (uint16_t q = 0; d->opt->impaired[i] && q < p->info.rx_queues; q++) {
+	if (!d->opt->impaired[i])
+		return 0;
+	for (uint16_t q = 0; q < p->info.rx_queues; q++) {
 		p->emu[q] = linkemu_attach(p->info.ethdev, q, &d->opt->impair[i]);
 		if (!p->emu[q])
 			return -ENOMEM;
 	}
-	return 0;
+	return linkemu_join(p->emu, p->info.rx_queues);
 }
 
-static int open_ports(struct daemon *d, const struct options *o, char why[VALUE_MAX * 2])
+static int open_ports(struct daemon *d, struct options *o, char why[VALUE_MAX * 2])
 {
 	for (uint32_t i = 0; i < d->nports; i++) {
 		struct daemon_port *p = &d->port[i];
@@ -221,7 +229,7 @@ static int make_tap(struct daemon *d, const struct option_tap *o, char why[VALUE
 	return 0;
 }
 
-static int make_taps(struct daemon *d, const struct options *o, char why[VALUE_MAX * 2])
+static int make_taps(struct daemon *d, struct options *o, char why[VALUE_MAX * 2])
 {
 	int err = 0;
 
@@ -242,7 +250,7 @@ static void fill_port(struct ctl_port *to, const struct daemon_port *from)
 }
 
 /* ctl wants a port's static entries side by side. */
-static int start_ctl(struct daemon *d, const struct options *o, char why[VALUE_MAX * 2])
+static int start_ctl(struct daemon *d, struct options *o, char why[VALUE_MAX * 2])
 {
 	static struct ctl_gid gid[STATIC_MAX];
 	static struct ctl_neigh neigh[STATIC_MAX];
@@ -282,23 +290,39 @@ static int start_ctl(struct daemon *d, const struct options *o, char why[VALUE_M
 	return ctl_start(&d->ctl, &cfg, why);
 }
 
+static int survive_sigbus(struct daemon *d, struct options *o, char why[VALUE_MAX * 2])
+{
+	if (sigbus_install())
+		return refuse(why, -EIO, "SIGBUS cannot be handled here: allow sigaction()");
+	return 0;
+}
+
 int daemon_up(struct daemon *d, struct options *o, char why[VALUE_MAX * 2])
 {
+	static int (*const step[])(struct daemon *, struct options *, char[]) = {
+		make_ports,
+		probe_ports,
+		share_ports,
+		make_workers,
+		open_ports,
+		make_taps,
+		survive_sigbus,
+		start_ctl,
+	};
 	int err;
 
 	memset(d, 0, sizeof(*d));
 	d->opt = o;
 	for (uint32_t i = 0; i < PORT_MAX; i++)
 		d->port[i].guard = (struct share_guard){{-1, -1}};
-	err = make_ports(d, o, why);
-	err = err ? err : probe_ports(d, o, why);
-	err = err ? err : share_ports(d, o, why);
-	err = err ? err : make_workers(d, o, why);
-	err = err ? err : open_ports(d, o, why);
-	err = err ? err : make_taps(d, o, why);
-	if (!err && sigbus_install())
-		err = refuse(why, -EIO, "SIGBUS cannot be handled here: allow sigaction()");
-	return err ? err : start_ctl(d, o, why);
+	for (unsigned i = 0; i < ARRAY_SIZE(step); i++) {
+		if (signals_asked())
+			return -EINTR;
+		err = step[i](d, o, why);
+		if (err)
+			return err;
+	}
+	return 0;
 }
 
 void daemon_down(struct daemon *d)

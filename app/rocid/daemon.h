@@ -7,6 +7,7 @@
 #ifndef DAEMON_H
 #define DAEMON_H
 
+#include <stdatomic.h>
 #include <stdio.h>
 #include "options.h"
 #include "port.h"
@@ -31,6 +32,7 @@ struct daemon {
 	const struct options *opt;
 	struct dataplane *dp;
 	struct ctl *ctl;
+	_Atomic bool launch_failed; /* the control thread waits in vain */
 	uint32_t nports;
 	uint32_t npairs; /* ring pairs made */
 	struct daemon_port port[PORT_MAX];
@@ -41,8 +43,8 @@ struct daemon {
  * fails: call daemon_down(). @p opt gets the numbers of the ports that are made here, and outlives
  * @p d.
  * @param why  receives a sentence that says what to do when this fails
- * @return 0; -EINVAL when an argument names something that does not exist; another negative
- * errno.
+ * @return 0; -EINTR when a signal came meanwhile; -EINVAL when an argument names something that
+ * does not exist; another negative errno.
  */
 int daemon_up(struct daemon *d, struct options *opt, char why[VALUE_MAX * 2]);
 
@@ -61,9 +63,6 @@ int daemon_run(struct daemon *d, char why[VALUE_MAX * 2]);
 
 /** Takes down what daemon_up() made, as far as it came. */
 void daemon_down(struct daemon *d);
-
-/** Blocks the signals that end rocid, until the control thread can handle them. First of all. */
-void daemon_block_signals(void);
 
 /** Prints what runs, and where to go from here. */
 void banner_print(const struct daemon *d);

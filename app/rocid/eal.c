@@ -91,6 +91,25 @@ static bool given(int argc, char *argv[], const char *const names[])
 	return false;
 }
 
+/* EAL takes what is no number for 0, which it takes for its default. */
+static int check_memory(int argc, char *argv[], char why[VALUE_MAX * 2])
+{
+	for (int i = 1; i < argc; i++) {
+		const char *value = argv[i] + 2;
+		char *end;
+
+		if (strncmp(argv[i], "-m", 2))
+			continue;
+		if (!*value && i + 1 < argc)
+			value = argv[++i];
+		if (strtoul(value, &end, 10) && !*end && *value != '-')
+			continue;
+		snprintf(why, VALUE_MAX * 2, "-m %.100s: it wants a number of megabytes", value);
+		return -EINVAL;
+	}
+	return 0;
+}
+
 /* The first CPUs that this process may use, one a worker; "" leaves it to EAL. */
 static void choose_cpus(char *list, size_t size, uint32_t workers)
 {
@@ -156,10 +175,12 @@ int eal_start(int argc, char *argv[], const struct options *o, char why[VALUE_MA
 	struct capture c;
 	bool quiet = !given(argc, argv, level);
 	int n = 0;
-	int err;
+	int err = check_memory(argc, argv, why);
 
-	if (!args)
-		return -ENOMEM;
+	if (err || !args) {
+		free(args);
+		return err ? err : -ENOMEM;
+	}
 	args[n++] = argv[0];
 	if (quiet)
 		args[n++] = (char *)"--log-level=error";

@@ -5,6 +5,8 @@
 #include <string.h>
 #include "daemon.h"
 #include "eal.h"
+#include "lock.h"
+#include "signals.h"
 
 #define EXIT_USAGE 2
 
@@ -41,12 +43,42 @@ static int serve(struct options *opt, char why[VALUE_MAX * 2])
 	return err;
 }
 
+static int start_eal_and_serve(int argc, char *argv[], struct options *opt, char why[VALUE_MAX * 2])
+{
+	int err = eal_start(argc, argv, opt, why);
+
+	if (err)
+		return err;
+	err = serve(opt, why);
+	eal_stop();
+	return err;
+}
+
+/* The lock is the first thing to have and the last to give away: EAL's files too belong to the
+ * one rocid that has it. */
+static int run(int argc, char *argv[], struct options *opt)
+{
+	char why[VALUE_MAX * 2] = "out of memory or descriptors: end something else";
+	int lock;
+	int err = signals_start();
+
+	if (err)
+		return complain("no thread can be made: raise the limit of threads", 1);
+	lock = lock_take(opt->socket, why);
+	if (lock < 0)
+		return complain(why, 1);
+	err = start_eal_and_serve(argc, argv, opt, why);
+	lock_release(lock, opt->socket);
+	if (err && err != -EINTR) /* a signal while it started: what was asked for was done */
+		return complain(why, err == -EINVAL ? EXIT_USAGE : 1);
+	return 0;
+}
+
 int main(int argc, char *argv[])
 {
 	static struct options opt;
-	char why[VALUE_MAX * 2] = "out of memory or descriptors: end something else";
+	char why[VALUE_MAX * 2];
 	int own = split(argc, argv);
-	int err;
 
 	options_init(&opt);
 	if (own < argc && options_parse(&opt, argc - own, argv + own, why))
@@ -59,13 +91,5 @@ int main(int argc, char *argv[])
 		printf("rocid %s\n", ROCINANTE_VERSION);
 		return 0;
 	}
-	daemon_block_signals();
-	err = eal_start(own, argv, &opt, why);
-	if (err)
-		return complain(why, err == -EINVAL ? EXIT_USAGE : 1);
-	err = serve(&opt, why);
-	eal_stop();
-	if (err)
-		return complain(why, err == -EINVAL ? EXIT_USAGE : 1);
-	return 0;
+	return run(own, argv, &opt);
 }

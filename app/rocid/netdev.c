@@ -70,8 +70,10 @@ void daemon_netdev_changed(void *arg, uint32_t port, unsigned what, const uint8_
 	struct daemon_port *p = &d->port[port];
 
 	if (p->tap) { /* which makes a new netdev by itself */
-		if (what & CTL_NETDEV_MAC)
+		if (what & CTL_NETDEV_MAC) {
 			set_filter(p, mac);
+			tap_remember_mac(p->tap, mac);
+		}
 		return;
 	}
 	if (what & CTL_NETDEV_GONE)

@@ -39,7 +39,7 @@ static const struct option_row row[] = {
 		"two more ports, connected with each other in memory"},
 	{"impair", required_argument, set_impair, "PORT,IMPAIRMENT",
 		"spoil what PORT receives: loss=P,dup=P,reorder=P,corrupt=P,truncate=P,nth=N,"
-		"mask=HEX,delay=50us,seed=N"},
+		"mask=HEX,delay=50us,seed=N,spread=hash|random"},
 	{"window", required_argument, set_window, "N", "packets in flight of a QP (128)"},
 	{"workers", required_argument, set_workers, "N", "worker threads, an lcore each (1)"},
 	{"migrate", required_argument, set_migrate, "on|off|MS",

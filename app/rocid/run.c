@@ -2,51 +2,14 @@
 #include <errno.h>
 #include <pthread.h>
 #include <sched.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 #include <rte_launch.h>
 #include <rte_lcore.h>
 #include "daemon.h"
-
-/* What a signal ends; set before a thread can take one. */
-static struct ctl *running;
-
-static void on_signal(int sig)
-{
-	ctl_stop(running);
-}
-
-static void ending_signals(sigset_t *set)
-{
-	sigemptyset(set);
-	sigaddset(set, SIGINT);
-	sigaddset(set, SIGTERM);
-	sigaddset(set, SIGHUP);
-}
-
-void daemon_block_signals(void)
-{
-	sigset_t set;
-
-	ending_signals(&set);
-	pthread_sigmask(SIG_BLOCK, &set, NULL);
-	signal(SIGPIPE, SIG_IGN);
-}
-
-static void handle_signals(void)
-{
-	struct sigaction sa = {.sa_handler = on_signal};
-	sigset_t set;
-
-	sigemptyset(&sa.sa_mask);
-	sigaction(SIGINT, &sa, NULL);
-	sigaction(SIGTERM, &sa, NULL);
-	sigaction(SIGHUP, &sa, NULL);
-	ending_signals(&set);
-	pthread_sigmask(SIG_UNBLOCK, &set, NULL);
-}
+#include "notify.h"
+#include "signals.h"
 
 static void say_ready(const struct daemon *d)
 {
@@ -60,6 +23,7 @@ static void say_ready(const struct daemon *d)
 		fprintf(stderr, "rocid: --ready-fd %d: %s\n", fd, strerror(errno));
 	if (fd > STDERR_FILENO)
 		close(fd);
+	notify("READY=1\nSTATUS=serving applications\n");
 }
 
 /* The control thread: commands to workers need workers that run, so it waits for all, and it
@@ -71,13 +35,16 @@ static void *control(void *arg)
 	intptr_t err;
 
 	for (uint32_t i = 0; i < dp->nworkers; i++)
-		while (!worker_running(dp->worker[i]))
+		while (!worker_running(dp->worker[i])) {
+			if (atomic_load(&d->launch_failed))
+				return NULL;
 			sched_yield();
-	running = d->ctl;
-	handle_signals();
+		}
+	signals_serve(d->ctl);
 	say_ready(d);
 	err = ctl_run(d->ctl);
-	daemon_block_signals(); /* nobody is left to take another */
+	signals_serve(NULL);
+	notify("STOPPING=1\nSTATUS=ending\n");
 	ctl_destroy(d->ctl);
 	d->ctl = NULL;
 	for (uint32_t i = 0; i < dp->nworkers; i++)
@@ -85,22 +52,45 @@ static void *control(void *arg)
 	return (void *)err;
 }
 
-/* Workers take the lcores in order, the main one first: the control thread needs none. */
-static int launch(struct dataplane *dp)
+/* Ends the workers 1 to @p last, which were launched: each may have to begin first. */
+static void undo_launch(struct daemon *d, uint32_t last)
 {
+	for (uint32_t i = 1; i <= last; i++) {
+		while (!worker_running(d->dp->worker[i]))
+			sched_yield();
+		worker_stop(d->dp->worker[i]);
+	}
+	atomic_store(&d->launch_failed, true);
+}
+
+/* Workers take the lcores in order, the main one first: the control thread needs none. */
+static int launch(struct daemon *d)
+{
+	struct dataplane *dp = d->dp;
 	uint32_t next = 1;
 	unsigned lcore;
+	int err = 0;
 
 	RTE_LCORE_FOREACH_WORKER(lcore)
 	{
 		if (next == dp->nworkers)
 			break;
-		if (rte_eal_remote_launch(worker_run, dp->worker[next++], lcore))
-			return -EBUSY;
+		err = rte_eal_remote_launch(worker_run, dp->worker[next], lcore);
+		if (err)
+			break;
+		next++;
 	}
-	worker_run(dp->worker[0]);
-	rte_eal_mp_wait_lcore();
-	return 0;
+	if (err)
+		undo_launch(d, next - 1);
+	else
+		worker_run(dp->worker[0]);
+	RTE_LCORE_FOREACH_WORKER(lcore)
+	{
+		if (--next == 0)
+			break;
+		rte_eal_wait_lcore(lcore);
+	}
+	return err;
 }
 
 int daemon_run(struct daemon *d, char why[VALUE_MAX * 2])
@@ -116,7 +106,7 @@ int daemon_run(struct daemon *d, char why[VALUE_MAX * 2])
 			strerror(-err));
 		return err;
 	}
-	err = launch(d->dp);
+	err = launch(d);
 	pthread_join(thread, &result);
 	if (!err)
 		err = (int)(intptr_t)result;

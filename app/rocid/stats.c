@@ -9,8 +9,8 @@
 /* Names and values of a structure of counters, in the order of its members. */
 static const char *const shell_name[] = {"tx_stalled", "no_mbuf", "pauses", "handoffs",
 	"bells_passed", "qps_given", "sleeps", "to_kernel", "from_kernel", "kernel_full"};
-static const char *const link_name[] = {
-	"packets", "lost", "duplicated", "reordered", "corrupted", "truncated", "overflow"};
+static const char *const link_name[] = {"packets", "lost", "duplicated", "reordered", "corrupted",
+	"truncated", "overflow", "spread"};
 _Static_assert(sizeof(struct worker_stats) == 8 * ARRAY_SIZE(shell_name), "shell_name");
 _Static_assert(sizeof(struct linkemu_counters) == 8 * ARRAY_SIZE(link_name), "link_name");
 

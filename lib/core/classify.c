@@ -16,6 +16,13 @@ static struct qp *qp_lookup(const struct core *c, uint32_t qpn)
 	return qp && qp->qpn == qpn ? qp : NULL; /* VAL-03: the slot may be another's now */
 }
 
+uint32_t core_owner(const struct core *c, uint32_t qpn)
+{
+	const struct qp *qp = qp_lookup(c, qpn);
+
+	return qp ? qp_owner(qp) : c->cfg.worker;
+}
+
 static bool gid_is_multicast(const struct pkt *pkt, const uint8_t gid[16])
 {
 	return pkt->net == NET_IPV4 ? (gid[12] & 0xF0) == 0xE0 : gid[0] == 0xFF;

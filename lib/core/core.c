@@ -12,6 +12,10 @@ void core_init(struct core *c, const struct core_config *cfg, uint64_t now)
 	wheel_init(&c->wheel, now);
 	list_init(&c->ready);
 	list_init(&c->touched);
+	for (uint32_t i = 0; i < SESSION_MAX; i++) {
+		list_init(&c->share[i].node);
+		list_init(&c->share[i].qps);
+	}
 }
 
 void core_count_drop(struct core *c, enum drop why)

@@ -119,17 +119,24 @@ struct core_event {
 	uint32_t session; /* number of the session that owns the object */
 };
 
+/** A session's part of the schedule: sessions take turns, and within one its QPs do. */
+struct core_share {
+	struct list node; /* on core.ready while there is a QP in `qps` */
+	struct list qps;  /* QPs with something to send or to flush, round robin */
+};
+
 struct core {
 	struct core_config cfg;
 	struct uaccess ua;
 	struct wheel wheel;
-	struct list ready;   /* QPs with something to send or to flush, round robin */
+	struct list ready;   /* sessions' shares with QPs that are ready, round robin */
 	struct list touched; /* CQ lanes with news since the last core_events() */
 	uint32_t tx_call;    /* number of the core_tx() call under way, or the last */
 	uint32_t ev_head, ev_tail;
 	struct core_event ev[EVENT_QUEUE];
 	uint16_t ip_id;
 	struct core_counters count;
+	struct core_share share[SESSION_MAX]; /* by the low bits of the session's number */
 };
 
 /** Prepares @p c, whose memory is the caller's; @p cfg is copied, what it points to must
@@ -147,6 +154,9 @@ void core_init(struct core *c, const struct core_config *cfg, uint64_t now);
  * core_count_drop()). What they carry is in application memory when this returns.
  */
 void core_rx(struct core *c, const struct pkt pkts[], unsigned n, uint64_t now, uint16_t verdict[]);
+
+/** @return the worker that handles QP @p qpn; this core's when there is no such QP. */
+uint32_t core_owner(const struct core *c, uint32_t qpn);
 
 /** Counts a frame that frame_parse() or the shell itself dropped. */
 void core_count_drop(struct core *c, enum drop why);
@@ -172,7 +182,8 @@ struct txd {
 };
 
 /**
- * Builds up to @p n packets of the QPs that have something to send, fairly.
+ * Builds up to @p n packets of the QPs that have something to send: sessions get equal shares,
+ * however many QPs each has, and the QPs of a session equal parts of its share.
  * @return how many of @p out were filled. Fewer than @p n: nothing more can be sent now, or so
  * many QPs had nothing to send that the rest waits for the next call; core_deadline() tells.
  * What is returned counts as sent: the caller transmits it before it calls again.

@@ -20,7 +20,7 @@ int qp_give(struct core *c, struct qp *qp, uint16_t worker)
 	if (!ours(c, qp) || worker >= WORKER_MAX)
 		return -EPERM;
 	wheel_cancel(&c->wheel, &qp->timer); /* comp.due stays */
-	list_del(&qp->ready);
+	qp_make_idle(c, qp);
 	qp->tx_call = 0; /* all that was built is sealed */
 	qp->send_lane = &qp->send_lane->cq->lane[worker];
 	qp->recv_lane = &qp->recv_lane->cq->lane[worker];

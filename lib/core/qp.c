@@ -57,12 +57,6 @@ struct qp *qp_init(void *mem, const struct qp_config *cfg)
 	return qp;
 }
 
-void qp_make_ready(struct core *c, struct qp *qp)
-{
-	if (list_empty(&qp->ready))
-		list_push(&c->ready, &qp->ready);
-}
-
 void qp_error(struct core *c, struct qp *qp, uint64_t now)
 {
 	if (qp->state == ABI_QPS_ERR)
@@ -79,10 +73,8 @@ void qp_error(struct core *c, struct qp *qp, uint64_t now)
 
 void qp_check_drained(struct core *c, struct qp *qp)
 {
-	if (qp->state != ABI_QPS_SQD || qp->sq_drained || !completer_drained(qp))
-		return;
-	qp->sq_drained = true;
-	qp_event(c, qp, ABI_EVENT_SQ_DRAINED); /* EVT-02, QPS-19 */
+	if (qp->state == ABI_QPS_SQD && qp->attr.en_sqd_async_notify && completer_drained(qp))
+		qp_event(c, qp, ABI_EVENT_SQ_DRAINED); /* EVT-02, QPS-19 */
 }
 
 /* QPS-20, CQ-10: each queue in post order. */

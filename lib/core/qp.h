@@ -181,7 +181,6 @@ struct qp {
 	uint8_t state;	   /* enum abi_qp_state */
 	uint8_t mtu_shift; /* log2 of the path MTU */
 	bool comm_est;	   /* RSP-46: raised */
-	bool sq_drained;   /* QPS-19: SQ_DRAINED was raised, or is not wanted */
 	uint16_t pkey;
 	uint32_t window_max;  /* packets in flight, upper limit */
 	uint64_t ack_timeout; /* ns, 0: infinite (REQ-22) */
@@ -192,7 +191,7 @@ struct qp {
 	uint8_t queue;
 	uint32_t queue_run;
 	uint32_t tx_call;	  /* core_tx() call that last built a packet of it; schedule.c */
-	struct list ready;	  /* on core.ready */
+	struct list ready;	  /* on the core_share of its session */
 	struct wheel_timer timer; /* ACK or RNR */
 	struct window win;
 	struct qp_req req;
@@ -285,6 +284,9 @@ static inline bool qp_built_now(const struct core *c, const struct qp *qp)
 /** Puts @p qp among those that core_tx() visits. */
 void qp_make_ready(struct core *c, struct qp *qp);
 
+/** Takes it out again; harmless when it is not among them. */
+void qp_make_idle(struct core *c, struct qp *qp);
+
 /** Moves @p qp to ERR because of what happened on the wire or in memory; its queues are
  *  flushed by core_tx() in bounded steps. What the responder owes still goes out if a fatal NAK
  *  is the reason (RSP-22). */
@@ -293,7 +295,8 @@ void qp_error(struct core *c, struct qp *qp, uint64_t now);
 /** Queues an async event for @p qp's owner. */
 void qp_event(struct core *c, const struct qp *qp, uint32_t type);
 
-/** Raises SQ_DRAINED, once, when @p qp is in SQD and nothing is outstanding (QPS-19). */
+/** Raises SQ_DRAINED when @p qp is in SQD, nothing is outstanding and its owner wants to know
+ *  (QPS-19). For when that may just have become so: nothing begins in SQD, so it does once. */
 void qp_check_drained(struct core *c, struct qp *qp);
 
 /** Puts a CQE on the lane of the queue that its opcode tells; an overflow becomes CQ_ERR and

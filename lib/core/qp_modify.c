@@ -188,7 +188,7 @@ static int reset(struct core *c, struct qp *qp, struct core_cmd *cmd)
 
 	qp->state = ABI_QPS_RESET;
 	timers_stop(c, qp);
-	list_del(&qp->ready);
+	qp_make_idle(c, qp);
 	n = responder_discard(qp, step) + requester_discard(qp, step);
 	cmd->progress += n;
 	if (n && cmd->progress < max)
@@ -205,11 +205,9 @@ static int reset(struct core *c, struct qp *qp, struct core_cmd *cmd)
 
 static void enter_sqd(struct core *c, struct qp *qp, const struct core_cmd *cmd)
 {
-	bool notify = (cmd->mask & ABI_QP_EN_SQD_ASYNC_NOTIFY) && cmd->attr.en_sqd_async_notify;
-
 	qp->state = ABI_QPS_SQD;
-	qp->attr.en_sqd_async_notify = notify;
-	qp->sq_drained = !notify; /* QPS-19 */
+	qp->attr.en_sqd_async_notify = /* QPS-19 */
+		(cmd->mask & ABI_QP_EN_SQD_ASYNC_NOTIFY) && cmd->attr.en_sqd_async_notify;
 	qp_check_drained(c, qp);
 }
 
@@ -260,7 +258,7 @@ static void detach_qp(struct core *c, struct qp *qp)
 {
 	qp->state = ABI_QPS_RESET; /* QPS-22: packets that still find it are dropped */
 	timers_stop(c, qp);
-	list_del(&qp->ready);
+	qp_make_idle(c, qp);
 }
 
 /* A17.4.2: the AV stays what it was, but for the L2 address that was found for it. */

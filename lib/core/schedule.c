@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Who sends next: QPs that have something take turns, a quantum of packets each. A doorbell
- * makes a QP one of them. */
+/* Who sends next: sessions that have something take turns, a quantum of packets each, and with
+ * each turn another QP of the session, so that a thousand QPs of one program get no more than the
+ * only one of another. A doorbell makes a QP one of them. */
 #include "qp.h"
 #include "requester.h"
 #include "responder.h"
@@ -8,6 +9,49 @@
 /* Packets that one QP sends before the next has its turn; also what is flushed a turn. Large
  * enough to keep a QP's lines warm, small enough that a burst serves several. */
 #define QUANTUM 8u
+
+_Static_assert((SESSION_MAX & (SESSION_MAX - 1)) == 0, "share_of");
+
+static struct core_share *share_of(struct core *c, const struct qp *qp)
+{
+	return &c->share[qp->session & (SESSION_MAX - 1)];
+}
+
+void qp_make_ready(struct core *c, struct qp *qp)
+{
+	struct core_share *s = share_of(c, qp);
+
+	if (!list_empty(&qp->ready))
+		return;
+	list_push(&s->qps, &qp->ready);
+	if (list_empty(&s->node))
+		list_push(&c->ready, &s->node);
+}
+
+void qp_make_idle(struct core *c, struct qp *qp)
+{
+	struct core_share *s = share_of(c, qp);
+
+	list_del(&qp->ready);
+	if (list_empty(&s->qps))
+		list_del(&s->node);
+}
+
+/* The QP whose turn it is; its session goes behind the others'. */
+static struct qp *next_qp(struct core *c)
+{
+	struct list *node = list_pop(&c->ready);
+	struct core_share *s;
+	struct qp *qp;
+
+	if (!node)
+		return NULL;
+	s = container_of(node, struct core_share, node);
+	qp = container_of(list_pop(&s->qps), struct qp, ready);
+	if (!list_empty(&s->qps))
+		list_push(&c->ready, &s->node);
+	return qp;
+}
 
 /* Responses and requests of one QP alternate, so that neither starves the other. */
 static unsigned qp_tx(struct core *c, struct qp *qp, struct txd out[], unsigned n, uint64_t now)
@@ -51,11 +95,11 @@ unsigned core_tx(struct core *c, struct txd out[], unsigned n, uint64_t now)
 
 	c->tx_call++;
 	while (got < n && turns--) {
-		struct list *l = list_pop(&c->ready);
+		struct qp *qp = next_qp(c);
 
-		if (!l)
+		if (!qp)
 			break;
-		got += qp_turn(c, container_of(l, struct qp, ready), &out[got], n - got, now);
+		got += qp_turn(c, qp, &out[got], n - got, now);
 	}
 	return got;
 }

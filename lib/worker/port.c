@@ -114,6 +114,22 @@ static int read_mtu(struct port_info *info, uint16_t wanted, char why[ABI_SENTEN
 	return 0;
 }
 
+/* The driver of AF_XDP says "invalid" to everything, a missing right included. */
+static int no_rx_queue(const struct dataplane *dp, const struct port_info *info, uint16_t q,
+	int err, char why[ABI_SENTENCE_MAX])
+{
+	if (!strcmp(info->driver, "net_af_xdp") && geteuid())
+		return refuse(why, -EPERM,
+			"port %u (%s) cannot open its AF_XDP socket: it wants CAP_NET_RAW, "
+			"CAP_NET_ADMIN, CAP_SYS_ADMIN and CAP_IPC_LOCK; see PERMISSIONS in "
+			"rocid(8)",
+			info->ethdev, info->name);
+	return refuse(why, err,
+		"port %u (%s) cannot set up receive queue %u (%s): give it frames of at most %u "
+		"bytes (AF_PACKET: framesz=2048, or use --share)",
+		info->ethdev, info->name, q, strerror(-err), dp->mbuf_room);
+}
+
 static int setup_queues(
 	const struct dataplane *dp, const struct port_info *info, char why[ABI_SENTENCE_MAX])
 {
@@ -129,11 +145,7 @@ static int setup_queues(
 		err = rte_eth_rx_queue_setup(
 			info->ethdev, q, nrx, socket, NULL, dp->worker[q]->pool);
 		if (err)
-			return refuse(why, err,
-				"port %u (%s) cannot set up receive queue %u (%s): give it frames "
-				"of at "
-				"most %u bytes (AF_PACKET: framesz=2048, or use --share)",
-				info->ethdev, info->name, q, strerror(-err), MBUF_ROOM);
+			return no_rx_queue(dp, info, q, err, why);
 	}
 	for (uint16_t q = 0; q < info->tx_queues; q++) {
 		err = rte_eth_tx_queue_setup(info->ethdev, q, ntx, socket, NULL);
@@ -245,6 +257,11 @@ static int start(const struct dataplane *dp, uint16_t mtu, struct port_info *inf
 	if (err)
 		return err;
 	err = rte_eth_dev_start(info->ethdev);
+	if (err == -EPERM && !is_memif(info)) /* memif says -1 whatever it is */
+		return refuse(why, err,
+			"port %u (%s) may not set its netdev's flags: run rocid as root or with "
+			"CAP_NET_ADMIN",
+			info->ethdev, info->name);
 	if (err)
 		return refuse(why, err, "port %u (%s) does not start (%s): %s", info->ethdev,
 			info->name, strerror(-err),

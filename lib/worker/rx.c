@@ -5,6 +5,8 @@
 #include "worker_impl.h"
 
 #define PREFETCH 4
+/* Bursts of the inbox a round. */
+#define INBOX_BURSTS 4
 
 /* The packets of one burst, compact, and the buffers they lie in. */
 struct rx_burst {
@@ -55,28 +57,6 @@ static void parse_burst(struct worker *w, struct rx_burst *b, struct rte_mbuf **
 	}
 }
 
-/* Passes the frames of other workers' QPs on, in the order in which they came. */
-static void hand_over(struct worker *w, struct rx_burst *b)
-{
-	for (uint32_t i = 0; i < w->dp->nworkers; i++) {
-		struct handoff *h = &w->handoff[i];
-		unsigned taken;
-
-		if (likely(!h->count))
-			continue;
-		w->stats.handoffs += h->count;
-		taken = rte_ring_enqueue_burst(
-			w->dp->worker[i]->inbox, (void **)h->m, h->count, NULL);
-		if (w->dp->idle == IDLE_ADAPTIVE)
-			worker_wake(w->dp->worker[i]);
-		while (taken < h->count) {
-			core_count_drop(&w->core, DROP_HANDOFF_FULL);
-			b->free[b->spent++] = h->m[taken++];
-		}
-		h->count = 0;
-	}
-}
-
 static void receive(struct worker *w, struct rte_mbuf **m, unsigned n)
 {
 	struct rx_burst b;
@@ -86,17 +66,33 @@ static void receive(struct worker *w, struct rte_mbuf **m, unsigned n)
 	 * this thread may have been paused since the round began (REQ-22, REQ-29). */
 	core_rx(&w->core, b.pkt, b.parsed, clock_at(&w->clock, rte_rdtsc()), b.verdict);
 	for (unsigned i = 0; i < b.parsed; i++) {
-		struct handoff *h;
-
 		if (likely(b.verdict[i] < VERDICT_HANDOFF)) {
 			b.free[b.spent++] = b.m[i];
 			continue;
 		}
-		h = &w->handoff[b.verdict[i] - VERDICT_HANDOFF];
-		h->m[h->count++] = b.m[i];
+		handoff_add(w, b.verdict[i] - VERDICT_HANDOFF, b.m[i]);
+		w->stats.handoffs++;
 	}
-	hand_over(w, &b);
+	handoff_flush(w); /* in the order in which they came */
 	rte_pktmbuf_free_bulk(b.free, b.spent);
+}
+
+/* More than a burst: it is filled by all workers. */
+static unsigned rx_inbox(struct worker *w, bool *drained)
+{
+	struct rte_mbuf *m[BURST];
+	unsigned received = 0;
+	unsigned n = BURST;
+
+	for (unsigned i = 0; i < INBOX_BURSTS && n == BURST; i++) {
+		n = rte_ring_dequeue_burst(w->inbox, (void **)m, BURST, NULL);
+		if (n)
+			receive(w, m, n);
+		received += n;
+	}
+	if (n == BURST)
+		*drained = false;
+	return received;
 }
 
 unsigned rx_poll(struct worker *w, bool *drained)
@@ -121,10 +117,5 @@ unsigned rx_poll(struct worker *w, bool *drained)
 		if (n == BURST)
 			*drained = false;
 	}
-	n = rte_ring_dequeue_burst(w->inbox, (void **)m, BURST, NULL);
-	if (n)
-		receive(w, m, n);
-	if (n == BURST)
-		*drained = false;
-	return received + n;
+	return received + rx_inbox(w, drained);
 }

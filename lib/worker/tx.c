@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <rte_cycles.h>
 #include <rte_ethdev.h>
+#include "qp.h"
 #include "worker_impl.h"
 
 /* A port that takes nothing for this long (a memif whose peer is gone) no longer holds up the
@@ -71,15 +72,11 @@ static bool flush(struct worker *w)
 	return empty;
 }
 
-/* A packet for a QP of this daemon on the same port: into the own inbox, and from there to its
- * worker. */
+/* A packet for a QP of this daemon goes to that one's worker. */
 static void loop_back(struct worker *w, const struct txd *t, struct rte_mbuf *m)
 {
 	m->port = origin(t->port, PKT_NO_QUEUE);
-	if (rte_ring_enqueue(w->inbox, m)) {
-		core_count_drop(&w->core, DROP_HANDOFF_FULL);
-		rte_pktmbuf_free(m);
-	}
+	handoff_add(w, core_owner(&w->core, t->qp->attr.dest_qpn), m);
 }
 
 /* Seals packet i and puts it where it leaves.  Returns false when it is void and its buffer
@@ -102,13 +99,19 @@ static bool dispatch(struct worker *w, uint32_t i)
 	return true;
 }
 
+/* Who has that much to receive does that first: what he sends only makes it more. */
+static bool flooded(const struct worker *w)
+{
+	return rte_ring_count(w->inbox) > INBOX_SIZE / 2;
+}
+
 unsigned tx_poll(struct worker *w)
 {
 	uint32_t left = 0;
 	unsigned kernel;
 	unsigned n;
 
-	if (!flush(w))
+	if (!flush(w) || flooded(w))
 		return 0;
 	kernel = exception_poll(w);
 	if (kernel && !flush(w))
@@ -127,6 +130,7 @@ unsigned tx_poll(struct worker *w)
 		w->txd[left++].frame = rte_pktmbuf_mtod(w->spare[i], uint8_t *);
 	}
 	w->nspare = left;
+	handoff_flush(w);
 	flush(w);
 	return kernel + n;
 }

@@ -61,7 +61,7 @@ struct sleeper {
 	uint64_t busy_at; /* when a round last found something to do */
 } CACHE_ALIGNED;
 
-/** Frames for another worker, gathered over one burst; rx.c. */
+/** Frames for a worker, gathered over one burst; handoff.c. */
 struct handoff {
 	unsigned count;
 	struct rte_mbuf *m[BURST];
@@ -113,7 +113,13 @@ static inline uint16_t origin(uint32_t port, uint32_t queue)
 	return (uint16_t)(queue << 8 | port);
 }
 
-/** Receives one burst of each queue and of the inbox.
+/** Lays @p m aside for the inbox of worker @p owner, at most a burst before handoff_flush(). */
+void handoff_add(struct worker *w, uint32_t owner, struct rte_mbuf *m);
+
+/** Puts what was laid aside into the inboxes. */
+void handoff_flush(struct worker *w);
+
+/** Receives one burst of each queue and some of the inbox.
  *  @return packets received; *drained tells whether every queue was emptied. */
 unsigned rx_poll(struct worker *w, bool *drained);
 

@@ -98,6 +98,10 @@ complains 2 "--bogus" --bogus
 complains 2 "--bogus" $eal --bogus -- --ring-pair
 complains 2 "--share" --share eth0
 complains 2 "arguments of --vdev" $eal --vdev net_nosuch0 -- --socket "$sock" --ring-pair
+complains 2 "-m x" --no-huge --no-pci -m x -- --ring-pair
+complains 2 "-m 64M" --no-huge --no-pci -m64M -- --ring-pair
+complains 2 "-m 0" --no-huge --no-pci -m 0 -- --ring-pair
+complains 2 "-m -1" --no-huge --no-pci -m -1 -- --ring-pair
 complains 2 "nproc" $eal -l 9999 -- --ring-pair
 
 # Arguments that name what is not there.
@@ -117,6 +121,25 @@ complains 1 "framesz" $eal --vdev net_af_packet0,iface=lo,framesz=16384,blocksz=
 complains 1 "-m" --no-huge --no-pci -m 8 --no-telemetry -- --socket "$sock" --ring-pair
 complains 1 "no/such/dir" $eal -- --socket "$dir/no/such/dir/s" --ring-pair
 
+# No right to make the socket says so, not that a file is missing.
+if [ "$(id -u)" = 0 ] && command -v setpriv >/dev/null; then
+	install -m 755 "$rocid" "$dir/rocid"
+	chmod 755 "$dir"
+	mkdir -m 700 "$dir/private"
+	complains_as_nobody() {
+		want=$1 word=$2
+		shift 2
+		XDG_RUNTIME_DIR=$dir setpriv --reuid 65534 --regid 65534 --clear-groups \
+			"$dir/rocid" $eal -- "$@" >"$dir/out" 2>"$dir/err"
+		got=$?
+		[ $got = "$want" ] || fail "as nobody, $*: exit $got: $(cat "$dir/err")"
+		grep -qF -- "$word" "$dir/err" || fail "as nobody: no '$word' in $(cat "$dir/err")"
+		grep -qF 'Permission denied' "$dir/err" || fail "as nobody: $(cat "$dir/err")"
+	}
+	complains_as_nobody 1 "$dir/private" --ring-pair --socket "$dir/private/s"
+	[ -e /run/rocid ] || complains_as_nobody 1 /run/rocid --ring-pair
+fi
+
 # Help and version.
 "$rocid" --version | grep -q '^rocid [0-9]' || fail "--version"
 "$rocid" --help | grep -q -- '--share' || fail "--help"
@@ -130,7 +153,7 @@ print("%08x" % functools.reduce(lambda h, c: (h ^ c) * 16777619 & 0xFFFFFFFF,
 for sig in TERM INT HUP; do
 	start one $eal -- --socket "$sock" --ring-pair --gid 0,192.0.2.1 --idle yield &&
 		{ [ -d "$runtime" ] || fail "no $runtime"; ends $sig; }
-	[ -e "$sock" ] && fail "SIG$sig leaves the socket behind"
+	ls "$sock"* 2>/dev/null && fail "SIG$sig leaves the socket behind, or what is beside it"
 	[ -e "$runtime" ] && fail "SIG$sig leaves $runtime behind"
 	[ -s "$dir/one.err" ] && fail "chatter: $(cat "$dir/one.err")"
 done

@@ -63,7 +63,7 @@ class Scene:
             namespace.run('ip link set e0 down')
             self.one.event('A', 1, 'port is down')
             assert self.one.ask('port A')[0] == 'DOWN'
-            assert self.one.ask('port B')[0] == 'DOWN'
+            wait_for('the other end', lambda: self.one.ask('port B')[0] == 'DOWN')
             self.two.more(100)
             namespace.run('ip link set e0 up')
             self.one.event('A', 1, 'port is active')

@@ -179,7 +179,7 @@ struct app_qp *app_qp(struct app *a, const struct app_qp_spec *spec)
 		.handle = a->next_slot,
 		.type = ABI_QPT_RC,
 		.sq_sig_all = spec->sig_all,
-		.session = 1,
+		.session = spec->session ? spec->session : 1,
 		.send_lane = &spec->send_cq->cq.lane[0],
 		.recv_lane = &spec->recv_cq->cq.lane[0],
 		.max_inline = spec->max_inline,

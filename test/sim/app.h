@@ -15,7 +15,7 @@
 #define APP_EVENTS 256u
 #define APP_GUARD  64u
 #define APP_MRS	   64u
-#define APP_OBJS   64u
+#define APP_OBJS   1024u
 /** Handles of CQs begin here; those of QPs are below. */
 #define APP_CQ_HANDLE (1u << 20)
 
@@ -40,7 +40,8 @@ struct app_qp_spec {
 	uint32_t rq_depth;
 	uint32_t max_sge;
 	uint32_t max_inline;
-	uint32_t window; /* 0: default */
+	uint32_t window;  /* 0: default */
+	uint32_t session; /* 0: session 1 */
 	bool sig_all;
 	struct app_cq *send_cq;
 	struct app_cq *recv_cq;

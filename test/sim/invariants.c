@@ -9,15 +9,34 @@
 
 /* --- a host --------------------------------------------------------------------------- */
 
-/* Everything on READY is a QP of this host, and is there once. */
-static void check_ready(const struct core *c)
+/* A list that is whole, with at most @p max nodes. */
+static void check_list(const struct list *head, unsigned max)
 {
 	unsigned n = 0;
 
-	for (const struct list *l = c->ready.next; l != &c->ready; l = l->next) {
+	for (const struct list *l = head->next; l != head; l = l->next) {
 		assert_ptr_equal(l->next->prev, l);
-		assert_true(++n <= QP_MAX);
+		assert_true(++n <= max);
 	}
+}
+
+/* A session that has a turn has a QP that wants it. */
+static void check_ready(const struct core *c)
+{
+	check_list(&c->ready, SESSION_MAX);
+	for (const struct list *l = c->ready.next; l != &c->ready; l = l->next) {
+		const struct core_share *s = container_of(l, const struct core_share, node);
+
+		assert_false(list_empty(&s->qps));
+		check_list(&s->qps, QP_MAX);
+	}
+}
+
+/* And a QP that wants one gets it. */
+static void check_turn(const struct core *c, const struct qp *qp)
+{
+	if (!list_empty(&qp->ready))
+		assert_false(list_empty(&c->share[qp->session % SESSION_MAX].node));
 }
 
 /* No counter goes back. */
@@ -119,6 +138,7 @@ void invariants_check(struct app *a, uint64_t now)
 		const struct qp *qp = a->qp[i]->qp;
 
 		check_requester(qp);
+		check_turn(&a->host->core, qp);
 		check_timer(qp);
 		check_responder(qp);
 		if (awake)

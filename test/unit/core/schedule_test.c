@@ -21,27 +21,50 @@ static int teardown(void **state)
 	return 0;
 }
 
+/* A connected QP of @p session with a message of @p packets to send. */
+static struct app_qp *busy_qp(uint32_t session, unsigned packets)
+{
+	static struct sim_host peer;
+	struct app_send s = {
+		.opcode = ABI_WR_SEND, .num_sge = 1, .sge = {app_sge(l.mr, 0, 256 * packets)}};
+	struct path_spec path;
+	struct app_qp *q;
+
+	host_init(&peer, 2, icrc_best(), 0);
+	path = host_path(l.host, &peer, 0, HOST_GID_IPV4);
+	l.spec.session = session;
+	q = app_qp(&l.app, &l.spec);
+	assert_int_equal(app_to_init(q, &l.attr, l.now), 0);
+	assert_int_equal(app_to_rtr(q, &l.attr, &path, l.now), 0);
+	assert_int_equal(app_to_rts(q, &l.attr, l.now), 0);
+	app_post_send(q, &s);
+	return q;
+}
+
+/* One whole burst, and how many packets of it are of each session: sent[session]. */
+static void count_burst(unsigned sent[], unsigned sessions)
+{
+	struct txd t[BURST];
+
+	for (unsigned i = 0; i < BURST; i++)
+		t[i].frame = l.host->tx[i];
+	assert_int_equal(core_tx(&l.host->core, t, BURST, l.now), BURST);
+	for (unsigned i = 0; i < BURST; i++) {
+		assert_true(t[i].qp->session < sessions);
+		sent[t[i].qp->session]++;
+	}
+}
+
 /* QPs that all have much to send get the same share. */
 static void core_tx__is_fair(void **state)
 {
-	static struct sim_host peer;
 	struct app_qp *q[4];
 	unsigned sent[4] = {0};
 	struct txd t[BURST];
 
 	lone_start(&l);
-	host_init(&peer, 2, icrc_best(), 0);
-	for (unsigned i = 0; i < 4; i++) {
-		struct path_spec path = host_path(l.host, &peer, 0, HOST_GID_IPV4);
-		struct app_send s = {
-			.opcode = ABI_WR_SEND, .num_sge = 1, .sge = {app_sge(l.mr, 0, 256 * 120)}};
-
-		q[i] = app_qp(&l.app, &l.spec);
-		assert_int_equal(app_to_init(q[i], &l.attr, l.now), 0);
-		assert_int_equal(app_to_rtr(q[i], &l.attr, &path, l.now), 0);
-		assert_int_equal(app_to_rts(q[i], &l.attr, l.now), 0);
-		app_post_send(q[i], &s);
-	}
+	for (unsigned i = 0; i < 4; i++)
+		q[i] = busy_qp(1, 120);
 	for (unsigned burst = 0; burst < 8; burst++) {
 		unsigned n;
 
@@ -55,6 +78,49 @@ static void core_tx__is_fair(void **state)
 	}
 	for (unsigned k = 0; k < 4; k++)
 		assert_int_equal(sent[k], 8 * BURST / 4);
+}
+
+/* The only QP of a session gets as much as the thousand of another. */
+static void core_tx__sessions_share_alike(void **state)
+{
+	unsigned sent[4] = {0};
+
+	l.spec.sq_depth = 1;
+	l.spec.rq_depth = 1;
+	lone_start(&l);
+	for (unsigned i = 0; i < 900; i++)
+		busy_qp(1, 8);
+	for (unsigned i = 0; i < 10; i++)
+		busy_qp(2, 40);
+	for (unsigned burst = 0; burst < 6; burst++)
+		count_burst(sent, 4);
+	assert_int_equal(sent[1], 3 * BURST);
+	assert_int_equal(sent[2], 3 * BURST);
+	busy_qp(3, 120);
+	for (unsigned burst = 0; burst < 9; burst++)
+		count_burst(sent, 4);
+	assert_int_equal(sent[1], 6 * BURST);
+	assert_int_equal(sent[2], 6 * BURST);
+	assert_int_equal(sent[3], 3 * BURST);
+}
+
+/* A session whose ready QPs go away leaves no turn behind. */
+static void core_tx__destroyed_while_ready(void **state)
+{
+	struct app_qp *q[3];
+	unsigned sent[3] = {0};
+
+	lone_start(&l);
+	q[0] = busy_qp(1, 8);
+	q[1] = busy_qp(1, 8);
+	q[2] = busy_qp(2, 120);
+	app_qp_destroy(q[0], l.now);
+	app_qp_destroy(q[1], l.now);
+	count_burst(sent, 3);
+	assert_int_equal(sent[2], BURST);
+	app_qp_destroy(q[2], l.now);
+	assert_string_equal(lone_tx(&l), "");
+	assert_true(list_empty(&l.host->core.ready));
 }
 
 /* Neither requests nor responses of one QP starve the other. */
@@ -135,6 +201,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		T(core_tx__is_fair),
+		T(core_tx__sessions_share_alike),
+		T(core_tx__destroyed_while_ready),
 		T(core_tx__flush_spares_inline_data),
 		T(core_tx__alternates_requests_and_responses),
 		T(core_tx__one_at_a_time),

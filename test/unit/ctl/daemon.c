@@ -16,6 +16,7 @@
 #include <cmocka.h>
 #include <rte_eal.h>
 #include "daemon.h"
+#include "state.h"
 
 #define WAIT_S 20 /* nothing here takes long; a paused machine may */
 
@@ -141,6 +142,21 @@ void daemon_run(struct test_daemon *d)
 	if (err)
 		fprintf(stderr, "ctl_start: %s\n", d->why);
 	assert_int_equal(err, 0);
+	assert_int_equal(pthread_create(&d->thread, NULL, run, d), 0);
+}
+
+void daemon_pause(struct test_daemon *d)
+{
+	ctl_stop(d->ctl);
+	pthread_join(d->thread, NULL);
+}
+
+void daemon_resume(struct test_daemon *d)
+{
+	uint64_t stops;
+
+	assert_int_equal(read(d->ctl->stopper.fd, &stops, sizeof(stops)), sizeof(stops));
+	d->ctl->stopping = false;
 	assert_int_equal(pthread_create(&d->thread, NULL, run, d), 0);
 }
 

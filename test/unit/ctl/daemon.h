@@ -44,6 +44,10 @@ void daemon_config(struct test_daemon *d);
 void daemon_run(struct test_daemon *d);
 void daemon_stop(struct test_daemon *d);
 
+/** Stops the control thread, so that the test can take its place, and has it go on. */
+void daemon_pause(struct test_daemon *d);
+void daemon_resume(struct test_daemon *d);
+
 /* Of the default configuration: port 1 has GID 0 10.0.0.1 and GID 1 2001:db8::1; 10.0.0.2 and
  * 2001:db8::2 are neighbours. */
 extern const uint8_t gid_own4[16], gid_own6[16], gid_peer4[16], gid_peer6[16], gid_unknown4[16];

@@ -1,0 +1,286 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Two workers, moved by hand: what is for the other one, and QPs that change sides. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+#include "eal_test.h"
+#include "rig.h"
+
+#define SLOT 5u
+
+static struct rig r;
+static struct rig_qp a, b; /* on worker 0: port 0, port 1 */
+static struct worker *w[2];
+static struct abi_cq_lane *lane[2]; /* of worker 1 */
+
+static struct abi_cq_lane *second_lane(struct rig_qp *q)
+{
+	size_t size = sizeof(struct abi_cq_lane) + 2 * RIG_DEPTH * sizeof(struct abi_cqe);
+	struct abi_cq_lane *p = aligned_alloc(ABI_LINE, size);
+
+	assert_non_null(p);
+	memset(p, 0, size);
+	cq_lane_init(q->cq, 1, p, 2 * RIG_DEPTH);
+	return p;
+}
+
+static void up_with(bool local)
+{
+	rig_up(&r, 2);
+	for (unsigned i = 0; i < 2; i++)
+		w[i] = r.dp->worker[i];
+	rig_qp_up(&r, &a, SLOT, 0);
+	rig_qp_up(&r, &b, SLOT + 1, 0);
+	lane[0] = second_lane(&a);
+	lane[1] = second_lane(&b);
+	rig_connect(&r, &a, &b, 0, local);
+	rig_connect(&r, &b, &a, local ? 0 : 1, local);
+}
+
+static int up(void **state)
+{
+	up_with(false);
+	return 0;
+}
+
+static int up_local(void **state)
+{
+	up_with(true);
+	return 0;
+}
+
+static int give(struct rig_qp *q, uint16_t to)
+{
+	struct core_cmd cmd = {.type = CORE_CMD_GIVE_QP, .qp = q->qp, .worker = to};
+
+	return worker_call(w[qp_owner(q->qp)], &cmd);
+}
+
+static void move(struct rig_qp *q, uint16_t to)
+{
+	struct core_cmd cmd = {.type = CORE_CMD_TAKE_QP, .qp = q->qp};
+
+	assert_int_equal(give(q, to), 0);
+	assert_int_equal(worker_call(w[to], &cmd), 0);
+}
+
+static void bring_home(struct rig_qp *q)
+{
+	struct core_cmd cmd = {.type = CORE_CMD_DETACH_CQ, .cq = q->cq};
+
+	if (qp_owner(q->qp))
+		move(q, 0);
+	assert_int_equal(worker_call(w[1], &cmd), 0);
+}
+
+static int down(void **state)
+{
+	bring_home(&a);
+	bring_home(&b);
+	rig_qp_down(&r, &a, SLOT);
+	rig_qp_down(&r, &b, SLOT + 1);
+	rig_down(&r);
+	free(lane[0]);
+	free(lane[1]);
+	return 0;
+}
+
+static unsigned rx(unsigned i)
+{
+	bool drained;
+
+	return rx_poll(w[i], &drained);
+}
+
+static unsigned write_and_send(uint32_t len)
+{
+	rig_write(&a, &b, len);
+	doorbell_poll(w[0]);
+	doorbell_poll(w[1]);
+	return tx_poll(w[qp_owner(a.qp)]);
+}
+
+/* --- doorbells -------------------------------------------------------------------------- */
+
+/* The bell of the old worker is heard by the new one, once, wherever the QP goes. */
+static void doorbell_poll__passes_on(void **state)
+{
+	move(&a, 1);
+	assert_int_equal(tx_poll(w[1]), 0); /* its turn: nothing posted, it asks for the bell */
+	rig_write(&a, &b, 8);
+	assert_int_equal(doorbell_poll(w[1]), 0);
+	assert_int_equal(doorbell_poll(w[0]), 1);
+	assert_int_equal(w[0]->stats.bells_passed, 1);
+	assert_int_equal(tx_poll(w[0]), 0);
+	assert_int_equal(doorbell_poll(w[1]), 1);
+	assert_int_equal(doorbell_poll(w[1]), 0);
+	assert_int_equal(tx_poll(w[1]), 1);
+	abi_doorbell_ring(a.bell, SLOT);
+	assert_int_equal(doorbell_poll(w[0]), 1);
+	move(&a, 0); /* while the bell is under way */
+	assert_int_equal(doorbell_poll(w[1]), 1);
+	assert_int_equal(w[1]->stats.bells_passed, 1);
+	assert_int_equal(doorbell_poll(w[0]), 1);
+	assert_int_equal(doorbell_poll(w[0]), 0);
+}
+
+/* --- frames ----------------------------------------------------------------------------- */
+
+/* Frames of a QP that has moved are handed over from its home, in order, and told of. */
+static void rx_poll__hands_over_what_comes_home(void **state)
+{
+	move(&b, 1);
+	assert_int_equal(write_and_send(10 * 1024), 10);
+	assert_int_equal(rx(0), 10);
+	assert_int_equal(w[0]->stats.handoffs, 10);
+	assert_int_equal(rx(1), 10);
+	assert_int_equal(b.qp->queue, 0);
+	assert_int_equal(b.qp->queue_run, 10);
+	assert_int_equal(b.qp->resp.epsn, 0xFFFFFA);
+	assert_int_equal(w[1]->core.count.out_of_sequence, 0);
+}
+
+/* What was handed over to a worker that has given the QP away goes on to its new one. */
+static void rx_poll__hands_over_again(void **state)
+{
+	move(&b, 1);
+	assert_int_equal(write_and_send(4 * 1024), 4);
+	assert_int_equal(rx(0), 4); /* lies in the inbox of worker 1 */
+	w[1]->mailbox.waited = UINT32_MAX - 1;
+	assert_int_equal(give(&b, 0), 0);
+	assert_int_equal(rx(1), 4);
+	assert_int_equal(rx(0), 4);
+	assert_int_equal(b.qp->resp.epsn, 0xFFFFF4);
+	assert_int_equal(b.qp->queue, 0); /* where the port had put them */
+}
+
+/* A port with a queue for some workers only says nothing of where a QP belongs. */
+static void rx_poll__port_that_does_not_spread(void **state)
+{
+	w[0]->port[1].spreads = false;
+	assert_int_equal(write_and_send(8), 1);
+	assert_int_equal(rx(0), 1);
+	assert_int_equal(b.qp->queue, PKT_NO_QUEUE);
+}
+
+/* Local packets are put into the inbox of their owner, and tell nothing either. */
+static void tx_poll__local_packets_find_their_owner(void **state)
+{
+	move(&b, 1);
+	assert_int_equal(write_and_send(3 * 1024), 3);
+	assert_int_equal(rx(0), 0);
+	assert_int_equal(rx(1), 3);
+	assert_int_equal(w[0]->stats.handoffs + w[1]->stats.handoffs, 0);
+	assert_int_equal(b.qp->queue, PKT_NO_QUEUE);
+	assert_int_equal(tx_poll(w[1]), 1); /* the ACK */
+	assert_int_equal(rx(0), 1);
+	assert_int_equal(rig_poll(&a), ABI_WC_SUCCESS);
+}
+
+/* All workers fill an inbox: more than one burst of it a round, and while it is half full its
+ * worker adds nothing. */
+static void tx_poll__a_flooded_worker_receives_first(void **state)
+{
+	unsigned sent = 0;
+
+	rig_write(&a, &b, 60 * 1024);
+	doorbell_poll(w[0]);
+	while (rte_ring_count(w[0]->inbox) <= INBOX_SIZE / 2) {
+		struct rte_mbuf *m = rte_pktmbuf_alloc(w[1]->pool);
+
+		assert_non_null(m);
+		rte_pktmbuf_append(m, 60); /* no RoCE */
+		assert_int_equal(rte_ring_enqueue(w[0]->inbox, m), 0);
+	}
+	assert_int_equal(tx_poll(w[0]), 0);
+	assert_true(rx(0) > BURST);
+	while (!sent)
+		sent = tx_poll(w[0]), rx(0);
+	assert_int_equal(sent, BURST);
+}
+
+/* --- moving ----------------------------------------------------------------------------- */
+
+static void send_command(struct core_cmd *cmd)
+{
+	atomic_store(&w[0]->mailbox.cmd, cmd);
+	mailbox_poll(w[0]);
+}
+
+static bool answered(void)
+{
+	return !atomic_load(&w[0]->mailbox.cmd);
+}
+
+/* A QP goes when nothing of it can be overtaken: frames in the inbox, packets in the backlog. */
+static void mailbox_poll__gives_at_a_quiet_moment(void **state)
+{
+	struct core_cmd cmd = {.type = CORE_CMD_GIVE_QP, .qp = b.qp, .worker = 1};
+
+	move(&a, 1);
+	assert_int_equal(write_and_send(4 * 1024), 4);
+	assert_int_equal(rx(1), 4); /* by queue 1: for worker 0's inbox */
+	send_command(&cmd);
+	assert_false(answered());
+	assert_int_equal(qp_owner(b.qp), 0);
+	assert_int_equal(rx(0), 4);
+	w[0]->port[1].count = 1;
+	mailbox_poll(w[0]);
+	assert_false(answered());
+	w[0]->port[1].count = 0;
+	mailbox_poll(w[0]);
+	assert_true(answered());
+	assert_int_equal(w[0]->mailbox.result, 0);
+	assert_int_equal(qp_owner(b.qp), 1);
+	assert_int_equal(w[0]->stats.qps_given, 2); /* and a */
+}
+
+/* A worker that never comes to rest answers all the same. */
+static void mailbox_poll__waits_not_for_ever(void **state)
+{
+	struct core_cmd cmd = {.type = CORE_CMD_GIVE_QP, .qp = b.qp, .worker = 1};
+	unsigned rounds = 0;
+
+	w[0]->port[1].count = 1;
+	send_command(&cmd);
+	while (!answered() && ++rounds < 10000)
+		mailbox_poll(w[0]);
+	w[0]->port[1].count = 0;
+	assert_in_range(rounds, 10, 200);
+	assert_int_equal(qp_owner(b.qp), 1);
+}
+
+/* Timers go along, so all clocks must show the same. */
+static void worker_create__clocks_agree(void **state)
+{
+	uint64_t tsc = rte_get_tsc_cycles();
+	uint64_t first = clock_at(&w[0]->clock, tsc);
+	uint64_t second = clock_at(&w[1]->clock, tsc);
+
+	assert_true(first - second + 10 <= 20); /* rounding */
+}
+
+#define T(f)	   cmocka_unit_test_setup_teardown(f, up, down)
+#define T_LOCAL(f) cmocka_unit_test_setup_teardown(f, up_local, down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		T(doorbell_poll__passes_on),
+		T(rx_poll__hands_over_what_comes_home),
+		T(rx_poll__hands_over_again),
+		T(rx_poll__port_that_does_not_spread),
+		T_LOCAL(tx_poll__local_packets_find_their_owner),
+		T_LOCAL(tx_poll__a_flooded_worker_receives_first),
+		T(mailbox_poll__gives_at_a_quiet_moment),
+		T(mailbox_poll__waits_not_for_ever),
+		T(worker_create__clocks_agree),
+	};
+
+	eal_test_start();
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
