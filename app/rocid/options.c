@@ -39,6 +39,9 @@ static const struct option_row row[] = {
 	{"share", required_argument, set_share, "[PORT=]IFNAME",
 		"share the kernel's netdev IFNAME, with its addresses; makes an AF_PACKET port, or "
 		"names the netdev that ethdev PORT stands on"},
+	{"tap", required_argument, set_tap, "PORT[=NAME]",
+		"a kernel netdev NAME (roci0 for port 0) on PORT, which is rocid's own: its "
+		"addresses, ARP, ping, TCP"},
 	{"gid", required_argument, set_gid, "PORT,IP[,vid=VLAN]", "a static address of PORT"},
 	{"neigh", required_argument, set_neigh, "PORT,IP,MAC", "a static neighbour on PORT"},
 	{"rocev1", no_argument, set_rocev1, "", "RoCEv1 GIDs beside the RoCEv2 ones"},

@@ -190,6 +190,29 @@ int set_share(struct options *o, const char *value, char why[VALUE_MAX])
 	return err;
 }
 
+int set_tap(struct options *o, const char *value, char why[VALUE_MAX])
+{
+	const char *eq = strchr(value, '=');
+	struct option_tap *t = &o->tap[o->ntaps];
+	char port[VALUE_MAX];
+	const char *rest;
+	int err;
+
+	snprintf(port, sizeof(port), "%.*s,", eq ? (int)(eq - value) : (int)strlen(value), value);
+	err = take_port(o, "tap", port, &t->port, &rest, why);
+	if (err)
+		return err;
+	for (uint32_t i = 0; i < o->ntaps; i++)
+		if (o->tap[i].port == t->port)
+			return refuse(why, "port %u has a tap already", t->port);
+	snprintf(t->netdev, sizeof(t->netdev), "roci%u", t->port);
+	if (eq)
+		err = copy_text(t->netdev, sizeof(t->netdev), eq + 1, "the netdev's name", why);
+	if (!err)
+		o->ntaps++;
+	return err;
+}
+
 int set_gid(struct options *o, const char *value, char why[VALUE_MAX])
 {
 	struct option_gid *g = &o->gid[o->ngids];

@@ -25,6 +25,7 @@ int set_max_memory(struct options *o, const char *value, char why[VALUE_MAX]);
 int set_max_user_qps(struct options *o, const char *value, char why[VALUE_MAX]);
 int set_max_user_memory(struct options *o, const char *value, char why[VALUE_MAX]);
 int set_share(struct options *o, const char *value, char why[VALUE_MAX]);
+int set_tap(struct options *o, const char *value, char why[VALUE_MAX]);
 int set_gid(struct options *o, const char *value, char why[VALUE_MAX]);
 int set_neigh(struct options *o, const char *value, char why[VALUE_MAX]);
 int set_mtu(struct options *o, const char *value, char why[VALUE_MAX]);

@@ -6,6 +6,7 @@
 #include "bits.h"
 #include "command.h"
 #include "object.h"
+#include "place.h"
 #include "quota.h"
 #include "session.h"
 
@@ -264,8 +265,10 @@ int cmd_create_qp(struct session *s, const struct request *q, struct reply *r)
 		reply_fd(r, fd);
 		err = take_numbers(s, o, r);
 	}
-	if (!err)
+	if (!err) { /* nobody has touched it yet */
+		place_memory(o->rings.base, o->rings.size, s->ctl->dp->node[o->worker]);
 		err = make_qp(s, o, &in, &l, r);
+	}
 	if (err) {
 		qp_release(s, o);
 		return err;

@@ -9,6 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 #include "admin.h"
+#include "announce.h"
 #include "ending.h"
 #include "object.h"
 #include "quota.h"
@@ -90,6 +91,7 @@ static void refresh_port(struct ctl *ctl, uint32_t i)
 		return;
 	tell_owner(ctl, i, what);
 	if (old) {
+		announce_changes(ctl->announce_fd, &ctl->port[i].gids, old);
 		worker_grace(ctl->dp);
 		free((void *)old);
 	}
@@ -188,6 +190,7 @@ static void init(struct ctl *ctl, const struct ctl_config *cfg)
 	ctl->netdev_arg = cfg->netdev_arg;
 	ctl->epoll = -1;
 	ctl->reserve_fd = -1;
+	ctl->announce_fd = announce_open();
 	ctl->listener.fd = -1;
 	ctl->news.fd = -1;
 	ctl->stopper = (struct watch){.fd = -1, .ready = stopper_ready};
@@ -337,6 +340,8 @@ void ctl_destroy(struct ctl *ctl)
 	ctl_unwatch(ctl, &ctl->faults);
 	if (ctl->epoll >= 0)
 		close(ctl->epoll);
+	if (ctl->announce_fd >= 0)
+		close(ctl->announce_fd);
 	handles_free(&ctl->pds);
 	pthread_mutex_destroy(&ctl->notifier.lock);
 	free(ctl);

@@ -9,6 +9,7 @@
 #include "bits.h"
 #include "ending.h"
 #include "object.h"
+#include "place.h"
 #include "quota.h"
 #include "session.h"
 
@@ -44,6 +45,7 @@ int session_shm(struct session *s, struct shm *m, const char *name, size_t size,
 		return err;
 	}
 	s->bytes += m->size; /* rounded to pages: may end a little above the limit */
+	place_memory(m->base, m->size, s->ctl->dp->node[0]);
 	return 0;
 }
 

@@ -45,6 +45,7 @@ struct ctl {
 	uint32_t window;
 	struct ctl_limits limits; /* none is 0 */
 	uint64_t epoch;
+	int announce_fd; /* announce_open() */
 	struct rtnl rtnl;
 	struct neigh_queue neighs;
 	struct dests dests;

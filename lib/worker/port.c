@@ -235,33 +235,24 @@ static int configure(const struct dataplane *dp, uint16_t mtu, struct port_info 
 static void attach(struct dataplane *dp, uint32_t index, const struct port_info *info)
 {
 	dp->ethdev[index] = info->ethdev;
-	dp->nports = index + 1;
 	for (uint16_t i = 0; i < dp->nworkers; i++) {
-		struct worker *w = dp->worker[i];
+		struct worker_port *p = &dp->worker[i]->port[index];
 
-		w->port[index] = (struct worker_port){
-			.ethdev = info->ethdev,
-			.queue = i,
-			.rx = i<info->rx_queues, .spreads = info->rx_queues> 1 &&
-			      info->rx_queues == dp->nworkers,
-		};
-		w->nports = index + 1;
+		p->ethdev = info->ethdev;
+		p->queue = i;
+		p->rx = i < info->rx_queues;
+		p->spreads = info->rx_queues > 1 && info->rx_queues == dp->nworkers;
+		atomic_store_explicit(&p->closed, false, memory_order_release);
 	}
 }
 
-int port_open(struct dataplane *dp, uint32_t index, uint16_t mtu, struct port_info *info,
+/* Configures and starts the device. */
+static int start(const struct dataplane *dp, uint16_t mtu, struct port_info *info,
 	char why[ABI_SENTENCE_MAX])
 {
 	struct rte_eth_link link = {0};
-	int err;
+	int err = configure(dp, mtu, info, why);
 
-	if (mtu && info->netdev[0])
-		return refuse(why, -EINVAL,
-			"port %u (%s) has the MTU of netdev %s: use `ip link set %s mtu %u` "
-			"instead of "
-			"--mtu",
-			info->ethdev, info->name, info->netdev, info->netdev, mtu);
-	err = configure(dp, mtu, info, why);
 	if (!err)
 		err = read_mtu(info, mtu, why);
 	if (err)
@@ -280,8 +271,46 @@ int port_open(struct dataplane *dp, uint32_t index, uint16_t mtu, struct port_in
 	if (!rte_eth_link_get_nowait(info->ethdev, &link) &&
 		link.link_speed != RTE_ETH_SPEED_NUM_UNKNOWN)
 		info->speed_mbps = link.link_speed;
-	attach(dp, index, info);
 	return 0;
+}
+
+int port_open(struct dataplane *dp, uint32_t index, uint16_t mtu, struct port_info *info,
+	char why[ABI_SENTENCE_MAX])
+{
+	int err;
+
+	if (mtu && info->netdev[0])
+		return refuse(why, -EINVAL,
+			"port %u (%s) has the MTU of netdev %s: use `ip link set %s mtu %u` "
+			"instead of "
+			"--mtu",
+			info->ethdev, info->name, info->netdev, info->netdev, mtu);
+	err = start(dp, mtu, info, why);
+	if (err)
+		return err;
+	attach(dp, index, info);
+	dp->nports = index + 1;
+	for (uint32_t i = 0; i < dp->nworkers; i++)
+		dp->worker[i]->nports = index + 1;
+	return 0;
+}
+
+void port_close_live(struct dataplane *dp, uint32_t index)
+{
+	for (uint32_t i = 0; i < dp->nworkers; i++)
+		atomic_store_explicit(
+			&dp->worker[i]->port[index].closed, true, memory_order_release);
+	worker_grace(dp); /* no round that began before the store is under way */
+}
+
+int port_open_live(
+	struct dataplane *dp, uint32_t index, struct port_info *info, char why[ABI_SENTENCE_MAX])
+{
+	int err = start(dp, 0, info, why);
+
+	if (!err)
+		attach(dp, index, info);
+	return err;
 }
 
 void port_close(struct dataplane *dp, uint32_t index)

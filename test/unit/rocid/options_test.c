@@ -53,7 +53,7 @@ static void options_parse__every_option(void **state)
 		      "--share 1=eth1 --gid 0,192.0.2.1 --gid 2,fd00::1,vid=7 --neigh "
 		      "0,192.0.2.1,02:00:00:00:00:0a --rocev1 --mtu 0,4200 --ring-pair "
 		      "--ring-pair=loss=0.5 --impair 3,dup=1 --window 64 --workers 2 --idle yield "
-		      "--icrc table --ready-fd 1 --stats-on-exit=json"),
+		      "--tap 2 --tap 0=roce --icrc table --ready-fd 1 --stats-on-exit=json"),
 		0);
 	assert_string_equal(o.socket, "/tmp/s");
 	assert_int_equal(o.socket_mode, 0600);
@@ -72,6 +72,11 @@ static void options_parse__every_option(void **state)
 	assert_int_equal(o.share[0].port, PORT_NEW);
 	assert_int_equal(o.share[1].port, 1);
 	assert_string_equal(o.share[1].netdev, "eth1");
+	assert_int_equal(o.ntaps, 2);
+	assert_int_equal(o.tap[0].port, 2);
+	assert_string_equal(o.tap[0].netdev, "roci2");
+	assert_int_equal(o.tap[1].port, 0);
+	assert_string_equal(o.tap[1].netdev, "roce");
 	assert_int_equal(o.ngids, 2);
 	assert_memory_equal(o.gid[0].gid.gid, v4, 16);
 	assert_int_equal(o.gid[1].gid.gid[0], 0xFD);
@@ -132,6 +137,11 @@ static void options_parse__names_what_is_wrong(void **state)
 			"101"},
 		{"--share 0=averyveryverylongname", "netdev"},
 		{"--share x=eth0", "'x,'"},
+		{"--tap x", "'x,'"},
+		{"--tap 9", "port 9"},
+		{"--tap 0=", "name is missing"},
+		{"--tap 0=averyveryverylongname", "netdev"},
+		{"--tap 1 --tap 1=other", "port 1 has a tap already"},
 		{"--impair 0,lost=1", "'lost'"},
 		{"--ring-pair=loss=2", "'loss'"},
 		{"--ready-fd 777", "'777'"},
