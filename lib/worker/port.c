@@ -267,7 +267,7 @@ int port_open(struct dataplane *dp, uint32_t index, uint16_t mtu, struct port_in
 	if (err)
 		return err;
 	err = rte_eth_dev_start(info->ethdev);
-	if (err == -EPERM)
+	if (err == -EPERM && !is_memif(info)) /* memif says -1 for all */
 		return refuse(why, err,
 			"port %u (%s) may not set its netdev's flags: run rocid as root or with "
 			"CAP_NET_ADMIN",
