@@ -74,8 +74,9 @@
 /** Data room of a packet buffer besides the headroom: FRAME_MAX, rounded up to the AF_PACKET
  *  frame that tiles whole pages (eight in nine), because that driver wants its frame to fit. */
 #define MBUF_ROOM 4608u
-/** Notices that wait for the notifier thread, of all workers. */
-#define EVENT_RING 4096u
+/** Notices that wait for the notifier thread, of all workers (a power of two): all QPs of the
+ *  daemon may fail at once, and nobody else's notice is lost for that. */
+#define EVENT_RING (2 * QP_MAX)
 
 /* --- control path ------------------------------------------------------------------- */
 
