@@ -5,7 +5,6 @@
 #include "daemon.h"
 #include "icrc.h"
 #include "rxwake.h"
-#include "steer.h"
 
 static const char *net_name(unsigned net)
 {
@@ -43,6 +42,7 @@ static void print_port(const struct daemon *d, uint32_t i)
 {
 	const struct daemon_port *p = &d->port[i];
 	const struct port *port = &d->dp->ports->port[i];
+	char text[128];
 	uint8_t m[6];
 
 	port_get_mac(port, m);
@@ -52,7 +52,8 @@ static void print_port(const struct daemon *d, uint32_t i)
 	printf("), MAC %02x:%02x:%02x:%02x:%02x:%02x, MTU %u (path MTU %" PRIu32 "), "
 	       "%u queue%s, steering: %s%s\n",
 		m[0], m[1], m[2], m[3], m[4], m[5], p->info.mtu, port->active_mtu,
-		p->info.rx_queues, p->info.rx_queues == 1 ? "" : "s", steer_name(p->rungs),
+		p->info.rx_queues, p->info.rx_queues == 1 ? "" : "s",
+		steer_text(&p->steer, p->info.rss, text, sizeof(text)),
 		d->opt->impaired[i] ? ", emulated link" : "");
 	if (d->dp->idle == IDLE_ADAPTIVE)
 		printf("    wakes its workers %s\n", rxwake_name(p->wake));

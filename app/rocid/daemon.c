@@ -121,6 +121,9 @@ static int make_workers(struct daemon *d, struct options *o, char why[VALUE_MAX 
 		if (o->impaired[i])
 			mbufs += o->impair[i].spread ? 2 * LINKEMU_HELD : LINKEMU_HELD;
 	d->dp->mbufs = mbufs;
+	for (uint32_t i = 0; i < d->nports; i++)
+		if (!strcmp(d->port[i].info.driver, "net_af_xdp"))
+			d->dp->mbuf_room = MBUF_ROOM_PAGE;
 	d->dp->idle = o->idle;
 	if (o->icrc)
 		d->dp->icrc = o->icrc;
@@ -149,6 +152,10 @@ static int spoil(struct daemon_port *p, const struct linkemu_config *cfg)
 	return linkemu_join(p->emu, p->info.rx_queues);
 }
 
+/* The largest Ethernet MTU that gives path MTU 2048 (mtu_of_ethernet()): what MBUF_ROOM_PAGE holds.
+ */
+#define MTU_PAGE 4191
+
 static int open_ports(struct daemon *d, struct options *o, char why[VALUE_MAX * 2])
 {
 	for (uint32_t i = 0; i < d->nports; i++) {
@@ -157,7 +164,9 @@ static int open_ports(struct daemon *d, struct options *o, char why[VALUE_MAX * 
 
 		if (err)
 			return err == -EINVAL ? -EIO : err;
-		p->rungs = steer_install(p->info.ethdev, p->info.rx_queues);
+		if (d->dp->mbuf_room < MBUF_ROOM && p->info.mtu > MTU_PAGE)
+			p->info.mtu = MTU_PAGE; /* ctl's upper limit, whatever the netdev says */
+		steer_install(&p->steer, p->info.ethdev, p->info.rx_queues);
 		p->wake = rxwake_install(
 			d->dp, i, &p->info, o->impaired[i] && linkemu_holds(&o->impair[i]));
 		if (o->impaired[i] && spoil(p, &o->impair[i]))
@@ -192,6 +201,7 @@ static int start_ctl(struct daemon *d, struct options *o, char why[VALUE_MAX * 2
 		.socket_group = o->socket_group[0] ? o->socket_group : NULL,
 		.admin_mode = o->admin_mode,
 		.admin_group = o->admin_group[0] ? o->admin_group : NULL,
+		.limits = o->limits,
 		.rocev1 = o->rocev1,
 		.window = o->window,
 		.migrate = o->migrate,

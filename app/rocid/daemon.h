@@ -12,6 +12,7 @@
 #include "options.h"
 #include "port.h"
 #include "share.h"
+#include "steer.h"
 #include "worker.h"
 
 /** A port and what stands around it. */
@@ -19,8 +20,8 @@ struct daemon_port {
 	struct port_info info;
 	struct linkemu *emu[WORKER_MAX]; /* of each receive queue; NULL: none */
 	struct share_guard guard;
-	bool shared;	/* info.netdev lends its addresses */
-	unsigned rungs; /* STEER_* */
+	bool shared; /* info.netdev lends its addresses */
+	struct steer steer;
 	enum port_wake wake;
 };
 

@@ -51,6 +51,7 @@ struct options {
 	uint32_t socket_mode;	      /* 0: ctl's default */
 	char admin_group[VALUE_MAX];
 	uint32_t admin_mode;
+	struct ctl_limits limits;
 	uint32_t workers;
 	uint32_t window; /* 0: the core's default */
 	bool rocev1;

@@ -12,10 +12,11 @@
 #include "path.h"
 #include "values.h"
 
-#define MTU_MIN	   (PATH_MTU_MIN + 96) /* mtu_of_ethernet() */
-#define WINDOW_MAX 65536
-#define VID_MAX	   4094
-#define MS_MAX	   60000
+#define MTU_MIN	     (PATH_MTU_MIN + 96) /* mtu_of_ethernet() */
+#define WINDOW_MAX   65536
+#define VID_MAX	     4094
+#define LIMIT_MB_MAX (UINT32_MAX - 1)
+#define MS_MAX	     60000
 
 __attribute__((format(printf, 2, 3))) static int refuse(
 	char why[VALUE_MAX], const char *format, ...)
@@ -116,6 +117,53 @@ int set_admin_mode(struct options *o, const char *value, char why[VALUE_MAX])
 int set_admin_group(struct options *o, const char *value, char why[VALUE_MAX])
 {
 	return copy_text(o->admin_group, sizeof(o->admin_group), value, "the group", why);
+}
+
+static int set_limit(uint32_t *limit, uint32_t max, const char *value, char why[VALUE_MAX])
+{
+	if (!number(value, 10, 1, max, limit))
+		return refuse(why, "'%s' is no number from 1 to %u", value, max);
+	return 0;
+}
+
+int set_max_sessions(struct options *o, const char *value, char why[VALUE_MAX])
+{
+	return set_limit(&o->limits.sessions, SESSION_MAX, value, why);
+}
+
+int set_max_qps(struct options *o, const char *value, char why[VALUE_MAX])
+{
+	return set_limit(&o->limits.qps, SESSION_QP_MAX, value, why);
+}
+
+int set_max_cqs(struct options *o, const char *value, char why[VALUE_MAX])
+{
+	return set_limit(&o->limits.cqs, SESSION_CQ_MAX, value, why);
+}
+
+int set_max_mrs(struct options *o, const char *value, char why[VALUE_MAX])
+{
+	return set_limit(&o->limits.mrs, SESSION_MR_MAX, value, why);
+}
+
+int set_max_queues(struct options *o, const char *value, char why[VALUE_MAX])
+{
+	return set_limit(&o->limits.queue_mb, LIMIT_MB_MAX, value, why);
+}
+
+int set_max_memory(struct options *o, const char *value, char why[VALUE_MAX])
+{
+	return set_limit(&o->limits.memory_mb, LIMIT_MB_MAX, value, why);
+}
+
+int set_max_user_qps(struct options *o, const char *value, char why[VALUE_MAX])
+{
+	return set_limit(&o->limits.user_qps, QP_MAX, value, why);
+}
+
+int set_max_user_memory(struct options *o, const char *value, char why[VALUE_MAX])
+{
+	return set_limit(&o->limits.user_memory_mb, LIMIT_MB_MAX, value, why);
 }
 
 int set_share(struct options *o, const char *value, char why[VALUE_MAX])

@@ -74,10 +74,8 @@ void qp_error(struct core *c, struct qp *qp, uint64_t now)
 
 void qp_check_drained(struct core *c, struct qp *qp)
 {
-	if (qp->state != ABI_QPS_SQD || qp->sq_drained || !completer_drained(qp))
-		return;
-	qp->sq_drained = true;
-	qp_event(c, qp, ABI_EVENT_SQ_DRAINED); /* EVT-02, QPS-19 */
+	if (qp->state == ABI_QPS_SQD && qp->attr.en_sqd_async_notify && completer_drained(qp))
+		qp_event(c, qp, ABI_EVENT_SQ_DRAINED); /* EVT-02, QPS-19 */
 }
 
 /* QPS-20, CQ-10: each queue in post order. */

@@ -5,7 +5,7 @@
  * own cache line (design.md 4):
  *
  *     identity, queues      control thread, before the QP is published
- *     owner, lanes          move.c: the owner names its successor (decision 0030)
+ *     owner, lanes          move.c: the owner names its successor (decision 0040)
  *     attr, path, state     qp_modify.c (commands), qp.c (error transitions)
  *     req                   requester.c
  *     comp                  completer.c, timers.c
@@ -181,7 +181,6 @@ struct qp {
 	uint8_t state;	   /* enum abi_qp_state */
 	uint8_t mtu_shift; /* log2 of the path MTU */
 	bool comm_est;	   /* RSP-46: raised */
-	bool sq_drained;   /* QPS-19: SQ_DRAINED was raised, or is not wanted */
 	uint16_t pkey;
 	uint32_t window_max;  /* packets in flight, upper limit */
 	uint64_t ack_timeout; /* ns, 0: infinite (REQ-22) */
@@ -297,7 +296,8 @@ void qp_error(struct core *c, struct qp *qp, uint64_t now);
 /** Queues an async event for @p qp's owner. */
 void qp_event(struct core *c, const struct qp *qp, uint32_t type);
 
-/** Raises SQ_DRAINED, once, when @p qp is in SQD and nothing is outstanding (QPS-19). */
+/** Raises SQ_DRAINED when @p qp is in SQD, nothing is outstanding and its owner wants to know
+ *  (QPS-19). For when that may just have become so: nothing begins in SQD, so it does once. */
 void qp_check_drained(struct core *c, struct qp *qp);
 
 /** Puts a CQE on the lane of the queue that its opcode tells; an overflow becomes CQ_ERR and

@@ -205,11 +205,9 @@ static int reset(struct core *c, struct qp *qp, struct core_cmd *cmd)
 
 static void enter_sqd(struct core *c, struct qp *qp, const struct core_cmd *cmd)
 {
-	bool notify = (cmd->mask & ABI_QP_EN_SQD_ASYNC_NOTIFY) && cmd->attr.en_sqd_async_notify;
-
 	qp->state = ABI_QPS_SQD;
-	qp->attr.en_sqd_async_notify = notify;
-	qp->sq_drained = !notify; /* QPS-19 */
+	qp->attr.en_sqd_async_notify = /* QPS-19 */
+		(cmd->mask & ABI_QP_EN_SQD_ASYNC_NOTIFY) && cmd->attr.en_sqd_async_notify;
 	qp_check_drained(c, qp);
 }
 

@@ -58,7 +58,7 @@ static bool build_read_resp(
 	uint8_t *ptr = NULL;
 	uint8_t *eth;
 
-	/* RSP-31, and RSP-41 for duplicates. */
+	/* RSP-31, EVT-03, and RSP-41 for duplicates. */
 	if (len && mr_resolve(c->cfg.mrs, res->rkey, qp->pd, ABI_ACCESS_REMOTE_READ,
 			   res->exec_va + off, len, &ptr) != MR_OK) {
 		responder_read_failed(c, qp, NAK_REMOTE_ACCESS, psn, ABI_EVENT_QP_ACCESS_ERR, now);

@@ -6,6 +6,7 @@
 #include "bits.h"
 #include "command.h"
 #include "object.h"
+#include "quota.h"
 #include "session.h"
 
 /* Sizes of a QP's region, and where its parts lie. */
@@ -177,7 +178,7 @@ static int make_qp(struct session *s, struct qp_obj *o, const struct abi_create_
 		.window = s->ctl->window,
 	};
 	size_t bytes = qp_size(&cfg);
-	int err = session_check_bytes(s, bytes, r->why);
+	int err = quota_queues(s, bytes, r->why);
 	void *mem;
 
 	if (err)
@@ -241,6 +242,8 @@ int cmd_create_qp(struct session *s, const struct request *q, struct reply *r)
 	err = check_type(&in, r);
 	if (!err)
 		err = check_caps(&in, r);
+	if (!err)
+		err = quota_qp(s, r->why);
 	if (err)
 		return err;
 	o = object_alloc(sizeof(*o));

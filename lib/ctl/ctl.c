@@ -11,6 +11,7 @@
 #include "admin.h"
 #include "ending.h"
 #include "object.h"
+#include "quota.h"
 #include "server.h"
 #include "session.h"
 
@@ -180,6 +181,7 @@ static void init(struct ctl *ctl, const struct ctl_config *cfg)
 {
 	ctl->dp = cfg->dp;
 	ctl->window = cfg->window;
+	ctl->limits = quota_limits(&cfg->limits);
 	ctl->since_ms = ctl_now_ms();
 	migrate_init(&ctl->migration, cfg->migrate, cfg->shake_ms, (uint64_t)getpid());
 	ctl->netdev_changed = cfg->netdev_changed;

@@ -204,12 +204,3 @@ bool endings_poll(struct ctl *ctl)
 	go_on(s);
 	return !list_empty(&ctl->endings);
 }
-
-uint32_t endings_of(const struct ctl *ctl, uid_t uid)
-{
-	uint32_t n = 0;
-
-	for (struct list *l = ctl->endings.next; l != &ctl->endings; l = l->next)
-		n += container_of(l, struct session, node)->peer.uid == uid;
-	return n;
-}

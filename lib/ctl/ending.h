@@ -19,7 +19,4 @@ void session_close(struct session *s);
 /** Makes one step.  @return true while there are more to make. */
 bool endings_poll(struct ctl *ctl);
 
-/** @return the sessions of user @p uid that have not ended yet. */
-uint32_t endings_of(const struct ctl *ctl, uid_t uid);
-
 #endif

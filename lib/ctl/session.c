@@ -9,6 +9,7 @@
 #include "bits.h"
 #include "ending.h"
 #include "object.h"
+#include "quota.h"
 #include "session.h"
 
 /* Descriptors of one message: as many as the kernel lets through. One that found no room here would
@@ -24,19 +25,10 @@ void *object_alloc(size_t size)
 	return p;
 }
 
-int session_check_bytes(const struct session *s, size_t size, char why[ABI_SENTENCE_MAX])
-{
-	if (s->bytes <= SESSION_BYTES_MAX && size <= SESSION_BYTES_MAX - s->bytes)
-		return 0;
-	return refuse(why, -EDQUOT,
-		"the application's queues would take more than %llu MiB: ask for shorter ones",
-		SESSION_BYTES_MAX >> 20);
-}
-
 int session_shm(struct session *s, struct shm *m, const char *name, size_t size, int *fd,
 	char why[ABI_SENTENCE_MAX])
 {
-	int err = session_check_bytes(s, size, why);
+	int err = quota_queues(s, size, why);
 
 	*fd = -1;
 	if (err)
@@ -216,24 +208,14 @@ static void session_ready(struct watch *w)
 
 static int find_slot(struct ctl *ctl, const struct ucred *peer, char why[ABI_SENTENCE_MAX])
 {
-	uint32_t same_user = 0;
-	int slot = -1;
+	int err = quota_session(ctl, peer, why);
 
-	for (uint32_t i = 0; i < SESSION_MAX; i++) {
+	if (err)
+		return err;
+	for (int i = 0; i < (int)SESSION_MAX && ctl->nsessions + ctl->nending < SESSION_MAX; i++)
 		if (!ctl->session[i])
-			slot = slot < 0 ? (int)i : slot;
-		else if (ctl->session[i]->peer.uid == peer->uid)
-			same_user++;
-	}
-	same_user += endings_of(ctl, peer->uid);
-	if (ctl->nsessions + ctl->nending >= SESSION_MAX)
-		return refuse(
-			why, -EUSERS, "rocid serves %u applications already: end one", SESSION_MAX);
-	if (peer->uid && same_user >= SESSION_USER_MAX)
-		return refuse(why, -EUSERS,
-			"rocid serves %u applications of user %u already: end one", same_user,
-			peer->uid);
-	return slot;
+			return i;
+	return refuse(why, -EUSERS, "rocid serves %u applications already: end one", SESSION_MAX);
 }
 
 /* Ends the oldest connection that has not said hello for a while, so that those which only

@@ -43,6 +43,7 @@ struct ctl {
 	uint64_t listen_ms; /* when to look at the listener again; 0: always */
 	int reserve_fd;	    /* given up to turn a connection away when descriptors run out */
 	uint32_t window;
+	struct ctl_limits limits; /* none is 0 */
 	uint64_t epoch;
 	struct rtnl rtnl;
 	struct neigh_queue neighs;

@@ -72,7 +72,8 @@ bool cq_notify_wanted(struct cq_lane *lane)
 	/* An application that keeps changing the word may get an event too many, not our time. */
 	for (unsigned tries = 0; tries < ARM_TRIES; tries++) {
 		/* CQ-03; CQ-05: "any" counts, whatever stands beside it. */
-		if (!(any && (seen & ABI_CQ_ARM_ANY)) && !(solicited && (seen & ABI_CQ_ARM_MASK)))
+		if (!(any && (seen & ABI_CQ_ARM_ANY)) &&
+			!(solicited && (seen & ABI_CQ_ARM_SOLICITED)))
 			return false;
 		/* CQ-04: one shot, and only the winner notifies. */
 		if (atomic_compare_exchange_weak(arm, &seen, seen & ~ABI_CQ_ARM_MASK))

@@ -114,6 +114,22 @@ static int read_mtu(struct port_info *info, uint16_t wanted, char why[ABI_SENTEN
 	return 0;
 }
 
+/* The driver of AF_XDP says "invalid" to everything, a missing right included. */
+static int no_rx_queue(const struct dataplane *dp, const struct port_info *info, uint16_t q,
+	int err, char why[ABI_SENTENCE_MAX])
+{
+	if (!strcmp(info->driver, "net_af_xdp") && geteuid())
+		return refuse(why, -EPERM,
+			"port %u (%s) cannot open its AF_XDP socket: it wants CAP_NET_RAW, "
+			"CAP_NET_ADMIN, CAP_SYS_ADMIN and CAP_IPC_LOCK; see PERMISSIONS in "
+			"rocid(8)",
+			info->ethdev, info->name);
+	return refuse(why, err,
+		"port %u (%s) cannot set up receive queue %u (%s): give it frames of at most %u "
+		"bytes (AF_PACKET: framesz=2048, or use --share)",
+		info->ethdev, info->name, q, strerror(-err), dp->mbuf_room);
+}
+
 static int setup_queues(
 	const struct dataplane *dp, const struct port_info *info, char why[ABI_SENTENCE_MAX])
 {
@@ -129,11 +145,7 @@ static int setup_queues(
 		err = rte_eth_rx_queue_setup(
 			info->ethdev, q, nrx, socket, NULL, dp->worker[q]->pool);
 		if (err)
-			return refuse(why, err,
-				"port %u (%s) cannot set up receive queue %u (%s): give it frames "
-				"of at "
-				"most %u bytes (AF_PACKET: framesz=2048, or use --share)",
-				info->ethdev, info->name, q, strerror(-err), MBUF_ROOM);
+			return no_rx_queue(dp, info, q, err, why);
 	}
 	for (uint16_t q = 0; q < info->tx_queues; q++) {
 		err = rte_eth_tx_queue_setup(info->ethdev, q, ntx, socket, NULL);
@@ -171,11 +183,11 @@ static int check_memif(const struct port_info *info, uint16_t mtu,
 		info->ethdev, info->name, buffer, mtu, MBUF_ROOM);
 }
 
-/* Real devices do, and taps; the descriptors of other virtual ones come and go with their peer. */
-static bool can_interrupt(const struct port_info *info, const struct rte_eth_dev_info *dev)
+/* Real devices do. The descriptors of virtual ones come and go with their peer, or tell of a frame
+ * before the driver sees it (net_tap learns of it by a signal). */
+static bool can_interrupt(const struct rte_eth_dev_info *dev)
 {
-	return !strcmp(info->driver, "net_tap") ||
-	       strcmp(rte_bus_name(rte_dev_bus(dev->device)), "vdev");
+	return strcmp(rte_bus_name(rte_dev_bus(dev->device)), "vdev");
 }
 
 static int configure(const struct dataplane *dp, uint16_t mtu, struct port_info *info,
@@ -200,14 +212,15 @@ static int configure(const struct dataplane *dp, uint16_t mtu, struct port_info 
 		return err;
 	fits = mtu && mtu <= dev.max_mtu && (uint64_t)mtu + overhead <= dev.max_rx_pktlen;
 	conf.rxmode.mtu = fits ? mtu : 0;
-	info->interrupts = dp->idle == IDLE_ADAPTIVE && can_interrupt(info, &dev);
+	info->interrupts = dp->idle == IDLE_ADAPTIVE && can_interrupt(&dev);
 	conf.intr_conf.rxq = info->interrupts;
 	info->rx_queues = (uint16_t)RTE_MIN(dev.max_rx_queues, dp->nworkers);
 	info->tx_queues = (uint16_t)dp->nworkers;
 	if (info->rx_queues > 1) {
 		conf.rxmode.mq_mode = RTE_ETH_MQ_RX_RSS;
 		conf.rx_adv_conf.rss_conf.rss_hf = RTE_ETH_RSS_UDP & dev.flow_type_rss_offloads;
-		if (!conf.rx_adv_conf.rss_conf.rss_hf)
+		info->rss = conf.rx_adv_conf.rss_conf.rss_hf;
+		if (!info->rss)
 			conf.rxmode.mq_mode = RTE_ETH_MQ_RX_NONE;
 	}
 	err = rte_eth_dev_configure(info->ethdev, info->rx_queues, info->tx_queues, &conf);
@@ -254,6 +267,11 @@ int port_open(struct dataplane *dp, uint32_t index, uint16_t mtu, struct port_in
 	if (err)
 		return err;
 	err = rte_eth_dev_start(info->ethdev);
+	if (err == -EPERM)
+		return refuse(why, err,
+			"port %u (%s) may not set its netdev's flags: run rocid as root or with "
+			"CAP_NET_ADMIN",
+			info->ethdev, info->name);
 	if (err)
 		return refuse(why, err, "port %u (%s) does not start (%s): %s", info->ethdev,
 			info->name, strerror(-err),

@@ -27,6 +27,7 @@ struct port_info {
 	uint16_t mtu;	/* Ethernet, bytes */
 	uint16_t rx_queues;
 	uint16_t tx_queues;
+	bool rss;	     /* the device spreads packets over its receive queues by their flow */
 	bool interrupts;     /* its queues may be asked to, set by port_open() */
 	uint32_t speed_mbps; /* 0: unknown */
 	int socket;	     /* NUMA node; -1: any */

@@ -12,7 +12,7 @@ static bool make_buffers(struct worker *w, int socket)
 
 	snprintf(name, sizeof(name), "rocid_mbufs%u", w->index);
 	w->pool = rte_pktmbuf_pool_create(name, w->dp->mbufs + 2 * POOL_CACHE, POOL_CACHE, 0,
-		RTE_PKTMBUF_HEADROOM + MBUF_ROOM, socket);
+		(uint16_t)(RTE_PKTMBUF_HEADROOM + w->dp->mbuf_room), socket);
 	snprintf(name, sizeof(name), "rocid_inbox%u", w->index);
 	/* one consumer, many producers: this worker and the others */
 	w->inbox = rte_ring_create(name, INBOX_SIZE, socket, RING_F_SC_DEQ);

@@ -57,6 +57,8 @@ struct dataplane {
 	const struct icrc_ops *icrc;
 	/** Packet buffers a worker; set before worker_create(). */
 	uint32_t mbufs;
+	/** Bytes of a packet buffer besides the headroom, MBUF_ROOM or less; likewise. */
+	uint32_t mbuf_room;
 	/** Set before worker_create(). */
 	enum idle idle;
 	/** Counter value at which all workers' clocks are 0: a QP takes its timers along. */

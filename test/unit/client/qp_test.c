@@ -271,7 +271,23 @@ static void query_qp__tells_all(void **state)
 		.dest_qpn = 4,
 		.access_flags = 2,
 		.timeout = 14,
-		.ah = {.dgid = {7}, .sgid_index = 8, .is_global = 1, .flow_label = 9},
+		.pkey_index = 15,
+		.port = 16,
+		.retry_cnt = 5,
+		.rnr_retry = 6,
+		.min_rnr_timer = 17,
+		.max_rd_atomic = 18,
+		.max_dest_rd_atomic = 19,
+		.en_sqd_async_notify = 1,
+		.sq_draining = 1,
+		.ah = {.dgid = {7},
+			.sgid_index = 8,
+			.is_global = 1,
+			.flow_label = 9,
+			.hop_limit = 10,
+			.traffic_class = 11,
+			.sl = 12,
+			.port = 13},
 	};
 	assert_int_equal(roci_query_qp(r->qp, &a, ROCI_QP_STATE, &init), 0);
 	assert_int_equal(a.qp_state, ROCI_QPS_ERR);
@@ -283,7 +299,20 @@ static void query_qp__tells_all(void **state)
 	assert_int_equal(a.timeout, 14);
 	assert_int_equal(a.ah_attr.grh.dgid.raw[0], 7);
 	assert_int_equal(a.ah_attr.grh.sgid_index, 8);
+	assert_int_equal(a.pkey_index, 15);
+	assert_int_equal(a.port_num, 16);
+	assert_int_equal(a.retry_cnt, 5);
+	assert_int_equal(a.rnr_retry, 6);
+	assert_int_equal(a.min_rnr_timer, 17);
+	assert_int_equal(a.max_rd_atomic, 18);
+	assert_int_equal(a.max_dest_rd_atomic, 19);
+	assert_int_equal(a.en_sqd_async_notify, 1);
+	assert_int_equal(a.sq_draining, 1);
 	assert_int_equal(a.ah_attr.grh.flow_label, 9);
+	assert_int_equal(a.ah_attr.grh.hop_limit, 10);
+	assert_int_equal(a.ah_attr.grh.traffic_class, 11);
+	assert_int_equal(a.ah_attr.sl, 12);
+	assert_int_equal(a.ah_attr.port_num, 13);
 	assert_int_equal(a.ah_attr.is_global, 1);
 	assert_int_equal(a.cap.max_send_wr, 4);
 	assert_int_equal(a.cap.max_inline_data, 64);

@@ -84,10 +84,13 @@ static void completer_rx__asks_for_the_missing_byte(void **state)
 	lone_post(&l, ABI_WR_RDMA_READ, 1, 1000, 0);
 	lone_post(&l, ABI_WR_SEND, 2, 4, 0);
 	assert_string_equal(lone_tx(&l), "READ_REQ@200!(0,1000) SEND_ONLY@204+4!");
+	memset(l.mr->mem, 0xEE, 1000);
 	resp(FIRST, 0x200, 256);
 	assert_string_equal(lone_tx(&l), "");
 	resp(MIDDLE, 0x202, 256);
 	assert_int_equal(l.verdict, DROP_READ_RESP_UNEXPECTED);
+	for (unsigned i = 256; i < 1000; i++)
+		assert_int_equal(l.mr->mem[i], 0xEE);
 	assert_string_equal(lone_tx(&l), "READ_REQ@201!(100,744) SEND_ONLY@204+4!");
 	resp(LAST, 0x203, 232); /* of the first stream: it tells nothing new */
 	assert_string_equal(lone_tx(&l), "");
@@ -307,7 +310,8 @@ static void completer_rx__nak_inside_a_read_fails_it(void **state)
 	assert_string_equal(lone_cqes(&l), "S1:REM_ACCESS");
 }
 
-/* REQ-40, REQ-42, REQ-43: responses that are wrong, to a READ of 600 bytes and to shorter ones. */
+/* REQ-40, REQ-41, REQ-42, REQ-43: responses that are wrong, to a READ of 600 bytes and to shorter
+ * ones. */
 static void completer_rx__refuses_wrong_responses(void **state)
 {
 	static const struct {
@@ -438,7 +442,7 @@ static void completer_rx__read_fails_when_the_right_goes(void **state)
 	assert_int_equal(l.mr->mem[256], 0xEE);
 }
 
-/* design.md 5: the destination of a READ faults. */
+/* REQ-45, design.md 5: the destination of a READ faults. */
 static void completer_rx__read_into_faulting_memory(void **state)
 {
 	struct app_send s = {.opcode = ABI_WR_RDMA_READ,

@@ -81,6 +81,7 @@ static void completer_rx__rnr_retry_0_fails_at_once(void **state)
 	lone_tx(&l);
 	lone_nak(&l, 0x21, 0x200, 0);
 	assert_string_equal(lone_cqes(&l), "S1:RNR_RETRY_EXC");
+	assert_int_equal(l.qp->qp->state, ABI_QPS_ERR);
 }
 
 /* REQ-30 */
@@ -159,7 +160,8 @@ static void completer_rx__rnr_waits_for_each_code(void **state)
 	assert_int_equal(count()->local_ack_timeout_err, 0);
 }
 
-/* REQ-29: what was posted meanwhile waits too, and a second copy of the NAK changes nothing. */
+/* REQ-29, REQ-30: what was posted meanwhile waits too, and a second copy of the NAK changes and
+ * costs nothing. */
 static void completer_rx__rnr_holds_everything_back(void **state)
 {
 	l.attr.rnr_retry = 1;

@@ -107,6 +107,10 @@ static void cqe__byte_len_of_receives(void **state)
 	expect(&e, 10, ABI_WC_SUCCESS, 0);
 	assert_int_equal(e.opcode, ABI_WC_RECV);
 	assert_int_equal(e.byte_len, 263);
+	lone_recv(&l, 11, 0, 4096); /* counted anew */
+	lone_rx(&l, &(struct shot){.opcode = 0x04, .psn = psn + 2, .len = 5});
+	e = poll_one(l.recv_cq);
+	assert_int_equal(e.byte_len, 5);
 }
 
 /* CQ-09 */
@@ -114,8 +118,17 @@ static void cqe__byte_len_of_a_read(void **state)
 {
 	struct abi_cqe e;
 
+	struct app_send s = {.opcode = ABI_WR_RDMA_READ,
+		.flags = ABI_WQE_SIGNALED,
+		.wr_id = 1,
+		.remote_addr = PEER_VA,
+		.rkey = PEER_KEY,
+		.num_sge = 2};
+
 	lone_start(&l);
-	lone_post(&l, ABI_WR_RDMA_READ, 1, 300, 0);
+	s.sge[0] = app_sge(l.mr, 0, 299);
+	s.sge[1] = app_sge(l.mr, 500, 1);
+	app_post_send(l.qp, &s);
 	lone_tx(&l);
 	lone_rx(&l, &(struct shot){.opcode = 0x0D, .psn = SQ_PSN, .syndrome = 0x1F, .len = 256});
 	lone_rx(&l, &(struct shot){.opcode = 0x0F, .psn = SQ_PSN + 1, .syndrome = 0x1F, .len = 44});
@@ -153,6 +166,15 @@ static void cqe__the_failure_precedes_what_is_flushed(void **state)
 	lone_rx(&l, &(struct shot){.opcode = 0x04, .psn = RQ_PSN, .len = 4});
 	lone_tx(&l);
 	assert_string_equal(lone_cqes(&l), "R1:LOC_LEN R2:FLUSH R3:FLUSH");
+	lone_fini(&l);
+	setup(NULL);
+	lone_start(&l);
+	for (unsigned i = 1; i <= 3; i++)
+		lone_recv(&l, i, 0, 600);
+	for (unsigned i = 0; i < 2; i++) /* the second FIRST is one too many */
+		lone_rx(&l, &(struct shot){.opcode = 0x00, .psn = RQ_PSN + i, .len = 256});
+	lone_tx(&l);
+	assert_string_equal(lone_cqes(&l), "R1:FLUSH R2:FLUSH R3:FLUSH");
 }
 
 /* CQ-10: what can be seen to fail before it is sent waits for those before it. */
@@ -198,8 +220,8 @@ static unsigned events_of(uint32_t type, uint32_t handle)
 	return n;
 }
 
-/* CQ-01: the CQ is told of once, each QP that lost a completion of itself, and the first ones
- * stay as they are. */
+/* CQ-01, EVT-03: the CQ is told of once, each QP that lost a completion of itself, and the first
+ * ones stay as they are. */
 static void cqe__no_room_is_fatal_to_each_qp(void **state)
 {
 	struct app_qp *other;

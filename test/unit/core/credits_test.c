@@ -211,9 +211,6 @@ static void requester_next__takes_the_credits_of_read_responses(void **state)
  * whatever the last peer granted. */
 static void requester_next__starts_without_a_limit(void **state)
 {
-	struct abi_qp_attr attr;
-	struct path_spec path;
-
 	lone_start(&l);
 	for (unsigned i = 1; i <= 3; i++)
 		lone_post(&l, ABI_WR_SEND, i, 4, 0);
@@ -221,14 +218,7 @@ static void requester_next__starts_without_a_limit(void **state)
 	ack_credit(0x202, 3, 0);
 	lone_cqes(&l);
 	assert_int_equal(app_to_state(l.qp, ABI_QPS_RESET, l.now), 0);
-	path = host_path(l.host, l.host, 0, HOST_GID_IPV4);
-	path.dgid[15] = 2;
-	path.dmac[5] = 2;
-	path.local = false;
-	attr = l.attr;
-	assert_int_equal(app_to_init(l.qp, &attr, l.now), 0);
-	assert_int_equal(app_to_rtr(l.qp, &attr, &path, l.now), 0);
-	assert_int_equal(app_to_rts(l.qp, &attr, l.now), 0);
+	lone_climb(&l, ABI_QPS_RTS);
 	for (unsigned i = 4; i <= 5; i++)
 		lone_post(&l, ABI_WR_SEND, i, 4, 0);
 	assert_string_equal(lone_tx(&l), "SEND_ONLY@200+4! SEND_ONLY@201+4!");

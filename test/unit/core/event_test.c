@@ -148,7 +148,8 @@ static void request(uint8_t opcode, uint32_t p)
 	lone_tx(&l);
 }
 
-/* EVT-01: the first request that is executed in RTR, whatever it is, and none later. */
+/* EVT-01: the first packet that is executed in RTR, whatever it is, and none later; after RESET it
+ * is a new connection. */
 static void communication_established__first_in_rtr(void **state)
 {
 	static const uint8_t opcode[] = {0x04, 0x0A, 0x0C};
@@ -167,6 +168,21 @@ static void communication_established__first_in_rtr(void **state)
 		request(0x0A, RQ_PSN + 1);
 		assert_int_equal(only_event(), ABI_EVENT_COMM_EST);
 	}
+	assert_int_equal(app_to_state(l.qp, ABI_QPS_RESET, l.now), 0);
+	lone_climb(&l, ABI_QPS_RTR);
+	request(0x0A, RQ_PSN - 1); /* a duplicate is of before */
+	assert_int_equal(app_event_count(&l.app, ABI_EVENT_COMM_EST), 1);
+	request(0x0A, RQ_PSN);
+	assert_int_equal(app_event_count(&l.app, ABI_EVENT_COMM_EST), 2);
+	start_over(ABI_QPS_RTR); /* the beginning of a message, and no ACK is asked for */
+	lone_rx(&l, &(struct shot){.opcode = 0x06,
+			    .psn = RQ_PSN,
+			    .va = app_va(l.mr, 0),
+			    .rkey = l.mr->mr.key,
+			    .dma_len = l.attr.path_mtu + 1,
+			    .len = l.attr.path_mtu});
+	app_events(&l.app);
+	assert_int_equal(only_event(), ABI_EVENT_COMM_EST);
 	start_over(ABI_QPS_RTS); /* who is there already need not be told */
 	request(0x04, RQ_PSN);
 	assert_int_equal(only_event(), 0);

@@ -54,13 +54,23 @@ void lone_init(struct lone *l)
 	l->cq_depth = 64;
 }
 
-void lone_start_in(struct lone *l, unsigned state)
+void lone_climb(struct lone *l, unsigned state)
 {
 	static struct sim_host peer;
 	struct path_spec path;
 
 	host_init(&peer, PEER_ID, icrc_best(), 0);
 	path = host_path(l->host, &peer, 0, HOST_GID_IPV4);
+	if (state >= ABI_QPS_INIT)
+		assert_int_equal(app_to_init(l->qp, &l->attr, l->now), 0);
+	if (state >= ABI_QPS_RTR)
+		assert_int_equal(app_to_rtr(l->qp, &l->attr, &path, l->now), 0);
+	if (state >= ABI_QPS_RTS)
+		assert_int_equal(app_to_rts(l->qp, &l->attr, l->now), 0);
+}
+
+void lone_start_in(struct lone *l, unsigned state)
+{
 	l->send_cq = app_cq(&l->app, l->cq_depth);
 	l->recv_cq = app_cq(&l->app, l->cq_depth);
 	l->spec.send_cq = l->send_cq;
@@ -68,12 +78,7 @@ void lone_start_in(struct lone *l, unsigned state)
 	l->qp = app_qp(&l->app, &l->spec);
 	l->mr = app_mr(&l->app, LONE_MEM,
 		ABI_ACCESS_LOCAL_WRITE | ABI_ACCESS_REMOTE_WRITE | ABI_ACCESS_REMOTE_READ);
-	if (state >= ABI_QPS_INIT)
-		assert_int_equal(app_to_init(l->qp, &l->attr, l->now), 0);
-	if (state >= ABI_QPS_RTR)
-		assert_int_equal(app_to_rtr(l->qp, &l->attr, &path, l->now), 0);
-	if (state >= ABI_QPS_RTS)
-		assert_int_equal(app_to_rts(l->qp, &l->attr, l->now), 0);
+	lone_climb(l, state);
 }
 
 void lone_start(struct lone *l)

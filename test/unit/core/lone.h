@@ -48,6 +48,8 @@ void lone_init(struct lone *l);
 void lone_start(struct lone *l);
 /** QP in @p state, RESET to RTS. */
 void lone_start_in(struct lone *l, unsigned state);
+/** The QP, which is in RESET, goes to @p state, RESET to RTS, with what l->attr says now. */
+void lone_climb(struct lone *l, unsigned state);
 void lone_fini(struct lone *l);
 
 /** A packet from the peer. */

@@ -88,6 +88,52 @@ static const struct rule rules[] = {
 	{ERR, ERR, 0, 0},
 };
 
+/* Where a query tells what a bit sets. */
+static const struct {
+	uint32_t bit;
+	size_t off, size;
+} fields[] = {
+#define F(field) offsetof(struct abi_qp_attr, field), sizeof(((struct abi_qp_attr *)0)->field)
+	{SQD_NOTIFY, F(en_sqd_async_notify)},
+	{ACCESS, F(access_flags)},
+	{PKEY, F(pkey_index)},
+	{PORT, F(port)},
+	{AV, F(ah)},
+	{MTU, F(path_mtu)},
+	{TIMEOUT, F(timeout)},
+	{RETRY, F(retry_cnt)},
+	{RNR, F(rnr_retry)},
+	{RQ_PSN_, F(rq_psn)},
+	{RD, F(max_rd_atomic)},
+	{MIN_RNR, F(min_rnr_timer)},
+	{SQ_PSN_, F(sq_psn)},
+	{DEST_RD, F(max_dest_rd_atomic)},
+	{DEST, F(dest_qpn)},
+};
+
+#define NEW_HOPS 33
+
+/* Another value of each attribute than start_in() sets. */
+static struct abi_qp_attr new_values(int from)
+{
+	return (struct abi_qp_attr){.cur_qp_state = (uint8_t)from,
+		.en_sqd_async_notify = 1,
+		.access_flags = ABI_ACCESS_REMOTE_READ,
+		.path_mtu = 512,
+		.rq_psn = 0x777,
+		.sq_psn = 0x888,
+		.dest_qpn = 0x99,
+		.pkey_index = 1,
+		.port = 2,
+		.timeout = 9,
+		.retry_cnt = 3,
+		.rnr_retry = 4,
+		.min_rnr_timer = 5,
+		.max_rd_atomic = 6,
+		.max_dest_rd_atomic = 8,
+		.ah = {.dgid = {7}, .sl = 3, .port = 2, .is_global = 1}};
+}
+
 static const struct rule *rule_of(int from, int to)
 {
 	for (unsigned i = 0; i < ARRAY_SIZE(rules); i++)
@@ -112,6 +158,7 @@ static int try(int to, uint32_t mask, const struct abi_qp_attr *attr)
 
 	path.dgid[15] = 2;
 	path.local = false;
+	path.hop_limit = NEW_HOPS;
 	a.qp_state = (uint8_t)to;
 	return app_modify(l.qp, mask | STATE, &a, &path, l.now);
 }
@@ -127,6 +174,39 @@ static int try_unchanged(int to, uint32_t mask, const struct abi_qp_attr *attr)
 	if (rc)
 		assert_memory_equal(&before, l.qp->qp, sizeof(before));
 	return rc;
+}
+
+static struct abi_qp_attr query(void)
+{
+	struct core_cmd cmd = {.type = CORE_CMD_QUERY_QP, .qp = l.qp->qp};
+
+	assert_int_equal(core_cmd(&l.host->core, &cmd, l.now), 0);
+	return cmd.attr;
+}
+
+/* The attributes of @p mask are those of @p a now and all else is as in @p want; what is worked out
+ * of them is, too. */
+static void assert_set(struct abi_qp_attr want, int to, uint32_t mask, const struct abi_qp_attr *a)
+{
+	const struct qp *qp = l.qp->qp;
+	struct abi_qp_attr now = query();
+
+	for (unsigned i = 0; i < ARRAY_SIZE(fields); i++)
+		if (mask & fields[i].bit)
+			memcpy((uint8_t *)&want + fields[i].off, (const uint8_t *)a + fields[i].off,
+				fields[i].size);
+	if (to == RESET)
+		memset(&want, 0, sizeof(want));
+	want.qp_state = want.cur_qp_state = (uint8_t)to;
+	assert_memory_equal(&now, &want, sizeof(now));
+	if (mask & (PORT | PKEY))
+		assert_int_equal(qp->pkey, 0x8000 | want.port << 4 | want.pkey_index);
+	if (mask & AV)
+		assert_int_equal(qp->path.hdr[qp->path.l3_off + 8], NEW_HOPS);
+	if (mask & TIMEOUT)
+		assert_int_equal(qp->ack_timeout, 4096ull << want.timeout);
+	if (mask & MTU)
+		assert_int_equal(1u << qp->mtu_shift, want.path_mtu);
 }
 
 /* QPS-01 */
@@ -153,27 +233,34 @@ static void core_cmd__every_transition(void **state)
 	}
 }
 
-/* Each required one missing, each other bit added: QPS-02, QPS-03, QPS-04, QPS-05, QPS-06, QPS-07,
- * QPS-08, QPS-09, QPS-10, QPS-11, QPS-12, QPS-14, EVT-08. */
+/* Each required one missing, each other bit added, and all together; what is taken counts: QPS-02,
+ * QPS-03, QPS-04, QPS-05, QPS-06, QPS-07, QPS-08, QPS-09, QPS-10, QPS-11, QPS-12, QPS-14, EVT-08.
+ */
 static void core_cmd__every_attribute(void **state)
 {
 	for (unsigned i = 0; i < ARRAY_SIZE(rules); i++) {
 		const struct rule *r = &rules[i];
 
-		for (unsigned bit = 1; bit < 24; bit++) {
-			uint32_t b = 1u << bit;
-			struct abi_qp_attr attr = l.attr;
+		for (unsigned bit = 0; bit < 32; bit++) {
+			uint32_t b = bit ? 1u << bit : r->optional & ~(uint32_t)(ALT | MIG);
+			struct abi_qp_attr attr = new_values(r->from), old;
 			int want = 0;
 			uint32_t mask = r->required ^ b;
 
-			attr.cur_qp_state = (uint8_t)r->from;
-			attr.en_sqd_async_notify = 1;
-			if (!(mask & b) || !((r->required | r->optional) & b))
+			if ((mask & b) != b || (b & ~(r->required | r->optional)))
 				want = -EINVAL;
 			if (b & (ALT | MIG)) /* no path migration: EVT-08 */
 				want = -EINVAL;
+			for (unsigned p = 0; p < HOST_PORTS; p++) {
+				l.host->ports.port[p].pkeys = 2;
+				for (unsigned k = 0; k < 2; k++)
+					l.host->ports.port[p].pkey[k] = 0x8000 | (p + 1) << 4 | k;
+			}
 			start_in(r->from);
+			old = query();
 			assert_int_equal(try_unchanged(r->to, mask, &attr), want);
+			if (!want)
+				assert_set(old, r->to, mask, &attr);
 			lone_fini(&l);
 			lone_init(&l);
 		}

@@ -131,9 +131,6 @@ static void err__flushes_and_is_deaf(void **state)
 /* QPS-16: RESET throws away in silence, and the QP works again afterwards. */
 static void core_cmd__reset_discards(void **state)
 {
-	struct path_spec path;
-	struct abi_qp_attr attr;
-
 	l.attr.path_mtu = 256;
 	lone_start(&l);
 	lone_recv(&l, 9, 0, 64);
@@ -144,10 +141,6 @@ static void core_cmd__reset_discards(void **state)
 	}
 	lone_tx_max(&l, 4);
 	lone_rx(&l, &(struct shot){.opcode = 0x00, .psn = RQ_PSN + 1, .len = 256}); /* open */
-	path = host_path(l.host, l.host, 0, HOST_GID_IPV4);
-	path.dgid[15] = 2;
-	path.dmac[5] = 2;
-	path.local = false;
 	lone_cqes(&l);
 	assert_int_equal(app_to_state(l.qp, ABI_QPS_RESET, l.now), 0);
 	assert_string_equal(lone_tx(&l), "");
@@ -156,12 +149,9 @@ static void core_cmd__reset_discards(void **state)
 	assert_string_equal(lone_tx(&l), "");
 	assert_int_equal(app_sq_room(l.qp), 16);
 	assert_int_equal(app_rq_room(l.qp), 16);
-	attr = l.attr;
-	attr.sq_psn = 0x700;
-	attr.rq_psn = 0x800;
-	assert_int_equal(app_to_init(l.qp, &attr, l.now), 0);
-	assert_int_equal(app_to_rtr(l.qp, &attr, &path, l.now), 0);
-	assert_int_equal(app_to_rts(l.qp, &attr, l.now), 0);
+	l.attr.sq_psn = 0x700;
+	l.attr.rq_psn = 0x800;
+	lone_climb(&l, ABI_QPS_RTS);
 	lone_recv(&l, 77, 0, 64);
 	lone_post(&l, ABI_WR_SEND, 78, 4, 0);
 	lone_rx(&l, &(struct shot){.opcode = 0x04, .psn = 0x800, .ackreq = true, .len = 4});
@@ -186,6 +176,11 @@ static void core_cmd__sqd_drains(void **state)
 	lone_nak(&l, 0x60, 0x201, 0); /* retries belong to what was started */
 	assert_string_equal(lone_tx(&l), "SEND_MIDDLE@201+256 SEND_LAST@202+88!");
 	assert_int_equal(app_event_count(&l.app, ABI_EVENT_SQ_DRAINED), 0);
+	lone_nak(&l, 0x21, 0x201, 0); /* RNR, 10 us */
+	assert_string_equal(lone_tx(&l), "");
+	assert_int_equal(app_event_count(&l.app, ABI_EVENT_SQ_DRAINED), 0);
+	lone_wait(&l, 20000);
+	assert_string_equal(lone_tx(&l), "SEND_MIDDLE@201+256 SEND_LAST@202+88!");
 	lone_ack(&l, 0x202, 1);
 	assert_string_equal(lone_cqes(&l), "S1:OK");
 	assert_int_equal(app_event_count(&l.app, ABI_EVENT_SQ_DRAINED), 1);
@@ -241,14 +236,46 @@ static void core_cmd__sqd_holds_what_will_fail(void **state)
 	assert_int_equal(l.qp->qp->state, ERR);
 }
 
-/* EVT-02 */
+/* EVT-02: each time, and only in SQD. */
 static void core_cmd__sqd_of_an_idle_queue_is_drained(void **state)
 {
 	struct abi_qp_attr attr = {.qp_state = SQD, .en_sqd_async_notify = 1};
 
 	lone_start(&l);
+	for (unsigned i = 0; i < 3; i++) {
+		lone_post(&l, ABI_WR_SEND, i, 4, 0);
+		lone_tx(&l);
+		lone_ack(&l, 0x200 + i, i + 1);
+		lone_tx(&l);
+		assert_int_equal(app_event_count(&l.app, ABI_EVENT_SQ_DRAINED), i);
+		assert_int_equal(app_modify(l.qp, STATE | SQD_NOTIFY, &attr, NULL, l.now), 0);
+		lone_tx(&l);
+		assert_int_equal(app_event_count(&l.app, ABI_EVENT_SQ_DRAINED), i + 1);
+		assert_int_equal(l.app.event[i].handle, l.qp->qp->handle);
+		assert_int_equal(app_to_state(l.qp, ABI_QPS_RTS, l.now), 0);
+	}
+	assert_string_equal(lone_cqes(&l), "S0:OK S1:OK S2:OK");
+}
+
+/* EVT-02: the last response to a READ drains it, also with the next one taken from the ring but not
+ * begun. */
+static void core_cmd__sqd_drains_a_read(void **state)
+{
+	struct abi_qp_attr attr = {.qp_state = SQD, .en_sqd_async_notify = 1};
+
+	l.attr.path_mtu = 256;
+	l.attr.max_rd_atomic = 1;
+	lone_start(&l);
+	lone_post(&l, ABI_WR_RDMA_READ, 1, 300, 0);
+	lone_post(&l, ABI_WR_RDMA_READ, 2, 4, 0);
+	assert_string_equal(lone_tx(&l), "READ_REQ@200!(0,300)");
 	assert_int_equal(app_modify(l.qp, STATE | SQD_NOTIFY, &attr, NULL, l.now), 0);
-	lone_tx(&l);
+	lone_rx(&l, &(struct shot){.opcode = 0x0D, .psn = 0x200, .syndrome = 0x1F, .len = 256});
+	assert_string_equal(lone_tx(&l), "");
+	assert_int_equal(app_event_count(&l.app, ABI_EVENT_SQ_DRAINED), 0);
+	lone_rx(&l, &(struct shot){.opcode = 0x0F, .psn = 0x201, .syndrome = 0x1F, .len = 44});
+	assert_string_equal(lone_tx(&l), "");
+	assert_string_equal(lone_cqes(&l), "S1:OK");
 	assert_int_equal(app_event_count(&l.app, ABI_EVENT_SQ_DRAINED), 1);
 }
 
@@ -401,6 +428,8 @@ static void core_cmd__query_tells_the_state(void **state)
 	lone_tx(&l);
 	assert_int_equal(query().qp_state, RTS);
 	assert_int_equal(query().sq_psn, SQ_PSN + 1);
+	lone_nak(&l, 0x60, SQ_PSN, 0); /* to be sent again: the next is what it was */
+	assert_int_equal(query().sq_psn, SQ_PSN + 1);
 	lone_recv(&l, 1, 0, 64);
 	lone_rx(&l, &(struct shot){.opcode = 0x04, .psn = RQ_PSN, .len = 4});
 	assert_int_equal(query().rq_psn, RQ_PSN + 1);
@@ -447,6 +476,7 @@ int main(void)
 		T(core_cmd__sqd_waits_for_the_rest_of_a_message),
 		T(core_cmd__sqd_holds_what_will_fail),
 		T(core_cmd__sqd_of_an_idle_queue_is_drained),
+		T(core_cmd__sqd_drains_a_read),
 		T(core_cmd__sqd_without_notify_is_silent),
 		T(core_cmd__sqd_changes_nothing_while_draining),
 		T(core_cmd__sqd_may_forbid_reads),

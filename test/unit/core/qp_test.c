@@ -102,7 +102,7 @@ static void qp_flush__takes_garbage(void **state)
 	assert_string_equal(lone_cqes(&l), "S18446744073709551615:FLUSH");
 }
 
-/* CQ-01: the CQ is told of once, each QP of itself; nothing is lost in silence. */
+/* CQ-01, EVT-03: the CQ is told of once, each QP of itself; nothing is lost in silence. */
 static void qp_complete__overflow_is_fatal(void **state)
 {
 	l.cq_depth = 2;

@@ -238,12 +238,13 @@ static void requester_next__asks_before_the_window_closes(void **state)
 		lone_tx(&l), "WRITE_MIDDLE@20b+256! WRITE_MIDDLE@20c+256 WRITE_MIDDLE@20d+256!");
 }
 
-/* BTH-16: not even WRITEs behind a huge READ. */
+/* BTH-16: not even WRITEs behind a huge READ. REQ-10: its fence holds the first of its two
+ * requests, not the second. */
 static void requester_next__keeps_within_the_psn_window(void **state)
 {
 	struct app_mr *big;
 	struct app_send s = {.opcode = ABI_WR_RDMA_READ,
-		.flags = ABI_WQE_SIGNALED,
+		.flags = ABI_WQE_SIGNALED | ABI_WQE_FENCE,
 		.wr_id = 1,
 		.remote_addr = PEER_VA,
 		.rkey = PEER_KEY,

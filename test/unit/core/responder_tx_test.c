@@ -220,23 +220,14 @@ static void responder_rx__ring_of_reads_goes_round(void **state)
  */
 static void responder_rx__reset_forgets_the_reads(void **state)
 {
-	struct path_spec path;
-	struct abi_qp_attr attr;
-
 	l.attr.max_dest_rd_atomic = RD_ATOMIC_MAX;
 	lone_start(&l);
 	for (uint32_t i = 0; i < 3; i++)
 		read_req(0x100 + i, 8 * i, 8);
 	lone_tx(&l);
 	assert_int_equal(app_to_state(l.qp, ABI_QPS_RESET, l.now), 0);
-	path = host_path(l.host, l.host, 0, HOST_GID_IPV4);
-	path.dgid[15] = 2;
-	path.dmac[5] = 2;
-	path.local = false;
-	attr = l.attr;
-	attr.rq_psn = 0x103;
-	assert_int_equal(app_to_init(l.qp, &attr, l.now), 0);
-	assert_int_equal(app_to_rtr(l.qp, &attr, &path, l.now), 0);
+	l.attr.rq_psn = 0x103;
+	lone_climb(&l, ABI_QPS_RTR);
 	for (uint32_t i = 0; i < 3; i++) {
 		read_req(0x100 + i, 8 * i, 8);
 		assert_int_equal(l.verdict, DROP_DUP_NO_RESOURCE);
@@ -364,7 +355,7 @@ static void responder_next__duplicate_ack_covers_no_read(void **state)
 	assert_string_equal(lone_tx(&l), "ACK@1031f/4");
 }
 
-/* RSP-31: a NAK in the place of the response; what was before it has been sent. */
+/* RSP-31, EVT-03: a NAK in the place of the response; what was before it has been sent. */
 static void responder_next__naks_in_the_stream(void **state)
 {
 	lone_start(&l);

@@ -9,6 +9,8 @@
 #include <stdint.h>
 #include <cmocka.h>
 #include "daemon.h"
+
+#define QUEUE_BYTES ((uint64_t)SESSION_QUEUE_MB << 20)
 #include "state.h"
 
 /* CQ-02 */
@@ -74,7 +76,7 @@ static void create_cq__shared_memory_quota(void **state)
 		n++;
 	}
 	assert_int_equal(a.msg.status, -EDQUOT);
-	assert_in_range(n, SESSION_BYTES_MAX / each - 1, SESSION_BYTES_MAX / each);
+	assert_in_range(n, QUEUE_BYTES / each - 1, QUEUE_BYTES / each);
 	client_close(&c);
 }
 
@@ -82,18 +84,27 @@ static void create_cq__shared_memory_quota(void **state)
 static void destroy_cq__busy(void **state)
 {
 	struct abi_create_qp_reply qp;
-	struct abi_handle h, hq;
+	struct abi_create_qp in;
+	struct abi_handle h[2], hq;
 	struct client c;
 	struct answer a;
 
 	client_open(*state, &c);
-	h.handle = client_cq(&c, ABI_NO_HANDLE);
-	qp = client_qp(&c, client_pd(&c), h.handle);
+	for (unsigned i = 0; i < 2; i++)
+		h[i].handle = client_cq(&c, ABI_NO_HANDLE);
+	in = client_qp_request(client_pd(&c), h[0].handle);
+	in.recv_cq = h[1].handle;
+	client_must(c.sock, ABI_CREATE_QP, &in, sizeof(in), &qp, sizeof(qp));
 	hq.handle = qp.handle;
-	assert_int_equal(client_call(c.sock, ABI_DESTROY_CQ, &h, sizeof(h), -1, &a), -EBUSY);
+	for (unsigned i = 0; i < 2; i++) /* of its sends, of its receives */
+		assert_int_equal(
+			client_call(c.sock, ABI_DESTROY_CQ, &h[i], sizeof(h[i]), -1, &a), -EBUSY);
 	client_must(c.sock, ABI_DESTROY_QP, &hq, sizeof(hq), NULL, 0);
-	client_must(c.sock, ABI_DESTROY_CQ, &h, sizeof(h), NULL, 0);
-	assert_int_equal(client_call(c.sock, ABI_DESTROY_CQ, &h, sizeof(h), -1, &a), -EINVAL);
+	for (unsigned i = 0; i < 2; i++) {
+		client_must(c.sock, ABI_DESTROY_CQ, &h[i], sizeof(h[i]), NULL, 0);
+		assert_int_equal(
+			client_call(c.sock, ABI_DESTROY_CQ, &h[i], sizeof(h[i]), -1, &a), -EINVAL);
+	}
 	client_close(&c);
 }
 

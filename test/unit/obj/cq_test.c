@@ -106,6 +106,13 @@ static void cq_notify_wanted__arms(void **state)
 		push(2, row[i].status, row[i].flags);
 		assert_false(cq_notify_wanted(&cq.lane[0])); /* one shot */
 	}
+	for (unsigned at = 0; at < 3; at++) { /* the solicited one among others */
+		setup(NULL);
+		atomic_store(&shared.head.arm, ABI_CQ_ARM_SOLICITED);
+		for (unsigned i = 0; i < 3; i++)
+			push(i, 0, i == at ? ABI_WC_SOLICITED : 0);
+		assert_true(cq_notify_wanted(&cq.lane[0]));
+	}
 }
 
 /* CQ-11: the old ring stays as it is, the new one begins at its start. */
