@@ -77,8 +77,9 @@
 /** The same where a port is AF_XDP: the kernel wants a buffer, with DPDK's 384 bytes of headers, in
  * one page. Holds frames of path MTU 2048. */
 #define MBUF_ROOM_PAGE 3712u
-/** Notices that wait for the notifier thread, of all workers. */
-#define EVENT_RING 4096u
+/** Notices that wait for the notifier thread, of all workers (a power of two): all QPs of the
+ *  daemon may fail at once, and nobody else's notice is lost for that. */
+#define EVENT_RING (2 * QP_MAX)
 
 /* --- control path ------------------------------------------------------------------- */
 

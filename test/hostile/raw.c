@@ -106,7 +106,8 @@ int raw_call(struct raw *s, uint32_t type, const void *body, size_t len, int fd,
 		memcpy(s->why, answer, sizeof(s->why) - 1);
 		return msg.status;
 	}
-	memcpy(out, answer, out_len);
+	if (out_len)
+		memcpy(out, answer, out_len);
 	return 0;
 }
 

@@ -2,8 +2,10 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/wait.h>
 #include <unistd.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -12,6 +14,7 @@
 #include <cmocka.h>
 #include "daemon.h"
 #include "lingering.h"
+#include "state.h"
 #include "random.h"
 
 static void command__hello_comes_first(void **state)
@@ -150,20 +153,42 @@ static void command__unwanted_descriptors(void **state)
 	client_close(&c);
 }
 
-/* Closing one that hangs holds nobody up. */
+/* Closing one that hangs holds nobody up. A child has it open until the daemon alone has: a process
+ * that ends does not linger itself. */
 static void command__lingering_descriptor(void **state)
 {
+	struct abi_create_cq cq = {.depth = 1, .channel = ABI_NO_HANDLE};
+	struct {
+		struct abi_msg msg;
+		struct abi_create_cq cq;
+	} first = {.msg.type = ABI_CREATE_CQ, .cq = cq};
+	struct abi_msg second = {.type = ABI_ALLOC_PD};
+	struct test_daemon *d = *state;
 	int other, slow = lingering(&other);
 	struct client c;
 	struct answer a;
+	pid_t pid;
 
 	assert_true(slow >= 0);
-	client_open(*state, &c);
-	client_send(
-		c.sock, &(struct abi_msg){.type = ABI_ALLOC_PD}, sizeof(struct abi_msg), &slow, 1);
-	close(slow); /* the last reference is the daemon's */
-	assert_true(client_receive(c.sock, &a));
-	assert_int_equal(a.msg.status, 0);
+	client_open(d, &c);
+	pid = fork();
+	assert_true(pid >= 0);
+	if (!pid) {
+		pause();
+		_exit(0);
+	}
+	notifier_lock(&d->ctl->notifier); /* the daemon waits here in CREATE_CQ */
+	client_send(c.sock, &first, sizeof(first), NULL, 0);
+	client_send(c.sock, &second, sizeof(second), &slow, 1);
+	close(slow);
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+	notifier_unlock(&d->ctl->notifier);
+	for (int i = 0; i < 2; i++) {
+		assert_true(client_receive(c.sock, &a));
+		assert_int_equal(a.msg.status, 0);
+		answer_close(&a);
+	}
 	client_pd(&c);
 	client_close(&c);
 	close(other);
