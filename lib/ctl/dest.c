@@ -155,9 +155,11 @@ static void look_again_later(struct dest *d, uint64_t now_ms)
 
 void dest_join(struct dest *d, struct qp_obj *o, const struct core_cmd *cmd)
 {
-	dest_leave(o);
+	if (o->dest != d) /* else it might be the last one in it, and free it */
+		dest_leave(o);
 	apply(d, cmd->path.dmac, cmd->sgid.mac, cmd->path.local);
-	list_push(&d->qps, &o->dest_node);
+	if (!o->dest)
+		list_push(&d->qps, &o->dest_node);
 	o->dest = d;
 	if (d->pending)
 		return;
