@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
+#include <poll.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -20,9 +21,9 @@
  * call each 20 ms. */
 #define SLEEP_MIN_NS 50000L
 #define SLEEP_MAX_NS 1000000L
-#define HOT_ROUNDS   400       /* of SLEEP_MIN before it slows down: 20 ms */
-#define BLOCKED_NS   10000000L /* between looks at full sockets, with nothing else to do */
-#define ROUND	     64	       /* events taken at once */
+#define HOT_ROUNDS   400 /* of SLEEP_MIN before it slows down: 20 ms */
+#define BLOCKED_MS   10	 /* between looks at full sockets, with nothing else to do */
+#define ROUND	     64	 /* events taken at once */
 
 void notifier_init(struct notifier *n, struct dataplane *dp, notifier_find find, void *find_arg)
 {
@@ -163,6 +164,7 @@ static void doze(long ns)
 static void sleep_long(struct notifier *n)
 {
 	struct waker *k = &n->dp->notifier;
+	struct pollfd wake = {.fd = k->fd, .events = POLLIN};
 	bool blocked;
 	uint64_t wakes;
 	ssize_t got;
@@ -177,11 +179,10 @@ static void sleep_long(struct notifier *n)
 	notifier_lock(n);
 	blocked = !list_empty(&n->busy);
 	notifier_unlock(n);
-	if (!blocked) {
+	/* Who does not read his events delays nobody else's. */
+	if (poll(&wake, 1, blocked ? BLOCKED_MS : -1) == 1) {
 		got = read(k->fd, &wakes, sizeof(wakes));
 		(void)got;
-	} else {
-		doze(BLOCKED_NS);
 	}
 	atomic_store_explicit(&k->asleep, false, memory_order_relaxed);
 }
