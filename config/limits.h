@@ -74,11 +74,12 @@
 /** Data room of a packet buffer besides the headroom: FRAME_MAX, rounded up to the AF_PACKET
  *  frame that tiles whole pages (eight in nine), because that driver wants its frame to fit. */
 #define MBUF_ROOM 4608u
-/** The same where a port is AF_XDP: the kernel wants a buffer, with DPDK's 384 bytes of headers, in one
- *  page. Holds frames of path MTU 2048. */
+/** The same where a port is AF_XDP: the kernel wants a buffer, with DPDK's 384 bytes of headers, in
+ * one page. Holds frames of path MTU 2048. */
 #define MBUF_ROOM_PAGE 3712u
-/** Notices that wait for the notifier thread, of all workers. */
-#define EVENT_RING 4096u
+/** Notices that wait for the notifier thread, of all workers (a power of two): all QPs of the
+ *  daemon may fail at once, and nobody else's notice is lost for that. */
+#define EVENT_RING (2 * QP_MAX)
 
 /* --- control path ------------------------------------------------------------------- */
 
@@ -92,10 +93,15 @@
 #define PD_MAX	       32768u
 /** Completion channels of one session: each costs the daemon a descriptor. */
 #define SESSION_CHANNEL_MAX 1024u
-/** Sessions of one user other than root, of SESSION_MAX. */
+/** Sessions of one user other than root, of SESSION_MAX, unless configured otherwise. */
 #define SESSION_USER_MAX 128u
-/** Bytes of rings, and of rocid's private copies of them, that one session can have. */
-#define SESSION_BYTES_MAX (8ull << 30)
+/** MB of rings, and of rocid's private copies of them, that one session can have unless configured
+ *  otherwise. */
+#define SESSION_QUEUE_MB 8192u
+/** Milliseconds for which a connection may say nothing when another one wants its place. */
+#define HELLO_PATIENCE_MS 1000u
+/** Descriptors of applications whose closing may hang at the same time, on a thread each. */
+#define CLOSER_THREADS 16u
 /** Destinations of one session that the kernel is looking for at the same time; each costs
  *  the control thread some look-ups a second. */
 #define SESSION_RESOLVE_MAX 256u

@@ -5,15 +5,10 @@
 #include <net/if.h>
 #include <sys/socket.h>
 #include <linux/if_packet.h>
-#include <linux/if_xdp.h>
 #include <rte_ethdev.h>
 #include "limits.h"
 #include "rxwake.h"
 #include "worker.h"
-
-#ifndef AF_XDP
-#define AF_XDP 44
-#endif
 
 struct found {
 	unsigned count;
@@ -25,26 +20,19 @@ static bool is(const struct port_info *info, const char *driver)
 	return !strcmp(info->driver, driver);
 }
 
-/* Whether @p fd is a packet or XDP socket bound to netdev @p ifindex. */
-static bool stands_on(int fd, unsigned ifindex)
+/* Whether @p fd is a socket of @p domain on netdev @p ifindex. An XDP socket does not tell where it
+ * is, so a second such port finds too many. */
+static bool stands_on(int fd, int domain, unsigned ifindex)
 {
-	union {
-		struct sockaddr sa;
-		struct sockaddr_ll packet;
-		struct sockaddr_xdp xdp;
-	} addr = {0};
+	struct sockaddr_ll addr = {0};
 	socklen_t len = sizeof(addr);
+	int of_fd = 0;
+	socklen_t size = sizeof(of_fd);
 
-	if (getsockname(fd, &addr.sa, &len))
+	if (getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &of_fd, &size) || of_fd != domain)
 		return false;
-	switch (addr.sa.sa_family) {
-	case AF_PACKET:
-		return addr.packet.sll_ifindex == (int)ifindex;
-	case AF_XDP:
-		return addr.xdp.sxdp_ifindex == ifindex;
-	default:
-		return false;
-	}
+	return domain == AF_XDP || (!getsockname(fd, (struct sockaddr *)&addr, &len) &&
+					   addr.sll_ifindex == (int)ifindex);
 }
 
 static int by_number(const void *a, const void *b)
@@ -52,9 +40,9 @@ static int by_number(const void *a, const void *b)
 	return *(const int *)a - *(const int *)b;
 }
 
-/* The drivers do not tell their sockets, but the kernel tells which of ours are on the netdev. A
+/* The drivers do not tell their sockets, but the kernel tells what ours are. A
  * driver opens those of its queues one after the other, so they have ascending numbers. */
-static void find_sockets(unsigned ifindex, struct found *f)
+static void find_sockets(int domain, unsigned ifindex, struct found *f)
 {
 	DIR *dir = opendir("/proc/self/fd");
 	const struct dirent *e;
@@ -63,7 +51,7 @@ static void find_sockets(unsigned ifindex, struct found *f)
 	while (dir && (e = readdir(dir))) {
 		int fd = atoi(e->d_name);
 
-		if (!stands_on(fd, ifindex))
+		if (!stands_on(fd, domain, ifindex))
 			continue;
 		if (f->count < WORKER_MAX)
 			f->fd[f->count] = fd;
@@ -76,14 +64,15 @@ static void find_sockets(unsigned ifindex, struct found *f)
 }
 
 /* One socket a queue, or we do not know which is which. */
-static bool by_socket(struct dataplane *dp, uint32_t index, const struct port_info *info)
+static bool by_socket(
+	struct dataplane *dp, uint32_t index, const struct port_info *info, int domain)
 {
 	unsigned ifindex = if_nametoindex(info->netdev);
 	struct found f;
 
 	if (!ifindex)
 		return false;
-	find_sockets(ifindex, &f);
+	find_sockets(domain, ifindex, &f);
 	if (f.count != info->rx_queues)
 		return false;
 	for (uint16_t q = 0; q < info->rx_queues; q++)
@@ -95,28 +84,24 @@ static bool by_socket(struct dataplane *dp, uint32_t index, const struct port_in
 static enum port_wake by_interrupt(
 	struct dataplane *dp, uint32_t index, const struct port_info *info)
 {
-	/* Its descriptor is readable while frames wait, unasked: there is no such call. */
-	enum port_wake wake = is(info, "net_tap") ? PORT_WAKE_FD : PORT_WAKE_INTERRUPT;
-
 	for (uint16_t q = 0; q < info->rx_queues; q++) {
 		int fd = rte_eth_dev_rx_intr_ctl_q_get_fd(info->ethdev, q);
 
-		if (fd < 0)
-			return PORT_WAKE_NOT;
-		if (wake == PORT_WAKE_INTERRUPT && rte_eth_dev_rx_intr_enable(info->ethdev, q))
-			return PORT_WAKE_NOT;
-		if (port_wakes(dp, index, q, wake, fd))
+		if (fd < 0 || rte_eth_dev_rx_intr_enable(info->ethdev, q) ||
+			port_wakes(dp, index, q, PORT_WAKE_INTERRUPT, fd))
 			return PORT_WAKE_NOT;
 	}
-	return wake;
+	return PORT_WAKE_INTERRUPT;
 }
 
 static enum port_wake install(struct dataplane *dp, uint32_t index, const struct port_info *info)
 {
 	if (is(info, "net_ring")) /* a worker receives by a queue what it sends by it */
 		return PORT_WAKE_SELF;
-	if (is(info, "net_af_packet") || is(info, "net_af_xdp"))
-		return by_socket(dp, index, info) ? PORT_WAKE_FD : PORT_WAKE_NOT;
+	if (is(info, "net_af_packet"))
+		return by_socket(dp, index, info, AF_PACKET) ? PORT_WAKE_FD : PORT_WAKE_NOT;
+	if (is(info, "net_af_xdp"))
+		return by_socket(dp, index, info, AF_XDP) ? PORT_WAKE_FD : PORT_WAKE_NOT;
 	return info->interrupts ? by_interrupt(dp, index, info) : PORT_WAKE_NOT;
 }
 

@@ -4,7 +4,6 @@
 #include <netinet/in.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 #include <linux/filter.h>
@@ -16,27 +15,12 @@
 
 /* Frames of the AF_PACKET ring, each direction: a thread that is paused for some milliseconds
  * must find all windows of some QPs in it. */
-#define RING_FRAMES 2048u
-/* What the kernel puts before a frame in the ring: TPACKET2_HDRLEN, aligned, and slack. */
-#define RING_OVERHEAD 128u
+#define RING_FRAMES    2048u
+#define FRAMES_A_BLOCK 8u /* of MBUF_ROOM: whole pages */
 
-static int netdev_mtu(const char *netdev, char *why, unsigned why_size)
+static void device_name(char name[RTE_ETH_NAME_MAX_LEN], const char *netdev)
 {
-	struct ifreq ifr = {0};
-	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-	int err;
-
-	if (fd < 0)
-		return -errno;
-	snprintf(ifr.ifr_name, sizeof(ifr.ifr_name), "%s", netdev);
-	err = ioctl(fd, SIOCGIFMTU, &ifr) ? -errno : 0;
-	close(fd);
-	if (err) {
-		snprintf(why, why_size, "there is no netdev %s: see `ip link` for those that are",
-			netdev);
-		return err;
-	}
-	return ifr.ifr_mtu;
+	snprintf(name, RTE_ETH_NAME_MAX_LEN, "net_af_packet_%s", netdev);
 }
 
 int share_create(
@@ -44,20 +28,17 @@ int share_create(
 {
 	char name[RTE_ETH_NAME_MAX_LEN];
 	char args[256];
-	int mtu = netdev_mtu(netdev, why, why_size);
-	unsigned frame = 2048;
-	unsigned block = 4096;
 	int err;
 
-	if (mtu < 0)
-		return mtu;
-	if ((unsigned)mtu + ETH_HLEN + VLAN_HLEN + RING_OVERHEAD > frame) {
-		frame = MBUF_ROOM; /* RoCE frames are no longer, whatever the netdev's MTU */
-		block = 8 * MBUF_ROOM;
+	if (!if_nametoindex(netdev)) {
+		snprintf(why, why_size, "there is no netdev %s: see `ip link` for those that are",
+			netdev);
+		return -ENODEV;
 	}
-	snprintf(name, sizeof(name), "net_af_packet_%s", netdev);
+	/* RoCE frames are no longer, whatever the netdev's MTU is now or later. */
+	device_name(name, netdev);
 	snprintf(args, sizeof(args), "iface=%s,qpairs=%u,framesz=%u,blocksz=%u,framecnt=%u", netdev,
-		queues, frame, block, RING_FRAMES);
+		queues, MBUF_ROOM, FRAMES_A_BLOCK * MBUF_ROOM, RING_FRAMES);
 	err = rte_eal_hotplug_add("vdev", name, args);
 	if (err || rte_eth_dev_get_port_by_name(name, ethdev)) {
 		snprintf(why, why_size,
@@ -66,6 +47,14 @@ int share_create(
 		return err ? err : -ENODEV;
 	}
 	return 0;
+}
+
+void share_remove(const char *netdev)
+{
+	char name[RTE_ETH_NAME_MAX_LEN];
+
+	device_name(name, netdev);
+	rte_eal_hotplug_remove("vdev", name);
 }
 
 static int guard_socket(int family, const char *netdev)

@@ -9,9 +9,13 @@
 #define SHARE_H
 
 #include <stdint.h>
+#include "limits.h"
+
+/** Ethernet MTU up to which share_create()'s frames reach: the netdev's may rise to it. */
+#define SHARE_MTU_MAX (MBUF_ROOM - 256u)
 
 /**
- * Makes an AF_PACKET ethdev on netdev @p netdev whose frames suit its MTU.
+ * Makes an AF_PACKET ethdev on netdev @p netdev.
  * @param queues  one for each worker
  * @param ethdev  receives the port id
  * @param why     receives a sentence that says what to do when this fails
@@ -19,6 +23,9 @@
  */
 int share_create(
 	const char *netdev, uint16_t queues, uint16_t *ethdev, char *why, unsigned why_size);
+
+/** Removes an ethdev that share_create() made and that is closed. */
+void share_remove(const char *netdev);
 
 /** Sockets that take UDP port 4791 of a netdev away from the kernel. */
 struct share_guard {

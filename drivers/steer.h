@@ -2,28 +2,73 @@
 /**
  * @file steer.h
  * Asks a NIC to bring RoCE packets to our queues by itself: a ladder of rte_flow rules, of
- * which a port takes as many rungs as it can. Nothing depends on them: what the NIC does not
- * steer, the workers classify and hand over.
+ * which a port stands on the best rung that it takes, for each protocol. Nothing depends on them:
+ * what the NIC brings to the wrong queue, the workers hand over, and QPs move to where their
+ * packets come in (decision 0040).
  */
 #ifndef STEER_H
 #define STEER_H
 
+#include <stdbool.h>
 #include <stdint.h>
+#include <rte_flow.h>
+#include "limits.h"
 
-/* Rungs. */
-#define STEER_UDP4   (1u << 0) /* IPv4, UDP port 4791 */
-#define STEER_UDP6   (1u << 1) /* IPv6, UDP port 4791 */
-#define STEER_ROCEV1 (1u << 2) /* EtherType 0x8915 */
-#define STEER_ALL    (STEER_UDP4 | STEER_UDP6 | STEER_ROCEV1)
+enum steer_net {
+	STEER_IPV4,
+	STEER_IPV6,
+	STEER_ROCEV1,
+	STEER_NETS,
+};
+
+/** Best last. */
+enum steer_rung {
+	STEER_SOFTWARE, /* no rule */
+	STEER_QUEUE0,	/* RoCE packets -> queue 0: what else comes to the port stays apart */
+	STEER_RSS, /* RoCE packets -> all queues, by their flow; not RoCEv1, which has no ports */
+	STEER_RAW, /* the worker bits of BTH.DestQP -> queue, named by their place */
+	STEER_BTH, /* the same, where DPDK has an item for the BTH (23.07) */
+	STEER_RUNGS,
+};
+
+/** A rule and all that it points to: it must not be copied. */
+struct steer_rule {
+	struct rte_flow_item pattern[5];
+	struct rte_flow_action action[2];
+	struct rte_flow_item_eth eth, eth_mask;
+	struct rte_flow_item_udp udp, udp_mask;
+	struct rte_flow_item_raw raw, raw_mask;
+	uint8_t bytes[4], bytes_mask[4];
+#ifdef HAVE_FLOW_ITEM_IB_BTH
+	struct rte_flow_item_ib_bth bth, bth_mask;
+#endif
+	struct rte_flow_action_queue to_queue;
+	struct rte_flow_action_rss rss;
+	uint16_t queue[WORKER_MAX];
+};
+
+/** Rungs that a port stands on. */
+struct steer {
+	enum steer_rung rung[STEER_NETS];
+};
+
+/** @return how many rules rung @p rung has for @p net on a port with @p queues queues; 0: it is
+ *  none of this ladder. */
+uint16_t steer_rules(enum steer_rung rung, enum steer_net net, uint16_t queues);
+
+/** Fills @p r with rule @p index of those: with several, the one for queue @p index. */
+void steer_rule(struct steer_rule *r, enum steer_rung rung, enum steer_net net, uint16_t index,
+	uint16_t queues);
+
+/** Has started port @p ethdev take the best rung that it can over its first @p queues queues.
+ *  Rungs that it takes only a part of are given back. */
+void steer_install(struct steer *s, uint16_t ethdev, uint16_t queues);
 
 /**
- * Installs what started port @p ethdev can of the ladder, over its first @p queues queues:
- * spread by RSS when there are several, else to queue 0.
- * @return the rungs that hold, STEER_*.
+ * Writes what a start-up banner says of @p s.
+ * @param rss  the port spreads by RSS what no rule steers
+ * @return @p text.
  */
-unsigned steer_install(uint16_t ethdev, uint16_t queues);
-
-/** @return what to call @p rungs in a start-up banner. */
-const char *steer_name(unsigned rungs);
+char *steer_text(const struct steer *s, bool rss, char *text, unsigned size);
 
 #endif

@@ -48,6 +48,7 @@ static int make_ports(struct daemon *d, struct options *o, char why[VALUE_MAX * 
 		if (err)
 			return err;
 		o->share[i].port = ethdev[0];
+		d->port[ethdev[0]].packet = true;
 	}
 	for (uint32_t i = 0; i < o->npairs; i++) {
 		err = ringpair_create(i, (uint16_t)o->workers, SOCKET_ID_ANY, ethdev);
@@ -106,6 +107,18 @@ static int share_ports(struct daemon *d, struct options *o, char why[VALUE_MAX *
 
 /* --- workers and their queues --------------------------------------------------------- */
 
+/* Workers take the lcores in order, the main one first, as run.c launches them. */
+static void find_nodes(struct dataplane *dp)
+{
+	unsigned next = rte_get_next_lcore((unsigned)-1, 1, 0);
+
+	dp->node[0] = (int)rte_lcore_to_socket_id(rte_get_main_lcore());
+	for (uint32_t i = 1; i < dp->nworkers; i++) {
+		dp->node[i] = (int)rte_lcore_to_socket_id(next);
+		next = rte_get_next_lcore(next, 1, 0);
+	}
+}
+
 static int make_workers(struct daemon *d, struct options *o, char why[VALUE_MAX * 2])
 {
 	int socket = d->port[0].info.socket;
@@ -117,9 +130,11 @@ static int make_workers(struct daemon *d, struct options *o, char why[VALUE_MAX 
 	d->dp = dataplane_create(o->workers, socket);
 	if (!d->dp)
 		return refuse(why, -ENOMEM, "no memory for the tables: give EAL more with -m MB");
+	find_nodes(d->dp);
 	for (uint32_t i = 0; i < PORT_MAX; i++)
 		if (o->impaired[i])
 			mbufs += o->impair[i].spread ? 2 * LINKEMU_HELD : LINKEMU_HELD;
+	mbufs += o->ntaps * 2 * EXCEPTION_RING; /* up and spent */
 	d->dp->mbufs = mbufs;
 	for (uint32_t i = 0; i < d->nports; i++)
 		if (!strcmp(d->port[i].info.driver, "net_af_xdp"))
@@ -142,15 +157,31 @@ static int make_workers(struct daemon *d, struct options *o, char why[VALUE_MAX 
 	return 0;
 }
 
-static int spoil(struct daemon_port *p, const struct linkemu_config *cfg)
+void daemon_watch(struct daemon *d, uint32_t i)
 {
+	const struct options *o = d->opt;
+
+	d->port[i].wake = rxwake_install(
+		d->dp, i, &d->port[i].info, o->impaired[i] && linkemu_holds(&o->impair[i]));
+}
+
+int daemon_impair(struct daemon *d, uint32_t i)
+{
+	struct daemon_port *p = &d->port[i];
+
+	if (!d->opt->impaired[i])
+		return 0;
 	for (uint16_t q = 0; q < p->info.rx_queues; q++) {
-		p->emu[q] = linkemu_attach(p->info.ethdev, q, cfg);
+		p->emu[q] = linkemu_attach(p->info.ethdev, q, &d->opt->impair[i]);
 		if (!p->emu[q])
 			return -ENOMEM;
 	}
 	return linkemu_join(p->emu, p->info.rx_queues);
 }
+
+/* The largest Ethernet MTU that gives path MTU 2048 (mtu_of_ethernet()): what MBUF_ROOM_PAGE holds.
+ */
+#define MTU_PAGE 4191
 
 static int open_ports(struct daemon *d, struct options *o, char why[VALUE_MAX * 2])
 {
@@ -160,10 +191,12 @@ static int open_ports(struct daemon *d, struct options *o, char why[VALUE_MAX * 
 
 		if (err)
 			return err == -EINVAL ? -EIO : err;
-		p->rungs = steer_install(p->info.ethdev, p->info.rx_queues);
-		p->wake = rxwake_install(
-			d->dp, i, &p->info, o->impaired[i] && linkemu_holds(&o->impair[i]));
-		if (o->impaired[i] && spoil(p, &o->impair[i]))
+		p->open = true;
+		if (d->dp->mbuf_room < MBUF_ROOM && p->info.mtu > MTU_PAGE)
+			p->info.mtu = MTU_PAGE; /* ctl's upper limit, whatever the netdev says */
+		steer_install(&p->steer, p->info.ethdev, p->info.rx_queues);
+		daemon_watch(d, i);
+		if (daemon_impair(d, i))
 			return refuse(why, -ENOMEM,
 				"no memory for the emulated link of port %u: give EAL more with -m "
 				"MB",
@@ -172,14 +205,53 @@ static int open_ports(struct daemon *d, struct options *o, char why[VALUE_MAX * 
 	return 0;
 }
 
+static int make_tap(struct daemon *d, const struct option_tap *o, char why[VALUE_MAX * 2])
+{
+	struct daemon_port *p = &d->port[o->port];
+	struct tap_config cfg = {
+		.mtu = p->info.mtu,
+		.ethdev = p->info.ethdev,
+		.socket = p->info.socket,
+	};
+	int err;
+
+	if (p->shared || !strcmp(p->info.driver, "net_af_packet"))
+		return refuse(why, -EINVAL,
+			"--tap %u: the kernel has netdev %s on that port already: use --share",
+			o->port, p->info.netdev);
+	cfg.exception = exception_create(o->port, p->info.socket);
+	if (!cfg.exception)
+		return refuse(why, -ENOMEM, "no memory for a tap: give EAL more with -m MB");
+	d->dp->exception[o->port] = cfg.exception;
+	cfg.worker = d->dp->worker[0];
+	memcpy(cfg.name, o->netdev, sizeof(cfg.name));
+	memcpy(cfg.mac, p->info.mac, 6);
+	err = tap_create(&p->tap, o->port, &cfg, why, VALUE_MAX * 2);
+	if (err)
+		return err == -EINVAL ? -EIO : err;
+	memcpy(p->info.netdev, cfg.name, sizeof(p->info.netdev));
+	/* Groups that the kernel joins; a device that cannot filter passes them anyway. */
+	rte_eth_allmulticast_enable(p->info.ethdev);
+	return 0;
+}
+
+static int make_taps(struct daemon *d, struct options *o, char why[VALUE_MAX * 2])
+{
+	int err = 0;
+
+	for (uint32_t i = 0; i < o->ntaps && !err; i++)
+		err = make_tap(d, &o->tap[i], why);
+	return err;
+}
+
 /* --- control -------------------------------------------------------------------------- */
 
 static void fill_port(struct ctl_port *to, const struct daemon_port *from)
 {
-	if (from->shared)
+	if (from->shared || from->tap)
 		snprintf(to->netdev, sizeof(to->netdev), "%s", from->info.netdev);
 	memcpy(to->mac, from->info.mac, 6);
-	to->eth_mtu = from->info.mtu;
+	to->eth_mtu = from->packet ? SHARE_MTU_MAX : from->info.mtu;
 	to->speed_mbps = from->info.speed_mbps;
 }
 
@@ -195,11 +267,14 @@ static int start_ctl(struct daemon *d, struct options *o, char why[VALUE_MAX * 2
 		.socket_group = o->socket_group[0] ? o->socket_group : NULL,
 		.admin_mode = o->admin_mode,
 		.admin_group = o->admin_group[0] ? o->admin_group : NULL,
+		.limits = o->limits,
 		.rocev1 = o->rocev1,
 		.window = o->window,
 		.migrate = o->migrate,
 		.shake_ms = o->shake_ms,
 		.nports = d->nports,
+		.netdev_changed = daemon_netdev_changed,
+		.netdev_arg = d,
 	};
 	uint32_t g = 0;
 	uint32_t n = 0;
@@ -237,6 +312,7 @@ int daemon_up(struct daemon *d, struct options *o, char why[VALUE_MAX * 2])
 		share_ports,
 		make_workers,
 		open_ports,
+		make_taps,
 		survive_sigbus,
 		start_ctl,
 	};
@@ -262,14 +338,19 @@ void daemon_down(struct daemon *d)
 	for (uint32_t i = 0; i < d->nports; i++) {
 		struct daemon_port *p = &d->port[i];
 
+		tap_stop(p->tap);
 		for (unsigned q = 0; q < WORKER_MAX; q++)
 			linkemu_detach(p->emu[q]);
-		if (d->dp && i < d->dp->nports)
+		if (p->open)
 			port_close(d->dp, i);
 		share_unguard(&p->guard);
 	}
 	for (uint32_t i = 0; i < d->npairs; i++)
 		ringpair_destroy(i, (uint16_t)d->opt->workers);
+	for (uint32_t i = 0; d->dp && i < PORT_MAX; i++)
+		exception_destroy(d->dp->exception[i]);
+	for (uint32_t i = 0; i < PORT_MAX; i++)
+		tap_destroy(d->port[i].tap);
 	for (uint32_t i = 0; d->dp && i < d->dp->nworkers; i++)
 		worker_destroy(d->dp->worker[i]);
 	dataplane_destroy(d->dp);

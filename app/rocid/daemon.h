@@ -12,6 +12,8 @@
 #include "options.h"
 #include "port.h"
 #include "share.h"
+#include "steer.h"
+#include "tap.h"
 #include "worker.h"
 
 /** A port and what stands around it. */
@@ -19,8 +21,11 @@ struct daemon_port {
 	struct port_info info;
 	struct linkemu *emu[WORKER_MAX]; /* of each receive queue; NULL: none */
 	struct share_guard guard;
-	bool shared;	/* info.netdev lends its addresses */
-	unsigned rungs; /* STEER_* */
+	bool packet;	 /* share_create() made it */
+	bool open;	 /* its device is there */
+	bool shared;	 /* info.netdev lends its addresses */
+	struct tap *tap; /* info.netdev then is it; NULL: none */
+	struct steer steer;
 	enum port_wake wake;
 };
 
@@ -43,6 +48,15 @@ struct daemon {
  * does not exist; another negative errno.
  */
 int daemon_up(struct daemon *d, struct options *opt, char why[VALUE_MAX * 2]);
+
+/** Told by the control thread what happened to the netdev of port @p port. @param arg  d */
+void daemon_netdev_changed(void *arg, uint32_t port, unsigned what, const uint8_t mac[6]);
+
+/** Has sleeping workers learn of what port @p i receives. */
+void daemon_watch(struct daemon *d, uint32_t i);
+
+/** Puts what `--impair` says for port @p i in front of its queues.  @return 0 or -ENOMEM. */
+int daemon_impair(struct daemon *d, uint32_t i);
 
 /** Runs the workers, the first on the calling thread, and the control thread, until SIGINT,
  *  SIGTERM or SIGHUP.  @return 0 or a negative errno with a sentence in @p why. */

@@ -29,6 +29,11 @@ struct option_share {
 	char netdev[IFNAMSIZ];
 };
 
+struct option_tap {
+	uint32_t port;
+	char netdev[IFNAMSIZ];
+};
+
 struct option_gid {
 	uint32_t port;
 	struct ctl_gid gid;
@@ -51,6 +56,7 @@ struct options {
 	uint32_t socket_mode;	      /* 0: ctl's default */
 	char admin_group[VALUE_MAX];
 	uint32_t admin_mode;
+	struct ctl_limits limits;
 	uint32_t workers;
 	uint32_t window; /* 0: the core's default */
 	bool rocev1;
@@ -60,6 +66,8 @@ struct options {
 	const struct icrc_ops *icrc; /* NULL: the best */
 	uint32_t nshares;
 	struct option_share share[PORT_MAX];
+	uint32_t ntaps;
+	struct option_tap tap[PORT_MAX];
 	uint32_t ngids;
 	struct option_gid gid[STATIC_MAX];
 	uint32_t nneighs;

@@ -7,8 +7,8 @@
 #include "drop.h"
 
 /* Names and values of a structure of counters, in the order of its members. */
-static const char *const shell_name[] = {
-	"tx_stalled", "no_mbuf", "pauses", "handoffs", "bells_passed", "qps_given", "sleeps"};
+static const char *const shell_name[] = {"tx_stalled", "no_mbuf", "pauses", "handoffs",
+	"bells_passed", "qps_given", "sleeps", "to_kernel", "from_kernel", "kernel_full"};
 static const char *const link_name[] = {"packets", "lost", "duplicated", "reordered", "corrupted",
 	"truncated", "overflow", "spread"};
 _Static_assert(sizeof(struct worker_stats) == 8 * ARRAY_SIZE(shell_name), "shell_name");

@@ -12,10 +12,11 @@
 #include "path.h"
 #include "values.h"
 
-#define MTU_MIN	   (PATH_MTU_MIN + 96) /* mtu_of_ethernet() */
-#define WINDOW_MAX 65536
-#define VID_MAX	   4094
-#define MS_MAX	   60000
+#define MTU_MIN	     (PATH_MTU_MIN + 96) /* mtu_of_ethernet() */
+#define WINDOW_MAX   65536
+#define VID_MAX	     4094
+#define LIMIT_MB_MAX (UINT32_MAX - 1)
+#define MS_MAX	     60000
 
 __attribute__((format(printf, 2, 3))) static int refuse(
 	char why[VALUE_MAX], const char *format, ...)
@@ -118,6 +119,53 @@ int set_admin_group(struct options *o, const char *value, char why[VALUE_MAX])
 	return copy_text(o->admin_group, sizeof(o->admin_group), value, "the group", why);
 }
 
+static int set_limit(uint32_t *limit, uint32_t max, const char *value, char why[VALUE_MAX])
+{
+	if (!number(value, 10, 1, max, limit))
+		return refuse(why, "'%s' is no number from 1 to %u", value, max);
+	return 0;
+}
+
+int set_max_sessions(struct options *o, const char *value, char why[VALUE_MAX])
+{
+	return set_limit(&o->limits.sessions, SESSION_MAX, value, why);
+}
+
+int set_max_qps(struct options *o, const char *value, char why[VALUE_MAX])
+{
+	return set_limit(&o->limits.qps, SESSION_QP_MAX, value, why);
+}
+
+int set_max_cqs(struct options *o, const char *value, char why[VALUE_MAX])
+{
+	return set_limit(&o->limits.cqs, SESSION_CQ_MAX, value, why);
+}
+
+int set_max_mrs(struct options *o, const char *value, char why[VALUE_MAX])
+{
+	return set_limit(&o->limits.mrs, SESSION_MR_MAX, value, why);
+}
+
+int set_max_queues(struct options *o, const char *value, char why[VALUE_MAX])
+{
+	return set_limit(&o->limits.queue_mb, LIMIT_MB_MAX, value, why);
+}
+
+int set_max_memory(struct options *o, const char *value, char why[VALUE_MAX])
+{
+	return set_limit(&o->limits.memory_mb, LIMIT_MB_MAX, value, why);
+}
+
+int set_max_user_qps(struct options *o, const char *value, char why[VALUE_MAX])
+{
+	return set_limit(&o->limits.user_qps, QP_MAX, value, why);
+}
+
+int set_max_user_memory(struct options *o, const char *value, char why[VALUE_MAX])
+{
+	return set_limit(&o->limits.user_memory_mb, LIMIT_MB_MAX, value, why);
+}
+
 int set_share(struct options *o, const char *value, char why[VALUE_MAX])
 {
 	const char *eq = strchr(value, '=');
@@ -139,6 +187,29 @@ int set_share(struct options *o, const char *value, char why[VALUE_MAX])
 	err = copy_text(s->netdev, sizeof(s->netdev), netdev, "the netdev's name", why);
 	if (!err)
 		o->nshares++;
+	return err;
+}
+
+int set_tap(struct options *o, const char *value, char why[VALUE_MAX])
+{
+	const char *eq = strchr(value, '=');
+	struct option_tap *t = &o->tap[o->ntaps];
+	char port[VALUE_MAX];
+	const char *rest;
+	int err;
+
+	snprintf(port, sizeof(port), "%.*s,", eq ? (int)(eq - value) : (int)strlen(value), value);
+	err = take_port(o, "tap", port, &t->port, &rest, why);
+	if (err)
+		return err;
+	for (uint32_t i = 0; i < o->ntaps; i++)
+		if (o->tap[i].port == t->port)
+			return refuse(why, "port %u has a tap already", t->port);
+	snprintf(t->netdev, sizeof(t->netdev), "roci%u", t->port);
+	if (eq)
+		err = copy_text(t->netdev, sizeof(t->netdev), eq + 1, "the netdev's name", why);
+	if (!err)
+		o->ntaps++;
 	return err;
 }
 

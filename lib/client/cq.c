@@ -448,7 +448,7 @@ static void to_wc(const struct abi_cqe *e, struct roci_wc *wc)
 }
 
 /* A QP that has moved to another worker has older completions in another lane, and they come first
- * (decision 0030). *held tells that a lane waits for that. */
+ * (decision 0040). *held tells that a lane waits for that. */
 static int poll_lane(struct cq *cq, uint32_t i, int max, struct roci_wc *wc, bool *held)
 {
 	struct lane *lane = &cq->lane[i];

@@ -219,12 +219,14 @@ unsigned core_events(struct core *c, struct core_event out[], unsigned n);
 enum core_cmd_type {
 	CORE_CMD_MODIFY_QP,
 	CORE_CMD_QUERY_QP,
-	CORE_CMD_DETACH_QP, /* before destroying: the core forgets the QP */
-	CORE_CMD_GIVE_QP,   /* the QP is worker `worker`'s from here on */
-	CORE_CMD_TAKE_QP,   /* to that worker, after GIVE_QP */
-	CORE_CMD_DETACH_CQ, /* before destroying: the core forgets this worker's lane */
-	CORE_CMD_COUNT_CQ,  /* how many CQEs wait in this worker's lane? */
-	CORE_CMD_RESIZE_CQ, /* this worker's lane goes on in another ring */
+	CORE_CMD_DETACH_QP,  /* before destroying: the core forgets the QP */
+	CORE_CMD_DETACH_QPS, /* the same of `n` QPs */
+	CORE_CMD_GIVE_QP,    /* the QP is worker `worker`'s from here on */
+	CORE_CMD_TAKE_QP,    /* to that worker, after GIVE_QP */
+	CORE_CMD_DETACH_CQ,  /* before destroying: the core forgets this worker's lane */
+	CORE_CMD_DETACH_CQS, /* the same of `n` CQs */
+	CORE_CMD_COUNT_CQ,   /* how many CQEs wait in this worker's lane? */
+	CORE_CMD_RESIZE_CQ,  /* this worker's lane goes on in another ring */
 	/** The neighbour's or the port's MAC changed: packets built from now on go to path.dmac,
 	 *  from sgid.mac, or by way of this daemon when path.local. In any state; no packet that
 	 *  is built already changes, because each is sealed before the next command. */
@@ -233,8 +235,11 @@ enum core_cmd_type {
 
 struct core_cmd {
 	enum core_cmd_type type;
-	struct qp *qp;		  /* *_CQ: NULL */
-	struct cq *cq;		  /* *_CQ */
+	struct qp *qp; /* *_CQ: NULL */
+	struct cq *cq; /* *_CQ */
+	uint32_t n;    /* DETACH_*S: at most some dozens, done in one step */
+	struct qp *const *qps;
+	struct cq *const *cqs;
 	uint16_t worker;	  /* GIVE_QP */
 	uint32_t cqes;		  /* COUNT_CQ: out; RESIZE_CQ: the new depth */
 	struct abi_cq_lane *lane; /* RESIZE_CQ: the new ring's */

@@ -5,7 +5,7 @@
  * half handled and none of its packets waits to be sealed; the release store of `owner` passes all
  * of its state on. From there the successor handles what it finds, before it has run TAKE_QP too:
  * that only sets the timer again and makes the QP have its turn. Frames that come to anybody else
- * are handed over as always (decision 0030).
+ * are handed over as always (decision 0040).
  */
 #include <errno.h>
 #include "qp.h"

@@ -31,6 +31,7 @@ struct qp *qp_init(void *mem, const struct qp_config *cfg)
 
 	if (!cfg->sq.depth || (cfg->sq.depth & (cfg->sq.depth - 1)))
 		return NULL;
+	memset(qp, 0, sizeof(*qp));
 	qp->qpn = cfg->qpn;
 	qp->pd = cfg->pd;
 	qp->handle = cfg->handle;

@@ -5,7 +5,7 @@
  * own cache line (design.md 4):
  *
  *     identity, queues      control thread, before the QP is published
- *     owner, lanes          move.c: the owner names its successor (decision 0030)
+ *     owner, lanes          move.c: the owner names its successor (decision 0040)
  *     attr, path, state     qp_modify.c (commands), qp.c (error transitions)
  *     req                   requester.c
  *     comp                  completer.c, timers.c
@@ -220,7 +220,8 @@ struct qp_config {
 /** @return bytes of memory, aligned to CACHE_LINE, that qp_init() wants for @p cfg. */
 size_t qp_size(const struct qp_config *cfg);
 
-/** Makes a QP in state RESET in @p mem, which is qp_size() zeroed bytes.
+/** Makes a QP in state RESET in @p mem, which is qp_size() bytes of any contents: the queue of a
+ *  large QP is megabytes, which are touched when they are used.
  *  @return NULL when the depth of its send queue is no power of two: 0 is none, the core looks at
  *  that ring unasked. */
 struct qp *qp_init(void *mem, const struct qp_config *cfg);

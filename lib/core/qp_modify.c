@@ -288,8 +288,16 @@ int core_cmd(struct core *c, struct core_cmd *cmd, uint64_t now)
 		return qp_give(c, cmd->qp, cmd->worker);
 	case CORE_CMD_TAKE_QP:
 		return qp_take(c, cmd->qp);
+	case CORE_CMD_DETACH_QPS:
+		for (uint32_t i = 0; i < cmd->n; i++)
+			detach_qp(c, cmd->qps[i]);
+		return 0;
 	case CORE_CMD_DETACH_CQ:
 		list_del(&cmd->cq->lane[c->cfg.worker].touched);
+		return 0;
+	case CORE_CMD_DETACH_CQS:
+		for (uint32_t i = 0; i < cmd->n; i++)
+			list_del(&cmd->cqs[i]->lane[c->cfg.worker].touched);
 		return 0;
 	case CORE_CMD_COUNT_CQ:
 		cmd->cqes = cq_lane_waiting(&cmd->cq->lane[c->cfg.worker]);

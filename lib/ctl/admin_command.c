@@ -26,6 +26,8 @@ static const struct admin_command table[] = {
 	{"help", "list the commands", NULL, SHOW(&show_commands)},
 	{"version", "version, process, time since the start", NULL, SHOW(&show_version)},
 	{"show totals", "how many objects of each kind there are", NULL, SHOW(&show_totals)},
+	{"show limits", "what an application and a user may have at most", NULL,
+		SHOW(&show_limits)},
 	{"show sessions", "applications, what they have and who they are", NULL,
 		SHOW(&show_sessions)},
 	{"show pds", "protection domains", NULL, SHOW(&show_pds)},
@@ -39,9 +41,9 @@ static const struct admin_command table[] = {
 		SHOW(&show_counters)},
 	{"show drops", "packets that were dropped, by reason", NULL, SHOW(&show_drops)},
 	{"show all", "all of these", NULL,
-		SHOW(&show_version, &show_totals, &show_ports, &show_gids, &show_workers,
-			&show_sessions, &show_pds, &show_mrs, &show_cqs, &show_qps, &show_counters,
-			&show_drops)},
+		SHOW(&show_version, &show_totals, &show_limits, &show_ports, &show_gids,
+			&show_workers, &show_sessions, &show_pds, &show_mrs, &show_cqs, &show_qps,
+			&show_counters, &show_drops)},
 };
 
 const struct admin_command *admin_command_at(unsigned i)

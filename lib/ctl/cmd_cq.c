@@ -6,6 +6,7 @@
 #include "bits.h"
 #include "command.h"
 #include "object.h"
+#include "quota.h"
 
 int cmd_create_channel(struct session *s, const struct request *q, struct reply *r)
 {
@@ -164,6 +165,8 @@ int cmd_create_cq(struct session *s, const struct request *q, struct reply *r)
 
 	memcpy(&in, q->body, sizeof(in));
 	err = check_cq(s, &in, &ch, r);
+	if (!err)
+		err = quota_cq(s, r->why);
 	if (err)
 		return err;
 	o = object_alloc(sizeof(*o));

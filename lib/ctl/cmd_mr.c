@@ -5,6 +5,7 @@
 #include <string.h>
 #include "command.h"
 #include "object.h"
+#include "quota.h"
 
 int cmd_alloc_pd(struct session *s, const struct request *q, struct reply *r)
 {
@@ -66,7 +67,7 @@ void mr_release(struct session *s, struct mr_obj *o)
 	handle_del(&s->mrs, o->handle);
 	o->pd->users--;
 	s->mr_bytes -= o->map.size;
-	shm_unmap(&o->map);
+	shm_retire(&o->map, s->ctl->unmapper);
 	free(o);
 }
 
@@ -117,6 +118,8 @@ int cmd_reg_mr(struct session *s, const struct request *q, struct reply *r)
 	if (!pd)
 		return refuse(r->why, -EINVAL, "there is no protection domain %u", in.pd);
 	err = check_reg(&in, q, r);
+	if (!err)
+		err = quota_mr(s, in.length, r->why);
 	if (err)
 		return err;
 	o = calloc(1, sizeof(*o));

@@ -6,6 +6,8 @@
 #include "bits.h"
 #include "command.h"
 #include "object.h"
+#include "place.h"
+#include "quota.h"
 #include "session.h"
 
 /* Sizes of a QP's region, and where its parts lie. */
@@ -177,12 +179,12 @@ static int make_qp(struct session *s, struct qp_obj *o, const struct abi_create_
 		.window = s->ctl->window,
 	};
 	size_t bytes = qp_size(&cfg);
-	int err = session_check_bytes(s, bytes, r->why);
+	int err = quota_queues(s, bytes, r->why);
 	void *mem;
 
 	if (err)
 		return err;
-	mem = object_alloc(bytes);
+	mem = aligned_alloc(CACHE_LINE, bytes); /* qp_init() writes what it needs */
 	if (!mem)
 		return refuse(r->why, -ENOMEM,
 			"rocid is out of memory: ask for shorter queues or destroy some QPs");
@@ -241,6 +243,8 @@ int cmd_create_qp(struct session *s, const struct request *q, struct reply *r)
 	err = check_type(&in, r);
 	if (!err)
 		err = check_caps(&in, r);
+	if (!err)
+		err = quota_qp(s, r->why);
 	if (err)
 		return err;
 	o = object_alloc(sizeof(*o));
@@ -261,8 +265,10 @@ int cmd_create_qp(struct session *s, const struct request *q, struct reply *r)
 		reply_fd(r, fd);
 		err = take_numbers(s, o, r);
 	}
-	if (!err)
+	if (!err) { /* nobody has touched it yet */
+		place_memory(o->rings.base, o->rings.size, s->ctl->dp->node[o->worker]);
 		err = make_qp(s, o, &in, &l, r);
+	}
 	if (err) {
 		qp_release(s, o);
 		return err;
@@ -291,9 +297,8 @@ int cmd_query_qp(struct session *s, const struct request *q, struct reply *r)
 	return 0;
 }
 
-void qp_detach(struct ctl *ctl, struct qp_obj *o)
+void qp_unpublish(struct ctl *ctl, struct qp_obj *o)
 {
-	struct core_cmd cmd = {.type = CORE_CMD_DETACH_QP, .qp = o->qp};
 	struct bells *bells = o->session->bells;
 	struct qp_table *table = ctl->dp->qps;
 
@@ -304,6 +309,13 @@ void qp_detach(struct ctl *ctl, struct qp_obj *o)
 	dest_leave(o);
 	atomic_store_explicit(&table->slot[QPN_SLOT(o->qpn)], NULL, memory_order_release);
 	atomic_store_explicit(&bells->qp[o->doorbell], NULL, memory_order_release);
+}
+
+void qp_detach(struct ctl *ctl, struct qp_obj *o)
+{
+	struct core_cmd cmd = {.type = CORE_CMD_DETACH_QP, .qp = o->qp};
+
+	qp_unpublish(ctl, o);
 	/* QPS-22: the worker no longer finds it; now it forgets it. */
 	worker_call(ctl->dp->worker[o->worker], &cmd);
 }

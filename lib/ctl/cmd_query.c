@@ -65,13 +65,13 @@ int cmd_query_device(struct session *s, const struct request *q, struct reply *r
 {
 	struct abi_device_attr a = {
 		.ports = s->ctl->nports,
-		.max_qp = SESSION_QP_MAX,
+		.max_qp = s->ctl->limits.qps,
 		.max_qp_wr = WR_MAX,
 		.max_sge = SGE_MAX,
 		.max_inline = INLINE_MAX,
-		.max_cq = SESSION_CQ_MAX,
+		.max_cq = s->ctl->limits.cqs,
 		.max_cqe = CQE_MAX,
-		.max_mr = SESSION_MR_MAX,
+		.max_mr = s->ctl->limits.mrs,
 		.max_pd = SESSION_PD_MAX,
 		.max_rd_atomic = RD_ATOMIC_MAX,
 		.max_pkeys = 1,

@@ -9,7 +9,10 @@
 #include <time.h>
 #include <unistd.h>
 #include "admin.h"
+#include "announce.h"
+#include "ending.h"
 #include "object.h"
+#include "quota.h"
 #include "server.h"
 #include "session.h"
 
@@ -26,6 +29,13 @@ int ctl_watch(struct ctl *ctl, struct watch *w)
 	struct epoll_event ev = {.events = EPOLLIN, .data.ptr = w};
 
 	return epoll_ctl(ctl->epoll, EPOLL_CTL_ADD, w->fd, &ev) ? -errno : 0;
+}
+
+void ctl_watch_nothing(struct ctl *ctl, struct watch *w)
+{
+	struct epoll_event ev = {.data.ptr = w};
+
+	epoll_ctl(ctl->epoll, EPOLL_CTL_MOD, w->fd, &ev);
 }
 
 void ctl_watch_output(struct ctl *ctl, struct watch *w, bool output)
@@ -81,6 +91,7 @@ static void refresh_port(struct ctl *ctl, uint32_t i)
 		return;
 	tell_owner(ctl, i, what);
 	if (old) {
+		announce_changes(ctl->announce_fd, &ctl->port[i].gids, old);
 		worker_grace(ctl->dp);
 		free((void *)old);
 	}
@@ -172,16 +183,19 @@ static void init(struct ctl *ctl, const struct ctl_config *cfg)
 {
 	ctl->dp = cfg->dp;
 	ctl->window = cfg->window;
+	ctl->limits = quota_limits(&cfg->limits);
 	ctl->since_ms = ctl_now_ms();
 	migrate_init(&ctl->migration, cfg->migrate, cfg->shake_ms, (uint64_t)getpid());
 	ctl->netdev_changed = cfg->netdev_changed;
 	ctl->netdev_arg = cfg->netdev_arg;
 	ctl->epoll = -1;
 	ctl->reserve_fd = -1;
+	ctl->announce_fd = announce_open();
 	ctl->listener.fd = -1;
 	ctl->news.fd = -1;
 	ctl->stopper = (struct watch){.fd = -1, .ready = stopper_ready};
 	ctl->faults = (struct watch){.fd = -1, .ready = session_faults_ready};
+	list_init(&ctl->endings);
 	handles_init(&ctl->pds, PD_MAX);
 	notifier_init(&ctl->notifier, ctl->dp, session_event_source, ctl);
 }
@@ -211,7 +225,12 @@ int ctl_start(struct ctl **out, const struct ctl_config *cfg, char why[ABI_SENTE
 		return refuse(why, -ENOMEM, "rocid is out of memory");
 	raise_descriptor_limit();
 	init(ctl, cfg);
-	err = open_loop(ctl, why);
+	ctl->closer = disposer_create(CLOSER_THREADS);
+	ctl->unmapper = disposer_create(1);
+	if (!ctl->closer || !ctl->unmapper)
+		err = refuse(why, -ENOMEM, "rocid is out of memory");
+	else
+		err = open_loop(ctl, why);
 	if (!err)
 		err = open_numbers(ctl, why);
 	if (!err)
@@ -251,6 +270,9 @@ static int run_timers(struct ctl *ctl)
 	uint64_t now = ctl_now_ms();
 	int wait = migrate_poll(ctl, now);
 
+	if (endings_poll(ctl))
+		wait = 0;
+	wait = sooner(wait, server_poll(ctl, now));
 	wait = sooner(wait, dests_poll(ctl, now));
 	return sooner(wait, neigh_poll(&ctl->neighs, now)); /* those of dests too */
 }
@@ -306,6 +328,10 @@ void ctl_destroy(struct ctl *ctl)
 	for (uint32_t i = 0; i < SESSION_MAX; i++)
 		if (ctl->session[i])
 			session_close(ctl->session[i]);
+	while (endings_poll(ctl))
+		;
+	disposer_destroy(ctl->closer);
+	disposer_destroy(ctl->unmapper);
 	notifier_stop(&ctl->notifier);
 	close_ports(ctl);
 	rtnl_close(&ctl->rtnl);
@@ -314,6 +340,8 @@ void ctl_destroy(struct ctl *ctl)
 	ctl_unwatch(ctl, &ctl->faults);
 	if (ctl->epoll >= 0)
 		close(ctl->epoll);
+	if (ctl->announce_fd >= 0)
+		close(ctl->announce_fd);
 	handles_free(&ctl->pds);
 	pthread_mutex_destroy(&ctl->notifier.lock);
 	free(ctl);

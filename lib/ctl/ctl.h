@@ -53,6 +53,16 @@ struct ctl_port {
 	uint32_t nneighs;
 };
 
+/** How much an application and a user may have; 0: the default, limits.h's where it has one. */
+struct ctl_limits {
+	uint32_t sessions; /* of a user */
+	uint32_t qps, cqs, mrs;
+	uint32_t queue_mb;  /* MB of queues */
+	uint32_t memory_mb; /* MB of registered memory; no limit unless given */
+	uint32_t user_qps;
+	uint32_t user_memory_mb; /* likewise */
+};
+
 /** What happened to a port's netdev. */
 #define CTL_NETDEV_MAC	    (1u << 0) /* it has another MAC: what filters by it must change */
 #define CTL_NETDEV_REPLACED (1u << 1) /* it is another netdev under the old name */
@@ -71,7 +81,8 @@ struct ctl_config {
 	const char *socket_group; /* name or number; NULL: unchanged */
 	uint32_t admin_mode;	  /* of the administrators' socket; 0: 0600 */
 	const char *admin_group;
-	bool rocev1;	 /* RoCEv1 entries beside the RoCEv2 ones (GID-02) */
+	bool rocev1; /* RoCEv1 entries beside the RoCEv2 ones (GID-02) */
+	struct ctl_limits limits;
 	uint32_t window; /* packets in flight of a QP; 0: WINDOW_DEFAULT */
 	/** With several workers: QPs move to the worker on whose queue their packets come in. */
 	bool migrate;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file migrate.h
- * QPs change their worker (decision 0030): to the one on whose queue their packets come in, so
+ * QPs change their worker (decision 0040): to the one on whose queue their packets come in, so
  * that no packet is handed over on its way, or to any, for who wants to see that it works.
  * Control thread.
  */

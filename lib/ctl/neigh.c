@@ -7,6 +7,7 @@
 
 #define PAUSE_FIRST_MS 1 /* an answer on a LAN takes less than that */
 #define PAUSE_MAX_MS   100
+#define ROUND	       64 /* looked up at once: some 20 us each, applications wait meanwhile */
 
 void neigh_queue_init(struct neigh_queue *nq, struct rtnl *nl)
 {
@@ -151,17 +152,19 @@ static void poll_one(struct neigh_queue *nq, struct neigh_query *q, uint64_t now
 int neigh_poll(struct neigh_queue *nq, uint64_t now_ms)
 {
 	struct list due, *node, *next;
+	unsigned left = ROUND;
 	int wait = -1;
 
 	/* Those that are due move to a list of their own: done() may cancel any query. */
 	list_init(&due);
-	for (node = nq->pending.next; node != &nq->pending; node = next) {
+	for (node = nq->pending.next; node != &nq->pending && left; node = next) {
 		struct neigh_query *q = container_of(node, struct neigh_query, node);
 
 		next = node->next;
 		if (q->next_ms <= now_ms) {
 			list_del(node);
 			list_push(&due, node);
+			left--;
 		}
 	}
 	while (!list_empty(&due)) {

@@ -10,15 +10,20 @@
 /* What workers that outlive the control thread look at. */
 static const struct gid_table no_gids;
 
+/* A netdev that was just made has any MAC until it is set up as it should be: peers that still
+ * send to the old one would be turned away meanwhile. */
 static void take_link(struct netport *p, const struct rtnl_link *link)
 {
-	gids_set_netdev(&p->gids, link->ifindex, link->mac);
+	static const uint8_t none[6];
+
+	if (link->enabled || !memcmp(p->mac, none, 6))
+		memcpy(p->mac, link->mac, 6);
+	gids_set_netdev(&p->gids, link->ifindex, p->mac);
 	p->ifindex = link->ifindex;
 	p->up = link->up;
 	p->eth_mtu = link->mtu;
 	if (p->eth_mtu_limit && p->eth_mtu > p->eth_mtu_limit)
 		p->eth_mtu = p->eth_mtu_limit;
-	memcpy(p->mac, link->mac, 6);
 }
 
 /* Reads the netdev's addresses. The link-local GID of its MAC comes first, as on every RoCE

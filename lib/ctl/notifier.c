@@ -23,7 +23,8 @@
 #define SLEEP_MAX_NS 1000000L
 #define HOT_ROUNDS   400 /* of SLEEP_MIN before it slows down: 20 ms */
 #define BLOCKED_MS   10	 /* between looks at full sockets, with nothing else to do */
-#define ROUND	     64	 /* events taken at once */
+#define ROUND	     64	 /* events taken, and channels served, at once */
+#define FULL_TRIES   8	 /* full channels tried again at once */
 
 void notifier_init(struct notifier *n, struct dataplane *dp, notifier_find find, void *find_arg)
 {
@@ -33,6 +34,7 @@ void notifier_init(struct notifier *n, struct dataplane *dp, notifier_find find,
 	n->find = find;
 	n->find_arg = find_arg;
 	list_init(&n->busy);
+	list_init(&n->full);
 }
 
 int channel_open(struct channel *ch, int *app_fd)
@@ -41,6 +43,7 @@ int channel_open(struct channel *ch, int *app_fd)
 
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair))
 		return -errno;
+	shutdown(pair[0], SHUT_RD); /* what an application sent there would be ours to close */
 	ch->fd = pair[0];
 	ch->users = 0;
 	list_init(&ch->pending);
@@ -105,7 +108,8 @@ static bool send_source(struct channel *ch, struct event_source *src, unsigned *
 	return true;
 }
 
-static unsigned send_channel(struct channel *ch)
+/* @p ch is on no list; a full one goes to notifier.full. */
+static unsigned send_channel(struct notifier *n, struct channel *ch)
 {
 	unsigned sent = 0;
 
@@ -113,11 +117,23 @@ static unsigned send_channel(struct channel *ch)
 		struct event_source *src =
 			container_of(ch->pending.next, struct event_source, node);
 
-		if (!send_source(ch, src, &sent))
+		if (!send_source(ch, src, &sent)) {
+			list_push(&n->full, &ch->busy);
 			return sent;
+		}
 		list_del(&src->node);
 	}
-	list_del(&ch->busy);
+	return sent;
+}
+
+/* Up to @p max channels of @p list. */
+static unsigned send_channels(struct notifier *n, struct list *list, unsigned max)
+{
+	unsigned sent = 0;
+	struct list *node;
+
+	while (max-- && (node = list_pop(list)))
+		sent += send_channel(n, container_of(node, struct channel, busy));
 	return sent;
 }
 
@@ -140,15 +156,14 @@ static unsigned take_events(struct notifier *n)
 
 unsigned notifier_round(struct notifier *n)
 {
-	struct list *node, *next;
 	unsigned done;
 
 	notifier_lock(n);
 	done = take_events(n);
-	for (node = n->busy.next; node != &n->busy; node = next) {
-		next = node->next; /* send_channel() may take it off the list */
-		done += send_channel(container_of(node, struct channel, busy));
-	}
+	/* The control thread may be waiting for the lock: applications that read nothing, however
+	 * many channels they have, must not keep it for long. */
+	done += send_channels(n, &n->busy, ROUND);
+	done += send_channels(n, &n->full, FULL_TRIES);
 	notifier_unlock(n);
 	return done;
 }
@@ -164,7 +179,7 @@ static void doze(long ns)
 static void sleep_long(struct notifier *n)
 {
 	struct waker *k = &n->dp->notifier;
-	struct pollfd wake = {.fd = k->fd, .events = POLLIN};
+	struct pollfd p = {.events = POLLIN};
 	bool blocked;
 	uint64_t wakes;
 	ssize_t got;
@@ -177,10 +192,10 @@ static void sleep_long(struct notifier *n)
 		return;
 	}
 	notifier_lock(n);
-	blocked = !list_empty(&n->busy);
+	blocked = !list_empty(&n->busy) || !list_empty(&n->full);
 	notifier_unlock(n);
-	/* Who does not read his events delays nobody else's. */
-	if (poll(&wake, 1, blocked ? BLOCKED_MS : -1) == 1) {
+	p.fd = k->fd;
+	if (poll(&p, 1, blocked ? BLOCKED_MS : -1) == 1) {
 		got = read(k->fd, &wakes, sizeof(wakes));
 		(void)got;
 	}

@@ -29,7 +29,7 @@ struct channel {
 	uint32_t handle;     /* in its session */
 	uint32_t users;	     /* CQs that name it; control thread only */
 	struct list pending; /* event_source.node with something to say */
-	struct list busy;    /* on notifier.busy */
+	struct list busy;    /* on notifier.busy or notifier.full */
 };
 
 /** What an event is about: one for completions of a CQ, one for async events of an object. */
@@ -53,6 +53,7 @@ struct notifier {
 	notifier_find find;
 	void *find_arg;
 	struct list busy; /* channels with pending events */
+	struct list full; /* those whose sockets took no more: a few of them are tried each round */
 };
 
 /** Prepares @p n; without notifier_start() events just stay pending. */

@@ -23,8 +23,10 @@ void cq_detach(struct ctl *ctl, struct cq_obj *o);
 /** After a grace period. */
 void cq_release(struct session *s, struct cq_obj *o);
 
-/** Takes @p o from the QP table, its doorbell and its worker; gives an unfinished MODIFY_QP
- *  up, without a reply. */
+/** Takes @p o from the QP table and its doorbell; gives an unfinished MODIFY_QP up, without a
+ *  reply. */
+void qp_unpublish(struct ctl *ctl, struct qp_obj *o);
+/** The same, and has its worker forget it. */
 void qp_detach(struct ctl *ctl, struct qp_obj *o);
 /** After a grace period. */
 void qp_release(struct session *s, struct qp_obj *o);
@@ -32,11 +34,8 @@ void qp_release(struct session *s, struct qp_obj *o);
 void channel_release(struct session *s, struct channel *ch);
 void pd_release(struct session *s, struct pd *pd);
 
-/** @return 0 when @p s may have @p size bytes more, else -EDQUOT and a sentence. */
-int session_check_bytes(const struct session *s, size_t size, char why[ABI_SENTENCE_MAX]);
-
 /** Makes a ring region on the account of @p s.  @return as shm_create(); -EDQUOT beyond
- *  SESSION_BYTES_MAX. */
+ *  its limit. */
 int session_shm(struct session *s, struct shm *m, const char *name, size_t size, int *fd,
 	char why[ABI_SENTENCE_MAX]);
 void session_shm_free(struct session *s, struct shm *m);

@@ -209,7 +209,8 @@ static int link_cb(const struct nlmsghdr *h, void *arg)
 	if (h->nlmsg_type != RTM_NEWLINK)
 		return MNL_CB_OK;
 	link->ifindex = (uint32_t)ifi->ifi_index;
-	link->up = (ifi->ifi_flags & IFF_UP) && (ifi->ifi_flags & IFF_RUNNING);
+	link->enabled = ifi->ifi_flags & IFF_UP;
+	link->up = link->enabled && (ifi->ifi_flags & IFF_RUNNING);
 	mnl_attr_for_each(a, h, sizeof(*ifi))
 	{
 		if (mnl_attr_get_type(a) == IFLA_MTU)

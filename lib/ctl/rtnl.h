@@ -23,7 +23,8 @@ struct rtnl_link {
 	uint32_t ifindex;
 	uint32_t mtu;
 	uint8_t mac[6];
-	bool up; /* administratively, and has a carrier */
+	bool enabled; /* administratively up */
+	bool up;      /* and has a carrier */
 };
 
 /** @return 0 or a negative errno. */

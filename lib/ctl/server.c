@@ -9,21 +9,26 @@
 #include "server.h"
 #include "session.h"
 
-#define MODE_DEFAULT 0660u
+#define MODE_DEFAULT	0660u
+#define ACCEPT_PAUSE_MS 20u /* after accept() failed for want of memory or descriptors */
 
 int server_accept(struct ctl *ctl, int listener)
 {
 	int fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+	int err;
 
-	if (fd >= 0 || (errno != EMFILE && errno != ENFILE))
-		return fd; /* or whoever it was went away again */
+	if (fd >= 0)
+		return fd;
+	if (errno != EMFILE && errno != ENFILE)
+		return -errno;
 	/* Out of descriptors: turn the caller away instead of spinning on it. */
 	close(ctl->reserve_fd);
 	fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
+	err = fd < 0 ? -errno : -ECONNABORTED;
 	if (fd >= 0)
-		close(fd);
+		dispose_fd(ctl->closer, fd);
 	ctl->reserve_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
-	return -1;
+	return err;
 }
 
 static void server_ready(struct watch *w)
@@ -31,8 +36,24 @@ static void server_ready(struct watch *w)
 	struct ctl *ctl = container_of(w, struct ctl, listener);
 	int fd = server_accept(ctl, w->fd);
 
-	if (fd >= 0)
+	if (fd >= 0) {
 		session_open(ctl, fd);
+	} else if (fd == -ENOMEM || fd == -ENOBUFS || fd == -EMFILE || fd == -ENFILE) {
+		/* The caller stays in the queue, and would have us spin. */
+		ctl_watch_nothing(ctl, w);
+		ctl->listen_ms = ctl_now_ms() + ACCEPT_PAUSE_MS;
+	}
+}
+
+int server_poll(struct ctl *ctl, uint64_t now_ms)
+{
+	if (!ctl->listen_ms)
+		return -1;
+	if (now_ms < ctl->listen_ms)
+		return (int)(ctl->listen_ms - now_ms);
+	ctl->listen_ms = 0;
+	ctl_watch_output(ctl, &ctl->listener, false);
+	return -1;
 }
 
 int server_open(struct ctl *ctl, const struct ctl_config *cfg, char why[ABI_SENTENCE_MAX])

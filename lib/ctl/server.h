@@ -18,7 +18,11 @@ int server_open(struct ctl *ctl, const struct ctl_config *cfg, char why[ABI_SENT
 void server_close(struct ctl *ctl);
 
 /** Accepts a connection at @p listener; turns it away when descriptors run out.
- *  @return a descriptor that does not block, or -1. */
+ *  @return a descriptor that does not block, or a negative errno. */
 int server_accept(struct ctl *ctl, int listener);
+
+/** Listens again after a pause that a failure made necessary.
+ *  @return milliseconds until there is something to do; -1: nothing. */
+int server_poll(struct ctl *ctl, uint64_t now_ms);
 
 #endif

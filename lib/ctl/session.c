@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* One application: its socket, its region, and the order in which it all ends. */
+/* One application: its socket, its region, its requests. Its end is in ending.c. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,10 +7,15 @@
 #include <sys/uio.h>
 #include <unistd.h>
 #include "bits.h"
+#include "ending.h"
 #include "object.h"
+#include "place.h"
+#include "quota.h"
 #include "session.h"
 
-#define FDS_MAX 4 /* that may come with one message before it is refused */
+/* Descriptors of one message: as many as the kernel lets through. One that found no room here would
+ * be closed inside recvmsg(), and that can take as long as its owner likes. */
+#define FDS_MAX 253
 
 void *object_alloc(size_t size)
 {
@@ -21,19 +26,10 @@ void *object_alloc(size_t size)
 	return p;
 }
 
-int session_check_bytes(const struct session *s, size_t size, char why[ABI_SENTENCE_MAX])
-{
-	if (s->bytes <= SESSION_BYTES_MAX && size <= SESSION_BYTES_MAX - s->bytes)
-		return 0;
-	return refuse(why, -EDQUOT,
-		"the application's queues would take more than %llu MiB: ask for shorter ones",
-		SESSION_BYTES_MAX >> 20);
-}
-
 int session_shm(struct session *s, struct shm *m, const char *name, size_t size, int *fd,
 	char why[ABI_SENTENCE_MAX])
 {
-	int err = session_check_bytes(s, size, why);
+	int err = quota_queues(s, size, why);
 
 	*fd = -1;
 	if (err)
@@ -49,6 +45,7 @@ int session_shm(struct session *s, struct shm *m, const char *name, size_t size,
 		return err;
 	}
 	s->bytes += m->size; /* rounded to pages: may end a little above the limit */
+	place_memory(m->base, m->size, s->ctl->dp->node[0]);
 	return 0;
 }
 
@@ -56,7 +53,7 @@ void session_shm_free(struct session *s, struct shm *m)
 {
 	if (m->base)
 		s->bytes -= m->size;
-	shm_unmap(m);
+	shm_retire(m, s->ctl->unmapper);
 }
 
 /* --- replies -------------------------------------------------------------------------- */
@@ -123,7 +120,7 @@ void session_reply(struct session *s, const struct abi_msg *msg, int result, str
 /* --- requests ------------------------------------------------------------------------- */
 
 /* Keeps the first descriptor of @p mh and closes the others.  @return how many came. */
-static unsigned take_fds(struct msghdr *mh, int *first)
+static unsigned take_fds(struct ctl *ctl, struct msghdr *mh, int *first)
 {
 	unsigned count = 0;
 
@@ -140,7 +137,7 @@ static unsigned take_fds(struct msghdr *mh, int *first)
 			if (count++ == 0)
 				*first = fd;
 			else
-				close(fd);
+				dispose_fd(ctl->closer, fd);
 		}
 	}
 	return count;
@@ -148,7 +145,7 @@ static unsigned take_fds(struct msghdr *mh, int *first)
 
 /* Reads one request into @p q, which starts as zeroes.
  * @return 0; 1 when there is none; -EPIPE at the end; -EPROTO for what is no message. */
-static int receive(int fd, struct request *q, struct reply *r)
+static int receive(struct ctl *ctl, int fd, struct request *q, struct reply *r)
 {
 	union {
 		char buf[CMSG_SPACE(FDS_MAX * sizeof(int))];
@@ -170,7 +167,7 @@ static int receive(int fd, struct request *q, struct reply *r)
 	q->fd = -1;
 	if (n < 0)
 		return errno == EAGAIN || errno == EINTR ? 1 : -EPIPE;
-	fds = take_fds(&mh, &q->fd);
+	fds = take_fds(ctl, &mh, &q->fd);
 	if (n == 0 && !(mh.msg_flags & MSG_TRUNC))
 		return -EPIPE;
 	if (mh.msg_flags & MSG_TRUNC)
@@ -178,7 +175,11 @@ static int receive(int fd, struct request *q, struct reply *r)
 	if ((size_t)n < sizeof(q->msg))
 		return refuse(
 			r->why, -EPROTO, "a message of %zd bytes is too short for its header", n);
-	if (fds > 1 || (mh.msg_flags & MSG_CTRUNC))
+	if (mh.msg_flags & MSG_CTRUNC)
+		return refuse(r->why, -EMFILE,
+			"rocid has no room for the descriptor: raise its limit of open files "
+			"(ulimit -n)");
+	if (fds > 1)
 		return refuse(r->why, -EPROTO, "at most one descriptor may come with a message");
 	q->body_len = (size_t)n - sizeof(q->msg);
 	return 0;
@@ -189,10 +190,11 @@ static void session_ready(struct watch *w)
 	struct session *s = container_of(w, struct session, watch);
 	struct request q = {0};
 	struct reply r = {0};
-	int result = receive(w->fd, &q, &r);
+	struct ctl *ctl = s->ctl;
+	int result = receive(ctl, w->fd, &q, &r);
 
 	if (result == -EPIPE) {
-		session_close(s);
+		session_end(s);
 		return;
 	}
 	if (result == 1)
@@ -200,7 +202,7 @@ static void session_ready(struct watch *w)
 	if (!result)
 		result = command_run(s, &q, &r);
 	if (q.fd >= 0)
-		close(q.fd);
+		dispose_fd(ctl->closer, q.fd);
 	session_reply(s, &q.msg, result, &r);
 }
 
@@ -208,23 +210,32 @@ static void session_ready(struct watch *w)
 
 static int find_slot(struct ctl *ctl, const struct ucred *peer, char why[ABI_SENTENCE_MAX])
 {
-	uint32_t same_user = 0;
-	int slot = -1;
+	int err = quota_session(ctl, peer, why);
+
+	if (err)
+		return err;
+	for (int i = 0; i < (int)SESSION_MAX && ctl->nsessions + ctl->nending < SESSION_MAX; i++)
+		if (!ctl->session[i])
+			return i;
+	return refuse(why, -EUSERS, "rocid serves %u applications already: end one", SESSION_MAX);
+}
+
+/* Ends the oldest connection that has not said hello for a while, so that those which only
+ * connect keep nobody out.  Returns false when there is none. */
+static bool evict_silent(struct ctl *ctl)
+{
+	struct session *oldest = NULL;
 
 	for (uint32_t i = 0; i < SESSION_MAX; i++) {
-		if (!ctl->session[i])
-			slot = slot < 0 ? (int)i : slot;
-		else if (ctl->session[i]->peer.uid == peer->uid)
-			same_user++;
+		struct session *s = ctl->session[i];
+
+		if (s && !s->greeted && (!oldest || s->since_ms < oldest->since_ms))
+			oldest = s;
 	}
-	if (slot < 0)
-		return refuse(
-			why, -EUSERS, "rocid serves %u applications already: end one", SESSION_MAX);
-	if (peer->uid && same_user >= SESSION_USER_MAX)
-		return refuse(why, -EUSERS,
-			"rocid serves %u applications of user %u already: end one", same_user,
-			peer->uid);
-	return slot;
+	if (!oldest || ctl_now_ms() - oldest->since_ms < HELLO_PATIENCE_MS)
+		return false;
+	session_close(oldest);
+	return true;
 }
 
 int session_open(struct ctl *ctl, int fd)
@@ -241,12 +252,15 @@ int session_open(struct ctl *ctl, int fd)
 		slot = refuse(r.why, -errno, "rocid cannot tell who connects: %s", strerror(errno));
 	else
 		slot = find_slot(ctl, &s->peer, r.why);
+	if (slot == -EUSERS && evict_silent(ctl))
+		slot = find_slot(ctl, &s->peer, r.why);
 	if (slot < 0) {
 		refusal.status = slot;
 		reply_body(&r, r.why, strlen(r.why) + 1);
 		send_message(fd, &refusal, &r);
 		free(s);
-		close(fd);
+		shutdown(fd, SHUT_RDWR);
+		dispose_fd(ctl->closer, fd);
 		return slot;
 	}
 	s->ctl = ctl;
@@ -339,72 +353,6 @@ int session_greet(struct session *s, struct reply *r)
 	return 0;
 }
 
-/* Takes all objects from the workers; one grace period for all. */
-static void withdraw(struct session *s)
-{
-	struct dataplane *dp = s->ctl->dp;
-	uint32_t i;
-	void *o;
-
-	for (i = 0; i < dp->nworkers; i++)
-		if (s->bells)
-			worker_del_doorbell(dp->worker[i], &s->bells->w[i]);
-	for (i = 0; (o = handle_next(&s->qps, &i));)
-		qp_detach(s->ctl, o);
-	for (i = 0; (o = handle_next(&s->cqs, &i));)
-		cq_detach(s->ctl, o);
-	for (i = 0; (o = handle_next(&s->mrs, &i));)
-		mr_unpublish(s->ctl, o);
-	worker_grace(dp);
-}
-
-static void release(struct session *s)
-{
-	uint32_t i;
-	void *o;
-
-	for (i = 0; (o = handle_next(&s->qps, &i));)
-		qp_release(s, o);
-	for (i = 0; (o = handle_next(&s->cqs, &i));)
-		cq_release(s, o);
-	for (i = 0; (o = handle_next(&s->mrs, &i));)
-		mr_release(s, o);
-	for (i = 0; (o = handle_next(&s->channels, &i));)
-		channel_release(s, o);
-	for (i = 0; (o = handle_next(&s->pds, &i));)
-		pd_release(s, o);
-	handles_free(&s->qps);
-	handles_free(&s->cqs);
-	handles_free(&s->mrs);
-	handles_free(&s->channels);
-	handles_free(&s->pds);
-}
-
-void session_close(struct session *s)
-{
-	struct ctl *ctl = s->ctl;
-
-	notifier_lock(&ctl->notifier);
-	ctl->session[s->slot] = NULL; /* its events find nobody from here on */
-	ctl->nsessions--;
-	notifier_unlock(&ctl->notifier);
-	withdraw(s);
-	release(s);
-	notifier_lock(&ctl->notifier);
-	for (uint32_t i = 0; i < ctl->nports; i++)
-		if (s->greeted)
-			event_source_withdraw(&s->port_events[i]);
-	channel_close(&s->async);
-	notifier_unlock(&ctl->notifier);
-	free(s->bells);
-	if (s->region.base) /* tells a program that outlives us, should it look */
-		atomic_store(&((struct abi_session *)s->region.base)->epoch, 0);
-	/* The socket last: its end says that no completion comes any more. */
-	ctl_unwatch(ctl, &s->watch);
-	session_shm_free(s, &s->region);
-	free(s);
-}
-
 /* --- faults --------------------------------------------------------------------------- */
 
 static struct mr_obj *find_mr(const struct session *s, const void *base)
@@ -429,10 +377,12 @@ void session_faults_ready(struct watch *w)
 	while ((s = sigbus_take(&base))) {
 		struct mr_obj *mr = find_mr(s, base);
 
+		if (s->ending)
+			continue;
 		if (mr)
 			mr_unpublish(ctl, mr);
 		else
-			session_close(s);
+			session_end(s);
 	}
 }
 

@@ -12,9 +12,6 @@
  *  @return 0 or a negative errno. */
 int session_open(struct ctl *ctl, int fd);
 
-/** Takes everything of @p s from the workers and frees it. */
-void session_close(struct session *s);
-
 /** Sets up the region, doorbells and async channel of @p s, for its HELLO.
  *  @return 0, or a negative errno with a sentence. */
 int session_greet(struct session *s, struct reply *r);

@@ -143,6 +143,15 @@ int shm_guard(struct shm *m, enum sigbus_kind kind, void *owner, char why[ABI_SE
 	return 0;
 }
 
+void shm_retire(struct shm *m, struct disposer *d)
+{
+	sigbus_unguard(m->guard);
+	m->guard = 0;
+	if (m->base)
+		dispose_memory(d, m->base, m->size);
+	m->base = NULL;
+}
+
 void shm_unmap(struct shm *m)
 {
 	sigbus_unguard(m->guard);

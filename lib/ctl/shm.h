@@ -11,6 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include "abi_ctl.h"
+#include "disposer.h"
 #include "sigbus.h"
 
 /** A mapping of this process. */
@@ -43,6 +44,9 @@ int shm_map_client(struct shm *m, int fd, uint64_t off, uint64_t len, bool writa
  * @return 0, or -ENOMEM with a sentence.
  */
 int shm_guard(struct shm *m, enum sigbus_kind kind, void *owner, char why[ABI_SENTENCE_MAX]);
+
+/** Has @p d unmap, which takes long when it frees much. */
+void shm_retire(struct shm *m, struct disposer *d);
 
 /** Unmaps; harmless when nothing is mapped. */
 void shm_unmap(struct shm *m);

@@ -14,6 +14,7 @@
 
 extern const struct document_section show_version;
 extern const struct document_section show_totals;
+extern const struct document_section show_limits;
 extern const struct document_section show_sessions;
 extern const struct document_section show_pds;
 extern const struct document_section show_mrs;

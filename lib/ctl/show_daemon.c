@@ -49,6 +49,23 @@ static json_t *totals(struct ctl *ctl)
 		(json_int_t)resolving);
 }
 
+static json_t *mb(uint32_t limit)
+{
+	return limit == UINT32_MAX ? json_null() : json_integer(limit);
+}
+
+/* null: no limit. */
+static json_t *limits(struct ctl *ctl)
+{
+	const struct ctl_limits *l = &ctl->limits;
+
+	return json_pack("{s:I, s:I, s:I, s:I, s:o, s:o, s:I, s:o}", "sessions",
+		(json_int_t)l->sessions, "qps", (json_int_t)l->qps, "cqs", (json_int_t)l->cqs,
+		"mrs", (json_int_t)l->mrs, "queues_mb", mb(l->queue_mb), "memory_mb",
+		mb(l->memory_mb), "user_qps", (json_int_t)l->user_qps, "user_memory_mb",
+		mb(l->user_memory_mb));
+}
+
 /* --- ports ------------------------------------------------------------------------------ */
 
 static bool next_port(struct ctl *ctl, struct document_cursor *at, json_t **element)
@@ -138,6 +155,7 @@ static json_t *drops(struct ctl *ctl)
 
 const struct document_section show_version = {.name = "rocid", .object = version};
 const struct document_section show_totals = {.name = "totals", .object = totals};
+const struct document_section show_limits = {.name = "limits", .object = limits};
 const struct document_section show_ports = {.name = "ports", .next = next_port};
 const struct document_section show_gids = {.name = "gids", .next = next_gid};
 const struct document_section show_workers = {.name = "workers", .next = next_worker};

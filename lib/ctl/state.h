@@ -13,6 +13,7 @@
 #include "core.h"
 #include "ctl.h"
 #include "dest.h"
+#include "disposer.h"
 #include "handle.h"
 #include "migrate.h"
 #include "neigh.h"
@@ -39,9 +40,12 @@ struct ctl {
 	struct watch faults;  /* eventfd: shared memory faulted */
 	bool stopping;
 	char *socket_path;
-	int reserve_fd; /* given up to turn a connection away when descriptors run out */
+	uint64_t listen_ms; /* when to look at the listener again; 0: always */
+	int reserve_fd;	    /* given up to turn a connection away when descriptors run out */
 	uint32_t window;
+	struct ctl_limits limits; /* none is 0 */
 	uint64_t epoch;
+	int announce_fd; /* announce_open() */
 	struct rtnl rtnl;
 	struct neigh_queue neighs;
 	struct dests dests;
@@ -51,11 +55,15 @@ struct ctl {
 	void *netdev_arg;
 	struct notifier notifier;
 	struct session *session[SESSION_MAX];
-	uint32_t nsessions;	/* of them */
+	uint32_t nsessions;  /* of them */
+	struct list endings; /* sessions that end */
+	uint32_t nending;
 	uint32_t session_count; /* sessions ever opened */
 	uint64_t since_ms;	/* when rocid began to serve */
 	struct admin *admin;
-	struct handles pds; /* of all sessions: their handles are core's PD numbers */
+	struct disposer *closer;   /* of descriptors that others made */
+	struct disposer *unmapper; /* of memory */
+	struct handles pds;	   /* of all sessions: their handles are core's PD numbers */
 	struct qpn_pool qpns;
 	struct key_pool keys;
 	uint32_t worker_qps[WORKER_MAX]; /* for placing new ones */
@@ -115,6 +123,20 @@ struct qp_obj {
 	struct abi_msg request;
 };
 
+/** What is left to do of a session's end, in this order. */
+enum ending {
+	ENDING_NOT,
+	ENDING_DETACH_QPS,
+	ENDING_DETACH_CQS,
+	ENDING_UNPUBLISH_MRS,
+	ENDING_GRACE,
+	ENDING_FREE_QPS,
+	ENDING_FREE_CQS,
+	ENDING_FREE_MRS,
+	ENDING_FREE_CHANNELS,
+	ENDING_FREE_PDS,
+};
+
 /** A session's doorbells. A QP keeps its slot when it moves to another worker. */
 struct bells {
 	struct worker_doorbell w[WORKER_MAX]; /* what each worker sees */
@@ -142,6 +164,10 @@ struct session {
 	struct channel async;
 	struct event_source port_events[PORT_MAX];
 	struct handles pds, mrs, channels, cqs, qps;
+	/* ending.c */
+	enum ending ending;
+	uint32_t cursor;  /* in the table that this phase is at */
+	struct list node; /* on ctl->endings */
 };
 
 /** @return milliseconds of the monotonic clock. */
@@ -152,6 +178,9 @@ int ctl_watch(struct ctl *ctl, struct watch *w);
 
 /** Watches @p w for room to write instead of input, or for input again. */
 void ctl_watch_output(struct ctl *ctl, struct watch *w, bool output);
+
+/** Keeps @p w registered without looking at it, until ctl_watch_output(). */
+void ctl_watch_nothing(struct ctl *ctl, struct watch *w);
 
 /** Stops watching and closes @p w->fd; harmless when there is none. */
 void ctl_unwatch(struct ctl *ctl, struct watch *w);

@@ -2,20 +2,31 @@
 #include <string.h>
 #include "worker_impl.h"
 
-void events_poll(struct worker *w)
+/* Takes one burst from the core and passes it on.  Returns true when there may be more. */
+static bool pass_on(struct worker *w)
 {
-	unsigned passed;
+	unsigned taken, passed;
 
 	/* What the notifier's ring did not take stays here, and the rest in the core, so that
 	 * nothing is lost while that thread is behind. */
 	if (!w->nkept)
 		w->nkept = core_events(&w->core, w->kept, BURST);
-	if (likely(!w->nkept))
-		return;
+	taken = w->nkept;
+	if (likely(!taken))
+		return false;
 	passed = rte_ring_enqueue_burst_elem(
-		w->dp->events, w->kept, sizeof(w->kept[0]), w->nkept, NULL);
+		w->dp->events, w->kept, sizeof(w->kept[0]), taken, NULL);
 	w->nkept -= passed;
 	memmove(w->kept, w->kept + passed, w->nkept * sizeof(w->kept[0]));
 	if (w->dp->idle == IDLE_ADAPTIVE)
 		waker_wake(&w->dp->notifier);
+	return passed == BURST;
+}
+
+/* All that a round has brought: one application's QPs that fail by the hundred must not fill the
+ * core's queue for the others. */
+void events_poll(struct worker *w)
+{
+	for (unsigned i = 0; i < EVENT_QUEUE / BURST && pass_on(w); i++)
+		;
 }

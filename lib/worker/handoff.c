@@ -21,7 +21,7 @@ void handoff_flush(struct worker *w)
 			continue;
 		taken = rte_ring_enqueue_burst(
 			w->dp->worker[i]->inbox, (void **)h->m, h->count, NULL);
-		if (w->dp->idle == IDLE_ADAPTIVE)
+		if (w->dp->idle == IDLE_ADAPTIVE && i != w->index)
 			worker_wake(w->dp->worker[i]);
 		for (unsigned k = taken; k < h->count; k++)
 			core_count_drop(&w->core, DROP_HANDOFF_FULL);

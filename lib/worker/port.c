@@ -183,11 +183,11 @@ static int check_memif(const struct port_info *info, uint16_t mtu,
 		info->ethdev, info->name, buffer, mtu, MBUF_ROOM);
 }
 
-/* Real devices do, and taps; the descriptors of other virtual ones come and go with their peer. */
-static bool can_interrupt(const struct port_info *info, const struct rte_eth_dev_info *dev)
+/* Real devices do. The descriptors of virtual ones come and go with their peer, or tell of a frame
+ * before the driver sees it (net_tap learns of it by a signal). */
+static bool can_interrupt(const struct rte_eth_dev_info *dev)
 {
-	return !strcmp(info->driver, "net_tap") ||
-	       strcmp(rte_bus_name(rte_dev_bus(dev->device)), "vdev");
+	return strcmp(rte_bus_name(rte_dev_bus(dev->device)), "vdev");
 }
 
 static int configure(const struct dataplane *dp, uint16_t mtu, struct port_info *info,
@@ -212,14 +212,15 @@ static int configure(const struct dataplane *dp, uint16_t mtu, struct port_info 
 		return err;
 	fits = mtu && mtu <= dev.max_mtu && (uint64_t)mtu + overhead <= dev.max_rx_pktlen;
 	conf.rxmode.mtu = fits ? mtu : 0;
-	info->interrupts = dp->idle == IDLE_ADAPTIVE && can_interrupt(info, &dev);
+	info->interrupts = dp->idle == IDLE_ADAPTIVE && can_interrupt(&dev);
 	conf.intr_conf.rxq = info->interrupts;
 	info->rx_queues = (uint16_t)RTE_MIN(dev.max_rx_queues, dp->nworkers);
 	info->tx_queues = (uint16_t)dp->nworkers;
 	if (info->rx_queues > 1) {
 		conf.rxmode.mq_mode = RTE_ETH_MQ_RX_RSS;
 		conf.rx_adv_conf.rss_conf.rss_hf = RTE_ETH_RSS_UDP & dev.flow_type_rss_offloads;
-		if (!conf.rx_adv_conf.rss_conf.rss_hf)
+		info->rss = conf.rx_adv_conf.rss_conf.rss_hf;
+		if (!info->rss)
 			conf.rxmode.mq_mode = RTE_ETH_MQ_RX_NONE;
 	}
 	err = rte_eth_dev_configure(info->ethdev, info->rx_queues, info->tx_queues, &conf);
@@ -234,39 +235,30 @@ static int configure(const struct dataplane *dp, uint16_t mtu, struct port_info 
 static void attach(struct dataplane *dp, uint32_t index, const struct port_info *info)
 {
 	dp->ethdev[index] = info->ethdev;
-	dp->nports = index + 1;
 	for (uint16_t i = 0; i < dp->nworkers; i++) {
-		struct worker *w = dp->worker[i];
+		struct worker_port *p = &dp->worker[i]->port[index];
 
-		w->port[index] = (struct worker_port){
-			.ethdev = info->ethdev,
-			.queue = i,
-			.rx = i<info->rx_queues, .spreads = info->rx_queues> 1 &&
-			      info->rx_queues == dp->nworkers,
-		};
-		w->nports = index + 1;
+		p->ethdev = info->ethdev;
+		p->queue = i;
+		p->rx = i < info->rx_queues;
+		p->spreads = info->rx_queues > 1 && info->rx_queues == dp->nworkers;
+		atomic_store_explicit(&p->closed, false, memory_order_release);
 	}
 }
 
-int port_open(struct dataplane *dp, uint32_t index, uint16_t mtu, struct port_info *info,
+/* Configures and starts the device. */
+static int start(const struct dataplane *dp, uint16_t mtu, struct port_info *info,
 	char why[ABI_SENTENCE_MAX])
 {
 	struct rte_eth_link link = {0};
-	int err;
+	int err = configure(dp, mtu, info, why);
 
-	if (mtu && info->netdev[0])
-		return refuse(why, -EINVAL,
-			"port %u (%s) has the MTU of netdev %s: use `ip link set %s mtu %u` "
-			"instead of "
-			"--mtu",
-			info->ethdev, info->name, info->netdev, info->netdev, mtu);
-	err = configure(dp, mtu, info, why);
 	if (!err)
 		err = read_mtu(info, mtu, why);
 	if (err)
 		return err;
 	err = rte_eth_dev_start(info->ethdev);
-	if (err == -EPERM)
+	if (err == -EPERM && !is_memif(info)) /* which says so when there is no server */
 		return refuse(why, err,
 			"port %u (%s) may not set its netdev's flags: run rocid as root or with "
 			"CAP_NET_ADMIN",
@@ -279,8 +271,46 @@ int port_open(struct dataplane *dp, uint32_t index, uint16_t mtu, struct port_in
 	if (!rte_eth_link_get_nowait(info->ethdev, &link) &&
 		link.link_speed != RTE_ETH_SPEED_NUM_UNKNOWN)
 		info->speed_mbps = link.link_speed;
-	attach(dp, index, info);
 	return 0;
+}
+
+int port_open(struct dataplane *dp, uint32_t index, uint16_t mtu, struct port_info *info,
+	char why[ABI_SENTENCE_MAX])
+{
+	int err;
+
+	if (mtu && info->netdev[0])
+		return refuse(why, -EINVAL,
+			"port %u (%s) has the MTU of netdev %s: use `ip link set %s mtu %u` "
+			"instead of "
+			"--mtu",
+			info->ethdev, info->name, info->netdev, info->netdev, mtu);
+	err = start(dp, mtu, info, why);
+	if (err)
+		return err;
+	attach(dp, index, info);
+	dp->nports = index + 1;
+	for (uint32_t i = 0; i < dp->nworkers; i++)
+		dp->worker[i]->nports = index + 1;
+	return 0;
+}
+
+void port_close_live(struct dataplane *dp, uint32_t index)
+{
+	for (uint32_t i = 0; i < dp->nworkers; i++)
+		atomic_store_explicit(
+			&dp->worker[i]->port[index].closed, true, memory_order_release);
+	worker_grace(dp); /* no round that began before the store is under way */
+}
+
+int port_open_live(
+	struct dataplane *dp, uint32_t index, struct port_info *info, char why[ABI_SENTENCE_MAX])
+{
+	int err = start(dp, 0, info, why);
+
+	if (!err)
+		attach(dp, index, info);
+	return err;
 }
 
 void port_close(struct dataplane *dp, uint32_t index)

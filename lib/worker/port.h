@@ -27,6 +27,7 @@ struct port_info {
 	uint16_t mtu;	/* Ethernet, bytes */
 	uint16_t rx_queues;
 	uint16_t tx_queues;
+	bool rss;	     /* the device spreads packets over its receive queues by their flow */
 	bool interrupts;     /* its queues may be asked to, set by port_open() */
 	uint32_t speed_mbps; /* 0: unknown */
 	int socket;	     /* NUMA node; -1: any */
@@ -65,7 +66,21 @@ enum port_wake {
  */
 int port_wakes(struct dataplane *dp, uint32_t index, uint16_t queue, enum port_wake wake, int fd);
 
-/** Stops and closes what port_open() opened; the workers have stopped. */
+/** Stops and closes what port_open() opened; the workers have stopped, or port_close_live() was
+ * called. */
 void port_close(struct dataplane *dp, uint32_t index);
+
+/**
+ * Has the running workers leave port @p index alone, and waits until they do: what they send on it
+ * is lost. Its device may then be closed. Control thread.
+ */
+void port_close_live(struct dataplane *dp, uint32_t index);
+
+/**
+ * port_open() of the device of @p info in the place of one that port_close_live() took from the
+ * running workers. When it fails the port stays closed. Control thread.
+ */
+int port_open_live(
+	struct dataplane *dp, uint32_t index, struct port_info *info, char why[ABI_SENTENCE_MAX]);
 
 #endif

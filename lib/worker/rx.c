@@ -50,7 +50,7 @@ static void parse_burst(struct worker *w, struct rx_burst *b, struct rte_mbuf **
 		why = parse(&b->pkt[b->parsed], m[i]);
 		if (why == DROP_NONE) {
 			b->m[b->parsed++] = m[i];
-		} else {
+		} else if (!exception_take(w, m[i])) {
 			core_count_drop(&w->core, why);
 			b->free[b->spent++] = m[i];
 		}
@@ -105,7 +105,7 @@ unsigned rx_poll(struct worker *w, bool *drained)
 	for (uint32_t i = 0; i < w->nports; i++) {
 		const struct worker_port *p = &w->port[i];
 
-		if (!p->rx)
+		if (!p->rx || atomic_load_explicit(&p->closed, memory_order_acquire))
 			continue;
 		n = rte_eth_rx_burst(p->ethdev, p->queue, m, BURST);
 		/* Drivers put their own number there, or, like net_ring, none. */

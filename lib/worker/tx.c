@@ -30,11 +30,22 @@ static void drop_backlog(struct worker *w, struct worker_port *p)
 	p->sent = p->count;
 }
 
+/* @return how many of what waits the port took; one that is closed takes all, and loses them. */
+static uint16_t offer(struct worker *w, struct worker_port *p)
+{
+	uint16_t n = (uint16_t)(p->count - p->sent);
+
+	if (likely(!atomic_load_explicit(&p->closed, memory_order_acquire)))
+		return rte_eth_tx_burst(p->ethdev, p->queue, &p->backlog[p->sent], n);
+	w->stats.tx_stalled += n;
+	rte_pktmbuf_free_bulk(&p->backlog[p->sent], n);
+	return n;
+}
+
 /* Offers a port what waits for it.  Returns true when nothing waits any more. */
 static bool flush_port(struct worker *w, struct worker_port *p)
 {
-	uint16_t n = rte_eth_tx_burst(
-		p->ethdev, p->queue, &p->backlog[p->sent], (uint16_t)(p->count - p->sent));
+	uint16_t n = offer(w, p);
 
 	p->sent += n;
 	if (n) {
@@ -97,17 +108,21 @@ static bool flooded(const struct worker *w)
 unsigned tx_poll(struct worker *w)
 {
 	uint32_t left = 0;
+	unsigned kernel;
 	unsigned n;
 
 	if (!flush(w) || flooded(w))
 		return 0;
+	kernel = exception_poll(w);
+	if (kernel && !flush(w))
+		return kernel;
 	if (!tx_refill(w) && !w->nspare) {
 		w->stats.no_mbuf++;
-		return 0;
+		return kernel;
 	}
 	n = core_tx(&w->core, w->txd, w->nspare, clock_at(&w->clock, rte_rdtsc())); /* REQ-22 */
 	if (!n)
-		return 0;
+		return kernel;
 	for (uint32_t i = 0; i < w->nspare; i++) {
 		if (i < n && dispatch(w, i))
 			continue;
@@ -117,7 +132,7 @@ unsigned tx_poll(struct worker *w)
 	w->nspare = left;
 	handoff_flush(w);
 	flush(w);
-	return n;
+	return kernel + n;
 }
 
 void tx_release(struct worker *w)

@@ -15,6 +15,7 @@
 #include "abi_ring.h"
 #include "core.h"
 
+struct exception;
 struct worker;
 
 /** What a worker does when a round found nothing to do. */
@@ -46,6 +47,7 @@ struct dataplane {
 	struct rte_rcu_qsbr *qsbr; /* readers are the workers */
 	uint32_t nworkers;
 	struct worker *worker[WORKER_MAX];
+	int node[WORKER_MAX]; /* NUMA node of the CPU that worker i runs on; -1: unknown */
 	/** Completion and async events of all workers: elements are struct core_event. Filled by
 	 *  workers, drained by the notifier thread (ctl). */
 	struct rte_ring *events;
@@ -54,6 +56,9 @@ struct dataplane {
 	/** ethdev port id of dataplane port i (ports->port[i]). */
 	uint16_t ethdev[PORT_MAX];
 	uint32_t nports; /* opened with port_open() */
+	/** Where what is not RoCE goes and comes from, of port i; NULL: it is dropped. Set before
+	 * the workers run. */
+	struct exception *exception[PORT_MAX];
 	const struct icrc_ops *icrc;
 	/** Packet buffers a worker; set before worker_create(). */
 	uint32_t mbufs;
@@ -74,6 +79,9 @@ struct worker_stats {
 	uint64_t bells_passed; /* doorbells of QPs that had moved */
 	uint64_t qps_given;    /* QPs that moved away */
 	uint64_t sleeps;       /* times that the worker slept (IDLE_ADAPTIVE) */
+	uint64_t to_kernel;    /* frames that are not RoCE, passed on (exception.h) */
+	uint64_t from_kernel;
+	uint64_t kernel_full; /* frames for the kernel that were lost because it was too slow */
 };
 
 /**

@@ -18,9 +18,11 @@ struct worker_port {
 	uint16_t ethdev;
 	uint16_t queue; /* both directions */
 	bool rx;	/* the port has a receive queue for this worker */
-	uint8_t wake;	/* enum port_wake */
-	bool spreads;	/* and for all others: which one a packet chooses tells where its QP belongs
-			 */
+	/** port_close_live() sets it, port_open_live() clears it: the device must not be used */
+	_Atomic bool closed;
+	uint8_t wake; /* enum port_wake */
+	bool spreads; /* and for all others: which one a packet chooses tells where its QP belongs
+		       */
 	/* packets that the port has not taken yet: at most one burst */
 	uint16_t sent;
 	uint16_t count;
@@ -121,8 +123,8 @@ void handoff_flush(struct worker *w);
  *  @return packets received; *drained tells whether every queue was emptied. */
 unsigned rx_poll(struct worker *w, bool *drained);
 
-/** Lets the core build one burst and sends it, unless an earlier one still waits.
- *  @return packets built. */
+/** Takes frames of the kernel, lets the core build one burst, and sends both, unless earlier ones
+ *  still wait.  @return their number. */
 unsigned tx_poll(struct worker *w);
 
 /** Fills the stock of empty buffers.  @return false when the pool was short. */
@@ -130,6 +132,14 @@ bool tx_refill(struct worker *w);
 
 /** Gives back what a stopped worker holds. */
 void tx_release(struct worker *w);
+
+/** Passes frame @p m, whose port is set, on to the kernel if it is none of ours.
+ *  @return false when it still is the caller's. */
+bool exception_take(struct worker *w, struct rte_mbuf *m);
+
+/** Puts frames of the kernel into the backlogs of their ports where those are empty.
+ *  @return their number. */
+unsigned exception_poll(struct worker *w);
 
 /** Serves doorbells.  @return QPs served. */
 unsigned doorbell_poll(struct worker *w);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * holder SOCKET PDS CQS QPS MRS: makes that many objects, says "ready" and keeps them until its
- * input ends. With one argument more, a name, it says that it is called so.
+ * holder SOCKET PDS CQS QPS MRS [SIZE [DEPTH]]: makes that many objects, regions of SIZE bytes and
+ * send queues of DEPTH work requests, says "ready" and keeps them until its input ends. A SIZE that
+ * is no number is a name: the program says that it is called so.
  */
 #include <err.h>
 #include <errno.h>
@@ -26,11 +27,14 @@ int main(int argc, char **argv)
 	struct roci_qp_init_attr init = {.size = sizeof(init), .qp_type = ROCI_QPT_RC};
 	struct roci_context *ctx;
 	struct roci_pd *pd = NULL;
+	unsigned size = 0;
 	char byte;
 
 	if (argc < 6)
-		errx(2, "use: holder SOCKET PDS CQS QPS MRS [NAME]");
+		errx(2, "use: holder SOCKET PDS CQS QPS MRS [SIZE|NAME [DEPTH]]");
 	if (argc > 6)
+		size = number(argv[6]);
+	if (argc > 6 && !size)
 		program_invocation_short_name = argv[6];
 	must((ctx = roci_open(argv[1])) != NULL, "rocid");
 	for (unsigned i = 0; i < number(argv[2]); i++)
@@ -38,11 +42,11 @@ int main(int argc, char **argv)
 	for (unsigned i = 0; i < number(argv[3]); i++)
 		must((init.send_cq = roci_create_cq(ctx, 1, NULL, NULL, 0)) != NULL, "CQ");
 	init.recv_cq = init.send_cq;
-	init.cap = (struct roci_qp_cap){1, 1, 1, 1, 0};
+	init.cap = (struct roci_qp_cap){argc > 7 ? number(argv[7]) : 1, 1, 1, 1, 0};
 	for (unsigned i = 0; i < number(argv[4]); i++)
 		must(roci_create_qp(pd, &init) != NULL, "QP");
 	for (unsigned i = 0; i < number(argv[5]); i++)
-		must(roci_alloc_mr(pd, 4096, ROCI_ACCESS_LOCAL_WRITE) != NULL, "MR");
+		must(roci_alloc_mr(pd, size ? size : 4096, ROCI_ACCESS_LOCAL_WRITE) != NULL, "MR");
 	puts("ready");
 	fflush(stdout);
 	return read(STDIN_FILENO, &byte, 1) != 0;

@@ -48,13 +48,21 @@ void end_to_init(struct end *e, uint8_t port)
 		"QP to INIT");
 }
 
-struct end_address end_address(const struct end *e, uint8_t port)
+/* Entry @p index of the port's GID table; 0: the first that is not link-local. */
+static struct roci_gid_entry find_gid(const struct end *e, uint8_t port, uint32_t index)
 {
 	struct roci_gid_entry gid = {.size = sizeof(gid)};
 
-	must(!roci_find_gid(e->ctx, port, NULL, &gid), "GID");
+	must(!(index ? roci_query_gid(e->ctx, port, index, &gid)
+		     : roci_find_gid(e->ctx, port, NULL, &gid)),
+		"GID");
+	return gid;
+}
+
+struct end_address end_address(const struct end *e, uint8_t port)
+{
 	return (struct end_address){
-		.gid = gid.gid,
+		.gid = find_gid(e, port, 0).gid,
 		.qpn = e->qp->qp_num,
 		.rkey = e->mr->rkey,
 		.addr = (uintptr_t)e->mr->addr,
@@ -64,10 +72,9 @@ struct end_address end_address(const struct end *e, uint8_t port)
 void end_to_rts(struct end *e, uint8_t port, const struct end_address *peer,
 	const struct end_tuning *tuning)
 {
-	struct roci_gid_entry local = {.size = sizeof(local)};
+	struct roci_gid_entry local = find_gid(e, port, tuning->gid);
 	struct roci_qp_attr attr = {.size = sizeof(attr), .qp_state = ROCI_QPS_RTR};
 
-	must(!roci_find_gid(e->ctx, port, NULL, &local), "GID");
 	attr.path_mtu = tuning->mtu;
 	attr.dest_qp_num = peer->qpn;
 	attr.rq_psn = peer->qpn;
@@ -107,7 +114,7 @@ void pair_connect(struct end e[2], enum roci_mtu mtu)
 
 void pair_open(struct end e[2], const char *socket, size_t size, enum roci_mtu mtu)
 {
-	const struct place place[2] = {{socket, 1}, {socket, 2}};
+	const struct place place[2] = {{socket, 1, 0}, {socket, 2, 0}};
 
 	pair_open_at(e, place, size, mtu, ACK_TIMEOUT);
 }
@@ -115,16 +122,19 @@ void pair_open(struct end e[2], const char *socket, size_t size, enum roci_mtu m
 void pair_open_at(struct end e[2], const struct place place[2], size_t size, enum roci_mtu mtu,
 	uint8_t timeout)
 {
-	const struct end_tuning tuning = {.mtu = mtu, .timeout = timeout, .retry_cnt = 7};
+	struct end_tuning tuning = {.mtu = mtu, .timeout = timeout, .retry_cnt = 7};
 	struct end_address address[2];
 
 	for (int i = 0; i < 2; i++) {
 		end_open(&e[i], place[i].socket, size);
 		end_to_init(&e[i], place[i].port);
 		address[i] = end_address(&e[i], place[i].port);
+		address[i].gid = find_gid(&e[i], place[i].port, place[i].gid).gid;
 	}
-	for (int i = 0; i < 2; i++)
+	for (int i = 0; i < 2; i++) {
+		tuning.gid = place[i].gid;
 		end_to_rts(&e[i], place[i].port, &address[!i], &tuning);
+	}
 }
 
 void end_close(struct end *e)

@@ -33,6 +33,7 @@ struct end_tuning {
 	enum roci_mtu mtu;
 	uint8_t timeout; /* as of struct roci_qp_attr */
 	uint8_t retry_cnt;
+	uint32_t gid; /* index of our own; 0: the first that is not link-local */
 };
 
 /* --- one end of a pair that is in two programs ---------------------------------------- */
@@ -59,6 +60,7 @@ void pair_connect(struct end e[2], enum roci_mtu mtu);
 struct place {
 	const char *socket;
 	uint8_t port;
+	uint32_t gid; /* its index; 0: the first that is not link-local */
 };
 
 /** The same for ends of any two places. @p timeout is verbs' code of the ACK timeout; 0: none, so

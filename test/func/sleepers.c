@@ -218,7 +218,7 @@ int main(int argc, char **argv)
 	if (argc < 6)
 		errx(2, "use: sleepers SOCKET PORT SOCKET PORT ROUNDS [--hold | --quiet S]");
 	for (int i = 0; i < 2; i++)
-		place[i] = (struct place){argv[1 + 2 * i], (uint8_t)atoi(argv[2 + 2 * i])};
+		place[i] = (struct place){argv[1 + 2 * i], (uint8_t)atoi(argv[2 + 2 * i]), 0};
 	pair_open_at(e, place, 4096, ROCI_MTU_1024, 0);
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	if (argc > 6 && !strcmp(argv[6], "--hold")) {

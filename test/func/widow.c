@@ -21,7 +21,7 @@
 
 /* 4 ms without an answer, three times again: the peer is in the same daemon, which charges no
  * retry for a pause of its own. */
-static const struct end_tuning tuning = {ROCI_MTU_1024, 10, 3};
+static const struct end_tuning tuning = {.mtu = ROCI_MTU_1024, .timeout = 10, .retry_cnt = 3};
 
 static void must(int ok, const char *what)
 {

@@ -67,7 +67,7 @@ struct roci_context {
  *                     /run/rocid/rocid.sock
  * @return the context, or NULL with errno ENOENT or ECONNREFUSED (no rocid there), EACCES (no
  * permission for the socket), ENAMETOOLONG, EPROTONOSUPPORT (rocid and this library have no
- * version in common), EUSERS (rocid serves as many programs as it can).
+ * version in common), EUSERS (rocid serves as many programs as it can, or as a user may run).
  */
 ROCI_API struct roci_context *roci_open(const char *socket_path);
 
@@ -262,7 +262,7 @@ ROCI_API int roci_free_mem(struct roci_context *ctx, void *addr);
  *                ROCI_ACCESS_ZERO_BASED the first byte has address 0 in SGEs and on the wire
  *                (MR-03).
  * @return the MR, or NULL with errno EOPNOTSUPP (the memory is not of roci_alloc_mem()),
- * EINVAL, ENOMEM, ENOSPC (too many MRs).
+ * EINVAL, ENOMEM, EDQUOT (too many MRs, or too much memory).
  */
 ROCI_API struct roci_mr *roci_reg_mr(struct roci_pd *pd, void *addr, size_t length, int access);
 
@@ -307,7 +307,7 @@ struct roci_cq {
  * @param channel      where its events go; NULL: it has none
  * @param comp_vector  0
  * @return the CQ, or NULL with errno EINVAL (cqe 0 or beyond max_cqe, an unknown vector), or
- * ENOSPC (too many CQs).
+ * EDQUOT (too many CQs, or too long).
  */
 ROCI_API struct roci_cq *roci_create_cq(struct roci_context *ctx, int cqe, void *user_data,
 	struct roci_channel *channel, int comp_vector);
@@ -473,7 +473,7 @@ struct roci_qp {
  * @param attr  cap is updated to what the QP really has
  * @return the QP, or NULL with errno EINVAL (a capability beyond roci_query_device(); a CQ or
  * PD of another context; type 0, which is QP0: QPS-24), EOPNOTSUPP (any other type: QPS-25),
- * ENOSPC (too many QPs).
+ * EDQUOT (too many QPs, or too long queues), ENOSPC (rocid has no more).
  */
 ROCI_API struct roci_qp *roci_create_qp(struct roci_pd *pd, struct roci_qp_init_attr *attr);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A QP between two cores that share the tables (decision 0030). */
+/* A QP between two cores that share the tables (decision 0040). */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -290,7 +290,7 @@ static void create_qp__ten_thousand_and_the_quota(void **state)
 		answer_close(&a);
 		n++;
 	}
-	assert_int_equal(a.msg.status, -ENOSPC);
+	assert_int_equal(a.msg.status, -EDQUOT);
 	assert_true(n >= 10000);
 	assert_int_equal(n, SESSION_QP_MAX);
 	client_qp(&other, client_pd(&other), client_cq(&other, ABI_NO_HANDLE));

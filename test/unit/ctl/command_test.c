@@ -2,7 +2,10 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
+#include <signal.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
 #include <unistd.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -10,6 +13,8 @@
 #include <stdint.h>
 #include <cmocka.h>
 #include "daemon.h"
+#include "lingering.h"
+#include "state.h"
 #include "random.h"
 
 static void command__hello_comes_first(void **state)
@@ -142,7 +147,72 @@ static void command__unwanted_descriptors(void **state)
 		assert_true(client_receive(c.sock, &a));
 		assert_int_equal(a.msg.status, n == 1 ? 0 : -EPROTO);
 	}
+	for (int i = 0; i < 2000 && open_descriptors() != before; i++)
+		usleep(10000); /* a thread of its own closes them */
 	assert_int_equal(open_descriptors(), before);
+	client_close(&c);
+}
+
+/* Closing one that hangs holds nobody up. A child has it open until the daemon alone has: a process
+ * that ends does not linger itself. */
+static void command__lingering_descriptor(void **state)
+{
+	struct abi_create_cq cq = {.depth = 1, .channel = ABI_NO_HANDLE};
+	struct {
+		struct abi_msg msg;
+		struct abi_create_cq cq;
+	} first = {.msg.type = ABI_CREATE_CQ, .cq = cq};
+	struct abi_msg second = {.type = ABI_ALLOC_PD};
+	struct test_daemon *d = *state;
+	int other, slow = lingering(&other);
+	struct client c;
+	struct answer a;
+	pid_t pid;
+
+	assert_true(slow >= 0);
+	client_open(d, &c);
+	pid = fork();
+	assert_true(pid >= 0);
+	if (!pid) {
+		pause();
+		_exit(0);
+	}
+	notifier_lock(&d->ctl->notifier); /* the daemon waits here in CREATE_CQ */
+	client_send(c.sock, &first, sizeof(first), NULL, 0);
+	client_send(c.sock, &second, sizeof(second), &slow, 1);
+	close(slow);
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+	notifier_unlock(&d->ctl->notifier);
+	for (int i = 0; i < 2; i++) {
+		assert_true(client_receive(c.sock, &a));
+		assert_int_equal(a.msg.status, 0);
+		answer_close(&a);
+	}
+	client_pd(&c);
+	client_close(&c);
+	close(other);
+}
+
+/* No room for the one that REG_MR needs: says so. */
+static void command__out_of_descriptors(void **state)
+{
+	int fd = client_memfd(4096);
+	struct abi_reg_mr in = {.length = 4096};
+	struct rlimit old, tight;
+	struct client c;
+	struct answer a;
+
+	client_open(*state, &c);
+	in.pd = client_pd(&c);
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &old), 0);
+	tight = (struct rlimit){.rlim_cur = 1, .rlim_max = old.rlim_max};
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &tight), 0);
+	assert_int_equal(client_call(c.sock, ABI_REG_MR, &in, sizeof(in), fd, &a), -EMFILE);
+	assert_non_null(strstr((char *)a.body, "ulimit"));
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &old), 0);
+	assert_int_equal(client_call(c.sock, ABI_REG_MR, &in, sizeof(in), fd, &a), 0);
+	close(fd);
 	client_close(&c);
 }
 
@@ -188,6 +258,10 @@ int main(void)
 			command__message_shorter_than_its_header, daemon_setup, daemon_teardown),
 		cmocka_unit_test_setup_teardown(
 			command__unwanted_descriptors, daemon_setup, daemon_teardown),
+		cmocka_unit_test_setup_teardown(
+			command__lingering_descriptor, daemon_setup, daemon_teardown),
+		cmocka_unit_test_setup_teardown(
+			command__out_of_descriptors, daemon_setup, daemon_teardown),
 		cmocka_unit_test_setup_teardown(
 			command__random_bytes, daemon_setup, daemon_teardown),
 	};

@@ -259,9 +259,49 @@ static void notifier_start__a_full_socket_delays_nobody(void **state)
 	d->dp->idle = IDLE_POLL;
 }
 
+/* Channels that nobody reads take turns: one that is read again gets what it is owed. */
+static void notifier_round__many_full_channels(void **state)
+{
+	enum {
+		MANY = 100
+	};
+	static struct event_source s[MANY];
+	static struct channel c[MANY];
+	static int fd[MANY];
+	struct abi_event ev;
+
+	for (int i = 0; i < MANY; i++) {
+		assert_int_equal(channel_open(&c[i], &fd[i]), 0);
+		event_source_init(&s[i], &c[i], (uint32_t)i);
+		while (send(c[i].fd, &ev, sizeof(ev), MSG_DONTWAIT) > 0)
+			;
+		notifier_lock(&n);
+		notifier_raise(&n, &s[i], ABI_EVENT_COMPLETION);
+		notifier_unlock(&n);
+	}
+	for (int i = 0; i < 5; i++)
+		assert_int_equal(notifier_round(&n), 0);
+	queue_event(*state, ABI_EVENT_COMPLETION, 1); /* another one waits behind none of them */
+	notifier_round(&n);
+	assert_true(take(app, &ev));
+	while (take(fd[MANY - 1], &ev))
+		;
+	for (int i = 0; i < MANY; i++)
+		notifier_round(&n);
+	assert_true(take(fd[MANY - 1], &ev));
+	assert_int_equal(ev.handle, MANY - 1);
+	for (int i = 0; i < MANY; i++) {
+		event_source_withdraw(&s[i]);
+		channel_close(&c[i]);
+		close(fd[i]);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(
+			notifier_round__many_full_channels, setup, teardown),
 		cmocka_unit_test_setup_teardown(notifier_start__the_thread_sleeps, setup, teardown),
 		cmocka_unit_test_setup_teardown(
 			notifier_start__a_full_socket_delays_nobody, setup, teardown),

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
-#include <string.h>
 #include <fcntl.h>
+#include <string.h>
+#include <time.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -127,9 +129,43 @@ static void server_open__bad_paths(void **state)
 	rmdir(d->dir);
 }
 
+/* A caller that cannot be accepted waits; the control thread neither spins on it nor forgets it. */
+static void server_poll__accepts_after_a_shortage(void **state)
+{
+	struct test_daemon *d = *state;
+	struct abi_hello h = {.magic = ABI_MAGIC, .version_min = 1, .version_max = ABI_VERSION};
+	int sock = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	struct sockaddr_un un = {.sun_family = AF_UNIX};
+	struct timespec before, after;
+	struct rlimit old, tight;
+	struct answer a;
+	clockid_t clock;
+
+	daemon_config(d);
+	daemon_run(d);
+	strcpy(un.sun_path, d->path);
+	assert_int_equal(pthread_getcpuclockid(d->thread, &clock), 0);
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &old), 0);
+	tight = (struct rlimit){.rlim_cur = 1, .rlim_max = old.rlim_max};
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &tight), 0);
+	clock_gettime(clock, &before);
+	assert_int_equal(connect(sock, (struct sockaddr *)&un, sizeof(un)), 0);
+	usleep(300000);
+	clock_gettime(clock, &after);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &old), 0);
+	assert_true(
+		(after.tv_sec - before.tv_sec) * 1000 + (after.tv_nsec - before.tv_nsec) / 1000000 <
+		100);
+	assert_int_equal(client_call(sock, ABI_HELLO, &h, sizeof(h), -1, &a), 0);
+	answer_close(&a);
+	close(sock);
+	daemon_stop(d);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(server_poll__accepts_after_a_shortage),
 		cmocka_unit_test(server_open__stale_socket_is_replaced),
 		cmocka_unit_test(server_open__another_rocid_serves),
 		cmocka_unit_test(server_open__file_in_the_way),

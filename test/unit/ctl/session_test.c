@@ -15,6 +15,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 #include "daemon.h"
+#include "ending.h"
 #include "session.h"
 
 static unsigned published(const struct test_daemon *d)
@@ -193,6 +194,56 @@ static void session_close__socket_ends_last(void **state)
 	client_close(&c);
 }
 
+/* A thousand QPs go in steps, between which others are served. */
+static void session_end__in_steps(void **state)
+{
+	struct test_daemon *d = *state;
+	unsigned before, steps = 0;
+	struct client c;
+	uint32_t pd, cq;
+	bool more;
+
+	client_open(d, &c);
+	pd = client_pd(&c);
+	cq = client_cq(&c, ABI_NO_HANDLE);
+	for (int i = 0; i < 1000; i++)
+		client_qp(&c, pd, cq);
+	ctl_stop(d->ctl); /* this is the control thread now */
+	pthread_join(d->thread, NULL);
+	before = published(d);
+	assert_int_equal(before, 1000);
+	session_end(d->ctl->session[0]);
+	do {
+		more = endings_poll(d->ctl);
+		assert_true(before - published(d) <= 64);
+		before = published(d);
+		steps++;
+	} while (more);
+	assert_true(steps > 2 * 1000 / 64);
+	assert_int_equal(before, 0);
+	client_close(&c);
+	ctl_destroy(d->ctl);
+	rmdir(d->dir);
+	daemon_config(d);
+	daemon_run(d);
+}
+
+/* Connections that say nothing give way to those that do. */
+static void session_open__silent_ones_give_way(void **state)
+{
+	struct test_daemon *d = *state;
+	static int sock[SESSION_MAX];
+	struct client c;
+
+	for (unsigned i = 0; i < SESSION_MAX; i++)
+		sock[i] = client_connect(d);
+	usleep((HELLO_PATIENCE_MS + 100) * 1000);
+	client_open(d, &c);
+	client_close(&c);
+	for (unsigned i = 0; i < SESSION_MAX; i++)
+		close(sock[i]);
+}
+
 /* Who sends and never reads is cut off, and nobody else notices. */
 static void session_reply__unread_replies(void **state)
 {
@@ -255,6 +306,10 @@ int main(void)
 			session_close__daemon_ends_first, daemon_setup, daemon_teardown),
 		cmocka_unit_test_setup_teardown(
 			session_close__socket_ends_last, daemon_setup, daemon_teardown),
+		cmocka_unit_test_setup_teardown(
+			session_end__in_steps, daemon_setup, daemon_teardown),
+		cmocka_unit_test_setup_teardown(
+			session_open__silent_ones_give_way, daemon_setup, daemon_teardown),
 		cmocka_unit_test_setup_teardown(
 			session_reply__unread_replies, daemon_setup, daemon_teardown),
 		cmocka_unit_test_setup_teardown(

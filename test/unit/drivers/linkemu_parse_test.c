@@ -15,7 +15,7 @@ static void linkemu_parse__every_key(void **state)
 
 	assert_int_equal(linkemu_parse(&c,
 				 "loss=0.01,dup=.5,reorder=1,corrupt=0,truncate=1e-3,nth=7,"
-				 "mask=f0,delay=50us,seed=9",
+				 "mask=f0,delay=50us,seed=9,spread=hash",
 				 why, sizeof(why)),
 		0);
 	assert_float_equal(c.loss, 0.01, 1e-12);
@@ -26,6 +26,9 @@ static void linkemu_parse__every_key(void **state)
 	assert_int_equal(c.drop_mask, 0xF0);
 	assert_int_equal(c.delay_ns, 50000);
 	assert_int_equal(c.seed, 9);
+	assert_int_equal(c.spread, LINKEMU_HASH);
+	assert_int_equal(linkemu_parse(&c, "spread=random", why, sizeof(why)), 0);
+	assert_int_equal(c.spread, LINKEMU_RANDOM);
 }
 
 static void linkemu_parse__empty_is_a_perfect_link(void **state)
@@ -55,6 +58,7 @@ static void linkemu_parse__names_what_is_wrong(void **state)
 		{"delay=-1us", "'delay'"},
 		{"delay=1h", "'delay'"},
 		{"seed=x", "'seed'"},
+		{"spread=all", "'spread' needs hash or random"},
 		{"nth=-1", "'nth'"},
 		{"nth=4294967296", "'nth'"},
 		{"mask=10000000000000000", "'mask'"},

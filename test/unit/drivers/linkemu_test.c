@@ -21,13 +21,21 @@ static struct rte_mempool *pool;
 static uint16_t ethdev[2];
 static unsigned all_buffers;
 
-static int start_port(uint16_t port)
+static int start_queues(uint16_t port, uint16_t n)
 {
 	const struct rte_eth_conf conf = {0};
 
-	return rte_eth_dev_configure(port, 1, 1, &conf) ||
-	       rte_eth_rx_queue_setup(port, 0, 64, SOCKET_ID_ANY, NULL, pool) ||
-	       rte_eth_tx_queue_setup(port, 0, 64, SOCKET_ID_ANY, NULL) || rte_eth_dev_start(port);
+	int err = rte_eth_dev_configure(port, n, n, &conf);
+
+	for (uint16_t q = 0; !err && q < n; q++)
+		err = rte_eth_rx_queue_setup(port, q, 64, SOCKET_ID_ANY, NULL, pool) ||
+		      rte_eth_tx_queue_setup(port, q, 64, SOCKET_ID_ANY, NULL);
+	return err || rte_eth_dev_start(port);
+}
+
+static int start_port(uint16_t port)
+{
+	return start_queues(port, 1);
 }
 
 static int up(void **state)
@@ -265,6 +273,104 @@ static void linkemu_detach__frees_what_is_under_way(void **state)
 	assert_int_equal(rte_mempool_avail_count(pool), all_buffers);
 }
 
+/* --- queues ----------------------------------------------------------------------------- */
+
+#define QUEUES 3u
+
+struct wide {
+	uint16_t ethdev[2];
+	struct linkemu *link[QUEUES];
+	unsigned came[QUEUES]; /* packets by queue */
+};
+
+static void wide_up(struct wide *w, const char *text)
+{
+	struct linkemu_config cfg;
+	char why[256];
+
+	memset(w, 0, sizeof(*w));
+	assert_int_equal(linkemu_parse(&cfg, text, why, sizeof(why)), 0);
+	assert_int_equal(ringpair_create(1, QUEUES, SOCKET_ID_ANY, w->ethdev), 0);
+	for (unsigned i = 0; i < 2; i++)
+		assert_int_equal(start_queues(w->ethdev[i], QUEUES), 0);
+	for (uint16_t q = 0; q < QUEUES; q++) {
+		w->link[q] = linkemu_attach(w->ethdev[1], q, &cfg);
+		assert_non_null(w->link[q]);
+	}
+	assert_int_equal(linkemu_join(w->link, QUEUES), 0);
+}
+
+static void wide_down(struct wide *w)
+{
+	for (unsigned q = 0; q < QUEUES; q++)
+		linkemu_detach(w->link[q]);
+	for (unsigned i = 0; i < 2; i++) {
+		rte_eth_dev_stop(w->ethdev[i]);
+		rte_eth_dev_close(w->ethdev[i]);
+	}
+	ringpair_destroy(1, QUEUES);
+	assert_int_equal(rte_mempool_avail_count(pool), all_buffers);
+}
+
+/* By queue 0, from UDP port @p sport; what comes is counted. */
+static void wide_send(struct wide *w, uint16_t sport)
+{
+	struct frame f = frame_of(NET_IPV4, 0x04, 64);
+	struct rte_mbuf *m = rte_pktmbuf_alloc(pool);
+
+	assert_non_null(m);
+	put_be16(f.b + f.udp + UDP_SPORT, sport);
+	memcpy(rte_pktmbuf_append(m, (uint16_t)f.len), f.b, f.len);
+	assert_int_equal(rte_eth_tx_burst(w->ethdev[0], 0, &m, 1), 1);
+	for (uint16_t q = 0; q < QUEUES; q++) {
+		uint16_t n = rte_eth_rx_burst(w->ethdev[1], q, &m, 1);
+
+		w->came[q] += n;
+		if (n)
+			rte_pktmbuf_free(m);
+	}
+}
+
+static void linkemu_join__random(void **state)
+{
+	struct linkemu_counters c = {0};
+	struct wide w;
+
+	wide_up(&w, "spread=random,seed=3");
+	for (unsigned i = 0; i < PACKETS; i++)
+		wide_send(&w, 0xC000);
+	for (unsigned q = 0; q < QUEUES; q++) {
+		assert_in_range(w.came[q], PACKETS / QUEUES - 100, PACKETS / QUEUES + 100);
+		linkemu_count(w.link[q], &c);
+	}
+	assert_int_equal(w.came[0] + w.came[1] + w.came[2], PACKETS);
+	assert_int_equal(c.spread, w.came[1] + w.came[2]);
+	wide_down(&w);
+}
+
+/* A flow stays together; many flows use all queues. */
+static void linkemu_join__hash(void **state)
+{
+	bool used[QUEUES] = {false};
+	struct wide w;
+
+	wide_up(&w, "spread=hash");
+	for (uint16_t flow = 0; flow < 30; flow++) {
+		unsigned queues = 0;
+
+		memset(w.came, 0, sizeof(w.came));
+		for (unsigned i = 0; i < 20; i++)
+			wide_send(&w, (uint16_t)(0xC000 + flow));
+		for (unsigned q = 0; q < QUEUES; q++) {
+			queues += w.came[q] != 0;
+			used[q] |= w.came[q] == 20;
+		}
+		assert_int_equal(queues, 1);
+	}
+	assert_true(used[0] && used[1] && used[2]);
+	wide_down(&w);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -278,6 +384,8 @@ int main(void)
 		cmocka_unit_test(on_receive__delay_is_kept),
 		cmocka_unit_test(on_receive__other_frames_pass),
 		cmocka_unit_test(linkemu_detach__frees_what_is_under_way),
+		cmocka_unit_test(linkemu_join__random),
+		cmocka_unit_test(linkemu_join__hash),
 	};
 
 	eal_test_start();

@@ -18,7 +18,7 @@ static char why[VALUE_MAX * 2];
 /* Parses a blank-separated command line. */
 static int parse(const char *text)
 {
-	static char copy[1024];
+	static char copy[2048];
 	char *argv[64] = {(char *)"--"};
 	char *save;
 	int argc = 1;
@@ -47,21 +47,36 @@ static void options_parse__every_option(void **state)
 
 	assert_int_equal(
 		parse("--socket /tmp/s --socket-mode 0600 --socket-group rdma "
-		      "--admin-mode 0640 --admin-group adm --share eth0 "
+		      "--admin-mode 0640 --admin-group adm --max-sessions 3 --max-qps 4 "
+		      "--max-cqs 5 --max-mrs 6 --max-queues 7 --max-memory 8 "
+		      "--max-user-qps 9 --max-user-memory 10 --share eth0 "
 		      "--share 1=eth1 --gid 0,192.0.2.1 --gid 2,fd00::1,vid=7 --neigh "
 		      "0,192.0.2.1,02:00:00:00:00:0a --rocev1 --mtu 0,4200 --ring-pair "
 		      "--ring-pair=loss=0.5 --impair 3,dup=1 --window 64 --workers 2 --idle yield "
-		      "--icrc table --ready-fd 1 --stats-on-exit=json"),
+		      "--tap 2 --tap 0=roce --icrc table --ready-fd 1 --stats-on-exit=json"),
 		0);
 	assert_string_equal(o.socket, "/tmp/s");
 	assert_int_equal(o.socket_mode, 0600);
 	assert_string_equal(o.socket_group, "rdma");
 	assert_int_equal(o.admin_mode, 0640);
+	assert_int_equal(o.limits.sessions, 3);
+	assert_int_equal(o.limits.qps, 4);
+	assert_int_equal(o.limits.cqs, 5);
+	assert_int_equal(o.limits.mrs, 6);
+	assert_int_equal(o.limits.queue_mb, 7);
+	assert_int_equal(o.limits.memory_mb, 8);
+	assert_int_equal(o.limits.user_qps, 9);
+	assert_int_equal(o.limits.user_memory_mb, 10);
 	assert_string_equal(o.admin_group, "adm");
 	assert_int_equal(o.nshares, 2);
 	assert_int_equal(o.share[0].port, PORT_NEW);
 	assert_int_equal(o.share[1].port, 1);
 	assert_string_equal(o.share[1].netdev, "eth1");
+	assert_int_equal(o.ntaps, 2);
+	assert_int_equal(o.tap[0].port, 2);
+	assert_string_equal(o.tap[0].netdev, "roci2");
+	assert_int_equal(o.tap[1].port, 0);
+	assert_string_equal(o.tap[1].netdev, "roce");
 	assert_int_equal(o.ngids, 2);
 	assert_memory_equal(o.gid[0].gid.gid, v4, 16);
 	assert_int_equal(o.gid[1].gid.gid[0], 0xFD);
@@ -113,12 +128,20 @@ static void options_parse__names_what_is_wrong(void **state)
 		{"--icrc md5", "'md5'"},
 		{"--socket-mode 999", "'999'"},
 		{"--admin-mode x", "'x'"},
+		{"--max-qps 0", "'0'"},
+		{"--max-sessions 257", "'257'"},
+		{"--max-memory -1", "'-1'"},
 		{"--socket "
 		 "/0123456789/0123456789/0123456789/0123456789/0123456789/0123456789/0123456789/"
 		 "0123456789/012345678901234",
 			"101"},
 		{"--share 0=averyveryverylongname", "netdev"},
 		{"--share x=eth0", "'x,'"},
+		{"--tap x", "'x,'"},
+		{"--tap 9", "port 9"},
+		{"--tap 0=", "name is missing"},
+		{"--tap 0=averyveryverylongname", "netdev"},
+		{"--tap 1 --tap 1=other", "port 1 has a tap already"},
 		{"--impair 0,lost=1", "'lost'"},
 		{"--ring-pair=loss=2", "'loss'"},
 		{"--ready-fd 777", "'777'"},

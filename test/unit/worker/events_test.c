@@ -71,12 +71,30 @@ static void events_poll__nothing_is_lost_while_the_ring_is_full(void **state)
 	assert_int_equal(waiting(), 0);
 }
 
+/* A flood of one QP's leaves the core's queue empty for others, and all of it arrives. */
+static void events_poll__takes_all_of_a_round(void **state)
+{
+	struct core_event e;
+	unsigned got = 0;
+
+	for (unsigned n = 0; n < QP_MAX; n += EVENT_QUEUE) {
+		for (unsigned i = 0; i < EVENT_QUEUE; i++)
+			qp_event(&q.w->core, q.qp, ABI_EVENT_QP_FATAL);
+		events_poll(q.w);
+	}
+	assert_int_equal(q.w->core.count.events_lost, 0);
+	while (take(&e, 1))
+		got++;
+	assert_int_equal(got, QP_MAX);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(events_poll__passes_them_on_in_order, up, down),
 		cmocka_unit_test_setup_teardown(
 			events_poll__nothing_is_lost_while_the_ring_is_full, up, down),
+		cmocka_unit_test_setup_teardown(events_poll__takes_all_of_a_round, up, down),
 	};
 
 	eal_test_start();

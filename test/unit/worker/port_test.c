@@ -5,6 +5,7 @@
 #include <stdint.h>
 #include <errno.h>
 #include <string.h>
+#include <unistd.h>
 #include <cmocka.h>
 #include <rte_dev.h>
 #include "eal_test.h"
@@ -117,6 +118,35 @@ static void port_open__too_few_queues(void **state)
 	rte_eal_hotplug_remove("vdev", "net_af_packet0");
 }
 
+/* Under workers that run: what is sent meanwhile is lost, and comes again once the device is back.
+ */
+static void port_close_live__and_open_again(void **state)
+{
+	static struct rig_qp q[2];
+	struct rig r;
+
+	rig_up(&r, 1);
+	rig_qp_up(&r, &q[0], 1, 0);
+	rig_qp_up(&r, &q[1], 2, 0);
+	rig_connect(&r, &q[0], &q[1], 0, false);
+	rig_connect(&r, &q[1], &q[0], 1, false);
+	rig_start(&r);
+	rig_write(&q[0], &q[1], 100);
+	assert_int_equal(rig_poll(&q[0]), 0);
+	port_close_live(r.dp, 0);
+	rig_write(&q[0], &q[1], 200);
+	for (int i = 0; i < 2000 && !r.dp->worker[0]->stats.tx_stalled; i++)
+		usleep(10000);
+	assert_true(r.dp->worker[0]->stats.tx_stalled > 0);
+	assert_int_equal(rte_eth_dev_stop(r.ethdev[0]), 0);
+	assert_int_equal(port_open_live(r.dp, 0, &r.info[0], why), 0);
+	assert_int_equal(rig_poll(&q[0]), 0);
+	rig_stop(&r);
+	rig_qp_down(&r, &q[0], 1);
+	rig_qp_down(&r, &q[1], 2);
+	rig_down(&r);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -125,6 +155,7 @@ int main(void)
 			port_open__memif_takes_an_mtu_that_its_buffers_hold, up, down),
 		cmocka_unit_test_setup_teardown(port_open__netdev_decides_its_mtu, up, down),
 		cmocka_unit_test_setup_teardown(port_open__too_few_queues, up_two, down),
+		cmocka_unit_test(port_close_live__and_open_again),
 	};
 
 	eal_test_start();

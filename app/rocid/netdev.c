@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What becomes of a port when its netdev changes under it; on the control thread. */
+#include <stdio.h>
+#include <string.h>
+#include <rte_ethdev.h>
+#include "daemon.h"
+
+static void say(const struct daemon_port *p, const char *what)
+{
+	fprintf(stderr, "rocid: %s: %s\n", p->info.netdev, what);
+}
+
+/* The packet socket of a netdev that was deleted is tied to nothing, whatever has the name now. */
+static int open_again(struct daemon *d, uint32_t port, char why[VALUE_MAX * 2])
+{
+	struct daemon_port *p = &d->port[port];
+	uint16_t ethdev;
+	int err;
+
+	port_close_live(d->dp, port);
+	for (unsigned q = 0; q < WORKER_MAX; q++) {
+		linkemu_detach(p->emu[q]);
+		p->emu[q] = NULL;
+	}
+	if (p->open) {
+		port_close(d->dp, port);
+		share_remove(p->info.netdev);
+		p->open = false;
+	}
+	share_unguard(&p->guard);
+	err = share_create(p->info.netdev, (uint16_t)d->dp->nworkers, &ethdev, why, VALUE_MAX * 2);
+	if (err)
+		return err;
+	p->open = true;
+	p->info.ethdev = ethdev;
+	err = share_guard(&p->guard, p->info.netdev, why, VALUE_MAX * 2);
+	err = err ? err : port_open_live(d->dp, port, &p->info, why);
+	if (err)
+		return err;
+	daemon_watch(d, port);
+	return daemon_impair(d, port);
+}
+
+static void replaced(struct daemon *d, uint32_t port)
+{
+	struct daemon_port *p = &d->port[port];
+	char why[VALUE_MAX * 2] = "no memory for its emulated link: give EAL more with -m MB";
+
+	if (!p->packet)
+		say(p, "it is a new netdev of the old name: start rocid again to use it");
+	else if (open_again(d, port, why))
+		say(p, why);
+	else
+		say(p, "it is back: the port goes on");
+}
+
+/* A port of our own must receive what is for its netdev's new MAC. */
+static void set_filter(const struct daemon_port *p, const uint8_t mac[6])
+{
+	struct rte_ether_addr addr;
+
+	memcpy(addr.addr_bytes, mac, 6);
+	if (rte_eth_dev_default_mac_addr_set(p->info.ethdev, &addr))
+		rte_eth_promiscuous_enable(p->info.ethdev);
+}
+
+void daemon_netdev_changed(void *arg, uint32_t port, unsigned what, const uint8_t mac[6])
+{
+	struct daemon *d = arg;
+	struct daemon_port *p = &d->port[port];
+
+	if (p->tap) { /* which makes a new netdev by itself */
+		if (what & CTL_NETDEV_MAC) {
+			set_filter(p, mac);
+			tap_remember_mac(p->tap, mac);
+		}
+		return;
+	}
+	if (what & CTL_NETDEV_GONE)
+		say(p, "it is gone: its port is down until there is a netdev of that name again");
+	if (what & CTL_NETDEV_REPLACED)
+		replaced(d, port);
+}

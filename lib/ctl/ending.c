@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <stdlib.h>
+#include "bits.h"
+#include "ending.h"
+#include "object.h"
+
+/* Objects a step: some hundred microseconds of work. */
+#define STEP 64u
+
+static void detach_qps_of(struct ctl *ctl, struct qp_obj *const o[], uint32_t n, uint32_t worker)
+{
+	struct core_cmd cmd = {.type = CORE_CMD_DETACH_QPS};
+	struct qp *qps[STEP];
+
+	for (uint32_t i = 0; i < n; i++)
+		if (o[i]->worker == worker)
+			qps[cmd.n++] = o[i]->qp;
+	cmd.qps = qps;
+	if (cmd.n)
+		worker_call(ctl->dp->worker[worker], &cmd);
+}
+
+static bool detach_qps(struct session *s)
+{
+	struct qp_obj *o[STEP];
+	uint32_t n = 0;
+
+	while (n < STEP && (o[n] = handle_next(&s->qps, &s->cursor)))
+		qp_unpublish(s->ctl, o[n++]);
+	for (uint32_t w = 0; n && w < s->ctl->dp->nworkers; w++)
+		detach_qps_of(s->ctl, o, n, w);
+	return n == STEP;
+}
+
+static bool detach_cqs(struct session *s)
+{
+	struct core_cmd cmd = {.type = CORE_CMD_DETACH_CQS};
+	struct cq *cqs[STEP];
+	struct cq_obj *o;
+
+	while (cmd.n < STEP && (o = handle_next(&s->cqs, &s->cursor)))
+		cqs[cmd.n++] = &o->cq;
+	cmd.cqs = cqs;
+	for (uint32_t w = 0; cmd.n && w < s->ctl->dp->nworkers; w++)
+		worker_call(s->ctl->dp->worker[w], &cmd);
+	return cmd.n == STEP;
+}
+
+static bool unpublish_mrs(struct session *s)
+{
+	struct mr_obj *o;
+	uint32_t n = 0;
+
+	while (n < STEP && (o = handle_next(&s->mrs, &s->cursor))) {
+		mr_unpublish(s->ctl, o);
+		n++;
+	}
+	return n == STEP;
+}
+
+/* --- freeing ------------------------------------------------------------------------- */
+
+static void free_qp(struct session *s, void *o)
+{
+	qp_release(s, o);
+}
+
+static void free_cq(struct session *s, void *o)
+{
+	cq_release(s, o);
+}
+
+static void free_mr(struct session *s, void *o)
+{
+	mr_release(s, o);
+}
+
+static void free_channel(struct session *s, void *o)
+{
+	channel_release(s, o);
+}
+
+static void free_pd(struct session *s, void *o)
+{
+	pd_release(s, o);
+}
+
+static bool free_some(
+	struct session *s, struct handles *h, void (*release)(struct session *s, void *o))
+{
+	uint32_t n = 0;
+	void *o;
+
+	while (n < STEP && (o = handle_next(h, &s->cursor))) {
+		release(s, o);
+		n++;
+	}
+	return n == STEP;
+}
+
+/* The last: nobody knows of it any more but the application. */
+static void finish(struct session *s)
+{
+	struct ctl *ctl = s->ctl;
+
+	handles_free(&s->qps);
+	handles_free(&s->cqs);
+	handles_free(&s->mrs);
+	handles_free(&s->channels);
+	handles_free(&s->pds);
+	notifier_lock(&ctl->notifier);
+	for (uint32_t i = 0; i < ctl->nports; i++)
+		if (s->greeted)
+			event_source_withdraw(&s->port_events[i]);
+	channel_close(&s->async);
+	notifier_unlock(&ctl->notifier);
+	free(s->bells);
+	if (s->region.base) /* tells a program that outlives us, should it look */
+		atomic_store(&((struct abi_session *)s->region.base)->epoch, 0);
+	/* The socket last: its end says that no completion comes any more. */
+	shutdown(s->watch.fd, SHUT_RDWR);
+	dispose_fd(ctl->closer, s->watch.fd);
+	session_shm_free(s, &s->region);
+	list_del(&s->node);
+	ctl->nending--;
+	free(s);
+}
+
+/* --- steps ---------------------------------------------------------------------------- */
+
+/* Makes one step of phase s->ending.  Returns false when the phase is over. */
+static bool step(struct session *s)
+{
+	switch (s->ending) {
+	case ENDING_DETACH_QPS:
+		return detach_qps(s);
+	case ENDING_DETACH_CQS:
+		return detach_cqs(s);
+	case ENDING_UNPUBLISH_MRS:
+		return unpublish_mrs(s);
+	case ENDING_GRACE: /* one for all objects */
+		worker_grace(s->ctl->dp);
+		return false;
+	case ENDING_FREE_QPS:
+		return free_some(s, &s->qps, free_qp);
+	case ENDING_FREE_CQS:
+		return free_some(s, &s->cqs, free_cq);
+	case ENDING_FREE_MRS:
+		return free_some(s, &s->mrs, free_mr);
+	case ENDING_FREE_CHANNELS:
+		return free_some(s, &s->channels, free_channel);
+	default:
+		return free_some(s, &s->pds, free_pd);
+	}
+}
+
+/* Returns false when @p s is gone. */
+static bool go_on(struct session *s)
+{
+	if (step(s))
+		return true;
+	s->cursor = 0;
+	if (s->ending++ < ENDING_FREE_PDS)
+		return true;
+	finish(s);
+	return false;
+}
+
+void session_end(struct session *s)
+{
+	struct ctl *ctl = s->ctl;
+
+	notifier_lock(&ctl->notifier);
+	ctl->session[s->slot] = NULL; /* its events find nobody from here on */
+	ctl->nsessions--;
+	notifier_unlock(&ctl->notifier);
+	ctl->nending++;
+	s->ending = ENDING_DETACH_QPS;
+	list_push(&ctl->endings, &s->node);
+	epoll_ctl(ctl->epoll, EPOLL_CTL_DEL, s->watch.fd, NULL);
+	for (uint32_t i = 0; s->bells && i < ctl->dp->nworkers; i++)
+		worker_del_doorbell(ctl->dp->worker[i], &s->bells->w[i]);
+}
+
+void session_close(struct session *s)
+{
+	session_end(s);
+	while (go_on(s))
+		;
+}
+
+bool endings_poll(struct ctl *ctl)
+{
+	struct list *l = list_pop(&ctl->endings);
+	struct session *s;
+
+	if (!l)
+		return false;
+	/* in turns, so that a large one does not hold up small ones */
+	s = container_of(l, struct session, node);
+	list_push(&ctl->endings, &s->node);
+	go_on(s);
+	return !list_empty(&ctl->endings);
+}

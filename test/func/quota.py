@@ -1,0 +1,95 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""quota.py ROCID HOLDER: what one application, and all of one user, may have is limited; the
+refusal names the limit, and what others have does not count. As root, the users are two others."""
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from rocid import PATIENCE_S, RING_PAIR, check, start, wait_until
+
+LIMITS = {'max-sessions': 3, 'max-qps': 6, 'max-cqs': 4, 'max-mrs': 5, 'max-queues': 1,
+          'max-memory': 1, 'max-user-qps': 8, 'max-user-memory': 1}
+ONE, OTHER = '65534', '65533'
+
+
+def become(user):
+    return ['setpriv', '--reuid', user, '--regid', user, '--clear-groups']
+
+
+def hold(holder, daemon, *counts, user=None):
+    p = subprocess.Popen([*(become(user) if user else []), holder, daemon.socket, *map(str, counts)],
+                         stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    p.ready = p.stdout.readline() == b'ready\n'
+    return p
+
+
+def holds(*args, **who):
+    p = hold(*args, **who)
+    check(p.ready, f'{args[2:]}: {"" if p.ready else p.stderr.read()}')
+    return p
+
+
+def refused(word, *args, **who):
+    p = hold(*args, **who)
+    said = p.communicate(timeout=PATIENCE_S)[1].decode()
+    check(not p.ready and p.returncode == 1 and word in said, f'{args[2:]}: {said or "granted"}')
+
+
+def release(daemon, *programs):
+    for p in programs:
+        p.communicate(timeout=PATIENCE_S)
+    wait_until(lambda: not daemon.totals()['sessions'], 'a session stays')
+
+
+def test_application(holder, daemon):
+    full = holds(holder, daemon, 1, 4, 6, 5)
+    row, = daemon.ask('show sessions')['sessions']
+    check([row[k] for k in ('cqs', 'qps', 'mrs')] == [4, 6, 5], f'{row}')
+    refused('--max-qps', holder, daemon, 1, 1, 7, 0)
+    refused('--max-cqs', holder, daemon, 1, 5, 0, 0)
+    refused('--max-mrs', holder, daemon, 1, 1, 0, 6)
+    refused('--max-memory', holder, daemon, 1, 1, 0, 1, 1 << 21)
+    refused('--max-queues', holder, daemon, 1, 1, 1, 0, 4096, 16384)
+    release(daemon, full)
+
+
+def test_user(holder, daemon):
+    first = holds(holder, daemon, 1, 1, 5, 1, 600000, user=ONE)
+    refused('--max-user-qps', holder, daemon, 1, 1, 4, 0, user=ONE)
+    refused('--max-user-memory', holder, daemon, 1, 1, 0, 1, 600000, user=ONE)
+    others = [holds(holder, daemon, 1, 1, 5, 1, 600000, user=OTHER), holds(holder, daemon, 1, 1, 3, 0, user=ONE),
+              holds(holder, daemon, 1, 0, 0, 0, user=ONE)]
+    refused('--max-sessions', holder, daemon, 1, 0, 0, 0, user=ONE)
+    others.append(holds(holder, daemon, 1, 1, 1, 1, user=OTHER))
+    roots = [holds(holder, daemon, 1, 1, 5, 1, 600000) for _ in range(4)]
+    release(daemon, first, *others, *roots)
+
+
+def main():
+    rocid, holder = sys.argv[1:]
+    with tempfile.TemporaryDirectory(prefix='roci-') as folder:
+        os.chmod(folder, 0o755)
+        words = [w for name, n in LIMITS.items() for w in ('--' + name, str(n))]
+        daemon = start(rocid, folder, args=RING_PAIR + ['--socket-mode', '0666', *words])
+        try:
+            limits = daemon.ask('show limits')['limits']
+            check(limits == {'sessions': 3, 'qps': 6, 'cqs': 4, 'mrs': 5, 'queues_mb': 1,
+                             'memory_mb': 1, 'user_qps': 8, 'user_memory_mb': 1}, f'{limits}')
+            test_application(holder, daemon)
+            if os.getuid() == 0 and shutil.which('setpriv'):
+                test_user(holder, daemon)
+            else:
+                print("not root: limits of users are not tried")
+            check(not any(daemon.totals().values()), f'left: {daemon.totals()}')
+        finally:
+            ended = daemon.end()
+        check(ended == 0, daemon.said())
+        daemon = start(rocid, folder)
+        check(daemon.ask('show limits')['limits']['memory_mb'] is None, 'a limit that nobody set')
+        check(daemon.end() == 0, daemon.said())
+
+
+if __name__ == '__main__':
+    main()

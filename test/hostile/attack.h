@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file attack.h
+ * An attack is a function that runs in a process of its own against a rocid that serves victims
+ * beside it. It ends the program with a sentence when rocid does what it must not: grants what
+ * is forbidden, lets foreign bytes through, ends a session that was within its rights.
+ *
+ * If you add an attack, add its row to a table at the end of its file; hostile.c runs all tables.
+ */
+#ifndef ATTACK_H
+#define ATTACK_H
+
+#include <stdbool.h>
+#include "random.h"
+#include "raw.h"
+#include "victim.h"
+
+struct arena {
+	const char *socket;
+	const struct victim *victim;
+	struct random random;
+	unsigned effort; /* 1 in `make test` */
+	int rocid;	 /* its process id */
+};
+
+struct attack {
+	const char *name;
+	void (*run)(struct arena *a);
+};
+
+/** Tables; the last row has no name. */
+extern const struct attack attacks_words[], attacks_wqe[], attacks_keys[], attacks_socket[],
+	attacks_objects[], attacks_memory[], attacks_fuzz[];
+
+/** A session with two connected QPs over one CQ and one region, which each may use freely. */
+struct duo {
+	struct raw s;
+	struct raw_cq cq;
+	struct raw_mr mr;
+	struct raw_qp qp[2];
+};
+#define DUO_MEMORY 65536u
+#define DUO_AROUND 4096u
+#define DUO_DEPTH  64u
+#define DUO_ACCESS (ABI_ACCESS_LOCAL_WRITE | ABI_ACCESS_REMOTE_WRITE | ABI_ACCESS_REMOTE_READ)
+
+void duo_open(struct duo *d, const struct arena *a);
+void duo_close(struct duo *d);
+
+/** Brings both QPs back to RTS, whatever they were in; their completions are thrown away. */
+void duo_reset(struct duo *d);
+
+/** @return the status of the next completion of @p qp, -1 when none comes in time. */
+int duo_status(struct duo *d, const struct raw_qp *qp);
+
+/** [@p at, @p at + @p len) of the region as an SGE. */
+struct abi_sge duo_sge(const struct duo *d, size_t at, uint32_t len);
+
+/** Ends the program when @p ok is false. */
+void must(bool ok, const char *what);
+
+#endif

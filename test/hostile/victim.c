@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <err.h>
+#include <sched.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+#include "proc.h"
+#include "raw.h"
+#include "victim.h"
+
+#define SIZE   8192u /* of what is registered */
+#define AROUND 5000u /* bytes of canary on both sides, not whole pages */
+#define LENGTH 3000u /* of a message: three packets */
+#define CANARY 0xC7
+#define LOOKS  16u /* at a lane, for one at /proc */
+#define ACCESS (ABI_ACCESS_LOCAL_WRITE | ABI_ACCESS_REMOTE_WRITE | ABI_ACCESS_REMOTE_READ)
+
+/* Where things lie in the memory of an end. */
+enum {
+	OUT = 0,
+	IN = 3072,
+	SECRET = 6144,
+	IDLE = 6144 + SECRET_LEN
+};
+
+static struct victim *victim;
+static struct proc proc;
+
+struct end {
+	struct raw s;
+	struct raw_cq cq;
+	struct raw_mr mr;
+	struct raw_qp qp;
+};
+
+static uint8_t pattern(uint64_t seq, size_t i)
+{
+	return (uint8_t)((seq * 0x9E3779B97F4A7C15u >> (i & 31)) + i);
+}
+
+static void fill(uint8_t *p, uint64_t seq)
+{
+	for (size_t i = 0; i < LENGTH; i++)
+		p[i] = pattern(seq, i);
+}
+
+static void check_bytes(const uint8_t *p, uint64_t seq, const char *what)
+{
+	for (size_t i = 0; i < LENGTH; i++)
+		if (p[i] != pattern(seq, i))
+			errx(1, "victim: byte %zu of a %s is wrong", i, what);
+}
+
+/* Nobody was asked to write there: around the region, and in its idle part. */
+static void check_canaries(const struct end *e, const uint8_t *secret)
+{
+	const uint8_t *p = e->mr.base;
+
+	for (size_t i = 0; i < e->mr.size; i++) {
+		if (i >= AROUND && i < AROUND + IDLE)
+			continue;
+		if (p[i] != CANARY)
+			errx(1, "victim: somebody wrote byte %zu, which nobody may write", i);
+	}
+	if (memcmp(e->mr.mem + SECRET, secret, SECRET_LEN))
+		errx(1, "victim: somebody wrote its secret");
+}
+
+static void open_end(struct end *e, const char *socket, const uint8_t *secret)
+{
+	struct abi_create_qp in;
+
+	raw_open(&e->s, socket);
+	raw_cq(&e->s, &e->cq, 64, ABI_NO_HANDLE);
+	raw_mr(&e->s, &e->mr, SIZE, AROUND, ACCESS);
+	memset(e->mr.base, CANARY, e->mr.size);
+	memcpy(e->mr.mem + SECRET, secret, SECRET_LEN);
+	in = raw_qp_request(&e->s, &e->cq, 16);
+	raw_qp(&e->s, &e->qp, &e->cq, &in);
+}
+
+static void note(_Atomic uint64_t *stalls, _Atomic uint64_t *longest, uint64_t ns)
+{
+	if (ns > STALL_NS)
+		atomic_fetch_add(stalls, 1);
+	if (ns > atomic_load(longest))
+		atomic_store(longest, ns);
+}
+
+/* Waits for a completion, and notes for how long a worker ran without making it. */
+static bool await(struct end *e, struct abi_cqe *cqe)
+{
+	time_t until = time(NULL) + RAW_PATIENCE_S;
+	struct ran begin, now;
+
+	if (raw_poll(&e->cq, cqe))
+		return true;
+	proc_ran(&proc, &begin);
+	now = begin;
+	for (unsigned looks = 1;; looks++) {
+		struct ran look = now;
+
+		if (looks % LOOKS == 0)
+			proc_ran(&proc, &look); /* before the look */
+		if (raw_poll(&e->cq, cqe))
+			break;
+		now = look;
+		if (time(NULL) > until)
+			return false;
+		sched_yield();
+	}
+	note(&victim->data_stalls, &victim->longest_data_ns, proc_worker_ns(&proc, &begin, &now));
+	return true;
+}
+
+static void expect(struct end *e, uint64_t wr_id, const char *what)
+{
+	struct abi_cqe cqe;
+
+	if (!await(e, &cqe))
+		errx(1, "victim: its %s does not complete within %d s", what, RAW_PATIENCE_S);
+	if (cqe.status)
+		errx(1, "victim: its %s failed with status %u", what, cqe.status);
+	if (cqe.wr_id != wr_id)
+		errx(1, "victim: its %s completes as another request", what);
+}
+
+static struct abi_sge piece(const struct end *e, size_t at)
+{
+	return (struct abi_sge){(uintptr_t)e->mr.mem + at, LENGTH, e->mr.key};
+}
+
+/* A SEND, a WRITE and a READ, all checked. */
+static void exchange(struct end *a, struct end *b, uint64_t seq)
+{
+	uint64_t remote = (uintptr_t)b->mr.mem;
+
+	fill(a->mr.mem + OUT, seq);
+	raw_post_recv(&b->qp, seq, piece(b, IN));
+	raw_request(&a->qp, ABI_WR_SEND, seq, piece(a, OUT), 0, 0);
+	expect(b, seq, "receive");
+	expect(a, seq, "SEND");
+	check_bytes(b->mr.mem + IN, seq, "SEND");
+	raw_request(&a->qp, ABI_WR_RDMA_WRITE, seq, piece(a, OUT), remote + OUT, b->mr.key);
+	expect(a, seq, "WRITE");
+	check_bytes(b->mr.mem + OUT, seq, "WRITE");
+	fill(b->mr.mem + IN, ~seq);
+	raw_request(&a->qp, ABI_WR_RDMA_READ, seq, piece(a, IN), remote + IN, b->mr.key);
+	expect(a, seq, "READ");
+	check_bytes(a->mr.mem + IN, ~seq, "READ");
+}
+
+static void tell(const struct end e[2])
+{
+	struct victim *v = victim;
+
+	for (int i = 0; i < 2; i++) {
+		v->key[i] = e[i].mr.key;
+		v->addr[i] = (uintptr_t)e[i].mr.mem;
+		v->qpn[i] = e[i].qp.r.qpn;
+	}
+	v->len = SIZE;
+	v->qp_handle = e[0].qp.r.handle;
+	v->mr_handle = e[0].mr.handle;
+	v->cq_handle = e[0].cq.r.handle;
+	v->pd_handle = e[0].s.pd;
+	atomic_fetch_add(&v->ready, 1);
+}
+
+void victim_data(struct victim *v, const char *socket)
+{
+	static struct end e[2];
+
+	victim = v;
+	proc_open(&proc, socket);
+	for (int i = 0; i < 2; i++)
+		open_end(&e[i], socket, v->secret);
+	raw_connect_qps(&e[0].qp, &e[1].qp, ACCESS);
+	tell(e);
+	for (uint64_t seq = 1; !atomic_load(&v->stop); seq++) {
+		exchange(&e[seq & 1], &e[~seq & 1], seq);
+		check_canaries(&e[seq & 1], v->secret);
+		atomic_fetch_add(&v->messages, 3);
+	}
+	for (int i = 0; i < 2; i++)
+		check_canaries(&e[i], v->secret);
+}
+
+/* Asks something, and notes for how long the control thread ran before it answered. */
+static void ask(struct raw *s)
+{
+	time_t until = time(NULL) + RAW_PATIENCE_S;
+	struct abi_msg m = {.type = ABI_QUERY_DEVICE};
+	uint8_t answer[ABI_MSG_MAX];
+	struct ran begin, now, look;
+
+	proc_ran(&proc, &begin);
+	now = begin;
+	if (raw_send(s->sock, &m, sizeof(m), NULL, 0) != sizeof(m))
+		errx(1, "victim: its session has ended");
+	for (;;) {
+		proc_ran(&proc, &look); /* before the look */
+		if (recv(s->sock, answer, sizeof(answer), MSG_DONTWAIT) >= 0)
+			break;
+		now = look;
+		if (time(NULL) > until)
+			errx(1, "victim: no answer within %d s", RAW_PATIENCE_S);
+		usleep(50);
+	}
+	memcpy(&m, answer, sizeof(m));
+	if (m.type != ABI_QUERY_DEVICE || m.status)
+		errx(1, "victim: the answer to its command is wrong");
+	note(&victim->command_stalls, &victim->longest_command_ns, now.control - begin.control);
+}
+
+void victim_commands(struct victim *v, const char *socket)
+{
+	struct raw s;
+
+	victim = v;
+	proc_open(&proc, socket);
+	raw_open(&s, socket);
+	atomic_fetch_add(&v->ready, 1);
+	while (!atomic_load(&v->stop)) {
+		ask(&s);
+		atomic_fetch_add(&v->commands, 1);
+		usleep(500);
+	}
+}
