@@ -130,7 +130,8 @@ static void finish(struct session *s)
 
 /* --- steps ---------------------------------------------------------------------------- */
 
-/* Makes one step of phase s->ending.  Returns false when the phase is over. */
+/* Makes one step of phase s->ending.  Returns false when the phase is over, true after STEP
+ * objects. */
 static bool step(struct session *s)
 {
 	switch (s->ending) {
@@ -156,16 +157,18 @@ static bool step(struct session *s)
 	}
 }
 
-/* Returns false when @p s is gone. */
+/* Makes steps up to the first full one: a session with few objects ends at once, or those who open
+ * and close in a loop would be faster than their ends. Returns false when @p s is gone. */
 static bool go_on(struct session *s)
 {
-	if (step(s))
-		return true;
-	s->cursor = 0;
-	if (s->ending++ < ENDING_FREE_PDS)
-		return true;
-	finish(s);
-	return false;
+	while (!step(s)) {
+		s->cursor = 0;
+		if (s->ending++ == ENDING_FREE_PDS) {
+			finish(s);
+			return false;
+		}
+	}
+	return true;
 }
 
 void session_end(struct session *s)

@@ -16,7 +16,8 @@ void session_end(struct session *s);
 /** All of the end at once: of a session that has nothing, or when rocid itself ends. */
 void session_close(struct session *s);
 
-/** Makes one step.  @return true while there are more to make. */
+/** Goes on with one session, to its end or for some hundred objects.  @return true while there is
+ *  more to do. */
 bool endings_poll(struct ctl *ctl);
 
 #endif

@@ -7,6 +7,7 @@ import os
 import random
 import socket
 import stat
+import struct
 import subprocess
 import sys
 import tempfile
@@ -124,6 +125,18 @@ def test_many_lines(daemon):
         sender.join()
 
 
+def test_churn(daemon):
+    """Who comes and goes is not faster than its end."""
+    hello = struct.pack('=IIiI IHH32s', 1, 0, 0, 0, 0x49434F52, 1, 1, b'churn')
+    for n in range(1500):
+        with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as s:
+            s.settimeout(PATIENCE_S)
+            s.connect(daemon.socket)
+            s.sendall(hello)
+            status, = struct.unpack_from('=i', s.recv(1024), 8)
+            check(not status, f'session {n} is refused: {status}')
+
+
 def test_many_connections(daemon):
     fds = daemon.fds()
     visitors = [daemon.connect() for _ in range(100)]
@@ -203,6 +216,7 @@ def main():
             test_hostile_lines(daemon)
             test_many_lines(daemon)
             test_many_connections(daemon)
+            test_churn(daemon)
             test_slow_reader(holder, daemon)
             wait_until(lambda: (daemon.fds(), daemon.maps()) == base,
                        'descriptors or mappings are left')

@@ -12,7 +12,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from rocid import PATIENCE_S, Rocid, check, start
+from rocid import PATIENCE_S, Rocid, check, start, wait_until
 
 STATES = ['poll', 'async', 'event', 'command', 'post']
 
@@ -37,7 +37,7 @@ def test_programs(rocid, orphan, folder, sig):
         p.stdin.close()
     for p in programs:
         check(p.wait(PATIENCE_S) == 0, f'{p.args[2]}: no new session')
-    check(not any(daemon.totals().values()), f'left: {daemon.totals()}')
+    wait_until(lambda: not any(daemon.totals().values()), f'left: {daemon.totals()}')
     check(daemon.end() == 0, daemon.said())
     check(set(os.listdir(folder)) == {'rocid.log'}, f'left: {os.listdir(folder)}')
 
