@@ -9,6 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
+#include "neigh.h"
 #include "netns.h"
 #include "netport.h"
 
@@ -240,6 +241,29 @@ static void netport_refresh__vlan_netdevs_come_and_go(void **state)
 	assert_int_equal(find4(ours4), 1);
 }
 
+/* The netdev that has the source GID is asked, not the port's. */
+static void neigh_resolve__by_the_vlans_netdev(void **state)
+{
+	static const uint8_t from[16] = {[10] = 0xFF, [11] = 0xFF, 10, 9, 5, 1};
+	static const uint8_t to[16] = {[10] = 0xFF, [11] = 0xFF, 10, 9, 5, 2};
+	static const uint8_t mac[6] = {2, 0, 0, 0, 5, 2};
+	struct ctl_port cfg = {0};
+	struct neigh_query q = {.port = &p};
+	struct neigh_queue nq;
+
+	netns_run("ip link add rtvlan type veth peer name rtvlan1 && ip link set rtvlan up && "
+		  "ip link set rtvlan1 up && ip addr add 10.9.5.1/24 dev rtvlan && "
+		  "ip neigh replace 10.9.5.2 lladdr 02:00:00:00:05:02 dev rtvlan");
+	init(&cfg);
+	neigh_queue_init(&nq, &nl);
+	q.netdev = if_nametoindex("rtvlan");
+	memcpy(q.dgid, to, 16);
+	assert_int_equal(neigh_resolve(&nq, &q, from, 0, why), 0);
+	assert_memory_equal(q.mac, mac, 6);
+	assert_int_equal(q.ifindex, q.netdev);
+	netns_run("ip link del rtvlan");
+}
+
 static void netport_init__no_such_netdev(void **state)
 {
 	struct ctl_port cfg = {.netdev = "nonesuch0"};
@@ -282,6 +306,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(netport_refresh__mac_changes, setup, teardown),
 		cmocka_unit_test_setup_teardown(
 			netport_refresh__vlan_netdevs_come_and_go, setup, teardown),
+		cmocka_unit_test_setup_teardown(
+			neigh_resolve__by_the_vlans_netdev, setup, teardown),
 		cmocka_unit_test_setup_teardown(netport_init__no_such_netdev, setup, teardown),
 		cmocka_unit_test_setup_teardown(
 			netport_static_neigh__beside_a_netdev, setup, teardown),

@@ -125,19 +125,19 @@ static void rtnl_vlan_parse__leaves_others_out(void **state)
 			fail_msg("message %u is taken for a VLAN of the port", i);
 }
 
-/* However a message is cut, at most what is there is read: the copy ends where it does, and the
- * address sanitizer looks on. */
+/* However a message is cut, at most what is there is read: the copy ends where it does, padding
+ * included as in all of netlink, and the address sanitizer looks on. */
 static void rtnl_vlan_parse__cut_messages(void **state)
 {
 	const struct nlmsghdr *whole = message(&good);
 	unsigned taken = 0;
 
 	for (uint32_t len = MNL_NLMSG_HDRLEN; len < whole->nlmsg_len; len++) {
-		struct nlmsghdr *h = malloc(len);
+		struct nlmsghdr *h = malloc(MNL_ALIGN(len));
 		struct rtnl_vlan vlan;
 
 		assert_non_null(h);
-		memcpy(h, whole, len);
+		memcpy(h, whole, MNL_ALIGN(len));
 		h->nlmsg_len = len;
 		taken += rtnl_vlan_parse(h, PARENT, &vlan);
 		free(h);
