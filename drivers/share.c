@@ -2,8 +2,10 @@
 #include <errno.h>
 #include <net/if.h>
 #include <netinet/in.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <unistd.h>
 #include <linux/filter.h>
@@ -15,12 +17,33 @@
 
 /* Frames of the AF_PACKET ring, each direction: a thread that is paused for some milliseconds
  * must find all windows of some QPs in it. */
-#define RING_FRAMES    2048u
-#define FRAMES_A_BLOCK 8u /* of MBUF_ROOM: whole pages */
+#define RING_FRAMES	2048u
+#define RING_FRAMES_MIN 256u /* some windows */
+#define FRAMES_A_BLOCK	8u   /* of MBUF_ROOM: whole pages */
 
 static void device_name(char name[RTE_ETH_NAME_MAX_LEN], const char *netdev)
 {
 	snprintf(name, RTE_ETH_NAME_MAX_LEN, "net_af_packet_%s", netdev);
+}
+
+/* The driver locks its rings in memory, which a user without CAP_IPC_LOCK may do with 8 MiB. */
+static bool may_lock(size_t size)
+{
+	void *p = mmap(NULL, size, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_LOCKED, -1, 0);
+
+	if (p == MAP_FAILED)
+		return false;
+	munmap(p, size);
+	return true;
+}
+
+static unsigned ring_frames(uint16_t queues)
+{
+	unsigned frames = RING_FRAMES;
+
+	while (frames > RING_FRAMES_MIN && !may_lock((size_t)2 * queues * frames * MBUF_ROOM))
+		frames /= 2;
+	return frames;
 }
 
 int share_create(
@@ -38,11 +61,12 @@ int share_create(
 	/* RoCE frames are no longer, whatever the netdev's MTU is now or later. */
 	device_name(name, netdev);
 	snprintf(args, sizeof(args), "iface=%s,qpairs=%u,framesz=%u,blocksz=%u,framecnt=%u", netdev,
-		queues, MBUF_ROOM, FRAMES_A_BLOCK * MBUF_ROOM, RING_FRAMES);
+		queues, MBUF_ROOM, FRAMES_A_BLOCK * MBUF_ROOM, ring_frames(queues));
 	err = rte_eal_hotplug_add("vdev", name, args);
 	if (err || rte_eth_dev_get_port_by_name(name, ethdev)) {
 		snprintf(why, why_size,
-			"cannot open a packet socket on netdev %s: run as root or with CAP_NET_RAW",
+			"cannot open a packet socket on netdev %s: run as root or with "
+			"CAP_NET_RAW; its rings are locked in memory (ulimit -l, CAP_IPC_LOCK)",
 			netdev);
 		return err ? err : -ENODEV;
 	}

@@ -604,21 +604,23 @@ static void forget(struct cq *cq, uint32_t qpn)
 	}
 }
 
+/* What a ring holds that another thread is about to add does not stay either: that one is waited
+ * for. */
+static void forget_queue(struct cq *cq, uint32_t qpn, struct queue *q)
+{
+	pthread_mutex_lock(&cq->resize_lock);
+	spin_lock(&cq->lock);
+	forget(cq, qpn);
+	queue_discard(q);
+	q->number = 0;
+	spin_unlock(&cq->lock);
+	pthread_mutex_unlock(&cq->resize_lock);
+}
+
 void cq_forget_qp(struct qp *qp)
 {
-	struct cq *send = cq_of(qp->pub.send_cq);
-	struct cq *recv = cq_of(qp->pub.recv_cq);
-
-	spin_lock(&send->lock);
-	forget(send, qp->pub.qp_num);
-	queue_discard(&qp->sq);
-	qp->sq.number = 0;
-	spin_unlock(&send->lock);
-	spin_lock(&recv->lock);
-	forget(recv, qp->pub.qp_num);
-	queue_discard(&qp->rq);
-	qp->rq.number = 0;
-	spin_unlock(&recv->lock);
+	forget_queue(cq_of(qp->pub.send_cq), qp->pub.qp_num, &qp->sq);
+	forget_queue(cq_of(qp->pub.recv_cq), qp->pub.qp_num, &qp->rq);
 }
 
 /* --- arming ----------------------------------------------------------------------------- */

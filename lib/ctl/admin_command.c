@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <string.h>
 #include "admin_command.h"
+#include "admin_migrate.h"
 #include "bits.h"
 #include "sentence.h"
 #include "show.h"
@@ -40,6 +41,7 @@ static const struct admin_command table[] = {
 	{"show counters", "what the transport counts, all workers together", NULL,
 		SHOW(&show_counters)},
 	{"show drops", "packets that were dropped, by reason", NULL, SHOW(&show_drops)},
+	{"migrate qp QPN to WORKER", "move a queue pair to another worker", admin_migrate, NULL},
 	{"show all", "all of these", NULL,
 		SHOW(&show_version, &show_totals, &show_limits, &show_ports, &show_gids,
 			&show_workers, &show_sessions, &show_pds, &show_mrs, &show_cqs, &show_qps,

@@ -156,9 +156,11 @@ static void look_again_later(struct dest *d, uint64_t now_ms)
 
 void dest_join(struct dest *d, struct qp_obj *o, const struct core_cmd *cmd)
 {
-	dest_leave(o);
+	if (o->dest != d) /* else it might be the last one in it, and free it */
+		dest_leave(o);
 	apply(d, cmd->path.dmac, cmd->sgid.mac, cmd->path.local);
-	list_push(&d->qps, &o->dest_node);
+	if (!o->dest)
+		list_push(&d->qps, &o->dest_node);
 	o->dest = d;
 	if (d->pending)
 		return;
@@ -230,9 +232,12 @@ static void touch(struct dest *d)
 
 static void for_each(struct dests *all, void (*f)(struct dest *d, void *arg), void *arg)
 {
-	for (unsigned i = 0; i < DEST_BUCKETS; i++)
-		for (struct list *n = all->bucket[i].next; n != &all->bucket[i]; n = n->next)
+	for (uint32_t i = 0; i < DEST_BUCKETS; i++) {
+		const struct list *bucket = &all->bucket[(all->first + i) % DEST_BUCKETS];
+
+		for (struct list *n = bucket->next; n != bucket; n = n->next)
 			f(container_of(n, struct dest, node), arg);
+	}
 }
 
 static void touch_any(struct dest *d, void *arg)
@@ -283,6 +288,7 @@ struct round {
 	uint64_t now_ms;
 	uint64_t next_ms;
 	unsigned left;
+	const struct list *last; /* bucket of the last entry that was looked up */
 };
 
 static void check_due(struct dest *d, void *arg)
@@ -291,6 +297,7 @@ static void check_due(struct dest *d, void *arg)
 
 	if (d->due_ms <= r->now_ms && r->left) {
 		r->left--;
+		r->last = bucket_of(&d->ctl->dests, &d->key);
 		check(d);
 	}
 	if (d->due_ms < r->next_ms)
@@ -300,12 +307,16 @@ static void check_due(struct dest *d, void *arg)
 int dests_poll(struct ctl *ctl, uint64_t now_ms)
 {
 	struct round r = {.now_ms = now_ms, .next_ms = NEVER, .left = ROUND};
+	struct dests *all = &ctl->dests;
 
-	if (now_ms >= ctl->dests.next_ms) {
-		for_each(&ctl->dests, check_due, &r);
-		ctl->dests.next_ms = r.next_ms;
+	if (now_ms >= all->next_ms) {
+		for_each(all, check_due, &r);
+		all->next_ms = r.next_ms;
 	}
-	if (ctl->dests.next_ms == NEVER)
+	/* The next round goes on there, or news without end would keep it at the first buckets. */
+	if (r.last)
+		all->first = (uint32_t)(r.last - all->bucket + 1) % DEST_BUCKETS;
+	if (all->next_ms == NEVER)
 		return -1;
-	return ctl->dests.next_ms > now_ms ? (int)(ctl->dests.next_ms - now_ms) : 0;
+	return all->next_ms > now_ms ? (int)(all->next_ms - now_ms) : 0;
 }

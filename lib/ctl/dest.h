@@ -48,6 +48,7 @@ struct dest {
 
 struct dests {
 	struct list bucket[DEST_BUCKETS];
+	uint32_t first;	  /* bucket that a round begins with */
 	uint64_t next_ms; /* nothing is due before */
 };
 

@@ -4,6 +4,7 @@
 #include "quota.h"
 
 #define MB_SHIFT 20
+#define NO_LIMIT UINT32_MAX
 
 static uint32_t limit(uint32_t wanted, uint32_t normal, uint32_t most)
 {
@@ -19,10 +20,10 @@ struct ctl_limits quota_limits(const struct ctl_limits *l)
 		.qps = limit(l->qps, SESSION_QP_MAX, SESSION_QP_MAX),
 		.cqs = limit(l->cqs, SESSION_CQ_MAX, SESSION_CQ_MAX),
 		.mrs = limit(l->mrs, SESSION_MR_MAX, SESSION_MR_MAX),
-		.queue_mb = limit(l->queue_mb, SESSION_QUEUE_MB, UINT32_MAX),
-		.memory_mb = limit(l->memory_mb, UINT32_MAX, UINT32_MAX),
+		.queue_mb = limit(l->queue_mb, SESSION_QUEUE_MB, NO_LIMIT),
+		.memory_mb = limit(l->memory_mb, NO_LIMIT, NO_LIMIT),
 		.user_qps = limit(l->user_qps, QP_MAX, QP_MAX),
-		.user_memory_mb = limit(l->user_memory_mb, UINT32_MAX, UINT32_MAX),
+		.user_memory_mb = limit(l->user_memory_mb, NO_LIMIT, NO_LIMIT),
 	};
 }
 
@@ -59,7 +60,7 @@ static bool beyond(uint64_t used, uint64_t size, uint32_t mb)
 {
 	uint64_t most = (uint64_t)mb << MB_SHIFT;
 
-	return used > most || size > most - used;
+	return mb != NO_LIMIT && (used > most || size > most - used);
 }
 
 int quota_session(const struct ctl *ctl, const struct ucred *peer, char why[ABI_SENTENCE_MAX])

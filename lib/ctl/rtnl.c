@@ -16,6 +16,7 @@
 
 #define BUF_SIZE    32768     /* a dump comes in pieces of at most this */
 #define NEWS_BUFFER (1 << 20) /* some thousand news */
+#define NEWS_MAX    64u	      /* taken at once: who makes more must not stop the control thread */
 
 /* An address as rtnetlink writes it. */
 struct inet {
@@ -149,7 +150,7 @@ unsigned rtnl_take_news(struct rtnl *nl, rtnl_neigh_news neigh, void *arg)
 	struct news news = {.neigh = neigh, .arg = arg};
 	char buf[BUF_SIZE];
 
-	for (;;) {
+	for (unsigned i = 0; i < NEWS_MAX; i++) {
 		ssize_t n = mnl_socket_recvfrom(nl->news, buf, sizeof(buf));
 
 		if (n < 0 && errno == EINTR)
@@ -159,6 +160,7 @@ unsigned rtnl_take_news(struct rtnl *nl, rtnl_neigh_news neigh, void *arg)
 		if (n < 0 || mnl_cb_run(buf, (size_t)n, 0, 0, news_cb, &news) < 0)
 			news.what |= RTNL_NEWS_LOST; /* the socket overran, or a message was cut */
 	}
+	return news.what;
 }
 
 /* Sends @p req and feeds the answers to @p cb.  @return 0 or a negative errno. */

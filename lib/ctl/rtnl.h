@@ -50,7 +50,8 @@ int rtnl_fd(const struct rtnl *nl);
 /** A neighbour's MAC or state changed, or it went. */
 typedef void (*rtnl_neigh_news)(void *arg, uint32_t ifindex, const uint8_t gid[16]);
 
-/** Takes all news and calls @p neigh for each neighbour.  @return RTNL_NEWS_* bits. */
+/** Takes the news, but only so many at once that others have their turn, and calls @p neigh for
+ * each neighbour. The rest keeps rtnl_fd() readable.  @return RTNL_NEWS_* bits. */
 unsigned rtnl_take_news(struct rtnl *nl, rtnl_neigh_news neigh, void *arg);
 
 /** @return 0, -ENODEV when there is no such netdev, or another negative errno. */

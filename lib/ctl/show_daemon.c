@@ -22,31 +22,37 @@ static uint32_t count_keys(const struct mr_table *t)
 	return n;
 }
 
-/* All of it returns to zero when the last application has gone. */
+struct sum {
+	json_int_t sessions, mrs, cqs, qps, channels, bytes, mr_bytes, resolving;
+};
+
+static void add_session(struct sum *t, const struct session *s)
+{
+	t->sessions++;
+	t->mrs += s->mrs.used;
+	t->cqs += s->cqs.used;
+	t->qps += s->qps.used;
+	t->channels += s->channels.used;
+	t->bytes += (json_int_t)s->bytes;
+	t->mr_bytes += (json_int_t)s->mr_bytes;
+	t->resolving += s->resolving;
+}
+
+/* All of it returns to zero when the last application has gone and its end is over. */
 static json_t *totals(struct ctl *ctl)
 {
-	uint64_t mrs = 0, cqs = 0, qps = 0, channels = 0, bytes = 0, mr_bytes = 0, resolving = 0;
+	struct sum t = {0};
 
-	for (uint32_t i = 0; i < SESSION_MAX; i++) {
-		const struct session *s = ctl->session[i];
-
-		if (!s)
-			continue;
-		mrs += s->mrs.used;
-		cqs += s->cqs.used;
-		qps += s->qps.used;
-		channels += s->channels.used;
-		bytes += s->bytes;
-		mr_bytes += s->mr_bytes;
-		resolving += s->resolving;
-	}
+	for (uint32_t i = 0; i < SESSION_MAX; i++)
+		if (ctl->session[i])
+			add_session(&t, ctl->session[i]);
+	for (struct list *l = ctl->endings.next; l != &ctl->endings; l = l->next)
+		add_session(&t, container_of(l, struct session, node));
 	return json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "sessions",
-		(json_int_t)ctl->nsessions, "pds", (json_int_t)ctl->pds.used, "mrs",
-		(json_int_t)mrs, "mr_keys", (json_int_t)count_keys(ctl->dp->mrs), "cqs",
-		(json_int_t)cqs, "qps", (json_int_t)qps, "qpns",
-		(json_int_t)(QP_MAX - ctl->qpns.count), "channels", (json_int_t)channels,
-		"queue_bytes", (json_int_t)bytes, "mr_bytes", (json_int_t)mr_bytes, "resolving",
-		(json_int_t)resolving);
+		t.sessions, "pds", (json_int_t)ctl->pds.used, "mrs", t.mrs, "mr_keys",
+		(json_int_t)count_keys(ctl->dp->mrs), "cqs", t.cqs, "qps", t.qps, "qpns",
+		(json_int_t)(QP_MAX - ctl->qpns.count), "channels", t.channels, "queue_bytes",
+		t.bytes, "mr_bytes", t.mr_bytes, "resolving", t.resolving);
 }
 
 static json_t *mb(uint32_t limit)

@@ -11,7 +11,7 @@ import subprocess
 import sys
 import tempfile
 import threading
-from rocid import PATIENCE_S, check, start, wait_until
+from rocid import PATIENCE_S, RING_PAIR, check, start, wait_until
 
 QPS = 12000  # what one session may have, nearly
 
@@ -166,6 +166,29 @@ def test_slow_reader(holder, daemon):
     wait_until(lambda: not any(daemon.totals().values()), 'something is left')
 
 
+def test_migrate(holder, program, daemon):
+    def refused(words, word):
+        r = rocictl(program, daemon, *words.split())
+        check(r.returncode == 1 and word in r.stderr, f'rocictl {words}: {r}')
+    p = hold(holder, daemon, 1, 1, 2, 0)
+    for qp in daemon.ask('show qps')['qps']:
+        for worker in 1, 1, 0, 1:
+            check('done' in daemon.ask(f'migrate qp {qp["qpn"]} to {worker}'), 'migrate')
+    qps = daemon.ask('show qps')['qps']
+    check([qp['worker'] for qp in qps] == [1, 1], f'{qps}')
+    check([w['qps'] for w in daemon.ask('show workers')['workers']] == [0, 2], 'show workers')
+    qpn = qps[0]['qpn']
+    check(rocictl(program, daemon, *f'migrate qp {qpn:#x} to 0'.split()).returncode == 0, 'hex')
+    refused(f'migrate qp {qpn} to 2', 'no worker')
+    refused(f'migrate qp {qpn} to -1', 'no worker')
+    refused(f'migrate qp {qpn ^ 1 << 18} to 0', 'no QP')
+    refused('migrate qp 16777216 to 0', 'no QP')
+    refused('migrate qp x to 0', 'no QP')
+    refused(f'migrate qp {qpn} to', 'no command')
+    release(p)
+    refused(f'migrate qp {qpn} to 0', 'no QP')
+
+
 def main():
     rocid, program, holder = sys.argv[1:]
     with tempfile.TemporaryDirectory(prefix='roci-') as folder:
@@ -187,6 +210,10 @@ def main():
             ended = daemon.end()
         check(ended == 0, f'rocid ended with {ended}: {daemon.said()}')
         check(not os.path.exists(daemon.socket + '.admin'), 'the socket file is left')
+        pair = start(rocid, folder, args=[*RING_PAIR, '--workers', '2', '--migrate', 'off'],
+                     eal=['-l', '0,1', '--no-huge', '-m', '160', '--no-pci'], name='pair')
+        test_migrate(holder, program, pair)
+        check(pair.end() == 0, 'a rocid with two workers does not end')
         wide = start(rocid, folder, args=['--ring-pair', '--admin-mode', '0660'], name='wide')
         mode = os.stat(wide.socket + '.admin').st_mode
         check(wide.end() == 0 and stat.S_IMODE(mode) == 0o660, f'--admin-mode: {mode:o}')

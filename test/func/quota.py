@@ -31,16 +31,24 @@ def holds(*args, **who):
     return p
 
 
+def sessions(daemon):
+    return daemon.totals()['sessions']
+
+
 def refused(word, *args, **who):
+    """What is refused ends before the next one comes: until then it counts."""
+    daemon = args[1]
+    before = sessions(daemon)
     p = hold(*args, **who)
     said = p.communicate(timeout=PATIENCE_S)[1].decode()
+    wait_until(lambda: sessions(daemon) == before, 'who was refused stays')
     check(not p.ready and p.returncode == 1 and word in said, f'{args[2:]}: {said or "granted"}')
 
 
 def release(daemon, *programs):
     for p in programs:
         p.communicate(timeout=PATIENCE_S)
-    wait_until(lambda: not daemon.totals()['sessions'], 'a session stays')
+    wait_until(lambda: not any(daemon.totals().values()), 'something stays')
 
 
 def test_application(holder, daemon):
@@ -82,7 +90,6 @@ def main():
                 test_user(holder, daemon)
             else:
                 print("not root: limits of users are not tried")
-            check(not any(daemon.totals().values()), f'left: {daemon.totals()}')
         finally:
             ended = daemon.end()
         check(ended == 0, daemon.said())

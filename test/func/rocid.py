@@ -29,8 +29,13 @@ class Rocid:
         self.pid = self.process.pid
 
     def wait_ready(self):
-        """True when it serves, False when it ended instead."""
-        said = select.select([self.reader], [], [], PATIENCE_S)[0] and os.read(self.reader, 64)
+        """True when it serves, False when it ended instead. It has closed its end by then."""
+        said = b''
+        while select.select([self.reader], [], [], PATIENCE_S)[0]:
+            part = os.read(self.reader, 64)
+            if not part:
+                break
+            said += part
         os.close(self.reader)
         return bool(said)
 

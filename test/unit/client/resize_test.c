@@ -334,6 +334,67 @@ static void poll_cq__waits_for_the_ring_that_is_due(void **state)
 
 #define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
+/* --- while a QP is reset ------------------------------------------------------------------ */
+
+/* The new ring waits to be mapped until the QP has been reset, or tries to be. */
+static struct {
+	struct rig *rig;
+	_Atomic bool hold;
+	_Atomic bool held;
+	_Atomic bool done;
+} map;
+
+void *__real_mmap64(void *addr, size_t len, int prot, int flags, int fd, off_t off);
+void *__wrap_mmap64(void *addr, size_t len, int prot, int flags, int fd, off_t off);
+
+void *__wrap_mmap64(void *addr, size_t len, int prot, int flags, int fd, off_t off)
+{
+	if (atomic_exchange(&map.hold, false)) {
+		atomic_store(&map.held, true);
+		/* It may have to wait for this ring: then it has not come far after this. */
+		for (int i = 0; i < 500 && !atomic_load(&map.done); i++)
+			usleep(1000);
+	}
+	return __real_mmap64(addr, len, prot, flags, fd, off);
+}
+
+static void fill_the_new_ring(struct harness *h)
+{
+	complete(map.rig, 0, 8);
+	atomic_store(&map.hold, true);
+}
+
+static void *resize_once(void *arg)
+{
+	return roci_resize_cq(map.rig->cq, 100) ? arg : NULL;
+}
+
+/* QPS-16: what the reset QP completed does not come after it, from a ring that the resizing thread
+ * was about to map either. Its number would fit no later completion: the lane would stand. */
+static void modify_qp__resets_while_the_ring_comes(void **state)
+{
+	struct rig *r = *state;
+	pthread_t thread;
+	void *failed;
+
+	map.rig = r;
+	atomic_store(&map.held, false);
+	atomic_store(&map.done, false);
+	complete(r, 0, 7);
+	expect(r, 7, 1);
+	r->h->resized = fill_the_new_ring;
+	assert_int_equal(pthread_create(&thread, NULL, resize_once, r), 0);
+	while (!atomic_load(&map.held))
+		sched_yield();
+	assert_int_equal(rig_modify(r->qp, ROCI_QPS_RESET), 0);
+	atomic_store(&map.done, true);
+	pthread_join(thread, &failed);
+	assert_null(failed);
+	expect_none(r);
+	complete(r, 0, 9);
+	expect(r, 9, 1);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -348,6 +409,7 @@ int main(void)
 		T(resize_cq__when_rocid_is_gone),
 		T(poll_cq__the_new_ring_is_lost),
 		T(poll_cq__waits_for_the_ring_that_is_due),
+		T(modify_qp__resets_while_the_ring_comes),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

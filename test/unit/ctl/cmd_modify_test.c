@@ -215,16 +215,13 @@ static void modify_qp__wrong_transition(void **state)
 	assert_int_equal(modify(&m, &a), -EINVAL);
 }
 
-/* QPS-19, QPS-21: what is still under way is told, and what to do about it. */
-static void modify_qp__sqd_still_drains(void **state)
+/* RESET to SQD, connected to gid_peer4. */
+static void go_to_sqd(void)
 {
-	struct test_daemon *d = *state;
 	struct abi_modify_qp m = {.handle = qp.handle,
 		.mask = ABI_QP_STATE | ABI_QP_TIMEOUT | ABI_QP_RETRY_CNT | ABI_QP_RNR_RETRY |
 			ABI_QP_SQ_PSN | ABI_QP_MAX_QP_RD_ATOMIC,
 		.attr = {.qp_state = ABI_QPS_RTS}};
-	struct qp *q = atomic_load(&d->dp->qps->slot[QPN_SLOT(qp.qpn)]);
-	struct answer a;
 
 	must(to_init());
 	must(to_rtr(gid_peer4));
@@ -232,6 +229,35 @@ static void modify_qp__sqd_still_drains(void **state)
 	m.mask = ABI_QP_STATE;
 	m.attr.qp_state = ABI_QPS_SQD;
 	must(m);
+}
+
+/* QPS-10: another address vector, or the same once more, of which the QP was the only user. */
+static void modify_qp__sqd_takes_address_vectors(void **state)
+{
+	static const uint8_t other[6] = {2, 0, 0, 0, 0, 0x44};
+	struct abi_modify_qp m = to_rtr(gid_peer4);
+
+	go_to_sqd();
+	m.mask = ABI_QP_AV;
+	for (int i = 0; i < 4; i++) {
+		must(m);
+		assert_memory_equal(path(*state)->hdr + ETH_DST, mac_peer, 6);
+	}
+	memcpy(m.attr.ah.dmac, other, 6);
+	must(m);
+	must(m);
+	assert_memory_equal(path(*state)->hdr + ETH_DST, other, 6);
+}
+
+/* QPS-19, QPS-21: what is still under way is told, and what to do about it. */
+static void modify_qp__sqd_still_drains(void **state)
+{
+	struct test_daemon *d = *state;
+	struct abi_modify_qp m = {.handle = qp.handle};
+	struct qp *q = atomic_load(&d->dp->qps->slot[QPN_SLOT(qp.qpn)]);
+	struct answer a;
+
+	go_to_sqd();
 	/* No worker runs: as if a message were outstanding. */
 	q->req.fetched++;
 	qp_wqe(q, q->comp.head)->first_psn = q->req.psn_new - 1;
@@ -288,6 +314,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(modify_qp__hop_limit_zero, setup, teardown),
 		cmocka_unit_test_setup_teardown(modify_qp__mtu_above_the_ports, setup, teardown),
 		cmocka_unit_test_setup_teardown(modify_qp__wrong_transition, setup, teardown),
+		cmocka_unit_test_setup_teardown(
+			modify_qp__sqd_takes_address_vectors, setup, teardown),
 		cmocka_unit_test_setup_teardown(modify_qp__sqd_still_drains, setup, teardown),
 		cmocka_unit_test_setup_teardown(modify_qp__holds_its_gid, setup, teardown),
 	};

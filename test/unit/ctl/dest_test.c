@@ -11,6 +11,7 @@
 #include "daemon.h"
 #include "netns.h"
 #include "qp.h"
+#include "state.h"
 
 #define PATIENCE 30 /* seconds */
 
@@ -216,6 +217,29 @@ static void dest__neighbour_is_kept_fresh(void **state)
 	assert_true(kernel_has_checked());
 }
 
+/* News of the port that do not end, and more destinations than one round looks at: each is looked
+ * at after some rounds. */
+static void dest__each_has_its_turn(void **state)
+{
+	struct test_daemon *d = *state;
+	uint8_t given[6] = {2, 0, 0, 1};
+	const struct path *path[200];
+
+	for (unsigned i = 0; i < 200; i++) {
+		given[5] = (uint8_t)i;
+		path[i] = connect_qp(d, peer4, given);
+	}
+	daemon_pause(d);
+	memcpy(d->ctl->port[0].gids.table.entry[1].mac, "\x02\0\0\0\0\x42", 6);
+	for (unsigned round = 0; round < 8; round++) {
+		dests_touch_port(d->ctl, 0);
+		dests_poll(d->ctl, ctl_now_ms());
+	}
+	for (unsigned i = 0; i < 200; i++)
+		assert_memory_equal(path[i]->hdr + ETH_SRC, "\x02\0\0\0\0\x42", 6);
+	daemon_resume(d);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -225,6 +249,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(dest__address_moves_here, setup, teardown),
 		cmocka_unit_test_setup_teardown(dest__own_address_goes, setup, teardown),
 		cmocka_unit_test_setup_teardown(dest__neighbour_is_kept_fresh, setup, teardown),
+		cmocka_unit_test_setup_teardown(dest__each_has_its_turn, setup, teardown),
 	};
 
 	return cmocka_run_group_tests_name("dest", tests, group_setup, group_teardown);

@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <net/if.h>
 #include <poll.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -185,6 +186,34 @@ static void rtnl_take_news__says_of_what(void **state)
 	assert_true(count > 0);
 }
 
+/* Each neighbour that is told of brings news of another. */
+static void more_news(void *arg, uint32_t index, const uint8_t gid[16])
+{
+	unsigned *count = arg;
+	char command[80];
+
+	if (++*count >= 300)
+		return;
+	snprintf(command, sizeof(command),
+		"ip neigh replace 10.9.0.2 lladdr 02:00:00:00:01:%02x dev " NETNS_OURS,
+		*count % 256);
+	netns_run(command);
+}
+
+/* Who makes news as fast as they are read does not keep their reader for ever. */
+static void rtnl_take_news__ends(void **state)
+{
+	unsigned count = 0;
+
+	netns_run("ip neigh replace 10.9.0.2 lladdr 02:00:00:00:00:98 dev " NETNS_OURS);
+	rtnl_take_news(&nl, more_news, &count);
+	assert_in_range(count, 2, 299);
+	count = 0;
+	take(&count); /* what was left */
+	assert_true(count > 0);
+	netns_run("ip neigh del 10.9.0.2 dev " NETNS_OURS);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -195,6 +224,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(rtnl_neigh_use__resolves, setup, teardown),
 		cmocka_unit_test_setup_teardown(rtnl_neigh_use__nobody_there, setup, teardown),
 		cmocka_unit_test_setup_teardown(rtnl_take_news__says_of_what, setup, teardown),
+		cmocka_unit_test_setup_teardown(rtnl_take_news__ends, setup, teardown),
 	};
 
 	return cmocka_run_group_tests_name("rtnl", tests, netns_setup, netns_teardown);
