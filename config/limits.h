@@ -48,6 +48,8 @@
 #define CQE_MAX (1u << 20)
 /** GID table entries a port: IPv4, IPv6 and RoCEv1 forms of some dozens of addresses. */
 #define GID_MAX 128u
+/** VLAN netdevs of one port that are followed: one address each fills half of the GID table. */
+#define PORT_VLAN_MAX (GID_MAX / 2)
 /** Ports a daemon. */
 #define PORT_MAX 8u
 /** P_Key table entries a port; index 0 is 0xFFFF (GID-07). */

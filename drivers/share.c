@@ -147,3 +147,48 @@ void share_unguard(struct share_guard *g)
 		g->fd[i] = -1;
 	}
 }
+
+static int find_guard(const struct share_vlans *v, uint32_t ifindex)
+{
+	for (unsigned i = 0; i < v->count; i++)
+		if (v->ifindex[i] == ifindex)
+			return (int)i;
+	return -1;
+}
+
+/* @return 0, also when the netdev went meanwhile, or a negative errno. */
+static int guard_vlan(struct share_vlans *v, uint32_t ifindex, char *why, unsigned why_size)
+{
+	char netdev[IF_NAMESIZE];
+	int err;
+
+	if (!if_indextoname(ifindex, netdev))
+		return 0;
+	err = share_guard(&v->guard[v->count], netdev, why, why_size);
+	if (!err)
+		v->ifindex[v->count++] = ifindex;
+	return err == -ENODEV ? 0 : err;
+}
+
+int share_guard_vlans(
+	struct share_vlans *v, const uint32_t *ifindex, unsigned n, char *why, unsigned why_size)
+{
+	struct share_vlans old = *v;
+	int err = 0;
+
+	v->count = 0;
+	for (unsigned i = 0; i < n; i++) {
+		int known = find_guard(&old, ifindex[i]);
+
+		if (known < 0) {
+			err = guard_vlan(v, ifindex[i], why, why_size) ?: err;
+			continue;
+		}
+		v->guard[v->count] = old.guard[known];
+		v->ifindex[v->count++] = ifindex[i];
+	}
+	for (unsigned i = 0; i < old.count; i++)
+		if (find_guard(v, old.ifindex[i]) < 0)
+			share_unguard(&old.guard[i]);
+	return err;
+}

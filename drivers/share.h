@@ -43,4 +43,20 @@ int share_guard(struct share_guard *g, const char *netdev, char *why, unsigned w
 /** Gives the port back to the kernel. */
 void share_unguard(struct share_guard *g);
 
+/** The guards of the VLAN netdevs on top of one. */
+struct share_vlans {
+	unsigned count;
+	uint32_t ifindex[PORT_VLAN_MAX];
+	struct share_guard guard[PORT_VLAN_MAX];
+};
+
+/**
+ * Has @p v guard the @p n netdevs @p ifindex and no others; what it guards already stays guarded
+ * all the time.
+ * @param why  receives a sentence that says what to do when one cannot be guarded; the others are
+ * @return 0 or a negative errno.
+ */
+int share_guard_vlans(
+	struct share_vlans *v, const uint32_t *ifindex, unsigned n, char *why, unsigned why_size);
+
 #endif

@@ -344,6 +344,7 @@ void daemon_down(struct daemon *d)
 		if (p->open)
 			port_close(d->dp, i);
 		share_unguard(&p->guard);
+		share_guard_vlans(&p->vlans, NULL, 0, NULL, 0);
 	}
 	for (uint32_t i = 0; i < d->npairs; i++)
 		ringpair_destroy(i, (uint16_t)d->opt->workers);

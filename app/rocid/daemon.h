@@ -9,6 +9,7 @@
 
 #include <stdatomic.h>
 #include <stdio.h>
+#include "ctl.h"
 #include "options.h"
 #include "port.h"
 #include "share.h"
@@ -21,6 +22,7 @@ struct daemon_port {
 	struct port_info info;
 	struct linkemu *emu[WORKER_MAX]; /* of each receive queue; NULL: none */
 	struct share_guard guard;
+	struct share_vlans vlans;
 	bool packet;	 /* share_create() made it */
 	bool open;	 /* its device is there */
 	bool shared;	 /* info.netdev lends its addresses */
@@ -50,7 +52,8 @@ struct daemon {
 int daemon_up(struct daemon *d, struct options *opt, char why[VALUE_MAX * 2]);
 
 /** Told by the control thread what happened to the netdev of port @p port. @param arg  d */
-void daemon_netdev_changed(void *arg, uint32_t port, unsigned what, const uint8_t mac[6]);
+void daemon_netdev_changed(
+	void *arg, uint32_t port, unsigned what, const struct ctl_netdev *netdev);
 
 /** Has sleeping workers learn of what port @p i receives. */
 void daemon_watch(struct daemon *d, uint32_t i);

@@ -64,15 +64,23 @@ static void set_filter(const struct daemon_port *p, const uint8_t mac[6])
 		rte_eth_promiscuous_enable(p->info.ethdev);
 }
 
-void daemon_netdev_changed(void *arg, uint32_t port, unsigned what, const uint8_t mac[6])
+static void guard_vlans(struct daemon_port *p, const struct ctl_netdev *netdev)
+{
+	char why[VALUE_MAX * 2];
+
+	if (share_guard_vlans(&p->vlans, netdev->vlan, netdev->nvlans, why, sizeof(why)))
+		say(p, why);
+}
+
+void daemon_netdev_changed(void *arg, uint32_t port, unsigned what, const struct ctl_netdev *netdev)
 {
 	struct daemon *d = arg;
 	struct daemon_port *p = &d->port[port];
 
 	if (p->tap) { /* which makes a new netdev by itself */
 		if (what & CTL_NETDEV_MAC) {
-			set_filter(p, mac);
-			tap_remember_mac(p->tap, mac);
+			set_filter(p, netdev->mac);
+			tap_remember_mac(p->tap, netdev->mac);
 		}
 		return;
 	}
@@ -80,4 +88,6 @@ void daemon_netdev_changed(void *arg, uint32_t port, unsigned what, const uint8_
 		say(p, "it is gone: its port is down until there is a netdev of that name again");
 	if (what & CTL_NETDEV_REPLACED)
 		replaced(d, port);
+	if (what & CTL_NETDEV_VLANS)
+		guard_vlans(p, netdev);
 }

@@ -83,14 +83,25 @@ static void observe_queue(struct qp *qp, uint8_t queue)
 	qp->queue = queue;
 }
 
+/* A VLAN netdev may have a MAC of its own. */
+static bool is_vlan_mac(const struct port *port, const struct pkt *pkt)
+{
+	const struct gid_table *gids = atomic_load_explicit(&port->gids, memory_order_acquire);
+
+	return gids && gid_has_mac(gids, pkt->vid, pkt->dmac);
+}
+
 /* ETH-10: a promiscuous netdev, vhost and memif deliver other stations' frames too. The port's
  * present address counts, not the one that a QP's path was made with. */
 static bool mac_is_ours(const struct core *c, const struct pkt *pkt)
 {
+	const struct port *port = &c->cfg.ports->port[pkt->port];
+
 	if (pkt->dmac[0] & 1)
 		return pkt->dest_qp == QPN_MULTICAST;
-	return mac_word(pkt->dmac) ==
-	       atomic_load_explicit(&c->cfg.ports->port[pkt->port].mac, memory_order_relaxed);
+	if (likely(mac_word(pkt->dmac) == atomic_load_explicit(&port->mac, memory_order_relaxed)))
+		return true;
+	return pkt->vid && is_vlan_mac(port, pkt);
 }
 
 /* VAL-10: this one is architected and stops at its end; drop[DROP_PKEY] counts on. */

@@ -70,6 +70,8 @@ static void tell_sessions(struct ctl *ctl, uint32_t i, unsigned what)
 
 static void tell_owner(struct ctl *ctl, uint32_t i, unsigned what)
 {
+	const struct netport *p = &ctl->port[i];
+	struct ctl_netdev now = {.nvlans = p->nvlans};
 	unsigned news = 0;
 
 	if (what & NETPORT_MAC_CHANGED)
@@ -78,8 +80,14 @@ static void tell_owner(struct ctl *ctl, uint32_t i, unsigned what)
 		news |= CTL_NETDEV_REPLACED;
 	if (what & NETPORT_GONE)
 		news |= CTL_NETDEV_GONE;
-	if (news && ctl->netdev_changed)
-		ctl->netdev_changed(ctl->netdev_arg, i, news, ctl->port[i].mac);
+	if (what & NETPORT_VLANS)
+		news |= CTL_NETDEV_VLANS;
+	if (!news || !ctl->netdev_changed)
+		return;
+	memcpy(now.mac, p->mac, 6);
+	for (uint32_t k = 0; k < p->nvlans; k++)
+		now.vlan[k] = p->vlan[k].ifindex;
+	ctl->netdev_changed(ctl->netdev_arg, i, news, &now);
 }
 
 static void refresh_port(struct ctl *ctl, uint32_t i)
@@ -149,6 +157,8 @@ static int open_ports(struct ctl *ctl, const struct ctl_config *cfg, char why[AB
 			&table->port[i], why);
 		if (err)
 			return err;
+		if (ctl->port[i].nvlans)
+			tell_owner(ctl, i, NETPORT_VLANS);
 	}
 	table->count = cfg->nports;
 	return 0;

@@ -68,8 +68,18 @@ struct ctl_limits {
 #define CTL_NETDEV_REPLACED (1u << 1) /* it is another netdev under the old name */
 #define CTL_NETDEV_GONE	    (1u << 2) /* there is none of that name now */
 
-/** Told by the control thread. @param mac  the netdev's */
-typedef void (*ctl_netdev_changed)(void *arg, uint32_t port, unsigned what, const uint8_t mac[6]);
+#define CTL_NETDEV_VLANS (1u << 3) /* there are other VLAN netdevs on top of it */
+
+/** What a port's netdev is like now. */
+struct ctl_netdev {
+	uint8_t mac[6];
+	uint32_t nvlans;
+	uint32_t vlan[PORT_VLAN_MAX]; /* ifindex of each VLAN netdev on top of it that is up */
+};
+
+/** Told by the control thread, and by ctl_start() of VLAN netdevs that are there already. */
+typedef void (*ctl_netdev_changed)(
+	void *arg, uint32_t port, unsigned what, const struct ctl_netdev *netdev);
 
 /** Copied by ctl_start(), what it points to included, except dp. */
 struct ctl_config {

@@ -60,6 +60,7 @@ int dest_find(struct ctl *ctl, const struct dest_key *key, struct neigh_query *q
 
 	list_init(&q->node);
 	q->port = port;
+	q->netdev = sgid->ifindex;
 	memcpy(q->dgid, key->dgid, 16);
 	*local = gid_find(&port->gids.table, key->dgid, sgid->net, sgid->vid) >= 0;
 	if (*local) { /* never leaves the daemon */

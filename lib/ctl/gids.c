@@ -94,26 +94,25 @@ static void set_entry(struct gids *g, uint32_t i, const struct gid_entry *e, boo
 		g->table.count = i + 1;
 }
 
-int gids_add(struct gids *g, const uint8_t gid[16], uint16_t vid, uint32_t ifindex,
-	const uint8_t mac[6], bool kernel)
+int gids_add(struct gids *g, const struct gid_address *a, bool kernel)
 {
 	struct gid_entry e;
 	int i;
 
-	if (gid_is_local_only(gid))
+	if (gid_is_local_only(a->gid))
 		return -EADDRNOTAVAIL; /* VAL-15 */
-	i = choose_index(g, gid, vid);
+	i = choose_index(g, a->gid, a->vid);
 	if (i < 0)
 		return i;
-	if (g->table.entry[i].valid && !g->kernel[i])
-		kernel = false;	  /* a static entry stays one */
+	if (kernel && g->table.entry[i].valid && !g->kernel[i])
+		return 0;
 	memset(&e, 0, sizeof(e)); /* padding too: entries are compared as bytes */
-	memcpy(e.gid, gid, 16);
-	e.net = gid_is_ip4(gid) ? NET_IPV4 : NET_IPV6;
+	memcpy(e.gid, a->gid, 16);
+	e.net = gid_is_ip4(a->gid) ? NET_IPV4 : NET_IPV6;
 	e.valid = true;
-	e.vid = vid;
-	e.ifindex = ifindex;
-	memcpy(e.mac, mac, 6);
+	e.vid = a->vid;
+	e.ifindex = a->ifindex;
+	memcpy(e.mac, a->mac, 6);
 	set_entry(g, (uint32_t)i, &e, kernel);
 	if (g->rocev1) {
 		e.net = NET_ROCEV1;
@@ -122,29 +121,28 @@ int gids_add(struct gids *g, const uint8_t gid[16], uint16_t vid, uint32_t ifind
 	return 0;
 }
 
-static bool listed(const struct gid_entry *e, uint8_t gid[][16], unsigned n)
+static bool listed(const struct gid_entry *e, const struct gid_address *a, unsigned n)
 {
 	for (unsigned i = 0; i < n; i++)
-		if (!memcmp(e->gid, gid[i], 16))
+		if (is_address(e, a[i].gid, a[i].vid))
 			return true;
 	return false;
 }
 
-unsigned gids_sync(
-	struct gids *g, uint8_t gid[][16], unsigned n, uint32_t ifindex, const uint8_t mac[6])
+unsigned gids_sync(struct gids *g, const struct gid_address *a, unsigned n)
 {
 	unsigned left_out = 0;
 
 	for (uint32_t i = 0; i < g->table.count; i++) {
 		struct gid_entry *e = &g->table.entry[i];
 
-		if (!g->kernel[i] || !e->valid || listed(e, gid, n))
+		if (!g->kernel[i] || !e->valid || listed(e, a, n))
 			continue;
 		e->valid = false;
 		g->changed = true;
 	}
 	for (unsigned i = 0; i < n; i++)
-		left_out += gids_add(g, gid[i], 0, ifindex, mac, true) != 0;
+		left_out += gids_add(g, &a[i], true) != 0;
 	return left_out;
 }
 

@@ -25,25 +25,31 @@ struct gids {
 	bool changed; /* since gids_publish() */
 };
 
+/** An address of a netdev. */
+struct gid_address {
+	uint8_t gid[16];
+	uint16_t vid; /* of a VLAN netdev; 0: of the port's own */
+	uint32_t ifindex;
+	uint8_t mac[6];
+};
+
 void gids_init(struct gids *g, bool rocev1);
 
 /**
- * Adds an address, or makes its entry valid again.
- * @param mac     of the netdev that has it (ETH-11)
+ * Adds an address, or makes its entry valid again. A static entry stays as it is when the kernel
+ * has the address too.
  * @param kernel  whether gids_sync() may remove it
  * @return 0, or -ENOSPC when no index is free.
  */
-int gids_add(struct gids *g, const uint8_t gid[16], uint16_t vid, uint32_t ifindex,
-	const uint8_t mac[6], bool kernel);
+int gids_add(struct gids *g, const struct gid_address *a, bool kernel);
 
 /**
- * Makes the kernel's part of the table hold exactly the @p n addresses @p gid. Entries that
+ * Makes the kernel's part of the table hold exactly the @p n addresses @p a. Entries that
  * are no more stay as invalid ones; they are given to new addresses only when no QP uses them
  * and no fresh index is left (GID-03).
  * @return the number of addresses for which no index is free.
  */
-unsigned gids_sync(
-	struct gids *g, uint8_t gid[][16], unsigned n, uint32_t ifindex, const uint8_t mac[6]);
+unsigned gids_sync(struct gids *g, const struct gid_address *a, unsigned n);
 
 /** Tells the entries of the port's own netdev, the static and the invalid ones too, which it is
  * now. */

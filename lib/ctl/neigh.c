@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
+#include <net/if.h>
 #include <stdio.h>
 #include <string.h>
 #include "neigh.h"
@@ -27,9 +28,17 @@ static int look(struct rtnl *nl, struct neigh_query *q)
 	return err == -EHOSTUNREACH || err == -ENOENT ? -EINPROGRESS : err;
 }
 
+/* The netdev that was asked, as users know it. */
+static const char *netdev_of(const struct neigh_query *q, char name[IF_NAMESIZE])
+{
+	return if_indextoname(q->ifindex, name) ? name : q->port->netdev;
+}
+
 static int sentence_of(const struct neigh_query *q, int err, char why[ABI_SENTENCE_MAX])
 {
 	char gid[GID_TEXT], hop[GID_TEXT], via[GID_TEXT + 8] = "";
+	char name[IF_NAMESIZE];
+	const char *netdev = netdev_of(q, name);
 
 	gid_text(q->dgid, gid);
 	gid_text(q->nexthop, hop);
@@ -44,7 +53,7 @@ static int sentence_of(const struct neigh_query *q, int err, char why[ABI_SENTEN
 	return refuse(why, err,
 		"no answer from %s%s on %s: check that it is up and on the same network (try "
 		"`ping -I %s %s`), or list its MAC as a neighbour",
-		gid, via, q->port->netdev, q->port->netdev, hop);
+		gid, via, netdev, netdev, hop);
 }
 
 /* The route that packets of the port take, as the kernel's own would. */
@@ -68,12 +77,12 @@ static int find_route(struct neigh_queue *nq, struct neigh_query *q, const uint8
 	char why[ABI_SENTENCE_MAX])
 {
 	struct rtnl_route route;
-	char gid[GID_TEXT];
+	char gid[GID_TEXT], name[IF_NAMESIZE];
 	int err;
 
 	gid_text(q->dgid, gid);
 	memcpy(q->nexthop, q->dgid, 16);
-	q->ifindex = q->port->ifindex;
+	q->ifindex = q->port->ifindex ? q->netdev : 0;
 	if (!q->ifindex)
 		return refuse(why, -ENETUNREACH, "network device %s is gone: bring it back",
 			q->port->netdev);
@@ -83,7 +92,7 @@ static int find_route(struct neigh_queue *nq, struct neigh_query *q, const uint8
 	if (err)
 		return refuse(why, err == -ENETUNREACH ? err : -EHOSTUNREACH,
 			"no route to %s by %s (%s): `ip route get %s` tells more", gid,
-			q->port->netdev, strerror(-err), gid);
+			netdev_of(q, name), strerror(-err), gid);
 	if (route.type == RTNL_ROUTE_LOCAL)
 		return refuse(why, -EHOSTUNREACH,
 			"%s is an address of this host but not of port %u: use the port that has "
@@ -92,7 +101,7 @@ static int find_route(struct neigh_queue *nq, struct neigh_query *q, const uint8
 	if (route.type != RTNL_ROUTE_UNICAST || route.ifindex != q->ifindex)
 		return refuse(why, -EHOSTUNREACH,
 			"%s is not reached by %s: use a GID of the port that has a route to it",
-			gid, q->port->netdev);
+			gid, netdev_of(q, name));
 	memcpy(q->nexthop, route.nexthop, 16);
 	return 0;
 }

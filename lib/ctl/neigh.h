@@ -24,10 +24,11 @@ typedef void (*neigh_done)(struct neigh_query *q, int err, const char *why);
 struct neigh_query {
 	struct list node;
 	const struct netport *port;
+	uint32_t netdev; /* ifindex of the one that has the source GID: the port's or a VLAN's */
 	uint8_t dgid[16];
 	uint8_t nexthop[16];
-	uint8_t mac[6]; /* the result */
-	uint32_t ifindex;
+	uint8_t mac[6];	  /* the result */
+	uint32_t ifindex; /* the netdev that was asked; 0: none was */
 	uint64_t next_ms; /* when to look again */
 	uint64_t deadline_ms;
 	uint32_t pause_ms;
@@ -44,7 +45,7 @@ void neigh_queue_init(struct neigh_queue *nq, struct rtnl *nl);
 
 /**
  * Looks for the MAC that packets from @p sgid, NULL: any, to @p q->dgid go to. The caller has set
- * port, dgid and done.
+ * port, netdev, dgid and done.
  * @return 0 and q->mac; -EINPROGRESS: q->done will be called by neigh_poll(); another negative
  * errno with a sentence in @p why.
  */

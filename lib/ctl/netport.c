@@ -26,17 +26,70 @@ static void take_link(struct netport *p, const struct rtnl_link *link)
 		p->eth_mtu = p->eth_mtu_limit;
 }
 
-/* Reads the netdev's addresses. The link-local GID of its MAC comes first, as on every RoCE
- * device, be it an address of the netdev or not. */
-static void take_addresses(struct netport *p, struct rtnl *nl)
+/* The addresses of the port's netdev and of those on top of it, as they are collected. */
+struct found {
+	struct gid_address address[GID_MAX];
+	unsigned count;
+};
+
+static void add_found(struct found *f, const uint8_t gid[16], const struct rtnl_vlan *netdev)
+{
+	struct gid_address *a = &f->address[f->count++];
+
+	memcpy(a->gid, gid, 16);
+	a->vid = netdev->vid;
+	a->ifindex = netdev->ifindex;
+	memcpy(a->mac, netdev->mac, 6);
+}
+
+/* @return 0 or a negative errno. */
+static int find_addresses(struct found *f, struct rtnl *nl, const struct rtnl_vlan *netdev)
 {
 	uint8_t gid[GID_MAX][16];
-	int n;
+	int n = rtnl_addresses(nl, netdev->ifindex, gid, GID_MAX - f->count);
 
-	gid_of_mac(gid[0], p->mac);
-	n = rtnl_addresses(nl, p->ifindex, gid + 1, GID_MAX - 1);
-	if (n >= 0) /* else the old ones stay: the kernel was too busy to tell */
-		gids_sync(&p->gids, gid, (unsigned)n + 1, p->ifindex, p->mac);
+	for (int i = 0; i < n; i++)
+		add_found(f, gid[i], netdev);
+	return n < 0 ? n : 0;
+}
+
+static bool take_vlans(struct netport *p, const struct rtnl_vlan *vlan, unsigned n)
+{
+	bool same = p->nvlans == n;
+
+	for (unsigned i = 0; i < n && same; i++)
+		same = p->vlan[i].ifindex == vlan[i].ifindex;
+	if (n)
+		memcpy(p->vlan, vlan, n * sizeof(*vlan));
+	p->nvlans = n;
+	return !same;
+}
+
+/* Reads the addresses of the netdev and of the VLAN netdevs on top of it. The link-local GID of its
+ * MAC comes first, as on every RoCE device, be it an address of the netdev or not.
+ * @return NETPORT_VLANS or 0. */
+static unsigned take_addresses(struct netport *p, struct rtnl *nl)
+{
+	struct rtnl_vlan own = {.ifindex = p->ifindex}, vlan[PORT_VLAN_MAX];
+	int n = rtnl_vlans(nl, p->ifindex, vlan, PORT_VLAN_MAX);
+	struct found f = {.count = 0};
+	uint8_t of_mac[16];
+	int err = n;
+
+	memcpy(own.mac, p->mac, 6);
+	gid_of_mac(of_mac, p->mac);
+	add_found(&f, of_mac, &own);
+	if (n >= 0)
+		err = find_addresses(&f, nl, &own);
+	for (int i = 0; i < n && !err; i++) {
+		err = find_addresses(&f, nl, &vlan[i]);
+		if (err == -ENODEV) /* went meanwhile: news of that are on the way */
+			err = 0;
+	}
+	if (err) /* the old ones stay: the kernel was too busy to tell */
+		return 0;
+	gids_sync(&p->gids, f.address, f.count);
+	return take_vlans(p, vlan, (unsigned)n) ? NETPORT_VLANS : 0;
 }
 
 /* Has workers see what changed.  @return NETPORT_* bits. */
@@ -77,7 +130,12 @@ static int init_static(struct netport *p, const struct ctl_port *cfg, char why[A
 {
 	for (uint32_t i = 0; i < cfg->ngids; i++) {
 		const struct ctl_gid *g = &cfg->gids[i];
-		int err = gids_add(&p->gids, g->gid, g->vid, p->ifindex, p->mac, false);
+		struct gid_address a = {.vid = g->vid, .ifindex = p->ifindex};
+		int err;
+
+		memcpy(a.gid, g->gid, 16);
+		memcpy(a.mac, p->mac, 6);
+		err = gids_add(&p->gids, &a, false);
 
 		if (err == -EADDRNOTAVAIL)
 			return refuse(why, err,
@@ -159,16 +217,17 @@ static int read_netdev(struct netport *p, struct rtnl *nl)
 	int err = rtnl_link_get(nl, p->netdev, &link);
 
 	if (!err) {
+		unsigned what = link.ifindex != was ? NETPORT_REPLACED : 0;
+
 		take_link(p, &link);
-		take_addresses(p, nl);
-		return link.ifindex != was ? NETPORT_REPLACED : 0;
+		return (int)(what | take_addresses(p, nl));
 	}
 	if (err != -ENODEV)
 		return -1;
 	p->up = false; /* it may come back under the same name */
 	p->ifindex = 0;
-	gids_sync(&p->gids, NULL, 0, 0, p->mac);
-	return was ? NETPORT_GONE : 0;
+	gids_sync(&p->gids, NULL, 0);
+	return (was ? NETPORT_GONE : 0) | (take_vlans(p, NULL, 0) ? NETPORT_VLANS : 0);
 }
 
 unsigned netport_refresh(struct netport *p, struct rtnl *nl, const struct gid_table **old)

@@ -23,6 +23,8 @@ struct netport {
 	uint32_t eth_mtu_limit; /* 0: none */
 	uint32_t speed_mbps;
 	struct gids gids;
+	struct rtnl_vlan vlan[PORT_VLAN_MAX]; /* VLAN netdevs on top of the port's, up */
+	uint32_t nvlans;
 	struct ctl_neigh *neighs; /* static */
 	uint32_t nneighs;
 	struct port *shared; /* what workers read */
@@ -36,6 +38,7 @@ struct netport {
 #define NETPORT_MAC_CHANGED  (1u << 4)
 #define NETPORT_REPLACED     (1u << 5) /* there is another netdev under the name */
 #define NETPORT_GONE	     (1u << 6) /* there is none any more */
+#define NETPORT_VLANS	     (1u << 7) /* vlan[] is another list */
 
 /**
  * Sets up @p p and publishes its first table in *@p shared.

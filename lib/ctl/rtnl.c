@@ -233,6 +233,36 @@ int rtnl_link_get(struct rtnl *nl, const char *name, struct rtnl_link *link)
 	return ask(nl, req, link_cb, link);
 }
 
+struct vlan_list {
+	uint32_t parent;
+	struct rtnl_vlan *vlan;
+	unsigned count, max;
+};
+
+static int vlan_cb(const struct nlmsghdr *h, void *arg)
+{
+	struct vlan_list *list = arg;
+
+	if (list->count < list->max && rtnl_vlan_parse(h, list->parent, &list->vlan[list->count]))
+		list->count++;
+	return MNL_CB_OK;
+}
+
+int rtnl_vlans(struct rtnl *nl, uint32_t parent, struct rtnl_vlan *vlan, unsigned max)
+{
+	struct vlan_list list = {.parent = parent, .vlan = vlan, .max = max};
+	char buf[256];
+	struct nlmsghdr *req = request(buf, RTM_GETLINK, NLM_F_DUMP);
+	struct ifinfomsg *ifi = mnl_nlmsg_put_extra_header(req, sizeof(*ifi));
+	int err;
+
+	ifi->ifi_family = AF_UNSPEC;
+	/* Counters are most of a dump, and nobody wants them. */
+	mnl_attr_put_u32(req, IFLA_EXT_MASK, RTEXT_FILTER_SKIP_STATS);
+	err = ask(nl, req, vlan_cb, &list);
+	return err ? err : (int)list.count;
+}
+
 struct address_list {
 	uint32_t ifindex;
 	uint8_t (*gid)[16];

@@ -27,6 +27,13 @@ struct rtnl_link {
 	bool up;      /* and has a carrier */
 };
 
+/** A VLAN netdev on top of another one. */
+struct rtnl_vlan {
+	uint32_t ifindex;
+	uint16_t vid; /* 1..4094 */
+	uint8_t mac[6];
+};
+
 /** @return 0 or a negative errno. */
 int rtnl_open(struct rtnl *nl);
 
@@ -49,6 +56,22 @@ unsigned rtnl_take_news(struct rtnl *nl, rtnl_neigh_news neigh, void *arg);
 
 /** @return 0, -ENODEV when there is no such netdev, or another negative errno. */
 int rtnl_link_get(struct rtnl *nl, const char *name, struct rtnl_link *link);
+
+struct nlmsghdr;
+
+/**
+ * Reads a message about a link.
+ * @return whether it tells of an 802.1Q netdev on top of netdev @p parent that is
+ * administratively up; what is malformed or of another kind does not.
+ */
+bool rtnl_vlan_parse(const struct nlmsghdr *h, uint32_t parent, struct rtnl_vlan *vlan);
+
+/**
+ * Lists the VLAN netdevs on top of netdev @p parent that are administratively up, in the kernel's
+ * order.
+ * @return their number, at most @p max: further ones are left out; or a negative errno.
+ */
+int rtnl_vlans(struct rtnl *nl, uint32_t parent, struct rtnl_vlan *vlan, unsigned max);
 
 /**
  * Lists the usable addresses of a netdev as GIDs, IPv4 first, in the kernel's order; IPv6

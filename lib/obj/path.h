@@ -117,6 +117,9 @@ bool path_matches(const struct path *p, const struct pkt *pkt);
 /** @return the index of the valid entry with @p gid, @p net and @p vid, or -1. */
 int gid_find(const struct gid_table *t, const uint8_t gid[16], unsigned net, uint16_t vid);
 
+/** @return whether a valid entry of VLAN @p vid has the MAC @p mac. */
+bool gid_has_mac(const struct gid_table *t, uint16_t vid, const uint8_t mac[6]);
+
 /** @return true for the unspecified and the loopback addresses: no frame on a wire has one as its
  *  destination (VAL-15). */
 bool gid_is_local_only(const uint8_t gid[16]);

@@ -53,8 +53,10 @@ bool exception_take(struct worker *w, struct rte_mbuf *m)
 {
 	const struct exception *x = w->dp->exception[(uint8_t)m->port]; /* as origin() writes it */
 
-	/* What is RoCE but malformed is ours to drop: the kernel has nothing to say to it. */
-	if (!x || frame_is_roce(rte_pktmbuf_mtod(m, uint8_t *), rte_pktmbuf_data_len(m)))
+	/* What is RoCE but malformed is ours to drop: the kernel has nothing to say to it. A frame
+	 * whose VLAN tag had no room would be one of another network. */
+	if (!x || (m->ol_flags & RTE_MBUF_F_RX_VLAN_STRIPPED) ||
+		frame_is_roce(rte_pktmbuf_mtod(m, uint8_t *), rte_pktmbuf_data_len(m)))
 		return false;
 	if (rte_ring_enqueue(x->up, m)) {
 		w->stats.kernel_full++;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <rte_cycles.h>
 #include <rte_ethdev.h>
+#include <rte_ether.h>
 #include <rte_prefetch.h>
 #include "worker_impl.h"
 
@@ -28,6 +29,10 @@ static void prefetch(struct rte_mbuf *m)
 
 static enum drop parse(struct pkt *p, struct rte_mbuf *m)
 {
+	/* A device or driver may take the VLAN tag off (ETH-07), the kernel on its own behalf too.
+	 */
+	if (unlikely(m->ol_flags & RTE_MBUF_F_RX_VLAN_STRIPPED) && rte_vlan_insert(&m))
+		return DROP_FRAME_TOO_LONG;
 	/* memif and vhost chain buffers; the parser and the ICRC want the frame in one piece. */
 	if (unlikely(m->nb_segs > 1) && rte_pktmbuf_linearize(m))
 		return DROP_FRAME_TOO_LONG;

@@ -38,6 +38,7 @@ struct stray {
 	uint8_t opcode;
 	uint16_t pkey;
 	uint32_t dest_qp;
+	uint16_t vid;
 	bool bad_icrc;
 };
 
@@ -77,6 +78,7 @@ static uint16_t stray_rx(const struct stray *s)
 	uint32_t crc;
 
 	memcpy(from.gid, s->sgid, 16);
+	from.vid = s->vid;
 	memcpy(spec.dgid, s->dgid, 16);
 	memcpy(spec.dmac, s->dmac, 6);
 	path_init(&path, &spec);
@@ -172,6 +174,30 @@ static void core_rx__drops_in_silence(void **state)
 	s = good();
 	assert_int_equal(lone_rx(&l, &s), 0);
 	assert_string_equal(lone_cqes(&l), "R1:OK+4");
+}
+
+/* ETH-10: a VLAN netdev may have a MAC of its own, which counts in its VLAN only. */
+static void core_rx__mac_of_a_vlan(void **state)
+{
+	static const uint8_t vlan_mac[6] = {2, 0, 0, 0, 0, 7};
+	struct gid_table *gids = &l.host->gids[0];
+	struct stray s;
+
+	lone_start(&l);
+	gids->entry[gids->count] = gids->entry[HOST_GID_IPV4];
+	gids->entry[gids->count].vid = 5;
+	memcpy(gids->entry[gids->count].mac, vlan_mac, 6);
+	gids->count++;
+	s = stray_of(HOST_GID_IPV4);
+	s.dest_qp = 0x777;
+	s.dmac = vlan_mac;
+	expect_stray(&s, DROP_DMAC);
+	s.vid = 6;
+	expect_stray(&s, DROP_DMAC);
+	s.vid = 5;
+	expect_stray(&s, DROP_QPN_UNKNOWN);
+	s.dmac = own_mac();
+	expect_stray(&s, DROP_QPN_UNKNOWN);
 }
 
 /* VAL-01, VAL-19: everything is wrong with a packet; mended one by one, what is next in the order
@@ -593,6 +619,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		T(core_rx__drops_in_silence),
+		T(core_rx__mac_of_a_vlan),
 		T(core_rx__order_of_checks),
 		T(core_rx__unknown_qp),
 		T(core_rx__other_transport_services),

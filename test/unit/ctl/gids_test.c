@@ -31,6 +31,28 @@ static int setup(void **state)
 	return 0;
 }
 
+static int add(const uint8_t gid[16], uint16_t vid, uint32_t ifindex, bool kernel)
+{
+	struct gid_address a = {.vid = vid, .ifindex = ifindex};
+
+	memcpy(a.gid, gid, 16);
+	memcpy(a.mac, mac, 6);
+	return gids_add(&gids, &a, kernel);
+}
+
+/* The netdev, 3, has these addresses and no others. */
+static void sync_to(uint8_t gid[][16], unsigned n, const uint8_t of[6])
+{
+	struct gid_address a[GID_MAX] = {0};
+
+	for (unsigned i = 0; i < n; i++) {
+		a[i].ifindex = 3;
+		memcpy(a[i].gid, gid[i], 16);
+		memcpy(a[i].mac, of, 6);
+	}
+	assert_int_equal(gids_sync(&gids, a, n), 0);
+}
+
 static void gid_of_mac__is_eui64(void **state)
 {
 	static const uint8_t want[16] = {
@@ -60,8 +82,8 @@ static void gid_of_text__ipv4_is_mapped(void **state)
 
 static void gids_add__type_follows_the_address(void **state)
 {
-	assert_int_equal(gids_add(&gids, peer6, 0, 3, mac, false), 0);
-	assert_int_equal(gids_add(&gids, peer4, 7, 3, mac, false), 0);
+	assert_int_equal(add(peer6, 0, 3, false), 0);
+	assert_int_equal(add(peer4, 7, 3, false), 0);
 	assert_int_equal(gids.table.count, 2);
 	assert_int_equal(gids.table.entry[0].net, NET_IPV6);
 	assert_int_equal(gids.table.entry[1].net, NET_IPV4); /* GID-04 */
@@ -78,23 +100,23 @@ static void gids_add__refuses_loopback(void **state)
 	static const uint8_t lo4[16] = {[10] = 0xFF, 0xFF, 127, 0, 0, 1}, lo6[16] = {[15] = 1};
 	static const uint8_t none[16];
 
-	assert_int_equal(gids_add(&gids, lo4, 0, 3, mac, true), -EADDRNOTAVAIL);
-	assert_int_equal(gids_add(&gids, lo6, 0, 3, mac, true), -EADDRNOTAVAIL);
-	assert_int_equal(gids_add(&gids, none, 0, 3, mac, false), -EADDRNOTAVAIL);
+	assert_int_equal(add(lo4, 0, 3, true), -EADDRNOTAVAIL);
+	assert_int_equal(add(lo6, 0, 3, true), -EADDRNOTAVAIL);
+	assert_int_equal(add(none, 0, 3, false), -EADDRNOTAVAIL);
 	assert_int_equal(gids.table.count, 0);
 }
 
 static void gids_add__rocev1_forms(void **state)
 {
 	gids_init(&gids, true);
-	assert_int_equal(gids_add(&gids, peer4, 0, 3, mac, false), 0);
+	assert_int_equal(add(peer4, 0, 3, false), 0);
 	assert_int_equal(gids.table.entry[0].net, NET_IPV4);
 	assert_int_equal(gids.table.entry[GID_ROCEV1_FIRST].net, NET_ROCEV1); /* GID-02 */
 	assert_memory_equal(gids.table.entry[GID_ROCEV1_FIRST].gid, peer4, 16);
 	assert_int_equal(gids.table.count, GID_ROCEV1_FIRST + 1);
 	for (unsigned i = 1; i < GID_ROCEV1_FIRST; i++)
-		assert_int_equal(gids_add(&gids, address[i], 0, 3, mac, false), 0);
-	assert_int_equal(gids_add(&gids, address[GID_ROCEV1_FIRST], 0, 3, mac, false), -ENOSPC);
+		assert_int_equal(add(address[i], 0, 3, false), 0);
+	assert_int_equal(add(address[GID_ROCEV1_FIRST], 0, 3, false), -ENOSPC);
 }
 
 /* GID-03: others do not move; what comes back gets its index back. */
@@ -102,10 +124,10 @@ static void gids_sync__indices_are_stable(void **state)
 {
 	uint8_t some[2][16];
 
-	gids_sync(&gids, address, 4, 3, mac);
+	sync_to(address, 4, mac);
 	memcpy(some[0], address[3], 16);
 	memcpy(some[1], address[1], 16);
-	gids_sync(&gids, some, 2, 3, mac);
+	sync_to(some, 2, mac);
 	assert_false(gids.table.entry[0].valid);
 	assert_true(gids.table.entry[1].valid);
 	assert_false(gids.table.entry[2].valid);
@@ -113,7 +135,7 @@ static void gids_sync__indices_are_stable(void **state)
 	assert_memory_equal(gids.table.entry[1].gid, address[1], 16);
 	assert_memory_equal(gids.table.entry[3].gid, address[3], 16);
 	/* a new one does not take a former one's place while there are fresh ones */
-	gids_sync(&gids, address, 6, 3, mac);
+	sync_to(address, 6, mac);
 	for (unsigned i = 0; i < 6; i++) {
 		assert_true(gids.table.entry[i].valid);
 		assert_memory_equal(gids.table.entry[i].gid, address[i], 16);
@@ -122,25 +144,25 @@ static void gids_sync__indices_are_stable(void **state)
 
 static void gids_sync__used_entry_is_not_given_away(void **state)
 {
-	gids_sync(&gids, address, GID_MAX, 3, mac);
+	sync_to(address, GID_MAX, mac);
 	assert_int_equal(gids.table.count, GID_MAX);
 	gids.users[0] = 1;
-	gids_sync(&gids, address + 2, GID_MAX - 2, 3, mac); /* 0 and 1 go */
-	assert_int_equal(gids_add(&gids, address[GID_MAX], 0, 3, mac, true), 0);
+	sync_to(address + 2, GID_MAX - 2, mac); /* 0 and 1 go */
+	assert_int_equal(add(address[GID_MAX], 0, 3, true), 0);
 	assert_memory_equal(gids.table.entry[0].gid, address[0], 16);
 	assert_false(gids.table.entry[0].valid);
 	assert_memory_equal(gids.table.entry[1].gid, address[GID_MAX], 16);
-	assert_int_equal(gids_add(&gids, address[GID_MAX + 1], 0, 3, mac, true), -ENOSPC);
+	assert_int_equal(add(address[GID_MAX + 1], 0, 3, true), -ENOSPC);
 	gids.users[0] = 0; /* released */
-	assert_int_equal(gids_add(&gids, address[GID_MAX + 1], 0, 3, mac, true), 0);
+	assert_int_equal(add(address[GID_MAX + 1], 0, 3, true), 0);
 	assert_memory_equal(gids.table.entry[0].gid, address[GID_MAX + 1], 16);
 }
 
 static void gids_sync__leaves_static_entries(void **state)
 {
-	gids_add(&gids, peer4, 0, 0, mac, false);
-	gids_sync(&gids, address, 1, 3, mac);
-	gids_sync(&gids, NULL, 0, 3, mac);
+	add(peer4, 0, 0, false);
+	sync_to(address, 1, mac);
+	sync_to(NULL, 0, mac);
 	assert_true(gids.table.entry[0].valid);
 	assert_false(gids.table.entry[1].valid);
 }
@@ -149,13 +171,54 @@ static void gids_sync__mac_changes(void **state)
 {
 	const uint8_t other[6] = {2, 9, 9, 9, 9, 9};
 
-	gids_sync(&gids, address, 2, 3, mac);
+	sync_to(address, 2, mac);
 	gids.changed = false;
-	gids_sync(&gids, address, 2, 3, mac);
+	sync_to(address, 2, mac);
 	assert_false(gids.changed); /* nothing new, nothing to publish */
-	gids_sync(&gids, address, 2, 3, other);
+	sync_to(address, 2, other);
 	assert_true(gids.changed);
 	assert_memory_equal(gids.table.entry[1].mac, other, 6);
+}
+
+/* The same address on the port's netdev and in a VLAN on top of it is two GIDs. */
+static void gids_sync__vlan_entries_are_their_own(void **state)
+{
+	static const uint8_t vlan_mac[6] = {2, 0, 0, 0, 0, 5}, port_mac[6] = {2, 0, 0, 0, 0, 6};
+	struct gid_address a[2] = {{.ifindex = 3}, {.vid = 5, .ifindex = 4}};
+
+	memcpy(a[0].gid, peer4, 16);
+	memcpy(a[0].mac, mac, 6);
+	memcpy(a[1].gid, peer4, 16);
+	memcpy(a[1].mac, vlan_mac, 6);
+	assert_int_equal(gids_sync(&gids, a, 2), 0);
+	assert_int_equal(gids.table.count, 2);
+	assert_int_equal(gids.table.entry[1].vid, 5);
+	assert_int_equal(gids.table.entry[1].ifindex, 4);
+	gids_set_netdev(&gids, 9, port_mac);
+	assert_int_equal(gids.table.entry[0].ifindex, 9);
+	assert_int_equal(gids.table.entry[1].ifindex, 4);
+	assert_memory_equal(gids.table.entry[1].mac, vlan_mac, 6);
+	assert_int_equal(gids_sync(&gids, a, 1), 0); /* the VLAN netdev goes */
+	assert_true(gids.table.entry[0].valid);
+	assert_false(gids.table.entry[1].valid);
+	assert_int_equal(gids_sync(&gids, a, 2), 0);
+	assert_int_equal(gids.table.count, 2); /* GID-03 */
+	assert_true(gids.table.entry[1].valid);
+}
+
+/* Else it would change with each look at the netdevs. */
+static void gids_sync__static_entry_in_a_vlan_stays(void **state)
+{
+	struct gid_address a = {.vid = 7, .ifindex = 4};
+
+	assert_int_equal(add(peer4, 7, 3, false), 0);
+	gids.changed = false;
+	memcpy(a.gid, peer4, 16);
+	assert_int_equal(gids_sync(&gids, &a, 1), 0);
+	assert_false(gids.changed);
+	assert_int_equal(gids.table.entry[0].ifindex, 3);
+	assert_int_equal(gids_sync(&gids, NULL, 0), 0);
+	assert_true(gids.table.entry[0].valid);
 }
 
 static void gids_publish__whole_copies(void **state)
@@ -168,7 +231,7 @@ static void gids_publish__whole_copies(void **state)
 	assert_non_null(first);
 	assert_null(gids_publish(&gids, &port)); /* unchanged */
 	assert_ptr_equal(atomic_load(&port.gids), first);
-	gids_add(&gids, peer4, 0, 3, mac, false);
+	add(peer4, 0, 3, false);
 	assert_int_equal(first->count, 0);
 	assert_ptr_equal(gids_publish(&gids, &port), first);
 	second = atomic_load(&port.gids);
@@ -182,8 +245,8 @@ static void gids_select__names_the_right_index(void **state)
 	uint8_t ll[16];
 
 	gid_of_mac(ll, mac);
-	gids_add(&gids, ll, 0, 3, mac, true);
-	gids_add(&gids, address[1], 0, 3, mac, true);
+	add(ll, 0, 3, true);
+	add(address[1], 0, 3, true);
 	assert_non_null(gids_select(&gids, 1, peer4, why));
 	assert_null(gids_select(&gids, 0, peer4, why)); /* GID-06 */
 	assert_string_equal(why, "GID 0 is link-local; the peer's GID is IPv4: use GID 1");
@@ -192,7 +255,7 @@ static void gids_select__names_the_right_index(void **state)
 	assert_null(gids_select(&gids, 9, peer4, why));
 	assert_string_equal(why, "GID 9 is empty; the peer's GID is IPv4: use GID 1");
 	assert_null(gids_select(&gids, 255, peer6, why));
-	gids_sync(&gids, NULL, 0, 3, mac);
+	sync_to(NULL, 0, mac);
 	assert_null(gids_select(&gids, 1, peer4, why));
 	assert_non_null(strstr(why, "an IPv4 address"));
 }
@@ -203,9 +266,9 @@ static void gids_select__prefers_the_same_scope(void **state)
 	uint8_t ll[16];
 
 	gid_of_mac(ll, mac);
-	gids_add(&gids, ll, 0, 3, mac, true);
-	gids_add(&gids, address[1], 0, 3, mac, true);
-	gids_add(&gids, global, 0, 3, mac, true);
+	add(ll, 0, 3, true);
+	add(address[1], 0, 3, true);
+	add(global, 0, 3, true);
 	assert_null(gids_select(&gids, 1, peer6, why));
 	assert_non_null(strstr(why, "use GID 2"));
 }
@@ -222,6 +285,8 @@ int main(void)
 		cmocka_unit_test_setup(gids_sync__used_entry_is_not_given_away, setup),
 		cmocka_unit_test_setup(gids_sync__leaves_static_entries, setup),
 		cmocka_unit_test_setup(gids_sync__mac_changes, setup),
+		cmocka_unit_test_setup(gids_sync__vlan_entries_are_their_own, setup),
+		cmocka_unit_test_setup(gids_sync__static_entry_in_a_vlan_stays, setup),
 		cmocka_unit_test_setup(gids_publish__whole_copies, setup),
 		cmocka_unit_test_setup(gids_select__names_the_right_index, setup),
 		cmocka_unit_test_setup(gids_select__prefers_the_same_scope, setup),

@@ -9,6 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
+#include "neigh.h"
 #include "netns.h"
 #include "netport.h"
 
@@ -19,6 +20,21 @@ static struct rtnl nl;
 static struct netport p;
 static struct port shared;
 static char why[ABI_SENTENCE_MAX];
+
+/* What netport.c gets to hear instead of the kernel's list of VLAN netdevs. Any netdev does as one:
+ * its addresses are the kernel's. */
+static struct rtnl_vlan vlan;
+static int vlans; /* or a negative errno */
+
+int __wrap_rtnl_vlans(struct rtnl *r, uint32_t parent, struct rtnl_vlan *list, unsigned max);
+
+int __wrap_rtnl_vlans(struct rtnl *r, uint32_t parent, struct rtnl_vlan *list, unsigned max)
+{
+	assert_int_equal(parent, p.ifindex);
+	if (vlans > 0)
+		list[0] = vlan;
+	return vlans;
+}
 
 static int setup(void **state)
 {
@@ -31,6 +47,7 @@ static int teardown(void **state)
 	free((void *)netport_withdraw(&p));
 	netport_destroy(&p);
 	rtnl_close(&nl);
+	vlans = 0;
 	return 0;
 }
 
@@ -179,6 +196,74 @@ static void netport_refresh__mac_changes(void **state)
 	assert_int_equal(refresh() & ~NETPORT_GIDS_CHANGED, 0);
 }
 
+static int find_vlan(const uint8_t gid[16])
+{
+	return gid_find(atomic_load(&shared.gids), gid, NET_IPV4, vlan.vid);
+}
+
+static void netport_refresh__vlan_netdevs_come_and_go(void **state)
+{
+	static const uint8_t in_vlan[16] = {[10] = 0xFF, [11] = 0xFF, 10, 9, 5, 1};
+	struct ctl_port cfg = {0};
+	const struct gid_entry *e;
+	int index;
+
+	netns_run("ip link add rtvlan type veth peer name rtvlan1 && ip link set rtvlan up && "
+		  "ip addr add 10.9.5.1/24 dev rtvlan");
+	vlan = (struct rtnl_vlan){if_nametoindex("rtvlan"), 5, {2, 0, 0, 0, 0, 5}};
+	init(&cfg);
+	refresh();
+	assert_int_equal(find_vlan(in_vlan), -1);
+	vlans = 1;
+	assert_int_equal(refresh() & (NETPORT_VLANS | NETPORT_GIDS_CHANGED),
+		NETPORT_VLANS | NETPORT_GIDS_CHANGED);
+	index = find_vlan(in_vlan);
+	assert_true(index > 1);
+	assert_int_equal(find4(in_vlan), -1); /* not without the tag */
+	assert_int_equal(find4(ours4), 1);
+	e = &atomic_load(&shared.gids)->entry[index];
+	assert_int_equal(e->ifindex, vlan.ifindex);
+	assert_memory_equal(e->mac, vlan.mac, 6); /* ETH-11 */
+	assert_int_equal(refresh() & NETPORT_VLANS, 0);
+	vlans = -EBUSY;
+	assert_int_equal(refresh() & NETPORT_VLANS, 0);
+	assert_int_equal(find_vlan(in_vlan), index); /* the kernel did not tell */
+	vlans = 0;				     /* down or gone */
+	assert_true(refresh() & NETPORT_VLANS);
+	assert_int_equal(find_vlan(in_vlan), -1);
+	assert_int_equal(find4(ours4), 1);
+	vlans = 1;
+	refresh();
+	assert_int_equal(find_vlan(in_vlan), index); /* GID-03 */
+	netns_run("ip link del rtvlan");	     /* after the list was read */
+	refresh();
+	assert_int_equal(find_vlan(in_vlan), -1);
+	assert_int_equal(find4(ours4), 1);
+}
+
+/* The netdev that has the source GID is asked, not the port's. */
+static void neigh_resolve__by_the_vlans_netdev(void **state)
+{
+	static const uint8_t from[16] = {[10] = 0xFF, [11] = 0xFF, 10, 9, 5, 1};
+	static const uint8_t to[16] = {[10] = 0xFF, [11] = 0xFF, 10, 9, 5, 2};
+	static const uint8_t mac[6] = {2, 0, 0, 0, 5, 2};
+	struct ctl_port cfg = {0};
+	struct neigh_query q = {.port = &p};
+	struct neigh_queue nq;
+
+	netns_run("ip link add rtvlan type veth peer name rtvlan1 && ip link set rtvlan up && "
+		  "ip link set rtvlan1 up && ip addr add 10.9.5.1/24 dev rtvlan && "
+		  "ip neigh replace 10.9.5.2 lladdr 02:00:00:00:05:02 dev rtvlan");
+	init(&cfg);
+	neigh_queue_init(&nq, &nl);
+	q.netdev = if_nametoindex("rtvlan");
+	memcpy(q.dgid, to, 16);
+	assert_int_equal(neigh_resolve(&nq, &q, from, 0, why), 0);
+	assert_memory_equal(q.mac, mac, 6);
+	assert_int_equal(q.ifindex, q.netdev);
+	netns_run("ip link del rtvlan");
+}
+
 static void netport_init__no_such_netdev(void **state)
 {
 	struct ctl_port cfg = {.netdev = "nonesuch0"};
@@ -219,6 +304,10 @@ int main(void)
 		cmocka_unit_test_setup_teardown(
 			netport_refresh__netdev_vanishes_and_returns, setup, teardown),
 		cmocka_unit_test_setup_teardown(netport_refresh__mac_changes, setup, teardown),
+		cmocka_unit_test_setup_teardown(
+			netport_refresh__vlan_netdevs_come_and_go, setup, teardown),
+		cmocka_unit_test_setup_teardown(
+			neigh_resolve__by_the_vlans_netdev, setup, teardown),
 		cmocka_unit_test_setup_teardown(netport_init__no_such_netdev, setup, teardown),
 		cmocka_unit_test_setup_teardown(
 			netport_static_neigh__beside_a_netdev, setup, teardown),

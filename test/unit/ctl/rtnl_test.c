@@ -3,6 +3,7 @@
 #include <net/if.h>
 #include <poll.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 #include <setjmp.h>
@@ -50,6 +51,26 @@ static void rtnl_link_get__veth(void **state)
 	assert_int_equal(rtnl_link_get(&nl, "nonesuch0", &link), -ENODEV);
 	assert_int_equal(rtnl_link_get(&nl, "lo", &link), 0);
 	assert_false(link.up); /* new namespace: down */
+}
+
+static void rtnl_vlans__of_one_netdev(void **state)
+{
+	struct rtnl_vlan vlan[4];
+
+	assert_int_equal(rtnl_vlans(&nl, ifindex, vlan, 4), 0); /* a veth's link is its peer */
+	if (system("ip link add link " NETNS_OURS " name rtv5 type vlan id 5 2>/dev/null"))
+		skip(); /* this kernel has no VLAN netdevs */
+	assert_int_equal(rtnl_vlans(&nl, ifindex, vlan, 4), 0); /* it is down */
+	netns_run("ip link set rtv5 up");
+	netns_run(
+		"ip link add link " NETNS_OURS " name rtv6 type vlan id 6 && ip link set rtv6 up");
+	assert_int_equal(rtnl_vlans(&nl, ifindex, vlan, 4), 2);
+	assert_int_equal(vlan[0].ifindex, if_nametoindex("rtv5"));
+	assert_int_equal(vlan[0].vid, 5);
+	assert_int_equal(vlan[1].vid, 6);
+	assert_int_equal(rtnl_vlans(&nl, ifindex, vlan, 1), 1);
+	assert_int_equal(rtnl_vlans(&nl, vlan[0].ifindex, vlan, 4), 0);
+	netns_run("ip link del rtv5; ip link del rtv6");
 }
 
 static void rtnl_addresses__of_one_netdev(void **state)
@@ -197,6 +218,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(rtnl_link_get__veth, setup, teardown),
+		cmocka_unit_test_setup_teardown(rtnl_vlans__of_one_netdev, setup, teardown),
 		cmocka_unit_test_setup_teardown(rtnl_addresses__of_one_netdev, setup, teardown),
 		cmocka_unit_test_setup_teardown(rtnl_route_get__kinds, setup, teardown),
 		cmocka_unit_test_setup_teardown(rtnl_neigh_use__resolves, setup, teardown),

@@ -68,6 +68,33 @@ static void share_guard__no_such_netdev(void **state)
 	assert_non_null(strstr(why, "nodev0"));
 }
 
+/* What they are guarded against is the same for all kinds of netdevs: one of another kind will do.
+ */
+static void share_guard_vlans__follows_the_list(void **state)
+{
+	static struct share_vlans v;
+	uint32_t lo[2] = {if_nametoindex("lo"), 0x7FFFFFFF};
+	struct share_guard other;
+	char why[256] = "";
+	int fd;
+
+	assert_int_equal(share_guard_vlans(&v, lo, 2, why, sizeof(why)), 0);
+	assert_int_equal(v.count, 1); /* there is no second one, or no longer */
+	assert_int_equal(answer(AF_INET), 0);
+	assert_int_equal(answer(AF_INET6), 0);
+	fd = v.guard[0].fd[0];
+	assert_int_equal(share_guard_vlans(&v, lo, 1, why, sizeof(why)), 0);
+	assert_int_equal(v.guard[0].fd[0], fd); /* never open meanwhile */
+	assert_int_equal(share_guard_vlans(&v, NULL, 0, why, sizeof(why)), 0);
+	assert_int_equal(v.count, 0);
+	assert_int_equal(answer(AF_INET), ECONNREFUSED);
+	assert_int_equal(share_guard(&other, "lo", why, sizeof(why)), 0);
+	assert_int_equal(share_guard_vlans(&v, lo, 1, why, sizeof(why)), -EADDRINUSE);
+	assert_non_null(strstr(why, "netdev lo"));
+	assert_int_equal(v.count, 0);
+	share_unguard(&other);
+}
+
 static void share_create__mtu_of_lo_is_cut_to_a_frame(void **state)
 {
 	uint16_t ethdev;
@@ -110,6 +137,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(share_guard__kernel_no_longer_answers),
 		cmocka_unit_test(share_guard__no_such_netdev),
+		cmocka_unit_test(share_guard_vlans__follows_the_list),
 		cmocka_unit_test(share_create__mtu_of_lo_is_cut_to_a_frame),
 		cmocka_unit_test(share_create__no_such_netdev),
 	};

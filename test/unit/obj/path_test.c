@@ -241,6 +241,22 @@ static void gid_find__wants_protocol_and_vlan(void **state)
 	assert_int_equal(gid_find(&t, v6.gid, NET_IPV6, 0), -1);
 }
 
+static void gid_has_mac__of_a_valid_entry_in_the_vlan(void **state)
+{
+	static struct gid_table t;
+	static const uint8_t other[6] = {2, 0, 0, 0, 0, 0x77};
+
+	t.count = 2;
+	t.entry[1] = v4;
+	t.entry[1].vid = 9;
+	assert_true(gid_has_mac(&t, 9, v4.mac));
+	assert_false(gid_has_mac(&t, 0, v4.mac));
+	assert_false(gid_has_mac(&t, 8, v4.mac));
+	assert_false(gid_has_mac(&t, 9, other));
+	t.entry[1].valid = false;
+	assert_false(gid_has_mac(&t, 9, v4.mac));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -255,6 +271,7 @@ int main(void)
 		cmocka_unit_test(path_matches__only_the_way_back),
 		cmocka_unit_test(gid_is_local_only__unspecified_and_loopback),
 		cmocka_unit_test(gid_find__wants_protocol_and_vlan),
+		cmocka_unit_test(gid_has_mac__of_a_valid_entry_in_the_vlan),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -145,9 +145,35 @@ static void tx_poll__sends_what_comes_down(void **state)
 	assert_int_equal(rig_free_buffers(w), before + 20);
 }
 
+/* ETH-07: one VLAN's frame does not get into another network. */
+static void exception_take__stripped_tag_is_put_back(void **state)
+{
+	struct rte_mbuf *m = buffer(arp, sizeof(arp));
+	struct rte_mbuf *full = buffer(arp, sizeof(arp));
+	uint8_t *frame;
+
+	m->vlan_tci = full->vlan_tci = 5;
+	m->ol_flags |= RTE_MBUF_F_RX_VLAN_STRIPPED;
+	full->ol_flags |= RTE_MBUF_F_RX_VLAN_STRIPPED;
+	full->data_off = 0;
+	assert_int_equal(rte_eth_tx_burst(r.ethdev[0], 0, &m, 1), 1);
+	assert_int_equal(rte_eth_tx_burst(r.ethdev[0], 0, &full, 1), 1);
+	receive(2);
+	assert_int_equal(rte_ring_count(x->up), 1);
+	assert_int_equal(rte_ring_dequeue(x->up, (void **)&m), 0);
+	frame = rte_pktmbuf_mtod(m, uint8_t *);
+	assert_int_equal(rte_pktmbuf_data_len(m), sizeof(arp) + VLAN_HLEN);
+	assert_int_equal(frame[12] << 8 | frame[13], ETHERTYPE_VLAN);
+	assert_int_equal(frame[15], 5);
+	assert_memory_equal(frame + 16, arp + 12, sizeof(arp) - 12);
+	rte_pktmbuf_free(m);
+	assert_int_equal(rig_free_buffers(r.dp->worker[0]), all_buffers);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(exception_take__stripped_tag_is_put_back, up, down),
 		cmocka_unit_test_setup_teardown(rx_poll__what_is_not_roce_goes_up, up, down),
 		cmocka_unit_test_setup_teardown(rx_poll__malformed_roce_stays, up, down),
 		cmocka_unit_test_setup_teardown(rx_poll__full_ring_loses, up, down),

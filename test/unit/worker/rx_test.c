@@ -113,6 +113,44 @@ static void rx_poll__chain_that_fits_nowhere_is_dropped(void **state)
 	assert_int_equal(rig_free_buffers(r.dp->worker[0]), all_buffers);
 }
 
+/* As a driver leaves a frame whose tag the device or the kernel has taken off. */
+static struct rte_mbuf *stripped(const struct frame *f, uint16_t tci)
+{
+	struct rte_mbuf *m = piece(f->b, f->len);
+
+	m->vlan_tci = tci;
+	m->ol_flags |= RTE_MBUF_F_RX_VLAN | RTE_MBUF_F_RX_VLAN_STRIPPED;
+	return m;
+}
+
+/* ETH-07: what comes in a VLAN is not for the port's untagged address, ETH-04: but with VLAN 0. */
+static void rx_poll__stripped_tag_counts(void **state)
+{
+	struct frame f = frame_to(QPN_MAKE(1, 0, 9));
+	bool drained;
+
+	inject(stripped(&f, 5));
+	assert_int_equal(rx_poll(r.dp->worker[0], &drained), 1);
+	assert_int_equal(dropped(0, DROP_DGID), 1);
+	inject(stripped(&f, 7 << 13));
+	assert_int_equal(rx_poll(r.dp->worker[0], &drained), 1);
+	assert_int_equal(dropped(0, DROP_QPN_UNKNOWN), 1);
+	assert_int_equal(rig_free_buffers(r.dp->worker[0]), all_buffers);
+}
+
+static void rx_poll__stripped_tag_without_room_is_dropped(void **state)
+{
+	struct frame f = frame_to(QPN_MAKE(1, 0, 9));
+	struct rte_mbuf *m = stripped(&f, 5);
+	bool drained;
+
+	m->data_off = VLAN_HLEN - 1;
+	inject(m);
+	assert_int_equal(rx_poll(r.dp->worker[0], &drained), 1);
+	assert_int_equal(dropped(0, DROP_FRAME_TOO_LONG), 1);
+	assert_int_equal(rig_free_buffers(r.dp->worker[0]), all_buffers);
+}
+
 static void rx_poll__other_workers_frame_is_handed_over(void **state)
 {
 	struct frame f = frame_to(QPN_MAKE(1, 1, 9));
@@ -159,6 +197,9 @@ int main(void)
 		cmocka_unit_test_setup_teardown(rx_poll__chained_frame_is_joined, up, down),
 		cmocka_unit_test_setup_teardown(
 			rx_poll__chain_that_fits_nowhere_is_dropped, up, down),
+		cmocka_unit_test_setup_teardown(rx_poll__stripped_tag_counts, up, down),
+		cmocka_unit_test_setup_teardown(
+			rx_poll__stripped_tag_without_room_is_dropped, up, down),
 		cmocka_unit_test_setup_teardown(
 			rx_poll__other_workers_frame_is_handed_over, up_two, down),
 		cmocka_unit_test_setup_teardown(rx_poll__full_inbox_loses_and_counts, up_two, down),
