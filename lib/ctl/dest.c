@@ -155,10 +155,15 @@ static void look_again_later(struct dest *d, uint64_t now_ms)
 
 void dest_join(struct dest *d, struct qp_obj *o, const struct core_cmd *cmd)
 {
-	dest_leave(o);
+	struct dest *old = o->dest; /* may be the same */
+
+	if (old)
+		list_del(&o->dest_node);
 	apply(d, cmd->path.dmac, cmd->sgid.mac, cmd->path.local);
 	list_push(&d->qps, &o->dest_node);
 	o->dest = d;
+	if (old)
+		dest_release(old);
 	if (d->pending)
 		return;
 	d->query.ifindex = o->query.ifindex;
