@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* QPs that share a destination. The test is the control thread. */
+/* QPs that share a destination. The test is the control thread, so that it can count turns. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -9,9 +9,11 @@
 #include "daemon.h"
 #include "object.h"
 
-#define QPS 200u
+#define QPS  200u
+#define TURN 64u /* QPs that one turn readdresses */
 
 static const uint8_t mac_a[6] = {2, 0, 0, 0, 0xA, 0xA};
+static const uint8_t mac_b[6] = {2, 0, 0, 0, 0xB, 0xB};
 
 static struct test_daemon *d;
 static struct client c;
@@ -72,6 +74,12 @@ static void setup_some(void **state, unsigned n)
 		obj[i] = handle_get(&session_of(d->ctl)->qps, reply[i].handle);
 }
 
+static int setup(void **state)
+{
+	setup_some(state, QPS);
+	return 0;
+}
+
 static int setup_one(void **state)
 {
 	setup_some(state, 1);
@@ -91,6 +99,15 @@ static bool sends_to(unsigned i, const uint8_t mac[6])
 	return !memcmp(obj[i]->qp->path.hdr + ETH_DST, mac, 6);
 }
 
+static unsigned count(const uint8_t mac[6])
+{
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < QPS; i++)
+		n += sends_to(i, mac);
+	return n;
+}
+
 static void peer_gets(const uint8_t mac[6])
 {
 	memcpy(d->ctl->port[0].neighs[0].mac, mac, 6);
@@ -101,6 +118,58 @@ static void peer_gets(const uint8_t mac[6])
 static int turn(void)
 {
 	return dests_poll(d->ctl, ctl_now_ms() + 1000);
+}
+
+/* Other commands come in between. */
+static void readdress__in_turns(void **state)
+{
+	peer_gets(mac_a);
+	for (unsigned done = TURN; done < QPS; done += TURN) {
+		assert_int_equal(turn(), 0);
+		assert_int_equal(count(mac_a), done);
+	}
+	assert_int_equal(turn(), -1);
+	assert_int_equal(count(mac_a), QPS);
+}
+
+/* A MAC that changes faster than QPs are told of it queues no work: each hears of the newest one,
+ * and those first that have waited for longest. */
+static void readdress__latest_wins(void **state)
+{
+	peer_gets(mac_a);
+	turn();
+	turn();
+	assert_int_equal(count(mac_a), 2 * TURN);
+	peer_gets(mac_b);
+	assert_int_equal(turn(), 0);
+	assert_int_equal(count(mac_a), 2 * TURN);
+	for (unsigned i = 2 * TURN; i < 3 * TURN; i++)
+		assert_true(sends_to(i, mac_b));
+	for (unsigned done = 2 * TURN; done < QPS; done += TURN)
+		assert_int_equal(turn(), 0);
+	assert_int_equal(turn(), -1);
+	assert_int_equal(count(mac_b), QPS);
+	assert_int_equal(turn(), -1);
+}
+
+/* A QP that goes, or is told anew, waits for no turn. */
+static void readdress__leaves_meanwhile(void **state)
+{
+	const unsigned last = QPS - 1;
+
+	peer_gets(mac_a);
+	turn();
+	dest_leave(obj[last]);
+	while (!turn())
+		;
+	assert_int_equal(count(mac_a), QPS - 1);
+	assert_true(sends_to(last, mac_peer));
+	peer_gets(mac_b);
+	turn();
+	for (unsigned i = 0; i < last; i++)
+		dest_leave(obj[i]);
+	assert_int_equal(turn(), -1);
+	assert_int_equal(count(mac_b), TURN);
 }
 
 /* QPS-10: an address vector that leads where the QP's packets go already. */
@@ -120,9 +189,14 @@ static void dest_join__the_same_again(void **state)
 	assert_true(sends_to(0, mac_a));
 }
 
+#define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		T(readdress__in_turns),
+		T(readdress__latest_wins),
+		T(readdress__leaves_meanwhile),
 		cmocka_unit_test_setup_teardown(dest_join__the_same_again, setup_one, teardown),
 	};
 
