@@ -47,6 +47,18 @@ static inline void list_del(struct list *n)
 	list_init(n);
 }
 
+/** Moves all nodes of @p from, in their order, to the end of @p l. */
+static inline void list_splice(struct list *l, struct list *from)
+{
+	if (list_empty(from))
+		return;
+	from->next->prev = l->prev;
+	l->prev->next = from->next;
+	from->prev->next = l;
+	l->prev = from->prev;
+	list_init(from);
+}
+
 /** @return the first node, taken off @p l, or NULL when the list is empty. */
 static inline struct list *list_pop(struct list *l)
 {

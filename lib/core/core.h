@@ -227,17 +227,18 @@ enum core_cmd_type {
 	CORE_CMD_DETACH_CQS, /* the same of `n` CQs */
 	CORE_CMD_COUNT_CQ,   /* how many CQEs wait in this worker's lane? */
 	CORE_CMD_RESIZE_CQ,  /* this worker's lane goes on in another ring */
-	/** The neighbour's or the port's MAC changed: packets built from now on go to path.dmac,
-	 *  from sgid.mac, or by way of this daemon when path.local. In any state; no packet that
-	 *  is built already changes, because each is sealed before the next command. */
-	CORE_CMD_READDRESS_QP,
+	/** The neighbour's or the port's MAC changed: packets that the `n` QPs build from now on
+	 *  go to path.dmac, from sgid.mac, or by way of this daemon when path.local. In any state;
+	 *  no packet that is built already changes, because each is sealed before the next
+	 *  command. */
+	CORE_CMD_READDRESS_QPS,
 };
 
 struct core_cmd {
 	enum core_cmd_type type;
-	struct qp *qp; /* *_CQ: NULL */
+	struct qp *qp; /* *_CQ, *S: NULL */
 	struct cq *cq; /* *_CQ */
-	uint32_t n;    /* DETACH_*S: at most some dozens, done in one step */
+	uint32_t n;    /* *S: at most some dozens, done in one step */
 	struct qp *const *qps;
 	struct cq *const *cqs;
 	uint16_t worker;	  /* GIVE_QP */

@@ -278,8 +278,9 @@ int core_cmd(struct core *c, struct core_cmd *cmd, uint64_t now)
 	case CORE_CMD_QUERY_QP:
 		query(cmd->qp, &cmd->attr);
 		return 0;
-	case CORE_CMD_READDRESS_QP:
-		readdress(cmd->qp, cmd);
+	case CORE_CMD_READDRESS_QPS:
+		for (uint32_t i = 0; i < cmd->n; i++)
+			readdress(cmd->qps[i], cmd);
 		return 0;
 	case CORE_CMD_DETACH_QP:
 		detach_qp(c, cmd->qp);

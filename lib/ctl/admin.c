@@ -2,12 +2,14 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/socket.h>
 #include <unistd.h>
 #include "admin.h"
 #include "admin_command.h"
 #include "bits.h"
 #include "listen.h"
+#include "passed.h"
 #include "server.h"
 
 #define MODE_DEFAULT 0600u
@@ -38,7 +40,11 @@ struct admin {
 
 static void client_close(struct admin_client *c)
 {
-	ctl_unwatch(c->ctl, &c->watch);
+	int fd = c->watch.fd;
+
+	epoll_ctl(c->ctl->epoll, EPOLL_CTL_DEL, fd, NULL);
+	shutdown(fd, SHUT_RDWR);
+	dispose_fd(c->ctl->closer, fd); /* with what lies unread in it */
 	c->ctl->admin->client[c->slot] = NULL;
 	text_free(&c->text);
 	free(c);
@@ -116,8 +122,13 @@ static int reply(struct admin_client *c)
 
 static int receive(struct admin_client *c)
 {
-	ssize_t n = recv(c->watch.fd, c->line + c->len, sizeof(c->line) - c->len, MSG_DONTWAIT);
+	struct iovec iov = {.iov_base = c->line + c->len, .iov_len = sizeof(c->line) - c->len};
+	struct disposer *closer = c->ctl->closer;
+	struct passed p;
+	ssize_t n = passed_receive(c->watch.fd, &iov, 1, closer, &p);
 
+	if (p.fd >= 0) /* no command wants one */
+		dispose_fd(closer, p.fd);
 	if (n < 0)
 		return errno == EAGAIN || errno == EINTR ? 1 : -errno;
 	c->ended = n == 0;

@@ -320,6 +320,22 @@ void qp_detach(struct ctl *ctl, struct qp_obj *o)
 	worker_call(ctl->dp->worker[o->worker], &cmd);
 }
 
+void qps_call(struct ctl *ctl, const struct core_cmd *cmd, struct qp_obj *const o[], uint32_t n)
+{
+	struct qp *qps[QPS_CALL_MAX];
+	struct core_cmd part = *cmd;
+
+	part.qps = qps;
+	for (uint32_t w = 0; w < ctl->dp->nworkers; w++) {
+		part.n = 0;
+		for (uint32_t i = 0; i < n; i++)
+			if (o[i]->worker == w)
+				qps[part.n++] = o[i]->qp;
+		if (part.n)
+			worker_call(ctl->dp->worker[w], &part);
+	}
+}
+
 void qp_release(struct session *s, struct qp_obj *o)
 {
 	struct ctl *ctl = s->ctl;

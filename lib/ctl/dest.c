@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include "dest.h"
+#include "object.h"
 #include "sentence.h"
-#include "state.h"
 
 /* A neighbour that the kernel uses is probed by it every 15 to 45 s and forgotten after 60 s
  * without use: often enough to count as use. */
@@ -22,6 +22,7 @@ void dests_init(struct dests *d)
 {
 	for (unsigned i = 0; i < DEST_BUCKETS; i++)
 		list_init(&d->bucket[i]);
+	list_init(&d->late);
 	d->next_ms = NEVER;
 }
 
@@ -112,38 +113,59 @@ struct dest *dest_get(struct ctl *ctl, const struct dest_key *key)
 	d->query.done = found_late;
 	list_init(&d->query.node);
 	list_init(&d->qps);
+	list_init(&d->late);
+	list_init(&d->turn);
 	list_push(bucket, &d->node);
 	return d;
 }
 
 void dest_release(struct dest *d)
 {
-	if (!list_empty(&d->qps))
+	if (!list_empty(&d->qps) || !list_empty(&d->late))
 		return;
 	neigh_cancel(&d->query);
 	list_del(&d->node);
+	list_del(&d->turn);
 	free(d);
 }
 
-/* Has the QPs of @p d send to @p dmac from @p smac. */
+/* Has the QPs of @p d send to @p dmac from @p smac, each when its turn comes. Those that still have
+ * to hear of the change before stay in front: they hear of this one alone, and soon. */
 static void apply(struct dest *d, const uint8_t dmac[6], const uint8_t smac[6], bool local)
 {
-	struct core_cmd cmd = {.type = CORE_CMD_READDRESS_QP};
-
 	if (!memcmp(d->dmac, dmac, 6) && !memcmp(d->smac, smac, 6) && d->local == local)
 		return;
 	memmove(d->dmac, dmac, 6);
 	memcpy(d->smac, smac, 6);
 	d->local = local;
+	list_splice(&d->late, &d->qps);
+	if (!list_empty(&d->late) && list_empty(&d->turn))
+		list_push(&d->ctl->dests.late, &d->turn);
+}
+
+/* Readdresses some QPs of the destination whose turn it is. */
+static void readdress_some(struct ctl *ctl)
+{
+	struct list *turn = list_pop(&ctl->dests.late);
+	struct core_cmd cmd = {.type = CORE_CMD_READDRESS_QPS};
+	struct qp_obj *o[QPS_CALL_MAX];
+	struct list *l;
+	struct dest *d;
+	uint32_t n = 0;
+
+	if (!turn)
+		return;
+	d = container_of(turn, struct dest, turn);
 	memcpy(cmd.path.dmac, d->dmac, 6);
 	memcpy(cmd.sgid.mac, d->smac, 6);
-	cmd.path.local = local;
-	for (struct list *n = d->qps.next; n != &d->qps; n = n->next) {
-		struct qp_obj *o = container_of(n, struct qp_obj, dest_node);
-
-		cmd.qp = o->qp;
-		worker_call(d->ctl->dp->worker[o->worker], &cmd);
+	cmd.path.local = d->local;
+	while (n < QPS_CALL_MAX && (l = list_pop(&d->late))) {
+		o[n++] = container_of(l, struct qp_obj, dest_node);
+		list_push(&d->qps, l);
 	}
+	qps_call(ctl, &cmd, o, n);
+	if (!list_empty(&d->late))
+		list_push(&ctl->dests.late, &d->turn);
 }
 
 /* What the kernel resolves must be kept fresh; the rest changes with news only. */
@@ -156,12 +178,15 @@ static void look_again_later(struct dest *d, uint64_t now_ms)
 
 void dest_join(struct dest *d, struct qp_obj *o, const struct core_cmd *cmd)
 {
-	if (o->dest != d) /* else it might be the last one in it, and free it */
-		dest_leave(o);
+	struct dest *old = o->dest; /* may be the same */
+
+	if (old)
+		list_del(&o->dest_node);
 	apply(d, cmd->path.dmac, cmd->sgid.mac, cmd->path.local);
-	if (!o->dest)
-		list_push(&d->qps, &o->dest_node);
+	list_push(&d->qps, &o->dest_node);
 	o->dest = d;
+	if (old)
+		dest_release(old);
 	if (d->pending)
 		return;
 	d->query.ifindex = o->query.ifindex;
@@ -316,6 +341,9 @@ int dests_poll(struct ctl *ctl, uint64_t now_ms)
 	/* The next round goes on there, or news without end would keep it at the first buckets. */
 	if (r.last)
 		all->first = (uint32_t)(r.last - all->bucket + 1) % DEST_BUCKETS;
+	readdress_some(ctl);
+	if (!list_empty(&all->late))
+		return 0;
 	if (all->next_ms == NEVER)
 		return -1;
 	return all->next_ms > now_ms ? (int)(all->next_ms - now_ms) : 0;

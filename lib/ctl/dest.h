@@ -3,7 +3,8 @@
  * @file dest.h
  * Where the packets of QPs go, kept right while the QPs live (A17.4.2, ETH-11): one entry a source
  * GID and destination, shared by the QPs that have both. News of links, addresses, routes and
- * neighbours have an entry looked up again; the QPs of one that changed are readdressed. What the
+ * neighbours have an entry looked up again; the QPs of one that changed are readdressed, some
+ * dozens at a time, to what holds when their turn comes. What the
  * kernel resolved is also asked for again now and then, so that it neither forgets the neighbour
  * nor believes in it for ever. Control thread.
  */
@@ -33,12 +34,14 @@ struct dest_key {
 
 struct dest {
 	struct list node; /* of dests.bucket[] */
-	struct list qps;  /* of qp_obj.dest_node */
+	struct list qps;  /* of qp_obj.dest_node: their paths say what is below, */
+	struct list late; /* and those of these QPs do not yet */
+	struct list turn; /* on dests.late while there are such */
 	struct ctl *ctl;
 	struct dest_key key;
 	struct neigh_query query;
 	bool pending; /* query waits for the kernel */
-	/* what the paths of the QPs say */
+	/* what the paths of the QPs are to say */
 	uint8_t dmac[6];
 	uint8_t smac[6];
 	bool local;
@@ -49,6 +52,7 @@ struct dest {
 struct dests {
 	struct list bucket[DEST_BUCKETS];
 	uint32_t first;	  /* bucket that a round begins with */
+	struct list late; /* destinations with QPs to readdress, in turns */
 	uint64_t next_ms; /* nothing is due before */
 };
 
@@ -86,7 +90,8 @@ void dests_touch_all(struct ctl *ctl);
 /** Has those looked up soon that are reached by neighbour @p nexthop of netdev @p ifindex. */
 void dests_touch_neigh(struct ctl *ctl, uint32_t ifindex, const uint8_t nexthop[16]);
 
-/** Looks up what is due.  @return milliseconds until the next is, -1 for never. */
+/** Looks up what is due, and readdresses some QPs: thousands may share a destination, and other
+ *  commands come in between.  @return milliseconds until the next is, -1 for never. */
 int dests_poll(struct ctl *ctl, uint64_t now_ms);
 
 #endif

@@ -7,30 +7,17 @@
 #include "object.h"
 
 /* Objects a step: some hundred microseconds of work. */
-#define STEP 64u
-
-static void detach_qps_of(struct ctl *ctl, struct qp_obj *const o[], uint32_t n, uint32_t worker)
-{
-	struct core_cmd cmd = {.type = CORE_CMD_DETACH_QPS};
-	struct qp *qps[STEP];
-
-	for (uint32_t i = 0; i < n; i++)
-		if (o[i]->worker == worker)
-			qps[cmd.n++] = o[i]->qp;
-	cmd.qps = qps;
-	if (cmd.n)
-		worker_call(ctl->dp->worker[worker], &cmd);
-}
+#define STEP QPS_CALL_MAX
 
 static bool detach_qps(struct session *s)
 {
 	struct qp_obj *o[STEP];
+	struct core_cmd cmd = {.type = CORE_CMD_DETACH_QPS};
 	uint32_t n = 0;
 
 	while (n < STEP && (o[n] = handle_next(&s->qps, &s->cursor)))
 		qp_unpublish(s->ctl, o[n++]);
-	for (uint32_t w = 0; n && w < s->ctl->dp->nworkers; w++)
-		detach_qps_of(s->ctl, o, n, w);
+	qps_call(s->ctl, &cmd, o, n);
 	return n == STEP;
 }
 

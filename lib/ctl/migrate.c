@@ -8,8 +8,10 @@
 /** A QP follows its packets when this many in a row came in on one other worker's queue: a NIC that
  *  spreads one flow over its queues never gets there, one that keeps it together does at once. */
 #define RUN_MIN 256u
-/** QPs that one look moves: each is a message to two workers, and applications wait meanwhile. */
+/** QPs that one turn moves: each is a message to two workers, and applications wait meanwhile. */
 #define MOVES_MAX 64u
+/** And QPs that it looks at: each is a cache miss or two. */
+#define LOOKS_MAX 1024u
 
 void migrate_init(struct migration *m, bool follow, uint32_t shake_ms, uint64_t seed)
 {
@@ -50,57 +52,67 @@ static uint32_t best_worker(struct migration *m, const struct qp_obj *o, uint32_
 	return queue;
 }
 
-/* Nothing is looked at while nothing is handed over.  Returns true when there may be more to do. */
-static bool follow(struct ctl *ctl)
+/* The next QP of the walk, from session to session; NULL behind the last, where it starts anew. */
+static struct qp_obj *next_qp(struct ctl *ctl, struct walk *w)
+{
+	for (; w->session < SESSION_MAX; w->session++, w->cursor = 0) {
+		struct session *s = ctl->session[w->session];
+		struct qp_obj *o = s ? handle_next(&s->qps, &w->cursor) : NULL;
+
+		if (o)
+			return o;
+	}
+	*w = (struct walk){0};
+	return NULL;
+}
+
+/* Nothing is looked at while nothing is handed over. */
+static bool begin_look(struct ctl *ctl)
 {
 	struct migration *m = &ctl->migration;
-	unsigned moves = 0;
 	struct worker_stats sum;
 
 	worker_stats(ctl->dp, &sum);
 	if (sum.handoffs - m->handoffs < RUN_MIN)
 		return false;
-	for (uint32_t i = 0; i < SESSION_MAX; i++) {
-		uint32_t cursor = 0;
-		struct qp_obj *o;
-
-		while (ctl->session[i] && (o = handle_next(&ctl->session[i]->qps, &cursor))) {
-			uint32_t best = best_worker(m, o, ctl->dp->nworkers);
-
-			if (best == o->worker)
-				continue;
-			if (moves++ == MOVES_MAX)
-				return true; /* m->handoffs stays: look again */
-			migrate_qp(ctl, o, best);
-		}
-	}
 	m->handoffs = sum.handoffs;
-	return false;
+	return true;
 }
 
-/* The next QP behind the one that was moved last, from session to session. */
-static struct qp_obj *next_qp(struct ctl *ctl)
+/* A turn of a look at all QPs.  Returns true when there are more. */
+static bool follow(struct ctl *ctl)
 {
 	struct migration *m = &ctl->migration;
+	unsigned moves = 0;
 
-	for (uint32_t looked = 0; looked <= SESSION_MAX; looked++) {
-		struct session *s = ctl->session[m->session];
-		struct qp_obj *o = s ? handle_next(&s->qps, &m->cursor) : NULL;
+	if (!m->looking)
+		m->looking = begin_look(ctl);
+	for (unsigned n = 0; m->looking && n < LOOKS_MAX && moves < MOVES_MAX; n++) {
+		struct qp_obj *o = next_qp(ctl, &m->look);
+		uint32_t best = o ? best_worker(m, o, ctl->dp->nworkers) : 0;
 
-		if (o)
-			return o;
-		m->session = (m->session + 1) % SESSION_MAX;
-		m->cursor = 0;
+		m->looking = o != NULL;
+		if (!o || best == o->worker)
+			continue;
+		moves++;
+		migrate_qp(ctl, o, best);
 	}
-	return NULL;
+	return m->looking;
 }
 
 static void shake(struct ctl *ctl)
 {
-	struct qp_obj *o;
+	struct migration *m = &ctl->migration;
 
-	for (unsigned i = 0; i < MOVES_MAX && (o = next_qp(ctl)); i++)
+	for (unsigned i = 0; i < MOVES_MAX; i++) {
+		struct qp_obj *o = next_qp(ctl, &m->shaken);
+
+		if (!o)
+			o = next_qp(ctl, &m->shaken);
+		if (!o)
+			return;
 		migrate_qp(ctl, o, (o->worker + 1) % ctl->dp->nworkers);
+	}
 }
 
 static int wait_for(uint64_t *due, uint64_t now_ms, uint32_t period, int wait)

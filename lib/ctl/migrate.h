@@ -15,17 +15,23 @@
 struct ctl;
 struct qp_obj;
 
+/** Where a walk over all QPs is: it takes several turns. */
+struct walk {
+	uint32_t session; /* index */
+	uint32_t cursor;  /* in its QPs */
+};
+
 /** What is kept between two looks. */
 struct migration {
 	bool follow;	   /* QPs go where their packets come in */
 	uint32_t shake_ms; /* not 0: and each to the next worker this often, wanted or not */
 	uint64_t look_due; /* ms */
 	uint64_t shake_due;
-	uint64_t handoffs; /* of all workers, at the last look */
+	uint64_t handoffs; /* of all workers, when the last look began */
+	bool looking;	   /* that look still goes on, */
+	struct walk look;  /* here */
 	struct random coin;
-	/* where the last shake stopped */
-	uint32_t session;
-	uint32_t cursor;
+	struct walk shaken; /* where the last shake stopped */
 };
 
 /** @param seed  any number */

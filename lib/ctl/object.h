@@ -28,6 +28,11 @@ void cq_release(struct session *s, struct cq_obj *o);
 void qp_unpublish(struct ctl *ctl, struct qp_obj *o);
 /** The same, and has its worker forget it. */
 void qp_detach(struct ctl *ctl, struct qp_obj *o);
+/** The most QPs of one qps_call(). */
+#define QPS_CALL_MAX 64u
+/** Has the workers of the @p n QPs @p o execute @p cmd, which is one of several QPs: one message to
+ *  each worker. */
+void qps_call(struct ctl *ctl, const struct core_cmd *cmd, struct qp_obj *const o[], uint32_t n);
 /** After a grace period. */
 void qp_release(struct session *s, struct qp_obj *o);
 

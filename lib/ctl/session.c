@@ -9,13 +9,10 @@
 #include "bits.h"
 #include "ending.h"
 #include "object.h"
+#include "passed.h"
 #include "place.h"
 #include "quota.h"
 #include "session.h"
-
-/* Descriptors of one message: as many as the kernel lets through. One that found no room here would
- * be closed inside recvmsg(), and that can take as long as its owner likes. */
-#define FDS_MAX 253
 
 void *object_alloc(size_t size)
 {
@@ -119,67 +116,32 @@ void session_reply(struct session *s, const struct abi_msg *msg, int result, str
 
 /* --- requests ------------------------------------------------------------------------- */
 
-/* Keeps the first descriptor of @p mh and closes the others.  @return how many came. */
-static unsigned take_fds(struct ctl *ctl, struct msghdr *mh, int *first)
-{
-	unsigned count = 0;
-
-	*first = -1;
-	for (struct cmsghdr *c = CMSG_FIRSTHDR(mh); c; c = CMSG_NXTHDR(mh, c)) {
-		size_t n = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
-
-		if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS)
-			continue;
-		for (size_t i = 0; i < n; i++) {
-			int fd;
-
-			memcpy(&fd, CMSG_DATA(c) + i * sizeof(int), sizeof(int));
-			if (count++ == 0)
-				*first = fd;
-			else
-				dispose_fd(ctl->closer, fd);
-		}
-	}
-	return count;
-}
-
 /* Reads one request into @p q, which starts as zeroes.
  * @return 0; 1 when there is none; -EPIPE at the end; -EPROTO for what is no message. */
 static int receive(struct ctl *ctl, int fd, struct request *q, struct reply *r)
 {
-	union {
-		char buf[CMSG_SPACE(FDS_MAX * sizeof(int))];
-		struct cmsghdr align;
-	} control;
 	struct iovec iov[2] = {
 		{.iov_base = &q->msg, .iov_len = sizeof(q->msg)},
 		{.iov_base = q->body, .iov_len = sizeof(q->body)},
 	};
-	struct msghdr mh = {
-		.msg_iov = iov,
-		.msg_iovlen = 2,
-		.msg_control = control.buf,
-		.msg_controllen = sizeof(control.buf),
-	};
-	ssize_t n = recvmsg(fd, &mh, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
-	unsigned fds;
+	struct passed p;
+	ssize_t n = passed_receive(fd, iov, ARRAY_SIZE(iov), ctl->closer, &p);
 
-	q->fd = -1;
+	q->fd = p.fd;
 	if (n < 0)
 		return errno == EAGAIN || errno == EINTR ? 1 : -EPIPE;
-	fds = take_fds(ctl, &mh, &q->fd);
-	if (n == 0 && !(mh.msg_flags & MSG_TRUNC))
+	if (n == 0 && !(p.flags & MSG_TRUNC))
 		return -EPIPE;
-	if (mh.msg_flags & MSG_TRUNC)
+	if (p.flags & MSG_TRUNC)
 		return refuse(r->why, -EPROTO, "a message has at most %u bytes", ABI_MSG_MAX);
 	if ((size_t)n < sizeof(q->msg))
 		return refuse(
 			r->why, -EPROTO, "a message of %zd bytes is too short for its header", n);
-	if (mh.msg_flags & MSG_CTRUNC)
+	if (p.flags & MSG_CTRUNC)
 		return refuse(r->why, -EMFILE,
 			"rocid has no room for the descriptor: raise its limit of open files "
 			"(ulimit -n)");
-	if (fds > 1)
+	if (p.count > 1)
 		return refuse(r->why, -EPROTO, "at most one descriptor may come with a message");
 	q->body_len = (size_t)n - sizeof(q->msg);
 	return 0;

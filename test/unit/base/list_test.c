@@ -71,6 +71,29 @@ static void list_del__twice_is_harmless(void **state)
 	assert_true(list_empty(&l));
 }
 
+static void list_splice__goes_to_the_end(void **state)
+{
+	struct item items[4];
+	struct list l, from;
+
+	list_init(&l);
+	list_init(&from);
+	list_splice(&l, &from);
+	assert_true(list_empty(&l));
+	for (int i = 0; i < 2; i++)
+		list_push(&from, &items[i].node);
+	list_splice(&l, &from); /* onto an empty one */
+	assert_true(list_empty(&from));
+	for (int i = 2; i < 4; i++)
+		list_push(&from, &items[i].node);
+	list_splice(&l, &from);
+	list_splice(&l, &from); /* of nothing */
+	assert_true(list_empty(&from));
+	for (int i = 0; i < 4; i++)
+		assert_ptr_equal(list_pop(&l), &items[i].node);
+	assert_null(list_pop(&l));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -78,6 +101,7 @@ int main(void)
 		cmocka_unit_test(list_pop__node_is_on_no_list),
 		cmocka_unit_test(list_del__first_middle_last),
 		cmocka_unit_test(list_del__twice_is_harmless),
+		cmocka_unit_test(list_splice__goes_to_the_end),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -393,7 +393,7 @@ static void core_cmd__psns_are_24_bits(void **state)
 
 static int readdress(const char *dmac, const char *smac, bool local)
 {
-	struct core_cmd cmd = {.type = CORE_CMD_READDRESS_QP, .qp = l.qp->qp};
+	struct core_cmd cmd = {.type = CORE_CMD_READDRESS_QPS, .n = 1, .qps = &l.qp->qp};
 
 	memcpy(cmd.path.dmac, dmac, 6);
 	memcpy(cmd.sgid.mac, smac, 6);

@@ -11,7 +11,10 @@
 #include "state.h"
 #include "worker_impl.h"
 
-#define QPS 20u
+#define QPS   20u
+#define MANY  2500u
+#define LOOKS 1024u /* of many QPs, one turn looks at so many */
+#define MOVES 64u   /* and moves so many */
 
 static struct test_daemon *d;
 static struct client c;
@@ -200,6 +203,61 @@ static void migrate_poll__off(void **state)
 	assert_int_equal(d->dp->worker[0]->stats.qps_given, 0);
 }
 
+/* --- many QPs: the rest waits for the next turn ----------------------------------------- */
+
+static int setup_many(void **state)
+{
+	uint32_t pd, cq;
+
+	setup(state);
+	daemon_resume(d);
+	pd = client_pd(&c);
+	cq = client_cq(&c, ABI_NO_HANDLE);
+	for (unsigned i = QPS; i < MANY; i++)
+		client_qp(&c, pd, cq);
+	daemon_pause(d);
+	setup_following(true);
+	d->dp->worker[0]->stats.handoffs += 1000;
+	return 0;
+}
+
+static uint64_t moved(void)
+{
+	return d->dp->worker[0]->stats.qps_given + d->dp->worker[1]->stats.qps_given;
+}
+
+/* Every QP has a reason to move. */
+static void migrate_poll__moves_in_turns(void **state)
+{
+	uint32_t cursor = 0;
+	struct qp_obj *o;
+	uint64_t now = 1000;
+
+	while ((o = handle_next(&session_of(d->ctl)->qps, &cursor))) {
+		o->qp->queue = (uint8_t)!o->worker;
+		o->qp->queue_run = 1000;
+	}
+	for (uint64_t n = MOVES; n <= 10 * MOVES; n += MOVES) {
+		assert_int_equal(migrate_poll(d->ctl, now++), 1);
+		assert_int_equal(moved(), n);
+	}
+	while (migrate_poll(d->ctl, now++) == 1)
+		;
+	assert_in_range(moved(), MANY / 3, MANY - 1); /* one look tosses once for each */
+}
+
+/* None has. */
+static void migrate_poll__looks_in_turns(void **state)
+{
+	uint64_t now = 1000;
+
+	for (unsigned seen = LOOKS; seen < MANY; seen += LOOKS)
+		assert_int_equal(migrate_poll(d->ctl, now++), 1);
+	assert_int_equal(migrate_poll(d->ctl, now), 100);
+	assert_int_equal(migrate_poll(d->ctl, now + 100), 100); /* no hand-off since */
+	assert_int_equal(moved(), 0);
+}
+
 /* --- shaking ---------------------------------------------------------------------------- */
 
 static void migrate_poll__shakes_all(void **state)
@@ -229,6 +287,8 @@ int main(void)
 		T(migrate_poll__tosses_a_coin),
 		T(migrate_poll__stays_without_a_reason),
 		T(migrate_poll__off),
+		cmocka_unit_test_setup_teardown(migrate_poll__moves_in_turns, setup_many, teardown),
+		cmocka_unit_test_setup_teardown(migrate_poll__looks_in_turns, setup_many, teardown),
 		T(migrate_poll__shakes_all),
 	};
 
