@@ -265,6 +265,7 @@ static void worker_add_doorbell__old_application_is_served(void **state)
 	wake = a.wake;
 	a.wake = -1;
 	atomic_store(&a.db.wakes, false);
+	worker_wake(a.w); /* it may sleep for good already */
 	for (unsigned i = 0; i < 100; i++) {
 		random_pause(&a);
 		one_write(&a, &b);
