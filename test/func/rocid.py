@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """A real rocid for a test that starts, asks, kills and replaces it."""
+import atexit
 import json
 import os
 import select
@@ -27,6 +28,13 @@ class Rocid:
             stdin=subprocess.DEVNULL, stdout=self.log, stderr=self.log, pass_fds=[self.ready_fd])
         os.close(self.ready_fd)
         self.pid = self.process.pid
+        atexit.register(self.reap)
+
+    def reap(self):
+        """A test that fails leaves nothing running."""
+        if self.process.poll() is None:
+            self.process.kill()
+            self.process.wait()
 
     def wait_ready(self):
         """True when it serves, False when it ended instead. It has closed its end by then."""
