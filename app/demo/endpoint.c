@@ -65,7 +65,7 @@ void endpoint_open(struct endpoint *e, const char *socket_path)
 	e->qp = need(create_qp(e), "queue pair");
 	e->own = (struct hello){
 		.qpn = e->qp->qp_num,
-		.psn = (uint32_t)(seconds() * 1e6) & 0xFFFFFF, /* any number will do */
+		.psn = (uint32_t)((uint64_t)(seconds() * 1e6) & 0xFFFFFF), /* any number will do */
 		.gid = gid.gid,
 		.mtu = port.active_mtu,
 		.rkey = e->mr->rkey,
