@@ -16,10 +16,18 @@ static unsigned number(const char *text)
 	return (unsigned)strtoul(text, NULL, 10);
 }
 
-static void must(int ok, const char *what)
+/* All of it, which ends with the program. */
+static void **held;
+static size_t nheld;
+
+static void *hold(void *object, const char *what)
 {
-	if (!ok)
+	if (!object)
 		errx(1, "%s: %s", what, roci_last_error());
+	held = realloc(held, (nheld + 1) * sizeof(*held));
+	if (!held)
+		err(1, "no memory");
+	return held[nheld++] = object;
 }
 
 int main(int argc, char **argv)
@@ -36,17 +44,17 @@ int main(int argc, char **argv)
 		size = number(argv[6]);
 	if (argc > 6 && !size)
 		program_invocation_short_name = argv[6];
-	must((ctx = roci_open(argv[1])) != NULL, "rocid");
+	ctx = hold(roci_open(argv[1]), "rocid");
 	for (unsigned i = 0; i < number(argv[2]); i++)
-		must((pd = roci_alloc_pd(ctx)) != NULL, "PD");
+		pd = hold(roci_alloc_pd(ctx), "PD");
 	for (unsigned i = 0; i < number(argv[3]); i++)
-		must((init.send_cq = roci_create_cq(ctx, 1, NULL, NULL, 0)) != NULL, "CQ");
+		init.send_cq = hold(roci_create_cq(ctx, 1, NULL, NULL, 0), "CQ");
 	init.recv_cq = init.send_cq;
 	init.cap = (struct roci_qp_cap){argc > 7 ? number(argv[7]) : 1, 1, 1, 1, 0};
 	for (unsigned i = 0; i < number(argv[4]); i++)
-		must(roci_create_qp(pd, &init) != NULL, "QP");
+		hold(roci_create_qp(pd, &init), "QP");
 	for (unsigned i = 0; i < number(argv[5]); i++)
-		must(roci_alloc_mr(pd, size ? size : 4096, ROCI_ACCESS_LOCAL_WRITE) != NULL, "MR");
+		hold(roci_alloc_mr(pd, size ? size : 4096, ROCI_ACCESS_LOCAL_WRITE), "MR");
 	puts("ready");
 	fflush(stdout);
 	return read(STDIN_FILENO, &byte, 1) != 0;

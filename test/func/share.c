@@ -46,7 +46,7 @@ static void open_many(struct end many[][2], const char *socket)
 int main(int argc, char **argv)
 {
 	static struct end many[QPS][2];
-	struct end single[2];
+	static struct end single[2];
 	struct roci_wc wc;
 	unsigned done = 0;
 	double share;
