@@ -7,8 +7,8 @@ export PATH := /usr/bin:/usr/sbin:/bin:/sbin:$(PATH)
 
 # Ninja runs things side by side; two package managers, or two ninjas in one folder, cannot.
 .NOTPARALLEL:
-.PHONY: all demo test check sanitize clang fuzz-smoke fuzz interop lint mutants packages \
-	packages-test clean
+.PHONY: all demo bench test check sanitize clang fuzz-smoke fuzz interop lint mutants packages \
+	packages-bench packages-test packages-deb clean install uninstall doc deb deb-test
 
 all: $(BUILD)/build.ninja
 	ninja -C $(BUILD)
@@ -18,6 +18,14 @@ all: $(BUILD)/build.ninja
 demo:
 	@$(MAKE) --no-print-directory all >&2
 	@app/demo/demo $(BUILD) $(if $(JSON),--json)
+
+# Speed, beside the floor of this machine and what a user would take instead; a report with plots in
+# $(BUILD)/bench. QUICK=1: under two minutes; BASE=report.json: against an older one;
+# PARTS=path,link: only those. The binaries are those that `meson install` would install.
+bench: packages-bench $(BUILD)/with-tests
+	ninja -C $(BUILD) bench-programs
+	@test/bench/run $(BUILD) $(if $(QUICK),--quick) $(if $(BASE),--base $(BASE)) \
+		$(if $(PARTS),--only $(PARTS))
 
 # Everything: lint, both compilers, sanitizers, unit, functional and interoperability tests.
 test: packages-test lint check clang sanitize fuzz-smoke mutants interop
@@ -30,17 +38,14 @@ clang: packages-test
 	@test -f $(BUILD)-clang/build.ninja || CC=clang meson setup $(BUILD)-clang -Dtests=enabled
 	ninja -C $(BUILD)-clang
 
-# Everything but interop under ASan and UBSan; clang, whose runtime finds more. Programs that are
-# killed, and drivers of others, leak: there it is not looked for.
+# Everything but interop under ASan and UBSan; clang, whose runtime finds more.
 sanitize: packages-test
 	@test -f $(BUILD)-asan/build.ninja || CC=clang meson setup $(BUILD)-asan \
 		-Dtests=enabled \
 		-Db_sanitize=address,undefined -Db_lundef=false
 	ninja -C $(BUILD)-asan
 	meson test -C $(BUILD)-asan --no-rebuild --print-errorlogs --no-suite interop \
-		--no-suite func --no-suite hostile --timeout-multiplier 4
-	ASAN_OPTIONS=detect_leaks=0 meson test -C $(BUILD)-asan --no-rebuild --print-errorlogs \
-		--suite func --suite hostile --timeout-multiplier 4
+		--timeout-multiplier 4
 
 # Fuzzers under ASan and UBSan. Their own build: the instrumentation slows everything down, and
 # they need no more than the pure layers, which is a matter of seconds. The smoke run is the same
@@ -48,7 +53,7 @@ sanitize: packages-test
 FUZZ_SECONDS ?= 600
 
 $(BUILD)-fuzz/build.ninja: | packages-test
-	CC=clang meson setup $(BUILD)-fuzz -Dtests=enabled -Ddpdk=disabled -Dfuzz=true \
+	CC=clang meson setup $(BUILD)-fuzz -Dtests=enabled -Dfuzz=true \
 		-Db_sanitize=address,undefined
 
 fuzz-smoke: $(BUILD)-fuzz/build.ninja
@@ -57,7 +62,7 @@ fuzz-smoke: $(BUILD)-fuzz/build.ninja
 
 fuzz: $(BUILD)-fuzz/build.ninja
 	ninja -C $(BUILD)-fuzz fuzzers
-	for f in frame qp_lone qp_pair; do \
+	for f in frame qp_lone qp_pair mad ctl admin; do \
 		nice -n 10 test/fuzz/run search $(BUILD)-fuzz/test/fuzz/fuzz_$$f \
 			test/fuzz/corpus/$$f $(FUZZ_SECONDS) $(BUILD)-fuzz/found/$$f || exit 1; \
 	done
@@ -76,6 +81,40 @@ mutants: packages-test
 lint: packages-test
 	test/lint/run
 
+# Into PREFIX= (/usr/local unless given, now or earlier) under DESTDIR=. On the machine itself the user, the library and the unit are
+# made known too. A rocid.conf that is there stays as it is.
+install: all
+	$(if $(PREFIX),meson configure $(BUILD) --prefix $(PREFIX))
+	ninja -C $(BUILD)
+	DESTDIR=$(DESTDIR) meson install -C $(BUILD) --no-rebuild
+ifeq (,$(DESTDIR))
+	@! command -v systemd-sysusers >/dev/null || systemd-sysusers $(CURDIR)/config/system/rocid.sysusers
+	ldconfig
+	@[ ! -d /run/systemd/system ] || systemctl daemon-reload
+endif
+
+uninstall:
+	ninja -C $(BUILD) uninstall
+
+# roci.h as HTML.
+doc: packages-deb
+	@mkdir -p $(BUILD)/doc
+	OUT=$(BUILD)/doc doxygen doc/Doxyfile
+	@echo "see $(BUILD)/doc/html/index.html"
+
+# Debian packages, in $(BUILD)/deb, from a copy of the tree: dpkg-buildpackage writes into it and beside it.
+deb: packages packages-deb
+	rm -rf $(BUILD)/deb/rocinante $(BUILD)/deb/*_*
+	mkdir -p $(BUILD)/deb/rocinante
+	git ls-files -z -co --exclude-standard | tar --null -T - -c | tar -x -C $(BUILD)/deb/rocinante
+	cd $(BUILD)/deb/rocinante && DEB_BUILD_OPTIONS="$${DEB_BUILD_OPTIONS-noautodbgsym}" dpkg-buildpackage -b -us -uc
+	rm -rf $(BUILD)/deb/rocinante
+	@ls $(BUILD)/deb/*.deb
+
+# They are installed on a fresh Debian 12 in a container, started, used and removed.
+deb-test: deb
+	test/deb/run $(BUILD)/deb
+
 $(BUILD)/build.ninja: | packages
 	meson setup $(BUILD)
 
@@ -87,8 +126,14 @@ $(BUILD)/with-tests: | packages-test $(BUILD)/build.ninja
 packages:
 	@config/install-packages $(PACKAGES) config/packages.txt
 
+packages-bench:
+	@config/install-packages $(PACKAGES) config/packages.txt test/bench/packages.txt
+
 packages-test:
 	@config/install-packages $(PACKAGES) config/packages.txt test/packages.txt test/interop/packages.txt
+
+packages-deb:
+	@config/install-packages $(PACKAGES) config/packages-deb.txt
 
 clean:
 	rm -rf $(BUILD) $(BUILD)-clang $(BUILD)-asan $(BUILD)-fuzz

@@ -4,6 +4,9 @@
  * Every compile-time capacity, each with its reason. What depends on a machine or a
  * user is a run-time option instead (doc/man, config/rocid.conf).
  */
+/* The compiler's <limits.h> asks for the system's by #include_next, which finds this file first. */
+#include_next <limits.h>
+
 #ifndef LIMITS_H
 #define LIMITS_H
 
@@ -39,11 +42,30 @@
 #define RD_ATOMIC_MAX 32u
 /** Packets in flight of one QP unless configured otherwise (design.md 3, "Window"). */
 #define WINDOW_DEFAULT 128u
+/** And at most: far above what any path holds, far below half of the PSNs. */
+#define WINDOW_MAX 65536u
+
+/* --- shared receive queues ---------------------------------------------------------- */
+
+/** SRQN = generation << 12 | slot. An SRQ serves many QPs, so fewer are needed than QPs. */
+#define SRQN_SLOT_BITS 12
+#define SRQ_MAX	       (1u << SRQN_SLOT_BITS)
+/** Work requests of one: those of many QPs. */
+#define SRQ_WR_MAX 65536u
+/** XRC domains a daemon: one or two an application that spans processes. */
+#define XRCD_MAX 1024u
 
 /* --- other objects ------------------------------------------------------------------ */
 
 /** Memory regions and windows; a key is index << 8 | key part (MR-01). */
 #define MR_MAX (1u << 16)
+/** Address handles (a power of two): a datagram program has one for each of its peers. */
+#define AH_MAX (1u << 15)
+/** Multicast groups of all ports; each costs a descriptor where the kernel is to join it,
+ * one more for each 20 VLANs there. */
+#define MCAST_GROUP_MAX 1024u
+/** Queue pairs that one group can have: a packet to it is copied so often. */
+#define MCAST_MEMBERS_MAX 256u
 /** Entries a completion queue lane. */
 #define CQE_MAX (1u << 20)
 /** GID table entries a port: IPv4, IPv6 and RoCEv1 forms of some dozens of addresses. */
@@ -83,13 +105,36 @@
  *  daemon may fail at once, and nobody else's notice is lost for that. */
 #define EVENT_RING (2 * QP_MAX)
 
+/** Events of a traced QP that wait to be read (a power of two): those of some thousand packets. */
+#define TRACE_EVENTS 8192u
+/** QPs that are traced at the same time: a step of a core is dearer meanwhile. */
+#define TRACES_MAX 16u
+/** Faults that are armed for one QP at the same time. */
+#define INJECT_RULES 16u
+/** Frames of one QP that faults hold back at the same time: a window of WINDOW_DEFAULT, 550 KB. */
+#define INJECT_HELD 128u
+/** QPs of the daemon, and of one session, that have faults: a worker looks at each that holds
+ * frames back in every round. */
+#define INJECT_QPS_MAX	       64u
+#define INJECT_SESSION_QPS_MAX 16u
+/** Captures at the same time: each has every frame copied once more while it runs. */
+#define CAPTURES_MAX 4u
+/** Bytes of a capture's ring, of each worker (a power of two): a thread empties it, which a busy
+ *  machine pauses for some milliseconds. 2,000 frames of 4 KiB. */
+#define CAPTURE_RING (1u << 23)
+
 /* --- control path ------------------------------------------------------------------- */
 
-/** QPs, MRs and CQs of one session: three quarters of what the daemon has, so that one
- *  application cannot starve all others and 10,000 QPs still fit one. */
+/** QPs, MRs, CQs and address handles of one session: three quarters of what the daemon has, so that
+ * one application cannot starve all others and 10,000 QPs still fit one. */
 #define SESSION_QP_MAX (QP_MAX / 4 * 3)
 #define SESSION_MR_MAX (MR_MAX / 4 * 3)
 #define SESSION_CQ_MAX (QP_MAX / 4 * 3)
+#define SESSION_AH_MAX (AH_MAX / 4 * 3)
+/** Attachments of one session's queue pairs to multicast groups. */
+#define SESSION_MCAST_MAX 512u
+/** Likewise. */
+#define SESSION_SRQ_MAX (SRQ_MAX / 4 * 3)
 /** Protection domains of one session, and of the daemon. */
 #define SESSION_PD_MAX 4096u
 #define PD_MAX	       32768u

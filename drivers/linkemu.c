@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <rte_cycles.h>
 #include <rte_ethdev.h>
@@ -22,7 +23,13 @@ struct held {
 
 /* One queue's link. Written by the thread that polls the queue. */
 struct linkemu {
-	struct linkemu_config cfg;
+	const struct linkemu_config *cfg;
+	uint32_t taken; /* the number of `cfg` */
+	uint64_t since; /* packets that had come before it */
+	bool perfect;	/* it spoils nothing */
+	/* The control thread's: the number of what `cfg` shall be, slot[number % 2]. */
+	_Atomic uint32_t told;
+	struct linkemu_config slot[2];
 	uint16_t ethdev;
 	uint16_t queue;
 	const struct rte_eth_rxtx_callback *callback;
@@ -67,17 +74,17 @@ static void hold(struct linkemu *l, struct rte_mbuf *m, uint64_t due)
 
 static bool lost(struct linkemu *l)
 {
-	uint64_t i = l->count.packets++;
-	bool chance = happens(l, l->cfg.loss);
+	uint64_t i = l->count.packets++ - l->since;
+	bool chance = happens(l, l->cfg->loss);
 
-	return chance || (l->cfg.drop_nth && (i + 1) % l->cfg.drop_nth == 0) ||
-	       (i < 64 && l->cfg.drop_mask >> i & 1);
+	return chance || (l->cfg->drop_nth && (i + 1) % l->cfg->drop_nth == 0) ||
+	       (i < 64 && l->cfg->drop_mask >> i & 1);
 }
 
 static void damage(struct linkemu *l, struct rte_mbuf *m)
 {
-	bool corrupt = happens(l, l->cfg.corrupt);
-	bool cut = happens(l, l->cfg.truncate);
+	bool corrupt = happens(l, l->cfg->corrupt);
+	bool cut = happens(l, l->cfg->truncate);
 	uint64_t where = next_random(l);
 	uint32_t len = rte_pktmbuf_data_len(m);
 
@@ -96,8 +103,8 @@ static void damage(struct linkemu *l, struct rte_mbuf *m)
 /* Lets a packet go on, behind the one that it overtakes or before the one that it lets pass. */
 static void forward(struct linkemu *l, struct rte_mbuf *m, uint64_t now)
 {
-	uint64_t due = now + l->cfg.delay_ns;
-	bool yield = happens(l, l->cfg.reorder);
+	uint64_t due = now + l->cfg->delay_ns;
+	bool yield = happens(l, l->cfg->reorder);
 
 	if (l->late) {
 		hold(l, m, due);
@@ -121,7 +128,7 @@ static void roce(struct linkemu *l, struct rte_mbuf *m, uint64_t now)
 		rte_pktmbuf_free(m);
 		return;
 	}
-	if (happens(l, l->cfg.dup))
+	if (happens(l, l->cfg->dup))
 		copy = rte_pktmbuf_copy(m, m->pool, 0, UINT32_MAX);
 	damage(l, m);
 	forward(l, m, now);
@@ -154,7 +161,7 @@ static uint16_t choose_queue(struct linkemu *l, const struct rte_mbuf *m)
 {
 	if (!l->queues)
 		return l->queue;
-	if (l->cfg.spread == LINKEMU_RANDOM)
+	if (l->cfg->spread == LINKEMU_RANDOM)
 		return (uint16_t)(next_random(l) % l->queues);
 	return (uint16_t)(flow_hash(m) % l->queues);
 }
@@ -183,13 +190,31 @@ static uint16_t leave(struct linkemu *l, struct rte_mbuf **pkts, uint16_t room, 
 	return out;
 }
 
+/* Faults begin anew: `mask` and `nth` count from here. */
+static void take(struct linkemu *l, uint32_t number)
+{
+	l->cfg = &l->slot[number % 2];
+	l->taken = number;
+	l->since = l->count.packets;
+	l->perfect = linkemu_is_perfect(l->cfg);
+	l->random = l->cfg->seed ^ (uint64_t)l->ethdev << 32 ^ l->queue;
+}
+
 static uint16_t on_receive(
 	uint16_t port, uint16_t queue, struct rte_mbuf **pkts, uint16_t n, uint16_t max, void *arg)
 {
 	struct linkemu *l = arg;
-	uint64_t now = clock_at(&l->clock, rte_rdtsc());
+	uint32_t told = atomic_load_explicit(&l->told, memory_order_acquire);
 	uint16_t out = 0;
+	uint64_t now;
 
+	if (told != l->taken)
+		take(l, told);
+	if (l->perfect && l->head == l->tail && !l->late) { /* no packet is looked at for nothing */
+		l->count.packets += n;
+		return n;
+	}
+	now = clock_at(&l->clock, rte_rdtsc());
 	for (uint16_t i = 0; i < n; i++) {
 		struct rte_mbuf *m = pkts[i];
 
@@ -211,10 +236,10 @@ struct linkemu *linkemu_attach(uint16_t ethdev, uint16_t queue, const struct lin
 
 	if (!l)
 		return NULL;
-	l->cfg = *cfg;
+	l->slot[0] = *cfg;
 	l->ethdev = ethdev;
 	l->queue = queue;
-	l->random = cfg->seed ^ (uint64_t)ethdev << 32 ^ queue;
+	take(l, 0);
 	clock_init(&l->clock, rte_get_tsc_hz(), rte_rdtsc());
 	l->callback = rte_eth_add_rx_callback(ethdev, queue, on_receive, l);
 	if (!l->callback) {
@@ -231,7 +256,7 @@ int linkemu_join(struct linkemu *const links[], uint16_t n)
 	for (uint16_t q = 0; q < n; q++) {
 		struct linkemu *l = links[q];
 
-		if (n < 2 || l->cfg.spread == LINKEMU_STAY)
+		if (n < 2 || l->cfg->spread == LINKEMU_STAY)
 			continue;
 		snprintf(name, sizeof(name), "emu%u.%u", l->ethdev, q);
 		l->aside = rte_ring_create(name, LINKEMU_HELD, SOCKET_ID_ANY, RING_F_SC_DEQ);
@@ -241,6 +266,21 @@ int linkemu_join(struct linkemu *const links[], uint16_t n)
 		l->queues = n;
 	}
 	return 0;
+}
+
+const struct linkemu_config *linkemu_config(const struct linkemu *l)
+{
+	return &l->slot[atomic_load_explicit(&l->told, memory_order_relaxed) % 2];
+}
+
+void linkemu_change(struct linkemu *l, const struct linkemu_config *cfg)
+{
+	uint32_t next = atomic_load_explicit(&l->told, memory_order_relaxed) + 1;
+	enum linkemu_spread spread = linkemu_config(l)->spread;
+
+	l->slot[next % 2] = *cfg;
+	l->slot[next % 2].spread = spread;
+	atomic_store_explicit(&l->told, next, memory_order_release);
 }
 
 static void free_aside(struct linkemu *l)
@@ -263,6 +303,15 @@ void linkemu_detach(struct linkemu *l)
 	while (l->head != l->tail)
 		rte_pktmbuf_free(l->held[l->head++ % LINKEMU_HELD].m);
 	rte_free(l);
+}
+
+const char *linkemu_counter_name(unsigned i)
+{
+	static const char *const name[] = {"packets", "lost", "duplicated", "reordered",
+		"corrupted", "truncated", "overflow", "spread"};
+
+	_Static_assert(sizeof(struct linkemu_counters) == 8 * ARRAY_SIZE(name), "name");
+	return i < ARRAY_SIZE(name) ? name[i] : NULL;
 }
 
 void linkemu_count(const struct linkemu *l, struct linkemu_counters *sum)

@@ -42,6 +42,16 @@ static inline bool linkemu_holds(const struct linkemu_config *cfg)
 	return cfg->delay_ns || cfg->reorder > 0;
 }
 
+/** @return whether a link of @p cfg does nothing to any packet. */
+static inline bool linkemu_is_perfect(const struct linkemu_config *cfg)
+{
+	bool spoils = cfg->loss > 0 || cfg->dup > 0 || cfg->reorder > 0 || cfg->corrupt > 0 ||
+		      cfg->truncate > 0;
+
+	return !spoils && !cfg->drop_nth && !cfg->drop_mask && !cfg->delay_ns &&
+	       cfg->spread == LINKEMU_STAY;
+}
+
 /** What became of the packets; each is counted once for each thing that befell it. */
 struct linkemu_counters {
 	uint64_t packets;
@@ -54,6 +64,9 @@ struct linkemu_counters {
 	uint64_t spread;   /* left by another queue than the one they came in by */
 };
 
+/** @return the name of the i-th counter in declaration order, NULL beyond the last. */
+const char *linkemu_counter_name(unsigned i);
+
 struct linkemu;
 
 /**
@@ -63,6 +76,9 @@ struct linkemu;
  * @return 0 or -EINVAL.
  */
 int linkemu_parse(struct linkemu_config *cfg, const char *text, char *why, unsigned why_size);
+
+/** Writes @p cfg as linkemu_parse() reads it, "none" for a perfect link.  @return @p text. */
+char *linkemu_text(const struct linkemu_config *cfg, char *text, unsigned size);
 
 /**
  * Puts the link in front of receive queue @p queue of ethdev @p ethdev. The port is configured
@@ -77,6 +93,15 @@ struct linkemu *linkemu_attach(uint16_t ethdev, uint16_t queue, const struct lin
  * @return 0 or -ENOMEM.
  */
 int linkemu_join(struct linkemu *const links[], uint16_t n);
+
+/** @return what @p l was told last. The thread that calls linkemu_change(). */
+const struct linkemu_config *linkemu_config(const struct linkemu *l);
+
+/**
+ * Has @p l be as @p cfg says from its next burst on; how it spreads stays as it is. One thread,
+ * any; it waits until no burst goes on that began before (worker_grace()) before it calls again.
+ */
+void linkemu_change(struct linkemu *l, const struct linkemu_config *cfg);
 
 /** Takes the link away and frees it with what is under way; no thread polls the queue. NULL is
  *  harmless. */

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
+#include <inttypes.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -126,4 +128,53 @@ int linkemu_parse(struct linkemu_config *cfg, const char *text, char *why, unsig
 			return -EINVAL;
 	}
 	return 0;
+}
+
+__attribute__((format(printf, 4, 5))) static void add(
+	char *text, unsigned size, unsigned *len, const char *format, ...)
+{
+	va_list ap;
+
+	if (*len >= size)
+		return;
+	if (*len)
+		*len += (unsigned)snprintf(text + *len, size - *len, ",");
+	if (*len >= size)
+		return;
+	va_start(ap, format);
+	*len += (unsigned)vsnprintf(text + *len, size - *len, format, ap);
+	va_end(ap);
+}
+
+char *linkemu_text(const struct linkemu_config *cfg, char *text, unsigned size)
+{
+	static const char *const spread[] = {[LINKEMU_HASH] = "hash", [LINKEMU_RANDOM] = "random"};
+	const struct {
+		const char *key;
+		double p;
+	} probability[] = {
+		{"loss", cfg->loss},
+		{"dup", cfg->dup},
+		{"reorder", cfg->reorder},
+		{"corrupt", cfg->corrupt},
+		{"truncate", cfg->truncate},
+	};
+	unsigned len = 0;
+
+	for (unsigned i = 0; i < sizeof(probability) / sizeof(probability[0]); i++)
+		if (probability[i].p > 0)
+			add(text, size, &len, "%s=%g", probability[i].key, probability[i].p);
+	if (cfg->drop_nth)
+		add(text, size, &len, "nth=%" PRIu32, cfg->drop_nth);
+	if (cfg->drop_mask)
+		add(text, size, &len, "mask=%" PRIx64, cfg->drop_mask);
+	if (cfg->delay_ns)
+		add(text, size, &len, "delay=%" PRIu64 "ns", cfg->delay_ns);
+	if (cfg->seed)
+		add(text, size, &len, "seed=%" PRIu64, cfg->seed);
+	if (cfg->spread)
+		add(text, size, &len, "spread=%s", spread[cfg->spread]);
+	if (!len)
+		snprintf(text, size, "none");
+	return text;
 }

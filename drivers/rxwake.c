@@ -1,66 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include <dirent.h>
-#include <stdlib.h>
 #include <string.h>
 #include <net/if.h>
 #include <sys/socket.h>
-#include <linux/if_packet.h>
 #include <rte_ethdev.h>
+#include "gsoport.h"
 #include "limits.h"
 #include "rxwake.h"
+#include "sockets.h"
 #include "worker.h"
-
-struct found {
-	unsigned count;
-	int fd[WORKER_MAX];
-};
 
 static bool is(const struct port_info *info, const char *driver)
 {
 	return !strcmp(info->driver, driver);
-}
-
-/* Whether @p fd is a socket of @p domain on netdev @p ifindex. An XDP socket does not tell where it
- * is, so a second such port finds too many. */
-static bool stands_on(int fd, int domain, unsigned ifindex)
-{
-	struct sockaddr_ll addr = {0};
-	socklen_t len = sizeof(addr);
-	int of_fd = 0;
-	socklen_t size = sizeof(of_fd);
-
-	if (getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &of_fd, &size) || of_fd != domain)
-		return false;
-	return domain == AF_XDP || (!getsockname(fd, (struct sockaddr *)&addr, &len) &&
-					   addr.sll_ifindex == (int)ifindex);
-}
-
-static int by_number(const void *a, const void *b)
-{
-	return *(const int *)a - *(const int *)b;
-}
-
-/* The drivers do not tell their sockets, but the kernel tells what ours are. A
- * driver opens those of its queues one after the other, so they have ascending numbers. */
-static void find_sockets(int domain, unsigned ifindex, struct found *f)
-{
-	DIR *dir = opendir("/proc/self/fd");
-	const struct dirent *e;
-
-	f->count = 0;
-	while (dir && (e = readdir(dir))) {
-		int fd = atoi(e->d_name);
-
-		if (!stands_on(fd, domain, ifindex))
-			continue;
-		if (f->count < WORKER_MAX)
-			f->fd[f->count] = fd;
-		f->count++;
-	}
-	if (dir)
-		closedir(dir);
-	if (f->count <= WORKER_MAX)
-		qsort(f->fd, f->count, sizeof(f->fd[0]), by_number);
 }
 
 /* One socket a queue, or we do not know which is which. */
@@ -68,15 +19,12 @@ static bool by_socket(
 	struct dataplane *dp, uint32_t index, const struct port_info *info, int domain)
 {
 	unsigned ifindex = if_nametoindex(info->netdev);
-	struct found f;
+	int fd[WORKER_MAX];
 
-	if (!ifindex)
-		return false;
-	find_sockets(domain, ifindex, &f);
-	if (f.count != info->rx_queues)
+	if (!ifindex || sockets_find(domain, ifindex, fd) != info->rx_queues)
 		return false;
 	for (uint16_t q = 0; q < info->rx_queues; q++)
-		if (port_wakes(dp, index, q, PORT_WAKE_FD, f.fd[q]))
+		if (port_wakes(dp, index, q, PORT_WAKE_FD, fd[q]))
 			return false;
 	return true;
 }
@@ -98,7 +46,7 @@ static enum port_wake install(struct dataplane *dp, uint32_t index, const struct
 {
 	if (is(info, "net_ring")) /* a worker receives by a queue what it sends by it */
 		return PORT_WAKE_SELF;
-	if (is(info, "net_af_packet"))
+	if (is(info, "net_af_packet") || is(info, GSOPORT_DRIVER))
 		return by_socket(dp, index, info, AF_PACKET) ? PORT_WAKE_FD : PORT_WAKE_NOT;
 	if (is(info, "net_af_xdp"))
 		return by_socket(dp, index, info, AF_XDP) ? PORT_WAKE_FD : PORT_WAKE_NOT;

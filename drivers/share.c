@@ -2,7 +2,7 @@
 #include <errno.h>
 #include <net/if.h>
 #include <netinet/in.h>
-#include <stdbool.h>
+#include <netinet/udp.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -37,11 +37,16 @@ static bool may_lock(size_t size)
 	return true;
 }
 
+static size_t rings_size(unsigned frames)
+{
+	return (size_t)2 * frames * MBUF_ROOM;
+}
+
 static unsigned ring_frames(uint16_t queues)
 {
 	unsigned frames = RING_FRAMES;
 
-	while (frames > RING_FRAMES_MIN && !may_lock((size_t)2 * queues * frames * MBUF_ROOM))
+	while (frames > RING_FRAMES_MIN && !may_lock(queues * rings_size(frames)))
 		frames /= 2;
 	return frames;
 }
@@ -81,7 +86,28 @@ void share_remove(const char *netdev)
 	rte_eal_hotplug_remove("vdev", name);
 }
 
-static int guard_socket(int family, const char *netdev)
+/* As many frames as ring_frames() gave them: a mapping of any other size is refused. */
+bool share_map(struct share_rings *r, int fd)
+{
+	for (r->frames = RING_FRAMES; r->frames >= RING_FRAMES_MIN; r->frames /= 2) {
+		size_t size = rings_size(r->frames);
+		void *map = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+
+		if (map == MAP_FAILED)
+			continue;
+		r->rx = map;
+		r->tx = r->rx + size / 2;
+		return true;
+	}
+	return false;
+}
+
+void share_unmap(const struct share_rings *r)
+{
+	munmap(r->rx, rings_size(r->frames));
+}
+
+static int guard_socket(int family, const char *netdev, bool whole)
 {
 	struct sock_filter drop = BPF_STMT(BPF_RET | BPF_K, 0);
 	const struct sock_fprog filter = {.len = 1, .filter = &drop};
@@ -95,6 +121,8 @@ static int guard_socket(int family, const char *netdev)
 
 	if (fd < 0)
 		return -errno;
+	if (whole) /* or they are cut: nothing is lost but time */
+		setsockopt(fd, IPPROTO_UDP, UDP_GRO, &one, sizeof(one));
 	/* The device first: then other netdevs' port 4791 stays free. The filter before bind:
 	 * nothing is ever queued. */
 	if (setsockopt(fd, SOL_SOCKET, SO_BINDTODEVICE, netdev, (socklen_t)strlen(netdev)) ||
@@ -109,13 +137,13 @@ static int guard_socket(int family, const char *netdev)
 	return fd;
 }
 
-int share_guard(struct share_guard *g, const char *netdev, char *why, unsigned why_size)
+int share_guard(struct share_guard *g, const char *netdev, bool whole, char *why, unsigned why_size)
 {
 	static const int family[2] = {AF_INET, AF_INET6};
 
 	g->fd[0] = g->fd[1] = -1;
 	for (unsigned i = 0; i < 2; i++) {
-		int fd = guard_socket(family[i], netdev);
+		int fd = guard_socket(family[i], netdev, whole);
 
 		if (fd == -EAFNOSUPPORT) /* a kernel without IPv6 does not answer it either */
 			continue;
@@ -164,7 +192,7 @@ static int guard_vlan(struct share_vlans *v, uint32_t ifindex, char *why, unsign
 
 	if (!if_indextoname(ifindex, netdev))
 		return 0;
-	err = share_guard(&v->guard[v->count], netdev, why, why_size);
+	err = share_guard(&v->guard[v->count], netdev, false, why, why_size);
 	if (!err)
 		v->ifindex[v->count++] = ifindex;
 	return err == -ENODEV ? 0 : err;

@@ -8,6 +8,7 @@
 #ifndef SHARE_H
 #define SHARE_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include "limits.h"
 
@@ -27,6 +28,21 @@ int share_create(
 /** Removes an ethdev that share_create() made and that is closed. */
 void share_remove(const char *netdev);
 
+/** The rings of a packet socket in memory, once more than the driver has them there. */
+struct share_rings {
+	uint8_t *rx, *tx;
+	unsigned frames; /* of each, MBUF_ROOM bytes apart, of TPACKET_V2 */
+};
+
+/**
+ * Maps the rings of @p fd, a socket of a device that share_create() made. The socket lives no
+ * shorter than this.
+ * @return false when it cannot be done.
+ */
+bool share_map(struct share_rings *r, int fd);
+
+void share_unmap(const struct share_rings *r);
+
 /** Sockets that take UDP port 4791 of a netdev away from the kernel. */
 struct share_guard {
 	int fd[2]; /* IPv4, IPv6; -1: none */
@@ -35,10 +51,13 @@ struct share_guard {
 /**
  * Binds port 4791 of @p netdev, both protocols, to sockets that drop every datagram before it
  * is queued. The netdev's other ports are the kernel's as before.
- * @param why  receives a sentence that says what to do when this fails
+ * @param whole  they take super-frames (gso.h) as they are: the kernel would cut each first, to
+ *               drop the parts
+ * @param why    receives a sentence that says what to do when this fails
  * @return 0 or a negative errno.
  */
-int share_guard(struct share_guard *g, const char *netdev, char *why, unsigned why_size);
+int share_guard(
+	struct share_guard *g, const char *netdev, bool whole, char *why, unsigned why_size);
 
 /** Gives the port back to the kernel. */
 void share_unguard(struct share_guard *g);

@@ -129,35 +129,51 @@ void steer_rule(struct steer_rule *r, enum steer_rung rung, enum steer_net net, 
 
 /* --- the ladder ----------------------------------------------------------------------- */
 
-static struct rte_flow *install(uint16_t ethdev, const struct steer_rule *r)
+static struct rte_flow *install(uint16_t ethdev, const struct steer_rule *r, bool counts)
 {
 	const struct rte_flow_attr attr = {.ingress = 1};
+	const struct rte_flow_action counted[] = {
+		{.type = RTE_FLOW_ACTION_TYPE_COUNT},
+		r->action[0],
+		{.type = RTE_FLOW_ACTION_TYPE_END},
+	};
+	const struct rte_flow_action *action = counts ? counted : r->action;
 	struct rte_flow_error err;
 
 	/* Both: net_tap says yes to validate and no to create. */
-	if (rte_flow_validate(ethdev, &attr, r->pattern, r->action, &err))
+	if (rte_flow_validate(ethdev, &attr, r->pattern, action, &err))
 		return NULL;
-	return rte_flow_create(ethdev, &attr, r->pattern, r->action, &err);
+	return rte_flow_create(ethdev, &attr, r->pattern, action, &err);
 }
 
 /* All rules of a rung or none: half of them would leave the other half's QPs to chance. */
-static bool stand_on(uint16_t ethdev, enum steer_rung rung, enum steer_net net, uint16_t queues)
+static bool stand_on(struct steer *s, uint16_t ethdev, enum steer_rung rung, enum steer_net net,
+	uint16_t queues, bool counts)
 {
-	struct rte_flow *flow[WORKER_MAX];
+	struct rte_flow **flow = s->flow[net];
 	uint16_t all = steer_rules(rung, net, queues);
 	uint16_t n = 0;
 	struct steer_rule r;
 	struct rte_flow_error err;
 
+	s->counts[net] = counts;
 	do {
 		if (n == all)
 			return all;
 		steer_rule(&r, rung, net, n, queues);
-		flow[n] = install(ethdev, &r);
+		flow[n] = install(ethdev, &r, counts);
 	} while (flow[n++]);
 	while (--n)
 		rte_flow_destroy(ethdev, flow[n - 1], &err);
 	return false;
+}
+
+/* A rule that counts is worth a question, not a rung. */
+static bool stand_counting(
+	struct steer *s, uint16_t ethdev, enum steer_rung rung, enum steer_net net, uint16_t queues)
+{
+	return stand_on(s, ethdev, rung, net, queues, true) ||
+	       stand_on(s, ethdev, rung, net, queues, false);
 }
 
 void steer_install(struct steer *s, uint16_t ethdev, uint16_t queues)
@@ -165,15 +181,34 @@ void steer_install(struct steer *s, uint16_t ethdev, uint16_t queues)
 	for (enum steer_net net = 0; net < STEER_NETS; net++) {
 		enum steer_rung rung = STEER_RUNGS - 1;
 
-		while (rung != STEER_SOFTWARE && !stand_on(ethdev, rung, net, queues))
+		while (rung != STEER_SOFTWARE && !stand_counting(s, ethdev, rung, net, queues))
 			rung--;
 		s->rung[net] = rung;
 	}
 }
 
-/* --- the banner ----------------------------------------------------------------------- */
+bool steer_count(const struct steer *s, uint16_t ethdev, enum steer_net net, uint16_t index,
+	uint64_t *packets, uint64_t *bytes)
+{
+	const struct rte_flow_action action[] = {
+		{.type = RTE_FLOW_ACTION_TYPE_COUNT},
+		{.type = RTE_FLOW_ACTION_TYPE_END},
+	};
+	struct rte_flow_query_count count = {0};
+	struct rte_flow_error err;
 
-static const char *rung_name(enum steer_rung rung, enum steer_net net, bool rss)
+	if (s->rung[net] == STEER_SOFTWARE || !s->counts[net] ||
+		rte_flow_query(ethdev, s->flow[net][index], action, &count, &err) ||
+		!count.hits_set)
+		return false;
+	*packets = count.hits;
+	*bytes = count.bytes_set ? count.bytes : 0;
+	return true;
+}
+
+/* --- names ----------------------------------------------------------------------- */
+
+const char *steer_rung_name(enum steer_rung rung, enum steer_net net, bool rss)
 {
 	static const char *const name[STEER_RUNGS] = {
 		[STEER_SOFTWARE] = "software",
@@ -186,17 +221,23 @@ static const char *rung_name(enum steer_rung rung, enum steer_net net, bool rss)
 	return rss && rung == STEER_SOFTWARE && net != STEER_ROCEV1 ? "RSS" : name[rung];
 }
 
+const char *steer_net_name(enum steer_net net)
+{
+	static const char *const name[STEER_NETS] = {"IPv4", "IPv6", "RoCEv1"};
+
+	return name[net];
+}
+
 char *steer_text(const struct steer *s, bool rss, char *text, unsigned size)
 {
-	static const char *const net_name[STEER_NETS] = {"IPv4", "IPv6", "RoCEv1"};
 	unsigned used = 0;
 
 	if (!rss && s->rung[0] == s->rung[1] && s->rung[0] == s->rung[2]) {
-		snprintf(text, size, "%s", rung_name(s->rung[0], STEER_IPV4, rss));
+		snprintf(text, size, "%s", steer_rung_name(s->rung[0], STEER_IPV4, rss));
 		return text;
 	}
 	for (enum steer_net net = 0; net < STEER_NETS && used < size; net++)
 		used += (unsigned)snprintf(text + used, size - used, "%s%s: %s", net ? ", " : "",
-			net_name[net], rung_name(s->rung[net], net, rss));
+			steer_net_name(net), steer_rung_name(s->rung[net], net, rss));
 	return text;
 }

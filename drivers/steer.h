@@ -50,6 +50,8 @@ struct steer_rule {
 /** Rungs that a port stands on. */
 struct steer {
 	enum steer_rung rung[STEER_NETS];
+	struct rte_flow *flow[STEER_NETS][WORKER_MAX]; /* the rules of that rung */
+	bool counts[STEER_NETS];		       /* they count */
 };
 
 /** @return how many rules rung @p rung has for @p net on a port with @p queues queues; 0: it is
@@ -63,6 +65,16 @@ void steer_rule(struct steer_rule *r, enum steer_rung rung, enum steer_net net, 
 /** Has started port @p ethdev take the best rung that it can over its first @p queues queues.
  *  Rungs that it takes only a part of are given back. */
 void steer_install(struct steer *s, uint16_t ethdev, uint16_t queues);
+
+/** Asks port @p ethdev how many packets, and bytes, rule @p index of @p net has steered. The thread
+ *  that installed it.  @return false when it does not tell. */
+bool steer_count(const struct steer *s, uint16_t ethdev, enum steer_net net, uint16_t index,
+	uint64_t *packets, uint64_t *bytes);
+
+/** @return what people call a protocol, and a rung on a port that spreads the rest by RSS or not.
+ */
+const char *steer_net_name(enum steer_net net);
+const char *steer_rung_name(enum steer_rung rung, enum steer_net net, bool rss);
 
 /**
  * Writes what a start-up banner says of @p s.

@@ -4,12 +4,14 @@
  * both compute a digest of their own memory. Role b obeys. What came out is printed as lines
  * of JSON, for app/demo/demo.
  */
+#include <err.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include "endpoint.h"
 #include "measure.h"
+#include "oob.h"
 #include "talk.h"
 
 /* Data begins at an odd address: nothing may depend on alignment. */
@@ -54,7 +56,7 @@ static void corrupt_once(uint8_t *memory, uint32_t len)
 
 static void answer(int fd, uint64_t value)
 {
-	talk_send(fd, &value, sizeof(value));
+	oob_send(fd, &value, sizeof(value));
 }
 
 static void receive(struct endpoint *e, int fd, const struct order *o)
@@ -65,7 +67,7 @@ static void receive(struct endpoint *e, int fd, const struct order *o)
 	answer(fd, 0);
 	endpoint_wait(e, &wc, 1);
 	if (wc.byte_len != o->len)
-		die("a SEND of %u bytes arrived as %u bytes", o->len, wc.byte_len);
+		errx(1, "a SEND of %u bytes arrived as %u bytes", o->len, wc.byte_len);
 	answer(fd, digest(e->memory + o->off, o->len));
 }
 
@@ -74,7 +76,7 @@ static void obey(struct endpoint *e, int fd, const struct order *o)
 	uint8_t *memory = e->memory + o->off;
 
 	if (o->off > MEMORY_SIZE || o->len > MEMORY_SIZE - o->off)
-		die("an order speaks of memory that is not there");
+		errx(1, "an order speaks of memory that is not there");
 	switch (o->type) {
 	case ORDER_FILL:
 		fill(memory, o->len, o->seed);
@@ -95,7 +97,7 @@ static void obey(struct endpoint *e, int fd, const struct order *o)
 		measure_echo(e, fd, o->len);
 		break;
 	default:
-		die("an order that is not known");
+		errx(1, "an order that is not known");
 	}
 }
 
@@ -104,7 +106,7 @@ static void role_b(struct endpoint *e, int fd)
 	struct order o;
 
 	for (;;) {
-		talk_receive(fd, &o, sizeof(o));
+		oob_receive(fd, &o, sizeof(o));
 		if (o.type == ORDER_END)
 			return;
 		obey(e, fd, &o);
@@ -117,7 +119,7 @@ static uint64_t wait_answer(int fd)
 {
 	uint64_t value;
 
-	talk_receive(fd, &value, sizeof(value));
+	oob_receive(fd, &value, sizeof(value));
 	return value;
 }
 
@@ -125,7 +127,7 @@ static uint64_t order(int fd, enum order_type type, uint32_t len, uint64_t seed)
 {
 	struct order o = {.type = type, .len = len, .off = OFFSET, .seed = seed};
 
-	talk_send(fd, &o, sizeof(o));
+	oob_send(fd, &o, sizeof(o));
 	return wait_answer(fd);
 }
 
@@ -203,7 +205,7 @@ static void role_a(struct endpoint *e, int fd)
 	}
 	for (unsigned i = 0; i < sizeof(measured) / sizeof(measured[0]); i++)
 		measure(e, fd, measured[i]);
-	talk_send(fd, &end, sizeof(end));
+	oob_send(fd, &end, sizeof(end));
 }
 
 int main(int argc, char *argv[])
@@ -219,12 +221,12 @@ int main(int argc, char *argv[])
 	a = !strcmp(argv[1], "a");
 	endpoint_open(&e, argv[2]);
 	fd = a ? talk_connect(argv[3]) : talk_listen(argv[3]);
-	talk_send(fd, &e.own, sizeof(e.own));
-	talk_receive(fd, &e.peer, sizeof(e.peer));
+	oob_send(fd, &e.own, sizeof(e.own));
+	oob_receive(fd, &e.peer, sizeof(e.peer));
 	endpoint_connect(&e);
 	/* Nobody sends before both are connected. */
-	talk_send(fd, "", 1);
-	talk_receive(fd, &(char){0}, 1);
+	oob_send(fd, "", 1);
+	oob_receive(fd, &(char){0}, 1);
 	if (a)
 		role_a(&e, fd);
 	else

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include <errno.h>
+#include <err.h>
 #include <sched.h>
 #include <stdlib.h>
 #include <time.h>
 #include "endpoint.h"
+#include "rc.h"
 
 /* Without any completion the demo hangs, however slow the machine. */
 #define PATIENCE_S 120
@@ -22,14 +23,14 @@ double seconds(void)
 static void *need(void *object, const char *what)
 {
 	if (!object)
-		die("no %s: %s", what, roci_last_error());
+		errx(1, "no %s: %s", what, roci_last_error());
 	return object;
 }
 
 static void check(int err, const char *what)
 {
 	if (err)
-		die("%s: %s", what, roci_last_error());
+		errx(1, "%s: %s", what, roci_last_error());
 }
 
 static struct roci_qp *create_qp(struct endpoint *e)
@@ -73,64 +74,23 @@ void endpoint_open(struct endpoint *e, const char *socket_path)
 	};
 }
 
-static void to_init(struct endpoint *e)
-{
-	struct roci_qp_attr attr = {
-		.size = sizeof(attr),
-		.qp_state = ROCI_QPS_INIT,
-		.port_num = 1,
-		.qp_access_flags = ROCI_ACCESS_REMOTE_WRITE | ROCI_ACCESS_REMOTE_READ,
-	};
-
-	check(roci_modify_qp(e->qp, &attr,
-		      ROCI_QP_STATE | ROCI_QP_PKEY_INDEX | ROCI_QP_PORT | ROCI_QP_ACCESS_FLAGS),
-		"RESET to INIT");
-}
-
-static void to_rtr(struct endpoint *e)
-{
-	struct roci_qp_attr attr = {
-		.size = sizeof(attr),
-		.qp_state = ROCI_QPS_RTR,
-		.path_mtu = e->own.mtu < e->peer.mtu ? e->own.mtu : e->peer.mtu,
-		.dest_qp_num = e->peer.qpn,
-		.rq_psn = e->peer.psn,
-		.max_dest_rd_atomic = 16,
-		.min_rnr_timer = 12,
-		.ah_attr = {.is_global = 1,
-			.port_num = 1,
-			.grh = {.dgid = e->peer.gid, .sgid_index = e->gid_index, .hop_limit = 64}},
-	};
-
-	check(roci_modify_qp(e->qp, &attr,
-		      ROCI_QP_STATE | ROCI_QP_AV | ROCI_QP_PATH_MTU | ROCI_QP_DEST_QPN |
-			      ROCI_QP_RQ_PSN | ROCI_QP_MAX_DEST_RD_ATOMIC | ROCI_QP_MIN_RNR_TIMER),
-		"INIT to RTR");
-}
-
-static void to_rts(struct endpoint *e)
-{
-	struct roci_qp_attr attr = {
-		.size = sizeof(attr),
-		.qp_state = ROCI_QPS_RTS,
-		.sq_psn = e->own.psn,
-		.max_rd_atomic = 16,
-		.timeout = TIMEOUT_CODE,
-		.retry_cnt = 7,
-		.rnr_retry = 7,
-	};
-
-	check(roci_modify_qp(e->qp, &attr,
-		      ROCI_QP_STATE | ROCI_QP_TIMEOUT | ROCI_QP_RETRY_CNT | ROCI_QP_RNR_RETRY |
-			      ROCI_QP_SQ_PSN | ROCI_QP_MAX_QP_RD_ATOMIC),
-		"RTR to RTS");
-}
-
 void endpoint_connect(struct endpoint *e)
 {
-	to_init(e);
-	to_rtr(e);
-	to_rts(e);
+	const struct rc_path path = {
+		.port = 1,
+		.gid_index = e->gid_index,
+		.mtu = e->own.mtu < e->peer.mtu ? e->own.mtu : e->peer.mtu,
+		.psn = e->own.psn,
+		.rd_atomic = 16,
+		.timeout = TIMEOUT_CODE,
+		.peer_qpn = e->peer.qpn,
+		.peer_psn = e->peer.psn,
+		.peer_gid = e->peer.gid,
+	};
+
+	check(rc_init(e->qp, path.port, ROCI_ACCESS_REMOTE_WRITE | ROCI_ACCESS_REMOTE_READ),
+		"RESET to INIT");
+	check(rc_connect(e->qp, &path), "INIT to RTS");
 }
 
 void endpoint_close(struct endpoint *e)
@@ -174,12 +134,13 @@ int endpoint_wait(struct endpoint *e, struct roci_wc wc[], int max)
 		if (!until)
 			until = seconds() + PATIENCE_S;
 		else if (seconds() > until)
-			die("nothing completed for %d s: see what rocid says", PATIENCE_S);
+			errx(1, "nothing completed for %d s: see what rocid says", PATIENCE_S);
 	}
 	if (n < 0)
-		die("rocid is gone: see what it says");
+		errx(1, "rocid is gone: see what it says");
 	for (int i = 0; i < n; i++)
 		if (wc[i].status != ROCI_WC_SUCCESS)
-			die("a request failed: %s", roci_wc_status_str(wc[i].status));
+			errx(1, "a request failed: %s: %s", roci_wc_status_str(wc[i].status),
+				roci_qp_error(e->qp));
 	return n;
 }

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include "measure.h"
-#include "talk.h"
+#include "oob.h"
 
 #define RUN_S 0.3
 /* Bytes under way at most, so that the last ones of a slow run do not take long. */
@@ -123,7 +123,7 @@ void measure_echo(struct endpoint *e, int fd, uint32_t len)
 	bool last;
 
 	endpoint_receive(e, 0, len);
-	talk_send(fd, &nothing, sizeof(nothing));
+	oob_send(fd, &nothing, sizeof(nothing));
 	do {
 		await(e, &t);
 		last = t.imm;
@@ -132,5 +132,5 @@ void measure_echo(struct endpoint *e, int fd, uint32_t len)
 		pass(e, &t, ROCI_WR_SEND, len);
 	} while (!last);
 	drain(e, &t);
-	talk_send(fd, &nothing, sizeof(nothing));
+	oob_send(fd, &nothing, sizeof(nothing));
 }

@@ -44,12 +44,4 @@ int talk_listen(const char *path);
 /** @return A's end; B listens already. */
 int talk_connect(const char *path);
 
-void talk_send(int fd, const void *msg, size_t size);
-
-/** Waits for exactly @p size bytes. */
-void talk_receive(int fd, void *msg, size_t size);
-
-/** Ends the program with exit status 1 and a sentence on stderr. */
-_Noreturn void die(const char *format, ...) __attribute__((format(printf, 1, 2)));
-
 #endif

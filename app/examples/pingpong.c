@@ -2,7 +2,7 @@
 /*
  * The first program: two queue pairs send one message back and forth. One side starts without
  * an argument, the other with its host. Either side may be ibv_rc_pingpong on a machine with
- * an RDMA device.
+ * an RDMA device; with -u, which sends datagrams, ibv_ud_pingpong.
  */
 #include <err.h>
 #include <roci.h>
@@ -13,16 +13,23 @@
 #include <time.h>
 #include <unistd.h>
 #include "exchange.h"
+#include "rc.h"
+#include "ud.h"
 
 #define PORT	1 /* of the device */
 #define ANY	(-1ul)
 #define RECV_ID 1
 #define SEND_ID 2
+#define QKEY	0x11111111u /* ibv_ud_pingpong's */
 
-static unsigned long size = 4096, mtu = 1024, depth = 500, iters = 1000, gid_index = ANY, check;
+static unsigned long size = 4096, mtu = 1024, depth = 500, iters = 1000, gid_index = ANY, check,
+		     datagram;
 static struct roci_mr *mr; /* the message that is sent, then the one that is received */
 static struct roci_cq *cq;
 static struct roci_qp *qp;
+static struct roci_ah *ah;  /* with -u: the way to the peer, */
+static uint32_t remote_qpn; /* and its QP */
+static unsigned long area;  /* bytes in front of what is received */
 
 /* Every failure of the library comes with a sentence. */
 static void must(int ok, const char *what)
@@ -34,9 +41,13 @@ static void must(int ok, const char *what)
 static void make_qp(struct roci_context *ctx, struct roci_pd *pd)
 {
 	struct roci_qp_init_attr init = {.size = sizeof(init), .qp_type = ROCI_QPT_RC};
-	struct roci_qp_attr attr = {.size = sizeof(attr), .qp_state = ROCI_QPS_INIT};
 
-	must((mr = roci_alloc_mr(pd, 2 * size + 1, ROCI_ACCESS_LOCAL_WRITE)) != NULL, "memory");
+	if (datagram) {
+		init.qp_type = ROCI_QPT_UD;
+		area = ROCI_GRH_LEN;
+	}
+	must((mr = roci_alloc_mr(pd, 2 * size + area + 1, ROCI_ACCESS_LOCAL_WRITE)) != NULL,
+		"memory");
 	memset(mr->addr, 0x7b, size); /* as ibv_rc_pingpong does, with a mark in each page: */
 	for (unsigned long i = 0; check && i < size; i += 4096)
 		((uint8_t *)mr->addr)[i] = 0;
@@ -44,45 +55,39 @@ static void make_qp(struct roci_context *ctx, struct roci_pd *pd)
 	init.send_cq = init.recv_cq = cq;
 	init.cap = (struct roci_qp_cap){1, depth, 1, 1, 0};
 	must((qp = roci_create_qp(pd, &init)) != NULL, "QP");
-	attr.port_num = PORT;
-	must(!roci_modify_qp(qp, &attr,
-		     ROCI_QP_STATE | ROCI_QP_PKEY_INDEX | ROCI_QP_PORT | ROCI_QP_ACCESS_FLAGS),
-		"QP to INIT");
+	must(!(datagram ? ud_init(qp, PORT, QKEY) : rc_init(qp, PORT, 0)), "QP to INIT");
 }
 
-static void connect_qp(unsigned sgid_index, unsigned psn, const struct address *remote)
+/* A datagram QP has no peer: each message says where it goes. */
+static void start_qp(
+	struct roci_pd *pd, uint8_t sgid_index, unsigned psn, const struct address *remote)
 {
-	struct roci_qp_attr attr = {.size = sizeof(attr), .qp_state = ROCI_QPS_RTR};
+	must(!ud_start(qp, psn), "start the QP");
+	must((ah = ud_peer(pd, PORT, sgid_index, &remote->gid)) != NULL, "address handle");
+	remote_qpn = remote->qpn;
+}
 
-	attr.path_mtu = (enum roci_mtu)roci_mtu_of_bytes(mtu);
-	attr.dest_qp_num = remote->qpn;
-	attr.rq_psn = remote->psn;
-	attr.max_dest_rd_atomic = 1;
-	attr.min_rnr_timer = 12; /* 0.64 ms */
-	attr.ah_attr.is_global = 1;
-	attr.ah_attr.port_num = PORT;
-	attr.ah_attr.grh.dgid = remote->gid;
-	attr.ah_attr.grh.sgid_index = sgid_index;
-	attr.ah_attr.grh.hop_limit = 64;
-	must(!roci_modify_qp(qp, &attr,
-		     ROCI_QP_STATE | ROCI_QP_AV | ROCI_QP_PATH_MTU | ROCI_QP_DEST_QPN |
-			     ROCI_QP_RQ_PSN | ROCI_QP_MAX_DEST_RD_ATOMIC | ROCI_QP_MIN_RNR_TIMER),
-		"QP to RTR");
-	attr.qp_state = ROCI_QPS_RTS;
-	attr.sq_psn = psn;
-	attr.timeout = 14; /* 4.096 us * 2^14 = 67 ms */
-	attr.retry_cnt = 7;
-	attr.rnr_retry = 7; /* for ever */
-	attr.max_rd_atomic = 1;
-	must(!roci_modify_qp(qp, &attr,
-		     ROCI_QP_STATE | ROCI_QP_SQ_PSN | ROCI_QP_TIMEOUT | ROCI_QP_RETRY_CNT |
-			     ROCI_QP_RNR_RETRY | ROCI_QP_MAX_QP_RD_ATOMIC),
-		"QP to RTS");
+/* INIT to RTR and RTS, one by one: rc.c shows what that takes. */
+static void connect_qp(uint8_t sgid_index, unsigned psn, const struct address *remote)
+{
+	const struct rc_path path = {
+		.port = PORT,
+		.gid_index = sgid_index,
+		.mtu = (enum roci_mtu)roci_mtu_of_bytes(mtu),
+		.psn = psn,
+		.rd_atomic = 1,
+		.timeout = 14, /* 4.096 us * 2^14 = 67 ms */
+		.peer_qpn = remote->qpn,
+		.peer_psn = remote->psn,
+		.peer_gid = remote->gid,
+	};
+
+	must(!rc_connect(qp, &path), "connect the QP");
 }
 
 static void post_recv(unsigned long n)
 {
-	struct roci_sge sge = {(uintptr_t)mr->addr + size, size, mr->lkey};
+	struct roci_sge sge = {(uintptr_t)mr->addr + size, size + area, mr->lkey};
 	struct roci_recv_wr wr = {.wr_id = RECV_ID, .sg_list = &sge, .num_sge = 1};
 
 	while (n--)
@@ -96,15 +101,20 @@ static void post_send(void)
 
 	wr.opcode = ROCI_WR_SEND;
 	wr.send_flags = ROCI_SEND_SIGNALED;
+	if (datagram) {
+		wr.wr.ud.ah = ah;
+		wr.wr.ud.remote_qpn = remote_qpn;
+		wr.wr.ud.remote_qkey = QKEY;
+	}
 	must(!roci_post_send(qp, &wr, NULL), "send");
 }
 
 /* With -c every byte must be the peer's; they are cleared for the next message. */
 static void check_message(uint32_t length)
 {
-	uint8_t *data = (uint8_t *)mr->addr + size;
+	uint8_t *data = (uint8_t *)mr->addr + size + area;
 
-	if (length != size || (check && memcmp(data, mr->addr, size)))
+	if (length != size + area || (check && memcmp(data, mr->addr, size)))
 		errx(1, "a message of %u bytes is not what was sent", length);
 	if (check)
 		memset(data, 0, size);
@@ -128,7 +138,7 @@ static void play(int begin)
 			continue;
 		}
 		if (wc.status != ROCI_WC_SUCCESS)
-			errx(1, "work request failed: %s", roci_wc_status_str(wc.status));
+			errx(1, "%s: %s", roci_wc_status_str(wc.status), roci_qp_error(qp));
 		if (wc.wr_id == RECV_ID) {
 			check_message(wc.byte_len);
 			post_recv(1);
@@ -146,8 +156,8 @@ static void play(int begin)
 
 int main(int argc, char **argv)
 {
-	unsigned long *const value[] = {&size, &mtu, &depth, &iters, &gid_index, &check};
-	const char *const letters = "smrngc";
+	unsigned long *const value[] = {&size, &mtu, &depth, &iters, &gid_index, &check, &datagram};
+	const char *const letters = "smrngcu";
 	struct roci_gid_entry gid = {.size = sizeof(gid)};
 	struct address local = {0}, remote;
 	const char *port = "18515", *host;
@@ -157,7 +167,7 @@ int main(int argc, char **argv)
 	double us;
 	int fd, o;
 
-	while ((o = getopt(argc, argv, "p:s:m:r:n:g:c")) != -1) {
+	while ((o = getopt(argc, argv, "p:s:m:r:n:g:cu")) != -1) {
 		char *end = NULL;
 
 		if (o == 'p')
@@ -167,7 +177,7 @@ int main(int argc, char **argv)
 				optarg ? strtoul(optarg, &end, 0) : 1;
 		if (o == '?' || (end && *end))
 			errx(2, "use: roci-pingpong [-p TCP port] [-s size] [-m MTU] "
-				"[-r receives] [-n iterations] [-g GID index] [-c] [HOST]");
+				"[-r receives] [-n iterations] [-g GID index] [-c] [-u] [HOST]");
 	}
 	host = argv[optind];
 
@@ -188,7 +198,10 @@ int main(int argc, char **argv)
 	if (host)
 		exchange_tell(fd, &local);
 	exchange_hear(fd, &remote);
-	connect_qp(gid.gid_index, local.psn, &remote);
+	if (datagram)
+		start_qp(pd, (uint8_t)gid.gid_index, local.psn, &remote);
+	else
+		connect_qp((uint8_t)gid.gid_index, local.psn, &remote);
 	if (!host)
 		exchange_tell(fd, &local); /* only now can the client's message be received */
 	exchange_end(fd, host != NULL);
@@ -201,6 +214,7 @@ int main(int argc, char **argv)
 	printf("%lu bytes in %.2f seconds = %.2f Mbit/sec\n"
 	       "%lu iters in %.2f seconds = %.2f usec/iter\n",
 		2 * size * iters, us / 1e6, 16. * size * iters / us, iters, us / 1e6, us / iters);
+	must(!ah || !roci_destroy_ah(ah), "end");
 	must(!roci_destroy_qp(qp) && !roci_destroy_cq(cq) && !roci_dereg_mr(mr) &&
 			!roci_dealloc_pd(pd) && !roci_close(ctx),
 		"end");

@@ -1,23 +1,31 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* rocictl [--socket PATH] [--json] COMMAND...: asks a running rocid. */
+/* rocictl [--socket PATH] [--json] [COMMAND...]: asks a running rocid. */
 #include <errno.h>
 #include <getopt.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <unistd.h>
 #include "abi_ctl.h"
 #include "ask.h"
+#include "capture.h"
+#include "console.h"
 #include "limits.h"
 #include "table.h"
+#include "trace.h"
+#include "watch.h"
 
 #define EXIT_USAGE 2
 
 struct arguments {
 	const char *socket;
 	bool json;
-	char line[ADMIN_LINE_MAX]; /* the command */
+	bool interactive;
+	const char *file;	   /* of a capture; NULL: another command */
+	char line[ADMIN_LINE_MAX]; /* the command; of a capture what follows the file */
 };
 
 static int complain(const char *why, int code)
@@ -28,13 +36,19 @@ static int complain(const char *why, int code)
 
 static void print_help(void)
 {
-	printf("usage: rocictl [--socket PATH] [--json] COMMAND...\n\n"
+	printf("usage: rocictl [--socket PATH] [--json] COMMAND...\n"
+	       "       rocictl [--socket PATH] [--json] watch [SECONDS] [--count N] COMMAND...\n"
+	       "       rocictl [--socket PATH] [--json] [--interactive] [< FILE]\n\n"
 	       "Asks a running rocid; `rocictl help` lists its commands, `rocictl show sessions` "
-	       "is "
-	       "one.\n"
+	       "is one.\n"
+	       "`rocictl capture FILE.pcapng` writes frames to a file until Ctrl-C.\n"
+	       "Without a command, on a terminal: a prompt, with TAB and history.\n"
 	       "  --socket PATH\n        the socket that applications use ($" ABI_SOCKET_ENV
 	       ", else " ABI_SOCKET_DEFAULT ")\n"
 	       "  --json\n        print rocid's answer as it is, on one line\n"
+	       "  -i, --interactive\n        commands from a prompt, or from standard input, a "
+	       "line "
+	       "each\n"
 	       "  --help, --version\n");
 }
 
@@ -59,6 +73,7 @@ static int parse(struct arguments *a, int argc, char *argv[])
 	static const struct option table[] = {
 		{"socket", required_argument, NULL, 's'},
 		{"json", no_argument, NULL, 'j'},
+		{"interactive", no_argument, NULL, 'i'},
 		{"help", no_argument, NULL, 'h'},
 		{"version", no_argument, NULL, 'v'},
 		{0},
@@ -69,13 +84,16 @@ static int parse(struct arguments *a, int argc, char *argv[])
 	if (!a->socket || !*a->socket)
 		a->socket = ABI_SOCKET_DEFAULT;
 	opterr = 0;
-	while ((code = getopt_long(argc, argv, "+:h", table, NULL)) != -1) {
+	while ((code = getopt_long(argc, argv, "+:hi", table, NULL)) != -1) {
 		switch (code) {
 		case 's':
 			a->socket = optarg;
 			break;
 		case 'j':
 			a->json = true;
+			break;
+		case 'i':
+			a->interactive = true;
 			break;
 		case 'h':
 			print_help();
@@ -88,8 +106,22 @@ static int parse(struct arguments *a, int argc, char *argv[])
 			return EXIT_USAGE;
 		}
 	}
+	a->interactive |= optind == argc && isatty(STDIN_FILENO) && isatty(STDOUT_FILENO);
+	if (a->interactive && optind < argc)
+		return complain("--interactive takes its commands from the prompt, not from here",
+			EXIT_USAGE);
+	if (a->interactive)
+		return -1;
 	if (optind == argc)
 		return complain("a command is missing: `rocictl help` lists them", EXIT_USAGE);
+	if (!strcmp(argv[optind], "capture")) {
+		if (optind + 1 == argc)
+			return complain("a file is missing: rocictl capture FILE.pcapng, or - for "
+					"a pipe",
+				EXIT_USAGE);
+		a->file = argv[optind + 1];
+		optind += 2;
+	}
 	if (join(a->line, argc - optind, argv + optind))
 		return complain("the command is too long, or has several lines", EXIT_USAGE);
 	return -1;
@@ -101,32 +133,116 @@ static int print(const json_t *document, bool json)
 
 	if (error)
 		return complain(error, 1);
-	if (json) {
-		json_dumpf(document, stdout, JSON_COMPACT);
-		putchar('\n');
-	} else {
-		table_print(document, stdout);
-	}
+	answer_print(document, json, stdout);
 	return fflush(stdout) || ferror(stdout) ? complain(strerror(errno), 1) : 0;
+}
+
+/* --- what goes on until somebody ends it ------------------------------------------------- */
+
+static int stop_fd = -1;
+
+static void on_signal(int sig)
+{
+	static const uint64_t one = 1;
+	int saved = errno;
+	ssize_t n = write(stop_fd, &one, sizeof(one));
+
+	(void)n; /* it counts to 2^64 */
+	errno = saved;
+}
+
+/* The terminal must not stay as the prompt needs it. */
+static int catch_signals(void)
+{
+	const struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESETHAND};
+
+	stop_fd = eventfd(0, EFD_CLOEXEC);
+	sigaction(SIGINT, &action, NULL);
+	sigaction(SIGTERM, &action, NULL);
+	sigaction(SIGHUP, &action, NULL);
+	return stop_fd;
+}
+
+static int interact(const struct arguments *a)
+{
+	struct console c = {
+		.socket = a->socket,
+		.prompt = "rocid> ",
+		.in = STDIN_FILENO,
+		.out = stdout,
+		.json = a->json,
+		.stop = catch_signals(),
+		.says = -1,
+	};
+	char why[ASK_WHY];
+	int fd = ask_connect(a->socket, why);
+
+	if (fd < 0)
+		return complain(why, 1);
+	close(fd);
+	console_run(&c);
+	return c.failed && !isatty(STDIN_FILENO);
+}
+
+static int watch(const struct arguments *a, const char *rest)
+{
+	struct watch w = {
+		.socket = a->socket,
+		.json = a->json,
+		.out = stdout,
+		.in = STDIN_FILENO,
+		.stop = catch_signals(),
+	};
+	char why[ASK_WHY];
+
+	if (watch_parse(&w, rest, why))
+		return complain(why, EXIT_USAGE);
+	return watch_run(&w, why) ? complain(why, 1) : 0;
+}
+
+static int stream(const struct arguments *a)
+{
+	char why[ASK_WHY];
+	int fd = ask_connect(a->socket, why);
+	int status;
+
+	if (fd < 0)
+		return complain(why, 1);
+	status = a->file ? capture(fd, a->file, a->line, a->json) : trace(fd, a->line, a->json);
+	close(fd);
+	return status;
+}
+
+static int ask_once(const struct arguments *a)
+{
+	char why[ASK_WHY];
+	json_t *document;
+	int fd = ask_connect(a->socket, why);
+	int status;
+
+	if (fd < 0)
+		return complain(why, 1);
+	document = ask(fd, a->line, why);
+	close(fd);
+	if (!document)
+		return complain(why, 1);
+	status = print(document, a->json);
+	json_decref(document);
+	return status;
 }
 
 int main(int argc, char *argv[])
 {
 	struct arguments a = {0};
-	char why[ASK_WHY];
-	json_t *document;
-	int fd, status = parse(&a, argc, argv);
+	int status = parse(&a, argc, argv);
 
 	if (status >= 0)
 		return status;
-	fd = ask_connect(a.socket, why);
-	if (fd < 0)
-		return complain(why, 1);
-	document = ask(fd, a.line, why);
-	close(fd);
-	if (!document)
-		return complain(why, 1);
-	status = print(document, a.json);
-	json_decref(document);
-	return status;
+	if (a.interactive)
+		return interact(&a);
+	if (!strncmp(a.line, "watch", 5) && (!a.line[5] || a.line[5] == ' '))
+		return watch(&a, a.line + 5);
+	if (a.file || is_trace(a.line))
+		return stream(&a);
+	return ask_once(&a);
 }

@@ -5,6 +5,8 @@
 #include <string.h>
 #include "bits.h"
 #include "daemon.h"
+#include "gsoport.h"
+#include "packet.h"
 #include "ringpair.h"
 #include "rxwake.h"
 #include "sigbus.h"
@@ -37,18 +39,19 @@ static void impair_pair(struct options *o, const uint16_t ethdev[2], uint32_t pa
 
 static int make_ports(struct daemon *d, struct options *o, char why[VALUE_MAX * 2])
 {
+	struct gsoport *gso;
 	uint16_t ethdev[2];
 	int err;
 
 	for (uint32_t i = 0; i < o->nshares; i++) {
 		if (o->share[i].port != PORT_NEW)
 			continue;
-		err = share_create(
-			o->share[i].netdev, (uint16_t)o->workers, ethdev, why, VALUE_MAX * 2);
+		err = packet_create(d, o->share[i].netdev, ethdev, &gso, why);
 		if (err)
 			return err;
 		o->share[i].port = ethdev[0];
 		d->port[ethdev[0]].packet = true;
+		d->port[ethdev[0]].gso = gso;
 	}
 	for (uint32_t i = 0; i < o->npairs; i++) {
 		err = ringpair_create(i, (uint16_t)o->workers, SOCKET_ID_ANY, ethdev);
@@ -60,6 +63,20 @@ static int make_ports(struct daemon *d, struct options *o, char why[VALUE_MAX * 
 		impair_pair(o, ethdev, i);
 	}
 	return 0;
+}
+
+/* By the name of its ethdev, or of the netdev on which a packet socket is opened. */
+static int find_port(void *arg, const char *name)
+{
+	const struct daemon *d = arg;
+
+	for (uint32_t i = 0; i < d->nports; i++)
+		if (!strcmp(d->port[i].info.name, name))
+			return (int)i;
+	for (uint32_t i = 0; i < d->opt->nshares; i++)
+		if (d->opt->share[i].port < d->nports && !strcmp(d->opt->share[i].netdev, name))
+			return (int)d->opt->share[i].port;
+	return -1;
 }
 
 static int probe_ports(struct daemon *d, struct options *o, char why[VALUE_MAX * 2])
@@ -84,7 +101,7 @@ static int probe_ports(struct daemon *d, struct options *o, char why[VALUE_MAX *
 	if (o->highest_port >= (int)d->nports)
 		return refuse(why, -EINVAL, "%s names port %d, but the last of the %u is port %u",
 			o->highest_by, o->highest_port, d->nports, d->nports - 1);
-	return 0;
+	return options_resolve(o, find_port, d, why);
 }
 
 static int share_ports(struct daemon *d, struct options *o, char why[VALUE_MAX * 2])
@@ -97,7 +114,9 @@ static int share_ports(struct daemon *d, struct options *o, char why[VALUE_MAX *
 			return refuse(
 				why, -EINVAL, "--share names port %u twice", o->share[i].port);
 		snprintf(p->info.netdev, sizeof(p->info.netdev), "%s", o->share[i].netdev);
-		err = share_guard(&p->guard, p->info.netdev, why, VALUE_MAX * 2);
+		if (p->gso)
+			gsoport_describe(p->gso, &p->info);
+		err = share_guard(&p->guard, p->info.netdev, p->gso, why, VALUE_MAX * 2);
 		if (err)
 			return err;
 		p->shared = true;
@@ -196,9 +215,9 @@ static int open_ports(struct daemon *d, struct options *o, char why[VALUE_MAX * 
 			p->info.mtu = MTU_PAGE; /* ctl's upper limit, whatever the netdev says */
 		steer_install(&p->steer, p->info.ethdev, p->info.rx_queues);
 		daemon_watch(d, i);
-		if (daemon_impair(d, i))
+		if ((p->packet && packet_start(d, i)) || daemon_impair(d, i))
 			return refuse(why, -ENOMEM,
-				"no memory for the emulated link of port %u: give EAL more with -m "
+				"no memory for port %u or its emulated link: give EAL more with -m "
 				"MB",
 				i);
 	}
@@ -224,7 +243,10 @@ static int make_tap(struct daemon *d, const struct option_tap *o, char why[VALUE
 		return refuse(why, -ENOMEM, "no memory for a tap: give EAL more with -m MB");
 	d->dp->exception[o->port] = cfg.exception;
 	cfg.worker = d->dp->worker[0];
-	memcpy(cfg.name, o->netdev, sizeof(cfg.name));
+	if (o->netdev[0])
+		memcpy(cfg.name, o->netdev, sizeof(cfg.name));
+	else
+		snprintf(cfg.name, sizeof(cfg.name), "roci%u", o->port);
 	memcpy(cfg.mac, p->info.mac, 6);
 	err = tap_create(&p->tap, o->port, &cfg, why, VALUE_MAX * 2);
 	if (err)
@@ -260,6 +282,7 @@ static int start_ctl(struct daemon *d, struct options *o, char why[VALUE_MAX * 2
 {
 	static struct ctl_gid gid[STATIC_MAX];
 	static struct ctl_neigh neigh[STATIC_MAX];
+	static struct ctl_pkey pkey[STATIC_MAX];
 	struct ctl_config cfg = {
 		.dp = d->dp,
 		.socket_path = o->socket,
@@ -269,16 +292,21 @@ static int start_ctl(struct daemon *d, struct options *o, char why[VALUE_MAX * 2
 		.admin_group = o->admin_group[0] ? o->admin_group : NULL,
 		.limits = o->limits,
 		.rocev1 = o->rocev1,
+		.plain_label = o->plain_label,
+		.application_faults = o->application_faults,
 		.window = o->window,
 		.migrate = o->migrate,
 		.shake_ms = o->shake_ms,
 		.nports = d->nports,
 		.netdev_changed = daemon_netdev_changed,
 		.netdev_arg = d,
+		.devices = &d->devices,
 	};
 	uint32_t g = 0;
 	uint32_t n = 0;
+	uint32_t q = 0;
 
+	devices_init(&d->devices, d);
 	for (uint32_t i = 0; i < d->nports; i++) {
 		struct ctl_port *p = &cfg.port[i];
 
@@ -293,6 +321,13 @@ static int start_ctl(struct daemon *d, struct options *o, char why[VALUE_MAX * 2
 			if (o->neigh[k].port == i)
 				neigh[n++] = o->neigh[k].neigh;
 		p->nneighs = (uint32_t)(&neigh[n] - p->neighs);
+		p->pkeys = &pkey[q];
+		for (uint32_t k = 0; k < o->npkeys; k++)
+			if (o->pkey[k].port == i)
+				pkey[q++] = o->pkey[k].pkey;
+		p->npkeys = (uint32_t)(&pkey[q] - p->pkeys);
+		if (o->prioritized[i])
+			p->priority = &o->priority[i];
 	}
 	return ctl_start(&d->ctl, &cfg, why);
 }
@@ -341,8 +376,10 @@ void daemon_down(struct daemon *d)
 		tap_stop(p->tap);
 		for (unsigned q = 0; q < WORKER_MAX; q++)
 			linkemu_detach(p->emu[q]);
+		gsoport_stop(p->gso);
 		if (p->open)
 			port_close(d->dp, i);
+		gsoport_destroy(p->gso);
 		share_unguard(&p->guard);
 		share_guard_vlans(&p->vlans, NULL, 0, NULL, 0);
 	}

@@ -15,6 +15,7 @@
 #include "share.h"
 #include "steer.h"
 #include "tap.h"
+#include "unstick.h"
 #include "worker.h"
 
 /** A port and what stands around it. */
@@ -23,12 +24,14 @@ struct daemon_port {
 	struct linkemu *emu[WORKER_MAX]; /* of each receive queue; NULL: none */
 	struct share_guard guard;
 	struct share_vlans vlans;
-	bool packet;	 /* share_create() made it */
-	bool open;	 /* its device is there */
-	bool shared;	 /* info.netdev lends its addresses */
-	struct tap *tap; /* info.netdev then is it; NULL: none */
+	bool packet;	     /* packet_create() made it */
+	struct gsoport *gso; /* with --gso */
+	bool open;	     /* its device is there */
+	bool shared;	     /* info.netdev lends its addresses */
+	struct tap *tap;     /* info.netdev then is it; NULL: none */
 	struct steer steer;
 	enum port_wake wake;
+	struct unstick unstick; /* of a packet socket */
 };
 
 struct daemon {
@@ -39,6 +42,8 @@ struct daemon {
 	uint32_t nports;
 	uint32_t npairs; /* ring pairs made */
 	struct daemon_port port[PORT_MAX];
+	struct ctl_devices devices;
+	uint64_t look_ms; /* when to look after packet sockets again */
 };
 
 /**
@@ -55,8 +60,16 @@ int daemon_up(struct daemon *d, struct options *opt, char why[VALUE_MAX * 2]);
 void daemon_netdev_changed(
 	void *arg, uint32_t port, unsigned what, const struct ctl_netdev *netdev);
 
+/** Has packet sockets that are stuck go on (unstick.h). Called by the control thread.
+ *  @param arg  the struct daemon
+ *  @return milliseconds until it wants to be called again; -1: never. */
+int daemon_look(void *arg, uint64_t now_ms);
+
 /** Has sleeping workers learn of what port @p i receives. */
 void daemon_watch(struct daemon *d, uint32_t i);
+
+/** Has administrators see the ports of @p d through @p devices. */
+void devices_init(struct ctl_devices *devices, struct daemon *d);
 
 /** Puts what `--impair` says for port @p i in front of its queues.  @return 0 or -ENOMEM. */
 int daemon_impair(struct daemon *d, uint32_t i);

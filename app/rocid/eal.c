@@ -11,12 +11,13 @@
 #include <sys/mman.h>
 #include <unistd.h>
 #include <rte_eal.h>
+#include <rte_ethdev.h>
 #include <rte_log.h>
 #include "bits.h"
 #include "eal.h"
+#include "eal_options.h"
 
 #define CAPTURE_MAX 4096
-#define ADDED_MAX   4
 
 static bool own_prefix;
 
@@ -37,7 +38,7 @@ static const struct {
 	{"runtime directory", "run as root, or set XDG_RUNTIME_DIR to a directory of yours"},
 	{"parse device", "check the arguments of --vdev and -a"},
 	{"probe device", "check the arguments of --vdev and -a"},
-	{"parse device", "check the arguments of --vdev and -a"},
+	{"init VFIO", "EAL wants to see /sys/module: give the container that, read-only"},
 	{"vdev", "check the arguments of --vdev"},
 };
 
@@ -82,17 +83,20 @@ static void capture_end(struct capture *c, char text[CAPTURE_MAX])
 	close(c->err);
 }
 
-static bool given(int argc, char *argv[], const char *const names[])
+/* Whether the command line has an argument of @p group. */
+static bool given(int argc, char *argv[], const char *group)
 {
-	for (int i = 1; i < argc; i++)
-		for (unsigned k = 0; names[k]; k++)
-			if (!strncmp(argv[i], names[k], strlen(names[k])))
-				return true;
+	for (int i = 1; i < argc; i++) {
+		const struct eal_option *e = eal_option_of(argv[i]);
+
+		if (e && !strcmp(e->group, group))
+			return true;
+	}
 	return false;
 }
 
 /* EAL takes what is no number for 0, which it takes for its default. */
-static int check_memory(int argc, char *argv[], char why[VALUE_MAX * 2])
+int eal_check_memory(int argc, char *const argv[], char why[VALUE_MAX * 2])
 {
 	for (int i = 1; i < argc; i++) {
 		const char *value = argv[i] + 2;
@@ -162,52 +166,48 @@ static int explain(char text[CAPTURE_MAX], char why[VALUE_MAX * 2])
 	return wrong ? -EINVAL : -EIO;
 }
 
-int eal_start(int argc, char *argv[], const struct options *o, char why[VALUE_MAX * 2])
+/* The files' arguments, but for those that the command line has too. */
+static int add_files(
+	const struct options *o, int argc, char *argv[], char *out[EAL_ARGUMENTS_MAX], int n)
 {
-	static const char *const cores[] = {
-		"-l", "-c", "-S", "--lcores", "--main-lcore", "-s", NULL};
-	static const char *const prefix[] = {"--file-prefix", "--in-memory", NULL};
-	static const char *const level[] = {"--log-level", NULL};
-	char **args = calloc((size_t)argc + ADDED_MAX + 1, sizeof(*args));
-	char file_prefix[64];
-	char cpus[128];
-	char text[CAPTURE_MAX];
-	struct capture c;
-	bool quiet = !given(argc, argv, level);
-	int n = 0;
-	int err = check_memory(argc, argv, why);
+	for (uint32_t i = 0; i < o->neal; i++)
+		if (!given(argc, argv, eal_option_of(o->eal[i])->group))
+			out[n++] = (char *)o->eal[i];
+	return n;
+}
 
-	if (err || !args) {
-		free(args);
-		return err ? err : -ENOMEM;
-	}
-	args[n++] = argv[0];
-	if (quiet)
-		args[n++] = (char *)"--log-level=error";
-	snprintf(file_prefix, sizeof(file_prefix), "--file-prefix=rocid-%08x", hash(o->socket));
-	own_prefix = !given(argc, argv, prefix);
-	if (own_prefix)
-		args[n++] = file_prefix;
-	choose_cpus(cpus, sizeof(cpus), o->workers);
-	if (!given(argc, argv, cores) && cpus[0]) {
-		args[n++] = (char *)"-l";
-		args[n++] = cpus;
-	}
+/* Whether @p group is among the @p n arguments @p args. */
+static bool has(char *const args[], int n, const char *group)
+{
+	return given(n, (char **)args, group);
+}
+
+int eal_arguments(const struct options *o, int argc, char *argv[], struct eal_arguments *a)
+{
+	char **v = a->argv;
+	int n = 1;
+
+	if (argc > EAL_COMMAND_MAX)
+		return -E2BIG;
+	v[0] = argv[0];
+	n = add_files(o, argc, argv, v, n);
 	for (int i = 1; i < argc; i++)
-		args[n++] = argv[i];
-	opterr = 1; /* getopt names what is wrong: explain() */
-	if (quiet)
-		capture_begin(&c);
-	err = rte_eal_init(n, args);
-	if (quiet)
-		capture_end(&c, text);
-	else
-		snprintf(text, sizeof(text), "its messages are above");
-	free(args);
-	if (err < 0)
-		return explain(text, why);
-	if (quiet) /* from here on rocid's own sentences say it */
-		rte_log_set_global_level(RTE_LOG_CRIT);
+		v[n++] = argv[i];
+	a->quiet = !has(v, n, "log-level");
+	a->own_prefix = !has(v, n, "file-prefix") && !has(v, n, "in-memory");
+	a->own_cores = !has(v, n, "cores") && !has(v, n, "main-lcore") && !has(v, n, "service");
+	snprintf(a->prefix, sizeof(a->prefix), "--file-prefix=rocid-%08x", hash(o->socket));
+	choose_cpus(a->cpus, sizeof(a->cpus), o->workers);
+	if (a->quiet)
+		v[n++] = (char *)"--log-level=error";
+	if (a->own_prefix)
+		v[n++] = a->prefix;
+	if (a->own_cores && a->cpus[0]) {
+		v[n++] = (char *)"-l";
+		v[n++] = a->cpus;
+	}
+	v[n] = NULL;
+	a->argc = n;
 	return 0;
 }
 
@@ -233,4 +233,81 @@ void eal_stop(void)
 	rte_eal_cleanup();
 	if (own_prefix)
 		remove_dir(dir);
+}
+
+/* Whether an ethdev has the name of @p device, or one that begins with it. */
+static bool has_port(const char *device)
+{
+	size_t len = strcspn(device, ",");
+	bool pci = strchr(device, ':') && strchr(device, ':') == strrchr(device, ':');
+	uint16_t i;
+
+	RTE_ETH_FOREACH_DEV(i)
+	{
+		char name[RTE_ETH_NAME_MAX_LEN];
+
+		if (!rte_eth_dev_get_name_by_port(i, name) &&
+			!strncmp(name + (pci && !strncmp(name, "0000:", 5) ? 5 : 0), device, len))
+			return true;
+	}
+	return false;
+}
+
+/* EAL starts without what it could not make: nobody should look for a port that is not there. */
+static int check_devices(const struct eal_arguments *a, char why[VALUE_MAX * 2])
+{
+	static const char *const names[] = {"a", "allow", "vdev"};
+
+	for (int i = 1; i < a->argc; i++) {
+		for (unsigned k = 0; k < ARRAY_SIZE(names); k++) {
+			const char *device = eal_option_value(a->argc, a->argv, i, names[k]);
+			bool net = device && (k < 2 ? eal_option_is_pci(device)
+						    : !strncmp(device, "net_", 4));
+
+			if (!net || has_port(device))
+				continue;
+			snprintf(why, VALUE_MAX * 2,
+				"EAL made no port of %.200s: %s, and look at its driver's messages "
+				"with --log-level=pmd:info",
+				device,
+				k < 2 ? "bind it with dpdk-devbind.py -b vfio-pci, without --no-pci"
+				      : "check the arguments of --vdev");
+			return -EINVAL;
+		}
+	}
+	return 0;
+}
+
+int eal_start(int argc, char *argv[], const struct options *o, char why[VALUE_MAX * 2])
+{
+	static struct eal_arguments a;
+	char text[CAPTURE_MAX];
+	struct capture c = {-1, -1, -1};
+	int err = eal_arguments(o, argc, argv, &a);
+
+	if (err) {
+		snprintf(why, VALUE_MAX * 2, "there are more than %d EAL arguments",
+			EAL_COMMAND_MAX);
+		return -EINVAL;
+	}
+	err = eal_check_memory(a.argc, a.argv, why);
+	if (err)
+		return err;
+	own_prefix = a.own_prefix;
+	opterr = 1; /* getopt names what is wrong: explain() */
+	if (a.quiet)
+		capture_begin(&c);
+	err = rte_eal_init(a.argc, a.argv);
+	if (a.quiet)
+		capture_end(&c, text);
+	else
+		snprintf(text, sizeof(text), "its messages are above");
+	if (err < 0)
+		return explain(text, why);
+	if (a.quiet) /* from here on rocid's own sentences say it */
+		rte_log_set_global_level(RTE_LOG_CRIT);
+	err = check_devices(&a, why);
+	if (err)
+		eal_stop();
+	return err;
 }

@@ -8,10 +8,34 @@
 
 #include "options.h"
 
+/** EAL arguments that a command line may have, the program's name included. */
+#define EAL_COMMAND_MAX	  256
+#define EAL_ARGUMENTS_MAX (EAL_COMMAND_MAX + EAL_ENTRIES_MAX + 8)
+
+/** What EAL gets. */
+struct eal_arguments {
+	int argc;
+	char *argv[EAL_ARGUMENTS_MAX];
+	bool quiet;	 /* nobody wants EAL's messages */
+	bool own_prefix; /* its --file-prefix is ours */
+	bool own_cores;	 /* its -l is ours: */
+	char cpus[128];	 /* this one, empty: EAL's choice */
+	char prefix[64];
+};
+
 /**
- * Runs rte_eal_init() with @p argv, to which are added what rocid wants and the user did not
- * say: as many cores as workers, few messages, and a file prefix of its own, made of the socket's
- * path, so that several daemons run side by side.
+ * Puts together the arguments of the command line, @p argv, those of the configuration files, and
+ * what rocid wants and nobody said: as many cores as workers, few messages, and a file prefix
+ * of its own, made of the socket's path, so that several daemons run side by side.
+ * @return 0, or -E2BIG.
+ */
+int eal_arguments(const struct options *o, int argc, char *argv[], struct eal_arguments *a);
+
+/** Whether each -m is a number.  @return 0, or -EINVAL with a sentence. */
+int eal_check_memory(int argc, char *const argv[], char why[VALUE_MAX * 2]);
+
+/**
+ * Runs rte_eal_init() with eal_arguments().
  * @param why  receives a sentence that says what to do when this fails
  * @return 0, -EINVAL for a wrong argument, another negative errno.
  */

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* rocid [EAL arguments] -- [own arguments] */
+/* rocid [EAL arguments] -- [own arguments], or own arguments alone */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include "check.h"
 #include "daemon.h"
 #include "eal.h"
 #include "lock.h"
@@ -16,18 +17,14 @@ static int complain(const char *why, int code)
 	return code;
 }
 
-/* Own arguments begin behind "--"; without it only --help and --version are ours. */
+/* Own arguments begin behind "--". Without it all are EAL's, unless the first is one of ours. */
 static int split(int argc, char *argv[])
 {
 	int i = 1;
 
 	while (i < argc && strcmp(argv[i], "--"))
 		i++;
-	if (i == argc && argc == 2 &&
-		(!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h") ||
-			!strcmp(argv[1], "--version")))
-		return 0;
-	return i;
+	return i == argc && argc > 1 && options_is_own(argv[1]) ? 0 : i;
 }
 
 static int serve(struct options *opt, char why[VALUE_MAX * 2])
@@ -83,6 +80,8 @@ int main(int argc, char *argv[])
 	options_init(&opt);
 	if (own < argc && options_parse(&opt, argc - own, argv + own, why))
 		return complain(why, EXIT_USAGE);
+	if (!own)
+		own = 1; /* EAL's are the program's name alone */
 	if (opt.help) {
 		options_help();
 		return 0;
@@ -91,5 +90,7 @@ int main(int argc, char *argv[])
 		printf("rocid %s\n", ROCINANTE_VERSION);
 		return 0;
 	}
+	if (opt.check)
+		return check_config(&opt, own, argv) ? EXIT_USAGE : 0;
 	return run(own, argv, &opt);
 }

@@ -4,6 +4,8 @@
 #include <string.h>
 #include <rte_ethdev.h>
 #include "daemon.h"
+#include "headers.h"
+#include "packet.h"
 
 static void say(const struct daemon_port *p, const char *what)
 {
@@ -22,23 +24,24 @@ static int open_again(struct daemon *d, uint32_t port, char why[VALUE_MAX * 2])
 		linkemu_detach(p->emu[q]);
 		p->emu[q] = NULL;
 	}
+	packet_stop(d, port);
 	if (p->open) {
 		port_close(d->dp, port);
-		share_remove(p->info.netdev);
+		packet_remove(d, port);
 		p->open = false;
 	}
 	share_unguard(&p->guard);
-	err = share_create(p->info.netdev, (uint16_t)d->dp->nworkers, &ethdev, why, VALUE_MAX * 2);
+	err = packet_create(d, p->info.netdev, &ethdev, &p->gso, why);
 	if (err)
 		return err;
 	p->open = true;
 	p->info.ethdev = ethdev;
-	err = share_guard(&p->guard, p->info.netdev, why, VALUE_MAX * 2);
+	err = share_guard(&p->guard, p->info.netdev, p->gso, why, VALUE_MAX * 2);
 	err = err ? err : port_open_live(d->dp, port, &p->info, why);
 	if (err)
 		return err;
 	daemon_watch(d, port);
-	return daemon_impair(d, port);
+	return packet_start(d, port) ?: daemon_impair(d, port);
 }
 
 static void replaced(struct daemon *d, uint32_t port)
@@ -77,6 +80,10 @@ void daemon_netdev_changed(void *arg, uint32_t port, unsigned what, const struct
 	struct daemon *d = arg;
 	struct daemon_port *p = &d->port[port];
 
+	if (what & CTL_NETDEV_UNJOINED)
+		say(p, "the kernel refused to join a multicast group on it or on a VLAN of it: "
+		       "raise net.ipv4.igmp_max_memberships, net.core.optmem_max or rocid's limit "
+		       "of open files");
 	if (p->tap) { /* which makes a new netdev by itself */
 		if (what & CTL_NETDEV_MAC) {
 			set_filter(p, netdev->mac);
@@ -90,4 +97,39 @@ void daemon_netdev_changed(void *arg, uint32_t port, unsigned what, const struct
 		replaced(d, port);
 	if (what & CTL_NETDEV_VLANS)
 		guard_vlans(p, netdev);
+}
+
+static void say_refused(const struct daemon_port *p)
+{
+	char text[VALUE_MAX];
+
+	snprintf(text, sizeof(text),
+		"it refuses frames of %u bytes: the other end of this veth has a smaller MTU; `ip "
+		"link set DEV mtu "
+		"%u` there at least",
+		p->unstick.shortest, p->unstick.shortest - ETH_HLEN);
+	say(p, text);
+}
+
+int daemon_look(void *arg, uint64_t now_ms)
+{
+	struct daemon *d = arg;
+	int wait = -1;
+
+	if (now_ms < d->look_ms)
+		return (int)(d->look_ms - now_ms);
+	for (uint32_t i = 0; i < d->nports; i++) {
+		struct daemon_port *p = &d->port[i];
+		bool known = unstick_refused(&p->unstick, now_ms, UNSTICK_TOLD_MS);
+		int next;
+
+		if (!p->packet)
+			continue;
+		next = packet_look(p, now_ms);
+		wait = wait < 0 || next < wait ? next : wait;
+		if (!known && unstick_refused(&p->unstick, now_ms, UNSTICK_TOLD_MS))
+			say_refused(p);
+	}
+	d->look_ms = now_ms + (uint64_t)(wait < 0 ? 0 : wait);
+	return wait;
 }

@@ -1,75 +1,113 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include <ctype.h>
 #include <errno.h>
 #include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include "bits.h"
+#include "config.h"
+#include "suggest.h"
 #include "values.h"
 
-struct option_row {
-	const char *name;
-	int argument; /* as getopt's has_arg */
-	value_set set;
-	const char *value; /* what --help calls it */
-	const char *help;
-};
+#ifndef ROCID_CONF
+#define ROCID_CONF "/etc/rocid/rocid.conf"
+#endif
 
 /* If you add an option here, doc/man/rocid.8 and config/rocid.conf want it too. */
 static const struct option_row row[] = {
-	{"socket", required_argument, set_socket, "PATH",
+	{"socket", required_argument, SECTION_APPLICATIONS, false, set_socket, "PATH",
 		"where applications connect (" ABI_SOCKET_DEFAULT ")"},
-	{"socket-mode", required_argument, set_socket_mode, "MODE", "its mode, octal (0660)"},
-	{"socket-group", required_argument, set_socket_group, "GROUP", "its group"},
-	{"admin-mode", required_argument, set_admin_mode, "MODE",
+	{"socket-mode", required_argument, SECTION_APPLICATIONS, false, set_socket_mode, "MODE",
+		"its mode, octal (0660)"},
+	{"socket-group", required_argument, SECTION_APPLICATIONS, false, set_socket_group, "GROUP",
+		"its group"},
+	{"admin-mode", required_argument, SECTION_APPLICATIONS, false, set_admin_mode, "MODE",
 		"mode of rocictl's socket, octal (0600)"},
-	{"admin-group", required_argument, set_admin_group, "GROUP", "its group"},
-	{"max-sessions", required_argument, set_max_sessions, "N",
+	{"admin-group", required_argument, SECTION_APPLICATIONS, false, set_admin_group, "GROUP",
+		"its group"},
+	{"max-sessions", required_argument, SECTION_APPLICATIONS, false, set_max_sessions, "N",
 		"applications of one user, root excepted (128)"},
-	{"max-qps", required_argument, set_max_qps, "N", "QPs of one application (12288)"},
-	{"max-cqs", required_argument, set_max_cqs, "N", "its CQs (12288)"},
-	{"max-mrs", required_argument, set_max_mrs, "N", "its memory regions (49152)"},
-	{"max-queues", required_argument, set_max_queues, "MB", "memory of its queues (8192)"},
-	{"max-memory", required_argument, set_max_memory, "MB", "its registered memory (no limit)"},
-	{"max-user-qps", required_argument, set_max_user_qps, "N",
+	{"max-qps", required_argument, SECTION_APPLICATIONS, false, set_max_qps, "N",
+		"QPs of one application (12288)"},
+	{"max-cqs", required_argument, SECTION_APPLICATIONS, false, set_max_cqs, "N",
+		"its CQs (12288)"},
+	{"max-mrs", required_argument, SECTION_APPLICATIONS, false, set_max_mrs, "N",
+		"its memory regions (49152)"},
+	{"max-queues", required_argument, SECTION_APPLICATIONS, false, set_max_queues, "MB",
+		"memory of its queues (8192)"},
+	{"max-memory", required_argument, SECTION_APPLICATIONS, false, set_max_memory, "MB",
+		"its registered memory (no limit)"},
+	{"max-user-qps", required_argument, SECTION_APPLICATIONS, false, set_max_user_qps, "N",
 		"QPs of all applications of one user, root excepted (16384)"},
-	{"max-user-memory", required_argument, set_max_user_memory, "MB",
-		"their registered memory (no limit)"},
-	{"share", required_argument, set_share, "[PORT=]IFNAME",
+	{"max-user-memory", required_argument, SECTION_APPLICATIONS, false, set_max_user_memory,
+		"MB", "their registered memory (no limit)"},
+	{"application-faults", optional_argument, SECTION_APPLICATIONS, false,
+		set_application_faults, "[=yes|no]",
+		"let programs inject faults into the packets of their own QPs"},
+	{"share", required_argument, SECTION_PORT, true, set_share, "[PORT=]IFNAME",
 		"share the kernel's netdev IFNAME, with its addresses; makes an AF_PACKET port, or "
 		"names the netdev that ethdev PORT stands on"},
-	{"tap", required_argument, set_tap, "PORT[=NAME]",
+	{"tap", required_argument, SECTION_PORT, true, set_tap, "PORT[=NAME]",
 		"a kernel netdev NAME (roci0 for port 0) on PORT, which is rocid's own: its "
 		"addresses, ARP, ping, TCP"},
-	{"gid", required_argument, set_gid, "PORT,IP[,vid=VLAN]", "a static address of PORT"},
-	{"neigh", required_argument, set_neigh, "PORT,IP,MAC", "a static neighbour on PORT"},
-	{"rocev1", no_argument, set_rocev1, "", "RoCEv1 GIDs beside the RoCEv2 ones"},
-	{"mtu", required_argument, set_mtu, "PORT,BYTES", "Ethernet MTU of PORT"},
-	{"ring-pair", optional_argument, set_ring_pair, "[=IMPAIRMENT]",
+	{"gid", required_argument, SECTION_PORT, true, set_gid, "PORT,IP[,vid=VLAN]",
+		"a static address of PORT"},
+	{"neigh", required_argument, SECTION_PORT, true, set_neigh, "PORT,IP,MAC",
+		"a static neighbour on PORT"},
+	{"rocev1", optional_argument, SECTION_PORTS, false, set_rocev1, "[=yes|no]",
+		"RoCEv1 GIDs beside the RoCEv2 ones"},
+	{"gso", optional_argument, SECTION_PORTS, false, set_gso, "[=yes|no]",
+		"give shared netdevs many frames at a time, and take them so; on both ends of a "
+		"veth"},
+	{"mtu", required_argument, SECTION_PORT, true, set_mtu, "PORT,BYTES",
+		"Ethernet MTU of PORT"},
+	{"flow-label", required_argument, SECTION_PORTS, false, set_flow_label, "hash|av",
+		"IPv6 flow label where an address vector's is 0: made of the QPNs, or 0 as Linux "
+		"sends it (hash)"},
+	{"pkey", required_argument, SECTION_PORT, true, set_pkey, "PORT,INDEX,PKEY",
+		"an entry of PORT's P_Key table (0xffff at 0)"},
+	{"priority", required_argument, SECTION_PORT, true, set_priority, "PORT,PRIORITIES",
+		"802.1p priorities: slA[-B]=P,dscpA[-B]=P,tag=yes (the service level's number, "
+		"in VLAN tags only)"},
+	{"ring-pair", optional_argument, SECTION_PORTS, true, set_ring_pair, "[=IMPAIRMENT]",
 		"two more ports, connected with each other in memory"},
-	{"impair", required_argument, set_impair, "PORT,IMPAIRMENT",
+	{"impair", required_argument, SECTION_PORT, true, set_impair, "PORT,IMPAIRMENT",
 		"spoil what PORT receives: loss=P,dup=P,reorder=P,corrupt=P,truncate=P,nth=N,"
 		"mask=HEX,delay=50us,seed=N,spread=hash|random"},
-	{"window", required_argument, set_window, "N", "packets in flight of a QP (128)"},
-	{"workers", required_argument, set_workers, "N", "worker threads, an lcore each (1)"},
-	{"migrate", required_argument, set_migrate, "on|off|MS",
+	{"window", required_argument, SECTION_WORKERS, false, set_window, "N",
+		"packets in flight of a QP (128)"},
+	{"workers", required_argument, SECTION_WORKERS, false, set_workers, "N",
+		"worker threads, an lcore each (1)"},
+	{"migrate", required_argument, SECTION_WORKERS, false, set_migrate, "on|off|MS",
 		"whether QPs move to the worker on whose queue their packets come in (on); MS: "
 		"besides, move some each MS milliseconds, to test programs"},
-	{"idle", required_argument, set_idle, "poll|yield|adaptive",
+	{"idle", required_argument, SECTION_WORKERS, false, set_idle, "poll|yield|adaptive",
 		"what an idle worker does: spin, offer its CPU each round, or sleep (poll)"},
-	{"icrc", required_argument, set_icrc, "NAME",
+	{"icrc", required_argument, SECTION_WORKERS, false, set_icrc, "NAME",
 		"how to compute CRCs: avx512, pclmul, isal, table"},
-	{"ready-fd", required_argument, set_ready_fd, "FD", "write a line to FD when serving"},
-	{"stats-on-exit", optional_argument, set_stats, "[=text|json]",
+	{"interactive", optional_argument, SECTION_START, false, set_interactive, "[=yes|no]",
+		"-i: a prompt, or commands from standard input, a line each; their end is rocid's"},
+	{"cmdline-file", required_argument, SECTION_START, false, set_cmdline_file, "FILE",
+		"commands to begin with, those of the prompt, a line each"},
+	{"ready-fd", required_argument, SECTION_START, false, set_ready_fd, "FD",
+		"write a line to FD when serving"},
+	{"stats-on-exit", optional_argument, SECTION_START, false, set_stats, "[=text|json]",
 		"print all counters at the end"},
 };
 
 /* Not in the table because a configuration file cannot have them. */
 enum {
 	OPT_CONFIG = 1000,
+	OPT_CHECK,
 	OPT_HELP,
 	OPT_VERSION,
+};
+
+static const struct option extra[] = {
+	{"config", required_argument, NULL, OPT_CONFIG},
+	{"check-config", optional_argument, NULL, OPT_CHECK},
+	{"help", no_argument, NULL, OPT_HELP},
+	{"version", no_argument, NULL, OPT_VERSION},
 };
 
 void options_init(struct options *o)
@@ -82,7 +120,12 @@ void options_init(struct options *o)
 	o->highest_port = -1;
 }
 
-static const struct option_row *find(const char *name)
+const struct option_row *options_at(unsigned i)
+{
+	return i < ARRAY_SIZE(row) ? &row[i] : NULL;
+}
+
+const struct option_row *options_find(const char *name)
 {
 	for (unsigned i = 0; i < ARRAY_SIZE(row); i++)
 		if (!strcmp(row[i].name, name))
@@ -90,9 +133,41 @@ static const struct option_row *find(const char *name)
 	return NULL;
 }
 
+const char *options_section(enum option_section section)
+{
+	static const char *const name[SECTION_MAX] = {
+		[SECTION_APPLICATIONS] = "applications",
+		[SECTION_PORTS] = "ports",
+		[SECTION_PORT] = "port NAME",
+		[SECTION_WORKERS] = "workers",
+		[SECTION_START] = "start",
+	};
+
+	return name[section];
+}
+
+bool options_is_own(const char *argument)
+{
+	size_t len;
+
+	if (!strcmp(argument, "-h") || !strcmp(argument, "-i"))
+		return true;
+	if (strncmp(argument, "--", 2))
+		return false;
+	argument += 2;
+	len = strcspn(argument, "=");
+	for (unsigned i = 0; i < ARRAY_SIZE(row); i++)
+		if (strlen(row[i].name) == len && !memcmp(row[i].name, argument, len))
+			return true;
+	for (unsigned i = 0; i < ARRAY_SIZE(extra); i++)
+		if (strlen(extra[i].name) == len && !memcmp(extra[i].name, argument, len))
+			return true;
+	return false;
+}
+
 int options_set(struct options *o, const char *name, const char *value, char why[VALUE_MAX])
 {
-	const struct option_row *r = find(name);
+	const struct option_row *r = options_find(name);
 
 	if (!r) {
 		snprintf(why, VALUE_MAX, "there is no such option");
@@ -102,40 +177,95 @@ int options_set(struct options *o, const char *name, const char *value, char why
 		snprintf(why, VALUE_MAX, "it needs a value, %s", r->value);
 		return -EINVAL;
 	}
-	if (*value && r->argument == no_argument) {
-		snprintf(why, VALUE_MAX, "it takes no value");
-		return -EINVAL;
-	}
 	return r->set(o, value, why);
 }
 
-static void make_getopt_table(struct option table[ARRAY_SIZE(row) + 4])
+/* --- the command line ------------------------------------------------------------------- */
+
+struct getopt_table {
+	struct option option[ARRAY_SIZE(row) + ARRAY_SIZE(extra) + 1];
+};
+
+static void make_getopt_table(struct getopt_table *t)
 {
 	unsigned n = 0;
 
 	for (; n < ARRAY_SIZE(row); n++)
-		table[n] = (struct option){row[n].name, row[n].argument, NULL, (int)n};
-	table[n++] = (struct option){"config", required_argument, NULL, OPT_CONFIG};
-	table[n++] = (struct option){"help", no_argument, NULL, OPT_HELP};
-	table[n++] = (struct option){"version", no_argument, NULL, OPT_VERSION};
-	table[n] = (struct option){0};
+		t->option[n] = (struct option){row[n].name, row[n].argument, NULL, (int)n};
+	memcpy(&t->option[n], extra, sizeof(extra));
+	t->option[n + ARRAY_SIZE(extra)] = (struct option){0};
+}
+
+/* The name nearest to the argument @p wrong, for a sentence's end. */
+static const char *nearest(const char *wrong, char text[VALUE_MAX])
+{
+	struct suggestion s;
+
+	suggest_begin(&s, wrong + strspn(wrong, "-"));
+	for (unsigned i = 0; i < ARRAY_SIZE(row); i++)
+		suggest_try(&s, row[i].name);
+	for (unsigned i = 0; i < ARRAY_SIZE(extra); i++)
+		suggest_try(&s, extra[i].name);
+	text[0] = '\0';
+	if (s.best)
+		snprintf(text, VALUE_MAX, "; did you mean --%s?", s.best);
+	return text;
+}
+
+static int complain(int code, char *const argv[], char why[VALUE_MAX * 2])
+{
+	char text[VALUE_MAX];
+
+	if (code == ':')
+		snprintf(why, VALUE_MAX * 2, "%s needs a value: see `rocid --help`",
+			argv[optind - 1]);
+	else
+		snprintf(why, VALUE_MAX * 2, "%.100s is no option of rocid: see `rocid --help`%s",
+			argv[optind - 1], nearest(argv[optind - 1], text));
+	return -EINVAL;
+}
+
+static int add_config(struct options *o, const char *path, char why[VALUE_MAX * 2])
+{
+	if (o->nconfigs == CONFIG_MAX) {
+		snprintf(why, VALUE_MAX * 2, "--config %.100s: there are already %u files", path,
+			CONFIG_MAX);
+		return -EINVAL;
+	}
+	o->config[o->nconfigs++] = path;
+	return 0;
+}
+
+/* What does not depend on the files; @p given: which options the line has. */
+static int survey(struct options *o, int code, bool *given, char why[VALUE_MAX * 2])
+{
+	switch (code) {
+	case OPT_CONFIG:
+		return add_config(o, optarg, why);
+	case OPT_CHECK:
+		o->check = true;
+		return optarg ? add_config(o, optarg, why) : 0;
+	case OPT_HELP:
+	case 'h':
+		o->help = true;
+		return 0;
+	case 'i':
+		o->interactive = true;
+		return 0;
+	case OPT_VERSION:
+		o->version = true;
+		return 0;
+	}
+	given[code] = true;
+	return 0;
 }
 
 static int apply(struct options *o, int code, char why[VALUE_MAX * 2])
 {
 	char reason[VALUE_MAX];
 
-	switch (code) {
-	case OPT_CONFIG:
-		return options_read_file(o, optarg, why);
-	case OPT_HELP:
-	case 'h':
-		o->help = true;
+	if (code >= OPT_CONFIG || code == 'h' || code == 'i')
 		return 0;
-	case OPT_VERSION:
-		o->version = true;
-		return 0;
-	}
 	if (!options_set(o, row[code].name, optarg ? optarg : "", reason))
 		return 0;
 	snprintf(why, VALUE_MAX * 2, "--%s %.100s: %s", row[code].name, optarg ? optarg : "",
@@ -143,105 +273,161 @@ static int apply(struct options *o, int code, char why[VALUE_MAX * 2])
 	return -EINVAL;
 }
 
-int options_parse(struct options *o, int argc, char *argv[], char why[VALUE_MAX * 2])
+/* What stands behind the options: `--check-config FILE` may have one there. Without any, and
+ * without other options, it is the installed file. */
+static int survey_rest(
+	struct options *o, int argc, char *argv[], const bool *given, char why[VALUE_MAX * 2])
 {
-	struct option table[ARRAY_SIZE(row) + 4];
-	int code;
+	bool any = o->nconfigs > 0;
 
-	make_getopt_table(table);
-	opterr = 0;
-	optind = 0; /* glibc: start over */
-	while ((code = getopt_long(argc, argv, ":h", table, NULL)) != -1) {
-		if (code == ':') {
-			snprintf(why, VALUE_MAX * 2, "%s needs a value: see `rocid --help`",
-				argv[optind - 1]);
-			return -EINVAL;
-		}
-		if (code == '?') {
-			snprintf(why, VALUE_MAX * 2, "%s is no option of rocid: see `rocid --help`",
-				argv[optind - 1]);
-			return -EINVAL;
-		}
-		if (apply(o, code, why))
-			return -EINVAL;
-	}
-	if (optind < argc) {
+	if (optind < argc && (!o->check || any || optind + 1 < argc)) {
 		snprintf(why, VALUE_MAX * 2, "'%s' is no option: options begin with --",
 			argv[optind]);
 		return -EINVAL;
 	}
+	if (optind < argc)
+		return add_config(o, argv[optind], why);
+	for (unsigned i = 0; i < ARRAY_SIZE(row); i++)
+		any |= given[i];
+	return o->check && !any ? add_config(o, ROCID_CONF, why) : 0;
+}
+
+/* Goes through the line. With @p given only to look what there is. */
+static int walk(struct options *o, int argc, char *argv[], bool *given, char why[VALUE_MAX * 2])
+{
+	struct getopt_table table;
+	int err = 0;
+	int code;
+
+	make_getopt_table(&table);
+	opterr = 0;
+	optind = 0; /* glibc: start over */
+	while (!err && (code = getopt_long(argc, argv, ":hi", table.option, NULL)) != -1) {
+		if (code == ':' || code == '?')
+			return complain(code, argv, why);
+		err = given ? survey(o, code, given, why) : apply(o, code, why);
+	}
+	return err || !given ? err : survey_rest(o, argc, argv, given, why);
+}
+
+static int read_files(struct options *o, const bool *given, char why[VALUE_MAX * 2])
+{
+	struct report r = {.why = why, .all = o->check ? stderr : NULL};
+
+	for (uint32_t i = 0; i < o->nconfigs; i++)
+		config_read(o, o->config[i], given, &r);
+	o->faults = r.count;
+	return r.count && !o->check ? -EINVAL : 0;
+}
+
+int options_parse(struct options *o, int argc, char *argv[], char why[VALUE_MAX * 2])
+{
+	bool given[ARRAY_SIZE(row)] = {false};
+	int err = walk(o, argc, argv, given, why);
+
+	if (!err)
+		err = read_files(o, given, why);
+	return err ? err : walk(o, argc, argv, NULL, why);
+}
+
+/* --- names of ports --------------------------------------------------------------------- */
+
+/* What was said of slot @p from holds for @p to. */
+static int move_slot(struct options *o, uint32_t from, uint32_t to, char why[VALUE_MAX * 2])
+{
+	if ((o->mtu[from] && o->mtu[to]) || (o->impaired[from] && o->impaired[to]) ||
+		(o->prioritized[from] && o->prioritized[to])) {
+		snprintf(why, VALUE_MAX * 2,
+			"port %u is %s: say its mtu, impair and priority under one of both names",
+			to, o->name[from - PORT_MAX]);
+		return -EINVAL;
+	}
+	if (o->mtu[from])
+		o->mtu[to] = o->mtu[from];
+	if (o->impaired[from])
+		o->impair[to] = o->impair[from];
+	o->impaired[to] |= o->impaired[from];
+	o->mtu[from] = 0;
+	o->impaired[from] = false;
+	if (o->prioritized[from])
+		o->priority[to] = o->priority[from];
+	o->prioritized[to] |= o->prioritized[from];
+	o->prioritized[from] = false;
+	for (uint32_t i = 0; i < o->nshares; i++)
+		if (o->share[i].port == from)
+			o->share[i].port = to;
+	for (uint32_t i = 0; i < o->ntaps; i++)
+		if (o->tap[i].port == from)
+			o->tap[i].port = to;
+	for (uint32_t i = 0; i < o->ngids; i++)
+		if (o->gid[i].port == from)
+			o->gid[i].port = to;
+	for (uint32_t i = 0; i < o->nneighs; i++)
+		if (o->neigh[i].port == from)
+			o->neigh[i].port = to;
+	for (uint32_t i = 0; i < o->npkeys; i++)
+		if (o->pkey[i].port == from)
+			o->pkey[i].port = to;
 	return 0;
+}
+
+int options_resolve(struct options *o, int (*number)(void *arg, const char *name), void *arg,
+	char why[VALUE_MAX * 2])
+{
+	for (uint32_t i = 0; i < o->nnames; i++) {
+		int port = number(arg, o->name[i]);
+		int err;
+
+		if (port < 0) {
+			snprintf(why, VALUE_MAX * 2,
+				"%s names port %s, which is neither an ethdev of EAL nor a shared "
+				"netdev: "
+				"--share %s (share = yes in [port %s]) makes one of a netdev",
+				o->named_by[i], o->name[i], o->name[i], o->name[i]);
+			return -EINVAL;
+		}
+		err = move_slot(o, PORT_MAX + i, (uint32_t)port, why);
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
+/* --- help ------------------------------------------------------------------------------- */
+
+static void help_row(const struct option_row *r)
+{
+	const char *space = r->argument == required_argument ? " " : "";
+
+	printf("  --%s%s%s\n        %s\n", r->name, space, r->value, r->help);
 }
 
 void options_help(void)
 {
-	printf("usage: rocid [EAL arguments] -- [options]\n\n"
+	static const char *const title[SECTION_MAX] = {
+		[SECTION_APPLICATIONS] = "Applications",
+		[SECTION_PORTS] = "Ports",
+		[SECTION_PORT] = "One port, by number, name of its ethdev, or shared netdev",
+		[SECTION_WORKERS] = "Workers",
+		[SECTION_START] = "Start and end",
+	};
+
+	printf("usage: rocid [EAL arguments] -- [options]\n"
+	       "       rocid --config FILE [options]\n"
+	       "       rocid --check-config [FILE]\n\n"
 	       "RoCE on any DPDK port. EAL arguments choose cores, memory and devices, e.g.\n"
 	       "  rocid -l 1 --no-huge -m 128 --no-pci -- --share eth0\n"
-	       "Without -l, one CPU a worker is taken. PORT is an ethdev number, from 0.\n\n");
-	for (unsigned i = 0; i < ARRAY_SIZE(row); i++) {
-		const struct option_row *r = &row[i];
-		const char *space = r->argument == required_argument ? " " : "";
-
-		printf("  --%s%s%s\n        %s\n", r->name, space, r->value, r->help);
+	       "or they are in the file. Without -l, one CPU a worker is taken.\n");
+	for (unsigned section = 0; section < SECTION_MAX; section++) {
+		printf("\n%s:\n", title[section]);
+		for (unsigned i = 0; i < ARRAY_SIZE(row); i++)
+			if (row[i].section == section)
+				help_row(&row[i]);
 	}
-	printf("  --config FILE\n        read options from FILE, one `name = value` a line\n"
+	printf("  --config FILE\n        read options and EAL arguments from FILE: see "
+	       "rocid.conf(5)\n"
+	       "  --check-config[=FILE]\n"
+	       "        say what is wrong with FILE (" ROCID_CONF
+	       "), or what rocid would do, and end\n"
 	       "  --help, --version\n");
-}
-
-static char *strip(char *s)
-{
-	char *end;
-
-	while (isspace((unsigned char)*s))
-		s++;
-	end = s + strlen(s);
-	while (end > s && isspace((unsigned char)end[-1]))
-		*--end = '\0';
-	return s;
-}
-
-static int read_line(
-	struct options *o, char *line, const char *path, unsigned number, char why[VALUE_MAX * 2])
-{
-	char reason[VALUE_MAX];
-	char *comment = strchr(line, '#');
-	char *value;
-	char *name;
-
-	if (comment)
-		*comment = '\0';
-	name = strip(line);
-	if (!*name)
-		return 0;
-	value = strchr(name, '=');
-	if (value)
-		*value++ = '\0';
-	name = strip(name);
-	if (!options_set(o, name, value ? strip(value) : "", reason))
-		return 0;
-	snprintf(why, VALUE_MAX * 2, "%.100s line %u: %.60s: %s", path, number, name, reason);
-	return -EINVAL;
-}
-
-int options_read_file(struct options *o, const char *path, char why[VALUE_MAX * 2])
-{
-	FILE *f = fopen(path, "re");
-	char *line = NULL;
-	size_t size = 0;
-	int err = 0;
-
-	if (!f) {
-		snprintf(why, VALUE_MAX * 2, "--config %.200s: %s", path, strerror(errno));
-		return -EINVAL;
-	}
-	for (unsigned n = 1; !err && getline(&line, &size, f) >= 0; n++)
-		err = read_line(o, line, path, n, why);
-	if (!err && ferror(f)) { /* a directory */
-		snprintf(why, VALUE_MAX * 2, "--config %.200s: %s", path, strerror(errno));
-		err = -EINVAL;
-	}
-	free(line);
-	fclose(f);
-	return err;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file options.h
- * rocid's own arguments, those behind "--", and the lines of its configuration file: the same
- * names, the same values, one table (options.c).
+ * rocid's own arguments, those behind "--", and the entries of its configuration file (config.h):
+ * the same names, the same values, one table (options.c).
  */
 #ifndef OPTIONS_H
 #define OPTIONS_H
@@ -10,28 +10,37 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <net/if.h>
+#include <rte_ethdev.h>
 #include "ctl.h"
 #include "limits.h"
 #include "linkemu.h"
+#include "path.h"
 #include "worker.h"
 
 struct icrc_ops;
 
 /** Longest value of an option, in bytes with the NUL. */
 #define VALUE_MAX 256
-/** Static GIDs and neighbours that can be named. */
+/** Configuration files of one command line. */
+#define CONFIG_MAX 8u
+/** Static GIDs, neighbours and P_Keys that can be named, of each. */
 #define STATIC_MAX 256u
+/** EAL arguments that a configuration file can hold, with values. */
+#define EAL_ENTRIES_MAX 64u
 /** Any port: one that --share makes itself. */
 #define PORT_NEW UINT32_MAX
+/** A port as an argument names it: below PORT_MAX its number, above that its name,
+ *  options.name[slot - PORT_MAX], until options_resolve() knows the number. */
+#define PORT_SLOTS (2 * PORT_MAX)
 
 struct option_share {
-	uint32_t port; /* or PORT_NEW */
+	uint32_t port; /* slot, or PORT_NEW */
 	char netdev[IFNAMSIZ];
 };
 
 struct option_tap {
 	uint32_t port;
-	char netdev[IFNAMSIZ];
+	char netdev[IFNAMSIZ]; /* empty: the port's default */
 };
 
 struct option_gid {
@@ -42,6 +51,11 @@ struct option_gid {
 struct option_neigh {
 	uint32_t port;
 	struct ctl_neigh neigh;
+};
+
+struct option_pkey {
+	uint32_t port;
+	struct ctl_pkey pkey;
 };
 
 enum stats_format {
@@ -57,9 +71,11 @@ struct options {
 	char admin_group[VALUE_MAX];
 	uint32_t admin_mode;
 	struct ctl_limits limits;
+	bool application_faults;
 	uint32_t workers;
 	uint32_t window; /* 0: the core's default */
 	bool rocev1;
+	bool gso; /* --share opens packet sockets of our own (gsoport.h) */
 	enum idle idle;
 	bool migrate;
 	uint32_t shake_ms;	     /* --migrate MS; 0: not */
@@ -72,29 +88,84 @@ struct options {
 	struct option_gid gid[STATIC_MAX];
 	uint32_t nneighs;
 	struct option_neigh neigh[STATIC_MAX];
-	uint16_t mtu[PORT_MAX]; /* 0: as it is */
-	bool impaired[PORT_MAX];
-	struct linkemu_config impair[PORT_MAX];
+	uint32_t npkeys;
+	struct option_pkey pkey[STATIC_MAX];
+	bool plain_label;	  /* --flow-label av */
+	uint16_t mtu[PORT_SLOTS]; /* 0: as it is */
+	bool prioritized[PORT_SLOTS];
+	struct priority_map priority[PORT_SLOTS];
+	bool impaired[PORT_SLOTS];
+	struct linkemu_config impair[PORT_SLOTS];
 	uint32_t npairs;
 	struct linkemu_config pair[PORT_MAX / 2];
 	int ready_fd; /* -1: none */
 	enum stats_format stats;
+	bool interactive;
+	char cmdline_file[VALUE_MAX]; /* empty: none */
 	bool help;
 	bool version;
+	bool check; /* look at everything, start nothing */
 	/** Highest port that an argument names, -1 for none, and that argument. */
 	int highest_port;
 	char highest_by[32];
+	/** Ports that arguments name by name, and the first argument that does. */
+	uint32_t nnames;
+	char name[PORT_MAX][RTE_ETH_NAME_MAX_LEN];
+	char named_by[PORT_MAX][32];
+	/** Configuration files that were read, in this order. */
+	uint32_t nconfigs;
+	const char *config[CONFIG_MAX];
+	/** Entries of the files' [eal] sections, as EAL takes them: "--vdev=net_ring0". */
+	uint32_t neal;
+	char eal[EAL_ENTRIES_MAX][VALUE_MAX + 32];
+	unsigned faults; /* --check-config: how many sentences were printed */
+};
+
+/** Where an option belongs in a configuration file, and under which heading in --help. */
+enum option_section {
+	SECTION_APPLICATIONS,
+	SECTION_PORTS, /* [ports]: what makes ports, or holds for all */
+	SECTION_PORT,  /* [port NAME]: what begins with PORT on the command line */
+	SECTION_WORKERS,
+	SECTION_START,
+	SECTION_MAX
+};
+
+typedef int (*value_set)(struct options *o, const char *value, char why[VALUE_MAX]);
+
+struct option_row {
+	const char *name;
+	int argument; /* as getopt's has_arg */
+	enum option_section section;
+	bool many; /* may be given several times */
+	value_set set;
+	const char *value; /* what --help calls it */
+	const char *help;
 };
 
 /** Sets everything to its default. */
 void options_init(struct options *o);
 
 /**
- * Reads argv[1..argc), rocid's own arguments.
+ * Reads argv[1..argc), rocid's own arguments, and the configuration files that they name. What the
+ * command line says about an option takes the place of all that the files say about it.
  * @param why  receives a sentence that names what is wrong
- * @return 0 or -EINVAL.
+ * @return 0 or -EINVAL. With --check-config what is wrong in the files is printed and counted in
+ * `faults` instead.
  */
 int options_parse(struct options *o, int argc, char *argv[], char why[VALUE_MAX * 2]);
+
+/** @return true when @p argument is an option of rocid's own, as opposed to one of EAL. */
+bool options_is_own(const char *argument);
+
+/** @return the row of option @p name, without dashes, or NULL. */
+const struct option_row *options_find(const char *name);
+
+/** @return the i-th row, NULL behind the last. */
+const struct option_row *options_at(unsigned i);
+
+/** @return the name of a section without brackets. */
+const char *options_section(enum option_section section);
 
 /**
  * Sets option @p name (without dashes) to @p value, "" when it has none.
@@ -103,8 +174,14 @@ int options_parse(struct options *o, int argc, char *argv[], char why[VALUE_MAX 
  */
 int options_set(struct options *o, const char *name, const char *value, char why[VALUE_MAX]);
 
-/** Reads "name = value" lines of @p path; '#' starts a comment.  @return 0 or -EINVAL. */
-int options_read_file(struct options *o, const char *path, char why[VALUE_MAX * 2]);
+/**
+ * Puts numbers in the place of the ports' names, when the ports are known.
+ * @param number  tells the port of a name, -1 when there is none
+ * @param why     receives a sentence that names what is wrong
+ * @return 0 or -EINVAL.
+ */
+int options_resolve(struct options *o, int (*number)(void *arg, const char *name), void *arg,
+	char why[VALUE_MAX * 2]);
 
 /** Prints what `rocid --help` prints. */
 void options_help(void);

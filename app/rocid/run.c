@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
 #include <pthread.h>
-#include <sched.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -9,6 +8,7 @@
 #include <rte_lcore.h>
 #include "daemon.h"
 #include "notify.h"
+#include "prompt.h"
 #include "signals.h"
 
 static void say_ready(const struct daemon *d)
@@ -32,21 +32,27 @@ static void *control(void *arg)
 {
 	struct daemon *d = arg;
 	struct dataplane *dp = d->dp;
+	struct prompt *prompt;
+	unsigned turns = 0;
 	intptr_t err;
 
 	for (uint32_t i = 0; i < dp->nworkers; i++)
 		while (!worker_running(dp->worker[i])) {
 			if (atomic_load(&d->launch_failed))
 				return NULL;
-			sched_yield();
+			worker_wait(&turns);
 		}
 	signals_serve(d->ctl);
 	say_ready(d);
+	err = prompt_start(&prompt, d->opt);
+	if (err)
+		fprintf(stderr, "rocid: there is no prompt: %s\n", strerror((int)-err));
 	err = ctl_run(d->ctl);
 	signals_serve(NULL);
 	notify("STOPPING=1\nSTATUS=ending\n");
 	ctl_destroy(d->ctl);
 	d->ctl = NULL;
+	prompt_stop(prompt);
 	for (uint32_t i = 0; i < dp->nworkers; i++)
 		worker_stop(dp->worker[i]);
 	return (void *)err;
@@ -55,9 +61,11 @@ static void *control(void *arg)
 /* Ends the workers 1 to @p last, which were launched: each may have to begin first. */
 static void undo_launch(struct daemon *d, uint32_t last)
 {
+	unsigned turns = 0;
+
 	for (uint32_t i = 1; i <= last; i++) {
 		while (!worker_running(d->dp->worker[i]))
-			sched_yield();
+			worker_wait(&turns);
 		worker_stop(d->dp->worker[i]);
 	}
 	atomic_store(&d->launch_failed, true);

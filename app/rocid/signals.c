@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include <errno.h>
 #include <pthread.h>
 #include <signal.h>
 #include <string.h>
@@ -61,7 +62,9 @@ static void *wait_for_signals(void *arg)
 	for (;;) {
 		if (sigwait(&set, &sig) || !ask())
 			continue;
-		sigtimedwait(&set, NULL, &patience);
+		do /* who stops and continues the process, a debugger say, interrupts it */
+			sig = sigtimedwait(&set, NULL, &patience);
+		while (sig < 0 && errno == EINTR);
 		if (!is_starting())
 			continue;
 		if (write(STDERR_FILENO, sentence, sizeof(sentence) - 1) < 0)

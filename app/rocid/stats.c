@@ -7,18 +7,22 @@
 #include "drop.h"
 
 /* Names and values of a structure of counters, in the order of its members. */
-static const char *const shell_name[] = {"tx_stalled", "no_mbuf", "pauses", "handoffs",
-	"bells_passed", "qps_given", "sleeps", "to_kernel", "from_kernel", "kernel_full"};
-static const char *const link_name[] = {"packets", "lost", "duplicated", "reordered", "corrupted",
-	"truncated", "overflow", "spread"};
-_Static_assert(sizeof(struct worker_stats) == 8 * ARRAY_SIZE(shell_name), "shell_name");
-_Static_assert(sizeof(struct linkemu_counters) == 8 * ARRAY_SIZE(link_name), "link_name");
+#define LINK_COUNTERS (sizeof(struct linkemu_counters) / sizeof(uint64_t))
 
 static void json_object(FILE *f, const char *const name[], const uint64_t *value, unsigned n)
 {
 	for (unsigned i = 0; i < n; i++)
 		fprintf(f, "%s\"%s\": %" PRIu64, i ? ", " : "{", name[i], value[i]);
 	fprintf(f, "}");
+}
+
+static void json_link(FILE *f, const struct linkemu_counters *link)
+{
+	const char *name[LINK_COUNTERS];
+
+	for (unsigned i = 0; i < LINK_COUNTERS; i++)
+		name[i] = linkemu_counter_name(i);
+	json_object(f, name, (const uint64_t *)link, LINK_COUNTERS);
 }
 
 static void count_link(const struct daemon_port *p, struct linkemu_counters *sum)
@@ -37,13 +41,16 @@ static void print_json(const struct daemon *d, FILE *f)
 	fprintf(f, "{\"transport\": ");
 	ctl_stats_json(d->dp, f);
 	fprintf(f, ", \"shell\": ");
-	json_object(f, shell_name, (const uint64_t *)&shell, ARRAY_SIZE(shell_name));
+	for (unsigned i = 0; worker_stat_name(i); i++)
+		fprintf(f, "%s\"%s\": %" PRIu64, i ? ", " : "{", worker_stat_name(i),
+			((const uint64_t *)&shell)[i]);
+	fprintf(f, "}");
 	fprintf(f, ", \"ports\": [");
 	for (uint32_t i = 0; i < d->nports; i++) {
 		struct rte_eth_stats eth = {0};
 		struct linkemu_counters link;
 
-		rte_eth_stats_get(d->port[i].info.ethdev, &eth);
+		port_stats(d->dp, i, &eth);
 		fprintf(f,
 			"%s{\"name\": \"%s\", \"ipackets\": %" PRIu64 ", \"opackets\": %" PRIu64
 			", \"imissed\": %" PRIu64 ", \"oerrors\": %" PRIu64,
@@ -52,7 +59,7 @@ static void print_json(const struct daemon *d, FILE *f)
 		if (d->opt->impaired[i]) {
 			count_link(&d->port[i], &link);
 			fprintf(f, ", \"link\": ");
-			json_object(f, link_name, (const uint64_t *)&link, ARRAY_SIZE(link_name));
+			json_link(f, &link);
 		}
 		fprintf(f, "}");
 	}
@@ -78,14 +85,14 @@ static void print_text(const struct daemon *d, FILE *f)
 	for (unsigned i = 1; i < DROP_MAX; i++)
 		line(f, "drop", drop_name((enum drop)i), core.drop[i]);
 	worker_stats(d->dp, &shell);
-	for (unsigned i = 0; i < ARRAY_SIZE(shell_name); i++)
-		line(f, "worker", shell_name[i], ((const uint64_t *)&shell)[i]);
+	for (unsigned i = 0; (name = worker_stat_name(i)); i++)
+		line(f, "worker", name, ((const uint64_t *)&shell)[i]);
 	for (uint32_t p = 0; p < d->nports; p++) {
 		struct linkemu_counters link;
 
 		count_link(&d->port[p], &link);
-		for (unsigned i = 0; i < ARRAY_SIZE(link_name); i++)
-			line(f, "link", link_name[i], ((const uint64_t *)&link)[i]);
+		for (unsigned i = 0; i < LINK_COUNTERS; i++)
+			line(f, "link", linkemu_counter_name(i), ((const uint64_t *)&link)[i]);
 	}
 }
 

@@ -10,10 +10,10 @@
 #include "gids.h"
 #include "icrc.h"
 #include "path.h"
+#include "priority.h"
 #include "values.h"
 
 #define MTU_MIN	     (PATH_MTU_MIN + 96) /* mtu_of_ethernet() */
-#define WINDOW_MAX   65536
 #define VID_MAX	     4094
 #define LIMIT_MB_MAX (UINT32_MAX - 1)
 #define MS_MAX	     60000
@@ -42,22 +42,47 @@ static bool number(const char *text, int base, uint64_t min, uint64_t max, uint3
 	return true;
 }
 
-/* Takes "PORT," off the front of @p value. */
+/* The slot of the port that is named @p name. */
+static int name_port(
+	struct options *o, const char *by, const char *name, uint32_t *port, char why[VALUE_MAX])
+{
+	for (uint32_t i = 0; i < o->nnames; i++) {
+		if (!strcmp(o->name[i], name)) {
+			*port = PORT_MAX + i;
+			return 0;
+		}
+	}
+	if (strlen(name) >= sizeof(o->name[0]))
+		return refuse(why, "'%s' is too long for a port's name", name);
+	if (o->nnames == PORT_MAX)
+		return refuse(
+			why, "it is the name of one port more than the %u that can be", PORT_MAX);
+	*port = PORT_MAX + o->nnames;
+	strcpy(o->name[o->nnames], name);
+	snprintf(o->named_by[o->nnames++], sizeof(o->named_by[0]), "%s", by);
+	return 0;
+}
+
+/* Takes "PORT," off the front of @p value: a number, or a name that options_resolve() looks up. */
 static int take_port(struct options *o, const char *by, const char *value, uint32_t *port,
 	const char **rest, char why[VALUE_MAX])
 {
-	char *end;
-	unsigned long v = strtoul(value, &end, 10);
+	size_t len = strcspn(value, ",");
+	char text[VALUE_MAX];
 
-	if (end == value || *end != ',' || *value == '-')
-		return refuse(why, "'%s' does not begin with a port number and a comma", value);
-	if (v >= PORT_MAX)
-		return refuse(why, "port %lu is beyond the last possible one, %u", v, PORT_MAX - 1);
-	*port = (uint32_t)v;
-	*rest = end + 1;
-	if ((int)v > o->highest_port) {
-		o->highest_port = (int)v;
-		snprintf(o->highest_by, sizeof(o->highest_by), "--%s", by);
+	if (!len || !value[len] || *value == '-')
+		return refuse(
+			why, "'%s' does not begin with a port's number or name and a comma", value);
+	*rest = value + len + 1;
+	snprintf(text, sizeof(text), "%.*s", (int)len, value);
+	if (strspn(text, "0123456789") < len)
+		return name_port(o, by, text, port, why);
+	if (!number(text, 10, 0, PORT_MAX - 1, port))
+		return refuse(
+			why, "port %s is beyond the last possible one, %u", text, PORT_MAX - 1);
+	if ((int)*port > o->highest_port) {
+		o->highest_port = (int)*port;
+		snprintf(o->highest_by, sizeof(o->highest_by), "%s", by);
 	}
 	return 0;
 }
@@ -204,8 +229,8 @@ int set_tap(struct options *o, const char *value, char why[VALUE_MAX])
 		return err;
 	for (uint32_t i = 0; i < o->ntaps; i++)
 		if (o->tap[i].port == t->port)
-			return refuse(why, "port %u has a tap already", t->port);
-	snprintf(t->netdev, sizeof(t->netdev), "roci%u", t->port);
+			return refuse(why, "that port has a tap already");
+	t->netdev[0] = '\0';
 	if (eq)
 		err = copy_text(t->netdev, sizeof(t->netdev), eq + 1, "the netdev's name", why);
 	if (!err)
@@ -287,10 +312,77 @@ int set_mtu(struct options *o, const char *value, char why[VALUE_MAX])
 	return 0;
 }
 
+/* An option without a value means yes. */
+static int set_flag(bool *flag, const char *value, char why[VALUE_MAX])
+{
+	*flag = strcmp(value, "no") != 0;
+	if (*value && strcmp(value, "yes") && strcmp(value, "no"))
+		return refuse(why, "'%s' is neither yes nor no", value);
+	return 0;
+}
+
+/* "PORT,INDEX,VALUE" */
+int set_pkey(struct options *o, const char *value, char why[VALUE_MAX])
+{
+	struct option_pkey *k = &o->pkey[o->npkeys];
+	char index[VALUE_MAX];
+	const char *rest;
+	uint32_t pkey;
+	char *comma;
+	int err;
+
+	if (o->npkeys == STATIC_MAX)
+		return refuse(why, "there are already %u P_Keys", STATIC_MAX);
+	err = take_port(o, "pkey", value, &k->port, &rest, why);
+	if (err)
+		return err;
+	snprintf(index, sizeof(index), "%s", rest);
+	comma = strchr(index, ',');
+	if (!comma)
+		return refuse(why, "'%s' is no index and P_Key such as 1,0x8001", rest);
+	*comma = '\0';
+	if (!number(index, 10, 0, PKEY_MAX - 1, &k->pkey.index))
+		return refuse(why, "'%s' is no index from 0 to %u", index, PKEY_MAX - 1);
+	if (!number(comma + 1, 0, 0, UINT16_MAX, &pkey))
+		return refuse(why, "'%s' is no P_Key from 0 to 0xffff", comma + 1);
+	k->pkey.pkey = (uint16_t)pkey;
+	o->npkeys++;
+	return 0;
+}
+
+int set_priority(struct options *o, const char *value, char why[VALUE_MAX])
+{
+	const char *rest;
+	uint32_t port;
+	int err = take_port(o, "priority", value, &port, &rest, why);
+
+	if (err)
+		return err;
+	o->prioritized[port] = true;
+	return priority_parse(&o->priority[port], rest, why, VALUE_MAX);
+}
+
+int set_flow_label(struct options *o, const char *value, char why[VALUE_MAX])
+{
+	o->plain_label = !strcmp(value, "av");
+	if (!o->plain_label && strcmp(value, "hash") != 0)
+		return refuse(why, "'%s' is neither hash nor av", value);
+	return 0;
+}
+
+int set_gso(struct options *o, const char *value, char why[VALUE_MAX])
+{
+	return set_flag(&o->gso, value, why);
+}
+
 int set_rocev1(struct options *o, const char *value, char why[VALUE_MAX])
 {
-	o->rocev1 = true;
-	return 0;
+	return set_flag(&o->rocev1, value, why);
+}
+
+int set_application_faults(struct options *o, const char *value, char why[VALUE_MAX])
+{
+	return set_flag(&o->application_faults, value, why);
 }
 
 int set_ring_pair(struct options *o, const char *value, char why[VALUE_MAX])
@@ -320,7 +412,7 @@ int set_impair(struct options *o, const char *value, char why[VALUE_MAX])
 int set_window(struct options *o, const char *value, char why[VALUE_MAX])
 {
 	if (!number(value, 10, 1, WINDOW_MAX, &o->window))
-		return refuse(why, "'%s' is no number of packets from 1 to %d", value, WINDOW_MAX);
+		return refuse(why, "'%s' is no number of packets from 1 to %u", value, WINDOW_MAX);
 	return 0;
 }
 
@@ -383,5 +475,18 @@ int set_stats(struct options *o, const char *value, char why[VALUE_MAX])
 		o->stats = STATS_JSON;
 	else
 		return refuse(why, "'%s' is neither text nor json", value);
+	return 0;
+}
+
+int set_interactive(struct options *o, const char *value, char why[VALUE_MAX])
+{
+	return set_flag(&o->interactive, value, why);
+}
+
+int set_cmdline_file(struct options *o, const char *value, char why[VALUE_MAX])
+{
+	if (strlen(value) >= sizeof(o->cmdline_file))
+		return refuse(why, "the path is too long");
+	strcpy(o->cmdline_file, value);
 	return 0;
 }

@@ -14,13 +14,16 @@
 #ifndef ABI_CTL_H
 #define ABI_CTL_H
 
+#include <stdbool.h>
 #include <stdint.h>
+#include "abi_fault.h"
 
 #define ABI_MAGIC	   0x49434F52u /* "ROCI" */
 #define ABI_VERSION_MIN	   1
 #define ABI_VERSION	   1
 #define ABI_MSG_MAX	   1024
 #define ABI_SENTENCE_MAX   256
+#define ABI_WHY_MAX	   768 /* of EXPLAIN_QP */
 #define ABI_SOCKET_DEFAULT "/run/rocid/rocid.sock"
 /** Where rocictl connects: the applications' socket and this. */
 #define ABI_ADMIN_SUFFIX ".admin"
@@ -59,6 +62,10 @@ enum abi_msg_type {
 	ABI_OPEN_XRCD,
 	ABI_CLOSE_XRCD,
 	ABI_GET_WAKE,
+	ABI_EXPLAIN_QP,
+	ABI_INJECT_FAULT,
+	ABI_QUERY_FAULT,
+	ABI_CLEAR_FAULT,
 	ABI_MSG_TYPES
 };
 
@@ -88,7 +95,7 @@ struct abi_hello_reply {
 	uint32_t session;
 	char device[16]; /* "roci0" */
 	uint32_t sleeps; /* 1: workers sleep, GET_WAKE tells how to wake them */
-	uint32_t reserved;
+	uint32_t rocev1; /* 1: ports have RoCEv1 GIDs beside the RoCEv2 ones (GID-10) */
 };
 
 /* GET_WAKE: the reply carries an eventfd for one worker (abi_ring.h, struct abi_doorbell). A
@@ -117,6 +124,7 @@ struct abi_device_attr {
 	uint32_t max_pkeys;
 	uint32_t atomic_cap; /* 0 none, 1 HCA, 2 global */
 	char version[32];
+	uint32_t max_mw; /* and MRs: together */
 };
 
 struct abi_query_port {
@@ -132,6 +140,7 @@ struct abi_port_attr {
 	uint8_t mac[6];
 	uint16_t bad_pkey_cntr; /* stops at 0xFFFF (VAL-10) */
 	char netdev[16];
+	uint32_t qkey_viol_cntr; /* stops at 0xFFFF (VAL-16) */
 };
 
 struct abi_query_gid {
@@ -190,6 +199,16 @@ struct abi_reg_mr_reply {
 	uint32_t rkey;
 };
 
+/* ALLOC_MW: a memory window. Binding it is a work request (ABI_WR_BIND_MW). */
+struct abi_alloc_mw {
+	uint32_t pd;
+	uint32_t type; /* as enum ibv_mw_type: 1 or 2 */
+};
+struct abi_alloc_mw_reply {
+	uint32_t handle;
+	uint32_t rkey; /* its first; not bound yet */
+};
+
 /* CREATE_CHANNEL: a completion channel. The reply carries one fd: the application's end of a
  * SOCK_SEQPACKET pair from which struct abi_event can be read. EOF: rocid is gone. */
 struct abi_event {
@@ -207,6 +226,7 @@ struct abi_event {
 #define ABI_EVENT_DEVICE_FATAL	    9u
 #define ABI_EVENT_PORT_ACTIVE	    10u
 #define ABI_EVENT_PORT_ERR	    11u
+#define ABI_EVENT_PKEY_CHANGE	    13u
 #define ABI_EVENT_SRQ_ERR	    15u
 #define ABI_EVENT_SRQ_LIMIT_REACHED 16u
 #define ABI_EVENT_QP_LAST_WQE	    17u
@@ -250,12 +270,33 @@ struct abi_create_srq_reply {
 	uint32_t ring_off; /* struct abi_queue at 0, entries here */
 	uint32_t region_size;
 };
+/* MODIFY_SRQ: with ABI_SRQ_MAX_WR the reply is struct abi_create_srq_reply and the memfd of a new
+ * region, whose entries replace the old ones; the head stays that of the first region. What was
+ * posted is there already. The application posts nothing between request and reply. */
 struct abi_modify_srq {
 	uint32_t handle;
-	uint32_t mask;
+	uint32_t mask; /* ABI_SRQ_* */
 	uint32_t max_wr;
 	uint32_t limit;
 };
+#define ABI_SRQ_MAX_WR (1u << 0)
+#define ABI_SRQ_LIMIT  (1u << 1)
+
+/* QUERY_SRQ: struct abi_handle; the reply: */
+struct abi_srq_attr {
+	uint32_t max_wr;
+	uint32_t max_sge;
+	uint32_t limit;	  /* 0: not armed */
+	uint32_t waiting; /* posted and not taken */
+};
+
+/* OPEN_XRCD: a descriptor may come along: then it is the domain of that file, in all programs. The
+ * reply is struct abi_handle_reply. */
+struct abi_open_xrcd {
+	uint32_t flags; /* ABI_XRCD_* */
+};
+#define ABI_XRCD_CREATE (1u << 0)
+#define ABI_XRCD_EXCL	(1u << 1)
 
 struct abi_ah_attr {
 	uint8_t dgid[16];
@@ -282,6 +323,12 @@ enum abi_qp_type {
 	ABI_QPT_XRC_SEND = 9,
 	ABI_QPT_XRC_RECV = 10,
 };
+/** @return whether QPs of @p type send datagrams, each where an address handle says. */
+static inline bool abi_is_datagram(uint32_t type)
+{
+	return type == ABI_QPT_UD || type == ABI_QPT_GSI;
+}
+
 struct abi_create_qp {
 	uint32_t pd;
 	uint32_t type; /* enum abi_qp_type */
@@ -295,6 +342,7 @@ struct abi_create_qp {
 	uint32_t max_inline;
 	uint32_t sq_sig_all;
 	uint32_t xrcd;
+	uint32_t port; /* GSI: whose QP1, from 1 */
 };
 struct abi_create_qp_reply {
 	uint32_t handle;
@@ -379,6 +427,26 @@ struct abi_modify_qp {
 	struct abi_qp_attr attr;
 };
 /* QUERY_QP: struct abi_handle; the reply is struct abi_qp_attr. */
+
+/* EXPLAIN_QP: struct abi_handle; why did the QP go to ERR? An empty sentence: it did not. */
+struct abi_explain_qp_reply {
+	char rule[16]; /* of doc/conformance.md */
+	char cause[32];
+	char sentence[ABI_WHY_MAX];
+};
+
+/* INJECT_FAULT: EPERM where rocid does not let programs do it. The reply is a struct
+ * abi_fault_id. */
+struct abi_inject_fault {
+	uint32_t qp; /* handle */
+	uint32_t reserved;
+	struct abi_fault fault;
+};
+/* QUERY_FAULT: the reply is a struct abi_fault_count. CLEAR_FAULT: fault 0 is all of the QP's. */
+struct abi_fault_id {
+	uint32_t qp; /* handle */
+	uint32_t id;
+};
 
 struct abi_mcast {
 	uint32_t qp;

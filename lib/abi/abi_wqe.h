@@ -42,6 +42,7 @@ enum abi_wr_opcode {
 #define ABI_WQE_SOLICITED   (1u << 2)
 #define ABI_WQE_FENCE	    (1u << 3)
 #define ABI_WQE_INLINE	    (1u << 4)
+#define ABI_WQE_FLAGS	    0x1Fu
 #define ABI_WQE_OPCODE(ctl) (((ctl) >> 8) & 0xFF)
 /** Number of SGEs, or of inline bytes when ABI_WQE_INLINE is set. */
 #define ABI_WQE_COUNT(ctl) ((ctl) >> 16)
@@ -73,7 +74,7 @@ struct abi_wqe {
 			uint32_t ah; /* UD: address handle id */
 			uint32_t remote_qpn;
 			uint32_t remote_qkey;
-			uint32_t reserved;
+			uint32_t pkey_index; /* QP1 */
 		} ud;
 	};
 	union {
@@ -85,13 +86,16 @@ struct abi_wqe {
 			struct abi_sge sge;
 		} atomic;
 		struct {
-			uint32_t mw; /* window id */
-			uint32_t mr_lkey;
-			uint32_t new_rkey;
+			uint32_t mw;	   /* the window: its rkey, whose low 8 bits do not count */
+			uint32_t mr_lkey;  /* the region, 0: none (type 1: unbind) */
+			uint32_t new_rkey; /* the rkey to be; only the low 8 bits may differ */
 			uint32_t access;
-			uint64_t addr;
+			uint64_t addr; /* as the region's keys are used */
 			uint64_t length;
 		} bind;
+		struct {
+			uint32_t length; /* FLUSH of a range */
+		} flush;
 	};
 };
 _Static_assert(sizeof(struct abi_wqe) == ABI_ENTRY, "abi_wqe");
@@ -167,6 +171,13 @@ enum abi_wc_opcode {
 	ABI_WC_RECV_RDMA_WITH_IMM = 129,
 };
 
+/** How a datagram came in (CA17 17.4.5.1). */
+enum abi_net {
+	ABI_NET_IPV4 = 0,
+	ABI_NET_IPV6 = 1,
+	ABI_NET_ROCEV1 = 2,
+};
+
 #define ABI_WC_GRH	 (1u << 0)
 #define ABI_WC_WITH_IMM	 (1u << 1)
 #define ABI_WC_WITH_INV	 (1u << 3)
@@ -189,7 +200,7 @@ struct abi_cqe {
 	uint16_t pkey_index;
 	uint16_t vid;	 /* UD: VLAN of the packet, 0 when untagged */
 	uint8_t smac[6]; /* UD: source MAC */
-	uint8_t net;	 /* UD: 0 IPv4, 1 IPv6, 2 RoCEv1 (CA17 17.4.5.1) */
+	uint8_t net;	 /* UD: enum abi_net */
 	uint8_t reserved0;
 	uint32_t vendor_err; /* the AETH syndrome, or enum of doc/abi.md */
 	uint64_t timestamp;  /* nanoseconds of rocid's clock; 0 unless asked for */

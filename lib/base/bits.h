@@ -13,6 +13,9 @@
 #define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
 #define CACHE_LINE    64
 #define CACHE_ALIGNED __attribute__((aligned(CACHE_LINE)))
+/* For what a rare second caller shall not take out of its first one's body. */
+#define ALWAYS_INLINE inline __attribute__((always_inline))
+#define NOINLINE      __attribute__((noinline))
 #define likely(x)     __builtin_expect(!!(x), 1)
 #define unlikely(x)   __builtin_expect(!!(x), 0)
 

@@ -40,6 +40,16 @@ static inline void list_push(struct list *l, struct list *n)
 	l->prev = n;
 }
 
+/** @return the node at place @p i of @p l, from 0; NULL behind the last. */
+static inline const struct list *list_at(const struct list *l, unsigned i)
+{
+	const struct list *n = l->next;
+
+	while (n != l && i--)
+		n = n->next;
+	return n == l ? NULL : n;
+}
+
 static inline void list_del(struct list *n)
 {
 	n->prev->next = n->next;

@@ -10,6 +10,13 @@ void window_init(struct window *w, uint32_t max)
 	w->credit = 0;
 }
 
+void window_limit(struct window *w, uint32_t max)
+{
+	w->max = max < WINDOW_MIN ? WINDOW_MIN : max;
+	if (w->size > w->max)
+		w->size = w->max;
+}
+
 void window_on_ack(struct window *w, uint32_t packets)
 {
 	if (w->size >= w->max)

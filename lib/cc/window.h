@@ -21,6 +21,10 @@ struct window {
 /** @param max 4 or more packets */
 void window_init(struct window *w, uint32_t max);
 
+/** @p w is @p max packets or less from here on; as much as it was it becomes again by
+ *  acknowledgements. */
+void window_limit(struct window *w, uint32_t max);
+
 /** @p packets were acknowledged for the first time. */
 void window_on_ack(struct window *w, uint32_t packets);
 

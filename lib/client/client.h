@@ -7,6 +7,7 @@
  *
  *     qp.modify_lock    mutex   one modify or query of a QP at a time: its cached state
  *     cq.resize_lock    mutex   one resize of a CQ at a time
+ *     srq.modify_lock   mutex   one modify of an SRQ at a time
  *     context.call_lock mutex   one request on the socket at a time
  *     context.lock      mutex   the maps of objects, memory, reference and event counts
  *     cq.lock           spin    the consumer's side of the lanes, cq.qps, queue.polled and number
@@ -48,6 +49,7 @@ struct context {
 	uint32_t workers;
 	uint32_t doorbell_off;
 	uint32_t doorbell_stride;
+	bool rocev1;	   /* its ports have RoCEv1 GIDs, too */
 	int *wake;	   /* eventfd of each worker, -1: none is needed */
 	_Atomic bool dead; /* rocid is gone; never becomes false again */
 	pthread_mutex_t call_lock;
@@ -56,6 +58,7 @@ struct context {
 	pthread_cond_t acked; /* an event was acknowledged */
 	struct map cqs;	      /* by handle */
 	struct map qps;	      /* by handle */
+	struct map srqs;      /* by handle */
 	void *memory;	      /* tree of struct memory, see memory.c */
 	uint32_t pds;
 	uint32_t channels;
@@ -65,6 +68,16 @@ struct context {
 struct pd {
 	struct roci_pd pub;
 	uint32_t handle;
+};
+
+struct mw {
+	struct roci_mw pub;
+	uint32_t handle;
+};
+
+struct ah {
+	struct roci_ah pub;
+	uint32_t handle; /* what a work request names */
 };
 
 struct channel {
@@ -144,11 +157,36 @@ struct queue {
 	uint32_t number; /* of the completion that is next; cq.lock */
 };
 
+struct xrcd {
+	struct roci_xrcd pub;
+	uint32_t handle;
+};
+
+struct srq {
+	struct roci_srq pub;
+	uint32_t handle;
+	struct region region; /* the first one; starts with struct abi_queue */
+	struct region ring;   /* where the entries are, after a resize; none: in `region` */
+	struct map_node by_handle;
+	uint32_t users; /* QPs; context.lock */
+	struct cq *cq;	/* XRC; NULL: it is none */
+	struct event_count events;
+	pthread_mutex_t modify_lock;
+	/** `tail` is what we know of abi_queue.consumer; `polled`, `counted`, `number` are unused.
+	 */
+	struct queue queue;
+	/* queue.lock */
+	bool moving;   /* a new ring is on its way: nothing is posted */
+	bool ringless; /* it came and could not be mapped */
+};
+
 struct qp {
 	struct roci_qp pub;
 	uint32_t handle;
+	uint32_t number; /* in completions: its QPN, but that of QP1 is 1 on each port */
 	uint32_t max_inline;
 	bool sq_sig_all;
+	bool datagram;		/* UD, GSI */
 	_Atomic uint32_t state; /* enum roci_qp_state, as of our last modify or query */
 	pthread_mutex_t modify_lock;
 	struct roci_qp_cap cap;
@@ -166,6 +204,11 @@ struct qp {
 static inline struct context *context_of(struct roci_context *c)
 {
 	return (struct context *)c;
+}
+
+static inline struct qp *qp_of(struct roci_qp *qp)
+{
+	return (struct qp *)qp;
 }
 
 /* --- error.c ---------------------------------------------------------------------------- */
@@ -200,6 +243,14 @@ struct call {
 /** @return 0 or an errno value, the sentence being kept. */
 int call(struct context *ctx, const struct call *c);
 
+/** A call without descriptors. */
+int call_plain(struct context *ctx, uint32_t type, const void *body, size_t body_len, void *reply,
+	size_t reply_len);
+
+/** A call whose reply brings one descriptor, to *@p fd. */
+int call_for_fd(struct context *ctx, uint32_t type, const void *body, size_t body_len, void *reply,
+	size_t reply_len, int *fd);
+
 /** Destroys @p handle by message @p type; true success also when rocid is gone. */
 int call_destroy(struct context *ctx, uint32_t type, uint32_t handle);
 
@@ -213,11 +264,19 @@ bool region_has(const struct region *r, uint64_t off, uint64_t len, uint32_t ali
 /** Looks whether rocid is gone; the socket only if @p look, for that is a system call. */
 bool context_dead(struct context *ctx, bool look);
 
+/* --- qp.c ------------------------------------------------------------------------------- */
+
+/** What rocid is to know of an address vector; it resolves the MAC address (A17.4.2). */
+void ah_to_abi(const struct roci_ah_attr *a, struct abi_ah_attr *r);
+
 /* --- cq.c ------------------------------------------------------------------------------- */
 
 /** Makes @p qp's completions in its CQs invisible and forgets what they would free: for RESET
  *  (QPS-16) and destroy (CQ-12). */
 void cq_forget_qp(struct qp *qp);
+
+/** Makes completions of the XRC SRQ @p srqn in @p cq invisible: for destroy (CQ-12). */
+void cq_forget_srq(struct cq *cq, uint32_t srqn);
 
 /** Enters @p qp into its CQs.  @return 0 or ENOMEM. */
 int cq_attach_qp(struct qp *qp);
@@ -232,6 +291,9 @@ void sq_failed(struct queue *sq, uint64_t wr_id);
  *  queue.  @return how many. */
 int sq_flush(struct qp *qp, int n, struct roci_wc *wc);
 int rq_flush(struct qp *qp, int n, struct roci_wc *wc);
+
+/** Puts @p wr into the next entry of a receive queue, which has room for it, and hands it over. */
+void recv_put(struct queue *q, const struct roci_recv_wr *wr);
 
 /** Everything posted so far is gone without completions (QPS-16); cq.lock is held. */
 void queue_discard(struct queue *q);

@@ -74,12 +74,7 @@ static int get_wakes(struct context *ctx, bool sleeps)
 
 		ctx->wake[i] = -1;
 		if (sleeps)
-			call(ctx, &(struct call){.type = ABI_GET_WAKE,
-					  .body = &body,
-					  .body_len = sizeof(body),
-					  .fd = -1,
-					  .fds = &ctx->wake[i],
-					  .nfds = 1});
+			call_for_fd(ctx, ABI_GET_WAKE, &body, sizeof(body), NULL, 0, &ctx->wake[i]);
 	}
 	return 0;
 }
@@ -119,6 +114,7 @@ static int hello(struct context *ctx)
 	ctx->workers = r.workers;
 	ctx->doorbell_off = r.doorbell_off;
 	ctx->doorbell_stride = r.doorbell_stride;
+	ctx->rocev1 = r.rocev1;
 	memcpy(ctx->device, r.device, sizeof(r.device));
 	ctx->pub.device = ctx->device;
 	return get_wakes(ctx, r.sleeps);
@@ -138,6 +134,7 @@ static void context_free(struct context *ctx)
 	free(ctx->wake);
 	map_free(&ctx->cqs);
 	map_free(&ctx->qps);
+	map_free(&ctx->srqs);
 	pthread_cond_destroy(&ctx->acked);
 	pthread_mutex_destroy(&ctx->lock);
 	pthread_mutex_destroy(&ctx->call_lock);

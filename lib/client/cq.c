@@ -2,6 +2,7 @@
 /* Completion queues: the consumer's side of the lanes (abi_ring.h), arming. */
 #include <sched.h>
 #include <stdlib.h>
+#include <string.h>
 #include "client.h"
 
 _Static_assert((int)ROCI_WC_SUCCESS == ABI_WC_SUCCESS &&
@@ -11,7 +12,12 @@ _Static_assert((int)ROCI_WC_SUCCESS == ABI_WC_SUCCESS &&
 	"enum roci_wc_status");
 _Static_assert((int)ROCI_WC_SEND == ABI_WC_SEND && (int)ROCI_WC_RDMA_WRITE == ABI_WC_RDMA_WRITE &&
 		       (int)ROCI_WC_RDMA_READ == ABI_WC_RDMA_READ &&
-		       (int)ROCI_WC_RECV == ABI_WC_RECV &&
+		       (int)ROCI_WC_COMP_SWAP == ABI_WC_COMP_SWAP &&
+		       (int)ROCI_WC_FETCH_ADD == ABI_WC_FETCH_ADD &&
+		       (int)ROCI_WC_RECV == ABI_WC_RECV && (int)ROCI_WC_BIND_MW == ABI_WC_BIND_MW &&
+		       (int)ROCI_WC_LOCAL_INV == ABI_WC_LOCAL_INV &&
+		       (int)ROCI_WC_FLUSH == ABI_WC_FLUSH &&
+		       (int)ROCI_WC_ATOMIC_WRITE == ABI_WC_ATOMIC_WRITE &&
 		       (int)ROCI_WC_RECV_RDMA_WITH_IMM == ABI_WC_RECV_RDMA_WITH_IMM,
 	"enum roci_wc_opcode");
 _Static_assert((int)ROCI_WC_GRH == ABI_WC_GRH && (int)ROCI_WC_WITH_IMM == ABI_WC_WITH_IMM &&
@@ -84,14 +90,7 @@ static int make_cq(struct context *ctx, const struct abi_create_cq *body, struct
 	struct cq_ring *ring;
 	struct cq *cq;
 	int fd;
-	int err = call(ctx, &(struct call){.type = ABI_CREATE_CQ,
-				    .body = body,
-				    .body_len = sizeof(*body),
-				    .fd = -1,
-				    .reply = &r,
-				    .reply_len = sizeof(r),
-				    .fds = &fd,
-				    .nfds = 1});
+	int err = call_for_fd(ctx, ABI_CREATE_CQ, body, sizeof(*body), &r, sizeof(r), &fd);
 
 	if (err)
 		return err;
@@ -240,14 +239,8 @@ static int ask_for_ring(struct cq *cq, uint32_t depth, struct cq_ring *ring, boo
 	struct abi_resize_cq body = {.handle = cq->handle, .depth = depth};
 	struct abi_create_cq_reply r;
 	int fd;
-	int err = call(context_of(cq->pub.context), &(struct call){.type = ABI_RESIZE_CQ,
-							    .body = &body,
-							    .body_len = sizeof(body),
-							    .fd = -1,
-							    .reply = &r,
-							    .reply_len = sizeof(r),
-							    .fds = &fd,
-							    .nfds = 1});
+	int err = call_for_fd(context_of(cq->pub.context), ABI_RESIZE_CQ, &body, sizeof(body), &r,
+		sizeof(r), &fd);
 
 	*lost = false;
 	if (err)
@@ -378,9 +371,11 @@ int cq_attach_qp(struct qp *qp)
 	struct cq *send = cq_of(qp->pub.send_cq);
 	struct cq *recv = cq_of(qp->pub.recv_cq);
 
-	if (!attach(send, &qp->in_send_cq, qp->pub.qp_num))
+	if (!send)
+		return 0; /* XRC_RECV */
+	if (!attach(send, &qp->in_send_cq, qp->number))
 		return fail_const(ENOMEM, "no memory for a queue pair");
-	if (recv != send && !attach(recv, &qp->in_recv_cq, qp->pub.qp_num)) {
+	if (recv != send && !attach(recv, &qp->in_recv_cq, qp->number)) {
 		detach(send, &qp->in_send_cq);
 		return fail_const(ENOMEM, "no memory for a queue pair");
 	}
@@ -392,6 +387,8 @@ void cq_detach_qp(struct qp *qp)
 	struct cq *send = cq_of(qp->pub.send_cq);
 	struct cq *recv = cq_of(qp->pub.recv_cq);
 
+	if (!send)
+		return;
 	detach(send, &qp->in_send_cq);
 	if (recv != send)
 		detach(recv, &qp->in_recv_cq);
@@ -416,12 +413,13 @@ static struct queue *queue_of(struct qp *qp, const struct abi_cqe *e)
 }
 
 /* Tells the queue that one of its requests is complete, which frees its slot. */
-static void account(struct qp *qp, const struct abi_cqe *e)
+static void account(struct qp *qp, struct queue *q, const struct abi_cqe *e)
 {
-	struct queue *q = queue_of(qp, e);
 	uint32_t polled;
 
 	q->number++;
+	if (q == &qp->rq && qp->pub.srq)
+		return; /* its slot was free when the message took it */
 	if (q == &qp->sq && e->status != ABI_WC_SUCCESS) {
 		sq_failed(q, e->wr_id);
 		return;
@@ -430,7 +428,8 @@ static void account(struct qp *qp, const struct abi_cqe *e)
 	atomic_store_explicit(&q->polled, polled + 1, memory_order_release);
 }
 
-static void to_wc(const struct abi_cqe *e, struct roci_wc *wc)
+/* @p qp: the program's name for it, which of QP1 is not its number; NULL: another program's. */
+static void to_wc(const struct abi_cqe *e, const struct qp *qp, struct roci_wc *wc)
 {
 	*wc = (struct roci_wc){
 		.wr_id = e->wr_id,
@@ -439,7 +438,7 @@ static void to_wc(const struct abi_cqe *e, struct roci_wc *wc)
 		.vendor_err = e->vendor_err,
 		.byte_len = e->byte_len,
 		.imm_data = e->imm,
-		.qp_num = e->qpn,
+		.qp_num = qp ? qp->pub.qp_num : e->qpn,
 		.src_qp = e->src_qp,
 		.wc_flags = e->flags & PUBLIC_FLAGS,
 		.pkey_index = e->pkey_index,
@@ -447,9 +446,31 @@ static void to_wc(const struct abi_cqe *e, struct roci_wc *wc)
 	};
 }
 
+static void to_net(const struct abi_cqe *e, struct roci_wc_net *net)
+{
+	*net = (struct roci_wc_net){
+		.type = e->net == ABI_NET_ROCEV1 ? ROCI_GID_TYPE_ROCE_V1 : ROCI_GID_TYPE_ROCE_V2,
+		.is_ipv4 = e->net == ABI_NET_IPV4,
+		.vlan_id = e->vid,
+		.srq_num = e->srqn, /* XRC-05 */
+	};
+	memcpy(net->smac, e->smac, sizeof(net->smac));
+}
+
+/* Where completions go. */
+struct sink {
+	struct roci_wc *wc;
+	struct roci_wc_net *net; /* NULL: not wanted */
+};
+
+static struct sink behind(struct sink s, int n)
+{
+	return (struct sink){s.wc + n, s.net ? s.net + n : NULL};
+}
+
 /* A QP that has moved to another worker has older completions in another lane, and they come first
  * (decision 0040). *held tells that a lane waits for that. */
-static int poll_lane(struct cq *cq, uint32_t i, int max, struct roci_wc *wc, bool *held)
+static int poll_lane(struct cq *cq, uint32_t i, int max, struct sink out, bool *held)
 {
 	struct lane *lane = &cq->lane[i];
 	int n = 0;
@@ -457,6 +478,7 @@ static int poll_lane(struct cq *cq, uint32_t i, int max, struct roci_wc *wc, boo
 	while (n < max) { /* CQ-13 */
 		uint32_t depth = lane->from->depth;
 		const struct abi_cqe *e = &lane->ring[lane->head & (depth - 1)];
+		struct queue *q = NULL;
 		struct qp *qp;
 
 		if (!lane_ready(lane)) {
@@ -465,15 +487,23 @@ static int poll_lane(struct cq *cq, uint32_t i, int max, struct roci_wc *wc, boo
 				continue;
 			break;
 		}
-		qp = find_qp(cq, e->qpn);
-		if (qp && !abi_cqe_is(e->mark, queue_of(qp, e)->number)) {
+		qp = e->srqn ? NULL : find_qp(cq, e->qpn);
+		if (qp)
+			q = queue_of(qp, e);
+		if (qp && !abi_cqe_is(e->mark, q->number)) {
 			*held = true;
 			break;
 		}
-		if (qp) { /* else its QP was reset or destroyed (QPS-16, CQ-12) */
-			to_wc(e, &wc[n++]);
-			account(qp, e);
+		/* XRC-05: of whatever QP, another program's perhaps. Else, without a QP, that was
+		 * reset or destroyed (QPS-16, CQ-12). */
+		if (qp || e->srqn) {
+			to_wc(e, qp, &out.wc[n]);
+			if (out.net)
+				to_net(e, &out.net[n]);
+			n++;
 		}
+		if (qp)
+			account(qp, q, e);
 		lane->head++;
 		if (lane->head - lane->published >= (depth + 3) / 4)
 			publish(lane);
@@ -512,12 +542,12 @@ static int poll_dead(struct cq *cq, int max, struct roci_wc *wc)
 }
 
 /* Each round starts at the lane behind the one that the last round ended with. */
-static int poll_round(struct cq *cq, int max, struct roci_wc *wc, bool *held)
+static int poll_round(struct cq *cq, int max, struct sink out, bool *held)
 {
 	int n = 0;
 
 	for (uint32_t i = 0; i < cq->lanes && n < max; i++) {
-		n += poll_lane(cq, cq->next, max - n, wc + n, held);
+		n += poll_lane(cq, cq->next, max - n, behind(out, n), held);
 		if (++cq->next == cq->lanes)
 			cq->next = 0;
 	}
@@ -526,7 +556,7 @@ static int poll_round(struct cq *cq, int max, struct roci_wc *wc, bool *held)
 
 /* A lane that was held may go on after the others: fewer than `max` means that the queue is
  * empty. What it waits for is there, because it was written before. */
-static int poll_lanes(struct cq *cq, int max, struct roci_wc *wc)
+static int poll_lanes(struct cq *cq, int max, struct sink out)
 {
 	int n = 0;
 	int got;
@@ -534,7 +564,7 @@ static int poll_lanes(struct cq *cq, int max, struct roci_wc *wc)
 
 	do {
 		held = false;
-		got = poll_round(cq, max - n, wc + n, &held);
+		got = poll_round(cq, max - n, behind(out, n), &held);
 		n += got;
 	} while (held && got && n < max);
 	return n;
@@ -550,7 +580,7 @@ static bool ring_is_due(const struct cq *cq)
 	       atomic_load_explicit(&shared->resizes, memory_order_acquire) != cq->resizes;
 }
 
-int roci_poll_cq(struct roci_cq *c, int num_entries, struct roci_wc *wc)
+static int poll_cq(struct roci_cq *c, int num_entries, struct sink out)
 {
 	struct cq *cq = cq_of(c);
 	int n;
@@ -558,12 +588,12 @@ int roci_poll_cq(struct roci_cq *c, int num_entries, struct roci_wc *wc)
 	if (num_entries <= 0) /* CQ-13 */
 		return num_entries ? fail_const(-EINVAL, "the number of entries is negative") : 0;
 	spin_lock(&cq->lock); /* CQ-13 */
-	n = poll_lanes(cq, num_entries, wc);
+	n = poll_lanes(cq, num_entries, out);
 	while (n == 0 && ring_is_due(cq)) {
 		spin_unlock(&cq->lock);
 		sched_yield();
 		spin_lock(&cq->lock);
-		n = poll_lanes(cq, num_entries, wc);
+		n = poll_lanes(cq, num_entries, out);
 	}
 	if (n == 0 && cq->ringless) {
 		n = fail_const(-ENOMEM, "the new ring of the resized completion queue could not "
@@ -573,54 +603,89 @@ int roci_poll_cq(struct roci_cq *c, int num_entries, struct roci_wc *wc)
 
 		if (context_dead(context_of(c->context), look)) {
 			/* Its last completions may have come between the two looks. */
-			n = poll_lanes(cq, num_entries, wc);
+			n = poll_lanes(cq, num_entries, out);
 			if (n == 0)
-				n = poll_dead(cq, num_entries, wc);
+				n = poll_dead(cq, num_entries, out.wc);
 		}
 	}
 	spin_unlock(&cq->lock);
 	return n;
 }
 
-static void forget_from(struct abi_cqe *ring, uint32_t depth, uint32_t head, uint32_t qpn)
+int roci_poll_cq(struct roci_cq *c, int num_entries, struct roci_wc *wc)
+{
+	return poll_cq(c, num_entries, (struct sink){wc, NULL});
+}
+
+int roci_poll_cq_net(
+	struct roci_cq *c, int num_entries, struct roci_wc *wc, struct roci_wc_net *net)
+{
+	if (net && num_entries > 0) /* what is flushed came by no network */
+		memset(net, 0, (size_t)num_entries * sizeof(*net));
+	return poll_cq(c, num_entries, (struct sink){wc, net});
+}
+
+/* Whose completions are to be forgotten. */
+struct gone {
+	uint32_t qpn;  /* one that is not of XRC; or QPN_NONE, */
+	uint32_t srqn; /* and an XRC SRQ's */
+};
+
+static void forget_from(
+	struct abi_cqe *ring, uint32_t depth, uint32_t head, const struct gone *gone)
 {
 	for (uint32_t i = head; i - head < depth && ready(ring, depth, i); i++) {
 		struct abi_cqe *e = &ring[i & (depth - 1)];
 
-		if (e->qpn == qpn)
-			e->qpn = QPN_NONE; /* QPS-16, CQ-12 */
+		if (gone->srqn ? e->srqn != gone->srqn : e->srqn || e->qpn != gone->qpn)
+			continue;
+		e->qpn = QPN_NONE; /* QPS-16, CQ-12 */
+		e->srqn = 0;
 	}
 }
 
-static void forget(struct cq *cq, uint32_t qpn)
+static void forget(struct cq *cq, const struct gone *gone)
 {
 	for (uint32_t l = 0; l < cq->lanes; l++) {
 		const struct lane *lane = &cq->lane[l];
 		const struct cq_ring *r = lane->from;
 
-		forget_from(lane->ring, r->depth, lane->head, qpn);
+		forget_from(lane->ring, r->depth, lane->head, gone);
 		while ((r = r->next))
-			forget_from((struct abi_cqe *)(ring_lane(r, l) + 1), r->depth, 0, qpn);
+			forget_from((struct abi_cqe *)(ring_lane(r, l) + 1), r->depth, 0, gone);
 	}
 }
 
 /* What a ring holds that another thread is about to add does not stay either: that one is waited
  * for. */
-static void forget_queue(struct cq *cq, uint32_t qpn, struct queue *q)
+static void forget_queue(struct cq *cq, const struct gone *gone, struct queue *q)
 {
 	pthread_mutex_lock(&cq->resize_lock);
 	spin_lock(&cq->lock);
-	forget(cq, qpn);
-	queue_discard(q);
-	q->number = 0;
+	forget(cq, gone);
+	if (q) {
+		queue_discard(q);
+		q->number = 0;
+	}
 	spin_unlock(&cq->lock);
 	pthread_mutex_unlock(&cq->resize_lock);
 }
 
 void cq_forget_qp(struct qp *qp)
 {
-	forget_queue(cq_of(qp->pub.send_cq), qp->pub.qp_num, &qp->sq);
-	forget_queue(cq_of(qp->pub.recv_cq), qp->pub.qp_num, &qp->rq);
+	const struct gone gone = {.qpn = qp->number};
+
+	if (!qp->pub.send_cq)
+		return; /* XRC_RECV */
+	forget_queue(cq_of(qp->pub.send_cq), &gone, &qp->sq);
+	forget_queue(cq_of(qp->pub.recv_cq), &gone, &qp->rq);
+}
+
+void cq_forget_srq(struct cq *cq, uint32_t srqn)
+{
+	const struct gone gone = {.qpn = QPN_NONE, .srqn = srqn};
+
+	forget_queue(cq, &gone, NULL);
 }
 
 /* --- arming ----------------------------------------------------------------------------- */

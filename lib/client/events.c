@@ -12,8 +12,11 @@ _Static_assert(ROCI_EVENT_CQ_ERR + 1u == ABI_EVENT_CQ_ERR &&
 		       ROCI_EVENT_SQ_DRAINED + 1u == ABI_EVENT_SQ_DRAINED &&
 		       ROCI_EVENT_DEVICE_FATAL + 1u == ABI_EVENT_DEVICE_FATAL &&
 		       ROCI_EVENT_PORT_ERR + 1u == ABI_EVENT_PORT_ERR &&
+		       ROCI_EVENT_SRQ_ERR + 1u == ABI_EVENT_SRQ_ERR &&
+		       ROCI_EVENT_SRQ_LIMIT_REACHED + 1u == ABI_EVENT_SRQ_LIMIT_REACHED &&
 		       ROCI_EVENT_QP_LAST_WQE_REACHED + 1u == ABI_EVENT_QP_LAST_WQE &&
-		       ROCI_EVENT_GID_CHANGE + 1u == ABI_EVENT_GID_CHANGE,
+		       ROCI_EVENT_GID_CHANGE + 1u == ABI_EVENT_GID_CHANGE &&
+		       ROCI_EVENT_PKEY_CHANGE + 1u == ABI_EVENT_PKEY_CHANGE,
 	"event types");
 
 static int event_error(int err)
@@ -65,12 +68,7 @@ struct roci_channel *roci_create_channel(struct roci_context *c)
 	int err = ch ? 0 : fail_const(ENOMEM, "no memory for a completion channel");
 
 	if (!err)
-		err = call(ctx, &(struct call){.type = ABI_CREATE_CHANNEL,
-					.fd = -1,
-					.reply = &r,
-					.reply_len = sizeof(r),
-					.fds = &fd,
-					.nfds = 1});
+		err = call_for_fd(ctx, ABI_CREATE_CHANNEL, NULL, 0, &r, sizeof(r), &fd);
 	if (err) {
 		free(ch);
 		errno = err;
@@ -213,9 +211,21 @@ static bool resolve(struct context *ctx, const struct abi_event *ev, struct roci
 			out->element.qp = &qp->pub;
 		}
 		break;
+	case ABI_EVENT_SRQ_ERR: /* EVT-04 */
+	case ABI_EVENT_SRQ_LIMIT_REACHED:
+		n = map_get(&ctx->srqs, ev->handle);
+		ok = n;
+		if (n) {
+			struct srq *srq = map_entry(n, struct srq, by_handle);
+
+			srq->events.given++;
+			out->element.srq = &srq->pub;
+		}
+		break;
 	case ABI_EVENT_PORT_ACTIVE: /* EVT-05 */
 	case ABI_EVENT_PORT_ERR:
 	case ABI_EVENT_GID_CHANGE:
+	case ABI_EVENT_PKEY_CHANGE:
 		out->element.port_num = ev->handle;
 		break;
 	case ABI_EVENT_DEVICE_FATAL:
@@ -276,6 +286,11 @@ void roci_ack_async_event(struct roci_async_event *event)
 	case ROCI_EVENT_QP_LAST_WQE_REACHED:
 		acknowledge(context_of(event->element.qp->context),
 			&((struct qp *)event->element.qp)->events, 1);
+		break;
+	case ROCI_EVENT_SRQ_ERR:
+	case ROCI_EVENT_SRQ_LIMIT_REACHED:
+		acknowledge(context_of(event->element.srq->context),
+			&((struct srq *)event->element.srq)->events, 1);
 		break;
 	default:
 		break; /* ports and the device are not destroyed */

@@ -32,7 +32,10 @@ _Static_assert((int)ROCI_ACCESS_LOCAL_WRITE == ABI_ACCESS_LOCAL_WRITE &&
 		       (int)ROCI_ACCESS_REMOTE_WRITE == ABI_ACCESS_REMOTE_WRITE &&
 		       (int)ROCI_ACCESS_REMOTE_READ == ABI_ACCESS_REMOTE_READ &&
 		       (int)ROCI_ACCESS_REMOTE_ATOMIC == ABI_ACCESS_REMOTE_ATOMIC &&
-		       (int)ROCI_ACCESS_ZERO_BASED == ABI_ACCESS_ZERO_BASED,
+		       (int)ROCI_ACCESS_MW_BIND == ABI_ACCESS_MW_BIND &&
+		       (int)ROCI_ACCESS_ZERO_BASED == ABI_ACCESS_ZERO_BASED &&
+		       (int)ROCI_ACCESS_FLUSH_GLOBAL == ABI_ACCESS_FLUSH_GLOBAL &&
+		       (int)ROCI_ACCESS_FLUSH_PERSISTENT == ABI_ACCESS_FLUSH_PERSIST,
 	"access flags");
 
 struct roci_pd *roci_alloc_pd(struct roci_context *c)
@@ -43,10 +46,7 @@ struct roci_pd *roci_alloc_pd(struct roci_context *c)
 	int err = pd ? 0 : fail_const(ENOMEM, "no memory for a protection domain");
 
 	if (!err)
-		err = call(ctx, &(struct call){.type = ABI_ALLOC_PD,
-					.fd = -1,
-					.reply = &r,
-					.reply_len = sizeof(r)});
+		err = call_plain(ctx, ABI_ALLOC_PD, NULL, 0, &r, sizeof(r));
 	if (err) {
 		free(pd);
 		errno = err;

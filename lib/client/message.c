@@ -186,11 +186,38 @@ int call(struct context *ctx, const struct call *c)
 	return err;
 }
 
+int call_plain(struct context *ctx, uint32_t type, const void *body, size_t body_len, void *reply,
+	size_t reply_len)
+{
+	const struct call c = {.type = type,
+		.body = body,
+		.body_len = body_len,
+		.fd = -1,
+		.reply = reply,
+		.reply_len = reply_len};
+
+	return call(ctx, &c);
+}
+
+int call_for_fd(struct context *ctx, uint32_t type, const void *body, size_t body_len, void *reply,
+	size_t reply_len, int *fd)
+{
+	const struct call c = {.type = type,
+		.body = body,
+		.body_len = body_len,
+		.fd = -1,
+		.reply = reply,
+		.reply_len = reply_len,
+		.fds = fd,
+		.nfds = 1};
+
+	return call(ctx, &c);
+}
+
 int call_destroy(struct context *ctx, uint32_t type, uint32_t handle)
 {
 	struct abi_handle body = {.handle = handle};
-	int err = call(ctx,
-		&(struct call){.type = type, .body = &body, .body_len = sizeof(body), .fd = -1});
+	int err = call_plain(ctx, type, &body, sizeof(body), NULL, 0);
 
 	/* With rocid, everything of the session is gone. */
 	return atomic_load(&ctx->dead) ? 0 : err;

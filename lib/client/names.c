@@ -46,6 +46,9 @@ const char *roci_event_type_str(enum roci_event_type type)
 		[ROCI_EVENT_DEVICE_FATAL] = "rocid is gone",
 		[ROCI_EVENT_PORT_ACTIVE] = "port is active",
 		[ROCI_EVENT_PORT_ERR] = "port is down",
+		[ROCI_EVENT_PKEY_CHANGE] = "P_Key table changed",
+		[ROCI_EVENT_SRQ_ERR] = "shared receive queue failed",
+		[ROCI_EVENT_SRQ_LIMIT_REACHED] = "limit of the shared receive queue reached",
 		[ROCI_EVENT_QP_LAST_WQE_REACHED] = "last WQE of the shared receive queue reached",
 		[ROCI_EVENT_GID_CHANGE] = "GID table changed",
 	};

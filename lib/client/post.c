@@ -2,9 +2,11 @@
 /* Posting work requests: the producer's side of the send and receive rings (abi_ring.h). */
 #include <string.h>
 #include <unistd.h>
+#include "bits.h"
 #include "client.h"
 
 #define MESSAGE_MAX (1ull << 31) /* REQ-07 */
+#define ATOMIC_LEN  8u
 
 _Static_assert(sizeof(struct roci_sge) == sizeof(struct abi_sge) &&
 		       offsetof(struct roci_sge, length) == offsetof(struct abi_sge, length) &&
@@ -15,23 +17,43 @@ enum op_flags {
 	OP_IMM = 1 << 0,
 	OP_RDMA = 1 << 1,
 	OP_INLINE = 1 << 2, /* its data may be inline */
-	OP_KNOWN = 1 << 3,
+	OP_RC = 1 << 3,	    /* which service has it */
+	OP_UC = 1 << 4,
+	OP_ATOMIC = 1 << 5,
+	OP_INV = 1 << 6,
+	OP_WORD = 1 << 7, /* its data are 8 bytes */
+	OP_BARE = 1 << 8, /* has no data */
+	OP_UD = 1 << 9,
 };
 
-/* What RC can do. If you add an opcode: here, in enum roci_wr_opcode, and its operands in
+/* If you add an opcode: here, in enum roci_wr_opcode, and its operands in
  * put_send(). */
-static const uint8_t ops[] = {
-	[ROCI_WR_RDMA_WRITE] = OP_KNOWN | OP_RDMA | OP_INLINE,
-	[ROCI_WR_RDMA_WRITE_WITH_IMM] = OP_KNOWN | OP_RDMA | OP_INLINE | OP_IMM,
-	[ROCI_WR_SEND] = OP_KNOWN | OP_INLINE,
-	[ROCI_WR_SEND_WITH_IMM] = OP_KNOWN | OP_INLINE | OP_IMM,
-	[ROCI_WR_RDMA_READ] = OP_KNOWN | OP_RDMA,
+static const uint16_t ops[] = {
+	[ROCI_WR_RDMA_WRITE] = OP_RC | OP_UC | OP_RDMA | OP_INLINE,
+	[ROCI_WR_RDMA_WRITE_WITH_IMM] = OP_RC | OP_UC | OP_RDMA | OP_INLINE | OP_IMM,
+	[ROCI_WR_SEND] = OP_RC | OP_UC | OP_UD | OP_INLINE,
+	[ROCI_WR_SEND_WITH_IMM] = OP_RC | OP_UC | OP_UD | OP_INLINE | OP_IMM,
+	[ROCI_WR_RDMA_READ] = OP_RC | OP_RDMA,
+	[ROCI_WR_ATOMIC_CMP_AND_SWP] = OP_RC | OP_ATOMIC,
+	[ROCI_WR_ATOMIC_FETCH_AND_ADD] = OP_RC | OP_ATOMIC,
+	[ROCI_WR_LOCAL_INV] = OP_RC | OP_UC | OP_BARE | OP_INV,
+	[ROCI_WR_BIND_MW] = OP_RC | OP_UC | OP_BARE,
+	[ROCI_WR_SEND_WITH_INV] = OP_RC | OP_INLINE | OP_INV,
+	[ROCI_WR_FLUSH] = OP_RC | OP_BARE,
+	[ROCI_WR_ATOMIC_WRITE] = OP_RC | OP_RDMA | OP_INLINE | OP_WORD,
 };
 _Static_assert((int)ROCI_WR_RDMA_WRITE == ABI_WR_RDMA_WRITE &&
 		       (int)ROCI_WR_RDMA_WRITE_WITH_IMM == ABI_WR_RDMA_WRITE_WITH_IMM &&
 		       (int)ROCI_WR_SEND == ABI_WR_SEND &&
 		       (int)ROCI_WR_SEND_WITH_IMM == ABI_WR_SEND_WITH_IMM &&
-		       (int)ROCI_WR_RDMA_READ == ABI_WR_RDMA_READ,
+		       (int)ROCI_WR_RDMA_READ == ABI_WR_RDMA_READ &&
+		       (int)ROCI_WR_ATOMIC_CMP_AND_SWP == ABI_WR_ATOMIC_CMP_AND_SWP &&
+		       (int)ROCI_WR_ATOMIC_FETCH_AND_ADD == ABI_WR_ATOMIC_FETCH_AND_ADD &&
+		       (int)ROCI_WR_LOCAL_INV == ABI_WR_LOCAL_INV &&
+		       (int)ROCI_WR_BIND_MW == ABI_WR_BIND_MW &&
+		       (int)ROCI_WR_SEND_WITH_INV == ABI_WR_SEND_WITH_INV &&
+		       (int)ROCI_WR_FLUSH == ABI_WR_FLUSH &&
+		       (int)ROCI_WR_ATOMIC_WRITE == ABI_WR_ATOMIC_WRITE,
 	"enum roci_wr_opcode");
 
 #define FLAGS_KNOWN (ROCI_SEND_FENCE | ROCI_SEND_SIGNALED | ROCI_SEND_SOLICITED | ROCI_SEND_INLINE)
@@ -119,13 +141,65 @@ void sq_failed(struct queue *q, uint64_t wr_id)
 
 /* --- sending ---------------------------------------------------------------------------- */
 
+/* What has no data, but operands of its own. */
+static int check_bare(const struct roci_send_wr *wr)
+{
+	const unsigned types = ROCI_FLUSH_GLOBAL | ROCI_FLUSH_PERSISTENT;
+	const struct roci_mw_bind_info *info = &wr->bind_mw.bind_info;
+
+	if (wr->num_sge)
+		return fail(EINVAL, "opcode %u has no SGEs: num_sge must be 0", wr->opcode);
+	if (wr->opcode == ROCI_WR_FLUSH &&
+		(!wr->wr.flush.type || wr->wr.flush.type & ~types ||
+			wr->wr.flush.level > ROCI_FLUSH_MR || wr->wr.flush.length > MESSAGE_MAX))
+		return fail_const(EINVAL,
+			"a FLUSH wants a type (ROCI_FLUSH_GLOBAL), a level (ROCI_FLUSH_RANGE or "
+			"ROCI_FLUSH_MR) and at most 2^31 bytes");
+	if (wr->opcode != ROCI_WR_BIND_MW)
+		return 0;
+	if (!wr->bind_mw.mw || (info->length && !info->mr))
+		return fail_const(EINVAL, "a bind wants a window, and an MR to bind it to");
+	if ((wr->bind_mw.rkey ^ wr->bind_mw.mw->rkey) & ~0xFFu)
+		return fail(EINVAL,
+			"rkey 0x%x is not the window's, 0x%x: only the low 8 bits may differ "
+			"(roci_inc_rkey())",
+			wr->bind_mw.rkey, wr->bind_mw.mw->rkey);
+	return 0;
+}
+
+/* What has operands of its own, or data of a fixed length. */
+static NOINLINE int check_operands(const struct roci_send_wr *wr, unsigned op, uint64_t length)
+{
+	if (op & OP_ATOMIC && (wr->num_sge != 1 || length != ATOMIC_LEN))
+		return fail(EINVAL,
+			"an atomic needs one SGE of 8 bytes, for the word as it was: this one has "
+			"%d of "
+			"%llu bytes",
+			wr->num_sge, (unsigned long long)length);
+	if (op & OP_WORD && length != ATOMIC_LEN) /* FLU-08 */
+		return fail(EINVAL, "an ATOMIC WRITE writes 8 bytes: this one has %llu",
+			(unsigned long long)length);
+	return op & OP_BARE ? check_bare(wr) : 0;
+}
+
+/* The mark in ops[] of what @p qp can do. */
+static unsigned service_of(const struct qp *qp)
+{
+	if (qp->datagram)
+		return OP_UD; /* UD-01 */
+	return qp->pub.qp_type == ROCI_QPT_UC ? OP_UC : OP_RC;
+}
+
 static int check_send(const struct qp *qp, const struct roci_send_wr *wr, uint64_t *length)
 {
 	unsigned op = (unsigned)wr->opcode;
 
 	*length = 0;
-	if (op >= sizeof(ops) || !(ops[op] & OP_KNOWN)) /* REQ-17 */
-		return fail(EINVAL, "opcode %u is none of an RC queue pair", op);
+	if (op >= sizeof(ops) / sizeof(ops[0]) || !(ops[op] & service_of(qp))) /* REQ-17, UC-01 */
+		return fail(EINVAL, "opcode %u is none of %s queue pair", op,
+			qp->datagram			 ? "a UD"
+			: qp->pub.qp_type == ROCI_QPT_UC ? "a UC"
+							 : "an RC");
 	if (wr->send_flags & ~(unsigned)FLAGS_KNOWN)
 		return fail(EINVAL, "send_flags %#x has bits that libroci does not know",
 			wr->send_flags);
@@ -137,6 +211,12 @@ static int check_send(const struct qp *qp, const struct roci_send_wr *wr, uint64
 	if (*length > MESSAGE_MAX) /* REQ-07 */
 		return fail(EINVAL, "the message has %llu bytes, the longest has 2^31",
 			(unsigned long long)*length);
+	if (unlikely(ops[op] & (OP_ATOMIC | OP_WORD | OP_BARE))) {
+		int err = check_operands(wr, ops[op], *length);
+
+		if (err)
+			return err;
+	}
 	if (!(wr->send_flags & ROCI_SEND_INLINE))
 		return 0;
 	if (!(ops[op] & OP_INLINE))
@@ -146,6 +226,15 @@ static int check_send(const struct qp *qp, const struct roci_send_wr *wr, uint64
 			"%llu inline bytes, the QP was made for %u: raise max_inline_data or drop "
 			"ROCI_SEND_INLINE",
 			(unsigned long long)*length, qp->max_inline);
+	return 0;
+}
+
+/* What a datagram wants besides. */
+static int check_datagram(const struct qp *qp, const struct roci_send_wr *wr)
+{
+	if (!wr->wr.ud.ah || wr->wr.ud.ah->pd != qp->pub.pd)
+		return fail_const(EINVAL, "a datagram needs an address handle of its QP's PD: "
+					  "set wr.ud.ah to one of roci_create_ah()");
 	return 0;
 }
 
@@ -162,19 +251,76 @@ static void put_inline(struct abi_wqe *w, const struct roci_send_wr *wr)
 	}
 }
 
+/* The operands lie before the SGE, and where one would be. */
+static void put_atomic(struct abi_wqe *w, const struct roci_send_wr *wr)
+{
+	w->remote_addr = wr->wr.atomic.remote_addr;
+	w->rkey = wr->wr.atomic.rkey;
+	w->atomic.compare_add = wr->wr.atomic.compare_add;
+	w->atomic.swap = wr->wr.atomic.swap;
+	memcpy(&w->atomic.sge, wr->sg_list, sizeof(w->atomic.sge));
+}
+
+static void put_flush(struct abi_wqe *w, const struct roci_send_wr *wr)
+{
+	w->feth = wr->wr.flush.type | (uint32_t)wr->wr.flush.level << 4; /* FLU-01 */
+	w->remote_addr = wr->wr.flush.remote_addr;
+	w->rkey = wr->wr.flush.rkey;
+	w->flush.length = wr->wr.flush.length;
+}
+
+static void put_bind(struct abi_wqe *w, const struct roci_send_wr *wr)
+{
+	const struct roci_mw_bind_info *info = &wr->bind_mw.bind_info;
+
+	w->bind.mw = wr->bind_mw.mw->rkey;
+	w->bind.new_rkey = wr->bind_mw.rkey;
+	w->bind.mr_lkey = info->mr ? info->mr->lkey : 0;
+	w->bind.access = info->mw_access_flags;
+	w->bind.addr = info->addr;
+	w->bind.length = info->length;
+}
+
+static NOINLINE void put_operands(struct abi_wqe *w, const struct roci_send_wr *wr)
+{
+	switch (wr->opcode) {
+	case ROCI_WR_FLUSH:
+		put_flush(w, wr);
+		break;
+	case ROCI_WR_BIND_MW:
+		put_bind(w, wr);
+		break;
+	case ROCI_WR_LOCAL_INV:
+		break; /* its key is in place */
+	default:
+		put_atomic(w, wr);
+		break;
+	}
+}
+
+static void put_datagram(struct abi_wqe *w, const struct roci_send_wr *wr)
+{
+	w->ud.ah = ((const struct ah *)wr->wr.ud.ah)->handle;
+	w->ud.remote_qpn = wr->wr.ud.remote_qpn;
+	w->ud.remote_qkey = wr->wr.ud.remote_qkey;
+	w->ud.pkey_index = wr->wr.ud.pkey_index;
+}
+
 static uint32_t wqe_flags(const struct qp *qp, unsigned send_flags)
 {
-	uint32_t flags = 0;
+	/* Without branches: a bit is moved. REQ-14 */
+	return (qp->sq_sig_all ? ABI_WQE_SIGNALED : 0) |
+	       (send_flags & ROCI_SEND_SIGNALED ? ABI_WQE_SIGNALED : 0) |
+	       (send_flags & ROCI_SEND_SOLICITED ? ABI_WQE_SOLICITED : 0) |
+	       (send_flags & ROCI_SEND_FENCE ? ABI_WQE_FENCE : 0) |
+	       (send_flags & ROCI_SEND_INLINE ? ABI_WQE_INLINE : 0);
+}
 
-	if (qp->sq_sig_all || send_flags & ROCI_SEND_SIGNALED) /* REQ-14 */
-		flags |= ABI_WQE_SIGNALED;
-	if (send_flags & ROCI_SEND_SOLICITED)
-		flags |= ABI_WQE_SOLICITED;
-	if (send_flags & ROCI_SEND_FENCE)
-		flags |= ABI_WQE_FENCE;
-	if (send_flags & ROCI_SEND_INLINE)
-		flags |= ABI_WQE_INLINE;
-	return flags;
+/* Mostly one: not worth a call. */
+static void put_sges(uint8_t *to, const struct roci_sge *sge, uint32_t n)
+{
+	for (uint32_t i = 0; i < n; i++)
+		memcpy(to + i * sizeof(sge[i]), &sge[i], sizeof(sge[i]));
 }
 
 static void put_send(struct qp *qp, const struct roci_send_wr *wr, uint64_t length)
@@ -183,19 +329,25 @@ static void put_send(struct qp *qp, const struct roci_send_wr *wr, uint64_t leng
 	struct abi_wqe *w = entry(q, q->producer);
 	bool inl = wr->send_flags & ROCI_SEND_INLINE;
 	uint32_t count = inl ? (uint32_t)length : (uint32_t)wr->num_sge;
-	uint8_t op = ops[wr->opcode];
+	unsigned op = ops[wr->opcode];
 
 	w->wr_id = wr->wr_id;
-	if (op & OP_IMM)
+	if (op & (OP_IMM | OP_INV)) /* the key to invalidate lies in the same place, in both */
 		w->imm = wr->imm_data;
+	if (qp->datagram)
+		put_datagram(w, wr);
 	if (op & OP_RDMA) {
 		w->remote_addr = wr->wr.rdma.remote_addr;
 		w->rkey = wr->wr.rdma.rkey;
 	}
-	if (inl)
+	if (unlikely(op & (OP_ATOMIC | OP_BARE)))
+		put_operands(w, wr);
+	else if (inl)
 		put_inline(w, wr);
-	else if (count)
-		memcpy((uint8_t *)w + ABI_WQE_HDR, wr->sg_list, count * sizeof(struct abi_sge));
+	else
+		put_sges((uint8_t *)w + ABI_WQE_HDR, wr->sg_list, count);
+	if (qp->pub.qp_type == ROCI_QPT_XRC_SEND)
+		w->srqn = wr->qp_type.xrc.remote_srqn;
 	hand_over(q, &w->ctl, ABI_WQE_CTL(wr->opcode, count, wqe_flags(qp, wr->send_flags)));
 }
 
@@ -273,6 +425,8 @@ int roci_post_send(
 		uint64_t length;
 
 		err = check_send(qp, wr, &length);
+		if (!err && qp->datagram)
+			err = check_datagram(qp, wr);
 		if (!err && sq_full(q)) /* REQ-19 */
 			err = fail_const(ENOMEM, "the send queue is full: poll its completions");
 		if (err)
@@ -301,14 +455,12 @@ static int check_recv(const struct queue *q, const struct roci_recv_wr *wr)
 	return 0;
 }
 
-static void put_recv(struct queue *q, const struct roci_recv_wr *wr)
+void recv_put(struct queue *q, const struct roci_recv_wr *wr)
 {
 	struct abi_recv_wqe *w = entry(q, q->producer);
 
 	w->wr_id = wr->wr_id;
-	if (wr->num_sge)
-		memcpy((uint8_t *)w + ABI_RECV_WQE_HDR, wr->sg_list,
-			(size_t)wr->num_sge * sizeof(struct abi_sge));
+	put_sges((uint8_t *)w + ABI_RECV_WQE_HDR, wr->sg_list, (uint32_t)wr->num_sge);
 	hand_over(q, &w->ctl, ABI_WQE_CTL(0, wr->num_sge, 0));
 }
 
@@ -322,12 +474,15 @@ int roci_post_recv(
 
 	spin_lock(&q->lock);
 	before = q->producer;
-	err = may_post(qp, ROCI_QPS_INIT); /* QPS-17 */
+	err = p->srq || p->qp_type == ROCI_QPT_XRC_SEND || p->qp_type == ROCI_QPT_XRC_RECV
+		      ? fail_const(EINVAL, /* SRQ-01 */
+				"the QP takes its receives from an SRQ: use roci_post_srq_recv()")
+		      : may_post(qp, ROCI_QPS_INIT); /* QPS-17 */
 	for (; !err && wr; wr = wr->next) {
 		err = check_recv(q, wr);
 		if (err)
 			break;
-		put_recv(q, wr);
+		recv_put(q, wr);
 	}
 	if (q->producer != before)
 		ring_bell(qp, q);

@@ -1,10 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Queue pairs: create, modify, query, destroy. What the rules of states are, rocid knows. */
 #include <stdlib.h>
+#include <stdio.h>
 #include <string.h>
 #include "client.h"
 
-_Static_assert((int)ROCI_QPT_RC == ABI_QPT_RC, "enum roci_qp_type");
+_Static_assert((int)ROCI_QPT_RC == ABI_QPT_RC && (int)ROCI_QPT_UC == ABI_QPT_UC &&
+		       (int)ROCI_QPT_UD == ABI_QPT_UD && (int)ROCI_QPT_GSI == ABI_QPT_GSI &&
+		       (int)ROCI_QPT_XRC_SEND == ABI_QPT_XRC_SEND &&
+		       (int)ROCI_QPT_XRC_RECV == ABI_QPT_XRC_RECV,
+	"enum roci_qp_type");
 _Static_assert(
 	(int)ROCI_QPS_RTR == ABI_QPS_RTR && (int)ROCI_QPS_ERR == ABI_QPS_ERR, "enum roci_qp_state");
 _Static_assert((int)ROCI_QP_STATE == ABI_QP_STATE && (int)ROCI_QP_AV == ABI_QP_AV &&
@@ -20,11 +25,6 @@ _Static_assert((int)ROCI_QP_STATE == ABI_QP_STATE && (int)ROCI_QP_AV == ABI_QP_A
 		ROCI_QP_TIMEOUT | ROCI_QP_RETRY_CNT | ROCI_QP_RNR_RETRY | ROCI_QP_RQ_PSN |         \
 		ROCI_QP_MAX_QP_RD_ATOMIC | ROCI_QP_MIN_RNR_TIMER | ROCI_QP_SQ_PSN |                \
 		ROCI_QP_MAX_DEST_RD_ATOMIC | ROCI_QP_DEST_QPN)
-
-static struct qp *qp_of(struct roci_qp *qp)
-{
-	return (struct qp *)qp;
-}
 
 /* --- create ----------------------------------------------------------------------------- */
 
@@ -70,7 +70,8 @@ static void queue_init(struct queue *q, const struct region *r, uint32_t queue_o
 static void set_up(struct qp *qp, const struct abi_create_qp_reply *r)
 {
 	qp->handle = r->handle;
-	qp->pub.qp_num = r->qpn;
+	qp->number = r->qpn;
+	qp->pub.qp_num = qp->pub.qp_type == ROCI_QPT_GSI ? 1 : r->qpn;
 	qp->max_inline = r->max_inline;
 	qp->slot = r->doorbell;
 	qp->worker = r->worker;
@@ -93,14 +94,7 @@ static int make_qp(struct context *ctx, struct qp *qp, const struct abi_create_q
 {
 	struct abi_create_qp_reply r;
 	int fd;
-	int err = call(ctx, &(struct call){.type = ABI_CREATE_QP,
-				    .body = body,
-				    .body_len = sizeof(*body),
-				    .fd = -1,
-				    .reply = &r,
-				    .reply_len = sizeof(r),
-				    .fds = &fd,
-				    .nfds = 1});
+	int err = call_for_fd(ctx, ABI_CREATE_QP, body, sizeof(*body), &r, sizeof(r), &fd);
 
 	if (err)
 		return err;
@@ -116,6 +110,17 @@ static int make_qp(struct context *ctx, struct qp *qp, const struct abi_create_q
 	return 0;
 }
 
+/* They stay while the QP is there; context.lock is held. */
+static void use_parts(struct qp *qp, int step)
+{
+	if (qp->pub.send_cq) {
+		((struct cq *)qp->pub.send_cq)->users += (uint32_t)step;
+		((struct cq *)qp->pub.recv_cq)->users += (uint32_t)step;
+	}
+	if (qp->pub.srq)
+		((struct srq *)qp->pub.srq)->users += (uint32_t)step;
+}
+
 /* Enters the QP into the maps by which completions and events find it. */
 static int enter(struct context *ctx, struct qp *qp)
 {
@@ -127,8 +132,7 @@ static int enter(struct context *ctx, struct qp *qp)
 	pthread_mutex_lock(&ctx->lock);
 	known = map_put(&ctx->qps, &qp->by_handle, qp->handle);
 	if (known) {
-		((struct cq *)qp->pub.send_cq)->users++;
-		((struct cq *)qp->pub.recv_cq)->users++;
+		use_parts(qp, 1);
 	}
 	pthread_mutex_unlock(&ctx->lock);
 	if (known)
@@ -144,18 +148,40 @@ static void free_qp(struct qp *qp)
 	free(qp);
 }
 
+/* XRC-02: an initiator has one CQ, a target none. */
+static int normalize_xrc(struct roci_qp_init_attr *a)
+{
+	if (a->qp_type == ROCI_QPT_XRC_SEND)
+		a->recv_cq = a->send_cq;
+	if (a->qp_type != ROCI_QPT_XRC_RECV)
+		return 0;
+	a->send_cq = a->recv_cq = NULL;
+	return a->xrcd ? 0 : fail_const(EINVAL, "a QP of type XRC_RECV needs an XRC domain");
+}
+
 static int check_init(const struct roci_pd *pd, const struct roci_qp_init_attr *a)
 {
+	if (a->qp_type == ROCI_QPT_XRC_RECV)
+		return a->xrcd->context == pd->context
+			       ? 0
+			       : fail_const(EINVAL, "the XRC domain of a QP must be of its PD's "
+						    "context");
 	if (!a->send_cq || !a->recv_cq)
 		return fail_const(EINVAL, "a QP needs a send_cq and a recv_cq; they may be one");
 	if (a->send_cq->context != pd->context || a->recv_cq->context != pd->context)
 		return fail_const(EINVAL, "the CQs of a QP must be of its PD's context");
+	if (a->srq && a->srq->context != pd->context)
+		return fail_const(EINVAL, "the SRQ of a QP must be of its PD's context");
 	if ((uint32_t)a->qp_type == ABI_QPT_SMI) /* QPS-24; perhaps it was not set at all */
 		return fail_const(EINVAL,
 			"qp_type is 0, that of QP0, which RoCE does not have: set "
 			"ROCI_QPT_RC");
-	if (a->qp_type != ROCI_QPT_RC) /* QPS-25 */
-		return fail(EOPNOTSUPP, "QP type %d is not offered: use ROCI_QPT_RC", a->qp_type);
+	if (a->qp_type != ROCI_QPT_RC && a->qp_type != ROCI_QPT_UC && a->qp_type != ROCI_QPT_UD &&
+		a->qp_type != ROCI_QPT_GSI && a->qp_type != ROCI_QPT_XRC_SEND) /* QPS-25 */
+		return fail(EOPNOTSUPP,
+			"QP type %d is not offered: use ROCI_QPT_RC, ROCI_QPT_UC, ROCI_QPT_UD, or "
+			"those of XRC",
+			a->qp_type);
 	return 0;
 }
 
@@ -165,16 +191,17 @@ static int create_qp(struct roci_pd *pd, const struct roci_qp_init_attr *a, stru
 	struct abi_create_qp body = {
 		.pd = ((struct pd *)pd)->handle,
 		.type = a->qp_type,
-		.send_cq = ((struct cq *)a->send_cq)->handle,
-		.recv_cq = ((struct cq *)a->recv_cq)->handle,
-		.srq = ABI_NO_HANDLE,
+		.send_cq = a->send_cq ? ((struct cq *)a->send_cq)->handle : ABI_NO_HANDLE,
+		.recv_cq = a->recv_cq ? ((struct cq *)a->recv_cq)->handle : ABI_NO_HANDLE,
+		.srq = a->srq ? ((struct srq *)a->srq)->handle : ABI_NO_HANDLE,
 		.max_send_wr = a->cap.max_send_wr,
 		.max_recv_wr = a->cap.max_recv_wr,
 		.max_send_sge = a->cap.max_send_sge,
 		.max_recv_sge = a->cap.max_recv_sge,
 		.max_inline = a->cap.max_inline_data,
 		.sq_sig_all = a->sq_sig_all != 0,
-		.xrcd = ABI_NO_HANDLE,
+		.xrcd = a->xrcd ? ((struct xrcd *)a->xrcd)->handle : ABI_NO_HANDLE,
+		.port = a->port_num ? a->port_num : 1,
 	};
 	int err;
 
@@ -185,7 +212,9 @@ static int create_qp(struct roci_pd *pd, const struct roci_qp_init_attr *a, stru
 		.recv_cq = a->recv_cq,
 		.user_data = a->user_data,
 		.qp_type = a->qp_type,
+		.srq = a->srq,
 	};
+	qp->datagram = abi_is_datagram(a->qp_type);
 	qp->sq_sig_all = a->sq_sig_all != 0;
 	pthread_mutex_init(&qp->modify_lock, NULL);
 	err = make_qp(ctx, qp, &body);
@@ -203,6 +232,8 @@ struct roci_qp *roci_create_qp(struct roci_pd *pd, struct roci_qp_init_attr *att
 	struct qp *qp;
 	int err = opts_read(&a, sizeof(a), attr, "roci_qp_init_attr");
 
+	if (!err)
+		err = normalize_xrc(&a);
 	if (!err)
 		err = check_init(pd, &a);
 	if (err) {
@@ -234,8 +265,7 @@ int roci_destroy_qp(struct roci_qp *q)
 	cq_detach_qp(qp);
 	pthread_mutex_lock(&ctx->lock);
 	map_remove(&ctx->qps, &qp->by_handle);
-	((struct cq *)q->send_cq)->users--;
-	((struct cq *)q->recv_cq)->users--;
+	use_parts(qp, -1);
 	events_wait(ctx, &qp->events);
 	pthread_mutex_unlock(&ctx->lock);
 	free_qp(qp);
@@ -243,6 +273,21 @@ int roci_destroy_qp(struct roci_qp *q)
 }
 
 /* --- attributes ------------------------------------------------------------------------- */
+
+void ah_to_abi(const struct roci_ah_attr *a, struct abi_ah_attr *r)
+{
+	*r = (struct abi_ah_attr){
+		.sgid_index = a->grh.sgid_index,
+		.traffic_class = a->grh.traffic_class,
+		.hop_limit = a->grh.hop_limit,
+		.sl = a->sl,
+		.port = a->port_num,
+		.is_global = a->is_global,
+		.flow_label = a->grh.flow_label,
+	};
+	memcpy(r->dgid, a->grh.dgid.raw, sizeof(r->dgid));
+	memset(r->dmac, 0xff, sizeof(r->dmac));
+}
 
 static void to_abi(const struct roci_qp_attr *a, struct abi_qp_attr *r)
 {
@@ -264,19 +309,8 @@ static void to_abi(const struct roci_qp_attr *a, struct abi_qp_attr *r)
 		.min_rnr_timer = a->min_rnr_timer,
 		.max_rd_atomic = a->max_rd_atomic,
 		.max_dest_rd_atomic = a->max_dest_rd_atomic,
-		.ah =
-			{
-				.sgid_index = a->ah_attr.grh.sgid_index,
-				.traffic_class = a->ah_attr.grh.traffic_class,
-				.hop_limit = a->ah_attr.grh.hop_limit,
-				.sl = a->ah_attr.sl,
-				.port = a->ah_attr.port_num,
-				.is_global = a->ah_attr.is_global,
-				.flow_label = a->ah_attr.grh.flow_label,
-			},
 	};
-	memcpy(r->ah.dgid, a->ah_attr.grh.dgid.raw, sizeof(r->ah.dgid));
-	memset(r->ah.dmac, 0xff, sizeof(r->ah.dmac)); /* rocid resolves it (A17.4.2) */
+	ah_to_abi(&a->ah_attr, &r->ah);
 }
 
 static void from_abi(const struct abi_qp_attr *r, struct roci_qp_attr *a)
@@ -345,9 +379,7 @@ static int modify(struct qp *qp, const struct roci_qp_attr *a, int mask)
 	to_abi(a, &body.attr);
 	if (!(mask & ROCI_QP_PATH_MTU))
 		body.attr.path_mtu = 0;
-	err = call(context_of(qp->pub.context),
-		&(struct call){
-			.type = ABI_MODIFY_QP, .body = &body, .body_len = sizeof(body), .fd = -1});
+	err = call_plain(context_of(qp->pub.context), ABI_MODIFY_QP, &body, sizeof(body), NULL, 0);
 	if (err || !(mask & ROCI_QP_STATE))
 		return err;
 	atomic_store(&qp->state, (uint32_t)a->qp_state);
@@ -380,12 +412,8 @@ static int query(struct qp *qp, struct roci_qp_attr *a)
 	int err;
 
 	pthread_mutex_lock(&qp->modify_lock);
-	err = call(context_of(qp->pub.context), &(struct call){.type = ABI_QUERY_QP,
-							.body = &body,
-							.body_len = sizeof(body),
-							.fd = -1,
-							.reply = &r,
-							.reply_len = sizeof(r)});
+	err = call_plain(
+		context_of(qp->pub.context), ABI_QUERY_QP, &body, sizeof(body), &r, sizeof(r));
 	if (!err)
 		atomic_store(&qp->state, (uint32_t)r.qp_state);
 	pthread_mutex_unlock(&qp->modify_lock);
@@ -407,6 +435,7 @@ int roci_query_qp(
 		.cap = qp->cap,
 		.qp_type = q->qp_type,
 		.sq_sig_all = qp->sq_sig_all,
+		.srq = q->srq,
 	};
 	struct roci_qp_attr a;
 	int err = 0;
@@ -420,4 +449,23 @@ int roci_query_qp(
 	if (!err && init_attr)
 		err = opts_write(init_attr, &init, sizeof(init), "roci_qp_init_attr");
 	return err;
+}
+
+static _Thread_local char explanation[ABI_WHY_MAX + 32];
+
+const char *roci_qp_error(struct roci_qp *q)
+{
+	struct abi_handle body = {.handle = qp_of(q)->handle};
+	struct abi_explain_qp_reply r;
+	int err = call_plain(
+		context_of(q->context), ABI_EXPLAIN_QP, &body, sizeof(body), &r, sizeof(r));
+
+	if (err)
+		return roci_last_error();
+	r.rule[sizeof(r.rule) - 1] = '\0';
+	r.sentence[sizeof(r.sentence) - 1] = '\0';
+	if (!r.sentence[0])
+		return "";
+	snprintf(explanation, sizeof(explanation), "%s [%s]", r.sentence, r.rule);
+	return explanation;
 }

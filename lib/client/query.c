@@ -2,27 +2,17 @@
 /* What the device, its ports and their tables are. */
 #include <string.h>
 #include "client.h"
+#include "gid.h"
 
 _Static_assert(sizeof(((struct roci_device_attr *)0)->fw_ver) ==
 		       sizeof(((struct abi_device_attr *)0)->version),
 	"version");
 
-static int query(struct roci_context *c, uint32_t type, const void *body, size_t body_len,
-	void *reply, size_t reply_len)
-{
-	return call(context_of(c), &(struct call){.type = type,
-					   .body = body,
-					   .body_len = body_len,
-					   .fd = -1,
-					   .reply = reply,
-					   .reply_len = reply_len});
-}
-
 int roci_query_device(struct roci_context *ctx, struct roci_device_attr *attr)
 {
 	struct abi_device_attr r;
 	struct roci_device_attr a;
-	int err = query(ctx, ABI_QUERY_DEVICE, NULL, 0, &r, sizeof(r));
+	int err = call_plain(context_of(ctx), ABI_QUERY_DEVICE, NULL, 0, &r, sizeof(r));
 
 	if (err)
 		return err;
@@ -39,7 +29,11 @@ int roci_query_device(struct roci_context *ctx, struct roci_device_attr *attr)
 		.max_pd = r.max_pd,
 		.max_qp_rd_atom = r.max_rd_atomic,
 		.max_pkeys = r.max_pkeys,
+		.max_srq = r.max_srq,
+		.max_srq_wr = r.max_srq_wr,
 		.atomic_cap = (enum roci_atomic_cap)r.atomic_cap,
+		.max_mw = r.max_mw,
+		.max_ah = r.max_ah,
 	};
 	memcpy(a.fw_ver, r.version, sizeof(a.fw_ver) - 1);
 	return opts_write(attr, &a, sizeof(a), "roci_device_attr");
@@ -50,7 +44,7 @@ int roci_query_port(struct roci_context *ctx, uint32_t port, struct roci_port_at
 	struct abi_query_port body = {.port = port};
 	struct abi_port_attr r;
 	struct roci_port_attr a;
-	int err = query(ctx, ABI_QUERY_PORT, &body, sizeof(body), &r, sizeof(r));
+	int err = call_plain(context_of(ctx), ABI_QUERY_PORT, &body, sizeof(body), &r, sizeof(r));
 
 	if (err)
 		return err;
@@ -62,6 +56,11 @@ int roci_query_port(struct roci_context *ctx, uint32_t port, struct roci_port_at
 		.pkey_tbl_len = r.pkeys,
 		.speed_mbps = r.speed_mbps,
 		.bad_pkey_cntr = r.bad_pkey_cntr,
+		.qkey_viol_cntr = (uint16_t)r.qkey_viol_cntr,
+		/* GID-08, GID-10 */
+		.link_layer = ROCI_LINK_LAYER_ETHERNET,
+		.roce_versions =
+			ROCI_ROCE_V2 | (((struct context *)ctx)->rocev1 ? ROCI_ROCE_V1 : 0),
 	};
 	memcpy(a.mac, r.mac, sizeof(a.mac));
 	memcpy(a.netdev, r.netdev, sizeof(a.netdev) - 1);
@@ -75,24 +74,12 @@ static bool is_empty(const union roci_gid *g)
 	return memcmp(g->raw, zero, sizeof(zero)) == 0;
 }
 
-static bool is_ipv4(const union roci_gid *g)
-{
-	static const uint8_t mapped[12] = {[10] = 0xff, [11] = 0xff};
-
-	return memcmp(g->raw, mapped, sizeof(mapped)) == 0;
-}
-
-static bool is_link_local(const union roci_gid *g)
-{
-	return g->raw[0] == 0xfe && (g->raw[1] & 0xc0) == 0x80;
-}
-
 static int query_gid(
 	struct roci_context *ctx, uint32_t port, uint32_t index, struct roci_gid_entry *e)
 {
 	struct abi_query_gid body = {.port = port, .index = index};
 	struct abi_gid r;
-	int err = query(ctx, ABI_QUERY_GID, &body, sizeof(body), &r, sizeof(r));
+	int err = call_plain(context_of(ctx), ABI_QUERY_GID, &body, sizeof(body), &r, sizeof(r));
 
 	if (err)
 		return err;
@@ -123,8 +110,9 @@ int roci_query_gid(
 static bool suits(const union roci_gid *own, const union roci_gid *peer)
 {
 	if (!peer)
-		return !is_link_local(own);
-	return is_ipv4(own) == is_ipv4(peer) && is_link_local(own) == is_link_local(peer);
+		return !gid_is_link_local(own);
+	return gid_is_ipv4(own) == gid_is_ipv4(peer) &&
+	       gid_is_link_local(own) == gid_is_link_local(peer);
 }
 
 int roci_find_gid(struct roci_context *ctx, uint32_t port, const union roci_gid *peer,
@@ -145,17 +133,17 @@ int roci_find_gid(struct roci_context *ctx, uint32_t port, const union roci_gid 
 		return err;
 	return fail(EADDRNOTAVAIL,
 		"port %u has no RoCEv2 GID %s: give its netdev an address of that kind", port,
-		!peer		      ? "but link-local ones"
-		: is_ipv4(peer)	      ? "over IPv4 as the peer's is"
-		: is_link_local(peer) ? "that is link-local as the peer's is"
-				      : "over routable IPv6 as the peer's is");
+		!peer			  ? "but link-local ones"
+		: gid_is_ipv4(peer)	  ? "over IPv4 as the peer's is"
+		: gid_is_link_local(peer) ? "that is link-local as the peer's is"
+					  : "over routable IPv6 as the peer's is");
 }
 
 int roci_query_pkey(struct roci_context *ctx, uint32_t port, uint32_t index, uint16_t *pkey)
 {
 	struct abi_query_pkey body = {.port = port, .index = index};
 	struct abi_pkey r;
-	int err = query(ctx, ABI_QUERY_PKEY, &body, sizeof(body), &r, sizeof(r));
+	int err = call_plain(context_of(ctx), ABI_QUERY_PKEY, &body, sizeof(body), &r, sizeof(r));
 
 	if (!err)
 		*pkey = (uint16_t)r.pkey;

@@ -4,9 +4,18 @@
  * frame_parse(): destination MAC, DGID, QPN, hand-off, ICRC, then QP type, state, address and P_Key
  * (VAL-01). Whatever fails is dropped silently and counted.
  */
+#include "classify.h"
 #include "completer.h"
+#include "inject.h"
 #include "qp.h"
 #include "responder.h"
+#include "trace.h"
+#include "uc.h"
+#include "ud.h"
+#include "xrc.h"
+
+/* Packets between the prefetch of a target and its use: memory is some 100 ns away. */
+#define AHEAD 4u
 
 static struct qp *qp_lookup(const struct core *c, uint32_t qpn)
 {
@@ -23,12 +32,23 @@ uint32_t core_owner(const struct core *c, uint32_t qpn)
 	return qp ? qp_owner(qp) : c->cfg.worker;
 }
 
-static bool gid_is_multicast(const struct pkt *pkt, const uint8_t gid[16])
+/* ETH-10: a group's MAC is the one that its GID maps to, as it was subscribed, or the sender knew
+ * ours. A group has no address, but its port's VLANs are those of its GIDs. */
+static enum drop check_group(const struct core *c, const struct pkt *pkt,
+	const struct gid_table *gids, const uint8_t mgid[16])
 {
-	return pkt->net == NET_IPV4 ? (gid[12] & 0xF0) == 0xE0 : gid[0] == 0xFF;
+	uint8_t mac[6];
+
+	mcast_mac(mac, mgid);
+	if ((pkt->dmac[0] & 1) && memcmp(pkt->dmac + ETH_DST, mac, sizeof(mac)) != 0)
+		return DROP_DMAC;
+	if (pkt->vid && (!gids || !gid_has_vlan(gids, pkt->vid)))
+		return DROP_DGID;						   /* ETH-07 */
+	return mcast_find(c->cfg.mcasts, mgid, pkt->port) ? DROP_NONE : DROP_DGID; /* VAL-11 */
 }
 
-/* Addresses and QPN of a packet that does not come from its QP's peer: why exactly? */
+/* Addresses and QPN of a packet that does not come from its QP's peer: why exactly? A multicast
+ * packet has no QP and needs a group. */
 static enum drop check_stranger(const struct core *c, const struct pkt *pkt, const struct qp *qp)
 {
 	const struct port *port = &c->cfg.ports->port[pkt->port];
@@ -37,8 +57,8 @@ static enum drop check_stranger(const struct core *c, const struct pkt *pkt, con
 	bool multicast;
 
 	frame_gids(pkt, sgid, dgid);
-	multicast = gid_is_multicast(pkt, dgid);
-	if (gid_is_multicast(pkt, sgid))
+	multicast = gid_is_multicast(dgid);
+	if (gid_is_multicast(sgid))
 		return DROP_SGID; /* VAL-15 */
 	if (gid_is_local_only(dgid))
 		return DROP_DGID; /* VAL-15 */
@@ -46,27 +66,42 @@ static enum drop check_stranger(const struct core *c, const struct pkt *pkt, con
 		return DROP_QPN_MCAST; /* VAL-17 */
 	if (multicast && (pkt->op->code & OPC_CLASS_MASK) != OPC_UD)
 		return DROP_QPN_MCAST; /* VAL-17 */
-	if (!multicast && (!gids || gid_find(gids, dgid, pkt->net, pkt->vid) < 0))
+	if (multicast)
+		return check_group(c, pkt, gids, dgid);
+	if (!gids || gid_find(gids, dgid, pkt->net, pkt->vid) < 0)
 		return DROP_DGID; /* VAL-11 */
 	if (pkt->dest_qp == QPN_SMI)
 		return DROP_QP0;		  /* VAL-02, CA17-33 */
 	return qp ? DROP_NONE : DROP_QPN_UNKNOWN; /* VAL-03 */
 }
 
-/* After the ICRC: what a packet must be for this QP to look at it. */
-static enum drop check_qp(const struct qp *qp, const struct pkt *pkt)
+/* A datagram may come from anywhere (UD-14) and by any protocol (VAL-14), to the QP's port. */
+static NOINLINE enum drop check_datagram(const struct qp *qp, const struct pkt *pkt)
 {
-	/* RSP-47 */
-	const unsigned receiving = 1u << ABI_QPS_RTR | 1u << ABI_QPS_RTS | 1u << ABI_QPS_SQD;
+	if (pkt->port + 1 != qp->attr.port)
+		return DROP_QPN_UNKNOWN; /* VAL-03: that port has no such QP */
+	if (qp->type != ABI_QPT_GSI && !pkey_match(pkt->pkey, qp->pkey))
+		return DROP_PKEY; /* VAL-09; of QP1 ud_rx() checks it */
+	return DROP_NONE;
+}
+
+/* After the ICRC: what a packet must be for this QP to look at it. */
+static enum drop check_qp(const struct qp *qp, const struct pkt *pkt, bool from_peer)
+{
+	/* RSP-47; what is not reliable goes on receiving in SQE, which RC is never in (VAL-06). */
+	const unsigned receiving =
+		1u << ABI_QPS_RTR | 1u << ABI_QPS_RTS | 1u << ABI_QPS_SQD | 1u << ABI_QPS_SQE;
 	const unsigned sending = 1u << ABI_QPS_RTS | 1u << ABI_QPS_SQD;
 
 	if (pkt->op->kind == KIND_CNP)
 		return DROP_CNP_IGNORED; /* CNP-14: congestion management is off */
-	if ((pkt->op->code & OPC_CLASS_MASK) != OPC_RC)
-		return DROP_QP_TYPE; /* VAL-04; all QPs are RC */
+	if ((pkt->op->code & OPC_CLASS_MASK) != qp->opc)
+		return DROP_QP_TYPE; /* VAL-04 */
 	if (!((pkt->op->response ? sending : receiving) >> qp->state & 1))
 		return DROP_QP_STATE; /* VAL-06, VAL-07, QPS-17, QPS-18, QPS-20 */
-	if (!path_matches(&qp->path, pkt))
+	if (unlikely(qp->opc == OPC_UD))
+		return check_datagram(qp, pkt);
+	if (!from_peer)
 		return DROP_QP_ADDRESS; /* VAL-12, VAL-13, SEC-03 */
 	if (!pkey_match(pkt->pkey, qp->pkey))
 		return DROP_PKEY; /* VAL-08, VAL-09 */
@@ -77,7 +112,7 @@ static enum drop check_qp(const struct qp *qp, const struct pkt *pkt)
  * where the QP lives. */
 static void observe_queue(struct qp *qp, uint8_t queue)
 {
-	if (likely(queue == PKT_NO_QUEUE))
+	if (likely(queue >= PKT_LOCAL))
 		return;
 	qp->queue_run = queue == qp->queue ? qp->queue_run + 1 : 1;
 	qp->queue = queue;
@@ -93,7 +128,7 @@ static bool is_vlan_mac(const struct port *port, const struct pkt *pkt)
 
 /* ETH-10: a promiscuous netdev, vhost and memif deliver other stations' frames too. The port's
  * present address counts, not the one that a QP's path was made with. */
-static bool mac_is_ours(const struct core *c, const struct pkt *pkt)
+static ALWAYS_INLINE bool mac_is_ours(const struct core *c, const struct pkt *pkt)
 {
 	const struct port *port = &c->cfg.ports->port[pkt->port];
 
@@ -111,68 +146,280 @@ static void count_bad_pkey(struct core *c, unsigned port)
 		c->count.bad_pkey[port]++;
 }
 
-static enum drop rx_one(struct core *c, struct qp *qp, const struct pkt *pkt, uint64_t now)
+/* Services other than RC, out of its way.
+ * @return whether RC's responder or completer goes on with @p pkt, as XRC's; not called here,
+ * because a second caller would take them out of rx_burst() */
+static NOINLINE bool rx_service(
+	struct core *c, struct qp *qp, const struct pkt *pkt, uint64_t now, enum drop *why)
+{
+	*why = DROP_NONE;
+	switch (qp->type) {
+	case ABI_QPT_UC:
+		*why = uc_rx(c, qp, pkt, now);
+		return false;
+	case ABI_QPT_XRC_SEND: /* XRC-02 */
+		*why = pkt->op->response ? DROP_NONE : DROP_QP_TYPE;
+		return pkt->op->response;
+	case ABI_QPT_XRC_RECV:
+		*why = pkt->op->response ? DROP_QP_TYPE : DROP_NONE;
+		return !pkt->op->response && xrc_request(c, qp, pkt, now);
+	case ABI_QPT_UD:
+	case ABI_QPT_GSI:
+		*why = ud_rx(c, qp, pkt, now);
+		return false;
+	default:
+		*why = DROP_QP_TYPE;
+		return false;
+	}
+}
+
+static ALWAYS_INLINE enum drop rx_one(
+	struct core *c, struct qp *qp, const struct pkt *pkt, uint64_t now)
 {
 	enum drop why = mac_is_ours(c, pkt) ? DROP_NONE : DROP_DMAC;
+	bool from_peer = path_matches(&qp->path, pkt);
 
 	/* The address check of a connected QP says all that the table would. */
-	if (!why && unlikely(!qp || !path_matches(&qp->path, pkt)))
+	if (!why && unlikely(!from_peer))
 		why = check_stranger(c, pkt, qp);
 	/* VAL-01: nothing that the QP is, and nothing architected, before the ICRC is good. */
 	if (!why && unlikely(!icrc_check(c->cfg.icrc, pkt)))
 		why = DROP_ICRC; /* ICRC-11, ICRC-12 */
 	if (!why)
-		why = check_qp(qp, pkt);
-	if (unlikely(why == DROP_PKEY))
-		count_bad_pkey(c, pkt->port);
+		why = check_qp(qp, pkt, from_peer);
 	if (!why) { /* VAL-19: only what passes all of this touches the QP */
 		observe_queue(qp, pkt->queue);
-		why = pkt->op->response ? completer_rx(c, qp, pkt, now)
-					: responder_rx(c, qp, pkt, now);
+		if (likely(qp->opc == OPC_RC) || rx_service(c, qp, pkt, now, &why))
+			why = pkt->op->response ? completer_rx(c, qp, pkt, now)
+						: responder_rx(c, qp, pkt, now);
 	}
+	if (unlikely(why == DROP_PKEY))
+		count_bad_pkey(c, pkt->port);
 	return why;
 }
+
+/* --- no QP of its own: multicast, QP1, and what nobody wants ---------------------------- */
+
+static NOINLINE struct qp *gsi_lookup(const struct core *c, const struct pkt *pkt)
+{
+	if (pkt->dest_qp != QPN_GSI)
+		return NULL;
+	return atomic_load_explicit(&c->cfg.qps->gsi[pkt->port], memory_order_acquire);
+}
+
+static const struct mcast_group *group_of(const struct core *c, const struct pkt *pkt)
+{
+	uint8_t sgid[16], dgid[16];
+
+	frame_gids(pkt, sgid, dgid);
+	return mcast_find(c->cfg.mcasts, dgid, pkt->port);
+}
+
+bool core_is_receiver(const struct core *c, const struct pkt *pkt, uint32_t qpn)
+{
+	const struct mcast_group *g = pkt->dest_qp == QPN_MULTICAST ? group_of(c, pkt) : NULL;
+	const struct qp *gsi = gsi_lookup(c, pkt);
+
+	for (uint32_t i = 0; g && i < g->n; i++)
+		if (g->qp[i]->qpn == qpn)
+			return true;
+	return pkt->dest_qp == qpn || (gsi && gsi->qpn == qpn);
+}
+
+/* The packet as a whole is nobody's, and no trace has it. */
+enum drop classify_member(
+	struct core *c, struct qp *qp, const struct pkt *pkt, enum drop why, uint64_t now)
+{
+	bool traced = qp->traced;
+	struct trace_step s;
+
+	if (traced)
+		trace_rx_begin(&s, c, qp, pkt, now);
+	if (!why)
+		why = check_qp(qp, pkt, false);
+	if (!why) /* the class of a multicast packet is UD's, and so is the QP's */
+		why = ud_rx(c, qp, pkt, now);
+	if (why == DROP_PKEY)
+		count_bad_pkey(c, pkt->port);
+	if (why)
+		drop_count(c, qp, pkt, why, now);
+	if (traced)
+		trace_rx_end(&s, c, qp, why, now);
+	return why;
+}
+
+static void rx_member(struct core *c, struct qp *qp, const struct pkt *pkt, uint64_t now)
+{
+	uint8_t fault;
+
+	if (unlikely(qp->inject))
+		inject_rx(c, qp, pkt, now, &fault);
+	else
+		classify_member(c, qp, pkt, DROP_NONE, now);
+}
+
+/* MC-04: one copy to each QP of ours, whatever becomes of the others. */
+static void rx_group(struct core *c, const struct pkt *pkt, uint64_t now)
+{
+	const struct mcast_group *g = group_of(c, pkt);
+
+	/* NULL: the last QP has left since it was found */
+	for (uint32_t i = 0; g && i < g->n; i++)
+		if (qp_owner(g->qp[i]) == c->cfg.worker)
+			rx_member(c, g->qp[i], pkt, now);
+}
+
+uint32_t core_group_workers(const struct core *c, const struct pkt *pkt)
+{
+	const struct mcast_group *g = group_of(c, pkt);
+	uint32_t workers = 0;
+
+	for (uint32_t i = 0; g && i < g->n; i++)
+		workers |= 1u << qp_owner(g->qp[i]);
+	return workers & ~(1u << c->cfg.worker);
+}
+
+bool core_group_here(const struct core *c, const struct txd *t)
+{
+	const uint8_t *l3 = t->frame + t->l3_off;
+	uint8_t mgid[16] = {[10] = 0xFF, [11] = 0xFF};
+
+	if (t->net == NET_IPV4)
+		memcpy(mgid + 12, l3 + IP4_DST, 4);
+	else
+		memcpy(mgid, l3 + IP6_DST, 16);
+	return mcast_find(c->cfg.mcasts, mgid, t->port);
+}
+
+/* @return the verdict. */
+static NOINLINE uint16_t rx_nobodys(struct core *c, const struct pkt *pkt, uint64_t now)
+{
+	enum drop why = mac_is_ours(c, pkt) ? DROP_NONE : DROP_DMAC;
+
+	if (!why)
+		why = check_stranger(c, pkt, NULL);
+	if (!why && !icrc_check(c->cfg.icrc, pkt))
+		why = DROP_ICRC;
+	if (why) {
+		drop_count(c, NULL, pkt, why, now);
+		return why;
+	}
+	rx_group(c, pkt, now);
+	return pkt->queue != PKT_COPY && core_group_workers(c, pkt) ? VERDICT_SPREAD : DROP_NONE;
+}
+
+/* --- bursts ----------------------------------------------------------------------------- */
 
 /* Looks the QPs up first, so that their cache misses overlap. */
 static void rx_lookup(struct core *c, const struct pkt pkts[], unsigned n, struct qp *qp[])
 {
 	for (unsigned i = 0; i < n; i++) {
 		qp[i] = qp_lookup(c, pkts[i].dest_qp);
-		if (!qp[i])
-			continue;
-		__builtin_prefetch(&qp[i]->state);
-		__builtin_prefetch(&qp[i]->path);
-		__builtin_prefetch(&qp[i]->resp);
-		__builtin_prefetch(&qp[i]->comp);
+		if (unlikely(!qp[i]))
+			qp[i] = gsi_lookup(c, &pkts[i]);
+		else if (!i || qp[i] != qp[i - 1])
+			qp_prefetch(qp[i]);
 	}
 }
 
-static void rx_burst(
+/* What a packet needs beside its QP, a few packets before its turn: the request that it answers, or
+ * where a WRITE goes, which may lie in memory that no cache has. Checked like any access, for who
+ * asks for what he may not have shall not learn from our caches. */
+static void prefetch_target(const struct core *c, const struct qp *qp, const struct pkt *pkt)
+{
+	uint8_t *ptr;
+
+	if (qp && pkt->op->response && qp_owner(qp) == c->cfg.worker) /* comp is the owner's */
+		__builtin_prefetch(qp_wqe(qp, qp->comp.head));
+	if (!qp || !pkt->op->reth || !pkt->op->payload)
+		return;
+	if (mr_resolve(c->cfg.mrs, pkt->rkey, qp->pd, ABI_ACCESS_REMOTE_WRITE, pkt->va,
+		    pkt->payload_len, &ptr) != MR_OK)
+		return;
+	__builtin_prefetch(ptr, 1);
+	if (pkt->payload_len > CACHE_LINE)
+		__builtin_prefetch(ptr + CACHE_LINE, 1);
+}
+
+static ALWAYS_INLINE void rx_burst(
 	struct core *c, const struct pkt pkts[], unsigned n, uint64_t now, uint16_t verdict[])
 {
 	struct qp *qp[BURST];
 
 	rx_lookup(c, pkts, n, qp);
+	for (unsigned i = 0; i < n && i < AHEAD; i++)
+		prefetch_target(c, qp[i], &pkts[i]);
 	for (unsigned i = 0; i < n; i++) {
-		unsigned owner = qp[i] ? qp_owner(qp[i]) : c->cfg.worker;
+		unsigned owner;
 		enum drop why;
 
+		if (i + AHEAD < n)
+			prefetch_target(c, qp[i + AHEAD], &pkts[i + AHEAD]);
+		if (unlikely(!qp[i])) {
+			if (pkts[i].queue != PKT_COPY) /* else who received it has counted it */
+				count_received(c, &pkts[i]);
+			verdict[i] = rx_nobodys(c, &pkts[i], now);
+			continue;
+		}
+		owner = qp_owner(qp[i]);
 		if (unlikely(owner != c->cfg.worker)) {
 			verdict[i] = (uint16_t)(VERDICT_HANDOFF + owner);
 			continue;
 		}
 		why = rx_one(c, qp[i], &pkts[i], now);
-		c->count.rx_packets++;
-		c->count.rx_bytes += pkts[i].icrc_off + (uint64_t)ICRC_LEN;
-		if (why)
-			c->count.drop[why]++;
+		count_received(c, &pkts[i]);
+		if (unlikely(why))
+			drop_count(c, qp[i], &pkts[i], why, now);
 		verdict[i] = why;
+	}
+}
+
+/* By core_rx() itself, because a second caller of what it is made of would take that out of its
+ * body. */
+uint16_t classify_step(struct core *c, struct qp *qp, const struct pkt *pkt, uint64_t now)
+{
+	uint8_t careful = c->careful;
+	bool traced = qp && qp->traced;
+	struct trace_step s;
+	uint16_t verdict;
+
+	c->careful = 0;
+	if (traced)
+		trace_rx_begin(&s, c, qp, pkt, now);
+	core_rx(c, pkt, 1, now, &verdict);
+	if (traced)
+		trace_rx_end(&s, c, qp, verdict, now);
+	c->careful = careful;
+	return verdict;
+}
+
+/* One packet at a time, for who traces its QP or injects faults. */
+static NOINLINE void rx_careful(
+	struct core *c, const struct pkt pkts[], unsigned n, uint64_t now, uint16_t verdict[])
+{
+	for (unsigned i = 0; i < n; i++) {
+		struct qp *qp = qp_lookup(c, pkts[i].dest_qp);
+		uint8_t *fault = &c->rx_fault[i % BURST];
+
+		*fault = 0;
+		if (!qp)
+			qp = gsi_lookup(c, &pkts[i]);
+		if (qp && qp_owner(qp) != c->cfg.worker)
+			qp = NULL;
+		if (qp && qp->inject)
+			verdict[i] = inject_rx(c, qp, &pkts[i], now, fault);
+		else
+			verdict[i] = classify_step(c, qp, &pkts[i], now);
 	}
 }
 
 /* VAL-20: all that comes in is checked here, whether or not an application polls. */
 void core_rx(struct core *c, const struct pkt pkts[], unsigned n, uint64_t now, uint16_t verdict[])
 {
+	if (unlikely(c->careful)) {
+		rx_careful(c, pkts, n, now, verdict);
+		return;
+	}
 	for (unsigned done = 0; done < n; done += BURST)
 		rx_burst(c, pkts + done, n - done < BURST ? n - done : BURST, now, verdict + done);
 }

@@ -30,9 +30,11 @@ void completer_reset(struct qp *qp)
 
 bool completer_drained(const struct qp *qp)
 {
+	const struct send_wqe *w = qp_wqe(qp, qp->comp.head);
+
 	/* REQ-50: the oldest that is left, if any, was not started. */
 	return qp->comp.head == qp->req.fetched ||
-	       qp_wqe(qp, qp->comp.head)->first_psn == qp->req.psn_new;
+	       (w->first_psn == qp->req.psn_new && w->status < WQE_LOCAL_GRACE);
 }
 
 /* --- completing WQEs ------------------------------------------------------------------ */
@@ -45,13 +47,25 @@ static uint8_t wc_opcode(const struct send_wqe *w)
 		return ABI_WC_RDMA_WRITE;
 	case ABI_WR_RDMA_READ:
 		return ABI_WC_RDMA_READ;
+	case ABI_WR_ATOMIC_CMP_AND_SWP:
+		return ABI_WC_COMP_SWAP;
+	case ABI_WR_ATOMIC_FETCH_AND_ADD:
+		return ABI_WC_FETCH_ADD;
+	case ABI_WR_FLUSH:
+		return ABI_WC_FLUSH;
+	case ABI_WR_ATOMIC_WRITE:
+		return ABI_WC_ATOMIC_WRITE;
+	case ABI_WR_BIND_MW:
+		return ABI_WC_BIND_MW;
+	case ABI_WR_LOCAL_INV:
+		return ABI_WC_LOCAL_INV;
 	default:
 		return ABI_WC_SEND;
 	}
 }
 
 /* Takes the oldest WQE off the queue and reports it, so in post order (REQ-12). */
-static void complete_head(
+static ALWAYS_INLINE void complete_head(
 	struct core *c, struct qp *qp, uint8_t status, uint32_t vendor_err, uint64_t now)
 {
 	struct send_wqe *w = qp_wqe(qp, qp->comp.head);
@@ -65,40 +79,63 @@ static void complete_head(
 	};
 
 	qp->comp.head++;
-	if (status != ABI_WC_SUCCESS && status != ABI_WC_WR_FLUSH_ERR)
+	if (unlikely(status != ABI_WC_SUCCESS)) {
 		c->count.req_cqe_error++;
+		c->count.req_cqe_flush_error += status == ABI_WC_WR_FLUSH_ERR;
+	}
 	/* REQ-13: a failure always; REQ-14 */
 	if (status != ABI_WC_SUCCESS || qp->sq_sig_all || (w->flags & ABI_WQE_SIGNALED))
 		qp_complete(c, qp, &cqe, now);
 	atomic_store_explicit(&qp->sq.shared->consumer, qp->comp.head, memory_order_release);
 }
 
-/* The oldest WQE failed: it completes with @p status, the QP goes to ERR and the rest is
+/* The oldest WQE failed: it completes with @p status, the QP goes to ERR, or SQE, and the rest is
  * flushed after it (CQ-10). */
 static void fail_head(
 	struct core *c, struct qp *qp, uint8_t status, uint32_t vendor_err, uint64_t now)
 {
+	cause_publish(qp, now);
 	complete_head(c, qp, status, vendor_err, now);
-	qp_error(c, qp, now);
+	qp_send_error(c, qp, now);
+}
+
+/* Nobody acknowledges what sent nothing: it completes when all before it has. */
+static NOINLINE void complete_local(struct core *c, struct qp *qp, uint64_t now)
+{
+	uint32_t old = qp->comp.head;
+
+	while (qp->comp.head != qp->req.fetched &&
+		qp_wqe(qp, qp->comp.head)->status == WQE_LOCAL_DONE && qp->state < ABI_QPS_SQE)
+		complete_head(c, qp, ABI_WC_SUCCESS, 0, now);
+	if (qp->comp.head == old)
+		return;
+	if ((int32_t)(qp->req.cur - qp->comp.head) < 0)
+		requester_seek(qp); /* it had gone back, and not passed them again */
+	qp_check_drained(c, qp);
 }
 
 /* What failed locally waits until everything before it is complete, and in SQD it does not even
  * start (QPS-19). */
-static bool fail_head_if_marked(struct core *c, struct qp *qp, uint64_t now)
+static NOINLINE void settle(struct core *c, struct qp *qp, uint64_t now)
 {
 	const struct send_wqe *w = qp_wqe(qp, qp->comp.head);
 
-	if (qp->comp.head == qp->req.fetched || !w->status)
-		return false;
-	if (qp->state == ABI_QPS_SQD && completer_drained(qp))
-		return false;
+	if (w->status == WQE_LOCAL_DONE) {
+		complete_local(c, qp, now);
+		w = qp_wqe(qp, qp->comp.head);
+	}
+	if (qp->comp.head == qp->req.fetched || !w->status || w->status >= WQE_LOCAL)
+		return;
+	if (qp->state >= ABI_QPS_SQE || (qp->state == ABI_QPS_SQD && completer_drained(qp)))
+		return;
+	cause_wqe(c, qp, w->cause, 0);
 	fail_head(c, qp, w->status, 0, now);
-	return true;
 }
 
-void completer_local_error(struct core *c, struct qp *qp, uint64_t now)
+void completer_settle(struct core *c, struct qp *qp, uint64_t now)
 {
-	fail_head_if_marked(c, qp, now);
+	if (qp->comp.head != qp->req.fetched && unlikely(qp_wqe(qp, qp->comp.head)->status))
+		settle(c, qp, now);
 }
 
 /* An ERR QP has WQEs of two kinds: taken, and still in the shared ring (REQ-20). */
@@ -118,8 +155,29 @@ static void una_set(struct qp *qp, uint32_t una, uint32_t packets)
 	qp->comp.acked += packets;
 }
 
+void completer_sent(struct core *c, struct qp *qp, uint64_t now)
+{
+	uint32_t old = qp->comp.head;
+
+	/* A failure may end it: a CQ that is full. In SQE and ERR the rest is flushed. */
+	while (qp->state < ABI_QPS_SQE && (int32_t)(qp->req.cur - qp->comp.head) > 0)
+		complete_head(c, qp, ABI_WC_SUCCESS, 0, now);
+	una_set(qp, qp->req.psn, qp->req.sent - qp->comp.acked);
+	if (qp->comp.head != old)
+		qp_check_drained(c, qp);
+}
+
+void completer_source_fault(struct core *c, struct qp *qp, uint32_t psn, uint64_t now)
+{
+	/* A full CQ may end it, as above. */
+	while (qp->state < ABI_QPS_SQE && seq24_lt(qp_wqe(qp, qp->comp.head)->last_psn, psn))
+		complete_head(c, qp, ABI_WC_SUCCESS, 0, now);
+	if (qp->state < ABI_QPS_SQE)
+		fail_head(c, qp, ABI_WC_LOC_PROT_ERR, 0, now);
+}
+
 /* Everything up to and including @p psn arrived: completes SEND and WRITE WQEs (REQ-35).
- * Stops before a READ.  @return false when it stopped there. */
+ * Stops before what has a response of its own.  @return false when it stopped there. */
 static bool ack_through(struct core *c, struct qp *qp, uint32_t psn, uint64_t now)
 {
 	struct qp_comp *k = &qp->comp;
@@ -131,7 +189,7 @@ static bool ack_through(struct core *c, struct qp *qp, uint32_t psn, uint64_t no
 		/* REQ-37: of before. Not by first_psn, which may be 2^23 PSNs back. */
 		if (seq24_lt(psn, k->una))
 			break;
-		if (wqe_is_read(w))
+		if (wqe_has_response(w))
 			return false; /* REQ-38: no ACKNOWLEDGE completes it */
 		una_set(qp, seq24_add(upto, 1), (uint32_t)seq24_diff(upto, k->una) + 1);
 		if (upto != w->last_psn)
@@ -145,14 +203,18 @@ static bool ack_through(struct core *c, struct qp *qp, uint32_t psn, uint64_t no
 static void nak_fatal(struct core *c, struct qp *qp, uint8_t syndrome, uint64_t now)
 {
 	uint8_t status = ABI_WC_REM_OP_ERR;
+	enum cause why = CAUSE_REFUSED_OPERATION;
 
 	if (syndrome == NAK_REMOTE_ACCESS) {
 		c->count.req_remote_access_errors++;
 		status = ABI_WC_REM_ACCESS_ERR;
+		why = CAUSE_REFUSED_ACCESS;
 	} else if (syndrome != NAK_REMOTE_OP) {
 		c->count.req_remote_invalid_request++;
 		status = ABI_WC_REM_INV_REQ_ERR;
+		why = CAUSE_REFUSED_REQUEST;
 	}
+	cause_wqe(c, qp, why, syndrome);
 	fail_head(c, qp, status, syndrome, now);
 }
 
@@ -174,8 +236,10 @@ static void retries_exceeded(struct core *c, struct qp *qp, uint64_t now)
 {
 	struct qp_comp *k = &qp->comp;
 
-	if (k->refused)
+	if (k->refused) {
 		ack_through(c, qp, seq24_add(k->refused_psn, SEQ24_MASK), now);
+		complete_local(c, qp, now);
+	}
 	if (qp->state == ABI_QPS_ERR)
 		return;
 	if (k->refused && k->una == k->refused_psn) {
@@ -183,6 +247,7 @@ static void retries_exceeded(struct core *c, struct qp *qp, uint64_t now)
 		return;
 	}
 	c->count.retry_exceeded_err++;
+	cause_retries(qp);
 	fail_head(c, qp, ABI_WC_RETRY_EXC_ERR, k->refused, now); /* REQ-26 */
 }
 
@@ -232,7 +297,7 @@ static void progress(struct core *c, struct qp *qp, uint32_t old, uint64_t now)
 	timers_progress(c, qp, now); /* REQ-23 */
 	qp_make_ready(c, qp);
 	qp_check_drained(c, qp);
-	fail_head_if_marked(c, qp, now);
+	completer_settle(c, qp, now);
 }
 
 /* --- ACK and NAK ---------------------------------------------------------------------- */
@@ -286,10 +351,12 @@ static void nak_rnr(struct core *c, struct qp *qp, const struct pkt *pkt, uint64
 	if (qp->comp.rnr_wait)
 		return; /* a second copy */
 	if (!qp->comp.rnr_left) {
-		c->count.rnr_nak_retry_err++;
+		c->count.retry_rnr_exceeded_err++;
+		cause_wqe(c, qp, CAUSE_RNR_RETRIES, pkt->syndrome);
 		fail_head(c, qp, ABI_WC_RNR_RETRY_EXC_ERR, pkt->syndrome, now); /* REQ-30 */
 		return;
 	}
+	c->count.rnr_nak_retry_err++;
 	if (qp->attr.rnr_retry != infinite) /* REQ-30 */
 		qp->comp.rnr_left--;
 	/* The peer is alive and says so: waiting for it must not use up retry_cnt (REQ-31), not
@@ -359,8 +426,8 @@ static uint8_t check_read_resp(const struct qp *qp, const struct send_wqe *w, co
 }
 
 /* Puts the payload where the WQE's SGEs say, at message offset @p off (REQ-45). */
-static uint8_t scatter(struct core *c, struct qp *qp, struct send_wqe *w, uint32_t off,
-	const uint8_t *data, uint32_t len)
+static ALWAYS_INLINE uint8_t scatter(struct core *c, struct qp *qp, struct send_wqe *w,
+	uint32_t off, const uint8_t *data, uint32_t len)
 {
 	for (unsigned i = 0; len && i < w->num_sge; i++) {
 		const struct abi_sge *sge = &wqe_sge(w)[i];
@@ -374,10 +441,14 @@ static uint8_t scatter(struct core *c, struct qp *qp, struct send_wqe *w, uint32
 		if (part > len)
 			part = len;
 		if (mr_resolve(c->cfg.mrs, sge->lkey, qp->pd, ABI_ACCESS_LOCAL_WRITE,
-			    sge->addr + off, part, &ptr) != MR_OK)
+			    sge->addr + off, part, &ptr) != MR_OK) {
+			cause_key(c, qp, CAUSE_READ_KEY, sge->lkey, sge->addr + off, part,
+				ABI_ACCESS_LOCAL_WRITE);
 			return ABI_WC_LOC_PROT_ERR;
+		}
 		if (!uaccess_place(&c->ua, ptr, data, part)) {
 			c->count.access_faults++;
+			cause_plain(qp, CAUSE_READ_FAULT, 0);
 			return ABI_WC_LOC_PROT_ERR;
 		}
 		off = 0;
@@ -387,7 +458,8 @@ static uint8_t scatter(struct core *c, struct qp *qp, struct send_wqe *w, uint32
 	return 0;
 }
 
-static void read_accept(struct core *c, struct qp *qp, const struct pkt *pkt, uint64_t now)
+static ALWAYS_INLINE void read_accept(
+	struct core *c, struct qp *qp, const struct pkt *pkt, uint64_t now)
 {
 	struct send_wqe *w = qp_wqe(qp, qp->comp.head);
 	uint32_t off = (uint32_t)seq24_diff(pkt->psn, w->first_psn) << qp->mtu_shift;
@@ -395,7 +467,11 @@ static void read_accept(struct core *c, struct qp *qp, const struct pkt *pkt, ui
 	uint32_t old = qp->comp.una;
 	uint8_t status = check_read_resp(qp, w, pkt);
 
-	if (!status)
+	if (status)
+		cause_response(qp, pkt,
+			status == ABI_WC_LOC_LEN_ERR ? CAUSE_READ_LENGTH : CAUSE_READ_SEQUENCE,
+			w->length - off);
+	else
 		status = scatter(c, qp, w, off, pkt->payload, pkt->payload_len);
 	if (status) {
 		fail_head(c, qp, status, pkt->op->aeth ? pkt->syndrome : 0, now);
@@ -411,45 +487,114 @@ static void read_accept(struct core *c, struct qp *qp, const struct pkt *pkt, ui
 	progress(c, qp, old, now);
 }
 
-/* Whether @p psn, which is outstanding, belongs to a READ. */
-static bool in_a_read(const struct qp *qp, uint32_t psn)
+/* --- responses to ATOMIC, FLUSH, ATOMIC WRITE ------------------------------------------- */
+
+/* What it brings: the word as it was, or nothing.  @return 0 or a completion status. */
+static uint8_t take_word(struct core *c, struct qp *qp, struct send_wqe *w, const struct pkt *pkt)
+{
+	uint64_t orig = pkt->atomic_orig; /* REQ-47: in host byte order */
+
+	if ((pkt->syndrome & AETH_TYPE_MASK) != AETH_ACK) /* REQ-43 */
+		return ABI_WC_BAD_RESP_ERR;
+	if (wqe_is_atomic(w))
+		return scatter(c, qp, w, 0, (const uint8_t *)&orig, ATOMIC_LEN);
+	/* FLU-02, FLU-09 */
+	return pkt->payload_len ? ABI_WC_LOC_LEN_ERR : 0;
+}
+
+static NOINLINE void word_accept(struct core *c, struct qp *qp, const struct pkt *pkt, uint64_t now)
+{
+	struct send_wqe *w = qp_wqe(qp, qp->comp.head);
+	uint32_t old = qp->comp.una;
+	uint8_t status = take_word(c, qp, w, pkt);
+
+	if (status) {
+		cause_response(qp, pkt, CAUSE_READ_SEQUENCE, ATOMIC_LEN);
+		fail_head(c, qp, status, pkt->syndrome, now);
+		return;
+	}
+	take_credits(c, qp, pkt);
+	una_set(qp, seq24_add(pkt->psn, 1), 1);
+	qp->comp.rd_done++;
+	complete_head(c, qp, ABI_WC_SUCCESS, 0, now);
+	progress(c, qp, old, now);
+}
+
+/* --- responses ------------------------------------------------------------------------ */
+
+/* It is the one that is due, for the oldest WQE. */
+static ALWAYS_INLINE void response_accept(
+	struct core *c, struct qp *qp, const struct pkt *pkt, uint64_t now)
+{
+	const struct send_wqe *w = qp_wqe(qp, qp->comp.head);
+	bool ok = wqe_is_atomic(w) ? pkt->op->kind == KIND_ATOMIC_ACK
+		  : wqe_is_read(w) ? pkt->op->kind == KIND_READ_RESP
+				   : pkt->op->code == (qp->opc | OP_READ_RESP_ONLY);
+
+	if (!ok) { /* REQ-40 */
+		cause_response(qp, pkt, CAUSE_READ_SEQUENCE, w->length);
+		fail_head(c, qp, ABI_WC_BAD_RESP_ERR, pkt->op->aeth ? pkt->syndrome : 0, now);
+	} else if (wqe_is_read(w))
+		read_accept(c, qp, pkt, now);
+	else
+		word_accept(c, qp, pkt, now);
+}
+
+/* Whether @p psn, which is outstanding, belongs to what has a response of its own. */
+static bool in_a_response(const struct qp *qp, uint32_t psn)
 {
 	for (uint32_t i = qp->comp.head; i != qp->req.fetched; i++) {
 		const struct send_wqe *w = qp_wqe(qp, i);
 
 		if (seq24_le(psn, w->last_psn))
-			return wqe_is_read(w);
+			return wqe_has_response(w);
 	}
 	return false;
 }
 
-static enum drop read_resp(struct core *c, struct qp *qp, const struct pkt *pkt, uint64_t now)
+/* Whether @p psn is that of the response which is due, and to the oldest WQE. */
+static bool response_is_next(const struct qp *qp, uint32_t psn)
+{
+	return qp->comp.head != qp->req.fetched && wqe_has_response(qp_wqe(qp, qp->comp.head)) &&
+	       psn == qp->comp.una;
+}
+
+/* A response that is not simply the next tells of others, too.  @return whether it is now. */
+static NOINLINE bool response_catch_up(
+	struct core *c, struct qp *qp, const struct pkt *pkt, uint64_t now)
 {
 	uint32_t old = qp->comp.una;
 	const struct send_wqe *w;
 	bool ours;
 
-	if (seq24_lt(pkt->psn, old) || !in_a_read(qp, pkt->psn))
-		return DROP_READ_RESP_UNEXPECTED; /* REQ-36: a duplicate, or not asked for */
-	/* REQ-44: it acknowledges the SENDs and WRITEs before its READ, but not itself. */
-	while (qp->comp.head != qp->req.fetched) {
+	if (seq24_lt(pkt->psn, old) || !in_a_response(qp, pkt->psn))
+		return false; /* REQ-36: a duplicate, or not asked for */
+	/* REQ-44: it acknowledges the SENDs and WRITEs before its request, but not itself. A CQ
+	 * that is full ends it: nothing completes any more. */
+	while (qp->comp.head != qp->req.fetched && qp->state < ABI_QPS_SQE) {
 		w = qp_wqe(qp, qp->comp.head);
-		if (wqe_is_read(w) || seq24_le(pkt->psn, w->last_psn))
+		if (wqe_has_response(w) || seq24_le(pkt->psn, w->last_psn))
 			break;
 		ack_through(c, qp, w->last_psn, now);
+		complete_local(c, qp, now);
 	}
 	progress(c, qp, old, now);
 	if (qp->state == ABI_QPS_ERR || qp->comp.head == qp->req.fetched)
-		return DROP_READ_RESP_UNEXPECTED;
+		return false;
 	w = qp_wqe(qp, qp->comp.head);
-	ours = wqe_is_read(w) && pkt->psn == qp->comp.una; /* REQ-39 */
-	if (ours) {
-		read_accept(c, qp, pkt, now);
-		return DROP_NONE;
-	}
-	if (wqe_is_read(w))
+	ours = wqe_has_response(w) && pkt->psn == qp->comp.una; /* REQ-39 */
+	if (!ours && wqe_has_response(w))
 		implied_nak(c, qp, now); /* REQ-39: the ones before it are missing */
-	return DROP_READ_RESP_UNEXPECTED;
+	return ours;
+}
+
+static ALWAYS_INLINE enum drop response(
+	struct core *c, struct qp *qp, const struct pkt *pkt, uint64_t now)
+{
+	if (unlikely(!response_is_next(qp, pkt->psn)) && !response_catch_up(c, qp, pkt, now))
+		return DROP_READ_RESP_UNEXPECTED;
+	response_accept(c, qp, pkt, now);
+	return DROP_NONE;
 }
 
 enum drop completer_rx(struct core *c, struct qp *qp, const struct pkt *pkt, uint64_t now)
@@ -460,10 +605,8 @@ enum drop completer_rx(struct core *c, struct qp *qp, const struct pkt *pkt, uin
 	/* REQ-36: nothing that was not asked for. */
 	if (!seq24_lt(pkt->psn, qp->req.psn_new))
 		return DROP_GHOST_ACK;
-	if (pkt->op->kind == KIND_READ_RESP)
-		return read_resp(c, qp, pkt, now);
 	if (pkt->op->kind != KIND_ACK)
-		return DROP_OPCODE_UNSUPPORTED;
+		return response(c, qp, pkt, now);
 	if (type == AETH_ACK) {
 		ack(c, qp, pkt, now);
 		return DROP_NONE;

@@ -9,12 +9,20 @@
  *  @return 0 or the reason for the drop. */
 enum drop completer_rx(struct core *c, struct qp *qp, const struct pkt *pkt, uint64_t now);
 
+/** All packets that were built of @p qp, which is not reliable, have left: completes the WQEs that
+ *  end with them (UC-03). */
+void completer_sent(struct core *c, struct qp *qp, uint64_t now);
+
+/** The memory faulted that packet @p psn of @p qp, which is not reliable, was to carry: its WQE
+ *  fails, when those of the packets before it, which have left, are complete (UC-11). */
+void completer_source_fault(struct core *c, struct qp *qp, uint32_t psn, uint64_t now);
+
 /** The local ACK timer fired (REQ-24). */
 void completer_timeout(struct core *c, struct qp *qp, uint64_t now);
 
-/** The WQE at req.cur has a status: fails it if its turn has come, else when it comes
- *  (REQ-12, REQ-18). */
-void completer_local_error(struct core *c, struct qp *qp, uint64_t now);
+/** A WQE has a status: completes what is done at the head of the queue, and fails what cannot be
+ *  executed if its turn has come, else when it comes (REQ-12, REQ-18). */
+void completer_settle(struct core *c, struct qp *qp, uint64_t now);
 
 /** Both retry counters start again from the QP's attributes: after progress (REQ-27, REQ-31), or
  *  because the attributes changed (QPS-10). */

@@ -2,6 +2,7 @@
 #include <string.h>
 #include "bits.h"
 #include "core.h"
+#include "inject.h"
 
 void core_init(struct core *c, const struct core_config *cfg, uint64_t now)
 {
@@ -12,6 +13,7 @@ void core_init(struct core *c, const struct core_config *cfg, uint64_t now)
 	wheel_init(&c->wheel, now);
 	list_init(&c->ready);
 	list_init(&c->touched);
+	list_init(&c->held);
 	for (uint32_t i = 0; i < SESSION_MAX; i++) {
 		list_init(&c->share[i].node);
 		list_init(&c->share[i].qps);
@@ -26,7 +28,7 @@ void core_count_drop(struct core *c, enum drop why)
 const char *core_counter_name(unsigned i)
 {
 	static const char *const names[] = {
-#define X(field, name) name,
+#define X(field, name, help) name,
 		CORE_COUNTERS(X)
 #undef X
 	};
@@ -34,7 +36,39 @@ const char *core_counter_name(unsigned i)
 	return i < ARRAY_SIZE(names) ? names[i] : NULL;
 }
 
+const char *core_counter_help(unsigned i)
+{
+	static const char *const helps[] = {
+#define X(field, name, help) help,
+		CORE_COUNTERS(X)
+#undef X
+	};
+
+	return i < ARRAY_SIZE(helps) ? helps[i] : NULL;
+}
+
+void core_sum_ports(struct core_counters *c)
+{
+	c->rx_packets = c->rx_bytes = c->tx_packets = c->tx_bytes = 0;
+	for (uint32_t i = 0; i < PORT_MAX; i++) {
+		c->rx_packets += c->port[i].rx_packets;
+		c->rx_bytes += c->port[i].rx_bytes;
+		c->tx_packets += c->port[i].tx_packets;
+		c->tx_bytes += c->port[i].tx_bytes;
+	}
+}
+
 uint64_t core_deadline(const struct core *c)
 {
-	return list_empty(&c->ready) ? wheel_deadline(&c->wheel) : 0;
+	uint64_t due;
+
+	if (!list_empty(&c->ready))
+		return 0;
+	due = wheel_deadline(&c->wheel);
+	if (unlikely(c->careful)) {
+		uint64_t held = inject_deadline(c);
+
+		return held < due ? held : due;
+	}
+	return due;
 }

@@ -26,18 +26,28 @@
 #include <stdatomic.h>
 #include <stdint.h>
 #include "abi_ctl.h"
+#include "ah.h"
+#include "bits.h"
+#include "cause.h"
 #include "cq.h"
 #include "drop.h"
 #include "frame.h"
 #include "icrc.h"
 #include "limits.h"
 #include "list.h"
+#include "mcast.h"
 #include "mr.h"
 #include "path.h"
+#include "srq.h"
+#include "transition.h"
 #include "uaccess.h"
 #include "wheel.h"
 
+struct abi_fault;
+struct inject;
 struct qp;
+struct trace;
+struct txd;
 
 /* --- the QP table ------------------------------------------------------------------- */
 
@@ -45,6 +55,7 @@ struct qp;
  *  QP is freed after a grace period only. */
 struct qp_table {
 	_Atomic(struct qp *) slot[QP_MAX];
+	_Atomic(struct qp *) gsi[PORT_MAX]; /* QP1 of each port, which is in no slot */
 };
 
 /* The worker bits name the QP's home: its first owner, and where a NIC's rule steers it. */
@@ -56,50 +67,90 @@ struct qp_table {
 
 /* --- counters ----------------------------------------------------------------------- */
 
-/* Names as RDMA tools know them (hw_counters) where such a name exists. X(field, name) */
-#define CORE_COUNTERS(X)                                                                     \
-	X(rx_packets, "rx_packets")                                                          \
-	X(rx_bytes, "rx_bytes")                                                              \
-	X(tx_packets, "tx_packets")                                                          \
-	X(tx_bytes, "tx_bytes")                                                              \
-	X(tx_acks, "tx_acks")                                                                \
-	X(rx_acks, "rx_acks")                                                                \
-	X(rx_write_requests, "rx_write_requests")                                            \
-	X(rx_read_requests, "rx_read_requests")                                              \
-	X(rx_send_requests, "rx_send_requests")                                              \
-	X(retransmits, "retransmits")	      /* packets sent again */                       \
-	X(out_of_sequence, "out_of_sequence") /* responder: PSN ahead of the expected one */ \
-	X(duplicate_request, "duplicate_request")                                            \
-	X(packet_seq_err, "packet_seq_err") /* requester: PSN sequence NAKs received */      \
-	X(implied_nak_seq_err, "implied_nak_seq_err")                                        \
-	X(rnr_nak_sent, "rnr_nak_sent")                                                      \
-	X(rnr_nak_recv, "rnr_nak_recv")                                                      \
-	X(rnr_nak_retry_err, "rnr_nak_retry_err")                                            \
-	X(local_ack_timeout_err, "local_ack_timeout_err")                                    \
-	X(retry_exceeded_err, "retry_exceeded_err")                                          \
-	X(req_remote_access_errors, "req_remote_access_errors")                              \
-	X(req_remote_invalid_request, "req_remote_invalid_request")                          \
-	X(req_cqe_error, "req_cqe_error")                                                    \
-	X(resp_cqe_error, "resp_cqe_error")                                                  \
-	X(resp_remote_access_errors, "resp_remote_access_errors")                            \
-	X(resp_remote_invalid_request, "resp_remote_invalid_request")                        \
-	X(resp_local_length_error, "resp_local_length_error")                                \
-	X(cq_overflow, "cq_overflow")                                                        \
-	X(access_faults, "access_faults") /* application memory that faulted under us */     \
-	X(events_lost, "events_lost")
+/* Names and meanings are those of RDMA tools (hw_counters) where they have such a counter:
+ * doc/counters.md says whose. A counter of what is not built yet is not there. X(field, name, help)
+ */
+#define CORE_COUNTERS(X)                                                                          \
+	X(rx_packets, "rx_packets", "RoCE packets received, on all ports")                        \
+	X(rx_bytes, "rx_bytes", "their bytes, from IP or GRH to ICRC")                            \
+	X(tx_packets, "tx_packets", "RoCE packets sent, on all ports and to QPs of this rocid")   \
+	X(tx_bytes, "tx_bytes", "their bytes, from IP or GRH to ICRC")                            \
+	X(tx_acks, "tx_acks", "ACK and NAK packets sent")                                         \
+	X(rx_acks, "rx_acks", "ACK and NAK packets received")                                     \
+	X(rx_write_requests, "rx_write_requests", "RDMA WRITE messages received")                 \
+	X(rx_read_requests, "rx_read_requests", "RDMA READ requests received")                    \
+	X(rx_atomic_requests, "rx_atomic_requests", "CmpSwap and FetchAdd requests received")     \
+	X(rx_flush_requests, "rx_flush_requests", "FLUSH requests received")                      \
+	X(rx_atomic_write_requests, "rx_atomic_write_requests", "ATOMIC WRITE requests received") \
+	X(rx_send_requests, "rx_send_requests", "SEND messages received")                         \
+	X(retransmits, "retransmits", "request packets sent again")                               \
+	X(out_of_sequence, "out_of_sequence",                                                     \
+		"request packets received with a PSN ahead of the expected one")                  \
+	X(duplicate_request, "duplicate_request",                                                 \
+		"request packets received that had been executed before")                         \
+	X(packet_seq_err, "packet_seq_err", "PSN sequence NAKs received")                         \
+	X(implied_nak_seq_err, "implied_nak_seq_err",                                             \
+		"answers received that are ahead of an outstanding READ response")                \
+	X(out_of_buffer, "out_of_buffer", "packets dropped because no receive WQE was posted")    \
+	X(rnr_nak_sent, "rnr_nak_sent", "RNR NAKs sent")                                          \
+	X(rnr_nak_recv, "rnr_nak_recv", "RNR NAKs received")                                      \
+	X(rnr_nak_retry_err, "rnr_nak_retry_err",                                                 \
+		"RNR NAKs received that did not exceed the QP's retry limit")                     \
+	X(retry_rnr_exceeded_err, "retry_rnr_exceeded_err",                                       \
+		"QPs that failed because the peer was not ready too often")                       \
+	X(local_ack_timeout_err, "local_ack_timeout_err", "local ACK timers that expired")        \
+	X(retry_exceeded_err, "retry_exceeded_err",                                               \
+		"QPs that failed because retries were not answered")                              \
+	X(req_remote_access_errors, "req_remote_access_errors",                                   \
+		"remote access error NAKs received")                                              \
+	X(req_remote_invalid_request, "req_remote_invalid_request",                               \
+		"invalid request NAKs received")                                                  \
+	X(req_cqe_error, "req_cqe_error",                                                         \
+		"send queue completions with an error, flushed ones too")                         \
+	X(req_cqe_flush_error, "req_cqe_flush_error", "send queue completions that were flushed") \
+	X(resp_cqe_error, "resp_cqe_error",                                                       \
+		"receive queue completions with an error, flushed ones too")                      \
+	X(resp_cqe_flush_error, "resp_cqe_flush_error",                                           \
+		"receive queue completions that were flushed")                                    \
+	X(resp_remote_access_errors, "resp_remote_access_errors",                                 \
+		"remote access errors found in requests")                                         \
+	X(resp_remote_invalid_request, "resp_remote_invalid_request", "invalid requests found")   \
+	X(resp_local_length_error, "resp_local_length_error",                                     \
+		"messages received that were longer than their receive WQE")                      \
+	X(cq_overflow, "cq_overflow", "completions lost because a CQ was full")                   \
+	X(access_faults, "access_faults", "accesses to application memory that faulted")          \
+	X(events_lost, "events_lost", "async events lost because a queue was full")               \
+	X(injected_faults, "injected_faults", "faults injected into packets, see show faults")
 
-/** One writer, the worker; the control thread reads with relaxed loads and sums. */
+/** Of what goes through a port. */
+struct core_port_counters {
+	uint64_t rx_packets;
+	uint64_t rx_bytes; /* from IP or GRH to ICRC */
+	uint64_t tx_packets;
+	uint64_t tx_bytes;
+};
+
+/** One writer, the worker; the control thread reads with relaxed loads and sums. The core itself
+ *  counts packets and bytes by port only: core_sum_ports() makes the totals of them. */
 struct core_counters {
-#define X(field, name) uint64_t field;
+#define X(field, name, help) uint64_t field;
 	CORE_COUNTERS(X)
 #undef X
 	uint64_t drop[DROP_MAX];     /* by enum drop */
 	uint64_t bad_pkey[PORT_MAX]; /* BadPKeyCounter of each port, up to BAD_PKEY_MAX (VAL-10) */
+	uint64_t bad_qkey[PORT_MAX]; /* QKeyViolations of each port, up to the same */
+	struct core_port_counters port[PORT_MAX];
 };
 #define BAD_PKEY_MAX 0xFFFFu
 
 /** @return the name of the i-th counter in declaration order, NULL beyond the last. */
 const char *core_counter_name(unsigned i);
+
+/** @return in a few words what the i-th counter counts. */
+const char *core_counter_help(unsigned i);
+
+/** Sets the totals of @p c: rx_packets, rx_bytes, tx_packets, tx_bytes. */
+void core_sum_ports(struct core_counters *c);
 
 /* --- set-up ------------------------------------------------------------------------- */
 
@@ -109,12 +160,15 @@ struct core_config {
 	const volatile uint32_t *faults; /* see uaccess.h */
 	const struct qp_table *qps;
 	const struct mr_table *mrs;
+	const struct ah_table *ahs;
+	const struct mcast_table *mcasts;
+	const struct srq_table *srqs; /* XRC: NULL for none */
 	const struct port_table *ports;
 };
 
 struct core_event {
 	uint32_t type;	  /* ABI_EVENT_* */
-	uint32_t handle;  /* of the QP or CQ in its session */
+	uint32_t handle;  /* of the QP, CQ or SRQ in its session */
 	uint32_t channel; /* completion events: handle of the channel */
 	uint32_t session; /* number of the session that owns the object */
 };
@@ -125,18 +179,29 @@ struct core_share {
 	struct list qps;  /* QPs with something to send or to flush, round robin */
 };
 
+/* Why a core takes care: some QP of the daemon is traced, or has faults. */
+#define CORE_TRACING   (1u << 0)
+#define CORE_INJECTING (1u << 1)
+
 struct core {
 	struct core_config cfg;
 	struct uaccess ua;
 	struct wheel wheel;
 	struct list ready;   /* sessions' shares with QPs that are ready, round robin */
 	struct list touched; /* CQ lanes with news since the last core_events() */
-	uint32_t tx_call;    /* number of the core_tx() call under way, or the last */
+	uint64_t tx_now;     /* time of the core_tx() call under way, or the last: core_seal()'s */
+	uint32_t tx_call;    /* its number */
+	uint8_t careful;     /* CORE_TRACING, CORE_INJECTING: steps are taken one at a time */
 	uint32_t ev_head, ev_tail;
 	struct core_event ev[EVENT_QUEUE];
 	uint16_t ip_id;
+	uint32_t grace_begun; /* core_grace_begin() */
+	uint32_t grace_ended;
 	struct core_counters count;
+	struct drop_log drops;		      /* cause.c */
 	struct core_share share[SESSION_MAX]; /* by the low bits of the session's number */
+	struct list held;		      /* struct inject that hold frames back */
+	uint8_t rx_fault[BURST];	      /* core_rx_fault() */
 };
 
 /** Prepares @p c, whose memory is the caller's; @p cfg is copied, what it points to must
@@ -148,6 +213,9 @@ void core_init(struct core *c, const struct core_config *cfg, uint64_t now);
 /** What became of a received packet: 0 when it was consumed, an enum drop when it was dropped
  *  and counted, VERDICT_HANDOFF + w when it is worker w's: pass it on untouched. */
 #define VERDICT_HANDOFF 0x100u
+/** It went to a multicast group, of which other workers have QPs, too: core_group_workers() tells
+ *  which are to get a copy of it, with PKT_COPY as its queue. */
+#define VERDICT_SPREAD 0x200u
 
 /**
  * Receives @p n packets that frame_parse() accepted (the caller counts those it did not with
@@ -155,8 +223,26 @@ void core_init(struct core *c, const struct core_config *cfg, uint64_t now);
  */
 void core_rx(struct core *c, const struct pkt pkts[], unsigned n, uint64_t now, uint16_t verdict[]);
 
+/** @return what was injected into packet @p i of the last core_rx() of up to BURST packets: enum
+ *  abi_fault_kind, 0 for nothing. */
+static inline uint8_t core_rx_fault(const struct core *c, unsigned i)
+{
+	return c->careful & CORE_INJECTING ? c->rx_fault[i] : 0;
+}
+
+/** @return whether @p pkt is for the QP that has number @p qpn, as its own, as QP1, or as a member
+ * of the multicast group. Not for each packet. */
+bool core_is_receiver(const struct core *c, const struct pkt *pkt, uint32_t qpn);
+
 /** @return the worker that handles QP @p qpn; this core's when there is no such QP. */
 uint32_t core_owner(const struct core *c, uint32_t qpn);
+
+/** @return a bit for each other worker that has QPs of the group that @p pkt went to. */
+uint32_t core_group_workers(const struct core *c, const struct pkt *pkt);
+
+/** @return whether QPs of this daemon, of whichever worker, are in the group that @p t, which has
+ *  been sealed, goes to: a copy of it is then to be received, too (MC-08). */
+bool core_group_here(const struct core *c, const struct txd *t);
 
 /** Counts a frame that frame_parse() or the shell itself dropped. */
 void core_count_drop(struct core *c, enum drop why);
@@ -177,8 +263,36 @@ struct txd {
 	uint8_t net;  /* enum net_type */
 	uint8_t port; /* index of the port to send it by */
 	bool local;   /* for a QP of this daemon: loop it back instead */
+	bool group;   /* to a multicast group: see core_group_here() */
 	uint8_t nsegs;
+	uint8_t sealed; /* inject.c: enum txd_sealed; */
+	/* the rest with TXD_SEALED and TXD_LOST only */
+	uint8_t fault; /* enum abi_fault_kind that befell it, the latest; 0: none */
+	uint16_t frame_len;
 	struct txseg seg[SGE_MAX];
+};
+
+/** @return the BTH of @p t. */
+static inline const uint8_t *txd_bth(const struct txd *t)
+{
+	static const uint8_t before[] = {
+		[NET_IPV4] = IP4_HLEN + UDP_HLEN,
+		[NET_IPV6] = IP6_HLEN + UDP_HLEN,
+		[NET_ROCEV1] = GRH_HLEN,
+	};
+
+	return t->frame + t->l3_off + before[t->net];
+}
+
+/** @return the QPN that @p t goes to. */
+static inline uint32_t txd_dest_qp(const struct txd *t)
+{
+	return get_be32(txd_bth(t) + BTH_RESV8A) & 0xFFFFFF;
+}
+enum txd_sealed {
+	TXD_OPEN,   /* as usual: core_seal() seals it */
+	TXD_SEALED, /* it is */
+	TXD_LOST,   /* it is, and is not to be sent: a fault wants it lost */
 };
 
 /**
@@ -194,7 +308,7 @@ unsigned core_tx(struct core *c, struct txd out[], unsigned n, uint64_t now);
  * Completes a packet of core_tx(): copies the payload behind the headers, pads it and puts
  * the ICRC at its end, in one pass over application memory.
  * @return the length of the frame (without FCS), or 0 when application memory faulted: drop
- * the packet; its QP is on its way to ERR.
+ * the packet; its QP is on its way to ERR. 0 too for a packet with TXD_LOST.
  */
 uint16_t core_seal(struct core *c, struct txd *t);
 
@@ -210,6 +324,22 @@ void core_expire(struct core *c, uint64_t now);
 /** @return when core_expire() has something to do next; WHEEL_NEVER if nothing is armed;
  *  0 while QPs are ready to send. */
 uint64_t core_deadline(const struct core *c);
+
+/**
+ * Grace periods. A window that is bound anew may still be in use by other cores of the daemon, by
+ * packets that they are handling; the work request completes when all have been between two calls.
+ * The shell looks at core_grace_wanted() once a round: not 0, then it starts to watch for each core
+ * to pass such a point, and says so with core_grace_end() and that number. It does not wait.
+ */
+static inline uint32_t core_grace_wanted(const struct core *c)
+{
+	return likely(c->grace_begun == c->grace_ended) ? 0 : c->grace_begun;
+}
+
+static inline void core_grace_end(struct core *c, uint32_t number)
+{
+	c->grace_ended = number;
+}
 
 /** Takes up to @p n events. Call once a burst: completion events come from here. */
 unsigned core_events(struct core *c, struct core_event out[], unsigned n);
@@ -227,29 +357,49 @@ enum core_cmd_type {
 	CORE_CMD_DETACH_CQS, /* the same of `n` CQs */
 	CORE_CMD_COUNT_CQ,   /* how many CQEs wait in this worker's lane? */
 	CORE_CMD_RESIZE_CQ,  /* this worker's lane goes on in another ring */
+	CORE_CMD_SET_WINDOW, /* `n` packets of the QP may be in flight */
 	/** The neighbour's or the port's MAC changed: packets that the `n` QPs build from now on
 	 *  go to path.dmac, from sgid.mac, or by way of this daemon when path.local. In any state;
 	 *  no packet that is built already changes, because each is sealed before the next
 	 *  command. */
 	CORE_CMD_READDRESS_QPS,
+	/** The datagrams that the `n` QPs have posted by now keep their way, whatever becomes of
+	 *  the address handles that they name (UD-16). */
+	CORE_CMD_SNAPSHOT_QPS,
+	/** The QP's path is made anew, as MODIFY_QP with ABI_QP_AV makes one, of attr.ah, path and
+	 *  sgid. -EINVAL: it has none. */
+	CORE_CMD_REPATH_QP,
+	CORE_CMD_RELOAD_PKEYS, /* the P_Key table changed: of `n` QPs */
+	CORE_CMD_TRACING,      /* to all workers, before the first TRACE_QP and after the last */
+	CORE_CMD_INJECTING,    /* likewise for INJECT_QP */
+	CORE_CMD_INJECT_QP,    /* the QP has `inject` for faults; NULL: none any more */
+	CORE_CMD_ARM_FAULT,    /* `fault` is armed; n: out, its number */
+	CORE_CMD_CLEAR_FAULT,  /* number `n` */
+	CORE_CMD_TRACE_QP,     /* the QP's events go to `trace` from here on; NULL: no more */
 };
 
 struct core_cmd {
 	enum core_cmd_type type;
 	struct qp *qp; /* *_CQ, *S: NULL */
 	struct cq *cq; /* *_CQ */
-	uint32_t n;    /* *S: at most some dozens, done in one step */
+	uint32_t n;    /* *S: at most some dozens, done in one step; SET_WINDOW */
 	struct qp *const *qps;
 	struct cq *const *cqs;
 	uint16_t worker;	  /* GIVE_QP */
 	uint32_t cqes;		  /* COUNT_CQ: out; RESIZE_CQ: the new depth */
 	struct abi_cq_lane *lane; /* RESIZE_CQ: the new ring's */
-	uint32_t progress;	  /* the core's; 0 at first */
-	uint32_t mask;		  /* ABI_QP_* */
-	struct abi_qp_attr attr;  /* MODIFY: in; QUERY: out */
-	struct path_spec path;	  /* MODIFY with ABI_QP_AV: the AV with its L2 address resolved; the
-				   * QPNs are filled in by the core */
-	struct gid_entry sgid;	  /* what path.sgid points to; READDRESS: only its MAC counts */
+	bool tracing;		  /* TRACING, INJECTING: there is any */
+	struct trace *trace;	  /* TRACE_QP */
+	struct inject *inject;	  /* INJECT_QP */
+	const struct abi_fault *fault;
+	uint32_t progress;	 /* the core's; 0 at first */
+	uint32_t mask;		 /* ABI_QP_* */
+	struct abi_qp_attr attr; /* MODIFY: in; QUERY: out */
+	struct path_spec path;	 /* MODIFY with ABI_QP_AV: the AV with its L2 address resolved; the
+				  * QPNs are filled in by the core */
+	struct gid_entry sgid;	 /* what path.sgid points to; READDRESS: only its MAC counts */
+	/* MODIFY: out, why it is -EINVAL */
+	struct modify_verdict verdict;
 };
 
 /**

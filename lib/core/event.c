@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Async events and completion notices: collected here, drained by the shell once a burst. */
 #include "qp.h"
+#include "trace.h"
 
 static struct core_event *event_slot(struct core *c)
 {
@@ -18,6 +19,8 @@ void qp_event(struct core *c, const struct qp *qp, uint32_t type)
 	if (e)
 		*e = (struct core_event){
 			.type = type, .handle = qp->handle, .session = qp->session};
+	if (unlikely(qp->traced))
+		trace_async(c, qp, type);
 }
 
 static void cq_event(struct core *c, const struct cq *cq, uint32_t type)
@@ -31,25 +34,25 @@ static void cq_event(struct core *c, const struct cq *cq, uint32_t type)
 			.session = cq->session};
 }
 
-void qp_complete(struct core *c, struct qp *qp, const struct abi_cqe *cqe, uint64_t now)
+void srq_event(struct core *c, const struct srq *srq, uint32_t type)
 {
-	bool recv = cqe->opcode & ABI_WC_RECV;
-	struct cq_lane *lane = recv ? qp->recv_lane : qp->send_lane;
-	uint32_t *number = recv ? &qp->resp.cqes : &qp->comp.cqes;
-	bool overflown = lane->overflow;
+	struct core_event *e = event_slot(c);
 
-	if (cq_push(lane, cqe, *number)) {
-		++*number;
-		if (list_empty(&lane->touched))
-			list_push(&c->touched, &lane->touched);
-		return;
-	}
+	if (e)
+		*e = (struct core_event){
+			.type = type, .handle = srq->handle, .session = srq->session};
+}
+
+void qp_overflown(
+	struct core *c, struct qp *qp, const struct cq_lane *lane, bool first, uint64_t now)
+{
 	/* CQ-01: no silent loss. The first one tells of the CQ, each QP of itself. */
-	if (!overflown) {
+	if (first) {
 		c->count.cq_overflow++;
 		cq_event(c, lane->cq, ABI_EVENT_CQ_ERR);
 	}
 	if (qp->state != ABI_QPS_ERR) {
+		cause_plain(qp, CAUSE_CQ_OVERFLOW, lane->cq->handle);
 		qp_event(c, qp, ABI_EVENT_QP_FATAL); /* EVT-03 */
 		qp_error(c, qp, now);
 	}

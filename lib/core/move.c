@@ -8,23 +8,30 @@
  * are handed over as always (decision 0040).
  */
 #include <errno.h>
+#include "inject.h"
+#include "mw_wqe.h"
 #include "qp.h"
+#include "trace.h"
 
 static bool ours(const struct core *c, const struct qp *qp)
 {
 	return qp_owner(qp) == c->cfg.worker;
 }
 
-int qp_give(struct core *c, struct qp *qp, uint16_t worker)
+int qp_give(struct core *c, struct qp *qp, uint16_t worker, uint64_t now)
 {
 	if (!ours(c, qp) || worker >= WORKER_MAX)
 		return -EPERM;
 	wheel_cancel(&c->wheel, &qp->timer); /* comp.due stays */
 	qp_make_idle(c, qp);
+	inject_give(qp);
 	qp->tx_call = 0; /* all that was built is sealed */
 	qp->send_lane = &qp->send_lane->cq->lane[worker];
 	qp->recv_lane = &qp->recv_lane->cq->lane[worker];
 	qp->queue_run = 0; /* observed anew */
+	mw_wqe_moved(qp);
+	if (qp->traced)
+		trace_move(c, qp, worker, now);
 	atomic_store_explicit(&qp->owner, worker, memory_order_release);
 	return 0;
 }
@@ -35,6 +42,7 @@ int qp_take(struct core *c, struct qp *qp)
 		return -EPERM;
 	if (qp->comp.due && !wheel_armed(&qp->timer))
 		wheel_arm(&c->wheel, &qp->timer, qp->comp.due);
+	inject_take(c, qp);
 	qp_make_ready(c, qp); /* it may have been; and something may have been posted meanwhile */
 	return 0;
 }

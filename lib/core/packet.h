@@ -6,6 +6,50 @@
 #include "opcode.h"
 #include "qp.h"
 
+/** What of the BTH differs from packet to packet. */
+struct bth {
+	uint8_t code;  /* BTH opcode */
+	uint8_t flags; /* BTH_SE, or 0 */
+	bool ackreq;
+	uint16_t pkey;
+	uint32_t dest_qpn;
+	uint32_t psn;
+};
+
+/** The same as packet_begin() by way of @p path, and with @p b: of a datagram. In line, as most of
+ *  it is known where it is called. */
+static ALWAYS_INLINE uint8_t *packet_begin_to(struct core *c, struct qp *qp,
+	const struct path *path, struct txd *t, const struct bth *b, uint32_t payload_len)
+{
+	const struct opcode *op = opcode_row(b->code);
+	uint32_t pad = -payload_len & 3; /* BTH-05; an MTU has none: BTH-08 */
+	uint16_t rest = (uint16_t)(op->hdr_len + payload_len + pad + ICRC_LEN);
+	uint8_t *bth = path_write(path, t->frame, rest, c->ip_id++);
+
+	/* BTH-01. What is reserved is 0, FECN and BECN too: BTH-03, BTH-04. */
+	bth[BTH_OPCODE] = b->code;
+	/* BTH-10: no path migration is going on, so the state is MIGRATED. */
+	bth[BTH_FLAGS] = (uint8_t)(b->flags | BTH_MIGREQ | pad << BTH_PAD_SHIFT);
+	put_be16(bth + BTH_PKEY, b->pkey);	 /* BTH-11, RSP-50 */
+	put_be32(bth + BTH_RESV8A, b->dest_qpn); /* RSP-48, BTH-12 */
+	put_be32(bth + BTH_ACKREQ, (b->ackreq ? (uint32_t)BTH_A << 24 : 0) | b->psn);
+	t->qp = qp;
+	t->hdr_len = (uint16_t)(path->hdr_len + op->hdr_len);
+	t->payload_len = (uint16_t)payload_len;
+	t->l3_off = path->l3_off;
+	t->net = path->net;
+	t->port = path->port;
+	t->local = path->local;
+	t->group = false;
+	t->nsegs = 0;
+	t->sealed = TXD_OPEN;
+	if (unlikely(op->xrceth)) { /* XRC-03, BTH-22: of all requests */
+		put_be32(bth + BTH_HLEN, *wqe_srqn(qp, qp_wqe(qp, qp->req.cur)));
+		return bth + BTH_HLEN + XRCETH_LEN;
+	}
+	return bth + BTH_HLEN;
+}
+
 /**
  * Writes everything up to the BTH of a packet of @p qp into @p t.
  * @param code   BTH opcode
@@ -13,13 +57,31 @@
  * @param ackreq sets the AckReq bit
  * @return where the first extended header goes.
  */
-uint8_t *packet_begin(struct core *c, struct qp *qp, struct txd *t, uint8_t code, uint8_t flags,
-	bool ackreq, uint32_t psn, uint32_t payload_len);
+static ALWAYS_INLINE uint8_t *packet_begin(struct core *c, struct qp *qp, struct txd *t,
+	uint8_t code, uint8_t flags, bool ackreq, uint32_t psn, uint32_t payload_len)
+{
+	const struct bth b = {
+		.code = code,
+		.flags = flags,
+		.ackreq = ackreq,
+		.pkey = qp->pkey,
+		.dest_qpn = qp->attr.dest_qpn,
+		.psn = psn,
+	};
+
+	/* RSP-48, RSP-49: responses too go where the QP's AV says. */
+	return packet_begin_to(c, qp, &qp->path, t, &b, payload_len);
+}
 
 /** Appends @p len bytes at @p addr to the payload of @p t. */
 static inline void packet_payload(struct txd *t, const uint8_t *addr, uint32_t len)
 {
 	t->seg[t->nsegs++] = (struct txseg){addr, len};
+	/* It is copied when the whole burst is built. What follows the second line, the CPU fetches
+	 * on its own. */
+	__builtin_prefetch(addr);
+	if (len > CACHE_LINE)
+		__builtin_prefetch(addr + CACHE_LINE);
 }
 
 #endif

@@ -4,13 +4,18 @@
  * A queue pair. One worker at a time owns it; each section has one writing file and starts on its
  * own cache line (design.md 4):
  *
- *     identity, queues      control thread, before the QP is published
+ *     identity, queues      control thread, before the QP is published; `opc` says which service
+ *                           it has: RC's own files, or uc.c
  *     owner, lanes          move.c: the owner names its successor (decision 0040)
  *     attr, path, state     qp_modify.c (commands), qp.c (error transitions)
  *     req                   requester.c
  *     comp                  completer.c, timers.c
  *     resp                  responder.c, responder_tx.c, recv.c
  *     win                   cc/window.c
+ *     why                   cause.c, qp_modify.c
+ *     windows               mw_wqe.c
+ *     trace, traced         trace.c (a command)
+ *     inject                inject.c (a command)
  *
  * `cqes` of comp and resp is event.c's.
  */
@@ -22,7 +27,9 @@
 #include "abi_ring.h"
 #include "abi_wqe.h"
 #include "bits.h"
+#include "cause.h"
 #include "core.h"
+#include "opcode.h"
 #include "window.h"
 
 /** PSNs that one READ request may ask for. Half of the 2^23 window, so that two may be
@@ -30,24 +37,57 @@
 #define READ_PSNS_MAX (1u << 22)
 #define READ_PARTS    2u
 
+/** Bits of send_wqe.flags besides ABI_WQE_*: what its opcode means. */
+#define WQE_TAKES_RECV (1u << 5) /* a receive WQE at the peer (CRD-05) */
+#define WQE_RESPONSE   (1u << 6) /* a response of its own completes it */
+#define WQE_FETCHES    (1u << 7) /* that brings data */
+
+/** Values of send_wqe.status besides enum abi_wc_status, of one that sends nothing (mw_wqe.c). */
+enum wqe_local {
+	WQE_LOCAL = 0xFD,	/* executed when the requester reaches it (REQ-11) */
+	WQE_LOCAL_GRACE = 0xFE, /* was, and is over with grace period `grace` */
+	WQE_LOCAL_DONE = 0xFF,	/* completes in its turn */
+};
+
 /** A send WQE, copied out of the shared ring once and validated; lives in the QP's private
  *  ring until it completes, so the application's slot may change meanwhile. */
 struct send_wqe {
 	uint64_t wr_id;
 	uint64_t remote_addr;
 	uint32_t rkey;
-	uint32_t imm;	 /* network order */
+	uint32_t imm;	 /* network order; the key to invalidate; FETH; the region to bind to */
 	uint32_t length; /* bytes of the message */
 	uint32_t first_psn;
-	uint32_t last_psn; /* READ: of its last response */
+	uint32_t last_psn; /* READ: of its last response; local: one before first_psn */
 	uint8_t opcode;	   /* enum abi_wr_opcode */
-	uint8_t flags;	   /* ABI_WQE_* of ctl */
-	uint8_t status;	   /* not 0: fails with this when its turn comes (REQ-18) */
+	uint8_t flags;	   /* ABI_WQE_* of ctl, WQE_* */
+	uint8_t status;	   /* not 0: fails with this when its turn comes (REQ-18); wqe_local */
 	uint8_t num_sge;   /* 0 with inline data */
-	uint32_t ssn;	   /* send sequence number of the message (CRD-04) */
-	/* READ: of the latest request for each part, where responses may start (REQ-41) */
-	uint32_t read_psn[READ_PARTS];
-	uint8_t reserved[8];
+	union {
+		uint32_t ssn;	/* send sequence number of the message (CRD-04) */
+		uint32_t grace; /* WQE_LOCAL_GRACE: which one, 0: to be asked for */
+	};
+	uint8_t cause;	  /* of status: enum cause, */
+	uint16_t culprit; /* which SGE, or how many there are too many */
+	union {
+		/* READ: of the latest request for each part, where responses may start (REQ-41) */
+		uint32_t read_psn[READ_PARTS];
+		struct {
+			uint64_t compare_add;
+			uint64_t swap;
+		} atomic;
+		uint32_t flush_len;
+		struct {
+			uint32_t mw;
+			uint32_t access;
+			uint64_t length;
+		} bind; /* to `imm` at remote_addr; the new key is `rkey` */
+		struct {
+			uint32_t dest_qpn;
+			uint32_t qkey;
+			uint16_t pkey;
+		} ud; /* its way is at the slot's end: ud_tx.c */
+	};
 	/* struct abi_sge sge[], or inline bytes, up to the ring's stride */
 };
 _Static_assert(sizeof(struct send_wqe) == 64, "send_wqe");
@@ -57,6 +97,7 @@ struct recv_wqe {
 	uint64_t wr_id;
 	uint64_t length; /* sum of the SGEs, but no more than a message may have (C9-94) */
 	uint32_t num_sge;
+	uint32_t pd;  /* of the keys of its SGEs */
 	bool invalid; /* it claims more SGEs than the queue has */
 	struct abi_sge sge[SGE_MAX];
 };
@@ -71,10 +112,12 @@ struct ring {
 	uint32_t max_sge;
 };
 
-/** A READ request that the responder accepted (RSP-36, RSP-37). A duplicate, if it is a part of
- *  the original, is executed again in the same slot (RSP-40). */
+/** A request with a response of its own that the responder accepted (RSP-36, RSP-37, FLU-03). A
+ *  duplicate READ, if it is a part of the original, is executed again in the same slot (RSP-40);
+ * that of another is answered with the saved result. */
 struct resp_res {
 	/* the original request */
+	uint8_t kind; /* enum opcode_kind */
 	uint32_t first_psn;
 	uint32_t last_psn;
 	uint32_t rkey;
@@ -88,6 +131,7 @@ struct resp_res {
 	uint64_t exec_va;
 	uint32_t msn;	/* in the AETH of the responses */
 	bool ack_first; /* an ACK for the requests before it is owed, and goes first (RSP-27) */
+	uint64_t orig;	/* ATOMIC: the word before the operation */
 };
 
 /** Requester: takes WQEs and turns them into request packets. Written by requester.c. */
@@ -99,13 +143,14 @@ struct qp_req {
 	uint32_t psn_assign;   /* first PSN of the next WQE to be fetched */
 	uint32_t sent;	       /* request packets sent, to compare with comp.acked */
 	uint32_t since_ackreq; /* packets sent since the last with AckReq */
-	uint32_t rd_started;   /* READ requests sent, to compare with comp.rd_done */
+	uint32_t rd_started;   /* WQE_RESPONSE requests sent, to compare with comp.rd_done */
 	uint32_t ssn;	       /* messages fetched (CRD-04) */
 	/* where the byte at psn lies, so that a message is not walked from its start again */
 	uint32_t sge;	  /* index into the SGEs of cur */
 	uint32_t sge_off; /* offset in that SGE */
 	uint32_t sge_psn; /* the PSN that sge and sge_off belong to */
 	uint32_t sge_wqe; /* and the WQE */
+	bool rings;	  /* nothing is there to fetch until the application rings */
 } CACHE_ALIGNED;
 
 /** Completer: digests ACKs, NAKs and READ responses. Written by completer.c and timers.c. */
@@ -113,7 +158,7 @@ struct qp_comp {
 	uint32_t head;	  /* oldest WQE that is not complete */
 	uint32_t una;	  /* oldest PSN that is not acknowledged; inside a READ, the response due */
 	uint32_t acked;	  /* request packets acknowledged */
-	uint32_t rd_done; /* READ requests whose responses are complete */
+	uint32_t rd_done; /* WQE_RESPONSE requests whose responses are complete */
 	uint32_t cqes;	  /* completions of the send queue since RESET (abi_cqe.mark) */
 	uint32_t retry_left;
 	uint32_t rnr_left;
@@ -145,6 +190,7 @@ struct qp_resp {
 	bool rnr_sent;	  /* RSP-18: an RNR NAK is out */
 	bool have_wqe;	  /* wqe is taken by the open message */
 	bool drain;	  /* QP is in ERR, but what is owed still goes out (RSP-22) */
+	bool last_wqe;	  /* SRQ: LAST_WQE_REACHED was raised (SRQ-07) */
 	uint32_t ack_psn; /* newest SEND or WRITE packet that was accepted */
 	uint32_t nak_psn;
 	uint32_t early;	   /* the highest PSN that was dropped since nak_sent: it came too early */
@@ -171,16 +217,20 @@ struct qp {
 	uint16_t sq_slot_size;	/* stride of sq_private */
 	uint32_t session;	/* number of the session that owns it */
 	_Atomic uint16_t owner; /* number of the worker that handles it */
+	uint8_t opc;		/* enum opcode_class of its packets: the service, by its type */
+	bool reliable;		/* requests are acknowledged: RC and XRC */
 	struct cq_lane *send_lane;
 	struct cq_lane *recv_lane;
 	struct ring sq;
 	struct ring rq;
 	uint8_t *sq_private; /* sq.depth slots of struct send_wqe and its SGEs or inline data */
 	uint32_t max_inline;
+	uint8_t gsi_port; /* QP1: whose, from 1; else 0 */
 	/* state: qp_modify.c, qp.c */
 	uint8_t state;	   /* enum abi_qp_state */
 	uint8_t mtu_shift; /* log2 of the path MTU */
 	bool comm_est;	   /* RSP-46: raised */
+	bool traced;	   /* trace.c: `trace` is not NULL */
 	uint16_t pkey;
 	uint32_t window_max;  /* packets in flight, upper limit */
 	uint64_t ack_timeout; /* ns, 0: infinite (REQ-22) */
@@ -191,12 +241,26 @@ struct qp {
 	uint8_t queue;
 	uint32_t queue_run;
 	uint32_t tx_call;	  /* core_tx() call that last built a packet of it; schedule.c */
+	struct trace *trace;	  /* trace.c; NULL: nobody looks */
 	struct list ready;	  /* on the core_share of its session */
 	struct wheel_timer timer; /* ACK or RNR */
 	struct window win;
 	struct qp_req req;
 	struct qp_comp comp;
 	struct qp_resp resp;
+	struct qp_why why CACHE_ALIGNED;
+	/** mw_wqe.c: type 2 windows that it bound and did not invalidate; of some
+	 *  the control thread has disposed. */
+	uint32_t windows;
+	struct srq *srq; /* control thread, before publication; NULL: it has none */
+	struct {
+		uint32_t xrcd; /* XRC_RECV, control thread: number of its domain */
+		/* recv.c: the SRQ that the request under way names, and that of resp.wqe. Kept as
+		 * numbers, because it may go before the message is complete. */
+		uint32_t named;
+		uint32_t held;
+	} xrc;
+	struct inject *inject; /* NULL: no faults */
 } CACHE_ALIGNED;
 
 /* --- set-up by the control thread ----------------------------------------------------- */
@@ -212,9 +276,12 @@ struct qp_config {
 	struct cq_lane *send_lane;
 	struct cq_lane *recv_lane;
 	struct ring sq; /* next is ignored */
-	struct ring rq;
+	struct ring rq; /* depth 0 with an SRQ */
+	struct srq *srq;
+	uint32_t xrcd;
 	uint32_t max_inline;
-	uint32_t window; /* packets in flight; 0: WINDOW_DEFAULT */
+	uint32_t window;  /* packets in flight; 0: WINDOW_DEFAULT */
+	uint8_t gsi_port; /* QP1: whose, from 1 */
 };
 
 /** @return bytes of memory, aligned to CACHE_LINE, that qp_init() wants for @p cfg. */
@@ -261,9 +328,41 @@ static inline struct abi_sge *wqe_sge(struct send_wqe *w)
 	return (struct abi_sge *)(w + 1);
 }
 
+/** The peer's SRQ that the message of @p w is for: kept at the end of the slots of XRC QPs. */
+static inline uint32_t *wqe_srqn(const struct qp *qp, struct send_wqe *w)
+{
+	return (uint32_t *)((uint8_t *)w + qp->sq_slot_size) - 1;
+}
+
 static inline uint8_t *wqe_inline(struct send_wqe *w)
 {
 	return (uint8_t *)(w + 1);
+}
+
+/** Fetches what a packet of @p qp needs of it: all up to the receive WQE. With thousands of QPs no
+ *  cache has them. */
+static inline void qp_prefetch(const struct qp *qp)
+{
+	for (size_t off = 0; off < offsetof(struct qp, resp.wqe); off += CACHE_LINE)
+		__builtin_prefetch((const uint8_t *)qp + off);
+}
+
+/** What of its attributes and path a QP has in RESET. */
+static inline void qp_set_defaults(struct qp *qp)
+{
+	memset(&qp->attr, 0, sizeof(qp->attr));
+	memset(&qp->path, 0, sizeof(qp->path));
+	qp->path.vid = UINT16_MAX; /* no packet comes from there */
+	qp->attr.port = qp->gsi_port;
+	if (qp->opc == OPC_UD)
+		qp->mtu_shift = (uint8_t)__builtin_ctz(PATH_MTU_MAX); /* one packet a message */
+}
+
+/** Fetches where the next WQE of @p qp is taken from, and put. */
+static inline void qp_prefetch_post(const struct qp *qp)
+{
+	__builtin_prefetch(ring_slot(&qp->sq));
+	__builtin_prefetch(qp_wqe(qp, qp->sq.next), 1);
 }
 
 /** @return packets that a message of @p len bytes takes (REQ-01); an empty one takes one
@@ -293,24 +392,70 @@ void qp_make_idle(struct core *c, struct qp *qp);
  *  is the reason (RSP-22). */
 void qp_error(struct core *c, struct qp *qp, uint64_t now);
 
+/** The oldest send WQE of @p qp has failed and is complete: as qp_error(), but what is not reliable
+ *  only goes to SQE, where the send queue is flushed and the receive queue goes on (UC-11). */
+void qp_send_error(struct core *c, struct qp *qp, uint64_t now);
+
 /** Queues an async event for @p qp's owner. */
 void qp_event(struct core *c, const struct qp *qp, uint32_t type);
+
+/** The same for @p srq's. */
+void srq_event(struct core *c, const struct srq *srq, uint32_t type);
 
 /** Raises SQ_DRAINED when @p qp is in SQD, nothing is outstanding and its owner wants to know
  *  (QPS-19). For when that may just have become so: nothing begins in SQD, so it does once. */
 void qp_check_drained(struct core *c, struct qp *qp);
 
-/** Puts a CQE on the lane of the queue that its opcode tells; an overflow becomes CQ_ERR and
- *  QP_FATAL (CQ-01). */
-void qp_complete(struct core *c, struct qp *qp, const struct abi_cqe *cqe, uint64_t now);
+/** A CQE of @p qp did not fit into @p lane, whose @p first it is: CQ_ERR and QP_FATAL (CQ-01). */
+void qp_overflown(
+	struct core *c, struct qp *qp, const struct cq_lane *lane, bool first, uint64_t now);
+
+/** trace.h. By value: who hands out a CQE's address has it in memory, and cq_push() would copy it.
+ */
+void trace_cqe(const struct core *c, const struct qp *qp, uint64_t wr_id, uint8_t status,
+	uint8_t opcode, uint32_t byte_len, uint64_t now);
+
+/** Puts a CQE on the lane of the queue that its opcode tells. */
+static inline void qp_complete(
+	struct core *c, struct qp *qp, const struct abi_cqe *cqe, uint64_t now)
+{
+	bool recv = cqe->opcode & ABI_WC_RECV;
+	struct cq_lane *lane = recv ? qp->recv_lane : qp->send_lane;
+	uint32_t *number = recv ? &qp->resp.cqes : &qp->comp.cqes;
+	bool first = !lane->overflow;
+
+	if (unlikely(qp->traced))
+		trace_cqe(c, qp, cqe->wr_id, cqe->status, cqe->opcode, cqe->byte_len, now);
+	if (unlikely(!cq_push(lane, cqe, *number))) {
+		qp_overflown(c, qp, lane, first, now);
+		return;
+	}
+	++*number;
+	if (list_empty(&lane->touched))
+		list_push(&c->touched, &lane->touched);
+}
 
 /** CORE_CMD_GIVE_QP: @p qp is @p worker's from here on. @return 0, or -EPERM: it is not ours. */
-int qp_give(struct core *c, struct qp *qp, uint16_t worker);
+int qp_give(struct core *c, struct qp *qp, uint16_t worker, uint64_t now);
 
 /** CORE_CMD_TAKE_QP: goes on where the last owner stopped.  @return as qp_give(). */
 int qp_take(struct core *c, struct qp *qp);
 
-/** Flushes at most @p max WQEs of an ERR QP.  @return true when more are left. */
+/** Begins a grace period.  @return its number, not 0. */
+static inline uint32_t core_grace_begin(struct core *c)
+{
+	if (!++c->grace_begun)
+		c->grace_begun++;
+	return c->grace_begun;
+}
+
+static inline bool core_grace_over(const struct core *c, uint32_t number)
+{
+	return (int32_t)(c->grace_ended - number) >= 0;
+}
+
+/** Flushes at most @p max WQEs of an ERR QP, or of the send queue of one in SQE.  @return true when
+ * more are left. */
 bool qp_flush(struct core *c, struct qp *qp, unsigned max, uint64_t now);
 
 #endif

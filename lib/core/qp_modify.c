@@ -6,78 +6,29 @@
  */
 #include <errno.h>
 #include "completer.h"
+#include "inject.h"
 #include "qp.h"
 #include "requester.h"
 #include "responder.h"
 #include "seq24.h"
 #include "timers.h"
-
-#define STATES (ABI_QPS_ERR + 1)
-
-struct transition {
-	bool valid;
-	uint32_t required;
-	uint32_t optional;
-};
-
-/* QPS-01: [from][to] for RC, which is never in SQE. STATE itself is always allowed. */
-static const struct transition rc_table[STATES][STATES] = {
-	[ABI_QPS_RESET][ABI_QPS_RESET] = {true, 0, 0},
-	[ABI_QPS_RESET][ABI_QPS_INIT] = {true, /* QPS-02 */
-		ABI_QP_PKEY_INDEX | ABI_QP_PORT | ABI_QP_ACCESS_FLAGS, 0},
-	[ABI_QPS_INIT][ABI_QPS_RESET] = {true, 0, 0},
-	[ABI_QPS_INIT][ABI_QPS_ERR] = {true, 0, 0},
-	[ABI_QPS_INIT][ABI_QPS_INIT] = {true, 0, /* QPS-03 */
-		ABI_QP_PKEY_INDEX | ABI_QP_PORT | ABI_QP_ACCESS_FLAGS},
-	[ABI_QPS_INIT][ABI_QPS_RTR] = {true, /* QPS-04, QPS-05 */
-		ABI_QP_AV | ABI_QP_PATH_MTU | ABI_QP_DEST_QPN | ABI_QP_RQ_PSN |
-			ABI_QP_MAX_DEST_RD_ATOMIC | ABI_QP_MIN_RNR_TIMER,
-		ABI_QP_ALT_PATH | ABI_QP_ACCESS_FLAGS | ABI_QP_PKEY_INDEX},
-	[ABI_QPS_RTR][ABI_QPS_RESET] = {true, 0, 0},
-	[ABI_QPS_RTR][ABI_QPS_ERR] = {true, 0, 0},
-	[ABI_QPS_RTR][ABI_QPS_RTS] = {true, /* QPS-06, QPS-07 */
-		ABI_QP_TIMEOUT | ABI_QP_RETRY_CNT | ABI_QP_RNR_RETRY | ABI_QP_SQ_PSN |
-			ABI_QP_MAX_QP_RD_ATOMIC,
-		ABI_QP_CUR_STATE | ABI_QP_ALT_PATH | ABI_QP_ACCESS_FLAGS | ABI_QP_MIN_RNR_TIMER |
-			ABI_QP_PATH_MIG_STATE},
-	[ABI_QPS_RTS][ABI_QPS_RESET] = {true, 0, 0},
-	[ABI_QPS_RTS][ABI_QPS_ERR] = {true, 0, 0},
-	[ABI_QPS_RTS][ABI_QPS_RTS] = {true, 0, /* QPS-08 */
-		ABI_QP_CUR_STATE | ABI_QP_ACCESS_FLAGS | ABI_QP_ALT_PATH | ABI_QP_PATH_MIG_STATE |
-			ABI_QP_MIN_RNR_TIMER},
-	[ABI_QPS_RTS][ABI_QPS_SQD] = {true, 0, ABI_QP_EN_SQD_ASYNC_NOTIFY}, /* QPS-09 */
-	[ABI_QPS_SQD][ABI_QPS_RESET] = {true, 0, 0},
-	[ABI_QPS_SQD][ABI_QPS_ERR] = {true, 0, 0},
-	[ABI_QPS_SQD][ABI_QPS_RTS] = {true, 0, /* QPS-11 */
-		ABI_QP_CUR_STATE | ABI_QP_ALT_PATH | ABI_QP_ACCESS_FLAGS | ABI_QP_MIN_RNR_TIMER |
-			ABI_QP_PATH_MIG_STATE},
-	[ABI_QPS_SQD][ABI_QPS_SQD] = {true, 0, /* QPS-10 */
-		ABI_QP_PORT | ABI_QP_AV | ABI_QP_TIMEOUT | ABI_QP_RETRY_CNT | ABI_QP_RNR_RETRY |
-			ABI_QP_MAX_QP_RD_ATOMIC | ABI_QP_MAX_DEST_RD_ATOMIC | ABI_QP_ALT_PATH |
-			ABI_QP_ACCESS_FLAGS | ABI_QP_PKEY_INDEX | ABI_QP_MIN_RNR_TIMER |
-			ABI_QP_PATH_MIG_STATE},
-	[ABI_QPS_ERR][ABI_QPS_RESET] = {true, 0, 0},
-	[ABI_QPS_ERR][ABI_QPS_ERR] = {true, 0, 0},
-};
+#include "trace.h"
+#include "ud.h"
 
 /* --- may it be? ----------------------------------------------------------------------- */
 
-static bool transition_allowed(const struct qp *qp, const struct core_cmd *cmd, unsigned to)
+static struct modify_verdict transition_allowed(
+	const struct qp *qp, const struct core_cmd *cmd, unsigned to)
 {
-	const struct transition *t;
+	struct modify_verdict v = transition_check(qp->type, qp->state, to, cmd->mask);
 
-	if (to >= STATES)
-		return false;
-	t = &rc_table[qp->state][to];
-	if (!t->valid)
-		return false; /* QPS-01 */
-	if ((cmd->mask & t->required) != t->required)
-		return false; /* QPS-12 */
-	if (cmd->mask & ~(t->required | t->optional | ABI_QP_STATE))
-		return false; /* QPS-12 */
+	if (v.refusal != MODIFY_OK)
+		return v;
 	if (qp->state == ABI_QPS_SQD && to == ABI_QPS_SQD && !completer_drained(qp))
-		return false; /* QPS-19: what is under way goes on as it began */
-	return !(cmd->mask & ABI_QP_CUR_STATE) || cmd->attr.cur_qp_state == qp->state; /* QPS-13 */
+		v.refusal = MODIFY_DRAINING; /* QPS-19: what is under way goes on as it began */
+	else if ((cmd->mask & ABI_QP_CUR_STATE) && cmd->attr.cur_qp_state != qp->state)
+		v.refusal = MODIFY_CUR_STATE; /* QPS-13 */
+	return v;
 }
 
 static bool mtu_legal(const struct core *c, const struct core_cmd *cmd)
@@ -89,44 +40,82 @@ static bool mtu_legal(const struct core *c, const struct core_cmd *cmd)
 	return mtu <= c->cfg.ports->port[cmd->path.port].active_mtu;
 }
 
+/* QPS-15: the P_Key of the index, of the port that the QP has or is given. */
+static bool pkey_index_legal(const struct core *c, const struct qp *qp, const struct core_cmd *cmd)
+{
+	uint8_t port = cmd->mask & ABI_QP_PORT ? cmd->attr.port : qp->attr.port;
+	uint16_t pkey = cmd->mask & ABI_QP_PKEY_INDEX ? cmd->attr.pkey_index : qp->attr.pkey_index;
+
+	return port && pkey < c->cfg.ports->port[port - 1].pkeys;
+}
+
 /* QPS-15, for the attributes that come with the command. What an address vector may name is
- * checked where it is resolved, in ctl/cmd_modify.c (GID-06, ETH-06, VRB-05). */
-static bool values_legal(const struct core *c, const struct qp *qp, const struct core_cmd *cmd)
+ * checked where it is resolved, in ctl/cmd_modify.c (GID-06, ETH-06, VRB-05).
+ * @return the first whose value is not legal, or 0. */
+static uint32_t illegal_value(const struct core *c, const struct qp *qp, const struct core_cmd *cmd)
 {
 	const struct abi_qp_attr *a = &cmd->attr;
 	const uint32_t access = ABI_ACCESS_LOCAL_WRITE | ABI_ACCESS_REMOTE_WRITE |
 				ABI_ACCESS_REMOTE_READ | ABI_ACCESS_REMOTE_ATOMIC |
 				ABI_ACCESS_FLUSH_GLOBAL | ABI_ACCESS_FLUSH_PERSIST;
 	uint32_t m = cmd->mask;
-	uint8_t port = m & ABI_QP_PORT ? a->port : qp->attr.port;
-	uint16_t pkey = m & ABI_QP_PKEY_INDEX ? a->pkey_index : qp->attr.pkey_index;
 
 	if ((m & ABI_QP_PORT) && (!a->port || a->port > c->cfg.ports->count))
-		return false;
-	if ((m & (ABI_QP_PORT | ABI_QP_PKEY_INDEX)) && pkey >= c->cfg.ports->port[port - 1].pkeys)
-		return false;
+		return ABI_QP_PORT;
+	if ((m & (ABI_QP_PORT | ABI_QP_PKEY_INDEX)) && !pkey_index_legal(c, qp, cmd))
+		return ABI_QP_PKEY_INDEX;
 	if ((m & ABI_QP_ACCESS_FLAGS) && (a->access_flags & ~access))
-		return false;
+		return ABI_QP_ACCESS_FLAGS;
 	if ((m & ABI_QP_PATH_MTU) && !mtu_legal(c, cmd))
-		return false;
-	if ((m & ABI_QP_AV) && cmd->path.sl > 7)
-		return false; /* ETH-06 */
+		return ABI_QP_PATH_MTU;
+	if ((m & ABI_QP_AV) && a->ah.sl >= SL_COUNT)
+		return ABI_QP_AV; /* ETH-06 */
 	if ((m & ABI_QP_TIMEOUT) && a->timeout > 31)
-		return false;
+		return ABI_QP_TIMEOUT;
 	if ((m & ABI_QP_RETRY_CNT) && a->retry_cnt > 7)
-		return false;
+		return ABI_QP_RETRY_CNT;
 	if ((m & ABI_QP_RNR_RETRY) && a->rnr_retry > 7)
-		return false;
+		return ABI_QP_RNR_RETRY;
 	if ((m & ABI_QP_MIN_RNR_TIMER) && a->min_rnr_timer > 31)
-		return false;
+		return ABI_QP_MIN_RNR_TIMER;
 	if ((m & ABI_QP_MAX_QP_RD_ATOMIC) && a->max_rd_atomic > RD_ATOMIC_MAX)
-		return false;
+		return ABI_QP_MAX_QP_RD_ATOMIC;
 	if ((m & ABI_QP_MAX_DEST_RD_ATOMIC) && a->max_dest_rd_atomic > RD_ATOMIC_MAX)
+		return ABI_QP_MAX_DEST_RD_ATOMIC;
+	return m & (ABI_QP_ALT_PATH | ABI_QP_PATH_MIG_STATE); /* EVT-08: no path migration */
+}
+
+/* QPS-14: nothing is touched before both have been asked. */
+static bool allowed(const struct core *c, const struct qp *qp, struct core_cmd *cmd, unsigned to)
+{
+	cmd->verdict = transition_allowed(qp, cmd, to);
+	if (cmd->verdict.refusal != MODIFY_OK)
 		return false;
-	return !(m & (ABI_QP_ALT_PATH | ABI_QP_PATH_MIG_STATE)); /* EVT-08: no path migration */
+	cmd->verdict.attrs = illegal_value(c, qp, cmd);
+	if (cmd->verdict.attrs)
+		cmd->verdict.refusal = MODIFY_VALUE;
+	return !cmd->verdict.attrs;
 }
 
 /* --- doing it ------------------------------------------------------------------------- */
+
+/* BTH-11, VAL-09: what the entry of the QP's index says now. */
+static void load_pkey(const struct core *c, struct qp *qp)
+{
+	const struct abi_qp_attr *a = &qp->attr;
+
+	if (a->port) /* 0: it was reset */
+		qp->pkey = c->cfg.ports->port[a->port - 1].pkey[a->pkey_index];
+}
+
+static void set_path(struct qp *qp, struct core_cmd *cmd)
+{
+	qp->attr.ah = cmd->attr.ah;
+	cmd->path.sgid = &cmd->sgid;
+	cmd->path.src_qpn = qp->qpn;
+	cmd->path.dst_qpn = qp->attr.dest_qpn;
+	path_init(&qp->path, &cmd->path); /* UDP-11: the source port too */
+}
 
 static void set_addressing(struct core *c, struct qp *qp, struct core_cmd *cmd)
 {
@@ -138,16 +127,11 @@ static void set_addressing(struct core *c, struct qp *qp, struct core_cmd *cmd)
 	if (cmd->mask & ABI_QP_PKEY_INDEX)
 		q->pkey_index = a->pkey_index;
 	if (cmd->mask & (ABI_QP_PORT | ABI_QP_PKEY_INDEX))
-		qp->pkey = c->cfg.ports->port[q->port - 1].pkey[q->pkey_index];
+		load_pkey(c, qp);
 	if (cmd->mask & ABI_QP_DEST_QPN)
 		q->dest_qpn = a->dest_qpn & SEQ24_MASK;
-	if (!(cmd->mask & ABI_QP_AV))
-		return;
-	q->ah = a->ah;
-	cmd->path.sgid = &cmd->sgid;
-	cmd->path.src_qpn = qp->qpn;
-	cmd->path.dst_qpn = q->dest_qpn;
-	path_init(&qp->path, &cmd->path); /* UDP-11: the source port too */
+	if (cmd->mask & ABI_QP_AV)
+		set_path(qp, cmd);
 }
 
 static void set_limits(struct qp *qp, const struct core_cmd *cmd)
@@ -166,6 +150,8 @@ static void set_limits(struct qp *qp, const struct core_cmd *cmd)
 		q->timeout = a->timeout;
 		qp->ack_timeout = timers_ack_timeout(a->timeout);
 	}
+	if (m & ABI_QP_QKEY)
+		q->qkey = a->qkey;
 	if (m & ABI_QP_RETRY_CNT)
 		q->retry_cnt = a->retry_cnt;
 	if (m & ABI_QP_RNR_RETRY)
@@ -197,9 +183,34 @@ static int reset(struct core *c, struct qp *qp, struct core_cmd *cmd)
 	completer_reset(qp);
 	responder_reset(qp);
 	window_init(&qp->win, qp->window_max);
-	memset(&qp->attr, 0, sizeof(qp->attr));
-	memset(&qp->path, 0, sizeof(qp->path));
+	memset(&qp->why, 0, sizeof(qp->why));
+	qp_set_defaults(qp);
 	qp->comm_est = false;
+	inject_forget(qp);
+	return 0;
+}
+
+/* SQE -> RTS. What was posted so far is flushed first, as it would have been (IBA 10.3.1.7); all
+ * that was built is sealed by now. */
+static int recover(struct core *c, struct qp *qp, struct core_cmd *cmd, uint64_t now)
+{
+	const uint32_t step = 256;
+	uint32_t max = 2 * qp->sq.depth; /* it may go on posting: not for ever */
+	uint32_t n = 0;
+
+	qp->tx_call = 0;
+	while (n < step && completer_flush_one(c, qp, now))
+		n++;
+	cmd->progress += n;
+	if (qp->state != ABI_QPS_SQE) {
+		cmd->verdict = (struct modify_verdict){
+			.refusal = MODIFY_NO_TRANSITION, .state = qp->state};
+		return -EINVAL; /* its CQ overflowed */
+	}
+	if (n == step && cmd->progress < max)
+		return -EAGAIN;
+	requester_resume(qp);
+	cause_forget(qp);
 	return 0;
 }
 
@@ -211,18 +222,25 @@ static void enter_sqd(struct core *c, struct qp *qp, const struct core_cmd *cmd)
 	qp_check_drained(c, qp);
 }
 
-static int modify(struct core *c, struct qp *qp, struct core_cmd *cmd, uint64_t now)
+static int change(struct core *c, struct qp *qp, struct core_cmd *cmd, uint64_t now)
 {
 	unsigned to = cmd->mask & ABI_QP_STATE ? cmd->attr.qp_state : qp->state;
 
 	/* A reset that takes several steps has changed the state with its first. */
-	if (!cmd->progress && (!transition_allowed(qp, cmd, to) || !values_legal(c, qp, cmd)))
-		return -EINVAL; /* QPS-14: nothing is touched before both have been asked */
+	if (!(to == ABI_QPS_RESET && cmd->progress) && !allowed(c, qp, cmd, to))
+		return -EINVAL;
 	if (to == ABI_QPS_RESET)
 		return reset(c, qp, cmd);
 	if (to == ABI_QPS_ERR) {
+		cause_plain(qp, CAUSE_COMMAND, 0);
 		qp_error(c, qp, now);
 		return 0;
+	}
+	if (qp->state == ABI_QPS_SQE) {
+		int err = recover(c, qp, cmd, now);
+
+		if (err)
+			return err;
 	}
 	set_addressing(c, qp, cmd);
 	set_limits(qp, cmd);
@@ -232,15 +250,33 @@ static int modify(struct core *c, struct qp *qp, struct core_cmd *cmd, uint64_t 
 		enter_sqd(c, qp, cmd);
 		return 0;
 	}
-	if (to == ABI_QPS_RTR)
-		responder_start(qp, cmd->attr.rq_psn & SEQ24_MASK); /* QPS-15 */
+	if (to == ABI_QPS_RTR) {
+		/* QPS-15; datagrams have none */
+		responder_start(qp, cmd->mask & ABI_QP_RQ_PSN ? cmd->attr.rq_psn & SEQ24_MASK : 0);
+		qp->why.rq_psn = qp->resp.epsn;
+	}
 	if (to == ABI_QPS_RTS && qp->state == ABI_QPS_RTR) {
 		requester_start(qp, cmd->attr.sq_psn & SEQ24_MASK);
 		completer_start(qp, cmd->attr.sq_psn & SEQ24_MASK);
+		qp->why.sq_psn = qp->comp.una;
+		qp->why.first_wqe = qp->comp.head;
 	}
 	qp->state = (uint8_t)to;
 	qp_make_ready(c, qp); /* what was posted before RTS goes now (REQ-21) */
 	return 0;
+}
+
+static int modify(struct core *c, struct qp *qp, struct core_cmd *cmd, uint64_t now)
+{
+	struct trace_step s;
+	int err;
+
+	if (!qp->traced)
+		return change(c, qp, cmd, now);
+	trace_begin(&s, qp, now);
+	err = change(c, qp, cmd, now);
+	trace_end(&s, c, qp, now);
+	return err;
 }
 
 /* QPS-21 */
@@ -254,11 +290,14 @@ static void query(const struct qp *qp, struct abi_qp_attr *out)
 	out->sq_psn = qp->req.psn_new;
 }
 
-static void detach_qp(struct core *c, struct qp *qp)
+static void detach_qp(struct core *c, struct qp *qp, uint64_t now)
 {
+	if (qp->traced)
+		trace_gone(c, qp, now);
 	qp->state = ABI_QPS_RESET; /* QPS-22: packets that still find it are dropped */
 	timers_stop(c, qp);
 	qp_make_idle(c, qp);
+	inject_qp(c, qp, NULL);
 }
 
 /* A17.4.2: the AV stays what it was, but for the L2 address that was found for it. */
@@ -270,6 +309,19 @@ static void readdress(struct qp *qp, const struct core_cmd *cmd)
 	memcpy(qp->attr.ah.dmac, cmd->path.dmac, 6);
 }
 
+static int repath(struct qp *qp, struct core_cmd *cmd)
+{
+	if (!qp->path.hdr_len)
+		return -EINVAL;
+	set_path(qp, cmd);
+	return 0;
+}
+
+static void set_careful(struct core *c, uint8_t why, bool on)
+{
+	c->careful = (uint8_t)(on ? c->careful | why : c->careful & ~why);
+}
+
 int core_cmd(struct core *c, struct core_cmd *cmd, uint64_t now)
 {
 	switch (cmd->type) {
@@ -278,20 +330,46 @@ int core_cmd(struct core *c, struct core_cmd *cmd, uint64_t now)
 	case CORE_CMD_QUERY_QP:
 		query(cmd->qp, &cmd->attr);
 		return 0;
+	case CORE_CMD_SET_WINDOW:
+		cmd->qp->window_max = cmd->n;
+		window_limit(&cmd->qp->win, cmd->n);
+		return 0;
 	case CORE_CMD_READDRESS_QPS:
 		for (uint32_t i = 0; i < cmd->n; i++)
 			readdress(cmd->qps[i], cmd);
 		return 0;
+	case CORE_CMD_SNAPSHOT_QPS:
+		return ud_snapshot(c, cmd);
+	case CORE_CMD_REPATH_QP:
+		return repath(cmd->qp, cmd);
+	case CORE_CMD_RELOAD_PKEYS:
+		for (uint32_t i = 0; i < cmd->n; i++)
+			load_pkey(c, cmd->qps[i]);
+		return 0;
 	case CORE_CMD_DETACH_QP:
-		detach_qp(c, cmd->qp);
+		detach_qp(c, cmd->qp, now);
 		return 0;
 	case CORE_CMD_GIVE_QP:
-		return qp_give(c, cmd->qp, cmd->worker);
+		return qp_give(c, cmd->qp, cmd->worker, now);
 	case CORE_CMD_TAKE_QP:
 		return qp_take(c, cmd->qp);
+	case CORE_CMD_TRACING:
+		set_careful(c, CORE_TRACING, cmd->tracing);
+		return 0;
+	case CORE_CMD_INJECTING:
+		set_careful(c, CORE_INJECTING, cmd->tracing);
+		return 0;
+	case CORE_CMD_INJECT_QP:
+		return inject_qp(c, cmd->qp, cmd->inject);
+	case CORE_CMD_ARM_FAULT:
+		return inject_arm(cmd->qp, cmd->fault, &cmd->n);
+	case CORE_CMD_CLEAR_FAULT:
+		return inject_clear(cmd->qp, cmd->n);
+	case CORE_CMD_TRACE_QP:
+		return trace_qp(c, cmd->qp, cmd->trace);
 	case CORE_CMD_DETACH_QPS:
 		for (uint32_t i = 0; i < cmd->n; i++)
-			detach_qp(c, cmd->qps[i]);
+			detach_qp(c, cmd->qps[i], now);
 		return 0;
 	case CORE_CMD_DETACH_CQ:
 		list_del(&cmd->cq->lane[c->cfg.worker].touched);

@@ -6,29 +6,26 @@
 #include "recv.h"
 #include "responder.h"
 
-bool recv_wqe_take(struct qp *qp)
-{
-	struct ring *rq = &qp->rq;
-	struct recv_wqe *w = &qp->resp.wqe;
-	union {
-		struct abi_recv_wqe wqe;
-		uint8_t bytes[512];
-	} copy CACHE_ALIGNED;
-	/* wqe.sge is only as long as the smallest entry has room for. */
-	const struct abi_sge *sge = (const void *)(copy.bytes + ABI_RECV_WQE_HDR);
-	uint32_t n;
+/* A private copy of an entry. */
+union entry {
+	struct abi_recv_wqe wqe;
+	uint8_t bytes[SRQ_ENTRY_MAX];
+} __attribute__((aligned(16))); /* of uaccess_wqe() */
+_Static_assert(ABI_RECV_WQE_HDR + SGE_MAX * sizeof(struct abi_sge) <= sizeof(union entry),
+	"a receive WQE fits its copy");
 
-	_Static_assert(ABI_RECV_WQE_HDR + SGE_MAX * sizeof(struct abi_sge) <= sizeof(copy),
-		"a receive WQE fits its copy");
-	if (!rq->depth || !ring_ready(rq))
-		return false;
-	uaccess_wqe(&copy, ring_slot(rq), rq->stride);
-	rq->next++;
-	atomic_store_explicit(&rq->shared->consumer, rq->next, memory_order_release);
-	n = ABI_WQE_COUNT(copy.wqe.ctl);
-	w->wr_id = copy.wqe.wr_id;
+static ALWAYS_INLINE void wqe_read(
+	struct qp *qp, const union entry *copy, uint32_t max_sge, uint32_t pd)
+{
+	struct recv_wqe *w = &qp->resp.wqe;
+	/* wqe.sge is only as long as the smallest entry has room for. */
+	const struct abi_sge *sge = (const void *)(copy->bytes + ABI_RECV_WQE_HDR);
+	uint32_t n = ABI_WQE_COUNT(copy->wqe.ctl);
+
+	w->wr_id = copy->wqe.wr_id;
 	w->length = 0;
-	w->invalid = n > rq->max_sge;
+	w->pd = pd;
+	w->invalid = n > max_sge;
 	w->num_sge = w->invalid ? 0 : n;
 	for (uint32_t i = 0; i < w->num_sge; i++) {
 		w->sge[i] = sge[i];
@@ -38,10 +35,129 @@ bool recv_wqe_take(struct qp *qp)
 		w->length = MSG_LEN_MAX;
 	qp->resp.have_wqe = true;
 	qp->resp.recv_off = 0;
+}
+
+/* From the QP's own receive queue. */
+static ALWAYS_INLINE bool rq_take(struct qp *qp)
+{
+	struct ring *rq = &qp->rq;
+	union entry copy;
+
+	if (!ring_ready(rq))
+		return false;
+	uaccess_wqe(&copy, ring_slot(rq), rq->stride);
+	rq->next++;
+	atomic_store_explicit(&rq->shared->consumer, rq->next, memory_order_release);
+	wqe_read(qp, &copy, rq->max_sge, qp->pd);
 	return true;
 }
 
-void recv_complete(
+/* SRQ-02: one for each message, whichever QP and worker it comes to. */
+static NOINLINE bool shared_take(struct core *c, struct qp *qp, struct srq *srq)
+{
+	union entry copy;
+	enum srq_taken taken = srq_take(srq, &copy);
+
+	if (taken == SRQ_BROKEN) {
+		if (srq_break(srq))
+			srq_event(c, srq, ABI_EVENT_SRQ_ERR); /* SRQ-08, EVT-04 */
+		return false;
+	}
+	if (srq_limit_reached(srq)) /* of what is left; or asked for in vain (SRQ-04) */
+		srq_event(c, srq, ABI_EVENT_SRQ_LIMIT_REACHED);
+	if (taken == SRQ_EMPTY) {
+		atomic_fetch_add_explicit(&srq->starved, 1, memory_order_relaxed);
+		return false;
+	}
+	qp->rq.next++; /* for who looks at the QP */
+	wqe_read(qp, &copy, srq->max_sge, srq->pd);
+	return true;
+}
+
+/* XRC-04: the SRQ that a request names, if it is one of the QP's domain. */
+static struct srq *srq_of_domain(const struct core *c, const struct qp *qp, uint32_t srqn)
+{
+	struct srq *srq = srq_find(c->cfg.srqs, srqn);
+
+	return srq && srq->xrcd && srq->xrcd == qp->xrc.xrcd ? srq : NULL;
+}
+
+static struct srq *srq_of(const struct core *c, const struct qp *qp)
+{
+	if (qp->srq || qp->type != ABI_QPT_XRC_RECV)
+		return qp->srq;
+	return srq_of_domain(c, qp, qp->xrc.named);
+}
+
+static NOINLINE bool no_rq_take(struct core *c, struct qp *qp)
+{
+	struct srq *srq = srq_of(c, qp);
+
+	qp->xrc.held = qp->xrc.named;
+	return srq && shared_take(c, qp, srq);
+}
+
+bool recv_wqe_take_rc(struct core *c, struct qp *qp)
+{
+	return likely(qp->rq.depth) ? rq_take(qp) : no_rq_take(c, qp);
+}
+
+NOINLINE bool recv_wqe_take(struct core *c, struct qp *qp)
+{
+	return qp->rq.depth ? rq_take(qp) : no_rq_take(c, qp);
+}
+
+enum cause recv_wqe_hopeless(const struct core *c, const struct qp *qp)
+{
+	const struct srq *srq = srq_of(c, qp);
+
+	if (!srq)
+		return qp->type == ABI_QPT_XRC_RECV ? CAUSE_XRC_SRQ : CAUSE_NONE;
+	return atomic_load_explicit(&srq->broken, memory_order_relaxed) ? CAUSE_SRQ_BROKEN
+									: CAUSE_NONE;
+}
+
+enum drop recv_wqe_missed(struct core *c, struct qp *qp, const struct pkt *pkt, uint64_t now)
+{
+	enum cause why = recv_wqe_hopeless(c, qp);
+
+	c->count.out_of_buffer++;
+	if (unlikely(why != CAUSE_NONE)) {
+		cause_request(c, qp, pkt, why);
+		qp_event(c, qp, ABI_EVENT_QP_FATAL);
+		qp_error(c, qp, now);
+	}
+	return DROP_NO_RECV_WQE;
+}
+
+bool recv_srq_gone(const struct core *c, const struct qp *qp)
+{
+	return qp->resp.have_wqe && !srq_of_domain(c, qp, qp->xrc.held);
+}
+
+uint32_t recv_max_sge(const struct core *c, const struct qp *qp)
+{
+	const struct srq *srq =
+		qp->type == ABI_QPT_XRC_RECV ? srq_of_domain(c, qp, qp->xrc.held) : qp->srq;
+
+	return srq ? srq->max_sge : qp->rq.max_sge;
+}
+
+/* XRC-05: in the SRQ's CQ, on the lane of this worker. The SRQ may have gone, and its CQ with it.
+ */
+static NOINLINE void xrc_complete(struct core *c, struct qp *qp, struct abi_cqe *cqe, uint64_t now)
+{
+	const struct srq *srq = srq_of_domain(c, qp, qp->xrc.held);
+
+	if (!srq)
+		return;
+	cqe->srqn = srq->srqn;
+	qp->recv_lane = &srq->cq->lane[c->cfg.worker];
+	qp_complete(c, qp, cqe, now);
+	qp->recv_lane = NULL; /* nobody takes it away when the CQ goes */
+}
+
+static ALWAYS_INLINE void complete(
 	struct core *c, struct qp *qp, uint8_t status, const struct pkt *pkt, uint64_t now)
 {
 	struct abi_cqe cqe = {
@@ -63,21 +179,39 @@ void recv_complete(
 			cqe.flags |= ABI_WC_WITH_IMM;
 			cqe.imm = pkt->imm;
 		}
+		if (unlikely(pkt->op->ieth)) { /* INV-02 */
+			cqe.flags |= ABI_WC_WITH_INV;
+			cqe.imm = pkt->rkey;
+		}
 		if (pkt->se)
 			cqe.flags |= ABI_WC_SOLICITED; /* RSP-51 */
 	}
 	qp->resp.have_wqe = false;
-	if (status != ABI_WC_SUCCESS && status != ABI_WC_WR_FLUSH_ERR)
+	if (unlikely(status != ABI_WC_SUCCESS)) {
 		c->count.resp_cqe_error++;
-	qp_complete(c, qp, &cqe, now);
+		c->count.resp_cqe_flush_error += status == ABI_WC_WR_FLUSH_ERR;
+	}
+	if (unlikely(qp->type == ABI_QPT_XRC_RECV))
+		xrc_complete(c, qp, &cqe, now);
+	else
+		qp_complete(c, qp, &cqe, now);
 }
 
-uint8_t recv_place(struct core *c, struct qp *qp, const struct pkt *pkt)
+void recv_complete_rc(struct core *c, struct qp *qp, const struct pkt *pkt, uint64_t now)
+{
+	complete(c, qp, ABI_WC_SUCCESS, pkt, now);
+}
+
+NOINLINE void recv_complete(
+	struct core *c, struct qp *qp, uint8_t status, const struct pkt *pkt, uint64_t now)
+{
+	complete(c, qp, status, pkt, now);
+}
+
+static ALWAYS_INLINE uint8_t place(
+	struct core *c, struct qp *qp, uint64_t off, const uint8_t *data, uint32_t len)
 {
 	const struct recv_wqe *w = &qp->resp.wqe;
-	const uint8_t *data = pkt->payload;
-	uint64_t off = qp->resp.recv_off;
-	uint32_t len = pkt->payload_len;
 
 	for (uint32_t i = 0; len && i < w->num_sge; i++) {
 		const struct abi_sge *sge = &w->sge[i];
@@ -91,11 +225,14 @@ uint8_t recv_place(struct core *c, struct qp *qp, const struct pkt *pkt)
 		part = sge->length - (uint32_t)off;
 		if (part > len)
 			part = len;
-		if (mr_resolve(c->cfg.mrs, sge->lkey, qp->pd, ABI_ACCESS_LOCAL_WRITE,
-			    sge->addr + off, part, &ptr) != MR_OK)
+		if (mr_resolve(c->cfg.mrs, sge->lkey, w->pd, ABI_ACCESS_LOCAL_WRITE,
+			    sge->addr + off, part, &ptr) != MR_OK) {
+			cause_recv_key(c, qp, sge->lkey, sge->addr + off, part);
 			return ABI_WC_LOC_PROT_ERR;
+		}
 		if (!uaccess_place(&c->ua, ptr, data, part)) {
 			c->count.access_faults++;
+			cause_plain(qp, CAUSE_RECV_FAULT, 0);
 			return ABI_WC_LOC_PROT_ERR;
 		}
 		data += part;
@@ -105,10 +242,32 @@ uint8_t recv_place(struct core *c, struct qp *qp, const struct pkt *pkt)
 	return 0;
 }
 
+uint8_t recv_place(struct core *c, struct qp *qp, const struct pkt *pkt)
+{
+	return place(c, qp, qp->resp.recv_off, pkt->payload, pkt->payload_len);
+}
+
+uint8_t recv_place_at(
+	struct core *c, struct qp *qp, uint64_t off, const uint8_t *data, uint32_t len)
+{
+	return place(c, qp, off, data, len);
+}
+
+/* SRQ-07, EVT-04: the WQE that the QP had is its last. What else is posted is for others. */
+static void last_wqe_reached(struct core *c, struct qp *qp)
+{
+	if ((!qp->srq && qp->type != ABI_QPT_XRC_RECV) || qp->resp.last_wqe)
+		return;
+	qp->resp.last_wqe = true;
+	qp_event(c, qp, ABI_EVENT_QP_LAST_WQE);
+}
+
 bool responder_flush_one(struct core *c, struct qp *qp, uint64_t now)
 {
-	if (!qp->resp.have_wqe && !recv_wqe_take(qp))
+	if (!qp->resp.have_wqe && !(qp->rq.depth && rq_take(qp))) {
+		last_wqe_reached(c, qp);
 		return false;
+	}
 	recv_complete(c, qp, ABI_WC_WR_FLUSH_ERR, NULL, now);
 	return true;
 }
@@ -117,7 +276,7 @@ uint32_t responder_discard(struct qp *qp, uint32_t max)
 {
 	uint32_t n = 0;
 
-	while (n < max && recv_wqe_take(qp))
+	while (n < max && qp->rq.depth && rq_take(qp))
 		n++;
 	qp->resp.have_wqe = false;
 	return n;

@@ -5,16 +5,29 @@
  * rxe's req_retry is go_back() there and requester_seek() here.
  */
 #include "completer.h"
+#include "mw_wqe.h"
 #include "packet.h"
 #include "requester.h"
 #include "seq24.h"
 #include "timers.h"
+#include "ud.h"
+
+/* WQEs in a row that send nothing, in one turn. */
+#define LOCAL_MAX 16u
 
 void requester_start(struct qp *qp, uint32_t psn)
 {
 	qp->req.psn = psn; /* REQ-03 */
 	qp->req.psn_new = psn;
 	qp->req.psn_assign = psn;
+}
+
+void requester_resume(struct qp *qp)
+{
+	qp->req.psn = qp->req.psn_new;
+	qp->req.psn_assign = qp->req.psn_new;
+	qp->req.cur = qp->req.fetched;
+	qp->req.sge_wqe = qp->req.cur - 1; /* no WQE's */
 }
 
 void requester_reset(struct qp *qp)
@@ -43,7 +56,8 @@ bool requester_idle(struct qp *qp)
 	atomic_store_explicit(&sq->shared->need_doorbell, 1, memory_order_relaxed);
 	/* Pairs with the application's fence between its mark and its look at need_doorbell. */
 	atomic_thread_fence(memory_order_seq_cst);
-	if (!ring_ready(sq))
+	qp->req.rings = !ring_ready(sq);
+	if (qp->req.rings)
 		return true;
 	atomic_store_explicit(&sq->shared->need_doorbell, 0, memory_order_relaxed);
 	return false;
@@ -51,61 +65,170 @@ bool requester_idle(struct qp *qp)
 
 /* --- taking a WQE --------------------------------------------------------------------- */
 
-static bool opcode_supported(unsigned opcode) /* REQ-17 */
+enum wr_kind {
+	WR_NONE, /* REQ-17: not an operation */
+	WR_DATA, /* SGEs or inline */
+	WR_ATOMIC,
+	WR_WORD, /* SGEs or inline, of one word */
+	WR_FLUSH,
+	WR_BIND,
+	WR_INVALIDATE,
+};
+
+/* Which services have it. */
+enum wr_service {
+	SERVICE_ALL,
+	SERVICE_CONNECTED,
+	SERVICE_RELIABLE,
+};
+
+/* By enum abi_wr_opcode. */
+static const struct wr_op {
+	uint8_t kind;	    /* enum wr_kind */
+	uint8_t service;    /* enum wr_service */
+	uint8_t flags;	    /* WQE_* */
+	uint8_t code[2][2]; /* BTH opcode: [first][last] */
+} wr_ops[] = {
+/* clang-format off */
+#define SEND_CODES(last, only)	{{OP_SEND_MIDDLE, last}, {OP_SEND_FIRST, only}}
+#define WRITE_CODES(last, only) {{OP_WRITE_MIDDLE, last}, {OP_WRITE_FIRST, only}}
+	[ABI_WR_RDMA_WRITE] = {WR_DATA, SERVICE_CONNECTED, 0,
+		WRITE_CODES(OP_WRITE_LAST, OP_WRITE_ONLY)},
+	[ABI_WR_RDMA_WRITE_WITH_IMM] = {WR_DATA, SERVICE_CONNECTED, WQE_TAKES_RECV,
+		WRITE_CODES(OP_WRITE_LAST_WITH_IMM, OP_WRITE_ONLY_WITH_IMM)},
+	[ABI_WR_SEND] = {WR_DATA, SERVICE_ALL, WQE_TAKES_RECV,
+		SEND_CODES(OP_SEND_LAST, OP_SEND_ONLY)},
+	[ABI_WR_SEND_WITH_IMM] = {WR_DATA, SERVICE_ALL, WQE_TAKES_RECV,
+		SEND_CODES(OP_SEND_LAST_WITH_IMM, OP_SEND_ONLY_WITH_IMM)},
+	[ABI_WR_SEND_WITH_INV] = {WR_DATA, SERVICE_RELIABLE, WQE_TAKES_RECV,
+		SEND_CODES(OP_SEND_LAST_WITH_INV, OP_SEND_ONLY_WITH_INV)},
+	[ABI_WR_RDMA_READ] = {WR_DATA, SERVICE_RELIABLE, WQE_RESPONSE | WQE_FETCHES, {{0}}},
+	[ABI_WR_ATOMIC_CMP_AND_SWP] = {WR_ATOMIC, SERVICE_RELIABLE, WQE_RESPONSE | WQE_FETCHES, {{0}}},
+	[ABI_WR_ATOMIC_FETCH_AND_ADD] = {WR_ATOMIC, SERVICE_RELIABLE, WQE_RESPONSE | WQE_FETCHES, {{0}}},
+	[ABI_WR_FLUSH] = {WR_FLUSH, SERVICE_RELIABLE, WQE_RESPONSE, {{0}}},
+	[ABI_WR_ATOMIC_WRITE] = {WR_WORD, SERVICE_RELIABLE, WQE_RESPONSE, {{0}, {0, OP_ATOMIC_WRITE}}},
+	[ABI_WR_BIND_MW] = {WR_BIND, SERVICE_CONNECTED, 0, {{0}}},
+	[ABI_WR_LOCAL_INV] = {WR_INVALIDATE, SERVICE_CONNECTED, 0, {{0}}},
+	/* clang-format on */
+};
+
+static bool opcode_supported(const struct qp *qp, unsigned opcode) /* REQ-17, UC-01, UD-01 */
 {
-	switch (opcode) {
-	case ABI_WR_RDMA_WRITE:
-	case ABI_WR_RDMA_WRITE_WITH_IMM:
-	case ABI_WR_SEND:
-	case ABI_WR_SEND_WITH_IMM:
-	case ABI_WR_RDMA_READ:
-		return true;
-	default:
+	if (opcode >= ARRAY_SIZE(wr_ops))
 		return false;
-	}
+	if (likely(qp->reliable)) /* it has them all */
+		return true;
+	return wr_ops[opcode].service == SERVICE_ALL ||
+	       (wr_ops[opcode].service == SERVICE_CONNECTED && qp->opc != OPC_UD);
 }
 
-static bool takes_recv_wqe(unsigned opcode) /* CRD-05 */
-{
-	return opcode == ABI_WR_SEND || opcode == ABI_WR_SEND_WITH_IMM ||
-	       opcode == ABI_WR_RDMA_WRITE_WITH_IMM;
-}
-
-/* Checks the SGEs of a copied WQE and sums them up.  @return a status, 0 when they are good. */
-static uint8_t check_sges(
+/* Checks the SGEs of a copied WQE and sums them up.  @return a status, 0 when they are good. In
+ * line for SEND, WRITE and READ. */
+static ALWAYS_INLINE uint8_t check_sges(
 	struct core *c, struct qp *qp, struct send_wqe *w, const struct abi_sge *sge, unsigned n)
 {
-	uint32_t access = wqe_is_read(w) ? ABI_ACCESS_LOCAL_WRITE : 0; /* REQ-45 */
+	uint32_t access = wqe_local_access(w);
 	uint64_t length = 0;
 
 	if (n > qp->sq.max_sge) /* REQ-17 */
-		return ABI_WC_LOC_QP_OP_ERR;
+		return wqe_refuse(w, ABI_WC_LOC_QP_OP_ERR, CAUSE_POST_SGES, n);
 	for (unsigned i = 0; i < n; i++) {
 		wqe_sge(w)[i] = sge[i];
 		length += sge[i].length;
 		if (sge[i].length && mr_resolve(c->cfg.mrs, sge[i].lkey, qp->pd, access,
 					     sge[i].addr, sge[i].length, NULL) != MR_OK)
-			return ABI_WC_LOC_PROT_ERR; /* REQ-18 */
+			return wqe_refuse(w, ABI_WC_LOC_PROT_ERR, CAUSE_POST_KEY, i); /* REQ-18 */
 	}
 	if (length > MSG_LEN_MAX)
-		return ABI_WC_LOC_LEN_ERR; /* REQ-07 */
+		return wqe_refuse(w, ABI_WC_LOC_LEN_ERR, CAUSE_POST_LENGTH, n); /* REQ-07 */
 	w->num_sge = (uint8_t)n;
 	w->length = (uint32_t)length;
 	return 0;
 }
 
-static uint8_t check_inline(struct qp *qp, struct send_wqe *w, const uint8_t *data, unsigned n)
+static NOINLINE uint8_t check_inline(
+	struct qp *qp, struct send_wqe *w, const uint8_t *data, unsigned n)
 {
-	if (n > qp->max_inline || wqe_is_read(w)) /* REQ-16 */
-		return ABI_WC_LOC_QP_OP_ERR;
+	if (n > qp->max_inline || (w->flags & WQE_FETCHES)) /* REQ-16 */
+		return wqe_refuse(w, ABI_WC_LOC_QP_OP_ERR, CAUSE_POST_INLINE, n);
 	memcpy(wqe_inline(w), data, n); /* REQ-15: a copy; no lkey is looked at */
 	w->num_sge = 0;
 	w->length = n;
 	return 0;
 }
 
+/* The operands lie before the one SGE, which takes the original value. */
+static uint8_t check_atomic(
+	struct core *c, struct qp *qp, struct send_wqe *w, const struct abi_wqe *e, unsigned n)
+{
+	uint8_t status;
+
+	w->atomic.compare_add = e->atomic.compare_add;
+	w->atomic.swap = e->atomic.swap;
+	if (n != 1)
+		return wqe_refuse(w, ABI_WC_LOC_QP_OP_ERR, CAUSE_POST_ATOMIC, n);
+	status = check_sges(c, qp, w, &e->atomic.sge, n);
+	if (!status && w->length != ATOMIC_LEN)
+		status = wqe_refuse(w, ABI_WC_LOC_LEN_ERR, CAUSE_POST_ATOMIC, n);
+	return status;
+}
+
+/* FLU-08: one word. */
+static NOINLINE uint8_t check_word(
+	struct core *c, struct qp *qp, struct send_wqe *w, const struct abi_wqe *e, unsigned n)
+{
+	uint8_t status = w->flags & ABI_WQE_INLINE ? check_inline(qp, w, e->inline_data, n)
+						   : check_sges(c, qp, w, e->sge, n);
+
+	if (!status && w->length != ATOMIC_LEN)
+		status = wqe_refuse(w, ABI_WC_LOC_LEN_ERR, CAUSE_POST_WORD, n);
+	return status;
+}
+
+static uint8_t check_flush(struct send_wqe *w, const struct abi_wqe *e)
+{
+	w->imm = e->feth & (FETH_PLT_MASK | FETH_SEL_MASK);
+	w->flush_len = e->flush.length;
+	return w->flush_len > MSG_LEN_MAX
+		       ? wqe_refuse(w, ABI_WC_LOC_LEN_ERR, CAUSE_POST_LENGTH, 0) /* REQ-07 */
+		       : 0;
+}
+
+/* All else is checked when it is executed. */
+static uint8_t check_bind(struct send_wqe *w, const struct abi_wqe *e)
+{
+	w->imm = e->bind.mr_lkey;
+	w->rkey = e->bind.new_rkey;
+	w->remote_addr = e->bind.addr;
+	w->bind.mw = e->bind.mw;
+	w->bind.access = e->bind.access;
+	w->bind.length = e->bind.length;
+	return WQE_LOCAL;
+}
+
+/* What is more, or less, than SGEs or inline data; out of the way of what is just that. */
+static NOINLINE uint8_t check_operands(
+	struct core *c, struct qp *qp, struct send_wqe *w, const struct abi_wqe *e, unsigned n)
+{
+	switch (wr_ops[w->opcode].kind) {
+	case WR_ATOMIC:
+		return w->flags & ABI_WQE_INLINE ? check_inline(qp, w, e->inline_data, n)
+						 : check_atomic(c, qp, w, e, n);
+	case WR_WORD:
+		return check_word(c, qp, w, e, n);
+	case WR_FLUSH:
+		return check_flush(w, e);
+	case WR_BIND:
+		return check_bind(w, e);
+	case WR_INVALIDATE:
+		return WQE_LOCAL;
+	default:
+		return wqe_refuse(w, ABI_WC_LOC_QP_OP_ERR, CAUSE_POST_OPCODE, 0);
+	}
+}
+
 /* Turns the copy of a shared entry into a private WQE. */
-static uint8_t wqe_validate(
+static ALWAYS_INLINE uint8_t wqe_validate(
 	struct core *c, struct qp *qp, struct send_wqe *w, const struct abi_wqe *e)
 {
 	unsigned count = ABI_WQE_COUNT(e->ctl);
@@ -115,24 +238,26 @@ static uint8_t wqe_validate(
 	w->rkey = e->rkey;
 	w->imm = e->imm;
 	w->opcode = (uint8_t)ABI_WQE_OPCODE(e->ctl);
-	w->flags = (uint8_t)(e->ctl & 0xFF);
+	w->flags = (uint8_t)(e->ctl & ABI_WQE_FLAGS);
 	w->length = 0;
 	w->num_sge = 0;
-	if (!opcode_supported(w->opcode))
-		return ABI_WC_LOC_QP_OP_ERR;
-	if (w->flags & ABI_WQE_INLINE)
-		return check_inline(qp, w, e->inline_data, count);
-	return check_sges(c, qp, w, e->sge, count);
+	if (!opcode_supported(qp, w->opcode))
+		return wqe_refuse(w, ABI_WC_LOC_QP_OP_ERR, CAUSE_POST_OPCODE, 0);
+	w->flags |= wr_ops[w->opcode].flags;
+	if (unlikely(wr_ops[w->opcode].kind != WR_DATA))
+		return check_operands(c, qp, w, e, count);
+	return w->flags & ABI_WQE_INLINE ? check_inline(qp, w, e->inline_data, count)
+					 : check_sges(c, qp, w, e->sge, count);
 }
 
-bool requester_fetch(struct core *c, struct qp *qp)
+static ALWAYS_INLINE bool fetch(struct core *c, struct qp *qp)
 {
 	struct ring *sq = &qp->sq;
 	/* The longest stride: sixteen SGEs or the inline limit, behind the header. */
 	union {
 		struct abi_wqe wqe;
 		uint8_t bytes[1024];
-	} copy CACHE_ALIGNED;
+	} copy __attribute__((aligned(16))); /* of uaccess_wqe() */
 	struct send_wqe *w;
 
 	_Static_assert(ABI_WQE_HDR + INLINE_MAX <= sizeof(copy), "a WQE fits its copy");
@@ -142,13 +267,27 @@ bool requester_fetch(struct core *c, struct qp *qp)
 	sq->next++;
 	w = qp_wqe(qp, qp->req.fetched++);
 	w->status = wqe_validate(c, qp, w, &copy.wqe);
+	if (unlikely(qp->opc == OPC_XRC))
+		*wqe_srqn(qp, w) = copy.wqe.srqn & SEQ24_MASK;
+	if (unlikely(qp->opc == OPC_UD) && !w->status)
+		ud_address(c, qp, w, &copy.wqe);
 	w->first_psn = qp->req.psn_assign;
-	w->last_psn = seq24_add(w->first_psn, qp_packets(qp, w->length) - 1); /* REQ-01, REQ-04 */
+	if (unlikely(w->status == WQE_LOCAL)) { /* takes no PSN */
+		w->last_psn = seq24_add(w->first_psn, SEQ24_MASK);
+		return true;
+	}
+	/* REQ-01, REQ-04; REQ-05: an ATOMIC is shorter than any MTU, and a FLUSH has no length */
+	w->last_psn = seq24_add(w->first_psn, qp_packets(qp, w->length) - 1);
 	/* CRD-04: in the peer's MSN each request of a long READ is a message. */
 	qp->req.ssn = seq24_add(qp->req.ssn, wqe_is_read(w) ? read_part(w, w->last_psn) + 1 : 1);
 	w->ssn = qp->req.ssn;
 	qp->req.psn_assign = seq24_add(w->last_psn, 1);
 	return true;
+}
+
+NOINLINE bool requester_fetch(struct core *c, struct qp *qp)
+{
+	return fetch(c, qp);
 }
 
 /* --- may it go? ----------------------------------------------------------------------- */
@@ -164,12 +303,6 @@ void requester_seek(struct qp *qp)
 	qp->req.sge_wqe = qp->req.cur - 1;
 }
 
-/* The application posted more than the queue holds, and everything of that is in flight. */
-static bool private_ring_full(const struct qp *qp)
-{
-	return qp->req.fetched - qp->comp.head == qp->sq.depth;
-}
-
 static uint32_t in_flight(const struct qp *qp)
 {
 	return qp->req.sent - qp->comp.acked;
@@ -182,7 +315,7 @@ static bool credit_blocks(const struct qp *qp, const struct send_wqe *w)
 	bool asked = in_flight(qp) && !qp->req.since_ackreq;
 
 	/* CRD-06: only what takes a receive WQE */
-	return qp->comp.limited && takes_recv_wqe(w->opcode) && asked &&
+	return qp->comp.limited && (w->flags & WQE_TAKES_RECV) && asked &&
 	       seq24_lt(qp->comp.limit, w->ssn);
 }
 
@@ -201,24 +334,18 @@ static bool may_send(const struct qp *qp, const struct send_wqe *w)
 		return false; /* REQ-10 */
 	if (psn_window_blocks(qp, w))
 		return false;
-	if (wqe_is_read(w)) /* REQ-08; what is behind waits too, for order */
+	if (wqe_has_response(w)) /* REQ-08; what is behind waits too, for order */
 		return qp->req.rd_started - qp->comp.rd_done < qp->attr.max_rd_atomic;
-	return in_flight(qp) < qp->win.size && !credit_blocks(qp, w);
+	/* One that asks may always follow those that did not: a window that was made smaller has
+	 * room for none, and no ACK would be on its way (REQ-51). */
+	return (in_flight(qp) < qp->win.size || qp->req.since_ackreq) && !credit_blocks(qp, w);
 }
 
 /* --- building it ---------------------------------------------------------------------- */
 
 static uint8_t request_opcode(const struct send_wqe *w, bool first, bool last)
 {
-	static const uint8_t part[2][2] = {/* [first][last] of SEND; WRITE lies 6 higher */
-		{OP_SEND_MIDDLE, OP_SEND_LAST}, {OP_SEND_FIRST, OP_SEND_ONLY}};
-	uint8_t op = part[first][last];
-
-	if (w->opcode == ABI_WR_RDMA_WRITE || w->opcode == ABI_WR_RDMA_WRITE_WITH_IMM)
-		op += OP_WRITE_FIRST - OP_SEND_FIRST;
-	if (last && (w->opcode == ABI_WR_SEND_WITH_IMM || w->opcode == ABI_WR_RDMA_WRITE_WITH_IMM))
-		op++;
-	return OPC_RC | op;
+	return wr_ops[w->opcode].code[first][last];
 }
 
 /* Puts the SGE cursor on message offset @p off. */
@@ -237,7 +364,8 @@ static void cursor_seek(struct qp *qp, struct send_wqe *w, uint32_t off)
 
 /* Lists the @p len bytes at the cursor as pieces of memory and moves the cursor behind them.
  * The keys are looked up again for each packet (MR-06).  @return false when one fails. */
-static bool gather(struct core *c, struct qp *qp, struct send_wqe *w, struct txd *t, uint32_t len)
+static ALWAYS_INLINE bool gather(
+	struct core *c, struct qp *qp, struct send_wqe *w, struct txd *t, uint32_t len)
 {
 	struct qp_req *r = &qp->req;
 
@@ -265,6 +393,24 @@ static bool gather(struct core *c, struct qp *qp, struct send_wqe *w, struct txd
 	return true;
 }
 
+static ALWAYS_INLINE bool payload(struct core *c, struct qp *qp, struct send_wqe *w, struct txd *t,
+	uint32_t off, uint32_t len)
+{
+	if (w->flags & ABI_WQE_INLINE) {
+		if (len)
+			packet_payload(t, wqe_inline(w) + off, len);
+		return true;
+	}
+	cursor_seek(qp, w, off);
+	return gather(c, qp, w, t, len);
+}
+
+bool requester_payload(struct core *c, struct qp *qp, struct send_wqe *w, struct txd *t,
+	uint32_t off, uint32_t len)
+{
+	return payload(c, qp, w, t, off, len);
+}
+
 static void write_reth(uint8_t *reth, uint64_t va, uint32_t rkey, uint32_t len)
 {
 	put_be64(reth, va);
@@ -276,7 +422,9 @@ static void write_reth(uint8_t *reth, uint64_t va, uint32_t rkey, uint32_t len)
  * before the window closes (REQ-51). */
 static bool want_ack(struct qp *qp, bool last)
 {
-	qp->req.since_ackreq++;
+	qp->req.since_ackreq++; /* of what is not reliable, all: may_send() lets it go on */
+	if (unlikely(!qp->reliable))
+		return false; /* UC-02 */
 	if (!last && qp->req.since_ackreq < qp->win.size / 4 && in_flight(qp) + 1 < qp->win.size &&
 		!qp->comp.limited)
 		return false;
@@ -285,17 +433,18 @@ static bool want_ack(struct qp *qp, bool last)
 }
 
 /* From the private WQE alone, so it is the same each time it is sent (REQ-48). */
-static bool build_send_write(struct core *c, struct qp *qp, struct send_wqe *w, struct txd *t)
+static ALWAYS_INLINE bool build_send_write(
+	struct core *c, struct qp *qp, struct send_wqe *w, struct txd *t)
 {
 	uint32_t psn = qp->req.psn;
 	bool first = psn == w->first_psn; /* REQ-49: also of a packet sent again */
 	bool last = psn == w->last_psn;
 	uint32_t off = (uint32_t)seq24_diff(psn, w->first_psn) << qp->mtu_shift;
 	uint32_t len = last ? w->length - off : 1u << qp->mtu_shift; /* REQ-01 */
-	uint8_t code = request_opcode(w, first, last);
+	uint8_t code = qp->opc | request_opcode(w, first, last);
 	const struct opcode *op = opcode_row(code);
 	/* BTH-09: only where the receiver gets a completion */
-	bool se = (w->flags & ABI_WQE_SOLICITED) && last && takes_recv_wqe(w->opcode);
+	bool se = (w->flags & ABI_WQE_SOLICITED) && last && (w->flags & WQE_TAKES_RECV);
 	uint8_t *eth = packet_begin(c, qp, t, code, se ? BTH_SE : 0, want_ack(qp, last), psn, len);
 
 	if (op->reth) {
@@ -304,23 +453,20 @@ static bool build_send_write(struct core *c, struct qp *qp, struct send_wqe *w, 
 	}
 	if (op->immdt)
 		memcpy(eth, &w->imm, IMMDT_LEN); /* BTH-26 */
-	if (w->flags & ABI_WQE_INLINE) {
-		if (len)
-			packet_payload(t, wqe_inline(w) + off, len);
-		return true;
-	}
-	cursor_seek(qp, w, off);
-	return gather(c, qp, w, t, len);
+	else if (unlikely(op->ieth))
+		put_be32(eth, w->imm); /* INV-01 */
+	return payload(c, qp, w, t, off, len);
 }
 
 /* A READ request for what is missing: all of it, or the rest after a loss (REQ-39). */
-static void build_read(struct core *c, struct qp *qp, struct send_wqe *w, struct txd *t)
+static ALWAYS_INLINE void build_read(
+	struct core *c, struct qp *qp, struct send_wqe *w, struct txd *t)
 {
 	uint32_t psn = qp->req.psn;
 	uint32_t end = seq24_add(read_last_psn(w, psn), 1);
 	uint64_t off = (uint64_t)seq24_diff(psn, w->first_psn) << qp->mtu_shift;
 	uint64_t to = (uint64_t)((end - w->first_psn) & SEQ24_MASK) << qp->mtu_shift;
-	uint8_t *eth = packet_begin(c, qp, t, OPC_RC | OP_READ_REQUEST, 0, true, psn, 0);
+	uint8_t *eth = packet_begin(c, qp, t, qp->opc | OP_READ_REQUEST, 0, true, psn, 0);
 
 	if (to > w->length)
 		to = w->length;
@@ -328,6 +474,52 @@ static void build_read(struct core *c, struct qp *qp, struct send_wqe *w, struct
 	w->read_psn[read_part(w, psn)] = psn;
 	qp->req.rd_started++;
 	qp->req.since_ackreq = 0;
+}
+
+/* REQ-48: from the private WQE alone. */
+static void build_atomic(struct core *c, struct qp *qp, struct send_wqe *w, struct txd *t)
+{
+	bool swap = w->opcode == ABI_WR_ATOMIC_CMP_AND_SWP;
+	uint8_t code = qp->opc | (swap ? OP_CMP_SWAP : OP_FETCH_ADD);
+	uint8_t *eth = packet_begin(c, qp, t, code, 0, true, qp->req.psn, 0);
+
+	put_be64(eth, w->remote_addr); /* RSP-33: operands are big-endian on the wire */
+	put_be32(eth + 8, w->rkey);
+	put_be64(eth + 12, swap ? w->atomic.swap : w->atomic.compare_add);
+	put_be64(eth + 20, swap ? w->atomic.compare_add : 0);
+	qp->req.rd_started++;
+	qp->req.since_ackreq = 0;
+}
+
+static void build_flush(struct core *c, struct qp *qp, struct send_wqe *w, struct txd *t)
+{
+	uint8_t *eth = packet_begin(c, qp, t, qp->opc | OP_FLUSH, 0, true, qp->req.psn, 0);
+
+	put_be32(eth, w->imm); /* FLU-01, BTH-23 */
+	write_reth(eth + FETH_LEN, w->remote_addr, w->rkey, w->flush_len);
+	qp->req.rd_started++;
+	qp->req.since_ackreq = 0;
+}
+
+/* FLU-08: like a WRITE, but answered like a READ. */
+static bool build_atomic_write(struct core *c, struct qp *qp, struct send_wqe *w, struct txd *t)
+{
+	if (!build_send_write(c, qp, w, t))
+		return false;
+	qp->req.rd_started++;
+	return true;
+}
+
+/* A request for one word, or none.  @return false when its memory went away. */
+static NOINLINE bool build_word(struct core *c, struct qp *qp, struct send_wqe *w, struct txd *t)
+{
+	if (wqe_is_atomic(w))
+		build_atomic(c, qp, w, t);
+	else if (wqe_is_flush(w))
+		build_flush(c, qp, w, t);
+	else
+		return build_atomic_write(c, qp, w, t);
+	return true;
 }
 
 /* The packet at req.psn is built: what is next? */
@@ -355,44 +547,96 @@ static bool may_run(const struct qp *qp)
 		return false; /* REQ-29 */
 	if (qp->state == ABI_QPS_RTS)
 		return true; /* QPS-18: not before */
-	return qp->state == ABI_QPS_SQD && qp->req.psn != qp->req.psn_assign &&
-	       (qp->req.psn != qp_wqe(qp, qp->req.cur)->first_psn ||
-		       seq24_lt(qp->req.psn, qp->req.psn_new));
+	if (qp->state != ABI_QPS_SQD || qp->req.cur == qp->req.fetched)
+		return false;
+	return qp->req.psn != qp_wqe(qp, qp->req.cur)->first_psn ||
+	       seq24_lt(qp->req.psn, qp->req.psn_new) || mw_wqe_waits(qp);
 }
 
 /* Once more when something was posted just before the doorbell was armed; not for ever, should an
  * application play with the mark. */
-static bool next_wqe(struct core *c, struct qp *qp)
+static ALWAYS_INLINE bool next_wqe(struct core *c, struct qp *qp)
 {
-	if (private_ring_full(qp))
+	if (requester_full(qp))
 		return false;
-	return requester_fetch(c, qp) || (!requester_idle(qp) && requester_fetch(c, qp));
+	if (unlikely(!ring_ready(&qp->sq)) && requester_idle(qp))
+		return false;
+	return fetch(c, qp);
 }
 
-bool requester_next(struct core *c, struct qp *qp, struct txd *t, uint64_t now)
+/* The WQE at the cursor, or NULL: none can be sent now. Those that send nothing are executed on the
+ * way. */
+static ALWAYS_INLINE struct send_wqe *current_wqe(struct core *c, struct qp *qp, uint64_t now)
 {
+	for (unsigned n = 0; n < LOCAL_MAX; n++) {
+		struct send_wqe *w;
+
+		if (qp->req.cur == qp->req.fetched && !next_wqe(c, qp))
+			return NULL;
+		w = qp_wqe(qp, qp->req.cur);
+		if (likely(!w->status))
+			return w;
+		if (!mw_wqe_work(c, qp, w)) {
+			completer_settle(c, qp, now);
+			return NULL;
+		}
+		qp->req.cur++;
+		completer_settle(c, qp, now);
+		if (!may_run(qp))
+			return NULL;
+	}
+	qp_make_ready(c, qp);
+	return NULL;
+}
+
+/* The packet at the cursor.  @return false when a key of its memory fails. */
+static ALWAYS_INLINE bool build(struct core *c, struct qp *qp, struct send_wqe *w, struct txd *t)
+{
+	if (wqe_is_read(w)) {
+		build_read(c, qp, w, t);
+		return true;
+	}
+	if (unlikely(wqe_has_response(w)))
+		return build_word(c, qp, w, t);
+	if (unlikely(qp->opc == OPC_UD))
+		return ud_build(c, qp, w, t);
+	return build_send_write(c, qp, w, t);
+}
+
+static ALWAYS_INLINE bool requester_next(struct core *c, struct qp *qp, struct txd *t, uint64_t now)
+{
+	bool fresh = qp->req.cur == qp->req.fetched;
 	struct send_wqe *w;
 
-	if (!may_run(qp))
+	/* Who only answers leaves the ring and its lines alone. */
+	if ((fresh && qp->req.rings) || !may_run(qp))
 		return false;
-	if (qp->req.cur == qp->req.fetched && !next_wqe(c, qp))
+	w = current_wqe(c, qp, now);
+	if (!w)
 		return false;
-	w = qp_wqe(qp, qp->req.cur);
-	if (wqe_is_read(w) && !qp->attr.max_rd_atomic)
-		w->status = ABI_WC_LOC_QP_OP_ERR; /* REQ-09: now, since SQD may change it */
-	if (w->status) {
-		completer_local_error(c, qp, now);
+	if (wqe_has_response(w) && !qp->attr.max_rd_atomic) {
+		/* REQ-09: now, since SQD may change it */
+		w->status = wqe_refuse(w, ABI_WC_LOC_QP_OP_ERR, CAUSE_POST_NO_READS, 0);
+		completer_settle(c, qp, now);
 		return false;
 	}
 	if (!may_send(qp, w))
 		return false;
-	if (wqe_is_read(w)) {
-		build_read(c, qp, w, t);
-	} else if (!build_send_write(c, qp, w, t)) {
-		w->status = ABI_WC_LOC_PROT_ERR; /* the region went away meanwhile */
-		completer_local_error(c, qp, now);
+	if (!build(c, qp, w, t)) {
+		/* the region went away meanwhile */
+		w->status = wqe_refuse(w, ABI_WC_LOC_PROT_ERR, CAUSE_KEY_GONE, qp->req.sge);
+		completer_settle(c, qp, now);
 		return false;
 	}
 	advance(c, qp, w, now);
 	return true;
+}
+
+unsigned requester_tx(struct core *c, struct qp *qp, struct txd out[], unsigned n, uint64_t now)
+{
+	unsigned got = 0;
+
+	while (got < n && requester_next(c, qp, &out[got], now))
+		got++;
+	return got;
 }

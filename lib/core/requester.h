@@ -6,8 +6,29 @@
 #include "qp.h"
 #include "seq24.h"
 
-/** Builds the QP's next request packet, if it may send one now. */
-bool requester_next(struct core *c, struct qp *qp, struct txd *t, uint64_t now);
+/** Builds the QP's next request packets, up to @p n.  @return how many it may send now. */
+unsigned requester_tx(struct core *c, struct qp *qp, struct txd out[], unsigned n, uint64_t now);
+
+/** @return @p status, of a WQE that cannot be executed because of @p why. */
+static inline uint8_t wqe_refuse(
+	struct send_wqe *w, uint8_t status, enum cause why, uint32_t culprit)
+{
+	w->cause = (uint8_t)why;
+	w->culprit = (uint16_t)culprit;
+	return status;
+}
+
+/** Lists @p len bytes at offset @p off of @p w, the WQE at the cursor, as the payload of @p t.
+ *  @return false when a key fails. */
+bool requester_payload(struct core *c, struct qp *qp, struct send_wqe *w, struct txd *t,
+	uint32_t off, uint32_t len);
+
+/** @return whether the private ring has no room: the application posted more than the queue holds,
+ *  and everything of that is in flight. */
+static inline bool requester_full(const struct qp *qp)
+{
+	return qp->req.fetched - qp->comp.head == qp->sq.depth;
+}
 
 /** Goes (back, or forward) to comp.una, which lies in WQE comp.head: go-back-N after a loss, or
  *  a jump after a late ACK. */
@@ -20,6 +41,9 @@ bool requester_fetch(struct core *c, struct qp *qp);
 /** Requester part of INIT -> RTR -> RTS: the first PSN. */
 void requester_start(struct qp *qp, uint32_t psn);
 
+/** SQE -> RTS, after the send queue was flushed: goes on with the PSN behind what was sent. */
+void requester_resume(struct qp *qp);
+
 /** RESET: all but the ring's position is as new. */
 void requester_reset(struct qp *qp);
 
@@ -31,9 +55,39 @@ uint32_t requester_discard(struct qp *qp, uint32_t max);
  *  posted meanwhile. */
 bool requester_idle(struct qp *qp);
 
+/** The application rang: there may be something to fetch. */
+static inline void requester_rung(struct qp *qp)
+{
+	qp->req.rings = false;
+	atomic_store_explicit(&qp->sq.shared->need_doorbell, 0, memory_order_relaxed);
+}
+
 static inline bool wqe_is_read(const struct send_wqe *w)
 {
 	return w->opcode == ABI_WR_RDMA_READ;
+}
+
+static inline bool wqe_is_flush(const struct send_wqe *w)
+{
+	return w->opcode == ABI_WR_FLUSH;
+}
+
+static inline bool wqe_is_atomic(const struct send_wqe *w)
+{
+	return w->opcode == ABI_WR_ATOMIC_CMP_AND_SWP || w->opcode == ABI_WR_ATOMIC_FETCH_AND_ADD;
+}
+
+/** @return true when responses of its own complete @p w: no ACKNOWLEDGE does (REQ-38), and
+ *  max_rd_atomic limits how many are outstanding (REQ-08, FLU-03). */
+static inline bool wqe_has_response(const struct send_wqe *w)
+{
+	return w->flags & WQE_RESPONSE;
+}
+
+/** @return the rights to its own memory that @p w needs (REQ-45). */
+static inline uint32_t wqe_local_access(const struct send_wqe *w)
+{
+	return w->flags & WQE_FETCHES ? ABI_ACCESS_LOCAL_WRITE : 0;
 }
 
 /** @return which of the requests of READ @p w covers @p psn. */

@@ -4,15 +4,10 @@
  * responder_rx(); each check is one function and answers how the packet goes on.
  */
 #include "packet.h"
+#include "placement.h"
 #include "recv.h"
-#include "responder.h"
+#include "responder_impl.h"
 #include "seq24.h"
-
-/* How a check ends. */
-enum verdict {
-	PASS,
-	DONE, /* the packet was dealt with, or turned into a NAK */
-};
 
 void responder_start(struct qp *qp, uint32_t psn)
 {
@@ -59,15 +54,19 @@ void responder_fatal(
 	qp_error(c, qp, now);
 }
 
-static enum verdict invalid_request(struct core *c, struct qp *qp, uint64_t now)
+enum verdict invalid_request(
+	struct core *c, struct qp *qp, const struct pkt *pkt, enum cause why, uint64_t now)
 {
+	cause_request(c, qp, pkt, why);
 	/* EVT-03 */
 	responder_fatal(c, qp, NAK_INVALID_REQ, qp->resp.epsn, ABI_EVENT_QP_REQ_ERR, now);
 	return DONE;
 }
 
-static enum verdict access_error(struct core *c, struct qp *qp, uint64_t now)
+enum verdict access_error(
+	struct core *c, struct qp *qp, const struct pkt *pkt, enum cause why, uint64_t now)
 {
+	cause_request(c, qp, pkt, why);
 	/* EVT-03 */
 	responder_fatal(c, qp, NAK_REMOTE_ACCESS, qp->resp.epsn, ABI_EVENT_QP_ACCESS_ERR, now);
 	return DONE;
@@ -99,6 +98,9 @@ static void recv_failed(struct core *c, struct qp *qp, uint8_t status, uint64_t 
 
 	if (status == ABI_WC_LOC_LEN_ERR)
 		c->count.resp_local_length_error++;
+	cause_publish(qp, now);
+	/* A full CQ moves the QP to ERR here, and what is owed precedes the NAK (RSP-27). */
+	qp->resp.drain = true;
 	recv_complete(c, qp, status, NULL, now);
 	responder_fatal(c, qp, syndrome, qp->resp.epsn, 0, now); /* RSP-22: the CQE tells */
 }
@@ -106,7 +108,7 @@ static void recv_failed(struct core *c, struct qp *qp, uint8_t status, uint64_t 
 /* --- the checks ----------------------------------------------------------------------- */
 
 /* RSP-46, EVT-01 */
-static void communication_established(struct core *c, struct qp *qp)
+void responder_established(struct core *c, struct qp *qp)
 {
 	if (qp->comm_est)
 		return;
@@ -115,13 +117,32 @@ static void communication_established(struct core *c, struct qp *qp)
 		qp_event(c, qp, ABI_EVENT_COMM_EST);
 }
 
-/* No receive WQE: ask for time. ePSN stays, nothing is written (RSP-16, RSP-17). */
-static enum verdict receiver_not_ready(struct core *c, struct qp *qp)
+void responder_not_ready(struct core *c, struct qp *qp, uint8_t timer)
 {
-	communication_established(c, qp); /* its owner may wait for that before it posts any */
+	responder_established(c, qp); /* its owner may wait for that before it posts any */
 	c->count.rnr_nak_sent++;
 	qp->resp.rnr_sent = true; /* RSP-18 */
-	owe_nak(c, qp, AETH_RNR_NAK | qp->attr.min_rnr_timer, qp->resp.epsn);
+	owe_nak(c, qp, AETH_RNR_NAK | timer, qp->resp.epsn);
+}
+
+/* No receive WQE: ask for time. ePSN stays, nothing is written (RSP-16, RSP-17, SRQ-03). */
+static enum verdict receiver_not_ready(struct core *c, struct qp *qp)
+{
+	c->count.out_of_buffer++;
+	responder_not_ready(c, qp, qp->attr.min_rnr_timer);
+	return DONE;
+}
+
+static enum verdict no_recv_wqe(struct core *c, struct qp *qp, const struct pkt *pkt, uint64_t now)
+{
+	enum cause why = recv_wqe_hopeless(c, qp);
+
+	if (likely(why == CAUSE_NONE))
+		return receiver_not_ready(c, qp);
+	if (why == CAUSE_XRC_SRQ)
+		return invalid_request(c, qp, pkt, why, now);
+	cause_request(c, qp, pkt, why); /* SRQ-08: its owner knows by SRQ_ERR */
+	responder_fatal(c, qp, NAK_REMOTE_OP, qp->resp.epsn, ABI_EVENT_QP_FATAL, now);
 	return DONE;
 }
 
@@ -143,41 +164,60 @@ static enum verdict check_op_seq(struct core *c, struct qp *qp, const struct pkt
 	/* RSP-05; READ is a first packet too (RSP-07). */
 	bool ok = pkt->op->first ? qp->resp.open == KIND_NONE : qp->resp.open == pkt->op->kind;
 
-	return ok ? PASS : invalid_request(c, qp, now);
+	return ok ? PASS : invalid_request(c, qp, pkt, CAUSE_OP_SEQUENCE, now);
 }
 
 /* RSP-08, VAL-05: opcodes that this QP executes. */
 static enum verdict check_op_valid(
 	struct core *c, struct qp *qp, const struct pkt *pkt, uint64_t now)
 {
+	enum cause why = CAUSE_OP_UNSUPPORTED;
 	bool ok;
 
 	switch (pkt->op->kind) {
 	case KIND_SEND:
-		ok = !pkt->op->ieth;
+	case KIND_FLUSH: /* its rights are those of a region */
+		ok = true;
 		break;
 	case KIND_WRITE:
+	case KIND_ATOMIC_WRITE:
 		ok = qp->attr.access_flags & ABI_ACCESS_REMOTE_WRITE;
+		why = CAUSE_NO_REMOTE_WRITE;
 		break;
 	case KIND_READ:
 		ok = qp->attr.access_flags & ABI_ACCESS_REMOTE_READ;
+		why = CAUSE_NO_REMOTE_READ;
+		break;
+	case KIND_ATOMIC:
+		ok = qp->attr.access_flags & ABI_ACCESS_REMOTE_ATOMIC;
+		why = CAUSE_NO_REMOTE_ATOMIC;
 		break;
 	default:
 		ok = false;
 		break;
 	}
-	return ok ? PASS : invalid_request(c, qp, now);
+	return ok ? PASS : invalid_request(c, qp, pkt, why, now);
 }
 
-/* As many READs may wait for their responses as was agreed. Responses to duplicates do
- * not count: a requester that sends a new READ needs them no more, so the oldest gives way. */
-static enum verdict check_rd_atomic(struct core *c, struct qp *qp, uint64_t now)
+/* Whether a request is answered by more than an ACK and takes a slot of the replay ring. */
+static bool has_response(const struct opcode *op)
+{
+	const unsigned kinds =
+		1u << KIND_READ | 1u << KIND_ATOMIC | 1u << KIND_FLUSH | 1u << KIND_ATOMIC_WRITE;
+
+	return kinds >> op->kind & 1;
+}
+
+/* As many READs and ATOMICs may wait for their responses as was agreed. Responses to duplicates do
+ * not count: a requester that sends a new request needs them no more, so the oldest gives way. */
+static enum verdict check_rd_atomic(
+	struct core *c, struct qp *qp, const struct pkt *pkt, uint64_t now)
 {
 	struct qp_resp *r = &qp->resp;
 
 	responder_pending(r);
 	if (r->res_head - r->res_done >= qp->attr.max_dest_rd_atomic) /* RSP-30 */
-		return invalid_request(c, qp, now);
+		return invalid_request(c, qp, pkt, CAUSE_READS_EXCEEDED, now);
 	if (r->res_head - r->res_next == RD_ATOMIC_MAX)
 		r->res_next++;
 	return PASS;
@@ -190,14 +230,15 @@ static enum verdict check_resource(
 	const struct opcode *op = pkt->op;
 	struct qp_resp *r = &qp->resp;
 
-	if (op->kind == KIND_READ)
-		return check_rd_atomic(c, qp, now);
+	if (has_response(op))
+		return check_rd_atomic(c, qp, pkt, now);
 	/* RSP-19: SEND takes its WQE with the first packet, WRITE with its immediate data. */
 	if (op->kind == KIND_SEND ? !op->first : !op->immdt)
 		return PASS;
-	if (!r->have_wqe && !recv_wqe_take(qp))
-		return receiver_not_ready(c, qp);
+	if (!r->have_wqe && !recv_wqe_take_rc(c, qp))
+		return no_recv_wqe(c, qp, pkt, now);
 	if (r->wqe.invalid) {
+		cause_request(c, qp, pkt, CAUSE_RECV_SGES);
 		recv_failed(c, qp, ABI_WC_LOC_QP_OP_ERR, now);
 		return DONE;
 	}
@@ -207,61 +248,51 @@ static enum verdict check_resource(
 /* Payload sizes, and room in the receive WQE. */
 static enum verdict check_length(struct core *c, struct qp *qp, const struct pkt *pkt, uint64_t now)
 {
-	uint32_t mtu = 1u << qp->mtu_shift;
-	const struct opcode *op = pkt->op;
-
-	/* RSP-09 */
-	if (!op->last && pkt->payload_len != mtu)
-		return invalid_request(c, qp, now);
-	if (pkt->payload_len > mtu || (op->last && !op->first && !pkt->payload_len))
-		return invalid_request(c, qp, now);
-	if (op->kind == KIND_SEND &&
+	if (!packet_length_ok(qp, pkt))
+		return invalid_request(c, qp, pkt, CAUSE_PACKET_LENGTH, now);
+	if (pkt->op->kind == KIND_SEND &&
 		(uint64_t)qp->resp.recv_off + pkt->payload_len > qp->resp.wqe.length) {
+		cause_request(c, qp, pkt, CAUSE_RECV_LENGTH);
 		recv_failed(c, qp, ABI_WC_LOC_LEN_ERR, now); /* RSP-20 */
 		return DONE;
 	}
 	return PASS;
 }
 
-/* The header of a WRITE or READ. */
-static enum verdict check_reth(struct core *c, struct qp *qp, const struct pkt *pkt, uint64_t now)
+/* The header of a WRITE or READ. @p at: where what it names lies, if that is anything. */
+static ALWAYS_INLINE enum verdict check_reth(
+	struct core *c, struct qp *qp, const struct pkt *pkt, uint8_t **at, uint64_t now)
 {
 	uint32_t access =
 		pkt->op->kind == KIND_READ ? ABI_ACCESS_REMOTE_READ : ABI_ACCESS_REMOTE_WRITE;
 
 	if (pkt->dma_len > MSG_LEN_MAX)
-		return invalid_request(c, qp, now); /* RSP-10, C9-94 */
-	if (!pkt->dma_len)			    /* RSP-12, C9-88 */
+		/* RSP-10, C9-94 */
+		return invalid_request(c, qp, pkt, CAUSE_MESSAGE_LENGTH, now);
+	if (!pkt->dma_len) /* RSP-12, C9-88 */
 		return PASS;
 	/* RSP-13, RSP-14: of the whole message, before its first byte is written. */
-	if (mr_resolve(c->cfg.mrs, pkt->rkey, qp->pd, access, pkt->va, pkt->dma_len, NULL) != MR_OK)
-		return access_error(c, qp, now);
+	if (rkey_resolve(c->cfg.mrs, pkt->rkey, qp->pd, qp->qpn, access, pkt->va, pkt->dma_len,
+		    at) != MR_OK)
+		return access_error(c, qp, pkt, CAUSE_RKEY, now);
 	return PASS;
 }
 
-/* RSP-11: the payloads of a WRITE sum up to its DMALen, exactly at LAST and to no more before. What
- * leaves LAST nothing is found there (RSP-09), as rxe and qib do. */
-static enum verdict check_write_left(
-	struct core *c, struct qp *qp, const struct pkt *pkt, uint64_t now)
+static ALWAYS_INLINE enum verdict check_rkey(
+	struct core *c, struct qp *qp, const struct pkt *pkt, uint8_t **at, uint64_t now)
 {
-	uint32_t left = pkt->op->first ? pkt->dma_len : qp->resp.write_left;
-	bool ok = pkt->op->last ? pkt->payload_len == left : pkt->payload_len <= left;
-
-	return ok ? PASS : invalid_request(c, qp, now);
-}
-
-static enum verdict check_rkey(struct core *c, struct qp *qp, const struct pkt *pkt, uint64_t now)
-{
-	if (pkt->op->reth && check_reth(c, qp, pkt, now) != PASS)
+	/* The others look theirs up once, when they are executed. */
+	if (pkt->op->reth && pkt->op->kind <= KIND_READ && check_reth(c, qp, pkt, at, now) != PASS)
 		return DONE;
-	if (pkt->op->kind == KIND_WRITE)
-		return check_write_left(c, qp, pkt, now);
+	if (pkt->op->kind == KIND_WRITE && !write_length_ok(qp, pkt))
+		return invalid_request(c, qp, pkt, CAUSE_WRITE_LENGTH, now); /* RSP-11 */
 	return PASS;
 }
 
 /* --- execution ------------------------------------------------------------------------ */
 
-static enum verdict execute_send(struct core *c, struct qp *qp, const struct pkt *pkt, uint64_t now)
+static ALWAYS_INLINE enum verdict execute_send(
+	struct core *c, struct qp *qp, const struct pkt *pkt, uint64_t now)
 {
 	uint8_t status = recv_place(c, qp, pkt);
 
@@ -270,38 +301,32 @@ static enum verdict execute_send(struct core *c, struct qp *qp, const struct pkt
 		return DONE;
 	}
 	qp->resp.recv_off += pkt->payload_len;
+	if (unlikely(pkt->op->ieth) && execute_invalidate(c, qp, pkt, now) != PASS)
+		return DONE; /* INV-02: before the completion */
 	c->count.rx_send_requests += pkt->op->last;
 	return PASS;
 }
 
-static enum verdict execute_write(
-	struct core *c, struct qp *qp, const struct pkt *pkt, uint64_t now)
+/* Application memory faulted under a request. EVT-03 */
+void memory_fault(struct core *c, struct qp *qp, const struct pkt *pkt, uint64_t now)
 {
-	struct qp_resp *r = &qp->resp;
-	uint8_t *ptr;
+	c->count.access_faults++;
+	cause_request(c, qp, pkt, CAUSE_WRITE_FAULT);
+	responder_fatal(c, qp, NAK_REMOTE_OP, qp->resp.epsn, ABI_EVENT_QP_FATAL, now);
+}
 
-	if (pkt->op->first) {
-		r->va = pkt->va;
-		r->rkey = pkt->rkey;
-		r->write_len = pkt->dma_len;
-		r->write_left = pkt->dma_len;
+static ALWAYS_INLINE enum verdict execute_write(
+	struct core *c, struct qp *qp, const struct pkt *pkt, uint8_t *at, uint64_t now)
+{
+	switch (write_place(c, qp, pkt, at)) {
+	case PLACED_KEY_GONE:
+		return access_error(c, qp, pkt, CAUSE_RKEY_GONE, now); /* RSP-15 */
+	case PLACED_FAULT:
+		memory_fault(c, qp, pkt, now);
+		return DONE;
+	default:
+		return PASS;
 	}
-	if (pkt->payload_len) {
-		/* RSP-15: the region may have gone since FIRST. */
-		if (mr_resolve(c->cfg.mrs, r->rkey, qp->pd, ABI_ACCESS_REMOTE_WRITE, r->va,
-			    pkt->payload_len, &ptr) != MR_OK)
-			return access_error(c, qp, now);
-		if (!uaccess_place(&c->ua, ptr, pkt->payload, pkt->payload_len)) {
-			c->count.access_faults++;
-			/* EVT-03 */
-			responder_fatal(c, qp, NAK_REMOTE_OP, r->epsn, ABI_EVENT_QP_FATAL, now);
-			return DONE;
-		}
-	}
-	r->va += pkt->payload_len;
-	r->write_left -= pkt->payload_len;
-	c->count.rx_write_requests += pkt->op->last;
-	return PASS;
 }
 
 /* Points the slot at the responses from @p psn on. */
@@ -316,17 +341,18 @@ static void res_execute(struct core *c, struct qp *qp, struct resp_res *res, uin
 	qp_make_ready(c, qp);
 }
 
-static void execute_read(struct core *c, struct qp *qp, const struct pkt *pkt)
+struct resp_res *res_new(
+	struct core *c, struct qp *qp, const struct pkt *pkt, uint32_t n, uint32_t len)
 {
 	struct qp_resp *r = &qp->resp;
 	struct resp_res *res = &r->res[r->res_head++ % RD_ATOMIC_MAX];
-	uint32_t n = qp_packets(qp, pkt->dma_len);
 
 	*res = (struct resp_res){
+		.kind = pkt->op->kind,
 		.first_psn = pkt->psn,
 		.last_psn = seq24_add(pkt->psn, n - 1),
 		.rkey = pkt->rkey,
-		.length = pkt->dma_len,
+		.length = len,
 		.va = pkt->va,
 		.msn = seq24_add(r->msn, 1),
 		/* Some requesters do not take a READ response as an ACK of what came before it, so
@@ -338,10 +364,46 @@ static void execute_read(struct core *c, struct qp *qp, const struct pkt *pkt)
 		r->owed = OWE_NOTHING;
 	if (r->res_kept < RD_ATOMIC_MAX)
 		r->res_kept++;
-	res_execute(c, qp, res, pkt->psn, pkt->va, pkt->dma_len);
-	c->count.rx_read_requests++;
+	res_execute(c, qp, res, pkt->psn, pkt->va, len);
 	r->epsn = seq24_add(res->last_psn, 1); /* RSP-29 */
 	r->msn = res->msn;		       /* RSP-25 */
+	return res;
+}
+
+static enum verdict execute_read(struct core *c, struct qp *qp, const struct pkt *pkt)
+{
+	res_new(c, qp, pkt, qp_packets(qp, pkt->dma_len), pkt->dma_len);
+	c->count.rx_read_requests++;
+	return PASS;
+}
+
+/* RSP-33, RSP-34, RSP-36: executed now, once; the answer waits for its turn. The key is looked up
+ * once, so that the word that was checked is the one that is operated on. */
+static enum verdict execute_atomic(
+	struct core *c, struct qp *qp, const struct pkt *pkt, uint64_t now)
+{
+	uint64_t orig;
+	uint8_t *ptr;
+	bool ok;
+
+	if (rkey_resolve(c->cfg.mrs, pkt->rkey, qp->pd, qp->qpn, ABI_ACCESS_REMOTE_ATOMIC, pkt->va,
+		    ATOMIC_LEN, &ptr) != MR_OK)
+		return access_error(c, qp, pkt, CAUSE_RKEY, now); /* RSP-13 */
+	/* RSP-32. A region whose addresses on the wire are no multiples of those in memory has no
+	 * word that a CPU could lock, either. */
+	if ((pkt->va | (uintptr_t)ptr) % ATOMIC_LEN)
+		return invalid_request(c, qp, pkt, CAUSE_ATOMIC_ALIGNMENT, now);
+	if ((pkt->op->code & OPC_OP_MASK) == OP_CMP_SWAP)
+		ok = uaccess_cmp_swap(&c->ua, ptr, pkt->compare, pkt->swap_add, &orig);
+	else
+		ok = uaccess_fetch_add(&c->ua, ptr, pkt->swap_add, &orig);
+	if (!ok) {
+		memory_fault(c, qp, pkt, now);
+		return DONE;
+	}
+	res_new(c, qp, pkt, 1, ATOMIC_LEN)->orig = orig;
+	c->count.rx_atomic_requests++;
+	return PASS;
 }
 
 /* --- duplicates ----------------------------------------------------------------------- */
@@ -373,6 +435,18 @@ static void res_go_back(struct qp_resp *r, uint32_t idx)
 	r->res_next = idx;
 }
 
+/* Sends the responses of slot @p idx from @p psn on again. */
+static void res_replay(
+	struct core *c, struct qp *qp, uint32_t idx, uint32_t psn, uint64_t va, uint32_t len)
+{
+	struct resp_res *res = &qp->resp.res[idx % RD_ATOMIC_MAX];
+
+	res->ack_first = false;
+	res_execute(c, qp, res, psn, va, len); /* RSP-43: FIRST or ONLY there */
+	if ((int32_t)(idx - qp->resp.res_next) < 0)
+		res_go_back(&qp->resp, idx);
+}
+
 /* RSP-40: executed again if it is a part of what was asked for before. The R_Key is looked up
  * (RSP-41) and the memory read (RSP-42) again, when the responses are built. */
 static enum drop duplicate_read(struct core *c, struct qp *qp, const struct pkt *pkt)
@@ -382,16 +456,26 @@ static enum drop duplicate_read(struct core *c, struct qp *qp, const struct pkt 
 	uint64_t off;
 
 	responder_pending(&qp->resp); /* first executions that are over no longer count */
-	if (!res || pkt->rkey != res->rkey)
+	if (!res || res->kind != KIND_READ || pkt->rkey != res->rkey)
 		return DROP_DUP_NO_RESOURCE;
 	off = pkt->va - res->va;
 	if (!range_inside(off, pkt->dma_len, res->length) ||
 		off != (uint64_t)seq24_diff(pkt->psn, res->first_psn) << qp->mtu_shift)
 		return DROP_DUP_NO_RESOURCE;
-	res->ack_first = false;
-	res_execute(c, qp, res, pkt->psn, pkt->va, pkt->dma_len); /* RSP-43: FIRST or ONLY there */
-	if ((int32_t)(idx - qp->resp.res_next) < 0)
-		res_go_back(&qp->resp, idx);
+	res_replay(c, qp, idx, pkt->psn, pkt->va, pkt->dma_len);
+	return DROP_NONE;
+}
+
+/* RSP-36, FLU-06, FLU-09: answered with what was saved, not executed. */
+static enum drop duplicate_once(struct core *c, struct qp *qp, const struct pkt *pkt)
+{
+	uint32_t idx;
+	const struct resp_res *res = res_find(qp, pkt->psn, &idx);
+
+	responder_pending(&qp->resp);
+	if (!res || res->kind != pkt->op->kind)
+		return DROP_DUP_NO_RESOURCE; /* RSP-38 */
+	res_replay(c, qp, idx, res->first_psn, res->va, res->length);
 	return DROP_NONE;
 }
 
@@ -401,11 +485,17 @@ static enum drop duplicate_request(struct core *c, struct qp *qp, const struct p
 	switch (pkt->op->kind) {
 	case KIND_READ:
 		return duplicate_read(c, qp, pkt);
-	case KIND_SEND:
+	case KIND_ATOMIC:
+	case KIND_FLUSH:
+	case KIND_ATOMIC_WRITE:
+		return duplicate_once(c, qp, pkt);
+	case KIND_SEND: /* RSP-45: with what it would invalidate */
 	case KIND_WRITE:
 		/* RSP-39, RSP-44, C9-105: not executed; answered with the newest accepted PSN, not
 		 * counting READs: an ACK must not stand for responses that may be lost. A NAK that
 		 * is owed says as much, and one that was sent stays sent (RSP-04). */
+		if (unlikely(!qp->comm_est))
+			cause_before_first(qp, pkt->psn);
 		if (pkt->ackreq && qp->resp.owed == OWE_NOTHING) {
 			qp->resp.owed = OWE_ACK;
 			qp_make_ready(c, qp);
@@ -430,7 +520,7 @@ static void accepted(struct core *c, struct qp *qp, const struct pkt *pkt, uint6
 		return;
 	r->msn = seq24_add(r->msn, 1); /* RSP-25 */
 	if (pkt->op->recv_wqe)
-		recv_complete(c, qp, ABI_WC_SUCCESS, pkt, now);
+		recv_complete_rc(c, qp, pkt, now);
 }
 
 /* RSP-23: now or, if more of the burst asks for it, once for all of them. */
@@ -439,7 +529,7 @@ static void acknowledge(struct core *c, struct qp *qp, const struct pkt *pkt)
 	struct qp_resp *r = &qp->resp;
 	bool nak_void;
 
-	communication_established(c, qp);
+	responder_established(c, qp);
 	r->rnr_sent = false; /* RSP-18: the flow goes on */
 	if (r->owed == OWE_NAK && r->syndrome == NAK_PSN_SEQUENCE && seq24_le(r->epsn, r->early)) {
 		/* The packet was only late, but what overtook it was dropped: NAK that instead. */
@@ -450,16 +540,42 @@ static void acknowledge(struct core *c, struct qp *qp, const struct pkt *pkt)
 	nak_void = r->owed == OWE_NAK; /* it may stand for an ACK that was owed before */
 	if (nak_void)
 		r->owed = OWE_NOTHING;
-	if (pkt->op->kind == KIND_READ || !(pkt->ackreq || nak_void))
+	if (has_response(pkt->op) || !(pkt->ackreq || nak_void))
 		return;
 	r->owed = OWE_ACK;
 	qp_make_ready(c, qp);
 }
 
+static ALWAYS_INLINE enum verdict execute(
+	struct core *c, struct qp *qp, const struct pkt *pkt, uint8_t *at, uint64_t now)
+{
+	enum verdict done;
+
+	switch (pkt->op->kind) {
+	case KIND_READ:
+		return execute_read(c, qp, pkt);
+	case KIND_ATOMIC:
+		return execute_atomic(c, qp, pkt, now);
+	case KIND_FLUSH:
+		return execute_flush(c, qp, pkt, now);
+	case KIND_ATOMIC_WRITE:
+		return execute_atomic_write(c, qp, pkt, now);
+	case KIND_SEND:
+		done = execute_send(c, qp, pkt, now);
+		break;
+	default:
+		done = execute_write(c, qp, pkt, at, now);
+		break;
+	}
+	if (done == PASS)
+		accepted(c, qp, pkt, now);
+	return done;
+}
+
 enum drop responder_rx(struct core *c, struct qp *qp, const struct pkt *pkt, uint64_t now)
 {
 	int32_t ahead = seq24_diff(pkt->psn, qp->resp.epsn); /* RSP-01 */
-	enum verdict done;
+	uint8_t *at = NULL;
 
 	if (ahead < 0)
 		return duplicate_request(c, qp, pkt);
@@ -469,19 +585,10 @@ enum drop responder_rx(struct core *c, struct qp *qp, const struct pkt *pkt, uin
 						  : DROP_PSN_AHEAD;
 	if (check_op_seq(c, qp, pkt, now) != PASS || check_op_valid(c, qp, pkt, now) != PASS ||
 		check_resource(c, qp, pkt, now) != PASS || check_length(c, qp, pkt, now) != PASS ||
-		check_rkey(c, qp, pkt, now) != PASS)
+		check_rkey(c, qp, pkt, &at, now) != PASS)
 		return DROP_NONE;
-	if (pkt->op->kind == KIND_READ) {
-		execute_read(c, qp, pkt);
-		acknowledge(c, qp, pkt);
-		return DROP_NONE;
-	}
 	/* RSP-24: the data lie in memory before an ACK is owed. */
-	done = pkt->op->kind == KIND_SEND ? execute_send(c, qp, pkt, now)
-					  : execute_write(c, qp, pkt, now);
-	if (done != PASS)
-		return DROP_NONE;
-	accepted(c, qp, pkt, now);
-	acknowledge(c, qp, pkt);
+	if (execute(c, qp, pkt, at, now) == PASS)
+		acknowledge(c, qp, pkt);
 	return DROP_NONE;
 }

@@ -9,9 +9,18 @@
  *  @return 0 or the reason for the drop. */
 enum drop responder_rx(struct core *c, struct qp *qp, const struct pkt *pkt, uint64_t now);
 
+/** @return whether responder_next() has anything to look at. */
+static inline bool responder_owes(const struct qp *qp)
+{
+	return qp->resp.owed != OWE_NOTHING || qp->resp.res_next != qp->resp.res_head;
+}
+
 /** Builds the QP's next response packet, if one is owed. Responses leave in PSN order:
  *  READ responses first, then the ACK or NAK for what came after them (RSP-27). */
 bool responder_next(struct core *c, struct qp *qp, struct txd *t, uint64_t now);
+
+/** A request came that is good: the first one in RTR is told (RSP-46). */
+void responder_established(struct core *c, struct qp *qp);
 
 /** Responder part of INIT -> RTR. */
 void responder_start(struct qp *qp, uint32_t psn);
@@ -28,6 +37,10 @@ bool responder_flush_one(struct core *c, struct qp *qp, uint64_t now);
 
 /** @return the oldest slot with responses to send, or NULL. */
 struct resp_res *responder_pending(struct qp_resp *r);
+
+/** Answers the request that is due with an RNR NAK of timer code @p timer, and does not execute it.
+ */
+void responder_not_ready(struct core *c, struct qp *qp, uint8_t timer);
 
 /** Raises a fatal NAK: owed with @p syndrome and PSN @p psn, an async event of type @p event
  *  (0: none), then ERR (RSP-22). */

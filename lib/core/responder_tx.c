@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* RC responder, send side: READ responses, ACKs and NAKs. */
+/* RC responder, send side: READ and ATOMIC responses, ACKs and NAKs. FLUSH and ATOMIC WRITE are
+ * answered like a READ of no bytes (FLU-02, FLU-09). */
+#include "mw.h"
 #include "packet.h"
 #include "responder.h"
 #include "seq24.h"
@@ -9,7 +11,7 @@ static void write_aeth(uint8_t *aeth, uint8_t syndrome, uint32_t msn)
 	put_be32(aeth, (uint32_t)syndrome << 24 | msn);
 }
 
-/* No end-to-end credits are generated: code 31 (CRD-02). */
+/* No end-to-end credits are generated: code 31 (CRD-02, SRQ-06). */
 #define SYNDROME_ACK (AETH_ACK | AETH_CREDIT_NONE)
 
 /* RSP-50: no flag, no AckReq, no payload that would need a pad. */
@@ -17,7 +19,7 @@ static void build_ack(
 	struct core *c, struct qp *qp, struct txd *t, uint8_t syndrome, uint32_t psn, uint32_t msn)
 {
 	write_aeth(
-		packet_begin(c, qp, t, OPC_RC | OP_ACKNOWLEDGE, 0, false, psn, 0), syndrome, msn);
+		packet_begin(c, qp, t, qp->opc | OP_ACKNOWLEDGE, 0, false, psn, 0), syndrome, msn);
 	c->count.tx_acks++;
 }
 
@@ -28,7 +30,7 @@ static uint8_t read_resp_opcode(bool first, bool last)
 	static const uint8_t part[2][2] = {/* [first][last]: RSP-28 */
 		{OP_READ_RESP_MIDDLE, OP_READ_RESP_LAST}, {OP_READ_RESP_FIRST, OP_READ_RESP_ONLY}};
 
-	return OPC_RC | part[first][last];
+	return part[first][last];
 }
 
 struct resp_res *responder_pending(struct qp_resp *r)
@@ -54,13 +56,16 @@ static bool build_read_resp(
 	uint32_t left = res->exec_len - off;
 	uint32_t mtu = 1u << qp->mtu_shift;
 	uint32_t len = left < mtu ? left : mtu;
-	uint8_t code = read_resp_opcode(psn == res->exec_psn, seq24_add(psn, 1) == res->end_psn);
+	uint8_t code =
+		qp->opc | read_resp_opcode(psn == res->exec_psn, seq24_add(psn, 1) == res->end_psn);
 	uint8_t *ptr = NULL;
 	uint8_t *eth;
 
 	/* RSP-31, EVT-03, and RSP-41 for duplicates. */
-	if (len && mr_resolve(c->cfg.mrs, res->rkey, qp->pd, ABI_ACCESS_REMOTE_READ,
+	if (len && rkey_resolve(c->cfg.mrs, res->rkey, qp->pd, qp->qpn, ABI_ACCESS_REMOTE_READ,
 			   res->exec_va + off, len, &ptr) != MR_OK) {
+		cause_key(c, qp, CAUSE_READ_RKEY_GONE, res->rkey, res->exec_va + off, len,
+			ABI_ACCESS_REMOTE_READ);
 		responder_read_failed(c, qp, NAK_REMOTE_ACCESS, psn, ABI_EVENT_QP_ACCESS_ERR, now);
 		return false;
 	}
@@ -70,16 +75,32 @@ static bool build_read_resp(
 	if (len) /* RSP-53, RSP-42: memory is read now, after what came before was written */
 		packet_payload(t, ptr, len);
 	res->next_psn = seq24_add(psn, 1);
+	qp->tx_call = c->tx_call; /* no window of it goes before this is sealed */
 	return true;
 }
 
-static bool next_read(
+/* RSP-36: the result that was saved. */
+static void build_atomic_ack(struct core *c, struct qp *qp, struct resp_res *res, struct txd *t)
+{
+	uint8_t *eth = packet_begin(c, qp, t, qp->opc | OP_ATOMIC_ACK, 0, false, res->first_psn, 0);
+
+	write_aeth(eth, SYNDROME_ACK, res->msn);
+	put_be64(eth + AETH_LEN, res->orig); /* RSP-33 */
+	res->next_psn = res->end_psn;
+}
+
+/* The next response of @p res, the oldest that has any. */
+static bool next_response(
 	struct core *c, struct qp *qp, struct resp_res *res, struct txd *t, uint64_t now)
 {
 	if (res->ack_first) {
 		res->ack_first = false;
 		build_ack(c, qp, t, SYNDROME_ACK, seq24_add(res->first_psn, SEQ24_MASK),
 			seq24_add(res->msn, SEQ24_MASK));
+		return true;
+	}
+	if (res->kind == KIND_ATOMIC) {
+		build_atomic_ack(c, qp, res, t);
 		return true;
 	}
 	return build_read_resp(c, qp, res, t, now);
@@ -107,7 +128,7 @@ bool responder_next(struct core *c, struct qp *qp, struct txd *t, uint64_t now)
 	if (qp->state < ABI_QPS_RTR || (qp->state == ABI_QPS_ERR && !qp->resp.drain))
 		return false;
 	res = responder_pending(&qp->resp); /* RSP-27 */
-	if (res && next_read(c, qp, res, t, now))
+	if (res && next_response(c, qp, res, t, now))
 		return true;
 	if (qp->resp.owed == OWE_NOTHING)
 		return false;

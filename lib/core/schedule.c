@@ -2,9 +2,12 @@
 /* Who sends next: sessions that have something take turns, a quantum of packets each, and with
  * each turn another QP of the session, so that a thousand QPs of one program get no more than the
  * only one of another. A doorbell makes a QP one of them. */
+#include "completer.h"
+#include "inject.h"
 #include "qp.h"
 #include "requester.h"
 #include "responder.h"
+#include "trace.h"
 
 /* Packets that one QP sends before the next has its turn; also what is flushed a turn. Large
  * enough to keep a QP's lines warm, small enough that a burst serves several. */
@@ -48,8 +51,10 @@ static struct qp *next_qp(struct core *c)
 		return NULL;
 	s = container_of(node, struct core_share, node);
 	qp = container_of(list_pop(&s->qps), struct qp, ready);
-	if (!list_empty(&s->qps))
+	if (!list_empty(&s->qps)) {
 		list_push(&c->ready, &s->node);
+		qp_prefetch(container_of(s->qps.next, struct qp, ready));
+	}
 	return qp;
 }
 
@@ -60,10 +65,13 @@ static unsigned qp_tx(struct core *c, struct qp *qp, struct txd out[], unsigned 
 
 	while (got < n) {
 		unsigned before = got;
+		unsigned most = n - got;
 
-		got += responder_next(c, qp, &out[got], now);
-		if (got < n)
-			got += requester_next(c, qp, &out[got], now);
+		if (responder_owes(qp)) {
+			got += responder_next(c, qp, &out[got], now);
+			most = got < n;
+		}
+		got += requester_tx(c, qp, &out[got], most, now);
 		if (got == before)
 			break;
 	}
@@ -74,38 +82,86 @@ static unsigned qp_tx(struct core *c, struct qp *qp, struct txd out[], unsigned 
 static unsigned qp_turn(struct core *c, struct qp *qp, struct txd out[], unsigned n, uint64_t now)
 {
 	unsigned quantum = n < QUANTUM ? n : QUANTUM;
-	unsigned got = qp_tx(c, qp, out, quantum, now);
-	bool more = got == quantum;
+	unsigned got;
+	bool more;
 
+	if (unlikely(!qp->reliable) && !qp_built_now(c, qp))
+		completer_sent(c, qp, now);
+	got = qp_tx(c, qp, out, quantum, now);
+	more = got == quantum;
 	if (got)
 		qp->tx_call = c->tx_call;
-	if (qp->state == ABI_QPS_ERR) {
+	if (unlikely(qp->state >= ABI_QPS_SQE))
 		more |= qp_flush(c, qp, QUANTUM, now);
-		more |= qp_built_now(c, qp); /* there may be WQEs to fetch next time */
-	}
+	/* Next time there may be WQEs to fetch that are to be flushed, and what was built now will
+	 * have left. */
+	if (unlikely(qp->state >= ABI_QPS_SQE || !qp->reliable))
+		more |= qp_built_now(c, qp);
 	if (more)
 		qp_make_ready(c, qp);
 	return got;
+}
+
+/* Around a turn while QPs are traced or have faults: not in its place, because a second caller of
+ * qp_turn() would take that out of core_tx(). One that has faults sends a packet a turn, so that
+ * those which are held back find their places between them.
+ * @return packets that the turn may build; 0: one that was held back is in @p out instead */
+static NOINLINE unsigned before_turn(struct core *c, struct qp *qp, struct txd out[], unsigned room,
+	struct trace_step *step, uint64_t now)
+{
+	if (qp->inject && inject_release(c, qp, out, now)) {
+		qp_make_ready(c, qp);
+		return 0;
+	}
+	trace_tx_begin(step, qp, now);
+	return qp->inject ? 1 : room;
+}
+
+/* @return packets in @p out after all. */
+static NOINLINE unsigned after_turn(struct core *c, struct qp *qp, struct txd out[], unsigned built,
+	struct trace_step *step, uint64_t now)
+{
+	trace_tx_end(step, c, qp, out, built, now);
+	return qp->inject && built ? inject_tx(c, qp, out, now) : built;
 }
 
 unsigned core_tx(struct core *c, struct txd out[], unsigned n, uint64_t now)
 {
 	unsigned got = 0;
 	unsigned turns = 2 * BURST; /* QPs that only flush build nothing: bound them too */
+	struct trace_step step;
 
+	if (unlikely(c->careful))
+		inject_poll(c, now);
 	c->tx_call++;
+	c->tx_now = now;
 	while (got < n && turns--) {
 		struct qp *qp = next_qp(c);
+		unsigned room = n - got;
+		unsigned built;
 
 		if (!qp)
 			break;
-		got += qp_turn(c, qp, &out[got], n - got, now);
+		if (unlikely(c->careful)) {
+			room = before_turn(c, qp, &out[got], room, &step, now);
+			if (!room) {
+				got++;
+				continue;
+			}
+		}
+		built = qp_turn(c, qp, &out[got], room, now);
+		if (unlikely(c->careful))
+			built = after_turn(c, qp, &out[got], built, &step, now);
+		got += built;
 	}
 	return got;
 }
 
 void core_doorbell(struct core *c, struct qp *qp, uint64_t now)
 {
-	atomic_store_explicit(&qp->sq.shared->need_doorbell, 0, memory_order_relaxed);
+	requester_rung(qp);
+	qp_prefetch_post(qp);
+	if (unlikely(qp->traced))
+		trace_doorbell(c, qp, now);
 	qp_make_ready(c, qp);
 }

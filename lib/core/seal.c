@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The end of a packet's making: payload, pad and ICRC. Its headers are packet.c's. */
+/* The end of a packet's making: payload, pad and ICRC. Its headers are packet.h's. */
+#include "completer.h"
 #include "opcode.h"
 #include "responder.h"
+#include "seal.h"
 #include "seq24.h"
+#include "trace.h"
 
 /* Whether a NAK can still take the place of the READ response with PSN @p psn: it can in ERR, if
  * one is owed for what came behind it. */
@@ -14,39 +17,96 @@ static bool may_nak(const struct qp *qp, uint32_t psn)
 }
 
 /* Application memory faulted under @p t. What waits for a READ response is told by a NAK in its
- * place (RSP-31); a requester's own fault is nobody else's business. */
-static void seal_failed(struct core *c, struct qp *qp, const struct txd *t)
+ * place (RSP-31); a requester's own fault is nobody else's business. Where nobody waits for an
+ * answer the request fails like any that cannot be sent (REQ-18, UC-11). */
+static void stop(struct core *c, struct qp *qp, const struct txd *t)
 {
-	const uint8_t *bth = t->frame + qp->path.hdr_len;
+	const uint8_t *bth = txd_bth(t);
 	uint32_t psn = get_be32(bth + BTH_ACKREQ) & SEQ24_MASK;
 
 	c->count.access_faults++;
 	if (opcode_row(bth[BTH_OPCODE])->response) {
+		cause_plain(qp, CAUSE_SOURCE_FAULT, 0);
 		/* EVT-03 */
 		if (may_nak(qp, psn))
-			responder_read_failed(c, qp, NAK_REMOTE_OP, psn, ABI_EVENT_QP_FATAL, 0);
+			responder_read_failed(
+				c, qp, NAK_REMOTE_OP, psn, ABI_EVENT_QP_FATAL, c->tx_now);
 		return;
 	}
-	if (qp->state == ABI_QPS_ERR)
+	if (qp->state >= ABI_QPS_SQE)
 		return;
+	cause_plain(qp, CAUSE_SOURCE_FAULT, 1);
+	if (!qp->reliable) {
+		completer_source_fault(c, qp, psn, c->tx_now);
+		return;
+	}
 	qp_event(c, qp, ABI_EVENT_QP_FATAL); /* EVT-03 */
-	qp_error(c, qp, 0);
+	qp_error(c, qp, c->tx_now);
 }
 
+static void seal_failed(struct core *c, struct qp *qp, const struct txd *t)
+{
+	struct trace_step s;
+
+	if (!qp->traced) {
+		stop(c, qp, t);
+		return;
+	}
+	trace_begin(&s, qp, c->tx_now);
+	stop(c, qp, t);
+	trace_end(&s, c, qp, c->tx_now);
+}
+
+/* Copies the payload to @p dst, from as many pieces as there are (ICRC-13); @p crc is then that of
+ * headers and payload.  @return false when memory faulted, or all of this was done before. */
+static bool gather(const struct core *c, const struct txd *t, uint8_t *dst, uint32_t *crc)
+{
+	const uint8_t *l3 = t->frame + t->l3_off;
+	size_t hdr_len = (size_t)t->hdr_len - t->l3_off;
+
+	if (!t->nsegs) {
+		if (unlikely(t->sealed != TXD_OPEN))
+			return false;
+		*crc = icrc_header(c->cfg.icrc, l3, t->net, hdr_len);
+		return true;
+	}
+	if (!uaccess_gather_first(
+		    &c->ua, crc, l3, t->net, hdr_len, dst, t->seg[0].addr, t->seg[0].len))
+		return false;
+	for (unsigned i = 1; i < t->nsegs; i++) {
+		dst += t->seg[i - 1].len;
+		if (!uaccess_gather(&c->ua, crc, dst, t->seg[i].addr, t->seg[i].len))
+			return false;
+	}
+	return true;
+}
+
+/* Why core_seal() could not: memory faulted, or it was done before.  @return the length of a packet
+ * that is sealed and to be sent. */
+static NOINLINE uint16_t sealed_before(struct core *c, const struct txd *t)
+{
+	struct core_port_counters *count = &c->count.port[t->port];
+
+	if (t->sealed == TXD_OPEN)
+		seal_failed(c, t->qp, t);
+	if (t->sealed != TXD_SEALED)
+		return 0;
+	count->tx_packets++;
+	count->tx_bytes += (uint64_t)(t->frame_len - t->l3_off);
+	return t->frame_len;
+}
+
+/* ICRC-15: each time that a packet goes out. */
 uint16_t core_seal(struct core *c, struct txd *t)
 {
+	struct core_port_counters *count = &c->count.port[t->port];
 	uint8_t *dst = t->frame + t->hdr_len;
 	uint32_t pad = -(uint32_t)t->payload_len & 3;
-	uint32_t crc =
-		icrc_header(c->cfg.icrc, t->frame + t->l3_off, t->net, t->hdr_len - t->l3_off);
+	uint32_t crc;
 
-	for (unsigned i = 0; i < t->nsegs; i++) {
-		if (!uaccess_gather(&c->ua, &crc, dst, t->seg[i].addr, t->seg[i].len)) {
-			seal_failed(c, t->qp, t);
-			return 0;
-		}
-		dst += t->seg[i].len;
-	}
+	if (!gather(c, t, dst, &crc))
+		return sealed_before(c, t);
+	dst += t->payload_len;
 	if (pad) {
 		memset(dst, 0, pad);
 		crc = c->cfg.icrc->crc(crc, dst, pad);
@@ -54,8 +114,19 @@ uint16_t core_seal(struct core *c, struct txd *t)
 	}
 	icrc_store(dst, crc);
 	dst += ICRC_LEN;
-	c->count.tx_packets++;
-	/* from IP or GRH to ICRC, as rx_bytes */
-	c->count.tx_bytes += (uint64_t)(dst - t->frame - t->l3_off);
+	count->tx_packets++;
+	count->tx_bytes += (uint64_t)(dst - t->frame - t->l3_off);
 	return (uint16_t)(dst - t->frame);
+}
+
+uint16_t seal_frame(struct core *c, struct txd *t)
+{
+	struct core_port_counters *count = &c->count.port[t->port];
+	uint16_t len = core_seal(c, t);
+
+	if (len) { /* not yet */
+		count->tx_packets--;
+		count->tx_bytes -= (uint64_t)(len - t->l3_off);
+	}
+	return len;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "completer.h"
 #include "timers.h"
+#include "trace.h"
 
 /* REQ-32, IBA Table 46; code 0 is the longest. */
 static const uint32_t rnr_usec[32] = {655360, 10, 20, 30, 40, 60, 80, 120, 160, 240, 320, 480, 640,
@@ -78,6 +79,14 @@ void core_expire(struct core *c, uint64_t now)
 {
 	struct wheel_timer *t;
 
-	while ((t = wheel_expire(&c->wheel, now)))
-		timer_fired(c, container_of(t, struct qp, timer), now);
+	while ((t = wheel_expire(&c->wheel, now))) {
+		struct qp *qp = container_of(t, struct qp, timer);
+		struct trace_step s;
+
+		if (unlikely(qp->traced))
+			trace_timer_begin(&s, c, qp, now);
+		timer_fired(c, qp, now);
+		if (unlikely(qp->traced))
+			trace_end(&s, c, qp, now);
+	}
 }

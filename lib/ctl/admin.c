@@ -19,6 +19,7 @@ struct admin_client {
 	struct ctl *ctl;
 	uint32_t slot;	   /* in admin.client */
 	uint64_t heard_ms; /* when it last said something or took something */
+	int passed;	   /* descriptor that came with what is in `line`; -1: none */
 	char line[ADMIN_LINE_MAX];
 	size_t len;
 	bool too_long; /* what comes until the line's end belongs to it still */
@@ -45,6 +46,8 @@ static void client_close(struct admin_client *c)
 	epoll_ctl(c->ctl->epoll, EPOLL_CTL_DEL, fd, NULL);
 	shutdown(fd, SHUT_RDWR);
 	dispose_fd(c->ctl->closer, fd); /* with what lies unread in it */
+	if (c->passed >= 0)
+		dispose_fd(c->ctl->closer, c->passed);
 	c->ctl->admin->client[c->slot] = NULL;
 	text_free(&c->text);
 	free(c);
@@ -55,6 +58,7 @@ static void client_close(struct admin_client *c)
 static int begin_reply(struct admin_client *c, char *line)
 {
 	static const char refusal[] = "{\"error\":\"the line is too long: see \\\"help\\\"\"}\n";
+	int err;
 
 	c->replying = true;
 	ctl_watch_output(c->ctl, &c->watch, true);
@@ -63,8 +67,15 @@ static int begin_reply(struct admin_client *c, char *line)
 		c->more = false;
 		return text_add(&c->text, refusal, sizeof(refusal) - 1);
 	}
-	if (admin_execute(c->ctl, line, &c->document, &c->text))
-		return -ENOMEM;
+	c->ctl->passed_fd = c->passed;
+	c->passed = -1;
+	err = admin_execute(c->ctl, line, &c->document, &c->text);
+	if (c->ctl->passed_fd >= 0) { /* not wanted */
+		dispose_fd(c->ctl->closer, c->ctl->passed_fd);
+		c->ctl->passed_fd = -1;
+	}
+	if (err)
+		return err;
 	c->more = !c->text.len;
 	return 0;
 }
@@ -127,8 +138,11 @@ static int receive(struct admin_client *c)
 	struct passed p;
 	ssize_t n = passed_receive(c->watch.fd, &iov, 1, closer, &p);
 
-	if (p.fd >= 0) /* no command wants one */
-		dispose_fd(closer, p.fd);
+	if (p.fd >= 0) { /* the newest is the next command's */
+		if (c->passed >= 0)
+			dispose_fd(closer, c->passed);
+		c->passed = p.fd;
+	}
 	if (n < 0)
 		return errno == EAGAIN || errno == EINTR ? 1 : -errno;
 	c->ended = n == 0;
@@ -193,6 +207,7 @@ static void admin_ready(struct watch *w)
 	c->ctl = a->ctl;
 	c->slot = find_place(a);
 	c->heard_ms = ctl_now_ms();
+	c->passed = -1;
 	c->watch = (struct watch){.fd = fd, .ready = client_ready};
 	a->client[c->slot] = c;
 	if (ctl_watch(a->ctl, &c->watch))

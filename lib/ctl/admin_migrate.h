@@ -6,12 +6,10 @@
 #ifndef ADMIN_MIGRATE_H
 #define ADMIN_MIGRATE_H
 
-#include "abi_ctl.h"
-
-struct ctl;
+#include "admin_arg.h"
 
 /** `migrate qp QPN to WORKER`, an admin_run: what `--migrate on` thinks of it later is its own
  *  affair. */
-int admin_migrate(struct ctl *ctl, char *const arg[], char why[ABI_SENTENCE_MAX]);
+int admin_migrate(struct ctl *ctl, const struct admin_arg arg[], char why[ABI_SENTENCE_MAX]);
 
 #endif

@@ -6,15 +6,14 @@
  * go on.
  */
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
+#include "av.h"
 #include "bits.h"
 #include "command.h"
 #include "object.h"
 #include "session.h"
-
-#define SL_MAX 7
-/** For a hop limit of 0: what Linux uses (doc/decisions/0020-hop-limit.md, IP4-18). */
-#define HOP_LIMIT_DEFAULT 64
+#include "why.h"
 
 void gid_hold_set(struct gid_hold *h, struct gids *gids, uint32_t index)
 {
@@ -26,48 +25,109 @@ void gid_hold_set(struct gid_hold *h, struct gids *gids, uint32_t index)
 	h->index = index;
 }
 
-static const char *state_name(uint8_t state)
-{
-	static const char *const names[] = {"RESET", "INIT", "RTR", "RTS", "SQD", "SQE", "ERR"};
+/** Q_Keys that the network's managers give out (IBA 10.2.5): Linux, too, keeps them from programs
+ *  without a privilege. */
+#define QKEY_CONTROLLED 0x80000000u
 
-	return state < ARRAY_SIZE(names) ? names[state] : "no state";
+/* --- why the worker refused --------------------------------------------------------------- */
+
+/* The names of the attributes in @p mask, as programs have them; ibv_modify_qp(3) has IBV_ for
+ * ROCI_. */
+static const char *attr_names(uint32_t mask, char text[ABI_SENTENCE_MAX])
+{
+	static const char *const names[] = {"STATE", "CUR_STATE", "EN_SQD_ASYNC_NOTIFY",
+		"ACCESS_FLAGS", "PKEY_INDEX", "PORT", "QKEY", "AV", "PATH_MTU", "TIMEOUT",
+		"RETRY_CNT", "RNR_RETRY", "RQ_PSN", "MAX_QP_RD_ATOMIC", "ALT_PATH", "MIN_RNR_TIMER",
+		"SQ_PSN", "MAX_DEST_RD_ATOMIC", "PATH_MIG_STATE", "CAP", "DEST_QPN"};
+	size_t len = 0;
+
+	for (unsigned i = 0; i < 32 && len < ABI_SENTENCE_MAX; i++) {
+		if (!(mask >> i & 1))
+			continue;
+		if (i < ARRAY_SIZE(names))
+			len += (size_t)snprintf(text + len, ABI_SENTENCE_MAX - len, "%sROCI_QP_%s",
+				len ? ", " : "", names[i]);
+		else
+			len += (size_t)snprintf(
+				text + len, ABI_SENTENCE_MAX - len, "%sbit %u", len ? ", " : "", i);
+	}
+	return text;
 }
 
-/* The worker refused: says what is known about why. */
-static int explain(struct qp_obj *o, int err, struct reply *r)
+static int explain_transition(const struct qp_obj *o, int err, struct reply *r)
 {
 	const struct core_cmd *cmd = &o->cmd;
-	struct core_cmd query = {.type = CORE_CMD_QUERY_QP, .qp = o->qp};
-	struct ctl *ctl = o->session->ctl;
+	uint8_t from = cmd->verdict.state;
+
+	if (from == ABI_QPS_ERR)
+		return refuse(r->why, err,
+			"a QP in ERR only goes to RESET: see why it failed (roci_qp_error()), then "
+			"set it up anew");
+	if (cmd->mask & ABI_QP_STATE)
+		return refuse(r->why, err,
+			"a QP in %s does not go to %s: the states are RESET, INIT, RTR, RTS in "
+			"turn; see ibv_modify_qp(3)",
+			qp_state_name(from), qp_state_name(cmd->attr.qp_state));
+	return refuse(r->why, err, "nothing can be modified of a QP in %s but its state",
+		qp_state_name(from));
+}
+
+static int explain_value(const struct qp_obj *o, int err, struct reply *r)
+{
+	const struct core_cmd *cmd = &o->cmd;
 	uint32_t port = (cmd->mask & ABI_QP_AV) ? cmd->path.port : 0;
+	uint32_t mtu = o->session->ctl->port[port].shared->active_mtu;
+	char text[ABI_SENTENCE_MAX];
+
+	if (cmd->verdict.attrs == ABI_QP_PATH_MTU && cmd->attr.path_mtu > mtu)
+		return refuse(r->why, err,
+			"a path MTU of %u is above the %u that port %u can do: use that, or raise "
+			"the MTU of its network device to %u",
+			cmd->attr.path_mtu, mtu, port + 1, cmd->attr.path_mtu + 96);
+	if (cmd->verdict.attrs & (ABI_QP_ALT_PATH | ABI_QP_PATH_MIG_STATE))
+		return refuse(r->why, err, "rocid does not migrate paths: leave %s out of the mask",
+			attr_names(cmd->verdict.attrs, text));
+	return refuse(r->why, err,
+		"the value of %s is out of range: roci_query_device() tells the limits, "
+		"ibv_modify_qp(3) the rest",
+		attr_names(cmd->verdict.attrs, text));
+}
+
+/* Says what the core found (QPS-12). */
+static int explain(const struct qp_obj *o, int err, struct reply *r)
+{
+	const struct core_cmd *cmd = &o->cmd;
+	const struct modify_verdict *v = &cmd->verdict;
+	uint8_t to = cmd->mask & ABI_QP_STATE ? cmd->attr.qp_state : v->state;
+	char text[ABI_SENTENCE_MAX];
 
 	if (err != -EINVAL)
 		return refuse(
 			r->why, err, "the worker could not modify the QP: %s", strerror(-err));
-	if ((cmd->mask & ABI_QP_PATH_MTU) &&
-		cmd->attr.path_mtu > ctl->port[port].shared->active_mtu)
+	switch (v->refusal) {
+	case MODIFY_MISSING:
+		return refuse(r->why, err, "%s needs %s: add it to the mask, and its value",
+			qp_state_name(to), attr_names(v->attrs, text));
+	case MODIFY_FORBIDDEN:
 		return refuse(r->why, err,
-			"a path MTU of %u is above the %u that port %u can do: use that, or raise "
-			"the MTU of its network device to %u",
-			cmd->attr.path_mtu, ctl->port[port].shared->active_mtu, port + 1,
-			cmd->attr.path_mtu + 96);
-	worker_call(ctl->dp->worker[o->worker], &query);
-	if (query.attr.sq_draining &&
-		(!(cmd->mask & ABI_QP_STATE) || cmd->attr.qp_state == ABI_QPS_SQD))
-		return refuse(r->why, err, /* QPS-19 */
+			"%s -> %s of a QP of type %s does not take %s: leave it out of the mask",
+			qp_state_name(v->state), qp_state_name(to), qp_type_name(o->qp->type),
+			attr_names(v->attrs, text));
+	case MODIFY_CUR_STATE:
+		return refuse(r->why, err, "the QP is in %s, not in %s as cur_qp_state says",
+			qp_state_name(v->state), qp_state_name(cmd->attr.cur_qp_state));
+	case MODIFY_DRAINING: /* QPS-19 */
+		return refuse(r->why, err,
 			"the send queue still drains: wait for SQ_DRAINED, or until query_qp says "
 			"that sq_draining is 0");
-	if (!(cmd->mask & ABI_QP_STATE))
-		return refuse(r->why, err,
-			"a QP in state %s does not take the attributes 0x%x, or a value is out of "
-			"range: see ibv_modify_qp(3)",
-			state_name(query.attr.qp_state), cmd->mask);
-	return refuse(r->why, err,
-		"a QP in state %s does not go to %s with the attributes 0x%x: one is missing, not "
-		"allowed there or out of range, or the states are not RESET, INIT, RTR, RTS in "
-		"turn; see ibv_modify_qp(3)",
-		state_name(query.attr.qp_state), state_name(cmd->attr.qp_state), cmd->mask);
+	case MODIFY_VALUE:
+		return explain_value(o, err, r);
+	default:
+		return explain_transition(o, err, r);
+	}
 }
+
+/* --- doing it --------------------------------------------------------------------------- */
 
 /* Has the worker execute o->cmd. */
 static int execute(struct qp_obj *o, struct reply *r)
@@ -88,6 +148,7 @@ static int execute_av(struct qp_obj *o, struct reply *r)
 	if (!err) {
 		gid_hold_set(&o->hold, o->wanted.gids, o->wanted.index);
 		dest_join(d, o, &o->cmd);
+		o->sport = 0; /* UDP-11 */
 	} else if (d) {
 		dest_release(d);
 	}
@@ -98,58 +159,19 @@ static int execute_av(struct qp_obj *o, struct reply *r)
 static int execute_without_av(struct qp_obj *o, struct reply *r)
 {
 	const struct core_cmd *cmd = &o->cmd;
-	int err = execute(o, r);
+	int err;
+
+	if ((cmd->mask & ABI_QP_STATE) && cmd->attr.qp_state == ABI_QPS_RESET)
+		why_qp_goes(o->session->ctl, o, NULL);
+	else if ((cmd->mask & ABI_QP_STATE) && cmd->attr.qp_state == ABI_QPS_RTS)
+		why_of_qp(o->session->ctl, o); /* SQE -> RTS forgets why it failed */
+	err = execute(o, r);
 
 	if (!err && (cmd->mask & ABI_QP_STATE) && cmd->attr.qp_state == ABI_QPS_RESET) {
 		dest_leave(o);
 		gid_hold_set(&o->hold, NULL, 0);
 	}
 	return err;
-}
-
-static bool gid_unicast(const uint8_t gid[16])
-{
-	static const uint8_t none[16];
-
-	if (gid_is_ip4(gid))
-		return gid[12] != 0 && gid[12] < 224;
-	return gid[0] != 0xFF && memcmp(gid, none, sizeof(none));
-}
-
-static int check_av(struct session *s, const struct abi_ah_attr *ah, struct reply *r)
-{
-	char text[GID_TEXT];
-
-	if (ah->port < 1 || ah->port > s->ctl->nports) /* QPS-15 */
-		return refuse(r->why, -EINVAL,
-			"the address vector names port %u: this rocid has 1 to %u", ah->port,
-			s->ctl->nports);
-	if (!ah->is_global) /* VRB-05 */
-		return refuse(r->why, -EINVAL,
-			"the address vector has no GRH: set is_global, RoCE needs it");
-	if (ah->sl > SL_MAX) /* ETH-06 */
-		return refuse(r->why, -EINVAL,
-			"service level %u does not exist on RoCE: use 0 to %u", ah->sl, SL_MAX);
-	if (!gid_unicast(ah->dgid))
-		return refuse(r->why, -EINVAL,
-			"the destination GID %s is no single host's: set the peer's GID",
-			gid_text(ah->dgid, text));
-	return 0;
-}
-
-static void path_from_av(struct core_cmd *cmd, const struct gid_entry *sgid)
-{
-	const struct abi_ah_attr *ah = &cmd->attr.ah;
-	struct path_spec *p = &cmd->path;
-
-	cmd->sgid = *sgid;
-	p->sgid = &cmd->sgid;
-	memcpy(p->dgid, ah->dgid, sizeof(p->dgid));
-	p->traffic_class = ah->traffic_class;
-	p->hop_limit = ah->hop_limit ? ah->hop_limit : HOP_LIMIT_DEFAULT;
-	p->sl = ah->sl;
-	p->port = (uint8_t)(ah->port - 1);
-	p->flow_label = ah->flow_label;
 }
 
 static void set_dmac(struct core_cmd *cmd, const uint8_t mac[6])
@@ -176,21 +198,6 @@ static void resolved(struct neigh_query *q, int err, const char *why)
 	session_reply(o->session, &o->request, err, &r);
 }
 
-/* The MAC that the application gave, if it gave one (ETH-11); never zeroes (ETH-12). */
-static int check_dmac(const uint8_t dmac[6], struct dest_key *key, struct reply *r)
-{
-	static const uint8_t unknown[6] = {0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF};
-
-	if (!memcmp(dmac, unknown, 6))
-		return 0;
-	if (dmac[0] & 1)
-		return refuse(r->why, -EINVAL,
-			"the destination MAC is a group's: set the peer's, or all ones to have it "
-			"looked up");
-	memcpy(key->given, dmac, 6);
-	return 0;
-}
-
 /* Finds the destination MAC.  @return 0, DEFERRED or a negative errno with a sentence. */
 static int find_dmac(struct session *s, struct qp_obj *o, const struct request *q, struct reply *r)
 {
@@ -198,26 +205,16 @@ static int find_dmac(struct session *s, struct qp_obj *o, const struct request *
 	const struct abi_ah_attr *ah = &cmd->attr.ah;
 	int err;
 
-	o->key = (struct dest_key){.port = cmd->path.port, .sgid = ah->sgid_index};
-	memcpy(o->key.dgid, ah->dgid, 16);
-	err = check_dmac(ah->dmac, &o->key, r);
+	err = av_dest_key(ah, &o->key, r->why);
 	if (err)
 		return err;
 	o->query = (struct neigh_query){.done = resolved};
-	err = dest_find(s->ctl, &o->key, &o->query, &cmd->path.local, r->why);
+	err = av_find(s, &o->key, &o->query, &cmd->path.local, r->why);
 	if (!err)
 		set_dmac(cmd, o->query.mac);
-	if (err != -EINPROGRESS)
+	if (err != DEFERRED)
 		return err;
-	if (s->resolving >= SESSION_RESOLVE_MAX) {
-		neigh_cancel(&o->query);
-		return refuse(r->why, -EBUSY,
-			"%u QPs of the application still look for their destinations: wait for "
-			"some",
-			s->resolving);
-	}
 	o->resolving = true;
-	s->resolving++;
 	o->request = q->msg;
 	return DEFERRED;
 }
@@ -228,15 +225,21 @@ static int modify_with_av(
 	const struct abi_ah_attr *ah = &o->cmd.attr.ah;
 	const struct gid_entry *sgid;
 	struct netport *port;
-	int err = check_av(s, ah, r);
+	char text[GID_TEXT];
+	int err = av_check(s->ctl, ah, r->why);
 
 	if (err)
 		return err;
+	if (!av_is_unicast(ah->dgid))
+		return refuse(r->why, -EINVAL,
+			"the destination GID %s is no single host's: set the peer's GID",
+			gid_text(ah->dgid, text));
 	port = &s->ctl->port[ah->port - 1];
 	sgid = gids_select(&port->gids, ah->sgid_index, ah->dgid, r->why);
 	if (!sgid)
 		return -EINVAL; /* QPS-15 */
-	path_from_av(&o->cmd, sgid);
+	o->cmd.sgid = *sgid;
+	av_path(s->ctl, ah, &o->cmd.path);
 	gid_hold_set(&o->wanted, &port->gids, ah->sgid_index);
 	err = find_dmac(s, o, q, r);
 	if (err == DEFERRED)
@@ -248,10 +251,30 @@ static int modify_with_av(
 	return execute_av(o, r);
 }
 
+/* QPS-15: the entry of the P_Key table that the QP is to have is there. */
+static int check_pkey(const struct qp_obj *o, const struct abi_modify_qp *in, struct reply *r)
+{
+	const struct ctl *ctl = o->session->ctl;
+	const struct abi_qp_attr *now = &o->qp->attr;
+	uint8_t port = in->mask & ABI_QP_PORT ? in->attr.port : now->port;
+	uint16_t index = in->mask & ABI_QP_PKEY_INDEX ? in->attr.pkey_index : now->pkey_index;
+
+	if (!(in->mask & (ABI_QP_PORT | ABI_QP_PKEY_INDEX)) || port < 1 || port > ctl->nports)
+		return 0; /* not our business, or wrong anyway */
+	if (index < PKEY_MAX && pkey_valid(ctl->port[port - 1].shared->pkey[index]))
+		return 0;
+	return refuse(r->why, -EINVAL,
+		"entry %u of port %u's P_Key table is empty, or beyond its end: `rocictl show "
+		"pkeys` "
+		"lists what there is, 0 is usual",
+		index, port);
+}
+
 int cmd_modify_qp(struct session *s, const struct request *q, struct reply *r)
 {
 	struct abi_modify_qp in;
 	struct qp_obj *o;
+	int err;
 
 	memcpy(&in, q->body, sizeof(in));
 	o = handle_get(&s->qps, in.handle);
@@ -260,12 +283,18 @@ int cmd_modify_qp(struct session *s, const struct request *q, struct reply *r)
 	if (o->resolving)
 		return refuse(r->why, -EBUSY,
 			"the QP's last modify_qp still looks for its destination: wait for it");
+	err = check_pkey(o, &in, r);
+	if (err)
+		return err;
 	o->cmd = (struct core_cmd){
 		.type = CORE_CMD_MODIFY_QP,
 		.qp = o->qp,
 		.mask = in.mask,
 		.attr = in.attr,
 	};
+	if ((in.mask & ABI_QP_QKEY) && in.attr.qkey & QKEY_CONTROLLED && !session_privileged(s))
+		return refuse(r->why, -EPERM,
+			"Q_Keys with bit 31 are for privileged programs: use one below 0x80000000");
 	if (in.mask & ABI_QP_AV)
 		return modify_with_av(s, o, q, r);
 	return execute_without_av(o, r);

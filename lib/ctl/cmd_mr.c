@@ -6,6 +6,7 @@
 #include "command.h"
 #include "object.h"
 #include "quota.h"
+#include "why.h"
 
 int cmd_alloc_pd(struct session *s, const struct request *q, struct reply *r)
 {
@@ -46,7 +47,8 @@ int cmd_dealloc_pd(struct session *s, const struct request *q, struct reply *r)
 		return refuse(r->why, -EINVAL, "there is no protection domain %u", in.handle);
 	if (pd->users)
 		return refuse(r->why, -EBUSY,
-			"%u memory regions and QPs still use the protection domain: free them "
+			"%u memory regions, windows and QPs still use the protection domain: free "
+			"them "
 			"first",
 			pd->users);
 	pd_release(s, pd);
@@ -64,6 +66,7 @@ void mr_unpublish(struct ctl *ctl, struct mr_obj *o)
 
 void mr_release(struct session *s, struct mr_obj *o)
 {
+	why_mr_goes(s, o);
 	handle_del(&s->mrs, o->handle);
 	o->pd->users--;
 	s->mr_bytes -= o->map.size;
@@ -78,6 +81,11 @@ static int check_reg(const struct abi_reg_mr *in, const struct request *q, struc
 			"access 0x%x is not possible: remote write and remote atomic need local "
 			"write, and only the flags of doc/abi.md exist",
 			in->access);
+	if (in->access & ABI_ACCESS_FLUSH_PERSIST)
+		return refuse(r->why, -EOPNOTSUPP,
+			"memory that rocid reaches is in a memfd, which no power failure "
+			"survives, so nothing can be flushed to persistence: register it without "
+			"FLUSH_PERSISTENT, FLUSH_GLOBAL makes writes visible");
 	if (in->length > UINT64_MAX - in->iova) /* MR-07 */
 		return refuse(r->why, -EINVAL,
 			"the region would wrap around the end of the address space: choose a lower "
@@ -155,6 +163,11 @@ int cmd_dereg_mr(struct session *s, const struct request *q, struct reply *r)
 	o = handle_get(&s->mrs, in.handle);
 	if (!o)
 		return refuse(r->why, -EINVAL, "there is no memory region %u", in.handle);
+	if (!mr_close(&o->mr)) /* MR-05 */
+		return refuse(r->why, -EBUSY,
+			"%u memory windows are bound to the region: invalidate or unbind them, or "
+			"free them, first",
+			o->mr.windows);
 	/* After the grace period no worker writes there any more: the pages are the
 	 * application's again (design.md 4). */
 	mr_unpublish(s->ctl, o);

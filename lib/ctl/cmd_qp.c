@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Queue pairs: creation, query, destruction. MODIFY_QP is in cmd_modify.c. */
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include "bits.h"
 #include "command.h"
+#include "fault.h"
 #include "object.h"
 #include "place.h"
 #include "quota.h"
 #include "session.h"
+#include "why.h"
 
 /* Sizes of a QP's region, and where its parts lie. */
 struct layout {
@@ -19,18 +22,36 @@ struct layout {
 	uint32_t size;
 };
 
-static int check_type(const struct abi_create_qp *in, struct reply *r)
+/* VRB-03. QP1 speaks for the port: one program at a time, of root or of rocid's own user
+ * (doc/decisions/0091-gsi.md). */
+static int check_gsi(struct session *s, const struct abi_create_qp *in, struct reply *r)
+{
+	struct ctl *ctl = s->ctl;
+
+	if (!session_privileged(s))
+		return refuse(r->why, -EPERM,
+			"QP1 speaks for the whole port: only root and the user that runs rocid may "
+			"have it");
+	if (in->port < 1 || in->port > ctl->nports)
+		return refuse(r->why, -EINVAL, "there is no port %u: this rocid has 1 to %u",
+			in->port, ctl->nports);
+	if (atomic_load_explicit(&ctl->dp->qps->gsi[in->port - 1], memory_order_relaxed))
+		return refuse(r->why, -EBUSY, "another program has QP1 of port %u: end it first",
+			in->port);
+	return 0;
+}
+
+static int check_type(struct session *s, const struct abi_create_qp *in, struct reply *r)
 {
 	switch (in->type) {
 	case ABI_QPT_RC:
-		return 0;
 	case ABI_QPT_UC:
 	case ABI_QPT_UD:
 	case ABI_QPT_XRC_SEND:
 	case ABI_QPT_XRC_RECV:
+		return 0;
 	case ABI_QPT_GSI:
-		return refuse(r->why, -EOPNOTSUPP,
-			"this version of rocid offers RC QPs (type 2) only, not type %u", in->type);
+		return check_gsi(s, in, r);
 	case ABI_QPT_SMI: /* QPS-24 */
 		return refuse(r->why, -EINVAL,
 			"invalid special QP type: RoCE has no QP0 (type 0); use RC (2)");
@@ -57,8 +78,6 @@ static int check_caps(const struct abi_create_qp *in, struct reply *r)
 	if (in->max_inline > INLINE_MAX)
 		return refuse(r->why, -EINVAL, "%u inline bytes are too many: %u is the most",
 			in->max_inline, INLINE_MAX);
-	if (in->srq != ABI_NO_HANDLE)
-		return refuse(r->why, -EOPNOTSUPP, "this version of rocid does not offer SRQs");
 	return 0;
 }
 
@@ -67,12 +86,19 @@ static uint32_t at_least(uint32_t v, uint32_t min)
 	return v > min ? v : min;
 }
 
+/* SRQ-01, XRC-02 */
+static bool has_rq(const struct abi_create_qp *in)
+{
+	return in->srq == ABI_NO_HANDLE && in->type != ABI_QPT_XRC_SEND &&
+	       in->type != ABI_QPT_XRC_RECV;
+}
+
 /* Grants what was asked for, and what rounding up gives for nothing. */
 static struct layout make_layout(const struct abi_create_qp *in)
 {
 	struct layout l = {
-		.sq_depth = round_pow2(in->max_send_wr),
-		.rq_depth = round_pow2(in->max_recv_wr),
+		.sq_depth = in->type == ABI_QPT_XRC_RECV ? 0 : round_pow2(in->max_send_wr),
+		.rq_depth = has_rq(in) ? round_pow2(in->max_recv_wr) : 0,
 		.send_sge = at_least(in->max_send_sge, 1),
 		.recv_sge = at_least(in->max_recv_sge, 1),
 	};
@@ -89,18 +115,61 @@ static struct layout make_layout(const struct abi_create_qp *in)
 	return l;
 }
 
+/* XRC-02: what comes to it is its domain's SRQs', and it sends nothing. */
+static int find_domain(
+	struct session *s, const struct abi_create_qp *in, struct qp_obj *o, struct reply *r)
+{
+	o->xrcd = handle_get(&s->xrcds, in->xrcd);
+	if (!o->xrcd)
+		return refuse(r->why, -EINVAL,
+			"a QP of type XRC_RECV needs an XRC domain: there is no domain %u",
+			in->xrcd);
+	if (in->srq != ABI_NO_HANDLE)
+		return refuse(r->why, -EINVAL,
+			"a QP of type XRC_RECV has no SRQ of its own: each message names one");
+	return 0;
+}
+
 static int find_parts(
 	struct session *s, const struct abi_create_qp *in, struct qp_obj *o, struct reply *r)
 {
+	bool initiator = in->type == ABI_QPT_XRC_SEND; /* XRC-02: it receives nothing */
+
 	o->pd = handle_get(&s->pds, in->pd);
-	o->send_cq = handle_get(&s->cqs, in->send_cq);
-	o->recv_cq = handle_get(&s->cqs, in->recv_cq);
 	if (!o->pd)
 		return refuse(r->why, -EINVAL, "there is no protection domain %u", in->pd);
+	if (in->type == ABI_QPT_XRC_RECV)
+		return find_domain(s, in, o, r);
+	o->send_cq = handle_get(&s->cqs, in->send_cq);
+	o->recv_cq = initiator ? o->send_cq : handle_get(&s->cqs, in->recv_cq);
 	if (!o->send_cq || !o->recv_cq)
 		return refuse(r->why, -EINVAL, "there is no CQ %u",
 			o->send_cq ? in->recv_cq : in->send_cq);
+	if (in->srq == ABI_NO_HANDLE)
+		return 0;
+	o->srq = handle_get(&s->srqs, in->srq);
+	if (!o->srq)
+		return refuse(r->why, -EINVAL, "there is no SRQ %u", in->srq);
+	if (initiator || o->srq->xrcd)
+		return refuse(r->why, -EINVAL,
+			"a QP of type %s cannot take receives from SRQ %u, which is %s",
+			qp_type_name((uint8_t)in->type), in->srq,
+			o->srq->xrcd ? "for XRC" : "for QPs that receive");
 	return 0;
+}
+
+/* They stay while the QP is there. */
+static void use_parts(struct qp_obj *o, int32_t step)
+{
+	o->pd->users += (uint32_t)step;
+	if (o->send_cq)
+		o->send_cq->users += (uint32_t)step;
+	if (o->recv_cq)
+		o->recv_cq->users += (uint32_t)step;
+	if (o->srq)
+		o->srq->users += (uint32_t)step;
+	if (o->xrcd)
+		o->xrcd->users += (uint32_t)step;
 }
 
 static uint32_t choose_worker(const struct ctl *ctl)
@@ -158,6 +227,25 @@ static struct ring make_ring(uint8_t *base, uint32_t ring, uint32_t queue, uint3
 	};
 }
 
+static struct cq_lane *lane_of(struct cq_obj *cq, uint32_t worker)
+{
+	return cq ? &cq->cq.lane[worker] : NULL;
+}
+
+/* XRC_RECV: the core looks at a send queue unasked; what the application can write is none. */
+static int make_no_queue(struct qp_obj *o, struct ring *sq, struct reply *r)
+{
+	o->none = object_alloc(sizeof(*o->none));
+	if (!o->none)
+		return refuse(r->why, -ENOMEM, "rocid is out of memory");
+	*sq = (struct ring){.entries = o->none->entry,
+		.shared = &o->none->head,
+		.depth = 1,
+		.stride = ABI_ENTRY,
+		.max_sge = 1};
+	return 0;
+}
+
 static int make_qp(struct session *s, struct qp_obj *o, const struct abi_create_qp *in,
 	const struct layout *l, struct reply *r)
 {
@@ -169,19 +257,24 @@ static int make_qp(struct session *s, struct qp_obj *o, const struct abi_create_
 		.type = (uint8_t)in->type,
 		.sq_sig_all = in->sq_sig_all != 0,
 		.session = s->number,
-		.send_lane = &o->send_cq->cq.lane[o->worker],
-		.recv_lane = &o->recv_cq->cq.lane[o->worker],
+		.send_lane = lane_of(o->send_cq, o->worker),
+		.recv_lane = lane_of(o->recv_cq, o->worker),
 		.sq = make_ring(
 			base, l->sq_ring, l->sq_queue, l->sq_depth, l->sq_stride, l->send_sge),
 		.rq = make_ring(
 			base, l->rq_ring, l->rq_queue, l->rq_depth, l->rq_stride, l->recv_sge),
+		.srq = o->srq ? &o->srq->srq : NULL,
+		.xrcd = o->xrcd ? o->xrcd->xrcd->number : 0,
 		.max_inline = l->max_inline,
 		.window = s->ctl->window,
+		.gsi_port = in->type == ABI_QPT_GSI ? (uint8_t)in->port : 0,
 	};
+	int err = in->type == ABI_QPT_XRC_RECV ? make_no_queue(o, &cfg.sq, r) : 0;
 	size_t bytes = qp_size(&cfg);
-	int err = quota_queues(s, bytes, r->why);
 	void *mem;
 
+	if (!err)
+		err = quota_queues(s, bytes, r->why);
 	if (err)
 		return err;
 	mem = aligned_alloc(CACHE_LINE, bytes); /* qp_init() writes what it needs */
@@ -200,12 +293,20 @@ static int make_qp(struct session *s, struct qp_obj *o, const struct abi_create_
 	return 0;
 }
 
+/* Where packets find it: QP1 by its port, others by their QPN. */
+static _Atomic(struct qp *) *slot_of(struct qp_table *table, const struct qp_obj *o)
+{
+	uint8_t port = o->qp->gsi_port;
+
+	return port ? &table->gsi[port - 1] : &table->slot[QPN_SLOT(o->qpn)];
+}
+
 static void publish(struct session *s, struct qp_obj *o)
 {
 	struct dataplane *dp = s->ctl->dp;
 
 	atomic_store_explicit(&s->bells->qp[o->doorbell], o->qp, memory_order_release);
-	atomic_store_explicit(&dp->qps->slot[QPN_SLOT(o->qpn)], o->qp, memory_order_release);
+	atomic_store_explicit(slot_of(dp->qps, o), o->qp, memory_order_release);
 }
 
 static void reply_created(const struct qp_obj *o, const struct layout *l, struct reply *r)
@@ -240,7 +341,7 @@ int cmd_create_qp(struct session *s, const struct request *q, struct reply *r)
 	int err, fd = -1;
 
 	memcpy(&in, q->body, sizeof(in));
-	err = check_type(&in, r);
+	err = check_type(s, &in, r);
 	if (!err)
 		err = check_caps(&in, r);
 	if (!err)
@@ -256,9 +357,8 @@ int cmd_create_qp(struct session *s, const struct request *q, struct reply *r)
 		return err;
 	}
 	o->session = s;
-	o->pd->users++;
-	o->send_cq->users++;
-	o->recv_cq->users++;
+	list_init(&o->members);
+	use_parts(o, 1);
 	l = make_layout(&in);
 	err = session_shm(s, &o->rings, "roci-qp", l.size, &fd, r->why);
 	if (!err) {
@@ -297,6 +397,27 @@ int cmd_query_qp(struct session *s, const struct request *q, struct reply *r)
 	return 0;
 }
 
+int cmd_explain_qp(struct session *s, const struct request *q, struct reply *r)
+{
+	struct abi_explain_qp_reply out = {0};
+	const struct why_entry *e;
+	struct abi_handle in;
+	struct qp_obj *o;
+
+	memcpy(&in, q->body, sizeof(in));
+	o = handle_get(&s->qps, in.handle);
+	if (!o)
+		return refuse(r->why, -EINVAL, "there is no QP %u", in.handle);
+	e = why_of_qp(s->ctl, o);
+	if (e) {
+		snprintf(out.rule, sizeof(out.rule), "%s", e->rule);
+		snprintf(out.cause, sizeof(out.cause), "%s", e->cause);
+		snprintf(out.sentence, sizeof(out.sentence), "%s", e->text);
+	}
+	reply_body(r, &out, sizeof(out));
+	return 0;
+}
+
 void qp_unpublish(struct ctl *ctl, struct qp_obj *o)
 {
 	struct bells *bells = o->session->bells;
@@ -306,8 +427,10 @@ void qp_unpublish(struct ctl *ctl, struct qp_obj *o)
 		neigh_cancel(&o->query);
 		o->session->resolving--;
 	}
+	why_qp_goes(ctl, o, o->session->ending ? "ended" : "destroyed it");
 	dest_leave(o);
-	atomic_store_explicit(&table->slot[QPN_SLOT(o->qpn)], NULL, memory_order_release);
+	group_detach_all(ctl, o);
+	atomic_store_explicit(slot_of(table, o), NULL, memory_order_release);
 	atomic_store_explicit(&bells->qp[o->doorbell], NULL, memory_order_release);
 }
 
@@ -328,6 +451,7 @@ void qps_call(struct ctl *ctl, const struct core_cmd *cmd, struct qp_obj *const 
 	part.qps = qps;
 	for (uint32_t w = 0; w < ctl->dp->nworkers; w++) {
 		part.n = 0;
+		part.progress = 0;
 		for (uint32_t i = 0; i < n; i++)
 			if (o[i]->worker == w)
 				qps[part.n++] = o[i]->qp;
@@ -340,6 +464,7 @@ void qp_release(struct session *s, struct qp_obj *o)
 {
 	struct ctl *ctl = s->ctl;
 
+	fault_qp_gone(ctl, o);
 	if (o->qpn) { /* creation got as far as take_numbers() */
 		notifier_lock(&ctl->notifier);
 		handle_del(&s->qps, o->handle);
@@ -347,16 +472,17 @@ void qp_release(struct session *s, struct qp_obj *o)
 		notifier_unlock(&ctl->notifier);
 		s->bells->taken[o->doorbell / 64] &= ~(1ull << (o->doorbell % 64));
 		ctl->worker_qps[o->worker]--;
+		if (o->qp && o->qp->windows)
+			mws_of_qp_release(s, o->qpn);
 		qpn_release(&ctl->qpns, o->qpn); /* QPS-23 */
 	}
 	gid_hold_set(&o->hold, NULL, 0);
 	gid_hold_set(&o->wanted, NULL, 0);
-	o->pd->users--;
-	o->send_cq->users--;
-	o->recv_cq->users--;
+	use_parts(o, -1);
 	session_shm_free(s, &o->rings);
 	s->bytes -= o->bytes;
 	free(o->qp);
+	free(o->none);
 	free(o);
 }
 
@@ -369,6 +495,10 @@ int cmd_destroy_qp(struct session *s, const struct request *q, struct reply *r)
 	o = handle_get(&s->qps, in.handle);
 	if (!o)
 		return refuse(r->why, -EINVAL, "there is no QP %u", in.handle);
+	if (o->nmembers) /* MC-06 */
+		return refuse(r->why, -EBUSY,
+			"the QP is attached to %u multicast groups: detach it from them first",
+			o->nmembers);
 	if (o->resolving) {
 		struct reply late = {0};
 		int err = refuse(late.why, -ECANCELED, "the QP was destroyed meanwhile");

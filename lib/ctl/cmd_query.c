@@ -9,6 +9,7 @@
 
 #define PORT_DOWN   1u /* enum ibv_port_state */
 #define PORT_ACTIVE 4u
+#define ATOMIC_GLOB 2u /* enum ibv_atomic_cap: with the CPUs' own atomics too (RSP-35) */
 
 /* The name is whatever the program sends: only printable ASCII gets near a terminal. */
 static void keep_name(struct session *s, const struct abi_hello *h)
@@ -73,8 +74,13 @@ int cmd_query_device(struct session *s, const struct request *q, struct reply *r
 		.max_cqe = CQE_MAX,
 		.max_mr = s->ctl->limits.mrs,
 		.max_pd = SESSION_PD_MAX,
+		.max_ah = SESSION_AH_MAX,
+		.max_srq = SESSION_SRQ_MAX,
+		.max_srq_wr = SRQ_WR_MAX,
+		.atomic_cap = ATOMIC_GLOB,
 		.max_rd_atomic = RD_ATOMIC_MAX,
-		.max_pkeys = 1,
+		.max_mw = s->ctl->limits.mrs,
+		.max_pkeys = PKEY_MAX,
 		.version = ROCINANTE_VERSION,
 	};
 	uint8_t gid[16];
@@ -93,18 +99,16 @@ static struct netport *find_port(struct session *s, uint32_t number, struct repl
 	return NULL;
 }
 
-/* VAL-10: a sum of workers' counters that stop at the end must stop there too. */
-static uint16_t bad_pkey(const struct ctl *ctl, unsigned port)
+/* VAL-10, VAL-16: a sum of workers' counters that stop at the end must stop there too. */
+static uint16_t violations(uint64_t sum)
 {
-	struct core_counters sum;
-
-	worker_counters(ctl->dp, &sum);
-	return (uint16_t)(sum.bad_pkey[port] < BAD_PKEY_MAX ? sum.bad_pkey[port] : BAD_PKEY_MAX);
+	return (uint16_t)(sum < BAD_PKEY_MAX ? sum : BAD_PKEY_MAX);
 }
 
 int cmd_query_port(struct session *s, const struct request *q, struct reply *r)
 {
 	struct abi_port_attr a = {.max_mtu = PATH_MTU_MAX, .gids = GID_MAX};
+	struct core_counters sum;
 	struct abi_query_port in;
 	struct netport *p;
 
@@ -116,7 +120,9 @@ int cmd_query_port(struct session *s, const struct request *q, struct reply *r)
 	a.active_mtu = mtu_of_ethernet(p->eth_mtu); /* GID-09 */
 	a.pkeys = p->shared->pkeys;
 	a.speed_mbps = p->speed_mbps;
-	a.bad_pkey_cntr = bad_pkey(s->ctl, in.port - 1);
+	worker_counters(s->ctl->dp, &sum);
+	a.bad_pkey_cntr = violations(sum.bad_pkey[in.port - 1]);
+	a.qkey_viol_cntr = violations(sum.bad_qkey[in.port - 1]);
 	memcpy(a.mac, p->mac, sizeof(a.mac));
 	memcpy(a.netdev, p->netdev, sizeof(a.netdev));
 	reply_body(r, &a, sizeof(a));

@@ -54,16 +54,37 @@ int cmd_alloc_pd(struct session *s, const struct request *q, struct reply *r);
 int cmd_dealloc_pd(struct session *s, const struct request *q, struct reply *r);
 int cmd_reg_mr(struct session *s, const struct request *q, struct reply *r);
 int cmd_dereg_mr(struct session *s, const struct request *q, struct reply *r);
+/* cmd_mw.c */
+int cmd_alloc_mw(struct session *s, const struct request *q, struct reply *r);
+int cmd_dealloc_mw(struct session *s, const struct request *q, struct reply *r);
 /* cmd_cq.c */
 int cmd_create_channel(struct session *s, const struct request *q, struct reply *r);
 int cmd_destroy_channel(struct session *s, const struct request *q, struct reply *r);
 int cmd_create_cq(struct session *s, const struct request *q, struct reply *r);
 int cmd_resize_cq(struct session *s, const struct request *q, struct reply *r);
 int cmd_destroy_cq(struct session *s, const struct request *q, struct reply *r);
+/* cmd_srq.c */
+int cmd_create_srq(struct session *s, const struct request *q, struct reply *r);
+int cmd_modify_srq(struct session *s, const struct request *q, struct reply *r);
+int cmd_query_srq(struct session *s, const struct request *q, struct reply *r);
+int cmd_destroy_srq(struct session *s, const struct request *q, struct reply *r);
+/* cmd_xrcd.c */
+int cmd_open_xrcd(struct session *s, const struct request *q, struct reply *r);
+int cmd_close_xrcd(struct session *s, const struct request *q, struct reply *r);
 /* cmd_qp.c */
 int cmd_create_qp(struct session *s, const struct request *q, struct reply *r);
 int cmd_query_qp(struct session *s, const struct request *q, struct reply *r);
 int cmd_destroy_qp(struct session *s, const struct request *q, struct reply *r);
+int cmd_explain_qp(struct session *s, const struct request *q, struct reply *r);
+int cmd_inject_fault(struct session *s, const struct request *q, struct reply *r);
+int cmd_query_fault(struct session *s, const struct request *q, struct reply *r);
+int cmd_clear_fault(struct session *s, const struct request *q, struct reply *r);
+/* cmd_ah.c */
+int cmd_create_ah(struct session *s, const struct request *q, struct reply *r);
+int cmd_destroy_ah(struct session *s, const struct request *q, struct reply *r);
+/* cmd_mcast.c */
+int cmd_attach_mcast(struct session *s, const struct request *q, struct reply *r);
+int cmd_detach_mcast(struct session *s, const struct request *q, struct reply *r);
 /* cmd_modify.c */
 int cmd_modify_qp(struct session *s, const struct request *q, struct reply *r);
 

@@ -9,12 +9,17 @@
 #include <time.h>
 #include <unistd.h>
 #include "admin.h"
+#include "admin_capture.h"
+#include "admin_trace.h"
 #include "announce.h"
 #include "ending.h"
 #include "object.h"
+#include "port.h"
 #include "quota.h"
 #include "server.h"
 #include "session.h"
+#include "telemetry.h"
+#include "why.h"
 
 uint64_t ctl_now_ms(void)
 {
@@ -68,10 +73,22 @@ static void tell_sessions(struct ctl *ctl, uint32_t i, unsigned what)
 		session_port_event(ctl, i, ABI_EVENT_PORT_ACTIVE);
 }
 
-static void tell_owner(struct ctl *ctl, uint32_t i, unsigned what)
+void ctl_tell_owner(struct ctl *ctl, uint32_t i, unsigned news)
 {
 	const struct netport *p = &ctl->port[i];
 	struct ctl_netdev now = {.nvlans = p->nvlans};
+
+	if (!news || !ctl->netdev_changed)
+		return;
+	memcpy(now.mac, p->mac, 6);
+	for (uint32_t k = 0; k < p->nvlans; k++)
+		now.vlan[k] = p->vlan[k].ifindex;
+	ctl->netdev_changed(ctl->netdev_arg, i, news, &now);
+}
+
+/* @return CTL_NETDEV_* of NETPORT_*. */
+static unsigned netdev_news(unsigned what)
+{
 	unsigned news = 0;
 
 	if (what & NETPORT_MAC_CHANGED)
@@ -82,12 +99,7 @@ static void tell_owner(struct ctl *ctl, uint32_t i, unsigned what)
 		news |= CTL_NETDEV_GONE;
 	if (what & NETPORT_VLANS)
 		news |= CTL_NETDEV_VLANS;
-	if (!news || !ctl->netdev_changed)
-		return;
-	memcpy(now.mac, p->mac, 6);
-	for (uint32_t k = 0; k < p->nvlans; k++)
-		now.vlan[k] = p->vlan[k].ifindex;
-	ctl->netdev_changed(ctl->netdev_arg, i, news, &now);
+	return news;
 }
 
 static void refresh_port(struct ctl *ctl, uint32_t i)
@@ -97,14 +109,21 @@ static void refresh_port(struct ctl *ctl, uint32_t i)
 
 	if (!what)
 		return;
-	tell_owner(ctl, i, what);
+	ctl_tell_owner(ctl, i, netdev_news(what));
 	if (old) {
 		announce_changes(ctl->announce_fd, &ctl->port[i].gids, old);
 		worker_grace(ctl->dp);
 		free((void *)old);
 	}
 	dests_touch_port(ctl, i);
+	groups_join_again(ctl, i);
 	tell_sessions(ctl, i, what);
+}
+
+void ctl_set_port_down(struct ctl *ctl, uint32_t i, bool down)
+{
+	port_set_down(ctl->dp, i, down);
+	tell_sessions(ctl, i, netport_set_down(&ctl->port[i], down));
 }
 
 static void neighbour_changed(void *arg, uint32_t ifindex, const uint8_t gid[16])
@@ -148,6 +167,7 @@ static int open_ports(struct ctl *ctl, const struct ctl_config *cfg, char why[AB
 			strerror(-err));
 	neigh_queue_init(&ctl->neighs, &ctl->rtnl);
 	dests_init(&ctl->dests);
+	groups_init(&ctl->groups);
 	if (!cfg->nports || cfg->nports > PORT_MAX)
 		return refuse(
 			why, -EINVAL, "rocid serves 1 to %u ports, not %u", PORT_MAX, cfg->nports);
@@ -158,7 +178,7 @@ static int open_ports(struct ctl *ctl, const struct ctl_config *cfg, char why[AB
 		if (err)
 			return err;
 		if (ctl->port[i].nvlans)
-			tell_owner(ctl, i, NETPORT_VLANS);
+			ctl_tell_owner(ctl, i, CTL_NETDEV_VLANS);
 	}
 	table->count = cfg->nports;
 	return 0;
@@ -193,11 +213,14 @@ static void init(struct ctl *ctl, const struct ctl_config *cfg)
 {
 	ctl->dp = cfg->dp;
 	ctl->window = cfg->window;
+	ctl->plain_label = cfg->plain_label;
+	ctl->application_faults = cfg->application_faults;
 	ctl->limits = quota_limits(&cfg->limits);
 	ctl->since_ms = ctl_now_ms();
 	migrate_init(&ctl->migration, cfg->migrate, cfg->shake_ms, (uint64_t)getpid());
 	ctl->netdev_changed = cfg->netdev_changed;
 	ctl->netdev_arg = cfg->netdev_arg;
+	ctl->devices = cfg->devices;
 	ctl->epoll = -1;
 	ctl->reserve_fd = -1;
 	ctl->announce_fd = announce_open();
@@ -205,8 +228,13 @@ static void init(struct ctl *ctl, const struct ctl_config *cfg)
 	ctl->news.fd = -1;
 	ctl->stopper = (struct watch){.fd = -1, .ready = stopper_ready};
 	ctl->faults = (struct watch){.fd = -1, .ready = session_faults_ready};
+	ctl->passed_fd = -1;
+	list_init(&ctl->captures);
+	list_init(&ctl->traces);
 	list_init(&ctl->endings);
 	handles_init(&ctl->pds, PD_MAX);
+	handles_init(&ctl->xrcds, XRCD_MAX);
+	handles_init(&ctl->ahs, AH_MAX);
 	notifier_init(&ctl->notifier, ctl->dp, session_event_source, ctl);
 }
 
@@ -214,6 +242,8 @@ static int open_numbers(struct ctl *ctl, char why[ABI_SENTENCE_MAX])
 {
 	int err = qpn_pool_init(&ctl->qpns);
 
+	if (!err)
+		err = srqn_pool_init(&ctl->srqns);
 	if (!err)
 		err = random_bytes(ctl->keys.part, sizeof(ctl->keys.part));
 	do { /* 0 means "shut down" */
@@ -237,7 +267,8 @@ int ctl_start(struct ctl **out, const struct ctl_config *cfg, char why[ABI_SENTE
 	init(ctl, cfg);
 	ctl->closer = disposer_create(CLOSER_THREADS);
 	ctl->unmapper = disposer_create(1);
-	if (!ctl->closer || !ctl->unmapper)
+	ctl->why = why_create();
+	if (!ctl->closer || !ctl->unmapper || !ctl->why)
 		err = refuse(why, -ENOMEM, "rocid is out of memory");
 	else
 		err = open_loop(ctl, why);
@@ -249,6 +280,8 @@ int ctl_start(struct ctl **out, const struct ctl_config *cfg, char why[ABI_SENTE
 		err = server_open(ctl, cfg, why);
 	if (!err)
 		err = admin_open(ctl, cfg, why);
+	if (!err)
+		err = telemetry_open(ctl, why);
 	if (!err) {
 		ctl->news = (struct watch){.fd = rtnl_fd(&ctl->rtnl), .ready = news_ready};
 		err = ctl_watch(ctl, &ctl->news);
@@ -282,8 +315,11 @@ static int run_timers(struct ctl *ctl)
 
 	if (endings_poll(ctl))
 		wait = 0;
+	wait = sooner(wait, admin_traces_poll(ctl));
 	wait = sooner(wait, server_poll(ctl, now));
 	wait = sooner(wait, dests_poll(ctl, now));
+	if (ctl->devices)
+		wait = sooner(wait, ctl->devices->look(ctl->devices->arg, now));
 	return sooner(wait, neigh_poll(&ctl->neighs, now)); /* those of dests too */
 }
 
@@ -335,11 +371,14 @@ void ctl_destroy(struct ctl *ctl)
 		return;
 	server_close(ctl);
 	admin_close(ctl);
+	telemetry_close(ctl);
+	admin_captures_close(ctl);
 	for (uint32_t i = 0; i < SESSION_MAX; i++)
 		if (ctl->session[i])
 			session_close(ctl->session[i]);
 	while (endings_poll(ctl))
 		;
+	admin_traces_close(ctl);
 	disposer_destroy(ctl->closer);
 	disposer_destroy(ctl->unmapper);
 	notifier_stop(&ctl->notifier);
@@ -353,6 +392,9 @@ void ctl_destroy(struct ctl *ctl)
 	if (ctl->announce_fd >= 0)
 		close(ctl->announce_fd);
 	handles_free(&ctl->pds);
+	handles_free(&ctl->xrcds);
+	handles_free(&ctl->ahs);
 	pthread_mutex_destroy(&ctl->notifier.lock);
+	why_destroy(ctl->why);
 	free(ctl);
 }

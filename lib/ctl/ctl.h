@@ -22,6 +22,8 @@
 
 struct ctl;
 struct dataplane;
+struct json_t;
+struct priority_map;
 
 /** A GID of the static table: RoCEv2, and RoCEv1 too when asked for. */
 struct ctl_gid {
@@ -33,6 +35,12 @@ struct ctl_gid {
 struct ctl_neigh {
 	uint8_t gid[16]; /* IPv4 as ::ffff:a.b.c.d */
 	uint8_t mac[6];
+};
+
+/** An entry of a port's P_Key table. */
+struct ctl_pkey {
+	uint32_t index; /* below PKEY_MAX */
+	uint16_t pkey;	/* 0x8000: full member; 0: empty */
 };
 
 /** Port i of the dataplane; applications call it port i + 1. */
@@ -51,6 +59,9 @@ struct ctl_port {
 	uint32_t ngids;
 	const struct ctl_neigh *neighs;
 	uint32_t nneighs;
+	const struct ctl_pkey *pkeys; /* besides 0xFFFF at index 0, unless that is here too */
+	uint32_t npkeys;
+	const struct priority_map *priority; /* NULL: as priority_init() says (ETH-05) */
 };
 
 /** How much an application and a user may have; 0: the default, limits.h's where it has one. */
@@ -67,8 +78,9 @@ struct ctl_limits {
 #define CTL_NETDEV_MAC	    (1u << 0) /* it has another MAC: what filters by it must change */
 #define CTL_NETDEV_REPLACED (1u << 1) /* it is another netdev under the old name */
 #define CTL_NETDEV_GONE	    (1u << 2) /* there is none of that name now */
-
-#define CTL_NETDEV_VLANS (1u << 3) /* there are other VLAN netdevs on top of it */
+#define CTL_NETDEV_VLANS    (1u << 3) /* there are other VLAN netdevs on top of it */
+/** The kernel refused to join a multicast group on it, or on a VLAN of it. */
+#define CTL_NETDEV_UNJOINED (1u << 4)
 
 /** What a port's netdev is like now. */
 struct ctl_netdev {
@@ -81,7 +93,30 @@ struct ctl_netdev {
 typedef void (*ctl_netdev_changed)(
 	void *arg, uint32_t port, unsigned what, const struct ctl_netdev *netdev);
 
-/** Copied by ctl_start(), what it points to included, except dp. */
+/** What only those who made the ports know of them and can do to them, for administrators. Ports
+ *  count from 0. Called by the control thread; documents are jansson's, NULL when memory is short.
+ */
+struct ctl_devices {
+	void *arg;
+	/** What device a port is, and what it counts: an object. */
+	struct json_t *(*port)(void *arg, uint32_t port);
+	/** Its emulated link: an object, or null when it has none. */
+	struct json_t *(*link)(void *arg, uint32_t port);
+	/** The i-th way that packets take to a queue, of all ports.  @return false behind the
+	 * last. */
+	bool (*flow)(void *arg, uint32_t i, struct json_t **flow);
+	/** Has the emulated link of a port be as @p text says.
+	 *  @return 0, or a negative errno with a sentence. */
+	int (*impair)(void *arg, uint32_t port, const char *text, char why[ABI_SENTENCE_MAX]);
+	/** Looks after the devices, each time that the control thread wakes.
+	 *  @return milliseconds until it must be called again; -1: never. */
+	int (*look)(void *arg, uint64_t now_ms);
+	/** @return bytes of the shortest frame that a port's netdev refused lately; 0: none within
+	 *  the last @p within_ms. */
+	uint32_t (*refused)(void *arg, uint32_t port, uint64_t now_ms, uint64_t within_ms);
+};
+
+/** Copied by ctl_start(), what it points to included, except dp and devices. */
 struct ctl_config {
 	/** ctl_start() fills *dp->ports: count, MACs, P_Keys, MTU, GID tables. All other members
 	 *  are the caller's and outlive the struct ctl. */
@@ -92,8 +127,12 @@ struct ctl_config {
 	uint32_t admin_mode;	  /* of the administrators' socket; 0: 0600 */
 	const char *admin_group;
 	bool rocev1; /* RoCEv1 entries beside the RoCEv2 ones (GID-02) */
+	/** IPv6 headers have the address vector's flow label, be it 0, as those of Linux; else that
+	 *  of the QPNs where it is 0 (IP6-09). */
+	bool plain_label;
 	struct ctl_limits limits;
-	uint32_t window; /* packets in flight of a QP; 0: WINDOW_DEFAULT */
+	uint32_t window;	 /* packets in flight of a QP; 0: WINDOW_DEFAULT */
+	bool application_faults; /* programs may inject faults into their own QPs (doc/inject.md) */
 	/** With several workers: QPs move to the worker on whose queue their packets come in. */
 	bool migrate;
 	/** With several workers, not 0: so many milliseconds after one another up to 64 QPs move to
@@ -101,6 +140,7 @@ struct ctl_config {
 	uint32_t shake_ms;
 	ctl_netdev_changed netdev_changed; /* NULL: nobody wants to know */
 	void *netdev_arg;
+	const struct ctl_devices *devices; /* outlives the struct ctl; NULL: none are known */
 	uint32_t nports;
 	struct ctl_port port[PORT_MAX];
 };

@@ -72,6 +72,11 @@ int dest_find(struct ctl *ctl, const struct dest_key *key, struct neigh_query *q
 		memcpy(q->mac, key->given, 6);
 		return 0;
 	}
+	/* ETH-13: the link-local GID of a RoCEv1 port is made of its MAC, and need not be an
+	 * address that answers neighbour discovery. */
+	if (sgid->net == NET_ROCEV1 && netport_static_neigh(port, key->dgid, q->mac) &&
+		gid_to_mac(key->dgid, q->mac))
+		return 0;
 	/* The kernel has no routes from what it does not know: a static GID, a removed one. */
 	kernel = sgid->valid && port->gids.kernel[key->sgid];
 	err = neigh_resolve(&ctl->neighs, q, kernel ? sgid->gid : NULL, ctl_now_ms(), why);
@@ -114,14 +119,22 @@ struct dest *dest_get(struct ctl *ctl, const struct dest_key *key)
 	list_init(&d->query.node);
 	list_init(&d->qps);
 	list_init(&d->late);
+	list_init(&d->ahs);
+	list_init(&d->late_ahs);
 	list_init(&d->turn);
 	list_push(bucket, &d->node);
 	return d;
 }
 
+/* Whether somebody's path does not say yet what it is to. */
+static bool is_late(const struct dest *d)
+{
+	return !list_empty(&d->late) || !list_empty(&d->late_ahs);
+}
+
 void dest_release(struct dest *d)
 {
-	if (!list_empty(&d->qps) || !list_empty(&d->late))
+	if (!list_empty(&d->qps) || !list_empty(&d->ahs) || is_late(d))
 		return;
 	neigh_cancel(&d->query);
 	list_del(&d->node);
@@ -133,29 +146,24 @@ void dest_release(struct dest *d)
  * to hear of the change before stay in front: they hear of this one alone, and soon. */
 static void apply(struct dest *d, const uint8_t dmac[6], const uint8_t smac[6], bool local)
 {
-	if (!memcmp(d->dmac, dmac, 6) && !memcmp(d->smac, smac, 6) && d->local == local)
-		return;
-	memmove(d->dmac, dmac, 6);
-	memcpy(d->smac, smac, 6);
-	d->local = local;
-	list_splice(&d->late, &d->qps);
-	if (!list_empty(&d->late) && list_empty(&d->turn))
+	if (memcmp(d->dmac, dmac, 6) || memcmp(d->smac, smac, 6) || d->local != local) {
+		memmove(d->dmac, dmac, 6);
+		memmove(d->smac, smac, 6);
+		d->local = local;
+		list_splice(&d->late, &d->qps);
+		list_splice(&d->late_ahs, &d->ahs);
+	}
+	if (is_late(d) && list_empty(&d->turn))
 		list_push(&d->ctl->dests.late, &d->turn);
 }
 
-/* Readdresses some QPs of the destination whose turn it is. */
-static void readdress_some(struct ctl *ctl)
+static void readdress_qps(struct ctl *ctl, struct dest *d)
 {
-	struct list *turn = list_pop(&ctl->dests.late);
 	struct core_cmd cmd = {.type = CORE_CMD_READDRESS_QPS};
 	struct qp_obj *o[QPS_CALL_MAX];
 	struct list *l;
-	struct dest *d;
 	uint32_t n = 0;
 
-	if (!turn)
-		return;
-	d = container_of(turn, struct dest, turn);
 	memcpy(cmd.path.dmac, d->dmac, 6);
 	memcpy(cmd.sgid.mac, d->smac, 6);
 	cmd.path.local = d->local;
@@ -164,7 +172,40 @@ static void readdress_some(struct ctl *ctl)
 		list_push(&d->qps, l);
 	}
 	qps_call(ctl, &cmd, o, n);
-	if (!list_empty(&d->late))
+}
+
+/* @return false when there was no memory for all: they are late still. */
+static bool readdress_ahs(struct ctl *ctl, struct dest *d)
+{
+	struct ah_obj *o[QPS_CALL_MAX];
+	uint32_t n = 0, done;
+	struct list *l;
+
+	while (n < QPS_CALL_MAX && (l = list_pop(&d->late_ahs))) {
+		o[n++] = container_of(l, struct ah_obj, dest_node);
+		list_push(&d->ahs, l);
+	}
+	done = ahs_readdress(ctl, o, n, d->dmac, d->smac, d->local);
+	for (uint32_t i = done; i < n; i++) {
+		list_del(&o[i]->dest_node);
+		list_push(&d->late_ahs, &o[i]->dest_node);
+	}
+	return done == n;
+}
+
+/* Readdresses some QPs and AHs of the destination whose turn it is. */
+static void readdress_some(struct ctl *ctl)
+{
+	struct list *turn = list_pop(&ctl->dests.late);
+	struct dest *d;
+
+	if (!turn)
+		return;
+	d = container_of(turn, struct dest, turn);
+	readdress_qps(ctl, d);
+	if (!readdress_ahs(ctl, d))
+		set_due(d, ctl_now_ms() + RETRY_MS);
+	else if (is_late(d))
 		list_push(&ctl->dests.late, &d->turn);
 }
 
@@ -174,6 +215,33 @@ static void look_again_later(struct dest *d, uint64_t now_ms)
 	bool kernel = !d->local && !memcmp(d->key.given, none, 6) && d->query.ifindex;
 
 	set_due(d, kernel ? now_ms + FRESH_MS : NEVER);
+}
+
+/* Somebody came whose destination @p query found. */
+static void take_query(struct dest *d, const struct neigh_query *query)
+{
+	if (d->pending)
+		return;
+	d->query.ifindex = query->ifindex;
+	memcpy(d->query.nexthop, query->nexthop, 16);
+	look_again_later(d, ctl_now_ms());
+}
+
+void dest_join_ah(struct dest *d, struct ah_obj *o, const uint8_t smac[6])
+{
+	apply(d, o->spec.dmac, smac, o->spec.local);
+	list_push(&d->ahs, &o->dest_node);
+	o->dest = d;
+	take_query(d, &o->query);
+}
+
+void dest_leave_ah(struct ah_obj *o)
+{
+	if (!o->dest)
+		return;
+	list_del(&o->dest_node);
+	dest_release(o->dest);
+	o->dest = NULL;
 }
 
 void dest_join(struct dest *d, struct qp_obj *o, const struct core_cmd *cmd)
@@ -187,11 +255,7 @@ void dest_join(struct dest *d, struct qp_obj *o, const struct core_cmd *cmd)
 	o->dest = d;
 	if (old)
 		dest_release(old);
-	if (d->pending)
-		return;
-	d->query.ifindex = o->query.ifindex;
-	memcpy(d->query.nexthop, o->query.nexthop, 16);
-	look_again_later(d, ctl_now_ms());
+	take_query(d, &o->query);
 }
 
 void dest_leave(struct qp_obj *o)

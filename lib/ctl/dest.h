@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file dest.h
- * Where the packets of QPs go, kept right while the QPs live (A17.4.2, ETH-11): one entry a source
- * GID and destination, shared by the QPs that have both. News of links, addresses, routes and
+ * Where the packets of QPs and AHs go, kept right while these live (A17.4.2, ETH-11): one entry a
+ * source GID and destination, shared by all that have both. News of links, addresses, routes and
  * neighbours have an entry looked up again; the QPs of one that changed are readdressed, some
  * dozens at a time, to what holds when their turn comes. What the
  * kernel resolved is also asked for again now and then, so that it neither forgets the neighbour
@@ -17,6 +17,7 @@
 #include "neigh.h"
 #include "path.h"
 
+struct ah_obj;
 struct core_cmd;
 struct ctl;
 struct qp_obj;
@@ -36,12 +37,14 @@ struct dest {
 	struct list node; /* of dests.bucket[] */
 	struct list qps;  /* of qp_obj.dest_node: their paths say what is below, */
 	struct list late; /* and those of these QPs do not yet */
+	struct list ahs;  /* the same of ah_obj.dest_node */
+	struct list late_ahs;
 	struct list turn; /* on dests.late while there are such */
 	struct ctl *ctl;
 	struct dest_key key;
 	struct neigh_query query;
 	bool pending; /* query waits for the kernel */
-	/* what the paths of the QPs are to say */
+	/* what the paths of the QPs and AHs are to say */
 	uint8_t dmac[6];
 	uint8_t smac[6];
 	bool local;
@@ -52,7 +55,7 @@ struct dest {
 struct dests {
 	struct list bucket[DEST_BUCKETS];
 	uint32_t first;	  /* bucket that a round begins with */
-	struct list late; /* destinations with QPs to readdress, in turns */
+	struct list late; /* destinations with QPs or AHs to readdress, in turns */
 	uint64_t next_ms; /* nothing is due before */
 };
 
@@ -68,18 +71,22 @@ void dests_init(struct dests *d);
 int dest_find(struct ctl *ctl, const struct dest_key *key, struct neigh_query *q, bool *local,
 	char why[ABI_SENTENCE_MAX]);
 
-/** @return the entry of @p key, made when there is none, or NULL: no memory. Until a QP joins it,
- *  it goes with dest_release(). */
+/** @return the entry of @p key, made when there is none, or NULL: no memory. Until a QP or AH
+ *  joins it, it goes with dest_release(). */
 struct dest *dest_get(struct ctl *ctl, const struct dest_key *key);
 
-/** Frees @p d if no QP is in it. */
+/** Frees @p d if nobody is in it. */
 void dest_release(struct dest *d);
 
 /** Puts @p o, whose path was just made as @p cmd says, into @p d and takes it from another. */
 void dest_join(struct dest *d, struct qp_obj *o, const struct core_cmd *cmd);
 
+/** Puts @p o, whose path was just made as o->spec and o->query say, into @p d. */
+void dest_join_ah(struct dest *d, struct ah_obj *o, const uint8_t smac[6]);
+
 /** Takes @p o from its entry, if it is in one. */
 void dest_leave(struct qp_obj *o);
+void dest_leave_ah(struct ah_obj *o);
 
 /** Has all entries of port @p port looked up soon. */
 void dests_touch_port(struct ctl *ctl, uint32_t port);

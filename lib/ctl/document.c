@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include "document.h"
 
 #define FIRST_SIZE 1024u
@@ -49,9 +51,11 @@ void text_free(struct text *t)
 void document_begin(
 	struct document *d, struct ctl *ctl, const struct document_section *const *sections)
 {
-	memset(d, 0, sizeof(*d));
 	d->ctl = ctl;
 	d->section = sections;
+	d->started = false;
+	d->begun = false;
+	memset(&d->at, 0, sizeof(d->at));
 }
 
 static int add_text(struct text *out, const char *s)
@@ -81,29 +85,78 @@ static int add_object(struct document *d, struct text *out)
 	int err = add_text(out, ":");
 
 	if (!err)
-		err = text_add_json(out, (*d->section)->object(d->ctl));
+		err = text_add_json(out, (*d->section)->object(d->ctl, d->arg));
 	next_section(d);
 	return err;
+}
+
+const char *document_value(const json_t *value, char text[DOCUMENT_VALUE_MAX])
+{
+	switch (value ? json_typeof(value) : JSON_NULL) {
+	case JSON_STRING:
+		return json_string_value(value);
+	case JSON_INTEGER:
+		snprintf(text, DOCUMENT_VALUE_MAX, "%" JSON_INTEGER_FORMAT,
+			json_integer_value(value));
+		return text;
+	case JSON_REAL:
+		snprintf(text, DOCUMENT_VALUE_MAX, "%g", json_real_value(value));
+		return text;
+	case JSON_TRUE:
+		return "yes";
+	case JSON_FALSE:
+		return "no";
+	default:
+		return "-";
+	}
+}
+
+static bool has_pair(const json_t *element, const struct document_pair *pair)
+{
+	const json_t *value = json_object_get(element, pair->member);
+	char text[DOCUMENT_VALUE_MAX];
+	uint64_t number;
+
+	if (json_is_integer(value) && admin_number(pair->value, INT64_MAX, &number))
+		return json_integer_value(value) == (json_int_t)number;
+	return !strcasecmp(document_value(value, text), pair->value);
+}
+
+static bool wanted(const struct document *d, const json_t *element)
+{
+	const struct document_section *s = *d->section;
+
+	if (s->keep && !s->keep(d->arg, element))
+		return false;
+	for (unsigned i = 0; i < d->pairs; i++)
+		if (!has_pair(element, &d->pair[i]))
+			return false;
+	return true;
 }
 
 /* One element, or the end of the list. */
 static int add_element(struct document *d, struct text *out)
 {
 	json_t *element = NULL;
-	bool more = (*d->section)->next(d->ctl, &d->at, &element);
-	int err = d->first ? add_text(out, ":[") : 0;
+	bool more = (*d->section)->next(d->ctl, d->arg, &d->at, &element);
+	int err = 0;
 
-	if (!more) {
-		next_section(d);
-		return err ? err : add_text(out, "]");
+	if (more && element && !wanted(d, element)) {
+		json_decref(element);
+		return 0;
 	}
-	if (!err && !d->first)
+	if (d->first)
+		err = add_text(out, ":[");
+	else if (more)
 		err = add_text(out, ",");
 	d->first = false;
-	if (!err)
+	if (!err && more)
 		return text_add_json(out, element);
 	json_decref(element);
-	return err;
+	if (more)
+		return err;
+	next_section(d);
+	return err ? err : add_text(out, "]");
 }
 
 int document_part(struct document *d, struct text *out)

@@ -15,6 +15,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include "admin_arg.h"
+#include "limits.h"
 
 struct ctl;
 
@@ -23,16 +25,27 @@ struct document_cursor {
 	uint32_t slot;	 /* of a session */
 	uint32_t number; /* of the session that was in that slot; 0: none yet */
 	uint32_t index;	 /* in the table */
+	uint32_t row;	 /* of what lists several tables */
 };
 
 /** A member of a document. */
 struct document_section {
 	const char *name;
-	/** An object; NULL when memory is short. */
-	json_t *(*object)(struct ctl *ctl);
+	/** An object; NULL when memory is short. @p arg: the command's arguments, checked when it
+	 *  came; an object that went away since is json_null(). */
+	json_t *(*object)(struct ctl *ctl, const struct admin_arg arg[]);
 	/** Without `object`, a list: makes its next element, NULL when memory is short.
 	 *  @return false when there is none left. */
-	bool (*next)(struct ctl *ctl, struct document_cursor *at, json_t **element);
+	bool (*next)(struct ctl *ctl, const struct admin_arg arg[], struct document_cursor *at,
+		json_t **element);
+	/** Without it, all elements belong to the list. */
+	bool (*keep)(const struct admin_arg arg[], const json_t *element);
+};
+
+/** What an element of a list must have to be in it. */
+struct document_pair {
+	const char *member;
+	const char *value;
 };
 
 /** Text that grows; starts as zeroes. */
@@ -42,8 +55,13 @@ struct text {
 	size_t size;
 };
 
+/** Starts as zeroes. */
 struct document {
 	struct ctl *ctl;
+	char line[ADMIN_LINE_MAX]; /* the command, taken apart; `arg` points into it */
+	struct admin_arg arg[ADMIN_WORDS];
+	unsigned pairs;
+	struct document_pair pair[ADMIN_WORDS / 2];
 	const struct document_section *const
 		*section; /* the one under way; *section NULL: the end */
 	bool started;	  /* the brace that opens it is written */
@@ -52,7 +70,8 @@ struct document {
 	struct document_cursor at;
 };
 
-/** Begins the document of @p sections, which a NULL ends. */
+/** Begins the document of @p sections, which a NULL ends. `line`, `arg` and `pair` stay as
+ *  they are. */
 void document_begin(
 	struct document *d, struct ctl *ctl, const struct document_section *const *sections);
 
@@ -62,6 +81,13 @@ void document_begin(
  */
 int document_part(struct document *d, struct text *out);
 #define DOCUMENT_PART 64u
+
+/** Room for a value as text. */
+#define DOCUMENT_VALUE_MAX 32
+
+/** @return @p value as people read and type it, in @p text where it is not text already: yes, no,
+ *  "-" for none. */
+const char *document_value(const json_t *value, char text[DOCUMENT_VALUE_MAX]);
 
 /** @return 0 or -ENOMEM. */
 int text_add(struct text *t, const char *bytes, size_t len);

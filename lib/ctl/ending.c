@@ -6,7 +6,7 @@
 #include "ending.h"
 #include "object.h"
 
-/* Objects a step: some hundred microseconds of work. */
+/* Objects a step. The dearest are failed QPs, whose reasons are told: why_log.c bounds them. */
 #define STEP QPS_CALL_MAX
 
 static bool detach_qps(struct session *s)
@@ -35,6 +35,18 @@ static bool detach_cqs(struct session *s)
 	return cmd.n == STEP;
 }
 
+static bool unpublish_srqs(struct session *s)
+{
+	struct srq_obj *o;
+	uint32_t n = 0;
+
+	while (n < STEP && (o = handle_next(&s->srqs, &s->cursor))) {
+		srq_unpublish(s->ctl, o);
+		n++;
+	}
+	return n == STEP;
+}
+
 static bool unpublish_mrs(struct session *s)
 {
 	struct mr_obj *o;
@@ -47,11 +59,41 @@ static bool unpublish_mrs(struct session *s)
 	return n == STEP;
 }
 
+static bool unpublish_mws(struct session *s)
+{
+	struct mw_obj *o;
+	uint32_t n = 0;
+
+	while (n < STEP && (o = handle_next(&s->mws, &s->cursor))) {
+		mw_unpublish(s->ctl, o);
+		n++;
+	}
+	return n == STEP;
+}
+
+static bool unpublish_ahs(struct session *s)
+{
+	struct list *l;
+	uint32_t n = 0;
+
+	while (n < STEP && (l = list_pop(&s->ahs))) {
+		ah_unpublish(s->ctl, container_of(l, struct ah_obj, node));
+		list_push(&s->ahs_gone, l);
+		n++;
+	}
+	return n == STEP;
+}
+
 /* --- freeing ------------------------------------------------------------------------- */
 
 static void free_qp(struct session *s, void *o)
 {
 	qp_release(s, o);
+}
+
+static void free_srq(struct session *s, void *o)
+{
+	srq_release(s, o);
 }
 
 static void free_cq(struct session *s, void *o)
@@ -64,9 +106,31 @@ static void free_mr(struct session *s, void *o)
 	mr_release(s, o);
 }
 
+static void free_mw(struct session *s, void *o)
+{
+	mw_obj_release(s, o);
+}
+
+static bool free_ahs(struct session *s)
+{
+	struct list *l;
+	uint32_t n = 0;
+
+	while (n < STEP && (l = list_pop(&s->ahs_gone))) {
+		ah_release(s, container_of(l, struct ah_obj, node));
+		n++;
+	}
+	return n == STEP;
+}
+
 static void free_channel(struct session *s, void *o)
 {
 	channel_release(s, o);
+}
+
+static void free_xrcd(struct session *s, void *o)
+{
+	xrcd_release(s, o);
 }
 
 static void free_pd(struct session *s, void *o)
@@ -93,8 +157,11 @@ static void finish(struct session *s)
 	struct ctl *ctl = s->ctl;
 
 	handles_free(&s->qps);
+	handles_free(&s->srqs);
+	handles_free(&s->xrcds);
 	handles_free(&s->cqs);
 	handles_free(&s->mrs);
+	handles_free(&s->mws);
 	handles_free(&s->channels);
 	handles_free(&s->pds);
 	notifier_lock(&ctl->notifier);
@@ -126,19 +193,33 @@ static bool step(struct session *s)
 		return detach_qps(s);
 	case ENDING_DETACH_CQS:
 		return detach_cqs(s);
+	case ENDING_UNPUBLISH_SRQS:
+		return unpublish_srqs(s);
 	case ENDING_UNPUBLISH_MRS:
 		return unpublish_mrs(s);
+	case ENDING_UNPUBLISH_MWS:
+		return unpublish_mws(s);
+	case ENDING_UNPUBLISH_AHS:
+		return unpublish_ahs(s);
 	case ENDING_GRACE: /* one for all objects */
 		worker_grace(s->ctl->dp);
 		return false;
+	case ENDING_FREE_MWS:
+		return free_some(s, &s->mws, free_mw);
 	case ENDING_FREE_QPS:
 		return free_some(s, &s->qps, free_qp);
+	case ENDING_FREE_SRQS:
+		return free_some(s, &s->srqs, free_srq);
 	case ENDING_FREE_CQS:
 		return free_some(s, &s->cqs, free_cq);
 	case ENDING_FREE_MRS:
 		return free_some(s, &s->mrs, free_mr);
+	case ENDING_FREE_AHS:
+		return free_ahs(s);
 	case ENDING_FREE_CHANNELS:
 		return free_some(s, &s->channels, free_channel);
+	case ENDING_FREE_XRCDS:
+		return free_some(s, &s->xrcds, free_xrcd);
 	default:
 		return free_some(s, &s->pds, free_pd);
 	}

@@ -26,6 +26,17 @@ void gid_of_mac(uint8_t gid[16], const uint8_t mac[6])
 	memcpy(gid + 13, mac + 3, 3);
 }
 
+bool gid_to_mac(const uint8_t gid[16], uint8_t mac[6])
+{
+	uint8_t again[16];
+
+	memcpy(mac, gid + 8, 3);
+	mac[0] ^= 2;
+	memcpy(mac + 3, gid + 13, 3);
+	gid_of_mac(again, mac);
+	return !memcmp(gid, again, 16) && !(mac[0] & 1);
+}
+
 bool gid_of_text(uint8_t gid[16], const char *text)
 {
 	memset(gid, 0, 16);
@@ -108,13 +119,13 @@ int gids_add(struct gids *g, const struct gid_address *a, bool kernel)
 		return 0;
 	memset(&e, 0, sizeof(e)); /* padding too: entries are compared as bytes */
 	memcpy(e.gid, a->gid, 16);
-	e.net = gid_is_ip4(a->gid) ? NET_IPV4 : NET_IPV6;
+	e.net = gid_is_ip4(a->gid) ? NET_IPV4 : NET_IPV6; /* GID-01, GID-04 */
 	e.valid = true;
 	e.vid = a->vid;
 	e.ifindex = a->ifindex;
 	memcpy(e.mac, a->mac, 6);
 	set_entry(g, (uint32_t)i, &e, kernel);
-	if (g->rocev1) {
+	if (g->rocev1) { /* GID-02, V1-05 */
 		e.net = NET_ROCEV1;
 		set_entry(g, GID_ROCEV1_FIRST + (uint32_t)i, &e, kernel);
 	}

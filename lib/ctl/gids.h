@@ -70,6 +70,9 @@ const struct gid_table *gids_publish(struct gids *g, struct port *where);
 /** Writes the link-local GID of @p mac, fe80::/64 and EUI-64 (RFC 4291). */
 void gid_of_mac(uint8_t gid[16], const uint8_t mac[6]);
 
+/** @return whether @p gid is such a link-local GID; @p mac is what it was made of. */
+bool gid_to_mac(const uint8_t gid[16], uint8_t mac[6]);
+
 /** The GID of an IPv6 address, or of an IPv4 address in its mapped form (GID-04).
  *  @return false when @p text is neither. */
 bool gid_of_text(uint8_t gid[16], const char *text);

@@ -41,9 +41,9 @@ static int open_lock(const char *path, char why[ABI_SENTENCE_MAX])
 	if (errno == ENOENT) /* what is wrong is that mkdir() failed */
 		errno = made;
 	return refuse(why, -errno,
-		"rocid cannot make its socket in %s (%s): give its user that directory, or choose "
-		"another --socket",
-		dir, strerror(errno));
+		"cannot make a socket in %s (%s): %s, or choose another --socket", dir,
+		strerror(errno),
+		errno == ENOENT ? "make that directory" : "give rocid's user that directory");
 }
 
 /* Whether @p fd is still the file of that name: who had it may have removed it meanwhile. */

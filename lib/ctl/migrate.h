@@ -39,7 +39,7 @@ void migrate_init(struct migration *m, bool follow, uint32_t shake_ms, uint64_t 
 
 /**
  * Has @p worker take @p o over from its worker, under traffic too.
- * @return 0, or -EINVAL: there is no such worker.
+ * @return 0; -EINVAL: there is no such worker; -EOPNOTSUPP: it stays where it is (decision 0040).
  */
 int migrate_qp(struct ctl *ctl, struct qp_obj *o, uint32_t worker);
 

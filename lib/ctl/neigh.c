@@ -73,6 +73,17 @@ static int ask_route(
 	return err;
 }
 
+static int refuse_link_local(
+	const struct neigh_query *q, const uint8_t *sgid, char why[ABI_SENTENCE_MAX])
+{
+	char own[GID_TEXT], gid[GID_TEXT], hop[GID_TEXT];
+
+	return refuse(why, -EHOSTUNREACH,
+		"GID %s is link-local, but %s is behind the router %s: use a GID that is routed "
+		"(sgid_index)",
+		gid_text(sgid, own), gid_text(q->dgid, gid), gid_text(q->nexthop, hop));
+}
+
 static int find_route(struct neigh_queue *nq, struct neigh_query *q, const uint8_t *sgid,
 	char why[ABI_SENTENCE_MAX])
 {
@@ -103,6 +114,9 @@ static int find_route(struct neigh_queue *nq, struct neigh_query *q, const uint8
 			"%s is not reached by %s: use a GID of the port that has a route to it",
 			gid, netdev_of(q, name));
 	memcpy(q->nexthop, route.nexthop, 16);
+	/* RFC 4291 2.5.6: routers pass no packet of such a source on. */
+	if (sgid && gid_is_link_local(sgid) && memcmp(q->nexthop, q->dgid, 16))
+		return refuse_link_local(q, sgid, why);
 	return 0;
 }
 

@@ -3,9 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include "netport.h"
+#include "pkeys.h"
 #include "sentence.h"
-
-#define PKEY_DEFAULT 0xFFFFu
 
 /* What workers that outlive the control thread look at. */
 static const struct gid_table no_gids;
@@ -20,7 +19,7 @@ static void take_link(struct netport *p, const struct rtnl_link *link)
 		memcpy(p->mac, link->mac, 6);
 	gids_set_netdev(&p->gids, link->ifindex, p->mac);
 	p->ifindex = link->ifindex;
-	p->up = link->up;
+	p->link = link->up;
 	p->eth_mtu = link->mtu;
 	if (p->eth_mtu_limit && p->eth_mtu > p->eth_mtu_limit)
 		p->eth_mtu = p->eth_mtu_limit;
@@ -166,12 +165,16 @@ int netport_init(struct netport *p, uint32_t index, const struct ctl_port *cfg, 
 	p->speed_mbps = cfg->speed_mbps;
 	memcpy(p->netdev, cfg->netdev, sizeof(p->netdev) - 1);
 	gids_init(&p->gids, rocev1);
+	if (cfg->priority)
+		p->priority = *cfg->priority;
+	else
+		priority_init(&p->priority);
 	if (p->netdev[0]) {
 		p->eth_mtu_limit = cfg->eth_mtu;
 		err = init_netdev(p, nl, why);
 	} else {
 		p->eth_mtu = cfg->eth_mtu;
-		p->up = true;
+		p->link = true;
 		memcpy(p->mac, cfg->mac, 6);
 	}
 	if (!err)
@@ -184,8 +187,8 @@ int netport_init(struct netport *p, uint32_t index, const struct ctl_port *cfg, 
 			"or more",
 			index + 1, p->eth_mtu);
 	share(p);
-	shared->pkey[0] = PKEY_DEFAULT; /* GID-07 */
-	shared->pkeys = 1;
+	p->up = p->link;
+	pkeys_init(shared, cfg->pkeys, cfg->npkeys);
 	gids_publish(&p->gids, shared);
 	if (!atomic_load_explicit(&shared->gids, memory_order_relaxed))
 		return refuse(why, -ENOMEM, "no memory for the GID table: free some");
@@ -224,15 +227,32 @@ static int read_netdev(struct netport *p, struct rtnl *nl)
 	}
 	if (err != -ENODEV)
 		return -1;
-	p->up = false; /* it may come back under the same name */
+	p->link = false; /* it may come back under the same name */
 	p->ifindex = 0;
 	gids_sync(&p->gids, NULL, 0);
 	return (was ? NETPORT_GONE : 0) | (take_vlans(p, NULL, 0) ? NETPORT_VLANS : 0);
 }
 
+/* @return NETPORT_WENT_UP or NETPORT_WENT_DOWN, 0: it is as it was. */
+static unsigned take_state(struct netport *p)
+{
+	bool up = p->link && !p->set_down;
+
+	if (p->up == up)
+		return 0;
+	p->up = up;
+	p->link_downed += !up;
+	return up ? NETPORT_WENT_UP : NETPORT_WENT_DOWN;
+}
+
+unsigned netport_set_down(struct netport *p, bool down)
+{
+	p->set_down = down;
+	return take_state(p);
+}
+
 unsigned netport_refresh(struct netport *p, struct rtnl *nl, const struct gid_table **old)
 {
-	bool was_up = p->up;
 	unsigned what;
 	int found;
 
@@ -247,9 +267,7 @@ unsigned netport_refresh(struct netport *p, struct rtnl *nl, const struct gid_ta
 		*old = gids_publish(&p->gids, p->shared);
 		what |= NETPORT_GIDS_CHANGED;
 	}
-	if (p->up != was_up)
-		what |= p->up ? NETPORT_WENT_UP : NETPORT_WENT_DOWN;
-	return what;
+	return what | take_state(p);
 }
 
 int netport_static_neigh(const struct netport *p, const uint8_t gid[16], uint8_t mac[6])

@@ -18,13 +18,18 @@ struct netport {
 	char netdev[16];  /* empty: static only */
 	uint32_t ifindex; /* 0: no such netdev now */
 	uint8_t mac[6];
-	bool up;
+	bool link;     /* the netdev says that it is up; without one always */
+	bool set_down; /* by an administrator */
+	bool up;       /* what programs are told: link and not set_down */
 	uint32_t eth_mtu;
 	uint32_t eth_mtu_limit; /* 0: none */
 	uint32_t speed_mbps;
+	uint64_t link_downed; /* how often it went down */
 	struct gids gids;
 	struct rtnl_vlan vlan[PORT_VLAN_MAX]; /* VLAN netdevs on top of the port's, up */
 	uint32_t nvlans;
+	bool join_refused; /* group.c: since the last news of the netdev, and its owner was told */
+	struct priority_map priority;
 	struct ctl_neigh *neighs; /* static */
 	uint32_t nneighs;
 	struct port *shared; /* what workers read */
@@ -62,6 +67,9 @@ void netport_destroy(struct netport *p);
  * @return NETPORT_* bits.
  */
 unsigned netport_refresh(struct netport *p, struct rtnl *nl, const struct gid_table **old);
+
+/** Sets @p p down, or no longer.  @return NETPORT_WENT_UP or NETPORT_WENT_DOWN, 0: neither. */
+unsigned netport_set_down(struct netport *p, bool down);
 
 /** @return 0 and the MAC when @p gid is in the static neighbour table, else -ENOENT. */
 int netport_static_neigh(const struct netport *p, const uint8_t gid[16], uint8_t mac[6]);

@@ -64,6 +64,28 @@ void qpn_release(struct qpn_pool *p, uint32_t qpn)
 	p->count++;
 }
 
+int srqn_pool_init(struct srqn_pool *p)
+{
+	int err = random_bytes(p->gen, sizeof(p->gen));
+
+	return err ? err : random_bytes(&p->next, sizeof(p->next));
+}
+
+int srqn_choose(struct srqn_pool *p, const struct srq_table *t, uint32_t *srqn)
+{
+	for (uint32_t i = 0; i < SRQ_MAX; i++) {
+		uint32_t slot = p->next++ & (SRQ_MAX - 1);
+
+		if (atomic_load_explicit(&t->slot[slot], memory_order_relaxed))
+			continue;
+		do /* 0 is no SRQ's: programs take it for "none" */
+			*srqn = SRQN_MAKE(++p->gen[slot], slot);
+		while (!*srqn);
+		return 0;
+	}
+	return -ENOSPC;
+}
+
 static bool slot_free(const struct mr_table *t, uint32_t slot)
 {
 	/* Slot 0 stays empty: programs take key 0 for "none". */

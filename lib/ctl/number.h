@@ -29,6 +29,19 @@ int qpn_take(struct qpn_pool *p, uint32_t worker, uint32_t *qpn);
 /** Gives back the slot of @p qpn. */
 void qpn_release(struct qpn_pool *p, uint32_t qpn);
 
+/** SRQNs: generations used last, by slot of the SRQ table, and where to look for a free one. */
+struct srqn_pool {
+	uint16_t gen[SRQ_MAX];
+	uint32_t next;
+};
+
+/** @return 0, or a negative errno when the kernel gives no random bytes. */
+int srqn_pool_init(struct srqn_pool *p);
+
+/** Chooses a number in a free slot of @p t; the slot stays free until the caller publishes there.
+ *  @return 0, or -ENOSPC when SRQ_MAX SRQs exist. */
+int srqn_choose(struct srqn_pool *p, const struct srq_table *t, uint32_t *srqn);
+
 /** Key parts used last, by slot of the MR table. */
 struct key_pool {
 	uint8_t part[MR_MAX];

@@ -18,10 +18,35 @@ void mr_unpublish(struct ctl *ctl, struct mr_obj *o);
 /** After a grace period. */
 void mr_release(struct session *s, struct mr_obj *o);
 
+/** Takes @p o from the table. */
+void mw_unpublish(struct ctl *ctl, struct mw_obj *o);
+/** After a grace period. */
+void mw_obj_release(struct session *s, struct mw_obj *o);
+/** The QP @p qpn is no worker's any more: frees the windows that it bound. */
+void mws_of_qp_release(struct session *s, uint32_t qpn);
+
+/** Takes @p o from the AH table and its destination; gives an unfinished CREATE_AH up, without a
+ *  reply. */
+void ah_unpublish(struct ctl *ctl, struct ah_obj *o);
+/** After a grace period. */
+void ah_release(struct session *s, struct ah_obj *o);
+/** Has the @p n AHs @p o lead to @p dmac from @p smac, or to this daemon when @p local.
+ *  @return how many of them, from the first on: there may be no memory for all. */
+uint32_t ahs_readdress(struct ctl *ctl, struct ah_obj *const o[], uint32_t n, const uint8_t dmac[6],
+	const uint8_t smac[6], bool local);
+
 /** Has the workers forget @p o, which no QP uses. */
 void cq_detach(struct ctl *ctl, struct cq_obj *o);
 /** After a grace period. */
 void cq_release(struct session *s, struct cq_obj *o);
+
+/** Takes @p o from the SRQ table. */
+void srq_unpublish(struct ctl *ctl, struct srq_obj *o);
+/** After a grace period, when no QP uses it. */
+void srq_release(struct session *s, struct srq_obj *o);
+
+/** Nothing of the session uses @p ref any more. */
+void xrcd_release(struct session *s, struct xrcd_ref *ref);
 
 /** Takes @p o from the QP table and its doorbell; gives an unfinished MODIFY_QP up, without a
  *  reply. */

@@ -100,15 +100,26 @@ int quota_cq(const struct session *s, char why[ABI_SENTENCE_MAX])
 		s->cqs.used);
 }
 
+int quota_key(const struct session *s, char why[ABI_SENTENCE_MAX])
+{
+	uint32_t used = s->mrs.used + s->mws.used;
+
+	if (used < s->ctl->limits.mrs)
+		return 0;
+	return refuse(why, -EDQUOT,
+		"the application has %u memory regions%s, the most it may have: register larger "
+		"ones, or raise rocid's --max-mrs",
+		used, s->mws.used ? " and windows" : "");
+}
+
 int quota_mr(const struct session *s, uint64_t length, char why[ABI_SENTENCE_MAX])
 {
 	const struct ctl_limits *l = &s->ctl->limits;
 
-	if (s->mrs.used >= l->mrs)
-		return refuse(why, -EDQUOT,
-			"the application has %u memory regions, the most it may have: register "
-			"larger ones, or raise rocid's --max-mrs",
-			s->mrs.used);
+	int err = quota_key(s, why);
+
+	if (err)
+		return err;
 	if (beyond(s->mr_bytes, length, l->memory_mb))
 		return refuse(why, -EDQUOT,
 			"the application would have more than %u MB of registered memory: "

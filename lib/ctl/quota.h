@@ -20,6 +20,9 @@ int quota_session(const struct ctl *ctl, const struct ucred *peer, char why[ABI_
 int quota_qp(const struct session *s, char why[ABI_SENTENCE_MAX]);
 int quota_cq(const struct session *s, char why[ABI_SENTENCE_MAX]);
 
+/** Whether @p s may have one more memory region or window.  @return as quota_mr(). */
+int quota_key(const struct session *s, char why[ABI_SENTENCE_MAX]);
+
 /** May @p s have another region, of @p length bytes? */
 int quota_mr(const struct session *s, uint64_t length, char why[ABI_SENTENCE_MAX]);
 

@@ -3,6 +3,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include "bits.h"
 #include "sentence.h"
 
 int refuse(char why[ABI_SENTENCE_MAX], int err, const char *fmt, ...)
@@ -15,11 +16,25 @@ int refuse(char why[ABI_SENTENCE_MAX], int err, const char *fmt, ...)
 	return err;
 }
 
-bool gid_is_ip4(const uint8_t gid[16])
+const char *qp_state_name(uint8_t state)
 {
-	static const uint8_t mapped[12] = {[10] = 0xFF, [11] = 0xFF};
+	static const char *const names[] = {"RESET", "INIT", "RTR", "RTS", "SQD", "SQE", "ERR"};
 
-	return !memcmp(gid, mapped, sizeof(mapped));
+	return state < ARRAY_SIZE(names) ? names[state] : "no state";
+}
+
+const char *qp_type_name(uint8_t type)
+{
+	static const char *const names[] = {
+		[ABI_QPT_GSI] = "GSI",
+		[ABI_QPT_RC] = "RC",
+		[ABI_QPT_UC] = "UC",
+		[ABI_QPT_UD] = "UD",
+		[ABI_QPT_XRC_SEND] = "XRC_SEND",
+		[ABI_QPT_XRC_RECV] = "XRC_RECV",
+	};
+
+	return type < ARRAY_SIZE(names) && names[type] ? names[type] : "other";
 }
 
 bool gid_is_link_local(const uint8_t gid[16])

@@ -114,6 +114,11 @@ void session_reply(struct session *s, const struct abi_msg *msg, int result, str
 	drop_fds(r);
 }
 
+bool session_privileged(const struct session *s)
+{
+	return s->peer.uid == 0 || s->peer.uid == geteuid();
+}
+
 /* --- requests ------------------------------------------------------------------------- */
 
 /* Reads one request into @p q, which starts as zeroes.
@@ -153,19 +158,15 @@ static void session_ready(struct watch *w)
 	struct request q = {0};
 	struct reply r = {0};
 	struct ctl *ctl = s->ctl;
-	int result = receive(ctl, w->fd, &q, &r);
+	int got = receive(ctl, w->fd, &q, &r);
+	int result = got ? got : command_run(s, &q, &r);
 
-	if (result == -EPIPE) {
-		session_end(s);
-		return;
-	}
-	if (result == 1)
-		return;
-	if (!result)
-		result = command_run(s, &q, &r);
-	if (q.fd >= 0)
+	if (q.fd >= 0) /* with an end, too: a message of no bytes looks like one */
 		dispose_fd(ctl->closer, q.fd);
-	session_reply(s, &q.msg, result, &r);
+	if (got == -EPIPE)
+		session_end(s);
+	else if (got <= 0)
+		session_reply(s, &q.msg, result, &r);
 }
 
 /* --- life ----------------------------------------------------------------------------- */
@@ -233,10 +234,15 @@ int session_open(struct ctl *ctl, int fd)
 	s->async.fd = -1;
 	list_init(&s->async.pending);
 	list_init(&s->async.busy);
+	list_init(&s->ahs);
+	list_init(&s->ahs_gone);
 	handles_init(&s->pds, SESSION_PD_MAX);
 	handles_init(&s->mrs, SESSION_MR_MAX);
+	handles_init(&s->mws, SESSION_MR_MAX);
 	handles_init(&s->channels, SESSION_CHANNEL_MAX);
 	handles_init(&s->cqs, SESSION_CQ_MAX);
+	handles_init(&s->xrcds, XRCD_MAX / 4 * 3);
+	handles_init(&s->srqs, SESSION_SRQ_MAX);
 	handles_init(&s->qps, SESSION_QP_MAX);
 	notifier_lock(&ctl->notifier);
 	ctl->session[slot] = s;
@@ -282,6 +288,7 @@ int session_greet(struct session *s, struct reply *r)
 		.session = s->number,
 		.device = "roci0",
 		.sleeps = ctl->dp->idle == IDLE_ADAPTIVE,
+		.rocev1 = ctl->port[0].gids.rocev1, /* GID-10: of all ports, or of none */
 	};
 	size_t size = sizeof(struct abi_session) + ctl->dp->nworkers * sizeof(struct abi_doorbell);
 	int fd, err;
@@ -363,6 +370,7 @@ struct event_source *session_event_source(void *arg, const struct core_event *ev
 {
 	struct ctl *ctl = arg;
 	struct session *s = ctl->session[ev->session % SESSION_MAX];
+	struct srq_obj *srq;
 	struct cq_obj *cq;
 	struct qp_obj *qp;
 
@@ -375,6 +383,10 @@ struct event_source *session_event_source(void *arg, const struct core_event *ev
 	case ABI_EVENT_CQ_ERR:
 		cq = handle_get(&s->cqs, ev->handle);
 		return cq ? &cq->async : NULL;
+	case ABI_EVENT_SRQ_ERR:
+	case ABI_EVENT_SRQ_LIMIT_REACHED:
+		srq = handle_get(&s->srqs, ev->handle);
+		return srq ? &srq->async : NULL;
 	default:
 		qp = handle_get(&s->qps, ev->handle);
 		return qp ? &qp->async : NULL;

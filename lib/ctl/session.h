@@ -30,4 +30,7 @@ void session_port_event(struct ctl *ctl, uint32_t index, uint32_t type);
 /** The notifier's way from an event of a worker to its object (notifier_find). */
 struct event_source *session_event_source(void *arg, const struct core_event *ev);
 
+/** @return whether the program is root's, or of the user that runs rocid. */
+bool session_privileged(const struct session *s);
+
 #endif

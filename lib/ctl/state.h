@@ -10,12 +10,15 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/socket.h>
+#include "ah.h"
 #include "core.h"
 #include "ctl.h"
 #include "dest.h"
+#include "group.h"
 #include "disposer.h"
 #include "handle.h"
 #include "migrate.h"
+#include "mw.h"
 #include "neigh.h"
 #include "netport.h"
 #include "notifier.h"
@@ -43,12 +46,14 @@ struct ctl {
 	uint64_t listen_ms; /* when to look at the listener again; 0: always */
 	int reserve_fd;	    /* given up to turn a connection away when descriptors run out */
 	uint32_t window;
+	bool plain_label;	  /* ctl.h */
 	struct ctl_limits limits; /* none is 0 */
 	uint64_t epoch;
 	int announce_fd; /* announce_open() */
 	struct rtnl rtnl;
 	struct neigh_queue neighs;
 	struct dests dests;
+	struct groups groups;
 	struct netport port[PORT_MAX];
 	uint32_t nports;
 	ctl_netdev_changed netdev_changed; /* NULL: nobody wants to know */
@@ -61,24 +66,43 @@ struct ctl {
 	uint32_t session_count; /* sessions ever opened */
 	uint64_t since_ms;	/* when rocid began to serve */
 	struct admin *admin;
-	struct disposer *closer;   /* of descriptors that others made */
-	struct disposer *unmapper; /* of memory */
-	struct handles pds;	   /* of all sessions: their handles are core's PD numbers */
+	int passed_fd;	      /* that came with the administrator's command under way; -1: none */
+	struct list captures; /* admin_capture.c */
+	uint32_t ncaptures;
+	struct list traces; /* admin_trace.c */
+	uint32_t ntraces;
+	uint32_t ninjected;		   /* QPs that have faults: fault.c */
+	bool application_faults;	   /* programs may inject faults into their own QPs */
+	struct core_counters counted;	   /* before the administrator's last reset */
+	const struct ctl_devices *devices; /* NULL: nothing is known of them */
+	struct disposer *closer;	   /* of descriptors that others made */
+	struct disposer *unmapper;	   /* of memory */
+	struct handles pds;   /* of all sessions: their handles are core's PD numbers */
+	struct handles xrcds; /* likewise */
+	struct handles ahs;   /* of all sessions: their handles are the ids of work requests */
 	struct qpn_pool qpns;
+	struct srqn_pool srqns;
 	struct key_pool keys;
 	uint32_t worker_qps[WORKER_MAX]; /* for placing new ones */
 	struct migration migration;
+	struct why *why; /* why.h */
 };
 
 struct pd {
 	uint32_t number; /* unique in the daemon: mr.pd, qp.pd */
-	uint32_t users;	 /* MRs, QPs */
+	uint32_t users;	 /* MRs, MWs, SRQs, AHs, QPs */
 	uint32_t handle;
 };
 
 struct mr_obj {
 	struct mr mr; /* what workers see */
 	struct shm map;
+	struct pd *pd;
+	uint32_t handle;
+};
+
+struct mw_obj {
+	struct mw mw; /* what workers see, and bind */
 	struct pd *pd;
 	uint32_t handle;
 };
@@ -93,10 +117,67 @@ struct cq_obj {
 	struct event_source async;
 };
 
+/** A send queue that nobody can post to. */
+struct no_queue {
+	struct abi_queue head;
+	uint8_t entry[ABI_ENTRY];
+};
+
+/** @return the handle of @p cq, -1 for none. */
+static inline int64_t cq_handle(const struct cq_obj *cq)
+{
+	return cq ? (int64_t)cq->cq.handle : -1;
+}
+
 /** Where a QP's address vector holds on to a GID table entry (GID-03). */
 struct gid_hold {
 	struct gids *gids; /* NULL: nothing held */
 	uint32_t index;
+};
+
+/** An XRC domain, of all sessions that have opened it. */
+struct xrcd {
+	uint32_t number; /* unique in the daemon: srq.xrcd, qp.xrc.xrcd */
+	uint32_t refs;
+	int fd; /* the file whose it is; -1: none */
+	uint32_t major, minor;
+	uint64_t inode;
+};
+
+/** One that a session has opened. */
+struct xrcd_ref {
+	struct xrcd *xrcd;
+	uint32_t handle;
+	uint32_t users; /* SRQs, QPs */
+};
+
+struct ah_obj {
+	struct ah *ah; /* what workers see; NULL: not published yet */
+	struct session *session;
+	struct pd *pd;
+	uint32_t id;	  /* its handle, of ctl.ahs; 0: none yet */
+	struct list node; /* of session.ahs, or of its ahs_gone */
+	struct gid_hold hold;
+	struct dest *dest;
+	struct list dest_node;
+	struct path_spec spec; /* without its GID entry */
+	struct dest_key key;
+	struct neigh_query query;
+	bool resolving; /* CREATE_AH waits for the destination */
+	struct abi_msg request;
+};
+
+struct srq_obj {
+	struct srq srq;	     /* what workers see */
+	struct shm region;   /* the first one; its head is the SRQ's for ever */
+	struct shm resized;  /* where the entries are, after a resize */
+	struct srq_ring *at; /* what srq.ring points to */
+	struct session *session;
+	struct pd *pd;
+	struct cq_obj *cq;     /* XRC; NULL: it is none */
+	struct xrcd_ref *xrcd; /* likewise */
+	uint32_t users;	       /* QPs */
+	struct event_source async;
 };
 
 struct qp_obj {
@@ -105,15 +186,22 @@ struct qp_obj {
 	struct shm rings;
 	size_t bytes; /* of qp */
 	struct pd *pd;
-	struct cq_obj *send_cq, *recv_cq;
+	struct cq_obj *send_cq, *recv_cq; /* NULL: of XRC_RECV */
+	struct srq_obj *srq;		  /* NULL: none */
+	struct xrcd_ref *xrcd;		  /* XRC_RECV */
+	struct no_queue *none; /* XRC_RECV: what the core looks at instead of a send queue */
 	uint32_t handle;
 	uint32_t qpn; /* 0: none yet */
 	uint32_t worker;
 	uint32_t doorbell; /* slot */
 	struct event_source async;
 	struct gid_hold hold;
-	struct dest *dest; /* where its packets go; NULL: nowhere yet */
+	struct inject *inject; /* fault.c; NULL: no faults */
+	struct dest *dest;     /* where its packets go; NULL: nowhere yet */
+	uint16_t sport;	       /* that an administrator set; 0: none */
 	struct list dest_node;
+	struct list members; /* struct member of the groups that it attached to */
+	uint32_t nmembers;
 	/* a MODIFY_QP whose destination is being looked for */
 	bool resolving;
 	struct neigh_query query;
@@ -127,13 +215,20 @@ struct qp_obj {
 enum ending {
 	ENDING_NOT,
 	ENDING_DETACH_QPS,
+	ENDING_UNPUBLISH_SRQS, /* before the CQs: others' XRC QPs complete there */
 	ENDING_DETACH_CQS,
 	ENDING_UNPUBLISH_MRS,
+	ENDING_UNPUBLISH_MWS,
+	ENDING_UNPUBLISH_AHS,
 	ENDING_GRACE,
+	ENDING_FREE_MWS, /* before the regions that they hold */
 	ENDING_FREE_QPS,
+	ENDING_FREE_SRQS,
 	ENDING_FREE_CQS,
 	ENDING_FREE_MRS,
+	ENDING_FREE_AHS,
 	ENDING_FREE_CHANNELS,
+	ENDING_FREE_XRCDS,
 	ENDING_FREE_PDS,
 };
 
@@ -159,14 +254,20 @@ struct session {
 	struct shm region;
 	uint64_t bytes;	    /* of all rings and QPs */
 	uint64_t mr_bytes;  /* of registered memory that is mapped */
-	uint32_t resolving; /* QPs that are */
+	uint32_t resolving; /* QPs and AHs that are */
+	struct list ahs;
+	struct list ahs_gone; /* unpublished, until the grace period is over */
+	uint32_t nahs;	      /* on both */
+	uint32_t nmembers;    /* of multicast groups, of all its QPs */
+	uint32_t ninjected;   /* QPs that have faults: fault.c */
 	struct bells *bells;
 	struct channel async;
 	struct event_source port_events[PORT_MAX];
-	struct handles pds, mrs, channels, cqs, qps;
+	struct handles pds, mrs, mws, channels, cqs, xrcds, srqs, qps;
 	/* ending.c */
 	enum ending ending;
 	uint32_t cursor;  /* in the table that this phase is at */
+	uint32_t told;	  /* failures of its QPs (why_log.c) */
 	struct list node; /* on ctl->endings */
 };
 
@@ -181,6 +282,12 @@ void ctl_watch_output(struct ctl *ctl, struct watch *w, bool output);
 
 /** Keeps @p w registered without looking at it, until ctl_watch_output(). */
 void ctl_watch_nothing(struct ctl *ctl, struct watch *w);
+
+/** Takes port @p i out of use, or into it again (netport.h); programs are told. */
+void ctl_set_port_down(struct ctl *ctl, uint32_t i, bool down);
+
+/** Tells who made port @p i of CTL_NETDEV_* @p news. */
+void ctl_tell_owner(struct ctl *ctl, uint32_t i, unsigned news);
 
 /** Stops watching and closes @p w->fd; harmless when there is none. */
 void ctl_unwatch(struct ctl *ctl, struct watch *w);

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include <stddef.h>
 #include "bits.h"
 #include "cq.h"
 
@@ -29,34 +28,6 @@ uint32_t cq_lane_waiting(const struct cq_lane *lane)
 	uint32_t n = lane->head - atomic_load_explicit(lane->consumer, memory_order_acquire);
 
 	return n < lane->depth ? n : lane->depth;
-}
-
-/* `seen` is the application's word: a wild value makes the lane look full or empty, which
- * harms nobody but the application itself. */
-static bool lane_full(struct cq_lane *lane)
-{
-	if (lane->head - lane->seen < lane->depth)
-		return false;
-	lane->seen = atomic_load_explicit(lane->consumer, memory_order_acquire);
-	return lane->head - lane->seen >= lane->depth;
-}
-
-bool cq_push(struct cq_lane *lane, const struct abi_cqe *cqe, uint32_t number)
-{
-	struct abi_cqe *slot = &lane->ring[lane->head & (lane->depth - 1)];
-
-	if (lane->overflow || lane_full(lane)) {
-		lane->overflow = true; /* CQ-01 */
-		return false;
-	}
-	memcpy(slot, cqe, offsetof(struct abi_cqe, mark));
-	atomic_store_explicit((_Atomic uint32_t *)&slot->mark,
-		abi_cqe_mark(abi_phase(lane->head, lane->depth), number), memory_order_release);
-	lane->head++;
-	lane->added = true; /* CQ-03 */
-	/* CQ-06: an error counts as solicited. */
-	lane->added_solicited |= cqe->status != ABI_WC_SUCCESS || (cqe->flags & ABI_WC_SOLICITED);
-	return true;
 }
 
 bool cq_notify_wanted(struct cq_lane *lane)

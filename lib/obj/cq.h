@@ -12,6 +12,7 @@
 #include <stdint.h>
 #include "abi_ring.h"
 #include "abi_wqe.h"
+#include "bits.h"
 #include "limits.h"
 #include "list.h"
 
@@ -46,13 +47,56 @@ struct cq {
  */
 void cq_lane_init(struct cq *cq, uint32_t i, struct abi_cq_lane *shared, uint32_t depth);
 
+/** @return whether no CQE fits in. `seen` is the application's word: a wild value makes the lane
+ * look full or empty, which harms nobody but the application itself. */
+static inline bool cq_lane_full(struct cq_lane *lane)
+{
+	if (likely(lane->head - lane->seen < lane->depth))
+		return false;
+	lane->seen = atomic_load_explicit(lane->consumer, memory_order_acquire);
+	return lane->head - lane->seen >= lane->depth;
+}
+
 /**
  * Appends @p cqe to @p lane, as completion number @p number of its queue; its mark is filled in
  * here. The lane's worker.
  * @return false when the lane is full: nothing was written, the lane is marked overflown and
  * the caller raises CQ_ERR and moves the QP to ERR (CQ-01).
  */
-bool cq_push(struct cq_lane *lane, const struct abi_cqe *cqe, uint32_t number);
+static inline bool cq_push(struct cq_lane *lane, const struct abi_cqe *cqe, uint32_t number)
+{
+	struct abi_cqe *slot = &lane->ring[lane->head & (lane->depth - 1)];
+
+	if (unlikely(lane->overflow || cq_lane_full(lane))) {
+		lane->overflow = true; /* CQ-01 */
+		return false;
+	}
+	/* Field by field, so that a caller's constants and registers go to their places at once. */
+	slot->wr_id = cqe->wr_id;
+	slot->byte_len = cqe->byte_len;
+	slot->imm = cqe->imm;
+	slot->qpn = cqe->qpn;
+	slot->src_qp = cqe->src_qp;
+	slot->status = cqe->status;
+	slot->opcode = cqe->opcode;
+	slot->flags = cqe->flags;
+	slot->sl = cqe->sl;
+	slot->pkey_index = cqe->pkey_index;
+	slot->vid = cqe->vid;
+	memcpy(slot->smac, cqe->smac, sizeof(slot->smac));
+	slot->net = cqe->net;
+	slot->reserved0 = 0;
+	slot->vendor_err = cqe->vendor_err;
+	slot->timestamp = cqe->timestamp;
+	slot->srqn = cqe->srqn;
+	atomic_store_explicit((_Atomic uint32_t *)&slot->mark,
+		abi_cqe_mark(abi_phase(lane->head, lane->depth), number), memory_order_release);
+	lane->head++;
+	lane->added = true; /* CQ-03 */
+	/* CQ-06: an error counts as solicited. */
+	lane->added_solicited |= cqe->status != ABI_WC_SUCCESS || (cqe->flags & ABI_WC_SOLICITED);
+	return true;
+}
 
 /** @return how many CQEs of @p lane wait to be taken, as far as the application has told. The
  *  lane's worker. */

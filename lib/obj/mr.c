@@ -1,36 +1,32 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "abi_ctl.h"
-#include "bits.h"
 #include "mr.h"
 
-struct mr *mr_find(const struct mr_table *t, uint32_t key)
-{
-	uint32_t slot = key >> 8;
-	struct mr *mr;
+/* struct mr.windows of a region that is being deregistered. */
+#define CLOSED UINT32_MAX
 
-	if (slot >= MR_MAX)
-		return NULL;
-	mr = atomic_load_explicit(&t->slot[slot], memory_order_acquire);
-	return mr && mr->key == key ? mr : NULL; /* RSP-14: the key part counts */
+bool mr_hold(struct mr *mr)
+{
+	uint32_t n = atomic_load_explicit(&mr->windows, memory_order_relaxed);
+
+	do {
+		if (n == CLOSED)
+			return false;
+	} while (!atomic_compare_exchange_weak_explicit(
+		&mr->windows, &n, n + 1, memory_order_acq_rel, memory_order_relaxed));
+	return true;
 }
 
-enum mr_status mr_resolve(const struct mr_table *t, uint32_t key, uint32_t pd, uint32_t access,
-	uint64_t va, uint64_t len, uint8_t **ptr)
+void mr_let_go(struct mr *mr)
 {
-	const struct mr *mr = mr_find(t, key);
-	uint64_t off;
+	atomic_fetch_sub_explicit(&mr->windows, 1, memory_order_acq_rel);
+}
 
-	if (!mr || mr->pd != pd)
-		return MR_NO_KEY;
-	if ((mr->access & access) != access)
-		return MR_NO_ACCESS;
-	/* MR-07: below iova the offset wraps to a huge one, which range_inside() refuses. */
-	off = va - mr->iova;
-	if (!range_inside(off, len, mr->length))
-		return MR_RANGE;
-	if (ptr)
-		*ptr = mr->base + off;
-	return MR_OK;
+bool mr_close(struct mr *mr)
+{
+	uint32_t none = 0;
+
+	return atomic_compare_exchange_strong(&mr->windows, &none, CLOSED);
 }
 
 bool mr_access_valid(uint32_t access)

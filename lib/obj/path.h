@@ -13,6 +13,7 @@
 #include <stdint.h>
 #include <string.h>
 #include "abi_ctl.h"
+#include "bits.h"
 #include "frame.h"
 #include "limits.h"
 
@@ -31,22 +32,26 @@ struct gid_table {
 	struct gid_entry entry[GID_MAX];
 };
 
-/** What workers read of a port. The control thread writes it, MAC and MTU while they run. */
+/** What workers read of a port. The control thread writes it, MAC, MTU and P_Keys while they run.
+ */
 struct port {
 	_Atomic(const struct gid_table *) gids;
-	_Atomic uint64_t mac; /* mac_word(): all six bytes change at once */
-	uint16_t pkey[PKEY_MAX];
-	uint16_t pkeys;
-	_Atomic uint32_t active_mtu; /* bytes, GID-09 */
+	_Atomic uint64_t mac;		 /* mac_word(): all six bytes change at once */
+	_Atomic uint16_t pkey[PKEY_MAX]; /* 0: empty */
+	uint16_t pkeys;			 /* length of the table */
+	_Atomic uint32_t active_mtu;	 /* bytes, GID-09 */
 };
 
 /** @return the six bytes of @p mac in one word, in memory order. */
 static inline uint64_t mac_word(const uint8_t mac[6])
 {
-	uint64_t word = 0;
+	uint32_t low;
+	uint16_t high;
 
-	memcpy(&word, mac, 6);
-	return word;
+	/* Not six bytes by way of memory: a load does not see two stores before it for long. */
+	memcpy(&low, mac, sizeof(low));
+	memcpy(&high, mac + sizeof(low), sizeof(high));
+	return low | (uint64_t)high << 32;
 }
 
 static inline void port_set_mac(struct port *p, const uint8_t mac[6])
@@ -87,20 +92,65 @@ struct path_spec {
 	uint8_t dmac[6];
 	uint8_t traffic_class;
 	uint8_t hop_limit;
-	uint8_t sl;   /* 0..7 -> PCP (ETH-05) */
+	uint8_t pcp;  /* priority_of(), 0..7; in the tag, if there is one (ETH-05) */
 	uint8_t port; /* index */
 	bool local;
+	bool priority_tag;   /* a tag with VID 0 where the SGID entry has no VLAN */
+	bool plain_label;    /* the header has the AV's flow label, be it 0, as Linux sends it */
+	uint16_t sport;	     /* UDP source port; 0: made of the flow label (ENT-01) */
 	uint32_t flow_label; /* 20 bits; not 0: overrides the hash (ENT-05) */
 	uint32_t src_qpn;    /* for the hash (ENT-02) */
 	uint32_t dst_qpn;
 };
 
+/** Service levels and DSCPs. */
+#define SL_COUNT   8u
+#define DSCP_COUNT 64u
+/** For priority_map.of_dscp: this DSCP says nothing, the service level counts. */
+#define PCP_OF_SL 0xFFu
+
+/** Which 802.1p priority a port's packets get. Control thread; paths hold the result. */
+struct priority_map {
+	uint8_t of_sl[SL_COUNT];
+	uint8_t of_dscp[DSCP_COUNT]; /* PCP_OF_SL unless configured */
+	bool tag;		     /* packets without a VLAN get a priority tag (VID 0) */
+};
+
+/** A17.4.2: SL 0-7 are priorities 0-7; DSCPs say nothing; no tag where there is no VLAN. */
+void priority_init(struct priority_map *m);
+
+/** @return the 802.1p priority of service level @p sl, 0..7, and traffic class @p tclass. */
+uint8_t priority_of(const struct priority_map *m, uint8_t sl, uint8_t tclass);
+
+/** @return the UDP source port of @p p, 0 for RoCEv1. */
+uint16_t path_sport(const struct path *p);
+
+/** @return the flow label in @p p's header, 0 over IPv4. */
+uint32_t path_flow_label(const struct path *p);
+
+/** @return the TCI of @p p's VLAN or priority tag, -1: it has none. */
+int path_tci(const struct path *p);
+
 /** Builds @p p. The ECN bits are 0: congestion management is off (CA17-5, CA17-14). */
 void path_init(struct path *p, const struct path_spec *s);
+
+/**
+ * Gives @p p the source port of @p label, and, unless @p plain, the label itself: of a datagram
+ * whose address vector has none, when its QPNs are known (ENT-10).
+ */
+void path_set_label(struct path *p, uint32_t label, bool plain);
 
 /** Has @p p lead to @p dmac, from @p smac, or by way of this daemon when @p local. All else stays
  * as path_init() made it. */
 void path_readdress(struct path *p, const uint8_t dmac[6], const uint8_t smac[6], bool local);
+
+/** @return @p sum in 16 bits, as the IPv4 checksum adds. */
+static inline uint16_t path_csum_fold(uint32_t sum)
+{
+	sum = (sum & 0xFFFF) + (sum >> 16);
+	sum = (sum & 0xFFFF) + (sum >> 16);
+	return (uint16_t)sum;
+}
 
 /**
  * Writes @p p's header and its per-packet fields at @p frame.
@@ -108,11 +158,51 @@ void path_readdress(struct path *p, const uint8_t dmac[6], const uint8_t smac[6]
  * @param id    IPv4 identification (IP4-17)
  * @return where the BTH goes
  */
-uint8_t *path_write(const struct path *p, uint8_t *frame, uint16_t rest, uint16_t id);
+static inline uint8_t *path_write(const struct path *p, uint8_t *frame, uint16_t rest, uint16_t id)
+{
+	uint8_t *ip = frame + p->l3_off;
+	uint8_t *bth = frame + p->hdr_len;
+	uint16_t len;
+
+	memcpy(frame, p->hdr, sizeof(p->hdr)); /* whole template: a fixed number of moves */
+	switch (p->net) {
+	case NET_IPV4:
+		len = (uint16_t)(IP4_HLEN + UDP_HLEN + rest);
+		put_be16(ip + IP4_TOTLEN, len); /* CA17-6, IP4-07 */
+		put_be16(ip + IP4_ID, id);	/* IP4-17: before the ICRC */
+		/* IP4-16 */
+		put_be16(ip + IP4_CSUM,
+			(uint16_t)~path_csum_fold(p->csum_base + (uint32_t)len + id));
+		put_be16(bth - UDP_HLEN + UDP_LEN,
+			(uint16_t)(UDP_HLEN + rest)); /* CA17-21, UDP-03 */
+		break;
+	case NET_IPV6:
+		len = (uint16_t)(UDP_HLEN + rest);
+		put_be16(ip + IP6_PLEN, len); /* CA17-15, IP6-03 */
+		put_be16(bth - UDP_HLEN + UDP_LEN, len);
+		break;
+	default:
+		put_be16(ip + IP6_PLEN, rest); /* V1-01 */
+		break;
+	}
+	return bth;
+}
 
 /** @return true when @p pkt comes from where @p p leads to and was sent to where @p p starts:
  *  protocol, both addresses and VLAN (VAL-12, VAL-13, ETH-07). */
-bool path_matches(const struct path *p, const struct pkt *pkt);
+static inline bool path_matches(const struct path *p, const struct pkt *pkt)
+{
+	const uint8_t *ours = p->hdr + p->l3_off;
+
+	/* VAL-12, and VAL-13 by the protocol, which is the GID's type. */
+	if (pkt->net != p->net || pkt->vid != p->vid || pkt->port != p->port)
+		return false;
+	if (p->net == NET_IPV4)
+		return !memcmp(pkt->l3 + IP4_SRC, ours + IP4_DST, 4) &&
+		       !memcmp(pkt->l3 + IP4_DST, ours + IP4_SRC, 4);
+	return !memcmp(pkt->l3 + IP6_SRC, ours + IP6_DST, 16) &&
+	       !memcmp(pkt->l3 + IP6_DST, ours + IP6_SRC, 16);
+}
 
 /** @return the index of the valid entry with @p gid, @p net and @p vid, or -1. */
 int gid_find(const struct gid_table *t, const uint8_t gid[16], unsigned net, uint16_t vid);
@@ -120,9 +210,21 @@ int gid_find(const struct gid_table *t, const uint8_t gid[16], unsigned net, uin
 /** @return whether a valid entry of VLAN @p vid has the MAC @p mac. */
 bool gid_has_mac(const struct gid_table *t, uint16_t vid, const uint8_t mac[6]);
 
+/** @return whether a valid entry is of VLAN @p vid. */
+bool gid_has_vlan(const struct gid_table *t, uint16_t vid);
+
+/** @return true when @p gid is an IPv4 address, ::ffff:a.b.c.d (A17.4.1.1). */
+bool gid_is_ip4(const uint8_t gid[16]);
+
 /** @return true for the unspecified and the loopback addresses: no frame on a wire has one as its
  *  destination (VAL-15). */
 bool gid_is_local_only(const uint8_t gid[16]);
+
+/** @return false for an empty entry of a P_Key table (IBA 10.9.1.2). */
+static inline bool pkey_valid(uint16_t pkey)
+{
+	return pkey & 0x7FFF;
+}
 
 /** @return true when both keys name the same partition and one is a full member (VAL-08). */
 bool pkey_match(uint16_t a, uint16_t b);
@@ -130,7 +232,10 @@ bool pkey_match(uint16_t a, uint16_t b);
 /** @return 20-bit flow label of a connection whose AV says 0 (ENT-02..04). */
 uint32_t flow_label_of_qpns(uint32_t src_qpn, uint32_t dst_qpn);
 
-/** @return UDP source port for @p flow_label, 0xC000..0xFFFF (ENT-01). */
+/** The least UDP source port that a flow label makes (UDP-10). */
+#define SPORT_MIN 0xC000u
+
+/** @return UDP source port for @p flow_label, SPORT_MIN..0xFFFF (ENT-01). */
 uint16_t flow_label_to_sport(uint32_t flow_label);
 
 /** @return the largest IB MTU that fits Ethernet MTU @p eth_mtu (GID-09), 0 if none does. */

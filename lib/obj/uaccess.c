@@ -3,70 +3,75 @@
 #include "bits.h"
 #include "uaccess.h"
 
-/* Loads and stores that the compiler may neither repeat nor merge nor turn into a call. */
-typedef uint64_t word_unaligned __attribute__((may_alias, aligned(1)));
-typedef uint64_t word_aligned __attribute__((may_alias, aligned(8)));
-/* 32 bytes that are moved at once: only elements of 8 bytes matter, and they do not tear in a
- * vector store whose address is a multiple of 8. */
-typedef uint64_t block __attribute__((vector_size(32), may_alias, aligned(8)));
-typedef uint64_t block_unaligned __attribute__((vector_size(32), may_alias, aligned(1)));
-
 static void store_byte(uint8_t *dst, uint8_t v)
 {
 	*(volatile uint8_t *)dst = v;
 }
 
-bool uaccess_place(const struct uaccess *ua, void *dst, const void *src, size_t len)
+void uaccess_place_any(const struct uaccess *ua, void *dst, const void *src, size_t len)
 {
-	uint32_t before = *ua->faults;
 	uint8_t *d = dst;
 	const uint8_t *s = src;
 	size_t words;
 
-	while (len && ((uintptr_t)d & 7)) {
+	while (unlikely((uintptr_t)d & 7) && len) {
 		store_byte(d++, *s++);
 		len--;
 	}
 	words = len / 8;
 	len %= 8;
-	/* The last word is kept back for the release store. */
-	while (words > 4) {
-		*(volatile block *)d = *(const block_unaligned *)s;
-		d += 32;
-		s += 32;
-		words -= 4;
-	}
-	while (words > 1) {
-		*(volatile word_aligned *)d = *(const word_unaligned *)s;
-		d += 8;
-		s += 8;
-		words--;
+	if (words) {
+		/* The last word is kept back for the release store. */
+		ua->icrc->move_words(d, s, words - 1);
+		d += (words - 1) * 8;
+		s += (words - 1) * 8;
 	}
 	atomic_thread_fence(memory_order_release);
 	if (words) {
-		*(volatile word_aligned *)d = *(const word_unaligned *)s;
+		*(volatile uaccess_word *)d = *(const uaccess_word_unaligned *)s;
 		d += 8;
 		s += 8;
 	}
 	while (len--)
 		store_byte(d++, *s++);
-	return *ua->faults == before;
 }
 
-bool uaccess_gather(
-	const struct uaccess *ua, uint32_t *state, void *dst, const void *src, size_t len)
+/* Sixteen bytes at once, as the fields are read from the copy soon after: a load that wants bytes
+ * of two stores waits for both. Both ends are aligned. */
+typedef uint64_t quarter __attribute__((vector_size(16), may_alias));
+
+bool uaccess_cmp_swap(
+	const struct uaccess *ua, void *ptr, uint64_t compare, uint64_t swap, uint64_t *orig)
 {
 	uint32_t before = *ua->faults;
 
-	*state = ua->icrc->copy(*state, dst, src, len);
+	atomic_compare_exchange_strong((_Atomic uint64_t *)ptr, &compare, swap);
+	*orig = compare;
+	return *ua->faults == before;
+}
+
+bool uaccess_fetch_add(const struct uaccess *ua, void *ptr, uint64_t add, uint64_t *orig)
+{
+	uint32_t before = *ua->faults;
+
+	*orig = atomic_fetch_add((_Atomic uint64_t *)ptr, add);
 	return *ua->faults == before;
 }
 
 void uaccess_wqe(void *dst, const void *src, size_t len)
 {
-	const volatile word_aligned *s = src;
-	uint64_t *d = dst;
+	const volatile quarter *s = src;
+	quarter *d = dst;
+	quarter *end = (quarter *)((uint8_t *)dst + len);
 
-	for (size_t i = 0; i < len / 8; i++)
-		d[i] = s[i];
+	do {
+		quarter a = s[0], b = s[1], c = s[2], e = s[3];
+
+		d[0] = a;
+		d[1] = b;
+		d[2] = c;
+		d[3] = e;
+		s += 4;
+		d += 4;
+	} while (d != end);
 }

@@ -2,8 +2,9 @@
 #include "bits.h"
 #include "host.h"
 
-static void gid_set(struct gid_entry *e, unsigned net, unsigned port, uint8_t id)
+static void gid_set(struct gid_entry *e, unsigned index, unsigned port, uint8_t id)
 {
+	unsigned net = index % HOST_GIDS;
 	static const uint8_t prefix[HOST_GIDS][16] = {
 		[HOST_GID_IPV4] = {[10] = 0xFF, [11] = 0xFF, [12] = 10},
 		[HOST_GID_IPV6] = {0xFD},
@@ -11,6 +12,7 @@ static void gid_set(struct gid_entry *e, unsigned net, unsigned port, uint8_t id
 	};
 
 	*e = (struct gid_entry){.net = (uint8_t)net, .valid = true, .ifindex = port + 1};
+	e->vid = index < HOST_GID_VLAN ? 0 : HOST_VID;
 	memcpy(e->gid, prefix[net], sizeof(e->gid));
 	e->gid[14] = (uint8_t)port;
 	e->gid[15] = id;
@@ -24,8 +26,8 @@ static void port_init(struct sim_host *h, unsigned port)
 	_Static_assert((int)HOST_GID_IPV4 == NET_IPV4 && (int)HOST_GID_IPV6 == NET_IPV6 &&
 			       (int)HOST_GID_ROCEV1 == NET_ROCEV1,
 		"one entry a protocol");
-	gids->count = HOST_GIDS;
-	for (unsigned g = 0; g < HOST_GIDS; g++)
+	gids->count = HOST_GIDS_ALL;
+	for (unsigned g = 0; g < HOST_GIDS_ALL; g++)
 		gid_set(&gids->entry[g], g, port, h->id);
 	h->ports.port[port].pkeys = 1;
 	h->ports.port[port].pkey[0] = 0xFFFF;
@@ -40,7 +42,10 @@ void host_init(struct sim_host *h, uint8_t id, const struct icrc_ops *icrc, uint
 		.icrc = icrc,
 		.faults = &h->faults,
 		.qps = &h->qps,
+		.srqs = &h->srqs,
 		.mrs = &h->mrs,
+		.ahs = &h->ahs,
+		.mcasts = &h->mcasts,
 		.ports = &h->ports,
 	};
 
@@ -117,9 +122,11 @@ static void transmit(struct sim_host *h, struct txd *t, uint64_t now)
 
 	h->sent++;
 	if (!len)
-		h->unsealed++;
+		h->unsealed += t->sealed != TXD_LOST;
 	else if (l)
 		link_send(l, t->frame, len, now);
+	if (len && t->group && h->loop && core_group_here(&h->core, t)) /* MC-08 */
+		link_send(h->loop, t->frame, len, now);
 }
 
 void host_turn(struct sim_host *h, uint64_t now)
@@ -135,6 +142,11 @@ void host_turn(struct sim_host *h, uint64_t now)
 		got = core_tx(&h->core, txd, n, now);
 		for (unsigned i = 0; i < got; i++)
 			transmit(h, &txd[i], now);
+		/* A host has one core, which has just been between two calls. */
+		if (core_grace_wanted(&h->core)) {
+			core_grace_end(&h->core, core_grace_wanted(&h->core));
+			continue;
+		}
 		if (got < n)
 			break;
 	}

@@ -20,13 +20,20 @@ enum host_gid {
 	HOST_GID_IPV4,	 /* ::ffff:10.0.<port>.<id> */
 	HOST_GID_IPV6,	 /* fd00::<port>:<id> */
 	HOST_GID_ROCEV1, /* fe80::<port>:<id> */
-	HOST_GIDS
+	HOST_GIDS,
+	HOST_GID_VLAN = HOST_GIDS, /* the same three once more, in VLAN HOST_VID */
+	HOST_GIDS_ALL = 2 * HOST_GIDS
 };
+
+#define HOST_VID 291u
 
 struct sim_host {
 	struct core core;
 	struct qp_table qps;
+	struct srq_table srqs;
 	struct mr_table mrs;
+	struct ah_table ahs;
+	struct mcast_table mcasts;
 	struct port_table ports;
 	struct gid_table gids[HOST_PORTS];
 	volatile uint32_t faults; /* of application memory; a test may add to it */

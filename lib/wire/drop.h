@@ -41,16 +41,24 @@
 	X(QP_STATE, "qp_state", "VAL-06")                         \
 	X(QP_ADDRESS, "qp_address", "VAL-12")                     \
 	X(PKEY, "pkey", "VAL-08")                                 \
+	X(QKEY, "qkey", "VAL-16")                                 \
 	X(OPCODE_UNSUPPORTED, "opcode_unsupported", "VAL-05")     \
 	X(CNP_IGNORED, "cnp_ignored", "CNP-14")                   \
 	/* responder.c */                                         \
 	X(PSN_AHEAD, "psn_ahead", "RSP-03")                       \
 	X(DUP_NO_RESOURCE, "dup_no_resource", "RSP-38")           \
 	X(RNR_PENDING, "rnr_pending", "RSP-18")                   \
+	/* services that drop what they cannot execute */         \
+	X(MESSAGE_TORN, "message_torn", "UC-05")                  \
+	X(NO_RECV_WQE, "no_recv_wqe", "UC-09")                    \
+	X(REQUEST_LENGTH, "request_length", "UC-13")              \
+	X(REQUEST_ACCESS, "request_access", "UC-10")              \
 	/* completer.c */                                         \
 	X(GHOST_ACK, "ghost_ack", "REQ-36")                       \
 	X(AETH_RESERVED, "aeth_reserved", "REQ-46")               \
 	X(READ_RESP_UNEXPECTED, "read_resp_unexpected", "REQ-39") \
+	/* inject.c: somebody wanted it lost */                   \
+	X(INJECTED, "injected", "-")                              \
 	/* shells: the frame never reached the core */            \
 	X(HANDOFF_FULL, "handoff_full", "-")                      \
 	X(FRAME_TOO_LONG, "frame_too_long", "-")

@@ -8,13 +8,16 @@
 #include "bits.h"
 #include "frame.h"
 
+/* One function in the end for each protocol: what is left of the frame then lives in registers. */
+#define FLAT static inline __attribute__((always_inline))
+
 /* The part of the frame that has not been parsed yet. */
 struct rest {
 	const uint8_t *at;
 	size_t len;
 };
 
-static void skip(struct rest *r, size_t n)
+FLAT void skip(struct rest *r, size_t n)
 {
 	r->at += n;
 	r->len -= n;
@@ -22,8 +25,8 @@ static void skip(struct rest *r, size_t n)
 
 /* --- Ethernet ---------------------------------------------------------------------------- */
 
-/* ETH-01..04. @return the EtherType in @p type, in host order. */
-static enum drop eth_parse(struct pkt *p, struct rest *r, uint16_t *type)
+/* ETH-01, ETH-02, ETH-04, ICRC-09. @return the EtherType in @p type, in host order. */
+FLAT enum drop eth_parse(struct pkt *p, struct rest *r, uint16_t *type)
 {
 	p->vid = 0;
 	p->pcp = 0;
@@ -51,19 +54,20 @@ static enum drop eth_parse(struct pkt *p, struct rest *r, uint16_t *type)
 
 /* --- IPv4 -------------------------------------------------------------------------------- */
 
-/* CA17-27. */
+/* CA17-27, IP4-03. */
 static enum drop ip4_version(const uint8_t *ip)
 {
 	return likely(ip[IP4_VIHL] >> 4 == 4) ? DROP_NONE : DROP_IP_VERSION;
 }
 
-/* CA17-3: no options. */
+/* CA17-3, IP4-02: no options. */
 static enum drop ip4_ihl(const uint8_t *ip)
 {
 	return likely((ip[IP4_VIHL] & 0xF) * 4 == IP4_HLEN) ? DROP_NONE : DROP_IP4_IHL;
 }
 
-/* CA17-2, RFC 1071: the ones' complement sum of a good header is all ones, in any byte order. */
+/* CA17-2, IP4-16, RFC 1071: the ones' complement sum of a good header is all ones, in any byte
+ * order. */
 static enum drop ip4_checksum(const uint8_t *ip)
 {
 	uint64_t a;
@@ -75,13 +79,11 @@ static enum drop ip4_checksum(const uint8_t *ip)
 	memcpy(&b, ip + 8, sizeof(b));
 	memcpy(&c, ip + 16, sizeof(c));
 	sum = (a >> 32) + (uint32_t)a + (b >> 32) + (uint32_t)b + c;
-	/* Two folds bring each multiple of 0xFFFF below 2^35 to 0xFFFF, and nothing else. */
-	sum = (sum >> 16) + (sum & 0xFFFF);
-	sum = (sum >> 16) + (sum & 0xFFFF);
-	return likely(sum == 0xFFFF) ? DROP_NONE : DROP_IP4_CHECKSUM;
+	/* Folding keeps the remainder by 0xFFFF. It is not 0: the version is in it. */
+	return likely(sum % 0xFFFF == 0) ? DROP_NONE : DROP_IP4_CHECKSUM;
 }
 
-/* CA17-8: never reassemble. Asked before DF, which fragments do not have either. */
+/* CA17-8, IP4-11: never reassemble. Asked before DF, which fragments do not have either. */
 static enum drop ip4_fragment(const uint8_t *ip)
 {
 	return likely(!(get_be16(ip + IP4_FRAG) & (IP4_FLAG_MF | IP4_OFFSET_MASK)))
@@ -89,7 +91,7 @@ static enum drop ip4_fragment(const uint8_t *ip)
 		       : DROP_IP4_FRAGMENT;
 }
 
-/* CA17-7: Flags are 010. rxe does not check; we do, with a counter (spec-errors 33). */
+/* CA17-7, IP4-10: Flags are 010. rxe does not check; we do, with a counter (spec-errors 33). */
 static enum drop ip4_not_df(const uint8_t *ip)
 {
 	return likely((get_be16(ip + IP4_FRAG) & ~IP4_OFFSET_MASK) == IP4_FLAG_DF)
@@ -97,7 +99,7 @@ static enum drop ip4_not_df(const uint8_t *ip)
 		       : DROP_IP4_NOT_DF;
 }
 
-/* CA17-6: Total Length covers at least UDP and fits the frame. */
+/* CA17-6, IP4-08: Total Length covers at least UDP and fits the frame. */
 static enum drop ip4_total_length(const struct rest *r)
 {
 	uint16_t total = get_be16(r->at + IP4_TOTLEN);
@@ -105,12 +107,13 @@ static enum drop ip4_total_length(const struct rest *r)
 	return likely(total >= IP4_HLEN + UDP_HLEN && total <= r->len) ? DROP_NONE : DROP_IP_LENGTH;
 }
 
-/* CA17-10. */
+/* CA17-10, IP4-13. */
 static enum drop ip4_protocol(const uint8_t *ip)
 {
 	return likely(ip[IP4_PROTO] == IPPROTO_ROCEV2) ? DROP_NONE : DROP_IP_NEXT_HEADER;
 }
 
+/* The TTL is the routers' business (IP4-19). */
 static enum drop ip4_check(const struct rest *r)
 {
 	const uint8_t *ip = r->at;
@@ -126,7 +129,7 @@ static enum drop ip4_check(const struct rest *r)
 		ip4_protocol(ip);
 }
 
-static enum drop ip4_parse(struct pkt *p, struct rest *r)
+FLAT enum drop ip4_parse(struct pkt *p, struct rest *r)
 {
 	enum drop d = ip4_check(r);
 
@@ -141,13 +144,13 @@ static enum drop ip4_parse(struct pkt *p, struct rest *r)
 
 /* --- IPv6 and the GRH, which has its layout ----------------------------------------------- */
 
-/* CA17-27, C9-45. */
+/* CA17-27, C9-45, IP6-01, V1-02. */
 static enum drop ip6_version(const uint8_t *ip)
 {
 	return likely(ip[IP6_VTCFL] >> 4 == 6) ? DROP_NONE : DROP_IP_VERSION;
 }
 
-/* CA17-15, V1-03: Payload Length fits the frame. The layer above asks for its minimum. */
+/* CA17-15, IP6-04, V1-03: Payload Length fits the frame. The layer above asks for its minimum. */
 static enum drop ip6_payload_length(const struct rest *r)
 {
 	return likely(get_be16(r->at + IP6_PLEN) <= r->len - IP6_HLEN) ? DROP_NONE : DROP_IP_LENGTH;
@@ -159,7 +162,8 @@ static enum drop ip6_room_for_udp(const struct rest *r)
 	return likely(get_be16(r->at + IP6_PLEN) >= UDP_HLEN) ? DROP_NONE : DROP_IP_LENGTH;
 }
 
-/* CA17-16: no extension headers, Fast CNP's Destination Options included (spec-errors 36). */
+/* CA17-16, IP6-06: no extension headers, Fast CNP's Destination Options included (spec-errors 36).
+ */
 static enum drop ip6_next_header(const uint8_t *ip)
 {
 	return likely(ip[IP6_NXT] == IPPROTO_ROCEV2) ? DROP_NONE : DROP_IP_NEXT_HEADER;
@@ -171,6 +175,7 @@ static enum drop grh_next_header(const uint8_t *grh)
 	return likely(grh[IP6_NXT] == GRH_NXT_IBA) ? DROP_NONE : DROP_GRH_NEXT_HEADER;
 }
 
+/* Whatever flow label, traffic class and hop limit (IP6-10). */
 static enum drop ip6_check(const struct rest *r)
 {
 	if (unlikely(r->len < IP6_HLEN))
@@ -188,7 +193,7 @@ static enum drop grh_check(const struct rest *r)
 	return ip6_version(r->at) ?: ip6_payload_length(r) ?: grh_next_header(r->at);
 }
 
-static void ip6_enter(struct pkt *p, struct rest *r, enum net_type net)
+FLAT void ip6_enter(struct pkt *p, struct rest *r, enum net_type net)
 {
 	p->net = (uint8_t)net;
 	p->tclass = (uint8_t)(get_be16(r->at + IP6_VTCFL) >> 4);
@@ -196,7 +201,7 @@ static void ip6_enter(struct pkt *p, struct rest *r, enum net_type net)
 	skip(r, IP6_HLEN);
 }
 
-static enum drop ip6_parse(struct pkt *p, struct rest *r)
+FLAT enum drop ip6_parse(struct pkt *p, struct rest *r)
 {
 	enum drop d = ip6_check(r);
 
@@ -205,7 +210,7 @@ static enum drop ip6_parse(struct pkt *p, struct rest *r)
 	return d;
 }
 
-static enum drop grh_parse(struct pkt *p, struct rest *r)
+FLAT enum drop grh_parse(struct pkt *p, struct rest *r)
 {
 	enum drop d = grh_check(r);
 
@@ -216,13 +221,13 @@ static enum drop grh_parse(struct pkt *p, struct rest *r)
 
 /* --- UDP --------------------------------------------------------------------------------- */
 
-/* CA17-20. The source port is anybody's (UDP-09). */
+/* CA17-20, UDP-02. The source port is anybody's (UDP-09). */
 static enum drop udp_port(const struct rest *r)
 {
 	return likely(get_be16(r->at + UDP_DPORT) == UDP_PORT_ROCEV2) ? DROP_NONE : DROP_UDP_PORT;
 }
 
-/* CA17-21, IP4-08, IP6-04: UDP and IP agree about the length. */
+/* CA17-21, IP4-08, IP6-04, SEC-02: UDP and IP agree about the length. */
 static enum drop udp_length(const struct rest *r)
 {
 	return likely(get_be16(r->at + UDP_LEN) == r->len) ? DROP_NONE : DROP_UDP_LENGTH;
@@ -230,7 +235,7 @@ static enum drop udp_length(const struct rest *r)
 
 /* The checksum is not looked at: 0 is usual, also over IPv6, and what else some senders write
  * there is no reason to drop (UDP-06, IP6-11, spec-errors 29); the ICRC protects. */
-static enum drop udp_parse(struct rest *r)
+FLAT enum drop udp_parse(struct rest *r)
 {
 	enum drop d = udp_port(r) ?: udp_length(r);
 
@@ -265,14 +270,14 @@ static enum drop opcode_class(const struct opcode *op)
 	return likely(op->hdr_len) ? DROP_NONE : DROP_OPCODE_CLASS;
 }
 
-/* VAL-18: the opcode's headers are there, before any of them is read. */
+/* VAL-18, SEC-01: the opcode's headers are there, before any of them is read. */
 static enum drop header_short(const struct rest *r, const struct opcode *op)
 {
 	return likely(r->len >= (size_t)op->hdr_len + ICRC_LEN) ? DROP_NONE : DROP_HEADER_SHORT;
 }
 
-/* BTH-06: no more pad than there are bytes. BTH-07: nothing where the opcode has no payload,
- * but for the 16 reserved bytes of a CNP, which are ignored (CNP-03, spec-errors 39). */
+/* BTH-06, SEC-02: no more pad than there are bytes. BTH-07: nothing where the opcode has no
+ * payload, but for the 16 reserved bytes of a CNP, which are ignored (CNP-03, spec-errors 39). */
 static enum drop bth_pad(const struct rest *r, const struct opcode *op)
 {
 	size_t room = r->len - op->hdr_len - ICRC_LEN;
@@ -283,7 +288,7 @@ static enum drop bth_pad(const struct rest *r, const struct opcode *op)
 	return likely(!(pad | room)) ? DROP_NONE : DROP_PAD;
 }
 
-static enum drop bth_check(const struct rest *r)
+FLAT enum drop bth_check(const struct rest *r)
 {
 	const struct opcode *op;
 	enum drop d = bth_short(r) ?: bth_tver(r) ?: bth_align(r);
@@ -295,34 +300,37 @@ static enum drop bth_check(const struct rest *r)
 }
 
 /* BTH-01. Reserved bits, FECN, BECN are ignored (BTH-03, BTH-04). */
-static void bth_fields(struct pkt *p, const uint8_t *bth)
+FLAT void bth_fields(struct pkt *p, const uint8_t *bth)
 {
 	uint8_t flags = bth[BTH_FLAGS];
 
 	p->se = !!(flags & BTH_SE);
 	p->migreq = !!(flags & BTH_MIGREQ);
-	p->pad = (flags & BTH_PAD_MASK) >> BTH_PAD_SHIFT & 3;
+	p->pad = (flags & BTH_PAD_MASK) >> BTH_PAD_SHIFT;
 	p->pkey = get_be16(bth + BTH_PKEY);
 	p->dest_qp = get_be32(bth + BTH_RESV8A) & 0xFFFFFF;
 	p->ackreq = bth[BTH_ACKREQ] >> 7;
 	p->psn = get_be32(bth + BTH_ACKREQ) & 0xFFFFFF;
 }
 
-/* BTH-18..26: the extended headers of @p op in the order of the chain. */
-static void eth_fields(struct pkt *p, const struct opcode *op, const uint8_t *h)
+/* The extended headers of @p op in the order of the chain: BTH-18, BTH-19, BTH-20, BTH-21, BTH-22,
+ * BTH-23, BTH-24, BTH-25, BTH-26. */
+FLAT void eth_fields(struct pkt *p, const struct opcode *op, const uint8_t *h)
 {
-	if (op->xrceth) {
-		p->srqn = get_be32(h) & 0xFFFFFF;
-		h += XRCETH_LEN;
-	}
-	if (op->deth) {
-		p->qkey = get_be32(h);
-		p->src_qp = get_be32(h + 4) & 0xFFFFFF;
-		h += DETH_LEN;
-	}
-	if (op->feth) {
-		p->feth = get_be32(h);
-		h += FETH_LEN;
+	if (unlikely(op->xrceth || op->deth || op->feth)) {
+		if (op->xrceth) {
+			p->srqn = get_be32(h) & 0xFFFFFF;
+			h += XRCETH_LEN;
+		}
+		if (op->deth) {
+			p->qkey = get_be32(h);
+			p->src_qp = get_be32(h + 4) & 0xFFFFFF;
+			h += DETH_LEN;
+		}
+		if (op->feth) {
+			p->feth = get_be32(h);
+			h += FETH_LEN;
+		}
 	}
 	if (op->reth) {
 		p->va = get_be64(h);
@@ -330,7 +338,7 @@ static void eth_fields(struct pkt *p, const struct opcode *op, const uint8_t *h)
 		p->dma_len = get_be32(h + 12);
 		h += RETH_LEN;
 	}
-	if (op->atomiceth) {
+	if (unlikely(op->atomiceth)) {
 		p->va = get_be64(h);
 		p->rkey = get_be32(h + 8);
 		p->swap_add = get_be64(h + 12);
@@ -342,17 +350,19 @@ static void eth_fields(struct pkt *p, const struct opcode *op, const uint8_t *h)
 		p->msn = get_be32(h) & 0xFFFFFF;
 		h += AETH_LEN;
 	}
-	if (op->atomicack) {
-		p->atomic_orig = get_be64(h);
-		h += ATOMICACK_LEN;
+	if (unlikely(op->atomicack || op->immdt || op->ieth)) {
+		if (op->atomicack) {
+			p->atomic_orig = get_be64(h);
+			h += ATOMICACK_LEN;
+		}
+		if (op->immdt)
+			memcpy(&p->imm, h, IMMDT_LEN);
+		if (op->ieth)
+			p->rkey = get_be32(h);
 	}
-	if (op->immdt)
-		memcpy(&p->imm, h, IMMDT_LEN);
-	if (op->ieth)
-		p->rkey = get_be32(h);
 }
 
-static enum drop bth_parse(struct pkt *p, const struct rest *r)
+FLAT enum drop bth_parse(struct pkt *p, const struct rest *r)
 {
 	const struct opcode *op;
 	enum drop d = bth_check(r);

@@ -22,7 +22,7 @@
  */
 struct pkt {
 	const struct opcode *op;
-	const uint8_t *dmac; /* Ethernet destination */
+	const uint8_t *dmac; /* Ethernet destination; the source is behind it */
 	const uint8_t *l3;   /* first byte of the IP header or GRH: the ICRC starts here */
 	const uint8_t *bth;
 	const uint8_t *payload;
@@ -35,10 +35,10 @@ struct pkt {
 	uint8_t pcp;	/* 802.1p priority, 0 when untagged */
 	uint16_t vid;	/* VLAN id; 0 when untagged or priority-tagged (ETH-04) */
 	uint16_t pkey;
-	uint8_t se : 1;
-	uint8_t migreq : 1;
-	uint8_t ackreq : 1;
-	uint8_t pad : 2;
+	bool se; /* bytes: bit-fields are read, masked and written back one by one */
+	bool migreq;
+	bool ackreq;
+	uint8_t pad;
 	uint32_t dest_qp;
 	uint32_t psn;
 	/* extended headers */
@@ -57,9 +57,12 @@ struct pkt {
 	uint8_t syndrome;     /* AETH */
 };
 
-/** For struct pkt.queue: the packet came from this daemon, or from a port whose choice of a queue
- *  tells nothing. */
+/** For struct pkt.queue: the packet came from a port whose choice of a queue tells nothing. */
 #define PKT_NO_QUEUE 0xFFu
+/** The same, and it is known to come from this daemon. */
+#define PKT_LOCAL 0xFEu
+/** Another worker received it for a multicast group and gave us a copy for our own QPs. */
+#define PKT_COPY 0xFDu
 
 /**
  * Parses @p len bytes at @p frame, which begins with the Ethernet header and has no FCS.

@@ -41,6 +41,7 @@ enum net_type {
 #define ATOMICETH_LEN 28
 #define AETH_LEN      4
 #define ATOMICACK_LEN 8
+#define ATOMIC_LEN    8 /* bytes of the word of CmpSwap, FetchAdd, ATOMIC WRITE (RSP-33) */
 #define IMMDT_LEN     4
 #define IETH_LEN      4
 #define ICRC_LEN      4
@@ -98,6 +99,14 @@ enum {
 #define QPN_SMI	      0u
 #define QPN_GSI	      1u
 #define QPN_MULTICAST 0xFFFFFFu
+
+/* FETH (FLU-01): what is to be placed where */
+#define FETH_PLT_MASK	 0x0Fu
+#define FETH_PLT_GLOBAL	 0x01u
+#define FETH_PLT_PERSIST 0x02u
+#define FETH_SEL_MASK	 0x30u
+#define FETH_SEL_RANGE	 0x00u
+#define FETH_SEL_MR	 0x10u
 
 /* AETH syndromes (IBA 9.3.5.1). Bit 7 is reserved and ignored (REQ-46). */
 #define AETH_TYPE_MASK	   0x60

@@ -117,11 +117,43 @@ uint32_t icrc_masked_copy(uint32_t (*crc)(uint32_t, const void *, size_t), uint3
 	return crc(state, src + n, len - n);
 }
 
+/* --- moving ------------------------------------------------------------------------------- */
+
+/* Loads and stores that the compiler may neither repeat nor merge nor turn into a call. */
+typedef uint64_t word_unaligned __attribute__((may_alias, aligned(1)));
+typedef uint64_t word_aligned __attribute__((may_alias, aligned(8)));
+/* 32 bytes that are moved at once: only elements of 8 bytes matter, and they do not tear in a
+ * vector store whose address is a multiple of 8. */
+typedef uint64_t block __attribute__((vector_size(32), may_alias, aligned(8)));
+typedef uint64_t block_unaligned __attribute__((vector_size(32), may_alias, aligned(1)));
+
+void icrc_move_words(void *dst, const void *src, size_t words)
+{
+	uint8_t *d = dst;
+	const uint8_t *s = src;
+
+	for (; words >= 4; words -= 4, d += 32, s += 32)
+		*(volatile block *)d = *(const block_unaligned *)s;
+	for (; words; words--, d += 8, s += 8)
+		*(volatile word_aligned *)d = *(const word_unaligned *)s;
+}
+
+/* --- of a packet -------------------------------------------------------------------------- */
+
 uint32_t icrc_header(const struct icrc_ops *ops, const uint8_t *l3, unsigned net, size_t len)
 {
 	return ops->crc_masked(ICRC_SEED, l3, len, masks[net]);
 }
 
+uint32_t icrc_header_copy(const struct icrc_ops *ops, const uint8_t *l3, unsigned net,
+	size_t hdr_len, void *dst, const void *src, size_t len)
+{
+	if (ops->masked_copy && hdr_len < 64 && len % 64 == 0 && len)
+		return ops->masked_copy(ICRC_SEED, l3, hdr_len, masks[net], dst, src, len);
+	return ops->copy(icrc_header(ops, l3, net, hdr_len), dst, src, len);
+}
+
+/* ICRC-09, ICRC-14: from the L3 header to the last byte before the ICRC, and no more. */
 bool icrc_check(const struct icrc_ops *ops, const struct pkt *p)
 {
 	uint32_t state = ops->crc_masked(ICRC_SEED, p->l3, p->icrc_off, masks[p->net]);

@@ -35,6 +35,13 @@ struct icrc_ops {
 	 *  half of @p mask is zero. For icrc_header() and icrc_check(). */
 	uint32_t (*crc_masked)(
 		uint32_t state, const void *src, size_t len, const uint8_t mask[ICRC_MASK_LEN]);
+	/** crc_masked over @p hdr_len bytes at @p hdr, fewer than 64, and on with copy; @p len is a
+	 *  multiple of 64, not 0. In one go, for what most packets are. NULL: not worth while. */
+	uint32_t (*masked_copy)(uint32_t state, const void *hdr, size_t hdr_len,
+		const uint8_t mask[ICRC_MASK_LEN], void *dst, const void *src, size_t len);
+	/** Moves @p words words of 8 bytes to @p dst, which is a multiple of 8, without tearing
+	 * one: uaccess_place()'s. The fastest way differs with the same CPUs. */
+	void (*move_words)(void *dst, const void *src, size_t words);
 };
 
 /** @return the fastest implementation that this CPU has. */
@@ -53,6 +60,13 @@ const struct icrc_ops *icrc_nth(unsigned i);
  * into the payload. The memory at @p l3 must be readable for @p len bytes only.
  */
 uint32_t icrc_header(const struct icrc_ops *ops, const uint8_t *l3, unsigned net, size_t len);
+
+/**
+ * As icrc_header() of @p hdr_len bytes, followed by copying @p len bytes from @p src to @p dst and
+ * counting them as icrc_ops.copy does.
+ */
+uint32_t icrc_header_copy(const struct icrc_ops *ops, const uint8_t *l3, unsigned net,
+	size_t hdr_len, void *dst, const void *src, size_t len);
 
 /** @return true when the ICRC of @p p is right (ICRC-11). */
 bool icrc_check(const struct icrc_ops *ops, const struct pkt *p);

@@ -10,7 +10,7 @@
 
 #define FOLD512_BY(d) _mm512_broadcast_i32x4(FOLD_BY(d))
 
-ALWAYS_INLINE __m512i next_block(struct stream *s)
+static ALWAYS_INLINE __m512i next_block(struct stream *s)
 {
 	__m512i x = _mm512_loadu_si512(s->src);
 
@@ -24,7 +24,7 @@ ALWAYS_INLINE __m512i next_block(struct stream *s)
 }
 
 /* The next n < 64 bytes; zeros behind them. Reads and writes no other byte. */
-ALWAYS_INLINE __m512i next_bytes(struct stream *s, size_t n)
+static ALWAYS_INLINE __m512i next_bytes(struct stream *s, size_t n)
 {
 	__mmask64 there = (1ull << n) - 1;
 	__m512i x = _mm512_maskz_loadu_epi8(there, s->src);
@@ -39,7 +39,7 @@ ALWAYS_INLINE __m512i next_bytes(struct stream *s, size_t n)
 }
 
 /* Moves the first n < 64 bytes of x to its end; zeros in front. */
-ALWAYS_INLINE __m512i bytes_to_end(__m512i x, size_t n)
+static ALWAYS_INLINE __m512i bytes_to_end(__m512i x, size_t n)
 {
 	static const uint8_t iota[BLOCK] __attribute__((aligned(BLOCK))) = {0, 1, 2, 3, 4, 5, 6, 7,
 		8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28,
@@ -51,14 +51,14 @@ ALWAYS_INLINE __m512i bytes_to_end(__m512i x, size_t n)
 	return _mm512_maskz_permutexvar_epi8(end, from, x);
 }
 
-ALWAYS_INLINE __m512i fold512(__m512i x, __m512i k, __m512i next)
+static ALWAYS_INLINE __m512i fold512(__m512i x, __m512i k, __m512i next)
 {
 	return _mm512_ternarylogic_epi64(_mm512_clmulepi64_epi128(x, k, 0x00),
 		_mm512_clmulepi64_epi128(x, k, 0x11), next, 0x96 /* a ^ b ^ c */);
 }
 
 /* The four 128-bit quarters as one: each of the first three moves to the place of the last. */
-ALWAYS_INLINE __m128i join_quarters(__m512i x)
+static ALWAYS_INLINE __m128i join_quarters(__m512i x)
 {
 	const __m512i k = _mm512_set_epi64(0, 0, FOLD_128_SECOND, FOLD_128_FIRST, FOLD_256_SECOND,
 		FOLD_256_FIRST, FOLD_384_SECOND, FOLD_384_FIRST);
@@ -71,7 +71,7 @@ ALWAYS_INLINE __m128i join_quarters(__m512i x)
 }
 
 /* Folds all whole rounds of four blocks, and leaves in *len what remains. */
-ALWAYS_INLINE __m512i fold_lanes(__m512i x, struct stream *s, size_t *len)
+static ALWAYS_INLINE __m512i fold_lanes(__m512i x, struct stream *s, size_t *len)
 {
 	const __m512i k2048 = FOLD512_BY(2048);
 	__m512i a = x;
@@ -92,7 +92,19 @@ ALWAYS_INLINE __m512i fold_lanes(__m512i x, struct stream *s, size_t *len)
 	return fold512(c, FOLD512_BY(512), d);
 }
 
-ALWAYS_INLINE uint32_t run(uint32_t state, struct stream s, size_t len)
+/* Folds whole blocks, as many as there are, behind x. */
+static ALWAYS_INLINE __m512i fold_blocks(__m512i x, struct stream *s, size_t len)
+{
+	const __m512i k512 = FOLD512_BY(512);
+
+	if (len >= LANES_FROM)
+		x = fold_lanes(x, s, &len);
+	for (; len; len -= BLOCK)
+		x = fold512(x, k512, next_block(s));
+	return x;
+}
+
+static ALWAYS_INLINE uint32_t run(uint32_t state, struct stream s, size_t len)
 {
 	const __m512i k512 = FOLD512_BY(512);
 	size_t head = len % BLOCK;
@@ -110,11 +122,7 @@ ALWAYS_INLINE uint32_t run(uint32_t state, struct stream s, size_t len)
 	x = fold512(x, k512, _mm512_xor_si512(first, next_block(&s)));
 	len -= BLOCK;
 	s.masks = false; /* it ends within the first whole block */
-	if (len >= LANES_FROM)
-		x = fold_lanes(x, &s, &len);
-	for (; len; len -= BLOCK)
-		x = fold512(x, k512, next_block(&s));
-	return reduce128(join_quarters(x));
+	return reduce128(join_quarters(fold_blocks(x, &s, len)));
 }
 
 static uint32_t avx512_crc(uint32_t state, const void *src, size_t len)
@@ -133,9 +141,54 @@ static uint32_t avx512_crc_masked(
 	return run(state, (struct stream){.src = src, .mask = mask, .masks = true}, len);
 }
 
+static uint32_t avx512_masked_copy(uint32_t state, const void *hdr, size_t hdr_len,
+	const uint8_t mask[ICRC_MASK_LEN], void *dst, const void *src, size_t len)
+{
+	struct stream h = {.src = hdr, .mask = mask, .masks = true};
+	struct stream s = {.src = src, .dst = dst, .copies = true};
+	__m512i x = _mm512_xor_si512(
+		next_bytes(&h, hdr_len), _mm512_zextsi128_si512(_mm_cvtsi32_si128((int)state)));
+
+	x = fold512(bytes_to_end(x, hdr_len), FOLD512_BY(512), next_block(&s));
+	return reduce128(join_quarters(fold_blocks(x, &s, len - BLOCK)));
+}
+
+/* Whole cache lines, because a store across two costs as much as two: first the words in front of
+ * the first one. The elements are words, so none tears; volatile, so that none is stored twice;
+ * ascending. */
+static void avx512_move_words(void *dst, const void *src, size_t words)
+{
+	const size_t line = BLOCK / 8;
+	size_t head = -((uintptr_t)dst / 8) % line;
+	uint8_t *d = dst;
+	const uint8_t *s = src;
+
+	if (head > words)
+		head = words;
+	if (head) {
+		__mmask8 there = (__mmask8)((1u << head) - 1);
+
+		_mm512_mask_storeu_epi64(d, there, _mm512_maskz_loadu_epi64(there, s));
+		d += head * 8;
+		s += head * 8;
+		words -= head;
+	}
+	__asm__ volatile("" ::: "memory");
+	for (; words >= line; words -= line, d += BLOCK, s += BLOCK)
+		*(volatile __m512i *)d = _mm512_loadu_si512(s);
+	__asm__ volatile("" ::: "memory");
+	if (words) {
+		__mmask8 there = (__mmask8)((1u << words) - 1);
+
+		_mm512_mask_storeu_epi64(d, there, _mm512_maskz_loadu_epi64(there, s));
+	}
+}
+
 const struct icrc_ops icrc_avx512 = {
 	.name = "avx512",
 	.crc = avx512_crc,
 	.copy = avx512_copy,
 	.crc_masked = avx512_crc_masked,
+	.masked_copy = avx512_masked_copy,
+	.move_words = avx512_move_words,
 };

@@ -15,9 +15,8 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
+#include "bits.h"
 #include "icrc_const.h"
-
-#define ALWAYS_INLINE static inline __attribute__((always_inline))
 
 /* The compiler must not load the source again for a second use of a value (design.md 5): it
  * cannot know that what comes out of here is what was in memory. */
@@ -33,7 +32,7 @@ struct stream {
 	bool masks;
 };
 
-ALWAYS_INLINE void stream_advance(struct stream *s, size_t n)
+static ALWAYS_INLINE void stream_advance(struct stream *s, size_t n)
 {
 	s->src += n;
 	if (s->copies)
@@ -45,7 +44,7 @@ ALWAYS_INLINE void stream_advance(struct stream *s, size_t n)
 #define FOLD_BY(d) _mm_set_epi64x(FOLD_##d##_SECOND, FOLD_##d##_FIRST)
 
 /** @return something congruent to @p x moved on by the distance of @p k, plus @p next. */
-ALWAYS_INLINE __m128i fold128(__m128i x, __m128i k, __m128i next)
+static ALWAYS_INLINE __m128i fold128(__m128i x, __m128i k, __m128i next)
 {
 	__m128i first = _mm_clmulepi64_si128(x, k, 0x00);
 	__m128i second = _mm_clmulepi64_si128(x, k, 0x11);
@@ -54,7 +53,7 @@ ALWAYS_INLINE __m128i fold128(__m128i x, __m128i k, __m128i next)
 }
 
 /** @return the CRC register after the 128 bits @p x, from register 0. */
-ALWAYS_INLINE uint32_t reduce128(__m128i x)
+static ALWAYS_INLINE uint32_t reduce128(__m128i x)
 {
 	const __m128i low32 = _mm_set_epi32(0, 0, 0, -1);
 	const __m128i barrett = _mm_set_epi64x(ICRC_MU, ICRC_P);
@@ -73,7 +72,7 @@ ALWAYS_INLINE uint32_t reduce128(__m128i x)
 }
 
 /** @return the part of register @p state that lies behind the first @p n bytes of a message. */
-ALWAYS_INLINE uint32_t state_behind(uint32_t state, size_t n)
+static ALWAYS_INLINE uint32_t state_behind(uint32_t state, size_t n)
 {
 	return n < 4 ? state >> (8 * n) : 0;
 }

@@ -18,4 +18,7 @@ extern const struct icrc_ops icrc_table;
 uint32_t icrc_masked_copy(uint32_t (*crc)(uint32_t, const void *, size_t), uint32_t state,
 	const uint8_t *src, size_t len, const uint8_t *mask);
 
+/** move_words for implementations without wide registers of their own. */
+void icrc_move_words(void *dst, const void *src, size_t words);
+
 #endif

@@ -27,4 +27,5 @@ const struct icrc_ops icrc_isal = {
 	.crc = isal_crc,
 	.copy = isal_copy,
 	.crc_masked = isal_crc_masked,
+	.move_words = icrc_move_words,
 };

@@ -6,7 +6,7 @@
 #define BLOCK 16u
 #define LANES 4u
 
-ALWAYS_INLINE __m128i next_block(struct stream *s)
+static ALWAYS_INLINE __m128i next_block(struct stream *s)
 {
 	__m128i x = _mm_loadu_si128((const __m128i *)s->src);
 
@@ -39,7 +39,7 @@ ALWAYS_INLINE __m128i next_block(struct stream *s)
 	})
 
 /* The next n < 16 bytes; zeros behind them. Reads and writes no other byte. */
-ALWAYS_INLINE __m128i next_bytes(struct stream *s, size_t n)
+static ALWAYS_INLINE __m128i next_bytes(struct stream *s, size_t n)
 {
 	uint64_t whole = n & 8 ? NEXT_WORD(s, uint64_t) : 0;
 	uint64_t part = 0;
@@ -60,7 +60,7 @@ ALWAYS_INLINE __m128i next_bytes(struct stream *s, size_t n)
 }
 
 /* Moves the first n < 16 bytes of x to its end; zeros in front. */
-ALWAYS_INLINE __m128i bytes_to_end(__m128i x, size_t n)
+static ALWAYS_INLINE __m128i bytes_to_end(__m128i x, size_t n)
 {
 	/* pshufb writes 0 where the index has its top bit. */
 	static const uint8_t window[2 * BLOCK] = {0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80,
@@ -71,7 +71,7 @@ ALWAYS_INLINE __m128i bytes_to_end(__m128i x, size_t n)
 }
 
 /* Folds all whole rounds of four blocks, and leaves in *len what remains. */
-ALWAYS_INLINE __m128i fold_lanes(__m128i x, struct stream *s, size_t *len)
+static ALWAYS_INLINE __m128i fold_lanes(__m128i x, struct stream *s, size_t *len)
 {
 	const __m128i k512 = FOLD_BY(512);
 	__m128i a = x;
@@ -92,7 +92,7 @@ ALWAYS_INLINE __m128i fold_lanes(__m128i x, struct stream *s, size_t *len)
 	return fold128(c, FOLD_BY(128), d);
 }
 
-ALWAYS_INLINE uint32_t run(uint32_t state, struct stream s, size_t len)
+static ALWAYS_INLINE uint32_t run(uint32_t state, struct stream s, size_t len)
 {
 	const __m128i k128 = FOLD_BY(128);
 	size_t head = len % BLOCK;
@@ -140,4 +140,5 @@ const struct icrc_ops icrc_pclmul = {
 	.crc = pclmul_crc,
 	.copy = pclmul_copy,
 	.crc_masked = pclmul_crc_masked,
+	.move_words = icrc_move_words,
 };

@@ -3,7 +3,8 @@
  * against. */
 #include "icrc_impl.h"
 
-/* The CRC is linear, so the entry of a byte is the sum of the entries of its bits. */
+/* ICRC-01: 0xEDB88320. The CRC is linear, so the entry of a byte is the sum of the entries of its
+ * bits. */
 #define BIT(i, n, value) ((i) >> (n)&1 ? (value) : 0u)
 #define T1(i)                                                                              \
 	(BIT(i, 0, 0x77073096u) ^ BIT(i, 1, 0xEE0E612Cu) ^ BIT(i, 2, 0x076DC419u) ^        \
@@ -55,4 +56,5 @@ const struct icrc_ops icrc_table = {
 	.crc = table_crc,
 	.copy = table_copy,
 	.crc_masked = table_crc_masked,
+	.move_words = icrc_move_words,
 };

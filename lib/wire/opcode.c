@@ -66,7 +66,7 @@ enum {
 
 /* clang-format off */
 
-/* The services share the encoding of bits 4:0. In XRC every request carries XRCETH right
+/* BTH-17: the services share the encoding of bits 4:0. In XRC every request carries XRCETH right
  * behind BTH and no response does (BTH-22): `x` is the request's first extended header. */
 #define SEND_ROWS(cls, x)                                                                          \
 	ROW(cls, SEND_FIRST,           SEND,  FIRST  | REQ | PAYLOAD | RECV, x),                   \

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include <sched.h>
+#include <time.h>
 #include <rte_cycles.h>
 #include <rte_malloc.h>
+#include <rte_pause.h>
 #include <rte_ring.h>
 #include <rte_ring_elem.h>
 #include "worker_impl.h"
@@ -15,11 +16,15 @@ static bool make_tables(struct dataplane *dp, int socket)
 {
 	dp->qps = zalloc(sizeof(*dp->qps), socket);
 	dp->mrs = zalloc(sizeof(*dp->mrs), socket);
+	dp->ahs = zalloc(sizeof(*dp->ahs), socket);
+	dp->mcasts = zalloc(sizeof(*dp->mcasts), socket);
+	dp->srqs = zalloc(sizeof(*dp->srqs), socket);
 	dp->ports = zalloc(sizeof(*dp->ports), socket);
 	dp->qsbr = zalloc(rte_rcu_qsbr_get_memsize(dp->nworkers), socket);
 	dp->events = rte_ring_create_elem(
 		"rocid_events", sizeof(struct core_event), EVENT_RING, socket, RING_F_SC_DEQ);
-	return dp->qps && dp->mrs && dp->ports && dp->qsbr && dp->events;
+	return dp->qps && dp->mrs && dp->ahs && dp->mcasts && dp->srqs && dp->ports && dp->qsbr &&
+	       dp->events;
 }
 
 struct dataplane *dataplane_create(uint32_t nworkers, int socket)
@@ -48,18 +53,37 @@ void dataplane_destroy(struct dataplane *dp)
 	rte_ring_free(dp->events);
 	rte_free(dp->qsbr);
 	rte_free(dp->ports);
+	rte_free(dp->mcasts);
+	rte_free(dp->ahs);
+	rte_free(dp->srqs);
 	rte_free(dp->mrs);
 	rte_free(dp->qps);
 	rte_free(dp);
 }
 
+/* A worker that polls answers within a few microseconds, one that shares the caller's CPU only when
+ * it gets to run. */
+#define SPIN_TURNS 1000
+#define NAP_NS	   10000 /* and what the kernel adds, some 50 us */
+
+void worker_wait(unsigned *turns)
+{
+	static const struct timespec nap = {.tv_nsec = NAP_NS};
+
+	if ((*turns)++ < SPIN_TURNS)
+		rte_pause();
+	else
+		nanosleep(&nap, NULL);
+}
+
 void worker_grace(struct dataplane *dp)
 {
 	uint64_t token = rte_rcu_qsbr_start(dp->qsbr);
+	unsigned turns = 0;
 
 	/* Not rte_rcu_qsbr_synchronize(): it spins, and a worker may be waiting for this CPU. */
 	while (!rte_rcu_qsbr_check(dp->qsbr, token, false))
-		sched_yield();
+		worker_wait(&turns);
 }
 
 /* Counters are plain words with one writer; an aligned 64-bit load does not tear. */
@@ -69,18 +93,60 @@ static void add_words(uint64_t *sum, const uint64_t *from, size_t words)
 		sum[i] += __atomic_load_n(&from[i], __ATOMIC_RELAXED);
 }
 
+void worker_counters_of(const struct worker *w, struct core_counters *sum)
+{
+	add_words(
+		(uint64_t *)sum, (const uint64_t *)&w->core.count, sizeof(*sum) / sizeof(uint64_t));
+	core_sum_ports(sum);
+}
+
 void worker_counters(const struct dataplane *dp, struct core_counters *sum)
 {
 	memset(sum, 0, sizeof(*sum));
 	for (uint32_t i = 0; i < dp->nworkers; i++)
-		add_words((uint64_t *)sum, (const uint64_t *)&dp->worker[i]->core.count,
-			sizeof(*sum) / sizeof(uint64_t));
+		worker_counters_of(dp->worker[i], sum);
+}
+
+void worker_stats_of(const struct worker *w, struct worker_stats *sum)
+{
+	add_words((uint64_t *)sum, (const uint64_t *)&w->stats, sizeof(*sum) / sizeof(uint64_t));
 }
 
 void worker_stats(const struct dataplane *dp, struct worker_stats *sum)
 {
 	memset(sum, 0, sizeof(*sum));
 	for (uint32_t i = 0; i < dp->nworkers; i++)
-		add_words((uint64_t *)sum, (const uint64_t *)&dp->worker[i]->stats,
-			sizeof(*sum) / sizeof(uint64_t));
+		worker_stats_of(dp->worker[i], sum);
+}
+
+const char *worker_stat_name(unsigned i)
+{
+	static const char *const name[] = {
+#define X(field, help) #field,
+		WORKER_STATS(X)
+#undef X
+	};
+
+	return i < ARRAY_SIZE(name) ? name[i] : NULL;
+}
+
+const char *worker_stat_help(unsigned i)
+{
+	static const char *const helps[] = {
+#define X(field, help) help,
+		WORKER_STATS(X)
+#undef X
+	};
+
+	return i < ARRAY_SIZE(helps) ? helps[i] : NULL;
+}
+
+bool worker_drop_note(const struct dataplane *dp, uint32_t worker, enum drop why, uint32_t slot,
+	struct drop_note *note)
+{
+	const struct core *c = &dp->worker[worker]->core;
+
+	/* The counters of all reasons lie together, the notes do not. */
+	return __atomic_load_n(&c->count.drop[why], __ATOMIC_RELAXED) &&
+	       drop_note_read(note, &c->drops.note[why][slot]);
 }

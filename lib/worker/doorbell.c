@@ -13,6 +13,24 @@ static void pass(struct worker *w, const struct qp *qp, uint32_t owner)
 		worker_wake(w->dp->worker[owner]);
 }
 
+static struct qp *qp_of(const struct worker_doorbell *db, uint32_t word, uint64_t set)
+{
+	uint32_t slot = word * 64 + (uint32_t)__builtin_ctzll(set);
+
+	return atomic_load_explicit(&db->qp[slot], memory_order_acquire);
+}
+
+/* All of them before the first is served, so that their cache misses overlap. */
+static void prefetch_word(const struct worker_doorbell *db, uint32_t word, uint64_t set)
+{
+	for (; set; set &= set - 1) {
+		const struct qp *qp = qp_of(db, word, set);
+
+		if (qp)
+			qp_prefetch(qp);
+	}
+}
+
 /* Takes one word of 64 doorbells. */
 static unsigned serve_word(struct worker *w, struct worker_doorbell *db, uint32_t word)
 {
@@ -20,12 +38,12 @@ static unsigned serve_word(struct worker *w, struct worker_doorbell *db, uint32_
 	uint64_t set = atomic_exchange_explicit(bits, 0, memory_order_acquire);
 	unsigned served = 0;
 
-	while (set) {
-		uint32_t slot = word * 64 + (uint32_t)__builtin_ctzll(set);
-		struct qp *qp = atomic_load_explicit(&db->qp[slot], memory_order_acquire);
+	if (set & (set - 1))
+		prefetch_word(db, word, set);
+	for (; set; set &= set - 1) {
+		struct qp *qp = qp_of(db, word, set);
 		uint32_t owner;
 
-		set &= set - 1;
 		if (!qp) /* hostile, or destroyed meanwhile */
 			continue;
 		owner = qp_owner(qp);

@@ -35,7 +35,22 @@ static void read_clock(struct worker *w)
 	w->now = now;
 }
 
-static void enter(struct worker *w)
+/* A grace period of the core (core_grace_wanted()) is one of QSBR, that is looked at and not waited
+ * for. It begins before this worker reports its own quiescent state of the round. */
+static void grace_poll(struct worker *w)
+{
+	struct rte_rcu_qsbr *qsbr = w->dp->qsbr;
+
+	if (!w->grace) {
+		w->grace = core_grace_wanted(&w->core);
+		w->grace_token = rte_rcu_qsbr_start(qsbr);
+	} else if (rte_rcu_qsbr_check(qsbr, w->grace_token, false) == 1) {
+		core_grace_end(&w->core, w->grace);
+		w->grace = 0;
+	}
+}
+
+void worker_begin(struct worker *w)
 {
 	struct rte_rcu_qsbr *qsbr = w->dp->qsbr;
 
@@ -48,7 +63,7 @@ static void enter(struct worker *w)
 	atomic_store_explicit(&w->running, true, memory_order_release);
 }
 
-static void leave(struct worker *w)
+void worker_end(struct worker *w)
 {
 	struct rte_rcu_qsbr *qsbr = w->dp->qsbr;
 
@@ -60,27 +75,34 @@ static void leave(struct worker *w)
 	atomic_store_explicit(&w->running, false, memory_order_release);
 }
 
-int worker_run(void *arg)
+void worker_round(struct worker *w)
 {
-	struct worker *w = arg;
 	unsigned received;
 	unsigned worked;
 	bool drained;
 	bool command;
 
-	enter(w);
-	while (!atomic_load_explicit(&w->stop, memory_order_relaxed)) {
-		read_clock(w);
-		received = rx_poll(w, &drained);
-		worked = doorbell_poll(w);
-		command = mailbox_poll(w);
-		worked += tx_poll(w);
-		timers_poll(w, received, drained);
-		events_poll(w);
-		rte_rcu_qsbr_quiescent(w->dp->qsbr, w->index);
-		if (w->dp->idle != IDLE_POLL)
-			sleeper_rest(w, received || worked || command);
-	}
-	leave(w);
+	read_clock(w);
+	received = rx_poll(w, &drained);
+	worked = doorbell_poll(w);
+	command = mailbox_poll(w);
+	worked += tx_poll(w);
+	timers_poll(w, received, drained);
+	events_poll(w);
+	if (unlikely(core_grace_wanted(&w->core)))
+		grace_poll(w);
+	rte_rcu_qsbr_quiescent(w->dp->qsbr, w->index);
+	if (__atomic_load_n(&w->dp->idle, __ATOMIC_RELAXED) != IDLE_POLL)
+		sleeper_rest(w, received || worked || command);
+}
+
+int worker_run(void *arg)
+{
+	struct worker *w = arg;
+
+	worker_begin(w);
+	while (!atomic_load_explicit(&w->stop, memory_order_relaxed))
+		worker_round(w);
+	worker_end(w);
 	return 0;
 }

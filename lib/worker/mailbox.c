@@ -1,13 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
-#include <sched.h>
 #include <rte_cycles.h>
-#include <rte_pause.h>
 #include "worker_impl.h"
-
-/* Rounds of waiting before the control thread offers its CPU: a worker that polls answers
- * within a few microseconds, one that shares the caller's core only when it gets to run. */
-#define SPINS 1000
 
 /* Rounds in which a full inbox is emptied twice. */
 #define QUIET_ROUNDS (2 * INBOX_SIZE / BURST)
@@ -71,7 +65,7 @@ int worker_call(struct worker *w, struct core_cmd *cmd)
 
 	atomic_store_explicit(&mb->cmd, cmd, memory_order_release);
 	worker_wake(w);
-	for (unsigned spins = 0;; spins++) {
+	for (unsigned turns = 0;; worker_wait(&turns)) {
 		/* in this order: a worker that answered and then stopped has answered */
 		bool running = worker_running(w);
 
@@ -79,9 +73,5 @@ int worker_call(struct worker *w, struct core_cmd *cmd)
 			return mb->result;
 		if (!running)
 			return call_stopped(w, cmd);
-		if (spins < SPINS)
-			rte_pause();
-		else
-			sched_yield();
 	}
 }

@@ -242,7 +242,7 @@ static void attach(struct dataplane *dp, uint32_t index, const struct port_info 
 		p->queue = i;
 		p->rx = i < info->rx_queues;
 		p->spreads = info->rx_queues > 1 && info->rx_queues == dp->nworkers;
-		atomic_store_explicit(&p->closed, false, memory_order_release);
+		atomic_fetch_and_explicit(&p->shut, (uint8_t)~SHUT_CLOSED, memory_order_release);
 	}
 }
 
@@ -298,9 +298,22 @@ int port_open(struct dataplane *dp, uint32_t index, uint16_t mtu, struct port_in
 void port_close_live(struct dataplane *dp, uint32_t index)
 {
 	for (uint32_t i = 0; i < dp->nworkers; i++)
-		atomic_store_explicit(
-			&dp->worker[i]->port[index].closed, true, memory_order_release);
+		atomic_fetch_or_explicit(
+			&dp->worker[i]->port[index].shut, SHUT_CLOSED, memory_order_release);
 	worker_grace(dp); /* no round that began before the store is under way */
+}
+
+void port_set_down(struct dataplane *dp, uint32_t index, bool down)
+{
+	for (uint32_t i = 0; i < dp->nworkers; i++) {
+		_Atomic uint8_t *shut = &dp->worker[i]->port[index].shut;
+
+		if (down)
+			atomic_fetch_or_explicit(shut, SHUT_DOWN, memory_order_relaxed);
+		else
+			atomic_fetch_and_explicit(shut, (uint8_t)~SHUT_DOWN, memory_order_relaxed);
+	}
+	worker_grace(dp);
 }
 
 int port_open_live(
@@ -313,8 +326,42 @@ int port_open_live(
 	return err;
 }
 
+/* The device cannot filter by group. Who had it take all already, as for a tap, has it go on so. */
+static void take_all_groups(struct dataplane *dp, uint32_t index)
+{
+	if (rte_eth_allmulticast_get(dp->ethdev[index]) != 1)
+		dp->allmulti[index] = !rte_eth_allmulticast_enable(dp->ethdev[index]);
+}
+
+void port_set_groups(struct dataplane *dp, uint32_t index, uint8_t (*mac)[6], uint32_t n)
+{
+	if (index >= dp->nports)
+		return;
+	if (rte_eth_dev_set_mc_addr_list(dp->ethdev[index], (struct rte_ether_addr *)mac, n) && n) {
+		take_all_groups(dp, index);
+	} else if (dp->allmulti[index]) {
+		dp->allmulti[index] = false;
+		rte_eth_allmulticast_disable(dp->ethdev[index]);
+	}
+}
+
 void port_close(struct dataplane *dp, uint32_t index)
 {
 	rte_eth_dev_stop(dp->ethdev[index]);
 	rte_eth_dev_close(dp->ethdev[index]);
+	dp->allmulti[index] = false;
+}
+
+int port_stats(const struct dataplane *dp, uint32_t index, struct rte_eth_stats *stats)
+{
+	int err = rte_eth_stats_get(dp->ethdev[index], stats);
+
+	if (!err && dp->count[index])
+		dp->count[index](dp->count_arg[index], stats);
+	return err;
+}
+
+struct rte_mempool *port_pool(const struct dataplane *dp, uint16_t queue)
+{
+	return dp->worker[queue]->pool;
 }

@@ -66,6 +66,19 @@ enum port_wake {
  */
 int port_wakes(struct dataplane *dp, uint32_t index, uint16_t queue, enum port_wake wake, int fd);
 
+/**
+ * Has port @p index let the frames for the @p n group MACs @p mac through, or those of all groups
+ * when its filter is too small (MC-02). A port that knows no filter lets all through. Control
+ * thread.
+ */
+void port_set_groups(struct dataplane *dp, uint32_t index, uint8_t (*mac)[6], uint32_t n);
+
+/** Reads the counters of port @p index. Control thread. @return 0 or a negative errno. */
+int port_stats(const struct dataplane *dp, uint32_t index, struct rte_eth_stats *stats);
+
+/** @return the buffers into which queue @p queue of each port receives. */
+struct rte_mempool *port_pool(const struct dataplane *dp, uint16_t queue);
+
 /** Stops and closes what port_open() opened; the workers have stopped, or port_close_live() was
  * called. */
 void port_close(struct dataplane *dp, uint32_t index);
@@ -75,6 +88,12 @@ void port_close(struct dataplane *dp, uint32_t index);
  * is lost. Its device may then be closed. Control thread.
  */
 void port_close_live(struct dataplane *dp, uint32_t index);
+
+/**
+ * Has the running workers throw away and count what comes in by port @p index and what they would
+ * send by it, or no longer; waits until they do. Control thread.
+ */
+void port_set_down(struct dataplane *dp, uint32_t index, bool down);
 
 /**
  * port_open() of the device of @p info in the place of one that port_close_live() took from the

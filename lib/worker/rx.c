@@ -57,21 +57,44 @@ static void parse_burst(struct worker *w, struct rx_burst *b, struct rte_mbuf **
 			b->m[b->parsed++] = m[i];
 		} else if (!exception_take(w, m[i])) {
 			core_count_drop(&w->core, why);
+			capture_lost(w, m[i], why);
 			b->free[b->spent++] = m[i];
 		}
+	}
+}
+
+/* A copy of a multicast packet for each other worker that has QPs of its group (MC-04). */
+static NOINLINE void spread(struct worker *w, const struct pkt *pkt, struct rte_mbuf *m)
+{
+	uint32_t workers = core_group_workers(&w->core, pkt);
+
+	while (workers) {
+		uint32_t to = (uint32_t)__builtin_ctz(workers);
+
+		handoff_copy(w, to, m, origin(pkt->port, PKT_COPY));
+		workers &= workers - 1;
 	}
 }
 
 static void receive(struct worker *w, struct rte_mbuf **m, unsigned n)
 {
 	struct rx_burst b;
+	uint64_t now;
 
 	parse_burst(w, &b, m, n);
 	/* A time-out or an RNR delay that begins now must not begin before the packet came, but
 	 * this thread may have been paused since the round began (REQ-22, REQ-29). */
-	core_rx(&w->core, b.pkt, b.parsed, clock_at(&w->clock, rte_rdtsc()), b.verdict);
+	now = clock_at(&w->clock, rte_rdtsc());
+	core_rx(&w->core, b.pkt, b.parsed, now, b.verdict);
+	if (unlikely(captured(w)))
+		capture_received(w, b.m, b.pkt, b.verdict, b.parsed, now);
 	for (unsigned i = 0; i < b.parsed; i++) {
 		if (likely(b.verdict[i] < VERDICT_HANDOFF)) {
+			b.free[b.spent++] = b.m[i];
+			continue;
+		}
+		if (b.verdict[i] == VERDICT_SPREAD) {
+			spread(w, &b.pkt[i], b.m[i]);
 			b.free[b.spent++] = b.m[i];
 			continue;
 		}
@@ -100,6 +123,18 @@ static unsigned rx_inbox(struct worker *w, bool *drained)
 	return received;
 }
 
+/* What a port that is set down receives must not lie there until it is up again. */
+static NOINLINE void discard(
+	struct worker *w, const struct worker_port *p, struct rte_mbuf **m, bool *drained)
+{
+	unsigned n = rte_eth_rx_burst(p->ethdev, p->queue, m, BURST);
+
+	rte_pktmbuf_free_bulk(m, n);
+	w->stats.port_down += n;
+	if (n == BURST)
+		*drained = false;
+}
+
 unsigned rx_poll(struct worker *w, bool *drained)
 {
 	struct rte_mbuf *m[BURST];
@@ -109,8 +144,14 @@ unsigned rx_poll(struct worker *w, bool *drained)
 	*drained = true;
 	for (uint32_t i = 0; i < w->nports; i++) {
 		const struct worker_port *p = &w->port[i];
+		uint8_t shut = atomic_load_explicit(&p->shut, memory_order_acquire);
 
-		if (!p->rx || atomic_load_explicit(&p->closed, memory_order_acquire))
+		if (unlikely(shut)) {
+			if (p->rx && !(shut & SHUT_CLOSED))
+				discard(w, p, m, drained);
+			continue;
+		}
+		if (!p->rx)
 			continue;
 		n = rte_eth_rx_burst(p->ethdev, p->queue, m, BURST);
 		/* Drivers put their own number there, or, like net_ring, none. */

@@ -295,7 +295,7 @@ void sleeper_rest(struct worker *w, bool busy)
 		s->busy_at = w->now;
 		if (lying)
 			get_up(w);
-	} else if (w->dp->idle == IDLE_YIELD) {
+	} else if (w->dp->idle != IDLE_ADAPTIVE) {
 		sched_yield();
 	} else if (lying) {
 		nap(w);

@@ -27,6 +27,9 @@ struct worker *worker_create(struct dataplane *dp, uint32_t index, int socket)
 		.icrc = dp->icrc,
 		.qps = dp->qps,
 		.mrs = dp->mrs,
+		.ahs = dp->ahs,
+		.mcasts = dp->mcasts,
+		.srqs = dp->srqs,
 		.ports = dp->ports,
 	};
 

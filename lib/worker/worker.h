@@ -39,12 +39,17 @@ struct waker {
 /** Call after the work has been made visible. Any thread, signal handlers too. */
 void waker_wake(struct waker *k);
 
+struct rte_eth_stats;
+
 /** What all workers of a daemon share. Filled by app/rocid before workers start. */
 struct dataplane {
-	struct qp_table *qps;	   /* written by the control thread */
-	struct mr_table *mrs;	   /* written by the control thread */
-	struct port_table *ports;  /* published parts written by the control thread */
-	struct rte_rcu_qsbr *qsbr; /* readers are the workers */
+	struct qp_table *qps;	    /* written by the control thread */
+	struct mr_table *mrs;	    /* written by the control thread */
+	struct ah_table *ahs;	    /* written by the control thread */
+	struct mcast_table *mcasts; /* written by the control thread */
+	struct srq_table *srqs;	    /* written by the control thread */
+	struct port_table *ports;   /* published parts written by the control thread */
+	struct rte_rcu_qsbr *qsbr;  /* readers are the workers */
 	uint32_t nworkers;
 	struct worker *worker[WORKER_MAX];
 	int node[WORKER_MAX]; /* NUMA node of the CPU that worker i runs on; -1: unknown */
@@ -56,6 +61,12 @@ struct dataplane {
 	/** ethdev port id of dataplane port i (ports->port[i]). */
 	uint16_t ethdev[PORT_MAX];
 	uint32_t nports; /* opened with port_open() */
+	/** Port i takes all multicast because port_set_groups() wanted it. Control thread. */
+	bool allmulti[PORT_MAX];
+	/** Puts what port i counted in the place of what its ethdev did; NULL: that is right.
+	 * Control thread. */
+	void (*count[PORT_MAX])(void *arg, struct rte_eth_stats *stats);
+	void *count_arg[PORT_MAX];
 	/** Where what is not RoCE goes and comes from, of port i; NULL: it is dropped. Set before
 	 * the workers run. */
 	struct exception *exception[PORT_MAX];
@@ -64,25 +75,37 @@ struct dataplane {
 	uint32_t mbufs;
 	/** Bytes of a packet buffer besides the headroom, MBUF_ROOM or less; likewise. */
 	uint32_t mbuf_room;
-	/** Set before worker_create(). */
+	/** Set before worker_create(). The control thread may change it between IDLE_POLL and
+	 *  IDLE_YIELD later; IDLE_ADAPTIVE is for life. */
 	enum idle idle;
 	/** Counter value at which all workers' clocks are 0: a QP takes its timers along. */
 	uint64_t tsc;
 };
 
-/** What the shell counts besides struct core_counters. One writer, the worker. */
+/* What the shell counts besides struct core_counters. X(field, help) */
+#define WORKER_STATS(X)                                                                \
+	X(tx_stalled, "packets dropped because their port took none for a while")      \
+	X(port_down, "packets dropped because their port was set down")                \
+	X(no_mbuf, "rounds that had no packet buffer to send with")                    \
+	X(pauses, "rounds that began more than a millisecond after the last")          \
+	X(handoffs, "packets that came to this worker and were passed to their owner") \
+	X(bells_passed, "doorbells of QPs that had moved")                             \
+	X(qps_given, "QPs that moved away")                                            \
+	X(sleeps, "times that the worker slept")                                       \
+	X(to_kernel, "frames that are not RoCE, passed to the kernel")                 \
+	X(from_kernel, "frames of the kernel, sent")                                   \
+	X(kernel_full, "frames for the kernel that were lost because it was too slow")
+
+/** One writer, the worker. */
 struct worker_stats {
-	uint64_t tx_stalled;   /* packets dropped because their port took none for a while */
-	uint64_t no_mbuf;      /* rounds that had no packet buffer to send with */
-	uint64_t pauses;       /* rounds that began more than a millisecond after the last */
-	uint64_t handoffs;     /* packets that came to this worker and were passed to their owner */
-	uint64_t bells_passed; /* doorbells of QPs that had moved */
-	uint64_t qps_given;    /* QPs that moved away */
-	uint64_t sleeps;       /* times that the worker slept (IDLE_ADAPTIVE) */
-	uint64_t to_kernel;    /* frames that are not RoCE, passed on (exception.h) */
-	uint64_t from_kernel;
-	uint64_t kernel_full; /* frames for the kernel that were lost because it was too slow */
+#define X(field, help) uint64_t field;
+	WORKER_STATS(X)
+#undef X
 };
+
+/** @return the name of the i-th in declaration order, NULL beyond the last; what it counts. */
+const char *worker_stat_name(unsigned i);
+const char *worker_stat_help(unsigned i);
 
 /**
  * A session's doorbell as one worker sees it. The control thread fills it, publishes it with
@@ -126,6 +149,14 @@ void worker_wake(struct worker *w);
 #define WORKER_SLICE_MAX_NS 2000000u
 
 /**
+ * Passes the time of a thread that waits for a worker: it spins for some microseconds, then sleeps
+ * for some tens each time. Not sched_yield(): that spends the thread's share of the CPU on waiting,
+ * and on a busy machine it stands still for seconds when its turn to go on has come.
+ * @param turns  0 at first; counts
+ */
+void worker_wait(unsigned *turns);
+
+/**
  * Has @p w run @p cmd and waits for the answer, a few microseconds while the worker polls. The
  * worker repeats core_cmd() until it answers something else than -EAGAIN, packets in between.
  * A worker that does not run (yet, or any more) cannot answer: the caller then executes the
@@ -143,6 +174,14 @@ void worker_counters(const struct dataplane *dp, struct core_counters *sum);
 
 /** The same for what the shell counts. */
 void worker_stats(const struct dataplane *dp, struct worker_stats *sum);
+
+/** Copies what worker @p worker noted in slot @p slot, below DROP_NOTES, of packets dropped because
+ *  of @p why.  @return false when that is nothing. Any thread. */
+bool worker_drop_note(const struct dataplane *dp, uint32_t worker, enum drop why, uint32_t slot,
+	struct drop_note *note);
+/** Adds those of one worker. */
+void worker_counters_of(const struct worker *w, struct core_counters *sum);
+void worker_stats_of(const struct worker *w, struct worker_stats *sum);
 
 /* --- app/rocid ------------------------------------------------------------------------ */
 
@@ -164,6 +203,12 @@ struct worker *worker_create(struct dataplane *dp, uint32_t index, int socket);
 /** The poll loop: runs on the calling lcore until worker_stop(). Suits rte_eal_remote_launch.
  *  @param arg  a struct worker *.  @return 0. */
 int worker_run(void *arg);
+
+/** What worker_run() consists of, for a caller that has a loop of its own (test/bench): the calling
+ *  thread is the worker from worker_begin() to worker_end(), and calls worker_round() often. */
+void worker_begin(struct worker *w);
+void worker_round(struct worker *w);
+void worker_end(struct worker *w);
 
 /** @return true from when @p w polls until it has left worker_run(). worker_call() must not
  *  race with the start of a worker: see that it runs first. Any thread. */

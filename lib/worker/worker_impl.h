@@ -12,15 +12,18 @@
 #include "clock.h"
 #include "worker.h"
 
+/** Why a worker lets a port be. */
+#define SHUT_CLOSED (1u << 0) /**< between port_close_live() and port_open_live(): no device */
+#define SHUT_DOWN   (1u << 1) /**< port_set_down(): nothing comes in or goes out */
+
 /** A port as one worker uses it. The first part is set by port_open() and port_wakes(), the rest
  *  is tx.c's. */
 struct worker_port {
 	uint16_t ethdev;
-	uint16_t queue; /* both directions */
-	bool rx;	/* the port has a receive queue for this worker */
-	/** port_close_live() sets it, port_open_live() clears it: the device must not be used */
-	_Atomic bool closed;
-	uint8_t wake; /* enum port_wake */
+	uint16_t queue;	      /* both directions */
+	bool rx;	      /* the port has a receive queue for this worker */
+	_Atomic uint8_t shut; /**< SHUT_*; 0: it is used. The control thread */
+	uint8_t wake;	      /* enum port_wake */
 	bool spreads; /* and for all others: which one a packet chooses tells where its QP belongs
 		       */
 	/* packets that the port has not taken yet: at most one burst */
@@ -74,6 +77,9 @@ struct worker {
 	uint32_t nports;
 	struct rte_mempool *pool;
 	struct rte_ring *inbox; /* filled by all workers, emptied by this one */
+	/** Who wants to see frames; NULL: nobody. Read once a burst, so it lies beside what is read
+	 *  then anyway. Control thread. */
+	_Atomic(struct capture *) captures;
 
 	/* control thread */
 	_Atomic bool stop CACHE_ALIGNED;
@@ -92,11 +98,17 @@ struct worker {
 	/* loop.c: all that arrived before `asof` has been received, after `behind` more */
 	uint64_t asof;
 	uint32_t behind;
+	/* tx.c: empty buffers, txd[i].frame lies in spare[i]. The first `gap` have been sent, so
+	 * there are `nspare` behind them. */
 	uint32_t nspare;
-	struct rte_mbuf *spare[BURST]; /* tx.c: empty buffers, txd[i].frame lies in spare[i] */
+	uint32_t gap;
+	struct rte_mbuf *spare[BURST];
 	struct txd txd[BURST];
 	struct worker_port port[PORT_MAX];
 	struct handoff handoff[WORKER_MAX];
+	/* loop.c: the core's grace period that is watched, 0: none, and what QSBR calls it */
+	uint32_t grace;
+	uint64_t grace_token;
 	uint32_t nkept;
 	struct core_event kept[BURST]; /* events.c: taken from the core, not passed on yet */
 	struct worker_stats stats;
@@ -107,7 +119,7 @@ struct worker {
 } CACHE_ALIGNED;
 
 /** What mbuf.port is inside this folder: the dataplane's port, and the worker on whose queue the
- *  packet came, or PKT_NO_QUEUE. The inbox needs to know both. */
+ *  packet came, PKT_NO_QUEUE or PKT_LOCAL. The inbox needs to know both. */
 static inline uint16_t origin(uint32_t port, uint32_t queue)
 {
 	return (uint16_t)(queue << 8 | port);
@@ -116,8 +128,27 @@ static inline uint16_t origin(uint32_t port, uint32_t queue)
 /** Lays @p m aside for the inbox of worker @p owner, at most a burst before handoff_flush(). */
 void handoff_add(struct worker *w, uint32_t owner, struct rte_mbuf *m);
 
+/** Lays a copy of @p m aside for worker @p owner, which may be this one, as from @p from
+ *  (origin()). Lost when there is no buffer for it. */
+void handoff_copy(struct worker *w, uint32_t owner, const struct rte_mbuf *m, uint16_t from);
+
 /** Puts what was laid aside into the inboxes. */
 void handoff_flush(struct worker *w);
+
+static inline bool captured(const struct worker *w)
+{
+	return atomic_load_explicit(&w->captures, memory_order_relaxed);
+}
+
+/** Shows captures the packets of a burst that core_rx() has judged. */
+void capture_received(struct worker *w, struct rte_mbuf *const m[], const struct pkt pkt[],
+	const uint16_t verdict[], unsigned n, uint64_t now);
+
+/** Shows captures, if there are any, a frame that was dropped outside the core. */
+void capture_lost(struct worker *w, struct rte_mbuf *m, enum drop why);
+
+/** Shows captures the sealed packet @p t in @p m. */
+void capture_sent(struct worker *w, const struct txd *t, struct rte_mbuf *m, uint64_t now);
 
 /** Receives one burst of each queue and some of the inbox.
  *  @return packets received; *drained tells whether every queue was emptied. */

@@ -16,7 +16,7 @@ import tempfile
 import time
 from rocid import PATIENCE_S, check, start, wait_until
 
-PHASES = ['hello', 'create', 'regions', 'modify', 'traffic', 'destroy']
+PHASES = ['hello', 'create', 'regions', 'modify', 'traffic', 'shared', 'destroy']
 BATCH = 10
 LIFE_S = 0.06          # most that a program lives; enough to reach any phase
 RSS_SLACK_KB = 8192    # what an allocator may keep
@@ -90,8 +90,7 @@ def kill_all(rnd, victim, daemon, survivor, kills):
         if batches == SETTLED:
             rss = memory_kb(daemon)
     grown = memory_kb(daemon) - (rss or memory_kb(daemon))
-    # ASan keeps what is freed for a while
-    check(grown < RSS_SLACK_KB or 'ASAN_OPTIONS' in os.environ, f'rocid has grown by {grown} KB')
+    check(grown < RSS_SLACK_KB, f'rocid has grown by {grown} KB')
 
 
 def kill_large(holder, daemon, survivor):

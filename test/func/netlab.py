@@ -3,6 +3,7 @@
 kernel. Everything is made here and ends with the test; nothing else is touched. Waits end after
 PATIENCE_S, which no pause of a machine reaches; nothing else depends on time."""
 import ctypes
+import json
 import os
 import select
 import shutil
@@ -39,8 +40,9 @@ class Namespace:
     """One network namespace, held by a process that sleeps."""
 
     def __init__(self):
-        self.holder = subprocess.Popen(['unshare', '-n', 'sleep', '100000'],
-                                       stdin=subprocess.DEVNULL)
+        # It ends with us, however we end: our end of its standard input closes.
+        self.holder = subprocess.Popen(['unshare', '-n', 'cat'], stdin=subprocess.PIPE,
+                                       stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         path = f'/proc/{self.holder.pid}/ns/net'
         own = os.readlink('/proc/self/ns/net')
         wait_for('a namespace', lambda: os.readlink(path) != own or self.holder.poll() is not None)
@@ -189,6 +191,14 @@ class Lab:
             raise AssertionError(f'rocid {name} does not start')
         p.socket = path
         return p
+
+    @staticmethod
+    def ask(rocid, line):
+        """What rocid answers its administrator."""
+        with socket.socket(socket.AF_UNIX) as s:
+            s.connect(rocid.socket + '.admin')
+            s.sendall(line.encode() + b'\n')
+            return json.loads(s.makefile('rb').readline())
 
     def stream(self, a, port_a, gid_a, b, port_b, gid_b, mtu=1024):
         """Traffic between port_a of rocid a and port_b of rocid b; returns once it flows."""

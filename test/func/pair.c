@@ -4,7 +4,10 @@
 #include <time.h>
 #include "pair.h"
 
-#define DEPTH	    64
+#define DEPTH 64
+#define REMOTE_ACCESS                                                                     \
+	(ROCI_ACCESS_REMOTE_WRITE | ROCI_ACCESS_REMOTE_READ | ROCI_ACCESS_REMOTE_ATOMIC | \
+		ROCI_ACCESS_FLUSH_GLOBAL)
 #define ACK_TIMEOUT 14	/* 67 ms */
 #define WAIT_S	    120 /* for a completion: far above any pause of the machine */
 
@@ -14,27 +17,32 @@ static void must(int ok, const char *what)
 		errx(1, "%s: %s", what, roci_last_error());
 }
 
-static void make_qp(struct end *e, int depth)
+static void make_qp(struct end *e, struct roci_srq *srq, int depth, unsigned work)
 {
-	struct roci_qp_init_attr init = {.size = sizeof(init), .qp_type = ROCI_QPT_RC};
+	struct roci_qp_init_attr init = {.size = sizeof(init), .qp_type = ROCI_QPT_RC, .srq = srq};
 
 	must((e->cq = roci_create_cq(e->ctx, depth, NULL, e->channel, 0)) != NULL, "CQ");
 	init.send_cq = e->cq;
 	init.recv_cq = e->cq;
-	init.cap = (struct roci_qp_cap){DEPTH, DEPTH, 1, 1, 0};
+	init.cap = (struct roci_qp_cap){work, work, 1, 1, 0};
 	must((e->qp = roci_create_qp(e->pd, &init)) != NULL, "QP");
 }
 
-void end_open(struct end *e, const char *socket, size_t size)
+void end_open_deep(struct end *e, const char *socket, size_t size, unsigned depth)
 {
-	const int access =
-		ROCI_ACCESS_LOCAL_WRITE | ROCI_ACCESS_REMOTE_WRITE | ROCI_ACCESS_REMOTE_READ;
+	const int access = ROCI_ACCESS_LOCAL_WRITE | ROCI_ACCESS_MW_BIND | REMOTE_ACCESS;
+
 	*e = (struct end){0};
 	must((e->ctx = roci_open(socket)) != NULL, "rocid");
 	must((e->pd = roci_alloc_pd(e->ctx)) != NULL, "PD");
 	must((e->mr = roci_alloc_mr(e->pd, size, access)) != NULL, "memory");
 	must((e->channel = roci_create_channel(e->ctx)) != NULL, "channel");
-	make_qp(e, 2 * DEPTH);
+	make_qp(e, NULL, (int)(2 * depth), depth);
+}
+
+void end_open(struct end *e, const char *socket, size_t size)
+{
+	end_open_deep(e, socket, size, DEPTH);
 }
 
 void end_to_init(struct end *e, uint8_t port)
@@ -42,7 +50,7 @@ void end_to_init(struct end *e, uint8_t port)
 	struct roci_qp_attr attr = {.size = sizeof(attr), .qp_state = ROCI_QPS_INIT};
 
 	attr.port_num = port;
-	attr.qp_access_flags = ROCI_ACCESS_REMOTE_WRITE | ROCI_ACCESS_REMOTE_READ;
+	attr.qp_access_flags = REMOTE_ACCESS;
 	must(!roci_modify_qp(e->qp, &attr,
 		     ROCI_QP_STATE | ROCI_QP_PKEY_INDEX | ROCI_QP_PORT | ROCI_QP_ACCESS_FLAGS),
 		"QP to INIT");
@@ -151,10 +159,16 @@ void end_close(struct end *e)
 
 void pair_share(struct end e[2], const struct end base[2], int depth, enum roci_mtu mtu)
 {
+	pair_share_srq(e, base, NULL, depth, mtu);
+}
+
+void pair_share_srq(struct end e[2], const struct end base[2], struct roci_srq *srq, int depth,
+	enum roci_mtu mtu)
+{
 	for (int i = 0; i < 2; i++) {
 		e[i] = base[i];
 		e[i].shares = 1;
-		make_qp(&e[i], depth);
+		make_qp(&e[i], i == 1 ? srq : NULL, depth, DEPTH);
 	}
 	pair_connect(e, mtu);
 }
@@ -177,6 +191,20 @@ void pair_post(struct end *from, const struct end *to, enum roci_wr_opcode opcod
 	must(!roci_post_send(from->qp, &wr, NULL), "post");
 }
 
+void pair_post_atomic(struct end *from, const struct end *to, enum roci_wr_opcode opcode,
+	const struct pair_atomic *a)
+{
+	struct roci_sge sge = {(uintptr_t)from->mr->addr + a->answer, 8, from->mr->lkey};
+	struct roci_send_wr wr = {.sg_list = &sge, .num_sge = 1, .opcode = opcode};
+
+	wr.send_flags = ROCI_SEND_SIGNALED;
+	wr.wr.atomic.remote_addr = (uintptr_t)to->mr->addr + a->word;
+	wr.wr.atomic.rkey = to->mr->rkey;
+	wr.wr.atomic.compare_add = a->compare_add;
+	wr.wr.atomic.swap = a->swap;
+	must(!roci_post_send(from->qp, &wr, NULL), "post");
+}
+
 void pair_wait(struct end *e)
 {
 	time_t until = time(NULL) + WAIT_S;
@@ -190,5 +218,6 @@ void pair_wait(struct end *e)
 	}
 	must(n > 0, "poll");
 	if (wc.status != ROCI_WC_SUCCESS)
-		errx(1, "a work request failed: %s", roci_wc_status_str(wc.status));
+		errx(1, "a work request failed: %s: %s", roci_wc_status_str(wc.status),
+			roci_qp_error(e->qp));
 }

@@ -40,6 +40,8 @@ struct end_tuning {
 
 /** Opens a session on the rocid at @p socket and makes what is in struct end. */
 void end_open(struct end *e, const char *socket, size_t size);
+/** The same with queues of @p depth work requests. */
+void end_open_deep(struct end *e, const char *socket, size_t size, unsigned depth);
 void end_to_init(struct end *e, uint8_t port);
 struct end_address end_address(const struct end *e, uint8_t port);
 /** INIT to RTR and RTS. */
@@ -72,11 +74,26 @@ void pair_open_at(struct end e[2], const struct place place[2], size_t size, enu
  *  entries; the rest, the channel too, is that of @p base. Close it first. */
 void pair_share(struct end e[2], const struct end base[2], int depth, enum roci_mtu mtu);
 
+/** The same, but the second end's receives are those of @p srq. */
+void pair_share_srq(struct end e[2], const struct end base[2], struct roci_srq *srq, int depth,
+	enum roci_mtu mtu);
+
 void pair_close(struct end e[2]);
 
 /** Posts a signaled request of @p from for the other end's memory at @p offset, both sides. */
 void pair_post(struct end *from, const struct end *to, enum roci_wr_opcode opcode, size_t offset,
 	uint32_t length);
+
+struct pair_atomic {
+	size_t answer; /* offset in our memory for the word as it was */
+	size_t word;   /* offset in the other end's */
+	uint64_t compare_add;
+	uint64_t swap;
+};
+
+/** Posts a signaled atomic of @p from on the other end's memory. */
+void pair_post_atomic(struct end *from, const struct end *to, enum roci_wr_opcode opcode,
+	const struct pair_atomic *a);
 
 /** Waits for one completion of @p e, which must be a success. */
 void pair_wait(struct end *e);

@@ -1,8 +1,10 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# readme_test.sh BUILD_FOLDER: the first program of README.md compiles, and runs as it says there.
+# readme_test.sh BUILD_FOLDER [install]: the first program of README.md compiles, and runs as it says
+# there; with install: against what `meson install` puts into an empty folder, by pkg-config.
 set -u
 build=$1
+how=${2:-build}
 root=$(cd "$(dirname "$0")/../.." && pwd)
 dir=$(mktemp -d)
 pid=
@@ -18,22 +20,45 @@ fail() {
 	exit 1
 }
 
-sed -n '/^```c$/,/^```$/{/^```/d;p}' "$root/README.md" >"$dir/hello.c"
-grep -q 'int main' "$dir/hello.c" || fail "README.md has no program"
 # A program without the sanitizers' runtime cannot load a library with it.
 nm -D --undefined-only "$build/lib/client/libroci.so" | grep -q __asan && exit 77
-"${CC:-cc}" -Wall -Wextra -Werror -O1 "$dir/hello.c" -o "$dir/hello" -I"$root/lib/client/include" \
-	-L"$build/lib/client" -lroci -Wl,-rpath,"$build/lib/client" >"$dir/cc.log" 2>&1 ||
-	fail "the program of README.md does not compile"
+
+sed -n '/^```c$/,/^```$/{/^```/d;p}' "$root/README.md" >"$dir/hello.c"
+grep -q 'int main' "$dir/hello.c" || fail "README.md has no program"
+
+case $how in
+build)
+	rocid=$build/app/rocid/rocid
+	cflags="-I$root/lib/client/include"
+	libs="-L$build/lib/client -lroci -Wl,-rpath,$build/lib/client"
+	static=$build/lib/client/libroci.a
+	;;
+install)
+	. "$root/test/func/installed.sh"
+	;;
+esac
+
+compile() { # NAME FLAG...
+	local name=$1
+	shift
+	"${CC:-cc}" -Wall -Wextra -Werror -O1 "$dir/hello.c" -o "$dir/$name" "$@" >"$dir/cc.log" 2>&1 ||
+		fail "the program of README.md does not compile"
+}
+compile hello $cflags $libs
+compile hello-static $cflags "$static"
+"${CXX:-c++}" -x c++ -std=c++11 -Wall -Wextra -Werror -pedantic -fsyntax-only $cflags - \
+	<<<'#include <roci.h>' >"$dir/cxx.log" 2>&1 || fail "roci.h does not compile as C++11"
 
 mkfifo "$dir/ready"
-"$build/app/rocid/rocid" --no-huge -m 128 --no-pci -- --ring-pair --gid 0,192.0.2.1 \
+"$rocid" --no-huge -m 128 --no-pci -- --ring-pair --gid 0,192.0.2.1 \
 	--socket "$dir/rocid.sock" --idle yield --ready-fd 3 3>"$dir/ready" >"$dir/rocid.log" 2>&1 &
 pid=$!
 read -r -t 120 line <"$dir/ready" || fail "rocid does not start"
-ROCI_SOCKET=$dir/rocid.sock timeout 120 "$dir/hello" >"$dir/hello.log" 2>&1 ||
-	fail "the program of README.md fails"
-[ "$(cat "$dir/hello.log")" = "success: Hello over RoCE" ] || fail "it prints something else"
+for program in hello hello-static; do
+	ROCI_SOCKET=$dir/rocid.sock timeout 120 "$dir/$program" >"$dir/hello.log" 2>&1 ||
+		fail "the program of README.md fails"
+	[ "$(cat "$dir/hello.log")" = "success: Hello over RoCE" ] || fail "it prints something else"
+done
 kill "$pid"
 wait "$pid" || fail "rocid does not end cleanly"
 pid=

@@ -76,7 +76,12 @@ def test_early_signals(rocid, folder):
     for n in range(16):
         daemon = Rocid(rocid, folder)
         time.sleep(n * 0.03)
-        endings.append(daemon.end())
+        daemon.process.terminate()
+        if n % 2:  # stopped in between, as by a debugger
+            daemon.process.send_signal(signal.SIGSTOP)
+            time.sleep(0.01)
+            daemon.process.send_signal(signal.SIGCONT)
+        endings.append(daemon.process.wait(PATIENCE_S))
         check(not daemon.said() or 'ready' in daemon.said(), daemon.said())
         check(set(os.listdir(folder)) == {'rocid.log'}, f'left: {os.listdir(folder)}')
         daemon.log.truncate(0)

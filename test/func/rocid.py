@@ -53,8 +53,9 @@ class Rocid:
         return self.process.wait(PATIENCE_S)
 
     def said(self):
-        self.log.seek(0)
-        return self.log.read()
+        """From any thread: with a place of its own in the file."""
+        with open(self.log.name) as f:
+            return f.read()
 
     # --- what it tells ---
 

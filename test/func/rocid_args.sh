@@ -90,13 +90,14 @@ complains 2 "--idle" -- --idle always
 complains 2 "--stats-on-exit" -- --stats-on-exit=yaml
 complains 2 "$dir/none.conf" -- --config "$dir/none.conf"
 complains 2 "--config $dir: " -- --config "$dir"
-printf 'window = 64\nwidow = 1\n' >"$dir/bad.conf"
-complains 2 "line 2: widow" -- --config "$dir/bad.conf"
+printf '[workers]\nwidow = 1\n' >"$dir/bad.conf"
+complains 2 "line 2, [workers]: widow: there is no such option; did you mean window?" -- --config "$dir/bad.conf"
+complains 2 "did you mean --share?" -- --shore eth0
 
 # EAL's own.
 complains 2 "--bogus" --bogus
 complains 2 "--bogus" $eal --bogus -- --ring-pair
-complains 2 "--share" --share eth0
+complains 2 "--share" -l 0 --share eth0 # ours, in EAL's place
 complains 2 "arguments of --vdev" $eal --vdev net_nosuch0 -- --socket "$sock" --ring-pair
 complains 2 "-m x" --no-huge --no-pci -m x -- --ring-pair
 complains 2 "-m 64M" --no-huge --no-pci -m64M -- --ring-pair
@@ -170,7 +171,7 @@ if start one $eal -- --socket "$sock" --ring-pair --idle yield; then
 fi
 
 # Counters at the end, the ready descriptor, and a configuration file.
-printf 'ring-pair\nstats-on-exit = json\nidle = yield\n' >"$dir/good.conf"
+printf '[ports]\nring-pair = yes\n[start]\nstats-on-exit = json\n[workers]\nidle = yield\n' >"$dir/good.conf"
 start three $eal -- --socket "$sock" --config "$dir/good.conf" --ready-fd 9 9>"$dir/ready" &&
 	ends TERM
 grep -q ready "$dir/ready" || fail "--ready-fd: nothing written"

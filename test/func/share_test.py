@@ -1,8 +1,9 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""share_test.py ROCID STREAM: two daemons in two namespaces, each on two veths, and traffic on both
+"""share_test.py ROCID STREAM [OPTION...]: two daemons in two namespaces, each on two veths, and traffic on both
 pairs while addresses, links, MTUs, MACs and neighbours of the first change, and while it is deleted
-and made again. The second must not notice. Needs root."""
+and made again. The second must not notice. The daemons get the OPTIONs too.
+Needs root."""
 import sys
 
 from netlab import Lab, ping, veth, wait_for
@@ -14,14 +15,14 @@ def addresses(a, b):
 
 
 class Scene:
-    def __init__(self, lab):
+    def __init__(self, lab, options):
         self.lab = lab
         self.a, self.b = lab.namespace(), lab.namespace()
         for name in 'e0', 'e1':
             veth(self.a, name, self.b, name)
         addresses(self.a, self.b)
-        self.ra = lab.rocid(self.a, 'a', ['--share', 'e0', '--share', 'e1'])
-        self.rb = lab.rocid(self.b, 'b', ['--share', 'e0', '--share', 'e1'])
+        self.ra = lab.rocid(self.a, 'a', ['--share', 'e0', '--share', 'e1', *options])
+        self.rb = lab.rocid(self.b, 'b', ['--share', 'e0', '--share', 'e1', *options])
         self.one = lab.stream(self.ra, 1, 1, self.rb, 1, 1)
         self.two = lab.stream(self.ra, 2, 1, self.rb, 2, 1)
         assert self.one.ask('gid A 10.8.0.1') == ['1'] == self.two.ask('gid A 10.8.1.1')
@@ -70,6 +71,28 @@ class Scene:
             assert self.one.ask('port A') == ['ACTIVE', '1024']
             self.one.resume()
             self.both_go_on()
+
+    def administrator_sets_it_down(self):
+        """The netdev's link stays up: the kernel's own traffic, the other port and the other end do not notice."""
+        ask = lambda line: self.lab.ask(self.ra, line)
+        self.one.pause()
+        assert 'done' in ask('set port 1 down')
+        self.one.event('A', 1, 'port is down')
+        assert self.one.ask('port A')[0] == 'DOWN' and self.one.ask('port B')[0] == 'ACTIVE'
+        assert [p['state'] for p in ask('show ports')['ports']] == ['DISABLED', 'ACTIVE']
+        ping(self.a, '10.8.0.2')
+        self.two.more(100)
+        self.a.run('ip link set e0 down; ip link set e0 up')
+        self.two.more(100)
+        wait_for('the link', lambda: 'LOWER_UP' in self.a.output('ip link show e0'))
+        assert self.one.ask('port A')[0] == 'DOWN'  # the kernel's link is not the administrator's word
+        self.one.resume()  # packets are lost now: sent again, until the port is there
+        wait_for('what is dropped', lambda: next(
+            m for m in ask('metrics')['metrics'] if m['name'] == 'roci_worker_port_down')['samples'][0]['value'] > 10)
+        assert 'done' in ask('set port 1 up')
+        self.one.event('A', 1, 'port is active')
+        self.both_go_on()
+        assert [p['state'] for p in ask('show ports')['ports']] == ['ACTIVE', 'ACTIVE']
 
     def link_goes_down_under_traffic(self):
         self.b.run('ip link set e0 down')
@@ -127,9 +150,10 @@ class Scene:
 
 
 def main():
-    with Lab(*sys.argv[1:]) as lab:
-        s = Scene(lab)
-        for act in (s.address_comes_and_goes, s.address_in_use_goes, s.link_goes_down,
+    rocid, stream, *options = sys.argv[1:]
+    with Lab(rocid, stream) as lab:
+        s = Scene(lab, options)
+        for act in (s.address_comes_and_goes, s.address_in_use_goes, s.link_goes_down, s.administrator_sets_it_down,
                     s.link_goes_down_under_traffic, s.mtu_rises, s.macs_change,
                     s.neighbours_are_forgotten, s.netdev_is_made_again,
                     s.second_port_was_told_nothing):

@@ -92,6 +92,8 @@ def main():
         ends(serves(binary, folder, 'net_raw net_admin', SHARE))
         refused(binary, folder, '', SHARE, 'CAP_NET_RAW')
         refused(binary, folder, 'net_raw', SHARE, 'CAP_NET_ADMIN')
+        ends(serves(binary, folder, 'net_raw', SHARE + ['--gso']))
+        refused(binary, folder, '', SHARE + ['--gso'], 'CAP_NET_RAW')
         if not has_af_xdp():
             print('this kernel has no AF_XDP: not tried')
             return 0

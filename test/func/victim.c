@@ -114,6 +114,43 @@ static void traffic(void)
 	}
 }
 
+static void post_shared(struct roci_srq *srq, struct end *e)
+{
+	struct roci_sge sge = {(uintptr_t)e->mr->addr, SIZE / 4, e->mr->lkey};
+	struct roci_recv_wr wr = {.sg_list = &sge, .num_sge = 1};
+
+	must(!roci_post_srq_recv(srq, &wr, NULL), "receive");
+}
+
+/* Messages of two QPs into a shared receive queue, which has a limit and changes its size. */
+static void shared(void)
+{
+	struct roci_srq_init_attr init = {.size = sizeof(init), .max_wr = 2 * QPS, .max_sge = 1};
+	struct roci_srq_attr attr = {.size = sizeof(attr)};
+	struct end e[2], more[2];
+	struct roci_srq *srq;
+
+	pair_open(e, path, SIZE, ROCI_MTU_1024);
+	must((srq = roci_create_srq(e[1].pd, &init)) != NULL, "SRQ");
+	pair_share_srq(more, e, srq, 4 * QPS, ROCI_MTU_1024);
+	pair_share_srq(e, e, srq, 4 * QPS, ROCI_MTU_1024);
+	for (uint32_t round = 0;; round++) {
+		attr.max_wr = round % 2 ? 2 * QPS : 8 * QPS;
+		attr.srq_limit = QPS;
+		must(!roci_modify_srq(srq, &attr, ROCI_SRQ_MAX_WR | ROCI_SRQ_LIMIT), "SRQ");
+		for (int i = 0; i < 2 * QPS; i++)
+			post_shared(srq, &e[1]);
+		for (int i = 0; i < QPS; i++) {
+			pair_post(&e[0], &e[1], ROCI_WR_SEND, 0, SIZE / 4);
+			pair_post(&more[0], &more[1], ROCI_WR_SEND, 0, SIZE / 4);
+		}
+		for (int i = 0; i < 2 * QPS; i++) {
+			pair_wait(i % 2 ? &e[0] : &more[0]);
+			pair_wait(i % 2 ? &e[1] : &more[1]);
+		}
+	}
+}
+
 /* All that was posted is outstanding when everything is destroyed. */
 static void destroy(void)
 {
@@ -133,6 +170,7 @@ static const struct {
 	{"regions", regions},
 	{"modify", modify},
 	{"traffic", traffic},
+	{"shared", shared},
 	{"destroy", destroy},
 };
 #define PHASES (sizeof(phase) / sizeof(phase[0]))
@@ -146,5 +184,5 @@ int main(int argc, char **argv)
 			while (!strcmp(phase[i].name, argv[2]))
 				phase[i].live();
 	}
-	errx(2, "use: victim SOCKET hello|create|regions|modify|traffic|destroy SEED");
+	errx(2, "use: victim SOCKET hello|create|regions|modify|traffic|shared|destroy SEED");
 }

@@ -142,7 +142,7 @@ static void check_cut(const struct pkt *p, const uint8_t *frame)
 static struct path path_of(const struct pkt *p, const uint8_t *frame, struct gid_entry *sgid)
 {
 	struct path_spec s = {
-		.sgid = sgid, .traffic_class = p->tclass, .hop_limit = 1, .sl = p->pcp};
+		.sgid = sgid, .traffic_class = p->tclass, .hop_limit = 1, .pcp = p->pcp};
 	struct path path;
 
 	*sgid = (struct gid_entry){.net = p->net, .valid = true, .vid = p->vid};

@@ -35,6 +35,7 @@ enum damage {
 	DAMAGE_OPCODE,
 	DAMAGE_TRAILER, /* none: Ethernet padding */
 	DAMAGE_FROM,	/* somebody else */
+	DAMAGE_NAME,	/* another Q_Key, or another SRQ */
 	DAMAGES
 };
 
@@ -62,6 +63,10 @@ static void damage_fields(struct pkt *p, enum damage d, uint8_t how)
 		break;
 	case DAMAGE_MULTICAST:
 		p->dest_qp = how & 1 ? 0 : QPN_MULTICAST;
+		break;
+	case DAMAGE_NAME:
+		p->qkey ^= how | 1u;
+		p->srqn ^= how | 1u;
 		break;
 	case DAMAGE_OPCODE:
 		p->op = opcode_row(how)->hdr_len ? opcode_row(how) : p->op;
@@ -102,6 +107,15 @@ static size_t damage_bytes(
 
 /* --- delivery ------------------------------------------------------------------------- */
 
+/* The same of another service; what that does not have becomes a reserved opcode. A datagram is a
+ * message. */
+static const struct opcode *of_service(uint8_t opc, const struct opcode *op)
+{
+	if (opc == OPC_UD && op->kind == KIND_SEND)
+		return opcode_row(opc | (op->immdt ? OP_SEND_ONLY_WITH_IMM : OP_SEND_ONLY));
+	return opcode_row(opc | op->code);
+}
+
 /* @p p says what the packet would be; op and payload_len count, payload is made here. */
 static void add(struct volley *v, const struct pkt *fields)
 {
@@ -119,6 +133,11 @@ static void add(struct volley *v, const struct pkt *fields)
 	p.psn &= SEQ24_MASK;
 	p.msn &= SEQ24_MASK;
 	p.payload_len %= PATH_MTU_MAX + 64;
+	p.qkey = s->attr.qkey;
+	p.src_qp = STAGE_PEER_QPN;
+	p.srqn = s->srq ? s->srq->srq.srqn : 0;
+	if ((p.op->code & OPC_CLASS_MASK) == OPC_RC)
+		p.op = of_service(s->qp->qp->opc, p.op);
 	damage_fields(&p, d, how);
 	memset(payload, (int)(p.psn + 1), p.payload_len);
 	len = packet_write(frame, path, &p, payload);
@@ -137,10 +156,92 @@ static void add(struct volley *v, const struct pkt *fields)
 	trace("%s\n", d ? " damaged" : "");
 }
 
+/* The word that an ATOMIC is for, as it was before. */
+struct word {
+	uint8_t *at; /* NULL: there is none */
+	uint64_t before;
+	uint32_t epsn;
+};
+
+static uint64_t operated(const struct pkt *p, uint64_t v)
+{
+	if ((p->op->code & OPC_OP_MASK) == OP_FETCH_ADD)
+		return v + p->swap_add;
+	return v == p->compare ? p->swap_add : v;
+}
+
+static struct word look(const struct stage *s, const struct pkt *p)
+{
+	struct word w = {.epsn = s->qp->qp->resp.epsn};
+
+	if (p->op->kind == KIND_ATOMIC &&
+		mr_resolve(&s->host->mrs, p->rkey, s->qp->qp->pd, ABI_ACCESS_REMOTE_ATOMIC, p->va,
+			sizeof(w.before), &w.at) == MR_OK)
+		memcpy(&w.before, w.at, sizeof(w.before));
+	return w;
+}
+
+/* RSP-34, RSP-36: an ATOMIC is executed when it moves the expected PSN, once; otherwise the word
+ * stays. */
+static void check_word(struct stage *s, const struct pkt *p, const struct word *w)
+{
+	bool executed = s->qp->qp->resp.epsn != w->epsn;
+	uint64_t want = executed ? operated(p, w->before) : w->before, now;
+
+	if (!w->at)
+		return;
+	memcpy(&now, w->at, sizeof(now));
+	MUST(now == want);
+	if (executed)
+		rules_executed(&s->rules, p->psn, w->before);
+}
+
+/* FLU-02, FLU-09: two others have a READ response of no bytes. */
+static bool answered_as_read(const struct opcode *op)
+{
+	return op->kind == KIND_READ || op->kind == KIND_FLUSH || op->kind == KIND_ATOMIC_WRITE;
+}
+
+/* Some of a volley, in one burst. */
+static void receive(struct volley *v, const struct pkt *pkts, unsigned n)
+{
+	struct stage *s = v->s;
+	struct word word = look(s, pkts);
+	uint16_t verdict[BURST];
+
+	/* Sometimes the QP is another worker's. */
+	s->host->core.cfg.worker = v->rec->b[12] == 0xFF;
+	core_rx(&s->host->core, pkts, n, s->now, verdict);
+	s->host->core.cfg.worker = 0;
+	check_word(s, pkts, &word);
+	for (unsigned i = 0; i < n; i++) {
+		MUST(verdict[i] < DROP_MAX ||
+			(verdict[i] == VERDICT_HANDOFF && v->rec->b[12] == 0xFF));
+		s->received += verdict[i] == 0;
+		if (answered_as_read(pkts[i].op) && verdict[i] == 0) {
+			rules_asked(&s->rules, &pkts[i]);
+			s->huge |=
+				pkts[i].op->kind == KIND_READ && pkts[i].dma_len > 2 * REGION_LEN;
+		}
+		trace("  verdict %s\n", verdict[i] < DROP_MAX ? drop_name(verdict[i]) : "handoff");
+	}
+}
+
+/* An ATOMIC is a burst of its own, so that its word can be looked at before and after. */
+static unsigned burst_of(const struct pkt *pkts, unsigned n)
+{
+	unsigned i = 0;
+
+	if (pkts[0].op->kind == KIND_ATOMIC)
+		return 1;
+	while (i < n && pkts[i].op->kind != KIND_ATOMIC)
+		i++;
+	return i;
+}
+
 static void deliver(struct volley *v)
 {
 	struct pkt pkts[BURST];
-	uint16_t verdict[BURST];
 	struct stage *s = v->s;
 	unsigned n = 0;
 
@@ -157,19 +258,9 @@ static void deliver(struct volley *v)
 		pkts[n].queue = PKT_NO_QUEUE;
 		n++;
 	}
-	/* Sometimes the QP is another worker's. */
-	s->host->core.cfg.worker = v->rec->b[12] == 0xFF;
-	core_rx(&s->host->core, pkts, n, s->now, verdict);
-	s->host->core.cfg.worker = 0;
-	for (unsigned i = 0; i < n; i++) {
-		MUST(verdict[i] < DROP_MAX ||
-			(verdict[i] == VERDICT_HANDOFF && v->rec->b[12] == 0xFF));
-		s->received += verdict[i] == 0;
-		if (pkts[i].op->kind == KIND_READ && verdict[i] == 0) {
-			rules_asked(&s->rules, &pkts[i]);
-			s->huge |= pkts[i].dma_len > 2 * REGION_LEN;
-		}
-		trace("  verdict %s\n", verdict[i] < DROP_MAX ? drop_name(verdict[i]) : "handoff");
+	for (unsigned at = 0, some; at < n; at += some) {
+		some = burst_of(pkts + at, n - at);
+		receive(v, pkts + at, some);
 	}
 	for (unsigned i = 0; i < v->n; i++)
 		free(v->frame[i]);
@@ -191,6 +282,7 @@ enum kind {
 	ASK_READ,
 	ASK_READ_AGAIN,
 	ASK_ANYTHING,
+	ASK_ATOMIC,
 	ASKS
 };
 
@@ -308,6 +400,22 @@ static void ask_read_again(struct volley *v)
 	add(v, &p);
 }
 
+/* Mostly of a word; operands from what the record has. */
+static void ask_atomic(struct volley *v, struct stream *st)
+{
+	const struct record *rec = v->rec;
+	struct pkt p = {.op = opcode_row(rec->b[1] & 1 ? OP_CMP_SWAP : OP_FETCH_ADD),
+		.psn = st->psn + (uint32_t)added(rec, 2),
+		.ackreq = !(rec->b[1] & PEER_NO_ACKREQ << 1),
+		.swap_add = record_u16(rec, 3) + 1,
+		.compare = rec->b[8] * 0x0101010101010101ull,
+		.rkey = key_of(v->s, rec),
+		.va = va_of(v->s, rec, sizeof(uint64_t))};
+
+	add(v, &p);
+	st->psn = seq24_add(st->psn, 1);
+}
+
 static void ask_anything(struct volley *v, struct stream *st, uint32_t len)
 {
 	const struct opcode *op = opcode_row(v->rec->b[1]);
@@ -317,6 +425,7 @@ static void ask_anything(struct volley *v, struct stream *st, uint32_t len)
 	p.payload_len = p.op->payload ? (uint16_t)len : 0;
 	set_reth(v->s, v->rec, &p, len);
 	p.syndrome = v->rec->b[9];
+	p.swap_add = p.compare = len;
 	add(v, &p);
 }
 
@@ -333,11 +442,12 @@ void peer_request(struct stage *s, const struct record *rec)
 	for (unsigned i = 0; i <= rec->b[11] % 4u && v.n < BURST - 1; i++) {
 		unsigned kind = (rec->b[0] & 0x7F) % ASKS;
 
-		if (st.open && !(rec->b[0] & 0x80) && kind < ASK_READ_AGAIN) {
+		if (st.open && !(rec->b[0] & 0x80) && kind != ASK_READ_AGAIN &&
+			kind != ASK_ANYTHING) {
 			ask_send_write(&v, &st, st.open, st.left);
 			continue;
 		}
-		if (kind < ASK_READ_AGAIN)
+		if (kind < ASK_READ_AGAIN || kind == ASK_ATOMIC)
 			st.open = KIND_NONE;
 		if (kind == ASK_READ)
 			ask_read(&v, &st, len);
@@ -345,6 +455,8 @@ void peer_request(struct stage *s, const struct record *rec)
 			ask_read_again(&v);
 		else if (kind == ASK_ANYTHING)
 			ask_anything(&v, &st, len);
+		else if (kind == ASK_ATOMIC)
+			ask_atomic(&v, &st);
 		else
 			ask_send_write(&v, &st, kind == ASK_SEND ? KIND_SEND : KIND_WRITE, len);
 	}
@@ -368,12 +480,12 @@ static uint32_t outstanding(const struct qp *qp)
 	return (qp->req.psn_new - qp->comp.una) & SEQ24_MASK;
 }
 
-/* The READ whose responses are due, or NULL. */
+/* The READ or ATOMIC whose responses are due, or NULL. */
 static const struct send_wqe *head_read(const struct qp *qp)
 {
 	const struct send_wqe *w = qp_wqe(qp, qp->comp.head);
 
-	if (!outstanding(qp) || qp->comp.head == qp->req.fetched || !wqe_is_read(w))
+	if (!outstanding(qp) || qp->comp.head == qp->req.fetched || !wqe_has_response(w))
 		return NULL;
 	return w;
 }
@@ -426,6 +538,25 @@ static void answer_read(struct volley *v, const struct send_wqe *w)
 	}
 }
 
+static void answer_atomic(struct volley *v, const struct send_wqe *w)
+{
+	struct pkt p = {.op = opcode_row(OPC_RC | OP_ATOMIC_ACK),
+		.psn = w->first_psn + (uint32_t)added(v->rec, 2),
+		.syndrome = v->rec->b[1] ? v->rec->b[1] : AETH_CREDIT_NONE,
+		.msn = v->s->qp->qp->req.ssn,
+		.atomic_orig = v->rec->b[6]};
+
+	add(v, &p);
+}
+
+static void answer_head(struct volley *v, const struct send_wqe *w)
+{
+	if (wqe_is_atomic(w))
+		answer_atomic(v, w);
+	else
+		answer_read(v, w);
+}
+
 static void answer_anything(struct volley *v)
 {
 	struct pkt p = {.op = opcode_row(OP_READ_RESP_FIRST + v->rec->b[1] % 6),
@@ -446,7 +577,7 @@ void peer_response(struct stage *s, const struct record *rec)
 	switch (rec->b[0] % ANSWERS) {
 	case ANSWER_NEXT:
 		if (read)
-			answer_read(&v, read);
+			answer_head(&v, read);
 		else if (outstanding(qp))
 			answer_aeth(&v, AETH_CREDIT_NONE, acked_psn(&v));
 		break;
@@ -461,7 +592,7 @@ void peer_response(struct stage *s, const struct record *rec)
 		break;
 	case ANSWER_READ:
 		if (read)
-			answer_read(&v, read);
+			answer_head(&v, read);
 		break;
 	default:
 		answer_anything(&v);

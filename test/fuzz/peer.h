@@ -8,16 +8,11 @@
 /**
  * One or more messages to the QP, in one burst, or the next packets of the open one.
  *
- *   b[0]     kind: SEND, WRITE, READ, a READ again, any opcode; 0x80: does not continue a message
- *   b[1]     PEER_*; with any opcode: the opcode
- *   b[2]     added to the PSN
- *   b[3..4]  length
- *   b[5..7]  key and address
- *   b[8]     added to DMALen
- *   b[9]     packets, at most; 0: up to the last
- *   b[10]    added to the payload of one packet
- *   b[11]    messages
- *   b[12..14] one packet's damage, which packet, how
+ *   b[0]     kind: SEND, WRITE, READ, a READ again, any opcode, ATOMIC; 0x80: does not continue a
+ * message b[1]     PEER_*; with any opcode: the opcode; ATOMIC: 1 CmpSwap, 2 no AckReq b[2] added
+ * to the PSN b[3..4]  length b[5..7]  key and address b[8]     added to DMALen b[9]     packets, at
+ * most; 0: up to the last b[10]    added to the payload of one packet b[11]    messages b[12..14]
+ * one packet's damage, which packet, how
  */
 void peer_request(struct stage *s, const struct record *rec);
 

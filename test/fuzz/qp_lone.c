@@ -36,7 +36,8 @@ static struct abi_sge piece(struct stage *s, const struct record *r, unsigned i,
 static struct app_send send_of(struct stage *s, const struct record *r)
 {
 	static const uint8_t ops[] = {ABI_WR_SEND, ABI_WR_RDMA_WRITE, ABI_WR_RDMA_READ,
-		ABI_WR_SEND_WITH_IMM, ABI_WR_RDMA_WRITE_WITH_IMM};
+		ABI_WR_SEND_WITH_IMM, ABI_WR_RDMA_WRITE_WITH_IMM, ABI_WR_ATOMIC_CMP_AND_SWP,
+		ABI_WR_ATOMIC_FETCH_AND_ADD};
 	static uint8_t bytes[INLINE_MAX];
 	uint32_t mtu = 1u << s->qp->qp->mtu_shift;
 	bool huge = r->b[6] % REGIONS_ALL == REGION_HUGE && r->b[6] & 0x80;
@@ -45,14 +46,24 @@ static struct app_send send_of(struct stage *s, const struct record *r)
 		.opcode = r->b[0] % 8 < ARRAY_SIZE(ops) ? ops[r->b[0] % 8] : r->b[1],
 		.flags = (r->b[5] ^ ABI_WQE_SIGNALED) & ~ABI_WQE_PHASE & 0x1F,
 		.imm = 0xBEEF,
+		.srqn = s->wr_id * 0x10001u,
 		.wr_id = s->wr_id++,
 		.remote_addr = STAGE_PEER_VA,
 		.rkey = STAGE_PEER_KEY ^ r->b[9],
+		.compare_add = r->b[9] * 0x123456789ull,
+		.swap = s->wr_id,
 		.num_sge = r->b[2] ? r->b[2] % (SGE_MAX + 1) : 1,
 		.inline_data = bytes,
 		.inline_len = len % sizeof(bytes),
 	};
 
+	if ((w.opcode == ABI_WR_ATOMIC_CMP_AND_SWP || w.opcode == ABI_WR_ATOMIC_FETCH_AND_ADD) &&
+		!len)
+		len = sizeof(uint64_t);
+	if (s->qp->qp->opc == OPC_UD) { /* bit 7 of b[9]: to a group; others: another Q_Key */
+		w.remote_addr = (uint64_t)STAGE_PEER_QPN << 32 | (STAGE_AH + (r->b[9] >> 7));
+		w.rkey = STAGE_QKEY ^ (r->b[9] & 0x7Fu) << 25;
+	}
 	memset(bytes, (int)w.wr_id + 1, sizeof(bytes));
 	if (s->honest && w.num_sge > s->spec.max_sge)
 		w.num_sge = s->spec.max_sge;
@@ -86,8 +97,8 @@ static void post_send(struct stage *s, const struct record *r)
 	uint32_t place = q->sq_posted & (s->spec.sq_depth - 1);
 	struct app_send w;
 
-	if (s->honest && !app_sq_room(q))
-		return;
+	if ((s->honest && !app_sq_room(q)) || s->spec.type == ABI_QPT_XRC_RECV)
+		return; /* XRC-02: there is nowhere to */
 	w = send_of(s, r);
 	trace("  post S%llu op %u +%u sges %u flags %x\n", (unsigned long long)w.wr_id, w.opcode,
 		w.num_sge ? w.sge[w.num_sge - 1].length : 0, w.num_sge, w.flags);
@@ -96,41 +107,61 @@ static void post_send(struct stage *s, const struct record *r)
 		spoil(q->sq_ring + (size_t)place * q->sq_stride, q->sq_stride, r);
 }
 
+static void post_one_recv(
+	struct stage *s, const struct record *r, const struct abi_sge *sge, unsigned n)
+{
+	struct app_qp *q = s->qp;
+	uint32_t place = q->rq_posted & (s->spec.rq_depth - 1);
+	uint8_t *slot = q->rq_ring + (size_t)place * q->rq_stride;
+	uint32_t stride = q->rq_stride;
+
+	if (s->srq) {
+		stride = s->srq->srq.stride;
+		slot = s->srq->at.entries +
+		       (size_t)(s->srq->posted & (s->srq->at.depth - 1)) * stride;
+		app_post_srq(s->srq, s->wr_id++, sge, n);
+	} else {
+		app_post_recv(q, s->wr_id++, sge, n);
+	}
+	if (!s->honest && r->b[10])
+		spoil(slot, stride, r);
+}
+
 /* b[0] how many, b[2] pieces, b[3..4] length, b[6..8] memory */
 static void post_recv(struct stage *s, const struct record *r)
 {
-	struct app_qp *q = s->qp;
 	unsigned n = r->b[2] ? r->b[2] % (SGE_MAX + 1) : 1;
 	uint32_t len = r->b[3] || r->b[4] ? record_u16(r, 3) % REGION_LEN : 4096;
 	struct abi_sge sge[SGE_MAX];
 
+	if (s->spec.type == ABI_QPT_XRC_SEND)
+		return; /* XRC-02 */
 	if (n > s->spec.max_sge)
 		n = s->spec.max_sge;
 	for (unsigned i = 0; i < n; i++)
 		sge[i] = piece(s, r, i, len / n);
 	for (unsigned i = 0; i <= r->b[0] % 4u; i++) {
-		uint32_t place = q->rq_posted & (s->spec.rq_depth - 1);
-
-		if (s->honest && !app_rq_room(q))
+		if (s->honest && !(s->srq ? app_srq_room(s->srq) : app_rq_room(s->qp)))
 			return;
 		trace("  post R%u +%u sges %u\n", s->wr_id, len, n);
-		app_post_recv(q, s->wr_id++, sge, n);
-		if (!s->honest && r->b[10])
-			spoil(q->rq_ring + (size_t)place * q->rq_stride, q->rq_stride, r);
+		post_one_recv(s, r, sge, n);
 	}
 }
 
 /* A byte of what the application shares with the worker: b[0] where, b[1..2] offset, b[3] value. */
 static void scribble(struct stage *s, const struct record *r)
 {
+	struct abi_queue *rq = s->srq ? s->srq->shared : s->qp->rq_shared;
 	const struct {
 		void *at;
 		size_t len;
 	} words[] = {
 		{s->qp->sq_ring, (size_t)s->qp->sq_stride * s->spec.sq_depth},
-		{s->qp->rq_ring, (size_t)s->qp->rq_stride * s->spec.rq_depth},
+		{s->srq ? s->srq->at.entries : s->qp->rq_ring,
+			(s->srq ? s->srq->srq.stride : s->qp->rq_stride) *
+				(size_t)s->spec.rq_depth},
 		{s->qp->sq_shared, sizeof(*s->qp->sq_shared)},
-		{s->qp->rq_shared, sizeof(*s->qp->rq_shared)},
+		{rq, sizeof(*rq)},
 		{s->send_cq->lane, 4},
 		{s->recv_cq->lane, 4},
 		{s->send_cq->shared, 4},
@@ -139,7 +170,7 @@ static void scribble(struct stage *s, const struct record *r)
 	unsigned which = r->b[0] % ARRAY_SIZE(words);
 	size_t at = record_u16(r, 1) % words[which].len;
 
-	if (s->honest)
+	if (s->honest || (which == 1 && s->spec.type == ABI_QPT_XRC_SEND))
 		return;
 	trace("  scribble %u[%zu] = %02x\n", which, at, r->b[3]);
 	((uint8_t *)words[which].at)[at] = r->b[3];
@@ -179,6 +210,9 @@ static uint32_t next_mask(const struct stage *s, uint8_t *to)
 		return ABI_QP_PORT | ABI_QP_AV | ABI_QP_TIMEOUT | ABI_QP_RETRY_CNT |
 		       ABI_QP_RNR_RETRY | ABI_QP_MAX_QP_RD_ATOMIC | ABI_QP_MAX_DEST_RD_ATOMIC |
 		       ABI_QP_ACCESS_FLAGS | ABI_QP_PKEY_INDEX | ABI_QP_MIN_RNR_TIMER;
+	case ABI_QPS_SQE:
+		*to = ABI_QPS_RTS;
+		return ABI_QP_STATE;
 	default:
 		*to = ABI_QPS_RESET;
 		return ABI_QP_STATE;
@@ -197,7 +231,7 @@ static int modify_anyhow(struct stage *s, const struct record *r)
 	a.en_sqd_async_notify = r->b[6] & 1;
 	a.port = (uint8_t)(1 + r->b[6] / 2);
 	a.pkey_index = r->b[7] & 15;
-	path.sl = r->b[7] >> 4;
+	a.ah.sl = r->b[7] >> 4;
 	a.access_flags ^= r->b[8];
 	a.path_mtu ^= r->b[9] * 32u;
 	a.timeout ^= r->b[10];
@@ -248,7 +282,11 @@ static void modify(struct stage *s, const struct record *r)
 		break;
 	}
 	trace("  modify %u: state %u -> %u, %d\n", r->b[0] % 8, before, s->qp->qp->state, rc);
-	MUST(rc == 0 || s->qp->qp->state == before); /* QPS-13 */
+	/* QPS-13; but what SQE -> RTS flushes may overflow a CQ. */
+	MUST(rc == 0 || s->qp->qp->state == before ||
+		(before == ABI_QPS_SQE && s->qp->qp->state == ABI_QPS_ERR));
+	if (before == ABI_QPS_SQE && !rc)
+		s->rules.life++; /* a message may have been cut off */
 	if (s->qp->qp->state == ABI_QPS_RTR && before == ABI_QPS_INIT)
 		rules_start(&s->rules, s->qp->qp, &s->host->mrs);
 	query(s);
@@ -356,6 +394,7 @@ static void act(struct stage *s, const struct record *r)
 		break;
 	case DEAF:
 		s->deaf = r->b[0] & 1;
+		stage_srq(s, !(r->b[2] & 1));
 		for (unsigned i = 0; i < r->b[1]; i++) /* of other QPs */
 			qp_event(&s->host->core, s->qp->qp, ABI_EVENT_QP_FATAL);
 		break;

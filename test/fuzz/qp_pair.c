@@ -103,7 +103,7 @@ static void post(int e, const struct record *r)
 	};
 	bool posted;
 
-	if ((r->b[4] & ABI_WQE_INLINE) && !wr.mistake && wr.op != TRAFFIC_READ &&
+	if ((r->b[4] & ABI_WQE_INLINE) && !wr.mistake && !traffic_fetches(wr.op) &&
 		wr.len <= w.pair.spec.qp[e].max_inline)
 		wr.flags |= ABI_WQE_INLINE;
 	posted = traffic_post(&w.traffic, e, &wr);

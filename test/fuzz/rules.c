@@ -3,6 +3,7 @@
 #include "oracle.h"
 #include "rules.h"
 #include "seq24.h"
+#include "ud.h"
 
 void rules_start(struct rules *r, const struct qp *qp, const struct mr_table *mrs)
 {
@@ -14,12 +15,20 @@ void rules_start(struct rules *r, const struct qp *qp, const struct mr_table *mr
 	r->acked = false;
 	memset(r->stream, 0, sizeof(r->stream));
 	r->reads = 0;
+	r->atomics = 0;
 }
 
 void rules_asked(struct rules *r, const struct pkt *p)
 {
-	r->read[r->reads++ % RULES_READS] = (struct rules_read){
-		.psn = p->psn, .rkey = p->rkey, .dma_len = p->dma_len, .va = p->va};
+	r->read[r->reads++ % RULES_READS] = (struct rules_read){.psn = p->psn,
+		.rkey = p->rkey,
+		.dma_len = p->op->kind == KIND_READ ? p->dma_len : 0,
+		.va = p->va};
+}
+
+void rules_executed(struct rules *r, uint32_t psn, uint64_t orig)
+{
+	r->atomic[r->atomics++ % RULES_READS] = (struct rules_atomic){.psn = psn, .orig = orig};
 }
 
 struct rules_before rules_before(const struct qp *qp)
@@ -65,7 +74,10 @@ static void check_request_length(
 		MUST(p->payload_len && p->payload_len <= mtu);
 	if (p->op->kind == KIND_WRITE) /* REQ-06 */
 		MUST(p->op->last ? sum == dma_len : sum < dma_len);
-	MUST(!p->op->last || p->ackreq);				    /* BTH-13 */
+	if (r->qp->reliable)
+		MUST(!p->op->last || p->ackreq); /* BTH-13 */
+	else
+		MUST(!p->ackreq);					    /* UC-02 */
 	MUST(!p->se || (p->op->last && (p->op->recv_wqe || p->op->immdt))); /* BTH-09 */
 }
 
@@ -77,6 +89,9 @@ static void check_again(const struct rules_sent *s, const struct pkt *p)
 		MUST(s->va == p->va && s->rkey == p->rkey && s->dma_len == p->dma_len);
 	if (p->op->immdt)
 		MUST(s->imm == p->imm);
+	if (p->op->atomiceth)
+		MUST(s->va == p->va && s->rkey == p->rkey && s->swap_add == p->swap_add &&
+			s->compare == p->compare);
 }
 
 /* A READ may be asked for from any of its PSNs on (REQ-39): its last one stays. */
@@ -138,6 +153,29 @@ static void check_payload(const struct rules *r, const struct pkt *p)
 	}
 }
 
+/* The operands are the work request's (REQ-48). */
+static void check_operands(const struct rules *r, const struct pkt *p)
+{
+	const struct send_wqe *w = wqe_of(r->qp, p->psn);
+	bool swap = (p->op->code & OPC_OP_MASK) == OP_CMP_SWAP;
+
+	MUST(p->payload_len == 0);
+	if (!w)
+		return;
+	MUST(p->va == w->remote_addr && p->rkey == w->rkey);
+	MUST(p->swap_add == (swap ? w->atomic.swap : w->atomic.compare_add));
+	MUST(!swap || p->compare == w->atomic.compare_add);
+}
+
+/* BTH-22: all packets of a message name the SRQ of its work request. */
+static void check_srqn(const struct rules *r, const struct pkt *p)
+{
+	struct send_wqe *w = wqe_of(r->qp, p->psn);
+
+	MUST(!w || p->srqn == *wqe_srqn(r->qp, w));
+}
+
+/* What is no READ. */
 static void see_send_write(struct rules *r, const struct pkt *p)
 {
 	const struct rules_sent *prev = sent_find(r, seq24_add(p->psn, SEQ24_MASK));
@@ -154,11 +192,20 @@ static void see_send_write(struct rules *r, const struct pkt *p)
 		s.rkey = p->rkey;
 		s.dma_len = p->dma_len;
 	}
+	if (p->op->atomiceth) {
+		s.va = p->va;
+		s.rkey = p->rkey;
+		s.swap_add = p->swap_add;
+		s.compare = p->compare;
+		check_operands(r, p);
+	}
 	if (!p->op->first) {
 		MUST(prev);
 		s.sum += prev->sum;
 		s.dma_len = prev->dma_len;
 	}
+	if (p->op->xrceth)
+		check_srqn(r, p);
 	check_request_length(r, p, s.sum, s.dma_len);
 	check_payload(r, p);
 	if (same && r->requested && seq24_lt(p->psn, r->next))
@@ -243,12 +290,26 @@ static void see_read_resp(struct rules *r, const struct pkt *p)
 	s->sum += p->payload_len;
 }
 
+/* RSP-33, RSP-36: what was in memory when it was executed, each time that it is asked for. */
+static void check_original(const struct rules *r, const struct pkt *p)
+{
+	bool found = false;
+
+	for (unsigned i = 0; i < r->atomics && i < RULES_READS && !found; i++)
+		found = r->atomic[i].psn == p->psn && r->atomic[i].orig == p->atomic_orig;
+	MUST(found);
+}
+
 static void see_ack(struct rules *r, const struct pkt *p)
 {
 	const struct qp_resp *resp = &r->qp->resp;
 	uint8_t type = p->syndrome & AETH_TYPE_MASK;
 
 	MUST(p->payload_len == 0);
+	if (p->op->atomicack) {
+		MUST(type == AETH_ACK);
+		check_original(r, p);
+	}
 	MUST(seq24_le(p->msn, resp->msn)); /* RSP-25 */
 	MUST(!r->acked || seq24_le(r->msn, p->msn));
 	if (type == AETH_ACK)
@@ -260,6 +321,22 @@ static void see_ack(struct rules *r, const struct pkt *p)
 			seq24_le(p->psn, resp->epsn) && r->qp->state == ABI_QPS_ERR); /* RSP-22 */
 	r->acked = true;
 	r->msn = p->msn;
+}
+
+/* --- datagrams ------------------------------------------------------------------------- */
+
+/* UD-03, MC-07, BTH-24: who sends it, and that it goes where its Q_Key is for. One with bit 31 is
+ * the QP's own. */
+static void check_datagram(const struct rules *r, const struct pkt *p)
+{
+	const struct send_wqe *w = wqe_of(r->qp, p->psn);
+	bool group = p->dmac[ETH_DST] & 1;
+
+	MUST(p->op->kind == KIND_SEND && p->src_qp == r->qp->qpn);
+	MUST(p->qkey == r->qp->attr.qkey || !(p->qkey & QKEY_OWN));
+	MUST((p->dest_qp == QPN_MULTICAST) == group);
+	if (w)
+		MUST(p->dest_qp == w->ud.dest_qpn && p->qkey == w->ud.qkey);
 }
 
 /* --- both ----------------------------------------------------------------------------- */
@@ -274,10 +351,13 @@ void rules_see(struct rules *r, const struct rules_before *b, const uint8_t *fra
 	MUST(frame_parse(p, frame, len) == DROP_NONE);
 	MUST(icrc_check(icrc_by_name("table"), p));
 	MUST(p->l3 + p->icrc_off + ICRC_LEN == frame + len);
-	MUST((p->op->code & OPC_CLASS_MASK) == OPC_RC && p->op->name);
-	MUST(p->dest_qp == qp->attr.dest_qpn && p->pkey == qp->pkey); /* BTH-11, BTH-12 */
-	MUST(p->migreq);					      /* BTH-10 */
-	MUST(p->net == qp->path.net && p->vid == qp->path.vid);
+	MUST((p->op->code & OPC_CLASS_MASK) == qp->opc && p->op->name);
+	MUST(p->pkey == qp->pkey && p->migreq); /* BTH-11, BTH-10 */
+	if (qp->opc == OPC_UD)
+		check_datagram(r, p);
+	else
+		MUST(p->dest_qp == qp->attr.dest_qpn && p->net == qp->path.net &&
+			p->vid == qp->path.vid); /* BTH-12 */
 	MUST(b->state >= ABI_QPS_RTR);
 	for (unsigned i = 0; i < p->pad; i++)
 		MUST(p->payload[p->payload_len + i] == 0); /* BTH-05 */
@@ -286,6 +366,7 @@ void rules_see(struct rules *r, const struct rules_before *b, const uint8_t *fra
 	if (p->op->request) {
 		see_request(r, b, p);
 	} else {
+		MUST(qp->reliable); /* UC-02 */
 		MUST(!p->ackreq && !p->se);
 		if (p->op->kind == KIND_READ_RESP)
 			see_read_resp(r, p);

@@ -3,7 +3,7 @@
  * @file rules.h
  * What a QP may send. Sees each frame as it leaves and remembers enough of the earlier ones to
  * judge it: fixed fields, order of opcodes and PSNs, lengths, what a retransmission repeats, which
- * READ a response belongs to and that it carries that memory.
+ * READ a response belongs to and that it carries that memory, what an atomic's answer says.
  */
 #ifndef RULES_H
 #define RULES_H
@@ -24,8 +24,15 @@ struct rules_sent {
 	uint64_t va;
 	uint32_t rkey;
 	uint32_t imm;
+	uint64_t swap_add, compare; /* ATOMIC */
 	uint16_t len;
 	uint8_t code;
+};
+
+/** An ATOMIC that the peer asked for and the QP executed. */
+struct rules_atomic {
+	uint32_t psn;
+	uint64_t orig; /* what was in memory */
 };
 
 /** A READ that the peer asked for. */
@@ -53,9 +60,10 @@ struct rules {
 	uint32_t next;	/* PSN of the next request, if it does not go back */
 	bool acked;
 	uint32_t msn; /* of the last acknowledgement */
-	unsigned streams, reads;
+	unsigned streams, reads, atomics;
 	struct rules_stream stream[RULES_STREAMS];
 	struct rules_read read[RULES_READS];
+	struct rules_atomic atomic[RULES_READS];
 	struct rules_sent sent[RULES_SENT];
 };
 
@@ -68,8 +76,11 @@ struct rules_before {
 /** @p qp starts anew: nothing that it sent before counts. */
 void rules_start(struct rules *r, const struct qp *qp, const struct mr_table *mrs);
 
-/** The QP took a READ request. */
+/** The QP took a request that READ responses answer. */
 void rules_asked(struct rules *r, const struct pkt *p);
+
+/** The QP executed the ATOMIC with PSN @p psn on memory that held @p orig. */
+void rules_executed(struct rules *r, uint32_t psn, uint64_t orig);
 
 struct rules_before rules_before(const struct qp *qp);
 

@@ -7,6 +7,7 @@
 #include <sys/mman.h>
 #include <cmocka.h>
 #include "hole.h"
+#include "hosts.h"
 #include "invariants.h"
 #include "oracle.h"
 #include "seq24.h"
@@ -21,22 +22,6 @@
 #define CALLS_TO_REST 4096u
 
 /* --- objects -------------------------------------------------------------------------- */
-
-/* Once: what is large and the same for all inputs. The core starts anew for each. */
-static struct sim_host *host_of(unsigned id)
-{
-	static struct sim_host *hosts[OTHER + 1];
-	struct core_config cfg;
-
-	if (!hosts[id]) {
-		hosts[id] = aligned_alloc(CACHE_LINE, sizeof(*hosts[id]));
-		MUST(hosts[id]);
-		host_init(hosts[id], (uint8_t)id, icrc_best(), START);
-	}
-	cfg = hosts[id]->core.cfg;
-	core_init(&hosts[id]->core, &cfg, START);
-	return hosts[id];
-}
 
 /* Pages that nobody wrote cost nothing. */
 static struct mr *huge_open(struct sim_host *h)
@@ -99,6 +84,42 @@ static void make_regions(struct stage *s)
 	s->region[REGION_HUGE].mr = huge_open(s->host);
 }
 
+static void make_srq(struct stage *s)
+{
+	if (s->srq)
+		return;
+	if (s->spec.type == ABI_QPT_XRC_RECV)
+		s->srq = app_xrc_srq(
+			&s->app, s->spec.rq_depth, s->spec.max_sge, s->spec.xrcd, s->recv_cq);
+	else if (s->shared)
+		s->srq = s->spec.srq = app_srq(&s->app, s->spec.rq_depth, s->spec.max_sge);
+}
+
+void stage_srq(struct stage *s, bool there)
+{
+	s->forgot |= !there;
+	if (s->spec.type == ABI_QPT_XRC_RECV)
+		atomic_store(&s->host->srqs.slot[SRQN_SLOT(s->srq->srq.srqn)],
+			there ? &s->srq->srq : NULL);
+}
+
+/* One to the peer, one to a group that nobody here has attached to. */
+static void make_ahs(struct stage *s)
+{
+	struct path_spec spec = s->path;
+
+	for (unsigned i = 0; i < 2; i++) {
+		s->ah[i] = (struct ah){.id = STAGE_AH + i, .pd = APP_PD, .hashed = true};
+		if (i) {
+			spec.dgid[spec.sgid->net == NET_IPV4 ? 12 : 0] =
+				spec.sgid->net == NET_IPV4 ? 0xE0 : 0xFF;
+			mcast_mac(spec.dmac, spec.dgid);
+		}
+		path_init(&s->ah[i].path, &spec);
+		atomic_store(&s->host->ahs.slot[AH_SLOT(STAGE_AH + i)], &s->ah[i]);
+	}
+}
+
 static void make_qp(struct stage *s)
 {
 	if (s->app.cqs + 2 <= APP_OBJS) {
@@ -107,7 +128,9 @@ static void make_qp(struct stage *s)
 	}
 	s->spec.send_cq = s->send_cq;
 	s->spec.recv_cq = s->recv_cq;
+	make_srq(s);
 	s->qp = app_qp(&s->app, &s->spec);
+	s->qp->spec.srq = s->srq; /* whose receives an XRC target's are, too */
 	s->qp->free_ids = !s->honest;
 }
 
@@ -128,6 +151,7 @@ static void set_attr(struct stage *s, const struct record *cfg)
 	*a = app_attr(STAGE_PEER_QPN, 0xFFFFF0u + record_u16(cfg, 0), record_u16(cfg, 2));
 	a->sq_psn &= SEQ24_MASK;
 	a->rq_psn = (0xFFFFF8u + a->rq_psn) & SEQ24_MASK;
+	a->qkey = STAGE_QKEY;
 	a->path_mtu = 256u << (cfg->b[4] & 15) % 5;
 	a->max_rd_atomic = cfg->b[5] ? cfg->b[5] % (RD_ATOMIC_MAX + 1) : 4;
 	a->max_dest_rd_atomic = cfg->b[6] ? cfg->b[6] % (RD_ATOMIC_MAX + 1) : 4;
@@ -141,9 +165,19 @@ static void set_attr(struct stage *s, const struct record *cfg)
 		a->access_flags &= ~ABI_ACCESS_REMOTE_WRITE;
 }
 
+/* b[14]: which service, where b[12] does not say UC; 8: receives are an SRQ's */
+static uint8_t type_of(const struct record *cfg)
+{
+	static const uint8_t types[] = {ABI_QPT_RC, ABI_QPT_UD, ABI_QPT_XRC_RECV, ABI_QPT_XRC_SEND};
+
+	return cfg->b[12] & 8 ? ABI_QPT_UC : types[cfg->b[14] % 4];
+}
+
 static void set_spec(struct stage *s, const struct record *cfg)
 {
 	s->spec = (struct app_qp_spec){
+		.type = type_of(cfg),
+		.xrcd = 1,
 		.sq_depth = 16u >> (cfg->b[10] & 7) % 5,
 		.rq_depth = 16u >> (cfg->b[10] >> 4) % 5,
 		.max_sge = cfg->b[11] ? 1 + cfg->b[11] % SGE_MAX : 4,
@@ -152,13 +186,14 @@ static void set_spec(struct stage *s, const struct record *cfg)
 		.sig_all = cfg->b[12] >> 1 & 1,
 	};
 	s->honest = !(cfg->b[12] >> 2 & 1);
+	s->shared = cfg->b[14] & 8 && s->spec.type != ABI_QPT_XRC_SEND;
 }
 
 static void make_paths(struct stage *s, enum host_gid gid)
 {
 	struct path_spec p = host_path(s->peer, s->host, 0, gid);
-	struct path_spec stranger = host_path(host_of(OTHER), s->host, 0, gid);
-	struct path_spec lost = host_path(s->peer, host_of(OTHER), 0, gid);
+	struct path_spec stranger = host_path(fuzz_host(OTHER, START), s->host, 0, gid);
+	struct path_spec lost = host_path(s->peer, fuzz_host(OTHER, START), 0, gid);
 	struct gid_entry sgid = *p.sgid;
 
 	path_init(&s->from[FROM_PEER], &p);
@@ -180,21 +215,25 @@ void stage_init(struct stage *s, const struct record *cfg)
 
 	memset(s, 0, offsetof(struct stage, region));
 	s->now = START;
-	s->honest = s->stalled = s->deaf = s->huge = false;
+	s->honest = s->stalled = s->deaf = s->huge = s->forgot = false;
+	s->came = 0;
 	s->wr_id = 0;
-	s->host = host_of(OUR_ID);
-	s->peer = host_of(PEER_ID);
+	s->host = fuzz_host(OUR_ID, START);
+	s->peer = fuzz_host(PEER_ID, START);
 	app_init(&s->app, s->host);
 	make_paths(s, gid);
 	set_attr(s, cfg);
 	set_spec(s, cfg);
 	make_regions(s);
 	make_qp(s);
+	make_ahs(s);
 	to_rts(s);
-	trace("net %u mtu %u sq %u@%x rq %u@%x rd %u/%u timeout %u retry %u/%u window %u%s\n", gid,
-		s->attr.path_mtu, s->spec.sq_depth, s->attr.sq_psn, s->spec.rq_depth,
-		s->attr.rq_psn, s->attr.max_rd_atomic, s->attr.max_dest_rd_atomic, s->attr.timeout,
-		s->attr.retry_cnt, s->attr.rnr_retry, s->spec.window, s->honest ? "" : " hostile");
+	trace("type %u%s net %u mtu %u sq %u@%x rq %u@%x rd %u/%u timeout %u retry %u/%u window "
+	      "%u%s\n",
+		s->spec.type, s->srq ? " SRQ" : "", gid, s->attr.path_mtu, s->spec.sq_depth,
+		s->attr.sq_psn, s->spec.rq_depth, s->attr.rq_psn, s->attr.max_rd_atomic,
+		s->attr.max_dest_rd_atomic, s->attr.timeout, s->attr.retry_cnt, s->attr.rnr_retry,
+		s->spec.window, s->honest ? "" : " hostile");
 }
 
 /* --- its turn ------------------------------------------------------------------------- */
@@ -231,12 +270,14 @@ static unsigned tx_once(struct stage *s, unsigned n)
 
 void stage_tx(struct stage *s, unsigned n, bool repeat)
 {
+	/* Nothing holds back what is not reliable: a long message goes out as a whole. */
+	bool endless = s->huge || !s->qp->qp->reliable;
 	unsigned calls = 0;
 
 	app_ring(&s->app, s->now);
 	while (tx_once(s, n) == n && repeat)
-		if (++calls == CALLS_TO_REST || (s->huge && calls == 8)) {
-			MUST(s->huge);
+		if (++calls == CALLS_TO_REST || (endless && calls == 8)) {
+			MUST(endless);
 			return;
 		}
 }
@@ -278,9 +319,11 @@ void stage_poll(struct stage *s)
 {
 	struct abi_cqe cqe;
 
-	while (app_poll(&s->app, s->send_cq, &cqe) || app_poll(&s->app, s->recv_cq, &cqe))
+	while (app_poll(&s->app, s->send_cq, &cqe) || app_poll(&s->app, s->recv_cq, &cqe)) {
+		s->came += !!(cqe.opcode & ABI_WC_RECV);
 		trace("  %c%llu: status %u len %u\n", cqe.opcode & ABI_WC_RECV ? 'R' : 'S',
 			(unsigned long long)cqe.wr_id, cqe.status, cqe.byte_len);
+	}
 }
 
 static void check_qp(const struct stage *s)
@@ -307,6 +350,7 @@ void stage_check(struct stage *s)
 		if (s->region[i].frozen)
 			MUST(!memcmp(s->region[i].was, s->region[i].app->mem, REGION_LEN));
 	check_qp(s);
+	s->forgot |= s->qp->qp->state == ABI_QPS_RESET;
 }
 
 /* --- life and death ------------------------------------------------------------------- */
@@ -315,6 +359,7 @@ void stage_check(struct stage *s)
 void stage_revive(struct stage *s)
 {
 	stage_poll(s);
+	s->forgot = true;
 	MUST(app_to_state(s->qp, ABI_QPS_RESET, s->now) == 0);
 	to_rts(s);
 }
@@ -331,7 +376,10 @@ static void detach_cqs(struct stage *s)
 
 void stage_recreate(struct stage *s)
 {
+	if (s->spec.type == ABI_QPT_XRC_RECV)
+		return;
 	stage_poll(s);
+	s->forgot = true;
 	app_qp_destroy(s->qp, s->now);
 	detach_cqs(s);
 	make_qp(s);
@@ -342,7 +390,7 @@ void stage_recreate(struct stage *s)
 static void check_all_done(const struct app_qp *q)
 {
 	MUST(app_sq_room(q) == q->spec.sq_depth && app_rq_room(q) == q->spec.rq_depth);
-	MUST(q->rq_done == q->rq_posted);
+	MUST(q->spec.srq || q->rq_done == q->rq_posted);
 	for (uint32_t i = q->sq_done; i != q->sq_posted; i++)
 		MUST(!q->sq_wr[i & (q->sq_wrs - 1)].signaled);
 }
@@ -365,8 +413,11 @@ static void check_flush(struct stage *s)
 	}
 	stage_check(s);
 	stage_poll(s);
-	if (counted && !s->host->core.count.cq_overflow)
+	if (counted && !s->host->core.count.cq_overflow) {
 		check_all_done(s->qp);
+		/* SRQ-02: what was taken came back. */
+		MUST(!s->srq || s->forgot || atomic_load(&s->srq->shared->consumer) == s->came);
+	}
 	MUST(core_deadline(&s->host->core) == WHEEL_NEVER);
 }
 
@@ -378,6 +429,9 @@ void stage_fini(struct stage *s)
 		check_flush(s);
 	for (unsigned i = 0; i < REGIONS; i++)
 		app_mr_dereg(&s->app, s->region[i].app);
+	stage_srq(s, false);
+	for (unsigned i = 0; i < 2; i++)
+		atomic_store(&s->host->ahs.slot[AH_SLOT(STAGE_AH + i)], NULL);
 	hole_close(s->host);
 	huge_close(s->host, s->region[REGION_HUGE].mr);
 	app_fini(&s->app);

@@ -14,6 +14,8 @@
 #define STAGE_PEER_QPN	0x21u
 #define STAGE_PEER_VA	0x500000000000ull
 #define STAGE_PEER_KEY	0xABCD01u
+#define STAGE_QKEY	0x11223344u
+#define STAGE_AH	3u /* leads to the peer; the next one to a group */
 #define REGION_LEN	8192u
 #define REGION_HUGE_LEN (1ull << 32)
 
@@ -53,6 +55,8 @@ struct stage {
 	struct app app;
 	struct app_cq *send_cq, *recv_cq;
 	struct app_qp *qp;
+	struct app_srq *srq; /* NULL: receives are the QP's own */
+	struct ah ah[2];     /* UD */
 	struct app_qp_spec spec;
 	struct abi_qp_attr attr;
 	struct path_spec path;
@@ -61,6 +65,9 @@ struct stage {
 	struct rules rules;
 	uint64_t now;
 	bool honest;	/* the application posts only where there is room, and scribbles nowhere */
+	bool shared;	/* receives are an SRQ's */
+	bool forgot;	/* a receive may have gone without a completion: RESET, or no SRQ */
+	uint32_t came;	/* completions of receives */
 	bool stalled;	/* it does not poll its CQs */
 	bool deaf;	/* the shell does not take events */
 	bool huge;	/* a READ was asked for whose responses would never end */
@@ -77,7 +84,7 @@ void stage_fini(struct stage *s);
 /** RESET, and to RTS again. */
 void stage_revive(struct stage *s);
 
-/** Destroys the QP and creates another. */
+/** Destroys the QP and creates another; not an XRC target, whose SRQ keeps its CQ. */
 void stage_recreate(struct stage *s);
 
 /** One core_tx() of at most @p n packets; @p repeat: until it has no more. */
@@ -85,6 +92,9 @@ void stage_tx(struct stage *s, unsigned n, bool repeat);
 
 /** Advances the clock and runs the timers. */
 void stage_wait(struct stage *s, uint64_t ns);
+
+/** XRC: lets the SRQ go, or come back. */
+void stage_srq(struct stage *s, bool there);
 
 /** Withdraws or publishes a region. */
 void stage_dereg(struct stage *s, enum region which);

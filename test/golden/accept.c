@@ -18,6 +18,12 @@ struct accepted {
 
 /* --- reply -------------------------------------------------------------------------------- */
 
+/* Whether @p r is operation @p op of the service that @p to is of. */
+static bool answers(const struct pkt *to, const struct pkt *r, unsigned op)
+{
+	return r->op->code == ((to->op->code & OPC_CLASS_MASK) | op);
+}
+
 /* @return the i-th packet of the reply, which is one of ours; NULL and a failure else. */
 static const struct pkt *reply(const struct accepted *a, unsigned i, struct pkt *r)
 {
@@ -45,18 +51,25 @@ static void check_aeth(const struct accepted *a, const struct pkt *r)
 		item_fail(a->g, "the answer's MSN is 0x%x, not 0x%x", r->msn, a->msn);
 }
 
+static bool is_acknowledged(const struct node *n)
+{
+	return n->spec.type != ABI_QPT_UC && !is_datagram(n->spec.type);
+}
+
 /* RSP-23: an ACK if it was asked for; else one may come. */
 static void check_ack(const struct accepted *a)
 {
 	struct pkt r;
 
-	if (!a->n->sents && !a->p->ackreq)
+	if (!is_acknowledged(a->n) && a->n->sents)
+		item_fail(a->g, "it is answered"); /* UC-02, BTH-14 */
+	if (!is_acknowledged(a->n) || (!a->n->sents && !a->p->ackreq))
 		return;
 	if (!reply(a, 0, &r))
 		return;
 	if (a->n->sents > 1)
 		item_fail(a->g, "%u packets are the answer", a->n->sents);
-	if (r.op->code != OP_ACKNOWLEDGE || r.psn != a->p->psn)
+	if (!answers(a->p, &r, OP_ACKNOWLEDGE) || r.psn != a->p->psn)
 		item_fail(a->g, "the answer is %s of PSN 0x%x", r.op->name, r.psn);
 	else
 		check_aeth(a, &r);
@@ -81,7 +94,7 @@ static void check_read(const struct accepted *a)
 
 		if (!reply(a, i, &r))
 			return;
-		if (r.op->code != read_opcode(i, a->responses) ||
+		if (!answers(a->p, &r, read_opcode(i, a->responses)) ||
 			r.psn != ((a->p->psn + i) & PSN_MASK) || r.payload_len != len)
 			item_fail(a->g, "response %u is %s of PSN 0x%x with %u bytes", i,
 				r.op->name, r.psn, r.payload_len);
@@ -96,6 +109,72 @@ static void check_read(const struct accepted *a)
 		item_fail(a->g, "%u packets are the answer, not %u", a->n->sents, a->responses);
 }
 
+/* A file may say that a word anywhere is accepted. */
+static bool has_word(const struct accepted *a)
+{
+	uint64_t at = a->p->va - a->n->mr->mr.iova;
+
+	if (a->n->mr->len >= sizeof(uint64_t) && at <= a->n->mr->len - sizeof(uint64_t))
+		return true;
+	item_fail(a->g, "its word is not in the region");
+	return false;
+}
+
+/* The word that an ATOMIC is about, in @p memory. */
+static uint64_t word_at(const struct accepted *a, const uint8_t *memory)
+{
+	uint64_t v;
+
+	memcpy(&v, memory + (a->p->va - a->n->mr->mr.iova), sizeof(v));
+	return v;
+}
+
+/* RSP-33, RSP-34: the original value goes back, and the word is what the operation makes of it. */
+static void check_atomic(const struct accepted *a)
+{
+	uint64_t orig = word_at(a, a->before->memory), want = orig + a->p->swap_add;
+	struct pkt r;
+
+	if ((a->p->op->code & OPC_OP_MASK) == OP_CMP_SWAP)
+		want = orig == a->p->compare ? a->p->swap_add : orig;
+	if (!reply(a, 0, &r))
+		return;
+	if (a->n->sents > 1)
+		item_fail(a->g, "%u packets are the answer", a->n->sents);
+	if (!answers(a->p, &r, OP_ATOMIC_ACK) || r.psn != a->p->psn)
+		item_fail(a->g, "the answer is %s of PSN 0x%x", r.op->name, r.psn);
+	else
+		check_aeth(a, &r);
+	if (r.atomic_orig != orig)
+		item_fail(a->g, "the answer says 0x%llx, the word was 0x%llx",
+			(unsigned long long)r.atomic_orig, (unsigned long long)orig);
+	if (word_at(a, a->n->mr->mem) != want)
+		item_fail(a->g, "the word is 0x%llx, not 0x%llx",
+			(unsigned long long)word_at(a, a->n->mr->mem), (unsigned long long)want);
+	memento_same_memory(a->g, a->before, a->n, a->p->va - a->n->mr->mr.iova, sizeof(uint64_t));
+}
+
+/* FLU-02, FLU-09: answered like a READ of no bytes; FLU-08: the word is the payload. */
+static void check_flush_or_word(const struct accepted *a)
+{
+	bool word = a->p->op->kind == KIND_ATOMIC_WRITE;
+	struct pkt r;
+
+	if (!reply(a, 0, &r))
+		return;
+	if (a->n->sents > 1)
+		item_fail(a->g, "%u packets are the answer", a->n->sents);
+	if (!answers(a->p, &r, OP_READ_RESP_ONLY) || r.psn != a->p->psn || r.payload_len)
+		item_fail(a->g, "the answer is %s of PSN 0x%x", r.op->name, r.psn);
+	else
+		check_aeth(a, &r);
+	if (word && memcmp(a->n->mr->mem + (a->p->va - a->n->mr->mr.iova), a->p->payload,
+			    sizeof(uint64_t)))
+		item_fail(a->g, "the word is not the payload");
+	memento_same_memory(a->g, a->before, a->n, word ? a->p->va - a->n->mr->mr.iova : 0,
+		word ? sizeof(uint64_t) : 0);
+}
+
 /* RSP-39: what came before the QP was fresh is not executed, but may be acknowledged again. */
 static void check_duplicate(const struct accepted *a)
 {
@@ -106,8 +185,8 @@ static void check_duplicate(const struct accepted *a)
 	if (a->n->sents > 1)
 		item_fail(a->g, "%u packets are the answer", a->n->sents);
 	if (a->n->sents && reply(a, 0, &r) &&
-		(r.op->code != OP_ACKNOWLEDGE || r.syndrome > 0x1F || r.msn != was->resp.msn ||
-			r.psn != ((was->resp.epsn - 1) & PSN_MASK)))
+		(!answers(a->p, &r, OP_ACKNOWLEDGE) || r.syndrome > 0x1F ||
+			r.msn != was->resp.msn || r.psn != ((was->resp.epsn - 1) & PSN_MASK)))
 		item_fail(a->g, "the answer is %s of PSN 0x%x", r.op->name, r.psn);
 	memento_same_memory(a->g, a->before, a->n, 0, 0);
 	if (is->state != was->state || is->resp.epsn != was->resp.epsn ||
@@ -121,14 +200,14 @@ static void check_duplicate(const struct accepted *a)
 
 /* --- completion ----------------------------------------------------------------------------- */
 
-static void check_completion(const struct accepted *a, uint8_t opcode, uint32_t byte_len)
+static struct abi_cqe check_completion(const struct accepted *a, uint8_t opcode, uint32_t byte_len)
 {
 	const struct pkt *p = a->p;
-	struct abi_cqe c;
+	struct abi_cqe c = {0};
 
 	if (!node_poll(a->n, &c)) {
 		item_fail(a->g, "no completion");
-		return;
+		return c;
 	}
 	if (c.opcode != opcode || c.status != ABI_WC_SUCCESS || c.wr_id || c.byte_len != byte_len ||
 		c.qpn != a->n->spec.qpn)
@@ -137,8 +216,15 @@ static void check_completion(const struct accepted *a, uint8_t opcode, uint32_t 
 			(unsigned long long)c.wr_id, c.byte_len);
 	if (!(c.flags & ABI_WC_WITH_IMM) != !p->op->immdt || (p->op->immdt && c.imm != p->imm))
 		item_fail(a->g, "the immediate data of the completion are wrong");
+	if (!(c.flags & ABI_WC_WITH_INV) != !p->op->ieth || (p->op->ieth && c.imm != p->rkey))
+		item_fail(a->g, "the completion is wrong about what is invalidated"); /* INV-02 */
+	if (p->op->ieth && (!a->n->mw || atomic_load(&a->n->mw->mw.version) & MW_BOUND))
+		item_fail(a->g, "the window is still bound"); /* INV-04 */
+	if (a->n->spec.type == ABI_QPT_XRC_RECV && c.srqn != a->n->srq->srq.srqn)
+		item_fail(a->g, "the completion names SRQ 0x%x", c.srqn); /* XRC-05 */
 	if (!(c.flags & ABI_WC_SOLICITED) != !p->se)
 		item_fail(a->g, "the completion is wrong in being solicited"); /* RSP-51 */
+	return c;
 }
 
 /* --- memory ---------------------------------------------------------------------------------- */
@@ -157,6 +243,28 @@ static void check_send(const struct accepted *a)
 	memento_same_memory(a->g, a->before, a->n, 0, 0);
 	if (a->ends)
 		check_completion(a, ABI_WC_RECV, a->done + a->p->payload_len);
+}
+
+/* UD-05..10: the 40 bytes, the payload, and how it came. */
+static void check_datagram(const struct accepted *a)
+{
+	const struct pkt *p = a->p;
+	const uint8_t *buffer = node_recv_buffer(a->n, 0);
+	unsigned l3 = p->net == NET_IPV4 ? IP4_HLEN : IP6_HLEN;
+	size_t at = (size_t)(buffer - a->n->recv->mem), end = at + GRH_HLEN + p->payload_len;
+	struct abi_cqe c;
+
+	if (memcmp(buffer + GRH_HLEN - l3, p->l3, l3))
+		item_fail(a->g, "the first 40 bytes do not end with the IP header or GRH");
+	if (memcmp(buffer + GRH_HLEN, p->payload, p->payload_len))
+		item_fail(a->g, "the receive buffer has other bytes than the payload");
+	if (memcmp(a->n->recv->mem + end, a->before->recv + end, a->n->recv->len - end))
+		item_fail(a->g, "more than the payload was written to the receive buffer");
+	memento_same_memory(a->g, a->before, a->n, 0, 0);
+	c = check_completion(a, ABI_WC_RECV, GRH_HLEN + p->payload_len);
+	if (!(c.flags & ABI_WC_GRH) || c.src_qp != p->src_qp || c.net != p->net ||
+		c.vid != p->vid || memcmp(c.smac, p->dmac + ETH_SRC, sizeof(c.smac)))
+		item_fail(a->g, "the completion does not say how the datagram came");
 }
 
 static void check_write(const struct accepted *a)
@@ -187,6 +295,8 @@ static void check_qp(const struct accepted *a)
 
 	if (qp->state != a->n->spec.state)
 		item_fail(a->g, "the QP went to %s", state_name(qp->state));
+	if (is_datagram(a->n->spec.type))
+		epsn = a->before->qp->resp.epsn; /* UD-04 */
 	if (qp->resp.epsn != epsn)
 		item_fail(a->g, "the expected PSN is 0x%x, not 0x%x", qp->resp.epsn, epsn);
 	if (qp->resp.msn != a->msn)
@@ -201,31 +311,42 @@ void check_accepted(
 {
 	const struct pkt *p = &t->p;
 	struct accepted a = {.g = g, .n = n, .p = p, .before = before, .responses = 1};
-	bool duplicate = ((p->psn - before->qp->resp.epsn) & PSN_MASK) >= 0x800000;
+	/* UC takes each FIRST or ONLY for the begin of a message (UC-04), UD any (UD-04); neither
+	 * counts an MSN. */
+	bool counts = is_acknowledged(n);
+	bool duplicate = counts && ((p->psn - before->qp->resp.epsn) & PSN_MASK) >= 0x800000;
 
 	a.done = p->op->first ? 0 : n->spec.mtu;
 	a.ends = p->op->last || p->op->kind == KIND_READ;
-	a.msn = (n->spec.msn + a.ends) & PSN_MASK;
+	a.msn = (n->spec.msn + (a.ends && counts)) & PSN_MASK;
 	if (p->op->kind == KIND_READ && p->dma_len)
 		a.responses = (p->dma_len - 1) / n->spec.mtu + 1;
 	if (memcmp(n->host->core.count.drop, before->count.drop, sizeof(before->count.drop)))
 		item_fail(g, "a drop is counted");
-	if (n->host->core.count.rx_packets != before->count.rx_packets + 1)
+	if (n->host->core.count.port[0].rx_packets != before->count.port[0].rx_packets + 1)
 		item_fail(g, "counter rx_packets did not move by one");
 	node_tx(n);
 	if (duplicate) {
 		check_duplicate(&a);
 		return;
 	}
+	if ((p->op->kind == KIND_ATOMIC || p->op->kind == KIND_ATOMIC_WRITE) && !has_word(&a))
+		return;
 	if (p->op->kind == KIND_READ)
 		check_read(&a);
+	else if (p->op->kind == KIND_ATOMIC)
+		check_atomic(&a);
+	else if (p->op->kind == KIND_FLUSH || p->op->kind == KIND_ATOMIC_WRITE)
+		check_flush_or_word(&a);
 	else
 		check_ack(&a);
-	if (p->op->kind == KIND_SEND)
+	if (is_datagram(n->spec.type))
+		check_datagram(&a);
+	else if (p->op->kind == KIND_SEND)
 		check_send(&a);
 	else if (p->op->kind == KIND_WRITE)
 		check_write(&a);
-	else
+	else if (p->op->kind == KIND_READ)
 		memento_same_memory(g, before, n, 0, 0);
 	check_qp(&a);
 }

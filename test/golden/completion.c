@@ -76,12 +76,16 @@ void check_cqe(struct golden *g, const struct abi_cqe *c, const json_t *want)
 		else if (!strcmp(key, "imm"))
 			ok = (c->flags & ABI_WC_WITH_IMM) &&
 			     number(g, key, v) == __builtin_bswap32(c->imm);
+		else if (!strcmp(key, "invalidated_rkey"))
+			ok = (c->flags & ABI_WC_WITH_INV) && number(g, key, v) == c->imm;
 		else if (!strcmp(key, "solicited"))
 			ok = number(g, key, v) == !!(c->flags & ABI_WC_SOLICITED);
 		else if (!strcmp(key, "qp_num"))
 			ok = number(g, key, v) == c->qpn;
 		else if (!strcmp(key, "src_qp"))
 			ok = number(g, key, v) == c->src_qp;
+		else if (!strcmp(key, "srqn"))
+			ok = number(g, key, v) == c->srqn;
 		else {
 			item_fail(g, "field cqe.%.40s is not handled", key);
 			continue;

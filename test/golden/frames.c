@@ -125,8 +125,10 @@ static void find_feature(struct golden *g, struct trial *t)
 	t->feature = t->feature_text;
 	if (text_is(context, "fast_cnp", "enabled"))
 		snprintf(t->feature_text, sizeof(t->feature_text), "context fast_cnp");
-	else if (t->kind && strcmp(t->kind, "RC"))
-		snprintf(t->feature_text, sizeof(t->feature_text), "qp %.40s", t->kind);
+	else if (t->kind && !strcmp(t->kind, "GSI"))
+		snprintf(t->feature_text, sizeof(t->feature_text), "qp GSI"); /* what QP1 is told */
+	else if (!strcmp(t->result, "drop_silent") && strstr(text(t->expect, "rule"), "4391"))
+		snprintf(t->feature_text, sizeof(t->feature_text), "rule 4391");
 	else if (!t->parse && skips(g, "opcode 0x%02x", t->p.op->code))
 		snprintf(t->feature_text, sizeof(t->feature_text), "opcode 0x%02x", t->p.op->code);
 	else

@@ -64,23 +64,32 @@ bool known_members(
 /* --- spec.c: what a side of the context is --------------------------------------------- */
 
 /** Where a file differs from the context, and what the runner chooses. */
+#define GOLDEN_PKEYS 8u
+
 struct node_spec {
 	bool is_a;
+	uint8_t type;	      /* enum abi_qp_type */
 	uint8_t net;	      /* enum net_type of the QP's GID entry */
 	uint8_t gid[16];      /* of that entry */
 	uint8_t peer_gid[16]; /* of the QP's peer */
 	uint16_t vid;	      /* of that entry */
 	uint32_t qpn;
 	uint32_t peer_qpn;
+	uint32_t srqn; /* XRC target: of its SRQ, which no context names */
 	uint32_t mtu;
 	uint32_t rq_psn;
 	uint32_t sq_psn;
 	uint32_t msn;
 	unsigned recv_wqes;
 	uint32_t recv_len;
+	uint32_t qkey; /* UD */
+	bool shared;   /* its receives are an SRQ's */
+	bool member;   /* UD: it has attached to ... */
+	uint8_t mgid[16];
 	uint32_t access; /* of the QP */
 	uint32_t mr_access;
-	uint16_t pkey;
+	uint16_t pkey[GOLDEN_PKEYS]; /* the port's table; the QP's is the first */
+	unsigned pkeys;
 	uint8_t min_rnr_timer;
 	uint8_t timeout, retry_cnt, rnr_retry, max_rd_atomic, max_dest_rd_atomic;
 	uint8_t state; /* enum abi_qp_state */
@@ -99,21 +108,35 @@ void node_spec_as(struct golden *g, struct node_spec *s, const struct pkt *p);
 bool node_spec_set(struct golden *g, struct node_spec *s, const char *key, const json_t *v);
 /** The kind ("UC") of QP that has number @p qpn on a side; NULL: none. */
 const char *qp_kind(struct golden *g, bool is_a, uint64_t qpn);
+static inline bool is_datagram(uint8_t type)
+{
+	return type == ABI_QPT_UD || type == ABI_QPT_GSI;
+}
+/** @return whether QPs of @p kind are built, and their type. */
+bool kind_type(const char *kind, uint8_t *type);
+/** Makes @p s, of an RC QP, a QP of @p kind, which is built. */
+void node_spec_kind(struct golden *g, struct node_spec *s, const char *kind);
 const char *state_name(unsigned state);
 uint8_t state_of(struct golden *g, const json_t *v);
 
 /* --- node.c: A or B of the context ---------------------------------------------------- */
 
 #define NODE_SENT_MAX 1024u
+/** Its address handle that leads to the other side. */
+#define NODE_AH 5u
 
 struct node {
 	struct golden *g;
 	struct sim_host *host;
+	struct mcast_group *group; /* of the QP; NULL: none */
 	struct app app;
 	struct app_cq *send_cq, *recv_cq;
 	struct app_qp *qp;
-	struct app_mr *mr; /* B: the region of the context; A: source and destination buffers */
+	struct app_srq *srq; /* NULL: it has a receive queue of its own, or none */
+	struct ah ah;	     /* UD: to the other side */
+	struct app_mr *mr;   /* B: the region of the context; A: source and destination buffers */
 	struct app_mr *recv;
+	struct app_mw *mw; /* NULL: no window was bound */
 	struct node_spec spec;
 	struct abi_qp_attr attr;
 	uint32_t received; /* receives posted */
@@ -127,6 +150,8 @@ struct node {
 bool node_init(struct node *n, struct golden *g, const struct node_spec *s);
 void node_fini(struct node *n);
 void node_post_recv(struct node *n, unsigned count);
+/** A type 2 window of all of the node's region, bound by its QP with @p key. */
+void node_bind_window(struct node *n, uint32_t key);
 /** The buffer of the i-th receive. */
 const uint8_t *node_recv_buffer(const struct node *n, unsigned i);
 /** @return a verdict of core_rx(), or of frame_parse(). */

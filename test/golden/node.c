@@ -118,24 +118,67 @@ static void qp_make(struct node *n)
 {
 	const struct node_spec *s = &n->spec;
 	struct app_qp_spec spec = {.qpn = s->qpn,
+		.type = s->type,
 		.sq_depth = 64,
 		.rq_depth = RECV_ROOM,
 		.max_sge = 4,
 		.max_inline = 512,
 		.send_cq = n->send_cq,
-		.recv_cq = n->recv_cq};
+		.recv_cq = n->recv_cq,
+		.xrcd = 1};
 
+	if (s->type == ABI_QPT_XRC_RECV) {
+		n->srq = app_xrc_srq(&n->app, RECV_ROOM, 4, spec.xrcd, n->recv_cq);
+		app_xrc_srq_withdraw(&n->app, n->srq);
+		n->srq->srq.srqn = s->srqn ? s->srqn : 1; /* 0 is none's */
+		atomic_store(&n->host->srqs.slot[SRQN_SLOT(n->srq->srq.srqn)], &n->srq->srq);
+	} else if (s->shared) {
+		n->srq = app_srq(&n->app, RECV_ROOM, 4);
+		spec.srq = n->srq;
+	}
 	n->qp = app_qp(&n->app, &spec);
 	n->qp->free_ids = true; /* they are the file's; check_cqe() compares them */
 	n->attr = app_attr(s->peer_qpn, s->sq_psn, s->rq_psn);
 	n->attr.path_mtu = s->mtu;
 	n->attr.access_flags = s->access;
+	n->attr.qkey = s->qkey;
 	n->attr.min_rnr_timer = s->min_rnr_timer;
 	n->attr.timeout = s->timeout;
 	n->attr.retry_cnt = s->retry_cnt;
 	n->attr.rnr_retry = s->rnr_retry;
 	n->attr.max_rd_atomic = s->max_rd_atomic;
 	n->attr.max_dest_rd_atomic = s->max_dest_rd_atomic;
+}
+
+/* MC-04: the QP is the group's only member. */
+static void attach(struct node *n)
+{
+	n->group = calloc(1, sizeof(*n->group) + sizeof(n->group->qp[0]));
+	if (!n->group)
+		abort();
+	memcpy(n->group->mgid, n->spec.mgid, sizeof(n->group->mgid));
+	n->group->n = 1;
+	n->group->qp[0] = n->qp->qp;
+	mcast_replace(&n->host->mcasts, NULL, n->group);
+}
+
+/* QP1 is in no slot. */
+static void be_qp1(struct node *n)
+{
+	struct qp *qp = n->qp->qp;
+
+	atomic_store(&n->host->qps.slot[QPN_SLOT(qp->qpn)], NULL);
+	atomic_store(&n->host->qps.gsi[0], qp);
+	qp->gsi_port = 1;
+	qp->attr.port = 1;
+}
+
+/* The address handle of datagrams that it sends. */
+static void lead(struct node *n, const struct path_spec *path)
+{
+	n->ah = (struct ah){.id = NODE_AH, .pd = n->qp->qp->pd, .hashed = true};
+	path_init(&n->ah.path, path);
+	atomic_store(&n->host->ahs.slot[AH_SLOT(NODE_AH)], &n->ah);
 }
 
 static void qp_bring_up(struct node *n, const struct path_spec *path)
@@ -151,7 +194,9 @@ static void qp_bring_up(struct node *n, const struct path_spec *path)
 		rc |= app_to_rts(n->qp, &n->attr, n->now);
 	n->qp->qp->resp.msn = s->msn;
 	node_post_recv(n, s->recv_wqes);
-	if (s->state > ABI_QPS_RTS)
+	if (s->state == ABI_QPS_SQE)
+		n->qp->qp->state = ABI_QPS_SQE; /* as if a send had failed */
+	else if (s->state > ABI_QPS_RTS)
 		rc |= app_to_state(n->qp, s->state, n->now);
 	if (rc)
 		item_fail(n->g, "the QP's attributes are refused");
@@ -177,7 +222,8 @@ bool node_init(struct node *n, struct golden *g, const struct node_spec *s)
 	app_init(&n->app, n->host);
 	mac_of(text(me, "mac"), mac);
 	port_set_mac(&n->host->ports.port[0], mac);
-	n->host->ports.port[0].pkey[0] = s->pkey;
+	memcpy(n->host->ports.port[0].pkey, s->pkey, sizeof(s->pkey));
+	n->host->ports.port[0].pkeys = s->pkeys;
 	gids_init(n, mac);
 	sgid = own_gid(n);
 	if (sgid) {
@@ -187,6 +233,12 @@ bool node_init(struct node *n, struct golden *g, const struct node_spec *s)
 		n->recv_cq = app_cq(&n->app, 256);
 		regions_init(n);
 		qp_make(n);
+		if (s->member)
+			attach(n);
+		if (s->type == ABI_QPT_GSI)
+			be_qp1(n);
+		if (is_datagram(s->type))
+			lead(n, &path);
 		qp_bring_up(n, &path);
 		node_tx(n);
 		return true;
@@ -200,7 +252,27 @@ void node_fini(struct node *n)
 	if (!app_guards_ok(&n->app))
 		item_fail(n->g, "something was written outside a region");
 	app_fini(&n->app);
+	free(n->group);
 	free(n->host);
+}
+
+void node_bind_window(struct node *n, uint32_t key)
+{
+	struct mw_bind b = {.mw = key,
+		.lkey = n->mr->mr.key,
+		.new_key = key,
+		.access = ABI_ACCESS_REMOTE_READ,
+		.addr = n->mr->mr.iova,
+		.length = n->mr->len};
+
+	if (!(key >> 8) || key >> 8 >= MR_MAX - 2 || key >> 8 == n->mr->slot) {
+		item_fail(n->g, "key 0x%x can be no window's", key);
+		return;
+	}
+	n->mr->mr.access |= ABI_ACCESS_MW_BIND;
+	n->mw = app_mw_as(&n->app, MW_TYPE_2, key);
+	if (mw_bind(&n->host->mrs, &b, n->qp->qp->pd, n->qp->qp->qpn) != MW_DONE)
+		item_fail(n->g, "no window could be bound");
 }
 
 /* --- what it does --------------------------------------------------------------------- */
@@ -209,15 +281,20 @@ void node_post_recv(struct node *n, unsigned count)
 {
 	uint32_t len = n->spec.recv_len;
 
+	if (n->spec.type == ABI_QPT_XRC_SEND)
+		return; /* it has nowhere to */
 	while (count--) {
 		struct abi_sge sge =
 			app_sge(n->recv, (uint64_t)(n->received % RECV_ROOM) * len, len);
 
-		if (!app_rq_room(n->qp)) {
+		if (n->srq ? !app_srq_room(n->srq) : !app_rq_room(n->qp)) {
 			item_fail(n->g, "more than %u receives are posted", RECV_ROOM);
 			return;
 		}
-		app_post_recv(n->qp, n->received++, &sge, 1);
+		if (n->srq)
+			app_post_srq(n->srq, n->received++, &sge, 1);
+		else
+			app_post_recv(n->qp, n->received++, &sge, 1);
 	}
 }
 
@@ -294,9 +371,24 @@ void memento_drop(struct memento *m)
 	free(m->recv);
 }
 
+/* What a frame that is dropped may leave behind: the SRQN that it named (xrc.c), and on UC a
+ * receive that is the next message's (UC-06). */
+static void forgive(struct qp *was, const struct qp *is)
+{
+	was->xrc.named = is->xrc.named;
+	if (is->type != ABI_QPT_UC || was->resp.have_wqe || !is->resp.have_wqe || is->srq)
+		return;
+	was->resp.have_wqe = true;
+	was->resp.wqe = is->resp.wqe;
+	was->rq.next = is->rq.next;
+}
+
 void memento_same_qp(struct golden *g, const struct memento *m, const struct node *n)
 {
-	const struct qp *was = m->qp, *is = n->qp->qp;
+	struct qp *was = m->qp;
+	const struct qp *is = n->qp->qp;
+
+	forgive(was, is);
 
 	if (was->state != is->state)
 		item_fail(g, "the QP went to %s", state_name(is->state));

@@ -204,7 +204,7 @@ bool wire_ok(const struct node *n, const uint8_t *frame, size_t len, char *why, 
 			h[i]);
 		return false;
 	}
-	if (p.pkey != n->spec.pkey || p.dest_qp != n->spec.peer_qpn || p.bth[BTH_RESV8A] ||
+	if (p.pkey != n->spec.pkey[0] || p.dest_qp != n->spec.peer_qpn || p.bth[BTH_RESV8A] ||
 		(p.bth[BTH_ACKREQ] & 0x7F) || p.pad != (-p.payload_len & 3)) {
 		snprintf(why, room, "P_Key, QPN, pad or a reserved bit of %s is wrong", p.op->name);
 		return false;

@@ -72,6 +72,24 @@ const char *qp_kind(struct golden *g, bool is_a, uint64_t qpn)
 	return qpn == 1 ? "GSI" : qpn == QPN_MULTICAST ? "MULTICAST" : NULL;
 }
 
+bool kind_type(const char *kind, uint8_t *type)
+{
+	static const struct {
+		const char *kind;
+		uint8_t type;
+	} built[] = {{"RC", ABI_QPT_RC}, {"UC", ABI_QPT_UC}, {"UD", ABI_QPT_UD},
+		{"MULTICAST", ABI_QPT_UD}, {"GSI", ABI_QPT_GSI}, {"XRCI", ABI_QPT_XRC_SEND},
+		{"XRCT", ABI_QPT_XRC_RECV}};
+
+	for (unsigned i = 0; i < ARRAY_SIZE(built); i++) {
+		if (strcmp(built[i].kind, kind))
+			continue;
+		*type = built[i].type;
+		return true;
+	}
+	return false;
+}
+
 /* --- the context ---------------------------------------------------------------------- */
 
 static void side_check(struct golden *g, const json_t *side, const char *name)
@@ -177,6 +195,17 @@ static uint32_t psn_member(struct golden *g, const json_t *o, const char *key)
 	return (uint32_t)number_upto(g, key, json_object_get(o, key), PSN_MAX);
 }
 
+static void pkey_table(struct golden *g, struct node_spec *s, const json_t *v)
+{
+	s->pkeys = (unsigned)json_array_size(v);
+	if (!s->pkeys || s->pkeys > GOLDEN_PKEYS) {
+		item_fail(g, "pkey_table is no array of up to %u P_Keys", GOLDEN_PKEYS);
+		s->pkeys = 1;
+	}
+	for (unsigned i = 0; i < s->pkeys; i++)
+		s->pkey[i] = (uint16_t)number_upto(g, "pkey_table", json_array_get(v, i), 0xFFFF);
+}
+
 struct node_spec node_spec_of(struct golden *g, bool is_a)
 {
 	const json_t *c = g->context;
@@ -184,6 +213,7 @@ struct node_spec node_spec_of(struct golden *g, bool is_a)
 	const json_t *qpn_b = json_object_get(json_object_get(c, "B"), "qpn");
 	struct node_spec s = {
 		.is_a = is_a,
+		.type = ABI_QPT_RC,
 		.qpn = psn_member(g, is_a ? qpn_a : qpn_b, "RC"),
 		.peer_qpn = psn_member(g, is_a ? qpn_b : qpn_a, "RC"),
 		.mtu = (uint32_t)number_upto(
@@ -195,10 +225,10 @@ struct node_spec node_spec_of(struct golden *g, bool is_a)
 		.recv_len = 4096,
 		.access = access_flags(g, json_object_get(c, "B_rc_access")),
 		.mr_access = access_flags(g, json_object_get(json_object_get(c, "B_mr"), "access")),
-		.pkey = (uint16_t)number_upto(g, "pkey_table[0]",
-			json_array_get(json_object_get(c, "pkey_table"), 0), 0xFFFF),
 		.min_rnr_timer = (uint8_t)number_upto(
 			g, "B_min_rnr_timer", json_object_get(c, "B_min_rnr_timer"), 31),
+		.qkey = (uint32_t)number_upto(
+			g, "qkey_ud", json_object_get(c, "qkey_ud"), UINT32_MAX),
 		.timeout = 14,
 		.retry_cnt = 7,
 		.rnr_retry = 7,
@@ -208,8 +238,28 @@ struct node_spec node_spec_of(struct golden *g, bool is_a)
 		.send_room = 1u << 16,
 	};
 
+	pkey_table(g, &s, json_object_get(c, "pkey_table"));
 	node_spec_net(g, &s, NET_IPV4, false);
 	return s;
+}
+
+static const char *peer_kind(const char *kind)
+{
+	return !strcmp(kind, "XRCI") ? "XRCT" : !strcmp(kind, "XRCT") ? "XRCI" : kind;
+}
+
+void node_spec_kind(struct golden *g, struct node_spec *s, const char *kind)
+{
+	const json_t *c = g->context;
+	const json_t *own = json_object_get(json_object_get(c, s->is_a ? "A" : "B"), "qpn");
+	const json_t *peer = json_object_get(json_object_get(c, s->is_a ? "B" : "A"), "qpn");
+
+	if (!kind_type(kind, &s->type))
+		item_fail(g, "qp_type %.40s is not handled", kind);
+	if (is_datagram(s->type))
+		kind = "UD"; /* QP1 is found by the port; its own number is an ordinary one */
+	s->qpn = psn_member(g, own, kind);
+	s->peer_qpn = psn_member(g, peer, peer_kind(kind));
 }
 
 /* --- what a vector changes ---------------------------------------------------------------- */
@@ -252,9 +302,9 @@ static bool set_number(struct golden *g, struct node_spec *s, const char *key, c
 	} members[] = {{"_sq_psn", &s->sq_psn, 4, PSN_MAX},
 		{"_expected_psn", &s->rq_psn, 4, PSN_MAX}, {"_msn", &s->msn, 4, PSN_MAX},
 		{"_min_rnr_timer", &s->min_rnr_timer, 1, 31}, {"recv_wqes", &s->recv_wqes, 4, 64},
-		{"recv_len", &s->recv_len, 4, 1u << 20}, {"path_mtu", &s->mtu, 4, PATH_MTU_MAX},
-		{"retry_cnt", &s->retry_cnt, 1, 7}, {"rnr_retry", &s->rnr_retry, 1, 7},
-		{"timeout", &s->timeout, 1, 31},
+		{"qkey_ud", &s->qkey, 4, UINT32_MAX}, {"recv_len", &s->recv_len, 4, 1u << 20},
+		{"path_mtu", &s->mtu, 4, PATH_MTU_MAX}, {"retry_cnt", &s->retry_cnt, 1, 7},
+		{"rnr_retry", &s->rnr_retry, 1, 7}, {"timeout", &s->timeout, 1, 31},
 		{"max_rd_atomic", &s->max_rd_atomic, 1, RD_ATOMIC_MAX},
 		{"max_dest_rd_atomic", &s->max_dest_rd_atomic, 1, RD_ATOMIC_MAX}};
 	const char *name = key[0] == (s->is_a ? 'A' : 'B') && key[1] == '_' ? key + 1 : key;
@@ -283,7 +333,9 @@ bool node_spec_set(struct golden *g, struct node_spec *s, const char *key, const
 	else if (!strcmp(key, "QP_gid_type"))
 		gid_type(g, s, v);
 	else if (!strcmp(key, "pkey_table"))
-		s->pkey = (uint16_t)number_upto(g, key, json_array_get(v, 0), 0xFFFF);
+		pkey_table(g, s, v);
+	else if (!strcmp(key, "srq"))
+		s->shared = json_is_true(v);
 	else if (*key && !strcmp(key + 1, "_rc_access"))
 		s->access = access_flags(g, v);
 	else if (*key && !strcmp(key + 1, "_mr_access"))

@@ -203,6 +203,25 @@ static void mac_to_gid_entry(struct golden *g, const json_t *e)
 	check_gid(g, "gid", gid, json_object_get(e, "gid"));
 }
 
+static void mcast_mac_entry(struct golden *g, const json_t *e)
+{
+	static const char *const known[] = {"group", "mac", "note"};
+	uint8_t gid[16] = {[10] = 0xFF, [11] = 0xFF}, want[6], got[6];
+	const char *group = text(e, "group");
+
+	if (!KNOWN(g, "entry", e, known))
+		return;
+	if (inet_pton(AF_INET6, group, gid) != 1 && inet_pton(AF_INET, group, gid + 12) != 1)
+		item_fail(g, "'%.40s' is no address", group);
+	else if (!mac_of(text(e, "mac"), want))
+		item_fail(g, "'%.40s' is no MAC address", text(e, "mac"));
+	if (g->bad)
+		return;
+	mcast_mac(got, gid);
+	if (!gid_is_multicast(gid) || memcmp(got, want, sizeof(got)))
+		item_fail(g, "the MAC is another");
+}
+
 /* --- all of them ---------------------------------------------------------------------- */
 
 static const struct table {
@@ -217,6 +236,7 @@ static const struct table {
 	{"read_psn_count", read_psn_count_entry, NULL, NULL},
 	{"gid_map", gid_map_entry, NULL, NULL},
 	{"mac_to_eui64_gid", mac_to_gid_entry, NULL, NULL},
+	{"mcast_mac", mcast_mac_entry, NULL, NULL},
 	{"rnr_timer_usec", NULL, rnr_timer_at, NULL},
 	{"aeth_credits", NULL, credit_at, NULL},
 	{"local_ack_timeout_usec", NULL, NULL, ack_timeout_of},

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * What becomes of a frame that arrives at a fresh QP. A frame for what is not built is judged
- * as far as the product goes: a QP of kind RC stands in for one of another kind, so addresses,
- * numbers and the ICRC are checked in front of it.
+ * as far as the product goes: addresses, numbers and the ICRC are checked in front of it.
  */
 #include <ctype.h>
 #include <string.h>
@@ -44,18 +43,42 @@ static void spec_address(struct golden *g, struct node_spec *s, const struct tri
 		s->vid = 0;
 }
 
+/* The context's region and QP grant no FLUSH: of one that is accepted they do, unless the vector
+ * says what they grant. */
+static void spec_flush(struct node_spec *s, const struct trial *t)
+{
+	uint32_t rights = 0;
+
+	if (t->parse || t->p.op->kind != KIND_FLUSH || strcmp(t->result, "accept"))
+		return;
+	if (t->p.feth & FETH_PLT_GLOBAL)
+		rights |= ABI_ACCESS_FLUSH_GLOBAL;
+	if (t->p.feth & FETH_PLT_PERSIST)
+		rights |= ABI_ACCESS_FLUSH_PERSIST;
+	s->access |= rights;
+	s->mr_access |= rights;
+}
+
 static struct node_spec spec_of(struct golden *g, const struct trial *t)
 {
 	/* These change nothing of an RC QP. */
-	static const char *const others[] = {
-		"qkey_ud", "fast_cnp", "opt1_type", "opt2_type", "acl"};
+	static const char *const others[] = {"fast_cnp", "opt1_type", "opt2_type", "acl"};
 	struct node_spec s = node_spec_of(g, t->to_a);
 	const char *key;
 	json_t *v;
 
 	spec_address(g, &s, t);
-	if (t->kind && strcmp(t->kind, "MULTICAST"))
-		s.qpn = t->qpn;
+	spec_flush(&s, t);
+	if (t->kind)
+		node_spec_kind(g, &s, t->kind);
+	if (!t->parse && s.type == ABI_QPT_XRC_RECV && t->p.op->xrceth)
+		s.srqn = t->p.srqn;
+	if (is_datagram(s.type) && !t->parse) {
+		uint8_t sgid[16];
+
+		frame_gids(&t->p, sgid, s.mgid);
+		s.member = gid_is_multicast(s.mgid);
+	}
 	json_object_foreach(json_object_get(t->expect, "context"), key, v)
 	{
 		unsigned i = 0;
@@ -65,8 +88,6 @@ static struct node_spec spec_of(struct golden *g, const struct trial *t)
 		if (i == ARRAY_SIZE(others) && !node_spec_set(g, &s, key, v))
 			item_fail(g, "context %.40s is not handled", key);
 	}
-	if (t->kind && strcmp(t->kind, "RC"))
-		s.state = ABI_QPS_RTS; /* a stand-in is asked for no state: RC has no SQE */
 	return s;
 }
 
@@ -76,9 +97,13 @@ static struct node_spec spec_of(struct golden *g, const struct trial *t)
 static bool continues(const struct trial *t)
 {
 	const struct opcode *op = t->p.op;
+	unsigned class;
 
-	return !strcmp(t->result, "accept") && !t->parse && !t->to_a && op->request && !op->first &&
-	       (op->code & OPC_CLASS_MASK) == OPC_RC &&
+	if (strcmp(t->result, "accept") || t->parse || t->to_a)
+		return false;
+	class = op->code & OPC_CLASS_MASK;
+	return op->request && !op->first &&
+	       (class == OPC_RC || class == OPC_UC || class == OPC_XRC) &&
 	       (op->kind == KIND_SEND || op->kind == KIND_WRITE);
 }
 
@@ -112,10 +137,15 @@ static void prelude(struct node *n, const struct trial *t)
 	uint32_t mtu = n->spec.mtu;
 
 	memcpy(f, t->frame, at + BTH_HLEN);
-	f[at] = p->op->kind == KIND_WRITE ? OP_WRITE_FIRST : OP_SEND_FIRST;
+	f[at] = (p->op->code & OPC_CLASS_MASK) |
+		(p->op->kind == KIND_WRITE ? OP_WRITE_FIRST : OP_SEND_FIRST);
 	f[at + BTH_FLAGS] = BTH_MIGREQ;
 	put_be32(f + at + BTH_ACKREQ, (p->psn - 1) & PSN_MASK);
 	at += BTH_HLEN;
+	if (p->op->xrceth) {
+		put_be32(f + at, p->srqn);
+		at += XRCETH_LEN;
+	}
 	if (p->op->kind == KIND_WRITE) {
 		put_be64(f + at, number_of(n->g, mr, "va"));
 		put_be32(f + at + 8, (uint32_t)number_of(n->g, mr, "rkey"));
@@ -142,11 +172,21 @@ static void no_completion(struct golden *g, struct node *n)
 			wc_status_name(c.status));
 }
 
+/* A multicast packet as a whole is nobody's: what its one member says of it (MC-04). */
+static uint16_t member_verdict(const struct node *n, uint16_t verdict, const struct memento *before)
+{
+	for (uint16_t d = 1; !verdict && n->group && d < DROP_MAX; d++)
+		if (n->host->core.count.drop[d] != before->count.drop[d])
+			return d;
+	return verdict;
+}
+
 static void expect_drop(
 	struct golden *g, struct node *n, uint16_t verdict, const struct memento *before)
 {
 	const uint64_t *drop = n->host->core.count.drop;
 
+	verdict = member_verdict(n, verdict, before);
 	if (!verdict || verdict >= DROP_MAX) {
 		item_fail(g, "it is not dropped");
 	} else {
@@ -193,7 +233,7 @@ static void expect_accept(struct golden *g, struct node *n, const struct trial *
 		expect_cnp(g, n, verdict, before);
 	else if (t->p.op->response)
 		expect_ignored(g, n, verdict, before);
-	else if (t->to_a)
+	else if (t->to_a && !is_datagram(n->spec.type))
 		item_fail(g, "a request for A is not handled");
 	else if (verdict)
 		item_fail(g, "it is dropped: %s", drop_name(verdict));
@@ -248,7 +288,7 @@ static void expect_nak(struct golden *g, struct node *n, const struct trial *t, 
 		item_fail(g, "it is dropped: %s", drop_name(verdict));
 	node_tx(n);
 	if (n->sents != 1 || frame_parse(&p, n->sent[0], n->sent_len[0]) ||
-		p.op->code != OP_ACKNOWLEDGE) {
+		(p.op->code & OPC_OP_MASK) != OP_ACKNOWLEDGE) {
 		item_fail(g, "%u packets are the answer, not one NAK", n->sents);
 		return;
 	}
@@ -288,46 +328,6 @@ static void expect_error(struct golden *g, struct node *n)
 		item_fail(g, "the QP is in %s", state_name(n->qp->qp->state));
 }
 
-/* --- what is not built --------------------------------------------------------------------------
- */
-
-/* @return true when the frame has come to where its feature would begin. */
-static bool at_feature(const struct trial *t, uint16_t verdict)
-{
-	if (!strcmp(t->feature, "context fast_cnp"))
-		return verdict == DROP_IP_NEXT_HEADER;
-	if (t->kind && !strcmp(t->kind, "MULTICAST"))
-		return verdict == DROP_QPN_UNKNOWN;
-	if (!strncmp(t->feature, "opcode", 6))
-		return !verdict || verdict == DROP_OPCODE_UNSUPPORTED || verdict == DROP_GHOST_ACK;
-	return !verdict || verdict >= DROP_QP_TYPE;
-}
-
-/* @return true when nothing but the feature is left to be judged. */
-static bool skip_rest(struct golden *g, const struct trial *t, uint16_t verdict)
-{
-	bool drop = !strcmp(t->result, "drop_silent");
-	bool cnp = !t->parse && t->p.op->kind == KIND_CNP && strcmp(t->feature, "context fast_cnp");
-	const json_t *syndrome = json_object_get(t->expect, "syndrome");
-	bool sequence = syndrome && number(g, "syndrome", syndrome) == NAK_PSN_SEQUENCE;
-
-	if (!at_feature(t, verdict)) {
-		if (!drop)
-			item_fail(g, "it is dropped: %s", drop_name(verdict));
-		return !drop;
-	}
-	/* A CNP is for a QP of any kind; an RC QP counts PSNs before it looks at the opcode. */
-	if (cnp || (!strncmp(t->feature, "opcode", 6) && (sequence || (drop && verdict))))
-		return false;
-	g->skip = skips(g, "%s", t->feature);
-	if (!g->skip)
-		item_fail(g, "'%s' is not handled", t->feature);
-	return true;
-}
-
-/* --- the whole
- * -------------------------------------------------------------------------------------- */
-
 static void judge(struct golden *g, struct node *n, const struct trial *t, uint16_t verdict,
 	const struct memento *before)
 {
@@ -349,6 +349,63 @@ static void judge(struct golden *g, struct node *n, const struct trial *t, uint1
 		item_fail(g, "result '%.40s' is not handled", r);
 }
 
+/* --- what is not built --------------------------------------------------------------------------
+ */
+
+/* @return true when the frame has come to where its feature would begin. */
+static bool at_feature(const struct trial *t, uint16_t verdict)
+{
+	if (!strcmp(t->feature, "context fast_cnp"))
+		return verdict == DROP_IP_NEXT_HEADER;
+	if (!strncmp(t->feature, "opcode", 6))
+		return !verdict || verdict == DROP_OPCODE_UNSUPPORTED || verdict == DROP_GHOST_ACK;
+	return !verdict || verdict >= DROP_QP_TYPE;
+}
+
+/* @return true when nothing is left to be judged but who reads the datagrams of a QP, which is not
+ * built. */
+static bool skip_contents(struct golden *g, struct node *n, const struct trial *t, uint16_t verdict,
+	const struct memento *before)
+{
+	if (verdict)
+		return false; /* it does not come so far */
+	if (strcmp(t->result, "drop_silent"))
+		judge(g, n, t, verdict, before);
+	if (!g->bad)
+		g->skip = skips(g, "%s", t->feature);
+	if (!g->bad && !g->skip)
+		item_fail(g, "'%s' is not handled", t->feature);
+	return true;
+}
+
+/* @return true when nothing but the feature is left to be judged. */
+static bool skip_rest(struct golden *g, struct node *n, const struct trial *t, uint16_t verdict,
+	const struct memento *before)
+{
+	bool drop = !strcmp(t->result, "drop_silent");
+	bool cnp = !t->parse && t->p.op->kind == KIND_CNP && strcmp(t->feature, "context fast_cnp");
+	const json_t *syndrome = json_object_get(t->expect, "syndrome");
+	bool sequence = syndrome && number(g, "syndrome", syndrome) == NAK_PSN_SEQUENCE;
+
+	if (is_datagram(n->spec.type) && strcmp(t->feature, "context fast_cnp"))
+		return skip_contents(g, n, t, verdict, before);
+	if (!at_feature(t, verdict)) {
+		if (!drop)
+			item_fail(g, "it is dropped: %s", drop_name(verdict));
+		return !drop;
+	}
+	/* A CNP is for a QP of any kind; an RC QP counts PSNs before it looks at the opcode. */
+	if (cnp || (!strncmp(t->feature, "opcode", 6) && (sequence || (drop && verdict))))
+		return false;
+	g->skip = skips(g, "%s", t->feature);
+	if (!g->skip)
+		item_fail(g, "'%s' is not handled", t->feature);
+	return true;
+}
+
+/* --- the whole
+ * -------------------------------------------------------------------------------------- */
+
 static void attempt(struct golden *g, const struct trial *t)
 {
 	struct node_spec s = spec_of(g, t);
@@ -364,6 +421,9 @@ static void attempt(struct golden *g, const struct trial *t)
 	}
 	if (g->bad || !node_init(&n, g, &s))
 		return;
+	/* The context names no window: of a SEND that may invalidate one, the QP bound it. */
+	if (!t->parse && t->p.op->ieth && !strcmp(t->result, "accept"))
+		node_bind_window(&n, t->p.rkey);
 	for (size_t i = 0; i < n.mr->len; i++)
 		n.mr->mem[i] = (uint8_t)(i * 7 + (i >> 8) + 1);
 	if (message)
@@ -373,7 +433,7 @@ static void attempt(struct golden *g, const struct trial *t)
 		; /* of a QP that is in ERR already */
 	memento_take(&before, &n);
 	verdict = node_rx(&n, t->frame, t->len);
-	if (!t->feature || !skip_rest(g, t, verdict))
+	if (!t->feature || !skip_rest(g, &n, t, verdict, &before))
 		judge(g, &n, t, verdict, &before);
 	memento_drop(&before);
 	node_fini(&n);

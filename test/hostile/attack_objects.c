@@ -71,7 +71,7 @@ static void absurd_sizes(struct arena *a)
 		must((status == 0) == (sizes[i] && sizes[i] <= 1u << 20), "RESIZE_CQ's limits");
 		close(fd);
 		for (unsigned field = 5; field < 11; field++) {
-			uint32_t body[12];
+			uint32_t body[sizeof(struct abi_create_qp) / 4];
 			struct abi_create_qp q = raw_qp_request(&s, &cq, 16);
 
 			memcpy(body, &q, sizeof(q));

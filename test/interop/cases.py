@@ -11,7 +11,7 @@ CASE_TIMEOUT = 120
 @dataclass
 class Case:
     name: str
-    program: str                # 'pingpong' or 'peer'
+    program: str                # 'pingpong', 'ud' or 'peer'
     we_serve: bool
     family: str                 # of the GIDs: 'v4' or 'v6'
     mtu: int
@@ -30,8 +30,17 @@ class Case:
     def lossy(self):
         return bool(self.to_peer or self.to_us)
 
+    @property
+    def one_way(self):
+        """UC and UD: only the driver sends."""
+        return bool({'--uc', '--ud'} & {*self.args, *self.server_extra, *self.client_extra})
+
+    @property
+    def we_drive(self):
+        return ('--driver' in self.server_extra) == self.we_serve
+
     def _args(self, side):
-        flag = {'pingpong': '-g', 'peer': '--gid-index'}[self.program]
+        flag = {'pingpong': '-g', 'ud': '-g', 'peer': '--gid-index'}[self.program]
         return self.args + [flag, str(side.gid_index[self.family])]
 
     def server_args(self, server):
@@ -55,6 +64,15 @@ def pingpong_cases():
         for we_serve in (True, False)]
 
 
+def datagram_cases():
+    """ibv_ud_pingpong: a datagram is at most a path MTU, and the exchange ends with the first that is lost."""
+    return [
+        Case(f'ud-{family}-{size}-{"serve" if we_serve else "connect"}', 'ud', we_serve, family, 1024,
+             PINGPONG_PORT, ['-c', '-s', str(size), '-n', str(iters)], bad_output='invalid data')
+        for family in ('v4', 'v6') for size, iters in ((1, 100), (1023, 100), (1024, 200))
+        for we_serve in (True, False)]
+
+
 # name, GIDs, path MTU, driver's options, follower's options, both sides' options
 PEER_ROWS = (
     ('all', 'v4', 1024, '--rounds 2', '', ''),
@@ -69,6 +87,19 @@ PEER_ROWS = (
     ('long', 'v4', 1024, '--seed 10 --min 200000 --max 1048576 --count 3', '--max 1048576',
      '--qp-depth 4'),
     ('short', 'v6', 1024, '--seed 11 --max 8 --count 200', '', '--qp-depth 64'),
+    ('marks', 'v4', 1024, '--seed 14', '', '--marks'),
+    ('marks-v6', 'v6', 1024, '--seed 15', '', '--marks'),
+    ('uc', 'v4', 1024, '--seed 14 --max 4000 --count 40', '--max 4000', '--uc --qp-depth 64'),
+    ('uc-v6-mtu256', 'v6', 256, '--seed 15 --max 2000 --count 40 --sge 3', '--max 2000', '--uc --qp-depth 64'),
+    ('srq', 'v4', 1024, '--seed 16', '--srq --sge 3', '--qp-depth 8'),
+    ('srq-rnr', 'v6', 1024, '--seed 17 --ops send,send_imm,write_imm', '--srq --rnr-test --min-rnr 14', ''),
+    ('ud', 'v4', 1024, '--seed 18 --sge 4 --count 60', '--sge 3', '--ud --max 1024 --qp-depth 64'),
+    ('ud-srq-v6', 'v6', 1024, '--seed 19 --count 60', '--srq', '--ud --max 1024 --qp-depth 64'),
+    ('mw', 'v4', 1024, '--seed 20 --rounds 2', '', '--mw'),
+    ('mw-srq-v6', 'v6', 256, '--seed 21 --ops send_inv,write --rounds 3 --count 5', '--srq --sge 2', '--mw'),
+    ('mcast', 'v4', 1024, '--seed 22 --sge 2 --count 60', '', '--ud --mcast --max 1024 --qp-depth 64'),
+    ('mcast-srq-v6', 'v6', 1024, '--seed 23 --count 60', '--srq', '--ud --mcast --max 1024 --qp-depth 64'),
+    ('mw1', 'v6', 1024, '--seed 24 --rounds 2 --sge 3', '', '--mw1'),
     # with --jumbo
     ('mtu4096', 'v4', 4096, '--seed 12', '', ''),
     ('mtu2048-v6', 'v6', 2048, '--seed 13', '', ''),
@@ -98,6 +129,11 @@ LOSSY_TIMEOUT, LOSSY_RETRY, LOSSY_RD_ATOMIC = 15, 7, 4
 LOSSY_QP = f'--timeout {LOSSY_TIMEOUT} --retry {LOSSY_RETRY} --rnr-retry 7 --rd-atomic {LOSSY_RD_ATOMIC}'
 MIXED, MANY = '--count 60', '--count 150 --max 40000'
 BYTES, LONG = '--min 1 --max 8 --count 300', '--min 1048576 --max 1048576 --count 1'
+UC = '--uc --qp-depth 64 --count 60'
+# As many receives as datagrams: what does not arrive was lost on its way.
+UD = '--ud --qp-depth 128 --max 1024 --count 120'
+# soft-RoCE takes no message any more after one that lost a packet behind its first (doc/soft-roce.md), so what goes there has one packet.
+UC_MAX = {True: 1024, False: 3000}
 # With these the first frame that a rate of 0.1 % hits is among the first 120 of both directions; with the
 # last of them all kinds of faults that it is for are among the first 200. So no case depends on luck.
 SEEDS = (93, 98, 138, 140, 199, 224, 274, 438, 650, 676)
@@ -116,6 +152,7 @@ class LossyRow:
     mtu: int = 1024
     often: bool = True
     seed: int = None
+    one_way: bool = False       # only the driver sends: the other way there is nothing to lose
 
 
 def drop(percent):
@@ -140,6 +177,14 @@ def lossy_rows():
         one = f'{fault}=10000'
         yield LossyRow(f'1-{fault}', one, one, MIXED)
     yield LossyRow('1-everything', EVERYTHING, EVERYTHING, MIXED, family='v6', seed=SEED_OF_EVERYTHING)
+    for percent in (0.1, 1, 5):
+        one = drop(percent)
+        yield LossyRow(f'{percent}-uc', one, one, f'{UC} --rounds {2 if percent < 1 else 1}', '--uc --qp-depth 64', one_way=True)
+    for percent in (1, 5):
+        yield LossyRow(f'{percent}-ud', drop(percent), drop(percent), f'{UD} --rounds 2', '--ud --qp-depth 128 --srq',
+                       family='v6' if percent == 1 else 'v4', one_way=True)
+    yield LossyRow('1-srq', drop(1), drop(1), '', '--srq --sge 3')
+    yield LossyRow('1-mw', drop(1), drop(1), '--mw', '--mw')
 
 
 def longest(options):
@@ -153,13 +198,15 @@ def lossy_cases():
     cases = []
     for n, row in enumerate(lossy_rows()):
         for we_drive in (True, False):
-            driver = ['--driver'] + row.driver.split()
-            follower = longest(row.driver) + row.follower.split()
+            options = f'{row.driver} --max {UC_MAX[we_drive]}' if '--uc' in row.driver else row.driver
+            driver = ['--driver'] + options.split()
+            follower = longest(options) + row.follower.split()
             we_serve = we_drive == (n % 2 == 0)
             server, client = (driver, follower) if we_serve == we_drive else (follower, driver)
             cases.append(Case(
                 f'lossy-{row.name}-{"drive" if we_drive else "follow"}', 'peer', we_serve, row.family,
                 row.mtu, PEER_PORT, ['--mtu', str(row.mtu)] + LOSSY_QP.split(), server, client,
-                to_peer=row.to_peer, to_us=row.to_us, seed=row.seed or SEEDS[n % len(SEEDS)],
+                to_peer=row.to_peer if we_drive or not row.one_way else '',
+                to_us=row.to_us if not (we_drive and row.one_way) else '', seed=row.seed or SEEDS[n % len(SEEDS)],
                 often=row.often))
     return cases

@@ -18,6 +18,11 @@ EARLY = 0.9          # of a time-out: clocks differ, and a capture's stamps are 
 SPURIOUS_S = 0.1     # acknowledged so long ago, and sent again
 
 
+UC_OPS = ('SEND_FIRST', 'SEND_MIDDLE', 'SEND_LAST', 'SEND_LAST_IMM', 'SEND_ONLY', 'SEND_ONLY_IMM',
+          'WRITE_FIRST', 'WRITE_MIDDLE', 'WRITE_LAST', 'WRITE_LAST_IMM', 'WRITE_ONLY', 'WRITE_ONLY_IMM')
+NOT_RC.update({0x20 + i: 'UC_' + name for i, name in enumerate(UC_OPS)})
+
+
 def ahead(psn, ref):
     """psn - ref as a signed 24-bit number (BTH-15)."""
     return ((psn - ref + 0x800000) & 0xffffff) - 0x800000
@@ -32,7 +37,7 @@ class Message:
 
 
 class Read:
-    """A READ request, as it was sent or taken the first time."""
+    """A READ or ATOMIC request, as it was sent or taken the first time."""
 
     def __init__(self, p, packets):
         self.psn, self.packets, self.va, self.rkey, self.dmalen = p.psn, packets, p.va, p.rkey, p.dmalen
@@ -59,6 +64,7 @@ class Flow:
         self.expect = start      # all before it arrived, in order
         self.ends = []           # PSN of the last packet of each message, counted from start
         self.asked = {}          # PSN -> dmalen of each READ request that is to be answered
+        self.atomics = set()     # PSNs of ATOMIC requests
         self.reads = []          # Read, as taken
         self.reads_answered = 0  # so many of them have all their responses
         self.arrivals = Counter()  # of each PSN
@@ -80,7 +86,8 @@ class Flow:
         self.rnr_naks, self.sequence_naks = Counter(), Counter()     # of each PSN
         self.resp = None         # READ response Message that is not complete
         self.resp_next = None
-        self.answered = set()    # PSNs of READ responses
+        self.answered = set()    # PSNs of READ and ATOMIC responses
+        self.results = {}        # PSN -> original value that an ATOMIC was answered with
         self.fatal = False       # a NAK other than a PSN sequence error went out
 
     def packets(self, length):
@@ -118,6 +125,7 @@ class Judge:
         self.rules = {}          # rule -> [count, first sentence], notes too
         self.ours, self.others = Counter(), Counter()
         self.naks = 0
+        self.uc = {}             # flow -> PSN of the last packet, and the kind of an open message
         self.timeout_s = 4.096e-6 * 2 ** args.timeout if args.timeout else None
 
     def is_ours(self, p):
@@ -152,12 +160,26 @@ class Judge:
         if not p.op:
             if p.code not in NOT_RC:
                 self.complain(p, 'BTH-17', 'this opcode is reserved')
+            elif p.code >> 5 == 1 and self.is_ours(p):
+                self.unreliable(p, UC_OPS[p.code & 31])
             return
         f = self.flow(p)
         self.header(p, f)
         self.length(p, f)
         (self.response if p.op.response else self.request)(p, f)
         f.seen = p.number
+
+    def unreliable(self, p, name):
+        """UC as it is sent: PSNs without a gap, messages one after the other, no ACK asked for."""
+        kind, part = name.split('_')[:2]
+        last = self.uc.get(flow_key(p))
+        self.uc[flow_key(p)] = (p.psn, kind if part in ('FIRST', 'MIDDLE') else None)
+        if p.ackreq:
+            self.complain(p, 'UC-02', 'it asks for an ACK')
+        if last and p.psn != (last[0] + 1) & 0xffffff:
+            self.complain(p, 'REQ-03', f'PSN {p.psn} after {last[0]}')
+        if last and (kind if part in ('MIDDLE', 'LAST') else None) != last[1]:
+            self.complain(p, 'UC-01', f'{name} after {"the middle of a " + last[1] if last[1] else "a whole message"}')
 
     def header(self, p, f):
         if p.net != 'v1':
@@ -209,11 +231,12 @@ class Judge:
             f.open = None
         if f.una == f.next:
             f.progress_at = p.time      # the timer starts with it
-        if p.op.kind == 'read':
+        if p.op.waits:
             f.reads_out.append(Read(p, used))
-            f.first_reads.append(f.reads_out[-1])
+            if p.op.kind == 'read':
+                f.first_reads.append(f.reads_out[-1])
             if self.args.rd_atomic and len(f.reads_out) > self.args.rd_atomic:
-                self.complain(p, 'REQ-08', f'READ number {len(f.reads_out)} that waits for responses; '
+                self.complain(p, 'REQ-08', f'request number {len(f.reads_out)} that waits for responses; '
                                            f'max_rd_atomic is {self.args.rd_atomic}')
         f.sent[p.psn] = (p.code, p.se, zlib.crc32(p.body))
         f.next = (p.psn + used) & 0xffffff
@@ -312,10 +335,12 @@ class Judge:
             return
         if p.op.kind == 'read':
             f.asked[p.psn] = p.dmalen
+        elif p.op.kind == 'atomic':
+            f.atomics.add(p.psn)
         if late < 0:
             return
         f.expect = (p.psn + used) & 0xffffff
-        if p.op.kind == 'read':
+        if p.op.waits:
             f.reads.append(Read(p, used))
         if p.op.last:
             f.ends.append(f.behind(p.psn))
@@ -324,7 +349,7 @@ class Judge:
 
     def came_back(self, p, f):
         """What the responses to f tell its sender: progress, or a reason to go back."""
-        if p.op.kind == 'read_resp':
+        if p.op.kind in ('read_resp', 'atomic_ack'):
             r = next((r for r in f.reads_out if 0 <= ahead(p.psn, r.psn) < r.packets), None)
             if not r:
                 return
@@ -390,6 +415,8 @@ class Judge:
             self.aeth(p, f, g)
         if p.op.kind == 'read_resp':
             self.read_response(p, f, g)
+        elif p.op.kind == 'atomic_ack':
+            self.atomic_response(p, f, g)
         elif p.op.kind == 'ack':
             self.acknowledgement(p, f, g)
         self.came_back(p, g)
@@ -398,12 +425,12 @@ class Judge:
         kind, code = p.syndrome >> 5 & 3, p.syndrome & 31
         if p.syndrome & 0x80 or kind == 2 or kind == 3 and code > 4:
             self.complain(p, 'REQ-46', f'AETH syndrome {p.syndrome:#04x} is reserved')
-        if kind and p.op.kind == 'read_resp':
+        if kind and p.op.kind != 'ack':
             self.complain(p, 'REQ-43', f'AETH syndrome {p.syndrome:#04x} is no ACK')
         self.naks += bool(kind) and self.is_ours(p)
         f.fatal |= kind == 3 and code != 0
-        # A response to a duplicate READ may carry the MSN of its time.
-        if p.op.kind != 'read_resp':
+        # A response to a duplicate READ or ATOMIC may carry the MSN of its time.
+        if p.op.kind == 'ack':
             if ahead(p.msn, f.msn) < 0:
                 self.complain(p, 'RSP-25', f'MSN {p.msn} after {f.msn}')
             f.msn = p.msn
@@ -454,7 +481,7 @@ class Judge:
             if f.rnr_naks[p.psn]:
                 self.note(p, 'RSP-18', 'a sequence NAK behind an RNR NAK of the same PSN')
 
-    def read_response(self, p, f, g):
+    def answers(self, p, f, g):
         if ahead(p.psn, g.expect) >= 0:
             self.complain(p, 'RSP-23', f'answers this PSN, although {g.expect} has not come')
         if p.psn not in f.answered:
@@ -462,6 +489,16 @@ class Judge:
             n = bisect_right(g.reads, g.behind(p.psn), key=lambda r: g.behind(r.psn)) - 1
             if n >= 0 and ahead(g.reads[n].end, p.psn) > 0:
                 g.reads[n].got += 1
+
+    def atomic_response(self, p, f, g):
+        self.answers(p, f, g)
+        if p.psn not in g.atomics:
+            self.complain(p, 'RSP-36', 'answers a PSN that no ATOMIC has')
+        elif f.results.setdefault(p.psn, p.orig) != p.orig:
+            self.complain(p, 'RSP-36', f'says {p.orig:#x}, but {f.results[p.psn]:#x} the first time')
+
+    def read_response(self, p, f, g):
+        self.answers(p, f, g)
         goes_on = f.resp and p.psn == f.resp_next and not p.op.first
         if not goes_on and p.psn not in g.asked:
             self.complain(p, 'RSP-28', 'begins a response at a PSN that no READ request has' if p.op.first
@@ -493,5 +530,5 @@ class Judge:
                 missing = [k for k in range(r.packets) if (r.psn + k) & 0xffffff not in f.answered]
                 if missing:
                     self.complaints.append(
-                        f'RSP-28: the READ of {r.dmalen} bytes at PSN {r.psn} from {f.key[2]} was '
+                        f'RSP-28: the request for {r.dmalen} bytes at PSN {r.psn} from {f.key[2]} was '
                         f'answered without packet {missing[0]} of {r.packets}')

@@ -8,6 +8,12 @@
 
 enum option_id {
 	O_DRIVER = 256,
+	O_UC,
+	O_UD,
+	O_SRQ,
+	O_MCAST,
+	O_MW,
+	O_MW1,
 	O_DEVICE,
 	O_GID,
 	O_MTU,
@@ -22,6 +28,7 @@ enum option_id {
 	O_RD_ATOMIC,
 	O_RNR_TEST,
 	O_SOLICITED,
+	O_MARKS,
 	O_PORT,
 	O_WAIT,
 	O_ROUNDS,
@@ -36,6 +43,12 @@ enum option_id {
 
 static const struct option longopts[] = {
 	{"driver", no_argument, NULL, O_DRIVER},
+	{"uc", no_argument, NULL, O_UC},
+	{"ud", no_argument, NULL, O_UD},
+	{"srq", no_argument, NULL, O_SRQ},
+	{"mcast", no_argument, NULL, O_MCAST},
+	{"mw", no_argument, NULL, O_MW},
+	{"mw1", no_argument, NULL, O_MW1},
 	{"device", required_argument, NULL, O_DEVICE},
 	{"gid-index", required_argument, NULL, O_GID},
 	{"mtu", required_argument, NULL, O_MTU},
@@ -50,6 +63,7 @@ static const struct option longopts[] = {
 	{"rd-atomic", required_argument, NULL, O_RD_ATOMIC},
 	{"rnr-test", no_argument, NULL, O_RNR_TEST},
 	{"solicited", no_argument, NULL, O_SOLICITED},
+	{"marks", no_argument, NULL, O_MARKS},
 	{"port", required_argument, NULL, O_PORT},
 	{"wait", required_argument, NULL, O_WAIT},
 	{"rounds", required_argument, NULL, O_ROUNDS},
@@ -65,9 +79,18 @@ static const struct option longopts[] = {
 
 static const char usage[] =
 	"usage: %s [OPTION...] [HOST]\n"
-	"Check SEND, WRITE and READ over an RC queue pair with another peer, byte by byte.\n"
+	"Check SEND, WRITE, READ and atomics over a queue pair with another peer, byte by byte.\n"
 	"Without HOST wait for the other peer. One of the two is the driver.\n"
 	"  --driver           say what is done (the other side follows)\n"
+	"  --uc               over a UC queue pair: SEND and WRITE, which may be lost\n"
+	"  --ud               over UD: SENDs of one packet each, which may be lost\n"
+	"  --srq              take receives from a shared receive queue\n"
+	"  --mcast            over UD to a multicast group, which the follower is in; both sides\n"
+	"                     need it\n"
+	"  --mw               the driver uses a type 2 memory window of the follower, which is "
+	"bound\n"
+	"                     anew for each batch; both sides need it\n"
+	"  --mw1              the same with a window of type 1\n"
 	"  --device NAME      device (the first)\n"
 	"  --port PORT        TCP port (18600)\n"
 	"  --gid-index N      source GID (1)\n"
@@ -77,12 +100,15 @@ static const char usage[] =
 	"  --inline BYTES     post messages up to so long inline (0: none)\n"
 	"  --signal-every N   ask for a completion of each Nth request only (1)\n"
 	"  --solicited        set the solicited event on SENDs and WRITEs with immediate\n"
+	"  --marks            traffic class, flow label, hop limit and service level that nobody "
+	"else has\n"
 	"  --timeout CODE --retry N --rnr-retry N --min-rnr CODE --rd-atomic N\n"
 	"                     as in ibv_modify_qp (16, 7, 7, 12, 4)\n"
 	"  --rnr-test         post receives late, so that the other side meets RNR\n"
 	"  --wait S           give up on the other side after S seconds (60)\n"
 	"of the driver:\n"
-	"  --ops LIST         send,send_imm,write,write_imm,read (all)\n"
+	"  --ops LIST         send,send_imm,write,write_imm,read,cmp_swap,fetch_add;\n"
+	"                     with --mw send_inv too (all)\n"
 	"  --rounds N         batches of each operation (1)\n"
 	"  --count N          operations a batch (20)\n"
 	"  --seed N           of lengths, offsets and contents (1)\n"
@@ -112,7 +138,9 @@ static unsigned kinds(const char *arg)
 
 		if (kind == OP_KINDS) {
 			fprintf(stderr,
-				"--ops %s: give some of send,send_imm,write,write_imm,read\n", arg);
+				"--ops %s: give some of send,send_imm,write,write_imm,read,"
+				"cmp_swap,fetch_add,send_inv\n",
+				arg);
 			exit(2);
 		}
 		mask |= 1u << kind;
@@ -126,6 +154,24 @@ static void set(struct options *opt, int id, const char *name, const char *arg)
 	switch (id) {
 	case O_DRIVER:
 		opt->driver = true;
+		break;
+	case O_UC:
+		opt->uc = true;
+		break;
+	case O_UD:
+		opt->ud = true;
+		break;
+	case O_SRQ:
+		opt->srq = true;
+		break;
+	case O_MCAST:
+		opt->mcast = true;
+		break;
+	case O_MW:
+		opt->mw = 2;
+		break;
+	case O_MW1:
+		opt->mw = 1;
 		break;
 	case O_DEVICE:
 		opt->device = arg;
@@ -168,6 +214,9 @@ static void set(struct options *opt, int id, const char *name, const char *arg)
 		break;
 	case O_SOLICITED:
 		opt->solicited = true;
+		break;
+	case O_MARKS:
+		opt->marks = true;
 		break;
 	case O_PORT:
 		opt->port = arg;
@@ -215,8 +264,23 @@ static void check(struct options *opt)
 		refuse("--signal-every is larger than --qp-depth: requests would never be freed");
 	if (!opt->target_len)
 		opt->target_len = opt->max_len > 1u << 20 ? opt->max_len : 4 * opt->max_len;
+	if (opt->uc + opt->ud + !!opt->mw > 1)
+		refuse("--uc, --ud, --mw: give one of them; windows are used over RC here");
+	if (opt->ud && opt->max_len > opt->mtu)
+		refuse("--ud: a datagram is one packet: give a --max of at most --mtu");
+	if (opt->mcast && !opt->ud)
+		refuse("--mcast: groups are of UD: give --ud too");
+	if (opt->mw != 2) /* a peer invalidates type 2 only (INV-04) */
+		opt->kinds &= ~(1u << OP_SEND_INV);
+	if (opt->ud)
+		opt->kinds &= 1u << OP_SEND | 1u << OP_SEND_IMM;
+	if (opt->uc)
+		opt->kinds &=
+			1u << OP_SEND | 1u << OP_SEND_IMM | 1u << OP_WRITE | 1u << OP_WRITE_IMM;
 	if (opt->target_len < opt->max_len)
 		refuse("--target is smaller than --max: give a larger --target");
+	if (opt->target_len < sizeof(uint64_t))
+		refuse("--target: atomics need a word: give 8 or more, or a larger --max");
 }
 
 void options_parse(struct options *opt, int argc, char **argv)

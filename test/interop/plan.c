@@ -16,6 +16,9 @@ static const char *const kind_names[OP_KINDS] = {
 	[OP_WRITE] = "write",
 	[OP_WRITE_IMM] = "write_imm",
 	[OP_READ] = "read",
+	[OP_CMP_SWAP] = "cmp_swap",
+	[OP_FETCH_ADD] = "fetch_add",
+	[OP_SEND_INV] = "send_inv",
 };
 
 const char *op_kind_name(enum op_kind kind)
@@ -35,7 +38,22 @@ enum op_kind op_kind_find(const char *name)
 
 bool op_kind_takes_recv(enum op_kind kind)
 {
-	return kind == OP_SEND || kind == OP_SEND_IMM || kind == OP_WRITE_IMM;
+	return op_kind_is_send(kind) || kind == OP_WRITE_IMM;
+}
+
+bool op_kind_is_send(enum op_kind kind)
+{
+	return kind == OP_SEND || kind == OP_SEND_IMM || kind == OP_SEND_INV;
+}
+
+bool op_kind_has_imm(enum op_kind kind)
+{
+	return kind == OP_SEND_IMM || kind == OP_WRITE_IMM;
+}
+
+bool op_kind_is_atomic(enum op_kind kind)
+{
+	return kind == OP_CMP_SWAP || kind == OP_FETCH_ADD;
 }
 
 uint64_t plan_random(uint64_t seed, uint64_t n)
@@ -78,6 +96,28 @@ void plan_op(const struct batch *b, uint32_t i, struct op *op)
 	op->target_off = (uint32_t)(plan_random(s, 2) % (b->target_len - op->len + 1ull));
 	op->imm = (uint32_t)plan_random(s, 3);
 	op->seed = plan_random(s, 4);
+	if (!op_kind_is_atomic(b->kind))
+		return;
+	op->len = sizeof(uint64_t);
+	op->target_off =
+		(uint32_t)(plan_random(s, 2) % (b->target_len / 8 < 16 ? b->target_len / 8 : 16)) *
+		8;
+}
+
+/* Half of the CmpSwaps find what they look for. Words are in host order, as verbs has them. */
+void plan_atomic(const struct batch *b, uint8_t *model, struct op *op)
+{
+	uint64_t word;
+
+	memcpy(&op->orig, model + op->target_off, sizeof(op->orig));
+	op->compare_add = op->seed;
+	op->swap = plan_random(op->seed, 0);
+	word = op->orig + op->compare_add;
+	if (b->kind == OP_CMP_SWAP) {
+		op->compare_add = op->orig + op->imm % 2;
+		word = op->imm % 2 ? op->orig : op->swap;
+	}
+	memcpy(model + op->target_off, &word, sizeof(word));
 }
 
 static uint8_t content_byte(uint64_t seed, uint64_t pos)
@@ -137,11 +177,14 @@ void target_model(const struct batch *b, uint8_t *model)
 	struct op op;
 
 	target_fill(b, model);
-	if (b->kind != OP_WRITE && b->kind != OP_WRITE_IMM)
+	if (b->kind != OP_WRITE && b->kind != OP_WRITE_IMM && !op_kind_is_atomic(b->kind))
 		return;
 	for (uint32_t i = 0; i < b->count; i++) {
 		plan_op(b, i, &op);
-		content_fill(op.seed, 0, model + op.target_off, op.len);
+		if (op_kind_is_atomic(b->kind))
+			plan_atomic(b, model, &op);
+		else
+			content_fill(op.seed, 0, model + op.target_off, op.len);
 	}
 }
 

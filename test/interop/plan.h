@@ -23,6 +23,9 @@ enum op_kind {
 	OP_WRITE,
 	OP_WRITE_IMM,
 	OP_READ,
+	OP_CMP_SWAP,
+	OP_FETCH_ADD,
+	OP_SEND_INV, /* SENDs, the last of which invalidates the follower's window */
 	OP_KINDS
 };
 
@@ -43,6 +46,10 @@ struct op {
 	uint32_t target_off; /* WRITE, READ: where in the follower's target memory */
 	uint32_t imm;	     /* *_IMM: host order */
 	uint64_t seed;	     /* SEND, WRITE: of the message's bytes */
+	/* atomics: plan_atomic() fills them in */
+	uint64_t compare_add;
+	uint64_t swap;
+	uint64_t orig; /* the answer */
 };
 
 /** One piece of a message in local memory, for one SGE. */
@@ -64,6 +71,14 @@ enum op_kind op_kind_find(const char *name);
 /** @return true when each operation takes a receive of the follower. */
 bool op_kind_takes_recv(enum op_kind kind);
 
+/** @return true for SENDs of any kind: the bytes go into receives of the follower. */
+bool op_kind_is_send(enum op_kind kind);
+/** @return true when each operation has immediate data. */
+bool op_kind_has_imm(enum op_kind kind);
+
+/** @return true for CmpSwap and FetchAdd: 8 bytes, one SGE. */
+bool op_kind_is_atomic(enum op_kind kind);
+
 /** Output number @p n of the generator seeded with @p seed. */
 uint64_t plan_random(uint64_t seed, uint64_t n);
 
@@ -73,6 +88,10 @@ void plan_op(const struct batch *b, uint32_t i, struct op *op);
 /** Bytes @p pos .. @p pos + @p len of the contents of @p seed. */
 void content_fill(uint64_t seed, uint64_t pos, uint8_t *buf, size_t len);
 struct mismatch content_check(uint64_t seed, uint64_t pos, const uint8_t *buf, size_t len);
+
+/** Fills in the operands of atomic @p op, the next one of @p b, and executes it on @p model, which
+ * is what the target memory holds when its turn comes. */
+void plan_atomic(const struct batch *b, uint8_t *model, struct op *op);
 
 /** What the follower fills its target memory with before a batch. */
 void target_fill(const struct batch *b, uint8_t *target);

@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "plan.h"
+#include "xport.h"
 
 #define MAX_LEN 5000
 
@@ -44,6 +45,37 @@ static void plan_op__within_bounds_and_at_edges(void **state)
 	}
 	assert_true(edges > batch.count / 4);
 	assert_true(empty > 0);
+}
+
+static void op_kind__what_each_takes(void **state)
+{
+	assert_int_equal(op_kind_find("send_inv"), OP_SEND_INV);
+	for (unsigned k = 0; k < OP_KINDS; k++) {
+		const char *name = op_kind_name(k);
+
+		assert_int_equal(op_kind_find(name), k);
+		assert_int_equal(op_kind_is_send(k), !strncmp(name, "send", 4));
+		assert_int_equal(op_kind_has_imm(k), strstr(name, "_imm") != NULL);
+		assert_int_equal(op_kind_takes_recv(k), op_kind_is_send(k) || op_kind_has_imm(k));
+	}
+	assert_int_equal(op_kind_find("sent"), OP_KINDS);
+}
+
+static void grh_is_from__either_family(void **state)
+{
+	static const uint8_t v4[16] = {[10] = 0xff, 0xff, 192, 168, 77, 2};
+	static const uint8_t v6[16] = {0xfd, 0x77, [15] = 2};
+	uint8_t grh[GRH_LEN] = {0};
+
+	memcpy(grh + 20 + 12, v4 + 12, 4); /* an IPv4 header's source */
+	assert_true(grh_is_from(grh, v4));
+	assert_false(grh_is_from(grh, v6));
+	memset(grh, 0, sizeof(grh));
+	memcpy(grh + 8, v6, 16); /* an IPv6 header's */
+	assert_true(grh_is_from(grh, v6));
+	assert_false(grh_is_from(grh, v4));
+	grh[23] ^= 1;
+	assert_false(grh_is_from(grh, v6));
 }
 
 static void content_check__finds_each_wrong_byte(void **state)
@@ -128,6 +160,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(plan_random__is_splitmix64),
 		cmocka_unit_test(plan_op__within_bounds_and_at_edges),
+		cmocka_unit_test(op_kind__what_each_takes),
+		cmocka_unit_test(grh_is_from__either_family),
 		cmocka_unit_test(content_check__finds_each_wrong_byte),
 		cmocka_unit_test(content_fill__same_bytes_from_any_offset),
 		cmocka_unit_test(plan_scatter__covers_the_message_within_the_slot),

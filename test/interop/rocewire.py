@@ -22,6 +22,11 @@ class Op:
         return self.kind in ('read_resp', 'ack', 'atomic_ack')
 
     @property
+    def waits(self):
+        """Answered by more than an ACK."""
+        return self.kind in ('read', 'atomic')
+
+    @property
     def payload(self):
         return self.kind in ('send', 'write', 'read_resp')
 
@@ -78,6 +83,7 @@ class Packet:
     dmalen: int = 0
     syndrome: int = 0
     msn: int = 0
+    orig: int = 0
     body: bytes = b''    # from behind the BTH to the last payload byte, as sent
     payload: bytes = b''
 
@@ -175,6 +181,8 @@ def _bth(p, t):
         elif ext == 'aeth':
             word, = struct.unpack_from('!I', t, o)
             p.syndrome, p.msn = word >> 24, word & 0xffffff
+        elif ext == 'atomicack':
+            p.orig, = struct.unpack_from('!Q', t, o)
         o += EXT_LEN[ext]
     end = len(t) - p.pad
     if end < o:

@@ -115,7 +115,7 @@ class LossyBridge:
 class Capture:
     """tcpdump on a device, from before the first frame until a moment after the last."""
     QUIET_S = 0.3         # ACKs of the last messages come so soon
-    LIMIT_S = 60
+    LIMIT_S = 180         # on a busy machine it had not begun after a minute
     # The kernel keeps room for so much in each of the frames that it holds: more than a RoCE frame of the
     # largest MTU wastes it, and what is kept while tcpdump does not run would be few.
     FRAME_BYTES, BUFFER_KIB = 5000, 128 << 10
@@ -198,7 +198,7 @@ class Guest:
     """Linux soft-RoCE in QEMU."""
     known = True          # what it does wrong under loss is listed, and fails nothing
     gid_index = {'v4': 1, 'v6': 2}
-    programs = {'pingpong': 'ibv_rc_pingpong', 'peer': 'verbs_peer'}
+    programs = {'pingpong': 'ibv_rc_pingpong', 'ud': 'ibv_ud_pingpong', 'peer': 'verbs_peer'}
     waived = ()
 
     def __init__(self, name, ident, net, work, state):
@@ -244,11 +244,12 @@ class Local:
         net.add_veth(self.dev, self.port)
         self.build, self.log = build, state / 'rocid.log'
         self.rocid, self.gid_index = None, {}
-        self.programs = {'pingpong': build / 'app/examples/roci-pingpong',
-                         'peer': build / 'test/interop/roci_peer'}
+        pingpong = build / 'app/examples/roci-pingpong'
+        self.programs = {'pingpong': [pingpong], 'ud': [pingpong, '-u'],
+                         'peer': [build / 'test/interop/roci_peer']}
 
     def boot(self):
-        for program in self.programs.values():
+        for program, *_ in self.programs.values():
             if not program.exists():
                 raise Trouble(f'finds no {program}: build first')
         self.start_rocid()
@@ -279,7 +280,7 @@ class Local:
         return None
 
     def start(self, program, args, log, timeout):
-        return Program(['timeout', timeout, self.programs[program]] + args, log)
+        return Program(['timeout', timeout, *self.programs[program]] + args, log)
 
     def wait_listening(self, port, program):
         end = time.monotonic() + 20

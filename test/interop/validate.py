@@ -114,7 +114,9 @@ def judge_file(path, args, oracle):
     for p in packets:
         judge.packet(p)
     judge.finish()
-    if not judge.ours:
+    if args.silent and judge.ours:
+        judge.complaints.append('UC-02: frames of ours were captured, although it had nothing to say')
+    if not judge.ours and not args.silent:
         judge.complaints.append('not one RoCE frame' + (' of ours' if args.src else '') +
                                 ' was captured')
     judge.complaints += tshark_complaints(path, args) if args.tshark else []
@@ -149,6 +151,7 @@ def main():
     ap.add_argument('--timeout', type=int, help='code of the ACK time-out: REQ-22 is judged')
     ap.add_argument('--retry', type=int, help='retry_cnt: REQ-25 is judged')
     ap.add_argument('--rd-atomic', type=int, help='max_rd_atomic: REQ-08 is judged')
+    ap.add_argument('--silent', action='store_true', help='ours sends nothing: UC-02')
     ap.add_argument('--no-tshark', dest='tshark', action='store_false')
     ap.add_argument('files', nargs='+', type=Path)
     args = ap.parse_args()

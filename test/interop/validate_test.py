@@ -71,7 +71,7 @@ def judged(frames, src=(US,), tshark=False, **more):
             t, f = f if isinstance(f, tuple) else (n, f)
             data += struct.pack('<IIII', int(t), round(t % 1 * 1e6), len(f), len(f)) + f
         path.write_bytes(data)
-        args = dict({'mtu': None, 'timeout': None, 'retry': None, 'rd_atomic': None, 'corrupt': False},
+        args = dict({'mtu': None, 'timeout': None, 'retry': None, 'rd_atomic': None, 'corrupt': False, 'silent': False},
                     **more)
         judge, _ = validate.judge_file(path, Namespace(src=list(src), waive=[], tshark=tshark, **args),
                                       ORACLE)
@@ -139,6 +139,17 @@ class Validator(unittest.TestCase):
 
     def test_reserved_opcode(self):
         self.finds('BTH-17', reply(1, ours(0x15, 101, bytes(256))))
+
+    def test_uc(self):
+        """UC by its sender: consecutive PSNs, whole messages, no ACK asked for, none given."""
+        uc = [ours(0x20, 100, bytes(256)), ours(0x22, 101, bytes(8)), ours(0x24, 102, b'four')]
+        self.assertEqual(complaints(uc), '')
+        self.finds('UC-02', [uc[0], ours(0x22, 101, bytes(8), a=1)])
+        self.finds('REQ-03', [uc[0], ours(0x22, 103, bytes(8))])
+        self.finds('UC-01', [uc[0], ours(0x24, 101, b'four')])
+        self.finds('UC-01', [uc[2], ours(0x22, 103, bytes(8))])
+        self.assertEqual(complaints([theirs(0x24, 102, b'four')], silent=True), '')
+        self.assertIn('UC-02', complaints(uc, silent=True))
 
     def test_payload_length(self):
         self.finds('REQ-01', reply(1, ours(0x07, 101, bytes(252))))

@@ -8,11 +8,12 @@ set -u
 root=$(dirname "$0")/../..
 worker=$1
 shift
-poll='loop rx tx handoff doorbell events mailbox'
+poll='loop rx tx handoff doorbell events mailbox capture_tap'
 # Each with its reason.
 allowed='
 __rte_pktmbuf_linearize		# moves bytes
 rte_pktmbuf_free_bulk		# to lock-free pools
+rte_pktmbuf_copy		# from them: what several workers get
 rte_mempool_ops_table
 rte_eth_fp_ops			# the drivers
 rte_eth_call_rx_callbacks
@@ -23,7 +24,6 @@ __rte_panic			# our own bugs
 per_lcore__lcore_id
 __tls_get_addr
 _GLOBAL_OFFSET_TABLE_
-sched_yield			# worker_call(): the control thread waits
 memcpy memmove memset memcmp
 '
 words=$(echo "$allowed" | sed 's/#.*//')

@@ -51,6 +51,14 @@ void app_fini(struct app *a)
 		free(a->cq[i]->shared);
 		free(a->cq[i]);
 	}
+	for (unsigned i = 0; i < a->mws; i++)
+		free(a->mw[i]);
+	for (unsigned i = 0; i < a->srqs; i++) {
+		free(a->srq[i]->shared);
+		free(a->srq[i]->at.entries);
+		free(a->srq[i]->wr);
+		free(a->srq[i]);
+	}
 	for (unsigned i = 0; i < a->mrs; i++) {
 		free(a->mr[i]->mem - APP_GUARD);
 		free(a->mr[i]);
@@ -101,6 +109,31 @@ void app_mr_again(struct app *a, struct app_mr *mr)
 {
 	mr->mr.key = (mr->mr.key & ~0xFFu) | ((mr->mr.key + 1) & 0xFF);
 	atomic_store(&a->host->mrs.slot[mr->slot], &mr->mr);
+}
+
+/* Slots of windows lie behind those of app_mr(), app_mr_as() and the tests' own. */
+#define MW_SLOT 0x4000u
+
+struct app_mw *app_mw_as(struct app *a, enum mw_type type, uint32_t key)
+{
+	struct app_mw *w = zeroed(sizeof(*w));
+
+	assert_true(a->mws < APP_MRS);
+	mw_init(&w->mw, key, APP_PD, type);
+	w->slot = key >> 8;
+	a->mw[a->mws++] = w;
+	atomic_store(&a->host->mrs.slot[w->slot], &w->mw.entry);
+	return w;
+}
+
+struct app_mw *app_mw(struct app *a, enum mw_type type)
+{
+	return app_mw_as(a, type, (MW_SLOT + a->mws) << 8 | (a->next_key++ & 0xFF));
+}
+
+uint32_t app_mw_key(const struct app_mw *w)
+{
+	return atomic_load(&w->mw.key);
 }
 
 uint64_t app_va(const struct app_mr *mr, uint64_t off)
@@ -170,6 +203,56 @@ void app_qp_destroy(struct app_qp *q, uint64_t now)
 	qp_free(a, q);
 }
 
+struct app_srq *app_srq(struct app *a, uint32_t depth, uint32_t max_sge)
+{
+	struct app_srq *q = zeroed(sizeof(*q));
+
+	assert_true(a->srqs < APP_OBJS);
+	q->shared = zeroed(sizeof(*q->shared));
+	q->srq.shared = q->shared;
+	q->srq.stride = abi_rq_stride(max_sge);
+	q->srq.max_sge = max_sge;
+	q->srq.srqn = APP_SRQ_HANDLE + a->srqs;
+	q->srq.pd = APP_PD;
+	q->srq.handle = APP_SRQ_HANDLE + a->srqs;
+	q->srq.session = 1;
+	q->at.entries = zeroed((size_t)q->srq.stride * depth);
+	q->at.depth = depth;
+	atomic_store(&q->srq.ring, &q->at);
+	q->wrs = depth < 128 ? 512 : 4 * depth; /* it may be resized */
+	q->wr = zeroed(sizeof(*q->wr) * q->wrs);
+	a->srq[a->srqs++] = q;
+	return q;
+}
+
+struct app_srq *app_xrc_srq(
+	struct app *a, uint32_t depth, uint32_t max_sge, uint32_t xrcd, struct app_cq *cq)
+{
+	struct app_srq *srq = app_srq(a, depth, max_sge);
+	uint16_t worker = a->host->core.cfg.worker;
+
+	if (worker) /* receives complete on the lane of who handles the QP */
+		cq_lane_init(&cq->cq, worker, cq->lane, cq->depth);
+	srq->srq.xrcd = xrcd;
+	srq->srq.cq = &cq->cq;
+	atomic_store(&a->host->srqs.slot[SRQN_SLOT(srq->srq.srqn)], &srq->srq);
+	return srq;
+}
+
+void app_srq_resize(struct app_srq *srq, uint32_t depth)
+{
+	struct srq_ring to = {zeroed((size_t)srq->srq.stride * depth), depth};
+
+	srq_copy(&srq->srq, &to, &srq->at);
+	free(srq->at.entries);
+	srq->at = to;
+}
+
+void app_xrc_srq_withdraw(struct app *a, struct app_srq *srq)
+{
+	atomic_store(&a->host->srqs.slot[SRQN_SLOT(srq->srq.srqn)], NULL);
+}
+
 struct app_qp *app_qp(struct app *a, const struct app_qp_spec *spec)
 {
 	struct app_qp *q = zeroed(sizeof(*q));
@@ -177,14 +260,18 @@ struct app_qp *app_qp(struct app *a, const struct app_qp_spec *spec)
 		.qpn = spec->qpn ? spec->qpn : QPN_MAKE(1, 0, a->next_slot),
 		.pd = APP_PD,
 		.handle = a->next_slot,
-		.type = ABI_QPT_RC,
+		.type = spec->type ? spec->type : ABI_QPT_RC,
 		.sq_sig_all = spec->sig_all,
 		.session = spec->session ? spec->session : 1,
 		.send_lane = &spec->send_cq->cq.lane[0],
 		.recv_lane = &spec->recv_cq->cq.lane[0],
+		.srq = spec->srq ? &spec->srq->srq : NULL,
+		.xrcd = spec->xrcd,
 		.max_inline = spec->max_inline,
 		.window = spec->window,
 	};
+	bool xrc = cfg.type == ABI_QPT_XRC_SEND || cfg.type == ABI_QPT_XRC_RECV;
+	uint32_t rq_depth = spec->srq || xrc ? 0 : spec->rq_depth;
 
 	assert_true(a->qps < APP_OBJS);
 	q->app = a;
@@ -194,7 +281,7 @@ struct app_qp *app_qp(struct app *a, const struct app_qp_spec *spec)
 	q->sq_shared = zeroed(sizeof(*q->sq_shared));
 	q->rq_shared = zeroed(sizeof(*q->rq_shared));
 	q->sq_ring = zeroed((size_t)q->sq_stride * spec->sq_depth);
-	q->rq_ring = zeroed((size_t)q->rq_stride * spec->rq_depth);
+	q->rq_ring = zeroed((size_t)q->rq_stride * rq_depth);
 	/* A place in a queue may be posted to again before the CQE of the one before is taken. */
 	q->sq_wrs = round_pow2(spec->sq_depth + 1 + spec->send_cq->depth);
 	q->rq_wrs = round_pow2(spec->rq_depth + 1 + spec->recv_cq->depth);
@@ -207,7 +294,7 @@ struct app_qp *app_qp(struct app *a, const struct app_qp_spec *spec)
 		.max_sge = spec->max_sge};
 	cfg.rq = (struct ring){.entries = q->rq_ring,
 		.shared = q->rq_shared,
-		.depth = spec->rq_depth,
+		.depth = rq_depth,
 		.stride = q->rq_stride,
 		.max_sge = spec->max_sge};
 	q->qp = qp_init(zeroed(qp_size(&cfg)), &cfg);
@@ -222,8 +309,9 @@ struct app_qp *app_qp(struct app *a, const struct app_qp_spec *spec)
 struct abi_qp_attr app_attr(uint32_t dest_qpn, uint32_t sq_psn, uint32_t rq_psn)
 {
 	return (struct abi_qp_attr){
-		.access_flags =
-			ABI_ACCESS_LOCAL_WRITE | ABI_ACCESS_REMOTE_WRITE | ABI_ACCESS_REMOTE_READ,
+		.access_flags = ABI_ACCESS_LOCAL_WRITE | ABI_ACCESS_REMOTE_WRITE |
+				ABI_ACCESS_REMOTE_READ | ABI_ACCESS_REMOTE_ATOMIC |
+				ABI_ACCESS_FLUSH_GLOBAL,
 		.path_mtu = 1024,
 		.rq_psn = rq_psn,
 		.sq_psn = sq_psn,
@@ -255,13 +343,36 @@ int app_modify(struct app_qp *q, uint32_t mask, const struct abi_qp_attr *attr,
 	return rc;
 }
 
+/* What each transition requires, the types of QPs differ in (QPS-02, QPS-04, QPS-06). */
+static bool is_datagram(const struct app_qp *q)
+{
+	return q->qp->type == ABI_QPT_UD || q->qp->type == ABI_QPT_GSI;
+}
+
+static bool is_responder(const struct app_qp *q)
+{
+	return q->qp->type == ABI_QPT_RC || q->qp->type == ABI_QPT_XRC_RECV;
+}
+
+static bool is_requester(const struct app_qp *q)
+{
+	return q->qp->type == ABI_QPT_RC || q->qp->type == ABI_QPT_XRC_SEND;
+}
+
 int app_to_init(struct app_qp *q, const struct abi_qp_attr *attr, uint64_t now)
 {
 	struct abi_qp_attr a = *attr;
 
+	uint32_t mask = ABI_QP_STATE | ABI_QP_PKEY_INDEX;
+
+	if (is_datagram(q))
+		mask |= ABI_QP_QKEY;
+	else
+		mask |= ABI_QP_ACCESS_FLAGS;
+	if (q->qp->type != ABI_QPT_GSI)
+		mask |= ABI_QP_PORT;
 	a.qp_state = ABI_QPS_INIT;
-	return app_modify(q, ABI_QP_STATE | ABI_QP_PKEY_INDEX | ABI_QP_PORT | ABI_QP_ACCESS_FLAGS,
-		&a, NULL, now);
+	return app_modify(q, mask, &a, NULL, now);
 }
 
 int app_to_rtr(struct app_qp *q, const struct abi_qp_attr *attr, const struct path_spec *path,
@@ -269,22 +380,28 @@ int app_to_rtr(struct app_qp *q, const struct abi_qp_attr *attr, const struct pa
 {
 	struct abi_qp_attr a = *attr;
 
+	uint32_t mask = ABI_QP_STATE;
+
+	if (!is_datagram(q))
+		mask |= ABI_QP_AV | ABI_QP_PATH_MTU | ABI_QP_DEST_QPN | ABI_QP_RQ_PSN;
+	if (is_responder(q))
+		mask |= ABI_QP_MAX_DEST_RD_ATOMIC | ABI_QP_MIN_RNR_TIMER;
 	a.qp_state = ABI_QPS_RTR;
-	return app_modify(q,
-		ABI_QP_STATE | ABI_QP_AV | ABI_QP_PATH_MTU | ABI_QP_DEST_QPN | ABI_QP_RQ_PSN |
-			ABI_QP_MAX_DEST_RD_ATOMIC | ABI_QP_MIN_RNR_TIMER,
-		&a, path, now);
+	return app_modify(q, mask, &a, path, now);
 }
 
 int app_to_rts(struct app_qp *q, const struct abi_qp_attr *attr, uint64_t now)
 {
 	struct abi_qp_attr a = *attr;
 
+	uint32_t mask = ABI_QP_STATE | ABI_QP_SQ_PSN;
+
+	if (is_requester(q))
+		mask |= ABI_QP_RETRY_CNT | ABI_QP_RNR_RETRY | ABI_QP_MAX_QP_RD_ATOMIC;
+	if (is_requester(q) || is_responder(q))
+		mask |= ABI_QP_TIMEOUT;
 	a.qp_state = ABI_QPS_RTS;
-	return app_modify(q,
-		ABI_QP_STATE | ABI_QP_TIMEOUT | ABI_QP_RETRY_CNT | ABI_QP_RNR_RETRY |
-			ABI_QP_SQ_PSN | ABI_QP_MAX_QP_RD_ATOMIC,
-		&a, NULL, now);
+	return app_modify(q, mask, &a, NULL, now);
 }
 
 int app_to_state(struct app_qp *q, unsigned state, uint64_t now)
@@ -294,7 +411,8 @@ int app_to_state(struct app_qp *q, unsigned state, uint64_t now)
 
 	if (!rc && state == ABI_QPS_RESET) { /* they are gone, without a completion */
 		q->sq_done = q->sq_posted;
-		q->rq_done = q->rq_posted;
+		if (!q->spec.srq)
+			q->rq_done = q->rq_posted;
 	}
 	return rc;
 }
@@ -315,6 +433,12 @@ uint32_t app_rq_room(const struct app_qp *q)
 		q->rq_posted - atomic_load_explicit(&q->rq_shared->consumer, memory_order_acquire);
 
 	return q->spec.rq_depth - used;
+}
+
+uint32_t app_srq_room(const struct app_srq *srq)
+{
+	return srq->at.depth -
+	       (srq->posted - atomic_load_explicit(&srq->shared->consumer, memory_order_acquire));
 }
 
 /* Puts the mark into the entry, last, and rings if the worker wants it. */
@@ -355,6 +479,16 @@ void app_post_recv_raw(struct app_qp *q, const void *wqe, size_t len)
 	publish(slot, ctl, q->rq_posted++, q->spec.rq_depth, q->rq_shared, &q->rung);
 }
 
+static void put_bind(struct abi_wqe *w, const struct app_send *s)
+{
+	w->bind.mw = s->mw;
+	w->bind.mr_lkey = s->lkey;
+	w->bind.new_rkey = s->rkey;
+	w->bind.access = s->access;
+	w->bind.addr = s->remote_addr;
+	w->bind.length = s->bind_len;
+}
+
 void app_post_send(struct app_qp *q, const struct app_send *s)
 {
 	union {
@@ -370,8 +504,21 @@ void app_post_send(struct app_qp *q, const struct app_send *s)
 	e.wqe.wr_id = s->wr_id;
 	e.wqe.remote_addr = s->remote_addr;
 	e.wqe.rkey = s->rkey;
-	if (body)
+	e.wqe.srqn = s->srqn;
+	if (s->opcode == ABI_WR_ATOMIC_CMP_AND_SWP || s->opcode == ABI_WR_ATOMIC_FETCH_AND_ADD) {
+		e.wqe.atomic.compare_add = s->compare_add;
+		e.wqe.atomic.swap = s->swap;
+		e.wqe.atomic.sge = s->sge[0];
+		body = sizeof(e.wqe.atomic);
+	} else if (s->opcode == ABI_WR_FLUSH) {
+		e.wqe.flush.length = s->flush_len;
+		body = sizeof(e.wqe.flush);
+	} else if (s->opcode == ABI_WR_BIND_MW) {
+		put_bind(&e.wqe, s);
+		body = sizeof(e.wqe.bind);
+	} else if (body) {
 		memcpy(e.bytes + ABI_WQE_HDR, inl ? s->inline_data : s->sge, body);
+	}
 	q->sq_wr[q->sq_posted & (q->sq_wrs - 1)] =
 		(struct app_wr){s->wr_id, q->spec.sig_all || (s->flags & ABI_WQE_SIGNALED)};
 	app_post_raw(q, &e, ABI_WQE_HDR + body);
@@ -391,6 +538,21 @@ void app_post_recv(struct app_qp *q, uint64_t wr_id, const struct abi_sge *sge, 
 		memcpy(e.bytes + ABI_RECV_WQE_HDR, sge, n * sizeof(*sge));
 	q->rq_wr[q->rq_posted & (q->rq_wrs - 1)] = (struct app_wr){wr_id, true};
 	app_post_recv_raw(q, &e, ABI_RECV_WQE_HDR + n * sizeof(*sge));
+}
+
+void app_post_srq(struct app_srq *srq, uint64_t wr_id, const struct abi_sge *sge, unsigned n)
+{
+	uint32_t idx = srq->posted & (srq->at.depth - 1);
+	uint8_t *slot = srq->at.entries + (size_t)idx * srq->srq.stride;
+	struct app_wr *w = &srq->wr[srq->posted & (srq->wrs - 1)];
+	bool rung; /* there is no bell */
+
+	*w = (struct app_wr){wr_id, true};
+	((struct abi_recv_wqe *)slot)->wr_id = wr_id;
+	if (n) /* a count may lie */
+		memcpy(slot + ABI_RECV_WQE_HDR, sge,
+			(n < srq->srq.max_sge ? n : srq->srq.max_sge) * sizeof(*sge));
+	publish(slot, ABI_WQE_CTL(0, n, 0), srq->posted++, srq->at.depth, srq->shared, &rung);
 }
 
 void app_ring(struct app *a, uint64_t now)
@@ -434,6 +596,25 @@ static void check_send(struct app_qp *q, const struct abi_cqe *cqe)
 	}
 }
 
+/* SRQ-02: each once, and those of one QP in post order. */
+static void check_shared(struct app_qp *q, const struct abi_cqe *cqe)
+{
+	struct app_srq *srq = q->spec.srq;
+	uint32_t oldest = srq->posted < srq->wrs ? 0 : srq->posted - srq->wrs;
+
+	for (uint32_t i = q->rq_done > oldest ? q->rq_done : oldest; i != srq->posted; i++) {
+		struct app_wr *w = &srq->wr[i & (srq->wrs - 1)];
+
+		if (!w->signaled || w->wr_id != cqe->wr_id)
+			continue;
+		w->signaled = false;
+		q->rq_done = i + 1;
+		return;
+	}
+	fail_msg("receive CQE 0x%llx was not posted to the SRQ, came twice or out of order",
+		(unsigned long long)cqe->wr_id);
+}
+
 static void check_recv(struct app_qp *q, const struct abi_cqe *cqe)
 {
 	const struct app_wr *w = &q->rq_wr[q->rq_done & (q->rq_wrs - 1)];
@@ -459,7 +640,9 @@ bool app_poll(struct app *a, struct app_cq *cq, struct abi_cqe *cqe)
 	q = qp_of(a, cqe->qpn);
 	if (q->free_ids)
 		return true;
-	if (cqe->opcode & ABI_WC_RECV)
+	if (cqe->opcode & ABI_WC_RECV && q->spec.srq)
+		check_shared(q, cqe);
+	else if (cqe->opcode & ABI_WC_RECV)
 		check_recv(q, cqe);
 	else
 		check_send(q, cqe);

@@ -10,19 +10,27 @@
 #define APP_H
 
 #include "host.h"
+#include "mw.h"
 
 #define APP_PD	   7u
 #define APP_EVENTS 256u
 #define APP_GUARD  64u
-#define APP_MRS	   64u
+#define APP_MRS	   96u
 #define APP_OBJS   1024u
 /** Handles of CQs begin here; those of QPs are below. */
 #define APP_CQ_HANDLE (1u << 20)
+/** And those of SRQs. */
+#define APP_SRQ_HANDLE (1u << 21)
 
 struct app_mr {
 	struct mr mr;
 	uint8_t *mem; /* first byte; APP_GUARD bytes before and behind are guarded */
 	size_t len;
+	unsigned slot;
+};
+
+struct app_mw {
+	struct mw mw;
 	unsigned slot;
 };
 
@@ -34,8 +42,25 @@ struct app_cq {
 	uint32_t taken;
 };
 
+/** What became of a posted work request; the application's own bookkeeping. */
+struct app_wr {
+	uint64_t wr_id;
+	bool signaled;
+};
+
+/** A shared receive queue. Its receives complete once at most; those of one QP in post order. */
+struct app_srq {
+	struct srq srq;
+	struct srq_ring at;
+	struct abi_queue *shared;
+	uint32_t posted;
+	struct app_wr *wr; /* ring of `wrs`; signaled: not complete */
+	uint32_t wrs;	   /* power of two */
+};
+
 struct app_qp_spec {
 	uint32_t qpn; /* 0: any */
+	uint8_t type; /* enum abi_qp_type; 0: RC */
 	uint32_t sq_depth;
 	uint32_t rq_depth;
 	uint32_t max_sge;
@@ -45,12 +70,8 @@ struct app_qp_spec {
 	bool sig_all;
 	struct app_cq *send_cq;
 	struct app_cq *recv_cq;
-};
-
-/** What became of a posted work request; the application's own bookkeeping. */
-struct app_wr {
-	uint64_t wr_id;
-	bool signaled;
+	struct app_srq *srq; /* instead of a receive queue; NULL: none */
+	uint32_t xrcd;	     /* XRC_RECV */
 };
 
 struct app_qp {
@@ -65,8 +86,8 @@ struct app_qp {
 	uint32_t rq_stride;
 	uint32_t sq_posted;
 	uint32_t rq_posted;
-	uint32_t sq_done; /* work requests whose fate is known */
-	uint32_t rq_done;
+	uint32_t sq_done;     /* work requests whose fate is known */
+	uint32_t rq_done;     /* SRQ: behind the one that was completed last */
 	bool rung;	      /* the doorbell */
 	bool free_ids;	      /* wr_ids are the test's: do not check their order */
 	struct app_wr *sq_wr; /* ring of sq_wrs */
@@ -82,9 +103,11 @@ struct app {
 	uint32_t next_key;
 	uint32_t made_cqs;
 	struct app_mr *mr[APP_MRS];
+	struct app_mw *mw[APP_MRS];
 	struct app_cq *cq[APP_OBJS];
 	struct app_qp *qp[APP_OBJS];
-	unsigned mrs, cqs, qps;
+	struct app_srq *srq[APP_OBJS];
+	unsigned mrs, mws, cqs, qps, srqs;
 	struct core_event event[APP_EVENTS]; /* the latest */
 	unsigned events;
 };
@@ -102,6 +125,12 @@ struct app_mr *app_mr_as(struct app *a, size_t len, uint32_t access, uint32_t ke
 void app_mr_dereg(struct app *a, struct app_mr *mr);
 /** Registers the memory of a withdrawn region again: in its slot, with the next key (MR-01). */
 void app_mr_again(struct app *a, struct app_mr *mr);
+/** A memory window. */
+struct app_mw *app_mw(struct app *a, enum mw_type type);
+/** The same with a chosen first key. */
+struct app_mw *app_mw_as(struct app *a, enum mw_type type, uint32_t key);
+/** @return its R_Key, or the last one. */
+uint32_t app_mw_key(const struct app_mw *w);
 /** The wire address of byte @p off. */
 uint64_t app_va(const struct app_mr *mr, uint64_t off);
 struct abi_sge app_sge(const struct app_mr *mr, uint64_t off, uint32_t len);
@@ -109,6 +138,15 @@ struct abi_sge app_sge(const struct app_mr *mr, uint64_t off, uint32_t len);
 bool app_guards_ok(const struct app *a);
 
 struct app_cq *app_cq(struct app *a, uint32_t depth);
+/** @p depth a power of two; WQEs of up to @p max_sge SGEs. */
+struct app_srq *app_srq(struct app *a, uint32_t depth, uint32_t max_sge);
+/** The same for XRC: of domain @p xrcd, completing to @p cq. */
+struct app_srq *app_xrc_srq(
+	struct app *a, uint32_t depth, uint32_t max_sge, uint32_t xrcd, struct app_cq *cq);
+/** As modify_srq does, between two steps of the core; what waits has room in it. */
+void app_srq_resize(struct app_srq *srq, uint32_t depth);
+/** Takes it from the SRQ table, as destroy_srq does. */
+void app_xrc_srq_withdraw(struct app *a, struct app_srq *srq);
 struct app_qp *app_qp(struct app *a, const struct app_qp_spec *spec);
 /* As destroy_cq and destroy_qp: the core has forgotten them when these return. What a QP's CQEs
  * tell must have been taken before. */
@@ -141,6 +179,15 @@ struct app_send {
 	uint64_t wr_id;
 	uint64_t remote_addr;
 	uint32_t rkey;
+	uint32_t srqn;	      /* XRC */
+	uint64_t compare_add; /* atomics, whose SGE is sge[0] */
+	uint64_t swap;
+	uint32_t flush_len; /* FLUSH; imm is its FETH */
+	/* BIND_MW: the range begins at remote_addr, rkey is the new one */
+	uint32_t mw;
+	uint32_t lkey;
+	uint32_t access;
+	uint64_t bind_len;
 	unsigned num_sge;
 	struct abi_sge sge[SGE_MAX];
 	const void *inline_data; /* with ABI_WQE_INLINE */
@@ -153,6 +200,9 @@ void app_post_recv(struct app_qp *q, uint64_t wr_id, const struct abi_sge *sge, 
 /** Writes @p len bytes as the next send WQE, with the mark put right. */
 void app_post_raw(struct app_qp *q, const void *wqe, size_t len);
 void app_post_recv_raw(struct app_qp *q, const void *wqe, size_t len);
+
+uint32_t app_srq_room(const struct app_srq *srq);
+void app_post_srq(struct app_srq *srq, uint64_t wr_id, const struct abi_sge *sge, unsigned n);
 
 /** Delivers the doorbells that were rung. */
 void app_ring(struct app *a, uint64_t now);

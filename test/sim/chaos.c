@@ -29,6 +29,9 @@ static void turn(struct chaos_world *w)
 	for (unsigned i = 0; i < w->conns; i++)
 		for (int e = A; e < ENDS; e++)
 			work_post(w, &w->conn[i], e);
+	for (unsigned i = 0; i < w->ucs; i++)
+		uc_turn(w, &w->uc[i]);
+	flows_turn(w, &w->flows);
 	actions_turn(w);
 	world_step(w);
 	for (unsigned i = 0; i < w->conns; i++)
@@ -51,6 +54,9 @@ static void wind_up(struct chaos_world *w)
 				conn_close(w, c);
 			open |= c->phase != CONN_OVER;
 		}
+		for (unsigned i = 0; i < w->ucs; i++)
+			open |= !uc_idle(&w->uc[i]);
+		open |= !flows_over(&w->flows);
 		turn(w);
 	}
 }
@@ -105,6 +111,8 @@ static void chaos__repeats_itself(void **state)
 	current = 0;
 }
 
+int chaos_trace = -1;
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest every[] = {cmocka_unit_test(chaos__every_seed)};
@@ -122,10 +130,14 @@ int main(int argc, char **argv)
 		} else if (!strcmp(argv[i], "--runs") && i + 1 < argc) {
 			runs = strtoull(argv[++i], NULL, 0);
 			one = false;
+		} else if (!strcmp(argv[i], "--trace") && i + 1 < argc) {
+			chaos_trace = atoi(argv[++i]);
 		} else if (!strcmp(argv[i], "--digest")) {
 			print_digest = true;
 		} else {
-			fprintf(stderr, "usage: %s [--seed S] [--runs N] [--digest]\n", argv[0]);
+			fprintf(stderr,
+				"usage: %s [--seed S] [--runs N] [--digest] [--trace CONNECTION]\n",
+				argv[0]);
 			return 2;
 		}
 	}

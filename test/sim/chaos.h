@@ -9,12 +9,16 @@
  *     chaos_world.c    hosts, links, completion queues; what they say is taken here
  *     chaos_conn.c     a connection: made, broken, drained, judged, made again
  *     chaos_work.c     what is posted
+ *     chaos_uc.c       UC connections beside them
+ *     chaos_flow.h     datagrams, shared receives and XRC beside them
  *     chaos_actions.c  what happens in mid-flight
+ *     chaos_path.c     how packets are addressed and marked, and how that changes
  *     chaos_report.c   counts, and which of them must not be zero
  */
 #ifndef CHAOS_H
 #define CHAOS_H
 
+#include "chaos_flow.h"
 #include "fabric.h"
 #include "invariants.h"
 #include "traffic.h"
@@ -44,6 +48,8 @@ enum chaos_action {
 	ACT_STARVE,  /* no receives are posted for a while */
 	ACT_REFUSED, /* a modify that must be refused, and change nothing */
 	ACT_QUERY,
+	ACT_REPATH, /* another source port, flow label, priority ... while packets fly */
+	ACT_PKEY,   /* a host becomes a limited member of its partition, or a full one again */
 	/* of a connection that is made */
 	ACT_RTR_HOLD, /* a side stays in RTR until requests arrive */
 	ACT_TOO_MANY_READS,
@@ -101,6 +107,32 @@ struct chaos_conn {
 	unsigned made;
 };
 
+/** An end of a UC connection. */
+struct uc_end {
+	struct app *app;
+	struct app_qp *qp;
+	struct app_cq *cq;
+	struct app_mr *mr;
+	uint32_t posted; /* messages, by number */
+	uint32_t done;
+	uint32_t recv_posted;
+	uint32_t received;
+	uint32_t last;		     /* message of the peer that came */
+	uint32_t bad;		     /* message that fails, or has */
+	uint32_t void_from, void_to; /* messages that the last failure took along */
+};
+#define NO_MESSAGE	 UINT32_MAX
+#define CHAOS_UCS	 2u
+#define CHAOS_UC_LEN_MAX 8192u
+
+struct chaos_uc {
+	struct uc_end end[ENDS];
+	struct random random; /* its own, so that it changes no other's choices */
+	uint64_t key;
+	uint32_t max_len; /* of a message, at most CHAOS_UC_LEN_MAX */
+	uint32_t share;	  /* how eagerly it posts, percent */
+};
+
 struct chaos_cqe {
 	struct app *app;
 	struct abi_cqe cqe;
@@ -122,17 +154,24 @@ struct chaos_world {
 	unsigned events_seen[CHAOS_HOSTS];
 	struct chaos_conn conn[CHAOS_CONNS];
 	unsigned conns;
+	struct chaos_uc uc[CHAOS_UCS];
+	unsigned ucs;
+	struct flows flows;
 	enum host_gid gid;
 	bool perfect;	   /* no fault ever */
 	bool moderate;	   /* seven retries survive the faults */
 	uint32_t psn_jump; /* from a connection's PSNs to its successor's: no stale packet fits */
 	bool winding_up;
+	int trace;	      /* connection whose QPs are traced; -1: none */
 	uint64_t next_action; /* when so many messages are over */
 	uint32_t action_gap;  /* 0: none happen */
 	uint64_t quantum;
 	uint64_t digest;
 	struct traffic_totals before; /* of the process, when the run began */
 };
+
+/** What world_init() makes of it: `chaos --trace N`. */
+extern int chaos_trace;
 
 /* --- chaos.c -------------------------------------------------------------------------- */
 
@@ -196,11 +235,38 @@ bool conn_can_post(const struct chaos_conn *c, int e);
 
 void work_post(struct chaos_world *w, struct chaos_conn *c, int e);
 
+/* --- chaos_uc.c ------------------------------------------------------------------------- */
+
+/** What became of the messages of all UC connections. */
+extern struct uc_totals {
+	uint64_t sent;
+	uint64_t failed;
+	uint64_t received;
+	uint64_t lost; /* while the links kept order; other operations than those that are received
+			* count too */
+	uint64_t recovered; /* SQE -> RTS */
+} uc_totals;
+
+void uc_init(struct chaos_world *w, struct chaos_uc *u, uint64_t seed);
+/** Posts, and makes QPs send again. */
+void uc_turn(struct chaos_world *w, struct chaos_uc *u);
+/** Takes and judges completions. */
+void uc_take(struct chaos_world *w, struct chaos_uc *u);
+/** @return whether all sends have completed. */
+bool uc_idle(const struct chaos_uc *u);
+
 /* --- chaos_actions.c ------------------------------------------------------------------ */
 
 void actions_turn(struct chaos_world *w);
 /** What was begun in SQD goes on. */
 void actions_sqd(struct chaos_world *w, struct chaos_conn *c, int e);
+
+/* --- chaos_path.c --------------------------------------------------------------------- */
+
+/** @return a path from side @p e to the other, with any marks. */
+struct path_spec path_any(struct chaos_world *w, const struct chaos_conn *c, int e);
+void path_change(struct chaos_world *w, struct chaos_conn *c, int e);
+void path_change_pkey(struct chaos_world *w);
 
 /* --- chaos_report.c ------------------------------------------------------------------- */
 

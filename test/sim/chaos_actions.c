@@ -33,7 +33,7 @@ static void sqd_begin(struct chaos_world *w, struct chaos_conn *c, int e)
 static void sqd_modify(struct chaos_world *w, struct chaos_conn *c, int e)
 {
 	struct chaos_end *end = &c->end[e];
-	struct path_spec path = host_path(end->app->host, c->end[!e].app->host, 0, w->gid);
+	struct path_spec path = path_any(w, c, e);
 	struct abi_qp_attr *a = &end->attr;
 
 	a->timeout = (uint8_t)pick(w, 14, 16);
@@ -43,9 +43,6 @@ static void sqd_modify(struct chaos_world *w, struct chaos_conn *c, int e)
 		a->rnr_retry = (uint8_t)pick(w, 0, 6);
 	a->min_rnr_timer = (uint8_t)pick(w, 1, 14);
 	a->max_rd_atomic = (uint8_t)pick(w, 1, a->max_rd_atomic);
-	path.hop_limit = (uint8_t)pick(w, 1, 255);
-	path.traffic_class = (uint8_t)pick(w, 0, 255);
-	path.flow_label = pick(w, 0, 0xFFFFF);
 	assert_int_equal(app_modify(end->qp,
 				 ABI_QP_AV | ABI_QP_TIMEOUT | ABI_QP_RETRY_CNT | ABI_QP_RNR_RETRY |
 					 ABI_QP_MIN_RNR_TIMER | ABI_QP_MAX_QP_RD_ATOMIC,
@@ -128,7 +125,9 @@ static void dereg(struct chaos_world *w, struct chaos_conn *c, int e, enum traff
 static void take_access(struct chaos_world *w, struct chaos_conn *c, int e)
 {
 	struct chaos_end *end = &c->end[e];
-	uint32_t access = chance(w, 50) ? ABI_ACCESS_REMOTE_WRITE : ABI_ACCESS_REMOTE_READ;
+	static const uint32_t rights[] = {ABI_ACCESS_REMOTE_WRITE, ABI_ACCESS_REMOTE_READ,
+		ABI_ACCESS_REMOTE_ATOMIC, ABI_ACCESS_FLUSH_GLOBAL};
+	uint32_t access = rights[pick(w, 0, ARRAY_SIZE(rights) - 1)];
 
 	if (end->qp->qp->state != ABI_QPS_RTS)
 		return;
@@ -262,6 +261,12 @@ static void act(struct chaos_world *w, struct chaos_conn *c, int e, enum chaos_a
 	case ACT_QUERY:
 		query(w, &c->end[e]);
 		break;
+	case ACT_REPATH:
+		path_change(w, c, e);
+		break;
+	case ACT_PKEY:
+		path_change_pkey(w);
+		break;
 	default:
 		disturb_link(w, action);
 		break;
@@ -274,7 +279,8 @@ void actions_turn(struct chaos_world *w)
 	static const enum chaos_action menu[] = {ACT_SQD, ACT_SQD, ACT_SQD, ACT_ERR, ACT_RESET,
 		ACT_DESTROY, ACT_DEREG_LOCAL, ACT_DEREG_TARGET, ACT_DEREG_RECV, ACT_ACCESS,
 		ACT_MIN_RNR, ACT_MIN_RNR, ACT_PAUSE, ACT_PAUSE, ACT_STALL, ACT_FAULTS, ACT_FAULTS,
-		ACT_STARVE, ACT_STARVE, ACT_STARVE, ACT_REFUSED, ACT_QUERY};
+		ACT_STARVE, ACT_STARVE, ACT_STARVE, ACT_REFUSED, ACT_QUERY, ACT_REPATH, ACT_REPATH,
+		ACT_PKEY, ACT_PKEY};
 	struct chaos_conn *c = &w->conn[pick(w, 0, w->conns - 1)];
 	int e = (int)pick(w, A, B);
 

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <cmocka.h>
 #include "chaos.h"
+#include "qp_trace.h"
 #include "seq24.h"
 #include "timers.h"
 
@@ -94,7 +95,10 @@ static void allow(struct chaos_world *w, struct chaos_conn *c, int e)
 {
 	const struct abi_qp_attr *a = &c->end[e].attr, *peer = &c->end[!e].attr;
 	bool slow = a->timeout && a->timeout < 14; /* may fire while all goes well */
-	uint32_t lost = w->perfect && !slow ? 0 : RETRY_EXC;
+	/* What is left of the connection before may be NAKed, and that taken for an answer to what
+	 * follows: it costs a retry. */
+	bool stale = c->made && a->retry_cnt < 7;
+	uint32_t lost = w->perfect && !slow && !stale ? 0 : RETRY_EXC;
 
 	if (!c->calm)
 		traffic_allow(&c->traffic, e, lost, 0);
@@ -117,6 +121,8 @@ static void make_qps(struct chaos_world *w, struct chaos_conn *c)
 	for (int e = A; e < ENDS; e++) {
 		choose_qp(w, c, e);
 		c->end[e].qp = app_qp(c->end[e].app, &c->end[e].spec);
+		if (w->trace == c - w->conn)
+			qp_trace_begin(c->end[e].qp, "AB"[e], now_of(w));
 	}
 }
 
@@ -138,7 +144,7 @@ static void bring_up(struct chaos_world *w, struct chaos_conn *c)
 
 	for (int e = A; e < ENDS; e++) {
 		struct chaos_end *me = &c->end[e], *peer = &c->end[!e];
-		struct path_spec path = host_path(me->app->host, peer->app->host, 0, w->gid);
+		struct path_spec path = path_any(w, c, e);
 
 		me->attr.dest_qpn = peer->qp->qp->qpn;
 		me->attr.rq_psn = peer->attr.sq_psn;

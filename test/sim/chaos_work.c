@@ -46,7 +46,7 @@ static void err(struct chaos_world *w, const struct chaos_conn *c, struct traffi
 	wr->mistake = (enum traffic_mistake)pick(w, MISTAKE_NONE + 1, MISTAKE_RECV_LKEY - 1);
 	wr->flags &= ~ABI_WQE_INLINE;
 	if (wr->len < 2)
-		wr->len = pick(w, 2, 64);
+		wr->len = pick(w, 2, c->max_len < 64 ? c->max_len : 64);
 	switch (wr->mistake) {
 	case MISTAKE_LOCAL_ACCESS:
 		wr->op = TRAFFIC_READ;
@@ -56,7 +56,7 @@ static void err(struct chaos_world *w, const struct chaos_conn *c, struct traffi
 	case MISTAKE_REMOTE_RANGE:
 	case MISTAKE_REMOTE_ACCESS:
 	case MISTAKE_REMOTE_PD:
-		wr->op = (enum traffic_op)pick(w, TRAFFIC_WRITE, TRAFFIC_READ);
+		wr->op = (enum traffic_op)pick(w, TRAFFIC_WRITE, TRAFFIC_FETCH_ADD);
 		break;
 	case MISTAKE_TOO_LONG:
 		wr->op = (enum traffic_op)pick(w, TRAFFIC_SEND, TRAFFIC_SEND_IMM);
@@ -95,7 +95,7 @@ static bool post_message(struct chaos_world *w, struct chaos_conn *c, int e)
 	wr.flags |= chance(w, 20) ? ABI_WQE_SOLICITED : 0;
 	wr.flags |= chance(w, 8) ? ABI_WQE_FENCE : 0;
 	wr.flags |= c->end[e].small || chance(w, 50) ? ABI_WQE_SIGNALED : 0;
-	if (wr.op != TRAFFIC_READ && wr.len <= q->max_inline && chance(w, 50))
+	if (!traffic_fetches(wr.op) && wr.len <= q->max_inline && chance(w, 50))
 		wr.flags |= ABI_WQE_INLINE;
 	err(w, c, &wr);
 	if (!traffic_post(&c->traffic, e, &wr))

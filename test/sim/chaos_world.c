@@ -6,6 +6,7 @@
 #include <string.h>
 #include <cmocka.h>
 #include "chaos.h"
+#include "qp_trace.h"
 #include "seq24.h"
 
 #define START  5000000ull
@@ -82,11 +83,12 @@ void world_init(struct chaos_world *w, uint64_t seed)
 	w->random.state = seed * 0x9E3779B97F4A7C15ull | 1;
 	for (int i = 0; i < 8; i++)
 		random_next(&w->random);
+	w->trace = chaos_trace;
 	w->before = traffic_totals;
 	w->perfect = chance(w, 15);
 	w->moderate = w->perfect || chance(w, 60);
 	w->cqs = pick(w, 1, CHAOS_CQS);
-	w->gid = (enum host_gid)pick(w, 0, HOST_GIDS - 1);
+	w->gid = (enum host_gid)pick(w, 0, HOST_GIDS_ALL - 1);
 	w->psn_jump = pick(w, 1u << 20, 1u << 21);
 	if (chance(w, 50)) /* stale packets lie ahead instead of behind */
 		w->psn_jump = -w->psn_jump & SEQ24_MASK;
@@ -105,12 +107,17 @@ void world_init(struct chaos_world *w, uint64_t seed)
 	w->conns = pick(w, 1, CHAOS_CONNS);
 	for (unsigned i = 0; i < w->conns; i++)
 		conn_init(w, &w->conn[i]);
+	w->ucs = (unsigned)(seed % (CHAOS_UCS + 1));
+	for (unsigned i = 0; i < w->ucs; i++)
+		uc_init(w, &w->uc[i], seed * CHAOS_UCS + i);
+	flows_init(w, &w->flows, seed);
 }
 
 void world_fini(struct chaos_world *w)
 {
 	for (unsigned i = 0; i < w->conns; i++)
 		conn_fini(&w->conn[i]);
+	flows_fini(&w->flows);
 	wirecheck_fini(&w->wire);
 	for (unsigned f = 0; f < CHAOS_HOSTS; f++) {
 		app_fini(&w->app[f]);
@@ -136,7 +143,8 @@ uint64_t world_messages(const struct chaos_world *w)
 
 uint64_t world_packets(const struct chaos_world *w)
 {
-	return w->host[A]->core.count.tx_packets + w->host[B]->core.count.tx_packets;
+	return w->host[A]->core.count.port[0].tx_packets +
+	       w->host[B]->core.count.port[0].tx_packets;
 }
 
 /* --- events --------------------------------------------------------------------------- */
@@ -188,6 +196,8 @@ static void take_events(struct chaos_world *w, unsigned h)
 		const struct core_event *ev = &a->event[w->events_seen[h] % APP_EVENTS];
 
 		world_digest(w, (uint64_t)ev->type << 32 | ev->handle);
+		if (flows_event(&w->flows, a, ev))
+			continue;
 		if (ev->handle >= APP_CQ_HANDLE)
 			cq_event_came(w, h, ev);
 		else
@@ -293,9 +303,13 @@ void world_step(struct chaos_world *w)
 		w->quantum = shortest;
 	else if (w->quantum < longest)
 		w->quantum *= 2;
+	qp_trace_print();
 	for (unsigned h = 0; h < CHAOS_HOSTS; h++)
 		take_events(w, h);
 	world_take(w, true);
+	for (unsigned i = 0; i < w->ucs; i++)
+		uc_take(w, &w->uc[i]);
+	flows_take(w, &w->flows);
 	for (unsigned h = 0; h < CHAOS_HOSTS; h++)
 		invariants_check(&w->app[h], now_of(w));
 	for (unsigned i = 0; i < w->conns; i++)

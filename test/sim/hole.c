@@ -36,7 +36,8 @@ struct mr *hole_open(struct sim_host *h, uint32_t pd)
 	assert_int_equal(ftruncate(hole.fd, HOLE_PAGE), 0);
 	hole.mr = (struct mr){.key = HOLE_KEY,
 		.pd = pd,
-		.access = ABI_ACCESS_LOCAL_WRITE | ABI_ACCESS_REMOTE_WRITE | ABI_ACCESS_REMOTE_READ,
+		.access = ABI_ACCESS_LOCAL_WRITE | ABI_ACCESS_REMOTE_WRITE |
+			  ABI_ACCESS_REMOTE_READ | ABI_ACCESS_REMOTE_ATOMIC,
 		.iova = HOLE_VA,
 		.length = 2 * HOLE_PAGE,
 		.base = mmap(NULL, 2 * HOLE_PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, hole.fd, 0)};

@@ -60,6 +60,18 @@ static void leave_bulk(const struct pair_end *end, int e)
 	spare[e].places = end->places;
 }
 
+static void make_srq(struct pair_end *end, const struct pair_spec *spec, struct app_qp_spec *qp)
+{
+	if (spec->xrc) {
+		end->srq = app_xrc_srq(
+			&end->app, spec->srq_depth, qp->max_sge, PAIR_XRCD, end->recv_cq);
+		qp->xrcd = PAIR_XRCD;
+		return;
+	}
+	end->srq = app_srq(&end->app, spec->srq_depth, qp->max_sge);
+	qp->srq = end->srq;
+}
+
 static void end_init(struct pair *p, int e)
 {
 	struct pair_end *end = &p->end[e];
@@ -74,7 +86,13 @@ static void end_init(struct pair *p, int e)
 	end->recv_cq = app_cq(&end->app, p->spec.cq_depth);
 	qp.send_cq = end->send_cq;
 	qp.recv_cq = end->recv_cq;
+	end->srq = NULL;
+	if (p->spec.srq_depth && e == B)
+		make_srq(end, &p->spec, &qp);
+	if (p->spec.xrc)
+		qp.type = e == A ? ABI_QPT_XRC_SEND : ABI_QPT_XRC_RECV;
 	end->qp = app_qp(&end->app, &qp);
+	end->qp->free_ids = qp.type == ABI_QPT_XRC_RECV; /* its receives are the SRQ's */
 	fabric_add(&p->fabric, end->host);
 }
 
@@ -114,7 +132,8 @@ void pair_wire(struct pair *p)
 {
 	struct wire_end a = wire_end(p, A), b = wire_end(p, B);
 
-	wirecheck_connect(&p->wire, &a, &b, p->spec.attr[A].path_mtu);
+	wirecheck_connect_by(
+		&p->wire, &a, &b, p->spec.attr[A].path_mtu, p->spec.xrc ? WIRE_XRC : WIRE_RC);
 	memset(p->flow, 0, sizeof(p->flow));
 }
 
@@ -131,7 +150,8 @@ void pair_memory(struct pair *p, size_t len)
 {
 	for (int e = A; e < ENDS; e++)
 		p->end[e].mr = app_mr(&p->end[e].app, len,
-			ABI_ACCESS_LOCAL_WRITE | ABI_ACCESS_REMOTE_WRITE | ABI_ACCESS_REMOTE_READ);
+			ABI_ACCESS_LOCAL_WRITE | ABI_ACCESS_REMOTE_WRITE | ABI_ACCESS_REMOTE_READ |
+				ABI_ACCESS_REMOTE_ATOMIC);
 }
 
 /* --- steps ---------------------------------------------------------------------------- */

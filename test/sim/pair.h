@@ -32,7 +32,11 @@ struct pair_spec {
 	struct app_qp_spec qp[ENDS];   /* CQs are filled in */
 	struct abi_qp_attr attr[ENDS]; /* QPNs and PSNs of the other end are filled in */
 	uint32_t cq_depth;
+	uint32_t srq_depth; /* not 0: B's receives are in an SRQ of so many */
+	bool xrc;	    /* from A to B */
 };
+
+#define PAIR_XRCD 9u /* domain of B's SRQ */
 
 struct pair_end {
 	struct sim_host *host;
@@ -42,6 +46,7 @@ struct pair_end {
 	struct app app;
 	struct app_cq *send_cq;
 	struct app_cq *recv_cq;
+	struct app_srq *srq; /* or NULL */
 	struct app_qp *qp;
 	struct app_mr *mr;	  /* made by pair_memory() */
 	struct abi_cqe cqe[4096]; /* all CQEs that pair_step() took, in the order of arrival */

@@ -91,6 +91,33 @@ static void allow(struct run *r, int e)
 		traffic_allow(&r->traffic, e, flush, TRAFFIC_MAY(recv) | flush);
 }
 
+/* XRC-04: what is named may be none of what the target may take from. */
+static void misname(const struct scenario *row, struct srq *srq)
+{
+	switch (row->srq.named) {
+	case NAMED_STRANGE:
+		srq->xrcd = PAIR_XRCD + 1;
+		break;
+	case NAMED_PLAIN:
+		srq->xrcd = 0;
+		break;
+	default:
+		break;
+	}
+}
+
+static void share(struct run *r)
+{
+	struct app_srq *srq = r->pair.end[B].srq;
+	struct traffic_side *side = r->traffic.side;
+
+	if (!srq)
+		return;
+	misname(r->row, &srq->srq);
+	side[B].srq = srq;
+	side[A].srqn = srq->srq.srqn + (r->row->srq.named == NAMED_UNKNOWN ? SRQ_MAX : 0);
+}
+
 static void begin(struct run *r, const struct scenario *row)
 {
 	struct traffic_spec spec = {.seed = 7, .area = AREA, .recv_len = longest(row)};
@@ -100,13 +127,16 @@ static void begin(struct run *r, const struct scenario *row)
 	r->row = row;
 	for (int e = A; e < ENDS; e++)
 		set_end(row, &pair, e);
+	pair.srq_depth = row->srq.depth;
+	pair.xrc = row->srq.xrc;
 	pair_init(&r->pair, &pair);
 	traffic_init(&r->traffic, r->pair.end[A].qp, r->pair.end[B].qp, &spec);
+	share(r);
 	trace_init(&r->trace, row, &r->pair);
 	r->start = r->pair.fabric.now;
 	for (int e = A; e < ENDS; e++) {
 		allow(r, e);
-		if (!row->end[e].starved)
+		if (!row->end[e].starved && !(row->srq.xrc && e == A))
 			r->receives[e] = FOREVER;
 	}
 }
@@ -160,6 +190,20 @@ static void happen(struct run *r, const struct scenario_event *ev)
 		break;
 	case DEREGISTER:
 		traffic_dereg(&r->traffic, ev->side, (enum traffic_region)ev->arg);
+		break;
+	case ARM_LIMIT:
+		atomic_store(&end->srq->srq.limit, (uint32_t)ev->arg);
+		break;
+	case RESIZE_SRQ:
+		app_srq_resize(end->srq, (uint32_t)ev->arg);
+		break;
+	case BREAK_SRQ:
+		atomic_store(&end->srq->shared->producer, end->srq->posted + 1);
+		r->receives[ev->side] = 0;
+		break;
+	case WITHDRAW_SRQ:
+		app_xrc_srq_withdraw(&end->app, end->srq);
+		r->receives[ev->side] = 0;
 		break;
 	case GHOST_ACK:
 		trace_ghost_ack(&r->pair, ev->side, (uint32_t)ev->arg);
@@ -305,6 +349,8 @@ static uint8_t recv_status(const struct scenario *row, int e)
 {
 	if (row->recv_status[e])
 		return row->recv_status[e];
+	if ((row->srq.depth && e == B) || row->srq.xrc) /* SRQ-07: they are for others */
+		return 0;
 	return row->status[e] && !row->end[e].starved ? ABI_WC_WR_FLUSH_ERR : 0;
 }
 
@@ -316,9 +362,12 @@ static void check_end(const struct run *r, int e)
 
 	assert_int_equal(side->failed, r->row->status[e]);
 	assert_int_equal(side->recv_failed, recv_status(r->row, e));
-	assert_int_equal(app->events, !!event);
+	assert_int_equal(app->events, !!event + (unsigned)__builtin_popcount(r->row->also[e]));
 	if (event)
 		assert_int_equal(app_event_count(app, event), 1);
+	for (uint32_t i = 0; i < 32; i++)
+		if (r->row->also[e] >> i & 1)
+			assert_int_equal(app_event_count(app, i), 1);
 	assert_true(r->event_at[e] >= r->row->event_least[e]);
 }
 
@@ -345,7 +394,9 @@ static void wind_up(struct run *r)
 	settle(r);
 	for (int e = A; e < ENDS; e++) {
 		assert_int_equal(r->traffic.side[e].done, r->traffic.side[e].posted);
-		assert_int_equal(r->traffic.side[e].recv_done, r->traffic.side[e].recv_posted);
+		if (!r->traffic.side[e].srq) /* SRQ-07: those are for others */
+			assert_int_equal(
+				r->traffic.side[e].recv_done, r->traffic.side[e].recv_posted);
 	}
 	traffic_restart(&r->traffic, r->pair.end[A].qp, r->pair.end[B].qp);
 }
@@ -379,8 +430,8 @@ static void scenario_run(void **state)
 
 /* --- choosing ------------------------------------------------------------------------- */
 
-static const struct scenario_table *const tables[] = {
-	&scenario_loss, &scenario_reads, &scenario_timers, &scenario_faults, &scenario_errors};
+static const struct scenario_table *const tables[] = {&scenario_loss, &scenario_reads,
+	&scenario_timers, &scenario_faults, &scenario_errors, &scenario_shared};
 
 /* Without a name: all. */
 static bool chosen(const char *name, int argc, char **argv)

@@ -51,8 +51,12 @@ enum scenario_what {
 	TO_SQD,	       /* and ask for SQ_DRAINED */
 	TO_RTS,
 	TO_ERR,
-	DEREGISTER, /* arg: enum traffic_region */
-	GHOST_ACK,  /* to this side, of a PSN arg ahead of its newest */
+	DEREGISTER,   /* arg: enum traffic_region */
+	ARM_LIMIT,    /* of the SRQ */
+	RESIZE_SRQ,   /* to arg */
+	BREAK_SRQ,    /* its index says that something was posted */
+	WITHDRAW_SRQ, /* XRC: it is destroyed */
+	GHOST_ACK,    /* to this side, of a PSN arg ahead of its newest */
 };
 
 struct scenario_event {
@@ -69,6 +73,21 @@ struct scenario_count {
 	size_t offset;
 	uint64_t least;
 	uint64_t most; /* VAL() */
+};
+
+/** What XRC messages name. */
+enum scenario_named {
+	NAMED_RIGHT,
+	NAMED_STRANGE, /* an SRQ of another domain */
+	NAMED_PLAIN,   /* one of no domain */
+	NAMED_UNKNOWN, /* none: its slot holds another number */
+};
+
+/** B's shared receive queue. */
+struct scenario_srq {
+	uint32_t depth; /* 0: none */
+	bool xrc;	/* and A is an initiator */
+	enum scenario_named named;
 };
 
 /** Settings of one end; 0: as pair_defaults() has it. */
@@ -95,6 +114,7 @@ struct scenario {
 	uint32_t mtu;
 	uint64_t rate_bps; /* 0: 10 Gb/s */
 	struct scenario_end end[ENDS];
+	struct scenario_srq srq;
 	struct scenario_work work[SCENARIO_WORK];
 	struct scenario_pick pick[SCENARIO_PICKS];
 	struct scenario_event event[SCENARIO_EVENTS];
@@ -102,7 +122,8 @@ struct scenario {
 	uint8_t status[ENDS];	    /* first failure of sends, 0: none */
 	uint8_t recv_status[ENDS];  /* and of receives */
 	uint32_t event_of[ENDS];    /* ABI_EVENT_* that comes, once and alone; 0: none */
-	uint64_t event_least[ENDS]; /* ns until it comes */
+	uint32_t also[ENDS];	    /* bits of others that come, likewise */
+	uint64_t event_least[ENDS]; /* ns until the first comes */
 	struct scenario_count count[SCENARIO_COUNTS];
 	uint64_t least, most; /* ns until all is done; most is the bound */
 	const char *trace;    /* all frames, one a line, or NULL */
@@ -114,6 +135,6 @@ struct scenario_table {
 	unsigned rows;
 };
 extern const struct scenario_table scenario_loss, scenario_reads, scenario_timers, scenario_faults,
-	scenario_errors;
+	scenario_errors, scenario_shared;
 
 #endif

@@ -65,7 +65,7 @@ static const struct scenario row[] = {
 		.mtu = 256,
 		.work = {{A, TRAFFIC_WRITE, 1, 1 << 20, 0, 0}},
 		.count = {COUNT(A, retransmits, NONE), COUNT(A, local_ack_timeout_err, NONE),
-			COUNT(A, tx_packets, N(4096))},
+			COUNT(A, port[0].tx_packets, N(4096))},
 		.most = 4096 * 274 + RTT,
 	},
 	{

@@ -185,7 +185,7 @@ static const struct scenario row[] = {
 		.end = {[A] = {.rnr_retry = VAL(0)}, [B] = {.starved = true}},
 		.work = {{A, TRAFFIC_SEND, 1, 100, 0, 0}},
 		.status = {[A] = ABI_WC_RNR_RETRY_EXC_ERR},
-		.count = {COUNT(A, retransmits, NONE), COUNT(A, rnr_nak_retry_err, ONE)},
+		.count = {COUNT(A, retransmits, NONE), COUNT(A, retry_rnr_exceeded_err, ONE)},
 		.most = RTT,
 	},
 	{

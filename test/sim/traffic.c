@@ -7,10 +7,13 @@
 #include <cmocka.h>
 #include "traffic_impl.h"
 
-#define READABLE   8192u /* bytes of a region that nobody may write */
-#define ALL_ACCESS (ABI_ACCESS_LOCAL_WRITE | ABI_ACCESS_REMOTE_WRITE | ABI_ACCESS_REMOTE_READ)
+#define READABLE 8192u /* bytes of a region that nobody may write */
+#define ALL_ACCESS                                                                   \
+	(ABI_ACCESS_LOCAL_WRITE | ABI_ACCESS_REMOTE_WRITE | ABI_ACCESS_REMOTE_READ | \
+		ABI_ACCESS_REMOTE_ATOMIC | ABI_ACCESS_MW_BIND | ABI_ACCESS_FLUSH_GLOBAL)
 
-const char *const traffic_op_name[TRAFFIC_OPS] = {"SEND", "SEND_IMM", "WRITE", "WRITE_IMM", "READ"};
+const char *const traffic_op_name[TRAFFIC_OPS] = {"SEND", "SEND_IMM", "WRITE", "WRITE_IMM", "READ",
+	"CMP_SWAP", "FETCH_ADD", "ATOMIC_WRITE", "FLUSH", "SEND_INV", "BIND", "LOCAL_INV"};
 const char *const traffic_mistake_name[TRAFFIC_MISTAKES] = {"none", "lkey", "local_range",
 	"local_access", "opcode", "sges", "rkey", "remote_range", "remote_access", "remote_pd",
 	"too_long", "recv_lkey", "recv_sges"};
@@ -19,7 +22,9 @@ const char *const traffic_size_name[TRAFFIC_SIZES] = {
 	"0", "1", "one-packet", "whole-packets", "to-64K", "below-1M", "1M"};
 
 static const uint8_t op_code[TRAFFIC_OPS] = {ABI_WR_SEND, ABI_WR_SEND_WITH_IMM, ABI_WR_RDMA_WRITE,
-	ABI_WR_RDMA_WRITE_WITH_IMM, ABI_WR_RDMA_READ};
+	ABI_WR_RDMA_WRITE_WITH_IMM, ABI_WR_RDMA_READ, ABI_WR_ATOMIC_CMP_AND_SWP,
+	ABI_WR_ATOMIC_FETCH_AND_ADD, ABI_WR_ATOMIC_WRITE, ABI_WR_FLUSH, ABI_WR_SEND_WITH_INV,
+	ABI_WR_BIND_MW, ABI_WR_LOCAL_INV};
 
 struct traffic_totals traffic_totals;
 
@@ -145,17 +150,31 @@ static bool mistake_fits(const struct traffic_wr *wr, const struct app_qp *q)
 	case MISTAKE_LOCAL_ACCESS:
 		return wr->len && wr->len <= READABLE && wr->op == TRAFFIC_READ;
 	case MISTAKE_SGES:
-		return !inl && q->spec.max_sge < SGE_MAX;
+		return !inl && q->spec.max_sge < SGE_MAX && traffic_has_data(wr->op);
 	case MISTAKE_RKEY:
 	case MISTAKE_REMOTE_RANGE:
 	case MISTAKE_REMOTE_PD:
 	case MISTAKE_REMOTE_ACCESS: /* two bytes, to reach over an end */
 		return wr->len > 1 && traffic_has_target(wr->op);
 	case MISTAKE_TOO_LONG:
-		return !traffic_has_target(wr->op) && !inl;
+		return !traffic_has_target(wr->op) && traffic_has_data(wr->op) && !inl;
 	default:
 		return wr->mistake != MISTAKE_RECV_LKEY && wr->mistake != MISTAKE_RECV_SGES;
 	}
+}
+
+/* A word that lies where a word may, and what becomes of it. */
+static void lay_out_atomic(struct traffic_message *m, struct random *r)
+{
+	uint64_t orig = word_of(m->key);
+
+	m->compare_add = random_next(r);
+	m->swap = random_next(r);
+	m->result = orig + m->compare_add;
+	if (m->wr.op != TRAFFIC_CMP_SWAP)
+		return;
+	m->compare_add = orig + m->imm % 2;
+	m->result = m->imm % 2 ? orig : m->swap;
 }
 
 static void lay_out(struct traffic *t, struct traffic_side *me, struct traffic_message *m)
@@ -164,10 +183,17 @@ static void lay_out(struct traffic *t, struct traffic_side *me, struct traffic_m
 
 	m->key = random_next(&t->random);
 	m->imm = (uint32_t)random_next(&t->random);
-	m->at = pieces_cut(&t->random, m->wr.len, inl ? 0 : m->wr.sges);
+	m->at = pieces_cut(
+		&t->random, m->wr.len, inl || traffic_is_atomic(m->wr.op) ? 0 : m->wr.sges);
+	if (!traffic_has_data(m->wr.op))
+		m->at.n = 0;
 	m->remote = (struct traffic_pieces){.n = 1, .len = {m->wr.len}};
 	m->remote.off[0] = (uint32_t)random_below(&t->random, TRAFFIC_GAP);
-	if (m->wr.op == TRAFFIC_READ)
+	if (traffic_is_word(m->wr.op))
+		m->remote.off[0] &= ~7u;
+	if (traffic_is_atomic(m->wr.op))
+		lay_out_atomic(m, &t->random);
+	if (traffic_fetches(m->wr.op))
 		pieces_put(&me->target, &m->target, &m->remote, m->wr.len, m->key);
 	else
 		pieces_put(&me->local, &m->local, &m->at, m->wr.len, m->key);
@@ -192,6 +218,9 @@ static void describe(struct traffic_side *me, const struct traffic_message *m, s
 		.flags = m->wr.flags,
 		.imm = m->imm,
 		.wr_id = me->wr_base + me->posted,
+		.compare_add = m->compare_add,
+		.swap = m->swap,
+		.srqn = me->srqn,
 		.inline_data = place_mem(&me->local, &m->local),
 		.inline_len = m->wr.len,
 	};
@@ -200,7 +229,12 @@ static void describe(struct traffic_side *me, const struct traffic_message *m, s
 			(uint64_t)place_offset(&me->target, &m->target) + m->remote.off[0]);
 		w->rkey = me->target.mr->mr.key;
 	}
-	if (!m->wr.len && m->imm % 2)
+	if (m->wr.op == TRAFFIC_FLUSH) { /* FLU-05 */
+		w->remote_addr = m->imm & 8 ? m->key : app_va(me->target.mr, 0);
+		w->rkey = me->target.mr->mr.key;
+		w->flush_len = m->imm & 8 ? m->imm >> 8 : me->target.size;
+		w->imm = FETH_PLT_GLOBAL | (m->imm & 8 ? FETH_SEL_MR : FETH_SEL_RANGE);
+	} else if (!m->wr.len && m->imm % 2)
 		w->rkey = 0x5555; /* RSP-12 */
 	w->num_sge = sges_of(&m->at, &me->local, &m->local, w->sge);
 }
@@ -210,6 +244,8 @@ static bool is_doomed(const struct traffic_side *me, const struct traffic_wr *wr
 {
 	if (me->refused >> wr->op & 1)
 		return true;
+	if (wr->op == TRAFFIC_FLUSH)
+		return me->target.shadow;
 	return wr->len && ((me->local.shadow && !(wr->flags & ABI_WQE_INLINE)) ||
 				  (me->target.shadow && traffic_has_target(wr->op)));
 }
@@ -221,7 +257,15 @@ bool traffic_post(struct traffic *t, int e, const struct traffic_wr *wr)
 	struct app_send w;
 
 	m->wr = *wr;
-	if (!mistake_fits(wr, me->qp))
+	m->wr.op = target_mw_op(t, e, wr->op);
+	if (traffic_is_word(m->wr.op))
+		m->wr.len = sizeof(uint64_t);
+	if (!traffic_has_data(m->wr.op))
+		m->wr.len = 0;
+	if (traffic_is_atomic(m->wr.op) || !traffic_has_data(m->wr.op) ||
+		m->wr.len > me->qp->spec.max_inline)
+		m->wr.flags &= ~ABI_WQE_INLINE;
+	if (!mistake_fits(&m->wr, me->qp))
 		m->wr.mistake = MISTAKE_NONE;
 	if (m->wr.mistake == MISTAKE_TOO_LONG)
 		m->wr.len = t->spec.recv_len + 1;
@@ -232,14 +276,16 @@ bool traffic_post(struct traffic *t, int e, const struct traffic_wr *wr)
 		m->wr.flags |= ABI_WQE_SIGNALED;
 	m->doomed = is_doomed(me, &m->wr);
 	lay_out(t, me, m);
+	target_mw_lay_out(t, e, m);
 	describe(me, m, &w);
+	target_mw_describe(t, e, m, &w);
 	spoil(t, e, m->wr.mistake, &w);
 	expect_mistake(t, e, m->wr.mistake);
 	app_post_send(me->qp, &w);
-	if (wr->flags & ABI_WQE_INLINE) /* REQ-15 */
+	if (m->wr.flags & ABI_WQE_INLINE) /* REQ-15 */
 		pieces_wipe(&me->local, &m->local, m->wr.len);
 	me->posted++;
-	traffic_totals.posted[wr->op]++;
+	traffic_totals.posted[m->wr.op]++;
 	for (unsigned i = 0; i < ARRAY_SIZE(traffic_totals.flags); i++)
 		traffic_totals.flags[i] += m->wr.flags >> (i + 1) & 1;
 	return true;
@@ -278,19 +324,29 @@ static unsigned spoil_recv(struct traffic *t, int e, struct traffic_recv *r, str
 	return n;
 }
 
+static uint32_t recv_room(const struct traffic_side *me)
+{
+	return me->srq ? app_srq_room(me->srq) : app_rq_room(me->qp);
+}
+
 bool traffic_post_recv(struct traffic *t, int e, unsigned sges, enum traffic_mistake mistake)
 {
 	struct traffic_side *me = &t->side[e];
 	struct traffic_recv *r = next_recv(me);
 	struct abi_sge sge[SGE_MAX + 1] = {0};
+	unsigned n;
 
-	if (!app_rq_room(me->qp) || me->recv_posted - me->recv_done >= me->qp->spec.rq_depth ||
+	if (!recv_room(me) || me->recv_posted - me->recv_done >= me->qp->spec.rq_depth ||
 		!area_take(&me->recv, t->spec.recv_len, &r->place))
 		return false;
 	r->at = pieces_cut(&t->random, t->spec.recv_len, sges);
 	r->mistake = mistake;
 	sges_of(&r->at, &me->recv, &r->place, sge);
-	app_post_recv(me->qp, me->wr_base + me->recv_posted, sge, spoil_recv(t, e, r, sge));
+	n = spoil_recv(t, e, r, sge);
+	if (me->srq)
+		app_post_srq(me->srq, me->wr_base + me->recv_posted, sge, n);
+	else
+		app_post_recv(me->qp, me->wr_base + me->recv_posted, sge, n);
 	me->recv_posted++;
 	return true;
 }
@@ -348,7 +404,8 @@ void traffic_dereg(struct traffic *t, int e, enum traffic_region region)
 	case REGION_TARGET: /* RSP-15, RSP-31 */
 		area_dereg(&me->target, t->side[!e].qp->app);
 		traffic_allow(t, e, TRAFFIC_MAY(ABI_WC_REM_ACCESS_ERR) | retry, 0);
-		traffic_allow(t, !e, gone, gone);
+		/* or the window that it is to be bound to */
+		traffic_allow(t, !e, gone | TRAFFIC_MAY(ABI_WC_MW_BIND_ERR), gone);
 		break;
 	default: /* RSP-21 */
 		area_dereg(&me->recv, me->qp->app);
@@ -364,9 +421,14 @@ void traffic_refuse(struct traffic *t, int e, uint32_t access)
 	struct traffic_side *peer = &t->side[!e];
 
 	if (access & ABI_ACCESS_REMOTE_WRITE)
-		peer->refused |= 1u << TRAFFIC_WRITE | 1u << TRAFFIC_WRITE_IMM;
+		peer->refused |=
+			1u << TRAFFIC_WRITE | 1u << TRAFFIC_WRITE_IMM | 1u << TRAFFIC_ATOMIC_WRITE;
 	if (access & ABI_ACCESS_REMOTE_READ)
 		peer->refused |= 1u << TRAFFIC_READ;
+	if (access & ABI_ACCESS_REMOTE_ATOMIC)
+		peer->refused |= 1u << TRAFFIC_CMP_SWAP | 1u << TRAFFIC_FETCH_ADD;
+	if (access & ABI_ACCESS_FLUSH_GLOBAL)
+		peer->refused |= 1u << TRAFFIC_FLUSH;
 	traffic_allow(t, e, gone, gone);
 	traffic_allow(t, !e,
 		TRAFFIC_MAY(ABI_WC_REM_INV_REQ_ERR) |
@@ -392,6 +454,10 @@ static void side_clear(struct traffic_side *me)
 
 void traffic_restart(struct traffic *t, struct app_qp *a, struct app_qp *b)
 {
+	for (int e = A; e < ENDS; e++) {
+		target_mw_forget(&t->side[e].window);
+		assert_int_equal(t->side[e].target.mr->mr.windows, 0); /* MR-05 */
+	}
 	side_register(&t->side[A], a->app, b->app);
 	side_register(&t->side[B], b->app, a->app);
 	judge_rest(t);
@@ -416,6 +482,7 @@ void traffic_init(
 
 		area_init(&me->local, q[e]->app, spec->area, ALL_ACCESS);
 		area_init(&me->target, q[!e]->app, spec->area, ALL_ACCESS);
+		target_mw_init(t, e, q[!e]->app);
 		area_init(&me->recv, q[e]->app, spec->area, ABI_ACCESS_LOCAL_WRITE);
 		area_init(&me->readable, q[e]->app, READABLE, 0);
 		area_init(&me->foreign, q[e]->app, READABLE, ALL_ACCESS);

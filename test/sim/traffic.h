@@ -21,6 +21,13 @@ enum traffic_op {
 	TRAFFIC_WRITE,
 	TRAFFIC_WRITE_IMM,
 	TRAFFIC_READ,
+	TRAFFIC_CMP_SWAP, /* the word is what it is compared with every other time */
+	TRAFFIC_FETCH_ADD,
+	TRAFFIC_ATOMIC_WRITE,
+	TRAFFIC_FLUSH,	   /* of all of the region */
+	TRAFFIC_SEND_INV,  /* of the window that the peer bound for this side, or a SEND */
+	TRAFFIC_BIND,	   /* a window, for the peer to use, or a SEND */
+	TRAFFIC_LOCAL_INV, /* of that window, when the peer has nothing outstanding, or a SEND */
 	TRAFFIC_OPS
 };
 extern const char *const traffic_op_name[TRAFFIC_OPS];
@@ -50,20 +57,50 @@ extern const char *const traffic_mistake_name[TRAFFIC_MISTAKES];
 /** @return whether it completes a receive request at the peer. */
 static inline bool traffic_takes_recv(enum traffic_op op)
 {
-	return op != TRAFFIC_WRITE && op != TRAFFIC_READ;
+	return op == TRAFFIC_SEND || op == TRAFFIC_SEND_IMM || op == TRAFFIC_WRITE_IMM ||
+	       op == TRAFFIC_SEND_INV;
+}
+
+/** @return whether it moves bytes. */
+static inline bool traffic_has_data(enum traffic_op op)
+{
+	return op != TRAFFIC_FLUSH && op != TRAFFIC_BIND && op != TRAFFIC_LOCAL_INV;
+}
+
+static inline bool traffic_is_atomic(enum traffic_op op)
+{
+	return op == TRAFFIC_CMP_SWAP || op == TRAFFIC_FETCH_ADD;
+}
+
+/** @return whether it is about one aligned word. */
+static inline bool traffic_is_word(enum traffic_op op)
+{
+	return traffic_is_atomic(op) || op == TRAFFIC_ATOMIC_WRITE;
+}
+
+/** @return whether its bytes come from the peer's memory. */
+static inline bool traffic_fetches(enum traffic_op op)
+{
+	return op == TRAFFIC_READ || traffic_is_atomic(op);
+}
+
+/** @return whether its bytes have a place in memory of the peer. */
+static inline bool traffic_has_target(enum traffic_op op)
+{
+	return (op >= TRAFFIC_WRITE && op <= TRAFFIC_ATOMIC_WRITE);
 }
 
 /** @return whether it names memory of the peer. */
-static inline bool traffic_has_target(enum traffic_op op)
+static inline bool traffic_names_target(enum traffic_op op)
 {
-	return op != TRAFFIC_SEND && op != TRAFFIC_SEND_IMM;
+	return traffic_has_target(op) || op == TRAFFIC_FLUSH;
 }
 
 /** A send work request. */
 struct traffic_wr {
 	enum traffic_op op;
 	enum traffic_mistake mistake;
-	uint32_t len;
+	uint32_t len;	/* a word's is 8, of what moves no bytes 0 */
 	uint32_t flags; /* ABI_WQE_* */
 	unsigned sges;	/* pieces to cut it into at most; 0: one, for speed */
 };
@@ -93,6 +130,10 @@ struct traffic_message {
 	struct traffic_wr wr;
 	uint64_t key; /* its bytes */
 	uint32_t imm;
+	uint32_t window;      /* SEND_INV, BIND, LOCAL_INV: the key; else that it uses, or 0 */
+	uint64_t compare_add; /* atomics */
+	uint64_t swap;
+	uint64_t result; /* what the word becomes */
 	struct traffic_place local;
 	struct traffic_place target;
 	struct traffic_pieces at;     /* in its place of the local area */
@@ -109,14 +150,31 @@ struct traffic_recv {
 	bool done;
 };
 
+/** A type 2 window for all of a side's target, which the peer binds. The side uses its key from the
+ *  bind's completion on until it invalidates it, or is idle when the peer does. READs do not: a
+ * copy of one that comes late fails the QP (RSP-41). */
+struct traffic_mw {
+	struct app_mw *mw;
+	enum {
+		WINDOW_FREE,
+		WINDOW_BINDING,
+		WINDOW_BOUND,
+		WINDOW_GOING
+	} state;
+	uint32_t key;
+};
+
 /** Set of enum abi_wc_status. */
 #define TRAFFIC_MAY(status) (1u << (status))
 
 struct traffic_side {
 	struct app_qp *qp;
+	struct app_srq *srq;	    /* receives are posted to it; NULL: to the QP */
+	uint32_t srqn;		    /* XRC: of the peer's, that its messages name */
 	uint32_t qpn;		    /* still known when the QP is destroyed */
 	struct traffic_area local;  /* sources of SEND and WRITE, destinations of READ */
 	struct traffic_area target; /* at the peer: what this side WRITEs and READs */
+	struct traffic_mw window;   /* for its target */
 	struct traffic_area recv;
 	struct traffic_area foreign;  /* of another protection domain: for mistakes */
 	struct traffic_area readable; /* neither LOCAL_WRITE nor remote access: for mistakes */

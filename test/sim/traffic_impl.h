@@ -37,6 +37,13 @@ struct traffic_pieces pieces_cut(struct random *r, uint32_t len, unsigned max);
 void pieces_put(const struct traffic_area *a, const struct traffic_place *place,
 	const struct traffic_pieces *p, uint32_t len, uint64_t key);
 
+/** @return the word that the message with @p key is, 8 bytes long. */
+uint64_t word_of(uint64_t key);
+
+/** As pieces_check() for one aligned word, which must be @p v, or may be @p or. */
+void word_check(const struct traffic_area *a, const struct traffic_place *place,
+	const struct traffic_pieces *p, uint64_t v, uint64_t or);
+
 /** The application overwrites the place with FILL. */
 void pieces_wipe(const struct traffic_area *a, const struct traffic_place *place, uint32_t len);
 
@@ -48,6 +55,23 @@ void pieces_check(const struct traffic_area *a, const struct traffic_place *plac
 /** The same for what may have arrived of a message that broke: its first bytes, then FILL. */
 void pieces_check_begun(const struct traffic_area *a, const struct traffic_place *place,
 	const struct traffic_pieces *p, uint32_t len, uint64_t key);
+
+/* --- traffic_mw.c ------------------------------------------------------------------- */
+
+/** Makes the window for side @p e's target. */
+void target_mw_init(struct traffic *t, int e, struct app *owner);
+/** The QP that bound it, if any, is gone, or as new. */
+void target_mw_forget(struct traffic_mw *w);
+/** @return @p op, or a SEND instead of what side @p e cannot do now with a window. */
+enum traffic_op target_mw_op(const struct traffic *t, int e, enum traffic_op op);
+/** What a message of side @p e, which is posted now, does with a window. */
+void target_mw_lay_out(struct traffic *t, int e, struct traffic_message *m);
+void target_mw_describe(
+	const struct traffic *t, int e, const struct traffic_message *m, struct app_send *w);
+/** It is done, as its sender knows. */
+void target_mw_done(struct traffic *t, int e, const struct traffic_message *m);
+/** The SEND_INV @p m was received by side @p e. */
+void target_mw_invalidated(struct traffic *t, int e, const struct traffic_message *m);
 
 /* --- traffic_judge.c ------------------------------------------------------------------ */
 

@@ -33,7 +33,10 @@ static void check_source(const struct traffic_side *me, const struct traffic_mes
 {
 	bool inl = m->wr.flags & ABI_WQE_INLINE;
 
-	if (m->wr.op == TRAFFIC_READ)
+	if (traffic_is_atomic(m->wr.op)) /* RSP-36: done once, or not at all */
+		word_check(&me->target, &m->target, &m->remote, m->result,
+			m->done ? m->result : word_of(m->key));
+	else if (m->wr.op == TRAFFIC_READ)
 		pieces_check(&me->target, &m->target, &m->remote, m->wr.len, m->key);
 	else
 		pieces_check(&me->local, &m->local, &m->at, inl ? 0 : m->wr.len, m->key);
@@ -58,17 +61,18 @@ static void message_done(struct traffic *t, int e, struct traffic_message *m)
 
 	assert_int_equal(m->wr.mistake, MISTAKE_NONE);
 	assert_false(m->doomed);
+	m->done = true;
 	check_source(me, m);
-	if (m->wr.op == TRAFFIC_READ)
+	if (traffic_fetches(m->wr.op))
 		pieces_check(&me->local, &m->local, &m->at, m->wr.len, m->key);
 	else if (traffic_has_target(m->wr.op))
 		pieces_check(&me->target, &m->target, &m->remote, m->wr.len, m->key);
+	target_mw_done(t, e, m);
 	area_give(&me->local, &m->local);
 	if (traffic_has_target(m->wr.op))
 		area_give(&me->target, &m->target);
 	if (traffic_takes_recv(m->wr.op) && !peer->cqes_lost) /* RSP-24: it was received first */
 		assert_true(m < &me->msg[peer->expect]);
-	m->done = true;
 	traffic_totals.completed[m->wr.op]++;
 	traffic_totals.bytes += m->wr.len;
 	traffic_totals.size[size_class(me, m->wr.len)]++;
@@ -100,7 +104,10 @@ static void first_failure(
 			traffic_op_name[m->wr.op], m->wr.len, traffic_mistake_name[m->wr.mistake],
 			status);
 	if (status == ABI_WC_REM_ACCESS_ERR)
-		assert_true(m->wr.len && traffic_has_target(m->wr.op));
+		assert_true(
+			m->wr.op == TRAFFIC_FLUSH || (m->wr.len && traffic_has_target(m->wr.op)));
+	if (status == ABI_WC_MW_BIND_ERR)
+		assert_int_equal(m->wr.op, TRAFFIC_BIND);
 	if (status == ABI_WC_LOC_PROT_ERR)
 		assert_true(m->wr.len && !(m->wr.flags & ABI_WQE_INLINE));
 	me->failed = status;
@@ -113,8 +120,9 @@ static void first_failure(
 static void send_cqe(struct traffic *t, int e, const struct abi_cqe *cqe)
 {
 	struct traffic_side *me = &t->side[e];
-	static const uint8_t code[TRAFFIC_OPS] = {
-		ABI_WC_SEND, ABI_WC_SEND, ABI_WC_RDMA_WRITE, ABI_WC_RDMA_WRITE, ABI_WC_RDMA_READ};
+	static const uint8_t code[TRAFFIC_OPS] = {ABI_WC_SEND, ABI_WC_SEND, ABI_WC_RDMA_WRITE,
+		ABI_WC_RDMA_WRITE, ABI_WC_RDMA_READ, ABI_WC_COMP_SWAP, ABI_WC_FETCH_ADD,
+		ABI_WC_ATOMIC_WRITE, ABI_WC_FLUSH, ABI_WC_SEND, ABI_WC_BIND_MW, ABI_WC_LOCAL_INV};
 	unsigned index = (unsigned)(cqe->wr_id - me->wr_base);
 	struct traffic_message *m = &me->msg[index];
 
@@ -172,7 +180,8 @@ static void recv_success(
 	struct traffic_side *me = &t->side[e];
 	struct traffic_recv *r = &me->rq[me->recv_done - 1];
 	bool write = m->wr.op == TRAFFIC_WRITE_IMM;
-	bool imm = m->wr.op != TRAFFIC_SEND;
+	bool imm = write || m->wr.op == TRAFFIC_SEND_IMM;
+	bool inv = m->wr.op == TRAFFIC_SEND_INV;
 
 	assert_int_equal(me->recv_failed, 0);
 	assert_int_equal(m->wr.mistake, MISTAKE_NONE);
@@ -186,6 +195,11 @@ static void recv_success(
 	assert_int_equal(cqe->src_qp, t->side[!e].qpn);
 	if (imm)
 		assert_int_equal(cqe->imm, m->imm);
+	assert_int_equal(!!(cqe->flags & ABI_WC_WITH_INV), inv);
+	if (inv) {
+		assert_int_equal(cqe->imm, m->window);
+		target_mw_invalidated(t, e, m);
+	}
 	pieces_check(&me->recv, &r->place, &r->at, write ? 0 : m->wr.len, m->key);
 	area_give(&me->recv, &r->place);
 	r->done = true;
@@ -277,7 +291,7 @@ static void judge_messages(const struct traffic_side *me)
 		if (m->done)
 			continue;
 		check_source(me, m);
-		if (m->wr.op == TRAFFIC_READ)
+		if (traffic_fetches(m->wr.op))
 			pieces_check_begun(&me->local, &m->local, &m->at, m->wr.len, m->key);
 		else if (traffic_has_target(m->wr.op))
 			pieces_check_begun(&me->target, &m->target, &m->remote, m->wr.len, m->key);

@@ -188,6 +188,27 @@ void pieces_check(const struct traffic_area *a, const struct traffic_place *plac
 	assert_memory_equal(got, want, len);
 }
 
+uint64_t word_of(uint64_t key)
+{
+	uint64_t v;
+
+	bytes_of(key, want, sizeof(v));
+	memcpy(&v, want, sizeof(v));
+	return v;
+}
+
+void word_check(const struct traffic_area *a, const struct traffic_place *place,
+	const struct traffic_pieces *p, uint64_t v, uint64_t or)
+{
+	uint64_t is;
+
+	take_bytes(a, place, p, sizeof(is));
+	memcpy(&is, got, sizeof(is));
+	if (is != v && is != or)
+		fail_msg("the word is %llx, not %llx", (unsigned long long)is,
+			(unsigned long long)v);
+}
+
 void pieces_check_begun(const struct traffic_area *a, const struct traffic_place *place,
 	const struct traffic_pieces *p, uint32_t len, uint64_t key)
 {

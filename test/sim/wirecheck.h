@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file wirecheck.h
- * What RC connections put on their links, against the rules of the wire. Two cores that agree in
+ * What QPs put on their links, against the rules of the wire. Two cores that agree in
  * a mistake understand each other; a third party that knows the rules alone does not. It parses
  * frames itself and keeps its own idea of each connection: which PSNs belong to which message,
  * what was sent under each, how far the responses are.
@@ -18,21 +18,35 @@
 #define WIRECHECK_PACKETS  4096u /* likewise */
 #define WIRECHECK_STREAMS  32u
 
+/** Services; the first three bits of an opcode. */
+enum wire_service {
+	WIRE_RC = 0x00,
+	WIRE_UC = 0x20,
+	WIRE_UD = 0x60,
+	WIRE_XRC = 0xA0,
+};
+
 /** A request message. */
 struct wire_message {
 	uint32_t first_psn;
 	uint32_t last_psn; /* of an open one: so far */
 	uint32_t number;   /* the MSN when it is complete */
-	bool read;
-	bool complete; /* its LAST was sent */
-	bool answered; /* READ: its last response was sent */
-	uint64_t va;   /* READ and WRITE */
+	bool read;	   /* or ATOMIC: answered by more than an ACK */
+	bool complete;	   /* its LAST was sent */
+	bool answered;	   /* READ: its last response was sent */
+	uint64_t va;	   /* READ and WRITE */
 	uint32_t rkey;
 	uint32_t length;
+	bool atomic;
+	bool once;     /* FLUSH, ATOMIC WRITE */
+	uint64_t orig; /* ATOMIC: what was answered first */
+	uint32_t srqn; /* XRC */
 };
 
-/** One direction of requests, and the responses that come back for them. */
+/** One direction of requests, and the responses that come back for them; or the datagrams of a QP.
+ */
 struct wire_stream {
+	enum wire_service service;
 	/* who receives the requests, and who the responses: last byte of the MAC, QPN */
 	uint8_t to_host, from_host;
 	uint32_t to_qpn, from_qpn;
@@ -75,6 +89,14 @@ void wirecheck_forget(struct wirecheck *w, uint8_t host, uint32_t qpn);
 /** A connection begins; one that an end had before is forgotten. */
 void wirecheck_connect(
 	struct wirecheck *w, const struct wire_end *a, const struct wire_end *b, uint32_t mtu);
+
+/** The same by another service. UC: of a connection that an end begins anew after an error in
+ *  the midst of a message, too. */
+void wirecheck_connect_by(struct wirecheck *w, const struct wire_end *a, const struct wire_end *b,
+	uint32_t mtu, enum wire_service service);
+
+/** A QP begins to send datagrams. */
+void wirecheck_datagrams(struct wirecheck *w, const struct wire_end *from);
 
 /** Looks at all that senders give to @p l. */
 void wirecheck_tap(struct wirecheck *w, struct sim_link *l);

@@ -71,8 +71,12 @@ class Frames:
                 elif op & 0x1F == 0x1D:
                     total = 8
                 room = w.mr['length'] - total
-                e['reth'] = w.reth(r.choice([0, room, r.randrange(room + 1)]), total)
-                if not total and r.random() < .5:           # C9-88
+                at = r.choice([0, room, r.randrange(room + 1)])
+                if op & 0x1F == 0x1D:                           # FLU-08
+                    at -= (w.mr['va'] + at) % 8 if at >= 8 else at - -w.mr['va'] % 8
+                e['reth'] = w.reth(at, total)
+                whole = e.get('feth', {}).get('sel') == 1       # FLU-05
+                if not total and not whole and r.random() < .5:     # C9-88
                     e['reth'] = {'va': r.getrandbits(64), 'rkey': r.getrandbits(32), 'dmalen': 0}
             elif name == 'aeth':
                 e['aeth'] = {'syndrome': r.randrange(32), 'msn': r.randrange(1 << 24)}
@@ -85,7 +89,9 @@ class Frames:
             elif name == 'immdt':
                 e[name] = {'value': r.getrandbits(32)}
             elif name == 'ieth':
-                e[name] = {'rkey': r.getrandbits(32)}
+                # A window's, whose index is one of the table's and not the region's.
+                key = r.randrange(1 << 8, 60000 << 8)
+                e[name] = {'rkey': key ^ (1 << 9) if key >> 8 == w.mr['rkey'] >> 8 else key}
             elif name == 'xrceth':
                 e[name] = {'srqn': r.randrange(1 << 24)}
             elif name == 'feth':
@@ -108,6 +114,8 @@ class Frames:
         n = self.length(first, last) if HEADERS[op][1] else 0
         if low == 0x1D:
             n = 8
+        if op & 0xE0 == 0x60:
+            n = min(n, 4096 - 40)       # UD-05, and the context's receive
         if low in (0x02, 0x03, 0x08, 0x09, 0x16, 0x0F) and not n:
             n = 1
         response = low in RESPONSES
@@ -137,7 +145,7 @@ class Frames:
         self.add('rc_%02x' % low, p, **({'context': context} if context else {}))
 
     def run_other(self):
-        """what is not built: as far as the headers go"""
+        """of the other services, and CNPs"""
         r, w = self.rng, self.w
         op = r.choice([o for o in HEADERS if o >= 0x20])
         to = 'A' if op == 0x81 or (op & 0x1F in RESPONSES and op >= 0xA0) else 'B'
@@ -449,6 +457,63 @@ class Frames:
         else:
             p.dst = {'v4': '239.1.2.3', 'v6': 'ff0e::1:2', 'v1': 'ff12::9'}[p.kind]
             self.drop('other_mcast', p, 'qpn_mcast')
+
+    def drop_datagram(self):
+        """UD and QP1: Q_Key, P_Key, opcode, no receive"""
+        r, w = self.rng, self.w
+        p = self.vary(self.good(r.choice([0x64, 0x65]), r.choice(KINDS), qpn=w.sides['B']['qpn']['UD']))
+        qp1 = r.random() < .5
+        if qp1:
+            p.dest_qp = 1
+            p.eths['deth'].update(qkey=0x80010000, src_qp=1)
+        what = r.choice(['qkey', 'pkey', 'opcode', 'receive'])
+        context = {}
+        if what == 'qkey':
+            p.eths['deth']['qkey'] ^= 1 << r.randrange(32)
+        elif what == 'pkey':
+            p.pkey ^= 1 << r.randrange(15)
+            if p.pkey & 0x7FFF == w.pkey & 0x7FFF:
+                return
+            if not qp1:                                     # VAL-09: only the first is the QP's
+                context = {'pkey_table': ['0x%04x' % w.pkey, '0x%04x' % (p.pkey | 0x8000)]}
+        elif what == 'opcode':
+            p.op, p.eths = 0x60 | r.choice([0, 1, 3, 6, 7, 0x1F]), {}
+        else:
+            context = {'recv_wqes': 0}
+        counter = {'opcode': 'opcode_unsupported', 'receive': 'no_recv_wqe'}.get(what, what)
+        self.drop('datagram_' + what, p, counter, **({'context': context} if context else {}))
+
+    def drop_uc(self):
+        """UC-05, UC-09, UC-10, UC-12, UC-13: what RC answers with a NAK"""
+        r, w = self.rng, self.w
+        op = r.choice([0x20, 0x24, 0x25, 0x26, 0x2A, 0x2B])
+        p = self.vary(self.good(op, r.choice(KINDS), qpn=w.sides['B']['qpn']['UC']))
+        p.psn = r.choice([p.psn, r.randrange(1 << 24)])     # UC-04
+        what = r.choice(['torn', 'length', 'receive', 'key', 'access'])
+        counter, context = 'request_length', {}
+        write = 'reth' in p.eths
+        if what == 'torn':
+            p.op, p.eths, counter = r.choice([0x21, 0x22, 0x27, 0x28]), {}, 'message_torn'
+            p.payload, p.pad_bytes = data(r, w.mtu), None
+        elif what == 'length':
+            n = r.choice([w.mtu + 4, w.mtu + 1] + ([0, 1, w.mtu - 4] if op in (0x20, 0x26) else []))
+            p.payload, p.pad_bytes = data(r, n), None
+            context = {'recv_len': 8192}
+            if op != 0x26 and write:
+                p.eths['reth'] = w.reth(0, n)
+        elif what == 'receive':
+            if op in (0x26, 0x2A):
+                return
+            counter, context = 'no_recv_wqe', {'recv_wqes': 0}
+        elif not write or not p.eths['reth']['dmalen']:
+            return
+        elif what == 'key':
+            counter = 'request_access'
+            p.eths['reth']['rkey'] ^= 1 << r.randrange(16)
+        else:
+            counter = 'request_access'
+            context = r.choice([{'B_rc_access': 'REMOTE_READ'}, {'B_mr_access': 'LOCAL_WRITE|REMOTE_READ'}])
+        self.drop('uc_' + what, p, counter, **({'context': context} if context else {}))
 
     # --- answered with a NAK ----------------------------------------------------------------
 

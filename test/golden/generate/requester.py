@@ -7,6 +7,8 @@ MASK = 0xFFFFFF
 RNR_USEC = [655360, 10, 20, 30, 40, 60, 80, 120, 160, 240, 320, 480, 640, 960, 1280, 1920, 2560,
             3840, 5120, 7680, 10240, 15360, 20480, 30720, 40960, 61440, 81920, 122880, 163840,
             245760, 327680, 491520]
+ONCE = {'FLUSH': 0x1C, 'ATOMIC_WRITE': 0x1D}    # answered by a READ response of no bytes
+ATOMICS = {'ATOMIC_CMP_AND_SWP': (0x13, 'COMP_SWAP'), 'ATOMIC_FETCH_AND_ADD': (0x14, 'FETCH_ADD')}
 STATUS = {NAK_INV: 'REM_INV_REQ_ERR', NAK_ACC: 'REM_ACCESS_ERR', NAK_OP: 'REM_OP_ERR'}
 
 
@@ -17,16 +19,22 @@ class Request:
         self.wr_id, self.opcode, self.length, self.flags, self.imm = \
             wr_id, opcode, length, flags, imm
         self.first, self.n = first, max(1, -(-length // mtu))
+        self.once = opcode in ONCE
+        if self.once:
+            self.n = 1
+        # answered by more than an ACK
+        self.read = opcode == 'RDMA_READ' or opcode in ATOMICS or self.once
         self.end = first + self.n
-        self.read = opcode == 'RDMA_READ'
         self.request_at = None          # READ: where the newest request began
+        self.operands = None            # ATOMIC: compare or add, swap
 
     def cqe(self, status):
         name = {'SEND': 'SEND', 'SEND_WITH_IMM': 'SEND', 'RDMA_READ': 'RDMA_READ'}
         c = {'status': status, 'wr_id': self.wr_id}
         if status == 'SUCCESS':
-            c['opcode'] = name.get(self.opcode, 'RDMA_WRITE')
-            if self.read:
+            c['opcode'] = self.opcode if self.once else \
+                ATOMICS[self.opcode][1] if self.operands else name.get(self.opcode, 'RDMA_WRITE')
+            if self.read and not self.once:
                 c['byte_len'] = self.length
         return c
 
@@ -57,6 +65,17 @@ class Requester:
         off = (x - q.first) * self.mtu
         p = {'psn': self.psn(x), 'dest_qp': self.w.sides['B']['qpn']['RC'], 'pkey': self.w.pkey}
         base = {'va': '0x%x' % self.w.mr['va'], 'rkey': '0x%x' % self.w.mr['rkey']}
+        if q.operands:
+            add, swap = q.operands
+            fetch_add = q.opcode == 'ATOMIC_FETCH_AND_ADD'
+            p.update(base, opcode=ATOMICS[q.opcode][0], payload_len=0, ackreq=1,
+                     swap_add='0x%x' % (add if fetch_add else swap), cmp='0x%x' % (0 if fetch_add else add))
+            return p
+        if q.once:
+            data = self.payload.get(q.wr_id, bytes(8)) if q.opcode == 'ATOMIC_WRITE' else b''
+            p.update(base, opcode=ONCE[q.opcode], payload=data.hex(), payload_len=len(data), ackreq=1,
+                     dmalen=q.length)
+            return p
         if q.read:
             p.update(opcode=0x0C, payload_len=0, va='0x%x' % (self.w.mr['va'] + off),
                      rkey=base['rkey'], dmalen=q.length - off, ackreq=1)
@@ -190,6 +209,7 @@ class Requester:
 
 class RandomResponses:
     """a responder, and a network, that lose, repeat, refuse and wait"""
+    model = Requester
 
     def __init__(self, world, index):
         self.w, self.rng = world, world.rng
@@ -202,18 +222,20 @@ class RandomResponses:
         posts, self.payload, first, packets = [], {}, 0, r.randrange(1, 14)
         while first < packets:
             op = r.choice(['SEND', 'SEND', 'SEND_WITH_IMM', 'RDMA_WRITE', 'RDMA_WRITE_WITH_IMM',
-                           'RDMA_READ', 'RDMA_READ'])
-            n = r.choice([0, 1, 4, mtu - 1, mtu, mtu + 1, 3 * mtu, 2 * mtu + 5])
+                           'RDMA_READ', 'RDMA_READ', *ATOMICS, *ONCE])
+            n = 8 if op in ATOMICS or op == 'ATOMIC_WRITE' else r.choice([0, 1, 4, mtu - 1, mtu, mtu + 1, 3 * mtu, 2 * mtu + 5])
             flags = [f for f, p in (('SIGNALED', .8), ('FENCE', .15), ('SOLICITED', .3))
                      if r.random() < p]
-            if op != 'RDMA_READ' and n <= 256 and r.random() < .2:
-                flags.append('INLINE')
             q = Request(len(posts) + 1, op, n, flags, first, mtu, r.getrandbits(32))
-            if op != 'RDMA_READ' and r.random() < .5 and n:
+            if not q.read and not q.once and n <= 256 and r.random() < .2:
+                flags.append('INLINE')
+            if op in ATOMICS:
+                q.operands = r.getrandbits(64), r.getrandbits(64)
+            if (not q.read or op == 'ATOMIC_WRITE') and r.random() < .5 and n:
                 self.payload[q.wr_id] = r.randbytes(n)
             posts.append(q)
             first = q.end
-        self.m = Requester(world, self.setup, posts)
+        self.m = self.model(world, self.setup, posts)
         self.m.payload = self.payload
         self.name = 'requester_%s_%d' % (self.kind, index)
         self.steps, self.msn, self.losses = [], 0, 0
@@ -227,6 +249,10 @@ class RandomResponses:
         d = {'wr_id': q.wr_id, 'opcode': q.opcode, 'length': q.length, 'flags': q.flags}
         if q.opcode.endswith('_IMM'):
             d['imm'] = '0x%08x' % q.imm
+        if q.operands:
+            d['compare_add'], d['swap'] = ('0x%x' % v for v in q.operands)
+        if q.opcode == 'FLUSH':
+            d.update(plt=self.rng.randrange(1, 4), sel=self.rng.randrange(2))
         if q.wr_id in self.payload:
             d['payload'] = self.payload[q.wr_id].hex()
         return d
@@ -263,6 +289,14 @@ class RandomResponses:
     def good_response(self, x):
         m, mtu = self.m, self.m.mtu
         q = m.owner(x)
+        if q.operands:
+            p = self.packet(0x12, x, 0x1F)
+            p.eths['atomicacketh'] = {'orig': self.rng.getrandbits(64)}
+            self.step(p, m.response(x))
+            return
+        if q.once:
+            self.step(self.packet(0x10, x, 0x1F), m.response(x))
+            return
         first, last = x == q.request_at, x == q.end - 1
         n = min(mtu, q.length - (x - q.first) * mtu)
         op = 0x10 if first and last else 0x0D if first else 0x0F if last else 0x0E
@@ -272,7 +306,7 @@ class RandomResponses:
     def lost_response(self):
         m = self.m
         reads = [x for x in self.outstanding() if m.owner(x).read and x > m.una and
-                 m.owner(x) in m.out and x > m.owner(x).request_at]
+                 m.owner(x) in m.out and (m.owner(x).operands or m.owner(x).once or x > m.owner(x).request_at)]
         if reads:
             self.good_response(self.rng.choice(reads))
 

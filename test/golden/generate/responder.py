@@ -6,6 +6,10 @@ from wire import NAK_ACC, NAK_INV, NAK_SEQ, opcode_of
 from world import psn_near
 
 MASK = 0xFFFFFF
+CMP_SWAP, FETCH_ADD = 0x13, 0x14
+FLUSH, ATOMIC_WRITE = 0x1C, 0x1D
+ONCE = (CMP_SWAP, FETCH_ADD, FLUSH, ATOMIC_WRITE)       # never executed again
+RIGHTS = 'LOCAL_WRITE|REMOTE_READ|REMOTE_WRITE|REMOTE_ATOMIC|FLUSH_GLOBAL'
 
 
 def u64(v):
@@ -40,7 +44,7 @@ class Responder:
         self.open, self.state = None, 'RTS'
         self.nak_sent = self.rnr_sent = False
         self.got = self.left = self.at = self.total = 0
-        self.reads = []
+        self.ring = []                  # of READs and ATOMICs, to answer again: RSP-37
         self.newest = (self.epsn - 1) & MASK    # SEND or WRITE packet
         self.memory = bytearray(world.mr['length'])
 
@@ -87,15 +91,18 @@ class Responder:
     # --- the expected packet ------------------------------------------------------------------
 
     def expected(self, r, p):
-        kind = 'SEND' if p.op <= 5 else 'WRITE' if p.op <= 0xB else 'READ' if p.op == 0xC else None
-        first = p.op in (0, 4, 5, 6, 0xA, 0xB, 0xC)
-        last = p.op in (2, 3, 4, 5, 8, 9, 0xA, 0xB, 0xC)
+        kind = 'SEND' if p.op <= 5 else 'WRITE' if p.op <= 0xB else 'READ' if p.op == 0xC else \
+            'ONCE' if p.op in ONCE else None
+        first = p.op in (0, 4, 5, 6, 0xA, 0xB, 0xC) + ONCE
+        last = p.op in (2, 3, 4, 5, 8, 9, 0xA, 0xB, 0xC) + ONCE
         imm = 'immdt' in p.eths
         n = len(p.payload)
         if kind is None or (self.open if first else self.open != kind):
             return self.fatal(r, NAK_INV)                       # RSP-05..07, VAL-05
         if kind == 'READ':
             return self.read(r, p)
+        if kind == 'ONCE':
+            return {FLUSH: self.flush_memory, ATOMIC_WRITE: self.atomic_write}.get(p.op, self.atomic)(r, p)
         if ((kind == 'SEND' and first) or imm and kind == 'WRITE') and self.taken is None:
             if not self.posted:
                 r.tx = [self.aeth(self.epsn, 0x20 | self.rnr_timer)]    # RSP-16, RSP-17
@@ -176,9 +183,81 @@ class Responder:
             return self.fatal(r, NAK_ACC)
         self.msn = (self.msn + 1) & MASK
         r.tx = self.responses(p.psn, at, h['dmalen'], self.msn)
-        self.reads = (self.reads + [(p.psn, len(r.tx), h['rkey'], h['va'], h['dmalen'])])[-self.kept:]
-        self.epsn = (p.psn + len(r.tx)) & MASK
+        self.remember((p.psn, len(r.tx), h['rkey'], h['va'], h['dmalen'], None))
+        return r
+
+    def remember(self, entry):
+        self.ring = (self.ring + [entry])[-self.kept:]
+        self.epsn = (entry[0] + entry[1]) & MASK
         self.nak_sent = self.rnr_sent = False
+
+    def atomic_ack(self, psn, orig, msn):
+        x = {'opcode': 0x12, 'psn': psn, 'syndrome': 'ack', 'payload_len': 0, 'pad': 0, 'ackreq': 0, 'se': 0,
+             'dest_qp': self.w.sides['A']['qpn']['RC'], 'pkey': self.w.pkey, 'orig': u64(orig)}
+        if msn is not None:
+            x['msn'] = msn
+        return x
+
+    def atomic(self, r, p):
+        """RSP-32, RSP-33, RSP-34, RSP-36"""
+        h = p.eths['atomiceth']
+        at = h['va'] - self.w.mr['va']
+        if not self.kept:
+            return self.fatal(r, NAK_INV)                       # RSP-30
+        if h['rkey'] != self.w.mr['rkey'] or at < 0 or at + 8 > len(self.memory):
+            return self.fatal(r, NAK_ACC)                       # RSP-13
+        if at % 8:
+            return self.fatal(r, NAK_INV)
+        orig, = struct.unpack('<Q', self.memory[at:at + 8])     # of this machine, little-endian
+        if p.op == FETCH_ADD:
+            new = (orig + h['swap_add']) & ((1 << 64) - 1)
+        else:
+            new = h['swap_add'] if orig == h['cmp'] else orig
+        self.memory[at:at + 8] = struct.pack('<Q', new)
+        self.msn = (self.msn + 1) & MASK
+        self.remember((p.psn, 1, h['rkey'], h['va'], 8, orig))
+        r.tx = [self.atomic_ack(p.psn, orig, self.msn)]
+        return r
+
+    def read_ack(self, psn, msn):
+        """FLU-02, FLU-09"""
+        x = self.aeth(psn, 'ack')
+        x['opcode'] = 0x10
+        if msn is None:
+            del x['msn']
+        return x
+
+    def flush_memory(self, r, p):
+        """FLU-01..05"""
+        h, f = p.eths['reth'], p.eths['feth']
+        at = h['va'] - self.w.mr['va']
+        if not self.kept:
+            return self.fatal(r, NAK_INV)                       # FLU-03
+        whole = f['sel'] == 1
+        if (h['dmalen'] or whole) and (h['rkey'] != self.w.mr['rkey'] or f['plt'] & 2):
+            return self.fatal(r, NAK_ACC)                       # FLU-04
+        if not whole and h['dmalen'] and (at < 0 or at + h['dmalen'] > len(self.memory)):
+            return self.fatal(r, NAK_ACC)
+        return self.once(r, p, 'flush')
+
+    def atomic_write(self, r, p):
+        """FLU-08"""
+        h = p.eths['reth']
+        at = h['va'] - self.w.mr['va']
+        if not self.kept:
+            return self.fatal(r, NAK_INV)
+        if h['rkey'] != self.w.mr['rkey'] or at < 0 or at + 8 > len(self.memory):
+            return self.fatal(r, NAK_ACC)
+        if h['va'] % 8:
+            return self.fatal(r, NAK_INV)
+        self.memory[at:at + 8] = p.payload
+        return self.once(r, p, 'word')
+
+    def once(self, r, p, what):
+        h = p.eths['reth']
+        self.msn = (self.msn + 1) & MASK
+        self.remember((p.psn, 1, h['rkey'], h['va'], h['dmalen'], what))
+        r.tx = [self.read_ack(p.psn, self.msn)]
         return r
 
     # --- duplicates ------------------------------------------------------------------------------
@@ -186,13 +265,22 @@ class Responder:
     def duplicate(self, r, p):
         if p.op == 0xC:
             h = p.eths['reth']
-            for psn, n, rkey, va, length in self.reads:
+            for psn, n, rkey, va, length, orig in self.ring:
                 i = diff(p.psn, psn)
                 off = h['va'] - va
-                if 0 <= i < n and rkey == h['rkey'] and off == i * self.mtu and \
+                if orig is None and 0 <= i < n and rkey == h['rkey'] and off == i * self.mtu and \
                         0 <= off and off + h['dmalen'] <= length:
                     r.tx = self.responses(p.psn, h['va'] - self.w.mr['va'], h['dmalen'], None)
             return r                                            # RSP-40
+        if p.op in (CMP_SWAP, FETCH_ADD):                       # RSP-36, RSP-38: saved, not executed
+            r.tx = [self.atomic_ack(psn, orig, None) for psn, _, _, _, _, orig in self.ring
+                    if psn == p.psn and isinstance(orig, int)]
+            return r
+        if p.op in (FLUSH, ATOMIC_WRITE):                       # FLU-06, FLU-09
+            what = 'flush' if p.op == FLUSH else 'word'
+            r.tx = [self.read_ack(psn, None) for psn, _, _, _, _, orig in self.ring
+                    if psn == p.psn and orig == what]
+            return r
         if p.op > 0xC:
             return r
         ack = self.ack(self.epsn - 1)                           # RSP-39
@@ -206,6 +294,7 @@ class Responder:
 
 class RandomRequests:
     """a requester that loses, repeats, hurries, and now and then breaks the rules"""
+    model = Responder
 
     def __init__(self, world, index):
         self.w, self.rng = world, world.rng
@@ -217,8 +306,9 @@ class RandomRequests:
                       'B_expected_psn': psn_near(r), 'path_mtu': mtu,
                       'recv_wqes': r.choice([0, 1, 1, 2, 5]), 'recv_len': r.choice([4096, 4 * mtu]),
                       'B_min_rnr_timer': r.randrange(32),
-                      'max_dest_rd_atomic': r.choice([1, 2, 4, 16])}
-        self.m = Responder(world, self.setup)
+                      'max_dest_rd_atomic': r.choice([1, 2, 4, 16]),
+                      'B_mr_access': RIGHTS, 'B_rc_access': RIGHTS + '|FLUSH_PERSISTENT'}
+        self.m = self.model(world, self.setup)
         self.name = 'responder_%s_%d' % (self.kind, index)
         self.steps, self.history, self.left = [], [], []
         self.psn = self.m.epsn
@@ -228,17 +318,49 @@ class RandomRequests:
             self.m.memory[:8] = struct.pack('<Q', v)
         self.setup = {k: v for k, v in self.setup.items()
                       if k in ('B_expected_psn', 'B_msn', 'path_mtu', 'max_dest_rd_atomic',
-                               'B_memory_u64', 'recv_wqes', 'recv_len', 'B_min_rnr_timer')}
+                               'B_memory_u64', 'recv_wqes', 'recv_len', 'B_min_rnr_timer',
+                               'B_mr_access', 'B_rc_access')}
 
     def packet(self, op, psn, eths, payload, **kw):
         p = self.w.packet(op, psn, eths, payload, kind=self.kind, **kw)
         p.ident = 0
         return p
 
+    def atomic(self, **wrong):
+        """often of the first word, which each step compares, and often of the value that is there"""
+        r, w = self.rng, self.w
+        off = r.choice([0, 0, 0, 8, 8 * r.randrange(w.mr['length'] // 8)])
+        there, = struct.unpack('<Q', bytes(self.m.memory[off:off + 8]))
+        p = self.packet(r.choice([CMP_SWAP, FETCH_ADD]), self.psn, {'atomiceth': {
+            'va': w.mr['va'] + off, 'rkey': w.mr['rkey'], 'cmp': r.choice([there, there, there ^ 1 << 63]),
+            'swap_add': r.choice([1, (1 << 64) - 1, r.getrandbits(64)]), **wrong}}, b'', a=1)
+        self.psn = (self.psn + 1) & MASK
+        return p
+
+    def flush(self, **wrong):
+        r, w = self.rng, self.w
+        n = r.choice([0, 1, 64, w.mr['length']])
+        p = self.packet(FLUSH, self.psn, {'feth': {'plt': 1, 'sel': r.randrange(2), **wrong},
+                                          'reth': w.reth(0, n)}, b'', a=1)
+        self.psn = (self.psn + 1) & MASK
+        return p
+
+    def atomic_write(self, off=0):
+        p = self.packet(ATOMIC_WRITE, self.psn, {'reth': self.w.reth(off, 8)}, self.rng.randbytes(8), a=1)
+        self.psn = (self.psn + 1) & MASK
+        return p
+
     def message(self):
         """packets of one good message, with its PSNs"""
         r, w, mtu = self.rng, self.w, self.m.mtu
-        kind = r.choice(['SEND', 'SEND', 'WRITE', 'WRITE', 'READ'])
+        kind = r.choice(['SEND', 'SEND', 'WRITE', 'WRITE', 'READ', 'ATOMIC', 'FLUSH',
+                         'ATOMIC_WRITE'])
+        if kind == 'ATOMIC':
+            return [self.atomic()]
+        if kind == 'FLUSH':
+            return [self.flush()]
+        if kind == 'ATOMIC_WRITE':
+            return [self.atomic_write(r.choice([0, 0, 8]))]
         n = r.choice([0, 1, 3, 4, mtu - 1, mtu, mtu + 1, 2 * mtu, 2 * mtu + 3, 3 * mtu + 5])
         if kind == 'SEND':
             n = min(n, self.m.recv_len)
@@ -296,7 +418,7 @@ class RandomRequests:
         p = r.choice(self.history)
         if diff(p.psn, self.m.epsn) >= 0:
             return
-        if p.op == 0xC and r.random() < .6:
+        if p.op & 0x1F == 0xC and r.random() < .6:
             h = dict(p.eths['reth'])
             n = max(1, -(-h['dmalen'] // self.m.mtu))
             i = r.randrange(n)
@@ -315,18 +437,30 @@ class RandomRequests:
         """a request that ends the connection"""
         r, w, m = self.rng, self.w, self.m
         psn = m.epsn
-        choice = r.randrange(8)
-        if choice > 5:                              # RSP-09, RSP-11, RSP-20, inside a message
+        choice = r.randrange(12)
+        if choice > 9:                              # FLU-04, FLU-08
+            if m.open:
+                return
+            self.psn = psn
+            p = self.atomic_write(4) if choice == 10 else self.flush(plt=3, sel=1)
+        elif choice > 7:                              # RSP-13, RSP-32
+            if m.open:
+                return
+            self.psn = psn
+            p = self.atomic(va=w.mr['va'] + (4 if choice == 8 else (w.mr['length'] + 7) // 8 * 8))
+        elif choice > 5:                              # RSP-09, RSP-11, RSP-20, inside a message
             if not m.open:
                 return
             op = (2 if m.open == 'SEND' else 8) - r.randrange(2)
             n = r.choice([0, m.mtu + 4, m.mtu - 4] if op in (1, 7) else [0, m.mtu + 1])
             p = self.packet(op, psn, {}, bytes(n), a=1)
         elif choice == 0:                             # RSP-05: does not belong here
-            op = r.choice([1, 2, 7, 8]) if not m.open else r.choice([0, 4, 6, 0xA, 0xC])
+            op = r.choice([1, 2, 7, 8]) if not m.open else r.choice([0, 4, 6, 0xA, 0xC, FETCH_ADD])
             n = m.mtu if op in (0, 1, 6, 7) else 8
             eths = {'reth': w.reth(0, 3 * m.mtu if op == 6 else 8)} if op in (6, 0xA, 0xC) else {}
-            p = self.packet(op, psn, eths, b'' if op == 0xC else bytes(n), a=1)
+            if op == FETCH_ADD:
+                eths = self.atomic().eths
+            p = self.packet(op, psn, eths, b'' if op in (0xC, FETCH_ADD) else bytes(n), a=1)
         elif choice == 1:                           # RSP-06
             op = {'SEND': r.choice([7, 8]), 'WRITE': r.choice([1, 2])}.get(m.open, 7)
             p = self.packet(op, psn, {}, bytes(m.mtu), a=1)

@@ -21,7 +21,7 @@ for _op, (_names, _payload) in _BASE.items():
     HEADERS[_op] = (_names.split(), _payload)
     if _op <= 0x0B:
         HEADERS[0x20 | _op] = HEADERS[_op]
-    if _op <= 0x14:
+    if _op <= 0x14 or _op in (0x1C, 0x1D):
         _x = [] if _op in RESPONSES else ['xrceth']
         HEADERS[0xA0 | _op] = (_x + _names.split(), _payload)
 HEADERS[0x64] = (['deth'], 1)

@@ -8,6 +8,7 @@
 
 #define HALF 0x800000u
 
+/* proves BTH-15 */
 static void seq24_add__wraps(void **state)
 {
 	assert_int_equal(seq24_add(0, 1), 1);
@@ -17,6 +18,7 @@ static void seq24_add__wraps(void **state)
 	assert_int_equal(seq24_add(0, (uint32_t)-1), 0xFFFFFF);
 }
 
+/* proves BTH-15 */
 static void seq24_diff__across_the_wrap(void **state)
 {
 	assert_int_equal(seq24_diff(5, 5), 0);
@@ -44,6 +46,7 @@ static void seq24_diff__undoes_add(void **state)
 		}
 }
 
+/* proves BTH-15 */
 static void seq24_lt__and_le(void **state)
 {
 	assert_true(seq24_lt(0xFFFFFF, 0));

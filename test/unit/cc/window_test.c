@@ -59,6 +59,25 @@ static void window_on_ack__a_large_ack_counts_wholly(void **state)
 	assert_int_equal(w.size, 17);
 }
 
+static void window_limit__lower_at_once_higher_by_and_by(void **state)
+{
+	struct window w;
+
+	window_init(&w, 64);
+	window_limit(&w, 16);
+	assert_int_equal(w.size, 16);
+	window_on_ack(&w, 1000);
+	assert_int_equal(w.size, 16);
+	window_limit(&w, 32);
+	assert_int_equal(w.size, 16);
+	window_on_ack(&w, 4);
+	assert_int_equal(w.size, 17);
+	window_on_ack(&w, 1000);
+	assert_int_equal(w.size, 32);
+	window_limit(&w, 1); /* below four there is no quarter */
+	assert_int_equal(w.size, 4);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -66,6 +85,7 @@ int main(void)
 		cmocka_unit_test(window_on_loss__halves_down_to_four),
 		cmocka_unit_test(window_on_ack__regrows_to_max_and_no_further),
 		cmocka_unit_test(window_on_ack__a_large_ack_counts_wholly),
+		cmocka_unit_test(window_limit__lower_at_once_higher_by_and_by),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -45,7 +45,7 @@ static _Atomic uint32_t *arm(struct rig *r)
 	return r->h->cq[0].cq.arm;
 }
 
-/* CQ-02 */
+/* proves CQ-02 */
 static void create_cq__bad_sizes(void **state)
 {
 	struct rig *r = *state;
@@ -56,7 +56,7 @@ static void create_cq__bad_sizes(void **state)
 	assert_int_equal(errno, EINVAL);
 }
 
-/* CQ-02 */
+/* proves CQ-02 */
 static void create_cq__says_what_it_got(void **state)
 {
 	struct rig *r = *state;
@@ -70,7 +70,7 @@ static void create_cq__says_what_it_got(void **state)
 	assert_int_equal(roci_destroy_cq(cq), 0);
 }
 
-/* CQ-12 */
+/* proves CQ-12 */
 static void destroy_cq__with_qps(void **state)
 {
 	struct rig *r = *state;
@@ -83,7 +83,7 @@ static void destroy_cq__with_qps(void **state)
 	r->cq = NULL;
 }
 
-/* CQ-13 */
+/* proves CQ-13 */
 static void poll_cq__empty(void **state)
 {
 	struct rig *r = *state;
@@ -94,7 +94,7 @@ static void poll_cq__empty(void **state)
 	assert_int_equal(roci_poll_cq(r->cq, -1, NULL), -EINVAL);
 }
 
-/* CQ-08, CQ-09 */
+/* proves CQ-08, CQ-09 */
 static void poll_cq__all_fields(void **state)
 {
 	struct rig *r = *state;
@@ -126,6 +126,31 @@ static void poll_cq__all_fields(void **state)
 	assert_int_equal(wc.sl, 3);
 	assert_int_equal(wc.pkey_index, 9);
 	assert_int_equal(wc.vendor_err, 0x61);
+}
+
+/* proves XRC-05: a receive of an SRQ is told with its number, of whatever QP it is, another
+ * program's perhaps, and counts for none of ours. */
+static void poll_cq__of_an_xrc_srq(void **state)
+{
+	struct rig *r = *state;
+	struct abi_cqe cqe = {
+		.wr_id = 7, .qpn = r->qp->qp_num, .opcode = ABI_WC_RECV, .srqn = 0x1234};
+	struct roci_wc_net net[4];
+	struct roci_wc wc[4];
+
+	assert_true(cq_push(&r->h->cq[0].cq.lane[0], &cqe, 3));
+	cqe.qpn ^= 0x10; /* none of ours */
+	cqe.srqn = 0x1235;
+	assert_true(cq_push(&r->h->cq[0].cq.lane[0], &cqe, 3));
+	assert_true(complete(r, 0, 8));
+	assert_int_equal(roci_poll_cq_net(r->cq, 4, wc, net), 3);
+	assert_int_equal(net[0].srq_num, 0x1234);
+	assert_int_equal(wc[0].wr_id, 7);
+	assert_int_equal(wc[0].qp_num, r->qp->qp_num);
+	assert_int_equal(net[1].srq_num, 0x1235);
+	assert_int_equal(wc[1].qp_num, r->qp->qp_num ^ 0x10);
+	assert_int_equal(net[2].srq_num, 0);
+	assert_int_equal(wc[2].wr_id, 8);
 }
 
 static void poll_cq__every_lane_in_its_order(void **state)
@@ -263,7 +288,7 @@ static void poll_cq__publishes_each_quarter_and_when_empty(void **state)
 	assert_int_equal(*consumer(r, 0), 16);
 }
 
-/* CQ-12 */
+/* proves CQ-12 */
 static void poll_cq__skips_a_destroyed_qp(void **state)
 {
 	struct rig *r = *state;
@@ -281,7 +306,7 @@ static void poll_cq__skips_a_destroyed_qp(void **state)
 	assert_int_equal(roci_destroy_qp(other), 0);
 }
 
-/* CQ-12: all of its completions, in both of its CQs, each of which it holds. */
+/* proves CQ-12: all of its completions, in both of its CQs, each of which it holds. */
 static void poll_cq__skips_a_destroyed_qp_of_two_cqs(void **state)
 {
 	struct rig *r = *state;
@@ -315,7 +340,7 @@ static void poll_cq__skips_a_destroyed_qp_of_two_cqs(void **state)
 		assert_int_equal(roci_destroy_cq(cq[i]), 0);
 }
 
-/* CQ-13: never more than there is room for. */
+/* proves CQ-13: never more than there is room for. */
 static void poll_cq__at_most_what_was_asked_for(void **state)
 {
 	struct rig *r = *state;
@@ -362,7 +387,7 @@ static void *poll_in_a_crowd(void *seen)
 	return NULL;
 }
 
-/* CQ-13: several threads, and each completion goes to one of them. */
+/* proves CQ-13: several threads, and each completion goes to one of them. */
 static void poll_cq__by_several_threads(void **state)
 {
 	pthread_t thread[POLLERS];
@@ -407,7 +432,7 @@ static void req_notify__each_differs(void **state)
 	assert_int_equal(*arm(r) >> 2, (before >> 2) + 2);
 }
 
-/* CQ-05 */
+/* proves CQ-05 */
 static void req_notify__never_weakens(void **state)
 {
 	struct rig *r = *state;
@@ -600,7 +625,7 @@ static void dead__after_an_error_with_equal_wr_ids(void **state)
 	assert_int_equal(poll_on(r, 4, wc), -EIO);
 }
 
-/* CQ-13: what a failure returns. */
+/* proves CQ-13: what a failure returns. */
 static void dead__epoch_is_seen_at_once(void **state)
 {
 	struct rig *r = *state;
@@ -633,6 +658,7 @@ int main(void)
 		T(destroy_cq__with_qps),
 		T(poll_cq__empty),
 		T(poll_cq__all_fields),
+		T(poll_cq__of_an_xrc_srq),
 		T(poll_cq__every_lane_in_its_order),
 		T(poll_cq__order_of_a_qp_that_moves),
 		T(poll_cq__qps_that_cross),

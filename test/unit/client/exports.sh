@@ -1,14 +1,14 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
-# What libroci.so needs and shows: libc, and the functions of roci.h in their version.
+# What libroci.so needs and shows: libc, and the functions of roci*.h in their version.
 set -eu
 lib=$1
-header=$(dirname "$0")/../../../lib/client/include/roci.h
+headers=$(dirname "$0")/../../../lib/client/include
 bad=0
 
 shown=$(nm -D --defined-only --with-symbol-versions "$lib" | awk '$2 != "A" {print $3}' |
 	grep -v '^__asan\|^__ubsan\|^__odr_asan' | sort)
-said=$(tr '\n' ' ' <"$header" | grep -oE 'ROCI_API [^;()]*[ *]roci_[a-z_]+\(' |
+said=$(cat "$headers"/roci*.h | tr '\n' ' ' | grep -oE 'ROCI_API [^;()]*[ *]roci_[a-z_]+\(' |
 	grep -oE 'roci_[a-z_]+\($' | sed 's/($/@@ROCI_1.0/' | sort)
 if [ "$shown" != "$said" ]; then
 	echo "roci.h and libroci.map differ:"

@@ -19,7 +19,7 @@
 
 #define FIRST_HANDLE 7u /* anything but an index */
 
-bool harness_sleeps;
+bool harness_sleeps, harness_rocev1;
 
 static void must(bool ok, const char *what)
 {
@@ -88,6 +88,7 @@ static void hello(struct harness *h, const struct abi_msg *msg)
 		.doorbell_stride = stride,
 		.device = "roci0",
 		.sleeps = harness_sleeps,
+		.rocev1 = harness_rocev1,
 	};
 	int pair[2], fds[2];
 

@@ -84,6 +84,9 @@ struct harness {
 /** Whether the next harness has workers that sleep. */
 extern bool harness_sleeps;
 
+/** Whether its ports have RoCEv1 GIDs. */
+extern bool harness_rocev1;
+
 /** Serves one session at h->path. */
 struct harness *harness_start(void);
 void harness_stop(struct harness *h);

@@ -138,6 +138,7 @@ static void reg_mr__foreign_memory(void **state)
 	assert_int_equal(roci_free_mem(r->ctx, m), 0);
 }
 
+/* proves MR-03, MR-04 */
 static void reg_mr__iova(void **state)
 {
 	struct rig *r = *state;

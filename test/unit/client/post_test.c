@@ -99,6 +99,39 @@ static void post_send__write_with_imm(void **state)
 	assert_int_equal(harness_sq(r->h, 0)->producer, 1);
 }
 
+static void post_send__atomics(void **state)
+{
+	struct rig *r = *state;
+	struct roci_sge sge = sge_of(r, 8);
+	struct roci_send_wr wr = {
+		.wr_id = 5,
+		.sg_list = &sge,
+		.num_sge = 1,
+		.opcode = ROCI_WR_ATOMIC_CMP_AND_SWP,
+		.send_flags = ROCI_SEND_SIGNALED,
+		.wr.atomic = {.remote_addr = 0x1122334455667788,
+			.compare_add = 0x0102030405060708,
+			.swap = 0x1112131415161718,
+			.rkey = 0x99aabbcc},
+	};
+	struct abi_wqe w[4];
+
+	assert_int_equal(roci_post_send(r->qp, &wr, NULL), 0);
+	assert_true(harness_take_send(r->h, 0, w));
+	assert_int_equal(w->ctl,
+		ABI_WQE_CTL(ABI_WR_ATOMIC_CMP_AND_SWP, 1, ABI_WQE_PHASE | ABI_WQE_SIGNALED));
+	assert_true(w->remote_addr == 0x1122334455667788);
+	assert_true(w->rkey == 0x99aabbcc);
+	assert_true(w->atomic.compare_add == 0x0102030405060708);
+	assert_true(w->atomic.swap == 0x1112131415161718);
+	assert_memory_equal(&w->atomic.sge, &sge, sizeof(sge));
+	wr.opcode = ROCI_WR_ATOMIC_FETCH_AND_ADD;
+	assert_int_equal(roci_post_send(r->qp, &wr, NULL), 0);
+	assert_true(harness_take_send(r->h, 0, w));
+	assert_int_equal(ABI_WQE_OPCODE(w->ctl), ABI_WR_ATOMIC_FETCH_AND_ADD);
+}
+
+/* proves REQ-15 */
 static void post_send__inline_is_copied(void **state)
 {
 	struct rig *r = *state;
@@ -121,6 +154,7 @@ static void post_send__inline_is_copied(void **state)
 	assert_memory_equal(bytes + ABI_WQE_HDR, expect, 59);
 }
 
+/* proves REQ-14 */
 static void post_send__sq_sig_all(void **state)
 {
 	struct rig *r = *state;
@@ -280,9 +314,32 @@ static void refused(struct rig *r, struct roci_send_wr *bad)
 	assert_false(harness_take_send(r->h, 0, bytes));
 }
 
+/* proves REQ-17 */
 static void post_send__bad_opcode(void **state)
 {
 	refused(*state, &(struct roci_send_wr){.opcode = (enum roci_wr_opcode)5}); /* REQ-17 */
+}
+
+/* UC-01, REQ-17: UC has SEND and WRITE, and nothing else. */
+static void post_send__opcodes_of_uc(void **state)
+{
+	static const enum roci_wr_opcode none[] = {
+		ROCI_WR_RDMA_READ, ROCI_WR_ATOMIC_CMP_AND_SWP, ROCI_WR_ATOMIC_FETCH_AND_ADD};
+	struct rig *r = *state;
+	struct roci_sge sge = sge_of(r, 8);
+	uint8_t bytes[256];
+
+	r->qp->qp_type = ROCI_QPT_UC;
+	for (unsigned i = 0; i < sizeof(none) / sizeof(none[0]); i++) {
+		refused(r,
+			&(struct roci_send_wr){.opcode = none[i], .sg_list = &sge, .num_sge = 1});
+		assert_non_null(strstr(roci_last_error(), "UC"));
+	}
+	assert_int_equal(
+		roci_post_send(
+			r->qp, &(struct roci_send_wr){.opcode = ROCI_WR_RDMA_WRITE_WITH_IMM}, NULL),
+		0);
+	assert_true(harness_take_send(r->h, 0, bytes));
 }
 
 static void post_send__bad_opcode_beyond_the_table(void **state)
@@ -290,7 +347,7 @@ static void post_send__bad_opcode_beyond_the_table(void **state)
 	refused(*state, &(struct roci_send_wr){.opcode = (enum roci_wr_opcode)0x80000000u});
 }
 
-/* REQ-17 */
+/* proves REQ-17 */
 static void post_send__too_many_sges(void **state)
 {
 	struct roci_sge sges[3] = {{0}};
@@ -299,12 +356,29 @@ static void post_send__too_many_sges(void **state)
 		&(struct roci_send_wr){.sg_list = sges, .num_sge = 3, .opcode = ROCI_WR_SEND});
 }
 
-/* REQ-17 */
+/* proves REQ-17 */
 static void post_send__negative_sges(void **state)
 {
 	refused(*state, &(struct roci_send_wr){.num_sge = -1, .opcode = ROCI_WR_SEND});
 }
 
+/* proves REQ-16 */
+static void post_send__longest_inline(void **state)
+{
+	struct rig *r = *state;
+	static char data[64];
+	struct roci_sge sge = {(uintptr_t)data, 64, 0};
+	struct roci_send_wr wr = {.sg_list = &sge,
+		.num_sge = 1,
+		.opcode = ROCI_WR_SEND,
+		.send_flags = ROCI_SEND_INLINE};
+	uint8_t bytes[256];
+
+	assert_int_equal(roci_post_send(r->qp, &wr, NULL), 0);
+	assert_true(harness_take_send(r->h, 0, bytes));
+}
+
+/* proves REQ-16 */
 static void post_send__inline_too_long(void **state)
 {
 	static char data[65];
@@ -322,12 +396,30 @@ static void post_send__inline_read(void **state)
 				.opcode = ROCI_WR_RDMA_READ, .send_flags = ROCI_SEND_INLINE});
 }
 
+/* REQ-17: there is one place for the answer, of 8 bytes. */
+static void post_send__bad_atomics(void **state)
+{
+	struct roci_sge sges[2] = {sge_of(*state, 8), sge_of(*state, 0)};
+	struct roci_send_wr wr = {
+		.sg_list = sges, .num_sge = 2, .opcode = ROCI_WR_ATOMIC_FETCH_AND_ADD};
+
+	refused(*state, &wr);
+	wr.num_sge = 0;
+	refused(*state, &wr);
+	wr.num_sge = 1;
+	sges[0].length = 7;
+	refused(*state, &wr);
+	sges[0].length = 8;
+	wr.send_flags = ROCI_SEND_INLINE;
+	refused(*state, &wr);
+}
+
 static void post_send__unknown_flag(void **state)
 {
 	refused(*state, &(struct roci_send_wr){.opcode = ROCI_WR_SEND, .send_flags = 1u << 4});
 }
 
-/* REQ-07 */
+/* proves REQ-07 */
 static void post_send__message_longer_than_2_to_31(void **state)
 {
 	struct roci_sge sges[2] = {{0, 1u << 31, 1}, {0, 1, 1}};
@@ -339,6 +431,7 @@ static void post_send__message_longer_than_2_to_31(void **state)
 		&(struct roci_send_wr){.sg_list = wrap, .num_sge = 2, .opcode = ROCI_WR_RDMA_READ});
 }
 
+/* proves REQ-07 */
 static void post_send__message_of_2_to_31(void **state)
 {
 	struct rig *r = *state;
@@ -348,7 +441,7 @@ static void post_send__message_of_2_to_31(void **state)
 	assert_int_equal(roci_post_send(r->qp, &wr, NULL), 0); /* REQ-07 */
 }
 
-/* REQ-20, QPS-17 */
+/* proves REQ-20, QPS-17 */
 static void post_send__before_rts(void **state)
 {
 	struct rig *r = *state;
@@ -369,7 +462,7 @@ static void post_send__before_rts(void **state)
 	}
 }
 
-/* QPS-17 */
+/* proves QPS-17 */
 static void post_recv__states(void **state)
 {
 	struct rig *r = *state;
@@ -378,6 +471,31 @@ static void post_recv__states(void **state)
 	rig_modify(r->qp, ROCI_QPS_RESET);
 	assert_int_equal(roci_post_recv(r->qp, &wr, NULL), EINVAL);
 	rig_modify(r->qp, ROCI_QPS_INIT);
+	assert_int_equal(roci_post_recv(r->qp, &wr, NULL), 0);
+}
+
+/* proves SRQ-01, XRC-02: its receives come from elsewhere; nothing is posted. */
+static void post_recv__without_a_receive_queue(void **state)
+{
+	static const enum roci_qp_type type[] = {
+		ROCI_QPT_RC, ROCI_QPT_UC, ROCI_QPT_XRC_SEND, ROCI_QPT_XRC_RECV};
+	struct rig *r = *state;
+	struct roci_sge sge = sge_of(r, 1);
+	struct roci_recv_wr wr = {.sg_list = &sge, .num_sge = 1};
+	enum roci_qp_type was = r->qp->qp_type;
+	struct roci_srq srq;
+
+	for (unsigned i = 0; i < sizeof(type) / sizeof(type[0]); i++) {
+		const struct roci_recv_wr *bad = NULL;
+
+		r->qp->qp_type = type[i];
+		r->qp->srq = i < 2 ? &srq : NULL;
+		assert_int_equal(roci_post_recv(r->qp, &wr, &bad), EINVAL);
+		assert_ptr_equal(bad, &wr);
+		assert_non_null(strstr(roci_last_error(), "SRQ"));
+	}
+	r->qp->qp_type = was;
+	r->qp->srq = NULL;
 	assert_int_equal(roci_post_recv(r->qp, &wr, NULL), 0);
 }
 
@@ -396,6 +514,7 @@ static void post_recv__too_many_sges(void **state)
 
 /* --- room --------------------------------------------------------------------------------- */
 
+/* proves REQ-19 */
 static void post_send__full(void **state)
 {
 	struct rig *r = *state;
@@ -427,7 +546,7 @@ static void post_send__room_before_the_consumer_index(void **state)
 	assert_int_equal(harness_sq(r->h, 0)->consumer, 0);
 }
 
-/* REQ-19: those, and none that rocid has not done. */
+/* proves REQ-19: those, and none that rocid has not done. */
 static void post_send__one_completion_frees_those_before_it(void **state)
 {
 	struct rig *r = *state;
@@ -502,7 +621,7 @@ static void post_send__failures_never_free_what_was_not_taken(void **state)
 	assert_int_equal(post(r, 7, 0), 0);
 }
 
-/* QPS-16 */
+/* proves QPS-16 */
 static void post_send__after_reset(void **state)
 {
 	struct rig *r = *state;
@@ -532,6 +651,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		T(post_send__write_with_imm),
+		T(post_send__atomics),
 		T(post_send__inline_is_copied),
 		T(post_send__sq_sig_all),
 		T(post_recv__entry),
@@ -542,16 +662,20 @@ int main(void)
 		T(post_recv__rings_for_its_own_queue),
 		cmocka_unit_test(post_send__wakes_a_sleeper),
 		T(post_send__bad_opcode),
+		T(post_send__opcodes_of_uc),
 		T(post_send__bad_opcode_beyond_the_table),
 		T(post_send__too_many_sges),
 		T(post_send__negative_sges),
+		T(post_send__longest_inline),
 		T(post_send__inline_too_long),
 		T(post_send__inline_read),
+		T(post_send__bad_atomics),
 		T(post_send__unknown_flag),
 		T(post_send__message_longer_than_2_to_31),
 		T(post_send__message_of_2_to_31),
 		T(post_send__before_rts),
 		T(post_recv__states),
+		T(post_recv__without_a_receive_queue),
 		T(post_recv__too_many_sges),
 		T(post_send__full),
 		T(post_send__room_before_the_consumer_index),

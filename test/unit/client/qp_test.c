@@ -81,10 +81,10 @@ static void create_qp__refused_before_it_is_asked(void **state)
 	assert_int_equal(r->h->calls[ABI_CREATE_QP], before);
 }
 
-/* QPS-24, QPS-25 */
+/* proves QPS-24, QPS-25 */
 static void create_qp__other_types(void **state)
 {
-	static const int types[] = {1, 3, 4, 5, 6, 8, 9, 10, 255};
+	static const int types[] = {5, 6, 7, 8, 255};
 	struct rig *r = *state;
 	struct roci_qp_init_attr init = {
 		.size = sizeof(init), .send_cq = r->cq, .recv_cq = r->cq, .cap = {1, 1, 1, 1, 0}};
@@ -245,7 +245,7 @@ static bool refuse(struct harness *h, const struct abi_msg *msg, const void *bod
 	return true;
 }
 
-/* QPS-14 */
+/* proves QPS-14 */
 static void modify_qp__refused_leaves_the_state(void **state)
 {
 	struct rig *r = *state;
@@ -256,7 +256,7 @@ static void modify_qp__refused_leaves_the_state(void **state)
 	assert_int_equal(roci_post_send(r->qp, &wr, NULL), 0);
 }
 
-/* QPS-21 */
+/* proves QPS-21 */
 static void query_qp__tells_all(void **state)
 {
 	struct rig *r = *state;
@@ -321,7 +321,7 @@ static void query_qp__tells_all(void **state)
 	assert_int_equal(roci_query_qp(r->qp, NULL, 0, NULL), 0);
 }
 
-/* QPS-21: what happened without us counts from then on. */
+/* proves QPS-21: what happened without us counts from then on. */
 static void query_qp__refreshes_the_state(void **state)
 {
 	struct rig *r = *state;

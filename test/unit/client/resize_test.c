@@ -53,7 +53,7 @@ static void expect_none(struct rig *r)
 	assert_int_equal(roci_poll_cq(r->cq, 1, &wc), 0);
 }
 
-/* CQ-11: what waits stays, before what comes later; the ring may be full. */
+/* proves CQ-11: what waits stays, before what comes later; the ring may be full. */
 static void resize_cq__keeps_what_waits(void **state)
 {
 	struct rig *r = *state;
@@ -73,7 +73,7 @@ static void resize_cq__keeps_what_waits(void **state)
 	expect_none(r);
 }
 
-/* CQ-11: each lane for itself; some have moved on when others still hold old completions. */
+/* proves CQ-11: each lane for itself; some have moved on when others still hold old completions. */
 static void resize_cq__each_lane(void **state)
 {
 	uint64_t next[HARNESS_WORKERS] = {0};
@@ -95,7 +95,7 @@ static void resize_cq__each_lane(void **state)
 	assert_int_equal(seen, 0 + 4 + 8 + 3 * 5);
 }
 
-/* CQ-11: again and again, without a look between. */
+/* proves CQ-11: again and again, without a look between. */
 static void resize_cq__several_times(void **state)
 {
 	static const int size[] = {100, 20, 37, 64, 500, 9};
@@ -157,7 +157,7 @@ static void resize_cq__old_rings_go(void **state)
 	assert_in_range(mappings(), 0, before + 2);
 }
 
-/* CQ-11: less than what waits, in all lanes together, is refused and changes nothing. */
+/* proves CQ-11: less than what waits, in all lanes together, is refused and changes nothing. */
 static void resize_cq__below_what_waits(void **state)
 {
 	struct rig *r = *state;
@@ -182,7 +182,7 @@ static void resize_cq__below_what_waits(void **state)
 	expect_none(r);
 }
 
-/* CQ-11: what waits in rings that were left counts as well. */
+/* proves CQ-11: what waits in rings that were left counts as well. */
 static void resize_cq__below_what_waits_in_several_rings(void **state)
 {
 	struct rig *r = *state;
@@ -202,7 +202,8 @@ static void resize_cq__below_what_waits_in_several_rings(void **state)
 	assert_int_equal(roci_resize_cq(r->cq, 1), 0);
 }
 
-/* CQ-11, CQ-12: a QP that goes takes its completions with it, from the old ring and the new. */
+/* proves CQ-11, CQ-12: a QP that goes takes its completions with it, from the old ring and the new.
+ */
 static void resize_cq__then_a_qp_goes(void **state)
 {
 	struct rig *r = *state;
@@ -317,7 +318,7 @@ static void reply_is_slow(struct harness *h)
 	busy.waited = atomic_load(&busy.polled) == -1;
 }
 
-/* CQ-11: who polls meanwhile is not told that nothing is there: he may have armed before the
+/* proves CQ-11: who polls meanwhile is not told that nothing is there: he may have armed before the
  * completion came, have had its event, and would now sleep for ever. */
 static void poll_cq__waits_for_the_ring_that_is_due(void **state)
 {

@@ -44,7 +44,7 @@ struct stray {
 
 static const uint8_t *own_mac(void)
 {
-	static uint8_t mac[6];
+	static uint8_t mac[12]; /* and whose it is from */
 
 	port_get_mac(&l.host->ports.port[0], mac);
 	return mac;
@@ -133,7 +133,7 @@ static void expect_stray(const struct stray *s, enum drop why)
 	assert_silence(why);
 }
 
-/* VAL-19: whatever is wrong, the QP does not notice. */
+/* proves VAL-19: whatever is wrong, the QP does not notice. */
 static void core_rx__drops_in_silence(void **state)
 {
 	struct shot s;
@@ -176,7 +176,7 @@ static void core_rx__drops_in_silence(void **state)
 	assert_string_equal(lone_cqes(&l), "R1:OK+4");
 }
 
-/* ETH-10: a VLAN netdev may have a MAC of its own, which counts in its VLAN only. */
+/* proves ETH-10: a VLAN netdev may have a MAC of its own, which counts in its VLAN only. */
 static void core_rx__mac_of_a_vlan(void **state)
 {
 	static const uint8_t vlan_mac[6] = {2, 0, 0, 0, 0, 7};
@@ -200,8 +200,8 @@ static void core_rx__mac_of_a_vlan(void **state)
 	expect_stray(&s, DROP_QPN_UNKNOWN);
 }
 
-/* VAL-01, VAL-19: everything is wrong with a packet; mended one by one, what is next in the order
- * shows. A corrupt packet moves no violation counter. */
+/* proves VAL-01, VAL-19, ICRC-11, ICRC-12: everything is wrong with a packet; mended one by one,
+ * what is next in the order shows. A corrupt packet moves no violation counter. */
 static void core_rx__order_of_checks(void **state)
 {
 	const uint64_t *bad_pkey = &l.host->core.count.bad_pkey[0];
@@ -242,8 +242,8 @@ static void core_rx__order_of_checks(void **state)
 	assert_int_equal(stray_rx(&s), DROP_NONE);
 }
 
-/* VAL-02, VAL-03: QP0, no such QP, a former one in the same slot, one of another worker (which need
- * not exist), a destroyed one. */
+/* proves VAL-02, VAL-03: QP0, no such QP, a former one in the same slot, one of another worker
+ * (which need not exist), a destroyed one. */
 static void core_rx__unknown_qp(void **state)
 {
 	struct stray s;
@@ -267,7 +267,7 @@ static void core_rx__unknown_qp(void **state)
 	expect_stray(&s, DROP_QPN_UNKNOWN);
 }
 
-/* VAL-04: every opcode of UC, UD and XRC. */
+/* proves VAL-04: every opcode of UC, UD and XRC. */
 static void core_rx__other_transport_services(void **state)
 {
 	static const uint8_t classes[] = {OPC_UC, OPC_UD, OPC_XRC};
@@ -284,7 +284,17 @@ static void core_rx__other_transport_services(void **state)
 	}
 }
 
-/* VAL-09: the QP's entry of the P_Key table counts, not any. VAL-08: a limited member. */
+/* An administrator changes the table of the QP's port. */
+static void set_pkey(unsigned index, uint16_t pkey)
+{
+	struct core_cmd cmd = {.type = CORE_CMD_RELOAD_PKEYS, .n = 1, .qps = &l.qp->qp};
+
+	l.host->ports.port[0].pkey[index] = pkey;
+	assert_int_equal(core_cmd(&l.host->core, &cmd, l.now), 0);
+}
+
+/* proves VAL-08, VAL-09: the QP's entry of the P_Key table counts, not any. VAL-08: a limited
+ * member. */
 static void core_rx__pkey_of_the_qps_index(void **state)
 {
 	static const struct {
@@ -300,9 +310,10 @@ static void core_rx__pkey_of_the_qps_index(void **state)
 		if (i)
 			lone_init(&l);
 		l.host->ports.port[0].pkeys = 2;
-		l.host->ports.port[0].pkey[1] = row[i].ours;
+		l.host->ports.port[0].pkey[1] = 0x8001;
 		l.attr.pkey_index = 1;
 		lone_start(&l);
+		set_pkey(1, row[i].ours);
 		lone_recv(&l, 1, 0, 64);
 		s = stray_of(HOST_GID_IPV4);
 		s.pkey = row[i].theirs;
@@ -315,7 +326,7 @@ static void core_rx__pkey_of_the_qps_index(void **state)
 	}
 }
 
-/* VAL-10: silent, and the architected counter stops at 0xFFFF. */
+/* proves VAL-10: silent, and the architected counter stops at 0xFFFF. */
 static void core_rx__bad_pkey_counter_saturates(void **state)
 {
 	struct core_counters *c = &l.host->core.count;
@@ -340,7 +351,7 @@ static void core_rx__bad_pkey_counter_saturates(void **state)
 	assert_int_equal(c->bad_pkey[0], 0xFFFF);
 }
 
-/* VAL-11: an address that is not in the table, is not any more, or is another protocol's. */
+/* proves VAL-11: an address that is not in the table, is not any more, or is another protocol's. */
 static void core_rx__dgid_is_in_the_table(void **state)
 {
 	struct gid_table *t = &l.host->gids[0];
@@ -366,7 +377,9 @@ static void core_rx__dgid_is_in_the_table(void **state)
 	}
 }
 
-/* VAL-12: a connected QP hears its peer at its own address only, be the address the port's. */
+/* proves VAL-12, SEC-03: a connected QP hears its peer at its own address only, be the address the
+ * port's.
+ */
 static void core_rx__only_the_peer(void **state)
 {
 	struct gid_table *t = &l.host->gids[0];
@@ -386,6 +399,32 @@ static void core_rx__only_the_peer(void **state)
 	assert_int_equal(stray_rx(&s), DROP_NONE);
 }
 
+/* proves SEC-03, VAL-12: nobody else acknowledges, refuses or answers what the QP has sent. */
+static void core_rx__answers_of_the_peer_alone(void **state)
+{
+	static const struct shot forged[] = {
+		{.opcode = 0x11, .psn = SQ_PSN, .syndrome = 0x1F, .msn = 1},
+		{.opcode = 0x11, .psn = SQ_PSN, .syndrome = 0x61},
+		{.opcode = 0x11, .psn = SQ_PSN, .syndrome = 0x21},
+		{.opcode = 0x10, .psn = SQ_PSN + 1, .syndrome = 0x1F, .msn = 2, .len = 4}};
+
+	lone_start(&l);
+	lone_post(&l, ABI_WR_SEND, 1, 4, 0);
+	lone_post(&l, ABI_WR_RDMA_READ, 2, 4, 0);
+	lone_tx(&l);
+	for (unsigned i = 0; i < ARRAY_SIZE(forged); i++) {
+		struct shot s = forged[i];
+
+		s.src_ip = 99;
+		expect_drop(&s, DROP_QP_ADDRESS);
+	}
+	assert_string_equal(lone_cqes(&l), "");
+	assert_string_equal(lone_tx(&l), "");
+	lone_rx(&l, &forged[0]);
+	lone_rx(&l, &forged[3]);
+	assert_string_equal(lone_cqes(&l), "S1:OK S2:OK");
+}
+
 /* A QP over @p net, in RTR. */
 static void start_over(unsigned net)
 {
@@ -395,8 +434,8 @@ static void start_over(unsigned net)
 	assert_int_equal(app_to_rtr(l.qp, &l.attr, &path, l.now), 0);
 }
 
-/* VAL-13: each protocol's packets at a QP of each protocol; the last round has one and the same
- * GID as RoCEv1's and RoCEv2's. */
+/* proves VAL-13: each protocol's packets at a QP of each protocol; the last round has one and the
+ * same GID as RoCEv1's and RoCEv2's. */
 static void core_rx__gid_type_of_the_qp(void **state)
 {
 	for (unsigned qp = 0; qp < HOST_GIDS; qp++) {
@@ -430,7 +469,8 @@ static void core_rx__gid_type_of_the_qp(void **state)
 	}
 }
 
-/* VAL-15: a multicast source; a destination that stays within a host, were it in the table. */
+/* proves VAL-15: a multicast source; a destination that stays within a host, were it in the table.
+ */
 static void core_rx__impossible_addresses(void **state)
 {
 	static const struct {
@@ -465,7 +505,7 @@ static void core_rx__impossible_addresses(void **state)
 	}
 }
 
-/* VAL-17: QPN 0xFFFFFF, a multicast DGID and a UD opcode come together or not at all. */
+/* proves VAL-17: QPN 0xFFFFFF, a multicast DGID and a UD opcode come together or not at all. */
 static void core_rx__multicast_qpn(void **state)
 {
 	static const uint8_t group[][16] = {[HOST_GID_IPV4] = {[10] = 0xFF, 0xFF, 239, 0, 0, 1},
@@ -480,7 +520,7 @@ static void core_rx__multicast_qpn(void **state)
 		s.dest_qp = QPN_MULTICAST;
 		expect_stray(&s, DROP_QPN_MCAST);
 		memcpy(s.dgid, group[net], 16);
-		expect_stray(&s, DROP_QPN_UNKNOWN); /* well formed; nobody has joined */
+		expect_stray(&s, DROP_DGID); /* VAL-11: well formed; nobody has joined */
 		s.opcode = 0x04;
 		expect_stray(&s, DROP_QPN_MCAST);
 		s.dest_qp = l.qp->qp->qpn;
@@ -490,8 +530,8 @@ static void core_rx__multicast_qpn(void **state)
 	}
 }
 
-/* VAL-20: nobody polls, the CQ and the event queue are full: all packets are checked and answered
- * all the same. */
+/* proves VAL-20: nobody polls, the CQ and the event queue are full: all packets are checked and
+ * answered all the same. */
 static void core_rx__checks_without_a_consumer(void **state)
 {
 	struct core_counters *c = &l.host->core.count;
@@ -535,14 +575,14 @@ static void core_rx__limited_member_talks_to_full(void **state)
 	assert_int_equal(lone_rx(&l, &s), 0);
 }
 
-/* VAL-06, VAL-07, QPS-17, QPS-18 */
+/* proves VAL-06, VAL-07, QPS-17, QPS-18. RC has no SQE (RSP-47); what receives there: uc_test.c. */
 static void core_rx__states(void **state)
 {
 	static const struct {
 		unsigned state;
 		bool request, response;
 	} row[] = {{ABI_QPS_RESET, 0, 0}, {ABI_QPS_INIT, 0, 0}, {ABI_QPS_RTR, 1, 0},
-		{ABI_QPS_RTS, 1, 1}, {ABI_QPS_SQD, 1, 1}, {ABI_QPS_SQE, 0, 0}, {ABI_QPS_ERR, 0, 0}};
+		{ABI_QPS_RTS, 1, 1}, {ABI_QPS_SQD, 1, 1}, {ABI_QPS_ERR, 0, 0}};
 
 	for (unsigned i = 0; i < ARRAY_SIZE(row); i++) {
 		struct shot req = good(), ack = {.opcode = 0x11, .psn = SQ_PSN, .syndrome = 0x1F};
@@ -551,9 +591,7 @@ static void core_rx__states(void **state)
 		if (i)
 			lone_init(&l);
 		lone_start_in(&l, s > ABI_QPS_RTS ? ABI_QPS_RTS : s);
-		if (s == ABI_QPS_SQE)
-			l.qp->qp->state = ABI_QPS_SQE; /* RC has no way there (RSP-47) */
-		else if (s > ABI_QPS_RTS)
+		if (s > ABI_QPS_RTS)
 			assert_int_equal(app_to_state(l.qp, s, l.now), 0);
 		lone_tx(&l);
 		assert_int_equal(lone_rx(&l, &req), row[i].request ? 0 : DROP_QP_STATE);
@@ -584,7 +622,7 @@ static void core_rx__hands_off(void **state)
 	s.dest_qp = qpn;
 	s.bad_icrc = true; /* the owner will see */
 	assert_int_equal(lone_rx(&l, &s), VERDICT_HANDOFF + 3);
-	assert_int_equal(l.host->core.count.rx_packets, 0);
+	assert_int_equal(l.host->core.count.port[0].rx_packets, 0);
 	atomic_store(&l.host->qps.slot[77], NULL);
 	free(other);
 }
@@ -609,7 +647,7 @@ static void core_rx__takes_any_number(void **state)
 	core_rx(&l.host->core, pkts, ARRAY_SIZE(pkts), l.now, verdict);
 	for (unsigned i = 0; i < ARRAY_SIZE(pkts); i++)
 		assert_int_equal(verdict[i], DROP_DGID);
-	assert_int_equal(l.host->core.count.rx_packets, ARRAY_SIZE(pkts));
+	assert_int_equal(l.host->core.count.port[0].rx_packets, ARRAY_SIZE(pkts));
 	assert_int_equal(l.host->core.count.drop[DROP_DGID], ARRAY_SIZE(pkts));
 }
 
@@ -627,6 +665,7 @@ int main(void)
 		T(core_rx__bad_pkey_counter_saturates),
 		T(core_rx__dgid_is_in_the_table),
 		T(core_rx__only_the_peer),
+		T(core_rx__answers_of_the_peer_alone),
 		T(core_rx__gid_type_of_the_qp),
 		T(core_rx__impossible_addresses),
 		T(core_rx__multicast_qpn),

@@ -41,7 +41,7 @@ static void resp(uint8_t opcode, uint32_t psn, uint32_t len)
 #define LAST   0x0F
 #define ONLY   0x10
 
-/* REQ-40, REQ-45: FIRST MIDDLE LAST into sixteen SGEs, empty ones among them. */
+/* proves REQ-40, REQ-45: FIRST MIDDLE LAST into sixteen SGEs, empty ones among them. */
 static void completer_rx__scatters_read_responses(void **state)
 {
 	struct app_send s = {.opcode = ABI_WR_RDMA_READ,
@@ -77,7 +77,8 @@ static void completer_rx__scatters_read_responses(void **state)
 	}
 }
 
-/* REQ-38, REQ-39, REQ-41, REQ-48: a gap; the rest is asked for again, and may come as FIRST. */
+/* proves REQ-38, REQ-39, REQ-41, REQ-48: a gap; the rest is asked for again, and may come as FIRST.
+ */
 static void completer_rx__asks_for_the_missing_byte(void **state)
 {
 	lone_start(&l);
@@ -103,7 +104,7 @@ static void completer_rx__asks_for_the_missing_byte(void **state)
 	assert_string_equal(lone_cqes(&l), "S2:OK");
 }
 
-/* REQ-41: one byte is left, so the answer to the second request is an ONLY. */
+/* proves REQ-41: one byte is left, so the answer to the second request is an ONLY. */
 static void completer_rx__takes_only_after_a_partial_retry(void **state)
 {
 	lone_start(&l);
@@ -133,8 +134,8 @@ static void completer_rx__takes_middle_after_a_partial_retry(void **state)
 	assert_string_equal(lone_cqes(&l), "S1:OK");
 }
 
-/* REQ-41: a READ of two requests (BTH-16), both out again after a loss: the responses to each may
- * restart with FIRST. */
+/* proves REQ-41: a READ of two requests (BTH-16), both out again after a loss: the responses to
+ * each may restart with FIRST. */
 static void completer_rx__takes_first_after_a_partial_retry_of_two_requests(void **state)
 {
 	struct app_mr *big;
@@ -161,7 +162,7 @@ static void completer_rx__takes_first_after_a_partial_retry_of_two_requests(void
 	assert_int_equal(l.qp->qp->comp.una, 0x202);
 }
 
-/* REQ-38, REQ-12: an ACK alone never completes a READ, and what is behind waits for it. */
+/* proves REQ-12, REQ-38: an ACK alone never completes a READ, and what is behind waits for it. */
 static void completer_rx__ack_behind_a_read_is_an_implied_nak(void **state)
 {
 	lone_start(&l);
@@ -180,7 +181,7 @@ static void completer_rx__ack_behind_a_read_is_an_implied_nak(void **state)
 	assert_int_equal(count()->implied_nak_seq_err, 1);
 }
 
-/* REQ-38, REQ-12: a response to the second READ tells that those to the first were lost, and
+/* proves REQ-12, REQ-38: a response to the second READ tells that those to the first were lost, and
  * completes nothing. */
 static void completer_rx__next_reads_response_is_an_implied_nak(void **state)
 {
@@ -201,7 +202,7 @@ static void completer_rx__next_reads_response_is_an_implied_nak(void **state)
 	assert_string_equal(lone_cqes(&l), "S1:OK S2:OK");
 }
 
-/* REQ-38, REQ-34: a NAK for what lies behind a READ whose responses are missing. */
+/* proves REQ-38 (REQ-34): a NAK for what lies behind a READ whose responses are missing. */
 static void completer_rx__nak_behind_a_read_is_an_implied_nak(void **state)
 {
 	lone_start(&l);
@@ -213,8 +214,8 @@ static void completer_rx__nak_behind_a_read_is_an_implied_nak(void **state)
 	assert_string_equal(lone_tx(&l), "READ_REQ@200!(0,4) SEND_ONLY@201+4!");
 }
 
-/* REQ-38, REQ-26: a peer that has said a fatal NAK answers no more. The READ, which has no answer,
- * is what fails first, as RETRY_EXC; what the peer said is told with it. */
+/* proves REQ-38 (REQ-26): a peer that has said a fatal NAK answers no more. The READ, which has no
+ * answer, is what fails first, as RETRY_EXC; what the peer said is told with it. */
 static void completer_rx__fatal_nak_behind_a_lost_read_is_told_with_it(void **state)
 {
 	l.attr.retry_cnt = 2;
@@ -235,8 +236,8 @@ static void completer_rx__fatal_nak_behind_a_lost_read_is_told_with_it(void **st
 	assert_string_equal(lone_cqes(&l), "S2:FLUSH");
 }
 
-/* REQ-34: the responses were only late, and the peer is silent since. What lies before the NAK's
- * PSN completes, and in the end the NAK applies to its own request. */
+/* proves REQ-34: the responses were only late, and the peer is silent since. What lies before the
+ * NAK's PSN completes, and in the end the NAK applies to its own request. */
 static void completer_rx__fatal_nak_applies_when_only_its_request_is_left(void **state)
 {
 	l.attr.retry_cnt = 1;
@@ -261,7 +262,7 @@ static void completer_rx__fatal_nak_applies_when_only_its_request_is_left(void *
 	assert_int_equal(count()->retry_exceeded_err, 0);
 }
 
-/* REQ-38: a peer that answers after all has taken its NAK back. */
+/* proves REQ-38: a peer that answers after all has taken its NAK back. */
 static void completer_rx__fatal_nak_is_void_after_an_ack(void **state)
 {
 	l.attr.retry_cnt = 1;
@@ -283,7 +284,7 @@ static void completer_rx__fatal_nak_is_void_after_an_ack(void **state)
 	assert_int_equal(l.last.vendor_err, 0);
 }
 
-/* REQ-44, REQ-12 */
+/* proves REQ-12, REQ-44 */
 static void completer_rx__read_response_acknowledges_what_is_before(void **state)
 {
 	lone_start(&l);
@@ -310,8 +311,8 @@ static void completer_rx__nak_inside_a_read_fails_it(void **state)
 	assert_string_equal(lone_cqes(&l), "S1:REM_ACCESS");
 }
 
-/* REQ-40, REQ-41, REQ-42, REQ-43: responses that are wrong, to a READ of 600 bytes and to shorter
- * ones. */
+/* proves REQ-40, REQ-41, REQ-42, REQ-43: responses that are wrong, to a READ of 600 bytes and to
+ * shorter ones. */
 static void completer_rx__refuses_wrong_responses(void **state)
 {
 	static const struct {
@@ -371,7 +372,8 @@ static void completer_rx__refuses_wrong_responses(void **state)
 	}
 }
 
-/* REQ-42, REQ-43: what is just right. Any credits, and bit 7 of the AETH is ignored (REQ-46). */
+/* proves REQ-42, REQ-43: what is just right. Any credits, and bit 7 of the AETH is ignored
+ * (REQ-46). */
 static void completer_rx__takes_responses_of_every_size(void **state)
 {
 	static const uint32_t sizes[] = {0, 1, 255, 256, 257, 511, 512, 513, 768};
@@ -412,7 +414,7 @@ static void completer_rx__vendor_err_is_a_syndrome_or_0(void **state)
 	assert_int_equal(l.last.vendor_err, 0);
 }
 
-/* REQ-45, MR-06: the region is looked up for each response. */
+/* proves REQ-45 (MR-06): the region is looked up for each response. */
 static void completer_rx__read_fails_when_the_region_goes(void **state)
 {
 	lone_start(&l);
@@ -427,7 +429,7 @@ static void completer_rx__read_fails_when_the_region_goes(void **state)
 		assert_int_equal(l.mr->mem[i], 0xEE);
 }
 
-/* REQ-45: the right to write is looked at for each response, too. */
+/* proves REQ-45: the right to write is looked at for each response, too. */
 static void completer_rx__read_fails_when_the_right_goes(void **state)
 {
 	lone_start(&l);
@@ -442,7 +444,7 @@ static void completer_rx__read_fails_when_the_right_goes(void **state)
 	assert_int_equal(l.mr->mem[256], 0xEE);
 }
 
-/* REQ-45, design.md 5: the destination of a READ faults. */
+/* proves REQ-45 (design.md 5): the destination of a READ faults. */
 static void completer_rx__read_into_faulting_memory(void **state)
 {
 	struct app_send s = {.opcode = ABI_WR_RDMA_READ,
@@ -463,7 +465,7 @@ static void completer_rx__read_into_faulting_memory(void **state)
 	hole_close(l.host);
 }
 
-/* REQ-36 */
+/* proves REQ-36 */
 static void completer_rx__drops_what_nobody_asked_for(void **state)
 {
 	lone_start(&l);

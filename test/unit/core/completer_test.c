@@ -32,7 +32,7 @@ static const struct core_counters *count(void)
 
 /* --- ACK ------------------------------------------------------------------------------ */
 
-/* REQ-12, REQ-35 */
+/* proves REQ-12, REQ-35 */
 static void completer_rx__one_ack_completes_all_before_it(void **state)
 {
 	lone_start(&l);
@@ -47,7 +47,7 @@ static void completer_rx__one_ack_completes_all_before_it(void **state)
 	assert_int_equal(atomic_load(&l.qp->sq_shared->consumer), 3);
 }
 
-/* REQ-35 for the longest message: its first PSN is 2^23 and more before that of the ACK. */
+/* proves REQ-35 for the longest message: its first PSN is 2^23 and more before that of the ACK. */
 static void completer_rx__one_ack_completes_2_23_packets(void **state)
 {
 	const uint32_t last = 0x200 + (1u << 23) - 1;
@@ -72,7 +72,7 @@ static void completer_rx__one_ack_completes_2_23_packets(void **state)
 	assert_string_equal(lone_cqes(&l), "S1:OK S2:OK");
 }
 
-/* REQ-13 */
+/* proves REQ-13 */
 static void completer_rx__unsignaled_completes_silently(void **state)
 {
 	struct app_send s = {.opcode = ABI_WR_SEND, .wr_id = 1};
@@ -88,7 +88,7 @@ static void completer_rx__unsignaled_completes_silently(void **state)
 	assert_string_equal(lone_cqes(&l), "S2:OK");
 }
 
-/* REQ-14 */
+/* proves REQ-14 */
 static void completer_rx__sq_sig_all_signals_everything(void **state)
 {
 	struct app_send s = {.opcode = ABI_WR_SEND, .wr_id = 1};
@@ -101,7 +101,7 @@ static void completer_rx__sq_sig_all_signals_everything(void **state)
 	assert_string_equal(lone_cqes(&l), "S1:OK");
 }
 
-/* REQ-36 */
+/* proves REQ-36 */
 static void completer_rx__ignores_ghosts(void **state)
 {
 	lone_start(&l);
@@ -126,8 +126,8 @@ static void completer_rx__ignores_ghosts(void **state)
 	assert_string_equal(lone_cqes(&l), "S1:OK");
 }
 
-/* REQ-37, REQ-23: an ACK of what was acknowledged before completes nothing, reloads no retry and
- * does not touch the timer. */
+/* proves REQ-23, REQ-37: an ACK of what was acknowledged before completes nothing, reloads no retry
+ * and does not touch the timer. */
 static void completer_rx__ignores_duplicate_acks(void **state)
 {
 	const uint64_t t = timers_ack_timeout(14);
@@ -154,7 +154,7 @@ static void completer_rx__ignores_duplicate_acks(void **state)
 	assert_int_equal(l.qp->qp->comp.una, 0x201);
 }
 
-/* REQ-37: nor does it tell that the responses of a READ behind it are lost. */
+/* proves REQ-37: nor does it tell that the responses of a READ behind it are lost. */
 static void completer_rx__ignores_duplicate_acks_before_a_read(void **state)
 {
 	lone_start(&l);
@@ -170,8 +170,8 @@ static void completer_rx__ignores_duplicate_acks_before_a_read(void **state)
 	assert_int_equal(count()->implied_nak_seq_err, 0);
 }
 
-/* REQ-46: reserved types and codes, with bit 7 and without: nothing of the packet counts, neither
- * its PSN nor its credits. */
+/* proves REQ-46: reserved types and codes, with bit 7 and without: nothing of the packet counts,
+ * neither its PSN nor its credits. */
 static void completer_rx__ignores_reserved_syndromes(void **state)
 {
 	lone_start(&l);
@@ -199,7 +199,7 @@ static void completer_rx__ignores_reserved_syndromes(void **state)
 
 /* --- NAK ------------------------------------------------------------------------------ */
 
-/* REQ-28, REQ-34, REQ-48, REQ-49 */
+/* proves REQ-28, REQ-34, REQ-49 (REQ-48) */
 static void completer_rx__psn_nak_resends_from_its_psn(void **state)
 {
 	lone_start(&l);
@@ -227,7 +227,7 @@ static void completer_rx__psn_nak_twice_goes_back_once(void **state)
 	assert_string_equal(lone_tx(&l), "SEND_MIDDLE@201+256 SEND_LAST@202+88!");
 }
 
-/* REQ-28, REQ-26: each costs a retry; without progress they run out. */
+/* proves REQ-26, REQ-28: each costs a retry; without progress they run out. */
 static void completer_rx__psn_naks_cost_retries(void **state)
 {
 	l.attr.retry_cnt = 2;
@@ -249,8 +249,8 @@ static void completer_rx__psn_naks_cost_retries(void **state)
 	assert_int_equal(count()->retry_exceeded_err, 1);
 }
 
-/* REQ-33, REQ-34, CQ-10, REQ-13, REQ-46: each code that is not reserved, an unsignaled WQE, and
- * what is behind it. */
+/* proves REQ-13, REQ-33, REQ-34, REQ-46 (CQ-10): each code that is not reserved, an unsignaled WQE,
+ * and what is behind it. */
 static void completer_rx__fatal_naks_fail_their_wqe(void **state)
 {
 	static const struct {

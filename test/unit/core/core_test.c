@@ -18,7 +18,7 @@ static void core_counter_name__each_has_one(void **state)
 	assert_null(core_counter_name(n));
 }
 
-/* SEC-05 */
+/* proves SEC-05 */
 static void core_count_drop__counts_by_reason(void **state)
 {
 	static struct core c;

@@ -38,7 +38,7 @@ static void expect(const struct abi_cqe *e, uint64_t wr_id, uint8_t status, uint
 	assert_int_equal(e->vendor_err, vendor_err);
 }
 
-/* CQ-08: what counts in an error is right, of either queue, failed or flushed. */
+/* proves CQ-08: what counts in an error is right, of either queue, failed or flushed. */
 static void cqe__errors_name_their_request(void **state)
 {
 	struct abi_cqe e;
@@ -83,7 +83,7 @@ static void write_imm(uint32_t psn, uint32_t len)
 	}
 }
 
-/* CQ-09: what came for a SEND, DMALen for a WRITE with immediate data. */
+/* proves CQ-09: what came for a SEND, DMALen for a WRITE with immediate data. */
 static void cqe__byte_len_of_receives(void **state)
 {
 	static const uint32_t len[] = {0, 1, 256, 257, 1000};
@@ -113,7 +113,7 @@ static void cqe__byte_len_of_receives(void **state)
 	assert_int_equal(e.byte_len, 5);
 }
 
-/* CQ-09 */
+/* proves CQ-09 */
 static void cqe__byte_len_of_a_read(void **state)
 {
 	struct abi_cqe e;
@@ -138,7 +138,7 @@ static void cqe__byte_len_of_a_read(void **state)
 	assert_int_equal(e.byte_len, 300);
 }
 
-/* CQ-10: the one that failed comes first, then each queue in the order of posting. */
+/* proves CQ-10: the one that failed comes first, then each queue in the order of posting. */
 static void cqe__the_failure_precedes_what_is_flushed(void **state)
 {
 	l.spec.sq_depth = 32;
@@ -177,7 +177,7 @@ static void cqe__the_failure_precedes_what_is_flushed(void **state)
 	assert_string_equal(lone_cqes(&l), "R1:FLUSH R2:FLUSH R3:FLUSH");
 }
 
-/* CQ-10: what can be seen to fail before it is sent waits for those before it. */
+/* proves CQ-10: what can be seen to fail before it is sent waits for those before it. */
 static void cqe__a_local_failure_waits_its_turn(void **state)
 {
 	struct app_send bad = {.opcode = ABI_WR_SEND, .flags = ABI_WQE_SIGNALED, .wr_id = 2};
@@ -220,8 +220,8 @@ static unsigned events_of(uint32_t type, uint32_t handle)
 	return n;
 }
 
-/* CQ-01, EVT-03: the CQ is told of once, each QP that lost a completion of itself, and the first
- * ones stay as they are. */
+/* proves CQ-01, EVT-03: the CQ is told of once, each QP that lost a completion of itself, and the
+ * first ones stay as they are. */
 static void cqe__no_room_is_fatal_to_each_qp(void **state)
 {
 	struct app_qp *other;
@@ -252,6 +252,31 @@ static void cqe__no_room_is_fatal_to_each_qp(void **state)
 	assert_string_equal(lone_cqes(&l), "R1:OK+4 R2:OK+4");
 }
 
+/* proves CQ-01, RSP-27: a receive fails, its completion has no room, and the QP ends of that. What
+ * it owed before is sent before the NAK, which else would stand for it. */
+static void cqe__no_room_for_a_failed_receive(void **state)
+{
+	struct abi_sge sge;
+
+	l.cq_depth = 1;
+	lone_start(&l);
+	lone_recv(&l, 1, 0, 64);
+	sge = app_sge(l.mr, 0, 64);
+	sge.lkey ^= 0xFF;
+	app_post_recv(l.qp, 2, &sge, 1);
+	lone_rx(&l, &(struct shot){.opcode = 0x04, .psn = RQ_PSN, .len = 4});
+	lone_tx(&l);
+	lone_rx(&l, &(struct shot){.opcode = 0x14,
+			    .psn = RQ_PSN + 1,
+			    .va = app_va(l.mr, 0x100),
+			    .rkey = l.mr->mr.key,
+			    .swap_add = 1});
+	lone_rx(&l, &(struct shot){.opcode = 0x04, .psn = RQ_PSN + 2, .len = 4, .ackreq = true});
+	assert_string_equal(lone_tx(&l), "ATOMIC_ACK@1011f/2=1111111111111111 ACK@10263/2");
+	assert_int_equal(l.qp->qp->state, ABI_QPS_ERR);
+	assert_int_equal(events_of(ABI_EVENT_QP_FATAL, l.qp->qp->handle), 1);
+}
+
 #define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -263,6 +288,7 @@ int main(void)
 		T(cqe__the_failure_precedes_what_is_flushed),
 		T(cqe__a_local_failure_waits_its_turn),
 		T(cqe__no_room_is_fatal_to_each_qp),
+		T(cqe__no_room_for_a_failed_receive),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

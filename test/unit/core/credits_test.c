@@ -26,7 +26,7 @@ static void ack_credit(uint32_t psn, uint32_t msn, uint8_t code)
 	lone_rx(&l, &(struct shot){.opcode = 0x11, .psn = psn, .syndrome = code, .msn = msn});
 }
 
-/* CRD-04, CRD-05, CRD-06, CRD-09 */
+/* proves CRD-04, CRD-05, CRD-09 (CRD-06) */
 static void requester_next__obeys_credits(void **state)
 {
 	l.attr.path_mtu = 256;
@@ -50,8 +50,8 @@ static void requester_next__obeys_credits(void **state)
 	assert_string_equal(lone_tx(&l), "SEND_ONLY@206+4! SEND_ONLY@207+4!");
 }
 
-/* CRD-09: credits that end in the middle of a message must not hold it back while nothing that
- * is in flight asks for an ACK: only the timeout would get it going again. */
+/* proves CRD-09: credits that end in the middle of a message must not hold it back while nothing
+ * that is in flight asks for an ACK: only the timeout would get it going again. */
 static void requester_next__asks_for_an_ack_before_it_waits_for_credits(void **state)
 {
 	l.attr.path_mtu = 256;
@@ -66,7 +66,7 @@ static void requester_next__asks_for_an_ack_before_it_waits_for_credits(void **s
 	assert_string_equal(lone_tx(&l), "SEND_MIDDLE@204+256!");
 }
 
-/* CRD-01, REQ-37: an old ACK does not take credits back; a duplicate may bring new ones. */
+/* proves REQ-37 (CRD-01): an old ACK does not take credits back; a duplicate may bring new ones. */
 static void requester_next__takes_the_newest_credits(void **state)
 {
 	lone_start(&l);
@@ -108,7 +108,8 @@ static void requester_next__long_read_is_two_messages(void **state)
 	l.mr->mr.length = LONE_MEM;
 }
 
-/* CRD-04, REQ-37: message numbers have 24 bits, and which is the newer is known across their end.
+/* proves REQ-37, CRD-04: message numbers have 24 bits, and which is the newer is known across their
+ * end.
  */
 static void requester_next__counts_messages_across_the_wrap(void **state)
 {
@@ -130,7 +131,7 @@ static void requester_next__counts_messages_across_the_wrap(void **state)
 
 /* --- what a code is worth ------------------------------------------------------------- */
 
-/* CRD-01: the table of the specification, and 31 for none; bit 7 does not count (REQ-46). */
+/* proves CRD-01: the table of the specification, and 31 for none; bit 7 does not count (REQ-46). */
 static void completer_rx__credit_codes(void **state)
 {
 	static const uint32_t want[31] = {0, 1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192,
@@ -153,7 +154,7 @@ static void completer_rx__credit_codes(void **state)
 	}
 }
 
-/* CRD-01, CRD-04: as many messages go at once as were granted, or one. */
+/* proves CRD-01, CRD-04: as many messages go at once as were granted, or one. */
 static void requester_next__sends_what_was_granted(void **state)
 {
 	static const unsigned want[8] = {1, 1, 2, 3, 4, 6, 8, 12};
@@ -174,7 +175,7 @@ static void requester_next__sends_what_was_granted(void **state)
 	}
 }
 
-/* CRD-05, CRD-06: a WRITE and a READ go without credits, also with something in flight. */
+/* proves CRD-05, CRD-06: a WRITE and a READ go without credits, also with something in flight. */
 static void requester_next__needs_no_credits_for_write_and_read(void **state)
 {
 	lone_start(&l);
@@ -190,7 +191,7 @@ static void requester_next__needs_no_credits_for_write_and_read(void **state)
 					 "READ_REQ@203!(0,4) WRITE_ONLY@204+4!(0,4)");
 }
 
-/* CRD-01, CRD-08: the AETH of a READ response says ACK too, and has credits as any other. */
+/* proves CRD-01, CRD-08: the AETH of a READ response says ACK too, and has credits as any other. */
 static void requester_next__takes_the_credits_of_read_responses(void **state)
 {
 	lone_start(&l);
@@ -207,8 +208,8 @@ static void requester_next__takes_the_credits_of_read_responses(void **state)
 	assert_string_equal(lone_tx(&l), "SEND_ONLY@202+4! SEND_ONLY@203+4!"); /* LSN 2 + 2 */
 }
 
-/* CRD-07: nothing is known before the first ACK, so nothing is held back; and again after RESET,
- * whatever the last peer granted. */
+/* proves CRD-07: nothing is known before the first ACK, so nothing is held back; and again after
+ * RESET, whatever the last peer granted. */
 static void requester_next__starts_without_a_limit(void **state)
 {
 	lone_start(&l);
@@ -224,7 +225,7 @@ static void requester_next__starts_without_a_limit(void **state)
 	assert_string_equal(lone_tx(&l), "SEND_ONLY@200+4! SEND_ONLY@201+4!");
 }
 
-/* CRD-08: the MSN of a NAK grants nothing, neither do the code bits of a NAK or RNR NAK. */
+/* proves CRD-08: the MSN of a NAK grants nothing, neither do the code bits of a NAK or RNR NAK. */
 static void completer_rx__naks_grant_no_credits(void **state)
 {
 	lone_start(&l);
@@ -260,7 +261,7 @@ static void completer_rx__lifts_the_limit_at_once(void **state)
 	assert_string_equal(lone_tx(&l), "SEND_ONLY@202+4!");
 }
 
-/* CRD-02, CRD-03: however many receives are posted, our acknowledgements grant nothing. */
+/* proves CRD-02, CRD-03: however many receives are posted, our acknowledgements grant nothing. */
 static void responder_next__grants_no_credits(void **state)
 {
 	lone_start(&l);
@@ -366,8 +367,8 @@ static void post_anything(uint32_t n)
 	lone_post(&l, op, n, len, random_below(&peer.r, 5) ? 0 : ABI_WQE_FENCE);
 }
 
-/* CRD-04, CRD-05, CRD-09: whatever a peer grants, and be it nothing, every mix of SEND, WRITE and
- * READ gets through, and with no timer's help. */
+/* proves CRD-04, CRD-05, CRD-09: whatever a peer grants, and be it nothing, every mix of SEND,
+ * WRITE and READ gets through, and with no timer's help. */
 static void requester_next__gets_every_mix_through(void **state)
 {
 	for (unsigned seed = 0; seed < 200; seed++) {

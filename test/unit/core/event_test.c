@@ -44,7 +44,7 @@ static int reset_psn(void **state)
 	return setup(state);
 }
 
-/* CQ-03, CQ-04: the next one, once. */
+/* proves CQ-03, CQ-04: the next one, once. */
 static void core_events__arm_any_is_one_shot(void **state)
 {
 	incoming(false);
@@ -63,7 +63,7 @@ static void core_events__arm_any_is_one_shot(void **state)
 	assert_int_equal(l.app.event[0].channel, l.recv_cq->cq.channel);
 }
 
-/* CQ-03, CQ-04, RSP-51 */
+/* proves RSP-51, CQ-03, CQ-04 */
 static void core_events__arm_solicited_waits_for_one(void **state)
 {
 	incoming(true); /* before */
@@ -74,7 +74,7 @@ static void core_events__arm_solicited_waits_for_one(void **state)
 	assert_int_equal(notices(), 1);
 }
 
-/* CQ-05 */
+/* proves CQ-05 */
 static void core_events__stronger_arm_stays(void **state)
 {
 	app_arm(l.recv_cq, false);
@@ -83,7 +83,7 @@ static void core_events__stronger_arm_stays(void **state)
 	assert_int_equal(notices(), 1);
 }
 
-/* CQ-06 */
+/* proves CQ-06 */
 static void core_events__errors_are_solicited(void **state)
 {
 	lone_recv(&l, 0, 0, 64);
@@ -93,7 +93,7 @@ static void core_events__errors_are_solicited(void **state)
 	assert_int_equal(notices(), 1);
 }
 
-/* CQ-03: an error wakes who waits for any, too. */
+/* proves CQ-03: an error wakes who waits for any, too. */
 static void core_events__any_is_an_error_too(void **state)
 {
 	lone_recv(&l, 0, 0, 64);
@@ -148,8 +148,8 @@ static void request(uint8_t opcode, uint32_t p)
 	lone_tx(&l);
 }
 
-/* EVT-01: the first packet that is executed in RTR, whatever it is, and none later; after RESET it
- * is a new connection. */
+/* proves EVT-01: the first packet that is executed in RTR, whatever it is, and none later; after
+ * RESET it is a new connection. */
 static void communication_established__first_in_rtr(void **state)
 {
 	static const uint8_t opcode[] = {0x04, 0x0A, 0x0C};
@@ -204,7 +204,7 @@ static void communication_established__without_a_receive(void **state)
 	assert_int_equal(only_event(), ABI_EVENT_COMM_EST);
 }
 
-/* EVT-03: what the peer did wrong, where no completion tells it. */
+/* proves EVT-03: what the peer did wrong, where no completion tells it. */
 static void responder_fatal__tells_the_owner(void **state)
 {
 	static const unsigned states[] = {ABI_QPS_RTR, ABI_QPS_RTS, ABI_QPS_SQD};
@@ -222,7 +222,7 @@ static void responder_fatal__tells_the_owner(void **state)
 	}
 }
 
-/* EVT-03: memory that faults under a WRITE, under a READ, and under a SEND of ours. */
+/* proves EVT-03: memory that faults under a WRITE, under a READ, and under a SEND of ours. */
 static void access_fault__is_fatal(void **state)
 {
 	struct shot s = {.opcode = 0x0A, .psn = RQ_PSN, .dma_len = 4, .len = 4};
@@ -258,7 +258,7 @@ static void access_fault__is_fatal(void **state)
 	hole_close(l.host);
 }
 
-/* EVT-03: a requester is told by its completion, and by nothing else. */
+/* proves EVT-03: a requester is told by its completion, and by nothing else. */
 static void completer__raises_no_event(void **state)
 {
 	static const uint8_t syndrome[] = {0x61, 0x62, 0x63, 0x64};

@@ -18,7 +18,14 @@
 #define SEEDS 400u
 #define STEPS 400u
 
+/* Receives lie at the ends of slots, with gaps behind them where nothing may be written. */
+#define SLOTS	 8u
+#define SLOT	 4096u
+#define GAP	 64u
+#define GAP_BYTE 0x5A
+
 static struct lone l;
+static struct app_mr *slots;
 static struct random rnd;
 static uint64_t seed;
 static uint64_t taken, answered, completed, errors;
@@ -26,6 +33,12 @@ static uint64_t taken, answered, completed, errors;
 static uint32_t below(uint32_t n)
 {
 	return (uint32_t)random_below(&rnd, n);
+}
+
+/* An offset in the region, now and then one that leads to its end or beyond. */
+static uint64_t offset(void)
+{
+	return below(16) ? below(4000) : LONE_MEM - below(2000);
 }
 
 static uint32_t near(uint32_t psn)
@@ -46,7 +59,7 @@ static void random_packet(void)
 		.psn = near(response ? (below(2) ? qp->comp.una : qp->req.psn_new) : qp->resp.epsn),
 		.ackreq = below(2),
 		.se = below(2),
-		.va = app_va(l.mr, below(4000)),
+		.va = app_va(l.mr, offset()),
 		.rkey = below(20) ? l.mr->mr.key : below(1u << 24),
 		.dma_len = below(3) ? below(3 * mtu) : below(mtu + 1),
 		.syndrome = syndromes[below(below(2) ? 1 : sizeof(syndromes))],
@@ -63,11 +76,12 @@ static void random_packet(void)
 	}
 	if (response && op != 0x11 && below(2))
 		s.psn = qp->comp.una;
-	if (op > 0x11) { /* headers that a shot does not write, as payload */
-		static const uint8_t len[] = {[0x13] = 28, 28, 0, 8, 8, 0, 0, 0, 0, 20, 24, 0, 0};
+	s.orig = below(2);
+	s.swap_add = below(2);
+	s.compare = below(2);
+	if (op >= 0x12) { /* of those that are reserved, what follows does not matter */
+		static const uint8_t len[] = {[0x15] = 0, 4, 4, 0, 0, 0, 0, 0, 8, 0, 0};
 
-		if (op == 0x12)
-			return;
 		s.len = len[op];
 	}
 	taken += lone_rx(&l, &s) == 0;
@@ -79,13 +93,18 @@ static void good_request(void)
 	const struct qp *qp = l.qp->qp;
 	const struct qp_resp *r = &qp->resp;
 	uint32_t mtu = 1u << qp->mtu_shift;
-	static const uint8_t opens[] = {0x00, 0x04, 0x05, 0x06, 0x0A, 0x0B, 0x0C};
+	static const uint8_t opens[] = {
+		0x00, 0x04, 0x05, 0x06, 0x0A, 0x0B, 0x0C, 0x13, 0x14, 0x1C, 0x1D};
 	struct shot s = {.opcode = opens[below(sizeof(opens))],
 		.psn = r->epsn,
 		.ackreq = below(2),
-		.va = app_va(l.mr, below(4000)),
-		.rkey = l.mr->mr.key};
+		.va = app_va(l.mr, offset()),
+		.rkey = l.mr->mr.key,
+		.swap_add = below(2),
+		.compare = below(2)};
 
+	if (s.opcode >= 0x13)
+		s.va &= ~7ull;
 	if (r->open == KIND_WRITE) {
 		s.len = r->write_left <= mtu ? r->write_left : mtu;
 		s.opcode = r->write_left <= mtu ? 0x08 + (uint8_t)below(2) : 0x07;
@@ -94,7 +113,10 @@ static void good_request(void)
 		s.len = s.opcode == 0x01 ? mtu : 1 + below(mtu);
 	} else {
 		s.dma_len = s.opcode == 0x06 ? mtu + 1 + below(3 * mtu) : below(mtu + 1);
-		s.len = s.opcode == 0x0C		       ? 0
+		if (s.opcode == 0x1D)
+			s.dma_len = 8;
+		s.len = s.opcode == 0x1D		       ? 8
+			: s.opcode == 0x0C || s.opcode >= 0x13 ? 0
 			: s.opcode == 0x00 || s.opcode == 0x06 ? mtu
 							       : s.dma_len;
 		if (s.opcode == 0x0C)
@@ -131,6 +153,11 @@ static void random_post(void)
 {
 	struct app_send s = {
 		.opcode = (uint8_t)(below(30) ? below(5) : below(20)),
+		.mw = l.app.mw[0]->mw.index,
+		.imm = below(4) ? FETH_PLT_GLOBAL : below(64),
+		.lkey = l.mr->mr.key,
+		.bind_len = below(5000),
+		.access = below(16),
 		.flags = below(32) & ~ABI_WQE_PHASE & ~(uint32_t)ABI_WQE_INLINE,
 		.wr_id = below(1000),
 		.remote_addr = PEER_VA,
@@ -139,7 +166,7 @@ static void random_post(void)
 	};
 
 	for (unsigned i = 0; i < s.num_sge; i++) {
-		s.sge[i] = app_sge(l.mr, below(4000), below(1500));
+		s.sge[i] = app_sge(l.mr, offset(), below(1500));
 		if (!below(60))
 			s.sge[i].lkey ^= 1;
 	}
@@ -151,8 +178,11 @@ static void random_recv(void)
 	struct abi_sge sge[3];
 	unsigned n = below(4);
 
-	for (unsigned i = 0; i < n; i++)
-		sge[i] = app_sge(l.mr, below(4000), below(15) ? 3000 : below(1500));
+	for (unsigned i = 0; i < n; i++) {
+		uint32_t len = below(15) ? 3000 : below(1500);
+
+		sge[i] = app_sge(slots, (1 + below(SLOTS)) * SLOT - GAP - len, len);
+	}
 	app_post_recv(l.qp, below(1000), sge, n);
 }
 
@@ -187,6 +217,15 @@ static void check(void)
 	assert_true(seq24_le(qp->comp.una, qp->req.psn) && seq24_le(qp->req.psn, qp->req.psn_new));
 	assert_true(qp->req.sent - qp->comp.acked <= qp->win.max + qp->attr.max_rd_atomic);
 	assert_true(qp->req.rd_started - qp->comp.rd_done <= qp->attr.max_rd_atomic);
+}
+
+static void check_gaps(void)
+{
+	uint8_t gap[GAP];
+
+	memset(gap, GAP_BYTE, sizeof(gap));
+	for (unsigned i = 1; i <= SLOTS; i++)
+		assert_memory_equal(slots->mem + i * SLOT - GAP, gap, GAP);
 }
 
 static void random_command(void)
@@ -277,6 +316,7 @@ static void drain(void)
 	app_events(&l.app);
 }
 
+/* proves SEC-01 */
 static void core__survives_hostile_peers(void **state)
 {
 	for (seed = 1; seed <= SEEDS; seed++) {
@@ -294,7 +334,11 @@ static void core__survives_hostile_peers(void **state)
 		l.spec.rq_depth = 1u << below(5);
 		l.spec.window = 4 + below(20);
 		lone_start(&l);
+		l.mr->mr.access |= ABI_ACCESS_MW_BIND | ABI_ACCESS_FLUSH_GLOBAL;
+		app_mw(&l.app, MW_TYPE_1);
 		l.qp->free_ids = true;
+		slots = app_mr(&l.app, (size_t)SLOTS * SLOT, ABI_ACCESS_LOCAL_WRITE);
+		memset(slots->mem, GAP_BYTE, (size_t)SLOTS * SLOT);
 		for (unsigned i = 0; i < STEPS; i++) {
 			step();
 			check();
@@ -302,6 +346,7 @@ static void core__survives_hostile_peers(void **state)
 			if (l.qp->qp->state == ABI_QPS_ERR && !below(30))
 				revive();
 		}
+		check_gaps();
 		lone_fini(&l);
 	}
 	seed = 0;

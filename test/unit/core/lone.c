@@ -24,12 +24,40 @@ static const char *const names[32] = {"SEND_FIRST", "SEND_MIDDLE", "SEND_LAST", 
 
 static bool has_reth(unsigned op)
 {
-	return op == 0x06 || op == 0x0A || op == 0x0B || op == 0x0C;
+	return op == 0x06 || op == 0x0A || op == 0x0B || op == 0x0C || op == 0x1C || op == 0x1D;
+}
+
+static bool has_feth(unsigned op)
+{
+	return op == 0x1C;
+}
+
+static bool has_ieth(unsigned op)
+{
+	return op == 0x16 || op == 0x17;
 }
 
 static bool has_aeth(unsigned op)
 {
-	return op == 0x0D || op == 0x0F || op == 0x10 || op == 0x11;
+	return op == 0x0D || op == 0x0F || op == 0x10 || op == 0x11 || op == 0x12;
+}
+
+static bool has_atomiceth(unsigned op)
+{
+	return op == 0x13 || op == 0x14;
+}
+
+static bool has_atomicack(unsigned op)
+{
+	return op == 0x12;
+}
+
+/* XRC: requests only (BTH-22). */
+static bool has_xrceth(unsigned opcode)
+{
+	unsigned op = opcode & 0x1F;
+
+	return (opcode & 0xE0) == 0xA0 && (op < 0x0D || op > 0x12);
 }
 
 static bool has_imm(unsigned op)
@@ -77,7 +105,8 @@ void lone_start_in(struct lone *l, unsigned state)
 	l->spec.recv_cq = l->recv_cq;
 	l->qp = app_qp(&l->app, &l->spec);
 	l->mr = app_mr(&l->app, LONE_MEM,
-		ABI_ACCESS_LOCAL_WRITE | ABI_ACCESS_REMOTE_WRITE | ABI_ACCESS_REMOTE_READ);
+		ABI_ACCESS_LOCAL_WRITE | ABI_ACCESS_REMOTE_WRITE | ABI_ACCESS_REMOTE_READ |
+			ABI_ACCESS_REMOTE_ATOMIC);
 	lone_climb(l, state);
 }
 
@@ -120,18 +149,39 @@ static void put_ip_udp(uint8_t *f, uint8_t src, size_t udp_len)
 
 static uint8_t *put_extended(uint8_t *p, const struct shot *s)
 {
-	if (has_reth(s->opcode)) {
+	unsigned op = s->opcode & 0x1F;
+
+	if (has_xrceth(s->opcode)) {
+		put_be32(p, s->srqn);
+		p += 4;
+	}
+	if (has_feth(op)) {
+		put_be32(p, s->feth);
+		p += 4;
+	}
+	if (has_reth(op)) {
 		put_be64(p, s->va);
 		put_be32(p + 8, s->rkey);
 		put_be32(p + 12, s->dma_len);
 		p += 16;
 	}
-	if (has_aeth(s->opcode)) {
+	if (has_atomiceth(op)) {
+		put_be64(p, s->va);
+		put_be32(p + 8, s->rkey);
+		put_be64(p + 12, s->swap_add);
+		put_be64(p + 20, s->compare);
+		p += 28;
+	}
+	if (has_aeth(op)) {
 		put_be32(p, (uint32_t)s->syndrome << 24 | s->msn);
 		p += 4;
 	}
-	if (has_imm(s->opcode)) {
-		put_be32(p, s->imm);
+	if (has_atomicack(op)) {
+		put_be64(p, s->orig);
+		p += 8;
+	}
+	if (has_imm(op) || has_ieth(op)) {
+		put_be32(p, has_imm(op) ? s->imm : s->rkey);
 		p += 4;
 	}
 	return p;
@@ -230,6 +280,13 @@ static void check_fixed(const struct lone *l, const uint8_t *f, size_t len, unsi
 		assert_int_equal(f[len - 5 - i], 0); /* BTH-05 */
 }
 
+static unsigned opcode_class(uint8_t type)
+{
+	if (type == ABI_QPT_XRC_SEND || type == ABI_QPT_XRC_RECV)
+		return 0xA0;
+	return type == ABI_QPT_UC ? 0x20 : 0;
+}
+
 static void tell(struct lone *l, const uint8_t *f, size_t len)
 {
 	unsigned op = f[BTH_AT];
@@ -237,24 +294,42 @@ static void tell(struct lone *l, const uint8_t *f, size_t len)
 	const uint8_t *p = f + EXT_AT;
 	size_t payload;
 
-	assert_true(op < 32);
+	assert_int_equal(op & 0xE0, opcode_class(l->spec.type));
 	check_fixed(l, f, len, pad);
-	say(l, "%s%s@%x", l->log[0] ? " " : "", names[op], get_be24(f + BTH_AT + 9));
+	say(l, "%s%s@%x", l->log[0] ? " " : "", names[op & 0x1F], get_be24(f + BTH_AT + 9));
+	if (has_xrceth(op)) {
+		say(l, "[%x]", get_be32(p));
+		p += 4;
+		len -= 4;
+	}
+	op &= 0x1F;
 	payload = len - EXT_AT - 4 - pad - (has_reth(op) ? 16 : 0) - (has_aeth(op) ? 4 : 0) -
-		  (has_imm(op) ? 4 : 0);
+		  (has_imm(op) || has_ieth(op) ? 4 : 0) - (has_atomiceth(op) ? 28 : 0) -
+		  (has_atomicack(op) ? 8 : 0) - (has_feth(op) ? 4 : 0);
 	if (payload)
 		say(l, "+%zu", payload);
 	say(l, "%s%s", f[BTH_AT + 8] & 0x80 ? "!" : "", f[BTH_AT + 1] & 0x80 ? "*" : "");
+	if (has_feth(op)) {
+		say(l, "{%x}", get_be32(p));
+		p += 4;
+	}
 	if (has_reth(op)) {
 		say(l, "(%llx,%u)", (unsigned long long)(get_be64(p) - PEER_VA), get_be32(p + 12));
 		assert_int_equal(get_be32(p + 8), PEER_KEY);
 		p += 16;
 	}
+	if (has_atomiceth(op)) {
+		say(l, "(%llx,%llx,%llx)", (unsigned long long)(get_be64(p) - PEER_VA),
+			(unsigned long long)get_be64(p + 12), (unsigned long long)get_be64(p + 20));
+		assert_int_equal(get_be32(p + 8), PEER_KEY);
+	}
 	if (has_aeth(op)) {
 		say(l, "%02x/%u", p[0], get_be24(p + 1));
 		p += 4;
 	}
-	if (has_imm(op))
+	if (has_atomicack(op))
+		say(l, "=%llx", (unsigned long long)get_be64(p));
+	if (has_imm(op) || has_ieth(op))
 		say(l, "#%x", get_be32(p));
 }
 
@@ -282,6 +357,12 @@ const char *lone_tx_max(struct lone *l, unsigned max)
 			tell(l, t[i].frame, len);
 		}
 		max -= n;
+		if (core_grace_wanted(&l->host->core)) {
+			if (l->no_grace)
+				break;
+			core_grace_end(&l->host->core, core_grace_wanted(&l->host->core));
+			continue;
+		}
 		if (n < ask)
 			break;
 	}
@@ -310,6 +391,7 @@ static const char *status_name(unsigned s)
 		[2] = "LOC_QP_OP",
 		[4] = "LOC_PROT",
 		[5] = "FLUSH",
+		[6] = "MW_BIND",
 		[7] = "BAD_RESP",
 		[9] = "REM_INV_REQ",
 		[10] = "REM_ACCESS",
@@ -337,6 +419,8 @@ const char *lone_cqes(struct lone *l)
 			say(l, "+%u", c->byte_len);
 			if (c->flags & ABI_WC_WITH_IMM)
 				say(l, "#%x", __builtin_bswap32(c->imm));
+			if (c->flags & ABI_WC_WITH_INV)
+				say(l, "~%x", c->imm);
 			if (c->flags & ABI_WC_SOLICITED)
 				say(l, "*");
 		}

@@ -6,8 +6,11 @@
  * specification and the table ICRC, not with the code under test.
  *
  * A packet reads  NAME@psn[+payload][!][*][(va,len)][syndrome/msn][#imm]  with the PSN in hex,
- * `!` for AckReq, `*` for SE, va as offset from the peer's region. A completion reads
- * S<wr_id>:STATUS or R<wr_id>:STATUS[+byte_len][#imm][*].
+ * An XRC request has [srqn] behind its PSN.
+ * `!` for AckReq, `*` for SE, va as offset from the peer's region; an atomic has (va,swap or
+ * add,compare), all in hex, and its answer syndrome/msn=original; a FLUSH has {feth} before its
+ * range, and the key that a SEND invalidates stands where an imm would. A completion reads
+ * S<wr_id>:STATUS or R<wr_id>:STATUS[+byte_len][#imm][~invalidated key][*].
  */
 #ifndef LONE_H
 #define LONE_H
@@ -38,6 +41,7 @@ struct lone {
 	uint16_t frame_len;
 	unsigned packets; /* sent so far */
 	uint16_t verdict; /* of the last packet received */
+	bool no_grace;	  /* another worker is not done with its round */
 	/** Ethernet header that each packet must have. */
 	uint8_t eth[14];
 };
@@ -60,10 +64,15 @@ struct shot {
 	bool se;
 	uint32_t imm; /* host order here */
 	uint64_t va;
-	uint32_t rkey;
+	uint32_t rkey; /* of IETH too */
 	uint32_t dma_len;
+	uint32_t feth;
 	uint8_t syndrome;
 	uint32_t msn;
+	uint64_t swap_add; /* AtomicETH */
+	uint64_t compare;
+	uint64_t orig;	     /* AtomicAckETH */
+	uint32_t srqn;	     /* XRCETH */
 	const void *payload; /* NULL: bytes 0, 1, 2, ... */
 	uint32_t len;
 	/* not 0: instead of what is right */

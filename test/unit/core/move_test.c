@@ -127,7 +127,7 @@ static void core_rx__follows_the_owner(void **state)
 	assert_int_equal(other_rx(&ack_all), VERDICT_HANDOFF + 0);
 	move(&l.host->core, &other);
 	assert_int_equal(lone_rx(&l, &ack_all), VERDICT_HANDOFF + OTHER);
-	assert_int_equal(l.host->core.count.rx_packets, 0);
+	assert_int_equal(l.host->core.count.port[0].rx_packets, 0);
 	assert_int_equal(other_rx(&ack_all), DROP_GHOST_ACK); /* it looked */
 	move(&other, &l.host->core);
 	assert_int_equal(lone_rx(&l, &ack_all), DROP_GHOST_ACK);

@@ -32,6 +32,7 @@ enum {
 	ACCESS = 0x8,
 	PKEY = 0x10,
 	PORT = 0x20,
+	QKEY = 0x40,
 	AV = 0x80,
 	MTU = 0x100,
 	TIMEOUT = 0x200,
@@ -63,30 +64,91 @@ struct rule {
 	uint32_t required, optional;
 };
 
-/* QPS-01 and what follows it, for RC, from the conformance list. */
-static const struct rule rules[] = {
-	{RESET, RESET, 0, 0},
+/* QPS-01: without attributes, of every type. */
+static const struct rule bare[] = {{RESET, RESET, 0, 0}, {INIT, RESET, 0, 0}, {INIT, ERR, 0, 0},
+	{RTR, RESET, 0, 0}, {RTR, ERR, 0, 0}, {RTS, RESET, 0, 0}, {RTS, ERR, 0, 0},
+	{SQD, RESET, 0, 0}, {SQD, ERR, 0, 0}, {SQE, RESET, 0, 0}, {SQE, ERR, 0, 0},
+	{ERR, RESET, 0, 0}, {ERR, ERR, 0, 0}};
+
+/* The others, from the conformance list; XRC as ib_modify_qp_is_ok() of Linux has it. */
+static const struct rule rc[] = {
 	{RESET, INIT, PKEY | PORT | ACCESS, 0},
-	{INIT, RESET, 0, 0},
-	{INIT, ERR, 0, 0},
 	{INIT, INIT, 0, PKEY | PORT | ACCESS},
 	{INIT, RTR, AV | MTU | DEST | RQ_PSN_ | DEST_RD | MIN_RNR, ALT | ACCESS | PKEY},
-	{RTR, RESET, 0, 0},
-	{RTR, ERR, 0, 0},
 	{RTR, RTS, TIMEOUT | RETRY | RNR | SQ_PSN_ | RD, CUR | ALT | ACCESS | MIN_RNR | MIG},
-	{RTS, RESET, 0, 0},
-	{RTS, ERR, 0, 0},
 	{RTS, RTS, 0, CUR | ACCESS | ALT | MIG | MIN_RNR},
 	{RTS, SQD, 0, SQD_NOTIFY},
-	{SQD, RESET, 0, 0},
-	{SQD, ERR, 0, 0},
 	{SQD, RTS, 0, CUR | ALT | ACCESS | MIN_RNR | MIG},
 	{SQD, SQD, 0,
 		PORT | AV | TIMEOUT | RETRY | RNR | RD | DEST_RD | ALT | ACCESS | PKEY | MIN_RNR |
 			MIG},
-	{ERR, RESET, 0, 0},
-	{ERR, ERR, 0, 0},
 };
+static const struct rule uc[] = {
+	{RESET, INIT, PKEY | PORT | ACCESS, 0},
+	{INIT, INIT, 0, PKEY | PORT | ACCESS},
+	{INIT, RTR, AV | MTU | DEST | RQ_PSN_, ALT | ACCESS | PKEY},
+	{RTR, RTS, SQ_PSN_, CUR | ALT | ACCESS | MIG},
+	{RTS, RTS, 0, CUR | ACCESS | ALT | MIG},
+	{RTS, SQD, 0, SQD_NOTIFY},
+	{SQD, RTS, 0, CUR | ALT | ACCESS | MIG},
+	{SQD, SQD, 0, AV | ALT | ACCESS | PKEY | MIG},
+	{SQE, RTS, 0, CUR | ACCESS},
+};
+static const struct rule ud[] = {
+	{RESET, INIT, PKEY | PORT | QKEY, 0},
+	{INIT, INIT, 0, PKEY | PORT | QKEY},
+	{INIT, RTR, 0, PKEY | QKEY},
+	{RTR, RTS, SQ_PSN_, CUR | QKEY},
+	{RTS, RTS, 0, CUR | QKEY},
+	{RTS, SQD, 0, SQD_NOTIFY},
+	{SQD, RTS, 0, CUR | QKEY},
+	{SQD, SQD, 0, PKEY | QKEY},
+	{SQE, RTS, 0, CUR | QKEY},
+};
+static const struct rule gsi[] = {
+	{RESET, INIT, PKEY | QKEY, 0},
+	{INIT, INIT, 0, PKEY | QKEY},
+	{INIT, RTR, 0, PKEY | QKEY},
+	{RTR, RTS, SQ_PSN_, CUR | QKEY},
+	{RTS, RTS, 0, CUR | QKEY},
+	{RTS, SQD, 0, SQD_NOTIFY},
+	{SQD, RTS, 0, CUR | QKEY},
+	{SQD, SQD, 0, PKEY | QKEY},
+	{SQE, RTS, 0, CUR | QKEY},
+};
+static const struct rule xrc_send[] = {
+	{RESET, INIT, PKEY | PORT | ACCESS, 0},
+	{INIT, INIT, 0, PKEY | PORT | ACCESS},
+	{INIT, RTR, AV | MTU | DEST | RQ_PSN_, ALT | ACCESS | PKEY},
+	{RTR, RTS, TIMEOUT | RETRY | RNR | SQ_PSN_ | RD, CUR | ALT | ACCESS | MIG},
+	{RTS, RTS, 0, CUR | ACCESS | ALT | MIG},
+	{RTS, SQD, 0, SQD_NOTIFY},
+	{SQD, RTS, 0, CUR | ALT | ACCESS | MIG},
+	{SQD, SQD, 0, PORT | AV | TIMEOUT | RETRY | RNR | RD | ALT | ACCESS | PKEY | MIG},
+};
+static const struct rule xrc_recv[] = {
+	{RESET, INIT, PKEY | PORT | ACCESS, 0},
+	{INIT, INIT, 0, PKEY | PORT | ACCESS},
+	{INIT, RTR, AV | MTU | DEST | RQ_PSN_ | DEST_RD | MIN_RNR, ALT | ACCESS | PKEY},
+	{RTR, RTS, TIMEOUT | SQ_PSN_, CUR | ALT | ACCESS | MIN_RNR | MIG},
+	{RTS, RTS, 0, CUR | ACCESS | ALT | MIG | MIN_RNR},
+	{RTS, SQD, 0, SQD_NOTIFY},
+	{SQD, RTS, 0, CUR | ALT | ACCESS | MIN_RNR | MIG},
+	{SQD, SQD, 0, PORT | AV | TIMEOUT | DEST_RD | ALT | ACCESS | PKEY | MIN_RNR | MIG},
+};
+
+#define TYPE(number, rows, sqe)                                   \
+	{                                                         \
+		number, rows, sizeof(rows) / sizeof(rows[0]), sqe \
+	}
+static const struct {
+	uint8_t type; /* as enum ibv_qp_type */
+	const struct rule *rule;
+	unsigned rules;
+	bool has_sqe;
+} types[] = {TYPE(2, rc, false), TYPE(3, uc, true), TYPE(4, ud, true), TYPE(1, gsi, true),
+	TYPE(9, xrc_send, false), TYPE(10, xrc_recv, false)};
+#define TYPES (sizeof(types) / sizeof(types[0]))
 
 /* Where a query tells what a bit sets. */
 static const struct {
@@ -98,6 +160,7 @@ static const struct {
 	{ACCESS, F(access_flags)},
 	{PKEY, F(pkey_index)},
 	{PORT, F(port)},
+	{QKEY, F(qkey)},
 	{AV, F(ah)},
 	{MTU, F(path_mtu)},
 	{TIMEOUT, F(timeout)},
@@ -120,6 +183,7 @@ static struct abi_qp_attr new_values(int from)
 		.en_sqd_async_notify = 1,
 		.access_flags = ABI_ACCESS_REMOTE_READ,
 		.path_mtu = 512,
+		.qkey = 0x4321,
 		.rq_psn = 0x777,
 		.sq_psn = 0x888,
 		.dest_qpn = 0x99,
@@ -134,21 +198,45 @@ static struct abi_qp_attr new_values(int from)
 		.ah = {.dgid = {7}, .sl = 3, .port = 2, .is_global = 1}};
 }
 
-static const struct rule *rule_of(int from, int to)
+static const struct rule *find_rule(const struct rule *rule, unsigned n, int from, int to)
 {
-	for (unsigned i = 0; i < ARRAY_SIZE(rules); i++)
-		if (rules[i].from == from && rules[i].to == to)
-			return &rules[i];
+	for (unsigned i = 0; i < n; i++)
+		if (rule[i].from == from && rule[i].to == to)
+			return &rule[i];
 	return NULL;
+}
+
+static const struct rule *rule_of(unsigned t, int from, int to)
+{
+	const struct rule *r = find_rule(types[t].rule, types[t].rules, from, to);
+
+	return r ? r : find_rule(bare, ARRAY_SIZE(bare), from, to);
+}
+
+/* Of type @p t. */
+static void start_as(unsigned t, int state)
+{
+	l.spec.type = types[t].type;
+	lone_start_in(&l, ABI_QPS_RESET);
+	l.qp->qp->attr.port = types[t].type == ABI_QPT_GSI; /* it has one from the start */
+	lone_climb(&l, state <= RTS ? (unsigned)state : ABI_QPS_RTS);
+	if (state == SQD)
+		assert_int_equal(app_to_state(l.qp, ABI_QPS_SQD, l.now), 0);
+	if (state == SQE)
+		l.qp->qp->state = ABI_QPS_SQE; /* how it comes to that: uc_test.c */
+	if (state == ERR)
+		assert_int_equal(app_to_state(l.qp, ABI_QPS_ERR, l.now), 0);
 }
 
 static void start_in(int state)
 {
-	lone_start_in(&l, state <= RTS ? (unsigned)state : ABI_QPS_RTS);
-	if (state == SQD)
-		assert_int_equal(app_to_state(l.qp, ABI_QPS_SQD, l.now), 0);
-	if (state == ERR)
-		assert_int_equal(app_to_state(l.qp, ABI_QPS_ERR, l.now), 0);
+	start_as(0, state);
+}
+
+static void again(void)
+{
+	lone_fini(&l);
+	lone_init(&l);
 }
 
 static int try(int to, uint32_t mask, const struct abi_qp_attr *attr)
@@ -209,70 +297,115 @@ static void assert_set(struct abi_qp_attr want, int to, uint32_t mask, const str
 		assert_int_equal(1u << qp->mtu_shift, want.path_mtu);
 }
 
-/* QPS-01 */
+/* proves QPS-01 */
 static void core_cmd__every_transition(void **state)
 {
-	for (int from = RESET; from < STATES; from++) {
-		for (int to = RESET; to <= STATES; to++) {
-			const struct rule *r = rule_of(from, to);
-			struct abi_qp_attr attr = l.attr;
+	for (unsigned i = 0; i < TYPES * STATES * (STATES + 1); i++) {
+		unsigned t = i / (STATES * (STATES + 1));
+		int from = i / (STATES + 1) % STATES, to = i % (STATES + 1);
+		const struct rule *r = rule_of(t, from, to);
+		struct abi_qp_attr attr = l.attr;
 
-			if (from == SQE) /* RC is never there */
-				continue;
-			start_in(from);
-			if (r) {
-				assert_int_equal(try(to, r->required, &attr), 0);
-				assert_int_equal(l.qp->qp->state, to);
-			} else {
-				assert_int_equal(try_unchanged(to, 0, &attr), -EINVAL);
-				assert_int_equal(try_unchanged(to, ~0u >> 11, &attr), -EINVAL);
-			}
-			lone_fini(&l);
-			lone_init(&l);
+		if (from == SQE && !types[t].has_sqe)
+			continue;
+		start_as(t, from);
+		if (r) {
+			assert_int_equal(try(to, r->required, &attr), 0);
+			assert_int_equal(l.qp->qp->state, to);
+		} else {
+			assert_int_equal(try_unchanged(to, 0, &attr), -EINVAL);
+			assert_int_equal(try_unchanged(to, ~0u >> 11, &attr), -EINVAL);
 		}
+		again();
 	}
 }
 
-/* Each required one missing, each other bit added, and all together; what is taken counts: QPS-02,
- * QPS-03, QPS-04, QPS-05, QPS-06, QPS-07, QPS-08, QPS-09, QPS-10, QPS-11, QPS-12, QPS-14, EVT-08.
- */
+static void every_port_has_two_pkeys(void)
+{
+	for (unsigned p = 0; p < HOST_PORTS; p++) {
+		l.host->ports.port[p].pkeys = 2;
+		for (unsigned k = 0; k < 2; k++)
+			l.host->ports.port[p].pkey[k] = 0x8000 | (p + 1) << 4 | k;
+	}
+}
+
+/* Each required one missing, each other bit added, and all together; what is taken counts. */
+static void every_attribute(unsigned t, const struct rule *r)
+{
+	for (unsigned bit = 0; bit < 32; bit++) {
+		uint32_t b = bit ? 1u << bit : r->optional & ~(uint32_t)(ALT | MIG);
+		struct abi_qp_attr attr = new_values(r->from), old;
+		uint32_t mask = r->required ^ b;
+		int want = 0;
+
+		if ((mask & b) != b || (b & ~(r->required | r->optional)))
+			want = -EINVAL;
+		if (b & (ALT | MIG)) /* no path migration: EVT-08 */
+			want = -EINVAL;
+		every_port_has_two_pkeys();
+		start_as(t, r->from);
+		old = query();
+		assert_int_equal(try_unchanged(r->to, mask, &attr), want);
+		if (!want)
+			assert_set(old, r->to, mask, &attr);
+		again();
+	}
+}
+
+/* proves QPS-02, QPS-03, QPS-04, QPS-05, QPS-06, QPS-07, QPS-08, QPS-09, QPS-10, QPS-11, QPS-12,
+ * QPS-14, EVT-08. */
 static void core_cmd__every_attribute(void **state)
 {
-	for (unsigned i = 0; i < ARRAY_SIZE(rules); i++) {
-		const struct rule *r = &rules[i];
-
-		for (unsigned bit = 0; bit < 32; bit++) {
-			uint32_t b = bit ? 1u << bit : r->optional & ~(uint32_t)(ALT | MIG);
-			struct abi_qp_attr attr = new_values(r->from), old;
-			int want = 0;
-			uint32_t mask = r->required ^ b;
-
-			if ((mask & b) != b || (b & ~(r->required | r->optional)))
-				want = -EINVAL;
-			if (b & (ALT | MIG)) /* no path migration: EVT-08 */
-				want = -EINVAL;
-			for (unsigned p = 0; p < HOST_PORTS; p++) {
-				l.host->ports.port[p].pkeys = 2;
-				for (unsigned k = 0; k < 2; k++)
-					l.host->ports.port[p].pkey[k] = 0x8000 | (p + 1) << 4 | k;
-			}
-			start_in(r->from);
-			old = query();
-			assert_int_equal(try_unchanged(r->to, mask, &attr), want);
-			if (!want)
-				assert_set(old, r->to, mask, &attr);
-			lone_fini(&l);
-			lone_init(&l);
-		}
+	for (unsigned t = 0; t < TYPES; t++) {
+		for (unsigned i = 0; i < types[t].rules; i++)
+			every_attribute(t, &types[t].rule[i]);
+		for (unsigned i = 0; i < ARRAY_SIZE(bare); i++)
+			if (bare[i].from != SQE || types[t].has_sqe)
+				every_attribute(t, &bare[i]);
 	}
 }
 
-/* QPS-13 */
+/* proves QPS-12, QPS-13: what is told of a refusal. */
+static void core_cmd__says_what_is_wrong(void **state)
+{
+	static const struct {
+		int from, to;
+		uint32_t mask;
+		int refusal;
+		uint32_t attrs;
+	} row[] = {
+		{RESET, RTS, 0, MODIFY_NO_TRANSITION, 0},
+		{INIT, RTR, AV | MTU, MODIFY_MISSING, DEST | RQ_PSN_ | DEST_RD | MIN_RNR},
+		{RESET, INIT, PKEY | PORT | ACCESS | AV | QKEY, MODIFY_FORBIDDEN, AV | QKEY},
+		{SQD, RTS, CUR, MODIFY_CUR_STATE, 0},
+		{RTS, RTS, MIN_RNR, MODIFY_VALUE, MIN_RNR},
+		{RTS, RTS, ALT, MODIFY_VALUE, ALT},
+	};
+
+	for (unsigned i = 0; i < ARRAY_SIZE(row); i++) {
+		struct core_cmd cmd = {.type = CORE_CMD_MODIFY_QP,
+			.mask = row[i].mask | STATE,
+			.attr = {.qp_state = (uint8_t)row[i].to,
+				.cur_qp_state = INIT,
+				.port = 1,
+				.min_rnr_timer = 32}};
+
+		start_in(row[i].from);
+		cmd.qp = l.qp->qp;
+		assert_int_equal(core_cmd(&l.host->core, &cmd, l.now), -EINVAL);
+		assert_int_equal(cmd.verdict.refusal, row[i].refusal);
+		assert_int_equal(cmd.verdict.state, row[i].from);
+		assert_int_equal(cmd.verdict.attrs, row[i].attrs);
+		again();
+	}
+}
+
+/* proves QPS-13 */
 static void core_cmd__cur_state_must_match(void **state)
 {
 	for (int from = RTR; from <= SQD; from++) {
 		struct abi_qp_attr attr = l.attr;
-		uint32_t mask = CUR | rule_of(from, RTS)->required;
+		uint32_t mask = CUR | rule_of(0, from, RTS)->required;
 
 		start_in(from);
 		for (int s = STATES; s >= RESET; s--) { /* the right one changes the state */
@@ -289,7 +422,7 @@ static void core_cmd__cur_state_must_match(void **state)
 	}
 }
 
-/* QPS-14, QPS-15, ETH-06 */
+/* proves QPS-14, QPS-15 (ETH-06) */
 static void core_cmd__values(void **state)
 {
 	static const struct {
@@ -337,15 +470,15 @@ static void core_cmd__values(void **state)
 		start_in(row[i].from);
 		l.host->ports.port[0].active_mtu = 2048;
 		l.host->ports.port[HOST_PORTS].pkeys = 1; /* only `count` says that it is none */
-		assert_int_equal(
-			try_unchanged(row[i].to, rule_of(row[i].from, row[i].to)->required, &attr),
+		assert_int_equal(try_unchanged(row[i].to,
+					 rule_of(0, row[i].from, row[i].to)->required, &attr),
 			row[i].want);
 		lone_fini(&l);
 		lone_init(&l);
 	}
 }
 
-/* QPS-15: a port's P_Key table is looked at for the index that stays, too. */
+/* proves QPS-15: a port's P_Key table is looked at for the index that stays, too. */
 static void core_cmd__pkey_index_of_another_port(void **state)
 {
 	struct abi_qp_attr attr = l.attr;
@@ -364,7 +497,7 @@ static void core_cmd__pkey_index_of_another_port(void **state)
 	assert_int_equal(try(INIT, PORT | PKEY, &attr), 0);
 }
 
-/* ETH-06: service levels 8 to 15 do not exist on a RoCE port. */
+/* proves ETH-06: service levels 8 to 15 do not exist on a RoCE port. */
 static void core_cmd__service_level(void **state)
 {
 	struct path_spec path;
@@ -373,13 +506,13 @@ static void core_cmd__service_level(void **state)
 	start_in(INIT);
 	path = host_path(l.host, l.host, 0, HOST_GID_IPV4);
 	attr.qp_state = ABI_QPS_RTR;
-	path.sl = 8;
+	attr.ah.sl = 8;
 	assert_int_equal(app_to_rtr(l.qp, &attr, &path, l.now), -EINVAL);
-	path.sl = 7;
+	attr.ah.sl = 7;
 	assert_int_equal(app_to_rtr(l.qp, &attr, &path, l.now), 0);
 }
 
-/* QPS-15: PSNs are masked to 24 bits; RSP-01, REQ-03. */
+/* proves REQ-03, QPS-15: PSNs are masked to 24 bits; RSP-01, REQ-03. */
 static void core_cmd__psns_are_24_bits(void **state)
 {
 	l.attr.rq_psn = 0xAB000100;
@@ -389,6 +522,19 @@ static void core_cmd__psns_are_24_bits(void **state)
 	lone_post(&l, ABI_WR_SEND, 1, 1, 0);
 	assert_string_equal(lone_tx(&l), "SEND_ONLY@200+1!");
 	assert_int_equal(l.qp->qp->resp.epsn, 0x100);
+}
+
+/* For now, and for the QP's next life. */
+static void core_cmd__set_window(void **state)
+{
+	struct core_cmd cmd = {.type = CORE_CMD_SET_WINDOW, .n = 8};
+
+	lone_start(&l);
+	cmd.qp = l.qp->qp;
+	assert_int_equal(core_cmd(&l.host->core, &cmd, l.now), 0);
+	assert_int_equal(l.qp->qp->win.size, 8);
+	assert_int_equal(l.qp->qp->win.max, 8);
+	assert_int_equal(l.qp->qp->window_max, 8);
 }
 
 static int readdress(const char *dmac, const char *smac, bool local)
@@ -438,9 +584,11 @@ static void core_cmd__readdress(void **state)
 /* A QP that leads nowhere stays as it is. */
 static void core_cmd__readdress_without_a_path(void **state)
 {
-	struct path none = {.hdr_len = 0};
+	struct path none;
 
 	start_in(INIT);
+	none = l.qp->qp->path;
+	assert_int_equal(none.hdr_len, 0);
 	assert_int_equal(
 		readdress("\x02\x01\x01\x01\x01\x01", "\x02\x02\x02\x02\x02\x02", true), 0);
 	assert_memory_equal(&l.qp->qp->path, &none, sizeof(none));
@@ -453,11 +601,13 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		T(core_cmd__every_transition),
 		T(core_cmd__every_attribute),
+		T(core_cmd__says_what_is_wrong),
 		T(core_cmd__cur_state_must_match),
 		T(core_cmd__values),
 		T(core_cmd__pkey_index_of_another_port),
 		T(core_cmd__service_level),
 		T(core_cmd__psns_are_24_bits),
+		T(core_cmd__set_window),
 		T(core_cmd__readdress),
 		T(core_cmd__readdress_without_a_path),
 	};

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <cmocka.h>
 #include "lone.h"
+#include "timers.h"
 
 static struct lone l;
 
@@ -50,7 +51,7 @@ static uint16_t incoming_send(uint32_t psn)
 
 /* --- what a state does ---------------------------------------------------------------- */
 
-/* QPS-17: receives wait, packets do not. */
+/* proves QPS-17: receives wait, packets do not. */
 static void init__takes_receives_only(void **state)
 {
 	struct path_spec path;
@@ -72,7 +73,7 @@ static void init__takes_receives_only(void **state)
 	assert_string_equal(lone_cqes(&l), "R1:OK+4");
 }
 
-/* QPS-18: the responder works, the requester does not. */
+/* proves QPS-18: the responder works, the requester does not. */
 static void rtr__answers_and_asks_nothing(void **state)
 {
 	lone_start_in(&l, ABI_QPS_RTR);
@@ -90,7 +91,7 @@ static void rtr__answers_and_asks_nothing(void **state)
 	assert_string_equal(lone_tx(&l), "SEND_ONLY@200+4!");
 }
 
-/* QPS-20: from wherever it comes. */
+/* proves QPS-20: from wherever it comes. */
 static void err__flushes_and_is_deaf(void **state)
 {
 	for (unsigned from = INIT; from <= SQD; from++) {
@@ -128,7 +129,7 @@ static void err__flushes_and_is_deaf(void **state)
 
 /* --- going there ---------------------------------------------------------------------- */
 
-/* QPS-16: RESET throws away in silence, and the QP works again afterwards. */
+/* proves QPS-16: RESET throws away in silence, and the QP works again afterwards. */
 static void core_cmd__reset_discards(void **state)
 {
 	l.attr.path_mtu = 256;
@@ -137,10 +138,11 @@ static void core_cmd__reset_discards(void **state)
 	incoming_send(RQ_PSN);
 	for (unsigned i = 0; i < 5; i++) {
 		lone_post(&l, ABI_WR_SEND, i, 600, 0);
-		lone_recv(&l, i, 0, 64);
+		lone_recv(&l, i, 0, 1024);
 	}
 	lone_tx_max(&l, 4);
 	lone_rx(&l, &(struct shot){.opcode = 0x00, .psn = RQ_PSN + 1, .len = 256}); /* open */
+	assert_int_equal(l.qp->qp->state, ABI_QPS_RTS);
 	lone_cqes(&l);
 	assert_int_equal(app_to_state(l.qp, ABI_QPS_RESET, l.now), 0);
 	assert_string_equal(lone_tx(&l), "");
@@ -160,7 +162,55 @@ static void core_cmd__reset_discards(void **state)
 	assert_string_equal(lone_cqes(&l), "S78:OK R77:OK+4");
 }
 
-/* REQ-50, QPS-19, EVT-02: what was started is finished, what was not waits; then the event. */
+/* proves QPS-16: queues that are longer than one step of the command. */
+static void core_cmd__reset_discards_long_queues(void **state)
+{
+	l.spec.sq_depth = 1024;
+	l.spec.rq_depth = 1024;
+	lone_start(&l);
+	for (unsigned i = 0; i < 600; i++) {
+		lone_post(&l, ABI_WR_SEND, i, 4, 0);
+		lone_recv(&l, i, 0, 64);
+	}
+	assert_int_equal(app_to_state(l.qp, ABI_QPS_RESET, l.now), 0);
+	assert_int_equal(app_sq_room(l.qp), 1024);
+	assert_int_equal(app_rq_room(l.qp), 1024);
+	lone_climb(&l, ABI_QPS_RTS);
+	assert_string_equal(lone_tx(&l), "");
+	incoming_send(RQ_PSN);
+	assert_string_equal(lone_tx(&l), "ACK@10021/0"); /* RNR */
+	assert_string_equal(lone_cqes(&l), "");
+}
+
+/* proves QPS-16: neither what is in flight, nor what its losses taught, is of the next life. */
+static void core_cmd__reset_forgets_what_was_in_flight(void **state)
+{
+	l.attr.path_mtu = 256;
+	l.spec.window = 8;
+	lone_start(&l);
+	lone_post(&l, ABI_WR_SEND, 1, 8 * 256, 0);
+	lone_post(&l, ABI_WR_RDMA_READ, 2, 4, 0);
+	for (unsigned i = 0; i < 3; i++) { /* each time fewer packets */
+		lone_tx(&l);
+		lone_wait(&l, 2 * timers_ack_timeout(14));
+	}
+	assert_string_not_equal(lone_tx(&l), "");
+	assert_true(l.qp->qp->win.size < 8);
+	assert_int_equal(app_to_state(l.qp, ABI_QPS_RESET, l.now), 0);
+	l.attr.sq_psn = 0x1FF; /* one before, so that the old ACKs would fit */
+	lone_climb(&l, ABI_QPS_RTS);
+	l.packets = 0;
+	lone_post(&l, ABI_WR_SEND, 3, 8 * 256, 0);
+	assert_string_not_equal(lone_tx(&l), "");
+	assert_int_equal(l.packets, 8);
+	lone_ack(&l, 0x206, 1);
+	assert_string_equal(lone_cqes(&l), "S3:OK");
+	lone_wait(&l, 3600ull * 1000000000);
+	assert_string_equal(lone_tx(&l), "");
+}
+
+/* proves REQ-50, QPS-19, EVT-02: what was started is finished, what was not waits; then the event.
+ */
 static void core_cmd__sqd_drains(void **state)
 {
 	struct abi_qp_attr attr = {.qp_state = SQD, .en_sqd_async_notify = 1};
@@ -192,7 +242,7 @@ static void core_cmd__sqd_drains(void **state)
 	assert_int_equal(app_event_count(&l.app, ABI_EVENT_SQ_DRAINED), 1);
 }
 
-/* REQ-50: all that was sent is acknowledged, but a message has just begun. */
+/* proves REQ-50: all that was sent is acknowledged, but a message has just begun. */
 static void core_cmd__sqd_waits_for_the_rest_of_a_message(void **state)
 {
 	struct abi_qp_attr attr = {.qp_state = SQD, .en_sqd_async_notify = 1};
@@ -236,7 +286,7 @@ static void core_cmd__sqd_holds_what_will_fail(void **state)
 	assert_int_equal(l.qp->qp->state, ERR);
 }
 
-/* EVT-02: each time, and only in SQD. */
+/* proves EVT-02: each time, and only in SQD. */
 static void core_cmd__sqd_of_an_idle_queue_is_drained(void **state)
 {
 	struct abi_qp_attr attr = {.qp_state = SQD, .en_sqd_async_notify = 1};
@@ -257,8 +307,8 @@ static void core_cmd__sqd_of_an_idle_queue_is_drained(void **state)
 	assert_string_equal(lone_cqes(&l), "S0:OK S1:OK S2:OK");
 }
 
-/* EVT-02: the last response to a READ drains it, also with the next one taken from the ring but not
- * begun. */
+/* proves EVT-02: the last response to a READ drains it, also with the next one taken from the ring
+ * but not begun. */
 static void core_cmd__sqd_drains_a_read(void **state)
 {
 	struct abi_qp_attr attr = {.qp_state = SQD, .en_sqd_async_notify = 1};
@@ -279,7 +329,7 @@ static void core_cmd__sqd_drains_a_read(void **state)
 	assert_int_equal(app_event_count(&l.app, ABI_EVENT_SQ_DRAINED), 1);
 }
 
-/* QPS-19 */
+/* proves QPS-19, EVT-02 */
 static void core_cmd__sqd_without_notify_is_silent(void **state)
 {
 	struct abi_qp_attr attr = {.qp_state = SQD};
@@ -297,7 +347,7 @@ static void core_cmd__sqd_without_notify_is_silent(void **state)
 	assert_int_equal(app_event_count(&l.app, ABI_EVENT_SQ_DRAINED), 0); /* said not to */
 }
 
-/* QPS-19: attributes change once nothing is under way. */
+/* proves QPS-19: attributes change once nothing is under way. */
 static void core_cmd__sqd_changes_nothing_while_draining(void **state)
 {
 	static struct qp before;
@@ -319,7 +369,7 @@ static void core_cmd__sqd_changes_nothing_while_draining(void **state)
 	assert_string_equal(lone_cqes(&l), "S1:OK");
 }
 
-/* REQ-09: a READ that was taken while it was allowed must not wait for ever. */
+/* proves REQ-09: a READ that was taken while it was allowed must not wait for ever. */
 static void core_cmd__sqd_may_forbid_reads(void **state)
 {
 	struct abi_qp_attr attr = l.attr;
@@ -340,7 +390,7 @@ static void core_cmd__sqd_may_forbid_reads(void **state)
 	assert_string_equal(lone_cqes(&l), "S1:OK S2:LOC_QP_OP");
 }
 
-/* QPS-10: new retry counts hold from the first loss on, not only after the next progress. */
+/* proves QPS-10: new retry counts hold from the first loss on, not only after the next progress. */
 static void core_cmd__sqd_changes_the_retries(void **state)
 {
 	struct abi_qp_attr attr = l.attr;
@@ -375,7 +425,7 @@ static struct abi_qp_attr query(void)
 	return cmd.attr;
 }
 
-/* QPS-21: everything that was set, each of its own value. */
+/* proves QPS-21: everything that was set, each of its own value. */
 static void core_cmd__query_tells_what_was_set(void **state)
 {
 	struct abi_qp_attr a;
@@ -410,7 +460,7 @@ static void core_cmd__query_tells_what_was_set(void **state)
 	assert_memory_equal(&a.ah, &l.attr.ah, sizeof(a.ah));
 }
 
-/* QPS-21: the state that it is in now, although nobody asked for it. */
+/* proves QPS-21: the state that it is in now, although nobody asked for it. */
 static void core_cmd__query_tells_the_state(void **state)
 {
 	struct abi_qp_attr attr = {.qp_state = SQD, .en_sqd_async_notify = 1};
@@ -446,7 +496,7 @@ static void core_cmd__query_tells_the_state(void **state)
 	assert_int_equal(query().qp_state, ERR);
 }
 
-/* QPS-22: the core forgets the QP. */
+/* proves QPS-22: the core forgets the QP. */
 static void core_cmd__detach_stops_everything(void **state)
 {
 	struct core_cmd cmd = {.type = CORE_CMD_DETACH_QP};
@@ -472,6 +522,8 @@ int main(void)
 		T(rtr__answers_and_asks_nothing),
 		T(err__flushes_and_is_deaf),
 		T(core_cmd__reset_discards),
+		T(core_cmd__reset_discards_long_queues),
+		T(core_cmd__reset_forgets_what_was_in_flight),
 		T(core_cmd__sqd_drains),
 		T(core_cmd__sqd_waits_for_the_rest_of_a_message),
 		T(core_cmd__sqd_holds_what_will_fail),

@@ -39,7 +39,8 @@ static void qp_init__refuses_a_send_queue_of_no_power_of_two(void **state)
 	}
 }
 
-/* QPS-20: what is in flight, taken, still in the ring, in use by an open SEND, and posted later. */
+/* proves QPS-20: what is in flight, taken, still in the ring, in use by an open SEND, and posted
+ * later. */
 static void qp_flush__returns_everything_in_post_order(void **state)
 {
 	struct app_send s = {.opcode = ABI_WR_SEND, .wr_id = 2};
@@ -102,7 +103,7 @@ static void qp_flush__takes_garbage(void **state)
 	assert_string_equal(lone_cqes(&l), "S18446744073709551615:FLUSH");
 }
 
-/* CQ-01, EVT-03: the CQ is told of once, each QP of itself; nothing is lost in silence. */
+/* proves CQ-01, EVT-03: the CQ is told of once, each QP of itself; nothing is lost in silence. */
 static void qp_complete__overflow_is_fatal(void **state)
 {
 	l.cq_depth = 2;

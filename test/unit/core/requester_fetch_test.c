@@ -39,7 +39,8 @@ static void expect_local_error(const struct app_send *bad, const char *status)
 	snprintf(want, sizeof(want), "S1:OK S2:%s S3:FLUSH", status);
 	assert_string_equal(lone_cqes(&l), want);
 	assert_int_equal(l.qp->qp->state, ABI_QPS_ERR);
-	assert_int_equal(l.host->core.count.req_cqe_error, 1);
+	assert_int_equal(l.host->core.count.req_cqe_error, 2);
+	assert_int_equal(l.host->core.count.req_cqe_flush_error, 1);
 }
 
 /* The keys of a SEND or a WRITE are looked up again when it is sent, those of a READ are not before
@@ -62,7 +63,7 @@ static struct app_send bad_send(uint8_t opcode)
 		.sge = {app_sge(l.mr, 0, 4)}};
 }
 
-/* REQ-18, MR-01: the key part counts, of the second SGE too. */
+/* proves REQ-18 (MR-01): the key part counts, of the second SGE too. */
 static void requester_fetch__refuses_unknown_lkey(void **state)
 {
 	for (unsigned i = 0; i < 2 * ARRAY_SIZE(ops); i++) {
@@ -79,7 +80,7 @@ static void requester_fetch__refuses_unknown_lkey(void **state)
 	}
 }
 
-/* REQ-18 */
+/* proves REQ-18 */
 static void requester_fetch__refuses_beyond_the_region(void **state)
 {
 	for (unsigned i = 0; i < ARRAY_SIZE(ops); i++) {
@@ -94,7 +95,7 @@ static void requester_fetch__refuses_beyond_the_region(void **state)
 	}
 }
 
-/* REQ-18, MR-06 */
+/* proves REQ-18 (MR-06) */
 static void requester_fetch__refuses_other_pd(void **state)
 {
 	for (unsigned i = 0; i < ARRAY_SIZE(ops); i++) {
@@ -111,7 +112,7 @@ static void requester_fetch__refuses_other_pd(void **state)
 	}
 }
 
-/* REQ-45 */
+/* proves REQ-18, REQ-45 */
 static void requester_fetch__refuses_read_into_read_only_memory(void **state)
 {
 	struct app_send s;
@@ -122,7 +123,7 @@ static void requester_fetch__refuses_read_into_read_only_memory(void **state)
 	expect_local_error(&s, "LOC_PROT");
 }
 
-/* REQ-09 */
+/* proves REQ-09 */
 static void requester_fetch__refuses_read_without_depth(void **state)
 {
 	struct app_send s;
@@ -133,7 +134,7 @@ static void requester_fetch__refuses_read_without_depth(void **state)
 	expect_local_error(&s, "LOC_QP_OP");
 }
 
-/* REQ-07: two SGEs that sum up to 2^31 + 1. */
+/* proves REQ-07: two SGEs that sum up to 2^31 + 1. */
 static void requester_fetch__refuses_too_long_message(void **state)
 {
 	struct app_send s;
@@ -149,7 +150,7 @@ static void requester_fetch__refuses_too_long_message(void **state)
 	expect_local_error(&s, "LOC_LEN");
 }
 
-/* REQ-07: and takes the longest. */
+/* proves REQ-07: and takes the longest. */
 static void requester_fetch__takes_2_to_31_bytes(void **state)
 {
 	struct app_send s;
@@ -164,22 +165,47 @@ static void requester_fetch__takes_2_to_31_bytes(void **state)
 	assert_string_equal(lone_tx_max(&l, 1), "WRITE_FIRST@200+1024(0,2147483648)");
 }
 
-/* REQ-17, REQ-16: what a hostile client may write into the ring: nothing of it may do more than
- * fail. */
+/* proves REQ-16 */
+static void requester_fetch__takes_as_much_inline_as_was_agreed(void **state)
+{
+	static const uint8_t bytes[128];
+	struct app_send s = {.opcode = ABI_WR_SEND,
+		.flags = ABI_WQE_INLINE,
+		.inline_data = bytes,
+		.inline_len = sizeof(bytes)};
+
+	lone_start(&l);
+	assert_int_equal(l.qp->qp->max_inline, sizeof(bytes));
+	app_post_send(l.qp, &s);
+	assert_string_equal(lone_tx(&l), "SEND_ONLY@200+128!");
+}
+
+/* proves REQ-16, REQ-17: what a hostile client may write into the ring: nothing of it may do more
+ * than fail. */
 static void requester_fetch__survives_garbage(void **state)
 {
-	static const uint32_t ctl[] = {
-		ABI_WQE_CTL(0xFF, 1, 0),
-		ABI_WQE_CTL(ABI_WR_SEND, 65535, 0),
-		ABI_WQE_CTL(ABI_WR_SEND, 17, 0),
-		ABI_WQE_CTL(ABI_WR_SEND, 65535, ABI_WQE_INLINE),
-		ABI_WQE_CTL(ABI_WR_SEND, 129, ABI_WQE_INLINE),
-		ABI_WQE_CTL(ABI_WR_RDMA_READ, 4, ABI_WQE_INLINE),
-		ABI_WQE_CTL(ABI_WR_ATOMIC_CMP_AND_SWP, 1, 0),
-		ABI_WQE_CTL(ABI_WR_BIND_MW, 0, 0xE0),
+	static const struct {
+		uint32_t ctl;
+		const char *status;
+	} row[] = {
+		{ABI_WQE_CTL(0xFF, 1, 0), "LOC_QP_OP"},
+		{ABI_WQE_CTL(10, 1, 0), "LOC_QP_OP"}, /* between those that exist */
+		{ABI_WQE_CTL(16, 1, 0), "LOC_QP_OP"},
+		{ABI_WQE_CTL(ABI_WR_SEND, 65535, 0), "LOC_QP_OP"},
+		{ABI_WQE_CTL(ABI_WR_SEND, 17, 0), "LOC_QP_OP"},
+		{ABI_WQE_CTL(ABI_WR_SEND, 65535, ABI_WQE_INLINE), "LOC_QP_OP"},
+		{ABI_WQE_CTL(ABI_WR_SEND, 129, ABI_WQE_INLINE), "LOC_QP_OP"},
+		{ABI_WQE_CTL(ABI_WR_RDMA_READ, 4, ABI_WQE_INLINE), "LOC_QP_OP"},
+		{ABI_WQE_CTL(ABI_WR_ATOMIC_WRITE, 65535, ABI_WQE_INLINE), "LOC_QP_OP"},
+		{ABI_WQE_CTL(ABI_WR_ATOMIC_WRITE, 65535, 0), "LOC_QP_OP"},
+		{ABI_WQE_CTL(ABI_WR_FLUSH, 65535, 0xFF), "LOC_LEN"},
+		{ABI_WQE_CTL(ABI_WR_LOCAL_INV, 1, 0), "MW_BIND"},
+		{ABI_WQE_CTL(ABI_WR_BIND_MW, 0, 0xE0), "MW_BIND"},
 	};
 
-	for (unsigned i = 0; i < ARRAY_SIZE(ctl); i++) {
+	for (unsigned i = 0; i < ARRAY_SIZE(row); i++) {
+		char want[64];
+
 		uint32_t wqe[64];
 
 		if (i)
@@ -187,18 +213,20 @@ static void requester_fetch__survives_garbage(void **state)
 		lone_start(&l);
 		l.qp->free_ids = true;
 		memset(wqe, 0xFF, sizeof(wqe));
-		wqe[0] = ctl[i];
+		wqe[0] = row[i].ctl;
 		app_post_raw(l.qp, wqe, sizeof(wqe));
 		assert_string_equal(lone_tx(&l), "");
-		assert_string_equal(lone_cqes(&l), "S18446744073709551615:LOC_QP_OP");
+		snprintf(want, sizeof(want), "S18446744073709551615:%s", row[i].status);
+		assert_string_equal(lone_cqes(&l), want);
 		assert_int_equal(l.qp->qp->state, ABI_QPS_ERR);
-		if (i + 1 < ARRAY_SIZE(ctl))
+		if (i + 1 < ARRAY_SIZE(row))
 			lone_fini(&l);
 	}
 }
 
 static void requester_fetch__survives_random_wqes(void **state)
 {
+	const uint32_t rkey = PEER_KEY; /* lone_tx() looks at it */
 	struct random r = {.state = 4711};
 
 	for (unsigned i = 0; i < 200; i++) {
@@ -212,7 +240,8 @@ static void requester_fetch__survives_random_wqes(void **state)
 
 			random_fill(&r, wqe, sizeof(wqe));
 			if (k & 1) /* else it hardly ever passes the checks */
-				wqe[1] &= 7;
+				wqe[1] &= 15;
+			memcpy(wqe + offsetof(struct abi_wqe, rkey), &rkey, sizeof(rkey));
 			app_post_raw(l.qp, wqe, sizeof(wqe));
 			app_post_recv_raw(l.qp, wqe, sizeof(wqe));
 			if (k & 2)
@@ -244,7 +273,7 @@ static void requester_next__waits_when_the_private_ring_is_full(void **state)
 	assert_string_equal(lone_cqes(&l), "S1:OK S2:OK");
 }
 
-/* REQ-18: the region goes away between two packets of a message. */
+/* proves REQ-18: the region goes away between two packets of a message. */
 static void requester_next__fails_when_the_region_goes(void **state)
 {
 	l.attr.path_mtu = 256;
@@ -269,6 +298,7 @@ int main(void)
 		T(requester_fetch__refuses_read_without_depth),
 		T(requester_fetch__refuses_too_long_message),
 		T(requester_fetch__takes_2_to_31_bytes),
+		T(requester_fetch__takes_as_much_inline_as_was_agreed),
 		T(requester_fetch__survives_garbage),
 		T(requester_fetch__survives_random_wqes),
 		T(requester_next__waits_when_the_private_ring_is_full),

@@ -50,8 +50,8 @@ static void expect_write(char *to, uint32_t psn, uint32_t len, uint32_t mtu)
 	}
 }
 
-/* REQ-01, REQ-02, REQ-03, REQ-06, BTH-13, BTH-15: every MTU, around its multiples, and across
- * the wrap of the PSN. */
+/* proves REQ-01, REQ-02, REQ-03, REQ-06, BTH-01, BTH-03, BTH-04, BTH-08, BTH-12, BTH-13 (BTH-15):
+ * every MTU, around its multiples, and across the wrap of the PSN. */
 static void requester_next__cuts_at_mtu(void **state)
 {
 	char want[4096];
@@ -74,7 +74,7 @@ static void requester_next__cuts_at_mtu(void **state)
 	}
 }
 
-/* REQ-02, BTH-19, BTH-07 */
+/* proves REQ-02, REQ-04, BTH-07, BTH-19 */
 static void requester_next__names_the_operations(void **state)
 {
 	l.attr.path_mtu = 256;
@@ -103,7 +103,7 @@ static void requester_next__names_the_operations(void **state)
 	assert_string_equal(lone_tx(&l), "SEND_ONLY@210! WRITE_ONLY@211!(0,0)"); /* REQ-02 */
 }
 
-/* REQ-04: the request behind a READ begins where its responses end. */
+/* proves REQ-04: the request behind a READ begins where its responses end. */
 static void requester_next__read_takes_the_psns_of_its_responses(void **state)
 {
 	static const struct {
@@ -138,7 +138,7 @@ static void requester_next__read_takes_the_psns_of_its_responses(void **state)
 	}
 }
 
-/* BTH-09 */
+/* proves BTH-09 */
 static void requester_next__sets_se_only_where_a_receive_completes(void **state)
 {
 	l.attr.path_mtu = 256;
@@ -185,7 +185,7 @@ static void requester_next__gathers_sixteen_sges(void **state)
 	assert_string_equal(lone_tx(&l), "");
 }
 
-/* REQ-15, and the slot of the ring is the application's again once it is fetched. */
+/* proves REQ-15, and the slot of the ring is the application's again once it is fetched. */
 static void requester_next__sends_inline_data_as_posted(void **state)
 {
 	uint8_t data[100];
@@ -209,7 +209,7 @@ static void requester_next__sends_inline_data_as_posted(void **state)
 
 /* --- window and AckReq ---------------------------------------------------------------- */
 
-/* REQ-51, design.md 3: AckReq each quarter of the window, and nothing beyond it. */
+/* proves REQ-51 (design.md 3): AckReq each quarter of the window, and nothing beyond it. */
 static void requester_next__keeps_within_the_window(void **state)
 {
 	l.attr.path_mtu = 256;
@@ -226,7 +226,8 @@ static void requester_next__keeps_within_the_window(void **state)
 	assert_string_equal(lone_cqes(&l), "S1:OK");
 }
 
-/* REQ-51: the last packet that the window has room for asks, also when no quarter ends there. */
+/* proves REQ-51: the last packet that the window has room for asks, also when no quarter ends
+ * there. */
 static void requester_next__asks_before_the_window_closes(void **state)
 {
 	l.attr.path_mtu = 256;
@@ -238,8 +239,30 @@ static void requester_next__asks_before_the_window_closes(void **state)
 		lone_tx(&l), "WRITE_MIDDLE@20b+256! WRITE_MIDDLE@20c+256 WRITE_MIDDLE@20d+256!");
 }
 
-/* BTH-16: not even WRITEs behind a huge READ. REQ-10: its fence holds the first of its two
- * requests, not the second. */
+/* proves REQ-51: nobody has asked yet when the window closes over what is in flight. Without a
+ * time-out the QP would stand still for ever. */
+static void requester_next__asks_when_the_window_was_made_smaller(void **state)
+{
+	struct core_cmd cmd = {.type = CORE_CMD_SET_WINDOW, .n = 4};
+
+	l.attr.path_mtu = 256;
+	l.attr.timeout = 0;
+	l.spec.window = 64; /* a quarter is sixteen packets */
+	lone_start(&l);
+	lone_post(&l, ABI_WR_RDMA_WRITE, 1, 256 * 20, 0);
+	lone_tx_max(&l, 10);
+	cmd.qp = l.qp->qp;
+	assert_int_equal(core_cmd(&l.host->core, &cmd, l.now), 0);
+	assert_string_equal(lone_tx(&l), "WRITE_MIDDLE@20a+256!");
+	assert_string_equal(lone_tx(&l), "");
+	lone_ack(&l, 0x20a, 0);
+	assert_string_equal(lone_tx(&l),
+		"WRITE_MIDDLE@20b+256! WRITE_MIDDLE@20c+256! WRITE_MIDDLE@20d+256! "
+		"WRITE_MIDDLE@20e+256!");
+}
+
+/* proves REQ-10, BTH-16: not even WRITEs behind a huge READ. REQ-10: its fence holds the first of
+ * its two requests, not the second. */
 static void requester_next__keeps_within_the_psn_window(void **state)
 {
 	struct app_mr *big;
@@ -276,7 +299,7 @@ static void requester_next__keeps_within_the_psn_window(void **state)
 	assert_string_equal(lone_cqes(&l), "");
 }
 
-/* REQ-08, REQ-04 */
+/* proves REQ-08 (REQ-04) */
 static void requester_next__limits_outstanding_reads(void **state)
 {
 	l.attr.max_rd_atomic = 2;
@@ -294,7 +317,7 @@ static void requester_next__limits_outstanding_reads(void **state)
 	assert_string_equal(lone_tx(&l), "READ_REQ@204!(0,4)");
 }
 
-/* REQ-10 */
+/* proves REQ-10 */
 static void requester_next__fence_waits_for_reads(void **state)
 {
 	lone_start(&l);
@@ -306,8 +329,8 @@ static void requester_next__fence_waits_for_reads(void **state)
 	assert_string_equal(lone_tx(&l), "SEND_ONLY@202+4!"); /* SENDs need no fence */
 }
 
-/* REQ-10: a READ is fenced as well, and the fence stands when all is sent again; it holds the start
- * of a message, not its middle. */
+/* proves REQ-10: a READ is fenced as well, and the fence stands when all is sent again; it holds
+ * the start of a message, not its middle. */
 static void requester_next__fence_holds_after_a_retry(void **state)
 {
 	l.attr.path_mtu = 256;
@@ -393,8 +416,8 @@ static void post_three(void)
 	lone_post(&l, ABI_WR_SEND_WITH_IMM, 3, 600, ABI_WQE_SOLICITED);
 }
 
-/* REQ-48, REQ-49: from every PSN on, by a NAK and by a timeout, each packet is what it was. The
- * application's ring is its own meanwhile. */
+/* proves REQ-48, REQ-49, ICRC-15: from every PSN on, by a NAK and by a timeout, each packet is what
+ * it was. The application's ring is its own meanwhile. */
 static void requester_next__sends_the_same_again(void **state)
 {
 	const unsigned n = 5 + 1 + 3;
@@ -421,7 +444,7 @@ static void requester_next__sends_the_same_again(void **state)
 
 /* --- states --------------------------------------------------------------------------- */
 
-/* REQ-20, REQ-50: what is posted in SQD is queued and goes in RTS; in ERR it is flushed. */
+/* proves REQ-20, REQ-50: what is posted in SQD is queued and goes in RTS; in ERR it is flushed. */
 static void requester_next__queues_in_sqd_and_flushes_in_err(void **state)
 {
 	struct abi_qp_attr attr = {.qp_state = ABI_QPS_RTS};
@@ -470,7 +493,7 @@ static void requester_idle__notices_what_was_posted_meanwhile(void **state)
 	assert_int_equal(atomic_load(&l.qp->sq_shared->need_doorbell), 0);
 }
 
-/* REQ-21, QPS-18 */
+/* proves REQ-21 (QPS-18) */
 static void requester_next__holds_until_rts(void **state)
 {
 	lone_start_in(&l, ABI_QPS_RTR);
@@ -494,6 +517,7 @@ int main(void)
 		T(requester_next__sends_inline_data_as_posted),
 		T(requester_next__keeps_within_the_window),
 		T(requester_next__asks_before_the_window_closes),
+		T(requester_next__asks_when_the_window_was_made_smaller),
 		T(requester_next__keeps_within_the_psn_window),
 		T(requester_next__limits_outstanding_reads),
 		T(requester_next__fence_waits_for_reads),

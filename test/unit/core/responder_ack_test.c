@@ -63,7 +63,8 @@ static void assert_untouched(uint64_t off, uint32_t len)
 
 /* --- when ------------------------------------------------------------------------------- */
 
-/* RSP-23: only when asked for, at the next opportunity, once for all that was accepted till then.
+/* proves RSP-23: only when asked for, at the next opportunity, once for all that was accepted till
+ * then.
  */
 static void responder_next__acknowledges_what_was_asked(void **state)
 {
@@ -95,8 +96,8 @@ static void responder_next__acknowledges_what_was_asked(void **state)
 	assert_string_equal(lone_tx(&l), "ACK@1091f/9");
 }
 
-/* RSP-24: the data are there before an ACK can be built, and no ACK is for data that could not be
- * placed. */
+/* proves RSP-24: the data are there before an ACK can be built, and no ACK is for data that could
+ * not be placed. */
 static void responder_rx__data_lie_in_memory_before_the_ack(void **state)
 {
 	struct shot s[2];
@@ -127,8 +128,8 @@ static void responder_rx__data_lie_in_memory_before_the_ack(void **state)
 	hole_close(l.host);
 }
 
-/* RSP-24: the same for a SEND whose receive faults, the very first request: it is not acknowledged,
- * and does not establish anything (EVT-01). */
+/* proves RSP-24: the same for a SEND whose receive faults, the very first request: it is not
+ * acknowledged, and does not establish anything (EVT-01). */
 static void responder_rx__no_ack_for_what_was_not_placed(void **state)
 {
 	for (int send = 0; send < 2; send++) {
@@ -157,8 +158,8 @@ static void responder_rx__no_ack_for_what_was_not_placed(void **state)
 	}
 }
 
-/* RSP-39: a duplicate that asks for nothing gets nothing; RSP-44: one of a WRITE does not touch the
- * WRITE that is open. */
+/* proves RSP-39, RSP-44: a duplicate that asks for nothing gets nothing; RSP-44: one of a WRITE
+ * does not touch the WRITE that is open. */
 static void responder_rx__duplicates_of_an_open_write(void **state)
 {
 	struct shot first, middle, last;
@@ -190,7 +191,8 @@ static void responder_rx__duplicates_of_an_open_write(void **state)
 	assert_int_equal(l.host->core.count.rx_write_requests, 1);
 }
 
-/* RSP-04: nor does a duplicate that asks for an ACK take the place of a NAK that waits to be sent.
+/* proves RSP-04: nor does a duplicate that asks for an ACK take the place of a NAK that waits to be
+ * sent.
  */
 static void responder_rx__duplicate_leaves_the_owed_nak(void **state)
 {
@@ -213,8 +215,8 @@ static void responder_rx__duplicate_leaves_the_owed_nak(void **state)
 
 /* --- MSN -------------------------------------------------------------------------------- */
 
-/* RSP-25: from 0, one a message, at its end; READ at its acceptance; duplicates do not count.
- * RSP-26: NAKs tell the present one. */
+/* proves RSP-25, RSP-26: from 0, one a message, at its end; READ at its acceptance; duplicates do
+ * not count. RSP-26: NAKs tell the present one. */
 static void responder_rx__msn_counts_messages(void **state)
 {
 	struct shot s;
@@ -246,7 +248,7 @@ static void responder_rx__msn_counts_messages(void **state)
 	assert_string_equal(lone_tx(&l), "ACK@10861/3");
 }
 
-/* RSP-25: 24 bits. */
+/* proves RSP-25: 24 bits. */
 static void responder_rx__msn_wraps(void **state)
 {
 	lone_start(&l);
@@ -302,8 +304,8 @@ static void assert_by_av(const uint8_t *f, const uint8_t *request)
 	assert_int_equal(bth[8] & 0x80, 0); /* AckReq */
 }
 
-/* RSP-48, RSP-49, RSP-50: the peer's packet comes through another router, from another port, with
- * another TOS, TTL and a limited member's P_Key. */
+/* proves RSP-48, RSP-49, RSP-50, BTH-10, BTH-11, BTH-12, BTH-13: the peer's packet comes through
+ * another router, from another port, with another TOS, TTL and a limited member's P_Key. */
 static void responder_next__answers_go_by_the_av(void **state)
 {
 	static struct sim_host peer;
@@ -346,7 +348,7 @@ static void responder_next__answers_go_by_the_av(void **state)
 	assert_int_equal(out[2][43], 0x40);
 }
 
-/* RSP-49: of an ACK, a READ response and a NAK, over each protocol. */
+/* proves RSP-49: of an ACK, a READ response and a NAK, over each protocol. */
 static void responder_next__answers_have_the_traffic_class(void **state)
 {
 	static struct sim_host peer;
@@ -379,7 +381,8 @@ static void responder_next__answers_have_the_traffic_class(void **state)
 
 /* --- order of effects ------------------------------------------------------------------- */
 
-/* RSP-52: what comes early is not written; what is written twice is as the later PSN left it. */
+/* proves RSP-52: what comes early is not written; what is written twice is as the later PSN left
+ * it. */
 static void responder_rx__writes_in_psn_order(void **state)
 {
 	uint8_t bytes[3][256];
@@ -400,8 +403,8 @@ static void responder_rx__writes_in_psn_order(void **state)
 	assert_int_equal(l.mr->mem[256], 0x11);
 }
 
-/* RSP-53: READ behind WRITEs, all in one burst, before anything is answered; and a READ that has
- * overtaken them. */
+/* proves RSP-53: READ behind WRITEs, all in one burst, before anything is answered; and a READ that
+ * has overtaken them. */
 static void responder_next__read_sees_the_writes_before_it(void **state)
 {
 	struct shot s[4];
@@ -424,7 +427,7 @@ static void responder_next__read_sees_the_writes_before_it(void **state)
 
 /* --- states ----------------------------------------------------------------------------- */
 
-/* RSP-47: SEND, WRITE and READ are served in RTR, RTS and SQD. */
+/* proves RSP-47: SEND, WRITE and READ are served in RTR, RTS and SQD. */
 static void responder_rx__serves_in_rtr_rts_and_sqd(void **state)
 {
 	static const unsigned states[] = {ABI_QPS_RTR, ABI_QPS_RTS, ABI_QPS_SQD};

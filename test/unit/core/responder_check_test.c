@@ -64,7 +64,7 @@ static void assert_untouched(uint64_t off, uint32_t len)
 
 /* --- lengths and ranges ----------------------------------------------------------------- */
 
-/* RSP-09: what is just right; responder_rx__length_errors has what is not. */
+/* proves RSP-09: what is just right; responder_rx__length_errors has what is not. */
 static void responder_rx__payload_sizes_at_the_edge(void **state)
 {
 	static const uint32_t last[] = {1, 255, 256};
@@ -93,7 +93,7 @@ static void responder_rx__payload_sizes_at_the_edge(void **state)
 	assert_int_equal(l.qp->qp->resp.epsn, psn);
 }
 
-/* RSP-10: 2^31 bytes are a message (which no region here has room for), one more is not. */
+/* proves RSP-10: 2^31 bytes are a message (which no region here has room for), one more is not. */
 static void responder_rx__longest_message(void **state)
 {
 	static const uint8_t op[] = {WRITE_FIRST, READ_REQ};
@@ -114,7 +114,8 @@ static void responder_rx__longest_message(void **state)
 	}
 }
 
-/* RSP-13: a region is good to its first and last byte; what is not is responder_rx__access_errors.
+/* proves RSP-13: a region is good to its first and last byte; what is not is
+ * responder_rx__access_errors.
  */
 static void responder_rx__region_to_its_edges(void **state)
 {
@@ -130,7 +131,7 @@ static void responder_rx__region_to_its_edges(void **state)
 	assert_int_equal(l.qp->qp->state, ABI_QPS_RTS);
 }
 
-/* RSP-14: the slot has been given to another region since; the key part tells. */
+/* proves RSP-14: the slot has been given to another region since; the key part tells. */
 static void responder_rx__stale_key(void **state)
 {
 	uint32_t old;
@@ -146,7 +147,7 @@ static void responder_rx__stale_key(void **state)
 	assert_int_equal(mr->mem[0], 0x11);
 }
 
-/* RSP-15: gone, and gone with another region in its slot, before LAST too. */
+/* proves RSP-15: gone, and gone with another region in its slot, before LAST too. */
 static void responder_rx__region_goes_before_last(void **state)
 {
 	for (int replaced = 0; replaced < 2; replaced++) {
@@ -169,8 +170,8 @@ static void responder_rx__region_goes_before_last(void **state)
 
 /* --- receive WQEs ----------------------------------------------------------------------- */
 
-/* RSP-16: the code of the QP, the PSN of the packet; nothing moves. RSP-18: what follows is not
- * executed, whatever it is. */
+/* proves RSP-16, RSP-18: the code of the QP, the PSN of the packet; nothing moves. RSP-18: what
+ * follows is not executed, whatever it is. */
 static void responder_rx__rnr_moves_nothing(void **state)
 {
 	static const uint8_t code[] = {0, 1, 12, 30, 31};
@@ -203,7 +204,7 @@ static void responder_rx__rnr_moves_nothing(void **state)
 	}
 }
 
-/* RSP-17: ONLY; the retry is the whole message again. */
+/* proves RSP-17: ONLY; the retry is the whole message again. */
 static void responder_rx__rnr_for_write_only_with_imm(void **state)
 {
 	lone_start(&l);
@@ -219,7 +220,7 @@ static void responder_rx__rnr_for_write_only_with_imm(void **state)
 	assert_int_equal(l.mr->mem[63], 63);
 }
 
-/* RSP-19: which packet takes a receive. */
+/* proves RSP-19: which packet takes a receive. */
 static void responder_rx__who_takes_a_receive(void **state)
 {
 	static const struct {
@@ -244,7 +245,7 @@ static void responder_rx__who_takes_a_receive(void **state)
 	assert_int_equal(l.qp->qp->state, ABI_QPS_RTS);
 }
 
-/* RSP-21: each way in which a receive may be unfit for the data. */
+/* proves RSP-21: each way in which a receive may be unfit for the data. */
 static void responder_rx__unfit_receives(void **state)
 {
 	enum {
@@ -292,7 +293,8 @@ static void responder_rx__unfit_receives(void **state)
 	}
 }
 
-/* RSP-21: immediate data need a receive that is well formed, too, although nothing is placed there.
+/* proves RSP-21: immediate data need a receive that is well formed, too, although nothing is placed
+ * there.
  */
 static void responder_rx__unfit_receive_for_immediate_data(void **state)
 {
@@ -311,8 +313,8 @@ static void responder_rx__unfit_receive_for_immediate_data(void **state)
 
 /* --- errors ----------------------------------------------------------------------------- */
 
-/* RSP-22: the NAK, ERR, the receives flushed in order, and one event. The open message's receive is
- * the first to go. */
+/* proves RSP-22: the NAK, ERR, the receives flushed in order, and one event. The open message's
+ * receive is the first to go. */
 static void responder_rx__fatal_error_flushes_in_order(void **state)
 {
 	static const struct {
@@ -348,8 +350,8 @@ static void responder_rx__fatal_error_flushes_in_order(void **state)
 	}
 }
 
-/* RSP-22, RSP-08 with a real requester: what its completion says, and that only the responder hears
- * of it by an event, and of what its own completion says not even that. */
+/* proves RSP-08, RSP-22 with a real requester: what its completion says, and that only the
+ * responder hears of it by an event, and of what its own completion says not even that. */
 static void responder_rx__errors_at_both_ends(void **state)
 {
 	enum {
@@ -411,12 +413,12 @@ static void responder_rx__errors_at_both_ends(void **state)
 	}
 }
 
-/* RSP-38: duplicate atomics, of which nothing is remembered, are dropped without a word. */
+/* proves RSP-38: duplicate atomics, of which nothing is remembered, are dropped without a word. */
 static void responder_rx__duplicate_atomic_is_dropped(void **state)
 {
 	lone_start(&l);
 	for (uint8_t op = 0x13; op <= 0x14; op++) {
-		rx(op, 0xFF, 0, 0, 28);
+		rx(op, 0xFF, 0, 0, 0);
 		assert_int_equal(l.verdict, DROP_DUP_NO_RESOURCE);
 	}
 	assert_string_equal(lone_tx(&l), "");

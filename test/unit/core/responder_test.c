@@ -84,7 +84,7 @@ static void assert_untouched(uint64_t off, uint32_t len)
 
 /* --- SEND ----------------------------------------------------------------------------- */
 
-/* RSP-01, RSP-19, RSP-23, RSP-25, RSP-50, RSP-51 */
+/* proves RSP-01, RSP-50, RSP-51 (RSP-19, RSP-23, RSP-25) */
 static void responder_rx__send_fills_a_receive(void **state)
 {
 	lone_start(&l);
@@ -152,7 +152,7 @@ static void responder_rx__write_with_imm_completes_a_receive(void **state)
 	assert_untouched(650, 50);
 }
 
-/* RSP-12, C9-88 */
+/* proves RSP-12 (C9-88) */
 static void responder_rx__empty_write_and_read_need_no_key(void **state)
 {
 	lone_start(&l);
@@ -161,7 +161,7 @@ static void responder_rx__empty_write_and_read_need_no_key(void **state)
 	assert_string_equal(lone_tx(&l), "ACK@1001f/1 RESP_ONLY@1011f/2");
 }
 
-/* RSP-13, RSP-14, MR-01, MR-06, MR-07, RSP-22, EVT-03 */
+/* proves RSP-13, RSP-14 (MR-01, MR-06, MR-07, RSP-22, EVT-03) */
 static void responder_rx__access_errors(void **state)
 {
 	enum {
@@ -220,7 +220,7 @@ static void responder_rx__access_errors(void **state)
 	}
 }
 
-/* RSP-13: the whole DMALen is checked with FIRST, before a byte is written. */
+/* proves RSP-13: the whole DMALen is checked with FIRST, before a byte is written. */
 static void responder_rx__first_is_checked_for_the_whole_length(void **state)
 {
 	lone_start(&l);
@@ -229,7 +229,7 @@ static void responder_rx__first_is_checked_for_the_whole_length(void **state)
 	assert_untouched(LONE_MEM - 300, 300);
 }
 
-/* RSP-15 */
+/* proves RSP-15 */
 static void responder_rx__write_fails_when_the_region_goes(void **state)
 {
 	lone_start(&l);
@@ -241,7 +241,7 @@ static void responder_rx__write_fails_when_the_region_goes(void **state)
 	assert_int_equal(app_event_count(&l.app, ABI_EVENT_QP_ACCESS_ERR), 1);
 }
 
-/* RSP-09, RSP-10, RSP-11: each row is a packet sequence whose last is invalid. */
+/* proves RSP-09, RSP-10, RSP-11, BTH-08: each row is a packet sequence whose last is invalid. */
 static void responder_rx__length_errors(void **state)
 {
 	static const struct {
@@ -310,7 +310,7 @@ static void responder_rx__length_errors(void **state)
 	}
 }
 
-/* RSP-05, RSP-06, RSP-07: every opcode in every situation. */
+/* proves RSP-05, RSP-06, RSP-07: every opcode in every situation. */
 static void responder_rx__operation_sequence(void **state)
 {
 	static const bool first[] = {1, 0, 0, 0, 1, 1, 1, 0, 0, 0, 1, 1, 1};
@@ -344,16 +344,50 @@ static void responder_rx__operation_sequence(void **state)
 	}
 }
 
-/* VAL-05, RSP-08: reserved opcodes, those that are not offered, and operations that the QP does
- * not allow. */
+/* proves RSP-07: what is answered by more than an ACK, alone and between the packets of another
+ * message */
+static void responder_rx__no_response_within_a_message(void **state)
+{
+	static const uint8_t op[] = {
+		READ_REQ, 0x13, 0x14, 0x1C, 0x1D}; /* atomics, FLUSH, ATOMIC WRITE */
+
+	for (unsigned i = 0; i < 3 * ARRAY_SIZE(op); i++) {
+		unsigned open = i % 3;
+		struct shot s;
+
+		if (i)
+			lone_init(&l);
+		l.attr.path_mtu = 256;
+		l.attr.access_flags |= ABI_ACCESS_FLUSH_GLOBAL;
+		lone_start(&l);
+		l.mr->mr.access |= ABI_ACCESS_FLUSH_GLOBAL;
+		lone_recv(&l, 1, 0, 4096);
+		if (open)
+			req_mr(open == 1 ? SEND_FIRST : WRITE_FIRST, 0x100, 0, 600, 256);
+		lone_tx(&l);
+		s = to_mr(op[i / 3], 0x100 + (open != 0), 1024, 8, op[i / 3] == 0x1D ? 8 : 0);
+		s.feth = 1;
+		lone_rx(&l, &s);
+		if (open)
+			assert_string_equal(lone_tx(&l), "ACK@10161/0");
+		else
+			assert_int_not_equal(strncmp(lone_tx(&l), "ACK@", 4), 0);
+		assert_int_equal(l.qp->qp->state, open ? ABI_QPS_ERR : ABI_QPS_RTS);
+		if (i + 1 < 3 * ARRAY_SIZE(op))
+			lone_fini(&l);
+	}
+}
+
+/* proves VAL-05, RSP-08: reserved opcodes, those that are not offered, and operations that the QP
+ * does not allow. */
 static void responder_rx__unsupported_operations(void **state)
 {
 	static const struct {
 		uint8_t opcode;
 		uint32_t len;
 		uint32_t access;
-	} row[] = {{0x15, 0, ~0u}, {0x18, 8, ~0u}, {0x1F, 0, ~0u}, {0x13, 28, ~0u}, {0x14, 28, ~0u},
-		{0x17, 4 + 16, ~0u}, {0x1C, 20, ~0u}, {0x1D, 24, ~0u},
+	} row[] = {{0x15, 0, ~0u}, {0x18, 8, ~0u}, {0x1F, 0, ~0u},
+		{0x13, 0, ABI_ACCESS_REMOTE_WRITE | ABI_ACCESS_REMOTE_READ},
 		{WRITE_ONLY, 4, ABI_ACCESS_REMOTE_READ}, {READ_REQ, 0, ABI_ACCESS_REMOTE_WRITE},
 		{READ_REQ, 0, 0}};
 
@@ -377,7 +411,7 @@ static void responder_rx__unsupported_operations(void **state)
 
 /* --- receive queue -------------------------------------------------------------------- */
 
-/* RSP-16, RSP-18, RSP-26, RSP-04 */
+/* proves RSP-16, RSP-18 (RSP-26, RSP-04) */
 static void responder_rx__rnr_until_a_receive_is_posted(void **state)
 {
 	lone_start(&l);
@@ -398,7 +432,7 @@ static void responder_rx__rnr_until_a_receive_is_posted(void **state)
 	assert_int_equal(count()->rnr_nak_sent, 2);
 }
 
-/* RSP-17: the data of the last packet do not count; the retry does. */
+/* proves RSP-17: the data of the last packet do not count; the retry does. */
 static void responder_rx__rnr_for_write_with_imm(void **state)
 {
 	lone_start(&l);
@@ -414,7 +448,7 @@ static void responder_rx__rnr_for_write_with_imm(void **state)
 	assert_bytes(256, 44);
 }
 
-/* RSP-20: larger than the receive; also only with the third packet. */
+/* proves RSP-20: larger than the receive; also only with the third packet. */
 static void responder_rx__send_beyond_the_receive(void **state)
 {
 	lone_start(&l);
@@ -447,7 +481,7 @@ static void responder_rx__receive_without_access(void **state)
 	assert_string_equal(lone_cqes(&l), "R1:LOC_PROT");
 }
 
-/* RSP-21: what a hostile client may write into the receive ring. */
+/* proves RSP-21: what a hostile client may write into the receive ring. */
 static void responder_rx__receive_with_too_many_sges(void **state)
 {
 	uint32_t wqe[16];
@@ -478,7 +512,7 @@ static void responder_rx__receive_of_more_than_4_gib(void **state)
 	assert_string_equal(lone_cqes(&l), "R2:OK+9");
 }
 
-/* design.md 5, RSP-21, EVT-03: memory that faults under a WRITE, and under a SEND. */
+/* proves RSP-21 (design.md 5, EVT-03): memory that faults under a WRITE, and under a SEND. */
 static void responder_rx__faulting_memory(void **state)
 {
 	struct abi_sge sge;
@@ -509,7 +543,8 @@ static void responder_rx__faulting_memory(void **state)
 	hole_close(l.host);
 }
 
-/* RSP-20, C9-94: no message is longer than 2^31 bytes, whatever the receive has room for. */
+/* proves RSP-20 (C9-94): no message is longer than 2^31 bytes, whatever the receive has room for.
+ */
 static void responder_rx__send_beyond_2_31_bytes(void **state)
 {
 	struct abi_sge sge[SGE_MAX];
@@ -542,7 +577,7 @@ static void responder_rx__naks_although_the_cq_is_full(void **state)
 
 /* --- PSN ------------------------------------------------------------------------------ */
 
-/* RSP-02, RSP-03, RSP-04 */
+/* proves RSP-02, RSP-03, RSP-04 */
 static void responder_rx__one_psn_nak(void **state)
 {
 	lone_start(&l);
@@ -624,7 +659,7 @@ static void responder_rx__rnr_nak_is_void_once_accepted(void **state)
 	assert_string_equal(lone_tx(&l), "ACK@1001f/1");
 }
 
-/* RSP-23: the RNR NAK stood for the WRITE's ACK too; that is still owed. */
+/* proves RSP-23: the RNR NAK stood for the WRITE's ACK too; that is still owed. */
 static void responder_rx__void_rnr_nak_leaves_the_ack(void **state)
 {
 	lone_start(&l);
@@ -635,7 +670,7 @@ static void responder_rx__void_rnr_nak_leaves_the_ack(void **state)
 	assert_string_equal(lone_tx(&l), "ACK@1011f/1");
 }
 
-/* RSP-01, BTH-15: across the wrap; the window is 2^23 on both sides. */
+/* proves RSP-01, BTH-15: across the wrap; the window is 2^23 on both sides. */
 static void responder_rx__psn_wraps(void **state)
 {
 	l.attr.rq_psn = 0xFFFFFE;
@@ -652,7 +687,7 @@ static void responder_rx__psn_wraps(void **state)
 	assert_string_equal(lone_tx(&l), "ACK@160/1");
 }
 
-/* RSP-39, RSP-44, C9-105, RSP-25: nothing is executed twice. */
+/* proves RSP-39, RSP-44 (C9-105, RSP-25): nothing is executed twice. */
 static void responder_rx__duplicates_are_acknowledged(void **state)
 {
 	lone_start(&l);
@@ -684,7 +719,7 @@ static void responder_rx__duplicates_are_acknowledged(void **state)
 
 /* --- events and states ---------------------------------------------------------------- */
 
-/* RSP-46, RSP-47, EVT-01, QPS-18 */
+/* proves RSP-46 (RSP-47, EVT-01, QPS-18) */
 static void responder_rx__communication_established_once(void **state)
 {
 	lone_start_in(&l, ABI_QPS_RTR);
@@ -704,7 +739,7 @@ static void responder_rx__communication_established_once(void **state)
 	assert_int_equal(l.app.events, 0);
 }
 
-/* VAL-06: after a fatal error nothing is answered any more. */
+/* proves VAL-06: after a fatal error nothing is answered any more. */
 static void responder_rx__err_is_silent(void **state)
 {
 	lone_start(&l);
@@ -729,6 +764,7 @@ int main(void)
 		T(responder_rx__write_fails_when_the_region_goes),
 		T(responder_rx__length_errors),
 		T(responder_rx__operation_sequence),
+		T(responder_rx__no_response_within_a_message),
 		T(responder_rx__unsupported_operations),
 		T(responder_rx__rnr_until_a_receive_is_posted),
 		T(responder_rx__rnr_for_write_with_imm),

@@ -54,7 +54,7 @@ static void write_req(uint32_t psn, uint64_t off, uint32_t len)
 			    .len = len});
 }
 
-/* RSP-25, RSP-28, RSP-29, RSP-53, REQ-01 */
+/* proves RSP-28, RSP-29, RSP-53 (RSP-25, REQ-01) */
 static void responder_next__answers_reads(void **state)
 {
 	static const struct {
@@ -89,7 +89,8 @@ static void responder_next__answers_reads(void **state)
 	}
 }
 
-/* RSP-40, RSP-42, RSP-43, RSP-25: whole, tail, and a part in the middle; ePSN and MSN stay. */
+/* proves RSP-25, RSP-40, RSP-42, RSP-43: whole, tail, and a part in the middle; ePSN and MSN stay.
+ */
 static void responder_next__answers_duplicate_reads(void **state)
 {
 	lone_start(&l);
@@ -112,7 +113,7 @@ static void responder_next__answers_duplicate_reads(void **state)
 	assert_string_equal(lone_tx(&l), "ACK@1041f/2");
 }
 
-/* RSP-40: what is not a part of the original is dropped. */
+/* proves RSP-40: what is not a part of the original is dropped. */
 static void responder_rx__drops_foreign_duplicate_reads(void **state)
 {
 	lone_start(&l);
@@ -139,7 +140,7 @@ static void responder_rx__drops_foreign_duplicate_reads(void **state)
 	assert_string_equal(lone_tx(&l), "");
 }
 
-/* RSP-41: the region is gone, its slot is another's, it may not be read any more. */
+/* proves RSP-41: the region is gone, its slot is another's, it may not be read any more. */
 static void responder_next__duplicate_read_checks_the_key_again(void **state)
 {
 	for (int i = 0; i < 3; i++) {
@@ -163,7 +164,7 @@ static void responder_next__duplicate_read_checks_the_key_again(void **state)
 	}
 }
 
-/* RSP-37: only as many are remembered as may be outstanding. */
+/* proves RSP-37: only as many are remembered as may be outstanding. */
 static void responder_rx__forgets_the_oldest_read(void **state)
 {
 	l.attr.max_dest_rd_atomic = 2;
@@ -178,8 +179,8 @@ static void responder_rx__forgets_the_oldest_read(void **state)
 	assert_string_equal(lone_tx(&l), "RESP_ONLY@101+81f/2");
 }
 
-/* RSP-37: the ring has gone round; of as many READs as were agreed each is still known, none else.
- * A duplicate that waits gives way to a new READ, whose requester needs it no more. */
+/* proves RSP-37: the ring has gone round; of as many READs as were agreed each is still known, none
+ * else. A duplicate that waits gives way to a new READ, whose requester needs it no more. */
 static void responder_rx__ring_of_reads_goes_round(void **state)
 {
 	const uint32_t n = 3 * RD_ATOMIC_MAX + 5;
@@ -216,7 +217,8 @@ static void responder_rx__ring_of_reads_goes_round(void **state)
 	assert_string_equal(lone_tx(&l), want);
 }
 
-/* RSP-37: slots that nothing has been written to since RESET are nobody's, whatever is left there.
+/* proves RSP-37: slots that nothing has been written to since RESET are nobody's, whatever is left
+ * there.
  */
 static void responder_rx__reset_forgets_the_reads(void **state)
 {
@@ -235,7 +237,8 @@ static void responder_rx__reset_forgets_the_reads(void **state)
 	assert_string_equal(lone_tx(&l), "");
 }
 
-/* RSP-28, RSP-29, RSP-40, RSP-43: PSNs of a READ, and of its duplicates, on both sides of the wrap.
+/* proves RSP-28, RSP-29, RSP-40, RSP-43: PSNs of a READ, and of its duplicates, on both sides of
+ * the wrap.
  */
 static void responder_next__reads_across_the_psn_wrap(void **state)
 {
@@ -263,7 +266,7 @@ static void responder_next__reads_across_the_psn_wrap(void **state)
 	assert_string_equal(lone_tx(&l), "RESP_ONLY@2+81f/2");
 }
 
-/* RSP-30: all that was agreed, then one more. */
+/* proves RSP-30: all that was agreed, then one more. */
 static void responder_rx__as_many_reads_as_agreed(void **state)
 {
 	static const uint8_t depth[] = {1, 3, RD_ATOMIC_MAX};
@@ -290,7 +293,7 @@ static void responder_rx__as_many_reads_as_agreed(void **state)
 	}
 }
 
-/* RSP-30 */
+/* proves RSP-30 */
 static void responder_rx__limits_outstanding_reads(void **state)
 {
 	l.attr.max_dest_rd_atomic = 2;
@@ -302,7 +305,7 @@ static void responder_rx__limits_outstanding_reads(void **state)
 	assert_int_equal(l.qp->qp->state, ABI_QPS_ERR);
 }
 
-/* RSP-30 */
+/* proves RSP-30 */
 static void responder_rx__no_reads_without_depth(void **state)
 {
 	l.attr.max_dest_rd_atomic = 0;
@@ -355,7 +358,7 @@ static void responder_next__duplicate_ack_covers_no_read(void **state)
 	assert_string_equal(lone_tx(&l), "ACK@1031f/4");
 }
 
-/* RSP-31, EVT-03: a NAK in the place of the response; what was before it has been sent. */
+/* proves RSP-31, EVT-03: a NAK in the place of the response; what was before it has been sent. */
 static void responder_next__naks_in_the_stream(void **state)
 {
 	lone_start(&l);
@@ -368,8 +371,8 @@ static void responder_next__naks_in_the_stream(void **state)
 	assert_string_equal(lone_tx(&l), "");
 }
 
-/* RSP-31, design.md 5: memory that faults when a response is sealed. What had been built behind it
- * is out of order, so the peer drops it. */
+/* proves RSP-31 (design.md 5): memory that faults when a response is sealed. What had been built
+ * behind it is out of order, so the peer drops it. */
 static void responder_next__naks_a_fault_in_the_stream(void **state)
 {
 	struct mr *mr;
@@ -406,7 +409,7 @@ static void responder_next__one_event_for_a_region_that_goes(void **state)
 	assert_int_equal(l.host->core.count.resp_remote_access_errors, 1);
 }
 
-/* RSP-27: in PSN order, whatever came in one burst. */
+/* proves RSP-27: in PSN order, whatever came in one burst. */
 static void responder_next__keeps_psn_order(void **state)
 {
 	lone_start(&l);
@@ -420,7 +423,7 @@ static void responder_next__keeps_psn_order(void **state)
 					 "ACK@1031f/3 RESP_ONLY@104+41f/4 ACK@1051f/5");
 }
 
-/* RSP-27, RSP-22: a fatal NAK goes last, and it does go. */
+/* proves RSP-22, RSP-27: a fatal NAK goes last, and it does go. */
 static void responder_next__nak_waits_for_reads(void **state)
 {
 	lone_start(&l);

@@ -21,8 +21,8 @@ static int teardown(void **state)
 	return 0;
 }
 
-/* BTH-05, ICRC-02, ICRC-13: each length modulo 64 with each implementation; lone_tx() checks the
- * frame against the table. */
+/* proves BTH-05, ICRC-02, ICRC-13: each length modulo 64 with each implementation; lone_tx() checks
+ * the frame against the table. */
 static void core_seal__every_length_and_implementation(void **state)
 {
 	const struct icrc_ops *ops;
@@ -44,7 +44,7 @@ static void core_seal__every_length_and_implementation(void **state)
 	}
 }
 
-/* One ICRC over pieces of odd lengths. */
+/* proves ICRC-13: one ICRC over pieces of odd lengths. */
 static void core_seal__pieces(void **state)
 {
 	struct app_send s = {.opcode = ABI_WR_SEND, .num_sge = SGE_MAX};
@@ -64,7 +64,7 @@ static void core_seal__pieces(void **state)
 	assert_memory_equal(l.frame + 54, want, len);
 }
 
-/* RoCEv2 over IPv6 and RoCEv1, parsed and checked by the receive path. */
+/* proves ICRC-08: RoCEv2 over IPv6 and RoCEv1, parsed and checked by the receive path. */
 static void core_seal__other_protocols(void **state)
 {
 	static struct sim_host peer;
@@ -86,14 +86,14 @@ static void core_seal__other_protocols(void **state)
 		assert_int_equal(app_to_rts(q, &l.attr, l.now), 0);
 		app_post_send(q, &s);
 		assert_int_equal(core_tx(&l.host->core, &t, 1, l.now), 1);
-		bytes = l.host->core.count.tx_bytes;
+		bytes = l.host->core.count.port[0].tx_bytes;
 		len = core_seal(&l.host->core, &t);
 		assert_int_equal(len, (gid == HOST_GID_IPV6 ? 74 : 66) + 8 + 4);
 		assert_int_equal(frame_parse(&p, t.frame, len), DROP_NONE);
 		assert_true(icrc_check(icrc_by_name("table"), &p));
 		/* what the receiver adds to rx_bytes */
-		assert_int_equal(
-			l.host->core.count.tx_bytes - bytes, p.icrc_off + (uint64_t)ICRC_LEN);
+		assert_int_equal(l.host->core.count.port[0].tx_bytes - bytes,
+			p.icrc_off + (uint64_t)ICRC_LEN);
 		assert_int_equal(p.payload_len, 5);
 		assert_memory_equal(p.payload, l.mr->mem, 5);
 	}
@@ -107,6 +107,7 @@ static void core_seal__gives_up_on_a_fault(void **state)
 
 	l.attr.path_mtu = 256;
 	lone_start(&l);
+	lone_wait(&l, 1000);
 	mr = hole_open(l.host, APP_PD);
 	s.sge[0] = (struct abi_sge){mr->iova + HOLE_PAGE - 256, 600, mr->key};
 	app_post_send(l.qp, &s);
@@ -114,6 +115,9 @@ static void core_seal__gives_up_on_a_fault(void **state)
 	assert_string_equal(lone_tx(&l), "SEND_FIRST@200+256 SEND_LAST@202+88!");
 	lone_tx(&l);
 	assert_int_equal(l.qp->qp->state, ABI_QPS_ERR);
+	/* By its time one failure is told from the QP's next (ctl/why_log.c). */
+	assert_int_equal(l.qp->qp->why.error.cause, CAUSE_SOURCE_FAULT);
+	assert_int_equal(l.qp->qp->why.error.time, l.now);
 	assert_int_equal(l.host->core.count.access_faults, 1);
 	assert_int_equal(app_event_count(&l.app, ABI_EVENT_QP_FATAL), 1);
 	assert_string_equal(lone_cqes(&l), "S1:FLUSH");

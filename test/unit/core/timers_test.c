@@ -21,7 +21,7 @@ static int teardown(void **state)
 	return 0;
 }
 
-/* REQ-32, IBA Table 46, in units of 10 us. */
+/* proves REQ-32 (IBA Table 46), in units of 10 us. */
 static void timers_rnr_usec__table(void **state)
 {
 	static const uint32_t want[32] = {65536, 1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128,
@@ -32,7 +32,7 @@ static void timers_rnr_usec__table(void **state)
 		assert_int_equal(timers_rnr_usec(i), want[i] * 10);
 }
 
-/* REQ-22: 4.096 us * 2^n */
+/* proves REQ-22: 4.096 us * 2^n */
 static void timers_ack_timeout__table(void **state)
 {
 	uint64_t want = 4096;
@@ -44,7 +44,7 @@ static void timers_ack_timeout__table(void **state)
 	}
 }
 
-/* REQ-22: every code fires within [T, 4T] when the caller comes at core_deadline(). */
+/* proves REQ-22: every code fires within [T, 4T] when the caller comes at core_deadline(). */
 static void core_expire__within_t_and_4t(void **state)
 {
 	for (uint8_t code = 1; code < 32; code++) {
@@ -72,7 +72,7 @@ static void core_expire__within_t_and_4t(void **state)
 	}
 }
 
-/* REQ-22, REQ-24: it is the oldest request's timer: those sent since do not put it off. */
+/* proves REQ-22 (REQ-24): it is the oldest request's timer: those sent since do not put it off. */
 static void core_expire__is_not_put_off_by_new_requests(void **state)
 {
 	const uint64_t t = 4096ull << 14;
@@ -99,7 +99,7 @@ static void core_expire__a_long_pause_costs_one_retry(void **state)
 	assert_int_equal(l.host->core.count.local_ack_timeout_err, 1);
 }
 
-/* REQ-23: it runs while something is outstanding, and only then. */
+/* proves REQ-23: it runs while something is outstanding, and only then. */
 static void core_deadline__follows_the_timer(void **state)
 {
 	lone_start(&l);

@@ -2,14 +2,12 @@
 /* Objects come and go while workers run: grace periods and the order of withdrawal, best run
  * under ASan. */
 #include <setjmp.h>
-#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include <cmocka.h>
@@ -17,22 +15,8 @@
 #include "daemon.h"
 
 #define ROUNDS	 60
-#define CHILDREN 3
+#define PROGRAMS 3
 #define QPS	 8
-
-static int setup(void **state)
-{
-	daemon_setup(state);
-	daemon_start_workers(*state);
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	daemon_stop(*state); /* workers run still, as in rocid */
-	daemon_stop_workers(*state);
-	return 0;
-}
 
 static void connect_to_itself(struct client *c, const struct abi_create_qp_reply *qp)
 {
@@ -128,27 +112,43 @@ static void live(const struct test_daemon *d, bool tidy)
 	client_close(&c);
 }
 
+static struct test_program program[PROGRAMS];
+
+static void churn(const struct test_daemon *d)
+{
+	for (int round = 0; round < ROUNDS; round++)
+		live(d, round % 2);
+}
+
+static int setup(void **state)
+{
+	daemon_config(*state);
+	for (int i = 0; i < PROGRAMS; i++)
+		program_fork(&program[i], *state, churn);
+	daemon_run(*state);
+	daemon_start_workers(*state);
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	daemon_stop(*state); /* workers run still, as in rocid */
+	daemon_stop_workers(*state);
+	return 0;
+}
+
 static void sessions__come_and_go_while_workers_run(void **state)
 {
 	struct test_daemon *d = *state;
-	pid_t pid[CHILDREN];
 	struct core_counters count;
 	struct client c;
 
-	for (int i = 0; i < CHILDREN; i++) {
-		pid[i] = fork();
-		if (!pid[i]) {
-			setenv("CMOCKA_TEST_ABORT", "1", 1); /* no teardown in a child */
-			prctl(PR_SET_PDEATHSIG, SIGKILL);
-			for (int round = 0; round < ROUNDS; round++)
-				live(d, round % 2);
-			_exit(0);
-		}
-	}
-	for (int i = 0; i < CHILDREN; i++) {
+	for (int i = 0; i < PROGRAMS; i++)
+		program_go(&program[i]);
+	for (int i = 0; i < PROGRAMS; i++) {
 		int status = -1;
 
-		assert_int_equal(waitpid(pid[i], &status, 0), pid[i]);
+		assert_int_equal(waitpid(program[i].pid, &status, 0), program[i].pid);
 		assert_int_equal(status, 0);
 	}
 	worker_counters(d->dp, &count);

@@ -13,7 +13,7 @@
 #define QUEUE_BYTES ((uint64_t)SESSION_QUEUE_MB << 20)
 #include "state.h"
 
-/* CQ-02 */
+/* proves CQ-02 */
 static void create_cq__layout(void **state)
 {
 	struct abi_create_cq in = {.depth = 100, .channel = ABI_NO_HANDLE};
@@ -42,7 +42,7 @@ static void create_cq__layout(void **state)
 	client_close(&c);
 }
 
-/* CQ-02 */
+/* proves CQ-02 */
 static void create_cq__depth_out_of_range(void **state)
 {
 	struct abi_create_cq in = {.channel = ABI_NO_HANDLE};
@@ -80,7 +80,7 @@ static void create_cq__shared_memory_quota(void **state)
 	client_close(&c);
 }
 
-/* CQ-12 */
+/* proves CQ-12 */
 static void destroy_cq__busy(void **state)
 {
 	struct abi_create_qp_reply qp;
@@ -176,7 +176,8 @@ static int resize(struct client *c, uint32_t handle, uint32_t depth, struct answ
 	return client_call(c->sock, ABI_RESIZE_CQ, &in, sizeof(in), -1, a);
 }
 
-/* CQ-11: completions go on in a new ring; the old one and its arm word stay where they are. */
+/* proves CQ-11: completions go on in a new ring; the old one and its arm word stay where they are.
+ */
 static void resize_cq__new_ring(void **state)
 {
 	struct abi_create_cq in = {.depth = 4, .channel = ABI_NO_HANDLE};
@@ -222,7 +223,7 @@ static void resize_cq__new_ring(void **state)
 	client_close(&c);
 }
 
-/* CQ-11, CQ-02 */
+/* proves CQ-11 (CQ-02) */
 static void resize_cq__refusals(void **state)
 {
 	const uint32_t depth[] = {0, CQE_MAX + 1, UINT32_MAX, 6};

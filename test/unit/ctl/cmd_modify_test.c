@@ -116,7 +116,7 @@ static void modify_qp__group_mac(void **state)
 	assert_int_equal(modify(&m, &a), -EINVAL);
 }
 
-/* ETH-12, QPS-14: an unknown neighbour fails the verb; zero is no MAC. */
+/* proves QPS-14, ETH-12: an unknown neighbour fails the verb; zero is no MAC. */
 static void modify_qp__unknown_neighbour(void **state)
 {
 	struct abi_modify_qp m = to_rtr(gid_unknown4);
@@ -138,7 +138,7 @@ static void modify_qp__own_gid_is_local(void **state)
 	assert_memory_equal(path(*state)->hdr + ETH_DST, mac_own, 6);
 }
 
-/* GID-06, QPS-15 */
+/* proves QPS-15, GID-06 */
 static void modify_qp__sgid_of_another_family(void **state)
 {
 	struct abi_modify_qp m = to_rtr(gid_peer6);
@@ -154,7 +154,7 @@ static void modify_qp__sgid_of_another_family(void **state)
 	assert_int_equal(path(*state)->net, NET_IPV6);
 }
 
-/* QPS-15, ETH-06, VRB-05 */
+/* proves QPS-15, VRB-04, VRB-05, ETH-06, V1-04 */
 static void modify_qp__bad_address_vectors(void **state)
 {
 	static const uint8_t none[16], mcast6[16] = {0xFF, 2};
@@ -213,6 +213,44 @@ static void modify_qp__wrong_transition(void **state)
 	assert_non_null(strstr((char *)a.body, "RTR"));
 	m.handle ^= 0x10000;
 	assert_int_equal(modify(&m, &a), -EINVAL);
+}
+
+static void assert_refused(struct abi_modify_qp m, const char *sentence)
+{
+	struct answer a;
+
+	assert_int_equal(modify(&m, &a), -EINVAL);
+	assert_string_equal((char *)a.body, sentence);
+}
+
+/* QPS-12, QPS-13, QPS-15: what is wrong has a name. */
+static void modify_qp__names_what_is_wrong(void **state)
+{
+	struct abi_modify_qp m = to_init();
+
+	m.mask |= ABI_QP_QKEY | 1u << 25;
+	assert_refused(m, "RESET -> INIT of a QP of type RC does not take ROCI_QP_QKEY, bit 25: "
+			  "leave it out of the mask");
+	must(to_init());
+	m = to_rtr(gid_peer4);
+	m.mask &= ~(ABI_QP_DEST_QPN | ABI_QP_MIN_RNR_TIMER);
+	assert_refused(m, "RTR needs ROCI_QP_MIN_RNR_TIMER, ROCI_QP_DEST_QPN: add it to the mask, "
+			  "and its value");
+	m = to_rtr(gid_peer4);
+	m.attr.min_rnr_timer = 32;
+	assert_refused(m, "the value of ROCI_QP_MIN_RNR_TIMER is out of range: "
+			  "roci_query_device() tells the limits, ibv_modify_qp(3) the rest");
+	must(to_rtr(gid_peer4));
+	m = (struct abi_modify_qp){.handle = qp.handle,
+		.mask = ABI_QP_STATE | ABI_QP_CUR_STATE | ABI_QP_TIMEOUT | ABI_QP_RETRY_CNT |
+			ABI_QP_RNR_RETRY | ABI_QP_SQ_PSN | ABI_QP_MAX_QP_RD_ATOMIC,
+		.attr = {.qp_state = ABI_QPS_RTS, .cur_qp_state = ABI_QPS_INIT}};
+	assert_refused(m, "the QP is in RTR, not in INIT as cur_qp_state says");
+	m = (struct abi_modify_qp){
+		.handle = qp.handle, .mask = ABI_QP_STATE, .attr = {.qp_state = ABI_QPS_ERR}};
+	must(m);
+	assert_refused(to_init(), "a QP in ERR only goes to RESET: see why it failed "
+				  "(roci_qp_error()), then set it up anew");
 }
 
 /* RESET to SQD, connected to gid_peer4. */
@@ -277,7 +315,7 @@ static uint32_t holds(const struct test_daemon *d)
 	return d->ctl->port[0].gids.users[0]; /* the control thread sleeps between commands */
 }
 
-/* GID-03: a QP holds its entry until it is reset or destroyed. */
+/* proves GID-03: a QP holds its entry until it is reset or destroyed. */
 static void modify_qp__holds_its_gid(void **state)
 {
 	struct abi_modify_qp reset = {
@@ -314,6 +352,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(modify_qp__hop_limit_zero, setup, teardown),
 		cmocka_unit_test_setup_teardown(modify_qp__mtu_above_the_ports, setup, teardown),
 		cmocka_unit_test_setup_teardown(modify_qp__wrong_transition, setup, teardown),
+		cmocka_unit_test_setup_teardown(modify_qp__names_what_is_wrong, setup, teardown),
 		cmocka_unit_test_setup_teardown(
 			modify_qp__sqd_takes_address_vectors, setup, teardown),
 		cmocka_unit_test_setup_teardown(modify_qp__sqd_still_drains, setup, teardown),

@@ -17,7 +17,7 @@ static void reg_mr__workers_see_the_memory(void **state)
 		.length = 5000,
 		.fd_off = 0x123};
 	struct abi_reg_mr_reply out;
-	uint8_t *mine, *theirs;
+	uint8_t *mine, *theirs = NULL;
 	struct client c;
 	struct answer a;
 	struct mr *mr;
@@ -43,6 +43,7 @@ static void reg_mr__workers_see_the_memory(void **state)
 	client_close(&c);
 }
 
+/* proves MR-02, MR-07 */
 static void reg_mr__refusals(void **state)
 {
 	struct abi_reg_mr in = {.access = ABI_ACCESS_LOCAL_WRITE, .length = 4096};
@@ -74,7 +75,7 @@ static void reg_mr__refusals(void **state)
 	client_close(&c);
 }
 
-/* MR-01: the key of a deregistered region names nothing, its slot may be used again. */
+/* proves MR-01: the key of a deregistered region names nothing, its slot may be used again. */
 static void dereg_mr__stale_key(void **state)
 {
 	struct test_daemon *d = *state;
@@ -119,7 +120,7 @@ static void dealloc_pd__busy(void **state)
 	client_close(&c);
 }
 
-/* Handles are of one session: another's name nothing, and PDs never coincide (MR-06). */
+/* proves MR-06: handles are of one session: another's name nothing, and PDs never coincide. */
 static void sessions__share_nothing(void **state)
 {
 	struct test_daemon *d = *state;

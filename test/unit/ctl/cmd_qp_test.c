@@ -62,8 +62,8 @@ static void create_qp__refusals(void **state)
 {
 	struct test_daemon *d = *state;
 	struct abi_create_qp good, bad[16];
-	const int want[] = {-EOPNOTSUPP, -EOPNOTSUPP, -EOPNOTSUPP, -EINVAL, -EINVAL, -EINVAL,
-		-EINVAL, -EINVAL, -EINVAL, -EINVAL, -EINVAL, -EOPNOTSUPP};
+	const int want[] = {-EOPNOTSUPP, -EINVAL, -EOPNOTSUPP, -EINVAL, -EINVAL, -EINVAL, -EINVAL,
+		-EINVAL, -EINVAL, -EINVAL, -EINVAL, -EINVAL};
 	struct client c;
 	struct answer a;
 
@@ -71,8 +71,8 @@ static void create_qp__refusals(void **state)
 	good = client_qp_request(client_pd(&c), client_cq(&c, ABI_NO_HANDLE));
 	for (unsigned i = 0; i < sizeof(want) / sizeof(want[0]); i++)
 		bad[i] = good;
-	bad[0].type = ABI_QPT_UD;
-	bad[1].type = ABI_QPT_XRC_SEND;
+	bad[0].type = ABI_QPT_RAW_PACKET;
+	bad[1].type = ABI_QPT_XRC_RECV; /* without a domain */
 	bad[2].type = UINT32_MAX;
 	bad[3].max_send_wr = WR_MAX + 1;
 	bad[4].max_recv_wr = UINT32_MAX;
@@ -92,7 +92,7 @@ static void create_qp__refusals(void **state)
 	client_close(&c);
 }
 
-/* QPS-24, QPS-25: QP0 and raw datagrams, and what to do instead. */
+/* proves QPS-24, QPS-25, VRB-02: QP0 and raw datagrams, and what to do instead. */
 static void create_qp__types_that_roce_has_not(void **state)
 {
 	static const struct {
@@ -101,7 +101,7 @@ static void create_qp__types_that_roce_has_not(void **state)
 		const char *says;
 	} row[] = {
 		{0, -EINVAL, "QP0"},	 /* IB_QPT_SMI */
-		{1, -EOPNOTSUPP, "RC"},	 /* IB_QPT_GSI: not yet */
+		{1, -EINVAL, "port 0"},	 /* IB_QPT_GSI: of which port? */
 		{5, -EOPNOTSUPP, "raw"}, /* IB_QPT_RAW_IPV6 */
 		{6, -EOPNOTSUPP, "raw"}, /* IB_QPT_RAW_ETHERTYPE */
 		{8, -EOPNOTSUPP, "raw"}, /* IB_QPT_RAW_PACKET */
@@ -171,7 +171,7 @@ static void create_qp__placement(void **state)
 	client_close(&c);
 }
 
-/* QPS-21 */
+/* proves QPS-21 */
 static void query_qp__state(void **state)
 {
 	struct abi_create_qp_reply qp;
@@ -195,7 +195,7 @@ static void query_qp__state(void **state)
 	client_close(&c);
 }
 
-/* QPS-23 */
+/* proves QPS-23 */
 static void destroy_qp__is_gone(void **state)
 {
 	struct test_daemon *d = *state;
@@ -222,7 +222,7 @@ static void destroy_qp__is_gone(void **state)
 	client_close(&c);
 }
 
-/* QPS-22: what the worker had in hand of it is taken from it. */
+/* proves QPS-22: what the worker had in hand of it is taken from it. */
 static void destroy_qp__leaves_the_worker_nothing(void **state)
 {
 	struct test_daemon *d = *state;
@@ -242,7 +242,7 @@ static void destroy_qp__leaves_the_worker_nothing(void **state)
 	client_close(&c);
 }
 
-/* QPS-22: a worker that is about to use the QP finishes first. */
+/* proves QPS-22: a worker that is about to use the QP finishes first. */
 static void destroy_qp__waits_for_the_workers(void **state)
 {
 	struct test_daemon *d = *state;
@@ -298,6 +298,39 @@ static void create_qp__ten_thousand_and_the_quota(void **state)
 	client_close(&other);
 }
 
+/* Rings that fit the account, and rocid's own part of the QP, which does not: nothing stays. */
+static void create_qp__quota_of_the_private_part(void **state)
+{
+	struct test_daemon *d = *state;
+	uint32_t granted[2] = {0};
+	struct abi_create_qp in;
+	struct client c;
+	struct answer a;
+
+	daemon_stop(d);
+	daemon_config(d);
+	d->cfg.limits.queue_mb = 1;
+	daemon_run(d);
+	client_open(d, &c);
+	in = client_qp_request(client_pd(&c), client_cq(&c, ABI_NO_HANDLE));
+	for (unsigned round = 0; round < 2; round++)
+		for (in.max_send_wr = WR_MAX; in.max_send_wr; in.max_send_wr /= 2) {
+			struct abi_create_qp_reply out;
+
+			if (client_call(c.sock, ABI_CREATE_QP, &in, sizeof(in), -1, &a)) {
+				assert_int_equal(a.msg.status, -EDQUOT);
+				continue;
+			}
+			memcpy(&out, a.body, sizeof(out));
+			answer_close(&a);
+			granted[round]++;
+			client_must(c.sock, ABI_DESTROY_QP, &out.handle, 4, NULL, 0);
+		}
+	assert_true(granted[0] > 0);
+	assert_int_equal(granted[0], granted[1]);
+	client_close(&c);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -310,6 +343,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(query_qp__state, daemon_setup, daemon_teardown),
 		cmocka_unit_test_setup_teardown(
 			create_qp__ten_thousand_and_the_quota, daemon_setup, daemon_teardown),
+		cmocka_unit_test_setup_teardown(
+			create_qp__quota_of_the_private_part, daemon_setup, daemon_teardown),
 		cmocka_unit_test_setup_teardown(destroy_qp__is_gone, daemon_setup, daemon_teardown),
 		cmocka_unit_test_setup_teardown(
 			create_qp__types_that_roce_has_not, daemon_setup, daemon_teardown),

@@ -59,6 +59,44 @@ static void query_device__limits(void **state)
 	client_close(&c);
 }
 
+/* proves GID-08 */
+static void query_port__state_of_the_link(void **state)
+{
+	struct test_daemon *d = *state;
+	struct abi_query_port in = {.port = 1};
+	struct abi_port_attr p;
+	struct client c;
+
+	client_open(d, &c);
+	client_must(c.sock, ABI_QUERY_PORT, &in, sizeof(in), &p, sizeof(p));
+	assert_int_equal(p.state, 4);
+	daemon_pause(d);
+	d->ctl->port[0].up = false;
+	daemon_resume(d);
+	client_must(c.sock, ABI_QUERY_PORT, &in, sizeof(in), &p, sizeof(p));
+	assert_int_equal(p.state, 1);
+	client_close(&c);
+}
+
+/* proves GID-10 */
+static void hello__versions_of_roce(void **state)
+{
+	struct test_daemon *d = *state;
+	struct client c;
+
+	client_open(d, &c);
+	assert_int_equal(c.hello.rocev1, 0);
+	client_close(&c);
+	daemon_stop(d);
+	daemon_config(d);
+	d->cfg.rocev1 = true;
+	daemon_run(d);
+	client_open(d, &c);
+	assert_int_equal(c.hello.rocev1, 1);
+	client_close(&c);
+}
+
+/* proves GID-09 */
 static void query_port__active_mtu(void **state)
 {
 	struct abi_query_port in = {.port = 1};
@@ -70,7 +108,7 @@ static void query_port__active_mtu(void **state)
 	client_must(c.sock, ABI_QUERY_PORT, &in, sizeof(in), &p, sizeof(p));
 	assert_int_equal(p.state, 4);
 	assert_int_equal(p.active_mtu, 1024); /* of 1500: GID-09 */
-	assert_int_equal(p.pkeys, 1);
+	assert_int_equal(p.pkeys, PKEY_MAX);
 	assert_memory_equal(p.mac, mac_own, 6);
 	in.port = 2;
 	client_must(c.sock, ABI_QUERY_PORT, &in, sizeof(in), &p, sizeof(p));
@@ -81,7 +119,7 @@ static void query_port__active_mtu(void **state)
 	client_close(&c);
 }
 
-/* VAL-10: all workers' violations on this port, no more than 16 bits hold. */
+/* proves VAL-10: all workers' violations on this port, no more than 16 bits hold. */
 static void query_port__bad_pkey_counter(void **state)
 {
 	struct test_daemon *d = *state;
@@ -104,6 +142,7 @@ static void query_port__bad_pkey_counter(void **state)
 	client_close(&c);
 }
 
+/* proves GID-01 */
 static void query_gid__entries(void **state)
 {
 	struct abi_query_gid in = {.port = 1};
@@ -129,6 +168,7 @@ static void query_gid__entries(void **state)
 	client_close(&c);
 }
 
+/* proves GID-07, VRB-07 */
 static void query_pkey__table(void **state)
 {
 	struct abi_query_pkey in = {.port = 1};
@@ -140,6 +180,9 @@ static void query_pkey__table(void **state)
 	client_must(c.sock, ABI_QUERY_PKEY, &in, sizeof(in), &p, sizeof(p));
 	assert_int_equal(p.pkey, 0xFFFF); /* GID-07 */
 	in.index = 1;
+	client_must(c.sock, ABI_QUERY_PKEY, &in, sizeof(in), &p, sizeof(p));
+	assert_int_equal(p.pkey, 0);
+	in.index = PKEY_MAX;
 	assert_int_equal(client_call(c.sock, ABI_QUERY_PKEY, &in, sizeof(in), -1, &a), -EINVAL);
 	client_close(&c);
 }
@@ -151,6 +194,10 @@ int main(void)
 			get_wake__an_eventfd_for_each_worker, daemon_setup, daemon_teardown),
 		cmocka_unit_test_setup_teardown(
 			query_device__limits, daemon_setup, daemon_teardown),
+		cmocka_unit_test_setup_teardown(
+			query_port__state_of_the_link, daemon_setup, daemon_teardown),
+		cmocka_unit_test_setup_teardown(
+			hello__versions_of_roce, daemon_setup, daemon_teardown),
 		cmocka_unit_test_setup_teardown(
 			query_port__active_mtu, daemon_setup, daemon_teardown),
 		cmocka_unit_test_setup_teardown(

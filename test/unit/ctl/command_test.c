@@ -39,19 +39,6 @@ static void command__unknown_types(void **state)
 	client_close(&c);
 }
 
-static void command__not_offered(void **state)
-{
-	const uint32_t types[] = {
-		ABI_ALLOC_MW, ABI_CREATE_SRQ, ABI_CREATE_AH, ABI_ATTACH_MCAST, ABI_OPEN_XRCD};
-	struct client c;
-	struct answer a;
-
-	client_open(*state, &c);
-	for (unsigned i = 0; i < sizeof(types) / sizeof(types[0]); i++)
-		assert_int_equal(client_call(c.sock, types[i], NULL, 0, -1, &a), -EOPNOTSUPP);
-	client_close(&c);
-}
-
 static void command__short_bodies(void **state)
 {
 	static const struct {
@@ -246,8 +233,6 @@ int main(void)
 			command__hello_comes_first, daemon_setup, daemon_teardown),
 		cmocka_unit_test_setup_teardown(
 			command__unknown_types, daemon_setup, daemon_teardown),
-		cmocka_unit_test_setup_teardown(
-			command__not_offered, daemon_setup, daemon_teardown),
 		cmocka_unit_test_setup_teardown(
 			command__short_bodies, daemon_setup, daemon_teardown),
 		cmocka_unit_test_setup_teardown(

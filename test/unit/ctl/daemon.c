@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -9,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/time.h>
 #include <sys/un.h>
@@ -181,6 +183,33 @@ int daemon_teardown(void **state)
 {
 	daemon_stop(*state);
 	return 0;
+}
+
+void program_fork(struct test_program *p, const struct test_daemon *d,
+	void (*life)(const struct test_daemon *d))
+{
+	int gate[2];
+	char byte;
+
+	assert_int_equal(pipe2(gate, O_CLOEXEC), 0);
+	p->pid = fork();
+	assert_true(p->pid >= 0);
+	if (!p->pid) {
+		setenv("CMOCKA_TEST_ABORT", "1", 1); /* no teardown in a child */
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		close(gate[1]);
+		assert_int_equal(read(gate[0], &byte, 1), 1);
+		life(d);
+		_exit(0);
+	}
+	close(gate[0]);
+	p->gate = gate[1];
+}
+
+void program_go(struct test_program *p)
+{
+	assert_int_equal(write(p->gate, "x", 1), 1);
+	close(p->gate);
 }
 
 /* --- the protocol ------------------------------------------------------------------------ */

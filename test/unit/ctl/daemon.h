@@ -9,6 +9,7 @@
 
 #include <pthread.h>
 #include <stdbool.h>
+#include <sys/types.h>
 #include "abi_ring.h"
 #include "ctl.h"
 #include "worker.h"
@@ -47,6 +48,17 @@ void daemon_stop(struct test_daemon *d);
 /** Stops the control thread, so that the test can take its place, and has it go on. */
 void daemon_pause(struct test_daemon *d);
 void daemon_resume(struct test_daemon *d);
+
+/** A program beside the daemon, which runs @p life once its gate is open. Fork it between
+ *  daemon_config() and daemon_run(): of a process whose threads allocate, ASan's allocator leaves a
+ *  child that waits for ever. It dies with the test. */
+struct test_program {
+	pid_t pid;
+	int gate;
+};
+void program_fork(struct test_program *p, const struct test_daemon *d,
+	void (*life)(const struct test_daemon *d));
+void program_go(struct test_program *p);
 
 /* Of the default configuration: port 1 has GID 0 10.0.0.1 and GID 1 2001:db8::1; 10.0.0.2 and
  * 2001:db8::2 are neighbours. */

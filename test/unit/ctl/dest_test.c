@@ -122,7 +122,7 @@ static void dest__peer_gets_another_mac(void **state)
 	expect(p, ETH_DST, "\x02\0\0\0\0\x99");
 }
 
-/* ETH-11 */
+/* proves ETH-11 */
 static void dest__own_netdev_gets_another_mac(void **state)
 {
 	const struct path *p = connect_qp(*state, peer4, any);
@@ -173,7 +173,7 @@ static void dest__address_moves_here(void **state)
 	expect(p, ETH_DST, "\x02\0\0\0\0\x99");
 }
 
-/* GID-03: a QP whose own address goes keeps its GID, and its packets go where they went. */
+/* proves GID-03: a QP whose own address goes keeps its GID, and its packets go where they went. */
 static void dest__own_address_goes(void **state)
 {
 	const struct path *p = connect_qp(*state, peer4, any);

@@ -11,17 +11,18 @@
 static uint32_t length;	  /* of the list */
 static uint32_t short_at; /* the element for which there is no memory */
 
-static json_t *object(struct ctl *ctl)
+static json_t *object(struct ctl *ctl, const struct admin_arg arg[])
 {
 	return json_pack("{s:i}", "one", 1);
 }
 
-static json_t *no_object(struct ctl *ctl)
+static json_t *no_object(struct ctl *ctl, const struct admin_arg arg[])
 {
 	return NULL;
 }
 
-static bool next(struct ctl *ctl, struct document_cursor *at, json_t **element)
+static bool next(
+	struct ctl *ctl, const struct admin_arg arg[], struct document_cursor *at, json_t **element)
 {
 	if (at->index == length)
 		return false;
@@ -38,7 +39,7 @@ static const struct document_section no_memory = {.name = "none", .object = no_o
 /* All parts together.  @return their number, or a negative errno. */
 static int read_all(const struct document_section *const *sections, struct text *text)
 {
-	struct document d;
+	struct document d = {0};
 	int parts = 1, more;
 
 	document_begin(&d, NULL, sections);
@@ -76,7 +77,7 @@ static void document_part__is_bounded(void **state)
 {
 	static const struct document_section *const two[] = {&list, &other, NULL};
 	struct text part = {0}, all = {0};
-	struct document d;
+	struct document d = {0};
 	json_t *read;
 	int more = 1;
 

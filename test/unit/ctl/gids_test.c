@@ -63,6 +63,7 @@ static void gid_of_mac__is_eui64(void **state)
 	assert_memory_equal(gid, want, 16);
 }
 
+/* proves GID-04 */
 static void gid_of_text__ipv4_is_mapped(void **state)
 {
 	static const uint8_t ip4[16] = {[10] = 0xFF, 0xFF, 192, 0, 2, 10};
@@ -80,11 +81,19 @@ static void gid_of_text__ipv4_is_mapped(void **state)
 	assert_false(gid_of_text(gid, ""));
 }
 
+/* proves GID-01, GID-04 */
 static void gids_add__type_follows_the_address(void **state)
 {
+	static const uint8_t nat64[16] = {0, 0x64, 0xff, 0x9b, [12] = 10, [15] = 1};
+	static const uint8_t zeroes[16] = {[8] = 1, [10] = 0xFF, [11] = 0xFF, 10, [15] = 1};
+
 	assert_int_equal(add(peer6, 0, 3, false), 0);
 	assert_int_equal(add(peer4, 7, 3, false), 0);
-	assert_int_equal(gids.table.count, 2);
+	assert_int_equal(add(nat64, 0, 3, false), 0);
+	assert_int_equal(add(zeroes, 0, 3, false), 0);
+	assert_int_equal(gids.table.count, 4);
+	assert_int_equal(gids.table.entry[2].net, NET_IPV6);
+	assert_int_equal(gids.table.entry[3].net, NET_IPV6);
 	assert_int_equal(gids.table.entry[0].net, NET_IPV6);
 	assert_int_equal(gids.table.entry[1].net, NET_IPV4); /* GID-04 */
 	assert_int_equal(gids.table.entry[1].vid, 7);
@@ -94,7 +103,7 @@ static void gids_add__type_follows_the_address(void **state)
 	assert_int_equal(gid_abi_type(NET_ROCEV1), ABI_GID_ROCEV1);
 }
 
-/* VAL-15: such a GID would have a QP listen where no frame may be sent. */
+/* proves VAL-15: such a GID would have a QP listen where no frame may be sent. */
 static void gids_add__refuses_loopback(void **state)
 {
 	static const uint8_t lo4[16] = {[10] = 0xFF, 0xFF, 127, 0, 0, 1}, lo6[16] = {[15] = 1};
@@ -106,6 +115,7 @@ static void gids_add__refuses_loopback(void **state)
 	assert_int_equal(gids.table.count, 0);
 }
 
+/* proves GID-02 */
 static void gids_add__rocev1_forms(void **state)
 {
 	gids_init(&gids, true);
@@ -119,7 +129,7 @@ static void gids_add__rocev1_forms(void **state)
 	assert_int_equal(add(address[GID_ROCEV1_FIRST], 0, 3, false), -ENOSPC);
 }
 
-/* GID-03: others do not move; what comes back gets its index back. */
+/* proves GID-03: others do not move; what comes back gets its index back. */
 static void gids_sync__indices_are_stable(void **state)
 {
 	uint8_t some[2][16];
@@ -127,7 +137,9 @@ static void gids_sync__indices_are_stable(void **state)
 	sync_to(address, 4, mac);
 	memcpy(some[0], address[3], 16);
 	memcpy(some[1], address[1], 16);
+	gids.changed = false;
 	sync_to(some, 2, mac);
+	assert_true(gids.changed); /* those that went are news */
 	assert_false(gids.table.entry[0].valid);
 	assert_true(gids.table.entry[1].valid);
 	assert_false(gids.table.entry[2].valid);
@@ -142,6 +154,7 @@ static void gids_sync__indices_are_stable(void **state)
 	}
 }
 
+/* proves GID-03 */
 static void gids_sync__used_entry_is_not_given_away(void **state)
 {
 	sync_to(address, GID_MAX, mac);
@@ -156,6 +169,22 @@ static void gids_sync__used_entry_is_not_given_away(void **state)
 	gids.users[0] = 0; /* released */
 	assert_int_equal(add(address[GID_MAX + 1], 0, 3, true), 0);
 	assert_memory_equal(gids.table.entry[0].gid, address[GID_MAX + 1], 16);
+}
+
+/* proves GID-03: a QP that uses the RoCEv1 form alone keeps the index as well. */
+static void gids_sync__used_rocev1_form_is_not_given_away(void **state)
+{
+	gids_init(&gids, true);
+	sync_to(address, GID_ROCEV1_FIRST, mac);
+	gids.users[GID_ROCEV1_FIRST + 5] = 1;
+	sync_to(address + 6, GID_ROCEV1_FIRST - 6, mac); /* 0 to 5 go */
+	for (unsigned i = 0; i < 5; i++)
+		assert_int_equal(add(address[GID_ROCEV1_FIRST + i], 0, 3, true), 0);
+	assert_int_equal(add(address[GID_ROCEV1_FIRST + 5], 0, 3, true), -ENOSPC);
+	assert_memory_equal(gids.table.entry[GID_ROCEV1_FIRST + 5].gid, address[5], 16);
+	assert_false(gids.table.entry[GID_ROCEV1_FIRST + 5].valid);
+	gids.users[GID_ROCEV1_FIRST + 5] = 0;
+	assert_int_equal(add(address[GID_ROCEV1_FIRST + 5], 0, 3, true), 0);
 }
 
 static void gids_sync__leaves_static_entries(void **state)
@@ -240,6 +269,7 @@ static void gids_publish__whole_copies(void **state)
 	free((void *)second);
 }
 
+/* proves GID-06 */
 static void gids_select__names_the_right_index(void **state)
 {
 	uint8_t ll[16];
@@ -283,6 +313,7 @@ int main(void)
 		cmocka_unit_test_setup(gids_add__rocev1_forms, setup),
 		cmocka_unit_test_setup(gids_sync__indices_are_stable, setup),
 		cmocka_unit_test_setup(gids_sync__used_entry_is_not_given_away, setup),
+		cmocka_unit_test_setup(gids_sync__used_rocev1_form_is_not_given_away, setup),
 		cmocka_unit_test_setup(gids_sync__leaves_static_entries, setup),
 		cmocka_unit_test_setup(gids_sync__mac_changes, setup),
 		cmocka_unit_test_setup(gids_sync__vlan_entries_are_their_own, setup),

@@ -94,6 +94,21 @@ static void migrate_qp__is_known_everywhere(void **state)
 	assert_int_equal(o->qp->sq.shared->bell, 1 + from);
 }
 
+/* proves MC-04: copies of a group's packet may wait in both inboxes */
+static void migrate_qp__not_of_a_group_nor_qp1(void **state)
+{
+	uint32_t from = obj[2]->worker;
+
+	obj[2]->nmembers = 1;
+	assert_int_equal(migrate_qp(d->ctl, obj[2], !from), -EOPNOTSUPP);
+	assert_int_equal(qp_owner(obj[2]->qp), from);
+	obj[2]->nmembers = 0;
+	obj[2]->qp->gsi_port = 1; /* its bells could not be passed on */
+	assert_int_equal(migrate_qp(d->ctl, obj[2], !from), -EOPNOTSUPP);
+	obj[2]->qp->gsi_port = 0;
+	assert_int_equal(migrate_qp(d->ctl, obj[2], !from), 0);
+}
+
 /* Later commands go to the new worker; a destroyed QP is taken from there. */
 static void migrate_qp__commands_follow(void **state)
 {
@@ -282,6 +297,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		T(migrate_qp__is_known_everywhere),
+		T(migrate_qp__not_of_a_group_nor_qp1),
 		T(migrate_qp__commands_follow),
 		T(migrate_poll__follows_a_run),
 		T(migrate_poll__tosses_a_coin),

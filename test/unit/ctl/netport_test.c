@@ -142,6 +142,21 @@ static void netport_refresh__link_down_and_up(void **state)
 	assert_true(what & NETPORT_WENT_UP);
 }
 
+static void netport_set_down__whatever_the_link_says(void **state)
+{
+	struct ctl_port cfg = {0};
+
+	init(&cfg);
+	assert_int_equal(netport_set_down(&p, true), NETPORT_WENT_DOWN);
+	assert_false(p.up);
+	assert_int_equal(netport_set_down(&p, true), 0);
+	assert_int_equal(refresh() & (NETPORT_WENT_UP | NETPORT_WENT_DOWN), 0);
+	assert_false(p.up);
+	assert_int_equal(p.link_downed, 1);
+	assert_int_equal(netport_set_down(&p, false), NETPORT_WENT_UP);
+	assert_true(p.up);
+}
+
 static void netport_refresh__netdev_vanishes_and_returns(void **state)
 {
 	struct ctl_port cfg = {0};
@@ -301,6 +316,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(
 			netport_refresh__mtu_and_its_limit, setup, teardown),
 		cmocka_unit_test_setup_teardown(netport_refresh__link_down_and_up, setup, teardown),
+		cmocka_unit_test_setup_teardown(
+			netport_set_down__whatever_the_link_says, setup, teardown),
 		cmocka_unit_test_setup_teardown(
 			netport_refresh__netdev_vanishes_and_returns, setup, teardown),
 		cmocka_unit_test_setup_teardown(netport_refresh__mac_changes, setup, teardown),

@@ -30,7 +30,7 @@ static void qpn_take__all_slots_once(void **state)
 	assert_int_equal(qpn_take(&qpns, 0, &qpn), -ENOSPC);
 }
 
-/* QPS-23: a slot rests while all others are used, and then has another generation. */
+/* proves QPS-23: a slot rests while all others are used, and then has another generation. */
 static void qpn_take__not_reused_soon(void **state)
 {
 	uint32_t first, qpn;
@@ -48,7 +48,7 @@ static void qpn_take__not_reused_soon(void **state)
 	assert_int_not_equal(qpn, first);
 }
 
-/* QPS-24: QP0, QP1 and the multicast QPN never come, whatever the generation. */
+/* proves QPS-24: QP0, QP1 and the multicast QPN never come, whatever the generation. */
 static void qpn_take__skips_reserved(void **state)
 {
 	const uint32_t edge[][2] = {{0, 0}, {0, 1}, {WORKER_MAX - 1, QP_MAX - 1}};
@@ -66,7 +66,7 @@ static void qpn_take__skips_reserved(void **state)
 	}
 }
 
-/* QPS-23: where the numbers begin differs from run to run. */
+/* proves QPS-23, SEC-04: where the numbers begin differs from run to run. */
 static void qpn_take__begins_anywhere(void **state)
 {
 	uint32_t first = 0, qpn, slots = 0, generations = 0;
@@ -82,6 +82,7 @@ static void qpn_take__begins_anywhere(void **state)
 	assert_true(generations > 10);
 }
 
+/* proves MR-01 */
 static void key_choose__changes_in_a_slot(void **state)
 {
 	uint32_t key, last = 0;
@@ -102,7 +103,7 @@ static void key_choose__changes_in_a_slot(void **state)
 	assert_int_equal(key_choose(&keys, &table, &key), -ENOSPC);
 }
 
-/* SEC-04: neither slots nor key parts follow a pattern that a peer could use. */
+/* proves SEC-04: neither slots nor key parts follow a pattern that a peer could use. */
 static void key_choose__spreads(void **state)
 {
 	unsigned high = 0, odd = 0;

@@ -20,6 +20,20 @@ static struct client c;
 static struct abi_create_qp_reply reply[QPS];
 static struct qp_obj *obj[QPS];
 
+/* How many more objects there is memory for. */
+static unsigned memory = UINT32_MAX;
+
+void *__real_object_alloc(size_t size);
+void *__wrap_object_alloc(size_t size);
+
+void *__wrap_object_alloc(size_t size)
+{
+	if (!memory)
+		return NULL;
+	memory -= memory != UINT32_MAX;
+	return __real_object_alloc(size);
+}
+
 static void modify(unsigned i, uint32_t mask, struct abi_qp_attr attr)
 {
 	struct abi_modify_qp m = {.handle = reply[i].handle, .mask = mask, .attr = attr};
@@ -189,6 +203,37 @@ static void dest_join__the_same_again(void **state)
 	assert_true(sends_to(0, mac_a));
 }
 
+/* Address handles for which there was no memory go on to where they went, and are told later. */
+static void readdress__without_memory(void **state)
+{
+	struct abi_create_ah in = {.attr = attr_to(ABI_QPS_INIT).ah};
+	struct ah_obj *ah[3];
+
+	daemon_resume(d);
+	in.pd = client_pd(&c);
+	for (unsigned i = 0; i < 3; i++) {
+		struct abi_handle_reply out;
+
+		client_must(c.sock, ABI_CREATE_AH, &in, sizeof(in), &out, sizeof(out));
+		ah[i] = handle_get(&d->ctl->ahs, out.handle);
+	}
+	daemon_pause(d);
+	memory = 1;
+	peer_gets(mac_a);
+	turn();
+	/* Not at once again: there is none in a moment either. */
+	assert_true(list_empty(&d->ctl->dests.late));
+	assert_memory_equal(ah[0]->ah->path.hdr + ETH_DST, mac_a, 6);
+	assert_memory_equal(ah[1]->ah->path.hdr + ETH_DST, mac_peer, 6);
+	memory = 0;
+	turn();
+	assert_true(list_empty(&d->ctl->dests.late));
+	memory = UINT32_MAX;
+	assert_int_equal(turn(), -1);
+	for (unsigned i = 0; i < 3; i++)
+		assert_memory_equal(ah[i]->ah->path.hdr + ETH_DST, mac_a, 6);
+}
+
 #define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -198,6 +243,7 @@ int main(void)
 		T(readdress__latest_wins),
 		T(readdress__leaves_meanwhile),
 		cmocka_unit_test_setup_teardown(dest_join__the_same_again, setup_one, teardown),
+		cmocka_unit_test_setup_teardown(readdress__without_memory, setup_one, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, daemon_group_setup, daemon_group_teardown);

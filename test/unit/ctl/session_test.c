@@ -5,7 +5,6 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -114,33 +113,82 @@ static void session_close__end_of_the_socket_frees_all(void **state)
 	client_close(&other);
 }
 
+/* A session that keeps its own socket open, as the file of an XRC domain, would never end. */
+static void session_close__own_socket_as_a_file(void **state)
+{
+	const struct test_daemon *d = *state;
+	struct abi_open_xrcd in = {.flags = ABI_XRCD_CREATE};
+	int fds[2], file = client_memfd(4096);
+	struct answer a;
+	struct client c;
+
+	client_open(d, &c);
+	populate(&c);
+	assert_int_equal(pipe(fds), 0);
+	assert_int_equal(client_call(c.sock, ABI_OPEN_XRCD, &in, sizeof(in), fds[0], &a), -EINVAL);
+	assert_int_equal(client_call(c.sock, ABI_OPEN_XRCD, &in, sizeof(in), c.sock, &a), -EINVAL);
+	assert_int_equal(client_call(c.sock, ABI_OPEN_XRCD, &in, sizeof(in), file, &a), 0);
+	close(fds[0]);
+	close(fds[1]);
+	close(file);
+	client_close(&c);
+	wait_empty(d);
+}
+
+/* A message of no bytes looks like the end, but what came with it is closed. */
+static void session_close__descriptor_with_nothing(void **state)
+{
+	struct pollfd p = {.events = POLLIN};
+	struct client c;
+	int ends[2];
+
+	client_open(*state, &c);
+	assert_int_equal(pipe(ends), 0);
+	client_send(c.sock, "", 0, &ends[1], 1);
+	close(ends[1]);
+	p.fd = ends[0];
+	assert_int_equal(poll(&p, 1, 20000), 1);
+	assert_true(p.revents & POLLHUP);
+	close(ends[0]);
+	client_close(&c);
+}
+
+static struct test_program application;
+static int populated[2]; /* a pipe */
+
+static void populate_and_wait(const struct test_daemon *d)
+{
+	struct client c;
+
+	client_open(d, &c);
+	populate(&c);
+	assert_int_equal(write(populated[1], "x", 1), 1);
+	for (;;)
+		pause();
+}
+
+static int setup_with_application(void **state)
+{
+	daemon_config(*state);
+	assert_int_equal(pipe(populated), 0);
+	program_fork(&application, *state, populate_and_wait);
+	daemon_run(*state);
+	return 0;
+}
+
 static void session_close__killed_application(void **state)
 {
 	struct test_daemon *d = *state;
-	int status, ready[2];
 	char byte;
-	pid_t pid;
 
-	assert_int_equal(pipe(ready), 0);
-	pid = fork();
-	if (!pid) {
-		struct client c;
-
-		setenv("CMOCKA_TEST_ABORT", "1", 1); /* no teardown in a child */
-		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		client_open(d, &c);
-		populate(&c);
-		byte = write(ready[1], "x", 1) == 1;
-		for (;;)
-			pause();
-	}
-	assert_int_equal(read(ready[0], &byte, 1), 1);
+	program_go(&application);
+	assert_int_equal(read(populated[0], &byte, 1), 1);
 	assert_int_equal(published(d), 40);
-	kill(pid, SIGKILL);
-	waitpid(pid, &status, 0);
+	kill(application.pid, SIGKILL);
+	waitpid(application.pid, NULL, 0);
 	wait_empty(d);
-	close(ready[0]);
-	close(ready[1]);
+	close(populated[0]);
+	close(populated[1]);
 }
 
 static void session_close__daemon_ends_first(void **state)
@@ -301,7 +349,11 @@ int main(void)
 		cmocka_unit_test_setup_teardown(
 			session_close__end_of_the_socket_frees_all, daemon_setup, daemon_teardown),
 		cmocka_unit_test_setup_teardown(
-			session_close__killed_application, daemon_setup, daemon_teardown),
+			session_close__own_socket_as_a_file, daemon_setup, daemon_teardown),
+		cmocka_unit_test_setup_teardown(
+			session_close__descriptor_with_nothing, daemon_setup, daemon_teardown),
+		cmocka_unit_test_setup_teardown(
+			session_close__killed_application, setup_with_application, daemon_teardown),
 		cmocka_unit_test_setup_teardown(
 			session_close__daemon_ends_first, daemon_setup, daemon_teardown),
 		cmocka_unit_test_setup_teardown(

@@ -74,12 +74,28 @@ static void linkemu_parse__names_what_is_wrong(void **state)
 	}
 }
 
+/* What is written is read as the same. */
+static void linkemu_text__is_parsed_back(void **state)
+{
+	static const char *const text[] = {"none", "loss=0.01", "delay=50000ns", "spread=hash",
+		"loss=0.01,dup=0.5,corrupt=0.25,truncate=0.1,nth=7,mask=f0,seed=9,spread=random"};
+	struct linkemu_config c;
+	char why[128], out[256], few[8];
+
+	for (unsigned i = 0; i < sizeof(text) / sizeof(text[0]); i++) {
+		assert_int_equal(linkemu_parse(&c, i ? text[i] : "", why, sizeof(why)), 0);
+		assert_string_equal(linkemu_text(&c, out, sizeof(out)), text[i]);
+	}
+	assert_string_equal(linkemu_text(&c, few, sizeof(few)), "loss=0.");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(linkemu_parse__every_key),
 		cmocka_unit_test(linkemu_parse__empty_is_a_perfect_link),
 		cmocka_unit_test(linkemu_parse__names_what_is_wrong),
+		cmocka_unit_test(linkemu_text__is_parsed_back),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -371,6 +371,56 @@ static void linkemu_join__hash(void **state)
 	wide_down(&w);
 }
 
+/* --- changes while it is in use --------------------------------------------------------- */
+
+static void change(struct linkemu *l, const char *text)
+{
+	struct linkemu_config cfg;
+	char why[256];
+
+	assert_int_equal(linkemu_parse(&cfg, text, why, sizeof(why)), 0);
+	linkemu_change(l, &cfg);
+}
+
+static void linkemu_change__from_the_next_burst_on(void **state)
+{
+	struct linkemu *l = link_of("");
+	char text[64];
+
+	assert_int_equal(through(first, 2 * PACKETS), PACKETS);
+	for (unsigned i = 0; i < 3; i++) {
+		change(l, "nth=10,mask=5"); /* both count from here, each time */
+		assert_string_equal(
+			linkemu_text(linkemu_config(l), text, sizeof(text)), "nth=10,mask=5");
+		assert_int_equal(through(first, 2 * PACKETS), PACKETS - 102);
+		assert_int_equal(first[0].psn, 1);
+		change(l, "");
+		assert_int_equal(through(first, 2 * PACKETS), PACKETS);
+	}
+	assert_int_equal(counters(l).packets, 7 * PACKETS);
+	assert_int_equal(counters(l).lost, 3 * 102);
+	linkemu_detach(l);
+}
+
+/* What was under way arrives, with its delay. */
+static void linkemu_change__loses_nothing(void **state)
+{
+	struct linkemu *l = link_of("delay=20ms");
+	unsigned got = 0;
+	time_t end = time(NULL) + 60;
+
+	for (unsigned i = 0; i < 20; i++)
+		send_frame(i, true);
+	got += receive(first, PACKETS);
+	change(l, "");
+	while (got < 20 && time(NULL) <= end)
+		got += receive(first + got, PACKETS - got);
+	assert_int_equal(got, 20);
+	for (unsigned i = 0; i < 20; i++)
+		assert_int_equal(first[i].psn, i);
+	linkemu_detach(l);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -384,6 +434,8 @@ int main(void)
 		cmocka_unit_test(on_receive__delay_is_kept),
 		cmocka_unit_test(on_receive__other_frames_pass),
 		cmocka_unit_test(linkemu_detach__frees_what_is_under_way),
+		cmocka_unit_test(linkemu_change__from_the_next_burst_on),
+		cmocka_unit_test(linkemu_change__loses_nothing),
 		cmocka_unit_test(linkemu_join__random),
 		cmocka_unit_test(linkemu_join__hash),
 	};

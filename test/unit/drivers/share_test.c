@@ -48,10 +48,10 @@ static void share_guard__kernel_no_longer_answers(void **state)
 
 	assert_int_equal(answer(AF_INET), ECONNREFUSED);
 	assert_int_equal(answer(AF_INET6), ECONNREFUSED);
-	assert_int_equal(share_guard(&g, "lo", why, sizeof(why)), 0);
+	assert_int_equal(share_guard(&g, "lo", false, why, sizeof(why)), 0);
 	assert_int_equal(answer(AF_INET), 0);
 	assert_int_equal(answer(AF_INET6), 0);
-	assert_int_equal(share_guard(&h, "lo", why, sizeof(why)), -EADDRINUSE);
+	assert_int_equal(share_guard(&h, "lo", false, why, sizeof(why)), -EADDRINUSE);
 	assert_non_null(strstr(why, "4791 of netdev lo is taken"));
 	share_unguard(&g);
 	share_unguard(&g);
@@ -63,7 +63,7 @@ static void share_guard__no_such_netdev(void **state)
 	struct share_guard g;
 	char why[256] = "";
 
-	assert_true(share_guard(&g, "nodev0", why, sizeof(why)) < 0);
+	assert_true(share_guard(&g, "nodev0", false, why, sizeof(why)) < 0);
 	assert_int_equal(g.fd[0], -1);
 	assert_non_null(strstr(why, "nodev0"));
 }
@@ -88,7 +88,7 @@ static void share_guard_vlans__follows_the_list(void **state)
 	assert_int_equal(share_guard_vlans(&v, NULL, 0, why, sizeof(why)), 0);
 	assert_int_equal(v.count, 0);
 	assert_int_equal(answer(AF_INET), ECONNREFUSED);
-	assert_int_equal(share_guard(&other, "lo", why, sizeof(why)), 0);
+	assert_int_equal(share_guard(&other, "lo", false, why, sizeof(why)), 0);
 	assert_int_equal(share_guard_vlans(&v, lo, 1, why, sizeof(why)), -EADDRINUSE);
 	assert_non_null(strstr(why, "netdev lo"));
 	assert_int_equal(v.count, 0);

@@ -237,12 +237,129 @@ static void steer_rule__others_pass(void **state)
 	}
 }
 
+/* --- a device that takes rules ---------------------------------------------------------- */
+
+/* There is none on this machine: the test stands in for rte_flow while `nic.there`. */
+static struct {
+	bool there;
+	bool counts;	   /* it can */
+	unsigned room;	   /* rules that it takes */
+	unsigned rules;	   /* it has */
+	unsigned counting; /* of them */
+} nic;
+
+int __real_rte_flow_validate(uint16_t port, const struct rte_flow_attr *attr,
+	const struct rte_flow_item pattern[], const struct rte_flow_action actions[],
+	struct rte_flow_error *error);
+int __wrap_rte_flow_validate(uint16_t port, const struct rte_flow_attr *attr,
+	const struct rte_flow_item pattern[], const struct rte_flow_action actions[],
+	struct rte_flow_error *error);
+struct rte_flow *__real_rte_flow_create(uint16_t port, const struct rte_flow_attr *attr,
+	const struct rte_flow_item pattern[], const struct rte_flow_action actions[],
+	struct rte_flow_error *error);
+struct rte_flow *__wrap_rte_flow_create(uint16_t port, const struct rte_flow_attr *attr,
+	const struct rte_flow_item pattern[], const struct rte_flow_action actions[],
+	struct rte_flow_error *error);
+int __wrap_rte_flow_destroy(uint16_t port, struct rte_flow *flow, struct rte_flow_error *error);
+int __wrap_rte_flow_query(uint16_t port, struct rte_flow *flow,
+	const struct rte_flow_action *action, void *data, struct rte_flow_error *error);
+
+int __wrap_rte_flow_validate(uint16_t port, const struct rte_flow_attr *attr,
+	const struct rte_flow_item pattern[], const struct rte_flow_action actions[],
+	struct rte_flow_error *error)
+{
+	if (!nic.there)
+		return __real_rte_flow_validate(port, attr, pattern, actions, error);
+	return actions[0].type == RTE_FLOW_ACTION_TYPE_COUNT && !nic.counts ? -1 : 0;
+}
+
+struct rte_flow *__wrap_rte_flow_create(uint16_t port, const struct rte_flow_attr *attr,
+	const struct rte_flow_item pattern[], const struct rte_flow_action actions[],
+	struct rte_flow_error *error)
+{
+	if (!nic.there)
+		return __real_rte_flow_create(port, attr, pattern, actions, error);
+	if (nic.rules == nic.room)
+		return NULL;
+	nic.counting += actions[0].type == RTE_FLOW_ACTION_TYPE_COUNT;
+	return (struct rte_flow *)(uintptr_t)++nic.rules;
+}
+
+/* None is destroyed but those of a rung that was given up. */
+int __wrap_rte_flow_destroy(uint16_t port, struct rte_flow *flow, struct rte_flow_error *error)
+{
+	assert_true(nic.there && nic.rules);
+	assert_int_equal((uintptr_t)flow, nic.rules);
+	nic.rules--;
+	nic.counting -= nic.counts && nic.counting;
+	return 0;
+}
+
+int __wrap_rte_flow_query(uint16_t port, struct rte_flow *flow,
+	const struct rte_flow_action *action, void *data, struct rte_flow_error *error)
+{
+	struct rte_flow_query_count *count = data;
+
+	assert_true(nic.there && nic.counts);
+	assert_int_equal(action[0].type, RTE_FLOW_ACTION_TYPE_COUNT);
+	*count = (struct rte_flow_query_count){
+		.hits_set = 1, .bytes_set = 1, .hits = (uintptr_t)flow, .bytes = 100};
+	return 0;
+}
+
+static void steer_install__rules_that_count(void **state)
+{
+	struct steer s = {0};
+	uint64_t packets, bytes;
+
+	nic = (typeof(nic)){.there = true, .counts = true, .room = 100};
+	steer_install(&s, 0, 4);
+	assert_int_equal(s.rung[STEER_IPV4], s.rung[STEER_IPV6]);
+	assert_int_equal(s.rung[STEER_ROCEV1], STEER_RAW);
+	assert_int_equal(nic.rules, 12);
+	assert_int_equal(nic.counting, 12);
+	assert_true(steer_count(&s, 0, STEER_IPV6, 2, &packets, &bytes));
+	assert_int_equal(packets, 7); /* its number among all */
+	assert_int_equal(bytes, 100);
+	nic.there = false;
+}
+
+static void steer_install__counts_are_no_reason(void **state)
+{
+	struct steer s = {0};
+	uint64_t packets, bytes;
+
+	nic = (typeof(nic)){.there = true, .room = 100};
+	steer_install(&s, 0, 4);
+	assert_int_equal(s.rung[STEER_ROCEV1], STEER_RAW);
+	assert_int_equal(nic.rules, 12);
+	assert_int_equal(nic.counting, 0);
+	assert_false(steer_count(&s, 0, STEER_IPV4, 0, &packets, &bytes));
+	nic.there = false;
+}
+
+/* Room for the first protocol's rules and one of the second's. */
+static void steer_install__half_a_rung_is_given_back(void **state)
+{
+	struct steer s = {0};
+	uint64_t packets, bytes;
+
+	nic = (typeof(nic)){.there = true, .counts = true, .room = 5};
+	steer_install(&s, 0, 4);
+	assert_true(s.rung[STEER_IPV4] >= STEER_RAW);
+	assert_int_equal(s.rung[STEER_IPV6], STEER_RSS); /* one rule */
+	assert_int_equal(s.rung[STEER_ROCEV1], STEER_SOFTWARE);
+	assert_int_equal(nic.rules, 5);
+	assert_false(steer_count(&s, 0, STEER_ROCEV1, 0, &packets, &bytes));
+	nic.there = false;
+}
+
 /* --- ports ------------------------------------------------------------------------------ */
 
 static void no_rule(uint16_t ethdev)
 {
 	for (uint16_t queues = 1; queues <= 4; queues++) {
-		struct steer s = {{STEER_BTH, STEER_BTH, STEER_BTH}};
+		struct steer s = {.rung = {STEER_BTH, STEER_BTH, STEER_BTH}};
 
 		steer_install(&s, ethdev, queues);
 		for (enum steer_net net = 0; net < STEER_NETS; net++)
@@ -271,15 +388,15 @@ static void steer_install__ports_without_rte_flow(void **state)
 
 static void steer_text__says_who_steers(void **state)
 {
-	struct steer s = {{STEER_SOFTWARE, STEER_SOFTWARE, STEER_SOFTWARE}};
+	struct steer s = {.rung = {STEER_SOFTWARE, STEER_SOFTWARE, STEER_SOFTWARE}};
 	char text[128];
 
 	assert_string_equal(steer_text(&s, false, text, sizeof(text)), "software");
 	assert_string_equal(
 		steer_text(&s, true, text, sizeof(text)), "IPv4: RSS, IPv6: RSS, RoCEv1: software");
-	s = (struct steer){{STEER_RAW, STEER_RAW, STEER_RAW}};
+	s = (struct steer){.rung = {STEER_RAW, STEER_RAW, STEER_RAW}};
 	assert_string_equal(steer_text(&s, false, text, sizeof(text)), "rte_flow by DestQP (raw)");
-	s = (struct steer){{STEER_BTH, STEER_RSS, STEER_QUEUE0}};
+	s = (struct steer){.rung = {STEER_BTH, STEER_RSS, STEER_QUEUE0}};
 	assert_string_equal(steer_text(&s, true, text, sizeof(text)),
 		"IPv4: rte_flow by DestQP, IPv6: rte_flow to RSS, RoCEv1: rte_flow");
 	assert_string_equal(steer_text(&s, true, text, 10), "IPv4: rte");
@@ -294,6 +411,9 @@ int main(void)
 		cmocka_unit_test(steer_rule__rss),
 		cmocka_unit_test(steer_rule__one_queue),
 		cmocka_unit_test(steer_rule__others_pass),
+		cmocka_unit_test(steer_install__rules_that_count),
+		cmocka_unit_test(steer_install__counts_are_no_reason),
+		cmocka_unit_test(steer_install__half_a_rung_is_given_back),
 		cmocka_unit_test(steer_install__ports_without_rte_flow),
 		cmocka_unit_test(steer_text__says_who_steers),
 	};

@@ -50,7 +50,7 @@ static void cq_push__marks_laps(void **state)
 		assert_int_equal(shared.guard[i], 0xAB);
 }
 
-/* CQ-01: nothing is overwritten, and the lane stays closed. */
+/* proves CQ-01: nothing is overwritten, and the lane stays closed. */
 static void cq_push__refuses_when_full(void **state)
 {
 	for (uint32_t i = 0; i < DEPTH; i++)
@@ -78,7 +78,7 @@ static void cq_push__survives_a_wild_consumer(void **state)
 	}
 }
 
-/* CQ-03, CQ-04, CQ-05, CQ-06 */
+/* proves CQ-03, CQ-04, CQ-05, CQ-06 */
 static void cq_notify_wanted__arms(void **state)
 {
 	static const struct {
@@ -115,7 +115,7 @@ static void cq_notify_wanted__arms(void **state)
 	}
 }
 
-/* CQ-11: the old ring stays as it is, the new one begins at its start. */
+/* proves CQ-11: the old ring stays as it is, the new one begins at its start. */
 static void cq_lane_move__goes_on_elsewhere(void **state)
 {
 	static struct {
@@ -144,7 +144,7 @@ static void cq_lane_move__goes_on_elsewhere(void **state)
 	assert_int_equal(cq_lane_waiting(&cq.lane[0]), 2 * DEPTH);
 }
 
-/* CQ-01: more room does not bring back what was lost. */
+/* proves CQ-01: more room does not bring back what was lost. */
 static void cq_lane_move__does_not_forgive(void **state)
 {
 	static struct {

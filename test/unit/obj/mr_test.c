@@ -25,7 +25,7 @@ static int setup(void **state)
 	return 0;
 }
 
-/* MR-01, RSP-14 */
+/* proves RSP-14, MR-01 */
 static void mr_find__wants_the_whole_key(void **state)
 {
 	assert_ptr_equal(mr_find(&table, 0x577), &mr);
@@ -38,7 +38,7 @@ static void mr_find__wants_the_whole_key(void **state)
 	assert_null(mr_find(&table, 0x577));
 }
 
-/* MR-04, MR-06, MR-07, RSP-13 */
+/* proves RSP-13, MR-04, MR-06, MR-07 */
 static void mr_resolve__checks_everything(void **state)
 {
 	static const struct {
@@ -76,7 +76,7 @@ static void mr_resolve__checks_everything(void **state)
 		MR_NO_ACCESS); /* all that is asked for */
 }
 
-/* A region at the very end of the address space. */
+/* proves MR-07: a region at the very end of the address space. */
 static void mr_resolve__does_not_wrap(void **state)
 {
 	mr.iova = UINT64_MAX - 99;
@@ -86,7 +86,7 @@ static void mr_resolve__does_not_wrap(void **state)
 	assert_int_equal(mr_resolve(&table, 0x577, 3, 0, 0, 1, NULL), MR_RANGE);
 }
 
-/* MR-02 */
+/* proves MR-02 */
 static void mr_access_valid__combinations(void **state)
 {
 	assert_true(mr_access_valid(0));

@@ -8,7 +8,7 @@
 #include "bits.h"
 #include "path.h"
 
-/* ENT-01; values from the entropy tables of the specification's mail. */
+/* proves ENT-01, UDP-10: values from the entropy tables of the specification's mail. */
 static void flow_label_to_sport__folds(void **state)
 {
 	assert_int_equal(flow_label_to_sport(0), 0xC000);
@@ -21,7 +21,7 @@ static void flow_label_to_sport__folds(void **state)
 	assert_int_equal(flow_label_to_sport(0xFFFFF), 0xFFC0);
 }
 
-/* ENT-02, ENT-03, ENT-04 */
+/* proves ENT-02, ENT-03, ENT-04 */
 static void flow_label_of_qpns__hashes(void **state)
 {
 	assert_int_equal(flow_label_of_qpns(0x10A, 0x109), 0x1135A);
@@ -33,7 +33,7 @@ static void flow_label_of_qpns__hashes(void **state)
 			0xFFFFF);
 }
 
-/* GID-09 */
+/* proves GID-09 */
 static void mtu_of_ethernet__leaves_96_bytes(void **state)
 {
 	static const uint32_t row[][2] = {{576, 256}, {1280, 1024}, {1500, 1024}, {2044, 1024},
@@ -44,7 +44,7 @@ static void mtu_of_ethernet__leaves_96_bytes(void **state)
 		assert_int_equal(mtu_of_ethernet(row[i][0]), row[i][1]);
 }
 
-/* VAL-08 */
+/* proves VAL-08 */
 static void pkey_match__needs_one_full_member(void **state)
 {
 	assert_true(pkey_match(0xFFFF, 0xFFFF));
@@ -83,7 +83,7 @@ static struct path_spec spec_of(const struct gid_entry *sgid)
 	return s;
 }
 
-/* ETH-11: the two MACs and nothing else. */
+/* proves ETH-11: the two MACs and nothing else. */
 static void path_readdress__changes_the_macs(void **state)
 {
 	static const uint8_t dmac[6] = {2, 1, 2, 3, 4, 5}, smac[6] = {2, 6, 7, 8, 9, 10};
@@ -101,7 +101,8 @@ static void path_readdress__changes_the_macs(void **state)
 	assert_memory_equal(&p, &before, sizeof(p));
 }
 
-/* IP4-01, 04, 05, 07, 09, 11..16; UDP-01, 03, 05, 10; ETH-11 */
+/* proves IP4-01, IP4-03, IP4-04, IP4-05, IP4-06, IP4-07, IP4-09, IP4-11, IP4-12, IP4-13, IP4-14,
+ * IP4-15, IP4-16, IP4-17, UDP-01, UDP-03, UDP-05, UDP-10, ENT-02, ETH-11 */
 static void path_write__ipv4(void **state)
 {
 	struct path_spec s = spec_of(&v4);
@@ -118,6 +119,7 @@ static void path_write__ipv4(void **state)
 		assert_int_equal(f[14], 0x45);
 		assert_int_equal(f[15], 0x68); /* DSCP of 0x6B, ECN 0 */
 		assert_int_equal(get_be16(f + 16), 28 + rest);
+		assert_int_equal(get_be16(f + 18), (uint16_t)(rest * 77));
 		assert_int_equal(get_be16(f + 20), 0x4000);
 		assert_int_equal(f[22], 33);
 		assert_int_equal(f[23], 17);
@@ -134,7 +136,33 @@ static void path_write__ipv4(void **state)
 	}
 }
 
-/* IP6-01..09, ENT-05, ETH-05 */
+/* proves IP4-16, IP4-04, IP4-05: whatever Identification, so that all carries occur, and whatever
+ * traffic class. */
+static void path_write__ipv4_sums_right(void **state)
+{
+	struct path_spec s = spec_of(&v4);
+	uint8_t f[FRAME_MAX];
+	struct path p;
+
+	for (uint32_t i = 0; i < 0x100000; i++) {
+		uint16_t id = (uint16_t)(0xF000 | i);
+		uint32_t sum = 0;
+
+		s.traffic_class = s.dgid[12] = (uint8_t)(i >> 12);
+		if (!(i & 0xFFF))
+			path_init(&p, &s);
+		path_write(&p, f, 1000, id);
+		assert_int_equal(f[15], s.traffic_class & 0xFC);
+		for (unsigned k = 14; k < 34; k += 2)
+			sum += get_be16(f + k);
+		sum = (sum & 0xFFFF) + (sum >> 16);
+		if ((sum & 0xFFFF) + (sum >> 16) != 0xFFFF)
+			fail_msg("class %u, ID %#x", s.traffic_class, id);
+	}
+}
+
+/* proves IP6-01, IP6-02, IP6-03, IP6-05, IP6-07, IP6-08, IP6-09, ENT-05, UDP-01, UDP-03, ETH-02,
+ * ETH-05, ETH-07 */
 static void path_write__ipv6_in_a_vlan(void **state)
 {
 	struct path_spec s = spec_of(&v6);
@@ -142,7 +170,7 @@ static void path_write__ipv6_in_a_vlan(void **state)
 	struct path p;
 
 	v6.vid = 100;
-	s.sl = 3;
+	s.pcp = 3;
 	s.flow_label = 0x12345;
 	path_init(&p, &s);
 	v6.vid = 0;
@@ -159,7 +187,112 @@ static void path_write__ipv6_in_a_vlan(void **state)
 	assert_int_equal(get_be16(f + 62), 108);
 }
 
-/* V1-01 */
+/* proves V1-07, GID-05: the SGID entry says how, whatever the peer's GID looks like. */
+static void path_init__protocol_of_the_sgid(void **state)
+{
+	static const uint8_t dgid[][16] = {{[10] = 0xFF, [11] = 0xFF, 192, 0, 2, 11},
+		{0xFE, 0x80, [15] = 11}, {0x20, 1, 0xD, 0xB8, [15] = 11}};
+	static const uint16_t ethertype[] = {
+		[NET_IPV4] = 0x0800, [NET_IPV6] = 0x86DD, [NET_ROCEV1] = 0x8915};
+	static struct gid_entry *const sgid[] = {&v4, &v6, &v1};
+
+	for (unsigned i = 0; i < ARRAY_SIZE(sgid); i++) {
+		for (unsigned k = 0; k < ARRAY_SIZE(dgid); k++) {
+			struct path_spec s = spec_of(sgid[i]);
+			struct path p;
+
+			memcpy(s.dgid, dgid[k], 16);
+			path_init(&p, &s);
+			assert_int_equal(p.net, sgid[i]->net);
+			assert_int_equal(get_be16(p.hdr + 12), ethertype[sgid[i]->net]);
+		}
+	}
+}
+
+/* proves ENT-02, ENT-03, ENT-05, UDP-11: given, else of the AV's label, else of the QPNs, which are
+ * the same from the other end. */
+static void path_init__source_port(void **state)
+{
+	static struct gid_entry *const sgid[] = {&v4, &v6};
+	struct path p;
+
+	for (unsigned i = 0; i < ARRAY_SIZE(sgid); i++) {
+		struct path_spec s = spec_of(sgid[i]);
+
+		path_init(&p, &s);
+		assert_int_equal(path_sport(&p), 0xD35E);
+		s.src_qpn = 0x109;
+		s.dst_qpn = 0x10A;
+		path_init(&p, &s);
+		assert_int_equal(path_sport(&p), 0xD35E);
+		s.flow_label = 0x12345;
+		path_init(&p, &s);
+		assert_int_equal(path_sport(&p), 0xE341);
+		s.sport = 0xC123;
+		path_init(&p, &s);
+		assert_int_equal(path_sport(&p), 0xC123);
+		assert_int_equal(get_be16(p.hdr + p.hdr_len - 6), 4791);
+	}
+}
+
+/* proves IP6-09: of the QPNs where the AV says 0, as ENT-02; or 0, as Linux. The source port is the
+ * same.
+ */
+static void path_init__flow_label(void **state)
+{
+	struct path_spec s = spec_of(&v6);
+	struct path p;
+
+	path_init(&p, &s);
+	assert_int_equal(path_flow_label(&p), 0x1135A);
+	s.plain_label = true;
+	path_init(&p, &s);
+	assert_int_equal(path_flow_label(&p), 0);
+	assert_int_equal(path_sport(&p), 0xD35E);
+	s.flow_label = 0x12345;
+	path_init(&p, &s);
+	assert_int_equal(path_flow_label(&p), 0x12345);
+	s.sgid = &v4;
+	path_init(&p, &s);
+	assert_int_equal(path_flow_label(&p), 0);
+}
+
+/* proves ETH-05 (ETH-04): VID 0 behind a priority; the receiver takes it for untagged. */
+static void path_init__priority_tag(void **state)
+{
+	struct path_spec s = spec_of(&v1);
+	uint8_t f[FRAME_MAX];
+	struct path p;
+
+	s.pcp = 5;
+	path_init(&p, &s);
+	assert_int_equal(path_tci(&p), -1);
+	s.priority_tag = true;
+	path_init(&p, &s);
+	assert_int_equal(path_tci(&p), 0xA000);
+	assert_int_equal(path_write(&p, f, 100, 7) - f, 58);
+	assert_int_equal(get_be32(f + 12), 0x8100A000);
+	assert_int_equal(get_be16(f + 16), 0x8915);
+}
+
+/* proves ETH-05 */
+static void priority_of__service_level_unless_the_dscp_says(void **state)
+{
+	struct priority_map m;
+
+	priority_init(&m);
+	for (uint8_t sl = 0; sl < 8; sl++)
+		for (unsigned tclass = 0; tclass < 256; tclass++)
+			assert_int_equal(priority_of(&m, sl, (uint8_t)tclass), sl);
+	m.of_sl[3] = 6;
+	m.of_dscp[46] = 1;
+	assert_int_equal(priority_of(&m, 3, 0), 6);
+	for (uint8_t ecn = 0; ecn < 4; ecn++)
+		assert_int_equal(priority_of(&m, 3, (uint8_t)(46 << 2 | ecn)), 1);
+	assert_int_equal(priority_of(&m, 3, 45 << 2), 6);
+}
+
+/* proves V1-01, V1-07: the AV's own traffic class, flow label and hop limit. */
 static void path_write__rocev1(void **state)
 {
 	struct path_spec s = spec_of(&v1);
@@ -169,12 +302,19 @@ static void path_write__rocev1(void **state)
 	path_init(&p, &s);
 	assert_int_equal(path_write(&p, f, 100, 7) - f, 54);
 	assert_int_equal(get_be16(f + 12), 0x8915);
-	assert_int_equal(f[14] >> 4, 6);
+	assert_int_equal(get_be32(f + 14), 0x66B00000);
 	assert_int_equal(get_be16(f + 18), 100);
 	assert_int_equal(f[20], 0x1B);
+	assert_int_equal(f[21], 33);
+	assert_memory_equal(f + 22, v1.gid, 16);
+	assert_memory_equal(f + 38, s.dgid, 16);
+	assert_int_equal(path_sport(&p), 0);
+	s.flow_label = 0x12345;
+	path_init(&p, &s);
+	assert_int_equal(path_flow_label(&p), 0x12345);
 }
 
-/* VAL-12, VAL-13, ETH-07 */
+/* proves VAL-12, VAL-13, ETH-07 */
 static void path_matches__only_the_way_back(void **state)
 {
 	struct path_spec s = spec_of(&v4), back = spec_of(&v4);
@@ -208,7 +348,7 @@ static void path_matches__only_the_way_back(void **state)
 	assert_true(path_matches(&p, &pkt));
 }
 
-/* VAL-15 */
+/* proves VAL-15 */
 static void gid_is_local_only__unspecified_and_loopback(void **state)
 {
 	static const struct {
@@ -223,7 +363,7 @@ static void gid_is_local_only__unspecified_and_loopback(void **state)
 		assert_int_equal(gid_is_local_only(row[i].gid), row[i].local);
 }
 
-/* GID-03, VAL-11 */
+/* proves VAL-11 (GID-03) */
 static void gid_find__wants_protocol_and_vlan(void **state)
 {
 	static struct gid_table t;
@@ -266,7 +406,13 @@ int main(void)
 		cmocka_unit_test(pkey_match__needs_one_full_member),
 		cmocka_unit_test(path_readdress__changes_the_macs),
 		cmocka_unit_test(path_write__ipv4),
+		cmocka_unit_test(path_write__ipv4_sums_right),
 		cmocka_unit_test(path_write__ipv6_in_a_vlan),
+		cmocka_unit_test(path_init__protocol_of_the_sgid),
+		cmocka_unit_test(path_init__source_port),
+		cmocka_unit_test(path_init__flow_label),
+		cmocka_unit_test(path_init__priority_tag),
+		cmocka_unit_test(priority_of__service_level_unless_the_dscp_says),
 		cmocka_unit_test(path_write__rocev1),
 		cmocka_unit_test(path_matches__only_the_way_back),
 		cmocka_unit_test(gid_is_local_only__unspecified_and_loopback),

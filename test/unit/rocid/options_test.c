@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 #include <cmocka.h>
 #include "bits.h"
 #include "options.h"
@@ -19,13 +18,15 @@ static char why[VALUE_MAX * 2];
 static int parse(const char *text)
 {
 	static char copy[2048];
-	char *argv[64] = {(char *)"--"};
+	char *argv[128] = {(char *)"--"};
 	char *save;
 	int argc = 1;
 
 	snprintf(copy, sizeof(copy), "%s", text);
-	for (char *a = strtok_r(copy, " ", &save); a; a = strtok_r(NULL, " ", &save))
+	for (char *a = strtok_r(copy, " ", &save); a; a = strtok_r(NULL, " ", &save)) {
+		assert_in_range(argc, 1, 127);
 		argv[argc++] = a;
+	}
 	options_init(&o);
 	why[0] = '\0';
 	return options_parse(&o, argc, argv, why);
@@ -51,9 +52,11 @@ static void options_parse__every_option(void **state)
 		      "--max-cqs 5 --max-mrs 6 --max-queues 7 --max-memory 8 "
 		      "--max-user-qps 9 --max-user-memory 10 --share eth0 "
 		      "--share 1=eth1 --gid 0,192.0.2.1 --gid 2,fd00::1,vid=7 --neigh "
-		      "0,192.0.2.1,02:00:00:00:00:0a --rocev1 --mtu 0,4200 --ring-pair "
+		      "0,192.0.2.1,02:00:00:00:00:0a --rocev1 --gso --mtu 0,4200 --ring-pair "
 		      "--ring-pair=loss=0.5 --impair 3,dup=1 --window 64 --workers 2 --idle yield "
-		      "--tap 2 --tap 0=roce --icrc table --ready-fd 1 --stats-on-exit=json"),
+		      "--tap 2 --tap 0=roce --pkey 0,1,0x8001 --pkey eth0,15,7 "
+		      "--priority 0,sl3=5,tag=yes --flow-label av --icrc table --ready-fd 1 "
+		      "--stats-on-exit=json"),
 		0);
 	assert_string_equal(o.socket, "/tmp/s");
 	assert_int_equal(o.socket_mode, 0600);
@@ -74,7 +77,7 @@ static void options_parse__every_option(void **state)
 	assert_string_equal(o.share[1].netdev, "eth1");
 	assert_int_equal(o.ntaps, 2);
 	assert_int_equal(o.tap[0].port, 2);
-	assert_string_equal(o.tap[0].netdev, "roci2");
+	assert_string_equal(o.tap[0].netdev, ""); /* roci2, once it is known to be port 2 */
 	assert_int_equal(o.tap[1].port, 0);
 	assert_string_equal(o.tap[1].netdev, "roce");
 	assert_int_equal(o.ngids, 2);
@@ -84,6 +87,16 @@ static void options_parse__every_option(void **state)
 	assert_int_equal(o.nneighs, 1);
 	assert_int_equal(o.neigh[0].neigh.mac[5], 0x0A);
 	assert_true(o.rocev1);
+	assert_true(o.gso);
+	assert_int_equal(o.npkeys, 2);
+	assert_int_equal(o.pkey[0].pkey.index, 1);
+	assert_int_equal(o.pkey[0].pkey.pkey, 0x8001);
+	assert_int_equal(o.pkey[1].port, PORT_MAX); /* a name */
+	assert_int_equal(o.pkey[1].pkey.index, 15);
+	assert_true(o.prioritized[0]);
+	assert_int_equal(o.priority[0].of_sl[3], 5);
+	assert_true(o.priority[0].tag);
+	assert_true(o.plain_label);
 	assert_int_equal(o.mtu[0], 4200);
 	assert_int_equal(o.npairs, 2);
 	assert_true(o.pair[1].loss > 0);
@@ -95,7 +108,7 @@ static void options_parse__every_option(void **state)
 	assert_int_equal(o.ready_fd, 1);
 	assert_int_equal(o.stats, STATS_JSON);
 	assert_int_equal(o.highest_port, 3);
-	assert_string_equal(o.highest_by, "--impair");
+	assert_string_equal(o.highest_by, "impair");
 }
 
 static void options_parse__names_what_is_wrong(void **state)
@@ -109,7 +122,8 @@ static void options_parse__names_what_is_wrong(void **state)
 		{"-x", "-x"},
 		{"stray", "'stray'"},
 		{"--gid", "--gid needs a value"},
-		{"--rocev1=yes", "--rocev1"},
+		{"--rocev1=maybe", "--rocev1"},
+		{"--gso=maybe", "--gso"},
 		{"--gid 0", "'0' does not begin with a port"},
 		{"--gid 0,300.1.1.1", "'300.1.1.1'"},
 		{"--gid 8,1.1.1.1", "port 8"},
@@ -118,6 +132,13 @@ static void options_parse__names_what_is_wrong(void **state)
 		{"--neigh 0,1.1.1.1", "PORT,IP,MAC"},
 		{"--neigh 0,1.1.1.1,zz", "'zz'"},
 		{"--neigh 0,1.1,02:00:00:00:00:01", "'1.1'"},
+		{"--pkey 0,1", "1,0x8001"},
+		{"--pkey 0,16,1", "'16'"},
+		{"--pkey 0,1,0x10000", "'0x10000'"},
+		{"--pkey 1", "'1' does not begin with a port"},
+		{"--priority 0,sl9=1", "sl9=1"},
+		{"--priority sl1=1", "does not begin with a port"},
+		{"--flow-label none", "neither hash nor av"},
 		{"--mtu 0,100", "'100'"},
 		{"--mtu 0,65536", "'65536'"},
 		{"--mtu 0,4200x", "'4200x'"},
@@ -136,12 +157,12 @@ static void options_parse__names_what_is_wrong(void **state)
 		 "0123456789/012345678901234",
 			"101"},
 		{"--share 0=averyveryverylongname", "netdev"},
-		{"--share x=eth0", "'x,'"},
-		{"--tap x", "'x,'"},
+		{"--share =eth0", "','"},
+		{"--tap -1", "'-1,'"},
 		{"--tap 9", "port 9"},
 		{"--tap 0=", "name is missing"},
 		{"--tap 0=averyveryverylongname", "netdev"},
-		{"--tap 1 --tap 1=other", "port 1 has a tap already"},
+		{"--tap 1 --tap 1=other", "that port has a tap already"},
 		{"--impair 0,lost=1", "'lost'"},
 		{"--ring-pair=loss=2", "'loss'"},
 		{"--ready-fd 777", "'777'"},
@@ -157,44 +178,34 @@ static void options_parse__names_what_is_wrong(void **state)
 	}
 }
 
-static int read_text(const char *text)
+static int find_port(void *arg, const char *name)
 {
-	char path[] = "/tmp/rocid-conf-XXXXXX";
-	int fd = mkstemp(path);
-	int err;
-
-	assert_true(fd >= 0);
-	assert_int_equal(write(fd, text, strlen(text)), strlen(text));
-	close(fd);
-	options_init(&o);
-	err = options_read_file(&o, path, why);
-	unlink(path);
-	return err;
+	return strcmp(name, "eth0") ? -1 : 3;
 }
 
-static void options_read_file__same_names_as_arguments(void **state)
+static void options_resolve__puts_numbers_for_names(void **state)
 {
-	assert_int_equal(read_text("# a comment\n\n  socket = /tmp/x # why not\n"
-				   "rocev1\nstats-on-exit\ngid = 0,10.0.0.1\ngid=1,10.0.0.2\n"
-				   "idle = yield"),
+	assert_int_equal(parse("--share eth0 --gid eth0,192.0.2.1 --neigh "
+			       "eth0,192.0.2.2,02:00:00:00:00:01 --mtu eth0,4200 --impair "
+			       "eth0,loss=0.5 --tap 1 --gid 2,192.0.2.3"),
 		0);
-	assert_string_equal(o.socket, "/tmp/x");
-	assert_true(o.rocev1);
-	assert_int_equal(o.stats, STATS_TEXT);
-	assert_int_equal(o.ngids, 2);
-	assert_int_equal(o.idle, IDLE_YIELD);
+	assert_int_equal(options_resolve(&o, find_port, NULL, why), 0);
+	assert_int_equal(o.gid[0].port, 3);
+	assert_int_equal(o.gid[1].port, 2);
+	assert_int_equal(o.neigh[0].port, 3);
+	assert_int_equal(o.mtu[3], 4200);
+	assert_true(o.impaired[3]);
+	assert_int_equal(o.tap[0].port, 1);
 }
 
-static void options_read_file__names_the_line(void **state)
+static void options_resolve__refuses_what_is_unknown_or_said_twice(void **state)
 {
-	assert_int_equal(read_text("rocev1\nwidow = 3\n"), -EINVAL);
-	assert_non_null(strstr(why, "line 2: widow: there is no such option"));
-	assert_int_equal(read_text("window = 0\n"), -EINVAL);
-	assert_non_null(strstr(why, "line 1: window: '0'"));
-	assert_int_equal(read_text("\n\nmtu\n"), -EINVAL);
-	assert_non_null(strstr(why, "line 3: mtu: it needs a value"));
-	assert_int_equal(read_text("config = /etc/passwd\n"), -EINVAL);
-	assert_non_null(strstr(why, "config"));
+	assert_int_equal(parse("--gid eth9,192.0.2.1"), 0);
+	assert_int_equal(options_resolve(&o, find_port, NULL, why), -EINVAL);
+	assert_non_null(strstr(why, "gid names port eth9"));
+	assert_int_equal(parse("--mtu 3,1500 --mtu eth0,4200"), 0);
+	assert_int_equal(options_resolve(&o, find_port, NULL, why), -EINVAL);
+	assert_non_null(strstr(why, "port 3 is eth0"));
 }
 
 static void options_set__limits_of_lists(void **state)
@@ -223,8 +234,8 @@ int main(void)
 		cmocka_unit_test(options_parse__nothing_gives_the_defaults),
 		cmocka_unit_test(options_parse__every_option),
 		cmocka_unit_test(options_parse__names_what_is_wrong),
-		cmocka_unit_test(options_read_file__same_names_as_arguments),
-		cmocka_unit_test(options_read_file__names_the_line),
+		cmocka_unit_test(options_resolve__puts_numbers_for_names),
+		cmocka_unit_test(options_resolve__refuses_what_is_unknown_or_said_twice),
 		cmocka_unit_test(options_set__limits_of_lists),
 	};
 

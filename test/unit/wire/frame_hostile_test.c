@@ -12,6 +12,7 @@
 
 /* --- hostile frames -------------------------------------------------------------------------- */
 
+/* proves SEC-01, VAL-18: a frame that was cut off anywhere is none. */
 static void frame_parse__truncated(void **state)
 {
 	for (unsigned net = NET_IPV4; net <= NET_ROCEV1; net++)
@@ -23,7 +24,8 @@ static void frame_parse__truncated(void **state)
 		}
 }
 
-/* Each length field at each extreme, alone and together, on frames of all lengths. */
+/* proves SEC-01, SEC-02: each length field at each extreme, alone and together, on frames of all
+ * lengths. */
 static void frame_parse__length_fields_at_extremes(void **state)
 {
 	static const uint16_t extremes[] = {0, 1, 3, 4, 7, 8, 11, 12, 15, 16, 19, 20, 23, 24, 27,
@@ -68,6 +70,7 @@ static void mutate(struct random *r, struct frame *f)
 	}
 }
 
+/* proves SEC-01 */
 static void frame_parse__mutated(void **state)
 {
 	struct random r = {0x5EED};

@@ -22,6 +22,7 @@ static const char *parse(const struct frame *f)
 
 /* --- good frames --------------------------------------------------------------------------- */
 
+/* proves BTH-01, BTH-03, BTH-04 */
 static void frame_parse__bth_fields(void **state)
 {
 	for (unsigned net = NET_IPV4; net <= NET_ROCEV1; net++) {
@@ -52,7 +53,8 @@ static void frame_parse__bth_fields(void **state)
 	}
 }
 
-/* The bytes behind BTH are 1, 2, 3..., so each field shows where it was read. */
+/* proves BTH-18, BTH-19, BTH-20, BTH-21, BTH-22, BTH-23, BTH-24, BTH-25, BTH-26: the bytes behind
+ * BTH are 1, 2, 3..., so each field shows where it was read. */
 static void frame_parse__extended_headers(void **state)
 {
 	struct frame f = frame_of(NET_IPV4, OPC_XRC | OP_WRITE_ONLY_WITH_IMM, 28);
@@ -97,6 +99,7 @@ static void frame_parse__extended_headers(void **state)
 	assert_int_equal(p.payload_len, 4);
 }
 
+/* proves ETH-02, ETH-03, ICRC-09 */
 static void frame_parse__vlan(void **state)
 {
 	for (unsigned net = NET_IPV4; net <= NET_ROCEV1; net++) {
@@ -117,6 +120,7 @@ static void frame_parse__vlan(void **state)
 	}
 }
 
+/* proves ETH-08, ETH-09, ICRC-09 */
 static void frame_parse__ethernet_padding_is_ignored(void **state)
 {
 	for (unsigned net = NET_IPV4; net <= NET_ROCEV1; net++) {
@@ -143,14 +147,17 @@ static void frame_parse__cnp_with_and_without_reserved_bytes(void **state)
 	}
 }
 
+/* proves UDP-06, UDP-09, IP6-11 */
 static void frame_parse__udp_checksum_and_source_port_are_not_looked_at(void **state)
 {
 	for (unsigned net = NET_IPV4; net <= NET_IPV6; net++) {
 		struct frame f = frame_of(net, OP_SEND_ONLY, 4);
 
 		put_be16(f.b + f.udp + UDP_CSUM, 0xBEEF);
-		put_be16(f.b + f.udp + UDP_SPORT, 0);
-		assert_drop(&f, NONE);
+		for (unsigned port = 0; port < 0x10000; port++) {
+			put_be16(f.b + f.udp + UDP_SPORT, (uint16_t)port);
+			assert_drop(&f, NONE);
+		}
 	}
 }
 
@@ -171,6 +178,7 @@ static void frame_parse__reserved_opcodes_of_a_class_that_qps_have(void **state)
 
 /* --- one rule broken at a time --------------------------------------------------------------- */
 
+/* proves ETH-01, ETH-03 */
 static void frame_parse__ethernet(void **state)
 {
 	struct frame f = frame_of(NET_IPV4, OP_SEND_ONLY, 4);
@@ -196,15 +204,22 @@ static const char *parse_ip4_with(size_t off, uint16_t value)
 	return parse(&f);
 }
 
+/* proves IP4-02, IP4-03, IP4-08, IP4-10, IP4-11, IP4-13, IP4-19, SEC-02 */
 static void frame_parse__ip4(void **state)
 {
 	struct frame f = frame_of(NET_IPV4, OP_SEND_ONLY, 4);
 	uint16_t total = get_be16(f.b + f.l3 + IP4_TOTLEN);
 
-	assert_string_equal(parse_ip4_with(IP4_VIHL, 0x5500), "ip_version");
-	assert_string_equal(parse_ip4_with(IP4_VIHL, 0x6500), "ip_version");
-	assert_string_equal(parse_ip4_with(IP4_VIHL, 0x4600), "ip4_ihl");
-	assert_string_equal(parse_ip4_with(IP4_VIHL, 0x4400), "ip4_ihl");
+	for (unsigned other = 0; other < 16; other++) {
+		if (other != 4)
+			assert_string_equal(
+				parse_ip4_with(IP4_VIHL, (uint16_t)(other << 12 | 0x500)),
+				"ip_version");
+		if (other != 5)
+			assert_string_equal(
+				parse_ip4_with(IP4_VIHL, (uint16_t)(0x4000 | other << 8)),
+				"ip4_ihl");
+	}
 	assert_string_equal(parse_ip4_with(IP4_VIHL, 0x45FF), "none"); /* any TOS */
 	assert_string_equal(parse_ip4_with(IP4_FRAG, 0x0000), "ip4_not_df");
 	assert_string_equal(parse_ip4_with(IP4_FRAG, 0xC000), "ip4_not_df"); /* reserved bit */
@@ -212,14 +227,18 @@ static void frame_parse__ip4(void **state)
 	assert_string_equal(parse_ip4_with(IP4_FRAG, 0x2000), "ip4_fragment");
 	assert_string_equal(parse_ip4_with(IP4_FRAG, 0x4001), "ip4_fragment");
 	assert_string_equal(parse_ip4_with(IP4_TOTLEN, (uint16_t)(total + 1)), "ip_length");
+	assert_string_equal(parse_ip4_with(IP4_TOTLEN, 0x8000), "ip_length");
 	assert_string_equal(parse_ip4_with(IP4_TOTLEN, 0xFFFF), "ip_length");
 	assert_string_equal(parse_ip4_with(IP4_TOTLEN, 0), "ip_length");
 	assert_string_equal(parse_ip4_with(IP4_TOTLEN, IP4_HLEN + UDP_HLEN - 1), "ip_length");
 	assert_string_equal(parse_ip4_with(IP4_TOTLEN, (uint16_t)(total - 1)), "udp_length");
 	assert_string_equal(parse_ip4_with(IP4_TTL, 0 << 8 | 17), "none"); /* IP4-19 */
-	assert_string_equal(parse_ip4_with(IP4_TTL, 64 << 8 | 6), "ip_next_header");
+	for (unsigned proto = 0; proto < 256; proto++)
+		assert_string_equal(parse_ip4_with(IP4_TTL, (uint16_t)(64 << 8 | proto)),
+			proto == 17 ? "none" : "ip_next_header");
 }
 
+/* proves IP4-16 */
 static void frame_parse__ip4_checksum(void **state)
 {
 	struct frame good = frame_of(NET_IPV4, OP_SEND_ONLY, 4);
@@ -230,22 +249,69 @@ static void frame_parse__ip4_checksum(void **state)
 		f.b[f.l3 + IP4_CSUM + bit / 8] ^= (uint8_t)(1u << bit % 8);
 		assert_drop(&f, IP4_CHECKSUM);
 	}
+	good.b[good.l3 + IP4_CSUM] = good.b[good.l3 + IP4_CSUM + 1] = 0; /* is no "not computed" */
+	assert_drop(&good, IP4_CHECKSUM);
 	/* every value of a field, so that all carries occur */
 	for (unsigned id = 0; id < 0x10000; id++)
 		assert_string_equal(parse_ip4_with(IP4_ID, (uint16_t)id), "none");
 }
 
+/* Those that say they are longer than the frame, by little and so that a sign could flip. */
+static void assert_too_long(const struct frame *good, uint16_t plen)
+{
+	const uint16_t wrong[] = {(uint16_t)(plen + 1), 0x7FFF, 0x8000, 0xFFFF};
+
+	for (size_t i = 0; i < ARRAY_SIZE(wrong); i++) {
+		struct frame f = *good;
+
+		put_be16(f.b + f.l3 + IP6_PLEN, wrong[i]);
+		assert_drop(&f, IP_LENGTH);
+	}
+}
+
+/* A version that is not 6. */
+static void assert_other_versions_drop(const struct frame *good)
+{
+	for (unsigned version = 0; version < 16; version++) {
+		struct frame f = *good;
+
+		f.b[f.l3] = (uint8_t)(version << 4 | (f.b[f.l3] & 0xF));
+		if (version != 6)
+			assert_drop(&f, IP_VERSION);
+	}
+}
+
+/* A next header that is not @p right. */
+static void assert_other_protocols_drop(const struct frame *good, unsigned right, enum drop why)
+{
+	for (unsigned next = 0; next < 256; next++) {
+		struct frame f = *good;
+
+		f.b[f.l3 + IP6_NXT] = (uint8_t)next;
+		assert_string_equal(parse(&f), drop_name(next == right ? DROP_NONE : why));
+	}
+}
+
+/* proves IP6-01, IP6-04, IP6-06, IP6-10, IP6-12, SEC-02 */
 static void frame_parse__ip6(void **state)
 {
 	struct frame good = frame_of(NET_IPV6, OP_SEND_ONLY, 4);
 	uint16_t plen = get_be16(good.b + good.l3 + IP6_PLEN);
 	struct frame f = good;
 
-	f.b[f.l3] = 0x46;
-	assert_drop(&f, IP_VERSION);
+	assert_other_versions_drop(&good);
+	assert_too_long(&good, plen);
+	assert_other_protocols_drop(&good, IPPROTO_ROCEV2, DROP_IP_NEXT_HEADER);
+	for (uint32_t label = 1; label < 1u << 20; label <<= 1) { /* any: IP6-10 */
+		put_be32(f.b + f.l3, 6u << 28 | label);
+		assert_drop(&f, NONE);
+	}
+	put_be32(f.b + f.l3, 0x60000000);
+	assert_drop(&f, NONE);
+	put_be32(f.b + f.l3, 0x6FFFFFFF); /* and any traffic class */
+	f.b[f.l3 + IP6_HLIM] = 0;
+	assert_drop(&f, NONE);
 	f = good;
-	put_be16(f.b + f.l3 + IP6_PLEN, (uint16_t)(plen + 1));
-	assert_drop(&f, IP_LENGTH);
 	put_be16(f.b + f.l3 + IP6_PLEN, 0); /* jumbogram */
 	assert_drop(&f, IP_LENGTH);
 	put_be16(f.b + f.l3 + IP6_PLEN, UDP_HLEN - 1);
@@ -253,27 +319,19 @@ static void frame_parse__ip6(void **state)
 	put_be16(f.b + f.l3 + IP6_PLEN, (uint16_t)(plen - 4));
 	assert_drop(&f, UDP_LENGTH);
 	f = good;
-	f.b[f.l3 + IP6_NXT] = 0; /* hop by hop */
-	assert_drop(&f, IP_NEXT_HEADER);
-	f.b[f.l3 + IP6_NXT] = IP6_NXT_DSTOPTS; /* Fast CNP */
-	assert_drop(&f, IP_NEXT_HEADER);
 	f.len = f.l3 + IP6_HLEN - 1;
 	assert_drop(&f, IP_LENGTH);
 }
 
+/* proves V1-02, V1-03 */
 static void frame_parse__grh(void **state)
 {
 	struct frame good = frame_of(NET_ROCEV1, OP_SEND_ONLY, 4);
 	struct frame f = good;
 
-	f.b[f.l3] = 0x50;
-	assert_drop(&f, IP_VERSION);
-	f = good;
-	f.b[f.l3 + IP6_NXT] = IPPROTO_ROCEV2;
-	assert_drop(&f, GRH_NEXT_HEADER);
-	f = good;
-	put_be16(f.b + f.l3 + IP6_PLEN, 21);
-	assert_drop(&f, IP_LENGTH);
+	assert_other_versions_drop(&good);
+	assert_too_long(&good, get_be16(good.b + good.l3 + IP6_PLEN));
+	assert_other_protocols_drop(&good, GRH_NXT_IBA, DROP_GRH_NEXT_HEADER);
 	put_be16(f.b + f.l3 + IP6_PLEN, 19);
 	assert_drop(&f, BTH_ALIGN);
 	put_be16(f.b + f.l3 + IP6_PLEN, 15);
@@ -282,6 +340,7 @@ static void frame_parse__grh(void **state)
 	assert_drop(&f, BTH_SHORT);
 }
 
+/* proves SEC-02, UDP-02, IP4-08, IP6-04 */
 static void frame_parse__udp(void **state)
 {
 	for (unsigned net = NET_IPV4; net <= NET_IPV6; net++) {
@@ -300,6 +359,7 @@ static void frame_parse__udp(void **state)
 	}
 }
 
+/* proves BTH-02, UDP-04, V1-03, SEC-02 */
 static void frame_parse__bth(void **state)
 {
 	for (unsigned net = NET_IPV4; net <= NET_ROCEV1; net++) {
@@ -321,7 +381,7 @@ static void frame_parse__bth(void **state)
 	}
 }
 
-/* VAL-21, CA17-28: RD, the manufacturers' and the other opcodes of CNP's class. */
+/* proves VAL-21 (CA17-28): RD, the manufacturers' and the other opcodes of CNP's class. */
 static void frame_parse__opcode_class(void **state)
 {
 	for (unsigned code = 0; code < 256; code++) {
@@ -336,7 +396,7 @@ static void frame_parse__opcode_class(void **state)
 	}
 }
 
-/* VAL-18, BTH-07, for every opcode: one word too few, just enough, one word more. */
+/* proves VAL-18, SEC-02, BTH-07 for every opcode: one word too few, just enough, one word more. */
 static void frame_parse__header_length(void **state)
 {
 	for (unsigned code = 0; code < 256; code++) {
@@ -360,11 +420,15 @@ static void frame_parse__header_length(void **state)
 	}
 }
 
+/* proves BTH-06, BTH-07, SEC-02 */
 static void frame_parse__pad(void **state)
 {
 	struct frame f = frame_of(NET_IPV4, OP_SEND_ONLY, 0);
 
 	f.b[f.bth + BTH_FLAGS] = 1 << BTH_PAD_SHIFT; /* more pad than there are bytes */
+	assert_drop(&f, PAD);
+	f = frame_of(NET_IPV4, OP_WRITE_ONLY, RETH_LEN); /* its headers are no pad */
+	f.b[f.bth + BTH_FLAGS] = 1 << BTH_PAD_SHIFT;
 	assert_drop(&f, PAD);
 	f = frame_of(NET_IPV4, OP_ACKNOWLEDGE, AETH_LEN);
 	f.b[f.bth + BTH_FLAGS] = 3 << BTH_PAD_SHIFT;
@@ -374,7 +438,7 @@ static void frame_parse__pad(void **state)
 	assert_drop(&f, NONE);
 }
 
-/* Longer than 16-bit offsets reach: nothing wraps. */
+/* proves SEC-02: longer than 16-bit offsets reach: nothing wraps. */
 static void frame_parse__longest_payload_length(void **state)
 {
 	static uint8_t big[ETH_HLEN + IP6_HLEN + 65535 + 8];

@@ -53,6 +53,7 @@ static int setup(void **state)
 
 /* --- the definition and the constants ------------------------------------------------------ */
 
+/* proves ICRC-02 */
 static void icrc_seed__is_the_register_after_eight_ff(void **state)
 {
 	static const uint8_t ff[8] = {0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF};
@@ -62,6 +63,7 @@ static void icrc_seed__is_the_register_after_eight_ff(void **state)
 	for_each_impl(ops) assert_int_equal(ops->crc(0xFFFFFFFF, ff, sizeof(ff)), ICRC_SEED);
 }
 
+/* proves ICRC-01 */
 static void crc__check_value_of_crc32(void **state)
 {
 	const struct icrc_ops *ops;
@@ -88,6 +90,7 @@ static uint64_t x_power(unsigned n)
 	return reflect(v, 32) << 1;
 }
 
+/* proves ICRC-01 */
 static void fold_constants__derive_from_the_polynomial(void **state)
 {
 	uint64_t quotient = 0;
@@ -143,6 +146,7 @@ static void check_at(const struct icrc_ops *ops, uint8_t *src, uint8_t *dst, siz
 static uint8_t src_room[LEN_MAX + ALIGN_MAX] __attribute__((aligned(64)));
 static uint8_t dst_room[LEN_MAX + ALIGN_MAX + 2 * FENCE] __attribute__((aligned(64)));
 
+/* proves ICRC-13 */
 static void crc_copy__every_length(void **state)
 {
 	static const struct {
@@ -204,6 +208,7 @@ static void crc_copy__at_page_ends(void **state)
 	guard_unmap(&dst);
 }
 
+/* proves ICRC-13 */
 static void crc_copy__in_pieces(void **state)
 {
 	struct random r = {4711};
@@ -306,6 +311,7 @@ static void mask_by_hand(uint8_t *l3, unsigned net)
 	l3[bth + 4] = 0xFF;		      /* resv8a */
 }
 
+/* proves ICRC-04, ICRC-05, ICRC-06, ICRC-07, ICRC-08 */
 static void icrc_header__masks_the_variant_fields(void **state)
 {
 	struct guard g = guard_map(LEN_MAX);
@@ -333,6 +339,34 @@ static void icrc_header__masks_the_variant_fields(void **state)
 	guard_unmap(&g);
 }
 
+/* In one go or in two, whole blocks behind a short header or anything else. */
+static void icrc_header_copy__is_header_then_copy(void **state)
+{
+	static const size_t payloads[] = {1, 63, 64, 65, 128, 256, 512, 576, 1024, 4096};
+	struct random r = {.state = 11};
+	const struct icrc_ops *ops, *table = icrc_by_name("table");
+	uint8_t l3[80], src[4096], dst[4097];
+
+	random_fill(&r, l3, sizeof(l3));
+	random_fill(&r, src, sizeof(src));
+	for (unsigned k = 0; (ops = icrc_nth(k)); k++)
+		for (unsigned net = NET_IPV4; net <= NET_ROCEV1; net++)
+			for (size_t hdr = 40; hdr <= sizeof(l3); hdr += 4)
+				for (unsigned i = 0; i < ARRAY_SIZE(payloads); i++) {
+					size_t len = payloads[i];
+					uint32_t want = icrc_header(table, l3, net, hdr);
+
+					memset(dst, 0xEE, sizeof(dst));
+					want = table->crc(want, src, len);
+					assert_int_equal(
+						icrc_header_copy(ops, l3, net, hdr, dst, src, len),
+						want);
+					assert_memory_equal(dst, src, len);
+					assert_int_equal(dst[len], 0xEE);
+				}
+}
+
+/* proves ICRC-03 */
 static void icrc_store__is_least_significant_byte_first(void **state)
 {
 	uint8_t wire[4];
@@ -341,7 +375,8 @@ static void icrc_store__is_least_significant_byte_first(void **state)
 	assert_memory_equal(wire, "\x44\x33\x22\x11", 4);
 }
 
-/* ICRC-14: every single bit that is covered counts, and no other does. */
+/* proves ICRC-04, ICRC-05, ICRC-06, ICRC-07, ICRC-08, ICRC-14: every single bit that is covered
+ * counts, and no other does. */
 static void icrc_check__each_bit(void **state)
 {
 	const struct icrc_ops *ops;
@@ -381,6 +416,7 @@ int main(void)
 		cmocka_unit_test(crc_copy__in_pieces),
 		cmocka_unit_test(copy__source_changes_meanwhile),
 		cmocka_unit_test(icrc_header__masks_the_variant_fields),
+		cmocka_unit_test(icrc_header_copy__is_header_then_copy),
 		cmocka_unit_test(icrc_store__is_least_significant_byte_first),
 		cmocka_unit_test(icrc_check__each_bit),
 	};

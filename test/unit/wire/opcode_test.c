@@ -67,6 +67,7 @@ static bool is_op(const struct opcode *op, const char *name)
 	return under && !strcmp(under + 1, name);
 }
 
+/* proves BTH-17 */
 static void opcode_row__name_and_code(void **state)
 {
 	for (unsigned code = 0; code < 256; code++) {
@@ -87,6 +88,7 @@ static void opcode_row__name_and_code(void **state)
 	}
 }
 
+/* proves BTH-17 */
 static void opcode_row__reserved(void **state)
 {
 	for (unsigned code = 0; code < 256; code++) {
@@ -159,6 +161,7 @@ static void opcode_row__kind(void **state)
 	}
 }
 
+/* proves BTH-18, BTH-22, BTH-23 */
 static void opcode_row__extended_headers(void **state)
 {
 	for (unsigned code = 0; code < 256; code++) {
@@ -180,6 +183,7 @@ static void opcode_row__extended_headers(void **state)
 	}
 }
 
+/* proves BTH-18, BTH-23, BTH-25 */
 static void opcode_row__header_length(void **state)
 {
 	for (unsigned code = 0; code < 256; code++) {

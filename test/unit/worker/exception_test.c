@@ -145,7 +145,7 @@ static void tx_poll__sends_what_comes_down(void **state)
 	assert_int_equal(rig_free_buffers(w), before + 20);
 }
 
-/* ETH-07: one VLAN's frame does not get into another network. */
+/* proves ETH-07: one VLAN's frame does not get into another network. */
 static void exception_take__stripped_tag_is_put_back(void **state)
 {
 	struct rte_mbuf *m = buffer(arp, sizeof(arp));

@@ -4,6 +4,9 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <errno.h>
+#include <time.h>
+#include <unistd.h>
+#include <rte_ethdev.h>
 #include <cmocka.h>
 #include "eal_test.h"
 #include "rig.h"
@@ -101,6 +104,47 @@ static void worker_call__races_with_stop(void **state)
 	}
 }
 
+static uint64_t cpu_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+}
+
+#define HOLD_NS 300000000u
+
+static atomic_bool busy;
+
+/* Keeps the worker away from its mailbox for a while. */
+static uint16_t hold(
+	uint16_t port, uint16_t queue, struct rte_mbuf **pkts, uint16_t n, uint16_t max, void *arg)
+{
+	if (atomic_exchange(&busy, false))
+		usleep(HOLD_NS / 1000);
+	return n;
+}
+
+/* The caller leaves its CPU to others meanwhile: to the worker, if it is the same. */
+static void worker_call__waits_without_the_cpu(void **state)
+{
+	struct box *b = *state;
+	const struct rte_eth_rxtx_callback *cb =
+		rte_eth_add_rx_callback(b->r.ethdev[0], 0, hold, NULL);
+	uint64_t before;
+
+	assert_non_null(cb);
+	rig_start(&b->r);
+	atomic_store(&busy, true);
+	while (atomic_load(&busy))
+		usleep(1000);
+	before = cpu_ns();
+	assert_int_equal(state_of(b), ABI_QPS_RESET);
+	assert_true(cpu_ns() - before < HOLD_NS / 2);
+	rig_stop(&b->r);
+	rte_eth_remove_rx_callback(b->r.ethdev[0], 0, cb);
+}
+
 static void mailbox_poll__runs_a_command_once(void **state)
 {
 	struct box *b = *state;
@@ -123,6 +167,7 @@ int main(void)
 		WITH_BOX(worker_call__errors_come_back),
 		WITH_BOX(worker_call__stopped_worker_needs_no_answer),
 		WITH_BOX(worker_call__races_with_stop),
+		WITH_BOX(worker_call__waits_without_the_cpu),
 		WITH_BOX(mailbox_poll__runs_a_command_once),
 	};
 

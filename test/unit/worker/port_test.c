@@ -11,6 +11,9 @@
 #include "eal_test.h"
 #include "rig.h"
 
+/* Of the ACK timeout, 1 s, seven times: the test may be paused meanwhile. */
+#define PATIENT 18
+
 static struct dataplane *dp;
 static char why[ABI_SENTENCE_MAX];
 
@@ -118,33 +121,103 @@ static void port_open__too_few_queues(void **state)
 	rte_eal_hotplug_remove("vdev", "net_af_packet0");
 }
 
+/* A device that cannot filter by group takes all while there are groups, and not for ever; one that
+ * did so already goes on. */
+static void port_set_groups__takes_all_meanwhile(void **state)
+{
+	uint8_t mac[1][6] = {{1, 0, 0x5E, 1, 2, 3}};
+	struct port_info info;
+	uint16_t ethdev;
+
+	assert_int_equal(open_vdev("net_ring0", "", 0, &info), 0);
+	ethdev = dp->ethdev[0];
+	rte_eth_allmulticast_disable(ethdev);
+	for (unsigned i = 0; i < 2; i++) {
+		port_set_groups(dp, 0, mac, 1);
+		port_set_groups(dp, 0, mac, 1);
+		assert_int_equal(rte_eth_allmulticast_get(ethdev), 1);
+		port_set_groups(dp, 0, mac, 0);
+		assert_int_equal(rte_eth_allmulticast_get(ethdev), 0);
+	}
+	rte_eth_allmulticast_enable(ethdev);
+	port_set_groups(dp, 0, mac, 1);
+	port_set_groups(dp, 0, mac, 0);
+	assert_int_equal(rte_eth_allmulticast_get(ethdev), 1);
+	port_close(dp, 0);
+	rte_eal_hotplug_remove("vdev", "net_ring0");
+}
+
+/* Two QPs over both ports, under a worker that runs; the first message has arrived. */
+static void connected_up(struct rig *r, struct rig_qp q[2])
+{
+	rig_up(r, 1);
+	r->ack_timeout = PATIENT;
+	rig_qp_up(r, &q[0], 1, 0);
+	rig_qp_up(r, &q[1], 2, 0);
+	rig_connect(r, &q[0], &q[1], 0, false);
+	rig_connect(r, &q[1], &q[0], 1, false);
+	rig_start(r);
+	rig_write(&q[0], &q[1], 100);
+	assert_int_equal(rig_poll(&q[0]), 0);
+}
+
+static void connected_down(struct rig *r, struct rig_qp q[2])
+{
+	rig_stop(r);
+	rig_qp_down(r, &q[0], 1);
+	rig_qp_down(r, &q[1], 2);
+	rig_down(r);
+}
+
 /* Under workers that run: what is sent meanwhile is lost, and comes again once the device is back.
- */
+ * What an administrator says of the port stays. */
 static void port_close_live__and_open_again(void **state)
 {
 	static struct rig_qp q[2];
 	struct rig r;
 
-	rig_up(&r, 1);
-	rig_qp_up(&r, &q[0], 1, 0);
-	rig_qp_up(&r, &q[1], 2, 0);
-	rig_connect(&r, &q[0], &q[1], 0, false);
-	rig_connect(&r, &q[1], &q[0], 1, false);
-	rig_start(&r);
-	rig_write(&q[0], &q[1], 100);
-	assert_int_equal(rig_poll(&q[0]), 0);
+	connected_up(&r, q);
 	port_close_live(r.dp, 0);
 	rig_write(&q[0], &q[1], 200);
 	for (int i = 0; i < 2000 && !r.dp->worker[0]->stats.tx_stalled; i++)
 		usleep(10000);
 	assert_true(r.dp->worker[0]->stats.tx_stalled > 0);
 	assert_int_equal(rte_eth_dev_stop(r.ethdev[0]), 0);
+	port_set_down(r.dp, 0, true);
 	assert_int_equal(port_open_live(r.dp, 0, &r.info[0], why), 0);
+	assert_int_equal(r.dp->worker[0]->port[0].shut, SHUT_DOWN);
+	port_set_down(r.dp, 0, false);
 	assert_int_equal(rig_poll(&q[0]), 0);
-	rig_stop(&r);
-	rig_qp_down(&r, &q[0], 1);
-	rig_qp_down(&r, &q[1], 2);
-	rig_down(&r);
+	connected_down(&r, q);
+}
+
+static uint64_t dropped(const struct rig *r)
+{
+	return __atomic_load_n(&r->dp->worker[0]->stats.port_down, __ATOMIC_RELAXED);
+}
+
+/* What comes in and what would go out is lost and counted, and nothing old comes up later. */
+static void port_set_down__loses_both_directions(void **state)
+{
+	static struct rig_qp q[2];
+	uint64_t sent;
+	struct rig r;
+
+	connected_up(&r, q);
+	assert_int_equal(dropped(&r), 0);
+	port_set_down(r.dp, 1, true); /* where it arrives */
+	rig_write(&q[0], &q[1], 200);
+	for (int i = 0; i < 2000 && dropped(&r) < 1; i++)
+		usleep(10000);
+	port_set_down(r.dp, 0, true); /* and where it leaves */
+	sent = dropped(&r);
+	for (int i = 0; i < 2000 && dropped(&r) < sent + 2; i++)
+		usleep(10000);
+	assert_true(dropped(&r) >= sent + 2);
+	port_set_down(r.dp, 0, false);
+	port_set_down(r.dp, 1, false);
+	assert_int_equal(rig_poll(&q[0]), 0);
+	connected_down(&r, q);
 }
 
 int main(void)
@@ -155,7 +228,9 @@ int main(void)
 			port_open__memif_takes_an_mtu_that_its_buffers_hold, up, down),
 		cmocka_unit_test_setup_teardown(port_open__netdev_decides_its_mtu, up, down),
 		cmocka_unit_test_setup_teardown(port_open__too_few_queues, up_two, down),
+		cmocka_unit_test_setup_teardown(port_set_groups__takes_all_meanwhile, up, down),
 		cmocka_unit_test(port_close_live__and_open_again),
+		cmocka_unit_test(port_set_down__loses_both_directions),
 	};
 
 	eal_test_start();

@@ -52,6 +52,7 @@ void rig_up_idle(struct rig *r, uint32_t nworkers, enum idle idle)
 	char why[ABI_SENTENCE_MAX] = "";
 
 	memset(r, 0, sizeof(*r));
+	r->ack_timeout = idle == IDLE_ADAPTIVE ? 0 : 14;
 	r->dp = dataplane_create(nworkers, SOCKET_ID_ANY);
 	assert_non_null(r->dp);
 	r->dp->idle = idle;
@@ -216,7 +217,7 @@ void rig_connect(struct rig *r, struct rig_qp *a, struct rig_qp *b, uint8_t port
 			.dest_qpn = b->qp->qpn,
 			.rq_psn = 0xFFFFF0,
 			.sq_psn = 0xFFFFF0,
-			.timeout = r->dp->idle == IDLE_ADAPTIVE ? 0 : 14,
+			.timeout = r->ack_timeout,
 			.retry_cnt = 7,
 			.rnr_retry = 7,
 			.min_rnr_timer = 1,

@@ -21,6 +21,7 @@ struct rig {
 	struct gid_table gids[2]; /* port 0: 192.0.2.10, port 1: 192.0.2.11 */
 	pthread_t thread[WORKER_MAX];
 	bool runs;
+	uint8_t ack_timeout; /* of QPs that are connected from now on: its code */
 };
 
 /* One end of a connection and all the memory it needs. */

@@ -206,14 +206,13 @@ static void sleeper_rest__timers_run(void **state)
 	rig_qp_up(&r, &a, 5, 0);
 	rig_qp_up(&r, &b, 6, 0);
 	emu = linkemu_attach(r.ethdev[1], 0, &cfg);
+	r.ack_timeout = 14;
 	rig_start(&r);
-	r.dp->idle = IDLE_YIELD; /* with an ACK timeout, please */
 	rig_connect(&r, &a, &b, 0, false);
 	rig_connect(&r, &b, &a, 1, false);
-	r.dp->idle = IDLE_ADAPTIVE;
 	one_write(&a, &b);
 	worker_counters(r.dp, &count);
-	assert_int_equal(count.local_ack_timeout_err, 1);
+	assert_true(count.local_ack_timeout_err >= 1);
 	rig_qp_down(&r, &a, 5);
 	rig_qp_down(&r, &b, 6);
 	rig_stop(&r);

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <errno.h>
+#include "gsoport.h"
+#include "packet.h"
+
+int packet_create(struct daemon *d, const char *netdev, uint16_t *ethdev, struct gsoport **gso,
+	char why[VALUE_MAX * 2])
+{
+	uint16_t queues = (uint16_t)d->opt->workers;
+
+	*gso = NULL;
+	if (!d->opt->gso)
+		return share_create(netdev, queues, ethdev, why, VALUE_MAX * 2);
+	*gso = gsoport_create(netdev, queues, ethdev, why, VALUE_MAX * 2);
+	return *gso ? 0 : -errno;
+}
+
+int packet_start(struct daemon *d, uint32_t i)
+{
+	struct daemon_port *p = &d->port[i];
+	struct rte_mempool *pool[WORKER_MAX];
+
+	if (!p->gso) {
+		unstick_watch(&p->unstick, p->info.netdev);
+		return 0;
+	}
+	for (uint16_t q = 0; q < d->dp->nworkers; q++)
+		pool[q] = port_pool(d->dp, q);
+	d->dp->count_arg[i] = p->gso;
+	d->dp->count[i] = gsoport_count;
+	return gsoport_start(p->gso, pool);
+}
+
+void packet_stop(struct daemon *d, uint32_t i)
+{
+	unstick_forget(&d->port[i].unstick);
+	d->dp->count[i] = NULL;
+	gsoport_stop(d->port[i].gso);
+}
+
+void packet_remove(struct daemon *d, uint32_t i)
+{
+	struct daemon_port *p = &d->port[i];
+
+	if (p->gso)
+		gsoport_destroy(p->gso);
+	else
+		share_remove(p->info.netdev);
+	p->gso = NULL;
+}
+
+int packet_look(struct daemon_port *p, uint64_t now_ms)
+{
+	uint32_t shortest, passed;
+	uint64_t count;
+
+	if (!p->gso)
+		return unstick_poll(&p->unstick, now_ms);
+	count = gsoport_refused(p->gso, &shortest, &passed);
+	return unstick_tell(&p->unstick, count, shortest, passed, now_ms);
+}

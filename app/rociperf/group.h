@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file group.h
+ * Multicast groups as people write them and as a plan holds them: a MGID's two halves. A group of
+ * IPv4 is a MGID in its mapped form (A17.4.2).
+ */
+#ifndef GROUP_H
+#define GROUP_H
+
+#include <roci.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+/** Room for group_text(). */
+#define GROUP_TEXT 46
+
+/** "239.1.2.3" or "ff1e::1" to the halves of a MGID.  @return false: it is no address. */
+bool group_parse(const char *text, uint64_t *high, uint64_t *low);
+
+/** @return the MGID of these halves. */
+union roci_gid group_gid(uint64_t high, uint64_t low);
+
+/** @return whether @p gid is one that a QP can be attached to (MC-01). */
+bool group_is_multicast(const union roci_gid *gid);
+
+/** Writes @p gid as group_parse() reads it.  @return @p text. */
+const char *group_text(const union roci_gid *gid, char text[GROUP_TEXT]);
+
+#endif

@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <err.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include "plot.h"
+#include "ticks.h"
+
+#define PROGRAM "gnuplot"
+
+void plot_check(void)
+{
+	const char *path = getenv("PATH");
+	char *copy = strdup(path ? path : ""), *save = NULL;
+	bool found = false;
+
+	if (!copy)
+		errx(1, "no memory");
+	for (char *dir = strtok_r(copy, ":", &save); dir && !found;
+		dir = strtok_r(NULL, ":", &save)) {
+		char *file;
+
+		if (asprintf(&file, "%s/" PROGRAM, dir) < 0)
+			errx(1, "no memory");
+		found = access(file, X_OK) == 0;
+		free(file);
+	}
+	free(copy);
+	if (!found)
+		errx(1, "--plot wants gnuplot, which is not installed: `apt install gnuplot-nox`");
+}
+
+/* gnuplot's string, in single quotes. */
+static void put_string(FILE *f, const char *text)
+{
+	fputc('\'', f);
+	for (; *text; text++)
+		fprintf(f, "%s", *text == '\'' ? "''" : (char[]){*text, '\0'});
+	fputc('\'', f);
+}
+
+static void put_head(FILE *f, const char *file, const struct end *e, const char *what)
+{
+	fputs("set terminal svg size 800,500 dynamic enhanced font 'sans,12' background 'white'\n"
+	      "set output ",
+		f);
+	put_string(f, file);
+	fprintf(f,
+		"\nset title '%s %s, %u QP%s, path MTU %u' noenhanced\n"
+		"set grid\nset key left top\n",
+		e->op->title, what, e->flows, e->flows > 1 ? "s" : "", roci_mtu_bytes(e->mtu));
+}
+
+static void put_sizes(FILE *f)
+{
+	fputs("set logscale x 2\nset xlabel 'message size (bytes)'\n"
+	      "set xtics ('2' 2, '16' 16, '128' 128, '1K' 1024, '8K' 8192, '64K' 65536, "
+	      "'512K' 524288, '4M' 4194304)\n",
+		f);
+}
+
+static void put_bandwidth(FILE *f, const struct row row[], unsigned rows)
+{
+	put_sizes(f);
+	fputs("set ylabel 'Gb/sec'\nset y2label 'messages (1e6 a second)'\n"
+	      "set yrange [0:]\nset y2range [0:]\nset ytics nomirror\nset y2tics\n$data << EOD\n",
+		f);
+	for (unsigned i = 0; i < rows; i++)
+		fprintf(f, "%u %.6f %.6f\n", row[i].size, report_gbps(&row[i]),
+			report_mpps(&row[i]));
+	fputs("EOD\nplot $data using 1:2 with linespoints title 'bandwidth', "
+	      "$data using 1:3 axes x1y2 with linespoints title 'message rate'\n",
+		f);
+}
+
+static void put_latency(FILE *f, const struct row row[], unsigned rows)
+{
+	put_sizes(f);
+	fputs("set logscale y\nset ylabel 'usec'\n$data << EOD\n", f);
+	for (unsigned i = 0; i < rows; i++)
+		fprintf(f, "%u %.6f %.6f %.6f\n", row[i].size, row[i].figure[FIGURE_TYPICAL],
+			row[i].figure[FIGURE_P99], row[i].figure[FIGURE_P99_9]);
+	fputs("EOD\nplot $data using 1:2 with linespoints title 'median', "
+	      "$data using 1:3 with linespoints title '99 %', "
+	      "$data using 1:4 with linespoints title '99.9 %'\n",
+		f);
+}
+
+/* How many messages took at most so long: against 1/(1-p), so that the tail has room. */
+static void put_distribution(FILE *f, const struct side *s)
+{
+	const struct histogram *h = s->measure.trip;
+	double us = 1e6 / ticks_per_second() / (s->end.op->fetches ? 1 : 2);
+	uint64_t seen = 0;
+
+	fputs("set logscale xy\nset xlabel 'messages (%)'\nset ylabel 'usec'\n"
+	      "set xtics ('0' 1, '50' 2, '90' 10, '99' 100, '99.9' 1e3, '99.99' 1e4, "
+	      "'99.999' 1e5, '99.9999' 1e6)\n$data << EOD\n",
+		f);
+	for (unsigned b = 0; b < HISTOGRAM_BUCKETS; b++) {
+		if (!h->count[b])
+			continue;
+		/* The last has nothing above it. */
+		fprintf(f, "%.6f %.6f\n", (double)h->total / (double)(h->total - seen),
+			histogram_value(b) * us);
+		seen += h->count[b];
+	}
+	fprintf(f, "EOD\nplot $data using 1:2 with steps title '%u bytes'\n", s->end.shape.size);
+}
+
+void plot_draw(const char *file, const struct side *s, const struct row row[], unsigned rows)
+{
+	bool lat = plan_test(s->end.plan) == TEST_LAT;
+	FILE *f;
+	int status;
+
+	fflush(stdout);
+	signal(SIGPIPE, SIG_IGN); /* gnuplot's exit status says more */
+	f = popen(PROGRAM, "w");  /* nothing of the user's is in its command line */
+	if (!f)
+		err(1, "gnuplot cannot be run");
+	put_head(f, file, &s->end, lat ? "latency" : "bandwidth");
+	if (rows > 1 && lat)
+		put_latency(f, row, rows);
+	else if (lat)
+		put_distribution(f, s);
+	else
+		put_bandwidth(f, row, rows);
+	status = pclose(f);
+	if (status == -1 || !WIFEXITED(status) || WEXITSTATUS(status))
+		errx(1, "gnuplot could not draw %s: is its directory there and writable?", file);
+}

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file run.h
+ * One measurement from READY to DRAINED, of the ends that are in this process.
+ */
+#ifndef RUN_H
+#define RUN_H
+
+#include "side.h"
+
+/** What the user sees while it runs. */
+struct run {
+	struct side *side[2];
+	unsigned sides; /* in this process */
+	bool progress;	/* a line a second on standard output */
+};
+
+/** Measures messages of @p size. Both sides' `own` and `peer` figures are filled in afterwards. */
+void run_size(struct run *r, uint32_t size);
+
+#endif

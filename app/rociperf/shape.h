@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file shape.h
+ * How messages of one size are sent: the plan with all that it left open filled in. Both ends come
+ * to the same result.
+ */
+#ifndef SHAPE_H
+#define SHAPE_H
+
+#include "plan.h"
+
+struct shape {
+	uint32_t size;
+	uint32_t tx_stride; /* from slot to slot, */
+	uint32_t tx_slots;  /* slots of a QP: of what it sends, */
+	uint32_t rx_stride; /* and of what arrives */
+	uint32_t rx_slots;
+	uint32_t rx_header; /* bytes before the data in a slot of what arrives */
+	uint32_t depth;	    /* requests under way of a QP */
+	uint32_t rx_depth;
+	uint32_t cq_mod;
+	uint32_t list;
+	uint32_t repost;     /* receives that are posted at a time */
+	unsigned send_flags; /* ROCI_SEND_INLINE or none */
+};
+
+struct shape shape_of(const struct plan *p, uint32_t size);
+
+/** @return the bytes that messages cycle through, in each direction, all QPs together. */
+uint64_t shape_memory(const struct plan *p);
+
+#endif

@@ -1,0 +1,538 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <errno.h>
+#include <net/if.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <unistd.h>
+#include <linux/if_packet.h>
+#include <linux/virtio_net.h>
+#include <rte_dev.h>
+#include <rte_eth_ring.h>
+#include <rte_ethdev.h>
+#include <rte_malloc.h>
+#include <rte_mbuf.h>
+#include <rte_ring.h>
+#include "bits.h"
+#include "gso.h"
+#include "gsoport.h"
+#include "gsosock.h"
+#include "limits.h"
+
+#ifndef VIRTIO_NET_HDR_GSO_UDP_L4 /* Linux 6.2 */
+#define VIRTIO_NET_HDR_GSO_UDP_L4 5
+#endif
+
+/* The ethdev's own ring, for what callbacks said was sent: emptied before it is filled. */
+#define SENT_MAX (2 * BURST)
+
+/* One message to the kernel: a frame or a run of them. */
+struct gso_message {
+	struct virtio_net_hdr vnet;
+	uint8_t head[GSO_HEAD_MAX]; /* right behind it */
+	uint16_t frames;
+	uint32_t bytes;
+};
+_Static_assert(offsetof(struct gso_message, head) == sizeof(struct virtio_net_hdr), "one piece");
+
+/* One queue, its worker's, but for what the control thread asks of it. */
+struct gso_queue {
+	struct gsosock sock;
+	uint16_t ethdev;
+	uint16_t queue;
+	struct rte_mempool *pool;
+	uint32_t room; /* of its buffers, for a frame */
+	const struct rte_eth_rxtx_callback *on_rx, *on_tx;
+	/* receive */
+	uint32_t slot; /* that the kernel fills next */
+	bool cutting;  /* `split` is of that slot */
+	struct gso_split split;
+	uint16_t split_vlan; /* its tag, which the kernel took off */
+	bool split_tagged;
+	/* send */
+	struct rte_ring *sent; /* what the ethdev believes that it sent */
+	bool singly;	       /* this kernel takes no super-frames */
+	struct gso_message message[BURST];
+	struct mmsghdr header[BURST];
+	struct iovec piece[3 * BURST];
+	/* written by the worker; `refused_len` and `passed_len` emptied by the control thread */
+	_Atomic uint32_t refused_len, passed_len;
+	struct gso_counters {
+		_Atomic uint64_t ipackets, ibytes, ierrors, nombuf, opackets, obytes, oerrors,
+			refused;
+	} count;
+};
+
+struct gsoport {
+	char netdev[IFNAMSIZ];
+	uint16_t ethdev;
+	uint16_t queues;
+	bool made;	       /* the ethdev */
+	uint64_t missed;       /* control thread */
+	uint64_t refused;      /* that gsoport_refused() has told; control thread */
+	struct rte_ring *none; /* never holds anything: what the ethdev itself receives */
+	struct gso_queue *queue[WORKER_MAX];
+};
+
+/* One writer. */
+static void add(_Atomic uint64_t *to, uint64_t n)
+{
+	atomic_store_explicit(
+		to, atomic_load_explicit(to, memory_order_relaxed) + n, memory_order_relaxed);
+}
+
+static uint64_t get(const _Atomic uint64_t *from)
+{
+	return atomic_load_explicit(from, memory_order_relaxed);
+}
+
+/* --- receive ---------------------------------------------------------------------------- */
+
+static void tag(struct rte_mbuf *m, bool tagged, uint16_t vlan)
+{
+	if (!tagged)
+		return;
+	m->vlan_tci = vlan;
+	m->ol_flags |= RTE_MBUF_F_RX_VLAN | RTE_MBUF_F_RX_VLAN_STRIPPED;
+}
+
+static void received(struct gso_queue *q, struct rte_mbuf *m, uint32_t len)
+{
+	m->data_len = (uint16_t)len;
+	m->pkt_len = len;
+	add(&q->count.ipackets, 1);
+	add(&q->count.ibytes, len);
+}
+
+static void release(struct gso_queue *q)
+{
+	gsosock_release(&q->sock, q->slot);
+	q->slot = (q->slot + 1) % q->sock.slots;
+	q->cutting = false;
+}
+
+/* As many frames of the super-frame as there is room for.  @return how many. */
+static uint16_t cut(struct gso_queue *q, struct rte_mbuf **pkts, uint16_t room)
+{
+	uint32_t left = gso_split_count(&q->split);
+	uint16_t n = (uint16_t)RTE_MIN(left, (uint32_t)room);
+
+	if (rte_pktmbuf_alloc_bulk(q->pool, pkts, n)) {
+		add(&q->count.nombuf, 1);
+		return 0; /* it stays where it is */
+	}
+	for (uint16_t i = 0; i < n; i++) {
+		uint32_t len = gso_split_next(&q->split, rte_pktmbuf_mtod(pkts[i], uint8_t *));
+
+		received(q, pkts[i], len);
+		tag(pkts[i], q->split_tagged, q->split_vlan);
+	}
+	if (n == left)
+		release(q);
+	return n;
+}
+
+static uint16_t copy_one(struct gso_queue *q, const struct gsosock_frame *f, struct rte_mbuf **pkts)
+{
+	struct rte_mbuf *m = rte_pktmbuf_alloc(q->pool);
+
+	if (!m) {
+		add(&q->count.nombuf, 1);
+		return 0;
+	}
+	memcpy(rte_pktmbuf_mtod(m, uint8_t *), f->data, f->len);
+	received(q, m, f->len);
+	tag(m, f->tagged, f->vlan);
+	pkts[0] = m;
+	release(q);
+	return 1;
+}
+
+/* The frame, or super-frame, in the slot that is next.  @return how many frames it gave; 0: it
+ * waits for buffers, or was thrown away and `slot` went on. */
+static uint16_t take(
+	struct gso_queue *q, const struct gsosock_frame *f, struct rte_mbuf **pkts, uint16_t room)
+{
+	if (f->gso_type == VIRTIO_NET_HDR_GSO_NONE && f->whole && f->len <= q->room)
+		return copy_one(q, f, pkts);
+	if (f->gso_type == VIRTIO_NET_HDR_GSO_UDP_L4 && f->whole &&
+		gso_split_begin(&q->split, f->data, f->len, f->gso_size, q->room)) {
+		q->cutting = true;
+		q->split_tagged = f->tagged;
+		q->split_vlan = f->vlan;
+		return cut(q, pkts, room);
+	}
+	add(&q->count.ierrors, 1);
+	release(q);
+	return 0;
+}
+
+static uint16_t on_receive(
+	uint16_t port, uint16_t queue, struct rte_mbuf **pkts, uint16_t n, uint16_t max, void *arg)
+{
+	struct gso_queue *q = arg;
+	struct gsosock_frame f;
+
+	if (q->cutting)
+		n += cut(q, pkts + n, (uint16_t)(max - n));
+	/* Frames that are thrown away count too: this round has an end. */
+	for (unsigned i = 0; i < BURST && n < max && !q->cutting; i++) {
+		uint32_t slot = q->slot;
+		uint16_t got;
+
+		if (!gsosock_look(&q->sock, slot, &f))
+			break;
+		got = take(q, &f, pkts + n, (uint16_t)(max - n));
+		n += got;
+		if (!got && q->slot == slot)
+			break; /* no buffers */
+	}
+	return n;
+}
+
+/* --- send ------------------------------------------------------------------------------- */
+
+static void raise(_Atomic uint32_t *longest, uint32_t len)
+{
+	if (atomic_load_explicit(longest, memory_order_relaxed) < len)
+		atomic_store_explicit(longest, len, memory_order_relaxed);
+}
+
+static void refuse_frame(struct gso_queue *q, const struct gso_message *msg)
+{
+	uint32_t before = atomic_load_explicit(&q->refused_len, memory_order_relaxed);
+
+	add(&q->count.refused, msg->frames);
+	if (msg->frames == 1 && (!before || msg->bytes < before))
+		atomic_store_explicit(&q->refused_len, msg->bytes, memory_order_relaxed);
+}
+
+static const uint8_t *bytes_of(const struct rte_mbuf *m)
+{
+	return rte_pktmbuf_mtod(m, const uint8_t *);
+}
+
+static struct iovec piece(const void *at, size_t len)
+{
+	return (struct iovec){(void *)(uintptr_t)at, len};
+}
+
+/* Lays message @p msg out: the first of @p m, and those that can go with it. @return pieces. */
+static unsigned lay_out(struct gso_queue *q, struct gso_message *msg, struct iovec *io,
+	struct rte_mbuf **m, uint16_t n)
+{
+	struct gso_run run;
+
+	memset(&msg->vnet, 0, sizeof(msg->vnet));
+	msg->frames = 1;
+	if (!q->singly && n > 1 && gso_begin(&run, bytes_of(m[0]), m[0]->data_len))
+		while (msg->frames < n &&
+			gso_add(&run, bytes_of(m[msg->frames]), m[msg->frames]->data_len))
+			msg->frames++;
+	if (msg->frames == 1) {
+		msg->bytes = m[0]->data_len;
+		io[0] = piece(&msg->vnet, sizeof(msg->vnet));
+		io[1] = piece(bytes_of(m[0]), m[0]->data_len);
+		return 2;
+	}
+	msg->bytes = run.bytes;
+	gso_write_head(&run, msg->head);
+	msg->vnet = (struct virtio_net_hdr){
+		.flags = VIRTIO_NET_HDR_F_NEEDS_CSUM,
+		.gso_type = VIRTIO_NET_HDR_GSO_UDP_L4,
+		.hdr_len = run.head,
+		.gso_size = gso_size(&run),
+		.csum_start = (uint16_t)(run.head - UDP_HLEN),
+		.csum_offset = UDP_CSUM,
+	};
+	io[0] = piece(&msg->vnet, sizeof(msg->vnet) + run.head);
+	for (uint16_t i = 0; i < msg->frames; i++)
+		io[1 + i] = piece(bytes_of(m[i]) + run.head, m[i]->data_len - (size_t)run.head);
+	return 1u + msg->frames;
+}
+
+/* @return how many messages the frames made. */
+static unsigned prepare(struct gso_queue *q, struct rte_mbuf **m, uint16_t n)
+{
+	struct iovec *io = q->piece;
+	unsigned messages = 0;
+
+	for (uint16_t i = 0; i < n; i += q->message[messages++].frames) {
+		struct msghdr *h = &q->header[messages].msg_hdr;
+		unsigned pieces = lay_out(q, &q->message[messages], io, m + i, (uint16_t)(n - i));
+
+		*h = (struct msghdr){.msg_iov = io, .msg_iovlen = pieces};
+		io += pieces;
+	}
+	return messages;
+}
+
+static uint16_t count_sent(struct gso_queue *q, unsigned from, unsigned to)
+{
+	uint16_t frames = 0;
+
+	for (unsigned i = from; i < to; i++) {
+		const struct gso_message *msg = &q->message[i];
+
+		frames += msg->frames;
+		add(&q->count.obytes, msg->bytes);
+		if (msg->frames == 1)
+			raise(&q->passed_len, msg->bytes);
+	}
+	add(&q->count.opackets, frames);
+	return frames;
+}
+
+/* The kernel did not take message @p msg.  @return the frames that are lost with it, 0: it shall be
+ * offered again later. */
+static uint16_t not_sent(struct gso_queue *q, const struct gso_message *msg, int err)
+{
+	if (err == EAGAIN || err == EINTR)
+		return 0; /* what it has to send already fills the socket */
+	if (err == EINVAL && msg->frames > 1) {
+		q->singly = true; /* before Linux 6.2 */
+		return 0;
+	}
+	add(&q->count.oerrors, msg->frames);
+	if (err == ENOBUFS || err == EMSGSIZE)
+		refuse_frame(q, msg);
+	return msg->frames;
+}
+
+/* What is done with stays in the caller's hands: the ethdev takes it next. */
+static uint16_t on_send(
+	uint16_t port, uint16_t queue, struct rte_mbuf **pkts, uint16_t n, void *arg)
+{
+	struct gso_queue *q = arg;
+	struct rte_mbuf *old[SENT_MAX];
+	unsigned messages, i = 0;
+	uint16_t done = 0;
+
+	rte_pktmbuf_free_bulk(old, rte_ring_dequeue_burst(q->sent, (void **)old, SENT_MAX, NULL));
+	messages = prepare(q, pkts, RTE_MIN(n, (uint16_t)BURST));
+	while (i < messages) {
+		int sent = sendmmsg(q->sock.fd, &q->header[i], messages - i, MSG_DONTWAIT);
+		uint16_t lost;
+
+		if (sent > 0) {
+			done += count_sent(q, i, i + (unsigned)sent);
+			i += (unsigned)sent;
+			continue;
+		}
+		lost = not_sent(q, &q->message[i], errno);
+		if (!lost)
+			break;
+		done += lost;
+		i++;
+	}
+	return done;
+}
+
+/* --- control thread --------------------------------------------------------------------- */
+
+static struct gso_queue *make_queue(const struct gsoport *g, uint16_t number)
+{
+	struct gso_queue *q = rte_zmalloc("gsoport", sizeof(*q), CACHE_LINE);
+	char name[RTE_RING_NAMESIZE];
+
+	if (!q)
+		return NULL;
+	snprintf(name, sizeof(name), "gso%s.%u", g->netdev, number);
+	q->sent = rte_ring_create(name, SENT_MAX * 2, SOCKET_ID_ANY, RING_F_SP_ENQ | RING_F_SC_DEQ);
+	q->sock.fd = -EBADF;
+	q->queue = number;
+	return q;
+}
+
+static bool make_queues(struct gsoport *g)
+{
+	char name[RTE_RING_NAMESIZE];
+
+	snprintf(name, sizeof(name), "gso%s", g->netdev);
+	g->none = rte_ring_create(name, 2, SOCKET_ID_ANY, 0);
+	for (uint16_t i = 0; i < g->queues; i++) {
+		g->queue[i] = make_queue(g, i);
+		if (!g->queue[i] || !g->queue[i]->sent)
+			return false;
+	}
+	return g->none;
+}
+
+static int by_number(const void *a, const void *b)
+{
+	return *(const int *)a - *(const int *)b;
+}
+
+/* In the order of their numbers, by which rxwake.c knows them. */
+static int open_sockets(struct gsoport *g, char *why, unsigned why_size)
+{
+	int fd[WORKER_MAX];
+	int fanout = -1;
+	int err = 0;
+
+	for (uint16_t i = 0; i < g->queues; i++) {
+		fd[i] = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+		fd[i] = fd[i] < 0 ? -errno : fd[i];
+	}
+	qsort(fd, g->queues, sizeof(fd[0]), by_number);
+	for (uint16_t i = 0; i < g->queues; i++)
+		g->queue[i]->sock.fd = fd[i];
+	for (uint16_t i = 0; i < g->queues && !err; i++)
+		err = gsosock_open(&g->queue[i]->sock, g->netdev, g->queues > 1 ? &fanout : NULL,
+			why, why_size);
+	return err;
+}
+
+static int make_ethdev(struct gsoport *g)
+{
+	struct rte_ring *rx[WORKER_MAX], *tx[WORKER_MAX];
+	char name[32];
+	int port;
+
+	for (uint16_t i = 0; i < g->queues; i++) {
+		rx[i] = g->none;
+		tx[i] = g->queue[i]->sent;
+	}
+	snprintf(name, sizeof(name), "gso_%s", g->netdev);
+	port = rte_eth_from_rings(name, rx, g->queues, tx, g->queues, 0);
+	if (port < 0)
+		return -ENOMEM;
+	g->ethdev = (uint16_t)port;
+	g->made = true;
+	return 0;
+}
+
+struct gsoport *gsoport_create(
+	const char *netdev, uint16_t queues, uint16_t *ethdev, char *why, unsigned why_size)
+{
+	struct gsoport *g = calloc(1, sizeof(*g));
+	int err = -ENOMEM;
+
+	if (g && queues <= WORKER_MAX) {
+		snprintf(g->netdev, sizeof(g->netdev), "%s", netdev);
+		g->queues = queues;
+		snprintf(why, why_size, "no memory for a port: give EAL more with -m MB");
+		err = make_queues(g) ? open_sockets(g, why, why_size) : -ENOMEM;
+		if (!err)
+			err = make_ethdev(g);
+	}
+	if (!err) {
+		*ethdev = g->ethdev;
+		return g;
+	}
+	gsoport_destroy(g);
+	errno = -err;
+	return NULL;
+}
+
+void gsoport_describe(const struct gsoport *g, struct port_info *info)
+{
+	struct ifreq ifr = {0};
+
+	snprintf(info->driver, sizeof(info->driver), "%s", GSOPORT_DRIVER);
+	memcpy(ifr.ifr_name, g->netdev, IFNAMSIZ);
+	if (!ioctl(g->queue[0]->sock.fd, SIOCGIFHWADDR, &ifr))
+		memcpy(info->mac, ifr.ifr_hwaddr.sa_data, sizeof(info->mac));
+}
+
+int gsoport_start(struct gsoport *g, struct rte_mempool *const pool[])
+{
+	for (uint16_t i = 0; i < g->queues; i++) {
+		struct gso_queue *q = g->queue[i];
+
+		q->pool = pool[i];
+		q->room = rte_pktmbuf_data_room_size(pool[i]) - RTE_PKTMBUF_HEADROOM;
+		q->ethdev = g->ethdev;
+		q->on_rx = rte_eth_add_rx_callback(g->ethdev, i, on_receive, q);
+		q->on_tx = rte_eth_add_tx_callback(g->ethdev, i, on_send, q);
+		if (!q->on_rx || !q->on_tx)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+static void destroy_queue(struct gso_queue *q)
+{
+	struct rte_mbuf *m;
+
+	if (!q)
+		return;
+	gsosock_close(&q->sock);
+	while (q->sent && !rte_ring_dequeue(q->sent, (void **)&m))
+		rte_pktmbuf_free(m);
+	rte_ring_free(q->sent);
+	rte_free(q);
+}
+
+void gsoport_stop(struct gsoport *g)
+{
+	for (uint16_t i = 0; g && i < g->queues; i++) {
+		struct gso_queue *q = g->queue[i];
+
+		if (q->on_rx)
+			rte_eth_remove_rx_callback(g->ethdev, i, q->on_rx);
+		if (q->on_tx)
+			rte_eth_remove_tx_callback(g->ethdev, i, q->on_tx);
+		rte_free((void *)(uintptr_t)q->on_rx);
+		rte_free((void *)(uintptr_t)q->on_tx);
+		q->on_rx = q->on_tx = NULL;
+	}
+}
+
+void gsoport_destroy(struct gsoport *g)
+{
+	char name[32];
+
+	if (!g)
+		return;
+	snprintf(name, sizeof(name), "net_ring_gso_%s", g->netdev);
+	if (g->made)
+		rte_eal_hotplug_remove("vdev", name);
+	for (uint16_t i = 0; i < g->queues; i++)
+		destroy_queue(g->queue[i]);
+	rte_ring_free(g->none);
+	free(g);
+}
+
+void gsoport_count(void *arg, struct rte_eth_stats *stats)
+{
+	struct gsoport *g = arg;
+
+	memset(stats, 0, sizeof(*stats));
+	for (uint16_t i = 0; i < g->queues; i++) {
+		struct gso_queue *q = g->queue[i];
+
+		g->missed += gsosock_missed(&q->sock);
+		stats->ipackets += get(&q->count.ipackets);
+		stats->ibytes += get(&q->count.ibytes);
+		stats->ierrors += get(&q->count.ierrors);
+		stats->rx_nombuf += get(&q->count.nombuf);
+		stats->opackets += get(&q->count.opackets);
+		stats->obytes += get(&q->count.obytes);
+		stats->oerrors += get(&q->count.oerrors);
+	}
+	stats->imissed = g->missed;
+}
+
+uint64_t gsoport_refused(struct gsoport *g, uint32_t *shortest, uint32_t *passed)
+{
+	uint64_t before = g->refused;
+
+	*shortest = 0;
+	*passed = 0;
+	g->refused = 0;
+	for (uint16_t i = 0; i < g->queues; i++) {
+		struct gso_queue *q = g->queue[i];
+		uint32_t refused = atomic_exchange(&q->refused_len, 0);
+
+		g->refused += get(&q->count.refused);
+		*passed = RTE_MAX(*passed, atomic_exchange(&q->passed_len, 0u));
+		if (refused && (!*shortest || refused < *shortest))
+			*shortest = refused;
+	}
+	return g->refused - before;
+}

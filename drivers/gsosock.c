@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <net/if.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <unistd.h>
+#include <linux/filter.h>
+#include <linux/if_ether.h>
+#include <linux/if_packet.h>
+#include <linux/virtio_net.h>
+#include "bits.h"
+#include "gsosock.h"
+#include "headers.h"
+
+/* A slot holds a super-frame (GSO_FRAME_MAX) and what the kernel says of it. 17 pages, so that the
+ * first lines of the slots do not all want the same place of a cache; 15 of them fill, but for one
+ * page, a block of 256, which is what the kernel allocates. */
+#define PAGE	    4096u
+#define SLOT	    (17 * PAGE)
+#define BLOCK	    (255 * PAGE)
+#define BLOCK_SLOTS (BLOCK / SLOT)
+/* 240 slots, 16 MB. They are filled in turn, so what is in use is all of it: with 64 MB each byte
+ * of a long message goes to memory and back (4 KiB messages 25 Gb/s at best, 35 so). But a small
+ * frame takes a slot too, and a thread that is paused for some 100 us must find the windows of some
+ * QPs there. */
+#define BLOCKS	   16u
+#define BLOCKS_MIN 2u
+/* What a NIC may have to send before the socket says that it is full: some bursts of 32 frames of
+ * path MTU 4096. The system's limit (net.core.wmem_max) holds where this cannot be had. */
+#define SEND_ROOM (4 << 20)
+
+static void slots_of(struct tpacket_req *r, unsigned blocks)
+{
+	*r = (struct tpacket_req){.tp_block_size = BLOCK,
+		.tp_block_nr = blocks,
+		.tp_frame_size = SLOT,
+		.tp_frame_nr = blocks * BLOCK_SLOTS};
+}
+
+static int make_ring(struct gsosock *s)
+{
+	struct tpacket_req r;
+	unsigned blocks = BLOCKS;
+	void *map;
+
+	for (slots_of(&r, blocks); setsockopt(s->fd, SOL_PACKET, PACKET_RX_RING, &r, sizeof(r));
+		slots_of(&r, blocks)) {
+		if (errno != ENOMEM || blocks == BLOCKS_MIN)
+			return -errno;
+		blocks /= 2;
+	}
+	s->size = (size_t)blocks * BLOCK;
+	map = mmap(NULL, s->size, PROT_READ | PROT_WRITE, MAP_SHARED, s->fd, 0);
+	if (map == MAP_FAILED)
+		return -errno;
+	s->ring = map;
+	s->slots = r.tp_frame_nr;
+	return 0;
+}
+
+/* All else that the netdev carries, frames of 64 KB of TCP too, would take slots and be copied to
+ * them for nothing. A tag that is still there is looked at by the worker. */
+static int take_roce(int fd)
+{
+	static struct sock_filter code[] = {
+		BPF_STMT(BPF_LD | BPF_H | BPF_ABS, ETH_TYPE),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, ETHERTYPE_ROCEV1, 15, 0),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, ETHERTYPE_VLAN, 14, 0),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, ETHERTYPE_QINQ, 13, 0),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, ETHERTYPE_IPV6, 6, 0),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, ETHERTYPE_IPV4, 0, 10),
+		BPF_STMT(BPF_LD | BPF_B | BPF_ABS, ETH_HLEN + IP4_PROTO),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, IPPROTO_ROCEV2, 0, 8),
+		BPF_STMT(BPF_LDX | BPF_B | BPF_MSH, ETH_HLEN),
+		BPF_STMT(BPF_LD | BPF_H | BPF_IND, ETH_HLEN + UDP_DPORT),
+		BPF_STMT(BPF_JMP | BPF_JA, 4),
+		BPF_STMT(BPF_LD | BPF_B | BPF_ABS, ETH_HLEN + IP6_NXT),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, IP6_NXT_DSTOPTS, 4, 0),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, IPPROTO_ROCEV2, 0, 2),
+		BPF_STMT(BPF_LD | BPF_H | BPF_ABS, ETH_HLEN + IP6_HLEN + UDP_DPORT),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, UDP_PORT_ROCEV2, 1, 0),
+		BPF_STMT(BPF_RET | BPF_K, 0),
+		BPF_STMT(BPF_RET | BPF_K, UINT32_MAX),
+	};
+	const struct sock_fprog filter = {.len = ARRAY_SIZE(code), .filter = code};
+
+	return setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &filter, sizeof(filter));
+}
+
+static int prepare(int fd)
+{
+	const int version = TPACKET_V2, one = 1, room = SEND_ROOM;
+
+	if (setsockopt(fd, SOL_PACKET, PACKET_VERSION, &version, sizeof(version)) ||
+		setsockopt(fd, SOL_PACKET, PACKET_VNET_HDR, &one, sizeof(one)) ||
+		setsockopt(fd, SOL_PACKET, PACKET_IGNORE_OUTGOING, &one, sizeof(one)) ||
+		take_roce(fd))
+		return -errno;
+	if (setsockopt(fd, SOL_SOCKET, SO_SNDBUFFORCE, &room, sizeof(room)))
+		setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &room, sizeof(room));
+	return 0;
+}
+
+/* The kernel finds a number that no other has. */
+static int join(int fd, int *fanout)
+{
+	const int flow = PACKET_FANOUT_HASH << 16;
+	int value = *fanout < 0 ? flow | PACKET_FANOUT_FLAG_UNIQUEID << 16 : flow | *fanout;
+	socklen_t size = sizeof(value);
+
+	if (setsockopt(fd, SOL_PACKET, PACKET_FANOUT, &value, sizeof(value)) ||
+		getsockopt(fd, SOL_PACKET, PACKET_FANOUT, &value, &size))
+		return -errno;
+	*fanout = value & 0xFFFF;
+	return 0;
+}
+
+static int bind_to(int fd, const char *netdev)
+{
+	struct sockaddr_ll to = {.sll_family = AF_PACKET,
+		.sll_protocol = htons(ETH_P_ALL),
+		.sll_ifindex = (int)if_nametoindex(netdev)};
+
+	if (!to.sll_ifindex)
+		return -ENODEV;
+	return bind(fd, (const struct sockaddr *)&to, sizeof(to)) ? -errno : 0;
+}
+
+int gsosock_open(struct gsosock *s, const char *netdev, int *fanout, char *why, unsigned why_size)
+{
+	int err = s->fd < 0 ? s->fd : prepare(s->fd);
+
+	err = err ? err : make_ring(s);
+	err = err ? err : bind_to(s->fd, netdev);
+	if (!err && fanout)
+		err = join(s->fd, fanout);
+	if (err == -ENODEV)
+		snprintf(why, why_size, "there is no netdev %s: see `ip link` for those that are",
+			netdev);
+	else if (err == -ENOMEM)
+		snprintf(why, why_size,
+			"no memory for the packet socket of netdev %s: leave --gso out", netdev);
+	else if (err == -EMFILE || err == -ENFILE)
+		snprintf(why, why_size,
+			"no descriptor for the packet socket of netdev %s (%s): raise the limit of "
+			"open files (ulimit -n)",
+			netdev, strerror(-err));
+	else if (err)
+		snprintf(why, why_size,
+			"cannot open a packet socket on netdev %s (%s): run as root or with "
+			"CAP_NET_RAW; without --gso, if the kernel is older than 4.20",
+			netdev, strerror(-err));
+	return err;
+}
+
+void gsosock_close(struct gsosock *s)
+{
+	if (s->ring)
+		munmap(s->ring, s->size);
+	if (s->fd >= 0)
+		close(s->fd);
+	s->ring = NULL;
+	s->fd = -EBADF;
+}
+
+static struct tpacket2_hdr *at(const struct gsosock *s, uint32_t slot)
+{
+	return (struct tpacket2_hdr *)(s->ring + (size_t)(slot / BLOCK_SLOTS) * BLOCK +
+				       (size_t)(slot % BLOCK_SLOTS) * SLOT);
+}
+
+bool gsosock_look(const struct gsosock *s, uint32_t slot, struct gsosock_frame *f)
+{
+	struct tpacket2_hdr *h = at(s, slot);
+	uint32_t status = __atomic_load_n(&h->tp_status, __ATOMIC_ACQUIRE);
+	struct virtio_net_hdr vnet;
+
+	if (!(status & TP_STATUS_USER))
+		return false;
+	f->data = (const uint8_t *)h + h->tp_mac;
+	f->len = h->tp_snaplen;
+	f->whole = h->tp_snaplen == h->tp_len;
+	memcpy(&vnet, f->data - sizeof(vnet), sizeof(vnet));
+	f->gso_type = vnet.gso_type & (uint8_t)~VIRTIO_NET_HDR_GSO_ECN;
+	f->gso_size = vnet.gso_size;
+	f->tagged = status & TP_STATUS_VLAN_VALID;
+	f->vlan = h->tp_vlan_tci;
+	return true;
+}
+
+void gsosock_release(const struct gsosock *s, uint32_t slot)
+{
+	__atomic_store_n(&at(s, slot)->tp_status, TP_STATUS_KERNEL, __ATOMIC_RELEASE);
+}
+
+uint32_t gsosock_missed(const struct gsosock *s)
+{
+	struct tpacket_stats stats; /* the kernel begins anew each time */
+	socklen_t size = sizeof(stats);
+
+	if (getsockopt(s->fd, SOL_PACKET, PACKET_STATISTICS, &stats, &size))
+		return 0;
+	return stats.tp_drops;
+}

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* RC responder: FLUSH and ATOMIC WRITE (IBTA 1.5, Annex A19), and what a SEND invalidates. */
+#include "mw_wqe.h"
+#include "recv.h"
+#include "responder_impl.h"
+
+/* --- FLUSH ------------------------------------------------------------------------------ */
+
+/* @return the rights that the placement types of @p feth want; 0 when they are none that exist
+ * (decision 0094). */
+static uint32_t flush_access(uint32_t feth)
+{
+	if (feth & FETH_PLT_MASK & ~(FETH_PLT_GLOBAL | FETH_PLT_PERSIST))
+		return 0;
+	return (feth & FETH_PLT_GLOBAL ? ABI_ACCESS_FLUSH_GLOBAL : 0) |
+	       (feth & FETH_PLT_PERSIST ? ABI_ACCESS_FLUSH_PERSIST : 0);
+}
+
+static bool flush_allowed(
+	const struct core *c, const struct qp *qp, const struct pkt *pkt, uint32_t access)
+{
+	uint64_t va = pkt->va, len = pkt->dma_len;
+
+	if ((pkt->feth & FETH_SEL_MASK) == FETH_SEL_MR) { /* FLU-05 */
+		if (!mw_range(c->cfg.mrs, pkt->rkey, &va, &len))
+			return false;
+	} else if (!len) { /* RSP-12, C9-88 */
+		return true;
+	}
+	return rkey_resolve(c->cfg.mrs, pkt->rkey, qp->pd, qp->qpn, access, va, len, NULL) == MR_OK;
+}
+
+/* FLU-04, FLU-07. What this QP wrote before, this worker stored, or one from which it took the QP
+ * over; the fence has all other CPUs see it before the response leaves. */
+enum verdict execute_flush(struct core *c, struct qp *qp, const struct pkt *pkt, uint64_t now)
+{
+	uint32_t access = flush_access(pkt->feth);
+
+	if (!access || (pkt->feth & FETH_SEL_MASK) > FETH_SEL_MR)
+		return invalid_request(c, qp, pkt, CAUSE_FLUSH_TYPE, now);
+	if ((pkt->feth & FETH_SEL_MASK) == FETH_SEL_RANGE && pkt->dma_len > MSG_LEN_MAX)
+		return invalid_request(c, qp, pkt, CAUSE_MESSAGE_LENGTH, now); /* RSP-10 */
+	if (!flush_allowed(c, qp, pkt, access))
+		return access_error(c, qp, pkt, CAUSE_RKEY, now);
+	if ((qp->attr.access_flags & access) != access)
+		return invalid_request(c, qp, pkt, CAUSE_NO_FLUSH, now);
+	atomic_thread_fence(memory_order_seq_cst);
+	res_new(c, qp, pkt, 1, 0); /* FLU-02, FLU-03 */
+	c->count.rx_flush_requests++;
+	return PASS;
+}
+
+/* --- ATOMIC WRITE ----------------------------------------------------------------------- */
+
+/* FLU-08, FLU-09: one store of eight bytes. */
+enum verdict execute_atomic_write(
+	struct core *c, struct qp *qp, const struct pkt *pkt, uint64_t now)
+{
+	uint8_t *ptr;
+
+	if (pkt->dma_len != ATOMIC_LEN || pkt->payload_len != ATOMIC_LEN)
+		return invalid_request(c, qp, pkt, CAUSE_ATOMIC_WRITE_LENGTH, now);
+	if (rkey_resolve(c->cfg.mrs, pkt->rkey, qp->pd, qp->qpn, ABI_ACCESS_REMOTE_WRITE, pkt->va,
+		    ATOMIC_LEN, &ptr) != MR_OK)
+		return access_error(c, qp, pkt, CAUSE_RKEY, now);
+	if ((pkt->va | (uintptr_t)ptr) % ATOMIC_LEN)
+		return invalid_request(c, qp, pkt, CAUSE_ATOMIC_ALIGNMENT, now);
+	if (!uaccess_place(&c->ua, ptr, pkt->payload, ATOMIC_LEN)) {
+		memory_fault(c, qp, pkt, now);
+		return DONE;
+	}
+	res_new(c, qp, pkt, 1, 0);
+	c->count.rx_atomic_write_requests++;
+	return PASS;
+}
+
+/* --- SEND with invalidate --------------------------------------------------------------- */
+
+/* INV-03, class J: the receive completes in error, and the requester is told. */
+enum verdict execute_invalidate(struct core *c, struct qp *qp, const struct pkt *pkt, uint64_t now)
+{
+	enum mw_result res = mw_qp_invalidate(c, qp, pkt->rkey);
+
+	if (res == MW_DONE)
+		return PASS;
+	cause_refused_key(c, qp, pkt, res);
+	cause_publish(qp, now);
+	recv_complete(c, qp, ABI_WC_MW_BIND_ERR, NULL, now);
+	responder_fatal(
+		c, qp, NAK_REMOTE_ACCESS, qp->resp.epsn, 0, now); /* RSP-22: the CQE tells */
+	return DONE;
+}

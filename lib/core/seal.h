@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/** @file seal.h  Sealing a packet before the caller does. */
+#ifndef SEAL_H
+#define SEAL_H
+
+#include "core.h"
+
+/** As core_seal(), but nothing counts as sent yet. */
+uint16_t seal_frame(struct core *c, struct txd *t);
+
+#endif

@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file trace.h
+ * What happens to one QP, event by event, for people (`rocictl trace`, `chaos --trace`). Each
+ * traced QP has a ring of its own, so its events stay in order when it moves to another worker.
+ *
+ * Most events are not noted where they happen. While any QP is traced the core takes its steps (a
+ * packet, a turn to send, a timer, a command) one at a time, looks at the QP before and behind, and
+ * notes what is different. So what is not traced pays for a test a burst, a turn and a completion
+ * (decision 0061).
+ */
+#ifndef TRACE_H
+#define TRACE_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include "bits.h"
+#include "limits.h"
+
+struct abi_cqe;
+struct core;
+struct inject_rule;
+struct pkt;
+struct qp;
+struct txd;
+
+/* If you add an event, trace_text.c wants a row for it. */
+enum trace_type {
+	TRACE_DOORBELL,
+	TRACE_FETCH, /* a send WQE was taken: code ABI_WR_*, id wr_id, value bytes, psn .. other */
+	TRACE_TAKE,  /* a receive WQE was taken: id wr_id, value bytes */
+	TRACE_SEND,  /* a packet: code BTH opcode, psn, value bytes of payload, other MSN, flags */
+	TRACE_RECEIVE,
+	TRACE_GO_BACK,	/* to psn, from other */
+	TRACE_RETRIES,	/* value left */
+	TRACE_RNR,	/* value RNR retries left */
+	TRACE_WINDOW,	/* value packets, before other */
+	TRACE_ARMED,	/* a timer: flags TRACE_RNR_TIMER, id nanoseconds from now */
+	TRACE_FIRED,	/* flags */
+	TRACE_STOPPED,	/* flags */
+	TRACE_STATE,	/* code, before other */
+	TRACE_COMPLETE, /* code ABI_WC_* status, id wr_id, value bytes, other ABI_WC_* opcode */
+	TRACE_ASYNC,	/* code ABI_EVENT_* */
+	TRACE_MOVE,	/* to worker value */
+	TRACE_LOST,	/* id events, because the ring was full */
+	TRACE_INJECT,	/* a fault: code ABI_FAULT_*, psn, value its number, flags TRACE_IN */
+	TRACE_RELEASED, /* what a fault held back is sent: code ABI_FAULT_*, psn */
+	TRACE_END,	/* the QP is destroyed */
+	TRACE_TYPES
+};
+
+#define TRACE_ACKREQ	(1u << 0)
+#define TRACE_AGAIN	(1u << 1) /* the request was sent, or received, before */
+#define TRACE_AETH	(1u << 2) /* it has one: syndrome in id */
+#define TRACE_RNR_TIMER (1u << 3) /* else the ACK timer */
+#define TRACE_IN	(1u << 5) /* of a received packet, else of one that is sent */
+#define TRACE_REFUSED	(1u << 4) /* the WQE is bad and fails when its turn comes */
+
+/** In `id` of TRACE_RECEIVE: what became of the packet, and the syndrome. */
+#define TRACE_VERDICT_SHIFT 8
+
+struct trace_event {
+	uint64_t time; /* ns of the core's clock */
+	uint64_t id;
+	uint32_t psn;
+	uint32_t value;
+	uint32_t other;
+	uint8_t type; /* enum trace_type */
+	uint8_t worker;
+	uint8_t code;
+	uint8_t flags; /* TRACE_* */
+};
+_Static_assert(sizeof(struct trace_event) == 32, "trace_event");
+
+/** Its memory is the caller's, zeroes at first; it may be freed when `ended`, or after
+ *  CORE_CMD_TRACE_QP has taken it off its QP. */
+struct trace {
+	/* the owner of the QP */
+	_Atomic uint32_t head; /* events ever noted that may be read */
+	uint32_t next;	       /* events ever noted */
+	uint32_t lost;	       /* since the last that found room */
+	uint64_t step;	       /* when the last step began */
+	uint32_t taken;	       /* receive WQEs that were taken and noted */
+	_Atomic bool ended;    /* the QP is gone: no events follow */
+	/* the reader */
+	_Atomic uint32_t tail CACHE_ALIGNED;
+	struct trace_event event[TRACE_EVENTS] CACHE_ALIGNED;
+};
+
+/** Takes up to @p n events. One reader. */
+unsigned trace_read(struct trace *t, struct trace_event out[], unsigned n);
+
+/** Longest line of trace_text() and trace_json(), without a newline. */
+#define TRACE_LINE 256u
+
+/**
+ * Writes @p e for people: nanoseconds since @p base, worker, event, and what there is to say of it.
+ * @return the length; no NUL, no newline.
+ */
+size_t trace_text(char line[TRACE_LINE], const struct trace_event *e, uint64_t base);
+
+/** The same as a JSON object. */
+size_t trace_json(char line[TRACE_LINE], const struct trace_event *e, uint64_t base);
+
+/* --- inside the core ------------------------------------------------------------------ */
+
+/** What a step may change. */
+struct trace_step {
+	struct trace_event *packet; /* of a step that is one; NULL: none, or no room */
+	uint64_t due;
+	uint32_t fetched;
+	uint32_t psn, psn_new;
+	uint32_t retry_left, rnr_left;
+	uint32_t window;
+	uint8_t state;
+	bool rnr_wait;
+};
+
+/** Looks at @p qp, which is traced, before a step. */
+void trace_begin(struct trace_step *s, const struct qp *qp, uint64_t now);
+
+/** Before the step that @p pkt is. */
+void trace_rx_begin(struct trace_step *s, const struct core *c, struct qp *qp,
+	const struct pkt *pkt, uint64_t now);
+
+/** Behind it. */
+void trace_rx_end(
+	struct trace_step *s, const struct core *c, struct qp *qp, uint16_t verdict, uint64_t now);
+
+/** Before a turn of @p qp, traced or not, to send. */
+void trace_tx_begin(struct trace_step *s, const struct qp *qp, uint64_t now);
+
+/** Behind it: @p n packets were built. */
+void trace_tx_end(struct trace_step *s, const struct core *c, struct qp *qp, const struct txd *out,
+	unsigned n, uint64_t now);
+
+/** Before the timer of @p qp is looked at. */
+void trace_timer_begin(struct trace_step *s, const struct core *c, struct qp *qp, uint64_t now);
+
+/** Behind any other step. */
+void trace_end(struct trace_step *s, const struct core *c, struct qp *qp, uint64_t now);
+
+/* Events that a look at the QP does not show; it is traced. */
+void trace_cqe(const struct core *c, const struct qp *qp, uint64_t wr_id, uint8_t status,
+	uint8_t opcode, uint32_t byte_len, uint64_t now);
+void trace_async(const struct core *c, const struct qp *qp, uint32_t type);
+void trace_doorbell(const struct core *c, const struct qp *qp, uint64_t now);
+void trace_inject(const struct core *c, const struct qp *qp, const struct pkt *pkt,
+	const struct inject_rule *r, uint64_t now);
+void trace_released(const struct core *c, const struct qp *qp, const struct txd *t, uint64_t now);
+void trace_move(const struct core *c, const struct qp *qp, uint16_t worker, uint64_t now);
+
+/** CORE_CMD_TRACE_QP: begins to trace @p qp into @p t, or ends it with NULL.
+ *  @return 0, or -EBUSY: somebody else traces it. */
+int trace_qp(struct core *c, struct qp *qp, struct trace *t);
+
+/** @p qp is about to be destroyed. */
+void trace_gone(const struct core *c, struct qp *qp, uint64_t now);
+
+#endif

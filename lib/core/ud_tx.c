@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * UD requester: what requester.c does not know of datagrams. Each is one packet and goes where its
+ * address handle says; queue, order, completion and errors are as for UC.
+ */
+#include "ud.h"
+#include <errno.h>
+#include "mcast.h"
+#include "packet.h"
+#include "requester.h"
+#include "seq24.h"
+
+/* WQEs that one step of a snapshot takes. */
+#define SNAPSHOT_STEP 256u
+
+static struct path *path_of(const struct qp *qp, struct send_wqe *w)
+{
+	return (struct path *)((uint8_t *)w + qp->sq_slot_size - UD_WQE_PATH);
+}
+
+static const struct port *port_of(const struct core *c, const struct qp *qp)
+{
+	return &c->cfg.ports->port[qp->attr.port ? qp->attr.port - 1 : 0];
+}
+
+/* @return 0 where the table has none. */
+static uint16_t pkey_at(const struct port *port, uint32_t index)
+{
+	return index < port->pkeys ? port->pkey[index] : 0;
+}
+
+/* Its own number, as the packet says it. */
+static uint32_t source_qpn(const struct qp *qp)
+{
+	return qp->type == ABI_QPT_GSI ? QPN_GSI : qp->qpn; /* UD-03 */
+}
+
+/* @return a status, 0 when @p w may go by @p ah. */
+static uint8_t check(const struct core *c, const struct qp *qp, struct send_wqe *w,
+	const struct ah *ah, const struct abi_wqe *e)
+{
+	const struct port *port = port_of(c, qp);
+
+	if (!ah)
+		return wqe_refuse(w, ABI_WC_LOC_QP_OP_ERR, CAUSE_POST_AH, 0);
+	if (ah->path.port + 1 != qp->attr.port)
+		return wqe_refuse(w, ABI_WC_LOC_QP_OP_ERR, CAUSE_POST_AH_PORT, ah->path.port + 1u);
+	if (w->length > port->active_mtu) /* UD-02 */
+		return wqe_refuse(w, ABI_WC_LOC_LEN_ERR, CAUSE_POST_DATAGRAM, port->active_mtu);
+	if (qp->type != ABI_QPT_GSI)
+		return 0;
+	w->ud.pkey = pkey_at(port, e->ud.pkey_index); /* BTH-11 */
+	if (!pkey_valid(w->ud.pkey))
+		return wqe_refuse(w, ABI_WC_LOC_QP_OP_ERR, CAUSE_POST_PKEY, e->ud.pkey_index);
+	return 0;
+}
+
+static bool leads_to_group(const struct path *p)
+{
+	return p->hdr[ETH_DST] & 1;
+}
+
+void ud_address(struct core *c, const struct qp *qp, struct send_wqe *w, const struct abi_wqe *e)
+{
+	const struct ah *ah = ah_find(c->cfg.ahs, e->ud.ah, qp->pd);
+	struct path *path = path_of(qp, w);
+
+	w->ud.pkey = qp->pkey;
+	w->status = check(c, qp, w, ah, e);
+	if (w->status)
+		return;
+	*path = ah->path;
+	w->ud.qkey = e->ud.remote_qkey & QKEY_OWN ? ud_qkey(qp) : e->ud.remote_qkey; /* UD-03 */
+	w->ud.dest_qpn = leads_to_group(path) ? QPN_MULTICAST			     /* MC-07 */
+					      : e->ud.remote_qpn & SEQ24_MASK;
+	if (ah->hashed)
+		path_set_label(path, flow_label_of_qpns(source_qpn(qp), w->ud.dest_qpn), ah->plain);
+}
+
+bool ud_build(struct core *c, struct qp *qp, struct send_wqe *w, struct txd *t)
+{
+	bool imm = w->opcode == ABI_WR_SEND_WITH_IMM;
+	const struct path *path = path_of(qp, w);
+	const struct bth b = {
+		.code = OPC_UD | (imm ? OP_SEND_ONLY_WITH_IMM : OP_SEND_ONLY), /* UD-01 */
+		.flags = w->flags & ABI_WQE_SOLICITED ? BTH_SE : 0,
+		.pkey = w->ud.pkey,
+		.dest_qpn = w->ud.dest_qpn, /* BTH-12 */
+		.psn = w->first_psn,	    /* UD-04 */
+	};
+	uint8_t *eth = packet_begin_to(c, qp, path, t, &b, w->length);
+
+	put_be32(eth, w->ud.qkey); /* BTH-24 */
+	put_be32(eth + 4, source_qpn(qp));
+	if (imm)
+		memcpy(eth + DETH_LEN, &w->imm, IMMDT_LEN); /* BTH-20, BTH-26 */
+	t->group = leads_to_group(path);
+	qp->req.since_ackreq++; /* none asks for an answer: all may follow (BTH-14) */
+	return requester_payload(c, qp, w, t, 0, w->length);
+}
+
+/* The command's progress: the QP under way, and how many WQEs of it were taken. */
+#define PROGRESS_SHIFT 16
+_Static_assert(WR_MAX <= 1u << (PROGRESS_SHIFT - 1), "a queue's length fits the progress");
+
+int ud_snapshot(struct core *c, struct core_cmd *cmd)
+{
+	uint32_t i = cmd->progress >> PROGRESS_SHIFT;
+	uint32_t taken = cmd->progress & ((1u << PROGRESS_SHIFT) - 1);
+
+	for (uint32_t steps = 0; steps < SNAPSHOT_STEP && i < cmd->n; steps++) {
+		struct qp *qp = cmd->qps[i];
+		/* It may go on posting: no more than the queue holds. */
+		bool more = qp->state >= ABI_QPS_RTS && taken < qp->sq.depth &&
+			    !requester_full(qp) && requester_fetch(c, qp);
+
+		taken = more ? taken + 1 : 0;
+		i += !more;
+	}
+	cmd->progress = i << PROGRESS_SHIFT | taken;
+	return i < cmd->n ? -EAGAIN : 0;
+}

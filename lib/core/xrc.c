@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * XRC target (IBA A14). It is RC's responder, but for where receives come from and complete: each
+ * SEND, and each WRITE with immediate data, names an SRQ of the QP's domain (recv.c). What other
+ * requests name does not count.
+ *
+ * The initiator is RC's requester and completer: packet.h puts XRCETH into requests.
+ */
+#include "xrc.h"
+#include "recv.h"
+#include "responder.h"
+
+bool xrc_request(struct core *c, struct qp *qp, const struct pkt *pkt, uint64_t now)
+{
+	if (unlikely(qp->resp.have_wqe && pkt->psn == qp->resp.epsn && recv_srq_gone(c, qp))) {
+		cause_request(c, qp, pkt, CAUSE_XRC_SRQ); /* XRC-04 */
+		responder_fatal(c, qp, NAK_INVALID_REQ, pkt->psn, ABI_EVENT_QP_REQ_ERR, now);
+		return false;
+	}
+	qp->xrc.named = pkt->srqn;
+	return true;
+}

@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <string.h>
+#include "srq.h"
+#include "uaccess.h"
+
+static uint8_t *entry(const struct srq *srq, const struct srq_ring *ring, uint32_t idx)
+{
+	return ring->entries + (size_t)(idx & (ring->depth - 1)) * srq->stride;
+}
+
+/* Entries from @p head on that the application says are posted. The index is read again only when
+ * the copy of it says fewer than @p wanted. */
+static uint32_t posted_from(struct srq *srq, uint32_t head, uint32_t wanted)
+{
+	uint32_t posted = atomic_load_explicit(&srq->posted, memory_order_acquire);
+
+	/* A copy from before `head` went on is as good as none. */
+	if ((int32_t)(posted - head) >= (int32_t)wanted)
+		return posted - head;
+	posted = atomic_load_explicit(&srq->shared->producer, memory_order_acquire);
+	atomic_store_explicit(&srq->posted, posted, memory_order_release);
+	return posted - head;
+}
+
+/* The slots below `head` are the application's again. Two workers may come here in the other order
+ * than they claimed, and the index must not stay behind: who wrote looks whether it is the newest.
+ */
+static void publish_consumer(struct srq *srq, uint32_t claimed)
+{
+	uint32_t head = claimed;
+
+	do {
+		claimed = head;
+		atomic_store(&srq->shared->consumer, claimed);
+		head = atomic_load(&srq->head);
+	} while (head != claimed);
+}
+
+/* What lies at @p head, as long as that is the head. */
+static enum srq_taken peek(struct srq *srq, uint32_t head, void *copy, uint32_t *phase)
+{
+	uint32_t posted = posted_from(srq, head, 1);
+	/* Behind `posted`: who sees what was posted to a ring sees the ring. */
+	const struct srq_ring *ring = atomic_load_explicit(&srq->ring, memory_order_acquire);
+
+	if (atomic_load_explicit(&srq->broken, memory_order_relaxed))
+		return SRQ_BROKEN;
+	if (!posted)
+		return SRQ_EMPTY;
+	if (posted > ring->depth)
+		return SRQ_BROKEN;
+	uaccess_wqe(copy, entry(srq, ring, head), srq->stride);
+	*phase = abi_phase(head, ring->depth);
+	return SRQ_TAKEN;
+}
+
+enum srq_taken srq_take(struct srq *srq, void *copy)
+{
+	uint32_t head = atomic_load_explicit(&srq->head, memory_order_acquire);
+	uint32_t seen, phase;
+
+	for (;;) {
+		enum srq_taken found = peek(srq, head, copy, &phase);
+
+		seen = head;
+		if (found != SRQ_TAKEN) {
+			/* Of a head that went on meanwhile this says nothing. */
+			head = atomic_load_explicit(&srq->head, memory_order_acquire);
+			if (head == seen)
+				return found;
+			continue;
+		}
+		/* The loads of the copy come before the release. */
+		if (atomic_compare_exchange_strong_explicit(&srq->head, &head, seen + 1,
+			    memory_order_acq_rel, memory_order_acquire))
+			break;
+	}
+	publish_consumer(srq, seen + 1);
+	if ((((const struct abi_recv_wqe *)copy)->ctl & ABI_WQE_PHASE) != phase)
+		return SRQ_BROKEN; /* it says that an entry is there, which is not */
+	return SRQ_TAKEN;
+}
+
+uint32_t srq_waiting(const struct srq *srq, uint32_t depth)
+{
+	uint32_t head = atomic_load_explicit(&srq->head, memory_order_acquire);
+	uint32_t n = atomic_load_explicit(&srq->shared->producer, memory_order_acquire) - head;
+
+	return n < depth ? n : depth;
+}
+
+bool srq_limit_reached(struct srq *srq)
+{
+	uint32_t limit = atomic_load_explicit(&srq->limit, memory_order_relaxed);
+	uint32_t head;
+
+	if (likely(!limit))
+		return false;
+	head = atomic_load_explicit(&srq->head, memory_order_acquire);
+	if (posted_from(srq, head, limit) >= limit)
+		return false;
+	/* Another worker was first, or the control thread has armed another limit meanwhile. */
+	if (!atomic_compare_exchange_strong_explicit(
+		    &srq->limit, &limit, 0, memory_order_relaxed, memory_order_relaxed))
+		return false;
+	atomic_fetch_add_explicit(&srq->limits, 1, memory_order_relaxed);
+	return true;
+}
+
+bool srq_break(struct srq *srq)
+{
+	return !atomic_exchange(&srq->broken, true);
+}
+
+void srq_copy(const struct srq *srq, const struct srq_ring *to, const struct srq_ring *from)
+{
+	uint32_t head = atomic_load_explicit(&srq->head, memory_order_acquire);
+	uint32_t n = atomic_load_explicit(&srq->shared->producer, memory_order_acquire) - head;
+	uint8_t copy[SRQ_ENTRY_MAX] __attribute__((aligned(16)));
+	struct abi_recv_wqe *w = (struct abi_recv_wqe *)copy;
+
+	if (n > to->depth)
+		n = to->depth; /* of a hostile application; what is lost is its own */
+	for (uint32_t i = head; i - head < n; i++) {
+		uaccess_wqe(copy, entry(srq, from, i), srq->stride);
+		/* A mark that was wrong stays wrong (SRQ-08). */
+		w->ctl ^= abi_phase(i, from->depth) ^ abi_phase(i, to->depth);
+		memcpy(entry(srq, to, i), copy, srq->stride);
+	}
+	/* Where nothing waits, nothing may look as if (SRQ-08): zeroes mark every other lap. */
+	memset(copy, 0, sizeof(copy));
+	for (uint32_t i = head + n; i - head < to->depth; i++) {
+		w->ctl = abi_phase(i, to->depth) ^ ABI_WQE_PHASE;
+		memcpy(entry(srq, to, i), copy, srq->stride);
+	}
+}

@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file srq.h
+ * Shared receive queues, the daemon's side. QPs of several workers take WQEs from one, each worker
+ * for itself: no lock, no owner, none in stock (doc/decisions/0080-srq.md).
+ *
+ * A worker copies the entry at `head` and then claims it, by moving `head` on from the value that
+ * it copied at. Who finds `head` elsewhere threw nothing away but a copy; somebody else has made
+ * progress. So what is claimed is copied already: the slot is the application's again at once, and
+ * a worker that pauses holds nothing up.
+ */
+#ifndef SRQ_H
+#define SRQ_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include "abi_ring.h"
+#include "abi_wqe.h"
+#include "bits.h"
+#include "limits.h"
+
+struct cq;
+
+/** Bytes of the largest entry: SGE_MAX SGEs. */
+#define SRQ_ENTRY_MAX 512u
+
+/** Where the entries are. Never changes; a resize publishes another one. */
+struct srq_ring {
+	uint8_t *entries;
+	uint32_t depth; /* power of two */
+};
+
+struct srq {
+	/* control thread, before publication */
+	struct abi_queue *shared; /* hostile: only `producer` is read */
+	uint32_t stride;
+	uint32_t max_sge;
+	uint32_t srqn;
+	uint32_t pd;	  /* of its WQEs' keys, whatever the QP's is */
+	uint32_t handle;  /* in its session */
+	uint32_t session; /* number of the session that owns it */
+	uint32_t xrcd;	  /* number of its XRC domain; 0: no XRC SRQ */
+	struct cq *cq;	  /* XRC: where its receives complete */
+	/** Control thread: resize. Used no longer than to the next quiescent state. */
+	_Atomic(const struct srq_ring *) ring;
+	/* all workers */
+	/** Entries claimed, modulo 2^32. */
+	_Atomic uint32_t head CACHE_ALIGNED;
+	/** A value that shared->producer had, so that the application's line is not asked each
+	 *  time. */
+	_Atomic uint32_t posted;
+	/** Below so many WQEs an event is due, once; 0: not armed (SRQ-04). The control thread
+	 *  arms it. */
+	_Atomic uint32_t limit;
+	/** What the application wrote makes no sense (SRQ-08): nothing is taken any more. */
+	_Atomic bool broken;
+	_Atomic uint64_t starved; /* messages that found it empty */
+	_Atomic uint64_t limits;  /* limit events */
+};
+
+/** SRQN -> SRQ. Written by the control thread; read by all workers. A withdrawn SRQ is freed after
+ *  a grace period only. */
+struct srq_table {
+	_Atomic(struct srq *) slot[SRQ_MAX];
+};
+
+#define SRQN_SLOT(srqn)	     ((srqn) & (SRQ_MAX - 1))
+#define SRQN_MAKE(gen, slot) (((uint32_t)(gen) << SRQN_SLOT_BITS | (uint32_t)(slot)) & 0xFFFFFFu)
+
+/** @return the SRQ with number @p srqn, or NULL. */
+static inline struct srq *srq_find(const struct srq_table *t, uint32_t srqn)
+{
+	struct srq *srq =
+		t ? atomic_load_explicit(&t->slot[SRQN_SLOT(srqn)], memory_order_acquire) : NULL;
+
+	return srq && srq->srqn == srqn ? srq : NULL;
+}
+
+enum srq_taken {
+	SRQ_TAKEN,
+	SRQ_EMPTY,
+	SRQ_BROKEN,
+};
+
+/**
+ * Takes the oldest WQE, whose entry is copied to @p copy: SRQ_ENTRY_MAX bytes, aligned to 16. Any
+ * worker.
+ */
+enum srq_taken srq_take(struct srq *srq, void *copy);
+
+/** @return how many WQEs are posted and not taken; at most @p depth, as a hostile application may
+ *  say anything. Any thread. */
+uint32_t srq_waiting(const struct srq *srq, uint32_t depth);
+
+/** Whether fewer WQEs are posted than the limit that is armed; if so it is disarmed, and the caller
+ *  raises SRQ_LIMIT_REACHED (SRQ-04). Any worker. */
+bool srq_limit_reached(struct srq *srq);
+
+/** Marks @p srq broken.  @return true when it was not yet: the caller raises SRQ_ERR (SRQ-08). */
+bool srq_break(struct srq *srq);
+
+/**
+ * Copies what waits in @p from to @p to, where the same indices have other places. The entries of
+ * @p from stay as they are, because workers may be copying them. Control thread, while the
+ * application posts nothing.
+ */
+void srq_copy(const struct srq *srq, const struct srq_ring *to, const struct srq_ring *from);
+
+#endif

@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What the project wants of its figures, and what others reached on a machine of this class (two
+virtual CPUs, Xeon with AVX-512 and VPCLMULQDQ, DPDK 22.11): for proportions, not as a promise."""
+from figures import advantage, better, find, one
+
+# (who, what, unit, size) -> figure: latency is one way.
+ELSEWHERE = {
+    ('libfabric tcp', 'latency', 'us', 64): 3.8,
+    ('libfabric tcp', 'latency', 'us', 4096): 5.0,
+    ('libfabric tcp', 'latency', 'us', 65536): 14,
+    ('libfabric tcp', 'rate', 'Gb/s', 4096): 8.3,
+    ('libfabric tcp', 'rate', 'Gb/s', 65536): 11,
+    ('libfabric tcp', 'messages', 'M/s', 64): 0.36,
+    ('UCX tcp put', 'latency', 'us', 64): 6.5,
+    ('UCX tcp put', 'latency', 'us', 4096): 6.6,
+    ('UCX tcp put', 'latency', 'us', 65536): 46,
+    ('UCX tcp put', 'rate', 'Gb/s', 4096): 9,
+    ('UCX tcp put', 'rate', 'Gb/s', 65536): 14,
+    ('UCX tcp put', 'messages', 'M/s', 64): 0.29,
+    ('UCX tcp am', 'latency', 'us', 64): 3.8,
+    ('UCX tcp am', 'latency', 'us', 4096): 4.7,
+    ('UCX tcp am', 'latency', 'us', 65536): 32,
+    ('UCX tcp am', 'rate', 'Gb/s', 4096): 9,
+    ('UCX tcp am', 'rate', 'Gb/s', 65536): 28,
+    ('UCX tcp am', 'messages', 'M/s', 64): 0.35,
+    ('kernel UDP', 'messages', 'M/s', 64): 0.72,
+    ('kernel UDP', 'latency', 'us', 64): 1.85,
+    ('eRPC on memif', 'round trip', 'us', 64): 1.6,
+    ('eRPC on memif', 'messages', 'M/s', 64): 1.4,
+    ('eRPC on AF_PACKET', 'latency', 'us', 64): 1.95,
+    ('eRPC on AF_PACKET', 'messages', 'M/s', 64): 0.23,
+}
+NOTES = {
+    ('kernel UDP', 'latency', 'us', 64): 'busy-polled; qperf sleeps in the kernel',
+    ('kernel UDP', 'messages', 'M/s', 64): 'sendmmsg and recvmmsg',
+    ('libfabric tcp', 'messages', 'M/s', 64): 'fi_rma_bw, which Debian does not package',
+}
+VETH_WHATS = (('latency', 'us'), ('rate', 'Gb/s'), ('messages', 'M/s'))
+
+
+def goal(name, unit, wanted, limit, value):
+    """@param value  None: not measured."""
+    met = None if value is None else value >= limit if wanted == 'at least' else value <= limit
+    return {'name': name, 'unit': unit, 'wanted': wanted, 'limit': limit, 'value': value, 'met': met}
+
+
+def best_path(figures, field, **want):
+    """The application that posts lists: any list length that was measured."""
+    found = [f[field] for f in find(figures, bench='path', op='write', **want) if field in f]
+    return found
+
+
+def path_goals(figures):
+    for memory in ('512K', '256M'):
+        ratios = best_path(figures, 'ratio_to_floor', size=4096, qps=1, memory=memory)
+        yield goal(f'4 KiB WRITE, both ends on one core, {memory}', 'x floor', 'at most', 1.3,
+                   min(ratios) if ratios else None)
+    rates = best_path(figures, 'mmsg_s', size=64, qps=1, memory='512K')
+    yield goal('64 B WRITE, both ends on one core', 'M/s', 'at least', 6, max(rates) if rates else None)
+    yield goal('the same, hoped for', 'M/s', 'at least', 8, max(rates) if rates else None)
+    for size in (64, 4096):
+        pairs = [(few['median'], many['median'])
+                 for few in find(figures, bench='path', op='write', size=size, qps=1, memory='512K')
+                 for many in find(figures, bench='path', op='write', size=size, qps=10000, memory='512K',
+                                  list=few['list'])]
+        yield goal(f'10,000 QPs, {size} B WRITE', 'x one', 'at most', 1.25,
+                   min(many / few for few, many in pairs) if pairs else None)
+
+
+def latency_goals(figures):
+    for op in ('write', 'send'):
+        found = [f['median'] for f in find(figures, bench='latency', op=op, size=64, threads='one')]
+        yield goal(f'64 B {op.upper()} over net_ring, one way', 'us', 'at most', 1.5,
+                   min(found) / 1e3 if found else None)
+
+
+def link_goals(figures):
+    for name in ('memif', 'vhost'):
+        f = one(figures, bench='link', who=f'{name}, one thread', what='rate', size=4096)
+        yield goal(f'4 KiB WRITE over {name}, one direction, a core an end', 'Gb/s', 'at least', 50,
+                   f and f['median'])
+        f = one(figures, bench='link', who=f'{name}, one thread', what='round trip', op='write', size=64)
+        yield goal(f'64 B WRITE round trip over {name}', 'us', 'at most', 1.5, f and f['median'])
+
+
+def veth_best(figures, what, unit, size, ours):
+    """The best figure of ours, or of the others, and whose it is."""
+    best = None
+    for f in find(figures, bench='veth', what=what, unit=unit, size=size):
+        if f['who'].startswith('Rocinante') == ours and (
+                not best or better(f['median'], best['median'], unit)):
+            best = f
+    return best
+
+
+def peer_goals(figures):
+    sizes = sorted({f['size'] for f in figures if f['bench'] == 'veth'})
+    for what, unit in VETH_WHATS:
+        for size in sizes:
+            ours, theirs = (veth_best(figures, what, unit, size, side) for side in (True, False))
+            if ours and theirs and (what != 'messages' or size == 64) and (what != 'rate' or size > 64):
+                yield goal(f"veth, {size} B {what}: {ours['who']} against {theirs['who']}", 'x peer', 'at least', 1,
+                           advantage(ours['median'], theirs['median'], unit))
+
+
+def judge(figures):
+    return [g for part in (path_goals, latency_goals, link_goals, peer_goals) for g in part(figures)]

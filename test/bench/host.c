@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <pthread.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <sys/resource.h>
+#include <rte_lcore.h>
+#include "bench.h"
+#include "daemon.h"
+#include "eal.h"
+#include "host.h"
+
+/* Packet buffers, tables and the floor's own buffers. */
+#define EAL_MEMORY "256"
+/* Of the worker between two offers of the CPU. */
+#define ROUNDS 256u
+
+static struct {
+	char folder[64];
+	struct options opt;
+	struct daemon daemon;
+	struct worker *worker;
+	pthread_t control;
+} host;
+
+static void set(const char *name, const char *value)
+{
+	char why[VALUE_MAX];
+
+	if (options_set(&host.opt, name, value, why))
+		bench_die("--%s %s: %s", name, value, why);
+}
+
+static void make_socket(void)
+{
+	char path[sizeof(host.folder) + 8];
+
+	snprintf(host.folder, sizeof(host.folder), "/tmp/roci-bench-XXXXXX");
+	if (!mkdtemp(host.folder))
+		bench_die("/tmp cannot be written: make it so");
+	snprintf(path, sizeof(path), "%s/sock", host.folder);
+	set("socket", path);
+}
+
+static void make_ring_pair(void)
+{
+	set("ring-pair", "");
+	set("gid", "0,192.0.2.1");
+	set("gid", "1,192.0.2.2");
+	set("mtu", "0,4300");
+	set("mtu", "1,4300");
+}
+
+static void *control(void *arg)
+{
+	int err = ctl_run(host.daemon.ctl);
+
+	if (err)
+		bench_die("rocid's control thread ended with error %d", -err);
+	return NULL;
+}
+
+/* Ten thousand QPs pass as many descriptors. */
+static void raise_limits(void)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit))
+		return;
+	limit.rlim_cur = limit.rlim_max;
+	setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+static struct worker *start(int argc, char *argv[])
+{
+	char why[VALUE_MAX * 2] = "no memory";
+
+	raise_limits();
+	make_socket();
+	if (eal_start(argc, argv, &host.opt, why) || daemon_up(&host.daemon, &host.opt, why))
+		bench_die("%s", why);
+	host.worker = host.daemon.dp->worker[0];
+	worker_begin(host.worker);
+	if (rte_ctrl_thread_create(&host.control, "bench-control", NULL, control, NULL))
+		bench_die("no thread can be made: raise the limit of threads");
+	return host.worker;
+}
+
+struct worker *host_start(const char *program)
+{
+	char *argv[] = {(char *)program, (char *)"--no-huge", (char *)"--no-pci",
+		(char *)"--no-telemetry", (char *)"-m", (char *)EAL_MEMORY, NULL};
+
+	options_init(&host.opt);
+	make_ring_pair();
+	return start(6, argv);
+}
+
+struct worker *host_start_at(int argc, char *argv[])
+{
+	char why[VALUE_MAX * 2];
+	int own = 1;
+
+	while (own < argc && strcmp(argv[own], "--"))
+		own++;
+	options_init(&host.opt);
+	if (own < argc && options_parse(&host.opt, argc - own, argv + own, why))
+		bench_die("%s", why);
+	return start(own, argv);
+}
+
+const char *host_socket(void)
+{
+	return host.opt.socket;
+}
+
+struct task {
+	void (*fn)(void *arg);
+	void *arg;
+	_Atomic bool done;
+};
+
+static void *run_task(void *arg)
+{
+	struct task *t = arg;
+
+	t->fn(t->arg);
+	atomic_store(&t->done, true);
+	return NULL;
+}
+
+void host_while(void (*fn)(void *arg), void *arg)
+{
+	struct task t = {.fn = fn, .arg = arg};
+	pthread_t thread;
+
+	if (rte_ctrl_thread_create(&thread, "bench-task", NULL, run_task, &t))
+		bench_die("no thread can be made: raise the limit of threads");
+	while (!atomic_load(&t.done)) {
+		for (unsigned i = 0; i < ROUNDS; i++)
+			worker_round(host.worker);
+		sched_yield(); /* there may be one CPU only */
+	}
+	pthread_join(thread, NULL);
+}
+
+void host_stop(void)
+{
+	ctl_stop(host.daemon.ctl);
+	while (pthread_tryjoin_np(host.control, NULL)) {
+		worker_round(host.worker);
+		sched_yield();
+	}
+	worker_end(host.worker);
+	daemon_down(&host.daemon);
+	eal_stop();
+	rmdir(host.folder);
+}

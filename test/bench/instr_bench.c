@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What `instr` runs under callgrind: for each operation and size as many messages as that many
+ * bursts make, counted between two dumps whose trigger says "OP SIZE MESSAGES". Without callgrind
+ * it does the same, counted by nobody.
+ */
+#include <stdio.h>
+#include <valgrind/callgrind.h>
+#include "bench.h"
+#include "bits.h"
+#include "flows.h"
+#include "host.h"
+#include "worker.h"
+
+#define MESSAGES 1024u
+#define MTU	 4096u
+#define MEMORY	 (512u << 10)
+
+static const struct {
+	enum roci_wr_opcode opcode;
+	const char *name;
+} ops[] = {
+	{ROCI_WR_RDMA_WRITE, "write"},
+	{ROCI_WR_SEND, "send"},
+	{ROCI_WR_RDMA_READ, "read"},
+};
+
+static const size_t sizes[] = {64, 1024, 4096, 65536};
+
+static void open_flows(void *arg)
+{
+	static const struct flows_config cfg = {
+		.connections = 1, .depth = 128, .memory = MEMORY, .reads = 16};
+
+	*(struct flows **)arg = flows_open(&cfg);
+}
+
+static void close_flows(void *arg)
+{
+	flows_close(arg);
+}
+
+static void one_round(void *arg)
+{
+	worker_round(arg);
+}
+
+static void count(struct flows *flows, unsigned op, size_t size, struct worker *w)
+{
+	struct traffic t = {
+		.opcode = ops[op].opcode,
+		.size = size,
+		.set = MEMORY,
+		.list = 8,
+		.signaled = 1,
+		.packets = (unsigned)((size + MTU - 1) / MTU),
+	};
+	unsigned messages = MESSAGES / t.packets;
+	char trigger[64];
+
+	flows_run(flows, &t, messages / 4, one_round, w, 0);
+	CALLGRIND_ZERO_STATS;
+	CALLGRIND_TOGGLE_COLLECT;
+	flows_run(flows, &t, messages, one_round, w, 0);
+	CALLGRIND_TOGGLE_COLLECT;
+	snprintf(trigger, sizeof(trigger), "%s %zu %u", ops[op].name, size, messages);
+	CALLGRIND_DUMP_STATS_AT(trigger);
+}
+
+int main(int argc, char *argv[])
+{
+	struct worker *w = host_start(argv[0]);
+	struct flows *flows;
+
+	host_while(open_flows, &flows);
+	for (unsigned op = 0; op < ARRAY_SIZE(ops); op++)
+		for (unsigned s = 0; s < ARRAY_SIZE(sizes); s++)
+			count(flows, op, sizes[s], w);
+	host_while(close_flows, flows);
+	host_stop();
+	return 0;
+}

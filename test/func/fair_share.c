@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * fair_share SOCKET: a session with a thousand busy queue pairs beside one with a single one. All
+ * work is posted before, so that the worker alone decides who gets on. When the single one is done,
+ * the thousand may not have done much more than it, though they had several times as much to do.
+ */
+#include <err.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include "pair.h"
+
+#define QPS   1000
+#define EACH  4	    /* requests of each of the thousand, */
+#define SMALL 16384 /* of so many bytes: 64 MB together */
+#define LARGE (1u << 20)
+#define ALONE 16 /* requests of the single one: 16 MB */
+#define SHARE_MIN \
+	40 /* per cent; half is fair. Last in line it would get 20, by QPs 1 in a thousand. */
+
+static void must(int ok, const char *what)
+{
+	if (!ok)
+		errx(1, "%s: %s", what, roci_last_error());
+}
+
+/* Pairs of QPs that belong to one session. */
+static void open_many(struct end many[][2], const char *socket)
+{
+	struct roci_qp_init_attr init = {.size = sizeof(init), .qp_type = ROCI_QPT_RC};
+	struct end base;
+
+	end_open(&base, socket, SMALL);
+	must((base.cq = roci_create_cq(base.ctx, QPS * EACH, NULL, NULL, 0)) != NULL, "CQ");
+	init.send_cq = init.recv_cq = base.cq;
+	init.cap = (struct roci_qp_cap){EACH, 1, 1, 1, 0};
+	for (int i = 0; i < QPS; i++) {
+		for (int side = 0; side < 2; side++) {
+			many[i][side] = base;
+			many[i][side].qp = roci_create_qp(base.pd, &init);
+			must(many[i][side].qp != NULL, "QP");
+		}
+		pair_connect(many[i], ROCI_MTU_1024);
+	}
+}
+
+int main(int argc, char **argv)
+{
+	static struct end many[QPS][2];
+	static struct end single[2];
+	struct roci_wc wc;
+	unsigned done = 0;
+	double share;
+
+	if (argc != 2)
+		errx(2, "use: fair_share SOCKET");
+	pair_open(single, argv[1], LARGE, ROCI_MTU_1024);
+	open_many(many, argv[1]);
+	for (int i = 0; i < ALONE; i++)
+		pair_post(&single[0], &single[1], ROCI_WR_RDMA_WRITE, 0, LARGE);
+	for (int k = 0; k < EACH; k++)
+		for (int i = 0; i < QPS; i++)
+			pair_post(&many[i][0], &many[i][1], ROCI_WR_RDMA_WRITE, 0, SMALL);
+	for (int i = 0; i < ALONE; i++)
+		pair_wait(&single[0]);
+	while (roci_poll_cq(many[0][0].cq, 1, &wc) == 1)
+		done++;
+	share = 100.0 * ALONE * LARGE / ((double)ALONE * LARGE + (double)done * SMALL);
+	printf("the single queue pair got %.0f%%\n", share);
+	if (share < SHARE_MIN)
+		errx(1, "a session with one queue pair got %.0f%% beside one with %d", share, QPS);
+	for (; done < QPS * EACH; done++)
+		pair_wait(&many[0][0]);
+	return 0;
+}

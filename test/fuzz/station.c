@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+#include "ending.h"
+#include "oracle.h"
+#include "station.h"
+#include "worker_impl.h"
+
+#define EVENTS_MAX   10000 /* of one turn: more is a loop without an end */
+#define CLOSE_TRIES  1000  /* of 10 ms, for the threads that close descriptors */
+#define COUNT_FDS_AT 8	   /* inputs between two looks at the descriptors */
+
+static struct test_daemon *d;
+static unsigned nfds;
+
+/* But for pipes, by which a sanitizer talks with its symbolizer. */
+static unsigned count_fds(bool tell)
+{
+	DIR *dir = opendir("/proc/self/fd");
+	unsigned n = 0;
+	struct dirent *e;
+
+	MUST(dir);
+	while ((e = readdir(dir))) {
+		char to[64] = "";
+
+		n += readlinkat(dirfd(dir), e->d_name, to, sizeof(to) - 1) > 0 &&
+		     strncmp(to, "pipe:", 5) != 0;
+		if (tell)
+			fprintf(stderr, "descriptor %s: %s\n", e->d_name, to);
+	}
+	closedir(dir);
+	return n;
+}
+
+static void stop(void)
+{
+	ctl_destroy(d->ctl);
+	rmdir(d->dir);
+}
+
+void station_start(void)
+{
+	void *state = NULL;
+
+	MUST(!daemon_group_setup(&state));
+	d = state;
+	daemon_config(d);
+	MUST(!ctl_start(&d->ctl, &d->cfg, d->why));
+	atexit(stop);
+	station_turn();
+	nfds = count_fds(false);
+}
+
+struct ctl *station_ctl(void)
+{
+	return d->ctl;
+}
+
+const char *station_path(void)
+{
+	return d->path;
+}
+
+void station_turn(void)
+{
+	struct epoll_event ev;
+	unsigned n = 0;
+
+	while (epoll_wait(d->ctl->epoll, &ev, 1, 0) == 1) {
+		struct watch *w = ev.data.ptr;
+
+		w->ready(w);
+		MUST(n++ < EVENTS_MAX);
+	}
+	while (endings_poll(d->ctl))
+		MUST(n++ < EVENTS_MAX);
+}
+
+void station_work(unsigned i, unsigned rounds)
+{
+	struct worker *w = d->dp->worker[i % TEST_WORKERS];
+
+	/* In between it is at rest, and the control thread executes its commands. */
+	worker_begin(w);
+	while (rounds--)
+		worker_round(w);
+	worker_end(w);
+}
+
+void station_must_be_empty(void)
+{
+	static unsigned inputs;
+	const struct ctl *ctl = d->ctl;
+	unsigned tries = 0;
+
+	/* An application may have sent its own socket, which the closer's threads end. */
+	for (unsigned i = 0; i < CLOSE_TRIES && ctl->nsessions; i++) {
+		usleep(10000);
+		station_turn();
+	}
+	MUST(ctl->nsessions == 0 && ctl->nending == 0 && ctl->ncaptures == 0);
+	MUST(ctl->pds.used == 0 && ctl->qpns.count == QP_MAX);
+	for (unsigned i = 0; i < TEST_WORKERS; i++)
+		MUST(ctl->worker_qps[i] == 0);
+	for (unsigned i = 0; i < MR_MAX; i++)
+		MUST(!atomic_load(&d->dp->mrs->slot[i]));
+	if (inputs++ % COUNT_FDS_AT)
+		return;
+	while (count_fds(false) > nfds && tries++ < CLOSE_TRIES)
+		usleep(10000);
+	MUST(count_fds(tries > CLOSE_TRIES) <= nfds);
+}

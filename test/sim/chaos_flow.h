@@ -1,0 +1,306 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file chaos_flow.h
+ * What else runs on the hosts of a chaos run: one-way flows of messages by each service, whose
+ * receives are mostly shared. RC, UC and UD QPs take from one SRQ; XRC targets from the SRQ that
+ * each message names; datagrams go to one QP or to a group.
+ *
+ * The model: a message is known by its number, which it carries. By RC and XRC each arrives once
+ * and in order, and what its sender is told of has arrived. By UC each arrives at most once, whole,
+ * in order unless a link has reordered. By UD at most once, unless a link has doubled it, with the
+ * addresses that it was sent by. A receive completes once, or is still where it was put: after
+ * each step the WQEs that an SRQ has given away are those that completed and those that QPs hold.
+ *
+ *     chaos_flow.c       flows made, broken, judged, made again
+ *     chaos_flow_acts.c  what happens in mid-flight
+ *     chaos_send.c       what they send, and what their senders are told
+ *     chaos_recv.c       what arrives
+ *     chaos_pool.c       receives: SRQs, their limits, sizes and errors
+ *     chaos_ud.c         address handles, groups, the 40 bytes before a datagram
+ */
+#ifndef CHAOS_FLOW_H
+#define CHAOS_FLOW_H
+
+#include "ah.h"
+#include "mcast.h"
+#include "pair.h"
+
+struct chaos_world;
+
+#define FLOWS	      6u
+#define POOLS	      8u
+#define POOL_BUFS     64u
+#define FLOW_MESSAGES 250u /* of a flow in a run */
+#define FLOW_SLOTS    16u  /* places for messages under way */
+#define FLOW_LEN_MAX  8192u
+#define FLOW_AHS      64u /* that a flow makes at most */
+#define FLOW_FILL     0x5A
+#define UD_AREA	      40u
+
+enum flow_service {
+	FLOW_RC,
+	FLOW_UC,
+	FLOW_UD,
+	FLOW_XRC,
+	FLOW_SERVICES
+};
+extern const char *const flow_service_name[FLOW_SERVICES];
+
+/** What is wrong with a message, or a receive. */
+enum flow_mistake {
+	FLOW_GOOD,
+	FLOW_LKEY,  /* a key that does not exist */
+	FLOW_RKEY,  /* likewise */
+	FLOW_SRQN,  /* XRC: an SRQ that is no one of the target's domain */
+	FLOW_QKEY,  /* UD: not that of the receiver */
+	FLOW_QPN,   /* UD: of nobody */
+	FLOW_AH,    /* UD: a handle that does not exist, or is somebody else's */
+	FLOW_LONG,  /* UD: more than a packet */
+	FLOW_SHORT, /* a receive that messages may not fit into */
+	FLOW_SGES,  /* a receive with more SGEs than its queue has */
+	FLOW_MISTAKES
+};
+extern const char *const flow_mistake_name[FLOW_MISTAKES];
+
+/** What happens to flows and pools in mid-flight. */
+enum flow_act {
+	FLOW_RECEIVER_ERR,
+	FLOW_RECEIVER_RESET,
+	FLOW_RECEIVER_DESTROY,
+	FLOW_SENDER_ERR,
+	FLOW_STARVE,  /* no receives for a while */
+	FLOW_LIMIT,   /* a limit is armed */
+	FLOW_RESIZE,  /* an SRQ is */
+	FLOW_BREAK,   /* what is written into an SRQ makes no sense */
+	FLOW_SRQ_NEW, /* XRC: one is destroyed, and another one made */
+	FLOW_AH_NEW,  /* likewise, of datagrams that wait */
+	FLOW_ATTACH,  /* to the group, or from it */
+	FLOW_ACTS
+};
+extern const char *const flow_act_name[FLOW_ACTS];
+
+/* --- receives --------------------------------------------------------------------------- */
+
+struct pool_buf {
+	uint32_t serial; /* of its receive */
+	uint32_t len;	 /* that the receive has room for */
+	uint8_t mistake; /* enum flow_mistake */
+	bool posted;
+};
+
+/** Receives in one queue: an SRQ, or that of one QP. */
+struct pool {
+	struct app *app;
+	struct app_srq *srq; /* NULL: qp's own */
+	struct app_qp *qp;
+	struct app_cq *cq; /* XRC: where they complete */
+	struct app_mr *mr;
+	uint32_t xrcd;	  /* 0: none */
+	uint32_t buf_len; /* of a receive */
+	uint32_t depth;
+	uint32_t max_sge;
+	uint32_t epoch;	 /* the SRQ before was another one */
+	uint32_t posted; /* of this epoch */
+	uint32_t done;	 /* have completed */
+	uint32_t lost;	 /* were held by a QP that was reset */
+	struct pool_buf buf[POOL_BUFS];
+	uint64_t starve_until;
+	/* as it was before the step */
+	uint32_t head;
+	uint32_t limit;
+	uint64_t starved;
+	unsigned limit_events;
+	unsigned errors; /* SRQ_ERR */
+	bool broken;	 /* nonsense was written */
+	bool ever_broken;
+};
+
+/* --- flows ------------------------------------------------------------------------------ */
+
+struct flow_message {
+	uint8_t op;	 /* enum abi_wr_opcode */
+	uint8_t mistake; /* enum flow_mistake */
+	uint8_t pool;	 /* it takes a receive of */
+	uint8_t ah;	 /* UD: the handle that it was posted with */
+	bool unsignaled;
+	bool solicited;
+	bool group; /* UD */
+	bool failed;
+	bool unsent; /* of those that failed: it was not on the wire as a whole */
+	uint32_t len;
+	uint32_t epoch; /* of the pool when it was posted */
+	uint64_t add;	/* FETCH_ADD */
+};
+
+/** How a datagram's address handle marks it. */
+struct ud_mark {
+	uint32_t label;
+	uint8_t hop, tclass, pcp;
+	bool tag;
+};
+
+struct flow {
+	enum flow_service service;
+	unsigned index;
+	uint64_t key;
+	uint32_t max_len;
+	uint32_t share; /* percent */
+	bool lossy;	/* seven retries may not be enough */
+	/* A sends, B receives */
+	struct app *app[ENDS];
+	struct app_qp *qp[ENDS];
+	struct app_qp_spec spec[ENDS];
+	struct abi_qp_attr attr[ENDS];
+	struct app_mr *mr[ENDS];
+	bool gone[ENDS]; /* somebody else than the peer ended it */
+	unsigned events[ENDS][32];
+	struct invariants_flow invariants;
+	enum {
+		FLOW_UP,
+		FLOW_BREAKING, /* one side is gone */
+		FLOW_DRAINING,
+		FLOW_DOWN,
+		FLOW_OVER
+	} phase;
+	uint64_t until;
+	struct pool *pool; /* B's; XRC: those of its domain are all() */
+	uint32_t base;	   /* first message of this connection */
+	uint32_t posted;
+	uint32_t done;
+	uint32_t expect[POOLS];	     /* in order: the next that may come */
+	uint64_t next_serial[POOLS]; /* of receives, at least; with the epoch above */
+	uint8_t failed;		     /* status */
+	uint8_t recv_failed;	     /* of a receive, likewise */
+	uint64_t word;		     /* what FETCH_ADD has made of it */
+	struct flow_message msg[FLOW_MESSAGES];
+	/* UD */
+	struct ah *ah;
+	struct ah *group_ah;
+	struct ud_mark mark[FLOW_AHS];
+	unsigned ahs;
+	uint8_t got[FLOWS][FLOW_MESSAGES]; /* how often, by each receiver */
+	uint32_t refused;		   /* by B: longer than its receives */
+	bool member;			   /* B has attached to the group */
+};
+
+struct flows {
+	struct random random; /* its own, so that it changes no other's choices */
+	unsigned n;
+	struct flow flow[FLOWS];
+	unsigned pools;
+	struct pool pool[POOLS];
+	struct app_cq *send_cq[2], *recv_cq[2]; /* of each host */
+	bool mistakes;
+	bool sure;		      /* nothing is lost on the way, and nobody has gone */
+	bool quiet;		      /* nothing is on its way */
+	struct mcast_group *group[2]; /* of each host; NULL: nobody has attached there */
+	struct ah *foreign[2];	      /* handles of another domain */
+	uint8_t mgid[16];
+};
+
+/** Of all runs. */
+extern struct flow_totals {
+	uint64_t sent[FLOW_SERVICES];
+	uint64_t failed[FLOW_SERVICES];
+	uint64_t received[FLOW_SERVICES];
+	uint64_t recv_failed[FLOW_SERVICES];
+	uint64_t status[32];
+	uint64_t recv_status[32];
+	uint64_t mistake[FLOW_MISTAKES];
+	uint64_t act[FLOW_ACTS];
+	uint64_t event[32];
+	uint64_t grouped; /* received by way of the group */
+	uint64_t recovered;
+	uint64_t again;
+	uint64_t sure; /* runs at whose end it was known what became of each datagram */
+} flow_totals;
+
+static inline uint32_t flows_below(struct flows *f, uint32_t n)
+{
+	return (uint32_t)random_below(&f->random, n);
+}
+
+/* --- chaos_flow.c ----------------------------------------------------------------------- */
+
+void flows_init(struct chaos_world *w, struct flows *f, uint64_t seed);
+void flows_fini(struct flows *f);
+void flows_turn(struct chaos_world *w, struct flows *f);
+/** Takes and judges what a step has left: events have been routed by flows_event(). */
+void flows_take(struct chaos_world *w, struct flows *f);
+/** @return whether @p ev was for a flow or a pool of @p app. */
+bool flows_event(struct flows *f, const struct app *app, const struct core_event *ev);
+/** @return whether all is over. */
+bool flows_over(const struct flows *f);
+/** @return whether somebody on host @p h talks to himself. */
+bool flows_loop(const struct flows *f, const struct app *app);
+/** From now on end @p e of @p fl answers no more. */
+void flow_gone(struct chaos_world *w, struct flow *fl, int e);
+struct flow *flow_of(struct flows *f, const struct app *app, int e, uint32_t qpn);
+bool flow_reliable(const struct flow *fl);
+/** RESET, or the end, of B's QP. */
+void flow_end_receiver(struct chaos_world *w, struct flows *f, struct flow *fl, bool destroy);
+
+/* --- chaos_flow_acts.c ------------------------------------------------------------------ */
+
+void flows_act(struct chaos_world *w, struct flows *f);
+
+/* --- chaos_send.c ----------------------------------------------------------------------- */
+
+void flow_memory(struct flows *f, struct flow *fl);
+void flow_post(struct flows *f, struct flow *fl);
+void flow_sent(struct flow *fl, const struct abi_cqe *cqe);
+/** The send queue is empty: what has no completion has gone well. */
+void flow_settle(struct flow *fl);
+/** The connection is over: as after so many of the last atomics. */
+void flow_recall_word(struct flow *fl);
+void flow_fill(const struct flow *fl, uint32_t n, uint8_t *to);
+bool flow_takes_recv(const struct flow_message *m);
+/** Where message @p n is written to. */
+const uint8_t *flow_target(const struct flow *fl, uint32_t n);
+
+/* --- chaos_recv.c ----------------------------------------------------------------------- */
+
+void flow_received(
+	struct chaos_world *w, struct flows *f, const struct app *app, const struct abi_cqe *cqe);
+
+/* --- chaos_pool.c ----------------------------------------------------------------------- */
+
+struct pool *pool_new(struct flows *f, struct app *app, uint32_t buf_len);
+/** Gives it an SRQ, or another one. */
+void pool_make_srq(struct flows *f, struct pool *p);
+/** Gives it the queue of @p qp, which is empty. */
+void pool_take_qp(struct pool *p, struct app_qp *qp);
+void pool_post(struct chaos_world *w, struct flows *f, struct pool *p);
+/** @return the pool that the receive @p wr_id is of, and what it is. */
+struct pool *pool_of(struct flows *f, uint64_t wr_id, struct pool_buf **buf);
+const uint8_t *pool_mem(const struct pool *p, const struct pool_buf *buf);
+/** @p buf has completed. */
+void pool_done(struct pool *p, struct pool_buf *buf);
+/** @p qp will be reset or destroyed: what it holds will not complete. */
+void pool_forget(struct flows *f, const struct app_qp *qp);
+void pool_before(struct pool *p);
+/** SRQ-02, SRQ-04, SRQ-08: what must hold after each step. */
+void pool_check(const struct flows *f, struct pool *p);
+void pool_arm(struct flows *f, struct pool *p);
+void pool_resize(struct flows *f, struct pool *p);
+void pool_break(struct flows *f, struct pool *p);
+/** XRC: destroys the SRQ and makes another. */
+void pool_renew(struct flows *f, struct pool *p);
+
+/* --- chaos_ud.c ------------------------------------------------------------------------- */
+
+void ud_init(struct chaos_world *w, struct flows *f);
+void ud_fini(struct flows *f);
+/** New address handles; the old ones are destroyed. */
+void ud_handles(struct chaos_world *w, struct flows *f, struct flow *fl);
+void ud_attach(struct chaos_world *w, struct flows *f, struct flow *fl, bool attach);
+void ud_describe(const struct flow *fl, const struct flow_message *m, struct app_send *s);
+/** @return datagrams of @p fl that did not arrive where they should. */
+uint32_t ud_missing(const struct flows *f, const struct flow *fl);
+/** @return the sender of a datagram, by its CQE and the 40 bytes before it. */
+struct flow *ud_sender(
+	struct chaos_world *w, struct flows *f, const struct abi_cqe *cqe, const uint8_t *area);
+void ud_check(const struct chaos_world *w, const struct flow *from, const struct flow *to,
+	const struct flow_message *m, const struct abi_cqe *cqe, const uint8_t *area);
+
+#endif

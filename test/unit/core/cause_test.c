@@ -1,0 +1,495 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Why a QP failed and packets were dropped, as it is noted: one note a QP, a few a reason. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+#include <cmocka.h>
+#include "lone.h"
+#include "pair.h"
+
+static struct lone l;
+
+enum {
+	SEND_FIRST = 0x00,
+	SEND_MIDDLE = 0x01,
+	SEND_ONLY = 0x04,
+	WRITE_FIRST = 0x06,
+	WRITE_MIDDLE = 0x07,
+	WRITE_ONLY = 0x0A,
+	READ_REQ = 0x0C,
+	FETCH_ADD = 0x14,
+	READ_RESP_MIDDLE = 0x0E,
+	READ_RESP_ONLY = 0x10,
+	RESERVED = 0x15,
+};
+
+static int setup(void **state)
+{
+	lone_init(&l);
+	l.attr.path_mtu = 256;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	lone_fini(&l);
+	return 0;
+}
+
+static const struct cause_note *note(void)
+{
+	return &l.qp->qp->why.error;
+}
+
+static void rx(uint8_t opcode, uint32_t psn, uint64_t off, uint32_t dma_len, uint32_t len)
+{
+	lone_rx(&l, &(struct shot){.opcode = opcode,
+			    .psn = psn,
+			    .ackreq = true,
+			    .va = app_va(l.mr, off),
+			    .rkey = l.mr->mr.key,
+			    .dma_len = dma_len,
+			    .len = len});
+}
+
+/* --- the table -------------------------------------------------------------------------- */
+
+static void cause_rule__of_all(void **state)
+{
+	assert_string_equal(cause_name(CAUSE_NONE), "none");
+	for (unsigned i = CAUSE_NONE + 1; i < CAUSE_MAX; i++) {
+		assert_non_null(cause_name((enum cause)i));
+		assert_non_null(strchr(cause_rule((enum cause)i), '-'));
+	}
+	assert_null(cause_name(CAUSE_MAX));
+	assert_null(cause_rule(CAUSE_MAX));
+}
+
+/* --- responder -------------------------------------------------------------------------- */
+
+static void make_no_remote_write(void)
+{
+	l.attr.access_flags = ABI_ACCESS_REMOTE_READ;
+}
+
+static void make_no_remote_read(void)
+{
+	l.attr.access_flags = ABI_ACCESS_REMOTE_WRITE;
+}
+
+static void make_no_reads(void)
+{
+	l.attr.max_dest_rd_atomic = 0;
+}
+
+static void tell_sequence(void)
+{
+	rx(SEND_MIDDLE, 0x100, 0, 0, 256);
+}
+
+static void tell_unsupported(void)
+{
+	rx(RESERVED, 0x100, 0, 0, 0);
+}
+
+static void tell_write(void)
+{
+	rx(WRITE_ONLY, 0x100, 0, 16, 16);
+}
+
+static void tell_read(void)
+{
+	rx(READ_REQ, 0x100, 0, 16, 0);
+}
+
+static void tell_packet_length(void)
+{
+	rx(WRITE_FIRST, 0x100, 0, 2048, 1024);
+}
+
+static void tell_message_length(void)
+{
+	rx(WRITE_FIRST, 0x100, 0, (1u << 31) + 1, 256);
+}
+
+static void tell_write_length(void)
+{
+	rx(WRITE_ONLY, 0x100, 0, 17, 16);
+}
+
+static void tell_rkey(void)
+{
+	rx(WRITE_ONLY, 0x100, LONE_MEM - 8, 16, 16);
+}
+
+static void tell_rkey_gone(void)
+{
+	rx(WRITE_FIRST, 0x100, 0, 600, 256);
+	app_mr_dereg(&l.app, l.mr);
+	rx(WRITE_MIDDLE, 0x101, 0, 0, 256);
+	app_mr_again(&l.app, l.mr);
+}
+
+static void tell_recv_length(void)
+{
+	lone_recv(&l, 7, 0, 300);
+	rx(SEND_FIRST, 0x100, 0, 0, 256);
+	rx(SEND_MIDDLE, 0x101, 0, 0, 256);
+}
+
+static void tell_recv_key(void)
+{
+	lone_recv(&l, 7, LONE_MEM, 300);
+	rx(SEND_ONLY, 0x100, 0, 0, 16);
+}
+
+static void tell_atomic(void)
+{
+	rx(FETCH_ADD, 0x100, 0, 0, 0);
+}
+
+static void tell_odd_atomic(void)
+{
+	rx(FETCH_ADD, 0x100, 4, 0, 0);
+}
+
+static void cause_request__each(void **state)
+{
+	static const struct {
+		enum cause why;
+		void (*make)(void);
+		void (*tell)(void);
+		uint32_t psn, value, limit;
+	} row[] = {
+		{CAUSE_OP_SEQUENCE, NULL, tell_sequence, 0x100, 256, 0},
+		{CAUSE_OP_UNSUPPORTED, NULL, tell_unsupported, 0x100, 0, 0},
+		{CAUSE_NO_REMOTE_WRITE, make_no_remote_write, tell_write, 0x100, 16, 0},
+		{CAUSE_NO_REMOTE_READ, make_no_remote_read, tell_read, 0x100, 0, 0},
+		{CAUSE_NO_REMOTE_ATOMIC, make_no_remote_read, tell_atomic, 0x100, 0, 0},
+		{CAUSE_ATOMIC_ALIGNMENT, NULL, tell_odd_atomic, 0x100, 0, 0},
+		{CAUSE_READS_EXCEEDED, make_no_reads, tell_read, 0x100, 1, 0},
+		{CAUSE_PACKET_LENGTH, NULL, tell_packet_length, 0x100, 1024, 256},
+		{CAUSE_MESSAGE_LENGTH, NULL, tell_message_length, 0x100, 256, 0},
+		{CAUSE_WRITE_LENGTH, NULL, tell_write_length, 0x100, 16, 17},
+		{CAUSE_RKEY, NULL, tell_rkey, 0x100, 16, 0},
+		{CAUSE_RKEY_GONE, NULL, tell_rkey_gone, 0x101, 256, 0},
+		{CAUSE_RECV_LENGTH, NULL, tell_recv_length, 0x101, 512, 300},
+		{CAUSE_RECV_KEY, NULL, tell_recv_key, 0, 0, 0},
+	};
+
+	for (unsigned i = 0; i < ARRAY_SIZE(row); i++) {
+		if (i) {
+			lone_fini(&l);
+			setup(NULL);
+		}
+		if (row[i].make)
+			row[i].make();
+		lone_start(&l);
+		assert_false(note()->known);
+		row[i].tell();
+		assert_true(note()->known);
+		assert_string_equal(cause_name((enum cause)note()->cause), cause_name(row[i].why));
+		assert_int_equal(note()->psn, row[i].psn);
+		assert_int_equal(note()->value, row[i].value);
+		assert_int_equal(note()->limit, row[i].limit);
+		assert_int_equal(note()->time, l.now);
+	}
+}
+
+/* RSP-13: what was wanted of which region, and what was wrong with it. */
+static void cause_request__tells_the_range(void **state)
+{
+	lone_start(&l);
+	tell_rkey();
+	assert_int_equal(note()->key, l.mr->mr.key);
+	assert_int_equal(note()->va, app_va(l.mr, LONE_MEM - 8));
+	assert_int_equal(note()->len, 16);
+	assert_int_equal(note()->access, ABI_ACCESS_REMOTE_WRITE);
+	assert_int_equal(note()->mr_status, MR_RANGE);
+}
+
+/* Nothing that comes later changes it; RESET forgets it. */
+static void cause_request__first_counts(void **state)
+{
+	struct core_cmd cmd = {.type = CORE_CMD_MODIFY_QP, .mask = ABI_QP_STATE};
+
+	lone_start(&l);
+	lone_recv(&l, 7, 0, 4);
+	tell_recv_length();
+	assert_int_equal(note()->cause, CAUSE_RECV_LENGTH);
+	assert_int_equal(note()->limit, 4);
+	lone_wait(&l, 1000);
+	tell_sequence();
+	assert_int_equal(note()->cause, CAUSE_RECV_LENGTH);
+	cmd.qp = l.qp->qp;
+	cmd.attr.qp_state = ABI_QPS_RESET;
+	while (core_cmd(&l.host->core, &cmd, l.now) == -EAGAIN)
+		;
+	assert_false(note()->known);
+	assert_int_equal(note()->cause, CAUSE_NONE);
+}
+
+static void cause_publish__by_command(void **state)
+{
+	struct core_cmd cmd = {.type = CORE_CMD_MODIFY_QP, .mask = ABI_QP_STATE};
+
+	lone_start(&l);
+	cmd.qp = l.qp->qp;
+	cmd.attr.qp_state = ABI_QPS_ERR;
+	assert_int_equal(core_cmd(&l.host->core, &cmd, l.now), 0);
+	assert_true(note()->known);
+	assert_int_equal(note()->cause, CAUSE_COMMAND);
+}
+
+/* --- requester -------------------------------------------------------------------------- */
+
+/* REQ-18: the SGE that is wrong, also when something else completes before it fails. */
+static void cause_wqe__key(void **state)
+{
+	lone_start(&l);
+	lone_post(&l, ABI_WR_SEND, 1, 4, 0);
+	lone_post(&l, ABI_WR_SEND, 2, LONE_MEM + 1, 0);
+	lone_tx(&l);
+	assert_false(note()->known);
+	lone_ack(&l, 0x200, 1);
+	lone_tx(&l);
+	assert_int_equal(note()->cause, CAUSE_POST_KEY);
+	assert_int_equal(note()->wr_id, 2);
+	assert_int_equal(note()->len, LONE_MEM + 1);
+	assert_int_equal(note()->mr_status, MR_RANGE);
+	assert_int_equal(note()->value, 0);
+}
+
+static void cause_wqe__refused(void **state)
+{
+	static const struct {
+		uint8_t syndrome;
+		enum cause why;
+	} row[] = {{NAK_INVALID_REQ, CAUSE_REFUSED_REQUEST},
+		{NAK_REMOTE_ACCESS, CAUSE_REFUSED_ACCESS}, {NAK_REMOTE_OP, CAUSE_REFUSED_OPERATION},
+		{NAK_INVALID_RD_REQ, CAUSE_REFUSED_REQUEST}};
+
+	for (unsigned i = 0; i < ARRAY_SIZE(row); i++) {
+		if (i) {
+			lone_fini(&l);
+			setup(NULL);
+		}
+		lone_start(&l);
+		lone_post(&l, ABI_WR_RDMA_WRITE, 9, 600, 0);
+		lone_tx(&l);
+		lone_nak(&l, row[i].syndrome, 0x201, 0);
+		assert_int_equal(note()->cause, row[i].why);
+		assert_int_equal(note()->syndrome, row[i].syndrome);
+		assert_int_equal(note()->psn, 0x201);
+		assert_int_equal(note()->wr_id, 9);
+		assert_int_equal(note()->va, PEER_VA);
+		assert_int_equal(note()->key, PEER_KEY);
+		assert_int_equal(note()->len, 600);
+		assert_true(note()->heard); /* the NAK acknowledges what was before */
+	}
+}
+
+static void cause_wqe__rnr(void **state)
+{
+	l.attr.rnr_retry = 0;
+	lone_start(&l);
+	lone_post(&l, ABI_WR_SEND, 1, 4, 0);
+	lone_tx(&l);
+	lone_nak(&l, 0x2E, 0x200, 0);
+	assert_int_equal(note()->cause, CAUSE_RNR_RETRIES);
+	assert_false(note()->heard);
+}
+
+static void let_it_fail(void)
+{
+	for (int i = 0; i < 20 && !note()->known; i++) {
+		lone_tx(&l);
+		lone_wait(&l, 20000000000ull);
+	}
+	assert_int_equal(note()->cause, CAUSE_RETRIES);
+}
+
+/* What the peer answered before was smaller: the path may not take the larger ones. */
+static void cause_retries__sizes(void **state)
+{
+	l.attr.retry_cnt = 1;
+	lone_start(&l);
+	lone_post(&l, ABI_WR_SEND, 1, 100, 0);
+	lone_post(&l, ABI_WR_SEND, 2, 40, 0);
+	lone_post(&l, ABI_WR_SEND, 3, 700, 0);
+	lone_tx(&l);
+	lone_ack(&l, 0x201, 2);
+	let_it_fail();
+	assert_true(note()->heard);
+	assert_int_equal(note()->value, 256);
+	assert_int_equal(note()->limit, 100);
+	assert_int_equal(note()->wr_id, 3);
+}
+
+static void cause_retries__never_answered(void **state)
+{
+	l.attr.retry_cnt = 1;
+	lone_start(&l);
+	lone_post(&l, ABI_WR_SEND, 1, 100, 0);
+	let_it_fail();
+	assert_false(note()->heard);
+	assert_int_equal(note()->value, 100);
+	assert_int_equal(note()->limit, 0);
+}
+
+/* The same message got part of the way. */
+static void cause_retries__in_the_middle(void **state)
+{
+	l.attr.retry_cnt = 1;
+	lone_start(&l);
+	lone_post(&l, ABI_WR_SEND, 1, 700, 0);
+	lone_tx(&l);
+	lone_ack(&l, 0x200, 0);
+	let_it_fail();
+	assert_int_equal(note()->limit, 256);
+}
+
+static void cause_response__each(void **state)
+{
+	for (int length = 0; length < 2; length++) {
+		if (length) {
+			lone_fini(&l);
+			setup(NULL);
+		}
+		lone_start(&l);
+		lone_post(&l, ABI_WR_RDMA_READ, 3, 100, 0);
+		lone_tx(&l);
+		lone_rx(&l, &(struct shot){.opcode = length ? READ_RESP_ONLY : READ_RESP_MIDDLE,
+				    .psn = 0x200,
+				    .syndrome = 0x1F,
+				    .len = length ? 64 : 256});
+		assert_int_equal(note()->cause, length ? CAUSE_READ_LENGTH : CAUSE_READ_SEQUENCE);
+		assert_int_equal(note()->value, length ? 64 : 256);
+		assert_int_equal(note()->limit, 100);
+	}
+}
+
+static void cause_plain__cq_overflow(void **state)
+{
+	l.cq_depth = 1;
+	lone_start(&l);
+	for (unsigned i = 0; i < 3; i++)
+		lone_post(&l, ABI_WR_SEND, i, 4, ABI_WQE_SIGNALED);
+	lone_tx(&l);
+	lone_ack(&l, 0x202, 3);
+	assert_int_equal(note()->cause, CAUSE_CQ_OVERFLOW);
+}
+
+/* --- drops ------------------------------------------------------------------------------ */
+
+static const struct drop_note *dropped(enum drop why)
+{
+	return &l.host->core.drops.note[why][l.qp->qp->qpn % DROP_NOTES];
+}
+
+static void drop_count__tells_of_the_packet(void **state)
+{
+	struct drop_note n;
+
+	lone_start(&l);
+	assert_false(drop_note_read(&n, dropped(DROP_PKEY)));
+	for (int i = 0; i < 3; i++)
+		lone_rx(&l, &(struct shot){.opcode = SEND_ONLY, .psn = 0x100, .pkey = 0x8001});
+	assert_true(drop_note_read(&n, dropped(DROP_PKEY)));
+	assert_int_equal(n.count, 3);
+	assert_int_equal(n.dest_qp, l.qp->qp->qpn);
+	assert_int_equal(n.pkey, 0x8001);
+	assert_int_equal(n.qp_pkey, 0xFFFF);
+	assert_int_equal(n.psn, 0x100);
+	assert_int_equal(n.opcode, SEND_ONLY);
+	assert_int_equal(n.state, ABI_QPS_RTS);
+	assert_true(n.has_qp);
+	assert_false(n.begun);
+	assert_int_equal(n.time, l.now);
+	assert_int_equal(l.host->core.count.drop[DROP_PKEY], 3);
+}
+
+/* The wire may be hostile: details are written seldom, and a flood for others takes no slot away.
+ */
+static void drop_count__seldom(void **state)
+{
+	uint64_t first;
+	struct drop_note n;
+	uint32_t version;
+
+	lone_start(&l);
+	first = l.now;
+	lone_rx(&l, &(struct shot){.opcode = SEND_ONLY, .psn = 0x100, .pkey = 0x8001});
+	version = dropped(DROP_PKEY)->version;
+	lone_rx(&l, &(struct shot){.opcode = SEND_ONLY, .psn = 0x100, .pkey = 0x8002});
+	assert_int_equal(dropped(DROP_PKEY)->version, version);
+	lone_wait(&l, DROP_NOTE_NS - (l.now - first));
+	lone_rx(&l, &(struct shot){.opcode = SEND_ONLY, .psn = 0x100, .pkey = 0x8003});
+	assert_true(drop_note_read(&n, dropped(DROP_PKEY)));
+	assert_int_equal(n.pkey, 0x8003);
+	assert_int_equal(n.count, 3);
+	/* another QPN of the same slot waits until the slot is old */
+	for (unsigned i = 1; i < 100; i++)
+		lone_rx(&l, &(struct shot){.opcode = SEND_ONLY,
+				    .dest_qp = l.qp->qp->qpn + i * DROP_NOTES});
+	assert_true(drop_note_read(&n, dropped(DROP_PKEY)));
+	assert_int_equal(n.dest_qp, l.qp->qp->qpn);
+	assert_true(drop_note_read(&n, dropped(DROP_QPN_UNKNOWN)));
+	assert_int_equal(n.dest_qp, l.qp->qp->qpn + DROP_NOTES);
+	assert_int_equal(n.count, 1);
+	assert_false(n.has_qp);
+}
+
+static void drop_note_read__not_while_it_is_written(void **state)
+{
+	struct drop_note n;
+
+	lone_start(&l);
+	lone_rx(&l, &(struct shot){.opcode = SEND_ONLY, .psn = 0x100, .pkey = 0x8001});
+	l.host->core.drops.note[DROP_PKEY][l.qp->qp->qpn % DROP_NOTES].version++;
+	assert_false(drop_note_read(&n, dropped(DROP_PKEY)));
+}
+
+/* No loss explains what is older than the first PSN, before anything was taken. */
+static void cause_before_first__until_begun(void **state)
+{
+	lone_start(&l);
+	rx(SEND_ONLY, 0xF0, 0, 0, 4);
+	assert_int_equal(l.qp->qp->why.before_first, 1);
+	assert_int_equal(l.qp->qp->why.before_first_psn, 0xF0);
+	assert_int_equal(l.qp->qp->why.rq_psn, 0x100);
+	assert_int_equal(l.qp->qp->why.sq_psn, 0x200);
+	rx(WRITE_ONLY, 0x100, 0, 4, 4);
+	rx(WRITE_ONLY, 0x100, 0, 4, 4);
+	assert_int_equal(l.qp->qp->why.before_first, 1);
+}
+
+#define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		T(cause_rule__of_all),
+		T(cause_request__each),
+		T(cause_request__tells_the_range),
+		T(cause_request__first_counts),
+		T(cause_publish__by_command),
+		T(cause_wqe__key),
+		T(cause_wqe__refused),
+		T(cause_wqe__rnr),
+		T(cause_retries__sizes),
+		T(cause_retries__never_answered),
+		T(cause_retries__in_the_middle),
+		T(cause_response__each),
+		T(cause_plain__cq_overflow),
+		T(drop_count__tells_of_the_packet),
+		T(drop_count__seldom),
+		T(drop_note_read__not_while_it_is_written),
+		T(cause_before_first__until_begun),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

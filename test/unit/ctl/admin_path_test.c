@@ -1,0 +1,289 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Commands that change how QPs and ports address and mark packets, on a real control thread. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <sys/socket.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include "admin_command.h"
+#include "bits.h"
+#include "daemon.h"
+#include "state.h"
+
+#define V1_EUI64 9 /* of peer_eui64 */
+
+static const uint8_t peer_eui64[16] = {0xFE, 0x80, [8] = 0, 0, 0, 0xFF, 0xFE, 0, 0, V1_EUI64};
+static const uint8_t own_v1[16] = {0xFE, 0x80, [15] = 1};
+static struct client c;
+static struct abi_create_qp_reply qp;
+
+static int setup(void **state)
+{
+	static struct ctl_gid gid[3];
+	struct test_daemon *d = *state;
+
+	daemon_config(d);
+	memcpy(gid, d->cfg.port[0].gids, 2 * sizeof(*gid));
+	memcpy(gid[2].gid, own_v1, 16);
+	d->cfg.port[0].gids = gid;
+	d->cfg.port[0].ngids = 3;
+	d->cfg.rocev1 = true;
+	daemon_run(d);
+	client_open(d, &c);
+	qp = client_qp(&c, client_pd(&c), client_cq(&c, ABI_NO_HANDLE));
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	client_close(&c);
+	return daemon_teardown(state);
+}
+
+static int modify(struct abi_modify_qp m, struct answer *a)
+{
+	m.handle = qp.handle;
+	return client_call(c.sock, ABI_MODIFY_QP, &m, sizeof(m), -1, a);
+}
+
+static int to_init(uint16_t pkey_index, struct answer *a)
+{
+	return modify(
+		(struct abi_modify_qp){.mask = ABI_QP_STATE | ABI_QP_PKEY_INDEX | ABI_QP_PORT |
+					       ABI_QP_ACCESS_FLAGS,
+			.attr = {.qp_state = ABI_QPS_INIT, .port = 1, .pkey_index = pkey_index}},
+		a);
+}
+
+static int to_rtr(uint8_t sgid_index, const uint8_t dgid[16], struct answer *a)
+{
+	struct abi_modify_qp m = {.mask = ABI_QP_STATE | ABI_QP_AV | ABI_QP_PATH_MTU |
+					  ABI_QP_DEST_QPN | ABI_QP_RQ_PSN |
+					  ABI_QP_MAX_DEST_RD_ATOMIC | ABI_QP_MIN_RNR_TIMER,
+		.attr = {.qp_state = ABI_QPS_RTR,
+			.path_mtu = 1024,
+			.dest_qpn = 0x123,
+			.ah = {.port = 1,
+				.is_global = 1,
+				.hop_limit = 9,
+				.sl = 3,
+				.traffic_class = 0x20,
+				.sgid_index = sgid_index}}};
+
+	memcpy(m.attr.ah.dgid, dgid, 16);
+	memset(m.attr.ah.dmac, 0xFF, 6);
+	return modify(m, a);
+}
+
+static const struct path *path(const struct test_daemon *d)
+{
+	return &atomic_load(&d->dp->qps->slot[QPN_SLOT(qp.qpn)])->path;
+}
+
+/* A line of an administrator; returns the reply, to be freed. */
+static char *ask(struct test_daemon *d, const char *fmt, ...)
+{
+	struct document doc = {0};
+	struct text text = {0};
+	char line[128];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(line, sizeof(line), fmt, ap);
+	va_end(ap);
+	daemon_pause(d);
+	assert_int_equal(admin_execute(d->ctl, line, &doc, &text), 0);
+	for (int more = doc.section != NULL; more > 0;)
+		more = document_part(&doc, &text);
+	daemon_resume(d);
+	assert_int_equal(text_add(&text, "", 1), 0);
+	return text.bytes;
+}
+
+static void done(struct test_daemon *d, const char *what, unsigned long value)
+{
+	char *reply = ask(d, "set qp %u %s %lu", qp.qpn, what, value);
+
+	assert_non_null(strstr(reply, "\"done\""));
+	free(reply);
+}
+
+static void refused(struct test_daemon *d, const char *why, const char *what, unsigned long value)
+{
+	char *reply = ask(d, "set qp %u %s %lu", qp.qpn, what, value);
+
+	if (!strstr(reply, "\"error\"") || !strstr(reply, why))
+		fail_msg("%s %lu: %s", what, value, reply);
+	free(reply);
+}
+
+/* proves UDP-08, UDP-11: each for itself; all else of the path stays. */
+static void set_qp__changes_the_path(void **state)
+{
+	struct path was;
+	struct answer a;
+
+	assert_int_equal(to_init(0, &a), 0);
+	assert_int_equal(to_rtr(1, gid_peer6, &a), 0);
+	was = *path(*state);
+	done(*state, "sport", 0xC123);
+	assert_int_equal(path_sport(path(*state)), 0xC123);
+	done(*state, "hop-limit", 77);
+	done(*state, "traffic-class", 0xFF);
+	assert_int_equal(path(*state)->hdr[was.l3_off + IP6_HLIM], 77);
+	assert_int_equal(get_be16(path(*state)->hdr + was.l3_off) >> 4 & 0xFF, 0xFC); /* CA17-14 */
+	assert_int_equal(path_sport(path(*state)), 0xC123);
+	done(*state, "flow-label", 0x12345);
+	assert_int_equal(path_flow_label(path(*state)), 0x12345);
+	assert_int_equal(path_sport(path(*state)), 0xE341); /* ENT-01 */
+	done(*state, "flow-label", 0);
+	done(*state, "hop-limit", 9);
+	done(*state, "traffic-class", 0x20);
+	assert_memory_equal(path(*state), &was, sizeof(was));
+}
+
+/* proves UDP-11: what the program asks for next takes its place. */
+static void set_qp__until_the_next_address_vector(void **state)
+{
+	const struct abi_modify_qp reset = {
+		.mask = ABI_QP_STATE, .attr = {.qp_state = ABI_QPS_RESET}};
+	uint16_t sport;
+	struct answer a;
+
+	assert_int_equal(to_init(0, &a), 0);
+	assert_int_equal(to_rtr(0, gid_peer4, &a), 0);
+	sport = path_sport(path(*state));
+	done(*state, "sport", 0xFFFF);
+	assert_int_equal(path_sport(path(*state)), 0xFFFF);
+	assert_int_equal(modify(reset, &a), 0);
+	assert_int_equal(to_init(0, &a), 0);
+	assert_int_equal(to_rtr(0, gid_peer4, &a), 0);
+	assert_int_equal(path_sport(path(*state)), sport);
+	done(*state, "hop-limit", 1); /* the former source port is forgotten */
+	assert_int_equal(path_sport(path(*state)), sport);
+}
+
+static void set_qp__refuses(void **state)
+{
+	struct answer a;
+
+	refused(*state, "no path", "sport", 0xC000);
+	refused(*state, "no path", "flow-label", 1);
+	assert_int_equal(to_init(0, &a), 0);
+	assert_int_equal(to_rtr(0, gid_peer4, &a), 0);
+	refused(*state, "49152", "sport", 0xBFFF); /* UDP-10 */
+	refused(*state, "65535", "sport", 0x10000);
+	refused(*state, "1048575", "flow-label", 0x100000);
+	refused(*state, "255", "traffic-class", 256);
+	refused(*state, "255", "hop-limit", 256);
+	refused(*state, "0 to 7", "sl", 8); /* ETH-06 */
+}
+
+/* proves ETH-13, V1-05, V1-07, GID-02, GID-05: the type of the SGID entry; the MAC is in the DGID,
+ * and no neighbour table knows it. */
+static void modify_qp__rocev1_link_local(void **state)
+{
+	static const uint8_t mac[6] = {2, 0, 0, 0, 0, V1_EUI64};
+	uint8_t group[16];
+	struct answer a;
+
+	assert_int_equal(to_init(0, &a), 0);
+	assert_int_equal(to_rtr(2, peer_eui64, &a), -EHOSTUNREACH); /* RoCEv2 asks for neighbours */
+	memcpy(group, peer_eui64, 16);
+	group[8] |= 1;
+	assert_int_equal(to_rtr(GID_ROCEV1_FIRST + 2, group, &a), -EHOSTUNREACH); /* no station's */
+	group[8] = 0;
+	group[11] = 0;
+	assert_int_equal(to_rtr(GID_ROCEV1_FIRST + 2, group, &a), -EHOSTUNREACH); /* no EUI-64 */
+	assert_int_equal(to_rtr(GID_ROCEV1_FIRST + 2, peer_eui64, &a), 0);
+	assert_int_equal(path(*state)->net, NET_ROCEV1);
+	assert_memory_equal(path(*state)->hdr + ETH_DST, mac, 6);
+	refused(*state, "flow-label", "sport", 0xC000);
+	done(*state, "flow-label", 0xABCDE);
+	assert_int_equal(path_flow_label(path(*state)), 0xABCDE);
+}
+
+/* --- ports ------------------------------------------------------------------------------ */
+
+/* proves ETH-05: of QPs that are connected from then on. */
+static void set_port__priority(void **state)
+{
+	struct answer a;
+
+	free(ask(*state, "set port 1 priority sl3=6,dscp46=1,tag=yes"));
+	assert_int_equal(to_init(0, &a), 0);
+	assert_int_equal(to_rtr(0, gid_peer4, &a), 0);
+	assert_int_equal(path_tci(path(*state)), 6 << 13);
+	done(*state, "traffic-class", 46 << 2);
+	assert_int_equal(path_tci(path(*state)), 1 << 13);
+	done(*state, "traffic-class", 0);
+	done(*state, "sl", 2);
+	assert_int_equal(path_tci(path(*state)), 2 << 13);
+	free(ask(*state, "set port 1 priority default"));
+	assert_int_equal(path_tci(path(*state)), 2 << 13);
+	done(*state, "sl", 2);
+	assert_int_equal(path_tci(path(*state)), -1);
+}
+
+static uint32_t next_event(void)
+{
+	struct abi_event ev = {0};
+
+	return recv(c.async, &ev, sizeof(ev), 0) == sizeof(ev) ? ev.type : 0;
+}
+
+/* proves BTH-11, VAL-09, GID-07, QPS-15: the QP's entry changes under it, and programs are told. */
+static void set_port__pkey(void **state)
+{
+	struct test_daemon *d = *state;
+	struct qp *q = atomic_load(&d->dp->qps->slot[QPN_SLOT(qp.qpn)]);
+	char *reply;
+	struct answer a;
+
+	assert_int_equal(to_init(3, &a), -EINVAL); /* QPS-15: empty */
+	assert_non_null(strstr((char *)a.body, "empty"));
+	assert_int_equal(to_init(PKEY_MAX, &a), -EINVAL);
+	free(ask(d, "set port 1 pkey 3 0x8123"));
+	assert_int_equal(next_event(), ABI_EVENT_PKEY_CHANGE);
+	assert_int_equal(to_init(3, &a), 0);
+	assert_int_equal(q->pkey, 0x8123);
+	free(ask(d, "set port 1 pkey 3 0x123"));
+	assert_int_equal(q->pkey, 0x123);
+	assert_int_equal(next_event(), ABI_EVENT_PKEY_CHANGE);
+	free(ask(d, "set port 2 pkey 3 0x8777"));
+	assert_int_equal(q->pkey, 0x123);
+	reply = ask(d, "show pkeys port 1");
+	assert_non_null(strstr(reply, "0x0123"));
+	assert_non_null(strstr(reply, "limited"));
+	assert_non_null(strstr(reply, "0xffff"));
+	assert_null(strstr(reply, "0x8777"));
+	free(reply);
+	reply = ask(d, "set port 1 pkey %u 1", PKEY_MAX);
+	assert_non_null(strstr(reply, "error"));
+	free(reply);
+	reply = ask(d, "set port 1 pkey 1 0x10000");
+	assert_non_null(strstr(reply, "error"));
+	free(reply);
+}
+
+#define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		T(set_qp__changes_the_path),
+		T(set_qp__until_the_next_address_vector),
+		T(set_qp__refuses),
+		T(modify_qp__rocev1_link_local),
+		T(set_port__priority),
+		T(set_port__pkey),
+	};
+
+	return cmocka_run_group_tests_name(
+		"admin_path", tests, daemon_group_setup, daemon_group_teardown);
+}

@@ -1,0 +1,275 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Groups that the kernel joins on the netdev of a port. */
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <net/if.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include "daemon.h"
+#include "group.h"
+#include "netns.h"
+#include "rtnl.h"
+
+static const uint8_t mgid4[16] = {[10] = 0xFF, [11] = 0xFF, 239, 1, 2, 3};
+static const uint8_t mgid6[16] = {0xFF, 0x15, [15] = 0x42};
+
+#define VLAN_NETDEV "rt5"
+#define VLANS	    5
+
+/* Kernels without VLAN netdevs are common in containers: any netdevs of these names are some. */
+int __wrap_rtnl_vlans(struct rtnl *r, uint32_t parent, struct rtnl_vlan *list, unsigned max);
+
+int __wrap_rtnl_vlans(struct rtnl *r, uint32_t parent, struct rtnl_vlan *list, unsigned max)
+{
+	int n = 0;
+
+	for (uint16_t vid = 5; vid < 5 + VLANS; vid++) {
+		char name[] = {'r', 't', (char)('0' + vid), '\0'};
+		uint32_t ifindex = if_nametoindex(name);
+
+		if (ifindex)
+			list[n++] = (struct rtnl_vlan){.ifindex = ifindex, .vid = vid};
+	}
+	return n;
+}
+
+static int group_setup(void **state)
+{
+	netns_setup(state);
+	return daemon_group_setup(state);
+}
+
+static int group_teardown(void **state)
+{
+	daemon_group_teardown(state);
+	return netns_teardown(state);
+}
+
+/* How often the owner of port 2 was told that the kernel refused to join. */
+static atomic_uint unjoined;
+
+static void take_news(void *arg, uint32_t port, unsigned what, const struct ctl_netdev *netdev)
+{
+	if (port == 1 && (what & CTL_NETDEV_UNJOINED))
+		unjoined++;
+}
+
+/* Port 1 has no netdev, port 2 is the veth. */
+static int setup(void **state)
+{
+	struct test_daemon *d = *state;
+
+	daemon_config(d);
+	memset(&d->cfg.port[1], 0, sizeof(d->cfg.port[1]));
+	strcpy(d->cfg.port[1].netdev, NETNS_OURS);
+	d->cfg.netdev_changed = take_news;
+	unjoined = 0;
+	daemon_run(d);
+	return 0;
+}
+
+static uint32_t make_qp(struct client *c, uint32_t port)
+{
+	struct abi_create_qp in = client_qp_request(client_pd(c), client_cq(c, ABI_NO_HANDLE));
+	struct abi_modify_qp init = {
+		.mask = ABI_QP_STATE | ABI_QP_PKEY_INDEX | ABI_QP_PORT | ABI_QP_QKEY,
+		.attr = {.qp_state = ABI_QPS_INIT, .port = (uint8_t)port}};
+	struct answer a;
+
+	in.type = ABI_QPT_UD;
+	assert_int_equal(client_call(c->sock, ABI_CREATE_QP, &in, sizeof(in), -1, &a), 0);
+	init.handle = ((struct abi_create_qp_reply *)a.body)->handle;
+	answer_close(&a);
+	client_must(c->sock, ABI_MODIFY_QP, &init, sizeof(init), NULL, 0);
+	return init.handle;
+}
+
+static void mcast(struct client *c, uint32_t type, uint32_t qp, const uint8_t mgid[16])
+{
+	struct abi_mcast in = {.qp = qp};
+
+	memcpy(in.mgid, mgid, sizeof(in.mgid));
+	client_must(c->sock, type, &in, sizeof(in), NULL, 0);
+}
+
+#define JOINED	   "ip maddr show dev " NETNS_OURS " | grep -q "
+#define NOT_JOINED "! ip maddr show dev " NETNS_OURS " | grep -q "
+
+/* proves MC-02, MC-03: the netdev has the group's MAC, and the kernel the membership of which IGMP
+ * and MLD tell, while a QP is attached */
+static void attach_mcast__joins_on_the_netdev(void **state)
+{
+	struct client c;
+	uint32_t one, two;
+
+	client_open(*state, &c);
+	one = make_qp(&c, 2);
+	two = make_qp(&c, 2);
+	netns_run(NOT_JOINED "239.1.2.3");
+	mcast(&c, ABI_ATTACH_MCAST, one, mgid4);
+	mcast(&c, ABI_ATTACH_MCAST, two, mgid4);
+	mcast(&c, ABI_ATTACH_MCAST, one, mgid6);
+	netns_run(JOINED "239.1.2.3");
+	netns_run(JOINED "01:00:5e:01:02:03");
+	netns_run(JOINED "ff15::42");
+	netns_run(JOINED "33:33:00:00:00:42");
+	mcast(&c, ABI_DETACH_MCAST, one, mgid4);
+	netns_run(JOINED "239.1.2.3");
+	mcast(&c, ABI_DETACH_MCAST, two, mgid4);
+	netns_run(NOT_JOINED "239.1.2.3");
+	client_close(&c); /* still attached to the other */
+	for (unsigned i = 0; i < 200 && system(NOT_JOINED "ff15::42"); i++)
+		usleep(10000);
+	netns_run(NOT_JOINED "ff15::42");
+}
+
+static void wait_for(const char *command)
+{
+	for (unsigned i = 0; i < 1000 && system(command); i++)
+		usleep(10000);
+	netns_run(command);
+}
+
+#define JOINED_IN_VLAN "ip maddr show dev " VLAN_NETDEV " | grep -q "
+
+/* proves MC-02, MC-03: a group is joined on the VLANs of the port, too, those that come later as
+ * well. */
+static void attach_mcast__joins_on_vlans(void **state)
+{
+	struct client c;
+	uint32_t qp;
+
+	client_open(*state, &c);
+	qp = make_qp(&c, 2);
+	mcast(&c, ABI_ATTACH_MCAST, qp, mgid4);
+	mcast(&c, ABI_ATTACH_MCAST, qp, mgid6);
+	netns_run("ip link add " VLAN_NETDEV " type veth peer name pt5");
+	netns_run("ip link set " VLAN_NETDEV " up");
+	netns_run("ip addr add 10.9.5.1/24 dev " VLAN_NETDEV);
+	wait_for(JOINED_IN_VLAN "239.1.2.3");
+	wait_for(JOINED_IN_VLAN "ff15::42");
+	netns_run(JOINED_IN_VLAN "01:00:5e:01:02:03");
+	netns_run(JOINED "239.1.2.3");
+	mcast(&c, ABI_DETACH_MCAST, qp, mgid4);
+	netns_run("! " JOINED_IN_VLAN "239.1.2.3");
+	mcast(&c, ABI_ATTACH_MCAST, qp, mgid4);
+	netns_run(JOINED_IN_VLAN "239.1.2.3");
+	netns_run("ip link del " VLAN_NETDEV);
+	mcast(&c, ABI_DETACH_MCAST, qp, mgid4);
+	mcast(&c, ABI_DETACH_MCAST, qp, mgid6);
+	netns_run(NOT_JOINED "239.1.2.3");
+	client_close(&c);
+}
+
+#define MEMBERSHIPS "/proc/sys/net/ipv4/igmp_max_memberships" /* of our namespace */
+
+static void add_vlan(unsigned vid)
+{
+	char line[128];
+
+	snprintf(line, sizeof(line),
+		"ip link add rt%u type veth peer name pt%u && ip link set rt%u up", vid, vid, vid);
+	netns_run(line);
+}
+
+static void wait_in_vlan(unsigned vid)
+{
+	char line[64];
+
+	snprintf(line, sizeof(line), "ip maddr show dev rt%u | grep -q 239.1.2.3", vid);
+	wait_for(line);
+}
+
+/* proves MC-03: with more VLANs than the kernel lets a socket be in a group on. Those that it
+ * refuses are told, once. */
+static void attach_mcast__on_more_vlans_than_a_socket_takes(void **state)
+{
+	static const uint8_t other[16] = {[10] = 0xFF, [11] = 0xFF, 239, 1, 2, 4};
+	struct test_daemon *d = *state;
+	unsigned vid = 5;
+	struct client c;
+	uint32_t qp;
+
+	netns_run("echo 1 >" MEMBERSHIPS);
+	client_open(d, &c);
+	qp = make_qp(&c, 2);
+	mcast(&c, ABI_ATTACH_MCAST, qp, mgid4);
+	for (; vid < 5 + GROUP_SOCKETS - 1; vid++) {
+		add_vlan(vid);
+		wait_in_vlan(vid);
+	}
+	assert_int_equal(unjoined, 0);
+	add_vlan(vid);
+	for (unsigned i = 0; i < 1000 && !unjoined; i++)
+		usleep(10000);
+	assert_int_not_equal(unjoined, 0);
+	netns_run(JOINED "239.1.2.3");
+	wait_in_vlan(vid - 1);
+	mcast(&c, ABI_ATTACH_MCAST, qp, other);
+	daemon_pause(d);
+	unjoined = 0;
+	groups_join_again(d->ctl, 1);
+	assert_int_equal(unjoined, 1);
+	daemon_resume(d);
+	for (; vid >= 5; vid--) {
+		char line[32];
+
+		snprintf(line, sizeof(line), "ip link del rt%u", vid);
+		netns_run(line);
+	}
+	netns_run("echo 20 >" MEMBERSHIPS);
+	client_close(&c);
+}
+
+/* proves MC-03: a VLAN that was deleted is not counted for ever. */
+static void attach_mcast__joins_on_vlans_that_come_and_go(void **state)
+{
+	struct client c;
+
+	netns_run("echo 1 >" MEMBERSHIPS);
+	client_open(*state, &c);
+	mcast(&c, ABI_ATTACH_MCAST, make_qp(&c, 2), mgid4);
+	for (unsigned i = 0; i < 2 * GROUP_SOCKETS; i++) {
+		add_vlan(5);
+		wait_in_vlan(5);
+		netns_run("ip link del rt5");
+	}
+	assert_int_equal(unjoined, 0);
+	netns_run("echo 20 >" MEMBERSHIPS);
+	client_close(&c);
+}
+
+/* A port without a netdev has nothing to join on. */
+static void attach_mcast__without_a_netdev(void **state)
+{
+	struct client c;
+	uint32_t qp;
+
+	client_open(*state, &c);
+	qp = make_qp(&c, 1);
+	mcast(&c, ABI_ATTACH_MCAST, qp, mgid4);
+	netns_run(NOT_JOINED "239.1.2.3");
+	mcast(&c, ABI_DETACH_MCAST, qp, mgid4);
+	client_close(&c);
+}
+
+#define T(f) cmocka_unit_test_setup_teardown(f, setup, daemon_teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		T(attach_mcast__joins_on_the_netdev),
+		T(attach_mcast__joins_on_vlans),
+		T(attach_mcast__on_more_vlans_than_a_socket_takes),
+		T(attach_mcast__joins_on_vlans_that_come_and_go),
+		T(attach_mcast__without_a_netdev),
+	};
+
+	return cmocka_run_group_tests(tests, group_setup, group_teardown);
+}

@@ -1,0 +1,549 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Sentences about what the workers noted. The test writes the notes: what they say when something
+ * really fails is for core/cause and test/func/why_test.py. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <cmocka.h>
+#include "bits.h"
+#include "daemon.h"
+#include "object.h"
+#include "why_impl.h"
+#include "worker_impl.h"
+
+static struct test_daemon *d;
+static struct client c;
+static struct qp_obj *o;
+static struct abi_create_qp_reply made;
+static uint64_t now_ns;
+
+static void modify(uint32_t mask, struct abi_qp_attr attr)
+{
+	struct abi_modify_qp m = {.handle = made.handle, .mask = mask, .attr = attr};
+
+	client_must(c.sock, ABI_MODIFY_QP, &m, sizeof(m), NULL, 0);
+}
+
+static void connect_qp(void)
+{
+	struct abi_qp_attr a = {.qp_state = ABI_QPS_INIT, .port = 1, .path_mtu = 1024};
+
+	a.dest_qpn = 0x1234;
+	a.ah = (struct abi_ah_attr){.port = 1, .is_global = 1, .hop_limit = 1};
+	memcpy(a.ah.dgid, gid_peer4, 16);
+	memset(a.ah.dmac, 0xFF, 6);
+	modify(ABI_QP_STATE | ABI_QP_PKEY_INDEX | ABI_QP_PORT | ABI_QP_ACCESS_FLAGS, a);
+	a.qp_state = ABI_QPS_RTR;
+	modify(ABI_QP_STATE | ABI_QP_AV | ABI_QP_PATH_MTU | ABI_QP_DEST_QPN | ABI_QP_RQ_PSN |
+			ABI_QP_MAX_DEST_RD_ATOMIC | ABI_QP_MIN_RNR_TIMER,
+		a);
+}
+
+static int setup(void **state)
+{
+	uint32_t pd;
+
+	daemon_setup(state);
+	d = *state;
+	client_open(d, &c);
+	pd = client_pd(&c);
+	made = client_qp(&c, pd, client_cq(&c, ABI_NO_HANDLE));
+	connect_qp();
+	daemon_pause(d);
+	for (uint32_t i = 0; i < SESSION_MAX; i++)
+		if (d->ctl->session[i])
+			o = handle_get(&d->ctl->session[i]->qps, made.handle);
+	assert_non_null(o);
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	daemon_resume(d);
+	client_close(&c);
+	return daemon_teardown(state);
+}
+
+/* The QP fails (again) for @p n. */
+static const struct why_entry *fail_for(struct cause_note n)
+{
+	n.time = ++now_ns;
+	n.known = true;
+	if (!n.pd)
+		n.pd = o->qp->pd;
+	o->qp->why.error = n;
+	return why_of_qp(d->ctl, o);
+}
+
+static void note_drop(enum drop why, struct drop_note n)
+{
+	struct core *core = &d->dp->worker[o->worker]->core;
+
+	n.version = 2;
+	n.count = (uint32_t)now_ns + 1; /* more each time */
+	n.time = ++now_ns;
+	core->count.drop[why] = 3;
+	core->drops.note[why][n.dest_qp % DROP_NOTES] = n;
+}
+
+static void why_of_qp__every_cause(void **state)
+{
+	assert_null(why_of_qp(d->ctl, o));
+	for (unsigned i = CAUSE_NONE + 1; i < CAUSE_MAX; i++) {
+		const struct why_entry *e = fail_for((struct cause_note){.cause = (uint8_t)i});
+
+		assert_non_null(e);
+		assert_string_equal(e->cause, cause_name((enum cause)i));
+		assert_true(strlen(e->text) > 20);
+		assert_true(strlen(e->text) < ABI_WHY_MAX - 1); /* nothing is cut off */
+		assert_non_null(e->rule);
+		assert_int_equal(e->qpn, made.qpn);
+	}
+}
+
+/* Largest numbers everywhere: still whole sentences. */
+static void why_of_qp__long_numbers(void **state)
+{
+	struct cause_note n;
+
+	for (unsigned i = CAUSE_NONE + 1; i < CAUSE_MAX; i++)
+		for (uint8_t mr = MR_OK; mr <= MR_RANGE; mr++) {
+			const struct why_entry *e;
+
+			memset(&n, 0xFF, sizeof(n));
+			n.cause = (uint8_t)i;
+			n.heard = mr & 1;
+			n.mr_status = mr;
+			e = fail_for(n);
+			assert_true(strlen(e->text) < ABI_WHY_MAX - 1);
+		}
+}
+
+/* What is told of a READ would be wrong of an atomic. */
+static void why_of_qp__atomics(void **state)
+{
+	const struct {
+		struct cause_note n;
+		const char *says;
+	} row[] = {
+		{{.cause = CAUSE_POST_INLINE}, "posted with ROCI_SEND_INLINE: leave that out"},
+		{{.cause = CAUSE_READ_SEQUENCE}, "answered a fetch and add"},
+		{{.cause = CAUSE_ATOMIC_ALIGNMENT, .va = 0x1004}, "0x1004: those of atomics are"},
+		{{.cause = CAUSE_ATOMIC_ALIGNMENT, .va = 0x1008}, "register a region for atomics"},
+	};
+
+	for (unsigned i = 0; i < ARRAY_SIZE(row); i++) {
+		struct cause_note n = row[i].n;
+
+		n.opcode = ABI_WR_ATOMIC_FETCH_AND_ADD;
+		assert_non_null(strstr(fail_for(n)->text, row[i].says));
+	}
+}
+
+static void why_of_qp__told_once(void **state)
+{
+	const struct why_entry *e = fail_for((struct cause_note){.cause = CAUSE_POST_NO_READS});
+	uint32_t id = e->id;
+
+	assert_ptr_equal(why_of_qp(d->ctl, o), e);
+	assert_int_equal(e->id, id);
+	assert_ptr_equal(why_before(d->ctl, UINT32_MAX), e);
+	assert_null(why_before(d->ctl, id));
+}
+
+/* The newest are kept, and told first. */
+static void why_before__newest_first(void **state)
+{
+	uint32_t below = UINT32_MAX, n = 0;
+	const struct why_entry *e;
+
+	for (unsigned i = 0; i < WHY_ERRORS + 10; i++)
+		fail_for((struct cause_note){.cause = CAUSE_POST_SGES, .value = i});
+	for (; (e = why_before(d->ctl, below)); n++) {
+		char words[32];
+
+		snprintf(words, sizeof(words), "with %u SGEs", WHY_ERRORS + 9 - n);
+		assert_non_null(strstr(e->text, words));
+		assert_true(e->id < below);
+		below = e->id;
+	}
+	assert_int_equal(n, WHY_ERRORS);
+}
+
+/* When more QPs have failed than are remembered, the latest are told, and each once. */
+static void why_collect__more_than_are_remembered(void **state)
+{
+	struct session *s = o->session;
+	const struct why_entry *e = NULL;
+	uint32_t pd, cq, id;
+	struct qp_obj *q;
+
+	daemon_resume(d);
+	pd = client_pd(&c);
+	cq = client_cq(&c, ABI_NO_HANDLE);
+	for (unsigned i = 0; i < WHY_ERRORS + 20; i++)
+		client_qp(&c, pd, cq);
+	daemon_pause(d);
+	for (uint32_t i = 0; (q = handle_next(&s->qps, &i));) {
+		q->qp->why.error = (struct cause_note){
+			.cause = CAUSE_POST_NO_READS, .time = 1000 - i, .known = true};
+	}
+	why_collect(d->ctl);
+	id = d->ctl->why->next_id;
+	assert_int_equal(id, WHY_ERRORS);
+	do
+		e = why_before(d->ctl, e ? e->id : UINT32_MAX);
+	while (e && e->qpn != o->qpn);
+	assert_non_null(e); /* it failed last */
+	why_collect(d->ctl);
+	assert_int_equal(d->ctl->why->next_id, id);
+}
+
+/* A program with thousands of QPs must not push out what is remembered of others, nor hold up the
+ * control thread. */
+static void why_qp_goes__a_session_that_ends_tells_so_many(void **state)
+{
+	const struct why *w = d->ctl->why;
+	uint32_t told = 0;
+	uint64_t failed = 0;
+
+	o->session->ending = ENDING_DETACH_QPS;
+	for (unsigned i = 0; i < WHY_ERRORS; i++) {
+		o->qp->why.error = (struct cause_note){
+			.known = true, .cause = CAUSE_RETRIES, .time = ++now_ns};
+		why_qp_goes(d->ctl, o, NULL);
+	}
+	o->session->ending = ENDING_NOT;
+	for (unsigned i = 0; i < WHY_ERRORS; i++) {
+		told += w->error[i].id != 0;
+		failed += w->error[i].id ? w->error[i].count : 0;
+	}
+	assert_int_equal(told, WHY_TOLD_MAX);
+	assert_int_equal(failed, WHY_ERRORS); /* the others are counted */
+}
+
+/* What its program did itself is no error. */
+static void why_before__no_commands(void **state)
+{
+	assert_non_null(fail_for((struct cause_note){.cause = CAUSE_COMMAND}));
+	assert_null(why_before(d->ctl, UINT32_MAX));
+}
+
+/* The QP that @p qpn should be, of this rocid too, does not answer. */
+static const struct why_entry *silent(uint32_t qpn)
+{
+	memcpy(o->qp->attr.ah.dgid, gid_own4, 16);
+	o->qp->attr.dest_qpn = qpn;
+	return fail_for((struct cause_note){.cause = CAUSE_RETRIES});
+}
+
+static struct qp_obj *another_qp(void)
+{
+	struct abi_create_qp_reply r;
+
+	daemon_resume(d);
+	r = client_qp(&c, client_pd(&c), client_cq(&c, ABI_NO_HANDLE));
+	daemon_pause(d);
+	return handle_get(&o->session->qps, r.handle);
+}
+
+static void why_of_qp__local_peer(void **state)
+{
+	struct qp_obj *peer = another_qp();
+	const struct why_entry *e = silent(peer->qpn);
+
+	assert_non_null(strstr(e->text, "of this rocid too, is in RESET"));
+	assert_string_equal(e->rule, "VAL-06");
+	peer->qp->state = ABI_QPS_ERR;
+	assert_non_null(strstr(silent(peer->qpn)->text, "is in ERR"));
+	peer->qp->state = ABI_QPS_RTS;
+	e = silent(peer->qpn);
+	assert_non_null(strstr(e->text, "Nothing ever came back"));
+	assert_string_equal(e->rule, cause_rule(CAUSE_RETRIES));
+	assert_non_null(strstr(silent(1)->text, "but no such QP"));
+}
+
+/* What came about later is no reason. */
+static void why_of_qp__local_peer_failed_later(void **state)
+{
+	struct qp_obj *peer = another_qp();
+	struct why_gone_qp *gone = &d->ctl->why->qp[0];
+
+	peer->qp->state = ABI_QPS_ERR;
+	peer->qp->why.error.time = now_ns + 1000;
+	peer->qp->why.error.known = true;
+	assert_null(strstr(silent(peer->qpn)->text, "is in ERR"));
+	*gone = (struct why_gone_qp){.qpn = 1, .time_ms = 1, .how = "ended"};
+	d->ctl->why->qps = 1;
+	assert_non_null(strstr(silent(1)->text, "its program ended"));
+	gone->time_ms = UINT64_MAX;
+	assert_null(strstr(silent(1)->text, "its program ended"));
+}
+
+/* A program cannot ask for other users' QPs. */
+static void why_of_qp__peer_of_another_user(void **state)
+{
+	struct ucred *own = &o->session->peer, was = *own;
+	struct qp_obj *peer = another_qp();
+	struct session other = *o->session;
+
+	own->uid = 1000;
+	other.peer.uid = 1001;
+	peer->session = &other;
+	d->ctl->why->qp[0] = (struct why_gone_qp){.qpn = 1, .uid = 1001, .time_ms = 1, .how = "-"};
+	d->ctl->why->qps = 1;
+	assert_non_null(strstr(silent(2)->text, "user 1000 has no such QP"));
+	assert_non_null(strstr(silent(peer->qpn)->text, "user 1000 has no such QP"));
+	assert_non_null(strstr(silent(1)->text, "user 1000 has no such QP"));
+	peer->session = o->session;
+	assert_non_null(strstr(silent(peer->qpn)->text, "is in RESET"));
+	*own = was;
+}
+
+/* Numbers of protection domains come again, in other programs. */
+static void why_of_qp__region_gone_of_another_program(void **state)
+{
+	const struct cause_note n = {
+		.cause = CAUSE_RKEY, .key = 0xFFFFFF77, .mr_status = MR_NO_KEY, .len = 8};
+	struct why_gone_mr *gone = &d->ctl->why->mr[0];
+
+	*gone = (struct why_gone_mr){.key = n.key, .pd = o->qp->pd, .time_ms = 1};
+	d->ctl->why->mrs = 1;
+	assert_null(strstr(fail_for(n)->text, "was deregistered"));
+	gone->session = o->session->number;
+	assert_non_null(strstr(fail_for(n)->text, "was deregistered"));
+}
+
+/* The key of a receive from an SRQ counts in the SRQ's protection domain, not in the QP's; that of
+ * another program, whose SRQ it is with XRC, is not told of. */
+static void why_of_qp__domain_of_the_srq(void **state)
+{
+	struct cause_note n = {.cause = CAUSE_RECV_KEY, .mr_status = MR_NO_KEY, .len = 8};
+	struct abi_reg_mr_reply mr;
+	uint32_t handle;
+	struct pd *pd;
+
+	daemon_resume(d);
+	handle = client_pd(&c);
+	mr = client_mr(&c, handle, client_memfd(4096), 4096);
+	daemon_pause(d);
+	pd = handle_get(&o->session->pds, handle);
+	n.key = mr.lkey;
+	assert_non_null(strstr(fail_for(n)->text, "of another protection domain than the QP"));
+	n.pd = UINT32_MAX;
+	assert_non_null(strstr(fail_for(n)->text, "of another protection domain than the SRQ"));
+	n.pd = pd->number;
+	n.mr_status = MR_RANGE;
+	assert_non_null(strstr(fail_for(n)->text, "are not all in the region"));
+	pd->number++; /* no longer one of its own */
+	assert_non_null(strstr(fail_for(n)->text, "this program has no region"));
+	pd->number--;
+}
+
+static struct drop_note from_peer(void)
+{
+	struct drop_note n = {.dest_qp = made.qpn, .has_qp = true, .opcode = 0x0A};
+
+	memcpy(n.sgid, gid_peer4, 16);
+	memcpy(n.dgid, gid_own4, 16);
+	return n;
+}
+
+static const char *drop_text(enum drop why, struct drop_note n)
+{
+	const struct why_entry *e;
+
+	note_drop(why, n);
+	why_collect(d->ctl);
+	e = why_before(d->ctl, UINT32_MAX);
+	return e && e->drop && !strcmp(e->cause, drop_name(why)) ? e->text : "";
+}
+
+/* What others send to the QP meanwhile is no reason; what comes in answer is one, from whomever. */
+static void why_of_qp__stray_packets(void **state)
+{
+	struct drop_note n = from_peer();
+
+	o->qp->ack_timeout = 1000;
+	n.sgid[15]++;
+	note_drop(DROP_QP_ADDRESS, n);
+	assert_null(strstr(
+		fail_for((struct cause_note){.cause = CAUSE_RETRIES})->text, "dropped here"));
+	n.opcode = 0x11; /* an ACK: the peer has another address than it told */
+	note_drop(DROP_QP_ADDRESS, n);
+	assert_non_null(strstr(
+		fail_for((struct cause_note){.cause = CAUSE_RETRIES})->text, "dropped here"));
+	n.opcode = 0x0A;
+	note_drop(DROP_QP_ADDRESS, n);
+	/* One stray packet does not hide what was dropped of the peer's. */
+	n = from_peer();
+	note_drop(DROP_PKEY, n);
+	assert_non_null(strstr(
+		fail_for((struct cause_note){.cause = CAUSE_RETRIES})->text, "P_Key mismatch"));
+}
+
+/* The same at a peer in this daemon: it dropped what another sent. */
+static void why_of_qp__local_peer_and_a_stranger(void **state)
+{
+	struct qp_obj *peer = another_qp();
+	struct drop_note n = from_peer();
+
+	o->qp->ack_timeout = 1000;
+	peer->qp->state = ABI_QPS_RTS;
+	n.dest_qp = peer->qpn;
+	note_drop(DROP_PKEY, n);
+	assert_null(strstr(silent(peer->qpn)->text, "dropped what came"));
+	memcpy(n.sgid, gid_own4, 16);
+	n.opcode = 0x11; /* no request */
+	note_drop(DROP_PKEY, n);
+	assert_null(strstr(silent(peer->qpn)->text, "dropped what came"));
+	n.opcode = 0x0A;
+	note_drop(DROP_PKEY, n);
+	assert_non_null(strstr(silent(peer->qpn)->text, "dropped what came: P_Key mismatch"));
+}
+
+/* Frames that the netdev refused a minute ago say nothing of a peer that is silent now. */
+static uint64_t refused_ms_ago;
+
+static uint32_t refused(void *arg, uint32_t port, uint64_t now_ms, uint64_t within_ms)
+{
+	return refused_ms_ago < within_ms ? 1100 : 0;
+}
+
+static void why_of_qp__refused_meanwhile(void **state)
+{
+	const struct ctl_devices *before = d->ctl->devices;
+	static const struct ctl_devices devices = {.refused = refused};
+	const struct cause_note n = {.cause = CAUSE_RETRIES, .value = 1024};
+
+	d->ctl->devices = &devices;
+	o->qp->ack_timeout = 1000000000; /* retries take eight seconds */
+	refused_ms_ago = 5000;
+	assert_non_null(strstr(fail_for(n)->text, "refuses frames of 1100 bytes"));
+	refused_ms_ago = 55000;
+	assert_null(strstr(fail_for(n)->text, "refuses"));
+	d->ctl->devices = before;
+}
+
+static void why_collect__every_reason(void **state)
+{
+	for (unsigned i = DROP_NONE + 1; i < DROP_MAX; i++) {
+		struct drop_note n = from_peer();
+		char text[ABI_WHY_MAX];
+		struct why_text t = {.text = text};
+
+		assert_true(strlen(why_drop_means((enum drop)i)) > 20);
+		why_tell_drop(&t, d->ctl, o, (enum drop)i, &n);
+		assert_true(strlen(text) > 20);
+		memset(&n, 0xFF, sizeof(n));
+		why_tell_drop(&t, d->ctl, o, (enum drop)i, &n);
+		why_tell_drop(&t, d->ctl, NULL, (enum drop)i, &n);
+		assert_true(strlen(text) < ABI_WHY_MAX - 1);
+	}
+	assert_null(why_drop_means(DROP_MAX));
+}
+
+static void why_collect__address(void **state)
+{
+	struct drop_note n = from_peer();
+
+	n.net = NET_ROCEV1;
+	assert_non_null(strstr(drop_text(DROP_QP_ADDRESS, n), "GID type mismatch"));
+	n.net = NET_IPV4;
+	n.vid = 5;
+	assert_non_null(strstr(drop_text(DROP_QP_ADDRESS, n), "VLAN 5"));
+	n.vid = 0;
+	n.sgid[15]++;
+	assert_non_null(strstr(drop_text(DROP_QP_ADDRESS, n), "but the packets come from"));
+	n.sgid[15]--;
+	assert_non_null(strstr(drop_text(DROP_QP_ADDRESS, n), "another GID than the QP's"));
+	n.has_qp = false;
+	n.net = NET_ROCEV1;
+	n.dest_qp = 8;
+	assert_non_null(strstr(drop_text(DROP_DGID, n), "GID type mismatch"));
+}
+
+/* What loss brings about is no error. */
+static void why_collect__not_of_loss(void **state)
+{
+	static const enum drop why[] = {DROP_PSN_AHEAD, DROP_DUP_NO_RESOURCE, DROP_RNR_PENDING,
+		DROP_READ_RESP_UNEXPECTED, DROP_GHOST_ACK};
+	struct drop_note n = from_peer();
+
+	n.begun = true;
+	n.heard = true;
+	n.psn = n.epsn + 0x200000;
+	for (unsigned i = 0; i < ARRAY_SIZE(why); i++)
+		assert_string_equal(drop_text(why[i], n), "");
+	n.psn = n.epsn + 127; /* the first was lost */
+	n.begun = false;
+	assert_string_equal(drop_text(DROP_PSN_AHEAD, n), "");
+	n.psn = n.epsn + 0x200000;
+	assert_non_null(strstr(drop_text(DROP_PSN_AHEAD, n), "rq_psn here"));
+	n.state = ABI_QPS_ERR;
+	assert_string_equal(drop_text(DROP_QP_STATE, n), "");
+}
+
+/* A QP takes what there is to say about it with it into the log. */
+static void why_qp_goes__keeps_it(void **state)
+{
+	struct drop_note n = from_peer();
+
+	n.pkey = 0x8001;
+	n.qp_pkey = 0xFFFF;
+	note_drop(DROP_PKEY, n);
+	why_qp_goes(d->ctl, o, "destroyed it");
+	assert_non_null(strstr(why_before(d->ctl, UINT32_MAX)->text, "P_Key mismatch"));
+	assert_string_equal(why_gone_qp(d->ctl, made.qpn)->how, "destroyed it");
+	assert_null(why_gone_qp(d->ctl, made.qpn + 1));
+}
+
+static void why_hint__of_a_live_qp(void **state)
+{
+	char text[ABI_WHY_MAX];
+	struct drop_note n = from_peer();
+
+	why_hint(d->ctl, o, text);
+	assert_string_equal(text, "");
+	n.psn = n.epsn + 0x200000;
+	note_drop(DROP_PSN_AHEAD, n);
+	why_hint(d->ctl, o, text);
+	assert_non_null(strstr(text, "sq_psn must be the same"));
+	o->qp->why.before_first = 1;
+	why_hint(d->ctl, o, text);
+	assert_non_null(strstr(text, "from before the first"));
+}
+
+#define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		T(why_of_qp__every_cause),
+		T(why_of_qp__long_numbers),
+		T(why_of_qp__atomics),
+		T(why_of_qp__told_once),
+		T(why_of_qp__local_peer),
+		T(why_of_qp__local_peer_failed_later),
+		T(why_of_qp__peer_of_another_user),
+		T(why_of_qp__stray_packets),
+		T(why_of_qp__local_peer_and_a_stranger),
+		T(why_of_qp__refused_meanwhile),
+		T(why_of_qp__region_gone_of_another_program),
+		T(why_of_qp__domain_of_the_srq),
+		T(why_before__newest_first),
+		T(why_before__no_commands),
+		T(why_qp_goes__a_session_that_ends_tells_so_many),
+		T(why_collect__more_than_are_remembered),
+		T(why_collect__every_reason),
+		T(why_collect__address),
+		T(why_collect__not_of_loss),
+		T(why_qp_goes__keeps_it),
+		T(why_hint__of_a_live_qp),
+	};
+
+	return cmocka_run_group_tests(tests, daemon_group_setup, daemon_group_teardown);
+}

@@ -1,0 +1,443 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* In a network name space of its own, on a veth: both ends take and give many frames at a time, or
+ * a plain packet socket looks at what comes. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <arpa/inet.h>
+#include <errno.h>
+#include <net/if.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <cmocka.h>
+#include <linux/if_packet.h>
+#include <rte_ethdev.h>
+#include "bits.h"
+#include "eal_test.h"
+#include "frame.h"
+#include "gsoport.h"
+#include "icrc.h"
+#include "path.h"
+#include "unstick.h"
+
+#define PATIENCE 60 /* seconds, for what takes microseconds */
+#define QUEUES	 2
+#define BODY	 1024u
+
+struct end {
+	struct gsoport *port;
+	uint16_t ethdev;
+};
+
+static struct rte_mempool *pool;
+static struct end a, b;
+
+static void open_end(struct end *e, const char *netdev)
+{
+	struct rte_mempool *pools[QUEUES] = {pool, pool};
+	const struct rte_eth_conf conf = {0};
+	char why[256] = "";
+
+	e->port = gsoport_create(netdev, QUEUES, &e->ethdev, why, sizeof(why));
+	assert_non_null(e->port);
+	assert_int_equal(rte_eth_dev_configure(e->ethdev, QUEUES, QUEUES, &conf), 0);
+	for (uint16_t q = 0; q < QUEUES; q++) {
+		assert_int_equal(
+			rte_eth_rx_queue_setup(e->ethdev, q, 64, SOCKET_ID_ANY, NULL, pool), 0);
+		assert_int_equal(rte_eth_tx_queue_setup(e->ethdev, q, 64, SOCKET_ID_ANY, NULL), 0);
+	}
+	assert_int_equal(rte_eth_dev_start(e->ethdev), 0);
+	assert_int_equal(gsoport_start(e->port, pools), 0);
+}
+
+static void close_end(struct end *e)
+{
+	gsoport_stop(e->port);
+	assert_int_equal(rte_eth_dev_stop(e->ethdev), 0);
+	assert_int_equal(rte_eth_dev_close(e->ethdev), 0);
+	gsoport_destroy(e->port);
+}
+
+static int open_both(void **state)
+{
+	open_end(&a, "va");
+	open_end(&b, "vb");
+	return 0;
+}
+
+static int close_both(void **state)
+{
+	close_end(&a);
+	close_end(&b);
+	assert_int_equal(rte_mempool_in_use_count(pool), 0);
+	return 0;
+}
+
+/* A sealed frame of @p body bytes between BTH and ICRC. @p flow: its UDP source port. */
+static struct rte_mbuf *frame(unsigned net, uint16_t flow, uint16_t id, uint32_t body)
+{
+	static struct gid_entry sgid = {.valid = true, .mac = {2, 0, 0, 0, 0, 1}};
+	struct path_spec s = {.sgid = &sgid, .hop_limit = 9, .sport = flow};
+	uint16_t rest = (uint16_t)(BTH_HLEN + body + ICRC_LEN);
+	struct rte_mbuf *m = rte_pktmbuf_alloc(pool);
+	uint8_t *f, *bth;
+	struct path p;
+
+	assert_non_null(m);
+	sgid.net = (uint8_t)net;
+	memset(s.dmac, 0xFF, sizeof(s.dmac));
+	memcpy(sgid.gid, "\0\0\0\0\0\0\0\0\0\0\xFF\xFF\x0A\x09\x08\x07", 16);
+	memcpy(s.dgid, "\0\0\0\0\0\0\0\0\0\0\xFF\xFF\x0A\x09\x08\xF6", 16);
+	path_init(&p, &s);
+	f = rte_pktmbuf_mtod(m, uint8_t *);
+	memset(f, 0, 100);
+	bth = path_write(&p, f, rest, id);
+	memset(bth, (uint8_t)id, rest);
+	bth[BTH_OPCODE] = 0x07;
+	bth[BTH_FLAGS] = 0;
+	put_be16(bth + BTH_PKEY, 0xFFFF);
+	m->data_len = (uint16_t)(bth - f) + rest;
+	m->pkt_len = m->data_len;
+	icrc_store(
+		f + m->data_len - ICRC_LEN, icrc_header(icrc_by_name("table"), f + ETH_HLEN, net,
+						    m->data_len - (size_t)(ETH_HLEN + ICRC_LEN)));
+	return m;
+}
+
+static void send_all(uint16_t queue, struct rte_mbuf **m, uint16_t n)
+{
+	assert_int_equal(rte_eth_tx_burst(a.ethdev, queue, m, n), n);
+}
+
+/* Receives @p n frames by whatever queue, into @p m. @return the queue, the same for all */
+static uint16_t receive(struct rte_mbuf **m, unsigned n)
+{
+	time_t until = time(NULL) + PATIENCE;
+	uint16_t queue = QUEUES;
+	unsigned got = 0;
+
+	while (got < n) {
+		for (uint16_t q = 0; q < QUEUES; q++) {
+			uint16_t k = rte_eth_rx_burst(b.ethdev, q, m + got,
+				(uint16_t)RTE_MIN(n - got, 5u)); /* in pieces */
+
+			assert_true(!k || queue == QUEUES || queue == q);
+			queue = k ? q : queue;
+			got += k;
+		}
+		assert_true(time(NULL) < until);
+	}
+	return queue;
+}
+
+static void assert_good(struct rte_mbuf *m)
+{
+	struct pkt p;
+
+	assert_int_equal(frame_parse(&p, rte_pktmbuf_mtod(m, uint8_t *), m->data_len), DROP_NONE);
+	assert_true(icrc_check(icrc_by_name("table"), &p));
+}
+
+static void same(struct rte_mbuf *m, struct rte_mbuf *copy)
+{
+	assert_good(m);
+	assert_int_equal(m->data_len, copy->data_len);
+	assert_memory_equal(
+		rte_pktmbuf_mtod(m, uint8_t *), rte_pktmbuf_mtod(copy, uint8_t *), m->data_len);
+}
+
+static struct rte_eth_stats stats_of(const struct end *e)
+{
+	struct rte_eth_stats s;
+
+	assert_int_equal(rte_eth_stats_get(e->ethdev, &s), 0);
+	gsoport_count(e->port, &s);
+	return s;
+}
+
+/* Runs, what is between them, and what cannot be part of one: all arrive, in order, as they were.
+ */
+static void gsoport__what_is_sent_arrives(void **state)
+{
+	struct rte_mbuf *m[BURST], *copy[BURST], *got[BURST];
+	struct rte_eth_stats s;
+	uint64_t bytes = 0;
+
+	for (unsigned net = NET_IPV4; net <= NET_ROCEV1; net++) {
+		for (unsigned i = 0; i < BURST; i++) {
+			m[i] = frame(net, 50000, (uint16_t)(100 + i + i / 20),
+				i == 11	  ? 512
+				: i == 12 ? 0
+					  : BODY);
+			copy[i] = rte_pktmbuf_copy(m[i], pool, 0, UINT32_MAX);
+			bytes += m[i]->data_len;
+		}
+		send_all(0, m, BURST);
+		receive(got, BURST);
+		for (unsigned i = 0; i < BURST; i++)
+			same(got[i], copy[i]);
+		rte_pktmbuf_free_bulk(got, BURST);
+		rte_pktmbuf_free_bulk(copy, BURST);
+	}
+	s = stats_of(&b);
+	assert_int_equal(s.ipackets, 3 * BURST);
+	assert_int_equal(s.ibytes, bytes);
+	assert_int_equal(s.ierrors + s.imissed + s.rx_nombuf, 0);
+	s = stats_of(&a);
+	assert_int_equal(s.opackets, 3 * BURST);
+	assert_int_equal(s.oerrors, 0);
+}
+
+/* As RSS would: several workers see several flows. */
+static void gsoport__queues_share_the_flows(void **state)
+{
+	bool seen[QUEUES] = {false};
+
+	for (uint16_t flow = 50000; flow < 50064; flow++) {
+		struct rte_mbuf *m[4], *got[4];
+		uint16_t queue;
+
+		for (uint16_t i = 0; i < 4; i++)
+			m[i] = frame(NET_IPV4, flow, i, BODY);
+		send_all(flow % QUEUES, m, 4);
+		queue = receive(got, 4);
+		seen[queue] = true;
+		for (unsigned i = 0; i < 4; i++)
+			assert_good(got[i]);
+		rte_pktmbuf_free_bulk(got, 4);
+	}
+	assert_true(seen[0] && seen[1]);
+}
+
+/* One run is there, while buffers are for a few frames only: it waits. */
+static void gsoport__no_buffers(void **state)
+{
+	static struct rte_mbuf *all[4096];
+	struct rte_mbuf *m[16], *got[16];
+	unsigned taken = 0;
+
+	for (uint16_t i = 0; i < 16; i++)
+		m[i] = frame(NET_IPV4, 50000, i, BODY);
+	send_all(0, m, 16);
+	while ((all[taken] = rte_pktmbuf_alloc(pool)))
+		taken++;
+	for (uint16_t q = 0; q < QUEUES; q++)
+		assert_int_equal(rte_eth_rx_burst(b.ethdev, q, got, 16), 0);
+	rte_pktmbuf_free_bulk(all, taken);
+	receive(got, 16);
+	for (unsigned i = 0; i < 16; i++)
+		assert_good(got[i]);
+	rte_pktmbuf_free_bulk(got, 16);
+	assert_true(stats_of(&b).rx_nombuf > 0);
+	assert_int_equal(stats_of(&b).ipackets, 16);
+}
+
+static int listen_at(const char *netdev)
+{
+	struct sockaddr_ll at = {.sll_family = AF_PACKET,
+		.sll_protocol = htons(ETHERTYPE_IPV4),
+		.sll_ifindex = (int)if_nametoindex(netdev)};
+	const struct timeval patience = {.tv_sec = PATIENCE};
+	int fd = socket(AF_PACKET, SOCK_RAW, htons(ETHERTYPE_IPV4));
+	int size = 8 << 20;
+
+	assert_true(fd >= 0);
+	assert_int_equal(bind(fd, (struct sockaddr *)&at, sizeof(at)), 0);
+	setsockopt(fd, SOL_SOCKET, SO_RCVBUFFORCE, &size, sizeof(size));
+	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
+	return fd;
+}
+
+/* The next frame that a packet socket without our ways gets from us. */
+static uint32_t see(int fd, uint8_t *f, size_t size)
+{
+	ssize_t n;
+
+	do {
+		n = recv(fd, f, size, MSG_TRUNC);
+		assert_true(n > 0);
+	} while (get_be16(f + ETH_HLEN + IP4_HLEN + UDP_DPORT) != UDP_PORT_ROCEV2);
+	return (uint32_t)n;
+}
+
+/* A veth passes a run on as one, and where the netdev wants frames, the kernel makes them: each
+ * with the identification that its ICRC was made of. proves IP4-17 */
+static void gsoport__the_kernel_cuts(void **state)
+{
+	static uint8_t f[70000];
+	struct rte_mbuf *m[16];
+	struct pkt p;
+	int fd = listen_at("vb");
+
+	for (uint16_t i = 0; i < 16; i++)
+		m[i] = frame(NET_IPV4, 50000, (uint16_t)(0xFFF8 + i), BODY);
+	send_all(0, m, 16);
+	assert_int_equal(see(fd, f, sizeof(f)), 42 + 16 * (BODY + BTH_HLEN + ICRC_LEN));
+	assert_int_equal(system("ip link set va gso_max_size 2000"), 0);
+	for (uint16_t i = 0; i < 16; i++)
+		m[i] = frame(NET_IPV4, 50000, (uint16_t)(0xFFF8 + i), BODY);
+	send_all(0, m, 16);
+	for (uint16_t i = 0; i < 16; i++) {
+		uint32_t len = see(fd, f, sizeof(f));
+
+		assert_int_equal(len, 42 + BODY + BTH_HLEN + ICRC_LEN);
+		assert_int_equal(get_be16(f + ETH_HLEN + IP4_ID), (uint16_t)(0xFFF8 + i));
+		assert_int_not_equal(get_be16(f + ETH_HLEN + IP4_HLEN + UDP_CSUM), 0);
+		assert_int_equal(frame_parse(&p, f, len), DROP_NONE);
+		assert_true(icrc_check(icrc_by_name("table"), &p));
+	}
+	assert_int_equal(system("ip link set va gso_max_size 65536"), 0);
+	close(fd);
+	for (uint16_t q = 0; q < QUEUES; q++) {
+		struct rte_mbuf *got[BURST];
+		uint16_t n = rte_eth_rx_burst(b.ethdev, q, got, BURST);
+
+		rte_pktmbuf_free_bulk(got, n);
+	}
+}
+
+/* Frames that are no RoCE never come; one that is too long for a buffer is counted. */
+static void gsoport__what_is_not_for_us(void **state)
+{
+	static uint8_t f[9000];
+	struct rte_mbuf *m = frame(NET_IPV4, 50000, 1, BODY), *got[BURST];
+	struct sockaddr_ll to = {.sll_family = AF_PACKET, .sll_ifindex = (int)if_nametoindex("va")};
+	int fd = socket(AF_PACKET, SOCK_RAW, 0);
+	uint32_t len = m->data_len;
+
+	assert_int_equal(bind(fd, (struct sockaddr *)&to, sizeof(to)), 0);
+	memcpy(f, rte_pktmbuf_mtod(m, uint8_t *), len);
+	put_be16(f + ETH_HLEN + IP4_HLEN + UDP_DPORT, 4790);
+	assert_int_equal(send(fd, f, len, 0), len);
+	put_be16(f + ETH_HLEN + IP4_HLEN + UDP_DPORT, UDP_PORT_ROCEV2);
+	assert_int_equal(send(fd, f, 8000, 0), 8000);
+	f[ETH_HLEN + IP4_PROTO] = 6;
+	assert_int_equal(send(fd, f, len, 0), len);
+	send_all(0, &m, 1);
+	receive(got, 1);
+	assert_good(got[0]);
+	rte_pktmbuf_free_bulk(got, 1);
+	assert_int_equal(stats_of(&b).ipackets, 1);
+	assert_int_equal(stats_of(&b).ierrors, 1);
+	close(fd);
+}
+
+/* The other end takes 1500 bytes: what is longer is lost, nothing behind it. */
+static void gsoport__a_frame_that_is_refused(void **state)
+{
+	struct unstick u = {0};
+	uint32_t shortest, passed;
+
+	assert_int_equal(system("ip link set vb mtu 1500"), 0);
+	for (unsigned i = 0; i < 2; i++) {
+		struct rte_mbuf *m[3] = {frame(NET_IPV4, 50000, 1, 64),
+			frame(NET_IPV4, 50000, 5, 4096), frame(NET_IPV4, 50000, 9, 128)};
+		struct rte_mbuf *got[2];
+		uint64_t count;
+
+		send_all(0, m, 3);
+		receive(got, 2);
+		rte_pktmbuf_free_bulk(got, 2);
+		assert_int_equal(unstick_refused(&u, 1000, UNSTICK_TOLD_MS), 0);
+		count = gsoport_refused(a.port, &shortest, &passed);
+		assert_int_equal(count, 1);
+		assert_int_equal(shortest, 42 + BTH_HLEN + 4096 + ICRC_LEN);
+		assert_int_equal(passed, 42 + BTH_HLEN + 128 + ICRC_LEN);
+		unstick_tell(&u, count, shortest, passed, 1000);
+	}
+	assert_int_equal(unstick_refused(&u, 1000, UNSTICK_TOLD_MS), shortest);
+	assert_int_equal(u.count, 2);
+	assert_int_equal(stats_of(&a).oerrors, 2);
+	assert_int_equal(system("ip link set vb mtu 9000"), 0);
+	assert_int_equal(gsoport_refused(a.port, &shortest, &passed), 0);
+}
+
+/* It refuses frames of any length, now and then: that is no netdev of a smaller MTU. */
+static void unstick_tell__a_queue_that_is_full(void **state)
+{
+	struct unstick u = {0};
+
+	unstick_tell(&u, 3, 1082, 70, 1000);
+	unstick_tell(&u, 0, 0, 1082, 1500); /* as long, and it passed */
+	unstick_tell(&u, 3, 1082, 70, 2000);
+	assert_int_equal(unstick_refused(&u, 2000, UNSTICK_TOLD_MS), 0);
+	unstick_tell(&u, 1, 1082, 1082, 2500);
+	assert_int_equal(unstick_refused(&u, 2500, UNSTICK_TOLD_MS), 0);
+	unstick_tell(&u, 1, 1082, 0, 3000);
+	unstick_tell(&u, 0, 0, 1081, 3500);
+	unstick_tell(&u, 1, 1082, 70, 4000);
+	assert_int_equal(unstick_refused(&u, 4000, UNSTICK_TOLD_MS), 1082);
+	assert_int_equal(u.count, 9);
+}
+
+static void gsoport_create__no_such_netdev(void **state)
+{
+	uint16_t ethdev;
+	char why[256] = "";
+
+	assert_null(gsoport_create("nodev0", 1, &ethdev, why, sizeof(why)));
+	assert_int_equal(errno, ENODEV);
+	assert_non_null(strstr(why, "no netdev nodev0"));
+}
+
+/* Not for want of a right. */
+static void gsoport_create__no_descriptor(void **state)
+{
+	struct rlimit before;
+	struct gsoport *port;
+	uint16_t ethdev;
+	char why[256] = "";
+	int err;
+
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &(struct rlimit){3, before.rlim_max}), 0);
+	port = gsoport_create("va", QUEUES, &ethdev, why, sizeof(why));
+	err = errno;
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+	assert_null(port);
+	assert_int_equal(err, EMFILE);
+	assert_non_null(strstr(why, "ulimit -n"));
+}
+
+static void gsoport_describe__the_netdevs_own(void **state)
+{
+	struct port_info info = {0};
+
+	gsoport_describe(a.port, &info);
+	assert_string_equal(info.driver, GSOPORT_DRIVER);
+	assert_memory_equal(info.mac, "\x02\0\0\0\x0A\x01", 6);
+}
+
+int main(void)
+{
+#define test(f) cmocka_unit_test_setup_teardown(f, open_both, close_both)
+	const struct CMUnitTest tests[] = {
+		test(gsoport__what_is_sent_arrives),
+		test(gsoport__queues_share_the_flows),
+		test(gsoport__no_buffers),
+		test(gsoport__the_kernel_cuts),
+		test(gsoport__what_is_not_for_us),
+		test(gsoport__a_frame_that_is_refused),
+		cmocka_unit_test(unstick_tell__a_queue_that_is_full),
+		cmocka_unit_test(gsoport_create__no_such_netdev),
+		cmocka_unit_test(gsoport_create__no_descriptor),
+		test(gsoport_describe__the_netdevs_own),
+	};
+
+	if (unshare(CLONE_NEWNET) ||
+		system("ip link add va mtu 9000 type veth peer name vb mtu 9000 &&"
+		       "ip link set va address 02:00:00:00:0a:01 && ip link set va up && "
+		       "ip link set vb up")) {
+		fprintf(stderr, "SKIP: no network name space with a veth: run as root\n");
+		return 77;
+	}
+	eal_test_start();
+	pool = rte_pktmbuf_pool_create(
+		"gsoport", 255, 0, 0, RTE_PKTMBUF_HEADROOM + MBUF_ROOM, SOCKET_ID_ANY);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
