@@ -21,6 +21,8 @@
 #include "telemetry.h"
 #include "why.h"
 
+#define LOOK_AGAIN_MS 100u
+
 uint64_t ctl_now_ms(void)
 {
 	struct timespec ts;
@@ -102,11 +104,19 @@ static unsigned netdev_news(unsigned what)
 	return news;
 }
 
+/* News come once: what could not be read then is read again in a moment. */
+static void look_again(struct ctl *ctl, uint32_t i)
+{
+	if (ctl->port[i].stale && !ctl->look_again_ms)
+		ctl->look_again_ms = ctl_now_ms() + LOOK_AGAIN_MS;
+}
+
 static void refresh_port(struct ctl *ctl, uint32_t i)
 {
 	const struct gid_table *old;
 	unsigned what = netport_refresh(&ctl->port[i], &ctl->rtnl, &old);
 
+	look_again(ctl, i);
 	if (!what)
 		return;
 	ctl_tell_owner(ctl, i, netdev_news(what));
@@ -144,6 +154,20 @@ static void news_ready(struct watch *w)
 		refresh_port(ctl, i);
 }
 
+/* @return milliseconds until ports are read again, -1: none is to be. */
+static int refresh_stale(struct ctl *ctl, uint64_t now)
+{
+	if (!ctl->look_again_ms)
+		return -1;
+	if (now < ctl->look_again_ms)
+		return (int)(ctl->look_again_ms - now);
+	ctl->look_again_ms = 0;
+	for (uint32_t i = 0; i < ctl->nports; i++)
+		if (ctl->port[i].stale)
+			refresh_port(ctl, i);
+	return ctl->look_again_ms ? (int)LOOK_AGAIN_MS : -1;
+}
+
 /* --- set-up ----------------------------------------------------------------------------- */
 
 /* Each session, channel and pending ring is a descriptor; ask for as many as we may have. */
@@ -177,6 +201,7 @@ static int open_ports(struct ctl *ctl, const struct ctl_config *cfg, char why[AB
 			&table->port[i], why);
 		if (err)
 			return err;
+		look_again(ctl, i);
 		if (ctl->port[i].nvlans)
 			ctl_tell_owner(ctl, i, CTL_NETDEV_VLANS);
 	}
@@ -317,6 +342,7 @@ static int run_timers(struct ctl *ctl)
 		wait = 0;
 	wait = sooner(wait, admin_traces_poll(ctl));
 	wait = sooner(wait, server_poll(ctl, now));
+	wait = sooner(wait, refresh_stale(ctl, now));
 	wait = sooner(wait, dests_poll(ctl, now));
 	if (ctl->devices)
 		wait = sooner(wait, ctl->devices->look(ctl->devices->arg, now));

@@ -85,8 +85,10 @@ static unsigned take_addresses(struct netport *p, struct rtnl *nl)
 		if (err == -ENODEV) /* went meanwhile: news of that are on the way */
 			err = 0;
 	}
-	if (err) /* the old ones stay: the kernel was too busy to tell */
+	if (err) { /* the old ones stay: the kernel was too busy to tell */
+		p->stale = true;
 		return 0;
+	}
 	gids_sync(&p->gids, f.address, f.count);
 	return take_vlans(p, vlan, (unsigned)n) ? NETPORT_VLANS : 0;
 }
@@ -259,9 +261,12 @@ unsigned netport_refresh(struct netport *p, struct rtnl *nl, const struct gid_ta
 	*old = NULL;
 	if (!p->netdev[0])
 		return 0;
+	p->stale = false;
 	found = read_netdev(p, nl);
-	if (found < 0)
+	if (found < 0) {
+		p->stale = true;
 		return 0;
+	}
 	what = (unsigned)found | share(p);
 	if (p->gids.changed) {
 		*old = gids_publish(&p->gids, p->shared);

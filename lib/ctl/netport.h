@@ -21,6 +21,7 @@ struct netport {
 	bool link;     /* the netdev says that it is up; without one always */
 	bool set_down; /* by an administrator */
 	bool up;       /* what programs are told: link and not set_down */
+	bool stale;    /* the kernel did not tell all of it: it shall be read again */
 	uint32_t eth_mtu;
 	uint32_t eth_mtu_limit; /* 0: none */
 	uint32_t speed_mbps;
@@ -62,7 +63,7 @@ const struct gid_table *netport_withdraw(struct netport *p);
 void netport_destroy(struct netport *p);
 
 /**
- * Reads the netdev again.
+ * Reads the netdev again. What the kernel does not tell now stays as it was, and @p p is stale.
  * @param old  receives the former table, to be freed after a grace period, or NULL
  * @return NETPORT_* bits.
  */

@@ -17,6 +17,7 @@
 #define BUF_SIZE    32768     /* a dump comes in pieces of at most this */
 #define NEWS_BUFFER (1 << 20) /* some thousand news */
 #define NEWS_MAX    64u	      /* taken at once: who makes more must not stop the control thread */
+#define LIST_TRIES  5u	      /* of a list that changes while the kernel makes it */
 
 /* An address as rtnetlink writes it. */
 struct inet {
@@ -67,23 +68,35 @@ static int subscribe(struct mnl_socket *news)
 	return 0;
 }
 
-int rtnl_open(struct rtnl *nl)
+/* An interrupted dump, or one whose answers did not fit, ends in the middle, and the kernel takes
+ * no other before it is read to its end: closing the socket is the way out of both. */
+static int open_ask(struct rtnl *nl)
 {
 	int strict = 1;
 
-	memset(nl, 0, sizeof(*nl));
+	if (nl->ask)
+		mnl_socket_close(nl->ask);
+	nl->torn = false;
 	nl->ask = mnl_socket_open2(NETLINK_ROUTE, SOCK_CLOEXEC);
+	if (!nl->ask || mnl_socket_bind(nl->ask, 0, MNL_SOCKET_AUTOPID))
+		return errno ? -errno : -EIO;
+	/* Dumps of one netdev then hold only its addresses; kernels before 4.20 send all, and
+	 * the answer is filtered anyway. */
+	mnl_socket_setsockopt(nl->ask, NETLINK_GET_STRICT_CHK, &strict, sizeof(strict));
+	return 0;
+}
+
+int rtnl_open(struct rtnl *nl)
+{
+	memset(nl, 0, sizeof(*nl));
 	nl->news = mnl_socket_open2(NETLINK_ROUTE, SOCK_CLOEXEC | SOCK_NONBLOCK);
-	if (!nl->ask || !nl->news || mnl_socket_bind(nl->ask, 0, MNL_SOCKET_AUTOPID) ||
-		mnl_socket_bind(nl->news, 0, MNL_SOCKET_AUTOPID) || subscribe(nl->news)) {
+	if (!nl->news || mnl_socket_bind(nl->news, 0, MNL_SOCKET_AUTOPID) || subscribe(nl->news) ||
+		open_ask(nl)) {
 		int err = errno ? -errno : -EIO;
 
 		rtnl_close(nl);
 		return err;
 	}
-	/* Dumps of one netdev then hold only its addresses; kernels before 4.20 send all, and
-	 * the answer is filtered anyway. */
-	mnl_socket_setsockopt(nl->ask, NETLINK_GET_STRICT_CHK, &strict, sizeof(strict));
 	return 0;
 }
 
@@ -163,32 +176,58 @@ unsigned rtnl_take_news(struct rtnl *nl, rtnl_neigh_news neigh, void *arg)
 	return news.what;
 }
 
-/* Sends @p req and feeds the answers to @p cb.  @return 0 or a negative errno. */
+/* Feeds @p cb what the kernel answers to question nl->seq.  @return 0 or a negative errno; nl->torn
+ * when not all of it was read. */
+static int take_answers(struct rtnl *nl, mnl_cb_t cb, void *arg)
+{
+	char buf[BUF_SIZE];
+	int more = MNL_CB_OK;
+
+	while (more > MNL_CB_STOP) {
+		ssize_t n = mnl_socket_recvfrom(nl->ask, buf, sizeof(buf));
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n >= 0)
+			more = mnl_cb_run(
+				buf, (size_t)n, nl->seq, mnl_socket_get_portid(nl->ask), cb, arg);
+		if (n < 0 || more < 0) {
+			/* The kernel's refusal is the end of an answer, all else is not. */
+			nl->torn =
+				n < 0 || ((const struct nlmsghdr *)buf)->nlmsg_type != NLMSG_ERROR;
+			return -errno;
+		}
+	}
+	return 0;
+}
+
+/* Sends @p req and feeds the answers to @p cb.  @return 0 or a negative errno; -EINTR: what a dump
+ * lists changed meanwhile. */
 static int ask(struct rtnl *nl, struct nlmsghdr *req, mnl_cb_t cb, void *arg)
 {
-	unsigned port = mnl_socket_get_portid(nl->ask);
-	char buf[BUF_SIZE];
-	int more;
+	int err = nl->torn || !nl->ask ? open_ask(nl) : 0;
 
+	if (err)
+		return err;
 	req->nlmsg_seq = ++nl->seq;
 	if (mnl_socket_sendto(nl->ask, req, req->nlmsg_len) < 0)
 		return -errno;
-	do {
-		ssize_t n = mnl_socket_recvfrom(nl->ask, buf, sizeof(buf));
+	return take_answers(nl, cb, arg);
+}
 
-		if (n < 0 && errno == EINTR) {
-			more = MNL_CB_OK;
-			continue;
-		}
-		if (n < 0)
-			return -errno;
-		more = mnl_cb_run(buf, (size_t)n, nl->seq, port, cb, arg);
-		if (more < 0 && errno == ESRCH) /* answer to a question that was given up */
-			more = MNL_CB_OK;
-		else if (more < 0)
-			return -errno;
-	} while (more > MNL_CB_STOP);
-	return 0;
+/* The same for a list of which @p count elements are there: one that changed while it was made is
+ * made again. */
+static int ask_for_list(
+	struct rtnl *nl, struct nlmsghdr *req, mnl_cb_t cb, void *list, unsigned *count)
+{
+	unsigned before = *count;
+	int err = -EINTR;
+
+	for (unsigned tries = 0; tries < LIST_TRIES && err == -EINTR; tries++) {
+		*count = before;
+		err = ask(nl, req, cb, list);
+	}
+	return err;
 }
 
 static struct nlmsghdr *request(char *buf, uint16_t type, uint16_t flags)
@@ -259,7 +298,7 @@ int rtnl_vlans(struct rtnl *nl, uint32_t parent, struct rtnl_vlan *vlan, unsigne
 	ifi->ifi_family = AF_UNSPEC;
 	/* Counters are most of a dump, and nobody wants them. */
 	mnl_attr_put_u32(req, IFLA_EXT_MASK, RTEXT_FILTER_SKIP_STATS);
-	err = ask(nl, req, vlan_cb, &list);
+	err = ask_for_list(nl, req, vlan_cb, &list, &list.count);
 	return err ? err : (int)list.count;
 }
 
@@ -309,7 +348,7 @@ int rtnl_addresses(struct rtnl *nl, uint32_t ifindex, uint8_t gid[][16], unsigne
 
 		ifa->ifa_family = families[i];
 		ifa->ifa_index = ifindex;
-		err = ask(nl, req, address_cb, &list);
+		err = ask_for_list(nl, req, address_cb, &list, &list.count);
 		/* A host without IPv6 has no such addresses. */
 		if (err && !(err == -EOPNOTSUPP && families[i] == AF_INET6))
 			return err;

@@ -2,6 +2,7 @@
 /* What sessions are told of the network: links and addresses of a real netdev. */
 #include <errno.h>
 #include <poll.h>
+#include <stdatomic.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -12,6 +13,7 @@
 #include <cmocka.h>
 #include "daemon.h"
 #include "netns.h"
+#include "rtnl.h"
 
 #define WAIT_MS 20000
 
@@ -124,6 +126,35 @@ static void port_event__link(void **state)
 	expect(ABI_EVENT_PORT_ACTIVE);
 }
 
+/* So often the kernel does not tell. */
+static atomic_uint silent;
+
+int __real_rtnl_link_get(struct rtnl *nl, const char *name, struct rtnl_link *link);
+int __wrap_rtnl_link_get(struct rtnl *nl, const char *name, struct rtnl_link *link);
+
+int __wrap_rtnl_link_get(struct rtnl *nl, const char *name, struct rtnl_link *link)
+{
+	unsigned left = atomic_load(&silent);
+
+	if (!left)
+		return __real_rtnl_link_get(nl, name, link);
+	atomic_store(&silent, left - 1);
+	return -ENOBUFS;
+}
+
+/* The link goes down once, and no news of it come again. */
+static void port_event__link_while_the_kernel_is_busy(void **state)
+{
+	settle();
+	atomic_store(&silent, 4);
+	netns_run("ip link set " NETNS_OURS " down");
+	expect(ABI_EVENT_PORT_ERR);
+	assert_int_equal(atomic_load(&silent), 0);
+	settle();
+	netns_run("ip link set " NETNS_OURS " up");
+	expect(ABI_EVENT_PORT_ACTIVE);
+}
+
 /* proves EVT-05 */
 static void port_event__addresses(void **state)
 {
@@ -198,6 +229,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(port_event__link, setup, teardown),
+		cmocka_unit_test_setup_teardown(
+			port_event__link_while_the_kernel_is_busy, setup, teardown),
 		cmocka_unit_test_setup_teardown(port_event__addresses, setup, teardown),
 		cmocka_unit_test_setup_teardown(port_event__mtu, setup, teardown),
 		cmocka_unit_test_setup_teardown(port_event__no_others, setup, teardown),

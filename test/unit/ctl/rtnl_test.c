@@ -11,6 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
+#include <libmnl/libmnl.h>
 #include "netns.h"
 #include "rtnl.h"
 
@@ -83,6 +84,56 @@ static void rtnl_addresses__of_one_netdev(void **state)
 	assert_true(!memcmp(gid[1], ours6, 16) || !memcmp(gid[2], ours6, 16));
 	assert_int_equal(rtnl_addresses(&nl, ifindex, gid, 1), 1);
 	assert_true(rtnl_addresses(&nl, 9999, gid, 16) <= 0);
+}
+
+/* So many parts of answers are read before netdevs stop to come and go. */
+static unsigned restless;
+
+ssize_t __real_mnl_socket_recvfrom(const struct mnl_socket *s, void *buf, size_t size);
+ssize_t __wrap_mnl_socket_recvfrom(const struct mnl_socket *s, void *buf, size_t size);
+
+ssize_t __wrap_mnl_socket_recvfrom(const struct mnl_socket *s, void *buf, size_t size)
+{
+	ssize_t n = __real_mnl_socket_recvfrom(s, buf, size);
+
+	if (!restless)
+		return n;
+	restless--;
+	netns_run(if_nametoindex("rtx") ? "ip link del rtx" : "ip link add rtx type veth");
+	return n;
+}
+
+static int list_while_restless(unsigned parts)
+{
+	struct rtnl_vlan vlan[4];
+	int n;
+
+	restless = parts;
+	n = rtnl_vlans(&nl, ifindex, vlan, 4);
+	restless = 0;
+	return n;
+}
+
+static void asks_and_is_answered(void)
+{
+	struct rtnl_link link;
+
+	assert_int_equal(rtnl_link_get(&nl, NETNS_OURS, &link), 0);
+	assert_int_equal(link.ifindex, ifindex);
+	assert_int_equal(rtnl_link_get(&nl, "nonesuch0", &link), -ENODEV);
+	assert_int_equal(list_while_restless(0), 0);
+}
+
+/* A list so long that the kernel makes it in parts, of netdevs that come and go: it is made again,
+ * and who asks next gets his own answer. */
+static void rtnl_vlans__while_netdevs_come_and_go(void **state)
+{
+	netns_run("for i in $(seq 100); do ip link add rtm$i type veth; done");
+	assert_int_equal(list_while_restless(1), 0);
+	asks_and_is_answered();
+	assert_int_equal(list_while_restless(1000), -EINTR);
+	asks_and_is_answered();
+	netns_run("for i in $(seq 100); do ip link del rtm$i; done");
 }
 
 static void rtnl_route_get__kinds(void **state)
@@ -220,6 +271,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(rtnl_link_get__veth, setup, teardown),
 		cmocka_unit_test_setup_teardown(rtnl_vlans__of_one_netdev, setup, teardown),
 		cmocka_unit_test_setup_teardown(rtnl_addresses__of_one_netdev, setup, teardown),
+		cmocka_unit_test_setup_teardown(
+			rtnl_vlans__while_netdevs_come_and_go, setup, teardown),
 		cmocka_unit_test_setup_teardown(rtnl_route_get__kinds, setup, teardown),
 		cmocka_unit_test_setup_teardown(rtnl_neigh_use__resolves, setup, teardown),
 		cmocka_unit_test_setup_teardown(rtnl_neigh_use__nobody_there, setup, teardown),
