@@ -202,6 +202,12 @@ int daemon_impair(struct daemon *d, uint32_t i)
  */
 #define MTU_PAGE 4191
 
+/* What the MTU of a shared netdev may rise to: path MTU 4096 wants buffers for it. */
+static uint32_t netdev_mtu_max(const struct dataplane *dp)
+{
+	return dp->mbuf_room < MBUF_ROOM ? MTU_PAGE : SHARE_MTU_MAX;
+}
+
 static int open_ports(struct daemon *d, struct options *o, char why[VALUE_MAX * 2])
 {
 	for (uint32_t i = 0; i < d->nports; i++) {
@@ -268,12 +274,13 @@ static int make_taps(struct daemon *d, struct options *o, char why[VALUE_MAX * 2
 
 /* --- control -------------------------------------------------------------------------- */
 
-static void fill_port(struct ctl_port *to, const struct daemon_port *from)
+static void fill_port(
+	const struct dataplane *dp, struct ctl_port *to, const struct daemon_port *from)
 {
 	if (from->shared || from->tap)
 		snprintf(to->netdev, sizeof(to->netdev), "%s", from->info.netdev);
 	memcpy(to->mac, from->info.mac, 6);
-	to->eth_mtu = from->packet ? SHARE_MTU_MAX : from->info.mtu;
+	to->eth_mtu = from->packet ? netdev_mtu_max(dp) : from->info.mtu;
 	to->speed_mbps = from->info.speed_mbps;
 }
 
@@ -310,7 +317,7 @@ static int start_ctl(struct daemon *d, struct options *o, char why[VALUE_MAX * 2
 	for (uint32_t i = 0; i < d->nports; i++) {
 		struct ctl_port *p = &cfg.port[i];
 
-		fill_port(p, &d->port[i]);
+		fill_port(d->dp, p, &d->port[i]);
 		p->gids = &gid[g];
 		for (uint32_t k = 0; k < o->ngids; k++)
 			if (o->gid[k].port == i)

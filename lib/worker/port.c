@@ -274,6 +274,20 @@ static int start(const struct dataplane *dp, uint16_t mtu, struct port_info *inf
 	return 0;
 }
 
+/* Drivers write into a buffer what their MTU lets through, not what fits. */
+static int check_room(const struct dataplane *dp, const struct port_info *info, uint16_t mtu,
+	char why[ABI_SENTENCE_MAX])
+{
+	const uint32_t overhead = RTE_ETHER_HDR_LEN + RTE_VLAN_HLEN;
+
+	if (RTE_MIN(mtu + overhead, FRAME_MAX) <= dp->mbuf_room)
+		return 0;
+	return refuse(why, -EINVAL,
+		"port %u (%s) cannot have MTU %u: packet buffers hold %u bytes beside an AF_XDP "
+		"port, so ask for %u at most",
+		info->ethdev, info->name, mtu, dp->mbuf_room, dp->mbuf_room - overhead);
+}
+
 int port_open(struct dataplane *dp, uint32_t index, uint16_t mtu, struct port_info *info,
 	char why[ABI_SENTENCE_MAX])
 {
@@ -285,7 +299,9 @@ int port_open(struct dataplane *dp, uint32_t index, uint16_t mtu, struct port_in
 			"instead of "
 			"--mtu",
 			info->ethdev, info->name, info->netdev, info->netdev, mtu);
-	err = start(dp, mtu, info, why);
+	err = check_room(dp, info, mtu, why);
+	if (!err)
+		err = start(dp, mtu, info, why);
 	if (err)
 		return err;
 	attach(dp, index, info);
