@@ -179,9 +179,11 @@ static int make_workers(struct daemon *d, struct options *o, char why[VALUE_MAX 
 void daemon_watch(struct daemon *d, uint32_t i)
 {
 	const struct options *o = d->opt;
+	struct daemon_port *p = &d->port[i];
+	/* What it is told now may end, what it was started with may come back. */
+	bool holds = linkemu_holds(&o->impair[i]) || linkemu_holds(&p->impair);
 
-	d->port[i].wake = rxwake_install(
-		d->dp, i, &d->port[i].info, o->impaired[i] && linkemu_holds(&o->impair[i]));
+	p->wake = rxwake_install(d->dp, i, &p->info, o->impaired[i] && holds);
 }
 
 int daemon_impair(struct daemon *d, uint32_t i)
@@ -191,7 +193,7 @@ int daemon_impair(struct daemon *d, uint32_t i)
 	if (!d->opt->impaired[i])
 		return 0;
 	for (uint16_t q = 0; q < p->info.rx_queues; q++) {
-		p->emu[q] = linkemu_attach(p->info.ethdev, q, &d->opt->impair[i]);
+		p->emu[q] = linkemu_attach(p->info.ethdev, q, &p->impair);
 		if (!p->emu[q])
 			return -ENOMEM;
 	}
@@ -217,6 +219,7 @@ static int open_ports(struct daemon *d, struct options *o, char why[VALUE_MAX * 
 		if (err)
 			return err == -EINVAL ? -EIO : err;
 		p->open = true;
+		p->impair = o->impair[i];
 		if (d->dp->mbuf_room < MBUF_ROOM && p->info.mtu > MTU_PAGE)
 			p->info.mtu = MTU_PAGE; /* ctl's upper limit, whatever the netdev says */
 		steer_install(&p->steer, p->info.ethdev, p->info.rx_queues);

@@ -242,7 +242,6 @@ static void attach(struct dataplane *dp, uint32_t index, const struct port_info 
 		p->queue = i;
 		p->rx = i < info->rx_queues;
 		p->spreads = info->rx_queues > 1 && info->rx_queues == dp->nworkers;
-		atomic_fetch_and_explicit(&p->shut, (uint8_t)~SHUT_CLOSED, memory_order_release);
 	}
 }
 
@@ -342,6 +341,13 @@ int port_open_live(
 	return err;
 }
 
+void port_use_live(struct dataplane *dp, uint32_t index)
+{
+	for (uint32_t i = 0; i < dp->nworkers; i++)
+		atomic_fetch_and_explicit(&dp->worker[i]->port[index].shut, (uint8_t)~SHUT_CLOSED,
+			memory_order_release);
+}
+
 /* The device cannot filter by group. Who had it take all already, as for a tap, has it go on so. */
 static void take_all_groups(struct dataplane *dp, uint32_t index)
 {
@@ -365,6 +371,7 @@ void port_close(struct dataplane *dp, uint32_t index)
 {
 	rte_eth_dev_stop(dp->ethdev[index]);
 	rte_eth_dev_close(dp->ethdev[index]);
+	dp->ethdev[index] = RTE_MAX_ETHPORTS; /* its number may be another port's soon */
 	dp->allmulti[index] = false;
 }
 

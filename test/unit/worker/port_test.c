@@ -199,6 +199,8 @@ static void port_close_live__and_open_again(void **state)
 	assert_int_equal(rte_eth_dev_stop(r.ethdev[0]), 0);
 	port_set_down(r.dp, 0, true);
 	assert_int_equal(port_open_live(r.dp, 0, &r.info[0], why), 0);
+	assert_int_equal(r.dp->worker[0]->port[0].shut, SHUT_CLOSED | SHUT_DOWN);
+	port_use_live(r.dp, 0);
 	assert_int_equal(r.dp->worker[0]->port[0].shut, SHUT_DOWN);
 	port_set_down(r.dp, 0, false);
 	assert_int_equal(rig_poll(&q[0]), 0);
