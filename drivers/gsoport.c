@@ -196,7 +196,7 @@ static uint16_t on_receive(
 
 /* --- send ------------------------------------------------------------------------------- */
 
-static void raise(_Atomic uint32_t *longest, uint32_t len)
+static void note_longest(_Atomic uint32_t *longest, uint32_t len)
 {
 	if (atomic_load_explicit(longest, memory_order_relaxed) < len)
 		atomic_store_explicit(longest, len, memory_order_relaxed);
@@ -281,7 +281,7 @@ static uint16_t count_sent(struct gso_queue *q, unsigned from, unsigned to)
 		frames += msg->frames;
 		add(&q->count.obytes, msg->bytes);
 		if (msg->frames == 1)
-			raise(&q->passed_len, msg->bytes);
+			note_longest(&q->passed_len, msg->bytes);
 	}
 	add(&q->count.opackets, frames);
 	return frames;

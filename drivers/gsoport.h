@@ -33,9 +33,8 @@ struct gsoport *gsoport_create(
 void gsoport_describe(const struct gsoport *g, struct port_info *info);
 
 /**
- * Has queue q send and receive, into buffers of @p pool[q]. Its ethdev is open; callbacks that are
- * added later see what it received. A worker that uses the port already, because it came back,
- * loses what it sends before this.
+ * Has queue q send and receive, into buffers of @p pool[q]. Its ethdev is open, no worker uses the
+ * port yet; callbacks that are added later see what it received.
  * @return 0 or -ENOMEM.
  */
 int gsoport_start(struct gsoport *g, struct rte_mempool *const pool[]);

@@ -36,10 +36,11 @@ struct linkemu_config {
 	enum linkemu_spread spread;
 };
 
-/** @return whether a link of @p cfg keeps packets for a while, so that it must be polled. */
+/** @return whether a link of @p cfg keeps packets for a while, or lays them aside for another
+ *  queue, so that it must be polled. */
 static inline bool linkemu_holds(const struct linkemu_config *cfg)
 {
-	return cfg->delay_ns || cfg->reorder > 0;
+	return cfg->delay_ns || cfg->reorder > 0 || cfg->spread != LINKEMU_STAY;
 }
 
 /** @return whether a link of @p cfg does nothing to any packet. */

@@ -179,9 +179,11 @@ static int make_workers(struct daemon *d, struct options *o, char why[VALUE_MAX 
 void daemon_watch(struct daemon *d, uint32_t i)
 {
 	const struct options *o = d->opt;
+	struct daemon_port *p = &d->port[i];
+	/* What it is told now may end, what it was started with may come back. */
+	bool holds = linkemu_holds(&o->impair[i]) || linkemu_holds(&p->impair);
 
-	d->port[i].wake = rxwake_install(
-		d->dp, i, &d->port[i].info, o->impaired[i] && linkemu_holds(&o->impair[i]));
+	p->wake = rxwake_install(d->dp, i, &p->info, o->impaired[i] && holds);
 }
 
 int daemon_impair(struct daemon *d, uint32_t i)
@@ -191,7 +193,7 @@ int daemon_impair(struct daemon *d, uint32_t i)
 	if (!d->opt->impaired[i])
 		return 0;
 	for (uint16_t q = 0; q < p->info.rx_queues; q++) {
-		p->emu[q] = linkemu_attach(p->info.ethdev, q, &d->opt->impair[i]);
+		p->emu[q] = linkemu_attach(p->info.ethdev, q, &p->impair);
 		if (!p->emu[q])
 			return -ENOMEM;
 	}
@@ -202,6 +204,12 @@ int daemon_impair(struct daemon *d, uint32_t i)
  */
 #define MTU_PAGE 4191
 
+/* What the MTU of a shared netdev may rise to: path MTU 4096 wants buffers for it. */
+static uint32_t netdev_mtu_max(const struct dataplane *dp)
+{
+	return dp->mbuf_room < MBUF_ROOM ? MTU_PAGE : SHARE_MTU_MAX;
+}
+
 static int open_ports(struct daemon *d, struct options *o, char why[VALUE_MAX * 2])
 {
 	for (uint32_t i = 0; i < d->nports; i++) {
@@ -211,6 +219,7 @@ static int open_ports(struct daemon *d, struct options *o, char why[VALUE_MAX * 
 		if (err)
 			return err == -EINVAL ? -EIO : err;
 		p->open = true;
+		p->impair = o->impair[i];
 		if (d->dp->mbuf_room < MBUF_ROOM && p->info.mtu > MTU_PAGE)
 			p->info.mtu = MTU_PAGE; /* ctl's upper limit, whatever the netdev says */
 		steer_install(&p->steer, p->info.ethdev, p->info.rx_queues);
@@ -268,12 +277,13 @@ static int make_taps(struct daemon *d, struct options *o, char why[VALUE_MAX * 2
 
 /* --- control -------------------------------------------------------------------------- */
 
-static void fill_port(struct ctl_port *to, const struct daemon_port *from)
+static void fill_port(
+	const struct dataplane *dp, struct ctl_port *to, const struct daemon_port *from)
 {
 	if (from->shared || from->tap)
 		snprintf(to->netdev, sizeof(to->netdev), "%s", from->info.netdev);
 	memcpy(to->mac, from->info.mac, 6);
-	to->eth_mtu = from->packet ? SHARE_MTU_MAX : from->info.mtu;
+	to->eth_mtu = from->packet ? netdev_mtu_max(dp) : from->info.mtu;
 	to->speed_mbps = from->info.speed_mbps;
 }
 
@@ -310,7 +320,7 @@ static int start_ctl(struct daemon *d, struct options *o, char why[VALUE_MAX * 2
 	for (uint32_t i = 0; i < d->nports; i++) {
 		struct ctl_port *p = &cfg.port[i];
 
-		fill_port(p, &d->port[i]);
+		fill_port(d->dp, p, &d->port[i]);
 		p->gids = &gid[g];
 		for (uint32_t k = 0; k < o->ngids; k++)
 			if (o->gid[k].port == i)

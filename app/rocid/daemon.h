@@ -22,11 +22,13 @@
 struct daemon_port {
 	struct port_info info;
 	struct linkemu *emu[WORKER_MAX]; /* of each receive queue; NULL: none */
+	struct linkemu_config impair;	 /* what they are told, or will be when it is open again */
 	struct share_guard guard;
 	struct share_vlans vlans;
 	bool packet;	     /* packet_create() made it */
 	struct gsoport *gso; /* with --gso */
 	bool open;	     /* its device is there */
+	uint64_t again_ms;   /* when to try again to open it; 0: it failed just now */
 	bool shared;	     /* info.netdev lends its addresses */
 	struct tap *tap;     /* info.netdev then is it; NULL: none */
 	struct steer steer;
@@ -60,7 +62,8 @@ int daemon_up(struct daemon *d, struct options *opt, char why[VALUE_MAX * 2]);
 void daemon_netdev_changed(
 	void *arg, uint32_t port, unsigned what, const struct ctl_netdev *netdev);
 
-/** Has packet sockets that are stuck go on (unstick.h). Called by the control thread.
+/** Has packet sockets that are stuck go on (unstick.h), and opens again what could not be opened.
+ *  Called by the control thread.
  *  @param arg  the struct daemon
  *  @return milliseconds until it wants to be called again; -1: never. */
 int daemon_look(void *arg, uint64_t now_ms);
@@ -71,7 +74,8 @@ void daemon_watch(struct daemon *d, uint32_t i);
 /** Has administrators see the ports of @p d through @p devices. */
 void devices_init(struct ctl_devices *devices, struct daemon *d);
 
-/** Puts what `--impair` says for port @p i in front of its queues.  @return 0 or -ENOMEM. */
+/** Puts the emulated link of port @p i, if it has one, in front of its queues.
+ *  @return 0 or -ENOMEM. */
 int daemon_impair(struct daemon *d, uint32_t i);
 
 /** Runs the workers, the first on the calling thread, and the control thread, until SIGINT,

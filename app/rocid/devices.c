@@ -37,24 +37,29 @@ static json_t *port(void *arg, uint32_t i)
 		N(s.oerrors), "refused", N(p->unstick.count), "rx_nombuf", N(s.rx_nombuf));
 }
 
+static bool is_open(void *arg, uint32_t i)
+{
+	return ((const struct daemon *)arg)->port[i].open;
+}
+
 /* --- the emulated link ------------------------------------------------------------------ */
 
 static json_t *emulated_link(void *arg, uint32_t i)
 {
-	const struct daemon_port *p = &((const struct daemon *)arg)->port[i];
+	const struct daemon *d = arg;
+	const struct daemon_port *p = &d->port[i];
 	struct linkemu_counters sum = {0};
 	const uint64_t *value = (const uint64_t *)&sum; /* by declaration order, as the names */
 	char text[VALUE_MAX];
 	const char *name;
 	json_t *o;
 
-	if (!p->emu[0])
+	if (!d->opt->impaired[i])
 		return json_null();
 	for (unsigned q = 0; q < WORKER_MAX; q++)
 		if (p->emu[q])
 			linkemu_count(p->emu[q], &sum);
-	o = json_pack(
-		"{s:s}", "impair", linkemu_text(linkemu_config(p->emu[0]), text, sizeof(text)));
+	o = json_pack("{s:s}", "impair", linkemu_text(&p->impair, text, sizeof(text)));
 	for (unsigned k = 0; o && (name = linkemu_counter_name(k)); k++)
 		json_object_set_new(o, name, json_integer(N(value[k])));
 	return o;
@@ -67,7 +72,7 @@ static int impair(void *arg, uint32_t i, const char *text, char why[ABI_SENTENCE
 	struct linkemu_config cfg;
 	char reason[VALUE_MAX];
 
-	if (!p->emu[0]) {
+	if (!d->opt->impaired[i]) {
 		snprintf(why, ABI_SENTENCE_MAX,
 			"port %u has no emulated link: start rocid with --impair %u,seed=1", i + 1,
 			p->info.ethdev);
@@ -77,7 +82,7 @@ static int impair(void *arg, uint32_t i, const char *text, char why[ABI_SENTENCE
 		snprintf(why, ABI_SENTENCE_MAX, "%s", reason);
 		return -EINVAL;
 	}
-	if (cfg.spread && cfg.spread != linkemu_config(p->emu[0])->spread) {
+	if (cfg.spread && cfg.spread != p->impair.spread) {
 		snprintf(why, ABI_SENTENCE_MAX,
 			"spread is for life: start rocid with --impair %u,spread=...",
 			p->info.ethdev);
@@ -90,6 +95,8 @@ static int impair(void *arg, uint32_t i, const char *text, char why[ABI_SENTENCE
 			p->info.ethdev);
 		return -EINVAL;
 	}
+	cfg.spread = p->impair.spread;
+	p->impair = cfg;
 	for (unsigned q = 0; q < WORKER_MAX; q++)
 		if (p->emu[q])
 			linkemu_change(p->emu[q], &cfg);
@@ -164,5 +171,6 @@ static bool flow(void *arg, uint32_t i, json_t **element)
 
 void devices_init(struct ctl_devices *devices, struct daemon *d)
 {
-	*devices = (struct ctl_devices){d, port, emulated_link, flow, impair, daemon_look, refused};
+	*devices = (struct ctl_devices){
+		d, port, is_open, emulated_link, flow, impair, daemon_look, refused};
 }

@@ -12,12 +12,10 @@ static void say(const struct daemon_port *p, const char *what)
 	fprintf(stderr, "rocid: %s: %s\n", p->info.netdev, what);
 }
 
-/* The packet socket of a netdev that was deleted is tied to nothing, whatever has the name now. */
-static int open_again(struct daemon *d, uint32_t port, char why[VALUE_MAX * 2])
+/* Takes down what open_port() made. */
+static void close_port(struct daemon *d, uint32_t port)
 {
 	struct daemon_port *p = &d->port[port];
-	uint16_t ethdev;
-	int err;
 
 	port_close_live(d->dp, port);
 	for (unsigned q = 0; q < WORKER_MAX; q++) {
@@ -25,36 +23,89 @@ static int open_again(struct daemon *d, uint32_t port, char why[VALUE_MAX * 2])
 		p->emu[q] = NULL;
 	}
 	packet_stop(d, port);
-	if (p->open) {
-		port_close(d->dp, port);
-		packet_remove(d, port);
-		p->open = false;
-	}
+	port_close(d->dp, port);
+	packet_remove(d, port);
 	share_unguard(&p->guard);
-	err = packet_create(d, p->info.netdev, &ethdev, &p->gso, why);
+	p->open = false;
+}
+
+/* The device of a port that is closed. When this fails nothing of it is left. */
+static int open_device(struct daemon *d, uint32_t port, char why[VALUE_MAX * 2])
+{
+	struct daemon_port *p = &d->port[port];
+	int err = packet_create(d, p->info.netdev, &p->info.ethdev, &p->gso, why);
+
 	if (err)
 		return err;
-	p->open = true;
-	p->info.ethdev = ethdev;
 	err = share_guard(&p->guard, p->info.netdev, p->gso, why, VALUE_MAX * 2);
 	err = err ? err : port_open_live(d->dp, port, &p->info, why);
+	if (err) {
+		rte_eth_dev_close(p->info.ethdev);
+		packet_remove(d, port);
+		share_unguard(&p->guard);
+	}
+	p->open = !err;
+	return err;
+}
+
+/* What stands in front of the queues comes before the workers. */
+static int open_port(struct daemon *d, uint32_t port, char why[VALUE_MAX * 2])
+{
+	int err = open_device(d, port, why);
+
 	if (err)
 		return err;
 	daemon_watch(d, port);
-	return packet_start(d, port) ?: daemon_impair(d, port);
+	err = packet_start(d, port) ?: daemon_impair(d, port);
+	if (err) {
+		snprintf(why, VALUE_MAX * 2,
+			"no memory for its queues or its emulated link: give EAL more with -m MB");
+		close_port(d, port);
+	} else {
+		port_use_live(d->dp, port);
+	}
+	return err;
 }
 
+/* How often it is tried to open a port that could not be opened: what holds its UDP port, say, may
+ * go. */
+#define AGAIN_MS 1000u
+
+/* Says why it does not open once. @return milliseconds after which to try again. */
+static int open_again(struct daemon *d, uint32_t port, uint64_t now_ms)
+{
+	struct daemon_port *p = &d->port[port];
+	char why[VALUE_MAX * 2];
+
+	if (!p->again_ms)
+		p->again_ms = now_ms + AGAIN_MS;
+	if (now_ms >= p->again_ms) {
+		p->again_ms = now_ms + AGAIN_MS;
+		if (!open_port(d, port, why))
+			say(p, "it is back: the port goes on");
+	}
+	return (int)(p->again_ms - now_ms);
+}
+
+/* The packet socket of a netdev that was deleted is tied to nothing, whatever has the name now. */
 static void replaced(struct daemon *d, uint32_t port)
 {
 	struct daemon_port *p = &d->port[port];
-	char why[VALUE_MAX * 2] = "no memory for its emulated link: give EAL more with -m MB";
+	char why[VALUE_MAX * 2];
 
-	if (!p->packet)
+	if (!p->packet) {
 		say(p, "it is a new netdev of the old name: start rocid again to use it");
-	else if (open_again(d, port, why))
-		say(p, why);
-	else
+		return;
+	}
+	if (p->open)
+		close_port(d, port);
+	if (!open_port(d, port, why)) {
 		say(p, "it is back: the port goes on");
+		return;
+	}
+	say(p, why);
+	p->again_ms = 0;
+	d->look_ms = 0;
 }
 
 /* A port of our own must receive what is for its netdev's new MAC. */
@@ -125,7 +176,7 @@ int daemon_look(void *arg, uint64_t now_ms)
 
 		if (!p->packet)
 			continue;
-		next = packet_look(p, now_ms);
+		next = p->open ? packet_look(p, now_ms) : open_again(d, i, now_ms);
 		wait = wait < 0 || next < wait ? next : wait;
 		if (!known && unstick_refused(&p->unstick, now_ms, UNSTICK_TOLD_MS))
 			say_refused(p);

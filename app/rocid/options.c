@@ -332,9 +332,22 @@ int options_parse(struct options *o, int argc, char *argv[], char why[VALUE_MAX 
 
 /* --- names of ports --------------------------------------------------------------------- */
 
+static bool has_tap(const struct options *o, uint32_t port)
+{
+	for (uint32_t i = 0; i < o->ntaps; i++)
+		if (o->tap[i].port == port)
+			return true;
+	return false;
+}
+
 /* What was said of slot @p from holds for @p to. */
 static int move_slot(struct options *o, uint32_t from, uint32_t to, char why[VALUE_MAX * 2])
 {
+	if (has_tap(o, from) && has_tap(o, to)) {
+		snprintf(why, VALUE_MAX * 2, "port %u is %s: say --tap under one of both names", to,
+			o->name[from - PORT_MAX]);
+		return -EINVAL;
+	}
 	if ((o->mtu[from] && o->mtu[to]) || (o->impaired[from] && o->impaired[to]) ||
 		(o->prioritized[from] && o->prioritized[to])) {
 		snprintf(why, VALUE_MAX * 2,

@@ -223,6 +223,8 @@ int set_tap(struct options *o, const char *value, char why[VALUE_MAX])
 	const char *rest;
 	int err;
 
+	if (o->ntaps == PORT_MAX)
+		return refuse(why, "there are already %u taps", PORT_MAX);
 	snprintf(port, sizeof(port), "%.*s,", eq ? (int)(eq - value) : (int)strlen(value), value);
 	err = take_port(o, "tap", port, &t->port, &rest, why);
 	if (err)

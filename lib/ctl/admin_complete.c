@@ -205,7 +205,7 @@ static bool next_of_row(struct ctl *ctl, const struct admin_command *c, struct t
 	}
 }
 
-/* at->row: that of the table; the rest is next_of_row()'s. */
+/* at->asker: the row of the table; the rest is next_of_row()'s. */
 static bool next_completion(
 	struct ctl *ctl, const struct admin_arg arg[], struct document_cursor *at, json_t **element)
 {
@@ -213,12 +213,12 @@ static bool next_completion(
 	struct typed t;
 	struct place p;
 
-	for (; (c = admin_command_at(at->row));
-		*at = (struct document_cursor){.row = at->row + 1}) {
+	for (; (c = admin_command_at(at->asker));
+		*at = (struct document_cursor){.asker = at->asker + 1}) {
 		take_apart(&t, arg[0].word);
 		if (t.words.more || !find_place(ctl, c->form, &t, &p))
 			continue;
-		if (!at->index && offered_before(ctl, at->row, &t, &p))
+		if (!at->index && offered_before(ctl, at->asker, &t, &p))
 			continue;
 		if (next_of_row(ctl, c, &t, &p, at, element))
 			return true;

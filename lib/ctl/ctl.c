@@ -111,6 +111,30 @@ static void look_again(struct ctl *ctl, uint32_t i)
 		ctl->look_again_ms = ctl_now_ms() + LOOK_AGAIN_MS;
 }
 
+static unsigned take_use(struct ctl *ctl, uint32_t i)
+{
+	return netport_set_down(&ctl->port[i], ctl->disabled[i] || ctl->closed[i]);
+}
+
+/* A port is down without its device, whatever its netdev says.  @return NETPORT_WENT_* or 0. */
+static unsigned take_device(struct ctl *ctl, uint32_t i)
+{
+	const struct ctl_devices *d = ctl->devices;
+
+	ctl->closed[i] = d && !d->open(d->arg, i);
+	return take_use(ctl, i);
+}
+
+/* @p what happened to the netdev, and then its device was looked at. */
+static unsigned with_device(struct ctl *ctl, uint32_t i, unsigned what)
+{
+	const unsigned went = NETPORT_WENT_UP | NETPORT_WENT_DOWN;
+	unsigned device = take_device(ctl, i);
+
+	/* Up and down again is nothing. */
+	return device && (what & went) ? what & ~went : what | device;
+}
+
 static void refresh_port(struct ctl *ctl, uint32_t i)
 {
 	const struct gid_table *old;
@@ -120,6 +144,7 @@ static void refresh_port(struct ctl *ctl, uint32_t i)
 	if (!what)
 		return;
 	ctl_tell_owner(ctl, i, netdev_news(what));
+	what = with_device(ctl, i, what);
 	if (old) {
 		announce_changes(ctl->announce_fd, &ctl->port[i].gids, old);
 		worker_grace(ctl->dp);
@@ -132,8 +157,9 @@ static void refresh_port(struct ctl *ctl, uint32_t i)
 
 void ctl_set_port_down(struct ctl *ctl, uint32_t i, bool down)
 {
+	ctl->disabled[i] = down;
 	port_set_down(ctl->dp, i, down);
-	tell_sessions(ctl, i, netport_set_down(&ctl->port[i], down));
+	tell_sessions(ctl, i, take_use(ctl, i));
 }
 
 static void neighbour_changed(void *arg, uint32_t ifindex, const uint8_t gid[16])
@@ -332,6 +358,21 @@ static int sooner(int a, int b)
 	return a < 0 || (b >= 0 && b < a) ? b : a;
 }
 
+/* @return milliseconds until it must be called again, -1: never. */
+static int look_after_devices(struct ctl *ctl, uint64_t now)
+{
+	const struct ctl_devices *d = ctl->devices;
+	int wait = d->look(d->arg, now);
+
+	for (uint32_t i = 0; i < ctl->nports; i++) {
+		if (d->open(d->arg, i) != ctl->closed[i])
+			continue;
+		tell_sessions(ctl, i, take_device(ctl, i));
+		groups_join_again(ctl, i);
+	}
+	return wait;
+}
+
 /* What is due now.  Returns milliseconds until something is due again, -1 for never. */
 static int run_timers(struct ctl *ctl)
 {
@@ -345,7 +386,7 @@ static int run_timers(struct ctl *ctl)
 	wait = sooner(wait, refresh_stale(ctl, now));
 	wait = sooner(wait, dests_poll(ctl, now));
 	if (ctl->devices)
-		wait = sooner(wait, ctl->devices->look(ctl->devices->arg, now));
+		wait = sooner(wait, look_after_devices(ctl, now));
 	return sooner(wait, neigh_poll(&ctl->neighs, now)); /* those of dests too */
 }
 

@@ -100,6 +100,9 @@ struct ctl_devices {
 	void *arg;
 	/** What device a port is, and what it counts: an object. */
 	struct json_t *(*port)(void *arg, uint32_t port);
+	/** @return whether its device is there; not while a netdev that was made again could not be
+	 *  opened. It may change with netdev_changed() and look(). */
+	bool (*open)(void *arg, uint32_t port);
 	/** Its emulated link: an object, or null when it has none. */
 	struct json_t *(*link)(void *arg, uint32_t port);
 	/** The i-th way that packets take to a queue, of all ports.  @return false behind the

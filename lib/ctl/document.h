@@ -26,6 +26,7 @@ struct document_cursor {
 	uint32_t number; /* of the session that was in that slot; 0: none yet */
 	uint32_t index;	 /* in the table */
 	uint32_t row;	 /* of what lists several tables */
+	uint32_t asker;	 /* place of a list whose elements are those of other lists */
 };
 
 /** A member of a document. */

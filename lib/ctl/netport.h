@@ -19,7 +19,7 @@ struct netport {
 	uint32_t ifindex; /* 0: no such netdev now */
 	uint8_t mac[6];
 	bool link;     /* the netdev says that it is up; without one always */
-	bool set_down; /* by an administrator */
+	bool set_down; /* by an administrator, or for want of its device */
 	bool up;       /* what programs are told: link and not set_down */
 	bool stale;    /* the kernel did not tell all of it: it shall be read again */
 	uint32_t eth_mtu;

@@ -77,9 +77,9 @@ static json_t *limits(struct ctl *ctl, const struct admin_arg arg[])
 
 /* --- ports ------------------------------------------------------------------------------ */
 
-static const char *port_state(const struct netport *p)
+static const char *port_state(const struct ctl *ctl, const struct netport *p)
 {
-	return p->up ? "ACTIVE" : p->set_down ? "DISABLED" : "DOWN";
+	return p->up ? "ACTIVE" : ctl->disabled[p->index] ? "DISABLED" : "DOWN";
 }
 
 static bool next_port(
@@ -94,9 +94,9 @@ static bool next_port(
 	snprintf(mac, sizeof(mac), "%02x:%02x:%02x:%02x:%02x:%02x", p->mac[0], p->mac[1], p->mac[2],
 		p->mac[3], p->mac[4], p->mac[5]);
 	*element = json_pack("{s:I, s:s, s:s, s:s, s:I, s:I, s:I}", "port",
-		(json_int_t)p->index + 1, "netdev", p->netdev, "state", port_state(p), "mac", mac,
-		"mtu", (json_int_t)p->eth_mtu, "path_mtu", (json_int_t)mtu_of_ethernet(p->eth_mtu),
-		"speed_mbps", (json_int_t)p->speed_mbps);
+		(json_int_t)p->index + 1, "netdev", p->netdev, "state", port_state(ctl, p), "mac",
+		mac, "mtu", (json_int_t)p->eth_mtu, "path_mtu",
+		(json_int_t)mtu_of_ethernet(p->eth_mtu), "speed_mbps", (json_int_t)p->speed_mbps);
 	return true;
 }
 

@@ -56,6 +56,8 @@ struct ctl {
 	struct dests dests;
 	struct groups groups;
 	struct netport port[PORT_MAX];
+	bool disabled[PORT_MAX]; /* ports that an administrator set down */
+	bool closed[PORT_MAX];	 /* ports without a device (ctl_devices.open) */
 	uint32_t nports;
 	ctl_netdev_changed netdev_changed; /* NULL: nobody wants to know */
 	void *netdev_arg;

@@ -87,15 +87,17 @@ static bool port_down(struct why_case *c)
 	if (p->up)
 		return false;
 	c->rule = "GID-08";
-	if (p->set_down) {
+	if (c->ctl->disabled[p->index]) {
 		why_say(&c->t,
 			"Port %u was set down by an administrator (set port %u down): nothing "
 			"comes in or goes out until `rocictl set port %u up`",
 			p->index + 1, p->index + 1, p->index + 1);
 		return true;
 	}
-	why_say(&c->t, "Port %u%s%s is down: bring its link up", p->index + 1,
-		p->netdev[0] ? ", netdev " : "", p->netdev);
+	why_say(&c->t, "Port %u%s%s is down: %s", p->index + 1, p->netdev[0] ? ", netdev " : "",
+		p->netdev,
+		c->ctl->closed[p->index] ? "rocid could not open it again, and says why"
+					 : "bring its link up");
 	return true;
 }
 

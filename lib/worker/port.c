@@ -242,7 +242,6 @@ static void attach(struct dataplane *dp, uint32_t index, const struct port_info 
 		p->queue = i;
 		p->rx = i < info->rx_queues;
 		p->spreads = info->rx_queues > 1 && info->rx_queues == dp->nworkers;
-		atomic_fetch_and_explicit(&p->shut, (uint8_t)~SHUT_CLOSED, memory_order_release);
 	}
 }
 
@@ -274,6 +273,20 @@ static int start(const struct dataplane *dp, uint16_t mtu, struct port_info *inf
 	return 0;
 }
 
+/* Drivers write into a buffer what their MTU lets through, not what fits. */
+static int check_room(const struct dataplane *dp, const struct port_info *info, uint16_t mtu,
+	char why[ABI_SENTENCE_MAX])
+{
+	const uint32_t overhead = RTE_ETHER_HDR_LEN + RTE_VLAN_HLEN;
+
+	if (RTE_MIN(mtu + overhead, FRAME_MAX) <= dp->mbuf_room)
+		return 0;
+	return refuse(why, -EINVAL,
+		"port %u (%s) cannot have MTU %u: packet buffers hold %u bytes beside an AF_XDP "
+		"port, so ask for %u at most",
+		info->ethdev, info->name, mtu, dp->mbuf_room, dp->mbuf_room - overhead);
+}
+
 int port_open(struct dataplane *dp, uint32_t index, uint16_t mtu, struct port_info *info,
 	char why[ABI_SENTENCE_MAX])
 {
@@ -285,7 +298,9 @@ int port_open(struct dataplane *dp, uint32_t index, uint16_t mtu, struct port_in
 			"instead of "
 			"--mtu",
 			info->ethdev, info->name, info->netdev, info->netdev, mtu);
-	err = start(dp, mtu, info, why);
+	err = check_room(dp, info, mtu, why);
+	if (!err)
+		err = start(dp, mtu, info, why);
 	if (err)
 		return err;
 	attach(dp, index, info);
@@ -326,6 +341,13 @@ int port_open_live(
 	return err;
 }
 
+void port_use_live(struct dataplane *dp, uint32_t index)
+{
+	for (uint32_t i = 0; i < dp->nworkers; i++)
+		atomic_fetch_and_explicit(&dp->worker[i]->port[index].shut, (uint8_t)~SHUT_CLOSED,
+			memory_order_release);
+}
+
 /* The device cannot filter by group. Who had it take all already, as for a tap, has it go on so. */
 static void take_all_groups(struct dataplane *dp, uint32_t index)
 {
@@ -349,6 +371,7 @@ void port_close(struct dataplane *dp, uint32_t index)
 {
 	rte_eth_dev_stop(dp->ethdev[index]);
 	rte_eth_dev_close(dp->ethdev[index]);
+	dp->ethdev[index] = RTE_MAX_ETHPORTS; /* its number may be another port's soon */
 	dp->allmulti[index] = false;
 }
 

@@ -97,9 +97,14 @@ void port_set_down(struct dataplane *dp, uint32_t index, bool down);
 
 /**
  * port_open() of the device of @p info in the place of one that port_close_live() took from the
- * running workers. When it fails the port stays closed. Control thread.
+ * running workers, which leave it alone until port_use_live(). When it fails nothing is attached or
+ * started. Control thread.
  */
 int port_open_live(
 	struct dataplane *dp, uint32_t index, struct port_info *info, char why[ABI_SENTENCE_MAX]);
+
+/** Has the running workers use port @p index, now that all stands in front of its queues that is to
+ *  stand there. Control thread. */
+void port_use_live(struct dataplane *dp, uint32_t index);
 
 #endif

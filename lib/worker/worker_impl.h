@@ -13,7 +13,7 @@
 #include "worker.h"
 
 /** Why a worker lets a port be. */
-#define SHUT_CLOSED (1u << 0) /**< between port_close_live() and port_open_live(): no device */
+#define SHUT_CLOSED (1u << 0) /**< between port_close_live() and port_use_live() */
 #define SHUT_DOWN   (1u << 1) /**< port_set_down(): nothing comes in or goes out */
 
 /** A port as one worker uses it. The first part is set by port_open() and port_wakes(), the rest

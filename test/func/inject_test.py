@@ -172,6 +172,9 @@ def test_words(rocictl, daemons, s):
     check(len(ids) == 16 and ids == sorted(ids), f'{ids}')
     check('done' in a.ask(f'inject clear qp {s.a} fault {ids[3]}'), 'clear one')
     check([f['id'] for f in a.ask('show faults')['faults']] == ids[:3] + ids[4:], 'show faults')
+    for column, values in ('qpn', [str(s.a)] * 15), ('id', [str(i) for i in ids[:3] + ids[4:]]):
+        offers = a.ask(f'complete show faults {column} ')['completions']
+        check([o['word'] for o in offers] == values, f'{offers}')
     check('done' in a.ask('inject clear') and not a.ask('show faults')['faults'], 'clear all')
     offers = [o['word'] for o in a.ask(f'complete inject qp {s.a} delay rx ti')['completions']]
     check(offers == ['time='], f'{offers}')

@@ -173,13 +173,13 @@ class Lab:
         self.namespaces.append(Namespace())
         return self.namespaces[-1]
 
-    def rocid(self, namespace, name, options, eal=(), idle='yield'):
+    def rocid(self, namespace, name, options, eal=(), idle='yield', lcores='0'):
         """Starts a rocid; returns its process, whose `socket` programs connect to."""
         reader, writer = os.pipe()
         path = self.path(name + '.sock')
         log = open(self.path(name + '.log'), 'w')
         p = subprocess.Popen(
-            namespace.command([self.rocid_path, '-l', '0', '--no-huge', '-m', '128', '--no-pci',
+            namespace.command([self.rocid_path, '--lcores', lcores, '--no-huge', '-m', '128', '--no-pci',
                                '--no-telemetry', *eal, '--', '--socket', path, '--idle', idle,
                                '--ready-fd', str(writer), '--stats-on-exit=text', *options]),
             stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT, pass_fds=[writer])

@@ -10,6 +10,7 @@ import subprocess
 import time
 
 PATIENCE_S = 60  # for what takes milliseconds on a machine that nobody else uses
+REPLY_MAX = 16 << 20  # bytes: a reply that goes on is one without an end
 RING_PAIR = ['--ring-pair', '--gid', '0,192.0.2.1', '--gid', '1,192.0.2.2']
 EAL = ['-l', '0', '--no-huge', '-m', '64', '--no-pci']
 
@@ -68,7 +69,7 @@ class Rocid:
     def ask(self, line):
         with self.connect() as s:
             s.sendall(line.encode() + b'\n')
-            return json.loads(s.makefile('rb').readline())
+            return json.loads(s.makefile('rb').readline(REPLY_MAX))
 
     def totals(self):
         return self.ask('show totals')['totals']

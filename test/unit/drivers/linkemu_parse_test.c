@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <string.h>
 #include <cmocka.h>
+#include "bits.h"
 #include "linkemu.h"
 
 static void linkemu_parse__every_key(void **state)
@@ -89,11 +90,35 @@ static void linkemu_text__is_parsed_back(void **state)
 	assert_string_equal(linkemu_text(&c, few, sizeof(few)), "loss=0.");
 }
 
+static void linkemu_holds__what_nobody_else_announces(void **state)
+{
+	static const struct {
+		const char *text;
+		bool holds;
+	} row[] = {
+		{"", false},
+		{"loss=0.5,dup=0.5,corrupt=0.5,truncate=0.5,nth=3,mask=5,seed=7", false},
+		{"delay=1us", true},
+		{"reorder=0.1", true},
+		{"spread=hash", true},
+		{"spread=random", true},
+	};
+	struct linkemu_config cfg;
+	char why[256];
+
+	for (unsigned i = 0; i < ARRAY_SIZE(row); i++) {
+		assert_int_equal(linkemu_parse(&cfg, row[i].text, why, sizeof(why)), 0);
+		if (linkemu_holds(&cfg) != row[i].holds)
+			fail_msg("'%s'", row[i].text);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(linkemu_parse__every_key),
 		cmocka_unit_test(linkemu_parse__empty_is_a_perfect_link),
+		cmocka_unit_test(linkemu_holds__what_nobody_else_announces),
 		cmocka_unit_test(linkemu_parse__names_what_is_wrong),
 		cmocka_unit_test(linkemu_text__is_parsed_back),
 	};

@@ -72,6 +72,20 @@ static void port_open__any_vdev(void **state)
 	rte_eal_hotplug_remove("vdev", "net_null0");
 }
 
+/* As with AF_XDP, whose buffers are a page. */
+static void port_open__an_mtu_that_the_buffers_hold(void **state)
+{
+	struct port_info info;
+
+	dp->mbuf_room = MBUF_ROOM_PAGE;
+	assert_int_equal(open_vdev("net_null0", "", 4200, &info), -EINVAL);
+	assert_non_null(strstr(why, "3694 at most"));
+	assert_int_equal(port_open(dp, 0, 3694, &info, why), 0);
+	assert_int_equal(info.mtu, 3694);
+	port_close(dp, 0);
+	rte_eal_hotplug_remove("vdev", "net_null0");
+}
+
 static void port_open__memif_takes_an_mtu_that_its_buffers_hold(void **state)
 {
 	struct port_info info;
@@ -185,6 +199,8 @@ static void port_close_live__and_open_again(void **state)
 	assert_int_equal(rte_eth_dev_stop(r.ethdev[0]), 0);
 	port_set_down(r.dp, 0, true);
 	assert_int_equal(port_open_live(r.dp, 0, &r.info[0], why), 0);
+	assert_int_equal(r.dp->worker[0]->port[0].shut, SHUT_CLOSED | SHUT_DOWN);
+	port_use_live(r.dp, 0);
 	assert_int_equal(r.dp->worker[0]->port[0].shut, SHUT_DOWN);
 	port_set_down(r.dp, 0, false);
 	assert_int_equal(rig_poll(&q[0]), 0);
@@ -224,6 +240,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(port_open__any_vdev, up, down),
+		cmocka_unit_test_setup_teardown(port_open__an_mtu_that_the_buffers_hold, up, down),
 		cmocka_unit_test_setup_teardown(
 			port_open__memif_takes_an_mtu_that_its_buffers_hold, up, down),
 		cmocka_unit_test_setup_teardown(port_open__netdev_decides_its_mtu, up, down),
