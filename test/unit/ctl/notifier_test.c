@@ -307,7 +307,7 @@ static void notifier_start__a_full_socket_delays_nobody(void **state)
 	notifier_unlock(&n);
 	do
 		waits = usual_wait(d);
-	while (waits > 5000 + 2 * alone && ++tries < 20);
+	while (waits > 5000 + 2 * alone && ++tries < 10);
 	assert_in_range(waits, 0, 5000 + 2 * alone);
 	notifier_stop(&n);
 	d->dp->idle = IDLE_POLL;
