@@ -32,7 +32,8 @@ test: packages-test lint check clang sanitize fuzz-smoke mutants interop
 
 check: $(BUILD)/with-tests
 	ninja -C $(BUILD)
-	meson test -C $(BUILD) --no-rebuild --print-errorlogs --no-suite interop
+	meson test -C $(BUILD) --no-rebuild --print-errorlogs --no-suite interop \
+		--timeout-multiplier 4
 
 clang: packages-test
 	@test -f $(BUILD)-clang/build.ninja || CC=clang meson setup $(BUILD)-clang -Dtests=enabled
@@ -45,7 +46,7 @@ sanitize: packages-test
 		-Db_sanitize=address,undefined -Db_lundef=false
 	ninja -C $(BUILD)-asan
 	meson test -C $(BUILD)-asan --no-rebuild --print-errorlogs --no-suite interop \
-		--timeout-multiplier 4
+		--timeout-multiplier 10
 
 # Fuzzers under ASan and UBSan. Their own build: the instrumentation slows everything down, and
 # they need no more than the pure layers, which is a matter of seconds. The smoke run is the same
@@ -58,7 +59,8 @@ $(BUILD)-fuzz/build.ninja: | packages-test
 
 fuzz-smoke: $(BUILD)-fuzz/build.ninja
 	ninja -C $(BUILD)-fuzz fuzzers
-	meson test -C $(BUILD)-fuzz --no-rebuild --print-errorlogs --suite fuzz
+	meson test -C $(BUILD)-fuzz --no-rebuild --print-errorlogs --suite fuzz \
+		--timeout-multiplier 4
 
 fuzz: $(BUILD)-fuzz/build.ninja
 	ninja -C $(BUILD)-fuzz fuzzers
@@ -70,7 +72,8 @@ fuzz: $(BUILD)-fuzz/build.ninja
 # Linux soft-RoCE in an emulated guest, over a real (tap) port.
 interop: $(BUILD)/with-tests
 	ninja -C $(BUILD)
-	meson test -C $(BUILD) --no-rebuild --print-errorlogs --suite interop
+	meson test -C $(BUILD) --no-rebuild --print-errorlogs --suite interop \
+		--timeout-multiplier 4
 
 # Seeded bugs: golden vectors, scenarios and chaos must catch each. MUTANTS=rules: those that
 # doc/conformance.md's unit tests must catch; MUTANTS=NAME: one.

@@ -26,6 +26,8 @@
 #define ROUND	     64	 /* events taken, and channels served, at once */
 #define FULL_TRIES   8	 /* full channels tried again at once */
 
+_Static_assert(EVENT_TYPES > ABI_EVENT_GID_CHANGE, "the last type is one of them");
+
 void notifier_init(struct notifier *n, struct dataplane *dp, notifier_find find, void *find_arg)
 {
 	memset(n, 0, sizeof(*n));
@@ -65,23 +67,39 @@ void event_source_init(struct event_source *src, struct channel *ch, uint32_t ha
 	list_init(&src->node);
 	src->channel = ch;
 	src->handle = handle;
-	src->types = 0;
+	src->npending = 0;
 }
 
 void event_source_withdraw(struct event_source *src)
 {
 	list_del(&src->node);
-	src->types = 0;
+	src->npending = 0;
 	src->channel = NULL;
+}
+
+/* Takes pending event @p i away. */
+static void drop_pending(struct event_source *src, unsigned i)
+{
+	src->npending--;
+	memmove(&src->pending[i], &src->pending[i + 1], src->npending - i);
+}
+
+static void append_pending(struct event_source *src, uint32_t type)
+{
+	const uint8_t *same = memchr(src->pending, (int)type, src->npending);
+
+	if (same)
+		drop_pending(src, (unsigned)(same - src->pending));
+	src->pending[src->npending++] = (uint8_t)type;
 }
 
 void notifier_raise(struct notifier *n, struct event_source *src, uint32_t type)
 {
 	struct channel *ch = src->channel;
 
-	if (!ch || type >= 32)
+	if (!ch || type >= EVENT_TYPES)
 		return;
-	src->types |= 1u << type;
+	append_pending(src, type);
 	if (list_empty(&src->node))
 		list_push(&ch->pending, &src->node);
 	if (list_empty(&ch->busy))
@@ -92,17 +110,14 @@ void notifier_raise(struct notifier *n, struct event_source *src, uint32_t type)
 /* Sends the events of @p src.  @return false when the socket takes no more now. */
 static bool send_source(struct channel *ch, struct event_source *src, unsigned *sent)
 {
-	while (src->types) {
-		struct abi_event ev = {
-			.type = (uint32_t)__builtin_ctz(src->types),
-			.handle = src->handle,
-		};
+	while (src->npending) {
+		struct abi_event ev = {.type = src->pending[0], .handle = src->handle};
 		ssize_t n = send(ch->fd, &ev, sizeof(ev), MSG_DONTWAIT | MSG_NOSIGNAL);
 
 		if (n < 0 && (errno == EAGAIN || errno == EINTR || errno == ENOBUFS))
 			return false;
 		/* Any other failure: the application closed its end and wants no events. */
-		src->types &= src->types - 1;
+		drop_pending(src, 0);
 		++*sent;
 	}
 	return true;

@@ -4,9 +4,10 @@
  * Events from workers (and from the control thread) to applications, by a thread of its own:
  * waking a sleeper costs 11-15 us, which no worker may pay (design.md 4).
  *
- * Nothing is lost and nothing is allocated: an event is a bit in the object that it is about,
+ * Nothing is lost and nothing is allocated: an event is noted in the object that it is about,
  * and the object waits on its channel until the channel's socket takes the message. An event
- * that is pending already coalesces. A full socket holds up nobody else.
+ * that is pending already coalesces, into the later one: of a port that went down and came up,
+ * the last word is that it is up. A full socket holds up nobody else.
  *
  * The notifier's lock guards what its thread reads: the list of sessions, their channels, CQs
  * and QPs. The control thread takes it to change them, not to read.
@@ -23,6 +24,8 @@
 struct dataplane;
 struct core_event;
 
+#define EVENT_TYPES 20 /* ABI_EVENT_* are below */
+
 /** A socket to an application: completion channel or the async channel of a session. */
 struct channel {
 	int fd;		     /* our end; -1: gone */
@@ -37,7 +40,8 @@ struct event_source {
 	struct list node;	 /* on channel.pending */
 	struct channel *channel; /* NULL: nobody listens */
 	uint32_t handle;	 /* goes into the message */
-	uint32_t types;		 /* pending ones: bits 1 << ABI_EVENT_* */
+	uint8_t npending;
+	uint8_t pending[EVENT_TYPES]; /* ABI_EVENT_*, each once, in the order they were raised in */
 };
 
 /** Finds the source that @p ev is about, NULL when its object is gone. Notifier thread, lock

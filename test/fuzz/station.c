@@ -11,7 +11,7 @@
 #include "worker_impl.h"
 
 #define EVENTS_MAX   10000 /* of one turn: more is a loop without an end */
-#define CLOSE_TRIES  1000  /* of 10 ms, for the threads that close descriptors */
+#define CLOSE_TRIES  12000 /* of 10 ms, for the threads that close descriptors */
 #define COUNT_FDS_AT 8	   /* inputs between two looks at the descriptors */
 
 static struct test_daemon *d;

@@ -8,7 +8,7 @@
  *        woken by an event only
  *     3. when all is quiet, the events must be what the arms allow
  *
- * An event that is lost leaves the program asleep for ever (here 60 s); one that is doubled, or
+ * An event that is lost leaves the program asleep for ever (here: until patience is over); one that is doubled, or
  * raised for a completion that the arm did not ask for, is too many in 3.
  *
  * usage: arm_test CYCLES
@@ -22,6 +22,7 @@
 #include <time.h>
 #include <unistd.h>
 #include "harness.h"
+#include "patience.h"
 #include "qp.h"
 #include "random.h"
 
@@ -29,7 +30,6 @@
 #define DEPTH	  8
 #define MOST	  3u /* completions of a lane in a cycle */
 #define SPINS	  50
-#define WAIT_S	  60
 #define BURST_LEN 2u /* completions that a worker writes before it looks who wants to know */
 
 /* What a cycle has the workers write: bit i of `solicited` for the i-th of `count`. */
@@ -161,9 +161,9 @@ static void sleep_for_event(uint32_t seen, struct totals *t)
 		relax(&spins);
 		if (spins % (SPINS * 100) == 0) {
 			if (!end)
-				end = time(NULL) + WAIT_S;
-			if (time(NULL) > end)
-				errx(1, "no event for %d s: one was lost (%lu arms)", WAIT_S,
+				end = patience_begin();
+			if (patience_over(end))
+				errx(1, "no event for %d s: one was lost (%lu arms)", PATIENCE_S,
 					t->arms);
 		}
 	}

@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 #include <cmocka.h>
 #include "harness.h"
+#include "patience.h"
 
 static int setup(void **state)
 {
@@ -390,6 +391,7 @@ static void *poll_in_a_crowd(void *seen)
 /* proves CQ-13: several threads, and each completion goes to one of them. */
 static void poll_cq__by_several_threads(void **state)
 {
+	time_t end = patience_begin();
 	pthread_t thread[POLLERS];
 
 	crowd.rig = *state;
@@ -397,7 +399,7 @@ static void poll_cq__by_several_threads(void **state)
 	atomic_store(&crowd.stop, false);
 	for (unsigned t = 0; t < POLLERS; t++)
 		pthread_create(&thread[t], NULL, poll_in_a_crowd, crowd.seen[t]);
-	for (uint64_t i = 0, tries = 0; i < MANY && tries < 50 * MANY; tries++) {
+	for (uint64_t i = 0; i < MANY && !patience_over(end);) {
 		if (complete(crowd.rig, 1, i)) {
 			i++;
 			continue;

@@ -13,9 +13,9 @@
 #include <unistd.h>
 #include <cmocka.h>
 #include "harness.h"
+#include "patience.h"
 
-#define WAIT_MS 20000
-#define FIRST	7u /* handle of the first object of each kind */
+#define FIRST 7u /* handle of the first object of each kind */
 
 struct test {
 	struct rig rig;
@@ -126,8 +126,8 @@ static void get_cq_event__epoll(void **state)
 		assert_int_equal(epoll_wait(a, &ev, 1, 0), 0);
 		assert_int_equal(epoll_wait(b, &ev, 1, 0), 0);
 		complete_armed(t);
-		assert_int_equal(epoll_wait(a, &ev, 1, WAIT_MS), 1);
-		assert_int_equal(epoll_wait(b, &ev, 1, WAIT_MS), 1);
+		assert_int_equal(epoll_wait(a, &ev, 1, PATIENCE_MS), 1);
+		assert_int_equal(epoll_wait(b, &ev, 1, PATIENCE_MS), 1);
 		assert_int_equal(roci_get_cq_event(t->channel, &cq, NULL), 0);
 		roci_ack_cq_events(cq, 1);
 	}

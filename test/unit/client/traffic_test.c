@@ -14,6 +14,7 @@
 #include <string.h>
 #include <cmocka.h>
 #include "harness.h"
+#include "patience.h"
 
 #define POSTERS 2
 #define POLLERS 2
@@ -129,10 +130,14 @@ static void traffic__every_request_once(void **state)
 /* Waits until the worker has taken @p n requests.  Returns false: it sleeps through it. */
 static bool taken(struct abi_queue *q, uint32_t n)
 {
-	for (unsigned i = 0; i < 2000000; i++) {
+	time_t end = 0;
+
+	for (unsigned i = 0; !end || !patience_over(end); i++) {
 		if (atomic_load_explicit(&q->consumer, memory_order_acquire) == n)
 			return true;
-		if (i > 2000)
+		if (i == 2000)
+			end = patience_begin();
+		if (end)
 			sched_yield();
 	}
 	return false;

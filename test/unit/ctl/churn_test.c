@@ -13,6 +13,7 @@
 #include <cmocka.h>
 #include "abi_wqe.h"
 #include "daemon.h"
+#include "patience.h"
 
 #define ROUNDS	 60
 #define PROGRAMS 3
@@ -137,6 +138,15 @@ static int teardown(void **state)
 	return 0;
 }
 
+static bool any_qp(const struct test_daemon *d)
+{
+	bool any = false;
+
+	for (uint32_t slot = 0; slot < QP_MAX; slot++)
+		any |= atomic_load(&d->dp->qps->slot[slot]) != NULL;
+	return any;
+}
+
 static void sessions__come_and_go_while_workers_run(void **state)
 {
 	struct test_daemon *d = *state;
@@ -155,16 +165,8 @@ static void sessions__come_and_go_while_workers_run(void **state)
 	assert_true(count.rnr_nak_recv > 0); /* QPs were busy */
 	client_open(d, &c);
 	client_close(&c);
-	for (int i = 0; i < 2000; i++) { /* the last sessions end on their own */
-		bool any = false;
-
-		for (uint32_t slot = 0; slot < QP_MAX; slot++)
-			any |= atomic_load(&d->dp->qps->slot[slot]) != NULL;
-		if (!any)
-			return;
-		usleep(10000);
-	}
-	fail();
+	WAIT_UNTIL(!any_qp(d)); /* the last sessions end on their own */
+	assert_false(any_qp(d));
 }
 
 int main(void)

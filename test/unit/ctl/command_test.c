@@ -14,6 +14,7 @@
 #include <cmocka.h>
 #include "daemon.h"
 #include "lingering.h"
+#include "patience.h"
 #include "state.h"
 #include "random.h"
 
@@ -134,8 +135,7 @@ static void command__unwanted_descriptors(void **state)
 		assert_true(client_receive(c.sock, &a));
 		assert_int_equal(a.msg.status, n == 1 ? 0 : -EPROTO);
 	}
-	for (int i = 0; i < 2000 && open_descriptors() != before; i++)
-		usleep(10000); /* a thread of its own closes them */
+	WAIT_UNTIL(open_descriptors() == before); /* a thread of its own closes them */
 	assert_int_equal(open_descriptors(), before);
 	client_close(&c);
 }

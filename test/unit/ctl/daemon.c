@@ -18,9 +18,8 @@
 #include <cmocka.h>
 #include <rte_eal.h>
 #include "daemon.h"
+#include "patience.h"
 #include "state.h"
-
-#define WAIT_S 20 /* nothing here takes long; a paused machine may */
 
 const uint8_t gid_own4[16] = {[10] = 0xFF, [11] = 0xFF, 10, 0, 0, 1};
 const uint8_t gid_own6[16] = {0x20, 1, 0xd, 0xb8, [15] = 1};
@@ -217,7 +216,7 @@ void program_go(struct test_program *p)
 int client_connect(const struct test_daemon *d)
 {
 	struct sockaddr_un un = {.sun_family = AF_UNIX};
-	struct timeval tv = {.tv_sec = WAIT_S};
+	struct timeval tv = {.tv_sec = PATIENCE_S};
 	int sock = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
 
 	strcpy(un.sun_path, d->path);
@@ -260,7 +259,7 @@ bool client_receive(int sock, struct answer *a)
 	n = recvmsg(sock, &mh, MSG_CMSG_CLOEXEC);
 	if (n == 0 || (n < 0 && errno == ECONNRESET))
 		return false;
-	assert_true(n >= (ssize_t)sizeof(a->msg)); /* no answer within WAIT_S otherwise */
+	assert_true(n >= (ssize_t)sizeof(a->msg)); /* no answer within PATIENCE_S otherwise */
 	a->len = (size_t)n - sizeof(a->msg);
 	for (struct cmsghdr *c = CMSG_FIRSTHDR(&mh); c; c = CMSG_NXTHDR(&mh, c)) {
 		a->nfds = (unsigned)((c->cmsg_len - CMSG_LEN(0)) / sizeof(int));

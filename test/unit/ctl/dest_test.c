@@ -10,10 +10,9 @@
 #include <cmocka.h>
 #include "daemon.h"
 #include "netns.h"
+#include "patience.h"
 #include "qp.h"
 #include "state.h"
-
-#define PATIENCE 30 /* seconds */
 
 static const uint8_t peer4[16] = {[10] = 0xFF, [11] = 0xFF, 10, 9, 0, 2};
 static const uint8_t far4[16] = {[10] = 0xFF, [11] = 0xFF, 198, 51, 100, 1};
@@ -80,14 +79,18 @@ static const struct path *connect_qp(
 static const uint8_t any[6] = {0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF};
 
 /* Commands of the control thread see to it that its writes are seen here. */
+static bool after_a_command(void)
+{
+	struct answer a;
+
+	return !client_call(c.sock, ABI_QUERY_DEVICE, NULL, 0, -1, &a);
+}
+
 static void expect(const struct path *p, unsigned at, const char *mac)
 {
-	for (int i = 0; i < PATIENCE * 50; i++) {
-		client_cq(&c, ABI_NO_HANDLE);
-		if (!memcmp(p->hdr + at, mac, 6))
-			return;
-		usleep(20000);
-	}
+	WAIT_UNTIL(after_a_command() && !memcmp(p->hdr + at, mac, 6));
+	if (!memcmp(p->hdr + at, mac, 6))
+		return;
 	print_error("%02x:%02x:%02x:%02x:%02x:%02x\n", p->hdr[at], p->hdr[at + 1], p->hdr[at + 2],
 		p->hdr[at + 3], p->hdr[at + 4], p->hdr[at + 5]);
 	assert_memory_equal(p->hdr + at, mac, 6);
@@ -95,10 +98,7 @@ static void expect(const struct path *p, unsigned at, const char *mac)
 
 static void expect_local(const struct path *p, bool local)
 {
-	for (int i = 0; i < PATIENCE * 50 && p->local != local; i++) {
-		client_cq(&c, ABI_NO_HANDLE);
-		usleep(20000);
-	}
+	WAIT_UNTIL(after_a_command() && p->local == local);
 	assert_int_equal(p->local, local);
 }
 
@@ -208,13 +208,12 @@ static bool kernel_has_checked(void)
 static void dest__neighbour_is_kept_fresh(void **state)
 {
 	const struct path *p = connect_qp(*state, peer4, any);
-	int i;
+	bool checked = false;
 
 	expect(p, ETH_DST, "\x02\0\0\0\0\x99");
 	netns_run("ip neigh replace 10.9.0.2 lladdr 02:00:00:00:00:99 nud stale dev " NETNS_OURS);
-	for (i = 0; i < 60 && !kernel_has_checked(); i++)
-		usleep(500000);
-	assert_true(kernel_has_checked());
+	WAIT_UNTIL((checked = kernel_has_checked()));
+	assert_true(checked);
 }
 
 /* News of the port that do not end, and more destinations than one round looks at: each is looked

@@ -10,6 +10,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 #include "daemon.h"
+#include "patience.h"
 #include "sigbus.h"
 
 #define PAGE 4096u
@@ -105,8 +106,7 @@ static void session_faults__region_is_withdrawn(void **state)
 	spoil("memfd:test");
 	mr[1] = client_mr(&c, pd, good, PAGE);
 	assert_int_equal(*p, 0); /* faults */
-	for (int i = 0; i < 2000 && atomic_load(&d->dp->mrs->slot[mr[0].lkey >> 8]); i++)
-		usleep(10000);
+	WAIT_UNTIL(!atomic_load(&d->dp->mrs->slot[mr[0].lkey >> 8]));
 	assert_null(atomic_load(&d->dp->mrs->slot[mr[0].lkey >> 8]));
 	assert_non_null(atomic_load(&d->dp->mrs->slot[mr[1].lkey >> 8]));
 	/* The slot may be another's when the region is deregistered at last. */

@@ -14,6 +14,7 @@
 #include "daemon.h"
 #include "group.h"
 #include "netns.h"
+#include "patience.h"
 #include "rtnl.h"
 
 static const uint8_t mgid4[16] = {[10] = 0xFF, [11] = 0xFF, 239, 1, 2, 3};
@@ -124,15 +125,13 @@ static void attach_mcast__joins_on_the_netdev(void **state)
 	mcast(&c, ABI_DETACH_MCAST, two, mgid4);
 	netns_run(NOT_JOINED "239.1.2.3");
 	client_close(&c); /* still attached to the other */
-	for (unsigned i = 0; i < 200 && system(NOT_JOINED "ff15::42"); i++)
-		usleep(10000);
+	WAIT_UNTIL(!system(NOT_JOINED "ff15::42"));
 	netns_run(NOT_JOINED "ff15::42");
 }
 
 static void wait_for(const char *command)
 {
-	for (unsigned i = 0; i < 1000 && system(command); i++)
-		usleep(10000);
+	WAIT_UNTIL(!system(command));
 	netns_run(command);
 }
 
@@ -206,8 +205,7 @@ static void attach_mcast__on_more_vlans_than_a_socket_takes(void **state)
 	}
 	assert_int_equal(unjoined, 0);
 	add_vlan(vid);
-	for (unsigned i = 0; i < 1000 && !unjoined; i++)
-		usleep(10000);
+	WAIT_UNTIL(unjoined);
 	assert_int_not_equal(unjoined, 0);
 	netns_run(JOINED "239.1.2.3");
 	wait_in_vlan(vid - 1);

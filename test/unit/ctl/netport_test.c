@@ -12,6 +12,7 @@
 #include "neigh.h"
 #include "netns.h"
 #include "netport.h"
+#include "patience.h"
 
 static const uint8_t ours4[16] = {[10] = 0xFF, [11] = 0xFF, 10, 9, 0, 1};
 static const uint8_t extra4[16] = {[10] = 0xFF, [11] = 0xFF, 10, 9, 0, 3};
@@ -127,18 +128,12 @@ static void netport_refresh__link_down_and_up(void **state)
 
 	init(&cfg);
 	netns_run_peer("ip link set " NETNS_PEER " down"); /* no carrier here */
-	for (int i = 0; i < 500 && !(what & NETPORT_WENT_DOWN); i++) {
-		what |= refresh();
-		usleep(10000);
-	}
+	WAIT_UNTIL((what |= refresh()) & NETPORT_WENT_DOWN);
 	assert_true(what & NETPORT_WENT_DOWN);
 	assert_false(p.up);
 	netns_run_peer("ip link set " NETNS_PEER " up");
 	what = 0;
-	for (int i = 0; i < 500 && !(what & NETPORT_WENT_UP); i++) {
-		what |= refresh();
-		usleep(10000);
-	}
+	WAIT_UNTIL((what |= refresh()) & NETPORT_WENT_UP);
 	assert_true(what & NETPORT_WENT_UP);
 }
 

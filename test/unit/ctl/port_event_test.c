@@ -13,9 +13,8 @@
 #include <cmocka.h>
 #include "daemon.h"
 #include "netns.h"
+#include "patience.h"
 #include "rtnl.h"
-
-#define WAIT_MS 20000
 
 static struct client c, other;
 
@@ -39,6 +38,8 @@ static int setup(void **state)
 	daemon_config(d);
 	memset(&d->cfg.port[1], 0, sizeof(d->cfg.port[1]));
 	strcpy(d->cfg.port[1].netdev, NETNS_OURS);
+	/* What a test did last to the link has been done when the next begins. */
+	netns_run("until ip link show " NETNS_OURS " | grep -q 'LOWER_UP.*state UP'; do sleep 0.1; done");
 	daemon_run(d);
 	client_open(d, &c);
 	client_open(d, &other);
@@ -71,7 +72,9 @@ static void take(const struct client *s, uint32_t *types, int timeout)
 /* Waits until both sessions have been told of @p type. */
 static void expect(uint32_t type)
 {
-	for (int i = 0; i < WAIT_MS / 100; i++) { /* others may come before it */
+	time_t end = patience_begin();
+
+	while (!patience_over(end)) { /* others may come before it */
 		take(&c, &seen[0], seen[0] >> type & 1 ? 0 : 50);
 		take(&other, &seen[1], seen[1] >> type & 1 ? 0 : 50);
 		if (seen[0] & seen[1] & 1u << type)

@@ -13,6 +13,7 @@
 #include <cmocka.h>
 #include <libmnl/libmnl.h>
 #include "netns.h"
+#include "patience.h"
 #include "rtnl.h"
 
 static const uint8_t ours4[16] = {[10] = 0xFF, [11] = 0xFF, 10, 9, 0, 1};
@@ -154,14 +155,9 @@ static void rtnl_route_get__kinds(void **state)
 
 static int look(const uint8_t gid[16], uint8_t mac[6])
 {
-	int err = -ENOENT;
+	int err;
 
-	for (int i = 0; i < 500; i++) { /* until the kernel knows, up to some seconds */
-		err = rtnl_neigh_get(&nl, ifindex, gid, mac);
-		if (err != -EINPROGRESS)
-			break;
-		usleep(10000);
-	}
+	WAIT_UNTIL((err = rtnl_neigh_get(&nl, ifindex, gid, mac)) != -EINPROGRESS);
 	return err;
 }
 
@@ -210,7 +206,7 @@ static unsigned news_of(const char *command, unsigned *count)
 		take(count);
 	*count = 0;
 	netns_run(command);
-	assert_int_equal(poll(&pfd, 1, 10000), 1);
+	assert_int_equal(poll(&pfd, 1, PATIENCE_MS), 1);
 	do
 		what |= take(count);
 	while (poll(&pfd, 1, 300));
@@ -222,6 +218,9 @@ static void rtnl_take_news__says_of_what(void **state)
 {
 	unsigned count;
 
+	/* No news but those of the commands: no address becomes usable, no neighbour is in doubt. */
+	netns_run("while ip addr show dev " NETNS_OURS " | grep -q tentative; do sleep 0.1; done");
+	netns_run("ip neigh replace 10.9.0.2 lladdr 02:00:00:00:00:99 nud permanent dev " NETNS_OURS);
 	assert_true(news_of("ip addr add 10.9.1.1/24 dev " NETNS_OURS, &count) & RTNL_NEWS_LINKS);
 	assert_true(news_of("ip addr del 10.9.1.1/24 dev " NETNS_OURS, &count) & RTNL_NEWS_LINKS);
 	assert_int_equal(
@@ -229,7 +228,8 @@ static void rtnl_take_news__says_of_what(void **state)
 	assert_int_equal(news_of("ip route del 198.51.100.0/24", &count), RTNL_NEWS_ROUTES);
 	assert_int_equal(count, 0);
 	assert_int_equal(
-		news_of("ip neigh replace 10.9.0.2 lladdr 02:00:00:00:00:98 dev " NETNS_OURS,
+		news_of("ip neigh replace 10.9.0.2 lladdr 02:00:00:00:00:98 nud permanent dev "
+			NETNS_OURS,
 			&count),
 		0);
 	assert_int_equal(count, 1);

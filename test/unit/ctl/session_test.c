@@ -15,7 +15,9 @@
 #include <cmocka.h>
 #include "daemon.h"
 #include "ending.h"
+#include "patience.h"
 #include "session.h"
+#include "state.h"
 
 static unsigned published(const struct test_daemon *d)
 {
@@ -28,11 +30,10 @@ static unsigned published(const struct test_daemon *d)
 	return n;
 }
 
-/* Waits until the daemon has nothing published any more; seconds at the worst. */
+/* Waits until the daemon has nothing published any more. */
 static void wait_empty(const struct test_daemon *d)
 {
-	for (int i = 0; i < 2000 && published(d); i++)
-		usleep(10000);
+	WAIT_UNTIL(!published(d));
 	assert_int_equal(published(d), 0);
 }
 
@@ -147,7 +148,7 @@ static void session_close__descriptor_with_nothing(void **state)
 	client_send(c.sock, "", 0, &ends[1], 1);
 	close(ends[1]);
 	p.fd = ends[0];
-	assert_int_equal(poll(&p, 1, 20000), 1);
+	assert_int_equal(poll(&p, 1, PATIENCE_MS), 1);
 	assert_true(p.revents & POLLHUP);
 	close(ends[0]);
 	client_close(&c);
@@ -276,6 +277,11 @@ static void session_end__in_steps(void **state)
 	daemon_run(d);
 }
 
+static uint32_t sessions(const struct test_daemon *d)
+{
+	return __atomic_load_n(&d->ctl->nsessions, __ATOMIC_RELAXED);
+}
+
 /* Connections that say nothing give way to those that do. */
 static void session_open__silent_ones_give_way(void **state)
 {
@@ -285,6 +291,8 @@ static void session_open__silent_ones_give_way(void **state)
 
 	for (unsigned i = 0; i < SESSION_MAX; i++)
 		sock[i] = client_connect(d);
+	WAIT_UNTIL(sessions(d) == SESSION_MAX);
+	assert_int_equal(sessions(d), SESSION_MAX);
 	usleep((HELLO_PATIENCE_MS + 100) * 1000);
 	client_open(d, &c);
 	client_close(&c);

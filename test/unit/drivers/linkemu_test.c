@@ -13,6 +13,7 @@
 #include "frames.h"
 #include "headers.h"
 #include "linkemu.h"
+#include "patience.h"
 #include "ringpair.h"
 
 #define PACKETS 1000u
@@ -103,13 +104,14 @@ static unsigned receive(struct arrival *to, unsigned max)
 static unsigned through(struct arrival *to, unsigned max)
 {
 	unsigned got = 0;
-	time_t end = time(NULL) + 2;
+	time_t end;
 
 	for (uint32_t i = 0; i < PACKETS; i++) {
 		send_frame(i, true);
 		got += receive(to + got, max - got);
 	}
-	while (rte_mempool_avail_count(pool) != all_buffers && time(NULL) <= end)
+	end = patience_begin();
+	while (rte_mempool_avail_count(pool) != all_buffers && !patience_over(end))
 		got += receive(to + got, max - got);
 	return got;
 }
@@ -407,13 +409,13 @@ static void linkemu_change__loses_nothing(void **state)
 {
 	struct linkemu *l = link_of("delay=20ms");
 	unsigned got = 0;
-	time_t end = time(NULL) + 60;
+	time_t end = patience_begin();
 
 	for (unsigned i = 0; i < 20; i++)
 		send_frame(i, true);
 	got += receive(first, PACKETS);
 	change(l, "");
-	while (got < 20 && time(NULL) <= end)
+	while (got < 20 && !patience_over(end))
 		got += receive(first + got, PACKETS - got);
 	assert_int_equal(got, 20);
 	for (unsigned i = 0; i < 20; i++)

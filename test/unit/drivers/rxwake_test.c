@@ -20,12 +20,12 @@
 #include <rte_dev.h>
 #include <rte_ethdev.h>
 #include "eal_test.h"
+#include "patience.h"
 #include "rxwake.h"
 #include "share.h"
 #include "worker_impl.h"
 
 #define FRAMES	  200
-#define WAIT_S	  60
 #define ETHERTYPE 0x88B5 /* for experiments: dropped and counted */
 
 static struct dataplane *dp;
@@ -101,7 +101,7 @@ static void wakes_for_frames(const char *netdev)
 
 	assert_int_equal(pthread_create(&thread, NULL, run, w), 0);
 	for (unsigned i = 0; i < FRAMES; i++) {
-		time_t end = time(NULL) + WAIT_S;
+		time_t end = patience_begin();
 		uint64_t before;
 
 		while (!atomic_load(&w->sleeper.waker.asleep))
@@ -110,7 +110,7 @@ static void wakes_for_frames(const char *netdev)
 		before = word(dropped);
 		assert_int_equal(send(fd, &frame, sizeof(frame), 0), sizeof(frame));
 		while (word(dropped) == before) {
-			if (time(NULL) > end)
+			if (patience_over(end))
 				fail_msg("frame %u wakes nobody", i);
 			sched_yield();
 		}

@@ -18,10 +18,10 @@
 #include <rte_ethdev.h>
 #include <rte_mbuf.h>
 #include "eal_test.h"
+#include "patience.h"
 #include "ringpair.h"
 #include "tap.h"
 
-#define PATIENCE 3000	/* times 10 ms */
 #define PROTOCOL 0x88B5 /* for experiments: the kernel itself sends none */
 
 static uint16_t ethdev[2];
@@ -49,7 +49,7 @@ static void open_socket(void)
 	struct sockaddr_ll at = {.sll_family = AF_PACKET,
 		.sll_protocol = htons(PROTOCOL),
 		.sll_ifindex = (int)if_nametoindex("rtap")};
-	struct timeval patience = {.tv_sec = 30};
+	struct timeval patience = {.tv_sec = PATIENCE_S};
 
 	packets = socket(AF_PACKET, SOCK_RAW, htons(PROTOCOL));
 	assert_true(packets >= 0);
@@ -123,9 +123,10 @@ static void tap_create__name_is_taken(void **state)
 /* Next frame of the test's own, among those that the kernel sends of itself. */
 static struct rte_mbuf *next_down(void)
 {
+	time_t end = patience_begin();
 	struct rte_mbuf *m;
 
-	for (int i = 0; i < PATIENCE; i++) {
+	while (!patience_over(end)) {
 		while (!rte_ring_dequeue(x->down, (void **)&m)) {
 			const struct ethhdr *h = rte_pktmbuf_mtod(m, const struct ethhdr *);
 
@@ -185,8 +186,7 @@ static void tap__kernel_receives(void **state)
 		assert_int_equal(got[11], i);
 	}
 	for (unsigned i = 0; i < 3; i++) {
-		for (int k = 0; k < PATIENCE && rte_ring_empty(x->spent); k++)
-			usleep(10000);
+		WAIT_UNTIL(!rte_ring_empty(x->spent));
 		assert_int_equal(rte_ring_dequeue(x->spent, (void **)&m), 0);
 		rte_pktmbuf_free(m);
 	}
@@ -194,14 +194,15 @@ static void tap__kernel_receives(void **state)
 	rte_mempool_free(pool);
 }
 
+static bool has_link(void)
+{
+	return ask(SIOCGIFFLAGS).ifr_flags & IFF_RUNNING;
+}
+
 static void wait_for_flag(bool wanted)
 {
-	for (int i = 0; i < PATIENCE; i++) {
-		if (!(ask(SIOCGIFFLAGS).ifr_flags & IFF_RUNNING) != wanted)
-			return;
-		usleep(10000);
-	}
-	assert_int_equal(!!(ask(SIOCGIFFLAGS).ifr_flags & IFF_RUNNING), wanted);
+	WAIT_UNTIL(has_link() == wanted);
+	assert_int_equal(has_link(), wanted);
 }
 
 static void tap__carrier_is_the_ports_link(void **state)
@@ -221,13 +222,9 @@ static void tap__deleted_one_comes_back(void **state)
 	assert_int_equal(system("ip link set rtap address 02:00:00:00:00:52"), 0);
 	tap_remember_mac(tap, (const uint8_t *)"\x02\0\0\0\0\x52");
 	assert_int_equal(system("ip link del rtap"), 0);
-	for (int i = 0; i < PATIENCE && (!now || now == index); i++) {
-		usleep(10000);
-		now = if_nametoindex("rtap");
-	}
+	WAIT_UNTIL((now = if_nametoindex("rtap")) && now != index);
 	assert_int_not_equal(now, 0);
-	for (int i = 0; i < PATIENCE && !(ask(SIOCGIFFLAGS).ifr_flags & IFF_UP); i++)
-		usleep(10000);
+	WAIT_UNTIL(ask(SIOCGIFFLAGS).ifr_flags & IFF_UP);
 	assert_memory_equal(ask(SIOCGIFHWADDR).ifr_hwaddr.sa_data, "\x02\0\0\0\0\x52", 6);
 	close(packets);
 	open_socket();

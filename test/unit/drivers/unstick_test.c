@@ -14,13 +14,13 @@
 #include <linux/if_packet.h>
 #include <rte_ethdev.h>
 #include "eal_test.h"
+#include "patience.h"
 #include "share.h"
 #include "unstick.h"
 
 #define ETHERTYPE 0x88B5 /* for experiments */
 #define LONG	  4170u
 #define SHORT	  100u
-#define PATIENCE  60 /* seconds, for what takes microseconds */
 
 static struct rte_mempool *pool;
 static uint16_t ethdev;
@@ -86,7 +86,7 @@ static void look(unsigned times)
 static bool arrives(uint8_t mark, bool expected)
 {
 	const struct timeval patience = {
-		.tv_sec = expected ? PATIENCE : 0, .tv_usec = expected ? 0 : 100000};
+		.tv_sec = expected ? PATIENCE_S : 0, .tv_usec = expected ? 0 : 100000};
 	uint8_t frame[LONG];
 	ssize_t n;
 

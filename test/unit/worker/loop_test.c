@@ -10,6 +10,8 @@
 #include "linkemu.h"
 #include "rig.h"
 
+#define LOSSY_TIMEOUT 14 /* of the ACK, 67 ms: for links that lose */
+
 static void fill(struct rig_qp *q, uint8_t seed)
 {
 	for (uint32_t i = 0; i < RIG_MEMORY; i++)
@@ -33,6 +35,7 @@ static void transfer(uint32_t nworkers, bool local, const char *impair, uint32_t
 		assert_int_equal(linkemu_parse(&cfg, impair, why, sizeof(why)), 0);
 		for (unsigned i = 0; i < 2; i++)
 			emu[i] = linkemu_attach(r.ethdev[i], 0, &cfg);
+		r.ack_timeout = LOSSY_TIMEOUT;
 	}
 	rig_start(&r);
 	rig_connect(&r, &a, &b, 0, local);

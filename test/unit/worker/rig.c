@@ -7,6 +7,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 #include "abi_wqe.h"
+#include "patience.h"
 #include "rig.h"
 #include "ringpair.h"
 #include "rxwake.h"
@@ -52,7 +53,6 @@ void rig_up_idle(struct rig *r, uint32_t nworkers, enum idle idle)
 	char why[ABI_SENTENCE_MAX] = "";
 
 	memset(r, 0, sizeof(*r));
-	r->ack_timeout = idle == IDLE_ADAPTIVE ? 0 : 14;
 	r->dp = dataplane_create(nworkers, SOCKET_ID_ANY);
 	assert_non_null(r->dp);
 	r->dp->idle = idle;
@@ -82,15 +82,21 @@ void rig_down(struct rig *r)
 
 static void *run(void *arg)
 {
-	worker_run(arg);
+	struct rig_thread *t = arg;
+
+	t->tid = gettid();
+	worker_run(t->w);
 	return NULL;
 }
 
 void rig_start(struct rig *r)
 {
 	for (uint32_t i = 0; i < r->dp->nworkers; i++) {
-		assert_int_equal(pthread_create(&r->thread[i], NULL, run, r->dp->worker[i]), 0);
-		while (!worker_running(r->dp->worker[i]))
+		struct rig_thread *t = &r->thread[i];
+
+		t->w = r->dp->worker[i];
+		assert_int_equal(pthread_create(&t->thread, NULL, run, t), 0);
+		while (!worker_running(t->w))
 			sched_yield();
 	}
 	r->runs = true;
@@ -100,7 +106,7 @@ void rig_stop(struct rig *r)
 {
 	for (uint32_t i = 0; r->runs && i < r->dp->nworkers; i++) {
 		worker_stop(r->dp->worker[i]);
-		pthread_join(r->thread[i], NULL);
+		pthread_join(r->thread[i].thread, NULL);
 		assert_false(worker_running(r->dp->worker[i]));
 	}
 	r->runs = false;
@@ -269,10 +275,10 @@ int rig_poll(struct rig_qp *q)
 {
 	struct abi_cqe *e = &q->cqe[q->polled & (2 * RIG_DEPTH - 1)];
 	uint32_t phase = abi_phase(q->polled, 2 * RIG_DEPTH);
-	time_t end = time(NULL) + 20;
+	time_t end = patience_begin();
 
 	while ((__atomic_load_n(&e->mark, __ATOMIC_ACQUIRE) & 1) != phase) {
-		if (time(NULL) > end)
+		if (patience_over(end))
 			return -1;
 		sched_yield();
 	}

@@ -14,14 +14,23 @@
 
 #define RIG_DEPTH 64u
 
+/* What a worker runs on. */
+struct rig_thread {
+	pthread_t thread;
+	struct worker *w;
+	pid_t tid; /* known when the worker runs */
+};
+
 struct rig {
 	struct dataplane *dp;
 	uint16_t ethdev[2];
 	struct port_info info[2];
 	struct gid_table gids[2]; /* port 0: 192.0.2.10, port 1: 192.0.2.11 */
-	pthread_t thread[WORKER_MAX];
+	struct rig_thread thread[WORKER_MAX];
 	bool runs;
-	uint8_t ack_timeout; /* of QPs that are connected from now on: its code */
+	/* Of QPs that are connected from now on: its code. 0, as at first: none runs, so a slow machine
+	 * has nothing sent again, and what is lost or not woken for is never done. */
+	uint8_t ack_timeout;
 };
 
 /* One end of a connection and all the memory it needs. */
@@ -60,14 +69,14 @@ void rig_qp_down(struct rig *r, struct rig_qp *q, uint32_t slot);
 /* Rings, and wakes the worker if it sleeps, as an application would. */
 void rig_ring(struct rig_qp *q);
 
-/* With IDLE_ADAPTIVE without ACK timeout: what is not woken for is never done. Brings `a`, on port
- * `port`, to RTS towards `b` on the other port. `local`: on the same port, not by the wire. */
+/* Brings `a`, on port `port`, to RTS towards `b` on the other port. `local`: on the same port, not by
+ * the wire. */
 void rig_connect(struct rig *r, struct rig_qp *a, struct rig_qp *b, uint8_t port, bool local);
 
 /* Posts a signaled RDMA WRITE of [0, len) to the peer's [0, len) and rings. */
 void rig_write(struct rig_qp *a, struct rig_qp *b, uint32_t len);
 
-/* Waits for the next completion.  @return its status, -1 after 20 seconds. */
+/* Waits for the next completion.  @return its status, -1 when patience is over. */
 int rig_poll(struct rig_qp *q);
 
 /* Packet buffers of worker `w` that nobody holds. */

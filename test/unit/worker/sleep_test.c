@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Workers that sleep. Nothing but what is tested would wake them: no ACK timeout runs unless a test
- * says so, so a wake-up that is lost leaves a completion out (rig_poll() waits for 20 seconds) or a
- * call that does not return.
+ * says so, so a wake-up that is lost leaves a completion out (rig_poll() gives up) or a call that does
+ * not return.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -11,12 +11,14 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
 #include <unistd.h>
 #include <cmocka.h>
 #include "eal_test.h"
 #include "linkemu.h"
+#include "patience.h"
 #include "rig.h"
 
 #define WAKES	 4000	/* at random moments */
@@ -78,17 +80,42 @@ static uint64_t sleeps(void)
 	return s.sleeps;
 }
 
+/* The state that the kernel knows thread @p tid in. */
+static char thread_state(pid_t tid)
+{
+	char path[64], state;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/self/task/%d/stat", tid);
+	f = fopen(path, "r");
+	assert_non_null(f);
+	assert_int_equal(fscanf(f, "%*d (%*[^)]) %c", &state), 1);
+	fclose(f);
+	return state;
+}
+
+/* Whether all workers are in the kernel. One that only waits for a CPU is not: what it will do yet
+ * would be taken for a wake-up. */
+static bool all_asleep(void)
+{
+	for (uint32_t i = 0; i < r.dp->nworkers; i++)
+		if (!atomic_load(&r.thread[i].w->sleeper.waker.asleep) ||
+			thread_state(r.thread[i].tid) != 'S')
+			return false;
+	return true;
+}
+
 /* Waits until all workers are in the kernel, for good. */
 static void wait_asleep(void)
 {
+	time_t end = patience_begin();
 	uint64_t before;
-	time_t end = time(NULL) + 60;
 
 	do {
-		assert_true(time(NULL) < end);
+		assert_false(patience_over(end));
 		before = sleeps();
 		usleep(20000);
-	} while (!before || sleeps() != before);
+	} while (!all_asleep() || !before || sleeps() != before);
 }
 
 static void one_write(struct rig_qp *from, struct rig_qp *to)

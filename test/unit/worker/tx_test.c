@@ -10,6 +10,8 @@
 #include "ringpair.h"
 
 /* A worker that is moved by hand: what port 0 sends stays in the ring until somebody takes it. */
+#define PATIENT 21 /* of the ACK timeout, 8.6 s: none runs out meanwhile */
+
 struct hand {
 	struct rig r;
 	struct rig_qp a, b;
@@ -22,6 +24,7 @@ static int up(void **state)
 	static struct hand h;
 
 	rig_up(&h.r, 1);
+	h.r.ack_timeout = PATIENT;
 	h.w = h.r.dp->worker[0];
 	h.all_buffers = rig_free_buffers(h.w);
 	rig_qp_up(&h.r, &h.a, 5, 0);
