@@ -17,10 +17,11 @@
 #include <unistd.h>
 #include "pair.h"
 
-#define WAIT_S 240 /* without any completion */
-#define SLOTS  4u  /* messages of a flow under way */
-#define ROOM   2048u
-#define CQE    16384
+#define WAIT_S	240 /* without any completion */
+#define TIMEOUT 19  /* 2.1 s, seven times: workers share a busy machine, links lose packets */
+#define SLOTS	4u  /* messages of a flow under way */
+#define ROOM	2048u
+#define CQE	16384
 
 /* The way from one QP to its peer. Its memory: SLOTS of each kind, ROOM bytes each. */
 struct flow {
@@ -197,8 +198,7 @@ static unsigned poll(bool self)
 static void open_all(const char *socket, bool self, uint8_t port_a, uint8_t port_b)
 {
 	const int access = ROCI_ACCESS_LOCAL_WRITE | ROCI_ACCESS_REMOTE_WRITE;
-	/* half a second: workers share a busy machine with others */
-	const struct end_tuning tuning = {.mtu = ROCI_MTU_1024, .timeout = 17, .retry_cnt = 7};
+	const struct end_tuning tuning = {.mtu = ROCI_MTU_1024, .timeout = TIMEOUT, .retry_cnt = 7};
 	struct roci_qp_init_attr init = {.size = sizeof(init), .qp_type = ROCI_QPT_RC};
 
 	must((ctx = roci_open(socket)) != NULL, "rocid");
