@@ -303,6 +303,17 @@ static uint16_t not_sent(struct gso_queue *q, const struct gso_message *msg, int
 	return msg->frames;
 }
 
+/* @return how many went, -1 and errno when the first did not. */
+static int send_messages(struct gso_queue *q, unsigned from, unsigned to)
+{
+	int sent = sendmmsg(q->sock.fd, &q->header[from], to - from, MSG_DONTWAIT);
+
+	/* A netdev that was down leaves this in the socket, for who sends first when it is up. */
+	if (sent < 0 && errno == ENETDOWN)
+		sent = sendmmsg(q->sock.fd, &q->header[from], to - from, MSG_DONTWAIT);
+	return sent;
+}
+
 /* What is done with stays in the caller's hands: the ethdev takes it next. */
 static uint16_t on_send(
 	uint16_t port, uint16_t queue, struct rte_mbuf **pkts, uint16_t n, void *arg)
@@ -315,7 +326,7 @@ static uint16_t on_send(
 	rte_pktmbuf_free_bulk(old, rte_ring_dequeue_burst(q->sent, (void **)old, SENT_MAX, NULL));
 	messages = prepare(q, pkts, RTE_MIN(n, (uint16_t)BURST));
 	while (i < messages) {
-		int sent = sendmmsg(q->sock.fd, &q->header[i], messages - i, MSG_DONTWAIT);
+		int sent = send_messages(q, i, messages);
 		uint16_t lost;
 
 		if (sent > 0) {

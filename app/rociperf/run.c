@@ -21,7 +21,7 @@
 #define SLEEP_MS    200
 #define FDS_A_END   3
 /* Nobody sends a lost message of UC again: then the ping-pong stands still. */
-#define LOST_SECONDS 10
+#define LOST_SECONDS 30
 /* What did not come so long after anything did is lost: more than a poll loop is paused for. */
 #define LATE_US 500000
 

@@ -7,12 +7,14 @@ import subprocess
 import sys
 import tempfile
 import time
-from rocid import PATIENCE_S, check, start, wait_until
+from rocid import PATIENCE_S, check, start, wait_active, wait_until
 from steps import Steps, frames
 
 IP = {'a': '192.0.2.1', 'b': '192.0.2.2'}
 MAC = {'a': '02:00:00:00:00:01', 'b': '02:00:00:00:00:02'}
-TIMEOUT = 18    # 1 s: what nobody injects does not happen
+TIMEOUT = 20    # 4.3 s: what nobody injects does not happen,
+TIMEOUT_S = 4   # at least
+TRIES = 3       # unless one of the daemons is paused for so long: then again
 
 # The fault, at which end; the traffic of a, in packets of 1024 bytes; what moves at a, and at b; the least time.
 # hits=1 unless said, and nothing else of LOOKED_AT may move.
@@ -20,11 +22,11 @@ ROWS = (
     ('a', 'drop nth=2', 'write 3000',
      {'packet_seq_err': 1, 'retransmits': 2}, {'out_of_sequence': 1}, 0),
     ('a', 'drop last', 'write 3000',
-     {'local_ack_timeout_err': 1, 'retransmits': 3}, {'duplicate_request': 2}, 1),
+     {'local_ack_timeout_err': 1, 'retransmits': 3}, {'duplicate_request': 2}, TIMEOUT_S),
     ('b', 'drop rx write middle', 'write 3000',
      {'packet_seq_err': 1, 'retransmits': 2}, {'out_of_sequence': 1, 'injected': 1}, 0),
     ('b', 'drop ack', 'write 3000',
-     {'local_ack_timeout_err': 1, 'retransmits': 3}, {'duplicate_request': 3}, 1),
+     {'local_ack_timeout_err': 1, 'retransmits': 3}, {'duplicate_request': 3}, TIMEOUT_S),
     ('b', 'drop read_response nth=2', 'read 3000',
      {'implied_nak_seq_err': 1, 'retransmits': 1, 'read_resp_unexpected': None}, {'duplicate_request': 1}, 0),
     ('a', 'duplicate nth=2', 'write 3000', {}, {'duplicate_request': 1}, 0),
@@ -46,7 +48,7 @@ ROWS = (
     ('a', 'icrc nth=2', 'write 3000',
      {'packet_seq_err': 1, 'retransmits': 2}, {'out_of_sequence': 1, 'icrc': 1}, 0),
     ('a', 'icrc rx ack mask=0xffffffff', 'write 3000',
-     {'local_ack_timeout_err': 1, 'retransmits': 3, 'icrc': 1}, {'duplicate_request': 3}, 1),
+     {'local_ack_timeout_err': 1, 'retransmits': 3, 'icrc': 1}, {'duplicate_request': 3}, TIMEOUT_S),
     ('a', 'corrupt at=payload+1023 mask=0x80', 'write 3000', {}, {}, 0),
     ('a', 'corrupt at=7 mask=1 nth=2', 'write 3000',
      {'packet_seq_err': 1, 'retransmits': 2}, {'out_of_sequence': 1, 'qpn_unknown': 1}, 0),
@@ -79,7 +81,7 @@ def start_two(rocid, folder, args=()):
                f'net_memif0,role={role},id=0,socket={folder}/link,socket-abstract=no,bsize=4608,mac={MAC[me]}']
         daemons.append(start(rocid, folder, eal=eal, name=me, args=[
             '--mtu', '0,4300', '--gid', f'0,{IP[me]}', '--neigh', f'0,{IP[peer]},{MAC[peer]}', *args]))
-    wait_until(lambda: all(d.ask('show ports')['ports'][0]['state'] == 'ACTIVE' for d in daemons), 'no link')
+    wait_active(daemons)
     return daemons
 
 
@@ -95,50 +97,80 @@ def differences(before, after):
     return {k: after[k] - before.get(k, 0) for k in after if after[k] != before.get(k, 0)}
 
 
-def compare(row, end, found, expected):
+def compare(end, found, expected):
+    """What is not as it should be."""
+    wrong = ''
     for name in set(found) | set(expected):
         wanted = expected.get(name, 0)
-        check(wanted is None or found.get(name, 0) == wanted,
-              f'{row}: {name} of {end} is {found.get(name, 0)}, not {wanted}')
+        if wanted is not None and found.get(name, 0) != wanted:
+            wrong += f' {name} of {end} is {found.get(name, 0)}, not {wanted};'
+    return wrong
+
+
+def settle(daemons, s):
+    """Until nothing late comes any more."""
+    def unmoved():
+        before = [counts(d) for d in daemons]
+        s.do('write', 1, 0)
+        time.sleep(0.2)
+        return before == [counts(d) for d in daemons]
+    wait_until(unmoved, 'packets come for ever')
+
+
+def again(what, daemons, s, attempt):
+    """attempt() says what was wrong, and is wrong each time if it is not the machine's fault."""
+    for _ in range(TRIES):
+        wrong = attempt()
+        if not wrong:
+            return
+        print(f'{what}:{wrong}')
+        settle(daemons, s)
+    check(False, f'{what}:{wrong}')
+
+
+def inject_row(daemons, s, row):
+    a, b = daemons
+    end, fault, traffic, at_a, at_b, least = row
+    daemon, qpn = (a, s.a) if end == 'a' else (b, s.b)
+    before = counts(a), counts(b)
+    armed = daemon.ask(f'inject qp {qpn} {fault}')
+    check('faults' in armed and armed['faults'][-1]['armed'], f'{fault}: {armed}')
+    began = time.monotonic()
+    what, length = traffic.split()
+    s.do(what, 1, int(length))
+    if not least:   # what is late may come behind the completion
+        s.do('write', 1, 0)
+    check(time.monotonic() - began >= least, f'{fault} took no time')
+    hits = HITS.get(fault, 1)
+    expected = ({'injected_faults': hits, **at_a}, at_b) if end == 'a' else \
+        (at_a, {'injected_faults': hits, **at_b})
+    after = counts(a), counts(b)
+    wrong = ''.join(compare('ab'[i], differences(before[i], after[i]), expected[i]) for i in range(2))
+    shown = daemon.ask('show faults')['faults'][-1]
+    check(shown['qpn'] == qpn and shown['hits'] == hits and not shown['missed'] and
+          shown['fault'].split()[0] == fault.split()[0], f'{fault}: {shown}')
+    check('done' in daemon.ask(f'inject clear qp {qpn}'), f'{fault} stays')
+    check(not daemon.ask('show faults')['faults'], f'{fault} is left')
+    return wrong
 
 
 def test_each(daemons, s):
-    a, b = daemons
     for row in ROWS:
-        end, fault, traffic, at_a, at_b, least = row
-        daemon, qpn = (a, s.a) if end == 'a' else (b, s.b)
-        before = counts(a), counts(b)
-        armed = daemon.ask(f'inject qp {qpn} {fault}')
-        check('faults' in armed and armed['faults'][-1]['armed'], f'{fault}: {armed}')
-        began = time.monotonic()
-        what, length = traffic.split()
-        s.do(what, 1, int(length))
-        if not least:   # what is late may come behind the completion
-            s.do('write', 1, 0)
-        check(time.monotonic() - began >= least, f'{fault} took no time')
-        hits = HITS.get(fault, 1)
-        expected = ({'injected_faults': hits, **at_a}, at_b) if end == 'a' else \
-            (at_a, {'injected_faults': hits, **at_b})
-        after = counts(a), counts(b)
-        for i in range(2):
-            compare(row, 'ab'[i], differences(before[i], after[i]), expected[i])
-        shown = daemon.ask('show faults')['faults'][-1]
-        check(shown['qpn'] == qpn and shown['hits'] == hits and not shown['missed'] and
-              shown['fault'].split()[0] == fault.split()[0], f'{fault}: {shown}')
-        check('done' in daemon.ask(f'inject clear qp {qpn}'), f'{fault} stays')
-        check(not daemon.ask('show faults')['faults'], f'{fault} is left')
+        again(row, daemons, s, lambda row=row: inject_row(daemons, s, row))
 
 
 def test_probability(daemons, s):
     """The same seed and the same packets: the same faults."""
-    hits = []
-    for _ in range(2):
-        daemons[0].ask(f'inject qp {s.a} ecn to=ce count=all probability=0.5 seed=11')
-        s.do('write', 1, 60000)
-        shown = daemons[0].ask(f'show faults')['faults'][0]
-        hits.append((shown['matched'], shown['hits']))
-        daemons[0].ask(f'inject clear qp {s.a}')
-    check(hits[0] == hits[1] and 10 < hits[0][1] < 50, f'{hits}')
+    def attempt():
+        hits = []
+        for _ in range(2):
+            daemons[0].ask(f'inject qp {s.a} ecn to=ce count=all probability=0.5 seed=11')
+            s.do('write', 1, 60000)
+            shown = daemons[0].ask(f'show faults')['faults'][0]
+            hits.append((shown['matched'], shown['hits']))
+            daemons[0].ask(f'inject clear qp {s.a}')
+        return '' if hits[0] == hits[1] and 10 < hits[0][1] < 50 else f' {hits}'
+    again('probability', daemons, s, attempt)
 
 
 def test_words(rocictl, daemons, s):
@@ -186,10 +218,8 @@ def test_words(rocictl, daemons, s):
     a.ask('inject clear')
 
 
-def test_capture(rocictl, daemons, s, folder):
-    """Nobody takes a spoilt frame for a real one."""
+def capture_spoilt(rocictl, b, s, folder):
     path = os.path.join(folder, 'spoilt.pcapng')
-    b = daemons[1]
     c = subprocess.Popen([rocictl, '--socket', b.socket, 'capture', path], stderr=subprocess.PIPE)
     c.stderr.readline()
     for fault in ('drop rx first', 'icrc rx first nth=2', 'drop ack', 'duplicate ack nth=2'):
@@ -198,10 +228,14 @@ def test_capture(rocictl, daemons, s, folder):
     c.send_signal(2)
     c.communicate(timeout=PATIENCE_S)
     comments = [f['comment'] for f in frames(path) if f['comment']]
-    for comment in ('dropped: injected', 'dropped: icrc (CA17-24), injected: icrc', 'injected: duplicate'):
-        check(comment in comments, f'no "{comment}" in {comments}')
-    check(comments.count('dropped: injected') == 2, f'{comments}')
     b.ask('inject clear')
+    wanted = {'dropped: injected', 'dropped: icrc (CA17-24), injected: icrc', 'injected: duplicate'}
+    return '' if wanted <= set(comments) and comments.count('dropped: injected') == 2 else f' {comments}'
+
+
+def test_capture(rocictl, daemons, s, folder):
+    """Nobody takes a spoilt frame for a real one."""
+    again('capture', daemons, s, lambda: capture_spoilt(rocictl, daemons[1], s, folder))
 
 
 def test_failure(daemons, steps):
@@ -225,7 +259,7 @@ def test_deaths(daemons, steps):
         b.ask(f'inject qp {s.b} delay rx time=10s count=all')
         s.process.stdin.write('write 1 3000\n')
         s.process.stdin.flush()
-        wait_until(lambda: a.ask('show faults')['faults'][0]['hits'] == 3, 'nothing is held back')
+        wait_until(lambda: a.ask('show faults')['faults'][0]['hits'] >= 3, 'nothing is held back')
         s.process.send_signal(sig)
         s.process.wait(PATIENCE_S)
         for d in daemons:

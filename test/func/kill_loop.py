@@ -18,7 +18,9 @@ from rocid import PATIENCE_S, check, start, wait_until
 
 PHASES = ['hello', 'create', 'regions', 'modify', 'traffic', 'shared', 'destroy']
 BATCH = 10
-LIFE_S = 0.06          # most that a program lives; enough to reach any phase
+LIFE_S = 0.06          # most that a program lives; enough to reach any phase,
+LIVES = 4              # and so many times what one takes to its session, where that is more
+SESSIONS = 1 / 4       # of the victims have one when they are killed
 RSS_SLACK_KB = 8192    # what an allocator may keep
 SETTLED = 5            # batches after which rocid's memory grows no more
 
@@ -52,21 +54,45 @@ def state(daemon):
     return daemon.totals(), daemon.fds(), daemon.maps()
 
 
-def spawn(rnd, victim, daemon):
-    command = [victim, daemon.socket, rnd.choice(PHASES), str(rnd.randrange(1 << 31))]
+def spawn(rnd, victim, daemon, phase=None):
+    command = [victim, daemon.socket, phase or rnd.choice(PHASES), str(rnd.randrange(1 << 31))]
     p = subprocess.Popen(command, stdin=subprocess.DEVNULL)
     p.words = command[2:]
     return p
 
 
-def kill_batch(rnd, victim, daemon, size, survivor):
-    """Starts programs together, ends them one after another."""
-    victims = [(rnd.random() * LIFE_S, spawn(rnd, victim, daemon)) for _ in range(size)]
+def has_session(p):
+    """Its rings are mapped; one that is about to end has none any more."""
+    try:
+        with open(f'/proc/{p.pid}/maps') as f:
+            return any('/memfd:' in line for line in f)
+    except OSError:
+        return False
+
+
+def measure_life(rnd, victim, daemon):
+    """How long programs shall live: several times what a batch that starts together takes to its sessions."""
+    begun = time.monotonic()
+    victims = [spawn(rnd, victim, daemon, 'traffic') for _ in range(BATCH)]
+    wait_until(lambda: all(map(has_session, victims)), 'victims come to no session')
+    life = max(LIFE_S, LIVES * (time.monotonic() - begun))
+    for v in victims:
+        v.kill()
+        v.wait()
+    print(f'victims live {life:.2f} s at most')
+    return life
+
+
+def kill_batch(rnd, victim, daemon, size, survivor, life):
+    """Starts programs together, ends them one after another.  @return how many had a session."""
+    victims = [(rnd.random() * life, spawn(rnd, victim, daemon)) for _ in range(size)]
+    sessions = 0
     stopped = [v for _, v in victims if rnd.random() < 0.2]
     begun = time.monotonic()
     for at, v in sorted(victims, key=lambda pair: pair[0]):
         time.sleep(max(0, begun + at - time.monotonic()))
         check(v.poll() is None, f'victim {v.words} ended by itself: {v.returncode}')
+        sessions += has_session(v)
         v.send_signal(signal.SIGSTOP if v in stopped else signal.SIGKILL)
     if stopped:  # with whatever they hold
         survivor.check_progress()
@@ -74,16 +100,18 @@ def kill_batch(rnd, victim, daemon, size, survivor):
         v.kill()
     for _, v in victims:
         check(v.wait(PATIENCE_S) == -signal.SIGKILL, f'victim {v.words}: {v.returncode}')
+    return sessions
 
 
 def kill_all(rnd, victim, daemon, survivor, kills):
     base = state(daemon)
+    life = measure_life(rnd, victim, daemon)
     rss = None
-    batches = 0
-    while kills > 0:
-        size = min(kills, BATCH)
-        kill_batch(rnd, victim, daemon, size, survivor)
-        kills -= size
+    batches = killed = sessions = 0
+    while killed < kills:
+        size = min(kills - killed, BATCH)
+        sessions += kill_batch(rnd, victim, daemon, size, survivor, life)
+        killed += size
         batches += 1
         wait_until(lambda: state(daemon) == base, f'left behind: {state(daemon)} not {base}')
         survivor.check_progress()
@@ -91,6 +119,8 @@ def kill_all(rnd, victim, daemon, survivor, kills):
             rss = memory_kb(daemon)
     grown = memory_kb(daemon) - (rss or memory_kb(daemon))
     check(grown < RSS_SLACK_KB, f'rocid has grown by {grown} KB')
+    print(f'{sessions} of {killed} had a session')
+    check(sessions >= killed * SESSIONS, 'victims are killed before they do anything')
 
 
 def kill_large(holder, daemon, survivor):

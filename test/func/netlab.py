@@ -16,7 +16,7 @@ import tempfile
 import threading
 import time
 
-PATIENCE_S = 60
+PATIENCE_S = 180
 CLONE_NEWNET = 0x40000000
 SKIP = 77
 

@@ -61,15 +61,10 @@ class Rocid:
     # --- what it tells ---
 
     def connect(self):
-        s = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        s.connect(self.socket + '.admin')  # may wait for its place in the queue
-        s.settimeout(PATIENCE_S)
-        return s
+        return connect(self)
 
     def ask(self, line):
-        with self.connect() as s:
-            s.sendall(line.encode() + b'\n')
-            return json.loads(s.makefile('rb').readline(REPLY_MAX))
+        return ask(self, line)
 
     def totals(self):
         return self.ask('show totals')['totals']
@@ -81,6 +76,25 @@ class Rocid:
         """Mappings of memfds: rings and registered memory."""
         with open(f'/proc/{self.pid}/maps') as f:
             return sum('/memfd:' in line for line in f)
+
+
+def connect(daemon):
+    """To the administration socket beside daemon.socket."""
+    s = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    s.connect(daemon.socket + '.admin')  # may wait for its place in the queue
+    s.settimeout(PATIENCE_S)
+    return s
+
+
+def ask(daemon, line):
+    with connect(daemon) as s:
+        s.sendall(line.encode() + b'\n')
+        return json.loads(s.makefile('rb').readline(REPLY_MAX))
+
+
+def wait_active(daemons):
+    """Until the link between them is up at both ends."""
+    wait_until(lambda: all(ask(d, 'show ports')['ports'][0]['state'] == 'ACTIVE' for d in daemons), 'no link')
 
 
 def start(binary, folder, **how):

@@ -52,10 +52,10 @@ start() {
 	return 1
 }
 
-# ends SIGNAL: $pid exits with 0 within some seconds.
+# ends SIGNAL: $pid exits with 0, within two minutes.
 ends() {
 	kill "-$1" $pid
-	for _ in $(seq 200); do
+	for _ in $(seq 1200); do
 		kill -0 $pid 2>/dev/null || break
 		sleep 0.1
 	done

@@ -14,7 +14,7 @@ import tempfile
 import time
 import xml.etree.ElementTree
 
-from rocid import PATIENCE_S, check, start, wait_until
+from rocid import PATIENCE_S, check, start, wait_active, wait_until
 
 ROCID, RPERF, SPOIL = sys.argv[1:4]
 OPS = ['write', 'write_imm', 'send', 'read']
@@ -22,8 +22,8 @@ ATOMICS = ['fetch_add', 'cmp_swap']
 WORDS = [*ATOMICS, 'atomic_write']  # of 8 bytes
 ALL_OPS = [*OPS, *WORDS, 'write_flush']
 PAGE = os.path.join(os.path.dirname(__file__), '../../doc/man/rociperf.1')
-# A retransmission after 2 s: four threads that poll share two CPUs.
-PATIENT = ['-u', '19']
+# A retransmission after 9 s: four threads that poll share two CPUs with what else is there.
+PATIENT = ['-u', '21']
 MAC = {'a': '02:00:00:00:00:0a', 'b': '02:00:00:00:00:0b'}
 IP = {'a': '192.0.2.1', 'b': '192.0.2.2'}
 
@@ -518,6 +518,7 @@ def start_pair(folder):
                f'bsize=4608,mac={MAC[me]}']
         args = ['--mtu', '0,4300', '--gid', f'0,{IP[me]}', '--neigh', f'0,{IP[peer]},{MAC[peer]}']
         daemons.append(start(ROCID, folder, args=args, eal=eal, name=f'rocid-{me}'))
+    wait_active(daemons)
     return daemons
 
 

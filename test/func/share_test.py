@@ -28,6 +28,10 @@ class Scene:
         assert self.one.ask('gid A 10.8.0.1') == ['1'] == self.two.ask('gid A 10.8.1.1')
         assert self.one.ask('gid A 10.8.1.1') == ['none']
 
+    def first_port_is_active(self):
+        self.one.event('A', 1, 'port is active')
+        wait_for('the other end', lambda: self.one.ask('port B')[0] == 'ACTIVE')
+
     def both_go_on(self):
         self.one.more(100)
         self.two.more(100)
@@ -60,14 +64,14 @@ class Scene:
 
     def link_goes_down(self):
         for namespace in self.b, self.a:  # the cable; our own end
-            self.one.pause()  # what is outstanding meanwhile is sent again
+            self.one.pause()
             namespace.run('ip link set e0 down')
             self.one.event('A', 1, 'port is down')
             assert self.one.ask('port A')[0] == 'DOWN'
             wait_for('the other end', lambda: self.one.ask('port B')[0] == 'DOWN')
             self.two.more(100)
             namespace.run('ip link set e0 up')
-            self.one.event('A', 1, 'port is active')
+            self.first_port_is_active()
             assert self.one.ask('port A') == ['ACTIVE', '1024']
             self.one.resume()
             self.both_go_on()
@@ -98,6 +102,7 @@ class Scene:
         self.b.run('ip link set e0 down')
         self.one.event('A', 1, 'port is down')
         self.b.run('ip link set e0 up')
+        self.first_port_is_active()
         self.both_go_on()
 
     def mtu_rises(self):
@@ -137,7 +142,7 @@ class Scene:
         veth(self.a, 'e0', self.b, 'e0')
         self.a.run('ip addr add 10.8.0.1/24 dev e0')
         self.b.run('ip addr add 10.8.0.2/24 dev e0')
-        self.one.event('A', 1, 'port is active')
+        self.first_port_is_active()
         wait_for('the GIDs', lambda: self.one.ask('gid A 10.8.0.1') == ['1'] ==
                  self.one.ask('gid B 10.8.0.2'))
         self.one.resume()

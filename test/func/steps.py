@@ -9,8 +9,8 @@ from rocid import PATIENCE_S, check
 class Steps:
     """A pair of queue pairs, a to b, that does what it is told."""
 
-    def __init__(self, program, daemon, port_a=1, port_b=2, mtu=1024, timeout=14, other=()):
-        """@other: the daemon of b, if it is not that of a."""
+    def __init__(self, program, daemon, port_a=1, port_b=2, mtu=1024, timeout=21, other=()):
+        """@timeout: 9 s unless the link loses packets; @other: the daemon of b, if it is not that of a."""
         self.process = subprocess.Popen(
             [program, daemon.socket, str(port_a), str(port_b), str(mtu), str(timeout),
              *[d.socket for d in other]], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)

@@ -8,11 +8,18 @@
  *     more N          waits for N more WRITEs in each direction, prints "done"
  *     port A|B        prints "port A ACTIVE 1024", the state and the largest path MTU
  *     gid A|B TEXT    prints "gid A 3", the index of the address, or "gid A none"
- *     pause, resume   posts no more, until resumed; both print "done"
+ *     pause, resume   posts no more, until resumed; both print "done", pause once nothing is
+ *                     under way
  *     quit
  *
  * and is told of async events as they come: "event A 1 port is down", 1 being the port. A WRITE
  * that fails ends the program.
+ *
+ * The ACK timeout is far above any pause of the machine, and retries end long after the longest
+ * time for which a test takes the link away. So that nobody waits for it whenever something was
+ * lost, who asks for more has each direction post a WRITE beyond those that are under way, and
+ * again while it stands still: the first that comes through brings a NAK, as with a program that
+ * goes on posting.
  */
 #include <arpa/inet.h>
 #include <err.h>
@@ -22,24 +29,48 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 #include "pair.h"
 
 #define SLOTS	8u
 #define SLOT	4096u
 #define MEMORY	(2 * SLOTS * SLOT) /* a part to write from, a part to write to, for either end */
-#define TIMEOUT 19		   /* 2.1 s, seven times */
+#define TIMEOUT 22		   /* 17 s, seven times */
+#define NUDGE_S 1.0		   /* from a WRITE beyond the others to the next; then twice that */
 
 static const char name[2] = {'A', 'B'};
 static struct end e[2];
 static struct place at[2];
 static unsigned posted[2], done[2], target[2];
 static bool paused, asked;
+static double moved[2];	       /* when something completed last */
+static double nudge, interval; /* when directions that stand still post one more, and then again */
+static double longest;	       /* time between two rounds */
 
 static void must(int ok, const char *what)
 {
 	if (!ok)
 		errx(1, "%s: %s", what, roci_last_error());
+}
+
+static double now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+/* @return the time at which another round begins. */
+static double begin_round(void)
+{
+	static double last;
+	double t = now();
+
+	if (last && t - last > longest)
+		longest = t - last;
+	return last = t;
 }
 
 /* WRITE number n of end i lies in the same place at both. */
@@ -52,9 +83,60 @@ static void post(unsigned i)
 {
 	size_t off = offset_of(i, posted[i]);
 
+	if (posted[i] == done[i])
+		moved[i] = now();
 	memset((uint8_t *)e[i].mr->addr + off, (int)(posted[i] * 7 + i), SLOT);
 	pair_post(&e[i], &e[!i], ROCI_WR_RDMA_WRITE, off, SLOT);
 	posted[i]++;
+}
+
+/* One more in each direction: what is under way may be lost. */
+static void post_beyond(double t)
+{
+	if (!asked || t < nudge)
+		return;
+	for (unsigned i = 0; i < 2; i++)
+		if (posted[i] != done[i] && posted[i] - done[i] < SLOTS)
+			post(i);
+	nudge = t + interval;
+	interval *= 2;
+}
+
+static void ask(void)
+{
+	asked = true;
+	nudge = now();
+	interval = NUDGE_S;
+}
+
+/* --- what is told and asked --------------------------------------------------------------- */
+
+/* One, if there is any. */
+static bool tell_event(unsigned i, FILE *to)
+{
+	struct pollfd p = {.fd = e[i].ctx->async_fd, .events = POLLIN};
+	struct roci_async_event ev = {.size = sizeof(ev)};
+	uint32_t port = 0;
+
+	if (poll(&p, 1, 0) != 1)
+		return false;
+	must(!roci_get_async_event(e[i].ctx, &ev), "event");
+	if (ev.event_type >= ROCI_EVENT_PORT_ACTIVE)
+		port = ev.element.port_num;
+	fprintf(to, "event %c %u %s\n", name[i], port, roci_event_type_str(ev.event_type));
+	roci_ack_async_event(&ev);
+	return true;
+}
+
+/* Why it may have come to that: the events that nobody was told yet, and how long nobody ran. */
+static void give_up(unsigned i, enum roci_wc_status status)
+{
+	for (unsigned k = 0; k < 2; k++)
+		while (tell_event(k, stderr))
+			;
+	fprintf(stderr, "no completion for %.1f s; at most %.1f s from one round to the next\n",
+		now() - moved[i], longest);
+	errx(1, "WRITE %u of %c failed: %s", done[i], name[i], roci_wc_status_str(status));
 }
 
 static void take(unsigned i)
@@ -67,28 +149,11 @@ static void take(unsigned i)
 	if (!n)
 		return;
 	if (wc.status != ROCI_WC_SUCCESS)
-		errx(1, "WRITE %u of %c failed: %s", done[i], name[i],
-			roci_wc_status_str(wc.status));
+		give_up(i, wc.status);
 	if (memcmp((uint8_t *)e[i].mr->addr + off, (uint8_t *)e[!i].mr->addr + off, SLOT))
 		errx(1, "WRITE %u of %c arrived wrong", done[i], name[i]);
 	done[i]++;
-}
-
-/* --- what is told and asked --------------------------------------------------------------- */
-
-static void tell_events(unsigned i)
-{
-	struct pollfd p = {.fd = e[i].ctx->async_fd, .events = POLLIN};
-	struct roci_async_event ev = {.size = sizeof(ev)};
-	uint32_t port = 0;
-
-	if (poll(&p, 1, 0) != 1)
-		return;
-	must(!roci_get_async_event(e[i].ctx, &ev), "event");
-	if (ev.event_type >= ROCI_EVENT_PORT_ACTIVE)
-		port = ev.element.port_num;
-	printf("event %c %u %s\n", name[i], port, roci_event_type_str(ev.event_type));
-	roci_ack_async_event(&ev);
+	moved[i] = now();
 }
 
 static void tell_port(unsigned i)
@@ -128,19 +193,30 @@ static void obey(const char *line)
 	if (sscanf(line, "more %u", &n) == 1) {
 		target[0] = done[0] + n;
 		target[1] = done[1] + n;
-		asked = true;
+		ask();
+	} else if (!strcmp(line, "pause")) {
+		paused = true;
+		ask();
 	} else if (!strncmp(line, "port ", 5)) {
 		tell_port(end);
 	} else if (sscanf(line, "gid %*c %63s", text) == 1) {
 		tell_gid(end, text);
-	} else if (!strcmp(line, "pause") || !strcmp(line, "resume")) {
-		paused = *line == 'p';
+	} else if (!strcmp(line, "resume")) {
+		paused = false;
 		printf("done\n");
 	} else if (!strcmp(line, "quit")) {
 		exit(0);
 	} else {
 		errx(2, "'%s' is no command", line);
 	}
+}
+
+/* What was asked for has come to pass. */
+static bool answers(void)
+{
+	if (paused)
+		return posted[0] == done[0] && posted[1] == done[1];
+	return done[0] >= target[0] && done[1] >= target[1];
 }
 
 /* Commands come one at a time: who asks waits for the answer. */
@@ -177,16 +253,17 @@ int main(int argc, char **argv)
 		TIMEOUT);
 	printf("ready\n");
 	for (unsigned round = 0;; round++) {
+		post_beyond(begin_round());
 		for (unsigned i = 0; i < 2; i++) {
 			while (!paused && posted[i] - done[i] < SLOTS / 2)
 				post(i);
 			take(i);
 			if (round % 64 == 0)
-				tell_events(i);
+				tell_event(i, stdout);
 		}
 		if (round % 64 == 0)
 			read_command();
-		if (asked && done[0] >= target[0] && done[1] >= target[1]) {
+		if (asked && answers()) {
 			asked = false;
 			printf("done\n");
 		}

@@ -17,9 +17,10 @@ def memif(lab, role, mac):
 
 
 def tap_of(namespace, name, mac, mtu):
-    """The netdev is up, with the port's MAC and MTU."""
-    link = namespace.output(f'ip -o link show {name}')
-    assert mac in link and f'mtu {mtu} ' in link and 'UP' in link, link
+    """The netdev is there and up, with the port's MAC and MTU."""
+    wait_for(f'{name} with {mac} and MTU {mtu}', lambda: any(
+        f' {name}: ' in link and mac in link and f'mtu {mtu} ' in link and 'UP' in link
+        for link in namespace.output('ip -o link').splitlines()))
 
 
 def start(lab, idle):
@@ -63,7 +64,6 @@ def netdev_is_deleted(lab, a, stream):
     """Its GIDs go and come with it, its MAC stays; RoCE, which does not need it, goes on."""
     a.run('ip link del roci0')
     stream.more(100)
-    wait_for('roci0 again', lambda: 'roci0' in a.output('ip -o link'))
     tap_of(a, 'roci0', NEW_MAC, 4300)
     a.run('ip addr add 10.7.0.1/24 dev roci0')
     wait_for('its former GID', lambda: stream.ask('gid A 10.7.0.1') == ['1'])

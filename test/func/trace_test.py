@@ -10,7 +10,8 @@ import tempfile
 from rocid import PATIENCE_S, RING_PAIR, check, start, wait_until
 from steps import Steps
 
-ACK_TIMEOUT = 4096 << 14  # ns: steps.py's code
+TIMEOUT = 20    # 4 s: what the link does not lose is not sent again
+ACK_TIMEOUT = 4096 << TIMEOUT   # ns
 # What a run takes is its own; all else is told exactly.
 TIMES = ('ns', 'after', 'worker', 'wr_id')
 
@@ -127,7 +128,7 @@ def compare(events, first, expected):
 def test_losses(rocid, rocictl, steps, folder):
     """Port 2 loses its 3rd and its 8th packet."""
     daemon = start(rocid, folder, args=RING_PAIR + ['--impair', '1,mask=84'])
-    s = Steps(steps, daemon)
+    s = Steps(steps, daemon, timeout=TIMEOUT)
     requester, responder = Trace(rocictl, daemon, s.a), Trace(rocictl, daemon, s.b)
     s.do('write', 1, 3000)
     s.do('send', 1, 3000)

@@ -39,7 +39,8 @@ static int setup(void **state)
 	memset(&d->cfg.port[1], 0, sizeof(d->cfg.port[1]));
 	strcpy(d->cfg.port[1].netdev, NETNS_OURS);
 	/* What a test did last to the link has been done when the next begins. */
-	netns_run("until ip link show " NETNS_OURS " | grep -q 'LOWER_UP.*state UP'; do sleep 0.1; done");
+	netns_run("until ip link show " NETNS_OURS
+		  " | grep -q 'LOWER_UP.*state UP'; do sleep 0.1; done");
 	daemon_run(d);
 	client_open(d, &c);
 	client_open(d, &other);
