@@ -32,7 +32,7 @@ die() { say "$*"; exit 1; }
 update_lists() { apt-get update -qq -o APT::Sandbox::User=root >&2 || true; }
 
 kernel_package() {
-	apt-cache depends linux-image-amd64 2>/dev/null |
+	{ apt-cache depends linux-image-amd64 2>/dev/null || true; } | # no lists: no package, and status 100
 		sed -n 's/.*Depends: \(linux-image-[0-9].*\)/\1/p' | head -1
 }
 
