@@ -214,8 +214,8 @@ int main(int argc, char *argv[])
 	bool a;
 	int fd;
 
-	if (argc != 4 || (strcmp(argv[1], "a") && strcmp(argv[1], "b"))) {
-		fprintf(stderr, "usage: demo_peer a|b ROCID_SOCKET LOCAL_SOCKET\n");
+	if (argc != 5 || (strcmp(argv[1], "a") && strcmp(argv[1], "b"))) {
+		fprintf(stderr, "usage: demo_peer a|b ROCID_SOCKET LOCAL_SOCKET TIMEOUT_CODE\n");
 		return 2;
 	}
 	a = !strcmp(argv[1], "a");
@@ -223,7 +223,7 @@ int main(int argc, char *argv[])
 	fd = a ? talk_connect(argv[3]) : talk_listen(argv[3]);
 	oob_send(fd, &e.own, sizeof(e.own));
 	oob_receive(fd, &e.peer, sizeof(e.peer));
-	endpoint_connect(&e);
+	endpoint_connect(&e, (uint8_t)atoi(argv[4]));
 	/* Nobody sends before both are connected. */
 	oob_send(fd, "", 1);
 	oob_receive(fd, &(char){0}, 1);

@@ -8,10 +8,6 @@
 
 /* Without any completion the demo hangs, however slow the machine. */
 #define PATIENCE_S 120
-/* Local ACK timeout code: 4.096 us << 17 = 0.5 s, and seven retries. A machine with more polling
- * threads than free cores pauses them for long, which is no loss. */
-#define TIMEOUT_CODE 17
-
 double seconds(void)
 {
 	struct timespec t;
@@ -74,7 +70,7 @@ void endpoint_open(struct endpoint *e, const char *socket_path)
 	};
 }
 
-void endpoint_connect(struct endpoint *e)
+void endpoint_connect(struct endpoint *e, uint8_t timeout)
 {
 	const struct rc_path path = {
 		.port = 1,
@@ -82,7 +78,7 @@ void endpoint_connect(struct endpoint *e)
 		.mtu = e->own.mtu < e->peer.mtu ? e->own.mtu : e->peer.mtu,
 		.psn = e->own.psn,
 		.rd_atomic = 16,
-		.timeout = TIMEOUT_CODE,
+		.timeout = timeout,
 		.peer_qpn = e->peer.qpn,
 		.peer_psn = e->peer.psn,
 		.peer_gid = e->peer.gid,

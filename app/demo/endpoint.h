@@ -31,8 +31,9 @@ struct endpoint {
 /** Makes all objects with the rocid at @p socket_path and fills @p e->own. */
 void endpoint_open(struct endpoint *e, const char *socket_path);
 
-/** Connects to @p e->peer. */
-void endpoint_connect(struct endpoint *e);
+/** Connects to @p e->peer, with this code for the local ACK timeout: 4.096 us << code, eight times.
+ */
+void endpoint_connect(struct endpoint *e, uint8_t timeout);
 
 void endpoint_close(struct endpoint *e);
 

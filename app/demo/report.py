@@ -13,7 +13,7 @@ WIRE = (
     ("gaps: packets that came too early", lambda c: c["transport"]["out_of_sequence"]),
     ("gaps told by the other side's NAK", lambda c: c["transport"]["packet_seq_err"]),
     ("gaps in READ responses", lambda c: c["transport"]["implied_nak_seq_err"]),
-    ("time-outs: no answer for 0.5 s", lambda c: c["transport"]["local_ack_timeout_err"]),
+    ("time-outs: no answer came", lambda c: c["transport"]["local_ack_timeout_err"]),
     ("packets sent again", lambda c: c["transport"]["retransmits"]),
     ("duplicates noticed", lambda c: c["transport"]["duplicate_request"]),
     ("damaged packets (wrong ICRC)", lambda c: c["transport"]["drops"]["icrc"]),
@@ -114,6 +114,8 @@ def show_wire(run):
     print(f"   {'':<38}{'rocid a':>12}{'rocid b':>12}")
     for text, find in WIRE:
         print(f"   {text:<38}{find(run['wire']['a']):>12,}{find(run['wire']['b']):>12,}")
+    if run["tries"] > 1:
+        print(f"\n   Run {run['tries']} of it: before, a process stood still until the other end gave up.")
     print(f"\n   This took {run['seconds']:.1f} s.", flush=True)
 
 

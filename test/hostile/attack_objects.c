@@ -164,9 +164,8 @@ static void starved(struct arena *a)
 {
 	static const int resource[] = {RLIMIT_AS, RLIMIT_NOFILE};
 
-#if defined(__SANITIZE_ADDRESS__) || STALL_NS > 100000000u
-	return; /* the sanitizer itself ends a process that is out of memory */
-#endif
+	if (ASAN)
+		return; /* the sanitizer itself ends a process that is out of memory */
 	for (unsigned i = 0; i < ARRAY_SIZE(resource); i++) {
 		struct rlimit old, tight = {.rlim_cur = 64};
 		struct raw s;

@@ -22,10 +22,10 @@
 #include "bits.h"
 #include "proc.h"
 
-#define ATTACK_S 300 /* that an attack may take: far more than any does */
+#define ATTACK_S 900 /* that an attack may take: far more than any does */
 #define MESSAGES 60u /* that the victims exchange during and after each attack */
 #define COMMANDS 30u
-#define TRIES	 3u /* an attack that stalls others does so each time; the machine may, once */
+#define TRIES	 10u /* an attack that stalls others does so each time; the machine now and then */
 
 static struct victim *victim;
 static pid_t children[2];

@@ -19,7 +19,9 @@
 #define REQUESTS 24u	/* in flight, each direction */
 #define SIZE	 65536u
 #define LOOKS	 6u
-#define ROUNDS	 8u /* of the worker, at least, between two looks */
+#define ROUNDS	 8u   /* of the worker, at least, between two looks */
+#define CAUGHT	 100u /* cycles that had something to catch, of each kind */
+#define AGAIN	 10u  /* times as many cycles as asked for, until there were so many */
 
 /* What gives a region back: two queue pairs, each with its own; QP 0 has region 0. */
 struct way {
@@ -164,17 +166,21 @@ int main(int argc, char **argv)
 	unsigned long count = cycles ? strtoul(cycles, NULL, 0) : 2000;
 	struct arena arena = {.socket = argc > 1 ? argv[1] : NULL};
 	struct random r = {20};
+	unsigned long enough;
 	struct cycle c;
+	unsigned n = 0;
 
 	if (argc < 2)
 		errx(2, "use: lifetimes SOCKET");
 	raw_open(&c.s, arena.socket);
 	raw_cq(&c.s, &c.cq, 512, ABI_NO_HANDLE);
-	for (unsigned n = 0; n < count; n++)
+	/* How much is done by then is the scheduler's choice: on a busy machine it takes more. */
+	enough = count / 10 < CAUGHT ? count / 10 : CAUGHT;
+	for (; n < count || (n < AGAIN * count && (touched < enough || cut < enough)); n++)
 		one(&c, &r, n);
-	printf("%lu cycles: in %lu the memory had been used, in %lu requests were cut off\n", count,
+	printf("%u cycles: in %lu the memory had been used, in %lu requests were cut off\n", n,
 		touched, cut);
-	must(touched > count / 10 && cut > count / 10, "there was too little traffic to cut off");
+	must(touched >= enough && cut >= enough, "there was too little traffic to cut off");
 	raw_close(&c.s);
 	return 0;
 }

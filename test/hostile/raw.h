@@ -17,7 +17,7 @@
 #include "abi_wqe.h"
 
 /** Seconds that rocid may take for anything: far above any pause of the machine. */
-#define RAW_PATIENCE_S 30
+#define RAW_PATIENCE_S 120
 
 #define RAW_GONE (-1000) /* raw_call(): the connection has ended */
 

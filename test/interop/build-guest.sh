@@ -5,7 +5,7 @@
 # usage: build-guest.sh [PROGRAM...]      PROGRAMs of ours end up in the guest's /bin
 #
 # The base image is built again only when this script changes, the overlay with our programs only when
-# they do. Needs root (chroot), the packages of packages.txt, and package lists (apt-get update).
+# they do. Needs root (chroot), the packages of packages.txt, and on the first run a mirror.
 set -euo pipefail
 : "${WORKDIR:?set WORKDIR to a folder of the build tree}"
 OUT=$WORKDIR/guest
@@ -29,14 +29,26 @@ LD=lib64/ld-linux-x86-64.so.2
 say() { echo "build-guest: $*" >&2; }
 die() { say "$*"; exit 1; }
 
+update_lists() { apt-get update -qq -o APT::Sandbox::User=root >&2 || true; }
+
+kernel_package() {
+	{ apt-cache depends linux-image-amd64 2>/dev/null || true; } | # no lists: no package, and status 100
+		sed -n 's/.*Depends: \(linux-image-[0-9].*\)/\1/p' | head -1
+}
+
+fetch() { (cd "$DEBS" && apt-get -q -o APT::Sandbox::User=root download "$@" >/dev/null); }
+
 # Fetch what is not in the cache yet.
 download() {
 	local p need=""
 
 	mkdir -p "$DEBS/partial"
-	KPKG=$(apt-cache depends linux-image-amd64 2>/dev/null |
-		sed -n 's/.*Depends: \(linux-image-[0-9].*\)/\1/p' | head -1)
-	[ -n "$KPKG" ] || die "apt knows no linux-image-amd64: run apt-get update"
+	KPKG=$(kernel_package)
+	if [ -z "$KPKG" ]; then # a machine image often comes without package lists
+		update_lists
+		KPKG=$(kernel_package)
+	fi
+	[ -n "$KPKG" ] || die "apt knows no linux-image-amd64: is this Debian 12, and does it reach a mirror?"
 	PKGS="$KPKG $PKGS"
 	for p in $PKGS; do
 		compgen -G "$DEBS/${p}_*.deb" >/dev/null || need="$need $p"
@@ -44,8 +56,10 @@ download() {
 	[ -n "$need" ] || return 0
 	say "downloading$need"
 	# shellcheck disable=SC2086 # a list of words
-	(cd "$DEBS" && apt-get -q -o APT::Sandbox::User=root download $need >/dev/null) ||
-		die "cannot download the guest's packages: run apt-get update, or check the network"
+	fetch $need && return 0
+	update_lists # they may name what the mirror no longer has
+	# shellcheck disable=SC2086
+	fetch $need || die "cannot download the guest's packages: does this machine reach a mirror?"
 }
 
 unpack() {

@@ -32,8 +32,8 @@
 #define VLAN_LEN      4u
 #define FRAME_MAX     (VNET_LEN + ETH_HLEN + VLAN_LEN + 65536)
 #define NS_PER_MS     1000000ull
-#define REORDER_MS    20 /* when nothing comes to overtake */
-#define SEND_TRIES    1000
+#define REORDER_MS    20     /* when nothing comes to overtake */
+#define SEND_TRIES    240000 /* two minutes: a guest may stand still */
 #define SEND_PAUSE_US 500
 
 struct frame {

@@ -103,9 +103,9 @@ static const char usage[] =
 	"  --marks            traffic class, flow label, hop limit and service level that nobody "
 	"else has\n"
 	"  --timeout CODE --retry N --rnr-retry N --min-rnr CODE --rd-atomic N\n"
-	"                     as in ibv_modify_qp (16, 7, 7, 12, 4)\n"
+	"                     as in ibv_modify_qp (20, 7, 7, 12, 4)\n"
 	"  --rnr-test         post receives late, so that the other side meets RNR\n"
-	"  --wait S           give up on the other side after S seconds (60)\n"
+	"  --wait S           give up on the other side after S seconds (100)\n"
 	"of the driver:\n"
 	"  --ops LIST         send,send_imm,write,write_imm,read,cmp_swap,fetch_add;\n"
 	"                     with --mw send_inv too (all)\n"
@@ -294,12 +294,12 @@ void options_parse(struct options *opt, int argc, char **argv)
 		.depth = 16,
 		.sge = 1,
 		.signal_every = 1,
-		.timeout = 16,
+		.timeout = 20,
 		.retry = 7,
 		.rnr_retry = 7,
 		.min_rnr = 12,
 		.rd_atomic = 4,
-		.wait_s = 60,
+		.wait_s = 100,
 		.rounds = 1,
 		.count = 20,
 		.seed = 1,

@@ -6,13 +6,13 @@
 #   NAME=peer  ID=2      guest is 192.168.77.$ID/24, fd77::$ID/64, MAC 52:54:00:77:00:$ID
 #   NET=tap:roce0        an existing tap device; or vhost:/path/x.sock (QEMU connects as client: the
 #                        DPDK side, net_vhost0,iface=/path/x.sock, first), or any raw -netdev string
-#   MTU=1500  MEM=256 (MiB)  SMP=2  TIMEOUT=120 (s)
+#   MTU=1500  MEM=256 (MiB)  SMP=2  TIMEOUT=600 (s)
 #   ACCEL, CPU           of QEMU; the default is software emulation: KVM is not needed
 set -euo pipefail
 : "${WORKDIR:?set WORKDIR as for build-guest.sh}"
 STATE=${STATE:-$WORKDIR/run}
 NAME=${NAME:-peer} ID=${ID:-2} NET=${NET:-tap:roce0} MTU=${MTU:-1500} MEM=${MEM:-256}
-SMP=${SMP:-2} TIMEOUT=${TIMEOUT:-120}
+SMP=${SMP:-2} TIMEOUT=${TIMEOUT:-600}
 ACCEL=${ACCEL:-tcg,thread=multi,tb-size=256} CPU=${CPU:-max,-erms,-la57}
 GUEST=$WORKDIR/guest
 RUN=$STATE/$NAME

@@ -14,8 +14,16 @@ OUR_ID = 1            # host part of our addresses; the guest's is 2
 QUEUE_FRAMES = 10000  # of a tap: an emulated guest may not look for a while
 
 
+# Until something must have happened that takes a moment: a process may stand still for long.
+PATIENCE_S = 120
+
+
 class Trouble(Exception):
     """A sentence for the user."""
+
+
+class Disturbed(Trouble):
+    """What comes of a machine that lets a process stand still, too: the case is run again."""
 
 
 def sh(*words):
@@ -77,7 +85,6 @@ class Network:
 
 class LossyBridge:
     """The lossy bridge between the port of our side and that of the peer, for the time of a case."""
-    LIMIT_S = 20
 
     def __init__(self, program, ours, peer, case, log):
         self.cmd = [program, '--seed', str(case.seed), '--ab', case.to_peer, '--ba', case.to_us, ours, peer]
@@ -86,35 +93,34 @@ class LossyBridge:
 
     def __enter__(self):
         self.program = Program(self.cmd, self.log)
-        end = time.monotonic() + self.LIMIT_S
+        end = time.monotonic() + PATIENCE_S
         while 'ready' not in self.log.read_text():
             if not self.program.running() or time.monotonic() > end:
-                raise Trouble(f'the lossy bridge does not start: {self.log.read_text()}')
+                raise Disturbed(f'the lossy bridge does not start: {self.log.read_text()}')
             time.sleep(0.02)
         return self
 
     def __exit__(self, *_):
         self.program.proc.send_signal(signal.SIGTERM)
-        if not self.program.passed(self.LIMIT_S):
+        if not self.program.passed(PATIENCE_S):
             raise Trouble(f'lossy bridge: {self.program.outcome()}')
         self.to_peer, self.to_us = ({what: int(n) for n, what in re.findall(r'(\d+) (\w+)', line)}
                                     for line in self.log.read_text().splitlines()[1:3])
 
-    def complaint(self, case):
-        """@return what makes the case prove nothing, or None."""
+    def check(self, case):
+        """Raises Trouble when the case proves nothing."""
         for asked, count, where in ((case.to_peer, self.to_peer, 'to the peer'),
                                     (case.to_us, self.to_us, 'to us')):
             if count['missed'] or count['unsent']:
-                return f'the lossy bridge lost frames {where} that it should not: {count}'
+                raise Disturbed(f'the lossy bridge lost frames {where} that it should not: {count}')
             for fault in re.findall(r'(\w+)=[1-9]', asked):
                 if not count[fault]:
-                    return f'not one frame {where} met "{fault}": more messages are needed'
-        return None
+                    raise Trouble(f'not one frame {where} met "{fault}": more messages are needed')
 
 
 class Capture:
     """tcpdump on a device, from before the first frame until a moment after the last."""
-    QUIET_S = 0.3         # ACKs of the last messages come so soon
+    QUIET_S = 0.1         # ACKs of the last messages come so soon, and nobody misses one that does not
     LIMIT_S = 180         # on a busy machine it had not begun after a minute
     # The kernel keeps room for so much in each of the frames that it holds: more than a RoCE frame of the
     # largest MTU wastes it, and what is kept while tcpdump does not run would be few.
@@ -136,7 +142,9 @@ class Capture:
         end = time.monotonic() + self.LIMIT_S
         while 'listening on' not in self._log():
             if self.proc.poll() is not None or time.monotonic() > end:
-                raise Trouble(f'tcpdump does not start: {self._log()}')
+                self.proc.kill()
+                self.proc.wait()
+                raise Disturbed(f'tcpdump does not start: {self._log()}')
             time.sleep(0.02)
         return self
 
@@ -180,17 +188,34 @@ class Program:
         return self.proc.poll() is None
 
     def passed(self, timeout, bad_output=None):
+        """Waits for a program that ends by itself, or by its own timeout."""
         try:
             rc = self.proc.wait(timeout + 10)
         except subprocess.TimeoutExpired:
-            self.proc.kill()
+            self.end()
             rc = self.proc.wait()
         return rc == 0 and not (bad_output and bad_output in self.log.read_text(errors='replace'))
 
+    # Exit statuses of what had no time, sentences of those who waited for it, and of those who found fault.
+    LATE = {**dict.fromkeys((124, 143), 'ran into its time limit'), 125: 'the guest does not answer',
+            **dict.fromkeys((137, -signal.SIGTERM, -signal.SIGKILL), 'was ended: the other one had failed')}
+    WAITED = re.compile(r'transport retr|hung up|said nothing|says nothing|no completion|cannot (connect|serve|send)')
+    BLAMED = re.compile(r'expected|instead|invalid data|which nobody|not what was sent|out of order|no message behind')
+
+    def had_no_time(self):
+        """Whether it failed for no other reason than that it, or another, was not fast enough."""
+        text = self.log.read_text(errors='replace')
+        return bool(self.proc.returncode in self.LATE or self.WAITED.search(text)) and not self.BLAMED.search(text)
+
+    def end(self):
+        """Now: nobody waits for it any more."""
+        if self.running():
+            self.proc.terminate()       # timeout passes it on to what it runs
+        self.proc.wait()
+
     def outcome(self):
         rc, text = self.proc.returncode, self.log.read_text(errors='replace').splitlines()[-12:]
-        what = {124: 'ran into its time limit', 143: 'ran into its time limit',
-                125: 'the guest does not answer'}.get(rc, f'exit status {rc}')
+        what = self.LATE.get(rc, f'exit status {rc}')
         return '\n  '.join([what] + text)
 
 
@@ -224,12 +249,17 @@ class Guest:
         return Program([HERE / 'guest-exec.sh', f'timeout {timeout} {command}'], log, self.env)
 
     def wait_listening(self, port, program):
-        wait = f'for i in $(seq 200); do {listening(port)} && exit 0; sleep 0.1; done; exit 1'
+        wait = f'for i in $(seq {10 * PATIENCE_S}); do {listening(port)} && exit 0; sleep 0.1; done; exit 1'
         r = subprocess.run([HERE / 'guest-exec.sh', wait], env=self.env)
         if r.returncode:
-            program.proc.kill()
-            program.proc.wait()
-            raise Trouble(f'server: does not listen; {program.outcome()}')
+            self.end(program)
+            raise Disturbed(f'server: does not listen; {program.outcome()}')
+
+    def end(self, program):
+        """There and here, where only its output comes."""
+        if program.running():
+            subprocess.run([HERE / 'guest-exec.sh', 'killall -q -9 ' + ' '.join(self.programs.values())], env=self.env)
+        program.end()
 
 
 class Local:
@@ -258,7 +288,7 @@ class Local:
         """Its socket is the default one: /run is private in here."""
         self.rocid = Program([self.build / 'app/rocid/rocid', '--no-huge', '-m', '256', '--no-pci', '--',
                               '--share', self.dev, '--idle', 'yield', '--stats-on-exit', *more], self.log)
-        end = time.monotonic() + 30
+        end = time.monotonic() + PATIENCE_S
         while 'rocid: ready' not in self.log.read_text():
             if not self.rocid.running() or time.monotonic() > end:
                 raise Trouble(f'rocid does not start; {self.log.read_text()}')
@@ -275,18 +305,21 @@ class Local:
             return None
         died = not self.rocid.running()
         self.rocid.proc.send_signal(signal.SIGTERM)
-        if died or not self.rocid.passed(20):
+        if died or not self.rocid.passed(PATIENCE_S):
             return f'rocid {"died" if died else "did not end cleanly"}: {self.rocid.outcome()}'
         return None
 
     def start(self, program, args, log, timeout):
-        return Program(['timeout', timeout, *self.programs[program]] + args, log)
+        return Program(['timeout', '-k', '5', timeout, *self.programs[program]] + args, log)
 
     def wait_listening(self, port, program):
-        end = time.monotonic() + 20
+        end = time.monotonic() + PATIENCE_S
         while subprocess.run(['sh', '-c', listening(port)]).returncode:
             if not program.running() or time.monotonic() > end:
-                program.proc.kill()
-                program.proc.wait()
-                raise Trouble(f'server: does not listen; {program.outcome()}')
+                program.end()
+                raise Disturbed(f'server: does not listen; {program.outcome()}')
             time.sleep(0.05)
+
+    @staticmethod
+    def end(program):
+        program.end()

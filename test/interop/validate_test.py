@@ -71,7 +71,8 @@ def judged(frames, src=(US,), tshark=False, **more):
             t, f = f if isinstance(f, tuple) else (n, f)
             data += struct.pack('<IIII', int(t), round(t % 1 * 1e6), len(f), len(f)) + f
         path.write_bytes(data)
-        args = dict({'mtu': None, 'timeout': None, 'retry': None, 'rd_atomic': None, 'corrupt': False, 'silent': False},
+        args = dict({'mtu': None, 'timeout': None, 'retry': None, 'rd_atomic': None, 'corrupt': False, 'silent': False,
+                     'broken_off': False},
                     **more)
         judge, _ = validate.judge_file(path, Namespace(src=list(src), waive=[], tshark=tshark, **args),
                                       ORACLE)
@@ -165,6 +166,12 @@ class Validator(unittest.TestCase):
         self.finds('RSP-05', reply(1, ours(0x01, 101, bytes(256))))
         self.finds('RSP-05', reply(2, ours(0x04, 102, bytes(88), a=1)))
         self.finds('has no end', good()[:2])
+
+    def test_broken_off(self):
+        """What is missing is nobody's fault then; what is there is judged."""
+        for frames in ([], good()[:2]):
+            self.assertEqual(complaints(frames, broken_off=True), '')
+        self.assertIn('RSP-05', complaints(reply(1, ours(0x01, 101, bytes(256))), broken_off=True))
 
     def test_retransmission(self):
         again = good()
