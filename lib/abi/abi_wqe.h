@@ -190,7 +190,9 @@ enum abi_net {
 struct abi_cqe {
 	uint64_t wr_id;
 	uint32_t byte_len;
-	uint32_t imm; /* network order; the invalidated rkey with ABI_WC_WITH_INV */
+	/** Network order; the invalidated rkey with ABI_WC_WITH_INV. A send queue's, in errors: the
+	 *  index of the entry that failed, modulo 2^32, as abi_queue counts them. */
+	uint32_t imm;
 	uint32_t qpn;
 	uint32_t src_qp;
 	uint8_t status; /* enum abi_wc_status */

@@ -150,8 +150,6 @@ struct queue {
 	uint32_t tail;
 	/** Send queue: how many of `polled` are behind `tail` already. */
 	uint32_t counted;
-	/** Send queue: `tail` was moved by the consumer index, not by completions alone. */
-	bool skipped;
 	/** Completions taken. Send queue: successful, hence signaled ones. Receive queue: all. */
 	_Atomic uint32_t polled;
 	uint32_t number; /* of the completion that is next; cq.lock */
@@ -284,8 +282,8 @@ void cq_detach_qp(struct qp *qp);
 
 /* --- post.c ----------------------------------------------------------------------------- */
 
-/** A send completion that is no success: moves the tail behind its request. */
-void sq_failed(struct queue *sq, uint64_t wr_id);
+/** A send completion that is no success: moves the tail behind its request, the @p index-th. */
+void sq_failed(struct queue *sq, uint32_t index);
 
 /** Takes up to @p n requests that rocid's death left outstanding in @p qp's send or receive
  *  queue.  @return how many. */

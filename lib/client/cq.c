@@ -421,7 +421,7 @@ static void account(struct qp *qp, struct queue *q, const struct abi_cqe *e)
 	if (q == &qp->rq && qp->pub.srq)
 		return; /* its slot was free when the message took it */
 	if (q == &qp->sq && e->status != ABI_WC_SUCCESS) {
-		sq_failed(q, e->wr_id);
+		sq_failed(q, e->imm);
 		return;
 	}
 	polled = atomic_load_explicit(&q->polled, memory_order_relaxed);

@@ -76,7 +76,8 @@ static void hand_over(struct queue *q, uint32_t *ctl, uint32_t value)
 /*
  * Moves the tail over what is complete. A signaled request is when its completion was polled;
  * with it are those before it. An unsignaled one makes no completion, so rocid's consumer
- * index counts for it, but only while no signaled one is in front of it.
+ * index counts for it, but only while no signaled one is in front of it. So no more is passed than
+ * rocid has taken, although the index may be behind.
  */
 static void sq_reclaim(struct queue *q)
 {
@@ -87,54 +88,29 @@ static void sq_reclaim(struct queue *q)
 		const struct abi_wqe *w = entry(q, q->tail);
 		bool signaled = w->ctl & ABI_WQE_SIGNALED;
 
-		if (q->counted != polled) {
+		if (q->counted != polled)
 			q->counted += signaled;
-			q->skipped = false;
-		} else if (!signaled && (int32_t)(consumer - q->tail) > 0) {
-			q->skipped = true;
-		} else {
+		else if (signaled || (int32_t)(consumer - q->tail) <= 0)
 			break;
-		}
 		q->tail++;
 	}
 }
 
 static bool sq_full(struct queue *q)
 {
-	uint32_t consumer;
-
 	if (q->producer - q->tail >= q->depth)
 		sq_reclaim(q);
-	if (q->producer - q->tail >= q->depth)
-		return true;
-	if (!q->skipped)
-		return false;
-	/* A request that was skipped may have failed, and then its completion moves the tail by
-	 * its wr_id, which others may have too: the consumer index has the last word. */
-	consumer = atomic_load_explicit(&q->shared->consumer, memory_order_acquire);
-	return q->producer - consumer >= q->depth;
+	return q->producer - q->tail >= q->depth;
 }
 
-void sq_failed(struct queue *q, uint64_t wr_id)
+void sq_failed(struct queue *q, uint32_t index)
 {
 	spin_lock(&q->lock);
-	/* What succeeded before it, first. Then only unsignaled ones can be in between, which
-	 * succeeded without a trace. */
-	while (q->tail != q->producer &&
-		q->counted != atomic_load_explicit(&q->polled, memory_order_relaxed)) {
-		const struct abi_wqe *w = entry(q, q->tail++);
-
-		q->counted += (w->ctl & ABI_WQE_SIGNALED) != 0;
-	}
-	for (uint32_t i = q->tail; i != q->producer; i++) {
-		const struct abi_wqe *w = entry(q, i);
-
-		if (w->wr_id == wr_id) {
-			q->tail = i + 1;
-			break;
-		}
-		if (w->ctl & ABI_WQE_SIGNALED)
-			break;
+	/* Else the consumer index moved the tail past it. */
+	if (index - q->tail < q->producer - q->tail) {
+		q->tail = index + 1;
+		/* All successes so far are from before it: completions are polled in order. */
+		q->counted = atomic_load_explicit(&q->polled, memory_order_relaxed);
 	}
 	spin_unlock(&q->lock);
 }
@@ -546,7 +522,6 @@ void queue_discard(struct queue *q)
 	spin_lock(&q->lock);
 	q->tail = q->producer;
 	q->counted = q->producer;
-	q->skipped = false;
 	atomic_store_explicit(&q->polled, q->producer, memory_order_release);
 	spin_unlock(&q->lock);
 }

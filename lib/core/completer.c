@@ -78,11 +78,12 @@ static ALWAYS_INLINE void complete_head(
 		.vendor_err = vendor_err,
 	};
 
-	qp->comp.head++;
 	if (unlikely(status != ABI_WC_SUCCESS)) {
+		cqe.imm = qp->comp.head;
 		c->count.req_cqe_error++;
 		c->count.req_cqe_flush_error += status == ABI_WC_WR_FLUSH_ERR;
 	}
+	qp->comp.head++;
 	/* REQ-13: a failure always; REQ-14 */
 	if (status != ABI_WC_SUCCESS || qp->sq_sig_all || (w->flags & ABI_WQE_SIGNALED))
 		qp_complete(c, qp, &cqe, now);

@@ -91,13 +91,9 @@ void responder_error(struct qp *qp)
 
 /* --- receive WQEs --------------------------------------------------------------------- */
 
-/* A receive WQE that cannot take the data: its owner's fault, told to both sides (RSP-21). */
-static void recv_failed(struct core *c, struct qp *qp, uint8_t status, uint64_t now)
+void responder_recv_failed(
+	struct core *c, struct qp *qp, uint8_t status, uint8_t syndrome, uint64_t now)
 {
-	uint8_t syndrome = status == ABI_WC_LOC_LEN_ERR ? NAK_INVALID_REQ : NAK_REMOTE_OP;
-
-	if (status == ABI_WC_LOC_LEN_ERR)
-		c->count.resp_local_length_error++;
 	cause_publish(qp, now);
 	/* A full CQ moves the QP to ERR here, and what is owed precedes the NAK (RSP-27). */
 	qp->resp.drain = true;
@@ -239,7 +235,7 @@ static enum verdict check_resource(
 		return no_recv_wqe(c, qp, pkt, now);
 	if (r->wqe.invalid) {
 		cause_request(c, qp, pkt, CAUSE_RECV_SGES);
-		recv_failed(c, qp, ABI_WC_LOC_QP_OP_ERR, now);
+		responder_recv_failed(c, qp, ABI_WC_LOC_QP_OP_ERR, NAK_REMOTE_OP, now);
 		return DONE;
 	}
 	return PASS;
@@ -253,7 +249,8 @@ static enum verdict check_length(struct core *c, struct qp *qp, const struct pkt
 	if (pkt->op->kind == KIND_SEND &&
 		(uint64_t)qp->resp.recv_off + pkt->payload_len > qp->resp.wqe.length) {
 		cause_request(c, qp, pkt, CAUSE_RECV_LENGTH);
-		recv_failed(c, qp, ABI_WC_LOC_LEN_ERR, now); /* RSP-20 */
+		c->count.resp_local_length_error++; /* RSP-20 */
+		responder_recv_failed(c, qp, ABI_WC_LOC_LEN_ERR, NAK_INVALID_REQ, now);
 		return DONE;
 	}
 	return PASS;
@@ -297,7 +294,7 @@ static ALWAYS_INLINE enum verdict execute_send(
 	uint8_t status = recv_place(c, qp, pkt);
 
 	if (status) {
-		recv_failed(c, qp, status, now);
+		responder_recv_failed(c, qp, status, NAK_REMOTE_OP, now); /* RSP-21 */
 		return DONE;
 	}
 	qp->resp.recv_off += pkt->payload_len;

@@ -19,6 +19,12 @@ enum verdict invalid_request(
 enum verdict access_error(
 	struct core *c, struct qp *qp, const struct pkt *pkt, enum cause why, uint64_t now);
 
+/** The receive in use completes with @p status, and the QP fails, which the NAK @p syndrome tells
+ *  the requester: a receive WQE that cannot take the data, its owner's fault (RSP-20, RSP-21), or a
+ *  SEND that invalidates what it must not. */
+void responder_recv_failed(
+	struct core *c, struct qp *qp, uint8_t status, uint8_t syndrome, uint64_t now);
+
 /** Application memory faulted under @p pkt. */
 void memory_fault(struct core *c, struct qp *qp, const struct pkt *pkt, uint64_t now);
 

@@ -84,9 +84,6 @@ enum verdict execute_invalidate(struct core *c, struct qp *qp, const struct pkt 
 	if (res == MW_DONE)
 		return PASS;
 	cause_refused_key(c, qp, pkt, res);
-	cause_publish(qp, now);
-	recv_complete(c, qp, ABI_WC_MW_BIND_ERR, NULL, now);
-	responder_fatal(
-		c, qp, NAK_REMOTE_ACCESS, qp->resp.epsn, 0, now); /* RSP-22: the CQE tells */
+	responder_recv_failed(c, qp, ABI_WC_MW_BIND_ERR, NAK_REMOTE_ACCESS, now);
 	return DONE;
 }

@@ -84,6 +84,8 @@ static enum drop check_recv(struct core *c, struct qp *qp, const struct pkt *pkt
 	if (pkt->op->kind != KIND_SEND || (uint64_t)r->recv_off + pkt->payload_len <= r->wqe.length)
 		return DROP_NONE;
 	c->count.resp_local_length_error++;
+	if (unlikely(qp->srq)) /* not the message's fault: as of a datagram, decision 0090 */
+		recv_complete(c, qp, ABI_WC_LOC_LEN_ERR, NULL, now);
 	return DROP_REQUEST_LENGTH; /* UC-10 */
 }
 

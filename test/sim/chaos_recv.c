@@ -191,8 +191,8 @@ static void recv_failed(struct flows *f, struct flow *fl, const struct pool *p,
 	case ABI_WC_WR_FLUSH_ERR:
 		ok = fl->qp[B]->qp->state == ABI_QPS_ERR;
 		break;
-	case ABI_WC_LOC_LEN_ERR:
-		ok = buf->mistake == FLOW_SHORT && fl->service != FLOW_UC &&
+	case ABI_WC_LOC_LEN_ERR: /* of UC its own queue's receive is kept for the next message */
+		ok = buf->mistake == FLOW_SHORT && (fl->service != FLOW_UC || p->srq) &&
 		     (!flow_reliable(fl) || (m && m->len > buf->len && send));
 		break;
 	case ABI_WC_LOC_PROT_ERR:

@@ -350,6 +350,9 @@ class RandomRequests:
         self.psn = (self.psn + 1) & MASK
         return p
 
+    def longest_send(self):
+        return self.m.recv_len
+
     def message(self):
         """packets of one good message, with its PSNs"""
         r, w, mtu = self.rng, self.w, self.m.mtu
@@ -363,7 +366,7 @@ class RandomRequests:
             return [self.atomic_write(r.choice([0, 0, 8]))]
         n = r.choice([0, 1, 3, 4, mtu - 1, mtu, mtu + 1, 2 * mtu, 2 * mtu + 3, 3 * mtu + 5])
         if kind == 'SEND':
-            n = min(n, self.m.recv_len)
+            n = min(n, self.longest_send())
         off = r.choice([0, 0, 8, r.randrange(w.mr['length'] - n + 1)])
         if kind == 'READ':
             p = self.packet(0xC, self.psn, {'reth': w.reth(off, n)}, b'', a=1)

@@ -39,6 +39,11 @@ class SharedUnreliable(UnreliableResponder):
             self.taken = None
         super().abort(r)
 
+    def too_long(self, r):
+        """UC-10, and RSP-20 of the receive, which is not kept"""
+        r.cqes.append({'status': 'LOC_LEN_ERR', 'recv_index': self.taken})
+        self.taken = None
+
 
 class SharedUnreliableRequests(UnreliableRequests):
     model = SharedUnreliable

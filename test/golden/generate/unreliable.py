@@ -14,6 +14,9 @@ class UnreliableResponder(Responder):
         """UC-06: a receive WQE that the message has is the next one's"""
         self.open, self.got = None, 0
 
+    def too_long(self, r):
+        """UC-10: for its receive WQE, which is the next one's"""
+
     def receive(self, p):
         r = Reply()
         op = p.op - UC
@@ -43,6 +46,7 @@ class UnreliableResponder(Responder):
                 return False
             self.taken = self.posted.pop(0)
         if kind == 'SEND' and self.got + n > self.recv_len:
+            self.too_long(r)
             return False
         self.got += n if kind == 'SEND' else 0
         if last and (kind == 'SEND' or imm):
@@ -63,6 +67,7 @@ class UnreliableRequests(RandomRequests):
     def __init__(self, world, index):
         super().__init__(world, index)
         self.name = 'uc_responder_%s_%d' % (self.kind, index)
+        self.m.recv_len = self.setup['recv_len'] = self.rng.choice([self.m.mtu + 1, 2 * self.m.mtu, 4096])
         self.setup = {'qp_type': 'UC', **{k: v for k, v in self.setup.items() if k in (
             'B_expected_psn', 'path_mtu', 'B_memory_u64', 'recv_wqes', 'recv_len')}}
 
@@ -70,6 +75,9 @@ class UnreliableRequests(RandomRequests):
         p = super().packet(op | UC, psn, eths, payload, **kw)
         p.dest_qp = self.w.sides['B']['qpn']['UC']
         return p
+
+    def longest_send(self):
+        return 4 * self.m.mtu                               # UC-10: harms nobody
 
     def message(self):
         """without READs and ATOMICs"""

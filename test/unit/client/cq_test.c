@@ -600,8 +600,8 @@ static void dead__after_an_error(void **state)
 
 	post_some(r);
 	/* 100 succeeded silently; 101 failed; 102 was flushed although it is unsignaled. */
-	harness_complete(r->h, 0, 0, 0, 101, ABI_WC_SEND, ABI_WC_RETRY_EXC_ERR);
-	harness_complete(r->h, 0, 0, 0, 102, ABI_WC_SEND, ABI_WC_WR_FLUSH_ERR);
+	harness_fail(r->h, 0, 0, 0, 1, 101, ABI_WC_RETRY_EXC_ERR);
+	harness_fail(r->h, 0, 0, 0, 2, 102, ABI_WC_WR_FLUSH_ERR);
 	harness_complete(r->h, 0, 0, 0, 200, ABI_WC_RECV, ABI_WC_WR_FLUSH_ERR);
 	assert_int_equal(roci_poll_cq(r->cq, 4, wc), 3);
 	harness_die(r->h);
@@ -619,8 +619,8 @@ static void dead__after_an_error_with_equal_wr_ids(void **state)
 	assert_int_equal(roci_post_send(r->qp, &wr, NULL), 0); /* fails */
 	wr.send_flags = ROCI_SEND_SIGNALED;
 	assert_int_equal(roci_post_send(r->qp, &wr, NULL), 0); /* is flushed */
-	harness_complete(r->h, 0, 0, 0, 9, ABI_WC_SEND, ABI_WC_REM_OP_ERR);
-	harness_complete(r->h, 0, 0, 0, 9, ABI_WC_SEND, ABI_WC_WR_FLUSH_ERR);
+	harness_fail(r->h, 0, 0, 0, 1, 9, ABI_WC_REM_OP_ERR);
+	harness_fail(r->h, 0, 0, 0, 2, 9, ABI_WC_WR_FLUSH_ERR);
 	atomic_store(&harness_sq(r->h, 0)->consumer, 3);
 	harness_die(r->h);
 	assert_int_equal(poll_on(r, 4, wc), 2);

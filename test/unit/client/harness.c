@@ -530,26 +530,45 @@ bool harness_bell(struct harness *h, unsigned i)
 	return bits;
 }
 
-bool harness_complete(struct harness *h, unsigned cq, unsigned lane, unsigned qp, uint64_t wr_id,
-	uint8_t opcode, uint8_t status)
+static bool push(struct harness *h, unsigned cq, unsigned lane, unsigned qp, struct abi_cqe *cqe)
 {
-	struct abi_cqe cqe = {
-		.wr_id = wr_id,
-		.qpn = h->qp[qp].told.qpn,
-		.opcode = opcode,
-		.status = status,
-		.byte_len = (uint32_t)wr_id + 1,
-	};
 	struct harness_cq *c = &h->cq[cq];
-	uint32_t *number = &h->qp[qp].cqes[opcode & ABI_WC_RECV ? 1 : 0];
+	uint32_t *number = &h->qp[qp].cqes[cqe->opcode & ABI_WC_RECV ? 1 : 0];
 
-	if (!cq_push(&c->cq.lane[lane], &cqe, *number))
+	cqe->qpn = h->qp[qp].told.qpn;
+	if (!cq_push(&c->cq.lane[lane], cqe, *number))
 		return false;
 	++*number;
 	atomic_thread_fence(memory_order_seq_cst);
 	if (cq_notify_wanted(&c->cq.lane[lane]))
 		harness_event(h->channel_fd, ABI_EVENT_COMPLETION, c->cq.handle);
 	return true;
+}
+
+bool harness_complete(struct harness *h, unsigned cq, unsigned lane, unsigned qp, uint64_t wr_id,
+	uint8_t opcode, uint8_t status)
+{
+	struct abi_cqe cqe = {
+		.wr_id = wr_id,
+		.opcode = opcode,
+		.status = status,
+		.byte_len = (uint32_t)wr_id + 1,
+	};
+
+	return push(h, cq, lane, qp, &cqe);
+}
+
+bool harness_fail(struct harness *h, unsigned cq, unsigned lane, unsigned qp, uint32_t index,
+	uint64_t wr_id, uint8_t status)
+{
+	struct abi_cqe cqe = {
+		.wr_id = wr_id,
+		.imm = index,
+		.opcode = ABI_WC_SEND,
+		.status = status,
+	};
+
+	return push(h, cq, lane, qp, &cqe);
 }
 
 void harness_event(int fd, uint32_t type, uint32_t handle)

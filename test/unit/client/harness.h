@@ -116,6 +116,10 @@ bool harness_bell(struct harness *h, unsigned i);
 bool harness_complete(struct harness *h, unsigned cq, unsigned lane, unsigned qp, uint64_t wr_id,
 	uint8_t opcode, uint8_t status);
 
+/** The same of a send request that failed, the @p index-th that was ever posted. */
+bool harness_fail(struct harness *h, unsigned cq, unsigned lane, unsigned qp, uint32_t index,
+	uint64_t wr_id, uint8_t status);
+
 /** Sends an event, as it is, on the channel or the async socket. */
 void harness_event(int fd, uint32_t type, uint32_t handle);
 

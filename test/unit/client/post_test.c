@@ -8,6 +8,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 #include "harness.h"
+#include "random.h"
 
 static int setup(void **state)
 {
@@ -608,17 +609,158 @@ static void post_send__failures_never_free_what_was_not_taken(void **state)
 	work(r);
 	assert_int_equal(post(r, 7, 0), 0); /* the tail moved by the index alone */
 	assert_int_equal(post(r, 7, 0), 0);
-	/* All that is left is flushed, late completions of what was skipped included. */
-	for (int i = 0; i < 4; i++)
-		harness_complete(r->h, 0, 1, 0, 7, ABI_WC_SEND, ABI_WC_WR_FLUSH_ERR);
+	/* All that was taken is flushed, late completions of what was skipped included. */
+	for (uint32_t i = 0; i < 4; i++) {
+		if (i >= 2)
+			assert_true(harness_take_send(r->h, 0, bytes));
+		harness_fail(r->h, 0, 1, 0, i, 7, ABI_WC_WR_FLUSH_ERR);
+	}
 	while (roci_poll_cq(r->cq, 1, &wc) == 1)
 		;
-	/* The index still says that four entries are not free. */
+	/* Two are left, although the index does not say so yet. */
+	assert_int_equal(post(r, 7, 0), 0);
+	assert_int_equal(post(r, 7, 0), 0);
 	assert_int_equal(post(r, 7, 0), ENOMEM);
 	for (int i = 0; i < 4; i++)
 		assert_true(harness_take_send(r->h, 0, bytes));
 	atomic_store(&harness_sq(r->h, 0)->consumer, r->h->qp[0].sq_next);
 	assert_int_equal(post(r, 7, 0), 0);
+}
+
+/* proves REQ-19: completions that are polled when what they are of was passed already, by
+ * the consumer index, are not those of newer requests that have the same wr_id. */
+static void post_send__late_failures_are_not_of_newer_requests(void **state)
+{
+	struct rig *r = *state;
+	struct roci_wc wc;
+
+	for (uint32_t i = 0; i < 4; i++)
+		assert_int_equal(post(r, 0, 0), 0);
+	for (uint32_t i = 0; i < 4; i++) {
+		work(r);
+		harness_fail(r->h, 0, 1, 0, i, 0, i ? ABI_WC_WR_FLUSH_ERR : ABI_WC_LOC_LEN_ERR);
+	}
+	assert_int_equal(roci_poll_cq(r->cq, 1, &wc), 1);
+	/* SQE -> RTS; the second of these finds the ring full */
+	assert_int_equal(post(r, 0, ROCI_SEND_SIGNALED), 0);
+	assert_int_equal(post(r, 0, 0), 0);
+	assert_int_equal(post(r, 0, 0), 0);
+	for (int i = 0; i < 3; i++) {
+		assert_int_equal(roci_poll_cq(r->cq, 1, &wc), 1);
+		assert_int_equal(wc.status, ROCI_WC_WR_FLUSH_ERR);
+		work(r);
+	}
+	assert_int_equal(roci_poll_cq(r->cq, 1, &wc), 1);
+	assert_int_equal(wc.status, ROCI_WC_SUCCESS);
+	for (int i = 0; i < 4; i++)
+		assert_int_equal(post(r, 0, 0), 0);
+	assert_int_equal(post(r, 0, 0), ENOMEM);
+	for (int i = 0; i < 4; i++)
+		work(r);
+	for (int i = 0; i < 4; i++)
+		assert_int_equal(post(r, 0, 0), 0);
+}
+
+/* An index that names nothing that is outstanding frees nothing. */
+static void post_send__a_failure_of_nothing(void **state)
+{
+	static const uint32_t index[] = {4, 5, 1000, UINT32_MAX, UINT32_MAX / 2, 1u << 31};
+	struct rig *r = *state;
+	struct roci_wc wc;
+
+	for (int i = 0; i < 4; i++)
+		assert_int_equal(post(r, 0, ROCI_SEND_SIGNALED), 0);
+	for (unsigned i = 0; i < sizeof(index) / sizeof(index[0]); i++) {
+		harness_fail(r->h, 0, 0, 0, index[i], 0, ABI_WC_LOC_PROT_ERR);
+		assert_int_equal(roci_poll_cq(r->cq, 1, &wc), 1);
+		assert_int_equal(post(r, 0, 0), ENOMEM);
+	}
+	harness_fail(r->h, 0, 0, 0, 3, 0, ABI_WC_LOC_PROT_ERR);
+	assert_int_equal(roci_poll_cq(r->cq, 1, &wc), 1);
+	for (int i = 0; i < 4; i++)
+		assert_int_equal(post(r, 0, 0), 0);
+	assert_int_equal(post(r, 0, 0), ENOMEM);
+}
+
+/* What rocid has done, and said of it, in some order. */
+struct mix {
+	struct rig *rig;
+	struct random random;
+	uint32_t posted;
+	uint32_t unpolled; /* completions */
+	bool failing;	   /* SQE: all is flushed */
+};
+
+/* The worker does the oldest request, which may fail, and tells of it at once or later. */
+static void mix_work(struct mix *m)
+{
+	struct harness_qp *q = &m->rig->h->qp[0];
+	struct abi_wqe w[4];
+
+	if (m->unpolled == 16 || !harness_take_send(m->rig->h, 0, w))
+		return;
+	if (m->failing || !random_below(&m->random, 12)) {
+		harness_fail(m->rig->h, 0, 0, 0, q->sq_next - 1, 0,
+			m->failing ? ABI_WC_WR_FLUSH_ERR : ABI_WC_LOC_PROT_ERR);
+		m->failing = true;
+		m->unpolled++;
+	} else if (w->ctl & ABI_WQE_SIGNALED) {
+		harness_complete(m->rig->h, 0, 0, 0, 0, ABI_WC_SEND, ABI_WC_SUCCESS);
+		m->unpolled++;
+	}
+	if (random_below(&m->random, 2))
+		atomic_store(&harness_sq(m->rig->h, 0)->consumer, q->sq_next);
+}
+
+static void mix_post(struct mix *m)
+{
+	if (post(m->rig, 0, random_below(&m->random, 3) ? 0 : ROCI_SEND_SIGNALED) == 0)
+		m->posted++;
+	/* REQ-19: it took no place of one that the worker has yet to take. */
+	assert_true(m->posted - m->rig->h->qp[0].sq_next <= 4);
+}
+
+static void mix_poll(struct mix *m)
+{
+	struct roci_wc wc;
+
+	m->unpolled -= (uint32_t)roci_poll_cq(m->rig->cq, 1, &wc);
+}
+
+/* All is done and polled: there is room for four. */
+static void mix_settle(struct mix *m)
+{
+	do {
+		while (m->unpolled)
+			mix_poll(m);
+		mix_work(m);
+	} while (m->unpolled || m->rig->h->qp[0].sq_next != m->posted);
+	atomic_store(&harness_sq(m->rig->h, 0)->consumer, m->posted);
+	for (int i = 0; i < 4; i++)
+		assert_int_equal(post(m->rig, 0, 0), 0);
+	m->posted += 4;
+	assert_int_equal(post(m->rig, 0, 0), ENOMEM);
+}
+
+/* proves REQ-19: signaled, unsignaled and failed requests of one wr_id, in any order. */
+static void post_send__room_whatever_happens(void **state)
+{
+	struct mix m = {.rig = *state, .random = {.state = 0x9E3779B97F4A7C15}};
+
+	for (unsigned i = 0; i < 20000; i++) {
+		unsigned what = (unsigned)random_below(&m.random, 8);
+
+		if (what < 3)
+			mix_post(&m);
+		else if (what < 5)
+			mix_work(&m);
+		else if (what < 7)
+			mix_poll(&m);
+		else
+			m.failing &= random_below(&m.random, 4) != 0; /* SQE -> RTS */
+		if (i % 100 == 99)
+			mix_settle(&m);
+	}
 }
 
 /* proves QPS-16 */
@@ -683,6 +825,9 @@ int main(void)
 		T(post_send__unsignaled_for_ever),
 		T(post_recv__full_until_polled),
 		T(post_send__failures_never_free_what_was_not_taken),
+		T(post_send__late_failures_are_not_of_newer_requests),
+		T(post_send__a_failure_of_nothing),
+		T(post_send__room_whatever_happens),
 		T(post_send__after_reset),
 	};
 

@@ -68,6 +68,48 @@ static void cqe__errors_name_their_request(void **state)
 	assert_true(e.opcode & ABI_WC_RECV);
 }
 
+/* The indices of the failed requests whose completions wait. */
+static void expect_indices(uint32_t first, uint32_t n)
+{
+	struct abi_cqe e;
+
+	while (n--) {
+		e = poll_one(l.send_cq);
+		assert_int_not_equal(e.status, ABI_WC_SUCCESS);
+		assert_int_equal(e.imm, first++);
+	}
+	assert_false(app_poll(&l.app, l.send_cq, &e));
+}
+
+/* proves CQ-08: which entry of the send queue it was, failed or flushed, over laps and through
+ * RESET. */
+static void cqe__errors_tell_which_entry_it_was(void **state)
+{
+	uint32_t posted = 0, psn = SQ_PSN;
+
+	l.spec.sq_depth = 4;
+	lone_start(&l);
+	for (; posted < 7; posted++) {
+		lone_post(&l, ABI_WR_SEND, posted, 4, 0);
+		lone_tx(&l);
+		lone_ack(&l, psn++, posted + 1);
+		assert_int_equal(poll_one(l.send_cq).imm, 0);
+	}
+	for (unsigned i = 0; i < 3; i++)
+		lone_post(&l, ABI_WR_SEND, posted + i, 4, 0);
+	lone_tx(&l);
+	lone_nak(&l, 0x62, psn, posted);
+	lone_tx(&l);
+	expect_indices(posted, 3);
+	posted += 3;
+	app_to_state(l.qp, ABI_QPS_RESET, l.now);
+	lone_climb(&l, ABI_QPS_RTS);
+	lone_post(&l, ABI_WR_SEND, posted, 4, 0);
+	app_to_state(l.qp, ABI_QPS_ERR, l.now);
+	lone_tx(&l);
+	expect_indices(posted, 1);
+}
+
 /* A WRITE of @p len bytes with immediate data, in packets. */
 static void write_imm(uint32_t psn, uint32_t len)
 {
@@ -283,6 +325,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		T(cqe__errors_name_their_request),
+		T(cqe__errors_tell_which_entry_it_was),
 		T(cqe__byte_len_of_receives),
 		T(cqe__byte_len_of_a_read),
 		T(cqe__the_failure_precedes_what_is_flushed),

@@ -15,6 +15,7 @@ static struct app_mw *mw;
 
 /* Opcodes as on the wire (IBA Table 35). */
 #define SEND_FIRST    0x00
+#define SEND_ONLY     0x04
 #define WRITE_FIRST   0x06
 #define WRITE_LAST    0x08
 #define WRITE_ONLY    0x0A
@@ -225,6 +226,32 @@ static void responder_rx__refuses_to_invalidate(void **state)
 		setup(state);
 	}
 	start(MW_TYPE_2);
+}
+
+/* proves RSP-27, CQ-01: the same with a CQ that is full, which ends the QP: what it owed goes
+ * first. */
+static void responder_rx__refuses_to_invalidate_without_room(void **state)
+{
+	struct shot burst[] = {
+		{.opcode = READ_REQ, .psn = 0x101, .dma_len = 4 * 256},
+		{.opcode = SEND_ONLY_INV, .psn = 0x105, .ackreq = true, .len = 4},
+	};
+
+	l.cq_depth = 1;
+	start(MW_TYPE_2);
+	lone_recv(&l, 1, 0, 64);
+	lone_recv(&l, 2, 0, 64);
+	lone_rx(&l, &(struct shot){.opcode = SEND_ONLY, .psn = 0x100, .len = 4});
+	lone_tx(&l);
+	burst[0].va = app_va(l.mr, 0);
+	burst[0].rkey = l.mr->mr.key;
+	burst[1].rkey = app_mw_key(mw); /* bound to nothing */
+	lone_rx_burst(&l, burst, ARRAY_SIZE(burst));
+	assert_string_equal(lone_tx(&l),
+		"RESP_FIRST@101+2561f/2 RESP_MIDDLE@102+256 RESP_MIDDLE@103+256 "
+		"RESP_LAST@104+2561f/2 ACK@10562/2");
+	assert_int_equal(l.qp->qp->state, ABI_QPS_ERR);
+	assert_int_equal(app_event_count(&l.app, ABI_EVENT_CQ_ERR), 1);
 }
 
 /* proves RSP-15: a WRITE that was begun through a window ends with the window. */
@@ -629,6 +656,7 @@ int main(void)
 		TEST(responder_rx__invalidates_with_the_last_packet),
 		TEST(responder_rx__a_duplicate_invalidates_nothing),
 		TEST(responder_rx__refuses_to_invalidate),
+		TEST(responder_rx__refuses_to_invalidate_without_room),
 		TEST(responder_rx__a_window_goes_within_a_write),
 		TEST(responder_tx__a_window_goes_within_a_read),
 		TEST(requester__an_invalidate_waits_for_what_is_built),

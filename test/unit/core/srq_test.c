@@ -199,6 +199,31 @@ static void uc_rx__with_an_srq(void **state)
 	assert_int_equal(l.qp->qp->state, ABI_QPS_RTS);
 }
 
+/* proves UC-06, UC-10, decision 0090: what is wrong with a message that is longer than its receive
+ * is the receive, which says so, once. */
+static void uc_rx__longer_than_the_receive_of_an_srq(void **state)
+{
+	l.spec.type = ABI_QPT_UC;
+	lone_start(&l);
+	post(1, 0, 3);
+	post(2, 100, 300);
+	post(3, 1000, 300);
+	lone_rx(&l, &(struct shot){.opcode = 0x24, .psn = 0x100, .len = 4});
+	assert_int_equal(l.verdict, DROP_REQUEST_LENGTH);
+	assert_string_equal(lone_cqes(&l), "R1:LOC_LEN");
+	lone_rx(&l, &(struct shot){.opcode = 0x20, .psn = 0x101, .len = 256});
+	lone_rx(&l, &(struct shot){.opcode = 0x22, .psn = 0x102, .len = 45});
+	assert_int_equal(l.verdict, DROP_REQUEST_LENGTH);
+	lone_rx(&l, &(struct shot){.opcode = 0x20, .psn = 0x103, .len = 256});
+	lone_rx(&l, &(struct shot){.opcode = 0x22, .psn = 0x104, .len = 44});
+	assert_string_equal(lone_cqes(&l), "R2:LOC_LEN R3:OK+300");
+	assert_int_equal(l.host->core.count.resp_local_length_error, 2);
+	assert_int_equal(l.qp->qp->state, ABI_QPS_RTS);
+	assert_int_equal(l.qp->qp->why.error.cause, CAUSE_NONE); /* it did not fail */
+	assert_int_equal(l.mr->mem[3], 0x11);
+	assert_int_equal(l.mr->mem[400], 0x11);
+}
+
 /* proves SRQ-08: without a NAK, too, the QP does not go on as if there were receives to come. */
 static void uc_rx__with_a_broken_srq(void **state)
 {
@@ -227,6 +252,7 @@ int main(void)
 		TEST(recv_wqe_take__broken),
 		TEST(recv_wqe_take__too_many_sges),
 		TEST(uc_rx__with_an_srq),
+		TEST(uc_rx__longer_than_the_receive_of_an_srq),
 		TEST(uc_rx__with_a_broken_srq),
 		TEST(recv_place__protection_domain_of_the_srq),
 	};
