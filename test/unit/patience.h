@@ -35,10 +35,10 @@ static inline bool patience_over(time_t end)
 
 /** Looks each 10 ms until @p so holds or patience is over; what holds then is for the caller to
  *  assert. */
-#define WAIT_UNTIL(so)                                                                             \
-	do {                                                                                       \
-		for (time_t end_ = patience_begin(); !(so) && !patience_over(end_);)               \
-			usleep(10000);                                                             \
+#define WAIT_UNTIL(so)                                                               \
+	do {                                                                         \
+		for (time_t end_ = patience_begin(); !(so) && !patience_over(end_);) \
+			usleep(10000);                                               \
 	} while (0)
 
 #endif

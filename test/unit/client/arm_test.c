@@ -8,8 +8,8 @@
  *        woken by an event only
  *     3. when all is quiet, the events must be what the arms allow
  *
- * An event that is lost leaves the program asleep for ever (here: until patience is over); one that is doubled, or
- * raised for a completion that the arm did not ask for, is too many in 3.
+ * An event that is lost leaves the program asleep for ever (here: until patience is over); one that
+ * is doubled, or raised for a completion that the arm did not ask for, is too many in 3.
  *
  * usage: arm_test CYCLES
  */

@@ -218,19 +218,20 @@ static void rtnl_take_news__says_of_what(void **state)
 {
 	unsigned count;
 
-	/* No news but those of the commands: no address becomes usable, no neighbour is in doubt. */
+	/* No news but those of the commands: no address becomes usable, no neighbour is in doubt.
+	 */
 	netns_run("while ip addr show dev " NETNS_OURS " | grep -q tentative; do sleep 0.1; done");
-	netns_run("ip neigh replace 10.9.0.2 lladdr 02:00:00:00:00:99 nud permanent dev " NETNS_OURS);
+	netns_run(
+		"ip neigh replace 10.9.0.2 lladdr 02:00:00:00:00:99 nud permanent dev " NETNS_OURS);
 	assert_true(news_of("ip addr add 10.9.1.1/24 dev " NETNS_OURS, &count) & RTNL_NEWS_LINKS);
 	assert_true(news_of("ip addr del 10.9.1.1/24 dev " NETNS_OURS, &count) & RTNL_NEWS_LINKS);
 	assert_int_equal(
 		news_of("ip route add 198.51.100.0/24 via 10.9.0.2", &count), RTNL_NEWS_ROUTES);
 	assert_int_equal(news_of("ip route del 198.51.100.0/24", &count), RTNL_NEWS_ROUTES);
 	assert_int_equal(count, 0);
-	assert_int_equal(
-		news_of("ip neigh replace 10.9.0.2 lladdr 02:00:00:00:00:98 nud permanent dev "
-			NETNS_OURS,
-			&count),
+	assert_int_equal(news_of("ip neigh replace 10.9.0.2 lladdr 02:00:00:00:00:98 nud permanent "
+				 "dev " NETNS_OURS,
+				 &count),
 		0);
 	assert_int_equal(count, 1);
 	assert_int_equal(news_of("ip neigh del 10.9.0.2 dev " NETNS_OURS, &count), 0);

@@ -12,8 +12,8 @@
 #include "patience.h"
 #include "rig.h"
 
-/* Of the ACK timeout, 8.6 s, eight times: the test may be paused meanwhile. It does not wait for one:
- * what follows a lost packet is refused as out of sequence, so both are sent again. */
+/* Of the ACK timeout, 8.6 s, eight times: the test may be paused meanwhile. It does not wait for
+ * one: what follows a lost packet is refused as out of sequence, so both are sent again. */
 #define PATIENT 21
 
 static struct dataplane *dp;

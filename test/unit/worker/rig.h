@@ -28,8 +28,8 @@ struct rig {
 	struct gid_table gids[2]; /* port 0: 192.0.2.10, port 1: 192.0.2.11 */
 	struct rig_thread thread[WORKER_MAX];
 	bool runs;
-	/* Of QPs that are connected from now on: its code. 0, as at first: none runs, so a slow machine
-	 * has nothing sent again, and what is lost or not woken for is never done. */
+	/* Of QPs that are connected from now on: its code. 0, as at first: none runs, so a slow
+	 * machine has nothing sent again, and what is lost or not woken for is never done. */
 	uint8_t ack_timeout;
 };
 
@@ -69,8 +69,8 @@ void rig_qp_down(struct rig *r, struct rig_qp *q, uint32_t slot);
 /* Rings, and wakes the worker if it sleeps, as an application would. */
 void rig_ring(struct rig_qp *q);
 
-/* Brings `a`, on port `port`, to RTS towards `b` on the other port. `local`: on the same port, not by
- * the wire. */
+/* Brings `a`, on port `port`, to RTS towards `b` on the other port. `local`: on the same port, not
+ * by the wire. */
 void rig_connect(struct rig *r, struct rig_qp *a, struct rig_qp *b, uint8_t port, bool local);
 
 /* Posts a signaled RDMA WRITE of [0, len) to the peer's [0, len) and rings. */

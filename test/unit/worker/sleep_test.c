@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Workers that sleep. Nothing but what is tested would wake them: no ACK timeout runs unless a test
- * says so, so a wake-up that is lost leaves a completion out (rig_poll() gives up) or a call that does
- * not return.
+ * says so, so a wake-up that is lost leaves a completion out (rig_poll() gives up) or a call that
+ * does not return.
  */
 #include <setjmp.h>
 #include <stdarg.h>
