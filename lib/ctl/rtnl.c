@@ -76,13 +76,14 @@ static int open_ask(struct rtnl *nl)
 
 	if (nl->ask)
 		mnl_socket_close(nl->ask);
-	nl->torn = false;
+	nl->torn = true;
 	nl->ask = mnl_socket_open2(NETLINK_ROUTE, SOCK_CLOEXEC);
 	if (!nl->ask || mnl_socket_bind(nl->ask, 0, MNL_SOCKET_AUTOPID))
 		return errno ? -errno : -EIO;
 	/* Dumps of one netdev then hold only its addresses; kernels before 4.20 send all, and
 	 * the answer is filtered anyway. */
 	mnl_socket_setsockopt(nl->ask, NETLINK_GET_STRICT_CHK, &strict, sizeof(strict));
+	nl->torn = false;
 	return 0;
 }
 
@@ -205,7 +206,7 @@ static int take_answers(struct rtnl *nl, mnl_cb_t cb, void *arg)
  * lists changed meanwhile. */
 static int ask(struct rtnl *nl, struct nlmsghdr *req, mnl_cb_t cb, void *arg)
 {
-	int err = nl->torn || !nl->ask ? open_ask(nl) : 0;
+	int err = nl->torn ? open_ask(nl) : 0;
 
 	if (err)
 		return err;

@@ -17,7 +17,7 @@ struct rtnl {
 	struct mnl_socket *ask;
 	struct mnl_socket *news; /* subscribed to links, addresses, routes, neighbours */
 	uint32_t seq;
-	bool torn; /* `ask` may hold the rest of an answer */
+	bool torn; /* `ask` is not there, or may hold the rest of an answer */
 };
 
 struct rtnl_link {
