@@ -33,12 +33,15 @@ static void close_port(struct daemon *d, uint32_t port)
 static int open_device(struct daemon *d, uint32_t port, char why[VALUE_MAX * 2])
 {
 	struct daemon_port *p = &d->port[port];
-	int err = packet_create(d, p->info.netdev, &p->info.ethdev, &p->gso, why);
+	/* First what may be refused for long, and costs least: it is tried again and again. */
+	int err = share_guard(&p->guard, p->info.netdev, d->opt->gso, why, VALUE_MAX * 2);
 
-	if (err)
+	err = err ? err : packet_create(d, p->info.netdev, &p->info.ethdev, &p->gso, why);
+	if (err) {
+		share_unguard(&p->guard);
 		return err;
-	err = share_guard(&p->guard, p->info.netdev, p->gso, why, VALUE_MAX * 2);
-	err = err ? err : port_open_live(d->dp, port, &p->info, why);
+	}
+	err = port_open_live(d->dp, port, &p->info, why);
 	if (err) {
 		rte_eth_dev_close(p->info.ethdev);
 		packet_remove(d, port);

@@ -21,7 +21,9 @@
 #include "telemetry.h"
 #include "why.h"
 
-#define LOOK_AGAIN_MS 100u
+/* Until a port that could not be read is read again: at first, and in the end. */
+#define LOOK_AGAIN_MS	  100u
+#define LOOK_AGAIN_MAX_MS 5000u
 
 uint64_t ctl_now_ms(void)
 {
@@ -108,7 +110,7 @@ static unsigned netdev_news(unsigned what)
 static void look_again(struct ctl *ctl, uint32_t i)
 {
 	if (ctl->port[i].stale && !ctl->look_again_ms)
-		ctl->look_again_ms = ctl_now_ms() + LOOK_AGAIN_MS;
+		ctl->look_again_ms = ctl_now_ms() + ctl->look_again_wait;
 }
 
 static unsigned take_use(struct ctl *ctl, uint32_t i)
@@ -188,10 +190,14 @@ static int refresh_stale(struct ctl *ctl, uint64_t now)
 	if (now < ctl->look_again_ms)
 		return (int)(ctl->look_again_ms - now);
 	ctl->look_again_ms = 0;
+	ctl->look_again_wait = RTE_MIN(2 * ctl->look_again_wait, LOOK_AGAIN_MAX_MS);
 	for (uint32_t i = 0; i < ctl->nports; i++)
 		if (ctl->port[i].stale)
 			refresh_port(ctl, i);
-	return ctl->look_again_ms ? (int)LOOK_AGAIN_MS : -1;
+	if (ctl->look_again_ms)
+		return (int)ctl->look_again_wait;
+	ctl->look_again_wait = LOOK_AGAIN_MS;
+	return -1;
 }
 
 /* --- set-up ----------------------------------------------------------------------------- */
@@ -268,6 +274,7 @@ static void init(struct ctl *ctl, const struct ctl_config *cfg)
 	ctl->application_faults = cfg->application_faults;
 	ctl->limits = quota_limits(&cfg->limits);
 	ctl->since_ms = ctl_now_ms();
+	ctl->look_again_wait = LOOK_AGAIN_MS;
 	migrate_init(&ctl->migration, cfg->migrate, cfg->shake_ms, (uint64_t)getpid());
 	ctl->netdev_changed = cfg->netdev_changed;
 	ctl->netdev_arg = cfg->netdev_arg;

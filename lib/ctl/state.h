@@ -43,9 +43,10 @@ struct ctl {
 	struct watch faults;  /* eventfd: shared memory faulted */
 	bool stopping;
 	char *socket_path;
-	uint64_t listen_ms;	/* when to look at the listener again; 0: always */
-	uint64_t look_again_ms; /* when to read ports that are stale again; 0: none is */
-	int reserve_fd;		/* given up to turn a connection away when descriptors run out */
+	uint64_t listen_ms;	  /* when to look at the listener again; 0: always */
+	uint64_t look_again_ms;	  /* when to read ports that are stale again; 0: none is */
+	uint32_t look_again_wait; /* how long it is until then the next time */
+	int reserve_fd;		  /* given up to turn a connection away when descriptors run out */
 	uint32_t window;
 	bool plain_label;	  /* ctl.h */
 	struct ctl_limits limits; /* none is 0 */

@@ -346,6 +346,8 @@ void port_use_live(struct dataplane *dp, uint32_t index)
 	for (uint32_t i = 0; i < dp->nworkers; i++)
 		atomic_fetch_and_explicit(&dp->worker[i]->port[index].shut, (uint8_t)~SHUT_CLOSED,
 			memory_order_release);
+	for (uint32_t i = 0; i < dp->nworkers; i++)
+		worker_wake(dp->worker[i]); /* what came before it looked told it in vain */
 }
 
 /* The device cannot filter by group. Who had it take all already, as for a tap, has it go on so. */

@@ -158,15 +158,18 @@ class Rocictl:
             raise Trouble(f'{line}: {r.stderr or r.stdout}')
 
 
-def find_server(log):
+def find_server(server):
     """QPN and PSN, as the server prints them."""
     end = time.monotonic() + PATIENCE_S
     while time.monotonic() < end:
-        found = re.search(r'local address:.*QPN 0x([0-9a-f]+), PSN 0x([0-9a-f]+)', log.read_text())
+        runs = server.running()
+        found = re.search(r'local address:.*QPN 0x([0-9a-f]+), PSN 0x([0-9a-f]+)', server.log.read_text())
         if found:
             return int(found.group(1), 16), int(found.group(2), 16)
+        if not runs:
+            raise Trouble(f'roci-pingpong ends: {server.outcome()}')
         time.sleep(0.05)
-    raise Disturbed(f'roci-pingpong does not tell its address: {log.read_text()}')
+    raise Disturbed(f'roci-pingpong does not tell its address: {server.log.read_text()}')
 
 
 def run_inject_case(case, ours, peer, args):
@@ -176,7 +179,7 @@ def run_inject_case(case, ours, peer, args):
     before = ctl.ask('show', 'counters')['counters']
     server = Program(['timeout', '-k', '5', CASE_TIMEOUT, 'stdbuf', '-oL', *ours.programs['pingpong'], *options,
                       str(ours.gid_index['v4'])], state / f'{case.name}.server.log')
-    qpn, psn = find_server(server.log)
+    qpn, psn = find_server(server)
     ours.wait_listening(PINGPONG_PORT, server)
     trace_path = state / f'{case.name}.trace'
     with open(trace_path, 'w') as out:

@@ -95,8 +95,10 @@ class LossyBridge:
         self.program = Program(self.cmd, self.log)
         end = time.monotonic() + PATIENCE_S
         while 'ready' not in self.log.read_text():
-            if not self.program.running() or time.monotonic() > end:
-                raise Disturbed(f'the lossy bridge does not start: {self.log.read_text()}')
+            if not self.program.running():
+                raise Trouble(f'the lossy bridge does not start: {self.log.read_text()}')
+            if time.monotonic() > end:
+                raise Disturbed(f'the lossy bridge is not ready: {self.log.read_text()}')
             time.sleep(0.02)
         return self
 
@@ -315,7 +317,10 @@ class Local:
     def wait_listening(self, port, program):
         end = time.monotonic() + PATIENCE_S
         while subprocess.run(['sh', '-c', listening(port)]).returncode:
-            if not program.running() or time.monotonic() > end:
+            if not program.running():
+                late = program.had_no_time()
+                raise (Disturbed if late else Trouble)(f'server: does not listen; {program.outcome()}')
+            if time.monotonic() > end:
                 program.end()
                 raise Disturbed(f'server: does not listen; {program.outcome()}')
             time.sleep(0.05)

@@ -5,6 +5,7 @@
 #include <stdint.h>
 #include <errno.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <unistd.h>
 #include <cmocka.h>
 #include <rte_dev.h>
@@ -190,6 +191,22 @@ static uint64_t stalled(const struct rig *r)
 	return __atomic_load_n(&r->dp->worker[0]->stats.tx_stalled, __ATOMIC_RELAXED);
 }
 
+/* Frames that came while the port was closed woke nobody to any use. */
+static void use_wakes_a_sleeper(struct rig *r)
+{
+	struct waker *k = &r->dp->worker[0]->sleeper.waker;
+	int fd = k->fd;
+	uint64_t wakes;
+
+	k->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	atomic_store(&k->asleep, true);
+	port_use_live(r->dp, 0);
+	atomic_store(&k->asleep, false);
+	assert_int_equal(read(k->fd, &wakes, sizeof(wakes)), sizeof(wakes));
+	close(k->fd);
+	k->fd = fd;
+}
+
 /* Under workers that run: what is sent meanwhile is lost, and comes again once the device is back.
  * What an administrator says of the port stays. */
 static void port_close_live__and_open_again(void **state)
@@ -206,7 +223,7 @@ static void port_close_live__and_open_again(void **state)
 	port_set_down(r.dp, 0, true);
 	assert_int_equal(port_open_live(r.dp, 0, &r.info[0], why), 0);
 	assert_int_equal(r.dp->worker[0]->port[0].shut, SHUT_CLOSED | SHUT_DOWN);
-	port_use_live(r.dp, 0);
+	use_wakes_a_sleeper(&r);
 	assert_int_equal(r.dp->worker[0]->port[0].shut, SHUT_DOWN);
 	port_set_down(r.dp, 0, false);
 	rig_write(&q[0], &q[1], 200);
