@@ -32,15 +32,19 @@ static void must(int ok, const char *what)
 		errx(1, "%s: %s", what, roci_last_error());
 }
 
-static void post_send(uint64_t id, enum roci_wr_opcode opcode, uint32_t length)
+/* @return false: rocid is gone. */
+static bool post_send(uint64_t id, enum roci_wr_opcode opcode, uint32_t length)
 {
 	struct roci_sge sge = {(uintptr_t)e[0].mr->addr, length, e[0].mr->lkey};
 	struct roci_send_wr wr = {.wr_id = id, .sg_list = &sge, .num_sge = 1, .opcode = opcode};
+	int err;
 
 	wr.send_flags = ROCI_SEND_SIGNALED;
 	wr.wr.rdma.remote_addr = (uintptr_t)e[1].mr->addr;
 	wr.wr.rdma.rkey = e[1].mr->rkey;
-	must(!roci_post_send(e[0].qp, &wr, NULL), "post");
+	err = roci_post_send(e[0].qp, &wr, NULL);
+	must(!err || err == EIO, "post");
+	return !err;
 }
 
 /* SENDs for which no receive will ever be posted, and receives that nothing will ever fill. */
@@ -49,7 +53,7 @@ static void post_for_ever(void)
 	struct roci_recv_wr wr = {0};
 
 	for (unsigned i = 0; i < SENDS; i++)
-		post_send(SEND_ID + i, ROCI_WR_SEND, 64);
+		must(post_send(SEND_ID + i, ROCI_WR_SEND, 64), "SEND");
 	for (unsigned i = 0; i < RECVS; i++) {
 		wr.wr_id = RECV_ID + i;
 		must(!roci_post_recv(e[0].qp, &wr, NULL), "receive");
@@ -144,14 +148,17 @@ static void in_command(void)
 static void in_post(void)
 {
 	uint64_t posted = 0, done = 0;
-	bool flushing = false;
+	bool flushing = false, gone = false;
 	struct roci_wc wc;
 	int n;
 
 	ready();
 	do {
-		for (; posted - done < WINDOW && !flushing; posted++)
-			post_send(posted, ROCI_WR_RDMA_WRITE, 1 + (uint32_t)posted * 37 % SIZE);
+		while (posted - done < WINDOW && !flushing && !gone) {
+			gone = !post_send(
+				posted, ROCI_WR_RDMA_WRITE, 1 + (uint32_t)posted * 37 % SIZE);
+			posted += !gone;
+		}
 		n = roci_poll_cq(e[0].cq, 1, &wc);
 		if (n != 1)
 			continue;

@@ -13,7 +13,7 @@ import sys
 import tempfile
 
 import rocid
-from netlab import Lab, Lines, settle, veth, wait_for
+from netlab import Lab, Lines, ping, settle, veth, wait_for
 from rocid import RING_PAIR, check
 
 # mistake: requester's words, responder's (None: it does not fail), what else stands in `show errors`
@@ -301,6 +301,7 @@ class Wire:
         for daemon in self.ra, self.rb:
             if daemon.poll() is None:
                 self.port_is(daemon, 'ACTIVE')
+        ping(self.a, '10.9.0.2')  # the bridge hears of its port a moment later
 
 
 def test_wire(binary, rocictl, why, names):
