@@ -10,6 +10,7 @@
 #include "find.h"
 #include "inject.h"
 #include "sentence.h"
+#include "show.h"
 #include "state.h"
 
 bool admin_number(const char *word, uint64_t most, uint64_t *number)
@@ -36,16 +37,12 @@ static int parse_qpn(
 static bool next_qpn(struct ctl *ctl, const struct admin_arg arg[], unsigned i,
 	struct document_cursor *at, char value[ADMIN_VALUE_MAX])
 {
-	for (; at->slot < SESSION_MAX; at->slot++, at->index = 0) {
-		struct session *s = ctl->session[at->slot];
-		struct qp_obj *o = s ? handle_next(&s->qps, &at->index) : NULL;
+	const struct qp_obj *o = show_next_qp(ctl, at);
 
-		if (!o)
-			continue;
-		snprintf(value, ADMIN_VALUE_MAX, "%u", o->qpn);
-		return true;
-	}
-	return false;
+	if (!o)
+		return false;
+	snprintf(value, ADMIN_VALUE_MAX, "%u", o->qpn);
+	return true;
 }
 
 static int parse_key(
@@ -63,16 +60,12 @@ static int parse_key(
 static bool next_key(struct ctl *ctl, const struct admin_arg arg[], unsigned i,
 	struct document_cursor *at, char value[ADMIN_VALUE_MAX])
 {
-	for (; at->slot < SESSION_MAX; at->slot++, at->index = 0) {
-		struct session *s = ctl->session[at->slot];
-		struct mr_obj *o = s ? handle_next(&s->mrs, &at->index) : NULL;
+	const struct mr_obj *o = show_next_mr(ctl, at);
 
-		if (!o)
-			continue;
-		snprintf(value, ADMIN_VALUE_MAX, "0x%x", o->mr.key);
-		return true;
-	}
-	return false;
+	if (!o)
+		return false;
+	snprintf(value, ADMIN_VALUE_MAX, "0x%x", o->mr.key);
+	return true;
 }
 
 static int parse_session(

@@ -80,6 +80,20 @@ static struct handles *qps_of(struct session *s)
 	return &s->qps;
 }
 
+struct mr_obj *show_next_mr(struct ctl *ctl, struct document_cursor *at)
+{
+	struct session *owner;
+
+	return object_at(ctl, at, mrs_of, &owner);
+}
+
+struct qp_obj *show_next_qp(struct ctl *ctl, struct document_cursor *at)
+{
+	struct session *owner;
+
+	return object_at(ctl, at, qps_of, &owner);
+}
+
 /* --- sections --------------------------------------------------------------------------- */
 
 static bool next_session(

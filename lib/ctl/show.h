@@ -12,6 +12,10 @@
 
 #include "document.h"
 
+struct ctl;
+struct mr_obj;
+struct qp_obj;
+
 extern const struct document_section show_version;
 extern const struct document_section show_totals;
 extern const struct document_section show_limits;
@@ -76,5 +80,10 @@ void show_count(struct ctl *ctl, struct core_counters *sum);
 
 /** A word that a worker or an application writes, as it is now. */
 #define LOOK(field) __atomic_load_n(&(field), __ATOMIC_RELAXED)
+
+/** The next memory region, or QP, of whatever session, in the order in which show_mrs and show_qps
+ * list them.  @return NULL behind the last. */
+struct mr_obj *show_next_mr(struct ctl *ctl, struct document_cursor *at);
+struct qp_obj *show_next_qp(struct ctl *ctl, struct document_cursor *at);
 
 #endif

@@ -3,7 +3,6 @@
 kernel. Everything is made here and ends with the test; nothing else is touched. Waits end after
 PATIENCE_S, which no pause of a machine reaches; nothing else depends on time."""
 import ctypes
-import json
 import os
 import select
 import shutil
@@ -16,7 +15,8 @@ import tempfile
 import threading
 import time
 
-PATIENCE_S = 180
+from rocid import PATIENCE_S, ask
+
 CLONE_NEWNET = 0x40000000
 SKIP = 77
 
@@ -195,10 +195,7 @@ class Lab:
     @staticmethod
     def ask(rocid, line):
         """What rocid answers its administrator."""
-        with socket.socket(socket.AF_UNIX) as s:
-            s.connect(rocid.socket + '.admin')
-            s.sendall(line.encode() + b'\n')
-            return json.loads(s.makefile('rb').readline())
+        return ask(rocid, line)
 
     def stream(self, a, port_a, gid_a, b, port_b, gid_b, mtu=1024):
         """Traffic between port_a of rocid a and port_b of rocid b; returns once it flows."""
