@@ -21,6 +21,7 @@ struct arena {
 	struct random random;
 	unsigned effort; /* 1 in `make test` */
 	int rocid;	 /* its process id */
+	bool root;	 /* the attack keeps root's rights */
 };
 
 struct attack {
@@ -28,9 +29,10 @@ struct attack {
 	void (*run)(struct arena *a);
 };
 
-/** Tables; the last row has no name. */
+/** Tables; the last row has no name. Those of attacks_root need root, to change limits of rocid
+ *  itself; all others run as USER_ATTACKER. */
 extern const struct attack attacks_words[], attacks_wqe[], attacks_srq[], attacks_keys[],
-	attacks_socket[], attacks_objects[], attacks_memory[], attacks_fuzz[];
+	attacks_socket[], attacks_objects[], attacks_memory[], attacks_fuzz[], attacks_root[];
 
 /** A session with two connected QPs over one CQ and one region, which each may use freely. */
 struct duo {

@@ -256,7 +256,11 @@ const struct attack attacks_objects[] = {
 	{"absurd sizes", absurd_sizes},
 	{"objects until the quota", until_the_quota},
 	{"bytes until the quota", bytes_until_the_quota},
-	{"rocid without memory, without descriptors", starved},
 	{"kill -9", killed},
+	{NULL, NULL},
+};
+
+const struct attack attacks_root[] = {
+	{"rocid without memory, without descriptors", starved},
 	{NULL, NULL},
 };

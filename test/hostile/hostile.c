@@ -31,7 +31,7 @@ static struct victim *victim;
 static pid_t children[2];
 
 static const struct attack *const tables[] = {attacks_words, attacks_wqe, attacks_srq, attacks_keys,
-	attacks_socket, attacks_objects, attacks_memory, attacks_fuzz};
+	attacks_socket, attacks_objects, attacks_memory, attacks_fuzz, attacks_root};
 
 static pid_t start(void (*body)(struct victim *, const char *), const char *socket)
 {
@@ -41,6 +41,7 @@ static pid_t start(void (*body)(struct victim *, const char *), const char *sock
 		err(1, "fork");
 	if (pid)
 		return pid;
+	raw_become(USER_VICTIM);
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	body(victim, socket);
 	exit(0);
@@ -117,6 +118,8 @@ static void attack_process(const struct attack *k, struct arena *a)
 	if (pid < 0)
 		err(1, "fork");
 	if (!pid) {
+		if (!a->root)
+			raw_become(USER_ATTACKER);
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		alarm(ATTACK_S);
 		k->run(a);
@@ -180,6 +183,7 @@ static void run_all(struct arena *a, const struct proc *p, char *const *names, u
 			/* the same, whichever others run */
 			a->random = (struct random){
 				seed * 1000003 + t * 100 + (uint64_t)(k - tables[t]) + 1};
+			a->root = tables[t] == attacks_root;
 			run(k, a, p);
 			n++;
 		}

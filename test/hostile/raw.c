@@ -2,9 +2,11 @@
 #include <err.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <grp.h>
 #include <sched.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <time.h>
@@ -13,6 +15,15 @@
 
 #define PAGE	4096u
 #define FDS_MAX 253 /* of the kernel, a message */
+
+void raw_become(uid_t uid)
+{
+	if (geteuid())
+		return;
+	if (setgroups(0, NULL) || setresgid(uid, uid, uid) || setresuid(uid, uid, uid))
+		err(1, "become user %u", uid);
+	prctl(PR_SET_DUMPABLE, 1); /* its own files in /proc are its own again */
+}
 
 int raw_connect(const char *path)
 {

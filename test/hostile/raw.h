@@ -55,6 +55,14 @@ struct raw_qp {
 	uint32_t posted, received; /* entries */
 };
 
+/** Users without any right, as which programs run when the test runs as root: quotas per user do
+ *  not hold for root. */
+#define USER_VICTIM   64001u
+#define USER_ATTACKER 64002u
+
+/** The calling process becomes @p uid, for good, if it is root's; else it stays as it is. */
+void raw_become(uid_t uid);
+
 /** @return a connected socket whose calls end after RAW_PATIENCE_S, or -1. */
 int raw_connect(const char *path);
 
