@@ -5,6 +5,9 @@
 BUILD ?= build
 export PATH := /usr/bin:/usr/sbin:/bin:/sbin:$(PATH)
 
+# Warnings are errors for developers and in CI only: that of a newer compiler must not stop a packager.
+DEVELOPER := -Dtests=enabled -Dwerror=true
+
 # Ninja runs things side by side; two package managers, or two ninjas in one folder, cannot.
 .NOTPARALLEL:
 .PHONY: all demo bench test check sanitize clang fuzz-smoke fuzz interop lint mutants packages \
@@ -36,14 +39,14 @@ check: $(BUILD)/with-tests
 		--timeout-multiplier 4
 
 clang: packages-test
-	@test -f $(BUILD)-clang/build.ninja || CC=clang meson setup $(BUILD)-clang -Dtests=enabled
+	@test -f $(BUILD)-clang/build.ninja || CC=clang meson setup $(BUILD)-clang $(DEVELOPER)
 	ninja -C $(BUILD)-clang
 
 # Everything but interop, and what measures CPU time, under ASan and UBSan; clang, whose runtime
 # finds more.
 sanitize: packages-test
 	@test -f $(BUILD)-asan/build.ninja || CC=clang meson setup $(BUILD)-asan \
-		-Dtests=enabled \
+		$(DEVELOPER) \
 		-Db_sanitize=address,undefined -Db_lundef=false
 	ninja -C $(BUILD)-asan
 	meson test -C $(BUILD)-asan --no-rebuild --print-errorlogs --no-suite interop --no-suite cpu \
@@ -55,7 +58,7 @@ sanitize: packages-test
 FUZZ_SECONDS ?= 600
 
 $(BUILD)-fuzz/build.ninja: | packages-test
-	CC=clang meson setup $(BUILD)-fuzz -Dtests=enabled -Dfuzz=true \
+	CC=clang meson setup $(BUILD)-fuzz $(DEVELOPER) -Dfuzz=true \
 		-Db_sanitize=address,undefined
 
 fuzz-smoke: $(BUILD)-fuzz/build.ninja
@@ -124,7 +127,7 @@ $(BUILD)/build.ninja: | packages
 
 # `make demo` configures without the tests where their libraries are missing: look again.
 $(BUILD)/with-tests: | packages-test $(BUILD)/build.ninja
-	meson setup --reconfigure $(BUILD) -Dtests=enabled
+	meson setup --reconfigure $(BUILD) $(DEVELOPER)
 	@touch $@
 
 packages:

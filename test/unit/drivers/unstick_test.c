@@ -60,6 +60,9 @@ static bool put(unsigned len, uint8_t mark)
 
 	assert_non_null(m);
 	data = (uint8_t *)rte_pktmbuf_append(m, (uint16_t)len);
+	assert_non_null(data);
+	if (!data) /* the compiler does not know that the assertion ends the test */
+		return false;
 	memset(data, 0, len);
 	memset(data, 0xFF, 6);
 	data[6] = 2;
