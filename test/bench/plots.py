@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The report as pictures: SVG by gnuplot."""
+import itertools
 import os
 import subprocess
 
@@ -13,6 +14,20 @@ set title '{title}'
 set grid ytics lc rgb '#dddddd'
 set key outside right top Left reverse
 """
+
+# Each curve has a colour, a point shape and a dash pattern. The colours alternate between dark and
+# light, and no shape repeats within twelve curves, so that curves differ in grey as well.
+COLOURS = ('#000000', '#e69f00', '#0050a0', '#56b4e9', '#8b1a1a', '#3cb371',
+           '#6a3d9a', '#cc79a7', '#005f4b', '#b8860b', '#7f7f7f', '#d55e00')
+SHAPES = (7, 4, 9, 6, 5, 8, 13, 10, 11, 12, 2, 1)
+DASHES = (1, 2, 4)
+
+
+def styles():
+    """A gnuplot style for each curve of a plot in turn."""
+    for i in itertools.count():
+        yield (f"lw 2 lc rgb '{COLOURS[i % len(COLOURS)]}' pt {SHAPES[i % len(SHAPES)]} ps 0.9 "
+               f'dt {DASHES[i % len(DASHES)]}')
 
 
 def text(word):
@@ -32,9 +47,9 @@ def lines(path, title, ylabel, curves):
     tics = ', '.join(f'{text(size_text(s))} {s}' for s in sizes)
     script = f"set logscale xy\nset xtics ({tics})\nset xlabel 'message'\nset ylabel {text(ylabel)}\n"
     plots = []
-    for i, (name, points) in enumerate(curves.items()):
+    for i, ((name, points), style) in enumerate(zip(curves.items(), styles())):
         script += f'$d{i} << EOD\n' + ''.join(f'{s} {v}\n' for s, v in sorted(points)) + 'EOD\n'
-        plots.append(f'$d{i} using 1:2 with linespoints lw 2 pt 7 title {text(name)}')
+        plots.append(f'$d{i} using 1:2 with linespoints {style} title {text(name)}')
     gnuplot(path, title, script + 'plot ' + ', '.join(plots) + '\n')
 
 
