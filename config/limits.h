@@ -81,8 +81,9 @@
 
 /** Packets a burst, receive and transmit. */
 #define BURST 32u
-/** Async events and completion notices that the core holds between two drains. */
-#define EVENT_QUEUE 256u
+/** Async events and completion notices that a worker passes on in one round; the rest waits in the
+ *  objects that they are about. */
+#define EVENTS_ROUND 256u
 /** Sessions a daemon. Each costs a worker one glance per round at a cache line of its
  *  doorbell, so this also bounds the length of an idle round. A power of two. */
 #define SESSION_MAX 256u

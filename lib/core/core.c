@@ -13,6 +13,7 @@ void core_init(struct core *c, const struct core_config *cfg, uint64_t now)
 	wheel_init(&c->wheel, now);
 	list_init(&c->ready);
 	list_init(&c->touched);
+	list_init(&c->troubled);
 	list_init(&c->held);
 	for (uint32_t i = 0; i < SESSION_MAX; i++) {
 		list_init(&c->share[i].node);

@@ -119,7 +119,6 @@ struct qp_table {
 		"messages received that were longer than their receive WQE")                      \
 	X(cq_overflow, "cq_overflow", "completions lost because a CQ was full")                   \
 	X(access_faults, "access_faults", "accesses to application memory that faulted")          \
-	X(events_lost, "events_lost", "async events lost because a queue was full")               \
 	X(injected_faults, "injected_faults", "faults injected into packets, see show faults")
 
 /** Of what goes through a port. */
@@ -162,7 +161,7 @@ struct core_config {
 	const struct mr_table *mrs;
 	const struct ah_table *ahs;
 	const struct mcast_table *mcasts;
-	const struct srq_table *srqs; /* XRC: NULL for none */
+	const struct srq_table *srqs; /* all of them, also those that no XRC request names */
 	const struct port_table *ports;
 };
 
@@ -187,13 +186,14 @@ struct core {
 	struct core_config cfg;
 	struct uaccess ua;
 	struct wheel wheel;
-	struct list ready;   /* sessions' shares with QPs that are ready, round robin */
-	struct list touched; /* CQ lanes with news since the last core_events() */
-	uint64_t tx_now;     /* time of the core_tx() call under way, or the last: core_seal()'s */
-	uint32_t tx_call;    /* its number */
-	uint8_t careful;     /* CORE_TRACING, CORE_INJECTING: steps are taken one at a time */
-	uint32_t ev_head, ev_tail;
-	struct core_event ev[EVENT_QUEUE];
+	struct list ready;    /* sessions' shares with QPs that are ready, round robin */
+	struct list touched;  /* CQ lanes with news since the last core_events() */
+	struct list troubled; /* QPs with async events that core_events() has not taken */
+	uint64_t srq_troubled[SRQ_MAX / 64]; /* likewise, by slot of the SRQ table ... */
+	uint64_t srq_summary;		     /* ... and the words of it that are not 0 */
+	uint64_t tx_now;  /* time of the core_tx() call under way, or the last: core_seal()'s */
+	uint32_t tx_call; /* its number */
+	uint8_t careful;  /* CORE_TRACING, CORE_INJECTING: steps are taken one at a time */
 	uint16_t ip_id;
 	uint32_t grace_begun; /* core_grace_begin() */
 	uint32_t grace_ended;
@@ -341,8 +341,18 @@ static inline void core_grace_end(struct core *c, uint32_t number)
 	c->grace_ended = number;
 }
 
-/** Takes up to @p n events. Call once a burst: completion events come from here. */
+/**
+ * Takes up to @p n events. Call once per burst: completion events come from here, too. What is left
+ * waits in the objects that it is about, so an event may be late, but is never lost. One that its
+ * object has not been rid of is not noted twice.
+ */
 unsigned core_events(struct core *c, struct core_event out[], unsigned n);
+
+/** @return whether there may be events to take. */
+static inline bool core_events_wait(const struct core *c)
+{
+	return !list_empty(&c->touched) || !list_empty(&c->troubled) || c->srq_summary;
+}
 
 /* --- commands ----------------------------------------------------------------------- */
 

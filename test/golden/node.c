@@ -129,7 +129,7 @@ static void qp_make(struct node *n)
 
 	if (s->type == ABI_QPT_XRC_RECV) {
 		n->srq = app_xrc_srq(&n->app, RECV_ROOM, 4, spec.xrcd, n->recv_cq);
-		app_xrc_srq_withdraw(&n->app, n->srq);
+		app_srq_withdraw(&n->app, n->srq);
 		n->srq->srq.srqn = s->srqn ? s->srqn : 1; /* 0 is none's */
 		atomic_store(&n->host->srqs.slot[SRQN_SLOT(n->srq->srq.srqn)], &n->srq->srq);
 	} else if (s->shared) {
