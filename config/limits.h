@@ -40,6 +40,9 @@
 /** Outstanding READ and ATOMIC requests of one QP, each direction (a power of two): twice
  *  what adapters offer; a slot costs 64 bytes in each of 10,000 QPs. */
 #define RD_ATOMIC_MAX 32u
+/** Binds and invalidations of one QP that are executed and wait for the requests before them: they
+ *  complete with one acknowledgement, in one step. */
+#define LOCAL_AHEAD 64u
 /** Packets in flight of one QP unless configured otherwise (design.md 3, "Window"). */
 #define WINDOW_DEFAULT 128u
 /** And at most: far above what any path holds, far below half of the PSNs. */

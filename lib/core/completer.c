@@ -541,16 +541,30 @@ static ALWAYS_INLINE void response_accept(
 		word_accept(c, qp, pkt, now);
 }
 
-/* Whether @p psn, which is outstanding, belongs to what has a response of its own. */
+/* @return PSNs from una up to the end of @p w, which is not complete: modulo 2^24, because a READ
+ * behind 2^23 outstanding PSNs may have as many. */
+static uint32_t psns_to_end(const struct qp *qp, const struct send_wqe *w)
+{
+	return (w->last_psn + 1 - qp->comp.una) & SEQ24_MASK;
+}
+
+/* Whether @p psn, which is outstanding, belongs to what has a response of its own. PSNs ascend
+ * along the queue: what sends nothing ends where the one before it does. */
 static bool in_a_response(const struct qp *qp, uint32_t psn)
 {
-	for (uint32_t i = qp->comp.head; i != qp->req.fetched; i++) {
-		const struct send_wqe *w = qp_wqe(qp, i);
+	uint32_t want = (psn + 1 - qp->comp.una) & SEQ24_MASK;
+	uint32_t from = qp->comp.head;
+	uint32_t to = qp->req.fetched;
 
-		if (seq24_le(psn, w->last_psn))
-			return wqe_has_response(w);
+	while (from != to) {
+		uint32_t middle = from + (to - from) / 2;
+
+		if (psns_to_end(qp, qp_wqe(qp, middle)) < want)
+			from = middle + 1;
+		else
+			to = middle;
 	}
-	return false;
+	return from != qp->req.fetched && wqe_has_response(qp_wqe(qp, from));
 }
 
 /* Whether @p psn is that of the response which is due, and to the oldest WQE. */
