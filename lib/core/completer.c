@@ -269,14 +269,25 @@ void completer_timeout(struct core *c, struct qp *qp, uint64_t now)
 	retry(c, qp, now);
 }
 
-/* Responses to an earlier READ are missing although something behind it was answered
- * (REQ-38). Once until something new arrives: packets of the old stream are still coming. */
-static void implied_nak(struct core *c, struct qp *qp, uint64_t now)
+void completer_gap(struct core *c, struct qp *qp, uint64_t now)
 {
-	if (qp->comp.retrying || qp->comp.rnr_wait) /* REQ-29: it is asked for again, later */
-		return;
 	c->count.implied_nak_seq_err++;
 	retry(c, qp, now);
+}
+
+/* Responses to an earlier READ are missing although something behind it was answered (REQ-38).
+ * After the READ was sent again answers to what was sent before it still come. One that comes later
+ * tells of another gap, which the ACK timer ends; where it does not run, a timer of its own. */
+static void implied_nak(struct core *c, struct qp *qp, uint64_t now)
+{
+	if (qp->comp.rnr_wait)
+		return; /* REQ-29: it is asked for again, later */
+	if (qp->comp.retrying) {
+		if (qp->req.psn != qp->comp.una)
+			timers_gap(c, qp, now);
+		return;
+	}
+	completer_gap(c, qp, now);
 }
 
 /* --- progress ------------------------------------------------------------------------- */
