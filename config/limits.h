@@ -69,6 +69,17 @@
 #define MCAST_GROUP_MAX 1024u
 /** Queue pairs that one group can have: a packet to it is copied so often. */
 #define MCAST_MEMBERS_MAX 256u
+/** Copies of multicast datagrams that a worker delivers in one round, besides one of each: as many
+ *  as it receives packets in two bursts. */
+#define GROUP_COPIES 64u
+/** Of these to QPs of one session, before another one has its turn. */
+#define GROUP_TURN 16u
+/** Multicast datagrams that a worker holds until all members have had their turn, a buffer each
+ *  (fits a byte), and those that wait for QPs of one session; more are lost. */
+#define GROUP_HELD	   128u
+#define GROUP_HELD_SESSION 32u
+/** How often one of these waits for a session: many groups have QPs of several. */
+#define GROUP_JOBS 512u
 /** Entries a completion queue lane. */
 #define CQE_MAX (1u << 20)
 /** GID table entries a port: IPv4, IPv6 and RoCEv1 forms of some dozens of addresses. */

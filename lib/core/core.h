@@ -154,7 +154,8 @@ void core_sum_ports(struct core_counters *c);
 /* --- set-up ------------------------------------------------------------------------- */
 
 struct core_config {
-	uint16_t worker; /* this core's number; packets of QPs with another owner are handed off */
+	uint16_t worker;  /* this core's number; packets of QPs with another owner are handed off */
+	uint16_t workers; /* how many cores share the tables; 0: nobody says */
 	const struct icrc_ops *icrc;
 	const volatile uint32_t *faults; /* see uaccess.h */
 	const struct qp_table *qps;
@@ -176,6 +177,35 @@ struct core_event {
 struct core_share {
 	struct list node; /* on core.ready while there is a QP in `qps` */
 	struct list qps;  /* QPs with something to send or to flush, round robin */
+	/* multicast.c: multicast datagrams that its QPs have still to receive */
+	struct list group; /* on core.groups.ready while there is one */
+	struct list jobs;  /* struct group_job, in the order in which they came */
+	uint32_t njobs;
+};
+
+/** Members of one session that are to receive a multicast datagram. */
+struct group_job {
+	struct list node; /* of the session's jobs, or on core_groups.idle */
+	uint32_t session;
+	uint32_t next;	/* serial of the next member */
+	uint32_t place; /* of the datagram in core_groups.held */
+};
+
+/** A multicast datagram that the shell keeps. */
+struct group_held {
+	uint32_t jobs; /* that need it; 0: the place is free */
+	struct pkt pkt;
+};
+
+/** Multicast datagrams on their way to members of groups; multicast.c. */
+struct core_groups {
+	uint32_t copies;     /* that may still be delivered before the next core_groups() */
+	uint32_t places;     /* that are in use */
+	uint32_t next_place; /* to look at for a free one */
+	struct list ready;   /* core_share.group of sessions that have jobs, round robin */
+	struct list idle;    /* jobs that nobody uses */
+	struct group_held held[GROUP_HELD];
+	struct group_job job[GROUP_JOBS];
 };
 
 /* Why a core takes care: some QP of the daemon is traced, or has faults. */
@@ -200,8 +230,9 @@ struct core {
 	struct core_counters count;
 	struct drop_log drops;		      /* cause.c */
 	struct core_share share[SESSION_MAX]; /* by the low bits of the session's number */
-	struct list held;		      /* struct inject that hold frames back */
-	uint8_t rx_fault[BURST];	      /* core_rx_fault() */
+	struct core_groups groups;
+	struct list held;	 /* struct inject that hold frames back */
+	uint8_t rx_fault[BURST]; /* core_rx_fault() */
 };
 
 /** Prepares @p c, whose memory is the caller's; @p cfg is copied, what it points to must
@@ -216,6 +247,15 @@ void core_init(struct core *c, const struct core_config *cfg, uint64_t now);
 /** It went to a multicast group, of which other workers have QPs, too: core_group_workers() tells
  *  which are to get a copy of it, with PKT_COPY as its queue. */
 #define VERDICT_SPREAD 0x200u
+/** Not all members of its group have had their turn: the frame stays where it is until
+ * core_groups() names its place, which is in the low byte. May come with VERDICT_SPREAD. */
+#define VERDICT_HELD 0x400u
+
+/** @return the place in @p verdict, which has VERDICT_HELD. */
+static inline uint8_t verdict_place(uint16_t verdict)
+{
+	return (uint8_t)verdict;
+}
 
 /**
  * Receives @p n packets that frame_parse() accepted (the caller counts those it did not with
@@ -243,6 +283,20 @@ uint32_t core_group_workers(const struct core *c, const struct pkt *pkt);
 /** @return whether QPs of this daemon, of whichever worker, are in the group that @p t, which has
  *  been sealed, goes to: a copy of it is then to be received, too (MC-08). */
 bool core_group_here(const struct core *c, const struct txd *t);
+
+/**
+ * Delivers multicast datagrams that are held (VERDICT_HELD) to more members of their groups, those
+ * of different sessions by turns. Call it once per round; core_groups_wait() tells that more are
+ * left.
+ * @param done  places of frames that nobody needs any more
+ * @return how many they are
+ */
+uint32_t core_groups(struct core *c, uint8_t done[GROUP_COPIES], uint64_t now);
+
+static inline bool core_groups_wait(const struct core *c)
+{
+	return !list_empty(&c->groups.ready);
+}
 
 /** Counts a frame that frame_parse() or the shell itself dropped. */
 void core_count_drop(struct core *c, enum drop why);

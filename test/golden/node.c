@@ -153,12 +153,12 @@ static void qp_make(struct node *n)
 /* MC-04: the QP is the group's only member. */
 static void attach(struct node *n)
 {
-	n->group = calloc(1, sizeof(*n->group) + sizeof(n->group->qp[0]));
+	n->group = calloc(1, sizeof(*n->group) + sizeof(n->group->member[0]));
 	if (!n->group)
 		abort();
 	memcpy(n->group->mgid, n->spec.mgid, sizeof(n->group->mgid));
 	n->group->n = 1;
-	n->group->qp[0] = n->qp->qp;
+	n->group->member[0].qp = n->qp->qp;
 	mcast_replace(&n->host->mcasts, NULL, n->group);
 }
 
