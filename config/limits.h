@@ -40,6 +40,9 @@
 /** Outstanding READ and ATOMIC requests of one QP, each direction (a power of two): twice
  *  what adapters offer; a slot costs 64 bytes in each of 10,000 QPs. */
 #define RD_ATOMIC_MAX 32u
+/** Binds and invalidations of one QP that are executed and wait for the requests before them: they
+ *  complete with one acknowledgement, in one step. */
+#define LOCAL_AHEAD 64u
 /** Packets in flight of one QP unless configured otherwise (design.md 3, "Window"). */
 #define WINDOW_DEFAULT 128u
 /** And at most: far above what any path holds, far below half of the PSNs. */
@@ -66,6 +69,17 @@
 #define MCAST_GROUP_MAX 1024u
 /** Queue pairs that one group can have: a packet to it is copied so often. */
 #define MCAST_MEMBERS_MAX 256u
+/** Copies of multicast datagrams that a worker delivers in one round, besides one of each: as many
+ *  as it receives packets in two bursts. */
+#define GROUP_COPIES 64u
+/** Of these to QPs of one session, before another one has its turn. */
+#define GROUP_TURN 16u
+/** Multicast datagrams that a worker holds until all members have had their turn, a buffer each
+ *  (fits a byte), and those that wait for QPs of one session; more are lost. */
+#define GROUP_HELD	   128u
+#define GROUP_HELD_SESSION 32u
+/** How often one of these waits for a session: many groups have QPs of several. */
+#define GROUP_JOBS 512u
 /** Entries a completion queue lane. */
 #define CQE_MAX (1u << 20)
 /** GID table entries a port: IPv4, IPv6 and RoCEv1 forms of some dozens of addresses. */
@@ -81,8 +95,9 @@
 
 /** Packets a burst, receive and transmit. */
 #define BURST 32u
-/** Async events and completion notices that the core holds between two drains. */
-#define EVENT_QUEUE 256u
+/** Async events and completion notices that a worker passes on in one round; the rest waits in the
+ *  objects that they are about. */
+#define EVENTS_ROUND 256u
 /** Sessions a daemon. Each costs a worker one glance per round at a cache line of its
  *  doorbell, so this also bounds the length of an idle round. A power of two. */
 #define SESSION_MAX 256u

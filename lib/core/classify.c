@@ -6,6 +6,7 @@
  */
 #include "classify.h"
 #include "completer.h"
+#include "multicast.h"
 #include "inject.h"
 #include "qp.h"
 #include "responder.h"
@@ -207,21 +208,14 @@ static NOINLINE struct qp *gsi_lookup(const struct core *c, const struct pkt *pk
 	return atomic_load_explicit(&c->cfg.qps->gsi[pkt->port], memory_order_acquire);
 }
 
-static const struct mcast_group *group_of(const struct core *c, const struct pkt *pkt)
-{
-	uint8_t sgid[16], dgid[16];
-
-	frame_gids(pkt, sgid, dgid);
-	return mcast_find(c->cfg.mcasts, dgid, pkt->port);
-}
-
 bool core_is_receiver(const struct core *c, const struct pkt *pkt, uint32_t qpn)
 {
-	const struct mcast_group *g = pkt->dest_qp == QPN_MULTICAST ? group_of(c, pkt) : NULL;
+	const struct mcast_group *g =
+		pkt->dest_qp == QPN_MULTICAST ? multicast_group(c, pkt) : NULL;
 	const struct qp *gsi = gsi_lookup(c, pkt);
 
 	for (uint32_t i = 0; g && i < g->n; i++)
-		if (g->qp[i]->qpn == qpn)
+		if (g->member[i].qp->qpn == qpn)
 			return true;
 	return pkt->dest_qp == qpn || (gsi && gsi->qpn == qpn);
 }
@@ -248,49 +242,6 @@ enum drop classify_member(
 	return why;
 }
 
-static void rx_member(struct core *c, struct qp *qp, const struct pkt *pkt, uint64_t now)
-{
-	uint8_t fault;
-
-	if (unlikely(qp->inject))
-		inject_rx(c, qp, pkt, now, &fault);
-	else
-		classify_member(c, qp, pkt, DROP_NONE, now);
-}
-
-/* MC-04: one copy to each QP of ours, whatever becomes of the others. */
-static void rx_group(struct core *c, const struct pkt *pkt, uint64_t now)
-{
-	const struct mcast_group *g = group_of(c, pkt);
-
-	/* NULL: the last QP has left since it was found */
-	for (uint32_t i = 0; g && i < g->n; i++)
-		if (qp_owner(g->qp[i]) == c->cfg.worker)
-			rx_member(c, g->qp[i], pkt, now);
-}
-
-uint32_t core_group_workers(const struct core *c, const struct pkt *pkt)
-{
-	const struct mcast_group *g = group_of(c, pkt);
-	uint32_t workers = 0;
-
-	for (uint32_t i = 0; g && i < g->n; i++)
-		workers |= 1u << qp_owner(g->qp[i]);
-	return workers & ~(1u << c->cfg.worker);
-}
-
-bool core_group_here(const struct core *c, const struct txd *t)
-{
-	const uint8_t *l3 = t->frame + t->l3_off;
-	uint8_t mgid[16] = {[10] = 0xFF, [11] = 0xFF};
-
-	if (t->net == NET_IPV4)
-		memcpy(mgid + 12, l3 + IP4_DST, 4);
-	else
-		memcpy(mgid, l3 + IP6_DST, 16);
-	return mcast_find(c->cfg.mcasts, mgid, t->port);
-}
-
 /* @return the verdict. */
 static NOINLINE uint16_t rx_nobodys(struct core *c, const struct pkt *pkt, uint64_t now)
 {
@@ -304,8 +255,7 @@ static NOINLINE uint16_t rx_nobodys(struct core *c, const struct pkt *pkt, uint6
 		drop_count(c, NULL, pkt, why, now);
 		return why;
 	}
-	rx_group(c, pkt, now);
-	return pkt->queue != PKT_COPY && core_group_workers(c, pkt) ? VERDICT_SPREAD : DROP_NONE;
+	return multicast_rx(c, pkt, now);
 }
 
 /* --- bursts ----------------------------------------------------------------------------- */

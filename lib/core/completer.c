@@ -269,14 +269,25 @@ void completer_timeout(struct core *c, struct qp *qp, uint64_t now)
 	retry(c, qp, now);
 }
 
-/* Responses to an earlier READ are missing although something behind it was answered
- * (REQ-38). Once until something new arrives: packets of the old stream are still coming. */
-static void implied_nak(struct core *c, struct qp *qp, uint64_t now)
+void completer_gap(struct core *c, struct qp *qp, uint64_t now)
 {
-	if (qp->comp.retrying || qp->comp.rnr_wait) /* REQ-29: it is asked for again, later */
-		return;
 	c->count.implied_nak_seq_err++;
 	retry(c, qp, now);
+}
+
+/* Responses to an earlier READ are missing although something behind it was answered (REQ-38).
+ * After the READ was sent again answers to what was sent before it still come. One that comes later
+ * tells of another gap, which the ACK timer ends; where it does not run, a timer of its own. */
+static void implied_nak(struct core *c, struct qp *qp, uint64_t now)
+{
+	if (qp->comp.rnr_wait)
+		return; /* REQ-29: it is asked for again, later */
+	if (qp->comp.retrying) {
+		if (qp->req.psn != qp->comp.una)
+			timers_gap(c, qp, now);
+		return;
+	}
+	completer_gap(c, qp, now);
 }
 
 /* --- progress ------------------------------------------------------------------------- */
@@ -541,16 +552,30 @@ static ALWAYS_INLINE void response_accept(
 		word_accept(c, qp, pkt, now);
 }
 
-/* Whether @p psn, which is outstanding, belongs to what has a response of its own. */
+/* @return PSNs from una up to the end of @p w, which is not complete: modulo 2^24, because a READ
+ * behind 2^23 outstanding PSNs may have as many. */
+static uint32_t psns_to_end(const struct qp *qp, const struct send_wqe *w)
+{
+	return (w->last_psn + 1 - qp->comp.una) & SEQ24_MASK;
+}
+
+/* Whether @p psn, which is outstanding, belongs to what has a response of its own. PSNs ascend
+ * along the queue: what sends nothing ends where the one before it does. */
 static bool in_a_response(const struct qp *qp, uint32_t psn)
 {
-	for (uint32_t i = qp->comp.head; i != qp->req.fetched; i++) {
-		const struct send_wqe *w = qp_wqe(qp, i);
+	uint32_t want = (psn + 1 - qp->comp.una) & SEQ24_MASK;
+	uint32_t from = qp->comp.head;
+	uint32_t to = qp->req.fetched;
 
-		if (seq24_le(psn, w->last_psn))
-			return wqe_has_response(w);
+	while (from != to) {
+		uint32_t middle = from + (to - from) / 2;
+
+		if (psns_to_end(qp, qp_wqe(qp, middle)) < want)
+			from = middle + 1;
+		else
+			to = middle;
 	}
-	return false;
+	return from != qp->req.fetched && wqe_has_response(qp_wqe(qp, from));
 }
 
 /* Whether @p psn is that of the response which is due, and to the oldest WQE. */

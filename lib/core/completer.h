@@ -20,6 +20,10 @@ void completer_source_fault(struct core *c, struct qp *qp, uint32_t psn, uint64_
 /** The local ACK timer fired (REQ-24). */
 void completer_timeout(struct core *c, struct qp *qp, uint64_t now);
 
+/** The timer of timers_gap() fired: the READ that was sent again is still without its responses
+ *  (REQ-38). */
+void completer_gap(struct core *c, struct qp *qp, uint64_t now);
+
 /** A WQE has a status: completes what is done at the head of the queue, and fails what cannot be
  *  executed if its turn has come, else when it comes (REQ-12, REQ-18). */
 void completer_settle(struct core *c, struct qp *qp, uint64_t now);

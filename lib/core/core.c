@@ -2,6 +2,7 @@
 #include <string.h>
 #include "bits.h"
 #include "core.h"
+#include "multicast.h"
 #include "inject.h"
 
 void core_init(struct core *c, const struct core_config *cfg, uint64_t now)
@@ -13,11 +14,15 @@ void core_init(struct core *c, const struct core_config *cfg, uint64_t now)
 	wheel_init(&c->wheel, now);
 	list_init(&c->ready);
 	list_init(&c->touched);
+	list_init(&c->troubled);
 	list_init(&c->held);
 	for (uint32_t i = 0; i < SESSION_MAX; i++) {
 		list_init(&c->share[i].node);
 		list_init(&c->share[i].qps);
+		list_init(&c->share[i].group);
+		list_init(&c->share[i].jobs);
 	}
+	multicast_init(&c->groups);
 }
 
 void core_count_drop(struct core *c, enum drop why)

@@ -119,7 +119,6 @@ struct qp_table {
 		"messages received that were longer than their receive WQE")                      \
 	X(cq_overflow, "cq_overflow", "completions lost because a CQ was full")                   \
 	X(access_faults, "access_faults", "accesses to application memory that faulted")          \
-	X(events_lost, "events_lost", "async events lost because a queue was full")               \
 	X(injected_faults, "injected_faults", "faults injected into packets, see show faults")
 
 /** Of what goes through a port. */
@@ -155,14 +154,15 @@ void core_sum_ports(struct core_counters *c);
 /* --- set-up ------------------------------------------------------------------------- */
 
 struct core_config {
-	uint16_t worker; /* this core's number; packets of QPs with another owner are handed off */
+	uint16_t worker;  /* this core's number; packets of QPs with another owner are handed off */
+	uint16_t workers; /* how many cores share the tables; 0: nobody says */
 	const struct icrc_ops *icrc;
 	const volatile uint32_t *faults; /* see uaccess.h */
 	const struct qp_table *qps;
 	const struct mr_table *mrs;
 	const struct ah_table *ahs;
 	const struct mcast_table *mcasts;
-	const struct srq_table *srqs; /* XRC: NULL for none */
+	const struct srq_table *srqs; /* all of them, also those that no XRC request names */
 	const struct port_table *ports;
 };
 
@@ -177,6 +177,35 @@ struct core_event {
 struct core_share {
 	struct list node; /* on core.ready while there is a QP in `qps` */
 	struct list qps;  /* QPs with something to send or to flush, round robin */
+	/* multicast.c: multicast datagrams that its QPs have still to receive */
+	struct list group; /* on core.groups.ready while there is one */
+	struct list jobs;  /* struct group_job, in the order in which they came */
+	uint32_t njobs;
+};
+
+/** Members of one session that are to receive a multicast datagram. */
+struct group_job {
+	struct list node; /* of the session's jobs, or on core_groups.idle */
+	uint32_t session;
+	uint32_t next;	/* serial of the next member */
+	uint32_t place; /* of the datagram in core_groups.held */
+};
+
+/** A multicast datagram that the shell keeps. */
+struct group_held {
+	uint32_t jobs; /* that need it; 0: the place is free */
+	struct pkt pkt;
+};
+
+/** Multicast datagrams on their way to members of groups; multicast.c. */
+struct core_groups {
+	uint32_t copies;     /* that may still be delivered before the next core_groups() */
+	uint32_t places;     /* that are in use */
+	uint32_t next_place; /* to look at for a free one */
+	struct list ready;   /* core_share.group of sessions that have jobs, round robin */
+	struct list idle;    /* jobs that nobody uses */
+	struct group_held held[GROUP_HELD];
+	struct group_job job[GROUP_JOBS];
 };
 
 /* Why a core takes care: some QP of the daemon is traced, or has faults. */
@@ -187,21 +216,23 @@ struct core {
 	struct core_config cfg;
 	struct uaccess ua;
 	struct wheel wheel;
-	struct list ready;   /* sessions' shares with QPs that are ready, round robin */
-	struct list touched; /* CQ lanes with news since the last core_events() */
-	uint64_t tx_now;     /* time of the core_tx() call under way, or the last: core_seal()'s */
-	uint32_t tx_call;    /* its number */
-	uint8_t careful;     /* CORE_TRACING, CORE_INJECTING: steps are taken one at a time */
-	uint32_t ev_head, ev_tail;
-	struct core_event ev[EVENT_QUEUE];
+	struct list ready;    /* sessions' shares with QPs that are ready, round robin */
+	struct list touched;  /* CQ lanes with news since the last core_events() */
+	struct list troubled; /* QPs with async events that core_events() has not taken */
+	uint64_t srq_troubled[SRQ_MAX / 64]; /* likewise, by slot of the SRQ table ... */
+	uint64_t srq_summary;		     /* ... and the words of it that are not 0 */
+	uint64_t tx_now;  /* time of the core_tx() call under way, or the last: core_seal()'s */
+	uint32_t tx_call; /* its number */
+	uint8_t careful;  /* CORE_TRACING, CORE_INJECTING: steps are taken one at a time */
 	uint16_t ip_id;
 	uint32_t grace_begun; /* core_grace_begin() */
 	uint32_t grace_ended;
 	struct core_counters count;
 	struct drop_log drops;		      /* cause.c */
 	struct core_share share[SESSION_MAX]; /* by the low bits of the session's number */
-	struct list held;		      /* struct inject that hold frames back */
-	uint8_t rx_fault[BURST];	      /* core_rx_fault() */
+	struct core_groups groups;
+	struct list held;	 /* struct inject that hold frames back */
+	uint8_t rx_fault[BURST]; /* core_rx_fault() */
 };
 
 /** Prepares @p c, whose memory is the caller's; @p cfg is copied, what it points to must
@@ -216,6 +247,15 @@ void core_init(struct core *c, const struct core_config *cfg, uint64_t now);
 /** It went to a multicast group, of which other workers have QPs, too: core_group_workers() tells
  *  which are to get a copy of it, with PKT_COPY as its queue. */
 #define VERDICT_SPREAD 0x200u
+/** Not all members of its group have had their turn: the frame stays where it is until
+ * core_groups() names its place, which is in the low byte. May come with VERDICT_SPREAD. */
+#define VERDICT_HELD 0x400u
+
+/** @return the place in @p verdict, which has VERDICT_HELD. */
+static inline uint8_t verdict_place(uint16_t verdict)
+{
+	return (uint8_t)verdict;
+}
 
 /**
  * Receives @p n packets that frame_parse() accepted (the caller counts those it did not with
@@ -243,6 +283,20 @@ uint32_t core_group_workers(const struct core *c, const struct pkt *pkt);
 /** @return whether QPs of this daemon, of whichever worker, are in the group that @p t, which has
  *  been sealed, goes to: a copy of it is then to be received, too (MC-08). */
 bool core_group_here(const struct core *c, const struct txd *t);
+
+/**
+ * Delivers multicast datagrams that are held (VERDICT_HELD) to more members of their groups, those
+ * of different sessions by turns. Call it once per round; core_groups_wait() tells that more are
+ * left.
+ * @param done  places of frames that nobody needs any more
+ * @return how many they are
+ */
+uint32_t core_groups(struct core *c, uint8_t done[GROUP_COPIES], uint64_t now);
+
+static inline bool core_groups_wait(const struct core *c)
+{
+	return !list_empty(&c->groups.ready);
+}
 
 /** Counts a frame that frame_parse() or the shell itself dropped. */
 void core_count_drop(struct core *c, enum drop why);
@@ -341,8 +395,18 @@ static inline void core_grace_end(struct core *c, uint32_t number)
 	c->grace_ended = number;
 }
 
-/** Takes up to @p n events. Call once a burst: completion events come from here. */
+/**
+ * Takes up to @p n events. Call once per burst: completion events come from here, too. What is left
+ * waits in the objects that it is about, so an event may be late, but is never lost. One that its
+ * object has not been rid of is not noted twice.
+ */
 unsigned core_events(struct core *c, struct core_event out[], unsigned n);
+
+/** @return whether there may be events to take. */
+static inline bool core_events_wait(const struct core *c)
+{
+	return !list_empty(&c->touched) || !list_empty(&c->troubled) || c->srq_summary;
+}
 
 /* --- commands ----------------------------------------------------------------------- */
 

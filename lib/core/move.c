@@ -24,6 +24,7 @@ int qp_give(struct core *c, struct qp *qp, uint16_t worker, uint64_t now)
 		return -EPERM;
 	wheel_cancel(&c->wheel, &qp->timer); /* comp.due stays */
 	qp_make_idle(c, qp);
+	list_del(&qp->troubled); /* its events stay */
 	inject_give(qp);
 	qp->tx_call = 0; /* all that was built is sealed */
 	qp->send_lane = &qp->send_lane->cq->lane[worker];
@@ -42,6 +43,7 @@ int qp_take(struct core *c, struct qp *qp)
 		return -EPERM;
 	if (qp->comp.due && !wheel_armed(&qp->timer))
 		wheel_arm(&c->wheel, &qp->timer, qp->comp.due);
+	qp_events_take(c, qp);
 	inject_take(c, qp);
 	qp_make_ready(c, qp); /* it may have been; and something may have been posted meanwhile */
 	return 0;

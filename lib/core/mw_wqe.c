@@ -14,6 +14,15 @@ static bool fenced(const struct qp *qp, const struct send_wqe *w)
 	return (w->flags & ABI_WQE_FENCE) && qp->req.rd_started != qp->comp.rd_done; /* REQ-10 */
 }
 
+/* All that waits for one acknowledgement completes when it comes, in one step. Each request before
+ * @p qp's cursor that is not complete has a packet in flight: what is more is executed already. */
+static bool far_ahead(const struct qp *qp)
+{
+	uint32_t in_flight = qp->req.sent - qp->comp.acked;
+
+	return qp->req.cur - qp->comp.head >= in_flight + LOCAL_AHEAD;
+}
+
 enum mw_result mw_qp_invalidate(struct core *c, struct qp *qp, uint32_t key)
 {
 	enum mw_result res = mw_invalidate(c->cfg.mrs, key, qp->pd, qp->qpn);
@@ -71,7 +80,7 @@ static bool grace_over(struct core *c, struct send_wqe *w)
 
 bool mw_wqe_work(struct core *c, struct qp *qp, struct send_wqe *w)
 {
-	if (w->status == WQE_LOCAL && fenced(qp, w))
+	if (w->status == WQE_LOCAL && (fenced(qp, w) || far_ahead(qp)))
 		return false; /* progress wakes it */
 	if (w->status == WQE_LOCAL)
 		w->status = execute(c, qp, w);

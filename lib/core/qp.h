@@ -16,6 +16,7 @@
  *     windows               mw_wqe.c
  *     trace, traced         trace.c (a command)
  *     inject                inject.c (a command)
+ *     events, troubled      event.c
  *
  * `cqes` of comp and resp is event.c's.
  */
@@ -261,6 +262,9 @@ struct qp {
 		uint32_t held;
 	} xrc;
 	struct inject *inject; /* NULL: no faults */
+	/* event.c: async events that have not been taken, a bit for each ABI_EVENT_* */
+	uint32_t events;
+	struct list troubled; /* on the list of the core when there are any */
 } CACHE_ALIGNED;
 
 /* --- set-up by the control thread ----------------------------------------------------- */
@@ -397,18 +401,23 @@ void qp_error(struct core *c, struct qp *qp, uint64_t now);
 void qp_send_error(struct core *c, struct qp *qp, uint64_t now);
 
 /** Queues an async event for @p qp's owner. */
-void qp_event(struct core *c, const struct qp *qp, uint32_t type);
+void qp_event(struct core *c, struct qp *qp, uint32_t type);
 
 /** The same for @p srq's. */
-void srq_event(struct core *c, const struct srq *srq, uint32_t type);
+void srq_event(struct core *c, struct srq *srq, uint32_t type);
+
+/** Forgets the events of @p qp that have not been taken. */
+void qp_events_forget(struct qp *qp);
+
+/** @p qp has come from another core, with its events. */
+void qp_events_take(struct core *c, struct qp *qp);
 
 /** Raises SQ_DRAINED when @p qp is in SQD, nothing is outstanding and its owner wants to know
  *  (QPS-19). For when that may just have become so: nothing begins in SQD, so it does once. */
 void qp_check_drained(struct core *c, struct qp *qp);
 
 /** A CQE of @p qp did not fit into @p lane, whose @p first it is: CQ_ERR and QP_FATAL (CQ-01). */
-void qp_overflown(
-	struct core *c, struct qp *qp, const struct cq_lane *lane, bool first, uint64_t now);
+void qp_overflown(struct core *c, struct qp *qp, struct cq_lane *lane, bool first, uint64_t now);
 
 /** trace.h. By value: who hands out a CQE's address has it in memory, and cq_push() would copy it.
  */

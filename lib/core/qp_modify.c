@@ -297,6 +297,7 @@ static void detach_qp(struct core *c, struct qp *qp, uint64_t now)
 	qp->state = ABI_QPS_RESET; /* QPS-22: packets that still find it are dropped */
 	timers_stop(c, qp);
 	qp_make_idle(c, qp);
+	qp_events_forget(qp);
 	inject_qp(c, qp, NULL);
 }
 

@@ -51,6 +51,12 @@ void timers_rnr_nak(struct core *c, struct qp *qp, unsigned code, uint64_t now)
 	timer_set(c, qp, now + timers_rnr_usec(code) * 1000ull); /* REQ-29 */
 }
 
+void timers_gap(struct core *c, struct qp *qp, uint64_t now)
+{
+	if (!qp->comp.due)
+		timer_set(c, qp, now + timers_ack_timeout(GAP_TIMEOUT));
+}
+
 void timers_stop(struct core *c, struct qp *qp)
 {
 	qp->comp.due = 0;
@@ -70,8 +76,10 @@ static void timer_fired(struct core *c, struct qp *qp, uint64_t now)
 	if (qp->comp.rnr_wait) {
 		qp->comp.rnr_wait = false;
 		qp_make_ready(c, qp);
-	} else {
+	} else if (qp->ack_timeout) {
 		completer_timeout(c, qp, now);
+	} else {
+		completer_gap(c, qp, now);
 	}
 }
 

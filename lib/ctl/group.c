@@ -14,6 +14,7 @@ void groups_init(struct groups *g)
 {
 	list_init(&g->all);
 	g->n = 0;
+	g->serial = 0;
 }
 
 /* --- the link ------------------------------------------------------------------------- */
@@ -147,13 +148,17 @@ static struct mcast_group *picture(const struct group *g)
 
 	if (!g->nmembers)
 		return NULL;
-	seen = calloc(1, sizeof(*seen) + g->nmembers * sizeof(seen->qp[0]));
+	seen = calloc(1, sizeof(*seen) + g->nmembers * sizeof(seen->member[0]));
 	if (!seen)
 		return NULL;
 	memcpy(seen->mgid, g->mgid, sizeof(seen->mgid));
 	seen->port = g->port;
-	for (struct list *l = g->members.next; l != &g->members; l = l->next)
-		seen->qp[seen->n++] = container_of(l, struct member, in_group)->qp->qp;
+	for (struct list *l = g->members.next; l != &g->members; l = l->next) {
+		const struct member *m = container_of(l, struct member, in_group);
+
+		seen->member[seen->n++] = (struct mcast_member){
+			.qp = m->qp->qp, .session = m->qp->qp->session, .serial = m->serial};
+	}
 	return seen;
 }
 
@@ -204,6 +209,17 @@ static void leave(struct ctl *ctl, struct member *m)
 	release(ctl, g);
 }
 
+/* Behind those of its session, or last. */
+static void insert(struct group *g, struct member *m)
+{
+	struct list *at = &g->members;
+
+	for (struct list *l = g->members.next; l != &g->members; l = l->next)
+		if (container_of(l, struct member, in_group)->qp->session == m->qp->session)
+			at = l->next;
+	list_push(at, &m->in_group);
+}
+
 int group_attach(struct ctl *ctl, struct qp_obj *o, uint32_t port, const uint8_t mgid[16],
 	char why[ABI_SENTENCE_MAX])
 {
@@ -237,8 +253,8 @@ int group_attach(struct ctl *ctl, struct qp_obj *o, uint32_t port, const uint8_t
 			release(ctl, g);
 		return refuse(why, -ENOSPC, "no room for another multicast group: leave some");
 	}
-	*m = (struct member){.group = g, .qp = o};
-	list_push(&g->members, &m->in_group);
+	*m = (struct member){.group = g, .qp = o, .serial = ++ctl->groups.serial};
+	insert(g, m);
 	list_push(&o->members, &m->in_qp);
 	g->nmembers++;
 	o->nmembers++;

@@ -40,15 +40,17 @@ struct group {
 
 /** A QP in a group. */
 struct member {
-	struct list in_group;
+	struct list in_group; /* by session, and by serial within one */
 	struct list in_qp;
 	struct group *group;
 	struct qp_obj *qp;
+	uint32_t serial;
 };
 
 struct groups {
 	struct list all;
 	uint32_t n;
+	uint32_t serial; /* of the last attachment */
 };
 
 void groups_init(struct groups *g);

@@ -75,6 +75,9 @@ static const char *const means[DROP_MAX] = {
 	[DROP_AETH_RESERVED] = "a reserved syndrome: a broken peer",
 	[DROP_READ_RESP_UNEXPECTED] = "READ responses behind a lost one, or doubled: loss",
 	[DROP_INJECTED] = "lost on purpose: faults are injected, see \"show faults\"",
+	[DROP_GROUP_BUSY] =
+		"a multicast datagram for the queue pairs of an application that had not "
+		"received earlier ones: send less, or attach fewer of its queue pairs",
 	[DROP_HANDOFF_FULL] = "a worker was slower than the others that pass packets to it: sent "
 			      "again; use fewer QPs a worker, or more workers",
 	[DROP_FRAME_TOO_LONG] = "longer than a packet buffer: the peer's MTU is above this port's",

@@ -24,6 +24,7 @@ struct cq_lane {
 	uint32_t head;			  /* CQEs written */
 	uint32_t seen; /* copy of *consumer, refreshed when the lane looks full */
 	bool overflow;
+	bool cq_err; /* event.c: CQ_ERR is to be told */
 	/* what this burst added, for cq_notify_wanted() */
 	bool added;
 	bool added_solicited;

@@ -23,13 +23,21 @@ bool gid_is_multicast(const uint8_t gid[16]);
 /** The MAC that the frames for group @p mgid go to (MC-02, MC-07; RFC 1112 6.4, RFC 2464 7). */
 void mcast_mac(uint8_t mac[6], const uint8_t mgid[16]);
 
+/** A QP that has attached (MC-04). */
+struct mcast_member {
+	struct qp *qp;
+	uint32_t session; /* number of the session that owns it */
+	uint32_t serial;  /* ascends with each attachment of the daemon: tells it from later ones */
+};
+
 /** Never changes between publication and the grace period after its withdrawal, but for `next`. */
 struct mcast_group {
 	_Atomic(struct mcast_group *) next; /* of the same bucket */
 	uint8_t mgid[16];
 	uint32_t port; /* index */
 	uint32_t n;
-	struct qp *qp[]; /* that have attached (MC-04) */
+	/** Those of one session stand together, in the order of their serials. */
+	struct mcast_member member[];
 };
 
 #define MCAST_BUCKETS 256u

@@ -55,6 +55,8 @@ struct srq {
 	_Atomic uint32_t limit;
 	/** What the application wrote makes no sense (SRQ-08): nothing is taken any more. */
 	_Atomic bool broken;
+	/** Async events that have not been passed on: a bit for each ABI_EVENT_*. */
+	_Atomic uint32_t events;
 	_Atomic uint64_t starved; /* messages that found it empty */
 	_Atomic uint64_t limits;  /* limit events */
 };

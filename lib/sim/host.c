@@ -75,10 +75,22 @@ struct path_spec host_path(
 
 /* --- receiving ------------------------------------------------------------------------ */
 
+/* Nothing else happens on a host of the simulation until all members have had their turn: the
+ * frames need not be kept. */
+static void receive(struct sim_host *h, const struct pkt pkts[], unsigned n, uint64_t now)
+{
+	uint16_t verdict[BURST];
+	uint8_t done[GROUP_COPIES];
+
+	core_rx(&h->core, pkts, n, now, verdict);
+	do
+		core_groups(&h->core, done, now);
+	while (core_groups_wait(&h->core));
+}
+
 void host_receive(struct sim_host *h, struct sim_link *l, unsigned port, uint64_t now)
 {
 	struct pkt pkts[BURST];
-	uint16_t verdict[BURST];
 	const struct sim_frame *f;
 	unsigned n = 0;
 
@@ -92,12 +104,12 @@ void host_receive(struct sim_host *h, struct sim_link *l, unsigned port, uint64_
 		pkts[n].port = (uint8_t)port;
 		pkts[n++].queue = PKT_NO_QUEUE;
 		if (n == BURST) {
-			core_rx(&h->core, pkts, n, now, verdict);
+			receive(h, pkts, n, now);
 			n = 0;
 		}
 	}
 	if (n)
-		core_rx(&h->core, pkts, n, now, verdict);
+		receive(h, pkts, n, now);
 }
 
 /* --- sending -------------------------------------------------------------------------- */

@@ -57,6 +57,8 @@
 	X(GHOST_ACK, "ghost_ack", "REQ-36")                       \
 	X(AETH_RESERVED, "aeth_reserved", "REQ-46")               \
 	X(READ_RESP_UNEXPECTED, "read_resp_unexpected", "REQ-39") \
+	/* multicast.c */                                         \
+	X(GROUP_BUSY, "group_busy", "-")                          \
 	/* inject.c: somebody wanted it lost */                   \
 	X(INJECTED, "injected", "-")                              \
 	/* shells: the frame never reached the core */            \

@@ -108,13 +108,13 @@ void capture_received(struct worker *w, struct rte_mbuf *const m[], const struct
 			.received = &pkt[i],
 			.port = pkt[i].port,
 			.local = pkt[i].queue == PKT_LOCAL,
-			.why = verdict[i] == VERDICT_SPREAD ? DROP_NONE : (enum drop)verdict[i],
+			.why = verdict[i] < VERDICT_HANDOFF ? (enum drop)verdict[i] : DROP_NONE,
 			.fault = core_rx_fault(&w->core, i),
 		};
 
 		if (pkt[i].queue == PKT_COPY)
 			continue; /* the worker that received it saw it */
-		if (verdict[i] < VERDICT_HANDOFF || verdict[i] == VERDICT_SPREAD)
+		if (verdict[i] < VERDICT_HANDOFF || verdict[i] >= VERDICT_SPREAD)
 			see(w, m[i], &s); /* else its owner sees it */
 	}
 }

@@ -42,7 +42,7 @@ struct dataplane *dataplane_create(uint32_t nworkers, int socket)
 	dp->icrc = icrc_best();
 	dp->tsc = rte_rdtsc();
 	dp->mbuf_room = MBUF_ROOM;
-	dp->mbufs = 2 * PORT_DESC + INBOX_SIZE + 4 * BURST;
+	dp->mbufs = 2 * PORT_DESC + INBOX_SIZE + GROUP_HELD + 4 * BURST;
 	return dp;
 }
 

@@ -23,10 +23,9 @@ static bool pass_on(struct worker *w)
 	return passed == BURST;
 }
 
-/* All that a round has brought: one application's QPs that fail by the hundred must not fill the
- * core's queue for the others. */
+/* More than a burst: QPs may fail by the hundred. */
 void events_poll(struct worker *w)
 {
-	for (unsigned i = 0; i < EVENT_QUEUE / BURST && pass_on(w); i++)
+	for (unsigned i = 0; i < EVENTS_ROUND / BURST && pass_on(w); i++)
 		;
 }

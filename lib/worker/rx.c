@@ -76,6 +76,18 @@ static NOINLINE void spread(struct worker *w, const struct pkt *pkt, struct rte_
 	}
 }
 
+/* A frame that went to a multicast group. */
+static NOINLINE void group_frame(
+	struct worker *w, const struct pkt *pkt, struct rte_mbuf *m, uint16_t verdict)
+{
+	if (verdict & VERDICT_SPREAD)
+		spread(w, pkt, m);
+	if (verdict & VERDICT_HELD)
+		w->held[verdict_place(verdict)] = m;
+	else
+		rte_pktmbuf_free(m);
+}
+
 static void receive(struct worker *w, struct rte_mbuf **m, unsigned n)
 {
 	struct rx_burst b;
@@ -93,9 +105,8 @@ static void receive(struct worker *w, struct rte_mbuf **m, unsigned n)
 			b.free[b.spent++] = b.m[i];
 			continue;
 		}
-		if (b.verdict[i] == VERDICT_SPREAD) {
-			spread(w, &b.pkt[i], b.m[i]);
-			b.free[b.spent++] = b.m[i];
+		if (b.verdict[i] & (VERDICT_SPREAD | VERDICT_HELD)) {
+			group_frame(w, &b.pkt[i], b.m[i], b.verdict[i]);
 			continue;
 		}
 		handoff_add(w, b.verdict[i] - VERDICT_HANDOFF, b.m[i]);
@@ -103,6 +114,18 @@ static void receive(struct worker *w, struct rte_mbuf **m, unsigned n)
 	}
 	handoff_flush(w); /* in the order in which they came */
 	rte_pktmbuf_free_bulk(b.free, b.spent);
+}
+
+/* Multicast datagrams that were received before, for more of their members. */
+static NOINLINE void rx_groups(struct worker *w)
+{
+	uint8_t done[GROUP_COPIES];
+	uint32_t n = core_groups(&w->core, done, w->now);
+
+	for (uint32_t i = 0; i < n; i++) {
+		rte_pktmbuf_free(w->held[done[i]]);
+		w->held[done[i]] = NULL;
+	}
 }
 
 /* More than a burst: it is filled by all workers. */
@@ -142,6 +165,7 @@ unsigned rx_poll(struct worker *w, bool *drained)
 	unsigned n;
 
 	*drained = true;
+	rx_groups(w);
 	for (uint32_t i = 0; i < w->nports; i++) {
 		const struct worker_port *p = &w->port[i];
 		uint8_t shut = atomic_load_explicit(&p->shut, memory_order_acquire);

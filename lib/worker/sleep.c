@@ -215,7 +215,8 @@ static void get_up(struct worker *w)
 /* Something is left to do that no other thread will wake us for. */
 static bool work_left(const struct worker *w)
 {
-	if (w->nkept || doorbell_left(w))
+	if (w->nkept || core_events_wait(&w->core) || core_groups_wait(&w->core) ||
+		doorbell_left(w))
 		return true;
 	for (uint32_t i = 0; i < w->nports; i++)
 		if (w->port[i].count)

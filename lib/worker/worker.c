@@ -24,6 +24,7 @@ struct worker *worker_create(struct dataplane *dp, uint32_t index, int socket)
 	struct worker *w = rte_zmalloc_socket("worker", sizeof(*w), CACHE_LINE, socket);
 	struct core_config cfg = {
 		.worker = (uint16_t)index,
+		.workers = (uint16_t)dp->nworkers,
 		.icrc = dp->icrc,
 		.qps = dp->qps,
 		.mrs = dp->mrs,
@@ -77,6 +78,8 @@ void worker_destroy(struct worker *w)
 	if (w->inbox)
 		empty_inbox(w);
 	rte_ring_free(w->inbox);
+	for (uint32_t i = 0; i < GROUP_HELD; i++)
+		rte_pktmbuf_free(w->held[i]);
 	rte_mempool_free(w->pool);
 	sleeper_close(w);
 	if (w->dp->worker[w->index] == w)

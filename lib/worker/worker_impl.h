@@ -106,6 +106,7 @@ struct worker {
 	struct txd txd[BURST];
 	struct worker_port port[PORT_MAX];
 	struct handoff handoff[WORKER_MAX];
+	struct rte_mbuf *held[GROUP_HELD]; /* rx.c: by the core's places (VERDICT_HELD) */
 	/* loop.c: the core's grace period that is watched, 0: none, and what QSBR calls it */
 	uint32_t grace;
 	uint64_t grace_token;

@@ -395,7 +395,7 @@ static void act(struct stage *s, const struct record *r)
 	case DEAF:
 		s->deaf = r->b[0] & 1;
 		stage_srq(s, !(r->b[2] & 1));
-		for (unsigned i = 0; i < r->b[1]; i++) /* of other QPs */
+		if (r->b[1])
 			qp_event(&s->host->core, s->qp->qp, ABI_EVENT_QP_FATAL);
 		break;
 	case ARM:

@@ -129,7 +129,7 @@ static void qp_make(struct node *n)
 
 	if (s->type == ABI_QPT_XRC_RECV) {
 		n->srq = app_xrc_srq(&n->app, RECV_ROOM, 4, spec.xrcd, n->recv_cq);
-		app_xrc_srq_withdraw(&n->app, n->srq);
+		app_srq_withdraw(&n->app, n->srq);
 		n->srq->srq.srqn = s->srqn ? s->srqn : 1; /* 0 is none's */
 		atomic_store(&n->host->srqs.slot[SRQN_SLOT(n->srq->srq.srqn)], &n->srq->srq);
 	} else if (s->shared) {
@@ -153,12 +153,12 @@ static void qp_make(struct node *n)
 /* MC-04: the QP is the group's only member. */
 static void attach(struct node *n)
 {
-	n->group = calloc(1, sizeof(*n->group) + sizeof(n->group->qp[0]));
+	n->group = calloc(1, sizeof(*n->group) + sizeof(n->group->member[0]));
 	if (!n->group)
 		abort();
 	memcpy(n->group->mgid, n->spec.mgid, sizeof(n->group->mgid));
 	n->group->n = 1;
-	n->group->qp[0] = n->qp->qp;
+	n->group->member[0].qp = n->qp->qp;
 	mcast_replace(&n->host->mcasts, NULL, n->group);
 }
 

@@ -54,6 +54,7 @@ void app_fini(struct app *a)
 	for (unsigned i = 0; i < a->mws; i++)
 		free(a->mw[i]);
 	for (unsigned i = 0; i < a->srqs; i++) {
+		app_srq_withdraw(a, a->srq[i]);
 		free(a->srq[i]->shared);
 		free(a->srq[i]->at.entries);
 		free(a->srq[i]->wr);
@@ -203,6 +204,16 @@ void app_qp_destroy(struct app_qp *q, uint64_t now)
 	qp_free(a, q);
 }
 
+/* Its handle where that is free: several applications of a host count from the same one. */
+static uint32_t srqn_choose(const struct app *a)
+{
+	uint32_t srqn = APP_SRQ_HANDLE + a->srqs;
+
+	while (atomic_load(&a->host->srqs.slot[SRQN_SLOT(srqn)]))
+		srqn++;
+	return srqn;
+}
+
 struct app_srq *app_srq(struct app *a, uint32_t depth, uint32_t max_sge)
 {
 	struct app_srq *q = zeroed(sizeof(*q));
@@ -212,7 +223,7 @@ struct app_srq *app_srq(struct app *a, uint32_t depth, uint32_t max_sge)
 	q->srq.shared = q->shared;
 	q->srq.stride = abi_rq_stride(max_sge);
 	q->srq.max_sge = max_sge;
-	q->srq.srqn = APP_SRQ_HANDLE + a->srqs;
+	q->srq.srqn = srqn_choose(a);
 	q->srq.pd = APP_PD;
 	q->srq.handle = APP_SRQ_HANDLE + a->srqs;
 	q->srq.session = 1;
@@ -222,6 +233,7 @@ struct app_srq *app_srq(struct app *a, uint32_t depth, uint32_t max_sge)
 	q->wrs = depth < 128 ? 512 : 4 * depth; /* it may be resized */
 	q->wr = zeroed(sizeof(*q->wr) * q->wrs);
 	a->srq[a->srqs++] = q;
+	atomic_store(&a->host->srqs.slot[SRQN_SLOT(q->srq.srqn)], &q->srq);
 	return q;
 }
 
@@ -235,7 +247,6 @@ struct app_srq *app_xrc_srq(
 		cq_lane_init(&cq->cq, worker, cq->lane, cq->depth);
 	srq->srq.xrcd = xrcd;
 	srq->srq.cq = &cq->cq;
-	atomic_store(&a->host->srqs.slot[SRQN_SLOT(srq->srq.srqn)], &srq->srq);
 	return srq;
 }
 
@@ -248,7 +259,7 @@ void app_srq_resize(struct app_srq *srq, uint32_t depth)
 	srq->at = to;
 }
 
-void app_xrc_srq_withdraw(struct app *a, struct app_srq *srq)
+void app_srq_withdraw(struct app *a, struct app_srq *srq)
 {
 	atomic_store(&a->host->srqs.slot[SRQN_SLOT(srq->srq.srqn)], NULL);
 }

@@ -145,8 +145,8 @@ struct app_srq *app_xrc_srq(
 	struct app *a, uint32_t depth, uint32_t max_sge, uint32_t xrcd, struct app_cq *cq);
 /** As modify_srq does, between two steps of the core; what waits has room in it. */
 void app_srq_resize(struct app_srq *srq, uint32_t depth);
-/** Takes it from the SRQ table, as destroy_srq does. */
-void app_xrc_srq_withdraw(struct app *a, struct app_srq *srq);
+/** Takes it from the SRQ table, as DESTROY_SRQ does. */
+void app_srq_withdraw(struct app *a, struct app_srq *srq);
 struct app_qp *app_qp(struct app *a, const struct app_qp_spec *spec);
 /* As destroy_cq and destroy_qp: the core has forgotten them when these return. What a QP's CQEs
  * tell must have been taken before. */

@@ -50,8 +50,6 @@ void pool_make_srq(struct flows *f, struct pool *p)
 {
 	p->srq = p->xrcd ? app_xrc_srq(p->app, p->depth, p->max_sge, p->xrcd, p->cq)
 			 : app_srq(p->app, p->depth, p->max_sge);
-	/* As rocid does: an XRC request may name any of them. */
-	atomic_store(&p->app->host->srqs.slot[SRQN_SLOT(p->srq->srq.srqn)], &p->srq->srq);
 	begin(p);
 }
 
@@ -269,6 +267,6 @@ void pool_break(struct flows *f, struct pool *p)
 
 void pool_renew(struct flows *f, struct pool *p)
 {
-	app_xrc_srq_withdraw(p->app, p->srq);
+	app_srq_withdraw(p->app, p->srq);
 	pool_make_srq(f, p);
 }

@@ -61,14 +61,15 @@ void ud_attach(struct chaos_world *w, struct flows *f, struct flow *fl, bool att
 {
 	unsigned h = host_of(w, fl->app[B]);
 	struct mcast_group *old = f->group[h],
-			   *new = calloc(1, sizeof(*new) + FLOWS * sizeof(new->qp[0]));
+			   *new = calloc(1, sizeof(*new) + FLOWS * sizeof(new->member[0]));
 
 	assert_non_null(new);
 	fl->member = attach;
 	memcpy(new->mgid, f->mgid, sizeof(new->mgid));
 	for (unsigned i = 0; i < f->n; i++)
 		if (f->flow[i].member && f->flow[i].app[B] == fl->app[B])
-			new->qp[new->n++] = f->flow[i].qp[B]->qp;
+			new->member[new->n++] =
+				(struct mcast_member){.qp = f->flow[i].qp[B]->qp, .serial = i};
 	if (!new->n) {
 		free(new);
 		new = NULL;

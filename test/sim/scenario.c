@@ -202,7 +202,7 @@ static void happen(struct run *r, const struct scenario_event *ev)
 		r->receives[ev->side] = 0;
 		break;
 	case WITHDRAW_SRQ:
-		app_xrc_srq_withdraw(&end->app, end->srq);
+		app_srq_withdraw(&end->app, end->srq);
 		r->receives[ev->side] = 0;
 		break;
 	case GHOST_ACK:

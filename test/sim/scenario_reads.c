@@ -171,6 +171,30 @@ static const struct scenario row[] = {
 			 "B> ACK 1 msn 2\n",
 	},
 	{
+		/* no ACK timer: the second ACK behind it tells of the second loss */
+		.name = "read_lost_twice_without_timer",
+		.rules = "REQ-38",
+		.work = {{A, TRAFFIC_READ, 1, 100, 0, 0}, {A, TRAFFIC_SEND, 1, 100, 0, 0}},
+		.end = {[A] = {.timeout = VAL(0)}},
+		.pick = {{B, OP_READ_RESP_ONLY, 0, 0, 2, LINK_LOSE}},
+		.count = {COUNT(A, implied_nak_seq_err, N(2)),
+			COUNT(A, local_ack_timeout_err, NONE)},
+		.least = T(16),
+		.most = T(16) + TICK + 3 * RTT + 4 * 150,
+		.trace = "A> READ_REQUEST 0 len 100\n"
+			 "A> SEND_ONLY 1\n"
+			 "B> READ_RESP_ONLY 0 lost\n"
+			 "B> ACK 1 msn 2\n"
+			 "A> READ_REQUEST 0 len 100\n"
+			 "A> SEND_ONLY 1\n"
+			 "B> READ_RESP_ONLY 0 lost\n"
+			 "B> ACK 1 msn 2\n"
+			 "A> READ_REQUEST 0 len 100\n"
+			 "A> SEND_ONLY 1\n"
+			 "B> READ_RESP_ONLY 0\n"
+			 "B> ACK 1 msn 2\n",
+	},
+	{
 		.name = "read_lost_read_behind",
 		.rules = "REQ-38 RSP-40",
 		.work = {{A, TRAFFIC_READ, 2, 100, 0, 0}},

@@ -530,8 +530,8 @@ static void core_rx__multicast_qpn(void **state)
 	}
 }
 
-/* proves VAL-20: nobody polls, the CQ and the event queue are full: all packets are checked and
- * answered all the same. */
+/* proves VAL-20: nobody polls, the CQ is full, events wait: all packets are checked and answered all
+ * the same. */
 static void core_rx__checks_without_a_consumer(void **state)
 {
 	struct core_counters *c = &l.host->core.count;
@@ -542,8 +542,7 @@ static void core_rx__checks_without_a_consumer(void **state)
 	lone_start(&l);
 	for (unsigned i = 0; i < 3; i++)
 		lone_recv(&l, i, 0, 64);
-	for (unsigned i = 0; i < EVENT_QUEUE; i++)
-		qp_event(&l.host->core, l.qp->qp, ABI_EVENT_COMM_EST);
+	qp_event(&l.host->core, l.qp->qp, ABI_EVENT_COMM_EST);
 	for (unsigned i = 0; i < 2; i++) {
 		s.psn = RQ_PSN + i;
 		assert_int_equal(lone_rx(&l, &s), 0);

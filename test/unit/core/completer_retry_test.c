@@ -379,6 +379,70 @@ static void completer_rx__rnr_outlasts_an_implied_nak(void **state)
 	assert_string_equal(lone_tx(&l), "READ_REQ@200!(0,4) SEND_ONLY@201+4!");
 }
 
+/* A READ and a SEND behind it, of whose responses the READ's was lost: both were sent again. */
+static void lose_a_response(void)
+{
+	lone_start(&l);
+	lone_post(&l, ABI_WR_RDMA_READ, 1, 4, ABI_WQE_SIGNALED);
+	lone_post(&l, ABI_WR_SEND, 2, 4, ABI_WQE_SIGNALED);
+	lone_tx(&l);
+	lone_ack(&l, 0x201, 2);
+	assert_string_equal(lone_tx(&l), "READ_REQ@200!(0,4) SEND_ONLY@201+4!");
+}
+
+/* proves REQ-38: the response is lost once more, and no ACK timer runs: the answer behind it tells,
+ * when those to what was sent before have had their time. */
+static void completer_rx__a_gap_after_the_retry(void **state)
+{
+	l.attr.timeout = 0;
+	l.attr.retry_cnt = 2;
+	lose_a_response();
+	lone_wait(&l, 3600ull * 1000 * MSEC);
+	assert_string_equal(lone_tx(&l), ""); /* nothing was answered */
+	for (unsigned i = 0; i < 3; i++)
+		lone_ack(&l, 0x201, 2);
+	lone_wait(&l, timers_ack_timeout(GAP_TIMEOUT) - MSEC);
+	assert_string_equal(lone_tx(&l), "");
+	lone_wait(&l, 2 * MSEC);
+	assert_string_equal(lone_tx(&l), "READ_REQ@200!(0,4) SEND_ONLY@201+4!");
+	assert_int_equal(count()->implied_nak_seq_err, 2);
+	assert_int_equal(count()->local_ack_timeout_err, 0);
+	lone_ack(&l, 0x201, 2);
+	lone_wait(&l, timers_ack_timeout(GAP_TIMEOUT) + MSEC);
+	lone_tx(&l);
+	assert_string_equal(lone_cqes(&l), "S1:RETRY_EXC S2:FLUSH"); /* it counts (REQ-24) */
+}
+
+/* The answers were those to what was sent before: the response comes. */
+static void completer_rx__no_gap_after_the_retry(void **state)
+{
+	l.attr.timeout = 0;
+	lose_a_response();
+	lone_ack(&l, 0x201, 2);
+	lone_wait(&l, timers_ack_timeout(GAP_TIMEOUT) - MSEC);
+	resp(ONLY, 0x200, 4);
+	lone_wait(&l, 3600ull * 1000 * MSEC);
+	assert_string_equal(lone_tx(&l), "");
+	assert_int_equal(count()->implied_nak_seq_err, 1);
+	lone_ack(&l, 0x201, 2);
+	assert_string_equal(lone_cqes(&l), "S1:OK S2:OK");
+}
+
+/* Before the READ was sent again no answer tells of a gap. */
+static void completer_rx__no_gap_before_the_retry(void **state)
+{
+	l.attr.timeout = 0;
+	lone_start(&l);
+	lone_post(&l, ABI_WR_RDMA_READ, 1, 4, 0);
+	lone_post(&l, ABI_WR_SEND, 2, 4, 0);
+	lone_tx(&l);
+	lone_ack(&l, 0x201, 2);
+	lone_ack(&l, 0x201, 2);
+	assert_string_equal(lone_tx(&l), "READ_REQ@200!(0,4) SEND_ONLY@201+4!");
+	lone_wait(&l, 3600ull * 1000 * MSEC);
+	assert_string_equal(lone_tx(&l), "");
+}
+
 #define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -401,6 +465,9 @@ int main(void)
 		T(completer_timeout__halves_the_window),
 		T(completer_timeout__charges_what_was_sent),
 		T(completer_rx__rnr_outlasts_an_implied_nak),
+		T(completer_rx__a_gap_after_the_retry),
+		T(completer_rx__no_gap_after_the_retry),
+		T(completer_rx__no_gap_before_the_retry),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -3,6 +3,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
 #include "hole.h"
@@ -274,51 +275,166 @@ static void completer__raises_no_event(void **state)
 	}
 }
 
-/* A full queue of events: notices wait, async events are counted. */
-static void core_events__does_not_overrun(void **state)
-{
-	struct core_event e[4];
+/* --- many at once ----------------------------------------------------------------------- */
 
-	app_arm(l.recv_cq, false);
-	for (unsigned i = 0; i < EVENT_QUEUE + 5; i++)
-		qp_event(&l.host->core, l.qp->qp, ABI_EVENT_QP_FATAL);
-	assert_int_equal(l.host->core.count.events_lost, 5);
-	lone_recv(&l, 0, 0, 64);
-	lone_rx(&l, &(struct shot){.opcode = 0x04, .psn = RQ_PSN, .len = 4});
-	for (unsigned i = 0; i < EVENT_QUEUE; i += 4) {
-		assert_int_equal(core_events(&l.host->core, e, 4), 4);
-		assert_int_equal(e[3].type, ABI_EVENT_QP_FATAL);
+#define CROWD 1000u /* QPs, and a tenth as many CQs and SRQs, that fail together */
+
+static struct qp *crowd[CROWD];
+static struct cq crowd_cq[CROWD / 10];
+static struct srq crowd_srq[CROWD / 10];
+static uint32_t told[CROWD]; /* a bit for each type, by handle */
+
+static void crowd_up(void)
+{
+	static struct abi_queue shared;
+
+	for (unsigned i = 0; i < CROWD; i++) {
+		struct qp_config cfg = {
+			.qpn = 0x400 + i, .handle = i, .sq.depth = 1, .sq.shared = &shared};
+
+		crowd[i] = qp_init(aligned_alloc(CACHE_LINE, qp_size(&cfg)), &cfg);
 	}
-	assert_int_equal(core_events(&l.host->core, e, 4), 1);
-	assert_int_equal(e[0].type, ABI_EVENT_COMPLETION);
-	assert_int_equal(core_events(&l.host->core, e, 4), 0);
+	for (unsigned i = 0; i < CROWD / 10; i++) {
+		crowd_cq[i] = (struct cq){.handle = i, .channel = 1, .lanes = 1};
+		list_init(&crowd_cq[i].lane[0].touched);
+		crowd_cq[i].lane[0].cq = &crowd_cq[i];
+		crowd_cq[i].arm = calloc(1, sizeof(uint32_t));
+		crowd_srq[i] = (struct srq){.handle = i, .srqn = 0x1100 + i};
+		atomic_store(&l.host->srqs.slot[SRQN_SLOT(crowd_srq[i].srqn)], &crowd_srq[i]);
+	}
+	memset(told, 0, sizeof(told));
 }
 
-/* Notices, which can wait with their CQs, leave the queue to async events, which cannot. */
-static void core_events__notices_take_no_room(void **state)
+static void crowd_down(void)
 {
-	struct app_cq *cq[] = {l.send_cq, l.recv_cq};
-	struct core_event e[2];
+	for (unsigned i = 0; i < CROWD; i++)
+		free(crowd[i]);
+	for (unsigned i = 0; i < CROWD / 10; i++) {
+		free(crowd_cq[i].arm);
+		atomic_store(&l.host->srqs.slot[SRQN_SLOT(crowd_srq[i].srqn)], NULL);
+	}
+}
 
-	app_arm(cq[0], false);
-	app_arm(cq[1], false);
-	lone_post(&l, ABI_WR_SEND, 1, 4, 0);
-	lone_recv(&l, 0, 0, 64);
-	lone_tx(&l);
-	for (unsigned i = 0; i < EVENT_QUEUE - 1; i++)
-		qp_event(&l.host->core, l.qp->qp, ABI_EVENT_QP_FATAL);
-	lone_ack(&l, SQ_PSN, 1);
-	lone_rx(&l, &(struct shot){.opcode = 0x04, .psn = RQ_PSN, .len = 4});
-	assert_int_equal(core_events(&l.host->core, e, 1), 1);
+static void fail_together(void)
+{
+	struct core *c = &l.host->core;
+
+	for (unsigned i = 0; i < CROWD; i++) {
+		qp_event(c, crowd[i], ABI_EVENT_QP_FATAL);
+		qp_event(c, crowd[i], ABI_EVENT_QP_LAST_WQE);
+	}
+	for (unsigned i = 0; i < CROWD / 10; i++) {
+		qp_overflown(c, l.qp->qp, &crowd_cq[i].lane[0], true, l.now);
+		srq_event(c, &crowd_srq[i], ABI_EVENT_SRQ_LIMIT_REACHED);
+		srq_event(c, &crowd_srq[i], ABI_EVENT_SRQ_ERR);
+	}
+}
+
+/* All that wait, @p n at a time; each is new.  @return how many */
+static unsigned take_all(unsigned n)
+{
+	struct core_event e[BURST];
+	unsigned sum = 0;
+	unsigned got;
+
+	while ((got = core_events(&l.host->core, e, n))) {
+		assert_in_range(got, 1, n);
+		for (unsigned i = 0; i < got; i++) {
+			if (e[i].handle == l.qp->qp->handle && e[i].session == 1)
+				continue;
+			assert_int_equal(told[e[i].handle] & 1u << e[i].type, 0);
+			told[e[i].handle] |= 1u << e[i].type;
+			sum++;
+		}
+	}
+	assert_false(core_events_wait(&l.host->core));
+	return sum;
+}
+
+/* proves EVT-02, EVT-03, EVT-04: however many objects fail together, and however few events are
+ * taken at a time, each is told once. */
+static void core_events__none_is_lost(void **state)
+{
+	static const unsigned chunk[] = {1, 2, 7, BURST};
+
+	l.qp->qp->session = 1;
+	crowd_up();
+	for (unsigned i = 0; i < ARRAY_SIZE(chunk); i++) {
+		fail_together();
+		assert_true(core_events_wait(&l.host->core));
+		memset(told, 0, sizeof(told));
+		assert_int_equal(take_all(chunk[i]), 2 * CROWD + 3 * CROWD / 10);
+	}
+	crowd_down();
+}
+
+/* One that waits already is not told twice; they come in the order of a QP's life. */
+static void core_events__once_and_in_order(void **state)
+{
+	static const uint32_t raised[] = {ABI_EVENT_QP_LAST_WQE, ABI_EVENT_QP_FATAL,
+		ABI_EVENT_SQ_DRAINED, ABI_EVENT_COMM_EST, ABI_EVENT_QP_FATAL};
+	static const uint32_t expected[] = {ABI_EVENT_COMM_EST, ABI_EVENT_SQ_DRAINED,
+		ABI_EVENT_QP_FATAL, ABI_EVENT_QP_LAST_WQE};
+	struct core_event e[8];
+
+	for (unsigned i = 0; i < ARRAY_SIZE(raised); i++)
+		qp_event(&l.host->core, l.qp->qp, raised[i]);
+	assert_int_equal(core_events(&l.host->core, e, 8), ARRAY_SIZE(expected));
+	for (unsigned i = 0; i < ARRAY_SIZE(expected); i++)
+		assert_int_equal(e[i].type, expected[i]);
 	qp_event(&l.host->core, l.qp->qp, ABI_EVENT_QP_FATAL);
+	assert_int_equal(core_events(&l.host->core, e, 8), 1);
+}
+
+/* Neither kind keeps the other waiting: completion notices come in the first half of what is
+ * taken, and so do async events. */
+static void core_events__both_kinds_have_their_turn(void **state)
+{
+	struct core *c = &l.host->core;
+	struct core_event e[8];
+	unsigned notices_taken = 0;
+
+	crowd_up();
+	fail_together();
+	for (unsigned i = 0; i < CROWD / 10; i++) {
+		crowd_cq[i].lane[0].cq_err = false;
+		crowd_cq[i].lane[0].added = true;
+		*crowd_cq[i].arm = ABI_CQ_ARM_ANY;
+	}
+	for (unsigned i = 0; i < CROWD / 40; i++) {
+		assert_int_equal(core_events(c, e, 8), 8);
+		assert_int_not_equal(e[0].type, ABI_EVENT_COMPLETION);
+		for (unsigned k = 0; k < 8; k++)
+			notices_taken += e[k].type == ABI_EVENT_COMPLETION;
+	}
+	assert_int_equal(notices_taken, CROWD / 10);
+	take_all(BURST);
+	crowd_down();
+}
+
+/* An SRQ that has gone meanwhile has nothing to tell. */
+static void core_events__of_an_srq_that_has_gone(void **state)
+{
+	struct core_event e;
+
+	crowd_up();
+	srq_event(&l.host->core, &crowd_srq[5], ABI_EVENT_SRQ_ERR);
+	atomic_store(&l.host->srqs.slot[SRQN_SLOT(crowd_srq[5].srqn)], NULL);
+	assert_int_equal(core_events(&l.host->core, &e, 1), 0);
+	assert_false(core_events_wait(&l.host->core));
+	crowd_down();
+}
+
+/* DETACH_QP: no event of a QP that is about to go. */
+static void core_cmd__detach_qp_forgets_its_events(void **state)
+{
+	struct core_cmd cmd = {.type = CORE_CMD_DETACH_QP, .qp = l.qp->qp};
+	struct core_event e;
+
 	qp_event(&l.host->core, l.qp->qp, ABI_EVENT_QP_FATAL);
-	assert_int_equal(l.host->core.count.events_lost, 0);
-	for (unsigned i = 0; i < EVENT_QUEUE / 2; i++)
-		assert_int_equal(core_events(&l.host->core, e, 2), 2);
-	assert_int_equal(core_events(&l.host->core, e, 2), 2);
-	assert_int_equal(e[0].type, ABI_EVENT_COMPLETION);
-	assert_int_equal(e[1].type, ABI_EVENT_COMPLETION);
-	assert_int_equal(core_events(&l.host->core, e, 2), 0);
+	assert_int_equal(core_cmd(&l.host->core, &cmd, l.now), 0);
+	assert_int_equal(core_events(&l.host->core, &e, 1), 0);
+	assert_false(core_events_wait(&l.host->core));
 }
 
 /* DETACH_CQ: no notice of a CQ that is about to go. */
@@ -374,8 +490,11 @@ int main(void)
 		T(responder_fatal__tells_the_owner),
 		T(access_fault__is_fatal),
 		T(completer__raises_no_event),
-		T(core_events__does_not_overrun),
-		T(core_events__notices_take_no_room),
+		T(core_events__none_is_lost),
+		T(core_events__once_and_in_order),
+		T(core_events__both_kinds_have_their_turn),
+		T(core_events__of_an_srq_that_has_gone),
+		T(core_cmd__detach_qp_forgets_its_events),
 		T(core_cmd__detach_cq_forgets_it),
 		T(core_cmd__resize_cq_goes_on),
 	};

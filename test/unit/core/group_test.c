@@ -10,7 +10,7 @@
 
 static union {
 	struct mcast_group g;
-	uint8_t room[sizeof(struct mcast_group) + 4 * sizeof(struct qp *)];
+	uint8_t room[sizeof(struct mcast_group) + 4 * sizeof(struct mcast_member)];
 } group;
 
 static struct mcast_table mcasts;
@@ -36,7 +36,7 @@ static void join(struct app_qp *qp)
 {
 	if (!group.g.n)
 		mcast_replace(&mcasts, NULL, &group.g);
-	group.g.qp[group.g.n++] = qp->qp;
+	group.g.member[group.g.n++] = (struct mcast_member){.qp = qp->qp};
 }
 
 /* proves MC-07, MC-08: whatever QPN the request names, by each protocol */

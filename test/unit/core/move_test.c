@@ -196,6 +196,28 @@ static void qp_take__owes_what_the_last_owner_owed(void **state)
 /* --- completions ------------------------------------------------------------------------ */
 
 /* Each queue's are numbered through, whatever lane they come on. */
+/* proves EVT-03: what waits to be told when the QP moves is told by its new owner, also when that
+ * one adds to it before it has run TAKE_QP. */
+static void qp_take__events_move_along(void **state)
+{
+	struct core_event e[4];
+
+	start();
+	qp_event(&l.host->core, l.qp->qp, ABI_EVENT_SQ_DRAINED);
+	assert_int_equal(command(&l.host->core, CORE_CMD_GIVE_QP, OTHER), 0);
+	assert_int_equal(core_events(&l.host->core, e, 4), 0);
+	assert_int_equal(command(&other, CORE_CMD_TAKE_QP, 0), 0);
+	assert_int_equal(core_events(&other, e, 4), 1);
+	assert_int_equal(e[0].type, ABI_EVENT_SQ_DRAINED);
+	qp_event(&other, l.qp->qp, ABI_EVENT_SQ_DRAINED);
+	assert_int_equal(command(&other, CORE_CMD_GIVE_QP, 0), 0);
+	qp_event(&l.host->core, l.qp->qp, ABI_EVENT_QP_FATAL);
+	assert_int_equal(command(&l.host->core, CORE_CMD_TAKE_QP, 0), 0);
+	assert_int_equal(core_events(&other, e, 4), 0);
+	assert_int_equal(core_events(&l.host->core, e, 4), 2);
+	assert_int_equal(e[1].type, ABI_EVENT_QP_FATAL);
+}
+
 static void qp_complete__numbers_go_on(void **state)
 {
 	start();
@@ -277,6 +299,7 @@ int main(void)
 		T(qp_take__timers_move_along),
 		T(qp_take__has_its_turn),
 		T(qp_take__owes_what_the_last_owner_owed),
+		T(qp_take__events_move_along),
 		T(qp_complete__numbers_go_on),
 		T(qp_complete__numbers_begin_anew_with_reset),
 		T(observe_queue__counts_runs),

@@ -586,6 +586,100 @@ static void requester__many_binds(void **state)
 	assert_int_equal(l.qp->qp->windows, 0);
 }
 
+/* @p n binds and invalidations by turns, from WR @p wr_id on. */
+static void post_locals(uint64_t wr_id, unsigned n, uint32_t *key)
+{
+	for (unsigned i = 0; i < n; i++) {
+		struct app_send s = {.opcode = ABI_WR_BIND_MW,
+			.wr_id = wr_id + i,
+			.mw = app_mw_key(mw),
+			.lkey = l.mr->mr.key,
+			.access = ABI_ACCESS_REMOTE_WRITE,
+			.remote_addr = app_va(l.mr, WINDOW_OFF),
+			.bind_len = WINDOW_LEN};
+
+		if (i % 2) {
+			s.opcode = ABI_WR_LOCAL_INV;
+			s.imm = *key;
+		} else {
+			s.rkey = *key = (*key & ~0xFFu) | ((*key + 1) & 0xFF);
+		}
+		s.flags = i == n - 1 ? ABI_WQE_SIGNALED : 0;
+		app_post_send(l.qp, &s);
+	}
+}
+
+/* One acknowledgement completes all that waits for it, so no more than LOCAL_AHEAD are executed
+ * before it comes; the rest has its turn then. */
+static void requester__binds_wait_for_an_ack(void **state)
+{
+	uint32_t key;
+
+	l.spec.sq_depth = 1024;
+	start(MW_TYPE_2);
+	key = app_mw_key(mw);
+	lone_post(&l, ABI_WR_SEND, 1, 4, ABI_WQE_SIGNALED);
+	lone_post(&l, ABI_WR_SEND, 2, 4, ABI_WQE_SIGNALED);
+	post_locals(3, 900, &key);
+	lone_post(&l, ABI_WR_SEND, 903, 4, ABI_WQE_SIGNALED);
+	assert_string_equal(lone_tx(&l), "SEND_ONLY@200+4! SEND_ONLY@201+4!");
+	for (unsigned i = 0; i < 100; i++)
+		assert_string_equal(lone_tx(&l), "");
+	assert_in_range(l.qp->qp->req.fetched, LOCAL_AHEAD + 2, LOCAL_AHEAD + 4);
+	lone_ack(&l, 0x200, 1);
+	assert_string_equal(lone_cqes(&l), "S1:OK");
+	lone_ack(&l, 0x201, 2);
+	assert_in_range(l.qp->qp->comp.head, LOCAL_AHEAD + 2, LOCAL_AHEAD + 3);
+	assert_string_equal(lone_tx(&l), "SEND_ONLY@202+4!");
+	assert_string_equal(lone_cqes(&l), "S2:OK S902:OK");
+	lone_ack(&l, 0x202, 3);
+	assert_string_equal(lone_cqes(&l), "S903:OK");
+}
+
+/* proves REQ-36, REQ-44: whose response is it? PSNs ascend along the queue, past what takes none.
+ */
+static void completer_rx__finds_the_request_of_a_response(void **state)
+{
+	enum {
+		SENDS,
+		THIS_READ,
+		LATER_READ
+	};
+	static const uint8_t owner[] = {SENDS, SENDS, THIS_READ, SENDS, SENDS, LATER_READ, SENDS};
+
+	for (uint32_t i = 0; i < ARRAY_SIZE(owner); i++) {
+		uint32_t key;
+		uint16_t want = owner[i] == THIS_READ ? DROP_NONE : DROP_READ_RESP_UNEXPECTED;
+
+		start(MW_TYPE_2);
+		l.qp->free_ids = true;
+		key = app_mw_key(mw);
+		post_locals(10, 2, &key);
+		lone_post(&l, ABI_WR_SEND, 1, 4, ABI_WQE_SIGNALED);
+		lone_post(&l, ABI_WR_SEND, 2, 4, ABI_WQE_SIGNALED);
+		post_locals(20, 5, &key);
+		lone_post(&l, ABI_WR_RDMA_READ, 3, 4, ABI_WQE_SIGNALED);
+		lone_post(&l, ABI_WR_SEND, 4, 4, ABI_WQE_SIGNALED);
+		lone_post(&l, ABI_WR_SEND, 5, 4, ABI_WQE_SIGNALED);
+		lone_post(&l, ABI_WR_RDMA_READ, 6, 4, ABI_WQE_SIGNALED);
+		lone_post(&l, ABI_WR_SEND, 7, 4, ABI_WQE_SIGNALED);
+		lone_tx(&l);
+		assert_string_equal(lone_cqes(&l), "S11:OK");
+		assert_int_equal(lone_rx(&l, &(struct shot){.opcode = RESP_ONLY,
+						     .psn = SQ_PSN + i,
+						     .syndrome = 0x1F,
+						     .len = 4}),
+			want);
+		assert_string_equal(lone_cqes(&l), owner[i] == THIS_READ
+							   ? "S1:OK S2:OK S24:OK S3:OK"
+						   : owner[i] == LATER_READ ? "S1:OK S2:OK S24:OK"
+									    : "");
+		lone_fini(&l);
+		setup(state);
+	}
+	start(MW_TYPE_2);
+}
+
 /* The CQ is full before the bind's turn: the response that acknowledges it ends all the same. */
 static void completer_rx__the_cq_overflows_before_a_bind(void **state)
 {
@@ -673,6 +767,8 @@ int main(void)
 		TEST(requester__windows_in_sqd),
 		TEST(requester__windows_are_flushed),
 		TEST(requester__many_binds),
+		TEST(requester__binds_wait_for_an_ack),
+		TEST(completer_rx__finds_the_request_of_a_response),
 		TEST(completer_rx__the_cq_overflows_before_a_bind),
 		TEST(completer_timeout__a_refusal_behind_a_bind),
 		TEST(mw_wqe_moved__the_cursor_went_back),

@@ -178,7 +178,7 @@ static void xrc_rx__wrong_srq(void **state)
 		else if (i == 2)
 			srq[0]->srq.xrcd = 0;
 		else
-			app_xrc_srq_withdraw(&l.app, srq[0]);
+			app_srq_withdraw(&l.app, srq[0]);
 		rx(SEND_ONLY, 0x100, srqn, 4);
 		assert_string_equal(lone_tx(&l), "ACK@10061/0"); /* NAK: invalid request */
 		assert_int_equal(l.qp->qp->state, ABI_QPS_ERR);
@@ -197,7 +197,7 @@ static void xrc_rx__srq_goes_in_the_midst(void **state)
 	post(0, 1, 0, 600);
 	rx(SEND_FIRST, 0x100, srq[0]->srq.srqn, 256);
 	lone_tx(&l);
-	app_xrc_srq_withdraw(&l.app, srq[0]);
+	app_srq_withdraw(&l.app, srq[0]);
 	rx(SEND_LAST, 0x101, srq[0]->srq.srqn, 4);
 	assert_string_equal(lone_tx(&l), "ACK@10161/0");
 	assert_int_equal(l.qp->qp->state, ABI_QPS_ERR);

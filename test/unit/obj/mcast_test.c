@@ -67,7 +67,7 @@ static struct mcast_table table;
 
 static struct mcast_group *make(uint32_t port, const char *gid, uint32_t n)
 {
-	struct mcast_group *g = calloc(1, sizeof(*g) + n * sizeof(g->qp[0]));
+	struct mcast_group *g = calloc(1, sizeof(*g) + n * sizeof(g->member[0]));
 
 	assert_non_null(g);
 	gid_of(g->mgid, gid);

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/** @file multicast.h  Datagrams to multicast groups: a copy for each member (MC-04). */
+#ifndef MULTICAST_H
+#define MULTICAST_H
+
+#include "core.h"
+
+void multicast_init(struct core_groups *g);
+
+/** @return the group that @p pkt goes to, or NULL: no QP of this daemon is in it. */
+const struct mcast_group *multicast_group(const struct core *c, const struct pkt *pkt);
+
+/** Takes @p pkt, whose addresses and ICRC are good, for the members that are this core's.
+ *  @return the verdict: VERDICT_SPREAD, VERDICT_HELD and a place, both, or DROP_NONE. */
+uint16_t multicast_rx(struct core *c, const struct pkt *pkt, uint64_t now);
+
+#endif
