@@ -284,6 +284,7 @@ static void note_qp(struct drop_note *n, const struct qp *qp)
 
 static void note_packet(struct drop_note *n, const struct pkt *pkt)
 {
+	n->source_qp = pkt->queue == PKT_LOCAL ? pkt->source_qp : 0;
 	n->psn = pkt->psn;
 	n->pkey = pkt->pkey;
 	n->vid = pkt->vid;

@@ -181,6 +181,7 @@ struct drop_note {
 	uint64_t due;		  /* may be written anew from then on */
 	uint64_t time;
 	uint32_t dest_qp;
+	uint32_t source_qp; /* that sent it, if it is one of this daemon; else 0 */
 	uint32_t psn;
 	uint32_t epsn; /* the QP's, and so below; 0 without a QP */
 	uint32_t una;

@@ -33,6 +33,14 @@ uint32_t core_owner(const struct core *c, uint32_t qpn)
 	return qp ? qp_owner(qp) : c->cfg.worker;
 }
 
+/* What this daemon sent to itself has one of its GIDs as its source. Nobody else may use one: as
+ * Linux does, a frame of that kind which comes by a port is refused (RFC 1812 5.3.7). A copy was
+ * looked at by the worker that received the packet. */
+static bool is_from_outside(const struct pkt *pkt)
+{
+	return pkt->queue != PKT_LOCAL && pkt->queue != PKT_COPY;
+}
+
 /* ETH-10: a group's MAC is the one that its GID maps to, as it was subscribed, or the sender knew
  * ours. A group has no address, but its port's VLANs are those of its GIDs. */
 static enum drop check_group(const struct core *c, const struct pkt *pkt,
@@ -61,6 +69,8 @@ static enum drop check_stranger(const struct core *c, const struct pkt *pkt, con
 	multicast = gid_is_multicast(dgid);
 	if (gid_is_multicast(sgid))
 		return DROP_SGID; /* VAL-15 */
+	if (is_from_outside(pkt) && gids && gid_is_own(gids, sgid, pkt->vid))
+		return DROP_MARTIAN;
 	if (gid_is_local_only(dgid))
 		return DROP_DGID; /* VAL-15 */
 	if (multicast != (pkt->dest_qp == QPN_MULTICAST))
@@ -86,6 +96,14 @@ static NOINLINE enum drop check_datagram(const struct qp *qp, const struct pkt *
 	return DROP_NONE;
 }
 
+/* Which of the two it is not. */
+static NOINLINE enum drop not_from_peer(const struct qp *qp, const struct pkt *pkt)
+{
+	if (pkt->queue == PKT_LOCAL && path_matches(&qp->path, pkt))
+		return DROP_QP_PEER;
+	return DROP_QP_ADDRESS; /* VAL-12, VAL-13, SEC-03 */
+}
+
 /* After the ICRC: what a packet must be for this QP to look at it. */
 static enum drop check_qp(const struct qp *qp, const struct pkt *pkt, bool from_peer)
 {
@@ -103,7 +121,7 @@ static enum drop check_qp(const struct qp *qp, const struct pkt *pkt, bool from_
 	if (unlikely(qp->opc == OPC_UD))
 		return check_datagram(qp, pkt);
 	if (!from_peer)
-		return DROP_QP_ADDRESS; /* VAL-12, VAL-13, SEC-03 */
+		return not_from_peer(qp, pkt);
 	if (!pkey_match(pkt->pkey, qp->pkey))
 		return DROP_PKEY; /* VAL-08, VAL-09 */
 	return DROP_NONE;
@@ -178,7 +196,7 @@ static ALWAYS_INLINE enum drop rx_one(
 	struct core *c, struct qp *qp, const struct pkt *pkt, uint64_t now)
 {
 	enum drop why = mac_is_ours(c, pkt) ? DROP_NONE : DROP_DMAC;
-	bool from_peer = path_matches(&qp->path, pkt);
+	bool from_peer = qp_is_from_peer(qp, pkt);
 
 	/* The address check of a connected QP says all that the table would. */
 	if (!why && unlikely(!from_peer))

@@ -130,6 +130,7 @@ static struct inject_held *hold(struct core *c, struct inject *in, const struct 
 	h->fault = v->fault;
 	h->port = v->pkt->port;
 	h->queue = v->pkt->queue;
+	h->source_qp = v->pkt->source_qp;
 	memcpy(h->frame, bytes, v->len);
 	in->nheld++;
 	if (list_empty(&in->node))
@@ -230,12 +231,12 @@ static uint16_t take(struct core *c, struct qp *qp, const struct pkt *pkt, uint6
 		c, qp, pkt, icrc_check(c->cfg.icrc, pkt) ? DROP_NONE : DROP_ICRC, now);
 }
 
-/* Receives a frame that is not what came, or not when it came. One that names another QP now is
- * none of that one's. */
+/* Receives a frame that is not what came, or not when it came; @p from says how it came. One that
+ * names another QP now is none of that one's. */
 static uint16_t receive(struct core *c, struct qp *qp, const uint8_t *frame, uint16_t len,
-	uint8_t port, uint8_t queue, uint64_t now)
+	const struct pkt *from, uint64_t now)
 {
-	struct pkt pkt;
+	struct pkt pkt = {.port = from->port, .queue = from->queue, .source_qp = from->source_qp};
 	enum drop why = frame_parse(&pkt, frame, len);
 	bool to_group;
 
@@ -243,8 +244,6 @@ static uint16_t receive(struct core *c, struct qp *qp, const uint8_t *frame, uin
 		core_count_drop(c, why);
 		return why;
 	}
-	pkt.port = port;
-	pkt.queue = queue;
 	to_group = is_to_group(&pkt);
 	if (is_for(c, qp, &pkt, to_group))
 		return take(c, qp, &pkt, now);
@@ -259,10 +258,12 @@ static void receive_held(struct core *c, struct inject *in, uint64_t now)
 	struct inject_held *h;
 
 	while ((h = next_free(in, ABI_FAULT_RX, now))) {
+		const struct pkt from = {
+			.port = h->port, .queue = h->queue, .source_qp = h->source_qp};
 		uint16_t len = h->len;
 
 		let_go(in, h); /* its bytes stay until the place is used again */
-		receive(c, in->qp, h->frame, len, h->port, h->queue, now);
+		receive(c, in->qp, h->frame, len, &from, now);
 	}
 }
 
@@ -272,7 +273,7 @@ static uint16_t go_on(struct core *c, struct qp *qp, const struct inject_victim 
 
 	if (!v->changed)
 		return take(c, qp, pkt, now);
-	return receive(c, qp, v->frame, v->len, pkt->port, pkt->queue, now);
+	return receive(c, qp, v->frame, v->len, pkt, now);
 }
 
 static bool hold_back(

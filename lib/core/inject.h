@@ -47,7 +47,8 @@ struct inject_held {
 	uint8_t direction; /* enum abi_fault_direction */
 	uint8_t fault;	   /* enum abi_fault_kind */
 	uint8_t port;
-	uint8_t queue; /* received: pkt.queue */
+	uint8_t queue;	    /* received: pkt.queue, */
+	uint32_t source_qp; /* and pkt.source_qp */
 	uint8_t l3_off;
 	uint8_t net;
 	bool local; /* sent: txd.local */

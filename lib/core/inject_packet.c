@@ -83,7 +83,7 @@ static bool can_be_refused(const struct core *c, const struct qp *qp, const stru
 
 	return pkt->op->request && qp->reliable && qp->type != ABI_QPT_XRC_SEND &&
 	       (pkt->op->code & OPC_CLASS_MASK) == qp->opc && (receiving >> qp->state & 1) &&
-	       pkt->psn == qp->resp.epsn && path_matches(&qp->path, pkt) &&
+	       pkt->psn == qp->resp.epsn && qp_is_from_peer(qp, pkt) &&
 	       pkey_match(pkt->pkey, qp->pkey) && icrc_check(c->cfg.icrc, pkt);
 }
 

@@ -385,6 +385,21 @@ static inline bool qp_built_now(const struct core *c, const struct qp *qp)
 	return qp->tx_call == c->tx_call;
 }
 
+/**
+ * @return whether @p pkt comes from the peer of the connected @p qp. An address alone does not
+ * prove that: the port's own addresses are those of all programs on this host, and anybody can
+ * write one into a frame. Between QPs of this daemon the source QP is known, and a peer that is one
+ * of them does not send by the wire (SEC-03).
+ */
+static ALWAYS_INLINE bool qp_is_from_peer(const struct qp *qp, const struct pkt *pkt)
+{
+	if (!path_matches(&qp->path, pkt))
+		return false;
+	if (unlikely(pkt->queue == PKT_LOCAL))
+		return pkt->source_qp == qp->attr.dest_qpn;
+	return !qp->path.local;
+}
+
 /** Puts @p qp among those that core_tx() visits. */
 void qp_make_ready(struct core *c, struct qp *qp);
 

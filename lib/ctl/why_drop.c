@@ -171,6 +171,26 @@ static void tell_address(struct drop_case *c)
 			c->to);
 }
 
+/* Both ends are QPs of this rocid. */
+static void tell_peer(struct drop_case *c)
+{
+	why_say(c->t,
+		"QP %u is connected with QP %u, but %s comes from QP %u of this rocid: each end's "
+		"dest_qp_num must be the QPN of the other end",
+		c->n->dest_qp, c->o->qp->attr.dest_qpn, opcode_text(c->n->opcode), c->n->source_qp);
+}
+
+static void tell_martian(struct drop_case *c)
+{
+	why_say(c->t,
+		"port %u receives packets from %s, which is its own address: find the station with "
+		"that address (source MAC %02x:%02x:%02x:%02x:%02x:%02x), which has it by mistake "
+		"or "
+		"pretends to be this host",
+		c->n->port + 1u, c->from, c->n->smac[0], c->n->smac[1], c->n->smac[2],
+		c->n->smac[3], c->n->smac[4], c->n->smac[5]);
+}
+
 static void tell_pkey(struct drop_case *c)
 {
 	why_say(c->t,
@@ -223,12 +243,14 @@ void why_tell_drop(struct why_text *t, struct ctl *ctl, const struct qp_obj *o, 
 {
 	static void (*const tell[DROP_MAX])(struct drop_case * c) = {
 		[DROP_DMAC] = tell_dmac,
+		[DROP_MARTIAN] = tell_martian,
 		[DROP_DGID] = tell_dgid,
 		[DROP_QPN_UNKNOWN] = tell_unknown_qpn,
 		[DROP_ICRC] = tell_icrc,
 		[DROP_QP_TYPE] = tell_type,
 		[DROP_QP_STATE] = tell_state,
 		[DROP_QP_ADDRESS] = tell_address,
+		[DROP_QP_PEER] = tell_peer,
 		[DROP_PKEY] = tell_pkey,
 		[DROP_PSN_AHEAD] = tell_ahead,
 		[DROP_GHOST_ACK] = tell_ghost,
@@ -239,7 +261,7 @@ void why_tell_drop(struct why_text *t, struct ctl *ctl, const struct qp_obj *o, 
 	gid_text(n->dgid, c.to);
 	t->len = 0;
 	t->text[0] = '\0';
-	if (tell[why] && (o || why != DROP_QP_ADDRESS))
+	if (tell[why] && (o || (why != DROP_QP_ADDRESS && why != DROP_QP_PEER)))
 		tell[why](&c);
 	else
 		tell_any(&c, why);

@@ -34,6 +34,8 @@ static const char *const means[DROP_MAX] = {
 		"for another station's MAC: flooded by a switch, which is harmless, or a peer "
 		"with an old neighbour entry",
 	[DROP_SGID] = "from a group's address: a broken sender",
+	[DROP_MARTIAN] = "from outside with an address of this port as its source: somebody "
+			 "pretends to be this host, or another station has the same address",
 	[DROP_DGID] = "for an address that is no GID of the port, or one of another type (RoCEv1, "
 		      "RoCEv2) or VLAN: see `rocictl show gids`",
 	[DROP_QP0] = "for QP0, which RoCE does not have: a subnet manager's, harmless",
@@ -50,6 +52,8 @@ static const char *const means[DROP_MAX] = {
 		"an ERR QP drops what is late, see why it failed",
 	[DROP_QP_ADDRESS] = "not from the QP's peer, or to another of our GIDs: type, family, "
 			    "address or VLAN differ from the QP's address vector",
+	[DROP_QP_PEER] = "from a QP of this rocid that is not the peer: dest_qp_num is wrong at "
+			 "one end, or a program pretends to be another one",
 	[DROP_PKEY] = "of another partition, or both ends are limited members",
 	[DROP_QKEY] = "a datagram with another Q_Key than the QP's: both programs must use one, "
 		      "remote_qkey there and qkey here",

@@ -66,6 +66,17 @@ int gid_find(const struct gid_table *t, const uint8_t gid[16], unsigned net, uin
 	return -1;
 }
 
+bool gid_is_own(const struct gid_table *t, const uint8_t gid[16], uint16_t vid)
+{
+	for (uint32_t i = 0; i < t->count; i++) {
+		const struct gid_entry *e = &t->entry[i];
+
+		if (e->valid && e->vid == vid && !memcmp(e->gid, gid, 16))
+			return true;
+	}
+	return false;
+}
+
 bool gid_has_mac(const struct gid_table *t, uint16_t vid, const uint8_t mac[6])
 {
 	for (uint32_t i = 0; i < t->count; i++) {

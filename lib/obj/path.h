@@ -207,6 +207,9 @@ static inline bool path_matches(const struct path *p, const struct pkt *pkt)
 /** @return the index of the valid entry with @p gid, @p net and @p vid, or -1. */
 int gid_find(const struct gid_table *t, const uint8_t gid[16], unsigned net, uint16_t vid);
 
+/** @return whether a valid entry of VLAN @p vid, of whichever type, is @p gid. */
+bool gid_is_own(const struct gid_table *t, const uint8_t gid[16], uint16_t vid);
+
 /** @return whether a valid entry of VLAN @p vid has the MAC @p mac. */
 bool gid_has_mac(const struct gid_table *t, uint16_t vid, const uint8_t mac[6]);
 

@@ -102,7 +102,8 @@ void host_receive(struct sim_host *h, struct sim_link *l, unsigned port, uint64_
 			continue;
 		}
 		pkts[n].port = (uint8_t)port;
-		pkts[n++].queue = PKT_NO_QUEUE;
+		pkts[n].source_qp = f->source_qp;
+		pkts[n++].queue = l == h->loop ? PKT_LOCAL : PKT_NO_QUEUE;
 		if (n == BURST) {
 			receive(h, pkts, n, now);
 			n = 0;
@@ -132,6 +133,8 @@ static void transmit(struct sim_host *h, struct txd *t, uint64_t now)
 	struct sim_link *l = t->local ? h->loop : h->out[t->port];
 	uint16_t len = core_seal(&h->core, t);
 
+	if (l)
+		l->source_qp = t->qp->qpn;
 	h->sent++;
 	if (!len)
 		h->unsealed += t->sealed != TXD_LOST;

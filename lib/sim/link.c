@@ -123,6 +123,7 @@ static void put(struct sim_link *l, const uint8_t *frame, size_t len, unsigned f
 	l->count.reordered += f->due != l->idle_at + l->cfg.delay_ns;
 	f->seq = l->seq++;
 	f->len = (uint16_t)len;
+	f->source_qp = l->source_qp;
 	memcpy(f->bytes, frame, len);
 	damage(l, f, fate);
 	heap_push(l);

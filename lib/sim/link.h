@@ -50,7 +50,8 @@ struct link_counters {
 /** A frame on its way. */
 struct sim_frame {
 	uint64_t due;
-	uint64_t seq; /* order among frames that are due together */
+	uint64_t seq;	    /* order among frames that are due together */
+	uint32_t source_qp; /* pkt.source_qp, of a host's own loop */
 	uint16_t len;
 	uint8_t bytes[FRAME_MAX];
 };
@@ -83,6 +84,7 @@ struct sim_link {
 	struct link_tap tap;
 	struct link_pick pick;
 	struct random random;
+	uint32_t source_qp; /* of the frames that are sent from now on; the sender */
 	uint64_t index;	    /* frames since the faults were set */
 	uint64_t idle_at;   /* when the sender's last bit has left */
 	uint64_t resume_at; /* while paused nothing starts to leave */

@@ -32,6 +32,7 @@
 	/* classify.c */                                          \
 	X(DMAC, "dmac", "ETH-10")                                 \
 	X(SGID, "sgid", "VAL-15")                                 \
+	X(MARTIAN, "martian", "SEC-03")                           \
 	X(DGID, "dgid", "VAL-11")                                 \
 	X(QP0, "qp0", "CA17-33")                                  \
 	X(QPN_MCAST, "qpn_mcast", "VAL-17")                       \
@@ -40,6 +41,7 @@
 	X(QP_TYPE, "qp_type", "VAL-04")                           \
 	X(QP_STATE, "qp_state", "VAL-06")                         \
 	X(QP_ADDRESS, "qp_address", "VAL-12")                     \
+	X(QP_PEER, "qp_peer", "SEC-03")                           \
 	X(PKEY, "pkey", "VAL-08")                                 \
 	X(QKEY, "qkey", "VAL-16")                                 \
 	X(OPCODE_UNSUPPORTED, "opcode_unsupported", "VAL-05")     \

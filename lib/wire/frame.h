@@ -41,6 +41,7 @@ struct pkt {
 	uint8_t pad;
 	uint32_t dest_qp;
 	uint32_t psn;
+	uint32_t source_qp; /* set by the caller, with PKT_LOCAL: the QP that sent it */
 	/* extended headers */
 	uint64_t va;	      /* RETH, AtomicETH */
 	uint32_t rkey;	      /* RETH, AtomicETH, IETH */
@@ -59,14 +60,14 @@ struct pkt {
 
 /** For struct pkt.queue: the packet came from a port whose choice of a queue tells nothing. */
 #define PKT_NO_QUEUE 0xFFu
-/** The same, and it is known to come from this daemon. */
+/** A QP of this daemon sent it to another one: pkt.source_qp tells which. */
 #define PKT_LOCAL 0xFEu
 /** Another worker received it for a multicast group and gave us a copy for our own QPs. */
 #define PKT_COPY 0xFDu
 
 /**
  * Parses @p len bytes at @p frame, which begins with the Ethernet header and has no FCS.
- * @p p->port and @p p->queue are left alone. Never reads beyond @p len.
+ * @p p->port, @p p->queue and @p p->source_qp are left alone. Never reads beyond @p len.
  * @return DROP_NONE and a filled @p p, or the reason for the drop. A reserved opcode of a
  * class that a QP may have (RC, UC, UD, XRC) parses, with op->name NULL and no extended
  * header, because a QP must answer it (VAL-05).

@@ -38,6 +38,7 @@ static enum drop parse(struct pkt *p, struct rte_mbuf *m)
 		return DROP_FRAME_TOO_LONG;
 	p->port = (uint8_t)m->port;
 	p->queue = (uint8_t)(m->port >> 8);
+	p->source_qp = m->hash.usr; /* with PKT_LOCAL only: see loop_back() */
 	return frame_parse(p, rte_pktmbuf_mtod(m, uint8_t *), rte_pktmbuf_data_len(m));
 }
 

@@ -95,6 +95,7 @@ static bool flush(struct worker *w)
 static void loop_back(struct worker *w, const struct txd *t, struct rte_mbuf *m)
 {
 	m->port = origin(t->port, PKT_LOCAL);
+	m->hash.usr = t->qp->qpn; /* what the receiver believes of who sent it */
 	handoff_add(w, core_owner(&w->core, txd_dest_qp(t)), m);
 }
 

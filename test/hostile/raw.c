@@ -239,7 +239,7 @@ void raw_qp(struct raw *s, struct raw_qp *qp, struct raw_cq *cq, const struct ab
 {
 	int fd;
 
-	*qp = (struct raw_qp){.s = s, .cq = cq};
+	*qp = (struct raw_qp){.s = s, .cq = cq, .type = in->type};
 	if (raw_call(s, ABI_CREATE_QP, in, sizeof(*in), -1, &qp->r, sizeof(qp->r), &fd, 1))
 		errx(1, "CREATE_QP: %s", s->why);
 	qp->region = map(fd, qp->r.region_size);
@@ -279,6 +279,7 @@ int raw_rts(struct raw_qp *qp, uint8_t port, uint32_t qpn, uint8_t peer_port, ui
 	struct abi_query_gid q = {.port = peer_port};
 	struct abi_modify_qp m = {.attr = {.port = port, .access_flags = access}};
 	struct abi_qp_attr *a = &m.attr;
+	bool reliable = qp->type != ABI_QPT_UC;
 	struct abi_gid gid;
 	int status;
 
@@ -301,12 +302,13 @@ int raw_rts(struct raw_qp *qp, uint8_t port, uint32_t qpn, uint8_t peer_port, ui
 	memcpy(a->ah.dgid, gid.gid, sizeof(gid.gid));
 	status = modify(qp, &m, ABI_QPS_RTR,
 		ABI_QP_AV | ABI_QP_PATH_MTU | ABI_QP_DEST_QPN | ABI_QP_RQ_PSN |
-			ABI_QP_MAX_DEST_RD_ATOMIC | ABI_QP_MIN_RNR_TIMER);
+			(reliable ? ABI_QP_MAX_DEST_RD_ATOMIC | ABI_QP_MIN_RNR_TIMER : 0));
 	if (status)
 		return status;
 	return modify(qp, &m, ABI_QPS_RTS,
-		ABI_QP_TIMEOUT | ABI_QP_RETRY_CNT | ABI_QP_RNR_RETRY | ABI_QP_SQ_PSN |
-			ABI_QP_MAX_QP_RD_ATOMIC);
+		ABI_QP_SQ_PSN | (reliable ? ABI_QP_TIMEOUT | ABI_QP_RETRY_CNT | ABI_QP_RNR_RETRY |
+							ABI_QP_MAX_QP_RD_ATOMIC
+					  : 0));
 }
 
 void raw_connect_qps(struct raw_qp *a, struct raw_qp *b, uint32_t access)

@@ -51,6 +51,7 @@ struct raw_qp {
 	struct raw_cq *cq;
 	struct abi_create_qp_reply r;
 	uint8_t *region;
+	uint8_t type;
 	uint8_t port;
 	uint32_t posted, received; /* entries */
 };

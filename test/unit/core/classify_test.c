@@ -40,6 +40,8 @@ struct stray {
 	uint32_t dest_qp;
 	uint16_t vid;
 	bool bad_icrc;
+	bool looped; /* by this daemon, from QP `source_qp` */
+	uint32_t source_qp;
 };
 
 static const uint8_t *own_mac(void)
@@ -95,7 +97,8 @@ static uint16_t stray_rx(const struct stray *s)
 	end[0] ^= s->bad_icrc;
 	assert_int_equal(frame_parse(&pkt, f, (size_t)(end - f) + ICRC_LEN), DROP_NONE);
 	pkt.port = 0;
-	pkt.queue = PKT_NO_QUEUE;
+	pkt.queue = s->looped ? PKT_LOCAL : PKT_NO_QUEUE;
+	pkt.source_qp = s->source_qp;
 	core_rx(&l.host->core, &pkt, 1, l.now, &verdict);
 	return verdict;
 }
@@ -469,6 +472,68 @@ static void core_rx__gid_type_of_the_qp(void **state)
 	}
 }
 
+/* proves SEC-03: a frame from outside whose source is one of the port's own addresses, to a QP, to
+ * QP1 and to a group; not one of another VLAN's or a removed one. */
+static void core_rx__own_address_from_outside(void **state)
+{
+	struct stray s;
+
+	lone_start(&l);
+	for (unsigned net = 0; net < HOST_GIDS; net++) {
+		s = stray_of(net);
+		memcpy(s.sgid, l.host->gids[0].entry[net].gid, 16);
+		expect_stray(&s, DROP_MARTIAN);
+		s.dest_qp = 1;
+		s.opcode = 0x64;
+		expect_stray(&s, DROP_MARTIAN);
+		s.dest_qp = QPN_MULTICAST;
+		memcpy(s.dgid, (uint8_t[16]){[10] = 0xFF, 0xFF, 239, 1, 2, 3}, 16);
+		expect_stray(&s, DROP_MARTIAN);
+		s = stray_of(net); /* another port's is legal: the ports may be one network */
+		memcpy(s.sgid, l.host->gids[1].entry[net].gid, 16);
+		expect_stray(&s, DROP_QP_ADDRESS);
+		memcpy(s.sgid, l.host->gids[0].entry[net].gid, 16);
+		l.host->gids[0].entry[net].valid = false;
+		expect_stray(&s, DROP_DGID);
+		l.host->gids[0].entry[net].valid = true;
+	}
+}
+
+/* The lone QP is a peer of this daemon's now, without another address. */
+static void make_local(bool local)
+{
+	struct core_cmd cmd = {
+		.type = CORE_CMD_READDRESS_QPS, .n = 1, .qps = (struct qp *[]){l.qp->qp}};
+
+	memcpy(cmd.path.dmac, peer.gids[0].entry[0].mac, 6);
+	memcpy(cmd.sgid.mac, own_mac(), 6);
+	cmd.path.local = local;
+	assert_int_equal(core_cmd(&l.host->core, &cmd, l.now), 0);
+}
+
+/* proves SEC-03: a peer in this daemon does not come by the wire, and no other QP of the daemon is
+ * taken for it. */
+static void core_rx__local_peer_is_one_qp(void **state)
+{
+	struct stray s;
+
+	lone_start(&l);
+	make_local(true);
+	s = stray_of(HOST_GID_IPV4);
+	expect_stray(&s, DROP_QP_ADDRESS); /* its address is none of the port's */
+	s.looped = true;
+	s.source_qp = l.qp->qp->attr.dest_qpn ^ 1;
+	expect_stray(&s, DROP_QP_PEER);
+	s.source_qp = l.qp->qp->qpn;
+	expect_stray(&s, DROP_QP_PEER);
+	s.source_qp = l.qp->qp->attr.dest_qpn;
+	assert_int_equal(stray_rx(&s), DROP_NONE);
+	assert_string_equal(lone_tx(&l), "ACK@10021/0");
+	make_local(false); /* as between two looks at the address tables */
+	s.source_qp ^= 1;
+	expect_stray(&s, DROP_QP_PEER);
+}
+
 /* proves VAL-15: a multicast source; a destination that stays within a host, were it in the table.
  */
 static void core_rx__impossible_addresses(void **state)
@@ -643,6 +708,8 @@ static void core_rx__takes_any_number(void **state)
 		pkts[i].queue = PKT_NO_QUEUE;
 		pkts[i].dmac = own_mac();
 	}
+	/* not to the port it came from */
+	l.host->gids[0].entry[HOST_GID_IPV4].valid = false;
 	core_rx(&l.host->core, pkts, ARRAY_SIZE(pkts), l.now, verdict);
 	for (unsigned i = 0; i < ARRAY_SIZE(pkts); i++)
 		assert_int_equal(verdict[i], DROP_DGID);
@@ -657,6 +724,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		T(core_rx__drops_in_silence),
 		T(core_rx__mac_of_a_vlan),
+		T(core_rx__own_address_from_outside),
+		T(core_rx__local_peer_is_one_qp),
 		T(core_rx__order_of_checks),
 		T(core_rx__unknown_qp),
 		T(core_rx__other_transport_services),

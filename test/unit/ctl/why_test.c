@@ -466,6 +466,18 @@ static void why_collect__address(void **state)
 	assert_non_null(strstr(drop_text(DROP_DGID, n), "GID type mismatch"));
 }
 
+/* Packets that pretend to come from here. */
+static void why_collect__pretenders(void **state)
+{
+	struct drop_note n = from_peer();
+
+	n.source_qp = 77;
+	assert_non_null(strstr(drop_text(DROP_QP_PEER, n), "comes from QP 77 of this rocid"));
+	memcpy(n.smac, (uint8_t[6]){2, 0, 0, 0, 0, 0x1F}, 6);
+	assert_non_null(strstr(drop_text(DROP_MARTIAN, n), "02:00:00:00:00:1f"));
+	assert_non_null(strstr(drop_text(DROP_MARTIAN, n), "its own address"));
+}
+
 /* What loss brings about is no error. */
 static void why_collect__not_of_loss(void **state)
 {
@@ -540,6 +552,7 @@ int main(void)
 		T(why_collect__more_than_are_remembered),
 		T(why_collect__every_reason),
 		T(why_collect__address),
+		T(why_collect__pretenders),
 		T(why_collect__not_of_loss),
 		T(why_qp_goes__keeps_it),
 		T(why_hint__of_a_live_qp),

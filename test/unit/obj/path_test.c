@@ -376,6 +376,8 @@ static void gid_find__wants_protocol_and_vlan(void **state)
 	assert_int_equal(gid_find(&t, v4.gid, NET_ROCEV1, 0), 2);
 	assert_int_equal(gid_find(&t, v4.gid, NET_IPV6, 0), -1);
 	assert_int_equal(gid_find(&t, v4.gid, NET_IPV4, 9), -1);
+	assert_true(gid_is_own(&t, v4.gid, 0));
+	assert_false(gid_is_own(&t, v4.gid, 9));
 	t.entry[1].valid = false;
 	assert_int_equal(gid_find(&t, v4.gid, NET_IPV4, 0), -1);
 	assert_int_equal(gid_find(&t, v6.gid, NET_IPV6, 0), -1);
