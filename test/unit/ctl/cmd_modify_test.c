@@ -310,6 +310,52 @@ static void modify_qp__sqd_still_drains(void **state)
 	assert_int_equal(query().timeout, 9);
 }
 
+/* proves QPS-15, BTH-11: a QP that was given port 1 does not leave by port 2, and is told so. */
+static void modify_qp__address_vector_of_another_port(void **state)
+{
+	struct abi_modify_qp m = to_rtr(gid_peer4);
+	struct test_daemon *d = *state;
+
+	must(to_init());
+	m.attr.ah.port = 2;
+	assert_refused(m, "the address vector leads through port 2 and the QP has port 1: give "
+			  "both the same port number");
+	assert_int_equal(query().qp_state, ABI_QPS_INIT);
+	assert_int_equal(d->ctl->port[1].gids.users[0], 0);
+	must(to_rtr(gid_peer4));
+}
+
+/* proves QPS-10, QPS-15: in SQD an address vector alone takes the QP to another port, unless that
+ * one cannot send its packets or lacks its P_Key. */
+static void modify_qp__sqd_to_another_port(void **state)
+{
+	struct abi_modify_qp m = to_rtr(gid_peer4);
+	struct test_daemon *d = *state;
+
+	go_to_sqd();
+	m.mask = ABI_QP_PORT;
+	m.attr.port = 2;
+	assert_refused(m, "the QP's address vector leads through port 1: give the address vector "
+			  "of port 2 with the port (ROCI_QP_AV)");
+	m.mask = ABI_QP_AV;
+	m.attr.ah.port = 2;
+	memcpy(m.attr.ah.dgid, gid_own4, 16); /* found at port 1 */
+	atomic_store(&d->ctl->port[1].shared->active_mtu, 512);
+	assert_refused(m, "the QP's path MTU of 1024 is above the 512 that port 2 can do: raise "
+			  "the MTU of its network device to 1120, or set up the QP anew on that "
+			  "port");
+	atomic_store(&d->ctl->port[1].shared->active_mtu, 1024);
+	atomic_store(&d->ctl->port[1].shared->pkey[0], 0);
+	assert_refused(m, "entry 0 of port 2's P_Key table is empty, or beyond its end: `rocictl "
+			  "show pkeys` lists what there is, 0 is usual");
+	assert_int_equal(query().port, 1);
+	assert_int_equal(path(d)->port, 0);
+	atomic_store(&d->ctl->port[1].shared->pkey[0], 0xFFFF);
+	must(m);
+	assert_int_equal(query().port, 2);
+	assert_int_equal(path(d)->port, 1);
+}
+
 static uint32_t holds(const struct test_daemon *d)
 {
 	return d->ctl->port[0].gids.users[0]; /* the control thread sleeps between commands */
@@ -356,6 +402,9 @@ int main(void)
 		cmocka_unit_test_setup_teardown(
 			modify_qp__sqd_takes_address_vectors, setup, teardown),
 		cmocka_unit_test_setup_teardown(modify_qp__sqd_still_drains, setup, teardown),
+		cmocka_unit_test_setup_teardown(
+			modify_qp__address_vector_of_another_port, setup, teardown),
+		cmocka_unit_test_setup_teardown(modify_qp__sqd_to_another_port, setup, teardown),
 		cmocka_unit_test_setup_teardown(modify_qp__holds_its_gid, setup, teardown),
 	};
 
