@@ -235,7 +235,7 @@ static int find_dmac(struct session *s, struct qp_obj *o, const struct request *
 	const struct abi_ah_attr *ah = &cmd->attr.ah;
 	int err;
 
-	err = av_dest_key(ah, &o->key, r->why);
+	err = av_dest_key(s->ctl, ah, &o->key, r->why);
 	if (err)
 		return err;
 	o->query = (struct neigh_query){.done = resolved};

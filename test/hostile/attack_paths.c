@@ -2,12 +2,13 @@
 /* Ways out of the host that the program was not given. */
 #include <err.h>
 #include <errno.h>
+#include <string.h>
 #include "attack.h"
 
-static void refused(const struct raw *s, int status, const char *what)
+static void refused(const struct raw *s, int status, int wanted, const char *what)
 {
-	if (status != -EINVAL)
-		errx(1, "%s: status %d, not EINVAL", what, status);
+	if (status != wanted)
+		errx(1, "%s: status %d, not %d", what, status, wanted);
 	must(s->why[0], "a refusal without a sentence");
 }
 
@@ -40,21 +41,44 @@ static void another_port(struct arena *a)
 	pair_open(&d, a);
 	qp = &d.qp[0];
 	must(!raw_init(qp, 1, 0), "INIT");
-	refused(&d.s, raw_rtr(qp, d.qp[1].r.qpn, raw_av(&d.s, 2, 1)),
+	refused(&d.s, raw_rtr(qp, d.qp[1].r.qpn, raw_av(&d.s, 2, 1)), -EINVAL,
 		"RTR with another port's address vector");
 	must(!raw_state(qp, ABI_QPS_RESET), "RESET");
 	raw_connect_qps(qp, &d.qp[1], 0);
 	must(!raw_state(qp, ABI_QPS_SQD), "SQD");
-	refused(&d.s, raw_modify(qp, &m, ABI_QPS_SQD, ABI_QP_PORT), "another port alone");
+	refused(&d.s, raw_modify(qp, &m, ABI_QPS_SQD, ABI_QP_PORT), -EINVAL, "another port alone");
 	m.attr.ah = raw_av(&d.s, 1, 2);
-	refused(&d.s, raw_modify(qp, &m, ABI_QPS_SQD, ABI_QP_PORT | ABI_QP_AV),
+	refused(&d.s, raw_modify(qp, &m, ABI_QPS_SQD, ABI_QP_PORT | ABI_QP_AV), -EINVAL,
 		"a port beside another one's address vector");
 	m.attr.ah = raw_av(&d.s, 2, 1);
 	must(!raw_modify(qp, &m, ABI_QPS_SQD, ABI_QP_AV), "an address vector with its port");
 	pair_close(&d);
 }
 
+/* A destination MAC of the program's choice: of a stranger, of the peer itself, of another port. */
+static void own_macs(struct arena *a)
+{
+	struct abi_create_ah in;
+	struct duo d;
+
+	pair_open(&d, a);
+	must(!raw_init(&d.qp[0], 1, 0), "INIT");
+	in = (struct abi_create_ah){.pd = d.s.pd, .attr = raw_av(&d.s, 1, 2)};
+	for (unsigned i = 0; i < 50 * a->effort; i++) {
+		random_fill(&a->random, in.attr.dmac, sizeof(in.attr.dmac));
+		in.attr.dmac[0] &= 0xFE; /* no group's */
+		refused(&d.s, raw_rtr(&d.qp[0], d.qp[1].r.qpn, in.attr), -EPERM,
+			"a MAC of the program's choice");
+		refused(&d.s, raw_call(&d.s, ABI_CREATE_AH, &in, sizeof(in), -1, NULL, 0, NULL, 0),
+			-EPERM, "an address handle with a MAC of the program's choice");
+	}
+	memset(in.attr.dmac, 0xFF, sizeof(in.attr.dmac));
+	must(!raw_rtr(&d.qp[0], d.qp[1].r.qpn, in.attr), "RTR as the host's tables say");
+	pair_close(&d);
+}
+
 const struct attack attacks_paths[] = {
 	{"a way through another port", another_port},
+	{"destination MACs of its own", own_macs},
 	{NULL, NULL},
 };

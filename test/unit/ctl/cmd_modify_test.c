@@ -18,12 +18,26 @@
 static struct client c;
 static struct abi_create_qp_reply qp;
 
-static int setup(void **state)
+static int setup_with(void **state, bool application_macs)
 {
-	daemon_setup(state);
-	client_open(*state, &c);
+	struct test_daemon *d = *state;
+
+	daemon_config(d);
+	d->cfg.application_macs = application_macs;
+	daemon_run(d);
+	client_open(d, &c);
 	qp = client_qp(&c, client_pd(&c), client_cq(&c, ABI_NO_HANDLE));
 	return 0;
+}
+
+static int setup(void **state)
+{
+	return setup_with(state, false);
+}
+
+static int setup_macs(void **state)
+{
+	return setup_with(state, true);
 }
 
 static int teardown(void **state)
@@ -96,6 +110,26 @@ static void modify_qp__neighbour_from_the_table(void **state)
 	assert_int_equal(path(*state)->hdr[path(*state)->l3_off + IP4_TTL], 9);
 }
 
+/* proves ETH-11: the host's tables say where packets go, also to a neighbour that they know. */
+static void modify_qp__given_mac_is_refused(void **state)
+{
+	struct abi_modify_qp m = to_rtr(gid_peer4);
+	struct answer a;
+
+	must(to_init());
+	for (unsigned i = 0; i < 6; i++) { /* one bit is enough to be a choice */
+		memset(m.attr.ah.dmac, 0, 6);
+		m.attr.ah.dmac[i] = 2;
+		assert_int_equal(modify(&m, &a), -EPERM);
+		assert_non_null(strstr((char *)a.body, "--application-macs"));
+	}
+	assert_int_equal(query().qp_state, ABI_QPS_INIT);
+	memset(m.attr.ah.dmac, 0, 6);
+	must(m);
+	assert_memory_equal(path(*state)->hdr + ETH_DST, mac_peer, 6);
+}
+
+/* proves ETH-11: as the rule has it, where the administrator lets programs. */
 static void modify_qp__given_mac_wins(void **state)
 {
 	struct abi_modify_qp m = to_rtr(gid_unknown4);
@@ -389,8 +423,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(
 			modify_qp__neighbour_from_the_table, setup, teardown),
-		cmocka_unit_test_setup_teardown(modify_qp__given_mac_wins, setup, teardown),
-		cmocka_unit_test_setup_teardown(modify_qp__group_mac, setup, teardown),
+		cmocka_unit_test_setup_teardown(modify_qp__given_mac_is_refused, setup, teardown),
+		cmocka_unit_test_setup_teardown(modify_qp__given_mac_wins, setup_macs, teardown),
+		cmocka_unit_test_setup_teardown(modify_qp__group_mac, setup_macs, teardown),
 		cmocka_unit_test_setup_teardown(modify_qp__unknown_neighbour, setup, teardown),
 		cmocka_unit_test_setup_teardown(modify_qp__own_gid_is_local, setup, teardown),
 		cmocka_unit_test_setup_teardown(modify_qp__sgid_of_another_family, setup, teardown),
@@ -400,7 +435,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(modify_qp__wrong_transition, setup, teardown),
 		cmocka_unit_test_setup_teardown(modify_qp__names_what_is_wrong, setup, teardown),
 		cmocka_unit_test_setup_teardown(
-			modify_qp__sqd_takes_address_vectors, setup, teardown),
+			modify_qp__sqd_takes_address_vectors, setup_macs, teardown),
 		cmocka_unit_test_setup_teardown(modify_qp__sqd_still_drains, setup, teardown),
 		cmocka_unit_test_setup_teardown(
 			modify_qp__address_vector_of_another_port, setup, teardown),
