@@ -31,6 +31,9 @@
 #define QPN_GEN_BITS	(24 - QPN_SLOT_BITS - QPN_WORKER_BITS)
 #define QP_MAX		(1u << QPN_SLOT_BITS)
 #define WORKER_MAX	(1u << QPN_WORKER_BITS)
+/** So many others become free before a slot is taken again (QPS-23): packets of its former QP are
+ *  gone by then. The other free ones are chosen from at random. */
+#define QPN_REST (QP_MAX / 4)
 /** Scatter/gather entries a work request: what perftest and MPI ask for at most. */
 #define SGE_MAX 16u
 /** Inline bytes a work request: what mlx5 offers by default, rounded to the slot size. */

@@ -304,6 +304,7 @@ static int start_ctl(struct daemon *d, struct options *o, char why[VALUE_MAX * 2
 		.rocev1 = o->rocev1,
 		.plain_label = o->plain_label,
 		.application_faults = o->application_faults,
+		.application_macs = o->application_macs,
 		.window = o->window,
 		.migrate = o->migrate,
 		.shake_ms = o->shake_ms,

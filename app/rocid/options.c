@@ -44,6 +44,9 @@ static const struct option_row row[] = {
 	{"application-faults", optional_argument, SECTION_APPLICATIONS, false,
 		set_application_faults, "[=yes|no]",
 		"let programs inject faults into the packets of their own QPs"},
+	{"application-macs", optional_argument, SECTION_APPLICATIONS, false, set_application_macs,
+		"[=yes|no]",
+		"let programs choose the destination MAC, past the host's routes and neighbours"},
 	{"share", required_argument, SECTION_PORT, true, set_share, "[PORT=]IFNAME",
 		"share the kernel's netdev IFNAME, with its addresses; makes an AF_PACKET port, or "
 		"names the netdev that ethdev PORT stands on"},

@@ -72,6 +72,7 @@ struct options {
 	uint32_t admin_mode;
 	struct ctl_limits limits;
 	bool application_faults;
+	bool application_macs;
 	uint32_t workers;
 	uint32_t window; /* 0: the core's default */
 	bool rocev1;

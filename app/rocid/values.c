@@ -387,6 +387,11 @@ int set_application_faults(struct options *o, const char *value, char why[VALUE_
 	return set_flag(&o->application_faults, value, why);
 }
 
+int set_application_macs(struct options *o, const char *value, char why[VALUE_MAX])
+{
+	return set_flag(&o->application_macs, value, why);
+}
+
 int set_ring_pair(struct options *o, const char *value, char why[VALUE_MAX])
 {
 	if (o->npairs == PORT_MAX / 2)

@@ -23,6 +23,7 @@ int set_max_memory(struct options *o, const char *value, char why[VALUE_MAX]);
 int set_max_user_qps(struct options *o, const char *value, char why[VALUE_MAX]);
 int set_max_user_memory(struct options *o, const char *value, char why[VALUE_MAX]);
 int set_application_faults(struct options *o, const char *value, char why[VALUE_MAX]);
+int set_application_macs(struct options *o, const char *value, char why[VALUE_MAX]);
 int set_share(struct options *o, const char *value, char why[VALUE_MAX]);
 int set_tap(struct options *o, const char *value, char why[VALUE_MAX]);
 int set_gid(struct options *o, const char *value, char why[VALUE_MAX]);

@@ -300,7 +300,7 @@ struct abi_open_xrcd {
 
 struct abi_ah_attr {
 	uint8_t dgid[16];
-	uint8_t dmac[6]; /* all ones: rocid resolves it (A17.4.2) */
+	uint8_t dmac[6]; /* all ones or zeroes: rocid looks it up (A17.4.2) */
 	uint8_t sgid_index;
 	uint8_t traffic_class;
 	uint8_t hop_limit;

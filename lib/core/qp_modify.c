@@ -15,6 +15,9 @@
 #include "trace.h"
 #include "ud.h"
 
+/** Attributes that must agree with the QP's port. */
+#define OF_PORT (ABI_QP_PORT | ABI_QP_PKEY_INDEX | ABI_QP_AV | ABI_QP_PATH_MTU)
+
 /* --- may it be? ----------------------------------------------------------------------- */
 
 static struct modify_verdict transition_allowed(
@@ -31,28 +34,33 @@ static struct modify_verdict transition_allowed(
 	return v;
 }
 
-static bool mtu_legal(const struct core *c, const struct core_cmd *cmd)
+/* The state that @p cmd leads to. */
+static unsigned state_after(const struct qp *qp, const struct core_cmd *cmd)
 {
-	uint32_t mtu = cmd->attr.path_mtu;
-
-	if (mtu < PATH_MTU_MIN || mtu > PATH_MTU_MAX || (mtu & (mtu - 1)))
-		return false;
-	return mtu <= c->cfg.ports->port[cmd->path.port].active_mtu;
+	return cmd->mask & ABI_QP_STATE ? cmd->attr.qp_state : qp->state;
 }
 
-/* QPS-15: the P_Key of the index, of the port that the QP has or is given. */
-static bool pkey_index_legal(const struct core *c, const struct qp *qp, const struct core_cmd *cmd)
+/* The port that the QP has after @p cmd, whose transition is valid. An address vector alone brings
+ * its port where the transition takes one, as in Linux (QPS-10). */
+static unsigned port_after(const struct qp *qp, const struct core_cmd *cmd)
 {
-	uint8_t port = cmd->mask & ABI_QP_PORT ? cmd->attr.port : qp->attr.port;
-	uint16_t pkey = cmd->mask & ABI_QP_PKEY_INDEX ? cmd->attr.pkey_index : qp->attr.pkey_index;
+	if (cmd->mask & ABI_QP_PORT)
+		return cmd->attr.port;
+	if ((cmd->mask & ABI_QP_AV) &&
+		transition_takes_port(qp->type, qp->state, state_after(qp, cmd)))
+		return cmd->path.port + 1u;
+	return qp->attr.port;
+}
 
-	return port && pkey < c->cfg.ports->port[port - 1].pkeys;
+static bool mtu_legal(uint32_t mtu)
+{
+	return mtu >= PATH_MTU_MIN && mtu <= PATH_MTU_MAX && !(mtu & (mtu - 1));
 }
 
 /* QPS-15, for the attributes that come with the command. What an address vector may name is
  * checked where it is resolved, in ctl/cmd_modify.c (GID-06, ETH-06, VRB-05).
  * @return the first whose value is not legal, or 0. */
-static uint32_t illegal_value(const struct core *c, const struct qp *qp, const struct core_cmd *cmd)
+static uint32_t illegal_value(const struct core *c, const struct core_cmd *cmd)
 {
 	const struct abi_qp_attr *a = &cmd->attr;
 	const uint32_t access = ABI_ACCESS_LOCAL_WRITE | ABI_ACCESS_REMOTE_WRITE |
@@ -62,11 +70,9 @@ static uint32_t illegal_value(const struct core *c, const struct qp *qp, const s
 
 	if ((m & ABI_QP_PORT) && (!a->port || a->port > c->cfg.ports->count))
 		return ABI_QP_PORT;
-	if ((m & (ABI_QP_PORT | ABI_QP_PKEY_INDEX)) && !pkey_index_legal(c, qp, cmd))
-		return ABI_QP_PKEY_INDEX;
 	if ((m & ABI_QP_ACCESS_FLAGS) && (a->access_flags & ~access))
 		return ABI_QP_ACCESS_FLAGS;
-	if ((m & ABI_QP_PATH_MTU) && !mtu_legal(c, cmd))
+	if ((m & ABI_QP_PATH_MTU) && !mtu_legal(a->path_mtu))
 		return ABI_QP_PATH_MTU;
 	if ((m & ABI_QP_AV) && a->ah.sl >= SL_COUNT)
 		return ABI_QP_AV; /* ETH-06 */
@@ -85,13 +91,48 @@ static uint32_t illegal_value(const struct core *c, const struct qp *qp, const s
 	return m & (ABI_QP_ALT_PATH | ABI_QP_PATH_MIG_STATE); /* EVT-08: no path migration */
 }
 
-/* QPS-14: nothing is touched before both have been asked. */
+/* QPS-15: the entry of the QP's index in the P_Key table of @p p. */
+static bool pkey_exists(const struct port *p, const struct qp *qp, const struct core_cmd *cmd)
+{
+	uint16_t index = cmd->mask & ABI_QP_PKEY_INDEX ? cmd->attr.pkey_index : qp->attr.pkey_index;
+
+	return index < p->pkeys && pkey_valid(p->pkey[index]);
+}
+
+/* QPS-15, BTH-11, VAL-09: a QP has one port. Its packets leave by it, with a P_Key of its table,
+ * and are no longer than it can send. A QP that stays at its port keeps what it has, also when the
+ * port can do less than before (doc/decisions/0030).
+ * @return the first attribute that does not agree with the port, or 0. */
+static uint32_t not_of_port(const struct core *c, const struct qp *qp, const struct core_cmd *cmd)
+{
+	unsigned port = port_after(qp, cmd);
+	const struct port *p = &c->cfg.ports->port[port - 1];
+	bool moves = port != qp->attr.port;
+	uint32_t m = cmd->mask;
+	uint32_t mtu = m & ABI_QP_PATH_MTU ? cmd->attr.path_mtu : qp->attr.path_mtu;
+
+	if ((m & ABI_QP_AV) && cmd->path.port + 1u != port)
+		return ABI_QP_AV;
+	if (moves && !(m & ABI_QP_AV) && qp->path.hdr_len)
+		return ABI_QP_PORT;
+	if ((moves || (m & (ABI_QP_PORT | ABI_QP_PKEY_INDEX))) && !pkey_exists(p, qp, cmd))
+		return ABI_QP_PKEY_INDEX;
+	if ((moves || (m & ABI_QP_PATH_MTU)) && mtu > p->active_mtu)
+		return ABI_QP_PATH_MTU;
+	return 0;
+}
+
+/* QPS-14: nothing is touched before all have been asked. */
 static bool allowed(const struct core *c, const struct qp *qp, struct core_cmd *cmd, unsigned to)
 {
 	cmd->verdict = transition_allowed(qp, cmd, to);
 	if (cmd->verdict.refusal != MODIFY_OK)
 		return false;
-	cmd->verdict.attrs = illegal_value(c, qp, cmd);
+	cmd->verdict.attrs = illegal_value(c, cmd);
+	if (!cmd->verdict.attrs && (cmd->mask & OF_PORT)) {
+		cmd->verdict.attrs = not_of_port(c, qp, cmd);
+		cmd->verdict.port = (uint8_t)port_after(qp, cmd);
+	}
 	if (cmd->verdict.attrs)
 		cmd->verdict.refusal = MODIFY_VALUE;
 	return !cmd->verdict.attrs;
@@ -122,11 +163,10 @@ static void set_addressing(struct core *c, struct qp *qp, struct core_cmd *cmd)
 	struct abi_qp_attr *q = &qp->attr;
 	const struct abi_qp_attr *a = &cmd->attr;
 
-	if (cmd->mask & ABI_QP_PORT)
-		q->port = a->port;
+	q->port = (uint8_t)port_after(qp, cmd);
 	if (cmd->mask & ABI_QP_PKEY_INDEX)
 		q->pkey_index = a->pkey_index;
-	if (cmd->mask & (ABI_QP_PORT | ABI_QP_PKEY_INDEX))
+	if (cmd->mask & (ABI_QP_PORT | ABI_QP_PKEY_INDEX | ABI_QP_AV))
 		load_pkey(c, qp);
 	if (cmd->mask & ABI_QP_DEST_QPN)
 		q->dest_qpn = a->dest_qpn & SEQ24_MASK;
@@ -224,7 +264,7 @@ static void enter_sqd(struct core *c, struct qp *qp, const struct core_cmd *cmd)
 
 static int change(struct core *c, struct qp *qp, struct core_cmd *cmd, uint64_t now)
 {
-	unsigned to = cmd->mask & ABI_QP_STATE ? cmd->attr.qp_state : qp->state;
+	unsigned to = state_after(qp, cmd);
 
 	/* A reset that takes several steps has changed the state with its first. */
 	if (!(to == ABI_QPS_RESET && cmd->progress) && !allowed(c, qp, cmd, to))

@@ -121,3 +121,10 @@ struct modify_verdict transition_check(uint8_t type, uint8_t from, unsigned to, 
 	v.refusal = MODIFY_OK;
 	return v;
 }
+
+bool transition_takes_port(uint8_t type, uint8_t from, unsigned to)
+{
+	const struct transition *t = &table[from][to];
+
+	return (t->required[type] | t->optional[type]) & ABI_QP_PORT;
+}

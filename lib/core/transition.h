@@ -24,11 +24,15 @@ enum modify_refusal {
 struct modify_verdict {
 	uint8_t refusal; /* enum modify_refusal */
 	uint8_t state;	 /* that the QP was in: enum abi_qp_state */
+	uint8_t port;	 /* MODIFY_VALUE: number of the port that `attrs` disagrees with, or 0 */
 	uint32_t attrs;	 /* ABI_QP_*; all that are missing or forbidden, or one with a bad value */
 };
 
 /** Asks whether a QP of @p type goes from state @p from to @p to with the attributes @p mask.
  *  @return its verdict: MODIFY_OK, _NO_TRANSITION, _MISSING or _FORBIDDEN. */
 struct modify_verdict transition_check(uint8_t type, uint8_t from, unsigned to, uint32_t mask);
+
+/** @return whether the transition, which transition_check() found valid, takes ABI_QP_PORT. */
+bool transition_takes_port(uint8_t type, uint8_t from, unsigned to);
 
 #endif

@@ -35,10 +35,29 @@ bool av_is_unicast(const uint8_t gid[16])
 	return gid[0] != 0xFF;
 }
 
-/* All ones, and zeroes, which no station has (ETH-12), mean: look it up. */
-int av_dest_key(const struct abi_ah_attr *ah, struct dest_key *key, char why[ABI_SENTENCE_MAX])
+/* Where packets go is for the host's routes and neighbours to say, not for programs, unless the
+ * administrator lets them (doc/decisions/0033-destination-macs.md). */
+static int take_given(const struct ctl *ctl, const uint8_t mac[6], struct dest_key *key,
+	char why[ABI_SENTENCE_MAX])
 {
-	static const uint8_t unknown[6] = {0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF};
+	if (!ctl->application_macs)
+		return refuse(why, -EPERM,
+			"the address vector names the destination's MAC, and this rocid lets no "
+			"program choose one: set it to all ones to have it looked up, or start "
+			"rocid with --application-macs");
+	if (mac[0] & 1)
+		return refuse(why, -EINVAL,
+			"the destination MAC is a group's: set the peer's, or all ones to have it "
+			"looked up");
+	memcpy(key->given, mac, 6);
+	return 0;
+}
+
+int av_dest_key(const struct ctl *ctl, const struct abi_ah_attr *ah, struct dest_key *key,
+	char why[ABI_SENTENCE_MAX])
+{
+	/* Both mean: look it up. No station has zeroes (ETH-12). */
+	static const uint8_t ones[6] = {0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF}, zeroes[6];
 
 	*key = (struct dest_key){.port = ah->port - 1u, .sgid = ah->sgid_index};
 	memcpy(key->dgid, ah->dgid, 16);
@@ -46,14 +65,9 @@ int av_dest_key(const struct abi_ah_attr *ah, struct dest_key *key, char why[ABI
 		mcast_mac(key->given, ah->dgid);
 		return 0;
 	}
-	if (!memcmp(ah->dmac, unknown, 6))
+	if (!memcmp(ah->dmac, ones, 6) || !memcmp(ah->dmac, zeroes, 6))
 		return 0;
-	if (ah->dmac[0] & 1)
-		return refuse(why, -EINVAL,
-			"the destination MAC is a group's: set the peer's, or all ones to have it "
-			"looked up");
-	memcpy(key->given, ah->dmac, 6);
-	return 0;
+	return take_given(ctl, ah->dmac, key, why); /* ETH-11 */
 }
 
 int av_find(struct session *s, const struct dest_key *key, struct neigh_query *q, bool *local,

@@ -26,10 +26,11 @@ bool av_is_unicast(const uint8_t gid[16]);
 
 /**
  * Fills @p key for dest_find(): the port, entry @p ah->sgid_index, the DGID, and the MAC that the
- * program gave, if it did (ETH-11).
- * @return 0 or -EINVAL with a sentence.
+ * program gave, if it did and may (ETH-11).
+ * @return 0; -EPERM: it may not, or -EINVAL, with a sentence.
  */
-int av_dest_key(const struct abi_ah_attr *ah, struct dest_key *key, char why[ABI_SENTENCE_MAX]);
+int av_dest_key(const struct ctl *ctl, const struct abi_ah_attr *ah, struct dest_key *key,
+	char why[ABI_SENTENCE_MAX]);
 
 /**
  * Finds the MAC that packets to @p key go to. The caller has set q->done.

@@ -137,7 +137,7 @@ static int check(struct session *s, const struct abi_ah_attr *ah, struct dest_ke
 			gid_text(ah->dgid, text));
 	if (!gids_select(&s->ctl->port[ah->port - 1].gids, ah->sgid_index, ah->dgid, why))
 		return -EINVAL;
-	return av_dest_key(ah, key, why);
+	return av_dest_key(s->ctl, ah, key, why);
 }
 
 int cmd_create_ah(struct session *s, const struct request *q, struct reply *r)

@@ -72,21 +72,51 @@ static int explain_transition(const struct qp_obj *o, int err, struct reply *r)
 		qp_state_name(from));
 }
 
-static int explain_value(const struct qp_obj *o, int err, struct reply *r)
+/* What goes wrong between attributes that meet (QPS-15). */
+static int explain_port(const struct qp_obj *o, unsigned port, int err, struct reply *r)
 {
 	const struct core_cmd *cmd = &o->cmd;
-	uint32_t port = (cmd->mask & ABI_QP_AV) ? cmd->path.port : 0;
-	uint32_t mtu = o->session->ctl->port[port].shared->active_mtu;
-	char text[ABI_SENTENCE_MAX];
+	uint32_t active = o->session->ctl->port[port - 1].shared->active_mtu;
 
-	if (cmd->verdict.attrs == ABI_QP_PATH_MTU && cmd->attr.path_mtu > mtu)
+	if (cmd->verdict.attrs == ABI_QP_AV)
+		return refuse(r->why, err,
+			"the address vector leads through port %u and the QP has port %u: give "
+			"both the same port number",
+			cmd->path.port + 1u, port);
+	if (cmd->verdict.attrs == ABI_QP_PORT)
+		return refuse(r->why, err,
+			"the QP's address vector leads through port %u: give the address vector "
+			"of port %u with the port (ROCI_QP_AV)",
+			o->qp->path.port + 1u, port);
+	if (cmd->verdict.attrs == ABI_QP_PKEY_INDEX)
+		return refuse(r->why, err,
+			"entry %u of port %u's P_Key table is empty, or beyond its end: `rocictl "
+			"show pkeys` lists what there is, 0 is usual",
+			cmd->mask & ABI_QP_PKEY_INDEX ? cmd->attr.pkey_index
+						      : o->qp->attr.pkey_index,
+			port);
+	if (cmd->mask & ABI_QP_PATH_MTU)
 		return refuse(r->why, err,
 			"a path MTU of %u is above the %u that port %u can do: use that, or raise "
 			"the MTU of its network device to %u",
-			cmd->attr.path_mtu, mtu, port + 1, cmd->attr.path_mtu + 96);
+			cmd->attr.path_mtu, active, port, cmd->attr.path_mtu + 96);
+	return refuse(r->why, err,
+		"the QP's path MTU of %u is above the %u that port %u can do: raise the MTU of its "
+		"network device to %u, or set up the QP anew on that port",
+		o->qp->attr.path_mtu, active, port, o->qp->attr.path_mtu + 96);
+}
+
+static int explain_value(const struct qp_obj *o, int err, struct reply *r)
+{
+	const struct core_cmd *cmd = &o->cmd;
+	unsigned port = cmd->verdict.port;
+	char text[ABI_SENTENCE_MAX];
+
 	if (cmd->verdict.attrs & (ABI_QP_ALT_PATH | ABI_QP_PATH_MIG_STATE))
 		return refuse(r->why, err, "rocid does not migrate paths: leave %s out of the mask",
 			attr_names(cmd->verdict.attrs, text));
+	if (port)
+		return explain_port(o, port, err, r);
 	return refuse(r->why, err,
 		"the value of %s is out of range: roci_query_device() tells the limits, "
 		"ibv_modify_qp(3) the rest",
@@ -205,7 +235,7 @@ static int find_dmac(struct session *s, struct qp_obj *o, const struct request *
 	const struct abi_ah_attr *ah = &cmd->attr.ah;
 	int err;
 
-	err = av_dest_key(ah, &o->key, r->why);
+	err = av_dest_key(s->ctl, ah, &o->key, r->why);
 	if (err)
 		return err;
 	o->query = (struct neigh_query){.done = resolved};
@@ -251,30 +281,10 @@ static int modify_with_av(
 	return execute_av(o, r);
 }
 
-/* QPS-15: the entry of the P_Key table that the QP is to have is there. */
-static int check_pkey(const struct qp_obj *o, const struct abi_modify_qp *in, struct reply *r)
-{
-	const struct ctl *ctl = o->session->ctl;
-	const struct abi_qp_attr *now = &o->qp->attr;
-	uint8_t port = in->mask & ABI_QP_PORT ? in->attr.port : now->port;
-	uint16_t index = in->mask & ABI_QP_PKEY_INDEX ? in->attr.pkey_index : now->pkey_index;
-
-	if (!(in->mask & (ABI_QP_PORT | ABI_QP_PKEY_INDEX)) || port < 1 || port > ctl->nports)
-		return 0; /* not our business, or wrong anyway */
-	if (index < PKEY_MAX && pkey_valid(ctl->port[port - 1].shared->pkey[index]))
-		return 0;
-	return refuse(r->why, -EINVAL,
-		"entry %u of port %u's P_Key table is empty, or beyond its end: `rocictl show "
-		"pkeys` "
-		"lists what there is, 0 is usual",
-		index, port);
-}
-
 int cmd_modify_qp(struct session *s, const struct request *q, struct reply *r)
 {
 	struct abi_modify_qp in;
 	struct qp_obj *o;
-	int err;
 
 	memcpy(&in, q->body, sizeof(in));
 	o = handle_get(&s->qps, in.handle);
@@ -283,9 +293,6 @@ int cmd_modify_qp(struct session *s, const struct request *q, struct reply *r)
 	if (o->resolving)
 		return refuse(r->why, -EBUSY,
 			"the QP's last modify_qp still looks for its destination: wait for it");
-	err = check_pkey(o, &in, r);
-	if (err)
-		return err;
 	o->cmd = (struct core_cmd){
 		.type = CORE_CMD_MODIFY_QP,
 		.qp = o->qp,

@@ -272,6 +272,7 @@ static void init(struct ctl *ctl, const struct ctl_config *cfg)
 	ctl->window = cfg->window;
 	ctl->plain_label = cfg->plain_label;
 	ctl->application_faults = cfg->application_faults;
+	ctl->application_macs = cfg->application_macs;
 	ctl->limits = quota_limits(&cfg->limits);
 	ctl->since_ms = ctl_now_ms();
 	ctl->look_again_wait = LOOK_AGAIN_MS;

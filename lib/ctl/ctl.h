@@ -136,6 +136,7 @@ struct ctl_config {
 	struct ctl_limits limits;
 	uint32_t window;	 /* packets in flight of a QP; 0: WINDOW_DEFAULT */
 	bool application_faults; /* programs may inject faults into their own QPs (doc/inject.md) */
+	bool application_macs;	 /* programs may choose a destination MAC (doc/decisions/0033) */
 	/** With several workers: QPs move to the worker on whose queue their packets come in. */
 	bool migrate;
 	/** With several workers, not 0: so many milliseconds after one another up to 64 QPs move to

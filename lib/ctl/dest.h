@@ -29,7 +29,8 @@ struct dest_key {
 	uint32_t port; /* index */
 	uint32_t sgid; /* index into its GID table */
 	uint8_t dgid[16];
-	uint8_t given[6]; /* the MAC that the application gave; zeroes: it is looked up */
+	uint8_t given[6]; /* a group's, or the one that the application gave; zeroes: it is looked
+			     up */
 	uint8_t zero[2];
 };
 

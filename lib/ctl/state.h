@@ -77,6 +77,7 @@ struct ctl {
 	uint32_t ntraces;
 	uint32_t ninjected;		   /* QPs that have faults: fault.c */
 	bool application_faults;	   /* programs may inject faults into their own QPs */
+	bool application_macs;		   /* programs may choose a destination MAC */
 	struct core_counters counted;	   /* before the administrator's last reset */
 	const struct ctl_devices *devices; /* NULL: nothing is known of them */
 	struct disposer *closer;	   /* of descriptors that others made */

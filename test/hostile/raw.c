@@ -259,7 +259,7 @@ void raw_qp_free(struct raw_qp *qp)
 
 /* --- states --------------------------------------------------------------------------- */
 
-static int modify(struct raw_qp *qp, struct abi_modify_qp *m, uint8_t state, uint32_t mask)
+int raw_modify(struct raw_qp *qp, struct abi_modify_qp *m, uint8_t state, uint32_t mask)
 {
 	m->handle = qp->r.handle;
 	m->mask = ABI_QP_STATE | mask;
@@ -271,44 +271,61 @@ int raw_state(struct raw_qp *qp, uint8_t state)
 {
 	struct abi_modify_qp m = {0};
 
-	return modify(qp, &m, state, 0);
+	return raw_modify(qp, &m, state, 0);
+}
+
+struct abi_ah_attr raw_av(struct raw *s, uint8_t port, uint8_t peer_port)
+{
+	struct abi_query_gid q = {.port = peer_port};
+	struct abi_ah_attr ah = {.port = port, .is_global = 1};
+	struct abi_gid gid;
+
+	raw_must(s, ABI_QUERY_GID, &q, sizeof(q), &gid, sizeof(gid));
+	memcpy(ah.dgid, gid.gid, sizeof(gid.gid));
+	return ah;
+}
+
+int raw_init(struct raw_qp *qp, uint8_t port, uint32_t access)
+{
+	struct abi_modify_qp m = {.attr = {.port = port, .access_flags = access}};
+
+	qp->port = port;
+	return raw_modify(
+		qp, &m, ABI_QPS_INIT, ABI_QP_PKEY_INDEX | ABI_QP_PORT | ABI_QP_ACCESS_FLAGS);
+}
+
+int raw_rtr(struct raw_qp *qp, uint32_t qpn, struct abi_ah_attr ah)
+{
+	const uint32_t reliable = ABI_QP_MAX_DEST_RD_ATOMIC | ABI_QP_MIN_RNR_TIMER;
+	struct abi_modify_qp m = {.attr = {.path_mtu = 1024,
+					  .dest_qpn = qpn,
+					  .rq_psn = qpn & 0xFFFFFF, /* of the sender */
+					  .max_dest_rd_atomic = 8,
+					  .min_rnr_timer = 1,
+					  .ah = ah}};
+
+	return raw_modify(qp, &m, ABI_QPS_RTR,
+		ABI_QP_AV | ABI_QP_PATH_MTU | ABI_QP_DEST_QPN | ABI_QP_RQ_PSN |
+			(qp->type == ABI_QPT_UC ? 0 : reliable));
 }
 
 int raw_rts(struct raw_qp *qp, uint8_t port, uint32_t qpn, uint8_t peer_port, uint32_t access)
 {
-	struct abi_query_gid q = {.port = peer_port};
-	struct abi_modify_qp m = {.attr = {.port = port, .access_flags = access}};
-	struct abi_qp_attr *a = &m.attr;
-	bool reliable = qp->type != ABI_QPT_UC;
-	struct abi_gid gid;
-	int status;
+	const uint32_t reliable =
+		ABI_QP_TIMEOUT | ABI_QP_RETRY_CNT | ABI_QP_RNR_RETRY | ABI_QP_MAX_QP_RD_ATOMIC;
+	struct abi_modify_qp m = {.attr = {.sq_psn = qp->r.qpn,
+					  .max_rd_atomic = 8,
+					  .timeout = 14,
+					  .retry_cnt = 7,
+					  .rnr_retry = 7}};
+	int status = raw_init(qp, port, access);
 
-	qp->port = port;
-	raw_must(qp->s, ABI_QUERY_GID, &q, sizeof(q), &gid, sizeof(gid));
-	status =
-		modify(qp, &m, ABI_QPS_INIT, ABI_QP_PKEY_INDEX | ABI_QP_PORT | ABI_QP_ACCESS_FLAGS);
+	if (!status)
+		status = raw_rtr(qp, qpn, raw_av(qp->s, port, peer_port));
 	if (status)
 		return status;
-	a->path_mtu = 1024;
-	a->dest_qpn = qpn;
-	a->rq_psn = qpn & 0xFFFFFF; /* of the sender */
-	a->sq_psn = qp->r.qpn;
-	a->max_rd_atomic = a->max_dest_rd_atomic = 8;
-	a->min_rnr_timer = 1;
-	a->timeout = 14;
-	a->retry_cnt = a->rnr_retry = 7;
-	a->ah.port = port;
-	a->ah.is_global = 1;
-	memcpy(a->ah.dgid, gid.gid, sizeof(gid.gid));
-	status = modify(qp, &m, ABI_QPS_RTR,
-		ABI_QP_AV | ABI_QP_PATH_MTU | ABI_QP_DEST_QPN | ABI_QP_RQ_PSN |
-			(reliable ? ABI_QP_MAX_DEST_RD_ATOMIC | ABI_QP_MIN_RNR_TIMER : 0));
-	if (status)
-		return status;
-	return modify(qp, &m, ABI_QPS_RTS,
-		ABI_QP_SQ_PSN | (reliable ? ABI_QP_TIMEOUT | ABI_QP_RETRY_CNT | ABI_QP_RNR_RETRY |
-							ABI_QP_MAX_QP_RD_ATOMIC
-					  : 0));
+	return raw_modify(
+		qp, &m, ABI_QPS_RTS, ABI_QP_SQ_PSN | (qp->type == ABI_QPT_UC ? 0 : reliable));
 }
 
 void raw_connect_qps(struct raw_qp *a, struct raw_qp *b, uint32_t access)

@@ -114,6 +114,14 @@ void raw_connect_qps(struct raw_qp *a, struct raw_qp *b, uint32_t access);
  *  @return 0 or the status of the MODIFY_QP that was refused. */
 int raw_rts(struct raw_qp *qp, uint8_t port, uint32_t qpn, uint8_t peer_port, uint32_t access);
 
+/** Its parts, for those who do one of them in another way. @p qpn is the peer's. */
+int raw_init(struct raw_qp *qp, uint8_t port, uint32_t access);
+struct abi_ah_attr raw_av(struct raw *s, uint8_t port, uint8_t peer_port);
+int raw_rtr(struct raw_qp *qp, uint32_t qpn, struct abi_ah_attr ah);
+
+/** Sets @p state and the attributes @p mask of @p m.  @return the status. */
+int raw_modify(struct raw_qp *qp, struct abi_modify_qp *m, uint8_t state, uint32_t mask);
+
 /** Sets the state only.  @return the status. */
 int raw_state(struct raw_qp *qp, uint8_t state);
 

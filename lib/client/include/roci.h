@@ -671,7 +671,7 @@ struct roci_ah_attr {
 	struct roci_global_route grh; /**< addresses; RoCE has no others */
 	uint8_t sl;		      /**< 0..7: the VLAN priority */
 	uint8_t is_global;	      /**< must be 1 on RoCE */
-	uint8_t port_num;	      /**< from 1 */
+	uint8_t port_num;	      /**< from 1; of a connected QP: the QP's own */
 };
 
 /** Attributes of a QP; which of them count is said by a mask of enum roci_qp_attr_mask. */
@@ -736,6 +736,8 @@ enum roci_qp_attr_mask {
  * ENETUNREACH or ETIMEDOUT: no route to the peer, or its MAC address could not be found; EBUSY:
  * too many of the program's QPs look for theirs. The QP is then as before (QPS-14). In
  * SQD attributes change only once the send queue is drained (QPS-19).
+ * ah_attr.port_num must be the QP's port. In SQD, except for UC, an AV without PORT brings its
+ * port with it, and another port needs an AV of the same port.
  */
 ROCI_API int roci_modify_qp(struct roci_qp *qp, const struct roci_qp_attr *attr, int mask);
 

@@ -239,9 +239,10 @@ static void again(void)
 	lone_init(&l);
 }
 
-static int try(int to, uint32_t mask, const struct abi_qp_attr *attr)
+/* With an address vector of port @p port. */
+static int try_from(unsigned port, int to, uint32_t mask, const struct abi_qp_attr *attr)
 {
-	struct path_spec path = host_path(l.host, l.host, 0, HOST_GID_IPV4);
+	struct path_spec path = host_path(l.host, l.host, port - 1, HOST_GID_IPV4);
 	struct abi_qp_attr a = *attr;
 
 	path.dgid[15] = 2;
@@ -249,6 +250,14 @@ static int try(int to, uint32_t mask, const struct abi_qp_attr *attr)
 	path.hop_limit = NEW_HOPS;
 	a.qp_state = (uint8_t)to;
 	return app_modify(l.qp, mask | STATE, &a, &path, l.now);
+}
+
+/* With an address vector of the port that the QP has or is given. */
+static int try(int to, uint32_t mask, const struct abi_qp_attr *attr)
+{
+	unsigned port = mask & PORT ? attr->port : l.qp->qp->attr.port;
+
+	return try_from(port && port <= HOST_PORTS ? port : 1, to, mask, attr);
 }
 
 /* Tries and, when it is refused, checks that nothing changed (QPS-12, QPS-14). */
@@ -341,6 +350,8 @@ static void every_attribute(unsigned t, const struct rule *r)
 		if ((mask & b) != b || (b & ~(r->required | r->optional)))
 			want = -EINVAL;
 		if (b & (ALT | MIG)) /* no path migration: EVT-08 */
+			want = -EINVAL;
+		if (r->from == SQD && b == PORT) /* away from the port of its address vector */
 			want = -EINVAL;
 		every_port_has_two_pkeys();
 		start_as(t, r->from);
@@ -497,6 +508,98 @@ static void core_cmd__pkey_index_of_another_port(void **state)
 	assert_int_equal(try(INIT, PORT | PKEY, &attr), 0);
 }
 
+static struct modify_verdict refused_from(
+	unsigned port, int to, uint32_t mask, const struct abi_qp_attr *attr)
+{
+	struct path_spec path = host_path(l.host, l.host, port - 1, HOST_GID_IPV4);
+	struct core_cmd cmd = {.type = CORE_CMD_MODIFY_QP,
+		.qp = l.qp->qp,
+		.mask = mask | STATE,
+		.attr = *attr,
+		.path = path,
+		.sgid = *path.sgid};
+	static struct qp before;
+
+	before = *l.qp->qp;
+	cmd.attr.qp_state = (uint8_t)to;
+	assert_int_equal(core_cmd(&l.host->core, &cmd, l.now), -EINVAL);
+	assert_memory_equal(&before, l.qp->qp, sizeof(before));
+	assert_int_equal(cmd.verdict.refusal, MODIFY_VALUE);
+	return cmd.verdict;
+}
+
+/* proves QPS-15, BTH-11, VAL-09: the address vector leads through the QP's own port. */
+static void core_cmd__address_vector_of_another_port(void **state)
+{
+	struct modify_verdict v;
+
+	start_in(INIT);
+	v = refused_from(2, RTR, rule_of(0, INIT, RTR)->required, &l.attr);
+	assert_int_equal(v.attrs, AV);
+	assert_int_equal(v.port, 1);
+	assert_int_equal(try_from(1, RTR, rule_of(0, INIT, RTR)->required, &l.attr), 0);
+}
+
+/* proves QPS-10, BTH-11, VAL-09: in SQD the port and the address vector change together. */
+static void core_cmd__sqd_to_another_port(void **state)
+{
+	struct abi_qp_attr attr = new_values(SQD);
+
+	every_port_has_two_pkeys();
+	start_in(SQD);
+	assert_int_equal(refused_from(1, SQD, PORT, &attr).attrs, PORT);
+	assert_int_equal(refused_from(1, SQD, PORT | AV, &attr).attrs, AV);
+	assert_int_equal(try_from(2, SQD, AV, &attr), 0); /* it brings its port along */
+	assert_int_equal(query().port, 2);
+	assert_int_equal(l.qp->qp->path.port, 1);
+	assert_int_equal(l.qp->qp->pkey, 0x8020);
+	l.host->ports.port[0].pkeys = 0;
+	assert_int_equal(refused_from(1, SQD, AV, &attr).attrs, PKEY);
+	assert_int_equal(try_from(2, SQD, AV | PORT, &attr), 0);
+	attr.port = 1;
+	attr.pkey_index = 0;
+	l.host->ports.port[0].pkeys = 1;
+	assert_int_equal(try_from(1, SQD, AV | PORT | PKEY, &attr), 0);
+	assert_int_equal(l.qp->qp->pkey, 0x8010);
+}
+
+/* proves QPS-10: a UC QP keeps its port in SQD. */
+static void core_cmd__sqd_of_uc_keeps_its_port(void **state)
+{
+	struct abi_qp_attr attr = new_values(SQD);
+
+	start_as(1, SQD);
+	assert_int_equal(refused_from(2, SQD, AV, &attr).attrs, AV);
+	assert_int_equal(try_from(1, SQD, AV, &attr), 0);
+}
+
+/* proves QPS-15: what goes to another port fits there; at its own port a QP keeps its path MTU. */
+static void core_cmd__sqd_to_a_port_of_smaller_mtu(void **state)
+{
+	struct abi_qp_attr attr = new_values(SQD);
+
+	start_in(SQD);
+	for (unsigned p = 0; p < HOST_PORTS; p++)
+		l.host->ports.port[p].active_mtu = 512;
+	assert_int_equal(query().path_mtu, 1024);
+	assert_int_equal(refused_from(2, SQD, AV, &attr).attrs, MTU);
+	assert_int_equal(try_from(1, SQD, AV, &attr), 0);
+	l.host->ports.port[1].active_mtu = 1024;
+	assert_int_equal(try_from(2, SQD, AV, &attr), 0);
+}
+
+/* proves QPS-15, GID-07: an entry without a P_Key is none. */
+static void core_cmd__empty_pkey(void **state)
+{
+	struct abi_qp_attr attr = l.attr;
+
+	start_in(RESET);
+	l.host->ports.port[0].pkeys = 3;
+	l.host->ports.port[0].pkey[2] = 0x8000;
+	for (attr.pkey_index = 1; attr.pkey_index < 3; attr.pkey_index++)
+		assert_int_equal(refused_from(1, INIT, PKEY | PORT | ACCESS, &attr).attrs, PKEY);
+}
+
 /* proves ETH-06: service levels 8 to 15 do not exist on a RoCE port. */
 static void core_cmd__service_level(void **state)
 {
@@ -605,6 +708,11 @@ int main(void)
 		T(core_cmd__cur_state_must_match),
 		T(core_cmd__values),
 		T(core_cmd__pkey_index_of_another_port),
+		T(core_cmd__address_vector_of_another_port),
+		T(core_cmd__sqd_to_another_port),
+		T(core_cmd__sqd_of_uc_keeps_its_port),
+		T(core_cmd__sqd_to_a_port_of_smaller_mtu),
+		T(core_cmd__empty_pkey),
 		T(core_cmd__service_level),
 		T(core_cmd__psns_are_24_bits),
 		T(core_cmd__set_window),

@@ -114,6 +114,9 @@ static void create_ah__refusals(void **state)
 	bad = good;
 	memcpy(bad.attr.dgid, gid_unknown4, 16); /* ETH-12 */
 	assert_int_equal(create(&c, &bad, &id), -EHOSTUNREACH);
+	bad = good;
+	memcpy(bad.attr.dmac, mac_peer, 6); /* ETH-11: the host's tables find it */
+	assert_int_equal(create(&c, &bad, &id), -EPERM);
 	assert_int_equal(create(&c, &good, &id), 0);
 	client_close(&c);
 }

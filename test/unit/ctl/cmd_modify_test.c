@@ -18,12 +18,26 @@
 static struct client c;
 static struct abi_create_qp_reply qp;
 
-static int setup(void **state)
+static int setup_with(void **state, bool application_macs)
 {
-	daemon_setup(state);
-	client_open(*state, &c);
+	struct test_daemon *d = *state;
+
+	daemon_config(d);
+	d->cfg.application_macs = application_macs;
+	daemon_run(d);
+	client_open(d, &c);
 	qp = client_qp(&c, client_pd(&c), client_cq(&c, ABI_NO_HANDLE));
 	return 0;
+}
+
+static int setup(void **state)
+{
+	return setup_with(state, false);
+}
+
+static int setup_macs(void **state)
+{
+	return setup_with(state, true);
 }
 
 static int teardown(void **state)
@@ -96,6 +110,26 @@ static void modify_qp__neighbour_from_the_table(void **state)
 	assert_int_equal(path(*state)->hdr[path(*state)->l3_off + IP4_TTL], 9);
 }
 
+/* proves ETH-11: the host's tables say where packets go, also to a neighbour that they know. */
+static void modify_qp__given_mac_is_refused(void **state)
+{
+	struct abi_modify_qp m = to_rtr(gid_peer4);
+	struct answer a;
+
+	must(to_init());
+	for (unsigned i = 0; i < 6; i++) { /* one bit is enough to be a choice */
+		memset(m.attr.ah.dmac, 0, 6);
+		m.attr.ah.dmac[i] = 2;
+		assert_int_equal(modify(&m, &a), -EPERM);
+		assert_non_null(strstr((char *)a.body, "--application-macs"));
+	}
+	assert_int_equal(query().qp_state, ABI_QPS_INIT);
+	memset(m.attr.ah.dmac, 0, 6);
+	must(m);
+	assert_memory_equal(path(*state)->hdr + ETH_DST, mac_peer, 6);
+}
+
+/* proves ETH-11: as the rule has it, where the administrator lets programs. */
 static void modify_qp__given_mac_wins(void **state)
 {
 	struct abi_modify_qp m = to_rtr(gid_unknown4);
@@ -310,6 +344,52 @@ static void modify_qp__sqd_still_drains(void **state)
 	assert_int_equal(query().timeout, 9);
 }
 
+/* proves QPS-15, BTH-11: a QP that was given port 1 does not leave by port 2, and is told so. */
+static void modify_qp__address_vector_of_another_port(void **state)
+{
+	struct abi_modify_qp m = to_rtr(gid_peer4);
+	struct test_daemon *d = *state;
+
+	must(to_init());
+	m.attr.ah.port = 2;
+	assert_refused(m, "the address vector leads through port 2 and the QP has port 1: give "
+			  "both the same port number");
+	assert_int_equal(query().qp_state, ABI_QPS_INIT);
+	assert_int_equal(d->ctl->port[1].gids.users[0], 0);
+	must(to_rtr(gid_peer4));
+}
+
+/* proves QPS-10, QPS-15: in SQD an address vector alone takes the QP to another port, unless that
+ * one cannot send its packets or lacks its P_Key. */
+static void modify_qp__sqd_to_another_port(void **state)
+{
+	struct abi_modify_qp m = to_rtr(gid_peer4);
+	struct test_daemon *d = *state;
+
+	go_to_sqd();
+	m.mask = ABI_QP_PORT;
+	m.attr.port = 2;
+	assert_refused(m, "the QP's address vector leads through port 1: give the address vector "
+			  "of port 2 with the port (ROCI_QP_AV)");
+	m.mask = ABI_QP_AV;
+	m.attr.ah.port = 2;
+	memcpy(m.attr.ah.dgid, gid_own4, 16); /* found at port 1 */
+	atomic_store(&d->ctl->port[1].shared->active_mtu, 512);
+	assert_refused(m, "the QP's path MTU of 1024 is above the 512 that port 2 can do: raise "
+			  "the MTU of its network device to 1120, or set up the QP anew on that "
+			  "port");
+	atomic_store(&d->ctl->port[1].shared->active_mtu, 1024);
+	atomic_store(&d->ctl->port[1].shared->pkey[0], 0);
+	assert_refused(m, "entry 0 of port 2's P_Key table is empty, or beyond its end: `rocictl "
+			  "show pkeys` lists what there is, 0 is usual");
+	assert_int_equal(query().port, 1);
+	assert_int_equal(path(d)->port, 0);
+	atomic_store(&d->ctl->port[1].shared->pkey[0], 0xFFFF);
+	must(m);
+	assert_int_equal(query().port, 2);
+	assert_int_equal(path(d)->port, 1);
+}
+
 static uint32_t holds(const struct test_daemon *d)
 {
 	return d->ctl->port[0].gids.users[0]; /* the control thread sleeps between commands */
@@ -343,8 +423,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(
 			modify_qp__neighbour_from_the_table, setup, teardown),
-		cmocka_unit_test_setup_teardown(modify_qp__given_mac_wins, setup, teardown),
-		cmocka_unit_test_setup_teardown(modify_qp__group_mac, setup, teardown),
+		cmocka_unit_test_setup_teardown(modify_qp__given_mac_is_refused, setup, teardown),
+		cmocka_unit_test_setup_teardown(modify_qp__given_mac_wins, setup_macs, teardown),
+		cmocka_unit_test_setup_teardown(modify_qp__group_mac, setup_macs, teardown),
 		cmocka_unit_test_setup_teardown(modify_qp__unknown_neighbour, setup, teardown),
 		cmocka_unit_test_setup_teardown(modify_qp__own_gid_is_local, setup, teardown),
 		cmocka_unit_test_setup_teardown(modify_qp__sgid_of_another_family, setup, teardown),
@@ -354,8 +435,11 @@ int main(void)
 		cmocka_unit_test_setup_teardown(modify_qp__wrong_transition, setup, teardown),
 		cmocka_unit_test_setup_teardown(modify_qp__names_what_is_wrong, setup, teardown),
 		cmocka_unit_test_setup_teardown(
-			modify_qp__sqd_takes_address_vectors, setup, teardown),
+			modify_qp__sqd_takes_address_vectors, setup_macs, teardown),
 		cmocka_unit_test_setup_teardown(modify_qp__sqd_still_drains, setup, teardown),
+		cmocka_unit_test_setup_teardown(
+			modify_qp__address_vector_of_another_port, setup, teardown),
+		cmocka_unit_test_setup_teardown(modify_qp__sqd_to_another_port, setup, teardown),
 		cmocka_unit_test_setup_teardown(modify_qp__holds_its_gid, setup, teardown),
 	};
 

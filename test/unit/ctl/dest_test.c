@@ -41,6 +41,7 @@ static int setup(void **state)
 	memset(d->cfg.port, 0, sizeof(d->cfg.port));
 	strcpy(d->cfg.port[0].netdev, NETNS_OURS);
 	d->cfg.nports = 1;
+	d->cfg.application_macs = true; /* some tests make destinations by MAC */
 	daemon_run(d);
 	client_open(d, &c);
 	pd = client_pd(&c);
