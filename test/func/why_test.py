@@ -30,6 +30,9 @@ PAIR = {
     'rkey_gone': ('that is gone; [REQ-33]', 'was deregistered at; keep it; [RSP-14]'),
     'rkey_range': ('address range is not all in it; [REQ-33]',
                    'are not all in the region of rkey; 65536 bytes; 50 lie behind its end; [RSP-13]'),
+    'rkey_range_gone': ('remote access error; [REQ-33]', '50 lie behind its end; [RSP-13]'),
+    'rkey_other_pd_gone': ('remote access error; [REQ-33]',
+                           'is of another protection domain than the QP; [RSP-13]'),
     'rkey_offset': ('100 bytes to 0x80 with rkey; [REQ-33]', 'looks like an offset; [RSP-13]'),
     'read_range': ('RDMA READ; right to read; [REQ-33]', 'lie behind its end; [RSP-13]'),
     'lkey_unknown': ('local protection error; SGE 0 of the RDMA WRITE (wr_id 7); no region of lkey '
