@@ -321,10 +321,12 @@ void cause_request(const struct core *c, struct qp *qp, const struct pkt *pkt, e
 			ABI_ACCESS_REMOTE_WRITE);
 }
 
-void cause_before_first(struct qp *qp, uint32_t psn)
+void cause_old_ack(struct qp *qp, const struct pkt *pkt)
 {
-	qp->why.before_first++;
-	qp->why.before_first_psn = psn;
+	if (qp->comp.acked || qp->comp.rd_done || !seq24_lt(pkt->psn, qp->comp.una))
+		return;
+	qp->why.old_ack_psn = pkt->psn;
+	qp->why.old_acks++;
 }
 
 void cause_forget(struct qp *qp)

@@ -144,12 +144,11 @@ struct cause_note {
 struct qp_why {
 	struct cause_note error;
 	/* qp_modify.c */
-	uint32_t rq_psn; /* as RTR set it */
 	uint32_t sq_psn; /* as RTS did */
 	uint32_t first_wqe;
-	/* Requests from before rq_psn that came before any good one: no loss explains those. */
-	uint32_t before_first;
-	uint32_t before_first_psn;
+	/* ACKs from before sq_psn while nothing had been acknowledged: no loss explains those. */
+	uint32_t old_acks;
+	uint32_t old_ack_psn; /* of the latest */
 	/* The oldest WQE one of whose keys was refused, which may fail long after. */
 	bool refused;
 	uint32_t refused_wqe;
@@ -194,8 +193,8 @@ void cause_plain(struct qp *qp, enum cause why, uint32_t value);
 /** SQE -> RTS: it did not fail yet. */
 void cause_forget(struct qp *qp);
 
-/** Notes a request that came before any good one although its PSN is from before the first. */
-void cause_before_first(struct qp *qp, uint32_t psn);
+/** Notes the ACK @p pkt, which acknowledges nothing new. */
+void cause_old_ack(struct qp *qp, const struct pkt *pkt);
 
 /** The QP fails now, so what was noted is why. By qp_error(), and before a completion that tells of
  * it: who sees that may ask. */

@@ -505,18 +505,42 @@ static void drop_note_read__not_while_it_is_written(void **state)
 	assert_false(drop_note_read(&n, dropped(DROP_PKEY)));
 }
 
-/* No loss explains what is older than the first PSN, before anything was taken. */
-static void cause_before_first__until_begun(void **state)
+/* No loss explains what is older than the first PSN, before anything was taken. The peer is
+ * answered as RSP-39 has it, and takes it for done. */
+static void duplicate_request__before_the_first(void **state)
 {
+	struct drop_note n;
+
 	lone_start(&l);
 	rx(SEND_ONLY, 0xF0, 0, 0, 4);
-	assert_int_equal(l.qp->qp->why.before_first, 1);
-	assert_int_equal(l.qp->qp->why.before_first_psn, 0xF0);
-	assert_int_equal(l.qp->qp->why.rq_psn, 0x100);
+	assert_int_equal(l.verdict, DROP_PSN_BEHIND);
+	assert_string_equal(lone_tx(&l), "ACK@ff1f/0");
+	assert_true(drop_note_read(&n, dropped(DROP_PSN_BEHIND)));
+	assert_int_equal(n.psn, 0xF0);
+	assert_int_equal(n.epsn, 0x100);
+	rx(READ_REQ, 0xF1, 0, 4, 0);
+	assert_int_equal(l.verdict, DROP_PSN_BEHIND);
+	rx(WRITE_ONLY, 0x100, 0, 4, 4);
+	rx(WRITE_ONLY, 0x100, 0, 4, 4);
+	assert_int_equal(l.verdict, DROP_NONE);
+	assert_int_equal(l.host->core.count.drop[DROP_PSN_BEHIND], 2);
 	assert_int_equal(l.qp->qp->why.sq_psn, 0x200);
-	rx(WRITE_ONLY, 0x100, 0, 4, 4);
-	rx(WRITE_ONLY, 0x100, 0, 4, 4);
-	assert_int_equal(l.qp->qp->why.before_first, 1);
+}
+
+/* REQ-37: ignored, but the peer was heard. */
+static void cause_old_ack__until_one_is_good(void **state)
+{
+	lone_start(&l);
+	lone_post(&l, ABI_WR_SEND, 1, 4, 0);
+	lone_post(&l, ABI_WR_SEND, 2, 4, 0);
+	lone_tx(&l);
+	for (int i = 0; i < 3; i++)
+		lone_ack(&l, 0xFFFFFF, 0);
+	assert_int_equal(l.qp->qp->why.old_acks, 3);
+	assert_int_equal(l.qp->qp->why.old_ack_psn, 0xFFFFFF);
+	lone_ack(&l, 0x200, 1);
+	lone_ack(&l, 0x1FF, 1);
+	assert_int_equal(l.qp->qp->why.old_acks, 3);
 }
 
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
@@ -543,7 +567,8 @@ int main(void)
 		T(drop_count__tells_of_the_packet),
 		T(drop_count__seldom),
 		T(drop_note_read__not_while_it_is_written),
-		T(cause_before_first__until_begun),
+		T(duplicate_request__before_the_first),
+		T(cause_old_ack__until_one_is_good),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -484,6 +484,34 @@ static void why_collect__every_reason(void **state)
 	assert_null(why_drop_means(DROP_MAX));
 }
 
+/* RSP-01: the peer takes it for done. */
+static void why_collect__before_the_first(void **state)
+{
+	struct drop_note n = from_peer();
+
+	n.psn = 0xFFFFF0;
+	assert_non_null(strstr(drop_text(DROP_PSN_BEHIND, n), "nothing of it was executed"));
+	why_qp_goes(d->ctl, o, "destroyed it");
+	assert_non_null(strstr(why_before(d->ctl, UINT32_MAX)->text, "begins with PSN 0xfffff0"));
+}
+
+/* REQ-37: old ACKs are no silence. */
+static void why_of_qp__old_acks(void **state)
+{
+	const struct why_entry *e;
+
+	o->qp->why.old_acks = 8;
+	o->qp->why.old_ack_psn = 0xFFFFFF;
+	e = fail_for((struct cause_note){.cause = CAUSE_RETRIES});
+	assert_non_null(strstr(e->text, "old ACKs (8, the latest of PSN 0xffffff)"));
+	assert_non_null(strstr(e->text, "sq_psn here and the peer's rq_psn differ"));
+	assert_null(strstr(e->text, "Nothing ever came back"));
+	assert_string_equal(e->rule, "REQ-37");
+	o->qp->comp.acked = 1; /* they are of a loss */
+	assert_null(
+		strstr(fail_for((struct cause_note){.cause = CAUSE_RETRIES})->text, "old ACKs"));
+}
+
 static void why_collect__address(void **state)
 {
 	struct drop_note n = from_peer();
@@ -546,13 +574,13 @@ static void why_hint__of_a_live_qp(void **state)
 
 	why_hint(d->ctl, o, text);
 	assert_string_equal(text, "");
+	o->qp->why.old_acks = 1;
+	why_hint(d->ctl, o, text);
+	assert_non_null(strstr(text, "answers with old ACKs"));
 	n.psn = n.epsn + 0x200000;
 	note_drop(DROP_PSN_AHEAD, n);
 	why_hint(d->ctl, o, text);
 	assert_non_null(strstr(text, "sq_psn must be the same"));
-	o->qp->why.before_first = 1;
-	why_hint(d->ctl, o, text);
-	assert_non_null(strstr(text, "from before the first"));
 }
 
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
@@ -578,6 +606,8 @@ int main(void)
 		T(why_qp_goes__a_session_that_ends_tells_so_many),
 		T(why_collect__more_than_are_remembered),
 		T(why_collect__every_reason),
+		T(why_collect__before_the_first),
+		T(why_of_qp__old_acks),
 		T(why_collect__address),
 		T(why_collect__not_of_loss),
 		T(why_qp_goes__keeps_it),
