@@ -55,6 +55,59 @@ void cause_plain(struct qp *qp, enum cause why, uint32_t value)
 		n->value = value;
 }
 
+static void found_region(struct cause_found *f, enum cause_named named, const struct mr *mr)
+{
+	f->named = (uint8_t)named;
+	f->key = mr->key;
+	f->pd = mr->pd;
+	f->iova = mr->iova;
+	f->length = mr->length;
+}
+
+static void found_window(struct cause_found *f, const struct mw *w, uint32_t key)
+{
+	struct mw_view v;
+	bool bound = mw_view(w, &v) && v.key == key;
+
+	f->named = bound ? NAMED_WINDOW : NAMED_UNBOUND;
+	f->key = v.key;
+	f->pd = w->pd;
+	f->owned = bound && w->type == MW_TYPE_2;
+	f->qpn = v.qpn;
+	f->iova = v.iova;
+	f->length = v.length;
+}
+
+/* Key parts differ: a key of before, or one that is wrong. */
+static void find_other(
+	const struct mr_table *mrs, uint32_t session, struct cause_note *n, const struct mr *there)
+{
+	const struct mr *mr = mr_find(mrs, __builtin_bswap32(n->key));
+
+	if (mr && mr->session == session && mr->pd == n->pd)
+		found_region(&n->found, NAMED_BY_SWAP, mr);
+	else if (there && there->pd == n->pd)
+		found_region(&n->found, NAMED_BY_FORMER, there);
+}
+
+void cause_find(const struct mr_table *mrs, uint32_t session, uint32_t qpn, struct cause_note *n)
+{
+	uint32_t slot = n->key >> 8;
+	const struct mr *mr =
+		slot < MR_MAX ? atomic_load_explicit(&mrs->slot[slot], memory_order_acquire) : NULL;
+
+	n->found = (struct cause_found){.status = (uint8_t)rkey_resolve(mrs, n->key, n->pd, qpn,
+						n->access, n->va, n->len, NULL)};
+	if (mr && mr->session != session)
+		mr = NULL;
+	if (mr && mr->pd == MW_PD)
+		found_window(&n->found, container_of(mr, struct mw, entry), n->key);
+	else if (mr && mr->key == n->key)
+		found_region(&n->found, NAMED_REGION, mr);
+	else
+		find_other(mrs, session, n, mr);
+}
+
 static void set_key_of(const struct core *c, const struct qp *qp, struct cause_note *n, uint32_t pd,
 	uint32_t key, uint64_t va, uint32_t len, uint32_t access)
 {
@@ -63,7 +116,7 @@ static void set_key_of(const struct core *c, const struct qp *qp, struct cause_n
 	n->len = len;
 	n->access = access;
 	n->pd = pd;
-	n->mr_status = (uint8_t)rkey_resolve(c->cfg.mrs, key, pd, qp->qpn, access, va, len, NULL);
+	cause_find(c->cfg.mrs, qp->session, qp->qpn, n);
 }
 
 static void set_key(const struct core *c, const struct qp *qp, struct cause_note *n, uint32_t key,
@@ -106,11 +159,18 @@ static struct cause_note *note_wqe(struct qp *qp, enum cause why)
 	return n;
 }
 
+static void set_sge(const struct core *c, const struct qp *qp, struct cause_note *n,
+	struct send_wqe *w, uint32_t culprit)
+{
+	const struct abi_sge *sge = &wqe_sge(w)[culprit % SGE_MAX];
+
+	set_key(c, qp, n, sge->lkey, sge->addr, sge->length, wqe_local_access(w));
+}
+
 void cause_wqe(const struct core *c, struct qp *qp, enum cause why, uint8_t syndrome)
 {
 	struct send_wqe *w = qp_wqe(qp, qp->comp.head);
 	struct cause_note *n = note_wqe(qp, why);
-	const struct abi_sge *sge;
 
 	if (!n)
 		return;
@@ -120,8 +180,23 @@ void cause_wqe(const struct core *c, struct qp *qp, enum cause why, uint8_t synd
 		n->key = w->imm;
 	if (why != CAUSE_POST_KEY && why != CAUSE_KEY_GONE)
 		return;
-	sge = &wqe_sge(w)[w->culprit % SGE_MAX];
-	set_key(c, qp, n, sge->lkey, sge->addr, sge->length, wqe_local_access(w));
+	set_sge(c, qp, n, w, w->culprit);
+	if (qp->why.refused && qp->why.refused_wqe == qp->comp.head)
+		n->found = qp->why.refused_found;
+}
+
+void cause_refuse_sge(const struct core *c, struct qp *qp, uint32_t idx, uint32_t culprit)
+{
+	struct qp_why *y = &qp->why;
+	struct cause_note n = {.cause = CAUSE_NONE};
+
+	/* Only the first that fails is told of. */
+	if (y->refused && (int32_t)(idx - y->refused_wqe) >= 0)
+		return;
+	set_sge(c, qp, &n, qp_wqe(qp, idx), culprit);
+	y->refused = true;
+	y->refused_wqe = idx;
+	y->refused_found = n.found;
 }
 
 /* Payload of a full packet of @p w, or all of it: of a READ, in the responses. */
@@ -246,15 +321,18 @@ void cause_request(const struct core *c, struct qp *qp, const struct pkt *pkt, e
 			ABI_ACCESS_REMOTE_WRITE);
 }
 
-void cause_before_first(struct qp *qp, uint32_t psn)
+void cause_old_ack(struct qp *qp, const struct pkt *pkt)
 {
-	qp->why.before_first++;
-	qp->why.before_first_psn = psn;
+	if (qp->comp.acked || qp->comp.rd_done || !seq24_lt(pkt->psn, qp->comp.una))
+		return;
+	qp->why.old_ack_psn = pkt->psn;
+	qp->why.old_acks++;
 }
 
 void cause_forget(struct qp *qp)
 {
 	memset(&qp->why.error, 0, sizeof(qp->why.error));
+	qp->why.refused = false;
 }
 
 void cause_publish(struct qp *qp, uint64_t now)

@@ -21,6 +21,7 @@
 #include "drop.h"
 
 struct core;
+struct mr_table;
 struct pkt;
 struct qp;
 
@@ -96,19 +97,42 @@ const char *cause_name(enum cause why);
 /** @return the rule that was broken, or that says what follows; "-" for CAUSE_NONE. */
 const char *cause_rule(enum cause why);
 
+/** What a key named when it was refused, as far as it is of the QP's own session: who guesses keys
+ *  must not learn which ones exist. */
+enum cause_named {
+	NAMED_NOTHING,
+	NAMED_REGION,
+	NAMED_WINDOW,	 /* a memory window that is bound with this key */
+	NAMED_UNBOUND,	 /* a memory window that is not */
+	NAMED_BY_SWAP,	 /* nothing; with its bytes swapped it names a region */
+	NAMED_BY_FORMER, /* nothing; the region in its place has another key */
+};
+
+/** A copy, because the program may deregister the region before anyone asks. */
+struct cause_found {
+	uint8_t named;	/* enum cause_named; the rest describes the region or the binding */
+	uint8_t status; /* enum mr_status: why the access was refused */
+	bool owned;	/* NAMED_WINDOW: bound by a QP, which is `qpn` (type 2) */
+	uint32_t key;
+	uint32_t pd;
+	uint32_t qpn;
+	uint64_t iova;
+	uint64_t length;
+};
+
 /** What failed. Written by the QP's owner; members that a cause does not use are 0. */
 struct cause_note {
 	_Atomic bool known; /* with release, after the rest */
 	uint8_t cause;	    /* enum cause */
 	uint8_t opcode;	    /* requester: enum abi_wr_opcode; responder: of BTH */
 	uint8_t syndrome;
-	uint8_t mr_status; /* of `key`: enum mr_status */
-	bool heard;	   /* requester: the peer has acknowledged something before */
-	uint32_t key;	   /* rkey or lkey, */
-	uint64_t va;	   /* and what was wanted of it: first byte, */
-	uint32_t len;	   /* bytes, */
-	uint32_t access;   /* ABI_ACCESS_*, */
-	uint32_t pd;	   /* in which protection domain */
+	bool heard;	 /* requester: the peer has acknowledged something before */
+	uint32_t key;	 /* rkey or lkey, */
+	uint64_t va;	 /* and what was wanted of it: first byte, */
+	uint32_t len;	 /* bytes, */
+	uint32_t access; /* ABI_ACCESS_*, */
+	uint32_t pd;	 /* in which protection domain */
+	struct cause_found found;
 	uint32_t psn;
 	uint32_t value; /* what was found where ... */
 	uint32_t limit; /* ... this was the most, or was expected */
@@ -120,13 +144,23 @@ struct cause_note {
 struct qp_why {
 	struct cause_note error;
 	/* qp_modify.c */
-	uint32_t rq_psn; /* as RTR set it */
 	uint32_t sq_psn; /* as RTS did */
 	uint32_t first_wqe;
-	/* Requests from before rq_psn that came before any good one: no loss explains those. */
-	uint32_t before_first;
-	uint32_t before_first_psn;
+	/* ACKs from before sq_psn while nothing had been acknowledged: no loss explains those. */
+	uint32_t old_acks;
+	uint32_t old_ack_psn; /* of the latest */
+	/* The oldest WQE one of whose keys was refused, which may fail long after. */
+	bool refused;
+	uint32_t refused_wqe;
+	struct cause_found refused_found;
 };
+
+/** Finds what @p n->key names, and why it was refused, for a QP @p qpn of @p session. */
+void cause_find(const struct mr_table *mrs, uint32_t session, uint32_t qpn, struct cause_note *n);
+
+/** Notes why SGE @p culprit of the work request @p idx is refused: it fails when its turn comes,
+ *  and its region may be gone by then. */
+void cause_refuse_sge(const struct core *c, struct qp *qp, uint32_t idx, uint32_t culprit);
 
 /** Notes that the work request at comp.head fails because of @p why. */
 void cause_wqe(const struct core *c, struct qp *qp, enum cause why, uint8_t syndrome);
@@ -159,8 +193,8 @@ void cause_plain(struct qp *qp, enum cause why, uint32_t value);
 /** SQE -> RTS: it did not fail yet. */
 void cause_forget(struct qp *qp);
 
-/** Notes a request that came before any good one although its PSN is from before the first. */
-void cause_before_first(struct qp *qp, uint32_t psn);
+/** Notes the ACK @p pkt, which acknowledges nothing new. */
+void cause_old_ack(struct qp *qp, const struct pkt *pkt);
 
 /** The QP fails now, so what was noted is why. By qp_error(), and before a completion that tells of
  * it: who sees that may ask. */

@@ -343,6 +343,8 @@ static void ack(struct core *c, struct qp *qp, const struct pkt *pkt, uint64_t n
 
 	take_credits(c, qp, pkt);
 	through = ack_through(c, qp, pkt->psn, now);
+	if (unlikely(qp->comp.una == old))
+		cause_old_ack(qp, pkt);
 	progress(c, qp, old, now);
 	if (!through && qp->state != ABI_QPS_ERR)
 		implied_nak(c, qp, now);

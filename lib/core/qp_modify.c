@@ -293,7 +293,6 @@ static int change(struct core *c, struct qp *qp, struct core_cmd *cmd, uint64_t 
 	if (to == ABI_QPS_RTR) {
 		/* QPS-15; datagrams have none */
 		responder_start(qp, cmd->mask & ABI_QP_RQ_PSN ? cmd->attr.rq_psn & SEQ24_MASK : 0);
-		qp->why.rq_psn = qp->resp.epsn;
 	}
 	if (to == ABI_QPS_RTS && qp->state == ABI_QPS_RTR) {
 		requester_start(qp, cmd->attr.sq_psn & SEQ24_MASK);

@@ -122,6 +122,13 @@ static bool opcode_supported(const struct qp *qp, unsigned opcode) /* REQ-17, UC
 	       (wr_ops[opcode].service == SERVICE_CONNECTED && qp->opc != OPC_UD);
 }
 
+static NOINLINE uint8_t refuse_sge(
+	const struct core *c, struct qp *qp, struct send_wqe *w, uint32_t culprit)
+{
+	cause_refuse_sge(c, qp, qp->req.fetched - 1, culprit);
+	return wqe_refuse(w, ABI_WC_LOC_PROT_ERR, CAUSE_POST_KEY, culprit);
+}
+
 /* Checks the SGEs of a copied WQE and sums them up.  @return a status, 0 when they are good. In
  * line for SEND, WRITE and READ. */
 static ALWAYS_INLINE uint8_t check_sges(
@@ -137,7 +144,7 @@ static ALWAYS_INLINE uint8_t check_sges(
 		length += sge[i].length;
 		if (sge[i].length && mr_resolve(c->cfg.mrs, sge[i].lkey, qp->pd, access,
 					     sge[i].addr, sge[i].length, NULL) != MR_OK)
-			return wqe_refuse(w, ABI_WC_LOC_PROT_ERR, CAUSE_POST_KEY, i); /* REQ-18 */
+			return refuse_sge(c, qp, w, i); /* REQ-18 */
 	}
 	if (length > MSG_LEN_MAX)
 		return wqe_refuse(w, ABI_WC_LOC_LEN_ERR, CAUSE_POST_LENGTH, n); /* REQ-07 */
@@ -624,6 +631,7 @@ static ALWAYS_INLINE bool requester_next(struct core *c, struct qp *qp, struct t
 		return false;
 	if (!build(c, qp, w, t)) {
 		/* the region went away meanwhile */
+		cause_refuse_sge(c, qp, qp->req.cur, qp->req.sge);
 		w->status = wqe_refuse(w, ABI_WC_LOC_PROT_ERR, CAUSE_KEY_GONE, qp->req.sge);
 		completer_settle(c, qp, now);
 		return false;

@@ -476,9 +476,8 @@ static enum drop duplicate_once(struct core *c, struct qp *qp, const struct pkt 
 	return DROP_NONE;
 }
 
-static enum drop duplicate_request(struct core *c, struct qp *qp, const struct pkt *pkt)
+static enum drop answer_duplicate(struct core *c, struct qp *qp, const struct pkt *pkt)
 {
-	c->count.duplicate_request++;
 	switch (pkt->op->kind) {
 	case KIND_READ:
 		return duplicate_read(c, qp, pkt);
@@ -491,8 +490,6 @@ static enum drop duplicate_request(struct core *c, struct qp *qp, const struct p
 		/* RSP-39, RSP-44, C9-105: not executed; answered with the newest accepted PSN, not
 		 * counting READs: an ACK must not stand for responses that may be lost. A NAK that
 		 * is owed says as much, and one that was sent stays sent (RSP-04). */
-		if (unlikely(!qp->comm_est))
-			cause_before_first(qp, pkt->psn);
 		if (pkt->ackreq && qp->resp.owed == OWE_NOTHING) {
 			qp->resp.owed = OWE_ACK;
 			qp_make_ready(c, qp);
@@ -501,6 +498,17 @@ static enum drop duplicate_request(struct core *c, struct qp *qp, const struct p
 	default:
 		return DROP_DUP_NO_RESOURCE; /* RSP-38: nothing is remembered of it */
 	}
+}
+
+/* Answered as any other, but the peer's sq_psn is wrong when no good request came before: it takes
+ * for done what was never executed. */
+static enum drop duplicate_request(struct core *c, struct qp *qp, const struct pkt *pkt)
+{
+	enum drop why;
+
+	c->count.duplicate_request++;
+	why = answer_duplicate(c, qp, pkt);
+	return likely(qp->comm_est) ? why : DROP_PSN_BEHIND;
 }
 
 /* --- the pipeline --------------------------------------------------------------------- */

@@ -135,6 +135,7 @@ int cmd_reg_mr(struct session *s, const struct request *q, struct reply *r)
 		return refuse(r->why, -ENOMEM, "rocid is out of memory");
 	o->pd = pd;
 	o->mr.pd = pd->number;
+	o->mr.session = s->number;
 	o->mr.access = in.access;
 	o->mr.iova = in.iova;
 	o->mr.length = in.length;

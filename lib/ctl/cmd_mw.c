@@ -19,6 +19,7 @@ static int publish(struct session *s, struct mw_obj *o, enum mw_type type, struc
 		return refuse(r->why, err,
 			"no room for another memory window: free some, or bind one again");
 	mw_init(&o->mw, key, o->pd->number, type);
+	o->mw.entry.session = s->number;
 	o->pd->users++;
 	atomic_store_explicit(&ctl->dp->mrs->slot[key >> 8], &o->mw.entry, memory_order_release);
 	return 0;

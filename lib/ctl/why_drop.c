@@ -207,6 +207,15 @@ static void tell_ahead(struct drop_case *c)
 		c->n->psn, c->n->dest_qp, c->n->epsn);
 }
 
+static void tell_behind(struct drop_case *c)
+{
+	why_say(c->t,
+		"the peer begins with PSN 0x%x, which is from before the first that QP %u waits "
+		"for, 0x%x: rq_psn here and the peer's sq_psn must be the same. The peer takes "
+		"what it sent for done, but nothing of it was executed",
+		c->n->psn, c->n->dest_qp, c->n->epsn);
+}
+
 /* An answer that fits nothing that was sent, to a QP that has had no good one. */
 static void tell_ghost(struct drop_case *c)
 {
@@ -253,6 +262,7 @@ void why_tell_drop(struct why_text *t, struct ctl *ctl, const struct qp_obj *o, 
 		[DROP_QP_PEER] = tell_peer,
 		[DROP_PKEY] = tell_pkey,
 		[DROP_PSN_AHEAD] = tell_ahead,
+		[DROP_PSN_BEHIND] = tell_behind,
 		[DROP_GHOST_ACK] = tell_ghost,
 	};
 	struct drop_case c = {.t = t, .ctl = ctl, .o = o, .n = n};

@@ -5,17 +5,6 @@
 
 #define LOOK(field) __atomic_load_n(&(field), __ATOMIC_RELAXED)
 
-static bool before_first(const struct qp *qp, struct why_text *t)
-{
-	if (LOOK(qp->comm_est) || !LOOK(qp->why.before_first))
-		return false;
-	why_say(t,
-		"the peer sends PSN 0x%x, which is from before the first that this QP waits for, "
-		"0x%x: rq_psn here and the peer's sq_psn must be the same",
-		LOOK(qp->why.before_first_psn), qp->why.rq_psn);
-	return true;
-}
-
 static bool not_ready(const struct qp *qp, struct why_text *t)
 {
 	if (!LOOK(qp->resp.rnr_sent))
@@ -54,13 +43,11 @@ void why_hint(struct ctl *ctl, const struct qp_obj *o, char text[ABI_WHY_MAX])
 	enum drop why;
 
 	text[0] = '\0';
-	if (before_first(o->qp, &t))
-		return;
 	if (why_drop_of_qp(ctl, o, false, NULL, NULL, &why, &n)) {
 		why_tell_drop(&t, ctl, o, why, &n);
 		return;
 	}
-	if (not_ready(o->qp, &t) || waits(o->qp, &t))
+	if (why_tell_old_acks(&t, o->qp) || not_ready(o->qp, &t) || waits(o->qp, &t))
 		return;
 	retries(o->qp, &t);
 }

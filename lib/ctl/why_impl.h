@@ -70,6 +70,9 @@ void why_tell_error(struct why_case *c);
 /** why_silence.c: why may the peer not answer? */
 void why_tell_silence(struct why_case *c);
 
+/** why_silence.c: does the peer answer @p qp with old ACKs only?  @return false: no. */
+bool why_tell_old_acks(struct why_text *t, const struct qp *qp);
+
 /** why_region.c: what is wrong with the key, the range or the access of @p c->n? Goes on behind
  * what has been said of the request. @p what calls the key: "rkey" or "lkey". */
 void why_tell_region(struct why_case *c, const char *what);

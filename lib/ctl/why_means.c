@@ -61,6 +61,8 @@ static const char *const means[DROP_MAX] = {
 	[DROP_CNP_IGNORED] = "congestion notices; there is no congestion control yet, harmless",
 	[DROP_PSN_AHEAD] = "behind a lost packet; the peer sends again. If a QP never takes any, "
 			   "rq_psn is not the peer's sq_psn",
+	[DROP_PSN_BEHIND] = "from before the first PSN that the QP waits for: rq_psn is not the "
+			    "peer's sq_psn. The peer takes it for done, but it was not executed",
 	[DROP_DUP_NO_RESOURCE] = "a READ that was asked for again after it was forgotten: loss, or "
 				 "max_dest_rd_atomic below the peer's max_rd_atomic",
 	[DROP_RNR_PENDING] = "behind a message for which no receive was posted; the peer sends "

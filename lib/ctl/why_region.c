@@ -24,18 +24,6 @@ static const char *access_name(uint32_t access)
 	}
 }
 
-/* The key of a receive from an SRQ counts in the SRQ's protection domain (decision 0080), which may
- * be another program's with XRC: its regions are not told. */
-static bool is_own_pd(const struct why_case *c, uint32_t number)
-{
-	const struct pd *pd;
-
-	for (uint32_t i = 0; (pd = handle_next(&c->o->session->pds, &i));)
-		if (pd->number == number)
-			return true;
-	return false;
-}
-
 /* Of the QP's own program: numbers of protection domains come again. */
 static const struct why_gone_mr *gone_mr(const struct why_case *c)
 {
@@ -49,28 +37,6 @@ static const struct why_gone_mr *gone_mr(const struct why_case *c)
 			return gone;
 	}
 	return NULL;
-}
-
-static const struct mr *key_of_slot(const struct ctl *ctl, uint32_t key)
-{
-	return key >> 8 < MR_MAX
-		       ? atomic_load_explicit(&ctl->dp->mrs->slot[key >> 8], memory_order_acquire)
-		       : NULL;
-}
-
-/* A region of the protection domain in which the key was looked up, and of the QP's own program. */
-static const struct mr *own_mr(const struct why_case *c, uint32_t key)
-{
-	const struct mr *mr = mr_find(c->ctl->dp->mrs, key);
-
-	return mr && mr->pd == c->n->pd && is_own_pd(c, mr->pd) ? mr : NULL;
-}
-
-/* Of the QP's program, but of another protection domain. A key of another program is not told: who
- * guesses keys must not learn which exist. */
-static bool is_of_program(const struct why_case *c, const struct mr *mr)
-{
-	return mr->pd != c->n->pd && is_own_pd(c, mr->pd);
 }
 
 /* --- no such key ---------------------------------------------------------------------------- */
@@ -88,43 +54,45 @@ static void tell_gone(struct why_case *c, const char *what, const struct why_gon
 
 static void tell_unknown(struct why_case *c, const char *what)
 {
+	const struct cause_found *f = &c->n->found;
 	const struct why_gone_mr *gone = gone_mr(c);
-	const struct mr *mr = key_of_slot(c->ctl, c->n->key);
-	uint32_t swapped = __builtin_bswap32(c->n->key);
 	const char *user = c->n->pd == c->qp->pd ? "QP" : "SRQ";
-	bool stale = mr && mr->key != c->n->key && mr->pd == c->n->pd && is_own_pd(c, mr->pd);
 
-	if (*what == 'r' && (gone || stale))
+	if (*what == 'r' && (gone || f->named == NAMED_BY_FORMER))
 		c->rule = "RSP-14";
-	if (gone)
-		tell_gone(c, what, gone);
-	else if (mr && mr->key == c->n->key && is_of_program(c, mr))
+	if (f->named == NAMED_REGION)
 		why_say(&c->t,
 			"the region of %s 0x%x is of another protection domain than the %s (%u): "
 			"register it in the %s's, or use one of the region's",
 			what, c->n->key, user, c->n->pd, user);
-	else if (own_mr(c, swapped))
+	else if (gone)
+		tell_gone(c, what, gone);
+	else if (f->named == NAMED_BY_SWAP)
 		why_say(&c->t,
 			"no region has %s 0x%x, but 0x%x is one: its bytes were swapped on the way "
 			"between the programs (htonl, ntohl)",
-			what, c->n->key, swapped);
-	else if (stale)
+			what, c->n->key, f->key);
+	else if (f->named == NAMED_BY_FORMER)
 		why_say(&c->t,
 			"%s 0x%x is stale: the region there has 0x%x now. Tell the peer the key of "
 			"the region as it is registered now",
-			what, c->n->key, mr->key);
+			what, c->n->key, f->key);
+	else if (*what == 'l' && (f->named == NAMED_WINDOW || f->named == NAMED_UNBOUND))
+		why_say(&c->t,
+			"0x%x is the rkey of a memory window: an SGE takes the lkey of a region",
+			c->n->key);
 	else
 		why_say(&c->t,
 			"this program has no region of %s 0x%x (`rocictl show mrs` lists all): use "
-			"the "
-			"key that registering the memory gave%s",
+			"the key that registering the memory gave%s",
 			what, c->n->key, *what == 'r' ? " on this side, not the peer's own" : "");
 }
 
 /* --- the wrong bytes of it ------------------------------------------------------------------ */
 
-static void tell_range(struct why_case *c, const char *what, const struct mr *mr)
+static void tell_range(struct why_case *c, const char *what)
 {
+	const struct cause_found *mr = &c->n->found;
 	const struct cause_note *n = c->n;
 	uint64_t swapped = __builtin_bswap64(n->va);
 
@@ -155,15 +123,16 @@ static void tell_access(struct why_case *c, const char *what)
 
 void why_tell_region(struct why_case *c, const char *what)
 {
-	const struct mr *mr = own_mr(c, c->n->key);
+	const struct cause_found *f = &c->n->found;
+	bool region = f->named == NAMED_REGION;
 
-	if (!mr && *what == 'r' && why_tell_rkey_of_window(c))
+	if (*what == 'r' && why_tell_rkey_of_window(c))
 		return;
-	if (c->n->mr_status == MR_NO_ACCESS)
+	if (region && f->status == MR_NO_ACCESS)
 		tell_access(c, what);
-	else if (c->n->mr_status == MR_RANGE && mr)
-		tell_range(c, what, mr);
-	else if (c->n->mr_status == MR_OK)
+	else if (region && f->status == MR_RANGE)
+		tell_range(c, what);
+	else if (region && f->status == MR_OK)
 		why_say(&c->t, "the region of %s 0x%x went meanwhile", what, c->n->key);
 	else
 		tell_unknown(c, what);

@@ -80,6 +80,30 @@ static bool dropped_here(struct why_case *c)
 	return true;
 }
 
+/* No loss explains ACKs from before the first request. Whoever sends them takes ours for what it
+ * executed long ago; soft-RoCE then tells of a PSN that is neither side's. */
+bool why_tell_old_acks(struct why_text *t, const struct qp *qp)
+{
+	uint32_t n = __atomic_load_n(&qp->why.old_acks, __ATOMIC_RELAXED);
+
+	if (!n || __atomic_load_n(&qp->comp.acked, __ATOMIC_RELAXED))
+		return false;
+	why_say(t,
+		"The peer answers with old ACKs (%u, the latest of PSN 0x%x), from before the "
+		"first request, 0x%x: it takes the requests for ones that it has executed, so "
+		"sq_psn here and the peer's rq_psn differ; both must be the same",
+		n, __atomic_load_n(&qp->why.old_ack_psn, __ATOMIC_RELAXED), qp->why.sq_psn);
+	return true;
+}
+
+static bool old_acks(struct why_case *c)
+{
+	if (!why_tell_old_acks(&c->t, c->qp))
+		return false;
+	c->rule = "REQ-37";
+	return true;
+}
+
 static bool port_down(struct why_case *c)
 {
 	const struct netport *p = port_of(c);
@@ -385,8 +409,9 @@ static void never_heard(struct why_case *c)
 
 void why_tell_silence(struct why_case *c)
 {
-	static bool (*const look[])(struct why_case * c) = {dropped_here, port_down, gid_removed,
-		above_port_mtu, refused, unreachable, local_peer, too_large, fell_silent};
+	static bool (*const look[])(struct why_case * c) = {dropped_here, old_acks, port_down,
+		gid_removed, above_port_mtu, refused, unreachable, local_peer, too_large,
+		fell_silent};
 
 	say_request(c);
 	for (unsigned i = 0; i < ARRAY_SIZE(look); i++)

@@ -38,30 +38,28 @@ void why_tell_window(struct why_case *c)
 
 bool why_tell_rkey_of_window(struct why_case *c)
 {
-	const struct mw *w = mw_find(c->ctl->dp->mrs, c->n->key);
-	struct mw_view v;
+	const struct cause_found *w = &c->n->found;
 
-	if (!w || w->pd != c->qp->pd)
+	if ((w->named != NAMED_WINDOW && w->named != NAMED_UNBOUND) || w->pd != c->n->pd)
 		return false;
-	if (!mw_view(w, &v) || v.key != c->n->key)
+	if (w->named == NAMED_UNBOUND)
 		why_say(&c->t,
 			"rkey 0x%x is a memory window's that is not bound with it: it was "
-			"invalidated, "
-			"or bound again. Tell the peer the rkey of the latest bind",
+			"invalidated, or bound again. Tell the peer the rkey of the latest bind",
 			c->n->key);
-	else if (w->type == MW_TYPE_2 && v.qpn != c->qp->qpn)
+	else if (w->owned && w->qpn != c->qp->qpn)
 		why_say(&c->t,
 			"rkey 0x%x is a type 2 window's that QP 0x%x bound: only that QP's peer "
 			"may use it. Bind it on this QP, or use a type 1 window",
-			c->n->key, v.qpn);
-	else if (c->n->mr_status == MR_NO_ACCESS)
+			c->n->key, w->qpn);
+	else if (w->status == MR_NO_ACCESS)
 		why_say(&c->t, "the memory window of rkey 0x%x was bound without the right: add it",
 			c->n->key);
-	else if (c->n->mr_status == MR_RANGE)
+	else if (w->status == MR_RANGE)
 		why_say(&c->t,
 			"bytes 0x%" PRIx64 " to 0x%" PRIx64 " are not all in the memory window of "
 			"rkey 0x%x, which has %" PRIu64 " bytes from 0x%" PRIx64 " on",
-			c->n->va, c->n->va + c->n->len - 1, c->n->key, v.length, v.iova);
+			c->n->va, c->n->va + c->n->len - 1, c->n->key, w->length, w->iova);
 	else
 		why_say(&c->t, "the memory window of rkey 0x%x, or its region, went meanwhile",
 			c->n->key);

@@ -48,6 +48,7 @@
 	X(CNP_IGNORED, "cnp_ignored", "CNP-14")                   \
 	/* responder.c */                                         \
 	X(PSN_AHEAD, "psn_ahead", "RSP-03")                       \
+	X(PSN_BEHIND, "psn_behind", "RSP-01")                     \
 	X(DUP_NO_RESOURCE, "dup_no_resource", "RSP-38")           \
 	X(RNR_PENDING, "rnr_pending", "RSP-18")                   \
 	/* services that drop what they cannot execute */         \

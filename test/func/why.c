@@ -101,6 +101,18 @@ static void give_up_soon(struct side *s)
 	must(!roci_modify_qp(s->e.qp, &attr, ROCI_QP_STATE), "RTS");
 }
 
+static const char *wait_for_error(struct side *s)
+{
+	time_t until = time(NULL) + WAIT_S;
+	const char *why;
+
+	while (!*(why = roci_qp_error(s->e.qp)) && time(NULL) < until)
+		usleep(1000);
+	if (!*why)
+		errx(1, "nothing failed");
+	return why;
+}
+
 static void write_once(void)
 {
 	post(a, ROCI_WR_RDMA_WRITE);
@@ -186,6 +198,16 @@ static void receive_too_small(void)
 static void receive_bad_lkey(void)
 {
 	post_receive(b, 4096, 0x00FFFE00);
+}
+
+/* Nobody has asked yet why it was refused, and the region goes. */
+static void write_and_deregister(void)
+{
+	write_once();
+	wait_for_error(a);
+	must(!roci_dereg_mr(other_mr ? other_mr : b->e.mr), "dereg");
+	if (other_pd)
+		must(!roci_dealloc_pd(other_pd), "dealloc_pd");
 }
 
 /* --- mistakes with attributes ---------------------------------------------------------------- */
@@ -365,6 +387,8 @@ static const struct mistake {
 	{"rkey_no_write", region_read_only, write_once},
 	{"rkey_gone", region_gone, write_once},
 	{"rkey_range", out_of_bounds, write_once},
+	{"rkey_range_gone", out_of_bounds, write_and_deregister},
+	{"rkey_other_pd_gone", key_of_another_pd, write_and_deregister},
 	{"rkey_offset", offset_for_address, write_once},
 	{"read_range", out_of_bounds, read_once},
 	{"lkey_unknown", lkey_of_nothing, write_once},
@@ -465,18 +489,6 @@ static void connect_side(struct side *s)
 
 /* --- telling ------------------------------------------------------------------------------------
  */
-
-static const char *wait_for_error(struct side *s)
-{
-	time_t until = time(NULL) + WAIT_S;
-	const char *why;
-
-	while (!*(why = roci_qp_error(s->e.qp)) && time(NULL) < until)
-		usleep(1000);
-	if (!*why)
-		errx(1, "nothing failed");
-	return why;
-}
 
 /* The first completion that failed: rocid may know of the failure before it comes. Where none has
  * to come it is not waited for. */

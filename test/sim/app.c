@@ -87,6 +87,7 @@ struct app_mr *app_mr_as(struct app *a, size_t len, uint32_t access, uint32_t ke
 		.iova = iova,
 		.length = len,
 		.base = m->mem,
+		.session = APP_SESSION,
 	};
 	a->mr[a->mrs++] = m;
 	atomic_store(&a->host->mrs.slot[m->slot], &m->mr);
@@ -226,7 +227,7 @@ struct app_srq *app_srq(struct app *a, uint32_t depth, uint32_t max_sge)
 	q->srq.srqn = srqn_choose(a);
 	q->srq.pd = APP_PD;
 	q->srq.handle = APP_SRQ_HANDLE + a->srqs;
-	q->srq.session = 1;
+	q->srq.session = APP_SESSION;
 	q->at.entries = zeroed((size_t)q->srq.stride * depth);
 	q->at.depth = depth;
 	atomic_store(&q->srq.ring, &q->at);
@@ -273,7 +274,7 @@ struct app_qp *app_qp(struct app *a, const struct app_qp_spec *spec)
 		.handle = a->next_slot,
 		.type = spec->type ? spec->type : ABI_QPT_RC,
 		.sq_sig_all = spec->sig_all,
-		.session = spec->session ? spec->session : 1,
+		.session = spec->session ? spec->session : APP_SESSION,
 		.send_lane = &spec->send_cq->cq.lane[0],
 		.recv_lane = &spec->recv_cq->cq.lane[0],
 		.srq = spec->srq ? &spec->srq->srq : NULL,

@@ -12,11 +12,12 @@
 #include "host.h"
 #include "mw.h"
 
-#define APP_PD	   7u
-#define APP_EVENTS 256u
-#define APP_GUARD  64u
-#define APP_MRS	   96u
-#define APP_OBJS   1024u
+#define APP_PD	    7u
+#define APP_SESSION 1u
+#define APP_EVENTS  256u
+#define APP_GUARD   64u
+#define APP_MRS	    96u
+#define APP_OBJS    1024u
 /** Handles of CQs begin here; those of QPs are below. */
 #define APP_CQ_HANDLE (1u << 20)
 /** And those of SRQs. */
@@ -66,7 +67,7 @@ struct app_qp_spec {
 	uint32_t max_sge;
 	uint32_t max_inline;
 	uint32_t window;  /* 0: default */
-	uint32_t session; /* 0: session 1 */
+	uint32_t session; /* 0: APP_SESSION */
 	bool sig_all;
 	struct app_cq *send_cq;
 	struct app_cq *recv_cq;

@@ -208,7 +208,42 @@ static void cause_request__tells_the_range(void **state)
 	assert_int_equal(note()->va, app_va(l.mr, LONE_MEM - 8));
 	assert_int_equal(note()->len, 16);
 	assert_int_equal(note()->access, ABI_ACCESS_REMOTE_WRITE);
-	assert_int_equal(note()->mr_status, MR_RANGE);
+	assert_int_equal(note()->found.status, MR_RANGE);
+}
+
+/* RSP-13: the region may go before anyone asks. */
+static void cause_request__tells_of_the_region(void **state)
+{
+	lone_start(&l);
+	tell_rkey();
+	app_mr_dereg(&l.app, l.mr);
+	assert_int_equal(note()->found.named, NAMED_REGION);
+	assert_int_equal(note()->found.iova, l.mr->mr.iova);
+	assert_int_equal(note()->found.length, l.mr->mr.length);
+	assert_int_equal(note()->found.pd, l.mr->mr.pd);
+	app_mr_again(&l.app, l.mr);
+}
+
+/* Regions of other sessions are not told of, whatever their protection domain. */
+static void cause_find__only_of_its_own_session(void **state)
+{
+	struct cause_note n = {.len = 8};
+
+	lone_start(&l);
+	n.key = l.mr->mr.key;
+	n.pd = l.mr->mr.pd;
+	n.va = l.mr->mr.iova;
+	cause_find(l.host->core.cfg.mrs, l.mr->mr.session, 1, &n);
+	assert_int_equal(n.found.named, NAMED_REGION);
+	cause_find(l.host->core.cfg.mrs, l.mr->mr.session + 1, 1, &n);
+	assert_int_equal(n.found.named, NAMED_NOTHING);
+	n.key ^= 1;
+	cause_find(l.host->core.cfg.mrs, l.mr->mr.session, 1, &n);
+	assert_int_equal(n.found.named, NAMED_BY_FORMER);
+	assert_int_equal(n.found.key, l.mr->mr.key);
+	n.key = __builtin_bswap32(l.mr->mr.key);
+	cause_find(l.host->core.cfg.mrs, l.mr->mr.session, 1, &n);
+	assert_int_equal(n.found.named, NAMED_BY_SWAP);
 }
 
 /* Nothing that comes later changes it; RESET forgets it. */
@@ -259,8 +294,25 @@ static void cause_wqe__key(void **state)
 	assert_int_equal(note()->cause, CAUSE_POST_KEY);
 	assert_int_equal(note()->wr_id, 2);
 	assert_int_equal(note()->len, LONE_MEM + 1);
-	assert_int_equal(note()->mr_status, MR_RANGE);
+	assert_int_equal(note()->found.status, MR_RANGE);
 	assert_int_equal(note()->value, 0);
+}
+
+/* REQ-18: it was refused when it was posted, and fails when what is before it is complete. */
+static void cause_wqe__key_of_a_region_that_went_since(void **state)
+{
+	lone_start(&l);
+	lone_post(&l, ABI_WR_SEND, 1, 4, 0);
+	lone_post(&l, ABI_WR_SEND, 2, LONE_MEM + 1, 0);
+	lone_post(&l, ABI_WR_SEND, 3, LONE_MEM + 2, 0);
+	lone_tx(&l);
+	app_mr_dereg(&l.app, l.mr);
+	lone_ack(&l, 0x200, 1);
+	lone_tx(&l);
+	assert_int_equal(note()->wr_id, 2);
+	assert_int_equal(note()->found.named, NAMED_REGION);
+	assert_int_equal(note()->found.status, MR_RANGE);
+	app_mr_again(&l.app, l.mr);
 }
 
 static void cause_wqe__refused(void **state)
@@ -453,18 +505,42 @@ static void drop_note_read__not_while_it_is_written(void **state)
 	assert_false(drop_note_read(&n, dropped(DROP_PKEY)));
 }
 
-/* No loss explains what is older than the first PSN, before anything was taken. */
-static void cause_before_first__until_begun(void **state)
+/* No loss explains what is older than the first PSN, before anything was taken. The peer is
+ * answered as RSP-39 has it, and takes it for done. */
+static void duplicate_request__before_the_first(void **state)
 {
+	struct drop_note n;
+
 	lone_start(&l);
 	rx(SEND_ONLY, 0xF0, 0, 0, 4);
-	assert_int_equal(l.qp->qp->why.before_first, 1);
-	assert_int_equal(l.qp->qp->why.before_first_psn, 0xF0);
-	assert_int_equal(l.qp->qp->why.rq_psn, 0x100);
+	assert_int_equal(l.verdict, DROP_PSN_BEHIND);
+	assert_string_equal(lone_tx(&l), "ACK@ff1f/0");
+	assert_true(drop_note_read(&n, dropped(DROP_PSN_BEHIND)));
+	assert_int_equal(n.psn, 0xF0);
+	assert_int_equal(n.epsn, 0x100);
+	rx(READ_REQ, 0xF1, 0, 4, 0);
+	assert_int_equal(l.verdict, DROP_PSN_BEHIND);
+	rx(WRITE_ONLY, 0x100, 0, 4, 4);
+	rx(WRITE_ONLY, 0x100, 0, 4, 4);
+	assert_int_equal(l.verdict, DROP_NONE);
+	assert_int_equal(l.host->core.count.drop[DROP_PSN_BEHIND], 2);
 	assert_int_equal(l.qp->qp->why.sq_psn, 0x200);
-	rx(WRITE_ONLY, 0x100, 0, 4, 4);
-	rx(WRITE_ONLY, 0x100, 0, 4, 4);
-	assert_int_equal(l.qp->qp->why.before_first, 1);
+}
+
+/* REQ-37: ignored, but the peer was heard. */
+static void cause_old_ack__until_one_is_good(void **state)
+{
+	lone_start(&l);
+	lone_post(&l, ABI_WR_SEND, 1, 4, 0);
+	lone_post(&l, ABI_WR_SEND, 2, 4, 0);
+	lone_tx(&l);
+	for (int i = 0; i < 3; i++)
+		lone_ack(&l, 0xFFFFFF, 0);
+	assert_int_equal(l.qp->qp->why.old_acks, 3);
+	assert_int_equal(l.qp->qp->why.old_ack_psn, 0xFFFFFF);
+	lone_ack(&l, 0x200, 1);
+	lone_ack(&l, 0x1FF, 1);
+	assert_int_equal(l.qp->qp->why.old_acks, 3);
 }
 
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
@@ -475,9 +551,12 @@ int main(void)
 		T(cause_rule__of_all),
 		T(cause_request__each),
 		T(cause_request__tells_the_range),
+		T(cause_request__tells_of_the_region),
+		T(cause_find__only_of_its_own_session),
 		T(cause_request__first_counts),
 		T(cause_publish__by_command),
 		T(cause_wqe__key),
+		T(cause_wqe__key_of_a_region_that_went_since),
 		T(cause_wqe__refused),
 		T(cause_wqe__rnr),
 		T(cause_retries__sizes),
@@ -488,7 +567,8 @@ int main(void)
 		T(drop_count__tells_of_the_packet),
 		T(drop_count__seldom),
 		T(drop_note_read__not_while_it_is_written),
-		T(cause_before_first__until_begun),
+		T(duplicate_request__before_the_first),
+		T(cause_old_ack__until_one_is_good),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -417,6 +417,8 @@ static void responder_rx__errors_at_both_ends(void **state)
 static void responder_rx__duplicate_atomic_is_dropped(void **state)
 {
 	lone_start(&l);
+	rx(0x0A, 0x100, 0, 4, 4);
+	lone_tx(&l);
 	for (uint8_t op = 0x13; op <= 0x14; op++) {
 		rx(op, 0xFF, 0, 0, 0);
 		assert_int_equal(l.verdict, DROP_DUP_NO_RESOURCE);

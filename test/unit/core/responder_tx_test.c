@@ -230,6 +230,8 @@ static void responder_rx__reset_forgets_the_reads(void **state)
 	assert_int_equal(app_to_state(l.qp, ABI_QPS_RESET, l.now), 0);
 	l.attr.rq_psn = 0x103;
 	lone_climb(&l, ABI_QPS_RTR);
+	write_req(0x103, 0, 4);
+	lone_tx(&l);
 	for (uint32_t i = 0; i < 3; i++) {
 		read_req(0x100 + i, 8 * i, 8);
 		assert_int_equal(l.verdict, DROP_DUP_NO_RESOURCE);

@@ -178,7 +178,7 @@ static void recv_place__protection_domain_of_the_srq(void **state)
 	assert_string_equal(lone_cqes(&l), "R2:LOC_PROT");
 	/* what is told of it, too: in the QP's own domain the key is good */
 	assert_int_equal(l.qp->qp->why.error.cause, CAUSE_RECV_KEY);
-	assert_int_equal(l.qp->qp->why.error.mr_status, MR_NO_KEY);
+	assert_int_equal(l.qp->qp->why.error.found.status, MR_NO_KEY);
 	assert_int_equal(l.qp->qp->why.error.pd, APP_PD + 1);
 }
 

@@ -116,7 +116,8 @@ static void why_of_qp__long_numbers(void **state)
 			memset(&n, 0xFF, sizeof(n));
 			n.cause = (uint8_t)i;
 			n.heard = mr & 1;
-			n.mr_status = mr;
+			n.found.named = NAMED_REGION;
+			n.found.status = mr;
 			e = fail_for(n);
 			assert_true(strlen(e->text) < ABI_WHY_MAX - 1);
 		}
@@ -307,7 +308,7 @@ static void why_of_qp__peer_of_another_user(void **state)
 static void why_of_qp__region_gone_of_another_program(void **state)
 {
 	const struct cause_note n = {
-		.cause = CAUSE_RKEY, .key = 0xFFFFFF77, .mr_status = MR_NO_KEY, .len = 8};
+		.cause = CAUSE_RKEY, .key = 0xFFFFFF77, .found = {.status = MR_NO_KEY}, .len = 8};
 	struct why_gone_mr *gone = &d->ctl->why->mr[0];
 
 	*gone = (struct why_gone_mr){.key = n.key, .pd = o->qp->pd, .time_ms = 1};
@@ -317,30 +318,67 @@ static void why_of_qp__region_gone_of_another_program(void **state)
 	assert_non_null(strstr(fail_for(n)->text, "was deregistered"));
 }
 
+/* As the core would refuse it. */
+static const struct why_entry *fail_for_key(struct cause_note n, uint32_t pd)
+{
+	n.pd = pd;
+	cause_find(d->dp->mrs, o->qp->session, o->qpn, &n);
+	return fail_for(n);
+}
+
+static struct pd *another_pd(struct abi_reg_mr_reply *mr)
+{
+	uint32_t handle;
+
+	daemon_resume(d);
+	handle = client_pd(&c);
+	*mr = client_mr(&c, handle, client_memfd(4096), 4096);
+	daemon_pause(d);
+	return handle_get(&o->session->pds, handle);
+}
+
 /* The key of a receive from an SRQ counts in the SRQ's protection domain, not in the QP's; that of
  * another program, whose SRQ it is with XRC, is not told of. */
 static void why_of_qp__domain_of_the_srq(void **state)
 {
-	struct cause_note n = {.cause = CAUSE_RECV_KEY, .mr_status = MR_NO_KEY, .len = 8};
+	struct cause_note n = {.cause = CAUSE_RECV_KEY, .len = 8};
 	struct abi_reg_mr_reply mr;
-	uint32_t handle;
-	struct pd *pd;
+	struct pd *pd = another_pd(&mr);
 
-	daemon_resume(d);
-	handle = client_pd(&c);
-	mr = client_mr(&c, handle, client_memfd(4096), 4096);
-	daemon_pause(d);
-	pd = handle_get(&o->session->pds, handle);
 	n.key = mr.lkey;
-	assert_non_null(strstr(fail_for(n)->text, "of another protection domain than the QP"));
-	n.pd = UINT32_MAX;
-	assert_non_null(strstr(fail_for(n)->text, "of another protection domain than the SRQ"));
-	n.pd = pd->number;
-	n.mr_status = MR_RANGE;
+	assert_non_null(strstr(
+		fail_for_key(n, o->qp->pd)->text, "of another protection domain than the QP"));
+	assert_non_null(strstr(fail_for_key(n, o->qp->pd + 1000)->text,
+		"of another protection domain than the SRQ"));
+	n.va = UINT64_MAX - 64;
+	assert_non_null(strstr(fail_for_key(n, pd->number)->text, "are not all in the region"));
+	o->qp->session++; /* another program's */
+	assert_non_null(strstr(fail_for_key(n, pd->number)->text, "this program has no region"));
+	o->qp->session--;
+}
+
+/* What was wrong was so when it was refused, whatever the program does before it asks. */
+static void why_of_qp__region_deregistered_since(void **state)
+{
+	struct cause_note n = {.cause = CAUSE_RKEY, .len = 8, .va = UINT64_MAX - 64};
+	struct abi_reg_mr_reply mr;
+	struct pd *pd = another_pd(&mr);
+	uint32_t own = pd->number;
+
+	n.key = mr.rkey;
+	n.pd = own;
+	cause_find(d->dp->mrs, o->qp->session, o->qpn, &n);
+	daemon_resume(d);
+	client_must(c.sock, ABI_DEREG_MR, &(struct abi_handle){.handle = mr.handle},
+		sizeof(struct abi_handle), NULL, 0);
+	daemon_pause(d);
 	assert_non_null(strstr(fail_for(n)->text, "are not all in the region"));
-	pd->number++; /* no longer one of its own */
-	assert_non_null(strstr(fail_for(n)->text, "this program has no region"));
-	pd->number--;
+	assert_string_equal(fail_for(n)->rule, "RSP-13");
+	n.found.status = MR_NO_ACCESS;
+	assert_non_null(strstr(fail_for(n)->text, "was registered without"));
+	n.found.status = MR_NO_KEY;
+	n.pd = o->qp->pd;
+	assert_non_null(strstr(fail_for(n)->text, "of another protection domain than the QP"));
 }
 
 static struct drop_note from_peer(void)
@@ -446,6 +484,34 @@ static void why_collect__every_reason(void **state)
 	assert_null(why_drop_means(DROP_MAX));
 }
 
+/* RSP-01: the peer takes it for done. */
+static void why_collect__before_the_first(void **state)
+{
+	struct drop_note n = from_peer();
+
+	n.psn = 0xFFFFF0;
+	assert_non_null(strstr(drop_text(DROP_PSN_BEHIND, n), "nothing of it was executed"));
+	why_qp_goes(d->ctl, o, "destroyed it");
+	assert_non_null(strstr(why_before(d->ctl, UINT32_MAX)->text, "begins with PSN 0xfffff0"));
+}
+
+/* REQ-37: old ACKs are no silence. */
+static void why_of_qp__old_acks(void **state)
+{
+	const struct why_entry *e;
+
+	o->qp->why.old_acks = 8;
+	o->qp->why.old_ack_psn = 0xFFFFFF;
+	e = fail_for((struct cause_note){.cause = CAUSE_RETRIES});
+	assert_non_null(strstr(e->text, "old ACKs (8, the latest of PSN 0xffffff)"));
+	assert_non_null(strstr(e->text, "sq_psn here and the peer's rq_psn differ"));
+	assert_null(strstr(e->text, "Nothing ever came back"));
+	assert_string_equal(e->rule, "REQ-37");
+	o->qp->comp.acked = 1; /* they are of a loss */
+	assert_null(
+		strstr(fail_for((struct cause_note){.cause = CAUSE_RETRIES})->text, "old ACKs"));
+}
+
 static void why_collect__address(void **state)
 {
 	struct drop_note n = from_peer();
@@ -520,13 +586,13 @@ static void why_hint__of_a_live_qp(void **state)
 
 	why_hint(d->ctl, o, text);
 	assert_string_equal(text, "");
+	o->qp->why.old_acks = 1;
+	why_hint(d->ctl, o, text);
+	assert_non_null(strstr(text, "answers with old ACKs"));
 	n.psn = n.epsn + 0x200000;
 	note_drop(DROP_PSN_AHEAD, n);
 	why_hint(d->ctl, o, text);
 	assert_non_null(strstr(text, "sq_psn must be the same"));
-	o->qp->why.before_first = 1;
-	why_hint(d->ctl, o, text);
-	assert_non_null(strstr(text, "from before the first"));
 }
 
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
@@ -546,11 +612,14 @@ int main(void)
 		T(why_of_qp__refused_meanwhile),
 		T(why_of_qp__region_gone_of_another_program),
 		T(why_of_qp__domain_of_the_srq),
+		T(why_of_qp__region_deregistered_since),
 		T(why_before__newest_first),
 		T(why_before__no_commands),
 		T(why_qp_goes__a_session_that_ends_tells_so_many),
 		T(why_collect__more_than_are_remembered),
 		T(why_collect__every_reason),
+		T(why_collect__before_the_first),
+		T(why_of_qp__old_acks),
 		T(why_collect__address),
 		T(why_collect__pretenders),
 		T(why_collect__not_of_loss),
