@@ -89,6 +89,9 @@
 /** Doorbell words (of 64 slots) that a worker serves per session and round, so that no
  *  session that rings all of its 16,384 doorbells at once keeps packets waiting. */
 #define DOORBELL_WORDS_POLL 4u
+/** Timers that a worker lets expire per round: a program may have thousands that are due at once.
+ *  The dearest, a QP that fails and looks back at what it sent, costs some microseconds. */
+#define TIMERS_ROUND 64u
 /** Descriptors a port queue, each direction: some 20 us of 64-byte packets at 25 M/s, and
  *  two ports' worth of buffers still fits `-m 64` without hugepages. */
 #define PORT_DESC 512u
