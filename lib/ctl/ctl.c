@@ -304,6 +304,10 @@ static int open_numbers(struct ctl *ctl, char why[ABI_SENTENCE_MAX])
 		err = srqn_pool_init(&ctl->srqns);
 	if (!err)
 		err = random_bytes(ctl->keys.part, sizeof(ctl->keys.part));
+	if (!err)
+		err = random_bytes(&ctl->dests.seed, sizeof(ctl->dests.seed));
+	if (!err)
+		err = random_bytes(&ctl->dp->mcasts->seed, sizeof(ctl->dp->mcasts->seed));
 	do { /* 0 means "shut down" */
 		if (!err)
 			err = random_bytes(&ctl->epoch, sizeof(ctl->epoch));
