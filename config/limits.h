@@ -107,6 +107,12 @@
 /** Doorbell words (of 64 slots) that a worker serves per session and round, so that no
  *  session that rings all of its 16,384 doorbells at once keeps packets waiting. */
 #define DOORBELL_WORDS_POLL 4u
+/** And of all sessions together in one round, before which it stops and goes on with the next
+ *  session: 4,096 QPs, whose lines are mostly in no cache. */
+#define DOORBELL_WORDS_ROUND 64u
+/** Timers that a worker lets expire per round: a program may have thousands that are due at once.
+ *  The dearest, a QP that fails and looks back at what it sent, costs some microseconds. */
+#define TIMERS_ROUND 64u
 /** Descriptors a port queue, each direction: some 20 us of 64-byte packets at 25 M/s, and
  *  two ports' worth of buffers still fits `-m 64` without hugepages. */
 #define PORT_DESC 512u
@@ -140,6 +146,20 @@
 /** Bytes of a capture's ring, of each worker (a power of two): a thread empties it, which a busy
  *  machine pauses for some milliseconds. 2,000 frames of 4 KiB. */
 #define CAPTURE_RING (1u << 23)
+
+/* --- the bound ---------------------------------------------------------------------- */
+
+/** What a program without rights, or a peer, can make others wait for, on a worker that nobody else
+ *  keeps busy; doc/security.md, "The bound", derives it, and test/hostile measures it. Time in which
+ *  a machine gives the CPU to others does not count. */
+/** One round of a worker. */
+#define BOUND_ROUND_NS 5000000u
+/** A message of a few packets and its answer: so many rounds, its way in turn with all others'. */
+#define BOUND_MESSAGE_ROUNDS 8u
+/** A command of another user's session, from the request to its reply. */
+#define BOUND_COMMAND_NS 50000000u
+/** An async event or a completion notice, from its cause to the application's socket. None is lost. */
+#define BOUND_EVENT_NS 50000000u
 
 /* --- control path ------------------------------------------------------------------- */
 

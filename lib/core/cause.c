@@ -10,8 +10,8 @@
 #include "requester.h"
 #include "seq24.h"
 
-/* Completed work requests that cause_retries() looks back at. */
-#define LOOK_BACK 256u
+/* Completed work requests that cause_retries() looks back at; thousands of QPs may fail at once. */
+#define LOOK_BACK 64u
 
 #define READ_TRIES 1000u
 

@@ -83,18 +83,21 @@ static void timer_fired(struct core *c, struct qp *qp, uint64_t now)
 	}
 }
 
-void core_expire(struct core *c, uint64_t now)
+bool core_expire(struct core *c, uint64_t now)
 {
-	struct wheel_timer *t;
-
-	while ((t = wheel_expire(&c->wheel, now))) {
-		struct qp *qp = container_of(t, struct qp, timer);
+	for (unsigned n = 0; n < TIMERS_ROUND; n++) {
+		struct wheel_timer *t = wheel_expire(&c->wheel, now);
 		struct trace_step s;
+		struct qp *qp;
 
+		if (!t)
+			return false;
+		qp = container_of(t, struct qp, timer);
 		if (unlikely(qp->traced))
 			trace_timer_begin(&s, c, qp, now);
 		timer_fired(c, qp, now);
 		if (unlikely(qp->traced))
 			trace_end(&s, c, qp, now);
 	}
+	return true;
 }

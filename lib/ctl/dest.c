@@ -20,8 +20,10 @@ static const uint8_t none[6];
 
 void dests_init(struct dests *d)
 {
-	for (unsigned i = 0; i < DEST_BUCKETS; i++)
+	for (unsigned i = 0; i < DEST_BUCKETS; i++) {
 		list_init(&d->bucket[i]);
+		list_init(&d->hop[i]);
+	}
 	list_init(&d->late);
 	d->next_ms = NEVER;
 }
@@ -89,12 +91,26 @@ int dest_find(struct ctl *ctl, const struct dest_key *key, struct neigh_query *q
 
 static struct list *bucket_of(struct dests *d, const struct dest_key *key)
 {
-	const uint8_t *byte = (const uint8_t *)key;
-	uint32_t h = 2166136261u; /* FNV-1a */
+	return &d->bucket[hash_words(&d->seed, key, sizeof(*key) / sizeof(uint32_t)) %
+			  DEST_BUCKETS];
+}
+_Static_assert(sizeof(struct dest_key) == HASH_WORDS * sizeof(uint32_t), "bucket_of");
 
-	for (size_t i = 0; i < sizeof(*key); i++)
-		h = (h ^ byte[i]) * 16777619u;
-	return &d->bucket[(h ^ h >> 16) % DEST_BUCKETS];
+/* Neighbours may come and go by the thousand: news of one must not look at all destinations. */
+static struct list *hop_of(struct dests *d, uint32_t ifindex, const uint8_t nexthop[16])
+{
+	uint8_t key[20];
+
+	memcpy(key, nexthop, 16);
+	memcpy(key + 16, &ifindex, sizeof(ifindex));
+	return &d->hop[hash_words(&d->seed, key, sizeof(key) / sizeof(uint32_t)) % DEST_BUCKETS];
+}
+
+/* After d->query has become another's answer. */
+static void set_hop(struct dest *d)
+{
+	list_del(&d->hop);
+	list_push(hop_of(&d->ctl->dests, d->query.ifindex, d->query.nexthop), &d->hop);
 }
 
 static void found_late(struct neigh_query *q, int err, const char *why);
@@ -122,6 +138,7 @@ struct dest *dest_get(struct ctl *ctl, const struct dest_key *key)
 	list_init(&d->ahs);
 	list_init(&d->late_ahs);
 	list_init(&d->turn);
+	list_init(&d->hop);
 	list_push(bucket, &d->node);
 	return d;
 }
@@ -138,6 +155,7 @@ void dest_release(struct dest *d)
 		return;
 	neigh_cancel(&d->query);
 	list_del(&d->node);
+	list_del(&d->hop);
 	list_del(&d->turn);
 	free(d);
 }
@@ -224,6 +242,7 @@ static void take_query(struct dest *d, const struct neigh_query *query)
 		return;
 	d->query.ifindex = query->ifindex;
 	memcpy(d->query.nexthop, query->nexthop, 16);
+	set_hop(d);
 	look_again_later(d, ctl_now_ms());
 }
 
@@ -306,6 +325,7 @@ static void check(struct dest *d)
 	if (d->pending)
 		neigh_cancel(&d->query);
 	err = dest_find(d->ctl, &d->key, &d->query, &local, why);
+	set_hop(d);
 	d->pending = err == -EINPROGRESS;
 	take_answer(d, err, local);
 }
@@ -352,25 +372,18 @@ void dests_touch_port(struct ctl *ctl, uint32_t port)
 	for_each(&ctl->dests, touch_of_port, &port);
 }
 
-struct neighbour {
-	uint32_t ifindex;
-	const uint8_t *gid;
-};
-
-static void touch_by_neigh(struct dest *d, void *arg)
-{
-	const struct neighbour *n = arg;
-
-	/* one that is being asked for is looked at by neigh_poll() */
-	if (!d->pending && d->query.ifindex == n->ifindex && !memcmp(d->query.nexthop, n->gid, 16))
-		touch(d);
-}
-
 void dests_touch_neigh(struct ctl *ctl, uint32_t ifindex, const uint8_t nexthop[16])
 {
-	struct neighbour n = {ifindex, nexthop};
+	const struct list *hop = hop_of(&ctl->dests, ifindex, nexthop);
 
-	for_each(&ctl->dests, touch_by_neigh, &n);
+	for (struct list *n = hop->next; n != hop; n = n->next) {
+		struct dest *d = container_of(n, struct dest, hop);
+
+		/* one that is being asked for is looked at by neigh_poll() */
+		if (!d->pending && d->query.ifindex == ifindex &&
+			!memcmp(d->query.nexthop, nexthop, 16))
+			touch(d);
+	}
 }
 
 struct round {

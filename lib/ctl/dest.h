@@ -13,6 +13,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include "hash.h"
 #include "list.h"
 #include "neigh.h"
 #include "path.h"
@@ -36,6 +37,7 @@ struct dest_key {
 
 struct dest {
 	struct list node; /* of dests.bucket[] */
+	struct list hop;  /* of dests.hop[] */
 	struct list qps;  /* of qp_obj.dest_node: their paths say what is below, */
 	struct list late; /* and those of these QPs do not yet */
 	struct list ahs;  /* the same of ah_obj.dest_node */
@@ -54,10 +56,12 @@ struct dest {
 };
 
 struct dests {
+	struct hash_seed seed; /* programs choose most of a key */
 	struct list bucket[DEST_BUCKETS];
-	uint32_t first;	  /* bucket that a round begins with */
-	struct list late; /* destinations with QPs or AHs to readdress, in turns */
-	uint64_t next_ms; /* nothing is due before */
+	struct list hop[DEST_BUCKETS]; /* by the neighbour that the kernel named */
+	uint32_t first;		       /* bucket that a round begins with */
+	struct list late;	       /* destinations with QPs or AHs to readdress, in turns */
+	uint64_t next_ms;	       /* nothing is due before */
 };
 
 void dests_init(struct dests *d);

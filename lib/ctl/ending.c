@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include <sys/epoll.h>
 #include <sys/socket.h>
 #include <stdlib.h>
 #include "bits.h"
 #include "ending.h"
 #include "object.h"
+#include "turns.h"
 
 /* Objects a step. The dearest are failed QPs, whose reasons are told: why_log.c bounds them. */
 #define STEP QPS_CALL_MAX
@@ -250,7 +250,7 @@ void session_end(struct session *s)
 	ctl->nending++;
 	s->ending = ENDING_DETACH_QPS;
 	list_push(&ctl->endings, &s->node);
-	epoll_ctl(ctl->epoll, EPOLL_CTL_DEL, s->watch.fd, NULL);
+	turn_leave(s);
 	for (uint32_t i = 0; s->bells && i < ctl->dp->nworkers; i++)
 		worker_del_doorbell(ctl->dp->worker[i], &s->bells->w[i]);
 }

@@ -6,14 +6,13 @@
 #include "neigh.h"
 #include "sentence.h"
 
-#define PAUSE_FIRST_MS 1 /* an answer on a LAN takes less than that */
-#define PAUSE_MAX_MS   100
-#define ROUND	       64 /* looked up at once: some 20 us each, applications wait meanwhile */
+#define ROUND 64 /* looked up at once: some 20 us each, applications wait meanwhile */
 
 void neigh_queue_init(struct neigh_queue *nq, struct rtnl *nl)
 {
 	nq->nl = nl;
-	list_init(&nq->pending);
+	for (unsigned i = 0; i < NEIGH_PAUSES; i++)
+		list_init(&nq->pending[i]);
 }
 
 /* Looks once, and has the kernel ask if it must.  @return as neigh_resolve(), no sentence. */
@@ -120,6 +119,15 @@ static int find_route(struct neigh_queue *nq, struct neigh_query *q, const uint8
 	return 0;
 }
 
+/* Has @p q looked for again after pause @p i, the first of which an answer on a LAN takes less
+ * than. */
+static void wait_for(struct neigh_queue *nq, struct neigh_query *q, unsigned i, uint64_t now_ms)
+{
+	q->pause = i;
+	q->next_ms = now_ms + (1u << i);
+	list_push(&nq->pending[i], &q->node);
+}
+
 int neigh_resolve(struct neigh_queue *nq, struct neigh_query *q, const uint8_t *sgid,
 	uint64_t now_ms, char why[ABI_SENTENCE_MAX])
 {
@@ -142,10 +150,8 @@ int neigh_resolve(struct neigh_queue *nq, struct neigh_query *q, const uint8_t *
 		return 0;
 	if (err != -EINPROGRESS || q->last_err == -EPERM)
 		return sentence_of(q, q->last_err == -EPERM ? -EPERM : err, why);
-	q->pause_ms = PAUSE_FIRST_MS;
-	q->next_ms = now_ms + q->pause_ms;
 	q->deadline_ms = now_ms + NEIGH_TIMEOUT_MS;
-	list_push(&nq->pending, &q->node);
+	wait_for(nq, q, 0, now_ms);
 	return -EINPROGRESS;
 }
 
@@ -154,54 +160,54 @@ void neigh_cancel(struct neigh_query *q)
 	list_del(&q->node);
 }
 
+/* @p q is on no list. */
 static void poll_one(struct neigh_queue *nq, struct neigh_query *q, uint64_t now_ms)
 {
 	char why[ABI_SENTENCE_MAX] = "";
 	int err = look(nq->nl, q);
 
 	if (err == -EINPROGRESS && now_ms < q->deadline_ms) {
-		q->pause_ms *= 2;
-		if (q->pause_ms > PAUSE_MAX_MS)
-			q->pause_ms = PAUSE_MAX_MS;
-		q->next_ms = now_ms + q->pause_ms;
+		wait_for(nq, q, q->pause + (q->pause < NEIGH_PAUSES - 1), now_ms);
 		return;
 	}
-	list_del(&q->node);
 	if (err)
 		sentence_of(q, err == -EINPROGRESS ? -ETIMEDOUT : err, why);
 	q->done(q, err == -EINPROGRESS ? -ETIMEDOUT : err, why);
 }
 
+/* Looks for those of @p list that are due.  @return how many more may be looked for. */
+static unsigned poll_list(struct neigh_queue *nq, struct list *list, unsigned left, uint64_t now_ms)
+{
+	/* One at a time: done() may cancel any other. */
+	while (left && !list_empty(list)) {
+		struct neigh_query *q = container_of(list->next, struct neigh_query, node);
+
+		if (q->next_ms > now_ms)
+			break;
+		list_del(&q->node);
+		poll_one(nq, q, now_ms);
+		left--;
+	}
+	return left;
+}
+
 int neigh_poll(struct neigh_queue *nq, uint64_t now_ms)
 {
-	struct list due, *node, *next;
 	unsigned left = ROUND;
 	int wait = -1;
 
-	/* Those that are due move to a list of their own: done() may cancel any query. */
-	list_init(&due);
-	for (node = nq->pending.next; node != &nq->pending && left; node = next) {
-		struct neigh_query *q = container_of(node, struct neigh_query, node);
+	for (unsigned i = 0; i < NEIGH_PAUSES; i++)
+		left = poll_list(nq, &nq->pending[(nq->first + i) % NEIGH_PAUSES], left, now_ms);
+	nq->first++; /* or new ones without end would keep the others waiting */
+	for (unsigned i = 0; i < NEIGH_PAUSES; i++) {
+		const struct list *first = nq->pending[i].next;
+		uint64_t next, in;
 
-		next = node->next;
-		if (q->next_ms <= now_ms) {
-			list_del(node);
-			list_push(&due, node);
-			left--;
-		}
-	}
-	while (!list_empty(&due)) {
-		struct neigh_query *q = container_of(due.next, struct neigh_query, node);
-
-		list_del(&q->node);
-		list_push(&nq->pending, &q->node);
-		poll_one(nq, q, now_ms);
-	}
-	for (node = nq->pending.next; node != &nq->pending; node = node->next) {
-		struct neigh_query *q = container_of(node, struct neigh_query, node);
-		uint64_t in = q->next_ms > now_ms ? q->next_ms - now_ms : 0;
-
-		if (wait < 0 || (uint64_t)wait > in)
+		if (first == &nq->pending[i])
+			continue;
+		next = container_of(first, struct neigh_query, node)->next_ms;
+		in = next > now_ms ? next - now_ms : 0;
+		if (wait < 0 || in < (uint64_t)wait)
 			wait = (int)in;
 	}
 	return wait;

@@ -29,16 +29,20 @@ struct neigh_query {
 	uint8_t nexthop[16];
 	uint8_t mac[6];	  /* the result */
 	uint32_t ifindex; /* the netdev that was asked; 0: none was */
-	uint64_t next_ms; /* when to look again */
+	uint64_t next_ms; /* when to look again, */
 	uint64_t deadline_ms;
-	uint32_t pause_ms;
+	unsigned pause; /* which of the pauses ends then */
 	int last_err;
 	neigh_done done;
 };
 
+/** Pauses between two looks: of 1 ms, and then twice as long each time. */
+#define NEIGH_PAUSES 8u
+
 struct neigh_queue {
 	struct rtnl *nl;
-	struct list pending;
+	struct list pending[NEIGH_PAUSES]; /* by pause, and so by the time of the next look */
+	unsigned first;			   /* pause that the next round begins with */
 };
 
 void neigh_queue_init(struct neigh_queue *nq, struct rtnl *nl);

@@ -13,6 +13,7 @@
 #include "place.h"
 #include "quota.h"
 #include "session.h"
+#include "turns.h"
 
 void *object_alloc(size_t size)
 {
@@ -248,7 +249,7 @@ int session_open(struct ctl *ctl, int fd)
 	ctl->session[slot] = s;
 	ctl->nsessions++;
 	notifier_unlock(&ctl->notifier);
-	err = ctl_watch(ctl, &s->watch);
+	err = turn_join(s);
 	if (err)
 		session_close(s);
 	return err;

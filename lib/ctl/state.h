@@ -65,6 +65,7 @@ struct ctl {
 	struct notifier notifier;
 	struct session *session[SESSION_MAX];
 	uint32_t nsessions;  /* of them */
+	struct list turns;   /* struct turn: users with sessions */
 	struct list endings; /* sessions that end */
 	uint32_t nending;
 	uint32_t session_count; /* sessions ever opened */
@@ -253,6 +254,7 @@ struct session {
 	uint32_t slot;	 /* in ctl->session */
 	uint32_t number; /* cq.session, qp.session: slot in the low bits, a count above */
 	struct ucred peer;
+	struct turn *turn; /* turns.h */
 	bool greeted;						 /* HELLO done */
 	char program[sizeof(((struct abi_hello *)0)->name) + 1]; /* what it calls itself */
 	uint64_t since_ms;

@@ -23,17 +23,16 @@ void mcast_mac(uint8_t mac[6], const uint8_t mgid[16])
 	memcpy(mac + 2, mgid + 12, 4);
 }
 
-uint32_t mcast_bucket(const uint8_t mgid[16])
+uint32_t mcast_bucket(const struct mcast_table *t, const uint8_t mgid[16])
 {
-	return (get_be32(mgid + 12) ^ get_be32(mgid + 8)) * 2654435761u >> 24;
+	return hash_words(&t->seed, mgid, 4) % MCAST_BUCKETS;
 }
-_Static_assert(MCAST_BUCKETS == 1u << 8, "mcast_bucket");
 
 const struct mcast_group *mcast_find(
 	const struct mcast_table *t, const uint8_t mgid[16], uint32_t port)
 {
 	const struct mcast_group *g =
-		atomic_load_explicit(&t->bucket[mcast_bucket(mgid)], memory_order_acquire);
+		atomic_load_explicit(&t->bucket[mcast_bucket(t, mgid)], memory_order_acquire);
 
 	while (g && (g->port != port || memcmp(g->mgid, mgid, sizeof(g->mgid)) != 0))
 		g = atomic_load_explicit(&g->next, memory_order_acquire);
@@ -42,7 +41,8 @@ const struct mcast_group *mcast_find(
 
 void mcast_replace(struct mcast_table *t, struct mcast_group *old, struct mcast_group *group)
 {
-	_Atomic(struct mcast_group *) *at = &t->bucket[mcast_bucket(old ? old->mgid : group->mgid)];
+	const uint8_t *mgid = old ? old->mgid : group->mgid;
+	_Atomic(struct mcast_group *) *at = &t->bucket[mcast_bucket(t, mgid)];
 	struct mcast_group *next = atomic_load_explicit(at, memory_order_relaxed);
 
 	while (old && next != old) {

@@ -11,6 +11,7 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include "hash.h"
 #include "limits.h"
 #include "path.h"
 
@@ -43,11 +44,12 @@ struct mcast_group {
 #define MCAST_BUCKETS 256u
 
 struct mcast_table {
+	struct hash_seed seed; /* set before the first group: programs and peers choose MGIDs */
 	_Atomic(struct mcast_group *) bucket[MCAST_BUCKETS];
 };
 
 /** @return the bucket of @p mgid. */
-uint32_t mcast_bucket(const uint8_t mgid[16]);
+uint32_t mcast_bucket(const struct mcast_table *t, const uint8_t mgid[16]);
 
 /** @return group @p mgid at port @p port, or NULL: nobody has attached to it there. */
 const struct mcast_group *mcast_find(

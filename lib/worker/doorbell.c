@@ -58,7 +58,7 @@ static unsigned serve_word(struct worker *w, struct worker_doorbell *db, uint32_
 
 /* Summary first, as abi_ring.h says. The exchange, a locked instruction, is made only where a
  * plain load saw something; bits that are not served in this round stay in `pending`. */
-static unsigned serve(struct worker *w, struct doorbell_slot *s)
+static unsigned serve(struct worker *w, struct doorbell_slot *s, unsigned *words)
 {
 	struct worker_doorbell *db = atomic_load_explicit(&s->db, memory_order_acquire);
 	unsigned budget = DOORBELL_WORDS_POLL;
@@ -77,6 +77,7 @@ static unsigned serve(struct worker *w, struct doorbell_slot *s)
 			s->pending[i] &= s->pending[i] - 1;
 			served += serve_word(w, db, i * 64 + bit);
 			budget--;
+			++*words;
 		}
 	}
 	return served;
@@ -85,10 +86,20 @@ static unsigned serve(struct worker *w, struct doorbell_slot *s)
 unsigned doorbell_poll(struct worker *w)
 {
 	uint32_t n = atomic_load_explicit(&w->doorbells, memory_order_acquire);
-	unsigned served = serve(w, &w->passed_slot);
+	unsigned words = 0;
+	unsigned served = serve(w, &w->passed_slot, &words);
+	uint32_t i = w->first_doorbell < n ? w->first_doorbell : 0;
 
-	for (uint32_t i = 0; i < n; i++)
-		served += serve(w, &w->doorbell[i]);
+	w->cut_short = false;
+	for (uint32_t left = n; left; left--) {
+		served += serve(w, &w->doorbell[i], &words);
+		i = i + 1 < n ? i + 1 : 0;
+		if (unlikely(words >= DOORBELL_WORDS_ROUND)) {
+			w->cut_short = left > 1;
+			break;
+		}
+	}
+	w->first_doorbell = i;
 	return served;
 }
 
@@ -107,7 +118,7 @@ bool doorbell_left(const struct worker *w)
 	for (uint32_t i = 0; i < n; i++)
 		if (is_pending(&w->doorbell[i]))
 			return true;
-	return is_pending(&w->passed_slot);
+	return w->cut_short || is_pending(&w->passed_slot);
 }
 
 int worker_add_doorbell(struct worker *w, struct worker_doorbell *db)

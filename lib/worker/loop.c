@@ -21,8 +21,8 @@ void timers_poll(struct worker *w, unsigned received, bool drained)
 		w->asof = w->now;
 	w->behind += received;
 	if (w->behind >= QUEUE_MAX * (w->nports + 1)) {
-		core_expire(&w->core, w->asof);
-		w->behind = 0;
+		if (!core_expire(&w->core, w->asof)) /* else the rest in the next round */
+			w->behind = 0;
 	}
 }
 

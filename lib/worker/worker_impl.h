@@ -116,6 +116,8 @@ struct worker {
 	struct worker_doorbell passed_bell; /* `passed`, as doorbell.c serves it */
 	struct doorbell_slot passed_slot;
 	struct doorbell_slot doorbell[SESSION_MAX];
+	uint32_t first_doorbell; /* that the next round begins with */
+	bool cut_short;		 /* not all were looked at in the last round */
 	struct core core;
 } CACHE_ALIGNED;
 

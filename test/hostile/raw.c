@@ -186,6 +186,11 @@ void raw_cq(struct raw *s, struct raw_cq *cq, uint32_t depth, uint32_t channel)
 	close(fd);
 }
 
+void raw_cq_unmap(struct raw_cq *cq)
+{
+	munmap(cq->region, cq->r.region_size);
+}
+
 int raw_memfd(size_t size, unsigned seals)
 {
 	int fd = memfd_create("hostile", MFD_CLOEXEC | MFD_ALLOW_SEALING);
@@ -320,6 +325,10 @@ int raw_rts(struct raw_qp *qp, uint8_t port, uint32_t qpn, uint8_t peer_port, ui
 					  .rnr_retry = 7}};
 	int status = raw_init(qp, port, access);
 
+	if (qp->impatient) {
+		m.attr.timeout = 1;
+		m.attr.retry_cnt = 0;
+	}
 	if (!status)
 		status = raw_rtr(qp, qpn, raw_av(qp->s, port, peer_port));
 	if (status)
@@ -358,6 +367,11 @@ struct abi_recv_wqe *raw_recv_wqe(const struct raw_qp *qp, uint32_t i)
 {
 	return (struct abi_recv_wqe *)(qp->region + qp->r.rq_ring_off +
 				       (size_t)(i & (qp->r.rq_depth - 1)) * qp->r.rq_stride);
+}
+
+uint32_t raw_sq_room(const struct raw_qp *qp)
+{
+	return qp->r.sq_depth - (qp->posted - atomic_load(&raw_sq(qp)->consumer));
 }
 
 void raw_ring(const struct raw_qp *qp)

@@ -4,7 +4,9 @@
 #include <stddef.h>
 #include <string.h>
 #include <cmocka.h>
+#include "bits.h"
 #include "lone.h"
+#include "qp.h"
 #include "timers.h"
 
 static struct lone l;
@@ -99,6 +101,31 @@ static void core_expire__a_long_pause_costs_one_retry(void **state)
 	assert_int_equal(l.host->core.count.local_ack_timeout_err, 1);
 }
 
+/* However many are due at once: the rest waits for the next call, in order. */
+static void core_expire__takes_a_bounded_number(void **state)
+{
+	static struct qp qp[3 * TIMERS_ROUND - 1];
+	struct core *c = &l.host->core;
+
+	lone_start(&l);
+	for (unsigned i = 0; i < ARRAY_SIZE(qp); i++) {
+		list_init(&qp[i].ready);
+		wheel_timer_init(&qp[i].timer);
+		timers_rnr_nak(c, &qp[i], 1, l.now);
+	}
+	l.now += 1000000;
+	for (unsigned done = TIMERS_ROUND; done <= ARRAY_SIZE(qp); done += TIMERS_ROUND) {
+		assert_true(core_expire(c, l.now));
+		assert_false(qp[done - 1].comp.rnr_wait);
+		assert_true(qp[done].comp.rnr_wait);
+		assert_true(wheel_deadline(&c->wheel) <= l.now); /* nobody sleeps meanwhile */
+	}
+	assert_false(core_expire(c, l.now));
+	assert_false(qp[ARRAY_SIZE(qp) - 1].comp.rnr_wait);
+	for (unsigned i = 0; i < ARRAY_SIZE(qp); i++)
+		qp_make_idle(c, &qp[i]);
+}
+
 /* proves REQ-23: it runs while something is outstanding, and only then. */
 static void core_deadline__follows_the_timer(void **state)
 {
@@ -128,6 +155,7 @@ int main(void)
 		T(core_expire__within_t_and_4t),
 		T(core_expire__is_not_put_off_by_new_requests),
 		T(core_expire__a_long_pause_costs_one_retry),
+		T(core_expire__takes_a_bounded_number),
 		T(core_deadline__follows_the_timer),
 	};
 

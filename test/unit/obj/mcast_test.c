@@ -10,6 +10,7 @@
 #include <cmocka.h>
 #include "bits.h"
 #include "mcast.h"
+#include "random.h"
 
 static void gid_of(uint8_t gid[16], const char *text)
 {
@@ -133,6 +134,23 @@ static void mcast_replace__many(void **state)
 	}
 }
 
+/* Whoever chooses GIDs does not choose buckets. */
+static void mcast_bucket__depends_on_all_of_the_gid_and_the_seed(void **state)
+{
+	static struct mcast_table seeded;
+	unsigned in[MCAST_BUCKETS] = {0};
+	uint8_t gid[16] = {0xFF, 0x15};
+	struct random r = {1};
+
+	random_fill(&r, (uint8_t *)&seeded.seed, sizeof(seeded.seed));
+	for (unsigned i = 0; i < MCAST_GROUP_MAX; i++) {
+		memcpy(gid + 4, &i, sizeof(i)); /* the last eight bytes are the same */
+		in[mcast_bucket(&seeded, gid)]++;
+	}
+	for (unsigned i = 0; i < MCAST_BUCKETS; i++)
+		assert_in_range(in[i], 0, 5 * MCAST_GROUP_MAX / MCAST_BUCKETS);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -140,6 +158,7 @@ int main(void)
 		cmocka_unit_test(mcast_mac__of_groups),
 		cmocka_unit_test(mcast_replace__by_port_and_gid),
 		cmocka_unit_test(mcast_replace__many),
+		cmocka_unit_test(mcast_bucket__depends_on_all_of_the_gid_and_the_seed),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

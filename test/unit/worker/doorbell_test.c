@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <string.h>
 #include <cmocka.h>
+#include "bits.h"
 #include "eal_test.h"
 #include "rig.h"
 
@@ -91,6 +92,52 @@ static void doorbell_poll__flood_is_served_in_portions(void **state)
 	assert_int_equal(doorbell_poll(b->q.w), 0);
 }
 
+static unsigned words_set(const struct abi_doorbell *bell)
+{
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < ABI_DB_WORDS; i++)
+		n += atomic_load(&bell->bits[i]) != 0;
+	return n;
+}
+
+/* All sessions but one ring everything: a round takes a bounded number of words, and that one is
+ * served as soon as each of the others has had its portion. */
+static void doorbell_poll__sessions_take_turns(void **state)
+{
+	static struct abi_doorbell bell[SESSION_MAX - 1];
+	static struct worker_doorbell db[SESSION_MAX - 1];
+	const unsigned most = SESSION_MAX * DOORBELL_WORDS_POLL / DOORBELL_WORDS_ROUND;
+	struct bells *b = *state;
+	struct worker *w = b->q.w;
+	unsigned rounds = 0;
+
+	memset((void *)bell, 0xFF, sizeof(bell));
+	for (unsigned i = 0; i < ARRAY_SIZE(db); i++) {
+		db[i] = (struct worker_doorbell){.shared = &bell[i], .qp = b->q.db.qp};
+		assert_int_equal(worker_add_doorbell(w, &db[i]), 0);
+	}
+	doorbell_poll(w); /* it begins behind the one that is honest */
+	atomic_store(&b->q.db.qp[70], b->q.qp);
+	for (unsigned i = 0; i < ARRAY_SIZE(db); i++)
+		atomic_store(&bell[i].bits[1], 0);
+	abi_doorbell_ring(b->q.bell, 70);
+	for (unsigned served = 0; !served; rounds++) {
+		unsigned before = 0, after = 0;
+
+		for (unsigned i = 0; i < ARRAY_SIZE(db); i++)
+			before += words_set(&bell[i]);
+		assert_true(doorbell_left(w));
+		served = doorbell_poll(w);
+		for (unsigned i = 0; i < ARRAY_SIZE(db); i++)
+			after += words_set(&bell[i]);
+		assert_in_range(before - after, 1, DOORBELL_WORDS_ROUND + DOORBELL_WORDS_POLL);
+	}
+	assert_in_range(rounds, 1, most + 1);
+	for (unsigned i = 0; i < ARRAY_SIZE(db); i++)
+		worker_del_doorbell(w, &db[i]);
+}
+
 static void worker_del_doorbell__is_not_looked_at_any_more(void **state)
 {
 	struct bells *b = *state;
@@ -126,6 +173,7 @@ int main(void)
 		WITH_BELLS(doorbell_poll__each_slot_is_found),
 		WITH_BELLS(doorbell_poll__free_slots_are_ignored),
 		WITH_BELLS(doorbell_poll__flood_is_served_in_portions),
+		WITH_BELLS(doorbell_poll__sessions_take_turns),
 		WITH_BELLS(worker_del_doorbell__is_not_looked_at_any_more),
 		WITH_BELLS(worker_add_doorbell__room_for_session_max),
 	};

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file hash.h
+ * A hash for tables whose keys others choose. Multilinear: for two different keys the chance of
+ * the same value is 2^-32 over all seeds, so nobody who does not know the seed can put many into
+ * one bucket.
+ */
+#ifndef HASH_H
+#define HASH_H
+
+#include <stdint.h>
+#include <string.h>
+
+/** Longest key, in words of 32 bits. */
+#define HASH_WORDS 8u
+
+/** Random bytes; all zeroes make one bucket of all. */
+struct hash_seed {
+	uint64_t factor[HASH_WORDS + 1];
+};
+
+/** @return the hash of the @p words words at @p key, which all users of a table give alike. */
+static inline uint32_t hash_words(const struct hash_seed *seed, const void *key, unsigned words)
+{
+	uint64_t sum = seed->factor[HASH_WORDS];
+
+	for (unsigned i = 0; i < words; i++) {
+		uint32_t word;
+
+		memcpy(&word, (const uint8_t *)key + i * sizeof(word), sizeof(word));
+		sum += seed->factor[i] * word;
+	}
+	return (uint32_t)(sum >> 32);
+}
+
+#endif
