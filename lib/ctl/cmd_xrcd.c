@@ -12,13 +12,20 @@
 #include "command.h"
 #include "object.h"
 
-/* What the kernel knows already: a file system of the application's own shall not keep us. Nothing
- * but files has a number of its own, and of what else is kept open somebody may wait for the end:
- * of its session, if it is the session's socket. */
+/* Takes what the kernel knows already: a file system of the application's own must not keep us
+ * waiting. Only files have a number of their own; of anything else that is kept open somebody may
+ * wait for the end, as of the session's own socket.
+ *
+ * The descriptor proves that its sender could open the file, whichever way. An O_PATH descriptor
+ * proves nothing, because the file's permissions do not apply to it: ib_uverbs_open_xrcd() refuses
+ * it as well. */
 static int identify(int fd, struct xrcd *id)
 {
 	struct statx st;
+	int flags = fcntl(fd, F_GETFL);
 
+	if (flags < 0 || (flags & O_PATH))
+		return -EBADF;
 	if (statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_INO | STATX_TYPE, &st))
 		return -errno;
 	if (!S_ISREG(st.stx_mode) && !S_ISDIR(st.stx_mode))
@@ -77,6 +84,9 @@ static int choose(
 	struct xrcd id = {0};
 	int err = fd >= 0 ? identify(fd, &id) : 0;
 
+	if (err == -EBADF)
+		return refuse(r->why, err,
+			"an XRC domain is of those who can open its file: open it without O_PATH");
 	if (err == -EINVAL)
 		return refuse(r->why, err,
 			"an XRC domain is named by a file or a directory: open one and send its "
