@@ -6,12 +6,14 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include "attack.h"
 #include "bits.h"
+#include "lingering.h"
 
 /* Runs @p body in a process of user @p uid.  It ends with its process. */
 static pid_t as_user(uid_t uid, void (*body)(struct arena *a, int file, const char *path),
@@ -92,7 +94,66 @@ static void foreign_domain(struct arena *a)
 	close(gate[0]);
 }
 
+/* --- descriptors that hang when they are closed ------------------------------------------- */
+
+enum {
+	LINGERING = 24, /* more than there are threads for one user */
+	FILLERS = 96,	/* connections, each with messages of 253 descriptors */
+	ROUNDS = 40
+};
+
+/* Messages whose descriptors nobody else has, on connections that end: of sessions, refused, never
+ * greeted. */
+static void flood(struct arena *a, int unused, const char *path)
+{
+	static const uint32_t types[] = {ABI_REG_MR, ABI_QUERY_DEVICE, ABI_OPEN_XRCD};
+	struct {
+		struct abi_msg msg;
+		uint8_t body[sizeof(struct abi_reg_mr)];
+	} m = {0};
+	int fds[253];
+
+	(void)unused;
+	(void)path;
+	for (unsigned n = 0; n < LINGERING + FILLERS; n++) {
+		int other, slow = n < LINGERING ? lingering(&other) : memfd_create("filler", 0);
+		unsigned count = n < LINGERING ? 1 + n % 2 : 253;
+		struct raw s;
+		int sock;
+
+		must(slow >= 0, "no descriptor");
+		for (unsigned i = 0; i < ARRAY_SIZE(fds); i++)
+			fds[i] = slow;
+		sock = n % 3 || !raw_try_open(&s, a->socket) ? raw_connect(a->socket) : s.sock;
+		m.msg.type = types[n % ARRAY_SIZE(types)];
+		for (unsigned i = 0; sock >= 0 && i < 8; i++)
+			if (raw_send(sock, &m, sizeof(m), fds, count) < 0)
+				break;
+		close(slow);
+		/* all others stay open until this process ends, with the far ends of the sockets */
+	}
+	pause();
+}
+
+/* A user's own session, all the while: each of its commands is answered. */
+static void hanging_of_another(struct arena *a)
+{
+	pid_t pid = as_user(USER_ATTACKER, flood, a, -1, NULL);
+	struct abi_device_attr attr;
+	struct raw s;
+
+	for (unsigned i = 0; i < ROUNDS * a->effort; i++) {
+		raw_open(&s, a->socket);
+		raw_must(&s, ABI_QUERY_DEVICE, NULL, 0, &attr, sizeof(attr));
+		raw_close(&s);
+		usleep(20000);
+	}
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+}
+
 const struct attack attacks_passed_root[] = {
 	{"the XRC domain of a file that it may not open", foreign_domain},
+	{"another user's descriptors that hang", hanging_of_another},
 	{NULL, NULL},
 };
