@@ -185,8 +185,17 @@
 #define SESSION_QUEUE_MB 8192u
 /** Milliseconds for which a connection may say nothing when another one wants its place. */
 #define HELLO_PATIENCE_MS 1000u
-/** Descriptors of applications whose closing may hang at the same time, on a thread each. */
-#define CLOSER_THREADS 16u
+/** Descriptors of applications whose closing may hang at the same time, on a thread each; of one
+ *  user's connections, and of what his programs passed, so many of them. */
+#define CLOSER_THREADS	    256u
+#define CLOSER_USER_THREADS 2u
+/** Descriptors that the programs of one user passed, and connections of theirs, that may wait to be
+ *  closed: then no more are taken. Each costs a place in rocid's table of descriptors. */
+#define CLOSING_USER_MAX 64u
+/** One in so many of rocid's descriptors is for sessions that are there already. */
+#define DESCRIPTOR_RESERVE 8
+/** Milliseconds between looks whether more can be taken. */
+#define HELD_MS 2u
 /** Destinations of one session that the kernel is looking for at the same time; each costs
  *  the control thread some look-ups a second. */
 #define SESSION_RESOLVE_MAX 256u

@@ -45,9 +45,9 @@ static void client_close(struct admin_client *c)
 
 	epoll_ctl(c->ctl->epoll, EPOLL_CTL_DEL, fd, NULL);
 	shutdown(fd, SHUT_RDWR);
-	dispose_fd(c->ctl->closer, fd); /* with what lies unread in it */
+	dispose_fd(c->ctl->closer, OWNER_ROCID, fd); /* with what lies unread in it */
 	if (c->passed >= 0)
-		dispose_fd(c->ctl->closer, c->passed);
+		dispose_fd(c->ctl->closer, OWNER_ROCID, c->passed);
 	c->ctl->admin->client[c->slot] = NULL;
 	text_free(&c->text);
 	free(c);
@@ -71,7 +71,7 @@ static int begin_reply(struct admin_client *c, char *line)
 	c->passed = -1;
 	err = admin_execute(c->ctl, line, &c->document, &c->text);
 	if (c->ctl->passed_fd >= 0) { /* not wanted */
-		dispose_fd(c->ctl->closer, c->ctl->passed_fd);
+		dispose_fd(c->ctl->closer, OWNER_ROCID, c->ctl->passed_fd);
 		c->ctl->passed_fd = -1;
 	}
 	if (err)
@@ -134,17 +134,19 @@ static int reply(struct admin_client *c)
 static int receive(struct admin_client *c)
 {
 	struct iovec iov = {.iov_base = c->line + c->len, .iov_len = sizeof(c->line) - c->len};
-	struct disposer *closer = c->ctl->closer;
 	struct passed p;
-	ssize_t n = passed_receive(c->watch.fd, &iov, 1, closer, &p);
+	ssize_t n = passed_receive(c->watch.fd, &iov, 1, &p);
+	int err = n < 0 ? -errno : 0;
 
 	if (p.fd >= 0) { /* the newest is the next command's */
 		if (c->passed >= 0)
-			dispose_fd(closer, c->passed);
+			dispose_fd(c->ctl->closer, OWNER_ROCID, c->passed);
 		c->passed = p.fd;
 	}
-	if (n < 0)
-		return errno == EAGAIN || errno == EINTR ? 1 : -errno;
+	if (err)
+		return err == -EAGAIN || err == -EINTR ? 1 : err;
+	if (p.excess || p.no_room)
+		return -EMFILE;
 	c->ended = n == 0;
 	c->len += (size_t)n;
 	return next_line(c);

@@ -26,7 +26,7 @@ struct running {
 static void free_running(struct running *r)
 {
 	ctl_unwatch(r->ctl, &r->done);
-	dispose_fd(r->ctl->closer, r->socket); /* its owner made it */
+	dispose_fd(r->ctl->closer, OWNER_ROCID, r->socket); /* its owner made it */
 	free(r);
 }
 

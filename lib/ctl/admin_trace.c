@@ -67,7 +67,7 @@ static void free_tracing(struct tracing *t)
 
 	list_del(&t->node);
 	epoll_ctl(ctl->epoll, EPOLL_CTL_DEL, t->watch.fd, NULL);
-	dispose_fd(ctl->closer, t->watch.fd);
+	dispose_fd(ctl->closer, OWNER_ROCID, t->watch.fd);
 	free(t->trace);
 	free(t);
 	if (--ctl->ntraces == 0)
@@ -241,7 +241,7 @@ static int begin(struct tracing *t, char why[ABI_SENTENCE_MAX])
 		if (!ctl->ntraces)
 			tell_workers(ctl, false);
 		epoll_ctl(ctl->epoll, EPOLL_CTL_DEL, t->watch.fd, NULL);
-		dispose_fd(ctl->closer, t->watch.fd);
+		dispose_fd(ctl->closer, OWNER_ROCID, t->watch.fd);
 		return refuse(
 			why, err, "QP %u cannot be traced (%s): try again", t->qpn, strerror(-err));
 	}

@@ -12,13 +12,20 @@
 #include "command.h"
 #include "object.h"
 
-/* What the kernel knows already: a file system of the application's own shall not keep us. Nothing
- * but files has a number of its own, and of what else is kept open somebody may wait for the end:
- * of its session, if it is the session's socket. */
+/* Takes what the kernel knows already: a file system of the application's own must not keep us
+ * waiting. Only files have a number of their own; of anything else that is kept open somebody may
+ * wait for the end, as of the session's own socket.
+ *
+ * The descriptor proves that its sender could open the file, whichever way. An O_PATH descriptor
+ * proves nothing, because the file's permissions do not apply to it: ib_uverbs_open_xrcd() refuses
+ * it as well. */
 static int identify(int fd, struct xrcd *id)
 {
 	struct statx st;
+	int flags = fcntl(fd, F_GETFL);
 
+	if (flags < 0 || (flags & O_PATH))
+		return -EBADF;
 	if (statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_INO | STATX_TYPE, &st))
 		return -errno;
 	if (!S_ISREG(st.stx_mode) && !S_ISDIR(st.stx_mode))
@@ -46,22 +53,24 @@ static void put(struct ctl *ctl, struct xrcd *x)
 		return;
 	handle_del(&ctl->xrcds, x->number);
 	if (x->fd >= 0)
-		dispose_fd(ctl->closer, x->fd);
+		dispose_fd(ctl->closer, owner_passed(x->uid), x->fd);
 	free(x);
 }
 
 /* A new domain; @p fd is kept open, so that the file's number is not another's meanwhile. */
-static struct xrcd *make(struct ctl *ctl, const struct xrcd *id, int fd, struct reply *r)
+static struct xrcd *make(struct session *s, const struct xrcd *id, int fd, struct reply *r)
 {
 	struct xrcd *x = calloc(1, sizeof(*x));
+	struct ctl *ctl = s->ctl;
 
 	if (x) {
 		*x = *id;
+		x->uid = s->peer.uid;
 		x->fd = fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, 0);
 	}
 	if (!x || (fd >= 0 && x->fd < 0) || handle_add(&ctl->xrcds, x, &x->number)) {
 		if (x && x->fd >= 0)
-			dispose_fd(ctl->closer, x->fd);
+			dispose_fd(ctl->closer, owner_passed(x->uid), x->fd);
 		free(x);
 		refuse(r->why, 0, "no room for another XRC domain: close some, or share one");
 		return NULL;
@@ -71,12 +80,15 @@ static struct xrcd *make(struct ctl *ctl, const struct xrcd *id, int fd, struct 
 
 /* The domain of the descriptor that came along, or a new one of nobody else.  Returns 0 or a
  * negative errno with a sentence. */
-static int choose(
-	struct ctl *ctl, const struct abi_open_xrcd *in, int fd, struct xrcd **out, struct reply *r)
+static int choose(struct session *s, const struct abi_open_xrcd *in, int fd, struct xrcd **out,
+	struct reply *r)
 {
 	struct xrcd id = {0};
 	int err = fd >= 0 ? identify(fd, &id) : 0;
 
+	if (err == -EBADF)
+		return refuse(r->why, err,
+			"an XRC domain is of those who can open its file: open it without O_PATH");
 	if (err == -EINVAL)
 		return refuse(r->why, err,
 			"an XRC domain is named by a file or a directory: open one and send its "
@@ -84,7 +96,7 @@ static int choose(
 	if (err)
 		return refuse(r->why, err, "the XRC domain's file cannot be examined: %s",
 			strerror(-err));
-	*out = fd >= 0 ? find(ctl, &id) : NULL;
+	*out = fd >= 0 ? find(s->ctl, &id) : NULL;
 	if (*out && (in->flags & ABI_XRCD_CREATE) && (in->flags & ABI_XRCD_EXCL))
 		return refuse(r->why, -EEXIST,
 			"the file has an XRC domain already: open it without O_EXCL");
@@ -92,7 +104,7 @@ static int choose(
 		return refuse(r->why, fd >= 0 ? -ENOENT : -EINVAL,
 			"there is no such XRC domain: make it with O_CREAT");
 	if (!*out)
-		*out = make(ctl, &id, fd, r);
+		*out = make(s, &id, fd, r);
 	return *out ? 0 : -ENOSPC;
 }
 
@@ -111,7 +123,7 @@ int cmd_open_xrcd(struct session *s, const struct request *q, struct reply *r)
 	ref = calloc(1, sizeof(*ref));
 	if (!ref)
 		return refuse(r->why, -ENOMEM, "rocid is out of memory");
-	err = choose(s->ctl, &in, q->fd, &x, r);
+	err = choose(s, &in, q->fd, &x, r);
 	if (!err) {
 		x->refs++;
 		ref->xrcd = x;

@@ -36,6 +36,9 @@ typedef int (*command_handler)(struct session *s, const struct request *q, struc
 /** Checks and executes @p q, and fills in @p r.  @return as a handler. */
 int command_run(struct session *s, const struct request *q, struct reply *r);
 
+/** @return whether a descriptor belongs to messages of @p type. */
+bool command_takes_descriptor(uint32_t type);
+
 /** Puts @p len bytes in the reply's body. */
 void reply_body(struct reply *r, const void *body, size_t len);
 

@@ -211,14 +211,19 @@ static int refresh_stale(struct ctl *ctl, uint64_t now)
 /* --- set-up ----------------------------------------------------------------------------- */
 
 /* Each session, channel and pending ring is a descriptor; ask for as many as we may have. */
-static void raise_descriptor_limit(void)
+static void raise_descriptor_limit(struct ctl *ctl)
 {
 	struct rlimit rl;
 
-	if (getrlimit(RLIMIT_NOFILE, &rl) || rl.rlim_cur == rl.rlim_max)
+	ctl->fd_max = INT_MAX;
+	if (getrlimit(RLIMIT_NOFILE, &rl))
 		return;
-	rl.rlim_cur = rl.rlim_max;
-	setrlimit(RLIMIT_NOFILE, &rl);
+	if (rl.rlim_cur != rl.rlim_max) {
+		rl.rlim_cur = rl.rlim_max;
+		setrlimit(RLIMIT_NOFILE, &rl);
+	}
+	if (rl.rlim_cur < INT_MAX) /* the lowest that is free is taken: those below are in use */
+		ctl->fd_max = (int)(rl.rlim_cur - rl.rlim_cur / DESCRIPTOR_RESERVE);
 }
 
 static int open_ports(struct ctl *ctl, const struct ctl_config *cfg, char why[ABI_SENTENCE_MAX])
@@ -300,6 +305,7 @@ static void init(struct ctl *ctl, const struct ctl_config *cfg)
 	list_init(&ctl->traces);
 	list_init(&ctl->endings);
 	list_init(&ctl->turns);
+	list_init(&ctl->held);
 	handles_init(&ctl->pds, PD_MAX);
 	handles_init(&ctl->xrcds, XRCD_MAX);
 	handles_init(&ctl->ahs, AH_MAX);
@@ -329,16 +335,20 @@ static int open_numbers(struct ctl *ctl, char why[ABI_SENTENCE_MAX])
 
 int ctl_start(struct ctl **out, const struct ctl_config *cfg, char why[ABI_SENTENCE_MAX])
 {
+	const struct disposer_config closers = {.threads = CLOSER_THREADS,
+		.owner_threads = CLOSER_USER_THREADS,
+		.interrupts = true};
+	const struct disposer_config unmappers = {.threads = 1, .owner_threads = 1};
 	struct ctl *ctl = object_alloc(sizeof(*ctl));
 	int err;
 
 	*out = NULL;
 	if (!ctl)
 		return refuse(why, -ENOMEM, "rocid is out of memory");
-	raise_descriptor_limit();
 	init(ctl, cfg);
-	ctl->closer = disposer_create(CLOSER_THREADS);
-	ctl->unmapper = disposer_create(1);
+	raise_descriptor_limit(ctl);
+	ctl->closer = disposer_create(&closers);
+	ctl->unmapper = disposer_create(&unmappers);
 	ctl->why = why_create();
 	if (!ctl->closer || !ctl->unmapper || !ctl->why)
 		err = refuse(why, -ENOMEM, "rocid is out of memory");
@@ -404,6 +414,7 @@ static int run_timers(struct ctl *ctl)
 		wait = 0;
 	wait = sooner(wait, admin_traces_poll(ctl));
 	wait = sooner(wait, server_poll(ctl, now));
+	wait = sooner(wait, sessions_poll(ctl, now));
 	wait = sooner(wait, refresh_stale(ctl, now));
 	wait = sooner(wait, dests_poll(ctl, now));
 	if (ctl->devices)

@@ -6,27 +6,57 @@
  * file system, a socket that lingers; and so can what lies unread in its socket. The last mapping
  * of gigabytes takes the kernel a second to free.
  *
- * Threads are started as they are needed; one that hangs holds up only itself. Control thread.
+ * Threads are started as they are needed; one that hangs holds up only itself. What hangs belongs
+ * to an owner, who can occupy a few threads and no more: what others own is released meanwhile.
+ * Control thread.
  */
 #ifndef DISPOSER_H
 #define DISPOSER_H
 
+#include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 struct disposer;
 
-/** @return NULL when memory is short.
- *  @param threads  how many releases may hang before others wait */
-struct disposer *disposer_create(unsigned threads);
+struct disposer_config {
+	unsigned threads;	/* how many releases may hang at the same time, */
+	unsigned owner_threads; /* those of one owner among them */
+	/** A socket that lingers when it is closed is left to the kernel after a moment, by a
+	 * SIGURG that the disposer sends its own thread. */
+	bool interrupts;
+};
+
+/** Whose it is that is released: rocid's own. */
+#define OWNER_ROCID UINT64_MAX
+
+/** A user's connections, with what lies unread in them. */
+static inline uint64_t owner_connections(uint32_t uid)
+{
+	return uid;
+}
+
+/** Descriptors that a user's programs passed to rocid. They are kept apart from connections,
+ *  because a file system of the user's own can hold up their close for ever. */
+static inline uint64_t owner_passed(uint32_t uid)
+{
+	return 1ull << 32 | uid;
+}
+
+/** @return NULL when memory is short. */
+struct disposer *disposer_create(const struct disposer_config *cfg);
 
 /** Waits for what is queued, but not for releases that hang. NULL is harmless. */
 void disposer_destroy(struct disposer *d);
 
 /** Closes @p fd; at once when memory is short. */
-void dispose_fd(struct disposer *d, int fd);
+void dispose_fd(struct disposer *d, uint64_t owner, int fd);
 
 /** Unmaps @p size bytes at @p base, in pieces so that no other call of the process on its address
  *  space waits for long. */
 void dispose_memory(struct disposer *d, void *base, size_t size);
+
+/** @return how many things of @p owner are not released yet. */
+unsigned disposer_load(struct disposer *d, uint64_t owner);
 
 #endif

@@ -4,7 +4,7 @@
 #include "bits.h"
 #include "ending.h"
 #include "object.h"
-#include "turns.h"
+#include "turn.h"
 
 /* Objects a step. The dearest are failed QPs, whose reasons are told: why_log.c bounds them. */
 #define STEP QPS_CALL_MAX
@@ -175,7 +175,7 @@ static void finish(struct session *s)
 		atomic_store(&((struct abi_session *)s->region.base)->epoch, 0);
 	/* The socket last: its end says that no completion comes any more. */
 	shutdown(s->watch.fd, SHUT_RDWR);
-	dispose_fd(ctl->closer, s->watch.fd);
+	dispose_fd(ctl->closer, owner_connections(s->peer.uid), s->watch.fd);
 	session_shm_free(s, &s->region);
 	list_del(&s->node);
 	ctl->nending--;
@@ -250,6 +250,7 @@ void session_end(struct session *s)
 	ctl->nending++;
 	s->ending = ENDING_DETACH_QPS;
 	list_push(&ctl->endings, &s->node);
+	list_del(&s->held);
 	turn_leave(s);
 	for (uint32_t i = 0; s->bells && i < ctl->dp->nworkers; i++)
 		worker_del_doorbell(ctl->dp->worker[i], &s->bells->w[i]);

@@ -3,27 +3,35 @@
  * @file passed.h
  * Receives from unix sockets. Whoever may write to one may pass descriptors along, wanted or not,
  * and closing one can take as long as its owner likes; so none may be closed on this thread, nor
- * by the kernel inside recvmsg(). Control thread.
+ * by the kernel inside recvmsg(), which closes what finds no room in the control buffer or in the
+ * table of descriptors.
+ *
+ * So a message is looked at first (MSG_PEEK): the kernel then duplicates its descriptors, and the
+ * socket keeps its own. It is consumed only if its one descriptor has been had. Nothing is closed
+ * by that, because that one is in our table by then. What is not consumed goes with the socket.
+ * Control thread.
  */
 #ifndef PASSED_H
 #define PASSED_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <sys/types.h>
 #include <sys/uio.h>
 
-struct disposer;
-
 /** What came beside the bytes. */
 struct passed {
-	int fd;		/* the first descriptor, now the caller's; -1: none */
-	unsigned count; /* descriptors that came; the others are @p closer's */
-	int flags;	/* MSG_TRUNC, MSG_CTRUNC: see recvmsg(2) */
+	int fd;	      /* the descriptor, now the caller's; -1: none */
+	bool excess;  /* more than one came: the message is still there; fd is the first of them */
+	bool no_room; /* one came that the table has no room for: the message is still there */
+	bool cut;     /* the message is longer than the buffers */
 };
 
-/** Receives without waiting, descriptors close-on-exec.
+/** @return whether the next message carries descriptors. */
+bool passed_waits(int sock);
+
+/** Receives without waiting a message and its descriptor, which becomes close-on-exec.
  *  @return as recvmsg(2), errno included. */
-ssize_t passed_receive(
-	int sock, struct iovec iov[], size_t niov, struct disposer *closer, struct passed *p);
+ssize_t passed_receive(int sock, const struct iovec iov[], size_t niov, struct passed *p);
 
 #endif

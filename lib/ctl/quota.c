@@ -65,7 +65,13 @@ static bool beyond(uint64_t used, uint64_t size, uint32_t mb)
 
 int quota_session(const struct ctl *ctl, const struct ucred *peer, char why[ABI_SENTENCE_MAX])
 {
-	if (!peer->uid || count_user(ctl, peer->uid).sessions < ctl->limits.sessions)
+	uint32_t used;
+
+	if (!peer->uid)
+		return 0;
+	used = count_user(ctl, peer->uid).sessions +
+	       disposer_load(ctl->closer, owner_connections(peer->uid));
+	if (used < ctl->limits.sessions)
 		return 0;
 	return refuse(why, -EUSERS,
 		"rocid serves %u applications of user %u already: end one, or raise rocid's "

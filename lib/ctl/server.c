@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/socket.h>
 #include <unistd.h>
 #include "listen.h"
@@ -11,6 +12,31 @@
 
 #define MODE_DEFAULT	0660u
 #define ACCEPT_PAUSE_MS 20u /* after accept() failed for want of memory or descriptors */
+
+bool server_use_reserve(struct ctl *ctl)
+{
+	if (ctl->reserve_fd < 0)
+		return false;
+	close(ctl->reserve_fd);
+	ctl->reserve_fd = -1;
+	return true;
+}
+
+void server_make_reserve(struct ctl *ctl)
+{
+	if (ctl->reserve_fd < 0)
+		ctl->reserve_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+}
+
+static uint64_t owner_of(int connection)
+{
+	struct ucred peer;
+	socklen_t len = sizeof(peer);
+
+	if (getsockopt(connection, SOL_SOCKET, SO_PEERCRED, &peer, &len))
+		return OWNER_ROCID;
+	return owner_connections(peer.uid);
+}
 
 int server_accept(struct ctl *ctl, int listener)
 {
@@ -22,12 +48,12 @@ int server_accept(struct ctl *ctl, int listener)
 	if (errno != EMFILE && errno != ENFILE)
 		return -errno;
 	/* Out of descriptors: turn the caller away instead of spinning on it. */
-	close(ctl->reserve_fd);
+	server_use_reserve(ctl);
 	fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
 	err = fd < 0 ? -errno : -ECONNABORTED;
 	if (fd >= 0)
-		dispose_fd(ctl->closer, fd);
-	ctl->reserve_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+		dispose_fd(ctl->closer, owner_of(fd), fd);
+	server_make_reserve(ctl);
 	return err;
 }
 
@@ -74,18 +100,20 @@ int server_open(struct ctl *ctl, const struct ctl_config *cfg, char why[ABI_SENT
 		unlink(spec.path);
 		return refuse(why, -ENOMEM, "rocid is out of memory");
 	}
-	ctl->reserve_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	server_make_reserve(ctl);
 	return ctl_watch(ctl, &ctl->listener);
 }
 
 void server_close(struct ctl *ctl)
 {
-	ctl_unwatch(ctl, &ctl->listener);
+	if (ctl->listener.fd >= 0) { /* with connections that nobody accepted */
+		epoll_ctl(ctl->epoll, EPOLL_CTL_DEL, ctl->listener.fd, NULL);
+		dispose_fd(ctl->closer, OWNER_ROCID, ctl->listener.fd);
+		ctl->listener.fd = -1;
+	}
 	if (ctl->socket_path)
 		unlink(ctl->socket_path);
 	free(ctl->socket_path);
 	ctl->socket_path = NULL;
-	if (ctl->reserve_fd >= 0)
-		close(ctl->reserve_fd);
-	ctl->reserve_fd = -1;
+	server_use_reserve(ctl);
 }

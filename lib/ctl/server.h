@@ -21,6 +21,13 @@ void server_close(struct ctl *ctl);
  *  @return a descriptor that does not block, or a negative errno. */
 int server_accept(struct ctl *ctl, int listener);
 
+/** Gives up the place in the table of descriptors that is kept for refusing what finds none.
+ *  @return false when there is no such place. */
+bool server_use_reserve(struct ctl *ctl);
+
+/** Takes it again, if it can be had. */
+void server_make_reserve(struct ctl *ctl);
+
 /** Listens again after a pause that a failure made necessary.
  *  @return milliseconds until there is something to do; -1: nothing. */
 int server_poll(struct ctl *ctl, uint64_t now_ms);

@@ -12,8 +12,9 @@
 #include "passed.h"
 #include "place.h"
 #include "quota.h"
+#include "server.h"
 #include "session.h"
-#include "turns.h"
+#include "turn.h"
 
 void *object_alloc(size_t size)
 {
@@ -122,35 +123,109 @@ bool session_privileged(const struct session *s)
 
 /* --- requests ------------------------------------------------------------------------- */
 
-/* Reads one request into @p q, which starts as zeroes.
- * @return 0; 1 when there is none; -EPIPE at the end; -EPROTO for what is no message. */
-static int receive(struct ctl *ctl, int fd, struct request *q, struct reply *r)
+/* What receive() found, besides 0 and a negative errno. */
+enum {
+	NOTHING = 1,
+	HELD
+};
+
+/* Who passes descriptors that hang when they are closed waits until few of them do. */
+static bool must_wait(const struct session *s)
 {
-	struct iovec iov[2] = {
+	struct disposer *closer = s->ctl->closer;
+
+	return disposer_load(closer, owner_passed(s->peer.uid)) >= CLOSING_USER_MAX &&
+	       passed_waits(s->watch.fd);
+}
+
+/* @return 0, or the refusal of a message that came with descriptors that are not its own. */
+static int check_passed(const struct passed *p, struct request *q, struct reply *r)
+{
+	if (p->excess)
+		return refuse(r->why, -EPROTO, "at most one descriptor may come with a message");
+	if (p->fd >= 0 && !command_takes_descriptor(q->msg.type))
+		return refuse(
+			r->why, -EPROTO, "no descriptor belongs to message type %u", q->msg.type);
+	return 0;
+}
+
+/* Reads one request into @p q, which starts as zeroes.
+ * @return 0; NOTHING; HELD; -EPIPE at the end; another errno for what is no message.
+ * @param fatal  set when the session ends with the reply */
+static int receive(struct session *s, struct request *q, struct reply *r, bool *fatal)
+{
+	const struct iovec iov[2] = {
 		{.iov_base = &q->msg, .iov_len = sizeof(q->msg)},
 		{.iov_base = q->body, .iov_len = sizeof(q->body)},
 	};
-	struct passed p;
-	ssize_t n = passed_receive(fd, iov, ARRAY_SIZE(iov), ctl->closer, &p);
+	struct passed p = {.fd = -1};
+	ssize_t n;
+	bool full;
+	int err;
 
+	q->fd = -1;
+	if (must_wait(s))
+		return HELD;
+	n = passed_receive(s->watch.fd, iov, ARRAY_SIZE(iov), &p);
+	full = n >= 0 && p.no_room;
+	if (full && server_use_reserve(s->ctl))
+		n = passed_receive(s->watch.fd, iov, ARRAY_SIZE(iov), &p);
 	q->fd = p.fd;
+	if (n >= 0 && p.no_room)
+		return HELD;
 	if (n < 0)
-		return errno == EAGAIN || errno == EINTR ? 1 : -EPIPE;
-	if (n == 0 && !(p.flags & MSG_TRUNC))
+		return errno == EAGAIN || errno == EINTR ? NOTHING : -EPIPE;
+	if (n == 0 && !p.cut)
 		return -EPIPE;
-	if (p.flags & MSG_TRUNC)
+	err = check_passed(&p, q, r);
+	*fatal = err;
+	if (err)
+		return err;
+	if (p.cut)
 		return refuse(r->why, -EPROTO, "a message has at most %u bytes", ABI_MSG_MAX);
 	if ((size_t)n < sizeof(q->msg))
 		return refuse(
 			r->why, -EPROTO, "a message of %zd bytes is too short for its header", n);
-	if (p.flags & MSG_CTRUNC)
+	if (full)
 		return refuse(r->why, -EMFILE,
 			"rocid has no room for the descriptor: raise its limit of open files "
 			"(ulimit -n)");
-	if (p.count > 1)
-		return refuse(r->why, -EPROTO, "at most one descriptor may come with a message");
 	q->body_len = (size_t)n - sizeof(q->msg);
 	return 0;
+}
+
+/* Looks at the socket again in a moment (sessions_poll()). */
+static void hold(struct session *s)
+{
+	struct ctl *ctl = s->ctl;
+
+	turn_unwatch(s);
+	if (list_empty(&ctl->held))
+		ctl->held_ms = ctl_now_ms() + HELD_MS;
+	list_push(&ctl->held, &s->held);
+}
+
+int sessions_poll(struct ctl *ctl, uint64_t now_ms)
+{
+	struct list again;
+	struct list *l;
+
+	if (list_empty(&ctl->held))
+		return -1;
+	if (now_ms < ctl->held_ms)
+		return (int)(ctl->held_ms - now_ms);
+	list_init(&again);
+	list_splice(&again, &ctl->held);
+	while ((l = list_pop(&again))) {
+		struct session *s = container_of(l, struct session, held);
+
+		if (must_wait(s))
+			list_push(&ctl->held, &s->held);
+		else if (turn_watch(s))
+			session_end(s); /* no memory */
+	}
+	ctl->held_ms = now_ms + HELD_MS;
+	return list_empty(&ctl->held) ? -1 : (int)HELD_MS;
 }
 
 static void session_ready(struct watch *w)
@@ -159,25 +234,33 @@ static void session_ready(struct watch *w)
 	struct request q = {0};
 	struct reply r = {0};
 	struct ctl *ctl = s->ctl;
-	int got = receive(ctl, w->fd, &q, &r);
+	bool fatal = false;
+	int got = receive(s, &q, &r, &fatal);
 	int result = got ? got : command_run(s, &q, &r);
 
+	server_make_reserve(ctl);
 	if (q.fd >= 0) /* with an end, too: a message of no bytes looks like one */
-		dispose_fd(ctl->closer, q.fd);
-	if (got == -EPIPE)
-		session_end(s);
-	else if (got <= 0)
+		dispose_fd(ctl->closer, owner_passed(s->peer.uid), q.fd);
+	if (got == HELD)
+		hold(s);
+	else if (got != NOTHING && got != -EPIPE)
 		session_reply(s, &q.msg, result, &r);
+	if (got == -EPIPE || fatal)
+		session_end(s);
 }
 
 /* --- life ----------------------------------------------------------------------------- */
 
-static int find_slot(struct ctl *ctl, const struct ucred *peer, char why[ABI_SENTENCE_MAX])
+static int find_slot(struct ctl *ctl, const struct ucred *peer, int fd, char why[ABI_SENTENCE_MAX])
 {
 	int err = quota_session(ctl, peer, why);
 
 	if (err)
 		return err;
+	if (fd > ctl->fd_max)
+		return refuse(why, -EMFILE,
+			"rocid has hardly a descriptor left: raise its limit of open files (ulimit "
+			"-n)");
 	for (int i = 0; i < (int)SESSION_MAX && ctl->nsessions + ctl->nending < SESSION_MAX; i++)
 		if (!ctl->session[i])
 			return i;
@@ -215,16 +298,16 @@ int session_open(struct ctl *ctl, int fd)
 	else if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &s->peer, &len))
 		slot = refuse(r.why, -errno, "rocid cannot tell who connects: %s", strerror(errno));
 	else
-		slot = find_slot(ctl, &s->peer, r.why);
+		slot = find_slot(ctl, &s->peer, fd, r.why);
 	if (slot == -EUSERS && evict_silent(ctl))
-		slot = find_slot(ctl, &s->peer, r.why);
+		slot = find_slot(ctl, &s->peer, fd, r.why);
 	if (slot < 0) {
 		refusal.status = slot;
 		reply_body(&r, r.why, strlen(r.why) + 1);
 		send_message(fd, &refusal, &r);
-		free(s);
 		shutdown(fd, SHUT_RDWR);
-		dispose_fd(ctl->closer, fd);
+		dispose_fd(ctl->closer, s ? owner_connections(s->peer.uid) : OWNER_ROCID, fd);
+		free(s);
 		return slot;
 	}
 	s->ctl = ctl;
@@ -235,6 +318,7 @@ int session_open(struct ctl *ctl, int fd)
 	s->async.fd = -1;
 	list_init(&s->async.pending);
 	list_init(&s->async.busy);
+	list_init(&s->held);
 	list_init(&s->ahs);
 	list_init(&s->ahs_gone);
 	handles_init(&s->pds, SESSION_PD_MAX);

@@ -19,6 +19,10 @@ int session_greet(struct session *s, struct reply *r);
 /** Sends the reply to @p msg. A session that does not read its replies is ended. */
 void session_reply(struct session *s, const struct abi_msg *msg, int result, struct reply *r);
 
+/** Goes on with sessions whose user had too many descriptors that were not closed yet.
+ *  @return milliseconds until it must be called again, -1: never. */
+int sessions_poll(struct ctl *ctl, uint64_t now_ms);
+
 /** The eventfd of sigbus_notify() is readable: deals with the owners of what faulted. A region
  *  of memory becomes unknown, so that nobody takes the zeroes for data; a session whose queues
  *  faulted ends. */

@@ -65,9 +65,12 @@ struct ctl {
 	struct notifier notifier;
 	struct session *session[SESSION_MAX];
 	uint32_t nsessions;  /* of them */
-	struct list turns;   /* struct turn: users with sessions */
 	struct list endings; /* sessions that end */
 	uint32_t nending;
+	struct list turns;	/* turn.c */
+	struct list held;	/* sessions that wait until what was passed is closed */
+	uint64_t held_ms;	/* when to look at them again */
+	int fd_max;		/* connections beyond it are turned away, for the others' sake */
 	uint32_t session_count; /* sessions ever opened */
 	uint64_t since_ms;	/* when rocid began to serve */
 	struct admin *admin;
@@ -145,7 +148,8 @@ struct gid_hold {
 struct xrcd {
 	uint32_t number; /* unique in the daemon: srq.xrcd, qp.xrc.xrcd */
 	uint32_t refs;
-	int fd; /* the file whose it is; -1: none */
+	int fd;	   /* the file whose it is; -1: none */
+	uid_t uid; /* of who sent it */
 	uint32_t major, minor;
 	uint64_t inode;
 };
@@ -249,12 +253,13 @@ struct bells {
 };
 
 struct session {
-	struct watch watch;
+	struct watch watch; /* in its user's turn */
+	struct turn *turn;  /* NULL: none yet */
+	struct list held;   /* on ctl->held, while its socket is not looked at */
 	struct ctl *ctl;
 	uint32_t slot;	 /* in ctl->session */
 	uint32_t number; /* cq.session, qp.session: slot in the low bits, a count above */
 	struct ucred peer;
-	struct turn *turn; /* turns.h */
 	bool greeted;						 /* HELLO done */
 	char program[sizeof(((struct abi_hello *)0)->name) + 1]; /* what it calls itself */
 	uint64_t since_ms;

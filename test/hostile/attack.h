@@ -29,11 +29,12 @@ struct attack {
 	void (*run)(struct arena *a);
 };
 
-/** Tables; the last row has no name. Those of attacks_root need root, to change limits of rocid
- *  itself; all others run as USER_ATTACKER. */
+/** Tables; the last row has no name. Those whose names end in _root keep root's rights, to change
+ *  limits of rocid itself or to have programs of several users; all others run as USER_ATTACKER. */
 extern const struct attack attacks_words[], attacks_wqe[], attacks_srq[], attacks_keys[],
 	attacks_socket[], attacks_objects[], attacks_memory[], attacks_wire[], attacks_paths[],
-	attacks_crowds[], attacks_pieces[], attacks_storms[], attacks_fuzz[], attacks_root[];
+	attacks_crowds[], attacks_pieces[], attacks_storms[], attacks_passed_root[], attacks_fuzz[],
+	attacks_root[];
 
 /** A session with two connected QPs over one CQ and one region, which each may use freely. */
 struct duo {

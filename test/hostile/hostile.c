@@ -33,7 +33,8 @@ static pid_t children[3];
 
 static const struct attack *const tables[] = {attacks_words, attacks_wqe, attacks_srq, attacks_keys,
 	attacks_socket, attacks_objects, attacks_memory, attacks_wire, attacks_paths,
-	attacks_crowds, attacks_pieces, attacks_storms, attacks_fuzz, attacks_root};
+	attacks_crowds, attacks_pieces, attacks_storms, attacks_passed_root, attacks_fuzz,
+	attacks_root};
 
 static pid_t start(void (*body)(struct victim *, const char *), const char *socket)
 {
@@ -199,7 +200,7 @@ static void run_all(struct arena *a, const struct proc *p, char *const *names, u
 			/* the same, whichever others run */
 			a->random = (struct random){
 				seed * 1000003 + t * 100 + (uint64_t)(k - tables[t]) + 1};
-			a->root = tables[t] == attacks_root;
+			a->root = tables[t] == attacks_root || tables[t] == attacks_passed_root;
 			run(k, a, p);
 			n++;
 		}

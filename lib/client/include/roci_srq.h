@@ -20,8 +20,8 @@ struct roci_xrcd {
 /** How an XRC domain is to be opened. */
 struct roci_xrcd_init_attr {
 	size_t size; /**< sizeof(struct roci_xrcd_init_attr) */
-	int fd; /**< of a file or a directory: programs that open one share its domain; -1: a domain
-		 * of one's own */
+	int fd; /**< of a file or a directory, not O_PATH: programs that open one share its domain;
+		 * -1: a domain of one's own */
 	int oflags; /**< O_CREAT: make it if there is none (needed with fd -1); with O_EXCL: only if
 		     * there is none */
 };
@@ -30,7 +30,8 @@ struct roci_xrcd_init_attr {
  * Opens or makes an XRC domain. It lasts until all who opened it have closed it.
  * @param ctx   the session
  * @param attr  which one
- * @return the domain, or NULL with errno EINVAL, EEXIST, ENOENT (as open(2)), ENOSPC.
+ * @return the domain, or NULL with errno EINVAL, EBADF (O_PATH), EEXIST, ENOENT (as open(2)),
+ * ENOSPC.
  */
 ROCI_API struct roci_xrcd *roci_open_xrcd(
 	struct roci_context *ctx, const struct roci_xrcd_init_attr *attr);

@@ -10,7 +10,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 #include "bits.h"
-#include "turns.h"
+#include "turn.h"
 
 static struct ctl ctl;
 static struct session session[9];
