@@ -183,6 +183,9 @@
 /** MB of rings, and of rocid's private copies of them, that one session can have unless configured
  *  otherwise. */
 #define SESSION_QUEUE_MB 8192u
+/** Regions of one session that may fault before it ends. Each keeps two mappings of rocid's, and a
+ *  worker busy for some microseconds. */
+#define SESSION_FAULTED_MAX 4u
 /** Milliseconds for which a connection may say nothing when another one wants its place. */
 #define HELLO_PATIENCE_MS 1000u
 /** Descriptors of applications whose closing may hang at the same time, on a thread each; of one

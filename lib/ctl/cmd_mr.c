@@ -57,11 +57,7 @@ int cmd_dealloc_pd(struct session *s, const struct request *q, struct reply *r)
 
 void mr_unpublish(struct ctl *ctl, struct mr_obj *o)
 {
-	_Atomic(struct mr *) *slot = &ctl->dp->mrs->slot[o->mr.key >> 8];
-
-	/* One that faulted was withdrawn before, and the slot may be another's now. */
-	if (atomic_load_explicit(slot, memory_order_relaxed) == &o->mr)
-		atomic_store_explicit(slot, NULL, memory_order_release);
+	mr_withdraw(ctl->dp->mrs, &o->mr); /* one that faulted was withdrawn before */
 }
 
 void mr_release(struct session *s, struct mr_obj *o)
@@ -70,6 +66,7 @@ void mr_release(struct session *s, struct mr_obj *o)
 	handle_del(&s->mrs, o->handle);
 	o->pd->users--;
 	s->mr_bytes -= o->map.size;
+	s->faulted -= o->faulted;
 	shm_retire(&o->map, s->ctl->unmapper);
 	free(o);
 }
@@ -113,6 +110,18 @@ static int publish_mr(struct session *s, struct mr_obj *o, struct reply *r)
 	return 0;
 }
 
+static int guard_region(struct session *s, struct mr_obj *o, char why[ABI_SENTENCE_MAX])
+{
+	struct sigbus_area a = {
+		.kind = SIGBUS_PAYLOAD,
+		.owner = o,
+		.mr = &o->mr,
+		.mrs = s->ctl->dp->mrs,
+	};
+
+	return shm_guard(&o->map, &a, why);
+}
+
 int cmd_reg_mr(struct session *s, const struct request *q, struct reply *r)
 {
 	struct abi_reg_mr_reply out;
@@ -133,6 +142,7 @@ int cmd_reg_mr(struct session *s, const struct request *q, struct reply *r)
 	o = calloc(1, sizeof(*o));
 	if (!o)
 		return refuse(r->why, -ENOMEM, "rocid is out of memory");
+	o->session = s;
 	o->pd = pd;
 	o->mr.pd = pd->number;
 	o->mr.session = s->number;
@@ -142,7 +152,7 @@ int cmd_reg_mr(struct session *s, const struct request *q, struct reply *r)
 	err = shm_map_client(&o->map, q->fd, in.fd_off, in.length,
 		in.access & ABI_ACCESS_LOCAL_WRITE, &o->mr.base, r->why);
 	if (!err)
-		err = shm_guard(&o->map, SIGBUS_PAYLOAD, s, r->why);
+		err = guard_region(s, o, r->why);
 	if (!err)
 		err = publish_mr(s, o, r);
 	if (err) {

@@ -36,7 +36,7 @@ int session_shm(struct session *s, struct shm *m, const char *name, size_t size,
 	err = shm_create(m, name, size, fd, why);
 	if (err)
 		return err;
-	err = shm_guard(m, SIGBUS_RING, s, why);
+	err = shm_guard(m, &(struct sigbus_area){.kind = SIGBUS_RING, .owner = s}, why);
 	if (err) {
 		shm_unmap(m);
 		close(*fd);
@@ -409,33 +409,31 @@ int session_greet(struct session *s, struct reply *r)
 
 /* --- faults --------------------------------------------------------------------------- */
 
-static struct mr_obj *find_mr(const struct session *s, const void *base)
+/* Returns the session that has to end for it, NULL: none. */
+static struct session *blame(enum sigbus_kind kind, void *owner)
 {
-	struct mr_obj *o;
+	struct mr_obj *o = owner;
 
-	for (uint32_t i = 0; (o = handle_next(&s->mrs, &i));)
-		if (o->map.base == base)
-			return o;
-	return NULL;
+	if (kind == SIGBUS_RING)
+		return owner;
+	/* The handler has withdrawn the region. */
+	o->session->faulted += !o->faulted;
+	o->faulted = true;
+	return o->session->faulted > SESSION_FAULTED_MAX ? o->session : NULL;
 }
 
 void session_faults_ready(struct watch *w)
 {
-	struct ctl *ctl = container_of(w, struct ctl, faults);
-	struct session *s;
+	enum sigbus_kind kind;
 	uint64_t count;
-	void *base;
+	void *owner;
 
 	if (read(w->fd, &count, sizeof(count)) < 0) /* before the table, which is written first */
 		return;
-	while ((s = sigbus_take(&base))) {
-		struct mr_obj *mr = find_mr(s, base);
+	while ((owner = sigbus_take(&kind))) {
+		struct session *s = blame(kind, owner);
 
-		if (s->ending)
-			continue;
-		if (mr)
-			mr_unpublish(ctl, mr);
-		else
+		if (s && !s->ending)
 			session_end(s);
 	}
 }

@@ -26,6 +26,9 @@ int sessions_poll(struct ctl *ctl, uint64_t now_ms);
 /** The eventfd of sigbus_notify() is readable: deals with the owners of what faulted. A region
  *  of memory becomes unknown, so that nobody takes the zeroes for data; a session whose queues
  *  faulted ends. */
+/** The eventfd of sigbus_notify() is readable: deals with the owners of what faulted. The handler
+ *  has withdrawn a region of memory, so that nobody takes the zeroes for data; a session whose
+ *  queues faulted, or more than SESSION_FAULTED_MAX regions, ends. */
 void session_faults_ready(struct watch *w);
 
 /** Notes an event about port @p index for all sessions. */

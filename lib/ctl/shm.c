@@ -20,7 +20,8 @@ int shm_create(struct shm *m, const char *name, size_t size, int *fd, char why[A
 {
 	int err = 0;
 
-	m->size = round_up(size, (size_t)sysconf(_SC_PAGESIZE));
+	m->page = (size_t)sysconf(_SC_PAGESIZE);
+	m->size = round_up(size, m->page);
 	m->base = NULL;
 	m->guard = 0;
 	*fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
@@ -101,7 +102,6 @@ int shm_map_client(struct shm *m, int fd, uint64_t off, uint64_t len, bool writa
 	int err = check_client_fd(fd, off, len, writable, why);
 	int prot = writable ? PROT_READ | PROT_WRITE : PROT_READ;
 	uint64_t head;
-	size_t page;
 	void *p;
 
 	m->base = NULL;
@@ -113,9 +113,9 @@ int shm_map_client(struct shm *m, int fd, uint64_t off, uint64_t len, bool writa
 		*first = NULL; /* nothing to touch: every range check will refuse a byte */
 		return 0;
 	}
-	page = page_size_of(fd);
-	head = off % page;
-	m->size = round_up(head + len, page);
+	m->page = page_size_of(fd);
+	head = off % m->page;
+	m->size = round_up(head + len, m->page);
 	p = mmap(NULL, m->size, prot, MAP_SHARED, fd, (off_t)(off - head));
 	if (p == MAP_FAILED) {
 		err = -errno;
@@ -130,15 +130,21 @@ int shm_map_client(struct shm *m, int fd, uint64_t off, uint64_t len, bool writa
 	return 0;
 }
 
-int shm_guard(struct shm *m, enum sigbus_kind kind, void *owner, char why[ABI_SENTENCE_MAX])
+int shm_guard(struct shm *m, const struct sigbus_area *who, char why[ABI_SENTENCE_MAX])
 {
+	struct sigbus_area a = *who;
 	int id;
 
 	if (!m->base)
 		return 0;
-	id = sigbus_guard(m->base, m->size, kind, owner);
+	a.base = m->base;
+	a.size = m->size;
+	a.page = m->page;
+	id = sigbus_guard(&a);
 	if (id < 0)
-		return refuse(why, id, "rocid is out of memory");
+		return refuse(why, id,
+			"rocid is out of memory, or has as many mappings as it may have: register "
+			"larger regions, or raise vm.max_map_count");
 	m->guard = id;
 	return 0;
 }

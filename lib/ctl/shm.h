@@ -18,7 +18,8 @@
 struct shm {
 	uint8_t *base; /* NULL: none */
 	size_t size;
-	int guard; /* sigbus.h; 0: none */
+	size_t page; /* bytes of one of its pages */
+	int guard;   /* sigbus.h; 0: none */
 };
 
 /**
@@ -39,11 +40,11 @@ int shm_map_client(struct shm *m, int fd, uint64_t off, uint64_t len, bool writa
 	uint8_t **first, char why[ABI_SENTENCE_MAX]);
 
 /**
- * Has faults in @p m survived, and @p owner named as the one to blame (sigbus.h). Before
- * anything touches it.
+ * Has faults in @p m survived. Before anything touches it.
+ * @param who  what it holds and who is to blame; where it is need not be set
  * @return 0, or -ENOMEM with a sentence.
  */
-int shm_guard(struct shm *m, enum sigbus_kind kind, void *owner, char why[ABI_SENTENCE_MAX]);
+int shm_guard(struct shm *m, const struct sigbus_area *who, char why[ABI_SENTENCE_MAX]);
 
 /** Has @p d unmap, which takes long when it frees much. */
 void shm_retire(struct shm *m, struct disposer *d);

@@ -106,8 +106,10 @@ struct pd {
 struct mr_obj {
 	struct mr mr; /* what workers see */
 	struct shm map;
+	struct session *session;
 	struct pd *pd;
 	uint32_t handle;
+	bool faulted; /* and counts as such */
 };
 
 struct mw_obj {
@@ -266,6 +268,7 @@ struct session {
 	struct shm region;
 	uint64_t bytes;	    /* of all rings and QPs */
 	uint64_t mr_bytes;  /* of registered memory that is mapped */
+	uint32_t faulted;   /* regions that did */
 	uint32_t resolving; /* QPs and AHs that are */
 	struct list ahs;
 	struct list ahs_gone; /* unpublished, until the grace period is over */

@@ -5,6 +5,14 @@
 /* struct mr.windows of a region that is being deregistered. */
 #define CLOSED UINT32_MAX
 
+void mr_withdraw(struct mr_table *t, struct mr *mr)
+{
+	struct mr *expected = mr;
+
+	atomic_compare_exchange_strong_explicit(&t->slot[mr->key >> 8], &expected, NULL,
+		memory_order_release, memory_order_relaxed);
+}
+
 bool mr_hold(struct mr *mr)
 {
 	uint32_t n = atomic_load_explicit(&mr->windows, memory_order_relaxed);

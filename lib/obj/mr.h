@@ -76,6 +76,10 @@ static inline enum mr_status mr_resolve(const struct mr_table *t, uint32_t key, 
 	return MR_OK;
 }
 
+/** Takes @p mr from @p t, if it is there; its slot may be another's by now. Any thread, and signal
+ *  handlers. */
+void mr_withdraw(struct mr_table *t, struct mr *mr);
+
 /** A window is bound to @p mr, which stays until mr_let_go().
  *  @return false when it is being deregistered. */
 bool mr_hold(struct mr *mr);

@@ -2,7 +2,9 @@
 #include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
+#include <time.h>
 #include <unistd.h>
 #include "sigbus.h"
 #include "worker_impl.h"
@@ -10,22 +12,42 @@
 /* Guards in pieces that are never freed, because a handler may be reading them. */
 #define PIECE  1024u
 #define PIECES 1024u
+/* Mappings that the handler gives back when the process has as many as it may have. */
+#define SPARES	 64u
+#define PAUSE_NS 1000000
 
-/* The handler takes `size` first: while it is 0 the rest means nothing. */
-struct guard {
-	_Atomic size_t size; /* 0: free */
+/* What the handler compares with an address. Dense, since it looks at all of them. */
+struct range {
 	_Atomic uintptr_t base;
-	_Atomic bool faulted; /* the handler sets it, sigbus_take() clears it */
-	enum sigbus_kind kind;
-	void *owner;
-	uint32_t next_free; /* index + 1 */
+	_Atomic size_t size; /* 0: free */
+};
+
+/* A guard changes only while no thread can touch what it guards, so the handler may read the guard
+ * of its own address at leisure. It must not take another one for it that is just changing. */
+struct guard {
+	_Atomic uint32_t version; /* odd while its range is written */
+	_Atomic bool faulted;	  /* by the handler; until sigbus_take() */
+	bool left;		  /* unguarded while it had faulted */
+	struct sigbus_area area;
+	_Atomic uint32_t next_faulted; /* index + 1 */
+	uint32_t next_free;	       /* likewise */
+};
+
+struct piece {
+	struct range range[PIECE];
+	struct guard guard[PIECE];
 };
 
 static struct {
-	_Atomic(struct guard *) piece[PIECES];
-	_Atomic uint32_t used; /* guards ever in use */
-	uint32_t free;	       /* index + 1 of the first that is not, 0: none */
-	_Atomic int notify;    /* eventfd + 1 */
+	_Atomic(struct piece *) piece[PIECES];
+	_Atomic uint32_t used;	  /* guards ever in use */
+	_Atomic uint32_t faulted; /* index + 1 of the last that faulted, 0: none; by the handler */
+	uint32_t taken;		  /* the same, of those that sigbus_take() goes through */
+	uint32_t free;		  /* index + 1 of the first that is not, 0: none */
+	_Atomic int notify;	  /* eventfd + 1 */
+	_Atomic bool spare;	  /* the mappings are there; the handler clears it */
+	uint8_t *spares;	  /* where they are, or were; changes only while `spare` is false */
+	size_t page;		  /* of ordinary memory */
 } table;
 
 /* The worker that this thread is. */
@@ -36,60 +58,122 @@ void sigbus_bind(struct worker *w)
 	bound = w;
 }
 
+static struct piece *piece_of(uint32_t i)
+{
+	return atomic_load_explicit(&table.piece[i / PIECE], memory_order_acquire);
+}
+
 static struct guard *guard_at(uint32_t i)
 {
-	struct guard *piece = atomic_load_explicit(&table.piece[i / PIECE], memory_order_acquire);
+	return &piece_of(i)->guard[i % PIECE];
+}
 
-	return &piece[i % PIECE];
+static bool inside(const struct range *r, uintptr_t addr)
+{
+	uintptr_t base = atomic_load_explicit(&r->base, memory_order_relaxed);
+
+	return addr - base < atomic_load_explicit(&r->size, memory_order_relaxed);
 }
 
 /* --- in the handler ------------------------------------------------------------------- */
 
-/* On a worker this is between two quiescent states, and its mappings outlive those. */
-static struct guard *find(uintptr_t addr)
+/* Whether guard @p i is that of @p addr: base and size of the same moment say so. One that changes
+ * meanwhile is another's, since what this thread is touching stays guarded (on a worker, until its
+ * next quiescent state). */
+static bool guards(const struct piece *p, uint32_t i, uintptr_t addr)
+{
+	const struct guard *g = &p->guard[i];
+	uint32_t version = atomic_load_explicit(&g->version, memory_order_acquire);
+	bool found = inside(&p->range[i], addr);
+
+	atomic_thread_fence(memory_order_acquire);
+	return found && !(version & 1) &&
+	       atomic_load_explicit(&g->version, memory_order_relaxed) == version;
+}
+
+/* Returns the index + 1 of the guard of @p addr, 0 when there is none. */
+static uint32_t find(uintptr_t addr)
 {
 	uint32_t n = atomic_load_explicit(&table.used, memory_order_acquire);
+	const struct piece *p = NULL;
 
 	for (uint32_t i = 0; i < n; i++) {
-		struct guard *g = guard_at(i);
-		size_t size = atomic_load_explicit(&g->size, memory_order_acquire);
-
-		if (addr - atomic_load_explicit(&g->base, memory_order_relaxed) < size)
-			return g;
+		if (i % PIECE == 0)
+			p = piece_of(i);
+		if (unlikely(inside(&p->range[i % PIECE], addr)) && guards(p, i % PIECE, addr))
+			return i + 1;
 	}
-	return NULL;
+	return 0;
 }
 
-/* Puts zeroes over the page at @p addr. Its size is not known here: a huge page's mapping
- * refuses a part to be replaced (EINVAL), so the sizes are tried from the smallest. */
-static bool map_zeroes(uintptr_t addr)
+/* Without transparent huge pages: the first write would clear one of them. */
+static bool map_zeroes(uintptr_t base, size_t size)
 {
-	static const uintptr_t size[] = {4096, 2u << 20, 1u << 30};
+	void *p = mmap((void *)base, size, PROT_READ | PROT_WRITE,
+		MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
 
-	for (unsigned i = 0; i < ARRAY_SIZE(size); i++) {
-		void *page = (void *)(addr & ~(size[i] - 1));
-
-		if (mmap(page, size[i], PROT_READ | PROT_WRITE,
-			    MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == page)
-			return true;
-		if (errno != EINVAL)
-			return false;
-	}
-	return false;
+	if (p == MAP_FAILED)
+		return false;
+	madvise(p, size, MADV_NOHUGEPAGE);
+	return true;
 }
 
-static void tell(struct guard *g)
+/* All but the first and the last, which may have been joined with what lies beside them. */
+static bool give_spares_back(void)
+{
+	return atomic_exchange(&table.spare, false) &&
+	       !munmap(table.spares + table.page, (SPARES - 2) * table.page);
+}
+
+/*
+ * Puts zeroes over the page at @p addr. A page inside a mapping splits that, and the process may
+ * have as many mappings as it may have (vm.max_map_count). From then on the whole area is replaced,
+ * which splits nothing; other workers that are in the middle of a packet there see zeroes, too, and
+ * it is their owner who pays. Returns false for what is no shortage.
+ */
+static bool fill(const struct sigbus_area *a, uintptr_t addr)
+{
+	const struct timespec pause = {.tv_nsec = PAUSE_NS};
+	uintptr_t base = (uintptr_t)a->base;
+	uintptr_t page = base + (addr - base) / a->page * a->page;
+
+	for (;;) {
+		if (atomic_load(&table.spare) && map_zeroes(page, a->page))
+			return true;
+		if (map_zeroes(base, a->size))
+			return true;
+		if (errno != ENOMEM && errno != EAGAIN)
+			return false;
+		if (!give_spares_back()) /* the kernel itself is short of memory: a moment */
+			nanosleep(&pause, NULL);
+	}
+}
+
+static void push_faulted(struct guard *g, uint32_t id)
+{
+	uint32_t head = atomic_load_explicit(&table.faulted, memory_order_relaxed);
+
+	do
+		atomic_store_explicit(&g->next_faulted, head, memory_order_relaxed);
+	while (!atomic_compare_exchange_weak_explicit(
+		&table.faulted, &head, id, memory_order_release, memory_order_relaxed));
+}
+
+static void tell(struct guard *g, uint32_t id)
 {
 	int fd = atomic_load_explicit(&table.notify, memory_order_relaxed) - 1;
 	uint64_t one = 1;
 
-	atomic_store_explicit(&g->faulted, true, memory_order_release);
+	if (g->area.mr)
+		mr_withdraw(g->area.mrs, g->area.mr);
+	if (!atomic_exchange_explicit(&g->faulted, true, memory_order_acq_rel))
+		push_faulted(g, id);
 	if (fd >= 0 && write(fd, &one, sizeof(one)) < 0) { /* it is readable already */
 	}
 	if (!bound)
 		return;
 	bound->faults++;
-	if (g->kind == SIGBUS_RING)
+	if (g->area.kind == SIGBUS_RING)
 		bound->core.count.access_faults++;
 }
 
@@ -98,10 +182,10 @@ static void on_sigbus(int sig, siginfo_t *info, void *context)
 	int saved = errno;
 	uintptr_t addr = (uintptr_t)info->si_addr;
 	/* si_code tells a fault of this thread from a signal that somebody sent. */
-	struct guard *g = info->si_code > 0 ? find(addr) : NULL;
+	uint32_t id = info->si_code > 0 ? find(addr) : 0;
 
-	if (g && map_zeroes(addr)) {
-		tell(g);
+	if (id && fill(&guard_at(id - 1)->area, addr)) {
+		tell(guard_at(id - 1), id);
 		errno = saved;
 		return;
 	}
@@ -111,15 +195,39 @@ static void on_sigbus(int sig, siginfo_t *info, void *context)
 		raise(SIGBUS);
 }
 
+/* --- the control thread --------------------------------------------------------------- */
+
+/* Pages of which every other one may be read: none can be joined with its neighbours. */
+static int make_spares(void)
+{
+	size_t size = SPARES * table.page;
+	uint8_t *p;
+
+	if (atomic_load(&table.spare))
+		return 0;
+	if (table.spares) {
+		munmap(table.spares, size);
+		table.spares = NULL;
+	}
+	p = mmap(NULL, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (p == MAP_FAILED)
+		return -ENOMEM;
+	table.spares = p;
+	for (size_t at = 0; at < size; at += 2 * table.page)
+		if (mprotect(p + at, table.page, PROT_READ))
+			return -ENOMEM;
+	atomic_store(&table.spare, true);
+	return 0;
+}
+
 int sigbus_install(void)
 {
 	struct sigaction sa = {.sa_sigaction = on_sigbus, .sa_flags = SA_SIGINFO};
 
+	table.page = (size_t)sysconf(_SC_PAGESIZE);
 	sigemptyset(&sa.sa_mask);
-	return sigaction(SIGBUS, &sa, NULL) ? -errno : 0;
+	return sigaction(SIGBUS, &sa, NULL) ? -errno : make_spares();
 }
-
-/* --- the control thread --------------------------------------------------------------- */
 
 /* @return index + 1 of a free guard, 0 when memory is short. */
 static uint32_t take_free(void)
@@ -134,7 +242,7 @@ static uint32_t take_free(void)
 	if (used == PIECE * PIECES)
 		return 0;
 	if (used % PIECE == 0) {
-		struct guard *piece = calloc(PIECE, sizeof(*piece));
+		struct piece *piece = calloc(1, sizeof(*piece));
 
 		if (!piece)
 			return 0;
@@ -144,19 +252,39 @@ static uint32_t take_free(void)
 	return used + 1;
 }
 
-int sigbus_guard(void *base, size_t size, enum sigbus_kind kind, void *owner)
+static void put_free(struct guard *g, uint32_t id)
 {
-	uint32_t id = take_free();
-	struct guard *g;
+	g->next_free = table.free;
+	table.free = id;
+}
 
+static void set_range(uint32_t id, uintptr_t base, size_t size)
+{
+	struct guard *g = guard_at(id - 1);
+	struct range *r = &piece_of(id - 1)->range[(id - 1) % PIECE];
+	uint32_t version = atomic_load_explicit(&g->version, memory_order_relaxed);
+
+	atomic_store_explicit(&g->version, version + 1, memory_order_relaxed);
+	atomic_thread_fence(memory_order_release);
+	atomic_store_explicit(&r->base, base, memory_order_relaxed);
+	atomic_store_explicit(&r->size, size, memory_order_relaxed);
+	atomic_store_explicit(&g->version, version + 2, memory_order_release);
+}
+
+int sigbus_guard(const struct sigbus_area *a)
+{
+	uint32_t id;
+
+	if (!a->page || a->size % a->page || (uintptr_t)a->base % a->page)
+		return -EINVAL;
+	/* Only where the handler is: pure tests of what is above it have none. */
+	if (table.page && make_spares())
+		return -ENOMEM;
+	id = take_free();
 	if (!id)
 		return -ENOMEM;
-	g = guard_at(id - 1);
-	g->kind = kind;
-	g->owner = owner;
-	atomic_store_explicit(&g->faulted, false, memory_order_relaxed);
-	atomic_store_explicit(&g->base, (uintptr_t)base, memory_order_relaxed);
-	atomic_store_explicit(&g->size, size, memory_order_release);
+	guard_at(id - 1)->area = *a;
+	set_range(id, (uintptr_t)a->base, a->size);
 	return (int)id;
 }
 
@@ -167,9 +295,11 @@ void sigbus_unguard(int id)
 	if (id <= 0)
 		return;
 	g = guard_at((uint32_t)id - 1);
-	atomic_store_explicit(&g->size, 0, memory_order_release);
-	g->next_free = table.free;
-	table.free = (uint32_t)id;
+	set_range((uint32_t)id, 0, 0);
+	if (atomic_load_explicit(&g->faulted, memory_order_acquire))
+		g->left = true; /* it is on the list: sigbus_take() frees it */
+	else
+		put_free(g, (uint32_t)id);
 }
 
 void sigbus_notify(int fd)
@@ -177,18 +307,23 @@ void sigbus_notify(int fd)
 	atomic_store_explicit(&table.notify, fd + 1, memory_order_relaxed);
 }
 
-void *sigbus_take(void **base)
+void *sigbus_take(enum sigbus_kind *kind)
 {
-	uint32_t n = atomic_load_explicit(&table.used, memory_order_relaxed);
+	if (!table.taken)
+		table.taken = atomic_exchange_explicit(&table.faulted, 0, memory_order_acquire);
+	while (table.taken) {
+		uint32_t id = table.taken;
+		struct guard *g = guard_at(id - 1);
 
-	for (uint32_t i = 0; i < n; i++) {
-		struct guard *g = guard_at(i);
-
-		if (!atomic_load_explicit(&g->size, memory_order_relaxed) ||
-			!atomic_exchange_explicit(&g->faulted, false, memory_order_acquire))
-			continue;
-		*base = (void *)atomic_load_explicit(&g->base, memory_order_relaxed);
-		return g->owner;
+		/* Read before it may be pushed again. */
+		table.taken = atomic_load_explicit(&g->next_faulted, memory_order_relaxed);
+		atomic_store_explicit(&g->faulted, false, memory_order_release);
+		if (!g->left) {
+			*kind = g->area.kind;
+			return g->area.owner;
+		}
+		g->left = false;
+		put_free(g, id);
 	}
 	return NULL;
 }

@@ -5,7 +5,7 @@
  * no page is left to fill it. Whoever touches guarded memory, on any thread, survives that
  * (doc/decisions/0003-sigbus.md); the control thread hears of it and deals with the owner.
  *
- * One table a process, as there is one handler. It is written by the control thread and read by
+ * One table per process, as there is one handler. It is written by the control thread and read by
  * the handler on any thread.
  */
 #ifndef SIGBUS_H
@@ -13,11 +13,25 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include "mr.h"
 
 /** What a guarded mapping holds. */
 enum sigbus_kind {
 	SIGBUS_PAYLOAD, /* an application's memory: uaccess.h reports the fault to its caller */
 	SIGBUS_RING,	/* queues, lanes, doorbells: nobody looks, so the handler counts it */
+};
+
+/** A mapping that may fault. */
+struct sigbus_area {
+	void *base;
+	size_t size; /* a multiple of `page` */
+	size_t page; /* bytes of one page of it */
+	enum sigbus_kind kind;
+	void *owner; /* what sigbus_take() returns when it faulted */
+	/** Of a payload: the region, which the handler withdraws from its table, so that no other
+	 *  access takes the zeroes for data. NULL: none. */
+	struct mr *mr;
+	struct mr_table *mrs;
 };
 
 /**
@@ -27,13 +41,14 @@ enum sigbus_kind {
 int sigbus_install(void);
 
 /**
- * Guards [@p base, @p base + @p size) until sigbus_unguard(). Control thread.
- * @param owner  what sigbus_take() returns when it faulted
- * @return an id above 0, or -ENOMEM.
+ * Guards @p a, which is copied, until sigbus_unguard(). Control thread.
+ * @return an id above 0; -ENOMEM without memory, or without the spare mappings that the handler
+ * needs when the process has as many as it may have; -EINVAL for an area that is not whole pages.
  */
-int sigbus_guard(void *base, size_t size, enum sigbus_kind kind, void *owner);
+int sigbus_guard(const struct sigbus_area *a);
 
-/** Ends the guard @p id, before the memory is unmapped; 0 is harmless. Control thread. */
+/** Ends the guard @p id, after a grace period and before the memory is unmapped; 0 is harmless.
+ *  Control thread. */
 void sigbus_unguard(int id);
 
 /** Has each fault make the eventfd @p fd readable; -1: none. Control thread. */
@@ -41,9 +56,9 @@ void sigbus_notify(int fd);
 
 /**
  * Takes one mapping that faulted since it was taken last.
- * @param base  receives where it begins
+ * @param kind  receives what it holds
  * @return its owner, NULL when there is none left. Control thread.
  */
-void *sigbus_take(void **base);
+void *sigbus_take(enum sigbus_kind *kind);
 
 #endif

@@ -119,6 +119,40 @@ static void session_faults__region_is_withdrawn(void **state)
 	client_close(&c);
 }
 
+/* Regions that fault keep mappings: a session has few of them, less those that it gave back. */
+static void session_faults__too_many_regions_end_the_session(void **state)
+{
+	struct test_daemon *d = *state;
+	struct client c, other;
+	struct answer a;
+	uint32_t pd;
+
+	assert_int_equal(sigbus_install(), 0);
+	client_open(d, &other);
+	client_open(d, &c);
+	pd = client_pd(&c);
+	for (unsigned i = 0; i <= 2 * SESSION_FAULTED_MAX; i++) {
+		int fd = client_memfd(PAGE);
+		struct abi_reg_mr_reply mr = client_mr(&c, pd, fd, PAGE);
+		struct abi_handle h = {.handle = mr.handle};
+		struct mr *bad = atomic_load(&d->dp->mrs->slot[mr.lkey >> 8]);
+		volatile uint8_t *p = bad->base;
+
+		close(fd);
+		spoil("memfd:test");
+		assert_int_equal(*p, 0);
+		if (i < SESSION_FAULTED_MAX)
+			assert_int_equal(client_call(c.sock, ABI_DEREG_MR, &h, 4, -1, &a), 0);
+		else if (i < 2 * SESSION_FAULTED_MAX)
+			assert_int_equal(client_call(c.sock, ABI_QUERY_DEVICE, NULL, 0, -1, &a), 0);
+	}
+	while (client_receive(c.sock, &a)) /* until its end */
+		answer_close(&a);
+	assert_int_equal(client_call(other.sock, ABI_QUERY_DEVICE, NULL, 0, -1, &a), 0);
+	client_close(&c);
+	client_close(&other);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -126,6 +160,8 @@ int main(void)
 			session_faults__ring_ends_its_session, daemon_setup, daemon_teardown),
 		cmocka_unit_test_setup_teardown(
 			session_faults__region_is_withdrawn, daemon_setup, daemon_teardown),
+		cmocka_unit_test_setup_teardown(session_faults__too_many_regions_end_the_session,
+			daemon_setup, daemon_teardown),
 	};
 
 	return cmocka_run_group_tests(tests, daemon_group_setup, daemon_group_teardown);

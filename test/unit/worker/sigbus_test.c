@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <pthread.h>
 #include <signal.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
@@ -59,9 +62,17 @@ static int down(void **state)
 	return 0;
 }
 
+static int guard_area(volatile uint8_t *p, size_t size, size_t page, enum sigbus_kind kind)
+{
+	struct sigbus_area a = {
+		.base = (void *)p, .size = size, .page = page, .kind = kind, .owner = &r};
+
+	return sigbus_guard(&a);
+}
+
 static void guard(volatile uint8_t *p, enum sigbus_kind kind)
 {
-	id = sigbus_guard((void *)p, PAGES * PAGE, kind, &r);
+	id = guard_area(p, PAGES * PAGE, PAGE, kind);
 	assert_true(id > 0);
 }
 
@@ -107,7 +118,7 @@ static void uaccess__fault_is_reported(void **state)
 	munmap((void *)p, PAGES * PAGE);
 }
 
-/* Runs `f` in a child.  Returns the signal that ended it, 0 for none. */
+/* Runs `f` in a child.  Returns the signal that ended it, or its exit status, negative. */
 static int dies(void (*f)(volatile uint8_t *), volatile uint8_t *p)
 {
 	int status;
@@ -118,7 +129,7 @@ static int dies(void (*f)(volatile uint8_t *), volatile uint8_t *p)
 		_exit(0);
 	}
 	assert_int_equal(waitpid(pid, &status, 0), pid);
-	return WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+	return WIFSIGNALED(status) ? WTERMSIG(status) : -WEXITSTATUS(status);
 }
 
 static void touch(volatile uint8_t *p)
@@ -135,7 +146,7 @@ static void touch_unbound(volatile uint8_t *p)
 static void touch_outside(volatile uint8_t *p)
 {
 	sigbus_unguard(id);
-	id = sigbus_guard((void *)p, 2 * PAGE, SIGBUS_PAYLOAD, &r);
+	id = guard_area(p, 2 * PAGE, PAGE, SIGBUS_PAYLOAD);
 	touch(p);
 }
 
@@ -161,7 +172,7 @@ static void on_sigbus__other_memory_ends_the_process(void **state)
 static void sigbus_take__names_each_owner_once(void **state)
 {
 	volatile uint8_t *p = make_hole();
-	void *base = NULL;
+	enum sigbus_kind kind = SIGBUS_RING;
 
 	handle();
 	told = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
@@ -169,12 +180,12 @@ static void sigbus_take__names_each_owner_once(void **state)
 	sigbus_notify(told);
 	guard(p, SIGBUS_PAYLOAD);
 	assert_false(notified());
-	assert_null(sigbus_take(&base));
+	assert_null(sigbus_take(&kind));
 	touch(p);
 	assert_true(notified());
-	assert_ptr_equal(sigbus_take(&base), &r);
-	assert_ptr_equal(base, p);
-	assert_null(sigbus_take(&base));
+	assert_ptr_equal(sigbus_take(&kind), &r);
+	assert_int_equal(kind, SIGBUS_PAYLOAD);
+	assert_null(sigbus_take(&kind));
 	close(told);
 	munmap((void *)p, PAGES * PAGE);
 }
@@ -210,13 +221,13 @@ static void sigbus_guard__many(void **state)
 
 	handle();
 	for (unsigned i = 0; i < MANY; i++) {
-		ids[i] = sigbus_guard(&memory[i], 1, SIGBUS_PAYLOAD, &r);
+		ids[i] = guard_area(&memory[i], 1, 1, SIGBUS_PAYLOAD);
 		assert_true(ids[i] > 0);
 	}
 	for (unsigned i = 0; i < MANY; i += 2)
 		sigbus_unguard(ids[i]);
 	for (unsigned i = 0; i < MANY; i += 2) { /* freed ones are used again */
-		ids[i] = sigbus_guard(&memory[i], 1, SIGBUS_PAYLOAD, &r);
+		ids[i] = guard_area(&memory[i], 1, 1, SIGBUS_PAYLOAD);
 		assert_true(ids[i] <= MANY + 1);
 	}
 	guard(p, SIGBUS_PAYLOAD);
@@ -224,6 +235,175 @@ static void sigbus_guard__many(void **state)
 	assert_int_equal(r.dp->worker[0]->faults, 1);
 	for (unsigned i = 0; i < MANY; i++)
 		sigbus_unguard(ids[i]);
+	munmap((void *)p, PAGES * PAGE);
+}
+
+/* What took no notice of its fault before it was unguarded is nobody's later. */
+static void sigbus_take__forgets_who_has_gone(void **state)
+{
+	volatile uint8_t *p = make_hole();
+	enum sigbus_kind kind;
+	int first;
+
+	handle();
+	guard(p, SIGBUS_PAYLOAD);
+	first = id;
+	touch(p);
+	sigbus_unguard(id);
+	id = guard_area(p, PAGES * PAGE, PAGE, SIGBUS_RING);
+	assert_int_not_equal(id, first); /* that one is still to be told */
+	assert_null(sigbus_take(&kind));
+	munmap((void *)p, PAGES * PAGE);
+}
+
+/* The table of regions has it no longer when the access ends. */
+static void on_sigbus__withdraws_the_region(void **state)
+{
+	volatile uint8_t *p = make_hole();
+	struct mr mr = {.key = 7 << 8}, next = {.key = 7 << 8};
+	struct sigbus_area a = {.base = (void *)p,
+		.size = PAGES * PAGE,
+		.page = PAGE,
+		.kind = SIGBUS_PAYLOAD,
+		.owner = &r,
+		.mr = &mr,
+		.mrs = r.dp->mrs};
+
+	handle();
+	atomic_store(&r.dp->mrs->slot[7], &mr);
+	id = sigbus_guard(&a);
+	touch(p);
+	assert_null(atomic_load(&r.dp->mrs->slot[7]));
+	atomic_store(&r.dp->mrs->slot[7], &next); /* has the slot now */
+	assert_int_equal(p[3 * PAGE], 0);
+	assert_ptr_equal(atomic_load(&r.dp->mrs->slot[7]), &next);
+	atomic_store(&r.dp->mrs->slot[7], NULL);
+	munmap((void *)p, PAGES * PAGE);
+}
+
+/* Pages may be larger than 4 KiB, and larger than the one that the handler is told of: what lies
+ * beside them stays, also when it is not at a multiple of two pages. */
+static void on_sigbus__replaces_one_page_of_its_size(void **state)
+{
+	enum {
+		LARGE = 4 * PAGE
+	};
+	int fd = memfd_create("large", MFD_CLOEXEC);
+	uint8_t *p;
+
+	assert_true(fd >= 0);
+	assert_int_equal(ftruncate(fd, 5 * LARGE), 0);
+	p = mmap(NULL, 6 * LARGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	assert_ptr_not_equal(p, MAP_FAILED);
+	p = (uint8_t *)(((uintptr_t)p + LARGE - 1) / LARGE * LARGE);
+	assert_ptr_not_equal(
+		mmap(p, 5 * LARGE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd, 0),
+		MAP_FAILED);
+	memset(p, 0xAA, 5 * LARGE);
+	assert_int_equal(ftruncate(fd, 2 * LARGE + PAGE), 0); /* of page 2 a part is left */
+	handle();
+	id = guard_area(p + LARGE, 2 * LARGE, LARGE, SIGBUS_PAYLOAD);
+	assert_true(id > 0);
+	assert_int_equal(((volatile uint8_t *)p)[2 * LARGE + 2 * PAGE], 0);
+	assert_int_equal(p[2 * LARGE], 0);
+	assert_int_equal(p[2 * LARGE - 1], 0xAA);
+	assert_int_equal(ftruncate(fd, 5 * LARGE), 0);
+	assert_int_equal(pwrite(fd, "x", 1, 3 * LARGE), 1);
+	assert_int_equal(p[3 * LARGE], 'x');
+	assert_int_equal(guard_area(p + PAGE, LARGE, LARGE, SIGBUS_PAYLOAD), -EINVAL);
+	assert_int_equal(guard_area(p, LARGE + PAGE, LARGE, SIGBUS_PAYLOAD), -EINVAL);
+	close(fd);
+	munmap(p, 5 * LARGE);
+}
+
+/* --- no mappings left --------------------------------------------------------------------- */
+
+static unsigned map_count_max(void)
+{
+	FILE *f = fopen("/proc/sys/vm/max_map_count", "r");
+	unsigned n = 0;
+
+	if (!f || fscanf(f, "%u", &n) != 1)
+		n = 0;
+	if (f)
+		fclose(f);
+	return n;
+}
+
+/* Leaves this process as many mappings as it may have, and not one more. */
+static void exhaust_mappings(void)
+{
+	size_t n = 2 * (size_t)map_count_max();
+	uint8_t *p =
+		mmap(NULL, n * PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	if (p == MAP_FAILED)
+		_exit(1);
+	for (size_t i = 0; i < n && !mprotect(p + i * PAGE, PAGE, PROT_READ); i += 2)
+		;
+	while (mmap(NULL, PAGE, PROT_READ, MAP_SHARED | MAP_ANONYMOUS, -1, 0) != MAP_FAILED)
+		;
+}
+
+static void exhaust_and_touch(volatile uint8_t *p)
+{
+	exhaust_mappings();
+	touch(p);
+	for (unsigned i = 0; i < PAGES * PAGE; i++)
+		if (p[i] && (p[i] != 0xAA || i >= 2 * PAGE) && i != 2 * PAGE)
+			_exit(2);
+	if (p[2 * PAGE] != 1)
+		_exit(3);
+}
+
+enum {
+	AREAS = 500
+};
+static volatile uint8_t *area[AREAS];
+static pthread_barrier_t exhausted;
+
+static void *touch_backwards(void *arg)
+{
+	pthread_barrier_wait(&exhausted);
+	for (unsigned i = AREAS; i--;)
+		area[i][3 * PAGE] = 1;
+	return NULL;
+}
+
+/* So many areas that page by page there would be no mappings for them, whatever is kept for the
+ * handler; two threads at the same time, and a control thread that takes what can be had. */
+static void exhaust_and_touch_many(volatile uint8_t *p)
+{
+	pthread_t thread;
+
+	for (unsigned i = 0; i < AREAS; i++) {
+		area[i] = make_hole();
+		if (guard_area(area[i], PAGES * PAGE, PAGE, SIGBUS_RING) < 0)
+			_exit(4);
+	}
+	pthread_barrier_init(&exhausted, NULL, 2);
+	if (pthread_create(&thread, NULL, touch_backwards, NULL))
+		_exit(5);
+	exhaust_mappings();
+	pthread_barrier_wait(&exhausted);
+	for (unsigned i = 0; i < AREAS; i++) {
+		touch(area[i]);
+		guard_area(p, PAGE, PAGE, SIGBUS_RING);
+	}
+	pthread_join(thread, NULL);
+}
+
+static void on_sigbus__survives_without_mappings(void **state)
+{
+	volatile uint8_t *p = make_hole();
+	unsigned n = map_count_max();
+
+	if (!n || n > 4u << 20)
+		skip(); /* would take long */
+	handle();
+	guard(p, SIGBUS_PAYLOAD);
+	assert_int_equal(dies(exhaust_and_touch, p), 0);
+	assert_int_equal(dies(exhaust_and_touch_many, p), 0);
 	munmap((void *)p, PAGES * PAGE);
 }
 
@@ -237,6 +417,10 @@ int main(void)
 		cmocka_unit_test_setup_teardown(sigbus_take__names_each_owner_once, up, down),
 		cmocka_unit_test_setup_teardown(on_sigbus__counts_faults_in_rings, up, down),
 		cmocka_unit_test_setup_teardown(sigbus_guard__many, up, down),
+		cmocka_unit_test_setup_teardown(sigbus_take__forgets_who_has_gone, up, down),
+		cmocka_unit_test_setup_teardown(on_sigbus__withdraws_the_region, up, down),
+		cmocka_unit_test_setup_teardown(on_sigbus__replaces_one_page_of_its_size, up, down),
+		cmocka_unit_test_setup_teardown(on_sigbus__survives_without_mappings, up, down),
 	};
 
 	eal_test_start();
