@@ -23,9 +23,6 @@ void session_reply(struct session *s, const struct abi_msg *msg, int result, str
  *  @return milliseconds until it must be called again, -1: never. */
 int sessions_poll(struct ctl *ctl, uint64_t now_ms);
 
-/** The eventfd of sigbus_notify() is readable: deals with the owners of what faulted. A region
- *  of memory becomes unknown, so that nobody takes the zeroes for data; a session whose queues
- *  faulted ends. */
 /** The eventfd of sigbus_notify() is readable: deals with the owners of what faulted. The handler
  *  has withdrawn a region of memory, so that nobody takes the zeroes for data; a session whose
  *  queues faulted, or more than SESSION_FAULTED_MAX regions, ends. */
