@@ -30,7 +30,7 @@ struct attack {
 
 /** Tables; the last row has no name. */
 extern const struct attack attacks_words[], attacks_wqe[], attacks_srq[], attacks_keys[],
-	attacks_socket[], attacks_objects[], attacks_memory[], attacks_fuzz[];
+	attacks_socket[], attacks_objects[], attacks_memory[], attacks_fuzz[], attacks_rounds[];
 
 /** A session with two connected QPs over one CQ and one region, which each may use freely. */
 struct duo {
