@@ -33,8 +33,8 @@ struct attack {
  *  limits of rocid itself or to have programs of several users; all others run as USER_ATTACKER. */
 extern const struct attack attacks_words[], attacks_wqe[], attacks_srq[], attacks_keys[],
 	attacks_socket[], attacks_objects[], attacks_memory[], attacks_wire[], attacks_paths[],
-	attacks_crowds[], attacks_pieces[], attacks_storms[], attacks_passed_root[], attacks_fuzz[],
-	attacks_root[];
+	attacks_crowds[], attacks_pieces[], attacks_storms[], attacks_passed_root[],
+	attacks_rounds[], attacks_fuzz[], attacks_root[];
 
 /** A session with two connected QPs over one CQ and one region, which each may use freely. */
 struct duo {
