@@ -13,12 +13,15 @@ void core_init(struct core *c, const struct core_config *cfg, uint64_t now)
 	c->ua.faults = cfg->faults;
 	wheel_init(&c->wheel, now);
 	list_init(&c->ready);
+	list_init(&c->blocked);
+	c->open = UINT32_MAX;
 	list_init(&c->touched);
 	list_init(&c->troubled);
 	list_init(&c->held);
 	for (uint32_t i = 0; i < SESSION_MAX; i++) {
 		list_init(&c->share[i].node);
-		list_init(&c->share[i].qps);
+		for (uint32_t way = 0; way < EGRESS_COUNT; way++)
+			list_init(&c->share[i].qps[way]);
 		list_init(&c->share[i].group);
 		list_init(&c->share[i].jobs);
 	}
@@ -67,7 +70,7 @@ uint64_t core_deadline(const struct core *c)
 {
 	uint64_t due;
 
-	if (!list_empty(&c->ready))
+	if (!list_empty(&c->ready) || !list_empty(&c->blocked))
 		return 0;
 	due = wheel_deadline(&c->wheel);
 	if (unlikely(c->careful)) {

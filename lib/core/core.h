@@ -173,15 +173,30 @@ struct core_event {
 	uint32_t session; /* number of the session that owns the object */
 };
 
-/** A session's part of the schedule: sessions take turns, and within one its QPs do. */
+/**
+ * Egress: the ways by which packets leave the core. Each port is one, and so is each worker's
+ * inbox, to which packets for QPs of this daemon go. One that cannot take a burst now is closed:
+ * the QPs whose packets leave by it wait, and those of others go on. EGRESS_NONE is for QPs that
+ * have something to complete rather than to send; it is never closed.
+ */
+#define EGRESS_PORT(index)   (index)
+#define EGRESS_LOCAL(worker) (PORT_MAX + (worker))
+#define EGRESS_NONE	     (PORT_MAX + WORKER_MAX)
+#define EGRESS_COUNT	     (EGRESS_NONE + 1)
+
+/** A session's part of the schedule: sessions take turns, within one its egresses do, and at an
+ *  egress the QPs. */
 struct core_share {
-	struct list node; /* on core.ready while there is a QP in `qps` */
-	struct list qps;  /* QPs with something to send or to flush, round robin */
+	struct list node; /* on core.ready or core.blocked while there is a QP in `qps` */
+	uint32_t ways;	  /* a bit for each egress that has QPs */
+	uint32_t last;	  /* the egress that had the last turn */
+	/* QPs with something to send or to flush, round robin, by egress */
+	struct list qps[EGRESS_COUNT];
 	/* multicast.c: multicast datagrams that its QPs have still to receive */
 	struct list group; /* on core.groups.ready while there is one */
 	struct list jobs;  /* struct group_job, in the order in which they came */
 	uint32_t njobs;
-};
+} CACHE_ALIGNED;
 
 /** Members of one session that are to receive a multicast datagram. */
 struct group_job {
@@ -217,6 +232,8 @@ struct core {
 	struct uaccess ua;
 	struct wheel wheel;
 	struct list ready;    /* sessions' shares with QPs that are ready, round robin */
+	struct list blocked;  /* those of them that had no open egress when their turn came */
+	uint32_t open;	      /* a bit for each egress that is: core_open_egress() */
 	struct list touched;  /* CQ lanes with news since the last core_events() */
 	struct list troubled; /* QPs with async events that core_events() has not taken */
 	uint64_t srq_troubled[SRQ_MAX / 64]; /* likewise, by slot of the SRQ table ... */
@@ -349,9 +366,13 @@ enum txd_sealed {
 	TXD_LOST,   /* it is, and is not to be sent: a fault wants it lost */
 };
 
+/** Says which egresses can take a burst from now on: a bit for each. At first all can. */
+void core_open_egress(struct core *c, uint32_t open);
+
 /**
- * Builds up to @p n packets of the QPs that have something to send: sessions get equal shares,
- * however many QPs each has, and the QPs of a session equal parts of its share.
+ * Builds up to @p n packets, by what is open of the egresses, of the QPs that have something to
+ * send: sessions get equal shares, however many QPs each has, and the QPs of a session equal parts
+ * of its share.
  * @return how many of @p out were filled. Fewer than @p n: nothing more can be sent now, or so
  * many QPs had nothing to send that the rest waits for the next call; core_deadline() tells.
  * What is returned counts as sent: the caller transmits it before it calls again.
@@ -377,7 +398,7 @@ void core_doorbell(struct core *c, struct qp *qp, uint64_t now);
 bool core_expire(struct core *c, uint64_t now);
 
 /** @return when core_expire() has something to do next; WHEEL_NEVER if nothing is armed;
- *  0 while QPs are ready to send. */
+ *  0 while QPs are ready to send, even if their egress is closed. */
 uint64_t core_deadline(const struct core *c);
 
 /**

@@ -240,6 +240,7 @@ struct qp {
 	/* classify.c, read by the control thread: on whose receive queue the last packet of the
 	 * peer that came in by one did, PKT_NO_QUEUE for none, and how many in a row */
 	uint8_t queue;
+	uint8_t egress; /* schedule.c: on which list of its share `ready` is */
 	uint32_t queue_run;
 	uint32_t tx_call;	  /* core_tx() call that last built a packet of it; schedule.c */
 	struct trace *trace;	  /* trace.c; NULL: nobody looks */
@@ -405,6 +406,20 @@ void qp_make_ready(struct core *c, struct qp *qp);
 
 /** Takes it out again; harmless when it is not among them. */
 void qp_make_idle(struct core *c, struct qp *qp);
+
+/** The path of @p qp has changed: if it is ready, its packets may leave by another egress now. */
+void qp_rerouted(struct core *c, struct qp *qp);
+
+/** @return the egress by which a packet to @p dest_qpn leaves that goes along @p p. */
+static inline unsigned path_egress(const struct core *c, const struct path *p, uint32_t dest_qpn)
+{
+	return unlikely(p->local) ? EGRESS_LOCAL(core_owner(c, dest_qpn)) : EGRESS_PORT(p->port);
+}
+
+static inline bool egress_is_open(const struct core *c, unsigned egress)
+{
+	return c->open >> egress & 1;
+}
 
 /** Moves @p qp to ERR because of what happened on the wire or in memory; its queues are
  *  flushed by core_tx() in bounded steps. What the responder owes still goes out if a fatal NAK

@@ -149,13 +149,14 @@ static void load_pkey(const struct core *c, struct qp *qp)
 		qp->pkey = c->cfg.ports->port[a->port - 1].pkey[a->pkey_index];
 }
 
-static void set_path(struct qp *qp, struct core_cmd *cmd)
+static void set_path(struct core *c, struct qp *qp, struct core_cmd *cmd)
 {
 	qp->attr.ah = cmd->attr.ah;
 	cmd->path.sgid = &cmd->sgid;
 	cmd->path.src_qpn = qp->qpn;
 	cmd->path.dst_qpn = qp->attr.dest_qpn;
 	path_init(&qp->path, &cmd->path); /* UDP-11: the source port too */
+	qp_rerouted(c, qp);
 }
 
 static void set_addressing(struct core *c, struct qp *qp, struct core_cmd *cmd)
@@ -171,7 +172,7 @@ static void set_addressing(struct core *c, struct qp *qp, struct core_cmd *cmd)
 	if (cmd->mask & ABI_QP_DEST_QPN)
 		q->dest_qpn = a->dest_qpn & SEQ24_MASK;
 	if (cmd->mask & ABI_QP_AV)
-		set_path(qp, cmd);
+		set_path(c, qp, cmd);
 }
 
 static void set_limits(struct qp *qp, const struct core_cmd *cmd)
@@ -341,19 +342,20 @@ static void detach_qp(struct core *c, struct qp *qp, uint64_t now)
 }
 
 /* A17.4.2: the AV stays what it was, but for the L2 address that was found for it. */
-static void readdress(struct qp *qp, const struct core_cmd *cmd)
+static void readdress(struct core *c, struct qp *qp, const struct core_cmd *cmd)
 {
 	if (!qp->path.hdr_len)
 		return; /* it was reset meanwhile and leads nowhere */
 	path_readdress(&qp->path, cmd->path.dmac, cmd->sgid.mac, cmd->path.local);
 	memcpy(qp->attr.ah.dmac, cmd->path.dmac, 6);
+	qp_rerouted(c, qp);
 }
 
-static int repath(struct qp *qp, struct core_cmd *cmd)
+static int repath(struct core *c, struct qp *qp, struct core_cmd *cmd)
 {
 	if (!qp->path.hdr_len)
 		return -EINVAL;
-	set_path(qp, cmd);
+	set_path(c, qp, cmd);
 	return 0;
 }
 
@@ -376,12 +378,12 @@ int core_cmd(struct core *c, struct core_cmd *cmd, uint64_t now)
 		return 0;
 	case CORE_CMD_READDRESS_QPS:
 		for (uint32_t i = 0; i < cmd->n; i++)
-			readdress(cmd->qps[i], cmd);
+			readdress(c, cmd->qps[i], cmd);
 		return 0;
 	case CORE_CMD_SNAPSHOT_QPS:
 		return ud_snapshot(c, cmd);
 	case CORE_CMD_REPATH_QP:
-		return repath(cmd->qp, cmd);
+		return repath(c, cmd->qp, cmd);
 	case CORE_CMD_RELOAD_PKEYS:
 		for (uint32_t i = 0; i < cmd->n; i++)
 			load_pkey(c, cmd->qps[i]);

@@ -596,7 +596,8 @@ static ALWAYS_INLINE struct send_wqe *current_wqe(struct core *c, struct qp *qp,
 	return NULL;
 }
 
-/* The packet at the cursor.  @return false when a key of its memory fails. */
+/* The packet at the cursor.  @return false when a key of its memory fails, or, of a datagram, its
+ * egress is closed. */
 static ALWAYS_INLINE bool build(struct core *c, struct qp *qp, struct send_wqe *w, struct txd *t)
 {
 	if (wqe_is_read(w)) {
@@ -630,6 +631,10 @@ static ALWAYS_INLINE bool requester_next(struct core *c, struct qp *qp, struct t
 	if (!may_send(qp, w))
 		return false;
 	if (!build(c, qp, w, t)) {
+		if (qp->opc == OPC_UD && !egress_is_open(c, ud_egress(c, qp))) {
+			qp_make_ready(c, qp); /* each datagram goes its own way */
+			return false;
+		}
 		/* the region went away meanwhile */
 		cause_refuse_sge(c, qp, qp->req.cur, qp->req.sge);
 		w->status = wqe_refuse(w, ABI_WC_LOC_PROT_ERR, CAUSE_KEY_GONE, qp->req.sge);

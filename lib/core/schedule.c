@@ -1,34 +1,50 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Who sends next: sessions that have something take turns, a quantum of packets each, and with
  * each turn another QP of the session, so that a thousand QPs of one program get no more than the
- * only one of another. A doorbell makes a QP one of them. */
+ * only one of another. A doorbell makes a QP one of them. QPs whose packets leave by an egress
+ * that is closed wait there, and nobody walks over them. */
 #include "completer.h"
 #include "inject.h"
 #include "qp.h"
 #include "requester.h"
 #include "responder.h"
 #include "trace.h"
+#include "ud.h"
 
 /* Packets that one QP sends before the next has its turn; also what is flushed a turn. Large
  * enough to keep a QP's lines warm, small enough that a burst serves several. */
 #define QUANTUM 8u
 
 _Static_assert((SESSION_MAX & (SESSION_MAX - 1)) == 0, "share_of");
+_Static_assert(EGRESS_COUNT <= 32, "core_share.ways");
 
 static struct core_share *share_of(struct core *c, const struct qp *qp)
 {
 	return &c->share[qp->session & (SESSION_MAX - 1)];
 }
 
-void qp_make_ready(struct core *c, struct qp *qp)
+/* By which egress its next packet leaves. */
+static unsigned egress_of(const struct core *c, const struct qp *qp)
+{
+	if (unlikely(qp->opc == OPC_UD))
+		return ud_egress(c, qp);
+	return path_egress(c, &qp->path, qp->attr.dest_qpn);
+}
+
+static void put_on(struct core *c, struct qp *qp, unsigned way)
 {
 	struct core_share *s = share_of(c, qp);
+	uint32_t before = s->ways;
 
-	if (!list_empty(&qp->ready))
-		return;
-	list_push(&s->qps, &qp->ready);
-	if (list_empty(&s->node))
+	qp->egress = (uint8_t)way;
+	list_push(&s->qps[way], &qp->ready);
+	s->ways = before | 1u << way;
+	if (list_empty(&s->node)) {
 		list_push(&c->ready, &s->node);
+	} else if (unlikely(!(before & c->open))) { /* it may be among the blocked */
+		list_del(&s->node);
+		list_push(&c->ready, &s->node);
+	}
 }
 
 void qp_make_idle(struct core *c, struct qp *qp)
@@ -36,26 +52,97 @@ void qp_make_idle(struct core *c, struct qp *qp)
 	struct core_share *s = share_of(c, qp);
 
 	list_del(&qp->ready);
-	if (list_empty(&s->qps))
+	if (list_empty(&s->qps[qp->egress]))
+		s->ways &= ~(1u << qp->egress);
+	if (!s->ways)
 		list_del(&s->node);
 }
 
-/* The QP whose turn it is; its session goes behind the others'. */
+/* What is to be flushed does not wait for a port. */
+void qp_make_ready(struct core *c, struct qp *qp)
+{
+	bool flush = qp->state >= ABI_QPS_SQE;
+
+	if (!list_empty(&qp->ready)) {
+		if (likely(!flush) || qp->egress == EGRESS_NONE)
+			return;
+		qp_make_idle(c, qp);
+	}
+	put_on(c, qp, unlikely(flush) ? EGRESS_NONE : egress_of(c, qp));
+}
+
+void qp_rerouted(struct core *c, struct qp *qp)
+{
+	if (list_empty(&qp->ready))
+		return;
+	qp_make_idle(c, qp);
+	qp_make_ready(c, qp);
+}
+
+void core_open_egress(struct core *c, uint32_t open)
+{
+	open |= 1u << EGRESS_NONE;
+	if (unlikely(open & ~c->open))
+		list_splice(&c->ready, &c->blocked);
+	c->open = open;
+}
+
+/* The session whose turn it is. Those that have nothing at an open egress are looked at once,
+ * until one opens. */
+static struct core_share *next_share(struct core *c)
+{
+	struct list *node;
+
+	while ((node = list_pop(&c->ready))) {
+		struct core_share *s = container_of(node, struct core_share, node);
+
+		if (likely(s->ways & c->open))
+			return s;
+		list_push(&c->blocked, node);
+	}
+	return NULL;
+}
+
+/* The QP whose turn it is; its session goes behind the others', and the egress behind the
+ * session's others. */
 static struct qp *next_qp(struct core *c)
 {
-	struct list *node = list_pop(&c->ready);
-	struct core_share *s;
+	struct core_share *s = next_share(c);
+	uint32_t ways, later;
+	struct list *qps;
 	struct qp *qp;
 
-	if (!node)
+	if (!s)
 		return NULL;
-	s = container_of(node, struct core_share, node);
-	qp = container_of(list_pop(&s->qps), struct qp, ready);
-	if (!list_empty(&s->qps)) {
+	ways = s->ways & c->open;
+	later = ways & ~((2u << s->last) - 1);
+	s->last = (uint32_t)__builtin_ctz(later ? later : ways);
+	qps = &s->qps[s->last];
+	qp = container_of(list_pop(qps), struct qp, ready);
+	if (list_empty(qps))
+		s->ways &= ~(1u << s->last);
+	else
+		qp_prefetch(container_of(qps->next, struct qp, ready));
+	if (s->ways)
 		list_push(&c->ready, &s->node);
-		qp_prefetch(container_of(s->qps.next, struct qp, ready));
-	}
 	return qp;
+}
+
+/* Of a QP that was at no port: its peer may have moved to another worker since.  @return false when
+ * it waits at the right egress now; else it may send *room packets, which is none when that is
+ * closed and the QP had its turn because it has something to complete. */
+static NOINLINE bool still_leaves(struct core *c, struct qp *qp, unsigned *room)
+{
+	unsigned way = egress_of(c, qp);
+
+	if (egress_is_open(c, way))
+		return true;
+	if (qp->egress == EGRESS_NONE) {
+		*room = 0;
+		return true;
+	}
+	put_on(c, qp, way);
+	return false;
 }
 
 /* Responses and requests of one QP alternate, so that neither starves the other. */
@@ -78,43 +165,53 @@ static unsigned qp_tx(struct core *c, struct qp *qp, struct txd out[], unsigned 
 	return got;
 }
 
+/* Unless what happened in its turn has made it ready already. */
+static void go_on(struct core *c, struct qp *qp, unsigned way)
+{
+	if (list_empty(&qp->ready))
+		put_on(c, qp, way);
+}
+
 /* One turn of one QP.  @return packets built; puts the QP back when it has more. */
 static unsigned qp_turn(struct core *c, struct qp *qp, struct txd out[], unsigned n, uint64_t now)
 {
 	unsigned quantum = n < QUANTUM ? n : QUANTUM;
+	bool completes = false;
 	unsigned got;
-	bool more;
 
 	if (unlikely(!qp->reliable) && !qp_built_now(c, qp))
 		completer_sent(c, qp, now);
 	got = qp_tx(c, qp, out, quantum, now);
-	more = got == quantum;
 	if (got)
 		qp->tx_call = c->tx_call;
 	if (unlikely(qp->state >= ABI_QPS_SQE))
-		more |= qp_flush(c, qp, QUANTUM, now);
+		completes = qp_flush(c, qp, QUANTUM, now);
 	/* Next time there may be WQEs to fetch that are to be flushed, and what was built now will
 	 * have left. */
 	if (unlikely(qp->state >= ABI_QPS_SQE || !qp->reliable))
-		more |= qp_built_now(c, qp);
-	if (more)
-		qp_make_ready(c, qp);
+		completes |= qp_built_now(c, qp);
+	if (unlikely(completes))
+		go_on(c, qp, EGRESS_NONE);
+	else if (got == quantum)
+		go_on(c, qp, egress_of(c, qp));
 	return got;
 }
 
 /* Around a turn while QPs are traced or have faults: not in its place, because a second caller of
  * qp_turn() would take that out of core_tx(). One that has faults sends a packet a turn, so that
  * those which are held back find their places between them.
- * @return packets that the turn may build; 0: one that was held back is in @p out instead */
-static NOINLINE unsigned before_turn(struct core *c, struct qp *qp, struct txd out[], unsigned room,
+ * @return true when one that was held back is in @p out instead; else the turn may build *room */
+static NOINLINE bool before_turn(struct core *c, struct qp *qp, struct txd out[], unsigned *room,
 	struct trace_step *step, uint64_t now)
 {
-	if (qp->inject && inject_release(c, qp, out, now)) {
+	if (qp->inject && *room && inject_release(c, qp, out, now)) {
 		qp_make_ready(c, qp);
-		return 0;
+		return true;
 	}
 	trace_tx_begin(step, qp, now);
-	return qp->inject ? 1 : room;
+	if (qp->inject && *room)
+		*room = 1;
+	return false;
 }
 
 /* @return packets in @p out after all. */
@@ -142,12 +239,11 @@ unsigned core_tx(struct core *c, struct txd out[], unsigned n, uint64_t now)
 
 		if (!qp)
 			break;
-		if (unlikely(c->careful)) {
-			room = before_turn(c, qp, &out[got], room, &step, now);
-			if (!room) {
-				got++;
-				continue;
-			}
+		if (unlikely(qp->egress >= EGRESS_LOCAL(0)) && !still_leaves(c, qp, &room))
+			continue;
+		if (unlikely(c->careful) && before_turn(c, qp, &out[got], &room, &step, now)) {
+			got++;
+			continue;
 		}
 		built = qp_turn(c, qp, &out[got], room, now);
 		if (unlikely(c->careful))

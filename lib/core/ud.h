@@ -31,7 +31,11 @@ enum drop ud_rx(struct core *c, struct qp *qp, const struct pkt *pkt, uint64_t n
  *  becomes of the address handle then does not matter (UD-16). */
 void ud_address(struct core *c, const struct qp *qp, struct send_wqe *w, const struct abi_wqe *e);
 
-/** Builds the packet of @p w.  @return false when a key fails. */
+/** @return by which egress the next datagram of @p qp leaves; EGRESS_NONE: it is not fetched yet,
+ * so ud_build() will see, or none is sent for it. */
+unsigned ud_egress(const struct core *c, const struct qp *qp);
+
+/** Builds the packet of @p w.  @return false when a key fails, or its egress is closed. */
 bool ud_build(struct core *c, struct qp *qp, struct send_wqe *w, struct txd *t);
 
 /** CORE_CMD_SNAPSHOT_QPS.  @return 0, or -EAGAIN: more steps are needed. */

@@ -77,6 +77,16 @@ void ud_address(struct core *c, const struct qp *qp, struct send_wqe *w, const s
 		path_set_label(path, flow_label_of_qpns(source_qpn(qp), w->ud.dest_qpn), ah->plain);
 }
 
+unsigned ud_egress(const struct core *c, const struct qp *qp)
+{
+	struct send_wqe *w;
+
+	if (qp->req.cur == qp->req.fetched)
+		return EGRESS_NONE;
+	w = qp_wqe(qp, qp->req.cur);
+	return w->status ? EGRESS_NONE : path_egress(c, path_of(qp, w), w->ud.dest_qpn);
+}
+
 bool ud_build(struct core *c, struct qp *qp, struct send_wqe *w, struct txd *t)
 {
 	bool imm = w->opcode == ABI_WR_SEND_WITH_IMM;
@@ -88,8 +98,11 @@ bool ud_build(struct core *c, struct qp *qp, struct send_wqe *w, struct txd *t)
 		.dest_qpn = w->ud.dest_qpn, /* BTH-12 */
 		.psn = w->first_psn,	    /* UD-04 */
 	};
-	uint8_t *eth = packet_begin_to(c, qp, path, t, &b, w->length);
+	uint8_t *eth;
 
+	if (unlikely(!egress_is_open(c, path_egress(c, path, w->ud.dest_qpn))))
+		return false;
+	eth = packet_begin_to(c, qp, path, t, &b, w->length);
 	put_be32(eth, w->ud.qkey); /* BTH-24 */
 	put_be32(eth + 4, source_qpn(qp));
 	if (imm)

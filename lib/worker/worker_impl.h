@@ -157,8 +157,8 @@ void capture_sent(struct worker *w, const struct txd *t, struct rte_mbuf *m, uin
  *  @return packets received; *drained tells whether every queue was emptied. */
 unsigned rx_poll(struct worker *w, bool *drained);
 
-/** Takes frames of the kernel, lets the core build one burst, and sends both, unless earlier ones
- *  still wait.  @return their number. */
+/** Takes frames of the kernel, lets the core build one burst, and sends both, by ports for which
+ *  nothing waits from before.  @return their number. */
 unsigned tx_poll(struct worker *w);
 
 /** Fills the stock of empty buffers.  @return false when the pool was short. */

@@ -21,14 +21,17 @@ static void check_list(const struct list *head, unsigned max)
 }
 
 /* A session that has a turn has a QP that wants it. */
-static void check_ready(const struct core *c)
+static void check_shares(const struct list *shares)
 {
-	check_list(&c->ready, SESSION_MAX);
-	for (const struct list *l = c->ready.next; l != &c->ready; l = l->next) {
+	check_list(shares, SESSION_MAX);
+	for (const struct list *l = shares->next; l != shares; l = l->next) {
 		const struct core_share *s = container_of(l, const struct core_share, node);
 
-		assert_false(list_empty(&s->qps));
-		check_list(&s->qps, QP_MAX);
+		assert_int_not_equal(s->ways, 0);
+		for (unsigned way = 0; way < EGRESS_COUNT; way++) {
+			assert_int_equal(!list_empty(&s->qps[way]), s->ways >> way & 1);
+			check_list(&s->qps[way], QP_MAX);
+		}
 	}
 }
 
@@ -133,7 +136,8 @@ void invariants_check(struct app *a, uint64_t now)
 	bool awake = a->host->paused_until <= now;
 
 	assert_true(app_guards_ok(a));
-	check_ready(&a->host->core);
+	check_shares(&a->host->core.ready);
+	check_shares(&a->host->core.blocked);
 	check_counters(a);
 	for (unsigned i = 0; i < a->qps; i++) {
 		const struct qp *qp = a->qp[i]->qp;

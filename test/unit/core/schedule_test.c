@@ -123,6 +123,125 @@ static void core_tx__destroyed_while_ready(void **state)
 	assert_true(list_empty(&l.host->core.ready));
 }
 
+#define PORT_0 (1u << EGRESS_PORT(0))
+#define PORT_1 (1u << EGRESS_PORT(1))
+
+/* The same as busy_qp(), by port 1. */
+static struct app_qp *busy_qp_of_port_1(uint32_t session, unsigned packets)
+{
+	struct app_qp *q = busy_qp(session, packets);
+
+	q->qp->path.port = 1;
+	qp_rerouted(&l.host->core, q->qp);
+	return q;
+}
+
+static void assert_no_packet(void)
+{
+	struct txd t = {.frame = l.host->tx[0]};
+
+	assert_int_equal(core_tx(&l.host->core, &t, 1, l.now), 0);
+}
+
+/* A port that takes nothing holds up its own QPs, and they go on when it does. */
+static void core_tx__closed_egress_holds_up_no_other(void **state)
+{
+	unsigned sent[3] = {0};
+
+	lone_start(&l);
+	busy_qp(1, 120);
+	busy_qp_of_port_1(2, 120);
+	core_open_egress(&l.host->core, ~PORT_0);
+	count_burst(sent, 3);
+	assert_int_equal(sent[2], BURST);
+	core_open_egress(&l.host->core, ~(PORT_0 | PORT_1));
+	assert_no_packet();
+	assert_no_packet();
+	assert_int_equal(core_deadline(&l.host->core), 0); /* somebody must look at the ports */
+	core_open_egress(&l.host->core, ~PORT_1);
+	count_burst(sent, 3);
+	assert_int_equal(sent[1], BURST);
+	core_open_egress(&l.host->core, UINT32_MAX);
+	for (unsigned burst = 0; burst < 4; burst++)
+		count_burst(sent, 3);
+	assert_int_equal(sent[1], 3 * BURST);
+	assert_int_equal(sent[2], 3 * BURST);
+}
+
+/* Nor does it cost others a turn, however many QPs wait for it. */
+static void core_tx__closed_egress_is_not_walked(void **state)
+{
+	unsigned sent[3] = {0};
+
+	l.spec.sq_depth = 1;
+	l.spec.rq_depth = 1;
+	lone_start(&l);
+	for (unsigned i = 0; i < 900; i++)
+		busy_qp(1, 8);
+	busy_qp_of_port_1(1, 120);
+	for (unsigned burst = 0; burst < 3; burst++) {
+		core_open_egress(&l.host->core, UINT32_MAX);
+		core_open_egress(&l.host->core, ~PORT_0);
+		count_burst(sent, 3);
+	}
+	assert_int_equal(sent[1], 3 * BURST);
+	while (strcmp(lone_tx(&l), ""))
+		;
+	busy_qp_of_port_1(2, 8); /* a session that was not blocked */
+	busy_qp_of_port_1(1, 8); /* and one that was */
+	assert_string_not_equal(lone_tx(&l), "");
+}
+
+/* What answers waits for its port, too, and loses nothing. */
+static void core_tx__answers_wait_for_their_egress(void **state)
+{
+	lone_start(&l);
+	core_open_egress(&l.host->core, ~PORT_0);
+	lone_recv(&l, 1, 0, 64);
+	lone_rx(&l, &(struct shot){.opcode = 0x04, .psn = RQ_PSN, .ackreq = true, .len = 4});
+	assert_string_equal(lone_tx(&l), "");
+	lone_rx(&l, &(struct shot){.opcode = 0x0C,
+			    .psn = RQ_PSN + 1,
+			    .va = app_va(l.mr, 0),
+			    .rkey = l.mr->mr.key,
+			    .dma_len = 8});
+	assert_string_equal(lone_tx(&l), "");
+	core_open_egress(&l.host->core, UINT32_MAX);
+	assert_string_equal(lone_tx(&l), "ACK@1001f/1 RESP_ONLY@101+81f/2");
+}
+
+/* Work that is flushed does not wait for a port that takes nothing. */
+static void core_tx__flush_does_not_wait(void **state)
+{
+	lone_start(&l);
+	core_open_egress(&l.host->core, ~PORT_0);
+	lone_post(&l, ABI_WR_SEND, 1, 4, 0);
+	assert_string_equal(lone_tx(&l), "");
+	assert_int_equal(app_to_state(l.qp, ABI_QPS_ERR, l.now), 0);
+	assert_string_equal(lone_tx(&l), "");
+	assert_string_equal(lone_cqes(&l), "S1:FLUSH");
+	assert_no_packet();
+	assert_true(list_empty(&l.host->core.ready));
+}
+
+/* A QP whose path leads elsewhere while it waits goes on there. */
+static void core_tx__rerouted_while_it_waits(void **state)
+{
+	unsigned sent[3] = {0};
+	struct app_qp *q;
+
+	lone_start(&l);
+	q = busy_qp(1, 120);
+	core_open_egress(&l.host->core, ~PORT_0);
+	assert_no_packet();
+	q->qp->path.local = true;
+	qp_rerouted(&l.host->core, q->qp);
+	count_burst(sent, 3);
+	assert_int_equal(sent[1], BURST);
+	core_open_egress(&l.host->core, ~(1u << EGRESS_LOCAL(0)));
+	assert_no_packet();
+}
+
 /* Neither requests nor responses of one QP starve the other. */
 static void core_tx__alternates_requests_and_responses(void **state)
 {
@@ -204,6 +323,11 @@ int main(void)
 		T(core_tx__sessions_share_alike),
 		T(core_tx__destroyed_while_ready),
 		T(core_tx__flush_spares_inline_data),
+		T(core_tx__closed_egress_holds_up_no_other),
+		T(core_tx__closed_egress_is_not_walked),
+		T(core_tx__answers_wait_for_their_egress),
+		T(core_tx__flush_does_not_wait),
+		T(core_tx__rerouted_while_it_waits),
 		T(core_tx__alternates_requests_and_responses),
 		T(core_tx__one_at_a_time),
 	};

@@ -405,6 +405,33 @@ static void ud_snapshot__in_steps(void **state)
 	a.qp = qp[0];
 }
 
+/* Each datagram goes its own way: one that must wait for its port waits, and is sent then; one for
+ * this daemon does not wait for a port. */
+static void ud_build__waits_for_its_egress(void **state)
+{
+	core_open_egress(&a.host->core, ~(1u << EGRESS_PORT(0)));
+	post(16);
+	assert_false(send_one());
+	assert_false(send_one());
+	core_open_egress(&a.host->core, UINT32_MAX);
+	assert_true(send_one());
+	assert_false(sent.local);
+	ah.path.local = true;
+	core_open_egress(&a.host->core, ~(1u << EGRESS_PORT(0)));
+	post(16);
+	assert_true(send_one());
+	assert_true(sent.local);
+	core_open_egress(&a.host->core, ~(1u << EGRESS_LOCAL(0)));
+	post(16);
+	assert_false(send_one());
+	core_open_egress(&a.host->core, UINT32_MAX);
+	assert_true(send_one());
+	send_one();
+	for (unsigned i = 0; i < 3; i++)
+		assert_int_equal(take_cqe(&a).status, ABI_WC_SUCCESS);
+	assert_no_cqe(&a);
+}
+
 #define T(f) cmocka_unit_test_setup_teardown(f, datagram_setup, datagram_teardown)
 
 int main(void)
@@ -425,6 +452,7 @@ int main(void)
 		T(ud_build__headers),
 		T(ud_build__qkey_of_the_request),
 		T(ud_build__completes_when_sent),
+		T(ud_build__waits_for_its_egress),
 		T(ud_build__memory_faults),
 		T(ud_address__entropy_of_handle_and_qpn),
 		T(ud_address__refuses_other_handles),

@@ -121,7 +121,7 @@ static void tx_poll__backlog_goes_first_and_nothing_is_lost(void **state)
 	doorbell_poll(h->w);
 	assert_int_equal(tx_poll(h->w), BURST);
 	assert_int_equal(h->w->port[0].count, BURST);
-	assert_int_equal(tx_poll(h->w), 0); /* the core is not asked while a burst waits */
+	assert_int_equal(tx_poll(h->w), 0); /* nothing is built for it while a burst waits */
 	assert_int_equal(h->w->port[0].count, BURST);
 	drain(h);
 	for (unsigned i = 0; i < 4; i++) {
@@ -157,6 +157,28 @@ static void tx_poll__port_that_takes_nothing_does_not_block_for_ever(void **stat
 	assert_int_equal(rig_free_buffers(h->w), h->all_buffers);
 }
 
+/* A peer that takes a packet now and then holds a burst, and delays nobody who sends by another
+ * port: each message of theirs leaves in the round in which it was posted. */
+static void tx_poll__slow_port_holds_up_no_other(void **state)
+{
+	struct hand *h = *state;
+	struct rte_mbuf *m[BURST];
+
+	fill_ring(h);
+	rig_write(&h->a, &h->b, 60 * 1024);
+	for (unsigned round = 0; round < 40; round++) {
+		if (round % 2) /* by the slow one */
+			rte_pktmbuf_free_bulk(m, rte_eth_rx_burst(h->r.ethdev[1], 0, m, 1));
+		rig_write(&h->b, &h->a, 1024);
+		doorbell_poll(h->w);
+		tx_poll(h->w);
+		assert_int_equal(rte_eth_rx_burst(h->r.ethdev[0], 0, m, BURST), 1);
+		rte_pktmbuf_free_bulk(m, 1);
+		assert_in_range(h->w->port[0].count - h->w->port[0].sent, 1, BURST);
+	}
+	assert_int_equal(h->w->stats.tx_stalled, 0);
+}
+
 static void tx_poll__no_buffers_is_counted_and_survived(void **state)
 {
 	struct hand *h = *state;
@@ -182,6 +204,7 @@ int main(void)
 		WITH_HAND(tx_poll__timeout_begins_with_the_packet),
 		WITH_HAND(tx_poll__backlog_goes_first_and_nothing_is_lost),
 		WITH_HAND(tx_poll__port_that_takes_nothing_does_not_block_for_ever),
+		WITH_HAND(tx_poll__slow_port_holds_up_no_other),
 		WITH_HAND(tx_poll__no_buffers_is_counted_and_survived),
 	};
 
