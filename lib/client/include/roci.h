@@ -734,7 +734,8 @@ enum roci_qp_attr_mask {
  * @param mask  enum roci_qp_attr_mask
  * @return 0; EINVAL: a transition, attribute or value that is not allowed; EHOSTUNREACH,
  * ENETUNREACH or ETIMEDOUT: no route to the peer, or its MAC address could not be found; EBUSY:
- * too many of the program's QPs look for theirs. The QP is then as before (QPS-14). In
+ * too many of the program's QPs look for theirs, or a QP that is attached to multicast groups is to
+ * get another port. The QP is then as before (QPS-14). In
  * SQD attributes change only once the send queue is drained (QPS-19).
  * ah_attr.port_num must be the QP's port. In SQD, except for UC, an AV without PORT brings its
  * port with it, and another port needs an AV of the same port.
