@@ -662,7 +662,7 @@ struct roci_global_route {
 	union roci_gid dgid;   /**< GID of the peer */
 	uint32_t flow_label;   /**< 20 bits; 0: made of the QPNs (ENT-02) */
 	uint8_t sgid_index;    /**< our GID; it selects protocol, source address, VLAN (GID-05) */
-	uint8_t hop_limit;     /**< TTL of the packets; 0 means 64 */
+	uint8_t hop_limit;     /**< TTL of the packets; to a single host by RoCEv2, 0 means 64 */
 	uint8_t traffic_class; /**< DSCP << 2 */
 };
 

@@ -208,6 +208,19 @@ static void modify_qp__rocev1_link_local(void **state)
 	assert_int_equal(path_flow_label(path(*state)), 0xABCDE);
 }
 
+/* proves V1-01: the GRH has the hop limit of the address vector, 0 too. */
+static void modify_qp__rocev1_hop_limit(void **state)
+{
+	struct answer a;
+
+	assert_int_equal(to_init(0, &a), 0);
+	assert_int_equal(to_rtr(GID_ROCEV1_FIRST + 2, peer_eui64, &a), 0);
+	for (unsigned hops = 0; hops < 3; hops++) {
+		done(*state, "hop-limit", hops);
+		assert_int_equal(path(*state)->hdr[path(*state)->l3_off + IP6_HLIM], hops);
+	}
+}
+
 /* --- ports ------------------------------------------------------------------------------ */
 
 /* proves ETH-05: of QPs that are connected from then on. */
@@ -280,6 +293,7 @@ int main(void)
 		T(set_qp__until_the_next_address_vector),
 		T(set_qp__refuses),
 		T(modify_qp__rocev1_link_local),
+		T(modify_qp__rocev1_hop_limit),
 		T(set_port__priority),
 		T(set_port__pkey),
 	};

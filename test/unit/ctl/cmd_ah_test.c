@@ -121,6 +121,34 @@ static void create_ah__refusals(void **state)
 	client_close(&c);
 }
 
+/* Scope of a group: doc/decisions/0020-hop-limit.md. */
+static void create_ah__hop_limit_of_a_group(void **state)
+{
+	static const struct {
+		const uint8_t *dgid;
+		uint8_t sgid, hops, want;
+	} row[] = {{mgid4, 0, 0, 0}, {mgid4, 0, 1, 1}, {mgid6, 1, 0, 0}, {mgid6, 1, 255, 255},
+		{gid_peer4, 0, 0, 64}, {gid_peer6, 1, 0, 64}, {gid_peer6, 1, 1, 1}};
+	struct test_daemon *d = *state;
+	struct abi_create_ah in;
+	const struct path *p;
+	struct client c;
+	uint32_t id;
+
+	client_open(d, &c);
+	in = request(client_pd(&c));
+	for (unsigned i = 0; i < ARRAY_SIZE(row); i++) {
+		memcpy(in.attr.dgid, row[i].dgid, 16);
+		in.attr.sgid_index = row[i].sgid;
+		in.attr.hop_limit = row[i].hops;
+		assert_int_equal(create(&c, &in, &id), 0);
+		p = &atomic_load(&d->dp->ahs->slot[AH_SLOT(id)])->path;
+		assert_int_equal(
+			p->hdr[p->l3_off + (row[i].sgid ? IP6_HLIM : IP4_TTL)], row[i].want);
+	}
+	client_close(&c);
+}
+
 /* proves MC-07: a group's MAC is made of its GID, whatever the program says */
 static void create_ah__of_a_group(void **state)
 {
@@ -422,6 +450,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		T(create_ah__workers_see_the_path),
 		T(create_ah__refusals),
+		T(create_ah__hop_limit_of_a_group),
 		T(create_ah__of_a_group),
 		T(create_ah__of_one_session),
 		T(create_ah__follows_its_destination),
