@@ -8,7 +8,7 @@
 #include "state.h"
 
 #define SL_MAX (SL_COUNT - 1)
-/** For a hop limit of 0: what Linux uses (doc/decisions/0020-hop-limit.md, IP4-18). */
+/** What Linux uses for a hop limit of 0 where routers may stand in the way (IP4-18). */
 #define HOP_LIMIT_DEFAULT 64
 
 int av_check(const struct ctl *ctl, const struct abi_ah_attr *ah, char why[ABI_SENTENCE_MAX])
@@ -88,13 +88,23 @@ int av_find(struct session *s, const struct dest_key *key, struct neigh_query *q
 	return DEFERRED;
 }
 
+/* doc/decisions/0020-hop-limit.md: 0 is a number like others where nothing routes, and for groups,
+ * whose scope it bounds (V1-01). */
+static uint8_t hop_limit(const struct gid_entry *sgid, const struct abi_ah_attr *ah)
+{
+	bool routed = sgid->net != NET_ROCEV1 && !gid_is_multicast(ah->dgid);
+
+	return !ah->hop_limit && routed ? HOP_LIMIT_DEFAULT : ah->hop_limit;
+}
+
 void av_path(const struct ctl *ctl, const struct abi_ah_attr *ah, struct path_spec *p)
 {
-	const struct priority_map *map = &ctl->port[ah->port - 1].priority;
+	const struct netport *port = &ctl->port[ah->port - 1];
+	const struct priority_map *map = &port->priority;
 
 	memcpy(p->dgid, ah->dgid, sizeof(p->dgid));
 	p->traffic_class = ah->traffic_class;
-	p->hop_limit = ah->hop_limit ? ah->hop_limit : HOP_LIMIT_DEFAULT;
+	p->hop_limit = hop_limit(&port->gids.table.entry[ah->sgid_index], ah);
 	p->pcp = priority_of(map, ah->sl, ah->traffic_class);
 	p->priority_tag = map->tag;
 	p->plain_label = ctl->plain_label;

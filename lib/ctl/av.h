@@ -41,8 +41,8 @@ int av_dest_key(const struct ctl *ctl, const struct abi_ah_attr *ah, struct dest
 int av_find(struct session *s, const struct dest_key *key, struct neigh_query *q, bool *local,
 	char why[ABI_SENTENCE_MAX]);
 
-/** Fills @p p with what @p ah, which av_check() passed, and its port's settings say; the SGID entry
- *  and what dest_find() finds are the caller's. */
+/** Fills @p p with what @p ah, which av_check() and gids_select() passed, and its port's settings
+ *  say; the SGID entry and what dest_find() finds are the caller's. */
 void av_path(const struct ctl *ctl, const struct abi_ah_attr *ah, struct path_spec *p);
 
 #endif

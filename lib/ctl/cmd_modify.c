@@ -281,10 +281,24 @@ static int modify_with_av(
 	return execute_av(o, r);
 }
 
+/* MC-04: what a group's packets come in by is the port that its QPs had when they were attached. */
+static int check_groups(const struct qp_obj *o, const struct abi_modify_qp *in, struct reply *r)
+{
+	int port = group_port(o);
+
+	if (port < 0 || !(in->mask & ABI_QP_PORT) || in->attr.port == port + 1)
+		return 0;
+	return refuse(r->why, -EBUSY,
+		"the QP is attached to %u multicast groups of port %d: detach it from them before "
+		"it gets another port",
+		o->nmembers, port + 1);
+}
+
 int cmd_modify_qp(struct session *s, const struct request *q, struct reply *r)
 {
 	struct abi_modify_qp in;
 	struct qp_obj *o;
+	int err;
 
 	memcpy(&in, q->body, sizeof(in));
 	o = handle_get(&s->qps, in.handle);
@@ -293,6 +307,9 @@ int cmd_modify_qp(struct session *s, const struct request *q, struct reply *r)
 	if (o->resolving)
 		return refuse(r->why, -EBUSY,
 			"the QP's last modify_qp still looks for its destination: wait for it");
+	err = check_groups(o, &in, r);
+	if (err)
+		return err;
 	o->cmd = (struct core_cmd){
 		.type = CORE_CMD_MODIFY_QP,
 		.qp = o->qp,

@@ -228,11 +228,8 @@ int group_attach(struct ctl *ctl, struct qp_obj *o, uint32_t port, const uint8_t
 	struct group *g;
 	bool fresh;
 
-	m = find_member(o, mgid);
-	if (m && m->group->port == port)
-		return 0; /* MC-05 */
-	if (m)		  /* the QP had another port when it came */
-		leave(ctl, m);
+	if (find_member(o, mgid))
+		return 0; /* MC-05; it has had no other port since (cmd_modify.c) */
 	if (o->session->nmembers >= SESSION_MCAST_MAX)
 		return refuse(why, -EDQUOT,
 			"the application's QPs are in %u multicast groups, the most they may be "
@@ -287,6 +284,13 @@ void group_detach_all(struct ctl *ctl, struct qp_obj *o)
 {
 	while (!list_empty(&o->members))
 		leave(ctl, container_of(o->members.next, struct member, in_qp));
+}
+
+int group_port(const struct qp_obj *o)
+{
+	if (list_empty(&o->members))
+		return -1;
+	return (int)container_of(o->members.next, struct member, in_qp)->group->port;
 }
 
 void groups_join_again(struct ctl *ctl, uint32_t port)

@@ -68,6 +68,10 @@ int group_detach(struct ctl *ctl, struct qp_obj *o, const uint8_t mgid[16]);
 /** Takes @p o out of all its groups: its session ends. */
 void group_detach_all(struct ctl *ctl, struct qp_obj *o);
 
+/** @return the index of the port at which @p o is attached to all its groups, or -1: it has none.
+ */
+int group_port(const struct qp_obj *o);
+
 /** Port @p port has another netdev now, one again, or another VLAN: joins its groups there. */
 void groups_join_again(struct ctl *ctl, uint32_t port);
 

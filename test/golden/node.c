@@ -202,6 +202,19 @@ static void qp_bring_up(struct node *n, const struct path_spec *path)
 		item_fail(n->g, "the QP's attributes are refused");
 }
 
+/* The file's table, also one whose entry of the QP is empty: no QP is set up with that, but an
+ * administrator may empty it under one. */
+static void pkeys_load(struct node *n)
+{
+	struct port *port = &n->host->ports.port[0];
+	struct core_cmd reload = {.type = CORE_CMD_RELOAD_PKEYS, .n = 1, .qps = &n->qp->qp};
+
+	for (unsigned i = 0; i < GOLDEN_PKEYS; i++)
+		port->pkey[i] = n->spec.pkey[i];
+	port->pkeys = (uint16_t)n->spec.pkeys;
+	core_cmd(&n->host->core, &reload, n->now);
+}
+
 bool node_init(struct node *n, struct golden *g, const struct node_spec *s)
 {
 	static uint8_t sent[NODE_SENT_MAX][FRAME_MAX]; /* there is one node at a time */
@@ -222,8 +235,6 @@ bool node_init(struct node *n, struct golden *g, const struct node_spec *s)
 	app_init(&n->app, n->host);
 	mac_of(text(me, "mac"), mac);
 	port_set_mac(&n->host->ports.port[0], mac);
-	memcpy(n->host->ports.port[0].pkey, s->pkey, sizeof(s->pkey));
-	n->host->ports.port[0].pkeys = s->pkeys;
 	gids_init(n, mac);
 	sgid = own_gid(n);
 	if (sgid) {
@@ -240,6 +251,7 @@ bool node_init(struct node *n, struct golden *g, const struct node_spec *s)
 		if (is_datagram(s->type))
 			lead(n, &path);
 		qp_bring_up(n, &path);
+		pkeys_load(n);
 		node_tx(n);
 		return true;
 	}

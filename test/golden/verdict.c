@@ -161,6 +161,36 @@ static void prelude(struct node *n, const struct trial *t)
 	node_tx(n);
 }
 
+/* Whether the frame is an answer whose AETH says nothing: type 10, or a NAK code above 4. */
+static bool aeth_is_reserved(const struct trial *t)
+{
+	unsigned type, code;
+
+	if (t->parse || !t->to_a || t->p.op->kind != KIND_ACK ||
+		(t->p.op->code & OPC_CLASS_MASK) != OPC_RC)
+		return false;
+	type = t->p.syndrome >> 5 & 3;
+	code = t->p.syndrome & 31;
+	return type == 2 || (type == 3 && code > 4);
+}
+
+/* REQ-46: an idle QP ignores any answer. Three SENDs are in flight, of which the frame names the
+ * second, so that whatever it is taken for shows. */
+#define IN_FLIGHT 3u
+
+static void send_some(struct node *n)
+{
+	for (unsigned i = 0; i < IN_FLIGHT; i++)
+		app_post_send(n->qp, &(struct app_send){.wr_id = i,
+					     .opcode = ABI_WR_SEND,
+					     .flags = ABI_WQE_SIGNALED,
+					     .num_sge = 1,
+					     .sge = {app_sge(n->mr, 0, 4)}});
+	node_tx(n);
+	if (n->sents != IN_FLIGHT)
+		item_fail(n->g, "%u of %u requests are in flight", n->sents, IN_FLIGHT);
+}
+
 /* --- judging ---------------------------------------------------------------------------------- */
 
 static void no_completion(struct golden *g, struct node *n)
@@ -409,7 +439,7 @@ static bool skip_rest(struct golden *g, struct node *n, const struct trial *t, u
 static void attempt(struct golden *g, const struct trial *t)
 {
 	struct node_spec s = spec_of(g, t);
-	bool message = continues(t);
+	bool message = continues(t), busy = aeth_is_reserved(t) && s.state == ABI_QPS_RTS;
 	struct memento before;
 	uint16_t verdict;
 	struct node n;
@@ -419,6 +449,8 @@ static void attempt(struct golden *g, const struct trial *t)
 		if (s.recv_len < s.mtu + t->p.payload_len)
 			s.recv_len = s.mtu + t->p.payload_len;
 	}
+	if (busy)
+		s.sq_psn = (t->p.psn - 1) & PSN_MASK;
 	if (g->bad || !node_init(&n, g, &s))
 		return;
 	/* The context names no window: of a SEND that may invalidate one, the QP bound it. */
@@ -428,6 +460,8 @@ static void attempt(struct golden *g, const struct trial *t)
 		n.mr->mem[i] = (uint8_t)(i * 7 + (i >> 8) + 1);
 	if (message)
 		prelude(&n, t);
+	if (busy)
+		send_some(&n);
 	n.sents = 0;
 	while (app_poll(&n.app, n.recv_cq, &(struct abi_cqe){0}))
 		; /* of a QP that is in ERR already */

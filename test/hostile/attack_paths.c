@@ -77,8 +77,39 @@ static void own_macs(struct arena *a)
 	pair_close(&d);
 }
 
+/* A datagram QP that goes to port 2 and would still hear the groups of port 1. */
+static void former_group(struct arena *a)
+{
+	struct abi_mcast in = {.mgid = {[0] = 0xFF, [1] = 0x15, [15] = 7}};
+	struct abi_modify_qp m = {.attr = {.qkey = 1}};
+	const uint32_t mask = ABI_QP_PKEY_INDEX | ABI_QP_PORT | ABI_QP_QKEY;
+	struct abi_create_qp request;
+	struct raw_qp qp;
+	struct raw_cq cq;
+	struct raw s;
+
+	raw_open(&s, a->socket);
+	raw_cq(&s, &cq, 64, ABI_NO_HANDLE);
+	request = raw_qp_request(&s, &cq, 16);
+	request.type = ABI_QPT_UD;
+	raw_qp(&s, &qp, &cq, &request);
+	in.qp = qp.r.handle;
+	m.attr.port = 1;
+	must(!raw_modify(&qp, &m, ABI_QPS_INIT, mask), "INIT");
+	raw_must(&s, ABI_ATTACH_MCAST, &in, sizeof(in), NULL, 0);
+	m.attr.port = 2;
+	refused(&s, raw_modify(&qp, &m, ABI_QPS_INIT, mask), -EBUSY, "INIT again elsewhere");
+	must(!raw_state(&qp, ABI_QPS_RESET), "RESET");
+	refused(&s, raw_modify(&qp, &m, ABI_QPS_INIT, mask), -EBUSY, "INIT elsewhere");
+	raw_must(&s, ABI_DETACH_MCAST, &in, sizeof(in), NULL, 0);
+	must(!raw_modify(&qp, &m, ABI_QPS_INIT, mask), "INIT elsewhere, detached");
+	raw_qp_free(&qp);
+	raw_close(&s);
+}
+
 const struct attack attacks_paths[] = {
 	{"a way through another port", another_port},
 	{"destination MACs of its own", own_macs},
+	{"a group of the port before", former_group},
 	{NULL, NULL},
 };

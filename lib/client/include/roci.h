@@ -662,7 +662,7 @@ struct roci_global_route {
 	union roci_gid dgid;   /**< GID of the peer */
 	uint32_t flow_label;   /**< 20 bits; 0: made of the QPNs (ENT-02) */
 	uint8_t sgid_index;    /**< our GID; it selects protocol, source address, VLAN (GID-05) */
-	uint8_t hop_limit;     /**< TTL of the packets; 0 means 64 */
+	uint8_t hop_limit;     /**< TTL of the packets; to a single host by RoCEv2, 0 means 64 */
 	uint8_t traffic_class; /**< DSCP << 2 */
 };
 
@@ -734,7 +734,8 @@ enum roci_qp_attr_mask {
  * @param mask  enum roci_qp_attr_mask
  * @return 0; EINVAL: a transition, attribute or value that is not allowed; EHOSTUNREACH,
  * ENETUNREACH or ETIMEDOUT: no route to the peer, or its MAC address could not be found; EBUSY:
- * too many of the program's QPs look for theirs. The QP is then as before (QPS-14). In
+ * too many of the program's QPs look for theirs, or a QP that is attached to multicast groups is to
+ * get another port. The QP is then as before (QPS-14). In
  * SQD attributes change only once the send queue is drained (QPS-19).
  * ah_attr.port_num must be the QP's port. In SQD, except for UC, an AV without PORT brings its
  * port with it, and another port needs an AV of the same port.

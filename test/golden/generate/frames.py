@@ -430,6 +430,14 @@ class Frames:
         p.psn = (self.w.epsn + self.rng.randrange(1 << 22)) & 0xFFFFFF
         self.drop('ghost_ack', p, 'ghost_ack')
 
+    def drop_aeth(self):
+        """REQ-46: AETHs that say nothing; the runner has requests in flight for them"""
+        r = self.rng
+        for code in (0x40, 0x5F, 0x65, 0x7F, r.randrange(0x40, 0x60), r.randrange(0x65, 0x80)):
+            p = self.vary(self.good(0x11, r.choice(KINDS)))
+            p.eths['aeth']['syndrome'] = code | r.choice([0, 0x80])
+            self.drop('aeth_reserved', p, 'aeth_reserved')
+
     def drop_duplicate(self):
         """RSP-38, RSP-40: READs and atomics that nothing is remembered of"""
         p = self.vary(self.good(self.rng.choice([0x0C, 0x13, 0x14]), self.rng.choice(KINDS)))

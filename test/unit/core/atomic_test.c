@@ -262,6 +262,17 @@ static void responder_rx__refuses_atomics_on_crooked_regions(void **state)
 	l.mr->mr.base -= 4;
 }
 
+/* proves RSP-32: it is the VA that must be aligned, also where the word in memory is. */
+static void responder_rx__refuses_atomics_on_crooked_addresses(void **state)
+{
+	lone_start(&l);
+	l.mr->mr.base += 4;
+	fetch_add(0x100, 4, 1);
+	assert_string_equal(lone_tx(&l), "ACK@10061/0");
+	l.mr->mr.base -= 4;
+	assert_int_equal(word(8), 0x1111111111111111);
+}
+
 /* proves RSP-07 */
 static void responder_rx__refuses_an_atomic_inside_a_message(void **state)
 {
@@ -563,6 +574,7 @@ int main(void)
 		TEST(responder_rx__acknowledges_before_an_atomic),
 		TEST(responder_rx__refuses_atomics),
 		TEST(responder_rx__refuses_atomics_on_crooked_regions),
+		TEST(responder_rx__refuses_atomics_on_crooked_addresses),
 		TEST(responder_rx__refuses_an_atomic_inside_a_message),
 		TEST(responder_rx__atomic_on_a_hole),
 		TEST(responder_rx__atomics_are_atomic_with_the_cpus),

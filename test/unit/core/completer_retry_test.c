@@ -233,6 +233,44 @@ static void completer_timeout__progress_restarts_and_reloads(void **state)
 	assert_string_equal(lone_cqes(&l), "S1:OK");
 }
 
+/* proves REQ-22, REQ-24: what is sent again after a NAK has its own [T, 4T]: what was left of the
+ * first time is no time-out. */
+static void completer_timeout__of_what_a_nak_had_sent_again(void **state)
+{
+	const uint64_t t = timers_ack_timeout(14);
+
+	lone_start(&l);
+	lone_post(&l, ABI_WR_SEND, 1, 4, 0);
+	lone_tx(&l);
+	lone_wait(&l, t - t / 8);
+	lone_nak(&l, 0x60, 0x200, 0);
+	assert_string_equal(lone_tx(&l), "SEND_ONLY@200+4!");
+	lone_wait(&l, t - t / 8);
+	assert_int_equal(count()->local_ack_timeout_err, 0);
+	assert_int_equal(l.qp->qp->comp.retry_left, 6); /* the NAK's: REQ-28 */
+	lone_wait(&l, 4 * t);
+	assert_int_equal(count()->local_ack_timeout_err, 1);
+	assert_int_equal(l.qp->qp->comp.retry_left, 5);
+}
+
+/* proves REQ-22, REQ-24: no timer runs while a port takes nothing of what is to be sent again, and
+ * no retry is charged. */
+static void completer_timeout__not_of_what_waits_to_be_sent_again(void **state)
+{
+	const uint64_t t = timers_ack_timeout(14);
+
+	lone_start(&l);
+	lone_post(&l, ABI_WR_SEND, 1, 4, 0);
+	lone_tx(&l);
+	lone_nak(&l, 0x60, 0x200, 0);
+	lone_wait(&l, 40 * t);
+	assert_int_equal(count()->local_ack_timeout_err, 0);
+	assert_int_equal(l.qp->qp->comp.retry_left, 6);
+	assert_string_equal(lone_tx(&l), "SEND_ONLY@200+4!");
+	lone_ack(&l, 0x200, 1);
+	assert_string_equal(lone_cqes(&l), "S1:OK");
+}
+
 /* proves REQ-22: 0 is infinite. */
 static void completer_timeout__never_with_code_0(void **state)
 {
@@ -457,6 +495,8 @@ int main(void)
 		T(completer_rx__rnr_holds_everything_back),
 		T(completer_timeout__gives_up_after_retry_cnt),
 		T(completer_timeout__progress_restarts_and_reloads),
+		T(completer_timeout__of_what_a_nak_had_sent_again),
+		T(completer_timeout__not_of_what_waits_to_be_sent_again),
 		T(completer_timeout__never_with_code_0),
 		T(completer_timeout__resends_from_the_oldest),
 		T(completer_timeout__counts_every_retry_cnt),

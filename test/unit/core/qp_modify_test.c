@@ -563,6 +563,31 @@ static void core_cmd__sqd_to_another_port(void **state)
 	assert_int_equal(l.qp->qp->pkey, 0x8010);
 }
 
+static unsigned sport(void)
+{
+	return path_sport(&l.qp->qp->path);
+}
+
+/* proves UDP-11: an address vector that is given in SQD has the source port of its own flow label,
+ * or of the QPNs, and not that of the one before. */
+static void core_cmd__sqd_source_port_of_the_new_address_vector(void **state)
+{
+	static const uint32_t label[] = {0x12345, 0, 0xFFFFF, 0x00001, 0};
+	struct path_spec path = host_path(l.host, l.host, 0, HOST_GID_IPV4);
+
+	start_in(SQD);
+	for (unsigned i = 0; i < ARRAY_SIZE(label); i++) {
+		uint32_t of = label[i] ? label[i] : flow_label_of_qpns(l.qp->qp->qpn, PEER_QPN);
+
+		path.flow_label = label[i];
+		assert_int_equal(app_modify(l.qp, AV, &l.attr, &path, l.now), 0);
+		assert_int_equal(sport(), flow_label_to_sport(of));
+		assert_int_equal(app_to_state(l.qp, ABI_QPS_RTS, l.now), 0);
+		assert_int_equal(sport(), flow_label_to_sport(of));
+		assert_int_equal(app_to_state(l.qp, ABI_QPS_SQD, l.now), 0);
+	}
+}
+
 /* proves QPS-10: a UC QP keeps its port in SQD. */
 static void core_cmd__sqd_of_uc_keeps_its_port(void **state)
 {
@@ -710,6 +735,7 @@ int main(void)
 		T(core_cmd__pkey_index_of_another_port),
 		T(core_cmd__address_vector_of_another_port),
 		T(core_cmd__sqd_to_another_port),
+		T(core_cmd__sqd_source_port_of_the_new_address_vector),
 		T(core_cmd__sqd_of_uc_keeps_its_port),
 		T(core_cmd__sqd_to_a_port_of_smaller_mtu),
 		T(core_cmd__empty_pkey),

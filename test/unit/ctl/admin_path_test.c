@@ -60,7 +60,7 @@ static int to_init(uint16_t pkey_index, struct answer *a)
 		a);
 }
 
-static int to_rtr(uint8_t sgid_index, const uint8_t dgid[16], struct answer *a)
+static struct abi_modify_qp rtr(uint8_t sgid_index, const uint8_t dgid[16])
 {
 	struct abi_modify_qp m = {.mask = ABI_QP_STATE | ABI_QP_AV | ABI_QP_PATH_MTU |
 					  ABI_QP_DEST_QPN | ABI_QP_RQ_PSN |
@@ -77,7 +77,12 @@ static int to_rtr(uint8_t sgid_index, const uint8_t dgid[16], struct answer *a)
 
 	memcpy(m.attr.ah.dgid, dgid, 16);
 	memset(m.attr.ah.dmac, 0xFF, 6);
-	return modify(m, a);
+	return m;
+}
+
+static int to_rtr(uint8_t sgid_index, const uint8_t dgid[16], struct answer *a)
+{
+	return modify(rtr(sgid_index, dgid), a);
 }
 
 static const struct path *path(const struct test_daemon *d)
@@ -208,6 +213,34 @@ static void modify_qp__rocev1_link_local(void **state)
 	assert_int_equal(path_flow_label(path(*state)), 0xABCDE);
 }
 
+/* proves V1-04: a link-local destination on the same link has a GRH like any other. */
+static void modify_qp__rocev1_needs_a_grh(void **state)
+{
+	struct abi_modify_qp m = rtr(GID_ROCEV1_FIRST + 2, peer_eui64);
+	struct answer a;
+
+	assert_int_equal(to_init(0, &a), 0);
+	m.attr.ah.is_global = 0;
+	assert_int_equal(modify(m, &a), -EINVAL);
+	assert_non_null(strstr((char *)a.body, "is_global"));
+	m.attr.ah.sgid_index = 2; /* RoCEv2 */
+	assert_int_equal(modify(m, &a), -EINVAL);
+	assert_non_null(strstr((char *)a.body, "is_global"));
+}
+
+/* proves V1-01: the GRH has the hop limit of the address vector, 0 too. */
+static void modify_qp__rocev1_hop_limit(void **state)
+{
+	struct answer a;
+
+	assert_int_equal(to_init(0, &a), 0);
+	assert_int_equal(to_rtr(GID_ROCEV1_FIRST + 2, peer_eui64, &a), 0);
+	for (unsigned hops = 0; hops < 3; hops++) {
+		done(*state, "hop-limit", hops);
+		assert_int_equal(path(*state)->hdr[path(*state)->l3_off + IP6_HLIM], hops);
+	}
+}
+
 /* --- ports ------------------------------------------------------------------------------ */
 
 /* proves ETH-05: of QPs that are connected from then on. */
@@ -280,6 +313,8 @@ int main(void)
 		T(set_qp__until_the_next_address_vector),
 		T(set_qp__refuses),
 		T(modify_qp__rocev1_link_local),
+		T(modify_qp__rocev1_needs_a_grh),
+		T(modify_qp__rocev1_hop_limit),
 		T(set_port__priority),
 		T(set_port__pkey),
 	};

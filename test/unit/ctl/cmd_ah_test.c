@@ -121,6 +121,34 @@ static void create_ah__refusals(void **state)
 	client_close(&c);
 }
 
+/* Scope of a group: doc/decisions/0020-hop-limit.md. */
+static void create_ah__hop_limit_of_a_group(void **state)
+{
+	static const struct {
+		const uint8_t *dgid;
+		uint8_t sgid, hops, want;
+	} row[] = {{mgid4, 0, 0, 0}, {mgid4, 0, 1, 1}, {mgid6, 1, 0, 0}, {mgid6, 1, 255, 255},
+		{gid_peer4, 0, 0, 64}, {gid_peer6, 1, 0, 64}, {gid_peer6, 1, 1, 1}};
+	struct test_daemon *d = *state;
+	struct abi_create_ah in;
+	const struct path *p;
+	struct client c;
+	uint32_t id;
+
+	client_open(d, &c);
+	in = request(client_pd(&c));
+	for (unsigned i = 0; i < ARRAY_SIZE(row); i++) {
+		memcpy(in.attr.dgid, row[i].dgid, 16);
+		in.attr.sgid_index = row[i].sgid;
+		in.attr.hop_limit = row[i].hops;
+		assert_int_equal(create(&c, &in, &id), 0);
+		p = &atomic_load(&d->dp->ahs->slot[AH_SLOT(id)])->path;
+		assert_int_equal(
+			p->hdr[p->l3_off + (row[i].sgid ? IP6_HLIM : IP4_TTL)], row[i].want);
+	}
+	client_close(&c);
+}
+
 /* proves MC-07: a group's MAC is made of its GID, whatever the program says */
 static void create_ah__of_a_group(void **state)
 {
@@ -321,8 +349,16 @@ static void attach_mcast__rules(void **state)
 		usleep(1000);
 }
 
-/* proves MC-05: who attaches again from another port is attached there */
-static void attach_mcast__after_a_change_of_port(void **state)
+static void reset_qp(struct client *c, uint32_t handle)
+{
+	struct abi_modify_qp reset = {
+		.handle = handle, .mask = ABI_QP_STATE, .attr = {.qp_state = ABI_QPS_RESET}};
+
+	client_must(c->sock, ABI_MODIFY_QP, &reset, sizeof(reset), NULL, 0);
+}
+
+/* proves MC-04: a QP does not go to another port while a group of its former one delivers to it. */
+static void attach_mcast__keeps_the_port(void **state)
 {
 	struct test_daemon *d = *state;
 	struct abi_create_qp_reply ud;
@@ -332,19 +368,16 @@ static void attach_mcast__after_a_change_of_port(void **state)
 	ud = make_qp(&c, client_pd(&c), client_cq(&c, ABI_NO_HANDLE), ABI_QPT_UD);
 	assert_int_equal(to_init(&c, ud.handle, 1), 0);
 	assert_int_equal(mcast(&c, ABI_ATTACH_MCAST, ud.handle, mgid4), 0);
-	{
-		struct abi_modify_qp reset = {.handle = ud.handle,
-			.mask = ABI_QP_STATE,
-			.attr = {.qp_state = ABI_QPS_RESET}};
-
-		client_must(c.sock, ABI_MODIFY_QP, &reset, sizeof(reset), NULL, 0);
-	}
+	assert_int_equal(to_init_at(&c, ud.handle, 2, 1), -EBUSY);
+	reset_qp(&c, ud.handle);
+	assert_int_equal(to_init_at(&c, ud.handle, 2, 1), -EBUSY);
+	assert_int_equal(to_init(&c, ud.handle, 1), 0);
+	assert_int_equal(mcast_find(d->dp->mcasts, mgid4, 0)->n, 1);
+	assert_int_equal(mcast(&c, ABI_DETACH_MCAST, ud.handle, mgid4), 0);
 	assert_int_equal(to_init_at(&c, ud.handle, 2, 1), 0);
 	assert_int_equal(mcast(&c, ABI_ATTACH_MCAST, ud.handle, mgid4), 0);
 	assert_null(mcast_find(d->dp->mcasts, mgid4, 0));
 	assert_int_equal(mcast_find(d->dp->mcasts, mgid4, 1)->n, 1);
-	assert_int_equal(mcast(&c, ABI_DETACH_MCAST, ud.handle, mgid4), 0);
-	assert_null(mcast_find(d->dp->mcasts, mgid4, 1));
 	client_close(&c);
 }
 
@@ -417,12 +450,13 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		T(create_ah__workers_see_the_path),
 		T(create_ah__refusals),
+		T(create_ah__hop_limit_of_a_group),
 		T(create_ah__of_a_group),
 		T(create_ah__of_one_session),
 		T(create_ah__follows_its_destination),
 		T(attach_mcast__of_other_services),
 		T(attach_mcast__rules),
-		T(attach_mcast__after_a_change_of_port),
+		T(attach_mcast__keeps_the_port),
 		T(attach_mcast__quota),
 		T(create_qp__gsi),
 	};
