@@ -321,6 +321,32 @@ void cause_request(const struct core *c, struct qp *qp, const struct pkt *pkt, e
 			ABI_ACCESS_REMOTE_WRITE);
 }
 
+void cause_ahead(struct qp *qp, uint32_t psn)
+{
+	struct qp_why *y = &qp->why;
+
+	if (qp->comm_est)
+		return;
+	if (!y->ahead_times || seq24_lt(psn, y->ahead_psn)) {
+		y->ahead_psn = psn;
+		y->ahead_times = 1;
+	} else if (psn == y->ahead_psn) {
+		y->ahead_times++;
+	}
+}
+
+void cause_not_ready(struct qp *qp, const struct pkt *pkt, uint64_t now)
+{
+	struct qp_why *y = &qp->why;
+
+	if (!qp->resp.rnr_sent)
+		y->rnr_times = 0;
+	y->rnr_times++;
+	y->rnr_psn = pkt->psn;
+	y->rnr_opcode = pkt->op->code;
+	__atomic_store_n(&y->rnr_time, now, __ATOMIC_RELAXED);
+}
+
 void cause_old_ack(struct qp *qp, const struct pkt *pkt)
 {
 	if (qp->comp.acked || qp->comp.rd_done || !seq24_lt(pkt->psn, qp->comp.una))

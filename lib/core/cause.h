@@ -79,6 +79,8 @@ struct qp;
 	X(RECV_FAULT, "recv_fault", "RSP-21")                                                     \
 	X(XRC_SRQ, "xrc_srq", "XRC-04")                                                           \
 	X(SRQ_BROKEN, "srq_broken", "SRQ-08")                                                     \
+	/* not a failure: the control thread says so of a QP that lives (ctl/why_hint.c) */       \
+	X(PEER_GAVE_UP, "peer_gave_up", "RSP-16")                                                 \
 	/* either */                                                                              \
 	X(CQ_OVERFLOW, "cq_overflow", "CQ-01")                                                    \
 	X(COMMAND, "command", "QPS-01") /* its owner moved it to ERR */
@@ -149,6 +151,15 @@ struct qp_why {
 	/* ACKs from before sq_psn while nothing had been acknowledged: no loss explains those. */
 	uint32_t old_acks;
 	uint32_t old_ack_psn; /* of the latest */
+	/* While no request was good: the lowest PSN ahead of rq_psn, and how often it came. A peer
+	 * goes back to where it began; after a loss it would go back to rq_psn. */
+	uint32_t ahead_psn;
+	uint32_t ahead_times;
+	/* RNR NAKs since the last request that was good: how many, and the latest. */
+	uint32_t rnr_times;
+	uint32_t rnr_psn;
+	uint8_t rnr_opcode; /* of BTH */
+	uint64_t rnr_time;  /* ns; 0: none */
 	/* The oldest WQE one of whose keys was refused, which may fail long after. */
 	bool refused;
 	uint32_t refused_wqe;
@@ -192,6 +203,12 @@ void cause_plain(struct qp *qp, enum cause why, uint32_t value);
 
 /** SQE -> RTS: it did not fail yet. */
 void cause_forget(struct qp *qp);
+
+/** Notes a request that is ahead of the expected PSN. */
+void cause_ahead(struct qp *qp, uint32_t psn);
+
+/** Notes that @p pkt found no receive. */
+void cause_not_ready(struct qp *qp, const struct pkt *pkt, uint64_t now);
 
 /** Notes the ACK @p pkt, which acknowledges nothing new. */
 void cause_old_ack(struct qp *qp, const struct pkt *pkt);

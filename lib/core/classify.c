@@ -82,8 +82,10 @@ static enum drop check_stranger(const struct core *c, const struct pkt *pkt, con
 	if (!gids || gid_find(gids, dgid, pkt->net, pkt->vid) < 0)
 		return DROP_DGID; /* VAL-11 */
 	if (pkt->dest_qp == QPN_SMI)
-		return DROP_QP0;		  /* VAL-02, CA17-33 */
-	return qp ? DROP_NONE : DROP_QPN_UNKNOWN; /* VAL-03 */
+		return DROP_QP0; /* VAL-02, CA17-33 */
+	if (qp)
+		return DROP_NONE;
+	return pkt->dest_qp == QPN_GSI ? DROP_NO_GSI : DROP_QPN_UNKNOWN; /* VAL-03 */
 }
 
 /* A datagram may come from anywhere (UD-14) and by any protocol (VAL-14), to the QP's port. */

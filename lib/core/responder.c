@@ -133,8 +133,10 @@ static enum verdict no_recv_wqe(struct core *c, struct qp *qp, const struct pkt 
 {
 	enum cause why = recv_wqe_hopeless(c, qp);
 
-	if (likely(why == CAUSE_NONE))
+	if (likely(why == CAUSE_NONE)) {
+		cause_not_ready(qp, pkt, now);
 		return receiver_not_ready(c, qp);
+	}
 	if (why == CAUSE_XRC_SRQ)
 		return invalid_request(c, qp, pkt, why, now);
 	cause_request(c, qp, pkt, why); /* SRQ-08: its owner knows by SRQ_ERR */
@@ -145,6 +147,7 @@ static enum verdict no_recv_wqe(struct core *c, struct qp *qp, const struct pkt 
 static bool psn_ahead(struct core *c, struct qp *qp, uint32_t psn)
 {
 	c->count.out_of_sequence++;
+	cause_ahead(qp, psn);
 	if (!qp->resp.nak_sent || seq24_lt(qp->resp.early, psn))
 		qp->resp.early = psn;
 	if (qp->resp.nak_sent || qp->resp.rnr_sent)

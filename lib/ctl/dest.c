@@ -14,7 +14,9 @@
 #define PAUSE_MS 100u
 /* Entries that one round looks up: some 20 us each, applications wait meanwhile. */
 #define ROUND 64u
-#define NEVER UINT64_MAX
+/* QPs of one destination that are looked at for a sentence. */
+#define RIVALS 512u
+#define NEVER  UINT64_MAX
 
 static const uint8_t none[6];
 
@@ -284,6 +286,33 @@ void dest_leave(struct qp_obj *o)
 	list_del(&o->dest_node);
 	dest_release(o->dest);
 	o->dest = NULL;
+}
+
+static const struct qp_obj *rival_among(
+	const struct list *qps, const struct qp_obj *o, unsigned *left)
+{
+	for (const struct list *n = qps->next; n != qps && *left; n = n->next) {
+		const struct qp_obj *other = container_of(n, const struct qp_obj, dest_node);
+		uint8_t state = __atomic_load_n(&other->qp->state, __ATOMIC_RELAXED);
+
+		--*left;
+		if (other != o && other->qp->attr.dest_qpn == o->qp->attr.dest_qpn &&
+			other->qp->type == o->qp->type && state >= ABI_QPS_RTR &&
+			state < ABI_QPS_ERR)
+			return other;
+	}
+	return NULL;
+}
+
+const struct qp_obj *dest_rival(const struct qp_obj *o)
+{
+	unsigned left = RIVALS;
+	const struct qp_obj *other;
+
+	if (!o->dest)
+		return NULL;
+	other = rival_among(&o->dest->qps, o, &left);
+	return other ? other : rival_among(&o->dest->late, o, &left);
 }
 
 /* --- keeping them right --------------------------------------------------------------- */

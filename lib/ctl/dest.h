@@ -89,6 +89,10 @@ void dest_join(struct dest *d, struct qp_obj *o, const struct core_cmd *cmd);
 /** Puts @p o, whose path was just made as o->spec and o->query say, into @p d. */
 void dest_join_ah(struct dest *d, struct ah_obj *o, const uint8_t smac[6]);
 
+/** @return another QP with the peer of @p o, which can be connected with one of them only; NULL:
+ *  there is none among the first some hundred of that destination. */
+const struct qp_obj *dest_rival(const struct qp_obj *o);
+
 /** Takes @p o from its entry, if it is in one. */
 void dest_leave(struct qp_obj *o);
 void dest_leave_ah(struct ah_obj *o);

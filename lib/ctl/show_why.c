@@ -37,8 +37,11 @@ static bool next_error(
 		return false;
 	at->index = e->id + 1;
 	*element = json_pack("{s:s, s:s, s:I, s:I, s:s, s:s, s:s, s:I, s:s}", "time",
-		date(e->time_ms, when), "what", e->drop ? "dropped" : "failed", "qpn",
-		(json_int_t)e->qpn, "session", (json_int_t)e->session, "program", e->program,
+		date(e->time_ms, when), "what",
+		e->drop	     ? "dropped"
+		: e->stalled ? "stalled"
+			     : "failed",
+		"qpn", (json_int_t)e->qpn, "session", (json_int_t)e->session, "program", e->program,
 		"cause", e->cause, "rule", e->rule, "times", (json_int_t)e->count, "why", e->text);
 	return true;
 }

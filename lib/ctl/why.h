@@ -27,7 +27,8 @@ struct why_entry {
 	uint32_t id;	  /* grows with each change; 0: empty */
 	uint64_t time_ms; /* of the calendar, when it happened last */
 	uint64_t key;	  /* tells one happening from another */
-	bool drop;	  /* packets were dropped, else a QP failed */
+	bool drop;	  /* packets were dropped, else a QP failed, */
+	bool stalled;	  /* or waits for what will not come */
 	uint32_t qpn;
 	uint32_t session; /* 0: nobody's */
 	uint64_t count;

@@ -10,6 +10,8 @@
 
 /* Further ahead than any window: no packet that was lost explains such a PSN. */
 #define PSN_FAR 0x10000u
+/* A peer that begins so often with one PSN has no other. */
+#define AHEAD_TIMES 5u
 
 const char *why_net(unsigned net)
 {
@@ -80,6 +82,16 @@ static void tell_dgid(struct drop_case *c)
 			"that was removed, or a wrong one; `rocictl show gids` lists what it can "
 			"use",
 			c->from, c->to, why_net(c->n->net), port);
+}
+
+static void tell_no_gsi(struct drop_case *c)
+{
+	why_say(c->t,
+		"%s sends a management datagram to QP 1 of port %u, which no program has: a "
+		"program that connects by rdma_cm (rping, ucmatose, perftest with -R) needs a "
+		"connection manager at both ends, and rocid has none yet. Let the programs tell "
+		"each other their QPNs over a socket, as rociperf and perftest without -R do",
+		c->from, c->n->port + 1u);
 }
 
 static void tell_unknown_qpn(struct drop_case *c)
@@ -204,7 +216,8 @@ static void tell_ahead(struct drop_case *c)
 	why_say(c->t,
 		"the peer begins with PSN 0x%x, QP %u waits for 0x%x: rq_psn here and the peer's "
 		"sq_psn must be the same",
-		c->n->psn, c->n->dest_qp, c->n->epsn);
+		c->o && c->o->qp->why.ahead_times ? c->o->qp->why.ahead_psn : c->n->psn,
+		c->n->dest_qp, c->n->epsn);
 }
 
 static void tell_behind(struct drop_case *c)
@@ -220,15 +233,24 @@ static void tell_behind(struct drop_case *c)
 static void tell_ghost(struct drop_case *c)
 {
 	uint32_t expected = c->n->psn;
+	uint32_t began = c->o ? c->o->qp->why.sq_psn : c->n->una;
 
 	/* An ACK tells of the last that was taken, a PSN sequence NAK of what is due. */
 	if ((c->n->syndrome & AETH_TYPE_MASK) == AETH_ACK)
 		expected = seq24_add(expected, 1);
-	why_say(c->t,
-		"the peer answers that it waits for PSN 0x%x, QP %u began with 0x%x: sq_psn here "
-		"and "
-		"the peer's rq_psn must be the same",
-		expected, c->n->dest_qp, c->o ? c->o->qp->why.sq_psn : c->n->una);
+	if (c->o && why_tell_rival(c->t, c->o))
+		return;
+	if (expected == began)
+		why_say(c->t,
+			"the peer answers that it waits for PSN 0x%x, which QP %u has not sent "
+			"yet: another QP sends to the peer, which is connected with this one. Give "
+			"each QP a peer of its own (dest_qp_num)",
+			expected, c->n->dest_qp);
+	else
+		why_say(c->t,
+			"the peer answers that it waits for PSN 0x%x, QP %u began with 0x%x: "
+			"sq_psn here and the peer's rq_psn must be the same",
+			expected, c->n->dest_qp, began);
 }
 
 static void tell_dmac(struct drop_case *c)
@@ -254,6 +276,7 @@ void why_tell_drop(struct why_text *t, struct ctl *ctl, const struct qp_obj *o, 
 		[DROP_DMAC] = tell_dmac,
 		[DROP_MARTIAN] = tell_martian,
 		[DROP_DGID] = tell_dgid,
+		[DROP_NO_GSI] = tell_no_gsi,
 		[DROP_QPN_UNKNOWN] = tell_unknown_qpn,
 		[DROP_ICRC] = tell_icrc,
 		[DROP_QP_TYPE] = tell_type,
@@ -291,14 +314,16 @@ bool why_gid_is_ours(const struct ctl *ctl, const uint8_t gid[16])
 	return false;
 }
 
-/* Loss cannot have brought it about. */
+/* Loss cannot have brought it about: after so many losses of the first request the peer would have
+ * come with it once. */
 static bool psn_is_wrong(const struct qp_obj *o, const struct drop_note *n, bool last)
 {
 	const struct qp *qp = o->qp;
+	uint32_t began = __atomic_load_n(&qp->why.ahead_times, __ATOMIC_RELAXED);
 
 	if (n->begun || __atomic_load_n(&qp->comm_est, __ATOMIC_RELAXED))
 		return false;
-	return last || (uint32_t)seq24_diff(n->psn, n->epsn) >= PSN_FAR;
+	return last || began >= AHEAD_TIMES || (uint32_t)seq24_diff(n->psn, n->epsn) >= PSN_FAR;
 }
 
 bool why_drop_matters(struct ctl *ctl, const struct qp_obj *o, enum drop why,

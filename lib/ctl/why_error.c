@@ -483,6 +483,19 @@ static void srq_broken(struct why_case *c)
 		"and QPs with it");
 }
 
+/* Of a QP that lives on: what it noted of the requests that it could not take. */
+static void peer_gave_up(struct why_case *c)
+{
+	char at[16];
+
+	say_request(c);
+	why_say(&c->t,
+		" found no receive posted. The peer was told to wait %u times and has not come "
+		"again since %s: it has used up its rnr_retry, and its QP has failed. Post "
+		"receives before the peer sends, and connect both QPs anew",
+		c->n->value, why_time(c->time_ms, at));
+}
+
 /* --- either ------------------------------------------------------------------------------------
  */
 
@@ -564,6 +577,7 @@ void why_tell_error(struct why_case *c)
 		[CAUSE_RECV_FAULT] = fault,
 		[CAUSE_XRC_SRQ] = xrc_srq,
 		[CAUSE_SRQ_BROKEN] = srq_broken,
+		[CAUSE_PEER_GAVE_UP] = peer_gave_up,
 		[CAUSE_CQ_OVERFLOW] = cq_overflow,
 		[CAUSE_COMMAND] = command,
 	};

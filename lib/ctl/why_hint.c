@@ -1,9 +1,38 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What is remarkable about a QP that has not failed: what it waits for. */
 #include "bits.h"
+#include "timers.h"
 #include "why_impl.h"
 
 #define LOOK(field) __atomic_load_n(&(field), __ATOMIC_RELAXED)
+
+/* A requester that lives tries again after the delay that it was told (REQ-29): one that has not
+ * for so long is not late. */
+#define QUIET_NS     2000000000ull
+#define QUIET_DELAYS 4u
+
+bool why_peer_gave_up(const struct ctl *ctl, const struct qp_obj *o, struct cause_note *n)
+{
+	const struct qp *qp = o->qp;
+	const struct qp_why *y = &qp->why;
+	uint64_t time = LOOK(y->rnr_time);
+	uint64_t delay = timers_rnr_usec(qp->attr.min_rnr_timer) * 1000ull;
+	uint8_t state = LOOK(qp->state);
+	/* The worker's clock may be a moment ahead of this thread's. */
+	int64_t quiet = (int64_t)(why_now_ns(ctl) - time);
+
+	if (!time || !LOOK(qp->resp.rnr_sent) || state < ABI_QPS_RTR || state > ABI_QPS_SQD ||
+		quiet < (int64_t)(QUIET_NS + QUIET_DELAYS * delay))
+		return false;
+	*n = (struct cause_note){
+		.cause = CAUSE_PEER_GAVE_UP,
+		.opcode = LOOK(y->rnr_opcode),
+		.psn = LOOK(y->rnr_psn),
+		.value = LOOK(y->rnr_times),
+		.time = time,
+	};
+	return true;
+}
 
 static bool not_ready(const struct qp *qp, struct why_text *t)
 {
@@ -43,6 +72,8 @@ void why_hint(struct ctl *ctl, const struct qp_obj *o, char text[ABI_WHY_MAX])
 	enum drop why;
 
 	text[0] = '\0';
+	if (why_tell_stalled(ctl, o, &t))
+		return;
 	if (why_drop_of_qp(ctl, o, false, NULL, NULL, &why, &n)) {
 		why_tell_drop(&t, ctl, o, why, &n);
 		return;

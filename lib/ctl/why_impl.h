@@ -70,6 +70,16 @@ void why_tell_error(struct why_case *c);
 /** why_silence.c: why may the peer not answer? */
 void why_tell_silence(struct why_case *c);
 
+/** why_hint.c: has the peer of @p o, which lives, given up for want of receives?
+ *  @param n  receives what there is to tell, as of a failure */
+bool why_peer_gave_up(const struct ctl *ctl, const struct qp_obj *o, struct cause_note *n);
+
+/** why_log.c: tells that.  @return false: it has not. */
+bool why_tell_stalled(struct ctl *ctl, const struct qp_obj *o, struct why_text *t);
+
+/** why_silence.c: has another QP of this rocid the peer of @p o?  @return false: no. */
+bool why_tell_rival(struct why_text *t, const struct qp_obj *o);
+
 /** why_silence.c: does the peer answer @p qp with old ACKs only?  @return false: no. */
 bool why_tell_old_acks(struct why_text *t, const struct qp *qp);
 
@@ -105,6 +115,9 @@ bool why_drop_of_qp(struct ctl *ctl, const struct qp_obj *o, bool last, why_drop
 
 /** @return what is remembered of the QP @p qpn that went, or NULL. */
 const struct why_gone_qp *why_gone_qp(const struct ctl *ctl, uint32_t qpn);
+
+/** @return the time of the workers' clocks. */
+uint64_t why_now_ns(const struct ctl *ctl);
 
 /** @return milliseconds since the failure. */
 uint64_t why_age_ms(const struct why_case *c);

@@ -48,14 +48,19 @@ static uint64_t calendar_ms(void)
 	return (uint64_t)ts.tv_sec * 1000 + (uint64_t)ts.tv_nsec / 1000000;
 }
 
+uint64_t why_now_ns(const struct ctl *ctl)
+{
+	struct tsc_clock clock;
+
+	clock_init(&clock, rte_get_tsc_hz(), ctl->dp->tsc);
+	return clock_at(&clock, rte_rdtsc());
+}
+
 /* @p ns of the workers' clocks. */
 static uint64_t calendar_of(const struct ctl *ctl, uint64_t ns)
 {
-	struct tsc_clock clock;
-	uint64_t now;
+	uint64_t now = why_now_ns(ctl);
 
-	clock_init(&clock, rte_get_tsc_hz(), ctl->dp->tsc);
-	now = clock_at(&clock, rte_rdtsc());
 	return calendar_ms() - (now > ns ? (now - ns) / 1000000 : 0);
 }
 
@@ -138,6 +143,7 @@ static const struct why_entry *enter_error(
 	e->qpn = o->qpn;
 	e->count = 1;
 	e->cause = cause_name((enum cause)n->cause);
+	e->stalled = n->cause == CAUSE_PEER_GAVE_UP;
 	set_owner(e, o);
 	c.time_ms = e->time_ms;
 	c.t.text = e->text;
@@ -206,6 +212,17 @@ const struct why_entry *why_of_qp(struct ctl *ctl, const struct qp_obj *o)
 	return e;
 }
 
+bool why_tell_stalled(struct ctl *ctl, const struct qp_obj *o, struct why_text *t)
+{
+	struct cause_note n;
+
+	if (!why_peer_gave_up(ctl, o, &n))
+		return false;
+	why_say(t, "%s", enter_error(ctl, o, &n)->text);
+	number_new(ctl->why);
+	return true;
+}
+
 /** Failures of live QPs, the earliest first. */
 struct failures {
 	uint32_t n;
@@ -245,6 +262,24 @@ static void find_errors(struct failures *f, struct session *s)
 	}
 }
 
+/* Thousands may wait for one reason. */
+static void collect_stalled(struct ctl *ctl)
+{
+	struct cause_note n;
+	uint32_t told = 0;
+
+	for (uint32_t i = 0; i < SESSION_MAX; i++) {
+		const struct session *s = ctl->session[i];
+		const struct qp_obj *o;
+
+		for (uint32_t k = 0; s && told < WHY_TOLD_MAX && (o = handle_next(&s->qps, &k));)
+			if (!failure_of(o) && why_peer_gave_up(ctl, o, &n)) {
+				enter_error(ctl, o, &n);
+				told++;
+			}
+	}
+}
+
 static void collect_errors(struct ctl *ctl)
 {
 	struct failures f = {0};
@@ -274,6 +309,7 @@ static void collect_drops(struct ctl *ctl, uint32_t worker, enum drop why)
 void why_collect(struct ctl *ctl)
 {
 	collect_errors(ctl);
+	collect_stalled(ctl);
 	for (uint32_t w = 0; w < ctl->dp->nworkers; w++)
 		for (unsigned why = DROP_NONE + 1; why < DROP_MAX; why++)
 			collect_drops(ctl, w, (enum drop)why);
@@ -341,7 +377,10 @@ void why_qp_goes(struct ctl *ctl, const struct qp_obj *o, const char *how)
 {
 	const struct cause_note *n = failure_of(o);
 	struct why_gone_qp *gone;
+	struct cause_note stalled;
 
+	if (!n && why_peer_gave_up(ctl, o, &stalled))
+		n = &stalled;
 	if (n && n->cause != CAUSE_COMMAND) {
 		if (has_told_enough(o))
 			count_more(ctl, o, n);

@@ -40,6 +40,8 @@ static const char *const means[DROP_MAX] = {
 		      "RoCEv2) or VLAN: see `rocictl show gids`",
 	[DROP_QP0] = "for QP0, which RoCE does not have: a subnet manager's, harmless",
 	[DROP_QPN_MCAST] = "a group's address or QPN without the other: a broken sender",
+	[DROP_NO_GSI] = "management datagrams for QP 1, which no program has: rdma_cm programs "
+			"(rping, ucmatose) need a connection manager here, and there is none yet",
 	[DROP_QPN_UNKNOWN] = "for a QP that is not there (any more): dest_qp_num is wrong, or the "
 			     "program ended before its peer; late answers are harmless",
 	[DROP_ICRC] =

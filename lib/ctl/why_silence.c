@@ -80,6 +80,41 @@ static bool dropped_here(struct why_case *c)
 	return true;
 }
 
+/* Of another user's QP a program does not hear which it is. */
+static bool may_hear_of(const struct qp_obj *o, uid_t uid)
+{
+	uid_t own = o->session->peer.uid;
+
+	return !own || own == uid;
+}
+
+bool why_tell_rival(struct why_text *t, const struct qp_obj *o)
+{
+	const struct qp_obj *rival = dest_rival(o);
+	uint32_t dest_qpn = o->qp->attr.dest_qpn;
+
+	if (!rival)
+		return false;
+	if (may_hear_of(o, rival->session->peer.uid))
+		why_say(t, "QP %u", rival->qpn);
+	else
+		why_say(t, "A QP of another user");
+	why_say(t,
+		" of this rocid has the same dest_qp_num (%u), and the peer's QP is connected with "
+		"one of them: only that one is answered, also what the other asks. Give each QP a "
+		"peer of its own",
+		dest_qpn);
+	return true;
+}
+
+static bool rival(struct why_case *c)
+{
+	if (c->n->heard || !why_tell_rival(&c->t, c->o))
+		return false;
+	c->rule = "BTH-12";
+	return true;
+}
+
 /* No loss explains ACKs from before the first request. Whoever sends them takes ours for what it
  * executed long ago; soft-RoCE then tells of a PSN that is neither side's. */
 bool why_tell_old_acks(struct why_text *t, const struct qp *qp)
@@ -225,9 +260,7 @@ static bool unreachable(struct why_case *c)
  * QP it hears no more than of one that does not exist. */
 static bool may_know(const struct why_case *c, uid_t uid)
 {
-	uid_t own = c->o->session->peer.uid;
-
-	return !own || own == uid;
+	return may_hear_of(c->o, uid);
 }
 
 static void say_no_such_qp(struct why_case *c)
@@ -409,8 +442,8 @@ static void never_heard(struct why_case *c)
 
 void why_tell_silence(struct why_case *c)
 {
-	static bool (*const look[])(struct why_case * c) = {dropped_here, old_acks, port_down,
-		gid_removed, above_port_mtu, refused, unreachable, local_peer, too_large,
+	static bool (*const look[])(struct why_case * c) = {rival, dropped_here, old_acks,
+		port_down, gid_removed, above_port_mtu, refused, unreachable, local_peer, too_large,
 		fell_silent};
 
 	say_request(c);

@@ -36,6 +36,7 @@
 	X(DGID, "dgid", "VAL-11")                                 \
 	X(QP0, "qp0", "CA17-33")                                  \
 	X(QPN_MCAST, "qpn_mcast", "VAL-17")                       \
+	X(NO_GSI, "no_gsi", "CM-01")                              \
 	X(QPN_UNKNOWN, "qpn_unknown", "VAL-03")                   \
 	X(ICRC, "icrc", "CA17-24")                                \
 	X(QP_TYPE, "qp_type", "VAL-04")                           \

@@ -40,6 +40,7 @@ static struct side {
 	uint32_t lkey;
 	int flags;
 } side[2];
+static struct side third;
 static struct side *const a = &side[0], *const b = &side[1];
 static struct roci_pd *other_pd;
 static struct roci_mr *other_mr;
@@ -268,6 +269,12 @@ static void psn_behind(void)
 	b->attr.rq_psn = (a->attr.sq_psn + 1000) & 0xFFFFFF;
 }
 
+static void psn_ahead_a_little(void)
+{
+	a->attr.timeout = QUICK;
+	b->attr.rq_psn = (a->attr.sq_psn - 3) & 0xFFFFFF;
+}
+
 static void no_such_qpn(void)
 {
 	quick();
@@ -375,6 +382,8 @@ static void all_is_well(void)
 			roci_qp_error(b->e.qp));
 }
 
+static void one_peer_for_two(void);
+
 static const struct mistake {
 	const char *name;
 	void (*make)(void); /* once both QPs are in INIT */
@@ -402,8 +411,10 @@ static const struct mistake {
 	{"path_mtu_differs", other_path_mtu, write_once},
 	{"no_receive", few_rnr_retries, send_once},
 	{"psn_ahead", psn_ahead, write_once},
+	{"psn_ahead_a_little", psn_ahead_a_little, write_once},
 	{"psn_behind", psn_behind, write_once},
 	{"no_such_qpn", no_such_qpn, write_once},
+	{"one_peer_for_two", one_peer_for_two, write_once},
 	{"not_rtr", not_rtr, write_once},
 	{"other_gid", other_gid_told, write_once},
 	{"peer_closed", quick, close_the_peer},
@@ -485,6 +496,21 @@ static void connect_side(struct side *s)
 	step(s, ROCI_QPS_RTS,
 		ROCI_QP_SQ_PSN | ROCI_QP_TIMEOUT | ROCI_QP_RETRY_CNT | ROCI_QP_RNR_RETRY |
 			ROCI_QP_MAX_QP_RD_ATOMIC);
+}
+
+/* Two QPs have one dest_qp_num; b is connected with the other. */
+static void one_peer_for_two(void)
+{
+	quick();
+	third.at = a->at;
+	end_open(&third.e, third.at.socket, MEMORY);
+	third.address = end_address(&third.e, third.at.port);
+	third.address.gid = gid_of(&third).gid;
+	third.last = ROCI_QPS_RTS;
+	plan(&third, b);
+	connect_side(&third);
+	b->attr.dest_qp_num = third.address.qpn;
+	b->attr.rq_psn = third.attr.sq_psn;
 }
 
 /* --- telling ------------------------------------------------------------------------------------

@@ -52,9 +52,14 @@ PAIR = {
     'path_mtu_differs': ('path_mtu is not 1024 as here; [REQ-33]',
                          'has 1000 bytes; path_mtu of 256; Both ends must set the same|both ends must '
                          'set the same; [RSP-09]'),
-    'no_receive': ('no receive posted; rnr_retry (1) is used up; [REQ-30]', None),
+    'no_receive': ('no receive posted; rnr_retry (1) is used up; [REQ-30]', None,
+                   'RC_SEND_ONLY; told to wait 2 times and has not come again; RSP-16'),
     'psn_ahead': ('sq_psn here and the peer\'s rq_psn must be the same; [REQ-36]', None,
                   'rq_psn here and the peer\'s sq_psn must be the same; RSP-03'),
+    'psn_ahead_a_little': ('sq_psn here and the peer\'s rq_psn must be the same; [REQ-36]', None,
+                           'rq_psn here and the peer\'s sq_psn must be the same; RSP-03'),
+    'one_peer_for_two': ('of this rocid has the same dest_qp_num; Give each QP a peer of its own; [BTH-12]',
+                         None),
     'psn_behind': ('sq_psn here and the peer\'s rq_psn must be the same; [REQ-36]', None,
                    'rq_psn here and the peer\'s sq_psn must be the same; nothing of it was executed; RSP-01'),
     'no_such_qpn': ('no such QP: dest_qp_num is wrong; [VAL-03]', None,
@@ -129,9 +134,9 @@ def judge(rocictl, program, sockets, mistake, row):
             check(any(e['qpn'] == qpn and e['why'] == shown['why'] and e['what'] == 'failed'
                       for e in errors), f'{mistake}: {who} not in show errors:\n{rows(errors)}')
     program.wait('done')
-    program.end()
     if len(row) > 2:
         expect_row(rocictl, sockets[1], row[2], mistake)
+    program.end()
 
 
 def test_pair(binary, rocictl, why, names):

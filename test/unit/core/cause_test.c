@@ -527,6 +527,43 @@ static void duplicate_request__before_the_first(void **state)
 	assert_int_equal(l.qp->qp->why.sq_psn, 0x200);
 }
 
+/* The lowest PSN, to which the peer goes back, until a request was good. */
+static void cause_ahead__where_the_peer_begins(void **state)
+{
+	const struct qp_why *y;
+
+	lone_start(&l);
+	y = &l.qp->qp->why;
+	rx(WRITE_ONLY, 0x108, 0, 4, 4);
+	for (unsigned i = 0; i < 3; i++) {
+		rx(WRITE_ONLY, 0x107, 0, 4, 4);
+		rx(WRITE_ONLY, 0x108, 0, 4, 4);
+	}
+	assert_int_equal(y->ahead_psn, 0x107);
+	assert_int_equal(y->ahead_times, 3);
+	rx(WRITE_ONLY, 0x100, 0, 4, 4);
+	rx(WRITE_ONLY, 0x107, 0, 4, 4);
+	assert_int_equal(y->ahead_times, 3);
+}
+
+static void cause_not_ready__since_the_last_good_one(void **state)
+{
+	const struct qp_why *y;
+
+	lone_start(&l);
+	y = &l.qp->qp->why;
+	for (unsigned i = 0; i < 3; i++)
+		rx(SEND_ONLY, 0x100, 0, 0, 4);
+	assert_int_equal(y->rnr_times, 3);
+	assert_int_equal(y->rnr_psn, 0x100);
+	assert_int_equal(y->rnr_opcode, SEND_ONLY);
+	assert_int_equal(y->rnr_time, l.now);
+	lone_recv(&l, 7, 0, 4);
+	rx(SEND_ONLY, 0x100, 0, 0, 4);
+	rx(SEND_ONLY, 0x101, 0, 0, 4);
+	assert_int_equal(y->rnr_times, 1);
+}
+
 /* REQ-37: ignored, but the peer was heard. */
 static void cause_old_ack__until_one_is_good(void **state)
 {
@@ -568,6 +605,8 @@ int main(void)
 		T(drop_count__seldom),
 		T(drop_note_read__not_while_it_is_written),
 		T(duplicate_request__before_the_first),
+		T(cause_ahead__where_the_peer_begins),
+		T(cause_not_ready__since_the_last_good_one),
 		T(cause_old_ack__until_one_is_good),
 	};
 

@@ -336,7 +336,7 @@ static void gsi_lookup__none(void **state)
 	make_frame(16);
 	put_be32((uint8_t *)bth() + 4, 1);
 	reseal();
-	assert_int_equal(deliver(), DROP_QPN_UNKNOWN);
+	assert_int_equal(deliver(), DROP_NO_GSI);
 }
 
 static struct abi_fault fault_at_b = {.kind = ABI_FAULT_DELAY,

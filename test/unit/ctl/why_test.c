@@ -466,6 +466,61 @@ static void why_of_qp__refused_meanwhile(void **state)
 	d->ctl->devices = before;
 }
 
+/* RSP-16: of a QP that lives, and has not failed. */
+static void why_collect__peer_that_gave_up(void **state)
+{
+	const struct why_entry *e;
+	char text[ABI_WHY_MAX];
+
+	o->qp->resp.rnr_sent = true;
+	o->qp->why.rnr_times = 3;
+	o->qp->why.rnr_psn = 0x77;
+	o->qp->why.rnr_opcode = 0x04;
+	o->qp->why.rnr_time = why_now_ns(d->ctl); /* just now: it may come again */
+	why_collect(d->ctl);
+	assert_null(why_before(d->ctl, UINT32_MAX));
+	why_hint(d->ctl, o, text);
+	assert_non_null(strstr(text, "it was told to wait and gives up"));
+	o->qp->why.rnr_time -= 10000000000u;
+	why_collect(d->ctl);
+	e = why_before(d->ctl, UINT32_MAX);
+	assert_non_null(e);
+	assert_true(e->stalled);
+	assert_non_null(strstr(e->text, "RC_SEND_ONLY (PSN 0x77) found no receive posted"));
+	assert_non_null(strstr(e->text, "told to wait 3 times and has not come again"));
+	why_hint(d->ctl, o, text);
+	assert_string_equal(text, e->text);
+	assert_null(why_of_qp(d->ctl, o));
+	o->qp->resp.rnr_sent = false; /* it came after all */
+	why_hint(d->ctl, o, text);
+	assert_string_equal(text, "");
+}
+
+/* One QP is connected with one QP. */
+static void why_of_qp__rival(void **state)
+{
+	struct qp_obj *rival = another_qp();
+	const struct why_entry *e;
+	struct drop_note n = from_peer();
+
+	rival->qp->attr.dest_qpn = o->qp->attr.dest_qpn;
+	rival->qp->state = ABI_QPS_RTS;
+	rival->dest = o->dest;
+	list_push(&o->dest->qps, &rival->dest_node);
+	e = fail_for((struct cause_note){.cause = CAUSE_RETRIES});
+	assert_non_null(strstr(e->text, "has the same dest_qp_num (4660)"));
+	assert_string_equal(e->rule, "BTH-12");
+	n.opcode = 0x11;
+	o->qp->why.error.known = false;
+	assert_non_null(strstr(drop_text(DROP_GHOST_ACK, n), "has the same dest_qp_num"));
+	list_del(&rival->dest_node);
+	rival->dest = NULL;
+	n.syndrome = 0x60;
+	assert_non_null(strstr(drop_text(DROP_GHOST_ACK, n), "another QP sends to the peer"));
+	n.psn += 5;
+	assert_non_null(strstr(drop_text(DROP_GHOST_ACK, n), "must be the same"));
+}
+
 static void why_collect__every_reason(void **state)
 {
 	for (unsigned i = DROP_NONE + 1; i < DROP_MAX; i++) {
@@ -559,6 +614,12 @@ static void why_collect__not_of_loss(void **state)
 	n.psn = n.epsn + 127; /* the first was lost */
 	n.begun = false;
 	assert_string_equal(drop_text(DROP_PSN_AHEAD, n), "");
+	o->qp->why.ahead_psn = n.psn;
+	o->qp->why.ahead_times = 4; /* it begins so again and again */
+	assert_string_equal(drop_text(DROP_PSN_AHEAD, n), "");
+	o->qp->why.ahead_times = 5;
+	assert_non_null(strstr(drop_text(DROP_PSN_AHEAD, n), "begins with PSN 0x7f"));
+	o->qp->why.ahead_times = 0;
 	n.psn = n.epsn + 0x200000;
 	assert_non_null(strstr(drop_text(DROP_PSN_AHEAD, n), "rq_psn here"));
 	n.state = ABI_QPS_ERR;
@@ -603,6 +664,8 @@ int main(void)
 		T(why_of_qp__every_cause),
 		T(why_of_qp__long_numbers),
 		T(why_of_qp__atomics),
+		T(why_collect__peer_that_gave_up),
+		T(why_of_qp__rival),
 		T(why_of_qp__told_once),
 		T(why_of_qp__local_peer),
 		T(why_of_qp__local_peer_failed_later),
