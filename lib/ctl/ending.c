@@ -249,6 +249,7 @@ void session_end(struct session *s)
 	notifier_unlock(&ctl->notifier);
 	ctl->nending++;
 	s->ending = ENDING_DETACH_QPS;
+	mr_give_up(s);
 	list_push(&ctl->endings, &s->node);
 	epoll_ctl(ctl->epoll, EPOLL_CTL_DEL, s->watch.fd, NULL);
 	for (uint32_t i = 0; s->bells && i < ctl->dp->nworkers; i++)
