@@ -6,6 +6,7 @@
 #include "command.h"
 #include "object.h"
 #include "quota.h"
+#include "session.h"
 #include "why.h"
 
 int cmd_alloc_pd(struct session *s, const struct request *q, struct reply *r)
@@ -60,15 +61,23 @@ void mr_unpublish(struct ctl *ctl, struct mr_obj *o)
 	mr_withdraw(ctl->dp->mrs, &o->mr); /* one that faulted was withdrawn before */
 }
 
-void mr_release(struct session *s, struct mr_obj *o)
+/* Of what was never published, too. */
+static void drop(struct mr_obj *o)
 {
-	why_mr_goes(s, o);
-	handle_del(&s->mrs, o->handle);
+	struct session *s = o->session;
+
 	o->pd->users--;
 	s->mr_bytes -= o->map.size;
 	s->faulted -= o->faulted;
 	shm_retire(&o->map, s->ctl->unmapper);
 	free(o);
+}
+
+void mr_release(struct session *s, struct mr_obj *o)
+{
+	why_mr_goes(s, o);
+	handle_del(&s->mrs, o->handle);
+	drop(o);
 }
 
 static int check_reg(const struct abi_reg_mr *in, const struct request *q, struct reply *r)
@@ -93,23 +102,6 @@ static int check_reg(const struct abi_reg_mr *in, const struct request *q, struc
 	return 0;
 }
 
-static int publish_mr(struct session *s, struct mr_obj *o, struct reply *r)
-{
-	struct ctl *ctl = s->ctl;
-	int err = key_choose(&ctl->keys, ctl->dp->mrs, &o->mr.key);
-
-	if (!err)
-		err = handle_add(&s->mrs, o, &o->handle);
-	if (err)
-		return refuse(r->why, err,
-			"no room for another memory region: deregister some, or register larger "
-			"ones");
-	o->pd->users++;
-	s->mr_bytes += o->map.size;
-	atomic_store_explicit(&ctl->dp->mrs->slot[o->mr.key >> 8], &o->mr, memory_order_release);
-	return 0;
-}
-
 static int guard_region(struct session *s, struct mr_obj *o, char why[ABI_SENTENCE_MAX])
 {
 	struct sigbus_area a = {
@@ -122,9 +114,121 @@ static int guard_region(struct session *s, struct mr_obj *o, char why[ABI_SENTEN
 	return shm_guard(&o->map, &a, why);
 }
 
+/* Its memory is mapped, and a worker may touch it. */
+static int publish_mr(struct mr_obj *o, struct reply *r)
+{
+	struct session *s = o->session;
+	struct ctl *ctl = s->ctl;
+	struct abi_reg_mr_reply out;
+	int err = guard_region(s, o, r->why);
+
+	if (err)
+		return err;
+	err = key_choose(&ctl->keys, ctl->dp->mrs, &o->mr.key);
+	if (!err)
+		err = handle_add(&s->mrs, o, &o->handle);
+	if (err)
+		return refuse(r->why, err,
+			"no room for another memory region: deregister some, or register larger "
+			"ones");
+	atomic_store_explicit(&ctl->dp->mrs->slot[o->mr.key >> 8], &o->mr, memory_order_release);
+	out = (struct abi_reg_mr_reply){.handle = o->handle, .lkey = o->mr.key, .rkey = o->mr.key};
+	reply_body(r, &out, sizeof(out));
+	return 0;
+}
+
+/* --- huge pages ----------------------------------------------------------------------- */
+
+static int why_not_populated(int err, char why[ABI_SENTENCE_MAX])
+{
+	if (err == -ENOMEM)
+		return refuse(why, err,
+			"there are not enough huge pages for all of the region: reserve more "
+			"(vm.nr_hugepages), or register ordinary memory");
+	return refuse(why, err,
+		"rocid cannot look after huge pages here (%s): let it use userfaultfd(2) "
+		"(Linux 5.14, seccomp), or register ordinary memory",
+		strerror(-err));
+}
+
+/* Returns DEFERRED, or a negative errno. */
+static int populate(struct mr_obj *o, const struct request *q, char why[ABI_SENTENCE_MAX])
+{
+	struct session *s = o->session;
+	int err;
+
+	if (s->populating)
+		return refuse(why, -EBUSY,
+			"another region in huge pages is being registered: wait for the reply");
+	o->request = q->msg;
+	o->job = (struct huge_job){
+		.base = o->map.base,
+		.size = o->map.size,
+		.page = o->map.page,
+		.uid = s->peer.uid,
+		.writable = o->mr.access & ABI_ACCESS_LOCAL_WRITE,
+		.whole = o->map.whole,
+	};
+	err = huge_start(s->ctl->huge, &o->job);
+	if (err)
+		return why_not_populated(err, why);
+	s->populating = o;
+	return DEFERRED;
+}
+
+static void populated(struct mr_obj *o)
+{
+	struct session *s = o->session;
+	struct reply r = {0};
+	int err = o->job.err;
+
+	s->populating = NULL;
+	err = err ? why_not_populated(err, r.why) : publish_mr(o, &r);
+	session_reply(s, &o->request, err, &r);
+	if (err)
+		drop(o);
+}
+
+void mrs_populated(struct watch *w)
+{
+	struct ctl *ctl = container_of(w, struct ctl, populated);
+	struct huge_job *job;
+
+	while ((job = huge_take(ctl->huge)))
+		populated(container_of(job, struct mr_obj, job));
+}
+
+void mr_give_up(struct session *s)
+{
+	if (!s->populating)
+		return;
+	huge_cancel(s->ctl->huge, &s->populating->job);
+	drop(s->populating);
+	s->populating = NULL;
+}
+
+/* --- commands ------------------------------------------------------------------------- */
+
+/* Makes the object of @p in, on the account of @p s. */
+static struct mr_obj *make_mr(struct session *s, struct pd *pd, const struct abi_reg_mr *in)
+{
+	struct mr_obj *o = calloc(1, sizeof(*o));
+
+	if (!o)
+		return NULL;
+	o->session = s;
+	o->pd = pd;
+	o->mr.pd = pd->number;
+	o->mr.session = s->number;
+	o->mr.access = in->access;
+	o->mr.iova = in->iova;
+	o->mr.length = in->length;
+	pd->users++;
+	return o;
+}
+
 int cmd_reg_mr(struct session *s, const struct request *q, struct reply *r)
 {
-	struct abi_reg_mr_reply out;
 	struct abi_reg_mr in;
 	struct mr_obj *o;
 	struct pd *pd;
@@ -139,30 +243,17 @@ int cmd_reg_mr(struct session *s, const struct request *q, struct reply *r)
 		err = quota_mr(s, in.length, r->why);
 	if (err)
 		return err;
-	o = calloc(1, sizeof(*o));
+	o = make_mr(s, pd, &in);
 	if (!o)
 		return refuse(r->why, -ENOMEM, "rocid is out of memory");
-	o->session = s;
-	o->pd = pd;
-	o->mr.pd = pd->number;
-	o->mr.session = s->number;
-	o->mr.access = in.access;
-	o->mr.iova = in.iova;
-	o->mr.length = in.length;
 	err = shm_map_client(&o->map, q->fd, in.fd_off, in.length,
 		in.access & ABI_ACCESS_LOCAL_WRITE, &o->mr.base, r->why);
+	s->mr_bytes += o->map.size;
 	if (!err)
-		err = guard_region(s, o, r->why);
-	if (!err)
-		err = publish_mr(s, o, r);
-	if (err) {
-		shm_unmap(&o->map);
-		free(o);
-		return err;
-	}
-	out = (struct abi_reg_mr_reply){.handle = o->handle, .lkey = o->mr.key, .rkey = o->mr.key};
-	reply_body(r, &out, sizeof(out));
-	return 0;
+		err = shm_is_huge(&o->map) ? populate(o, q, r->why) : publish_mr(o, r);
+	if (err < 0)
+		drop(o);
+	return err;
 }
 
 int cmd_dereg_mr(struct session *s, const struct request *q, struct reply *r)

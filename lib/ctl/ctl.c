@@ -264,12 +264,21 @@ static int watch_faults(struct ctl *ctl)
 	return ctl_watch(ctl, &ctl->faults);
 }
 
+static int watch_huge(struct ctl *ctl)
+{
+	ctl->populated.fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (ctl->populated.fd < 0)
+		return -errno;
+	ctl->huge = huge_create(ctl->populated.fd);
+	return ctl->huge ? ctl_watch(ctl, &ctl->populated) : -ENOMEM;
+}
+
 static int open_loop(struct ctl *ctl, char why[ABI_SENTENCE_MAX])
 {
 	ctl->epoll = epoll_create1(EPOLL_CLOEXEC);
 	ctl->stopper.fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (ctl->epoll < 0 || ctl->stopper.fd < 0 || ctl_watch(ctl, &ctl->stopper) ||
-		watch_faults(ctl))
+		watch_faults(ctl) || watch_huge(ctl))
 		return refuse(why, -errno, "rocid cannot make its event loop: %s", strerror(errno));
 	return 0;
 }
@@ -300,6 +309,7 @@ static void init(struct ctl *ctl, const struct ctl_config *cfg)
 	ctl->news.fd = -1;
 	ctl->stopper = (struct watch){.fd = -1, .ready = stopper_ready};
 	ctl->faults = (struct watch){.fd = -1, .ready = session_faults_ready};
+	ctl->populated = (struct watch){.fd = -1, .ready = mrs_populated};
 	ctl->passed_fd = -1;
 	list_init(&ctl->captures);
 	list_init(&ctl->traces);
@@ -499,6 +509,8 @@ void ctl_destroy(struct ctl *ctl)
 	ctl_unwatch(ctl, &ctl->stopper);
 	sigbus_notify(-1);
 	ctl_unwatch(ctl, &ctl->faults);
+	huge_destroy(ctl->huge);
+	ctl_unwatch(ctl, &ctl->populated);
 	if (ctl->epoll >= 0)
 		close(ctl->epoll);
 	if (ctl->announce_fd >= 0)

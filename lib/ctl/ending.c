@@ -249,6 +249,7 @@ void session_end(struct session *s)
 	notifier_unlock(&ctl->notifier);
 	ctl->nending++;
 	s->ending = ENDING_DETACH_QPS;
+	mr_give_up(s);
 	list_push(&ctl->endings, &s->node);
 	list_del(&s->held);
 	turn_leave(s);

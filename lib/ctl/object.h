@@ -17,6 +17,10 @@ void *object_alloc(size_t size);
 void mr_unpublish(struct ctl *ctl, struct mr_obj *o);
 /** After a grace period. */
 void mr_release(struct session *s, struct mr_obj *o);
+/** ctl.populated: huge.h is done with regions. */
+void mrs_populated(struct watch *w);
+/** Gives an unfinished REG_MR of @p s up, if there is one, without a reply. */
+void mr_give_up(struct session *s);
 
 /** Takes @p o from the table. */
 void mw_unpublish(struct ctl *ctl, struct mw_obj *o);

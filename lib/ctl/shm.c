@@ -8,6 +8,7 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 #include "bits.h"
+#include "limits.h"
 #include "sentence.h"
 #include "shm.h"
 
@@ -24,6 +25,7 @@ int shm_create(struct shm *m, const char *name, size_t size, int *fd, char why[A
 	m->size = round_up(size, m->page);
 	m->base = NULL;
 	m->guard = 0;
+	m->whole = false;
 	*fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
 	if (*fd < 0)
 		return refuse(why, -errno,
@@ -63,14 +65,34 @@ static size_t page_size_of(int fd)
 	return fs.f_type == TMPFS_MAGIC ? (size_t)sysconf(_SC_PAGESIZE) : 0;
 }
 
-static int check_client_fd(
-	int fd, uint64_t off, uint64_t len, bool writable, char why[ABI_SENTENCE_MAX])
+#define NO_WRITES (F_SEAL_WRITE | F_SEAL_FUTURE_WRITE)
+
+/* A hole in huge pages must be found out (huge.h), which the kernel does only for who might fill
+ * it; where writing is sealed, nobody can punch one. */
+static int check_huge(size_t page, int seals, int mode, char why[ABI_SENTENCE_MAX])
+{
+	if (page > HUGE_PAGE_MAX)
+		return refuse(why, -EINVAL,
+			"the memfd has pages of %zu KB, of which clearing one takes long: make it "
+			"with pages of at most %u KB (MFD_HUGE_2MB)",
+			page >> 10, HUGE_PAGE_MAX >> 10);
+	if (page > (size_t)sysconf(_SC_PAGESIZE) && !(seals & NO_WRITES) &&
+		(mode & O_ACCMODE) != O_RDWR)
+		return refuse(why, -EACCES,
+			"a memfd of huge pages must be open for reading and writing, or sealed "
+			"against writing (F_SEAL_WRITE): open it so, and map it as you like");
+	return 0;
+}
+
+static int check_client_fd(struct shm *m, int fd, uint64_t off, uint64_t len, bool writable,
+	char why[ABI_SENTENCE_MAX])
 {
 	int seals = fcntl(fd, F_GET_SEALS);
 	int mode = fcntl(fd, F_GETFL);
 	struct stat st;
 
-	if (seals < 0 || !page_size_of(fd))
+	m->page = seals < 0 ? 0 : page_size_of(fd);
+	if (!m->page)
 		return refuse(why, -EPERM,
 			"registered memory must come with a memfd (memfd_create); this "
 			"descriptor is something else");
@@ -79,8 +101,7 @@ static int check_client_fd(
 			"the memfd may still shrink: seal it with F_ADD_SEALS, F_SEAL_SHRINK "
 			"before registering it");
 	if ((mode & O_ACCMODE) == O_WRONLY ||
-		(writable && ((mode & O_ACCMODE) != O_RDWR ||
-				     (seals & (F_SEAL_WRITE | F_SEAL_FUTURE_WRITE)))))
+		(writable && ((mode & O_ACCMODE) != O_RDWR || (seals & NO_WRITES))))
 		return refuse(why, -EACCES,
 			"the memfd cannot be mapped for the access asked for: open it read-write "
 			"and "
@@ -93,13 +114,14 @@ static int check_client_fd(
 			"ftruncate or register less",
 			(unsigned long long)off, (unsigned long long)(off + len),
 			(unsigned long long)st.st_size);
-	return 0;
+	m->whole = seals & NO_WRITES;
+	return check_huge(m->page, seals, mode, why);
 }
 
 int shm_map_client(struct shm *m, int fd, uint64_t off, uint64_t len, bool writable,
 	uint8_t **first, char why[ABI_SENTENCE_MAX])
 {
-	int err = check_client_fd(fd, off, len, writable, why);
+	int err = check_client_fd(m, fd, off, len, writable, why);
 	int prot = writable ? PROT_READ | PROT_WRITE : PROT_READ;
 	uint64_t head;
 	void *p;
@@ -113,7 +135,6 @@ int shm_map_client(struct shm *m, int fd, uint64_t off, uint64_t len, bool writa
 		*first = NULL; /* nothing to touch: every range check will refuse a byte */
 		return 0;
 	}
-	m->page = page_size_of(fd);
 	head = off % m->page;
 	m->size = round_up(head + len, m->page);
 	p = mmap(NULL, m->size, prot, MAP_SHARED, fd, (off_t)(off - head));
@@ -128,6 +149,11 @@ int shm_map_client(struct shm *m, int fd, uint64_t off, uint64_t len, bool writa
 	m->base = p;
 	*first = m->base + head;
 	return 0;
+}
+
+bool shm_is_huge(const struct shm *m)
+{
+	return m->base && m->page > (size_t)sysconf(_SC_PAGESIZE);
 }
 
 int shm_guard(struct shm *m, const struct sigbus_area *who, char why[ABI_SENTENCE_MAX])

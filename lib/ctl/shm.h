@@ -19,6 +19,7 @@ struct shm {
 	uint8_t *base; /* NULL: none */
 	size_t size;
 	size_t page; /* bytes of one of its pages */
+	bool whole;  /* of a client: sealed, so that nobody can punch a hole */
 	int guard;   /* sigbus.h; 0: none */
 };
 
@@ -34,10 +35,14 @@ int shm_create(struct shm *m, const char *name, size_t size, int *fd, char why[A
  * @param writable  peers or receives may write there
  * @param first     receives the address of byte @p off
  * @return 0 or a negative errno with a sentence: -EPERM for what is no memfd or may still
- * shrink, -EINVAL for a range that the file does not have, -EACCES for a read-only one.
+ * shrink, -EINVAL for a range that the file does not have or pages above HUGE_PAGE_MAX, -EACCES for
+ * a read-only one.
  */
 int shm_map_client(struct shm *m, int fd, uint64_t off, uint64_t len, bool writable,
 	uint8_t **first, char why[ABI_SENTENCE_MAX]);
+
+/** @return whether @p m is in huge pages, which need huge.h before a worker touches them. */
+bool shm_is_huge(const struct shm *m);
 
 /**
  * Has faults in @p m survived. Before anything touches it.

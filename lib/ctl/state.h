@@ -17,6 +17,7 @@
 #include "group.h"
 #include "disposer.h"
 #include "handle.h"
+#include "huge.h"
 #include "migrate.h"
 #include "mw.h"
 #include "neigh.h"
@@ -38,9 +39,11 @@ struct ctl {
 	struct dataplane *dp;
 	int epoll;
 	struct watch listener;
-	struct watch stopper; /* eventfd: ctl_stop() */
-	struct watch news;    /* rtnetlink */
-	struct watch faults;  /* eventfd: shared memory faulted */
+	struct watch stopper;	/* eventfd: ctl_stop() */
+	struct watch news;	/* rtnetlink */
+	struct watch faults;	/* eventfd: shared memory faulted */
+	struct watch populated; /* eventfd: huge.h is done with a region */
+	struct huge *huge;
 	bool stopping;
 	char *socket_path;
 	uint64_t listen_ms;	  /* when to look at the listener again; 0: always */
@@ -110,6 +113,9 @@ struct mr_obj {
 	struct pd *pd;
 	uint32_t handle;
 	bool faulted; /* and counts as such */
+	/* a REG_MR whose huge pages are being touched */
+	struct huge_job job;
+	struct abi_msg request;
 };
 
 struct mw_obj {
@@ -266,10 +272,11 @@ struct session {
 	char program[sizeof(((struct abi_hello *)0)->name) + 1]; /* what it calls itself */
 	uint64_t since_ms;
 	struct shm region;
-	uint64_t bytes;	    /* of all rings and QPs */
-	uint64_t mr_bytes;  /* of registered memory that is mapped */
-	uint32_t faulted;   /* regions that did */
-	uint32_t resolving; /* QPs and AHs that are */
+	uint64_t bytes;		   /* of all rings and QPs */
+	uint64_t mr_bytes;	   /* of registered memory that is mapped */
+	uint32_t faulted;	   /* regions that did */
+	struct mr_obj *populating; /* its region that huge.h has; NULL: none */
+	uint32_t resolving;	   /* QPs and AHs that are */
 	struct list ahs;
 	struct list ahs_gone; /* unpublished, until the grace period is over */
 	uint32_t nahs;	      /* on both */

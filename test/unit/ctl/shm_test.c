@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/memfd.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -150,8 +151,50 @@ static void shm_map_client__hugetlb(void **state)
 		skip(); /* no huge pages are reserved */
 	assert_int_equal(err, 0);
 	assert_int_equal(m.size, 2 * huge);
+	assert_int_equal(m.page, huge);
+	assert_true(shm_is_huge(&m));
+	assert_false(m.whole);
 	assert_ptr_equal(first, m.base + huge - 10);
 	shm_unmap(&m);
+	close(fd);
+}
+
+/* Clearing a larger page takes too long. */
+static void shm_map_client__too_large_pages(void **state)
+{
+	int fd = memfd_create("huge", MFD_CLOEXEC | MFD_ALLOW_SEALING | MFD_HUGETLB | MFD_HUGE_1GB);
+	uint8_t *first;
+	struct shm m;
+
+	if (fd < 0 || ftruncate(fd, 1 << 30) || fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK))
+		skip(); /* this kernel has no such pages */
+	assert_int_equal(shm_map_client(&m, fd, 0, PAGE, true, &first, why), -EINVAL);
+	assert_non_null(strstr(why, "MFD_HUGE_2MB"));
+	assert_null(m.base);
+	close(fd);
+}
+
+/* The kernel reports holes only to who might fill them. */
+static void shm_map_client__hugetlb_must_be_held(void **state)
+{
+	int fd = memfd_create("huge", MFD_CLOEXEC | MFD_ALLOW_SEALING | MFD_HUGETLB | MFD_HUGE_2MB);
+	char path[32];
+	uint8_t *first;
+	struct shm m;
+	int reader;
+
+	if (fd < 0 || ftruncate(fd, 2 << 20) || fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK))
+		skip();
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	reader = open(path, O_RDONLY | O_CLOEXEC);
+	assert_true(reader >= 0);
+	assert_int_equal(shm_map_client(&m, reader, 0, PAGE, false, &first, why), -EACCES);
+	assert_non_null(strstr(why, "F_SEAL_WRITE"));
+	assert_int_equal(fcntl(fd, F_ADD_SEALS, F_SEAL_WRITE), 0);
+	assert_int_not_equal(shm_map_client(&m, reader, 0, PAGE, false, &first, why), -EACCES);
+	assert_true(m.whole);
+	shm_unmap(&m);
+	close(reader);
 	close(fd);
 }
 
@@ -165,6 +208,8 @@ int main(void)
 		cmocka_unit_test(shm_map_client__no_memfd),
 		cmocka_unit_test(shm_map_client__read_only),
 		cmocka_unit_test(shm_map_client__hugetlb),
+		cmocka_unit_test(shm_map_client__too_large_pages),
+		cmocka_unit_test(shm_map_client__hugetlb_must_be_held),
 	};
 
 	return cmocka_run_group_tests_name("shm", tests, NULL, NULL);
