@@ -25,12 +25,20 @@
 #define LOOK_AGAIN_MS	  100u
 #define LOOK_AGAIN_MAX_MS 5000u
 
-uint64_t ctl_now_ms(void)
+#define NSEC_PER_SEC  1000000000ull
+#define NSEC_PER_MSEC 1000000ull
+
+static uint64_t now_ns(void)
 {
 	struct timespec ts;
 
 	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000 + (uint64_t)ts.tv_nsec / 1000000;
+	return (uint64_t)ts.tv_sec * NSEC_PER_SEC + (uint64_t)ts.tv_nsec;
+}
+
+uint64_t ctl_now_ms(void)
+{
+	return now_ns() / NSEC_PER_MSEC;
 }
 
 int ctl_watch(struct ctl *ctl, struct watch *w)
@@ -401,18 +409,31 @@ static int run_timers(struct ctl *ctl)
 	return sooner(wait, neigh_poll(&ctl->neighs, now)); /* those of dests too */
 }
 
+/* What is due in the background has its turn when nobody asks for anything, and else half of the
+ * time: a command that waits behind others waits for a step of it once, not once for each. */
 int ctl_run(struct ctl *ctl)
 {
+	uint64_t due = 0; /* its next turn, in ns, however much is asked */
+	bool idle = true;
+	int wait = -1;
+
 	while (!ctl->stopping) {
-		int wait = run_timers(ctl);
+		uint64_t begin = now_ns();
 		struct epoll_event ev;
 		struct watch *w;
-		/* One event at a time: what handles it may free any other watch. */
-		int n = epoll_wait(ctl->epoll, &ev, 1, wait);
+		int n;
 
+		if (idle || begin >= due) {
+			wait = run_timers(ctl);
+			due = now_ns();
+			due += due - begin;
+		}
+		/* One event at a time: what handles it may free any other watch. */
+		n = epoll_wait(ctl->epoll, &ev, 1, idle ? wait : 0);
 		if (n < 0 && errno != EINTR)
 			return -errno;
-		if (n <= 0)
+		idle = n <= 0;
+		if (idle)
 			continue;
 		w = ev.data.ptr;
 		w->ready(w);
