@@ -129,6 +129,20 @@
  *  machine pauses for some milliseconds. 2,000 frames of 4 KiB. */
 #define CAPTURE_RING (1u << 23)
 
+/* --- the bound ---------------------------------------------------------------------- */
+
+/** What a program without rights, or a peer, can make others wait for, on a worker that nobody else
+ *  keeps busy; doc/security.md, "The bound", derives it, and test/hostile measures it. Time in which
+ *  a machine gives the CPU to others does not count. */
+/** One round of a worker. */
+#define BOUND_ROUND_NS 5000000u
+/** A message of a few packets and its answer: so many rounds, its way in turn with all others'. */
+#define BOUND_MESSAGE_ROUNDS 8u
+/** A command of another user's session, from the request to its reply. */
+#define BOUND_COMMAND_NS 50000000u
+/** An async event or a completion notice, from its cause to the application's socket. None is lost. */
+#define BOUND_EVENT_NS 50000000u
+
 /* --- control path ------------------------------------------------------------------- */
 
 /** QPs, MRs, CQs and address handles of one session: three quarters of what the daemon has, so that

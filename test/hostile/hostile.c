@@ -25,10 +25,11 @@
 #define ATTACK_S 900 /* that an attack may take: far more than any does */
 #define MESSAGES 60u /* that the victims exchange during and after each attack */
 #define COMMANDS 30u
-#define TRIES	 10u /* an attack that stalls others does so each time; the machine now and then */
+#define EVENTS	 20u
+#define TRIES	 5u /* an attack that stalls others does so each time; the machine now and then */
 
 static struct victim *victim;
-static pid_t children[2];
+static pid_t children[3];
 
 static const struct attack *const tables[] = {attacks_words, attacks_wqe, attacks_srq, attacks_keys,
 	attacks_socket, attacks_objects, attacks_memory, attacks_fuzz, attacks_root};
@@ -69,12 +70,14 @@ static void check_victims(const struct proc *p)
 /* Until the victims have done as much again as they are asked for. */
 static void let_victims_work(const struct proc *p)
 {
-	uint64_t messages = atomic_load(&victim->messages) + MESSAGES;
-	uint64_t commands = atomic_load(&victim->commands) + COMMANDS;
+	uint64_t messages = atomic_load(&victim->message.done) + MESSAGES;
+	uint64_t commands = atomic_load(&victim->command.done) + COMMANDS;
+	uint64_t events = atomic_load(&victim->event.done) + EVENTS;
 
 	for (unsigned i = 0; i < 1000 * RAW_PATIENCE_S; i++) {
-		if (atomic_load(&victim->messages) >= messages &&
-			atomic_load(&victim->commands) >= commands)
+		if (atomic_load(&victim->message.done) >= messages &&
+			atomic_load(&victim->command.done) >= commands &&
+			atomic_load(&victim->event.done) >= events)
 			return;
 		if (i % 64 == 0)
 			check_victims(p);
@@ -83,16 +86,26 @@ static void let_victims_work(const struct proc *p)
 	errx(1, "the victims do not get on");
 }
 
+static bool waited(struct waits *w, const char *what, uint64_t bound)
+{
+	uint64_t stalls = atomic_exchange(&w->stalls, 0);
+
+	printf("    %s: longest %.1f ms", what, (double)atomic_exchange(&w->longest_ns, 0) / 1e6);
+	if (stalls)
+		printf(", %llu longer than %.0f ms", (unsigned long long)stalls,
+			(double)bound / 1e6);
+	puts("");
+	return stalls;
+}
+
 /* Returns true when a victim was kept waiting for too long. */
 static bool stalled(void)
 {
-	uint64_t stalls = atomic_exchange(&victim->data_stalls, 0) +
-			  atomic_exchange(&victim->command_stalls, 0);
+	bool message = waited(&victim->message, "message", MESSAGE_NS);
+	bool command = waited(&victim->command, "command", COMMAND_NS);
+	bool event = waited(&victim->event, "event", EVENT_NS);
 
-	printf("    longest: a worker %.1f ms, the control thread %.1f ms\n",
-		(double)atomic_exchange(&victim->longest_data_ns, 0) / 1e6,
-		(double)atomic_exchange(&victim->longest_command_ns, 0) / 1e6);
-	return stalls;
+	return message || command || event;
 }
 
 /* Sessions end behind their sockets: gives rocid the time to clean up. */
@@ -136,18 +149,20 @@ static void attack_process(const struct attack *k, struct arena *a)
 static bool try(const struct attack *k, struct arena *a, const struct proc *p)
 {
 	struct holdings before = proc_holdings(p);
-	uint64_t messages = atomic_load(&victim->messages);
+	uint64_t messages = atomic_load(&victim->message.done);
 	bool ok;
 
 	printf("%s\n", k->name);
 	fflush(stdout);
+	atomic_store(&victim->starved, a->root);
 	attack_process(k, a);
 	let_victims_work(p);
 	printf("    %llu messages beside it\n",
-		(unsigned long long)(atomic_load(&victim->messages) - messages));
+		(unsigned long long)(atomic_load(&victim->message.done) - messages));
 	ok = !stalled();
 	check_holdings(p, before);
 	check_victims(p);
+	atomic_store(&victim->starved, 0);
 	return ok;
 }
 
@@ -251,6 +266,7 @@ int main(int argc, char **argv)
 	a.rocid = p.pid;
 	children[0] = start(victim_data, a.socket);
 	children[1] = start(victim_commands, a.socket);
+	children[2] = start(victim_events, a.socket);
 	while (atomic_load(&victim->ready) < ARRAY_SIZE(children)) {
 		check_victims(&p);
 		pause_ms(10);

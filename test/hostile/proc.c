@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <time.h>
 #include <unistd.h>
 #include "proc.h"
 #include "raw.h"
@@ -63,7 +64,7 @@ void proc_open(struct proc *p, const char *socket)
 	struct dirent *d;
 	DIR *dir;
 
-	*p = (struct proc){.pid = server_of(socket), .control = -1};
+	*p = (struct proc){.pid = server_of(socket), .control = -1, .notifier = -1};
 	snprintf(path, sizeof(path), "/proc/%d/task", p->pid);
 	dir = opendir(path);
 	if (!dir)
@@ -73,11 +74,13 @@ void proc_open(struct proc *p, const char *socket)
 			continue;
 		if (!strncmp(comm, "rocid-control", 13))
 			p->control = open_stat(p->pid, d->d_name);
+		else if (!strncmp(comm, "roci-notify", 11))
+			p->notifier = open_stat(p->pid, d->d_name);
 		else if (is_worker(p->pid, d->d_name, comm) && p->nworkers < PROC_WORKERS)
 			p->worker[p->nworkers++] = open_stat(p->pid, d->d_name);
 	}
 	closedir(dir);
-	if (p->control < 0 || !p->nworkers)
+	if (p->control < 0 || p->notifier < 0 || !p->nworkers)
 		errx(1, "rocid's threads have other names: teach proc.c");
 }
 
@@ -109,32 +112,62 @@ struct holdings proc_holdings(const struct proc *p)
 	return h;
 }
 
-static uint64_t read_stat(int fd)
+static struct spent read_stat(int fd)
 {
-	unsigned long long ran = 0;
+	unsigned long long ran = 0, queued = 0;
 	char buf[96];
 	ssize_t n = pread(fd, buf, sizeof(buf) - 1, 0);
 
 	if (n > 0) {
 		buf[n] = '\0';
-		sscanf(buf, "%llu", &ran);
+		sscanf(buf, "%llu %llu", &ran, &queued);
 	}
-	return ran;
+	return (struct spent){ran, queued};
 }
 
-void proc_ran(const struct proc *p, struct ran *r)
+void proc_look(const struct proc *p, struct look *l)
 {
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	l->wall = (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
 	for (unsigned i = 0; i < p->nworkers; i++)
-		r->worker[i] = read_stat(p->worker[i]);
-	r->control = read_stat(p->control);
+		l->worker[i] = read_stat(p->worker[i]);
+	l->control = read_stat(p->control);
+	l->notifier = read_stat(p->notifier);
 }
 
-uint64_t proc_worker_ns(const struct proc *p, const struct ran *a, const struct ran *b)
+static uint64_t more(uint64_t a, uint64_t b)
 {
-	uint64_t most = 0;
+	return a > b ? a : b;
+}
 
-	for (unsigned i = 0; i < p->nworkers; i++)
-		if (b->worker[i] - a->worker[i] > most)
-			most = b->worker[i] - a->worker[i];
-	return most;
+/* What a thread that waits for a CPU has waited is told when it gets one: until the answer. */
+static uint64_t queued(const struct spent *begin, const struct spent *end)
+{
+	return end->queued - begin->queued;
+}
+
+uint64_t proc_waited(const struct proc *p, enum thread thread, const struct look *begin,
+	const struct look *last, const struct look *end)
+{
+	uint64_t passed = last->wall - begin->wall;
+	uint64_t paused = 0, ran = 0;
+
+	/* All others wait for workers, too. Of several, which one it was is not known: the time
+	 * that all were paused for is taken off. */
+	for (unsigned i = 0; i < p->nworkers; i++) {
+		paused += queued(&begin->worker[i], &end->worker[i]);
+		if (thread == THREAD_WORKER)
+			ran = more(ran, last->worker[i].ran - begin->worker[i].ran);
+	}
+	if (thread == THREAD_CONTROL) {
+		paused += queued(&begin->control, &end->control);
+		ran = last->control.ran - begin->control.ran;
+	}
+	if (thread == THREAD_NOTIFIER) {
+		paused += queued(&begin->notifier, &end->notifier);
+		ran = last->notifier.ran - begin->notifier.ran;
+	}
+	return more(ran, passed > paused ? passed - paused : 0);
 }

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file proc.h
- * What /proc tells about the rocid under attack: its threads' CPU time, and what it holds.
+ * What /proc tells about the rocid under attack: what its threads do with their time, and what it
+ * holds.
  *
- * Time here is CPU time of the thread that should serve somebody, from his request to his last
- * look that found no answer yet. A machine that pauses programs, or the one who waits, makes it
- * no longer; a thread that is busy with somebody else's nonsense does.
+ * A victim's wait is measured twice, from its request to its last look that found no answer yet. As
+ * CPU time of the thread that should serve it: a machine that pauses programs makes it no longer, a
+ * thread that is busy with somebody else's nonsense does. And as time that passed less that in
+ * which the thread could run and no CPU was free: a thread that is blocked makes that longer. The
+ * longer one counts.
  */
 #ifndef PROC_H
 #define PROC_H
@@ -16,11 +19,19 @@
 
 #define PROC_WORKERS 8
 
+/** Which of rocid's threads an answer comes from. */
+enum thread {
+	THREAD_WORKER, /* any */
+	THREAD_CONTROL,
+	THREAD_NOTIFIER,
+};
+
 struct proc {
 	pid_t pid;
 	unsigned nworkers;
-	int worker[PROC_WORKERS]; /* schedstat of each worker thread */
-	int control;		  /* and of the control thread */
+	int worker[PROC_WORKERS]; /* schedstat of each worker thread, */
+	int control;		  /* of the control thread, */
+	int notifier;		  /* and of the one that sends events */
 };
 
 /** What a leak would make grow. */
@@ -37,15 +48,28 @@ bool proc_alive(const struct proc *p);
 
 struct holdings proc_holdings(const struct proc *p);
 
-/** Nanoseconds that the threads have run so far. */
-struct ran {
-	uint64_t worker[PROC_WORKERS];
-	uint64_t control;
+/** Nanoseconds that a thread has run so far, and in which it could have. */
+struct spent {
+	uint64_t ran;
+	uint64_t queued;
 };
 
-void proc_ran(const struct proc *p, struct ran *r);
+struct look {
+	uint64_t wall;
+	struct spent worker[PROC_WORKERS];
+	struct spent control;
+	struct spent notifier;
+};
 
-/** @return nanoseconds that the busiest worker ran from @p a to @p b. */
-uint64_t proc_worker_ns(const struct proc *p, const struct ran *a, const struct ran *b);
+void proc_look(const struct proc *p, struct look *l);
+
+/**
+ * @param begin  before the request
+ * @param last   before the last look that found no answer
+ * @param end    after the answer
+ * @return how long @p thread kept somebody waiting, in nanoseconds.
+ */
+uint64_t proc_waited(const struct proc *p, enum thread thread, const struct look *begin,
+	const struct look *last, const struct look *end);
 
 #endif

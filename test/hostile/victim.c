@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <err.h>
+#include <fcntl.h>
 #include <sched.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -80,29 +81,29 @@ static void open_end(struct end *e, const char *socket, const uint8_t *secret)
 	raw_qp(&e->s, &e->qp, &e->cq, &in);
 }
 
-static void note(_Atomic uint64_t *stalls, _Atomic uint64_t *longest, uint64_t ns)
+void waits_note(struct waits *w, uint64_t ns, uint64_t bound)
 {
-	if (ns > STALL_NS)
-		atomic_fetch_add(stalls, 1);
-	if (ns > atomic_load(longest))
-		atomic_store(longest, ns);
+	if (ns > bound)
+		atomic_fetch_add(&w->stalls, 1);
+	if (ns > atomic_load(&w->longest_ns))
+		atomic_store(&w->longest_ns, ns);
 }
 
-/* Waits for a completion, and notes for how long a worker ran without making it. */
+/* Waits for a completion, and notes for how long no worker made it. */
 static bool await(struct end *e, struct abi_cqe *cqe)
 {
 	time_t until = time(NULL) + RAW_PATIENCE_S;
-	struct ran begin, now;
+	struct look begin, now, end;
 
 	if (raw_poll(&e->cq, cqe))
 		return true;
-	proc_ran(&proc, &begin);
+	proc_look(&proc, &begin);
 	now = begin;
 	for (unsigned looks = 1;; looks++) {
-		struct ran look = now;
+		struct look look = now;
 
 		if (looks % LOOKS == 0)
-			proc_ran(&proc, &look); /* before the look */
+			proc_look(&proc, &look); /* before the look */
 		if (raw_poll(&e->cq, cqe))
 			break;
 		now = look;
@@ -110,7 +111,9 @@ static bool await(struct end *e, struct abi_cqe *cqe)
 			return false;
 		sched_yield();
 	}
-	note(&victim->data_stalls, &victim->longest_data_ns, proc_worker_ns(&proc, &begin, &now));
+	proc_look(&proc, &end);
+	waits_note(&victim->message, proc_waited(&proc, THREAD_WORKER, &begin, &now, &end),
+		MESSAGE_NS);
 	return true;
 }
 
@@ -181,41 +184,80 @@ void victim_data(struct victim *v, const char *socket)
 	for (uint64_t seq = 1; !atomic_load(&v->stop); seq++) {
 		exchange(&e[seq & 1], &e[~seq & 1], seq);
 		check_canaries(&e[seq & 1], v->secret);
-		atomic_fetch_add(&v->messages, 3);
+		atomic_fetch_add(&v->message.done, 3);
 	}
 	for (int i = 0; i < 2; i++)
 		check_canaries(&e[i], v->secret);
 }
 
-/* Asks something, and notes for how long the control thread ran before it answered. */
-static void ask(struct raw *s)
+/* --- commands ------------------------------------------------------------------------- */
+
+/* @return false when it was refused by a rocid that has nothing left. */
+static bool answer_of(struct raw *s, uint32_t type, void *out, size_t out_len)
+{
+	uint8_t answer[ABI_MSG_MAX] = {0};
+	struct abi_msg m;
+
+	if (!raw_receive(s->sock, &m, answer, sizeof(answer), NULL, 0) || m.type != type)
+		errx(1, "victim: no answer to its command %u", type);
+	if (m.status && atomic_load(&victim->starved))
+		return false;
+	if (m.status)
+		errx(1, "victim: its command %u was refused: %s", type, (const char *)answer);
+	if (out_len)
+		memcpy(out, answer, out_len);
+	return true;
+}
+
+/* Asks something, and notes for how long it was not answered.  @return whether it was granted. */
+static bool ask(struct raw *s, uint32_t type, const void *body, size_t len, int fd, void *out,
+	size_t out_len)
 {
 	time_t until = time(NULL) + RAW_PATIENCE_S;
-	struct abi_msg m = {.type = ABI_QUERY_DEVICE};
-	uint8_t answer[ABI_MSG_MAX];
-	struct ran begin, now, look;
+	struct abi_msg m = {.type = type};
+	uint8_t request[ABI_MSG_MAX], byte;
+	struct look begin, now, look, end;
 
-	proc_ran(&proc, &begin);
+	memcpy(request, &m, sizeof(m));
+	if (len)
+		memcpy(request + sizeof(m), body, len);
+	proc_look(&proc, &begin);
 	now = begin;
-	if (raw_send(s->sock, &m, sizeof(m), NULL, 0) != sizeof(m))
+	if (raw_send(s->sock, request, sizeof(m) + len, &fd, fd >= 0) < 0)
 		errx(1, "victim: its session has ended");
 	for (;;) {
-		proc_ran(&proc, &look); /* before the look */
-		if (recv(s->sock, answer, sizeof(answer), MSG_DONTWAIT) >= 0)
+		proc_look(&proc, &look); /* before the look */
+		if (recv(s->sock, &byte, sizeof(byte), MSG_DONTWAIT | MSG_PEEK) >= 0)
 			break;
 		now = look;
 		if (time(NULL) > until)
 			errx(1, "victim: no answer within %d s", RAW_PATIENCE_S);
 		usleep(50);
 	}
-	memcpy(&m, answer, sizeof(m));
-	if (m.type != ABI_QUERY_DEVICE || m.status)
-		errx(1, "victim: the answer to its command is wrong");
-	note(&victim->command_stalls, &victim->longest_command_ns, now.control - begin.control);
+	proc_look(&proc, &end);
+	waits_note(&victim->command, proc_waited(&proc, THREAD_CONTROL, &begin, &now, &end),
+		COMMAND_NS);
+	atomic_fetch_add(&victim->command.done, 1);
+	return answer_of(s, type, out, out_len);
+}
+
+/* What programs ask all the time; nobody else's wants may keep it from that. */
+static void live(struct raw *s, int memfd)
+{
+	struct abi_reg_mr in = {.access = ACCESS, .length = SIZE};
+	struct abi_reg_mr_reply mr;
+
+	ask(s, ABI_QUERY_DEVICE, NULL, 0, -1, NULL, 0);
+	if (!ask(s, ABI_ALLOC_PD, NULL, 0, -1, &in.pd, sizeof(in.pd)))
+		return;
+	if (ask(s, ABI_REG_MR, &in, sizeof(in), memfd, &mr, sizeof(mr)))
+		ask(s, ABI_DEREG_MR, &mr.handle, sizeof(mr.handle), -1, NULL, 0);
+	ask(s, ABI_DEALLOC_PD, &in.pd, sizeof(in.pd), -1, NULL, 0);
 }
 
 void victim_commands(struct victim *v, const char *socket)
 {
+	int memfd = raw_memfd(SIZE, F_SEAL_SHRINK);
 	struct raw s;
 
 	victim = v;
@@ -223,8 +265,7 @@ void victim_commands(struct victim *v, const char *socket)
 	raw_open(&s, socket);
 	atomic_fetch_add(&v->ready, 1);
 	while (!atomic_load(&v->stop)) {
-		ask(&s);
-		atomic_fetch_add(&v->commands, 1);
+		live(&s, memfd);
 		usleep(500);
 	}
 }

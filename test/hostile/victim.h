@@ -9,9 +9,8 @@
 
 #include <stdatomic.h>
 #include <stdint.h>
+#include "limits.h"
 
-/** Longest time that rocid may be busy with others, CPU time (proc.h). A virtual machine counts the
- *  time that its host takes away as used, and others are slower; ASan slows it down. */
 #if defined(__SANITIZE_ADDRESS__)
 #define ASAN 1
 #elif defined(__has_feature)
@@ -19,19 +18,31 @@
 #else
 #define ASAN 0
 #endif
-#define STALL_NS (ASAN ? 1000000000u : 300000000u)
+
+/** How long a victim may be kept waiting (proc.h); sanitizers slow rocid down. */
+#define SLOWER	   (ASAN ? 4ull : 1ull)
+#define MESSAGE_NS (SLOWER * BOUND_MESSAGE_ROUNDS * BOUND_ROUND_NS)
+#define COMMAND_NS (SLOWER * BOUND_COMMAND_NS)
+#define EVENT_NS   (SLOWER * BOUND_EVENT_NS)
 
 #define SECRET_LEN 32
+
+/** What one victim has waited for. */
+struct waits {
+	_Atomic uint64_t done;	 /* messages, commands, events */
+	_Atomic uint64_t stalls; /* that took longer than they may */
+	_Atomic uint64_t longest_ns;
+};
+
+/** Notes a wait of @p ns that may take @p bound. */
+void waits_note(struct waits *w, uint64_t ns, uint64_t bound);
 
 /** In memory that all processes of the suite share. */
 struct victim {
 	/* written by the victims */
-	_Atomic uint64_t messages;    /* sent, received and checked */
-	_Atomic uint64_t commands;    /* answered */
-	_Atomic uint64_t data_stalls; /* of more than STALL_NS */
-	_Atomic uint64_t command_stalls;
-	_Atomic uint64_t longest_data_ns;
-	_Atomic uint64_t longest_command_ns;
+	struct waits message;	/* sent, received and checked */
+	struct waits command;	/* answered */
+	struct waits event;	/* that came */
 	_Atomic uint32_t ready; /* victims that have begun */
 	/* what a hostile program might guess; read by attacks */
 	uint32_t key[2];
@@ -42,10 +53,12 @@ struct victim {
 	uint8_t secret[SECRET_LEN];
 	/* written by the suite */
 	_Atomic uint32_t stop;
+	_Atomic uint32_t starved; /* rocid itself is out of memory and descriptors: it may refuse */
 };
 
 /** Process bodies; they end with status 0 after `stop`, with a sentence when rocid failed them. */
 void victim_data(struct victim *v, const char *socket);
 void victim_commands(struct victim *v, const char *socket);
+void victim_events(struct victim *v, const char *socket);
 
 #endif
