@@ -32,7 +32,8 @@ struct attack {
 /** Tables; the last row has no name. Those of attacks_root need root, to change limits of rocid
  *  itself; all others run as USER_ATTACKER. */
 extern const struct attack attacks_words[], attacks_wqe[], attacks_srq[], attacks_keys[],
-	attacks_socket[], attacks_objects[], attacks_memory[], attacks_fuzz[], attacks_root[];
+	attacks_socket[], attacks_objects[], attacks_memory[], attacks_fuzz[], attacks_crowds[],
+	attacks_pieces[], attacks_storms[], attacks_root[];
 
 /** A session with two connected QPs over one CQ and one region, which each may use freely. */
 struct duo {

@@ -32,7 +32,8 @@ static struct victim *victim;
 static pid_t children[3];
 
 static const struct attack *const tables[] = {attacks_words, attacks_wqe, attacks_srq, attacks_keys,
-	attacks_socket, attacks_objects, attacks_memory, attacks_fuzz, attacks_root};
+	attacks_socket, attacks_objects, attacks_memory, attacks_fuzz, attacks_crowds,
+	attacks_pieces, attacks_storms, attacks_root};
 
 static pid_t start(void (*body)(struct victim *, const char *), const char *socket)
 {

@@ -186,6 +186,11 @@ void raw_cq(struct raw *s, struct raw_cq *cq, uint32_t depth, uint32_t channel)
 	close(fd);
 }
 
+void raw_cq_unmap(struct raw_cq *cq)
+{
+	munmap(cq->region, cq->r.region_size);
+}
+
 int raw_memfd(size_t size, unsigned seals)
 {
 	int fd = memfd_create("hostile", MFD_CLOEXEC | MFD_ALLOW_SEALING);
@@ -296,6 +301,10 @@ int raw_rts(struct raw_qp *qp, uint8_t port, uint32_t qpn, uint8_t peer_port, ui
 	a->min_rnr_timer = 1;
 	a->timeout = 14;
 	a->retry_cnt = a->rnr_retry = 7;
+	if (qp->impatient) {
+		a->timeout = 1;
+		a->retry_cnt = 0;
+	}
 	a->ah.port = port;
 	a->ah.is_global = 1;
 	memcpy(a->ah.dgid, gid.gid, sizeof(gid.gid));
@@ -339,6 +348,11 @@ struct abi_recv_wqe *raw_recv_wqe(const struct raw_qp *qp, uint32_t i)
 {
 	return (struct abi_recv_wqe *)(qp->region + qp->r.rq_ring_off +
 				       (size_t)(i & (qp->r.rq_depth - 1)) * qp->r.rq_stride);
+}
+
+uint32_t raw_sq_room(const struct raw_qp *qp)
+{
+	return qp->r.sq_depth - (qp->posted - atomic_load(&raw_sq(qp)->consumer));
 }
 
 void raw_ring(const struct raw_qp *qp)

@@ -53,6 +53,7 @@ struct raw_qp {
 	uint8_t *region;
 	uint8_t port;
 	uint32_t posted, received; /* entries */
+	bool impatient;		   /* raw_rts(): the shortest time-out and no retry */
 };
 
 /** Users without any right, as which programs run when the test runs as root: quotas per user do
@@ -91,6 +92,8 @@ void raw_must(
 	struct raw *s, uint32_t type, const void *body, size_t len, void *out, size_t out_len);
 
 void raw_cq(struct raw *s, struct raw_cq *cq, uint32_t depth, uint32_t channel);
+/** Unmaps its ring: rocid still has it. */
+void raw_cq_unmap(struct raw_cq *cq);
 
 /** @return a memfd of @p size bytes that cannot shrink. */
 int raw_memfd(size_t size, unsigned seals);
@@ -125,6 +128,9 @@ struct abi_queue *raw_rq(const struct raw_qp *qp);
 /** @return entry @p i of the send queue, of the receive queue. */
 struct abi_wqe *raw_wqe(const struct raw_qp *qp, uint32_t i);
 struct abi_recv_wqe *raw_recv_wqe(const struct raw_qp *qp, uint32_t i);
+
+/** @return how many work requests the send queue has room for. */
+uint32_t raw_sq_room(const struct raw_qp *qp);
 
 /** Posts @p w, whose control word has no mark yet, and rings. */
 void raw_post(struct raw_qp *qp, const struct abi_wqe *w, const struct abi_sge *sge);
