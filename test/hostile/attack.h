@@ -35,6 +35,9 @@ extern const struct attack attacks_words[], attacks_wqe[], attacks_srq[], attack
 	attacks_socket[], attacks_objects[], attacks_memory[], attacks_fuzz[], attacks_crowds[],
 	attacks_pieces[], attacks_storms[], attacks_root[];
 
+/** What there is no defence against yet (doc/security.md): run when it is named, only. */
+extern const struct attack attacks_open[];
+
 /** A session with two connected QPs over one CQ and one region, which each may use freely. */
 struct duo {
 	struct raw s;

@@ -318,6 +318,16 @@ int raw_rts(struct raw_qp *qp, uint8_t port, uint32_t qpn, uint8_t peer_port, ui
 			ABI_QP_MAX_QP_RD_ATOMIC);
 }
 
+int raw_datagrams(struct raw_qp *qp, uint8_t port)
+{
+	struct abi_modify_qp m = {.attr = {.port = port, .qkey = 0x11111111}};
+	int status = modify(qp, &m, ABI_QPS_INIT, ABI_QP_PKEY_INDEX | ABI_QP_PORT | ABI_QP_QKEY);
+
+	if (!status)
+		status = modify(qp, &m, ABI_QPS_RTR, 0);
+	return status ? status : modify(qp, &m, ABI_QPS_RTS, ABI_QP_SQ_PSN);
+}
+
 void raw_connect_qps(struct raw_qp *a, struct raw_qp *b, uint32_t access)
 {
 	if (raw_rts(a, 1, b->r.qpn, 2, access))

@@ -116,6 +116,9 @@ void raw_connect_qps(struct raw_qp *a, struct raw_qp *b, uint32_t access);
  *  @return 0 or the status of the MODIFY_QP that was refused. */
 int raw_rts(struct raw_qp *qp, uint8_t port, uint32_t qpn, uint8_t peer_port, uint32_t access);
 
+/** Brings @p qp, which sends datagrams, from RESET on @p port to RTS.  @return the status. */
+int raw_datagrams(struct raw_qp *qp, uint8_t port);
+
 /** Sets the state only.  @return the status. */
 int raw_state(struct raw_qp *qp, uint8_t state);
 
