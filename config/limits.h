@@ -113,6 +113,10 @@
 /** Timers that a worker lets expire per round: a program may have thousands that are due at once.
  *  The dearest, a QP that fails and looks back at what it sent, costs some microseconds. */
 #define TIMERS_ROUND 64u
+/** Nanoseconds of a round after which it takes no more bursts from ports, and one from the inbox. A
+ *  burst whose packets are scattered over pages that are not there takes a millisecond by itself.
+ */
+#define ROUND_LONG_NS 1000000
 /** Descriptors a port queue, each direction: some 20 us of 64-byte packets at 25 M/s, and
  *  two ports' worth of buffers still fits `-m 64` without hugepages. */
 #define PORT_DESC 512u
@@ -150,15 +154,16 @@
 /* --- the bound ---------------------------------------------------------------------- */
 
 /** What a program without rights, or a peer, can make others wait for, on a worker that nobody else
- *  keeps busy; doc/security.md, "The bound", derives it, and test/hostile measures it. Time in which
- *  a machine gives the CPU to others does not count. */
+ *  keeps busy; doc/security.md, "The bound", derives it, and test/hostile measures it. Time in
+ * which a machine gives the CPU to others does not count. */
 /** One round of a worker. */
 #define BOUND_ROUND_NS 5000000u
 /** A message of a few packets and its answer: so many rounds, its way in turn with all others'. */
 #define BOUND_MESSAGE_ROUNDS 8u
 /** A command of another user's session, from the request to its reply. */
 #define BOUND_COMMAND_NS 50000000u
-/** An async event or a completion notice, from its cause to the application's socket. None is lost. */
+/** An async event or a completion notice, from its cause to the application's socket. None is lost.
+ */
 #define BOUND_EVENT_NS 50000000u
 
 /* --- control path ------------------------------------------------------------------- */

@@ -429,7 +429,6 @@ void qp_unpublish(struct ctl *ctl, struct qp_obj *o)
 	}
 	why_qp_goes(ctl, o, o->session->ending ? "ended" : "destroyed it");
 	dest_leave(o);
-	group_detach_all(ctl, o);
 	atomic_store_explicit(slot_of(table, o), NULL, memory_order_release);
 	atomic_store_explicit(&bells->qp[o->doorbell], NULL, memory_order_release);
 }

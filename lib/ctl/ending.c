@@ -8,6 +8,23 @@
 
 /* Objects a step. The dearest are failed QPs, whose reasons are told: why_log.c bounds them. */
 #define STEP QPS_CALL_MAX
+/* Groups that QPs leave in a step: each takes a grace period. */
+#define LEAVES 8u
+/* QPs that are freed in a step: the private copy of a long queue is megabytes to unmap. */
+#define FREED_QPS 8u
+
+static bool leave_groups(struct session *s)
+{
+	struct qp_obj *o;
+	uint32_t n = 0;
+
+	while (n < LEAVES && (o = handle_next(&s->qps, &s->cursor))) {
+		n += group_detach_some(s->ctl, o, LEAVES - n);
+		if (o->nmembers)
+			s->cursor--; /* the next step goes on with it */
+	}
+	return n == LEAVES;
+}
 
 static bool detach_qps(struct session *s)
 {
@@ -138,17 +155,23 @@ static void free_pd(struct session *s, void *o)
 	pd_release(s, o);
 }
 
-static bool free_some(
-	struct session *s, struct handles *h, void (*release)(struct session *s, void *o))
+static bool free_up_to(uint32_t max, struct session *s, struct handles *h,
+	void (*release)(struct session *s, void *o))
 {
 	uint32_t n = 0;
 	void *o;
 
-	while (n < STEP && (o = handle_next(h, &s->cursor))) {
+	while (n < max && (o = handle_next(h, &s->cursor))) {
 		release(s, o);
 		n++;
 	}
-	return n == STEP;
+	return n == max;
+}
+
+static bool free_some(
+	struct session *s, struct handles *h, void (*release)(struct session *s, void *o))
+{
+	return free_up_to(STEP, s, h, release);
 }
 
 /* The last: nobody knows of it any more but the application. */
@@ -189,6 +212,8 @@ static void finish(struct session *s)
 static bool step(struct session *s)
 {
 	switch (s->ending) {
+	case ENDING_LEAVE_GROUPS:
+		return leave_groups(s);
 	case ENDING_DETACH_QPS:
 		return detach_qps(s);
 	case ENDING_DETACH_CQS:
@@ -207,7 +232,7 @@ static bool step(struct session *s)
 	case ENDING_FREE_MWS:
 		return free_some(s, &s->mws, free_mw);
 	case ENDING_FREE_QPS:
-		return free_some(s, &s->qps, free_qp);
+		return free_up_to(FREED_QPS, s, &s->qps, free_qp);
 	case ENDING_FREE_SRQS:
 		return free_some(s, &s->srqs, free_srq);
 	case ENDING_FREE_CQS:
@@ -248,7 +273,7 @@ void session_end(struct session *s)
 	ctl->nsessions--;
 	notifier_unlock(&ctl->notifier);
 	ctl->nending++;
-	s->ending = ENDING_DETACH_QPS;
+	s->ending = ENDING_LEAVE_GROUPS;
 	mr_give_up(s);
 	list_push(&ctl->endings, &s->node);
 	list_del(&s->held);

@@ -280,10 +280,13 @@ int group_detach(struct ctl *ctl, struct qp_obj *o, const uint8_t mgid[16])
 	return 0;
 }
 
-void group_detach_all(struct ctl *ctl, struct qp_obj *o)
+uint32_t group_detach_some(struct ctl *ctl, struct qp_obj *o, uint32_t max)
 {
-	while (!list_empty(&o->members))
+	uint32_t n = 0;
+
+	for (; n < max && !list_empty(&o->members); n++)
 		leave(ctl, container_of(o->members.next, struct member, in_qp));
+	return n;
 }
 
 int group_port(const struct qp_obj *o)

@@ -65,8 +65,8 @@ int group_attach(struct ctl *ctl, struct qp_obj *o, uint32_t port, const uint8_t
 /** Takes @p o out of @p mgid again.  @return 0, or -EINVAL: it was not in it (MC-05). */
 int group_detach(struct ctl *ctl, struct qp_obj *o, const uint8_t mgid[16]);
 
-/** Takes @p o out of all its groups: its session ends. */
-void group_detach_all(struct ctl *ctl, struct qp_obj *o);
+/** Takes @p o, whose session ends, out of up to @p max of its groups.  @return of how many. */
+uint32_t group_detach_some(struct ctl *ctl, struct qp_obj *o, uint32_t max);
 
 /** @return the index of the port at which @p o is attached to all its groups, or -1: it has none.
  */

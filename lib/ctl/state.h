@@ -232,6 +232,7 @@ struct qp_obj {
 /** What is left to do of a session's end, in this order. */
 enum ending {
 	ENDING_NOT,
+	ENDING_LEAVE_GROUPS,
 	ENDING_DETACH_QPS,
 	ENDING_UNPUBLISH_SRQS, /* before the CQs: others' XRC QPs complete there */
 	ENDING_DETACH_CQS,

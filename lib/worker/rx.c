@@ -98,6 +98,7 @@ static void receive(struct worker *w, struct rte_mbuf **m, unsigned n)
 	/* A time-out or an RNR delay that begins now must not begin before the packet came, but
 	 * this thread may have been paused since the round began (REQ-22, REQ-29). */
 	now = clock_at(&w->clock, rte_rdtsc());
+	w->burst_at = now;
 	core_rx(&w->core, b.pkt, b.parsed, now, b.verdict);
 	if (unlikely(captured(w)))
 		capture_received(w, b.m, b.pkt, b.verdict, b.parsed, now);
@@ -129,14 +130,20 @@ static NOINLINE void rx_groups(struct worker *w)
 	}
 }
 
-/* More than a burst: it is filled by all workers. */
+/* Bursts can be dear, above all where memory that they are for is not there. */
+static bool is_late(const struct worker *w)
+{
+	return (int64_t)(w->burst_at - w->now) > ROUND_LONG_NS;
+}
+
+/* More than a burst, unless they are dear: it is filled by all workers. */
 static unsigned rx_inbox(struct worker *w, bool *drained)
 {
 	struct rte_mbuf *m[BURST];
 	unsigned received = 0;
 	unsigned n = BURST;
 
-	for (unsigned i = 0; i < INBOX_BURSTS && n == BURST; i++) {
+	for (unsigned i = 0; i < INBOX_BURSTS && n == BURST && !(i && is_late(w)); i++) {
 		n = rte_ring_dequeue_burst(w->inbox, (void **)m, BURST, NULL);
 		if (n)
 			receive(w, m, n);
@@ -159,34 +166,47 @@ static NOINLINE void discard(
 		*drained = false;
 }
 
+/* A burst of port @p i.  @return how many frames. */
+static unsigned rx_port(struct worker *w, uint32_t i, bool *drained)
+{
+	const struct worker_port *p = &w->port[i];
+	uint8_t shut = atomic_load_explicit(&p->shut, memory_order_acquire);
+	struct rte_mbuf *m[BURST];
+	unsigned n;
+
+	if (unlikely(shut)) {
+		if (p->rx && !(shut & SHUT_CLOSED))
+			discard(w, p, m, drained);
+		return 0;
+	}
+	if (!p->rx)
+		return 0;
+	n = rte_eth_rx_burst(p->ethdev, p->queue, m, BURST);
+	/* Drivers put their own number there, or, like net_ring, none. */
+	for (unsigned k = 0; k < n; k++)
+		m[k]->port = origin(i, p->spreads ? w->index : PKT_NO_QUEUE);
+	if (n)
+		receive(w, m, n);
+	if (n == BURST)
+		*drained = false;
+	return n;
+}
+
 unsigned rx_poll(struct worker *w, bool *drained)
 {
-	struct rte_mbuf *m[BURST];
 	unsigned received = 0;
-	unsigned n;
+	uint32_t i = w->first_port;
 
 	*drained = true;
 	rx_groups(w);
-	for (uint32_t i = 0; i < w->nports; i++) {
-		const struct worker_port *p = &w->port[i];
-		uint8_t shut = atomic_load_explicit(&p->shut, memory_order_acquire);
-
-		if (unlikely(shut)) {
-			if (p->rx && !(shut & SHUT_CLOSED))
-				discard(w, p, m, drained);
-			continue;
-		}
-		if (!p->rx)
-			continue;
-		n = rte_eth_rx_burst(p->ethdev, p->queue, m, BURST);
-		/* Drivers put their own number there, or, like net_ring, none. */
-		for (unsigned k = 0; k < n; k++)
-			m[k]->port = origin(i, p->spreads ? w->index : PKT_NO_QUEUE);
-		if (n)
-			receive(w, m, n);
-		received += n;
-		if (n == BURST)
+	for (uint32_t left = w->nports; left; left--) {
+		received += rx_port(w, i, drained);
+		i = i + 1 < w->nports ? i + 1 : 0;
+		if (unlikely(is_late(w)) && left > 1) { /* the next round begins there */
 			*drained = false;
+			break;
+		}
 	}
+	w->first_port = i;
 	return received + rx_inbox(w, drained);
 }

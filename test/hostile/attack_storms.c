@@ -297,6 +297,33 @@ static void handles(struct arena *a)
 	raw_close(&s);
 }
 
+/* Many groups, joined by one QP, and left by its end. */
+static void groups(struct arena *a)
+{
+	for (unsigned round = 0; round < 3 * a->effort; round++) {
+		struct abi_create_qp in;
+		struct abi_mcast m = {.mgid = {0xFF, 0x15}};
+		struct raw_cq cq;
+		struct raw_qp qp;
+		struct raw s;
+
+		raw_open(&s, a->socket);
+		raw_cq(&s, &cq, 16, ABI_NO_HANDLE);
+		in = raw_qp_request(&s, &cq, 16);
+		in.type = ABI_QPT_UD;
+		raw_qp(&s, &qp, &cq, &in);
+		must(!raw_datagrams(&qp, 1), "a QP for datagrams");
+		m.qp = qp.r.handle;
+		for (uint32_t i = 0; i < 200; i++) {
+			put_be32(m.mgid + 4, i); /* a weak hash looks at the end */
+			raw_must(&s, ABI_ATTACH_MCAST, &m, sizeof(m), NULL, 0);
+		}
+		raw_qp_unmap(&qp);
+		raw_cq_unmap(&cq);
+		raw_close(&s);
+	}
+}
+
 /* --- all together ---------------------------------------------------------------------- */
 
 static void several(struct arena *a);
@@ -350,6 +377,7 @@ const struct attack attacks_storms[] = {
 	{"atomics on one word", one_word},
 	{"RESET in mid-flight", resets_in_flight},
 	{"address handles in one bucket", handles},
+	{"groups that one QP is in", groups},
 	{"several at once", several},
 	{NULL, NULL},
 };

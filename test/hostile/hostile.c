@@ -34,7 +34,7 @@ static pid_t children[3];
 static const struct attack *const tables[] = {attacks_words, attacks_wqe, attacks_srq, attacks_keys,
 	attacks_socket, attacks_objects, attacks_memory, attacks_wire, attacks_paths,
 	attacks_crowds, attacks_pieces, attacks_storms, attacks_passed_root, attacks_rounds,
-	attacks_huge, attacks_fuzz, attacks_root};
+	attacks_huge, attacks_open, attacks_fuzz, attacks_root};
 
 static pid_t start(void (*body)(struct victim *, const char *), const char *socket)
 {
@@ -195,7 +195,7 @@ static void run_all(struct arena *a, const struct proc *p, char *const *names, u
 
 	for (unsigned t = 0; t < ARRAY_SIZE(tables); t++)
 		for (const struct attack *k = tables[t]; k->name; k++) {
-			if (!chosen(k->name, names))
+			if (!chosen(k->name, names) || (tables[t] == attacks_open && !*names))
 				continue;
 			/* the same, whichever others run */
 			a->random = (struct random){

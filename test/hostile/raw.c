@@ -337,6 +337,17 @@ int raw_rts(struct raw_qp *qp, uint8_t port, uint32_t qpn, uint8_t peer_port, ui
 		qp, &m, ABI_QPS_RTS, ABI_QP_SQ_PSN | (qp->type == ABI_QPT_UC ? 0 : reliable));
 }
 
+int raw_datagrams(struct raw_qp *qp, uint8_t port)
+{
+	struct abi_modify_qp m = {.attr = {.port = port, .qkey = 0x11111111}};
+	int status =
+		raw_modify(qp, &m, ABI_QPS_INIT, ABI_QP_PKEY_INDEX | ABI_QP_PORT | ABI_QP_QKEY);
+
+	if (!status)
+		status = raw_modify(qp, &m, ABI_QPS_RTR, 0);
+	return status ? status : raw_modify(qp, &m, ABI_QPS_RTS, ABI_QP_SQ_PSN);
+}
+
 void raw_connect_qps(struct raw_qp *a, struct raw_qp *b, uint32_t access)
 {
 	if (raw_rts(a, 1, b->r.qpn, 2, access))

@@ -125,6 +125,9 @@ int raw_rtr(struct raw_qp *qp, uint32_t qpn, struct abi_ah_attr ah);
 /** Sets @p state and the attributes @p mask of @p m.  @return the status. */
 int raw_modify(struct raw_qp *qp, struct abi_modify_qp *m, uint8_t state, uint32_t mask);
 
+/** Brings @p qp, which sends datagrams, from RESET on @p port to RTS.  @return the status. */
+int raw_datagrams(struct raw_qp *qp, uint8_t port);
+
 /** Sets the state only.  @return the status. */
 int raw_state(struct raw_qp *qp, uint8_t state);
 

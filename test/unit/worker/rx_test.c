@@ -198,6 +198,27 @@ static void rx_poll__full_inbox_loses_and_counts(void **state)
 	rig_qp_down(&r, &q, 9);
 }
 
+/* A round that has taken long already takes one burst; the rest waits for the next. */
+static void rx_poll__late_round_takes_one_burst_of_the_inbox(void **state)
+{
+	struct frame f = frame_to(QPN_MAKE(1, 1, 9));
+	struct worker *w = r.dp->worker[1];
+	struct rig_qp q;
+	bool drained;
+
+	rig_qp_up(&r, &q, 9, 1);
+	for (unsigned i = 0; i < 3 * BURST; i++) {
+		inject(piece(f.b, f.len));
+		rx_poll(r.dp->worker[0], &drained);
+	}
+	w->now = (uint64_t)(-2 * ROUND_LONG_NS); /* it began before the clock did */
+	assert_int_equal(rx_poll(w, &drained), BURST);
+	assert_false(drained);
+	w->now = INT64_MAX; /* it begins */
+	assert_int_equal(rx_poll(w, &drained), 2 * BURST);
+	rig_qp_down(&r, &q, 9);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -212,6 +233,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(
 			rx_poll__other_workers_frame_is_handed_over, up_two, down),
 		cmocka_unit_test_setup_teardown(rx_poll__full_inbox_loses_and_counts, up_two, down),
+		cmocka_unit_test_setup_teardown(
+			rx_poll__late_round_takes_one_burst_of_the_inbox, up_two, down),
 	};
 
 	eal_test_start();
