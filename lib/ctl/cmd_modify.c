@@ -289,9 +289,9 @@ static int check_groups(const struct qp_obj *o, const struct abi_modify_qp *in, 
 	if (port < 0 || !(in->mask & ABI_QP_PORT) || in->attr.port == port + 1)
 		return 0;
 	return refuse(r->why, -EBUSY,
-		"the QP is attached to %u multicast groups of port %d: detach it from them before "
-		"it gets another port",
-		o->nmembers, port + 1);
+		"the QP is attached to multicast groups of port %d: detach it from them before it "
+		"gets another port",
+		port + 1);
 }
 
 int cmd_modify_qp(struct session *s, const struct request *q, struct reply *r)

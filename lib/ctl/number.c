@@ -32,7 +32,7 @@ int random_bytes(void *buf, size_t len)
 /* Any of [0, @p n). */
 static int pick_below(uint32_t n, uint32_t *out)
 {
-	uint32_t r;
+	uint32_t r = 0;
 	int err = random_bytes(&r, sizeof(r));
 
 	*out = (uint32_t)((uint64_t)r * n >> 32);

@@ -121,7 +121,7 @@ static void create_ah__refusals(void **state)
 	client_close(&c);
 }
 
-/* Scope of a group: doc/decisions/0020-hop-limit.md. */
+/* proves IP4-18: 0 stays 0 where it is the scope of a group (doc/decisions/0020-hop-limit.md). */
 static void create_ah__hop_limit_of_a_group(void **state)
 {
 	static const struct {
