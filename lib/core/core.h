@@ -424,10 +424,16 @@ static inline void core_grace_end(struct core *c, uint32_t number)
  */
 unsigned core_events(struct core *c, struct core_event out[], unsigned n);
 
+/** @return whether there are async events to take. */
+static inline bool core_async_wait(const struct core *c)
+{
+	return !list_empty(&c->troubled) || c->srq_summary;
+}
+
 /** @return whether there may be events to take. */
 static inline bool core_events_wait(const struct core *c)
 {
-	return !list_empty(&c->touched) || !list_empty(&c->troubled) || c->srq_summary;
+	return !list_empty(&c->touched) || core_async_wait(c);
 }
 
 /* --- commands ----------------------------------------------------------------------- */

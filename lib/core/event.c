@@ -139,7 +139,7 @@ static unsigned take_srq_events(struct core *c, struct core_event out[], unsigne
 	return got;
 }
 
-static unsigned take_async(struct core *c, struct core_event out[], unsigned n)
+static NOINLINE unsigned take_async(struct core *c, struct core_event out[], unsigned n)
 {
 	unsigned got = take_qp_events(c, out, n);
 
@@ -179,8 +179,12 @@ static unsigned take_cq_events(struct core *c, struct core_event out[], unsigned
 /* Neither kind keeps the other waiting: each has half, and what the other leaves. */
 unsigned core_events(struct core *c, struct core_event out[], unsigned n)
 {
-	unsigned got = take_async(c, out, list_empty(&c->touched) ? n : (n + 1) / 2);
+	unsigned got = 0;
 
+	if (unlikely(core_async_wait(c)))
+		got = take_async(c, out, list_empty(&c->touched) ? n : (n + 1) / 2);
 	got += take_cq_events(c, out + got, n - got);
-	return got + take_async(c, out + got, n - got);
+	if (unlikely(core_async_wait(c)))
+		got += take_async(c, out + got, n - got);
+	return got;
 }

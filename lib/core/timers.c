@@ -18,7 +18,7 @@ uint64_t timers_ack_timeout(unsigned code)
 	return code ? 4096ull << (code & 31) : 0; /* REQ-22 */
 }
 
-static void timer_set(struct core *c, struct qp *qp, uint64_t due)
+static ALWAYS_INLINE void timer_set(struct core *c, struct qp *qp, uint64_t due)
 {
 	qp->comp.due = due;
 	if (!wheel_armed(&qp->timer) || qp->timer.due > due >> WHEEL_TICK_SHIFT)
