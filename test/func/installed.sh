@@ -37,6 +37,10 @@ unit=$there/lib/systemd/system/rocid.service
 started=$(sed -n 's/^ExecStart=\([^ ]*\) .*/\1/p' "$unit")
 [ -x "$dir/root$started" ] || fail "rocid.service starts $started, which is not installed"
 grep -q -- "--config ${conf#"$dir/root"}\$" "$unit" || fail "rocid.service does not read ${conf#"$dir/root"}"
+for f in share tap af_xdp nic; do
+	[ -e "$there/share/rocinante/rocid.service.d/$f.conf" ] || fail "rocid.service.d/$f.conf is not installed"
+done
+grep -q "in $prefix/share/rocinante/rocid.service.d" "$unit" || fail "rocid.service names another place of its drop-ins"
 user=$(sed -n 's/^User=//p' "$unit")
 grep -q "^u $user " "$there/lib/sysusers.d/rocid.conf" || fail "nobody makes the user of rocid.service"
 if command -v systemd-sysusers >/dev/null; then

@@ -5,6 +5,7 @@
 Programs in each state see the end, and go on with the new one. Of rocids that start together on
 one path exactly one serves, whatever the one before has left behind."""
 import os
+import re
 import shutil
 import signal
 import socket
@@ -120,24 +121,51 @@ def test_notify(rocid, folder):
             check(daemon.process.wait(PATIENCE_S) == 0, daemon.said())
 
 
-def test_unit(unit, rocid, folder):
-    """The unit is one that systemd understands; where it is not installed, there is nothing to ask."""
+def verify(folder):
+    """systemd understands rocid.service in `folder` with all that is beside it."""
+    unit = os.path.join(folder, 'rocid.service')
+    r = subprocess.run(['systemd-analyze', 'verify', '--man=no', unit], capture_output=True, text=True)
+    said = [x for x in r.stderr.splitlines() if 'rocid' in x]
+    check(not said, '\n'.join(said))
+
+
+def exposure(folder):
+    """How open systemd finds the unit: 0 to 10; None when this systemd cannot tell."""
+    r = subprocess.run(['systemd-analyze', 'security', '--offline=yes', '--no-pager',
+                        os.path.join(folder, 'rocid.service')], capture_output=True, text=True)
+    found = re.search(r'Overall exposure level for rocid.service: ([0-9.]+)', r.stdout)
+    return float(found.group(1)) if found else None
+
+
+def test_unit(unit, dropins, rocid, folder):
+    """The unit and its drop-ins are such as systemd understands, and give no right that the installed
+    configuration has no use for; where systemd is not installed, there is nothing to ask."""
     with open(unit) as f:
         text = f.read()
     check('Type=notify' in text and 'RuntimeDirectory=rocid' in text, 'no Type=notify')
+    check('\nCapabilityBoundingSet=\n' in text and '\nAmbientCapabilities=\n' in text, 'capabilities for everybody')
+    check('infinity' not in text, 'a limit that is none')
+    names = sorted(os.listdir(dropins))
+    check(names == ['af_xdp.conf', 'nic.conf', 'share.conf', 'tap.conf'], f'{names}')
     if not shutil.which('systemd-analyze'):
         return
     line = next(x for x in text.splitlines() if x.startswith('ExecStart='))
     copy = os.path.join(folder, 'rocid.service')
     with open(copy, 'w') as f:  # the program as it was built, not as it will be installed
         f.write(text.replace(line.split('=')[1].split()[0], os.path.abspath(rocid)))
-    r = subprocess.run(['systemd-analyze', 'verify', '--man=no', copy], capture_output=True, text=True)
-    said = [x for x in r.stderr.splitlines() if 'rocid' in x]
-    check(not said, '\n'.join(said))
+    verify(folder)
+    open_by = exposure(folder)
+    check(open_by is None or open_by <= 2.0, f'exposure {open_by}')
+    for name in names:
+        beside = os.path.join(folder, 'rocid.service.d')
+        os.makedirs(beside)
+        shutil.copy(os.path.join(dropins, name), beside)
+        verify(folder)
+        shutil.rmtree(beside)
 
 
 def main():
-    rocid, orphan, unit = sys.argv[1:]
+    rocid, orphan, unit, dropins = sys.argv[1:]
     with tempfile.TemporaryDirectory(prefix='roci-') as folder:
         test_early_signals(rocid, folder)
         for sig in (signal.SIGKILL, signal.SIGTERM):
@@ -145,7 +173,7 @@ def main():
         test_together(rocid, folder, 6)
         test_bound_only(rocid, folder)
         test_notify(rocid, folder)
-        test_unit(unit, rocid, folder)
+        test_unit(unit, dropins, rocid, folder)
 
 
 if __name__ == '__main__':
