@@ -319,6 +319,7 @@ int session_open(struct ctl *ctl, int fd)
 	list_init(&s->async.pending);
 	list_init(&s->async.busy);
 	list_init(&s->held);
+	event_turn_init(&s->events);
 	list_init(&s->ahs);
 	list_init(&s->ahs_gone);
 	handles_init(&s->pds, SESSION_PD_MAX);
@@ -388,7 +389,7 @@ int session_greet(struct session *s, struct reply *r)
 	err = add_doorbells(s, r);
 	if (!err) {
 		notifier_lock(&ctl->notifier);
-		err = channel_open(&s->async, &fd);
+		err = channel_open(&s->async, &s->events, &fd);
 		for (uint32_t i = 0; i < ctl->nports; i++)
 			event_source_init(&s->port_events[i], err ? NULL : &s->async, i + 1);
 		notifier_unlock(&ctl->notifier);

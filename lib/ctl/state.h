@@ -272,6 +272,7 @@ struct session {
 	uint32_t nmembers;    /* of multicast groups, of all its QPs */
 	uint32_t ninjected;   /* QPs that have faults: fault.c */
 	struct bells *bells;
+	struct event_turn events; /* of its channels */
 	struct channel async;
 	struct event_source port_events[PORT_MAX];
 	struct handles pds, mrs, mws, channels, cqs, xrcds, srqs, qps;
