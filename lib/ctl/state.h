@@ -68,6 +68,7 @@ struct ctl {
 	struct list endings; /* sessions that end */
 	uint32_t nending;
 	struct list turns;	/* turn.c */
+	struct list jobs;	/* job.c */
 	struct list held;	/* sessions that wait until what was passed is closed */
 	uint64_t held_ms;	/* when to look at them again */
 	int fd_max;		/* connections beyond it are turned away, for the others' sake */
@@ -254,6 +255,7 @@ struct bells {
 struct session {
 	struct watch watch; /* in its user's turn */
 	struct turn *turn;  /* NULL: none yet */
+	struct job *job;    /* a command that goes on in steps (job.h); NULL: none */
 	struct list held;   /* on ctl->held, while its socket is not looked at */
 	struct ctl *ctl;
 	uint32_t slot;	 /* in ctl->session */

@@ -33,7 +33,7 @@ struct attack {
  *  limits of rocid itself or to have programs of several users; all others run as USER_ATTACKER. */
 extern const struct attack attacks_words[], attacks_wqe[], attacks_srq[], attacks_keys[],
 	attacks_socket[], attacks_objects[], attacks_memory[], attacks_fuzz[], attacks_root[],
-	attacks_passed_root[];
+	attacks_passed_root[], attacks_commands[];
 
 /** A session with two connected QPs over one CQ and one region, which each may use freely. */
 struct duo {

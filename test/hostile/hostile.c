@@ -32,7 +32,7 @@ static pid_t children[2];
 
 static const struct attack *const tables[] = {attacks_words, attacks_wqe, attacks_srq, attacks_keys,
 	attacks_socket, attacks_objects, attacks_memory, attacks_fuzz, attacks_root,
-	attacks_passed_root};
+	attacks_passed_root, attacks_commands};
 
 static pid_t start(void (*body)(struct victim *, const char *), const char *socket)
 {
