@@ -6,7 +6,7 @@
 #include "bits.h"
 
 enum {
-	SESSIONS = 60,
+	SESSIONS = 24,
 	DATAGRAM_QPS = 100
 };
 
