@@ -196,6 +196,10 @@
 #define HUGE_PAGE_MAX (2u << 20)
 /** Milliseconds for which a connection may say nothing when another one wants its place. */
 #define HELLO_PATIENCE_MS 1000u
+/** Entries of an SRQ that a step of a resize copies (half a MB at most), and of send queues that a
+ *  step of DESTROY_AH has taken (those of one QP at least): a millisecond or two. */
+#define RESIZE_STEP   1024u
+#define SNAPSHOT_STEP WR_MAX
 /** Descriptors of applications whose closing may hang at the same time, on a thread each; of one
  *  user's connections, and of what his programs passed, so many of them. */
 #define CLOSER_THREADS	    256u

@@ -11,7 +11,7 @@
 #include "seq24.h"
 
 /* WQEs that one step of a snapshot takes. */
-#define SNAPSHOT_STEP 256u
+#define SNAPSHOT_PART 256u
 
 static struct path *path_of(const struct qp *qp, struct send_wqe *w)
 {
@@ -121,7 +121,7 @@ int ud_snapshot(struct core *c, struct core_cmd *cmd)
 	uint32_t i = cmd->progress >> PROGRESS_SHIFT;
 	uint32_t taken = cmd->progress & ((1u << PROGRESS_SHIFT) - 1);
 
-	for (uint32_t steps = 0; steps < SNAPSHOT_STEP && i < cmd->n; steps++) {
+	for (uint32_t steps = 0; steps < SNAPSHOT_PART && i < cmd->n; steps++) {
 		struct qp *qp = cmd->qps[i];
 		/* It may go on posting: no more than the queue holds. */
 		bool more = qp->state >= ABI_QPS_RTS && taken < qp->sq.depth &&

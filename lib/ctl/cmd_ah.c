@@ -9,6 +9,7 @@
 #include "av.h"
 #include "bits.h"
 #include "command.h"
+#include "job.h"
 #include "mcast.h"
 #include "object.h"
 #include "session.h"
@@ -177,29 +178,55 @@ int cmd_create_ah(struct session *s, const struct request *q, struct reply *r)
 	return err;
 }
 
-/* UD-16: what is posted goes where the handle led when it was posted. */
-static void snapshot(struct session *s, const struct pd *pd)
+/* UD-16: what is posted goes where the handle led when it was posted. So the workers take it off
+ * the queues, of some QPs a step: a session can have thousands,
+ * each with sixteen thousand requests. */
+struct destruction {
+	struct job job;
+	struct ah_obj *ah;
+	uint32_t cursor; /* in session.qps */
+};
+
+static void drop_destruction(struct job *j)
+{
+	free(container_of(j, struct destruction, job));
+}
+
+/* @return true while there are more QPs. */
+static bool snapshot_some(struct session *s, const struct pd *pd, uint32_t *cursor)
 {
 	struct core_cmd cmd = {.type = CORE_CMD_SNAPSHOT_QPS};
 	struct qp_obj *o[QPS_CALL_MAX];
-	uint32_t cursor = 0;
-	struct qp_obj *qp;
-	uint32_t n = 0;
+	struct qp_obj *qp = NULL;
+	uint32_t n = 0, entries = 0;
 
-	while ((qp = handle_next(&s->qps, &cursor))) {
+	while (n < QPS_CALL_MAX && entries < SNAPSHOT_STEP && (qp = handle_next(&s->qps, cursor))) {
 		if (qp->pd != pd || !abi_is_datagram(qp->qp->type))
 			continue;
+		entries += qp->qp->sq.depth;
 		o[n++] = qp;
-		if (n == QPS_CALL_MAX) {
-			qps_call(s->ctl, &cmd, o, n);
-			n = 0;
-		}
 	}
 	qps_call(s->ctl, &cmd, o, n);
+	return qp;
+}
+
+static int step_destruction(struct job *j, struct reply *r)
+{
+	struct destruction *d = container_of(j, struct destruction, job);
+	struct session *s = j->session;
+
+	(void)r;
+	if (snapshot_some(s, d->ah->pd, &d->cursor))
+		return JOB_MORE;
+	ah_unpublish(s->ctl, d->ah);
+	worker_grace(s->ctl->dp);
+	ah_release(s, d->ah);
+	return 0;
 }
 
 int cmd_destroy_ah(struct session *s, const struct request *q, struct reply *r)
 {
+	struct destruction *d;
 	struct abi_handle in;
 	struct ah_obj *o;
 
@@ -207,11 +234,12 @@ int cmd_destroy_ah(struct session *s, const struct request *q, struct reply *r)
 	o = handle_get(&s->ctl->ahs, in.handle);
 	if (!o || o->session != s)
 		return refuse(r->why, -EINVAL, "there is no address handle %u", in.handle);
-	snapshot(s, o->pd);
-	ah_unpublish(s->ctl, o);
-	worker_grace(s->ctl->dp);
-	ah_release(s, o);
-	return 0;
+	d = calloc(1, sizeof(*d));
+	if (!d)
+		return refuse(r->why, -ENOMEM, "rocid is out of memory");
+	*d = (struct destruction){
+		.job = {.step = step_destruction, .drop = drop_destruction}, .ah = o};
+	return job_begin(&d->job, s, q, r);
 }
 
 uint32_t ahs_readdress(struct ctl *ctl, struct ah_obj *const o[], uint32_t n, const uint8_t dmac[6],

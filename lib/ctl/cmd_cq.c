@@ -16,7 +16,7 @@ int cmd_create_channel(struct session *s, const struct request *q, struct reply 
 
 	if (!ch)
 		return refuse(r->why, -ENOMEM, "rocid is out of memory");
-	err = channel_open(ch, &app_fd);
+	err = channel_open(ch, &s->events, &app_fd);
 	if (err) {
 		free(ch);
 		return refuse(r->why, err,

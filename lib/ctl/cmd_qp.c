@@ -13,6 +13,9 @@
 #include "session.h"
 #include "why.h"
 
+/* Bytes of a QP's private memory from which on the kernel takes long to have them back. */
+#define LARGE_QP (256u << 10)
+
 /* Sizes of a QP's region, and where its parts lie. */
 struct layout {
 	uint32_t sq_depth, sq_stride;
@@ -480,7 +483,10 @@ void qp_release(struct session *s, struct qp_obj *o)
 	use_parts(o, -1);
 	session_shm_free(s, &o->rings);
 	s->bytes -= o->bytes;
-	free(o->qp);
+	if (o->bytes >= LARGE_QP)
+		dispose_heap(ctl->unmapper, o->qp);
+	else
+		free(o->qp);
 	free(o->none);
 	free(o);
 }

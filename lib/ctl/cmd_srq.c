@@ -3,8 +3,10 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include "bits.h"
 #include "command.h"
+#include "job.h"
 #include "object.h"
 
 static int check_size(uint32_t max_wr, struct reply *r)
@@ -39,20 +41,19 @@ static int check_srq(const struct abi_create_srq *in, struct reply *r)
 
 /* A region with room for @p depth entries, laid out as that of a new SRQ. */
 static int make_ring(struct session *s, struct srq_obj *o, uint32_t depth, struct shm *region,
-	struct srq_ring **out, struct reply *r)
+	struct srq_ring **out, int *fd, struct reply *r)
 {
 	struct srq_ring *ring = calloc(1, sizeof(*ring));
-	int fd, err;
+	int err;
 
 	if (!ring)
 		return refuse(r->why, -ENOMEM, "rocid is out of memory");
 	err = session_shm(s, region, "roci-srq",
-		sizeof(struct abi_queue) + (size_t)depth * o->srq.stride, &fd, r->why);
+		sizeof(struct abi_queue) + (size_t)depth * o->srq.stride, fd, r->why);
 	if (err) {
 		free(ring);
 		return err;
 	}
-	reply_fd(r, fd);
 	ring->entries = region->base + sizeof(struct abi_queue);
 	ring->depth = depth;
 	*out = ring;
@@ -135,7 +136,7 @@ int cmd_create_srq(struct session *s, const struct request *q, struct reply *r)
 {
 	struct abi_create_srq in;
 	struct srq_obj *o;
-	int err;
+	int err, fd;
 
 	memcpy(&in, q->body, sizeof(in));
 	err = check_srq(&in, r);
@@ -150,8 +151,9 @@ int cmd_create_srq(struct session *s, const struct request *q, struct reply *r)
 		return err;
 	}
 	set_up(s, &in, o);
-	err = make_ring(s, o, round_pow2(in.max_wr), &o->region, &o->at, r);
+	err = make_ring(s, o, round_pow2(in.max_wr), &o->region, &o->at, &fd, r);
 	if (!err) {
+		reply_fd(r, fd);
 		o->srq.shared = (struct abi_queue *)o->region.base;
 		atomic_init(&o->srq.ring, o->at);
 		err = publish(s, o, r);
@@ -166,25 +168,78 @@ int cmd_create_srq(struct session *s, const struct request *q, struct reply *r)
 	return 0;
 }
 
-/* What is posted is copied; from then on workers take it from the new ring, and the old one goes
- * when the last of them has turned to it. */
-static int resize(struct session *s, struct srq_obj *o, uint32_t max_wr, struct reply *r)
-{
-	struct srq_ring *ring = NULL, *old = o->at;
-	struct shm region = {0};
-	int err = make_ring(s, o, round_pow2(max_wr), &region, &ring, r);
+/* --- resize --------------------------------------------------------------------------- */
 
-	if (err)
-		return err;
-	srq_copy(&o->srq, ring, old);
-	atomic_store_explicit(&o->srq.ring, ring, memory_order_release);
+/* What is posted is copied, in steps; from then on workers take it from the new ring, and the old
+ * one goes when the last of them has turned to it. */
+struct resize {
+	struct job job;
+	struct srq_obj *srq;
+	struct abi_modify_srq in;
+	struct shm region; /* the new one */
+	struct srq_ring *ring;
+	struct srq_move move;
+	int fd; /* for the reply; -1: none any more */
+};
+
+static void set_limit(struct srq_obj *o, const struct abi_modify_srq *in)
+{
+	if (in->mask & ABI_SRQ_LIMIT) /* SRQ-04 */
+		atomic_store_explicit(&o->srq.limit, in->limit, memory_order_relaxed);
+}
+
+static void drop_resize(struct job *j)
+{
+	struct resize *z = container_of(j, struct resize, job);
+
+	session_shm_free(j->session, &z->region);
+	if (z->fd >= 0)
+		close(z->fd);
+	free(z->ring);
+	free(z);
+}
+
+static int step_resize(struct job *j, struct reply *r)
+{
+	struct resize *z = container_of(j, struct resize, job);
+	struct session *s = j->session;
+	struct srq_obj *o = z->srq;
+	struct srq_ring *old = o->at;
+
+	if (srq_move_some(&z->move, &o->srq, z->ring, old, RESIZE_STEP))
+		return JOB_MORE;
+	atomic_store_explicit(&o->srq.ring, z->ring, memory_order_release);
 	worker_grace(s->ctl->dp);
 	session_shm_free(s, &o->resized);
-	o->resized = region;
-	o->at = ring;
-	free(old);
-	reply_ring(o, &o->resized, ring, r);
+	o->resized = z->region;
+	o->at = z->ring;
+	z->region = (struct shm){0};
+	z->ring = old;
+	reply_fd(r, z->fd);
+	z->fd = -1;
+	reply_ring(o, &o->resized, o->at, r);
+	set_limit(o, &z->in);
 	return 0;
+}
+
+static int resize(struct session *s, const struct request *q, struct srq_obj *o,
+	const struct abi_modify_srq *in, struct reply *r)
+{
+	uint32_t depth = round_pow2(in->max_wr);
+	struct resize *z = calloc(1, sizeof(*z));
+	int err;
+
+	if (!z)
+		return refuse(r->why, -ENOMEM, "rocid is out of memory");
+	*z = (struct resize){
+		.job = {.step = step_resize, .drop = drop_resize}, .srq = o, .in = *in};
+	err = make_ring(s, o, depth, &z->region, &z->ring, &z->fd, r);
+	if (err) {
+		free(z);
+		return err;
+	}
+	srq_move_begin(&z->move, &o->srq, depth);
+	return job_begin(&z->job, s, q, r);
 }
 
 /* SRQ-05 */
@@ -236,11 +291,12 @@ int cmd_modify_srq(struct session *s, const struct request *q, struct reply *r)
 			"an SRQ has no attributes 0x%x: max_wr (1) and limit (2) can be changed",
 			in.mask);
 	err = check_change(o, &in, r);
-	if (!err && (in.mask & ABI_SRQ_MAX_WR))
-		err = resize(s, o, in.max_wr, r);
-	if (!err && (in.mask & ABI_SRQ_LIMIT)) /* SRQ-04 */
-		atomic_store_explicit(&o->srq.limit, in.limit, memory_order_relaxed);
-	return err;
+	if (err)
+		return err;
+	if (in.mask & ABI_SRQ_MAX_WR)
+		return resize(s, q, o, &in, r);
+	set_limit(o, &in);
+	return 0;
 }
 
 int cmd_query_srq(struct session *s, const struct request *q, struct reply *r)

@@ -13,6 +13,7 @@
 #include "admin_trace.h"
 #include "announce.h"
 #include "ending.h"
+#include "job.h"
 #include "object.h"
 #include "port.h"
 #include "quota.h"
@@ -315,6 +316,7 @@ static void init(struct ctl *ctl, const struct ctl_config *cfg)
 	list_init(&ctl->traces);
 	list_init(&ctl->endings);
 	list_init(&ctl->turns);
+	list_init(&ctl->jobs);
 	list_init(&ctl->held);
 	handles_init(&ctl->pds, PD_MAX);
 	handles_init(&ctl->xrcds, XRCD_MAX);
@@ -421,6 +423,8 @@ static int run_timers(struct ctl *ctl)
 	int wait = migrate_poll(ctl, now);
 
 	if (endings_poll(ctl))
+		wait = 0;
+	if (jobs_poll(ctl))
 		wait = 0;
 	wait = sooner(wait, admin_traces_poll(ctl));
 	wait = sooner(wait, server_poll(ctl, now));

@@ -25,6 +25,7 @@ struct burden {
 	int fd; /* -1: memory */
 	uint8_t *base;
 	size_t size;
+	void *heap; /* NULL: base is a mapping */
 };
 
 /* What one owner has; it exists while that is anything. */
@@ -86,6 +87,7 @@ static void release(struct burden *b, const timer_t *timer)
 		set_timer(timer, 0);
 		return;
 	}
+	free(b->heap);
 	while (b->size) {
 		size_t piece = b->size < PIECE ? b->size : PIECE;
 
@@ -300,6 +302,11 @@ void dispose_fd(struct disposer *d, uint64_t owner, int fd)
 void dispose_memory(struct disposer *d, void *base, size_t size)
 {
 	queue(d, OWNER_ROCID, (struct burden){.fd = -1, .base = base, .size = size});
+}
+
+void dispose_heap(struct disposer *d, void *p)
+{
+	queue(d, OWNER_ROCID, (struct burden){.fd = -1, .heap = p});
 }
 
 unsigned disposer_load(struct disposer *d, uint64_t owner)

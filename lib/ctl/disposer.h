@@ -56,6 +56,9 @@ void dispose_fd(struct disposer *d, uint64_t owner, int fd);
  *  space waits for long. */
 void dispose_memory(struct disposer *d, void *base, size_t size);
 
+/** Frees @p p. */
+void dispose_heap(struct disposer *d, void *p);
+
 /** @return how many things of @p owner are not released yet. */
 unsigned disposer_load(struct disposer *d, uint64_t owner);
 

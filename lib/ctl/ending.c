@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include "bits.h"
 #include "ending.h"
+#include "job.h"
 #include "object.h"
 #include "turn.h"
 
@@ -277,6 +278,7 @@ void session_end(struct session *s)
 	mr_give_up(s);
 	list_push(&ctl->endings, &s->node);
 	list_del(&s->held);
+	job_cancel(s);
 	turn_leave(s);
 	for (uint32_t i = 0; s->bells && i < ctl->dp->nworkers; i++)
 		worker_del_doorbell(ctl->dp->worker[i], &s->bells->w[i]);

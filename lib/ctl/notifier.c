@@ -23,7 +23,9 @@
 #define SLEEP_MAX_NS 1000000L
 #define HOT_ROUNDS   400 /* of SLEEP_MIN before it slows down: 20 ms */
 #define BLOCKED_MS   10	 /* between looks at full sockets, with nothing else to do */
-#define ROUND	     64	 /* events taken, and channels served, at once */
+#define TAKEN	     64	 /* events taken off the ring at once, */
+#define TAKES	     64	 /* so often a round: it must not fill up while sockets are slow */
+#define ROUND	     32	 /* objects whose events are sent with the lock held: half a millisecond */
 #define FULL_TRIES   8	 /* full channels tried again at once */
 
 _Static_assert(EVENT_TYPES > ABI_EVENT_GID_CHANGE, "the last type is one of them");
@@ -39,7 +41,13 @@ void notifier_init(struct notifier *n, struct dataplane *dp, notifier_find find,
 	list_init(&n->full);
 }
 
-int channel_open(struct channel *ch, int *app_fd)
+void event_turn_init(struct event_turn *t)
+{
+	list_init(&t->node);
+	list_init(&t->channels);
+}
+
+int channel_open(struct channel *ch, struct event_turn *turn, int *app_fd)
 {
 	int pair[2];
 
@@ -48,6 +56,7 @@ int channel_open(struct channel *ch, int *app_fd)
 	shutdown(pair[0], SHUT_RD); /* what an application sent there would be ours to close */
 	ch->fd = pair[0];
 	ch->users = 0;
+	ch->turn = turn;
 	list_init(&ch->pending);
 	list_init(&ch->busy);
 	*app_fd = pair[1];
@@ -57,8 +66,11 @@ int channel_open(struct channel *ch, int *app_fd)
 void channel_close(struct channel *ch)
 {
 	list_del(&ch->busy);
-	if (ch->fd >= 0)
-		close(ch->fd);
+	if (ch->fd < 0)
+		return;
+	if (list_empty(&ch->turn->channels))
+		list_del(&ch->turn->node);
+	close(ch->fd);
 	ch->fd = -1;
 }
 
@@ -93,6 +105,13 @@ static void append_pending(struct event_source *src, uint32_t type)
 	src->pending[src->npending++] = (uint8_t)type;
 }
 
+static void make_busy(struct notifier *n, struct channel *ch)
+{
+	list_push(&ch->turn->channels, &ch->busy);
+	if (list_empty(&ch->turn->node))
+		list_push(&n->busy, &ch->turn->node);
+}
+
 void notifier_raise(struct notifier *n, struct event_source *src, uint32_t type)
 {
 	struct channel *ch = src->channel;
@@ -103,7 +122,7 @@ void notifier_raise(struct notifier *n, struct event_source *src, uint32_t type)
 	if (list_empty(&src->node))
 		list_push(&ch->pending, &src->node);
 	if (list_empty(&ch->busy))
-		list_push(&n->busy, &ch->busy);
+		make_busy(n, ch);
 	waker_wake(&n->dp->notifier);
 }
 
@@ -123,43 +142,53 @@ static bool send_source(struct channel *ch, struct event_source *src, unsigned *
 	return true;
 }
 
-/* @p ch is on no list; a full one goes to notifier.full. */
-static unsigned send_channel(struct notifier *n, struct channel *ch)
+/* Sends the events of one object of the next channel of @p t. A channel that is full goes to
+ * notifier.full. */
+static unsigned send_turn(struct notifier *n, struct event_turn *t)
 {
+	struct list *first = list_pop(&t->channels); /* container_of() may evaluate it twice */
+	struct channel *ch = container_of(first, struct channel, busy);
+	struct event_source *src = container_of(ch->pending.next, struct event_source, node);
 	unsigned sent = 0;
 
-	while (!list_empty(&ch->pending)) {
-		struct event_source *src =
-			container_of(ch->pending.next, struct event_source, node);
-
-		if (!send_source(ch, src, &sent)) {
-			list_push(&n->full, &ch->busy);
-			return sent;
-		}
-		list_del(&src->node);
+	if (list_empty(&ch->pending))
+		return 0; /* withdrawn meanwhile */
+	if (!send_source(ch, src, &sent)) {
+		list_push(&n->full, &ch->busy);
+		return sent;
 	}
+	list_del(&src->node);
+	if (!list_empty(&ch->pending))
+		list_push(&t->channels, &ch->busy);
 	return sent;
 }
 
-/* Up to @p max channels of @p list. */
-static unsigned send_channels(struct notifier *n, struct list *list, unsigned max)
+static unsigned send_events(struct notifier *n)
 {
 	unsigned sent = 0;
 	struct list *node;
 
-	while (max-- && (node = list_pop(list)))
-		sent += send_channel(n, container_of(node, struct channel, busy));
+	for (unsigned i = 0; i < FULL_TRIES && (node = list_pop(&n->full)); i++)
+		make_busy(n, container_of(node, struct channel, busy));
+	for (unsigned i = 0; i < ROUND && (node = list_pop(&n->busy)); i++) {
+		struct event_turn *t = container_of(node, struct event_turn, node);
+
+		sent += send_turn(n, t);
+		if (!list_empty(&t->channels))
+			list_push(&n->busy, &t->node);
+	}
 	return sent;
 }
 
-static unsigned take_events(struct notifier *n)
+/* A part of what the ring has.  @return how many. */
+static unsigned take_some(struct notifier *n)
 {
-	struct core_event ev[ROUND];
+	struct core_event ev[TAKEN];
 	unsigned count;
 
 	if (!n->dp->events)
 		return 0;
-	count = rte_ring_dequeue_burst_elem(n->dp->events, ev, sizeof(ev[0]), ROUND, NULL);
+	count = rte_ring_dequeue_burst_elem(n->dp->events, ev, sizeof(ev[0]), TAKEN, NULL);
 	for (unsigned i = 0; i < count; i++) {
 		struct event_source *src = n->find(n->find_arg, &ev[i]);
 
@@ -167,6 +196,15 @@ static unsigned take_events(struct notifier *n)
 			notifier_raise(n, src, ev[i].type);
 	}
 	return count;
+}
+
+static unsigned take_events(struct notifier *n)
+{
+	unsigned taken = 0, some = TAKEN;
+
+	for (unsigned i = 0; i < TAKES && some == TAKEN; i++)
+		taken += some = take_some(n);
+	return taken;
 }
 
 unsigned notifier_round(struct notifier *n)
@@ -177,8 +215,7 @@ unsigned notifier_round(struct notifier *n)
 	done = take_events(n);
 	/* The control thread may be waiting for the lock: applications that read nothing, however
 	 * many channels they have, must not keep it for long. */
-	done += send_channels(n, &n->busy, ROUND);
-	done += send_channels(n, &n->full, FULL_TRIES);
+	done += send_events(n);
 	notifier_unlock(n);
 	return done;
 }

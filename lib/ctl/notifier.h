@@ -26,13 +26,21 @@ struct core_event;
 
 #define EVENT_TYPES 20 /* ABI_EVENT_* are below */
 
+/** The channels of one session that have something to say. Sessions take turns, and the channels of
+ *  one among each other: however many objects a session has, it delays others by one of them. */
+struct event_turn {
+	struct list node;     /* on notifier.busy */
+	struct list channels; /* channel.busy */
+};
+
 /** A socket to an application: completion channel or the async channel of a session. */
 struct channel {
 	int fd;		     /* our end; -1: gone */
 	uint32_t handle;     /* in its session */
 	uint32_t users;	     /* CQs that name it; control thread only */
 	struct list pending; /* event_source.node with something to say */
-	struct list busy;    /* on notifier.busy or notifier.full */
+	struct list busy;    /* on turn->channels or notifier.full */
+	struct event_turn *turn;
 };
 
 /** What an event is about: one for completions of a CQ, one for async events of an object. */
@@ -56,7 +64,7 @@ struct notifier {
 	struct dataplane *dp;
 	notifier_find find;
 	void *find_arg;
-	struct list busy; /* channels with pending events */
+	struct list busy; /* event_turn.node: sessions with pending events */
 	struct list full; /* those whose sockets took no more: a few of them are tried each round */
 };
 
@@ -69,9 +77,12 @@ int notifier_start(struct notifier *n);
 /** Ends the thread. */
 void notifier_stop(struct notifier *n);
 
+void event_turn_init(struct event_turn *t);
+
 /** Makes a SOCK_SEQPACKET pair for @p ch.  @return 0 or a negative errno.
+ *  @param turn    of its session
  *  @param app_fd  the application's end, to be sent and closed by the caller */
-int channel_open(struct channel *ch, int *app_fd);
+int channel_open(struct channel *ch, struct event_turn *turn, int *app_fd);
 
 /** Withdraws @p ch, whose sources must be withdrawn already, and closes it. Lock held. */
 void channel_close(struct channel *ch);

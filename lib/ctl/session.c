@@ -319,6 +319,7 @@ int session_open(struct ctl *ctl, int fd)
 	list_init(&s->async.pending);
 	list_init(&s->async.busy);
 	list_init(&s->held);
+	event_turn_init(&s->events);
 	list_init(&s->ahs);
 	list_init(&s->ahs_gone);
 	handles_init(&s->pds, SESSION_PD_MAX);
@@ -388,7 +389,7 @@ int session_greet(struct session *s, struct reply *r)
 	err = add_doorbells(s, r);
 	if (!err) {
 		notifier_lock(&ctl->notifier);
-		err = channel_open(&s->async, &fd);
+		err = channel_open(&s->async, &s->events, &fd);
 		for (uint32_t i = 0; i < ctl->nports; i++)
 			event_source_init(&s->port_events[i], err ? NULL : &s->async, i + 1);
 		notifier_unlock(&ctl->notifier);
@@ -408,6 +409,9 @@ int session_greet(struct session *s, struct reply *r)
 }
 
 /* --- faults --------------------------------------------------------------------------- */
+
+/* Faults that one event deals with. The end of a session begins with each. */
+#define FAULTS_STEP 8u
 
 /* Returns the session that has to end for it, NULL: none. */
 static struct session *blame(enum sigbus_kind kind, void *owner)
@@ -430,11 +434,15 @@ void session_faults_ready(struct watch *w)
 
 	if (read(w->fd, &count, sizeof(count)) < 0) /* before the table, which is written first */
 		return;
-	while ((owner = sigbus_take(&kind))) {
+	for (unsigned n = 0; n < FAULTS_STEP && (owner = sigbus_take(&kind)); n++) {
 		struct session *s = blame(kind, owner);
 
 		if (s && !s->ending)
 			session_end(s);
+	}
+	if (owner) { /* more after others' events */
+		count = 1;
+		(void)!write(w->fd, &count, sizeof(count));
 	}
 }
 

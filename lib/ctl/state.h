@@ -71,6 +71,7 @@ struct ctl {
 	struct list endings; /* sessions that end */
 	uint32_t nending;
 	struct list turns;	/* turn.c */
+	struct list jobs;	/* job.c */
 	struct list held;	/* sessions that wait until what was passed is closed */
 	uint64_t held_ms;	/* when to look at them again */
 	int fd_max;		/* connections beyond it are turned away, for the others' sake */
@@ -264,6 +265,7 @@ struct bells {
 struct session {
 	struct watch watch; /* in its user's turn */
 	struct turn *turn;  /* NULL: none yet */
+	struct job *job;    /* a command that goes on in steps (job.h); NULL: none */
 	struct list held;   /* on ctl->held, while its socket is not looked at */
 	struct ctl *ctl;
 	uint32_t slot;	 /* in ctl->session */
@@ -284,6 +286,7 @@ struct session {
 	uint32_t nmembers;    /* of multicast groups, of all its QPs */
 	uint32_t ninjected;   /* QPs that have faults: fault.c */
 	struct bells *bells;
+	struct event_turn events; /* of its channels */
 	struct channel async;
 	struct event_source port_events[PORT_MAX];
 	struct handles pds, mrs, mws, channels, cqs, xrcds, srqs, qps;

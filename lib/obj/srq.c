@@ -112,16 +112,26 @@ bool srq_break(struct srq *srq)
 	return !atomic_exchange(&srq->broken, true);
 }
 
-void srq_copy(const struct srq *srq, const struct srq_ring *to, const struct srq_ring *from)
+void srq_move_begin(struct srq_move *m, const struct srq *srq, uint32_t depth)
 {
-	uint32_t head = atomic_load_explicit(&srq->head, memory_order_acquire);
-	uint32_t n = atomic_load_explicit(&srq->shared->producer, memory_order_acquire) - head;
+	uint32_t n;
+
+	m->head = atomic_load_explicit(&srq->head, memory_order_acquire);
+	n = atomic_load_explicit(&srq->shared->producer, memory_order_acquire) - m->head;
+	m->waiting = n < depth ? n : depth; /* what a hostile application loses is its own */
+	m->done = 0;
+}
+
+bool srq_move_some(struct srq_move *m, const struct srq *srq, const struct srq_ring *to,
+	const struct srq_ring *from, uint32_t max)
+{
 	uint8_t copy[SRQ_ENTRY_MAX] __attribute__((aligned(16)));
 	struct abi_recv_wqe *w = (struct abi_recv_wqe *)copy;
+	uint32_t end = max < to->depth - m->done ? m->done + max : to->depth;
 
-	if (n > to->depth)
-		n = to->depth; /* of a hostile application; what is lost is its own */
-	for (uint32_t i = head; i - head < n; i++) {
+	for (; m->done < end && m->done < m->waiting; m->done++) {
+		uint32_t i = m->head + m->done;
+
 		uaccess_wqe(copy, entry(srq, from, i), srq->stride);
 		/* A mark that was wrong stays wrong (SRQ-08). */
 		w->ctl ^= abi_phase(i, from->depth) ^ abi_phase(i, to->depth);
@@ -129,8 +139,20 @@ void srq_copy(const struct srq *srq, const struct srq_ring *to, const struct srq
 	}
 	/* Where nothing waits, nothing may look as if (SRQ-08): zeroes mark every other lap. */
 	memset(copy, 0, sizeof(copy));
-	for (uint32_t i = head + n; i - head < to->depth; i++) {
+	for (; m->done < end; m->done++) {
+		uint32_t i = m->head + m->done;
+
 		w->ctl = abi_phase(i, to->depth) ^ ABI_WQE_PHASE;
 		memcpy(entry(srq, to, i), copy, srq->stride);
 	}
+	return m->done < to->depth;
+}
+
+void srq_copy(const struct srq *srq, const struct srq_ring *to, const struct srq_ring *from)
+{
+	struct srq_move m;
+
+	srq_move_begin(&m, srq, to->depth);
+	while (srq_move_some(&m, srq, to, from, to->depth))
+		;
 }

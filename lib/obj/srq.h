@@ -102,11 +102,26 @@ bool srq_limit_reached(struct srq *srq);
 /** Marks @p srq broken.  @return true when it was not yet: the caller raises SRQ_ERR (SRQ-08). */
 bool srq_break(struct srq *srq);
 
+/** A copy from one ring to another, in steps. */
+struct srq_move {
+	uint32_t head;	  /* when it began */
+	uint32_t waiting; /* entries from there on that are copied */
+	uint32_t done;	  /* entries of the new ring that are as they must be */
+};
+
 /**
- * Copies what waits in @p from to @p to, where the same indices have other places. The entries of
- * @p from stay as they are, because workers may be copying them. Control thread, while the
- * application posts nothing.
+ * Begins to copy what waits to a ring of @p depth, where the same indices have other places. The
+ * entries of the old ring stay as they are, because workers may be copying them. What they take
+ * meanwhile lies in the new ring too, where its mark says that it is not posted again. Control
+ * thread, while the application posts nothing.
  */
+void srq_move_begin(struct srq_move *m, const struct srq *srq, uint32_t depth);
+
+/** Goes on for @p max entries.  @return true while there is more to do. */
+bool srq_move_some(struct srq_move *m, const struct srq *srq, const struct srq_ring *to,
+	const struct srq_ring *from, uint32_t max);
+
+/** The whole copy at once. */
 void srq_copy(const struct srq *srq, const struct srq_ring *to, const struct srq_ring *from);
 
 #endif

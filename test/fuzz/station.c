@@ -6,6 +6,7 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 #include "ending.h"
+#include "job.h"
 #include "oracle.h"
 #include "station.h"
 #include "worker_impl.h"
@@ -77,7 +78,7 @@ void station_turn(void)
 		w->ready(w);
 		MUST(n++ < EVENTS_MAX);
 	}
-	while (endings_poll(d->ctl))
+	while (endings_poll(d->ctl) || jobs_poll(d->ctl))
 		MUST(n++ < EVENTS_MAX);
 }
 

@@ -3,12 +3,18 @@
 #include <err.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/fuse.h>
+#include <poll.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/mount.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/uio.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include "attack.h"
@@ -152,8 +158,136 @@ static void hanging_of_another(struct arena *a)
 	waitpid(pid, NULL, 0);
 }
 
+/* --- a file system whose files cannot be closed --------------------------------------------- */
+
+#define FILES 80u /* more than may wait to be closed of one user */
+
+static void answer(
+	int dev, const struct fuse_in_header *in, int error, const void *body, size_t len)
+{
+	struct fuse_out_header out = {
+		.len = (uint32_t)(sizeof(out) + len), .error = error, .unique = in->unique};
+	struct iovec iov[] = {{&out, sizeof(out)}, {(void *)body, len}};
+
+	(void)!writev(dev, iov, len ? 2 : 1);
+}
+
+static struct fuse_attr attributes(uint64_t node)
+{
+	return (struct fuse_attr){
+		.ino = node, .nlink = 1, .mode = node == 1 ? S_IFDIR | 0777 : S_IFREG | 0666};
+}
+
+/* One file in one directory. FLUSH, which each close() asks for, is never answered. */
+static void serve_files(struct arena *a, int dev, const char *path)
+{
+	static uint8_t bytes[1 << 17];
+	const struct fuse_in_header *in = (const struct fuse_in_header *)bytes;
+
+	(void)a;
+	(void)path;
+	while (read(dev, bytes, sizeof(bytes)) > 0) {
+		struct fuse_init_out init = {.major = 7, .minor = 31, .max_write = 4096};
+		struct fuse_entry_out entry = {.nodeid = 2,
+			.generation = 1,
+			.entry_valid = 3600,
+			.attr_valid = 3600,
+			.attr = attributes(2)};
+		struct fuse_attr_out attr = {.attr_valid = 3600, .attr = attributes(in->nodeid)};
+		struct fuse_open_out file = {.fh = 1};
+
+		if (in->opcode == FUSE_INIT)
+			answer(dev, in, 0, &init, sizeof(init));
+		else if (in->opcode == FUSE_LOOKUP)
+			answer(dev, in, 0, &entry, sizeof(entry));
+		else if (in->opcode == FUSE_GETATTR)
+			answer(dev, in, 0, &attr, sizeof(attr));
+		else if (in->opcode == FUSE_OPEN)
+			answer(dev, in, 0, &file, sizeof(file));
+		else if (in->opcode != FUSE_FLUSH && in->opcode != FUSE_FORGET &&
+			 in->opcode != FUSE_BATCH_FORGET)
+			answer(dev, in, -ENOSYS, NULL, 0);
+	}
+}
+
+/* Each in a message that takes one, of some sessions. */
+static void pass_files(struct arena *a, int ready, const char *path)
+{
+	struct {
+		struct abi_msg msg;
+		struct abi_reg_mr mr;
+	} m = {.msg.type = ABI_REG_MR, .mr = {.length = 4096}};
+
+	for (unsigned i = 0; i < FILES; i++) {
+		int fd = open(path, O_RDWR | O_CLOEXEC);
+		struct raw s;
+
+		must(fd >= 0, "no file");
+		raw_open(&s, a->socket);
+		must(raw_send(s.sock, &m, sizeof(m), &fd, 1) > 0, "a request is not taken");
+	}
+	(void)!write(ready, "x", 1);
+	pause();
+}
+
+/* What another passes is closed: as many as may wait, one after the other. */
+static void pass_beside(struct arena *a)
+{
+	struct raw s;
+
+	raw_open(&s, a->socket);
+	for (unsigned i = 0; i < 2 * FILES; i++) {
+		struct abi_reg_mr in = {.pd = s.pd, .access = 1, .length = 4096};
+		struct abi_reg_mr_reply out;
+		struct pollfd p = {.events = POLLIN};
+		int pair[2];
+
+		must(!socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair), "no sockets");
+		must(raw_call(&s, ABI_REG_MR, &in, sizeof(in), pair[0], &out, sizeof(out), NULL,
+			     0) == -EPERM,
+			"a socket is no memory");
+		close(pair[0]);
+		p.fd = pair[1];
+		must(poll(&p, 1, 1000 * RAW_PATIENCE_S) == 1, "what another passed stays open");
+		close(pair[1]);
+	}
+	raw_close(&s);
+}
+
+static void files_that_stay_open(struct arena *a)
+{
+	char folder[] = "/tmp/hostile.XXXXXX", path[64], option[64], byte;
+	int dev = open("/dev/fuse", O_RDWR | O_CLOEXEC), gate[2];
+	pid_t server, other;
+
+	must(mkdtemp(folder) && !pipe(gate), "no folder");
+	strcpy(path, folder);
+	strcat(path, "/file");
+	snprintf(option, sizeof(option), "fd=%d,rootmode=40000,user_id=0,group_id=0,allow_other",
+		dev);
+	if (dev < 0 || mount("hostile", folder, "fuse", MS_NOSUID | MS_NODEV, option)) {
+		rmdir(folder);
+		puts("    skipped: no FUSE on this machine");
+		return;
+	}
+	server = as_user(0, serve_files, a, dev, NULL);
+	close(dev);
+	other = as_user(USER_ATTACKER, pass_files, a, gate[1], path);
+	close(gate[1]);
+	must(read(gate[0], &byte, 1) == 1, "the program of the files failed");
+	pass_beside(a);
+	kill(server, SIGKILL); /* all that hangs ends */
+	waitpid(server, NULL, 0);
+	kill(other, SIGKILL);
+	waitpid(other, NULL, 0);
+	umount2(folder, MNT_DETACH);
+	rmdir(folder);
+	close(gate[0]);
+}
+
 const struct attack attacks_passed_root[] = {
 	{"the XRC domain of a file that it may not open", foreign_domain},
 	{"another user's descriptors that hang", hanging_of_another},
+	{"another user's files that stay open", files_that_stay_open},
 	{NULL, NULL},
 };

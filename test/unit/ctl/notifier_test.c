@@ -19,13 +19,20 @@
 #define WAKES 41
 
 static struct notifier n;
+static struct event_turn turn, turn2, crowd;
 static struct channel ch, other;
 static struct event_source src, src2;
 static int app, app2;
 
-/* Handle 1 is src, 2 is src2, others are gone. */
+#define MANY_CQS  4000u /* of one session */
+#define MANY_FROM 100u	/* their handles */
+static struct event_source many[MANY_CQS];
+
+/* Handle 1 is src, 2 is src2, from MANY_FROM on they are of `many`; others are gone. */
 static struct event_source *find(void *arg, const struct core_event *ev)
 {
+	if (ev->handle >= MANY_FROM && ev->handle < MANY_FROM + MANY_CQS)
+		return &many[ev->handle - MANY_FROM];
 	return ev->handle == 1 ? &src : ev->handle == 2 ? &src2 : NULL;
 }
 
@@ -34,8 +41,11 @@ static int setup(void **state)
 	struct test_daemon *d = *state;
 
 	notifier_init(&n, d->dp, find, NULL);
-	assert_int_equal(channel_open(&ch, &app), 0);
-	assert_int_equal(channel_open(&other, &app2), 0);
+	event_turn_init(&turn);
+	event_turn_init(&turn2);
+	event_turn_init(&crowd);
+	assert_int_equal(channel_open(&ch, &turn, &app), 0);
+	assert_int_equal(channel_open(&other, &turn2, &app2), 0);
 	event_source_init(&src, &ch, 1);
 	event_source_init(&src2, &other, 2);
 	return 0;
@@ -325,7 +335,7 @@ static void notifier_round__many_full_channels(void **state)
 	struct abi_event ev;
 
 	for (int i = 0; i < MANY; i++) {
-		assert_int_equal(channel_open(&c[i], &fd[i]), 0);
+		assert_int_equal(channel_open(&c[i], &crowd, &fd[i]), 0);
 		event_source_init(&s[i], &c[i], (uint32_t)i);
 		while (send(c[i].fd, &ev, sizeof(ev), MSG_DONTWAIT) > 0)
 			;
@@ -351,11 +361,49 @@ static void notifier_round__many_full_channels(void **state)
 	}
 }
 
+/* Thousands of CQs of one session, on many channels: another session's event, which came last, goes
+ * with the next round, and no round is long. */
+static void notifier_round__sessions_take_turns(void **state)
+{
+	enum {
+		CHANNELS = 50
+	};
+	static struct channel c[CHANNELS];
+	static int fd[CHANNELS];
+	struct abi_event ev;
+	unsigned first, rounds = 0;
+
+	for (unsigned i = 0; i < CHANNELS; i++)
+		assert_int_equal(channel_open(&c[i], &crowd, &fd[i]), 0);
+	for (unsigned i = 0; i < MANY_CQS; i++) {
+		event_source_init(&many[i], &c[i % CHANNELS], MANY_FROM + i);
+		queue_event(*state, ABI_EVENT_COMPLETION, MANY_FROM + i);
+	}
+	queue_event(*state, ABI_EVENT_COMPLETION, 2);
+	first = notifier_round(&n) - (MANY_CQS + 1); /* that it took */
+	assert_true(take(app2, &ev));
+	assert_int_equal(ev.handle, 2);
+	assert_in_range(first, 1, 100); /* events sent with the lock held */
+	while (notifier_round(&n))
+		assert_true(++rounds < MANY_CQS);
+	for (unsigned i = 0; i < MANY_CQS; i++) {
+		assert_true(take(fd[i % CHANNELS], &ev)); /* in their order, all of them */
+		assert_int_equal(ev.handle, MANY_FROM + i);
+		event_source_withdraw(&many[i]);
+	}
+	for (unsigned i = 0; i < CHANNELS; i++) {
+		channel_close(&c[i]);
+		close(fd[i]);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(
 			notifier_round__many_full_channels, setup, teardown),
+		cmocka_unit_test_setup_teardown(
+			notifier_round__sessions_take_turns, setup, teardown),
 		cmocka_unit_test_setup_teardown(notifier_start__the_thread_sleeps, setup, teardown),
 		cmocka_unit_test_setup_teardown(
 			notifier_start__a_full_socket_delays_nobody, setup, teardown),

@@ -202,6 +202,31 @@ static void srq_copy__free_places(void **state)
 	assert_int_equal(srq_take(&srq, &copy), SRQ_BROKEN);
 }
 
+/* What workers take while the copy is under way is taken once, also in the lap after. */
+static void srq_move_some__taken_meanwhile(void **state)
+{
+	struct srq_move m;
+	unsigned steps = 1;
+
+	for (uint32_t i = 0; i < DEPTH; i++)
+		put(&ring, i);
+	srq_move_begin(&m, &srq, DEEPER);
+	for (uint32_t i = 0; srq_move_some(&m, &srq, &deep, &ring, 3); steps++)
+		if (i < DEPTH / 2)
+			assert_taken(i++);
+	assert_int_equal(steps, (DEEPER + 2) / 3);
+	atomic_store(&srq.ring, &deep);
+	for (uint32_t i = atomic_load(&srq.head); i < DEPTH; i++)
+		assert_taken(i);
+	assert_int_equal(srq_take(&srq, &copy), SRQ_EMPTY);
+	for (uint32_t i = DEPTH; i < DEEPER; i++) {
+		put(&deep, i);
+		assert_taken(i);
+	}
+	atomic_store(&shared.producer, posted + 1); /* the place of the first one: not posted */
+	assert_int_equal(srq_take(&srq, &copy), SRQ_BROKEN);
+}
+
 /* --- several workers ---------------------------------------------------------------------- */
 
 static _Atomic uint8_t taken[ROUNDS];
@@ -341,6 +366,7 @@ int main(void)
 		cmocka_unit_test_setup(srq_limit_reached__looks_anew, setup),
 		cmocka_unit_test_setup(srq_copy__same_order, setup),
 		cmocka_unit_test_setup(srq_copy__free_places, setup),
+		cmocka_unit_test_setup(srq_move_some__taken_meanwhile, setup),
 		cmocka_unit_test_setup(srq_take__several_workers, setup),
 		cmocka_unit_test_setup(srq_limit_reached__two_workers, setup),
 		cmocka_unit_test_setup(srq_limit_reached__while_it_is_armed, setup),
