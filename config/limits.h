@@ -108,11 +108,13 @@
  *  session that rings all of its 16,384 doorbells at once keeps packets waiting. */
 #define DOORBELL_WORDS_POLL 4u
 /** And of all sessions together in one round, before which it stops and goes on with the next
- *  session: 4,096 QPs, whose lines are mostly in no cache. */
-#define DOORBELL_WORDS_ROUND 64u
+ *  session: 2,048 QPs, whose lines are mostly in no cache. */
+#define DOORBELL_WORDS_ROUND 32u
 /** Timers that a worker lets expire per round: a program may have thousands that are due at once.
  *  The dearest, a QP that fails and looks back at what it sent, costs some microseconds. */
 #define TIMERS_ROUND 64u
+/** And timers that it moves in its wheel per round, some 0.1 us each. */
+#define TIMERS_MOVED 1024u
 /** Nanoseconds of a round after which it takes no more bursts from ports, and one from the inbox. A
  *  burst whose packets are scattered over pages that are not there takes a millisecond by itself.
  */

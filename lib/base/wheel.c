@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "bits.h"
+#include "limits.h"
 #include "wheel.h"
 
 #define LEVEL_BITS 8
@@ -24,6 +25,7 @@ void wheel_init(struct wheel *w, uint64_t now)
 	memset(w, 0, sizeof(*w));
 	w->tick = now >> WHEEL_TICK_SHIFT;
 	list_init(&w->expired);
+	list_init(&w->moving);
 	for (unsigned l = 0; l < WHEEL_LEVELS; l++)
 		for (unsigned i = 0; i < WHEEL_SLOTS; i++)
 			list_init(&w->slots[l][i]);
@@ -120,34 +122,34 @@ static uint64_t wheel_next_tick(const struct wheel *w)
 	return UINT64_MAX;
 }
 
-/* Re-places the timers of all slots that begin at the new tick. */
+/* Takes the timers of all slots that begin at the new tick out of them, to be placed anew. All of
+ * them before the first is: it may return to the same slot. */
 static void wheel_cascade(struct wheel *w)
 {
 	for (int level = WHEEL_LEVELS - 1; level >= 0; level--) {
 		unsigned idx = (w->tick >> (LEVEL_BITS * level)) & SLOT_MASK;
-		struct list *slot = &w->slots[level][idx];
-		struct list moved;
-		struct list *n;
 
-		if (list_empty(slot))
-			continue;
-		/* Detach the whole slot first: a timer may return to the same slot. */
-		moved = *slot;
-		moved.next->prev = &moved;
-		moved.prev->next = &moved;
-		list_init(slot);
+		list_splice(&w->moving, &w->slots[level][idx]);
 		slot_unmark(w, (unsigned)level, idx);
-		while ((n = list_pop(&moved)))
-			wheel_place(w, container_of(n, struct wheel_timer, node));
 	}
 }
 
-struct wheel_timer *wheel_expire(struct wheel *w, uint64_t now)
+/* @return whether none is left to move. */
+static bool wheel_move(struct wheel *w, unsigned *moves)
+{
+	struct list *n;
+
+	for (; *moves && (n = list_pop(&w->moving)); --*moves)
+		wheel_place(w, container_of(n, struct wheel_timer, node));
+	return list_empty(&w->moving);
+}
+
+struct wheel_timer *wheel_expire_some(struct wheel *w, uint64_t now, unsigned *moves)
 {
 	uint64_t target = now >> WHEEL_TICK_SHIFT;
 	struct list *n;
 
-	while (list_empty(&w->expired) && w->tick < target) {
+	while (wheel_move(w, moves) && list_empty(&w->expired) && w->tick < target) {
 		uint64_t next = wheel_next_tick(w);
 
 		w->tick = next < target ? next : target;
@@ -157,11 +159,18 @@ struct wheel_timer *wheel_expire(struct wheel *w, uint64_t now)
 	return n ? container_of(n, struct wheel_timer, node) : NULL;
 }
 
+struct wheel_timer *wheel_expire(struct wheel *w, uint64_t now)
+{
+	unsigned moves = UINT_MAX;
+
+	return wheel_expire_some(w, now, &moves);
+}
+
 uint64_t wheel_deadline(const struct wheel *w)
 {
 	uint64_t tick;
 
-	if (!list_empty(&w->expired))
+	if (!list_empty(&w->expired) || !list_empty(&w->moving))
 		return w->tick << WHEEL_TICK_SHIFT;
 	tick = wheel_next_tick(w);
 	return tick > WHEEL_NEVER >> WHEEL_TICK_SHIFT ? WHEEL_NEVER : tick << WHEEL_TICK_SHIFT;

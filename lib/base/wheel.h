@@ -29,6 +29,7 @@ struct wheel_timer {
 struct wheel {
 	uint64_t tick;	     /* all timers due at or before this tick have been handed out */
 	struct list expired; /* due, not handed out yet */
+	struct list moving;  /* of slots that began at `tick`, not in a lower one yet */
 	uint64_t occupied[WHEEL_LEVELS][WHEEL_SLOTS / 64];
 	struct list slots[WHEEL_LEVELS][WHEEL_SLOTS];
 };
@@ -52,6 +53,12 @@ bool wheel_armed(const struct wheel_timer *t);
  * @return the timer, or NULL when none (more) is due. Call until NULL.
  */
 struct wheel_timer *wheel_expire(struct wheel *w, uint64_t now);
+
+/**
+ * The same, but moves at most @p moves timers from slot to slot, and takes off @p moves how many it
+ * moved: thousands may lie in one. NULL with @p moves 0: perhaps there are more.
+ */
+struct wheel_timer *wheel_expire_some(struct wheel *w, uint64_t now, unsigned *moves);
 
 /** @return nanoseconds at or before which the next timer may be due; WHEEL_NEVER if none. */
 uint64_t wheel_deadline(const struct wheel *w);

@@ -392,8 +392,9 @@ uint16_t core_seal(struct core *c, struct txd *t);
 /** The application rang @p qp's doorbell. @p qp must be this worker's: see qp_owner(). */
 void core_doorbell(struct core *c, struct qp *qp, uint64_t now);
 
-/** Runs TIMERS_ROUND of the timers that are due. Call when the receive queue has been drained: an
- * ACK that waits there must not be overtaken by its timeout (design.md 3, "Pauses").
+/** Runs TIMERS_ROUND of the timers that are due, and moves TIMERS_MOVED in the wheel. Call when the
+ *  receive queue has been drained: an ACK that waits there must not be overtaken by its timeout
+ *  (design.md 3, "Pauses").
  *  @return whether more may be due. */
 bool core_expire(struct core *c, uint64_t now);
 

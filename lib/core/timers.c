@@ -85,13 +85,15 @@ static void timer_fired(struct core *c, struct qp *qp, uint64_t now)
 
 bool core_expire(struct core *c, uint64_t now)
 {
+	unsigned moves = TIMERS_MOVED;
+
 	for (unsigned n = 0; n < TIMERS_ROUND; n++) {
-		struct wheel_timer *t = wheel_expire(&c->wheel, now);
+		struct wheel_timer *t = wheel_expire_some(&c->wheel, now, &moves);
 		struct trace_step s;
 		struct qp *qp;
 
 		if (!t)
-			return false;
+			return !moves;
 		qp = container_of(t, struct qp, timer);
 		if (unlikely(qp->traced))
 			trace_timer_begin(&s, c, qp, now);

@@ -98,7 +98,6 @@ static void receive(struct worker *w, struct rte_mbuf **m, unsigned n)
 	/* A time-out or an RNR delay that begins now must not begin before the packet came, but
 	 * this thread may have been paused since the round began (REQ-22, REQ-29). */
 	now = clock_at(&w->clock, rte_rdtsc());
-	w->burst_at = now;
 	core_rx(&w->core, b.pkt, b.parsed, now, b.verdict);
 	if (unlikely(captured(w)))
 		capture_received(w, b.m, b.pkt, b.verdict, b.parsed, now);
@@ -116,6 +115,8 @@ static void receive(struct worker *w, struct rte_mbuf **m, unsigned n)
 	}
 	handoff_flush(w); /* in the order in which they came */
 	rte_pktmbuf_free_bulk(b.free, b.spent);
+	if (n > BURST / 2) /* smaller ones need not be watched */
+		w->burst_at = clock_at(&w->clock, rte_rdtsc());
 }
 
 /* Multicast datagrams that were received before, for more of their members. */

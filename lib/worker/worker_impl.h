@@ -95,7 +95,7 @@ struct worker {
 	volatile uint32_t faults; /* its SIGBUS handler */
 	struct tsc_clock clock;
 	uint64_t now;	     /* read once a round, before anything is received */
-	uint64_t burst_at;   /* when the last burst had been parsed */
+	uint64_t burst_at;   /* when the last large burst was over */
 	uint32_t first_port; /* that is received from first: others were, in the last round */
 	/* loop.c: all that arrived before `asof` has been received, after `behind` more */
 	uint64_t asof;

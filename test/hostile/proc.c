@@ -161,13 +161,13 @@ uint64_t proc_waited(const struct proc *p, enum thread thread, const struct look
 		if (thread == THREAD_WORKER)
 			ran = more(ran, last->worker[i].ran - begin->worker[i].ran);
 	}
-	if (thread == THREAD_CONTROL) {
-		paused += queued(&begin->control, &end->control);
+	/* The other two hold a lock now and then, and are paused as well. */
+	if (thread != THREAD_WORKER)
+		paused += queued(&begin->control, &end->control) +
+			  queued(&begin->notifier, &end->notifier);
+	if (thread == THREAD_CONTROL)
 		ran = last->control.ran - begin->control.ran;
-	}
-	if (thread == THREAD_NOTIFIER) {
-		paused += queued(&begin->notifier, &end->notifier);
+	if (thread == THREAD_NOTIFIER)
 		ran = last->notifier.ran - begin->notifier.ran;
-	}
 	return more(ran, passed > paused ? passed - paused : 0);
 }

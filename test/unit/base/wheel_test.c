@@ -283,6 +283,32 @@ static void wheel_expire__in_order(void **state)
 	assert_int_equal(fired, TIMERS);
 }
 
+/* A slot of thousands is moved in portions; what is cancelled meanwhile does not fire. */
+static void wheel_expire_some__moves_in_portions(void **state)
+{
+	const unsigned portion = 16;
+	unsigned fired = 0, calls = 0;
+
+	wheel_init(&w, START);
+	for (unsigned i = 0; i < TIMERS; i++) { /* a slot of a second, and ticks of their own */
+		wheel_timer_init(&m[i].t);
+		wheel_arm(&w, &m[i].t, START + 70 * SEC + i * TICK);
+	}
+	for (; fired < TIMERS - 1 && calls < 100 * TIMERS; calls++) {
+		unsigned moves = portion;
+		struct wheel_timer *t = wheel_expire_some(&w, START + 100 * SEC, &moves);
+
+		fired += t != NULL;
+		assert_true(t || !moves);
+		assert_true(fired == TIMERS - 1 || wheel_deadline(&w) <= START + 100 * SEC);
+		if (!calls)
+			wheel_cancel(&w, &m[TIMERS - 1].t);
+	}
+	assert_int_equal(fired, TIMERS - 1);
+	assert_null(wheel_expire(&w, START + HOUR));
+	assert_true(wheel_deadline(&w) == WHEEL_NEVER);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -296,6 +322,7 @@ int main(void)
 		cmocka_unit_test(wheel_deadline__leads_to_the_timer),
 		cmocka_unit_test(wheel__agrees_with_the_model),
 		cmocka_unit_test(wheel_expire__in_order),
+		cmocka_unit_test(wheel_expire_some__moves_in_portions),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
