@@ -122,8 +122,8 @@
 /** Descriptors a port queue, each direction: some 20 us of 64-byte packets at 25 M/s, and
  *  two ports' worth of buffers still fits `-m 64` without hugepages. */
 #define PORT_DESC 512u
-/** Frames waiting in a worker's inbox: what other workers hand over and what goes from one
- *  local QP to another. A window of WINDOW_DEFAULT of eight QPs; loss when full. */
+/** Frames that wait in a worker's inbox: what other workers hand over and what goes from one local
+ *  QP to another. A window of WINDOW_DEFAULT of eight QPs; inbox.c divides it among sources. */
 #define INBOX_SIZE 1024u
 /** Data room of a packet buffer besides the headroom: FRAME_MAX, rounded up to the AF_PACKET
  *  frame that tiles whole pages (eight in nine), because that driver wants its frame to fit. */

@@ -6,6 +6,7 @@
 #include "bits.h"
 #include "daemon.h"
 #include "gsoport.h"
+#include "inbox.h"
 #include "packet.h"
 #include "ringpair.h"
 #include "rxwake.h"
@@ -141,7 +142,8 @@ static void find_nodes(struct dataplane *dp)
 static int make_workers(struct daemon *d, struct options *o, char why[VALUE_MAX * 2])
 {
 	int socket = d->port[0].info.socket;
-	uint32_t mbufs = INBOX_SIZE + GROUP_HELD + 4 * BURST + d->nports * 2 * PORT_DESC;
+	uint32_t mbufs =
+		inbox_frames(o->workers) + GROUP_HELD + 4 * BURST + d->nports * 2 * PORT_DESC;
 
 	if (o->workers > rte_lcore_count())
 		return refuse(why, -EINVAL, "--workers %u needs as many lcores, EAL has %u: see -l",

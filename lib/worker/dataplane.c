@@ -5,6 +5,7 @@
 #include <rte_pause.h>
 #include <rte_ring.h>
 #include <rte_ring_elem.h>
+#include "inbox.h"
 #include "worker_impl.h"
 
 static void *zalloc(size_t size, int socket)
@@ -42,7 +43,7 @@ struct dataplane *dataplane_create(uint32_t nworkers, int socket)
 	dp->icrc = icrc_best();
 	dp->tsc = rte_rdtsc();
 	dp->mbuf_room = MBUF_ROOM;
-	dp->mbufs = 2 * PORT_DESC + INBOX_SIZE + GROUP_HELD + 4 * BURST;
+	dp->mbufs = 2 * PORT_DESC + inbox_frames(nworkers) + GROUP_HELD + 4 * BURST;
 	return dp;
 }
 

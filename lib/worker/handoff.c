@@ -3,43 +3,84 @@
  * daemon to another. */
 #include "worker_impl.h"
 
-void handoff_add(struct worker *w, uint32_t owner, struct rte_mbuf *m)
+static struct rte_ring *ring_to(const struct worker *w, unsigned kind, uint32_t owner)
 {
-	struct handoff *h = &w->handoff[owner];
+	return w->dp->worker[owner]->inbox.ring[kind][w->index];
+}
+
+void handoff_add(struct worker *w, unsigned kind, uint32_t owner, struct rte_mbuf *m)
+{
+	struct handoff *h = &w->handoff[kind][owner];
 
 	h->m[h->count++] = m;
+	w->laid |= 1u << (kind * WORKER_MAX + owner);
+}
+
+bool handoff_crowded(const struct worker *w, unsigned kind, uint32_t owner)
+{
+	const struct rte_ring *r = ring_to(w, kind, owner);
+
+	return rte_ring_count(r) + w->handoff[kind][owner].count >= rte_ring_get_size(r) / 2;
 }
 
 void handoff_copy(struct worker *w, uint32_t owner, const struct rte_mbuf *m, uint16_t from)
 {
-	struct rte_mbuf *copy = rte_pktmbuf_copy(m, w->pool, 0, UINT32_MAX);
+	unsigned kind = owner == w->index ? INBOX_LOCAL : INBOX_HANDED;
+	struct rte_mbuf *copy;
 
+	if (handoff_crowded(w, kind, owner)) {
+		core_count_drop(&w->core, DROP_HANDOFF_FULL);
+		return;
+	}
+	copy = rte_pktmbuf_copy(m, w->pool, 0, UINT32_MAX);
 	if (!copy) {
 		w->stats.no_mbuf++;
 		return;
 	}
 	copy->port = from;
-	handoff_add(w, owner, copy);
+	handoff_add(w, kind, owner, copy);
 }
 
 /* What an inbox does not take is lost, as in a full switch, and counted. */
+static void flush_to(struct worker *w, unsigned kind, uint32_t owner)
+{
+	struct handoff *h = &w->handoff[kind][owner];
+	unsigned taken =
+		rte_ring_sp_enqueue_burst(ring_to(w, kind, owner), (void **)h->m, h->count, NULL);
+
+	if (kind == INBOX_LOCAL)
+		w->looped |= 1u << owner;
+	if (w->dp->idle == IDLE_ADAPTIVE && owner != w->index)
+		worker_wake(w->dp->worker[owner]);
+	for (unsigned k = taken; k < h->count; k++) {
+		core_count_drop(&w->core, DROP_HANDOFF_FULL);
+		capture_lost(w, h->m[k], DROP_HANDOFF_FULL);
+	}
+	rte_pktmbuf_free_bulk(&h->m[taken], h->count - taken);
+	h->count = 0;
+}
+
 void handoff_flush(struct worker *w)
 {
-	for (uint32_t i = 0; i < w->dp->nworkers; i++) {
-		struct handoff *h = &w->handoff[i];
-		unsigned taken;
+	for (; w->laid; w->laid &= w->laid - 1) {
+		unsigned bit = (unsigned)__builtin_ctz(w->laid);
 
-		if (likely(!h->count))
-			continue;
-		taken = rte_ring_enqueue_burst(
-			w->dp->worker[i]->inbox, (void **)h->m, h->count, NULL);
-		if (w->dp->idle == IDLE_ADAPTIVE && i != w->index)
-			worker_wake(w->dp->worker[i]);
-		for (unsigned k = taken; k < h->count; k++) {
-			core_count_drop(&w->core, DROP_HANDOFF_FULL);
-			capture_lost(w, h->m[k], DROP_HANDOFF_FULL);
-		}
-		rte_pktmbuf_free_bulk(&h->m[taken], h->count - taken);
-		h->count = 0;
+		flush_to(w, bit / WORKER_MAX, bit % WORKER_MAX);
 	}
+}
+
+uint32_t handoff_open(struct worker *w)
+{
+	uint32_t open = LOCAL_EGRESS;
+
+	for (uint32_t left = w->looped; left; left &= left - 1) {
+		uint32_t owner = (uint32_t)__builtin_ctz(left);
+		const struct rte_ring *r = ring_to(w, INBOX_LOCAL, owner);
+
+		if (rte_ring_empty(r))
+			w->looped &= ~(1u << owner);
+		else if (rte_ring_free_count(r) < BURST)
+			open &= ~(1u << EGRESS_LOCAL(owner));
+	}
+	return open;
 }

@@ -11,7 +11,7 @@
  * again; so a worker that never gets there does not hold the command up. */
 static bool quiet(struct worker *w)
 {
-	bool empty = rte_ring_empty(w->inbox);
+	bool empty = inbox_empty(&w->inbox);
 
 	for (uint32_t i = 0; i < w->nports; i++)
 		empty &= !w->port[i].count;

@@ -6,8 +6,8 @@
 #include "worker_impl.h"
 
 #define PREFETCH 4
-/* Bursts of the inbox a round. */
-#define INBOX_BURSTS 4
+/* Frames of the inbox per round: then ports and applications have their turn. */
+#define INBOX_ROUND (4 * BURST)
 
 /* The packets of one burst, compact, and the buffers they lie in. */
 struct rx_burst {
@@ -89,6 +89,20 @@ static NOINLINE void group_frame(
 		rte_pktmbuf_free(m);
 }
 
+/* Another worker's, who alone may look at the QP. While half of the room for such frames is taken,
+ * broken ones get none of the rest.  @return false when it goes no further. */
+static bool pass_on(struct worker *w, uint32_t owner, const struct pkt *pkt, struct rte_mbuf *m)
+{
+	w->stats.handoffs++;
+	if (unlikely(handoff_crowded(w, INBOX_HANDED, owner)) &&
+		!icrc_check(w->core.cfg.icrc, pkt)) {
+		core_count_drop(&w->core, DROP_ICRC);
+		return false;
+	}
+	handoff_add(w, INBOX_HANDED, owner, m);
+	return true;
+}
+
 static void receive(struct worker *w, struct rte_mbuf **m, unsigned n)
 {
 	struct rx_burst b;
@@ -110,8 +124,8 @@ static void receive(struct worker *w, struct rte_mbuf **m, unsigned n)
 			group_frame(w, &b.pkt[i], b.m[i], b.verdict[i]);
 			continue;
 		}
-		handoff_add(w, b.verdict[i] - VERDICT_HANDOFF, b.m[i]);
-		w->stats.handoffs++;
+		if (!pass_on(w, b.verdict[i] - VERDICT_HANDOFF, &b.pkt[i], b.m[i]))
+			b.free[b.spent++] = b.m[i];
 	}
 	handoff_flush(w); /* in the order in which they came */
 	rte_pktmbuf_free_bulk(b.free, b.spent);
@@ -142,15 +156,14 @@ static unsigned rx_inbox(struct worker *w, bool *drained)
 {
 	struct rte_mbuf *m[BURST];
 	unsigned received = 0;
-	unsigned n = BURST;
+	unsigned n = 1;
 
-	for (unsigned i = 0; i < INBOX_BURSTS && n == BURST && !(i && is_late(w)); i++) {
-		n = rte_ring_dequeue_burst(w->inbox, (void **)m, BURST, NULL);
-		if (n)
-			receive(w, m, n);
+	while (received < INBOX_ROUND && !(received && is_late(w)) &&
+		(n = inbox_take(&w->inbox, m))) {
+		receive(w, m, n);
 		received += n;
 	}
-	if (n == BURST)
+	if (n)
 		*drained = false;
 	return received;
 }

@@ -10,9 +10,6 @@
  * there. QPs of other ports do not wait for it at all. */
 #define STALL_NS 100000000u
 
-#define PORT_EGRESS  ((1u << EGRESS_LOCAL(0)) - 1)
-#define LOCAL_EGRESS ((1u << EGRESS_NONE) - 1 - PORT_EGRESS)
-
 static void lay_out(struct worker *w, uint32_t from, uint32_t n)
 {
 	for (uint32_t i = from; i < from + n; i++)
@@ -100,7 +97,7 @@ static void loop_back(struct worker *w, const struct txd *t, struct rte_mbuf *m)
 {
 	m->port = origin(t->port, PKT_LOCAL);
 	m->hash.usr = t->qp->qpn; /* what the receiver believes of who sent it */
-	handoff_add(w, core_owner(&w->core, txd_dest_qp(t)), m);
+	handoff_add(w, INBOX_LOCAL, core_owner(&w->core, txd_dest_qp(t)), m);
 }
 
 /* Seals packet i and puts it where it leaves, if it is not void. */
@@ -142,12 +139,6 @@ static ALWAYS_INLINE void dispatch_burst(struct worker *w, uint32_t n, bool capt
 	w->nspare -= n;
 }
 
-/* Who has that much to receive does that first: what he sends only makes it more. */
-static bool flooded(const struct worker *w)
-{
-	return rte_ring_count(w->inbox) > INBOX_SIZE / 2;
-}
-
 unsigned tx_poll(struct worker *w)
 {
 	uint32_t open = flush(w);
@@ -155,8 +146,6 @@ unsigned tx_poll(struct worker *w)
 	uint64_t now;
 	unsigned n;
 
-	if (flooded(w))
-		return 0;
 	kernel = exception_poll(w);
 	if (kernel)
 		open = flush(w);
@@ -165,7 +154,7 @@ unsigned tx_poll(struct worker *w)
 		return kernel;
 	}
 	now = clock_at(&w->clock, rte_rdtsc()); /* REQ-22 */
-	core_open_egress(&w->core, open | LOCAL_EGRESS);
+	core_open_egress(&w->core, open | handoff_open(w));
 	n = core_tx(&w->core, w->txd, w->nspare, now);
 	if (!n)
 		return kernel;

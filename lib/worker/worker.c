@@ -13,10 +13,7 @@ static bool make_buffers(struct worker *w, int socket)
 	snprintf(name, sizeof(name), "rocid_mbufs%u", w->index);
 	w->pool = rte_pktmbuf_pool_create(name, w->dp->mbufs + 2 * POOL_CACHE, POOL_CACHE, 0,
 		(uint16_t)(RTE_PKTMBUF_HEADROOM + w->dp->mbuf_room), socket);
-	snprintf(name, sizeof(name), "rocid_inbox%u", w->index);
-	/* one consumer, many producers: this worker and the others */
-	w->inbox = rte_ring_create(name, INBOX_SIZE, socket, RING_F_SC_DEQ);
-	return w->pool && w->inbox;
+	return w->pool && inbox_create(&w->inbox, w->index, w->dp->nworkers, socket);
 }
 
 struct worker *worker_create(struct dataplane *dp, uint32_t index, int socket)
@@ -63,21 +60,11 @@ void worker_stop(struct worker *w)
 	worker_wake(w);
 }
 
-static void empty_inbox(struct worker *w)
-{
-	struct rte_mbuf *m;
-
-	while (!rte_ring_dequeue(w->inbox, (void **)&m))
-		rte_pktmbuf_free(m);
-}
-
 void worker_destroy(struct worker *w)
 {
 	if (!w)
 		return;
-	if (w->inbox)
-		empty_inbox(w);
-	rte_ring_free(w->inbox);
+	inbox_destroy(&w->inbox);
 	for (uint32_t i = 0; i < GROUP_HELD; i++)
 		rte_pktmbuf_free(w->held[i]);
 	rte_mempool_free(w->pool);

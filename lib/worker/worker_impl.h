@@ -10,6 +10,7 @@
 #include <rte_ring.h>
 #include "bits.h"
 #include "clock.h"
+#include "inbox.h"
 #include "worker.h"
 
 /** Why a worker lets a port be. */
@@ -76,7 +77,7 @@ struct worker {
 	uint32_t index;
 	uint32_t nports;
 	struct rte_mempool *pool;
-	struct rte_ring *inbox; /* filled by all workers, emptied by this one */
+	struct inbox inbox; /* filled by all workers, emptied by this one */
 	/** Who wants to see frames; NULL: nobody. Read once a burst, so it lies beside what is read
 	 *  then anyway. Control thread. */
 	_Atomic(struct capture *) captures;
@@ -107,8 +108,12 @@ struct worker {
 	struct rte_mbuf *spare[BURST];
 	struct txd txd[BURST];
 	struct worker_port port[PORT_MAX];
-	struct handoff handoff[WORKER_MAX];
 	struct rte_mbuf *held[GROUP_HELD]; /* rx.c: by the core's places (VERDICT_HELD) */
+	/* handoff.c: what is laid aside, a bit for each kind and worker that has any, and the
+	 * workers whose inboxes may hold local frames of this one */
+	struct handoff handoff[INBOX_KINDS][WORKER_MAX];
+	uint32_t laid;
+	uint32_t looped;
 	/* loop.c: the core's grace period that is watched, 0: none, and what QSBR calls it */
 	uint32_t grace;
 	uint64_t grace_token;
@@ -130,11 +135,22 @@ static inline uint16_t origin(uint32_t port, uint32_t queue)
 	return (uint16_t)(queue << 8 | port);
 }
 
-/** Lays @p m aside for the inbox of worker @p owner, at most a burst before handoff_flush(). */
-void handoff_add(struct worker *w, uint32_t owner, struct rte_mbuf *m);
+/** The egresses of inboxes. */
+#define PORT_EGRESS  ((1u << EGRESS_LOCAL(0)) - 1)
+#define LOCAL_EGRESS ((1u << EGRESS_NONE) - 1 - PORT_EGRESS)
+
+/** Lays @p m, an enum inbox_kind, aside for worker @p owner, at most a burst before
+ *  handoff_flush(). */
+void handoff_add(struct worker *w, unsigned kind, uint32_t owner, struct rte_mbuf *m);
+
+/** @return whether half of the room for what this worker hands to worker @p owner is taken. */
+bool handoff_crowded(const struct worker *w, unsigned kind, uint32_t owner);
+
+/** @return a bit for each egress to an inbox that has room for a burst. */
+uint32_t handoff_open(struct worker *w);
 
 /** Lays a copy of @p m aside for worker @p owner, which may be this one, as from @p from
- *  (origin()). Lost when there is no buffer for it. */
+ *  (origin()). Copies take half of the room; lost when that is taken, or there is no buffer. */
 void handoff_copy(struct worker *w, uint32_t owner, const struct rte_mbuf *m, uint16_t from);
 
 /** Puts what was laid aside into the inboxes. */

@@ -2,6 +2,7 @@
 /* A program that sends to another program's QPs, on the same port and with the same address, so
  * that only rocid can tell who is who. */
 #include <string.h>
+#include <time.h>
 #include "attack.h"
 
 #define FORGED 0x5A
@@ -105,7 +106,70 @@ static void forge_uc(struct arena *a)
 	forge(a, ABI_QPT_UC);
 }
 
+/* --- more than its peer's worker can take ---------------------------------------------- */
+
+#define FLOOD_PAIRS  4u
+#define FLOOD_MEMORY (1u << 20)
+#define FLOOD_DEPTH  64u
+#define FLOOD_MS     200u
+
+/* Two QPs of different workers, if there are two. */
+struct flood_pair {
+	struct raw_qp from, to;
+};
+
+static void flood_open(struct flood_pair *f, struct raw *s, struct raw_cq *cq)
+{
+	struct abi_create_qp in = raw_qp_request(s, cq, FLOOD_DEPTH);
+
+	in.type = ABI_QPT_UC;
+	raw_qp(s, &f->from, cq, &in);
+	raw_qp(s, &f->to, cq, &in);
+	must(!raw_rts(&f->from, 1, f->to.r.qpn, 1, DUO_ACCESS), "no connection");
+	must(!raw_rts(&f->to, 1, f->from.r.qpn, 1, DUO_ACCESS), "no connection");
+}
+
+/* A queue full of megabytes to write, without a completion or an ACK. */
+static void flood_post(struct flood_pair *f, const struct raw_mr *mr)
+{
+	const struct abi_wqe w = {.ctl = ABI_WQE_CTL(ABI_WR_RDMA_WRITE, 1, 0),
+		.remote_addr = (uintptr_t)mr->mem,
+		.rkey = mr->key};
+	const struct abi_sge sge = {(uintptr_t)mr->mem, FLOOD_MEMORY, mr->key};
+
+	for (unsigned i = 0; i < FLOOD_DEPTH; i++)
+		raw_post(&f->from, &w, &sge);
+}
+
+/* It posts once and sleeps, and its WRITEs come faster than the workers of their QPs can take
+ * them. Nothing is lost for it: the test expects that rocid counted no full inbox. */
+static void flood(struct arena *a)
+{
+	const struct timespec rest = {.tv_nsec = FLOOD_MS * 1000000L};
+	struct flood_pair f[FLOOD_PAIRS];
+	struct raw_cq cq;
+	struct raw_mr mr;
+	struct raw s;
+
+	raw_open(&s, a->socket);
+	raw_cq(&s, &cq, 64, ABI_NO_HANDLE);
+	raw_mr(&s, &mr, FLOOD_MEMORY, 0, DUO_ACCESS);
+	for (unsigned i = 0; i < FLOOD_PAIRS; i++)
+		flood_open(&f[i], &s, &cq);
+	for (unsigned i = 0; i < FLOOD_PAIRS; i++)
+		flood_post(&f[i], &mr);
+	for (unsigned i = 0; i < 10 * a->effort; i++)
+		nanosleep(&rest, NULL);
+	for (unsigned i = 0; i < FLOOD_PAIRS; i++) {
+		raw_qp_unmap(&f[i].from);
+		raw_qp_unmap(&f[i].to);
+	}
+	raw_mr_free(&mr);
+	raw_close(&s);
+}
+
 const struct attack attacks_wire[] = {
+	{"UC WRITEs that nobody waits for", flood},
 	{"another program's connection, RC", forge_rc},
 	{"another program's connection, UC", forge_uc},
 	{NULL, NULL},

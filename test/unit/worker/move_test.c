@@ -181,26 +181,56 @@ static void tx_poll__local_packets_find_their_owner(void **state)
 	assert_int_equal(rig_poll(&a), ABI_WC_SUCCESS);
 }
 
-/* All workers fill an inbox: more than one burst of it a round, and while it is half full its
- * worker adds nothing. */
-static void tx_poll__a_flooded_worker_receives_first(void **state)
+/* Frames that are no RoCE, as if worker @p from had so many for worker @p to. */
+static void fill_inbox(unsigned to, unsigned kind, unsigned from)
 {
-	unsigned sent = 0;
+	struct rte_ring *ring = w[to]->inbox.ring[kind][from];
 
-	rig_write(&a, &b, 60 * 1024);
-	doorbell_poll(w[0]);
-	while (rte_ring_count(w[0]->inbox) <= INBOX_SIZE / 2) {
-		struct rte_mbuf *m = rte_pktmbuf_alloc(w[1]->pool);
+	while (rte_ring_free_count(ring)) {
+		struct rte_mbuf *m = rte_pktmbuf_alloc(w[from]->pool);
 
 		assert_non_null(m);
-		rte_pktmbuf_append(m, 60); /* no RoCE */
-		assert_int_equal(rte_ring_enqueue(w[0]->inbox, m), 0);
+		rte_pktmbuf_append(m, 60);
+		assert_int_equal(rte_ring_enqueue(ring, m), 0);
 	}
+	w[from]->looped |= 1u << to;
+}
+
+/* Others fill its inbox, and a worker goes on sending. */
+static void tx_poll__a_flooded_worker_sends(void **state)
+{
+	fill_inbox(0, INBOX_LOCAL, 1);
+	fill_inbox(0, INBOX_HANDED, 1);
+	assert_int_equal(write_and_send(60 * 1024), BURST);
+}
+
+/* Where there is no room for a burst of local packets, none is built, and none is lost; by a port,
+ * and to another worker, all goes on. */
+static void tx_poll__full_inbox_holds_up_its_senders_alone(void **state)
+{
+	struct rig_qp c, d; /* by the wire */
+	unsigned rounds = 0;
+
+	rig_qp_up(&r, &c, SLOT + 2, 0);
+	rig_qp_up(&r, &d, SLOT + 3, 0);
+	rig_connect(&r, &c, &d, 0, false);
+	rig_connect(&r, &d, &c, 1, false);
+	move(&b, 1);
+	fill_inbox(1, INBOX_LOCAL, 0);
+	assert_int_equal(write_and_send(60 * 1024), 0);
+	rig_write(&c, &d, 1024);
+	doorbell_poll(w[0]);
+	assert_int_equal(tx_poll(w[0]), 1);
 	assert_int_equal(tx_poll(w[0]), 0);
-	assert_true(rx(0) > BURST);
-	while (!sent)
-		sent = tx_poll(w[0]), rx(0);
-	assert_int_equal(sent, BURST);
+	while (b.qp->resp.epsn != ((0xFFFFF0 + 60) & 0xFFFFFF) && ++rounds < 1000) {
+		rx(1);
+		tx_poll(w[0]);
+	}
+	assert_in_range(rounds, 2, 999);
+	assert_int_equal(w[0]->core.count.drop[DROP_HANDOFF_FULL], 0);
+	assert_int_equal(w[0]->core.count.retransmits, 0);
+	rig_qp_down(&r, &c, SLOT + 2);
+	rig_qp_down(&r, &d, SLOT + 3);
 }
 
 /* --- moving ----------------------------------------------------------------------------- */
@@ -275,7 +305,8 @@ int main(void)
 		T(rx_poll__hands_over_again),
 		T(rx_poll__port_that_does_not_spread),
 		T_LOCAL(tx_poll__local_packets_find_their_owner),
-		T_LOCAL(tx_poll__a_flooded_worker_receives_first),
+		T_LOCAL(tx_poll__full_inbox_holds_up_its_senders_alone),
+		T_LOCAL(tx_poll__a_flooded_worker_sends),
 		T(mailbox_poll__gives_at_a_quiet_moment),
 		T(mailbox_poll__waits_not_for_ever),
 		T(worker_create__clocks_agree),
