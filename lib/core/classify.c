@@ -107,7 +107,7 @@ static NOINLINE enum drop not_from_peer(const struct qp *qp, const struct pkt *p
 }
 
 /* After the ICRC: what a packet must be for this QP to look at it. */
-static enum drop check_qp(const struct qp *qp, const struct pkt *pkt, bool from_peer)
+static ALWAYS_INLINE enum drop check_qp(const struct qp *qp, const struct pkt *pkt, bool from_peer)
 {
 	/* RSP-47; what is not reliable goes on receiving in SQE, which RC is never in (VAL-06). */
 	const unsigned receiving =
