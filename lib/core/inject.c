@@ -358,8 +358,8 @@ bool inject_release(struct core *c, struct qp *qp, struct txd *t, uint64_t now)
 	t->port = h->port;
 	t->local = h->local;
 	t->group = h->group;
-	if (!egress_is_open(
-		    c, t->local ? EGRESS_LOCAL(core_owner(c, txd_dest_qp(t))) : EGRESS_PORT(t->port)))
+	if (!egress_is_open(c,
+		    t->local ? EGRESS_LOCAL(core_owner(c, txd_dest_qp(t))) : EGRESS_PORT(t->port)))
 		return false;
 	sealed(t, h->len, h->fault);
 	let_go(in, h);
