@@ -179,6 +179,9 @@ struct core_share {
 	struct list qps;  /* QPs with something to send or to flush, round robin */
 };
 
+/** Destinations whose silence is told apart (a power of two). */
+#define LATE_SLOTS 16u
+
 /* Why a core takes care: some QP of the daemon is traced, or has faults. */
 #define CORE_TRACING   (1u << 0)
 #define CORE_INJECTING (1u << 1)
@@ -192,6 +195,10 @@ struct core {
 	uint64_t tx_now;     /* time of the core_tx() call under way, or the last: core_seal()'s */
 	uint32_t tx_call;    /* its number */
 	uint8_t careful;     /* CORE_TRACING, CORE_INJECTING: steps are taken one at a time */
+	/** event.c: a QP that was not answered in time, one of those of a destination, or 0; the
+	 *  control thread takes it away. `late_news`: that is to be told. */
+	_Atomic uint32_t late[LATE_SLOTS];
+	bool late_news;
 	uint32_t ev_head, ev_tail;
 	struct core_event ev[EVENT_QUEUE];
 	uint16_t ip_id;

@@ -43,6 +43,17 @@ void srq_event(struct core *c, const struct srq *srq, uint32_t type)
 			.type = type, .handle = srq->handle, .session = srq->session};
 }
 
+void qp_late(struct core *c, const struct qp *qp)
+{
+	_Atomic uint32_t *slot = &c->late[qp->attr.ah.dgid[15] % LATE_SLOTS];
+
+	/* Others to the same destination need not be told of, and another one's turn comes. */
+	if (atomic_load_explicit(slot, memory_order_relaxed))
+		return;
+	atomic_store_explicit(slot, qp->qpn, memory_order_release);
+	c->late_news = true;
+}
+
 void qp_overflown(
 	struct core *c, struct qp *qp, const struct cq_lane *lane, bool first, uint64_t now)
 {

@@ -41,6 +41,7 @@ struct ctl {
 	struct watch stopper; /* eventfd: ctl_stop() */
 	struct watch news;    /* rtnetlink */
 	struct watch faults;  /* eventfd: shared memory faulted */
+	struct watch late;    /* eventfd: QPs were not answered in time */
 	bool stopping;
 	char *socket_path;
 	uint64_t listen_ms;	  /* when to look at the listener again; 0: always */
