@@ -266,6 +266,7 @@ static void retry(struct core *c, struct qp *qp, uint64_t now)
 void completer_timeout(struct core *c, struct qp *qp, uint64_t now)
 {
 	c->count.local_ack_timeout_err++;
+	qp_late(c, qp);
 	retry(c, qp, now);
 }
 

@@ -223,6 +223,9 @@ struct core_groups {
 	struct group_job job[GROUP_JOBS];
 };
 
+/** Destinations whose silence is told apart (a power of two). */
+#define LATE_SLOTS 16u
+
 /* Why a core takes care: some QP of the daemon is traced, or has faults. */
 #define CORE_TRACING   (1u << 0)
 #define CORE_INJECTING (1u << 1)
@@ -241,6 +244,10 @@ struct core {
 	uint64_t tx_now;  /* time of the core_tx() call under way, or the last: core_seal()'s */
 	uint32_t tx_call; /* its number */
 	uint8_t careful;  /* CORE_TRACING, CORE_INJECTING: steps are taken one at a time */
+	/** event.c: a QP that was not answered in time, one of those of a destination, or 0; the
+	 *  control thread takes it away. `late_news`: that is to be told. */
+	_Atomic uint32_t late[LATE_SLOTS];
+	bool late_news;
 	uint16_t ip_id;
 	uint32_t grace_begun; /* core_grace_begin() */
 	uint32_t grace_ended;

@@ -51,6 +51,17 @@ void srq_event(struct core *c, struct srq *srq, uint32_t type)
 	c->srq_summary |= 1ull << slot / 64;
 }
 
+void qp_late(struct core *c, const struct qp *qp)
+{
+	_Atomic uint32_t *slot = &c->late[qp->attr.ah.dgid[15] % LATE_SLOTS];
+
+	/* Others to the same destination need not be told of, and another one's turn comes. */
+	if (atomic_load_explicit(slot, memory_order_relaxed))
+		return;
+	atomic_store_explicit(slot, qp->qpn, memory_order_release);
+	c->late_news = true;
+}
+
 void qp_overflown(struct core *c, struct qp *qp, struct cq_lane *lane, bool first, uint64_t now)
 {
 	/* CQ-01: no silent loss. The first one tells of the CQ, each QP of itself. */

@@ -430,6 +430,9 @@ void qp_error(struct core *c, struct qp *qp, uint64_t now);
  *  only goes to SQE, where the send queue is flushed and the receive queue goes on (UC-11). */
 void qp_send_error(struct core *c, struct qp *qp, uint64_t now);
 
+/** The local ACK timer of @p qp fired: has the control thread look for its neighbour. */
+void qp_late(struct core *c, const struct qp *qp);
+
 /** Queues an async event for @p qp's owner. */
 void qp_event(struct core *c, struct qp *qp, uint32_t type);
 

@@ -13,6 +13,7 @@
 #include "admin_trace.h"
 #include "announce.h"
 #include "ending.h"
+#include "find.h"
 #include "job.h"
 #include "object.h"
 #include "port.h"
@@ -255,6 +256,32 @@ static int open_ports(struct ctl *ctl, const struct ctl_config *cfg, char why[AB
 	return 0;
 }
 
+/* The first QPs of a destination that were not answered: their neighbour may have moved. */
+static void late_ready(struct watch *w)
+{
+	struct ctl *ctl = container_of(w, struct ctl, late);
+	uint64_t times;
+	ssize_t n = read(w->fd, &times, sizeof(times));
+
+	(void)n;
+	for (uint32_t i = 0; i < ctl->dp->nworkers; i++)
+		for (uint32_t slot = 0; slot < LATE_SLOTS; slot++) {
+			const struct qp_obj *o = find_qp(ctl, worker_take_late(ctl->dp, i, slot));
+
+			if (o && o->dest)
+				dest_probe(o->dest);
+		}
+}
+
+static int watch_late(struct ctl *ctl)
+{
+	ctl->late.fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (ctl->late.fd < 0)
+		return -errno;
+	ctl->notifier.late_fd = ctl->late.fd;
+	return ctl_watch(ctl, &ctl->late);
+}
+
 /* What the SIGBUS handler has found goes through the event loop. */
 static int watch_faults(struct ctl *ctl)
 {
@@ -279,7 +306,7 @@ static int open_loop(struct ctl *ctl, char why[ABI_SENTENCE_MAX])
 	ctl->epoll = epoll_create1(EPOLL_CLOEXEC);
 	ctl->stopper.fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (ctl->epoll < 0 || ctl->stopper.fd < 0 || ctl_watch(ctl, &ctl->stopper) ||
-		watch_faults(ctl) || watch_huge(ctl))
+		watch_faults(ctl) || watch_huge(ctl) || watch_late(ctl))
 		return refuse(why, -errno, "rocid cannot make its event loop: %s", strerror(errno));
 	return 0;
 }
@@ -311,6 +338,7 @@ static void init(struct ctl *ctl, const struct ctl_config *cfg)
 	ctl->stopper = (struct watch){.fd = -1, .ready = stopper_ready};
 	ctl->faults = (struct watch){.fd = -1, .ready = session_faults_ready};
 	ctl->populated = (struct watch){.fd = -1, .ready = mrs_populated};
+	ctl->late = (struct watch){.fd = -1, .ready = late_ready};
 	ctl->passed_fd = -1;
 	list_init(&ctl->captures);
 	list_init(&ctl->traces);
@@ -515,6 +543,7 @@ void ctl_destroy(struct ctl *ctl)
 	ctl_unwatch(ctl, &ctl->faults);
 	huge_destroy(ctl->huge);
 	ctl_unwatch(ctl, &ctl->populated);
+	ctl_unwatch(ctl, &ctl->late);
 	if (ctl->epoll >= 0)
 		close(ctl->epoll);
 	if (ctl->announce_fd >= 0)

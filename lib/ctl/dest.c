@@ -12,6 +12,11 @@
 /* After a failure, and between two looks at one entry however many news come. */
 #define RETRY_MS 1000u
 #define PAUSE_MS 100u
+/* A neighbour that has not answered by then is looked for; and how often one, and any, is probed.
+ */
+#define PROBE_ANSWER_MS 100u
+#define PROBE_PAUSE_MS	2000u
+#define PROBE_ANY_MS	10u
 /* Entries that one round looks up: some 20 us each, applications wait meanwhile. */
 #define ROUND 64u
 /* QPs of one destination that are looked at for a sentence. */
@@ -166,6 +171,10 @@ void dest_release(struct dest *d)
  * to hear of the change before stay in front: they hear of this one alone, and soon. */
 static void apply(struct dest *d, const uint8_t dmac[6], const uint8_t smac[6], bool local)
 {
+	if (memcmp(d->dmac, none, 6) && memcmp(d->dmac, dmac, 6)) {
+		memcpy(d->former, d->dmac, 6);
+		d->moved_ms = ctl_now_ms();
+	}
 	if (memcmp(d->dmac, dmac, 6) || memcmp(d->smac, smac, 6) || d->local != local) {
 		memmove(d->dmac, dmac, 6);
 		memmove(d->smac, smac, 6);
@@ -229,12 +238,18 @@ static void readdress_some(struct ctl *ctl)
 		list_push(&ctl->dests.late, &d->turn);
 }
 
+static bool is_kernels(const struct dest *d)
+{
+	return !d->local && !memcmp(d->key.given, none, 6) && d->query.ifindex;
+}
+
 /* What the kernel resolves must be kept fresh; the rest changes with news only. */
 static void look_again_later(struct dest *d, uint64_t now_ms)
 {
-	bool kernel = !d->local && !memcmp(d->key.given, none, 6) && d->query.ifindex;
-
-	set_due(d, kernel ? now_ms + FRESH_MS : NEVER);
+	if (d->probed_ms)
+		set_due(d, d->probed_ms + PROBE_ANSWER_MS);
+	else
+		set_due(d, is_kernels(d) ? now_ms + FRESH_MS : NEVER);
 }
 
 /* Somebody came whose destination @p query found. */
@@ -345,12 +360,31 @@ static void found_late(struct neigh_query *q, int err, const char *why)
 	take_answer(d, err, false);
 }
 
+void dest_probe(struct dest *d)
+{
+	struct dests *all = &d->ctl->dests;
+	uint64_t now_ms = ctl_now_ms();
+
+	if (!is_kernels(d) || d->pending || now_ms < d->probe_ms || now_ms < all->probe_ms)
+		return;
+	all->probe_ms = now_ms + PROBE_ANY_MS;
+	d->probe_ms = now_ms + PROBE_PAUSE_MS;
+	if (rtnl_neigh_probe(&d->ctl->rtnl, d->query.ifindex, d->query.nexthop, false))
+		return;
+	d->probed_ms = now_ms;
+	set_due(d, now_ms + PROBE_ANSWER_MS);
+}
+
 static void check(struct dest *d)
 {
 	char why[ABI_SENTENCE_MAX]; /* for nobody: the QP's retries tell the application */
 	bool local;
 	int err;
 
+	if (d->probed_ms && ctl_now_ms() >= d->probed_ms + PROBE_ANSWER_MS) {
+		d->probed_ms = 0;
+		rtnl_neigh_probe(&d->ctl->rtnl, d->query.ifindex, d->query.nexthop, true);
+	}
 	if (d->pending)
 		neigh_cancel(&d->query);
 	err = dest_find(d->ctl, &d->key, &d->query, &local, why);

@@ -53,6 +53,10 @@ struct dest {
 	bool local;
 	uint64_t due_ms;     /* when to look again */
 	uint64_t checked_ms; /* when that was done last */
+	uint64_t probe_ms;   /* when the neighbour may be probed again */
+	uint64_t probed_ms;  /* when it was, and its answer is due; 0: it was not */
+	uint8_t former[6];   /* the MAC that it had */
+	uint64_t moved_ms;   /* until then; 0: it has had one only */
 };
 
 struct dests {
@@ -61,6 +65,7 @@ struct dests {
 	struct list hop[DEST_BUCKETS]; /* by the neighbour that the kernel named */
 	uint32_t first;		       /* bucket that a round begins with */
 	struct list late;	       /* destinations with QPs or AHs to readdress, in turns */
+	uint64_t probe_ms;	       /* when some neighbour may be probed again */
 	uint64_t next_ms;	       /* nothing is due before */
 };
 
@@ -96,6 +101,10 @@ const struct qp_obj *dest_rival(const struct qp_obj *o);
 /** Takes @p o from its entry, if it is in one. */
 void dest_leave(struct qp_obj *o);
 void dest_leave_ah(struct ah_obj *o);
+
+/** QPs of @p d were not answered in time: asks the neighbour whether it is still there, and if it
+ *  does not answer, everybody who has its address now. Seldom, whatever applications do. */
+void dest_probe(struct dest *d);
 
 /** Has all entries of port @p port looked up soon. */
 void dests_touch_port(struct ctl *ctl, uint32_t port);

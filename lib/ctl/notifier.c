@@ -37,6 +37,7 @@ void notifier_init(struct notifier *n, struct dataplane *dp, notifier_find find,
 	n->dp = dp;
 	n->find = find;
 	n->find_arg = find_arg;
+	n->late_fd = -1;
 	list_init(&n->busy);
 	list_init(&n->full);
 }
@@ -207,10 +208,24 @@ static unsigned take_events(struct notifier *n)
 	return taken;
 }
 
+/* Workers make no system call for it. */
+static void pass_late(struct notifier *n)
+{
+	uint64_t one = 1;
+	ssize_t sent;
+
+	if (!atomic_load_explicit(&n->dp->late, memory_order_relaxed) ||
+		!atomic_exchange_explicit(&n->dp->late, false, memory_order_acq_rel))
+		return;
+	sent = write(n->late_fd, &one, sizeof(one));
+	(void)sent; /* a full counter has been set already */
+}
+
 unsigned notifier_round(struct notifier *n)
 {
 	unsigned done;
 
+	pass_late(n);
 	notifier_lock(n);
 	done = take_events(n);
 	/* The control thread may be waiting for the lock: applications that read nothing, however

@@ -64,6 +64,7 @@ struct notifier {
 	struct dataplane *dp;
 	notifier_find find;
 	void *find_arg;
+	int late_fd;	  /* eventfd of who takes workers' late QPs; set before the start */
 	struct list busy; /* event_turn.node: sessions with pending events */
 	struct list full; /* those whose sockets took no more: a few of them are tried each round */
 };

@@ -430,22 +430,29 @@ static int neigh_cb(const struct nlmsghdr *h, void *arg)
 	return MNL_CB_OK;
 }
 
+static int neigh_look(
+	struct rtnl *nl, uint32_t ifindex, const uint8_t nexthop[16], struct neigh_answer *answer)
+{
+	struct inet d = inet_of_gid(nexthop);
+	char buf[256];
+	struct nlmsghdr *req = request(buf, RTM_GETNEIGH, NLM_F_ACK);
+	struct ndmsg *nd = mnl_nlmsg_put_extra_header(req, sizeof(*nd));
+
+	memset(answer, 0, sizeof(*answer));
+	nd->ndm_family = d.family;
+	nd->ndm_ifindex = (int)ifindex;
+	mnl_attr_put(req, NDA_DST, d.len, d.bytes);
+	return ask(nl, req, neigh_cb, answer);
+}
+
 int rtnl_neigh_get(struct rtnl *nl, uint32_t ifindex, const uint8_t nexthop[16], uint8_t mac[6])
 {
 	static const uint16_t usable =
 		NUD_PERMANENT | NUD_NOARP | NUD_REACHABLE | NUD_STALE | NUD_DELAY | NUD_PROBE;
 	static const uint8_t zero[6];
-	struct inet d = inet_of_gid(nexthop);
-	struct neigh_answer answer = {0};
-	char buf[256];
-	struct nlmsghdr *req = request(buf, RTM_GETNEIGH, NLM_F_ACK);
-	struct ndmsg *nd = mnl_nlmsg_put_extra_header(req, sizeof(*nd));
-	int err;
+	struct neigh_answer answer;
+	int err = neigh_look(nl, ifindex, nexthop, &answer);
 
-	nd->ndm_family = d.family;
-	nd->ndm_ifindex = (int)ifindex;
-	mnl_attr_put(req, NDA_DST, d.len, d.bytes);
-	err = ask(nl, req, neigh_cb, &answer);
 	if (err)
 		return err;
 	/* ETH-12: never a zero MAC; a netdev without ARP (loopback, tun) has those. */
@@ -483,20 +490,45 @@ static int send_datagram(uint32_t ifindex, const struct inet *d)
 	return err;
 }
 
+static int neigh_change(struct rtnl *nl, uint32_t ifindex, const struct inet *d, uint16_t how,
+	uint16_t state, uint8_t flags)
+{
+	char buf[256];
+	struct nlmsghdr *req = request(buf, RTM_NEWNEIGH, NLM_F_ACK | how);
+	struct ndmsg *nd = mnl_nlmsg_put_extra_header(req, sizeof(*nd));
+
+	nd->ndm_family = d->family;
+	nd->ndm_ifindex = (int)ifindex;
+	nd->ndm_state = state;
+	nd->ndm_flags = flags;
+	mnl_attr_put(req, NDA_DST, d->len, d->bytes);
+	return ask(nl, req, NULL, NULL);
+}
+
+int rtnl_neigh_probe(struct rtnl *nl, uint32_t ifindex, const uint8_t nexthop[16], bool anywhere)
+{
+	struct inet d = inet_of_gid(nexthop);
+	struct neigh_answer answer;
+	int err = neigh_look(nl, ifindex, nexthop, &answer);
+
+	if (err)
+		return err;
+	if (!anywhere)
+		return answer.state & (NUD_REACHABLE | NUD_STALE | NUD_DELAY)
+			       ? neigh_change(nl, ifindex, &d, NLM_F_REPLACE, NUD_PROBE, 0)
+			       : -EALREADY;
+	if (!(answer.state & NUD_PROBE))
+		return -EALREADY;
+	/* From scratch, the kernel asks everybody. */
+	err = neigh_change(nl, ifindex, &d, NLM_F_REPLACE, NUD_NONE, 0);
+	return err ? err : neigh_change(nl, ifindex, &d, NLM_F_CREATE, NUD_NONE, NTF_USE);
+}
+
 int rtnl_neigh_use(struct rtnl *nl, uint32_t ifindex, const uint8_t nexthop[16])
 {
 	struct inet d = inet_of_gid(nexthop);
-	char buf[256];
-	int err;
-	struct nlmsghdr *req = request(buf, RTM_NEWNEIGH, NLM_F_ACK | NLM_F_CREATE);
-	struct ndmsg *nd = mnl_nlmsg_put_extra_header(req, sizeof(*nd));
+	int err = neigh_change(nl, ifindex, &d, NLM_F_CREATE, NUD_NONE, NTF_USE);
 
-	nd->ndm_family = d.family;
-	nd->ndm_ifindex = (int)ifindex;
-	nd->ndm_state = NUD_NONE;
-	nd->ndm_flags = NTF_USE;
-	mnl_attr_put(req, NDA_DST, d.len, d.bytes);
-	err = ask(nl, req, NULL, NULL);
 	/* Without CAP_NET_ADMIN, traffic does it. */
 	return err == -EPERM || err == -EACCES ? send_datagram(ifindex, &d) : err;
 }

@@ -107,6 +107,11 @@ int rtnl_route_get(struct rtnl *nl, const uint8_t *src, const uint8_t dst[16], u
  *  when it asked in vain; -ENOENT when it knows no such neighbour; another negative errno. */
 int rtnl_neigh_get(struct rtnl *nl, uint32_t ifindex, const uint8_t nexthop[16], uint8_t mac[6]);
 
+/** Has the kernel ask the neighbour that it knows whether it is still there (NUD_PROBE).
+ *  @param anywhere  it was asked in vain: ask everybody on the link who has its address now
+ *  @return 0; -EALREADY: there is nothing to ask, or it has answered; another negative errno. */
+int rtnl_neigh_probe(struct rtnl *nl, uint32_t ifindex, const uint8_t nexthop[16], bool anywhere);
+
 /** Has the kernel look for the neighbour, or check one that it has not heard from for long.
  *  @return 0 or a negative errno. */
 int rtnl_neigh_use(struct rtnl *nl, uint32_t ifindex, const uint8_t nexthop[16]);

@@ -23,26 +23,32 @@ static const char *date(uint64_t time_ms, char text[32])
 }
 
 /* at->index: below which number entries are to come, + 1; 0 at first. What changes meanwhile has a
- * higher one then: it is not told twice. */
+ * higher one then, at->row or above: it is not told twice. */
 static bool next_error(
 	struct ctl *ctl, const struct admin_arg arg[], struct document_cursor *at, json_t **element)
 {
 	const struct why_entry *e;
+	uint64_t times;
 	char when[32];
 
 	if (!at->index)
 		why_collect(ctl);
-	e = why_before(ctl, at->index ? at->index - 1 : UINT32_MAX);
-	if (!e)
-		return false;
-	at->index = e->id + 1;
+	do {
+		e = why_before(ctl, at->index ? at->index - 1 : UINT32_MAX);
+		if (!e)
+			return false;
+		if (!at->index)
+			at->row = e->id + 1;
+		at->index = e->id + 1;
+		times = why_times(ctl, e, at->row);
+	} while (!times);
 	*element = json_pack("{s:s, s:s, s:I, s:I, s:s, s:s, s:s, s:I, s:s}", "time",
 		date(e->time_ms, when), "what",
 		e->drop	     ? "dropped"
 		: e->stalled ? "stalled"
 			     : "failed",
 		"qpn", (json_int_t)e->qpn, "session", (json_int_t)e->session, "program", e->program,
-		"cause", e->cause, "rule", e->rule, "times", (json_int_t)e->count, "why", e->text);
+		"cause", e->cause, "rule", e->rule, "times", (json_int_t)times, "why", e->text);
 	return true;
 }
 

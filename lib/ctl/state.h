@@ -44,6 +44,7 @@ struct ctl {
 	struct watch faults;	/* eventfd: shared memory faulted */
 	struct watch populated; /* eventfd: huge.h is done with a region */
 	struct huge *huge;
+	struct watch late; /* eventfd: QPs were not answered in time */
 	bool stopping;
 	char *socket_path;
 	uint64_t listen_ms;	  /* when to look at the listener again; 0: always */

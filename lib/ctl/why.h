@@ -27,6 +27,7 @@ struct why_entry {
 	uint32_t id;	  /* grows with each change; 0: empty */
 	uint64_t time_ms; /* of the calendar, when it happened last */
 	uint64_t key;	  /* tells one happening from another */
+	uint64_t alike;	  /* the same of those whose sentences differ in plain numbers only */
 	bool drop;	  /* packets were dropped, else a QP failed, */
 	bool stalled;	  /* or waits for what will not come */
 	uint32_t qpn;
@@ -64,6 +65,10 @@ void why_collect(struct ctl *ctl);
 
 /** @return the newest entry whose id is below @p below, NULL: none. */
 const struct why_entry *why_before(const struct ctl *ctl, uint32_t below);
+
+/** @return how often what @p e tells of happened, entries alike with an id below @p below included;
+ *  0: it is told by a newer one of these. */
+uint64_t why_times(const struct ctl *ctl, const struct why_entry *e, uint32_t below);
 
 /** Writes what is remarkable about @p o although it did not fail, into @p text; empty: nothing. */
 void why_hint(struct ctl *ctl, const struct qp_obj *o, char text[ABI_WHY_MAX]);

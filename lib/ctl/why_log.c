@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What is remembered: sentences about what failed, and the keys and QPNs of what is gone. */
+#include <ctype.h>
 #include <rte_cycles.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -115,6 +116,78 @@ static void set_owner(struct why_entry *e, const struct qp_obj *o)
 	memcpy(e->program, o->session->program, sizeof(e->program));
 }
 
+/* --- entries alike ------------------------------------------------------------------------ */
+
+#define FNV_START 14695981039346656037ull
+#define FNV_PRIME 1099511628211ull
+
+static uint64_t hash_more(uint64_t h, const char *text, size_t len)
+{
+	for (size_t i = 0; i < len; i++)
+		h = (h ^ (uint8_t)text[i]) * FNV_PRIME;
+	return h;
+}
+
+/* A plain number, decimal or hexadecimal: a QPN, a PSN, a key. Addresses and times are none. */
+static bool is_number(const char *word, size_t len)
+{
+	size_t i = len > 2 && word[0] == '0' && word[1] == 'x' ? 2 : 0;
+	bool hex = i != 0;
+
+	for (; i < len; i++)
+		if (!(hex ? isxdigit((uint8_t)word[i]) : isdigit((uint8_t)word[i])))
+			return false;
+	return len > 0;
+}
+
+/* Letters, digits, and what joins the parts of an address or a time. */
+static size_t word_length(const char *text)
+{
+	size_t len = 0;
+
+	while (isalnum((uint8_t)text[len]) ||
+		((text[len] == '.' || text[len] == ':') && isalnum((uint8_t)text[len + 1])))
+		len++;
+	return len;
+}
+
+/* Hundreds of QPs of one program that fail for one reason are told of once. */
+static uint64_t alike(const struct why_entry *e)
+{
+	const uint32_t head[] = {e->session, (uint32_t)e->drop << 1 | e->stalled};
+	uint64_t h = hash_more(FNV_START, (const char *)head, sizeof(head));
+
+	h = hash_more(h, e->cause, strlen(e->cause));
+	for (const char *p = e->text; *p;) {
+		size_t len = word_length(p);
+
+		if (!len)
+			h = hash_more(h, p++, 1);
+		else if (!is_number(p, len))
+			h = hash_more(h, p, len);
+		p += len;
+	}
+	return h;
+}
+
+uint64_t why_times(const struct ctl *ctl, const struct why_entry *e, uint32_t below)
+{
+	const struct why *w = ctl->why;
+	const struct why_entry *all = e->drop ? w->drop : w->error;
+	uint64_t sum = 0;
+
+	for (uint32_t i = 0; i < (e->drop ? WHY_DROPS : WHY_ERRORS); i++) {
+		if (!all[i].id || all[i].id >= below || all[i].alike != e->alike)
+			continue;
+		if (all[i].id > e->id)
+			return 0;
+		sum += all[i].count;
+	}
+	return sum;
+}
+
+/* --- what happened ------------------------------------------------------------------------ */
+
 static uint64_t error_key(const struct qp_obj *o, const struct cause_note *n)
 {
 	return (uint64_t)o->qpn << 40 ^ n->time;
@@ -154,6 +227,7 @@ static const struct why_entry *enter_error(
 			"faults\")",
 			(unsigned long long)fault_hits(o));
 	e->rule = c.rule;
+	e->alike = alike(e);
 	return e;
 }
 
@@ -175,6 +249,7 @@ static void enter_drop(struct ctl *ctl, const struct qp_obj *o, uint32_t worker,
 	e->rule = drop_rule(why);
 	set_owner(e, o);
 	why_tell_drop(&t, ctl, o, why, n);
+	e->alike = alike(e);
 }
 
 static struct why_entry *earliest_new(struct why_entry *first, uint32_t n, struct why_entry *best)

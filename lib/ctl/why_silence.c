@@ -115,8 +115,8 @@ static bool rival(struct why_case *c)
 	return true;
 }
 
-/* No loss explains ACKs from before the first request. Whoever sends them takes ours for what it
- * executed long ago; soft-RoCE then tells of a PSN that is neither side's. */
+/* No loss explains ACKs from before the first request: who sends them takes ours for what it
+ * executed long ago. Of which PSN they are depends on the implementation. */
 bool why_tell_old_acks(struct why_text *t, const struct qp *qp)
 {
 	uint32_t n = __atomic_load_n(&qp->why.old_acks, __ATOMIC_RELAXED);
@@ -398,6 +398,45 @@ static bool too_large(struct why_case *c)
 	return true;
 }
 
+static const char *mac_text(const uint8_t mac[6], char text[18])
+{
+	snprintf(text, 18, "%02x:%02x:%02x:%02x:%02x:%02x", mac[0], mac[1], mac[2], mac[3], mac[4],
+		mac[5]);
+	return text;
+}
+
+/* Its MAC changed, too late for this QP: what was sent meanwhile went to the former one. */
+static bool neighbour_moved(struct why_case *c)
+{
+	const struct dest *d = c->o->dest;
+	uint64_t within = why_age_ms(c) + retries_ns(c) / 1000000;
+	char gid[GID_TEXT], was[18], is[18];
+
+	if (!d || !d->moved_ms || ctl_now_ms() > d->moved_ms + within)
+		return false;
+	why_say(&c->t,
+		"The neighbour %s had MAC %s and has %s now, which was found out too late for this "
+		"QP: connect it anew. A longer timeout or a larger retry_cnt outlasts such a "
+		"change",
+		gid_text(d->query.nexthop, gid), mac_text(d->former, was), mac_text(d->dmac, is));
+	c->rule = "ETH-11";
+	return true;
+}
+
+/* What is said may be wrong because it is too early. */
+static void say_probed(struct why_case *c)
+{
+	const struct dest *d = c->o->dest;
+	char gid[GID_TEXT], mac[18];
+
+	if (d && d->probed_ms)
+		why_say(&c->t,
+			"; the neighbour %s (MAC %s) was probed a moment ago and has not answered "
+			"yet: see `ip neigh show dev %s`",
+			gid_text(d->query.nexthop, gid), mac_text(d->dmac, mac),
+			port_of(c)->netdev);
+}
+
 static bool fell_silent(struct why_case *c)
 {
 	if (!c->n->heard)
@@ -407,6 +446,7 @@ static bool fell_silent(struct why_case *c)
 		"(`rocictl show errors` there), its machine or the link went down, or more than "
 		"its "
 		"share of the packets is lost");
+	say_probed(c);
 	return true;
 }
 
@@ -443,12 +483,13 @@ static void never_heard(struct why_case *c)
 void why_tell_silence(struct why_case *c)
 {
 	static bool (*const look[])(struct why_case * c) = {rival, dropped_here, old_acks,
-		port_down, gid_removed, above_port_mtu, refused, unreachable, local_peer, too_large,
-		fell_silent};
+		port_down, gid_removed, above_port_mtu, refused, unreachable, neighbour_moved,
+		local_peer, too_large, fell_silent};
 
 	say_request(c);
 	for (unsigned i = 0; i < ARRAY_SIZE(look); i++)
 		if (look[i](c))
 			return;
 	never_heard(c);
+	say_probed(c);
 }

@@ -142,6 +142,12 @@ const char *worker_stat_help(unsigned i)
 	return i < ARRAY_SIZE(helps) ? helps[i] : NULL;
 }
 
+uint32_t worker_take_late(struct dataplane *dp, uint32_t worker, uint32_t slot)
+{
+	return atomic_exchange_explicit(
+		&dp->worker[worker]->core.late[slot], 0, memory_order_acquire);
+}
+
 bool worker_drop_note(const struct dataplane *dp, uint32_t worker, enum drop why, uint32_t slot,
 	struct drop_note *note)
 {

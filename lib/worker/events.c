@@ -23,9 +23,19 @@ static bool pass_on(struct worker *w)
 	return passed == BURST;
 }
 
+static NOINLINE void tell_late(struct worker *w)
+{
+	w->core.late_news = false;
+	atomic_store_explicit(&w->dp->late, true, memory_order_release);
+	if (w->dp->idle == IDLE_ADAPTIVE)
+		waker_wake(&w->dp->notifier);
+}
+
 /* More than a burst: QPs may fail by the hundred. */
 void events_poll(struct worker *w)
 {
+	if (unlikely(w->core.late_news))
+		tell_late(w);
 	for (unsigned i = 0; i < EVENTS_ROUND / BURST && pass_on(w); i++)
 		;
 }

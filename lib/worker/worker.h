@@ -56,6 +56,8 @@ struct dataplane {
 	/** Completion and async events of all workers: elements are struct core_event. Filled by
 	 *  workers, drained by the notifier thread (ctl). */
 	struct rte_ring *events;
+	/** A core has late QPs to tell of. Workers set it, the notifier thread clears it. */
+	atomic_bool late;
 	/** The notifier thread's, if it sleeps. */
 	struct waker notifier;
 	/** ethdev port id of dataplane port i (ports->port[i]). */
@@ -179,6 +181,9 @@ void worker_stats(const struct dataplane *dp, struct worker_stats *sum);
  *  of @p why.  @return false when that is nothing. Any thread. */
 bool worker_drop_note(const struct dataplane *dp, uint32_t worker, enum drop why, uint32_t slot,
 	struct drop_note *note);
+/** @return a QP of worker @p worker that was not answered in time, and which slot @p slot, below
+ *  LATE_SLOTS, has no more; 0: none. Control thread. */
+uint32_t worker_take_late(struct dataplane *dp, uint32_t worker, uint32_t slot);
 /** Adds those of one worker. */
 void worker_counters_of(const struct worker *w, struct core_counters *sum);
 void worker_stats_of(const struct worker *w, struct worker_stats *sum);

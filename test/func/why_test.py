@@ -240,6 +240,7 @@ class Wire:
         self.judge(self.start('large_mtu_silent'), 'large_mtu_silent',
                    'Nothing ever came back; or the path MTU is too large; ping -M do; [REQ-26]', None)
         self.other_end()
+        self.neighbour_heals()
         self.with_link('own link', 'is down: bring its link up; [GID-08]',
                        lambda: self.a.run('ip link set e0 down'),
                        lambda: self.a.run('ip link set e0 up;'
@@ -253,6 +254,19 @@ class Wire:
                        self.lose_route, lambda: self.m.run('ip link set p1 up'), '10.10.0.2')
         self.with_link('peer', 'It answered before, so it was set up well; [REQ-26]',
                        self.lose_peer, lambda: None)
+
+    def neighbour_heals(self):
+        """The kernel believes in a MAC that nobody has, as when a peer changed its own in silence: rocid has the
+        neighbour probed when the first timer fires, and the QP goes on with the right one."""
+        program = self.start('heals')
+        program.wait('ready')
+        mac = self.a.output('ip neigh show 10.9.0.2 dev e0').split('lladdr ')[1].split()[0]
+        self.a.run('ip neigh replace 10.9.0.2 lladdr 02:00:00:00:77:77 dev e0 nud reachable')
+        program.say('')
+        program.wait('done')
+        shown = self.a.output('ip neigh show 10.9.0.2 dev e0')
+        check(mac in shown, f'the neighbour is not found again: {shown}')
+        program.end()
 
     def refused_frames(self):
         return ask(self.rocictl, self.ra.socket, 'show', 'port', '1')['device']['refused']

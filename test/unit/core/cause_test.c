@@ -364,6 +364,32 @@ static void let_it_fail(void)
 	assert_int_equal(note()->cause, CAUSE_RETRIES);
 }
 
+/* The control thread is to look for the neighbour: told once until it has taken notice. */
+static void qp_late__once(void **state)
+{
+	struct core *core;
+	_Atomic uint32_t *slot;
+
+	l.attr.retry_cnt = 7;
+	lone_start(&l);
+	core = &l.host->core;
+	slot = &core->late[l.qp->qp->attr.ah.dgid[15] % LATE_SLOTS];
+	lone_post(&l, ABI_WR_SEND, 1, 100, 0);
+	lone_tx(&l);
+	assert_false(core->late_news);
+	lone_wait(&l, 20000000000ull);
+	assert_true(core->late_news);
+	assert_int_equal(*slot, l.qp->qp->qpn);
+	core->late_news = false;
+	lone_tx(&l);
+	lone_wait(&l, 20000000000ull);
+	assert_false(core->late_news);
+	*slot = 0;
+	lone_tx(&l);
+	lone_wait(&l, 20000000000ull);
+	assert_true(core->late_news);
+}
+
 /* What the peer answered before was smaller: the path may not take the larger ones. */
 static void cause_retries__sizes(void **state)
 {
@@ -596,6 +622,7 @@ int main(void)
 		T(cause_wqe__key_of_a_region_that_went_since),
 		T(cause_wqe__refused),
 		T(cause_wqe__rnr),
+		T(qp_late__once),
 		T(cause_retries__sizes),
 		T(cause_retries__never_answered),
 		T(cause_retries__in_the_middle),

@@ -174,6 +174,50 @@ static void why_before__newest_first(void **state)
 	assert_int_equal(n, WHY_ERRORS);
 }
 
+/* Equal failures are told of once, with their number: sentences that differ in plain numbers. */
+static void why_times__of_equal_failures(void **state)
+{
+	const struct why_entry *e, *old;
+	uint32_t session = o->session->number;
+
+	for (unsigned i = 0; i < 5; i++)
+		e = fail_for((struct cause_note){.cause = CAUSE_POST_SGES, .value = i});
+	assert_int_equal(why_times(d->ctl, e, UINT32_MAX), 5);
+	old = why_before(d->ctl, e->id);
+	assert_int_equal(why_times(d->ctl, old, UINT32_MAX), 0); /* told by the newest */
+	assert_int_equal(why_times(d->ctl, old, e->id), 4);	 /* of a list that began before */
+	o->session->number = session + 1;			 /* another program's */
+	e = fail_for((struct cause_note){.cause = CAUSE_POST_SGES, .value = 5});
+	assert_int_equal(why_times(d->ctl, e, UINT32_MAX), 1);
+	o->session->number = session;
+	e = fail_for((struct cause_note){.cause = CAUSE_POST_INLINE, .value = 5});
+	assert_int_equal(why_times(d->ctl, e, UINT32_MAX), 1);
+	e = fail_for((struct cause_note){.cause = CAUSE_RETRIES});
+	o->qp->attr.ah.dgid[15]++; /* another peer's */
+	e = fail_for((struct cause_note){.cause = CAUSE_RETRIES});
+	assert_int_equal(why_times(d->ctl, e, UINT32_MAX), 1);
+	o->qp->attr.dest_qpn++;
+	e = fail_for((struct cause_note){.cause = CAUSE_RETRIES});
+	assert_int_equal(why_times(d->ctl, e, UINT32_MAX), 2);
+}
+
+/* ETH-11: the sentence names the neighbour. */
+static void why_of_qp__neighbour_moved(void **state)
+{
+	struct dest *dest = o->dest;
+	const struct cause_note n = {.cause = CAUSE_RETRIES, .heard = true};
+
+	assert_null(strstr(fail_for(n)->text, "neighbour"));
+	dest->probed_ms = ctl_now_ms();
+	assert_non_null(strstr(fail_for(n)->text, "was probed a moment ago and has not answered"));
+	dest->probed_ms = 0;
+	o->qp->ack_timeout = 4000000000u;
+	memcpy(dest->former, "\2\0\0\0\0\7", 6);
+	dest->moved_ms = ctl_now_ms();
+	assert_non_null(strstr(fail_for(n)->text, "had MAC 02:00:00:00:00:07 and has"));
+	assert_string_equal(fail_for(n)->rule, "ETH-11");
+}
+
 /* When more QPs have failed than are remembered, the latest are told, and each once. */
 static void why_collect__more_than_are_remembered(void **state)
 {
@@ -677,6 +721,8 @@ int main(void)
 		T(why_of_qp__domain_of_the_srq),
 		T(why_of_qp__region_deregistered_since),
 		T(why_before__newest_first),
+		T(why_times__of_equal_failures),
+		T(why_of_qp__neighbour_moved),
 		T(why_before__no_commands),
 		T(why_qp_goes__a_session_that_ends_tells_so_many),
 		T(why_collect__more_than_are_remembered),
