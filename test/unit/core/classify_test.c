@@ -595,8 +595,8 @@ static void core_rx__multicast_qpn(void **state)
 	}
 }
 
-/* proves VAL-20: nobody polls, the CQ is full, events wait: all packets are checked and answered all
- * the same. */
+/* proves VAL-20: nobody polls, the CQ is full, events wait: all packets are checked and answered
+ * all the same. */
 static void core_rx__checks_without_a_consumer(void **state)
 {
 	struct core_counters *c = &l.host->core.count;
