@@ -307,12 +307,19 @@ void sigbus_notify(int fd)
 	atomic_store_explicit(&table.notify, fd + 1, memory_order_relaxed);
 }
 
-void *sigbus_take(enum sigbus_kind *kind)
+/* @return index + 1 of the next that faulted, 0: none. */
+static uint32_t next_taken(void)
 {
 	if (!table.taken)
 		table.taken = atomic_exchange_explicit(&table.faulted, 0, memory_order_acquire);
-	while (table.taken) {
-		uint32_t id = table.taken;
+	return table.taken;
+}
+
+void *sigbus_take(enum sigbus_kind *kind)
+{
+	uint32_t id;
+
+	while ((id = next_taken())) {
 		struct guard *g = guard_at(id - 1);
 
 		/* Read before it may be pushed again. */

@@ -252,6 +252,9 @@ static void sigbus_take__forgets_who_has_gone(void **state)
 	sigbus_unguard(id);
 	id = guard_area(p, PAGES * PAGE, PAGE, SIGBUS_RING);
 	assert_int_not_equal(id, first); /* that one is still to be told */
+	assert_int_equal(p[3 * PAGE], 0);
+	assert_ptr_equal(sigbus_take(&kind), &r); /* and what came behind it is told */
+	assert_int_equal(kind, SIGBUS_RING);
 	assert_null(sigbus_take(&kind));
 	munmap((void *)p, PAGES * PAGE);
 }
