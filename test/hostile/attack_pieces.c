@@ -90,14 +90,19 @@ static void tiny_pieces(struct arena *a)
 /* READs of two gigabytes from a region that is nowhere, of many QPs. */
 static void long_reads(struct arena *a)
 {
-	const struct crowd_spec spec = {
-		.n = 64, .cqs = 1, .depth = 64, .sges = 1, .memory = (size_t)1 << 31};
+	const size_t quarter = (size_t)sysconf(_SC_PHYS_PAGES) / 4 * PAGE; /* a user has half */
+	const size_t most = 1ul << 31;
+	const struct crowd_spec spec = {.n = 64,
+		.cqs = 1,
+		.depth = 64,
+		.sges = 1,
+		.memory = quarter < most ? quarter : most};
 
 	crowd_open(&crowd, a, &spec);
 	crowd_pair(&crowd);
 	for (unsigned i = 0; i < crowd.n; i++)
 		for (unsigned k = 0; k < 16; k++) {
-			struct abi_sge sge = crowd_sge(&crowd, 0, 1u << 31);
+			struct abi_sge sge = crowd_sge(&crowd, 0, (uint32_t)spec.memory);
 
 			crowd_post(&crowd.qp[i], ABI_WR_RDMA_READ, &sge, 1, (uintptr_t)crowd.mr.mem,
 				crowd.mr.key);

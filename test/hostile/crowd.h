@@ -14,7 +14,7 @@ struct crowd {
 	struct raw s;
 	struct raw_mr mr;
 	int channel;
-	unsigned n;
+	unsigned n, ncqs;
 	struct raw_cq cq[CROWD_MAX];
 	struct raw_qp qp[CROWD_MAX];
 };
@@ -30,7 +30,7 @@ struct crowd_spec {
 	uint32_t cq_depth; /* 0: what the queues need */
 };
 
-/** Opens a session with QPs in RESET. */
+/** Opens a session with QPs in RESET: fewer than asked for where the user may not have more. */
 void crowd_open(struct crowd *c, const struct arena *a, const struct crowd_spec *spec);
 void crowd_close(struct crowd *c);
 
