@@ -66,6 +66,10 @@
 #define MCAST_GROUP_MAX 1024u
 /** Queue pairs that one group can have: a packet to it is copied so often. */
 #define MCAST_MEMBERS_MAX 256u
+/** Attachments of queue pairs to groups, all together: rocid has a copy of each group's list. */
+#define MCAST_ATTACH_MAX (16 * MCAST_GROUP_MAX)
+/** Completion queues: two per QP. */
+#define CQ_MAX (2 * QP_MAX)
 /** Entries a completion queue lane. */
 #define CQE_MAX (1u << 20)
 /** GID table entries a port: IPv4, IPv6 and RoCEv1 forms of some dozens of addresses. */
@@ -134,7 +138,8 @@
 /** Attachments of one session's queue pairs to multicast groups. */
 #define SESSION_MCAST_MAX 512u
 /** Likewise. */
-#define SESSION_SRQ_MAX (SRQ_MAX / 4 * 3)
+#define SESSION_SRQ_MAX	 (SRQ_MAX / 4 * 3)
+#define SESSION_XRCD_MAX (XRCD_MAX / 4 * 3)
 /** Protection domains of one session, and of the daemon. */
 #define SESSION_PD_MAX 4096u
 #define PD_MAX	       32768u
@@ -145,6 +150,18 @@
 /** MB of rings, and of rocid's private copies of them, that one session can have unless configured
  *  otherwise. */
 #define SESSION_QUEUE_MB 8192u
+/** What all queues may take of the machine's memory, as a fraction: their pages are used as far as
+ *  requests wait, and regions have the rest. */
+#define QUEUES_OF_MEMORY 4u
+/** What is kept back of each kind of object, as a fraction: the last quarter is for users who have
+ *  less than a thirty-second part, so that whatever some users take, eight others get theirs. */
+#define USER_RESERVE 4u
+#define USER_SMALL   32u
+/** Of vm.max_map_count and RLIMIT_NOFILE, what rocid keeps for itself beside what it has when it
+ *  starts; at most a quarter. Mappings: a page that faults divides one into three. Descriptors:
+ * those that programs pass, administrators, captures. */
+#define MAPPINGS_OWN	4096u
+#define DESCRIPTORS_OWN 512u
 /** Milliseconds for which a connection may say nothing when another one wants its place. */
 #define HELLO_PATIENCE_MS 1000u
 /** Descriptors of applications whose closing may hang at the same time, on a thread each. */

@@ -9,8 +9,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include "bits.h"
 #include "command.h"
 #include "object.h"
+#include "quota.h"
 
 /* What the kernel knows already: a file system of the application's own shall not keep us. Nothing
  * but files has a number of its own, and of what else is kept open somebody may wait for the end:
@@ -40,10 +42,24 @@ static struct xrcd *find(const struct ctl *ctl, const struct xrcd *id)
 	return NULL;
 }
 
-static void put(struct ctl *ctl, struct xrcd *x)
+/* It, and the file that it keeps open. */
+static const struct charge domain_charge[] = {{CTL_XRCDS, 1}, {CTL_DESCRIPTORS, 1}};
+
+/* @p s has one reference less; who still has one pays from then on. */
+static void put(struct session *s, struct xrcd *x)
 {
-	if (--x->refs)
+	struct ctl *ctl = s->ctl;
+
+	if (!list_empty(&x->refs)) {
+		struct session *next = container_of(x->refs.next, struct xrcd_ref, node)->session;
+
+		if (x->payer != s)
+			return;
+		quota_pass(s, next, domain_charge, ARRAY_SIZE(domain_charge));
+		x->payer = next;
 		return;
+	}
+	quota_give(s, domain_charge, ARRAY_SIZE(domain_charge));
 	handle_del(&ctl->xrcds, x->number);
 	if (x->fd >= 0)
 		dispose_fd(ctl->closer, x->fd);
@@ -51,12 +67,15 @@ static void put(struct ctl *ctl, struct xrcd *x)
 }
 
 /* A new domain; @p fd is kept open, so that the file's number is not another's meanwhile. */
-static struct xrcd *make(struct ctl *ctl, const struct xrcd *id, int fd, struct reply *r)
+static struct xrcd *make(struct session *s, const struct xrcd *id, int fd, struct reply *r)
 {
+	struct ctl *ctl = s->ctl;
 	struct xrcd *x = calloc(1, sizeof(*x));
 
 	if (x) {
 		*x = *id;
+		list_init(&x->refs);
+		x->payer = s;
 		x->fd = fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, 0);
 	}
 	if (!x || (fd >= 0 && x->fd < 0) || handle_add(&ctl->xrcds, x, &x->number)) {
@@ -71,8 +90,8 @@ static struct xrcd *make(struct ctl *ctl, const struct xrcd *id, int fd, struct 
 
 /* The domain of the descriptor that came along, or a new one of nobody else.  Returns 0 or a
  * negative errno with a sentence. */
-static int choose(
-	struct ctl *ctl, const struct abi_open_xrcd *in, int fd, struct xrcd **out, struct reply *r)
+static int choose(struct session *s, const struct abi_open_xrcd *in, int fd, struct xrcd **out,
+	struct reply *r)
 {
 	struct xrcd id = {0};
 	int err = fd >= 0 ? identify(fd, &id) : 0;
@@ -84,16 +103,23 @@ static int choose(
 	if (err)
 		return refuse(r->why, err, "the XRC domain's file cannot be examined: %s",
 			strerror(-err));
-	*out = fd >= 0 ? find(ctl, &id) : NULL;
+	*out = fd >= 0 ? find(s->ctl, &id) : NULL;
 	if (*out && (in->flags & ABI_XRCD_CREATE) && (in->flags & ABI_XRCD_EXCL))
 		return refuse(r->why, -EEXIST,
 			"the file has an XRC domain already: open it without O_EXCL");
 	if (!*out && !(in->flags & ABI_XRCD_CREATE))
 		return refuse(r->why, fd >= 0 ? -ENOENT : -EINVAL,
 			"there is no such XRC domain: make it with O_CREAT");
-	if (!*out)
-		*out = make(ctl, &id, fd, r);
-	return *out ? 0 : -ENOSPC;
+	if (*out)
+		return 0;
+	err = quota_take(s, domain_charge, ARRAY_SIZE(domain_charge), r->why);
+	if (err)
+		return err;
+	*out = make(s, &id, fd, r);
+	if (*out)
+		return 0;
+	quota_give(s, domain_charge, ARRAY_SIZE(domain_charge));
+	return -ENOSPC;
 }
 
 int cmd_open_xrcd(struct session *s, const struct request *q, struct reply *r)
@@ -111,13 +137,15 @@ int cmd_open_xrcd(struct session *s, const struct request *q, struct reply *r)
 	ref = calloc(1, sizeof(*ref));
 	if (!ref)
 		return refuse(r->why, -ENOMEM, "rocid is out of memory");
-	err = choose(s->ctl, &in, q->fd, &x, r);
+	err = choose(s, &in, q->fd, &x, r);
 	if (!err) {
-		x->refs++;
 		ref->xrcd = x;
+		ref->session = s;
 		err = handle_add(&s->xrcds, ref, &ref->handle);
-		if (err) {
-			put(s->ctl, x);
+		if (!err) {
+			list_push(&x->refs, &ref->node);
+		} else {
+			put(s, x);
 			refuse(r->why, err, "no room for another XRC domain: close some");
 		}
 	}
@@ -133,7 +161,8 @@ int cmd_open_xrcd(struct session *s, const struct request *q, struct reply *r)
 void xrcd_release(struct session *s, struct xrcd_ref *ref)
 {
 	handle_del(&s->xrcds, ref->handle);
-	put(s->ctl, ref->xrcd);
+	list_del(&ref->node);
+	put(s, ref->xrcd);
 	free(ref);
 }
 

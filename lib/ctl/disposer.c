@@ -21,6 +21,7 @@ struct burden {
 	int fd; /* -1: memory */
 	uint8_t *base;
 	size_t size;
+	struct disposed *done; /* NULL: nobody counts */
 };
 
 /* Belongs to its owner and to its threads: the last to leave frees it. */
@@ -37,19 +38,29 @@ struct disposer {
 
 /* --- the threads ---------------------------------------------------------------------- */
 
-static void release(struct burden *b)
+static void unmap(const struct burden *b)
 {
-	if (b->fd >= 0) {
-		close(b->fd);
-		return;
-	}
-	while (b->size) {
-		size_t piece = b->size < PIECE ? b->size : PIECE;
+	size_t left = b->size;
+
+	while (left) {
+		size_t piece = left < PIECE ? left : PIECE;
 
 		/* The front stays mapped, and the file with it, until the last piece. */
-		munmap(b->base + b->size - piece, piece);
-		b->size -= piece;
+		munmap(b->base + left - piece, piece);
+		left -= piece;
 	}
+	if (!b->done)
+		return;
+	atomic_fetch_add_explicit(&b->done->mappings, 1, memory_order_release);
+	atomic_fetch_add_explicit(&b->done->bytes, b->size, memory_order_release);
+}
+
+static void release(const struct burden *b)
+{
+	if (b->fd >= 0)
+		close(b->fd);
+	else
+		unmap(b);
 }
 
 static void free_disposer(struct disposer *d)
@@ -126,16 +137,16 @@ static void start_thread(struct disposer *d)
 	pthread_attr_destroy(&attr);
 }
 
-static void queue(struct disposer *d, int fd, void *base, size_t size)
+static void queue(struct disposer *d, const struct burden *what)
 {
 	struct burden *b = malloc(sizeof(*b));
 	bool taken;
 
 	if (!b) {
-		release(&(struct burden){.fd = fd, .base = base, .size = size});
+		release(what);
 		return;
 	}
-	*b = (struct burden){.fd = fd, .base = base, .size = size};
+	*b = *what;
 	pthread_mutex_lock(&d->lock);
 	list_push(&d->queue, &b->node);
 	if (!d->idle && d->threads < d->max)
@@ -153,12 +164,12 @@ static void queue(struct disposer *d, int fd, void *base, size_t size)
 
 void dispose_fd(struct disposer *d, int fd)
 {
-	queue(d, fd, NULL, 0);
+	queue(d, &(struct burden){.fd = fd});
 }
 
-void dispose_memory(struct disposer *d, void *base, size_t size)
+void dispose_memory(struct disposer *d, void *base, size_t size, struct disposed *done)
 {
-	queue(d, -1, base, size);
+	queue(d, &(struct burden){.fd = -1, .base = base, .size = size, .done = done});
 }
 
 void disposer_destroy(struct disposer *d)

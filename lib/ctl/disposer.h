@@ -11,9 +11,18 @@
 #ifndef DISPOSER_H
 #define DISPOSER_H
 
+#include <stdatomic.h>
 #include <stddef.h>
+#include <stdint.h>
 
 struct disposer;
+
+/** Memory that has been unmapped: any thread adds, the owner takes it away. The bytes are added
+ *  last, and the disposer does not look at it again. */
+struct disposed {
+	_Atomic uint64_t mappings;
+	_Atomic uint64_t bytes;
+};
 
 /** @return NULL when memory is short.
  *  @param threads  how many releases may hang before others wait */
@@ -26,7 +35,8 @@ void disposer_destroy(struct disposer *d);
 void dispose_fd(struct disposer *d, int fd);
 
 /** Unmaps @p size bytes at @p base, in pieces so that no other call of the process on its address
- *  space waits for long. */
-void dispose_memory(struct disposer *d, void *base, size_t size);
+ *  space waits for long.
+ *  @param done  is told when that is over; NULL: nobody is */
+void dispose_memory(struct disposer *d, void *base, size_t size, struct disposed *done);
 
 #endif

@@ -26,22 +26,23 @@ void *object_alloc(size_t size)
 int session_shm(struct session *s, struct shm *m, const char *name, size_t size, int *fd,
 	char why[ABI_SENTENCE_MAX])
 {
-	int err = quota_queues(s, size, why);
+	const struct charge c[] = {{CTL_QUEUES, shm_rounded(size)}, {CTL_MAPPINGS, 1}};
+	int err = quota_take(s, c, ARRAY_SIZE(c), why);
 
 	*fd = -1;
 	if (err)
 		return err;
 	err = shm_create(m, name, size, fd, why);
-	if (err)
-		return err;
-	err = shm_guard(m, SIGBUS_RING, s, why);
+	if (!err)
+		err = shm_guard(m, SIGBUS_RING, s, why);
 	if (err) {
 		shm_unmap(m);
-		close(*fd);
+		if (*fd >= 0)
+			close(*fd);
 		*fd = -1;
+		quota_give(s, c, ARRAY_SIZE(c));
 		return err;
 	}
-	s->bytes += m->size; /* rounded to pages: may end a little above the limit */
 	place_memory(m->base, m->size, s->ctl->dp->node[0]);
 	return 0;
 }
@@ -49,8 +50,7 @@ int session_shm(struct session *s, struct shm *m, const char *name, size_t size,
 void session_shm_free(struct session *s, struct shm *m)
 {
 	if (m->base)
-		s->bytes -= m->size;
-	shm_retire(m, s->ctl->unmapper);
+		shm_retire(m, s->ctl->unmapper, quota_retire(s, CTL_QUEUES, m->size));
 }
 
 /* --- replies -------------------------------------------------------------------------- */
@@ -171,15 +171,17 @@ static void session_ready(struct watch *w)
 
 /* --- life ----------------------------------------------------------------------------- */
 
-static int find_slot(struct ctl *ctl, const struct ucred *peer, char why[ABI_SENTENCE_MAX])
+/* @return a free place for @p s, which is charged for it then. */
+static int find_slot(struct ctl *ctl, struct session *s, char why[ABI_SENTENCE_MAX])
 {
-	int err = quota_session(ctl, peer, why);
+	int err = quota_open(s, why);
 
 	if (err)
 		return err;
 	for (int i = 0; i < (int)SESSION_MAX && ctl->nsessions + ctl->nending < SESSION_MAX; i++)
 		if (!ctl->session[i])
 			return i;
+	quota_close(s);
 	return refuse(why, -EUSERS, "rocid serves %u applications already: end one", SESSION_MAX);
 }
 
@@ -209,14 +211,16 @@ int session_open(struct ctl *ctl, int fd)
 	struct reply r = {0};
 	int slot, err;
 
+	if (s)
+		s->ctl = ctl;
 	if (!s)
 		slot = refuse(r.why, -ENOMEM, "rocid is out of memory");
 	else if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &s->peer, &len))
 		slot = refuse(r.why, -errno, "rocid cannot tell who connects: %s", strerror(errno));
 	else
-		slot = find_slot(ctl, &s->peer, r.why);
+		slot = find_slot(ctl, s, r.why);
 	if (slot == -EUSERS && evict_silent(ctl))
-		slot = find_slot(ctl, &s->peer, r.why);
+		slot = find_slot(ctl, s, r.why);
 	if (slot < 0) {
 		refusal.status = slot;
 		reply_body(&r, r.why, strlen(r.why) + 1);
@@ -226,7 +230,6 @@ int session_open(struct ctl *ctl, int fd)
 		dispose_fd(ctl->closer, fd);
 		return slot;
 	}
-	s->ctl = ctl;
 	s->slot = (uint32_t)slot;
 	s->number = ++ctl->session_count * SESSION_MAX + s->slot;
 	s->since_ms = ctl_now_ms();
@@ -241,7 +244,7 @@ int session_open(struct ctl *ctl, int fd)
 	handles_init(&s->mws, SESSION_MR_MAX);
 	handles_init(&s->channels, SESSION_CHANNEL_MAX);
 	handles_init(&s->cqs, SESSION_CQ_MAX);
-	handles_init(&s->xrcds, XRCD_MAX / 4 * 3);
+	handles_init(&s->xrcds, SESSION_XRCD_MAX);
 	handles_init(&s->srqs, SESSION_SRQ_MAX);
 	handles_init(&s->qps, SESSION_QP_MAX);
 	notifier_lock(&ctl->notifier);

@@ -16,11 +16,16 @@ static size_t round_up(size_t n, size_t unit)
 	return (n + unit - 1) / unit * unit;
 }
 
+size_t shm_rounded(size_t size)
+{
+	return round_up(size, (size_t)sysconf(_SC_PAGESIZE));
+}
+
 int shm_create(struct shm *m, const char *name, size_t size, int *fd, char why[ABI_SENTENCE_MAX])
 {
 	int err = 0;
 
-	m->size = round_up(size, (size_t)sysconf(_SC_PAGESIZE));
+	m->size = shm_rounded(size);
 	m->base = NULL;
 	m->guard = 0;
 	*fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
@@ -95,6 +100,23 @@ static int check_client_fd(
 	return 0;
 }
 
+int shm_client_extent(int fd, uint64_t off, uint64_t len, bool writable, struct shm_extent *out,
+	char why[ABI_SENTENCE_MAX])
+{
+	int err = check_client_fd(fd, off, len, writable, why);
+	struct stat st;
+	size_t page;
+
+	if (err)
+		return err;
+	if (fstat(fd, &st))
+		return refuse(why, -errno, "the memfd cannot be examined: %s", strerror(errno));
+	page = page_size_of(fd);
+	*out = (struct shm_extent){
+		.mapped = len ? round_up(off % page + len, page) : 0, .file = (uint64_t)st.st_size};
+	return 0;
+}
+
 int shm_map_client(struct shm *m, int fd, uint64_t off, uint64_t len, bool writable,
 	uint8_t **first, char why[ABI_SENTENCE_MAX])
 {
@@ -143,12 +165,12 @@ int shm_guard(struct shm *m, enum sigbus_kind kind, void *owner, char why[ABI_SE
 	return 0;
 }
 
-void shm_retire(struct shm *m, struct disposer *d)
+void shm_retire(struct shm *m, struct disposer *d, struct disposed *done)
 {
 	sigbus_unguard(m->guard);
 	m->guard = 0;
 	if (m->base)
-		dispose_memory(d, m->base, m->size);
+		dispose_memory(d, m->base, m->size, done);
 	m->base = NULL;
 }
 

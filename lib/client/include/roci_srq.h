@@ -30,7 +30,8 @@ struct roci_xrcd_init_attr {
  * Opens or makes an XRC domain. It lasts until all who opened it have closed it.
  * @param ctx   the session
  * @param attr  which one
- * @return the domain, or NULL with errno EINVAL, EEXIST, ENOENT (as open(2)), ENOSPC.
+ * @return the domain, or NULL with errno EINVAL, EEXIST, ENOENT (as open(2)), EDQUOT or
+ * ENOSPC (there are too many).
  */
 ROCI_API struct roci_xrcd *roci_open_xrcd(
 	struct roci_context *ctx, const struct roci_xrcd_init_attr *attr);
