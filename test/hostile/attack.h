@@ -29,10 +29,11 @@ struct attack {
 	void (*run)(struct arena *a);
 };
 
-/** Tables; the last row has no name. Those of attacks_root need root, to change limits of rocid
- *  itself; all others run as USER_ATTACKER. */
+/** Tables; the last row has no name. Those of attacks_root and attacks_quota keep root's rights, to
+ *  change limits of rocid itself and to become several users; all others run as USER_ATTACKER. */
 extern const struct attack attacks_words[], attacks_wqe[], attacks_srq[], attacks_keys[],
-	attacks_socket[], attacks_objects[], attacks_memory[], attacks_fuzz[], attacks_root[];
+	attacks_socket[], attacks_objects[], attacks_memory[], attacks_fuzz[], attacks_root[],
+	attacks_quota[];
 
 /** A session with two connected QPs over one CQ and one region, which each may use freely. */
 struct duo {

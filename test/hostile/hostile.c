@@ -31,7 +31,7 @@ static struct victim *victim;
 static pid_t children[2];
 
 static const struct attack *const tables[] = {attacks_words, attacks_wqe, attacks_srq, attacks_keys,
-	attacks_socket, attacks_objects, attacks_memory, attacks_fuzz, attacks_root};
+	attacks_socket, attacks_objects, attacks_memory, attacks_fuzz, attacks_root, attacks_quota};
 
 static pid_t start(void (*body)(struct victim *, const char *), const char *socket)
 {
@@ -183,7 +183,7 @@ static void run_all(struct arena *a, const struct proc *p, char *const *names, u
 			/* the same, whichever others run */
 			a->random = (struct random){
 				seed * 1000003 + t * 100 + (uint64_t)(k - tables[t]) + 1};
-			a->root = tables[t] == attacks_root;
+			a->root = tables[t] == attacks_root || tables[t] == attacks_quota;
 			run(k, a, p);
 			n++;
 		}
