@@ -169,6 +169,11 @@
 /** Destinations of one session that the kernel is looking for at the same time; each costs
  *  the control thread some look-ups a second. */
 #define SESSION_RESOLVE_MAX 256u
+/** And of all: the control thread goes through their list each time that it wakes. */
+#define RESOLVE_MAX (4 * SESSION_RESOLVE_MAX)
+/** Bytes that the kernel keeps of a session's unread replies: some dozens. Descriptors in them
+ *  count against rocid's RLIMIT_NOFILE, and beyond that nobody's replies carry any. */
+#define SESSION_UNREAD_BYTES 16384
 /** Connections of administrators; one more takes the place of the one silent for longest. */
 #define ADMIN_CLIENT_MAX 16u
 /** Bytes of an administrator's request, newline included: several times the longest command. */

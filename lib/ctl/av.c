@@ -63,15 +63,10 @@ int av_find(struct session *s, const struct dest_key *key, struct neigh_query *q
 
 	if (err != -EINPROGRESS)
 		return err;
-	if (s->resolving >= SESSION_RESOLVE_MAX) {
+	err = quota_take_one(s, CTL_LOOKUPS, why);
+	if (err)
 		neigh_cancel(q);
-		return refuse(why, -EBUSY,
-			"%u destinations of the application are still being looked for: wait for "
-			"some",
-			s->resolving);
-	}
-	s->resolving++;
-	return DEFERRED;
+	return err ? err : DEFERRED;
 }
 
 void av_path(const struct ctl *ctl, const struct abi_ah_attr *ah, struct path_spec *p)

@@ -88,6 +88,7 @@ void capacity_of_machine(uint64_t capacity[CTL_KINDS])
 		[CTL_DESCRIPTORS] = left(max_descriptors(), own_descriptors(), DESCRIPTORS_OWN),
 		[CTL_MAPPINGS] = left(max_map_count(), own_mappings(), MAPPINGS_OWN),
 		[CTL_MEMORY] = memory(),
+		[CTL_LOOKUPS] = RESOLVE_MAX,
 		[CTL_QUEUES] = memory() / QUEUES_OF_MEMORY,
 	};
 

@@ -23,7 +23,7 @@ void ah_unpublish(struct ctl *ctl, struct ah_obj *o)
 {
 	if (o->resolving) {
 		neigh_cancel(&o->query);
-		o->session->resolving--;
+		quota_give_one(o->session, CTL_LOOKUPS);
 	}
 	dest_leave_ah(o);
 	if (o->ah)
@@ -94,7 +94,7 @@ static void resolved(struct neigh_query *q, int err, const char *why)
 	struct reply r = {0};
 
 	o->resolving = false;
-	s->resolving--;
+	quota_give_one(s, CTL_LOOKUPS);
 	if (err) {
 		refuse(r.why, err, "%s", why);
 	} else {

@@ -427,7 +427,7 @@ void qp_unpublish(struct ctl *ctl, struct qp_obj *o)
 
 	if (o->resolving) {
 		neigh_cancel(&o->query);
-		o->session->resolving--;
+		quota_give_one(o->session, CTL_LOOKUPS);
 	}
 	why_qp_goes(ctl, o, o->session->ending ? "ended" : "destroyed it");
 	dest_leave(o);

@@ -82,6 +82,7 @@ enum ctl_kind {
 	CTL_MAPPINGS,	 /* of rocid's address space */
 	CTL_MEMORY,	 /* bytes of registered memory that are mapped */
 	CTL_QUEUES,	 /* bytes of queues, rocid's private copies included */
+	CTL_LOOKUPS,	 /* destinations that the kernel is looking for */
 	CTL_KINDS
 };
 

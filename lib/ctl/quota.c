@@ -45,6 +45,8 @@ static const struct row rows[CTL_KINDS] = {
 	[CTL_MAPPINGS] = {"mappings in rocid", "register larger regions", NULL, NULL, 0, 6, false},
 	[CTL_MEMORY] = {"MB of registered memory", "deregister some", "--max-memory",
 		"--max-user-memory", 0, 4, true},
+	[CTL_LOOKUPS] = {"destinations being looked for", "wait for some", NULL, NULL,
+		SESSION_RESOLVE_MAX, 4, false},
 	[CTL_QUEUES] = {"MB of queues", "ask for shorter ones", "--max-queues", "--max-user-queues",
 		SESSION_QUEUE_MB, 4, true},
 };
@@ -54,7 +56,8 @@ static const struct row rows[CTL_KINDS] = {
 const char *const quota_limit_names[] = {"sessions", "qps", "cqs", "mrs", "queues_mb", "memory_mb",
 	"pds", "srqs", "xrcds", "ahs", "attachments", "channels", "user_qps", "user_memory_mb",
 	"user_cqs", "user_mrs", "user_queues_mb", "user_pds", "user_srqs", "user_xrcds", "user_ahs",
-	"user_groups", "user_attachments", "user_descriptors", "user_mappings", NULL};
+	"user_groups", "user_attachments", "user_descriptors", "user_mappings", "lookups",
+	"user_lookups", NULL};
 
 /* In the order of the names. */
 static const struct {
@@ -86,6 +89,8 @@ static const struct {
 	{CTL_ATTACHMENTS, true},
 	{CTL_DESCRIPTORS, true},
 	{CTL_MAPPINGS, true},
+	{CTL_LOOKUPS, false},
+	{CTL_LOOKUPS, true},
 };
 
 _Static_assert(ARRAY_SIZE(places) + 1 == ARRAY_SIZE(quota_limit_names), "each limit has a name");
@@ -253,7 +258,14 @@ static bool beyond(uint64_t used, uint64_t n, uint64_t most)
 
 static int error_of(enum ctl_kind kind)
 {
-	return kind == CTL_SESSIONS ? -EUSERS : -EDQUOT;
+	switch (kind) {
+	case CTL_SESSIONS:
+		return -EUSERS;
+	case CTL_LOOKUPS: /* it passes */
+		return -EBUSY;
+	default:
+		return -EDQUOT;
+	}
 }
 
 static int check_session(const struct session *s, const struct charge *c, char *why)
@@ -263,7 +275,7 @@ static int check_session(const struct session *s, const struct charge *c, char *
 
 	if (!beyond(s->used[c->kind], c->n, in_bytes(c->kind, most)))
 		return 0;
-	return refuse(why, -EDQUOT,
+	return refuse(why, error_of(c->kind),
 		"the application would have more than %u %s, the most it may have: %s, or %s %s",
 		most, r->things, r->remedy,
 		r->option ? "raise rocid's" : "raise the limit by rocictl set limit",
@@ -414,6 +426,12 @@ void quota_pass(struct session *from, struct session *to, const struct charge c[
 		take_off(from, &c[i]);
 		add(to, &c[i]);
 	}
+}
+
+bool quota_is_full(const struct session *s, enum ctl_kind kind)
+{
+	return s->peer.uid &&
+	       s->account->used[kind] >= in_bytes(kind, s->ctl->quota.limits.user[kind]);
 }
 
 int quota_open(struct session *s, char why[ABI_SENTENCE_MAX])

@@ -107,7 +107,7 @@ void session_reply(struct session *s, const struct abi_msg *msg, int result, str
 		drop_fds(r);
 		reply_body(r, r->why, strlen(r->why) + 1);
 	}
-	/* An application with a hundred unread replies will not read this one either. Its socket
+	/* An application with dozens of unread replies will not read this one either. Its socket
 	 * then reports an end, which ends the session where that is safe. */
 	if (!send_message(s->watch.fd, &out, r))
 		shutdown(s->watch.fd, SHUT_RDWR);
@@ -186,16 +186,19 @@ static int find_slot(struct ctl *ctl, struct session *s, char why[ABI_SENTENCE_M
 }
 
 /* Ends the oldest connection that has not said hello for a while, so that those which only
- * connect keep nobody out.  Returns false when there is none. */
-static bool evict_silent(struct ctl *ctl)
+ * connect keep nobody out: one of the same user, if that user's limit is what keeps @p s out.
+ * Returns false when there is none. */
+static bool evict_silent(struct ctl *ctl, const struct session *s)
 {
+	const struct account *own = quota_is_full(s, CTL_SESSIONS) ? s->account : NULL;
 	struct session *oldest = NULL;
 
 	for (uint32_t i = 0; i < SESSION_MAX; i++) {
-		struct session *s = ctl->session[i];
+		struct session *o = ctl->session[i];
 
-		if (s && !s->greeted && (!oldest || s->since_ms < oldest->since_ms))
-			oldest = s;
+		if (o && !o->greeted && (!own || o->account == own) &&
+			(!oldest || o->since_ms < oldest->since_ms))
+			oldest = o;
 	}
 	if (!oldest || ctl_now_ms() - oldest->since_ms < HELLO_PATIENCE_MS)
 		return false;
@@ -205,6 +208,7 @@ static bool evict_silent(struct ctl *ctl)
 
 int session_open(struct ctl *ctl, int fd)
 {
+	const int unread = SESSION_UNREAD_BYTES;
 	struct abi_msg refusal = {.type = ABI_HELLO};
 	struct session *s = object_alloc(sizeof(*s));
 	socklen_t len = sizeof(struct ucred);
@@ -219,7 +223,7 @@ int session_open(struct ctl *ctl, int fd)
 		slot = refuse(r.why, -errno, "rocid cannot tell who connects: %s", strerror(errno));
 	else
 		slot = find_slot(ctl, s, r.why);
-	if (slot == -EUSERS && evict_silent(ctl))
+	if (slot == -EUSERS && evict_silent(ctl, s))
 		slot = find_slot(ctl, s, r.why);
 	if (slot < 0) {
 		refusal.status = slot;
@@ -234,6 +238,7 @@ int session_open(struct ctl *ctl, int fd)
 	s->number = ++ctl->session_count * SESSION_MAX + s->slot;
 	s->since_ms = ctl_now_ms();
 	s->watch = (struct watch){.fd = fd, .ready = session_ready};
+	setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &unread, sizeof(unread));
 	s->async.fd = -1;
 	list_init(&s->async.pending);
 	list_init(&s->async.busy);

@@ -38,7 +38,7 @@ static void add_session(struct sum *t, const struct session *s)
 	t->channels += s->channels.used;
 	t->bytes += (json_int_t)s->used[CTL_QUEUES];
 	t->mr_bytes += (json_int_t)s->used[CTL_MEMORY];
-	t->resolving += s->resolving;
+	t->resolving += (json_int_t)s->used[CTL_LOOKUPS];
 }
 
 /* All of it returns to zero when the last application has gone and its end is over. */

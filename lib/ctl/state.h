@@ -262,7 +262,6 @@ struct session {
 	struct shm region;
 	struct account *account;  /* its user's */
 	uint64_t used[CTL_KINDS]; /* quota.h */
-	uint32_t resolving;	  /* QPs and AHs that are */
 	struct list ahs;
 	struct list ahs_gone; /* unpublished, until the grace period is over */
 	uint32_t ninjected;   /* QPs that have faults: fault.c */

@@ -153,6 +153,21 @@ static void take__sessions(void **state)
 		close_session(s[--n]);
 }
 
+/* It passes by itself. */
+static void take__lookups_of_a_user(void **state)
+{
+	struct session *one = open_session(1), *two = open_session(1), *more = open_session(1);
+
+	assert_int_equal(take_all(one, CTL_LOOKUPS), SESSION_RESOLVE_MAX);
+	assert_int_equal(take_all(two, CTL_LOOKUPS), RESOLVE_MAX / 2 - SESSION_RESOLVE_MAX);
+	assert_int_equal(quota_take_one(more, CTL_LOOKUPS, why), -EBUSY);
+	give_all(one, CTL_LOOKUPS);
+	give_all(two, CTL_LOOKUPS);
+	close_session(one);
+	close_session(two);
+	close_session(more);
+}
+
 static void take__all_or_nothing(void **state)
 {
 	const struct charge c[] = {{CTL_CHANNELS, 1}, {CTL_DESCRIPTORS, 1}};
@@ -246,6 +261,7 @@ int main(void)
 		TEST(take__of_all_sessions_of_a_user),
 		TEST(take__the_last_quarter_is_for_small_users),
 		TEST(take__sessions),
+		TEST(take__lookups_of_a_user),
 		TEST(take__all_or_nothing),
 		TEST(take__memory_beyond_the_default),
 		TEST(retire__counts_until_it_is_unmapped),
