@@ -72,6 +72,10 @@
 #define MCAST_GROUP_MAX 1024u
 /** Queue pairs that one group can have: a packet to it is copied so often. */
 #define MCAST_MEMBERS_MAX 256u
+/** Attachments of queue pairs to groups, all together: rocid has a copy of each group's list. */
+#define MCAST_ATTACH_MAX (16 * MCAST_GROUP_MAX)
+/** Completion queues: two per QP. */
+#define CQ_MAX (2 * QP_MAX)
 /** Copies of multicast datagrams that a worker delivers in one round, besides one of each: as many
  *  as it receives packets in two bursts. */
 #define GROUP_COPIES 64u
@@ -179,7 +183,8 @@
 /** Attachments of one session's queue pairs to multicast groups. */
 #define SESSION_MCAST_MAX 512u
 /** Likewise. */
-#define SESSION_SRQ_MAX (SRQ_MAX / 4 * 3)
+#define SESSION_SRQ_MAX	 (SRQ_MAX / 4 * 3)
+#define SESSION_XRCD_MAX (XRCD_MAX / 4 * 3)
 /** Protection domains of one session, and of the daemon. */
 #define SESSION_PD_MAX 4096u
 #define PD_MAX	       32768u
@@ -196,6 +201,18 @@
 /** Bytes of the largest pages of registered memory: clearing one takes a thread of rocid 0.7 ms,
  * with a lock for which workers may wait. */
 #define HUGE_PAGE_MAX (2u << 20)
+/** What all queues may take of the machine's memory, as a fraction: their pages are used as far as
+ *  requests wait, and regions have the rest. */
+#define QUEUES_OF_MEMORY 4u
+/** What is kept back of each kind of object, as a fraction: the last quarter is for users who have
+ *  less than a thirty-second part, so that whatever some users take, eight others get theirs. */
+#define USER_RESERVE 4u
+#define USER_SMALL   32u
+/** Of vm.max_map_count and RLIMIT_NOFILE, what rocid keeps for itself beside what it has when it
+ *  starts; at most a quarter. Mappings: a page that faults divides one into three. Descriptors:
+ * those that programs pass, administrators, captures. */
+#define MAPPINGS_OWN	4096u
+#define DESCRIPTORS_OWN 512u
 /** Milliseconds for which a connection may say nothing when another one wants its place. */
 #define HELLO_PATIENCE_MS 1000u
 /** Entries of an SRQ that a step of a resize copies (half a MB at most), and of send queues that a
@@ -216,6 +233,11 @@
 /** Destinations of one session that the kernel is looking for at the same time; each costs
  *  the control thread some look-ups a second. */
 #define SESSION_RESOLVE_MAX 256u
+/** And of all: the control thread goes through their list each time that it wakes. */
+#define RESOLVE_MAX (4 * SESSION_RESOLVE_MAX)
+/** Bytes that the kernel keeps of a session's unread replies: some dozens. Descriptors in them
+ *  count against rocid's RLIMIT_NOFILE, and beyond that nobody's replies carry any. */
+#define SESSION_UNREAD_BYTES 16384
 /** Connections of administrators; one more takes the place of the one silent for longest. */
 #define ADMIN_CLIENT_MAX 16u
 /** Bytes of an administrator's request, newline included: several times the longest command. */

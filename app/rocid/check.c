@@ -193,6 +193,27 @@ static void check_gids(struct check *c)
 					gid_text(o->neigh[i].neigh.gid, text));
 }
 
+/* An application cannot have more than all of its user's together. */
+static void check_limits(struct check *c)
+{
+	static const struct {
+		enum ctl_kind kind;
+		const char *option;
+	} both[] = {{CTL_QPS, "qps"}, {CTL_CQS, "cqs"}, {CTL_KEYS, "mrs"}, {CTL_QUEUES, "queues"},
+		{CTL_MEMORY, "memory"}};
+	const struct ctl_limits *l = &c->o->limits;
+
+	for (unsigned i = 0; i < ARRAY_SIZE(both); i++) {
+		uint32_t user = l->user[both[i].kind];
+
+		if (user && l->session[both[i].kind] > user)
+			check_note(c,
+				"max-%s is above max-user-%s: only root's applications get so "
+				"many",
+				both[i].option, both[i].option);
+	}
+}
+
 static void check_sense(struct check *c)
 {
 	const struct options *o = c->o;
@@ -204,13 +225,7 @@ static void check_sense(struct check *c)
 	if (o->socket_group[0] && o->socket_mode && !(o->socket_mode & 060))
 		check_note(
 			c, "socket-group lets nobody in while socket-mode is 0%o", o->socket_mode);
-	if (o->limits.qps && o->limits.user_qps && o->limits.qps > o->limits.user_qps)
-		check_note(
-			c, "max-qps is above max-user-qps: only root's applications get so many");
-	if (o->limits.memory_mb && o->limits.user_memory_mb &&
-		o->limits.memory_mb > o->limits.user_memory_mb)
-		check_note(c, "max-memory is above max-user-memory: only root's applications get "
-			      "so much");
+	check_limits(c);
 	if (o->shake_ms && o->workers == 1)
 		check_note(c, "migrate = %u moves nothing with one worker", o->shake_ms);
 	if (o->highest_port >= (int)c->nports && !c->open && c->nports)

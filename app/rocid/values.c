@@ -153,42 +153,57 @@ static int set_limit(uint32_t *limit, uint32_t max, const char *value, char why[
 
 int set_max_sessions(struct options *o, const char *value, char why[VALUE_MAX])
 {
-	return set_limit(&o->limits.sessions, SESSION_MAX, value, why);
+	return set_limit(&o->limits.user[CTL_SESSIONS], SESSION_MAX, value, why);
 }
 
 int set_max_qps(struct options *o, const char *value, char why[VALUE_MAX])
 {
-	return set_limit(&o->limits.qps, SESSION_QP_MAX, value, why);
+	return set_limit(&o->limits.session[CTL_QPS], SESSION_QP_MAX, value, why);
 }
 
 int set_max_cqs(struct options *o, const char *value, char why[VALUE_MAX])
 {
-	return set_limit(&o->limits.cqs, SESSION_CQ_MAX, value, why);
+	return set_limit(&o->limits.session[CTL_CQS], SESSION_CQ_MAX, value, why);
 }
 
 int set_max_mrs(struct options *o, const char *value, char why[VALUE_MAX])
 {
-	return set_limit(&o->limits.mrs, SESSION_MR_MAX, value, why);
+	return set_limit(&o->limits.session[CTL_KEYS], SESSION_MR_MAX, value, why);
 }
 
 int set_max_queues(struct options *o, const char *value, char why[VALUE_MAX])
 {
-	return set_limit(&o->limits.queue_mb, LIMIT_MB_MAX, value, why);
+	return set_limit(&o->limits.session[CTL_QUEUES], LIMIT_MB_MAX, value, why);
 }
 
 int set_max_memory(struct options *o, const char *value, char why[VALUE_MAX])
 {
-	return set_limit(&o->limits.memory_mb, LIMIT_MB_MAX, value, why);
+	return set_limit(&o->limits.session[CTL_MEMORY], LIMIT_MB_MAX, value, why);
 }
 
 int set_max_user_qps(struct options *o, const char *value, char why[VALUE_MAX])
 {
-	return set_limit(&o->limits.user_qps, QP_MAX, value, why);
+	return set_limit(&o->limits.user[CTL_QPS], QP_MAX, value, why);
+}
+
+int set_max_user_cqs(struct options *o, const char *value, char why[VALUE_MAX])
+{
+	return set_limit(&o->limits.user[CTL_CQS], CQ_MAX, value, why);
+}
+
+int set_max_user_mrs(struct options *o, const char *value, char why[VALUE_MAX])
+{
+	return set_limit(&o->limits.user[CTL_KEYS], MR_MAX - 1, value, why);
+}
+
+int set_max_user_queues(struct options *o, const char *value, char why[VALUE_MAX])
+{
+	return set_limit(&o->limits.user[CTL_QUEUES], LIMIT_MB_MAX, value, why);
 }
 
 int set_max_user_memory(struct options *o, const char *value, char why[VALUE_MAX])
 {
-	return set_limit(&o->limits.user_memory_mb, LIMIT_MB_MAX, value, why);
+	return set_limit(&o->limits.user[CTL_MEMORY], LIMIT_MB_MAX, value, why);
 }
 
 int set_share(struct options *o, const char *value, char why[VALUE_MAX])

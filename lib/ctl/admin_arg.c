@@ -230,9 +230,6 @@ static const char *const on_off[] = {"off", "on", NULL};
 static const char *const port_states[] = {"down", "up", NULL};
 static const char *const idle_names[] = {
 	[IDLE_POLL] = "poll", [IDLE_YIELD] = "yield", [IDLE_ADAPTIVE] = "adaptive", NULL};
-/* As `show limits` has them; admin_set.c goes by their order. */
-static const char *const limit_names[] = {"sessions", "qps", "cqs", "mrs", "queues_mb", "memory_mb",
-	"user_qps", "user_memory_mb", NULL};
 
 /* The last row is any text. */
 static const struct admin_arg_kind kinds[] = {
@@ -255,7 +252,7 @@ static const struct admin_arg_kind kinds[] = {
 	{"PKEY", "a P_Key, 0x8000 set for a full member; 0 empties the entry", NULL, parse_pkey,
 		NULL},
 	{"PRIORITIES", "default, or slA[-B]=P,dscpA[-B]=P,tag=yes", NULL, NULL, NULL},
-	{"LIMIT", "one of \"show limits\"", limit_names, NULL, NULL},
+	{"LIMIT", "one of \"show limits\"", quota_limit_names, NULL, NULL},
 	{"VALUE", "a number, or none", NULL, parse_limit_value, NULL},
 	{"IDLE", "what an idle worker does", idle_names, NULL, NULL},
 	{"ON|OFF", "on or off", on_off, NULL, NULL},
@@ -284,7 +281,7 @@ const struct admin_arg_kind *admin_arg_kind(const char *name, size_t len)
 static int parse_choice(
 	const struct admin_arg_kind *kind, struct admin_arg *arg, char why[ABI_SENTENCE_MAX])
 {
-	char list[128] = "";
+	char list[ABI_SENTENCE_MAX] = "";
 	size_t len = 0;
 
 	for (unsigned i = 0; kind->choices[i]; i++) {

@@ -57,29 +57,21 @@ int admin_set_idle(struct ctl *ctl, const struct admin_arg arg[], char why[ABI_S
 	return 0;
 }
 
-/* In the order of their names in admin_arg.c. */
-static uint32_t *limit_of(struct ctl_limits *l, uint64_t which)
-{
-	uint32_t *const limit[] = {&l->sessions, &l->qps, &l->cqs, &l->mrs, &l->queue_mb,
-		&l->memory_mb, &l->user_qps, &l->user_memory_mb};
-
-	return limit[which];
-}
-
 int admin_set_limit(struct ctl *ctl, const struct admin_arg arg[], char why[ABI_SENTENCE_MAX])
 {
-	struct ctl_limits wanted = ctl->limits;
+	struct ctl_limits wanted = ctl->quota.limits;
+	unsigned which = (unsigned)arg[0].number;
+	uint32_t limit = (uint32_t)arg[1].number;
 	struct ctl_limits got;
-	uint32_t *limit = limit_of(&wanted, arg[0].number);
 
-	if (!arg[1].number)
+	if (!limit)
 		return refuse(why, -EINVAL, "a limit is 1 or more");
-	*limit = (uint32_t)arg[1].number;
-	got = quota_limits(&wanted);
-	if (*limit_of(&got, arg[0].number) != *limit)
+	*quota_limit(&wanted, which) = limit;
+	got = quota_limits(&ctl->quota, &wanted);
+	if (*quota_limit(&got, which) != limit)
 		return refuse(why, -EINVAL, "%s: %u is the most that this rocid can have",
-			arg[0].word, *limit_of(&got, arg[0].number));
-	ctl->limits = got;
+			arg[0].word, *quota_limit(&got, which));
+	ctl->quota.limits = got;
 	return 0;
 }
 

@@ -77,15 +77,10 @@ int av_find(struct session *s, const struct dest_key *key, struct neigh_query *q
 
 	if (err != -EINPROGRESS)
 		return err;
-	if (s->resolving >= SESSION_RESOLVE_MAX) {
+	err = quota_take_one(s, CTL_LOOKUPS, why);
+	if (err)
 		neigh_cancel(q);
-		return refuse(why, -EBUSY,
-			"%u destinations of the application are still being looked for: wait for "
-			"some",
-			s->resolving);
-	}
-	s->resolving++;
-	return DEFERRED;
+	return err ? err : DEFERRED;
 }
 
 /* doc/decisions/0020-hop-limit.md: 0 is a number like others where nothing routes, and for groups,

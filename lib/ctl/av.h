@@ -35,7 +35,7 @@ int av_dest_key(const struct ctl *ctl, const struct abi_ah_attr *ah, struct dest
 /**
  * Finds the MAC that packets to @p key go to. The caller has set q->done.
  * @param local  receives whether it is this daemon
- * @return 0 and q->mac; DEFERRED: q->done comes later, and s->resolving counts it until then; or a
+ * @return 0 and q->mac; DEFERRED: q->done comes later, and CTL_LOOKUPS counts it until then; or a
  * negative errno with a sentence.
  */
 int av_find(struct session *s, const struct dest_key *key, struct neigh_query *q, bool *local,

@@ -12,6 +12,7 @@
 #include "job.h"
 #include "mcast.h"
 #include "object.h"
+#include "quota.h"
 #include "session.h"
 
 static _Atomic(struct ah *) *slot_of(struct ctl *ctl, uint32_t id)
@@ -23,7 +24,7 @@ void ah_unpublish(struct ctl *ctl, struct ah_obj *o)
 {
 	if (o->resolving) {
 		neigh_cancel(&o->query);
-		o->session->resolving--;
+		quota_give_one(o->session, CTL_LOOKUPS);
 	}
 	dest_leave_ah(o);
 	if (o->ah)
@@ -35,7 +36,7 @@ void ah_release(struct session *s, struct ah_obj *o)
 	handle_del(&s->ctl->ahs, o->id);
 	gid_hold_set(&o->hold, NULL, 0);
 	list_del(&o->node);
-	s->nahs--;
+	quota_give_one(s, CTL_AHS);
 	o->pd->users--;
 	free(o->ah);
 	free(o);
@@ -94,7 +95,7 @@ static void resolved(struct neigh_query *q, int err, const char *why)
 	struct reply r = {0};
 
 	o->resolving = false;
-	s->resolving--;
+	quota_give_one(s, CTL_LOOKUPS);
 	if (err) {
 		refuse(r.why, err, "%s", why);
 	} else {
@@ -153,23 +154,21 @@ int cmd_create_ah(struct session *s, const struct request *q, struct reply *r)
 	pd = handle_get(&s->pds, in.pd);
 	if (!pd)
 		return refuse(r->why, -EINVAL, "there is no protection domain %u", in.pd);
-	if (s->nahs >= SESSION_AH_MAX)
-		return refuse(r->why, -EDQUOT,
-			"the application has %u address handles, the most it may have: destroy "
-			"some",
-			s->nahs);
 	err = check(s, &in.attr, &key, r->why);
+	if (!err)
+		err = quota_take_one(s, CTL_AHS, r->why);
 	if (err)
 		return err;
 	o = calloc(1, sizeof(*o));
-	if (!o)
+	if (!o) {
+		quota_give_one(s, CTL_AHS);
 		return refuse(r->why, -ENOMEM, "rocid is out of memory");
+	}
 	o->session = s;
 	o->pd = pd;
 	o->key = key;
 	av_path(s->ctl, &in.attr, &o->spec);
 	pd->users++;
-	s->nahs++;
 	list_push(&s->ahs, &o->node);
 	gid_hold_set(&o->hold, &s->ctl->port[key.port].gids, key.sgid);
 	err = find_way(s, o, q, r);

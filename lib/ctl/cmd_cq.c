@@ -8,29 +8,40 @@
 #include "object.h"
 #include "quota.h"
 
-int cmd_create_channel(struct session *s, const struct request *q, struct reply *r)
-{
-	struct channel *ch = calloc(1, sizeof(*ch));
-	struct abi_handle_reply out;
-	int app_fd, err;
+static const struct charge channel_charge[] = {{CTL_CHANNELS, 1}, {CTL_DESCRIPTORS, 1}};
 
-	if (!ch)
-		return refuse(r->why, -ENOMEM, "rocid is out of memory");
-	err = channel_open(ch, &s->events, &app_fd);
-	if (err) {
-		free(ch);
+/* Opens @p ch and finds it a handle.  @return 0 or a negative errno with a sentence. */
+static int make_channel(struct session *s, struct channel *ch, struct reply *r)
+{
+	int app_fd, err = channel_open(ch, &s->events, &app_fd);
+
+	if (err)
 		return refuse(r->why, err,
 			"rocid cannot make a channel (%s): raise its limit of "
 			"open files (ulimit -n)",
 			strerror(-err));
-	}
-	err = handle_add(&s->channels, ch, &ch->handle);
 	reply_fd(r, app_fd);
+	err = handle_add(&s->channels, ch, &ch->handle);
+	if (!err)
+		return 0;
+	channel_close(ch);
+	return refuse(r->why, err, "no room for another channel: several CQs can share one");
+}
+
+int cmd_create_channel(struct session *s, const struct request *q, struct reply *r)
+{
+	int err = quota_take(s, channel_charge, ARRAY_SIZE(channel_charge), r->why);
+	struct abi_handle_reply out;
+	struct channel *ch;
+
+	if (err)
+		return err;
+	ch = calloc(1, sizeof(*ch));
+	err = ch ? make_channel(s, ch, r) : refuse(r->why, -ENOMEM, "rocid is out of memory");
 	if (err) {
-		channel_close(ch);
+		quota_give(s, channel_charge, ARRAY_SIZE(channel_charge));
 		free(ch);
-		return refuse(
-			r->why, err, "no room for another channel: several CQs can share one");
+		return err;
 	}
 	out.handle = ch->handle;
 	reply_body(r, &out, sizeof(out));
@@ -45,6 +56,7 @@ void channel_release(struct session *s, struct channel *ch)
 	notifier_lock(n);
 	channel_close(ch);
 	notifier_unlock(n);
+	quota_give(s, channel_charge, ARRAY_SIZE(channel_charge));
 	free(ch);
 }
 
@@ -155,6 +167,22 @@ static int add_cq(struct session *s, struct cq_obj *o, struct channel *ch)
 	return err;
 }
 
+/* @return 0, or a negative errno with a sentence, and nothing is left. */
+static int make_cq(struct session *s, struct cq_obj *o, struct channel *ch,
+	struct abi_create_cq_reply *out, struct reply *r)
+{
+	int err = make_ring(s, &o->ring, out, r);
+
+	if (err)
+		return err;
+	init_lanes(o, out);
+	err = add_cq(s, o, ch);
+	if (!err)
+		return 0;
+	session_shm_free(s, &o->ring);
+	return refuse(r->why, err, "no room for another CQ: QPs can share one");
+}
+
 int cmd_create_cq(struct session *s, const struct request *q, struct reply *r)
 {
 	struct abi_create_cq_reply out = {0};
@@ -166,22 +194,14 @@ int cmd_create_cq(struct session *s, const struct request *q, struct reply *r)
 	memcpy(&in, q->body, sizeof(in));
 	err = check_cq(s, &in, &ch, r);
 	if (!err)
-		err = quota_cq(s, r->why);
+		err = quota_take_one(s, CTL_CQS, r->why);
 	if (err)
 		return err;
-	o = object_alloc(sizeof(*o));
-	if (!o)
-		return refuse(r->why, -ENOMEM, "rocid is out of memory");
 	out.depth = round_pow2(in.depth);
-	err = make_ring(s, &o->ring, &out, r);
-	if (!err) {
-		init_lanes(o, &out);
-		err = add_cq(s, o, ch);
-		if (err)
-			refuse(r->why, err, "no room for another CQ: QPs can share one");
-	}
+	o = object_alloc(sizeof(*o));
+	err = o ? make_cq(s, o, ch, &out, r) : refuse(r->why, -ENOMEM, "rocid is out of memory");
 	if (err) {
-		session_shm_free(s, &o->ring);
+		quota_give_one(s, CTL_CQS);
 		free(o);
 		return err;
 	}
@@ -277,6 +297,7 @@ void cq_release(struct session *s, struct cq_obj *o)
 		o->channel->users--;
 	session_shm_free(s, &o->resized);
 	session_shm_free(s, &o->ring);
+	quota_give_one(s, CTL_CQS);
 	free(o);
 }
 

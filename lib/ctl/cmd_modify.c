@@ -12,6 +12,7 @@
 #include "bits.h"
 #include "command.h"
 #include "object.h"
+#include "quota.h"
 #include "session.h"
 #include "why.h"
 
@@ -217,7 +218,7 @@ static void resolved(struct neigh_query *q, int err, const char *why)
 	struct reply r = {0};
 
 	o->resolving = false;
-	o->session->resolving--;
+	quota_give_one(o->session, CTL_LOOKUPS);
 	if (err) {
 		gid_hold_set(&o->wanted, NULL, 0);
 		refuse(r.why, err, "%s", why);

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include "bits.h"
 #include "command.h"
 #include "object.h"
 #include "quota.h"
@@ -11,10 +12,14 @@
 
 int cmd_alloc_pd(struct session *s, const struct request *q, struct reply *r)
 {
+	int err = quota_take_one(s, CTL_PDS, r->why);
 	struct abi_handle_reply out;
-	struct pd *pd = calloc(1, sizeof(*pd));
-	int err = pd ? handle_add(&s->ctl->pds, pd, &pd->number) : -ENOMEM;
+	struct pd *pd;
 
+	if (err)
+		return err;
+	pd = calloc(1, sizeof(*pd));
+	err = pd ? handle_add(&s->ctl->pds, pd, &pd->number) : -ENOMEM;
 	if (!err) {
 		err = handle_add(&s->pds, pd, &pd->handle);
 		if (err)
@@ -22,6 +27,7 @@ int cmd_alloc_pd(struct session *s, const struct request *q, struct reply *r)
 	}
 	if (err) {
 		free(pd);
+		quota_give_one(s, CTL_PDS);
 		return refuse(r->why, err, "no room for another protection domain: %s",
 			err == -ENOMEM ? "rocid is out of memory" : "free some, or share them");
 	}
@@ -34,6 +40,7 @@ void pd_release(struct session *s, struct pd *pd)
 {
 	handle_del(&s->pds, pd->handle);
 	handle_del(&s->ctl->pds, pd->number);
+	quota_give_one(s, CTL_PDS);
 	free(pd);
 }
 
@@ -67,9 +74,10 @@ static void drop(struct mr_obj *o)
 	struct session *s = o->session;
 
 	o->pd->users--;
-	s->mr_bytes -= o->map.size;
 	s->faulted -= o->faulted;
-	shm_retire(&o->map, s->ctl->unmapper);
+	quota_give_one(s, CTL_KEYS);
+	if (o->map.base)
+		shm_retire(&o->map, s->ctl->unmapper, quota_retire(s, CTL_MEMORY, o->map.size));
 	free(o);
 }
 
@@ -209,6 +217,39 @@ void mr_give_up(struct session *s)
 
 /* --- commands ------------------------------------------------------------------------- */
 
+/* A file that is longer than what may be registered could be filled by peers piece by piece, each
+ * registered in its turn, and its pages are rocid's to pay. */
+static int check_file(const struct session *s, const struct shm_extent *e, struct reply *r)
+{
+	uint32_t most = quota_most(s, CTL_MEMORY);
+
+	if (most == UINT32_MAX || e->file >> 20 <= most)
+		return 0;
+	return refuse(r->why, -EDQUOT,
+		"the memfd has %llu MB, and %u MB of registered memory are the most that the "
+		"application may have: make it smaller, or raise rocid's --max-memory and "
+		"--max-user-memory",
+		(unsigned long long)(e->file >> 20), most);
+}
+
+/* The key, and what rocid maps for it. */
+static int charge_mr(
+	struct session *s, const struct abi_reg_mr *in, int fd, struct charge c[3], struct reply *r)
+{
+	struct shm_extent e;
+	int err = shm_client_extent(
+		fd, in->fd_off, in->length, in->access & ABI_ACCESS_LOCAL_WRITE, &e, r->why);
+
+	if (!err)
+		err = check_file(s, &e, r);
+	if (err)
+		return err;
+	c[0] = (struct charge){CTL_KEYS, 1};
+	c[1] = (struct charge){CTL_MEMORY, e.mapped};
+	c[2] = (struct charge){CTL_MAPPINGS, e.mapped != 0};
+	return quota_take(s, c, 3, r->why);
+}
+
 /* Makes the object of @p in, on the account of @p s. */
 static struct mr_obj *make_mr(struct session *s, struct pd *pd, const struct abi_reg_mr *in)
 {
@@ -229,6 +270,7 @@ static struct mr_obj *make_mr(struct session *s, struct pd *pd, const struct abi
 
 int cmd_reg_mr(struct session *s, const struct request *q, struct reply *r)
 {
+	struct charge charge[3];
 	struct abi_reg_mr in;
 	struct mr_obj *o;
 	struct pd *pd;
@@ -240,17 +282,20 @@ int cmd_reg_mr(struct session *s, const struct request *q, struct reply *r)
 		return refuse(r->why, -EINVAL, "there is no protection domain %u", in.pd);
 	err = check_reg(&in, q, r);
 	if (!err)
-		err = quota_mr(s, in.length, r->why);
+		err = charge_mr(s, &in, q->fd, charge, r);
 	if (err)
 		return err;
 	o = make_mr(s, pd, &in);
-	if (!o)
-		return refuse(r->why, -ENOMEM, "rocid is out of memory");
-	err = shm_map_client(&o->map, q->fd, in.fd_off, in.length,
-		in.access & ABI_ACCESS_LOCAL_WRITE, &o->mr.base, r->why);
-	s->mr_bytes += o->map.size;
-	if (!err)
-		err = shm_is_huge(&o->map) ? populate(o, q, r->why) : publish_mr(o, r);
+	err = o ? shm_map_client(&o->map, q->fd, in.fd_off, in.length,
+			  in.access & ABI_ACCESS_LOCAL_WRITE, &o->mr.base, r->why)
+		: refuse(r->why, -ENOMEM, "rocid is out of memory");
+	if (err) {
+		quota_give(s, charge, ARRAY_SIZE(charge));
+		pd->users -= o != NULL;
+		free(o);
+		return err;
+	}
+	err = shm_is_huge(&o->map) ? populate(o, q, r->why) : publish_mr(o, r);
 	if (err < 0)
 		drop(o);
 	return err;

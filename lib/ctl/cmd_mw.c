@@ -42,15 +42,18 @@ int cmd_alloc_mw(struct session *s, const struct request *q, struct reply *r)
 			"%u is no type of memory window: take 1, for all QPs of the protection "
 			"domain, or 2, for the one that binds it",
 			in.type);
-	err = quota_key(s, r->why);
+	err = quota_take_one(s, CTL_KEYS, r->why);
 	if (err)
 		return err;
 	o = calloc(1, sizeof(*o));
-	if (!o)
-		return refuse(r->why, -ENOMEM, "rocid is out of memory");
-	o->pd = pd;
-	err = publish(s, o, (enum mw_type)in.type, r);
+	if (o) {
+		o->pd = pd;
+		err = publish(s, o, (enum mw_type)in.type, r);
+	} else {
+		err = refuse(r->why, -ENOMEM, "rocid is out of memory");
+	}
 	if (err) {
+		quota_give_one(s, CTL_KEYS);
 		free(o);
 		return err;
 	}
@@ -68,6 +71,7 @@ void mw_obj_release(struct session *s, struct mw_obj *o)
 {
 	mw_release(&o->mw);
 	handle_del(&s->mws, o->handle);
+	quota_give_one(s, CTL_KEYS);
 	o->pd->users--;
 	free(o);
 }

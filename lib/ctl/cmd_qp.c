@@ -277,9 +277,10 @@ static int make_qp(struct session *s, struct qp_obj *o, const struct abi_create_
 	void *mem;
 
 	if (!err)
-		err = quota_queues(s, bytes, r->why);
+		err = quota_take(s, &(struct charge){CTL_QUEUES, bytes}, 1, r->why);
 	if (err)
 		return err;
+	o->bytes = bytes;
 	mem = aligned_alloc(CACHE_LINE, bytes); /* qp_init() writes what it needs */
 	if (!mem)
 		return refuse(r->why, -ENOMEM,
@@ -291,8 +292,6 @@ static int make_qp(struct session *s, struct qp_obj *o, const struct abi_create_
 		free(mem);
 		return refuse(r->why, -EINVAL, "a QP needs a send queue: ask for max_send_wr 1");
 	}
-	o->bytes = bytes;
-	s->bytes += bytes;
 	return 0;
 }
 
@@ -336,6 +335,9 @@ static void reply_created(const struct qp_obj *o, const struct layout *l, struct
 	reply_body(r, &out, sizeof(out));
 }
 
+/* malloc() maps a large QP by itself. */
+static const struct charge qp_charge[] = {{CTL_QPS, 1}, {CTL_MAPPINGS, 1}};
+
 int cmd_create_qp(struct session *s, const struct request *q, struct reply *r)
 {
 	struct abi_create_qp in;
@@ -347,14 +349,14 @@ int cmd_create_qp(struct session *s, const struct request *q, struct reply *r)
 	err = check_type(s, &in, r);
 	if (!err)
 		err = check_caps(&in, r);
-	if (!err)
-		err = quota_qp(s, r->why);
 	if (err)
 		return err;
 	o = object_alloc(sizeof(*o));
 	if (!o)
 		return refuse(r->why, -ENOMEM, "rocid is out of memory");
 	err = find_parts(s, &in, o, r);
+	if (!err)
+		err = quota_take(s, qp_charge, ARRAY_SIZE(qp_charge), r->why);
 	if (err) {
 		free(o);
 		return err;
@@ -428,7 +430,7 @@ void qp_unpublish(struct ctl *ctl, struct qp_obj *o)
 
 	if (o->resolving) {
 		neigh_cancel(&o->query);
-		o->session->resolving--;
+		quota_give_one(o->session, CTL_LOOKUPS);
 	}
 	why_qp_goes(ctl, o, o->session->ending ? "ended" : "destroyed it");
 	dest_leave(o);
@@ -482,7 +484,8 @@ void qp_release(struct session *s, struct qp_obj *o)
 	gid_hold_set(&o->wanted, NULL, 0);
 	use_parts(o, -1);
 	session_shm_free(s, &o->rings);
-	s->bytes -= o->bytes;
+	quota_give(s, &(struct charge){CTL_QUEUES, o->bytes}, 1);
+	quota_give(s, qp_charge, ARRAY_SIZE(qp_charge));
 	if (o->bytes >= LARGE_QP)
 		dispose_heap(ctl->unmapper, o->qp);
 	else

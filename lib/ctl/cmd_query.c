@@ -5,6 +5,7 @@
 #include <string.h>
 #include "bits.h"
 #include "command.h"
+#include "quota.h"
 #include "session.h"
 
 #define PORT_DOWN   1u /* enum ibv_port_state */
@@ -66,20 +67,20 @@ int cmd_query_device(struct session *s, const struct request *q, struct reply *r
 {
 	struct abi_device_attr a = {
 		.ports = s->ctl->nports,
-		.max_qp = s->ctl->limits.qps,
+		.max_qp = quota_most(s, CTL_QPS),
 		.max_qp_wr = WR_MAX,
 		.max_sge = SGE_MAX,
 		.max_inline = INLINE_MAX,
-		.max_cq = s->ctl->limits.cqs,
+		.max_cq = quota_most(s, CTL_CQS),
 		.max_cqe = CQE_MAX,
-		.max_mr = s->ctl->limits.mrs,
-		.max_pd = SESSION_PD_MAX,
-		.max_ah = SESSION_AH_MAX,
-		.max_srq = SESSION_SRQ_MAX,
+		.max_mr = quota_most(s, CTL_KEYS),
+		.max_pd = quota_most(s, CTL_PDS),
+		.max_ah = quota_most(s, CTL_AHS),
+		.max_srq = quota_most(s, CTL_SRQS),
 		.max_srq_wr = SRQ_WR_MAX,
 		.atomic_cap = ATOMIC_GLOB,
 		.max_rd_atomic = RD_ATOMIC_MAX,
-		.max_mw = s->ctl->limits.mrs,
+		.max_mw = quota_most(s, CTL_KEYS),
 		.max_pkeys = PKEY_MAX,
 		.version = ROCINANTE_VERSION,
 	};

@@ -8,6 +8,7 @@
 #include "command.h"
 #include "job.h"
 #include "object.h"
+#include "quota.h"
 
 static int check_size(uint32_t max_wr, struct reply *r)
 {
@@ -132,35 +133,46 @@ static void set_up(struct session *s, const struct abi_create_srq *in, struct sr
 	atomic_init(&o->srq.limit, in->limit);
 }
 
+/* @return 0, or a negative errno with a sentence, and nothing is left. */
+static int make_srq(
+	struct session *s, const struct abi_create_srq *in, struct srq_obj *o, struct reply *r)
+{
+	int err = find_parts(s, in, o, r);
+	int fd;
+
+	if (err)
+		return err;
+	set_up(s, in, o);
+	err = make_ring(s, o, round_pow2(in->max_wr), &o->region, &o->at, &fd, r);
+	if (err)
+		return err;
+	reply_fd(r, fd);
+	o->srq.shared = (struct abi_queue *)o->region.base;
+	atomic_init(&o->srq.ring, o->at);
+	err = publish(s, o, r);
+	if (err) {
+		session_shm_free(s, &o->region);
+		free(o->at);
+	}
+	return err;
+}
+
 int cmd_create_srq(struct session *s, const struct request *q, struct reply *r)
 {
 	struct abi_create_srq in;
 	struct srq_obj *o;
-	int err, fd;
+	int err;
 
 	memcpy(&in, q->body, sizeof(in));
 	err = check_srq(&in, r);
+	if (!err)
+		err = quota_take_one(s, CTL_SRQS, r->why);
 	if (err)
 		return err;
 	o = object_alloc(sizeof(*o));
-	if (!o)
-		return refuse(r->why, -ENOMEM, "rocid is out of memory");
-	err = find_parts(s, &in, o, r);
+	err = o ? make_srq(s, &in, o, r) : refuse(r->why, -ENOMEM, "rocid is out of memory");
 	if (err) {
-		free(o);
-		return err;
-	}
-	set_up(s, &in, o);
-	err = make_ring(s, o, round_pow2(in.max_wr), &o->region, &o->at, &fd, r);
-	if (!err) {
-		reply_fd(r, fd);
-		o->srq.shared = (struct abi_queue *)o->region.base;
-		atomic_init(&o->srq.ring, o->at);
-		err = publish(s, o, r);
-	}
-	if (err) {
-		session_shm_free(s, &o->region);
-		free(o->at);
+		quota_give_one(s, CTL_SRQS);
 		free(o);
 		return err;
 	}
@@ -338,6 +350,7 @@ void srq_release(struct session *s, struct srq_obj *o)
 	}
 	session_shm_free(s, &o->resized);
 	session_shm_free(s, &o->region);
+	quota_give_one(s, CTL_SRQS);
 	free(o->at);
 	free(o);
 }

@@ -9,8 +9,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include "bits.h"
 #include "command.h"
 #include "object.h"
+#include "quota.h"
 
 /* Takes what the kernel knows already: a file system of the application's own must not keep us
  * waiting. Only files have a number of their own; of anything else that is kept open somebody may
@@ -47,10 +49,24 @@ static struct xrcd *find(const struct ctl *ctl, const struct xrcd *id)
 	return NULL;
 }
 
-static void put(struct ctl *ctl, struct xrcd *x)
+/* It, and the file that it keeps open. */
+static const struct charge domain_charge[] = {{CTL_XRCDS, 1}, {CTL_DESCRIPTORS, 1}};
+
+/* @p s has one reference less; who still has one pays from then on. */
+static void put(struct session *s, struct xrcd *x)
 {
-	if (--x->refs)
+	struct ctl *ctl = s->ctl;
+
+	if (!list_empty(&x->refs)) {
+		struct session *next = container_of(x->refs.next, struct xrcd_ref, node)->session;
+
+		if (x->payer != s)
+			return;
+		quota_pass(s, next, domain_charge, ARRAY_SIZE(domain_charge));
+		x->payer = next;
 		return;
+	}
+	quota_give(s, domain_charge, ARRAY_SIZE(domain_charge));
 	handle_del(&ctl->xrcds, x->number);
 	if (x->fd >= 0)
 		dispose_fd(ctl->closer, owner_passed(x->uid), x->fd);
@@ -60,12 +76,15 @@ static void put(struct ctl *ctl, struct xrcd *x)
 /* A new domain; @p fd is kept open, so that the file's number is not another's meanwhile. */
 static struct xrcd *make(struct session *s, const struct xrcd *id, int fd, struct reply *r)
 {
+	struct ctl *ctl = s->ctl;
 	struct xrcd *x = calloc(1, sizeof(*x));
 	struct ctl *ctl = s->ctl;
 
 	if (x) {
 		*x = *id;
 		x->uid = s->peer.uid;
+		list_init(&x->refs);
+		x->payer = s;
 		x->fd = fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, 0);
 	}
 	if (!x || (fd >= 0 && x->fd < 0) || handle_add(&ctl->xrcds, x, &x->number)) {
@@ -103,9 +122,16 @@ static int choose(struct session *s, const struct abi_open_xrcd *in, int fd, str
 	if (!*out && !(in->flags & ABI_XRCD_CREATE))
 		return refuse(r->why, fd >= 0 ? -ENOENT : -EINVAL,
 			"there is no such XRC domain: make it with O_CREAT");
-	if (!*out)
-		*out = make(s, &id, fd, r);
-	return *out ? 0 : -ENOSPC;
+	if (*out)
+		return 0;
+	err = quota_take(s, domain_charge, ARRAY_SIZE(domain_charge), r->why);
+	if (err)
+		return err;
+	*out = make(s, &id, fd, r);
+	if (*out)
+		return 0;
+	quota_give(s, domain_charge, ARRAY_SIZE(domain_charge));
+	return -ENOSPC;
 }
 
 int cmd_open_xrcd(struct session *s, const struct request *q, struct reply *r)
@@ -125,11 +151,13 @@ int cmd_open_xrcd(struct session *s, const struct request *q, struct reply *r)
 		return refuse(r->why, -ENOMEM, "rocid is out of memory");
 	err = choose(s, &in, q->fd, &x, r);
 	if (!err) {
-		x->refs++;
 		ref->xrcd = x;
+		ref->session = s;
 		err = handle_add(&s->xrcds, ref, &ref->handle);
-		if (err) {
-			put(s->ctl, x);
+		if (!err) {
+			list_push(&x->refs, &ref->node);
+		} else {
+			put(s, x);
 			refuse(r->why, err, "no room for another XRC domain: close some");
 		}
 	}
@@ -145,7 +173,8 @@ int cmd_open_xrcd(struct session *s, const struct request *q, struct reply *r)
 void xrcd_release(struct session *s, struct xrcd_ref *ref)
 {
 	handle_del(&s->xrcds, ref->handle);
-	put(s->ctl, ref->xrcd);
+	list_del(&ref->node);
+	put(s, ref->xrcd);
 	free(ref);
 }
 

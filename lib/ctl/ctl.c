@@ -323,7 +323,7 @@ static void init(struct ctl *ctl, const struct ctl_config *cfg)
 	ctl->plain_label = cfg->plain_label;
 	ctl->application_faults = cfg->application_faults;
 	ctl->application_macs = cfg->application_macs;
-	ctl->limits = quota_limits(&cfg->limits);
+	quota_init(&ctl->quota, &cfg->limits);
 	ctl->since_ms = ctl_now_ms();
 	ctl->look_again_wait = LOOK_AGAIN_MS;
 	migrate_init(&ctl->migration, cfg->migrate, cfg->shake_ms, (uint64_t)getpid());
@@ -535,6 +535,7 @@ void ctl_destroy(struct ctl *ctl)
 	admin_traces_close(ctl);
 	disposer_destroy(ctl->closer);
 	disposer_destroy(ctl->unmapper);
+	quota_destroy(&ctl->quota);
 	notifier_stop(&ctl->notifier);
 	close_ports(ctl);
 	rtnl_close(&ctl->rtnl);

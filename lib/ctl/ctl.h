@@ -64,14 +64,33 @@ struct ctl_port {
 	const struct priority_map *priority; /* NULL: as priority_init() says (ETH-05) */
 };
 
-/** How much an application and a user may have; 0: the default, limits.h's where it has one. */
+/** What rocid counts of each application and of each user (quota.h). If you add a kind, it needs a
+ *  row in quota.c. */
+enum ctl_kind {
+	CTL_SESSIONS, /* the applications themselves */
+	CTL_QPS,
+	CTL_CQS,
+	CTL_KEYS, /* memory regions and windows */
+	CTL_PDS,
+	CTL_SRQS,
+	CTL_XRCDS,
+	CTL_AHS,
+	CTL_GROUPS,	 /* multicast groups: of one of those that are in it */
+	CTL_ATTACHMENTS, /* of QPs to them */
+	CTL_CHANNELS,
+	CTL_DESCRIPTORS, /* that rocid has open for them */
+	CTL_MAPPINGS,	 /* of rocid's address space */
+	CTL_MEMORY,	 /* bytes of registered memory that are mapped */
+	CTL_QUEUES,	 /* bytes of queues, rocid's private copies included */
+	CTL_LOOKUPS,	 /* destinations that the kernel is looking for */
+	CTL_KINDS
+};
+
+/** The most of each kind: objects, or MB of memory and queues. 0: the default; UINT32_MAX: there is
+ *  no limit. */
 struct ctl_limits {
-	uint32_t sessions; /* of a user */
-	uint32_t qps, cqs, mrs;
-	uint32_t queue_mb;  /* MB of queues */
-	uint32_t memory_mb; /* MB of registered memory; no limit unless given */
-	uint32_t user_qps;
-	uint32_t user_memory_mb; /* likewise */
+	uint32_t session[CTL_KINDS]; /* of an application */
+	uint32_t user[CTL_KINDS];    /* of all applications of a user other than root */
 };
 
 /** What happened to a port's netdev. */

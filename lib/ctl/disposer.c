@@ -25,7 +25,8 @@ struct burden {
 	int fd; /* -1: memory */
 	uint8_t *base;
 	size_t size;
-	void *heap; /* NULL: base is a mapping */
+	struct disposed *done; /* NULL: nobody counts */
+	void *heap;	       /* NULL: base is a mapping */
 };
 
 /* What one owner has; it exists while that is anything. */
@@ -79,7 +80,24 @@ static void set_timer(const timer_t *timer, long ns)
 		timer_settime(*timer, 0, &t, NULL);
 }
 
-static void release(struct burden *b, const timer_t *timer)
+static void unmap(const struct burden *b)
+{
+	size_t left = b->size;
+
+	while (left) {
+		size_t piece = left < PIECE ? left : PIECE;
+
+		/* The front stays mapped, and the file with it, until the last piece. */
+		munmap(b->base + left - piece, piece);
+		left -= piece;
+	}
+	if (!b->done)
+		return;
+	atomic_fetch_add_explicit(&b->done->mappings, 1, memory_order_release);
+	atomic_fetch_add_explicit(&b->done->bytes, b->size, memory_order_release);
+}
+
+static void release(const struct burden *b, const timer_t *timer)
 {
 	if (b->fd >= 0) {
 		set_timer(timer, LINGER_NS);
@@ -88,13 +106,7 @@ static void release(struct burden *b, const timer_t *timer)
 		return;
 	}
 	free(b->heap);
-	while (b->size) {
-		size_t piece = b->size < PIECE ? b->size : PIECE;
-
-		/* The front stays mapped, and the file with it, until the last piece. */
-		munmap(b->base + b->size - piece, piece);
-		b->size -= piece;
-	}
+	unmap(b);
 }
 
 static void free_disposer(struct disposer *d)
@@ -299,9 +311,9 @@ void dispose_fd(struct disposer *d, uint64_t owner, int fd)
 	queue(d, owner, (struct burden){.fd = fd});
 }
 
-void dispose_memory(struct disposer *d, void *base, size_t size)
+void dispose_memory(struct disposer *d, void *base, size_t size, struct disposed *done)
 {
-	queue(d, OWNER_ROCID, (struct burden){.fd = -1, .base = base, .size = size});
+	queue(d, OWNER_ROCID, (struct burden){.fd = -1, .base = base, .size = size, .done = done});
 }
 
 void dispose_heap(struct disposer *d, void *p)

@@ -13,6 +13,7 @@
 #ifndef DISPOSER_H
 #define DISPOSER_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -43,6 +44,13 @@ static inline uint64_t owner_passed(uint32_t uid)
 	return 1ull << 32 | uid;
 }
 
+/** Memory that has been unmapped: any thread adds, the owner takes it away. The bytes are added
+ *  last, and the disposer does not look at it again. */
+struct disposed {
+	_Atomic uint64_t mappings;
+	_Atomic uint64_t bytes;
+};
+
 /** @return NULL when memory is short. */
 struct disposer *disposer_create(const struct disposer_config *cfg);
 
@@ -53,8 +61,9 @@ void disposer_destroy(struct disposer *d);
 void dispose_fd(struct disposer *d, uint64_t owner, int fd);
 
 /** Unmaps @p size bytes at @p base, in pieces so that no other call of the process on its address
- *  space waits for long. */
-void dispose_memory(struct disposer *d, void *base, size_t size);
+ *  space waits for long.
+ *  @param done  is told when that is over; NULL: nobody is */
+void dispose_memory(struct disposer *d, void *base, size_t size, struct disposed *done);
 
 /** Frees @p p. */
 void dispose_heap(struct disposer *d, void *p);

@@ -201,6 +201,7 @@ static void finish(struct session *s)
 	shutdown(s->watch.fd, SHUT_RDWR);
 	dispose_fd(ctl->closer, owner_connections(s->peer.uid), s->watch.fd);
 	session_shm_free(s, &s->region);
+	quota_close(s);
 	list_del(&s->node);
 	ctl->nending--;
 	free(s);

@@ -9,6 +9,7 @@
 #include "mcast.h"
 #include "object.h"
 #include "port.h"
+#include "quota.h"
 
 void groups_init(struct groups *g)
 {
@@ -115,12 +116,26 @@ static struct group *find(const struct ctl *ctl, uint32_t port, const uint8_t mg
 	return NULL;
 }
 
-static struct group *make(struct ctl *ctl, uint32_t port, const uint8_t mgid[16])
-{
-	struct group *g = ctl->groups.n < MCAST_GROUP_MAX ? calloc(1, sizeof(*g)) : NULL;
+/* It, and the sockets that may have to join it. */
+static const struct charge group_charge[] = {{CTL_GROUPS, 1}, {CTL_DESCRIPTORS, GROUP_SOCKETS}};
 
-	if (!g)
+/* Returns NULL with a sentence. */
+static struct group *make(struct session *s, uint32_t port, const uint8_t mgid[16], int *err,
+	char why[ABI_SENTENCE_MAX])
+{
+	struct ctl *ctl = s->ctl;
+	struct group *g;
+
+	*err = quota_take(s, group_charge, ARRAY_SIZE(group_charge), why);
+	if (*err)
 		return NULL;
+	g = ctl->groups.n < MCAST_GROUP_MAX ? calloc(1, sizeof(*g)) : NULL;
+	if (!g) {
+		quota_give(s, group_charge, ARRAY_SIZE(group_charge));
+		*err = refuse(why, -ENOSPC, "no room for another multicast group: leave some");
+		return NULL;
+	}
+	g->payer = s;
 	list_init(&g->members);
 	g->port = port;
 	memcpy(g->mgid, mgid, sizeof(g->mgid));
@@ -135,6 +150,7 @@ static void release(struct ctl *ctl, struct group *g)
 	if (g->nmembers)
 		return;
 	close_joins(&g->joins);
+	quota_give(g->payer, group_charge, ARRAY_SIZE(group_charge));
 	list_del(&g->node);
 	ctl->groups.n--;
 	filter(ctl, g->port);
@@ -188,13 +204,34 @@ static struct member *find_member(const struct qp_obj *o, const uint8_t mgid[16]
 	return NULL;
 }
 
+static bool has_session(const struct group *g, const struct session *s)
+{
+	for (const struct list *l = g->members.next; l != &g->members; l = l->next)
+		if (container_of(l, struct member, in_group)->qp->session == s)
+			return true;
+	return false;
+}
+
+/* When nothing of who pays is left in it, the first of the others pays. */
+static void pass_on(struct group *g)
+{
+	struct session *next;
+
+	if (!g->nmembers || has_session(g, g->payer))
+		return;
+	next = container_of(g->members.next, struct member, in_group)->qp->session;
+	quota_pass(g->payer, next, group_charge, ARRAY_SIZE(group_charge));
+	g->payer = next;
+}
+
 static void forget(struct member *m)
 {
 	list_del(&m->in_group);
 	list_del(&m->in_qp);
 	m->group->nmembers--;
 	m->qp->nmembers--;
-	m->qp->session->nmembers--;
+	quota_give_one(m->qp->session, CTL_ATTACHMENTS);
+	pass_on(m->group);
 	free(m);
 }
 
@@ -220,6 +257,25 @@ static void insert(struct group *g, struct member *m)
 	list_push(at, &m->in_group);
 }
 
+/* A user other than root has at most half of the places in a group: another one finds some. */
+static int check_members(const struct group *g, const struct session *s, char *why)
+{
+	uint32_t own = 0;
+
+	if (g->nmembers >= MCAST_MEMBERS_MAX)
+		return refuse(why, -ENOSPC,
+			"the multicast group has %u QPs here, the most it may have: detach some",
+			g->nmembers);
+	for (const struct list *l = g->members.next; l != &g->members; l = l->next)
+		own += container_of(l, struct member, in_group)->qp->session->account == s->account;
+	if (!s->peer.uid || own < MCAST_MEMBERS_MAX / 2)
+		return 0;
+	return refuse(why, -EDQUOT,
+		"%u QPs of user %u are in the multicast group, the most that a user may have in "
+		"one: detach some",
+		own, s->peer.uid);
+}
+
 int group_attach(struct ctl *ctl, struct qp_obj *o, uint32_t port, const uint8_t mgid[16],
 	char why[ABI_SENTENCE_MAX])
 {
@@ -227,35 +283,31 @@ int group_attach(struct ctl *ctl, struct qp_obj *o, uint32_t port, const uint8_t
 	struct member *m;
 	struct group *g;
 	bool fresh;
+	int err;
 
 	if (find_member(o, mgid))
 		return 0; /* MC-05; it has had no other port since (cmd_modify.c) */
-	if (o->session->nmembers >= SESSION_MCAST_MAX)
-		return refuse(why, -EDQUOT,
-			"the application's QPs are in %u multicast groups, the most they may be "
-			"in: detach some",
-			o->session->nmembers);
 	g = find(ctl, port, mgid);
 	fresh = !g;
-	if (g && g->nmembers >= MCAST_MEMBERS_MAX)
-		return refuse(why, -ENOSPC,
-			"the multicast group has %u QPs here, the most it may "
-			"have: detach some",
-			g->nmembers);
+	err = g ? check_members(g, o->session, why) : 0;
+	if (!err)
+		err = quota_take_one(o->session, CTL_ATTACHMENTS, why);
+	if (err)
+		return err;
 	if (!g)
-		g = make(ctl, port, mgid);
+		g = make(o->session, port, mgid, &err, why);
 	m = g ? calloc(1, sizeof(*m)) : NULL;
 	if (!m) {
 		if (g)
 			release(ctl, g);
-		return refuse(why, -ENOSPC, "no room for another multicast group: leave some");
+		quota_give_one(o->session, CTL_ATTACHMENTS);
+		return err ? err : refuse(why, -ENOMEM, "rocid is out of memory");
 	}
 	*m = (struct member){.group = g, .qp = o, .serial = ++ctl->groups.serial};
 	insert(g, m);
 	list_push(&o->members, &m->in_qp);
 	g->nmembers++;
 	o->nmembers++;
-	o->session->nmembers++;
 	seen = picture(g);
 	if (!seen) {
 		forget(m);

@@ -17,6 +17,7 @@
 struct ctl;
 struct mcast_group;
 struct qp_obj;
+struct session;
 
 /** Sockets that one group needs at most: the kernel lets each be in it on 20 netdevs, unless
  *  net.ipv4.igmp_max_memberships says otherwise. */
@@ -36,6 +37,7 @@ struct group {
 	uint8_t mgid[16];
 	struct mcast_group *seen; /* what workers see */
 	struct group_joins joins;
+	struct session *payer; /* who is charged for it: one that is in it */
 };
 
 /** A QP in a group. */

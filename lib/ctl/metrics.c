@@ -96,8 +96,8 @@ static bool make_object(struct ctl *ctl, unsigned i, json_t **out)
 		n[2] += s->cqs.used;
 		n[3] += s->qps.used;
 		n[4] += s->srqs.used;
-		n[5] += s->bytes;
-		n[6] += s->mr_bytes;
+		n[5] += s->used[CTL_QUEUES];
+		n[6] += s->used[CTL_MEMORY];
 	}
 	*out = family(row[i].name, "gauge", row[i].help);
 	sample(*out, n[i], NULL, NULL, NULL, NULL);

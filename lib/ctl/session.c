@@ -28,22 +28,23 @@ void *object_alloc(size_t size)
 int session_shm(struct session *s, struct shm *m, const char *name, size_t size, int *fd,
 	char why[ABI_SENTENCE_MAX])
 {
-	int err = quota_queues(s, size, why);
+	const struct charge c[] = {{CTL_QUEUES, shm_rounded(size)}, {CTL_MAPPINGS, 1}};
+	int err = quota_take(s, c, ARRAY_SIZE(c), why);
 
 	*fd = -1;
 	if (err)
 		return err;
 	err = shm_create(m, name, size, fd, why);
-	if (err)
-		return err;
-	err = shm_guard(m, &(struct sigbus_area){.kind = SIGBUS_RING, .owner = s}, why);
+	if (!err)
+		err = shm_guard(m, &(struct sigbus_area){.kind = SIGBUS_RING, .owner = s}, why);
 	if (err) {
 		shm_unmap(m);
-		close(*fd);
+		if (*fd >= 0)
+			close(*fd);
 		*fd = -1;
+		quota_give(s, c, ARRAY_SIZE(c));
 		return err;
 	}
-	s->bytes += m->size; /* rounded to pages: may end a little above the limit */
 	place_memory(m->base, m->size, s->ctl->dp->node[0]);
 	return 0;
 }
@@ -51,8 +52,7 @@ int session_shm(struct session *s, struct shm *m, const char *name, size_t size,
 void session_shm_free(struct session *s, struct shm *m)
 {
 	if (m->base)
-		s->bytes -= m->size;
-	shm_retire(m, s->ctl->unmapper);
+		shm_retire(m, s->ctl->unmapper, quota_retire(s, CTL_QUEUES, m->size));
 }
 
 /* --- replies -------------------------------------------------------------------------- */
@@ -109,7 +109,7 @@ void session_reply(struct session *s, const struct abi_msg *msg, int result, str
 		drop_fds(r);
 		reply_body(r, r->why, strlen(r->why) + 1);
 	}
-	/* An application with a hundred unread replies will not read this one either. Its socket
+	/* An application with dozens of unread replies will not read this one either. Its socket
 	 * then reports an end, which ends the session where that is safe. */
 	if (!send_message(s->watch.fd, &out, r))
 		shutdown(s->watch.fd, SHUT_RDWR);
@@ -251,9 +251,10 @@ static void session_ready(struct watch *w)
 
 /* --- life ----------------------------------------------------------------------------- */
 
-static int find_slot(struct ctl *ctl, const struct ucred *peer, int fd, char why[ABI_SENTENCE_MAX])
+/* @return a free place for @p s, which is charged for it then. */
+static int find_slot(struct ctl *ctl, struct session *s, int fd, char why[ABI_SENTENCE_MAX])
 {
-	int err = quota_session(ctl, peer, why);
+	int err = quota_open(s, why);
 
 	if (err)
 		return err;
@@ -264,20 +265,24 @@ static int find_slot(struct ctl *ctl, const struct ucred *peer, int fd, char why
 	for (int i = 0; i < (int)SESSION_MAX && ctl->nsessions + ctl->nending < SESSION_MAX; i++)
 		if (!ctl->session[i])
 			return i;
+	quota_close(s);
 	return refuse(why, -EUSERS, "rocid serves %u applications already: end one", SESSION_MAX);
 }
 
 /* Ends the oldest connection that has not said hello for a while, so that those which only
- * connect keep nobody out.  Returns false when there is none. */
-static bool evict_silent(struct ctl *ctl)
+ * connect keep nobody out: one of the same user, if that user's limit is what keeps @p s out.
+ * Returns false when there is none. */
+static bool evict_silent(struct ctl *ctl, const struct session *s)
 {
+	const struct account *own = quota_is_full(s, CTL_SESSIONS) ? s->account : NULL;
 	struct session *oldest = NULL;
 
 	for (uint32_t i = 0; i < SESSION_MAX; i++) {
-		struct session *s = ctl->session[i];
+		struct session *o = ctl->session[i];
 
-		if (s && !s->greeted && (!oldest || s->since_ms < oldest->since_ms))
-			oldest = s;
+		if (o && !o->greeted && (!own || o->account == own) &&
+			(!oldest || o->since_ms < oldest->since_ms))
+			oldest = o;
 	}
 	if (!oldest || ctl_now_ms() - oldest->since_ms < HELLO_PATIENCE_MS)
 		return false;
@@ -287,20 +292,23 @@ static bool evict_silent(struct ctl *ctl)
 
 int session_open(struct ctl *ctl, int fd)
 {
+	const int unread = SESSION_UNREAD_BYTES;
 	struct abi_msg refusal = {.type = ABI_HELLO};
 	struct session *s = object_alloc(sizeof(*s));
 	socklen_t len = sizeof(struct ucred);
 	struct reply r = {0};
 	int slot, err;
 
+	if (s)
+		s->ctl = ctl;
 	if (!s)
 		slot = refuse(r.why, -ENOMEM, "rocid is out of memory");
 	else if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &s->peer, &len))
 		slot = refuse(r.why, -errno, "rocid cannot tell who connects: %s", strerror(errno));
 	else
-		slot = find_slot(ctl, &s->peer, fd, r.why);
-	if (slot == -EUSERS && evict_silent(ctl))
-		slot = find_slot(ctl, &s->peer, fd, r.why);
+		slot = find_slot(ctl, s, fd, r.why);
+	if (slot == -EUSERS && evict_silent(ctl, s))
+		slot = find_slot(ctl, s, fd, r.why);
 	if (slot < 0) {
 		refusal.status = slot;
 		reply_body(&r, r.why, strlen(r.why) + 1);
@@ -310,11 +318,11 @@ int session_open(struct ctl *ctl, int fd)
 		free(s);
 		return slot;
 	}
-	s->ctl = ctl;
 	s->slot = (uint32_t)slot;
 	s->number = ++ctl->session_count * SESSION_MAX + s->slot;
 	s->since_ms = ctl_now_ms();
 	s->watch = (struct watch){.fd = fd, .ready = session_ready};
+	setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &unread, sizeof(unread));
 	s->async.fd = -1;
 	list_init(&s->async.pending);
 	list_init(&s->async.busy);
@@ -327,7 +335,7 @@ int session_open(struct ctl *ctl, int fd)
 	handles_init(&s->mws, SESSION_MR_MAX);
 	handles_init(&s->channels, SESSION_CHANNEL_MAX);
 	handles_init(&s->cqs, SESSION_CQ_MAX);
-	handles_init(&s->xrcds, XRCD_MAX / 4 * 3);
+	handles_init(&s->xrcds, SESSION_XRCD_MAX);
 	handles_init(&s->srqs, SESSION_SRQ_MAX);
 	handles_init(&s->qps, SESSION_QP_MAX);
 	notifier_lock(&ctl->notifier);

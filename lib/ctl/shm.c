@@ -17,12 +17,17 @@ static size_t round_up(size_t n, size_t unit)
 	return (n + unit - 1) / unit * unit;
 }
 
+size_t shm_rounded(size_t size)
+{
+	return round_up(size, (size_t)sysconf(_SC_PAGESIZE));
+}
+
 int shm_create(struct shm *m, const char *name, size_t size, int *fd, char why[ABI_SENTENCE_MAX])
 {
 	int err = 0;
 
 	m->page = (size_t)sysconf(_SC_PAGESIZE);
-	m->size = round_up(size, m->page);
+	m->size = shm_rounded(size);
 	m->base = NULL;
 	m->guard = 0;
 	m->whole = false;
@@ -118,6 +123,22 @@ static int check_client_fd(struct shm *m, int fd, uint64_t off, uint64_t len, bo
 	return check_huge(m->page, seals, mode, why);
 }
 
+int shm_client_extent(int fd, uint64_t off, uint64_t len, bool writable, struct shm_extent *out,
+	char why[ABI_SENTENCE_MAX])
+{
+	struct shm m;
+	int err = check_client_fd(&m, fd, off, len, writable, why);
+	struct stat st;
+
+	if (err)
+		return err;
+	if (fstat(fd, &st))
+		return refuse(why, -errno, "the memfd cannot be examined: %s", strerror(errno));
+	*out = (struct shm_extent){.mapped = len ? round_up(off % m.page + len, m.page) : 0,
+		.file = (uint64_t)st.st_size};
+	return 0;
+}
+
 int shm_map_client(struct shm *m, int fd, uint64_t off, uint64_t len, bool writable,
 	uint8_t **first, char why[ABI_SENTENCE_MAX])
 {
@@ -175,12 +196,12 @@ int shm_guard(struct shm *m, const struct sigbus_area *who, char why[ABI_SENTENC
 	return 0;
 }
 
-void shm_retire(struct shm *m, struct disposer *d)
+void shm_retire(struct shm *m, struct disposer *d, struct disposed *done)
 {
 	sigbus_unguard(m->guard);
 	m->guard = 0;
 	if (m->base)
-		dispose_memory(d, m->base, m->size);
+		dispose_memory(d, m->base, m->size, done);
 	m->base = NULL;
 }
 

@@ -30,6 +30,19 @@ struct shm {
  */
 int shm_create(struct shm *m, const char *name, size_t size, int *fd, char why[ABI_SENTENCE_MAX]);
 
+/** What a mapping of an application's memfd takes. */
+struct shm_extent {
+	uint64_t mapped; /* bytes: whole pages */
+	uint64_t file;	 /* bytes of the memfd */
+};
+
+/** Tells what shm_map_client() would take for the same.  @return as it. */
+int shm_client_extent(int fd, uint64_t off, uint64_t len, bool writable, struct shm_extent *out,
+	char why[ABI_SENTENCE_MAX]);
+
+/** @return @p size in whole pages, as shm_create() maps it. */
+size_t shm_rounded(size_t size);
+
 /**
  * Maps the pages of [@p off, @p off + @p len) of an application's memfd.
  * @param writable  peers or receives may write there
@@ -51,8 +64,8 @@ bool shm_is_huge(const struct shm *m);
  */
 int shm_guard(struct shm *m, const struct sigbus_area *who, char why[ABI_SENTENCE_MAX]);
 
-/** Has @p d unmap, which takes long when it frees much. */
-void shm_retire(struct shm *m, struct disposer *d);
+/** Has @p d unmap, which takes long when it frees much, and tell @p done. */
+void shm_retire(struct shm *m, struct disposer *d, struct disposed *done);
 
 /** Unmaps; harmless when nothing is mapped. */
 void shm_unmap(struct shm *m);

@@ -36,9 +36,9 @@ static void add_session(struct sum *t, const struct session *s)
 	t->srqs += s->srqs.used;
 	t->qps += s->qps.used;
 	t->channels += s->channels.used;
-	t->bytes += (json_int_t)s->bytes;
-	t->mr_bytes += (json_int_t)s->mr_bytes;
-	t->resolving += s->resolving;
+	t->bytes += (json_int_t)s->used[CTL_QUEUES];
+	t->mr_bytes += (json_int_t)s->used[CTL_MEMORY];
+	t->resolving += (json_int_t)s->used[CTL_LOOKUPS];
 }
 
 /* All of it returns to zero when the last application has gone and its end is over. */
@@ -58,21 +58,19 @@ static json_t *totals(struct ctl *ctl, const struct admin_arg arg[])
 		"queue_bytes", t.bytes, "mr_bytes", t.mr_bytes, "resolving", t.resolving);
 }
 
-static json_t *mb(uint32_t limit)
-{
-	return limit == UINT32_MAX ? json_null() : json_integer(limit);
-}
-
 /* null: no limit. */
 static json_t *limits(struct ctl *ctl, const struct admin_arg arg[])
 {
-	const struct ctl_limits *l = &ctl->limits;
+	struct ctl_limits l = ctl->quota.limits;
+	json_t *o = json_object();
 
-	return json_pack("{s:I, s:I, s:I, s:I, s:o, s:o, s:I, s:o}", "sessions",
-		(json_int_t)l->sessions, "qps", (json_int_t)l->qps, "cqs", (json_int_t)l->cqs,
-		"mrs", (json_int_t)l->mrs, "queues_mb", mb(l->queue_mb), "memory_mb",
-		mb(l->memory_mb), "user_qps", (json_int_t)l->user_qps, "user_memory_mb",
-		mb(l->user_memory_mb));
+	for (unsigned i = 0; o && quota_limit_names[i]; i++) {
+		uint32_t limit = *quota_limit(&l, i);
+
+		json_object_set_new(o, quota_limit_names[i],
+			limit == UINT32_MAX ? json_null() : json_integer(limit));
+	}
+	return o;
 }
 
 /* --- ports ------------------------------------------------------------------------------ */

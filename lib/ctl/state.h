@@ -25,6 +25,7 @@
 #include "notifier.h"
 #include "number.h"
 #include "qp.h"
+#include "quota.h"
 #include "sentence.h"
 #include "shm.h"
 #include "worker.h"
@@ -52,8 +53,8 @@ struct ctl {
 	uint32_t look_again_wait; /* how long it is until then the next time */
 	int reserve_fd;		  /* given up to turn a connection away when descriptors run out */
 	uint32_t window;
-	bool plain_label;	  /* ctl.h */
-	struct ctl_limits limits; /* none is 0 */
+	bool plain_label; /* ctl.h */
+	struct quota quota;
 	uint64_t epoch;
 	int announce_fd; /* announce_open() */
 	struct rtnl rtnl;
@@ -156,10 +157,11 @@ struct gid_hold {
 
 /** An XRC domain, of all sessions that have opened it. */
 struct xrcd {
-	uint32_t number; /* unique in the daemon: srq.xrcd, qp.xrc.xrcd */
-	uint32_t refs;
-	int fd;	   /* the file whose it is; -1: none */
-	uid_t uid; /* of who sent it */
+	uint32_t number;       /* unique in the daemon: srq.xrcd, qp.xrc.xrcd */
+	struct list refs;      /* struct xrcd_ref.node */
+	struct session *payer; /* who is charged for it: one of them */
+	int fd;		       /* the file whose it is; -1: none */
+	uid_t uid;	       /* of who sent it */
 	uint32_t major, minor;
 	uint64_t inode;
 };
@@ -167,6 +169,8 @@ struct xrcd {
 /** One that a session has opened. */
 struct xrcd_ref {
 	struct xrcd *xrcd;
+	struct list node; /* of xrcd.refs */
+	struct session *session;
 	uint32_t handle;
 	uint32_t users; /* SRQs, QPs */
 };
@@ -276,15 +280,12 @@ struct session {
 	char program[sizeof(((struct abi_hello *)0)->name) + 1]; /* what it calls itself */
 	uint64_t since_ms;
 	struct shm region;
-	uint64_t bytes;		   /* of all rings and QPs */
-	uint64_t mr_bytes;	   /* of registered memory that is mapped */
+	struct account *account;   /* its user's */
+	uint64_t used[CTL_KINDS];  /* quota.h */
 	uint32_t faulted;	   /* regions that did */
 	struct mr_obj *populating; /* its region that huge.h has; NULL: none */
-	uint32_t resolving;	   /* QPs and AHs that are */
 	struct list ahs;
 	struct list ahs_gone; /* unpublished, until the grace period is over */
-	uint32_t nahs;	      /* on both */
-	uint32_t nmembers;    /* of multicast groups, of all its QPs */
 	uint32_t ninjected;   /* QPs that have faults: fault.c */
 	struct bells *bells;
 	struct event_turn events; /* of its channels */

@@ -308,7 +308,7 @@ def test_sets(holder, daemon):
     done('set limit mrs 1')
     done('set limit memory_mb 1')
     check(daemon.ask('show limits')['limits'] == {**limits, 'mrs': 1, 'memory_mb': 1}, 'limits')
-    done('set limit memory_mb none')
+    done(f'set limit memory_mb {limits["memory_mb"]}')
     done(f'set limit mrs {limits["mrs"]}')
     check(daemon.ask('show limits')['limits'] == limits, 'limits do not come back')
     refused('set limit qps 0', '1 or more')

@@ -10,7 +10,10 @@ import tempfile
 from rocid import PATIENCE_S, RING_PAIR, check, start, wait_until
 
 LIMITS = {'max-sessions': 3, 'max-qps': 6, 'max-cqs': 4, 'max-mrs': 5, 'max-queues': 1,
-          'max-memory': 1, 'max-user-qps': 8, 'max-user-memory': 1}
+          'max-memory': 1, 'max-user-qps': 8, 'max-user-memory': 1, 'max-user-cqs': 5, 'max-user-mrs': 6,
+          'max-user-queues': 2}
+SHOWN = {'sessions': 3, 'qps': 6, 'cqs': 4, 'mrs': 5, 'queues_mb': 1, 'memory_mb': 1, 'user_qps': 8,
+         'user_memory_mb': 1, 'user_cqs': 5, 'user_mrs': 6, 'user_queues_mb': 2}
 ONE, OTHER = '65534', '65533'
 
 
@@ -75,6 +78,51 @@ def test_user(holder, daemon):
     release(daemon, first, *others, *roots)
 
 
+def test_kinds_of_a_user(holder, daemon):
+    """Two applications of a user, each within its own limits."""
+    for first, second, word in (((1, 4, 0, 0), (1, 2, 0, 0), '--max-user-cqs'),
+                                ((1, 0, 0, 5), (1, 0, 0, 2), '--max-user-mrs')):
+        p = holds(holder, daemon, *first, user=ONE)
+        refused(word, holder, daemon, *second, user=ONE)
+        other = holds(holder, daemon, *second, user=OTHER)
+        release(daemon, p, other)
+
+
+def test_queues_of_a_user(holder, daemon):
+    queues = (1, 1, 1, 0, 4096, 2048)
+    programs = [holds(holder, daemon, *queues, user=ONE)]
+    row, = daemon.ask('show sessions')['sessions']
+    fit = (1 << 20) // row['queue_bytes']
+    daemon.ask('set limit user_queues_mb 1')
+    programs += [holds(holder, daemon, *queues, user=ONE) for _ in range(1, fit)]
+    refused('--max-user-queues', holder, daemon, *queues, user=ONE)
+    programs += [holds(holder, daemon, *queues, user=who) for who in (OTHER, None)]
+    release(daemon, *programs)
+
+
+def test_without_an_option(holder, daemon):
+    """What has no option is set by rocictl."""
+    daemon.ask('set limit user_pds 3')
+    programs = [holds(holder, daemon, 2, 0, 0, 0, user=ONE)]
+    refused('rocictl set limit user_pds', holder, daemon, 2, 0, 0, 0, user=ONE)
+    programs += [holds(holder, daemon, 2, 0, 0, 0, user=OTHER), holds(holder, daemon, 9, 0, 0, 0)]
+    release(daemon, *programs)
+
+
+def machine_mb():
+    return os.sysconf('SC_PHYS_PAGES') * os.sysconf('SC_PAGE_SIZE') >> 20
+
+
+def test_defaults(limits):
+    """Half of what there is; three quarters of the QPs, so that 10,000 fit one user."""
+    check([limits[k] for k in ('sessions', 'user_qps', 'user_cqs', 'user_pds', 'user_srqs', 'user_ahs')] ==
+          [128, 12288, 16384, 16384, 2048, 16384], f'{limits}')
+    check(limits['memory_mb'] == machine_mb() and abs(limits['user_memory_mb'] - machine_mb() // 2) < 8 and
+          abs(limits['user_queues_mb'] - machine_mb() // 8) < 8, f'{limits}, {machine_mb()} MB')
+    for name in ('user_mappings', 'user_descriptors'):
+        check(0 < limits[name], f'{name}: {limits}')
+
+
 def main():
     rocid, holder = sys.argv[1:]
     with tempfile.TemporaryDirectory(prefix='roci-') as folder:
@@ -83,18 +131,20 @@ def main():
         daemon = start(rocid, folder, args=RING_PAIR + ['--socket-mode', '0666', *words])
         try:
             limits = daemon.ask('show limits')['limits']
-            check(limits == {'sessions': 3, 'qps': 6, 'cqs': 4, 'mrs': 5, 'queues_mb': 1,
-                             'memory_mb': 1, 'user_qps': 8, 'user_memory_mb': 1}, f'{limits}')
+            check({**limits, **SHOWN} == limits, f'{limits}')
             test_application(holder, daemon)
             if os.getuid() == 0 and shutil.which('setpriv'):
                 test_user(holder, daemon)
+                test_kinds_of_a_user(holder, daemon)
+                test_queues_of_a_user(holder, daemon)
+                test_without_an_option(holder, daemon)
             else:
                 print("not root: limits of users are not tried")
         finally:
             ended = daemon.end()
         check(ended == 0, daemon.said())
         daemon = start(rocid, folder)
-        check(daemon.ask('show limits')['limits']['memory_mb'] is None, 'a limit that nobody set')
+        test_defaults(daemon.ask('show limits')['limits'])
         check(daemon.end() == 0, daemon.said())
 
 

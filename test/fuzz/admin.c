@@ -148,14 +148,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (!replies)
 		start();
 	ctl = station_ctl();
-	limits = ctl->limits;
+	limits = ctl->quota.limits;
 	window = ctl->window;
 	witness = open_witness();
 	play(connect_admin(), data, size);
 	close(witness);
 	station_turn();
 	MUST(ctl->nsessions == 0);
-	ctl->limits = limits;
+	ctl->quota.limits = limits;
 	ctl->window = window;
 	ctl->dp->idle = IDLE_POLL;
 	return 0;

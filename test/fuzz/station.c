@@ -106,6 +106,8 @@ void station_must_be_empty(void)
 	}
 	MUST(ctl->nsessions == 0 && ctl->nending == 0 && ctl->ncaptures == 0);
 	MUST(ctl->pds.used == 0 && ctl->qpns.count == QP_MAX);
+	for (unsigned k = 0; k < CTL_KINDS; k++)
+		MUST(ctl->quota.used[k] == 0);
 	for (unsigned i = 0; i < TEST_WORKERS; i++)
 		MUST(ctl->worker_qps[i] == 0);
 	for (unsigned i = 0; i < MR_MAX; i++)

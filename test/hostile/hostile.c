@@ -34,7 +34,7 @@ static pid_t children[3];
 static const struct attack *const tables[] = {attacks_words, attacks_wqe, attacks_srq, attacks_keys,
 	attacks_socket, attacks_objects, attacks_memory, attacks_wire, attacks_paths,
 	attacks_crowds, attacks_pieces, attacks_storms, attacks_passed_root, attacks_rounds,
-	attacks_huge, attacks_open, attacks_commands, attacks_fuzz, attacks_root};
+	attacks_huge, attacks_open, attacks_commands, attacks_quota, attacks_fuzz, attacks_root};
 
 static pid_t start(void (*body)(struct victim *, const char *), const char *socket)
 {
@@ -156,7 +156,7 @@ static bool try(const struct attack *k, struct arena *a, const struct proc *p)
 
 	printf("%s\n", k->name);
 	fflush(stdout);
-	atomic_store(&victim->starved, a->root);
+	atomic_store(&victim->starved, a->starves);
 	attack_process(k, a);
 	let_victims_work(p);
 	printf("    %llu messages beside it\n",
@@ -189,6 +189,11 @@ static bool chosen(const char *name, char *const *names)
 	return false;
 }
 
+static bool keeps_root(const struct attack *table)
+{
+	return table == attacks_root || table == attacks_passed_root || table == attacks_quota;
+}
+
 static void run_all(struct arena *a, const struct proc *p, char *const *names, uint64_t seed)
 {
 	unsigned n = 0;
@@ -200,7 +205,8 @@ static void run_all(struct arena *a, const struct proc *p, char *const *names, u
 			/* the same, whichever others run */
 			a->random = (struct random){
 				seed * 1000003 + t * 100 + (uint64_t)(k - tables[t]) + 1};
-			a->root = tables[t] == attacks_root || tables[t] == attacks_passed_root;
+			a->root = keeps_root(tables[t]);
+			a->starves = tables[t] == attacks_root;
 			run(k, a, p);
 			n++;
 		}

@@ -284,7 +284,7 @@ struct roci_pd {
 /**
  * Makes a protection domain.
  * @param ctx  the session
- * @return the PD, or NULL with errno ENOMEM, ENOSPC (there are too many).
+ * @return the PD, or NULL with errno ENOMEM, EDQUOT or ENOSPC (there are too many).
  */
 ROCI_API struct roci_pd *roci_alloc_pd(struct roci_context *ctx);
 
@@ -391,7 +391,7 @@ struct roci_channel {
 /**
  * Makes a channel. Several CQs can share one.
  * @param ctx  the session
- * @return the channel, or NULL with errno ENOMEM, EMFILE, ENOSPC (there are too many).
+ * @return the channel, or NULL with errno ENOMEM, EMFILE, EDQUOT or ENOSPC (there are too many).
  */
 ROCI_API struct roci_channel *roci_create_channel(struct roci_context *ctx);
 

@@ -31,7 +31,7 @@ struct roci_xrcd_init_attr {
  * @param ctx   the session
  * @param attr  which one
  * @return the domain, or NULL with errno EINVAL, EBADF (O_PATH), EEXIST, ENOENT (as open(2)),
- * ENOSPC.
+ * EDQUOT or ENOSPC (there are too many).
  */
 ROCI_API struct roci_xrcd *roci_open_xrcd(
 	struct roci_context *ctx, const struct roci_xrcd_init_attr *attr);

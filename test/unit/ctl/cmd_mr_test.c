@@ -151,7 +151,7 @@ static void alloc_pd__quota(void **state)
 	while (!client_call(c.sock, ABI_ALLOC_PD, NULL, 0, -1, &a))
 		n++;
 	assert_int_equal(n, SESSION_PD_MAX);
-	assert_int_equal(a.msg.status, -ENOSPC);
+	assert_int_equal(a.msg.status, -EDQUOT);
 	client_close(&c);
 }
 

@@ -309,7 +309,7 @@ static void create_qp__quota_of_the_private_part(void **state)
 
 	daemon_stop(d);
 	daemon_config(d);
-	d->cfg.limits.queue_mb = 1;
+	d->cfg.limits.session[CTL_QUEUES] = 1;
 	daemon_run(d);
 	client_open(d, &c);
 	in = client_qp_request(client_pd(&c), client_cq(&c, ABI_NO_HANDLE));

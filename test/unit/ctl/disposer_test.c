@@ -48,13 +48,16 @@ static void dispose_memory__unmaps_all_pieces(void **state)
 {
 	struct disposer *d = disposer_create(&one);
 	size_t size = (150u << 20) + PAGE;
+	struct disposed done = {0};
 	unsigned char in_core;
 	uint8_t *p =
 		mmap(NULL, size, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
 	assert_true(p != MAP_FAILED);
-	dispose_memory(d, p, size);
+	dispose_memory(d, p, size, &done);
 	disposer_destroy(d); /* waits */
+	assert_int_equal(done.mappings, 1);
+	assert_int_equal(done.bytes, size);
 	assert_int_equal(mincore(p, PAGE, &in_core), -1);
 	assert_int_equal(mincore(p + size - PAGE, PAGE, &in_core), -1);
 	assert_int_equal(mincore(p + (64u << 20), PAGE, &in_core), -1);

@@ -319,6 +319,27 @@ static void session_reply__unread_replies(void **state)
 	client_close(&other);
 }
 
+/* Descriptors in replies that nobody reads count against rocid's limit of open files. */
+static void session_reply__unread_descriptors(void **state)
+{
+	struct abi_msg msg = {.type = ABI_CREATE_CHANNEL};
+	struct test_daemon *d = *state;
+	unsigned replies = 0;
+	struct client c;
+	struct answer a;
+
+	client_open(d, &c);
+	for (unsigned i = 0; i < 1000; i++)
+		if (send(c.sock, &msg, sizeof(msg), MSG_NOSIGNAL) < 0)
+			break;
+	while (client_receive(c.sock, &a)) {
+		answer_close(&a);
+		replies++;
+	}
+	assert_in_range(replies, 1, 100);
+	client_close(&c);
+}
+
 static void session_event_source__stale_session(void **state)
 {
 	struct test_daemon *d = *state;
@@ -372,6 +393,8 @@ int main(void)
 			session_open__silent_ones_give_way, daemon_setup, daemon_teardown),
 		cmocka_unit_test_setup_teardown(
 			session_reply__unread_replies, daemon_setup, daemon_teardown),
+		cmocka_unit_test_setup_teardown(
+			session_reply__unread_descriptors, daemon_setup, daemon_teardown),
 		cmocka_unit_test_setup_teardown(
 			session_event_source__stale_session, daemon_setup, daemon_teardown),
 	};

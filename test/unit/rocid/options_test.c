@@ -50,7 +50,8 @@ static void options_parse__every_option(void **state)
 		parse("--socket /tmp/s --socket-mode 0600 --socket-group rdma "
 		      "--admin-mode 0640 --admin-group adm --max-sessions 3 --max-qps 4 "
 		      "--max-cqs 5 --max-mrs 6 --max-queues 7 --max-memory 8 "
-		      "--max-user-qps 9 --max-user-memory 10 --application-faults "
+		      "--max-user-qps 9 --max-user-memory 10 --max-user-cqs 11 "
+		      "--max-user-mrs 12 --max-user-queues 13 --application-faults "
 		      "--application-macs --share eth0 "
 		      "--share 1=eth1 --gid 0,192.0.2.1 --gid 2,fd00::1,vid=7 --neigh "
 		      "0,192.0.2.1,02:00:00:00:00:0a --rocev1 --gso --mtu 0,4200 --ring-pair "
@@ -63,14 +64,17 @@ static void options_parse__every_option(void **state)
 	assert_int_equal(o.socket_mode, 0600);
 	assert_string_equal(o.socket_group, "rdma");
 	assert_int_equal(o.admin_mode, 0640);
-	assert_int_equal(o.limits.sessions, 3);
-	assert_int_equal(o.limits.qps, 4);
-	assert_int_equal(o.limits.cqs, 5);
-	assert_int_equal(o.limits.mrs, 6);
-	assert_int_equal(o.limits.queue_mb, 7);
-	assert_int_equal(o.limits.memory_mb, 8);
-	assert_int_equal(o.limits.user_qps, 9);
-	assert_int_equal(o.limits.user_memory_mb, 10);
+	assert_int_equal(o.limits.user[CTL_SESSIONS], 3);
+	assert_int_equal(o.limits.session[CTL_QPS], 4);
+	assert_int_equal(o.limits.session[CTL_CQS], 5);
+	assert_int_equal(o.limits.session[CTL_KEYS], 6);
+	assert_int_equal(o.limits.session[CTL_QUEUES], 7);
+	assert_int_equal(o.limits.session[CTL_MEMORY], 8);
+	assert_int_equal(o.limits.user[CTL_QPS], 9);
+	assert_int_equal(o.limits.user[CTL_MEMORY], 10);
+	assert_int_equal(o.limits.user[CTL_CQS], 11);
+	assert_int_equal(o.limits.user[CTL_KEYS], 12);
+	assert_int_equal(o.limits.user[CTL_QUEUES], 13);
 	assert_true(o.application_faults);
 	assert_true(o.application_macs);
 	assert_string_equal(o.admin_group, "adm");
