@@ -76,7 +76,6 @@ static void put(struct session *s, struct xrcd *x)
 /* A new domain; @p fd is kept open, so that the file's number is not another's meanwhile. */
 static struct xrcd *make(struct session *s, const struct xrcd *id, int fd, struct reply *r)
 {
-	struct ctl *ctl = s->ctl;
 	struct xrcd *x = calloc(1, sizeof(*x));
 	struct ctl *ctl = s->ctl;
 
