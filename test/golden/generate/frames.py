@@ -442,7 +442,7 @@ class Frames:
         """RSP-38, RSP-40: READs and atomics that nothing is remembered of"""
         p = self.vary(self.good(self.rng.choice([0x0C, 0x13, 0x14]), self.rng.choice(KINDS)))
         p.psn = (p.psn - self.rng.choice([1, 2, 1 << 22])) & 0xFFFFFF
-        self.drop('duplicate', p, 'dup_no_resource')
+        self.drop('duplicate', p, 'psn_behind')  # the QP has executed nothing
 
     def drop_of_others(self):
         """frames for UC, UD, XRC and QP1 that are wrong before their QP is asked"""

@@ -21,6 +21,8 @@ static int setup(void **state)
 {
 	memset(&ctl, 0, sizeof(ctl));
 	ctl.dp = &dp;
+	ctl.closer = disposer_create(&(struct disposer_config){.threads = 1, .owner_threads = 1});
+	assert_non_null(ctl.closer);
 	quota_init(&ctl.quota, &(struct ctl_limits){0});
 	return 0;
 }
@@ -28,6 +30,7 @@ static int setup(void **state)
 static int teardown(void **state)
 {
 	quota_destroy(&ctl.quota);
+	disposer_destroy(ctl.closer);
 	assert_true(list_empty(&ctl.quota.accounts));
 	return 0;
 }
