@@ -132,6 +132,9 @@
 /** Data room of a packet buffer besides the headroom: FRAME_MAX, rounded up to the AF_PACKET
  *  frame that tiles whole pages (eight in nine), because that driver wants its frame to fit. */
 #define MBUF_ROOM 4608u
+/** Packet buffers that DPDK's AF_XDP driver keeps in a queue's fill ring, however short the queue.
+ */
+#define AF_XDP_FILL 2048u
 /** The same where a port is AF_XDP: the kernel wants a buffer, with DPDK's 384 bytes of headers, in
  * one page. Holds frames of path MTU 2048. */
 #define MBUF_ROOM_PAGE 3712u

@@ -158,8 +158,10 @@ static int make_workers(struct daemon *d, struct options *o, char why[VALUE_MAX 
 	mbufs += o->ntaps * 2 * EXCEPTION_RING; /* up and spent */
 	d->dp->mbufs = mbufs;
 	for (uint32_t i = 0; i < d->nports; i++)
-		if (!strcmp(d->port[i].info.driver, "net_af_xdp"))
+		if (!strcmp(d->port[i].info.driver, "net_af_xdp")) {
 			d->dp->mbuf_room = MBUF_ROOM_PAGE;
+			d->dp->mbufs += AF_XDP_FILL;
+		}
 	d->dp->idle = o->idle;
 	if (o->icrc)
 		d->dp->icrc = o->icrc;

@@ -19,6 +19,9 @@
 
 static const uint8_t mgid[16] = {[10] = 0xFF, [11] = 0xFF, 239, 7, 7, 7};
 
+/* What one user may have of the places in a group. */
+#define MEMBERS (MCAST_MEMBERS_MAX / 2)
+
 /* A session with as many datagram queue pairs in one group as that may have. They share one queue
  * of receives, and one of completions. */
 struct crowd {
@@ -28,7 +31,7 @@ struct crowd {
 	struct abi_create_srq_reply srq;
 	uint8_t *srq_region;
 	struct raw_qp from;
-	struct raw_qp member[MCAST_MEMBERS_MAX];
+	struct raw_qp member[MEMBERS];
 	uint32_t ah;
 };
 
@@ -98,7 +101,7 @@ static void crowd_open(struct crowd *k, const struct arena *a)
 	in.max_send_wr = 1;
 	in.max_recv_wr = 0;
 	memcpy(join.mgid, mgid, 16);
-	for (uint32_t i = 0; i < MCAST_MEMBERS_MAX; i++) {
+	for (uint32_t i = 0; i < MEMBERS; i++) {
 		make_member(k, &k->member[i], &in);
 		join.qp = k->member[i].r.handle;
 		raw_must(&k->s, ABI_ATTACH_MCAST, &join, sizeof(join), NULL, 0);
@@ -111,7 +114,7 @@ static void crowd_open(struct crowd *k, const struct arena *a)
 static void crowd_close(struct crowd *k)
 {
 	raw_qp_unmap(&k->from);
-	for (uint32_t i = 0; i < MCAST_MEMBERS_MAX; i++)
+	for (uint32_t i = 0; i < MEMBERS; i++)
 		raw_qp_unmap(&k->member[i]);
 	munmap(k->srq_region, k->srq.region_size);
 	raw_mr_free(&k->mr);
@@ -152,7 +155,7 @@ static unsigned copies(struct crowd *k)
 	return n;
 }
 
-/* Each datagram asks for 256 receives; what one session gets of that is bounded. */
+/* Each datagram asks for MEMBERS receives; what one session gets of that is bounded. */
 static void group_of_many(struct arena *a)
 {
 	static struct crowd k;
@@ -165,8 +168,8 @@ static void group_of_many(struct arena *a)
 		for (unsigned n = 0; n < DATAGRAMS; n++)
 			must(raw_wait(&k.sent, &cqe) && !cqe.status, "a datagram was not sent");
 		got = copies(&k);
-		must(got >= MCAST_MEMBERS_MAX, "not all members got the first datagram");
-		must(got <= DATAGRAMS * MCAST_MEMBERS_MAX / 2,
+		must(got >= MEMBERS, "not all members got the first datagram");
+		must(got <= DATAGRAMS * MEMBERS / 2,
 			"the worker delivered all copies of a flood at once");
 		crowd_close(&k);
 	}
@@ -199,7 +202,7 @@ static void all_fail_together(struct arena *a)
 		head = (struct abi_queue *)k.srq_region;
 		atomic_store(&head->producer, atomic_load(&head->consumer) + 3 * RECEIVES);
 		send_to_group(&k);
-		must(count_events(&k.s, ABI_EVENT_QP_FATAL, MCAST_MEMBERS_MAX) == MCAST_MEMBERS_MAX,
+		must(count_events(&k.s, ABI_EVENT_QP_FATAL, MEMBERS) == MEMBERS,
 			"QP_FATAL did not come of each queue pair that failed");
 		crowd_close(&k);
 	}
