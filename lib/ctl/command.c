@@ -8,7 +8,6 @@ struct command {
 	const char *name;
 	size_t min_body; /* of version 1; longer bodies are a newer client's */
 	command_handler run;
-	bool takes_descriptor;
 };
 
 /* If you add a message type to abi_ctl.h, it needs a row here, and a paragraph in doc/abi.md. */
@@ -20,7 +19,7 @@ static const struct command commands[ABI_MSG_TYPES] = {
 	[ABI_QUERY_PKEY] = {"query_pkey", sizeof(struct abi_query_pkey), cmd_query_pkey},
 	[ABI_ALLOC_PD] = {"alloc_pd", 0, cmd_alloc_pd},
 	[ABI_DEALLOC_PD] = {"dealloc_pd", sizeof(struct abi_handle), cmd_dealloc_pd},
-	[ABI_REG_MR] = {"reg_mr", sizeof(struct abi_reg_mr), cmd_reg_mr, true},
+	[ABI_REG_MR] = {"reg_mr", sizeof(struct abi_reg_mr), cmd_reg_mr},
 	[ABI_DEREG_MR] = {"dereg_mr", sizeof(struct abi_handle), cmd_dereg_mr},
 	[ABI_ALLOC_MW] = {"alloc_mw", sizeof(struct abi_alloc_mw), cmd_alloc_mw},
 	[ABI_DEALLOC_MW] = {"dealloc_mw", sizeof(struct abi_handle), cmd_dealloc_mw},
@@ -41,7 +40,7 @@ static const struct command commands[ABI_MSG_TYPES] = {
 	[ABI_DESTROY_QP] = {"destroy_qp", sizeof(struct abi_handle), cmd_destroy_qp},
 	[ABI_ATTACH_MCAST] = {"attach_mcast", sizeof(struct abi_mcast), cmd_attach_mcast},
 	[ABI_DETACH_MCAST] = {"detach_mcast", sizeof(struct abi_mcast), cmd_detach_mcast},
-	[ABI_OPEN_XRCD] = {"open_xrcd", sizeof(struct abi_open_xrcd), cmd_open_xrcd, true},
+	[ABI_OPEN_XRCD] = {"open_xrcd", sizeof(struct abi_open_xrcd), cmd_open_xrcd},
 	[ABI_CLOSE_XRCD] = {"close_xrcd", sizeof(struct abi_handle), cmd_close_xrcd},
 	[ABI_EXPLAIN_QP] = {"explain_qp", sizeof(struct abi_handle), cmd_explain_qp},
 	[ABI_INJECT_FAULT] = {"inject_fault", sizeof(struct abi_inject_fault), cmd_inject_fault},
@@ -63,7 +62,7 @@ void reply_fd(struct reply *r, int fd)
 
 bool command_takes_descriptor(uint32_t type)
 {
-	return type < ABI_MSG_TYPES && commands[type].takes_descriptor;
+	return type == ABI_REG_MR || type == ABI_OPEN_XRCD;
 }
 
 int command_run(struct session *s, const struct request *q, struct reply *r)
