@@ -253,7 +253,9 @@ static unsigned tx_once(struct stage *s, unsigned n)
 
 		MUST(len <= FRAME_MAX && !len == (s->host->faults != faults));
 		if (!len) { /* it counts as sent */
-			MUST(s->qp->qp->state == ABI_QPS_ERR);
+			MUST(s->qp->qp->state == ABI_QPS_ERR ||
+				(!s->qp->qp->reliable &&
+					s->qp->qp->state == ABI_QPS_SQE)); /* UC-11 */
 			s->rules.blind = true;
 			continue;
 		}
