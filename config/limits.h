@@ -193,8 +193,6 @@
 #define PD_MAX	       32768u
 /** Completion channels of one session: each costs the daemon a descriptor. */
 #define SESSION_CHANNEL_MAX 1024u
-/** Sessions of one user other than root, of SESSION_MAX, unless configured otherwise. */
-#define SESSION_USER_MAX 128u
 /** MB of rings, and of rocid's private copies of them, that one session can have unless configured
  *  otherwise. */
 #define SESSION_QUEUE_MB 8192u

@@ -24,7 +24,9 @@ static int make_channel(struct session *s, struct channel *ch, struct reply *r)
 	err = handle_add(&s->channels, ch, &ch->handle);
 	if (!err)
 		return 0;
+	notifier_lock(&s->ctl->notifier);
 	channel_close(ch);
+	notifier_unlock(&s->ctl->notifier);
 	return refuse(r->why, err, "no room for another channel: several CQs can share one");
 }
 

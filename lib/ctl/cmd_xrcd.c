@@ -52,7 +52,15 @@ static struct xrcd *find(const struct ctl *ctl, const struct xrcd *id)
 /* It, and the file that it keeps open. */
 static const struct charge domain_charge[] = {{CTL_XRCDS, 1}, {CTL_DESCRIPTORS, 1}};
 
-/* @p s has one reference less; who still has one pays from then on. */
+static bool has_reference(const struct xrcd *x, const struct session *s)
+{
+	for (struct list *l = x->refs.next; l != &x->refs; l = l->next)
+		if (container_of(l, struct xrcd_ref, node)->session == s)
+			return true;
+	return false;
+}
+
+/* @p s has one reference less; when it has none any more, one who has pays from then on. */
 static void put(struct session *s, struct xrcd *x)
 {
 	struct ctl *ctl = s->ctl;
@@ -60,7 +68,7 @@ static void put(struct session *s, struct xrcd *x)
 	if (!list_empty(&x->refs)) {
 		struct session *next = container_of(x->refs.next, struct xrcd_ref, node)->session;
 
-		if (x->payer != s)
+		if (x->payer != s || has_reference(x, s))
 			return;
 		quota_pass(s, next, domain_charge, ARRAY_SIZE(domain_charge));
 		x->payer = next;

@@ -385,8 +385,8 @@ int ctl_start(struct ctl **out, const struct ctl_config *cfg, char why[ABI_SENTE
 	*out = NULL;
 	if (!ctl)
 		return refuse(why, -ENOMEM, "rocid is out of memory");
+	raise_descriptor_limit(ctl); /* quota_init() counts what there is */
 	init(ctl, cfg);
-	raise_descriptor_limit(ctl);
 	ctl->closer = disposer_create(&closers);
 	ctl->unmapper = disposer_create(&unmappers);
 	ctl->why = why_create();

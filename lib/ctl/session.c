@@ -254,14 +254,15 @@ static void session_ready(struct watch *w)
 /* @return a free place for @p s, which is charged for it then. */
 static int find_slot(struct ctl *ctl, struct session *s, int fd, char why[ABI_SENTENCE_MAX])
 {
-	int err = quota_open(s, why);
+	int err;
 
-	if (err)
-		return err;
 	if (fd > ctl->fd_max)
 		return refuse(why, -EMFILE,
 			"rocid has hardly a descriptor left: raise its limit of open files (ulimit "
 			"-n)");
+	err = quota_open(s, why);
+	if (err)
+		return err;
 	for (int i = 0; i < (int)SESSION_MAX && ctl->nsessions + ctl->nending < SESSION_MAX; i++)
 		if (!ctl->session[i])
 			return i;
