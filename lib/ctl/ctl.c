@@ -464,6 +464,9 @@ static int run_timers(struct ctl *ctl)
 	return sooner(wait, neigh_poll(&ctl->neighs, now)); /* those of dests too */
 }
 
+/* Sessions that end at the same time from which on none may come faster than they end. */
+#define ENDINGS_MANY (SESSION_MAX / 8)
+
 /* What is due in the background has its turn when nobody asks for anything, and else half of the
  * time: a command that waits behind others waits for a step of it once, not once for each. */
 int ctl_run(struct ctl *ctl)
@@ -478,7 +481,7 @@ int ctl_run(struct ctl *ctl)
 		struct watch *w;
 		int n;
 
-		if (idle || begin >= due) {
+		if (idle || begin >= due || ctl->nending > ENDINGS_MANY) {
 			wait = run_timers(ctl);
 			due = now_ns();
 			due += due - begin;
