@@ -4,8 +4,9 @@ XRC target, which finds one by the number in each request. And the XRC initiator
 import copy
 
 from requester import RandomResponses, Requester
-from responder import RandomRequests, Responder
+from responder import MASK, RandomRequests, Responder
 from unreliable import UnreliableRequests, UnreliableResponder
+from wire import opcode_of
 
 XRC = 0xA0
 NAK_INV = 0x61
@@ -52,6 +53,21 @@ class SharedUnreliableRequests(UnreliableRequests):
         super().__init__(world, index)
         self.name = 'srq_' + self.name
         self.setup['srq'] = True
+
+    def longer_than_its_receive(self):
+        """UC-10, in every file instead of by chance"""
+        m = self.m
+        m.post(1)
+        self.steps.append({'post_recv': 1})
+        for at in range(0, m.recv_len + 1, m.mtu):
+            n = min(m.mtu, m.recv_len + 1 - at)
+            op = opcode_of('SEND', at == 0, at + n > m.recv_len, False)
+            self.step(self.packet(op, self.psn, {}, b'z' * n))
+            self.psn = (self.psn + 1) & MASK
+
+    def run(self):
+        self.longer_than_its_receive()
+        return super().run()
 
 
 class Target(SharedResponder):
