@@ -23,6 +23,8 @@ from pathlib import Path
 from tags import HASH, Source
 
 ROOT = Path(__file__).resolve().parent.parent.parent
+sys.path.insert(0, str(ROOT / 'test/mutants'))
+import mutants
 DOC = 'doc/conformance.md'
 CODE = ('lib/', 'app/', 'drivers/')
 USERS = ('lib/client/include/', 'app/examples/')     # tell users of rules, do not obey them
@@ -35,7 +37,7 @@ Made by `test/lint/conformance.py --write` from `doc/rules.tsv` and tags in the 
 Levels: M must, S should, O optional (must hold where the feature is there), D to be decided. *Code* says where the
 rule is obeyed: file and function, or the decision; `void` rules ask for nothing that is here. *Test* says what fails when that code is broken: `core/requester:
 function` is a function of the Meson test `core/requester`, `sim/scenario: row` a row of the scenario table. *Bugs* is
-the number of seeded bugs (`test/mutants`) that those tests were seen to catch.
+the number of seeded bugs (`test/mutants/run --list`) that those tests were seen to catch.
 
 '''
 
@@ -105,9 +107,8 @@ class Tags:
             for rule in set(self.rule.findall(path.read_text())):
                 self.decisions[rule].append(path.name)
         self.bugs = Counter()
-        for path in sorted((ROOT / 'test/mutants').glob('*.patch')):
-            head = re.search(r'^Rule: (.+)$', path.read_text(errors='replace'), re.M)
-            self.bugs.update(self.valid(str(path.relative_to(ROOT)), self.rule.findall(head.group(1)) if head else []))
+        for mutant in mutants.load():
+            self.bugs.update(self.valid(f'{mutant.where}: {mutant.name}', self.rule.findall(mutant.rule)))
 
     def valid(self, where, found):
         for rule in found:
