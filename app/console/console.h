@@ -3,7 +3,7 @@
  * @file console.h
  * Commands to rocid that somebody types, or that a file has: `rocictl` and `rocid -i` are both
  * this. Each command goes to the administrators' socket and its answer is printed as tables, so
- * that what there is to say is rocid's affair alone (lib/ctl/admin_command.c). The few commands of
+ * that what there is to say is rocid's affair alone (lib/ctl/admin/command.c). The few commands of
  * the console itself are in console_command.c.
  */
 #ifndef CONSOLE_H

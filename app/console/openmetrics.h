@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file openmetrics.h
- * Families of samples (lib/ctl/metrics.c) as OpenMetrics text, for Prometheus and for the textfile
- * collector of its node_exporter.
+ * Families of samples (lib/ctl/show/metrics.c) as OpenMetrics text, for Prometheus and for the
+ * textfile collector of its node_exporter.
  */
 #ifndef OPENMETRICS_H
 #define OPENMETRICS_H

@@ -6,9 +6,9 @@
 #include "check.h"
 #include "eal_options.h"
 #include "icrc.h"
+#include "net/priority.h"
 #include "path.h"
-#include "priority.h"
-#include "sentence.h"
+#include "text/sentence.h"
 
 void check_note(struct check *c, const char *format, ...)
 {

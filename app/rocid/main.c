@@ -6,7 +6,7 @@
 #include "check.h"
 #include "daemon.h"
 #include "eal.h"
-#include "lock.h"
+#include "loop/lock.h"
 #include "signals.h"
 
 #define EXIT_USAGE 2

@@ -7,10 +7,10 @@
 #include <sys/un.h>
 #include <rte_ether.h>
 #include "bits.h"
-#include "gids.h"
 #include "icrc.h"
+#include "net/gids.h"
+#include "net/priority.h"
 #include "path.h"
-#include "priority.h"
 #include "values.h"
 
 #define MTU_MIN	     (PATH_MTU_MIN + 96) /* mtu_of_ethernet() */

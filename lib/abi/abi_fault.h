@@ -9,7 +9,7 @@
 
 #include <stdint.h>
 
-/** If you add one: fault.c and fault_text.c of lib/ctl, inject_packet.c of lib/core, roci.h. */
+/** If you add one: fault.c and text/fault.c of lib/ctl, inject_packet.c of lib/core, roci.h. */
 enum abi_fault_kind {
 	ABI_FAULT_NONE,
 	ABI_FAULT_DROP,	     /* it is lost */

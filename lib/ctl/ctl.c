@@ -8,20 +8,20 @@
 #include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
-#include "admin.h"
-#include "admin_capture.h"
-#include "admin_trace.h"
-#include "announce.h"
-#include "ending.h"
-#include "find.h"
-#include "job.h"
-#include "object.h"
+#include "admin/captures.h"
+#include "admin/server.h"
+#include "admin/telemetry.h"
+#include "admin/traces.h"
+#include "diagnose/diagnose.h"
+#include "net/announce.h"
 #include "port.h"
-#include "quota.h"
-#include "server.h"
-#include "session.h"
-#include "telemetry.h"
-#include "why.h"
+#include "session/job.h"
+#include "session/quota.h"
+#include "session/server.h"
+#include "session/session.h"
+#include "verbs/close.h"
+#include "verbs/find.h"
+#include "verbs/object.h"
 
 /* Until a port that could not be read is read again: at first, and in the end. */
 #define LOOK_AGAIN_MS	  100u

@@ -64,8 +64,8 @@ struct ctl_port {
 	const struct priority_map *priority; /* NULL: as priority_init() says (ETH-05) */
 };
 
-/** What rocid counts of each application and of each user (quota.h). If you add a kind, it needs a
- *  row in quota.c. */
+/** What rocid counts of each application and of each user (session/quota.h). If you add a kind, it
+ * needs a row in session/quota.c. */
 enum ctl_kind {
 	CTL_SESSIONS, /* the applications themselves */
 	CTL_QPS,

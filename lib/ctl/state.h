@@ -2,7 +2,7 @@
 /**
  * @file state.h
  * What the control thread keeps: the daemon, its sessions and their objects. Everything is
- * the control thread's, except what notifier.h says about its lock.
+ * the control thread's, except what session/notifier.h says about its lock.
  */
 #ifndef STATE_H
 #define STATE_H
@@ -13,21 +13,21 @@
 #include "ah.h"
 #include "core.h"
 #include "ctl.h"
-#include "dest.h"
-#include "group.h"
-#include "disposer.h"
-#include "handle.h"
-#include "huge.h"
-#include "migrate.h"
 #include "mw.h"
-#include "neigh.h"
-#include "netport.h"
-#include "notifier.h"
-#include "number.h"
+#include "net/neigh.h"
+#include "net/netport.h"
 #include "qp.h"
-#include "quota.h"
-#include "sentence.h"
-#include "shm.h"
+#include "session/handles.h"
+#include "session/huge.h"
+#include "session/ids.h"
+#include "session/notifier.h"
+#include "session/quota.h"
+#include "session/reaper.h"
+#include "session/shm.h"
+#include "text/sentence.h"
+#include "verbs/dest.h"
+#include "verbs/group.h"
+#include "verbs/migrate.h"
 #include "worker.h"
 
 /** A descriptor in the event loop. */
@@ -43,7 +43,7 @@ struct ctl {
 	struct watch stopper;	/* eventfd: ctl_stop() */
 	struct watch news;	/* rtnetlink */
 	struct watch faults;	/* eventfd: shared memory faulted */
-	struct watch populated; /* eventfd: huge.h is done with a region */
+	struct watch populated; /* eventfd: session/huge.h is done with a region */
 	struct huge *huge;
 	struct watch late; /* eventfd: QPs were not answered in time */
 	bool stopping;
@@ -72,8 +72,8 @@ struct ctl {
 	uint32_t nsessions;  /* of them */
 	struct list endings; /* sessions that end */
 	uint32_t nending;
-	struct list turns;	/* turn.c */
-	struct list jobs;	/* job.c */
+	struct list turns;	/* session/turn.c */
+	struct list jobs;	/* session/job.c */
 	struct list held;	/* sessions that wait until what was passed is closed */
 	uint64_t held_ms;	/* when to look at them again */
 	int fd_max;		/* connections beyond it are turned away, for the others' sake */
@@ -81,11 +81,11 @@ struct ctl {
 	uint64_t since_ms;	/* when rocid began to serve */
 	struct admin *admin;
 	int passed_fd;	      /* that came with the administrator's command under way; -1: none */
-	struct list captures; /* admin_capture.c */
+	struct list captures; /* admin/captures.c */
 	uint32_t ncaptures;
-	struct list traces; /* admin_trace.c */
+	struct list traces; /* admin/traces.c */
 	uint32_t ntraces;
-	uint32_t ninjected;		   /* QPs that have faults: fault.c */
+	uint32_t ninjected;		   /* QPs that have faults: verbs/fault.c */
 	bool application_faults;	   /* programs may inject faults into their own QPs */
 	bool application_macs;		   /* programs may choose a destination MAC */
 	struct core_counters counted;	   /* before the administrator's last reset */
@@ -100,7 +100,7 @@ struct ctl {
 	struct key_pool keys;
 	uint32_t worker_qps[WORKER_MAX]; /* for placing new ones */
 	struct migration migration;
-	struct why *why; /* why.h */
+	struct why *why; /* diagnose/diagnose.h */
 };
 
 struct pd {
@@ -220,7 +220,7 @@ struct qp_obj {
 	uint32_t doorbell; /* slot */
 	struct event_source async;
 	struct gid_hold hold;
-	struct inject *inject; /* fault.c; NULL: no faults */
+	struct inject *inject; /* verbs/fault.c; NULL: no faults */
 	struct dest *dest;     /* where its packets go; NULL: nowhere yet */
 	uint16_t sport;	       /* that an administrator set; 0: none */
 	struct list dest_node;
@@ -270,7 +270,7 @@ struct bells {
 struct session {
 	struct watch watch; /* in its user's turn */
 	struct turn *turn;  /* NULL: none yet */
-	struct job *job;    /* a command that goes on in steps (job.h); NULL: none */
+	struct job *job;    /* a command that goes on in steps (session/job.h); NULL: none */
 	struct list held;   /* on ctl->held, while its socket is not looked at */
 	struct ctl *ctl;
 	uint32_t slot;	 /* in ctl->session */
@@ -281,21 +281,21 @@ struct session {
 	uint64_t since_ms;
 	struct shm region;
 	struct account *account;   /* its user's */
-	uint64_t used[CTL_KINDS];  /* quota.h */
+	uint64_t used[CTL_KINDS];  /* session/quota.h */
 	uint32_t faulted;	   /* regions that did */
-	struct mr_obj *populating; /* its region that huge.h has; NULL: none */
+	struct mr_obj *populating; /* its region that session/huge.h has; NULL: none */
 	struct list ahs;
 	struct list ahs_gone; /* unpublished, until the grace period is over */
-	uint32_t ninjected;   /* QPs that have faults: fault.c */
+	uint32_t ninjected;   /* QPs that have faults: verbs/fault.c */
 	struct bells *bells;
 	struct event_turn events; /* of its channels */
 	struct channel async;
 	struct event_source port_events[PORT_MAX];
 	struct handles pds, mrs, mws, channels, cqs, xrcds, srqs, qps;
-	/* ending.c */
+	/* verbs/close.c */
 	enum ending ending;
 	uint32_t cursor;  /* in the table that this phase is at */
-	uint32_t told;	  /* failures of its QPs (why_log.c) */
+	uint32_t told;	  /* failures of its QPs (diagnose/log.c) */
 	struct list node; /* on ctl->endings */
 };
 
@@ -311,7 +311,7 @@ void ctl_watch_output(struct ctl *ctl, struct watch *w, bool output);
 /** Keeps @p w registered without looking at it, until ctl_watch_output(). */
 void ctl_watch_nothing(struct ctl *ctl, struct watch *w);
 
-/** Takes port @p i out of use, or into it again (netport.h); programs are told. */
+/** Takes port @p i out of use, or into it again (net/netport.h); programs are told. */
 void ctl_set_port_down(struct ctl *ctl, uint32_t i, bool down);
 
 /** Tells who made port @p i of CTL_NETDEV_* @p news. */

@@ -5,10 +5,10 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <unistd.h>
-#include "ending.h"
-#include "job.h"
 #include "oracle.h"
+#include "session/job.h"
 #include "station.h"
+#include "verbs/close.h"
 #include "worker_impl.h"
 
 #define EVENTS_MAX   10000 /* of one turn: more is a loop without an end */

@@ -5,10 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include "completer.h"
-#include "gids.h"
 #include "golden.h"
-#include "sentence.h"
+#include "net/gids.h"
 #include "seq24.h"
+#include "text/sentence.h"
 #include "timers.h"
 
 #define PSN_MASK 0xFFFFFFu

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <cmocka.h>
-#include "admin_form.h"
+#include "admin/form.h"
 
 /* "arg|arg@first word of pairs", "-": it does not fit. */
 static void fits(const char *form, const char *line, const char *want)

@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
-#include "admin_command.h"
+#include "admin/command.h"
 #include "bits.h"
 #include "daemon.h"
 #include "state.h"

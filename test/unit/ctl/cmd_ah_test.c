@@ -10,8 +10,8 @@
 #include <unistd.h>
 #include <cmocka.h>
 #include "daemon.h"
-#include "find.h"
 #include "state.h"
+#include "verbs/find.h"
 
 static const uint8_t mgid4[16] = {[10] = 0xFF, [11] = 0xFF, 239, 1, 2, 3};
 static const uint8_t mgid6[16] = {0xFF, 0x15, [15] = 9};

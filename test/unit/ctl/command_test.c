@@ -16,12 +16,12 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
-#include "command.h"
 #include "daemon.h"
 #include "lingering.h"
 #include "patience.h"
-#include "state.h"
 #include "random.h"
+#include "state.h"
+#include "verbs/command.h"
 
 #define FEW 256 /* descriptors */
 

@@ -10,9 +10,9 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
-#include "disposer.h"
 #include "lingering.h"
 #include "patience.h"
+#include "session/reaper.h"
 
 #define PAGE 4096u
 

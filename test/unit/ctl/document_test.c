@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <string.h>
 #include <cmocka.h>
-#include "document.h"
+#include "text/document.h"
 
 static uint32_t length;	  /* of the list */
 static uint32_t short_at; /* the element for which there is no memory */

@@ -7,8 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 #include <cmocka.h>
-#include "fault.h"
 #include "inject.h"
+#include "verbs/fault.h"
 
 static unsigned kind_of(const char *name, size_t len)
 {

@@ -7,8 +7,8 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
-#include "gids.h"
-#include "sentence.h"
+#include "net/gids.h"
+#include "text/sentence.h"
 
 static const uint8_t mac[6] = {2, 0, 0, 0, 0, 1};
 static uint8_t address[GID_MAX + 8][16];

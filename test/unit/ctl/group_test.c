@@ -12,10 +12,10 @@
 #include <stdint.h>
 #include <cmocka.h>
 #include "daemon.h"
-#include "group.h"
+#include "net/rtnl.h"
 #include "netns.h"
 #include "patience.h"
-#include "rtnl.h"
+#include "verbs/group.h"
 
 static const uint8_t mgid4[16] = {[10] = 0xFF, [11] = 0xFF, 239, 1, 2, 3};
 static const uint8_t mgid6[16] = {0xFF, 0x15, [15] = 0x42};

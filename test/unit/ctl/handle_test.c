@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 #include "abi_ctl.h"
-#include "handle.h"
+#include "session/handles.h"
 
 static void handle_get__finds_what_was_added(void **state)
 {

@@ -12,8 +12,8 @@
 #include <stdint.h>
 #include <cmocka.h>
 #include "daemon.h"
-#include "job.h"
 #include "patience.h"
+#include "session/job.h"
 #include "state.h"
 
 static struct session *session_of(const struct test_daemon *d, const struct client *c)

@@ -9,9 +9,9 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
-#include "neigh.h"
+#include "net/neigh.h"
+#include "net/netport.h"
 #include "netns.h"
-#include "netport.h"
 #include "patience.h"
 
 static const uint8_t ours4[16] = {[10] = 0xFF, [11] = 0xFF, 10, 9, 0, 1};
@@ -22,8 +22,8 @@ static struct netport p;
 static struct port shared;
 static char why[ABI_SENTENCE_MAX];
 
-/* What netport.c gets to hear instead of the kernel's list of VLAN netdevs. Any netdev does as one:
- * its addresses are the kernel's. */
+/* What net/netport.c gets to hear instead of the kernel's list of VLAN netdevs. Any netdev does as
+ * one: its addresses are the kernel's. */
 static struct rtnl_vlan vlan;
 static int vlans; /* or a negative errno */
 

@@ -13,8 +13,8 @@
 #include <stdint.h>
 #include <cmocka.h>
 #include "daemon.h"
-#include "notifier.h"
 #include "patience.h"
+#include "session/notifier.h"
 
 #define WAKES 41
 

@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
-#include "number.h"
+#include "session/ids.h"
 
 static struct qpn_pool qpns;
 static struct key_pool keys;

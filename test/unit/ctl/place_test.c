@@ -10,7 +10,7 @@
 #include <numa.h>
 #include <numaif.h>
 #include <cmocka.h>
-#include "place.h"
+#include "session/numa.h"
 
 #define SIZE 65536
 

@@ -13,7 +13,7 @@
 #include <cmocka.h>
 #include "daemon.h"
 #include "patience.h"
-#include "shm.h"
+#include "session/shm.h"
 
 #define PAGE 4096u
 

@@ -12,9 +12,9 @@
 #include <stdint.h>
 #include <cmocka.h>
 #include "daemon.h"
+#include "net/rtnl.h"
 #include "netns.h"
 #include "patience.h"
-#include "rtnl.h"
 
 static struct client c, other;
 

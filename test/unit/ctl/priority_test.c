@@ -7,7 +7,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 #include "bits.h"
-#include "priority.h"
+#include "net/priority.h"
 
 /* What is read is written the same, so that it can be given back. */
 static void priority_parse__there_and_back(void **state)

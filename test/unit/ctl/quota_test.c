@@ -8,7 +8,7 @@
 #include <cmocka.h>
 #include <errno.h>
 #include "bits.h"
-#include "quota.h"
+#include "session/quota.h"
 #include "state.h"
 
 #define MB (1ull << 20)

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <cmocka.h>
 #include "daemon.h"
-#include "object.h"
+#include "verbs/object.h"
 
 #define QPS  200u
 #define TURN 64u /* QPs that one turn readdresses */

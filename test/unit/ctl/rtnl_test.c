@@ -12,9 +12,9 @@
 #include <stdint.h>
 #include <cmocka.h>
 #include <libmnl/libmnl.h>
+#include "net/rtnl.h"
 #include "netns.h"
 #include "patience.h"
-#include "rtnl.h"
 
 static const uint8_t ours4[16] = {[10] = 0xFF, [11] = 0xFF, 10, 9, 0, 1};
 static const uint8_t peer4[16] = {[10] = 0xFF, [11] = 0xFF, 10, 9, 0, 2};

@@ -13,7 +13,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 #include <libmnl/libmnl.h>
-#include "rtnl.h"
+#include "net/rtnl.h"
 
 #define PARENT 3u
 

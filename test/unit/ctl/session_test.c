@@ -14,10 +14,10 @@
 #include <stdint.h>
 #include <cmocka.h>
 #include "daemon.h"
-#include "ending.h"
 #include "patience.h"
-#include "session.h"
+#include "session/session.h"
 #include "state.h"
+#include "verbs/close.h"
 
 static unsigned published(const struct test_daemon *d)
 {

@@ -10,7 +10,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 #include "bits.h"
-#include "turn.h"
+#include "session/turn.h"
 
 static struct ctl ctl;
 static struct session session[9];

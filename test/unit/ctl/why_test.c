@@ -10,8 +10,8 @@
 #include <cmocka.h>
 #include "bits.h"
 #include "daemon.h"
-#include "object.h"
-#include "why_impl.h"
+#include "diagnose/impl.h"
+#include "verbs/object.h"
 #include "worker_impl.h"
 
 static struct test_daemon *d;

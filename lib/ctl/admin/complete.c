@@ -1,0 +1,282 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "admin/complete.h"
+#include <stdio.h>
+#include <string.h>
+#include "admin/command.h"
+#include "admin/form.h"
+#include "admin/inject_qp.h"
+#include "limits.h"
+#include "text/sentence.h"
+#include "verbs/fault.h"
+
+/** A line that is being completed, taken apart. */
+struct typed {
+	char line[ADMIN_LINE_MAX];
+	struct admin_words words; /* those before the one that is completed */
+	struct admin_word last;	  /* that one; empty behind a blank */
+};
+
+static void take_apart(struct typed *t, const char *line)
+{
+	snprintf(t->line, sizeof(t->line), "%s", line);
+	admin_words(&t->words, t->line);
+	t->last = (struct admin_word){t->line + strlen(t->line), 0};
+	if (t->words.open)
+		t->last = t->words.word[--t->words.n];
+}
+
+/** Where a line is in a form. */
+struct place {
+	enum admin_part part; /* what comes next */
+	struct admin_word word;
+	const char *rest; /* of the form, behind it */
+	unsigned args;	  /* done */
+	struct admin_arg arg[ADMIN_WORDS];
+	unsigned pair; /* words of pairs that were typed */
+};
+
+static void end_word(const struct admin_word *w)
+{
+	w->at[w->len] = '\0'; /* a blank, or the end of the line */
+}
+
+/* @return whether the words of @p t that are complete are how @p form begins. */
+static bool find_place(struct ctl *ctl, const char *form, const struct typed *t, struct place *p)
+{
+	char why[ABI_SENTENCE_MAX];
+
+	p->args = 0;
+	p->pair = 0;
+	for (unsigned i = 0;; i++) {
+		const struct admin_word *w = &t->words.word[i];
+
+		p->part = admin_form_next(&form, &p->word);
+		p->rest = form;
+		if (i == t->words.n)
+			return true;
+		if (p->part == ADMIN_PAIRS) {
+			p->pair = t->words.n - i;
+			return true;
+		}
+		if (p->part == ADMIN_LINE)
+			return true;
+		if (p->part == ADMIN_ARG) {
+			end_word(w);
+			p->arg[p->args].word = w->at;
+			if (admin_arg_parse(ctl, admin_arg_kind(p->word.at, p->word.len), p->arg,
+				    p->args++, why))
+				return false;
+		} else if (p->part != ADMIN_WORD || !admin_word_is(w, &p->word, false)) {
+			return false;
+		}
+	}
+}
+
+/* Whether a row before row @p n offers the same as @p p: "show" begins many. */
+static bool offered_before(
+	struct ctl *ctl, unsigned n, const struct typed *t, const struct place *p)
+{
+	for (unsigned i = 0; i < n; i++) {
+		struct place q;
+
+		if (find_place(ctl, admin_command_at(i)->form, t, &q) && q.part == p->part &&
+			admin_word_is(&q.word, &p->word, false))
+			return true;
+	}
+	return false;
+}
+
+static json_t *offer(const char *word, size_t len, const char *help)
+{
+	return json_pack("{s:s#, s:s}", "word", word, (int)len, "help", help);
+}
+
+static json_t *offer_kind(const struct admin_arg_kind *kind, const struct admin_word *word)
+{
+	char help[ADMIN_VALUE_MAX * 2];
+
+	snprintf(help, sizeof(help), "%.*s: %s", (int)word->len, word->at, kind->help);
+	return offer("", 0, help);
+}
+
+/* The next value of the argument at @p p. */
+static bool next_value(
+	struct ctl *ctl, struct place *p, struct document_cursor *at, json_t **element)
+{
+	const struct admin_arg_kind *kind = admin_arg_kind(p->word.at, p->word.len);
+	char value[ADMIN_VALUE_MAX];
+
+	if (kind->choices) {
+		const char *choice = kind->choices[at->index];
+
+		if (choice)
+			*element = offer(choice, strlen(choice), kind->help);
+		at->index++;
+		return choice;
+	}
+	if (kind->next) {
+		if (!kind->next(ctl, p->arg, p->args, at, value))
+			return false;
+		*element = offer(value, strlen(value), kind->help);
+		return true;
+	}
+	if (at->index++)
+		return false;
+	*element = offer_kind(kind, &p->word);
+	return true;
+}
+
+/* The columns of a list are the members of its first element. */
+static bool next_column(struct ctl *ctl, const struct document_section *s, const struct place *p,
+	struct document_cursor *at, json_t **element)
+{
+	struct document_cursor first = {0};
+	json_t *row = NULL;
+	const char *name;
+	json_t *value;
+	uint32_t i = 0;
+
+	if (!s->next(ctl, p->arg, &first, &row))
+		return false;
+	json_object_foreach(row, name, value)
+	{
+		if (i++ == at->index)
+			*element = offer(name, strlen(name), "a column");
+	}
+	json_decref(row);
+	return at->index++ < i;
+}
+
+/* The values of column @p name, each as often as it is there. */
+static bool next_of_column(struct ctl *ctl, const struct document_section *s, const struct place *p,
+	const struct admin_word *name, struct document_cursor *at, json_t **element)
+{
+	char text[DOCUMENT_VALUE_MAX];
+	json_t *row = NULL;
+	const char *value;
+
+	if (!s->next(ctl, p->arg, at, &row))
+		return false;
+	end_word(name);
+	value = document_value(json_object_get(row, name->at), text);
+	*element = offer(value, strlen(value), name->at);
+	json_decref(row);
+	return true;
+}
+
+static bool next_of_pairs(struct ctl *ctl, const struct admin_command *c, struct typed *t,
+	const struct place *p, struct document_cursor *at, json_t **element)
+{
+	if (p->pair % 2)
+		return next_of_column(
+			ctl, c->show[0], p, &t->words.word[t->words.n - 1], at, element);
+	return next_column(ctl, c->show[0], p, at, element);
+}
+
+/* Behind `inject qp QPN FAULT`, whose choices begin behind "none". */
+static bool next_fault_word(const struct place *p, struct document_cursor *at, json_t **element)
+{
+	struct fault_word w;
+
+	if (!fault_word_next((unsigned)p->arg[1].number + 1, &at->index, &w))
+		return false;
+	*element = offer(w.word, strlen(w.word), w.help);
+	return true;
+}
+
+/* The next offer of row @p c. */
+static bool next_of_row(struct ctl *ctl, const struct admin_command *c, struct typed *t,
+	struct place *p, struct document_cursor *at, json_t **element)
+{
+	switch (p->part) {
+	case ADMIN_WORD:
+		if (at->index++)
+			return false;
+		*element = offer(p->word.at, p->word.len, *p->rest ? "" : c->help);
+		return true;
+	case ADMIN_ARG:
+		return next_value(ctl, p, at, element);
+	case ADMIN_PAIRS:
+		return next_of_pairs(ctl, c, t, p, at, element);
+	case ADMIN_LINE:
+		return c->run == admin_inject && next_fault_word(p, at, element);
+	default:
+		return false;
+	}
+}
+
+/* at->asker: the row of the table; the rest is next_of_row()'s. */
+static bool next_completion(
+	struct ctl *ctl, const struct admin_arg arg[], struct document_cursor *at, json_t **element)
+{
+	const struct admin_command *c;
+	struct typed t;
+	struct place p;
+
+	for (; (c = admin_command_at(at->asker));
+		*at = (struct document_cursor){.asker = at->asker + 1}) {
+		take_apart(&t, arg[0].word);
+		if (t.words.more || !find_place(ctl, c->form, &t, &p))
+			continue;
+		if (!at->index && offered_before(ctl, at->asker, &t, &p))
+			continue;
+		if (next_of_row(ctl, c, &t, &p, at, element))
+			return true;
+	}
+	return false;
+}
+
+static bool completes(const struct admin_arg arg[], const json_t *element)
+{
+	const char *word = json_string_value(json_object_get(element, "word"));
+	struct typed t;
+
+	take_apart(&t, arg[0].word);
+	return word && !strncmp(word, t.last.at, t.last.len);
+}
+
+const struct document_section show_completions = {
+	.name = "completions", .next = next_completion, .keep = completes};
+
+/* --- help ------------------------------------------------------------------------------- */
+
+/* Whether a command that `help` lists for @p line has an argument of @p kind. */
+static bool is_used(const struct admin_arg_kind *kind, const char *line)
+{
+	const struct admin_command *c;
+
+	for (unsigned i = 0; (c = admin_command_at(i)); i++) {
+		const char *form = c->form;
+		struct admin_word word;
+		enum admin_part part;
+
+		while ((part = admin_form_next(&form, &word)) != ADMIN_END)
+			if (part == ADMIN_ARG && admin_arg_kind(word.at, word.len) == kind &&
+				admin_form_begins(c->form, line))
+				return true;
+	}
+	return false;
+}
+
+/* at->index: of the kinds. */
+static bool next_argument(
+	struct ctl *ctl, const struct admin_arg arg[], struct document_cursor *at, json_t **element)
+{
+	const struct admin_arg_kind *kind;
+	char choices[ADMIN_VALUE_MAX * 2] = "";
+	size_t len = 0;
+
+	do
+		kind = admin_arg_kind_at(at->index++);
+	while (kind && !is_used(kind, arg[0].word));
+	if (!kind)
+		return false;
+	for (unsigned i = 0; kind->choices && kind->choices[i] && len < sizeof(choices); i++)
+		len += (size_t)snprintf(choices + len, sizeof(choices) - len, "%s%s",
+			len ? " | " : "", kind->choices[i]);
+	*element = json_pack(
+		"{s:s, s:s, s:s}", "argument", kind->name, "is", kind->help, "values", choices);
+	return true;
+}
+
+const struct document_section show_arguments = {.name = "arguments", .next = next_argument};

@@ -1,0 +1,262 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+#include "admin/command.h"
+#include "admin/server.h"
+#include "bits.h"
+#include "loop/listen.h"
+#include "session/recv_fds.h"
+#include "session/server.h"
+
+#define MODE_DEFAULT 0600u
+
+struct admin_client {
+	struct watch watch;
+	struct ctl *ctl;
+	uint32_t slot;	   /* in admin.client */
+	uint64_t heard_ms; /* when it last said something or took something */
+	int passed;	   /* descriptor that came with what is in `line`; -1: none */
+	char line[ADMIN_LINE_MAX];
+	size_t len;
+	bool too_long; /* what comes until the line's end belongs to it still */
+	bool ended;    /* nothing more comes from there */
+	/* the reply */
+	bool replying;
+	bool more; /* `document` has more parts */
+	struct document document;
+	struct text text; /* the part under way, */
+	size_t sent;	  /* of which this much is gone */
+};
+
+struct admin {
+	struct watch listener;
+	struct ctl *ctl;
+	char *path;
+	struct admin_client *client[ADMIN_CLIENT_MAX];
+};
+
+static void client_close(struct admin_client *c)
+{
+	int fd = c->watch.fd;
+
+	epoll_ctl(c->ctl->epoll, EPOLL_CTL_DEL, fd, NULL);
+	shutdown(fd, SHUT_RDWR);
+	dispose_fd(c->ctl->closer, OWNER_ROCID, fd); /* with what lies unread in it */
+	if (c->passed >= 0)
+		dispose_fd(c->ctl->closer, OWNER_ROCID, c->passed);
+	c->ctl->admin->client[c->slot] = NULL;
+	text_free(&c->text);
+	free(c);
+}
+
+/* --- replies ---------------------------------------------------------------------------- */
+
+static int begin_reply(struct admin_client *c, char *line)
+{
+	static const char refusal[] = "{\"error\":\"the line is too long: see \\\"help\\\"\"}\n";
+	int err;
+
+	c->replying = true;
+	ctl_watch_output(c->ctl, &c->watch, true);
+	if (c->too_long) {
+		c->too_long = false;
+		c->more = false;
+		return text_add(&c->text, refusal, sizeof(refusal) - 1);
+	}
+	c->ctl->passed_fd = c->passed;
+	c->passed = -1;
+	err = admin_execute(c->ctl, line, &c->document, &c->text);
+	if (c->ctl->passed_fd >= 0) { /* not wanted */
+		dispose_fd(c->ctl->closer, OWNER_ROCID, c->ctl->passed_fd);
+		c->ctl->passed_fd = -1;
+	}
+	if (err)
+		return err;
+	c->more = !c->text.len;
+	return 0;
+}
+
+/* Takes the first line that came, if it is complete, and begins its reply.
+ * @return 1 when there is none, 0, or a negative errno: end the connection. */
+static int next_line(struct admin_client *c)
+{
+	char *end = memchr(c->line, '\n', c->len);
+	char line[ADMIN_LINE_MAX];
+	size_t taken;
+
+	if (!end && c->len == sizeof(c->line)) {
+		c->too_long = true;
+		c->len = 0;
+	}
+	if (!end && (!c->ended || !c->len))
+		return c->ended ? -EPIPE : 1;
+	taken = end ? (size_t)(end - c->line) : c->len; /* the last may lack its newline */
+	if (taken == sizeof(line))
+		taken--;
+	for (size_t i = 0; i < taken; i++)
+		line[i] = c->line[i] ? c->line[i] : '?'; /* no words behind an end */
+	line[taken] = '\0';
+	taken = end ? (size_t)(end - c->line) + 1 : c->len;
+	c->len -= taken;
+	memmove(c->line, c->line + taken, c->len);
+	return begin_reply(c, line);
+}
+
+/* Makes the next part when the last is gone, and sends what the socket takes.
+ * @return 1 when something is left, 0 when the reply is complete, or a negative errno. */
+static int reply(struct admin_client *c)
+{
+	ssize_t n;
+	int err;
+
+	if (c->sent == c->text.len && c->more) {
+		c->sent = 0;
+		c->text.len = 0;
+		err = document_part(&c->document, &c->text);
+		if (err < 0)
+			return err;
+		c->more = err;
+	}
+	n = send(c->watch.fd, c->text.bytes + c->sent, c->text.len - c->sent,
+		MSG_DONTWAIT | MSG_NOSIGNAL);
+	if (n < 0)
+		return errno == EAGAIN || errno == EINTR ? 1 : -errno;
+	c->sent += (size_t)n;
+	return c->more || c->sent < c->text.len;
+}
+
+/* --- events ----------------------------------------------------------------------------- */
+
+static int receive(struct admin_client *c)
+{
+	struct iovec iov = {.iov_base = c->line + c->len, .iov_len = sizeof(c->line) - c->len};
+	struct passed p;
+	ssize_t n = passed_receive(c->watch.fd, &iov, 1, &p);
+	int err = n < 0 ? -errno : 0;
+
+	if (p.fd >= 0) { /* the newest is the next command's */
+		if (c->passed >= 0)
+			dispose_fd(c->ctl->closer, OWNER_ROCID, c->passed);
+		c->passed = p.fd;
+	}
+	if (err)
+		return err == -EAGAIN || err == -EINTR ? 1 : err;
+	if (p.excess || p.no_room)
+		return -EMFILE;
+	c->ended = n == 0;
+	c->len += (size_t)n;
+	return next_line(c);
+}
+
+static int finish(struct admin_client *c)
+{
+	text_free(&c->text); /* a large one is no reason to keep the memory */
+	c->sent = 0;
+	c->replying = false;
+	ctl_watch_output(c->ctl, &c->watch, false);
+	return next_line(c);
+}
+
+static void client_ready(struct watch *w)
+{
+	struct admin_client *c = container_of(w, struct admin_client, watch);
+	int err;
+
+	c->heard_ms = ctl_now_ms();
+	if (c->replying) {
+		err = reply(c);
+		if (!err)
+			err = finish(c);
+	} else {
+		err = receive(c);
+	}
+	if (err < 0)
+		client_close(c);
+}
+
+/* A free place; the one that was silent for longest makes room. */
+static uint32_t find_place(struct admin *a)
+{
+	uint32_t quiet = 0;
+
+	for (uint32_t i = 0; i < ADMIN_CLIENT_MAX; i++) {
+		if (!a->client[i])
+			return i;
+		if (a->client[i]->heard_ms < a->client[quiet]->heard_ms)
+			quiet = i;
+	}
+	client_close(a->client[quiet]);
+	return quiet;
+}
+
+static void admin_ready(struct watch *w)
+{
+	struct admin *a = container_of(w, struct admin, listener);
+	int fd = server_accept(a->ctl, w->fd);
+	struct admin_client *c;
+
+	if (fd < 0)
+		return;
+	c = calloc(1, sizeof(*c));
+	if (!c) {
+		close(fd);
+		return;
+	}
+	c->ctl = a->ctl;
+	c->slot = find_place(a);
+	c->heard_ms = ctl_now_ms();
+	c->passed = -1;
+	c->watch = (struct watch){.fd = fd, .ready = client_ready};
+	a->client[c->slot] = c;
+	if (ctl_watch(a->ctl, &c->watch))
+		client_close(c);
+}
+
+/* --- life ------------------------------------------------------------------------------- */
+
+int admin_open(struct ctl *ctl, const struct ctl_config *cfg, char why[ABI_SENTENCE_MAX])
+{
+	struct admin *a = calloc(1, sizeof(*a));
+	struct listen_spec spec = {
+		.type = SOCK_STREAM,
+		.mode = cfg->admin_mode ? cfg->admin_mode : MODE_DEFAULT,
+		.group = cfg->admin_group,
+	};
+	int fd;
+
+	if (!a || asprintf(&a->path, "%s%s", ctl->socket_path, ABI_ADMIN_SUFFIX) < 0) {
+		free(a);
+		return refuse(why, -ENOMEM, "rocid is out of memory");
+	}
+	spec.path = a->path;
+	fd = listen_open(&spec, why);
+	if (fd < 0) {
+		free(a->path);
+		free(a);
+		return fd;
+	}
+	a->ctl = ctl;
+	a->listener = (struct watch){.fd = fd, .ready = admin_ready};
+	ctl->admin = a;
+	return ctl_watch(ctl, &a->listener);
+}
+
+void admin_close(struct ctl *ctl)
+{
+	struct admin *a = ctl->admin;
+
+	if (!a)
+		return;
+	for (uint32_t i = 0; i < ADMIN_CLIENT_MAX; i++)
+		if (a->client[i])
+			client_close(a->client[i]);
+	ctl_unwatch(ctl, &a->listener);
+	unlink(a->path);
+	free(a->path);
+	free(a);
+	ctl->admin = NULL;
+}

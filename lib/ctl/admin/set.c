@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <errno.h>
+#include <string.h>
+#include "admin/set.h"
+#include "bits.h"
+#include "session/quota.h"
+#include "state.h"
+#include "text/sentence.h"
+#include "verbs/close.h"
+#include "verbs/find.h"
+
+/* --- set -------------------------------------------------------------------------------- */
+
+int admin_set_window(struct ctl *ctl, const struct admin_arg arg[], char why[ABI_SENTENCE_MAX])
+{
+	ctl->window = (uint32_t)arg[0].number;
+	return 0;
+}
+
+int admin_set_qp_window(struct ctl *ctl, const struct admin_arg arg[], char why[ABI_SENTENCE_MAX])
+{
+	struct qp_obj *o = find_qp(ctl, arg[0].number);
+	struct core_cmd cmd = {
+		.type = CORE_CMD_SET_WINDOW, .qp = o->qp, .n = (uint32_t)arg[1].number};
+
+	if (worker_call(ctl->dp->worker[o->worker], &cmd))
+		return refuse(why, -EIO, "worker %u does not answer", o->worker);
+	return 0;
+}
+
+int admin_set_migrate(struct ctl *ctl, const struct admin_arg arg[], char why[ABI_SENTENCE_MAX])
+{
+	if (ctl->dp->nworkers < 2)
+		return refuse(why, -EINVAL,
+			"QPs have nowhere to go: rocid has one worker, see its --workers");
+	ctl->migration.follow = arg[0].number;
+	ctl->migration.shake_ms = 0;
+	return 0;
+}
+
+/* A worker that may sleep has descriptors for it from its start on, and who brings it work knows.
+ */
+int admin_set_idle(struct ctl *ctl, const struct admin_arg arg[], char why[ABI_SENTENCE_MAX])
+{
+	enum idle idle = (enum idle)arg[0].number;
+
+	if (ctl->dp->idle == idle)
+		return 0;
+	if (ctl->dp->idle == IDLE_ADAPTIVE)
+		return refuse(why, -EINVAL,
+			"workers that sleep cannot be told not to: start rocid with --idle %s",
+			arg[0].word);
+	if (idle == IDLE_ADAPTIVE)
+		return refuse(why, -EINVAL,
+			"workers learn to sleep when they start: start rocid with --idle adaptive");
+	__atomic_store_n(&ctl->dp->idle, idle, __ATOMIC_RELAXED);
+	return 0;
+}
+
+int admin_set_limit(struct ctl *ctl, const struct admin_arg arg[], char why[ABI_SENTENCE_MAX])
+{
+	struct ctl_limits wanted = ctl->quota.limits;
+	unsigned which = (unsigned)arg[0].number;
+	uint32_t limit = (uint32_t)arg[1].number;
+	struct ctl_limits got;
+
+	if (!limit)
+		return refuse(why, -EINVAL, "a limit is 1 or more");
+	*quota_limit(&wanted, which) = limit;
+	got = quota_limits(&ctl->quota, &wanted);
+	if (*quota_limit(&got, which) != limit)
+		return refuse(why, -EINVAL, "%s: %u is the most that this rocid can have",
+			arg[0].word, *quota_limit(&got, which));
+	ctl->quota.limits = got;
+	return 0;
+}
+
+int admin_set_port(struct ctl *ctl, const struct admin_arg arg[], char why[ABI_SENTENCE_MAX])
+{
+	ctl_set_port_down(ctl, (uint32_t)arg[0].number - 1, !arg[1].number);
+	return 0;
+}
+
+int admin_set_impair(struct ctl *ctl, const struct admin_arg arg[], char why[ABI_SENTENCE_MAX])
+{
+	const struct ctl_devices *d = ctl->devices;
+
+	if (!d)
+		return refuse(why, -EOPNOTSUPP, "this rocid emulates no links");
+	return d->impair(d->arg, (uint32_t)arg[0].number - 1, arg[1].word, why);
+}
+
+/* --- reset ------------------------------------------------------------------------------ */
+
+int admin_reset_counters(struct ctl *ctl, const struct admin_arg arg[], char why[ABI_SENTENCE_MAX])
+{
+	struct core_counters now = {0};
+
+	worker_counters(ctl->dp, &now);
+	memcpy(now.drop, ctl->counted.drop, sizeof(now.drop));
+	ctl->counted = now;
+	return 0;
+}
+
+int admin_reset_drops(struct ctl *ctl, const struct admin_arg arg[], char why[ABI_SENTENCE_MAX])
+{
+	struct core_counters now = {0};
+
+	worker_counters(ctl->dp, &now);
+	memcpy(ctl->counted.drop, now.drop, sizeof(now.drop));
+	return 0;
+}
+
+/* --- kill ------------------------------------------------------------------------------- */
+
+int admin_kill_qp(struct ctl *ctl, const struct admin_arg arg[], char why[ABI_SENTENCE_MAX])
+{
+	struct qp_obj *o = find_qp(ctl, arg[0].number);
+	struct core_cmd cmd = {
+		.type = CORE_CMD_MODIFY_QP,
+		.qp = o->qp,
+		.mask = ABI_QP_STATE,
+		.attr = {.qp_state = ABI_QPS_ERR},
+	};
+
+	if (worker_call(ctl->dp->worker[o->worker], &cmd))
+		return refuse(why, -EINVAL, "QP %u is in state %s, which does not go to ERR",
+			o->qpn, qp_state_name(__atomic_load_n(&o->qp->state, __ATOMIC_RELAXED)));
+	return 0;
+}
+
+int admin_kill_session(struct ctl *ctl, const struct admin_arg arg[], char why[ABI_SENTENCE_MAX])
+{
+	session_end(find_session(ctl, arg[0].number));
+	return 0;
+}

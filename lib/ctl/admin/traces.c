@@ -1,0 +1,310 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The ring of a trace is written by the QP's worker. It is freed once the worker has let go of it:
+ * because it was told to, or because the QP was destroyed, which a session's end may bring.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include "admin/stream.h"
+#include "admin/traces.h"
+#include "state.h"
+#include "text/sentence.h"
+#include "trace.h"
+#include "verbs/find.h"
+#include "verbs/object.h"
+
+/* Events that one turn of the event loop formats for a trace. */
+#define TURN 256u
+/* What somebody who watches does not notice. */
+#define LOOK_MS 10
+
+/* What a reader that has asked for the end still has to take what was sent. */
+#define PATIENCE_MS 1000u
+
+/* On ctl->traces. */
+struct tracing {
+	struct list node;
+	struct watch watch; /* the socket */
+	struct ctl *ctl;
+	struct trace *trace;
+	uint32_t qpn;
+	bool json;
+	uint64_t count;	     /* events that are still wanted */
+	uint64_t give_up_ms; /* it is to end, with what has happened until now; 0: not yet */
+	bool released;	     /* no worker knows the ring any more */
+	uint64_t events;
+	uint64_t base; /* time of the first */
+	size_t len;    /* of `text`, */
+	size_t sent;   /* of which this much is gone */
+	char text[TURN * (TRACE_LINE + 1)];
+};
+
+/* Without a trace workers need not ask for any. */
+static void tell_workers(struct ctl *ctl, bool tracing)
+{
+	struct core_cmd cmd = {.type = CORE_CMD_TRACING, .tracing = tracing};
+
+	for (uint32_t i = 0; i < ctl->dp->nworkers; i++)
+		worker_call(ctl->dp->worker[i], &cmd);
+}
+
+static int attach(struct ctl *ctl, const struct qp_obj *o, struct trace *trace)
+{
+	struct core_cmd cmd = {.type = CORE_CMD_TRACE_QP, .qp = o->qp, .trace = trace};
+
+	return worker_call(ctl->dp->worker[o->worker], &cmd);
+}
+
+/* --- the end ---------------------------------------------------------------------------- */
+
+static void free_tracing(struct tracing *t)
+{
+	struct ctl *ctl = t->ctl;
+
+	list_del(&t->node);
+	epoll_ctl(ctl->epoll, EPOLL_CTL_DEL, t->watch.fd, NULL);
+	dispose_fd(ctl->closer, OWNER_ROCID, t->watch.fd);
+	free(t->trace);
+	free(t);
+	if (--ctl->ntraces == 0)
+		tell_workers(ctl, false);
+}
+
+static void begin_end(struct tracing *t)
+{
+	if (!t->give_up_ms)
+		t->give_up_ms = ctl_now_ms() + PATIENCE_MS;
+}
+
+/* A QP that is not found and not over belongs to a session that is ending: it soon is. */
+static void release(struct tracing *t)
+{
+	struct qp_obj *o;
+
+	if (t->released)
+		return;
+	t->released = atomic_load_explicit(&t->trace->ended, memory_order_acquire);
+	if (t->released)
+		return;
+	o = find_qp(t->ctl, t->qpn);
+	t->released = o && !attach(t->ctl, o, NULL);
+}
+
+/* The reader has shut its end down, is gone, or speaks, which it has no reason to. */
+static void reader_ready(struct watch *w)
+{
+	struct tracing *t = container_of(w, struct tracing, watch);
+
+	epoll_ctl(t->ctl->epoll, EPOLL_CTL_DEL, w->fd, NULL);
+	begin_end(t);
+}
+
+/* --- what is sent ----------------------------------------------------------------------- */
+
+static void format(struct tracing *t)
+{
+	struct trace_event event[TURN];
+	unsigned n = trace_read(t->trace, event, t->count < TURN ? (unsigned)t->count : TURN);
+
+	t->len = 0;
+	t->sent = 0;
+	for (unsigned i = 0; i < n; i++) {
+		char *line = t->text + t->len;
+
+		if (!t->events++)
+			t->base = event[i].time;
+		t->len += t->json ? trace_json(line, &event[i], t->base)
+				  : trace_text(line, &event[i], t->base);
+		t->text[t->len++] = '\n';
+	}
+	t->count -= n;
+}
+
+static void send_text(struct tracing *t)
+{
+	ssize_t n;
+
+	if (t->sent == t->len)
+		return;
+	n = send(t->watch.fd, t->text + t->sent, t->len - t->sent, MSG_DONTWAIT | MSG_NOSIGNAL);
+	if (n > 0) {
+		t->sent += (size_t)n;
+	} else if (errno != EAGAIN && errno != EINTR) { /* nobody reads */
+		t->sent = t->len;
+		t->count = 0;
+	}
+}
+
+/* @return whether there may be more at once; *empty: nothing is left to be sent. */
+static bool turn(struct tracing *t, bool *empty)
+{
+	*empty = false;
+	send_text(t);
+	if (t->sent < t->len)
+		return false;
+	format(t);
+	*empty = !t->len;
+	send_text(t);
+	return t->len;
+}
+
+/* @return whether there may be more at once. */
+static bool poll_one(struct tracing *t)
+{
+	bool more, empty;
+
+	if (!t->count || atomic_load_explicit(&t->trace->ended, memory_order_acquire))
+		begin_end(t);
+	if (t->give_up_ms)
+		release(t);
+	more = turn(t, &empty);
+	if (!t->released || !(empty || ctl_now_ms() >= t->give_up_ms))
+		return more;
+	free_tracing(t);
+	return false;
+}
+
+int admin_traces_poll(struct ctl *ctl)
+{
+	bool more = false;
+	struct list *next;
+
+	for (struct list *l = ctl->traces.next; l != &ctl->traces; l = next) {
+		next = l->next;
+		more |= poll_one(container_of(l, struct tracing, node));
+	}
+	return !ctl->ntraces ? -1 : more ? 0 : LOOK_MS;
+}
+
+void admin_traces_close(struct ctl *ctl)
+{
+	while (!list_empty(&ctl->traces))
+		free_tracing(container_of(ctl->traces.next, struct tracing, node));
+}
+
+/* --- commands --------------------------------------------------------------------------- */
+
+static struct tracing *find_tracing(const struct ctl *ctl, uint64_t qpn)
+{
+	for (struct list *l = ctl->traces.next; l != &ctl->traces; l = l->next) {
+		struct tracing *t = container_of(l, struct tracing, node);
+
+		if (t->qpn == qpn)
+			return t;
+	}
+	return NULL;
+}
+
+static int take_words(struct tracing *t, const char *line, char why[ABI_SENTENCE_MAX])
+{
+	char text[ADMIN_LINE_MAX];
+	char *word[ADMIN_WORDS + 1];
+	int n;
+
+	snprintf(text, sizeof(text), "%s", line);
+	n = admin_stream_words(text, word, why);
+	if (n < 0)
+		return n;
+	t->count = UINT64_MAX;
+	for (int i = 0; i < n; i++) {
+		if (!strcmp(word[i], "json"))
+			t->json = true;
+		else if (strcmp(word[i], "count"))
+			return refuse(why, -EINVAL,
+				"\"%.32s\" says nothing here: trace qp QPN knows count COUNT, json "
+				"and off",
+				word[i]);
+		else if (++i == n || !admin_number(word[i], UINT64_MAX, &t->count) || !t->count)
+			return refuse(why, -EINVAL,
+				"behind \"count\" stands a number of events, 1 or more");
+	}
+	return 0;
+}
+
+static int begin(struct tracing *t, char why[ABI_SENTENCE_MAX])
+{
+	struct ctl *ctl = t->ctl;
+	int err = admin_stream_take(ctl, &t->watch.fd, why);
+
+	if (err)
+		return err;
+	err = ctl_watch(ctl, &t->watch);
+	if (!err && !ctl->ntraces)
+		tell_workers(ctl, true);
+	if (!err)
+		err = attach(ctl, find_qp(ctl, t->qpn), t->trace);
+	if (err) {
+		if (!ctl->ntraces)
+			tell_workers(ctl, false);
+		epoll_ctl(ctl->epoll, EPOLL_CTL_DEL, t->watch.fd, NULL);
+		dispose_fd(ctl->closer, OWNER_ROCID, t->watch.fd);
+		return refuse(
+			why, err, "QP %u cannot be traced (%s): try again", t->qpn, strerror(-err));
+	}
+	list_push(&ctl->traces, &t->node);
+	ctl->ntraces++;
+	return 0;
+}
+
+int admin_trace(struct ctl *ctl, const struct admin_arg arg[], char why[ABI_SENTENCE_MAX])
+{
+	struct tracing *t;
+	int err;
+
+	if (find_tracing(ctl, arg[0].number))
+		return refuse(why, -EBUSY,
+			"QP %.32s is traced already: \"trace qp %.32s off\" ends that", arg[0].word,
+			arg[0].word);
+	if (ctl->ntraces == TRACES_MAX)
+		return refuse(why, -EBUSY,
+			"%u queue pairs are traced already, \"show traces\" lists them: end one",
+			TRACES_MAX);
+	t = calloc(1, sizeof(*t));
+	if (!t || !(t->trace = object_alloc(sizeof(*t->trace)))) {
+		free(t);
+		return refuse(why, -ENOMEM, "rocid is out of memory");
+	}
+	t->ctl = ctl;
+	t->qpn = (uint32_t)arg[0].number;
+	t->watch.ready = reader_ready;
+	err = take_words(t, arg[1].word, why);
+	if (!err)
+		err = begin(t, why);
+	if (err) {
+		free(t->trace);
+		free(t);
+	}
+	return err;
+}
+
+int admin_trace_off(struct ctl *ctl, const struct admin_arg arg[], char why[ABI_SENTENCE_MAX])
+{
+	struct tracing *t = find_tracing(ctl, arg[0].number);
+
+	if (!t)
+		return refuse(why, -ENOENT, "QP %.32s is not traced: \"show traces\" lists what is",
+			arg[0].word);
+	begin_end(t);
+	return 0;
+}
+
+static bool next_trace(
+	struct ctl *ctl, const struct admin_arg arg[], struct document_cursor *at, json_t **element)
+{
+	const struct list *l = list_at(&ctl->traces, at->index++);
+	const struct tracing *t;
+
+	(void)arg;
+	if (!l)
+		return false;
+	t = container_of(l, struct tracing, node);
+	*element =
+		json_pack("{s:I, s:I}", "qpn", (json_int_t)t->qpn, "events", (json_int_t)t->events);
+	return true;
+}
+
+const struct document_section show_traces = {.name = "traces", .next = next_trace};

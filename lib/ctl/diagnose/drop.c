@@ -1,0 +1,368 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Why a packet was dropped: what it was, what it should have been, and who is to mend it. */
+#include <stdio.h>
+#include <string.h>
+#include "bits.h"
+#include "diagnose/impl.h"
+#include "opcode.h"
+#include "seq24.h"
+#include "verbs/find.h"
+
+/* Further ahead than any window: no packet that was lost explains such a PSN. */
+#define PSN_FAR 0x10000u
+/* A peer that begins so often with one PSN has no other. */
+#define AHEAD_TIMES 5u
+
+const char *why_net(unsigned net)
+{
+	return net == NET_IPV4	 ? "RoCEv2 over IPv4"
+	       : net == NET_IPV6 ? "RoCEv2 over IPv6"
+				 : "RoCEv1";
+}
+
+static const char *opcode_text(uint8_t code)
+{
+	const char *name = opcode_row(code)->name;
+
+	return name ? name : "unknown opcode";
+}
+
+/* --- sentences ---------------------------------------------------------------------------- */
+
+struct drop_case {
+	struct why_text *t;
+	struct ctl *ctl;
+	const struct qp_obj *o; /* NULL: there is none */
+	const struct drop_note *n;
+	char from[GID_TEXT], to[GID_TEXT];
+};
+
+/* Has this port the packet's destination as a GID of another VLAN, or else of another type? */
+static const struct gid_entry *same_gid(const struct drop_case *c)
+{
+	const struct gid_entry *other_type = NULL;
+	const struct gid_table *t;
+
+	if (c->n->port >= c->ctl->nports)
+		return NULL;
+	t = &c->ctl->port[c->n->port].gids.table;
+	for (uint32_t i = 0; i < t->count; i++) {
+		const struct gid_entry *e = &t->entry[i];
+
+		if (!e->valid || memcmp(e->gid, c->n->dgid, 16) != 0)
+			continue;
+		if (e->net == c->n->net)
+			return e;
+		other_type = e;
+	}
+	return other_type;
+}
+
+static void tell_dgid(struct drop_case *c)
+{
+	const struct gid_entry *e = same_gid(c);
+	uint32_t port = c->n->port + 1u;
+
+	if (e && e->net != c->n->net)
+		why_say(c->t,
+			"GID type mismatch: %s sends %s to %s, of which port %u has only the %s "
+			"GID: "
+			"have the peer use a GID of that type%s",
+			c->from, why_net(c->n->net), c->to, port, why_net(e->net),
+			c->n->net == NET_ROCEV1 ? ", or run this rocid with --rocev1" : "");
+	else if (e)
+		why_say(c->t,
+			"VLAN mismatch: %s sends to %s in VLAN %u, but port %u has that GID in "
+			"VLAN "
+			"%u (0: untagged): choose the GIDs of one VLAN at both ends",
+			c->from, c->to, c->n->vid, port, e->vid);
+	else
+		why_say(c->t,
+			"%s sends to %s (%s), which is no GID of port %u: the peer uses an address "
+			"that was removed, or a wrong one; `rocictl show gids` lists what it can "
+			"use",
+			c->from, c->to, why_net(c->n->net), port);
+}
+
+static void tell_no_gsi(struct drop_case *c)
+{
+	why_say(c->t,
+		"%s sends a management datagram to QP 1 of port %u, which no program has: a "
+		"program that connects by rdma_cm (rping, ucmatose, perftest with -R) needs a "
+		"connection manager at both ends, and rocid has none yet. Let the programs tell "
+		"each other their QPNs over a socket, as rociperf and perftest without -R do",
+		c->from, c->n->port + 1u);
+}
+
+static void tell_unknown_qpn(struct drop_case *c)
+{
+	const struct why_gone_qp *gone = why_gone_qp(c->ctl, c->n->dest_qp);
+	char at[16];
+
+	if (gone)
+		why_say(c->t,
+			"%s sends %s to QP %u, which is gone: its program (%s) %s at %s, while the "
+			"peer was not done",
+			c->from, opcode_text(c->n->opcode), c->n->dest_qp,
+			gone->program[0] ? gone->program : "no name", gone->how,
+			why_time(gone->time_ms, at));
+	else
+		why_say(c->t,
+			"%s sends %s to QP %u, which does not exist: the peer's dest_qp_num is "
+			"wrong, "
+			"or of a rocid that ran before; `rocictl show qps` lists them",
+			c->from, opcode_text(c->n->opcode), c->n->dest_qp);
+}
+
+static void tell_icrc(struct drop_case *c)
+{
+	why_say(c->t,
+		"packets from %s come with a wrong ICRC: something changes them on the way (bad "
+		"cable or memory, a NAT, a tunnel or an offload that rewrites headers which the "
+		"ICRC "
+		"covers), or the sender computes it over other fields (TTL, TOS, UDP checksum and "
+		"BTH reserved bits count as ones)",
+		c->from);
+}
+
+static void tell_type(struct drop_case *c)
+{
+	why_say(c->t,
+		"%s sends %s to QP %u, which is of another type%s%s: both ends must create QPs of "
+		"one type",
+		c->from, opcode_text(c->n->opcode), c->n->dest_qp, c->o ? ", " : "",
+		c->o ? qp_type_name(c->o->qp->type) : "");
+}
+
+static void tell_state(struct drop_case *c)
+{
+	bool response = opcode_row(c->n->opcode)->response;
+
+	why_say(c->t,
+		"QP %u was in %s when %s came from %s: modify it to %s before the peer sends (the "
+		"peer may be told the QPN only then)",
+		c->n->dest_qp, qp_state_name(c->n->state), opcode_text(c->n->opcode), c->from,
+		response ? "RTS" : "RTR");
+}
+
+/* The QP's path: what should the packet have been? */
+static void tell_address(struct drop_case *c)
+{
+	const struct path *p = &c->o->qp->path;
+	const struct drop_note *n = c->n;
+	const struct abi_ah_attr *ah = &c->o->qp->attr.ah;
+	char peer[GID_TEXT];
+
+	why_say(c->t, "QP %u is connected with %s by %s", c->o->qpn, gid_text(ah->dgid, peer),
+		why_net(p->net));
+	if (n->net != p->net)
+		why_say(c->t,
+			", but %s sends it %s: GID type mismatch. Choose GIDs of one type and "
+			"family "
+			"at both ends (sgid_index)",
+			c->from, why_net(n->net));
+	else if (n->vid != p->vid)
+		why_say(c->t,
+			" in VLAN %u, but the packets come in VLAN %u (0: untagged): choose the "
+			"GIDs "
+			"of one VLAN at both ends",
+			p->vid, n->vid);
+	else if (n->port != p->port)
+		why_say(c->t, " by port %u, but the packets come in by port %u: see the cabling",
+			p->port + 1u, n->port + 1u);
+	else if (memcmp(n->sgid, ah->dgid, 16) != 0)
+		why_say(c->t,
+			", but the packets come from %s: the peer uses another GID (sgid_index) "
+			"than "
+			"it told, or another host has the wrong dest_qp_num",
+			c->from);
+	else
+		why_say(c->t,
+			", but the peer sends to %s, another GID than the QP's: the GID that this "
+			"program told the peer and its sgid_index must be the same",
+			c->to);
+}
+
+/* Both ends are QPs of this rocid. */
+static void tell_peer(struct drop_case *c)
+{
+	why_say(c->t,
+		"QP %u is connected with QP %u, but %s comes from QP %u of this rocid: each end's "
+		"dest_qp_num must be the QPN of the other end",
+		c->n->dest_qp, c->o->qp->attr.dest_qpn, opcode_text(c->n->opcode), c->n->source_qp);
+}
+
+static void tell_martian(struct drop_case *c)
+{
+	why_say(c->t,
+		"port %u receives packets from %s, which is its own address: find the station with "
+		"that address (source MAC %02x:%02x:%02x:%02x:%02x:%02x), which has it by mistake "
+		"or "
+		"pretends to be this host",
+		c->n->port + 1u, c->from, c->n->smac[0], c->n->smac[1], c->n->smac[2],
+		c->n->smac[3], c->n->smac[4], c->n->smac[5]);
+}
+
+static void tell_pkey(struct drop_case *c)
+{
+	why_say(c->t,
+		"P_Key mismatch: %s sends P_Key 0x%04x to QP %u, whose P_Key is 0x%04x: both ends "
+		"must be in one partition, and one of them a full member (0x8000)",
+		c->from, c->n->pkey, c->n->dest_qp, c->n->qp_pkey);
+}
+
+static void tell_ahead(struct drop_case *c)
+{
+	why_say(c->t,
+		"the peer begins with PSN 0x%x, QP %u waits for 0x%x: rq_psn here and the peer's "
+		"sq_psn must be the same",
+		c->o && c->o->qp->why.ahead_times ? c->o->qp->why.ahead_psn : c->n->psn,
+		c->n->dest_qp, c->n->epsn);
+}
+
+static void tell_behind(struct drop_case *c)
+{
+	why_say(c->t,
+		"the peer begins with PSN 0x%x, which is from before the first that QP %u waits "
+		"for, 0x%x: rq_psn here and the peer's sq_psn must be the same. The peer takes "
+		"what it sent for done, but nothing of it was executed",
+		c->n->psn, c->n->dest_qp, c->n->epsn);
+}
+
+/* An answer that fits nothing that was sent, to a QP that has had no good one. */
+static void tell_ghost(struct drop_case *c)
+{
+	uint32_t expected = c->n->psn;
+	uint32_t began = c->o ? c->o->qp->why.sq_psn : c->n->una;
+
+	/* An ACK tells of the last that was taken, a PSN sequence NAK of what is due. */
+	if ((c->n->syndrome & AETH_TYPE_MASK) == AETH_ACK)
+		expected = seq24_add(expected, 1);
+	if (c->o && why_tell_rival(c->t, c->o))
+		return;
+	if (expected == began)
+		why_say(c->t,
+			"the peer answers that it waits for PSN 0x%x, which QP %u has not sent "
+			"yet: another QP sends to the peer, which is connected with this one. Give "
+			"each QP a peer of its own (dest_qp_num)",
+			expected, c->n->dest_qp);
+	else
+		why_say(c->t,
+			"the peer answers that it waits for PSN 0x%x, QP %u began with 0x%x: "
+			"sq_psn here and the peer's rq_psn must be the same",
+			expected, c->n->dest_qp, began);
+}
+
+static void tell_dmac(struct drop_case *c)
+{
+	why_say(c->t,
+		"%s sends to %s with the destination MAC %02x:%02x:%02x:%02x:%02x:%02x, which is "
+		"not "
+		"that of port %u: the peer's neighbour entry is old or wrong",
+		c->from, c->to, c->n->dmac[0], c->n->dmac[1], c->n->dmac[2], c->n->dmac[3],
+		c->n->dmac[4], c->n->dmac[5], c->n->port + 1u);
+}
+
+static void tell_any(struct drop_case *c, enum drop why)
+{
+	why_say(c->t, "%s from %s to QP %u: %s", opcode_text(c->n->opcode), c->from, c->n->dest_qp,
+		why_drop_means(why));
+}
+
+void why_tell_drop(struct why_text *t, struct ctl *ctl, const struct qp_obj *o, enum drop why,
+	const struct drop_note *n)
+{
+	static void (*const tell[DROP_MAX])(struct drop_case * c) = {
+		[DROP_DMAC] = tell_dmac,
+		[DROP_MARTIAN] = tell_martian,
+		[DROP_DGID] = tell_dgid,
+		[DROP_NO_GSI] = tell_no_gsi,
+		[DROP_QPN_UNKNOWN] = tell_unknown_qpn,
+		[DROP_ICRC] = tell_icrc,
+		[DROP_QP_TYPE] = tell_type,
+		[DROP_QP_STATE] = tell_state,
+		[DROP_QP_ADDRESS] = tell_address,
+		[DROP_QP_PEER] = tell_peer,
+		[DROP_PKEY] = tell_pkey,
+		[DROP_PSN_AHEAD] = tell_ahead,
+		[DROP_PSN_BEHIND] = tell_behind,
+		[DROP_GHOST_ACK] = tell_ghost,
+	};
+	struct drop_case c = {.t = t, .ctl = ctl, .o = o, .n = n};
+
+	gid_text(n->sgid, c.from);
+	gid_text(n->dgid, c.to);
+	t->len = 0;
+	t->text[0] = '\0';
+	if (tell[why] && (o || (why != DROP_QP_ADDRESS && why != DROP_QP_PEER)))
+		tell[why](&c);
+	else
+		tell_any(&c, why);
+}
+
+/* --- which of them matter ----------------------------------------------------------------- */
+
+bool why_gid_is_ours(const struct ctl *ctl, const uint8_t gid[16])
+{
+	for (uint32_t i = 0; i < ctl->nports; i++) {
+		const struct gid_table *t = &ctl->port[i].gids.table;
+
+		for (uint32_t k = 0; k < t->count; k++)
+			if (t->entry[k].valid && !memcmp(t->entry[k].gid, gid, 16))
+				return true;
+	}
+	return false;
+}
+
+/* Loss cannot have brought it about: after so many losses of the first request the peer would have
+ * come with it once. */
+static bool psn_is_wrong(const struct qp_obj *o, const struct drop_note *n, bool last)
+{
+	const struct qp *qp = o->qp;
+	uint32_t began = __atomic_load_n(&qp->why.ahead_times, __ATOMIC_RELAXED);
+
+	if (n->begun || __atomic_load_n(&qp->comm_est, __ATOMIC_RELAXED))
+		return false;
+	return last || began >= AHEAD_TIMES || (uint32_t)seq24_diff(n->psn, n->epsn) >= PSN_FAR;
+}
+
+bool why_drop_matters(struct ctl *ctl, const struct qp_obj *o, enum drop why,
+	const struct drop_note *n, bool last)
+{
+	bool response = opcode_row(n->opcode)->response;
+
+	switch (why) {
+	case DROP_PSN_AHEAD:
+		return o && psn_is_wrong(o, n, last);
+	case DROP_GHOST_ACK: /* while nothing was ever acknowledged */
+		return o && !n->heard && !o->qp->comp.acked && !o->qp->comp.rd_done;
+	case DROP_QPN_UNKNOWN: /* late answers find their QP gone, that is all right */
+		return !response;
+	case DROP_QP_STATE: /* what comes to an ERR QP is told by why it is in ERR */
+		return n->state != ABI_QPS_ERR && !(response && n->state == ABI_QPS_RESET);
+	case DROP_DMAC: /* floods of a bridge are for others */
+		return why_gid_is_ours(ctl, n->dgid);
+	case DROP_DUP_NO_RESOURCE:
+	case DROP_RNR_PENDING:
+	case DROP_READ_RESP_UNEXPECTED:
+	case DROP_CNP_IGNORED:
+	case DROP_INJECTED:
+		return false;
+	default:
+		return true;
+	}
+}
+
+bool why_drop_of_qp(struct ctl *ctl, const struct qp_obj *o, bool last, why_drop_fits fits,
+	const struct why_case *c, enum drop *why, struct drop_note *n)
+{
+	for (unsigned i = DROP_NONE + 1; i < DROP_MAX; i++)
+		for (uint32_t w = 0; w < ctl->dp->nworkers; w++)
+			if (worker_drop_note(ctl->dp, w, (enum drop)i, o->qpn % DROP_NOTES, n) &&
+				n->dest_qp == o->qpn && (!fits || fits(c, n)) &&
+				why_drop_matters(ctl, o, (enum drop)i, n, last)) {
+				*why = (enum drop)i;
+				return true;
+			}
+	return false;
+}

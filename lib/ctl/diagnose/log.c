@@ -1,0 +1,500 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What is remembered: sentences about what failed, and the keys and QPNs of what is gone. */
+#include <ctype.h>
+#include <rte_cycles.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include "bits.h"
+#include "clock.h"
+#include "diagnose/impl.h"
+#include "verbs/fault.h"
+#include "verbs/find.h"
+
+/* An entry of the round under way, which has no number yet. */
+#define NEW UINT32_MAX
+
+struct why *why_create(void)
+{
+	return calloc(1, sizeof(struct why));
+}
+
+void why_destroy(struct why *w)
+{
+	free(w);
+}
+
+void why_say(struct why_text *t, const char *fmt, ...)
+{
+	va_list ap;
+	int n;
+
+	va_start(ap, fmt);
+	n = vsnprintf(t->text + t->len, ABI_WHY_MAX - t->len, fmt, ap);
+	va_end(ap);
+	t->len += n > 0 ? (size_t)n : 0;
+	if (t->len > ABI_WHY_MAX - 1)
+		t->len = ABI_WHY_MAX - 1;
+}
+
+/* --- time ------------------------------------------------------------------------------- */
+
+static uint64_t calendar_ms(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_REALTIME, &ts);
+	return (uint64_t)ts.tv_sec * 1000 + (uint64_t)ts.tv_nsec / 1000000;
+}
+
+uint64_t why_now_ns(const struct ctl *ctl)
+{
+	struct tsc_clock clock;
+
+	clock_init(&clock, rte_get_tsc_hz(), ctl->dp->tsc);
+	return clock_at(&clock, rte_rdtsc());
+}
+
+/* @p ns of the workers' clocks. */
+static uint64_t calendar_of(const struct ctl *ctl, uint64_t ns)
+{
+	uint64_t now = why_now_ns(ctl);
+
+	return calendar_ms() - (now > ns ? (now - ns) / 1000000 : 0);
+}
+
+uint64_t why_age_ms(const struct why_case *c)
+{
+	uint64_t now = calendar_ms();
+
+	return now > c->time_ms ? now - c->time_ms : 0;
+}
+
+const char *why_time(uint64_t time_ms, char text[16])
+{
+	time_t t = (time_t)(time_ms / 1000);
+	struct tm tm;
+
+	localtime_r(&t, &tm);
+	strftime(text, 16, "%H:%M:%S", &tm);
+	return text;
+}
+
+/* --- entries ---------------------------------------------------------------------------- */
+
+static struct why_entry *find_entry(struct why_entry *first, uint32_t n, uint64_t key)
+{
+	for (uint32_t i = 0; i < n; i++)
+		if (first[i].id && first[i].key == key)
+			return &first[i];
+	return NULL;
+}
+
+/* The entry of @p key, or the oldest one, emptied. */
+static struct why_entry *take_entry(struct why_entry *first, uint32_t n, uint64_t key)
+{
+	struct why_entry *e = find_entry(first, n, key);
+
+	if (e)
+		return e;
+	e = first;
+	for (uint32_t i = 1; i < n; i++)
+		if (first[i].id < e->id)
+			e = &first[i];
+	memset(e, 0, sizeof(*e));
+	e->key = key;
+	return e;
+}
+
+static void set_owner(struct why_entry *e, const struct qp_obj *o)
+{
+	if (!o)
+		return;
+	e->session = o->session->number;
+	memcpy(e->program, o->session->program, sizeof(e->program));
+}
+
+/* --- entries alike ------------------------------------------------------------------------ */
+
+#define FNV_START 14695981039346656037ull
+#define FNV_PRIME 1099511628211ull
+
+static uint64_t hash_more(uint64_t h, const char *text, size_t len)
+{
+	for (size_t i = 0; i < len; i++)
+		h = (h ^ (uint8_t)text[i]) * FNV_PRIME;
+	return h;
+}
+
+/* A plain number, decimal or hexadecimal: a QPN, a PSN, a key. Addresses and times are none. */
+static bool is_number(const char *word, size_t len)
+{
+	size_t i = len > 2 && word[0] == '0' && word[1] == 'x' ? 2 : 0;
+	bool hex = i != 0;
+
+	for (; i < len; i++)
+		if (!(hex ? isxdigit((uint8_t)word[i]) : isdigit((uint8_t)word[i])))
+			return false;
+	return len > 0;
+}
+
+/* Letters, digits, and what joins the parts of an address or a time. */
+static size_t word_length(const char *text)
+{
+	size_t len = 0;
+
+	while (isalnum((uint8_t)text[len]) ||
+		((text[len] == '.' || text[len] == ':') && isalnum((uint8_t)text[len + 1])))
+		len++;
+	return len;
+}
+
+/* Hundreds of QPs of one program that fail for one reason are told of once. */
+static uint64_t alike(const struct why_entry *e)
+{
+	const uint32_t head[] = {e->session, (uint32_t)e->drop << 1 | e->stalled};
+	uint64_t h = hash_more(FNV_START, (const char *)head, sizeof(head));
+
+	h = hash_more(h, e->cause, strlen(e->cause));
+	for (const char *p = e->text; *p;) {
+		size_t len = word_length(p);
+
+		if (!len)
+			h = hash_more(h, p++, 1);
+		else if (!is_number(p, len))
+			h = hash_more(h, p, len);
+		p += len;
+	}
+	return h;
+}
+
+uint64_t why_times(const struct ctl *ctl, const struct why_entry *e, uint32_t below)
+{
+	const struct why *w = ctl->why;
+	const struct why_entry *all = e->drop ? w->drop : w->error;
+	uint64_t sum = 0;
+
+	for (uint32_t i = 0; i < (e->drop ? WHY_DROPS : WHY_ERRORS); i++) {
+		if (!all[i].id || all[i].id >= below || all[i].alike != e->alike)
+			continue;
+		if (all[i].id > e->id)
+			return 0;
+		sum += all[i].count;
+	}
+	return sum;
+}
+
+/* --- what happened ------------------------------------------------------------------------ */
+
+static uint64_t error_key(const struct qp_obj *o, const struct cause_note *n)
+{
+	return (uint64_t)o->qpn << 40 ^ n->time;
+}
+
+/* Tells of a QP's failure once: afterwards the objects that explain it may be gone. */
+static const struct why_entry *enter_error(
+	struct ctl *ctl, const struct qp_obj *o, const struct cause_note *n)
+{
+	struct why *w = ctl->why;
+	uint64_t key = error_key(o, n);
+	struct why_entry *e = find_entry(w->error, WHY_ERRORS, key);
+	struct why_case c = {
+		.ctl = ctl,
+		.o = o,
+		.qp = o->qp,
+		.n = n,
+		.rule = cause_rule((enum cause)n->cause),
+	};
+
+	if (e)
+		return e;
+	e = take_entry(w->error, WHY_ERRORS, key);
+	e->id = NEW;
+	e->time_ms = calendar_of(ctl, n->time);
+	e->qpn = o->qpn;
+	e->count = 1;
+	e->cause = cause_name((enum cause)n->cause);
+	e->stalled = n->cause == CAUSE_PEER_GAVE_UP;
+	set_owner(e, o);
+	c.time_ms = e->time_ms;
+	c.t.text = e->text;
+	why_tell_error(&c);
+	if (fault_hits(o))
+		why_say(&c.t,
+			" (faults were injected into this QP on this side, %llu times: \"show "
+			"faults\")",
+			(unsigned long long)fault_hits(o));
+	e->rule = c.rule;
+	e->alike = alike(e);
+	return e;
+}
+
+static void enter_drop(struct ctl *ctl, const struct qp_obj *o, uint32_t worker, enum drop why,
+	const struct drop_note *n)
+{
+	uint64_t key = (uint64_t)why << 48 | (uint64_t)worker << 32 | n->dest_qp;
+	struct why_entry *e = take_entry(ctl->why->drop, WHY_DROPS, key);
+	struct why_text t = {.text = e->text};
+
+	if (e->id && e->count == n->count)
+		return;
+	e->id = NEW;
+	e->time_ms = calendar_of(ctl, n->time);
+	e->drop = true;
+	e->qpn = n->dest_qp;
+	e->count = n->count;
+	e->cause = drop_name(why);
+	e->rule = drop_rule(why);
+	set_owner(e, o);
+	why_tell_drop(&t, ctl, o, why, n);
+	e->alike = alike(e);
+}
+
+static struct why_entry *earliest_new(struct why_entry *first, uint32_t n, struct why_entry *best)
+{
+	for (uint32_t i = 0; i < n; i++)
+		if (first[i].id == NEW && (!best || first[i].time_ms < best->time_ms))
+			best = &first[i];
+	return best;
+}
+
+/* In the order in which it happened. */
+static void number_new(struct why *w)
+{
+	struct why_entry *e;
+
+	while ((e = earliest_new(w->drop, WHY_DROPS, earliest_new(w->error, WHY_ERRORS, NULL))))
+		e->id = ++w->next_id;
+}
+
+/* --- collecting ------------------------------------------------------------------------- */
+
+static const struct cause_note *failure_of(const struct qp_obj *o)
+{
+	const struct cause_note *n = &o->qp->why.error;
+
+	return atomic_load_explicit(&n->known, memory_order_acquire) ? n : NULL;
+}
+
+const struct why_entry *why_of_qp(struct ctl *ctl, const struct qp_obj *o)
+{
+	const struct cause_note *n = failure_of(o);
+	const struct why_entry *e = n ? enter_error(ctl, o, n) : NULL;
+
+	number_new(ctl->why);
+	return e;
+}
+
+bool why_tell_stalled(struct ctl *ctl, const struct qp_obj *o, struct why_text *t)
+{
+	struct cause_note n;
+
+	if (!why_peer_gave_up(ctl, o, &n))
+		return false;
+	why_say(t, "%s", enter_error(ctl, o, &n)->text);
+	number_new(ctl->why);
+	return true;
+}
+
+/** Failures of live QPs, the earliest first. */
+struct failures {
+	uint32_t n;
+	const struct qp_obj *o[WHY_ERRORS];
+};
+
+static uint64_t failed_at(const struct qp_obj *o)
+{
+	return o->qp->why.error.time;
+}
+
+/* More than are remembered would push each other out, and be told anew at each question. */
+static void keep_latest(struct failures *f, const struct qp_obj *o)
+{
+	uint32_t i;
+
+	if (f->n == WHY_ERRORS) {
+		if (failed_at(o) <= failed_at(f->o[0]))
+			return;
+		memmove(&f->o[0], &f->o[1], sizeof(f->o) - sizeof(f->o[0]));
+		f->n--;
+	}
+	for (i = f->n++; i && failed_at(f->o[i - 1]) > failed_at(o); i--)
+		f->o[i] = f->o[i - 1];
+	f->o[i] = o;
+}
+
+static void find_errors(struct failures *f, struct session *s)
+{
+	const struct qp_obj *o;
+
+	for (uint32_t i = 0; (o = handle_next(&s->qps, &i));) {
+		const struct cause_note *n = failure_of(o);
+
+		if (n && n->cause != CAUSE_COMMAND)
+			keep_latest(f, o);
+	}
+}
+
+/* Thousands may wait for one reason. */
+static void collect_stalled(struct ctl *ctl)
+{
+	struct cause_note n;
+	uint32_t told = 0;
+
+	for (uint32_t i = 0; i < SESSION_MAX; i++) {
+		const struct session *s = ctl->session[i];
+		const struct qp_obj *o;
+
+		for (uint32_t k = 0; s && told < WHY_TOLD_MAX && (o = handle_next(&s->qps, &k));)
+			if (!failure_of(o) && why_peer_gave_up(ctl, o, &n)) {
+				enter_error(ctl, o, &n);
+				told++;
+			}
+	}
+}
+
+static void collect_errors(struct ctl *ctl)
+{
+	struct failures f = {0};
+
+	for (uint32_t i = 0; i < SESSION_MAX; i++)
+		if (ctl->session[i])
+			find_errors(&f, ctl->session[i]);
+	for (uint32_t i = 0; i < f.n; i++)
+		enter_error(ctl, f.o[i], &f.o[i]->qp->why.error);
+}
+
+static void collect_drops(struct ctl *ctl, uint32_t worker, enum drop why)
+{
+	struct drop_note n;
+
+	for (uint32_t slot = 0; slot < DROP_NOTES; slot++) {
+		const struct qp_obj *o;
+
+		if (!worker_drop_note(ctl->dp, worker, why, slot, &n))
+			continue;
+		o = find_qp(ctl, n.dest_qp);
+		if (n.has_qp == (o != NULL) && why_drop_matters(ctl, o, why, &n, false))
+			enter_drop(ctl, o, worker, why, &n);
+	}
+}
+
+void why_collect(struct ctl *ctl)
+{
+	collect_errors(ctl);
+	collect_stalled(ctl);
+	for (uint32_t w = 0; w < ctl->dp->nworkers; w++)
+		for (unsigned why = DROP_NONE + 1; why < DROP_MAX; why++)
+			collect_drops(ctl, w, (enum drop)why);
+	number_new(ctl->why);
+}
+
+static const struct why_entry *below_in(
+	const struct why_entry *first, uint32_t n, uint32_t below, const struct why_entry *best)
+{
+	for (uint32_t i = 0; i < n; i++)
+		if (first[i].id && first[i].id < below &&
+			(first[i].drop || strcmp(first[i].cause, cause_name(CAUSE_COMMAND)) != 0) &&
+			(!best || first[i].id > best->id))
+			best = &first[i];
+	return best;
+}
+
+const struct why_entry *why_before(const struct ctl *ctl, uint32_t below)
+{
+	const struct why *w = ctl->why;
+
+	return below_in(w->drop, WHY_DROPS, below, below_in(w->error, WHY_ERRORS, below, NULL));
+}
+
+/* --- what is gone ------------------------------------------------------------------------- */
+
+static void keep_drops(struct ctl *ctl, const struct qp_obj *o)
+{
+	struct drop_note n;
+
+	for (uint32_t w = 0; w < ctl->dp->nworkers; w++)
+		for (unsigned why = DROP_NONE + 1; why < DROP_MAX; why++)
+			if (worker_drop_note(ctl->dp, w, (enum drop)why, o->qpn % DROP_NOTES, &n) &&
+				n.dest_qp == o->qpn && n.has_qp &&
+				why_drop_matters(ctl, o, (enum drop)why, &n, true))
+				enter_drop(ctl, o, w, (enum drop)why, &n);
+}
+
+/* Thousands of QPs that fail and go together have one reason: a sentence for each, with a look at
+ * routes and neighbours, would push out what is remembered of others, and take long. */
+static bool has_told_enough(const struct qp_obj *o)
+{
+	return o->session->ending && o->session->told++ >= WHY_TOLD_MAX;
+}
+
+/* They are counted in the latest entry of that session and cause, so that nobody takes those that
+ * are told for all. */
+static void count_more(struct ctl *ctl, const struct qp_obj *o, const struct cause_note *n)
+{
+	const char *cause = cause_name((enum cause)n->cause);
+	struct why_entry *latest = NULL;
+
+	for (uint32_t i = 0; i < WHY_ERRORS; i++) {
+		struct why_entry *e = &ctl->why->error[i];
+
+		if (e->id && e->session == o->session->number && e->cause == cause &&
+			(!latest || e->id > latest->id))
+			latest = e;
+	}
+	if (latest && !find_entry(ctl->why->error, WHY_ERRORS, error_key(o, n)))
+		latest->count++;
+}
+
+void why_qp_goes(struct ctl *ctl, const struct qp_obj *o, const char *how)
+{
+	const struct cause_note *n = failure_of(o);
+	struct why_gone_qp *gone;
+	struct cause_note stalled;
+
+	if (!n && why_peer_gave_up(ctl, o, &stalled))
+		n = &stalled;
+	if (n && n->cause != CAUSE_COMMAND) {
+		if (has_told_enough(o))
+			count_more(ctl, o, n);
+		else
+			enter_error(ctl, o, n);
+	}
+	keep_drops(ctl, o);
+	number_new(ctl->why);
+	if (!how)
+		return;
+	gone = &ctl->why->qp[ctl->why->qps++ % WHY_GONE];
+	*gone = (struct why_gone_qp){
+		.qpn = o->qpn, .uid = o->session->peer.uid, .time_ms = calendar_ms(), .how = how};
+	memcpy(gone->program, o->session->program, sizeof(gone->program));
+}
+
+void why_mr_goes(struct session *s, const struct mr_obj *o)
+{
+	struct why *w = s->ctl->why;
+
+	w->mr[w->mrs++ % WHY_GONE] = (struct why_gone_mr){
+		.key = o->mr.key,
+		.pd = o->mr.pd,
+		.iova = o->mr.iova,
+		.length = o->mr.length,
+		.time_ms = calendar_ms(),
+		.session = s->number,
+	};
+}
+
+const struct why_gone_qp *why_gone_qp(const struct ctl *ctl, uint32_t qpn)
+{
+	const struct why *w = ctl->why;
+
+	for (uint32_t i = 1; i <= WHY_GONE && i <= w->qps; i++) {
+		const struct why_gone_qp *gone = &w->qp[(w->qps - i) % WHY_GONE];
+
+		if (gone->qpn == qpn)
+			return gone;
+	}
+	return NULL;
+}

@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What is wrong with a key: which region it names, whose that is, and what of it was wanted. */
+#include <inttypes.h>
+#include "bits.h"
+#include "diagnose/impl.h"
+
+static const char *access_name(uint32_t access)
+{
+	switch (access) {
+	case ABI_ACCESS_LOCAL_WRITE:
+		return "ROCI_ACCESS_LOCAL_WRITE";
+	case ABI_ACCESS_REMOTE_WRITE:
+		return "ROCI_ACCESS_REMOTE_WRITE";
+	case ABI_ACCESS_REMOTE_READ:
+		return "ROCI_ACCESS_REMOTE_READ";
+	case ABI_ACCESS_REMOTE_ATOMIC:
+		return "ROCI_ACCESS_REMOTE_ATOMIC";
+	case ABI_ACCESS_FLUSH_GLOBAL:
+		return "ROCI_ACCESS_FLUSH_GLOBAL";
+	case ABI_ACCESS_FLUSH_PERSIST:
+		return "ROCI_ACCESS_FLUSH_PERSISTENT, which rocid's memory cannot have";
+	default:
+		return "that right";
+	}
+}
+
+/* Of the QP's own program: numbers of protection domains come again. */
+static const struct why_gone_mr *gone_mr(const struct why_case *c)
+{
+	const struct why *w = c->ctl->why;
+
+	for (uint32_t i = 1; i <= WHY_GONE && i <= w->mrs; i++) {
+		const struct why_gone_mr *gone = &w->mr[(w->mrs - i) % WHY_GONE];
+
+		if (gone->key == c->n->key && gone->pd == c->n->pd &&
+			gone->session == c->o->session->number)
+			return gone;
+	}
+	return NULL;
+}
+
+/* --- no such key ---------------------------------------------------------------------------- */
+
+static void tell_gone(struct why_case *c, const char *what, const struct why_gone_mr *gone)
+{
+	char at[16];
+
+	why_say(&c->t,
+		"the region of %s 0x%x (0x%" PRIx64 ", %" PRIu64 " bytes) was deregistered at %s: "
+		"keep it until the peer and this program are done with it, or tell the peer the "
+		"new key",
+		what, c->n->key, gone->iova, gone->length, why_time(gone->time_ms, at));
+}
+
+static void tell_unknown(struct why_case *c, const char *what)
+{
+	const struct cause_found *f = &c->n->found;
+	const struct why_gone_mr *gone = gone_mr(c);
+	const char *user = c->n->pd == c->qp->pd ? "QP" : "SRQ";
+
+	if (*what == 'r' && (gone || f->named == NAMED_BY_FORMER))
+		c->rule = "RSP-14";
+	if (f->named == NAMED_REGION)
+		why_say(&c->t,
+			"the region of %s 0x%x is of another protection domain than the %s (%u): "
+			"register it in the %s's, or use one of the region's",
+			what, c->n->key, user, c->n->pd, user);
+	else if (gone)
+		tell_gone(c, what, gone);
+	else if (f->named == NAMED_BY_SWAP)
+		why_say(&c->t,
+			"no region has %s 0x%x, but 0x%x is one: its bytes were swapped on the way "
+			"between the programs (htonl, ntohl)",
+			what, c->n->key, f->key);
+	else if (f->named == NAMED_BY_FORMER)
+		why_say(&c->t,
+			"%s 0x%x is stale: the region there has 0x%x now. Tell the peer the key of "
+			"the region as it is registered now",
+			what, c->n->key, f->key);
+	else if (*what == 'l' && (f->named == NAMED_WINDOW || f->named == NAMED_UNBOUND))
+		why_say(&c->t,
+			"0x%x is the rkey of a memory window: an SGE takes the lkey of a region",
+			c->n->key);
+	else
+		why_say(&c->t,
+			"this program has no region of %s 0x%x (`rocictl show mrs` lists all): use "
+			"the key that registering the memory gave%s",
+			what, c->n->key, *what == 'r' ? " on this side, not the peer's own" : "");
+}
+
+/* --- the wrong bytes of it ------------------------------------------------------------------ */
+
+static void tell_range(struct why_case *c, const char *what)
+{
+	const struct cause_found *mr = &c->n->found;
+	const struct cause_note *n = c->n;
+	uint64_t swapped = __builtin_bswap64(n->va);
+
+	why_say(&c->t,
+		"bytes 0x%" PRIx64 " to 0x%" PRIx64 " are not all in the region of %s 0x%x, which "
+		"has 0x%" PRIx64 " to 0x%" PRIx64 " (%" PRIu64 " bytes): ",
+		n->va, n->va + n->len - 1, what, n->key, mr->iova, mr->iova + mr->length - 1,
+		mr->length);
+	if (n->len > mr->length)
+		why_say(&c->t, "%u are more than it has", n->len);
+	else if (n->va < mr->length && mr->iova > mr->length)
+		why_say(&c->t, "the address looks like an offset; add the region's address to it");
+	else if (range_inside(swapped - mr->iova, n->len, mr->length))
+		why_say(&c->t,
+			"the bytes of the address were swapped on the way (htobe64, be64toh)");
+	else if (n->va >= mr->iova && n->va - mr->iova < mr->length)
+		why_say(&c->t, "%" PRIu64 " lie behind its end",
+			n->va + n->len - mr->iova - mr->length);
+	else
+		why_say(&c->t, "the address is another region's, or of another run of the program");
+}
+
+static void tell_access(struct why_case *c, const char *what)
+{
+	why_say(&c->t, "the region of %s 0x%x was registered without %s: add it", what, c->n->key,
+		access_name(c->n->access));
+}
+
+void why_tell_region(struct why_case *c, const char *what)
+{
+	const struct cause_found *f = &c->n->found;
+	bool region = f->named == NAMED_REGION;
+
+	if (*what == 'r' && why_tell_rkey_of_window(c))
+		return;
+	if (region && f->status == MR_NO_ACCESS)
+		tell_access(c, what);
+	else if (region && f->status == MR_RANGE)
+		tell_range(c, what);
+	else if (region && f->status == MR_OK)
+		why_say(&c->t, "the region of %s 0x%x went meanwhile", what, c->n->key);
+	else
+		tell_unknown(c, what);
+}

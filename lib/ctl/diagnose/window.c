@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What is wrong with a memory window: to bind or to invalidate it, or to use its rkey. */
+#include <inttypes.h>
+#include "diagnose/impl.h"
+#include "mw.h"
+
+void why_tell_window(struct why_case *c)
+{
+	/* If you add an enum mw_result, it needs a row here. */
+	static const char *const what[MW_RESULTS] = {
+		[MW_NO_WINDOW] = "the key is no memory window's of the QP's protection domain: "
+				 "take one that roci_alloc_mw() made there and that was not freed",
+		[MW_BAD_KEY] = "the new rkey is not the window's: only the low 8 bits may change "
+			       "(roci_inc_rkey())",
+		[MW_BAD_ACCESS] = "a window grants REMOTE_READ, REMOTE_WRITE, REMOTE_ATOMIC and "
+				  "FLUSH_GLOBAL, and nothing else",
+		[MW_ZERO_BASED] = "a type 1 window cannot be zero-based: use type 2",
+		[MW_NOT_FREE] =
+			"the type 2 window is bound: invalidate it first (ROCI_WR_LOCAL_INV)",
+		[MW_EMPTY] = "a type 2 window cannot be bound to 0 bytes: invalidate it instead",
+		[MW_NO_REGION] = "the lkey is no region's of the QP's protection domain",
+		[MW_NO_MW_BIND] = "the region was registered without ROCI_ACCESS_MW_BIND: add it",
+		[MW_NO_RIGHT] = "the window would grant what its region does not have: to write or "
+				"to do atomics, register it with ROCI_ACCESS_LOCAL_WRITE, to flush "
+				"with ROCI_ACCESS_FLUSH_GLOBAL",
+		[MW_OUTSIDE] = "the range is not all in the region",
+		[MW_NOT_BOUND] = "no window is bound with this key: it was invalidated before, or "
+				 "bound again with another one",
+		[MW_TYPE_1_STAYS] = "it is a type 1 window's, which is unbound by binding it to 0 "
+				    "bytes",
+		[MW_OTHER_QP] = "the window was bound by another QP, and only that one and its "
+				"peer may use and invalidate it",
+	};
+	uint32_t why = c->n->value;
+
+	why_say(&c->t, "%s", why < MW_RESULTS && what[why] ? what[why] : "another QP changed it");
+}
+
+bool why_tell_rkey_of_window(struct why_case *c)
+{
+	const struct cause_found *w = &c->n->found;
+
+	if ((w->named != NAMED_WINDOW && w->named != NAMED_UNBOUND) || w->pd != c->n->pd)
+		return false;
+	if (w->named == NAMED_UNBOUND)
+		why_say(&c->t,
+			"rkey 0x%x is a memory window's that is not bound with it: it was "
+			"invalidated, or bound again. Tell the peer the rkey of the latest bind",
+			c->n->key);
+	else if (w->owned && w->qpn != c->qp->qpn)
+		why_say(&c->t,
+			"rkey 0x%x is a type 2 window's that QP 0x%x bound: only that QP's peer "
+			"may use it. Bind it on this QP, or use a type 1 window",
+			c->n->key, w->qpn);
+	else if (w->status == MR_NO_ACCESS)
+		why_say(&c->t, "the memory window of rkey 0x%x was bound without the right: add it",
+			c->n->key);
+	else if (w->status == MR_RANGE)
+		why_say(&c->t,
+			"bytes 0x%" PRIx64 " to 0x%" PRIx64 " are not all in the memory window of "
+			"rkey 0x%x, which has %" PRIu64 " bytes from 0x%" PRIx64 " on",
+			c->n->va, c->n->va + c->n->len - 1, c->n->key, w->length, w->iova);
+	else
+		why_say(&c->t, "the memory window of rkey 0x%x, or its region, went meanwhile",
+			c->n->key);
+	return true;
+}

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file loop/listen.h
+ * Unix sockets that rocid listens at: for applications (session/server.h) and for administrators
+ * (admin/server.h).
+ */
+#ifndef LOOP_LISTEN_H
+#define LOOP_LISTEN_H
+
+#include <stdint.h>
+#include "abi_ctl.h"
+
+struct listen_spec {
+	const char *path;
+	int type; /* SOCK_* */
+	uint32_t mode;
+	const char *group; /* name or number; NULL: unchanged */
+};
+
+/**
+ * Makes a socket file and listens. One that nobody serves is replaced.
+ * @return a descriptor that does not block, or a negative errno with a sentence.
+ */
+int listen_open(const struct listen_spec *spec, char why[ABI_SENTENCE_MAX]);
+
+#endif

@@ -1,0 +1,355 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+#include "bits.h"
+#include "list.h"
+#include "session/reaper.h"
+
+#define PIECE	  (64u << 20) /* unmapping as much takes about a millisecond */
+#define GIVE_UP_S 2	      /* disposer_destroy(): what has not ended by then hangs */
+
+/* How long one close may linger. Sockets that linger watch for signals (sk_stream_wait_close()),
+ * and a signal that is pending ends the lingering of all that the same close releases. */
+#define LINGER_NS 100000L
+
+struct burden {
+	struct list node;
+	int fd; /* -1: memory */
+	uint8_t *base;
+	size_t size;
+	struct disposed *done; /* NULL: nobody counts */
+	void *heap;	       /* NULL: base is a mapping */
+};
+
+/* What one owner has; it exists while that is anything. */
+struct lane {
+	struct list node; /* on disposer.lanes */
+	struct list turn; /* on disposer.turns, when a thread may take from it */
+	uint64_t owner;
+	struct list queue;
+	unsigned queued;
+	unsigned busy; /* threads */
+};
+
+/* Belongs to its owner and to its threads: the last to leave frees it. */
+struct disposer {
+	pthread_mutex_t lock;
+	pthread_cond_t work; /* something is queued, or the end has come */
+	pthread_cond_t done; /* a thread has nothing to do */
+	struct disposer_config cfg;
+	struct list lanes;
+	struct list turns;
+	unsigned threads;
+	unsigned idle;
+	bool stop;
+	bool left; /* by its owner */
+};
+
+/* --- the threads ---------------------------------------------------------------------- */
+
+/* Has each close of the calling thread interrupted now and then, if the system can. */
+static bool make_timer(const struct disposer *d, timer_t *timer)
+{
+	struct sigevent ev = {.sigev_notify = SIGEV_THREAD_ID, .sigev_signo = SIGURG};
+	sigset_t set;
+
+	if (!d->cfg.interrupts)
+		return false;
+	ev._sigev_un._tid = gettid();
+	if (timer_create(CLOCK_MONOTONIC, &ev, timer))
+		return false;
+	sigemptyset(&set);
+	sigaddset(&set, SIGURG);
+	pthread_sigmask(SIG_UNBLOCK, &set, NULL);
+	return true;
+}
+
+static void set_timer(const timer_t *timer, long ns)
+{
+	const struct itimerspec t = {.it_value.tv_nsec = ns, .it_interval.tv_nsec = ns};
+
+	if (timer)
+		timer_settime(*timer, 0, &t, NULL);
+}
+
+static void unmap(const struct burden *b)
+{
+	size_t left = b->size;
+
+	while (left) {
+		size_t piece = left < PIECE ? left : PIECE;
+
+		/* The front stays mapped, and the file with it, until the last piece. */
+		munmap(b->base + left - piece, piece);
+		left -= piece;
+	}
+	if (!b->done)
+		return;
+	atomic_fetch_add_explicit(&b->done->mappings, 1, memory_order_release);
+	atomic_fetch_add_explicit(&b->done->bytes, b->size, memory_order_release);
+}
+
+static void release(const struct burden *b, const timer_t *timer)
+{
+	if (b->fd >= 0) {
+		set_timer(timer, LINGER_NS);
+		close(b->fd);
+		set_timer(timer, 0);
+		return;
+	}
+	free(b->heap);
+	unmap(b);
+}
+
+static void free_disposer(struct disposer *d)
+{
+	pthread_cond_destroy(&d->work);
+	pthread_cond_destroy(&d->done);
+	pthread_mutex_destroy(&d->lock);
+	free(d);
+}
+
+/* Gives @p l another turn when there is something that it may do, or frees it when there is
+ * nothing. */
+static void lane_settle(struct disposer *d, struct lane *l)
+{
+	if (!l->queued && !l->busy) {
+		list_del(&l->node);
+		free(l);
+	} else if (l->queued && l->busy < d->cfg.owner_threads && list_empty(&l->turn)) {
+		list_push(&d->turns, &l->turn);
+	}
+}
+
+/* Takes the next burden, of the owner whose turn it is.  @return NULL when there is none. */
+static struct burden *take(struct disposer *d, struct lane **lane)
+{
+	struct list *turn = list_pop(&d->turns);
+	struct lane *l;
+
+	if (!turn)
+		return NULL;
+	*lane = l = container_of(turn, struct lane, turn);
+	l->queued--;
+	l->busy++;
+	turn = list_pop(&l->queue);
+	lane_settle(d, l);
+	return container_of(turn, struct burden, node);
+}
+
+static void *dispose(void *arg);
+
+static void start_thread(struct disposer *d)
+{
+	pthread_attr_t attr;
+	sigset_t all, old;
+	pthread_t thread;
+
+	pthread_attr_init(&attr);
+	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
+	sigfillset(&all); /* signals are for the thread that waits for them */
+	pthread_sigmask(SIG_BLOCK, &all, &old);
+	if (!pthread_create(&thread, &attr, dispose, d))
+		d->threads++;
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	pthread_attr_destroy(&attr);
+}
+
+/* One thread for each burden that may be released now. */
+static void start_as_needed(struct disposer *d)
+{
+	if (!list_empty(&d->turns) && !d->idle && d->threads < d->cfg.threads)
+		start_thread(d);
+}
+
+static void work(struct disposer *d, const timer_t *timer)
+{
+	struct burden *b;
+	struct lane *l;
+
+	for (;;) {
+		b = take(d, &l);
+		if (b) {
+			start_as_needed(d); /* this one may hang */
+			pthread_mutex_unlock(&d->lock);
+			release(b, timer);
+			free(b);
+			pthread_mutex_lock(&d->lock);
+			l->busy--;
+			lane_settle(d, l);
+		} else if (d->stop) {
+			return;
+		} else {
+			d->idle++;
+			pthread_cond_wait(&d->work, &d->lock);
+			d->idle--;
+		}
+	}
+}
+
+static void *dispose(void *arg)
+{
+	struct disposer *d = arg;
+	timer_t timer;
+	bool timed = make_timer(d, &timer);
+	bool last;
+
+	pthread_setname_np(pthread_self(), "roci-dispose");
+	pthread_mutex_lock(&d->lock);
+	work(d, timed ? &timer : NULL);
+	d->threads--;
+	pthread_cond_signal(&d->done);
+	last = !d->threads && d->left;
+	pthread_mutex_unlock(&d->lock);
+	if (timed)
+		timer_delete(timer);
+	if (last)
+		free_disposer(d);
+	return NULL;
+}
+
+/* --- the control thread --------------------------------------------------------------- */
+
+static void interrupted(int signal)
+{
+	(void)signal; /* close() is over */
+}
+
+struct disposer *disposer_create(const struct disposer_config *cfg)
+{
+	const struct sigaction sa = {.sa_handler = interrupted, .sa_flags = SA_RESTART};
+	struct disposer *d = calloc(1, sizeof(*d));
+
+	if (!d)
+		return NULL;
+	pthread_mutex_init(&d->lock, NULL);
+	pthread_cond_init(&d->work, NULL);
+	pthread_cond_init(&d->done, NULL);
+	list_init(&d->lanes);
+	list_init(&d->turns);
+	d->cfg = *cfg;
+	if (cfg->interrupts)
+		sigaction(SIGURG, &sa, NULL); /* one that is ignored interrupts nothing */
+	return d;
+}
+
+static struct lane *find_lane(struct disposer *d, uint64_t owner)
+{
+	for (struct list *n = d->lanes.next; n != &d->lanes; n = n->next) {
+		struct lane *l = container_of(n, struct lane, node);
+
+		if (l->owner == owner)
+			return l;
+	}
+	return NULL;
+}
+
+static struct lane *get_lane(struct disposer *d, uint64_t owner)
+{
+	struct lane *l = find_lane(d, owner);
+
+	if (l)
+		return l;
+	l = calloc(1, sizeof(*l));
+	if (!l)
+		return NULL;
+	l->owner = owner;
+	list_init(&l->turn);
+	list_init(&l->queue);
+	list_push(&d->lanes, &l->node);
+	return l;
+}
+
+/* @return false when neither a lane nor a thread can be had. */
+static bool enqueue(struct disposer *d, uint64_t owner, struct burden *b)
+{
+	struct lane *l = get_lane(d, owner);
+
+	if (l) {
+		list_push(&l->queue, &b->node);
+		l->queued++;
+		lane_settle(d, l);
+	}
+	start_as_needed(d);
+	if (l && !d->threads) {
+		list_del(&b->node);
+		l->queued--;
+		list_del(&l->turn);
+		lane_settle(d, l);
+	}
+	return l && d->threads;
+}
+
+static void queue(struct disposer *d, uint64_t owner, struct burden burden)
+{
+	struct burden *b = malloc(sizeof(*b));
+	bool taken = false;
+
+	if (b) {
+		*b = burden;
+		pthread_mutex_lock(&d->lock);
+		taken = enqueue(d, owner, b);
+		pthread_cond_signal(&d->work);
+		pthread_mutex_unlock(&d->lock);
+	}
+	if (!taken) {
+		free(b);
+		release(&burden, NULL);
+	}
+}
+
+void dispose_fd(struct disposer *d, uint64_t owner, int fd)
+{
+	queue(d, owner, (struct burden){.fd = fd});
+}
+
+void dispose_memory(struct disposer *d, void *base, size_t size, struct disposed *done)
+{
+	queue(d, OWNER_ROCID, (struct burden){.fd = -1, .base = base, .size = size, .done = done});
+}
+
+void dispose_heap(struct disposer *d, void *p)
+{
+	queue(d, OWNER_ROCID, (struct burden){.fd = -1, .heap = p});
+}
+
+unsigned disposer_load(struct disposer *d, uint64_t owner)
+{
+	struct lane *l;
+	unsigned load;
+
+	pthread_mutex_lock(&d->lock);
+	l = find_lane(d, owner);
+	load = l ? l->queued + l->busy : 0;
+	pthread_mutex_unlock(&d->lock);
+	return load;
+}
+
+void disposer_destroy(struct disposer *d)
+{
+	struct timespec until;
+	bool last;
+
+	if (!d)
+		return;
+	clock_gettime(CLOCK_REALTIME, &until);
+	until.tv_sec += GIVE_UP_S;
+	pthread_mutex_lock(&d->lock);
+	d->stop = true;
+	pthread_cond_broadcast(&d->work);
+	while (d->threads && pthread_cond_timedwait(&d->done, &d->lock, &until) != ETIMEDOUT)
+		;
+	d->left = true;
+	last = !d->threads;
+	pthread_mutex_unlock(&d->lock);
+	if (last)
+		free_disposer(d);
+}

@@ -1,0 +1,494 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* One application: its socket, its region, its requests. Its end is in verbs/close.c. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+#include <unistd.h>
+#include "bits.h"
+#include "session/numa.h"
+#include "session/quota.h"
+#include "session/recv_fds.h"
+#include "session/server.h"
+#include "session/session.h"
+#include "session/turn.h"
+#include "verbs/close.h"
+#include "verbs/object.h"
+
+void *object_alloc(size_t size)
+{
+	void *p = aligned_alloc(CACHE_LINE, (size + CACHE_LINE - 1) / CACHE_LINE * CACHE_LINE);
+
+	if (p)
+		memset(p, 0, size);
+	return p;
+}
+
+int session_shm(struct session *s, struct shm *m, const char *name, size_t size, int *fd,
+	char why[ABI_SENTENCE_MAX])
+{
+	const struct charge c[] = {{CTL_QUEUES, shm_rounded(size)}, {CTL_MAPPINGS, 1}};
+	int err = quota_take(s, c, ARRAY_SIZE(c), why);
+
+	*fd = -1;
+	if (err)
+		return err;
+	err = shm_create(m, name, size, fd, why);
+	if (!err)
+		err = shm_guard(m, &(struct sigbus_area){.kind = SIGBUS_RING, .owner = s}, why);
+	if (err) {
+		shm_unmap(m);
+		if (*fd >= 0)
+			close(*fd);
+		*fd = -1;
+		quota_give(s, c, ARRAY_SIZE(c));
+		return err;
+	}
+	place_memory(m->base, m->size, s->ctl->dp->node[0]);
+	return 0;
+}
+
+void session_shm_free(struct session *s, struct shm *m)
+{
+	if (m->base)
+		shm_retire(m, s->ctl->unmapper, quota_retire(s, CTL_QUEUES, m->size));
+}
+
+/* --- replies -------------------------------------------------------------------------- */
+
+static void put_fds(struct msghdr *mh, const struct reply *r)
+{
+	struct cmsghdr *c = mh->msg_control;
+
+	c->cmsg_level = SOL_SOCKET;
+	c->cmsg_type = SCM_RIGHTS;
+	c->cmsg_len = CMSG_LEN(r->nfds * sizeof(int));
+	memcpy(CMSG_DATA(c), r->fd, r->nfds * sizeof(int));
+	mh->msg_controllen = CMSG_SPACE(r->nfds * sizeof(int));
+}
+
+/* @return false when the message could not be handed to the kernel. */
+static bool send_message(int fd, const struct abi_msg *msg, const struct reply *r)
+{
+	union {
+		char buf[CMSG_SPACE(REPLY_FDS * sizeof(int))];
+		struct cmsghdr align;
+	} control;
+	struct iovec iov[2] = {
+		{.iov_base = (void *)msg, .iov_len = sizeof(*msg)},
+		{.iov_base = (void *)r->body, .iov_len = r->body_len},
+	};
+	struct msghdr mh = {.msg_iov = iov, .msg_iovlen = 2};
+	ssize_t n;
+
+	if (r->nfds) {
+		memset(&control, 0, sizeof(control));
+		mh.msg_control = control.buf;
+		put_fds(&mh, r);
+	}
+	do
+		n = sendmsg(fd, &mh, MSG_DONTWAIT | MSG_NOSIGNAL);
+	while (n < 0 && errno == EINTR);
+	return n >= 0;
+}
+
+static void drop_fds(struct reply *r)
+{
+	while (r->nfds)
+		close(r->fd[--r->nfds]);
+}
+
+void session_reply(struct session *s, const struct abi_msg *msg, int result, struct reply *r)
+{
+	struct abi_msg out = {.type = msg->type, .seq = msg->seq, .status = result};
+
+	if (result == DEFERRED)
+		return;
+	if (result < 0) {
+		drop_fds(r);
+		reply_body(r, r->why, strlen(r->why) + 1);
+	}
+	/* An application with dozens of unread replies will not read this one either. Its socket
+	 * then reports an end, which ends the session where that is safe. */
+	if (!send_message(s->watch.fd, &out, r))
+		shutdown(s->watch.fd, SHUT_RDWR);
+	drop_fds(r);
+}
+
+bool session_privileged(const struct session *s)
+{
+	return s->peer.uid == 0 || s->peer.uid == geteuid();
+}
+
+/* --- requests ------------------------------------------------------------------------- */
+
+/* What receive() found, besides 0 and a negative errno. */
+enum {
+	NOTHING = 1,
+	HELD
+};
+
+/* Who passes descriptors that hang when they are closed waits until few of them do. */
+static bool must_wait(const struct session *s)
+{
+	struct disposer *closer = s->ctl->closer;
+
+	return disposer_load(closer, owner_passed(s->peer.uid)) >= CLOSING_USER_MAX &&
+	       passed_waits(s->watch.fd);
+}
+
+/* @return 0, or the refusal of a message that came with descriptors that are not its own. */
+static int check_passed(const struct passed *p, struct request *q, struct reply *r)
+{
+	if (p->excess)
+		return refuse(r->why, -EPROTO, "at most one descriptor may come with a message");
+	if (p->fd >= 0 && !command_takes_descriptor(q->msg.type))
+		return refuse(
+			r->why, -EPROTO, "no descriptor belongs to message type %u", q->msg.type);
+	return 0;
+}
+
+/* Reads one request into @p q, which starts as zeroes.
+ * @return 0; NOTHING; HELD; -EPIPE at the end; another errno for what is no message.
+ * @param fatal  set when the session ends with the reply */
+static int receive(struct session *s, struct request *q, struct reply *r, bool *fatal)
+{
+	const struct iovec iov[2] = {
+		{.iov_base = &q->msg, .iov_len = sizeof(q->msg)},
+		{.iov_base = q->body, .iov_len = sizeof(q->body)},
+	};
+	struct passed p = {.fd = -1};
+	ssize_t n;
+	bool full;
+	int err;
+
+	q->fd = -1;
+	if (must_wait(s))
+		return HELD;
+	n = passed_receive(s->watch.fd, iov, ARRAY_SIZE(iov), &p);
+	full = n >= 0 && p.no_room;
+	if (full && server_use_reserve(s->ctl))
+		n = passed_receive(s->watch.fd, iov, ARRAY_SIZE(iov), &p);
+	q->fd = p.fd;
+	if (n >= 0 && p.no_room)
+		return HELD;
+	if (n < 0)
+		return errno == EAGAIN || errno == EINTR ? NOTHING : -EPIPE;
+	if (n == 0 && !p.cut)
+		return -EPIPE;
+	err = check_passed(&p, q, r);
+	*fatal = err;
+	if (err)
+		return err;
+	if (p.cut)
+		return refuse(r->why, -EPROTO, "a message has at most %u bytes", ABI_MSG_MAX);
+	if ((size_t)n < sizeof(q->msg))
+		return refuse(
+			r->why, -EPROTO, "a message of %zd bytes is too short for its header", n);
+	if (full)
+		return refuse(r->why, -EMFILE,
+			"rocid has no room for the descriptor: raise its limit of open files "
+			"(ulimit -n)");
+	q->body_len = (size_t)n - sizeof(q->msg);
+	return 0;
+}
+
+/* Looks at the socket again in a moment (sessions_poll()). */
+static void hold(struct session *s)
+{
+	struct ctl *ctl = s->ctl;
+
+	turn_unwatch(s);
+	if (list_empty(&ctl->held))
+		ctl->held_ms = ctl_now_ms() + HELD_MS;
+	list_push(&ctl->held, &s->held);
+}
+
+int sessions_poll(struct ctl *ctl, uint64_t now_ms)
+{
+	struct list again;
+	struct list *l;
+
+	if (list_empty(&ctl->held))
+		return -1;
+	if (now_ms < ctl->held_ms)
+		return (int)(ctl->held_ms - now_ms);
+	list_init(&again);
+	list_splice(&again, &ctl->held);
+	while ((l = list_pop(&again))) {
+		struct session *s = container_of(l, struct session, held);
+
+		if (must_wait(s))
+			list_push(&ctl->held, &s->held);
+		else if (turn_watch(s))
+			session_end(s); /* no memory */
+	}
+	ctl->held_ms = now_ms + HELD_MS;
+	return list_empty(&ctl->held) ? -1 : (int)HELD_MS;
+}
+
+static void session_ready(struct watch *w)
+{
+	struct session *s = container_of(w, struct session, watch);
+	struct request q = {0};
+	struct reply r = {0};
+	struct ctl *ctl = s->ctl;
+	bool fatal = false;
+	int got = receive(s, &q, &r, &fatal);
+	int result = got ? got : command_run(s, &q, &r);
+
+	server_make_reserve(ctl);
+	if (q.fd >= 0) /* with an end, too: a message of no bytes looks like one */
+		dispose_fd(ctl->closer, owner_passed(s->peer.uid), q.fd);
+	if (got == HELD)
+		hold(s);
+	else if (got != NOTHING && got != -EPIPE)
+		session_reply(s, &q.msg, result, &r);
+	if (got == -EPIPE || fatal)
+		session_end(s);
+}
+
+/* --- life ----------------------------------------------------------------------------- */
+
+/* @return a free place for @p s, which is charged for it then. */
+static int find_slot(struct ctl *ctl, struct session *s, int fd, char why[ABI_SENTENCE_MAX])
+{
+	int err;
+
+	if (fd > ctl->fd_max)
+		return refuse(why, -EMFILE,
+			"rocid has hardly a descriptor left: raise its limit of open files (ulimit "
+			"-n)");
+	err = quota_open(s, why);
+	if (err)
+		return err;
+	for (int i = 0; i < (int)SESSION_MAX && ctl->nsessions + ctl->nending < SESSION_MAX; i++)
+		if (!ctl->session[i])
+			return i;
+	quota_close(s);
+	return refuse(why, -EUSERS, "rocid serves %u applications already: end one", SESSION_MAX);
+}
+
+/* Ends the oldest connection that has not said hello for a while, so that those which only
+ * connect keep nobody out: one of the same user, if that user's limit is what keeps @p s out.
+ * Returns false when there is none. */
+static bool evict_silent(struct ctl *ctl, const struct session *s)
+{
+	const struct account *own = quota_is_full(s, CTL_SESSIONS) ? s->account : NULL;
+	struct session *oldest = NULL;
+
+	for (uint32_t i = 0; i < SESSION_MAX; i++) {
+		struct session *o = ctl->session[i];
+
+		if (o && !o->greeted && (!own || o->account == own) &&
+			(!oldest || o->since_ms < oldest->since_ms))
+			oldest = o;
+	}
+	if (!oldest || ctl_now_ms() - oldest->since_ms < HELLO_PATIENCE_MS)
+		return false;
+	session_close(oldest);
+	return true;
+}
+
+int session_open(struct ctl *ctl, int fd)
+{
+	const int unread = SESSION_UNREAD_BYTES;
+	struct abi_msg refusal = {.type = ABI_HELLO};
+	struct session *s = object_alloc(sizeof(*s));
+	socklen_t len = sizeof(struct ucred);
+	struct reply r = {0};
+	int slot, err;
+
+	if (s)
+		s->ctl = ctl;
+	if (!s)
+		slot = refuse(r.why, -ENOMEM, "rocid is out of memory");
+	else if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &s->peer, &len))
+		slot = refuse(r.why, -errno, "rocid cannot tell who connects: %s", strerror(errno));
+	else
+		slot = find_slot(ctl, s, fd, r.why);
+	if (slot == -EUSERS && evict_silent(ctl, s))
+		slot = find_slot(ctl, s, fd, r.why);
+	if (slot < 0) {
+		refusal.status = slot;
+		reply_body(&r, r.why, strlen(r.why) + 1);
+		send_message(fd, &refusal, &r);
+		shutdown(fd, SHUT_RDWR);
+		dispose_fd(ctl->closer, s ? owner_connections(s->peer.uid) : OWNER_ROCID, fd);
+		free(s);
+		return slot;
+	}
+	s->slot = (uint32_t)slot;
+	s->number = ++ctl->session_count * SESSION_MAX + s->slot;
+	s->since_ms = ctl_now_ms();
+	s->watch = (struct watch){.fd = fd, .ready = session_ready};
+	setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &unread, sizeof(unread));
+	s->async.fd = -1;
+	list_init(&s->async.pending);
+	list_init(&s->async.busy);
+	list_init(&s->held);
+	event_turn_init(&s->events);
+	list_init(&s->ahs);
+	list_init(&s->ahs_gone);
+	handles_init(&s->pds, SESSION_PD_MAX);
+	handles_init(&s->mrs, SESSION_MR_MAX);
+	handles_init(&s->mws, SESSION_MR_MAX);
+	handles_init(&s->channels, SESSION_CHANNEL_MAX);
+	handles_init(&s->cqs, SESSION_CQ_MAX);
+	handles_init(&s->xrcds, SESSION_XRCD_MAX);
+	handles_init(&s->srqs, SESSION_SRQ_MAX);
+	handles_init(&s->qps, SESSION_QP_MAX);
+	notifier_lock(&ctl->notifier);
+	ctl->session[slot] = s;
+	ctl->nsessions++;
+	notifier_unlock(&ctl->notifier);
+	err = turn_join(s);
+	if (err)
+		session_close(s);
+	return err;
+}
+
+static int add_doorbells(struct session *s, struct reply *r)
+{
+	struct dataplane *dp = s->ctl->dp;
+	uint8_t *first = s->region.base + sizeof(struct abi_session);
+
+	struct bells *b = s->bells = object_alloc(sizeof(*b));
+	int err = b ? 0 : -ENOMEM;
+
+	for (uint32_t i = 0; !err && i < dp->nworkers; i++) {
+		b->hint[i] = i * (ABI_DB_MAX / dp->nworkers);
+		b->w[i] = (struct worker_doorbell){
+			.shared = (struct abi_doorbell *)(first + i * sizeof(struct abi_doorbell)),
+			.qp = b->qp,
+		};
+		err = worker_add_doorbell(dp->worker[i], &b->w[i]);
+	}
+	if (err)
+		return refuse(r->why, err, "rocid has no room for another application: end one");
+	return 0;
+}
+
+int session_greet(struct session *s, struct reply *r)
+{
+	struct ctl *ctl = s->ctl;
+	struct abi_hello_reply out = {
+		.magic = ABI_MAGIC,
+		.version = ABI_VERSION,
+		.workers = (uint16_t)ctl->dp->nworkers,
+		.epoch = ctl->epoch,
+		.doorbell_off = sizeof(struct abi_session),
+		.doorbell_stride = sizeof(struct abi_doorbell),
+		.session = s->number,
+		.device = "roci0",
+		.sleeps = ctl->dp->idle == IDLE_ADAPTIVE,
+		.rocev1 = ctl->port[0].gids.rocev1, /* GID-10: of all ports, or of none */
+	};
+	size_t size = sizeof(struct abi_session) + ctl->dp->nworkers * sizeof(struct abi_doorbell);
+	int fd, err;
+
+	if (s->region.base) /* an earlier hello failed half-way */
+		return refuse(r->why, -EPROTO, "hello failed before: connect again");
+	err = session_shm(s, &s->region, "roci-session", size, &fd, r->why);
+	if (err)
+		return err;
+	reply_fd(r, fd);
+	atomic_store(&((struct abi_session *)s->region.base)->epoch, ctl->epoch);
+	err = add_doorbells(s, r);
+	if (!err) {
+		notifier_lock(&ctl->notifier);
+		err = channel_open(&s->async, &s->events, &fd);
+		for (uint32_t i = 0; i < ctl->nports; i++)
+			event_source_init(&s->port_events[i], err ? NULL : &s->async, i + 1);
+		notifier_unlock(&ctl->notifier);
+		if (err)
+			return refuse(r->why, err,
+				"rocid cannot make a channel (%s): raise its limit "
+				"of open files (ulimit -n)",
+				strerror(-err));
+		reply_fd(r, fd);
+	}
+	if (err)
+		return err;
+	s->greeted = true;
+	out.region_size = (uint32_t)s->region.size;
+	reply_body(r, &out, sizeof(out));
+	return 0;
+}
+
+/* --- faults --------------------------------------------------------------------------- */
+
+/* Faults that one event deals with. The end of a session begins with each. */
+#define FAULTS_STEP 8u
+
+/* Returns the session that has to end for it, NULL: none. */
+static struct session *blame(enum sigbus_kind kind, void *owner)
+{
+	struct mr_obj *o = owner;
+
+	if (kind == SIGBUS_RING)
+		return owner;
+	/* The handler has withdrawn the region. */
+	o->session->faulted += !o->faulted;
+	o->faulted = true;
+	return o->session->faulted > SESSION_FAULTED_MAX ? o->session : NULL;
+}
+
+void session_faults_ready(struct watch *w)
+{
+	enum sigbus_kind kind;
+	uint64_t count;
+	void *owner;
+
+	if (read(w->fd, &count, sizeof(count)) < 0) /* before the table, which is written first */
+		return;
+	for (unsigned n = 0; n < FAULTS_STEP && (owner = sigbus_take(&kind)); n++) {
+		struct session *s = blame(kind, owner);
+
+		if (s && !s->ending)
+			session_end(s);
+	}
+	if (owner) { /* more after others' events */
+		count = 1;
+		(void)!write(w->fd, &count, sizeof(count));
+	}
+}
+
+/* --- events --------------------------------------------------------------------------- */
+
+void session_port_event(struct ctl *ctl, uint32_t index, uint32_t type)
+{
+	notifier_lock(&ctl->notifier);
+	for (uint32_t i = 0; i < SESSION_MAX; i++)
+		if (ctl->session[i] && ctl->session[i]->greeted)
+			notifier_raise(&ctl->notifier, &ctl->session[i]->port_events[index], type);
+	notifier_unlock(&ctl->notifier);
+}
+
+struct event_source *session_event_source(void *arg, const struct core_event *ev)
+{
+	struct ctl *ctl = arg;
+	struct session *s = ctl->session[ev->session % SESSION_MAX];
+	struct srq_obj *srq;
+	struct cq_obj *cq;
+	struct qp_obj *qp;
+
+	if (!s || s->number != ev->session)
+		return NULL;
+	switch (ev->type) {
+	case ABI_EVENT_COMPLETION:
+		cq = handle_get(&s->cqs, ev->handle);
+		return cq ? &cq->completion : NULL;
+	case ABI_EVENT_CQ_ERR:
+		cq = handle_get(&s->cqs, ev->handle);
+		return cq ? &cq->async : NULL;
+	case ABI_EVENT_SRQ_ERR:
+	case ABI_EVENT_SRQ_LIMIT_REACHED:
+		srq = handle_get(&s->srqs, ev->handle);
+		return srq ? &srq->async : NULL;
+	default:
+		qp = handle_get(&s->qps, ev->handle);
+		return qp ? &qp->async : NULL;
+	}
+}

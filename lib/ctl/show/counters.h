@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file show/counters.h
+ * What is counted of a port, for documents and metrics. Control thread.
+ */
+#ifndef SHOW_COUNTERS_H
+#define SHOW_COUNTERS_H
+
+#include "core.h"
+
+struct ctl;
+
+struct port_counts {
+	struct core_port_counters roce;
+	uint64_t bad_pkey; /* stops at BAD_PKEY_MAX */
+	uint64_t bad_qkey; /* the same */
+	uint64_t link_downed;
+	/* of the device, other frames than RoCE too */
+	uint64_t errors;   /* received, but broken */
+	uint64_t missed;   /* lost before rocid saw them */
+	uint64_t discards; /* not sent */
+};
+
+/** Reads what is counted of port @p i. */
+void port_counts(struct ctl *ctl, uint32_t i, struct port_counts *to);
+
+#endif

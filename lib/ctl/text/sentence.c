@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <arpa/inet.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include "bits.h"
+#include "text/sentence.h"
+
+int refuse(char why[ABI_SENTENCE_MAX], int err, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(why, ABI_SENTENCE_MAX, fmt, ap);
+	va_end(ap);
+	return err;
+}
+
+const char *qp_state_name(uint8_t state)
+{
+	static const char *const names[] = {"RESET", "INIT", "RTR", "RTS", "SQD", "SQE", "ERR"};
+
+	return state < ARRAY_SIZE(names) ? names[state] : "no state";
+}
+
+const char *qp_type_name(uint8_t type)
+{
+	static const char *const names[] = {
+		[ABI_QPT_GSI] = "GSI",
+		[ABI_QPT_RC] = "RC",
+		[ABI_QPT_UC] = "UC",
+		[ABI_QPT_UD] = "UD",
+		[ABI_QPT_XRC_SEND] = "XRC_SEND",
+		[ABI_QPT_XRC_RECV] = "XRC_RECV",
+	};
+
+	return type < ARRAY_SIZE(names) && names[type] ? names[type] : "other";
+}
+
+bool gid_is_link_local(const uint8_t gid[16])
+{
+	return gid[0] == 0xFE && (gid[1] & 0xC0) == 0x80;
+}
+
+const char *gid_text(const uint8_t gid[16], char buf[GID_TEXT])
+{
+	_Static_assert(GID_TEXT == INET6_ADDRSTRLEN, "room for the longest address");
+
+	if (gid_is_ip4(gid))
+		inet_ntop(AF_INET, gid + 12, buf, GID_TEXT);
+	else
+		inet_ntop(AF_INET6, gid, buf, GID_TEXT);
+	return buf;
+}

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file text/sentence.h
+ * Errors of the control path: a negative errno and a sentence that says what to do
+ * (design.md 6).
+ */
+#ifndef TEXT_SENTENCE_H
+#define TEXT_SENTENCE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include "abi_ctl.h"
+#include "path.h"
+
+/** Writes the sentence into @p why, cut to fit.  @return @p err, to be returned on. */
+int refuse(char why[ABI_SENTENCE_MAX], int err, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
+
+/** @return the name of an enum abi_qp_state. */
+const char *qp_state_name(uint8_t state);
+
+/** @return the name of an enum abi_qp_type. */
+const char *qp_type_name(uint8_t type);
+
+/** Room for the text of a GID: an IPv6 address and its NUL. */
+#define GID_TEXT 46
+
+/** Writes @p gid as people know it: IPv4-mapped ones as IPv4, others as IPv6.
+ *  @return @p buf. */
+const char *gid_text(const uint8_t gid[16], char buf[GID_TEXT]);
+
+/** @return true when @p gid is link-local, fe80::/10. */
+bool gid_is_link_local(const uint8_t gid[16]);
+
+#endif

@@ -1,0 +1,267 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Address handles. What workers see of one never changes: a neighbour that moves gets a new one
+ * of the same id in its place. A session ends its own in steps (verbs/close.c).
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include "bits.h"
+#include "mcast.h"
+#include "session/job.h"
+#include "session/quota.h"
+#include "session/session.h"
+#include "verbs/av.h"
+#include "verbs/command.h"
+#include "verbs/object.h"
+
+static _Atomic(struct ah *) *slot_of(struct ctl *ctl, uint32_t id)
+{
+	return &ctl->dp->ahs->slot[AH_SLOT(id)];
+}
+
+void ah_unpublish(struct ctl *ctl, struct ah_obj *o)
+{
+	if (o->resolving) {
+		neigh_cancel(&o->query);
+		quota_give_one(o->session, CTL_LOOKUPS);
+	}
+	dest_leave_ah(o);
+	if (o->ah)
+		atomic_store_explicit(slot_of(ctl, o->id), NULL, memory_order_release);
+}
+
+void ah_release(struct session *s, struct ah_obj *o)
+{
+	handle_del(&s->ctl->ahs, o->id);
+	gid_hold_set(&o->hold, NULL, 0);
+	list_del(&o->node);
+	quota_give_one(s, CTL_AHS);
+	o->pd->users--;
+	free(o->ah);
+	free(o);
+}
+
+static struct ah *make_ah(const struct ah_obj *o)
+{
+	struct ah *ah = object_alloc(sizeof(*ah));
+	struct path_spec spec = o->spec;
+
+	if (!ah)
+		return NULL;
+	spec.sgid = &o->hold.gids->table.entry[o->hold.index];
+	ah->id = o->id;
+	ah->pd = o->pd->number;
+	ah->hashed = !spec.flow_label;
+	ah->plain = spec.plain_label;
+	path_init(&ah->path, &spec);
+	return ah;
+}
+
+/* The destination is known: o->spec says all. */
+static int publish(struct ah_obj *o, struct reply *r)
+{
+	struct ctl *ctl = o->session->ctl;
+	struct dest *d = dest_get(ctl, &o->key);
+	struct abi_handle_reply out;
+	int err = d ? handle_add(&ctl->ahs, o, &o->id) : -ENOMEM;
+
+	if (!err) {
+		o->ah = make_ah(o);
+		err = o->ah ? 0 : -ENOMEM;
+	}
+	if (err) {
+		if (d)
+			dest_release(d);
+		return refuse(r->why, err, "no room for another address handle: %s",
+			err == -ENOMEM ? "rocid is out of memory" : "destroy some");
+	}
+	dest_join_ah(d, o, o->hold.gids->table.entry[o->hold.index].mac);
+	atomic_store_explicit(slot_of(ctl, o->id), o->ah, memory_order_release);
+	out.handle = o->id;
+	reply_body(r, &out, sizeof(out));
+	return 0;
+}
+
+static void set_dmac(struct ah_obj *o)
+{
+	memcpy(o->spec.dmac, o->query.mac, sizeof(o->spec.dmac));
+}
+
+static void resolved(struct neigh_query *q, int err, const char *why)
+{
+	struct ah_obj *o = container_of(q, struct ah_obj, query);
+	struct session *s = o->session;
+	struct reply r = {0};
+
+	o->resolving = false;
+	quota_give_one(s, CTL_LOOKUPS);
+	if (err) {
+		refuse(r.why, err, "%s", why);
+	} else {
+		set_dmac(o);
+		err = publish(o, &r);
+	}
+	session_reply(s, &o->request, err, &r);
+	if (err)
+		ah_release(s, o);
+}
+
+static int find_way(struct session *s, struct ah_obj *o, const struct request *q, struct reply *r)
+{
+	int err;
+
+	o->query = (struct neigh_query){.done = resolved};
+	err = av_find(s, &o->key, &o->query, &o->spec.local, r->why);
+	if (err == DEFERRED) {
+		o->resolving = true;
+		o->request = q->msg;
+	}
+	if (err)
+		return err;
+	set_dmac(o);
+	return publish(o, r);
+}
+
+/* UD-15. */
+static int check(struct session *s, const struct abi_ah_attr *ah, struct dest_key *key,
+	char why[ABI_SENTENCE_MAX])
+{
+	char text[GID_TEXT];
+	int err = av_check(s->ctl, ah, why);
+
+	if (err)
+		return err;
+	if (!av_is_unicast(ah->dgid) && !gid_is_multicast(ah->dgid))
+		return refuse(why, -EINVAL,
+			"the destination GID %s is no host's and no multicast group's: set the "
+			"peer's GID",
+			gid_text(ah->dgid, text));
+	if (!gids_select(&s->ctl->port[ah->port - 1].gids, ah->sgid_index, ah->dgid, why))
+		return -EINVAL;
+	return av_dest_key(s->ctl, ah, key, why);
+}
+
+int cmd_create_ah(struct session *s, const struct request *q, struct reply *r)
+{
+	struct abi_create_ah in;
+	struct dest_key key;
+	struct ah_obj *o;
+	struct pd *pd;
+	int err;
+
+	memcpy(&in, q->body, sizeof(in));
+	pd = handle_get(&s->pds, in.pd);
+	if (!pd)
+		return refuse(r->why, -EINVAL, "there is no protection domain %u", in.pd);
+	err = check(s, &in.attr, &key, r->why);
+	if (!err)
+		err = quota_take_one(s, CTL_AHS, r->why);
+	if (err)
+		return err;
+	o = calloc(1, sizeof(*o));
+	if (!o) {
+		quota_give_one(s, CTL_AHS);
+		return refuse(r->why, -ENOMEM, "rocid is out of memory");
+	}
+	o->session = s;
+	o->pd = pd;
+	o->key = key;
+	av_path(s->ctl, &in.attr, &o->spec);
+	pd->users++;
+	list_push(&s->ahs, &o->node);
+	gid_hold_set(&o->hold, &s->ctl->port[key.port].gids, key.sgid);
+	err = find_way(s, o, q, r);
+	if (err < 0)
+		ah_release(s, o);
+	return err;
+}
+
+/* UD-16: what is posted goes where the handle led when it was posted. So the workers take it off
+ * the queues, of some QPs a step: a session can have thousands,
+ * each with sixteen thousand requests. */
+struct destruction {
+	struct job job;
+	struct ah_obj *ah;
+	uint32_t cursor; /* in session.qps */
+};
+
+static void drop_destruction(struct job *j)
+{
+	free(container_of(j, struct destruction, job));
+}
+
+/* @return true while there are more QPs. */
+static bool snapshot_some(struct session *s, const struct pd *pd, uint32_t *cursor)
+{
+	struct core_cmd cmd = {.type = CORE_CMD_SNAPSHOT_QPS};
+	struct qp_obj *o[QPS_CALL_MAX];
+	struct qp_obj *qp = NULL;
+	uint32_t n = 0, entries = 0;
+
+	while (n < QPS_CALL_MAX && entries < SNAPSHOT_STEP && (qp = handle_next(&s->qps, cursor))) {
+		if (qp->pd != pd || !abi_is_datagram(qp->qp->type))
+			continue;
+		entries += qp->qp->sq.depth;
+		o[n++] = qp;
+	}
+	qps_call(s->ctl, &cmd, o, n);
+	return qp;
+}
+
+static int step_destruction(struct job *j, struct reply *r)
+{
+	struct destruction *d = container_of(j, struct destruction, job);
+	struct session *s = j->session;
+
+	(void)r;
+	if (snapshot_some(s, d->ah->pd, &d->cursor))
+		return JOB_MORE;
+	ah_unpublish(s->ctl, d->ah);
+	worker_grace(s->ctl->dp);
+	ah_release(s, d->ah);
+	return 0;
+}
+
+int cmd_destroy_ah(struct session *s, const struct request *q, struct reply *r)
+{
+	struct destruction *d;
+	struct abi_handle in;
+	struct ah_obj *o;
+
+	memcpy(&in, q->body, sizeof(in));
+	o = handle_get(&s->ctl->ahs, in.handle);
+	if (!o || o->session != s)
+		return refuse(r->why, -EINVAL, "there is no address handle %u", in.handle);
+	d = calloc(1, sizeof(*d));
+	if (!d)
+		return refuse(r->why, -ENOMEM, "rocid is out of memory");
+	*d = (struct destruction){
+		.job = {.step = step_destruction, .drop = drop_destruction}, .ah = o};
+	return job_begin(&d->job, s, q, r);
+}
+
+uint32_t ahs_readdress(struct ctl *ctl, struct ah_obj *const o[], uint32_t n, const uint8_t dmac[6],
+	const uint8_t smac[6], bool local)
+{
+	struct ah *old[QPS_CALL_MAX];
+	uint32_t changed = 0, done;
+
+	for (uint32_t i = 0; i < n; i++) {
+		struct ah *ah = object_alloc(sizeof(*ah));
+
+		if (!ah)
+			break;
+		*ah = *o[i]->ah;
+		path_readdress(&ah->path, dmac, smac, local);
+		old[changed++] = o[i]->ah;
+		o[i]->ah = ah;
+		atomic_store_explicit(slot_of(ctl, ah->id), ah, memory_order_release);
+	}
+	done = changed;
+	if (changed)
+		worker_grace(ctl->dp);
+	while (changed)
+		free(old[--changed]);
+	return done;
+}

@@ -1,0 +1,323 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Completion channels and completion queues. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include "bits.h"
+#include "session/quota.h"
+#include "verbs/command.h"
+#include "verbs/object.h"
+
+static const struct charge channel_charge[] = {{CTL_CHANNELS, 1}, {CTL_DESCRIPTORS, 1}};
+
+/* Opens @p ch and finds it a handle.  @return 0 or a negative errno with a sentence. */
+static int make_channel(struct session *s, struct channel *ch, struct reply *r)
+{
+	int app_fd, err = channel_open(ch, &s->events, &app_fd);
+
+	if (err)
+		return refuse(r->why, err,
+			"rocid cannot make a channel (%s): raise its limit of "
+			"open files (ulimit -n)",
+			strerror(-err));
+	reply_fd(r, app_fd);
+	err = handle_add(&s->channels, ch, &ch->handle);
+	if (!err)
+		return 0;
+	notifier_lock(&s->ctl->notifier);
+	channel_close(ch);
+	notifier_unlock(&s->ctl->notifier);
+	return refuse(r->why, err, "no room for another channel: several CQs can share one");
+}
+
+int cmd_create_channel(struct session *s, const struct request *q, struct reply *r)
+{
+	int err = quota_take(s, channel_charge, ARRAY_SIZE(channel_charge), r->why);
+	struct abi_handle_reply out;
+	struct channel *ch;
+
+	if (err)
+		return err;
+	ch = calloc(1, sizeof(*ch));
+	err = ch ? make_channel(s, ch, r) : refuse(r->why, -ENOMEM, "rocid is out of memory");
+	if (err) {
+		quota_give(s, channel_charge, ARRAY_SIZE(channel_charge));
+		free(ch);
+		return err;
+	}
+	out.handle = ch->handle;
+	reply_body(r, &out, sizeof(out));
+	return 0;
+}
+
+void channel_release(struct session *s, struct channel *ch)
+{
+	struct notifier *n = &s->ctl->notifier;
+
+	handle_del(&s->channels, ch->handle);
+	notifier_lock(n);
+	channel_close(ch);
+	notifier_unlock(n);
+	quota_give(s, channel_charge, ARRAY_SIZE(channel_charge));
+	free(ch);
+}
+
+int cmd_destroy_channel(struct session *s, const struct request *q, struct reply *r)
+{
+	struct abi_handle in;
+	struct channel *ch;
+
+	memcpy(&in, q->body, sizeof(in));
+	ch = handle_get(&s->channels, in.handle);
+	if (!ch)
+		return refuse(r->why, -EINVAL, "there is no channel %u", in.handle);
+	if (ch->users)
+		return refuse(r->why, -EBUSY, "%u CQs still use the channel: destroy them first",
+			ch->users);
+	channel_release(s, ch);
+	return 0;
+}
+
+static uint32_t lane_stride(uint32_t depth)
+{
+	uint32_t bytes = (uint32_t)sizeof(struct abi_cq_lane) + depth * ABI_ENTRY;
+
+	return (bytes + ABI_LINE - 1) / ABI_LINE * ABI_LINE;
+}
+
+static int check_depth(uint32_t depth, struct reply *r)
+{
+	if (depth && depth <= CQE_MAX) /* CQ-02 */
+		return 0;
+	return refuse(r->why, -EINVAL, "a CQ has 1 to %u entries, not %u", CQE_MAX, depth);
+}
+
+static int check_cq(
+	struct session *s, const struct abi_create_cq *in, struct channel **ch, struct reply *r)
+{
+	int err = check_depth(in->depth, r);
+
+	if (err)
+		return err;
+	if (in->vector)
+		return refuse(
+			r->why, -EINVAL, "there is no completion vector %u: use 0", in->vector);
+	*ch = NULL;
+	if (in->channel == ABI_NO_HANDLE)
+		return 0;
+	*ch = handle_get(&s->channels, in->channel);
+	if (!*ch)
+		return refuse(r->why, -EINVAL, "there is no channel %u", in->channel);
+	return 0;
+}
+
+/* A ring for out->depth CQEs a lane, laid out as abi_ring.h says. */
+static int make_ring(
+	struct session *s, struct shm *ring, struct abi_create_cq_reply *out, struct reply *r)
+{
+	uint64_t size;
+	int fd, err;
+
+	out->lanes = s->ctl->dp->nworkers;
+	out->lane_off = sizeof(struct abi_cq);
+	out->lane_stride = lane_stride(out->depth);
+	size = out->lane_off + (uint64_t)out->lanes * out->lane_stride;
+	if (size > UINT32_MAX)
+		return refuse(r->why, -EINVAL,
+			"a CQ of %u entries for each of %u workers is too large: ask for less",
+			out->depth, out->lanes);
+	err = session_shm(s, ring, "roci-cq", size, &fd, r->why);
+	if (err)
+		return err;
+	reply_fd(r, fd);
+	out->region_size = (uint32_t)ring->size;
+	return 0;
+}
+
+static struct abi_cq_lane *ring_lane(
+	const struct shm *ring, const struct abi_create_cq_reply *at, uint32_t i)
+{
+	return (struct abi_cq_lane *)(ring->base + at->lane_off + (size_t)i * at->lane_stride);
+}
+
+static void init_lanes(struct cq_obj *o, const struct abi_create_cq_reply *at)
+{
+	o->cq.arm = &((struct abi_cq *)o->ring.base)->arm;
+	o->cq.lanes = at->lanes;
+	for (uint32_t i = 0; i < at->lanes; i++)
+		cq_lane_init(&o->cq, i, ring_lane(&o->ring, at, i), at->depth);
+}
+
+/* From here on the notifier can find it. */
+static int add_cq(struct session *s, struct cq_obj *o, struct channel *ch)
+{
+	struct notifier *n = &s->ctl->notifier;
+	int err;
+
+	notifier_lock(n);
+	err = handle_add(&s->cqs, o, &o->cq.handle);
+	if (!err) {
+		o->cq.session = s->number;
+		o->cq.channel = ch ? ch->handle : ABI_NO_HANDLE;
+		o->channel = ch;
+		event_source_init(&o->completion, ch, o->cq.handle);
+		event_source_init(&o->async, &s->async, o->cq.handle);
+	}
+	notifier_unlock(n);
+	if (!err && ch)
+		ch->users++;
+	return err;
+}
+
+/* @return 0, or a negative errno with a sentence, and nothing is left. */
+static int make_cq(struct session *s, struct cq_obj *o, struct channel *ch,
+	struct abi_create_cq_reply *out, struct reply *r)
+{
+	int err = make_ring(s, &o->ring, out, r);
+
+	if (err)
+		return err;
+	init_lanes(o, out);
+	err = add_cq(s, o, ch);
+	if (!err)
+		return 0;
+	session_shm_free(s, &o->ring);
+	return refuse(r->why, err, "no room for another CQ: QPs can share one");
+}
+
+int cmd_create_cq(struct session *s, const struct request *q, struct reply *r)
+{
+	struct abi_create_cq_reply out = {0};
+	struct abi_create_cq in;
+	struct channel *ch;
+	struct cq_obj *o;
+	int err;
+
+	memcpy(&in, q->body, sizeof(in));
+	err = check_cq(s, &in, &ch, r);
+	if (!err)
+		err = quota_take_one(s, CTL_CQS, r->why);
+	if (err)
+		return err;
+	out.depth = round_pow2(in.depth);
+	o = object_alloc(sizeof(*o));
+	err = o ? make_cq(s, o, ch, &out, r) : refuse(r->why, -ENOMEM, "rocid is out of memory");
+	if (err) {
+		quota_give_one(s, CTL_CQS);
+		free(o);
+		return err;
+	}
+	out.handle = o->cq.handle;
+	reply_body(r, &out, sizeof(out));
+	return 0;
+}
+
+static uint32_t count_waiting(struct ctl *ctl, struct cq_obj *o)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < o->cq.lanes; i++) {
+		struct core_cmd cmd = {.type = CORE_CMD_COUNT_CQ, .cq = &o->cq};
+
+		worker_call(ctl->dp->worker[i], &cmd);
+		n += cmd.cqes;
+	}
+	return n;
+}
+
+/* Has each worker go on in @p ring. What it wrote before is in the old one, to which nothing is
+ * added any more when this returns. */
+static void move_lanes(struct ctl *ctl, struct cq_obj *o, const struct shm *ring,
+	const struct abi_create_cq_reply *at)
+{
+	struct abi_cq *head = (struct abi_cq *)o->ring.base;
+
+	atomic_fetch_add(&head->resizes, 1);
+	for (uint32_t i = 0; i < o->cq.lanes; i++) {
+		struct core_cmd cmd = {.type = CORE_CMD_RESIZE_CQ,
+			.cq = &o->cq,
+			.cqes = at->depth,
+			.lane = ring_lane(ring, at, i)};
+
+		worker_call(ctl->dp->worker[i], &cmd);
+	}
+}
+
+int cmd_resize_cq(struct session *s, const struct request *q, struct reply *r)
+{
+	struct abi_create_cq_reply out = {0};
+	struct abi_resize_cq in;
+	struct shm ring = {0};
+	struct cq_obj *o;
+	uint32_t waiting;
+	int err;
+
+	memcpy(&in, q->body, sizeof(in));
+	o = handle_get(&s->cqs, in.handle);
+	if (!o)
+		return refuse(r->why, -EINVAL, "there is no CQ %u", in.handle);
+	err = check_depth(in.depth, r);
+	if (err)
+		return err;
+	waiting = count_waiting(s->ctl, o);
+	if (in.depth < waiting) /* CQ-11 */
+		return refuse(r->why, -EINVAL,
+			"%u completions wait in the CQ, which shall have room for %u: poll them "
+			"first",
+			waiting, in.depth);
+	out.handle = in.handle;
+	out.depth = round_pow2(in.depth);
+	err = make_ring(s, &ring, &out, r);
+	if (err)
+		return err;
+	move_lanes(s->ctl, o, &ring, &out);
+	session_shm_free(s, &o->resized);
+	o->resized = ring;
+	reply_body(r, &out, sizeof(out));
+	return 0;
+}
+
+void cq_detach(struct ctl *ctl, struct cq_obj *o)
+{
+	for (uint32_t i = 0; i < o->cq.lanes; i++) {
+		struct core_cmd cmd = {.type = CORE_CMD_DETACH_CQ, .cq = &o->cq};
+
+		worker_call(ctl->dp->worker[i], &cmd);
+	}
+}
+
+void cq_release(struct session *s, struct cq_obj *o)
+{
+	struct notifier *n = &s->ctl->notifier;
+
+	notifier_lock(n);
+	handle_del(&s->cqs, o->cq.handle);
+	event_source_withdraw(&o->completion);
+	event_source_withdraw(&o->async);
+	notifier_unlock(n);
+	if (o->channel)
+		o->channel->users--;
+	session_shm_free(s, &o->resized);
+	session_shm_free(s, &o->ring);
+	quota_give_one(s, CTL_CQS);
+	free(o);
+}
+
+int cmd_destroy_cq(struct session *s, const struct request *q, struct reply *r)
+{
+	struct abi_handle in;
+	struct cq_obj *o;
+
+	memcpy(&in, q->body, sizeof(in));
+	o = handle_get(&s->cqs, in.handle);
+	if (!o)
+		return refuse(r->why, -EINVAL, "there is no CQ %u", in.handle);
+	if (o->users) /* CQ-12 */
+		return refuse(r->why, -EBUSY,
+			"%u queues of QPs still complete to the CQ: destroy the QPs first",
+			o->users);
+	cq_detach(s->ctl, o);
+	worker_grace(s->ctl->dp);
+	cq_release(s, o);
+	return 0;
+}

@@ -1,0 +1,490 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include "text/sentence.h"
+#include "verbs/dest.h"
+#include "verbs/object.h"
+
+/* A neighbour that the kernel uses is probed by it every 15 to 45 s and forgotten after 60 s
+ * without use: often enough to count as use. */
+#define FRESH_MS 10000u
+/* After a failure, and between two looks at one entry however many news come. */
+#define RETRY_MS 1000u
+#define PAUSE_MS 100u
+/* A neighbour that has not answered by then is looked for; and how often one, and any, is probed.
+ */
+#define PROBE_ANSWER_MS 100u
+#define PROBE_PAUSE_MS	2000u
+#define PROBE_ANY_MS	10u
+/* Entries that one round looks up: some 20 us each, applications wait meanwhile. */
+#define ROUND 64u
+/* QPs of one destination that are looked at for a sentence. */
+#define RIVALS 512u
+#define NEVER  UINT64_MAX
+
+static const uint8_t none[6];
+
+void dests_init(struct dests *d)
+{
+	for (unsigned i = 0; i < DEST_BUCKETS; i++) {
+		list_init(&d->bucket[i]);
+		list_init(&d->hop[i]);
+	}
+	list_init(&d->late);
+	d->next_ms = NEVER;
+}
+
+static void set_due(struct dest *d, uint64_t due_ms)
+{
+	d->due_ms = due_ms;
+	if (due_ms < d->ctl->dests.next_ms)
+		d->ctl->dests.next_ms = due_ms;
+}
+
+/* --- where is it now? ----------------------------------------------------------------- */
+
+/* A GID of another port of this daemon needs no neighbour table: the two ends of a ring pair. */
+static bool other_port_mac(
+	const struct ctl *ctl, const uint8_t dgid[16], const struct gid_entry *sgid, uint8_t mac[6])
+{
+	for (uint32_t i = 0; i < ctl->nports; i++) {
+		const struct gid_table *t = &ctl->port[i].gids.table;
+		int index = gid_find(t, dgid, sgid->net, sgid->vid);
+
+		if (index < 0)
+			continue;
+		memcpy(mac, t->entry[index].mac, 6);
+		return true;
+	}
+	return false;
+}
+
+int dest_find(struct ctl *ctl, const struct dest_key *key, struct neigh_query *q, bool *local,
+	char why[ABI_SENTENCE_MAX])
+{
+	const struct netport *port = &ctl->port[key->port];
+	const struct gid_entry *sgid = &port->gids.table.entry[key->sgid];
+	bool kernel;
+	int err;
+
+	list_init(&q->node);
+	q->port = port;
+	q->netdev = sgid->ifindex;
+	memcpy(q->dgid, key->dgid, 16);
+	*local = gid_find(&port->gids.table, key->dgid, sgid->net, sgid->vid) >= 0;
+	if (*local) { /* never leaves the daemon */
+		memcpy(q->mac, sgid->mac, 6);
+		return 0;
+	}
+	if (memcmp(key->given, none, 6)) {
+		memcpy(q->mac, key->given, 6);
+		return 0;
+	}
+	/* ETH-13: the link-local GID of a RoCEv1 port is made of its MAC, and need not be an
+	 * address that answers neighbour discovery. */
+	if (sgid->net == NET_ROCEV1 && netport_static_neigh(port, key->dgid, q->mac) &&
+		gid_to_mac(key->dgid, q->mac))
+		return 0;
+	/* The kernel has no routes from what it does not know: a static GID, a removed one. */
+	kernel = sgid->valid && port->gids.kernel[key->sgid];
+	err = neigh_resolve(&ctl->neighs, q, kernel ? sgid->gid : NULL, ctl_now_ms(), why);
+	if (err == -EHOSTUNREACH && other_port_mac(ctl, key->dgid, sgid, q->mac))
+		return 0;
+	return err;
+}
+
+/* --- entries and their QPs ------------------------------------------------------------ */
+
+static struct list *bucket_of(struct dests *d, const struct dest_key *key)
+{
+	return &d->bucket[hash_words(&d->seed, key, sizeof(*key) / sizeof(uint32_t)) %
+			  DEST_BUCKETS];
+}
+_Static_assert(sizeof(struct dest_key) == HASH_WORDS * sizeof(uint32_t), "bucket_of");
+
+/* Neighbours may come and go by the thousand: news of one must not look at all destinations. */
+static struct list *hop_of(struct dests *d, uint32_t ifindex, const uint8_t nexthop[16])
+{
+	uint8_t key[20];
+
+	memcpy(key, nexthop, 16);
+	memcpy(key + 16, &ifindex, sizeof(ifindex));
+	return &d->hop[hash_words(&d->seed, key, sizeof(key) / sizeof(uint32_t)) % DEST_BUCKETS];
+}
+
+/* After d->query has become another's answer. */
+static void set_hop(struct dest *d)
+{
+	list_del(&d->hop);
+	list_push(hop_of(&d->ctl->dests, d->query.ifindex, d->query.nexthop), &d->hop);
+}
+
+static void found_late(struct neigh_query *q, int err, const char *why);
+
+struct dest *dest_get(struct ctl *ctl, const struct dest_key *key)
+{
+	struct list *bucket = bucket_of(&ctl->dests, key);
+	struct dest *d;
+
+	for (struct list *n = bucket->next; n != bucket; n = n->next) {
+		d = container_of(n, struct dest, node);
+		if (!memcmp(&d->key, key, sizeof(*key)))
+			return d;
+	}
+	d = calloc(1, sizeof(*d));
+	if (!d)
+		return NULL;
+	d->ctl = ctl;
+	d->key = *key;
+	d->due_ms = NEVER;
+	d->query.done = found_late;
+	list_init(&d->query.node);
+	list_init(&d->qps);
+	list_init(&d->late);
+	list_init(&d->ahs);
+	list_init(&d->late_ahs);
+	list_init(&d->turn);
+	list_init(&d->hop);
+	list_push(bucket, &d->node);
+	return d;
+}
+
+/* Whether somebody's path does not say yet what it is to. */
+static bool is_late(const struct dest *d)
+{
+	return !list_empty(&d->late) || !list_empty(&d->late_ahs);
+}
+
+void dest_release(struct dest *d)
+{
+	if (!list_empty(&d->qps) || !list_empty(&d->ahs) || is_late(d))
+		return;
+	neigh_cancel(&d->query);
+	list_del(&d->node);
+	list_del(&d->hop);
+	list_del(&d->turn);
+	free(d);
+}
+
+/* Has the QPs of @p d send to @p dmac from @p smac, each when its turn comes. Those that still have
+ * to hear of the change before stay in front: they hear of this one alone, and soon. */
+static void apply(struct dest *d, const uint8_t dmac[6], const uint8_t smac[6], bool local)
+{
+	if (memcmp(d->dmac, none, 6) && memcmp(d->dmac, dmac, 6)) {
+		memcpy(d->former, d->dmac, 6);
+		d->moved_ms = ctl_now_ms();
+	}
+	if (memcmp(d->dmac, dmac, 6) || memcmp(d->smac, smac, 6) || d->local != local) {
+		memmove(d->dmac, dmac, 6);
+		memmove(d->smac, smac, 6);
+		d->local = local;
+		list_splice(&d->late, &d->qps);
+		list_splice(&d->late_ahs, &d->ahs);
+	}
+	if (is_late(d) && list_empty(&d->turn))
+		list_push(&d->ctl->dests.late, &d->turn);
+}
+
+static void readdress_qps(struct ctl *ctl, struct dest *d)
+{
+	struct core_cmd cmd = {.type = CORE_CMD_READDRESS_QPS};
+	struct qp_obj *o[QPS_CALL_MAX];
+	struct list *l;
+	uint32_t n = 0;
+
+	memcpy(cmd.path.dmac, d->dmac, 6);
+	memcpy(cmd.sgid.mac, d->smac, 6);
+	cmd.path.local = d->local;
+	while (n < QPS_CALL_MAX && (l = list_pop(&d->late))) {
+		o[n++] = container_of(l, struct qp_obj, dest_node);
+		list_push(&d->qps, l);
+	}
+	qps_call(ctl, &cmd, o, n);
+}
+
+/* @return false when there was no memory for all: they are late still. */
+static bool readdress_ahs(struct ctl *ctl, struct dest *d)
+{
+	struct ah_obj *o[QPS_CALL_MAX];
+	uint32_t n = 0, done;
+	struct list *l;
+
+	while (n < QPS_CALL_MAX && (l = list_pop(&d->late_ahs))) {
+		o[n++] = container_of(l, struct ah_obj, dest_node);
+		list_push(&d->ahs, l);
+	}
+	done = ahs_readdress(ctl, o, n, d->dmac, d->smac, d->local);
+	for (uint32_t i = done; i < n; i++) {
+		list_del(&o[i]->dest_node);
+		list_push(&d->late_ahs, &o[i]->dest_node);
+	}
+	return done == n;
+}
+
+/* Readdresses some QPs and AHs of the destination whose turn it is. */
+static void readdress_some(struct ctl *ctl)
+{
+	struct list *turn = list_pop(&ctl->dests.late);
+	struct dest *d;
+
+	if (!turn)
+		return;
+	d = container_of(turn, struct dest, turn);
+	readdress_qps(ctl, d);
+	if (!readdress_ahs(ctl, d))
+		set_due(d, ctl_now_ms() + RETRY_MS);
+	else if (is_late(d))
+		list_push(&ctl->dests.late, &d->turn);
+}
+
+static bool is_kernels(const struct dest *d)
+{
+	return !d->local && !memcmp(d->key.given, none, 6) && d->query.ifindex;
+}
+
+/* What the kernel resolves must be kept fresh; the rest changes with news only. */
+static void look_again_later(struct dest *d, uint64_t now_ms)
+{
+	if (d->probed_ms)
+		set_due(d, d->probed_ms + PROBE_ANSWER_MS);
+	else
+		set_due(d, is_kernels(d) ? now_ms + FRESH_MS : NEVER);
+}
+
+/* Somebody came whose destination @p query found. */
+static void take_query(struct dest *d, const struct neigh_query *query)
+{
+	if (d->pending)
+		return;
+	d->query.ifindex = query->ifindex;
+	memcpy(d->query.nexthop, query->nexthop, 16);
+	set_hop(d);
+	look_again_later(d, ctl_now_ms());
+}
+
+void dest_join_ah(struct dest *d, struct ah_obj *o, const uint8_t smac[6])
+{
+	apply(d, o->spec.dmac, smac, o->spec.local);
+	list_push(&d->ahs, &o->dest_node);
+	o->dest = d;
+	take_query(d, &o->query);
+}
+
+void dest_leave_ah(struct ah_obj *o)
+{
+	if (!o->dest)
+		return;
+	list_del(&o->dest_node);
+	dest_release(o->dest);
+	o->dest = NULL;
+}
+
+void dest_join(struct dest *d, struct qp_obj *o, const struct core_cmd *cmd)
+{
+	struct dest *old = o->dest; /* may be the same */
+
+	if (old)
+		list_del(&o->dest_node);
+	apply(d, cmd->path.dmac, cmd->sgid.mac, cmd->path.local);
+	list_push(&d->qps, &o->dest_node);
+	o->dest = d;
+	if (old)
+		dest_release(old);
+	take_query(d, &o->query);
+}
+
+void dest_leave(struct qp_obj *o)
+{
+	if (!o->dest)
+		return;
+	list_del(&o->dest_node);
+	dest_release(o->dest);
+	o->dest = NULL;
+}
+
+static const struct qp_obj *rival_among(
+	const struct list *qps, const struct qp_obj *o, unsigned *left)
+{
+	for (const struct list *n = qps->next; n != qps && *left; n = n->next) {
+		const struct qp_obj *other = container_of(n, const struct qp_obj, dest_node);
+		uint8_t state = __atomic_load_n(&other->qp->state, __ATOMIC_RELAXED);
+
+		--*left;
+		if (other != o && other->qp->attr.dest_qpn == o->qp->attr.dest_qpn &&
+			other->qp->type == o->qp->type && state >= ABI_QPS_RTR &&
+			state < ABI_QPS_ERR)
+			return other;
+	}
+	return NULL;
+}
+
+const struct qp_obj *dest_rival(const struct qp_obj *o)
+{
+	unsigned left = RIVALS;
+	const struct qp_obj *other;
+
+	if (!o->dest)
+		return NULL;
+	other = rival_among(&o->dest->qps, o, &left);
+	return other ? other : rival_among(&o->dest->late, o, &left);
+}
+
+/* --- keeping them right --------------------------------------------------------------- */
+
+static const uint8_t *smac_of(const struct dest *d)
+{
+	return d->ctl->port[d->key.port].gids.table.entry[d->key.sgid].mac;
+}
+
+/* Until something better is known, the old destination holds: the peer may well be there. */
+static void take_answer(struct dest *d, int err, bool local)
+{
+	uint64_t now_ms = ctl_now_ms();
+
+	d->checked_ms = now_ms;
+	if (!err) {
+		apply(d, d->query.mac, smac_of(d), local);
+		look_again_later(d, now_ms);
+		return;
+	}
+	apply(d, d->local ? smac_of(d) : d->dmac, smac_of(d), d->local);
+	set_due(d, err == -EINPROGRESS ? NEVER : now_ms + RETRY_MS);
+}
+
+static void found_late(struct neigh_query *q, int err, const char *why)
+{
+	struct dest *d = container_of(q, struct dest, query);
+
+	d->pending = false;
+	take_answer(d, err, false);
+}
+
+void dest_probe(struct dest *d)
+{
+	struct dests *all = &d->ctl->dests;
+	uint64_t now_ms = ctl_now_ms();
+
+	if (!is_kernels(d) || d->pending || now_ms < d->probe_ms || now_ms < all->probe_ms)
+		return;
+	all->probe_ms = now_ms + PROBE_ANY_MS;
+	d->probe_ms = now_ms + PROBE_PAUSE_MS;
+	if (rtnl_neigh_probe(&d->ctl->rtnl, d->query.ifindex, d->query.nexthop, false))
+		return;
+	d->probed_ms = now_ms;
+	set_due(d, now_ms + PROBE_ANSWER_MS);
+}
+
+static void check(struct dest *d)
+{
+	char why[ABI_SENTENCE_MAX]; /* for nobody: the QP's retries tell the application */
+	bool local;
+	int err;
+
+	if (d->probed_ms && ctl_now_ms() >= d->probed_ms + PROBE_ANSWER_MS) {
+		d->probed_ms = 0;
+		rtnl_neigh_probe(&d->ctl->rtnl, d->query.ifindex, d->query.nexthop, true);
+	}
+	if (d->pending)
+		neigh_cancel(&d->query);
+	err = dest_find(d->ctl, &d->key, &d->query, &local, why);
+	set_hop(d);
+	d->pending = err == -EINPROGRESS;
+	take_answer(d, err, local);
+}
+
+/* News may come in hundreds: one look for all of a moment. */
+static void touch(struct dest *d)
+{
+	uint64_t due = d->checked_ms + PAUSE_MS;
+
+	if (due < d->due_ms)
+		set_due(d, due);
+}
+
+static void for_each(struct dests *all, void (*f)(struct dest *d, void *arg), void *arg)
+{
+	for (uint32_t i = 0; i < DEST_BUCKETS; i++) {
+		const struct list *bucket = &all->bucket[(all->first + i) % DEST_BUCKETS];
+
+		for (struct list *n = bucket->next; n != bucket; n = n->next)
+			f(container_of(n, struct dest, node), arg);
+	}
+}
+
+static void touch_any(struct dest *d, void *arg)
+{
+	touch(d);
+}
+
+void dests_touch_all(struct ctl *ctl)
+{
+	for_each(&ctl->dests, touch_any, NULL);
+}
+
+/* The port's own state changed: that does not come in hundreds, and a QP must not go on with a MAC
+ * that the port no longer has. */
+static void touch_of_port(struct dest *d, void *arg)
+{
+	if (d->key.port == *(const uint32_t *)arg)
+		set_due(d, 0);
+}
+
+void dests_touch_port(struct ctl *ctl, uint32_t port)
+{
+	for_each(&ctl->dests, touch_of_port, &port);
+}
+
+void dests_touch_neigh(struct ctl *ctl, uint32_t ifindex, const uint8_t nexthop[16])
+{
+	const struct list *hop = hop_of(&ctl->dests, ifindex, nexthop);
+
+	for (struct list *n = hop->next; n != hop; n = n->next) {
+		struct dest *d = container_of(n, struct dest, hop);
+
+		/* one that is being asked for is looked at by neigh_poll() */
+		if (!d->pending && d->query.ifindex == ifindex &&
+			!memcmp(d->query.nexthop, nexthop, 16))
+			touch(d);
+	}
+}
+
+struct round {
+	uint64_t now_ms;
+	uint64_t next_ms;
+	unsigned left;
+	const struct list *last; /* bucket of the last entry that was looked up */
+};
+
+static void check_due(struct dest *d, void *arg)
+{
+	struct round *r = arg;
+
+	if (d->due_ms <= r->now_ms && r->left) {
+		r->left--;
+		r->last = bucket_of(&d->ctl->dests, &d->key);
+		check(d);
+	}
+	if (d->due_ms < r->next_ms)
+		r->next_ms = d->due_ms;
+}
+
+int dests_poll(struct ctl *ctl, uint64_t now_ms)
+{
+	struct round r = {.now_ms = now_ms, .next_ms = NEVER, .left = ROUND};
+	struct dests *all = &ctl->dests;
+
+	if (now_ms >= all->next_ms) {
+		for_each(all, check_due, &r);
+		all->next_ms = r.next_ms;
+	}
+	/* The next round goes on there, or news without end would keep it at the first buckets. */
+	if (r.last)
+		all->first = (uint32_t)(r.last - all->bucket + 1) % DEST_BUCKETS;
+	readdress_some(ctl);
+	if (!list_empty(&all->late))
+		return 0;
+	if (all->next_ms == NEVER)
+		return -1;
+	return all->next_ms > now_ms ? (int)(all->next_ms - now_ms) : 0;
+}

@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* HELLO and the queries, which change nothing. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include "bits.h"
+#include "session/quota.h"
+#include "session/session.h"
+#include "verbs/command.h"
+
+#define PORT_DOWN   1u /* enum ibv_port_state */
+#define PORT_ACTIVE 4u
+#define ATOMIC_GLOB 2u /* enum ibv_atomic_cap: with the CPUs' own atomics too (RSP-35) */
+
+/* The name is whatever the program sends: only printable ASCII gets near a terminal. */
+static void keep_name(struct session *s, const struct abi_hello *h)
+{
+	for (size_t i = 0; i < sizeof(h->name) && h->name[i]; i++)
+		s->program[i] = h->name[i] >= ' ' && h->name[i] <= '~' ? h->name[i] : '?';
+}
+
+int cmd_hello(struct session *s, const struct request *q, struct reply *r)
+{
+	struct abi_hello h;
+
+	memcpy(&h, q->body, sizeof(h));
+	if (s->greeted)
+		return refuse(r->why, -EPROTO, "hello was said already: once is enough");
+	if (h.magic != ABI_MAGIC)
+		return refuse(r->why, -EPROTO,
+			"the greeting is not Rocinante's: connect with libroci or as doc/abi.md "
+			"says");
+	if (h.version_min > ABI_VERSION || h.version_max < ABI_VERSION_MIN ||
+		h.version_min > h.version_max)
+		return refuse(r->why, -EPROTONOSUPPORT,
+			"rocid speaks versions %u to %u, the application %u to %u: install rocid "
+			"and "
+			"libroci of the same release",
+			ABI_VERSION_MIN, ABI_VERSION, h.version_min, h.version_max);
+	keep_name(s, &h);
+	return session_greet(s, r);
+}
+
+int cmd_get_wake(struct session *s, const struct request *q, struct reply *r)
+{
+	const struct dataplane *dp = s->ctl->dp;
+	struct abi_get_wake in;
+	int fd;
+
+	memcpy(&in, q->body, sizeof(in));
+	if (in.worker >= dp->nworkers)
+		return refuse(r->why, -EINVAL, "there is no worker %u: this rocid has 0 to %u",
+			in.worker, dp->nworkers - 1);
+	fd = worker_doorbell_eventfd(dp->worker[in.worker], &s->bells->w[in.worker]);
+	if (fd == -EOPNOTSUPP)
+		return refuse(r->why, fd, "this rocid's workers do not sleep: just ring");
+	if (fd < 0)
+		return refuse(r->why, fd,
+			"rocid cannot make an eventfd (%s): raise its limit of open files (ulimit "
+			"-n)",
+			strerror(-fd));
+	reply_fd(r, fd);
+	return 0;
+}
+
+int cmd_query_device(struct session *s, const struct request *q, struct reply *r)
+{
+	struct abi_device_attr a = {
+		.ports = s->ctl->nports,
+		.max_qp = quota_most(s, CTL_QPS),
+		.max_qp_wr = WR_MAX,
+		.max_sge = SGE_MAX,
+		.max_inline = INLINE_MAX,
+		.max_cq = quota_most(s, CTL_CQS),
+		.max_cqe = CQE_MAX,
+		.max_mr = quota_most(s, CTL_KEYS),
+		.max_pd = quota_most(s, CTL_PDS),
+		.max_ah = quota_most(s, CTL_AHS),
+		.max_srq = quota_most(s, CTL_SRQS),
+		.max_srq_wr = SRQ_WR_MAX,
+		.atomic_cap = ATOMIC_GLOB,
+		.max_rd_atomic = RD_ATOMIC_MAX,
+		.max_mw = quota_most(s, CTL_KEYS),
+		.max_pkeys = PKEY_MAX,
+		.version = ROCINANTE_VERSION,
+	};
+	uint8_t gid[16];
+
+	gid_of_mac(gid, s->ctl->port[0].mac);
+	memcpy(&a.node_guid, gid + 8, sizeof(a.node_guid));
+	reply_body(r, &a, sizeof(a));
+	return 0;
+}
+
+static struct netport *find_port(struct session *s, uint32_t number, struct reply *r)
+{
+	if (number >= 1 && number <= s->ctl->nports)
+		return &s->ctl->port[number - 1];
+	refuse(r->why, 0, "there is no port %u: this rocid has 1 to %u", number, s->ctl->nports);
+	return NULL;
+}
+
+/* VAL-10, VAL-16: a sum of workers' counters that stop at the end must stop there too. */
+static uint16_t violations(uint64_t sum)
+{
+	return (uint16_t)(sum < BAD_PKEY_MAX ? sum : BAD_PKEY_MAX);
+}
+
+int cmd_query_port(struct session *s, const struct request *q, struct reply *r)
+{
+	struct abi_port_attr a = {.max_mtu = PATH_MTU_MAX, .gids = GID_MAX};
+	struct core_counters sum;
+	struct abi_query_port in;
+	struct netport *p;
+
+	memcpy(&in, q->body, sizeof(in));
+	p = find_port(s, in.port, r);
+	if (!p)
+		return -EINVAL;
+	a.state = p->up ? PORT_ACTIVE : PORT_DOWN;  /* GID-08 */
+	a.active_mtu = mtu_of_ethernet(p->eth_mtu); /* GID-09 */
+	a.pkeys = p->shared->pkeys;
+	a.speed_mbps = p->speed_mbps;
+	worker_counters(s->ctl->dp, &sum);
+	a.bad_pkey_cntr = violations(sum.bad_pkey[in.port - 1]);
+	a.qkey_viol_cntr = violations(sum.bad_qkey[in.port - 1]);
+	memcpy(a.mac, p->mac, sizeof(a.mac));
+	memcpy(a.netdev, p->netdev, sizeof(a.netdev));
+	reply_body(r, &a, sizeof(a));
+	return 0;
+}
+
+int cmd_query_gid(struct session *s, const struct request *q, struct reply *r)
+{
+	struct abi_query_gid in;
+	struct abi_gid a = {0};
+	struct netport *p;
+
+	memcpy(&in, q->body, sizeof(in));
+	p = find_port(s, in.port, r);
+	if (!p)
+		return -EINVAL;
+	if (in.index >= GID_MAX)
+		return refuse(r->why, -EINVAL, "there is no GID %u: the table has 0 to %u",
+			in.index, GID_MAX - 1);
+	if (p->gids.table.entry[in.index].valid) { /* else zeroes, as on any RDMA device */
+		const struct gid_entry *e = &p->gids.table.entry[in.index];
+
+		memcpy(a.gid, e->gid, sizeof(a.gid));
+		a.type = gid_abi_type(e->net); /* CA17-26 */
+		a.ifindex = e->ifindex;
+		a.vid = e->vid;
+		memcpy(a.mac, e->mac, sizeof(a.mac));
+	}
+	reply_body(r, &a, sizeof(a));
+	return 0;
+}
+
+int cmd_query_pkey(struct session *s, const struct request *q, struct reply *r)
+{
+	struct abi_query_pkey in;
+	struct abi_pkey a = {0};
+	struct netport *p;
+
+	memcpy(&in, q->body, sizeof(in));
+	p = find_port(s, in.port, r);
+	if (!p)
+		return -EINVAL;
+	if (in.index >= p->shared->pkeys)
+		return refuse(r->why, -EINVAL, "there is no P_Key %u: the table has 0 to %u",
+			in.index, p->shared->pkeys - 1u);
+	a.pkey = p->shared->pkey[in.index];
+	reply_body(r, &a, sizeof(a));
+	return 0;
+}

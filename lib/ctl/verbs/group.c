@@ -1,0 +1,361 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <errno.h>
+#include <netinet/in.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+#include "bits.h"
+#include "mcast.h"
+#include "port.h"
+#include "session/quota.h"
+#include "verbs/object.h"
+
+void groups_init(struct groups *g)
+{
+	list_init(&g->all);
+	g->n = 0;
+	g->serial = 0;
+}
+
+/* --- the link ------------------------------------------------------------------------- */
+
+static int add_membership(int fd, const uint8_t mgid[16], uint32_t ifindex)
+{
+	struct ip_mreqn ip4 = {.imr_ifindex = (int)ifindex};
+	struct ipv6_mreq ip6 = {.ipv6mr_interface = ifindex};
+
+	memcpy(&ip4.imr_multiaddr, mgid + 12, sizeof(ip4.imr_multiaddr));
+	memcpy(&ip6.ipv6mr_multiaddr, mgid, sizeof(ip6.ipv6mr_multiaddr));
+	if (gid_is_ip4(mgid) ? setsockopt(fd, IPPROTO_IP, IP_ADD_MEMBERSHIP, &ip4, sizeof(ip4))
+			     : setsockopt(fd, IPPROTO_IPV6, IPV6_JOIN_GROUP, &ip6, sizeof(ip6)))
+		return -errno;
+	return 0;
+}
+
+/* Nothing is ever read from the sockets, and they are bound to no port. One that is in the group on
+ * as many netdevs as it may takes no more (ENOBUFS); the next one does. */
+static int join_on(struct group *g, uint32_t ifindex)
+{
+	struct group_joins *j = &g->joins;
+	int err = j->n ? add_membership(j->fd[j->n - 1], g->mgid, ifindex) : -ENOBUFS;
+	int fd;
+
+	if (err != -ENOBUFS || j->n == GROUP_SOCKETS)
+		return err;
+	fd = socket(gid_is_ip4(g->mgid) ? AF_INET : AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	if (fd < 0)
+		return -errno;
+	j->fd[j->n++] = fd;
+	return add_membership(fd, g->mgid, ifindex);
+}
+
+/* The port's owner hears of it once, not of each group of a program that comes and goes. */
+static void take_result(struct ctl *ctl, uint32_t port, int err)
+{
+	struct netport *p = &ctl->port[port];
+
+	if (!err || err == -ENODEV || p->join_refused) /* ENODEV: news of that are on the way */
+		return;
+	p->join_refused = true;
+	ctl_tell_owner(ctl, port, CTL_NETDEV_UNJOINED);
+}
+
+static void close_joins(const struct group_joins *j)
+{
+	for (uint32_t i = 0; i < j->n; i++)
+		close(j->fd[i]);
+}
+
+/* MC-03, on each VLAN of the port: an attachment names none, and what comes on any is delivered.
+ * With new sockets each time: the old ones count netdevs that are gone, and are closed last, so
+ * that nobody is told of a leave where the group stays joined. */
+static void join(struct ctl *ctl, struct group *g)
+{
+	const struct netport *p = &ctl->port[g->port];
+	const struct group_joins before = g->joins;
+
+	g->joins.n = 0;
+	if (p->ifindex) {
+		take_result(ctl, g->port, join_on(g, p->ifindex));
+		if (!g->joins.n) { /* no descriptor is left: better what there was than nothing */
+			g->joins = before;
+			return;
+		}
+		for (uint32_t i = 0; i < p->nvlans; i++)
+			take_result(ctl, g->port, join_on(g, p->vlan[i].ifindex));
+	}
+	close_joins(&before);
+}
+
+/* MC-02: the MACs of all groups of a port, whose own filter may keep them out. */
+static void filter(struct ctl *ctl, uint32_t port)
+{
+	uint8_t macs[MCAST_GROUP_MAX][6];
+	uint32_t n = 0;
+
+	for (struct list *l = ctl->groups.all.next; l != &ctl->groups.all; l = l->next) {
+		const struct group *g = container_of(l, struct group, node);
+
+		if (g->port == port)
+			mcast_mac(macs[n++], g->mgid);
+	}
+	port_set_groups(ctl->dp, port, macs, n);
+}
+
+/* --- groups --------------------------------------------------------------------------- */
+
+static struct group *find(const struct ctl *ctl, uint32_t port, const uint8_t mgid[16])
+{
+	for (struct list *l = ctl->groups.all.next; l != &ctl->groups.all; l = l->next) {
+		struct group *g = container_of(l, struct group, node);
+
+		if (g->port == port && !memcmp(g->mgid, mgid, sizeof(g->mgid)))
+			return g;
+	}
+	return NULL;
+}
+
+/* It, and the sockets that may have to join it. */
+static const struct charge group_charge[] = {{CTL_GROUPS, 1}, {CTL_DESCRIPTORS, GROUP_SOCKETS}};
+
+/* Returns NULL with a sentence. */
+static struct group *make(struct session *s, uint32_t port, const uint8_t mgid[16], int *err,
+	char why[ABI_SENTENCE_MAX])
+{
+	struct ctl *ctl = s->ctl;
+	struct group *g;
+
+	*err = quota_take(s, group_charge, ARRAY_SIZE(group_charge), why);
+	if (*err)
+		return NULL;
+	g = ctl->groups.n < MCAST_GROUP_MAX ? calloc(1, sizeof(*g)) : NULL;
+	if (!g) {
+		quota_give(s, group_charge, ARRAY_SIZE(group_charge));
+		*err = refuse(why, -ENOSPC, "no room for another multicast group: leave some");
+		return NULL;
+	}
+	g->payer = s;
+	list_init(&g->members);
+	g->port = port;
+	memcpy(g->mgid, mgid, sizeof(g->mgid));
+	list_push(&ctl->groups.all, &g->node);
+	ctl->groups.n++;
+	return g;
+}
+
+/* It goes when its last member has left. */
+static void release(struct ctl *ctl, struct group *g)
+{
+	if (g->nmembers)
+		return;
+	close_joins(&g->joins);
+	quota_give(g->payer, group_charge, ARRAY_SIZE(group_charge));
+	list_del(&g->node);
+	ctl->groups.n--;
+	filter(ctl, g->port);
+	free(g);
+}
+
+/* What workers are to see of @p g; NULL when it has no member, or without memory. */
+static struct mcast_group *picture(const struct group *g)
+{
+	struct mcast_group *seen;
+
+	if (!g->nmembers)
+		return NULL;
+	seen = calloc(1, sizeof(*seen) + g->nmembers * sizeof(seen->member[0]));
+	if (!seen)
+		return NULL;
+	memcpy(seen->mgid, g->mgid, sizeof(seen->mgid));
+	seen->port = g->port;
+	for (struct list *l = g->members.next; l != &g->members; l = l->next) {
+		const struct member *m = container_of(l, struct member, in_group);
+
+		seen->member[seen->n++] = (struct mcast_member){
+			.qp = m->qp->qp, .session = m->qp->qp->session, .serial = m->serial};
+	}
+	return seen;
+}
+
+/* Shows workers @p seen instead of what they see of @p g. */
+static void publish(struct ctl *ctl, struct group *g, struct mcast_group *seen)
+{
+	struct mcast_group *old = g->seen;
+
+	if (!old && !seen)
+		return;
+	mcast_replace(ctl->dp->mcasts, old, seen);
+	g->seen = seen;
+	if (!old)
+		return;
+	worker_grace(ctl->dp);
+	free(old);
+}
+
+static struct member *find_member(const struct qp_obj *o, const uint8_t mgid[16])
+{
+	for (const struct list *l = o->members.next; l != &o->members; l = l->next) {
+		struct member *m = container_of(l, struct member, in_qp);
+
+		if (!memcmp(m->group->mgid, mgid, 16))
+			return m;
+	}
+	return NULL;
+}
+
+static bool has_session(const struct group *g, const struct session *s)
+{
+	for (const struct list *l = g->members.next; l != &g->members; l = l->next)
+		if (container_of(l, struct member, in_group)->qp->session == s)
+			return true;
+	return false;
+}
+
+/* When nothing of who pays is left in it, the first of the others pays. */
+static void pass_on(struct group *g)
+{
+	struct session *next;
+
+	if (!g->nmembers || has_session(g, g->payer))
+		return;
+	next = container_of(g->members.next, struct member, in_group)->qp->session;
+	quota_pass(g->payer, next, group_charge, ARRAY_SIZE(group_charge));
+	g->payer = next;
+}
+
+static void forget(struct member *m)
+{
+	list_del(&m->in_group);
+	list_del(&m->in_qp);
+	m->group->nmembers--;
+	m->qp->nmembers--;
+	quota_give_one(m->qp->session, CTL_ATTACHMENTS);
+	pass_on(m->group);
+	free(m);
+}
+
+/* Without memory for a smaller picture, the group loses the QP and the rest of its picture: better
+ * deaf than freed memory. The next attachment shows all again. */
+static void leave(struct ctl *ctl, struct member *m)
+{
+	struct group *g = m->group;
+
+	forget(m);
+	publish(ctl, g, picture(g));
+	release(ctl, g);
+}
+
+/* Behind those of its session, or last. */
+static void insert(struct group *g, struct member *m)
+{
+	struct list *at = &g->members;
+
+	for (struct list *l = g->members.next; l != &g->members; l = l->next)
+		if (container_of(l, struct member, in_group)->qp->session == m->qp->session)
+			at = l->next;
+	list_push(at, &m->in_group);
+}
+
+/* A user other than root has at most half of the places in a group: another one finds some. */
+static int check_members(const struct group *g, const struct session *s, char *why)
+{
+	uint32_t own = 0;
+
+	if (g->nmembers >= MCAST_MEMBERS_MAX)
+		return refuse(why, -ENOSPC,
+			"the multicast group has %u QPs here, the most it may have: detach some",
+			g->nmembers);
+	for (const struct list *l = g->members.next; l != &g->members; l = l->next)
+		own += container_of(l, struct member, in_group)->qp->session->account == s->account;
+	if (!s->peer.uid || own < MCAST_MEMBERS_MAX / 2)
+		return 0;
+	return refuse(why, -EDQUOT,
+		"%u QPs of user %u are in the multicast group, the most that a user may have in "
+		"one: detach some",
+		own, s->peer.uid);
+}
+
+int group_attach(struct ctl *ctl, struct qp_obj *o, uint32_t port, const uint8_t mgid[16],
+	char why[ABI_SENTENCE_MAX])
+{
+	struct mcast_group *seen;
+	struct member *m;
+	struct group *g;
+	bool fresh;
+	int err;
+
+	if (find_member(o, mgid))
+		return 0; /* MC-05; it has had no other port since (verbs/qp_modify.c) */
+	g = find(ctl, port, mgid);
+	fresh = !g;
+	err = g ? check_members(g, o->session, why) : 0;
+	if (!err)
+		err = quota_take_one(o->session, CTL_ATTACHMENTS, why);
+	if (err)
+		return err;
+	if (!g)
+		g = make(o->session, port, mgid, &err, why);
+	m = g ? calloc(1, sizeof(*m)) : NULL;
+	if (!m) {
+		if (g)
+			release(ctl, g);
+		quota_give_one(o->session, CTL_ATTACHMENTS);
+		return err ? err : refuse(why, -ENOMEM, "rocid is out of memory");
+	}
+	*m = (struct member){.group = g, .qp = o, .serial = ++ctl->groups.serial};
+	insert(g, m);
+	list_push(&o->members, &m->in_qp);
+	g->nmembers++;
+	o->nmembers++;
+	seen = picture(g);
+	if (!seen) {
+		forget(m);
+		release(ctl, g);
+		return refuse(why, -ENOMEM, "rocid is out of memory");
+	}
+	publish(ctl, g, seen);
+	if (fresh) {
+		join(ctl, g);
+		filter(ctl, port);
+	}
+	return 0;
+}
+
+int group_detach(struct ctl *ctl, struct qp_obj *o, const uint8_t mgid[16])
+{
+	struct member *m = find_member(o, mgid);
+
+	if (!m)
+		return -EINVAL;
+	leave(ctl, m);
+	return 0;
+}
+
+uint32_t group_detach_some(struct ctl *ctl, struct qp_obj *o, uint32_t max)
+{
+	uint32_t n = 0;
+
+	for (; n < max && !list_empty(&o->members); n++)
+		leave(ctl, container_of(o->members.next, struct member, in_qp));
+	return n;
+}
+
+int group_port(const struct qp_obj *o)
+{
+	if (list_empty(&o->members))
+		return -1;
+	return (int)container_of(o->members.next, struct member, in_qp)->group->port;
+}
+
+void groups_join_again(struct ctl *ctl, uint32_t port)
+{
+	ctl->port[port].join_refused = false;
+	for (struct list *l = ctl->groups.all.next; l != &ctl->groups.all; l = l->next) {
+		struct group *g = container_of(l, struct group, node);
+
+		if (g->port == port)
+			join(ctl, g);
+	}
+	filter(ctl, port);
+}

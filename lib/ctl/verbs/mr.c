@@ -1,0 +1,324 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Protection domains and memory regions. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include "bits.h"
+#include "diagnose/diagnose.h"
+#include "session/quota.h"
+#include "session/session.h"
+#include "verbs/command.h"
+#include "verbs/object.h"
+
+int cmd_alloc_pd(struct session *s, const struct request *q, struct reply *r)
+{
+	int err = quota_take_one(s, CTL_PDS, r->why);
+	struct abi_handle_reply out;
+	struct pd *pd;
+
+	if (err)
+		return err;
+	pd = calloc(1, sizeof(*pd));
+	err = pd ? handle_add(&s->ctl->pds, pd, &pd->number) : -ENOMEM;
+	if (!err) {
+		err = handle_add(&s->pds, pd, &pd->handle);
+		if (err)
+			handle_del(&s->ctl->pds, pd->number);
+	}
+	if (err) {
+		free(pd);
+		quota_give_one(s, CTL_PDS);
+		return refuse(r->why, err, "no room for another protection domain: %s",
+			err == -ENOMEM ? "rocid is out of memory" : "free some, or share them");
+	}
+	out.handle = pd->handle;
+	reply_body(r, &out, sizeof(out));
+	return 0;
+}
+
+void pd_release(struct session *s, struct pd *pd)
+{
+	handle_del(&s->pds, pd->handle);
+	handle_del(&s->ctl->pds, pd->number);
+	quota_give_one(s, CTL_PDS);
+	free(pd);
+}
+
+int cmd_dealloc_pd(struct session *s, const struct request *q, struct reply *r)
+{
+	struct abi_handle in;
+	struct pd *pd;
+
+	memcpy(&in, q->body, sizeof(in));
+	pd = handle_get(&s->pds, in.handle);
+	if (!pd)
+		return refuse(r->why, -EINVAL, "there is no protection domain %u", in.handle);
+	if (pd->users)
+		return refuse(r->why, -EBUSY,
+			"%u memory regions, windows and QPs still use the protection domain: free "
+			"them "
+			"first",
+			pd->users);
+	pd_release(s, pd);
+	return 0;
+}
+
+void mr_unpublish(struct ctl *ctl, struct mr_obj *o)
+{
+	mr_withdraw(ctl->dp->mrs, &o->mr); /* one that faulted was withdrawn before */
+}
+
+/* Of what was never published, too. */
+static void drop(struct mr_obj *o)
+{
+	struct session *s = o->session;
+
+	o->pd->users--;
+	s->faulted -= o->faulted;
+	quota_give_one(s, CTL_KEYS);
+	if (o->map.base)
+		shm_retire(&o->map, s->ctl->unmapper, quota_retire(s, CTL_MEMORY, o->map.size));
+	free(o);
+}
+
+void mr_release(struct session *s, struct mr_obj *o)
+{
+	why_mr_goes(s, o);
+	handle_del(&s->mrs, o->handle);
+	drop(o);
+}
+
+static int check_reg(const struct abi_reg_mr *in, const struct request *q, struct reply *r)
+{
+	if (!mr_access_valid(in->access)) /* MR-02 */
+		return refuse(r->why, -EINVAL,
+			"access 0x%x is not possible: remote write and remote atomic need local "
+			"write, and only the flags of doc/abi.md exist",
+			in->access);
+	if (in->access & ABI_ACCESS_FLUSH_PERSIST)
+		return refuse(r->why, -EOPNOTSUPP,
+			"memory that rocid reaches is in a memfd, which no power failure "
+			"survives, so nothing can be flushed to persistence: register it without "
+			"FLUSH_PERSISTENT, FLUSH_GLOBAL makes writes visible");
+	if (in->length > UINT64_MAX - in->iova) /* MR-07 */
+		return refuse(r->why, -EINVAL,
+			"the region would wrap around the end of the address space: choose a lower "
+			"iova");
+	if (q->fd < 0)
+		return refuse(r->why, -EINVAL,
+			"reg_mr came without a descriptor: send the memfd along (SCM_RIGHTS)");
+	return 0;
+}
+
+static int guard_region(struct session *s, struct mr_obj *o, char why[ABI_SENTENCE_MAX])
+{
+	struct sigbus_area a = {
+		.kind = SIGBUS_PAYLOAD,
+		.owner = o,
+		.mr = &o->mr,
+		.mrs = s->ctl->dp->mrs,
+	};
+
+	return shm_guard(&o->map, &a, why);
+}
+
+/* Its memory is mapped, and a worker may touch it. */
+static int publish_mr(struct mr_obj *o, struct reply *r)
+{
+	struct session *s = o->session;
+	struct ctl *ctl = s->ctl;
+	struct abi_reg_mr_reply out;
+	int err = guard_region(s, o, r->why);
+
+	if (err)
+		return err;
+	err = key_choose(&ctl->keys, ctl->dp->mrs, &o->mr.key);
+	if (!err)
+		err = handle_add(&s->mrs, o, &o->handle);
+	if (err)
+		return refuse(r->why, err,
+			"no room for another memory region: deregister some, or register larger "
+			"ones");
+	atomic_store_explicit(&ctl->dp->mrs->slot[o->mr.key >> 8], &o->mr, memory_order_release);
+	out = (struct abi_reg_mr_reply){.handle = o->handle, .lkey = o->mr.key, .rkey = o->mr.key};
+	reply_body(r, &out, sizeof(out));
+	return 0;
+}
+
+/* --- huge pages ----------------------------------------------------------------------- */
+
+static int why_not_populated(int err, char why[ABI_SENTENCE_MAX])
+{
+	if (err == -ENOMEM)
+		return refuse(why, err,
+			"there are not enough huge pages for all of the region: reserve more "
+			"(vm.nr_hugepages), or register ordinary memory");
+	return refuse(why, err,
+		"rocid cannot look after huge pages here (%s): let it use userfaultfd(2) "
+		"(Linux 5.14, seccomp), or register ordinary memory",
+		strerror(-err));
+}
+
+/* Returns DEFERRED, or a negative errno. */
+static int populate(struct mr_obj *o, const struct request *q, char why[ABI_SENTENCE_MAX])
+{
+	struct session *s = o->session;
+	int err;
+
+	if (s->populating)
+		return refuse(why, -EBUSY,
+			"another region in huge pages is being registered: wait for the reply");
+	o->request = q->msg;
+	o->job = (struct huge_job){
+		.base = o->map.base,
+		.size = o->map.size,
+		.page = o->map.page,
+		.uid = s->peer.uid,
+		.writable = o->mr.access & ABI_ACCESS_LOCAL_WRITE,
+		.whole = o->map.whole,
+	};
+	err = huge_start(s->ctl->huge, &o->job);
+	if (err)
+		return why_not_populated(err, why);
+	s->populating = o;
+	return DEFERRED;
+}
+
+static void populated(struct mr_obj *o)
+{
+	struct session *s = o->session;
+	struct reply r = {0};
+	int err = o->job.err;
+
+	s->populating = NULL;
+	err = err ? why_not_populated(err, r.why) : publish_mr(o, &r);
+	session_reply(s, &o->request, err, &r);
+	if (err)
+		drop(o);
+}
+
+void mrs_populated(struct watch *w)
+{
+	struct ctl *ctl = container_of(w, struct ctl, populated);
+	struct huge_job *job;
+
+	while ((job = huge_take(ctl->huge)))
+		populated(container_of(job, struct mr_obj, job));
+}
+
+void mr_give_up(struct session *s)
+{
+	if (!s->populating)
+		return;
+	huge_cancel(s->ctl->huge, &s->populating->job);
+	drop(s->populating);
+	s->populating = NULL;
+}
+
+/* --- commands ------------------------------------------------------------------------- */
+
+/* A file that is longer than what may be registered could be filled by peers piece by piece, each
+ * registered in its turn, and its pages are rocid's to pay. */
+static int check_file(const struct session *s, const struct shm_extent *e, struct reply *r)
+{
+	uint32_t most = quota_most(s, CTL_MEMORY);
+
+	if (most == UINT32_MAX || e->file >> 20 <= most)
+		return 0;
+	return refuse(r->why, -EDQUOT,
+		"the memfd has %llu MB, and %u MB of registered memory are the most that the "
+		"application may have: make it smaller, or raise rocid's --max-memory and "
+		"--max-user-memory",
+		(unsigned long long)(e->file >> 20), most);
+}
+
+/* The key, and what rocid maps for it. */
+static int charge_mr(
+	struct session *s, const struct abi_reg_mr *in, int fd, struct charge c[3], struct reply *r)
+{
+	struct shm_extent e;
+	int err = shm_client_extent(
+		fd, in->fd_off, in->length, in->access & ABI_ACCESS_LOCAL_WRITE, &e, r->why);
+
+	if (!err)
+		err = check_file(s, &e, r);
+	if (err)
+		return err;
+	c[0] = (struct charge){CTL_KEYS, 1};
+	c[1] = (struct charge){CTL_MEMORY, e.mapped};
+	c[2] = (struct charge){CTL_MAPPINGS, e.mapped != 0};
+	return quota_take(s, c, 3, r->why);
+}
+
+/* Makes the object of @p in, on the account of @p s. */
+static struct mr_obj *make_mr(struct session *s, struct pd *pd, const struct abi_reg_mr *in)
+{
+	struct mr_obj *o = calloc(1, sizeof(*o));
+
+	if (!o)
+		return NULL;
+	o->session = s;
+	o->pd = pd;
+	o->mr.pd = pd->number;
+	o->mr.session = s->number;
+	o->mr.access = in->access;
+	o->mr.iova = in->iova;
+	o->mr.length = in->length;
+	pd->users++;
+	return o;
+}
+
+int cmd_reg_mr(struct session *s, const struct request *q, struct reply *r)
+{
+	struct charge charge[3];
+	struct abi_reg_mr in;
+	struct mr_obj *o;
+	struct pd *pd;
+	int err;
+
+	memcpy(&in, q->body, sizeof(in));
+	pd = handle_get(&s->pds, in.pd);
+	if (!pd)
+		return refuse(r->why, -EINVAL, "there is no protection domain %u", in.pd);
+	err = check_reg(&in, q, r);
+	if (!err)
+		err = charge_mr(s, &in, q->fd, charge, r);
+	if (err)
+		return err;
+	o = make_mr(s, pd, &in);
+	err = o ? shm_map_client(&o->map, q->fd, in.fd_off, in.length,
+			  in.access & ABI_ACCESS_LOCAL_WRITE, &o->mr.base, r->why)
+		: refuse(r->why, -ENOMEM, "rocid is out of memory");
+	if (err) {
+		quota_give(s, charge, ARRAY_SIZE(charge));
+		pd->users -= o != NULL;
+		free(o);
+		return err;
+	}
+	err = shm_is_huge(&o->map) ? populate(o, q, r->why) : publish_mr(o, r);
+	if (err < 0)
+		drop(o);
+	return err;
+}
+
+int cmd_dereg_mr(struct session *s, const struct request *q, struct reply *r)
+{
+	struct abi_handle in;
+	struct mr_obj *o;
+
+	memcpy(&in, q->body, sizeof(in));
+	o = handle_get(&s->mrs, in.handle);
+	if (!o)
+		return refuse(r->why, -EINVAL, "there is no memory region %u", in.handle);
+	if (!mr_close(&o->mr)) /* MR-05 */
+		return refuse(r->why, -EBUSY,
+			"%u memory windows are bound to the region: invalidate or unbind them, or "
+			"free them, first",
+			o->mr.windows);
+	/* After the grace period no worker writes there any more: the pages are the
+	 * application's again (design.md 4). */
+	mr_unpublish(s->ctl, o);
+	worker_grace(s->ctl->dp);
+	mr_release(s, o);
+	return 0;
+}
