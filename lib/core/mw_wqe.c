@@ -56,7 +56,7 @@ static uint8_t execute(struct core *c, struct qp *qp, struct send_wqe *w)
 
 	/* Of a READ response from the window that is built and not sealed, or on another worker. */
 	if (res == MW_RETIRED || (res == MW_DONE && qp_built_now(c, qp))) {
-		w->grace = 0;
+		qp->grace = 0;
 		return WQE_LOCAL_GRACE;
 	}
 	switch (res) {
@@ -71,11 +71,11 @@ static uint8_t execute(struct core *c, struct qp *qp, struct send_wqe *w)
 }
 
 /* Accesses by the former binding may be under way. */
-static bool grace_over(struct core *c, struct send_wqe *w)
+static bool grace_over(struct core *c, struct qp *qp)
 {
-	if (!w->grace)
-		w->grace = core_grace_begin(c);
-	return core_grace_over(c, w->grace);
+	if (!qp->grace)
+		qp->grace = core_grace_begin(c);
+	return core_grace_over(c, qp->grace);
 }
 
 bool mw_wqe_work(struct core *c, struct qp *qp, struct send_wqe *w)
@@ -84,7 +84,7 @@ bool mw_wqe_work(struct core *c, struct qp *qp, struct send_wqe *w)
 		return false; /* progress wakes it */
 	if (w->status == WQE_LOCAL)
 		w->status = execute(c, qp, w);
-	if (w->status == WQE_LOCAL_GRACE && grace_over(c, w))
+	if (w->status == WQE_LOCAL_GRACE && grace_over(c, qp))
 		w->status = WQE_LOCAL_DONE;
 	if (w->status == WQE_LOCAL || w->status == WQE_LOCAL_GRACE)
 		qp_make_ready(c, qp); /* soon */
@@ -98,8 +98,5 @@ bool mw_wqe_waits(const struct qp *qp)
 
 void mw_wqe_moved(struct qp *qp)
 {
-	/* It is the last that was begun, and behind the cursor if that went back. */
-	for (uint32_t i = qp->comp.head; i != qp->req.fetched; i++)
-		if (qp_wqe(qp, i)->status == WQE_LOCAL_GRACE)
-			qp_wqe(qp, i)->grace = 0;
+	qp->grace = 0;
 }

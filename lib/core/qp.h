@@ -13,7 +13,7 @@
  *     resp                  responder.c, responder_tx.c, recv.c
  *     win                   cc/window.c
  *     why                   cause.c, qp_modify.c
- *     windows               mw_wqe.c
+ *     windows, grace        mw_wqe.c
  *     trace, traced         trace.c (a command)
  *     inject                inject.c (a command)
  *     events, troubled      event.c
@@ -46,7 +46,7 @@
 /** Values of send_wqe.status besides enum abi_wc_status, of one that sends nothing (mw_wqe.c). */
 enum wqe_local {
 	WQE_LOCAL = 0xFD,	/* executed when the requester reaches it (REQ-11) */
-	WQE_LOCAL_GRACE = 0xFE, /* was, and is over with grace period `grace` */
+	WQE_LOCAL_GRACE = 0xFE, /* was, and is over with grace period `qp.grace` */
 	WQE_LOCAL_DONE = 0xFF,	/* completes in its turn */
 };
 
@@ -64,12 +64,9 @@ struct send_wqe {
 	uint8_t flags;	   /* ABI_WQE_* of ctl, WQE_* */
 	uint8_t status;	   /* not 0: fails with this when its turn comes (REQ-18); wqe_local */
 	uint8_t num_sge;   /* 0 with inline data */
-	union {
-		uint32_t ssn;	/* send sequence number of the message (CRD-04) */
-		uint32_t grace; /* WQE_LOCAL_GRACE: which one, 0: to be asked for */
-	};
-	uint8_t cause;	  /* of status: enum cause, */
-	uint16_t culprit; /* which SGE, or how many there are too many */
+	uint32_t ssn;	   /* send sequence number of the message (CRD-04) */
+	uint8_t cause;	   /* of status: enum cause, */
+	uint16_t culprit;  /* which SGE, or how many there are too many */
 	union {
 		/* READ: of the latest request for each part, where responses may start (REQ-41) */
 		uint32_t read_psn[READ_PARTS];
@@ -254,6 +251,9 @@ struct qp {
 	/** mw_wqe.c: type 2 windows that it bound and did not invalidate; of some
 	 *  the control thread has disposed. */
 	uint32_t windows;
+	/** mw_wqe.c: what the WQE in WQE_LOCAL_GRACE waits for, 0: to be asked for. There is one at
+	 *  most, since the cursor does not pass it. */
+	uint32_t grace;
 	struct srq *srq; /* control thread, before publication; NULL: it has none */
 	struct {
 		uint32_t xrcd; /* XRC_RECV, control thread: number of its domain */

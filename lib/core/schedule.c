@@ -165,11 +165,16 @@ static unsigned qp_tx(struct core *c, struct qp *qp, struct txd out[], unsigned 
 	return got;
 }
 
-/* Unless what happened in its turn has made it ready already. */
+/* Unless what happened in its turn has made it ready already. What it has to complete does not
+ * wait for the port of what it is to send next. */
 static void go_on(struct core *c, struct qp *qp, unsigned way)
 {
-	if (list_empty(&qp->ready))
-		put_on(c, qp, way);
+	if (!list_empty(&qp->ready)) {
+		if (way != EGRESS_NONE || qp->egress == EGRESS_NONE)
+			return;
+		qp_make_idle(c, qp);
+	}
+	put_on(c, qp, way);
 }
 
 /* One turn of one QP.  @return packets built; puts the QP back when it has more. */

@@ -168,8 +168,9 @@ static unsigned rx_inbox(struct worker *w, bool *drained)
 	return received;
 }
 
-/* What a port that is set down receives must not lie there until it is up again. */
-static NOINLINE void discard(
+/* What a port that is set down receives must not lie there until it is up again. It counts as
+ * received: a flood of it keeps the worker awake, and puts off no timer for ever. */
+static NOINLINE unsigned discard(
 	struct worker *w, const struct worker_port *p, struct rte_mbuf **m, bool *drained)
 {
 	unsigned n = rte_eth_rx_burst(p->ethdev, p->queue, m, BURST);
@@ -178,6 +179,7 @@ static NOINLINE void discard(
 	w->stats.port_down += n;
 	if (n == BURST)
 		*drained = false;
+	return n;
 }
 
 /* A burst of port @p i.  @return how many frames. */
@@ -188,11 +190,8 @@ static unsigned rx_port(struct worker *w, uint32_t i, bool *drained)
 	struct rte_mbuf *m[BURST];
 	unsigned n;
 
-	if (unlikely(shut)) {
-		if (p->rx && !(shut & SHUT_CLOSED))
-			discard(w, p, m, drained);
-		return 0;
-	}
+	if (unlikely(shut))
+		return p->rx && !(shut & SHUT_CLOSED) ? discard(w, p, m, drained) : 0;
 	if (!p->rx)
 		return 0;
 	n = rte_eth_rx_burst(p->ethdev, p->queue, m, BURST);

@@ -64,9 +64,8 @@ void worker_destroy(struct worker *w)
 {
 	if (!w)
 		return;
-	inbox_destroy(&w->inbox);
-	for (uint32_t i = 0; i < GROUP_HELD; i++)
-		rte_pktmbuf_free(w->held[i]);
+	inbox_destroy(
+		&w->inbox); /* frames there and in `held` go with the pools that they are of */
 	rte_mempool_free(w->pool);
 	sleeper_close(w);
 	if (w->dp->worker[w->index] == w)

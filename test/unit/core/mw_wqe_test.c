@@ -734,11 +734,11 @@ static void mw_wqe_moved__the_cursor_went_back(void **state)
 	lone_tx(&l);
 	w = qp_wqe(l.qp->qp, l.qp->qp->req.cur);
 	assert_int_equal(w->status, WQE_LOCAL_GRACE);
-	assert_int_not_equal(w->grace, 0);
+	assert_int_not_equal(l.qp->qp->grace, 0);
 	lone_nak(&l, 0x21, 0x200, 0); /* RNR */
 	assert_ptr_not_equal(qp_wqe(l.qp->qp, l.qp->qp->req.cur), w);
 	mw_wqe_moved(l.qp->qp);
-	assert_int_equal(w->grace, 0);
+	assert_int_equal(l.qp->qp->grace, 0);
 }
 
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)

@@ -432,6 +432,35 @@ static void ud_build__waits_for_its_egress(void **state)
 	assert_no_cqe(&a);
 }
 
+/* One that waits for its port keeps no completion from those that left by another one. */
+static void ud_build__waiting_holds_no_completion_up(void **state)
+{
+	static uint8_t room[4][FRAME_MAX];
+	struct txd t[4];
+	struct ah away = ah;
+
+	for (unsigned i = 0; i < ARRAY_SIZE(t); i++)
+		t[i].frame = room[i];
+	away.id++;
+	atomic_store(&a.host->ahs.slot[AH_SLOT(AH_ID + 1)], &away);
+	ah.path.local = true;
+	core_open_egress(&a.host->core, ~(1u << EGRESS_PORT(0)));
+	post(16);
+	post_to(b.qp->qp->qpn, QKEY, AH_ID + 1, 16, 0);
+	app_ring(&a.app, now);
+	assert_int_equal(core_tx(&a.host->core, t, ARRAY_SIZE(t), now), 1);
+	assert_true(core_seal(&a.host->core, &t[0]));
+	assert_int_equal(core_tx(&a.host->core, t, ARRAY_SIZE(t), now), 0);
+	assert_int_equal(take_cqe(&a).status, ABI_WC_SUCCESS);
+	assert_int_equal(core_tx(&a.host->core, t, ARRAY_SIZE(t), now), 0);
+	assert_no_cqe(&a);
+	core_open_egress(&a.host->core, UINT32_MAX);
+	assert_int_equal(core_tx(&a.host->core, t, ARRAY_SIZE(t), now), 1);
+	assert_true(core_seal(&a.host->core, &t[0]));
+	assert_int_equal(core_tx(&a.host->core, t, ARRAY_SIZE(t), now), 0);
+	assert_int_equal(take_cqe(&a).status, ABI_WC_SUCCESS);
+}
+
 #define T(f) cmocka_unit_test_setup_teardown(f, datagram_setup, datagram_teardown)
 
 int main(void)
@@ -453,6 +482,7 @@ int main(void)
 		T(ud_build__qkey_of_the_request),
 		T(ud_build__completes_when_sent),
 		T(ud_build__waits_for_its_egress),
+		T(ud_build__waiting_holds_no_completion_up),
 		T(ud_build__memory_faults),
 		T(ud_address__entropy_of_handle_and_qpn),
 		T(ud_address__refuses_other_handles),

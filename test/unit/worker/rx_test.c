@@ -10,6 +10,7 @@
 #include "frames.h"
 #include "opcode.h"
 #include "rig.h"
+#include "timers.h"
 
 static struct rig r;
 static unsigned all_buffers;
@@ -245,6 +246,62 @@ static void rx_poll__late_round_takes_one_burst_of_the_inbox(void **state)
 	rig_qp_down(&r, &q, 9);
 }
 
+/* A flood that comes to a port which is set down is work like any other: what it leaves in the
+ * queue is fetched before the worker rests, and it puts off no timer of the other ports' QPs. */
+static void rx_poll__port_that_is_down_is_emptied(void **state)
+{
+	uint8_t arp[60] = {[12] = 0x08, [13] = 0x06};
+	struct worker *w = r.dp->worker[0];
+	bool drained;
+
+	port_set_down(r.dp, 1, true);
+	for (unsigned i = 0; i < BURST + 1; i++)
+		inject(piece(arp, sizeof(arp)));
+	assert_int_equal(rx_poll(w, &drained), BURST);
+	assert_false(drained);
+	assert_int_equal(rx_poll(w, &drained), 1);
+	assert_true(drained);
+	assert_int_equal(w->stats.port_down, BURST + 1);
+	assert_int_equal(dropped(0, DROP_NOT_ROCE), 0);
+	assert_int_equal(rig_free_buffers(w), all_buffers);
+}
+
+static void timers_poll__goes_on_while_a_port_is_down(void **state)
+{
+	static struct qp qp;
+	uint8_t arp[60] = {[12] = 0x08, [13] = 0x06};
+	struct worker *w = r.dp->worker[0];
+	bool drained;
+
+	list_init(&qp.ready);
+	wheel_timer_init(&qp.timer);
+	timers_rnr_nak(&w->core, &qp, 1, w->now);
+	w->now += 1000000;
+	port_set_down(r.dp, 1, true);
+	for (unsigned i = 0; i < 100000 / BURST && qp.comp.rnr_wait; i++) {
+		unsigned n;
+
+		for (unsigned k = 0; k < BURST; k++)
+			inject(piece(arp, sizeof(arp)));
+		n = rx_poll(w, &drained);
+		assert_false(drained);
+		timers_poll(w, n, drained);
+	}
+	assert_false(qp.comp.rnr_wait);
+	qp_make_idle(&w->core, &qp);
+}
+
+/* A frame that is held may be of another worker's pool, which was destroyed before. */
+static void worker_destroy__leaves_what_is_held_to_its_pool(void **state)
+{
+	static struct rte_mbuf gone = {.refcnt = 1, .nb_segs = 1};
+
+	rig_up(&r, 2);
+	r.dp->worker[1]->held[3] = &gone;
+	rig_down(&r);
+	assert_int_equal(gone.refcnt, 1);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -256,12 +313,16 @@ int main(void)
 		cmocka_unit_test_setup_teardown(rx_poll__stripped_tag_counts, up, down),
 		cmocka_unit_test_setup_teardown(
 			rx_poll__stripped_tag_without_room_is_dropped, up, down),
+		cmocka_unit_test_setup_teardown(rx_poll__port_that_is_down_is_emptied, up, down),
+		cmocka_unit_test_setup_teardown(
+			timers_poll__goes_on_while_a_port_is_down, up, down),
 		cmocka_unit_test_setup_teardown(
 			rx_poll__other_workers_frame_is_handed_over, up_two, down),
 		cmocka_unit_test_setup_teardown(
 			rx_poll__broken_frames_take_half_an_inbox, up_two, down),
 		cmocka_unit_test_setup_teardown(
 			rx_poll__late_round_takes_one_burst_of_the_inbox, up_two, down),
+		cmocka_unit_test(worker_destroy__leaves_what_is_held_to_its_pool),
 	};
 
 	eal_test_start();
