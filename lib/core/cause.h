@@ -42,10 +42,8 @@ struct qp;
 	X(POST_AH_PORT, "post_ah_port", "UD-15")   /* of another port than the QP's */        \
 	X(POST_DATAGRAM, "post_datagram", "UD-02") /* longer than the port's path MTU */      \
 	X(POST_PKEY, "post_pkey", "BTH-11")	   /* QP1: no P_Key at that index */          \
-	X(KEY_GONE, "key_gone",                                                               \
-		"REQ-18") /* its region was deregistered while it was being sent */           \
-	X(SOURCE_FAULT, "source_fault",                                                       \
-		"EVT-03") /* application memory faulted: requests, responses */               \
+	X(KEY_GONE, "key_gone", "REQ-18")	   /* its region was deregistered */          \
+	X(SOURCE_FAULT, "source_fault", "EVT-03")  /* application memory faulted */           \
 	/* completer */                                                                       \
 	X(REFUSED_REQUEST, "refused_request", "REQ-33") /* NAK invalid request */             \
 	X(REFUSED_ACCESS, "refused_access", "REQ-33")                                         \

@@ -328,8 +328,7 @@ static ALWAYS_INLINE void rx_burst(
 		if (i + AHEAD < n)
 			prefetch_target(c, qp[i + AHEAD], &pkts[i + AHEAD]);
 		if (unlikely(!qp[i])) {
-			if (pkts[i].queue !=
-				PKT_COPY) /* else the receiving worker has counted it */
+			if (pkts[i].queue != PKT_COPY) /* the receiver counts it */
 				count_received(c, &pkts[i]);
 			verdict[i] = rx_nobodys(c, &pkts[i], now);
 			continue;

@@ -225,8 +225,7 @@ static NOINLINE unsigned after_turn(struct core *c, struct qp *qp, struct txd ou
 unsigned core_tx(struct core *c, struct txd out[], unsigned n, uint64_t now)
 {
 	unsigned got = 0;
-	unsigned turns =
-		2 * BURST; /* QPs that only flush build nothing, so bound their number too */
+	unsigned turns = 2 * BURST; /* also bounds QPs that only flush */
 	struct trace_step step;
 
 	if (unlikely(c->careful))
