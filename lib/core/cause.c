@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Notes of what went wrong; nothing of this runs while all is well. */
+/* Notes of what went wrong; none of this runs while all is well. */
 #include <string.h>
 #include "bits.h"
 #include "cause.h"
@@ -10,7 +10,8 @@
 #include "requester.h"
 #include "seq24.h"
 
-/* Completed work requests that cause_retries() looks back at; thousands of QPs may fail at once. */
+/* Completed work requests that cause_retries() looks back at; bounded, because thousands of QPs may
+ * fail at once. */
 #define LOOK_BACK 64u
 
 #define READ_TRIES 1000u
@@ -36,7 +37,7 @@ const char *cause_rule(enum cause why)
 
 /* --- why a QP failed ---------------------------------------------------------------------- */
 
-/* Only the first failure counts: what follows is its consequence. */
+/* Only the first failure counts: later ones are its consequences. */
 static struct cause_note *note_begin(struct qp *qp, enum cause why)
 {
 	struct cause_note *n = &qp->why.error;
@@ -78,7 +79,7 @@ static void found_window(struct cause_found *f, const struct mw *w, uint32_t key
 	f->length = v.length;
 }
 
-/* Key parts differ: a key of before, or one that is wrong. */
+/* The key part differs: an outdated key, or a wrong one. */
 static void find_other(
 	const struct mr_table *mrs, uint32_t session, struct cause_note *n, const struct mr *there)
 {
@@ -190,7 +191,7 @@ void cause_refuse_sge(const struct core *c, struct qp *qp, uint32_t idx, uint32_
 	struct qp_why *y = &qp->why;
 	struct cause_note n = {.cause = CAUSE_NONE};
 
-	/* Only the first that fails is told of. */
+	/* Only the first that fails is reported. */
 	if (y->refused && (int32_t)(idx - y->refused_wqe) >= 0)
 		return;
 	set_sge(c, qp, &n, qp_wqe(qp, idx), culprit);
@@ -199,7 +200,7 @@ void cause_refuse_sge(const struct core *c, struct qp *qp, uint32_t idx, uint32_
 	y->refused_found = n.found;
 }
 
-/* Payload of a full packet of @p w, or all of it: of a READ, in the responses. */
+/* Payload of the largest packet of @p w; for a READ, of its responses. */
 static uint32_t largest_packet(const struct qp *qp, const struct send_wqe *w)
 {
 	uint32_t mtu = 1u << qp->mtu_shift;
@@ -207,8 +208,8 @@ static uint32_t largest_packet(const struct qp *qp, const struct send_wqe *w)
 	return w->length < mtu ? w->length : mtu;
 }
 
-/* The largest packet that got through before, in the direction of @p w's data. What completed is
- * still in the private ring, unless something took its slot. */
+/* The largest packet that got through before, in the direction of @p w's data. Completed WQEs stay
+ * in the private ring until their slots are reused. */
 static uint32_t largest_before(const struct qp *qp, const struct send_wqe *w)
 {
 	uint32_t max = qp->comp.una != w->first_psn ? largest_packet(qp, w) : 0;
@@ -248,7 +249,7 @@ void cause_response(struct qp *qp, const struct pkt *pkt, enum cause why, uint32
 	n->limit = left < 1u << qp->mtu_shift ? left : 1u << qp->mtu_shift;
 }
 
-/* What @p pkt is measured by. */
+/* The limit that @p pkt was checked against. */
 static void set_limit(
 	const struct core *c, struct cause_note *n, const struct qp *qp, const struct pkt *pkt)
 {
@@ -277,7 +278,7 @@ static void set_limit(
 	}
 }
 
-/* What a request with a RETH wants to do with the range. */
+/* The access that a request with a RETH needs. */
 static uint32_t reth_access(const struct pkt *pkt)
 {
 	switch (pkt->op->kind) {
@@ -401,7 +402,7 @@ static void note_packet(struct drop_note *n, const struct pkt *pkt)
 	frame_gids(pkt, n->sgid, n->dgid);
 }
 
-/* The version is odd meanwhile; who reads sees that and reads again. */
+/* The version is odd meanwhile; a reader that sees this reads again. */
 static void note_write(
 	struct drop_note *n, const struct qp *qp, const struct pkt *pkt, uint64_t now)
 {
@@ -434,7 +435,7 @@ void drop_count(
 
 bool drop_note_read(struct drop_note *to, const struct drop_note *from)
 {
-	/* A worker that was paused while it wrote is not waited for. */
+	/* Gives up on a worker that was paused while it wrote. */
 	for (unsigned tries = 0; tries < READ_TRIES; tries++) {
 		uint32_t version = atomic_load_explicit(&from->version, memory_order_acquire);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Whose is a packet, and may it touch state? The second part of inbound validation, after
+ * Which QP is a packet for, and may it touch state? The second part of inbound validation, after
  * frame_parse(): destination MAC, DGID, QPN, hand-off, ICRC, then QP type, state, address and P_Key
- * (VAL-01). Whatever fails is dropped silently and counted.
+ * (VAL-01). A packet that fails is dropped silently and counted.
  */
 #include "classify.h"
 #include "completer.h"
@@ -15,7 +15,7 @@
 #include "ud.h"
 #include "xrc.h"
 
-/* Packets between the prefetch of a target and its use: memory is some 100 ns away. */
+/* Packets between the prefetch of a target and its use: memory latency is some 100 ns. */
 #define AHEAD 4u
 
 static struct qp *qp_lookup(const struct core *c, uint32_t qpn)
@@ -23,7 +23,7 @@ static struct qp *qp_lookup(const struct core *c, uint32_t qpn)
 	struct qp *qp =
 		atomic_load_explicit(&c->cfg.qps->slot[QPN_SLOT(qpn)], memory_order_acquire);
 
-	return qp && qp->qpn == qpn ? qp : NULL; /* VAL-03: the slot may be another's now */
+	return qp && qp->qpn == qpn ? qp : NULL; /* VAL-03: another QP may have the slot now */
 }
 
 uint32_t core_owner(const struct core *c, uint32_t qpn)
@@ -33,16 +33,16 @@ uint32_t core_owner(const struct core *c, uint32_t qpn)
 	return qp ? qp_owner(qp) : c->cfg.worker;
 }
 
-/* What this daemon sent to itself has one of its GIDs as its source. Nobody else may use one: as
- * Linux does, a frame of that kind which comes by a port is refused (RFC 1812 5.3.7). A copy was
- * looked at by the worker that received the packet. */
+/* Packets that this daemon sends to itself have one of its GIDs as their source. Nobody else may
+ * use one: as Linux does, a frame with such a source that arrives by a port is refused (RFC 1812
+ * 5.3.7). A copy was checked by the worker that received the packet. */
 static bool is_from_outside(const struct pkt *pkt)
 {
 	return pkt->queue != PKT_LOCAL && pkt->queue != PKT_COPY;
 }
 
-/* ETH-10: a group's MAC is the one that its GID maps to, as it was subscribed, or the sender knew
- * ours. A group has no address, but its port's VLANs are those of its GIDs. */
+/* ETH-10: the destination MAC is the one that the group's GID maps to, or a unicast address of ours
+ * that the sender knew. A group has no VLAN of its own, so those of its port's GIDs are valid. */
 static enum drop check_group(const struct core *c, const struct pkt *pkt,
 	const struct gid_table *gids, const uint8_t mgid[16])
 {
@@ -56,8 +56,8 @@ static enum drop check_group(const struct core *c, const struct pkt *pkt,
 	return mcast_find(c->cfg.mcasts, mgid, pkt->port) ? DROP_NONE : DROP_DGID; /* VAL-11 */
 }
 
-/* Addresses and QPN of a packet that does not come from its QP's peer: why exactly? A multicast
- * packet has no QP and needs a group. */
+/* Addresses and QPN of a packet that does not come from its QP's peer: finds the exact reason. A
+ * multicast packet has no QP, but needs a group. */
 static enum drop check_stranger(const struct core *c, const struct pkt *pkt, const struct qp *qp)
 {
 	const struct port *port = &c->cfg.ports->port[pkt->port];
@@ -88,17 +88,18 @@ static enum drop check_stranger(const struct core *c, const struct pkt *pkt, con
 	return pkt->dest_qp == QPN_GSI ? DROP_NO_GSI : DROP_QPN_UNKNOWN; /* VAL-03 */
 }
 
-/* A datagram may come from anywhere (UD-14) and by any protocol (VAL-14), to the QP's port. */
+/* A datagram may come from any address (UD-14) and by any protocol (VAL-14), but to the QP's
+ * port. */
 static NOINLINE enum drop check_datagram(const struct qp *qp, const struct pkt *pkt)
 {
 	if (pkt->port + 1 != qp->attr.port)
 		return DROP_QPN_UNKNOWN; /* VAL-03: that port has no such QP */
 	if (qp->type != ABI_QPT_GSI && !pkey_match(pkt->pkey, qp->pkey))
-		return DROP_PKEY; /* VAL-09; of QP1 ud_rx() checks it */
+		return DROP_PKEY; /* VAL-09; ud_rx() checks that of QP1 */
 	return DROP_NONE;
 }
 
-/* Which of the two it is not. */
+/* Which of the two does not match. */
 static NOINLINE enum drop not_from_peer(const struct qp *qp, const struct pkt *pkt)
 {
 	if (pkt->queue == PKT_LOCAL && path_matches(&qp->path, pkt))
@@ -106,10 +107,10 @@ static NOINLINE enum drop not_from_peer(const struct qp *qp, const struct pkt *p
 	return DROP_QP_ADDRESS; /* VAL-12, VAL-13, SEC-03 */
 }
 
-/* After the ICRC: what a packet must be for this QP to look at it. */
+/* After the ICRC: the checks that depend on the QP. */
 static ALWAYS_INLINE enum drop check_qp(const struct qp *qp, const struct pkt *pkt, bool from_peer)
 {
-	/* RSP-47; what is not reliable goes on receiving in SQE, which RC is never in (VAL-06). */
+	/* RSP-47; an unreliable QP continues to receive in SQE, which RC is never in (VAL-06). */
 	const unsigned receiving =
 		1u << ABI_QPS_RTR | 1u << ABI_QPS_RTS | 1u << ABI_QPS_SQD | 1u << ABI_QPS_SQE;
 	const unsigned sending = 1u << ABI_QPS_RTS | 1u << ABI_QPS_SQD;
@@ -129,8 +130,8 @@ static ALWAYS_INLINE enum drop check_qp(const struct qp *qp, const struct pkt *p
 	return DROP_NONE;
 }
 
-/* Where do the peer's packets come in? Only valid ones are asked, so that nobody else has a say in
- * where the QP lives. */
+/* Notes the queue that the peer's packets arrive by. Only valid packets count, so that nobody else
+ * can influence which worker has the QP. */
 static void observe_queue(struct qp *qp, uint8_t queue)
 {
 	if (likely(queue >= PKT_LOCAL))
@@ -148,7 +149,7 @@ static bool is_vlan_mac(const struct port *port, const struct pkt *pkt)
 }
 
 /* ETH-10: a promiscuous netdev, vhost and memif deliver other stations' frames too. The port's
- * present address counts, not the one that a QP's path was made with. */
+ * current address counts, not the one from when the QP's path was made. */
 static ALWAYS_INLINE bool mac_is_ours(const struct core *c, const struct pkt *pkt)
 {
 	const struct port *port = &c->cfg.ports->port[pkt->port];
@@ -160,16 +161,16 @@ static ALWAYS_INLINE bool mac_is_ours(const struct core *c, const struct pkt *pk
 	return pkt->vid && is_vlan_mac(port, pkt);
 }
 
-/* VAL-10: this one is architected and stops at its end; drop[DROP_PKEY] counts on. */
+/* VAL-10: this architected counter saturates; drop[DROP_PKEY] keeps counting. */
 static void count_bad_pkey(struct core *c, unsigned port)
 {
 	if (c->count.bad_pkey[port] < BAD_PKEY_MAX)
 		c->count.bad_pkey[port]++;
 }
 
-/* Services other than RC, out of its way.
- * @return whether RC's responder or completer goes on with @p pkt, as XRC's; not called here,
- * because a second caller would take them out of rx_burst() */
+/* Services other than RC, out of line.
+ * @return whether RC's responder or completer handles @p pkt, as for XRC; not called here, because
+ * a second caller would stop their inlining into rx_burst() */
 static NOINLINE bool rx_service(
 	struct core *c, struct qp *qp, const struct pkt *pkt, uint64_t now, enum drop *why)
 {
@@ -200,15 +201,16 @@ static ALWAYS_INLINE enum drop rx_one(
 	enum drop why = mac_is_ours(c, pkt) ? DROP_NONE : DROP_DMAC;
 	bool from_peer = qp_is_from_peer(qp, pkt);
 
-	/* The address check of a connected QP says all that the table would. */
+	/* The address check of a connected QP covers all that the table would. */
 	if (!why && unlikely(!from_peer))
 		why = check_stranger(c, pkt, qp);
-	/* VAL-01: nothing that the QP is, and nothing architected, before the ICRC is good. */
+	/* VAL-01: neither the QP's state nor an architected counter is touched before the ICRC is
+	 * good. */
 	if (!why && unlikely(!icrc_check(c->cfg.icrc, pkt)))
 		why = DROP_ICRC; /* ICRC-11, ICRC-12 */
 	if (!why)
 		why = check_qp(qp, pkt, from_peer);
-	if (!why) { /* VAL-19: only what passes all of this touches the QP */
+	if (!why) { /* VAL-19: only a packet that passes all checks touches the QP */
 		observe_queue(qp, pkt->queue);
 		if (likely(qp->opc == OPC_RC) || rx_service(c, qp, pkt, now, &why))
 			why = pkt->op->response ? completer_rx(c, qp, pkt, now)
@@ -219,7 +221,7 @@ static ALWAYS_INLINE enum drop rx_one(
 	return why;
 }
 
-/* --- no QP of its own: multicast, QP1, and what nobody wants ---------------------------- */
+/* --- no QP of its own: multicast, QP1, and unclaimed packets ---------------------------- */
 
 static NOINLINE struct qp *gsi_lookup(const struct core *c, const struct pkt *pkt)
 {
@@ -240,7 +242,7 @@ bool core_is_receiver(const struct core *c, const struct pkt *pkt, uint32_t qpn)
 	return pkt->dest_qp == qpn || (gsi && gsi->qpn == qpn);
 }
 
-/* The packet as a whole is nobody's, and no trace has it. */
+/* The packet as a whole belongs to no QP, so no trace records it. */
 enum drop classify_member(
 	struct core *c, struct qp *qp, const struct pkt *pkt, enum drop why, uint64_t now)
 {
@@ -292,9 +294,9 @@ static void rx_lookup(struct core *c, const struct pkt pkts[], unsigned n, struc
 	}
 }
 
-/* What a packet needs beside its QP, a few packets before its turn: the request that it answers, or
- * where a WRITE goes, which may lie in memory that no cache has. Checked like any access, for who
- * asks for what he may not have shall not learn from our caches. */
+/* Prefetches what a packet needs besides its QP, a few packets before its turn: the request that it
+ * answers, or the target of a WRITE, which may be in no cache. The access is checked like any
+ * other, so that a peer cannot learn from our caches about memory that it may not access. */
 static void prefetch_target(const struct core *c, const struct qp *qp, const struct pkt *pkt)
 {
 	uint8_t *ptr;
@@ -326,7 +328,7 @@ static ALWAYS_INLINE void rx_burst(
 		if (i + AHEAD < n)
 			prefetch_target(c, qp[i + AHEAD], &pkts[i + AHEAD]);
 		if (unlikely(!qp[i])) {
-			if (pkts[i].queue != PKT_COPY) /* else who received it has counted it */
+			if (pkts[i].queue != PKT_COPY) /* the receiver counts it */
 				count_received(c, &pkts[i]);
 			verdict[i] = rx_nobodys(c, &pkts[i], now);
 			continue;
@@ -344,8 +346,7 @@ static ALWAYS_INLINE void rx_burst(
 	}
 }
 
-/* By core_rx() itself, because a second caller of what it is made of would take that out of its
- * body. */
+/* Calls core_rx() itself, because a second caller of its parts would stop their inlining. */
 uint16_t classify_step(struct core *c, struct qp *qp, const struct pkt *pkt, uint64_t now)
 {
 	uint8_t careful = c->careful;
@@ -363,7 +364,7 @@ uint16_t classify_step(struct core *c, struct qp *qp, const struct pkt *pkt, uin
 	return verdict;
 }
 
-/* One packet at a time, for who traces its QP or injects faults. */
+/* One packet at a time, for QPs that are traced or have faults. */
 static NOINLINE void rx_careful(
 	struct core *c, const struct pkt pkts[], unsigned n, uint64_t now, uint16_t verdict[])
 {
@@ -383,7 +384,7 @@ static NOINLINE void rx_careful(
 	}
 }
 
-/* VAL-20: all that comes in is checked here, whether or not an application polls. */
+/* VAL-20: every packet is checked here, whether or not an application polls. */
 void core_rx(struct core *c, const struct pkt pkts[], unsigned n, uint64_t now, uint16_t verdict[])
 {
 	if (unlikely(c->careful)) {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/** @file classify.h  One received packet at a time, for who looks at each (inject.c). */
+/** @file classify.h  Handling of single received packets, for callers that look at each
+ *  (inject.c). */
 #ifndef CLASSIFY_H
 #define CLASSIFY_H
 
@@ -14,12 +15,13 @@ static inline void count_received(struct core *c, const struct pkt *pkt)
 	count->rx_bytes += pkt->icrc_off + (uint64_t)ICRC_LEN;
 }
 
-/** Receives @p pkt, noted in the trace of @p qp, which it is for and which is this core's.
+/** Receives @p pkt for @p qp, which this core owns, and records the step in its trace.
  *  @return as core_rx(). */
 uint16_t classify_step(struct core *c, struct qp *qp, const struct pkt *pkt, uint64_t now);
 
-/** Receives @p pkt, which has a multicast group's address, for one member of that group, which is
- *  this core's (MC-04). @p why: DROP_NONE, or what a fault has made wrong with it for this member.
+/** Receives @p pkt, which has a multicast group's address, for one member of that group, which this
+ *  core owns (MC-04). @p why: DROP_NONE, or the defect that an injected fault has given it for this
+ *  member.
  *  @return the reason for the drop. */
 enum drop classify_member(
 	struct core *c, struct qp *qp, const struct pkt *pkt, enum drop why, uint64_t now);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * RC completer: what comes back for our requests. An acknowledgement of PSN n covers all
- * SEND and WRITE packets up to n; a READ is complete only when its last response is here, so
- * whatever lies behind it and is acknowledged first tells that responses were lost.
+ * RC completer: handles the responses to our requests. An acknowledgement of PSN n covers all SEND
+ * and WRITE packets up to n; a READ is complete only with its last response, so an acknowledgement
+ * of anything after it that arrives first means that responses were lost.
  */
 #include "completer.h"
 #include "requester.h"
@@ -32,7 +32,7 @@ bool completer_drained(const struct qp *qp)
 {
 	const struct send_wqe *w = qp_wqe(qp, qp->comp.head);
 
-	/* REQ-50: the oldest that is left, if any, was not started. */
+	/* REQ-50: the oldest remaining WQE, if any, was not started. */
 	return qp->comp.head == qp->req.fetched ||
 	       (w->first_psn == qp->req.psn_new && w->status < WQE_LOCAL_GRACE);
 }
@@ -64,7 +64,7 @@ static uint8_t wc_opcode(const struct send_wqe *w)
 	}
 }
 
-/* Takes the oldest WQE off the queue and reports it, so in post order (REQ-12). */
+/* Takes the oldest WQE off the queue and reports it, so completions are in post order (REQ-12). */
 static ALWAYS_INLINE void complete_head(
 	struct core *c, struct qp *qp, uint8_t status, uint32_t vendor_err, uint64_t now)
 {
@@ -84,13 +84,13 @@ static ALWAYS_INLINE void complete_head(
 		c->count.req_cqe_flush_error += status == ABI_WC_WR_FLUSH_ERR;
 	}
 	qp->comp.head++;
-	/* REQ-13: a failure always; REQ-14 */
+	/* REQ-13: failures always; REQ-14 */
 	if (status != ABI_WC_SUCCESS || qp->sq_sig_all || (w->flags & ABI_WQE_SIGNALED))
 		qp_complete(c, qp, &cqe, now);
 	atomic_store_explicit(&qp->sq.shared->consumer, qp->comp.head, memory_order_release);
 }
 
-/* The oldest WQE failed: it completes with @p status, the QP goes to ERR, or SQE, and the rest is
+/* The oldest WQE failed: it completes with @p status, the QP goes to ERR or SQE, and the rest is
  * flushed after it (CQ-10). */
 static void fail_head(
 	struct core *c, struct qp *qp, uint8_t status, uint32_t vendor_err, uint64_t now)
@@ -100,7 +100,7 @@ static void fail_head(
 	qp_send_error(c, qp, now);
 }
 
-/* Nobody acknowledges what sent nothing: it completes when all before it has. */
+/* WQEs that send nothing are never acknowledged: they complete when all before them have. */
 static NOINLINE void complete_local(struct core *c, struct qp *qp, uint64_t now)
 {
 	uint32_t old = qp->comp.head;
@@ -111,12 +111,12 @@ static NOINLINE void complete_local(struct core *c, struct qp *qp, uint64_t now)
 	if (qp->comp.head == old)
 		return;
 	if ((int32_t)(qp->req.cur - qp->comp.head) < 0)
-		requester_seek(qp); /* it had gone back, and not passed them again */
+		requester_seek(qp); /* it had gone back, and not skipped them again */
 	qp_check_drained(c, qp);
 }
 
-/* What failed locally waits until everything before it is complete, and in SQD it does not even
- * start (QPS-19). */
+/* A WQE that failed locally waits until everything before it is complete, and in SQD it does not
+ * even start (QPS-19). */
 static NOINLINE void settle(struct core *c, struct qp *qp, uint64_t now)
 {
 	const struct send_wqe *w = qp_wqe(qp, qp->comp.head);
@@ -139,7 +139,7 @@ void completer_settle(struct core *c, struct qp *qp, uint64_t now)
 		settle(c, qp, now);
 }
 
-/* An ERR QP has WQEs of two kinds: taken, and still in the shared ring (REQ-20). */
+/* An ERR QP has WQEs of two kinds: fetched, and still in the shared ring (REQ-20). */
 bool completer_flush_one(struct core *c, struct qp *qp, uint64_t now)
 {
 	if (qp->comp.head == qp->req.fetched &&
@@ -160,7 +160,7 @@ void completer_sent(struct core *c, struct qp *qp, uint64_t now)
 {
 	uint32_t old = qp->comp.head;
 
-	/* A failure may end it: a CQ that is full. In SQE and ERR the rest is flushed. */
+	/* A full CQ may fail the QP and end the loop. In SQE and ERR the rest is flushed. */
 	while (qp->state < ABI_QPS_SQE && (int32_t)(qp->req.cur - qp->comp.head) > 0)
 		complete_head(c, qp, ABI_WC_SUCCESS, 0, now);
 	una_set(qp, qp->req.psn, qp->req.sent - qp->comp.acked);
@@ -170,15 +170,15 @@ void completer_sent(struct core *c, struct qp *qp, uint64_t now)
 
 void completer_source_fault(struct core *c, struct qp *qp, uint32_t psn, uint64_t now)
 {
-	/* A full CQ may end it, as above. */
+	/* A full CQ may end the loop, as above. */
 	while (qp->state < ABI_QPS_SQE && seq24_lt(qp_wqe(qp, qp->comp.head)->last_psn, psn))
 		complete_head(c, qp, ABI_WC_SUCCESS, 0, now);
 	if (qp->state < ABI_QPS_SQE)
 		fail_head(c, qp, ABI_WC_LOC_PROT_ERR, 0, now);
 }
 
-/* Everything up to and including @p psn arrived: completes SEND and WRITE WQEs (REQ-35).
- * Stops before what has a response of its own.  @return false when it stopped there. */
+/* Everything up to and including @p psn arrived: completes SEND and WRITE WQEs (REQ-35), up to the
+ * first that has a response of its own.  @return false when it stopped there. */
 static bool ack_through(struct core *c, struct qp *qp, uint32_t psn, uint64_t now)
 {
 	struct qp_comp *k = &qp->comp;
@@ -187,7 +187,7 @@ static bool ack_through(struct core *c, struct qp *qp, uint32_t psn, uint64_t no
 		const struct send_wqe *w = qp_wqe(qp, k->head);
 		uint32_t upto = seq24_lt(psn, w->last_psn) ? psn : w->last_psn;
 
-		/* REQ-37: of before. Not by first_psn, which may be 2^23 PSNs back. */
+		/* REQ-37: acknowledged before. Not by first_psn, which may be 2^23 PSNs back. */
 		if (seq24_lt(psn, k->una))
 			break;
 		if (wqe_has_response(w))
@@ -200,7 +200,7 @@ static bool ack_through(struct core *c, struct qp *qp, uint32_t psn, uint64_t no
 	return true;
 }
 
-/* The peer gave up on the request at una (REQ-33). */
+/* The peer refused the request at una (REQ-33). */
 static void nak_fatal(struct core *c, struct qp *qp, uint8_t syndrome, uint64_t now)
 {
 	uint8_t status = ABI_WC_REM_OP_ERR;
@@ -231,8 +231,9 @@ static void go_back(struct core *c, struct qp *qp)
 	qp_make_ready(c, qp);
 }
 
-/* A fatal NAK that came behind a READ without responses explains why the peer is silent: it applies
- * to its own request if only that is left (REQ-34), else it is told with the READ's error. */
+/* A fatal NAK for a request after a READ without responses explains why the peer is silent: it
+ * applies to its own request if only that is left (REQ-34), otherwise it is reported with the
+ * READ's error. */
 static void retries_exceeded(struct core *c, struct qp *qp, uint64_t now)
 {
 	struct qp_comp *k = &qp->comp;
@@ -252,7 +253,7 @@ static void retries_exceeded(struct core *c, struct qp *qp, uint64_t now)
 	fail_head(c, qp, ABI_WC_RETRY_EXC_ERR, k->refused, now); /* REQ-26 */
 }
 
-/* A loss that counts: timeout, PSN sequence NAK, implied NAK. */
+/* A loss that is charged: timeout, PSN sequence NAK, implied NAK. */
 static void retry(struct core *c, struct qp *qp, uint64_t now)
 {
 	if (!qp->comp.retry_left) { /* REQ-25: no count is infinite */
@@ -276,13 +277,13 @@ void completer_gap(struct core *c, struct qp *qp, uint64_t now)
 	retry(c, qp, now);
 }
 
-/* Responses to an earlier READ are missing although something behind it was answered (REQ-38).
- * After the READ was sent again answers to what was sent before it still come. One that comes later
- * tells of another gap, which the ACK timer ends; where it does not run, a timer of its own. */
+/* Responses to an earlier READ are missing although a later request was answered (REQ-38). After
+ * the READ was retransmitted, answers to requests sent before that still arrive. One that arrives
+ * after those means another gap, which the ACK timer ends; where none runs, the gap timer does. */
 static void implied_nak(struct core *c, struct qp *qp, uint64_t now)
 {
 	if (qp->comp.rnr_wait)
-		return; /* REQ-29: it is asked for again, later */
+		return; /* REQ-29: requested again when the RNR timer fires */
 	if (qp->comp.retrying) {
 		if (qp->req.psn != qp->comp.una)
 			timers_gap(c, qp, now);
@@ -293,7 +294,7 @@ static void implied_nak(struct core *c, struct qp *qp, uint64_t now)
 
 /* --- progress ------------------------------------------------------------------------- */
 
-/* After una moved from @p old: what depends on progress. */
+/* After una moved from @p old: updates everything that depends on progress. */
 static void progress(struct core *c, struct qp *qp, uint32_t old, uint64_t now)
 {
 	uint32_t packets = (uint32_t)seq24_diff(qp->comp.una, old);
@@ -315,7 +316,7 @@ static void progress(struct core *c, struct qp *qp, uint32_t old, uint64_t now)
 
 /* --- ACK and NAK ---------------------------------------------------------------------- */
 
-/* Of an AETH that says ACK (CRD-08), also when it acknowledges nothing new (REQ-37). */
+/* From an AETH with an ACK syndrome (CRD-08), even when it acknowledges nothing new (REQ-37). */
 static void take_credits(struct core *c, struct qp *qp, const struct pkt *pkt)
 {
 	static const uint16_t credits[31] = {/* CRD-01 */ 0, 1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48,
@@ -354,7 +355,7 @@ static void ack(struct core *c, struct qp *qp, const struct pkt *pkt, uint64_t n
 static void nak_sequence(struct core *c, struct qp *qp, uint64_t now)
 {
 	c->count.packet_seq_err++;
-	if (qp->req.psn != qp->comp.una) /* else it was said before, and we went back */
+	if (qp->req.psn != qp->comp.una) /* otherwise a repeated NAK, and we went back already */
 		retry(c, qp, now);	 /* REQ-28 */
 }
 
@@ -364,7 +365,7 @@ static void nak_rnr(struct core *c, struct qp *qp, const struct pkt *pkt, uint64
 
 	c->count.rnr_nak_recv++;
 	if (qp->comp.rnr_wait)
-		return; /* a second copy */
+		return; /* a duplicate */
 	if (!qp->comp.rnr_left) {
 		c->count.retry_rnr_exceeded_err++;
 		cause_wqe(c, qp, CAUSE_RNR_RETRIES, pkt->syndrome);
@@ -374,16 +375,16 @@ static void nak_rnr(struct core *c, struct qp *qp, const struct pkt *pkt, uint64
 	c->count.rnr_nak_retry_err++;
 	if (qp->attr.rnr_retry != infinite) /* REQ-30 */
 		qp->comp.rnr_left--;
-	/* The peer is alive and says so: waiting for it must not use up retry_cnt (REQ-31), not
-	 * even when it answers the rest of each burst with a PSN sequence NAK, as soft-RoCE does.
-	 * What is behind the refused packet is wasted, so less of it is sent next time. */
+	/* The peer is alive: waiting for it must not use up retry_cnt (REQ-31), not even when it
+	 * answers the rest of each burst with a PSN sequence NAK, as soft-RoCE does. The packets
+	 * after the refused one are wasted, so fewer are sent next time. */
 	qp->comp.retry_left = qp->attr.retry_cnt;
 	window_on_loss(&qp->win);
 	requester_seek(qp); /* REQ-29 */
 	timers_rnr_nak(c, qp, pkt->syndrome & AETH_CODE_MASK, now);
 }
 
-/* All NAKs acknowledge what lies before their PSN (REQ-28, REQ-29, REQ-34). */
+/* All NAKs acknowledge everything before their PSN (REQ-28, REQ-29, REQ-34). */
 static enum drop nak(struct core *c, struct qp *qp, const struct pkt *pkt, uint64_t now)
 {
 	uint32_t old = qp->comp.una;
@@ -440,7 +441,7 @@ static uint8_t check_read_resp(const struct qp *qp, const struct send_wqe *w, co
 	return 0;
 }
 
-/* Puts the payload where the WQE's SGEs say, at message offset @p off (REQ-45). */
+/* Places the payload as the WQE's SGEs say, at message offset @p off (REQ-45). */
 static ALWAYS_INLINE uint8_t scatter(struct core *c, struct qp *qp, struct send_wqe *w,
 	uint32_t off, const uint8_t *data, uint32_t len)
 {
@@ -493,7 +494,7 @@ static ALWAYS_INLINE void read_accept(
 		return;
 	}
 	if (pkt->op->aeth)
-		take_credits(c, qp, pkt); /* CRD-01: an AETH has them, whatever it is in */
+		take_credits(c, qp, pkt); /* CRD-01: every AETH carries them, whatever the packet */
 	una_set(qp, seq24_add(pkt->psn, 1), pkt->psn == end);
 	if (pkt->psn == end)
 		qp->comp.rd_done++;
@@ -504,7 +505,7 @@ static ALWAYS_INLINE void read_accept(
 
 /* --- responses to ATOMIC, FLUSH, ATOMIC WRITE ------------------------------------------- */
 
-/* What it brings: the word as it was, or nothing.  @return 0 or a completion status. */
+/* Takes the response's data: the original word, or nothing.  @return 0 or a completion status. */
 static uint8_t take_word(struct core *c, struct qp *qp, struct send_wqe *w, const struct pkt *pkt)
 {
 	uint64_t orig = pkt->atomic_orig; /* REQ-47: in host byte order */
@@ -537,7 +538,7 @@ static NOINLINE void word_accept(struct core *c, struct qp *qp, const struct pkt
 
 /* --- responses ------------------------------------------------------------------------ */
 
-/* It is the one that is due, for the oldest WQE. */
+/* @p pkt is the expected response, for the oldest WQE. */
 static ALWAYS_INLINE void response_accept(
 	struct core *c, struct qp *qp, const struct pkt *pkt, uint64_t now)
 {
@@ -555,15 +556,15 @@ static ALWAYS_INLINE void response_accept(
 		word_accept(c, qp, pkt, now);
 }
 
-/* @return PSNs from una up to the end of @p w, which is not complete: modulo 2^24, because a READ
- * behind 2^23 outstanding PSNs may have as many. */
+/* @return PSNs from una to the end of @p w, which is not complete: modulo 2^24, because a READ
+ * after 2^23 outstanding PSNs may have as many. */
 static uint32_t psns_to_end(const struct qp *qp, const struct send_wqe *w)
 {
 	return (w->last_psn + 1 - qp->comp.una) & SEQ24_MASK;
 }
 
-/* Whether @p psn, which is outstanding, belongs to what has a response of its own. PSNs ascend
- * along the queue: what sends nothing ends where the one before it does. */
+/* Whether @p psn, which is outstanding, belongs to a request with a response of its own. PSNs
+ * ascend along the queue: a WQE that sends nothing ends where the one before it does. */
 static bool in_a_response(const struct qp *qp, uint32_t psn)
 {
 	uint32_t want = (psn + 1 - qp->comp.una) & SEQ24_MASK;
@@ -581,14 +582,15 @@ static bool in_a_response(const struct qp *qp, uint32_t psn)
 	return from != qp->req.fetched && wqe_has_response(qp_wqe(qp, from));
 }
 
-/* Whether @p psn is that of the response which is due, and to the oldest WQE. */
+/* Whether @p psn is that of the expected response, and for the oldest WQE. */
 static bool response_is_next(const struct qp *qp, uint32_t psn)
 {
 	return qp->comp.head != qp->req.fetched && wqe_has_response(qp_wqe(qp, qp->comp.head)) &&
 	       psn == qp->comp.una;
 }
 
-/* A response that is not simply the next tells of others, too.  @return whether it is now. */
+/* A response that is not simply the next has implications for others.  @return whether it is next
+ * now. */
 static NOINLINE bool response_catch_up(
 	struct core *c, struct qp *qp, const struct pkt *pkt, uint64_t now)
 {
@@ -597,9 +599,9 @@ static NOINLINE bool response_catch_up(
 	bool ours;
 
 	if (seq24_lt(pkt->psn, old) || !in_a_response(qp, pkt->psn))
-		return false; /* REQ-36: a duplicate, or not asked for */
-	/* REQ-44: it acknowledges the SENDs and WRITEs before its request, but not itself. A CQ
-	 * that is full ends it: nothing completes any more. */
+		return false; /* REQ-36: a duplicate, or unsolicited */
+	/* REQ-44: it acknowledges the SENDs and WRITEs before its request, but not the request
+	 * itself. A full CQ ends the loop: nothing completes any more. */
 	while (qp->comp.head != qp->req.fetched && qp->state < ABI_QPS_SQE) {
 		w = qp_wqe(qp, qp->comp.head);
 		if (wqe_has_response(w) || seq24_le(pkt->psn, w->last_psn))
@@ -613,7 +615,7 @@ static NOINLINE bool response_catch_up(
 	w = qp_wqe(qp, qp->comp.head);
 	ours = wqe_has_response(w) && pkt->psn == qp->comp.una; /* REQ-39 */
 	if (!ours && wqe_has_response(w))
-		implied_nak(c, qp, now); /* REQ-39: the ones before it are missing */
+		implied_nak(c, qp, now); /* REQ-39: earlier responses are missing */
 	return ours;
 }
 
@@ -631,7 +633,7 @@ enum drop completer_rx(struct core *c, struct qp *qp, const struct pkt *pkt, uin
 	uint8_t type = pkt->syndrome & AETH_TYPE_MASK;
 
 	c->count.rx_acks += pkt->op->kind == KIND_ACK;
-	/* REQ-36: nothing that was not asked for. */
+	/* REQ-36: no response to a request that was not sent. */
 	if (!seq24_lt(pkt->psn, qp->req.psn_new))
 		return DROP_GHOST_ACK;
 	if (pkt->op->kind != KIND_ACK)

@@ -5,44 +5,43 @@
 
 #include "qp.h"
 
-/** Takes a response packet whose ICRC, address and QP state are good.
+/** Handles a response packet after the checks of ICRC, addresses and QP state.
  *  @return 0 or the reason for the drop. */
 enum drop completer_rx(struct core *c, struct qp *qp, const struct pkt *pkt, uint64_t now);
 
-/** All packets that were built of @p qp, which is not reliable, have left: completes the WQEs that
- *  end with them (UC-03). */
+/** All packets built for @p qp, which is not reliable, have left: completes the WQEs that end with
+ *  them (UC-03). */
 void completer_sent(struct core *c, struct qp *qp, uint64_t now);
 
-/** The memory faulted that packet @p psn of @p qp, which is not reliable, was to carry: its WQE
- *  fails, when those of the packets before it, which have left, are complete (UC-11). */
+/** The memory that packet @p psn of @p qp, which is not reliable, was to carry faulted: its WQE
+ *  fails after those of the earlier packets, which have left, are complete (UC-11). */
 void completer_source_fault(struct core *c, struct qp *qp, uint32_t psn, uint64_t now);
 
 /** The local ACK timer fired (REQ-24). */
 void completer_timeout(struct core *c, struct qp *qp, uint64_t now);
 
-/** The timer of timers_gap() fired: the READ that was sent again is still without its responses
- *  (REQ-38). */
+/** The timer of timers_gap() fired: the retransmitted READ still lacks responses (REQ-38). */
 void completer_gap(struct core *c, struct qp *qp, uint64_t now);
 
-/** A WQE has a status: completes what is done at the head of the queue, and fails what cannot be
- *  executed if its turn has come, else when it comes (REQ-12, REQ-18). */
+/** A WQE has a status: completes what is done at the head of the queue, and fails the WQE that
+ *  cannot be executed at its turn, now or later (REQ-12, REQ-18). */
 void completer_settle(struct core *c, struct qp *qp, uint64_t now);
 
-/** Both retry counters start again from the QP's attributes: after progress (REQ-27, REQ-31), or
+/** Restarts both retry counters from the QP's attributes: after progress (REQ-27, REQ-31), or
  *  because the attributes changed (QPS-10). */
 void completer_reload_retries(struct qp *qp);
 
 /** Completer part of RTR -> RTS. */
 void completer_start(struct qp *qp, uint32_t psn);
 
-/** RESET: nothing outstanding; follows requester_reset(). */
+/** RESET: nothing is outstanding; call it after requester_reset(). */
 void completer_reset(struct qp *qp);
 
 /** Completes the oldest WQE of an ERR QP's send queue with WR_FLUSH_ERR.
  *  @return false when the queue is empty. */
 bool completer_flush_one(struct core *c, struct qp *qp, uint64_t now);
 
-/** @return true when no request that was started is incomplete (SQD). */
+/** @return true when every request that was started is complete (SQD). */
 bool completer_drained(const struct qp *qp);
 
 #endif

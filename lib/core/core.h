@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file core.h
- * The transport without I/O: packets and `now` in, descriptors out (design.md 3). One core a
- * worker; every call is made by that worker's thread. It never calls back, allocates, sleeps,
- * reads a clock or knows what a packet buffer is, so the same code runs under the poll loop,
- * in unit tests, in the simulator and under fuzzers.
+ * The transport without I/O: packets and `now` in, descriptors out (design.md 3). There is one core
+ * per worker, and only that worker's thread calls it. It never calls back, allocates, sleeps, reads
+ * a clock or knows what a packet buffer is, so the same code runs under the poll loop, in unit
+ * tests, in the simulator and under fuzzers.
  *
- * `now` is nanoseconds of any monotonic clock, the same for all calls of one core and for all cores
- * that a QP moves between.
+ * `now` is nanoseconds of any monotonic clock, the same clock for every call to one core and for
+ * all cores that a QP moves between.
  *
  * The caller's loop:
  *
@@ -17,8 +17,8 @@
  *     core_expire() once the receive queue is drained
  *     core_events()
  *
- * between two quiescent states: the core keeps no pointer to an MR, and none to a frame,
- * beyond the call that used it; a struct txd is sealed before the next quiescent state.
+ * between two quiescent states: the core keeps no pointer to an MR or to a frame beyond the call
+ * that used it, and a struct txd is sealed before the next quiescent state.
  */
 #ifndef CORE_H
 #define CORE_H
@@ -51,14 +51,15 @@ struct txd;
 
 /* --- the QP table ------------------------------------------------------------------- */
 
-/** QPN -> QP. Written by the control thread; read by all workers (design.md 4). A withdrawn
- *  QP is freed after a grace period only. */
+/** QPN -> QP. Written by the control thread, read by all workers (design.md 4). A QP that was
+ *  removed from the table is freed only after a grace period. */
 struct qp_table {
 	_Atomic(struct qp *) slot[QP_MAX];
-	_Atomic(struct qp *) gsi[PORT_MAX]; /* QP1 of each port, which is in no slot */
+	_Atomic(struct qp *) gsi[PORT_MAX]; /* QP1 of each port, which occupies no slot */
 };
 
-/* The worker bits name the QP's home: its first owner, and where a NIC's rule steers it. */
+/* The worker bits name the QP's home: its first owner, and the worker to which a NIC rule steers
+ * its packets. */
 #define QPN_SLOT(qpn)	((qpn) & (QP_MAX - 1))
 #define QPN_WORKER(qpn) ((qpn) >> QPN_SLOT_BITS & (WORKER_MAX - 1))
 #define QPN_MAKE(gen, worker, slot)                             \
@@ -67,8 +68,9 @@ struct qp_table {
 
 /* --- counters ----------------------------------------------------------------------- */
 
-/* Names and meanings are those of RDMA tools (hw_counters) where they have such a counter:
- * doc/counters.md says whose. A counter of what is not built yet is not there. X(field, name, help)
+/* Names and meanings are those of RDMA tools (hw_counters) where they have such a counter;
+ * doc/counters.md names the source. Features that are not built yet have no counter. X(field, name,
+ * help)
  */
 #define CORE_COUNTERS(X)                                                                          \
 	X(rx_packets, "rx_packets", "RoCE packets received, on all ports")                        \
@@ -121,7 +123,7 @@ struct qp_table {
 	X(access_faults, "access_faults", "accesses to application memory that faulted")          \
 	X(injected_faults, "injected_faults", "faults injected into packets, see show faults")
 
-/** Of what goes through a port. */
+/** Traffic of one port. */
 struct core_port_counters {
 	uint64_t rx_packets;
 	uint64_t rx_bytes; /* from IP or GRH to ICRC */
@@ -130,14 +132,14 @@ struct core_port_counters {
 };
 
 /** One writer, the worker; the control thread reads with relaxed loads and sums. The core itself
- *  counts packets and bytes by port only: core_sum_ports() makes the totals of them. */
+ *  counts packets and bytes per port only; core_sum_ports() computes the totals. */
 struct core_counters {
 #define X(field, name, help) uint64_t field;
 	CORE_COUNTERS(X)
 #undef X
-	uint64_t drop[DROP_MAX];     /* by enum drop */
+	uint64_t drop[DROP_MAX];     /* indexed by enum drop */
 	uint64_t bad_pkey[PORT_MAX]; /* BadPKeyCounter of each port, up to BAD_PKEY_MAX (VAL-10) */
-	uint64_t bad_qkey[PORT_MAX]; /* QKeyViolations of each port, up to the same */
+	uint64_t bad_qkey[PORT_MAX]; /* QKeyViolations of each port, saturates likewise */
 	struct core_port_counters port[PORT_MAX];
 };
 #define BAD_PKEY_MAX 0xFFFFu
@@ -145,7 +147,7 @@ struct core_counters {
 /** @return the name of the i-th counter in declaration order, NULL beyond the last. */
 const char *core_counter_name(unsigned i);
 
-/** @return in a few words what the i-th counter counts. */
+/** @return a short description of what the i-th counter counts. */
 const char *core_counter_help(unsigned i);
 
 /** Sets the totals of @p c: rx_packets, rx_bytes, tx_packets, tx_bytes. */
@@ -154,15 +156,15 @@ void core_sum_ports(struct core_counters *c);
 /* --- set-up ------------------------------------------------------------------------- */
 
 struct core_config {
-	uint16_t worker;  /* this core's number; packets of QPs with another owner are handed off */
-	uint16_t workers; /* how many cores share the tables; 0: nobody says */
+	uint16_t worker;  /* this core's number; other workers' packets are handed off */
+	uint16_t workers; /* number of cores that share the tables; 0: unknown */
 	const struct icrc_ops *icrc;
 	const volatile uint32_t *faults; /* see uaccess.h */
 	const struct qp_table *qps;
 	const struct mr_table *mrs;
 	const struct ah_table *ahs;
 	const struct mcast_table *mcasts;
-	const struct srq_table *srqs; /* all of them, also those that no XRC request names */
+	const struct srq_table *srqs; /* all SRQs, including those that no XRC request can name */
 	const struct port_table *ports;
 };
 
@@ -174,59 +176,59 @@ struct core_event {
 };
 
 /**
- * Egress: the ways by which packets leave the core. Each port is one, and so is each worker's
- * inbox, to which packets for QPs of this daemon go. One that cannot take a burst now is closed:
- * the QPs whose packets leave by it wait, and those of others go on. EGRESS_NONE is for QPs that
- * have something to complete rather than to send; it is never closed.
+ * Egress: the routes by which packets leave the core. Each port is one, and so is each worker's
+ * inbox, which takes packets for QPs of this daemon. An egress that cannot take a burst now is
+ * closed: QPs whose packets leave by it wait, all others continue. EGRESS_NONE is for QPs that have
+ * something to complete rather than to send; it is never closed.
  */
 #define EGRESS_PORT(index)   (index)
 #define EGRESS_LOCAL(worker) (PORT_MAX + (worker))
 #define EGRESS_NONE	     (PORT_MAX + WORKER_MAX)
 #define EGRESS_COUNT	     (EGRESS_NONE + 1)
 
-/** A session's part of the schedule: sessions take turns, within one its egresses do, and at an
- *  egress the QPs. */
+/** A session's part of the schedule: sessions take turns, within a session its egresses do, and
+ *  within an egress the QPs. */
 struct core_share {
 	struct list node; /* on core.ready or core.blocked while there is a QP in `qps` */
 	uint32_t ways;	  /* a bit for each egress that has QPs */
 	uint32_t last;	  /* the egress that had the last turn */
-	/* QPs with something to send or to flush, round robin, by egress */
+	/* QPs with something to send or to flush, round robin, per egress */
 	struct list qps[EGRESS_COUNT];
-	/* multicast.c: multicast datagrams that its QPs have still to receive */
+	/* multicast.c: multicast datagrams still to be delivered to its QPs */
 	struct list group; /* on core.groups.ready while there is one */
-	struct list jobs;  /* struct group_job, in the order in which they came */
+	struct list jobs;  /* struct group_job, in order of arrival */
 	uint32_t njobs;
 } CACHE_ALIGNED;
 
-/** Members of one session that are to receive a multicast datagram. */
+/** Members of one session that are still to receive a multicast datagram. */
 struct group_job {
 	struct list node; /* of the session's jobs, or on core_groups.idle */
 	uint32_t session;
 	uint32_t next;	/* serial of the next member */
-	uint32_t place; /* of the datagram in core_groups.held */
+	uint32_t place; /* index of the datagram in core_groups.held */
 };
 
-/** A multicast datagram that the shell keeps. */
+/** A multicast datagram whose frame the shell keeps. */
 struct group_held {
-	uint32_t jobs; /* that need it; 0: the place is free */
+	uint32_t jobs; /* jobs that need it; 0: the place is free */
 	struct pkt pkt;
 };
 
-/** Multicast datagrams on their way to members of groups; multicast.c. */
+/** Multicast datagrams in delivery to group members; multicast.c. */
 struct core_groups {
-	uint32_t copies;     /* that may still be delivered before the next core_groups() */
-	uint32_t places;     /* that are in use */
-	uint32_t next_place; /* to look at for a free one */
+	uint32_t copies;     /* copies that may still be delivered before the next core_groups() */
+	uint32_t places;     /* places in use */
+	uint32_t next_place; /* where the search for a free place starts */
 	struct list ready;   /* core_share.group of sessions that have jobs, round robin */
-	struct list idle;    /* jobs that nobody uses */
+	struct list idle;    /* unused jobs */
 	struct group_held held[GROUP_HELD];
 	struct group_job job[GROUP_JOBS];
 };
 
-/** Destinations whose silence is told apart (a power of two). */
+/** Unresponsive destinations that are tracked separately (a power of two). */
 #define LATE_SLOTS 16u
 
-/* Why a core takes care: some QP of the daemon is traced, or has faults. */
+/* Reasons for core.careful: some QP of the daemon is traced or has injected faults. */
 #define CORE_TRACING   (1u << 0)
 #define CORE_INJECTING (1u << 1)
 
@@ -235,17 +237,17 @@ struct core {
 	struct uaccess ua;
 	struct wheel wheel;
 	struct list ready;    /* sessions' shares with QPs that are ready, round robin */
-	struct list blocked;  /* those of them that had no open egress when their turn came */
-	uint32_t open;	      /* a bit for each egress that is: core_open_egress() */
+	struct list blocked;  /* those of them that had no open egress at their turn */
+	uint32_t open;	      /* a bit for each open egress: core_open_egress() */
 	struct list touched;  /* CQ lanes with news since the last core_events() */
 	struct list troubled; /* QPs with async events that core_events() has not taken */
-	uint64_t srq_troubled[SRQ_MAX / 64]; /* likewise, by slot of the SRQ table ... */
-	uint64_t srq_summary;		     /* ... and the words of it that are not 0 */
-	uint64_t tx_now;  /* time of the core_tx() call under way, or the last: core_seal()'s */
+	uint64_t srq_troubled[SRQ_MAX / 64]; /* likewise for SRQs, by slot of the SRQ table ... */
+	uint64_t srq_summary;		     /* ... and a bit for each of its words that is not 0 */
+	uint64_t tx_now;  /* time of the current or latest core_tx(), for core_seal() */
 	uint32_t tx_call; /* its number */
-	uint8_t careful;  /* CORE_TRACING, CORE_INJECTING: steps are taken one at a time */
-	/** event.c: a QP that was not answered in time, one of those of a destination, or 0; the
-	 *  control thread takes it away. `late_news`: that is to be told. */
+	uint8_t careful;  /* CORE_TRACING, CORE_INJECTING: take steps one at a time */
+	/** event.c: per slot, a QP of an unresponsive destination, or 0; the control thread takes
+	 *  it away. `late_news`: there is one to report. */
 	_Atomic uint32_t late[LATE_SLOTS];
 	bool late_news;
 	uint16_t ip_id;
@@ -253,67 +255,66 @@ struct core {
 	uint32_t grace_ended;
 	struct core_counters count;
 	struct drop_log drops;		      /* cause.c */
-	struct core_share share[SESSION_MAX]; /* by the low bits of the session's number */
+	struct core_share share[SESSION_MAX]; /* indexed by the low bits of the session's number */
 	struct core_groups groups;
-	struct list held;	 /* struct inject that hold frames back */
+	struct list held;	 /* struct inject that hold back frames */
 	uint8_t rx_fault[BURST]; /* core_rx_fault() */
 };
 
-/** Prepares @p c, whose memory is the caller's; @p cfg is copied, what it points to must
- *  outlive the core. */
+/** Prepares @p c, whose memory is the caller's. @p cfg is copied; what it points to must outlive
+ *  the core. */
 void core_init(struct core *c, const struct core_config *cfg, uint64_t now);
 
 /* --- packets ------------------------------------------------------------------------ */
 
-/** What became of a received packet: 0 when it was consumed, an enum drop when it was dropped
- *  and counted, VERDICT_HANDOFF + w when it is worker w's: pass it on untouched. */
+/** Outcome for a received packet: 0 when it was consumed, an enum drop when it was dropped and
+ *  counted, VERDICT_HANDOFF + w when worker w owns its QP: pass it on untouched. */
 #define VERDICT_HANDOFF 0x100u
-/** It went to a multicast group, of which other workers have QPs, too: core_group_workers() tells
- *  which are to get a copy of it, with PKT_COPY as its queue. */
+/** It went to a multicast group that other workers have QPs in, too: core_group_workers() names the
+ *  workers that are to get a copy, with PKT_COPY as its queue. */
 #define VERDICT_SPREAD 0x200u
-/** Not all members of its group have had their turn: the frame stays where it is until
- * core_groups() names its place, which is in the low byte. May come with VERDICT_SPREAD. */
+/** Not all members of its group have received it yet: the frame must stay until core_groups()
+ * returns its place, which is in the low byte. May be combined with VERDICT_SPREAD. */
 #define VERDICT_HELD 0x400u
 
-/** @return the place in @p verdict, which has VERDICT_HELD. */
+/** @return the place in @p verdict, which has VERDICT_HELD set. */
 static inline uint8_t verdict_place(uint16_t verdict)
 {
 	return (uint8_t)verdict;
 }
 
 /**
- * Receives @p n packets that frame_parse() accepted (the caller counts those it did not with
- * core_count_drop()). What they carry is in application memory when this returns.
+ * Receives @p n packets that frame_parse() accepted (the caller counts the others with
+ * core_count_drop()). Their payload is in application memory when this returns.
  */
 void core_rx(struct core *c, const struct pkt pkts[], unsigned n, uint64_t now, uint16_t verdict[]);
 
-/** @return what was injected into packet @p i of the last core_rx() of up to BURST packets: enum
- *  abi_fault_kind, 0 for nothing. */
+/** @return the fault injected into packet @p i of the last core_rx() of up to BURST packets: enum
+ *  abi_fault_kind, 0 for none. */
 static inline uint8_t core_rx_fault(const struct core *c, unsigned i)
 {
 	return c->careful & CORE_INJECTING ? c->rx_fault[i] : 0;
 }
 
-/** @return whether @p pkt is for the QP that has number @p qpn, as its own, as QP1, or as a member
- * of the multicast group. Not for each packet. */
+/** @return whether @p pkt is for the QP with number @p qpn: by its own number, as QP1, or as a
+ * member of the multicast group. Not meant to be called per packet. */
 bool core_is_receiver(const struct core *c, const struct pkt *pkt, uint32_t qpn);
 
 /** @return the worker that handles QP @p qpn; this core's when there is no such QP. */
 uint32_t core_owner(const struct core *c, uint32_t qpn);
 
-/** @return a bit for each other worker that has QPs of the group that @p pkt went to. */
+/** @return a bit for each other worker that has QPs in the group that @p pkt went to. */
 uint32_t core_group_workers(const struct core *c, const struct pkt *pkt);
 
-/** @return whether QPs of this daemon, of whichever worker, are in the group that @p t, which has
- *  been sealed, goes to: a copy of it is then to be received, too (MC-08). */
+/** @return whether any worker of this daemon has QPs in the group that @p t, which has been sealed,
+ *  goes to: then a copy of it must be received, too (MC-08). */
 bool core_group_here(const struct core *c, const struct txd *t);
 
 /**
- * Delivers multicast datagrams that are held (VERDICT_HELD) to more members of their groups, those
- * of different sessions by turns. Call it once per round; core_groups_wait() tells that more are
- * left.
- * @param done  places of frames that nobody needs any more
- * @return how many they are
+ * Delivers held multicast datagrams (VERDICT_HELD) to more members of their groups; sessions take
+ * turns. Call it once per round; core_groups_wait() says whether more are left.
+ * @param done  places of frames that are no longer needed
+ * @return their number
  */
 uint32_t core_groups(struct core *c, uint8_t done[GROUP_COPIES], uint64_t now);
 
@@ -325,7 +326,7 @@ static inline bool core_groups_wait(const struct core *c)
 /** Counts a frame that frame_parse() or the shell itself dropped. */
 void core_count_drop(struct core *c, enum drop why);
 
-/** A payload piece in application memory, or in the core's own for inline data. */
+/** A piece of the payload, in application memory, or in the core's own for inline data. */
 struct txseg {
 	const uint8_t *addr;
 	uint32_t len;
@@ -334,7 +335,7 @@ struct txseg {
 /** A packet to send. The caller sets `frame`, the core the rest. */
 struct txd {
 	uint8_t *frame;	      /* room for FRAME_MAX bytes; headers are written here */
-	struct qp *qp;	      /* to be told of a fault */
+	struct qp *qp;	      /* notified of a fault */
 	uint16_t hdr_len;     /* bytes of headers written */
 	uint16_t payload_len; /* sum of the pieces */
 	uint8_t l3_off;
@@ -344,8 +345,8 @@ struct txd {
 	bool group;   /* to a multicast group: see core_group_here() */
 	uint8_t nsegs;
 	uint8_t sealed; /* inject.c: enum txd_sealed; */
-	/* the rest with TXD_SEALED and TXD_LOST only */
-	uint8_t fault; /* enum abi_fault_kind that befell it, the latest; 0: none */
+	/* the rest is set for TXD_SEALED and TXD_LOST only */
+	uint8_t fault; /* enum abi_fault_kind: the latest fault applied to it; 0: none */
 	uint16_t frame_len;
 	struct txseg seg[SGE_MAX];
 };
@@ -362,35 +363,34 @@ static inline const uint8_t *txd_bth(const struct txd *t)
 	return t->frame + t->l3_off + before[t->net];
 }
 
-/** @return the QPN that @p t goes to. */
+/** @return the QPN that @p t is addressed to. */
 static inline uint32_t txd_dest_qp(const struct txd *t)
 {
 	return get_be32(txd_bth(t) + BTH_RESV8A) & 0xFFFFFF;
 }
 enum txd_sealed {
-	TXD_OPEN,   /* as usual: core_seal() seals it */
-	TXD_SEALED, /* it is */
-	TXD_LOST,   /* it is, and is not to be sent: a fault wants it lost */
+	TXD_OPEN,   /* the normal case: core_seal() seals it */
+	TXD_SEALED, /* already sealed */
+	TXD_LOST,   /* already sealed, and not to be sent: an injected fault drops it */
 };
 
-/** Says which egresses can take a burst from now on: a bit for each. At first all can. */
+/** Sets which egresses can take a burst from now on, a bit for each. Initially all are open. */
 void core_open_egress(struct core *c, uint32_t open);
 
 /**
- * Builds up to @p n packets, by what is open of the egresses, of the QPs that have something to
- * send: sessions get equal shares, however many QPs each has, and the QPs of a session equal parts
- * of its share.
- * @return how many of @p out were filled. Fewer than @p n: nothing more can be sent now, or so
- * many QPs had nothing to send that the rest waits for the next call; core_deadline() tells.
- * What is returned counts as sent: the caller transmits it before it calls again.
+ * Builds up to @p n packets, for open egresses, of the QPs that have something to send: sessions
+ * get equal shares, however many QPs each has, and the QPs of a session equal parts of its share.
+ * @return how many of @p out were filled. Fewer than @p n: nothing more can be sent now, or so many
+ * QPs had nothing to send that the rest waits for the next call; core_deadline() tells which. The
+ * packets returned count as sent: the caller transmits them before it calls again.
  */
 unsigned core_tx(struct core *c, struct txd out[], unsigned n, uint64_t now);
 
 /**
- * Completes a packet of core_tx(): copies the payload behind the headers, pads it and puts
- * the ICRC at its end, in one pass over application memory.
- * @return the length of the frame (without FCS), or 0 when application memory faulted: drop
- * the packet; its QP is on its way to ERR. 0 too for a packet with TXD_LOST.
+ * Completes a packet of core_tx(): copies the payload after the headers, pads it and appends the
+ * ICRC, in one pass over application memory.
+ * @return the length of the frame (without FCS). 0 when application memory faulted: drop the
+ * packet, its QP is on its way to ERR. 0 also for a packet with TXD_LOST.
  */
 uint16_t core_seal(struct core *c, struct txd *t);
 
@@ -399,21 +399,22 @@ uint16_t core_seal(struct core *c, struct txd *t);
 /** The application rang @p qp's doorbell. @p qp must be this worker's: see qp_owner(). */
 void core_doorbell(struct core *c, struct qp *qp, uint64_t now);
 
-/** Runs TIMERS_ROUND of the timers that are due, and moves TIMERS_MOVED in the wheel. Call when the
- *  receive queue has been drained: an ACK that waits there must not be overtaken by its timeout
- *  (design.md 3, "Pauses").
+/** Runs up to TIMERS_ROUND due timers, and moves up to TIMERS_MOVED in the wheel. Call it when the
+ *  receive queue has been drained: a timeout must not overtake an ACK that waits there (design.md
+ *  3, "Pauses").
  *  @return whether more may be due. */
 bool core_expire(struct core *c, uint64_t now);
 
-/** @return when core_expire() has something to do next; WHEEL_NEVER if nothing is armed;
- *  0 while QPs are ready to send, even if their egress is closed. */
+/** @return when core_expire() next has something to do; WHEEL_NEVER if no timer is armed; 0 while
+ *  QPs are ready to send, even if their egress is closed. */
 uint64_t core_deadline(const struct core *c);
 
 /**
- * Grace periods. A window that is bound anew may still be in use by other cores of the daemon, by
- * packets that they are handling; the work request completes when all have been between two calls.
- * The shell looks at core_grace_wanted() once a round: not 0, then it starts to watch for each core
- * to pass such a point, and says so with core_grace_end() and that number. It does not wait.
+ * Grace periods. After a window is bound anew, other cores of the daemon may still use its old
+ * binding for packets in progress, so the work request completes only when each core has been
+ * between two calls. The shell checks core_grace_wanted() once per round: when it is not 0, the
+ * shell starts to watch each core for such a point, and reports it with core_grace_end() and that
+ * number. It does not wait.
  */
 static inline uint32_t core_grace_wanted(const struct core *c)
 {
@@ -426,19 +427,19 @@ static inline void core_grace_end(struct core *c, uint32_t number)
 }
 
 /**
- * Takes up to @p n events. Call once per burst: completion events come from here, too. What is left
- * waits in the objects that it is about, so an event may be late, but is never lost. One that its
- * object has not been rid of is not noted twice.
+ * Takes up to @p n events. Call it once per burst: it also returns completion events. Events that
+ * do not fit stay with their objects, so an event may be late, but is never lost. An event that is
+ * already pending on its object is not recorded twice.
  */
 unsigned core_events(struct core *c, struct core_event out[], unsigned n);
 
-/** @return whether there are async events to take. */
+/** @return whether async events are pending. */
 static inline bool core_async_wait(const struct core *c)
 {
 	return !list_empty(&c->troubled) || c->srq_summary;
 }
 
-/** @return whether there may be events to take. */
+/** @return whether any events may be pending. */
 static inline bool core_events_wait(const struct core *c)
 {
 	return !list_empty(&c->touched) || core_async_wait(c);
@@ -449,64 +450,63 @@ static inline bool core_events_wait(const struct core *c)
 enum core_cmd_type {
 	CORE_CMD_MODIFY_QP,
 	CORE_CMD_QUERY_QP,
-	CORE_CMD_DETACH_QP,  /* before destroying: the core forgets the QP */
-	CORE_CMD_DETACH_QPS, /* the same of `n` QPs */
-	CORE_CMD_GIVE_QP,    /* the QP is worker `worker`'s from here on */
-	CORE_CMD_TAKE_QP,    /* to that worker, after GIVE_QP */
-	CORE_CMD_DETACH_CQ,  /* before destroying: the core forgets this worker's lane */
-	CORE_CMD_DETACH_CQS, /* the same of `n` CQs */
-	CORE_CMD_COUNT_CQ,   /* how many CQEs wait in this worker's lane? */
-	CORE_CMD_RESIZE_CQ,  /* this worker's lane goes on in another ring */
-	CORE_CMD_SET_WINDOW, /* `n` packets of the QP may be in flight */
-	/** The neighbour's or the port's MAC changed: packets that the `n` QPs build from now on
-	 *  go to path.dmac, from sgid.mac, or by way of this daemon when path.local. In any state;
-	 *  no packet that is built already changes, because each is sealed before the next
+	CORE_CMD_DETACH_QP,  /* before destruction: the core forgets the QP */
+	CORE_CMD_DETACH_QPS, /* the same for `n` QPs */
+	CORE_CMD_GIVE_QP,    /* the QP belongs to worker `worker` from here on */
+	CORE_CMD_TAKE_QP,    /* at that worker, after GIVE_QP */
+	CORE_CMD_DETACH_CQ,  /* before destruction: the core forgets this worker's lane */
+	CORE_CMD_DETACH_CQS, /* the same for `n` CQs */
+	CORE_CMD_COUNT_CQ,   /* counts the CQEs that wait in this worker's lane */
+	CORE_CMD_RESIZE_CQ,  /* this worker's lane continues in another ring */
+	CORE_CMD_SET_WINDOW, /* allows the QP `n` packets in flight */
+	/** The MAC of the neighbour or of the port changed: packets that the `n` QPs build from now
+	 *  on go to path.dmac, from sgid.mac, or through this daemon when path.local. Valid in any
+	 *  state. No packet that is already built changes, because each is sealed before the next
 	 *  command. */
 	CORE_CMD_READDRESS_QPS,
-	/** The datagrams that the `n` QPs have posted by now keep their way, whatever becomes of
+	/** The datagrams that the `n` QPs have posted so far keep their path, whatever happens to
 	 *  the address handles that they name (UD-16). */
 	CORE_CMD_SNAPSHOT_QPS,
-	/** The QP's path is made anew, as MODIFY_QP with ABI_QP_AV makes one, of attr.ah, path and
-	 *  sgid. -EINVAL: it has none. */
+	/** Makes the QP's path anew from attr.ah, path and sgid, as MODIFY_QP with ABI_QP_AV does.
+	 *  -EINVAL: it has none. */
 	CORE_CMD_REPATH_QP,
-	CORE_CMD_RELOAD_PKEYS, /* the P_Key table changed: of `n` QPs */
+	CORE_CMD_RELOAD_PKEYS, /* the P_Key table changed: look up the keys of `n` QPs again */
 	CORE_CMD_TRACING,      /* to all workers, before the first TRACE_QP and after the last */
 	CORE_CMD_INJECTING,    /* likewise for INJECT_QP */
-	CORE_CMD_INJECT_QP,    /* the QP has `inject` for faults; NULL: none any more */
-	CORE_CMD_ARM_FAULT,    /* `fault` is armed; n: out, its number */
-	CORE_CMD_CLEAR_FAULT,  /* number `n` */
-	CORE_CMD_TRACE_QP,     /* the QP's events go to `trace` from here on; NULL: no more */
+	CORE_CMD_INJECT_QP,    /* attaches `inject` to the QP; NULL: detaches */
+	CORE_CMD_ARM_FAULT,    /* arms `fault`; n: out, its number */
+	CORE_CMD_CLEAR_FAULT,  /* clears fault number `n` */
+	CORE_CMD_TRACE_QP,     /* sends the QP's events to `trace` from here on; NULL: stops */
 };
 
 struct core_cmd {
 	enum core_cmd_type type;
 	struct qp *qp; /* *_CQ, *S: NULL */
 	struct cq *cq; /* *_CQ */
-	uint32_t n;    /* *S: at most some dozens, done in one step; SET_WINDOW */
+	uint32_t n;    /* *S: some dozens at most, done in one step; SET_WINDOW */
 	struct qp *const *qps;
 	struct cq *const *cqs;
 	uint16_t worker;	  /* GIVE_QP */
 	uint32_t cqes;		  /* COUNT_CQ: out; RESIZE_CQ: the new depth */
 	struct abi_cq_lane *lane; /* RESIZE_CQ: the new ring's */
-	bool tracing;		  /* TRACING, INJECTING: there is any */
+	bool tracing;		  /* TRACING, INJECTING: any QP is */
 	struct trace *trace;	  /* TRACE_QP */
 	struct inject *inject;	  /* INJECT_QP */
 	const struct abi_fault *fault;
-	uint32_t progress;	 /* the core's; 0 at first */
+	uint32_t progress;	 /* used by the core; 0 at first */
 	uint32_t mask;		 /* ABI_QP_* */
 	struct abi_qp_attr attr; /* MODIFY: in; QUERY: out */
-	struct path_spec path;	 /* MODIFY with ABI_QP_AV: the AV with its L2 address resolved; the
-				  * QPNs are filled in by the core */
-	struct gid_entry sgid;	 /* what path.sgid points to; READDRESS: only its MAC counts */
-	/* MODIFY: out, why it is -EINVAL */
+	struct path_spec path; /* MODIFY with ABI_QP_AV: the resolved AV; the core adds the QPNs */
+	struct gid_entry sgid; /* what path.sgid points to; READDRESS uses only its MAC */
+	/* MODIFY: out, the reason for -EINVAL */
 	struct modify_verdict verdict;
 };
 
 /**
  * Runs a control command.
- * @return 0; a negative errno, the QP being as before: -EINVAL for a transition, attribute or
- * value that the state machine does not allow; or -EAGAIN: call again with the same
- * command, more steps are needed (a step is bounded so that packets do not wait).
+ * @return 0; a negative errno, the QP being unchanged: -EINVAL for a transition, attribute or value
+ * that the state machine does not allow; or -EAGAIN: more steps are needed, call again with the
+ * same command (a step is bounded so that packets do not wait).
  */
 int core_cmd(struct core *c, struct core_cmd *cmd, uint64_t now);
 

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Async events and completion notices, taken by the shell once per burst. Both are noted in the
- * object that they are about, a bit each, and the object waits on a list: however many fail
- * together, there is room for all of their events (EVT-03).
+ * Async events and completion notifications, which the shell takes once per burst. Each is a bit in
+ * the object that it concerns, and the object waits on a list: however many objects fail together,
+ * there is room for all of their events (EVT-03).
  */
 #include "qp.h"
 #include "trace.h"
 
-/* In the order in which the life of a QP raises them. */
+/* In the order in which they occur in the life of a QP. */
 static const uint8_t qp_event_types[] = {
 	ABI_EVENT_COMM_EST,
 	ABI_EVENT_SQ_DRAINED,
@@ -17,7 +17,7 @@ static const uint8_t qp_event_types[] = {
 	ABI_EVENT_QP_LAST_WQE,
 };
 
-/* --- noting ----------------------------------------------------------------------------- */
+/* --- recording --------------------------------------------------------------------------- */
 
 void qp_events_take(struct core *c, struct qp *qp)
 {
@@ -39,8 +39,8 @@ void qp_event(struct core *c, struct qp *qp, uint32_t type)
 		trace_async(c, qp, type);
 }
 
-/* By its number, not by a node: QPs of several cores take from one SRQ, and each core may have
- * something to tell of it. */
+/* By number, not by a list node: QPs of several cores take from one SRQ, and each core may have an
+ * event for it. */
 void srq_event(struct core *c, struct srq *srq, uint32_t type)
 {
 	uint32_t slot = SRQN_SLOT(srq->srqn);
@@ -55,7 +55,8 @@ void qp_late(struct core *c, const struct qp *qp)
 {
 	_Atomic uint32_t *slot = &c->late[qp->attr.ah.dgid[15] % LATE_SLOTS];
 
-	/* Others to the same destination need not be told of, and another one's turn comes. */
+	/* One QP per destination is enough, and other destinations that share the slot get it
+	 * later. */
 	if (atomic_load_explicit(slot, memory_order_relaxed))
 		return;
 	atomic_store_explicit(slot, qp->qpn, memory_order_release);
@@ -64,7 +65,8 @@ void qp_late(struct core *c, const struct qp *qp)
 
 void qp_overflown(struct core *c, struct qp *qp, struct cq_lane *lane, bool first, uint64_t now)
 {
-	/* CQ-01: no silent loss. The first one tells of the CQ, each QP of itself. */
+	/* CQ-01: no silent loss. The first CQE lost raises the CQ's event, and each QP raises its
+	 * own. */
 	if (first) {
 		c->count.cq_overflow++;
 		lane->cq_err = true;
@@ -106,8 +108,8 @@ static unsigned take_qp_events(struct core *c, struct core_event out[], unsigned
 	return got;
 }
 
-/* The events of the SRQ in @p slot, whichever core noted them. SRQ_ERR, after which there is no
- * other, is the lowest bit and comes last. */
+/* The events of the SRQ in @p slot, whichever core recorded them. SRQ_ERR, which no event may
+ * follow, is the lowest bit and is taken last. */
 static unsigned take_srq(struct core *c, uint32_t slot, struct core_event out[], unsigned n)
 {
 	struct srq *srq = atomic_load_explicit(&c->cfg.srqs->slot[slot], memory_order_acquire);
@@ -163,7 +165,7 @@ static struct core_event cq_event(const struct cq *cq, uint32_t type)
 		.type = type, .handle = cq->handle, .channel = cq->channel, .session = cq->session};
 }
 
-/* Of CQs: that one overflowed, and completion notices. */
+/* CQ events: overflow, and completion notifications. */
 static unsigned take_cq_events(struct core *c, struct core_event out[], unsigned n)
 {
 	unsigned got = 0;
@@ -171,7 +173,7 @@ static unsigned take_cq_events(struct core *c, struct core_event out[], unsigned
 	if (list_empty(&c->touched))
 		return 0;
 	/* Pairs with the application's fence between arming and its last poll: either it sees our
-	 * CQE, or we see its arm (design.md 4). One for all CQs of the burst. */
+	 * CQE, or we see its arm (design.md 4). One fence for all CQs of the burst. */
 	atomic_thread_fence(memory_order_seq_cst);
 	while (got < n && !list_empty(&c->touched)) {
 		struct cq_lane *lane = container_of(list_pop(&c->touched), struct cq_lane, touched);
@@ -179,7 +181,7 @@ static unsigned take_cq_events(struct core *c, struct core_event out[], unsigned
 		if (lane->cq_err) {
 			lane->cq_err = false;
 			out[got++] = cq_event(lane->cq, ABI_EVENT_CQ_ERR);
-			list_push(&c->touched, &lane->touched); /* for what it completed before */
+			list_push(&c->touched, &lane->touched); /* for its earlier completions */
 		} else if (cq_notify_wanted(lane)) {
 			out[got++] = cq_event(lane->cq, ABI_EVENT_COMPLETION);
 		}
@@ -187,7 +189,7 @@ static unsigned take_cq_events(struct core *c, struct core_event out[], unsigned
 	return got;
 }
 
-/* Neither kind keeps the other waiting: each has half, and what the other leaves. */
+/* Neither kind delays the other: each gets half of the room, and what the other leaves. */
 unsigned core_events(struct core *c, struct core_event out[], unsigned n)
 {
 	unsigned got = 0;

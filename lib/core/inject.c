@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Faults of a QP: which are armed, and the frames that they hold back. What they do to a packet is
- * in inject_packet.c. */
+/* Faults of a QP: the armed ones, and the frames that they hold back. inject_packet.c applies them
+ * to a packet. */
 #include <errno.h>
 #include "classify.h"
 #include "inject.h"
@@ -13,9 +13,9 @@
 
 _Static_assert(FRAME_MAX <= UINT16_MAX, "inject_held.len");
 
-/* --- what is armed ---------------------------------------------------------------------- */
+/* --- armed faults -------------------------------------------------------------------- */
 
-/* Lets go of what is held back. */
+/* Discards the frames held back. */
 static void drop_held(struct inject *in)
 {
 	for (unsigned i = 0; i < INJECT_HELD && in->nheld; i++) {
@@ -49,7 +49,7 @@ static struct inject_rule *find_rule(struct inject *in, uint32_t id)
 	return NULL;
 }
 
-/* A free place, or that of the oldest one which is spent. */
+/* A free slot, or that of the oldest spent fault. */
 static struct inject_rule *find_room(struct inject *in)
 {
 	struct inject_rule *room = find_rule(in, 0);
@@ -73,7 +73,7 @@ int inject_arm(struct qp *qp, const struct abi_fault *fault, uint32_t *id)
 	*r = (struct inject_rule){
 		.fault = *fault,
 		.id = ++in->ids,
-		/* Any seed is a good one, and none makes the state 0. */
+		/* Any seed is good: the state is never 0. */
 		.random = {(fault->seed * 2 + 1) * 0x9E3779B97F4A7C15ull},
 	};
 	*id = r->id;
@@ -110,9 +110,9 @@ void inject_take(struct core *c, struct qp *qp)
 		list_push(&c->held, &in->node);
 }
 
-/* --- what is held back -------------------------------------------------------------------- */
+/* --- frames held back ------------------------------------------------------------------ */
 
-/* Holds frame @p v back.  @return its place, or NULL when there are too many. */
+/* Holds back frame @p v.  @return its slot, or NULL when there are too many. */
 static struct inject_held *hold(struct core *c, struct inject *in, const struct inject_victim *v,
 	const uint8_t *bytes, uint64_t now)
 {
@@ -150,7 +150,7 @@ static bool goes_before(const struct inject_held *a, const struct inject_held *b
 	return a->due != b->due ? a->due < b->due : (int32_t)(a->order - b->order) < 0;
 }
 
-/* The frame of @p direction that may go now, the one that was due first; NULL: none. */
+/* The frame of @p direction that may leave now and was due first; NULL: none. */
 static struct inject_held *next_free(struct inject *in, unsigned direction, uint64_t now)
 {
 	struct inject_held *next = NULL;
@@ -165,7 +165,7 @@ static struct inject_held *next_free(struct inject *in, unsigned direction, uint
 	return next;
 }
 
-/* A packet has passed those that let some overtake them. */
+/* A packet has passed: counts for those that wait to be overtaken. */
 static void pass(struct inject *in, unsigned direction, uint64_t now)
 {
 	for (unsigned i = 0; i < INJECT_HELD && in->nheld; i++) {
@@ -201,7 +201,7 @@ uint64_t inject_deadline(const struct core *c)
 
 /* --- receiving ---------------------------------------------------------------------------- */
 
-/* By its address, which no fault changes. */
+/* By the address, which no fault changes. */
 static bool is_to_group(const struct pkt *pkt)
 {
 	uint8_t sgid[16], dgid[16];
@@ -210,8 +210,8 @@ static bool is_to_group(const struct pkt *pkt)
 	return gid_is_multicast(dgid);
 }
 
-/* QP1 has a number of its own among ours, which no packet names. A group may have been left since
- * its packet came. */
+/* QP1 has an internal number, which no packet names. A group may have been left since its packet
+ * arrived. */
 static bool is_for(const struct core *c, const struct qp *qp, const struct pkt *pkt, bool to_group)
 {
 	if (to_group != (pkt->dest_qp == QPN_MULTICAST))
@@ -221,7 +221,7 @@ static bool is_for(const struct core *c, const struct qp *qp, const struct pkt *
 	return pkt->dest_qp == (qp->gsi_port ? QPN_GSI : qp->qpn);
 }
 
-/* Of a multicast packet, which is counted already, this QP has a copy: what happened to it concerns
+/* A multicast packet has been counted already, and this QP has its own copy: faults in it concern
  * no other member. */
 static uint16_t take(struct core *c, struct qp *qp, const struct pkt *pkt, uint64_t now)
 {
@@ -231,8 +231,8 @@ static uint16_t take(struct core *c, struct qp *qp, const struct pkt *pkt, uint6
 		c, qp, pkt, icrc_check(c->cfg.icrc, pkt) ? DROP_NONE : DROP_ICRC, now);
 }
 
-/* Receives a frame that is not what came, or not when it came; @p from says how it came. One that
- * names another QP now is none of that one's. */
+/* Receives a frame that was altered or delayed; @p from says how it arrived. If it names another QP
+ * now, it is not delivered to that one. */
 static uint16_t receive(struct core *c, struct qp *qp, const uint8_t *frame, uint16_t len,
 	const struct pkt *from, uint64_t now)
 {
@@ -262,7 +262,7 @@ static void receive_held(struct core *c, struct inject *in, uint64_t now)
 			.port = h->port, .queue = h->queue, .source_qp = h->source_qp};
 		uint16_t len = h->len;
 
-		let_go(in, h); /* its bytes stay until the place is used again */
+		let_go(in, h); /* the bytes stay until the slot is reused */
 		receive(c, in->qp, h->frame, len, &from, now);
 	}
 }
@@ -289,7 +289,7 @@ static bool hold_back(
 	return false;
 }
 
-/* It goes no further: lost, or refused. */
+/* Ends the packet's journey: lost, or refused. */
 static uint16_t stop(struct core *c, struct qp *qp, const struct inject_victim *v, uint64_t now)
 {
 	uint16_t verdict = v->lost ? DROP_INJECTED : DROP_NONE;
@@ -335,7 +335,7 @@ uint16_t inject_rx(
 
 /* --- sending ------------------------------------------------------------------------------ */
 
-/* What a frame that is sealed needs to leave. */
+/* Fills in what a sealed frame needs to leave. */
 static void sealed(struct txd *t, uint16_t len, uint8_t fault)
 {
 	t->nsegs = 0;
@@ -409,7 +409,7 @@ unsigned inject_tx(struct core *c, struct qp *qp, struct txd *t, uint64_t now)
 	v.time = 0;
 	v.waits = 0;
 	if (v.twice && !held)
-		hold_sent(c, in, &v, t, now); /* the other one follows at once */
+		hold_sent(c, in, &v, t, now); /* its copy follows at once */
 	return 1;
 }
 

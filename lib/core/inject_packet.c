@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What a fault does to one packet: does it fit, is it its turn, and which bytes change. */
+/* Effect of a fault on one packet: does it match, is it its turn, and which bytes change. */
 #include "inject.h"
 #include "qp.h"
 #include "seq24.h"
@@ -76,7 +76,7 @@ static bool fits(const struct abi_fault *f, const struct pkt *pkt)
 	       in_group(f->packets, ABI_FAULT_PLACE, place_bit(pkt->op));
 }
 
-/* Whether the responder would execute it now: only then an RNR NAK means what it says. */
+/* Whether the responder would execute it now: only then is an RNR NAK truthful. */
 static bool can_be_refused(const struct core *c, const struct qp *qp, const struct pkt *pkt)
 {
 	const unsigned receiving = 1u << ABI_QPS_RTR | 1u << ABI_QPS_RTS | 1u << ABI_QPS_SQD;
@@ -87,7 +87,7 @@ static bool can_be_refused(const struct core *c, const struct qp *qp, const stru
 	       pkey_match(pkt->pkey, qp->pkey) && icrc_check(c->cfg.icrc, pkt);
 }
 
-/* Where the byte lies that is to change, from the BTH. */
+/* Offset from the BTH of the byte to change. */
 static uint32_t corrupt_at(const struct abi_fault *f, const struct pkt *pkt)
 {
 	uint32_t payload = (uint32_t)(pkt->payload - pkt->bth);
@@ -95,7 +95,7 @@ static uint32_t corrupt_at(const struct abi_fault *f, const struct pkt *pkt)
 	return f->flags & ABI_FAULT_IN_PAYLOAD ? payload + f->offset : f->offset;
 }
 
-/* Whether the packet has what is to change. */
+/* Whether the packet has the field that the fault changes. */
 static bool has_target(
 	const struct core *c, const struct qp *qp, const struct abi_fault *f, const struct pkt *pkt)
 {
@@ -114,7 +114,7 @@ static bool has_target(
 	}
 }
 
-/* Whether it is the turn of packet @p n of those that fit, from 1. */
+/* Whether it is the turn of matching packet @p n, counted from 1. */
 static bool is_turn(const struct abi_fault *f, uint64_t n)
 {
 	return n >= f->nth && (f->every <= 1 || (n - f->nth) % f->every == 0);
@@ -128,9 +128,9 @@ static bool happens(struct inject_rule *r)
 	       random_below(&r->random, ABI_FAULT_ALWAYS) < r->fault.chance;
 }
 
-/* --- what happens to it --------------------------------------------------------------------- */
+/* --- changes to the packet ------------------------------------------------------------------- */
 
-/* @return the byte of the frame that is to be changed which @p at points to. */
+/* @return the byte that @p at points to, in the frame to be changed. */
 static uint8_t *byte_of(const struct inject_victim *v, const uint8_t *at)
 {
 	return v->frame + (at - v->pkt->dmac);
@@ -159,7 +159,7 @@ static void set_ip4_checksum(uint8_t *ip)
 	put_be16(ip + IP4_CSUM, (uint16_t)~sum);
 }
 
-/* The ICRC does not cover the codepoint, the checksum of IPv4 does. */
+/* The ICRC does not cover the codepoint, but the IPv4 checksum does. */
 static void set_ecn(const struct inject_victim *v, uint32_t codepoint)
 {
 	uint8_t *l3 = byte_of(v, v->pkt->l3);
@@ -167,7 +167,7 @@ static void set_ecn(const struct inject_victim *v, uint32_t codepoint)
 	if (v->pkt->net == NET_IPV4) {
 		l3[IP4_TOS] = (uint8_t)((l3[IP4_TOS] & ~3u) | codepoint);
 		set_ip4_checksum(l3);
-	} else { /* the low end of the traffic class */
+	} else { /* low end of the traffic class */
 		l3[1] = (uint8_t)((l3[1] & ~0x30u) | codepoint << 4);
 	}
 }
@@ -203,12 +203,12 @@ static void change_bytes(const struct inject_victim *v, const struct abi_fault *
 	case ABI_FAULT_QPN:
 		put_low24(bth + BTH_RESV8A, f->value & SEQ24_MASK);
 		break;
-	default: /* the ICRC alone */
+	default: /* the ICRC only */
 		break;
 	}
 }
 
-/* What was received is somebody else's memory: a copy is changed. */
+/* A received frame is not ours to change: a copy is changed. */
 static bool make_changeable(struct qp *qp, struct inject_victim *v)
 {
 	if (v->frame)
@@ -259,7 +259,7 @@ static void apply(struct qp *qp, struct inject_victim *v, struct inject_rule *r)
 	}
 }
 
-/* All but the ICRC's own faults leave it right. */
+/* Only the ICRC's own faults leave it wrong. */
 static void set_icrc(const struct core *c, const struct inject_victim *v)
 {
 	const struct pkt *pkt = v->pkt;

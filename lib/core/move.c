@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A QP changes its worker. Its QPN, which the peer knows, goes on naming its home; `owner` says who
+ * A QP changes its worker. Its QPN, which the peer knows, keeps naming its home; `owner` says who
  * handles it. Only the owner can name a successor, between two bursts, so no packet of the QP is
- * half handled and none of its packets waits to be sealed; the release store of `owner` passes all
- * of its state on. From there the successor handles what it finds, before it has run TAKE_QP too:
- * that only sets the timer again and makes the QP have its turn. Frames that come to anybody else
- * are handed over as always (decision 0040).
+ * half handled and none waits to be sealed; the release store of `owner` hands over all of its
+ * state. From then on the successor handles what it finds, even before it has run TAKE_QP, which
+ * only sets the timer again and schedules the QP. Frames that arrive at any other worker are handed
+ * off as always (decision 0040).
  */
 #include <errno.h>
 #include "inject.h"
@@ -26,10 +26,10 @@ int qp_give(struct core *c, struct qp *qp, uint16_t worker, uint64_t now)
 	qp_make_idle(c, qp);
 	list_del(&qp->troubled); /* its events stay */
 	inject_give(qp);
-	qp->tx_call = 0; /* all that was built is sealed */
+	qp->tx_call = 0; /* everything built is sealed */
 	qp->send_lane = &qp->send_lane->cq->lane[worker];
 	qp->recv_lane = &qp->recv_lane->cq->lane[worker];
-	qp->queue_run = 0; /* observed anew */
+	qp->queue_run = 0; /* observation starts over */
 	mw_wqe_moved(qp);
 	if (qp->traced)
 		trace_move(c, qp, worker, now);
@@ -45,6 +45,6 @@ int qp_take(struct core *c, struct qp *qp)
 		wheel_arm(&c->wheel, &qp->timer, qp->comp.due);
 	qp_events_take(c, qp);
 	inject_take(c, qp);
-	qp_make_ready(c, qp); /* it may have been; and something may have been posted meanwhile */
+	qp_make_ready(c, qp); /* it may have been ready; and there may be new posts */
 	return 0;
 }

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Datagrams to multicast groups. One costs as many receives as the group has members, whom its
- * sender does not pay for, so members take turns: a call of core_groups() delivers GROUP_COPIES,
- * shared by the sessions that have something to receive. What comes between two calls is delivered
- * at once while copies are left and its session waits for nothing, else it is held: one job for
- * each session among the members.
+ * Datagrams to multicast groups. One costs as many receives as the group has members, at no cost to
+ * its sender, so members take turns: a call of core_groups() delivers GROUP_COPIES, shared by the
+ * sessions that have something to receive. A datagram that arrives between two calls is delivered
+ * at once while copies are left and its session has none waiting; otherwise it is held, with one
+ * job for each session among the members.
  */
 #include "multicast.h"
 #include "bits.h"
@@ -65,8 +65,9 @@ static void rx_member(struct core *c, struct qp *qp, const struct pkt *pkt, uint
 		classify_member(c, qp, pkt, DROP_NONE, now);
 }
 
-/* MC-04: a copy to each of the members [@p from, @p to), whatever becomes of the others, but to no
- * more than @p most.  @return the first that has none. */
+/* MC-04: delivers a copy to each of the members [@p from, @p to), whatever happens to the others,
+ * but to @p most at most.
+ * @return the first that has none. */
 static uint32_t deliver(struct core *c, const struct mcast_group *g, uint32_t from, uint32_t to,
 	uint32_t most, const struct pkt *pkt, uint64_t now)
 {
@@ -95,7 +96,7 @@ static struct core_share *share_of(struct core *c, uint32_t session)
 	return &c->share[session & (SESSION_MAX - 1)];
 }
 
-/* @return a place that holds @p pkt, NO_PLACE: none is free. */
+/* @return a place that holds @p pkt, or NO_PLACE: none is free. */
 static uint32_t hold(struct core_groups *g, const struct pkt *pkt)
 {
 	uint32_t i;
@@ -110,8 +111,9 @@ static uint32_t hold(struct core_groups *g, const struct pkt *pkt)
 	return i;
 }
 
-/* The members of the session of @p first get @p pkt later, from that one on. @p place holds it, or
- * will.  @return false when the session, or the core, has enough that waits. */
+/* Defers @p pkt for the members of the session of @p first, from that one on. @p place holds it, or
+ * will.
+ * @return false when too much is waiting in the session or in the core. */
 static bool defer(
 	struct core *c, const struct mcast_member *first, const struct pkt *pkt, uint32_t *place)
 {
@@ -145,14 +147,14 @@ uint16_t multicast_rx(struct core *c, const struct pkt *pkt, uint64_t now)
 	uint16_t verdict = 0;
 	uint32_t end;
 
-	/* NULL: the last QP has left since it was found */
+	/* NULL: the last QP has left since the lookup */
 	if (g)
-		gs->copies++; /* the first one costs what any packet does */
+		gs->copies++; /* the first copy costs the same as any packet */
 	for (uint32_t i = 0; g && i < g->n; i = end) {
 		const struct core_share *s = share_of(c, g->member[i].session);
 
 		end = session_end(g, i);
-		if (!s->njobs) { /* else it would overtake what waits */
+		if (!s->njobs) { /* otherwise it would overtake those that wait */
 			uint32_t first = i;
 
 			i = deliver(c, g, i, end, gs->copies, pkt, now);
@@ -170,7 +172,7 @@ uint16_t multicast_rx(struct core *c, const struct pkt *pkt, uint64_t now)
 
 /* --- turns ------------------------------------------------------------------------------ */
 
-/* The group may be another one than when the datagram came: members are told by their serials.
+/* The group may have changed since the datagram arrived: members are identified by serials.
  * @return the first that @p job has to serve, or g->n; *end is the end of its session's. */
 static uint32_t job_start(const struct mcast_group *g, const struct group_job *job, uint32_t *end)
 {
@@ -184,7 +186,7 @@ static uint32_t job_start(const struct mcast_group *g, const struct group_job *j
 	return i;
 }
 
-/* Serves up to @p most members.  @return how many it was; the job is over when they are fewer. */
+/* Serves up to @p most members.  @return their number; the job is over when they are fewer. */
 static uint32_t job_run(struct core *c, struct group_job *job, uint32_t most, uint64_t now)
 {
 	const struct pkt *pkt = &c->groups.held[job->place].pkt;
@@ -200,8 +202,8 @@ static uint32_t job_run(struct core *c, struct group_job *job, uint32_t most, ui
 	return i - first;
 }
 
-/* A turn of the session of @p s.  @return copies that it took, 1 at least, and @p most at most;
- * places that nobody needs any more go to @p done. */
+/* A turn of the session of @p s.  @return copies spent, from 1 to @p most; places that are no
+ * longer needed go to @p done. */
 static uint32_t turn(struct core *c, struct core_share *s, uint32_t most, uint8_t done[],
 	uint32_t *ndone, uint64_t now)
 {
@@ -213,7 +215,7 @@ static uint32_t turn(struct core *c, struct core_share *s, uint32_t most, uint8_
 		uint32_t served = job_run(c, job, most - used, now);
 
 		if (used + served == most)
-			return most; /* there may be more of it */
+			return most; /* the job may have more members */
 		used += served + 1;  /* finding out that it is over is work, too */
 		list_del(&job->node);
 		list_push(&g->idle, &job->node);

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Binds and invalidations of memory windows. As work requests they send nothing: they take no PSN
- * and are executed when the requester reaches them, that is when everything before them was sent
- * (REQ-11), once: a cursor that went back passes them over. What is behind them is sent when they
- * are executed, so that a SEND may tell the peer of the new key (MW-13). They complete in their
- * turn.
+ * Binding and invalidation of memory windows. These work requests send nothing: they take no PSN,
+ * and are executed once, when the requester reaches them, that is when everything before them was
+ * sent (REQ-11); a cursor that went back skips them. The WQEs after them are sent only when they
+ * are executed, so that a SEND may tell the peer the new key (MW-13). They complete in their turn.
  */
 #include "mw_wqe.h"
 #include "requester.h"
@@ -14,8 +13,9 @@ static bool fenced(const struct qp *qp, const struct send_wqe *w)
 	return (w->flags & ABI_WQE_FENCE) && qp->req.rd_started != qp->comp.rd_done; /* REQ-10 */
 }
 
-/* All that waits for one acknowledgement completes when it comes, in one step. Each request before
- * @p qp's cursor that is not complete has a packet in flight: what is more is executed already. */
+/* All WQEs that wait for one acknowledgement complete when it arrives, in one step. Each incomplete
+ * request before the cursor of @p qp has a packet in flight; any excess over these was executed
+ * already. */
 static bool far_ahead(const struct qp *qp)
 {
 	uint32_t in_flight = qp->req.sent - qp->comp.acked;
@@ -43,7 +43,7 @@ static enum mw_result execute_bind(struct core *c, struct qp *qp, const struct s
 	};
 	enum mw_result res = mw_bind(c->cfg.mrs, &b, qp->pd, qp->qpn);
 
-	/* Only type 1, for which it does not matter, may have been bound before. */
+	/* Only type 1, which is not counted, may have been bound before. */
 	qp->windows += res == MW_DONE;
 	return res;
 }
@@ -54,7 +54,8 @@ static uint8_t execute(struct core *c, struct qp *qp, struct send_wqe *w)
 	bool bind = w->opcode == ABI_WR_BIND_MW;
 	enum mw_result res = bind ? execute_bind(c, qp, w) : mw_qp_invalidate(c, qp, w->imm);
 
-	/* Of a READ response from the window that is built and not sealed, or on another worker. */
+	/* A READ response from the window may be built and not sealed, or in progress on another
+	 * worker. */
 	if (res == MW_RETIRED || (res == MW_DONE && qp_built_now(c, qp))) {
 		qp->grace = 0;
 		return WQE_LOCAL_GRACE;
@@ -70,7 +71,7 @@ static uint8_t execute(struct core *c, struct qp *qp, struct send_wqe *w)
 	}
 }
 
-/* Accesses by the former binding may be under way. */
+/* Accesses through the former binding may be in progress. */
 static bool grace_over(struct core *c, struct qp *qp)
 {
 	if (!qp->grace)
@@ -81,7 +82,7 @@ static bool grace_over(struct core *c, struct qp *qp)
 bool mw_wqe_work(struct core *c, struct qp *qp, struct send_wqe *w)
 {
 	if (w->status == WQE_LOCAL && (fenced(qp, w) || far_ahead(qp)))
-		return false; /* progress wakes it */
+		return false; /* progress schedules it again */
 	if (w->status == WQE_LOCAL)
 		w->status = execute(c, qp, w);
 	if (w->status == WQE_LOCAL_GRACE && grace_over(c, qp))

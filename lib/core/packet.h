@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/** @file packet.h  What requester and responder need to start a packet. */
+/** @file packet.h  Starting a packet, for the requester and the responder. */
 #ifndef PACKET_H
 #define PACKET_H
 
 #include "opcode.h"
 #include "qp.h"
 
-/** What of the BTH differs from packet to packet. */
+/** The BTH fields that differ from packet to packet. */
 struct bth {
 	uint8_t code;  /* BTH opcode */
 	uint8_t flags; /* BTH_SE, or 0 */
@@ -16,8 +16,8 @@ struct bth {
 	uint32_t psn;
 };
 
-/** The same as packet_begin() by way of @p path, and with @p b: of a datagram. In line, as most of
- *  it is known where it is called. */
+/** As packet_begin(), for a datagram: along @p path and with @p b. Inlined, because most arguments
+ *  are constant at the call sites. */
 static ALWAYS_INLINE uint8_t *packet_begin_to(struct core *c, struct qp *qp,
 	const struct path *path, struct txd *t, const struct bth *b, uint32_t payload_len)
 {
@@ -26,9 +26,9 @@ static ALWAYS_INLINE uint8_t *packet_begin_to(struct core *c, struct qp *qp,
 	uint16_t rest = (uint16_t)(op->hdr_len + payload_len + pad + ICRC_LEN);
 	uint8_t *bth = path_write(path, t->frame, rest, c->ip_id++);
 
-	/* BTH-01. What is reserved is 0, FECN and BECN too: BTH-03, BTH-04. */
+	/* BTH-01. Reserved fields are 0, FECN and BECN too: BTH-03, BTH-04. */
 	bth[BTH_OPCODE] = b->code;
-	/* BTH-10: no path migration is going on, so the state is MIGRATED. */
+	/* BTH-10: no path migration is in progress, so the state is MIGRATED. */
 	bth[BTH_FLAGS] = (uint8_t)(b->flags | BTH_MIGREQ | pad << BTH_PAD_SHIFT);
 	put_be16(bth + BTH_PKEY, b->pkey);	 /* BTH-11, RSP-50 */
 	put_be32(bth + BTH_RESV8A, b->dest_qpn); /* RSP-48, BTH-12 */
@@ -43,7 +43,7 @@ static ALWAYS_INLINE uint8_t *packet_begin_to(struct core *c, struct qp *qp,
 	t->group = false;
 	t->nsegs = 0;
 	t->sealed = TXD_OPEN;
-	if (unlikely(op->xrceth)) { /* XRC-03, BTH-22: of all requests */
+	if (unlikely(op->xrceth)) { /* XRC-03, BTH-22: in all requests */
 		put_be32(bth + BTH_HLEN, *wqe_srqn(qp, qp_wqe(qp, qp->req.cur)));
 		return bth + BTH_HLEN + XRCETH_LEN;
 	}
@@ -55,7 +55,7 @@ static ALWAYS_INLINE uint8_t *packet_begin_to(struct core *c, struct qp *qp,
  * @param code   BTH opcode
  * @param flags  BTH_SE, or 0
  * @param ackreq sets the AckReq bit
- * @return where the first extended header goes.
+ * @return where the first extended header starts.
  */
 static ALWAYS_INLINE uint8_t *packet_begin(struct core *c, struct qp *qp, struct txd *t,
 	uint8_t code, uint8_t flags, bool ackreq, uint32_t psn, uint32_t payload_len)
@@ -69,7 +69,7 @@ static ALWAYS_INLINE uint8_t *packet_begin(struct core *c, struct qp *qp, struct
 		.psn = psn,
 	};
 
-	/* RSP-48, RSP-49: responses too go where the QP's AV says. */
+	/* RSP-48, RSP-49: responses, too, are addressed by the QP's AV. */
 	return packet_begin_to(c, qp, &qp->path, t, &b, payload_len);
 }
 
@@ -77,8 +77,8 @@ static ALWAYS_INLINE uint8_t *packet_begin(struct core *c, struct qp *qp, struct
 static inline void packet_payload(struct txd *t, const uint8_t *addr, uint32_t len)
 {
 	t->seg[t->nsegs++] = (struct txseg){addr, len};
-	/* It is copied when the whole burst is built. What follows the second line, the CPU fetches
-	 * on its own. */
+	/* It is copied when the whole burst is built. From the third line on, the CPU's own
+	 * prefetcher fetches. */
 	__builtin_prefetch(addr);
 	if (len > CACHE_LINE)
 		__builtin_prefetch(addr + CACHE_LINE);

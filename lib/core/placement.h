@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/** @file placement.h  What RC and UC ask of a SEND or WRITE packet, and the placement of a WRITE.
+/** @file placement.h  Length checks of SEND and WRITE packets for RC and UC, and the placement of a
+ *  WRITE.
  */
 #ifndef PLACEMENT_H
 #define PLACEMENT_H
@@ -17,8 +18,8 @@ static inline bool packet_length_ok(const struct qp *qp, const struct pkt *pkt)
 	return pkt->payload_len <= mtu && (pkt->op->first || pkt->payload_len);
 }
 
-/** RSP-11: the payloads of a WRITE sum up to its DMALen, exactly at LAST and to no more before.
- *  What leaves LAST nothing is found there (RSP-09), as rxe and qib do. */
+/** RSP-11: the payloads of a WRITE add up to its DMALen exactly at LAST, never to more before. A
+ *  message that leaves nothing for LAST fails there (RSP-09), as with rxe and qib. */
 static inline bool write_length_ok(const struct qp *qp, const struct pkt *pkt)
 {
 	uint32_t left = pkt->op->first ? pkt->dma_len : qp->resp.write_left;
@@ -28,12 +29,12 @@ static inline bool write_length_ok(const struct qp *qp, const struct pkt *pkt)
 
 enum placed {
 	PLACED,
-	PLACED_KEY_GONE, /* RSP-15: the region went since FIRST */
+	PLACED_KEY_GONE, /* RSP-15: the region was deregistered after FIRST */
 	PLACED_FAULT,	 /* application memory faulted */
 };
 
-/** Places the payload of a WRITE packet; a FIRST or ONLY begins the message, at @p ptr, which is
- * what its header was found to name. */
+/** Places the payload of a WRITE packet; a FIRST or ONLY begins the message at @p ptr, the address
+ * that its header resolved to. */
 static ALWAYS_INLINE enum placed write_place(
 	struct core *c, struct qp *qp, const struct pkt *pkt, uint8_t *ptr)
 {

@@ -95,10 +95,10 @@ void qp_error(struct core *c, struct qp *qp, uint64_t now)
 	cause_publish(qp, now);
 	timers_stop(c, qp);
 	responder_error(qp);
-	/* Later posts must be flushed too (QPS-20): have both queues ring. */
+	/* Later posts must be flushed too (QPS-20), so both queues must ring. */
 	if (qp->rq.depth)
 		atomic_store_explicit(&qp->rq.shared->need_doorbell, 1, memory_order_relaxed);
-	atomic_thread_fence(memory_order_seq_cst); /* before the flush looks at the rings */
+	atomic_thread_fence(memory_order_seq_cst); /* before the flush reads the rings */
 	qp_make_ready(c, qp);
 }
 
@@ -110,7 +110,7 @@ void qp_send_error(struct core *c, struct qp *qp, uint64_t now)
 	}
 	qp->state = ABI_QPS_SQE; /* UC-11 */
 	cause_publish(qp, now);
-	atomic_thread_fence(memory_order_seq_cst); /* before the flush looks at the ring */
+	atomic_thread_fence(memory_order_seq_cst); /* before the flush reads the ring */
 	qp_make_ready(c, qp);
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file qp.h
- * A queue pair. One worker at a time owns it; each section has one writing file and starts on its
+ * A queue pair. One worker at a time owns it; each section is written by one file and starts on its
  * own cache line (design.md 4):
  *
  *     identity, queues      control thread, before the QP is published; `opc` says which service
@@ -39,19 +39,19 @@
 #define READ_PARTS    2u
 
 /** Bits of send_wqe.flags besides ABI_WQE_*: what its opcode means. */
-#define WQE_TAKES_RECV (1u << 5) /* a receive WQE at the peer (CRD-05) */
-#define WQE_RESPONSE   (1u << 6) /* a response of its own completes it */
-#define WQE_FETCHES    (1u << 7) /* that brings data */
+#define WQE_TAKES_RECV (1u << 5) /* consumes a receive WQE at the peer (CRD-05) */
+#define WQE_RESPONSE   (1u << 6) /* completed by a response of its own */
+#define WQE_FETCHES    (1u << 7) /* its response brings data */
 
-/** Values of send_wqe.status besides enum abi_wc_status, of one that sends nothing (mw_wqe.c). */
+/** Values of send_wqe.status besides enum abi_wc_status, for WQEs that send nothing (mw_wqe.c). */
 enum wqe_local {
 	WQE_LOCAL = 0xFD,	/* executed when the requester reaches it (REQ-11) */
-	WQE_LOCAL_GRACE = 0xFE, /* was, and is over with grace period `qp.grace` */
+	WQE_LOCAL_GRACE = 0xFE, /* executed; complete after grace period `qp.grace` */
 	WQE_LOCAL_DONE = 0xFF,	/* completes in its turn */
 };
 
-/** A send WQE, copied out of the shared ring once and validated; lives in the QP's private
- *  ring until it completes, so the application's slot may change meanwhile. */
+/** A send WQE, copied out of the shared ring once and validated; stays in the QP's private ring
+ *  until it completes, so the application's slot may change meanwhile. */
 struct send_wqe {
 	uint64_t wr_id;
 	uint64_t remote_addr;
@@ -62,11 +62,11 @@ struct send_wqe {
 	uint32_t last_psn; /* READ: of its last response; local: one before first_psn */
 	uint8_t opcode;	   /* enum abi_wr_opcode */
 	uint8_t flags;	   /* ABI_WQE_* of ctl, WQE_* */
-	uint8_t status;	   /* not 0: fails with this when its turn comes (REQ-18); wqe_local */
+	uint8_t status;	   /* not 0: fails with this at its turn (REQ-18); wqe_local */
 	uint8_t num_sge;   /* 0 with inline data */
 	uint32_t ssn;	   /* send sequence number of the message (CRD-04) */
-	uint8_t cause;	   /* of status: enum cause, */
-	uint16_t culprit;  /* which SGE, or how many there are too many */
+	uint8_t cause;	   /* for status: enum cause, ... */
+	uint16_t culprit;  /* ... and the SGE at fault, or the number of SGEs posted */
 	union {
 		/* READ: of the latest request for each part, where responses may start (REQ-41) */
 		uint32_t read_psn[READ_PARTS];
@@ -84,7 +84,7 @@ struct send_wqe {
 			uint32_t dest_qpn;
 			uint32_t qkey;
 			uint16_t pkey;
-		} ud; /* its way is at the slot's end: ud_tx.c */
+		} ud; /* its path follows at the slot's end: ud_tx.c */
 	};
 	/* struct abi_sge sge[], or inline bytes, up to the ring's stride */
 };
@@ -93,10 +93,10 @@ _Static_assert(sizeof(struct send_wqe) == 64, "send_wqe");
 /** A receive WQE, copied once when a message takes it. */
 struct recv_wqe {
 	uint64_t wr_id;
-	uint64_t length; /* sum of the SGEs, but no more than a message may have (C9-94) */
+	uint64_t length; /* sum of the SGEs, at most the maximum message length (C9-94) */
 	uint32_t num_sge;
 	uint32_t pd;  /* of the keys of its SGEs */
-	bool invalid; /* it claims more SGEs than the queue has */
+	bool invalid; /* claims more SGEs than the queue has */
 	struct abi_sge sge[SGE_MAX];
 };
 
@@ -111,8 +111,8 @@ struct ring {
 };
 
 /** A request with a response of its own that the responder accepted (RSP-36, RSP-37, FLU-03). A
- *  duplicate READ, if it is a part of the original, is executed again in the same slot (RSP-40);
- * that of another is answered with the saved result. */
+ *  duplicate READ that is part of the original is executed again in the same slot (RSP-40); a
+ *  duplicate of any other is answered with the saved result. */
 struct resp_res {
 	/* the original request */
 	uint8_t kind; /* enum opcode_kind */
@@ -121,14 +121,14 @@ struct resp_res {
 	uint32_t rkey;
 	uint32_t length;
 	uint64_t va;
-	/* the execution under way */
+	/* the current execution */
 	uint32_t exec_psn; /* PSN of its first response */
 	uint32_t next_psn; /* of the next response to send */
 	uint32_t end_psn;  /* one past its last; == next_psn: nothing pending */
 	uint32_t exec_len;
 	uint64_t exec_va;
-	uint32_t msn;	/* in the AETH of the responses */
-	bool ack_first; /* an ACK for the requests before it is owed, and goes first (RSP-27) */
+	uint32_t msn;	/* for the AETH of the responses */
+	bool ack_first; /* an ACK for earlier requests is owed, and is sent first (RSP-27) */
 	uint64_t orig;	/* ATOMIC: the word before the operation */
 };
 
@@ -137,7 +137,7 @@ struct qp_req {
 	uint32_t fetched;      /* WQEs copied out of the SQ */
 	uint32_t cur;	       /* WQE that the next packet belongs to */
 	uint32_t psn;	       /* of the next packet; goes back on retry */
-	uint32_t psn_new;      /* of the next packet that was never sent */
+	uint32_t psn_new;      /* of the next new packet */
 	uint32_t psn_assign;   /* first PSN of the next WQE to be fetched */
 	uint32_t sent;	       /* request packets sent, to compare with comp.acked */
 	uint32_t since_ackreq; /* packets sent since the last with AckReq */
@@ -146,27 +146,27 @@ struct qp_req {
 	/* where the byte at psn lies, so that a message is not walked from its start again */
 	uint32_t sge;	  /* index into the SGEs of cur */
 	uint32_t sge_off; /* offset in that SGE */
-	uint32_t sge_psn; /* the PSN that sge and sge_off belong to */
+	uint32_t sge_psn; /* the PSN that sge and sge_off refer to */
 	uint32_t sge_wqe; /* and the WQE */
-	bool rings;	  /* nothing is there to fetch until the application rings */
+	bool rings;	  /* nothing to fetch until the application rings */
 } CACHE_ALIGNED;
 
-/** Completer: digests ACKs, NAKs and READ responses. Written by completer.c and timers.c. */
+/** Completer: processes ACKs, NAKs and READ responses. Written by completer.c and timers.c. */
 struct qp_comp {
-	uint32_t head;	  /* oldest WQE that is not complete */
-	uint32_t una;	  /* oldest PSN that is not acknowledged; inside a READ, the response due */
+	uint32_t head;	  /* oldest incomplete WQE */
+	uint32_t una;	  /* oldest unacknowledged PSN; inside a READ, the expected response */
 	uint32_t acked;	  /* request packets acknowledged */
 	uint32_t rd_done; /* WQE_RESPONSE requests whose responses are complete */
 	uint32_t cqes;	  /* completions of the send queue since RESET (abi_cqe.mark) */
 	uint32_t retry_left;
 	uint32_t rnr_left;
 	uint32_t limit;	 /* last SSN that the peer's credits allow (CRD-04) */
-	bool limited;	 /* credits count: the peer's last ACK had a valid code */
-	bool retrying;	 /* went back to una and nothing was acknowledged since */
+	bool limited;	 /* credits apply: the peer's last ACK had a valid code */
+	bool retrying;	 /* went back to una, and nothing has been acknowledged since */
 	bool rnr_wait;	 /* an RNR timer runs; the ACK timer does not (REQ-31) */
-	uint8_t refused; /* syndrome of a fatal NAK behind a READ without responses, or 0 */
+	uint8_t refused; /* syndrome of a fatal NAK that follows a READ without responses, or 0 */
 	uint32_t refused_psn;
-	uint64_t due; /* when the ACK or RNR timer fires, 0: it does not run */
+	uint64_t due; /* when the ACK or RNR timer fires; 0: none runs */
 } CACHE_ALIGNED;
 
 /** What the responder owes besides READ responses. */
@@ -181,26 +181,26 @@ struct qp_resp {
 	uint32_t epsn; /* expected PSN */
 	uint32_t msn;
 	uint32_t cqes; /* completions of the receive queue since RESET (abi_cqe.mark) */
-	uint8_t open;  /* enum opcode_kind of the message whose LAST is due; KIND_NONE: none */
+	uint8_t open;  /* enum opcode_kind of the message whose LAST is awaited; KIND_NONE: none */
 	uint8_t owed;  /* enum resp_owed */
 	uint8_t syndrome;
-	bool nak_sent;	  /* RSP-03: a PSN sequence NAK is out */
-	bool rnr_sent;	  /* RSP-18: an RNR NAK is out */
-	bool have_wqe;	  /* wqe is taken by the open message */
-	bool drain;	  /* QP is in ERR, but what is owed still goes out (RSP-22) */
+	bool nak_sent;	  /* RSP-03: a PSN sequence NAK was sent */
+	bool rnr_sent;	  /* RSP-18: an RNR NAK was sent */
+	bool have_wqe;	  /* the open message holds wqe */
+	bool drain;	  /* QP is in ERR, but what is owed is still sent (RSP-22) */
 	bool last_wqe;	  /* SRQ: LAST_WQE_REACHED was raised (SRQ-07) */
 	uint32_t ack_psn; /* newest SEND or WRITE packet that was accepted */
 	uint32_t nak_psn;
-	uint32_t early;	   /* the highest PSN that was dropped since nak_sent: it came too early */
-	uint32_t recv_off; /* bytes of the open SEND placed so far */
-	uint32_t rkey;	   /* of the open WRITE */
-	uint32_t write_left;  /* bytes of the open WRITE to come */
-	uint32_t write_len;   /* its DMALen */
-	uint64_t va;	      /* of its next byte */
-	uint32_t res_head;    /* newest + 1; remembered are the last max_dest_rd_atomic of ... */
-	uint32_t res_kept;    /* ... so many, RD_ATOMIC_MAX at most */
-	uint32_t res_next;    /* oldest with responses pending; a duplicate takes it back */
-	uint32_t res_done;    /* oldest whose first execution is not over; never goes back */
+	uint32_t early;	     /* highest PSN dropped since nak_sent because it came too early */
+	uint32_t recv_off;   /* bytes of the open SEND placed so far */
+	uint32_t rkey;	     /* of the open WRITE */
+	uint32_t write_left; /* bytes of the open WRITE to come */
+	uint32_t write_len;  /* its DMALen */
+	uint64_t va;	     /* of its next byte */
+	uint32_t res_head; /* newest + 1; the responder remembers the last max_dest_rd_atomic ... */
+	uint32_t res_kept; /* ... that is this many, RD_ATOMIC_MAX at most */
+	uint32_t res_next; /* oldest with responses pending; a duplicate moves it back */
+	uint32_t res_done; /* oldest whose first execution is not over; never moves back */
 	struct resp_res *res; /* ring of RD_ATOMIC_MAX slots */
 	struct recv_wqe wqe;
 } CACHE_ALIGNED;
@@ -223,7 +223,7 @@ struct qp {
 	struct ring rq;
 	uint8_t *sq_private; /* sq.depth slots of struct send_wqe and its SGEs or inline data */
 	uint32_t max_inline;
-	uint8_t gsi_port; /* QP1: whose, from 1; else 0 */
+	uint8_t gsi_port; /* QP1: number of its port, from 1; else 0 */
 	/* state: qp_modify.c, qp.c */
 	uint8_t state;	   /* enum abi_qp_state */
 	uint8_t mtu_shift; /* log2 of the path MTU */
@@ -234,13 +234,13 @@ struct qp {
 	uint64_t ack_timeout; /* ns, 0: infinite (REQ-22) */
 	struct abi_qp_attr attr;
 	struct path path;
-	/* classify.c, read by the control thread: on whose receive queue the last packet of the
-	 * peer that came in by one did, PKT_NO_QUEUE for none, and how many in a row */
+	/* classify.c, read by the control thread: the receive queue that the peer's last packet
+	 * came in by, PKT_NO_QUEUE for none, and the number of packets in a row that did */
 	uint8_t queue;
-	uint8_t egress; /* schedule.c: on which list of its share `ready` is */
+	uint8_t egress; /* schedule.c: the list of its share that `ready` is on */
 	uint32_t queue_run;
-	uint32_t tx_call;	  /* core_tx() call that last built a packet of it; schedule.c */
-	struct trace *trace;	  /* trace.c; NULL: nobody looks */
+	uint32_t tx_call; /* schedule.c: the core_tx() call that last built a packet of this QP */
+	struct trace *trace;	  /* trace.c; NULL: not traced */
 	struct list ready;	  /* on the core_share of its session */
 	struct wheel_timer timer; /* ACK or RNR */
 	struct window win;
@@ -248,29 +248,29 @@ struct qp {
 	struct qp_comp comp;
 	struct qp_resp resp;
 	struct qp_why why CACHE_ALIGNED;
-	/** mw_wqe.c: type 2 windows that it bound and did not invalidate; of some
-	 *  the control thread has disposed. */
+	/** mw_wqe.c: type 2 windows that it bound and did not invalidate; the control thread has
+	 *  destroyed some of them. */
 	uint32_t windows;
-	/** mw_wqe.c: what the WQE in WQE_LOCAL_GRACE waits for, 0: to be asked for. There is one at
-	 *  most, since the cursor does not pass it. */
+	/** mw_wqe.c: the grace period that the WQE in WQE_LOCAL_GRACE waits for; 0: not requested
+	 *  yet. There is at most one, since the cursor does not pass it. */
 	uint32_t grace;
-	struct srq *srq; /* control thread, before publication; NULL: it has none */
+	struct srq *srq; /* control thread, before publication; NULL: none */
 	struct {
 		uint32_t xrcd; /* XRC_RECV, control thread: number of its domain */
-		/* recv.c: the SRQ that the request under way names, and that of resp.wqe. Kept as
-		 * numbers, because it may go before the message is complete. */
+		/* recv.c: the SRQ that the current request names, and that of resp.wqe. Kept as
+		 * numbers, because it may be destroyed before the message is complete. */
 		uint32_t named;
 		uint32_t held;
 	} xrc;
 	struct inject *inject; /* NULL: no faults */
 	/* event.c: async events that have not been taken, a bit for each ABI_EVENT_* */
 	uint32_t events;
-	struct list troubled; /* on the list of the core when there are any */
+	struct list troubled; /* on the core's list while there are any */
 } CACHE_ALIGNED;
 
 /* --- set-up by the control thread ----------------------------------------------------- */
 
-/** What a QP is made of; the control thread fills it from CREATE_QP. */
+/** Parameters of a new QP; the control thread fills it in from CREATE_QP. */
 struct qp_config {
 	uint32_t qpn;
 	uint32_t pd;
@@ -289,17 +289,17 @@ struct qp_config {
 	uint8_t gsi_port; /* QP1: whose, from 1 */
 };
 
-/** @return bytes of memory, aligned to CACHE_LINE, that qp_init() wants for @p cfg. */
+/** @return bytes of memory, aligned to CACHE_LINE, that qp_init() needs for @p cfg. */
 size_t qp_size(const struct qp_config *cfg);
 
 /** Makes a QP in state RESET in @p mem, which is qp_size() bytes of any contents: the queue of a
- *  large QP is megabytes, which are touched when they are used.
- *  @return NULL when the depth of its send queue is no power of two: 0 is none, the core looks at
- *  that ring unasked. */
+ *  large QP takes megabytes, which are not touched before they are used.
+ *  @return NULL when the depth of its send queue is not a power of two. 0 is not allowed, because
+ *  the core looks at that ring unconditionally. */
 struct qp *qp_init(void *mem, const struct qp_config *cfg);
 
-/** @return the worker that handles @p qp. Who is answered with itself may go on: nobody else can
- *  take a QP from its owner. Any worker; the control thread. */
+/** @return the worker that handles @p qp. A worker that reads its own number may proceed: only the
+ *  owner can give a QP away. Any worker; the control thread. */
 static inline uint32_t qp_owner(const struct qp *qp)
 {
 	return atomic_load_explicit(&qp->owner, memory_order_acquire);
@@ -307,14 +307,14 @@ static inline uint32_t qp_owner(const struct qp *qp)
 
 /* --- inside the core ------------------------------------------------------------------ */
 
-/** @return the entry of @p r that is next to be taken. */
+/** @return the next entry of @p r to take. */
 static inline uint8_t *ring_slot(const struct ring *r)
 {
 	return r->entries + (size_t)(r->next & (r->depth - 1)) * r->stride;
 }
 
-/** @return true when that entry has been posted: its first word, which is written last, has
- *  the mark of this lap. */
+/** @return true when that entry has been posted: its first word, which is written last, has the
+ *  mark of this lap. */
 static inline bool ring_ready(const struct ring *r)
 {
 	uint32_t ctl = atomic_load_explicit((_Atomic uint32_t *)ring_slot(r), memory_order_acquire);
@@ -333,7 +333,7 @@ static inline struct abi_sge *wqe_sge(struct send_wqe *w)
 	return (struct abi_sge *)(w + 1);
 }
 
-/** The peer's SRQ that the message of @p w is for: kept at the end of the slots of XRC QPs. */
+/** The peer's SRQ that the message of @p w is for: stored at the end of the slots of XRC QPs. */
 static inline uint32_t *wqe_srqn(const struct qp *qp, struct send_wqe *w)
 {
 	return (uint32_t *)((uint8_t *)w + qp->sq_slot_size) - 1;
@@ -344,33 +344,33 @@ static inline uint8_t *wqe_inline(struct send_wqe *w)
 	return (uint8_t *)(w + 1);
 }
 
-/** Fetches what a packet of @p qp needs of it: all up to the receive WQE. With thousands of QPs no
- *  cache has them. */
+/** Prefetches the parts of @p qp that a packet needs: everything up to the receive WQE. With
+ *  thousands of QPs no cache holds them. */
 static inline void qp_prefetch(const struct qp *qp)
 {
 	for (size_t off = 0; off < offsetof(struct qp, resp.wqe); off += CACHE_LINE)
 		__builtin_prefetch((const uint8_t *)qp + off);
 }
 
-/** What of its attributes and path a QP has in RESET. */
+/** Sets the attributes and the path that a QP has in RESET. */
 static inline void qp_set_defaults(struct qp *qp)
 {
 	memset(&qp->attr, 0, sizeof(qp->attr));
 	memset(&qp->path, 0, sizeof(qp->path));
-	qp->path.vid = UINT16_MAX; /* no packet comes from there */
+	qp->path.vid = UINT16_MAX; /* matches no packet */
 	qp->attr.port = qp->gsi_port;
 	if (qp->opc == OPC_UD)
-		qp->mtu_shift = (uint8_t)__builtin_ctz(PATH_MTU_MAX); /* one packet a message */
+		qp->mtu_shift = (uint8_t)__builtin_ctz(PATH_MTU_MAX); /* one packet per message */
 }
 
-/** Fetches where the next WQE of @p qp is taken from, and put. */
+/** Prefetches the slot of the next WQE of @p qp, and its copy's destination. */
 static inline void qp_prefetch_post(const struct qp *qp)
 {
 	__builtin_prefetch(ring_slot(&qp->sq));
 	__builtin_prefetch(qp_wqe(qp, qp->sq.next), 1);
 }
 
-/** @return packets that a message of @p len bytes takes (REQ-01); an empty one takes one
+/** @return number of packets of a message of @p len bytes (REQ-01); an empty one takes one
  *  (REQ-02). */
 static inline uint32_t qp_packets(const struct qp *qp, uint32_t len)
 {
@@ -379,8 +379,8 @@ static inline uint32_t qp_packets(const struct qp *qp, uint32_t len)
 	return len ? (uint32_t)(((uint64_t)len + mtu - 1) >> qp->mtu_shift) : 1;
 }
 
-/** @return true when the core_tx() call under way has built a packet of @p qp. It is not sealed
- *  yet, so the inline data of its WQE must stay where it is: no slot is used again. */
+/** @return true when the current core_tx() call has built a packet of @p qp. It is not sealed yet,
+ *  so the inline data of its WQE must stay in place: no slot may be reused. */
 static inline bool qp_built_now(const struct core *c, const struct qp *qp)
 {
 	return qp->tx_call == c->tx_call;
@@ -388,9 +388,9 @@ static inline bool qp_built_now(const struct core *c, const struct qp *qp)
 
 /**
  * @return whether @p pkt comes from the peer of the connected @p qp. An address alone does not
- * prove that: the port's own addresses are those of all programs on this host, and anybody can
- * write one into a frame. Between QPs of this daemon the source QP is known, and a peer that is one
- * of them does not send by the wire (SEC-03).
+ * prove that: all programs on this host share the port's own addresses, and anybody can forge one
+ * in a frame. Between QPs of this daemon the source QP is known, and a peer that is one of them
+ * does not send over the wire (SEC-03).
  */
 static ALWAYS_INLINE bool qp_is_from_peer(const struct qp *qp, const struct pkt *pkt)
 {
@@ -401,16 +401,16 @@ static ALWAYS_INLINE bool qp_is_from_peer(const struct qp *qp, const struct pkt 
 	return !qp->path.local;
 }
 
-/** Puts @p qp among those that core_tx() visits. */
+/** Adds @p qp to the QPs that core_tx() visits. */
 void qp_make_ready(struct core *c, struct qp *qp);
 
-/** Takes it out again; harmless when it is not among them. */
+/** Removes it again; harmless when it is not among them. */
 void qp_make_idle(struct core *c, struct qp *qp);
 
-/** The path of @p qp has changed: if it is ready, its packets may leave by another egress now. */
+/** The path of @p qp has changed: if it is ready, its packets may now leave by another egress. */
 void qp_rerouted(struct core *c, struct qp *qp);
 
-/** @return the egress by which a packet to @p dest_qpn leaves that goes along @p p. */
+/** @return the egress by which a packet to @p dest_qpn along @p p leaves. */
 static inline unsigned path_egress(const struct core *c, const struct path *p, uint32_t dest_qpn)
 {
 	return unlikely(p->local) ? EGRESS_LOCAL(core_owner(c, dest_qpn)) : EGRESS_PORT(p->port);
@@ -421,43 +421,45 @@ static inline bool egress_is_open(const struct core *c, unsigned egress)
 	return c->open >> egress & 1;
 }
 
-/** Moves @p qp to ERR because of what happened on the wire or in memory; its queues are
- *  flushed by core_tx() in bounded steps. What the responder owes still goes out if a fatal NAK
- *  is the reason (RSP-22). */
+/** Moves @p qp to ERR because of an event on the wire or in memory; core_tx() flushes its queues in
+ *  bounded steps. What the responder owes is still sent if a fatal NAK is the reason (RSP-22). */
 void qp_error(struct core *c, struct qp *qp, uint64_t now);
 
-/** The oldest send WQE of @p qp has failed and is complete: as qp_error(), but what is not reliable
- *  only goes to SQE, where the send queue is flushed and the receive queue goes on (UC-11). */
+/** The oldest send WQE of @p qp has failed and is complete: as qp_error(), but an unreliable QP
+ *  only goes to SQE, which flushes the send queue and keeps the receive queue working (UC-11). */
 void qp_send_error(struct core *c, struct qp *qp, uint64_t now);
 
-/** The local ACK timer of @p qp fired: has the control thread look for its neighbour. */
+/** The local ACK timer of @p qp fired: asks the control thread to probe its neighbour. */
 void qp_late(struct core *c, const struct qp *qp);
 
-/** Queues an async event for @p qp's owner. */
+/** Queues an async event for the owner of @p qp. */
 void qp_event(struct core *c, struct qp *qp, uint32_t type);
 
-/** The same for @p srq's. */
+/** Queues an async event for the owner of @p srq. */
 void srq_event(struct core *c, struct srq *srq, uint32_t type);
 
-/** Forgets the events of @p qp that have not been taken. */
+/** Discards the events of @p qp that have not been taken. */
 void qp_events_forget(struct qp *qp);
 
-/** @p qp has come from another core, with its events. */
+/** @p qp has come from another core: takes over its events. */
 void qp_events_take(struct core *c, struct qp *qp);
 
-/** Raises SQ_DRAINED when @p qp is in SQD, nothing is outstanding and its owner wants to know
- *  (QPS-19). For when that may just have become so: nothing begins in SQD, so it does once. */
+/** Raises SQ_DRAINED when @p qp is in SQD, nothing is outstanding and its owner asked for the event
+ *  (QPS-19). Called where that may just have become true; since no request starts in SQD, this
+ *  happens once. */
 void qp_check_drained(struct core *c, struct qp *qp);
 
-/** A CQE of @p qp did not fit into @p lane, whose @p first it is: CQ_ERR and QP_FATAL (CQ-01). */
+/** A CQE of @p qp did not fit into @p lane, for the first time if @p first: CQ_ERR and
+ *  QP_FATAL (CQ-01). */
 void qp_overflown(struct core *c, struct qp *qp, struct cq_lane *lane, bool first, uint64_t now);
 
-/** trace.h. By value: who hands out a CQE's address has it in memory, and cq_push() would copy it.
+/** trace.h. By value: taking the address of a CQE would force it into memory, and cq_push() would
+ *  copy it.
  */
 void trace_cqe(const struct core *c, const struct qp *qp, uint64_t wr_id, uint8_t status,
 	uint8_t opcode, uint32_t byte_len, uint64_t now);
 
-/** Puts a CQE on the lane of the queue that its opcode tells. */
+/** Puts a CQE on the lane that its opcode selects. */
 static inline void qp_complete(
 	struct core *c, struct qp *qp, const struct abi_cqe *cqe, uint64_t now)
 {
@@ -477,13 +479,13 @@ static inline void qp_complete(
 		list_push(&c->touched, &lane->touched);
 }
 
-/** CORE_CMD_GIVE_QP: @p qp is @p worker's from here on. @return 0, or -EPERM: it is not ours. */
+/** CORE_CMD_GIVE_QP: gives @p qp to @p worker. @return 0, or -EPERM: it is not ours. */
 int qp_give(struct core *c, struct qp *qp, uint16_t worker, uint64_t now);
 
-/** CORE_CMD_TAKE_QP: goes on where the last owner stopped.  @return as qp_give(). */
+/** CORE_CMD_TAKE_QP: continues where the last owner stopped.  @return as qp_give(). */
 int qp_take(struct core *c, struct qp *qp);
 
-/** Begins a grace period.  @return its number, not 0. */
+/** Starts a grace period.  @return its number, not 0. */
 static inline uint32_t core_grace_begin(struct core *c)
 {
 	if (!++c->grace_begun)
@@ -496,8 +498,8 @@ static inline bool core_grace_over(const struct core *c, uint32_t number)
 	return (int32_t)(c->grace_ended - number) >= 0;
 }
 
-/** Flushes at most @p max WQEs of an ERR QP, or of the send queue of one in SQE.  @return true when
- * more are left. */
+/** Flushes at most @p max WQEs of an ERR QP, or of the send queue of one in SQE.
+ * @return true when more are left. */
 bool qp_flush(struct core *c, struct qp *qp, unsigned max, uint64_t now);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The QP state machine (IBA 10.3.1): which transitions exist, which attributes each
- * requires and allows, which values are legal; then what each transition does. A command that
- * is refused leaves the QP as it was (QPS-14).
+ * The QP state machine (IBA 10.3.1): which transitions exist, which attributes each requires and
+ * allows, which values are legal; then the effect of each transition. A command that is refused
+ * leaves the QP unchanged (QPS-14).
  */
 #include <errno.h>
 #include "completer.h"
@@ -18,7 +18,7 @@
 /** Attributes that must agree with the QP's port. */
 #define OF_PORT (ABI_QP_PORT | ABI_QP_PKEY_INDEX | ABI_QP_AV | ABI_QP_PATH_MTU)
 
-/* --- may it be? ----------------------------------------------------------------------- */
+/* --- is it allowed? --------------------------------------------------------------------- */
 
 static struct modify_verdict transition_allowed(
 	const struct qp *qp, const struct core_cmd *cmd, unsigned to)
@@ -28,7 +28,7 @@ static struct modify_verdict transition_allowed(
 	if (v.refusal != MODIFY_OK)
 		return v;
 	if (qp->state == ABI_QPS_SQD && to == ABI_QPS_SQD && !completer_drained(qp))
-		v.refusal = MODIFY_DRAINING; /* QPS-19: what is under way goes on as it began */
+		v.refusal = MODIFY_DRAINING; /* QPS-19: outstanding requests finish as they began */
 	else if ((cmd->mask & ABI_QP_CUR_STATE) && cmd->attr.cur_qp_state != qp->state)
 		v.refusal = MODIFY_CUR_STATE; /* QPS-13 */
 	return v;
@@ -40,8 +40,8 @@ static unsigned state_after(const struct qp *qp, const struct core_cmd *cmd)
 	return cmd->mask & ABI_QP_STATE ? cmd->attr.qp_state : qp->state;
 }
 
-/* The port that the QP has after @p cmd, whose transition is valid. An address vector alone brings
- * its port where the transition takes one, as in Linux (QPS-10). */
+/* The port that the QP has after @p cmd, whose transition is valid. An address vector alone sets
+ * the port where the transition allows one, as in Linux (QPS-10). */
 static unsigned port_after(const struct qp *qp, const struct core_cmd *cmd)
 {
 	if (cmd->mask & ABI_QP_PORT)
@@ -57,9 +57,9 @@ static bool mtu_legal(uint32_t mtu)
 	return mtu >= PATH_MTU_MIN && mtu <= PATH_MTU_MAX && !(mtu & (mtu - 1));
 }
 
-/* QPS-15, for the attributes that come with the command. What an address vector may name is
- * checked where it is resolved, in ctl/cmd_modify.c (GID-06, ETH-06, VRB-05).
- * @return the first whose value is not legal, or 0. */
+/* QPS-15, for the attributes in the command. The contents of an address vector are checked where it
+ * is resolved, in ctl/cmd_modify.c (GID-06, ETH-06, VRB-05).
+ * @return the first attribute whose value is illegal, or 0. */
 static uint32_t illegal_value(const struct core *c, const struct core_cmd *cmd)
 {
 	const struct abi_qp_attr *a = &cmd->attr;
@@ -91,7 +91,7 @@ static uint32_t illegal_value(const struct core *c, const struct core_cmd *cmd)
 	return m & (ABI_QP_ALT_PATH | ABI_QP_PATH_MIG_STATE); /* EVT-08: no path migration */
 }
 
-/* QPS-15: the entry of the QP's index in the P_Key table of @p p. */
+/* QPS-15: the P_Key table of @p p has a valid entry at the QP's index. */
 static bool pkey_exists(const struct port *p, const struct qp *qp, const struct core_cmd *cmd)
 {
 	uint16_t index = cmd->mask & ABI_QP_PKEY_INDEX ? cmd->attr.pkey_index : qp->attr.pkey_index;
@@ -99,9 +99,9 @@ static bool pkey_exists(const struct port *p, const struct qp *qp, const struct 
 	return index < p->pkeys && pkey_valid(p->pkey[index]);
 }
 
-/* QPS-15, BTH-11, VAL-09: a QP has one port. Its packets leave by it, with a P_Key of its table,
- * and are no longer than it can send. A QP that stays at its port keeps what it has, also when the
- * port can do less than before (doc/decisions/0030).
+/* QPS-15, BTH-11, VAL-09: a QP has one port. Its packets leave by that port, with a P_Key of its
+ * table, and fit its MTU. A QP that stays at its port keeps its values even when the port's limits
+ * have shrunk (doc/decisions/0030).
  * @return the first attribute that does not agree with the port, or 0. */
 static uint32_t not_of_port(const struct core *c, const struct qp *qp, const struct core_cmd *cmd)
 {
@@ -122,7 +122,7 @@ static uint32_t not_of_port(const struct core *c, const struct qp *qp, const str
 	return 0;
 }
 
-/* QPS-14: nothing is touched before all have been asked. */
+/* QPS-14: everything is checked before anything changes. */
 static bool allowed(const struct core *c, const struct qp *qp, struct core_cmd *cmd, unsigned to)
 {
 	cmd->verdict = transition_allowed(qp, cmd, to);
@@ -138,9 +138,9 @@ static bool allowed(const struct core *c, const struct qp *qp, struct core_cmd *
 	return !cmd->verdict.attrs;
 }
 
-/* --- doing it ------------------------------------------------------------------------- */
+/* --- the change ----------------------------------------------------------------------- */
 
-/* BTH-11, VAL-09: what the entry of the QP's index says now. */
+/* BTH-11, VAL-09: reads the current entry at the QP's index. */
 static void load_pkey(const struct core *c, struct qp *qp)
 {
 	const struct abi_qp_attr *a = &qp->attr;
@@ -205,12 +205,12 @@ static void set_limits(struct qp *qp, const struct core_cmd *cmd)
 		q->max_dest_rd_atomic = a->max_dest_rd_atomic;
 }
 
-/* QPS-16: as new, but for what identifies it. What is posted is thrown away; indices go on, so
- * the application need not start its rings anew. */
+/* QPS-16: initial state, except for the QP's identity. Posted WQEs are discarded; indices continue,
+ * so the application need not restart its rings. */
 static int reset(struct core *c, struct qp *qp, struct core_cmd *cmd)
 {
 	const uint32_t step = 256;
-	uint32_t max = qp->sq.depth + qp->rq.depth; /* it may go on posting: not for ever */
+	uint32_t max = qp->sq.depth + qp->rq.depth; /* bounded: the application may go on posting */
 	uint32_t n;
 
 	qp->state = ABI_QPS_RESET;
@@ -231,12 +231,12 @@ static int reset(struct core *c, struct qp *qp, struct core_cmd *cmd)
 	return 0;
 }
 
-/* SQE -> RTS. What was posted so far is flushed first, as it would have been (IBA 10.3.1.7); all
- * that was built is sealed by now. */
+/* SQE -> RTS. Everything posted so far is flushed first, as it would have been in SQE (IBA
+ * 10.3.1.7); every packet that was built is sealed by now. */
 static int recover(struct core *c, struct qp *qp, struct core_cmd *cmd, uint64_t now)
 {
 	const uint32_t step = 256;
-	uint32_t max = 2 * qp->sq.depth; /* it may go on posting: not for ever */
+	uint32_t max = 2 * qp->sq.depth; /* bounded: the application may go on posting */
 	uint32_t n = 0;
 
 	qp->tx_call = 0;
@@ -267,7 +267,7 @@ static int change(struct core *c, struct qp *qp, struct core_cmd *cmd, uint64_t 
 {
 	unsigned to = state_after(qp, cmd);
 
-	/* A reset that takes several steps has changed the state with its first. */
+	/* A reset in several steps has changed the state with its first. */
 	if (!(to == ABI_QPS_RESET && cmd->progress) && !allowed(c, qp, cmd, to))
 		return -EINVAL;
 	if (to == ABI_QPS_RESET)
@@ -302,7 +302,7 @@ static int change(struct core *c, struct qp *qp, struct core_cmd *cmd, uint64_t 
 		qp->why.first_wqe = qp->comp.head;
 	}
 	qp->state = (uint8_t)to;
-	qp_make_ready(c, qp); /* what was posted before RTS goes now (REQ-21) */
+	qp_make_ready(c, qp); /* requests posted before RTS are sent now (REQ-21) */
 	return 0;
 }
 
@@ -341,11 +341,11 @@ static void detach_qp(struct core *c, struct qp *qp, uint64_t now)
 	inject_qp(c, qp, NULL);
 }
 
-/* A17.4.2: the AV stays what it was, but for the L2 address that was found for it. */
+/* A17.4.2: the AV is unchanged, except for its resolved L2 address. */
 static void readdress(struct core *c, struct qp *qp, const struct core_cmd *cmd)
 {
 	if (!qp->path.hdr_len)
-		return; /* it was reset meanwhile and leads nowhere */
+		return; /* it was reset meanwhile and has no path */
 	path_readdress(&qp->path, cmd->path.dmac, cmd->sgid.mac, cmd->path.local);
 	memcpy(qp->attr.ah.dmac, cmd->path.dmac, 6);
 	qp_rerouted(c, qp);

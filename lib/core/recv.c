@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Receive WQEs: taken, filled and completed for the responder; flushed and thrown away with the
- * QP.
+ * Receive WQEs: taken, filled and completed for the responder; flushed and discarded with the QP.
  */
 #include "recv.h"
 #include "responder.h"
@@ -10,7 +9,7 @@
 union entry {
 	struct abi_recv_wqe wqe;
 	uint8_t bytes[SRQ_ENTRY_MAX];
-} __attribute__((aligned(16))); /* of uaccess_wqe() */
+} __attribute__((aligned(16))); /* for uaccess_wqe() */
 _Static_assert(ABI_RECV_WQE_HDR + SGE_MAX * sizeof(struct abi_sge) <= sizeof(union entry),
 	"a receive WQE fits its copy");
 
@@ -18,7 +17,7 @@ static ALWAYS_INLINE void wqe_read(
 	struct qp *qp, const union entry *copy, uint32_t max_sge, uint32_t pd)
 {
 	struct recv_wqe *w = &qp->resp.wqe;
-	/* wqe.sge is only as long as the smallest entry has room for. */
+	/* wqe.sge is declared only as long as the smallest entry. */
 	const struct abi_sge *sge = (const void *)(copy->bytes + ABI_RECV_WQE_HDR);
 	uint32_t n = ABI_WQE_COUNT(copy->wqe.ctl);
 
@@ -29,7 +28,7 @@ static ALWAYS_INLINE void wqe_read(
 	w->num_sge = w->invalid ? 0 : n;
 	for (uint32_t i = 0; i < w->num_sge; i++) {
 		w->sge[i] = sge[i];
-		w->length += w->sge[i].length; /* 64 bits: sixteen may exceed 4 GiB */
+		w->length += w->sge[i].length; /* 64 bits: the sum of sixteen may exceed 4 GiB */
 	}
 	if (w->length > MSG_LEN_MAX)
 		w->length = MSG_LEN_MAX;
@@ -52,7 +51,7 @@ static ALWAYS_INLINE bool rq_take(struct qp *qp)
 	return true;
 }
 
-/* SRQ-02: one for each message, whichever QP and worker it comes to. */
+/* SRQ-02: one per message, whichever QP and worker receives it. */
 static NOINLINE bool shared_take(struct core *c, struct qp *qp, struct srq *srq)
 {
 	union entry copy;
@@ -63,18 +62,18 @@ static NOINLINE bool shared_take(struct core *c, struct qp *qp, struct srq *srq)
 			srq_event(c, srq, ABI_EVENT_SRQ_ERR); /* SRQ-08, EVT-04 */
 		return false;
 	}
-	if (srq_limit_reached(srq)) /* of what is left; or asked for in vain (SRQ-04) */
+	if (srq_limit_reached(srq)) /* by what is left, or by a take that failed (SRQ-04) */
 		srq_event(c, srq, ABI_EVENT_SRQ_LIMIT_REACHED);
 	if (taken == SRQ_EMPTY) {
 		atomic_fetch_add_explicit(&srq->starved, 1, memory_order_relaxed);
 		return false;
 	}
-	qp->rq.next++; /* for who looks at the QP */
+	qp->rq.next++; /* for the trace and for queries */
 	wqe_read(qp, &copy, srq->max_sge, srq->pd);
 	return true;
 }
 
-/* XRC-04: the SRQ that a request names, if it is one of the QP's domain. */
+/* XRC-04: the SRQ that a request names, if it belongs to the QP's domain. */
 static struct srq *srq_of_domain(const struct core *c, const struct qp *qp, uint32_t srqn)
 {
 	struct srq *srq = srq_find(c->cfg.srqs, srqn);
@@ -143,7 +142,8 @@ uint32_t recv_max_sge(const struct core *c, const struct qp *qp)
 	return srq ? srq->max_sge : qp->rq.max_sge;
 }
 
-/* XRC-05: in the SRQ's CQ, on the lane of this worker. The SRQ may have gone, and its CQ with it.
+/* XRC-05: completes in the SRQ's CQ, on this worker's lane. The SRQ, and its CQ with it, may have
+ * been destroyed.
  */
 static NOINLINE void xrc_complete(struct core *c, struct qp *qp, struct abi_cqe *cqe, uint64_t now)
 {
@@ -154,14 +154,14 @@ static NOINLINE void xrc_complete(struct core *c, struct qp *qp, struct abi_cqe 
 	cqe->srqn = srq->srqn;
 	qp->recv_lane = &srq->cq->lane[c->cfg.worker];
 	qp_complete(c, qp, cqe, now);
-	qp->recv_lane = NULL; /* nobody takes it away when the CQ goes */
+	qp->recv_lane = NULL; /* no QP holds a lane of a CQ that may be destroyed */
 }
 
 static ALWAYS_INLINE void complete(
 	struct core *c, struct qp *qp, uint8_t status, const struct pkt *pkt, uint64_t now)
 {
 	struct abi_cqe cqe = {
-		/* CQ-08: these count in errors too */
+		/* CQ-08: valid in errors too */
 		.wr_id = qp->resp.wqe.wr_id,
 		.qpn = qp->qpn,
 		.src_qp = qp->attr.dest_qpn,
@@ -253,7 +253,7 @@ uint8_t recv_place_at(
 	return place(c, qp, off, data, len);
 }
 
-/* SRQ-07, EVT-04: the WQE that the QP had is its last. What else is posted is for others. */
+/* SRQ-07, EVT-04: the QP has taken its last WQE. Further WQEs of the SRQ go to other QPs. */
 static void last_wqe_reached(struct core *c, struct qp *qp)
 {
 	if ((!qp->srq && qp->type != ABI_QPT_XRC_RECV) || qp->resp.last_wqe)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * RC requester: takes WQEs from the send queue, cuts messages into packets, obeys window,
- * credits, fences and the limit of outstanding READs. It goes back when the completer says so:
- * rxe's req_retry is go_back() there and requester_seek() here.
+ * RC requester: takes WQEs from the send queue, cuts messages into packets, obeys window, credits,
+ * fences and the limit of outstanding READs. It goes back when the completer says so: rxe's
+ * req_retry is go_back() there and requester_seek() here.
  */
 #include "completer.h"
 #include "mw_wqe.h"
@@ -12,7 +12,7 @@
 #include "timers.h"
 #include "ud.h"
 
-/* WQEs in a row that send nothing, in one turn. */
+/* WQEs in a row, in one turn, that send nothing. */
 #define LOCAL_MAX 16u
 
 void requester_start(struct qp *qp, uint32_t psn)
@@ -27,7 +27,7 @@ void requester_resume(struct qp *qp)
 	qp->req.psn = qp->req.psn_new;
 	qp->req.psn_assign = qp->req.psn_new;
 	qp->req.cur = qp->req.fetched;
-	qp->req.sge_wqe = qp->req.cur - 1; /* no WQE's */
+	qp->req.sge_wqe = qp->req.cur - 1; /* no WQE has this index */
 }
 
 void requester_reset(struct qp *qp)
@@ -69,20 +69,20 @@ enum wr_kind {
 	WR_NONE, /* REQ-17: not an operation */
 	WR_DATA, /* SGEs or inline */
 	WR_ATOMIC,
-	WR_WORD, /* SGEs or inline, of one word */
+	WR_WORD, /* SGEs or inline, exactly one word */
 	WR_FLUSH,
 	WR_BIND,
 	WR_INVALIDATE,
 };
 
-/* Which services have it. */
+/* Services that support it. */
 enum wr_service {
 	SERVICE_ALL,
 	SERVICE_CONNECTED,
 	SERVICE_RELIABLE,
 };
 
-/* By enum abi_wr_opcode. */
+/* Indexed by enum abi_wr_opcode. */
 static const struct wr_op {
 	uint8_t kind;	    /* enum wr_kind */
 	uint8_t service;    /* enum wr_service */
@@ -116,7 +116,7 @@ static bool opcode_supported(const struct qp *qp, unsigned opcode) /* REQ-17, UC
 {
 	if (opcode >= ARRAY_SIZE(wr_ops))
 		return false;
-	if (likely(qp->reliable)) /* it has them all */
+	if (likely(qp->reliable)) /* supports all of them */
 		return true;
 	return wr_ops[opcode].service == SERVICE_ALL ||
 	       (wr_ops[opcode].service == SERVICE_CONNECTED && qp->opc != OPC_UD);
@@ -129,8 +129,8 @@ static NOINLINE uint8_t refuse_sge(
 	return wqe_refuse(w, ABI_WC_LOC_PROT_ERR, CAUSE_POST_KEY, culprit);
 }
 
-/* Checks the SGEs of a copied WQE and sums them up.  @return a status, 0 when they are good. In
- * line for SEND, WRITE and READ. */
+/* Checks the SGEs of a copied WQE and adds up their lengths.  @return a status, 0 when they are
+ * good. Inlined for SEND, WRITE and READ. */
 static ALWAYS_INLINE uint8_t check_sges(
 	struct core *c, struct qp *qp, struct send_wqe *w, const struct abi_sge *sge, unsigned n)
 {
@@ -158,13 +158,13 @@ static NOINLINE uint8_t check_inline(
 {
 	if (n > qp->max_inline || (w->flags & WQE_FETCHES)) /* REQ-16 */
 		return wqe_refuse(w, ABI_WC_LOC_QP_OP_ERR, CAUSE_POST_INLINE, n);
-	memcpy(wqe_inline(w), data, n); /* REQ-15: a copy; no lkey is looked at */
+	memcpy(wqe_inline(w), data, n); /* REQ-15: a copy; the lkey is ignored */
 	w->num_sge = 0;
 	w->length = n;
 	return 0;
 }
 
-/* The operands lie before the one SGE, which takes the original value. */
+/* The operands precede the only SGE, which receives the original value. */
 static uint8_t check_atomic(
 	struct core *c, struct qp *qp, struct send_wqe *w, const struct abi_wqe *e, unsigned n)
 {
@@ -201,7 +201,7 @@ static uint8_t check_flush(struct send_wqe *w, const struct abi_wqe *e)
 		       : 0;
 }
 
-/* All else is checked when it is executed. */
+/* Everything else is checked on execution. */
 static uint8_t check_bind(struct send_wqe *w, const struct abi_wqe *e)
 {
 	w->imm = e->bind.mr_lkey;
@@ -213,7 +213,8 @@ static uint8_t check_bind(struct send_wqe *w, const struct abi_wqe *e)
 	return WQE_LOCAL;
 }
 
-/* What is more, or less, than SGEs or inline data; out of the way of what is just that. */
+/* Uncommon WQEs (atomics, FLUSH, invalidate, bind), out of line so that plain SENDs, WRITEs and
+ * READs stay short. */
 static NOINLINE uint8_t check_operands(
 	struct core *c, struct qp *qp, struct send_wqe *w, const struct abi_wqe *e, unsigned n)
 {
@@ -260,11 +261,11 @@ static ALWAYS_INLINE uint8_t wqe_validate(
 static ALWAYS_INLINE bool fetch(struct core *c, struct qp *qp)
 {
 	struct ring *sq = &qp->sq;
-	/* The longest stride: sixteen SGEs or the inline limit, behind the header. */
+	/* The longest stride: the header and sixteen SGEs, or the inline limit. */
 	union {
 		struct abi_wqe wqe;
 		uint8_t bytes[1024];
-	} copy __attribute__((aligned(16))); /* of uaccess_wqe() */
+	} copy __attribute__((aligned(16))); /* for uaccess_wqe() */
 	struct send_wqe *w;
 
 	_Static_assert(ABI_WQE_HDR + INLINE_MAX <= sizeof(copy), "a WQE fits its copy");
@@ -285,7 +286,7 @@ static ALWAYS_INLINE bool fetch(struct core *c, struct qp *qp)
 	}
 	/* REQ-01, REQ-04; REQ-05: an ATOMIC is shorter than any MTU, and a FLUSH has no length */
 	w->last_psn = seq24_add(w->first_psn, qp_packets(qp, w->length) - 1);
-	/* CRD-04: in the peer's MSN each request of a long READ is a message. */
+	/* CRD-04: each request of a long READ counts as a message in the peer's MSN. */
 	qp->req.ssn = seq24_add(qp->req.ssn, wqe_is_read(w) ? read_part(w, w->last_psn) + 1 : 1);
 	w->ssn = qp->req.ssn;
 	qp->req.psn_assign = seq24_add(w->last_psn, 1);
@@ -297,7 +298,7 @@ NOINLINE bool requester_fetch(struct core *c, struct qp *qp)
 	return fetch(c, qp);
 }
 
-/* --- may it go? ----------------------------------------------------------------------- */
+/* --- may it be sent? --------------------------------------------------------------------- */
 
 void requester_seek(struct qp *qp)
 {
@@ -315,18 +316,18 @@ static uint32_t in_flight(const struct qp *qp)
 	return qp->req.sent - qp->comp.acked;
 }
 
-/* Credits hold a message back (CRD-04, CRD-05) while an ACK is on its way; else one packet may
- * always go, or a peer that says "no credits" would never be asked again (CRD-09). */
+/* Credits hold a message back (CRD-04, CRD-05) while an ACK is expected; otherwise one packet may
+ * always be sent, or a peer that reports no credits would never be asked again (CRD-09). */
 static bool credit_blocks(const struct qp *qp, const struct send_wqe *w)
 {
 	bool asked = in_flight(qp) && !qp->req.since_ackreq;
 
-	/* CRD-06: only what takes a receive WQE */
+	/* CRD-06: only requests that consume a receive WQE */
 	return qp->comp.limited && (w->flags & WQE_TAKES_RECV) && asked &&
 	       seq24_lt(qp->comp.limit, w->ssn);
 }
 
-/* BTH-16: never 2^23 PSNs outstanding; single packets behind a long READ count as well. */
+/* BTH-16: never 2^23 PSNs outstanding; single packets after a long READ count as well. */
 static bool psn_window_blocks(const struct qp *qp, const struct send_wqe *w)
 {
 	uint32_t last = wqe_is_read(w) ? read_last_psn(w, qp->req.psn) : qp->req.psn;
@@ -341,10 +342,10 @@ static bool may_send(const struct qp *qp, const struct send_wqe *w)
 		return false; /* REQ-10 */
 	if (psn_window_blocks(qp, w))
 		return false;
-	if (wqe_has_response(w)) /* REQ-08; what is behind waits too, for order */
+	if (wqe_has_response(w)) /* REQ-08; later WQEs wait too, to keep the order */
 		return qp->req.rd_started - qp->comp.rd_done < qp->attr.max_rd_atomic;
-	/* One that asks may always follow those that did not: a window that was made smaller has
-	 * room for none, and no ACK would be on its way (REQ-51). */
+	/* A packet that asks for an ACK may always follow those that did not: a window that shrank
+	 * has no room left, and no ACK would be expected (REQ-51). */
 	return (in_flight(qp) < qp->win.size || qp->req.since_ackreq) && !credit_blocks(qp, w);
 }
 
@@ -355,7 +356,7 @@ static uint8_t request_opcode(const struct send_wqe *w, bool first, bool last)
 	return wr_ops[w->opcode].code[first][last];
 }
 
-/* Puts the SGE cursor on message offset @p off. */
+/* Moves the SGE cursor to message offset @p off. */
 static void cursor_seek(struct qp *qp, struct send_wqe *w, uint32_t off)
 {
 	struct qp_req *r = &qp->req;
@@ -369,8 +370,8 @@ static void cursor_seek(struct qp *qp, struct send_wqe *w, uint32_t off)
 		r->sge_off -= wqe_sge(w)[r->sge++].length;
 }
 
-/* Lists the @p len bytes at the cursor as pieces of memory and moves the cursor behind them.
- * The keys are looked up again for each packet (MR-06).  @return false when one fails. */
+/* Lists the @p len bytes at the cursor as pieces of memory and advances the cursor. The keys are
+ * looked up again for each packet (MR-06).  @return false when one fails. */
 static ALWAYS_INLINE bool gather(
 	struct core *c, struct qp *qp, struct send_wqe *w, struct txd *t, uint32_t len)
 {
@@ -425,11 +426,11 @@ static void write_reth(uint8_t *reth, uint64_t va, uint32_t rkey, uint32_t len)
 	put_be32(reth + 12, len);
 }
 
-/* AckReq: on the last packet of a message (BTH-13), at least each quarter of the window, and
+/* AckReq: on the last packet of a message (BTH-13), at least once per quarter of the window, and
  * before the window closes (REQ-51). */
 static bool want_ack(struct qp *qp, bool last)
 {
-	qp->req.since_ackreq++; /* of what is not reliable, all: may_send() lets it go on */
+	qp->req.since_ackreq++; /* unreliable: counts all packets, so may_send() never blocks */
 	if (unlikely(!qp->reliable))
 		return false; /* UC-02 */
 	if (!last && qp->req.since_ackreq < qp->win.size / 4 && in_flight(qp) + 1 < qp->win.size &&
@@ -439,12 +440,12 @@ static bool want_ack(struct qp *qp, bool last)
 	return true;
 }
 
-/* From the private WQE alone, so it is the same each time it is sent (REQ-48). */
+/* Built from the private WQE alone, so every retransmission is identical (REQ-48). */
 static ALWAYS_INLINE bool build_send_write(
 	struct core *c, struct qp *qp, struct send_wqe *w, struct txd *t)
 {
 	uint32_t psn = qp->req.psn;
-	bool first = psn == w->first_psn; /* REQ-49: also of a packet sent again */
+	bool first = psn == w->first_psn; /* REQ-49: for retransmitted packets too */
 	bool last = psn == w->last_psn;
 	uint32_t off = (uint32_t)seq24_diff(psn, w->first_psn) << qp->mtu_shift;
 	uint32_t len = last ? w->length - off : 1u << qp->mtu_shift; /* REQ-01 */
@@ -483,7 +484,7 @@ static ALWAYS_INLINE void build_read(
 	qp->req.since_ackreq = 0;
 }
 
-/* REQ-48: from the private WQE alone. */
+/* REQ-48: built from the private WQE alone. */
 static void build_atomic(struct core *c, struct qp *qp, struct send_wqe *w, struct txd *t)
 {
 	bool swap = w->opcode == ABI_WR_ATOMIC_CMP_AND_SWP;
@@ -508,7 +509,7 @@ static void build_flush(struct core *c, struct qp *qp, struct send_wqe *w, struc
 	qp->req.since_ackreq = 0;
 }
 
-/* FLU-08: like a WRITE, but answered like a READ. */
+/* FLU-08: like a WRITE, but acknowledged like a READ. */
 static bool build_atomic_write(struct core *c, struct qp *qp, struct send_wqe *w, struct txd *t)
 {
 	if (!build_send_write(c, qp, w, t))
@@ -517,7 +518,7 @@ static bool build_atomic_write(struct core *c, struct qp *qp, struct send_wqe *w
 	return true;
 }
 
-/* A request for one word, or none.  @return false when its memory went away. */
+/* A request for one word or for none.  @return false when its memory was deregistered. */
 static NOINLINE bool build_word(struct core *c, struct qp *qp, struct send_wqe *w, struct txd *t)
 {
 	if (wqe_is_atomic(w))
@@ -529,7 +530,7 @@ static NOINLINE bool build_word(struct core *c, struct qp *qp, struct send_wqe *
 	return true;
 }
 
-/* The packet at req.psn is built: what is next? */
+/* The packet at req.psn is built: advances the cursor. */
 static void advance(struct core *c, struct qp *qp, const struct send_wqe *w, uint64_t now)
 {
 	struct qp_req *r = &qp->req;
@@ -546,8 +547,8 @@ static void advance(struct core *c, struct qp *qp, const struct send_wqe *w, uin
 	timers_request_sent(c, qp, now);
 }
 
-/* Nothing before RTS (REQ-21). SQD finishes what was started, and starts nothing (REQ-50, QPS-19);
- * the rest stays queued (REQ-20). */
+/* Nothing is sent before RTS (REQ-21). SQD finishes what was started, and starts nothing (REQ-50,
+ * QPS-19); the rest stays queued (REQ-20). */
 static bool may_run(const struct qp *qp)
 {
 	if (qp->comp.rnr_wait)
@@ -560,8 +561,8 @@ static bool may_run(const struct qp *qp)
 	       seq24_lt(qp->req.psn, qp->req.psn_new) || mw_wqe_waits(qp);
 }
 
-/* Once more when something was posted just before the doorbell was armed; not for ever, should an
- * application play with the mark. */
+/* Tries once more when something was posted just before the doorbell was armed; not for ever, in
+ * case an application plays with the mark. */
 static ALWAYS_INLINE bool next_wqe(struct core *c, struct qp *qp)
 {
 	if (requester_full(qp))
@@ -596,8 +597,8 @@ static ALWAYS_INLINE struct send_wqe *current_wqe(struct core *c, struct qp *qp,
 	return NULL;
 }
 
-/* The packet at the cursor.  @return false when a key of its memory fails, or, of a datagram, its
- * egress is closed. */
+/* Builds the packet at the cursor.  @return false when a key of its memory fails, or the egress of
+ * a datagram is closed. */
 static ALWAYS_INLINE bool build(struct core *c, struct qp *qp, struct send_wqe *w, struct txd *t)
 {
 	if (wqe_is_read(w)) {
@@ -616,14 +617,14 @@ static ALWAYS_INLINE bool requester_next(struct core *c, struct qp *qp, struct t
 	bool fresh = qp->req.cur == qp->req.fetched;
 	struct send_wqe *w;
 
-	/* Who only answers leaves the ring and its lines alone. */
+	/* A QP that only responds never touches the send ring and its cache lines. */
 	if ((fresh && qp->req.rings) || !may_run(qp))
 		return false;
 	w = current_wqe(c, qp, now);
 	if (!w)
 		return false;
 	if (wqe_has_response(w) && !qp->attr.max_rd_atomic) {
-		/* REQ-09: now, since SQD may change it */
+		/* REQ-09: checked now, since SQD may change it */
 		w->status = wqe_refuse(w, ABI_WC_LOC_QP_OP_ERR, CAUSE_POST_NO_READS, 0);
 		completer_settle(c, qp, now);
 		return false;
@@ -632,10 +633,10 @@ static ALWAYS_INLINE bool requester_next(struct core *c, struct qp *qp, struct t
 		return false;
 	if (!build(c, qp, w, t)) {
 		if (qp->opc == OPC_UD && !egress_is_open(c, ud_egress(c, qp))) {
-			qp_make_ready(c, qp); /* each datagram goes its own way */
+			qp_make_ready(c, qp); /* each datagram has its own path */
 			return false;
 		}
-		/* the region went away meanwhile */
+		/* the region was deregistered meanwhile */
 		cause_refuse_sge(c, qp, qp->req.cur, qp->req.sge);
 		w->status = wqe_refuse(w, ABI_WC_LOC_PROT_ERR, CAUSE_KEY_GONE, qp->req.sge);
 		completer_settle(c, qp, now);

@@ -9,7 +9,7 @@
 /** Builds the QP's next request packets, up to @p n.  @return how many it may send now. */
 unsigned requester_tx(struct core *c, struct qp *qp, struct txd out[], unsigned n, uint64_t now);
 
-/** @return @p status, of a WQE that cannot be executed because of @p why. */
+/** Records @p why a WQE cannot be executed.  @return @p status. */
 static inline uint8_t wqe_refuse(
 	struct send_wqe *w, uint8_t status, enum cause why, uint32_t culprit)
 {
@@ -23,15 +23,15 @@ static inline uint8_t wqe_refuse(
 bool requester_payload(struct core *c, struct qp *qp, struct send_wqe *w, struct txd *t,
 	uint32_t off, uint32_t len);
 
-/** @return whether the private ring has no room: the application posted more than the queue holds,
- *  and everything of that is in flight. */
+/** @return whether the private ring is full: the application posted more than the queue holds, and
+ *  everything in it is in flight. */
 static inline bool requester_full(const struct qp *qp)
 {
 	return qp->req.fetched - qp->comp.head == qp->sq.depth;
 }
 
-/** Goes (back, or forward) to comp.una, which lies in WQE comp.head: go-back-N after a loss, or
- *  a jump after a late ACK. */
+/** Seeks (back or forward) to comp.una, which lies in WQE comp.head: go-back-N after a loss, or a
+ *  jump after a late ACK. */
 void requester_seek(struct qp *qp);
 
 /** Copies and validates the next WQE of the send queue; the private ring must have room.
@@ -41,14 +41,14 @@ bool requester_fetch(struct core *c, struct qp *qp);
 /** Requester part of INIT -> RTR -> RTS: the first PSN. */
 void requester_start(struct qp *qp, uint32_t psn);
 
-/** SQE -> RTS, after the send queue was flushed: goes on with the PSN behind what was sent. */
+/** SQE -> RTS, after the send queue was flushed: continues with the PSN after the last one sent. */
 void requester_resume(struct qp *qp);
 
-/** RESET: all but the ring's position is as new. */
+/** RESET: initial state, except for the ring's position. */
 void requester_reset(struct qp *qp);
 
-/** Throws away what is posted to the send queue (RESET). Bounded by @p max entries.
- *  @return entries thrown away. */
+/** Discards the WQEs posted to the send queue (RESET), at most @p max.
+ *  @return number of entries discarded. */
 uint32_t requester_discard(struct qp *qp, uint32_t max);
 
 /** Nothing to fetch: from now on the application must ring.  @return false when something was
@@ -84,13 +84,13 @@ static inline bool wqe_has_response(const struct send_wqe *w)
 	return w->flags & WQE_RESPONSE;
 }
 
-/** @return the rights to its own memory that @p w needs (REQ-45). */
+/** @return the access rights to local memory that @p w needs (REQ-45). */
 static inline uint32_t wqe_local_access(const struct send_wqe *w)
 {
 	return w->flags & WQE_FETCHES ? ABI_ACCESS_LOCAL_WRITE : 0;
 }
 
-/** @return which of the requests of READ @p w covers @p psn. */
+/** @return the index of the request of READ @p w that covers @p psn. */
 static inline uint32_t read_part(const struct send_wqe *w, uint32_t psn)
 {
 	return (uint32_t)seq24_diff(psn, w->first_psn) / READ_PSNS_MAX;

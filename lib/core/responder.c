@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * RC responder, receive side. A request passes through the checks in the order of
- * responder_rx(); each check is one function and answers how the packet goes on.
+ * RC responder, receive side. A request passes through the checks in the order of responder_rx();
+ * each check is one function and decides whether the packet passes.
  */
 #include "packet.h"
 #include "placement.h"
@@ -39,8 +39,8 @@ static void owe_nak(struct core *c, struct qp *qp, uint8_t syndrome, uint32_t ps
 void responder_fatal(
 	struct core *c, struct qp *qp, uint8_t syndrome, uint32_t psn, uint32_t event, uint64_t now)
 {
-	/* A region that goes takes a READ's responses too while they precede the NAK: the NAK moves
-	 * to the earlier PSN (RSP-31), but the owner was told. */
+	/* A region that is deregistered may also fail the READ responses that precede the NAK: the
+	 * NAK then moves to the earlier PSN (RSP-31), but the owner has had its event. */
 	if (qp->resp.drain && qp->resp.owed == OWE_NAK && qp->resp.syndrome == syndrome)
 		event = 0;
 	else if (syndrome == NAK_REMOTE_ACCESS)
@@ -48,7 +48,7 @@ void responder_fatal(
 	else if (syndrome == NAK_INVALID_REQ)
 		c->count.resp_remote_invalid_request++;
 	owe_nak(c, qp, syndrome, psn); /* RSP-22: the NAK, the event, then ERR */
-	qp->resp.drain = true;	       /* before ERR, which else silences the responder */
+	qp->resp.drain = true;	       /* before ERR, which otherwise silences the responder */
 	if (event)
 		qp_event(c, qp, event);
 	qp_error(c, qp, now);
@@ -75,7 +75,7 @@ enum verdict access_error(
 void responder_read_failed(
 	struct core *c, struct qp *qp, uint8_t syndrome, uint32_t psn, uint32_t event, uint64_t now)
 {
-	qp->resp.res_next = qp->resp.res_head; /* nothing follows but the NAK */
+	qp->resp.res_next = qp->resp.res_head; /* nothing follows except the NAK */
 	responder_fatal(c, qp, syndrome, psn, event, now);
 }
 
@@ -95,10 +95,10 @@ void responder_recv_failed(
 	struct core *c, struct qp *qp, uint8_t status, uint8_t syndrome, uint64_t now)
 {
 	cause_publish(qp, now);
-	/* A full CQ moves the QP to ERR here, and what is owed precedes the NAK (RSP-27). */
+	/* A full CQ moves the QP to ERR here, but what is owed must precede the NAK (RSP-27). */
 	qp->resp.drain = true;
 	recv_complete(c, qp, status, NULL, now);
-	responder_fatal(c, qp, syndrome, qp->resp.epsn, 0, now); /* RSP-22: the CQE tells */
+	responder_fatal(c, qp, syndrome, qp->resp.epsn, 0, now); /* RSP-22: the CQE reports it */
 }
 
 /* --- the checks ----------------------------------------------------------------------- */
@@ -121,7 +121,8 @@ void responder_not_ready(struct core *c, struct qp *qp, uint8_t timer)
 	owe_nak(c, qp, AETH_RNR_NAK | timer, qp->resp.epsn);
 }
 
-/* No receive WQE: ask for time. ePSN stays, nothing is written (RSP-16, RSP-17, SRQ-03). */
+/* No receive WQE: asks the peer to wait. ePSN stays, nothing is written (RSP-16, RSP-17,
+ * SRQ-03). */
 static enum verdict receiver_not_ready(struct core *c, struct qp *qp)
 {
 	c->count.out_of_buffer++;
@@ -139,7 +140,7 @@ static enum verdict no_recv_wqe(struct core *c, struct qp *qp, const struct pkt 
 	}
 	if (why == CAUSE_XRC_SRQ)
 		return invalid_request(c, qp, pkt, why, now);
-	cause_request(c, qp, pkt, why); /* SRQ-08: its owner knows by SRQ_ERR */
+	cause_request(c, qp, pkt, why); /* SRQ-08: SRQ_ERR has told its owner */
 	responder_fatal(c, qp, NAK_REMOTE_OP, qp->resp.epsn, ABI_EVENT_QP_FATAL, now);
 	return DONE;
 }
@@ -151,7 +152,7 @@ static bool psn_ahead(struct core *c, struct qp *qp, uint32_t psn)
 	if (!qp->resp.nak_sent || seq24_lt(qp->resp.early, psn))
 		qp->resp.early = psn;
 	if (qp->resp.nak_sent || qp->resp.rnr_sent)
-		return false; /* RSP-03, RSP-18: said once */
+		return false; /* RSP-03, RSP-18: sent once only */
 	qp->resp.nak_sent = true;
 	owe_nak(c, qp, NAK_PSN_SEQUENCE, qp->resp.epsn); /* RSP-02 */
 	return true;
@@ -175,7 +176,7 @@ static enum verdict check_op_valid(
 
 	switch (pkt->op->kind) {
 	case KIND_SEND:
-	case KIND_FLUSH: /* its rights are those of a region */
+	case KIND_FLUSH: /* the region's rights decide */
 		ok = true;
 		break;
 	case KIND_WRITE:
@@ -207,8 +208,9 @@ static bool has_response(const struct opcode *op)
 	return kinds >> op->kind & 1;
 }
 
-/* As many READs and ATOMICs may wait for their responses as was agreed. Responses to duplicates do
- * not count: a requester that sends a new request needs them no more, so the oldest gives way. */
+/* At most the agreed number of READs and ATOMICs may wait for their responses. Responses to
+ * duplicates do not count: a requester that sends a new request needs them no more, so the oldest
+ * gives way. */
 static enum verdict check_rd_atomic(
 	struct core *c, struct qp *qp, const struct pkt *pkt, uint64_t now)
 {
@@ -222,7 +224,7 @@ static enum verdict check_rd_atomic(
 	return PASS;
 }
 
-/* A place for what the request needs: a receive WQE, or a slot for its responses. */
+/* Reserves what the request needs: a receive WQE, or a slot for its responses. */
 static enum verdict check_resource(
 	struct core *c, struct qp *qp, const struct pkt *pkt, uint64_t now)
 {
@@ -244,7 +246,7 @@ static enum verdict check_resource(
 	return PASS;
 }
 
-/* Payload sizes, and room in the receive WQE. */
+/* Payload sizes, and the space in the receive WQE. */
 static enum verdict check_length(struct core *c, struct qp *qp, const struct pkt *pkt, uint64_t now)
 {
 	if (!packet_length_ok(qp, pkt))
@@ -259,7 +261,7 @@ static enum verdict check_length(struct core *c, struct qp *qp, const struct pkt
 	return PASS;
 }
 
-/* The header of a WRITE or READ. @p at: where what it names lies, if that is anything. */
+/* The header of a WRITE or READ. @p at: the address that it resolves to, if it names any bytes. */
 static ALWAYS_INLINE enum verdict check_reth(
 	struct core *c, struct qp *qp, const struct pkt *pkt, uint8_t **at, uint64_t now)
 {
@@ -271,7 +273,7 @@ static ALWAYS_INLINE enum verdict check_reth(
 		return invalid_request(c, qp, pkt, CAUSE_MESSAGE_LENGTH, now);
 	if (!pkt->dma_len) /* RSP-12, C9-88 */
 		return PASS;
-	/* RSP-13, RSP-14: of the whole message, before its first byte is written. */
+	/* RSP-13, RSP-14: for the whole message, before its first byte is written. */
 	if (rkey_resolve(c->cfg.mrs, pkt->rkey, qp->pd, qp->qpn, access, pkt->va, pkt->dma_len,
 		    at) != MR_OK)
 		return access_error(c, qp, pkt, CAUSE_RKEY, now);
@@ -281,7 +283,7 @@ static ALWAYS_INLINE enum verdict check_reth(
 static ALWAYS_INLINE enum verdict check_rkey(
 	struct core *c, struct qp *qp, const struct pkt *pkt, uint8_t **at, uint64_t now)
 {
-	/* The others look theirs up once, when they are executed. */
+	/* The other kinds look theirs up once, on execution. */
 	if (pkt->op->reth && pkt->op->kind <= KIND_READ && check_reth(c, qp, pkt, at, now) != PASS)
 		return DONE;
 	if (pkt->op->kind == KIND_WRITE && !write_length_ok(qp, pkt))
@@ -307,7 +309,7 @@ static ALWAYS_INLINE enum verdict execute_send(
 	return PASS;
 }
 
-/* Application memory faulted under a request. EVT-03 */
+/* Application memory faulted while a request was executed. EVT-03 */
 void memory_fault(struct core *c, struct qp *qp, const struct pkt *pkt, uint64_t now)
 {
 	c->count.access_faults++;
@@ -355,11 +357,11 @@ struct resp_res *res_new(
 		.length = len,
 		.va = pkt->va,
 		.msn = seq24_add(r->msn, 1),
-		/* Some requesters do not take a READ response as an ACK of what came before it, so
-		 * an ACK that was asked for is given (spec-errors 62); but not one for a duplicate
-		 * from before another READ. */
+		/* Some requesters do not take a READ response as an ACK of earlier requests, so an
+		 * ACK that was asked for is sent (spec-errors 62); but not one for a duplicate from
+		 * before another READ. */
 		.ack_first = r->owed == OWE_ACK && seq24_add(r->ack_psn, 1) == pkt->psn,
-	}; /* RSP-37: over the oldest */
+	}; /* RSP-37: replaces the oldest */
 	if (res->ack_first)
 		r->owed = OWE_NOTHING;
 	if (r->res_kept < RD_ATOMIC_MAX)
@@ -377,8 +379,8 @@ static enum verdict execute_read(struct core *c, struct qp *qp, const struct pkt
 	return PASS;
 }
 
-/* RSP-33, RSP-34, RSP-36: executed now, once; the answer waits for its turn. The key is looked up
- * once, so that the word that was checked is the one that is operated on. */
+/* RSP-33, RSP-34, RSP-36: executed now, once; the response waits for its turn. The key is looked up
+ * once, so that the word that was checked is the one operated on. */
 static enum verdict execute_atomic(
 	struct core *c, struct qp *qp, const struct pkt *pkt, uint64_t now)
 {
@@ -389,7 +391,7 @@ static enum verdict execute_atomic(
 	if (rkey_resolve(c->cfg.mrs, pkt->rkey, qp->pd, qp->qpn, ABI_ACCESS_REMOTE_ATOMIC, pkt->va,
 		    ATOMIC_LEN, &ptr) != MR_OK)
 		return access_error(c, qp, pkt, CAUSE_RKEY, now); /* RSP-13 */
-	/* RSP-32. A region whose addresses on the wire are no multiples of those in memory has no
+	/* RSP-32. A region whose wire addresses are not congruent to its memory addresses has no
 	 * word that a CPU could lock, either. */
 	if ((pkt->va | (uintptr_t)ptr) % ATOMIC_LEN)
 		return invalid_request(c, qp, pkt, CAUSE_ATOMIC_ALIGNMENT, now);
@@ -408,7 +410,7 @@ static enum verdict execute_atomic(
 
 /* --- duplicates ----------------------------------------------------------------------- */
 
-/* The slot whose original request covers @p psn, among those that are remembered. */
+/* The remembered slot whose original request covers @p psn. */
 static struct resp_res *res_find(struct qp *qp, uint32_t psn, uint32_t *idx)
 {
 	uint32_t kept = qp->attr.max_dest_rd_atomic;
@@ -424,8 +426,8 @@ static struct resp_res *res_find(struct qp *qp, uint32_t psn, uint32_t *idx)
 	return NULL;
 }
 
-/* Responses are sent from slot @p idx on. The stream that this cuts off begins anew behind them:
- * the requester has discarded what came of it, and must find no gap (RSP-27). */
+/* Sends responses from slot @p idx on. The stream that this interrupts starts over after them: the
+ * requester has discarded its responses, and must find no gap (RSP-27). */
 static void res_go_back(struct qp_resp *r, uint32_t idx)
 {
 	struct resp_res *cut = &r->res[r->res_next % RD_ATOMIC_MAX];
@@ -435,7 +437,7 @@ static void res_go_back(struct qp_resp *r, uint32_t idx)
 	r->res_next = idx;
 }
 
-/* Sends the responses of slot @p idx from @p psn on again. */
+/* Sends the responses of slot @p idx again, from @p psn on. */
 static void res_replay(
 	struct core *c, struct qp *qp, uint32_t idx, uint32_t psn, uint64_t va, uint32_t len)
 {
@@ -447,8 +449,8 @@ static void res_replay(
 		res_go_back(&qp->resp, idx);
 }
 
-/* RSP-40: executed again if it is a part of what was asked for before. The R_Key is looked up
- * (RSP-41) and the memory read (RSP-42) again, when the responses are built. */
+/* RSP-40: executed again if it is part of an earlier request. The R_Key is looked up (RSP-41) and
+ * the memory read (RSP-42) again, when the responses are built. */
 static enum drop duplicate_read(struct core *c, struct qp *qp, const struct pkt *pkt)
 {
 	uint32_t idx;
@@ -466,7 +468,7 @@ static enum drop duplicate_read(struct core *c, struct qp *qp, const struct pkt 
 	return DROP_NONE;
 }
 
-/* RSP-36, FLU-06, FLU-09: answered with what was saved, not executed. */
+/* RSP-36, FLU-06, FLU-09: answered with the saved result, not executed. */
 static enum drop duplicate_once(struct core *c, struct qp *qp, const struct pkt *pkt)
 {
 	uint32_t idx;
@@ -488,23 +490,23 @@ static enum drop answer_duplicate(struct core *c, struct qp *qp, const struct pk
 	case KIND_FLUSH:
 	case KIND_ATOMIC_WRITE:
 		return duplicate_once(c, qp, pkt);
-	case KIND_SEND: /* RSP-45: with what it would invalidate */
+	case KIND_SEND: /* RSP-45: nor is its key invalidated */
 	case KIND_WRITE:
-		/* RSP-39, RSP-44, C9-105: not executed; answered with the newest accepted PSN, not
-		 * counting READs: an ACK must not stand for responses that may be lost. A NAK that
-		 * is owed says as much, and one that was sent stays sent (RSP-04). */
+		/* RSP-39, RSP-44, C9-105: not executed; acknowledged with the newest accepted PSN,
+		 * not counting READs: an ACK must not stand for responses that may be lost. A NAK
+		 * that is owed says as much, and one that was sent stays sent (RSP-04). */
 		if (pkt->ackreq && qp->resp.owed == OWE_NOTHING) {
 			qp->resp.owed = OWE_ACK;
 			qp_make_ready(c, qp);
 		}
 		return DROP_NONE;
 	default:
-		return DROP_DUP_NO_RESOURCE; /* RSP-38: nothing is remembered of it */
+		return DROP_DUP_NO_RESOURCE; /* RSP-38: nothing of it was saved */
 	}
 }
 
-/* Answered as any other, but the peer's sq_psn is wrong when no good request came before: it takes
- * for done what was never executed. */
+/* Handled like any duplicate, but when no valid request came before, the peer's sq_psn is wrong:
+ * the peer takes as done what was never executed. */
 static enum drop duplicate_request(struct core *c, struct qp *qp, const struct pkt *pkt)
 {
 	enum drop why;
@@ -516,7 +518,7 @@ static enum drop duplicate_request(struct core *c, struct qp *qp, const struct p
 
 /* --- the pipeline --------------------------------------------------------------------- */
 
-/* The packet was executed: ePSN, MSN, completion. */
+/* The packet was executed: updates ePSN and MSN, and completes the receive. */
 static void accepted(struct core *c, struct qp *qp, const struct pkt *pkt, uint64_t now)
 {
 	struct qp_resp *r = &qp->resp;
@@ -531,21 +533,22 @@ static void accepted(struct core *c, struct qp *qp, const struct pkt *pkt, uint6
 		recv_complete_rc(c, qp, pkt, now);
 }
 
-/* RSP-23: now or, if more of the burst asks for it, once for all of them. */
+/* RSP-23: now or, if more packets of the burst ask for it, once for all of them. */
 static void acknowledge(struct core *c, struct qp *qp, const struct pkt *pkt)
 {
 	struct qp_resp *r = &qp->resp;
 	bool nak_void;
 
 	responder_established(c, qp);
-	r->rnr_sent = false; /* RSP-18: the flow goes on */
+	r->rnr_sent = false; /* RSP-18: the NAKed request was sent again */
 	if (r->owed == OWE_NAK && r->syndrome == NAK_PSN_SEQUENCE && seq24_le(r->epsn, r->early)) {
-		/* The packet was only late, but what overtook it was dropped: NAK that instead. */
+		/* The packet was only late, but the one that overtook it was dropped: NAK that
+		 * instead. */
 		r->nak_psn = r->epsn;
 		return;
 	}
 	r->nak_sent = false;	       /* RSP-03 */
-	nak_void = r->owed == OWE_NAK; /* it may stand for an ACK that was owed before */
+	nak_void = r->owed == OWE_NAK; /* it may have replaced an ACK that was owed */
 	if (nak_void)
 		r->owed = OWE_NOTHING;
 	if (has_response(pkt->op) || !(pkt->ackreq || nak_void))
@@ -587,7 +590,7 @@ enum drop responder_rx(struct core *c, struct qp *qp, const struct pkt *pkt, uin
 
 	if (ahead < 0)
 		return duplicate_request(c, qp, pkt);
-	if (ahead > 0) /* RSP-52: never executed, so what is written is written in PSN order */
+	if (ahead > 0) /* RSP-52: never executed, so memory is written in PSN order */
 		return psn_ahead(c, qp, pkt->psn) ? DROP_NONE
 		       : qp->resp.rnr_sent	  ? DROP_RNR_PENDING
 						  : DROP_PSN_AHEAD;
@@ -595,7 +598,7 @@ enum drop responder_rx(struct core *c, struct qp *qp, const struct pkt *pkt, uin
 		check_resource(c, qp, pkt, now) != PASS || check_length(c, qp, pkt, now) != PASS ||
 		check_rkey(c, qp, pkt, &at, now) != PASS)
 		return DROP_NONE;
-	/* RSP-24: the data lie in memory before an ACK is owed. */
+	/* RSP-24: the data are in memory before an ACK is owed. */
 	if (execute(c, qp, pkt, at, now) == PASS)
 		acknowledge(c, qp, pkt);
 	return DROP_NONE;

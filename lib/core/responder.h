@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/** @file responder.h  RC responder: request packets -> memory, completions and answers. */
+/** @file responder.h  RC responder: request packets -> memory, completions and responses. */
 #ifndef RESPONDER_H
 #define RESPONDER_H
 
 #include "qp.h"
 
-/** Takes a request packet whose ICRC, address and QP state are good.
+/** Handles a request packet after the checks of ICRC, addresses and QP state.
  *  @return 0 or the reason for the drop. */
 enum drop responder_rx(struct core *c, struct qp *qp, const struct pkt *pkt, uint64_t now);
 
@@ -15,20 +15,20 @@ static inline bool responder_owes(const struct qp *qp)
 	return qp->resp.owed != OWE_NOTHING || qp->resp.res_next != qp->resp.res_head;
 }
 
-/** Builds the QP's next response packet, if one is owed. Responses leave in PSN order:
- *  READ responses first, then the ACK or NAK for what came after them (RSP-27). */
+/** Builds the QP's next response packet, if one is owed. Responses leave in PSN order: READ
+ *  responses first, then the ACK or NAK for the requests after them (RSP-27). */
 bool responder_next(struct core *c, struct qp *qp, struct txd *t, uint64_t now);
 
-/** A request came that is good: the first one in RTR is told (RSP-46). */
+/** A valid request arrived: reports the first one in RTR (RSP-46). */
 void responder_established(struct core *c, struct qp *qp);
 
 /** Responder part of INIT -> RTR. */
 void responder_start(struct qp *qp, uint32_t psn);
 
-/** The QP went to ERR: what is owed still goes out if a fatal NAK is the reason, else nothing. */
+/** The QP went to ERR: what is owed is still sent if a fatal NAK is the reason, else nothing. */
 void responder_error(struct qp *qp);
 
-/** RESET: as new, but for its memory. */
+/** RESET: initial state, except for its memory. */
 void responder_reset(struct qp *qp);
 
 /** Completes one receive WQE of an ERR QP with WR_FLUSH_ERR, the one in use first (QPS-20).
@@ -38,22 +38,21 @@ bool responder_flush_one(struct core *c, struct qp *qp, uint64_t now);
 /** @return the oldest slot with responses to send, or NULL. */
 struct resp_res *responder_pending(struct qp_resp *r);
 
-/** Answers the request that is due with an RNR NAK of timer code @p timer, and does not execute it.
- */
+/** Answers the current request with an RNR NAK of timer code @p timer, and does not execute it. */
 void responder_not_ready(struct core *c, struct qp *qp, uint8_t timer);
 
-/** Raises a fatal NAK: owed with @p syndrome and PSN @p psn, an async event of type @p event
- *  (0: none), then ERR (RSP-22). */
+/** Raises a fatal NAK: owed with @p syndrome and PSN @p psn, an async event of type @p event (0:
+ *  none), then ERR (RSP-22). */
 void responder_fatal(struct core *c, struct qp *qp, uint8_t syndrome, uint32_t psn, uint32_t event,
 	uint64_t now);
 
-/** The same when the READ response with PSN @p psn cannot be built or sealed: the responses behind
- *  it are not sent, the NAK takes its place (RSP-31). */
+/** The same when the READ response with PSN @p psn cannot be built or sealed: the NAK replaces it,
+ *  and later responses are not sent (RSP-31). */
 void responder_read_failed(struct core *c, struct qp *qp, uint8_t syndrome, uint32_t psn,
 	uint32_t event, uint64_t now);
 
-/** Throws away what is posted to the receive queue (RESET). Bounded by @p max entries.
- *  @return entries thrown away. */
+/** Discards the WQEs posted to the receive queue (RESET), at most @p max.
+ *  @return number of entries discarded. */
 uint32_t responder_discard(struct qp *qp, uint32_t max);
 
 #endif

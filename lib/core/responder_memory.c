@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* RC responder: FLUSH and ATOMIC WRITE (IBTA 1.5, Annex A19), and what a SEND invalidates. */
+/* RC responder: FLUSH and ATOMIC WRITE (IBTA 1.5, Annex A19), and the invalidation by a SEND. */
 #include "mw_wqe.h"
 #include "recv.h"
 #include "responder_impl.h"
 
 /* --- FLUSH ------------------------------------------------------------------------------ */
 
-/* @return the rights that the placement types of @p feth want; 0 when they are none that exist
- * (decision 0094). */
+/* @return the rights that the placement types of @p feth need; 0 when it has types that do not
+ * exist (decision 0094). */
 static uint32_t flush_access(uint32_t feth)
 {
 	if (feth & FETH_PLT_MASK & ~(FETH_PLT_GLOBAL | FETH_PLT_PERSIST))
@@ -30,8 +30,8 @@ static bool flush_allowed(
 	return rkey_resolve(c->cfg.mrs, pkt->rkey, qp->pd, qp->qpn, access, va, len, NULL) == MR_OK;
 }
 
-/* FLU-04, FLU-07. What this QP wrote before, this worker stored, or one from which it took the QP
- * over; the fence has all other CPUs see it before the response leaves. */
+/* FLU-04, FLU-07. Earlier WRITEs of this QP were stored by this worker, or by one that handed the
+ * QP over; the fence makes them visible to all other CPUs before the response leaves. */
 enum verdict execute_flush(struct core *c, struct qp *qp, const struct pkt *pkt, uint64_t now)
 {
 	uint32_t access = flush_access(pkt->feth);
@@ -76,7 +76,7 @@ enum verdict execute_atomic_write(
 
 /* --- SEND with invalidate --------------------------------------------------------------- */
 
-/* INV-03, class J: the receive completes in error, and the requester is told. */
+/* INV-03, class J: the receive completes in error, and a NAK tells the requester. */
 enum verdict execute_invalidate(struct core *c, struct qp *qp, const struct pkt *pkt, uint64_t now)
 {
 	enum mw_result res = mw_qp_invalidate(c, qp, pkt->rkey);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* RC responder, send side: READ and ATOMIC responses, ACKs and NAKs. FLUSH and ATOMIC WRITE are
- * answered like a READ of no bytes (FLU-02, FLU-09). */
+ * answered like a READ of zero bytes (FLU-02, FLU-09). */
 #include "mw.h"
 #include "packet.h"
 #include "responder.h"
@@ -14,7 +14,7 @@ static void write_aeth(uint8_t *aeth, uint8_t syndrome, uint32_t msn)
 /* No end-to-end credits are generated: code 31 (CRD-02, SRQ-06). */
 #define SYNDROME_ACK (AETH_ACK | AETH_CREDIT_NONE)
 
-/* RSP-50: no flag, no AckReq, no payload that would need a pad. */
+/* RSP-50: no flags, no AckReq, no payload that would need a pad. */
 static void build_ack(
 	struct core *c, struct qp *qp, struct txd *t, uint8_t syndrome, uint32_t psn, uint32_t msn)
 {
@@ -46,8 +46,8 @@ struct resp_res *responder_pending(struct qp_resp *r)
 	return NULL;
 }
 
-/* One response of @p res. The key is looked up for each: the region may go meanwhile, which the
- * requester learns by a NAK in the response's place (RSP-31). */
+/* Builds one response of @p res. The key is looked up for each: the region may be deregistered
+ * meanwhile, and a NAK in place of the response tells the requester (RSP-31). */
 static bool build_read_resp(
 	struct core *c, struct qp *qp, struct resp_res *res, struct txd *t, uint64_t now)
 {
@@ -72,14 +72,14 @@ static bool build_read_resp(
 	eth = packet_begin(c, qp, t, code, 0, false, psn, len);
 	if (opcode_row(code)->aeth)
 		write_aeth(eth, SYNDROME_ACK, res->msn);
-	if (len) /* RSP-53, RSP-42: memory is read now, after what came before was written */
+	if (len) /* RSP-53, RSP-42: memory is read now, after earlier requests wrote theirs */
 		packet_payload(t, ptr, len);
 	res->next_psn = seq24_add(psn, 1);
-	qp->tx_call = c->tx_call; /* no window of it goes before this is sealed */
+	qp->tx_call = c->tx_call; /* no window of it is retired before this is sealed */
 	return true;
 }
 
-/* RSP-36: the result that was saved. */
+/* RSP-36: the saved result. */
 static void build_atomic_ack(struct core *c, struct qp *qp, struct resp_res *res, struct txd *t)
 {
 	uint8_t *eth = packet_begin(c, qp, t, qp->opc | OP_ATOMIC_ACK, 0, false, res->first_psn, 0);
@@ -89,7 +89,7 @@ static void build_atomic_ack(struct core *c, struct qp *qp, struct resp_res *res
 	res->next_psn = res->end_psn;
 }
 
-/* The next response of @p res, the oldest that has any. */
+/* Builds the next response of @p res, the oldest slot that has any. */
 static bool next_response(
 	struct core *c, struct qp *qp, struct resp_res *res, struct txd *t, uint64_t now)
 {
@@ -106,7 +106,7 @@ static bool next_response(
 	return build_read_resp(c, qp, res, t, now);
 }
 
-/* --- what comes after them ------------------------------------------------------------ */
+/* --- ACKs and NAKs after them -------------------------------------------------------- */
 
 static void next_owed(struct core *c, struct qp *qp, struct txd *t)
 {
@@ -124,7 +124,7 @@ bool responder_next(struct core *c, struct qp *qp, struct txd *t, uint64_t now)
 {
 	struct resp_res *res;
 
-	/* RSP-47; RSP-22: and the NAK of an ERR QP. */
+	/* RSP-47; RSP-22: also the NAK of an ERR QP. */
 	if (qp->state < ABI_QPS_RTR || (qp->state == ABI_QPS_ERR && !qp->resp.drain))
 		return false;
 	res = responder_pending(&qp->resp); /* RSP-27 */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Who sends next: sessions that have something take turns, a quantum of packets each, and with
- * each turn another QP of the session, so that a thousand QPs of one program get no more than the
- * only one of another. A doorbell makes a QP one of them. QPs whose packets leave by an egress
- * that is closed wait there, and nobody walks over them. */
+/* The transmit schedule: sessions with something to send take turns of a quantum of packets, with
+ * another of their QPs each time, so that a thousand QPs of one program get no more than the only
+ * QP of another. A doorbell makes a QP ready. QPs whose packets leave by a closed egress wait
+ * there, and nobody walks over them. */
 #include "completer.h"
 #include "inject.h"
 #include "qp.h"
@@ -11,8 +11,8 @@
 #include "trace.h"
 #include "ud.h"
 
-/* Packets that one QP sends before the next has its turn; also what is flushed a turn. Large
- * enough to keep a QP's lines warm, small enough that a burst serves several. */
+/* Packets that one QP sends before the next has its turn; also the WQEs flushed per turn. Large
+ * enough to keep a QP's cache lines warm, small enough that a burst serves several QPs. */
 #define QUANTUM 8u
 
 _Static_assert((SESSION_MAX & (SESSION_MAX - 1)) == 0, "share_of");
@@ -23,7 +23,7 @@ static struct core_share *share_of(struct core *c, const struct qp *qp)
 	return &c->share[qp->session & (SESSION_MAX - 1)];
 }
 
-/* By which egress its next packet leaves. */
+/* The egress of its next packet. */
 static unsigned egress_of(const struct core *c, const struct qp *qp)
 {
 	if (unlikely(qp->opc == OPC_UD))
@@ -41,7 +41,7 @@ static void put_on(struct core *c, struct qp *qp, unsigned way)
 	s->ways = before | 1u << way;
 	if (list_empty(&s->node)) {
 		list_push(&c->ready, &s->node);
-	} else if (unlikely(!(before & c->open))) { /* it may be among the blocked */
+	} else if (unlikely(!(before & c->open))) { /* it may be on the blocked list */
 		list_del(&s->node);
 		list_push(&c->ready, &s->node);
 	}
@@ -58,7 +58,7 @@ void qp_make_idle(struct core *c, struct qp *qp)
 		list_del(&s->node);
 }
 
-/* What is to be flushed does not wait for a port. */
+/* A flush does not wait for a port. */
 void qp_make_ready(struct core *c, struct qp *qp)
 {
 	bool flush = qp->state >= ABI_QPS_SQE;
@@ -87,7 +87,7 @@ void core_open_egress(struct core *c, uint32_t open)
 	c->open = open;
 }
 
-/* The session whose turn it is. Those that have nothing at an open egress are looked at once,
+/* The session whose turn it is. Sessions with nothing for an open egress move to the blocked list
  * until one opens. */
 static struct core_share *next_share(struct core *c)
 {
@@ -103,7 +103,7 @@ static struct core_share *next_share(struct core *c)
 	return NULL;
 }
 
-/* The QP whose turn it is; its session goes behind the others', and the egress behind the
+/* The QP whose turn it is; its session moves to the end of the list, and the egress after the
  * session's others. */
 static struct qp *next_qp(struct core *c)
 {
@@ -128,9 +128,9 @@ static struct qp *next_qp(struct core *c)
 	return qp;
 }
 
-/* Of a QP that was at no port: its peer may have moved to another worker since.  @return false when
- * it waits at the right egress now; else it may send *room packets, which is none when that is
- * closed and the QP had its turn because it has something to complete. */
+/* For a QP that waited at no port: its peer may have moved to another worker since.
+ * @return false when it now waits at the right egress; else it may send *room packets, which is
+ * none when that egress is closed and the QP had its turn because it has something to complete. */
 static NOINLINE bool still_leaves(struct core *c, struct qp *qp, unsigned *room)
 {
 	unsigned way = egress_of(c, qp);
@@ -165,8 +165,8 @@ static unsigned qp_tx(struct core *c, struct qp *qp, struct txd out[], unsigned 
 	return got;
 }
 
-/* Unless what happened in its turn has made it ready already. What it has to complete does not
- * wait for the port of what it is to send next. */
+/* Requeues @p qp, unless an event of its turn has done so already. A completion that it owes does
+ * not wait for the port of its next packet. */
 static void go_on(struct core *c, struct qp *qp, unsigned way)
 {
 	if (!list_empty(&qp->ready)) {
@@ -177,7 +177,7 @@ static void go_on(struct core *c, struct qp *qp, unsigned way)
 	put_on(c, qp, way);
 }
 
-/* One turn of one QP.  @return packets built; puts the QP back when it has more. */
+/* One turn of one QP.  @return packets built; requeues the QP when it has more. */
 static unsigned qp_turn(struct core *c, struct qp *qp, struct txd out[], unsigned n, uint64_t now)
 {
 	unsigned quantum = n < QUANTUM ? n : QUANTUM;
@@ -191,7 +191,7 @@ static unsigned qp_turn(struct core *c, struct qp *qp, struct txd out[], unsigne
 		qp->tx_call = c->tx_call;
 	if (unlikely(qp->state >= ABI_QPS_SQE))
 		completes = qp_flush(c, qp, QUANTUM, now);
-	/* Next time there may be WQEs to fetch that are to be flushed, and what was built now will
+	/* By the next turn there may be more WQEs to fetch and flush, and what was built now will
 	 * have left. */
 	if (unlikely(qp->state >= ABI_QPS_SQE || !qp->reliable))
 		completes |= qp_built_now(c, qp);
@@ -202,10 +202,10 @@ static unsigned qp_turn(struct core *c, struct qp *qp, struct txd out[], unsigne
 	return got;
 }
 
-/* Around a turn while QPs are traced or have faults: not in its place, because a second caller of
- * qp_turn() would take that out of core_tx(). One that has faults sends a packet a turn, so that
- * those which are held back find their places between them.
- * @return true when one that was held back is in @p out instead; else the turn may build *room */
+/* Before a turn while QPs are traced or have faults. It does not call qp_turn() itself, because a
+ * second caller would stop its inlining into core_tx(). A QP with faults sends one packet per turn,
+ * so that packets that were held back find their places between the others.
+ * @return true when @p out got one that was held back instead; else the turn may build *room */
 static NOINLINE bool before_turn(struct core *c, struct qp *qp, struct txd out[], unsigned *room,
 	struct trace_step *step, uint64_t now)
 {
@@ -219,7 +219,7 @@ static NOINLINE bool before_turn(struct core *c, struct qp *qp, struct txd out[]
 	return false;
 }
 
-/* @return packets in @p out after all. */
+/* @return packets in @p out in the end. */
 static NOINLINE unsigned after_turn(struct core *c, struct qp *qp, struct txd out[], unsigned built,
 	struct trace_step *step, uint64_t now)
 {
@@ -230,7 +230,7 @@ static NOINLINE unsigned after_turn(struct core *c, struct qp *qp, struct txd ou
 unsigned core_tx(struct core *c, struct txd out[], unsigned n, uint64_t now)
 {
 	unsigned got = 0;
-	unsigned turns = 2 * BURST; /* QPs that only flush build nothing: bound them too */
+	unsigned turns = 2 * BURST; /* also bounds QPs that only flush */
 	struct trace_step step;
 
 	if (unlikely(c->careful))

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The end of a packet's making: payload, pad and ICRC. Its headers are packet.h's. */
+/* Completes a packet: payload, pad and ICRC. packet.h writes its headers. */
 #include "completer.h"
 #include "opcode.h"
 #include "responder.h"
@@ -7,8 +7,8 @@
 #include "seq24.h"
 #include "trace.h"
 
-/* Whether a NAK can still take the place of the READ response with PSN @p psn: it can in ERR, if
- * one is owed for what came behind it. */
+/* Whether a NAK can still replace the READ response with PSN @p psn: in ERR only if one is owed for
+ * a later PSN. */
 static bool may_nak(const struct qp *qp, uint32_t psn)
 {
 	const struct qp_resp *r = &qp->resp;
@@ -16,9 +16,9 @@ static bool may_nak(const struct qp *qp, uint32_t psn)
 	return qp->state != ABI_QPS_ERR || (r->drain && seq24_lt(psn, r->nak_psn));
 }
 
-/* Application memory faulted under @p t. What waits for a READ response is told by a NAK in its
- * place (RSP-31); a requester's own fault is nobody else's business. Where nobody waits for an
- * answer the request fails like any that cannot be sent (REQ-18, UC-11). */
+/* Application memory faulted while @p t was sealed. A NAK replaces a READ response, because the
+ * peer waits for it (RSP-31). A fault of a reliable requester stays local. On an unreliable QP the
+ * request fails like any that cannot be sent (REQ-18, UC-11). */
 static void stop(struct core *c, struct qp *qp, const struct txd *t)
 {
 	const uint8_t *bth = txd_bth(t);
@@ -57,8 +57,9 @@ static void seal_failed(struct core *c, struct qp *qp, const struct txd *t)
 	trace_end(&s, c, qp, c->tx_now);
 }
 
-/* Copies the payload to @p dst, from as many pieces as there are (ICRC-13); @p crc is then that of
- * headers and payload.  @return false when memory faulted, or all of this was done before. */
+/* Copies the payload to @p dst, from as many pieces as there are (ICRC-13); @p crc then covers
+ * headers and payload.
+ * @return false when memory faulted, or the packet was sealed before. */
 static bool gather(const struct core *c, const struct txd *t, uint8_t *dst, uint32_t *crc)
 {
 	const uint8_t *l3 = t->frame + t->l3_off;
@@ -81,8 +82,8 @@ static bool gather(const struct core *c, const struct txd *t, uint8_t *dst, uint
 	return true;
 }
 
-/* Why core_seal() could not: memory faulted, or it was done before.  @return the length of a packet
- * that is sealed and to be sent. */
+/* After gather() failed: memory faulted, or the packet was sealed before.
+ * @return the length of a packet that is sealed and to be sent. */
 static NOINLINE uint16_t sealed_before(struct core *c, const struct txd *t)
 {
 	struct core_port_counters *count = &c->count.port[t->port];
@@ -96,7 +97,7 @@ static NOINLINE uint16_t sealed_before(struct core *c, const struct txd *t)
 	return t->frame_len;
 }
 
-/* ICRC-15: each time that a packet goes out. */
+/* ICRC-15: for every transmission of a packet. */
 uint16_t core_seal(struct core *c, struct txd *t)
 {
 	struct core_port_counters *count = &c->count.port[t->port];
@@ -124,7 +125,7 @@ uint16_t seal_frame(struct core *c, struct txd *t)
 	struct core_port_counters *count = &c->count.port[t->port];
 	uint16_t len = core_seal(c, t);
 
-	if (len) { /* not yet */
+	if (len) { /* not counted yet */
 		count->tx_packets--;
 		count->tx_bytes -= (uint64_t)(len - t->l3_off);
 	}

@@ -5,7 +5,7 @@
 
 #include "core.h"
 
-/** As core_seal(), but nothing counts as sent yet. */
+/** As core_seal(), but does not yet count the packet as sent. */
 uint16_t seal_frame(struct core *c, struct txd *t);
 
 #endif

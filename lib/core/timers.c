@@ -27,7 +27,7 @@ static ALWAYS_INLINE void timer_set(struct core *c, struct qp *qp, uint64_t due)
 
 void timers_request_sent(struct core *c, struct qp *qp, uint64_t now)
 {
-	if (!qp->comp.due && qp->ack_timeout) /* REQ-22: from the oldest request on */
+	if (!qp->comp.due && qp->ack_timeout) /* REQ-22: measured from the oldest request */
 		timer_set(c, qp, now + qp->ack_timeout);
 }
 
@@ -47,7 +47,7 @@ void timers_went_back(struct qp *qp)
 
 void timers_rnr_nak(struct core *c, struct qp *qp, unsigned code, uint64_t now)
 {
-	qp->comp.rnr_wait = true; /* REQ-31: in the place of the ACK timer */
+	qp->comp.rnr_wait = true; /* REQ-31: instead of the ACK timer */
 	timer_set(c, qp, now + timers_rnr_usec(code) * 1000ull); /* REQ-29 */
 }
 

@@ -23,7 +23,7 @@ static struct trace_event *note(
 	struct trace *t = qp->trace;
 	struct trace_event *to = slot(t);
 
-	/* What was lost is told where it is missing, before what comes behind. */
+	/* Lost events are reported where they are missing, before later ones. */
 	if (to && t->lost) {
 		*to = (struct trace_event){.type = TRACE_LOST,
 			.id = t->lost,
@@ -122,7 +122,7 @@ static void note_fetches(
 	}
 }
 
-/* A packet takes one at most; a flush takes many, whose completions tell. */
+/* A packet takes one at most; a flush takes many, which their completions show. */
 static void note_take(const struct core *c, const struct qp *qp, uint64_t now)
 {
 	const struct recv_wqe *w = &qp->resp.wqe;
@@ -146,7 +146,7 @@ static void note_number(const struct core *c, const struct qp *qp, enum trace_ty
 			now);
 }
 
-/* A timer that is restarted while it runs is no news. */
+/* Restarting a timer that runs is not an event. */
 static void note_timer(
 	const struct trace_step *s, const struct core *c, struct qp *qp, uint64_t now)
 {
@@ -180,7 +180,7 @@ void trace_timer_begin(struct trace_step *s, const struct core *c, struct qp *qp
 {
 	trace_begin(s, qp, now);
 	if (!s->due || now < s->due)
-		return; /* it was restarted since the wheel was set */
+		return; /* restarted since the wheel was set */
 	s->due = 0;
 	note(c, qp,
 		&(struct trace_event){
@@ -190,7 +190,7 @@ void trace_timer_begin(struct trace_step *s, const struct core *c, struct qp *qp
 
 void trace_end(struct trace_step *s, const struct core *c, struct qp *qp, uint64_t now)
 {
-	if (!qp->traced) /* the step was its end */
+	if (!qp->traced) /* the step ended the trace */
 		return;
 	note_take(c, qp, now);
 	if (s->state > ABI_QPS_RTR && qp->state > ABI_QPS_RTR && seq24_lt(qp->req.psn, s->psn))
@@ -220,7 +220,7 @@ void trace_rx_begin(struct trace_step *s, const struct core *c, struct qp *qp,
 	};
 
 	trace_begin(s, qp, now);
-	/* UD-04: a datagram's PSN says nothing */
+	/* UD-04: a datagram's PSN has no meaning */
 	if (qp->opc != OPC_UD && pkt->op->request && seq24_lt(pkt->psn, qp->resp.epsn))
 		e.flags |= TRACE_AGAIN;
 	if (pkt->op->aeth) {
@@ -239,7 +239,7 @@ void trace_rx_end(
 	trace_end(s, c, qp, now);
 }
 
-/* Read back from the header that was written. */
+/* Decoded from the header that was written. */
 static void note_sent(const struct trace_step *s, const struct core *c, struct qp *qp,
 	const struct txd *t, uint64_t now)
 {

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file trace.h
- * What happens to one QP, event by event, for people (`rocictl trace`, `chaos --trace`). Each
- * traced QP has a ring of its own, so its events stay in order when it moves to another worker.
+ * Events of one QP in order, for people (`rocictl trace`, `chaos --trace`). Each traced QP has a
+ * ring of its own, so its events stay in order when it moves to another worker.
  *
  * Most events are not noted where they happen. While any QP is traced the core takes its steps (a
- * packet, a turn to send, a timer, a command) one at a time, looks at the QP before and behind, and
- * notes what is different. So what is not traced pays for a test a burst, a turn and a completion
- * (decision 0061).
+ * packet, a turn to send, a timer, a command) one at a time, looks at the QP before and after, and
+ * notes the differences. So untraced QPs pay for one test per burst, turn and completion (decision
+ * 0061).
  */
 #ifndef TRACE_H
 #define TRACE_H
@@ -26,7 +26,7 @@ struct pkt;
 struct qp;
 struct txd;
 
-/* If you add an event, trace_text.c wants a row for it. */
+/* If you add an event, add a row to trace_text.c. */
 enum trace_type {
 	TRACE_DOORBELL,
 	TRACE_FETCH, /* a send WQE was taken: code ABI_WR_*, id wr_id, value bytes, psn .. other */
@@ -44,9 +44,9 @@ enum trace_type {
 	TRACE_COMPLETE, /* code ABI_WC_* status, id wr_id, value bytes, other ABI_WC_* opcode */
 	TRACE_ASYNC,	/* code ABI_EVENT_* */
 	TRACE_MOVE,	/* to worker value */
-	TRACE_LOST,	/* id events, because the ring was full */
+	TRACE_LOST,	/* id events were lost, because the ring was full */
 	TRACE_INJECT,	/* a fault: code ABI_FAULT_*, psn, value its number, flags TRACE_IN */
-	TRACE_RELEASED, /* what a fault held back is sent: code ABI_FAULT_*, psn */
+	TRACE_RELEASED, /* a frame that a fault held back is sent: code ABI_FAULT_*, psn */
 	TRACE_END,	/* the QP is destroyed */
 	TRACE_TYPES
 };
@@ -58,7 +58,7 @@ enum trace_type {
 #define TRACE_IN	(1u << 5) /* of a received packet, else of one that is sent */
 #define TRACE_REFUSED	(1u << 4) /* the WQE is bad and fails when its turn comes */
 
-/** In `id` of TRACE_RECEIVE: what became of the packet, and the syndrome. */
+/** In `id` of TRACE_RECEIVE: the verdict on the packet above, the syndrome below. */
 #define TRACE_VERDICT_SHIFT 8
 
 struct trace_event {
@@ -74,29 +74,29 @@ struct trace_event {
 };
 _Static_assert(sizeof(struct trace_event) == 32, "trace_event");
 
-/** Its memory is the caller's, zeroes at first; it may be freed when `ended`, or after
- *  CORE_CMD_TRACE_QP has taken it off its QP. */
+/** The memory is the caller's, zeroed at first; it may be freed when `ended`, or after
+ *  CORE_CMD_TRACE_QP has detached it from its QP. */
 struct trace {
-	/* the owner of the QP */
+	/* written by the owner of the QP */
 	_Atomic uint32_t head; /* events ever noted that may be read */
 	uint32_t next;	       /* events ever noted */
-	uint32_t lost;	       /* since the last that found room */
+	uint32_t lost;	       /* since the last event that found room */
 	uint64_t step;	       /* when the last step began */
 	uint32_t taken;	       /* receive WQEs that were taken and noted */
-	_Atomic bool ended;    /* the QP is gone: no events follow */
-	/* the reader */
+	_Atomic bool ended;    /* the QP is gone: no more events */
+	/* written by the reader */
 	_Atomic uint32_t tail CACHE_ALIGNED;
 	struct trace_event event[TRACE_EVENTS] CACHE_ALIGNED;
 };
 
-/** Takes up to @p n events. One reader. */
+/** Takes up to @p n events. Single reader. */
 unsigned trace_read(struct trace *t, struct trace_event out[], unsigned n);
 
 /** Longest line of trace_text() and trace_json(), without a newline. */
 #define TRACE_LINE 256u
 
 /**
- * Writes @p e for people: nanoseconds since @p base, worker, event, and what there is to say of it.
+ * Formats @p e for people: nanoseconds since @p base, worker, event, and its details.
  * @return the length; no NUL, no newline.
  */
 size_t trace_text(char line[TRACE_LINE], const struct trace_event *e, uint64_t base);
@@ -106,9 +106,9 @@ size_t trace_json(char line[TRACE_LINE], const struct trace_event *e, uint64_t b
 
 /* --- inside the core ------------------------------------------------------------------ */
 
-/** What a step may change. */
+/** State that a step may change. */
 struct trace_step {
-	struct trace_event *packet; /* of a step that is one; NULL: none, or no room */
+	struct trace_event *packet; /* of a step that handles one; NULL: none, or no room */
 	uint64_t due;
 	uint32_t fetched;
 	uint32_t psn, psn_new;
@@ -118,31 +118,31 @@ struct trace_step {
 	bool rnr_wait;
 };
 
-/** Looks at @p qp, which is traced, before a step. */
+/** Records the state of @p qp, which is traced, before a step. */
 void trace_begin(struct trace_step *s, const struct qp *qp, uint64_t now);
 
-/** Before the step that @p pkt is. */
+/** Before the step that handles @p pkt. */
 void trace_rx_begin(struct trace_step *s, const struct core *c, struct qp *qp,
 	const struct pkt *pkt, uint64_t now);
 
-/** Behind it. */
+/** After it. */
 void trace_rx_end(
 	struct trace_step *s, const struct core *c, struct qp *qp, uint16_t verdict, uint64_t now);
 
 /** Before a turn of @p qp, traced or not, to send. */
 void trace_tx_begin(struct trace_step *s, const struct qp *qp, uint64_t now);
 
-/** Behind it: @p n packets were built. */
+/** After it: @p n packets were built. */
 void trace_tx_end(struct trace_step *s, const struct core *c, struct qp *qp, const struct txd *out,
 	unsigned n, uint64_t now);
 
-/** Before the timer of @p qp is looked at. */
+/** Before the timer of @p qp is checked. */
 void trace_timer_begin(struct trace_step *s, const struct core *c, struct qp *qp, uint64_t now);
 
-/** Behind any other step. */
+/** After any other step. */
 void trace_end(struct trace_step *s, const struct core *c, struct qp *qp, uint64_t now);
 
-/* Events that a look at the QP does not show; it is traced. */
+/* Events that a comparison of the QP's state does not show; the QP is traced. */
 void trace_cqe(const struct core *c, const struct qp *qp, uint64_t wr_id, uint8_t status,
 	uint8_t opcode, uint32_t byte_len, uint64_t now);
 void trace_async(const struct core *c, const struct qp *qp, uint32_t type);
@@ -152,7 +152,7 @@ void trace_inject(const struct core *c, const struct qp *qp, const struct pkt *p
 void trace_released(const struct core *c, const struct qp *qp, const struct txd *t, uint64_t now);
 void trace_move(const struct core *c, const struct qp *qp, uint16_t worker, uint64_t now);
 
-/** CORE_CMD_TRACE_QP: begins to trace @p qp into @p t, or ends it with NULL.
+/** CORE_CMD_TRACE_QP: starts tracing @p qp into @p t, or stops with NULL.
  *  @return 0, or -EBUSY: somebody else traces it. */
 int trace_qp(struct core *c, struct qp *qp, struct trace *t);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Events as lines of text and as JSON: one table says for both what there is to say. */
+/* Events as lines of text and as JSON; one table describes both. */
 #include <string.h>
 #include "abi_ctl.h"
 #include "abi_wqe.h"
@@ -72,7 +72,7 @@ static const char *const asyncs[] = {
 
 #define NAME_OF(names, i) ((i) < ARRAY_SIZE(names) && (names)[i] ? (names)[i] : "?")
 
-/* NAK codes as the specification calls them; an ACK or RNR NAK has a number in its place. */
+/* NAK codes as the specification names them; an ACK or RNR NAK has a number instead. */
 static const char *syndrome_name(uint8_t syndrome)
 {
 	static const char *const naks[] = {"NAK_PSN_SEQUENCE", "NAK_INVALID_REQUEST",
@@ -102,7 +102,7 @@ enum what {
 	OTHER,
 	OPCODE,	   /* code: BTH */
 	REQUEST,   /* code: ABI_WR_* */
-	COMPLETED, /* other: ABI_WC_*, of what */
+	COMPLETED, /* other: ABI_WC_* opcode */
 	STATUS,
 	STATE,
 	OTHER_STATE,
@@ -180,7 +180,7 @@ static void put(struct pen *p, const char *s)
 		put_chars(p, s++, 1);
 }
 
-/* At least @p width wide, to the right. */
+/* Right-aligned, at least @p width wide. */
 static void put_number(struct pen *p, uint64_t v, unsigned base, unsigned width)
 {
 	char digits[24];
@@ -222,7 +222,7 @@ static void put_opcode(struct pen *p, uint8_t code)
 		put_hex(p, code);
 }
 
-/* Whether @p e has it at all. */
+/* Whether @p e has the field. */
 static bool is_there(enum what what, const struct trace_event *e)
 {
 	switch (what) {

@@ -5,7 +5,7 @@
 #define STATES (ABI_QPS_ERR + 1)
 #define TYPES  (ABI_QPT_XRC_RECV + 1)
 
-/* What connected types take to be set up, and what may change while they run. */
+/* Attributes that connected types take during set-up, and while they run. */
 #define CONNECTED (ABI_QP_PKEY_INDEX | ABI_QP_PORT | ABI_QP_ACCESS_FLAGS)
 #define PEER	  (ABI_QP_AV | ABI_QP_PATH_MTU | ABI_QP_DEST_QPN | ABI_QP_RQ_PSN)
 #define RESPONDER (ABI_QP_MAX_DEST_RD_ATOMIC | ABI_QP_MIN_RNR_TIMER)
@@ -15,7 +15,7 @@
 #define DRAINED                                                                  \
 	(ABI_QP_AV | ABI_QP_ALT_PATH | ABI_QP_ACCESS_FLAGS | ABI_QP_PKEY_INDEX | \
 		ABI_QP_PATH_MIG_STATE)
-/* The same of datagrams. */
+/* The same for datagram types. */
 #define DATAGRAM   (ABI_QP_PKEY_INDEX | ABI_QP_QKEY)
 #define UD_RUNNING (ABI_QP_CUR_STATE | ABI_QP_QKEY)
 #define RUNNING_ALL                                                                               \
@@ -25,14 +25,14 @@
 		[ABI_QPT_XRC_SEND] = RUNNING, [ABI_QPT_XRC_RECV] = RUNNING | ABI_QP_MIN_RNR_TIMER \
 	}
 
-/* By type. STATE itself is always allowed. */
+/* Indexed by QP type. STATE itself is always allowed. */
 struct transition {
 	bool valid;
 	uint32_t required[TYPES];
 	uint32_t optional[TYPES];
 };
 
-/* QPS-01: [from][to]. RC and XRC never get into SQE. */
+/* QPS-01: [from][to]. RC and XRC never enter SQE. */
 static const struct transition table[STATES][STATES] = {
 	[ABI_QPS_RESET][ABI_QPS_RESET] = {.valid = true},
 	[ABI_QPS_RESET][ABI_QPS_INIT] = {.valid = true, /* QPS-02 */

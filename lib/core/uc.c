@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * UC responder (IBA 9.8.2.2). Nothing is ever answered (UC-02), whatever AckReq says (BTH-14), so a
- * packet that cannot be executed is dropped silently, and with it the rest of its message: what
- * follows belongs to nothing until a message begins, with any PSN. The checks are responder.c's, in
- * an order that takes no receive WQE for most of what is dropped.
+ * UC responder (IBA 9.8.2.2). It never responds (UC-02), whatever AckReq says (BTH-14), so a packet
+ * that cannot be executed is dropped silently, and with it the rest of its message: packets are
+ * ignored until one begins a message, with any PSN. The checks are those of responder.c, in an
+ * order that takes no receive WQE for most dropped packets.
  *
- * The requester's part is requester.c's; there is none of completer.c's but completer_sent().
+ * The requester side is in requester.c; of completer.c only completer_sent() applies.
  */
 #include "uc.h"
 #include "opcode.h"
@@ -14,8 +14,9 @@
 #include "responder.h"
 #include "seq24.h"
 
-/* UC-06: its receive WQE, if it has one, is the next message's; what was written stays (UC-08). One
- * of an SRQ is not kept from others, and cannot go back in order: it completes in error. */
+/* UC-06: its receive WQE, if it has one, serves the next message; data already written stay
+ * (UC-08). A WQE of an SRQ must not be kept from other QPs, and cannot be returned in order: it
+ * completes in error. */
 static void abort_message(struct core *c, struct qp *qp, uint64_t now)
 {
 	if (unlikely(qp->srq && qp->resp.have_wqe))
@@ -40,7 +41,7 @@ static enum drop check_order(struct core *c, struct qp *qp, const struct pkt *pk
 	return pkt->op->kind == qp->resp.open ? DROP_NONE : DROP_MESSAGE_TORN;
 }
 
-/* UC-10: what RC answers with a NAK. */
+/* UC-10: the errors that RC answers with a NAK. */
 static enum drop check_write(
 	struct core *c, const struct qp *qp, const struct pkt *pkt, uint8_t **at)
 {
@@ -50,7 +51,7 @@ static enum drop check_write(
 		return DROP_REQUEST_LENGTH; /* RSP-10 */
 	if (!pkt->op->reth || !pkt->dma_len)
 		return DROP_NONE; /* RSP-12, C9-88 */
-	/* RSP-13: of the whole message, before its first byte is written. */
+	/* RSP-13: for the whole message, before its first byte is written. */
 	if (rkey_resolve(c->cfg.mrs, pkt->rkey, qp->pd, qp->qpn, ABI_ACCESS_REMOTE_WRITE, pkt->va,
 		    pkt->dma_len, at) == MR_OK)
 		return DROP_NONE;
@@ -58,7 +59,8 @@ static enum drop check_write(
 	return DROP_REQUEST_ACCESS;
 }
 
-/* A receive WQE that its own program made wrong: it fails, and the QP with it (IBA 9.9.3, class A).
+/* A receive WQE that its own program made wrong: it fails, and the QP with it (IBA 9.9.3, class
+ * A).
  */
 static void recv_failed(struct core *c, struct qp *qp, uint8_t status, uint64_t now)
 {
@@ -67,7 +69,7 @@ static void recv_failed(struct core *c, struct qp *qp, uint8_t status, uint64_t 
 	qp_error(c, qp, now);
 }
 
-/* UC-06, UC-09, UC-12: SEND has its WQE from the first packet on, WRITE with its immediate data. */
+/* UC-06, UC-09, UC-12: SEND takes its WQE with the first packet, WRITE with its immediate data. */
 static enum drop check_recv(struct core *c, struct qp *qp, const struct pkt *pkt, uint64_t now)
 {
 	struct qp_resp *r = &qp->resp;
@@ -84,7 +86,7 @@ static enum drop check_recv(struct core *c, struct qp *qp, const struct pkt *pkt
 	if (pkt->op->kind != KIND_SEND || (uint64_t)r->recv_off + pkt->payload_len <= r->wqe.length)
 		return DROP_NONE;
 	c->count.resp_local_length_error++;
-	if (unlikely(qp->srq)) /* not the message's fault: as of a datagram, decision 0090 */
+	if (unlikely(qp->srq)) /* not the sender's fault: as for a datagram, decision 0090 */
 		recv_complete(c, qp, ABI_WC_LOC_LEN_ERR, NULL, now);
 	return DROP_REQUEST_LENGTH; /* UC-10 */
 }
@@ -123,7 +125,7 @@ static enum drop execute_write(
 	case PLACED_KEY_GONE:
 		c->count.resp_remote_access_errors++;
 		return DROP_REQUEST_ACCESS;
-	case PLACED_FAULT: /* its own program's doing: EVT-03 */
+	case PLACED_FAULT: /* caused by its own program: EVT-03 */
 		c->count.access_faults++;
 		cause_request(c, qp, pkt, CAUSE_WRITE_FAULT);
 		qp_event(c, qp, ABI_EVENT_QP_FATAL);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/** @file uc.h  UC responder: request packets -> memory and completions; never an answer. */
+/** @file uc.h  UC responder: request packets -> memory and completions; never a response. */
 #ifndef UC_H
 #define UC_H
 
 #include "qp.h"
 
-/** Takes a packet of a UC QP whose ICRC, address and QP state are good.
+/** Handles a packet for a UC QP after the checks of ICRC, addresses and QP state.
  *  @return 0 or the reason for the drop. */
 enum drop uc_rx(struct core *c, struct qp *qp, const struct pkt *pkt, uint64_t now);
 

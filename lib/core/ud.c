@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * UD responder (IBA 9.8.3): a datagram is a message, from whoever knows the Q_Key (UD-14). Nothing
- * is answered; a PSN says nothing (UD-04). The first 40 bytes of the receive buffer tell how it
- * came (CA17 17.4.5.1).
+ * UD responder (IBA 9.8.3): a datagram is a message, from any sender that knows the Q_Key (UD-14).
+ * There are no responses, and PSNs have no meaning (UD-04). The first 40 bytes of the receive
+ * buffer hold the network header (CA17 17.4.5.1).
  */
 #include "ud.h"
 #include "recv.h"
 #include "responder.h"
 
 #define AREA_LEN 40u
-#define IP4_AT	 (AREA_LEN - IP4_HLEN) /* where an IPv4 header lies in it (UD-07) */
+#define IP4_AT	 (AREA_LEN - IP4_HLEN) /* offset of an IPv4 header in it (UD-07) */
 
-/* UD-06, UD-07, UD-08, V1-06: as it came; zeroes before an IPv4 header. */
+/* UD-06, UD-07, UD-08, V1-06: as received; zeroes before an IPv4 header. */
 static void write_area(uint8_t area[AREA_LEN], const struct pkt *pkt)
 {
 	if (pkt->net == NET_IPV4) {
@@ -31,7 +31,7 @@ static int pkey_index(const struct port *port, uint16_t pkey)
 	return -1;
 }
 
-/* Architected, and stops at its end; drop[DROP_QKEY] counts on. */
+/* Architected, saturates; drop[DROP_QKEY] keeps counting. */
 static void count_bad_qkey(struct core *c, unsigned port)
 {
 	if (c->count.bad_qkey[port] < BAD_PKEY_MAX)
@@ -78,7 +78,7 @@ static void recv_failed(struct core *c, struct qp *qp, uint8_t status, uint64_t 
 	qp_error(c, qp, now);
 }
 
-/* Puts the 40 bytes and the payload into the receive buffer.  @return a completion status. */
+/* Places the 40 bytes and the payload in the receive buffer.  @return a completion status. */
 static uint8_t place(struct core *c, struct qp *qp, const struct pkt *pkt)
 {
 	uint8_t area[AREA_LEN];
@@ -95,7 +95,8 @@ enum drop ud_rx(struct core *c, struct qp *qp, const struct pkt *pkt, uint64_t n
 	int index = qp->attr.pkey_index;
 	uint8_t status;
 
-	/* Once: the table may change while it is read, and what matched is what is told. */
+	/* Looked up once: the table may change meanwhile, and the index that matched is
+	 * reported. */
 	if (qp->type == ABI_QPT_GSI)
 		index = pkey_index(&c->cfg.ports->port[pkt->port], pkt->pkey);
 	if (index < 0)
@@ -114,7 +115,8 @@ enum drop ud_rx(struct core *c, struct qp *qp, const struct pkt *pkt, uint64_t n
 		return DROP_NONE;
 	}
 	if (AREA_LEN + (uint64_t)pkt->payload_len > r->wqe.length) {
-		/* UD-12, doc/decisions/0090-datagrams.md: its owner is told, and the QP goes on. */
+		/* UD-12, doc/decisions/0090-datagrams.md: the owner gets an error, and the QP
+		 * continues. */
 		c->count.resp_local_length_error++;
 		recv_complete(c, qp, ABI_WC_LOC_LEN_ERR, NULL, now);
 		return DROP_NONE;

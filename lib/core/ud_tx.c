@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * UD requester: what requester.c does not know of datagrams. Each is one packet and goes where its
- * address handle says; queue, order, completion and errors are as for UC.
+ * UD requester: the datagram parts of requester.c. Each datagram is one packet and is sent where
+ * its address handle says; queue, order, completion and errors are as for UC.
  */
 #include "ud.h"
 #include <errno.h>
@@ -10,7 +10,7 @@
 #include "requester.h"
 #include "seq24.h"
 
-/* WQEs that one step of a snapshot takes. */
+/* WQEs fetched in one step of a snapshot. */
 #define SNAPSHOT_PART 256u
 
 static struct path *path_of(const struct qp *qp, struct send_wqe *w)
@@ -23,19 +23,19 @@ static const struct port *port_of(const struct core *c, const struct qp *qp)
 	return &c->cfg.ports->port[qp->attr.port ? qp->attr.port - 1 : 0];
 }
 
-/* @return 0 where the table has none. */
+/* @return 0 where the table has no entry. */
 static uint16_t pkey_at(const struct port *port, uint32_t index)
 {
 	return index < port->pkeys ? port->pkey[index] : 0;
 }
 
-/* Its own number, as the packet says it. */
+/* The source QPN that the packet carries. */
 static uint32_t source_qpn(const struct qp *qp)
 {
 	return qp->type == ABI_QPT_GSI ? QPN_GSI : qp->qpn; /* UD-03 */
 }
 
-/* @return a status, 0 when @p w may go by @p ah. */
+/* @return a status, 0 when @p w may be sent along @p ah. */
 static uint8_t check(const struct core *c, const struct qp *qp, struct send_wqe *w,
 	const struct ah *ah, const struct abi_wqe *e)
 {
@@ -108,11 +108,11 @@ bool ud_build(struct core *c, struct qp *qp, struct send_wqe *w, struct txd *t)
 	if (imm)
 		memcpy(eth + DETH_LEN, &w->imm, IMMDT_LEN); /* BTH-20, BTH-26 */
 	t->group = leads_to_group(path);
-	qp->req.since_ackreq++; /* none asks for an answer: all may follow (BTH-14) */
+	qp->req.since_ackreq++; /* none asks for an ACK: all may follow (BTH-14) */
 	return requester_payload(c, qp, w, t, 0, w->length);
 }
 
-/* The command's progress: the QP under way, and how many WQEs of it were taken. */
+/* The command's progress: the current QP, and how many of its WQEs were taken. */
 #define PROGRESS_SHIFT 16
 _Static_assert(WR_MAX <= 1u << (PROGRESS_SHIFT - 1), "a queue's length fits the progress");
 
@@ -123,7 +123,7 @@ int ud_snapshot(struct core *c, struct core_cmd *cmd)
 
 	for (uint32_t steps = 0; steps < SNAPSHOT_PART && i < cmd->n; steps++) {
 		struct qp *qp = cmd->qps[i];
-		/* It may go on posting: no more than the queue holds. */
+		/* The application may go on posting: at most as many as the queue holds. */
 		bool more = qp->state >= ABI_QPS_RTS && taken < qp->sq.depth &&
 			    !requester_full(qp) && requester_fetch(c, qp);
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * XRC target (IBA A14). It is RC's responder, but for where receives come from and complete: each
- * SEND, and each WRITE with immediate data, names an SRQ of the QP's domain (recv.c). What other
- * requests name does not count.
+ * XRC target (IBA A14). It is the RC responder, except for the source and the completion of
+ * receives: each SEND, and each WRITE with immediate data, names an SRQ of the QP's domain
+ * (recv.c). The SRQ number in other requests is ignored.
  *
- * The initiator is RC's requester and completer: packet.h puts XRCETH into requests.
+ * The initiator is the RC requester and completer; packet.h adds the XRCETH to requests.
  */
 #include "xrc.h"
 #include "recv.h"

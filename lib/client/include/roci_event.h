@@ -14,33 +14,33 @@
 
 /** What happened; the values are those of enum ibv_event_type. */
 enum roci_event_type {
-	ROCI_EVENT_CQ_ERR = 0,		     /**< the CQ overflowed (CQ-01) */
-	ROCI_EVENT_QP_FATAL = 1,	     /**< the QP failed, and no completion says why */
-	ROCI_EVENT_QP_REQ_ERR = 2,	     /**< the peer sent what the QP does not allow */
-	ROCI_EVENT_QP_ACCESS_ERR = 3,	     /**< the peer used a key or right that it lacks */
-	ROCI_EVENT_COMM_EST = 4,	     /**< first packet while in RTR */
-	ROCI_EVENT_SQ_DRAINED = 5,	     /**< in SQD: nothing is under way any more */
-	ROCI_EVENT_DEVICE_FATAL = 8,	     /**< rocid is gone */
-	ROCI_EVENT_PORT_ACTIVE = 9,	     /**< the link came up */
-	ROCI_EVENT_PORT_ERR = 10,	     /**< the link went down */
-	ROCI_EVENT_PKEY_CHANGE = 12,	     /**< the port's P_Key table is another */
-	ROCI_EVENT_SRQ_ERR = 14,	     /**< what is in the SRQ's ring is no queue: SRQ-08 */
-	ROCI_EVENT_SRQ_LIMIT_REACHED = 15,   /**< fewer receives wait than the limit (SRQ-04) */
+	ROCI_EVENT_CQ_ERR = 0,	      /**< the CQ overflowed (CQ-01) */
+	ROCI_EVENT_QP_FATAL = 1,      /**< the QP failed, and no completion reports it */
+	ROCI_EVENT_QP_REQ_ERR = 2,    /**< the peer sent a request that the QP does not allow */
+	ROCI_EVENT_QP_ACCESS_ERR = 3, /**< the peer used an invalid key, or lacks the right */
+	ROCI_EVENT_COMM_EST = 4,      /**< first packet while in RTR */
+	ROCI_EVENT_SQ_DRAINED = 5,    /**< in SQD: no request is outstanding any more */
+	ROCI_EVENT_DEVICE_FATAL = 8,  /**< rocid is gone */
+	ROCI_EVENT_PORT_ACTIVE = 9,   /**< the link came up */
+	ROCI_EVENT_PORT_ERR = 10,     /**< the link went down */
+	ROCI_EVENT_PKEY_CHANGE = 12,  /**< the port's P_Key table changed */
+	ROCI_EVENT_SRQ_ERR = 14,      /**< the SRQ's ring has invalid contents: SRQ-08 */
+	ROCI_EVENT_SRQ_LIMIT_REACHED = 15,   /**< fewer receives than the limit are left (SRQ-04) */
 	ROCI_EVENT_QP_LAST_WQE_REACHED = 16, /**< a QP with an SRQ failed and takes no more of its
-						receives (SRQ-07): after this, destroy it */
-	ROCI_EVENT_GID_CHANGE = 18,	     /**< the port's GID table is another */
+						receives (SRQ-07): destroy it after this */
+	ROCI_EVENT_GID_CHANGE = 18,	     /**< the port's GID table changed */
 };
 
 /** An asynchronous event. */
 struct roci_async_event {
 	size_t size; /**< sizeof(struct roci_async_event) */
-	/** What it happened to. */
+	/** The object concerned. */
 	union {
 		struct roci_cq *cq;	 /**< CQ_* */
 		struct roci_qp *qp;	 /**< QP_*, COMM_EST, SQ_DRAINED */
 		struct roci_srq *srq;	 /**< SRQ_* */
 		uint32_t port_num;	 /**< PORT_*, GID_CHANGE, PKEY_CHANGE */
-	} element;			 /**< what it happened to; none of DEVICE_FATAL */
+	} element;			 /**< the object concerned; unused by DEVICE_FATAL */
 	enum roci_event_type event_type; /**< what happened */
 };
 
@@ -49,14 +49,14 @@ struct roci_async_event {
  * acknowledged before its object can be destroyed. When rocid is gone the last event is
  * ROCI_EVENT_DEVICE_FATAL; after that EIO.
  * @param ctx    the session
- * @param event  filled in; its `size` set by the caller
+ * @param event  filled in; the caller sets its `size`
  * @return 0, EAGAIN, EINTR, EIO.
  */
 ROCI_API int roci_get_async_event(struct roci_context *ctx, struct roci_async_event *event);
 
 /**
- * Acknowledges an event, which lets the destruction of its object go on.
- * @param event  of roci_get_async_event()
+ * Acknowledges an event, which lets the destruction of its object proceed.
+ * @param event  from roci_get_async_event()
  */
 ROCI_API void roci_ack_async_event(struct roci_async_event *event);
 
