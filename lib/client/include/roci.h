@@ -755,7 +755,7 @@ ROCI_API int roci_query_qp(struct roci_qp *qp, struct roci_qp_attr *attr, int ma
 
 /**
  * Says in a sentence why @p qp went to ERR and what to do about it, with the rule that was broken
- * or applied in brackets (doc/conformance.md): for programs that print why a work request failed.
+ * or applied in brackets (doc/rules.tsv): for programs that print why a work request failed.
  * rocid is asked, so it is a control call.
  * @param qp  of any state; it is not changed
  * @return the sentence; "" when the QP has not failed since RESET; roci_last_error() when rocid
