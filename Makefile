@@ -11,7 +11,7 @@ DEVELOPER := -Dtests=enabled -Dwerror=true
 # Ninja runs things side by side; two package managers, or two ninjas in one folder, cannot.
 .NOTPARALLEL:
 .PHONY: all demo bench test check sanitize clang fuzz-smoke fuzz interop lint mutants packages \
-	packages-bench packages-test packages-deb clean install uninstall doc deb deb-test
+	packages-bench packages-test packages-deb clean install uninstall doc conformance deb deb-test
 
 all: $(BUILD)/build.ninja
 	ninja -C $(BUILD)
@@ -80,13 +80,19 @@ interop: $(BUILD)/with-tests
 		--timeout-multiplier 4
 
 # Seeded bugs: golden vectors, scenarios and chaos must catch each. MUTANTS=rules: those that
-# doc/conformance.md's unit tests must catch; MUTANTS=NAME: one.
+# unit tests must catch; MUTANTS=NAME: one.
 MUTANTS ?= faults
 mutants: packages-test
 	test/mutants/run $(if $(filter faults rules,$(MUTANTS)),--suite )$(MUTANTS)
 
 lint: packages-test
 	test/lint/run
+
+# Each rule of doc/rules.tsv, the code that obeys it and the tests that prove it.
+conformance:
+	@mkdir -p $(BUILD)
+	test/lint/conformance.py --write $(BUILD)/conformance.md
+	@echo "see $(BUILD)/conformance.md"
 
 # Into PREFIX= (/usr/local unless given, now or earlier) under DESTDIR=. On the machine itself the user, the library and the unit are
 # made known too. A rocid.conf that is there stays as it is.

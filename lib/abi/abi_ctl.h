@@ -430,7 +430,7 @@ struct abi_modify_qp {
 
 /* EXPLAIN_QP: struct abi_handle; why did the QP go to ERR? An empty sentence: it did not. */
 struct abi_explain_qp_reply {
-	char rule[16]; /* of doc/conformance.md */
+	char rule[16]; /* of doc/rules.tsv */
 	char cause[32];
 	char sentence[ABI_WHY_MAX];
 };

@@ -112,7 +112,7 @@ static void long_reads(struct arena *a)
 }
 
 /* A page fault waits for a hole that is being punched around it, however large that is: the kernel
- * does, and nothing that rocid could do about it is known (doc/security.md, "What is left"). */
+ * does, and nothing that rocid could do about it is known (doc/security.md, "Known limits"). */
 static void large_holes(struct arena *a)
 {
 	const size_t size = (size_t)512 << 20;

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The rules of conformance.md that a capture beside one side can show: what that side sends is all there,
+"""The rules of doc/rules.tsv that a capture beside one side can show: what that side sends is all there,
 what comes to it may have lost, doubled or overtaken frames on its way.
 
 That side may not have seen yet what the capture shows, so what has arrived and been acknowledged are

@@ -4,7 +4,7 @@
 
 Judges captures of RoCE traffic. Every RoCE frame: its ICRC, against the oracle. The frames that are
 ours (sent from one of the --src MAC or IP addresses; without --src all of them): tshark's decode
-without a complaint, and the rules of conformance.md that a capture can show. Exit status 1 with a
+without a complaint, and the rules of doc/rules.tsv that a capture can show. Exit status 1 with a
 sentence for each complaint, 2 when nothing could be judged; an empty capture is a complaint.
 
 With --src the capture is one from beside that side: its frames are all there, those of others may be

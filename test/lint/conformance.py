@@ -1,18 +1,19 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""conformance.py [--write]
+"""conformance.py [--write FILE]
 
-Makes doc/conformance.md: each rule of doc/rules.tsv, the code that obeys it, the tests that prove it, and what is
-open. The code is where a comment of lib/, app/ or drivers/ names the rule; the test where a comment of test/ says
-`proves` and the rule:
+Checks the tags that connect each rule of doc/rules.tsv with the code that obeys it and the tests that prove it. The
+code is where a comment of lib/, app/ or drivers/ names the rule; the test where a comment of test/ says `proves` and
+the rule:
 
     /* proves RSP-12, RSP-13: a WRITE of no bytes needs no key */       above a function, in it, or in a row of a table
     # proves RSP-12                                                     the same in Python and shell
 
-A decision obeys the rules that its text names. doc/rules_notes.tsv says why a rule is open, and which want no code,
-or are void: nothing here could break them.
-Without --write the file must be what this makes of the sources; a tag must name a rule, and a test must be run.
+A decision obeys the rules that its text names. doc/rules_notes.tsv says why a rule is open, and which rules need no
+code, or are void: nothing here could break them. A tag must name a rule, and a test must be run.
+--write also writes the list of all rules, their code and their tests to FILE, as `make conformance` does.
 """
+import os
 import re
 import subprocess
 import sys
@@ -25,19 +26,19 @@ from tags import HASH, Source
 ROOT = Path(__file__).resolve().parent.parent.parent
 sys.path.insert(0, str(ROOT / 'test/mutants'))
 import mutants
-DOC = 'doc/conformance.md'
 CODE = ('lib/', 'app/', 'drivers/')
 USERS = ('lib/client/include/', 'app/examples/')     # tell users of rules, do not obey them
 LIST = r'[A-Z]+\d?-\d+(?:(?:,| and)? [A-Z]+\d?-\d+)*'
 INTRO = '''# Conformance: each rule, its code, its test
 
-Made by `test/lint/conformance.py --write` from `doc/rules.tsv` and tags in the sources: do not edit it.
-[contributing.md](contributing.md) says how code and tests name their rules.
+Made by `make conformance` from `doc/rules.tsv` and tags in the sources.
+[contributing.md]({doc}/contributing.md) says how code and tests name their rules.
 
-Levels: M must, S should, O optional (must hold where the feature is there), D to be decided. *Code* says where the
-rule is obeyed: file and function, or the decision; `void` rules ask for nothing that is here. *Test* says what fails when that code is broken: `core/requester:
-function` is a function of the Meson test `core/requester`, `sim/scenario: row` a row of the scenario table. *Bugs* is
-the number of seeded bugs (`test/mutants/run --list`) that those tests were seen to catch.
+Levels: M must, S should, O optional (must hold if the feature exists), D to be decided. *Code* says where the rule is
+obeyed: file and function, or the decision; `void` rules ask for nothing that exists here. *Test* says what fails if
+that code is broken: `core/requester: function` is a function of the Meson test `core/requester`, `sim/scenario: row`
+a row of the scenario table. *Bugs* is the number of seeded bugs (`test/mutants/run --list`) that those tests have
+caught.
 
 '''
 
@@ -175,9 +176,9 @@ class Rule:
         return ' and '.join(w for w, there in (('code', self.code or self.decisions), ('a test', self.test))
                             if not there)
 
-    def row(self):
-        links = ['[decision %s](decisions/%s)' % (d[:4], d) for d in self.decisions]
-        code = '; '.join(filter(None, [self.code, self.none and 'nothing: ' + self.none,
+    def row(self, doc):
+        links = [f'[decision {d[:4]}]({doc}/decisions/{d})' for d in self.decisions]
+        code = '; '.join(filter(None, [self.code, self.none and 'none: ' + self.none,
                                 self.void and 'void: ' + self.void, *links]))
         says = self.says.replace('|', '\\|')
         return f'| {self.id} | {self.level} | {says} | {code} | {self.test} | {self.bugs or ""} |'
@@ -193,8 +194,8 @@ def summary(rules, titles):
         yield f'| {group + ": " if group else ""}{title} | {len(mine)} | ' + ' | '.join(str(c or '') for c in cells) + ' |'
 
 
-def document(rules, titles, why):
-    yield INTRO + '## Summary\n'
+def document(rules, titles, why, doc):
+    yield INTRO.format(doc=doc) + '## Summary\n'
     yield from summary(rules, titles)
     yield '\n## What is open\n\n| rule | level | says | lacks | why |\n|---|---|---|---|---|'
     for r in rules:
@@ -205,7 +206,7 @@ def document(rules, titles, why):
         mine = [r for r in rules if r.group == group and (r.code or r.test or r.done)]
         if mine:
             yield f'\n## {group}: {title}\n\n| rule | level | says | code | test | bugs |\n|---|---|---|---|---|---|'
-            yield from (r.row() for r in mine)
+            yield from (r.row(doc) for r in mine)
 
 
 def reason(rule, notes):
@@ -240,11 +241,10 @@ def main():
         return notes.get((reason(rule, notes), 'open'))
 
     wrong = tags.wrong + list(complaints(rules, notes))
-    text = '\n'.join(document(rules, titles, why)) + '\n'
-    if sys.argv[1:] == ['--write']:
-        (ROOT / DOC).write_text(text)
-    elif text != read(DOC):
-        wrong.append(f'{DOC} is not what the tags say: run test/lint/conformance.py --write')
+    if sys.argv[1:2] == ['--write']:
+        out = Path(sys.argv[2]).resolve()
+        doc = os.path.relpath(ROOT / 'doc', out.parent)
+        out.write_text('\n'.join(document(rules, titles, why, doc)) + '\n')
     for sentence in wrong:
         print(f'conformance: {sentence}', file=sys.stderr)
     done = sum(r.done for r in rules)

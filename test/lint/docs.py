@@ -20,7 +20,7 @@ NAME = re.compile(r'^(?:([a-z]\w+)\(\)|([A-Za-z]+(?:_\w+)+))$')  # a function, o
 # What is the kernel's, the compiler's, or stands for a name.
 ELSEWHERE = {'vectors.json', 'hello.c', 'rxe_comp.c', 'enable_unsafe_noiommu_mode', 'seq_cst', 'module_verb',
              'function__condition'}
-PLANS = {'doc/design.md'}  # names what is to come
+PLANS = {'doc/decisions/0000-design.md'}  # names what is to come
 
 
 def tree():
