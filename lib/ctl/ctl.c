@@ -454,6 +454,8 @@ static int run_timers(struct ctl *ctl)
 		wait = 0;
 	if (jobs_poll(ctl))
 		wait = 0;
+	if (groups_poll(ctl))
+		wait = 0;
 	wait = sooner(wait, admin_traces_poll(ctl));
 	wait = sooner(wait, server_poll(ctl, now));
 	wait = sooner(wait, sessions_poll(ctl, now));

@@ -16,6 +16,7 @@
 #include "netns.h"
 #include "patience.h"
 #include "rtnl.h"
+#include "state.h"
 
 static const uint8_t mgid4[16] = {[10] = 0xFF, [11] = 0xFF, 239, 1, 2, 3};
 static const uint8_t mgid6[16] = {0xFF, 0x15, [15] = 0x42};
@@ -213,6 +214,8 @@ static void attach_mcast__on_more_vlans_than_a_socket_takes(void **state)
 	daemon_pause(d);
 	unjoined = 0;
 	groups_join_again(d->ctl, 1);
+	while (groups_poll(d->ctl))
+		;
 	assert_int_equal(unjoined, 1);
 	daemon_resume(d);
 	for (; vid >= 5; vid--) {
@@ -243,6 +246,53 @@ static void attach_mcast__joins_on_vlans_that_come_and_go(void **state)
 	client_close(&c);
 }
 
+static unsigned to_join(const struct ctl *ctl)
+{
+	unsigned n = 0;
+
+	for (const struct list *l = ctl->groups.again.next; l != &ctl->groups.again; l = l->next)
+		n++;
+	return n;
+}
+
+/* Hundreds of groups are joined anew in steps, between which others are served. One that goes
+ * meanwhile is not joined. */
+static void groups_join_again__in_steps(void **state)
+{
+	enum {
+		GROUPS = 200
+	};
+	uint8_t mgid[16] = {[10] = 0xFF, [11] = 0xFF, 239, 7};
+	struct test_daemon *d = *state;
+	unsigned before, steps = 1;
+	struct client c;
+	uint32_t qp;
+
+	netns_run("echo 1000 >" MEMBERSHIPS);
+	client_open(d, &c);
+	qp = make_qp(&c, 2);
+	for (unsigned i = 0; i < GROUPS; i++) {
+		mgid[15] = (uint8_t)i;
+		mcast(&c, ABI_ATTACH_MCAST, qp, mgid);
+	}
+	daemon_pause(d);
+	groups_join_again(d->ctl, 1);
+	groups_join_again(d->ctl, 1); /* more news */
+	assert_int_equal(to_join(d->ctl), GROUPS);
+	for (before = GROUPS; groups_poll(d->ctl); steps++) {
+		assert_in_range(before - to_join(d->ctl), 1, 64);
+		before = to_join(d->ctl);
+	}
+	assert_true(steps >= GROUPS / 64);
+	groups_join_again(d->ctl, 1);
+	daemon_resume(d);
+	mcast(&c, ABI_DETACH_MCAST, qp, mgid);
+	netns_run(NOT_JOINED "239.7.0.199");
+	netns_run(JOINED "239.7.0.198");
+	client_close(&c);
+	netns_run("echo 20 >" MEMBERSHIPS);
+}
+
 /* A port without a netdev has nothing to join on. */
 static void attach_mcast__without_a_netdev(void **state)
 {
@@ -266,6 +316,7 @@ int main(void)
 		T(attach_mcast__joins_on_vlans),
 		T(attach_mcast__on_more_vlans_than_a_socket_takes),
 		T(attach_mcast__joins_on_vlans_that_come_and_go),
+		T(groups_join_again__in_steps),
 		T(attach_mcast__without_a_netdev),
 	};
 
