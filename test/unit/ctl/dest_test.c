@@ -298,6 +298,55 @@ static void dests_poll__finds_what_is_due(void **state)
 	assert_true(many < 4 * few + 20000000);
 }
 
+/* @return the bucket that @p d is in. */
+static unsigned bucket_of(const struct dests *all, const struct dest *d)
+{
+	for (unsigned i = 0; i < DEST_BUCKETS; i++)
+		for (const struct list *n = all->bucket[i].next; n != &all->bucket[i]; n = n->next)
+			if (n == &d->node)
+				return i;
+	fail();
+	return 0;
+}
+
+/* A program that chose its destinations so that they share a bucket of one daemon finds them
+ * scattered in another one. */
+static void dest_get__buckets_depend_on_the_seed(void **state)
+{
+	enum {
+		MANY = 8192
+	};
+	static struct dest *made[MANY];
+	struct dest_key key = {.sgid = 1, .given = {2, 1}}, same[MANY / 512];
+	struct test_daemon *d = *state;
+	struct dests *all = &d->ctl->dests;
+	unsigned n = 0, scattered = 0;
+
+	daemon_pause(d);
+	assert_true(all->seed.factor[0] && all->seed.factor[HASH_WORDS]);
+	memcpy(key.dgid, peer4, sizeof(peer4));
+	for (unsigned i = 0; i < MANY; i++) {
+		memcpy(key.given + 2, &i, sizeof(i));
+		made[i] = dest_get(d->ctl, &key);
+	}
+	for (unsigned i = 0; i < MANY && n < sizeof(same) / sizeof(same[0]); i++)
+		if (bucket_of(all, made[i]) == bucket_of(all, made[0]))
+			same[n++] = made[i]->key;
+	for (unsigned i = 0; i < MANY; i++)
+		dest_release(made[i]);
+	assert_true(n > 1);
+	for (unsigned i = 0; i < HASH_WORDS; i++)
+		all->seed.factor[i] = all->seed.factor[i] * 0x9E3779B97F4A7C15u + i + 1;
+	for (unsigned i = 0; i < n; i++)
+		made[i] = dest_get(d->ctl, &same[i]);
+	for (unsigned i = 1; i < n; i++)
+		scattered += bucket_of(all, made[i]) != bucket_of(all, made[0]);
+	for (unsigned i = 0; i < n; i++)
+		dest_release(made[i]);
+	assert_true(scattered > 0);
+	daemon_resume(d);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -309,6 +358,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(dest__neighbour_is_kept_fresh, setup, teardown),
 		cmocka_unit_test_setup_teardown(dest__each_has_its_turn, setup, teardown),
 		cmocka_unit_test_setup_teardown(dests_poll__finds_what_is_due, setup, teardown),
+		cmocka_unit_test_setup_teardown(
+			dest_get__buckets_depend_on_the_seed, setup, teardown),
 	};
 
 	return cmocka_run_group_tests_name("dest", tests, group_setup, group_teardown);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Groups that the kernel joins on the netdev of a port. */
+#include <errno.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -293,6 +294,42 @@ static void groups_join_again__in_steps(void **state)
 	netns_run("echo 20 >" MEMBERSHIPS);
 }
 
+/* A user has half of the places in a group, in whatever sessions; another one finds some. */
+static void group_attach__half_of_the_places_for_a_user(void **state)
+{
+	enum {
+		HALF = MCAST_MEMBERS_MAX / 2
+	};
+	struct test_daemon *d = *state;
+	char why[ABI_SENTENCE_MAX];
+	struct account another;
+	struct session *s[2];
+	struct qp_obj *o[2][HALF + 1];
+	struct client c[2];
+
+	for (unsigned i = 0; i < 2; i++) {
+		client_open(d, &c[i]);
+		s[i] = d->ctl->session[c[i].hello.session % SESSION_MAX];
+		for (unsigned k = 0; k <= HALF; k++)
+			o[i][k] = handle_get(&s[i]->qps, make_qp(&c[i], 1));
+	}
+	daemon_pause(d);
+	s[0]->peer.uid = s[1]->peer.uid = 7;
+	for (unsigned k = 0; k < HALF; k++)
+		assert_int_equal(group_attach(d->ctl, o[k % 2][k], 0, mgid4, why), 0);
+	assert_int_equal(group_attach(d->ctl, o[0][HALF], 0, mgid4, why), -EDQUOT);
+	assert_non_null(strstr(why, "128 QPs of user 7"));
+	another = *s[1]->account;
+	s[1]->account = &another; /* those in it are its own now */
+	assert_int_equal(group_attach(d->ctl, o[1][HALF], 0, mgid4, why), 0);
+	group_detach(d->ctl, o[1][HALF], mgid4);
+	s[1]->account = s[0]->account;
+	s[0]->peer.uid = s[1]->peer.uid = 0;
+	daemon_resume(d);
+	client_close(&c[0]);
+	client_close(&c[1]);
+}
+
 /* A port without a netdev has nothing to join on. */
 static void attach_mcast__without_a_netdev(void **state)
 {
@@ -317,6 +354,7 @@ int main(void)
 		T(attach_mcast__on_more_vlans_than_a_socket_takes),
 		T(attach_mcast__joins_on_vlans_that_come_and_go),
 		T(groups_join_again__in_steps),
+		T(group_attach__half_of_the_places_for_a_user),
 		T(attach_mcast__without_a_netdev),
 	};
 
