@@ -13,7 +13,8 @@
 enum {
 	CHANNELS = 1000, /* that are full */
 	CQS = 400,	 /* of the reader, on one channel, which has no room for so many notices */
-	ROUNDS = 20
+	ROUNDS = 10,
+	CALM_US = 200000 /* after which the notifier looks seldom */
 };
 
 struct deaf {
@@ -113,7 +114,7 @@ static uint64_t read_all(const struct proc *p)
 		tell(&reader.cq[i], &reader.qp[i]);
 	for (unsigned i = 0; i < CQS; i++)
 		take(&reader.cq[i]);
-	usleep(10000);
+	usleep(CALM_US);
 	proc_look(p, &begin);
 	now = begin;
 	for (;;) {
