@@ -67,8 +67,8 @@
 #define MR_MAX (1u << 16)
 /** Address handles (a power of two): a datagram program has one for each of its peers. */
 #define AH_MAX (1u << 15)
-/** Multicast groups of all ports; each costs a descriptor where the kernel is to join it,
- * one more for each 20 VLANs there. */
+/** Multicast groups of all ports; each is charged as GROUP_SOCKETS (group.h) descriptors, the
+ * sockets that join it on a netdev and its VLANs. */
 #define MCAST_GROUP_MAX 1024u
 /** Queue pairs that one group can have: a packet to it is copied so often. */
 #define MCAST_MEMBERS_MAX 256u
@@ -227,6 +227,9 @@
 /** Descriptors that the programs of one user passed, and connections of theirs, that may wait to be
  *  closed: then no more are taken. Each costs a place in rocid's table of descriptors. */
 #define CLOSING_USER_MAX 64u
+/** Places in the table of descriptors that rocid has the kernel make at the start, at most: those
+ * of all sessions' channels fit (4 MB). */
+#define DESCRIPTOR_TABLE (2 * SESSION_MAX * SESSION_CHANNEL_MAX)
 /** One in so many of rocid's descriptors is for sessions that are there already. */
 #define DESCRIPTOR_RESERVE 8
 /** Milliseconds between looks whether more can be taken. */
@@ -234,7 +237,7 @@
 /** Destinations of one session that the kernel is looking for at the same time; each costs
  *  the control thread some look-ups a second. */
 #define SESSION_RESOLVE_MAX 256u
-/** And of all: the control thread goes through their list each time that it wakes. */
+/** And of all, so that their look-ups leave the control thread time for commands. */
 #define RESOLVE_MAX (4 * SESSION_RESOLVE_MAX)
 /** Bytes that the kernel keeps of a session's unread replies: some dozens. Descriptors in them
  *  count against rocid's RLIMIT_NOFILE, and beyond that nobody's replies carry any. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The control thread: set-up, event loop, end. */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -228,6 +229,23 @@ static void raise_descriptor_limit(struct ctl *ctl)
 		ctl->fd_max = (int)(rl.rlim_cur - rl.rlim_cur / DESCRIPTOR_RESERVE);
 }
 
+/* When the kernel enlarges the table of descriptors of a process with threads, who opens one waits
+ * for an RCU grace period: 0.2 s and more on a busy machine, and all commands with it. At the start
+ * nobody waits for one yet. */
+static void make_descriptor_table(void)
+{
+	int fd = eventfd(0, EFD_CLOEXEC), last = -1;
+	struct rlimit rl;
+
+	if (fd >= 0 && !getrlimit(RLIMIT_NOFILE, &rl))
+		last = fcntl(fd, F_DUPFD_CLOEXEC,
+			(int)RTE_MIN(rl.rlim_cur, (rlim_t)DESCRIPTOR_TABLE) - 1);
+	if (last >= 0)
+		close(last);
+	if (fd >= 0)
+		close(fd);
+}
+
 static int open_ports(struct ctl *ctl, const struct ctl_config *cfg, char why[ABI_SENTENCE_MAX])
 {
 	struct port_table *table = ctl->dp->ports;
@@ -386,6 +404,7 @@ int ctl_start(struct ctl **out, const struct ctl_config *cfg, char why[ABI_SENTE
 	if (!ctl)
 		return refuse(why, -ENOMEM, "rocid is out of memory");
 	raise_descriptor_limit(ctl); /* quota_init() counts what there is */
+	make_descriptor_table();
 	init(ctl, cfg);
 	ctl->closer = disposer_create(&closers);
 	ctl->unmapper = disposer_create(&unmappers);
@@ -453,6 +472,8 @@ static int run_timers(struct ctl *ctl)
 	if (endings_poll(ctl))
 		wait = 0;
 	if (jobs_poll(ctl))
+		wait = 0;
+	if (groups_poll(ctl))
 		wait = 0;
 	wait = sooner(wait, admin_traces_poll(ctl));
 	wait = sooner(wait, server_poll(ctl, now));

@@ -37,7 +37,7 @@ extern const struct attack attacks_words[], attacks_wqe[], attacks_srq[], attack
 	attacks_socket[], attacks_objects[], attacks_memory[], attacks_wire[], attacks_paths[],
 	attacks_crowds[], attacks_pieces[], attacks_storms[], attacks_passed_root[],
 	attacks_rounds[], attacks_huge[], attacks_open[], attacks_commands[], attacks_quota[],
-	attacks_fuzz[], attacks_root[];
+	attacks_fuzz[], attacks_events[], attacks_root[];
 
 /** A session with two connected QPs over one CQ and one region, which each may use freely. */
 struct duo {

@@ -34,7 +34,8 @@ static pid_t children[3];
 static const struct attack *const tables[] = {attacks_words, attacks_wqe, attacks_srq, attacks_keys,
 	attacks_socket, attacks_objects, attacks_memory, attacks_wire, attacks_paths,
 	attacks_crowds, attacks_pieces, attacks_storms, attacks_passed_root, attacks_rounds,
-	attacks_huge, attacks_open, attacks_commands, attacks_quota, attacks_fuzz, attacks_root};
+	attacks_huge, attacks_open, attacks_commands, attacks_quota, attacks_fuzz, attacks_events,
+	attacks_root};
 
 static pid_t start(void (*body)(struct victim *, const char *), const char *socket)
 {

@@ -12,6 +12,7 @@
 #include "abi_ctl.h"
 #include "bits.h"
 #include "core.h"
+#include "limits.h"
 #include "session/notifier.h"
 #include "worker.h"
 
@@ -22,12 +23,14 @@
 #define SLEEP_MIN_NS 50000L
 #define SLEEP_MAX_NS 1000000L
 #define HOT_ROUNDS   400 /* of SLEEP_MIN before it slows down: 20 ms */
-#define BLOCKED_MS   10	 /* between looks at full sockets, with nothing else to do */
+#define BLOCKED_MS   2	 /* between looks at full sockets, with nothing else to do */
 #define TAKEN	     64	 /* events taken off the ring at once, */
 #define TAKES	     64	 /* so often a round: it must not fill up while sockets are slow */
 #define ROUND	     32	 /* objects whose events are sent with the lock held: half a millisecond */
-#define FULL_TRIES   8	 /* full channels tried again at once */
+#define FULL_TRIES   16	 /* full channels tried again at once, of as many sessions */
 
+_Static_assert(SESSION_MAX / FULL_TRIES * BLOCKED_MS * 1000000ull <= BOUND_EVENT_NS,
+	"a channel that is read again has its turn within the bound");
 _Static_assert(EVENT_TYPES > ABI_EVENT_GID_CHANGE, "the last type is one of them");
 
 void notifier_init(struct notifier *n, struct dataplane *dp, notifier_find find, void *find_arg)
@@ -46,6 +49,8 @@ void event_turn_init(struct event_turn *t)
 {
 	list_init(&t->node);
 	list_init(&t->channels);
+	list_init(&t->full_node);
+	list_init(&t->full);
 }
 
 int channel_open(struct channel *ch, struct event_turn *turn, int *app_fd)
@@ -71,6 +76,8 @@ void channel_close(struct channel *ch)
 		return;
 	if (list_empty(&ch->turn->channels))
 		list_del(&ch->turn->node);
+	if (list_empty(&ch->turn->full))
+		list_del(&ch->turn->full_node);
 	close(ch->fd);
 	ch->fd = -1;
 }
@@ -113,6 +120,13 @@ static void make_busy(struct notifier *n, struct channel *ch)
 		list_push(&n->busy, &ch->turn->node);
 }
 
+static void make_full(struct notifier *n, struct channel *ch)
+{
+	list_push(&ch->turn->full, &ch->busy);
+	if (list_empty(&ch->turn->full_node))
+		list_push(&n->full, &ch->turn->full_node);
+}
+
 void notifier_raise(struct notifier *n, struct event_source *src, uint32_t type)
 {
 	struct channel *ch = src->channel;
@@ -144,7 +158,7 @@ static bool send_source(struct channel *ch, struct event_source *src, unsigned *
 }
 
 /* Sends the events of one object of the next channel of @p t. A channel that is full goes to
- * notifier.full. */
+ * t->full. */
 static unsigned send_turn(struct notifier *n, struct event_turn *t)
 {
 	struct list *first = list_pop(&t->channels); /* container_of() may evaluate it twice */
@@ -155,7 +169,7 @@ static unsigned send_turn(struct notifier *n, struct event_turn *t)
 	if (list_empty(&ch->pending))
 		return 0; /* withdrawn meanwhile */
 	if (!send_source(ch, src, &sent)) {
-		list_push(&n->full, &ch->busy);
+		make_full(n, ch);
 		return sent;
 	}
 	list_del(&src->node);
@@ -164,13 +178,28 @@ static unsigned send_turn(struct notifier *n, struct event_turn *t)
 	return sent;
 }
 
+/* Makes some full channels busy again, one of each session in turn: a program that reads again
+ * waits for no other program's channels. */
+static void try_full(struct notifier *n)
+{
+	struct list *node, *channel;
+
+	for (unsigned i = 0; i < FULL_TRIES && (node = list_pop(&n->full)); i++) {
+		struct event_turn *t = container_of(node, struct event_turn, full_node);
+
+		channel = list_pop(&t->full);
+		make_busy(n, container_of(channel, struct channel, busy));
+		if (!list_empty(&t->full))
+			list_push(&n->full, &t->full_node);
+	}
+}
+
 static unsigned send_events(struct notifier *n)
 {
 	unsigned sent = 0;
 	struct list *node;
 
-	for (unsigned i = 0; i < FULL_TRIES && (node = list_pop(&n->full)); i++)
-		make_busy(n, container_of(node, struct channel, busy));
+	try_full(n);
 	for (unsigned i = 0; i < ROUND && (node = list_pop(&n->busy)); i++) {
 		struct event_turn *t = container_of(node, struct event_turn, node);
 
@@ -247,7 +276,7 @@ static void sleep_long(struct notifier *n)
 {
 	struct waker *k = &n->dp->notifier;
 	struct pollfd p = {.events = POLLIN};
-	bool blocked;
+	bool busy, blocked;
 	uint64_t wakes;
 	ssize_t got;
 
@@ -259,10 +288,11 @@ static void sleep_long(struct notifier *n)
 		return;
 	}
 	notifier_lock(n);
-	blocked = !list_empty(&n->busy) || !list_empty(&n->full);
+	busy = !list_empty(&n->busy); /* more than a round tries: the others were full */
+	blocked = !list_empty(&n->full);
 	notifier_unlock(n);
 	p.fd = k->fd;
-	if (poll(&p, 1, blocked ? BLOCKED_MS : -1) == 1) {
+	if (poll(&p, 1, busy ? 0 : blocked ? BLOCKED_MS : -1) == 1) {
 		got = read(k->fd, &wakes, sizeof(wakes));
 		(void)got;
 	}

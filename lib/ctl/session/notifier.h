@@ -29,8 +29,10 @@ struct core_event;
 /** The channels of one session that have something to say. Sessions take turns, and the channels of
  *  one among each other: however many objects a session has, it delays others by one of them. */
 struct event_turn {
-	struct list node;     /* on notifier.busy */
-	struct list channels; /* channel.busy */
+	struct list node;      /* on notifier.busy */
+	struct list channels;  /* channel.busy */
+	struct list full_node; /* on notifier.full */
+	struct list full;      /* channel.busy of those whose sockets took no more */
 };
 
 /** A socket to an application: completion channel or the async channel of a session. */
@@ -39,7 +41,7 @@ struct channel {
 	uint32_t handle;     /* in its session */
 	uint32_t users;	     /* CQs that name it; control thread only */
 	struct list pending; /* event_source.node with something to say */
-	struct list busy;    /* on turn->channels or notifier.full */
+	struct list busy;    /* on turn->channels or turn->full */
 	struct event_turn *turn;
 };
 
@@ -66,7 +68,7 @@ struct notifier {
 	void *find_arg;
 	int late_fd;	  /* eventfd of who takes workers' late QPs; set before the start */
 	struct list busy; /* event_turn.node: sessions with pending events */
-	struct list full; /* those whose sockets took no more: a few of them are tried each round */
+	struct list full; /* event_turn.full_node: some are tried each round, in turns */
 };
 
 /** Prepares @p n; without notifier_start() events just stay pending. */

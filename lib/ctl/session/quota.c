@@ -309,6 +309,14 @@ static uint64_t capacity_of(const struct quota *q, enum ctl_kind kind)
 	return whole > q->capacity[kind] ? whole : q->capacity[kind];
 }
 
+/* @return whether @p a has so little with @p n more that the last quarter is for it. */
+static bool is_small(const struct quota *q, const struct account *a, const struct charge *c)
+{
+	uint64_t own = a->used[c->kind] + a->retired[c->kind];
+
+	return !beyond(own, c->n, capacity_of(q, c->kind) / USER_SMALL);
+}
+
 enum room {
 	ROOM,
 	ROOM_RESERVED, /* for users who have less */
@@ -319,12 +327,10 @@ static enum room room_for(const struct quota *q, const struct account *a, const 
 {
 	uint64_t capacity = capacity_of(q, c->kind);
 	uint64_t all = q->used[c->kind] + q->retired[c->kind];
-	uint64_t own = a->used[c->kind] + a->retired[c->kind];
 
 	if (beyond(all, c->n, capacity))
 		return ROOM_NONE;
-	return beyond(all, c->n, capacity - capacity / USER_RESERVE) &&
-			       beyond(own, c->n, capacity / USER_SMALL)
+	return beyond(all, c->n, capacity - capacity / USER_RESERVE) && !is_small(q, a, c)
 		       ? ROOM_RESERVED
 		       : ROOM;
 }
@@ -428,17 +434,33 @@ void quota_pass(struct session *from, struct session *to, const struct charge c[
 	}
 }
 
-bool quota_is_full(const struct session *s, enum ctl_kind kind)
+/* Its socket, its channel, and what wakes each worker. */
+static struct charge descriptors_of(const struct session *s)
 {
-	return s->peer.uid &&
-	       s->account->used[kind] >= in_bytes(kind, s->ctl->quota.limits.user[kind]);
+	return (struct charge){CTL_DESCRIPTORS, 2 + s->ctl->dp->nworkers};
+}
+
+/* Connections whose close hangs occupy places as well. */
+static int check_places(const struct session *s, char *why)
+{
+	uint64_t hang = disposer_load(s->ctl->closer, owner_connections(s->peer.uid));
+	const struct charge places = {CTL_SESSIONS, 1 + hang};
+
+	return s->peer.uid ? check_user(s, &places, why) : 0;
+}
+
+bool quota_may_open(const struct session *s)
+{
+	const struct charge fds = descriptors_of(s), place = {CTL_SESSIONS, 1};
+	char why[ABI_SENTENCE_MAX];
+
+	return !check_places(s, why) && !check(s, &fds, why) &&
+	       (!s->peer.uid || is_small(&s->ctl->quota, s->account, &place));
 }
 
 int quota_open(struct session *s, char why[ABI_SENTENCE_MAX])
 {
-	/* Its socket, its channel, and what wakes each worker. */
-	const struct charge c[] = {{CTL_SESSIONS, 1}, {CTL_DESCRIPTORS, 2 + s->ctl->dp->nworkers}};
-	struct charge places = {CTL_SESSIONS, 1};
+	const struct charge c[] = {{CTL_SESSIONS, 1}, descriptors_of(s)};
 	struct quota *q = &s->ctl->quota;
 	int err;
 
@@ -446,9 +468,7 @@ int quota_open(struct session *s, char why[ABI_SENTENCE_MAX])
 	s->account = account_of(q, s->peer.uid);
 	if (!s->account)
 		return refuse(why, -ENOMEM, "rocid is out of memory");
-	/* Connections whose close hangs occupy places as well. */
-	places.n += disposer_load(s->ctl->closer, owner_connections(s->peer.uid));
-	err = s->peer.uid ? check_user(s, &places, why) : 0;
+	err = check_places(s, why);
 	if (!err)
 		err = quota_take(s, c, ARRAY_SIZE(c), why);
 	return err == -EDQUOT ? -EUSERS : err;
@@ -456,7 +476,7 @@ int quota_open(struct session *s, char why[ABI_SENTENCE_MAX])
 
 void quota_close(struct session *s)
 {
-	const struct charge c[] = {{CTL_SESSIONS, 1}, {CTL_DESCRIPTORS, 2 + s->ctl->dp->nworkers}};
+	const struct charge c[] = {{CTL_SESSIONS, 1}, descriptors_of(s)};
 
 	quota_give(s, c, ARRAY_SIZE(c));
 }

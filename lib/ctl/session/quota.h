@@ -80,8 +80,8 @@ struct disposed *quota_retire(struct session *s, enum ctl_kind kind, uint64_t by
 /** @p to keeps what @p from was charged for: an object that both share, and that @p from leaves. */
 void quota_pass(struct session *from, struct session *to, const struct charge c[], unsigned n);
 
-/** @return whether the user of @p s has all that a user may have of @p kind. */
-bool quota_is_full(const struct session *s, enum ctl_kind kind);
+/** @return whether quota_open() would let @p s have the place of another user's session. */
+bool quota_may_open(const struct session *s);
 
 /** @return how many objects of @p kind, or MB, @p s may have at most; UINT32_MAX: any number. */
 uint32_t quota_most(const struct session *s, enum ctl_kind kind);

@@ -271,11 +271,12 @@ static int find_slot(struct ctl *ctl, struct session *s, int fd, char why[ABI_SE
 }
 
 /* Ends the oldest connection that has not said hello for a while, so that those which only
- * connect keep nobody out: one of the same user, if that user's limit is what keeps @p s out.
- * Returns false when there is none. */
+ * connect keep nobody out: one of the same user, unless all places are taken and this user's
+ * limits leave another one. Returns false when there is none. */
 static bool evict_silent(struct ctl *ctl, const struct session *s)
 {
-	const struct account *own = quota_is_full(s, CTL_SESSIONS) ? s->account : NULL;
+	bool all_taken = ctl->nsessions + ctl->nending == SESSION_MAX;
+	const struct account *own = all_taken && quota_may_open(s) ? NULL : s->account;
 	struct session *oldest = NULL;
 
 	for (uint32_t i = 0; i < SESSION_MAX; i++) {

@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include "limits.h"
 #include "text/sentence.h"
 #include "verbs/dest.h"
 #include "verbs/object.h"
@@ -17,11 +18,16 @@
 #define PROBE_ANSWER_MS 100u
 #define PROBE_PAUSE_MS	2000u
 #define PROBE_ANY_MS	10u
+/* Those that are to be kept fresh are looked at together, so often. */
+#define BATCH_MS 32u
 /* Entries that one round looks up: some 20 us each, applications wait meanwhile. */
 #define ROUND 64u
 /* QPs of one destination that are looked at for a sentence. */
 #define RIVALS 512u
 #define NEVER  UINT64_MAX
+
+/* A tick of the wheel is a millisecond here. */
+#define TICKS(ms) ((ms) << WHEEL_TICK_SHIFT)
 
 static const uint8_t none[6];
 
@@ -32,14 +38,21 @@ void dests_init(struct dests *d)
 		list_init(&d->hop[i]);
 	}
 	list_init(&d->late);
-	d->next_ms = NEVER;
+	wheel_init(&d->wheel, TICKS(ctl_now_ms()));
 }
 
+/* One that is due already keeps its place, or news without end would keep others from theirs. */
 static void set_due(struct dest *d, uint64_t due_ms)
 {
+	struct wheel *w = &d->ctl->dests.wheel;
+
+	if (due_ms == d->due_ms)
+		return;
 	d->due_ms = due_ms;
-	if (due_ms < d->ctl->dests.next_ms)
-		d->ctl->dests.next_ms = due_ms;
+	if (due_ms == NEVER)
+		wheel_cancel(w, &d->timer);
+	else
+		wheel_arm(w, &d->timer, TICKS(due_ms));
 }
 
 /* --- where is it now? ----------------------------------------------------------------- */
@@ -138,6 +151,7 @@ struct dest *dest_get(struct ctl *ctl, const struct dest_key *key)
 	d->ctl = ctl;
 	d->key = *key;
 	d->due_ms = NEVER;
+	wheel_timer_init(&d->timer);
 	d->query.done = found_late;
 	list_init(&d->query.node);
 	list_init(&d->qps);
@@ -161,6 +175,7 @@ void dest_release(struct dest *d)
 	if (!list_empty(&d->qps) || !list_empty(&d->ahs) || is_late(d))
 		return;
 	neigh_cancel(&d->query);
+	set_due(d, NEVER);
 	list_del(&d->node);
 	list_del(&d->hop);
 	list_del(&d->turn);
@@ -249,7 +264,7 @@ static void look_again_later(struct dest *d, uint64_t now_ms)
 	if (d->probed_ms)
 		set_due(d, d->probed_ms + PROBE_ANSWER_MS);
 	else
-		set_due(d, is_kernels(d) ? now_ms + FRESH_MS : NEVER);
+		set_due(d, is_kernels(d) ? (now_ms + FRESH_MS) | (BATCH_MS - 1) : NEVER);
 }
 
 /* Somebody came whose destination @p query found. */
@@ -405,7 +420,7 @@ static void touch(struct dest *d)
 static void for_each(struct dests *all, void (*f)(struct dest *d, void *arg), void *arg)
 {
 	for (uint32_t i = 0; i < DEST_BUCKETS; i++) {
-		const struct list *bucket = &all->bucket[(all->first + i) % DEST_BUCKETS];
+		const struct list *bucket = &all->bucket[i];
 
 		for (struct list *n = bucket->next; n != bucket; n = n->next)
 			f(container_of(n, struct dest, node), arg);
@@ -449,42 +464,33 @@ void dests_touch_neigh(struct ctl *ctl, uint32_t ifindex, const uint8_t nexthop[
 	}
 }
 
-struct round {
-	uint64_t now_ms;
-	uint64_t next_ms;
-	unsigned left;
-	const struct list *last; /* bucket of the last entry that was looked up */
-};
-
-static void check_due(struct dest *d, void *arg)
+/* Looks some up that are due. */
+static void check_some(struct dests *all, uint64_t now_ms)
 {
-	struct round *r = arg;
+	unsigned moves = TIMERS_MOVED;
 
-	if (d->due_ms <= r->now_ms && r->left) {
-		r->left--;
-		r->last = bucket_of(&d->ctl->dests, &d->key);
+	for (unsigned i = 0; i < ROUND; i++) {
+		struct wheel_timer *t = wheel_expire_some(&all->wheel, TICKS(now_ms), &moves);
+		struct dest *d;
+
+		if (!t)
+			return;
+		d = container_of(t, struct dest, timer);
+		d->due_ms = NEVER;
 		check(d);
 	}
-	if (d->due_ms < r->next_ms)
-		r->next_ms = d->due_ms;
 }
 
 int dests_poll(struct ctl *ctl, uint64_t now_ms)
 {
-	struct round r = {.now_ms = now_ms, .next_ms = NEVER, .left = ROUND};
-	struct dests *all = &ctl->dests;
+	uint64_t next, now = TICKS(now_ms);
 
-	if (now_ms >= all->next_ms) {
-		for_each(all, check_due, &r);
-		all->next_ms = r.next_ms;
-	}
-	/* The next round goes on there, or news without end would keep it at the first buckets. */
-	if (r.last)
-		all->first = (uint32_t)(r.last - all->bucket + 1) % DEST_BUCKETS;
+	check_some(&ctl->dests, now_ms);
 	readdress_some(ctl);
-	if (!list_empty(&all->late))
+	if (!list_empty(&ctl->dests.late))
 		return 0;
-	if (all->next_ms == NEVER)
+	next = wheel_deadline(&ctl->dests.wheel);
+	if (next == WHEEL_NEVER)
 		return -1;
-	return all->next_ms > now_ms ? (int)(all->next_ms - now_ms) : 0;
+	return next > now ? (int)((next - now) >> WHEEL_TICK_SHIFT) : 0;
 }

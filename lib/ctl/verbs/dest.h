@@ -17,6 +17,7 @@
 #include "list.h"
 #include "net/neigh.h"
 #include "path.h"
+#include "wheel.h"
 
 struct ah_obj;
 struct core_cmd;
@@ -51,22 +52,22 @@ struct dest {
 	uint8_t dmac[6];
 	uint8_t smac[6];
 	bool local;
-	uint64_t due_ms;     /* when to look again */
-	uint64_t checked_ms; /* when that was done last */
-	uint64_t probe_ms;   /* when the neighbour may be probed again */
-	uint64_t probed_ms;  /* when it was, and its answer is due; 0: it was not */
-	uint8_t former[6];   /* the MAC that it had */
-	uint64_t moved_ms;   /* until then; 0: it has had one only */
+	struct wheel_timer timer; /* on dests.wheel */
+	uint64_t due_ms;	  /* when to look again, UINT64_MAX for never */
+	uint64_t checked_ms;	  /* when that was done last */
+	uint64_t probe_ms;	  /* when the neighbour may be probed again */
+	uint64_t probed_ms;	  /* when it was, and its answer is due; 0: it was not */
+	uint8_t former[6];	  /* the MAC that it had */
+	uint64_t moved_ms;	  /* until then; 0: it has had one only */
 };
 
 struct dests {
 	struct hash_seed seed; /* programs choose most of a key */
 	struct list bucket[DEST_BUCKETS];
 	struct list hop[DEST_BUCKETS]; /* by the neighbour that the kernel named */
-	uint32_t first;		       /* bucket that a round begins with */
+	struct wheel wheel;	       /* when they are due: programs make them by the thousand */
 	struct list late;	       /* destinations with QPs or AHs to readdress, in turns */
 	uint64_t probe_ms;	       /* when some neighbour may be probed again */
-	uint64_t next_ms;	       /* nothing is due before */
 };
 
 void dests_init(struct dests *d);

@@ -11,9 +11,14 @@
 #include "session/quota.h"
 #include "verbs/object.h"
 
+/* Memberships that a step of joining anew asks the kernel for, or those of one group: some 10 us
+ * each. */
+#define JOINS_STEP 64u
+
 void groups_init(struct groups *g)
 {
 	list_init(&g->all);
+	list_init(&g->again);
 	g->n = 0;
 	g->serial = 0;
 }
@@ -136,6 +141,7 @@ static struct group *make(struct session *s, uint32_t port, const uint8_t mgid[1
 		return NULL;
 	}
 	g->payer = s;
+	list_init(&g->again);
 	list_init(&g->members);
 	g->port = port;
 	memcpy(g->mgid, mgid, sizeof(g->mgid));
@@ -151,6 +157,7 @@ static void release(struct ctl *ctl, struct group *g)
 		return;
 	close_joins(&g->joins);
 	quota_give(g->payer, group_charge, ARRAY_SIZE(group_charge));
+	list_del(&g->again);
 	list_del(&g->node);
 	ctl->groups.n--;
 	filter(ctl, g->port);
@@ -354,8 +361,21 @@ void groups_join_again(struct ctl *ctl, uint32_t port)
 	for (struct list *l = ctl->groups.all.next; l != &ctl->groups.all; l = l->next) {
 		struct group *g = container_of(l, struct group, node);
 
-		if (g->port == port)
-			join(ctl, g);
+		if (g->port == port && list_empty(&g->again))
+			list_push(&ctl->groups.again, &g->again);
 	}
 	filter(ctl, port);
+}
+
+bool groups_poll(struct ctl *ctl)
+{
+	struct list *l;
+
+	for (uint32_t n = 0; n < JOINS_STEP && (l = list_pop(&ctl->groups.again));) {
+		struct group *g = container_of(l, struct group, again);
+
+		join(ctl, g);
+		n += 1 + ctl->port[g->port].nvlans;
+	}
+	return !list_empty(&ctl->groups.again);
 }

@@ -9,6 +9,7 @@
 #ifndef VERBS_GROUP_H
 #define VERBS_GROUP_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include "abi_ctl.h"
 #include "limits.h"
@@ -30,7 +31,8 @@ struct group_joins {
 };
 
 struct group {
-	struct list node; /* of groups.all */
+	struct list node;  /* of groups.all */
+	struct list again; /* on groups.again */
 	struct list members;
 	uint32_t nmembers;
 	uint32_t port; /* index */
@@ -51,6 +53,7 @@ struct member {
 
 struct groups {
 	struct list all;
+	struct list again; /* those to be joined anew, in turn */
 	uint32_t n;
 	uint32_t serial; /* of the last attachment */
 };
@@ -74,7 +77,12 @@ uint32_t group_detach_some(struct ctl *ctl, struct qp_obj *o, uint32_t max);
  */
 int group_port(const struct qp_obj *o);
 
-/** Port @p port has another netdev now, one again, or another VLAN: joins its groups there. */
+/** Port @p port has another netdev now, one again, or another VLAN: has its groups joined there by
+ *  groups_poll(). */
 void groups_join_again(struct ctl *ctl, uint32_t port);
+
+/** Joins some groups anew: there may be a thousand, on dozens of VLANs, and other commands come in
+ *  between.  @return true while there are more. */
+bool groups_poll(struct ctl *ctl);
 
 #endif

@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <setjmp.h>
@@ -10,6 +11,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 #include "daemon.h"
+#include "state.h"
 
 static const struct abi_open_xrcd create = {.flags = ABI_XRCD_CREATE};
 
@@ -66,6 +68,54 @@ static void cmd_open_xrcd__any_way_of_opening(void **state)
 	unlink(path);
 }
 
+static uint32_t open_domain(struct client *c, int file)
+{
+	struct abi_handle_reply out;
+	struct answer a;
+
+	assert_int_equal(client_call(c->sock, ABI_OPEN_XRCD, &create, sizeof(create), file, &a), 0);
+	memcpy(&out, a.body, sizeof(out));
+	return out.handle;
+}
+
+static void close_domain(struct client *c, uint32_t handle)
+{
+	client_must(c->sock, ABI_CLOSE_XRCD, &handle, sizeof(handle), NULL, 0);
+}
+
+/* @return the domains that the session of @p c pays for. */
+static unsigned pays(const struct test_daemon *d, const struct client *c)
+{
+	return (unsigned)d->ctl->session[c->hello.session % SESSION_MAX]->used[CTL_XRCDS];
+}
+
+/* Who made a domain pays for it while it has a reference, whichever; then one who has. */
+static void cmd_close_xrcd__payer(void **state)
+{
+	const struct test_daemon *d = *state;
+	int file = client_memfd(4096);
+	uint32_t first, second, third;
+	struct client owner, other;
+
+	client_open(d, &owner);
+	client_open(d, &other);
+	first = open_domain(&owner, file);
+	third = open_domain(&other, file);
+	second = open_domain(&owner, file);
+	close_domain(&owner, first);
+	assert_int_equal(pays(d, &owner), 1);
+	assert_int_equal(pays(d, &other), 0);
+	close_domain(&owner, second);
+	assert_int_equal(pays(d, &owner), 0);
+	assert_int_equal(pays(d, &other), 1);
+	assert_int_equal(d->ctl->quota.used[CTL_XRCDS], 1);
+	close_domain(&other, third);
+	assert_int_equal(d->ctl->quota.used[CTL_XRCDS], 0);
+	client_close(&owner);
+	client_close(&other);
+	close(file);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -73,6 +123,8 @@ int main(void)
 			cmd_open_xrcd__path_only, daemon_setup, daemon_teardown),
 		cmocka_unit_test_setup_teardown(
 			cmd_open_xrcd__any_way_of_opening, daemon_setup, daemon_teardown),
+		cmocka_unit_test_setup_teardown(
+			cmd_close_xrcd__payer, daemon_setup, daemon_teardown),
 	};
 
 	return cmocka_run_group_tests_name(

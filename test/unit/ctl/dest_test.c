@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Live QPs follow what the kernel knows: the MACs in a QP's template, and whether it loops back. */
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -240,6 +241,112 @@ static void dest__each_has_its_turn(void **state)
 	daemon_resume(d);
 }
 
+static uint64_t cpu_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+}
+
+/* @return the CPU time of rounds in each of which one of @p n destinations is due. */
+static uint64_t rounds_with_one_due(struct ctl *ctl, unsigned n)
+{
+	static const uint8_t nexthop[16];
+	static struct dest *made[16384];
+	struct dest_key key = {.sgid = 1, .given = {2, 1}};
+	uint64_t begin;
+
+	assert_true(n <= sizeof(made) / sizeof(made[0]));
+	memcpy(key.dgid, peer4, sizeof(peer4));
+	for (unsigned i = 0; i < n; i++) {
+		memcpy(key.given + 2, &i, sizeof(i));
+		made[i] = dest_get(ctl, &key);
+		assert_non_null(made[i]);
+		made[i]->query.ifindex = 1000 + i;
+	}
+	dests_touch_port(ctl, 0);
+	for (unsigned i = 0; i < n; i++) /* more than enough */
+		dests_poll(ctl, ctl_now_ms());
+	begin = cpu_ns();
+	for (unsigned i = 0; i < 512; i++) {
+		struct dest *d = made[i * 64 % n];
+
+		d->checked_ms = 0;
+		dests_touch_neigh(ctl, d->query.ifindex, nexthop);
+		assert_int_equal(dests_poll(ctl, ctl_now_ms()), -1);
+		assert_true(d->checked_ms != 0);
+	}
+	begin = cpu_ns() - begin;
+	for (unsigned i = 0; i < n; i++)
+		dest_release(made[i]);
+	return begin;
+}
+
+/* Those that are due are found among many without looking at all. */
+static void dests_poll__finds_what_is_due(void **state)
+{
+	struct test_daemon *d = *state;
+	uint64_t few, many;
+
+	daemon_pause(d);
+	few = rounds_with_one_due(d->ctl, 64);
+	many = rounds_with_one_due(d->ctl, 16384);
+	daemon_resume(d);
+	print_message("few: %llu us, many: %llu us\n", (unsigned long long)few / 1000,
+		(unsigned long long)many / 1000);
+	assert_true(many < 4 * few + 20000000);
+}
+
+/* @return the bucket that @p d is in. */
+static unsigned bucket_of(const struct dests *all, const struct dest *d)
+{
+	for (unsigned i = 0; i < DEST_BUCKETS; i++)
+		for (const struct list *n = all->bucket[i].next; n != &all->bucket[i]; n = n->next)
+			if (n == &d->node)
+				return i;
+	fail();
+	return 0;
+}
+
+/* A program that chose its destinations so that they share a bucket of one daemon finds them
+ * scattered in another one. */
+static void dest_get__buckets_depend_on_the_seed(void **state)
+{
+	enum {
+		MANY = 8192
+	};
+	static struct dest *made[MANY];
+	struct dest_key key = {.sgid = 1, .given = {2, 1}}, same[MANY / 512];
+	struct test_daemon *d = *state;
+	struct dests *all = &d->ctl->dests;
+	unsigned n = 0, scattered = 0;
+
+	daemon_pause(d);
+	assert_true(all->seed.factor[0] && all->seed.factor[HASH_WORDS]);
+	memcpy(key.dgid, peer4, sizeof(peer4));
+	for (unsigned i = 0; i < MANY; i++) {
+		memcpy(key.given + 2, &i, sizeof(i));
+		made[i] = dest_get(d->ctl, &key);
+	}
+	for (unsigned i = 0; i < MANY && n < sizeof(same) / sizeof(same[0]); i++)
+		if (bucket_of(all, made[i]) == bucket_of(all, made[0]))
+			same[n++] = made[i]->key;
+	for (unsigned i = 0; i < MANY; i++)
+		dest_release(made[i]);
+	assert_true(n > 1);
+	for (unsigned i = 0; i < HASH_WORDS; i++)
+		all->seed.factor[i] = all->seed.factor[i] * 0x9E3779B97F4A7C15u + i + 1;
+	for (unsigned i = 0; i < n; i++)
+		made[i] = dest_get(d->ctl, &same[i]);
+	for (unsigned i = 1; i < n; i++)
+		scattered += bucket_of(all, made[i]) != bucket_of(all, made[0]);
+	for (unsigned i = 0; i < n; i++)
+		dest_release(made[i]);
+	assert_true(scattered > 0);
+	daemon_resume(d);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -250,6 +357,9 @@ int main(void)
 		cmocka_unit_test_setup_teardown(dest__own_address_goes, setup, teardown),
 		cmocka_unit_test_setup_teardown(dest__neighbour_is_kept_fresh, setup, teardown),
 		cmocka_unit_test_setup_teardown(dest__each_has_its_turn, setup, teardown),
+		cmocka_unit_test_setup_teardown(dests_poll__finds_what_is_due, setup, teardown),
+		cmocka_unit_test_setup_teardown(
+			dest_get__buckets_depend_on_the_seed, setup, teardown),
 	};
 
 	return cmocka_run_group_tests_name("dest", tests, group_setup, group_teardown);

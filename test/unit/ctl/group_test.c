@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Groups that the kernel joins on the netdev of a port. */
+#include <errno.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,6 +16,7 @@
 #include "net/rtnl.h"
 #include "netns.h"
 #include "patience.h"
+#include "state.h"
 #include "verbs/group.h"
 
 static const uint8_t mgid4[16] = {[10] = 0xFF, [11] = 0xFF, 239, 1, 2, 3};
@@ -213,6 +215,8 @@ static void attach_mcast__on_more_vlans_than_a_socket_takes(void **state)
 	daemon_pause(d);
 	unjoined = 0;
 	groups_join_again(d->ctl, 1);
+	while (groups_poll(d->ctl))
+		;
 	assert_int_equal(unjoined, 1);
 	daemon_resume(d);
 	for (; vid >= 5; vid--) {
@@ -243,6 +247,89 @@ static void attach_mcast__joins_on_vlans_that_come_and_go(void **state)
 	client_close(&c);
 }
 
+static unsigned to_join(const struct ctl *ctl)
+{
+	unsigned n = 0;
+
+	for (const struct list *l = ctl->groups.again.next; l != &ctl->groups.again; l = l->next)
+		n++;
+	return n;
+}
+
+/* Hundreds of groups are joined anew in steps, between which others are served. One that goes
+ * meanwhile is not joined. */
+static void groups_join_again__in_steps(void **state)
+{
+	enum {
+		GROUPS = 200
+	};
+	uint8_t mgid[16] = {[10] = 0xFF, [11] = 0xFF, 239, 7};
+	struct test_daemon *d = *state;
+	unsigned before, steps = 1;
+	struct client c;
+	uint32_t qp;
+
+	netns_run("echo 1000 >" MEMBERSHIPS);
+	client_open(d, &c);
+	qp = make_qp(&c, 2);
+	for (unsigned i = 0; i < GROUPS; i++) {
+		mgid[15] = (uint8_t)i;
+		mcast(&c, ABI_ATTACH_MCAST, qp, mgid);
+	}
+	daemon_pause(d);
+	groups_join_again(d->ctl, 1);
+	groups_join_again(d->ctl, 1); /* more news */
+	assert_int_equal(to_join(d->ctl), GROUPS);
+	for (before = GROUPS; groups_poll(d->ctl); steps++) {
+		assert_in_range(before - to_join(d->ctl), 1, 64);
+		before = to_join(d->ctl);
+	}
+	assert_true(steps >= GROUPS / 64);
+	groups_join_again(d->ctl, 1);
+	daemon_resume(d);
+	mcast(&c, ABI_DETACH_MCAST, qp, mgid);
+	netns_run(NOT_JOINED "239.7.0.199");
+	netns_run(JOINED "239.7.0.198");
+	client_close(&c);
+	netns_run("echo 20 >" MEMBERSHIPS);
+}
+
+/* A user has half of the places in a group, in whatever sessions; another one finds some. */
+static void group_attach__half_of_the_places_for_a_user(void **state)
+{
+	enum {
+		HALF = MCAST_MEMBERS_MAX / 2
+	};
+	struct test_daemon *d = *state;
+	char why[ABI_SENTENCE_MAX];
+	struct account another;
+	struct session *s[2];
+	struct qp_obj *o[2][HALF + 1];
+	struct client c[2];
+
+	for (unsigned i = 0; i < 2; i++) {
+		client_open(d, &c[i]);
+		s[i] = d->ctl->session[c[i].hello.session % SESSION_MAX];
+		for (unsigned k = 0; k <= HALF; k++)
+			o[i][k] = handle_get(&s[i]->qps, make_qp(&c[i], 1));
+	}
+	daemon_pause(d);
+	s[0]->peer.uid = s[1]->peer.uid = 7;
+	for (unsigned k = 0; k < HALF; k++)
+		assert_int_equal(group_attach(d->ctl, o[k % 2][k], 0, mgid4, why), 0);
+	assert_int_equal(group_attach(d->ctl, o[0][HALF], 0, mgid4, why), -EDQUOT);
+	assert_non_null(strstr(why, "128 QPs of user 7"));
+	another = *s[1]->account;
+	s[1]->account = &another; /* those in it are its own now */
+	assert_int_equal(group_attach(d->ctl, o[1][HALF], 0, mgid4, why), 0);
+	group_detach(d->ctl, o[1][HALF], mgid4);
+	s[1]->account = s[0]->account;
+	s[0]->peer.uid = s[1]->peer.uid = 0;
+	daemon_resume(d);
+	client_close(&c[0]);
+	client_close(&c[1]);
+}
+
 /* A port without a netdev has nothing to join on. */
 static void attach_mcast__without_a_netdev(void **state)
 {
@@ -266,6 +353,8 @@ int main(void)
 		T(attach_mcast__joins_on_vlans),
 		T(attach_mcast__on_more_vlans_than_a_socket_takes),
 		T(attach_mcast__joins_on_vlans_that_come_and_go),
+		T(groups_join_again__in_steps),
+		T(group_attach__half_of_the_places_for_a_user),
 		T(attach_mcast__without_a_netdev),
 	};
 

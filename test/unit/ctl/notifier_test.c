@@ -361,6 +361,70 @@ static void notifier_round__many_full_channels(void **state)
 	}
 }
 
+static void fill(const struct channel *full)
+{
+	const struct abi_event ev = {0};
+
+	while (send(full->fd, &ev, sizeof(ev), MSG_DONTWAIT) > 0)
+		;
+}
+
+static void empty(int fd)
+{
+	struct abi_event ev;
+
+	while (take(fd, &ev))
+		;
+}
+
+static void raise_one(struct event_source *s)
+{
+	notifier_lock(&n);
+	notifier_raise(&n, s, ABI_EVENT_COMPLETION);
+	notifier_unlock(&n);
+}
+
+/* One session's channels are all full. Another session's, which was full as well, is read again: it
+ * has its turn with the next round, also after channels of both were closed. */
+static void notifier_round__sessions_with_full_channels_take_turns(void **state)
+{
+	enum {
+		MANY = 200
+	};
+	static struct event_source s[MANY];
+	static struct channel c[MANY];
+	static int fd[MANY];
+	struct abi_event ev;
+
+	for (int i = 0; i < MANY; i++) {
+		assert_int_equal(channel_open(&c[i], &crowd, &fd[i]), 0);
+		event_source_init(&s[i], &c[i], (uint32_t)i);
+		fill(&c[i]);
+		raise_one(&s[i]);
+	}
+	fill(&other);
+	raise_one(&src2);
+	for (int i = 0; i < MANY; i++) /* until all are known to be full */
+		assert_int_equal(notifier_round(&n), 0);
+	empty(app2);
+	assert_int_equal(notifier_round(&n), 1);
+	assert_true(take(app2, &ev));
+	assert_int_equal(ev.handle, 2);
+	for (int i = 0; i < MANY; i++) {
+		event_source_withdraw(&s[i]);
+		channel_close(&c[i]);
+		close(fd[i]);
+	}
+	assert_true(list_empty(&n.full));
+	fill(&other);
+	raise_one(&src2);
+	assert_int_equal(notifier_round(&n), 0);
+	assert_false(list_empty(&n.full));
+	empty(app2);
+	assert_int_equal(notifier_round(&n), 1);
+	assert_true(list_empty(&n.full));
+}
+
 /* Thousands of CQs of one session, on many channels: another session's event, which came last, goes
  * with the next round, and no round is long. */
 static void notifier_round__sessions_take_turns(void **state)
@@ -404,6 +468,8 @@ int main(void)
 			notifier_round__many_full_channels, setup, teardown),
 		cmocka_unit_test_setup_teardown(
 			notifier_round__sessions_take_turns, setup, teardown),
+		cmocka_unit_test_setup_teardown(
+			notifier_round__sessions_with_full_channels_take_turns, setup, teardown),
 		cmocka_unit_test_setup_teardown(notifier_start__the_thread_sleeps, setup, teardown),
 		cmocka_unit_test_setup_teardown(
 			notifier_start__a_full_socket_delays_nobody, setup, teardown),

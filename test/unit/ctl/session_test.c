@@ -300,6 +300,143 @@ static void session_open__silent_ones_give_way(void **state)
 		close(sock[i]);
 }
 
+/* Who connects, if not nobody. */
+static uid_t caller;
+
+int __real_getsockopt(int fd, int level, int name, void *value, socklen_t *len);
+int __wrap_getsockopt(int fd, int level, int name, void *value, socklen_t *len);
+
+int __wrap_getsockopt(int fd, int level, int name, void *value, socklen_t *len)
+{
+	int err = __real_getsockopt(fd, level, name, value, len);
+
+	if (!err && caller && level == SOL_SOCKET && name == SO_PEERCRED)
+		((struct ucred *)value)->uid = caller;
+	return err;
+}
+
+/* A connection of @p uid to a daemon that is paused.  @return as session_open(), its end in @p sock
+ * when it was taken. */
+static int connect_as(struct ctl *ctl, uid_t uid, int *sock)
+{
+	int pair[2], err;
+
+	assert_int_equal(
+		socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair), 0);
+	caller = uid;
+	err = session_open(ctl, pair[0]);
+	caller = 0;
+	if (err)
+		close(pair[1]);
+	else
+		*sock = pair[1];
+	return err;
+}
+
+/* @return the sessions of @p uid, none of which says anything for a while. */
+static unsigned silent(struct ctl *ctl, uid_t uid)
+{
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < SESSION_MAX; i++) {
+		struct session *s = ctl->session[i];
+
+		if (!s || s->peer.uid != uid)
+			continue;
+		s->since_ms = 0;
+		n++;
+	}
+	return n;
+}
+
+static void end_all(struct ctl *ctl, int sock[], unsigned n)
+{
+	for (unsigned i = 0; i < SESSION_MAX; i++)
+		if (ctl->session[i])
+			session_close(ctl->session[i]);
+	while (n)
+		close(sock[--n]);
+}
+
+/* Other users' silent connections stay where the caller's own limits keep it out, whichever. */
+static void session_open__own_limits_cost_nobody_else(void **state)
+{
+	static int sock[16];
+	struct test_daemon *d = *state;
+	struct ctl_limits *limits;
+	struct ctl *ctl = d->ctl;
+	unsigned n = 0, own;
+
+	daemon_pause(d);
+	limits = &ctl->quota.limits;
+	assert_int_equal(connect_as(ctl, 8, &sock[n++]), 0);
+	assert_int_equal(silent(ctl, 8), 1);
+	limits->user[CTL_DESCRIPTORS] = 4 * (2 + TEST_WORKERS);
+	while (!connect_as(ctl, 7, &sock[n]))
+		n++;
+	own = silent(ctl, 7);
+	assert_int_equal(own, 4);
+	assert_int_equal(connect_as(ctl, 7, &sock[n++]), 0); /* in the place of one of its own */
+	assert_int_equal(silent(ctl, 7), own);
+	for (unsigned i = 0; i < SESSION_MAX; i++)
+		if (ctl->session[i] && ctl->session[i]->peer.uid == 7)
+			ctl->session[i]->greeted = true; /* of no use: it speaks */
+	assert_int_equal(connect_as(ctl, 7, &sock[n]), -EUSERS);
+	assert_int_equal(silent(ctl, 8), 1);
+	for (unsigned i = 0; i < SESSION_MAX; i++)
+		if (ctl->session[i])
+			ctl->session[i]->greeted = false;
+	end_all(ctl, sock, n);
+	daemon_resume(d);
+}
+
+/* Where all places are taken, they stay for one who has many, and go for one who has few. */
+static void session_open__the_last_place(void **state)
+{
+	static int sock[SESSION_MAX + 2];
+	struct test_daemon *d = *state;
+	struct ctl *ctl = d->ctl;
+	unsigned n = 0;
+
+	daemon_pause(d);
+	ctl->quota.limits.user[CTL_SESSIONS] = SESSION_MAX;
+	ctl->quota.limits.user[CTL_DESCRIPTORS] = UINT32_MAX - 1;
+	while (n < SESSION_MAX / 4 * 3) /* beyond which the reserve begins */
+		assert_int_equal(connect_as(ctl, 7, &sock[n++]), 0);
+	for (uid_t user = 100; n < SESSION_MAX; n++)
+		assert_int_equal(connect_as(ctl, user + n / 8, &sock[n]), 0);
+	for (unsigned i = 0; i < SESSION_MAX; i++)
+		ctl->session[i]->greeted = ctl->session[i]->peer.uid == 7;
+	assert_int_equal(silent(ctl, 100 + n / 8 - 1), 8);
+	assert_int_equal(connect_as(ctl, 7, &sock[n]), -EUSERS);
+	assert_int_equal(silent(ctl, 100 + n / 8 - 1), 8);
+	assert_int_equal(connect_as(ctl, 9, &sock[n++]), 0);
+	assert_int_equal(silent(ctl, 100 + (n - 1) / 8 - 1), 7);
+	for (unsigned i = 0; i < SESSION_MAX; i++)
+		if (ctl->session[i])
+			ctl->session[i]->greeted = false;
+	end_all(ctl, sock, n);
+	daemon_resume(d);
+}
+
+/* A connection that is refused is charged to nobody, however often. */
+static void session_open__refused_and_not_charged(void **state)
+{
+	struct test_daemon *d = *state;
+	struct ctl *ctl = d->ctl;
+	int sock, fd_max;
+
+	daemon_pause(d);
+	fd_max = ctl->fd_max;
+	ctl->fd_max = 0;
+	for (int i = 0; i < 2; i++)
+		assert_int_equal(connect_as(ctl, 7, &sock), -EMFILE);
+	assert_int_equal(ctl->quota.used[CTL_SESSIONS], 0);
+	assert_int_equal(ctl->quota.used[CTL_DESCRIPTORS], 0);
+	ctl->fd_max = fd_max;
+	daemon_resume(d);
+}
+
 /* Who sends and never reads is cut off, and nobody else notices. */
 static void session_reply__unread_replies(void **state)
 {
@@ -391,6 +528,12 @@ int main(void)
 			session_end__in_steps, daemon_setup, daemon_teardown),
 		cmocka_unit_test_setup_teardown(
 			session_open__silent_ones_give_way, daemon_setup, daemon_teardown),
+		cmocka_unit_test_setup_teardown(
+			session_open__own_limits_cost_nobody_else, daemon_setup, daemon_teardown),
+		cmocka_unit_test_setup_teardown(
+			session_open__the_last_place, daemon_setup, daemon_teardown),
+		cmocka_unit_test_setup_teardown(
+			session_open__refused_and_not_charged, daemon_setup, daemon_teardown),
 		cmocka_unit_test_setup_teardown(
 			session_reply__unread_replies, daemon_setup, daemon_teardown),
 		cmocka_unit_test_setup_teardown(
