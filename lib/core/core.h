@@ -119,6 +119,9 @@ struct qp_table {
 		"messages received that were longer than their receive WQE")                      \
 	X(cq_overflow, "cq_overflow", "completions lost because a CQ was full")                   \
 	X(access_faults, "access_faults", "accesses to application memory that faulted")          \
+	X(direct_messages, "direct_messages",                                                     \
+		"messages that went to a QP of this rocid without frames")                        \
+	X(direct_bytes, "direct_bytes", "their bytes")                                            \
 	X(injected_faults, "injected_faults", "faults injected into packets, see show faults")
 
 /** Of what goes through a port. */
@@ -248,6 +251,8 @@ struct core {
 	 *  control thread takes it away. `late_news`: that is to be told. */
 	_Atomic uint32_t late[LATE_SLOTS];
 	bool late_news;
+	bool direct;	      /* core_direct() */
+	uint32_t direct_room; /* direct.c: bytes that the core_tx() call under way may still copy */
 	uint16_t ip_id;
 	uint32_t grace_begun; /* core_grace_begin() */
 	uint32_t grace_ended;
@@ -372,6 +377,13 @@ enum txd_sealed {
 	TXD_SEALED, /* it is */
 	TXD_LOST,   /* it is, and is not to be sent: a fault wants it lost */
 };
+
+/** Says whether messages between QPs of this core may go without frames (direct.h). At first, and
+ *  while somebody wants to see the frames, they may not. */
+static inline void core_direct(struct core *c, bool on)
+{
+	c->direct = on;
+}
 
 /** Says which egresses can take a burst from now on: a bit for each. At first all can. */
 void core_open_egress(struct core *c, uint32_t open);
