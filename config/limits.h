@@ -114,6 +114,11 @@
 /** And of all sessions together in one round, before which it stops and goes on with the next
  *  session: 2,048 QPs, whose lines are mostly in no cache. */
 #define DOORBELL_WORDS_ROUND 32u
+/** Bytes that a worker copies per core_tx() call between QPs of its own, without frames: as many as
+ *  four bursts of 4 KiB carry. */
+#define DIRECT_ROUND (512u << 10)
+/** As so many counts each message, and each SGE but its first: it may be in a page of its own. */
+#define DIRECT_PIECE 4096u
 /** Timers that a worker lets expire per round: a program may have thousands that are due at once.
  *  The dearest, a QP that fails and looks back at what it sent, costs some microseconds. */
 #define TIMERS_ROUND 64u

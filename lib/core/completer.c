@@ -219,6 +219,13 @@ static void nak_fatal(struct core *c, struct qp *qp, uint8_t syndrome, uint64_t 
 	fail_head(c, qp, status, syndrome, now);
 }
 
+void completer_delivered(struct core *c, struct qp *qp, bool complete, uint64_t now)
+{
+	qp->comp.una = qp->req.psn;
+	if (complete)
+		complete_head(c, qp, ABI_WC_SUCCESS, 0, now);
+}
+
 /* --- retrying ------------------------------------------------------------------------- */
 
 /* Goes back to the oldest unacknowledged PSN (REQ-24). */
@@ -472,6 +479,12 @@ static ALWAYS_INLINE uint8_t scatter(struct core *c, struct qp *qp, struct send_
 		len -= part;
 	}
 	return 0;
+}
+
+NOINLINE uint8_t completer_place(struct core *c, struct qp *qp, struct send_wqe *w, uint32_t off,
+	const uint8_t *data, uint32_t len)
+{
+	return scatter(c, qp, w, off, data, len);
 }
 
 static ALWAYS_INLINE void read_accept(

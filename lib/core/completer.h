@@ -44,4 +44,13 @@ bool completer_flush_one(struct core *c, struct qp *qp, uint64_t now);
 /** @return true when every request that was started is complete (SQD). */
 bool completer_drained(const struct qp *qp);
 
+/** Puts @p len bytes at offset @p off of the message of @p w where its SGEs say (REQ-45).
+ *  @return 0 or a completion status. */
+uint8_t completer_place(struct core *c, struct qp *qp, struct send_wqe *w, uint32_t off,
+	const uint8_t *data, uint32_t len);
+
+/** All packets up to req.psn are acknowledged, without an ACK: direct.c delivered them.
+ *  @param complete  they end the oldest WQE */
+void completer_delivered(struct core *c, struct qp *qp, bool complete, uint64_t now);
+
 #endif

@@ -121,6 +121,9 @@ struct qp_table {
 		"messages received that were longer than their receive WQE")                      \
 	X(cq_overflow, "cq_overflow", "completions lost because a CQ was full")                   \
 	X(access_faults, "access_faults", "accesses to application memory that faulted")          \
+	X(direct_messages, "direct_messages",                                                     \
+		"messages that went to a QP of this rocid without frames")                        \
+	X(direct_bytes, "direct_bytes", "their bytes")                                            \
 	X(injected_faults, "injected_faults", "faults injected into packets, see show faults")
 
 /** Traffic of one port. */
@@ -250,6 +253,8 @@ struct core {
 	 *  it away. `late_news`: there is one to report. */
 	_Atomic uint32_t late[LATE_SLOTS];
 	bool late_news;
+	bool direct;	      /* core_direct() */
+	uint32_t direct_room; /* direct.c: bytes that the core_tx() call under way may still copy */
 	uint16_t ip_id;
 	uint32_t grace_begun; /* core_grace_begin() */
 	uint32_t grace_ended;
@@ -373,6 +378,13 @@ enum txd_sealed {
 	TXD_SEALED, /* already sealed */
 	TXD_LOST,   /* already sealed, and not to be sent: an injected fault drops it */
 };
+
+/** Sets whether messages between QPs of this core may go without frames (direct.h). They may not
+ *  initially, nor while anybody wants to see the frames. */
+static inline void core_direct(struct core *c, bool on)
+{
+	c->direct = on;
+}
 
 /** Sets which egresses can take a burst from now on, a bit for each. Initially all are open. */
 void core_open_egress(struct core *c, uint32_t open);

@@ -10,7 +10,7 @@
  *     attr, path, state     qp_modify.c (commands), qp.c (error transitions)
  *     req                   requester.c
  *     comp                  completer.c, timers.c
- *     resp                  responder.c, responder_tx.c, recv.c
+ *     resp                  responder.c, responder_tx.c, recv.c, direct.c
  *     win                   cc/window.c
  *     why                   cause.c, qp_modify.c
  *     windows, grace        mw_wqe.c

@@ -298,6 +298,15 @@ NOINLINE bool requester_fetch(struct core *c, struct qp *qp)
 	return fetch(c, qp);
 }
 
+void requester_delivered(struct qp *qp, uint32_t packets, bool complete)
+{
+	struct qp_req *r = &qp->req;
+
+	r->psn = seq24_add(r->psn, packets);
+	r->psn_new = r->psn;
+	r->cur += complete;
+}
+
 /* --- may it be sent? --------------------------------------------------------------------- */
 
 void requester_seek(struct qp *qp)

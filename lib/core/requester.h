@@ -38,6 +38,10 @@ void requester_seek(struct qp *qp);
  *  @return false when there is none. */
 bool requester_fetch(struct core *c, struct qp *qp);
 
+/** @p packets at the cursor need not be sent: direct.c delivered them.
+ *  @param complete  they end the WQE there */
+void requester_delivered(struct qp *qp, uint32_t packets, bool complete);
+
 /** Requester part of INIT -> RTR -> RTS: the first PSN. */
 void requester_start(struct qp *qp, uint32_t psn);
 

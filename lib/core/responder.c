@@ -113,6 +113,19 @@ void responder_established(struct core *c, struct qp *qp)
 		qp_event(c, qp, ABI_EVENT_COMM_EST);
 }
 
+void responder_delivered(
+	struct core *c, struct qp *qp, uint8_t kind, uint32_t packets, bool complete)
+{
+	struct qp_resp *r = &qp->resp;
+
+	responder_established(c, qp);
+	r->epsn = seq24_add(r->epsn, packets);
+	if (kind != KIND_READ) /* RSP-39: an ACK does not stand for responses */
+		r->ack_psn = seq24_add(r->epsn, SEQ24_MASK);
+	r->open = complete || kind == KIND_READ ? KIND_NONE : kind;
+	r->msn = seq24_add(r->msn, complete); /* RSP-25 */
+}
+
 void responder_not_ready(struct core *c, struct qp *qp, uint8_t timer)
 {
 	responder_established(c, qp); /* its owner may wait for that before it posts any */

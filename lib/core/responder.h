@@ -22,6 +22,11 @@ bool responder_next(struct core *c, struct qp *qp, struct txd *t, uint64_t now);
 /** A valid request arrived: reports the first one in RTR (RSP-46). */
 void responder_established(struct core *c, struct qp *qp);
 
+/** @p packets of a message of @p kind, an enum opcode_kind, were executed: direct.c delivered them.
+ *  @param complete  they end the message */
+void responder_delivered(
+	struct core *c, struct qp *qp, uint8_t kind, uint32_t packets, bool complete);
+
 /** Responder part of INIT -> RTR. */
 void responder_start(struct qp *qp, uint32_t psn);
 

@@ -4,6 +4,7 @@
  * QP of another. A doorbell makes a QP ready. QPs whose packets leave by a closed egress wait
  * there, and nobody walks over them. */
 #include "completer.h"
+#include "direct.h"
 #include "inject.h"
 #include "qp.h"
 #include "requester.h"
@@ -182,11 +183,17 @@ static unsigned qp_turn(struct core *c, struct qp *qp, struct txd out[], unsigne
 {
 	unsigned quantum = n < QUANTUM ? n : QUANTUM;
 	bool completes = false;
+	bool more = false;
 	unsigned got;
 
 	if (unlikely(!qp->reliable) && !qp_built_now(c, qp))
 		completer_sent(c, qp, now);
-	got = qp_tx(c, qp, out, quantum, now);
+	if (unlikely(qp->path.local))
+		more = direct_turn(c, qp, now);
+	if (unlikely(more)) /* no request by frames before its next turn */
+		got = responder_owes(qp) ? responder_next(c, qp, out, now) : 0;
+	else
+		got = qp_tx(c, qp, out, quantum, now);
 	if (got)
 		qp->tx_call = c->tx_call;
 	if (unlikely(qp->state >= ABI_QPS_SQE))
@@ -197,7 +204,7 @@ static unsigned qp_turn(struct core *c, struct qp *qp, struct txd out[], unsigne
 		completes |= qp_built_now(c, qp);
 	if (unlikely(completes))
 		go_on(c, qp, EGRESS_NONE);
-	else if (got == quantum)
+	else if (got == quantum || more)
 		go_on(c, qp, egress_of(c, qp));
 	return got;
 }
@@ -237,6 +244,7 @@ unsigned core_tx(struct core *c, struct txd out[], unsigned n, uint64_t now)
 		inject_poll(c, now);
 	c->tx_call++;
 	c->tx_now = now;
+	c->direct_room = DIRECT_ROUND;
 	while (got < n && turns--) {
 		struct qp *qp = next_qp(c);
 		unsigned room = n - got;

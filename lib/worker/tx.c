@@ -154,6 +154,7 @@ unsigned tx_poll(struct worker *w)
 		return kernel;
 	}
 	now = clock_at(&w->clock, rte_rdtsc()); /* REQ-22 */
+	core_direct(&w->core, !captured(w));
 	core_open_egress(&w->core, open | handoff_open(w));
 	n = core_tx(&w->core, w->txd, w->nspare, now);
 	if (!n)

@@ -65,12 +65,15 @@ static void make_link(struct chaos_world *w, unsigned from, unsigned to, uint64_
 	wirecheck_tap(&w->wire, &w->link[from][to]);
 }
 
-static void make_host(struct chaos_world *w, unsigned h)
+/* Each other host has the short way between its own QPs. */
+static void make_host(struct chaos_world *w, unsigned h, bool direct)
 {
 	w->host[h] = aligned_alloc(CACHE_LINE, sizeof(*w->host[h]));
 	assert_non_null(w->host[h]);
 	host_init(w->host[h], (uint8_t)(h + 1), icrc_best(), START);
 	w->host[h]->burst = pick(w, 1, BURST);
+	core_direct(&w->host[h]->core, direct);
+	w->wire.direct |= (unsigned)direct << w->host[h]->id;
 	app_init(&w->app[h], w->host[h]);
 	for (unsigned i = 0; i < w->cqs; i++)
 		w->cq[h][i] = app_cq(&w->app[h], CHAOS_CQ_DEPTH);
@@ -98,7 +101,7 @@ void world_init(struct chaos_world *w, uint64_t seed)
 	wirecheck_init(&w->wire);
 	w->wire.stale = true;
 	for (unsigned h = 0; h < CHAOS_HOSTS; h++)
-		make_host(w, h);
+		make_host(w, h, (seed + h) % 2);
 	for (unsigned f = 0; f < CHAOS_HOSTS; f++)
 		for (unsigned t = 0; t < CHAOS_HOSTS; t++) {
 			make_link(w, f, t, seed * 4 + f * 2 + t);

@@ -66,6 +66,7 @@ struct wire_stream {
 };
 
 struct wirecheck {
+	unsigned direct; /* a bit for each host, by id, that has core_direct() */
 	unsigned streams;
 	struct wire_stream *stream[WIRECHECK_STREAMS];
 	uint64_t frames;  /* looked at */

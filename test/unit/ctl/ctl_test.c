@@ -13,7 +13,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 #include "daemon.h"
-#include "ending.h"
+#include "verbs/close.h"
 #include "state.h"
 
 static struct ctl *to_stop;

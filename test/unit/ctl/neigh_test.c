@@ -12,7 +12,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 #include "daemon.h"
-#include "neigh.h"
+#include "net/neigh.h"
 #include "netns.h"
 #include "patience.h"
 #include "qp.h"

@@ -1,0 +1,320 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "direct.h"
+#include "completer.h"
+#include "mw.h"
+#include "recv.h"
+#include "requester.h"
+#include "responder.h"
+#include "seq24.h"
+#include "xrc.h"
+
+/* A turn takes no longer than one of QUANTUM frames whose payloads are in no cache. */
+#define TURN_BYTES (DIRECT_ROUND / 4)
+
+/** A part of a message: as many packets of it as may be copied now. */
+struct part {
+	struct qp *qp; /* requester */
+	struct qp *peer;
+	struct send_wqe *wqe;
+	uint8_t kind; /* enum opcode_kind */
+	bool first;
+	bool last;
+	uint32_t off; /* in the message */
+	uint32_t len;
+	uint32_t packets;
+};
+
+/* --- the two QPs ------------------------------------------------------------------------ */
+
+/* Nothing of @p qp is under way, and nothing is to be sent again. */
+static bool is_at_rest(const struct qp *qp)
+{
+	const struct qp_req *r = &qp->req;
+
+	return qp->state == ABI_QPS_RTS && r->psn == r->psn_new && qp->comp.una == r->psn &&
+	       qp->comp.head == r->cur && !qp->comp.rnr_wait;
+}
+
+/* Whether @p peer would take frames along @p ours for its peer's, and the other way round
+ * (VAL-12, VAL-13, ETH-07): what path_matches() asks of each packet. */
+static bool is_mirrored(const struct path *ours, const struct path *peer)
+{
+	const uint8_t *a = ours->hdr + ours->l3_off, *b = peer->hdr + peer->l3_off;
+
+	if (ours->net != peer->net || ours->vid != peer->vid || ours->port != peer->port)
+		return false;
+	if (ours->net == NET_IPV4)
+		return !memcmp(a + IP4_SRC, b + IP4_DST, 4) && !memcmp(a + IP4_DST, b + IP4_SRC, 4);
+	return !memcmp(a + IP6_SRC, b + IP6_DST, 16) && !memcmp(a + IP6_DST, b + IP6_SRC, 16);
+}
+
+/* What classify.c asks of the two QPs before the responder sees a packet. */
+static bool is_peer(const struct qp *qp, const struct qp *peer)
+{
+	const unsigned receiving = 1u << ABI_QPS_RTR | 1u << ABI_QPS_RTS | 1u << ABI_QPS_SQD;
+
+	return peer->opc == qp->opc && peer->type != ABI_QPT_XRC_SEND &&
+	       (receiving >> peer->state & 1) &&				       /* RSP-47 */
+	       peer->attr.dest_qpn == qp->qpn && peer->path.local &&		       /* SEC-03 */
+	       peer->mtu_shift == qp->mtu_shift && pkey_match(qp->pkey, peer->pkey) && /* VAL-08 */
+	       is_mirrored(&qp->path, &peer->path);
+}
+
+/* The peer, when it is a QP of this core that owes nothing and expects the next PSN of @p qp. */
+static struct qp *ready_peer(const struct core *c, const struct qp *qp)
+{
+	uint32_t qpn = qp->attr.dest_qpn;
+	struct qp *peer =
+		atomic_load_explicit(&c->cfg.qps->slot[QPN_SLOT(qpn)], memory_order_acquire);
+	const struct qp_resp *r;
+
+	if (!peer || peer->qpn != qpn || peer == qp || qp_owner(peer) != c->cfg.worker)
+		return NULL;
+	r = &peer->resp;
+	if (r->epsn != qp->req.psn || r->owed != OWE_NOTHING || r->nak_sent || r->rnr_sent ||
+		responder_pending(&peer->resp))
+		return NULL;
+	return is_peer(qp, peer) ? peer : NULL;
+}
+
+/* --- the next part ---------------------------------------------------------------------- */
+
+/* @return the WQE at the cursor, or NULL: there is none, or it is not simply sent. */
+static struct send_wqe *next_wqe(struct core *c, struct qp *qp)
+{
+	struct send_wqe *w;
+
+	if (qp->req.cur == qp->req.fetched) {
+		if (!ring_ready(&qp->sq) && requester_idle(qp))
+			return NULL;
+		if (!requester_fetch(c, qp))
+			return NULL;
+	}
+	w = qp_wqe(qp, qp->req.cur);
+	return w->status ? NULL : w;
+}
+
+static uint8_t kind_of(const struct send_wqe *w)
+{
+	switch (w->opcode) {
+	case ABI_WR_SEND:
+	case ABI_WR_SEND_WITH_IMM:
+		return KIND_SEND;
+	case ABI_WR_RDMA_WRITE:
+	case ABI_WR_RDMA_WRITE_WITH_IMM:
+		return KIND_WRITE;
+	case ABI_WR_RDMA_READ:
+		return KIND_READ;
+	default:
+		return KIND_NONE; /* of words, keys and windows: frames */
+	}
+}
+
+/* Cuts @p room bytes, or all that is left, off the message at the cursor.
+ * @return false when the message is not one for this way. */
+static bool part_cut(struct part *p, uint32_t room)
+{
+	const struct qp *qp = p->qp;
+	const struct send_wqe *w = p->wqe;
+	uint32_t mtu = 1u << qp->mtu_shift;
+	uint32_t left;
+
+	p->kind = kind_of(w);
+	p->first = qp->req.psn == w->first_psn;
+	p->off = (uint32_t)seq24_diff(qp->req.psn, w->first_psn) << qp->mtu_shift;
+	left = w->length - p->off;
+	if (room < mtu)
+		room = mtu;
+	p->last = left <= room;
+	p->len = p->last ? left : room & ~(mtu - 1);
+	p->packets = qp_packets(qp, p->len);
+	if (p->kind == KIND_NONE)
+		return false;
+	/* RSP-05, RSP-07: a READ that goes on is a request of its own (REQ-39). */
+	return p->peer->resp.open == (p->first || p->kind == KIND_READ ? KIND_NONE : p->kind);
+}
+
+/* --- execution -------------------------------------------------------------------------- */
+
+/* Lists where the payload of @p p lies.  @return false when a key went away. */
+static bool gather(struct core *c, const struct part *p, struct txd *t)
+{
+	t->nsegs = 0;
+	return requester_payload(c, p->qp, p->wqe, t, p->off, p->len);
+}
+
+/* Takes the receive that the message needs.  @return false when there is none that is good. */
+static bool take_recv(struct core *c, const struct part *p)
+{
+	struct qp *peer = p->peer;
+
+	if (unlikely(peer->opc == OPC_XRC)) {
+		peer->xrc.named = *wqe_srqn(p->qp, p->wqe);
+		if (peer->resp.have_wqe && recv_srq_gone(c, peer))
+			return false;
+	}
+	return (peer->resp.have_wqe || recv_wqe_take(c, peer)) && !peer->resp.wqe.invalid;
+}
+
+/* The message is complete at the peer, with the receive that it took. */
+static void complete_recv(struct core *c, const struct part *p, uint64_t now)
+{
+	const struct send_wqe *w = p->wqe;
+	bool imm = w->opcode != ABI_WR_SEND;
+	struct pkt pkt = {
+		.op = opcode_row(p->kind == KIND_WRITE ? OP_WRITE_ONLY_WITH_IMM
+				 : imm		       ? OP_SEND_ONLY_WITH_IMM
+						       : OP_SEND_ONLY),
+		.imm = w->imm,
+		.se = w->flags & ABI_WQE_SOLICITED, /* BTH-09 */
+	};
+
+	recv_complete(c, p->peer, ABI_WC_SUCCESS, &pkt, now);
+}
+
+static bool execute_send(struct core *c, const struct part *p)
+{
+	struct qp_resp *r = &p->peer->resp;
+	struct txd t;
+	uint32_t at;
+
+	if (!take_recv(c, p))
+		return false;
+	at = p->first ? 0 : r->recv_off;
+	if ((uint64_t)at + p->len > r->wqe.length || !gather(c, p, &t)) /* RSP-20 */
+		return false;
+	for (unsigned i = 0; i < t.nsegs; i++) {
+		if (recv_place_at(c, p->peer, at, t.seg[i].addr, t.seg[i].len))
+			return false;
+		at += t.seg[i].len;
+	}
+	r->recv_off = at;
+	c->count.rx_send_requests += p->last;
+	return true;
+}
+
+/* Where the peer's memory begins that @p p writes or reads; that of the whole rest of the message
+ * is looked at, as of a request (RSP-12, RSP-13).  @return false when it may not. */
+static bool remote(struct core *c, const struct part *p, uint32_t access, uint8_t **ptr)
+{
+	const struct send_wqe *w = p->wqe;
+	const struct qp *peer = p->peer;
+
+	if (!(peer->attr.access_flags & access)) /* RSP-08 */
+		return false;
+	return w->length == p->off ||
+	       rkey_resolve(c->cfg.mrs, w->rkey, peer->pd, peer->qpn, access,
+		       w->remote_addr + p->off, w->length - p->off, ptr) == MR_OK;
+}
+
+/* What the responder remembers of an open WRITE, so that frames can go on with it. */
+static void write_opened(struct part *p)
+{
+	struct qp_resp *r = &p->peer->resp;
+
+	r->rkey = p->wqe->rkey;
+	r->write_len = p->wqe->length;
+	r->write_left = p->wqe->length - p->off - p->len;
+	r->va = p->wqe->remote_addr + p->off + p->len;
+}
+
+static bool execute_write(struct core *c, struct part *p)
+{
+	bool imm = p->wqe->opcode == ABI_WR_RDMA_WRITE_WITH_IMM;
+	uint8_t *to = NULL;
+	struct txd t;
+
+	/* RSP-19: with its immediate data, so with the last packet. */
+	if (!remote(c, p, ABI_ACCESS_REMOTE_WRITE, &to) || !gather(c, p, &t) ||
+		(imm && p->last && !take_recv(c, p)))
+		return false;
+	for (unsigned i = 0; i < t.nsegs; i++) {
+		if (!uaccess_place(&c->ua, to, t.seg[i].addr, t.seg[i].len))
+			return false;
+		to += t.seg[i].len;
+	}
+	write_opened(p);
+	c->count.rx_write_requests += p->last;
+	return true;
+}
+
+static bool execute_read(struct core *c, const struct part *p)
+{
+	uint8_t *from = NULL;
+
+	if (!p->qp->attr.max_rd_atomic || !p->peer->attr.max_dest_rd_atomic) /* REQ-09, RSP-30 */
+		return false;
+	if (!remote(c, p, ABI_ACCESS_REMOTE_READ, &from))
+		return false;
+	if (p->len && completer_place(c, p->qp, p->wqe, p->off, from, p->len))
+		return false;
+	c->count.rx_read_requests += p->last;
+	return true;
+}
+
+static bool execute(struct core *c, struct part *p)
+{
+	switch (p->kind) {
+	case KIND_SEND:
+		return execute_send(c, p);
+	case KIND_WRITE:
+		return execute_write(c, p);
+	default:
+		return execute_read(c, p);
+	}
+}
+
+/* Both QPs as after the packets and their acknowledgement; the receive completes first. */
+static void advance(struct core *c, struct part *p, uint64_t now)
+{
+	responder_delivered(c, p->peer, p->kind, p->packets, p->last);
+	if (p->last && (p->wqe->flags & WQE_TAKES_RECV))
+		complete_recv(c, p, now);
+	requester_delivered(p->qp, p->packets, p->last);
+	completer_delivered(c, p->qp, p->last, now);
+	c->count.direct_messages += p->last;
+	c->count.direct_bytes += p->len;
+}
+
+/* @return whether @p qp and its peer are still what is_at_rest() and is_peer() found: a full CQ
+ * moves its QP to ERR. */
+static bool goes_on(const struct part *p)
+{
+	return p->qp->state == ABI_QPS_RTS && p->peer->state != ABI_QPS_ERR;
+}
+
+/* @return what @p p takes of c->direct_room: the memory of each SGE may be in a page that is not
+ * there. */
+static uint32_t cost_of(const struct part *p)
+{
+	uint32_t pieces = p->wqe->num_sge;
+
+	if (p->wqe->flags & WQE_TAKES_RECV)
+		pieces += p->peer->resp.wqe.num_sge;
+	return p->len + (pieces > 2 ? pieces - 1 : 1) * DIRECT_PIECE;
+}
+
+bool direct_turn(struct core *c, struct qp *qp, uint64_t now)
+{
+	struct part p = {.qp = qp};
+	uint32_t end = c->direct_room > TURN_BYTES ? c->direct_room - TURN_BYTES : 0;
+
+	if (c->careful || !c->direct || !qp->reliable || qp->req.rings || !is_at_rest(qp))
+		return false;
+	p.peer = ready_peer(c, qp);
+	if (!p.peer)
+		return false;
+	while (c->direct_room > end) {
+		uint32_t cost;
+
+		p.wqe = next_wqe(c, qp);
+		if (!p.wqe || !part_cut(&p, c->direct_room - end) || !execute(c, &p))
+			return false;
+		cost = cost_of(&p);
+		advance(c, &p, now);
+		if (!goes_on(&p))
+			return true;
+		c->direct_room -= cost < c->direct_room ? cost : c->direct_room;
+	}
+	return true;
+}

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file direct.h
+ * Messages between two QPs of one core, without frames: the payload is copied once, from memory to
+ * memory, and both QPs are then as if its packets had been sent, executed and acknowledged. PSN
+ * and MSN advance by the same numbers, so each message, and each part of a long one, may go either
+ * way (decision 0101).
+ *
+ * Only what succeeds goes this way. Whatever would end in a NAK, an error or a wait is left to
+ * frames, before anything of it is executed: they find the same, and say why.
+ */
+#ifndef DIRECT_H
+#define DIRECT_H
+
+#include "qp.h"
+
+/**
+ * Executes requests of @p qp, whose path is local, in place of a turn of its requester.
+ * @return true when its requester has nothing to build in this turn: the rest of what is posted
+ * is for another turn. False when frames go on, or nothing is posted.
+ */
+bool direct_turn(struct core *c, struct qp *qp, uint64_t now);
+
+#endif

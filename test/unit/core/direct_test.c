@@ -1,0 +1,423 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The same work by frames, by the short way, and by both in turns: CQEs, memory, PSNs and counters
+ * are the same afterwards. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+#include "app.h"
+#include "fabric.h"
+#include "invariants.h"
+#include "random.h"
+
+#define AREA	(1u << 19)
+#define MEMORY	(AREAS * AREA)
+#define FRAMES	512u
+#define CQES	256u
+#define START	5000000ull
+#define ROUNDS	40u
+#define LEN_MAX 300000u
+#define ALL_REMOTE                                                                   \
+	(ABI_ACCESS_LOCAL_WRITE | ABI_ACCESS_REMOTE_WRITE | ABI_ACCESS_REMOTE_READ | \
+		ABI_ACCESS_REMOTE_ATOMIC | ABI_ACCESS_FLUSH_GLOBAL)
+
+enum way {
+	FRAMES_ONLY,
+	DIRECT,
+	MIXED, /* each step another way */
+	WAYS
+};
+
+enum {
+	A,
+	B,
+	ENDS
+};
+
+/* What is read and what is written by requests that are under way together lies apart, so that
+ * their order, which nobody promises, does not matter. */
+enum area {
+	SOURCES,  /* of SEND and WRITE */
+	FETCHED,  /* by READs and atomics */
+	RECEIVED, /* by SENDs */
+	WRITTEN,  /* by WRITEs and atomics of the peer */
+	READ,	  /* by the peer */
+	AREAS
+};
+
+struct end {
+	struct app_qp *qp;
+	struct app_cq *cq;
+	struct app_mr *mr;
+	struct abi_cqe cqe[CQES];
+	unsigned cqes;
+};
+
+/** Two QPs of one host. */
+struct world {
+	struct fabric fabric;
+	struct sim_host *host;
+	struct sim_link loop;
+	struct sim_frame *frames;
+	struct sim_frame *places[FRAMES];
+	struct app app;
+	struct end end[ENDS];
+	struct app_srq *srq; /* of B; NULL: it has a receive queue */
+	enum way way;
+	unsigned steps;
+};
+
+struct world_spec {
+	uint32_t mtu;
+	bool srq;
+	bool xrc;
+};
+
+/* --- life ----------------------------------------------------------------------------- */
+
+static void connect(struct world *w, const struct world_spec *spec)
+{
+	struct path_spec path = host_path(w->host, w->host, 0, HOST_GID_IPV4);
+
+	for (int e = A; e < ENDS; e++) {
+		struct end *me = &w->end[e];
+		struct abi_qp_attr attr = app_attr(w->end[!e].qp->qp->qpn,
+			e == A ? 0xFFFFF0 : 0x100, e == A ? 0x100 : 0xFFFFF0);
+
+		attr.path_mtu = spec->mtu;
+		assert_int_equal(app_to_init(me->qp, &attr, START), 0);
+		assert_int_equal(app_to_rtr(me->qp, &attr, &path, START), 0);
+		assert_int_equal(app_to_rts(me->qp, &attr, START), 0);
+	}
+}
+
+static void make_end(struct world *w, int e, const struct world_spec *spec)
+{
+	struct end *me = &w->end[e];
+	struct app_qp_spec qp = {.sq_depth = 64, .rq_depth = 64, .max_sge = 4, .max_inline = 64};
+
+	me->cq = app_cq(&w->app, CQES);
+	qp.send_cq = me->cq;
+	qp.recv_cq = me->cq;
+	if (spec->xrc)
+		qp.type = e == A ? ABI_QPT_XRC_SEND : ABI_QPT_XRC_RECV;
+	if (e == B && spec->xrc) {
+		qp.xrcd = 9;
+		w->srq = app_xrc_srq(&w->app, 64, 4, 9, me->cq);
+	} else if (e == B && spec->srq) {
+		w->srq = app_srq(&w->app, 64, 4);
+		qp.srq = w->srq;
+	}
+	me->qp = app_qp(&w->app, &qp);
+	me->qp->free_ids = true;
+	me->mr = app_mr(&w->app, MEMORY, ALL_REMOTE);
+}
+
+static struct world *world_new(enum way way, const struct world_spec *spec)
+{
+	static const struct link_config perfect = {.delay_ns = 100};
+	struct world *w = calloc(1, sizeof(*w));
+
+	assert_non_null(w);
+	w->way = way;
+	w->frames = calloc(FRAMES, sizeof(*w->frames));
+	w->host = aligned_alloc(CACHE_LINE, sizeof(*w->host));
+	assert_true(w->frames && w->host);
+	for (unsigned i = 0; i < FRAMES; i++)
+		w->places[i] = &w->frames[i];
+	fabric_init(&w->fabric, START);
+	host_init(w->host, 1, icrc_best(), START);
+	link_init(&w->loop, w->places, FRAMES, &perfect, 1);
+	app_init(&w->app, w->host);
+	fabric_add(&w->fabric, w->host);
+	fabric_plug(&w->fabric, &w->loop, w->host, 0, w->host, 0);
+	for (int e = A; e < ENDS; e++)
+		make_end(w, e, spec);
+	connect(w, spec);
+	return w;
+}
+
+static void world_free(struct world *w)
+{
+	app_fini(&w->app);
+	free(w->frames);
+	free(w->host);
+	free(w);
+}
+
+/* --- running -------------------------------------------------------------------------- */
+
+static bool uses_direct(const struct world *w)
+{
+	return w->way == DIRECT || (w->way == MIXED && w->steps % 3 != 0);
+}
+
+static void drain(struct world *w)
+{
+	app_events(&w->app);
+	for (int e = A; e < ENDS; e++) {
+		struct end *me = &w->end[e];
+
+		while (me->cqes < CQES && app_poll(&w->app, me->cq, &me->cqe[me->cqes]))
+			me->cqes++;
+	}
+}
+
+/* Until nothing moves. */
+static void run(struct world *w)
+{
+	bool more = true;
+
+	while (more) {
+		core_direct(&w->host->core, uses_direct(w));
+		w->steps++;
+		app_ring(&w->app, w->fabric.now);
+		more = fabric_step(&w->fabric, w->fabric.now + 60000000000ull);
+		drain(w);
+		invariants_check(&w->app, w->fabric.now);
+	}
+}
+
+/* --- the same ------------------------------------------------------------------------- */
+
+static void same_qp(const struct qp *a, const struct qp *b)
+{
+	assert_int_equal(a->state, b->state);
+	assert_int_equal(a->req.psn, b->req.psn);
+	assert_int_equal(a->req.psn_new, b->req.psn_new);
+	assert_int_equal(a->req.psn_assign, b->req.psn_assign);
+	assert_int_equal(a->req.ssn, b->req.ssn);
+	assert_int_equal(a->comp.una, b->comp.una);
+	assert_int_equal(a->comp.head, b->comp.head);
+	assert_int_equal(a->comp.cqes, b->comp.cqes);
+	assert_int_equal(a->resp.epsn, b->resp.epsn);
+	assert_int_equal(a->resp.msn, b->resp.msn);
+	assert_int_equal(a->resp.ack_psn, b->resp.ack_psn);
+	assert_int_equal(a->resp.open, b->resp.open);
+	assert_int_equal(a->resp.have_wqe, b->resp.have_wqe);
+	assert_int_equal(a->resp.cqes, b->resp.cqes);
+	assert_int_equal(a->comm_est, b->comm_est);
+}
+
+static void same_counters(const struct core_counters *a, const struct core_counters *b)
+{
+	assert_int_equal(a->rx_write_requests, b->rx_write_requests);
+	assert_int_equal(a->rx_send_requests, b->rx_send_requests);
+	assert_int_equal(a->rx_atomic_requests, b->rx_atomic_requests);
+	assert_int_equal(a->req_cqe_error, b->req_cqe_error);
+	assert_int_equal(a->resp_cqe_error, b->resp_cqe_error);
+	assert_int_equal(a->resp_remote_access_errors, b->resp_remote_access_errors);
+	assert_int_equal(a->resp_remote_invalid_request, b->resp_remote_invalid_request);
+	assert_int_equal(a->resp_local_length_error, b->resp_local_length_error);
+	assert_int_equal(a->access_faults, b->access_faults);
+}
+
+static void same(const struct world *a, const struct world *b)
+{
+	for (int e = A; e < ENDS; e++) {
+		const struct end *x = &a->end[e], *y = &b->end[e];
+
+		assert_int_equal(x->cqes, y->cqes);
+		assert_memory_equal(x->cqe, y->cqe, x->cqes * sizeof(x->cqe[0]));
+		assert_memory_equal(x->mr->mem, y->mr->mem, MEMORY);
+		same_qp(x->qp->qp, y->qp->qp);
+	}
+	same_counters(&a->host->core.count, &b->host->core.count);
+	assert_int_equal(a->app.events, b->app.events);
+	for (unsigned i = 0; i < a->app.events; i++)
+		assert_int_equal(a->app.event[i].type, b->app.event[i].type);
+}
+
+/* --- random work ---------------------------------------------------------------------- */
+
+static const uint8_t opcodes[] = {ABI_WR_SEND, ABI_WR_SEND_WITH_IMM, ABI_WR_RDMA_WRITE,
+	ABI_WR_RDMA_WRITE_WITH_IMM, ABI_WR_RDMA_READ, ABI_WR_ATOMIC_CMP_AND_SWP,
+	ABI_WR_ATOMIC_FETCH_AND_ADD, ABI_WR_ATOMIC_WRITE, ABI_WR_FLUSH};
+
+static uint32_t any_length(struct random *r)
+{
+	switch (random_below(r, 5)) {
+	case 0:
+		return (uint32_t)random_below(r, 65);
+	case 1:
+		return 1024 * (uint32_t)random_below(r, 9);
+	case 2:
+		return (uint32_t)random_below(r, LEN_MAX);
+	default:
+		return (uint32_t)random_below(r, 5000);
+	}
+}
+
+/* Cuts @p len bytes into pieces in @p area of the memory, one here, one there. */
+static unsigned cut(struct random *r, const struct app_mr *mr, enum area area, uint32_t len,
+	struct abi_sge sge[])
+{
+	unsigned n = 1 + (unsigned)random_below(r, 4);
+	uint32_t at = area * AREA + (uint32_t)random_below(r, 64);
+
+	for (unsigned i = 0; i < n; i++) {
+		uint32_t part = i == n - 1 ? len : (uint32_t)random_below(r, len + 1);
+
+		sge[i] = app_sge(mr, at, part);
+		at += part + (uint32_t)random_below(r, 16);
+		len -= part;
+	}
+	return n;
+}
+
+static bool is_atomic(uint8_t opcode)
+{
+	return opcode == ABI_WR_ATOMIC_CMP_AND_SWP || opcode == ABI_WR_ATOMIC_FETCH_AND_ADD;
+}
+
+static bool is_word(uint8_t opcode)
+{
+	return is_atomic(opcode) || opcode == ABI_WR_ATOMIC_WRITE;
+}
+
+/* @p r is the same in all worlds. */
+static void post_any(struct world *w, int e, struct random *r, uint64_t wr_id)
+{
+	static uint8_t inline_data[64];
+	struct end *me = &w->end[e], *peer = &w->end[!e];
+	struct app_send s = {.wr_id = wr_id, .imm = (uint32_t)random_next(r)};
+	uint32_t len = any_length(r);
+	bool fetches;
+
+	s.opcode = opcodes[random_below(r, ARRAY_SIZE(opcodes))];
+	s.flags = (random_below(r, 3) ? ABI_WQE_SIGNALED : 0) |
+		  (random_below(r, 4) ? 0 : ABI_WQE_SOLICITED) |
+		  (random_below(r, 4) ? 0 : ABI_WQE_FENCE);
+	if (is_word(s.opcode))
+		len = 8;
+	fetches = s.opcode == ABI_WR_RDMA_READ || is_atomic(s.opcode);
+	s.remote_addr = app_va(peer->mr,
+		(s.opcode == ABI_WR_RDMA_READ ? READ : WRITTEN) * AREA + 8 * random_below(r, 1000));
+	s.rkey = peer->mr->mr.key;
+	s.compare_add = random_below(r, 2) ? 0 : random_next(r);
+	s.swap = random_next(r);
+	s.srqn = w->srq ? w->srq->srq.srqn : 0;
+	if (s.opcode == ABI_WR_FLUSH) {
+		s.imm = FETH_PLT_GLOBAL;
+		s.flush_len = len;
+	} else if (s.opcode != ABI_WR_RDMA_READ && len <= 64 && !is_word(s.opcode) &&
+		   random_below(r, 2)) {
+		random_fill(r, inline_data, sizeof(inline_data));
+		s.flags |= ABI_WQE_INLINE;
+		s.inline_data = inline_data;
+		s.inline_len = len;
+	} else {
+		s.num_sge = cut(r, me->mr, fetches ? FETCHED : SOURCES, len, s.sge);
+		if (is_word(s.opcode)) {
+			s.num_sge = 1;
+			s.sge[0] = app_sge(me->mr, fetches ? FETCHED * AREA : 0, 8);
+		}
+	}
+	app_post_send(me->qp, &s);
+}
+
+static void post_recv_any(struct world *w, int e, struct random *r, uint64_t wr_id)
+{
+	struct abi_sge sge[4];
+	unsigned n = cut(r, w->end[e].mr, RECEIVED, LEN_MAX, sge);
+
+	if (e == B && w->srq)
+		app_post_srq(w->srq, wr_id, sge, n);
+	else
+		app_post_recv(w->end[e].qp, wr_id, sge, n);
+}
+
+/* Receives for @p n messages to @p e, as far as there is room. */
+static void post_recvs(struct world *w, int e, struct random *r, unsigned n, uint64_t wr_id)
+{
+	for (unsigned i = 0; i < n; i++)
+		if (e == B && w->srq ? app_srq_room(w->srq) : app_rq_room(w->end[e].qp))
+			post_recv_any(w, e, r, wr_id + i);
+}
+
+/* Some steps in which the receiver is not ready. */
+static void run_early(struct world *w)
+{
+	app_ring(&w->app, w->fabric.now);
+	for (unsigned i = 0; i < 4; i++) {
+		core_direct(&w->host->core, uses_direct(w));
+		w->steps++;
+		fabric_step(&w->fabric, w->fabric.now + 1000);
+		drain(w);
+	}
+}
+
+/* One round of work in @p w; what is random follows from @p seed. */
+static void work(struct world *w, uint64_t seed, bool xrc)
+{
+	struct random r = {.state = seed * 0x9E3779B97F4A7C15ull | 1};
+	unsigned n = 1 + (unsigned)random_below(&r, 8);
+	bool late = !random_below(&r, 4);
+	int e = xrc ? A : (int)random_below(&r, 2);
+
+	for (int i = A; i < ENDS; i++)
+		w->end[i].cqes = 0;
+	if (!late)
+		post_recvs(w, !e, &r, n, seed << 8 | 0x80);
+	for (unsigned i = 0; i < n; i++)
+		post_any(w, e, &r, seed << 8 | i);
+	if (late) {
+		run_early(w);
+		post_recvs(w, !e, &r, n, seed << 8 | 0x80);
+	}
+	run(w);
+}
+
+static void compare(const struct world_spec *spec, uint64_t seed)
+{
+	struct world *w[WAYS];
+
+	for (int way = 0; way < WAYS; way++)
+		w[way] = world_new((enum way)way, spec);
+	for (unsigned round = 0; round < ROUNDS; round++)
+		for (int way = 0; way < WAYS; way++) {
+			work(w[way], seed * ROUNDS + round, spec->xrc);
+			same(w[FRAMES_ONLY], w[way]);
+		}
+	assert_int_equal(w[FRAMES_ONLY]->host->core.count.direct_messages, 0);
+	assert_true(w[DIRECT]->host->core.count.direct_messages >= ROUNDS);
+	assert_true(w[MIXED]->host->core.count.direct_messages > 0);
+	assert_true(w[MIXED]->host->core.count.direct_messages <
+		    w[DIRECT]->host->core.count.direct_messages);
+	for (int way = 0; way < WAYS; way++)
+		world_free(w[way]);
+}
+
+static void any_work__ends_the_same(void **state)
+{
+	static const uint32_t mtus[] = {256, 1024, 4096};
+
+	(void)state;
+	for (uint64_t seed = 1; seed <= 12; seed++) {
+		const struct world_spec spec = {.mtu = mtus[seed % 3], .srq = seed % 4 == 0};
+
+		compare(&spec, seed);
+	}
+}
+
+static void any_work_of_xrc__ends_the_same(void **state)
+{
+	(void)state;
+	for (uint64_t seed = 1; seed <= 4; seed++) {
+		const struct world_spec spec = {.mtu = 1024, .xrc = true};
+
+		compare(&spec, 100 + seed);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(any_work__ends_the_same),
+		cmocka_unit_test(any_work_of_xrc__ends_the_same),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
