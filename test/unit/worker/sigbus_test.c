@@ -284,6 +284,82 @@ static void on_sigbus__withdraws_the_region(void **state)
 	munmap((void *)p, PAGES * PAGE);
 }
 
+/* --- guards that change meanwhile --------------------------------------------------------- */
+
+static volatile uint8_t *hole; /* its third page is always missing */
+static int empty;	       /* what it is mapped from */
+static unsigned steps;
+
+static void touch_hole(int sig)
+{
+	touch(hole);
+	if (mmap((void *)(hole + 2 * PAGE), PAGE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED,
+		    empty, 0) == MAP_FAILED)
+		_exit(1);
+	steps++;
+}
+
+/* From here on a SIGTRAP follows each instruction, or none any more. The red zone stays. */
+#ifdef __x86_64__
+#define set_trap(change)                                                               \
+	__asm__ volatile("lea -128(%%rsp), %%rsp\n\tpushfq\n\t" change "\n\tpopfq\n\t" \
+			 "lea 128(%%rsp), %%rsp" ::                                    \
+				 : "memory", "cc")
+#define trap_on()  set_trap("orq $0x100, (%%rsp)")
+#define trap_off() set_trap("andq $~0x100, (%%rsp)")
+#else
+#define trap_on()  skip()
+#define trap_off() skip()
+#endif
+
+/* Guards @p a and the hole, whose guard is looked at later.  @return the id of the first. */
+static int guard_before(const struct sigbus_area *a)
+{
+	int first = sigbus_guard(a);
+
+	guard(hole, SIGBUS_PAYLOAD);
+	if (first > id) { /* freed ones are used again in the other order */
+		sigbus_unguard(first);
+		sigbus_unguard(id);
+		first = sigbus_guard(a);
+		guard(hole, SIGBUS_PAYLOAD);
+	}
+	assert_in_range(first, 1, id - 1);
+	return first;
+}
+
+/* The base that a guard has now and the size that it had are no range of its: who faults while it
+ * changes is not taken for its owner. Here somebody does after each instruction of what changes it.
+ */
+static void on_sigbus__guard_that_changes_is_not_the_one(void **state)
+{
+	/* Above all that is mapped; of this size from 0 on it would have everything. */
+	const struct sigbus_area other = {.base = (void *)(((uintptr_t)1 << 47) - PAGE),
+		.size = (uintptr_t)1 << 47,
+		.page = PAGE,
+		.kind = SIGBUS_RING};
+	struct sigaction sa = {.sa_handler = touch_hole};
+	struct worker *w = r.dp->worker[0];
+	enum sigbus_kind kind;
+
+	hole = make_hole();
+	empty = memfd_create("empty", MFD_CLOEXEC);
+	handle();
+	assert_int_equal(sigaction(SIGTRAP, &sa, NULL), 0);
+	sigbus_unguard(guard_before(&other));
+	steps = 0;
+	trap_on();
+	sigbus_unguard(sigbus_guard(&other));
+	trap_off();
+	assert_true(steps > 20);
+	assert_int_equal(w->faults, steps);
+	assert_int_equal(w->core.count.access_faults, 0); /* none in a ring */
+	assert_ptr_equal(sigbus_take(&kind), &r);
+	assert_null(sigbus_take(&kind));
+	close(empty);
+	munmap((void *)hole, PAGES * PAGE);
+}
+
 /* Pages may be larger than 4 KiB, and larger than the one that the handler is told of: what lies
  * beside them stays, also when it is not at a multiple of two pages. */
 static void on_sigbus__replaces_one_page_of_its_size(void **state)
@@ -422,6 +498,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(sigbus_guard__many, up, down),
 		cmocka_unit_test_setup_teardown(sigbus_take__forgets_who_has_gone, up, down),
 		cmocka_unit_test_setup_teardown(on_sigbus__withdraws_the_region, up, down),
+		cmocka_unit_test_setup_teardown(
+			on_sigbus__guard_that_changes_is_not_the_one, up, down),
 		cmocka_unit_test_setup_teardown(on_sigbus__replaces_one_page_of_its_size, up, down),
 		cmocka_unit_test_setup_teardown(on_sigbus__survives_without_mappings, up, down),
 	};
