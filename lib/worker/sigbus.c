@@ -15,8 +15,12 @@
 /* Mappings that the handler gives back when the process has as many as it may have. */
 #define SPARES	 64u
 #define PAUSE_NS 1000000
+/* Lists of guards by where they lie, and guards of one that the handler looks at: most have one or
+ * two. */
+#define BUCKET_BITS 16
+#define HOPS	    64u
 
-/* What the handler compares with an address. Dense, since it looks at all of them. */
+/* What the handler compares with an address. Dense, since it may have to look at all of them. */
 struct range {
 	_Atomic uintptr_t base;
 	_Atomic size_t size; /* 0: free */
@@ -31,6 +35,7 @@ struct guard {
 	struct sigbus_area area;
 	_Atomic uint32_t next_faulted; /* index + 1 */
 	uint32_t next_free;	       /* likewise */
+	_Atomic uint32_t next[2];      /* in the lists of the blocks that it lies in: node_of() */
 };
 
 struct piece {
@@ -44,10 +49,13 @@ static struct {
 	_Atomic uint32_t faulted; /* index + 1 of the last that faulted, 0: none; by the handler */
 	uint32_t taken;		  /* the same, of those that sigbus_take() goes through */
 	uint32_t free;		  /* index + 1 of the first that is not, 0: none */
-	_Atomic int notify;	  /* eventfd + 1 */
-	_Atomic bool spare;	  /* the mappings are there; the handler clears it */
-	uint8_t *spares;	  /* where they are, or were; changes only while `spare` is false */
-	size_t page;		  /* of ordinary memory */
+	/* Guards of areas of up to 2^order bytes: each lies in one block of so many, or two. */
+	_Atomic uint32_t bucket[1u << BUCKET_BITS];
+	_Atomic uint64_t orders; /* a bit for each that there has been */
+	_Atomic int notify;	 /* eventfd + 1 */
+	_Atomic bool spare;	 /* the mappings are there; the handler clears it */
+	uint8_t *spares;	 /* where they are, or were; changes only while `spare` is false */
+	size_t page;		 /* of ordinary memory */
 } table;
 
 /* The worker that this thread is. */
@@ -75,6 +83,77 @@ static bool inside(const struct range *r, uintptr_t addr)
 	return addr - base < atomic_load_explicit(&r->size, memory_order_relaxed);
 }
 
+/* --- by where they lie ------------------------------------------------------------------ */
+
+static unsigned order_of(size_t size)
+{
+	return 64 - (unsigned)__builtin_clzll((size - 1) | 1);
+}
+
+/* The list of the block of 2^order bytes in which @p addr lies. */
+static _Atomic uint32_t *bucket_of(unsigned order, uintptr_t addr)
+{
+	uint64_t block = (uint64_t)(addr >> order) << 6 | order;
+
+	return &table.bucket[block * 0x9E3779B97F4A7C15u >> (64 - BUCKET_BITS)];
+}
+
+/* Guard @p id is on two lists at most: @p side is 0 for the block of its first byte, 1 for that of
+ * its last. */
+static uint32_t node_of(uint32_t id, unsigned side)
+{
+	return id << 1 | side;
+}
+
+static _Atomic uint32_t *next_of(uint32_t node)
+{
+	return &guard_at((node >> 1) - 1)->next[node & 1];
+}
+
+/* @return how many lists the guard of @p a is on, which are @p list. */
+static unsigned lists_of(const struct sigbus_area *a, _Atomic uint32_t *list[2])
+{
+	unsigned order = order_of(a->size);
+	uintptr_t first = (uintptr_t)a->base;
+
+	list[0] = bucket_of(order, first);
+	list[1] = bucket_of(order, first + a->size - 1);
+	return list[0] == list[1] ? 1 : 2;
+}
+
+/* Control thread. A handler that is on a list meanwhile may leave it by a guard that goes to
+ * another one, and misses the rest: then it looks at all guards. */
+static void enter(uint32_t id)
+{
+	const struct sigbus_area *a = &guard_at(id - 1)->area;
+	_Atomic uint32_t *list[2];
+	unsigned n = lists_of(a, list);
+
+	atomic_fetch_or_explicit(&table.orders, 1ull << order_of(a->size), memory_order_relaxed);
+	for (unsigned side = 0; side < n; side++) {
+		atomic_store_explicit(next_of(node_of(id, side)),
+			atomic_load_explicit(list[side], memory_order_relaxed),
+			memory_order_relaxed);
+		atomic_store_explicit(list[side], node_of(id, side), memory_order_release);
+	}
+}
+
+static void leave(uint32_t id)
+{
+	_Atomic uint32_t *list[2];
+	unsigned n = lists_of(&guard_at(id - 1)->area, list);
+
+	for (unsigned side = 0; side < n; side++) {
+		_Atomic uint32_t *at = list[side];
+		uint32_t node = node_of(id, side);
+
+		while (atomic_load_explicit(at, memory_order_relaxed) != node)
+			at = next_of(atomic_load_explicit(at, memory_order_relaxed));
+		atomic_store_explicit(at, atomic_load_explicit(next_of(node), memory_order_relaxed),
+			memory_order_release);
+	}
+}
+
 /* --- in the handler ------------------------------------------------------------------- */
 
 /* Whether guard @p i is that of @p addr: base and size of the same moment say so. One that changes
@@ -91,12 +170,38 @@ static bool guards(const struct piece *p, uint32_t i, uintptr_t addr)
 	       atomic_load_explicit(&g->version, memory_order_relaxed) == version;
 }
 
+/* Returns the index + 1 of the guard of @p addr that is on the list of @p order, 0 when there is
+ * none. */
+static uint32_t find_listed(unsigned order, uintptr_t addr)
+{
+	uint32_t node = atomic_load_explicit(bucket_of(order, addr), memory_order_acquire);
+
+	for (unsigned n = 0; node && n < HOPS; n++) {
+		uint32_t i = (node >> 1) - 1;
+
+		if (guards(piece_of(i), i % PIECE, addr))
+			return i + 1;
+		node = atomic_load_explicit(next_of(node), memory_order_acquire);
+	}
+	return 0;
+}
+
 /* Returns the index + 1 of the guard of @p addr, 0 when there is none. */
 static uint32_t find(uintptr_t addr)
 {
+	uint64_t orders = atomic_load_explicit(&table.orders, memory_order_relaxed);
 	uint32_t n = atomic_load_explicit(&table.used, memory_order_acquire);
 	const struct piece *p = NULL;
 
+	while (orders) {
+		unsigned order = 63 - (unsigned)__builtin_clzll(orders);
+		uint32_t id = find_listed(order, addr);
+
+		if (id)
+			return id;
+		orders &= ~(1ull << order);
+	}
+	/* Its list changed meanwhile, or it is nobody's. */
 	for (uint32_t i = 0; i < n; i++) {
 		if (i % PIECE == 0)
 			p = piece_of(i);
@@ -275,7 +380,7 @@ int sigbus_guard(const struct sigbus_area *a)
 {
 	uint32_t id;
 
-	if (!a->page || a->size % a->page || (uintptr_t)a->base % a->page)
+	if (!a->page || !a->size || a->size % a->page || (uintptr_t)a->base % a->page)
 		return -EINVAL;
 	/* Only where the handler is: pure tests of what is above it have none. */
 	if (table.page && make_spares())
@@ -285,6 +390,7 @@ int sigbus_guard(const struct sigbus_area *a)
 		return -ENOMEM;
 	guard_at(id - 1)->area = *a;
 	set_range(id, (uintptr_t)a->base, a->size);
+	enter(id);
 	return (int)id;
 }
 
@@ -296,6 +402,7 @@ void sigbus_unguard(int id)
 		return;
 	g = guard_at((uint32_t)id - 1);
 	set_range((uint32_t)id, 0, 0);
+	leave((uint32_t)id);
 	if (atomic_load_explicit(&g->faulted, memory_order_acquire))
 		g->left = true; /* it is on the list: sigbus_take() frees it */
 	else

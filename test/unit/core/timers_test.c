@@ -126,6 +126,30 @@ static void core_expire__takes_a_bounded_number(void **state)
 		qp_make_idle(c, &qp[i]);
 }
 
+/* Thousands in one slot of the wheel, which are due at moments of their own, are not moved in one
+ * go either. */
+static void core_expire__moves_a_bounded_number(void **state)
+{
+	static struct qp qp[2 * TIMERS_MOVED];
+	struct core *c = &l.host->core;
+
+	lone_start(&l);
+	for (unsigned i = 0; i < ARRAY_SIZE(qp); i++) {
+		list_init(&qp[i].ready);
+		wheel_timer_init(&qp[i].timer);
+		wheel_arm(&c->wheel, &qp[i].timer, 70ull << 30);
+	}
+	l.now = 69ull << 30; /* the slot has begun, none is due */
+	assert_true(core_expire(c, l.now));
+	assert_non_null(list_at(&c->wheel.moving, TIMERS_MOVED - 1));
+	assert_true(core_deadline(c) <= l.now); /* nobody sleeps meanwhile */
+	while (core_expire(c, l.now))
+		;
+	assert_true(core_deadline(c) > l.now);
+	for (unsigned i = 0; i < ARRAY_SIZE(qp); i++)
+		wheel_cancel(&c->wheel, &qp[i].timer);
+}
+
 /* proves REQ-23: it runs while something is outstanding, and only then. */
 static void core_deadline__follows_the_timer(void **state)
 {
@@ -156,6 +180,7 @@ int main(void)
 		T(core_expire__is_not_put_off_by_new_requests),
 		T(core_expire__a_long_pause_costs_one_retry),
 		T(core_expire__takes_a_bounded_number),
+		T(core_expire__moves_a_bounded_number),
 		T(core_deadline__follows_the_timer),
 	};
 

@@ -11,6 +11,7 @@
 #include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 #include <cmocka.h>
 #include "eal_test.h"
@@ -57,6 +58,7 @@ static int down(void **state)
 {
 	sigbus_bind(NULL);
 	sigbus_unguard(id);
+	id = 0;
 	sigbus_notify(-1);
 	rig_down(&r);
 	return 0;
@@ -238,6 +240,55 @@ static void sigbus_guard__many(void **state)
 	munmap((void *)p, PAGES * PAGE);
 }
 
+/* What this thread has had of a CPU. */
+static uint64_t cpu_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+}
+
+static uint64_t cost_of_faults(volatile uint8_t *p)
+{
+	int fd = memfd_create("empty", MFD_CLOEXEC);
+	uint64_t begin = cpu_ns();
+
+	for (unsigned i = 0; i < 500; i++) {
+		touch(p);
+		assert_ptr_not_equal(mmap((void *)(p + 2 * PAGE), PAGE, PROT_READ | PROT_WRITE,
+					     MAP_SHARED | MAP_FIXED, fd, 0),
+			MAP_FAILED);
+	}
+	close(fd);
+	return cpu_ns() - begin;
+}
+
+/* A fault costs as much with as many guards as a host's programs can have as with a few: to look at
+ * all of them takes longer by far than all else. */
+static void on_sigbus__finds_one_among_many(void **state)
+{
+	enum {
+		MANY = 250000
+	};
+	static int ids[MANY];
+	static uint8_t memory[MANY];
+	volatile uint8_t *p = make_hole();
+	uint64_t few;
+
+	handle();
+	guard(p, SIGBUS_PAYLOAD);
+	few = cost_of_faults(p);
+	sigbus_unguard(id);
+	for (unsigned i = 0; i < MANY; i++)
+		ids[i] = guard_area(&memory[i], 1, 1, SIGBUS_PAYLOAD);
+	guard(p, SIGBUS_PAYLOAD);
+	assert_true(cost_of_faults(p) < 10 * few);
+	for (unsigned i = 0; i < MANY; i++)
+		sigbus_unguard(ids[i]);
+	munmap((void *)p, PAGES * PAGE);
+}
+
 /* What took no notice of its fault before it was unguarded is nobody's later. */
 static void sigbus_take__forgets_who_has_gone(void **state)
 {
@@ -282,6 +333,82 @@ static void on_sigbus__withdraws_the_region(void **state)
 	assert_ptr_equal(atomic_load(&r.dp->mrs->slot[7]), &next);
 	atomic_store(&r.dp->mrs->slot[7], NULL);
 	munmap((void *)p, PAGES * PAGE);
+}
+
+/* --- guards that change meanwhile --------------------------------------------------------- */
+
+static volatile uint8_t *hole; /* its third page is always missing */
+static int empty;	       /* what it is mapped from */
+static unsigned steps;
+
+static void touch_hole(int sig)
+{
+	touch(hole);
+	if (mmap((void *)(hole + 2 * PAGE), PAGE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED,
+		    empty, 0) == MAP_FAILED)
+		_exit(1);
+	steps++;
+}
+
+/* From here on a SIGTRAP follows each instruction, or none any more. The red zone stays. */
+#ifdef __x86_64__
+#define set_trap(change)                                                               \
+	__asm__ volatile("lea -128(%%rsp), %%rsp\n\tpushfq\n\t" change "\n\tpopfq\n\t" \
+			 "lea 128(%%rsp), %%rsp" ::                                    \
+				 : "memory", "cc")
+#define trap_on()  set_trap("orq $0x100, (%%rsp)")
+#define trap_off() set_trap("andq $~0x100, (%%rsp)")
+#else
+#define trap_on()  skip()
+#define trap_off() skip()
+#endif
+
+/* Guards @p a and the hole, whose guard is looked at later.  @return the id of the first. */
+static int guard_before(const struct sigbus_area *a)
+{
+	int first = sigbus_guard(a);
+
+	guard(hole, SIGBUS_PAYLOAD);
+	if (first > id) { /* freed ones are used again in the other order */
+		sigbus_unguard(first);
+		sigbus_unguard(id);
+		first = sigbus_guard(a);
+		guard(hole, SIGBUS_PAYLOAD);
+	}
+	assert_in_range(first, 1, id - 1);
+	return first;
+}
+
+/* The base that a guard has now and the size that it had are no range of its: who faults while it
+ * changes is not taken for its owner. Here somebody does after each instruction of what changes it.
+ */
+static void on_sigbus__guard_that_changes_is_not_the_one(void **state)
+{
+	/* Above all that is mapped; of this size from 0 on it would have everything. */
+	const struct sigbus_area other = {.base = (void *)(((uintptr_t)1 << 47) - PAGE),
+		.size = (uintptr_t)1 << 47,
+		.page = PAGE,
+		.kind = SIGBUS_RING};
+	struct sigaction sa = {.sa_handler = touch_hole};
+	struct worker *w = r.dp->worker[0];
+	enum sigbus_kind kind;
+
+	hole = make_hole();
+	empty = memfd_create("empty", MFD_CLOEXEC);
+	handle();
+	assert_int_equal(sigaction(SIGTRAP, &sa, NULL), 0);
+	sigbus_unguard(guard_before(&other));
+	steps = 0;
+	trap_on();
+	sigbus_unguard(sigbus_guard(&other));
+	trap_off();
+	assert_true(steps > 20);
+	assert_int_equal(w->faults, steps);
+	assert_int_equal(w->core.count.access_faults, 0); /* none in a ring */
+	assert_ptr_equal(sigbus_take(&kind), &r);
+	assert_null(sigbus_take(&kind));
+	close(empty);
+	munmap((void *)hole, PAGES * PAGE);
 }
 
 /* Pages may be larger than 4 KiB, and larger than the one that the handler is told of: what lies
@@ -420,8 +547,11 @@ int main(void)
 		cmocka_unit_test_setup_teardown(sigbus_take__names_each_owner_once, up, down),
 		cmocka_unit_test_setup_teardown(on_sigbus__counts_faults_in_rings, up, down),
 		cmocka_unit_test_setup_teardown(sigbus_guard__many, up, down),
+		cmocka_unit_test_setup_teardown(on_sigbus__finds_one_among_many, up, down),
 		cmocka_unit_test_setup_teardown(sigbus_take__forgets_who_has_gone, up, down),
 		cmocka_unit_test_setup_teardown(on_sigbus__withdraws_the_region, up, down),
+		cmocka_unit_test_setup_teardown(
+			on_sigbus__guard_that_changes_is_not_the_one, up, down),
 		cmocka_unit_test_setup_teardown(on_sigbus__replaces_one_page_of_its_size, up, down),
 		cmocka_unit_test_setup_teardown(on_sigbus__survives_without_mappings, up, down),
 	};
