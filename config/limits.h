@@ -76,11 +76,11 @@
 #define MCAST_ATTACH_MAX (16 * MCAST_GROUP_MAX)
 /** Completion queues: two per QP. */
 #define CQ_MAX (2 * QP_MAX)
-/** Copies of multicast datagrams that a worker delivers in one round, besides one of each: as many
- *  as it receives packets in two bursts. */
-#define GROUP_COPIES 64u
+/** Copies of multicast datagrams that a worker delivers in one round, in addition to one of each: as
+ *  many as it receives packets in one burst. */
+#define GROUP_COPIES 32u
 /** Of these to QPs of one session, before another one has its turn. */
-#define GROUP_TURN 16u
+#define GROUP_TURN 8u
 /** Multicast datagrams that a worker holds until all members have had their turn, a buffer each
  *  (fits a byte), and those that wait for QPs of one session; more are lost. */
 #define GROUP_HELD	   128u
@@ -115,8 +115,8 @@
  *  session: 2,048 QPs, whose lines are mostly in no cache. */
 #define DOORBELL_WORDS_ROUND 32u
 /** Bytes that a worker copies per core_tx() call between QPs of its own, without frames: as many as
- *  four bursts of 4 KiB carry. */
-#define DIRECT_ROUND (512u << 10)
+ *  two bursts of 4 KiB carry. */
+#define DIRECT_ROUND (256u << 10)
 /** As so many counts each message, and each SGE but its first: it may be in a page of its own. */
 #define DIRECT_PIECE 4096u
 /** Timers that a worker lets expire per round: a program may have thousands that are due at once.
@@ -124,9 +124,8 @@
 #define TIMERS_ROUND 64u
 /** And timers that it moves in its wheel per round, some 0.1 us each. */
 #define TIMERS_MOVED 1024u
-/** Nanoseconds of a round after which it takes no more bursts from ports, and one from the inbox. A
- *  burst whose packets are scattered over pages that are not there takes a millisecond by itself.
- */
+/** Nanoseconds of a round after which it receives no more, and sends half a burst. A burst whose
+ *  packets are scattered over pages that are not there takes a millisecond by itself. */
 #define ROUND_LONG_NS 1000000
 /** Descriptors a port queue, each direction: some 20 us of 64-byte packets at 25 M/s, and
  *  two ports' worth of buffers still fits `-m 64` without hugepages. */

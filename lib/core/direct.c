@@ -9,7 +9,7 @@
 #include "xrc.h"
 
 /* A turn takes no longer than one of QUANTUM frames whose payloads are in no cache. */
-#define TURN_BYTES (DIRECT_ROUND / 4)
+#define TURN_BYTES (DIRECT_ROUND / 2)
 
 /** A part of a message: as many packets of it as may be copied now. */
 struct part {

@@ -103,6 +103,11 @@ static bool pass_on(struct worker *w, uint32_t owner, const struct pkt *pkt, str
 	return true;
 }
 
+static void note_time(struct worker *w)
+{
+	w->burst_at = clock_at(&w->clock, rte_rdtsc());
+}
+
 static void receive(struct worker *w, struct rte_mbuf **m, unsigned n)
 {
 	struct rx_burst b;
@@ -130,25 +135,22 @@ static void receive(struct worker *w, struct rte_mbuf **m, unsigned n)
 	handoff_flush(w); /* in the order in which they came */
 	rte_pktmbuf_free_bulk(b.free, b.spent);
 	if (n > BURST / 2) /* smaller ones need not be watched */
-		w->burst_at = clock_at(&w->clock, rte_rdtsc());
+		note_time(w);
 }
 
 /* Multicast datagrams that were received before, for more of their members. */
 static NOINLINE void rx_groups(struct worker *w)
 {
 	uint8_t done[GROUP_COPIES];
+	bool any = core_groups_wait(&w->core);
 	uint32_t n = core_groups(&w->core, done, w->now);
 
 	for (uint32_t i = 0; i < n; i++) {
 		rte_pktmbuf_free(w->held[done[i]]);
 		w->held[done[i]] = NULL;
 	}
-}
-
-/* Bursts can be dear, above all where memory that they are for is not there. */
-static bool is_late(const struct worker *w)
-{
-	return (int64_t)(w->burst_at - w->now) > ROUND_LONG_NS;
+	if (unlikely(any))
+		note_time(w);
 }
 
 /* More than a burst, unless they are dear: it is filled by all workers. */
@@ -158,7 +160,7 @@ static unsigned rx_inbox(struct worker *w, bool *drained)
 	unsigned received = 0;
 	unsigned n = 1;
 
-	while (received < INBOX_ROUND && !(received && is_late(w)) &&
+	while (received < INBOX_ROUND && !(received && worker_is_late(w)) &&
 		(n = inbox_take(&w->inbox, m))) {
 		receive(w, m, n);
 		received += n;
@@ -205,21 +207,31 @@ static unsigned rx_port(struct worker *w, uint32_t i, bool *drained)
 	return n;
 }
 
+/* Receives from source @p i: group members that wait, the ports, the inbox. */
+static ALWAYS_INLINE unsigned rx_source(struct worker *w, uint32_t i, bool *drained)
+{
+	if (i == 0) {
+		rx_groups(w);
+		return 0;
+	}
+	return i <= w->nports ? rx_port(w, i - 1, drained) : rx_inbox(w, drained);
+}
+
 unsigned rx_poll(struct worker *w, bool *drained)
 {
+	uint32_t sources = w->nports + 2;
 	unsigned received = 0;
-	uint32_t i = w->first_port;
+	uint32_t i = w->first_source;
 
 	*drained = true;
-	rx_groups(w);
-	for (uint32_t left = w->nports; left; left--) {
-		received += rx_port(w, i, drained);
-		i = i + 1 < w->nports ? i + 1 : 0;
-		if (unlikely(is_late(w)) && left > 1) { /* the next round begins there */
+	for (uint32_t left = sources; left; left--) {
+		received += rx_source(w, i, drained);
+		i = i + 1 < sources ? i + 1 : 0;
+		if (unlikely(worker_is_late(w)) && left > 1) { /* the next round begins there */
 			*drained = false;
 			break;
 		}
 	}
-	w->first_port = i;
-	return received + rx_inbox(w, drained);
+	w->first_source = i;
+	return received;
 }

@@ -156,7 +156,8 @@ unsigned tx_poll(struct worker *w)
 	now = clock_at(&w->clock, rte_rdtsc()); /* REQ-22 */
 	core_direct(&w->core, !captured(w));
 	core_open_egress(&w->core, open | handoff_open(w));
-	n = core_tx(&w->core, w->txd, w->nspare, now);
+	n = core_tx(&w->core, w->txd, unlikely(worker_is_late(w)) ? (w->nspare + 1) / 2 : w->nspare,
+		now);
 	if (!n)
 		return kernel;
 	if (unlikely(captured(w)))

@@ -95,9 +95,10 @@ struct worker {
 	_Atomic bool running CACHE_ALIGNED;
 	volatile uint32_t faults; /* its SIGBUS handler */
 	struct tsc_clock clock;
-	uint64_t now;	     /* read once a round, before anything is received */
-	uint64_t burst_at;   /* when the last large burst was over */
-	uint32_t first_port; /* that is received from first: others were, in the last round */
+	uint64_t now;	       /* read once a round, before anything is received */
+	uint64_t burst_at;     /* when the last large burst was over */
+	uint32_t first_source; /* rx.c: where this round begins to receive: others had the last one
+				*/
 	/* loop.c: all that arrived before `asof` has been received, after `behind` more */
 	uint64_t asof;
 	uint32_t behind;
@@ -155,6 +156,13 @@ void handoff_copy(struct worker *w, uint32_t owner, const struct rte_mbuf *m, ui
 
 /** Puts what was laid aside into the inboxes. */
 void handoff_flush(struct worker *w);
+
+/** @return whether this round has taken so long that the rest of it is kept short: bursts can be
+ *  expensive, above all where the memory that they go to is absent. */
+static inline bool worker_is_late(const struct worker *w)
+{
+	return (int64_t)(w->burst_at - w->now) > ROUND_LONG_NS;
+}
 
 static inline bool captured(const struct worker *w)
 {

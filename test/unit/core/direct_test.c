@@ -69,24 +69,69 @@ struct world {
 	unsigned steps;
 };
 
+/** Why nothing of the kind may succeed. */
+enum obstacle {
+	NONE,
+	SHORT_RECEIVE,	 /* RSP-20 */
+	NO_RIGHT,	 /* RSP-08: of B's queue pair */
+	PAST_THE_END,	 /* RSP-13: the last bytes of a WRITE are outside the region */
+	READ_PAST,	 /* of a READ */
+	WRONG_KEY,	 /* RSP-14 */
+	OTHER_PARTITION, /* VAL-08 */
+	OTHER_PEER,	 /* SEC-03: B is connected to another queue pair */
+	OTHER_MTU,	 /* of B, which is larger than A's */
+	OTHER_ADDRESS,	 /* VAL-12: B expects another protocol */
+	OBSTACLES
+};
+
 struct world_spec {
 	uint32_t mtu;
 	bool srq;
 	bool xrc;
+	enum obstacle obstacle;
 };
 
 /* --- life ----------------------------------------------------------------------------- */
+
+/* What of them is in the attributes of B. */
+static void obstruct(struct abi_qp_attr *attr, struct path_spec *path, const struct sim_host *host,
+	enum obstacle obstacle)
+{
+	switch (obstacle) {
+	case NO_RIGHT:
+		attr->access_flags = ABI_ACCESS_LOCAL_WRITE | ABI_ACCESS_REMOTE_READ;
+		break;
+	case OTHER_PARTITION:
+		attr->pkey_index = 1;
+		break;
+	case OTHER_PEER:
+		attr->dest_qpn++;
+		break;
+	case OTHER_MTU:
+		attr->path_mtu *= 2;
+		break;
+	case OTHER_ADDRESS:
+		*path = host_path(host, host, 0, HOST_GID_IPV6);
+		break;
+	default:
+		break;
+	}
+}
 
 static void connect(struct world *w, const struct world_spec *spec)
 {
 	struct path_spec path = host_path(w->host, w->host, 0, HOST_GID_IPV4);
 
+	atomic_store(&w->host->ports.port[0].pkey[1], 0x8001);
+	w->host->ports.port[0].pkeys = 2;
 	for (int e = A; e < ENDS; e++) {
 		struct end *me = &w->end[e];
 		struct abi_qp_attr attr = app_attr(w->end[!e].qp->qp->qpn,
 			e == A ? 0xFFFFF0 : 0x100, e == A ? 0x100 : 0xFFFFF0);
 
 		attr.path_mtu = spec->mtu;
+		if (e == B)
+			obstruct(&attr, &path, w->host, spec->obstacle);
 		assert_int_equal(app_to_init(me->qp, &attr, START), 0);
 		assert_int_equal(app_to_rtr(me->qp, &attr, &path, START), 0);
 		assert_int_equal(app_to_rts(me->qp, &attr, START), 0);
@@ -412,11 +457,59 @@ static void any_work_of_xrc__ends_the_same(void **state)
 	}
 }
 
+/* A request of A that meets the obstacle; it is longer than what goes in one turn. */
+static void post_obstructed(struct world *w, enum obstacle obstacle)
+{
+	const uint32_t len = 200000;
+	struct app_send s = {.opcode = ABI_WR_RDMA_WRITE,
+		.flags = ABI_WQE_SIGNALED,
+		.wr_id = 7,
+		.rkey = w->end[B].mr->mr.key,
+		.num_sge = 1,
+		.sge = {app_sge(w->end[A].mr, 0, len)}};
+	struct abi_sge recv = app_sge(w->end[B].mr, RECEIVED * AREA, len - 1);
+
+	if (obstacle == SHORT_RECEIVE) {
+		s.opcode = ABI_WR_SEND;
+		app_post_recv(w->end[B].qp, 8, &recv, 1);
+	}
+	if (obstacle == READ_PAST)
+		s.opcode = ABI_WR_RDMA_READ;
+	if (obstacle == WRONG_KEY)
+		s.rkey++;
+	s.remote_addr = app_va(w->end[B].mr,
+		obstacle == PAST_THE_END || obstacle == READ_PAST ? MEMORY - len + 1 : 0);
+	app_post_send(w->end[A].qp, &s);
+}
+
+static void errors__end_the_same(void **state)
+{
+	(void)state;
+	for (int obstacle = NONE; obstacle < OBSTACLES; obstacle++) {
+		const struct world_spec spec = {.mtu = 1024, .obstacle = (enum obstacle)obstacle};
+		struct world *w[WAYS];
+
+		for (int way = 0; way < WAYS; way++) {
+			w[way] = world_new((enum way)way, &spec);
+			post_obstructed(w[way], spec.obstacle);
+			run(w[way]);
+			same(w[FRAMES_ONLY], w[way]);
+		}
+		assert_int_equal(w[DIRECT]->end[A].cqes, 1);
+		assert_int_equal(
+			w[DIRECT]->end[A].cqe[0].status == ABI_WC_SUCCESS, obstacle == NONE);
+		assert_int_equal(w[DIRECT]->host->core.count.direct_messages, obstacle == NONE);
+		for (int way = 0; way < WAYS; way++)
+			world_free(w[way]);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(any_work__ends_the_same),
 		cmocka_unit_test(any_work_of_xrc__ends_the_same),
+		cmocka_unit_test(errors__end_the_same),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -225,24 +225,50 @@ static void rx_poll__broken_frames_take_half_an_inbox(void **state)
 	rig_qp_down(&r, &q, 9);
 }
 
-/* A round that has taken long already takes one burst; the rest waits for the next. */
-static void rx_poll__late_round_takes_one_burst_of_the_inbox(void **state)
+/* Fills the inbox of worker 1 with @p n frames, and clears those of worker 0. */
+static void fill_inbox(const struct frame *f, unsigned n)
+{
+	bool drained;
+
+	for (unsigned i = 0; i < n; i++) {
+		inject(piece(f->b, f->len));
+		rx_poll(r.dp->worker[0], &drained);
+	}
+}
+
+/* A round that is late as soon as it has received a burst. */
+static void begin_before_the_clock(struct worker *w)
+{
+	w->now = (uint64_t)(-2 * ROUND_LONG_NS);
+	w->burst_at = w->now;
+}
+
+/* A round that has taken long already takes one burst; the rest waits for the next, which begins
+ * with the sources that this one did not come to. */
+static void rx_poll__late_round_takes_one_burst(void **state)
 {
 	struct frame f = frame_to(QPN_MAKE(1, 1, 9));
 	struct worker *w = r.dp->worker[1];
+	uint32_t inbox = w->nports + 1;
 	struct rig_qp q;
 	bool drained;
 
 	rig_qp_up(&r, &q, 9, 1);
-	for (unsigned i = 0; i < 3 * BURST; i++) {
-		inject(piece(f.b, f.len));
-		rx_poll(r.dp->worker[0], &drained);
-	}
-	w->now = (uint64_t)(-2 * ROUND_LONG_NS); /* it began before the clock did */
+	fill_inbox(&f, 3 * BURST);
+	begin_before_the_clock(w);
 	assert_int_equal(rx_poll(w, &drained), BURST);
 	assert_false(drained);
 	w->now = INT64_MAX; /* it begins */
 	assert_int_equal(rx_poll(w, &drained), 2 * BURST);
+	assert_true(drained);
+	fill_inbox(&f, 3 * BURST);
+	begin_before_the_clock(w);
+	w->first_source = inbox;
+	assert_int_equal(rx_poll(w, &drained), BURST);
+	assert_false(drained);
+	assert_int_equal(w->first_source, 0); /* the others had no turn */
+	w->now = INT64_MAX;
+	rx_poll(w, &drained);
 	rig_qp_down(&r, &q, 9);
 }
 
@@ -320,8 +346,7 @@ int main(void)
 			rx_poll__other_workers_frame_is_handed_over, up_two, down),
 		cmocka_unit_test_setup_teardown(
 			rx_poll__broken_frames_take_half_an_inbox, up_two, down),
-		cmocka_unit_test_setup_teardown(
-			rx_poll__late_round_takes_one_burst_of_the_inbox, up_two, down),
+		cmocka_unit_test_setup_teardown(rx_poll__late_round_takes_one_burst, up_two, down),
 		cmocka_unit_test(worker_destroy__leaves_what_is_held_to_its_pool),
 	};
 
