@@ -24,11 +24,11 @@ static int event_error(int err)
 	if (err == EIO)
 		return fail_const(EIO, "rocid is gone: start it again, then open a new session");
 	if (err == EAGAIN || err == EINTR)
-		return fail_const(err, "no event is there");
-	return fail(err, "an event could not be received: %s", strerror(err));
+		return fail_const(err, "no event is pending");
+	return fail(err, "cannot receive an event: %s", strerror(err));
 }
 
-/* Reads one event.  Returns 0 or an errno value; EIO: rocid is gone. */
+/* Reads one event.  @return 0 or an errno value; EIO: rocid is gone. */
 static int read_event(struct context *ctx, int fd, struct abi_event *ev)
 {
 	ssize_t n;
@@ -113,7 +113,7 @@ static bool untold(struct map_node *n, void *channel)
 	return cq->pub.channel == channel && !cq->death_told;
 }
 
-/* The CQ that the event is for, counted as given; NULL: it was destroyed meanwhile. */
+/* Takes an event of the CQ, and counts it as given; NULL: the CQ was destroyed meanwhile. */
 static struct cq *take_cq(struct context *ctx, uint32_t handle)
 {
 	struct map_node *n;
@@ -177,7 +177,8 @@ void roci_ack_cq_events(struct roci_cq *cq, unsigned int nevents)
 
 /* --- asynchronous events -------------------------------------------------------------- */
 
-/* Fills in the element and counts the event.  Returns false: nobody's, or an unknown type. */
+/* Fills in the element and counts the event.  @return false: the object is gone, or unknown
+ * type. */
 static bool resolve(struct context *ctx, const struct abi_event *ev, struct roci_async_event *out)
 {
 	struct map_node *n;
@@ -255,7 +256,7 @@ int roci_get_async_event(struct roci_context *c, struct roci_async_event *event)
 	struct abi_event ev;
 	int err;
 
-	/* Before an event is taken and lost: */
+	/* Checked before an event is taken and would be lost. */
 	err = opts_write(event, &out, sizeof(out), "roci_async_event");
 	if (err)
 		return err;
