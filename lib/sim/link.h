@@ -62,7 +62,7 @@ struct link_tap {
 	void *arg;
 };
 
-/** What may be done to a given frame, besides random impairments. */
+/** Impairments of a given frame, besides random ones. */
 enum link_fate {
 	LINK_PASS = 0,
 	LINK_LOSE = 1,

@@ -55,7 +55,7 @@ enum opcode_op {
 };
 #define OPCODE_CNP 0x81
 
-/** What a message does; packets of one message share it. */
+/** Operation of a message; all of its packets share it. */
 enum opcode_kind {
 	KIND_NONE, /* not in the table: reserved */
 	KIND_SEND,

@@ -511,8 +511,8 @@ struct roci_wc {
 	uint64_t wr_id;		    /**< of the work request */
 	enum roci_wc_status status; /**< outcome */
 	enum roci_wc_opcode opcode; /**< kind of request */
-	uint32_t vendor_err;	    /**< the AETH syndrome of the NAK that caused it, else 0 (for
-				       RETRY_EXC_ERR: the peer refused a later request, and is gone) */
+	uint32_t vendor_err;	    /**< AETH syndrome of the NAK that caused it, else 0; with
+				       RETRY_EXC_ERR: of a NAK for a later request */
 	uint32_t byte_len;	    /**< receive: bytes that arrived; READ: its length */
 	union {
 		uint32_t imm_data;	   /**< with ROCI_WC_WITH_IMM; network order */
@@ -898,7 +898,7 @@ struct roci_recv_wr {
  * - EINVAL: the QP is in RESET, INIT or RTR (REQ-20); an unknown opcode or flag, more SGEs or
  *   inline data than the QP supports (REQ-16, REQ-17), a message longer than 2^31 bytes (REQ-07);
  * - ENOMEM: the send queue is full (REQ-19); a request leaves it when its completion or a later
- *   one is polled; an unsignaled one when it is executed;
+ *   one is polled; an unsignaled one when it is complete;
  * - EIO: rocid is gone.
  * In state ERR requests are accepted, and complete with ROCI_WC_WR_FLUSH_ERR.
  */
