@@ -62,7 +62,7 @@ struct context {
 	void *memory;	      /* tree of struct memory, see memory.c */
 	uint32_t pds;
 	uint32_t channels;
-	bool death_told; /* DEVICE_FATAL was delivered */
+	bool death_reported; /* DEVICE_FATAL was delivered */
 };
 
 struct pd {
@@ -118,7 +118,7 @@ struct cq {
 	struct map_node by_handle;
 	uint32_t users; /* send and receive queues; context.lock */
 	struct event_count events;
-	bool death_told; /* its last event was delivered */
+	bool death_reported; /* its last event was delivered */
 	struct spin lock;
 	struct map qps; /* by QPN */
 	struct cq_ring *oldest;

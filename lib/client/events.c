@@ -106,11 +106,11 @@ int roci_destroy_channel(struct roci_channel *channel)
 	return 0;
 }
 
-static bool untold(struct map_node *n, void *channel)
+static bool not_reported(struct map_node *n, void *channel)
 {
 	struct cq *cq = map_entry(n, struct cq, by_handle);
 
-	return cq->pub.channel == channel && !cq->death_told;
+	return cq->pub.channel == channel && !cq->death_reported;
 }
 
 /* Takes an event of the CQ, and counts it as given; NULL: the CQ was destroyed meanwhile. */
@@ -129,16 +129,16 @@ static struct cq *take_cq(struct context *ctx, uint32_t handle)
 	return cq;
 }
 
-static struct cq *take_untold_cq(struct context *ctx, struct roci_channel *channel)
+static struct cq *take_unreported_cq(struct context *ctx, struct roci_channel *channel)
 {
 	struct map_node *n;
 	struct cq *cq = NULL;
 
 	pthread_mutex_lock(&ctx->lock);
-	n = map_find(&ctx->cqs, untold, channel);
+	n = map_find(&ctx->cqs, not_reported, channel);
 	if (n) {
 		cq = map_entry(n, struct cq, by_handle);
-		cq->death_told = true;
+		cq->death_reported = true;
 		cq->events.given++;
 	}
 	pthread_mutex_unlock(&ctx->lock);
@@ -155,7 +155,7 @@ int roci_get_cq_event(struct roci_channel *channel, struct roci_cq **out, void *
 		int err = read_event(ctx, channel->fd, &ev);
 
 		if (err == EIO) {
-			cq = take_untold_cq(ctx, channel);
+			cq = take_unreported_cq(ctx, channel);
 			if (cq)
 				break;
 		}
@@ -238,13 +238,13 @@ static bool resolve(struct context *ctx, const struct abi_event *ev, struct roci
 	return ok;
 }
 
-static bool first_to_tell(struct context *ctx)
+static bool first_to_report(struct context *ctx)
 {
 	bool first;
 
 	pthread_mutex_lock(&ctx->lock);
-	first = !ctx->death_told;
-	ctx->death_told = true;
+	first = !ctx->death_reported;
+	ctx->death_reported = true;
 	pthread_mutex_unlock(&ctx->lock);
 	return first;
 }
@@ -262,7 +262,7 @@ int roci_get_async_event(struct roci_context *c, struct roci_async_event *event)
 		return err;
 	do {
 		err = read_event(ctx, c->async_fd, &ev);
-		if (err == EIO && first_to_tell(ctx)) {
+		if (err == EIO && first_to_report(ctx)) {
 			err = 0;
 			ev.type = ABI_EVENT_DEVICE_FATAL;
 		}

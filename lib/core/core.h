@@ -69,8 +69,8 @@ struct qp_table {
 /* --- counters ----------------------------------------------------------------------- */
 
 /* Names and meanings are those of RDMA tools (hw_counters) where they have such a counter;
- * doc/counters.md names the source. Features that are not built yet have no counter. X(field, name,
- * help)
+ * doc/counters.md names the source. Features that are not built yet have no counter.
+ * X(field, name, help)
  */
 #define CORE_COUNTERS(X)                                                                          \
 	X(rx_packets, "rx_packets", "RoCE packets received, on all ports")                        \

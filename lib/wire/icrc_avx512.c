@@ -108,7 +108,7 @@ static ALWAYS_INLINE uint32_t run(uint32_t state, struct stream s, size_t len)
 {
 	const __m512i k512 = FOLD512_BY(512);
 	size_t head = len % BLOCK;
-	__m512i first = _mm512_zextsi128_si512(_mm_cvtsi32_si128((int)state_behind(state, head)));
+	__m512i first = _mm512_zextsi128_si512(_mm_cvtsi32_si128((int)state_after(state, head)));
 	__m512i x = _mm512_setzero_si512();
 
 	if (head) {
@@ -118,7 +118,7 @@ static ALWAYS_INLINE uint32_t run(uint32_t state, struct stream s, size_t len)
 		len -= head;
 	}
 	if (!len)
-		return reduce128(join_quarters(x)) ^ state_behind(state, head);
+		return reduce128(join_quarters(x)) ^ state_after(state, head);
 	x = fold512(x, k512, _mm512_xor_si512(first, next_block(&s)));
 	len -= BLOCK;
 	s.masks = false; /* the mask ends within the first whole block */

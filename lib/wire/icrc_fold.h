@@ -72,7 +72,7 @@ static ALWAYS_INLINE uint32_t reduce128(__m128i x)
 }
 
 /** @return the part of register @p state that remains after the first @p n bytes of a message. */
-static ALWAYS_INLINE uint32_t state_behind(uint32_t state, size_t n)
+static ALWAYS_INLINE uint32_t state_after(uint32_t state, size_t n)
 {
 	return n < 4 ? state >> (8 * n) : 0;
 }

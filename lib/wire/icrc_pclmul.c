@@ -96,7 +96,7 @@ static ALWAYS_INLINE uint32_t run(uint32_t state, struct stream s, size_t len)
 {
 	const __m128i k128 = FOLD_BY(128);
 	size_t head = len % BLOCK;
-	__m128i first = _mm_cvtsi32_si128((int)state_behind(state, head));
+	__m128i first = _mm_cvtsi32_si128((int)state_after(state, head));
 	__m128i x = _mm_setzero_si128();
 
 	if (head) {
@@ -105,7 +105,7 @@ static ALWAYS_INLINE uint32_t run(uint32_t state, struct stream s, size_t len)
 		len -= head;
 	}
 	if (!len)
-		return reduce128(x) ^ state_behind(state, head);
+		return reduce128(x) ^ state_after(state, head);
 	x = fold128(x, k128, _mm_xor_si128(first, next_block(&s)));
 	len -= BLOCK;
 	if (s.masks)
