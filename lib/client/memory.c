@@ -164,11 +164,14 @@ static int memory_new(size_t length, struct memory **out)
 	void *addr;
 
 	if (length == 0 || length > SIZE_MAX / 4)
-		return fail(EINVAL, "cannot allocate %zu bytes of memory", length);
+		return fail(EINVAL,
+			"cannot allocate %zu bytes: the length must be 1 or more and fit the "
+			"address space",
+			length);
 	length = (length + page - 1) & ~(page - 1);
 	m = calloc(1, sizeof(*m));
 	if (!m)
-		return fail_const(ENOMEM, "no memory to remember an allocation");
+		return fail_const(ENOMEM, "no memory to record an allocation");
 	m->fd = make_memfd(length);
 	if (m->fd < 0) {
 		int err = -m->fd;
@@ -202,7 +205,7 @@ static int memory_alloc(struct context *ctx, size_t length, struct memory **out)
 	pthread_mutex_unlock(&ctx->lock);
 	if (!node) {
 		memory_release(*out);
-		return fail_const(ENOMEM, "no memory to remember an allocation");
+		return fail_const(ENOMEM, "no memory to record an allocation");
 	}
 	return 0;
 }
