@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file abi_ctl.h
- * Control messages between an application and rocid: one request and one reply per packet
- * of a SOCK_SEQPACKET unix socket, file descriptors by SCM_RIGHTS. doc/abi.md tells the same
- * in prose, with the order of calls.
+ * Control messages between an application and rocid: one request or one reply per packet of a
+ * SOCK_SEQPACKET unix socket, with file descriptors in SCM_RIGHTS. doc/abi.md describes them in
+ * prose, with the order of calls.
  *
- * A request is a struct abi_msg and the body of its type. The reply repeats type and seq; a
- * negative status is an errno and the body is then a sentence, NUL-terminated, that says what
- * to do. Requests are answered in the order in which rocid finishes them: `seq` tells them
- * apart. Handles are numbers of this session. Bodies may grow at the end: a reader takes
- * what it knows and treats what is missing as zero.
+ * A request is a struct abi_msg and the body of its type. The reply repeats type and seq. A
+ * negative status is an errno, and the body is then a NUL-terminated sentence that says what to do.
+ * Replies come in the order in which rocid finishes the requests; match them by `seq`. Handles are
+ * numbers of this session. Bodies may grow at the end: a reader takes the members that it knows and
+ * treats missing ones as zero.
  */
 #ifndef ABI_CTL_H
 #define ABI_CTL_H
@@ -23,9 +23,9 @@
 #define ABI_VERSION	   1
 #define ABI_MSG_MAX	   1024
 #define ABI_SENTENCE_MAX   256
-#define ABI_WHY_MAX	   768 /* of EXPLAIN_QP */
+#define ABI_WHY_MAX	   768 /* for EXPLAIN_QP */
 #define ABI_SOCKET_DEFAULT "/run/rocid/rocid.sock"
-/** Where rocictl connects: the applications' socket and this. */
+/** rocictl connects to the applications' socket path with this suffix. */
 #define ABI_ADMIN_SUFFIX ".admin"
 /** Environment variable with another socket path. */
 #define ABI_SOCKET_ENV "ROCI_SOCKET"
@@ -76,17 +76,17 @@ struct abi_msg {
 	uint32_t reserved;
 };
 
-/* HELLO: the first message. The reply carries two fds: the session region and the async
- * event channel. rocid answers EPROTONOSUPPORT when the version ranges do not meet. */
+/* HELLO: the first message. The reply carries two fds: the session region and the async event
+ * channel. rocid answers EPROTONOSUPPORT when the version ranges do not overlap. */
 struct abi_hello {
 	uint32_t magic; /* ABI_MAGIC */
 	uint16_t version_min;
 	uint16_t version_max;
-	char name[32]; /* of the program, for `rocictl show sessions` */
+	char name[32]; /* of the program, shown by `rocictl show sessions` */
 };
 struct abi_hello_reply {
 	uint32_t magic;
-	uint16_t version; /* the one in force */
+	uint16_t version; /* the version in use */
 	uint16_t workers;
 	uint64_t epoch;
 	uint32_t region_size; /* of the session region */
@@ -94,20 +94,20 @@ struct abi_hello_reply {
 	uint32_t doorbell_stride;
 	uint32_t session;
 	char device[16]; /* "roci0" */
-	uint32_t sleeps; /* 1: workers sleep, GET_WAKE tells how to wake them */
-	uint32_t rocev1; /* 1: ports have RoCEv1 GIDs beside the RoCEv2 ones (GID-10) */
+	uint32_t sleeps; /* 1: workers sleep; GET_WAKE returns the means to wake them */
+	uint32_t rocev1; /* 1: ports have RoCEv1 GIDs in addition to RoCEv2 ones (GID-10) */
 };
 
 /* GET_WAKE: the reply carries an eventfd for one worker (abi_ring.h, struct abi_doorbell). A
- * session that does not ask is served too, but late after a pause. EOPNOTSUPP when workers do
- * not sleep. */
+ * session that does not ask for it is served too, but late after a pause. EOPNOTSUPP when workers
+ * do not sleep. */
 struct abi_get_wake {
 	uint32_t worker;
 };
 
 /* QUERY_DEVICE: no body */
 struct abi_device_attr {
-	uint64_t node_guid; /* EUI-64 of the first port, big-endian bytes as stored */
+	uint64_t node_guid; /* EUI-64 of the first port, big-endian */
 	uint32_t ports;
 	uint32_t max_qp;
 	uint32_t max_qp_wr;
@@ -120,11 +120,11 @@ struct abi_device_attr {
 	uint32_t max_srq;
 	uint32_t max_srq_wr;
 	uint32_t max_ah;
-	uint32_t max_rd_atomic; /* both directions */
+	uint32_t max_rd_atomic; /* in each direction */
 	uint32_t max_pkeys;
 	uint32_t atomic_cap; /* 0 none, 1 HCA, 2 global */
 	char version[32];
-	uint32_t max_mw; /* and MRs: together */
+	uint32_t max_mw; /* windows and MRs together */
 };
 
 struct abi_query_port {
@@ -138,16 +138,16 @@ struct abi_port_attr {
 	uint32_t pkeys;
 	uint32_t speed_mbps;
 	uint8_t mac[6];
-	uint16_t bad_pkey_cntr; /* stops at 0xFFFF (VAL-10) */
+	uint16_t bad_pkey_cntr; /* saturates at 0xFFFF (VAL-10) */
 	char netdev[16];
-	uint32_t qkey_viol_cntr; /* stops at 0xFFFF (VAL-16) */
+	uint32_t qkey_viol_cntr; /* saturates at 0xFFFF (VAL-16) */
 };
 
 struct abi_query_gid {
 	uint32_t port;
 	uint32_t index;
 };
-/** The values are those of enum ibv_gid_type_sysfs's order: CA17-26. */
+/** Values in the order of enum ibv_gid_type_sysfs: CA17-26. */
 enum abi_gid_type {
 	ABI_GID_ROCEV1 = 0, /* "IB GID" */
 	ABI_GID_ROCEV2_IPV4 = 1,
@@ -184,8 +184,8 @@ struct abi_handle {
 #define ABI_ACCESS_FLUSH_GLOBAL	 (1u << 8)
 #define ABI_ACCESS_FLUSH_PERSIST (1u << 9)
 
-/* REG_MR: carries one fd, a memfd sealed against shrinking. [fd_off, fd_off + length) of it is
- * the region; iova is the address of its first byte in keys and on the wire. */
+/* REG_MR: carries one fd, a memfd sealed against shrinking. The region is [fd_off, fd_off + length)
+ * of it; iova is the address of its first byte in SGEs and on the wire. */
 struct abi_reg_mr {
 	uint32_t pd;
 	uint32_t access;
@@ -206,14 +206,14 @@ struct abi_alloc_mw {
 };
 struct abi_alloc_mw_reply {
 	uint32_t handle;
-	uint32_t rkey; /* its first; not bound yet */
+	uint32_t rkey; /* its first rkey; the window is not bound yet */
 };
 
 /* CREATE_CHANNEL: a completion channel. The reply carries one fd: the application's end of a
- * SOCK_SEQPACKET pair from which struct abi_event can be read. EOF: rocid is gone. */
+ * SOCK_SEQPACKET pair, from which it reads struct abi_event. EOF: rocid is gone. */
 struct abi_event {
 	uint32_t type;	 /* 0 completion, else 1 + enum ibv_event_type of verbs */
-	uint32_t handle; /* of the CQ, QP or SRQ; the port number of port events */
+	uint32_t handle; /* of the CQ, QP or SRQ; port events: the port number */
 	uint32_t reserved[2];
 };
 #define ABI_EVENT_COMPLETION	    0u
@@ -236,7 +236,7 @@ struct abi_event {
 
 /* CREATE_CQ: the reply carries the ring's memfd. */
 struct abi_create_cq {
-	uint32_t depth;	  /* at least; rounded up */
+	uint32_t depth;	  /* minimum; rounded up */
 	uint32_t channel; /* handle or ABI_NO_HANDLE */
 	uint32_t vector;
 };
@@ -271,8 +271,8 @@ struct abi_create_srq_reply {
 	uint32_t region_size;
 };
 /* MODIFY_SRQ: with ABI_SRQ_MAX_WR the reply is struct abi_create_srq_reply and the memfd of a new
- * region, whose entries replace the old ones; the head stays that of the first region. What was
- * posted is there already. The application posts nothing between request and reply. */
+ * region, whose entries replace the old ones; the head remains in the first region. Posted entries
+ * have already been copied. The application must not post between request and reply. */
 struct abi_modify_srq {
 	uint32_t handle;
 	uint32_t mask; /* ABI_SRQ_* */
@@ -287,11 +287,11 @@ struct abi_srq_attr {
 	uint32_t max_wr;
 	uint32_t max_sge;
 	uint32_t limit;	  /* 0: not armed */
-	uint32_t waiting; /* posted and not taken */
+	uint32_t waiting; /* posted and not taken yet */
 };
 
-/* OPEN_XRCD: a descriptor may come along: then it is the domain of that file, in all programs. The
- * reply is struct abi_handle_reply. */
+/* OPEN_XRCD: may carry a descriptor: then it is the domain of that file, shared by all programs.
+ * The reply is struct abi_handle_reply. */
 struct abi_open_xrcd {
 	uint32_t flags; /* ABI_XRCD_* */
 };
@@ -300,7 +300,7 @@ struct abi_open_xrcd {
 
 struct abi_ah_attr {
 	uint8_t dgid[16];
-	uint8_t dmac[6]; /* all ones or zeroes: rocid looks it up (A17.4.2) */
+	uint8_t dmac[6]; /* all ones or zeroes: rocid resolves it (A17.4.2) */
 	uint8_t sgid_index;
 	uint8_t traffic_class;
 	uint8_t hop_limit;
@@ -310,20 +310,20 @@ struct abi_ah_attr {
 	uint32_t flow_label;
 };
 
-/* CREATE_QP: the reply carries the rings' memfd. The values of type are verbs' own. */
+/* CREATE_QP: the reply carries the rings' memfd. The values of type are those of verbs. */
 enum abi_qp_type {
-	ABI_QPT_SMI = 0, /* QP0: none on RoCE (A17.5.8) */
+	ABI_QPT_SMI = 0, /* QP0: not on RoCE (A17.5.8) */
 	ABI_QPT_GSI = 1,
 	ABI_QPT_RC = 2,
 	ABI_QPT_UC = 3,
 	ABI_QPT_UD = 4,
-	ABI_QPT_RAW_IPV6 = 5, /* raw datagrams: none on RoCE (CA17-28) */
+	ABI_QPT_RAW_IPV6 = 5, /* raw datagrams: not on RoCE (CA17-28) */
 	ABI_QPT_RAW_ETHERTYPE = 6,
 	ABI_QPT_RAW_PACKET = 8,
 	ABI_QPT_XRC_SEND = 9,
 	ABI_QPT_XRC_RECV = 10,
 };
-/** @return whether QPs of @p type send datagrams, each where an address handle says. */
+/** @return whether QPs of @p type send datagrams, each along its own address handle. */
 static inline bool abi_is_datagram(uint32_t type)
 {
 	return type == ABI_QPT_UD || type == ABI_QPT_GSI;
@@ -342,7 +342,7 @@ struct abi_create_qp {
 	uint32_t max_inline;
 	uint32_t sq_sig_all;
 	uint32_t xrcd;
-	uint32_t port; /* GSI: whose QP1, from 1 */
+	uint32_t port; /* GSI: port of the QP1, from 1 */
 };
 struct abi_create_qp_reply {
 	uint32_t handle;
@@ -428,21 +428,21 @@ struct abi_modify_qp {
 };
 /* QUERY_QP: struct abi_handle; the reply is struct abi_qp_attr. */
 
-/* EXPLAIN_QP: struct abi_handle; why did the QP go to ERR? An empty sentence: it did not. */
+/* EXPLAIN_QP: struct abi_handle; why the QP went to ERR. An empty sentence: it has not. */
 struct abi_explain_qp_reply {
-	char rule[16]; /* of doc/rules.tsv */
+	char rule[16]; /* in doc/rules.tsv */
 	char cause[32];
 	char sentence[ABI_WHY_MAX];
 };
 
-/* INJECT_FAULT: EPERM where rocid does not let programs do it. The reply is a struct
+/* INJECT_FAULT: EPERM when rocid does not let programs inject faults. The reply is a struct
  * abi_fault_id. */
 struct abi_inject_fault {
 	uint32_t qp; /* handle */
 	uint32_t reserved;
 	struct abi_fault fault;
 };
-/* QUERY_FAULT: the reply is a struct abi_fault_count. CLEAR_FAULT: fault 0 is all of the QP's. */
+/* QUERY_FAULT: the reply is a struct abi_fault_count. CLEAR_FAULT: id 0 clears all of the QP. */
 struct abi_fault_id {
 	uint32_t qp; /* handle */
 	uint32_t id;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file abi_wqe.h
- * Work queue entries and completion queue entries. Host byte order, except immediate data,
- * which travels unconverted (BTH-26).
+ * Work queue entries and completion queue entries. Host byte order, except immediate data, which
+ * are passed unconverted (BTH-26).
  */
 #ifndef ABI_WQE_H
 #define ABI_WQE_H
@@ -53,8 +53,8 @@ enum abi_wr_opcode {
 #define ABI_WQE_HDR 32
 
 /**
- * Send WQE. `ctl` is written last, with release. SGEs (or inline bytes) follow at offset
- * ABI_WQE_HDR, behind the operands that an opcode has there.
+ * Send WQE. `ctl` is written last, with release. SGEs (or inline bytes) start at offset
+ * ABI_WQE_HDR, after an opcode's operands there.
  */
 struct abi_wqe {
 	uint32_t ctl;
@@ -86,11 +86,11 @@ struct abi_wqe {
 			struct abi_sge sge;
 		} atomic;
 		struct {
-			uint32_t mw;	   /* the window: its rkey, whose low 8 bits do not count */
-			uint32_t mr_lkey;  /* the region, 0: none (type 1: unbind) */
-			uint32_t new_rkey; /* the rkey to be; only the low 8 bits may differ */
+			uint32_t mw;	   /* any rkey of the window: the low 8 bits are ignored */
+			uint32_t mr_lkey;  /* the region; 0: none (type 1: unbind) */
+			uint32_t new_rkey; /* the new rkey; only the low 8 bits may differ */
 			uint32_t access;
-			uint64_t addr; /* as the region's keys are used */
+			uint64_t addr; /* in the region's address range */
 			uint64_t length;
 		} bind;
 		struct {
@@ -171,7 +171,7 @@ enum abi_wc_opcode {
 	ABI_WC_RECV_RDMA_WITH_IMM = 129,
 };
 
-/** How a datagram came in (CA17 17.4.5.1). */
+/** Network layer that a datagram arrived by (CA17 17.4.5.1). */
 enum abi_net {
 	ABI_NET_IPV4 = 0,
 	ABI_NET_IPV6 = 1,
@@ -183,14 +183,14 @@ enum abi_net {
 #define ABI_WC_WITH_INV	 (1u << 3)
 #define ABI_WC_SOLICITED (1u << 7)
 
-/** CQE. `mark` is written last, with release: its bit 0 is the phase, the bits above it are the
- *  number of the completion among those of its send or receive queue, modulo 2^31: a QP may change
- *  its worker and with it the lane, and a reader takes its completions in this order. `opcode`
- *  counts in errors too, in that its bit 7 tells the queue. */
+/** CQE. `mark` is written last, with release: bit 0 is the phase; the bits above it are the number
+ *  of the completion among those of its send or receive queue, modulo 2^31. A QP may move to
+ *  another worker and so to another lane, and a reader takes its completions in this order.
+ *  `opcode` is valid in errors too, as far as its bit 7 tells the queue. */
 struct abi_cqe {
 	uint64_t wr_id;
 	uint32_t byte_len;
-	/** Network order; the invalidated rkey with ABI_WC_WITH_INV. A send queue's, in errors: the
+	/** Network order; with ABI_WC_WITH_INV the invalidated rkey. In errors of a send queue: the
 	 *  index of the entry that failed, modulo 2^32, as abi_queue counts them. */
 	uint32_t imm;
 	uint32_t qpn;
@@ -211,13 +211,13 @@ struct abi_cqe {
 };
 _Static_assert(sizeof(struct abi_cqe) == ABI_ENTRY, "abi_cqe");
 
-/** @return `mark` of a CQE: @p phase of its lap, completion number @p number of its queue. */
+/** @return `mark` of a CQE: @p phase of its lap, completion @p number of its queue. */
 static inline uint32_t abi_cqe_mark(uint32_t phase, uint32_t number)
 {
 	return number << 1 | phase;
 }
 
-/** @return whether @p mark is that of completion number @p number. */
+/** @return whether @p mark is that of completion @p number. */
 static inline bool abi_cqe_is(uint32_t mark, uint32_t number)
 {
 	return mark >> 1 == (number & UINT32_MAX >> 1);

@@ -13,7 +13,7 @@
 #define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
 #define CACHE_LINE    64
 #define CACHE_ALIGNED __attribute__((aligned(CACHE_LINE)))
-/* For what a rare second caller shall not take out of its first one's body. */
+/* Prevents a rare second caller from stopping the inlining into the first. */
 #define ALWAYS_INLINE inline __attribute__((always_inline))
 #define NOINLINE      __attribute__((noinline))
 #define likely(x)     __builtin_expect(!!(x), 1)
@@ -74,14 +74,14 @@ static inline uint32_t round_pow2(uint32_t v)
 	return v <= 1 ? 1 : 1u << (32 - __builtin_clz(v - 1));
 }
 
-/** @return true when [@p off, @p off + @p len) lies in [0, @p size), without wrapping. */
+/** @return true when [@p off, @p off + @p len) is inside [0, @p size), without wrapping. */
 static inline bool range_inside(uint64_t off, uint64_t len, uint64_t size)
 {
 	return len <= size && off <= size - len;
 }
 
 #if __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
-#error "Rocinante runs on little-endian machines: the shared-memory ABI and ICRC stores rely on it"
+#error "Rocinante needs a little-endian machine: the shared-memory ABI and ICRC stores rely on it"
 #endif
 
 #endif

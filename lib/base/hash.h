@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file hash.h
- * A hash for tables whose keys others choose. Multilinear: for two different keys the chance of
- * the same value is 2^-32 over all seeds, so nobody who does not know the seed can put many into
- * one bucket.
+ * A hash for tables whose keys are chosen by others. Multilinear: for two different keys the chance
+ * of equal values is 2^-32 over all seeds, so nobody without the seed can put many keys into one
+ * bucket.
  */
 #ifndef HASH_H
 #define HASH_H
@@ -14,12 +14,13 @@
 /** Longest key, in words of 32 bits. */
 #define HASH_WORDS 8u
 
-/** Random bytes; all zeroes make one bucket of all. */
+/** Random bytes; all zeroes put every key into one bucket. */
 struct hash_seed {
 	uint64_t factor[HASH_WORDS + 1];
 };
 
-/** @return the hash of the @p words words at @p key, which all users of a table give alike. */
+/** @return the hash of the @p words words at @p key; all keys of a table must have the same
+ *  length. */
 static inline uint32_t hash_words(const struct hash_seed *seed, const void *key, unsigned words)
 {
 	uint64_t sum = seed->factor[HASH_WORDS];

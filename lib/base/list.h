@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file list.h
- * Intrusive doubly linked list. A node that is on no list points at itself, so removing it
- * twice is harmless and membership is one comparison.
+ * Intrusive doubly linked list. A node that is on no list points to itself, so removing it twice is
+ * harmless and membership is one comparison.
  */
 #ifndef LIST_H
 #define LIST_H
@@ -31,7 +31,7 @@ static inline bool list_empty(const struct list *l)
 	return l->next == l;
 }
 
-/** Puts @p n, which must be on no list, at the end of @p l. */
+/** Appends @p n, which must be on no list, to @p l. */
 static inline void list_push(struct list *l, struct list *n)
 {
 	n->prev = l->prev;
@@ -40,7 +40,7 @@ static inline void list_push(struct list *l, struct list *n)
 	l->prev = n;
 }
 
-/** @return the node at place @p i of @p l, from 0; NULL behind the last. */
+/** @return the node at position @p i of @p l, from 0; NULL beyond the last. */
 static inline const struct list *list_at(const struct list *l, unsigned i)
 {
 	const struct list *n = l->next;
@@ -69,7 +69,7 @@ static inline void list_splice(struct list *l, struct list *from)
 	list_init(from);
 }
 
-/** @return the first node, taken off @p l, or NULL when the list is empty. */
+/** Removes and returns the first node of @p l; NULL when the list is empty. */
 static inline struct list *list_pop(struct list *l)
 {
 	struct list *n = l->next;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file random.h
- * The same numbers on every machine and in every run: xorshift64*, seeded by the test.
+ * xorshift64*: the same numbers on every machine and in every run, seeded by the user.
  */
 #ifndef RANDOM_H
 #define RANDOM_H
@@ -21,7 +21,7 @@ static inline uint64_t random_next(struct random *r)
 	return r->state * 0x2545F4914F6CDD1Dull;
 }
 
-/* A number in [0, n). */
+/* @return a number in [0, n). */
 static inline uint64_t random_below(struct random *r, uint64_t n)
 {
 	return (random_next(r) >> 16) % n;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file seq24.h
- * 24-bit sequence numbers: PSN, MSN and SSN. The only place where they are compared
- * (IBA 9.7.1, BTH-15): the difference is taken modulo 2^24 and read as signed, so of two
- * numbers less than 2^23 apart it is known which is later, across the wrap.
+ * 24-bit sequence numbers: PSN, MSN and SSN. They are compared only here (IBA 9.7.1, BTH-15): the
+ * difference is taken modulo 2^24 and read as signed, so the later of two numbers less than 2^23
+ * apart is known, even across the wrap.
  */
 #ifndef SEQ24_H
 #define SEQ24_H

@@ -6,8 +6,8 @@
 #define LEVEL_BITS 8
 #define SLOT_MASK  (WHEEL_SLOTS - 1u)
 #define TOP_SHIFT  (LEVEL_BITS * (WHEEL_LEVELS - 1))
-/* Ticks that can be told apart: one slot less than a turn of the top level, so that nothing
- * is ever put into the slot that the top level is in. */
+/* Ticks that can be distinguished: one slot less than a turn of the top level, so that nothing is
+ * ever put into the current slot of the top level. */
 #define HORIZON ((uint64_t)SLOT_MASK << TOP_SHIFT)
 
 static void slot_mark(struct wheel *w, unsigned level, unsigned idx)
@@ -43,9 +43,9 @@ bool wheel_armed(const struct wheel_timer *t)
 	return !list_empty(&t->node);
 }
 
-/* The level is that of the highest bit group in which `due` differs from the wheel's tick, so
- * a slot of level l never holds timers of two different turns of that level. A timer beyond
- * the horizon waits there and is placed again when the wheel comes by. */
+/* The level is that of the highest bit group in which `due` differs from the wheel's tick, so a
+ * slot of level l never holds timers of two different turns of that level. A timer beyond the
+ * horizon waits there and is placed again when the wheel reaches it. */
 static void wheel_place(struct wheel *w, struct wheel_timer *t)
 {
 	uint64_t due = t->due;
@@ -81,7 +81,7 @@ void wheel_cancel(struct wheel *w, struct wheel_timer *t)
 void wheel_arm(struct wheel *w, struct wheel_timer *t, uint64_t when)
 {
 	wheel_cancel(w, t);
-	/* Round up: never early. Not by adding first, which wraps for WHEEL_NEVER. */
+	/* Round up: never early. Not by adding first, because that wraps for WHEEL_NEVER. */
 	t->due = (when >> WHEEL_TICK_SHIFT) + !!(when & ((1u << WHEEL_TICK_SHIFT) - 1));
 	wheel_place(w, t);
 }
@@ -100,8 +100,8 @@ static unsigned slot_next(const struct wheel *w, unsigned level, unsigned from)
 	return WHEEL_SLOTS;
 }
 
-/* The tick at which the next occupied slot begins, over all levels. Slots of lower levels
- * lie within the current slot of the higher ones, so the lowest occupied level decides. */
+/* The tick at which the next occupied slot begins, over all levels. Slots of lower levels are
+ * within the current slot of the higher ones, so the lowest occupied level decides. */
 static uint64_t wheel_next_tick(const struct wheel *w)
 {
 	for (unsigned level = 0; level < WHEEL_LEVELS; level++) {
@@ -111,7 +111,7 @@ static uint64_t wheel_next_tick(const struct wheel *w)
 		uint64_t turn = w->tick >> (shift + LEVEL_BITS) << (shift + LEVEL_BITS);
 
 		if (idx == WHEEL_SLOTS && level == WHEEL_LEVELS - 1) {
-			/* The top level has nobody above it: what lies behind is in its next turn.
+			/* The top level has none above it: earlier slots are in its next turn.
 			 */
 			idx = slot_next(w, level, 0);
 			turn += 1ull << (shift + LEVEL_BITS);
@@ -122,8 +122,8 @@ static uint64_t wheel_next_tick(const struct wheel *w)
 	return UINT64_MAX;
 }
 
-/* Takes the timers of all slots that begin at the new tick out of them, to be placed anew. All of
- * them before the first is: it may return to the same slot. */
+/* Takes the timers out of all slots that begin at the new tick, to be placed again. All are taken
+ * out before the first is placed, because it may return to the same slot. */
 static void wheel_cascade(struct wheel *w)
 {
 	for (int level = WHEEL_LEVELS - 1; level >= 0; level--) {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file wheel.h
- * Hierarchical timer wheel driven by `now`: it knows no clock. Ticks of 1.024 us, so the
- * shortest RNR timer (10 us) and DCQCN's timers are met; five levels of 256 slots reach
- * beyond the longest local ACK timeout (2.4 h).
+ * Hierarchical timer wheel driven by `now`: it uses no clock. Ticks of 1.024 us meet the shortest
+ * RNR timer (10 us) and DCQCN's timers; five levels of 256 slots reach beyond the longest local ACK
+ * timeout (2.4 h).
  *
  * A timer never fires early and fires at most one tick late (in terms of the `now` that
  * wheel_expire is given). One thread.
@@ -29,7 +29,7 @@ struct wheel_timer {
 struct wheel {
 	uint64_t tick;	     /* all timers due at or before this tick have been handed out */
 	struct list expired; /* due, not handed out yet */
-	struct list moving;  /* of slots that began at `tick`, not in a lower one yet */
+	struct list moving;  /* from slots that began at `tick`, not in a lower one yet */
 	uint64_t occupied[WHEEL_LEVELS][WHEEL_SLOTS / 64];
 	struct list slots[WHEEL_LEVELS][WHEEL_SLOTS];
 };
@@ -55,8 +55,8 @@ bool wheel_armed(const struct wheel_timer *t);
 struct wheel_timer *wheel_expire(struct wheel *w, uint64_t now);
 
 /**
- * The same, but moves at most @p moves timers from slot to slot, and takes off @p moves how many it
- * moved: thousands may lie in one. NULL with @p moves 0: perhaps there are more.
+ * The same, but moves at most @p moves timers from slot to slot, and subtracts the number moved
+ * from @p moves: thousands may share a slot. NULL with @p moves 0: there may be more.
  */
 struct wheel_timer *wheel_expire_some(struct wheel *w, uint64_t now, unsigned *moves);
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "window.h"
 
-#define WINDOW_MIN 4u /* AckReq at least each quarter: below four there is no quarter */
+/* AckReq is set at least once per quarter: below four there is no quarter. */
+#define WINDOW_MIN 4u
 
 void window_init(struct window *w, uint32_t max)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file window.h
- * Packets in flight of one QP (design.md 3, "Window"). RC is go-back-N: against a slow peer
- * it livelocks if a whole message is sent again each time. The window halves when something
- * was lost and grows back with what is acknowledged.
+ * Packets in flight of one QP (design.md 3, "Window"). RC is go-back-N: with a slow peer it
+ * livelocks if a whole message is sent again each time. The window halves after a loss and grows
+ * back with acknowledgements.
  *
  * Written by the functions below only, on behalf of the owner worker.
  */
@@ -21,8 +21,8 @@ struct window {
 /** @param max 4 or more packets */
 void window_init(struct window *w, uint32_t max);
 
-/** @p w is @p max packets or less from here on; as much as it was it becomes again by
- *  acknowledgements. */
+/** Limits @p w to @p max packets from now on; it grows back with acknowledgements if the limit is
+ *  raised. */
 void window_limit(struct window *w, uint32_t max);
 
 /** @p packets were acknowledged for the first time. */

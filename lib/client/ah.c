@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What only datagrams have: address handles, multicast groups. */
+/* Objects that only datagrams use: address handles, multicast groups. */
 #include <stdlib.h>
 #include <string.h>
 #include "client.h"
 #include "gid.h"
 
-#define IP4_AT	      20 /* where the IPv4 header lies in the 40 bytes (UD-07) */
+#define IP4_AT	      20 /* offset of the IPv4 header in the 40 bytes (UD-07) */
 #define IP4_IHL_5     0x45
 #define IP6_VERSION   6
 #define IP6_NEXT      6
@@ -47,19 +47,19 @@ int roci_destroy_ah(struct roci_ah *a)
 	return err;
 }
 
-/* --- the way back ----------------------------------------------------------------------- */
+/* --- the reply's path -------------------------------------------------------------------- */
 
-/* What the 40 bytes say of how the datagram came. */
+/* Path of a datagram as its 40 bytes describe it. */
 struct way {
 	union roci_gid from;
 	union roci_gid to;
 	enum roci_gid_type type;
-	uint32_t vlan; /* 0: untagged; ANY_VLAN: not told */
+	uint32_t vlan; /* 0: untagged; ANY_VLAN: unknown */
 	uint32_t flow_label;
 	uint8_t traffic_class;
 };
 
-/* Random bytes of a GID may look like an IPv4 header; its checksum then does not fit. */
+/* Random bytes of a GID may look like an IPv4 header, but then the checksum is wrong. */
 static bool is_ip4_header(const uint8_t *h)
 {
 	uint32_t sum = 0;
@@ -86,7 +86,7 @@ static void read_ip4(const uint8_t *h, struct way *w)
 	w->traffic_class = h[1];
 }
 
-/* RoCEv1's GRH too. */
+/* For RoCEv1's GRH too. */
 static void read_ip6(const uint8_t *h, struct way *w)
 {
 	memcpy(w->from.raw, h + 8, 16);
@@ -95,7 +95,7 @@ static void read_ip6(const uint8_t *h, struct way *w)
 	w->flow_label = (uint32_t)(h[1] & 0xF) << 16 | (uint32_t)h[2] << 8 | h[3];
 }
 
-/* UD-11: the version nibbles of both headers, then the checksum (CA17 17.4.5.1). */
+/* UD-11: checks the version nibbles of both headers, then the checksum (CA17 17.4.5.1). */
 static bool guess_area(const uint8_t *a, struct way *w)
 {
 	*w = (struct way){.type = ROCI_GID_TYPE_ROCE_V2, .vlan = ANY_VLAN};
@@ -111,7 +111,7 @@ static bool guess_area(const uint8_t *a, struct way *w)
 	return true;
 }
 
-/* The completion has told which header it is. */
+/* Uses the completion's header type if there is one. */
 static bool read_area(const uint8_t *a, const struct roci_wc_net *net, struct way *w)
 {
 	if (!net)
@@ -129,8 +129,8 @@ static bool is_group(const union roci_gid *g)
 	return gid_is_ipv4(g) ? g->raw[12] >> 4 == 0xE : g->raw[0] == 0xFF;
 }
 
-/* Whether an answer from @p own reaches the sender: it is of its family (GID-06), and link-local if
- * that is, for RoCEv1 has no routers. */
+/* Whether a reply from @p own reaches the sender: the families match (GID-06), and it is link-local
+ * if the sender is, because RoCEv1 has no routers. */
 static bool reaches(const union roci_gid *own, const struct way *w)
 {
 	return gid_is_ipv4(own) == gid_is_ipv4(&w->from) &&
@@ -138,8 +138,8 @@ static bool reaches(const union roci_gid *own, const struct way *w)
 		       gid_is_link_local(own) == gid_is_link_local(&w->from));
 }
 
-/* Whether the answer may come from @p e: where the datagram went or, if that was a group, an
- * address that reaches the sender, on the sender's VLAN (ETH-07). An address may be on several. */
+/* Whether the reply may come from @p e: the datagram's destination or, if that was a group, an
+ * address that reaches the sender; on the sender's VLAN (ETH-07). An address may be on several. */
 static bool may_answer(const struct roci_gid_entry *e, const struct way *w)
 {
 	if (e->gid_type != w->type || (w->vlan != ANY_VLAN && e->vid != w->vlan))
@@ -147,7 +147,7 @@ static bool may_answer(const struct roci_gid_entry *e, const struct way *w)
 	return is_group(&w->to) ? reaches(&e->gid, w) : !memcmp(&e->gid, &w->to, sizeof(w->to));
 }
 
-/* The index of the GID that the answer comes from. */
+/* Finds the index of the reply's source GID. */
 static int find_own(
 	struct roci_context *ctx, uint32_t port, const struct way *w, uint8_t *sgid_index)
 {
@@ -184,8 +184,9 @@ int roci_init_ah_from_wc_net(struct roci_context *ctx, uint32_t port, const stru
 	struct way w;
 
 	if (!(wc->wc_flags & ROCI_WC_GRH) || !read_area(area->raw, net, &w))
-		return fail_const(EINVAL, "this is no datagram: its completion has no ROCI_WC_GRH, "
-					  "or its first 40 bytes are no IP header");
+		return fail_const(EINVAL,
+			"this is not a datagram: its completion has no ROCI_WC_GRH, "
+			"or its first 40 bytes are not an IP header");
 	*attr = (struct roci_ah_attr){
 		.grh =
 			{

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file client.h
- * What libroci keeps behind the public handles. Each object begins with its public part.
+ * libroci's private parts of the public handles. Each object begins with its public part.
  *
  * Locks, in the order in which they may nest:
  *
@@ -10,8 +10,8 @@
  *     srq.modify_lock   mutex   one modify of an SRQ at a time
  *     context.call_lock mutex   one request on the socket at a time
  *     context.lock      mutex   the maps of objects, memory, reference and event counts
- *     cq.lock           spin    the consumer's side of the lanes, cq.qps, queue.polled and number
- *     queue.lock        spin    the producer's side of a ring
+ *         cq.lock           spin    the consumer side of the lanes, cq.qps, queue.polled and number
+ *         queue.lock        spin    the producer side of a ring
  */
 #ifndef CLIENT_H
 #define CLIENT_H
@@ -28,14 +28,14 @@
 #include "roci.h"
 #include "spin.h"
 
-/** Empty polls of a CQ between two looks at the socket: a killed rocid cannot write epoch 0,
- *  and the look is a system call. */
+/** Empty polls of a CQ between two checks of the socket: a killed rocid cannot write epoch 0, and
+ *  the check is a system call. */
 #define POLLS_PER_LOOK 4096u
 
 /** No QP has this number (they have 24 bits): a CQE to be skipped. */
 #define QPN_NONE UINT32_MAX
 
-/** A region that rocid made, mapped here. */
+/** A region created by rocid, mapped here. */
 struct region {
 	uint8_t *base;
 	size_t size;
@@ -45,12 +45,12 @@ struct context {
 	struct roci_context pub;
 	char device[sizeof(((struct abi_hello_reply *)0)->device) + 1];
 	struct region region; /* starts with struct abi_session */
-	uint64_t epoch;	      /* of the rocid that we said hello to */
+	uint64_t epoch;	      /* of the rocid that answered our hello */
 	uint32_t workers;
 	uint32_t doorbell_off;
 	uint32_t doorbell_stride;
 	bool rocev1;	   /* its ports have RoCEv1 GIDs, too */
-	int *wake;	   /* eventfd of each worker, -1: none is needed */
+	int *wake;	   /* eventfd of each worker, -1: not needed */
 	_Atomic bool dead; /* rocid is gone; never becomes false again */
 	pthread_mutex_t call_lock;
 	uint32_t seq; /* of the last request */
@@ -62,7 +62,7 @@ struct context {
 	void *memory;	      /* tree of struct memory, see memory.c */
 	uint32_t pds;
 	uint32_t channels;
-	bool death_told; /* DEVICE_FATAL was delivered */
+	bool death_reported; /* DEVICE_FATAL was delivered */
 };
 
 struct pd {
@@ -77,16 +77,16 @@ struct mw {
 
 struct ah {
 	struct roci_ah pub;
-	uint32_t handle; /* what a work request names */
+	uint32_t handle; /* named in work requests */
 };
 
 struct channel {
 	struct roci_channel pub;
 	uint32_t handle;
-	uint32_t users; /* CQs */
+	uint32_t users; /* number of CQs */
 };
 
-/** Events that were handed to the program and acknowledged by it; context.lock. */
+/** Events given to the program and acknowledged by it; context.lock. */
 struct event_count {
 	uint32_t given;
 	uint32_t acked;
@@ -94,12 +94,12 @@ struct event_count {
 
 /** A ring of a CQ: after a resize the older ones stay until they are empty; cq.lock. */
 struct cq_ring {
-	struct cq_ring *next; /* that replaced this one; NULL: in use */
-	struct region region; /* none: it is the CQ's first */
+	struct cq_ring *next; /* the one that replaced this one; NULL: in use */
+	struct region region; /* none: the CQ's first ring */
 	uint8_t *first_lane;
 	uint32_t lane_stride;
 	uint32_t depth;
-	uint32_t lanes; /* that take from here now */
+	uint32_t lanes; /* number of lanes that now take from here */
 };
 
 /** A lane of a CQ; cq.lock. */
@@ -108,7 +108,7 @@ struct lane {
 	struct abi_cqe *ring;
 	_Atomic uint32_t *consumer;
 	uint32_t head;	    /* entries taken */
-	uint32_t published; /* what *consumer says */
+	uint32_t published; /* the value of *consumer */
 };
 
 struct cq {
@@ -118,25 +118,25 @@ struct cq {
 	struct map_node by_handle;
 	uint32_t users; /* send and receive queues; context.lock */
 	struct event_count events;
-	bool death_told; /* its last event was delivered */
+	bool death_reported; /* its last event was delivered */
 	struct spin lock;
 	struct map qps; /* by QPN */
 	struct cq_ring *oldest;
 	struct cq_ring *newest;
 	pthread_mutex_t resize_lock; /* one resize at a time */
 	bool resizing;
-	bool ringless;	  /* a new ring came and could not be mapped */
+	bool ringless;	  /* a new ring arrived and could not be mapped */
 	uint32_t resizes; /* rings that replaced others, as abi_cq.resizes */
 	uint32_t lanes;
-	uint32_t next;	/* lane to look at first */
-	uint32_t empty; /* empty polls */
+	uint32_t next;	/* lane to poll first */
+	uint32_t empty; /* number of empty polls */
 	struct lane lane[];
 };
 
 /**
- * A send or receive queue. `polled` is written by who polls the CQ, all else by who posts:
- * neither waits for the other's lock. Entries [tail, producer) are outstanding; their wr_ids
- * are in the ring itself, from where they are taken when rocid dies.
+ * A send or receive queue. The thread that polls the CQ writes `polled`, the one that posts all
+ * other members: neither waits for the other's lock. Entries [tail, producer) are outstanding;
+ * their wr_ids stay in the ring itself, and are read from there when rocid dies.
  */
 struct queue {
 	struct spin lock;
@@ -146,13 +146,13 @@ struct queue {
 	uint32_t stride;
 	uint32_t max_sge;
 	uint32_t producer;
-	/** Oldest entry that may be outstanding. Receive queue: unused, `polled` is it. */
+	/** Oldest entry that may be outstanding. Receive queue: unused, see `polled`. */
 	uint32_t tail;
-	/** Send queue: how many of `polled` are behind `tail` already. */
+	/** Send queue: how many of `polled` are before `tail` already. */
 	uint32_t counted;
 	/** Completions taken. Send queue: successful, hence signaled ones. Receive queue: all. */
 	_Atomic uint32_t polled;
-	uint32_t number; /* of the completion that is next; cq.lock */
+	uint32_t number; /* of the next completion; cq.lock */
 };
 
 struct xrcd {
@@ -164,24 +164,26 @@ struct srq {
 	struct roci_srq pub;
 	uint32_t handle;
 	struct region region; /* the first one; starts with struct abi_queue */
-	struct region ring;   /* where the entries are, after a resize; none: in `region` */
+	struct region ring;   /* the entries' new place after a resize; none: in `region` */
 	struct map_node by_handle;
 	uint32_t users; /* QPs; context.lock */
-	struct cq *cq;	/* XRC; NULL: it is none */
+	struct cq *cq;	/* XRC; else NULL */
 	struct event_count events;
 	pthread_mutex_t modify_lock;
-	/** `tail` is what we know of abi_queue.consumer; `polled`, `counted`, `number` are unused.
+	/** `tail` is the last value read from abi_queue.consumer; `polled`, `counted`, `number` are
+	 *  unused.
 	 */
 	struct queue queue;
 	/* queue.lock */
-	bool moving;   /* a new ring is on its way: nothing is posted */
-	bool ringless; /* it came and could not be mapped */
+	bool moving;   /* a new ring is awaited: nothing is posted */
+	bool ringless; /* it arrived and could not be mapped */
 };
 
 struct qp {
 	struct roci_qp pub;
 	uint32_t handle;
-	uint32_t number; /* in completions: its QPN, but that of QP1 is 1 on each port */
+	uint32_t number; /* in completions: its QPN, but for QP1 the public number is 1 on each port
+			  */
 	uint32_t max_inline;
 	bool sq_sig_all;
 	bool datagram;		/* UD, GSI */
@@ -189,11 +191,11 @@ struct qp {
 	pthread_mutex_t modify_lock;
 	struct roci_qp_cap cap;
 	struct region region;
-	uint32_t worker; /* its first one */
+	uint32_t worker; /* its first worker */
 	uint32_t slot;
 	struct map_node by_handle;
 	struct map_node in_send_cq;
-	struct map_node in_recv_cq; /* unused when both queues have one CQ */
+	struct map_node in_recv_cq; /* unused when both queues use one CQ */
 	struct event_count events;
 	struct queue sq;
 	struct queue rq;
@@ -218,82 +220,82 @@ int fail(int err, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 int fail_const(int err, const char *sentence);
 
 /** Copies an options structure of the caller's size to one of ours, missing bytes as zero.
- *  @return 0, or EINVAL: no size, or something set that this library does not know. */
+ *  @return 0, or EINVAL: size not set, or an option set that this library does not know. */
 int opts_read(void *dst, size_t dst_size, const void *src, const char *name);
 
-/** Copies ours to the caller's, as much as fits; its size stays.  @return 0 or EINVAL. */
+/** Copies ours to the caller's, as much as fits; its size is unchanged.  @return 0 or EINVAL. */
 int opts_write(void *dst, const void *src, size_t src_size, const char *name);
 
 /* --- message.c -------------------------------------------------------------------------- */
 
-/** A control call. `reply` is filled as far as rocid's body goes, the rest with zeroes. */
+/** A control call. `reply` is filled from rocid's body, the rest with zeroes. */
 struct call {
 	uint32_t type; /* enum abi_msg_type */
 	const void *body;
 	size_t body_len;
-	int fd; /* to send along; -1: none */
+	int fd; /* to send; -1: none */
 	void *reply;
 	size_t reply_len;
 	int *fds; /* receives exactly nfds descriptors */
 	unsigned nfds;
 };
 
-/** @return 0 or an errno value, the sentence being kept. */
+/** @return 0 or an errno value, with a sentence for roci_last_error(). */
 int call(struct context *ctx, const struct call *c);
 
 /** A call without descriptors. */
 int call_plain(struct context *ctx, uint32_t type, const void *body, size_t body_len, void *reply,
 	size_t reply_len);
 
-/** A call whose reply brings one descriptor, to *@p fd. */
+/** A call whose reply carries one descriptor, to *@p fd. */
 int call_for_fd(struct context *ctx, uint32_t type, const void *body, size_t body_len, void *reply,
 	size_t reply_len, int *fd);
 
-/** Destroys @p handle by message @p type; true success also when rocid is gone. */
+/** Destroys @p handle with message @p type; succeeds also when rocid is gone. */
 int call_destroy(struct context *ctx, uint32_t type, uint32_t handle);
 
-/** Maps a region that came with a reply and closes @p fd.  @return 0 or an errno value. */
+/** Maps a region received with a reply, and closes @p fd.  @return 0 or an errno value. */
 int region_map(struct region *r, int fd, uint32_t size);
 void region_unmap(struct region *r);
 
-/** @return whether [@p off, @p off + @p len) lies inside @p r, aligned for @p align. */
+/** @return whether [@p off, @p off + @p len) is inside @p r and aligned to @p align. */
 bool region_has(const struct region *r, uint64_t off, uint64_t len, uint32_t align);
 
-/** Looks whether rocid is gone; the socket only if @p look, for that is a system call. */
+/** Checks whether rocid is gone; the socket only if @p look, because that is a system call. */
 bool context_dead(struct context *ctx, bool look);
 
 /* --- qp.c ------------------------------------------------------------------------------- */
 
-/** What rocid is to know of an address vector; it resolves the MAC address (A17.4.2). */
+/** Converts an address vector; rocid resolves the MAC address (A17.4.2). */
 void ah_to_abi(const struct roci_ah_attr *a, struct abi_ah_attr *r);
 
 /* --- cq.c ------------------------------------------------------------------------------- */
 
-/** Makes @p qp's completions in its CQs invisible and forgets what they would free: for RESET
- *  (QPS-16) and destroy (CQ-12). */
+/** Makes @p qp's completions in its CQs invisible and forgets the entries that they would free: for
+ *  RESET (QPS-16) and destruction (CQ-12). */
 void cq_forget_qp(struct qp *qp);
 
-/** Makes completions of the XRC SRQ @p srqn in @p cq invisible: for destroy (CQ-12). */
+/** Makes completions of the XRC SRQ @p srqn in @p cq invisible: for destruction (CQ-12). */
 void cq_forget_srq(struct cq *cq, uint32_t srqn);
 
-/** Enters @p qp into its CQs.  @return 0 or ENOMEM. */
+/** Adds @p qp to its CQs.  @return 0 or ENOMEM. */
 int cq_attach_qp(struct qp *qp);
 void cq_detach_qp(struct qp *qp);
 
 /* --- post.c ----------------------------------------------------------------------------- */
 
-/** A send completion that is no success: moves the tail behind its request, the @p index-th. */
+/** A send completion with an error: moves the tail past its request, the @p index-th. */
 void sq_failed(struct queue *sq, uint32_t index);
 
-/** Takes up to @p n requests that rocid's death left outstanding in @p qp's send or receive
- *  queue.  @return how many. */
+/** Takes up to @p n requests that were outstanding in @p qp's send or receive queue when rocid
+ *  died.  @return their number. */
 int sq_flush(struct qp *qp, int n, struct roci_wc *wc);
 int rq_flush(struct qp *qp, int n, struct roci_wc *wc);
 
-/** Puts @p wr into the next entry of a receive queue, which has room for it, and hands it over. */
+/** Writes @p wr to the next entry of a receive queue, which has room for it, and hands it over. */
 void recv_put(struct queue *q, const struct roci_recv_wr *wr);
 
-/** Everything posted so far is gone without completions (QPS-16); cq.lock is held. */
+/** Discards everything posted so far without completions (QPS-16); cq.lock is held. */
 void queue_discard(struct queue *q);
 
 /* --- events.c --------------------------------------------------------------------------- */

@@ -23,7 +23,7 @@ static int connect_error(int err, const char *path)
 			"belongs to",
 			path);
 	default:
-		return fail(err, "%s could not be connected to: %s", path, strerror(err));
+		return fail(err, "cannot connect to %s: %s", path, strerror(err));
 	}
 }
 
@@ -38,7 +38,7 @@ static int connect_to(const char *path, int *out)
 	strcpy(sa.sun_path, path);
 	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
 	if (fd < 0)
-		return fail(errno, "no socket could be made: %s", strerror(errno));
+		return fail(errno, "cannot create a socket: %s", strerror(errno));
 	do
 		rc = connect(fd, (struct sockaddr *)&sa, sizeof(sa));
 	while (rc < 0 && errno == EINTR);
@@ -62,8 +62,8 @@ static bool hello_fits(const struct abi_hello_reply *r)
 	       r->doorbell_off >= sizeof(struct abi_session) && end <= r->region_size;
 }
 
-/* How to wake workers that sleep. Without an eventfd (no descriptors left) they find our doorbells
- * a little later, so that is no failure. */
+/* Gets the eventfds that wake sleeping workers. Without one (no descriptors left) a worker finds
+ * our doorbells a little later, so that is not a failure. */
 static int get_wakes(struct context *ctx, bool sleeps)
 {
 	ctx->wake = malloc(ctx->workers * sizeof(ctx->wake[0]));
@@ -104,8 +104,8 @@ static int hello(struct context *ctx)
 	ctx->pub.async_fd = fds[1];
 	if (!hello_fits(&r)) {
 		close(fds[0]);
-		return fail_const(EPROTO, "rocid's greeting makes no sense: use rocid and libroci "
-					  "of one version");
+		return fail_const(EPROTO, "rocid's greeting is malformed: use rocid and libroci "
+					  "of the same version");
 	}
 	err = region_map(&ctx->region, fds[0], r.region_size);
 	if (err)

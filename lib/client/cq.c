@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Completion queues: the consumer's side of the lanes (abi_ring.h), arming. */
+/* Completion queues: the consumer side of the lanes (abi_ring.h), arming. */
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
@@ -55,7 +55,7 @@ static struct abi_cq_lane *ring_lane(const struct cq_ring *ring, uint32_t i)
 	return (struct abi_cq_lane *)(ring->first_lane + (size_t)i * ring->lane_stride);
 }
 
-/* Lane @p i begins at the start of @p ring. */
+/* Lane @p i continues at the start of @p ring. */
 static void lane_enter(struct cq *cq, uint32_t i, struct cq_ring *ring)
 {
 	struct abi_cq_lane *at = ring_lane(ring, i);
@@ -99,8 +99,9 @@ static int make_cq(struct context *ctx, const struct abi_create_cq *body, struct
 
 		region_map(&nothing, fd, 0); /* closes it */
 		call_destroy(ctx, ABI_DESTROY_CQ, r.handle);
-		return fail_const(EPROTO, "rocid made a completion queue that makes no sense: use "
-					  "rocid and libroci of one version");
+		return fail_const(EPROTO,
+			"rocid's reply describes an invalid completion queue: use "
+			"rocid and libroci of the same version");
 	}
 	cq = calloc(1, sizeof(*cq) + r.lanes * sizeof(cq->lane[0]));
 	ring = calloc(1, sizeof(*ring));
@@ -142,7 +143,7 @@ struct roci_cq *roci_create_cq(struct roci_context *c, int cqe, void *user_data,
 
 	if (cqe <= 0) /* CQ-02 */
 		err = fail(EINVAL,
-			"a completion queue needs room for 1 completion at least, "
+			"a completion queue needs room for at least 1 completion, "
 			"not %d",
 			cqe);
 	else
@@ -217,8 +218,8 @@ static bool lane_ready(const struct lane *lane)
 	return ready(lane->ring, lane->from->depth, lane->head);
 }
 
-/* CQ-11: an empty lane goes on in the ring that replaced its own. rocid added nothing to that
- * one any more when it told of the new one. */
+/* CQ-11: an empty lane continues in the ring that replaced its own. rocid stopped writing to the
+ * old one before it announced the new one. */
 static bool lane_advance(struct cq *cq, uint32_t i)
 {
 	struct cq_ring *ring = cq->lane[i].from;
@@ -232,8 +233,8 @@ static bool lane_advance(struct cq *cq, uint32_t i)
 	return true;
 }
 
-/* Has rocid make a new ring and maps it.  Returns an errno value; *lost tells whether rocid has
- * turned to a ring that is not there for us. */
+/* Asks rocid for a new ring and maps it.  @return an errno value; *lost: rocid has switched to a
+ * ring that we could not map. */
 static int ask_for_ring(struct cq *cq, uint32_t depth, struct cq_ring *ring, bool *lost)
 {
 	struct abi_resize_cq body = {.handle = cq->handle, .depth = depth};
@@ -249,8 +250,8 @@ static int ask_for_ring(struct cq *cq, uint32_t depth, struct cq_ring *ring, boo
 		err = region_map(&ring->region, fd, r.region_size);
 	else {
 		region_map(&ring->region, fd, 0); /* closes it */
-		err = fail_const(EPROTO, "rocid made a completion queue that makes no sense: use "
-					 "rocid and libroci of one version");
+		err = fail_const(EPROTO, "rocid's reply describes an invalid completion queue: use "
+					 "rocid and libroci of the same version");
 	}
 	*lost = err;
 	if (!err)
@@ -258,7 +259,8 @@ static int ask_for_ring(struct cq *cq, uint32_t depth, struct cq_ring *ring, boo
 	return err;
 }
 
-/* How many completions wait from @p idx on: no entry behind one that is not ready is. */
+/* Number of completions that wait from @p idx on: entries after one that is not ready are not ready
+ * either. */
 static uint32_t ring_waiting(struct abi_cqe *ring, uint32_t depth, uint32_t idx)
 {
 	uint32_t n = 0, end = depth;
@@ -274,7 +276,7 @@ static uint32_t ring_waiting(struct abi_cqe *ring, uint32_t depth, uint32_t idx)
 	return n;
 }
 
-/* The same in a lane; its oldest may lie in rings that rocid has left. */
+/* The same for a lane; its oldest completions may be in rings that rocid has left. */
 static uint32_t lane_waiting(const struct cq *cq, uint32_t i)
 {
 	const struct lane *lane = &cq->lane[i];
@@ -285,14 +287,14 @@ static uint32_t lane_waiting(const struct cq *cq, uint32_t i)
 	return n;
 }
 
-/* @return how many completions wait. */
+/* @return number of waiting completions. */
 static uint32_t begin_resize(struct cq *cq)
 {
 	uint32_t waiting = 0;
 
 	spin_lock(&cq->lock);
 	for (uint32_t i = 0; i < cq->lanes; i++) {
-		publish(&cq->lane[i]); /* rocid counts, too, what waits in its ring */
+		publish(&cq->lane[i]); /* rocid also counts the completions in its ring */
 		waiting += lane_waiting(cq, i);
 	}
 	cq->resizing = true;
@@ -327,7 +329,7 @@ int roci_resize_cq(struct roci_cq *c, int cqe)
 
 	if (cqe <= 0)
 		return fail(EINVAL,
-			"a completion queue needs room for 1 completion at least, not %d", cqe);
+			"a completion queue needs room for at least 1 completion, not %d", cqe);
 	ring = calloc(1, sizeof(*ring));
 	if (!ring)
 		return fail_const(ENOMEM, "no memory for a completion queue");
@@ -335,7 +337,7 @@ int roci_resize_cq(struct roci_cq *c, int cqe)
 	waiting = begin_resize(cq);
 	if ((uint32_t)cqe < waiting) /* CQ-11 */
 		err = fail(EINVAL,
-			"%u completions wait in the CQ, which shall have room for %d: poll them "
+			"%u completions wait in the CQ, more than the new size of %d: poll them "
 			"first",
 			waiting, cqe);
 	else
@@ -412,14 +414,14 @@ static struct queue *queue_of(struct qp *qp, const struct abi_cqe *e)
 	return e->opcode & ABI_WC_RECV ? &qp->rq : &qp->sq;
 }
 
-/* Tells the queue that one of its requests is complete, which frees its slot. */
+/* Counts a completed request of the queue, which frees its slot. */
 static void account(struct qp *qp, struct queue *q, const struct abi_cqe *e)
 {
 	uint32_t polled;
 
 	q->number++;
 	if (q == &qp->rq && qp->pub.srq)
-		return; /* its slot was free when the message took it */
+		return; /* its slot became free when the message took it */
 	if (q == &qp->sq && e->status != ABI_WC_SUCCESS) {
 		sq_failed(q, e->imm);
 		return;
@@ -428,7 +430,7 @@ static void account(struct qp *qp, struct queue *q, const struct abi_cqe *e)
 	atomic_store_explicit(&q->polled, polled + 1, memory_order_release);
 }
 
-/* @p qp: the program's name for it, which of QP1 is not its number; NULL: another program's. */
+/* @p qp: for the program's number of it, which differs for QP1; NULL: another program's. */
 static void to_wc(const struct abi_cqe *e, const struct qp *qp, struct roci_wc *wc)
 {
 	*wc = (struct roci_wc){
@@ -457,10 +459,10 @@ static void to_net(const struct abi_cqe *e, struct roci_wc_net *net)
 	memcpy(net->smac, e->smac, sizeof(net->smac));
 }
 
-/* Where completions go. */
+/* Destination of completions. */
 struct sink {
 	struct roci_wc *wc;
-	struct roci_wc_net *net; /* NULL: not wanted */
+	struct roci_wc_net *net; /* NULL: not needed */
 };
 
 static struct sink behind(struct sink s, int n)
@@ -468,8 +470,8 @@ static struct sink behind(struct sink s, int n)
 	return (struct sink){s.wc + n, s.net ? s.net + n : NULL};
 }
 
-/* A QP that has moved to another worker has older completions in another lane, and they come first
- * (decision 0040). *held tells that a lane waits for that. */
+/* A QP that has moved to another worker may have older completions in another lane, which must be
+ * returned first (decision 0040). *held: a lane waits for that. */
 static int poll_lane(struct cq *cq, uint32_t i, int max, struct sink out, bool *held)
 {
 	struct lane *lane = &cq->lane[i];
@@ -494,8 +496,8 @@ static int poll_lane(struct cq *cq, uint32_t i, int max, struct sink out, bool *
 			*held = true;
 			break;
 		}
-		/* XRC-05: of whatever QP, another program's perhaps. Else, without a QP, that was
-		 * reset or destroyed (QPS-16, CQ-12). */
+		/* XRC-05: for any QP, perhaps another program's. Otherwise a completion without a
+		 * QP belongs to one that was reset or destroyed (QPS-16, CQ-12). */
 		if (qp || e->srqn) {
 			to_wc(e, qp, &out.wc[n]);
 			if (out.net)
@@ -530,7 +532,7 @@ static bool flush_qp(struct map_node *node, void *arg)
 	return f->n == f->max;
 }
 
-/* rocid is gone and the lanes are empty: what was outstanding is flushed in its place. */
+/* rocid is gone and the lanes are empty: flushes the outstanding requests in its place. */
 static int poll_dead(struct cq *cq, int max, struct roci_wc *wc)
 {
 	struct flush f = {.cq = cq, .max = max, .wc = wc};
@@ -541,7 +543,7 @@ static int poll_dead(struct cq *cq, int max, struct roci_wc *wc)
 	return f.n;
 }
 
-/* Each round starts at the lane behind the one that the last round ended with. */
+/* Each round starts at the lane after the one where the last round ended. */
 static int poll_round(struct cq *cq, int max, struct sink out, bool *held)
 {
 	int n = 0;
@@ -554,8 +556,8 @@ static int poll_round(struct cq *cq, int max, struct sink out, bool *held)
 	return n;
 }
 
-/* A lane that was held may go on after the others: fewer than `max` means that the queue is
- * empty. What it waits for is there, because it was written before. */
+/* A lane that was held may continue after the others: fewer than `max` must mean that the queue is
+ * empty. The completion that it waits for is there, because it was written earlier. */
 static int poll_lanes(struct cq *cq, int max, struct sink out)
 {
 	int n = 0;
@@ -570,8 +572,8 @@ static int poll_lanes(struct cq *cq, int max, struct sink out)
 	return n;
 }
 
-/* Workers may be writing to a ring already that the resizing thread has not got yet. To say
- * "empty" then would be wrong for who has armed and is about to sleep. */
+/* Workers may already write to a ring that the resizing thread has not received yet. Returning 0
+ * then would mislead a thread that has armed the queue and is about to sleep. */
 static bool ring_is_due(const struct cq *cq)
 {
 	const struct abi_cq *shared = (const struct abi_cq *)cq->region.base;
@@ -596,13 +598,13 @@ static int poll_cq(struct roci_cq *c, int num_entries, struct sink out)
 		n = poll_lanes(cq, num_entries, out);
 	}
 	if (n == 0 && cq->ringless) {
-		n = fail_const(-ENOMEM, "the new ring of the resized completion queue could not "
-					"be mapped: destroy it and its QPs");
+		n = fail_const(-ENOMEM, "cannot map the new ring of the resized completion queue: "
+					"destroy it and its QPs");
 	} else if (n == 0) {
 		bool look = ++cq->empty % POLLS_PER_LOOK == 0;
 
 		if (context_dead(context_of(c->context), look)) {
-			/* Its last completions may have come between the two looks. */
+			/* Its last completions may have arrived between the two checks. */
 			n = poll_lanes(cq, num_entries, out);
 			if (n == 0)
 				n = poll_dead(cq, num_entries, out.wc);
@@ -620,15 +622,15 @@ int roci_poll_cq(struct roci_cq *c, int num_entries, struct roci_wc *wc)
 int roci_poll_cq_net(
 	struct roci_cq *c, int num_entries, struct roci_wc *wc, struct roci_wc_net *net)
 {
-	if (net && num_entries > 0) /* what is flushed came by no network */
+	if (net && num_entries > 0) /* flushed requests have no network details */
 		memset(net, 0, (size_t)num_entries * sizeof(*net));
 	return poll_cq(c, num_entries, (struct sink){wc, net});
 }
 
-/* Whose completions are to be forgotten. */
+/* Whose completions to discard. */
 struct gone {
-	uint32_t qpn;  /* one that is not of XRC; or QPN_NONE, */
-	uint32_t srqn; /* and an XRC SRQ's */
+	uint32_t qpn;  /* of a QP that is not XRC, or QPN_NONE */
+	uint32_t srqn; /* of an XRC SRQ, or 0 */
 };
 
 static void forget_from(
@@ -656,8 +658,7 @@ static void forget(struct cq *cq, const struct gone *gone)
 	}
 }
 
-/* What a ring holds that another thread is about to add does not stay either: that one is waited
- * for. */
+/* Waits for a ring that another thread is about to add: its completions must not stay either. */
 static void forget_queue(struct cq *cq, const struct gone *gone, struct queue *q)
 {
 	pthread_mutex_lock(&cq->resize_lock);
@@ -703,7 +704,8 @@ int roci_req_notify_cq(struct roci_cq *c, int solicited_only)
 			arm = want;
 		arm |= (old & ~ABI_CQ_ARM_MASK) + ABI_CQ_ARM_STEP;
 	} while (!atomic_compare_exchange_weak(&shared->arm, &old, arm));
-	/* Before the caller polls again: either that sees a new CQE, or its worker sees this. */
+	/* Before the caller polls again: either that poll sees a new CQE, or its worker sees
+	 * this. */
 	atomic_thread_fence(memory_order_seq_cst);
 	return 0;
 }

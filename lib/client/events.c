@@ -24,11 +24,11 @@ static int event_error(int err)
 	if (err == EIO)
 		return fail_const(EIO, "rocid is gone: start it again, then open a new session");
 	if (err == EAGAIN || err == EINTR)
-		return fail_const(err, "no event is there");
-	return fail(err, "an event could not be received: %s", strerror(err));
+		return fail_const(err, "no event is pending");
+	return fail(err, "cannot receive an event: %s", strerror(err));
 }
 
-/* Reads one event.  Returns 0 or an errno value; EIO: rocid is gone. */
+/* Reads one event.  @return 0 or an errno value; EIO: rocid is gone. */
 static int read_event(struct context *ctx, int fd, struct abi_event *ev)
 {
 	ssize_t n;
@@ -106,14 +106,14 @@ int roci_destroy_channel(struct roci_channel *channel)
 	return 0;
 }
 
-static bool untold(struct map_node *n, void *channel)
+static bool not_reported(struct map_node *n, void *channel)
 {
 	struct cq *cq = map_entry(n, struct cq, by_handle);
 
-	return cq->pub.channel == channel && !cq->death_told;
+	return cq->pub.channel == channel && !cq->death_reported;
 }
 
-/* The CQ that the event is for, counted as given; NULL: it was destroyed meanwhile. */
+/* Takes an event of the CQ, and counts it as given; NULL: the CQ was destroyed meanwhile. */
 static struct cq *take_cq(struct context *ctx, uint32_t handle)
 {
 	struct map_node *n;
@@ -129,16 +129,16 @@ static struct cq *take_cq(struct context *ctx, uint32_t handle)
 	return cq;
 }
 
-static struct cq *take_untold_cq(struct context *ctx, struct roci_channel *channel)
+static struct cq *take_unreported_cq(struct context *ctx, struct roci_channel *channel)
 {
 	struct map_node *n;
 	struct cq *cq = NULL;
 
 	pthread_mutex_lock(&ctx->lock);
-	n = map_find(&ctx->cqs, untold, channel);
+	n = map_find(&ctx->cqs, not_reported, channel);
 	if (n) {
 		cq = map_entry(n, struct cq, by_handle);
-		cq->death_told = true;
+		cq->death_reported = true;
 		cq->events.given++;
 	}
 	pthread_mutex_unlock(&ctx->lock);
@@ -155,7 +155,7 @@ int roci_get_cq_event(struct roci_channel *channel, struct roci_cq **out, void *
 		int err = read_event(ctx, channel->fd, &ev);
 
 		if (err == EIO) {
-			cq = take_untold_cq(ctx, channel);
+			cq = take_unreported_cq(ctx, channel);
 			if (cq)
 				break;
 		}
@@ -177,7 +177,8 @@ void roci_ack_cq_events(struct roci_cq *cq, unsigned int nevents)
 
 /* --- asynchronous events -------------------------------------------------------------- */
 
-/* Fills in the element and counts the event.  Returns false: nobody's, or an unknown type. */
+/* Fills in the element and counts the event.  @return false: the object is gone, or unknown
+ * type. */
 static bool resolve(struct context *ctx, const struct abi_event *ev, struct roci_async_event *out)
 {
 	struct map_node *n;
@@ -237,13 +238,13 @@ static bool resolve(struct context *ctx, const struct abi_event *ev, struct roci
 	return ok;
 }
 
-static bool first_to_tell(struct context *ctx)
+static bool first_to_report(struct context *ctx)
 {
 	bool first;
 
 	pthread_mutex_lock(&ctx->lock);
-	first = !ctx->death_told;
-	ctx->death_told = true;
+	first = !ctx->death_reported;
+	ctx->death_reported = true;
 	pthread_mutex_unlock(&ctx->lock);
 	return first;
 }
@@ -255,13 +256,13 @@ int roci_get_async_event(struct roci_context *c, struct roci_async_event *event)
 	struct abi_event ev;
 	int err;
 
-	/* Before an event is taken and lost: */
+	/* Checked before an event is taken and would be lost. */
 	err = opts_write(event, &out, sizeof(out), "roci_async_event");
 	if (err)
 		return err;
 	do {
 		err = read_event(ctx, c->async_fd, &ev);
-		if (err == EIO && first_to_tell(ctx)) {
+		if (err == EIO && first_to_report(ctx)) {
 			err = 0;
 			ev.type = ABI_EVENT_DEVICE_FATAL;
 		}

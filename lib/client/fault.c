@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Faults in the packets of a QP of one's own, where rocid allows them. */
+/* Faults in the packets of the program's own QPs, where rocid allows them. */
 #include <errno.h>
 #include "abi_ctl.h"
 #include "client.h"
@@ -10,15 +10,15 @@ _Static_assert((int)ROCI_FAULT_QP_TIMER == ABI_FAULT_QP_TIMER, "the flags are th
 _Static_assert((int)ROCI_FAULT_ON_RNR_NAK == ABI_FAULT_RNR_NAK, "the packets are the ABI's");
 _Static_assert((int)ROCI_FAULT_ON_ONLY == ABI_FAULT_ONLY, "the packets are the ABI's");
 
-/* rocid looks at all of it; only what is narrower there must be looked at here. */
+/* rocid checks all members; only those that are narrower in the ABI must be checked here. */
 static int to_abi(const struct roci_fault *f, struct abi_fault *out)
 {
 	if (f->kind <= 0 || f->kind > ROCI_FAULT_QPN || (unsigned)f->direction > ROCI_FAULT_RX ||
 		(f->flags & ~(int)ABI_FAULT_FLAGS))
-		return fail(EINVAL, "kind %d, direction %d or flags 0x%x of a fault are unknown",
+		return fail(EINVAL, "unknown kind %d, direction %d or flags 0x%x of a fault",
 			(int)f->kind, (int)f->direction, (unsigned)f->flags);
 	if (!(f->probability >= 0 && f->probability <= 1))
-		return fail(EINVAL, "the probability of a fault is 0 to 1");
+		return fail(EINVAL, "the probability of a fault must be from 0 to 1");
 	*out = (struct abi_fault){
 		.kind = (uint8_t)f->kind,
 		.direction = (uint8_t)f->direction,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/** @file gid.h  What kind of address a GID is. */
+/** @file gid.h  Kinds of addresses that a GID can be. */
 #ifndef GID_H
 #define GID_H
 
@@ -15,7 +15,7 @@ static inline bool gid_is_ipv4(const union roci_gid *g)
 	return !memcmp(g->raw, mapped, sizeof(mapped));
 }
 
-/** @return whether @p g is of fe80::/10, which no router forwards. */
+/** @return whether @p g is in fe80::/10, which no router forwards. */
 static inline bool gid_is_link_local(const union roci_gid *g)
 {
 	return g->raw[0] == 0xFE && (g->raw[1] & 0xC0) == 0x80;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file map.h
- * Number -> object: handles and QPNs. A hash of chains; the nodes live in the objects. The
- * caller locks.
+ * Number -> object, for handles and QPNs. A hash table with chaining; the nodes are embedded in the
+ * objects. The caller locks.
  */
 #ifndef MAP_H
 #define MAP_H
@@ -30,13 +30,13 @@ bool map_put(struct map *m, struct map_node *node, uint32_t key);
 /** Removes @p node, which is in the map. */
 void map_remove(struct map *m, struct map_node *node);
 
-/** @return the first node for which @p match says true, in no particular order, or NULL. */
+/** @return a node for which @p match returns true, in no particular order, or NULL. */
 struct map_node *map_find(const struct map *m, bool (*match)(struct map_node *, void *), void *arg);
 
-/** Frees what the map allocated; the nodes are the caller's. */
+/** Frees the map's own allocations; the nodes belong to the caller. */
 void map_free(struct map *m);
 
-/** @return the node of @p key or NULL. */
+/** @return the node of @p key, or NULL. */
 static inline struct map_node *map_get(const struct map *m, uint32_t key)
 {
 	struct map_node *n = m->bucket ? m->bucket[key & m->mask] : NULL;

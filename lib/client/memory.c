@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Protection domains, memory that can be registered, memory regions. rocid maps the memfd
- * that lies behind an MR; hence only memory that is a memfd from the start can be one.
+ * Protection domains, memory that can be registered, memory regions. rocid maps the memfd of an MR;
+ * so only memory allocated as a memfd can be registered.
  */
 #include <fcntl.h>
 #include <search.h>
@@ -18,7 +18,7 @@ struct memory {
 	uintptr_t addr;
 	size_t length; /* whole pages */
 	int fd;
-	uint32_t mrs; /* that lie in it */
+	uint32_t mrs; /* number of MRs in it */
 };
 
 struct mr {
@@ -77,7 +77,7 @@ int roci_dealloc_pd(struct roci_pd *p)
 
 /* --- memory --------------------------------------------------------------------------- */
 
-/* Ranges that overlap compare as equal: a range of one byte finds what contains it. */
+/* Overlapping ranges compare equal: a range of one byte finds the range that contains it. */
 static int compare(const void *a, const void *b)
 {
 	const struct memory *x = a;
@@ -118,13 +118,13 @@ static int make_memfd(size_t length)
 
 	if (fd < 0)
 		return -fail(errno,
-			"no memory could be made: %s; raise the limit of open files "
+			"cannot allocate memory: %s; raise the limit of open files "
 			"or use fewer allocations",
 			strerror(errno));
 	if (ftruncate(fd, (off_t)length) < 0 ||
 		fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) < 0) {
 		int err = fail(
-			errno, "no %zu bytes of memory could be made: %s", length, strerror(errno));
+			errno, "cannot allocate %zu bytes of memory: %s", length, strerror(errno));
 
 		close(fd);
 		return -err;
@@ -153,7 +153,7 @@ static void *map_aligned(int fd, size_t length)
 		munmap(base, (size_t)(addr - base));
 	if (addr + length < base + room)
 		munmap(addr + length, (size_t)(base + room - addr) - length);
-	madvise(addr, length, MADV_HUGEPAGE); /* a wish: many kernels have none for memfds */
+	madvise(addr, length, MADV_HUGEPAGE); /* a hint: many kernels ignore it for memfds */
 	return addr;
 }
 
@@ -164,11 +164,14 @@ static int memory_new(size_t length, struct memory **out)
 	void *addr;
 
 	if (length == 0 || length > SIZE_MAX / 4)
-		return fail(EINVAL, "%zu is no length of memory to allocate", length);
+		return fail(EINVAL,
+			"cannot allocate %zu bytes: the length must be 1 or more and fit the "
+			"address space",
+			length);
 	length = (length + page - 1) & ~(page - 1);
 	m = calloc(1, sizeof(*m));
 	if (!m)
-		return fail_const(ENOMEM, "no memory to remember an allocation");
+		return fail_const(ENOMEM, "no memory to record an allocation");
 	m->fd = make_memfd(length);
 	if (m->fd < 0) {
 		int err = -m->fd;
@@ -178,7 +181,7 @@ static int memory_new(size_t length, struct memory **out)
 	}
 	addr = map_aligned(m->fd, length);
 	if (!addr) {
-		int err = fail(errno, "%zu bytes could not be mapped: %s", length, strerror(errno));
+		int err = fail(errno, "cannot map %zu bytes: %s", length, strerror(errno));
 
 		close(m->fd);
 		free(m);
@@ -202,7 +205,7 @@ static int memory_alloc(struct context *ctx, size_t length, struct memory **out)
 	pthread_mutex_unlock(&ctx->lock);
 	if (!node) {
 		memory_release(*out);
-		return fail_const(ENOMEM, "no memory to remember an allocation");
+		return fail_const(ENOMEM, "no memory to record an allocation");
 	}
 	return 0;
 }
@@ -235,17 +238,16 @@ int roci_free_mem(struct roci_context *c, void *addr)
 		tdelete(m, &ctx->memory, compare);
 	pthread_mutex_unlock(&ctx->lock);
 	if (!m)
-		return fail(EINVAL, "%p is not what roci_alloc_mem() returned", addr);
+		return fail(EINVAL, "%p is not an address that roci_alloc_mem() returned", addr);
 	if (mrs)
-		return fail(
-			EBUSY, "%u MRs lie in the memory at %p: deregister them first", mrs, addr);
+		return fail(EBUSY, "%u MRs use the memory at %p: deregister them first", mrs, addr);
 	memory_release(m);
 	return 0;
 }
 
 /* --- memory regions ------------------------------------------------------------------- */
 
-/* Finds the allocation that contains the whole range, and holds it. */
+/* Finds the allocation that contains the whole range, and counts the MR. */
 static int memory_hold(struct context *ctx, const void *addr, size_t length, struct memory **out)
 {
 	uintptr_t a = (uintptr_t)addr;
@@ -261,7 +263,7 @@ static int memory_hold(struct context *ctx, const void *addr, size_t length, str
 	if (!m)
 		return fail(EOPNOTSUPP,
 			"%zu bytes at %p are not inside memory of roci_alloc_mem(): allocate the "
-			"buffer with it or with roci_alloc_mr(), rocid cannot reach other memory",
+			"buffer with it or with roci_alloc_mr(); rocid cannot reach other memory",
 			length, addr);
 	*out = m;
 	return 0;
@@ -363,7 +365,7 @@ int roci_dereg_mr(struct roci_mr *p)
 	pthread_mutex_unlock(&ctx->lock);
 	if (mr->owns_memory && others)
 		return fail(EBUSY,
-			"%u other MRs lie in the memory of this one, which would be freed: "
+			"%u other MRs use the memory of this one, which would be freed: "
 			"deregister them first",
 			others);
 	err = call_destroy(ctx, ABI_DEREG_MR, mr->handle);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Control calls: one packet there, one back, descriptors beside them (abi_ctl.h). */
+/* Control calls: one packet out, one packet back, with file descriptors (abi_ctl.h). */
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
@@ -7,7 +7,7 @@
 #include <unistd.h>
 #include "client.h"
 
-#define FDS_MAX 4 /* descriptors that any reply carries at most, and some to spare */
+#define FDS_MAX 4 /* most descriptors that a reply carries, and some to spare */
 
 struct packet {
 	struct abi_msg msg;
@@ -49,7 +49,7 @@ static int send_request(struct context *ctx, const struct call *c, uint32_t seq)
 		return 0;
 	if (errno == EPIPE || errno == ECONNRESET || errno == ENOTCONN)
 		return c->type == ABI_HELLO ? 0 : gone(ctx); /* why may be there to read */
-	return fail(errno, "the request could not be sent to rocid: %s", strerror(errno));
+	return fail(errno, "cannot send the request to rocid: %s", strerror(errno));
 }
 
 static unsigned take_fds(struct msghdr *mh, int fds[FDS_MAX])
@@ -76,7 +76,7 @@ static void close_fds(const int *fds, unsigned n)
 		close(fds[i]);
 }
 
-/* Receives one packet.  Returns its length, or a negative errno. */
+/* Receives one packet.  @return its length, or a negative errno. */
 static ssize_t receive(
 	struct context *ctx, struct packet *p, int fds[FDS_MAX], unsigned *nfds, int *flags)
 {
@@ -100,19 +100,19 @@ static ssize_t receive(
 		n = recvmsg(ctx->pub.cmd_fd, &mh, MSG_CMSG_CLOEXEC);
 		if (n >= 0 || (errno != EINTR && (errno != ECONNRESET || reset)))
 			break;
-		/* The kernel tells of a reset before it hands out what had come. */
+		/* The kernel reports a reset before it delivers packets that arrived earlier. */
 		reset = errno == ECONNRESET;
 	}
 	if (n == 0 || (n < 0 && errno == ECONNRESET))
 		return -gone(ctx);
 	if (n < 0)
-		return -fail(errno, "rocid's reply could not be received: %s", strerror(errno));
+		return -fail(errno, "cannot receive rocid's reply: %s", strerror(errno));
 	*nfds = take_fds(&mh, fds);
 	*flags = mh.msg_flags;
 	return n;
 }
 
-/* A reply of ours with its descriptors: sort it out. */
+/* Handles the reply to our request, with its descriptors. */
 static int digest(const struct call *c, const struct packet *p, size_t len, int flags,
 	const int *fds, unsigned nfds)
 {
@@ -132,8 +132,8 @@ static int digest(const struct call *c, const struct packet *p, size_t len, int 
 	if (p->msg.status > 0 || nfds != c->nfds || flags & MSG_TRUNC) {
 		close_fds(fds, nfds);
 		return fail(EPROTO,
-			"rocid answered request %u in a way that this libroci does not "
-			"understand: use the two of one version",
+			"this libroci does not understand rocid's reply to request %u: "
+			"use rocid and libroci of the same version",
 			c->type);
 	}
 	if (c->reply_len) {
@@ -145,7 +145,7 @@ static int digest(const struct call *c, const struct packet *p, size_t len, int 
 	return 0;
 }
 
-/* A session is refused unasked, hence with seq 0. */
+/* A session may be refused before we ask, so with seq 0. */
 static bool is_reply(const struct call *c, uint32_t seq, const struct abi_msg *msg)
 {
 	return msg->type == c->type &&
@@ -172,7 +172,7 @@ static int call_locked(struct context *ctx, const struct call *c)
 			return (int)-n;
 		if (n >= (ssize_t)sizeof(p.msg) && is_reply(c, seq, &p.msg))
 			return digest(c, &p, (size_t)n, flags, fds, nfds);
-		close_fds(fds, nfds); /* not the answer to this request */
+		close_fds(fds, nfds); /* not the reply to this request */
 	}
 }
 
@@ -219,7 +219,7 @@ int call_destroy(struct context *ctx, uint32_t type, uint32_t handle)
 	struct abi_handle body = {.handle = handle};
 	int err = call_plain(ctx, type, &body, sizeof(body), NULL, 0);
 
-	/* With rocid, everything of the session is gone. */
+	/* When rocid is gone, so is everything of the session. */
 	return atomic_load(&ctx->dead) ? 0 : err;
 }
 
@@ -231,13 +231,12 @@ int region_map(struct region *r, int fd, uint32_t size)
 
 	if (fstat(fd, &st) < 0 || size == 0 || st.st_size < (off_t)size)
 		err = fail_const(EPROTO,
-			"rocid sent a memory region that is smaller than it said: use rocid and "
-			"libroci of one version");
+			"rocid sent a memory region that is smaller than announced: use rocid and "
+			"libroci of the same version");
 	if (!err) {
 		base = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 		if (base == MAP_FAILED)
-			err = fail(errno, "rocid's memory region could not be mapped: %s",
-				strerror(errno));
+			err = fail(errno, "cannot map rocid's memory region: %s", strerror(errno));
 	}
 	close(fd);
 	if (!err)
@@ -268,7 +267,8 @@ bool context_dead(struct context *ctx, bool look)
 		atomic_store(&ctx->dead, true);
 		return true;
 	}
-	/* rocid sends nothing unasked, and a reply that another thread waits for stays. */
+	/* rocid sends nothing unasked, and MSG_PEEK leaves a reply that another thread waits
+	 * for. */
 	if (look) {
 		ssize_t n = recv(ctx->pub.cmd_fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
 

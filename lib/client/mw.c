@@ -46,8 +46,8 @@ int roci_bind_mw(struct roci_qp *qp, struct roci_mw *mw, const struct roci_mw_bi
 	int err;
 
 	if (mw->type != ROCI_MW_TYPE_1)
-		return fail_const(EINVAL, "the window is of type 2: bind it by roci_post_send() "
-					  "with ROCI_WR_BIND_MW");
+		return fail_const(EINVAL, "the window is of type 2: bind it with roci_post_send() "
+					  "and ROCI_WR_BIND_MW");
 	err = roci_post_send(qp, &wr, NULL);
 	if (!err)
 		mw->rkey = wr.bind_mw.rkey;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Posting work requests: the producer's side of the send and receive rings (abi_ring.h). */
+/* Posting work requests: the producer side of the send and receive rings (abi_ring.h). */
 #include <string.h>
 #include <unistd.h>
 #include "bits.h"
@@ -17,17 +17,16 @@ enum op_flags {
 	OP_IMM = 1 << 0,
 	OP_RDMA = 1 << 1,
 	OP_INLINE = 1 << 2, /* its data may be inline */
-	OP_RC = 1 << 3,	    /* which service has it */
+	OP_RC = 1 << 3,	    /* services that support it */
 	OP_UC = 1 << 4,
 	OP_ATOMIC = 1 << 5,
 	OP_INV = 1 << 6,
-	OP_WORD = 1 << 7, /* its data are 8 bytes */
-	OP_BARE = 1 << 8, /* has no data */
+	OP_WORD = 1 << 7, /* its payload is 8 bytes */
+	OP_BARE = 1 << 8, /* has no payload */
 	OP_UD = 1 << 9,
 };
 
-/* If you add an opcode: here, in enum roci_wr_opcode, and its operands in
- * put_send(). */
+/* If you add an opcode: add it here and in enum roci_wr_opcode, and its operands to put_send(). */
 static const uint16_t ops[] = {
 	[ROCI_WR_RDMA_WRITE] = OP_RC | OP_UC | OP_RDMA | OP_INLINE,
 	[ROCI_WR_RDMA_WRITE_WITH_IMM] = OP_RC | OP_UC | OP_RDMA | OP_INLINE | OP_IMM,
@@ -63,7 +62,7 @@ static void *entry(const struct queue *q, uint32_t idx)
 	return q->entries + (size_t)(idx & (q->depth - 1)) * q->stride;
 }
 
-/* Hands an entry over: its mark is the last word written. */
+/* Hands an entry to rocid: its mark is the last word written. */
 static void hand_over(struct queue *q, uint32_t *ctl, uint32_t value)
 {
 	value |= abi_phase(q->producer, q->depth);
@@ -74,10 +73,10 @@ static void hand_over(struct queue *q, uint32_t *ctl, uint32_t value)
 /* --- room in the send queue ------------------------------------------------------------- */
 
 /*
- * Moves the tail over what is complete. A signaled request is when its completion was polled;
- * with it are those before it. An unsignaled one makes no completion, so rocid's consumer
- * index counts for it, but only while no signaled one is in front of it. So no more is passed than
- * rocid has taken, although the index may be behind.
+ * Moves the tail past complete requests. A signaled request is complete when its completion was
+ * polled, and so are all requests before it. An unsignaled one has no completion, so rocid's
+ * consumer index decides, but only while no signaled request precedes it. So the tail never passes
+ * rocid's consumer, although the index may lag.
  */
 static void sq_reclaim(struct queue *q)
 {
@@ -106,10 +105,10 @@ static bool sq_full(struct queue *q)
 void sq_failed(struct queue *q, uint32_t index)
 {
 	spin_lock(&q->lock);
-	/* Else the consumer index moved the tail past it. */
+	/* Otherwise the consumer index has moved the tail past it. */
 	if (index - q->tail < q->producer - q->tail) {
 		q->tail = index + 1;
-		/* All successes so far are from before it: completions are polled in order. */
+		/* All successes so far came before it: completions are polled in order. */
 		q->counted = atomic_load_explicit(&q->polled, memory_order_relaxed);
 	}
 	spin_unlock(&q->lock);
@@ -117,7 +116,7 @@ void sq_failed(struct queue *q, uint32_t index)
 
 /* --- sending ---------------------------------------------------------------------------- */
 
-/* What has no data, but operands of its own. */
+/* Requests without payload, but with operands of their own. */
 static int check_bare(const struct roci_send_wr *wr)
 {
 	const unsigned types = ROCI_FLUSH_GLOBAL | ROCI_FLUSH_PERSISTENT;
@@ -129,12 +128,12 @@ static int check_bare(const struct roci_send_wr *wr)
 		(!wr->wr.flush.type || wr->wr.flush.type & ~types ||
 			wr->wr.flush.level > ROCI_FLUSH_MR || wr->wr.flush.length > MESSAGE_MAX))
 		return fail_const(EINVAL,
-			"a FLUSH wants a type (ROCI_FLUSH_GLOBAL), a level (ROCI_FLUSH_RANGE or "
+			"a FLUSH needs a type (ROCI_FLUSH_GLOBAL), a level (ROCI_FLUSH_RANGE or "
 			"ROCI_FLUSH_MR) and at most 2^31 bytes");
 	if (wr->opcode != ROCI_WR_BIND_MW)
 		return 0;
 	if (!wr->bind_mw.mw || (info->length && !info->mr))
-		return fail_const(EINVAL, "a bind wants a window, and an MR to bind it to");
+		return fail_const(EINVAL, "a bind needs a window, and an MR to bind it to");
 	if ((wr->bind_mw.rkey ^ wr->bind_mw.mw->rkey) & ~0xFFu)
 		return fail(EINVAL,
 			"rkey 0x%x is not the window's, 0x%x: only the low 8 bits may differ "
@@ -143,14 +142,13 @@ static int check_bare(const struct roci_send_wr *wr)
 	return 0;
 }
 
-/* What has operands of its own, or data of a fixed length. */
+/* Requests with operands of their own, or with a payload of fixed length. */
 static NOINLINE int check_operands(const struct roci_send_wr *wr, unsigned op, uint64_t length)
 {
 	if (op & OP_ATOMIC && (wr->num_sge != 1 || length != ATOMIC_LEN))
 		return fail(EINVAL,
-			"an atomic needs one SGE of 8 bytes, for the word as it was: this one has "
-			"%d of "
-			"%llu bytes",
+			"an atomic needs one SGE of 8 bytes for the original word: this one has "
+			"%d of %llu bytes",
 			wr->num_sge, (unsigned long long)length);
 	if (op & OP_WORD && length != ATOMIC_LEN) /* FLU-08 */
 		return fail(EINVAL, "an ATOMIC WRITE writes 8 bytes: this one has %llu",
@@ -158,7 +156,7 @@ static NOINLINE int check_operands(const struct roci_send_wr *wr, unsigned op, u
 	return op & OP_BARE ? check_bare(wr) : 0;
 }
 
-/* The mark in ops[] of what @p qp can do. */
+/* The flag in ops[] for the service of @p qp. */
 static unsigned service_of(const struct qp *qp)
 {
 	if (qp->datagram)
@@ -172,20 +170,22 @@ static int check_send(const struct qp *qp, const struct roci_send_wr *wr, uint64
 
 	*length = 0;
 	if (op >= sizeof(ops) / sizeof(ops[0]) || !(ops[op] & service_of(qp))) /* REQ-17, UC-01 */
-		return fail(EINVAL, "opcode %u is none of %s queue pair", op,
+		return fail(EINVAL, "%s queue pair does not support opcode %u",
 			qp->datagram			 ? "a UD"
 			: qp->pub.qp_type == ROCI_QPT_UC ? "a UC"
-							 : "an RC");
+							 : "an RC",
+			op);
 	if (wr->send_flags & ~(unsigned)FLAGS_KNOWN)
 		return fail(EINVAL, "send_flags %#x has bits that libroci does not know",
 			wr->send_flags);
 	if (wr->num_sge < 0 || (unsigned)wr->num_sge > qp->sq.max_sge) /* REQ-17 */
-		return fail(EINVAL, "num_sge is %d, the QP was made for %u: raise max_send_sge",
+		return fail(EINVAL,
+			"num_sge is %d, but the QP was created for %u: raise max_send_sge",
 			wr->num_sge, qp->sq.max_sge);
 	for (int i = 0; i < wr->num_sge; i++)
 		*length += wr->sg_list[i].length;
 	if (*length > MESSAGE_MAX) /* REQ-07 */
-		return fail(EINVAL, "the message has %llu bytes, the longest has 2^31",
+		return fail(EINVAL, "the message has %llu bytes, but the maximum is 2^31",
 			(unsigned long long)*length);
 	if (unlikely(ops[op] & (OP_ATOMIC | OP_WORD | OP_BARE))) {
 		int err = check_operands(wr, ops[op], *length);
@@ -199,13 +199,13 @@ static int check_send(const struct qp *qp, const struct roci_send_wr *wr, uint64
 		return fail(EINVAL, "opcode %u cannot be inline", op);
 	if (*length > qp->max_inline) /* REQ-16 */
 		return fail(EINVAL,
-			"%llu inline bytes, the QP was made for %u: raise max_inline_data or drop "
-			"ROCI_SEND_INLINE",
+			"%llu inline bytes, but the QP was created for %u: raise max_inline_data "
+			"or drop ROCI_SEND_INLINE",
 			(unsigned long long)*length, qp->max_inline);
 	return 0;
 }
 
-/* What a datagram wants besides. */
+/* Further requirements of a datagram. */
 static int check_datagram(const struct qp *qp, const struct roci_send_wr *wr)
 {
 	if (!wr->wr.ud.ah || wr->wr.ud.ah->pd != qp->pub.pd)
@@ -219,7 +219,7 @@ static void put_inline(struct abi_wqe *w, const struct roci_send_wr *wr)
 	uint8_t *to = (uint8_t *)w + ABI_WQE_HDR;
 
 	for (int i = 0; i < wr->num_sge; i++) {
-		/* REQ-15: addresses of the program itself; lkeys do not count. */
+		/* REQ-15: the program's own addresses; lkeys are ignored. */
 		if (wr->sg_list[i].length)
 			memcpy(to, (const void *)(uintptr_t)wr->sg_list[i].addr,
 				wr->sg_list[i].length);
@@ -227,7 +227,7 @@ static void put_inline(struct abi_wqe *w, const struct roci_send_wr *wr)
 	}
 }
 
-/* The operands lie before the SGE, and where one would be. */
+/* The operands precede the SGE, and occupy the place of the first one. */
 static void put_atomic(struct abi_wqe *w, const struct roci_send_wr *wr)
 {
 	w->remote_addr = wr->wr.atomic.remote_addr;
@@ -284,7 +284,7 @@ static void put_datagram(struct abi_wqe *w, const struct roci_send_wr *wr)
 
 static uint32_t wqe_flags(const struct qp *qp, unsigned send_flags)
 {
-	/* Without branches: a bit is moved. REQ-14 */
+	/* Branch-free: each bit is moved. REQ-14 */
 	return (qp->sq_sig_all ? ABI_WQE_SIGNALED : 0) |
 	       (send_flags & ROCI_SEND_SIGNALED ? ABI_WQE_SIGNALED : 0) |
 	       (send_flags & ROCI_SEND_SOLICITED ? ABI_WQE_SOLICITED : 0) |
@@ -308,7 +308,7 @@ static void put_send(struct qp *qp, const struct roci_send_wr *wr, uint64_t leng
 	unsigned op = ops[wr->opcode];
 
 	w->wr_id = wr->wr_id;
-	if (op & (OP_IMM | OP_INV)) /* the key to invalidate lies in the same place, in both */
+	if (op & (OP_IMM | OP_INV)) /* the key to invalidate is in the same place, in both */
 		w->imm = wr->imm_data;
 	if (qp->datagram)
 		put_datagram(w, wr);
@@ -333,7 +333,7 @@ static struct abi_doorbell *doorbell_of(const struct context *ctx, uint32_t work
 				       (size_t)worker * ctx->doorbell_stride);
 }
 
-/* The QP's worker, which may have changed (abi_queue.bell). */
+/* The QP's current worker, which may have changed (abi_queue.bell). */
 static uint32_t worker_of(const struct context *ctx, const struct qp *qp)
 {
 	uint32_t bell = atomic_load_explicit(&qp->sq.shared->bell, memory_order_relaxed);
@@ -341,8 +341,8 @@ static uint32_t worker_of(const struct context *ctx, const struct qp *qp)
 	return bell && bell <= ctx->workers ? bell - 1 : qp->worker;
 }
 
-/* Rings, and wakes the worker if it sleeps: as with the mark and need_doorbell, either it sees the
- * bell when it looks once more, or we see that it sleeps. */
+/* Rings, and wakes the worker if it sleeps. As with the mark and need_doorbell, either the worker
+ * sees the bell when it checks once more, or we see that it sleeps. */
 static void ring(const struct qp *qp)
 {
 	static const uint64_t one = 1;
@@ -358,12 +358,12 @@ static void ring(const struct qp *qp)
 	if (!atomic_load_explicit(&db->asleep, memory_order_relaxed))
 		return;
 	n = write(ctx->wake[worker], &one, sizeof(one));
-	(void)n; /* it counts to 2^64 */
+	(void)n; /* cannot overflow: it counts to 2^64 */
 }
 
-/* After the last entry of a post call: one fence for all of them, then the bell if rocid has
- * stopped looking. Either it sees the entries when it looks again after asking for the bell,
- * or we see that it asked. */
+/* After the last entry of a post call: one fence for all entries, then the bell if rocid has
+ * stopped looking. Either it sees the entries when it looks again after asking for the bell, or we
+ * see that it asked. */
 static void ring_bell(struct qp *qp, struct queue *q)
 {
 	atomic_store_explicit(&q->shared->producer, q->producer, memory_order_release);
@@ -396,7 +396,7 @@ int roci_post_send(
 
 	spin_lock(&q->lock);
 	before = q->producer;
-	err = may_post(qp, ROCI_QPS_RTS); /* REQ-20, QPS-17; SQD, SQE and ERR are beyond it */
+	err = may_post(qp, ROCI_QPS_RTS); /* REQ-20, QPS-17; SQD, SQE and ERR come after it */
 	for (; !err && wr; wr = wr->next) {
 		uint64_t length;
 
@@ -424,7 +424,8 @@ static int check_recv(const struct queue *q, const struct roci_recv_wr *wr)
 	uint32_t polled = atomic_load_explicit(&q->polled, memory_order_acquire);
 
 	if (wr->num_sge < 0 || (unsigned)wr->num_sge > q->max_sge)
-		return fail(EINVAL, "num_sge is %d, the QP was made for %u: raise max_recv_sge",
+		return fail(EINVAL,
+			"num_sge is %d, but the QP was created for %u: raise max_recv_sge",
 			wr->num_sge, q->max_sge);
 	if (q->producer - polled >= q->depth)
 		return fail_const(ENOMEM, "the receive queue is full: poll its completions");
@@ -468,7 +469,7 @@ int roci_post_recv(
 	return err;
 }
 
-/* --- what rocid leaves behind ----------------------------------------------------------- */
+/* --- flush after rocid's death --------------------------------------------------------- */
 
 static struct roci_wc flushed(const struct qp *qp, uint64_t wr_id, enum roci_wc_opcode opcode)
 {
@@ -488,7 +489,7 @@ int sq_flush(struct qp *qp, int max, struct roci_wc *wc)
 
 	spin_lock(&q->lock);
 	sq_reclaim(q);
-	/* rocid moves the index after the completions, all of which have been polled. */
+	/* rocid advances the index after the completions, all of which have been polled. */
 	if ((int32_t)(consumer - q->tail) > 0)
 		q->tail = consumer;
 	while (n < max && (int32_t)(q->producer - q->tail) > 0) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Queue pairs: create, modify, query, destroy. What the rules of states are, rocid knows. */
+/* Queue pairs: create, modify, query, destroy. rocid enforces the rules of the states. */
 #include <stdlib.h>
 #include <stdio.h>
 #include <string.h>
@@ -34,7 +34,7 @@ static bool ring_fits(const struct region *r, uint32_t queue_off, uint32_t ring_
 	if (!region_has(r, queue_off, sizeof(struct abi_queue), ABI_LINE))
 		return false;
 	if (depth == 0)
-		return true; /* a queue that is always full */
+		return true; /* such a queue is always full */
 	return (depth & (depth - 1)) == 0 && stride >= entry && stride % ABI_ENTRY == 0 &&
 	       region_has(r, ring_off, (uint64_t)depth * stride, ABI_ENTRY);
 }
@@ -89,7 +89,7 @@ static void set_up(struct qp *qp, const struct abi_create_qp_reply *r)
 	atomic_init(&qp->state, ROCI_QPS_RESET);
 }
 
-/* Has rocid make the QP and maps its rings. */
+/* Asks rocid for the QP and maps its rings. */
 static int make_qp(struct context *ctx, struct qp *qp, const struct abi_create_qp *body)
 {
 	struct abi_create_qp_reply r;
@@ -100,8 +100,8 @@ static int make_qp(struct context *ctx, struct qp *qp, const struct abi_create_q
 		return err;
 	err = region_map(&qp->region, fd, r.region_size);
 	if (!err && !reply_fits(ctx, &qp->region, &r))
-		err = fail_const(EPROTO, "rocid made a queue pair that makes no sense: use rocid "
-					 "and libroci of one version");
+		err = fail_const(EPROTO, "rocid's reply describes an invalid queue pair: use rocid "
+					 "and libroci of the same version");
 	if (err) {
 		call_destroy(ctx, ABI_DESTROY_QP, r.handle);
 		return err;
@@ -110,7 +110,7 @@ static int make_qp(struct context *ctx, struct qp *qp, const struct abi_create_q
 	return 0;
 }
 
-/* They stay while the QP is there; context.lock is held. */
+/* Counts the QP as a user of its CQs and SRQ, or no longer; context.lock is held. */
 static void use_parts(struct qp *qp, int step)
 {
 	if (qp->pub.send_cq) {
@@ -121,7 +121,7 @@ static void use_parts(struct qp *qp, int step)
 		((struct srq *)qp->pub.srq)->users += (uint32_t)step;
 }
 
-/* Enters the QP into the maps by which completions and events find it. */
+/* Adds the QP to the maps through which completions and events find it. */
 static int enter(struct context *ctx, struct qp *qp)
 {
 	int err = cq_attach_qp(qp);
@@ -164,23 +164,25 @@ static int check_init(const struct roci_pd *pd, const struct roci_qp_init_attr *
 	if (a->qp_type == ROCI_QPT_XRC_RECV)
 		return a->xrcd->context == pd->context
 			       ? 0
-			       : fail_const(EINVAL, "the XRC domain of a QP must be of its PD's "
-						    "context");
+			       : fail_const(EINVAL,
+					 "the XRC domain of a QP must belong to its PD's "
+					 "context");
 	if (!a->send_cq || !a->recv_cq)
-		return fail_const(EINVAL, "a QP needs a send_cq and a recv_cq; they may be one");
+		return fail_const(
+			EINVAL, "a QP needs a send_cq and a recv_cq; they may be the same");
 	if (a->send_cq->context != pd->context || a->recv_cq->context != pd->context)
-		return fail_const(EINVAL, "the CQs of a QP must be of its PD's context");
+		return fail_const(EINVAL, "the CQs of a QP must belong to its PD's context");
 	if (a->srq && a->srq->context != pd->context)
-		return fail_const(EINVAL, "the SRQ of a QP must be of its PD's context");
-	if ((uint32_t)a->qp_type == ABI_QPT_SMI) /* QPS-24; perhaps it was not set at all */
+		return fail_const(EINVAL, "the SRQ of a QP must belong to its PD's context");
+	if ((uint32_t)a->qp_type == ABI_QPT_SMI) /* QPS-24; qp_type may not have been set at all */
 		return fail_const(EINVAL,
 			"qp_type is 0, that of QP0, which RoCE does not have: set "
 			"ROCI_QPT_RC");
 	if (a->qp_type != ROCI_QPT_RC && a->qp_type != ROCI_QPT_UC && a->qp_type != ROCI_QPT_UD &&
 		a->qp_type != ROCI_QPT_GSI && a->qp_type != ROCI_QPT_XRC_SEND) /* QPS-25 */
 		return fail(EOPNOTSUPP,
-			"QP type %d is not offered: use ROCI_QPT_RC, ROCI_QPT_UC, ROCI_QPT_UD, or "
-			"those of XRC",
+			"QP type %d is not supported: use ROCI_QPT_RC, ROCI_QPT_UC, ROCI_QPT_UD, "
+			"or those of XRC",
 			a->qp_type);
 	return 0;
 }
@@ -351,13 +353,13 @@ static void from_abi(const struct abi_qp_attr *r, struct roci_qp_attr *a)
 	memcpy(a->ah_attr.grh.dgid.raw, r->ah.dgid, sizeof(r->ah.dgid));
 }
 
-/* What would be cut or shifted on its way into abi_qp_attr; rocid checks the rest. */
+/* Checks values that would be truncated or shifted in abi_qp_attr; rocid checks the rest. */
 static int check_attr(const struct roci_qp_attr *a, int mask)
 {
 	if (mask & ~MASK_KNOWN)
 		return fail(EINVAL,
 			"the attribute mask %#x has bits that roci_modify_qp() does "
-			"not offer: %#x",
+			"not support: %#x",
 			(unsigned)mask, (unsigned)(mask & ~MASK_KNOWN));
 	if (mask & ROCI_QP_STATE && (unsigned)a->qp_state > ROCI_QPS_ERR)
 		return fail(EINVAL, "there is no QP state %d", (int)a->qp_state);
@@ -365,8 +367,8 @@ static int check_attr(const struct roci_qp_attr *a, int mask)
 		return fail(EINVAL, "there is no QP state %d", (int)a->cur_qp_state);
 	if (mask & ROCI_QP_PATH_MTU && (a->path_mtu < ROCI_MTU_256 || a->path_mtu > ROCI_MTU_4096))
 		return fail(EINVAL,
-			"path_mtu %d is no enum roci_mtu: use ROCI_MTU_256 .. ROCI_MTU_4096 (1 .. "
-			"5), not bytes",
+			"path_mtu %d is not an enum roci_mtu: use ROCI_MTU_256 .. ROCI_MTU_4096 "
+			"(1 .. 5), not bytes",
 			(int)a->path_mtu);
 	return 0;
 }
@@ -404,7 +406,7 @@ int roci_modify_qp(struct roci_qp *q, const struct roci_qp_attr *attr, int mask)
 	return err;
 }
 
-/* QPS-21: the state may have changed without us. */
+/* QPS-21: the state may have changed without our doing. */
 static int query(struct qp *qp, struct roci_qp_attr *a)
 {
 	struct abi_handle body = {.handle = qp->handle};
@@ -440,7 +442,7 @@ int roci_query_qp(
 	struct roci_qp_attr a;
 	int err = 0;
 
-	(void)mask; /* everything comes in one message anyway */
+	(void)mask; /* one message carries everything anyway */
 	if (attr) {
 		err = query(qp, &a);
 		if (!err)

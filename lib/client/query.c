@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the device, its ports and their tables are. */
+/* Queries of the device, its ports and their tables. */
 #include <string.h>
 #include "client.h"
 #include "gid.h"
@@ -124,7 +124,7 @@ int roci_find_gid(struct roci_context *ctx, uint32_t port, const union roci_gid 
 
 	for (uint32_t i = 0; !err && i < attr.gid_tbl_len; i++) {
 		err = query_gid(ctx, port, i, &e);
-		/* Behind an empty entry others may follow (GID-03). */
+		/* Others may follow an empty entry (GID-03). */
 		if (!err && !is_empty(&e.gid) && e.gid_type == ROCI_GID_TYPE_ROCE_V2 &&
 			suits(&e.gid, peer))
 			return opts_write(entry, &e, sizeof(e), "roci_gid_entry");
@@ -133,10 +133,10 @@ int roci_find_gid(struct roci_context *ctx, uint32_t port, const union roci_gid 
 		return err;
 	return fail(EADDRNOTAVAIL,
 		"port %u has no RoCEv2 GID %s: give its netdev an address of that kind", port,
-		!peer			  ? "but link-local ones"
-		: gid_is_ipv4(peer)	  ? "over IPv4 as the peer's is"
-		: gid_is_link_local(peer) ? "that is link-local as the peer's is"
-					  : "over routable IPv6 as the peer's is");
+		!peer			  ? "except link-local ones"
+		: gid_is_ipv4(peer)	  ? "over IPv4 like the peer's"
+		: gid_is_link_local(peer) ? "that is link-local like the peer's"
+					  : "over routable IPv6 like the peer's");
 }
 
 int roci_query_pkey(struct roci_context *ctx, uint32_t port, uint32_t index, uint16_t *pkey)

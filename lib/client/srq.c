@@ -23,7 +23,7 @@ static bool reply_fits(
 	       region_has(r, p->ring_off, (uint64_t)p->max_wr * p->stride, ABI_ENTRY);
 }
 
-/* Maps the region that came with @p r.  Returns 0 or an errno value. */
+/* Maps the region of @p r.  @return 0 or an errno value. */
 static int map_ring(
 	const struct srq *srq, struct region *region, int fd, const struct abi_create_srq_reply *r)
 {
@@ -33,8 +33,8 @@ static int map_ring(
 		return err;
 	region_unmap(region);
 	return fail_const(EPROTO,
-		"rocid made a shared receive queue that makes no sense: use rocid "
-		"and libroci of one version");
+		"rocid's reply describes an invalid shared receive queue: use rocid "
+		"and libroci of the same version");
 }
 
 static void set_ring(
@@ -93,9 +93,10 @@ static int enter(struct context *ctx, struct srq *srq)
 static int check_init(const struct roci_pd *pd, const struct roci_srq_init_attr *a)
 {
 	if (a->xrcd && a->xrcd->context != pd->context)
-		return fail_const(EINVAL, "the XRC domain of an SRQ must be of its PD's context");
+		return fail_const(
+			EINVAL, "the XRC domain of an SRQ must belong to its PD's context");
 	if (a->xrcd && a->cq && a->cq->context != pd->context)
-		return fail_const(EINVAL, "the CQ of an XRC SRQ must be of its PD's context");
+		return fail_const(EINVAL, "the CQ of an XRC SRQ must belong to its PD's context");
 	return 0;
 }
 
@@ -254,7 +255,7 @@ static bool full(struct queue *q)
 static int check_recv(const struct srq *srq, const struct roci_recv_wr *wr)
 {
 	if (wr->num_sge < 0 || (unsigned)wr->num_sge > srq->queue.max_sge)
-		return fail(EINVAL, "num_sge is %d, the SRQ was made for %u: raise max_sge",
+		return fail(EINVAL, "num_sge is %d, but the SRQ was created for %u: raise max_sge",
 			wr->num_sge, srq->queue.max_sge);
 	return 0;
 }
@@ -281,19 +282,19 @@ int roci_post_srq_recv(
 		err = fail_const(EIO, "rocid is gone: start it again, then open a new session");
 	lock_ring(srq);
 	if (!err && srq->ringless)
-		err = fail_const(ENOMEM, "the new ring of the resized shared receive queue could "
-					 "not be mapped: destroy it and its QPs");
+		err = fail_const(ENOMEM, "cannot map the new ring of the resized shared receive "
+					 "queue: destroy it and its QPs");
 	for (; !err && wr; wr = wr->next) {
 		err = check_recv(srq, wr);
 		if (!err && full(q))
 			err = fail_const(ENOMEM,
-				"the shared receive queue is full: it has room when "
-				"messages have come");
+				"the shared receive queue is full: post again when "
+				"messages have arrived");
 		if (err)
 			break;
 		recv_put(q, wr);
 	}
-	/* No bell: workers look when a message comes. */
+	/* No doorbell: workers look when a message arrives. */
 	atomic_store_explicit(&q->shared->producer, q->producer, memory_order_release);
 	spin_unlock(&q->lock);
 	if (err && bad_wr)

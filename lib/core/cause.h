@@ -99,8 +99,8 @@ const char *cause_name(enum cause why);
 /** @return the rule that was broken, or that prescribes the consequence; "-" for CAUSE_NONE. */
 const char *cause_rule(enum cause why);
 
-/** What a refused key named, as far as it belongs to the QP's own session: a program that guesses
- *  keys must not learn which ones exist. */
+/** The object that a refused key named, as far as it belongs to the QP's own session: a program
+ * that guesses keys must not learn which ones exist. */
 enum cause_named {
 	NAMED_NOTHING,
 	NAMED_REGION,
@@ -122,7 +122,7 @@ struct cause_found {
 	uint64_t length;
 };
 
-/** What failed. Written by the QP's owner; members that a cause does not use are 0. */
+/** The first failure. Written by the QP's owner; members that a cause does not use are 0. */
 struct cause_note {
 	_Atomic bool known; /* set with release, after the rest */
 	uint8_t cause;	    /* enum cause */

@@ -69,14 +69,14 @@ struct qp_table {
 /* --- counters ----------------------------------------------------------------------- */
 
 /* Names and meanings are those of RDMA tools (hw_counters) where they have such a counter;
- * doc/counters.md names the source. Features that are not built yet have no counter. X(field, name,
- * help)
+ * doc/counters.md names the source. Features that are not built yet have no counter.
+ * X(field, name, help)
  */
 #define CORE_COUNTERS(X)                                                                          \
 	X(rx_packets, "rx_packets", "RoCE packets received, on all ports")                        \
-	X(rx_bytes, "rx_bytes", "their bytes, from IP or GRH to ICRC")                            \
+	X(rx_bytes, "rx_bytes", "bytes received, from IP or GRH to ICRC")                         \
 	X(tx_packets, "tx_packets", "RoCE packets sent, on all ports and to QPs of this rocid")   \
-	X(tx_bytes, "tx_bytes", "their bytes, from IP or GRH to ICRC")                            \
+	X(tx_bytes, "tx_bytes", "bytes sent, from IP or GRH to ICRC")                             \
 	X(tx_acks, "tx_acks", "ACK and NAK packets sent")                                         \
 	X(rx_acks, "rx_acks", "ACK and NAK packets received")                                     \
 	X(rx_write_requests, "rx_write_requests", "RDMA WRITE messages received")                 \
@@ -85,14 +85,14 @@ struct qp_table {
 	X(rx_flush_requests, "rx_flush_requests", "FLUSH requests received")                      \
 	X(rx_atomic_write_requests, "rx_atomic_write_requests", "ATOMIC WRITE requests received") \
 	X(rx_send_requests, "rx_send_requests", "SEND messages received")                         \
-	X(retransmits, "retransmits", "request packets sent again")                               \
+	X(retransmits, "retransmits", "request packets retransmitted")                            \
 	X(out_of_sequence, "out_of_sequence",                                                     \
 		"request packets received with a PSN ahead of the expected one")                  \
 	X(duplicate_request, "duplicate_request",                                                 \
-		"request packets received that had been executed before")                         \
+		"request packets received again after their execution")                           \
 	X(packet_seq_err, "packet_seq_err", "PSN sequence NAKs received")                         \
 	X(implied_nak_seq_err, "implied_nak_seq_err",                                             \
-		"answers received that are ahead of an outstanding READ response")                \
+		"responses received ahead of an outstanding READ response")                       \
 	X(out_of_buffer, "out_of_buffer", "packets dropped because no receive WQE was posted")    \
 	X(rnr_nak_sent, "rnr_nak_sent", "RNR NAKs sent")                                          \
 	X(rnr_nak_recv, "rnr_nak_recv", "RNR NAKs received")                                      \
@@ -102,21 +102,21 @@ struct qp_table {
 		"QPs that failed because the peer was not ready too often")                       \
 	X(local_ack_timeout_err, "local_ack_timeout_err", "local ACK timers that expired")        \
 	X(retry_exceeded_err, "retry_exceeded_err",                                               \
-		"QPs that failed because retries were not answered")                              \
+		"QPs that failed because the peer did not respond to retries")                    \
 	X(req_remote_access_errors, "req_remote_access_errors",                                   \
 		"remote access error NAKs received")                                              \
 	X(req_remote_invalid_request, "req_remote_invalid_request",                               \
 		"invalid request NAKs received")                                                  \
 	X(req_cqe_error, "req_cqe_error",                                                         \
-		"send queue completions with an error, flushed ones too")                         \
+		"send queue completions with an error, including flushed ones")                   \
 	X(req_cqe_flush_error, "req_cqe_flush_error", "send queue completions that were flushed") \
 	X(resp_cqe_error, "resp_cqe_error",                                                       \
-		"receive queue completions with an error, flushed ones too")                      \
+		"receive queue completions with an error, including flushed ones")                \
 	X(resp_cqe_flush_error, "resp_cqe_flush_error",                                           \
 		"receive queue completions that were flushed")                                    \
 	X(resp_remote_access_errors, "resp_remote_access_errors",                                 \
-		"remote access errors found in requests")                                         \
-	X(resp_remote_invalid_request, "resp_remote_invalid_request", "invalid requests found")   \
+		"requests received with a remote access error")                                   \
+	X(resp_remote_invalid_request, "resp_remote_invalid_request", "invalid requests")         \
 	X(resp_local_length_error, "resp_local_length_error",                                     \
 		"messages received that were longer than their receive WQE")                      \
 	X(cq_overflow, "cq_overflow", "completions lost because a CQ was full")                   \

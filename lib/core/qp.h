@@ -169,7 +169,7 @@ struct qp_comp {
 	uint64_t due; /* when the ACK or RNR timer fires; 0: none runs */
 } CACHE_ALIGNED;
 
-/** What the responder owes besides READ responses. */
+/** Packets that the responder owes besides READ responses. */
 enum resp_owed {
 	OWE_NOTHING,
 	OWE_ACK,
@@ -422,7 +422,8 @@ static inline bool egress_is_open(const struct core *c, unsigned egress)
 }
 
 /** Moves @p qp to ERR because of an event on the wire or in memory; core_tx() flushes its queues in
- *  bounded steps. What the responder owes is still sent if a fatal NAK is the reason (RSP-22). */
+ *  bounded steps. Packets that the responder owes are still sent if a fatal NAK is the reason
+ * (RSP-22). */
 void qp_error(struct core *c, struct qp *qp, uint64_t now);
 
 /** The oldest send WQE of @p qp has failed and is complete: as qp_error(), but an unreliable QP

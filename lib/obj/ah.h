@@ -2,8 +2,8 @@
 /**
  * @file ah.h
  * Address handles of datagrams: id -> path (IBA 10.2.2.2, UD-15, UD-16). The control thread writes
- * entries and publishes pointers; a destination that moves gets a new entry in place of the old
- * one. Workers look an id up when they take a work request, copy the path, and keep no pointer.
+ * entries and publishes pointers; when a destination changes, a new entry replaces the old one.
+ * Workers look an id up when they take a work request, copy the path, and keep no pointer.
  */
 #ifndef AH_H
 #define AH_H
@@ -14,12 +14,12 @@
 #include "limits.h"
 #include "path.h"
 
-/** Never changes between publication and the grace period after its withdrawal. */
+/** Immutable between publication and the end of the grace period after its removal. */
 struct ah {
 	uint32_t id; /* slot in the low AH_SLOT_BITS, generation above: never 0 */
 	uint32_t pd; /* protection domain, unique in the daemon */
-	bool hashed; /* its address vector has no flow label: the QPNs make one (ENT-10), ... */
-	bool plain;  /* ... which is only for the source port (IP6-09) */
+	bool hashed; /* its address vector has no flow label: derived from the QPNs (ENT-10), ... */
+	bool plain;  /* ... and used for the source port only (IP6-09) */
 	struct path path;
 };
 

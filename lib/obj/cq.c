@@ -19,7 +19,7 @@ void cq_lane_move(struct cq_lane *lane, struct abi_cq_lane *shared, uint32_t dep
 	lane->ring = (struct abi_cqe *)(shared + 1);
 	lane->consumer = &shared->consumer;
 	lane->depth = depth;
-	lane->head = 0; /* CQ-11: the first CQE behind all that are in the old ring */
+	lane->head = 0; /* CQ-11: its first CQE follows all that are in the old ring */
 	lane->seen = 0;
 }
 
@@ -37,12 +37,13 @@ bool cq_notify_wanted(struct cq_lane *lane)
 	bool any = lane->added;
 	bool solicited = lane->added_solicited;
 
-	/* CQ-04: what was there before an arm does not count for it. */
+	/* CQ-04: CQEs from before an arm do not count for it. */
 	lane->added = false;
 	lane->added_solicited = false;
-	/* An application that keeps changing the word may get an event too many, not our time. */
+	/* An application that keeps changing the word may get one event too many, but cannot delay
+	 * us. */
 	for (unsigned tries = 0; tries < ARM_TRIES; tries++) {
-		/* CQ-03; CQ-05: "any" counts, whatever stands beside it. */
+		/* CQ-03; CQ-05: "any" counts, whatever else is set. */
 		if (!(any && (seen & ABI_CQ_ARM_ANY)) &&
 			!(solicited && (seen & ABI_CQ_ARM_SOLICITED)))
 			return false;

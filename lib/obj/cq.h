@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file cq.h
- * Completion queues, the daemon's side: one lane per worker, so that no two workers ever
- * write the same ring (design.md 4). Overflow is per lane (CQ-01).
+ * Completion queues, the daemon's side: one lane per worker, so that no two workers ever write the
+ * same ring (design.md 4). Overflow is per lane (CQ-01).
  */
 #ifndef CQ_H
 #define CQ_H
@@ -24,8 +24,8 @@ struct cq_lane {
 	uint32_t head;			  /* CQEs written */
 	uint32_t seen; /* copy of *consumer, refreshed when the lane looks full */
 	bool overflow;
-	bool cq_err; /* event.c: CQ_ERR is to be told */
-	/* what this burst added, for cq_notify_wanted() */
+	bool cq_err; /* event.c: CQ_ERR is pending */
+	/* CQEs of this burst, for cq_notify_wanted() */
 	bool added;
 	bool added_solicited;
 	struct list touched; /* on the core's list of lanes with news */
@@ -42,14 +42,14 @@ struct cq {
 };
 
 /**
- * Sets up lane @p i over memory that is laid out as abi_ring.h says. Control thread, before
- * the CQ is published.
+ * Sets up lane @p i in memory laid out as in abi_ring.h. Control thread, before the CQ is
+ * published.
  * @param depth power of two, at most CQE_MAX
  */
 void cq_lane_init(struct cq *cq, uint32_t i, struct abi_cq_lane *shared, uint32_t depth);
 
-/** @return whether no CQE fits in. `seen` is the application's word: a wild value makes the lane
- * look full or empty, which harms nobody but the application itself. */
+/** @return whether the lane has no room. `seen` comes from the application: a wild value makes the
+ * lane look full or empty, which hurts only the application itself. */
 static inline bool cq_lane_full(struct cq_lane *lane)
 {
 	if (likely(lane->head - lane->seen < lane->depth))
@@ -59,9 +59,9 @@ static inline bool cq_lane_full(struct cq_lane *lane)
 }
 
 /**
- * Appends @p cqe to @p lane, as completion number @p number of its queue; its mark is filled in
- * here. The lane's worker.
- * @return false when the lane is full: nothing was written, the lane is marked overflown and
+ * Appends @p cqe to @p lane, as completion @p number of its queue, and fills in its mark. The
+ * lane's worker.
+ * @return false when the lane is full: nothing was written, the lane is marked as overflowed, and
  * the caller raises CQ_ERR and moves the QP to ERR (CQ-01).
  */
 static inline bool cq_push(struct cq_lane *lane, const struct abi_cqe *cqe, uint32_t number)
@@ -72,7 +72,7 @@ static inline bool cq_push(struct cq_lane *lane, const struct abi_cqe *cqe, uint
 		lane->overflow = true; /* CQ-01 */
 		return false;
 	}
-	/* Field by field, so that a caller's constants and registers go to their places at once. */
+	/* Field by field, so that a caller's constants and registers are stored directly. */
 	slot->wr_id = cqe->wr_id;
 	slot->byte_len = cqe->byte_len;
 	slot->imm = cqe->imm;
@@ -99,21 +99,20 @@ static inline bool cq_push(struct cq_lane *lane, const struct abi_cqe *cqe, uint
 	return true;
 }
 
-/** @return how many CQEs of @p lane wait to be taken, as far as the application has told. The
- *  lane's worker. */
+/** @return the number of CQEs in @p lane that the application has not reported as taken. The lane's
+ *  worker. */
 uint32_t cq_lane_waiting(const struct cq_lane *lane);
 
 /**
- * Has @p lane go on at the start of a new ring, laid out as for cq_lane_init(). What lies in
- * the old one stays there for the application (CQ-11); an overflow is not forgotten. The
- * lane's worker.
+ * Continues @p lane at the start of a new ring, laid out as for cq_lane_init(). CQEs in the old one
+ * stay there for the application (CQ-11); an overflow is remembered. The lane's worker.
  */
 void cq_lane_move(struct cq_lane *lane, struct abi_cq_lane *shared, uint32_t depth);
 
 /**
- * Whether what was added since the last call must raise an event (CQ-03..06), and if so
- * disarms. Call after a sequentially consistent fence that follows the burst's last cq_push(),
- * so that an application that arms and then polls cannot miss both (design.md 4).
+ * Whether CQEs added since the last call must raise an event (CQ-03..06), and if so disarms. Call
+ * it after a sequentially consistent fence that follows the burst's last cq_push(), so that an
+ * application that arms and then polls cannot miss both (design.md 4).
  */
 bool cq_notify_wanted(struct cq_lane *lane);
 

@@ -12,7 +12,7 @@ void mcast_mac(uint8_t mac[6], const uint8_t mgid[16])
 {
 	static const uint8_t ip4[3] = {0x01, 0x00, 0x5E};
 
-	if (gid_is_ip4(mgid)) { /* its low 23 bits */
+	if (gid_is_ip4(mgid)) { /* low 23 bits of the address */
 		memcpy(mac, ip4, sizeof(ip4));
 		memcpy(mac + 3, mgid + 13, 3);
 		mac[3] &= 0x7F;

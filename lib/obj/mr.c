@@ -2,7 +2,7 @@
 #include "abi_ctl.h"
 #include "mr.h"
 
-/* struct mr.windows of a region that is being deregistered. */
+/* Value of mr.windows while a region is being deregistered. */
 #define CLOSED UINT32_MAX
 
 void mr_withdraw(struct mr_table *t, struct mr *mr)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file mr.h
- * Memory regions: key -> where the bytes are in this process, and who may touch them
- * (IBA 10.6; MR-01..07). The control thread writes entries and publishes pointers; workers
- * look an entry up for each packet and use it only until their next quiescent state.
+ * Memory regions: key -> address of the bytes in this process, and access rights (IBA 10.6;
+ * MR-01..07). The control thread writes entries and publishes pointers; workers look an entry up
+ * for each packet and use it only until their next quiescent state.
  */
 #ifndef MR_H
 #define MR_H
@@ -14,13 +14,13 @@
 #include "bits.h"
 #include "limits.h"
 
-/** Never changes between publication and the grace period after its withdrawal, but for `windows`.
+/** Immutable, except for `windows`, until the end of the grace period after its removal.
  */
 struct mr {
 	uint32_t key;	 /* lkey and rkey: slot << 8 | key part */
 	uint32_t pd;	 /* protection domain, unique in the daemon */
 	uint32_t access; /* ABI_ACCESS_* */
-	/** Memory windows that are bound to it, of whatever worker: mr_hold(), mr_let_go(). */
+	/** Number of memory windows bound to it, by any worker: mr_hold(), mr_let_go(). */
 	_Atomic uint32_t windows;
 	uint64_t iova; /* address of the first byte in keys and on the wire */
 	uint64_t length;
@@ -34,12 +34,12 @@ struct mr_table {
 
 enum mr_status {
 	MR_OK,
-	MR_NO_KEY, /* unknown or stale key, or another protection domain's */
+	MR_NO_KEY, /* unknown or stale key, or of another protection domain */
 	MR_NO_ACCESS,
 	MR_RANGE, /* out of bounds */
 };
 
-/** @return the region that @p key names, key part included, or NULL. */
+/** @return the region that @p key names, including the key part, or NULL. */
 static inline struct mr *mr_find(const struct mr_table *t, uint32_t key)
 {
 	uint32_t slot = key >> 8;
@@ -53,7 +53,7 @@ static inline struct mr *mr_find(const struct mr_table *t, uint32_t key)
 
 /**
  * Resolves [@p va, @p va + @p len) of the region @p key.
- * @param pd      the QP's protection domain; must be the region's (MR-06)
+ * @param pd      the QP's protection domain; must be that of the region (MR-06)
  * @param access  all of these ABI_ACCESS_* bits must be granted; 0 for local read
  * @param ptr     receives the first byte in this process; NULL to check only
  */
@@ -76,23 +76,22 @@ static inline enum mr_status mr_resolve(const struct mr_table *t, uint32_t key, 
 	return MR_OK;
 }
 
-/** Takes @p mr from @p t, if it is there; its slot may be another's by now. Any thread, and signal
- *  handlers. */
+/** Removes @p mr from @p t, if it is still there; the slot may be reused by now. Any thread, and
+ *  signal handlers. */
 void mr_withdraw(struct mr_table *t, struct mr *mr);
 
-/** A window is bound to @p mr, which stays until mr_let_go().
+/** Counts a window bound to @p mr, which then stays until mr_let_go().
  *  @return false when it is being deregistered. */
 bool mr_hold(struct mr *mr);
 void mr_let_go(struct mr *mr);
 
-/** Control thread: no window can be bound to @p mr any more.
- *  @return false when one is (MR-05). */
+/** Control thread: prevents windows from being bound to @p mr from now on.
+ *  @return false when one is bound (MR-05). */
 bool mr_close(struct mr *mr);
 
 /**
- * Access flags that reg_mr may ask for (MR-02).
- * @return false when remote write or atomic is asked for without local write, or when a bit is
- * unknown.
+ * Checks access flags for reg_mr (MR-02).
+ * @return false for remote write or atomic without local write, or an unknown bit.
  */
 bool mr_access_valid(uint32_t access);
 

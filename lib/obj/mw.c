@@ -16,7 +16,7 @@
 void mw_init(struct mw *w, uint32_t key, uint32_t pd, enum mw_type type)
 {
 	*w = (struct mw){
-		/* a key of another slot: no look-up here finds it */
+		/* a key of another slot, which no look-up here finds */
 		.entry = {.key = ~key, .pd = MW_PD},
 		.index = key & ~KEY_PART,
 		.pd = pd,
@@ -55,8 +55,8 @@ bool mw_view(const struct mw *w, struct mw_view *v)
 	return (version & (MW_BUSY | MW_BOUND)) == MW_BOUND && get(&w->version) == version;
 }
 
-/* MW-12: the window's own key, rights and bounds, then whether its region is still there: one whose
- * memory faulted was withdrawn. */
+/* MW-12: checks the window's own key, rights and bounds, then whether its region still exists: one
+ * whose memory faulted was removed. */
 enum mr_status mw_resolve(const struct mr_table *t, uint32_t key, uint32_t pd, uint32_t qpn,
 	uint32_t access, uint64_t va, uint64_t len, uint8_t **ptr)
 {
@@ -100,14 +100,14 @@ bool mw_range(const struct mr_table *t, uint32_t key, uint64_t *va, uint64_t *le
 
 /* --- writing ---------------------------------------------------------------------------- */
 
-/* Takes @p w as it was at @p version. */
+/* Takes @p w if it is still at @p version. */
 static bool take(struct mw *w, uint32_t version)
 {
 	if ((version & MW_BUSY) ||
 		!atomic_compare_exchange_strong_explicit(&w->version, &version, version | MW_BUSY,
 			memory_order_acquire, memory_order_relaxed))
 		return false;
-	atomic_thread_fence(memory_order_release); /* before the words: mw_view() */
+	atomic_thread_fence(memory_order_release); /* before the words, for mw_view() */
 	return true;
 }
 
@@ -118,7 +118,7 @@ static void leave(struct mw *w, uint32_t version, bool bound)
 	atomic_store_explicit(&w->version, version | (bound ? MW_BOUND : 0), memory_order_release);
 }
 
-/* The former region, if any, is held no more. */
+/* Releases the former region, if any. */
 static void let_go(struct mw *w, uint32_t version)
 {
 	struct mr *mr = get(&w->mr);
@@ -128,7 +128,7 @@ static void let_go(struct mw *w, uint32_t version)
 	set(&w->mr, NULL);
 }
 
-/* What concerns the window alone. */
+/* Checks of the window alone. */
 static enum mw_result check_window(const struct mw *w, const struct mw_bind *b, uint32_t version)
 {
 	if ((b->new_key & ~KEY_PART) != w->index)
@@ -142,7 +142,7 @@ static enum mw_result check_window(const struct mw *w, const struct mw_bind *b, 
 	return b->length ? MW_DONE : MW_EMPTY; /* MW-04 */
 }
 
-/* What concerns its region. */
+/* Checks of its region. */
 static enum mw_result check_region(const struct mr *mr, const struct mw_bind *b, uint32_t pd)
 {
 	if (!mr || mr->pd != pd)
@@ -179,7 +179,7 @@ enum mw_result mw_bind(const struct mr_table *t, const struct mw_bind *b, uint32
 		return MW_NO_WINDOW; /* MW-02 */
 	version = atomic_load_explicit(&w->version, memory_order_relaxed);
 	why = check_window(w, b, version);
-	if (why == MW_DONE && b->length) { /* MW-05: else type 1 is unbound */
+	if (why == MW_DONE && b->length) { /* MW-05: otherwise type 1 is unbound */
 		mr = mr_find(t, b->lkey);
 		why = check_region(mr, b, pd);
 	}
@@ -213,7 +213,7 @@ enum mw_result mw_invalidate(const struct mr_table *t, uint32_t key, uint32_t pd
 		return MW_NOT_BOUND;
 	if (v.qpn != qpn)
 		return MW_OTHER_QP;
-	/* Nobody else writes one that is bound for this QP. */
+	/* Nobody else writes a window that is bound by this QP. */
 	if (!take(w, version))
 		return MW_AGAIN;
 	let_go(w, version);

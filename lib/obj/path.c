@@ -168,7 +168,7 @@ static uint8_t *write_ip6(const struct path_spec *s, uint8_t *ip, uint8_t traffi
 	return ip + IP6_HLEN;
 }
 
-/* UDP behind the IP header at @p udp; the checksum is 0 (A17.3.2.4, UDP-05). */
+/* Writes the UDP header at @p udp; its checksum is 0 (A17.3.2.4, UDP-05). */
 static uint8_t *write_udp(const struct path_spec *s, uint8_t *udp, uint32_t label)
 {
 	put_be16(udp + UDP_SPORT, s->sport ? s->sport : flow_label_to_sport(label)); /* UDP-08 */
@@ -183,8 +183,7 @@ void path_init(struct path *p, const struct path_spec *s)
 	uint8_t *h;
 
 	memset(p, 0, sizeof(*p));
-	p->net = s->sgid->net; /* CA17-40, CA17-42, GID-05, V1-07: the SGID entry selects the
-				  protocol */
+	p->net = s->sgid->net; /* CA17-40, CA17-42, GID-05, V1-07: selected by the SGID entry */
 	p->port = s->port;
 	p->local = s->local;
 	p->vid = s->sgid->vid;
@@ -207,7 +206,7 @@ void path_set_label(struct path *p, uint32_t label, bool plain)
 	uint8_t *ip = p->hdr + p->l3_off;
 
 	if (p->net == NET_ROCEV1)
-		return; /* V1-01: as the address vector says */
+		return; /* V1-01: as in the address vector */
 	if (p->net == NET_IPV6 && !plain)
 		put_be32(ip, (get_be32(ip) & ~FLOW_LABEL_MASK) | (label & FLOW_LABEL_MASK));
 	put_be16(p->hdr + p->hdr_len - UDP_HLEN + UDP_SPORT, flow_label_to_sport(label));

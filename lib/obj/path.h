@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file path.h
- * Ports, their GID and P_Key tables, and the way from an address vector to header bytes
- * (A17.4.1-A17.4.3; GID-*, IP4-*, IP6-*, UDP-*, ENT-*). Tables are written by the control
- * thread and published as whole new copies.
+ * Ports, their GID and P_Key tables, and the conversion of an address vector to header bytes
+ * (A17.4.1-A17.4.3; GID-*, IP4-*, IP6-*, UDP-*, ENT-*). The control thread writes tables and
+ * publishes them as whole new copies.
  */
 #ifndef PATH_H
 #define PATH_H
@@ -32,7 +32,8 @@ struct gid_table {
 	struct gid_entry entry[GID_MAX];
 };
 
-/** What workers read of a port. The control thread writes it, MAC, MTU and P_Keys while they run.
+/** Properties of a port that workers read. The control thread writes them; MAC, MTU and P_Keys may
+ *  change while workers run.
  */
 struct port {
 	_Atomic(const struct gid_table *) gids;
@@ -48,7 +49,8 @@ static inline uint64_t mac_word(const uint8_t mac[6])
 	uint32_t low;
 	uint16_t high;
 
-	/* Not six bytes by way of memory: a load does not see two stores before it for long. */
+	/* Not byte by byte through memory: store forwarding fails for a load that spans two
+	 * stores. */
 	memcpy(&low, mac, sizeof(low));
 	memcpy(&high, mac + sizeof(low), sizeof(high));
 	return low | (uint64_t)high << 32;
@@ -72,32 +74,32 @@ struct port_table {
 	struct port port[PORT_MAX];
 };
 
-/** Ethernet to UDP (or GRH) of every packet of a QP or address handle, except what changes
- *  from packet to packet: lengths, IPv4 identification and checksum. */
+/** Ethernet to UDP (or GRH) of every packet of a QP or address handle, except the fields that
+ *  differ from packet to packet: lengths, IPv4 identification and checksum. */
 struct path {
 	uint8_t hdr[80];
 	uint8_t hdr_len; /* up to the BTH */
 	uint8_t l3_off;
 	uint8_t net;  /* enum net_type */
 	uint8_t port; /* index of the port it leaves by */
-	bool local;   /* the destination is this daemon: loop it back (design.md 1) */
+	bool local;   /* the destination is in this daemon: loop back (design.md 1) */
 	uint16_t vid;
 	uint16_t csum_base; /* IPv4: folded sum of the fixed header words */
 };
 
-/** What a path is made of. */
+/** Parameters of a path. */
 struct path_spec {
 	const struct gid_entry *sgid;
 	uint8_t dgid[16];
 	uint8_t dmac[6];
 	uint8_t traffic_class;
 	uint8_t hop_limit;
-	uint8_t pcp;  /* priority_of(), 0..7; in the tag, if there is one (ETH-05) */
+	uint8_t pcp;  /* priority_of(), 0..7; for the tag, if there is one (ETH-05) */
 	uint8_t port; /* index */
 	bool local;
-	bool priority_tag;   /* a tag with VID 0 where the SGID entry has no VLAN */
-	bool plain_label;    /* the header has the AV's flow label, be it 0, as Linux sends it */
-	uint16_t sport;	     /* UDP source port; 0: made of the flow label (ENT-01) */
+	bool priority_tag;   /* tag with VID 0 if the SGID entry has no VLAN */
+	bool plain_label;    /* use the AV's flow label even if it is 0, as Linux does */
+	uint16_t sport;	     /* UDP source port; 0: derived from the flow label (ENT-01) */
 	uint32_t flow_label; /* 20 bits; not 0: overrides the hash (ENT-05) */
 	uint32_t src_qpn;    /* for the hash (ENT-02) */
 	uint32_t dst_qpn;
@@ -106,17 +108,17 @@ struct path_spec {
 /** Service levels and DSCPs. */
 #define SL_COUNT   8u
 #define DSCP_COUNT 64u
-/** For priority_map.of_dscp: this DSCP says nothing, the service level counts. */
+/** For priority_map.of_dscp: the service level decides, not this DSCP. */
 #define PCP_OF_SL 0xFFu
 
-/** Which 802.1p priority a port's packets get. Control thread; paths hold the result. */
+/** The 802.1p priority of a port's packets. Control thread; paths hold the result. */
 struct priority_map {
 	uint8_t of_sl[SL_COUNT];
 	uint8_t of_dscp[DSCP_COUNT]; /* PCP_OF_SL unless configured */
 	bool tag;		     /* packets without a VLAN get a priority tag (VID 0) */
 };
 
-/** A17.4.2: SL 0-7 are priorities 0-7; DSCPs say nothing; no tag where there is no VLAN. */
+/** A17.4.2: SL 0-7 are priorities 0-7; DSCPs have no effect; no tag without a VLAN. */
 void priority_init(struct priority_map *m);
 
 /** @return the 802.1p priority of service level @p sl, 0..7, and traffic class @p tclass. */
@@ -128,23 +130,23 @@ uint16_t path_sport(const struct path *p);
 /** @return the flow label in @p p's header, 0 over IPv4. */
 uint32_t path_flow_label(const struct path *p);
 
-/** @return the TCI of @p p's VLAN or priority tag, -1: it has none. */
+/** @return the TCI of @p p's VLAN or priority tag, or -1. */
 int path_tci(const struct path *p);
 
 /** Builds @p p. The ECN bits are 0: congestion management is off (CA17-5, CA17-14). */
 void path_init(struct path *p, const struct path_spec *s);
 
 /**
- * Gives @p p the source port of @p label, and, unless @p plain, the label itself: of a datagram
- * whose address vector has none, when its QPNs are known (ENT-10).
+ * Gives @p p the source port of @p label and, unless @p plain, the label itself: for a datagram
+ * whose address vector has none, once its QPNs are known (ENT-10).
  */
 void path_set_label(struct path *p, uint32_t label, bool plain);
 
-/** Has @p p lead to @p dmac, from @p smac, or by way of this daemon when @p local. All else stays
- * as path_init() made it. */
+/** Changes the destination of @p p to @p dmac, from @p smac, or to this daemon when @p local. All
+ * else stays as path_init() made it. */
 void path_readdress(struct path *p, const uint8_t dmac[6], const uint8_t smac[6], bool local);
 
-/** @return @p sum in 16 bits, as the IPv4 checksum adds. */
+/** @return @p sum folded to 16 bits, as in the IPv4 checksum. */
 static inline uint16_t path_csum_fold(uint32_t sum)
 {
 	sum = (sum & 0xFFFF) + (sum >> 16);
@@ -156,7 +158,7 @@ static inline uint16_t path_csum_fold(uint32_t sum)
  * Writes @p p's header and its per-packet fields at @p frame.
  * @param rest  bytes from BTH to ICRC, both included
  * @param id    IPv4 identification (IP4-17)
- * @return where the BTH goes
+ * @return where to write the BTH
  */
 static inline uint8_t *path_write(const struct path *p, uint8_t *frame, uint16_t rest, uint16_t id)
 {
@@ -164,7 +166,7 @@ static inline uint8_t *path_write(const struct path *p, uint8_t *frame, uint16_t
 	uint8_t *bth = frame + p->hdr_len;
 	uint16_t len;
 
-	memcpy(frame, p->hdr, sizeof(p->hdr)); /* whole template: a fixed number of moves */
+	memcpy(frame, p->hdr, sizeof(p->hdr)); /* the whole template: a fixed number of moves */
 	switch (p->net) {
 	case NET_IPV4:
 		len = (uint16_t)(IP4_HLEN + UDP_HLEN + rest);
@@ -188,7 +190,7 @@ static inline uint8_t *path_write(const struct path *p, uint8_t *frame, uint16_t
 	return bth;
 }
 
-/** @return true when @p pkt comes from where @p p leads to and was sent to where @p p starts:
+/** @return true when @p pkt comes from the destination of @p p and was sent to the source of @p p:
  *  protocol, both addresses and VLAN (VAL-12, VAL-13, ETH-07). */
 static inline bool path_matches(const struct path *p, const struct pkt *pkt)
 {
@@ -207,7 +209,7 @@ static inline bool path_matches(const struct path *p, const struct pkt *pkt)
 /** @return the index of the valid entry with @p gid, @p net and @p vid, or -1. */
 int gid_find(const struct gid_table *t, const uint8_t gid[16], unsigned net, uint16_t vid);
 
-/** @return whether a valid entry of VLAN @p vid, of whichever type, is @p gid. */
+/** @return whether @p gid is in a valid entry of VLAN @p vid, of any type. */
 bool gid_is_own(const struct gid_table *t, const uint8_t gid[16], uint16_t vid);
 
 /** @return whether a valid entry of VLAN @p vid has the MAC @p mac. */
@@ -219,8 +221,8 @@ bool gid_has_vlan(const struct gid_table *t, uint16_t vid);
 /** @return true when @p gid is an IPv4 address, ::ffff:a.b.c.d (A17.4.1.1). */
 bool gid_is_ip4(const uint8_t gid[16]);
 
-/** @return true for the unspecified and the loopback addresses: no frame on a wire has one as its
- *  destination (VAL-15). */
+/** @return true for the unspecified and the loopback addresses, which are never a destination on
+ *  the wire (VAL-15). */
 bool gid_is_local_only(const uint8_t gid[16]);
 
 /** @return false for an empty entry of a P_Key table (IBA 10.9.1.2). */
@@ -232,13 +234,13 @@ static inline bool pkey_valid(uint16_t pkey)
 /** @return true when both keys name the same partition and one is a full member (VAL-08). */
 bool pkey_match(uint16_t a, uint16_t b);
 
-/** @return 20-bit flow label of a connection whose AV says 0 (ENT-02..04). */
+/** @return the 20-bit flow label of a connection whose AV has 0 (ENT-02..04). */
 uint32_t flow_label_of_qpns(uint32_t src_qpn, uint32_t dst_qpn);
 
-/** The least UDP source port that a flow label makes (UDP-10). */
+/** The lowest UDP source port derived from a flow label (UDP-10). */
 #define SPORT_MIN 0xC000u
 
-/** @return UDP source port for @p flow_label, SPORT_MIN..0xFFFF (ENT-01). */
+/** @return the UDP source port for @p flow_label, SPORT_MIN..0xFFFF (ENT-01). */
 uint16_t flow_label_to_sport(uint32_t flow_label);
 
 /** @return the largest IB MTU that fits Ethernet MTU @p eth_mtu (GID-09), 0 if none does. */

@@ -8,13 +8,13 @@ static uint8_t *entry(const struct srq *srq, const struct srq_ring *ring, uint32
 	return ring->entries + (size_t)(idx & (ring->depth - 1)) * srq->stride;
 }
 
-/* Entries from @p head on that the application says are posted. The index is read again only when
- * the copy of it says fewer than @p wanted. */
+/* Number of entries from @p head on that the application reports as posted. Its index is read again
+ * only when our copy covers fewer than @p wanted. */
 static uint32_t posted_from(struct srq *srq, uint32_t head, uint32_t wanted)
 {
 	uint32_t posted = atomic_load_explicit(&srq->posted, memory_order_acquire);
 
-	/* A copy from before `head` went on is as good as none. */
+	/* A copy from before `head` advanced must be refreshed. */
 	if ((int32_t)(posted - head) >= (int32_t)wanted)
 		return posted - head;
 	posted = atomic_load_explicit(&srq->shared->producer, memory_order_acquire);
@@ -22,8 +22,9 @@ static uint32_t posted_from(struct srq *srq, uint32_t head, uint32_t wanted)
 	return posted - head;
 }
 
-/* The slots below `head` are the application's again. Two workers may come here in the other order
- * than they claimed, and the index must not stay behind: who wrote looks whether it is the newest.
+/* Returns the slots below `head` to the application. Two workers may arrive here in the opposite
+ * order of their claims, and the index must not stay behind, so the writer checks whether it wrote
+ * the newest value.
  */
 static void publish_consumer(struct srq *srq, uint32_t claimed)
 {
@@ -36,11 +37,11 @@ static void publish_consumer(struct srq *srq, uint32_t claimed)
 	} while (head != claimed);
 }
 
-/* What lies at @p head, as long as that is the head. */
+/* Copies the entry at @p head, as long as that is the head. */
 static enum srq_taken peek(struct srq *srq, uint32_t head, void *copy, uint32_t *phase)
 {
 	uint32_t posted = posted_from(srq, head, 1);
-	/* Behind `posted`: who sees what was posted to a ring sees the ring. */
+	/* Read after `posted`: a worker that sees the entries posted to a ring sees the ring. */
 	const struct srq_ring *ring = atomic_load_explicit(&srq->ring, memory_order_acquire);
 
 	if (atomic_load_explicit(&srq->broken, memory_order_relaxed))
@@ -64,20 +65,20 @@ enum srq_taken srq_take(struct srq *srq, void *copy)
 
 		seen = head;
 		if (found != SRQ_TAKEN) {
-			/* Of a head that went on meanwhile this says nothing. */
+			/* If the head has advanced meanwhile, this means nothing. */
 			head = atomic_load_explicit(&srq->head, memory_order_acquire);
 			if (head == seen)
 				return found;
 			continue;
 		}
-		/* The loads of the copy come before the release. */
+		/* The loads of the copy precede the release. */
 		if (atomic_compare_exchange_strong_explicit(&srq->head, &head, seen + 1,
 			    memory_order_acq_rel, memory_order_acquire))
 			break;
 	}
 	publish_consumer(srq, seen + 1);
 	if ((((const struct abi_recv_wqe *)copy)->ctl & ABI_WQE_PHASE) != phase)
-		return SRQ_BROKEN; /* it says that an entry is there, which is not */
+		return SRQ_BROKEN; /* posted, according to the application, but not there */
 	return SRQ_TAKEN;
 }
 
@@ -118,7 +119,7 @@ void srq_move_begin(struct srq_move *m, const struct srq *srq, uint32_t depth)
 
 	m->head = atomic_load_explicit(&srq->head, memory_order_acquire);
 	n = atomic_load_explicit(&srq->shared->producer, memory_order_acquire) - m->head;
-	m->waiting = n < depth ? n : depth; /* what a hostile application loses is its own */
+	m->waiting = n < depth ? n : depth; /* a hostile application loses only its own entries */
 	m->done = 0;
 }
 
@@ -133,11 +134,11 @@ bool srq_move_some(struct srq_move *m, const struct srq *srq, const struct srq_r
 		uint32_t i = m->head + m->done;
 
 		uaccess_wqe(copy, entry(srq, from, i), srq->stride);
-		/* A mark that was wrong stays wrong (SRQ-08). */
+		/* A wrong mark stays wrong (SRQ-08). */
 		w->ctl ^= abi_phase(i, from->depth) ^ abi_phase(i, to->depth);
 		memcpy(entry(srq, to, i), copy, srq->stride);
 	}
-	/* Where nothing waits, nothing may look as if (SRQ-08): zeroes mark every other lap. */
+	/* Empty slots must not look posted (SRQ-08): zeroes are a valid mark in every other lap. */
 	memset(copy, 0, sizeof(copy));
 	for (; m->done < end; m->done++) {
 		uint32_t i = m->head + m->done;

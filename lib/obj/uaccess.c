@@ -21,7 +21,7 @@ void uaccess_place_any(const struct uaccess *ua, void *dst, const void *src, siz
 	words = len / 8;
 	len %= 8;
 	if (words) {
-		/* The last word is kept back for the release store. */
+		/* The last word is kept for the release store. */
 		ua->icrc->move_words(d, s, words - 1);
 		d += (words - 1) * 8;
 		s += (words - 1) * 8;
@@ -36,8 +36,8 @@ void uaccess_place_any(const struct uaccess *ua, void *dst, const void *src, siz
 		store_byte(d++, *s++);
 }
 
-/* Sixteen bytes at once, as the fields are read from the copy soon after: a load that wants bytes
- * of two stores waits for both. Both ends are aligned. */
+/* Sixteen bytes at once, because the fields of the copy are read soon after: a load that spans two
+ * stores must wait for both. Both ends are aligned. */
 typedef uint64_t quarter __attribute__((vector_size(16), may_alias));
 
 bool uaccess_cmp_swap(

@@ -23,7 +23,7 @@ void fabric_plug(struct fabric *f, struct sim_link *l, struct sim_host *from, un
 		from->out[from_port] = l;
 }
 
-/* Nothing happens to a host while it is paused. */
+/* A paused host does nothing. */
 static uint64_t not_before(uint64_t due, const struct sim_host *h)
 {
 	return due < h->paused_until ? h->paused_until : due;

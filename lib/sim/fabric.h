@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file fabric.h
- * Hosts and the links between them under one virtual clock. Time jumps from one happening to
- * the next; nothing depends on the machine it runs on.
+ * Hosts and the links between them under one virtual clock. Time jumps from one event to the next;
+ * nothing depends on the machine that runs the simulation.
  */
 #ifndef FABRIC_H
 #define FABRIC_H
@@ -12,7 +12,7 @@
 #define FABRIC_HOSTS 16u
 #define FABRIC_LINKS 64u
 
-/** A link that is plugged in: what comes out of it goes to a port of a host. */
+/** A link that is plugged in: it delivers to a port of a host. */
 struct fabric_plug {
 	struct sim_link *link;
 	struct sim_host *to;
@@ -31,18 +31,17 @@ void fabric_init(struct fabric *f, uint64_t now);
 
 void fabric_add(struct fabric *f, struct sim_host *h);
 
-/** Leads @p l from port @p from_port of @p from to port @p to_port of @p to; a host that is
- *  linked to itself gets a loopback. */
+/** Connects @p l from port @p from_port of @p from to port @p to_port of @p to; a host linked to
+ *  itself gets a loopback. */
 void fabric_plug(struct fabric *f, struct sim_link *l, struct sim_host *from, unsigned from_port,
 	struct sim_host *to, unsigned to_port);
 
-/** @return when the next thing happens, f->now when at once, SIM_NEVER when nothing will. */
+/** @return when the next event is due, f->now for at once, SIM_NEVER for none. */
 uint64_t fabric_next(const struct fabric *f);
 
 /**
- * Goes to the next happening, but not beyond @p until: frames arrive, then each host has its
- * turn.
- * @return false when nothing was left to happen up to @p until; the clock is there then.
+ * Advances to the next event, but not beyond @p until: frames arrive, then each host has its turn.
+ * @return false when no event was left up to @p until; the clock is then there.
  */
 bool fabric_step(struct fabric *f, uint64_t until);
 

@@ -25,7 +25,7 @@ static void port_init(struct sim_host *h, unsigned port)
 
 	_Static_assert((int)HOST_GID_IPV4 == NET_IPV4 && (int)HOST_GID_IPV6 == NET_IPV6 &&
 			       (int)HOST_GID_ROCEV1 == NET_ROCEV1,
-		"one entry a protocol");
+		"one entry per protocol");
 	gids->count = HOST_GIDS_ALL;
 	for (unsigned g = 0; g < HOST_GIDS_ALL; g++)
 		gid_set(&gids->entry[g], g, port, h->id);
@@ -75,8 +75,8 @@ struct path_spec host_path(
 
 /* --- receiving ------------------------------------------------------------------------ */
 
-/* Nothing else happens on a host of the simulation until all members have had their turn: the
- * frames need not be kept. */
+/* Nothing else happens on a simulated host until all members have had their turn, so frames need
+ * not be kept. */
 static void receive(struct sim_host *h, const struct pkt pkts[], unsigned n, uint64_t now)
 {
 	uint16_t verdict[BURST];
@@ -115,7 +115,7 @@ void host_receive(struct sim_host *h, struct sim_link *l, unsigned port, uint64_
 
 /* --- sending -------------------------------------------------------------------------- */
 
-/* Packets that every link can take: which one they need is known only when they are built. */
+/* Number of packets that every link can take: the egress is known only once they are built. */
 static unsigned room(const struct sim_host *h)
 {
 	unsigned n = h->burst;
@@ -157,7 +157,7 @@ void host_turn(struct sim_host *h, uint64_t now)
 		got = core_tx(&h->core, txd, n, now);
 		for (unsigned i = 0; i < got; i++)
 			transmit(h, &txd[i], now);
-		/* A host has one core, which has just been between two calls. */
+		/* A host has one core, which is between two calls now. */
 		if (core_grace_wanted(&h->core)) {
 			core_grace_end(&h->core, core_grace_wanted(&h->core));
 			continue;

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file host.h
- * A machine of the simulation: one real transport core with its tables and ports. What it
- * sends are whole frames, sealed with their ICRC; what it receives is parsed like anything
- * that a port delivers.
+ * A machine of the simulation: one real transport core with its tables and ports. It sends whole
+ * frames, sealed with their ICRC, and parses received ones like those of a real port.
  */
 #ifndef HOST_H
 #define HOST_H
@@ -21,7 +20,7 @@ enum host_gid {
 	HOST_GID_IPV6,	 /* fd00::<port>:<id> */
 	HOST_GID_ROCEV1, /* fe80::<port>:<id> */
 	HOST_GIDS,
-	HOST_GID_VLAN = HOST_GIDS, /* the same three once more, in VLAN HOST_VID */
+	HOST_GID_VLAN = HOST_GIDS, /* the same three again, in VLAN HOST_VID */
 	HOST_GIDS_ALL = 2 * HOST_GIDS
 };
 
@@ -36,35 +35,35 @@ struct sim_host {
 	struct mcast_table mcasts;
 	struct port_table ports;
 	struct gid_table gids[HOST_PORTS];
-	volatile uint32_t faults; /* of application memory; a test may add to it */
+	volatile uint32_t faults; /* faults of application memory; a test may increment it */
 	uint8_t id;
-	unsigned burst;			  /* packets asked of core_tx() at once, 1..BURST */
+	unsigned burst;			  /* packets requested per core_tx(), 1..BURST */
 	struct sim_link *out[HOST_PORTS]; /* NULL: nothing is plugged in, frames are lost */
-	struct sim_link *loop;		  /* for what the host sends to itself */
+	struct sim_link *loop;		  /* for packets to the host itself */
 	uint64_t paused_until;		  /* host_pause() */
 	uint64_t sent;
-	uint64_t unsealed; /* packets given up because application memory faulted */
+	uint64_t unsealed; /* packets dropped because application memory faulted */
 	uint8_t tx[BURST][FRAME_MAX];
 } CACHE_ALIGNED;
 
 /** @param id  1..254, different for each host of a fabric: MAC 02:00:00:00:<port>:<id> */
 void host_init(struct sim_host *h, uint8_t id, const struct icrc_ops *icrc, uint64_t now);
 
-/** @return the address vector of a path from @p from to @p to, both by port @p port. */
+/** @return the address vector of a path from @p from to @p to, both at port @p port. */
 struct path_spec host_path(
 	const struct sim_host *from, const struct sim_host *to, unsigned port, enum host_gid gid);
 
-/** Takes all frames that arrived on @p l for port @p port, in bursts. */
+/** Receives all frames that arrived on @p l for port @p port, in bursts. */
 void host_receive(struct sim_host *h, struct sim_link *l, unsigned port, uint64_t now);
 
-/** Sends what there is to send and for which the links have room, then runs the timers. */
+/** Sends all packets for which the links have room, then runs the timers. */
 void host_turn(struct sim_host *h, uint64_t now);
 
-/** Its worker is not scheduled before @p until, as on a machine that others share: what arrives
- *  waits, and timers run out meanwhile (design.md 3, "Pauses"). */
+/** Its worker is not scheduled before @p until, as on a shared machine: arriving frames wait, and
+ *  timers expire meanwhile (design.md 3, "Pauses"). */
 void host_pause(struct sim_host *h, uint64_t until);
 
-/** @return when host_turn() has something to do; @p now when at once. */
+/** @return when host_turn() has something to do; @p now for at once. */
 uint64_t host_deadline(const struct sim_host *h, uint64_t now);
 
 #endif

@@ -85,7 +85,7 @@ static bool masked(struct sim_link *l)
 	return i < 64 && (l->cfg.faults.loss_mask >> i & 1);
 }
 
-/* What becomes of the next frame, by choice and by chance. */
+/* Decides the fate of the next frame, by plan and by chance. */
 static unsigned fate_of(struct sim_link *l, const uint8_t *frame, size_t len)
 {
 	const struct link_faults *f = &l->cfg.faults;
@@ -131,7 +131,7 @@ static void put(struct sim_link *l, const uint8_t *frame, size_t len, unsigned f
 
 /* --- the two ends --------------------------------------------------------------------- */
 
-/* When the next frame begins to leave. */
+/* When the next frame starts to leave. */
 static uint64_t start_at(struct sim_link *l, uint64_t now)
 {
 	uint64_t start = l->idle_at > now ? l->idle_at : now;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file link.h
- * One direction of a cable in virtual time: a queue of real frames with a rate, a delay and
- * faults. Everything random comes from its own seed, so a run can be repeated.
+ * One direction of a cable in virtual time: a queue of real frames with a rate, a delay and faults.
+ * Everything random comes from its own seed, so a run can be repeated.
  */
 #ifndef LINK_H
 #define LINK_H
@@ -13,33 +13,33 @@
 #include "limits.h"
 #include "random.h"
 
-/** "Nothing will happen here." */
+/** No event is scheduled. */
 #define SIM_NEVER UINT64_MAX
 
-/** What may happen to a frame. Probabilities are in millionths. */
+/** Impairments of a link. Probabilities are in millionths. */
 struct link_faults {
 	uint64_t loss_mask;  /* bit i: frame i since link_set_faults() is lost, i < 64 */
-	uint64_t reorder_ns; /* a reordered frame is late by up to this much */
+	uint64_t reorder_ns; /* a reordered frame is late by up to this long */
 	uint32_t loss;
 	uint32_t duplicate;
 	uint32_t reorder;
 	uint32_t corrupt;  /* one bit is flipped */
 	uint32_t truncate; /* bytes are missing at the end */
-	uint32_t pause;	   /* the link stands still before a frame, for up to pause_ns */
+	uint32_t pause;	   /* the link stalls before a frame, for up to pause_ns */
 	uint64_t pause_ns;
 };
 
 struct link_config {
 	uint64_t delay_ns; /* propagation */
 	uint64_t rate_bps; /* 0: infinitely fast */
-	uint64_t queue_ns; /* a frame that would have to wait longer is lost; 0: it waits */
+	uint64_t queue_ns; /* a frame that would have to wait longer is lost; 0: no limit */
 	struct link_faults faults;
 };
 
 struct link_counters {
 	uint64_t frames; /* taken from the sender */
 	uint64_t delivered;
-	uint64_t lost; /* of a full queue, too */
+	uint64_t lost; /* including those lost to a full queue */
 	uint64_t duplicated;
 	uint64_t reordered;
 	uint64_t corrupted;
@@ -47,7 +47,7 @@ struct link_counters {
 	uint64_t paused;
 };
 
-/** A frame on its way. */
+/** A frame in transit. */
 struct sim_frame {
 	uint64_t due;
 	uint64_t seq;	    /* order among frames that are due together */
@@ -62,7 +62,7 @@ struct link_tap {
 	void *arg;
 };
 
-/** What may be done to a certain frame, besides what chance does. */
+/** Impairments of a given frame, besides random ones. */
 enum link_fate {
 	LINK_PASS = 0,
 	LINK_LOSE = 1,
@@ -87,7 +87,7 @@ struct sim_link {
 	uint32_t source_qp; /* of the frames that are sent from now on; the sender */
 	uint64_t index;	    /* frames since the faults were set */
 	uint64_t idle_at;   /* when the sender's last bit has left */
-	uint64_t resume_at; /* while paused nothing starts to leave */
+	uint64_t resume_at; /* while paused no frame starts to leave */
 	uint64_t seq;
 	/* [0, used): heap by (due, seq); [used, room): free */
 	struct sim_frame **frame;
@@ -97,7 +97,7 @@ struct sim_link {
 
 /**
  * @param frames  @p room pointers to frames, the caller's memory
- * @param room    frames that are on the way at most; a sender waits for room
+ * @param room    frames in transit at most; a sender waits for room
  */
 void link_init(struct sim_link *l, struct sim_frame **frames, uint32_t room,
 	const struct link_config *cfg, uint64_t seed);
@@ -108,7 +108,7 @@ void link_set_faults(struct sim_link *l, const struct link_faults *faults);
 /** The sender may not start a frame before @p until (pause frames, a stalled peer). */
 void link_pause(struct sim_link *l, uint64_t until);
 
-/** @return how many frames may be sent now; one that is duplicated needs two places. */
+/** @return how many frames may be sent now; a duplicated one needs two places. */
 uint32_t link_room(const struct sim_link *l);
 
 /** Takes @p len (at most FRAME_MAX) bytes; there must be room. */

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * From the outside in: Ethernet, IP or GRH, UDP, BTH, extended headers. Each rule is one
- * function, each layer lists its rules in order, and the first that is broken names the drop.
- * A layer hands the bytes that it carries to the next one; Ethernet padding ends there
- * (ETH-08, ETH-09), so all lengths further in come from IP or the GRH.
+ * From the outside in: Ethernet, IP or GRH, UDP, BTH, extended headers. Each rule is one function,
+ * each layer lists its rules in order, and the first rule that is broken names the drop. A layer
+ * passes the bytes that it carries to the next one; Ethernet padding ends there (ETH-08, ETH-09),
+ * so all inner lengths come from IP or the GRH.
  */
 #include "bits.h"
 #include "frame.h"
 
-/* One function in the end for each protocol: what is left of the frame then lives in registers. */
+/* Flattens each protocol into one function, so that the rest of the frame stays in registers. */
 #define FLAT static inline __attribute__((always_inline))
 
 /* The part of the frame that has not been parsed yet. */
@@ -79,11 +79,12 @@ static enum drop ip4_checksum(const uint8_t *ip)
 	memcpy(&b, ip + 8, sizeof(b));
 	memcpy(&c, ip + 16, sizeof(c));
 	sum = (a >> 32) + (uint32_t)a + (b >> 32) + (uint32_t)b + c;
-	/* Folding keeps the remainder by 0xFFFF. It is not 0: the version is in it. */
+	/* Folding keeps the remainder modulo 0xFFFF. The sum is not 0, because it includes the
+	 * version. */
 	return likely(sum % 0xFFFF == 0) ? DROP_NONE : DROP_IP4_CHECKSUM;
 }
 
-/* CA17-8, IP4-11: never reassemble. Asked before DF, which fragments do not have either. */
+/* CA17-8, IP4-11: never reassemble. Checked before DF, which fragments do not have either. */
 static enum drop ip4_fragment(const uint8_t *ip)
 {
 	return likely(!(get_be16(ip + IP4_FRAG) & (IP4_FLAG_MF | IP4_OFFSET_MASK)))
@@ -113,7 +114,7 @@ static enum drop ip4_protocol(const uint8_t *ip)
 	return likely(ip[IP4_PROTO] == IPPROTO_ROCEV2) ? DROP_NONE : DROP_IP_NEXT_HEADER;
 }
 
-/* The TTL is the routers' business (IP4-19). */
+/* The TTL is for routers only (IP4-19). */
 static enum drop ip4_check(const struct rest *r)
 {
 	const uint8_t *ip = r->at;
@@ -150,13 +151,13 @@ static enum drop ip6_version(const uint8_t *ip)
 	return likely(ip[IP6_VTCFL] >> 4 == 6) ? DROP_NONE : DROP_IP_VERSION;
 }
 
-/* CA17-15, IP6-04, V1-03: Payload Length fits the frame. The layer above asks for its minimum. */
+/* CA17-15, IP6-04, V1-03: Payload Length fits the frame. The next layer checks its minimum. */
 static enum drop ip6_payload_length(const struct rest *r)
 {
 	return likely(get_be16(r->at + IP6_PLEN) <= r->len - IP6_HLEN) ? DROP_NONE : DROP_IP_LENGTH;
 }
 
-/* IP6-12: a jumbogram says 0; nothing that RoCEv2 carries is shorter than UDP. */
+/* IP6-12: a jumbogram has 0 here; no RoCEv2 payload is shorter than UDP. */
 static enum drop ip6_room_for_udp(const struct rest *r)
 {
 	return likely(get_be16(r->at + IP6_PLEN) >= UDP_HLEN) ? DROP_NONE : DROP_IP_LENGTH;
@@ -175,7 +176,7 @@ static enum drop grh_next_header(const uint8_t *grh)
 	return likely(grh[IP6_NXT] == GRH_NXT_IBA) ? DROP_NONE : DROP_GRH_NEXT_HEADER;
 }
 
-/* Whatever flow label, traffic class and hop limit (IP6-10). */
+/* Flow label, traffic class and hop limit may have any value (IP6-10). */
 static enum drop ip6_check(const struct rest *r)
 {
 	if (unlikely(r->len < IP6_HLEN))
@@ -221,7 +222,7 @@ FLAT enum drop grh_parse(struct pkt *p, struct rest *r)
 
 /* --- UDP --------------------------------------------------------------------------------- */
 
-/* CA17-20, UDP-02. The source port is anybody's (UDP-09). */
+/* CA17-20, UDP-02. Any source port is valid (UDP-09). */
 static enum drop udp_port(const struct rest *r)
 {
 	return likely(get_be16(r->at + UDP_DPORT) == UDP_PORT_ROCEV2) ? DROP_NONE : DROP_UDP_PORT;
@@ -233,8 +234,8 @@ static enum drop udp_length(const struct rest *r)
 	return likely(get_be16(r->at + UDP_LEN) == r->len) ? DROP_NONE : DROP_UDP_LENGTH;
 }
 
-/* The checksum is not looked at: 0 is usual, also over IPv6, and what else some senders write
- * there is no reason to drop (UDP-06, IP6-11, spec-errors 29); the ICRC protects. */
+/* The checksum is ignored: 0 is usual, also over IPv6, and other values that some senders write are
+ * no reason to drop (UDP-06, IP6-11, spec-errors 29); the ICRC protects the packet. */
 FLAT enum drop udp_parse(struct rest *r)
 {
 	enum drop d = udp_port(r) ?: udp_length(r);
@@ -246,7 +247,7 @@ FLAT enum drop udp_parse(struct rest *r)
 
 /* --- BTH --------------------------------------------------------------------------------- */
 
-/* VAL-18, UDP-04, V1-03: BTH and ICRC are there. */
+/* VAL-18, UDP-04, V1-03: BTH and ICRC fit. */
 static enum drop bth_short(const struct rest *r)
 {
 	return likely(r->len >= BTH_HLEN + ICRC_LEN) ? DROP_NONE : DROP_BTH_SHORT;
@@ -270,14 +271,15 @@ static enum drop opcode_class(const struct opcode *op)
 	return likely(op->hdr_len) ? DROP_NONE : DROP_OPCODE_CLASS;
 }
 
-/* VAL-18, SEC-01: the opcode's headers are there, before any of them is read. */
+/* VAL-18, SEC-01: the opcode's headers fit, checked before any of them is read. */
 static enum drop header_short(const struct rest *r, const struct opcode *op)
 {
 	return likely(r->len >= (size_t)op->hdr_len + ICRC_LEN) ? DROP_NONE : DROP_HEADER_SHORT;
 }
 
-/* BTH-06, SEC-02: no more pad than there are bytes. BTH-07: nothing where the opcode has no
- * payload, but for the 16 reserved bytes of a CNP, which are ignored (CNP-03, spec-errors 39). */
+/* BTH-06, SEC-02: no more pad than there are bytes. BTH-07: no bytes where the opcode has no
+ * payload, except for the 16 reserved bytes of a CNP, which are ignored (CNP-03, spec-errors
+ * 39). */
 static enum drop bth_pad(const struct rest *r, const struct opcode *op)
 {
 	size_t room = r->len - op->hdr_len - ICRC_LEN;
@@ -404,8 +406,8 @@ enum drop frame_parse(struct pkt *p, const uint8_t *frame, size_t len)
 	}
 }
 
-/* Where UDP begins behind the IP header at @p r, or 0 when another protocol or a later
- * fragment, which has no ports, is there. */
+/* @return the offset of UDP after the IP header at @p r, or 0 for another protocol or a later
+ * fragment, which has no ports. */
 static size_t udp_offset(const struct rest *r, uint16_t type)
 {
 	const uint8_t *ip = r->at;

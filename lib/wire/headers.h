@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file headers.h
- * Layouts and constants of the wire: Ethernet, 802.1Q, IPv4, IPv6, GRH, UDP, BTH and the
- * extended headers (IBA 9.2, 9.3; A17.3). Multi-byte fields are big-endian on the wire and
- * are read with get_be*(); the structures are byte arrays so that they can lie anywhere.
+ * Layouts and constants of the wire: Ethernet, 802.1Q, IPv4, IPv6, GRH, UDP, BTH and the extended
+ * headers (IBA 9.2, 9.3; A17.3). Multi-byte fields are big-endian on the wire and are read with
+ * get_be*(); headers are byte arrays so that they may have any alignment.
  */
 #ifndef HEADERS_H
 #define HEADERS_H
 
 #include <stdint.h>
 
-/** What carries the BTH: the type of the SGID entry (CA17-26, CA17-40). */
+/** The layers below the BTH: the type of the SGID entry (CA17-26, CA17-40). */
 enum net_type {
 	NET_IPV4,   /* RoCEv2 over IPv4 */
 	NET_IPV6,   /* RoCEv2 over IPv6 */
@@ -41,7 +41,7 @@ enum net_type {
 #define ATOMICETH_LEN 28
 #define AETH_LEN      4
 #define ATOMICACK_LEN 8
-#define ATOMIC_LEN    8 /* bytes of the word of CmpSwap, FetchAdd, ATOMIC WRITE (RSP-33) */
+#define ATOMIC_LEN    8 /* word size of CmpSwap, FetchAdd, ATOMIC WRITE (RSP-33) */
 #define IMMDT_LEN     4
 #define IETH_LEN      4
 #define ICRC_LEN      4
@@ -100,7 +100,7 @@ enum {
 #define QPN_GSI	      1u
 #define QPN_MULTICAST 0xFFFFFFu
 
-/* FETH (FLU-01): what is to be placed where */
+/* FETH (FLU-01): placement type and selectivity level */
 #define FETH_PLT_MASK	 0x0Fu
 #define FETH_PLT_GLOBAL	 0x01u
 #define FETH_PLT_PERSIST 0x02u

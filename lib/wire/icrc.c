@@ -53,7 +53,7 @@ const struct icrc_ops *icrc_best(void)
 	return icrc_nth(0);
 }
 
-/* strcmp() would be the only thing that this library wants of libc besides mem*(). */
+/* Avoids strcmp(), so that this library needs nothing of libc except mem*(). */
 static bool same_name(const char *a, const char *b)
 {
 	while (*a && *a == *b) {
@@ -82,8 +82,8 @@ const struct icrc_ops *icrc_by_name(const char *name)
 	[(udp) + UDP_CSUM] = 0xFF, [(udp) + UDP_CSUM + 1] = 0xFF
 #define BTH_MASK(bth) [(bth) + BTH_RESV8A] = 0xFF /* ICRC-07: FECN, BECN, reserved */
 
-/* What is ORed into the headers, by enum net_type. All variant fields lie in the first 64
- * bytes; the zeros behind let blocks begin anywhere in there. */
+/* ORed into the headers, by enum net_type. All variant fields are in the first 64 bytes; the zeros
+ * after them let blocks begin anywhere in there. */
 static const uint8_t masks[][ICRC_MASK_LEN] CACHE_ALIGNED = {
 	[NET_IPV4] =
 		{
@@ -122,8 +122,8 @@ uint32_t icrc_masked_copy(uint32_t (*crc)(uint32_t, const void *, size_t), uint3
 /* Loads and stores that the compiler may neither repeat nor merge nor turn into a call. */
 typedef uint64_t word_unaligned __attribute__((may_alias, aligned(1)));
 typedef uint64_t word_aligned __attribute__((may_alias, aligned(8)));
-/* 32 bytes that are moved at once: only elements of 8 bytes matter, and they do not tear in a
- * vector store whose address is a multiple of 8. */
+/* 32 bytes moved at once: only its elements of 8 bytes matter, and these do not tear in a vector
+ * store whose address is a multiple of 8. */
 typedef uint64_t block __attribute__((vector_size(32), may_alias, aligned(8)));
 typedef uint64_t block_unaligned __attribute__((vector_size(32), may_alias, aligned(1)));
 
@@ -138,7 +138,7 @@ void icrc_move_words(void *dst, const void *src, size_t words)
 		*(volatile word_aligned *)d = *(const word_unaligned *)s;
 }
 
-/* --- of a packet -------------------------------------------------------------------------- */
+/* --- packets ----------------------------------------------------------------------- */
 
 uint32_t icrc_header(const struct icrc_ops *ops, const uint8_t *l3, unsigned net, size_t len)
 {

@@ -19,32 +19,32 @@ struct pkt;
 /** The register after the eight 0xFF bytes (ICRC-02). */
 #define ICRC_SEED 0xDEBB20E3u
 
-/** Bytes of a mask of variant fields: they lie in the first 64, zeros follow. */
+/** Bytes of a mask of variant fields: these are in the first 64, zeros follow. */
 #define ICRC_MASK_LEN 128
 
-/** One way to compute it; all give the same results. */
+/** An implementation; all give the same results. */
 struct icrc_ops {
 	const char *name; /* "avx512", "pclmul", "isal", "table" */
 	/** Advances @p state over @p len bytes. */
 	uint32_t (*crc)(uint32_t state, const void *src, size_t len);
-	/** Copies @p len bytes and advances @p state over what was copied. Each source byte
-	 *  is loaded once: memory that changes meanwhile cannot make the copy and the CRC
-	 *  disagree (design.md 5). The regions must not overlap. */
+	/** Copies @p len bytes and advances @p state over the bytes copied. Each source byte is
+	 *  loaded once, so the copy and the CRC agree even if the memory changes meanwhile
+	 *  (design.md 5). The regions must not overlap. */
 	uint32_t (*copy)(uint32_t state, void *dst, const void *src, size_t len);
 	/** As crc, over @p src with its first 64 bytes ORed with those of @p mask; the second
 	 *  half of @p mask is zero. For icrc_header() and icrc_check(). */
 	uint32_t (*crc_masked)(
 		uint32_t state, const void *src, size_t len, const uint8_t mask[ICRC_MASK_LEN]);
-	/** crc_masked over @p hdr_len bytes at @p hdr, fewer than 64, and on with copy; @p len is a
-	 *  multiple of 64, not 0. In one go, for what most packets are. NULL: not worth while. */
+	/** crc_masked over @p hdr_len bytes at @p hdr, fewer than 64, followed by copy; @p len is a
+	 *  multiple of 64, not 0. One pass for the most common packets. NULL: not worthwhile. */
 	uint32_t (*masked_copy)(uint32_t state, const void *hdr, size_t hdr_len,
 		const uint8_t mask[ICRC_MASK_LEN], void *dst, const void *src, size_t len);
 	/** Moves @p words words of 8 bytes to @p dst, which is a multiple of 8, without tearing
-	 * one: uaccess_place()'s. The fastest way differs with the same CPUs. */
+	 * any: for uaccess_place(). The fastest way depends on the CPU as well. */
 	void (*move_words)(void *dst, const void *src, size_t words);
 };
 
-/** @return the fastest implementation that this CPU has. */
+/** @return the fastest implementation that this CPU supports. */
 const struct icrc_ops *icrc_best(void);
 
 /** @return the implementation called @p name, or NULL when it is unknown or this CPU
@@ -55,20 +55,20 @@ const struct icrc_ops *icrc_by_name(const char *name);
 const struct icrc_ops *icrc_nth(unsigned i);
 
 /**
- * CRC state over the header part of a packet: @p l3 up to @p len bytes, with the variant
- * fields masked by @p net (enum net_type). @p len covers at least the BTH, and may go on
- * into the payload. The memory at @p l3 must be readable for @p len bytes only.
+ * CRC state over the header part of a packet: @p len bytes from @p l3, with the variant fields of
+ * @p net (enum net_type) masked. @p len covers at least the BTH, and may include payload. The
+ * memory at @p l3 must be readable for @p len bytes only.
  */
 uint32_t icrc_header(const struct icrc_ops *ops, const uint8_t *l3, unsigned net, size_t len);
 
 /**
- * As icrc_header() of @p hdr_len bytes, followed by copying @p len bytes from @p src to @p dst and
- * counting them as icrc_ops.copy does.
+ * As icrc_header() of @p hdr_len bytes, then copies @p len bytes from @p src to @p dst and includes
+ * them, as icrc_ops.copy does.
  */
 uint32_t icrc_header_copy(const struct icrc_ops *ops, const uint8_t *l3, unsigned net,
 	size_t hdr_len, void *dst, const void *src, size_t len);
 
-/** @return true when the ICRC of @p p is right (ICRC-11). */
+/** @return true when the ICRC of @p p is correct (ICRC-11). */
 bool icrc_check(const struct icrc_ops *ops, const struct pkt *p);
 
 /** Stores the finished ICRC for register @p state at @p dst, least significant byte first. */

@@ -5,7 +5,7 @@
 
 #define BLOCK 64u
 #define LANES 4u
-/* From how many bytes on four lanes are worth the joining. */
+/* Length from which four lanes are worth joining. */
 #define LANES_FROM (2 * LANES * BLOCK)
 
 #define FOLD512_BY(d) _mm512_broadcast_i32x4(FOLD_BY(d))
@@ -23,7 +23,7 @@ static ALWAYS_INLINE __m512i next_block(struct stream *s)
 	return x;
 }
 
-/* The next n < 64 bytes; zeros behind them. Reads and writes no other byte. */
+/* The next n < 64 bytes, followed by zeros. Reads and writes no other byte. */
 static ALWAYS_INLINE __m512i next_bytes(struct stream *s, size_t n)
 {
 	__mmask64 there = (1ull << n) - 1;
@@ -38,7 +38,7 @@ static ALWAYS_INLINE __m512i next_bytes(struct stream *s, size_t n)
 	return x;
 }
 
-/* Moves the first n < 64 bytes of x to its end; zeros in front. */
+/* Moves the first n < 64 bytes of x to its end; zeros before them. */
 static ALWAYS_INLINE __m512i bytes_to_end(__m512i x, size_t n)
 {
 	static const uint8_t iota[BLOCK] __attribute__((aligned(BLOCK))) = {0, 1, 2, 3, 4, 5, 6, 7,
@@ -57,7 +57,7 @@ static ALWAYS_INLINE __m512i fold512(__m512i x, __m512i k, __m512i next)
 		_mm512_clmulepi64_epi128(x, k, 0x11), next, 0x96 /* a ^ b ^ c */);
 }
 
-/* The four 128-bit quarters as one: each of the first three moves to the place of the last. */
+/* Combines the four 128-bit quarters: the first three are each folded to the place of the last. */
 static ALWAYS_INLINE __m128i join_quarters(__m512i x)
 {
 	const __m512i k = _mm512_set_epi64(0, 0, FOLD_128_SECOND, FOLD_128_FIRST, FOLD_256_SECOND,
@@ -70,7 +70,7 @@ static ALWAYS_INLINE __m128i join_quarters(__m512i x)
 	return _mm_xor_si128(_mm256_castsi256_si128(half), _mm256_extracti128_si256(half, 1));
 }
 
-/* Folds all whole rounds of four blocks, and leaves in *len what remains. */
+/* Folds all whole rounds of four blocks; leaves the remaining length in *len. */
 static ALWAYS_INLINE __m512i fold_lanes(__m512i x, struct stream *s, size_t *len)
 {
 	const __m512i k2048 = FOLD512_BY(2048);
@@ -92,7 +92,7 @@ static ALWAYS_INLINE __m512i fold_lanes(__m512i x, struct stream *s, size_t *len
 	return fold512(c, FOLD512_BY(512), d);
 }
 
-/* Folds whole blocks, as many as there are, behind x. */
+/* Folds all whole blocks after x. */
 static ALWAYS_INLINE __m512i fold_blocks(__m512i x, struct stream *s, size_t len)
 {
 	const __m512i k512 = FOLD512_BY(512);
@@ -108,7 +108,7 @@ static ALWAYS_INLINE uint32_t run(uint32_t state, struct stream s, size_t len)
 {
 	const __m512i k512 = FOLD512_BY(512);
 	size_t head = len % BLOCK;
-	__m512i first = _mm512_zextsi128_si512(_mm_cvtsi32_si128((int)state_behind(state, head)));
+	__m512i first = _mm512_zextsi128_si512(_mm_cvtsi32_si128((int)state_after(state, head)));
 	__m512i x = _mm512_setzero_si512();
 
 	if (head) {
@@ -118,10 +118,10 @@ static ALWAYS_INLINE uint32_t run(uint32_t state, struct stream s, size_t len)
 		len -= head;
 	}
 	if (!len)
-		return reduce128(join_quarters(x)) ^ state_behind(state, head);
+		return reduce128(join_quarters(x)) ^ state_after(state, head);
 	x = fold512(x, k512, _mm512_xor_si512(first, next_block(&s)));
 	len -= BLOCK;
-	s.masks = false; /* it ends within the first whole block */
+	s.masks = false; /* the mask ends within the first whole block */
 	return reduce128(join_quarters(fold_blocks(x, &s, len)));
 }
 
@@ -153,9 +153,9 @@ static uint32_t avx512_masked_copy(uint32_t state, const void *hdr, size_t hdr_l
 	return reduce128(join_quarters(fold_blocks(x, &s, len - BLOCK)));
 }
 
-/* Whole cache lines, because a store across two costs as much as two: first the words in front of
- * the first one. The elements are words, so none tears; volatile, so that none is stored twice;
- * ascending. */
+/* Moves whole cache lines, because a store across two costs as much as two: the words before the
+ * first line come first. The elements are words, so none tears; volatile, so that none is stored
+ * twice; ascending. */
 static void avx512_move_words(void *dst, const void *src, size_t words)
 {
 	const size_t line = BLOCK / 8;

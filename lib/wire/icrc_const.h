@@ -7,9 +7,9 @@
  * power. The carry-less product of two reflected 64-bit words is the reflected product shifted
  * by one, so a constant x^n mod P is stored as its 32 reflected bits shifted left by one.
  *
- * Folding by a distance of d bits replaces 128 bits A by something congruent to A * x^d:
- * first word * x^(d+32) + second word * x^(d-32), the 32 being the rest of the alignment of a
- * 33-bit constant in a 64-bit word. test/unit/wire/icrc_test.c derives all of them again.
+ * Folding by a distance of d bits replaces 128 bits A by something congruent to A * x^d: first word
+ * * x^(d+32) + second word * x^(d-32); the 32 remain from aligning a 33-bit constant in a 64-bit
+ * word. test/unit/wire/icrc_test.c derives all constants again.
  */
 #ifndef ICRC_CONST_H
 #define ICRC_CONST_H

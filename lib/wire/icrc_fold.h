@@ -3,9 +3,9 @@
  * @file icrc_fold.h
  * Building blocks on 128-bit registers. Included by files that are compiled for PCLMUL only.
  *
- * The shape of both implementations: the odd bytes come first, moved to the end of a register
- * whose front is zero (zeros in front of a message do not change its CRC when the register
- * starts at zero); from there on there are whole blocks only, and no tail.
+ * The structure of both implementations: the odd bytes come first, moved to the end of a register
+ * that is zero before them (leading zeros do not change the CRC of a message when the register
+ * starts at zero); after that there are only whole blocks, and no tail.
  */
 #ifndef ICRC_FOLD_H
 #define ICRC_FOLD_H
@@ -18,12 +18,12 @@
 #include "bits.h"
 #include "icrc_const.h"
 
-/* The compiler must not load the source again for a second use of a value (design.md 5): it
- * cannot know that what comes out of here is what was in memory. */
+/* The compiler must not load the source again for a second use of a value (design.md 5): it cannot
+ * know that the output of this is what was in memory. */
 #define LOADED(v) __asm__("" : "+v"(v))
 
-/** Where the next bytes come from and go to. Whether they are copied and masked is known at
- *  compile time where this is inlined, so one text makes three functions. */
+/** Source and destination of the next bytes. Whether they are copied and masked is known at compile
+ *  time after inlining, so one function body makes three functions. */
 struct stream {
 	const uint8_t *src;
 	uint8_t *dst;	     /* when copies */
@@ -43,7 +43,7 @@ static ALWAYS_INLINE void stream_advance(struct stream *s, size_t n)
 
 #define FOLD_BY(d) _mm_set_epi64x(FOLD_##d##_SECOND, FOLD_##d##_FIRST)
 
-/** @return something congruent to @p x moved on by the distance of @p k, plus @p next. */
+/** @return a value congruent to @p x advanced by the distance of @p k, plus @p next. */
 static ALWAYS_INLINE __m128i fold128(__m128i x, __m128i k, __m128i next)
 {
 	__m128i first = _mm_clmulepi64_si128(x, k, 0x00);
@@ -59,7 +59,7 @@ static ALWAYS_INLINE uint32_t reduce128(__m128i x)
 	const __m128i barrett = _mm_set_epi64x(ICRC_MU, ICRC_P);
 	__m128i t;
 
-	/* 128 -> 96 bits: the first word is 96 bits away from where it has to be */
+	/* 128 -> 96 bits: the first word is 96 bits away from its final place */
 	t = _mm_clmulepi64_si128(x, FOLD_BY(128), 0x10);
 	x = _mm_xor_si128(_mm_srli_si128(x, 8), t);
 	/* 96 -> 64 */
@@ -71,8 +71,8 @@ static ALWAYS_INLINE uint32_t reduce128(__m128i x)
 	return (uint32_t)_mm_extract_epi32(_mm_xor_si128(x, t), 1);
 }
 
-/** @return the part of register @p state that lies behind the first @p n bytes of a message. */
-static ALWAYS_INLINE uint32_t state_behind(uint32_t state, size_t n)
+/** @return the part of register @p state that remains after the first @p n bytes of a message. */
+static ALWAYS_INLINE uint32_t state_after(uint32_t state, size_t n)
 {
 	return n < 4 ? state >> (8 * n) : 0;
 }

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file icrc_impl.h
- * What the implementations behind icrc.h share.
+ * Shared by the implementations of icrc.h.
  */
 #ifndef ICRC_IMPL_H
 #define ICRC_IMPL_H
 
 #include "icrc.h"
 
-/* Fastest first; which of them a CPU can run is icrc.c's business. */
+/* Fastest first; icrc.c decides which of them a CPU can run. */
 extern const struct icrc_ops icrc_avx512;
 extern const struct icrc_ops icrc_pclmul;
 extern const struct icrc_ops icrc_isal;

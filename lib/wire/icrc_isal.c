@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* ISA-L, which has fast code for CPUs that we have none for. */
+/* ISA-L, which has fast code for CPUs that the other implementations do not cover. */
 #include <string.h>
 #include <isa-l/crc.h>
 #include "icrc_impl.h"
 
 static uint32_t isal_crc(uint32_t state, const void *src, size_t len)
 {
-	/* It takes and returns finished CRCs, not the register. */
+	/* ISA-L takes and returns finished CRCs, not the register. */
 	return ~crc32_gzip_refl(~state, src, len);
 }
 

@@ -38,7 +38,7 @@ static ALWAYS_INLINE __m128i next_block(struct stream *s)
 		word_;                                            \
 	})
 
-/* The next n < 16 bytes; zeros behind them. Reads and writes no other byte. */
+/* The next n < 16 bytes, followed by zeros. Reads and writes no other byte. */
 static ALWAYS_INLINE __m128i next_bytes(struct stream *s, size_t n)
 {
 	uint64_t whole = n & 8 ? NEXT_WORD(s, uint64_t) : 0;
@@ -59,7 +59,7 @@ static ALWAYS_INLINE __m128i next_bytes(struct stream *s, size_t n)
 		     : _mm_set_epi64x(0, (long long)part);
 }
 
-/* Moves the first n < 16 bytes of x to its end; zeros in front. */
+/* Moves the first n < 16 bytes of x to its end; zeros before them. */
 static ALWAYS_INLINE __m128i bytes_to_end(__m128i x, size_t n)
 {
 	/* pshufb writes 0 where the index has its top bit. */
@@ -70,7 +70,7 @@ static ALWAYS_INLINE __m128i bytes_to_end(__m128i x, size_t n)
 	return _mm_shuffle_epi8(x, _mm_loadu_si128((const __m128i *)(window + n)));
 }
 
-/* Folds all whole rounds of four blocks, and leaves in *len what remains. */
+/* Folds all whole rounds of four blocks; leaves the remaining length in *len. */
 static ALWAYS_INLINE __m128i fold_lanes(__m128i x, struct stream *s, size_t *len)
 {
 	const __m128i k512 = FOLD_BY(512);
@@ -96,7 +96,7 @@ static ALWAYS_INLINE uint32_t run(uint32_t state, struct stream s, size_t len)
 {
 	const __m128i k128 = FOLD_BY(128);
 	size_t head = len % BLOCK;
-	__m128i first = _mm_cvtsi32_si128((int)state_behind(state, head));
+	__m128i first = _mm_cvtsi32_si128((int)state_after(state, head));
 	__m128i x = _mm_setzero_si128();
 
 	if (head) {
@@ -105,7 +105,7 @@ static ALWAYS_INLINE uint32_t run(uint32_t state, struct stream s, size_t len)
 		len -= head;
 	}
 	if (!len)
-		return reduce128(x) ^ state_behind(state, head);
+		return reduce128(x) ^ state_after(state, head);
 	x = fold128(x, k128, _mm_xor_si128(first, next_block(&s)));
 	len -= BLOCK;
 	if (s.masks)

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* One byte at a time: the plain reading of the definition, and what the others are tested
- * against. */
+/* One byte at a time: the plain definition, and the reference for tests of the others. */
 #include "icrc_impl.h"
 
 /* ICRC-01: 0xEDB88320. The CRC is linear, so the entry of a byte is the sum of the entries of its
@@ -32,7 +31,7 @@ static uint32_t table_crc(uint32_t state, const void *src, size_t len)
 
 static uint32_t table_copy(uint32_t state, void *dst, const void *src, size_t len)
 {
-	/* volatile: the byte that is stored is the one that is counted. */
+	/* volatile: the byte stored is the byte counted. */
 	const volatile uint8_t *s = src;
 	uint8_t *d = dst;
 

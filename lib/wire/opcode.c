@@ -16,7 +16,7 @@ enum {
 	IETH = 1 << 8,
 };
 
-/* What else a row says. */
+/* Other properties of a row. */
 enum {
 	FIRST = 1 << 0,
 	LAST = 1 << 1,
@@ -60,14 +60,14 @@ enum {
 	}
 #define ROW(cls, op, k, f, h) ROW_AT(OPC_##cls | OP_##op, #cls "_" #op, k, f, h)
 
-/* A reserved opcode of a class that QPs have: what follows BTH is unknown, so any length is
- * let through to the QP, which has to answer it (VAL-05). */
+/* A reserved opcode of a class that QPs have: the bytes after the BTH are unknown, so any length is
+ * passed to the QP, which has to answer it (VAL-05). */
 #define RESERVED(c) ROW_AT(c, NULL, NONE, PAYLOAD, 0)
 
 /* clang-format off */
 
-/* BTH-17: the services share the encoding of bits 4:0. In XRC every request carries XRCETH right
- * behind BTH and no response does (BTH-22): `x` is the request's first extended header. */
+/* BTH-17: the services share the encoding of bits 4:0. In XRC every request carries an XRCETH right
+ * after the BTH and no response does (BTH-22): `x` is the request's first extended header. */
 #define SEND_ROWS(cls, x)                                                                          \
 	ROW(cls, SEND_FIRST,           SEND,  FIRST  | REQ | PAYLOAD | RECV, x),                   \
 	ROW(cls, SEND_MIDDLE,          SEND,  MIDDLE | REQ | PAYLOAD | RECV, x),                   \
@@ -115,8 +115,8 @@ enum {
 
 #define RESERVED_4(c) RESERVED(c), RESERVED((c) + 1), RESERVED((c) + 2), RESERVED((c) + 3)
 
-/* Rows that are not here (RD, CNP class but for CNP itself, manufacturer's) stay all zero:
- * no QP has their class (VAL-21). */
+/* Missing rows (RD, the CNP class except CNP itself, the manufacturers' opcodes) are all zero: no
+ * QP has their class (VAL-21). */
 const struct opcode opcode_table[256] = {
 	RELIABLE_ROWS(RC, 0),
 

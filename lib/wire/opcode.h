@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file opcode.h
- * One row per BTH opcode: what headers follow and what the packet means (IBA 9.2.1
- * Table 35, Annex A14 for XRC, IBTA 1.5 for FLUSH and ATOMIC WRITE; BTH-17..23).
+ * One row per BTH opcode: which headers follow and what the packet means (IBA 9.2.1 Table 35, Annex
+ * A14 for XRC, IBTA 1.5 for FLUSH and ATOMIC WRITE; BTH-17..23).
  *
- * If you add an opcode here, also: a row in opcode.c, its execution in core/responder.c or
+ * If you add an opcode here, also add a row in opcode.c, its execution in core/responder.c or
  * core/completer.c, the request side in core/requester.c, and its WQE opcode in abi/abi_wqe.h.
  */
 #ifndef OPCODE_H
@@ -55,7 +55,7 @@ enum opcode_op {
 };
 #define OPCODE_CNP 0x81
 
-/** What a message does; packets of one message share it. */
+/** Operation of a message; all of its packets share it. */
 enum opcode_kind {
 	KIND_NONE, /* not in the table: reserved */
 	KIND_SEND,
@@ -72,7 +72,7 @@ enum opcode_kind {
 
 struct opcode {
 	const char *name; /* "RC_SEND_FIRST"; NULL for a reserved opcode */
-	uint8_t code;	  /* right for reserved opcodes too, for their class */
+	uint8_t code;	  /* correct for reserved opcodes too, for their class */
 	uint8_t kind;	  /* enum opcode_kind */
 	uint8_t hdr_len;  /* BTH and extended headers, bytes; 0: no QP has the class (VAL-21) */
 	/* place in the message; ONLY is first and last */

@@ -12,7 +12,7 @@
 
 /* --- asynchronous events ---------------------------------------------------------------- */
 
-/** What happened; the values are those of enum ibv_event_type. */
+/** Types of events; the values are those of enum ibv_event_type. */
 enum roci_event_type {
 	ROCI_EVENT_CQ_ERR = 0,	      /**< the CQ overflowed (CQ-01) */
 	ROCI_EVENT_QP_FATAL = 1,      /**< the QP failed, and no completion reports it */
@@ -41,7 +41,7 @@ struct roci_async_event {
 		struct roci_srq *srq;	 /**< SRQ_* */
 		uint32_t port_num;	 /**< PORT_*, GID_CHANGE, PKEY_CHANGE */
 	} element;			 /**< the object concerned; unused by DEVICE_FATAL */
-	enum roci_event_type event_type; /**< what happened */
+	enum roci_event_type event_type; /**< type of the event */
 };
 
 /**

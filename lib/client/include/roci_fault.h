@@ -21,8 +21,7 @@ enum roci_fault_kind {
 	ROCI_FAULT_REORDER,   /**< `value` packets (1 to 127) overtake it, or time_ns pass */
 	ROCI_FAULT_RNR,	      /**< RX only: RNR NAK with timer code `value` (0 to 31) */
 	ROCI_FAULT_ICRC,      /**< `mask` is XORed into its ICRC */
-	ROCI_FAULT_CORRUPT,   /**< XORs `mask` (1 to 0xFF) into the byte at `offset`; the ICRC is
-				 correct */
+	ROCI_FAULT_CORRUPT,   /**< XORs `mask` (1 to 0xFF) into the byte at `offset` */
 	ROCI_FAULT_ECN,	      /**< its codepoint becomes `value`: 0, 1, 2, or 3 for CE */
 	ROCI_FAULT_SYNDROME,  /**< its AETH syndrome becomes `value`: any 8 bits */
 	ROCI_FAULT_MSN,	      /**< its AETH MSN becomes `value`, 24 bits */
@@ -40,11 +39,10 @@ enum roci_fault_direction {
 
 /** Modifiers of the other members. */
 enum roci_fault_flags {
-	ROCI_FAULT_ADD = 1 << 0,  /**< PSN, MSN: `value` is added, modulo 2^24 */
-	ROCI_FAULT_PSNS = 1 << 1, /**< only packets with PSNs psn_first to psn_last */
-	ROCI_FAULT_IN_PAYLOAD =
-		1 << 2, /**< CORRUPT: `offset` is from the payload, else from the BTH */
-	ROCI_FAULT_QP_TIMER = 1 << 3, /**< RNR: the QP's min_rnr_timer instead of `value` */
+	ROCI_FAULT_ADD = 1 << 0,	/**< PSN, MSN: `value` is added, modulo 2^24 */
+	ROCI_FAULT_PSNS = 1 << 1,	/**< only packets with PSNs psn_first to psn_last */
+	ROCI_FAULT_IN_PAYLOAD = 1 << 2, /**< CORRUPT: from the payload; else from the BTH */
+	ROCI_FAULT_QP_TIMER = 1 << 3,	/**< RNR: the QP's min_rnr_timer instead of `value` */
 };
 
 /** Packets to match: any bit of the upper group and any bit of the lower; no bit of a group matches
