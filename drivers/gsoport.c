@@ -34,7 +34,7 @@
 /* One message to the kernel: a frame or a run of them. */
 struct gso_message {
 	struct virtio_net_hdr vnet;
-	uint8_t head[GSO_HEAD_MAX]; /* right behind it */
+	uint8_t head[GSO_HEAD_MAX]; /* directly after it */
 	uint16_t frames;
 	uint32_t bytes;
 };

@@ -162,7 +162,7 @@ static bool pci_driver(const char *address, char driver[64])
 
 static void check_pci(struct check *c, const char *device)
 {
-	/* mlx5 and its like work beside the kernel's driver. */
+	/* mlx5 and similar devices work together with the kernel's driver. */
 	static const char *const fine[] = {
 		"vfio-pci", "igb_uio", "uio_pci_generic", "mlx4_core", "mlx5_core", "mana", NULL};
 	char address[48], driver[64];

@@ -22,7 +22,7 @@
 #define QUIET_MS   50u
 #define MARGIN_MTU (ETH_HLEN + 4u) /* and a VLAN tag */
 
-/* What came back. */
+/* The answers. */
 struct answers {
 	uint64_t packets, acks, naks, cnps, others;
 };

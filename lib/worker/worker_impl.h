@@ -100,11 +100,12 @@ struct worker {
 	uint64_t now;	     /* read once per round, before anything is received */
 	uint64_t burst_at;   /* when the last large burst was over */
 	uint32_t first_port; /* the port to receive from first; it rotates each round */
-	/* loop.c: all that arrived before `asof` has been received, after `behind` more */
+	/* loop.c: everything that arrived before `asof` has been received, after `behind` more
+	 * packets */
 	uint64_t asof;
 	uint32_t behind;
 	/* tx.c: empty buffers, txd[i].frame is in spare[i]. The first `gap` have been sent, so
-	 * there are `nspare` behind them. */
+	 * `nspare` follow them. */
 	uint32_t nspare;
 	uint32_t gap;
 	struct rte_mbuf *spare[BURST];
