@@ -5,10 +5,10 @@
 BUILD ?= build
 export PATH := /usr/bin:/usr/sbin:/bin:/sbin:$(PATH)
 
-# Warnings are errors for developers and in CI only: that of a newer compiler must not stop a packager.
+# Warnings are errors for developers and in CI only: a newer compiler's warning must not stop a packager.
 DEVELOPER := -Dtests=enabled -Dwerror=true
 
-# Ninja runs things side by side; two package managers, or two ninjas in one folder, cannot.
+# Ninja runs jobs in parallel; two package managers, or two ninjas in one folder, must not.
 .NOTPARALLEL:
 .PHONY: all demo bench test check sanitize clang fuzz-smoke fuzz interop lint mutants packages \
 	packages-bench packages-test packages-deb clean install uninstall doc conformance deb deb-test
@@ -16,14 +16,13 @@ DEVELOPER := -Dtests=enabled -Dwerror=true
 all: $(BUILD)/build.ninja
 	ninja -C $(BUILD)
 
-# Two daemons on an emulated link, two programs: see app/demo. Standard output is the demo's
-# alone, for `make demo JSON=1 | jq .runs`.
+# Two daemons on an emulated link, two programs: see app/demo. Standard output has only the demo's output, for `make demo JSON=1 | jq .runs`.
 demo:
 	@$(MAKE) --no-print-directory all >&2
 	@app/demo/demo $(BUILD) $(if $(JSON),--json)
 
-# Speed, beside the floor of this machine and what a user would take instead; a report with plots in
-# $(BUILD)/bench. QUICK=1: under two minutes; BASE=report.json: against an older one;
+# Speed, compared with this machine's floor and with alternatives; a report with plots in
+# $(BUILD)/bench. QUICK=1: under two minutes; BASE=report.json: compare with an older one;
 # PARTS=path,link: only those. The binaries are those that `meson install` would install.
 bench: packages-bench $(BUILD)/with-tests
 	ninja -C $(BUILD) bench-programs
@@ -42,8 +41,8 @@ clang: packages-test
 	@test -f $(BUILD)-clang/build.ninja || CC=clang meson setup $(BUILD)-clang $(DEVELOPER)
 	ninja -C $(BUILD)-clang
 
-# Everything but interop, and what measures CPU time, under ASan and UBSan; clang, whose runtime
-# finds more.
+# Everything except interop and tests that measure CPU time, under ASan and UBSan; with clang, whose
+# runtime finds more.
 sanitize: packages-test
 	@test -f $(BUILD)-asan/build.ninja || CC=clang meson setup $(BUILD)-asan \
 		$(DEVELOPER) \
@@ -52,9 +51,9 @@ sanitize: packages-test
 	meson test -C $(BUILD)-asan --no-rebuild --print-errorlogs --no-suite interop --no-suite cpu \
 		--timeout-multiplier 10
 
-# Fuzzers under ASan and UBSan. Their own build: the instrumentation slows everything down, and
-# they need no more than the pure layers, which is a matter of seconds. The smoke run is the same
-# inputs each time; `make fuzz` searches, and keeps what it finds in $(BUILD)-fuzz/found.
+# Fuzzers under ASan and UBSan. A separate build: the instrumentation slows everything down, and they need only the pure
+# layers, which takes seconds. The smoke run uses the same inputs each time; `make fuzz` searches, and keeps
+# its findings in $(BUILD)-fuzz/found.
 FUZZ_SECONDS ?= 600
 
 $(BUILD)-fuzz/build.ninja: | packages-test
@@ -94,8 +93,8 @@ conformance:
 	test/lint/conformance.py --write $(BUILD)/conformance.md
 	@echo "see $(BUILD)/conformance.md"
 
-# Into PREFIX= (/usr/local unless given, now or earlier) under DESTDIR=. On the machine itself the user, the library and the unit are
-# made known too. A rocid.conf that is there stays as it is.
+# Into PREFIX= (default /usr/local, or the one given earlier) under DESTDIR=. Without DESTDIR the user, the
+# library and the unit are registered too. An existing rocid.conf is kept.
 install: all
 	$(if $(PREFIX),meson configure $(BUILD) --prefix $(PREFIX))
 	ninja -C $(BUILD)
@@ -115,7 +114,7 @@ doc: packages-deb
 	OUT=$(BUILD)/doc doxygen doc/Doxyfile
 	@echo "see $(BUILD)/doc/html/index.html"
 
-# Debian packages, in $(BUILD)/deb, from a copy of the tree: dpkg-buildpackage writes into it and beside it.
+# Debian packages, in $(BUILD)/deb, from a copy of the tree, because dpkg-buildpackage writes into the tree and next to it.
 deb: packages packages-deb
 	rm -rf $(BUILD)/deb/rocinante $(BUILD)/deb/*_*
 	mkdir -p $(BUILD)/deb/rocinante
@@ -124,14 +123,14 @@ deb: packages packages-deb
 	rm -rf $(BUILD)/deb/rocinante
 	@ls $(BUILD)/deb/*.deb
 
-# They are installed on a fresh Debian 12 in a container, started, used and removed.
+# Installs the packages on a fresh Debian 12 in a container, starts, uses and removes them.
 deb-test: deb
 	test/deb/run $(BUILD)/deb
 
 $(BUILD)/build.ninja: | packages
 	meson setup $(BUILD)
 
-# `make demo` configures without the tests where their libraries are missing: look again.
+# `make demo` configures without the tests if their libraries are missing: configure again.
 $(BUILD)/with-tests: | packages-test $(BUILD)/build.ninja
 	meson setup --reconfigure $(BUILD) $(DEVELOPER)
 	@touch $@

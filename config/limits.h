@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file limits.h
- * Every compile-time capacity, each with its reason. What depends on a machine or a
- * user is a run-time option instead (doc/man, config/rocid.conf).
+ * Every compile-time capacity, each with its reason. Values that depend on a machine or a user are
+ * run-time options instead (doc/man, config/rocid.conf).
  */
 /* The compiler's <limits.h> asks for the system's by #include_next, which finds this file first. */
 #include_next <limits.h>
@@ -24,31 +24,31 @@
 
 /* --- QPs ---------------------------------------------------------------------------- */
 
-/** QPN = generation << 18 | worker << 14 | slot (design.md 4). 16,384 QPs a daemon covers
- *  the 10,000 that are promised; 16 workers cover the machines that are expected. */
+/** QPN = generation << 18 | worker << 14 | slot (design.md 4). 16,384 QPs per daemon cover the
+ * promised 10,000; 16 workers cover the expected machines. */
 #define QPN_SLOT_BITS	14
 #define QPN_WORKER_BITS 4
 #define QPN_GEN_BITS	(24 - QPN_SLOT_BITS - QPN_WORKER_BITS)
 #define QP_MAX		(1u << QPN_SLOT_BITS)
 #define WORKER_MAX	(1u << QPN_WORKER_BITS)
-/** So many others become free before a slot is taken again (QPS-23): packets of its former QP are
- *  gone by then. The other free ones are chosen from at random. */
+/** A slot is reused only after this many others have become free (QPS-23), when no packets of its
+ * former QP are left. The choice among the other free slots is random. */
 #define QPN_REST (QP_MAX / 4)
-/** Scatter/gather entries a work request: what perftest and MPI ask for at most. */
+/** Scatter/gather entries per work request: the most that perftest and MPI ask for. */
 #define SGE_MAX 16u
-/** Inline bytes a work request: what mlx5 offers by default, rounded to the slot size. */
+/** Inline bytes per work request: what mlx5 offers by default, rounded to the slot size. */
 #define INLINE_MAX 512u
-/** Work requests a queue. */
+/** Work requests per queue. */
 #define WR_MAX 16384u
 /** Outstanding READ and ATOMIC requests of one QP, each direction (a power of two): twice
  *  what adapters offer; a slot costs 64 bytes in each of 10,000 QPs. */
 #define RD_ATOMIC_MAX 32u
-/** Binds and invalidations of one QP that are executed and wait for the requests before them: they
- *  complete with one acknowledgement, in one step. */
+/** Binds and invalidations of one QP that are executed and wait for earlier requests: they complete
+ * with one acknowledgement, in one step. */
 #define LOCAL_AHEAD 64u
 /** Packets in flight of one QP unless configured otherwise (design.md 3, "Window"). */
 #define WINDOW_DEFAULT 128u
-/** And at most: far above what any path holds, far below half of the PSNs. */
+/** The maximum: far above what any path holds, far below half of the PSNs. */
 #define WINDOW_MAX 65536u
 
 /* --- shared receive queues ---------------------------------------------------------- */
@@ -56,9 +56,9 @@
 /** SRQN = generation << 12 | slot. An SRQ serves many QPs, so fewer are needed than QPs. */
 #define SRQN_SLOT_BITS 12
 #define SRQ_MAX	       (1u << SRQN_SLOT_BITS)
-/** Work requests of one: those of many QPs. */
+/** Work requests per SRQ: those of many QPs. */
 #define SRQ_WR_MAX 65536u
-/** XRC domains a daemon: one or two an application that spans processes. */
+/** XRC domains per daemon: one or two per application that spans processes. */
 #define XRCD_MAX 1024u
 
 /* --- other objects ------------------------------------------------------------------ */
@@ -70,7 +70,7 @@
 /** Multicast groups of all ports; each is charged as GROUP_SOCKETS (group.h) descriptors, the
  * sockets that join it on a netdev and its VLANs. */
 #define MCAST_GROUP_MAX 1024u
-/** Queue pairs that one group can have: a packet to it is copied so often. */
+/** Queue pairs per group: the number of copies of each packet to it. */
 #define MCAST_MEMBERS_MAX 256u
 /** Attachments of queue pairs to groups, all together: rocid has a copy of each group's list. */
 #define MCAST_ATTACH_MAX (16 * MCAST_GROUP_MAX)
@@ -85,34 +85,35 @@
  *  (fits a byte), and those that wait for QPs of one session; more are lost. */
 #define GROUP_HELD	   128u
 #define GROUP_HELD_SESSION 32u
-/** How often one of these waits for a session: many groups have QPs of several. */
+/** Pairs of such a datagram and a session that it waits for: many groups have QPs of several
+ * sessions. */
 #define GROUP_JOBS 512u
-/** Entries a completion queue lane. */
+/** Entries per completion queue lane. */
 #define CQE_MAX (1u << 20)
-/** GID table entries a port: IPv4, IPv6 and RoCEv1 forms of some dozens of addresses. */
+/** GID table entries per port: IPv4, IPv6 and RoCEv1 forms of some dozens of addresses. */
 #define GID_MAX 128u
-/** VLAN netdevs of one port that are followed: one address each fills half of the GID table. */
+/** VLAN netdevs followed per port: one address each fills half of the GID table. */
 #define PORT_VLAN_MAX (GID_MAX / 2)
-/** Ports a daemon. */
+/** Ports per daemon. */
 #define PORT_MAX 8u
-/** P_Key table entries a port; index 0 is 0xFFFF (GID-07). */
+/** P_Key table entries per port; index 0 is 0xFFFF (GID-07). */
 #define PKEY_MAX 16u
 
 /* --- data path ---------------------------------------------------------------------- */
 
-/** Packets a burst, receive and transmit. */
+/** Packets per burst, receive and transmit. */
 #define BURST 32u
-/** Async events and completion notices that a worker passes on in one round; the rest waits in the
- *  objects that they are about. */
+/** Async events and completion notices that a worker passes on in one round; the rest waits in
+ * their objects. */
 #define EVENTS_ROUND 256u
-/** Sessions a daemon. Each costs a worker one glance per round at a cache line of its
- *  doorbell, so this also bounds the length of an idle round. A power of two. */
+/** Sessions per daemon. Each costs a worker one read per round of a cache line of its doorbell, so
+ * this also bounds the length of an idle round. A power of two. */
 #define SESSION_MAX 256u
 /** Doorbell words (of 64 slots) that a worker serves per session and round, so that no
  *  session that rings all of its 16,384 doorbells at once keeps packets waiting. */
 #define DOORBELL_WORDS_POLL 4u
-/** And of all sessions together in one round, before which it stops and goes on with the next
- *  session: 2,048 QPs, whose lines are mostly in no cache. */
+/** The same for all sessions together in one round; the next round continues with the next session:
+ * 2,048 QPs, whose lines are mostly not cached. */
 #define DOORBELL_WORDS_ROUND 32u
 /** Bytes that a worker copies per core_tx() call between QPs of its own, without frames: as many as
  *  two bursts of 4 KiB carry. */
@@ -120,58 +121,60 @@
 /** As so many counts each message, and each SGE but its first: it may be in a page of its own. */
 #define DIRECT_PIECE 4096u
 /** Timers that a worker lets expire per round: a program may have thousands that are due at once.
- *  The dearest, a QP that fails and looks back at what it sent, costs some microseconds. */
+ * The most expensive, a QP that fails and examines the packets it sent, costs a few
+ * microseconds. */
 #define TIMERS_ROUND 64u
-/** And timers that it moves in its wheel per round, some 0.1 us each. */
+/** Timers that it moves in its wheel per round, about 0.1 us each. */
 #define TIMERS_MOVED 1024u
 /** Nanoseconds of a round after which it receives no more, and sends half a burst. A burst whose
  *  packets are scattered over pages that are not there takes a millisecond by itself. */
 #define ROUND_LONG_NS 1000000
-/** Descriptors a port queue, each direction: some 20 us of 64-byte packets at 25 M/s, and
- *  two ports' worth of buffers still fits `-m 64` without hugepages. */
+/** Descriptors per port queue, each direction: about 20 us of 64-byte packets at 25 M/s, and
+ * buffers for two ports still fit into `-m 64` without hugepages. */
 #define PORT_DESC 512u
-/** Frames that wait in a worker's inbox: what other workers hand over and what goes from one local
- *  QP to another. A window of WINDOW_DEFAULT of eight QPs; inbox.c divides it among sources. */
+/** Frames that wait in a worker's inbox: those that other workers hand over and those between local
+ * QPs. A window of WINDOW_DEFAULT of eight QPs; inbox.c divides it among sources. */
 #define INBOX_SIZE 1024u
-/** Data room of a packet buffer besides the headroom: FRAME_MAX, rounded up to the AF_PACKET
- *  frame that tiles whole pages (eight in nine), because that driver wants its frame to fit. */
+/** Data room of a packet buffer without the headroom: FRAME_MAX, rounded up to the AF_PACKET frame
+ * that tiles whole pages (eight in nine), because that driver needs its frame to fit. */
 #define MBUF_ROOM 4608u
 /** Packet buffers that DPDK's AF_XDP driver keeps in a queue's fill ring, however short the queue.
  */
 #define AF_XDP_FILL 2048u
-/** The same where a port is AF_XDP: the kernel wants a buffer, with DPDK's 384 bytes of headers, in
+/** The same if a port is AF_XDP: the kernel needs a buffer, with DPDK's 384 bytes of headers, in
  * one page. Holds frames of path MTU 2048. */
 #define MBUF_ROOM_PAGE 3712u
 /** Notices that wait for the notifier thread, of all workers (a power of two): all QPs of the
- *  daemon may fail at once, and nobody else's notice is lost for that. */
+ * daemon may fail at once without the loss of another's notice. */
 #define EVENT_RING (2 * QP_MAX)
 
-/** Events of a traced QP that wait to be read (a power of two): those of some thousand packets. */
+/** Events of a traced QP that wait to be read (a power of two): those of about a thousand
+ * packets. */
 #define TRACE_EVENTS 8192u
-/** QPs that are traced at the same time: a step of a core is dearer meanwhile. */
+/** QPs that are traced at the same time: each step of a core costs more meanwhile. */
 #define TRACES_MAX 16u
 /** Faults that are armed for one QP at the same time. */
 #define INJECT_RULES 16u
 /** Frames of one QP that faults hold back at the same time: a window of WINDOW_DEFAULT, 550 KB. */
 #define INJECT_HELD 128u
-/** QPs of the daemon, and of one session, that have faults: a worker looks at each that holds
- * frames back in every round. */
+/** QPs of the daemon, and of one session, that have faults: in every round a worker checks each
+ * that holds frames back. */
 #define INJECT_QPS_MAX	       64u
 #define INJECT_SESSION_QPS_MAX 16u
-/** Captures at the same time: each has every frame copied once more while it runs. */
+/** Captures at the same time: each copies every frame once more while it runs. */
 #define CAPTURES_MAX 4u
-/** Bytes of a capture's ring, of each worker (a power of two): a thread empties it, which a busy
- *  machine pauses for some milliseconds. 2,000 frames of 4 KiB. */
+/** Bytes of a capture's ring per worker (a power of two): a busy machine pauses the thread that
+ * empties it for a few milliseconds. 2,000 frames of 4 KiB. */
 #define CAPTURE_RING (1u << 23)
 
 /* --- the bound ---------------------------------------------------------------------- */
 
-/** What a program without rights, or a peer, can make others wait for, on a worker that nobody else
- *  keeps busy; doc/security.md, "The bound", derives it, and test/hostile measures it. Time in
+/** The longest delay of others that an unprivileged program, or a peer, can cause on an otherwise
+ * idle worker; doc/security.md, "The bound", derives it, and test/hostile measures it. Time in
  * which a machine gives the CPU to others does not count. */
 /** One round of a worker. */
 #define BOUND_ROUND_NS 5000000u
-/** A message of a few packets and its answer: so many rounds, its way in turn with all others'. */
+/** A message of a few packets and its answer, in rounds, in turn with all others. */
 #define BOUND_MESSAGE_ROUNDS 8u
 /** A command of another user's session, from the request to its reply. */
 #define BOUND_COMMAND_NS 50000000u
@@ -182,7 +185,7 @@
 /* --- control path ------------------------------------------------------------------- */
 
 /** QPs, MRs, CQs and address handles of one session: three quarters of what the daemon has, so that
- * one application cannot starve all others and 10,000 QPs still fit one. */
+ * one application cannot starve all others but can have 10,000 QPs. */
 #define SESSION_QP_MAX (QP_MAX / 4 * 3)
 #define SESSION_MR_MAX (MR_MAX / 4 * 3)
 #define SESSION_CQ_MAX (QP_MAX / 4 * 3)
@@ -197,56 +200,56 @@
 #define PD_MAX	       32768u
 /** Completion channels of one session: each costs the daemon a descriptor. */
 #define SESSION_CHANNEL_MAX 1024u
-/** MB of rings, and of rocid's private copies of them, that one session can have unless configured
- *  otherwise. */
+/** Default of the MB of rings, and of rocid's private copies of them, per session. */
 #define SESSION_QUEUE_MB 8192u
-/** Regions of one session that may fault before it ends. Each keeps two mappings of rocid's, and a
- *  worker busy for some microseconds. */
+/** Regions of one session that may fault before it ends. Each takes two mappings of rocid, and a
+ * few microseconds of a worker. */
 #define SESSION_FAULTED_MAX 4u
-/** Bytes of the largest pages of registered memory: clearing one takes a thread of rocid 0.7 ms,
- * with a lock for which workers may wait. */
+/** Bytes of the largest pages of registered memory: a thread of rocid clears one in 0.7 ms, with a
+ * lock for which workers may wait. */
 #define HUGE_PAGE_MAX (2u << 20)
-/** What all queues may take of the machine's memory, as a fraction: their pages are used as far as
- *  requests wait, and regions have the rest. */
+/** The fraction of the machine's memory that all queues may take: their pages are used as far as
+ * requests wait, and regions have the rest. */
 #define QUEUES_OF_MEMORY 4u
-/** What is kept back of each kind of object, as a fraction: the last quarter is for users who have
- *  less than a thirty-second part, so that whatever some users take, eight others get theirs. */
+/** The fraction of each kind of object that is reserved: the last quarter is for users who have
+ * less than a thirty-second part, so that whatever some users take, eight others get their
+ * share. */
 #define USER_RESERVE 4u
 #define USER_SMALL   32u
-/** Of vm.max_map_count and RLIMIT_NOFILE, what rocid keeps for itself beside what it has when it
- *  starts; at most a quarter. Mappings: a page that faults divides one into three. Descriptors:
- * those that programs pass, administrators, captures. */
+/** The part of vm.max_map_count and RLIMIT_NOFILE that rocid reserves for itself, in addition to
+ * its use at the start; at most a quarter. Mappings: a page that faults splits one into three.
+ * Descriptors: those that programs pass, administrators, captures. */
 #define MAPPINGS_OWN	4096u
 #define DESCRIPTORS_OWN 512u
-/** Milliseconds for which a connection may say nothing when another one wants its place. */
+/** Milliseconds for which a connection may be silent if another one needs its place. */
 #define HELLO_PATIENCE_MS 1000u
 /** Entries of an SRQ that a step of a resize copies (half a MB at most), and of send queues that a
  *  step of DESTROY_AH has taken (those of one QP at least): a millisecond or two. */
 #define RESIZE_STEP   1024u
 #define SNAPSHOT_STEP WR_MAX
-/** Descriptors of applications whose closing may hang at the same time, on a thread each; of one
- *  user's connections, and of what his programs passed, so many of them. */
+/** Threads for closing descriptors of applications, which may hang; of these, threads for one
+ * user's connections, and for descriptors that the user's programs passed. */
 #define CLOSER_THREADS	    256u
 #define CLOSER_USER_THREADS 2u
 /** Descriptors that the programs of one user passed, and connections of theirs, that may wait to be
- *  closed: then no more are taken. Each costs a place in rocid's table of descriptors. */
+ * closed; beyond that no more are accepted. Each takes a place in rocid's table of descriptors. */
 #define CLOSING_USER_MAX 64u
 /** Places in the table of descriptors that rocid has the kernel make at the start, at most: those
  * of all sessions' channels fit (4 MB). */
 #define DESCRIPTOR_TABLE (2 * SESSION_MAX * SESSION_CHANNEL_MAX)
-/** One in so many of rocid's descriptors is for sessions that are there already. */
+/** One of this many descriptors of rocid is reserved for existing sessions. */
 #define DESCRIPTOR_RESERVE 8
-/** Milliseconds between looks whether more can be taken. */
+/** Milliseconds between checks whether more can be accepted. */
 #define HELD_MS 2u
-/** Destinations of one session that the kernel is looking for at the same time; each costs
- *  the control thread some look-ups a second. */
+/** Destinations of one session that the kernel resolves at the same time; each costs the control
+ * thread a few look-ups per second. */
 #define SESSION_RESOLVE_MAX 256u
 /** And of all, so that their look-ups leave the control thread time for commands. */
 #define RESOLVE_MAX (4 * SESSION_RESOLVE_MAX)
-/** Bytes that the kernel keeps of a session's unread replies: some dozens. Descriptors in them
- *  count against rocid's RLIMIT_NOFILE, and beyond that nobody's replies carry any. */
+/** Bytes of a session's unread replies that the kernel keeps: several dozen replies. Descriptors in
+ * them count against rocid's RLIMIT_NOFILE, and beyond it no reply can carry any. */
 #define SESSION_UNREAD_BYTES 16384
-/** Connections of administrators; one more takes the place of the one silent for longest. */
+/** Connections of administrators; a further one replaces the one that was silent for longest. */
 #define ADMIN_CLIENT_MAX 16u
 /** Bytes of an administrator's request, newline included: several times the longest command. */
 #define ADMIN_LINE_MAX 256u

@@ -20,7 +20,7 @@ static uint32_t sum(const uint8_t *from, unsigned n)
 }
 
 /* Bytes up to the end of the UDP header of a frame without VLAN tag, IP options and extension
- * headers whose lengths and IPv4 checksum are right; 0 for all others. */
+ * headers whose lengths and IPv4 checksum are correct; 0 for all others. */
 static uint16_t head_of(const uint8_t *frame, uint32_t len)
 {
 	const uint8_t *ip = frame + ETH_HLEN;
@@ -78,7 +78,7 @@ static bool same(const uint8_t *a, const uint8_t *b, unsigned from, unsigned to)
 	return !memcmp(a + from, b + from, to - from);
 }
 
-/* Where all but lengths, identification and checksums is the same. */
+/* Whether everything but lengths, identification and checksums is the same. */
 static bool same_flow(const struct gso_run *r, const uint8_t *frame)
 {
 	const unsigned ip = ETH_HLEN;
@@ -141,7 +141,7 @@ bool gso_split_begin(
 	uint16_t head = head_of(frame, len);
 	const uint8_t *ip = frame + ETH_HLEN;
 
-	/* No frame that is any good is shorter. */
+	/* No valid frame is shorter. */
 	if (!head || size < BTH_HLEN + ICRC_LEN || len == head || (uint32_t)head + size > room)
 		return false;
 	*s = (struct gso_split){
@@ -175,6 +175,6 @@ uint32_t gso_split_next(struct gso_split *s, uint8_t *out)
 		put_be16(ip + IP6_PLEN, (uint16_t)(ip_len - IP6_HLEN));
 	}
 	put_be16(udp + UDP_LEN, (uint16_t)(UDP_HLEN + payload));
-	put_be16(udp + UDP_CSUM, 0); /* never made on this way (decisions/0070) */
+	put_be16(udp + UDP_CSUM, 0); /* never computed on this path (decisions/0070) */
 	return s->head + payload;
 }

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file gso.h
- * Many RoCEv2 frames of one flow as one frame of the kernel's (UDP segmentation, Linux'
+ * Converts many RoCEv2 frames of one flow to one frame of the kernel (UDP segmentation, Linux'
  * UDP_SEGMENT), and back. Bytes only: no socket, no DPDK.
  *
  * The kernel cuts the UDP payload of such a super-frame into parts of the same length, the last may
- * be shorter, and gives each the headers of the whole: lengths and checksums made again, the IPv4
- * identification one more each time (RFC 6864 leaves it to us). Each part is the BTH to ICRC of one
- * frame. The ICRC covers the identification (IP4-17), not the checksums: so what is cut is what was
- * sealed, whoever cuts it, as long as the identifications of the frames ascend by one.
+ * be shorter, and gives each the headers of the whole: lengths and checksums recomputed, the IPv4
+ * identification incremented for each (RFC 6864 leaves it to the sender). Each part is the BTH to
+ * ICRC of one frame. The ICRC covers the identification (IP4-17), not the checksums: so the parts
+ * equal the sealed frames, whoever cuts them, as long as the identifications of the frames increase
+ * by one.
  */
 #ifndef GSO_H
 #define GSO_H
@@ -20,42 +21,42 @@
 
 /** Bytes of the longest headers of a frame that can be part of a run: no VLAN tag. */
 #define GSO_HEAD_MAX (ETH_HLEN + IP6_HLEN + UDP_HLEN)
-/** Bytes of the longest super-frame that is received: the IP length can say no more (IPv6, which
+/** Bytes of the longest super-frame that is received: the maximum of the IP length (IPv6, which
  * does not count its own header). */
 #define GSO_FRAME_MAX (ETH_HLEN + IP6_HLEN + 65535u)
-/** Bytes of the longest that we make: eight frames of path MTU 4096. The receiver begins with it
- * while we go on with the next; twice as long makes long messages slower, and streams no faster. */
+/** Bytes of the longest that we send: eight frames of path MTU 4096. The receiver starts with it
+ * while we build the next; twice the length makes long messages slower, and streams no faster. */
 #define GSO_RUN_BYTES (GSO_HEAD_MAX + 8u * (PATH_MTU_MAX + 64u))
-/** Frames of one: the kernel's UDP_MAX_SEGMENTS since 6.8, and half of it before. */
+/** Frames per super-frame: the kernel's UDP_MAX_SEGMENTS since 6.8, and half of it before. */
 #define GSO_RUN_MAX 64u
-/** Frames of one that is received. */
+/** Frames per received super-frame. */
 #define GSO_SEGMENTS_MAX 128u
 
-/** Frames that can go as one. */
+/** Frames that can be sent as one. */
 struct gso_run {
 	const uint8_t *first;
 	uint32_t bytes;	    /* of the super-frame so far */
 	uint32_t first_len; /* of the first frame, bytes */
 	uint16_t head;	    /* bytes of Ethernet, IP and UDP header */
 	uint16_t count;	    /* frames */
-	bool closed;	    /* the last is shorter: nothing can follow */
+	bool closed;	    /* the last is shorter: none can follow */
 };
 
 /**
  * Begins a run with the frame of @p len bytes at @p frame, which stays where it is.
- * @return false when it has to go by itself: it is no untagged RoCEv2 frame with a UDP checksum of
- *  0 whose lengths and IPv4 checksum are right. Those of a wrong frame must stay wrong.
+ * @return false if it must be sent singly: it is not an untagged RoCEv2 frame with a UDP checksum
+ * of 0 whose lengths and IPv4 checksum are correct. Those of a wrong frame must stay wrong.
  */
 bool gso_begin(struct gso_run *r, const uint8_t *frame, uint32_t len);
 
-/** Adds the next frame. @return false, and @p r is as before, when it is not of this run. */
+/** Adds the next frame. @return false, and @p r is unchanged, if it does not belong to this run. */
 bool gso_add(struct gso_run *r, const uint8_t *frame, uint32_t len);
 
-/** @return the UDP payload of each frame but the last, bytes. */
+/** @return the UDP payload of each frame except the last, bytes. */
 uint16_t gso_size(const struct gso_run *r);
 
 /** Writes the headers of the super-frame, r->head bytes, at @p head: its UDP checksum is the sum of
- *  the pseudo header, which the kernel goes on from (CHECKSUM_PARTIAL). */
+ * the pseudo header, which the kernel continues (CHECKSUM_PARTIAL). */
 void gso_write_head(const struct gso_run *r, uint8_t head[GSO_HEAD_MAX]);
 
 /** A super-frame that is being cut. */
@@ -72,10 +73,10 @@ struct gso_split {
 /**
  * Begins to cut the super-frame of @p len bytes at @p frame, which stays where it is meanwhile.
  * Nothing of it is trusted.
- * @param size  UDP payload of each part, as the kernel says
+ * @param size  UDP payload of each part, from the kernel
  * @param room  bytes that gso_split_next() may write
- * @return false when it is no such frame, its lengths contradict each other, or a part is longer
- *  than @p room.
+ * @return false if it is not such a frame, its lengths contradict each other, or a part is longer
+ * than @p room.
  */
 bool gso_split_begin(
 	struct gso_split *s, const uint8_t *frame, uint32_t len, uint16_t size, uint32_t room);

@@ -27,35 +27,36 @@
 #define VIRTIO_NET_HDR_GSO_UDP_L4 5
 #endif
 
-/* The ethdev's own ring, for what callbacks said was sent: emptied before it is filled. */
+/* The ethdev's own ring, for frames that callbacks reported as sent: emptied before it is
+ * filled. */
 #define SENT_MAX (2 * BURST)
 
 /* One message to the kernel: a frame or a run of them. */
 struct gso_message {
 	struct virtio_net_hdr vnet;
-	uint8_t head[GSO_HEAD_MAX]; /* right behind it */
+	uint8_t head[GSO_HEAD_MAX]; /* directly after it */
 	uint16_t frames;
 	uint32_t bytes;
 };
 _Static_assert(offsetof(struct gso_message, head) == sizeof(struct virtio_net_hdr), "one piece");
 
-/* One queue, its worker's, but for what the control thread asks of it. */
+/* One queue, which its worker owns, except for the control thread's requests. */
 struct gso_queue {
 	struct gsosock sock;
 	uint16_t ethdev;
 	uint16_t queue;
 	struct rte_mempool *pool;
-	uint32_t room; /* of its buffers, for a frame */
+	uint32_t room; /* room of its buffers, for a frame */
 	const struct rte_eth_rxtx_callback *on_rx, *on_tx;
 	/* receive */
-	uint32_t slot; /* that the kernel fills next */
+	uint32_t slot; /* the slot that the kernel fills next */
 	bool cutting;  /* `split` is of that slot */
 	struct gso_split split;
-	uint16_t split_vlan; /* its tag, which the kernel took off */
+	uint16_t split_vlan; /* its tag, which the kernel stripped */
 	bool split_tagged;
 	/* send */
-	struct rte_ring *sent; /* what the ethdev believes that it sent */
-	bool singly;	       /* this kernel takes no super-frames */
+	struct rte_ring *sent; /* what the ethdev counts as sent */
+	bool singly;	       /* this kernel accepts no super-frames */
 	struct gso_message message[BURST];
 	struct mmsghdr header[BURST];
 	struct iovec piece[3 * BURST];
@@ -73,8 +74,8 @@ struct gsoport {
 	uint16_t queues;
 	bool made;	       /* the ethdev */
 	uint64_t missed;       /* control thread */
-	uint64_t refused;      /* that gsoport_refused() has told; control thread */
-	struct rte_ring *none; /* never holds anything: what the ethdev itself receives */
+	uint64_t refused;      /* that gsoport_refused() has returned; control thread */
+	struct rte_ring *none; /* always empty: the ethdev's own receive ring */
 	struct gso_queue *queue[WORKER_MAX];
 };
 
@@ -115,7 +116,7 @@ static void release(struct gso_queue *q)
 	q->cutting = false;
 }
 
-/* As many frames of the super-frame as there is room for.  @return how many. */
+/* Takes as many frames of the super-frame as there is room for. @return how many. */
 static uint16_t cut(struct gso_queue *q, struct rte_mbuf **pkts, uint16_t room)
 {
 	uint32_t left = gso_split_count(&q->split);
@@ -152,8 +153,8 @@ static uint16_t copy_one(struct gso_queue *q, const struct gsosock_frame *f, str
 	return 1;
 }
 
-/* The frame, or super-frame, in the slot that is next.  @return how many frames it gave; 0: it
- * waits for buffers, or was thrown away and `slot` went on. */
+/* Takes the frame, or super-frame, in the next slot. @return how many frames it gave; 0: it waits
+ * for buffers, or was discarded and `slot` advanced. */
 static uint16_t take(
 	struct gso_queue *q, const struct gsosock_frame *f, struct rte_mbuf **pkts, uint16_t room)
 {
@@ -179,7 +180,7 @@ static uint16_t on_receive(
 
 	if (q->cutting)
 		n += cut(q, pkts + n, (uint16_t)(max - n));
-	/* Frames that are thrown away count too: this round has an end. */
+	/* Discarded frames count too, so that this round ends. */
 	for (unsigned i = 0; i < BURST && n < max && !q->cutting; i++) {
 		uint32_t slot = q->slot;
 		uint16_t got;
@@ -221,7 +222,7 @@ static struct iovec piece(const void *at, size_t len)
 	return (struct iovec){(void *)(uintptr_t)at, len};
 }
 
-/* Lays message @p msg out: the first of @p m, and those that can go with it. @return pieces. */
+/* Builds message @p msg: the first of @p m, and those that can join it. @return pieces. */
 static unsigned lay_out(struct gso_queue *q, struct gso_message *msg, struct iovec *io,
 	struct rte_mbuf **m, uint16_t n)
 {
@@ -255,7 +256,7 @@ static unsigned lay_out(struct gso_queue *q, struct gso_message *msg, struct iov
 	return 1u + msg->frames;
 }
 
-/* @return how many messages the frames made. */
+/* @return the number of messages. */
 static unsigned prepare(struct gso_queue *q, struct rte_mbuf **m, uint16_t n)
 {
 	struct iovec *io = q->piece;
@@ -287,12 +288,12 @@ static uint16_t count_sent(struct gso_queue *q, unsigned from, unsigned to)
 	return frames;
 }
 
-/* The kernel did not take message @p msg.  @return the frames that are lost with it, 0: it shall be
- * offered again later. */
+/* The kernel did not accept message @p msg. @return the frames that are lost with it, 0: offer it
+ * again later. */
 static uint16_t not_sent(struct gso_queue *q, const struct gso_message *msg, int err)
 {
 	if (err == EAGAIN || err == EINTR)
-		return 0; /* what it has to send already fills the socket */
+		return 0; /* unsent data fills the socket */
 	if (err == EINVAL && msg->frames > 1) {
 		q->singly = true; /* before Linux 6.2 */
 		return 0;
@@ -303,18 +304,19 @@ static uint16_t not_sent(struct gso_queue *q, const struct gso_message *msg, int
 	return msg->frames;
 }
 
-/* @return how many went, -1 and errno when the first did not. */
+/* @return how many were sent, -1 and errno if the first was not. */
 static int send_messages(struct gso_queue *q, unsigned from, unsigned to)
 {
 	int sent = sendmmsg(q->sock.fd, &q->header[from], to - from, MSG_DONTWAIT);
 
-	/* A netdev that was down leaves this in the socket, for who sends first when it is up. */
+	/* A netdev that was down leaves this error in the socket, for the first send after it is
+	 * up. */
 	if (sent < 0 && errno == ENETDOWN)
 		sent = sendmmsg(q->sock.fd, &q->header[from], to - from, MSG_DONTWAIT);
 	return sent;
 }
 
-/* What is done with stays in the caller's hands: the ethdev takes it next. */
+/* Sent buffers stay with the caller: the ethdev takes them next. */
 static uint16_t on_send(
 	uint16_t port, uint16_t queue, struct rte_mbuf **pkts, uint16_t n, void *arg)
 {
@@ -378,7 +380,7 @@ static int by_number(const void *a, const void *b)
 	return *(const int *)a - *(const int *)b;
 }
 
-/* In the order of their numbers, by which rxwake.c knows them. */
+/* In the order of their numbers, which rxwake.c relies on. */
 static int open_sockets(struct gsoport *g, char *why, unsigned why_size)
 {
 	int fd[WORKER_MAX];

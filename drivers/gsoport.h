@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file gsoport.h
- * A port on a netdev of the kernel's by packet sockets that take and give many frames at a time
- * (gso.h), where DPDK's own AF_PACKET port takes one. An ethdev of DPDK's that keeps nothing
- * (net_ring), whose callbacks send and receive on the thread of the worker that calls.
+ * A port on a kernel netdev by packet sockets that send and receive many frames at a time (gso.h),
+ * while DPDK's own AF_PACKET port handles one. It is a DPDK ethdev that stores nothing (net_ring),
+ * whose callbacks send and receive on the calling worker's thread.
  */
 #ifndef GSOPORT_H
 #define GSOPORT_H
@@ -12,7 +12,7 @@
 #include <stdint.h>
 #include "port.h"
 
-/** What port_info.driver says of it. */
+/** Its port_info.driver. */
 #define GSOPORT_DRIVER "packet_gso"
 
 struct gsoport;
@@ -20,34 +20,34 @@ struct rte_eth_stats;
 struct rte_mempool;
 
 /**
- * Opens the sockets, one for each of @p queues, on netdev @p netdev, and makes the ethdev. Control
- * thread, as all here.
+ * Opens the sockets, one for each of @p queues, on netdev @p netdev, and creates the ethdev.
+ * Control thread, like all functions here.
  * @param ethdev  receives the port id
  * @param why     receives a sentence that says what to do when this fails
- * @return NULL with errno set when it fails.
+ * @return NULL with errno set if it fails.
  */
 struct gsoport *gsoport_create(
 	const char *netdev, uint16_t queues, uint16_t *ethdev, char *why, unsigned why_size);
 
-/** Puts into @p info, which port_probe() filled, what only the netdev knows: driver and MAC. */
+/** Sets driver and MAC in @p info, which port_probe() filled: only the netdev has them. */
 void gsoport_describe(const struct gsoport *g, struct port_info *info);
 
 /**
- * Has queue q send and receive, into buffers of @p pool[q]. Its ethdev is open, no worker uses the
- * port yet; callbacks that are added later see what it received.
+ * Makes queue q send and receive, into buffers of @p pool[q]. Its ethdev is open, no worker uses
+ * the port yet; callbacks that are added later see the frames that it received.
  * @return 0 or -ENOMEM.
  */
 int gsoport_start(struct gsoport *g, struct rte_mempool *const pool[]);
 
-/** Takes the callbacks away again, before port_close(); also of NULL, or when none are there. No
- *  worker uses the port any more. */
+/** Removes the callbacks, before port_close(); NULL, or a port without callbacks, is allowed. No
+ * worker uses the port any more. */
 void gsoport_stop(struct gsoport *g);
 
-/** Frees all, the ethdev too, which port_close() has closed; also of NULL. */
+/** Frees everything, including the ethdev, which port_close() has closed; NULL is allowed. */
 void gsoport_destroy(struct gsoport *g);
 
-/** Puts what was counted since gsoport_create() in the place of what the ethdev knows.
- *  @param g  the struct gsoport */
+/** Replaces the ethdev's counters by those counted since gsoport_create(). @param g the struct
+ * gsoport */
 void gsoport_count(void *g, struct rte_eth_stats *stats);
 
 /**

@@ -15,21 +15,21 @@
 #include "gsosock.h"
 #include "headers.h"
 
-/* A slot holds a super-frame (GSO_FRAME_MAX) and what the kernel says of it. 17 pages, so that the
- * first lines of the slots do not all want the same place of a cache; 15 of them fill, but for one
+/* A slot holds a super-frame (GSO_FRAME_MAX) and the kernel's header for it. 17 pages, so that the
+ * first lines of the slots do not all map to the same cache set; 15 of them fill, except for one
  * page, a block of 256, which is what the kernel allocates. */
 #define PAGE	    4096u
 #define SLOT	    (17 * PAGE)
 #define BLOCK	    (255 * PAGE)
 #define BLOCK_SLOTS (BLOCK / SLOT)
-/* 240 slots, 16 MB. They are filled in turn, so what is in use is all of it: with 64 MB each byte
- * of a long message goes to memory and back (4 KiB messages 25 Gb/s at best, 35 so). But a small
- * frame takes a slot too, and a thread that is paused for some 100 us must find the windows of some
- * QPs there. */
+/* 240 slots, 16 MB. They are filled in turn, so all of it is in use: with 64 MB each byte of a long
+ * message goes to memory and back (4 KiB messages: 25 Gb/s at best, against 35). But a small frame
+ * takes a slot too, and the ring must hold the windows of several QPs while a thread is paused for
+ * about 100 us. */
 #define BLOCKS	   16u
 #define BLOCKS_MIN 2u
-/* What a NIC may have to send before the socket says that it is full: some bursts of 32 frames of
- * path MTU 4096. The system's limit (net.core.wmem_max) holds where this cannot be had. */
+/* Unsent data of a NIC before the socket reports that it is full: several bursts of 32 frames of
+ * path MTU 4096. The system's limit (net.core.wmem_max) applies if this cannot be set. */
 #define SEND_ROOM (4 << 20)
 
 static void slots_of(struct tpacket_req *r, unsigned blocks)
@@ -61,8 +61,8 @@ static int make_ring(struct gsosock *s)
 	return 0;
 }
 
-/* All else that the netdev carries, frames of 64 KB of TCP too, would take slots and be copied to
- * them for nothing. A tag that is still there is looked at by the worker. */
+/* Otherwise all other traffic of the netdev, including frames of 64 KB of TCP, would be copied into
+ * slots for nothing. The worker checks a VLAN tag that is still present. */
 static int take_roce(int fd)
 {
 	static struct sock_filter code[] = {
@@ -104,7 +104,7 @@ static int prepare(int fd)
 	return 0;
 }
 
-/* The kernel finds a number that no other has. */
+/* The kernel chooses a unique number. */
 static int join(int fd, int *fanout)
 {
 	const int flow = PACKET_FANOUT_HASH << 16;
@@ -138,11 +138,10 @@ int gsosock_open(struct gsosock *s, const char *netdev, int *fanout, char *why, 
 	if (!err && fanout)
 		err = join(s->fd, fanout);
 	if (err == -ENODEV)
-		snprintf(why, why_size, "there is no netdev %s: see `ip link` for those that are",
-			netdev);
+		snprintf(why, why_size, "there is no netdev %s: `ip link` lists them", netdev);
 	else if (err == -ENOMEM)
 		snprintf(why, why_size,
-			"no memory for the packet socket of netdev %s: leave --gso out", netdev);
+			"no memory for the packet socket of netdev %s: remove --gso", netdev);
 	else if (err == -EMFILE || err == -ENFILE)
 		snprintf(why, why_size,
 			"no descriptor for the packet socket of netdev %s (%s): raise the limit of "
@@ -151,7 +150,7 @@ int gsosock_open(struct gsosock *s, const char *netdev, int *fanout, char *why, 
 	else if (err)
 		snprintf(why, why_size,
 			"cannot open a packet socket on netdev %s (%s): run as root or with "
-			"CAP_NET_RAW; without --gso, if the kernel is older than 4.20",
+			"CAP_NET_RAW, and without --gso if the kernel is older than 4.20",
 			netdev, strerror(-err));
 	return err;
 }
@@ -198,7 +197,7 @@ void gsosock_release(const struct gsosock *s, uint32_t slot)
 
 uint32_t gsosock_missed(const struct gsosock *s)
 {
-	struct tpacket_stats stats; /* the kernel begins anew each time */
+	struct tpacket_stats stats; /* the kernel resets the count each time */
 	socklen_t size = sizeof(stats);
 
 	if (getsockopt(s->fd, SOL_PACKET, PACKET_STATISTICS, &stats, &size))

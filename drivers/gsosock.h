@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file gsosock.h
- * A packet socket that sends and receives super-frames of the kernel's (PACKET_VNET_HDR), with a
- * ring in memory for what it receives (TPACKET_V2): looking into it costs no system call.
+ * A packet socket that sends and receives super-frames of the kernel (PACKET_VNET_HDR), with a
+ * receive ring in memory (TPACKET_V2): polling it costs no system call.
  */
 #ifndef GSOSOCK_H
 #define GSOSOCK_H
@@ -12,28 +12,28 @@
 #include <stdint.h>
 
 struct gsosock {
-	int fd; /* negative: none, and why (a negative errno) */
+	int fd; /* negative: none, and the reason (a negative errno) */
 	uint8_t *ring;
 	size_t size;	/* of the ring, bytes */
 	uint32_t slots; /* in it */
 };
 
-/** What lies in a slot. Nothing of `data` is trusted. */
+/** The contents of a slot. `data` is not trusted. */
 struct gsosock_frame {
 	const uint8_t *data;
 	uint32_t len;
-	bool whole;	   /* it was not cut short */
+	bool whole;	   /* it was not truncated */
 	uint8_t gso_type;  /* VIRTIO_NET_HDR_GSO_... */
 	uint16_t gso_size; /* of a super-frame */
-	bool tagged;	   /* the kernel took a VLAN tag off */
+	bool tagged;	   /* the kernel stripped a VLAN tag */
 	uint16_t vlan;	   /* its TCI */
 };
 
 /**
- * Has socket @p s->fd, which is AF_PACKET and not bound, receive RoCE frames of netdev @p netdev,
- * and none that this machine sends. Where there is none, this fails with what s->fd says.
- * @param fanout  NULL: it has no companions. Else they share what comes in, by flow; the first
- *  finds -1 and leaves their group's number there.
+ * Makes socket @p s->fd, which is AF_PACKET and not bound, receive RoCE frames of netdev @p netdev,
+ * except those that this machine sends. Without a socket, this fails with the error in s->fd.
+ * @param fanout  NULL: a single socket. Otherwise several sockets share the frames, by flow; the
+ * first finds -1 and stores the group's number there.
  * @param why     receives a sentence that says what to do when this fails
  * @return 0 or a negative errno; gsosock_close() in both cases.
  */
@@ -44,7 +44,7 @@ void gsosock_close(struct gsosock *s);
 /** @return whether the kernel has put a frame into slot @p slot, which is @p f then. */
 bool gsosock_look(const struct gsosock *s, uint32_t slot, struct gsosock_frame *f);
 
-/** Gives slot @p slot back to the kernel. */
+/** Returns slot @p slot to the kernel. */
 void gsosock_release(const struct gsosock *s, uint32_t slot);
 
 /** @return frames that found no slot since the last call. */

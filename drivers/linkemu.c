@@ -12,8 +12,7 @@
 #include "frame.h"
 #include "linkemu.h"
 
-/* A packet that waits for its successor waits no longer than this: the last one of a message
- * has none. */
+/* The longest time that a packet waits for its successor: the last one of a message has none. */
 #define REORDER_WAIT_NS 1000000u
 
 struct held {
@@ -25,9 +24,10 @@ struct held {
 struct linkemu {
 	const struct linkemu_config *cfg;
 	uint32_t taken; /* the number of `cfg` */
-	uint64_t since; /* packets that had come before it */
-	bool perfect;	/* it spoils nothing */
-	/* The control thread's: the number of what `cfg` shall be, slot[number % 2]. */
+	uint64_t since; /* packets that had arrived before it */
+	bool perfect;	/* it impairs nothing */
+	/* Written by the control thread: the number of the configuration to use, slot[number %
+	 * 2]. */
 	_Atomic uint32_t told;
 	struct linkemu_config slot[2];
 	uint16_t ethdev;
@@ -40,13 +40,13 @@ struct linkemu {
 	uint64_t random;
 	struct rte_mbuf *late; /* lets its successor pass */
 	uint64_t late_due;
-	uint32_t head; /* held[head..tail) are under way, in the order in which they leave */
+	uint32_t head; /* held[head..tail) are in flight, in the order in which they leave */
 	uint32_t tail;
 	struct held held[LINKEMU_HELD];
 	struct linkemu_counters count;
 };
 
-/* splitmix64: any seed is a good one. */
+/* splitmix64: every seed is a good one. */
 static uint64_t next_random(struct linkemu *l)
 {
 	uint64_t z = l->random += 0x9E3779B97F4A7C15ull;
@@ -56,7 +56,7 @@ static uint64_t next_random(struct linkemu *l)
 	return z ^ z >> 31;
 }
 
-/* One draw each time, happen or not, so that one fault's rate does not move the others. */
+/* One draw each time, hit or not, so that one fault's rate does not affect the others. */
 static bool happens(struct linkemu *l, double probability)
 {
 	return (double)(next_random(l) >> 11) * 0x1p-53 < probability;
@@ -100,7 +100,7 @@ static void damage(struct linkemu *l, struct rte_mbuf *m)
 	}
 }
 
-/* Lets a packet go on, behind the one that it overtakes or before the one that it lets pass. */
+/* Forwards a packet, after the one that it overtakes or before the one that it lets pass. */
 static void forward(struct linkemu *l, struct rte_mbuf *m, uint64_t now)
 {
 	uint64_t due = now + l->cfg->delay_ns;
@@ -140,7 +140,7 @@ static void roce(struct linkemu *l, struct rte_mbuf *m, uint64_t now)
 
 /* --- which queue ---------------------------------------------------------------------- */
 
-/* What RSS hashes: both addresses and the UDP ports. RoCEv1 has none. */
+/* The input of RSS: both addresses and the UDP ports. RoCEv1 has none. */
 static uint32_t flow_hash(const struct rte_mbuf *m)
 {
 	uint32_t h = 2166136261u; /* FNV-1a */
@@ -166,7 +166,7 @@ static uint16_t choose_queue(struct linkemu *l, const struct rte_mbuf *m)
 	return (uint16_t)(flow_hash(m) % l->queues);
 }
 
-/* What has arrived leaves: here, or by the link of the queue that it chooses. */
+/* Packets that have arrived leave: here, or by the link of the queue that they choose. */
 static uint16_t leave(struct linkemu *l, struct rte_mbuf **pkts, uint16_t room, uint64_t now)
 {
 	uint16_t out = 0;
@@ -190,7 +190,7 @@ static uint16_t leave(struct linkemu *l, struct rte_mbuf **pkts, uint16_t room, 
 	return out;
 }
 
-/* Faults begin anew: `mask` and `nth` count from here. */
+/* Faults restart: `mask` and `nth` count from here. */
 static void take(struct linkemu *l, uint32_t number)
 {
 	l->cfg = &l->slot[number % 2];
@@ -210,7 +210,8 @@ static uint16_t on_receive(
 
 	if (told != l->taken)
 		take(l, told);
-	if (l->perfect && l->head == l->tail && !l->late) { /* no packet is looked at for nothing */
+	if (l->perfect && l->head == l->tail && !l->late) { /* without impairments no packet is
+							     * examined */
 		l->count.packets += n;
 		return n;
 	}

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file linkemu.h
- * The emulated link: what a bad cable, a full switch or a long way does to RoCE packets, on the
- * receive side of any port. Other frames pass untouched, so that ARP and the kernel's traffic
- * neither suffer nor disturb a repeatable run. The same seed and the same packets give the
- * same faults.
+ * The emulated link: the effects of a bad cable, a full switch or a long path on RoCE packets, on
+ * the receive side of any port. Other frames pass unchanged, so that ARP and the kernel's traffic
+ * neither suffer nor disturb a repeatable run. The same seed and the same packets give the same
+ * faults.
  */
 #ifndef LINKEMU_H
 #define LINKEMU_H
@@ -12,32 +12,32 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/** By which receive queue of its port a packet comes out of the link, where there are several. */
+/** The receive queue on which a packet leaves the link, if the port has several. */
 enum linkemu_spread {
-	LINKEMU_STAY, /* the one that it came in by */
-	LINKEMU_HASH, /* as RSS: all of a flow by the same, but not by the one that its QP wants */
+	LINKEMU_STAY,	/* the one on which it arrived */
+	LINKEMU_HASH,	/* like RSS: all packets of a flow on the same queue, but not on its QP's */
 	LINKEMU_RANDOM, /* any */
 };
 
-/** Packets that can be under way in one direction; more are lost. */
+/** Packets that can be in flight in one direction; more are lost. */
 #define LINKEMU_HELD 1024u
 
 /** Probabilities are in [0, 1]. All zeroes: a perfect link. */
 struct linkemu_config {
 	double loss;
 	double dup;	    /* arrives twice */
-	double reorder;	    /* changes places with its successor */
-	double corrupt;	    /* one bit of it flips */
-	double truncate;    /* its end is missing */
-	uint32_t drop_nth;  /* each n-th packet is lost; 0: none */
+	double reorder;	    /* is swapped with its successor */
+	double corrupt;	    /* one bit is flipped */
+	double truncate;    /* truncated at the end */
+	uint32_t drop_nth;  /* every n-th packet is lost; 0: none */
 	uint64_t drop_mask; /* bit i set: the i-th of the first 64 packets is lost */
 	uint64_t delay_ns;
 	uint64_t seed;
 	enum linkemu_spread spread;
 };
 
-/** @return whether a link of @p cfg keeps packets for a while, or lays them aside for another
- *  queue, so that it must be polled. */
+/** @return whether a link of @p cfg delays packets, or moves them to another queue, so that it must
+ * be polled. */
 static inline bool linkemu_holds(const struct linkemu_config *cfg)
 {
 	return cfg->delay_ns || cfg->reorder > 0 || cfg->spread != LINKEMU_STAY;
@@ -53,7 +53,7 @@ static inline bool linkemu_is_perfect(const struct linkemu_config *cfg)
 	       cfg->spread == LINKEMU_STAY;
 }
 
-/** What became of the packets; each is counted once for each thing that befell it. */
+/** The effects on packets; each packet counts once for each effect. */
 struct linkemu_counters {
 	uint64_t packets;
 	uint64_t lost;
@@ -61,8 +61,8 @@ struct linkemu_counters {
 	uint64_t reordered;
 	uint64_t corrupted;
 	uint64_t truncated;
-	uint64_t overflow; /* lost because LINKEMU_HELD were under way */
-	uint64_t spread;   /* left by another queue than the one they came in by */
+	uint64_t overflow; /* lost because LINKEMU_HELD were in flight */
+	uint64_t spread;   /* left on another queue than the one on which they arrived */
 };
 
 /** @return the name of the i-th counter in declaration order, NULL beyond the last. */
@@ -73,8 +73,7 @@ struct linkemu;
 /**
  * Reads "loss=0.01,dup=P,reorder=P,corrupt=P,truncate=P,nth=N,mask=HEX,delay=50us,seed=N,
  * spread=hash" (or random). A time is a number with ns, us or ms. Empty text is a perfect link.
- * @param why  receives a sentence that names what is wrong
- * @return 0 or -EINVAL.
+ * @param why  receives a sentence that says what is wrong @return 0 or -EINVAL.
  */
 int linkemu_parse(struct linkemu_config *cfg, const char *text, char *why, unsigned why_size);
 
@@ -95,17 +94,17 @@ struct linkemu *linkemu_attach(uint16_t ethdev, uint16_t queue, const struct lin
  */
 int linkemu_join(struct linkemu *const links[], uint16_t n);
 
-/** @return what @p l was told last. The thread that calls linkemu_change(). */
+/** @return the last configuration of @p l. The thread that calls linkemu_change(). */
 const struct linkemu_config *linkemu_config(const struct linkemu *l);
 
 /**
- * Has @p l be as @p cfg says from its next burst on; how it spreads stays as it is. One thread,
- * any; it waits until no burst goes on that began before (worker_grace()) before it calls again.
+ * Applies @p cfg to @p l from its next burst on, except for `spread`. Any single thread, which
+ * waits until all earlier bursts have ended (worker_grace()) before it calls again.
  */
 void linkemu_change(struct linkemu *l, const struct linkemu_config *cfg);
 
-/** Takes the link away and frees it with what is under way; no thread polls the queue. NULL is
- *  harmless. */
+/** Removes the link and frees it with the packets in flight; no thread polls the queue. NULL is
+ * allowed. */
 void linkemu_detach(struct linkemu *l);
 
 /** Adds the counters of @p l to @p sum. Any thread. */

@@ -62,7 +62,7 @@ static int parse_spread(enum linkemu_spread *out, const char *text)
 	return *out == LINKEMU_HASH || !strcmp(text, "random") ? 0 : -EINVAL;
 }
 
-/* Returns -ENOENT for an unknown key. *wanted says what a right value looks like. */
+/* Returns -ENOENT for an unknown key. *wanted describes a valid value. */
 static int set_key(
 	struct linkemu_config *cfg, const char *key, const char *value, const char **wanted)
 {
@@ -119,8 +119,8 @@ int linkemu_parse(struct linkemu_config *cfg, const char *text, char *why, unsig
 		err = set_key(cfg, key, value ? value : "", &wanted);
 		if (err == -ENOENT)
 			snprintf(why, why_size,
-				"'%s' is none of loss, dup, reorder, corrupt, truncate, nth, mask, "
-				"delay, seed, spread",
+				"'%s' is not one of loss, dup, reorder, corrupt, truncate, nth, "
+				"mask, delay, seed, spread",
 				key);
 		else if (err)
 			snprintf(why, why_size, "'%s' needs %s", key, wanted);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file ringpair.h
- * Two net_ring ports of this process, connected crosswise: a link without a NIC. linkemu.h
- * spoils it.
+ * Two net_ring ports of this process, connected to each other: a link without a NIC. linkemu.h
+ * impairs it.
  */
 #ifndef RINGPAIR_H
 #define RINGPAIR_H
@@ -13,8 +13,8 @@
 #define RINGPAIR_DEPTH 512u
 
 /**
- * Makes the pair number @p number with @p queues queues a port. What port A sends by queue i,
- * port B receives on queue i.
+ * Creates pair @p number with @p queues queues per port. Port B receives on queue i what port A
+ * sends on queue i.
  * @param ethdev  receives the two ethdev port ids
  * @return 0 or a negative errno.
  */

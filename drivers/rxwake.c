@@ -14,7 +14,7 @@ static bool is(const struct port_info *info, const char *driver)
 	return !strcmp(info->driver, driver);
 }
 
-/* One socket a queue, or we do not know which is which. */
+/* One socket per queue; otherwise the queues cannot be told apart. */
 static bool by_socket(
 	struct dataplane *dp, uint32_t index, const struct port_info *info, int domain)
 {
@@ -44,7 +44,7 @@ static enum port_wake by_interrupt(
 
 static enum port_wake install(struct dataplane *dp, uint32_t index, const struct port_info *info)
 {
-	if (is(info, "net_ring")) /* a worker receives by a queue what it sends by it */
+	if (is(info, "net_ring")) /* a worker receives on a queue what it sends on it */
 		return PORT_WAKE_SELF;
 	if (is(info, "net_af_packet") || is(info, GSOPORT_DRIVER))
 		return by_socket(dp, index, info, AF_PACKET) ? PORT_WAKE_FD : PORT_WAKE_NOT;
@@ -60,7 +60,7 @@ enum port_wake rxwake_install(
 
 	if (dp->idle == IDLE_ADAPTIVE && !held)
 		wake = install(dp, index, info);
-	/* All queues or none; those that have no descriptor are told here. */
+	/* All queues or none; those without a descriptor are reported here. */
 	for (uint16_t q = 0; wake < PORT_WAKE_FD && q < info->rx_queues; q++)
 		port_wakes(dp, index, q, wake, -1);
 	return wake;
@@ -69,9 +69,9 @@ enum port_wake rxwake_install(
 const char *rxwake_name(enum port_wake wake)
 {
 	static const char *const name[] = {
-		[PORT_WAKE_NOT] = "by looking each 2 ms",
+		[PORT_WAKE_NOT] = "by a check every 2 ms",
 		[PORT_WAKE_SELF] = "by itself",
-		[PORT_WAKE_FD] = "by its socket",
+		[PORT_WAKE_FD] = "through its socket",
 		[PORT_WAKE_INTERRUPT] = "by interrupt",
 	};
 

@@ -15,8 +15,8 @@
 #include "limits.h"
 #include "share.h"
 
-/* Frames of the AF_PACKET ring, each direction: a thread that is paused for some milliseconds
- * must find all windows of some QPs in it. */
+/* Frames of the AF_PACKET ring, each direction: it must hold the windows of several QPs while a
+ * thread is paused for some milliseconds. */
 #define RING_FRAMES	2048u
 #define RING_FRAMES_MIN 256u /* some windows */
 #define FRAMES_A_BLOCK	8u   /* of MBUF_ROOM: whole pages */
@@ -26,7 +26,7 @@ static void device_name(char name[RTE_ETH_NAME_MAX_LEN], const char *netdev)
 	snprintf(name, RTE_ETH_NAME_MAX_LEN, "net_af_packet_%s", netdev);
 }
 
-/* The driver locks its rings in memory, which a user without CAP_IPC_LOCK may do with 8 MiB. */
+/* The driver locks its rings in memory; without CAP_IPC_LOCK the limit is 8 MiB. */
 static bool may_lock(size_t size)
 {
 	void *p = mmap(NULL, size, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_LOCKED, -1, 0);
@@ -59,8 +59,7 @@ int share_create(
 	int err;
 
 	if (!if_nametoindex(netdev)) {
-		snprintf(why, why_size, "there is no netdev %s: see `ip link` for those that are",
-			netdev);
+		snprintf(why, why_size, "there is no netdev %s: `ip link` lists them", netdev);
 		return -ENODEV;
 	}
 	/* RoCE frames are no longer, whatever the netdev's MTU is now or later. */
@@ -86,7 +85,7 @@ void share_remove(const char *netdev)
 	rte_eal_hotplug_remove("vdev", name);
 }
 
-/* As many frames as ring_frames() gave them: a mapping of any other size is refused. */
+/* Exactly as many frames as ring_frames() chose: a mapping of any other size is refused. */
 bool share_map(struct share_rings *r, int fd)
 {
 	for (r->frames = RING_FRAMES; r->frames >= RING_FRAMES_MIN; r->frames /= 2) {
@@ -121,10 +120,10 @@ static int guard_socket(int family, const char *netdev, bool whole)
 
 	if (fd < 0)
 		return -errno;
-	if (whole) /* or they are cut: nothing is lost but time */
+	if (whole) /* otherwise they are cut, which only costs time */
 		setsockopt(fd, IPPROTO_UDP, UDP_GRO, &one, sizeof(one));
-	/* The device first: then other netdevs' port 4791 stays free. The filter before bind:
-	 * nothing is ever queued. */
+	/* The device first, so that other netdevs' port 4791 stays free. The filter before bind, so
+	 * that nothing is ever queued. */
 	if (setsockopt(fd, SOL_SOCKET, SO_BINDTODEVICE, netdev, (socklen_t)strlen(netdev)) ||
 		setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &filter, sizeof(filter)) ||
 		(v6 && setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &one, sizeof(one))) ||
@@ -145,13 +144,12 @@ int share_guard(struct share_guard *g, const char *netdev, bool whole, char *why
 	for (unsigned i = 0; i < 2; i++) {
 		int fd = guard_socket(family[i], netdev, whole);
 
-		if (fd == -EAFNOSUPPORT) /* a kernel without IPv6 does not answer it either */
+		if (fd == -EAFNOSUPPORT) /* a kernel without IPv6 does not answer to it either */
 			continue;
 		if (fd < 0) {
 			share_unguard(g);
 			snprintf(why, why_size,
-				fd == -ENODEV
-					? "there is no netdev %s: see `ip link` for those that are"
+				fd == -ENODEV ? "there is no netdev %s: `ip link` lists them"
 				: fd == -EADDRINUSE
 					? "UDP port 4791 of netdev %s is taken: stop the "
 					  "other rocid or "
@@ -184,7 +182,7 @@ static int find_guard(const struct share_vlans *v, uint32_t ifindex)
 	return -1;
 }
 
-/* @return 0, also when the netdev went meanwhile, or a negative errno. */
+/* @return 0, even if the netdev has disappeared, or a negative errno. */
 static int guard_vlan(struct share_vlans *v, uint32_t ifindex, char *why, unsigned why_size)
 {
 	char netdev[IF_NAMESIZE];

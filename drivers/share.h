@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file share.h
- * Standing beside the kernel on one of its netdevs (design.md 1, "share"): an AF_PACKET port
- * sees copies of the frames, so the kernel must be kept from answering those for port 4791
- * with ICMP "port unreachable".
+ * Sharing a netdev with the kernel (design.md 1, "share"): an AF_PACKET port sees copies of the
+ * frames, so the kernel must be kept from answering those for port 4791 with ICMP "port
+ * unreachable".
  */
 #ifndef SHARE_H
 #define SHARE_H
@@ -12,11 +12,11 @@
 #include <stdint.h>
 #include "limits.h"
 
-/** Ethernet MTU up to which share_create()'s frames reach: the netdev's may rise to it. */
+/** The largest Ethernet MTU for share_create()'s frames: the netdev's may rise to it. */
 #define SHARE_MTU_MAX (MBUF_ROOM - 256u)
 
 /**
- * Makes an AF_PACKET ethdev on netdev @p netdev.
+ * Creates an AF_PACKET ethdev on netdev @p netdev.
  * @param queues  one for each worker
  * @param ethdev  receives the port id
  * @param why     receives a sentence that says what to do when this fails
@@ -28,16 +28,15 @@ int share_create(
 /** Removes an ethdev that share_create() made and that is closed. */
 void share_remove(const char *netdev);
 
-/** The rings of a packet socket in memory, once more than the driver has them there. */
+/** A second mapping of a packet socket's rings, in addition to the driver's. */
 struct share_rings {
 	uint8_t *rx, *tx;
 	unsigned frames; /* of each, MBUF_ROOM bytes apart, of TPACKET_V2 */
 };
 
 /**
- * Maps the rings of @p fd, a socket of a device that share_create() made. The socket lives no
- * shorter than this.
- * @return false when it cannot be done.
+ * Maps the rings of @p fd, a socket of a device that share_create() made. The socket must outlive
+ * the mapping. @return false if it fails.
  */
 bool share_map(struct share_rings *r, int fd);
 
@@ -49,17 +48,17 @@ struct share_guard {
 };
 
 /**
- * Binds port 4791 of @p netdev, both protocols, to sockets that drop every datagram before it
- * is queued. The netdev's other ports are the kernel's as before.
- * @param whole  they take super-frames (gso.h) as they are: the kernel would cut each first, to
- *               drop the parts
+ * Binds port 4791 of @p netdev, both protocols, to sockets that drop every datagram before it is
+ * queued. The kernel keeps the netdev's other ports.
+ * @param whole  they accept whole super-frames (gso.h), which the kernel would otherwise cut only
+ * to drop the parts
  * @param why    receives a sentence that says what to do when this fails
  * @return 0 or a negative errno.
  */
 int share_guard(
 	struct share_guard *g, const char *netdev, bool whole, char *why, unsigned why_size);
 
-/** Gives the port back to the kernel. */
+/** Returns the port to the kernel. */
 void share_unguard(struct share_guard *g);
 
 /** The guards of the VLAN netdevs on top of one. */
@@ -70,9 +69,9 @@ struct share_vlans {
 };
 
 /**
- * Has @p v guard the @p n netdevs @p ifindex and no others; what it guards already stays guarded
- * all the time.
- * @param why  receives a sentence that says what to do when one cannot be guarded; the others are
+ * Makes @p v guard the @p n netdevs @p ifindex and no others; netdevs that it already guards stay
+ * guarded throughout. @param why receives a sentence that says what to do if one cannot be guarded;
+ * the others are
  * @return 0 or a negative errno.
  */
 int share_guard_vlans(

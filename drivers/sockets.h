@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file sockets.h
- * The sockets that a driver of DPDK has opened on a netdev: it does not tell them, but the kernel
- * tells what ours are.
+ * The sockets that a DPDK driver has opened on a netdev: the driver does not expose them, but the
+ * kernel lists those of this process.
  */
 #ifndef SOCKETS_H
 #define SOCKETS_H
@@ -11,8 +11,8 @@
 
 /**
  * Finds this process's sockets of @p domain (AF_PACKET, AF_XDP) on netdev @p ifindex, in the order
- * of its queues: a driver opens them one after the other, so they have ascending numbers. An XDP
- * socket does not tell where it is: all are found.
+ * of its queues: a driver opens them in order, so their numbers ascend. An XDP socket does not
+ * reveal its netdev: all are found.
  * @return their number; the first WORKER_MAX are in @p fd.
  */
 unsigned sockets_find(int domain, unsigned ifindex, int fd[WORKER_MAX]);

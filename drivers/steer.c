@@ -7,7 +7,7 @@
 #include "headers.h"
 #include "steer.h"
 
-/* The reserved byte and DestQP as one field: it lies at an even place, as some NICs want. */
+/* The reserved byte and DestQP as one field: its offset is even, as some NICs require. */
 #define DESTQP_AT BTH_RESV8A
 /* The bits of a QPN that name its home. */
 #define WORKER_BITS QPN_MAKE(0, WORKER_MAX - 1, 0)
@@ -59,7 +59,7 @@ static unsigned match_net(struct steer_rule *r, enum steer_net net)
 	return 3;
 }
 
-/* Behind the last item: QPNs whose home is @p worker. */
+/* The last item: QPNs whose home is @p worker. */
 static void match_raw(
 	struct steer_rule *r, struct rte_flow_item *p, enum steer_net net, uint16_t worker)
 {
@@ -140,13 +140,14 @@ static struct rte_flow *install(uint16_t ethdev, const struct steer_rule *r, boo
 	const struct rte_flow_action *action = counts ? counted : r->action;
 	struct rte_flow_error err;
 
-	/* Both: net_tap says yes to validate and no to create. */
+	/* Both: net_tap accepts validate but refuses create. */
 	if (rte_flow_validate(ethdev, &attr, r->pattern, action, &err))
 		return NULL;
 	return rte_flow_create(ethdev, &attr, r->pattern, action, &err);
 }
 
-/* All rules of a rung or none: half of them would leave the other half's QPs to chance. */
+/* All rules of a rung or none: with half of them the other half's QPs would be steered at
+ * random. */
 static bool stand_on(struct steer *s, uint16_t ethdev, enum steer_rung rung, enum steer_net net,
 	uint16_t queues, bool counts)
 {
@@ -168,7 +169,7 @@ static bool stand_on(struct steer *s, uint16_t ethdev, enum steer_rung rung, enu
 	return false;
 }
 
-/* A rule that counts is worth a question, not a rung. */
+/* Try a rule that counts, but do not give up the rung if it is refused. */
 static bool stand_counting(
 	struct steer *s, uint16_t ethdev, enum steer_rung rung, enum steer_net net, uint16_t queues)
 {

@@ -22,8 +22,8 @@
 #include "path.h"
 #include "tap.h"
 
-/* The thread looks often while frames come and seldom when none do. The netdev wakes it, workers do
- * not: that would be a system call of theirs. */
+/* The thread polls often while frames arrive and rarely otherwise. The netdev wakes it; workers do
+ * not, because they would need a system call. */
 #define PAUSE_MIN_NS 20000l
 #define PAUSE_MAX_NS 1000000l
 #define HOT_ROUNDS   200 /* of PAUSE_MIN before it slows down */
@@ -32,16 +32,17 @@
 
 struct tap {
 	struct tap_config cfg;
-	struct rte_mempool *pool; /* of what the kernel sends; only the thread takes from it */
-	struct rte_mbuf *spare;	  /* the buffer that the next frame is read into */
+	struct rte_mempool *pool; /* of frames that the kernel sends; only the thread allocates from
+				   * it */
+	struct rte_mbuf *spare;	  /* the buffer for the next frame */
 	pthread_t thread;
 	bool started;
 	_Atomic bool stop;
 	_Atomic uint64_t mac; /* mac_word(); tap_remember_mac() */
 	/* the thread */
-	int fd; /* -1: the netdev was deleted and could not be made again yet */
+	int fd; /* -1: the netdev was deleted and could not be created again yet */
 	bool carrier;
-	uint64_t link_at; /* when the port's link was last looked at */
+	uint64_t link_at; /* when the port's link was last checked */
 };
 
 __attribute__((format(printf, 4, 5))) static int refuse(
@@ -66,7 +67,7 @@ static int open_netdev(const struct tap_config *c, char *why, unsigned size)
 	if (fd < 0)
 		return refuse(why, size, -errno,
 			"cannot open /dev/net/tun for --tap (%s): load the module tun, and give a "
-			"container that device",
+			"container access to that device",
 			strerror(errno));
 	snprintf(ifr.ifr_name, sizeof(ifr.ifr_name), "%s", c->name);
 	if (!ioctl(fd, TUNSETIFF, &ifr))
@@ -75,9 +76,9 @@ static int open_netdev(const struct tap_config *c, char *why, unsigned size)
 	close(fd);
 	return refuse(why, size, err,
 		err == -EBUSY || err == -EINVAL
-			? "there is a netdev %s already that is no free tap: name another one, "
-			  "--tap PORT=NAME"
-			: "cannot make the tap netdev %s: run as root or with CAP_NET_ADMIN",
+			? "netdev %s exists and is not a free tap: choose another name, --tap "
+			  "PORT=NAME"
+			: "cannot create the tap netdev %s: run as root or with CAP_NET_ADMIN",
 		c->name);
 }
 
@@ -158,7 +159,7 @@ static unsigned pass_up(struct tap *t)
 	return n;
 }
 
-/* From the kernel to the port. What finds no room waits in the netdev's queue. */
+/* From the kernel to the port. Frames without room wait in the netdev's queue. */
 static unsigned pass_down(struct tap *t)
 {
 	struct exception *x = t->cfg.exception;
@@ -186,7 +187,7 @@ static unsigned pass_down(struct tap *t)
 	return n;
 }
 
-/* The netdev has a carrier while the port has a link; one that was deleted comes back, with the MAC
+/* The netdev has a carrier while the port has a link; a deleted one is created again, with the MAC
  * that peers know. */
 static void look_after_netdev(struct tap *t)
 {
@@ -257,7 +258,7 @@ int tap_create(struct tap **out, uint32_t index, const struct tap_config *cfg, c
 	tap_remember_mac(t, cfg->mac);
 	t->cfg.mtu = (uint16_t)RTE_MIN(cfg->mtu + 0u, MBUF_ROOM - ETH_HLEN - VLAN_HLEN);
 	snprintf(name, sizeof(name), "rocid_tap%u", index);
-	/* No cache: lcores only give back. */
+	/* No cache: lcores only return buffers. */
 	t->pool = rte_pktmbuf_pool_create(
 		name, BUFFERS, 0, 0, RTE_PKTMBUF_HEADROOM + MBUF_ROOM, cfg->socket);
 	if (!t->pool)

@@ -14,13 +14,13 @@
 #include "sockets.h"
 #include "unstick.h"
 
-/* How often to look: seldom while all is well; often enough, while frames are refused, that the QPs
- * whose frames wait behind them time out once at most. */
+/* How often to check: rarely while no frame is refused; otherwise often enough that the QPs whose
+ * frames wait time out at most once. */
 #define CALM_MS	   500
 #define REFUSED_MS 10
-/* A frame that was at the head so often is no victim of a queue that is full for a moment. */
+/* A frame that was at the head this often is not delayed by a temporarily full queue. */
 #define SEEN_MAX 3u
-/* So long after the last one was refused, the next of its length needs no proof. */
+/* Within this time after a refusal, the next frame of its length needs no proof. */
 #define FRESH_MS 5000u
 
 void unstick_watch(struct unstick *u, const char *netdev)
@@ -54,9 +54,8 @@ static uint32_t length(const struct share_rings *r, unsigned slot)
 	return __atomic_load_n(&frame(r, slot)->tp_len, __ATOMIC_RELAXED);
 }
 
-/* The frame that the kernel sends next: the first that waits. In a full ring it cannot be told, but
- * it is refused for its length.
- * @return its slot, r->frames when none waits. */
+/* The frame that the kernel sends next: the first that waits. In a full ring it cannot be
+ * identified, but it is refused for its length. @return its slot, r->frames if none waits. */
 static unsigned find_head(const struct share_rings *r)
 {
 	unsigned longest = r->frames;
@@ -102,7 +101,8 @@ static void remember(struct unstick *u, uint32_t len, uint64_t now_ms)
 	u->last_ms = now_ms;
 }
 
-/* What is refused at the head of @p r, and all that is no shorter, goes when it is certain. */
+/* Discards the refused frame at the head of @p r, and all that are no shorter, once it is
+ * certain. */
 static void judge(struct unstick *u, unsigned q, const struct share_rings *r, uint64_t now_ms)
 {
 	struct unstick_head *h = &u->head[q];
@@ -123,13 +123,13 @@ static void judge(struct unstick *u, unsigned q, const struct share_rings *r, ui
 	remember(u, len, now_ms);
 }
 
-/* @return whether the kernel sends what waits, as far as it can. */
+/* @return whether the kernel sends the waiting frames, as far as it can. */
 static bool sends(int fd)
 {
 	return sendto(fd, NULL, 0, MSG_DONTWAIT, NULL, 0) >= 0 || errno != ENOBUFS;
 }
 
-/* Asked of the device, which knows at once; the flags that rtnetlink tells come a second late. */
+/* Read from the device, which knows at once; the flags of rtnetlink are a second late. */
 static bool has_carrier(const struct unstick *u, int fd)
 {
 	struct ethtool_value link = {.cmd = ETHTOOL_GLINK};
@@ -151,7 +151,7 @@ static void look(struct unstick *u, unsigned q, uint64_t now_ms)
 		return;
 	judge(u, q, &r, now_ms);
 	share_unmap(&r);
-	sends(u->fd[q]); /* what is behind it */
+	sends(u->fd[q]); /* the frames after it */
 }
 
 int unstick_poll(struct unstick *u, uint64_t now_ms)
@@ -165,7 +165,7 @@ int unstick_poll(struct unstick *u, uint64_t now_ms)
 	return refused ? REFUSED_MS : CALM_MS;
 }
 
-/* A queue that is full refuses too, but not twice in a row while no frame as long passes. */
+/* A full queue refuses too, but not twice in a row while no frame of that length passes. */
 int unstick_tell(
 	struct unstick *u, uint64_t count, uint32_t shortest, uint32_t passed, uint64_t now_ms)
 {

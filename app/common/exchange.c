@@ -35,7 +35,7 @@ void exchange_hear(int fd, struct address *a)
 	oob_receive(fd, text, LENGTH);
 	if (sscanf(text, "%x:%x:%x:%8x%8x%8x%8x", &a->lid, &a->qpn, &a->psn, &g[0], &g[1], &g[2],
 		    &g[3]) != 7)
-		errx(1, "the peer told no address");
+		errx(1, "the peer sent no address");
 	for (int i = 0; i < 4; i++)
 		g[i] = htonl(g[i]);
 	memcpy(a->gid.raw, g, sizeof(g));
@@ -46,7 +46,7 @@ void exchange_end(int fd, int client)
 	char word[LENGTH] = "done";
 
 	if (client ? write(fd, word, sizeof("done")) <= 0 : read(fd, word, sizeof(word)) <= 0)
-		errx(1, "the peer has left");
+		errx(1, "the peer has disconnected");
 	close(fd);
 }
 

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file exchange.h
- * How two programs tell each other their QPs before these can talk: by TCP, in the words of
- * ibv_rc_pingpong.
+ * How two programs exchange their QPs' addresses before these can communicate: by TCP, in the
+ * format of ibv_rc_pingpong.
  */
 #ifndef EXCHANGE_H
 #define EXCHANGE_H
 
 #include <roci.h>
 
-/** What one side tells the other. */
+/** The data that one side sends to the other. */
 struct address {
 	unsigned lid; /* 0 on RoCE */
 	unsigned qpn;
@@ -20,7 +20,7 @@ struct address {
 /** Connects to @p host, or waits for a connection if that is NULL. Exits when it fails. */
 int exchange_open(const char *host, const char *port);
 
-/** Sends and receives an address; exits when the peer does not play along. */
+/** Sends and receives an address; exits if the peer does not follow the protocol. */
 void exchange_tell(int fd, const struct address *a);
 void exchange_hear(int fd, struct address *a);
 

@@ -9,12 +9,13 @@
 #include <unistd.h>
 #include "oob.h"
 
-/* A machine that dies says no goodbye: ask after 5 s of silence, give up after 10 more. */
+/* A machine that dies does not close the connection: probe after 5 s of silence, give up after 10
+ * more. */
 #define KEEPALIVE_IDLE_S     5
 #define KEEPALIVE_INTERVAL_S 2
 #define KEEPALIVE_COUNT	     5
 
-/* Times that a connection is asked for without an answer: 15 s, the kernel's own are two minutes.
+/* Attempts to connect without an answer: 15 s; the kernel's default takes two minutes.
  */
 #define SYN_COUNT 3
 
@@ -53,7 +54,7 @@ static int listen_on(int fd, const struct sockaddr *addr, socklen_t len)
 	return bind(fd, addr, len) || listen(fd, 1);
 }
 
-/* Small words, each of which somebody waits for; and a peer that may be switched off. */
+/* Small messages, each of which the other side waits for; and a peer that may be switched off. */
 static int tune(int fd)
 {
 	int on = 1, idle = KEEPALIVE_IDLE_S, interval = KEEPALIVE_INTERVAL_S,
@@ -105,7 +106,9 @@ int oob_connect(const char *host, const char *port, int patience_s)
 
 	while ((fd = first_that(list, connect_to)) < 0) {
 		if (errno != ECONNREFUSED)
-			err(1, "TCP port %s of %s is not reached (see `ip route get`, `ping`)",
+			err(1,
+				"cannot reach TCP port %s of %s: check with `ip route get` and "
+				"`ping`",
 				port, host);
 		if (time(NULL) >= until)
 			err(1, "TCP port %s of %s: start the other side first", port, host);
@@ -123,7 +126,7 @@ void oob_send(int fd, const void *data, size_t size)
 		ssize_t n = send(fd, from, size, MSG_NOSIGNAL);
 
 		if (n < 0 && errno != EINTR)
-			errx(1, "the peer has left: its own message says why");
+			errx(1, "the peer has disconnected: see its own message for the reason");
 		if (n > 0) {
 			from += n;
 			size -= (size_t)n;
@@ -139,7 +142,7 @@ void oob_receive(int fd, void *data, size_t size)
 		ssize_t n = recv(fd, to, size, MSG_WAITALL);
 
 		if (n == 0 || (n < 0 && errno != EINTR))
-			errx(1, "the peer has left: its own message says why");
+			errx(1, "the peer has disconnected: see its own message for the reason");
 		if (n > 0) {
 			to += n;
 			size -= (size_t)n;

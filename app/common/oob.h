@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file oob.h
- * How two programs talk before and beside RDMA: over a TCP connection. All functions end the
- * program with a sentence when they fail.
+ * How two programs communicate outside RDMA: over a TCP connection. All functions end the program
+ * with a sentence if they fail.
  */
 #ifndef OOB_H
 #define OOB_H
@@ -12,10 +12,10 @@
 /** @return a socket that listens on @p port, any address. */
 int oob_listen(const char *port);
 
-/** @return the connection of the first who comes to the socket @p fd, which is closed. */
+/** @return the first connection to the socket @p fd, which is then closed. */
 int oob_accept(int fd);
 
-/** @return a connection to @p host; also while nobody listens there yet, for @p patience_s. */
+/** @return a connection to @p host; retries for @p patience_s while nobody listens there. */
 int oob_connect(const char *host, const char *port, int patience_s);
 
 void oob_send(int fd, const void *data, size_t size);

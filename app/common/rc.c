@@ -32,7 +32,8 @@ struct roci_ah_attr rc_address(const struct rc_path *path)
 			.hop_limit = HOP_LIMIT}};
 }
 
-/* What only those set that answer requests, and what those that send them (QPS-07, XRC-07). */
+/* Attributes that only responders need, and attributes that only requesters need (QPS-07,
+ * XRC-07). */
 static bool answers(const struct roci_qp *qp)
 {
 	return qp->qp_type == ROCI_QPT_RC || qp->qp_type == ROCI_QPT_XRC_RECV;

@@ -8,7 +8,7 @@
 
 #include <roci.h>
 
-/** What both sides of a connection set. */
+/** The parameters of a connection. */
 struct rc_path {
 	uint8_t port;	   /**< ours, from 1 */
 	uint8_t gid_index; /**< ours */
@@ -18,7 +18,7 @@ struct rc_path {
 	uint8_t timeout;   /**< RC: code of the local ACK timeout */
 	uint8_t sl;	   /**< service level */
 	uint8_t traffic_class;
-	uint32_t flow_label; /**< 0: made of the QPNs */
+	uint32_t flow_label; /**< 0: derived from the QPNs */
 	uint32_t peer_qpn;
 	uint32_t peer_psn; /**< the first that the peer sends */
 	union roci_gid peer_gid;

@@ -13,10 +13,10 @@ static const char *advice(int err)
 	switch (err) {
 	case ENOENT:
 	case ECONNREFUSED:
-		return "no rocid serves it: start rocid, or name another socket with --socket";
+		return "no rocid serves it: start rocid, or give another socket with --socket";
 	case EACCES:
 	case EPERM:
-		return "it is not for you: run rocictl as rocid's user, or see rocid's "
+		return "permission denied: run rocictl as rocid's user, or see rocid's "
 		       "--admin-group";
 	default:
 		return strerror(err);
@@ -29,14 +29,14 @@ int ask_connect(const char *path, char why[ASK_WHY])
 	int fd;
 
 	if (strlen(path) + strlen(ABI_ADMIN_SUFFIX) >= sizeof(un.sun_path)) {
-		snprintf(why, ASK_WHY, "the socket path is too long: %zu bytes fit",
+		snprintf(why, ASK_WHY, "the socket path is too long: at most %zu bytes fit",
 			sizeof(un.sun_path) - strlen(ABI_ADMIN_SUFFIX) - 1);
 		return -1;
 	}
 	stpcpy(stpcpy(un.sun_path, path), ABI_ADMIN_SUFFIX);
 	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	if (fd < 0) {
-		snprintf(why, ASK_WHY, "no socket could be made: %s", strerror(errno));
+		snprintf(why, ASK_WHY, "cannot create a socket: %s", strerror(errno));
 		return -1;
 	}
 	if (!connect(fd, (struct sockaddr *)&un, sizeof(un)))
@@ -78,7 +78,7 @@ static json_t *take_document(int fd, char why[ASK_WHY])
 
 	if (!document)
 		snprintf(why, ASK_WHY,
-			"rocid did not answer to the end: it went away, or is of another version");
+			"rocid's answer is incomplete: it ended, or is another version");
 	return document;
 }
 
@@ -89,7 +89,7 @@ json_t *ask(int fd, const char *line, char why[ASK_WHY])
 	return take_document(fd, why);
 }
 
-/* The newline brings the descriptor. */
+/* The newline carries the descriptor. */
 static int send_passing(int fd, int passed)
 {
 	union {
@@ -122,7 +122,7 @@ json_t *ask_stream(int fd, const char *line, int *stream, char why[ASK_WHY])
 	int pair[2];
 
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair)) {
-		snprintf(why, ASK_WHY, "no socket could be made: %s", strerror(errno));
+		snprintf(why, ASK_WHY, "cannot create a socket: %s", strerror(errno));
 		return NULL;
 	}
 	if (!send_all(fd, line, strlen(line)))

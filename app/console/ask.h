@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file ask.h
- * One question to rocid's administration socket, and its answer.
+ * One request to rocid's administration socket, and its answer.
  */
 #ifndef ASK_H
 #define ASK_H
@@ -20,13 +20,13 @@ int ask_connect(const char *path, char why[ASK_WHY]);
 
 /**
  * Sends @p line, without its newline, and waits for the answer.
- * @return the document, to be given up with json_decref(); NULL with a sentence.
+ * @return the document, to be released with json_decref(); NULL with a sentence.
  */
 json_t *ask(int fd, const char *line, char why[ASK_WHY]);
 
 /**
- * The same, and passes one end of a stream along, by which rocid goes on after the answer. It ends
- * when that is shut down for writing; what was sent until then can still be read.
+ * The same, and passes one end of a stream, on which rocid continues after the answer. It ends when
+ * the stream is shut down for writing; data sent until then can still be read.
  * @param stream  receives our end
  * @return the document; NULL with a sentence, and no stream.
  */

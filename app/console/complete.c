@@ -9,7 +9,7 @@
 
 #define LINE_WIDTH 80u
 #define GAP	   2u
-/* So few words stand below each other, with their help. */
+/* This many words are listed one per line, with their help. */
 #define WITH_HELP 24u
 
 static const char *word_of(const json_t *offers, size_t i)
@@ -43,7 +43,7 @@ static bool begins_with_word(const char *line, const char *word, const char **re
 	return true;
 }
 
-/* Behind `watch 2` and `help` another command stands. */
+/* `watch 2` and `help` are followed by another command. */
 static const char *inner_line(const char *line)
 {
 	const char *rest;
@@ -80,7 +80,7 @@ static int by_word(const void *a, const void *b)
 	return strcmp(s ? s : "", t ? t : "");
 }
 
-/* @return a new list, sorted, without doubles; @p offers is given up. */
+/* @return a new list, sorted, without duplicates; consumes @p offers. */
 static json_t *sort(json_t *offers)
 {
 	size_t n = json_array_size(offers);
@@ -196,7 +196,7 @@ void complete_print(const json_t *offers, FILE *f)
 	for (size_t i = 0; i < n; i++) {
 		if (strlen(word_of(offers, i)) > width)
 			width = (unsigned)strlen(word_of(offers, i));
-		/* the same help for all helps nobody to choose */
+		/* omit the help if it is the same for all */
 		helps |= *help_of(offers, i) &&
 			 (all == 1 || strcmp(help_of(offers, i), help_of(offers, !i)));
 	}

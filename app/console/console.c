@@ -33,7 +33,7 @@ static bool on_complete(void *arg, const char *line, bool help, char *text, size
 	return found;
 }
 
-/* What the process said, whole lines as far as they have come. */
+/* Output of the process, as whole lines. */
 static void say(struct console *c, struct editor *e)
 {
 	char text[4096];
@@ -41,7 +41,7 @@ static void say(struct console *c, struct editor *e)
 
 	if (n <= 0)
 		return;
-	if (text[n - 1] != '\n') /* the prompt comes behind it */
+	if (text[n - 1] != '\n') /* the prompt follows it */
 		text[n++] = '\n';
 	editor_print(e, text, (size_t)n);
 }
@@ -80,7 +80,7 @@ static void run_terminal(struct console *c)
 
 /* --- a file or a pipe ------------------------------------------------------------------- */
 
-/* @return false when it is time to end. */
+/* @return false if it is time to end. */
 static bool wait_for(const struct console *c, int fd)
 {
 	struct pollfd fds[] = {
@@ -102,7 +102,7 @@ static void run_line(struct console *c, const char *line)
 	console_execute(c, line);
 }
 
-/* Runs the complete lines of @p text.  @return how much of it they were. */
+/* Runs the complete lines of @p text. @return their bytes. */
 static size_t run_lines(struct console *c, char *text, size_t len)
 {
 	size_t done = 0;
@@ -129,7 +129,7 @@ static void run_stream(struct console *c, int fd)
 			break;
 		len += (size_t)n;
 		done = run_lines(c, text, len);
-		if (!done && len == sizeof(text) - 1) { /* rocid says that it is too long */
+		if (!done && len == sizeof(text) - 1) { /* rocid reports that it is too long */
 			text[len] = '\0';
 			run_line(c, text);
 			done = len;

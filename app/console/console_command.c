@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* One command: the console's own, or a question to rocid. */
+/* One command: the console's own, or a request to rocid. */
 #include <string.h>
 #include <unistd.h>
 #include "ask.h"
@@ -43,7 +43,7 @@ static const struct {
 	int (*run)(struct console *c, const char *rest);
 } own[] = {
 	{"watch", "watch [SECONDS] [--count N] COMMAND",
-		"a command again and again, with what grew per second", watch},
+		"repeat a command, with increases per second", watch},
 	{"quit", "quit", "end this", quit},
 	{"exit", "exit", "likewise", quit},
 };
@@ -63,7 +63,7 @@ static const char *find_word(const char *line, size_t *len)
 	return line;
 }
 
-/* `help` lists the console's own too. */
+/* `help` also lists the console's own. */
 static void add_own_help(json_t *document)
 {
 	json_t *commands = json_object_get(document, "commands");

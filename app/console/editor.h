@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file editor.h
- * A line that is typed on a terminal: with DPDK its own line editor (rdline of librte_cmdline, as
- * in testpmd: arrows, history, kill and yank, TAB, `?`), without DPDK what the terminal itself can
- * do.
+ * Line editing on a terminal: with DPDK its line editor (rdline of librte_cmdline, as in testpmd:
+ * arrows, history, kill and yank, TAB, `?`), without DPDK the terminal's own.
  */
 #ifndef EDITOR_H
 #define EDITOR_H
@@ -12,14 +11,13 @@
 #include <stddef.h>
 #include <stdio.h>
 
-/** What the editor asks for. */
+/** Callbacks of the editor. */
 struct editor_calls {
 	/** A line is complete. @return false to end. */
 	bool (*line)(void *arg, const char *line);
 	/**
-	 * TAB behind @p line, or with @p help `?`.
-	 * @param text  receives what is to be inserted
-	 * @return false: nothing is, and what there is to see has been printed on lines of its own.
+	 * TAB after @p line, or with @p help `?`. @param text receives the text to insert @return
+	 * false: nothing to insert; completions have been printed on separate lines.
 	 */
 	bool (*complete)(void *arg, const char *line, bool help, char *text, size_t size);
 	void *arg;
@@ -27,17 +25,17 @@ struct editor_calls {
 
 struct editor;
 
-/** @param out  the terminal  @return NULL when memory is short. */
+/** @param out  the terminal  @return NULL if memory is short. */
 struct editor *editor_open(
 	int in, FILE *out, const char *prompt, bool signals, const struct editor_calls *calls);
 
-/** Input is there: takes it.  @return false at its end, or when a call said so. */
+/** Reads available input. @return false at its end, or if a callback returned false. */
 bool editor_input(struct editor *e);
 
 /** Prints lines above the one that is being typed. */
 void editor_print(struct editor *e, const char *text, size_t len);
 
-/** Leaves the terminal as it was. NULL is harmless. */
+/** Restores the terminal. NULL is allowed. */
 void editor_close(struct editor *e);
 
 #endif

@@ -30,7 +30,7 @@ struct editor *editor_open(
 	return e;
 }
 
-/* The terminal gives a line a read. */
+/* The terminal returns one line per read. */
 bool editor_input(struct editor *e)
 {
 	char line[1024];

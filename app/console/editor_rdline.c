@@ -25,7 +25,7 @@ static int write_char(struct rdline *r, char c)
 	return fputc(c, e->out) == EOF ? -1 : 1;
 }
 
-/* The command has the terminal as it was, so that its own keys and Ctrl-C mean what they should. */
+/* Restore the terminal for the command, so that its keys and Ctrl-C work as usual. */
 static void validate(struct rdline *r, const char *buffer, unsigned size)
 {
 	struct editor *e = rdline_get_opaque(r);

@@ -38,7 +38,7 @@ static void print_labels(json_t *labels, FILE *f)
 		fputc('}', f);
 }
 
-/* What a name ends with that tells its unit, for the "# UNIT" line. */
+/* Suffixes of names that give the unit, for the "# UNIT" line. */
 static const char *unit_of(const char *name)
 {
 	static const char *const unit[] = {"bytes", "seconds"};

@@ -11,7 +11,7 @@
 #define CELL_MAX 64
 #define GAP	 2
 
-/* A column of sentences, which is wider, stands below its row, in lines of some length. */
+/* A column of sentences, which is wider, is printed below its row, wrapped. */
 #define CELL_WIDE 60
 #define LINE	  92
 #define INDENT	  4
@@ -29,7 +29,7 @@ static bool is_bytes(const char *name)
 	return !strcmp(name, "length") || (len >= 5 && !strcmp(name + len - 5, "bytes"));
 }
 
-/* At least three digits of it, none when it is a whole number of units. */
+/* At least three digits, no fraction if it is a whole number of units. */
 static void bytes_text(json_int_t n, char cell[CELL_MAX])
 {
 	static const char *const unit[] = {"", " KiB", " MiB", " GiB", " TiB"};
@@ -41,7 +41,7 @@ static void bytes_text(json_int_t n, char cell[CELL_MAX])
 	snprintf(cell, CELL_MAX, "%.*f%s", n % (json_int_t)(1ull << 10 * u) ? 1 : 0, v, unit[u]);
 }
 
-/* The text of member @p name, in @p cell where it is not text already. */
+/* The text of member @p name, in @p cell if it is not a string. */
 static const char *cell_text(const char *name, const json_t *value, char cell[CELL_MAX])
 {
 	if (!value)
@@ -105,7 +105,7 @@ static unsigned measure(const json_t *rows, struct column column[COLUMNS])
 	return n;
 }
 
-/* Numbers stand to the right, text to the left; no blanks at the line's end. */
+/* Numbers are right-aligned, text is left-aligned; no trailing blanks. */
 static void print_cell(FILE *f, const struct column *c, const char *text, bool last)
 {
 	if (c->numeric)
@@ -119,7 +119,7 @@ static bool is_prose(const struct column *c)
 	return !c->numeric && c->width > CELL_WIDE;
 }
 
-/* @p text in lines that begin behind @p indent blanks and break at blanks. */
+/* Prints @p text in lines that are indented by @p indent blanks and break at blanks. */
 static void print_prose(FILE *f, const char *text, int indent)
 {
 	while (*text) {
@@ -136,7 +136,7 @@ static void print_prose(FILE *f, const char *text, int indent)
 	}
 }
 
-/* The last column that stands in the row itself. */
+/* The last column in the row itself. */
 static unsigned last_column(const struct column *column, unsigned n)
 {
 	unsigned last = 0;
@@ -203,7 +203,7 @@ static void print_list(FILE *f, const char *name, const json_t *rows)
 	}
 }
 
-/* Members that grew have the rate behind them. */
+/* Members that grew are followed by the rate. */
 static void print_object(FILE *f, json_t *object, const json_t *rates)
 {
 	struct column names = {"", 0, false}, values = {"", 0, true};

@@ -17,8 +17,8 @@ void terminal_raw(struct terminal *t, bool signals)
 	mode.c_lflag &= ~(tcflag_t)(ICANON | ECHO);
 	if (!signals)
 		mode.c_lflag &= ~(tcflag_t)ISIG;
-	mode.c_iflag &= ~(tcflag_t)(IXON | ICRNL); /* who stops the output stops us; Enter is CR */
-	mode.c_cc[VSUSP] = _POSIX_VDISABLE;	   /* we could not put the terminal back */
+	mode.c_iflag &= ~(tcflag_t)(IXON | ICRNL); /* stopped output stops us; Enter is CR */
+	mode.c_cc[VSUSP] = _POSIX_VDISABLE;	   /* we could not restore the terminal */
 	mode.c_cc[VMIN] = 1;
 	mode.c_cc[VTIME] = 0;
 	t->raw = !tcsetattr(t->fd, TCSADRAIN, &mode);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file terminal.h
- * A terminal that gives each key as it is pressed, and its return to what it was.
+ * Puts a terminal into a mode that delivers each key as it is pressed, and restores it.
  */
 #ifndef TERMINAL_H
 #define TERMINAL_H
@@ -15,16 +15,16 @@ struct terminal {
 	struct termios before;
 };
 
-/** @param fd  of the terminal; harmless when it is none */
+/** @param fd  of the terminal; has no effect if it is not one */
 void terminal_init(struct terminal *t, int fd);
 
 /**
- * Keys come at once and are not shown. Output stays as it is.
- * @param signals  Ctrl-C stays SIGINT; without it, it is a key as others
+ * Keys arrive at once and are not echoed. Output is unchanged. @param signals Ctrl-C remains
+ * SIGINT; otherwise it is a key like others
  */
 void terminal_raw(struct terminal *t, bool signals);
 
-/** As it was before terminal_raw(). Safe in signal handlers. */
+/** Restores the state before terminal_raw(). Safe in signal handlers. */
 void terminal_restore(struct terminal *t);
 
 #endif

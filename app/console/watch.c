@@ -19,7 +19,7 @@
 
 /* --- what to watch ---------------------------------------------------------------------- */
 
-/* Takes the next word off @p line into @p word, "" at its end. */
+/* Moves the next word of @p line to @p word, "" at its end. */
 static void take_word(const char **line, char word[32])
 {
 	size_t len;
@@ -38,8 +38,8 @@ static int parse_seconds(struct watch *w, const char *word, char why[ASK_WHY])
 	w->seconds = strtod(word, &end);
 	if (!*end && w->seconds >= SECONDS_MIN && w->seconds <= SECONDS_MAX)
 		return 0;
-	snprintf(why, ASK_WHY, "watch: %s is no number of seconds from %g to %g", word, SECONDS_MIN,
-		SECONDS_MAX);
+	snprintf(why, ASK_WHY, "watch: %s is not a number of seconds from %g to %g", word,
+		SECONDS_MIN, SECONDS_MAX);
 	return -1;
 }
 
@@ -52,7 +52,7 @@ static int parse_count(struct watch *w, const char *word, char why[ASK_WHY])
 		w->count = (unsigned)n;
 		return 0;
 	}
-	snprintf(why, ASK_WHY, "watch: --count wants a number from 1 to 1000000");
+	snprintf(why, ASK_WHY, "watch: --count needs a number from 1 to 1000000");
 	return -1;
 }
 
@@ -82,8 +82,7 @@ int watch_parse(struct watch *w, const char *line, char why[ASK_WHY])
 	}
 	rest += strspn(rest, BLANKS);
 	if (!*rest) {
-		snprintf(why, ASK_WHY,
-			"watch wants a command to watch, as in \"watch 1 show counters\"");
+		snprintf(why, ASK_WHY, "watch needs a command, as in \"watch 1 show counters\"");
 		return -1;
 	}
 	snprintf(w->command, sizeof(w->command), "%s", rest);
@@ -137,7 +136,7 @@ static double now_s(void)
 	return (double)ts.tv_sec + (double)ts.tv_nsec * 1e-9;
 }
 
-/* @return false when it is time to end: a key, or `stop`. */
+/* @return false if it is time to end: a key, or `stop`. */
 static bool wait_until(const struct watch *w, bool keys, double due)
 {
 	struct pollfd fds[] = {
@@ -184,7 +183,7 @@ static void print(const struct watch *w, json_t *document, json_t *rates, bool r
 	fflush(w->out);
 }
 
-/* One asking; *last is the document before, which the new one replaces. */
+/* One request; *last is the previous document, which the new one replaces. */
 static int ask_once(
 	struct watch *w, json_t **last, double *last_s, bool repaint, bool keys, char why[ASK_WHY])
 {
@@ -214,7 +213,7 @@ static int ask_once(
 	*last_s = now;
 	if (!ferror(w->out))
 		return 0;
-	snprintf(why, ASK_WHY, "nobody takes the output: %s", strerror(errno));
+	snprintf(why, ASK_WHY, "cannot write the output: %s", strerror(errno));
 	return -1;
 }
 

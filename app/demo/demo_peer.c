@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * One of the demo's two programs. Role a gives the orders: it does WRITE, READ and SEND, and
- * both compute a digest of their own memory. Role b obeys. What came out is printed as lines
- * of JSON, for app/demo/demo.
+ * One of the demo's two programs. Role a gives the orders: it executes WRITE, READ and SEND, and
+ * both compute a digest of their own memory. Role b obeys. The results are printed as lines of
+ * JSON, for app/demo/demo.
  */
 #include <err.h>
 #include <stdbool.h>
@@ -42,7 +42,7 @@ static void fill(uint8_t *p, size_t len, uint64_t seed)
 
 /* --- role b ---------------------------------------------------------------------------- */
 
-/* The hidden switch that shows that a wrong byte is noticed: one byte, once. */
+/* A hidden switch to show that a wrong byte is detected: one byte, once. */
 static void corrupt_once(uint8_t *memory, uint32_t len)
 {
 	static bool done;
@@ -76,7 +76,7 @@ static void obey(struct endpoint *e, int fd, const struct order *o)
 	uint8_t *memory = e->memory + o->off;
 
 	if (o->off > MEMORY_SIZE || o->len > MEMORY_SIZE - o->off)
-		errx(1, "an order speaks of memory that is not there");
+		errx(1, "an order refers to memory that does not exist");
 	switch (o->type) {
 	case ORDER_FILL:
 		fill(memory, o->len, o->seed);
@@ -97,7 +97,7 @@ static void obey(struct endpoint *e, int fd, const struct order *o)
 		measure_echo(e, fd, o->len);
 		break;
 	default:
-		errx(1, "an order that is not known");
+		errx(1, "unknown order");
 	}
 }
 

@@ -6,7 +6,7 @@
 #include "endpoint.h"
 #include "rc.h"
 
-/* Without any completion the demo hangs, however slow the machine. */
+/* Without a completion for this long the demo hangs, even on a slow machine. */
 #define PATIENCE_S 120
 double seconds(void)
 {
@@ -130,10 +130,10 @@ int endpoint_wait(struct endpoint *e, struct roci_wc wc[], int max)
 		if (!until)
 			until = seconds() + PATIENCE_S;
 		else if (seconds() > until)
-			errx(1, "nothing completed for %d s: see what rocid says", PATIENCE_S);
+			errx(1, "nothing completed for %d s: read rocid's messages", PATIENCE_S);
 	}
 	if (n < 0)
-		errx(1, "rocid is gone: see what it says");
+		errx(1, "rocid has ended: read its messages");
 	for (int i = 0; i < n; i++)
 		if (wc[i].status != ROCI_WC_SUCCESS)
 			errx(1, "a request failed: %s: %s", roci_wc_status_str(wc[i].status),

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file endpoint.h
- * One end of the demo's connection: a queue pair, its completion queue and one memory region.
- * All functions end the program with a sentence when they fail.
+ * One end of the demo's connection: a queue pair, its completion queue and one memory region. All
+ * functions end the program with a sentence if they fail.
  */
 #ifndef ENDPOINT_H
 #define ENDPOINT_H
@@ -13,7 +13,7 @@
 
 /** Bytes of the memory region: the largest message, and room to shift it. */
 #define MEMORY_SIZE ((1u << 20) + 4096u)
-/** Work requests that the queues hold. */
+/** Depth of the queues. */
 #define QUEUE_DEPTH 64
 
 struct endpoint {
@@ -28,7 +28,7 @@ struct endpoint {
 	struct hello peer;
 };
 
-/** Makes all objects with the rocid at @p socket_path and fills @p e->own. */
+/** Creates all objects with the rocid at @p socket_path and fills @p e->own. */
 void endpoint_open(struct endpoint *e, const char *socket_path);
 
 /** Connects to @p e->peer, with this code for the local ACK timeout: 4.096 us << code, eight times.
@@ -43,8 +43,8 @@ void endpoint_post(struct endpoint *e, enum roci_wr_opcode opcode, uint64_t off,
 /** Posts a receive into @p len bytes at offset @p off. */
 void endpoint_receive(struct endpoint *e, uint64_t off, uint32_t len);
 
-/** Takes up to @p max successful completions, and offers the CPU to others when there is none.
- *  Gives up when none comes for two minutes.  @return how many, at least 1. */
+/** Takes up to @p max successful completions, and yields the CPU if there is none. Gives up if none
+ * arrives for two minutes. @return how many, at least 1. */
 int endpoint_wait(struct endpoint *e, struct roci_wc wc[], int max);
 
 /** @return seconds of the monotonic clock. */

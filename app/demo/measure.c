@@ -6,7 +6,7 @@
 #include "oob.h"
 
 #define RUN_S 0.3
-/* Bytes under way at most, so that the last ones of a slow run do not take long. */
+/* Maximum bytes in flight, so that the end of a slow run does not take long. */
 #define BYTES_MAX	(8u << 20)
 #define ROUND_TRIPS_MAX 20000
 
@@ -42,7 +42,7 @@ void measure_bandwidth(
 	fflush(stdout);
 }
 
-/* SENDs that came and are not answered, and went and are not acknowledged. */
+/* SENDs that were received and not answered, and sent and not acknowledged. */
 struct traffic {
 	unsigned arrived;
 	unsigned flying;

@@ -93,7 +93,7 @@ def show_digests(run):
 
 def show_speed(run):
     cell = {(m["measure"], m["bytes"]): m for m in run["measurements"]}
-    print("\n   The speed. Four busy processes may share CPUs: no benchmark.\n")
+    print("\n   The speed. Four busy processes may share CPUs: this is not a benchmark.\n")
     if run["loss"]:
         print("   Nothing follows the last packet of a message, so nobody notices when it is lost\n"
               "   but its sender, after a time-out of 0.5 s: hence the slow ones.\n")
@@ -115,7 +115,7 @@ def show_wire(run):
     for text, find in WIRE:
         print(f"   {text:<38}{find(run['wire']['a']):>12,}{find(run['wire']['b']):>12,}")
     if run["tries"] > 1:
-        print(f"\n   Run {run['tries']} of it: before, a process stood still until the other end gave up.")
+        print(f"\n   Attempt {run['tries']}: before, a process was paused until the other end gave up.")
     print(f"\n   This took {run['seconds']:.1f} s.", flush=True)
 
 
@@ -124,7 +124,7 @@ def conclude(runs, failures, seconds):
     print()
     if not failures:
         again = sum(runs[-1]["wire"][side]["transport"]["retransmits"] for side in "ab")
-        print(f"All {compared} digests are equal; what the link lost was sent again "
+        print(f"All {compared} digests are equal; packets that the link lost were sent again "
               f"({again:,} packets). {seconds:.1f} s in all.")
     for sentence in failures:
         print(f"FAILED: {sentence}.")

@@ -13,7 +13,7 @@ static int make_socket(const char *path, struct sockaddr_un *addr)
 	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
 	if (fd < 0)
-		errx(1, "no socket can be made: %s", strerror(errno));
+		errx(1, "cannot create a socket: %s", strerror(errno));
 	*addr = (struct sockaddr_un){.sun_family = AF_UNIX};
 	if (strlen(path) >= sizeof(addr->sun_path))
 		errx(1,
@@ -36,7 +36,7 @@ int talk_listen(const char *path)
 	fflush(stdout);
 	peer = accept(fd, NULL, NULL);
 	if (peer < 0)
-		errx(1, "nobody connects to %s: %s", path, strerror(errno));
+		errx(1, "the other end does not connect to %s: %s", path, strerror(errno));
 	close(fd);
 	return peer;
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file talk.h
- * What the two programs of the demo tell each other over a local socket, beside RDMA: how to
- * connect, what to do next, and digests of their memory. All functions end the program with a
- * sentence when they fail.
+ * The messages of the demo's two programs over a local socket, outside RDMA: how to connect, what
+ * to do next, and digests of their memory. All functions end the program with a sentence if they
+ * fail.
  */
 #ifndef TALK_H
 #define TALK_H
@@ -26,11 +26,12 @@ enum order_type {
 	ORDER_CLEAR,   /* write zeroes to memory */
 	ORDER_DIGEST,  /* answered with the digest of memory */
 	ORDER_RECEIVE, /* answered when a receive is posted, again when it is complete */
-	ORDER_ECHO, /* answered when ready; sends back what comes, until one has immediate data */
+	ORDER_ECHO,    /* answered when ready; returns received messages until one has immediate
+			* data */
 	ORDER_END,
 };
 
-/** What A asks B to do with @p len bytes of its memory from @p off on. */
+/** A's order to B for @p len bytes of its memory from @p off. */
 struct order {
 	uint32_t type;
 	uint32_t len;
@@ -38,7 +39,7 @@ struct order {
 	uint64_t seed;
 };
 
-/** @return B's end of the connection, once A is there. */
+/** @return B's end of the connection, once A has connected. */
 int talk_listen(const char *path);
 
 /** @return A's end; B listens already. */

@@ -27,7 +27,7 @@ static unsigned long size = 4096, mtu = 1024, depth = 500, iters = 1000, gid_ind
 static struct roci_mr *mr; /* the message that is sent, then the one that is received */
 static struct roci_cq *cq;
 static struct roci_qp *qp;
-static struct roci_ah *ah;  /* with -u: the way to the peer, */
+static struct roci_ah *ah;  /* with -u: the address of the peer, */
 static uint32_t remote_qpn; /* and its QP */
 static unsigned long area;  /* bytes in front of what is received */
 
@@ -58,7 +58,7 @@ static void make_qp(struct roci_context *ctx, struct roci_pd *pd)
 	must(!(datagram ? ud_init(qp, PORT, QKEY) : rc_init(qp, PORT, 0)), "QP to INIT");
 }
 
-/* A datagram QP has no peer: each message says where it goes. */
+/* A datagram QP has no peer: each message has a destination. */
 static void start_qp(
 	struct roci_pd *pd, uint8_t sgid_index, unsigned psn, const struct address *remote)
 {
@@ -67,7 +67,7 @@ static void start_qp(
 	remote_qpn = remote->qpn;
 }
 
-/* INIT to RTR and RTS, one by one: rc.c shows what that takes. */
+/* INIT to RTR and RTS, one by one: rc.c shows the details. */
 static void connect_qp(uint8_t sgid_index, unsigned psn, const struct address *remote)
 {
 	const struct rc_path path = {
@@ -115,12 +115,12 @@ static void check_message(uint32_t length)
 	uint8_t *data = (uint8_t *)mr->addr + size + area;
 
 	if (length != size + area || (check && memcmp(data, mr->addr, size)))
-		errx(1, "a message of %u bytes is not what was sent", length);
+		errx(1, "a message of %u bytes differs from the one that was sent", length);
 	if (check)
 		memset(data, 0, size);
 }
 
-/* Sends whenever the last message has come in and the last send is complete. */
+/* Sends whenever the last message has arrived and the last send is complete. */
 static void play(int begin)
 {
 	unsigned long sent = 0, received = 0;
@@ -176,8 +176,8 @@ int main(int argc, char **argv)
 			*value[strchr(letters, o) - letters] =
 				optarg ? strtoul(optarg, &end, 0) : 1;
 		if (o == '?' || (end && *end))
-			errx(2, "use: roci-pingpong [-p TCP port] [-s size] [-m MTU] "
-				"[-r receives] [-n iterations] [-g GID index] [-c] [-u] [HOST]");
+			errx(2, "usage: roci-pingpong [-p TCP port] [-s size] [-m MTU] [-r "
+				"receives] [-n iterations] [-g GID index] [-c] [-u] [HOST]");
 	}
 	host = argv[optind];
 

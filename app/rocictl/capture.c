@@ -29,7 +29,7 @@ struct file {
 	uint64_t written; /* bytes of whole blocks */
 	uint64_t frames;
 	uint64_t lost;
-	bool complete; /* the statistics came, which are the last */
+	bool complete; /* the statistics arrived, which are the last block */
 };
 
 static int complain(const char *why, const char *detail)
@@ -73,7 +73,7 @@ static void read_statistics(struct file *f, const uint8_t *block, uint32_t len)
 	}
 }
 
-/* @return the bytes of whole blocks at the beginning of @p bytes; -1: that is no pcapng. */
+/* @return the bytes of whole blocks at the beginning of @p bytes; -1: it is not pcapng. */
 static ssize_t take_blocks(struct file *f, const uint8_t *bytes, size_t len)
 {
 	size_t at = 0;
@@ -94,7 +94,7 @@ static ssize_t take_blocks(struct file *f, const uint8_t *bytes, size_t len)
 	return (ssize_t)at;
 }
 
-/* @return how much was written; less than all, and errno, when the file takes no more. */
+/* @return how much was written; less than all, and errno, if the file accepts no more. */
 static size_t write_blocks(struct file *f, const uint8_t *bytes, size_t len)
 {
 	size_t done = 0;
@@ -110,15 +110,15 @@ static size_t write_blocks(struct file *f, const uint8_t *bytes, size_t len)
 	return done;
 }
 
-/* Of the blocks at @p bytes the file took the first @p done bytes only. It shall end with a whole
- * one. */
+/* The file accepted only the first @p done bytes of the blocks at @p bytes. Truncate it after a
+ * whole block. */
 static int give_up(struct file *f, const uint8_t *bytes, size_t done, int err)
 {
 	if (err == EPIPE)
-		return 0; /* who read it has seen enough */
+		return 0; /* its reader has closed it */
 	f->written += (uint64_t)take_blocks(f, bytes, done);
 	if (ftruncate(f->fd, (off_t)f->written) && errno != EINVAL)
-		complain("the file ends with a part of a block: ", strerror(errno));
+		complain("the file ends with an incomplete block: ", strerror(errno));
 	fprintf(stderr,
 		"rocictl: %s: %s: the capture has ended, %" PRIu64 " frames are in the file\n",
 		f->name, strerror(err), f->frames);
@@ -140,7 +140,7 @@ static int copy(struct file *f, int stream, uint8_t *buffer)
 		have += (size_t)n;
 		whole = take_blocks(f, buffer, have);
 		if (whole < 0)
-			return complain("rocid sends no pcapng: it is of another version", "");
+			return complain("rocid does not send pcapng: it is another version", "");
 		done = write_blocks(f, buffer, (size_t)whole);
 		if (done < (size_t)whole)
 			return give_up(&before, buffer, done, errno);
@@ -149,11 +149,11 @@ static int copy(struct file *f, int stream, uint8_t *buffer)
 		memmove(buffer, buffer + whole, have);
 	}
 	if (!f->complete)
-		return complain("rocid went away: what it sent until then is in the file", "");
+		return complain("rocid ended: the file has everything that it sent before", "");
 	return 0;
 }
 
-/* Frames show what applications send each other: nobody else reads them. */
+/* Frames show what applications send each other: only the owner may read them. */
 static int open_file(struct file *f)
 {
 	if (strcmp(f->name, "-")) {
@@ -161,8 +161,9 @@ static int open_file(struct file *f)
 		return f->fd < 0 ? complain_of(f) : 0;
 	}
 	if (isatty(STDOUT_FILENO))
-		return complain(
-			"a terminal cannot show frames: name a file, or | wireshark -k -i -", "");
+		return complain("a terminal cannot show frames: give a file name, or pipe to | "
+				"wireshark -k -i -",
+			"");
 	f->fd = STDOUT_FILENO;
 	return 0;
 }
@@ -192,7 +193,7 @@ static int run(struct file *f, int stream, bool json)
 	int status;
 
 	if (!buffer)
-		return complain("no memory is left", "");
+		return complain("out of memory", "");
 	stream_end_by_signal(stream);
 	fprintf(stderr, "rocictl: capturing to %s, Ctrl-C ends it\n", f->name);
 	status = copy(f, stream, buffer);

@@ -8,9 +8,8 @@
 /**
  * @param fd    connected to rocid
  * @param file  "-": standard output
- * @param what  the words behind it, blanks between them
- * @param json  tells how it ended as JSON
- * @return an exit status; what went wrong has been said.
+ * @param what  the words after it, separated by blanks @param json reports the end as JSON @return
+ * an exit status; errors have been printed.
  */
 int capture(int fd, const char *file, const char *what, bool json);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* rocictl [--socket PATH] [--json] [COMMAND...]: asks a running rocid. */
+/* rocictl [--socket PATH] [--json] [COMMAND...]: queries and controls a running rocid. */
 #include <errno.h>
 #include <getopt.h>
 #include <signal.h>
@@ -25,7 +25,7 @@ struct arguments {
 	bool json;
 	bool interactive;
 	const char *file;	   /* of a capture; NULL: another command */
-	char line[ADMIN_LINE_MAX]; /* the command; of a capture what follows the file */
+	char line[ADMIN_LINE_MAX]; /* the command; for a capture the words after the file */
 };
 
 static int complain(const char *why, int code)
@@ -36,20 +36,16 @@ static int complain(const char *why, int code)
 
 static void print_help(void)
 {
-	printf("usage: rocictl [--socket PATH] [--json] COMMAND...\n"
-	       "       rocictl [--socket PATH] [--json] watch [SECONDS] [--count N] COMMAND...\n"
-	       "       rocictl [--socket PATH] [--json] [--interactive] [< FILE]\n\n"
-	       "Asks a running rocid; `rocictl help` lists its commands, `rocictl show sessions` "
-	       "is one.\n"
-	       "`rocictl capture FILE.pcapng` writes frames to a file until Ctrl-C.\n"
-	       "Without a command, on a terminal: a prompt, with TAB and history.\n"
-	       "  --socket PATH\n        the socket that applications use ($" ABI_SOCKET_ENV
-	       ", else " ABI_SOCKET_DEFAULT ")\n"
-	       "  --json\n        print rocid's answer as it is, on one line\n"
-	       "  -i, --interactive\n        commands from a prompt, or from standard input, a "
-	       "line "
-	       "each\n"
-	       "  --help, --version\n");
+	printf("usage: rocictl [--socket PATH] [--json] COMMAND...\n       rocictl [--socket PATH] "
+	       "[--json] watch [SECONDS] [--count N] COMMAND...\n       rocictl [--socket PATH] "
+	       "[--json] [--interactive] [< FILE]\n\nQueries and controls a running rocid; "
+	       "`rocictl help` lists the commands, such as `rocictl show sessions`.\n`rocictl "
+	       "capture FILE.pcapng` writes frames to a file until Ctrl-C.\nWithout a command, on "
+	       "a terminal: a prompt, with TAB and history.\n  --socket PATH\n        the socket "
+	       "that applications use ($" ABI_SOCKET_ENV ", or " ABI_SOCKET_DEFAULT
+	       ")\n  --json\n        print rocid's JSON answer, on one line\n  -i, --interactive\n "
+	       "       commands from a prompt, or from standard input, one per line\n  --help, "
+	       "--version\n");
 }
 
 static int join(char line[ADMIN_LINE_MAX], int argc, char *argv[])
@@ -67,7 +63,7 @@ static int join(char line[ADMIN_LINE_MAX], int argc, char *argv[])
 	return 0;
 }
 
-/* @return -1 to go on, or an exit status. */
+/* @return -1 to continue, or an exit status. */
 static int parse(struct arguments *a, int argc, char *argv[])
 {
 	static const struct option table[] = {
@@ -108,16 +104,16 @@ static int parse(struct arguments *a, int argc, char *argv[])
 	}
 	a->interactive |= optind == argc && isatty(STDIN_FILENO) && isatty(STDOUT_FILENO);
 	if (a->interactive && optind < argc)
-		return complain("--interactive takes its commands from the prompt, not from here",
-			EXIT_USAGE);
+		return complain(
+			"--interactive reads commands from the prompt: remove COMMAND", EXIT_USAGE);
 	if (a->interactive)
 		return -1;
 	if (optind == argc)
 		return complain("a command is missing: `rocictl help` lists them", EXIT_USAGE);
 	if (!strcmp(argv[optind], "capture")) {
 		if (optind + 1 == argc)
-			return complain("a file is missing: rocictl capture FILE.pcapng, or - for "
-					"a pipe",
+			return complain(
+				"a file is missing: rocictl capture FILE.pcapng, or - for a pipe",
 				EXIT_USAGE);
 		a->file = argv[optind + 1];
 		optind += 2;
@@ -151,7 +147,7 @@ static void on_signal(int sig)
 	errno = saved;
 }
 
-/* The terminal must not stay as the prompt needs it. */
+/* Restore the terminal's mode. */
 static int catch_signals(void)
 {
 	const struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESETHAND};

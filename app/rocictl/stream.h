@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/** @file stream.h  Commands that go on until rocid or the user ends them. */
+/** @file stream.h  Commands that run until rocid or the user ends them. */
 #ifndef STREAM_H
 #define STREAM_H
 
@@ -7,13 +7,13 @@
 #include <sys/types.h>
 
 /**
- * Says @p line to rocid, passing a stream along.
- * @return the stream, or -1: why has been said.
+ * Sends @p line to rocid, and passes a stream. @return the stream, or -1: the reason has been
+ * printed.
  */
 int stream_begin(int fd, const char *line);
 
-/** Ctrl-C ends @p stream, so that what is still to come comes to its end; a second one ends the
- *  program. */
+/** Ctrl-C ends @p stream, so that the remaining data is still received; a second one ends the
+ * program. */
 void stream_end_by_signal(int stream);
 
 /** @return as read(2), which no signal interrupts. */

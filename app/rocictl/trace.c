@@ -14,7 +14,7 @@ bool is_trace(const char *line)
 	return !strncmp(line, "trace ", 6) && strcmp(last, " off");
 }
 
-/* Lines as they come: somebody watches them. */
+/* Line-buffered, because a user may be watching. */
 static int copy(int stream)
 {
 	char buffer[1 << 16];

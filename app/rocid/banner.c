@@ -43,7 +43,7 @@ static unsigned print_gids(const struct port *port)
 	return n;
 }
 
-/* Each packet crosses from node to node then. */
+/* Each packet then crosses between the nodes. */
 static void warn_of_nodes(const struct daemon *d, uint32_t i)
 {
 	int port = d->port[i].info.socket;
@@ -55,7 +55,7 @@ static void warn_of_nodes(const struct daemon *d, uint32_t i)
 				w, d->dp->node[w], port, port);
 }
 
-/* An Ethernet MTU that gives path MTU 4096 (mtu_of_ethernet()), with room for a VLAN tag. */
+/* An Ethernet MTU that allows path MTU 4096 (mtu_of_ethernet()), with room for a VLAN tag. */
 #define MTU_WANTED 4200
 
 /* A larger path MTU means fewer packets, and each costs the same. */
@@ -92,9 +92,8 @@ static void advise_address(const struct daemon *d, uint32_t i)
 		printf("    no GIDs yet: give %s an address, `ip addr add 192.0.2.1/24 dev %s`\n",
 			p->info.netdev, p->info.netdev);
 	else
-		printf("    no GID: give it an address with --gid %u,192.0.2.1, or the kernel's "
-		       "with "
-		       "--tap %u\n",
+		printf("    no GID: give it an address with --gid %u,192.0.2.1, or a kernel netdev "
+		       "with --tap %u\n",
 			i, i);
 }
 
@@ -152,13 +151,12 @@ static void print_memory(void)
 		used += stats.heap_allocsz_bytes;
 	}
 	printf("memory: %zu of %zu MB used, %s\n", used >> 20, total >> 20,
-		rte_eal_has_hugepages()
-			? "hugepages"
-			: "no hugepages: a NIC of rocid's own wants them, and copies "
-			  "to large buffers are faster with them");
+		rte_eal_has_hugepages() ? "hugepages"
+					: "no hugepages: a dedicated NIC needs them, and copies to "
+					  "large buffers are faster with them");
 }
 
-/* What holds a worker up that nobody expects; a few lines at most, and only where it polls. */
+/* Unexpected causes that slow down a worker; at most a few lines, and only if it polls. */
 static void advise_cpus(const struct daemon *d)
 {
 	unsigned lcore = rte_get_main_lcore();
@@ -175,13 +173,13 @@ static void advise_cpus(const struct daemon *d)
 			rte_lcore_to_cpu_id((int)lcore), text);
 	if (d->dp->idle == IDLE_POLL &&
 		rte_lcore_count() >= (unsigned)sysconf(_SC_NPROCESSORS_ONLN))
-		printf("the workers take every CPU of this machine: --idle adaptive, or fewer "
-		       "--workers, leaves some to programs\n");
+		printf("the workers use every CPU of this machine: --idle adaptive, or fewer "
+		       "--workers, leaves some for programs\n");
 }
 
 static void print_workers(const struct daemon *d)
 {
-	static const char *const idle[] = {[IDLE_POLL] = "poll (each takes a whole CPU)",
+	static const char *const idle[] = {[IDLE_POLL] = "poll (each uses a whole CPU)",
 		[IDLE_YIELD] = "yield",
 		[IDLE_ADAPTIVE] = "adaptive"};
 	unsigned lcore;

@@ -46,7 +46,7 @@ static void list_devices(struct check *c, const char *option)
 		bool pci = device && strchr(device, ':') &&
 			   strchr(device, ':') == strrchr(device, ':');
 
-		if (device) /* under the name that EAL gives the ethdev */
+		if (device) /* with the name that EAL gives the ethdev */
 			add_port(c, "%s%.*s", pci ? "0000:" : "", (int)len, device);
 	}
 }
@@ -128,9 +128,8 @@ static void check_shares(struct check *c)
 		c->port[port].tap = true;
 		if (c->port[port].netdev)
 			report_add(&c->problems,
-				"port %u has a tap and shares netdev %s: the kernel is there "
-				"already, "
-				"leave the tap out",
+				"port %u has a tap and shares netdev %s: the netdev already "
+				"connects it to the kernel, remove the tap",
 				port, c->port[port].netdev);
 	}
 }
@@ -142,9 +141,8 @@ static void check_gso(struct check *c)
 	for (uint32_t i = 0; i < c->nports; i++)
 		packet |= c->port[i].packet;
 	if (c->o->gso && !packet)
-		check_note(c,
-			"gso does nothing: no netdev is shared by a packet socket of rocid's, "
-			"as share = yes in [port NETDEV] has it");
+		check_note(c, "gso has no effect: rocid shares no netdev by a packet socket (share "
+			      "= yes in [port NETDEV])");
 }
 
 static void check_port(struct check *c, uint32_t i)
@@ -165,11 +163,13 @@ static void check_port(struct check *c, uint32_t i)
 	for (uint32_t k = 0; k < o->nneighs; k++)
 		neighs |= o->neigh[k].port == i;
 	if (!known && !gids)
-		check_note(c, "port %u (%s) has no address: give it a gid, or a tap", i,
+		check_note(c, "port %u (%s) has no address: give it a gid or a tap", i,
 			c->port[i].name);
 	else if (!known && !neighs && !ring)
-		check_note(c, "port %u (%s) finds no peer: without a netdev each needs a neigh", i,
-			c->port[i].name);
+		check_note(c,
+			"port %u (%s) cannot find peers: without a netdev each peer needs a neigh "
+			"entry",
+			i, c->port[i].name);
 }
 
 static void check_gids(struct check *c)
@@ -182,7 +182,7 @@ static void check_gids(struct check *c)
 			if (o->gid[i].port == o->gid[k].port &&
 				o->gid[i].gid.vid == o->gid[k].gid.vid &&
 				!memcmp(o->gid[i].gid.gid, o->gid[k].gid.gid, 16))
-				check_note(c, "gid %s is there twice",
+				check_note(c, "gid %s is given twice",
 					gid_text(o->gid[i].gid.gid, text));
 	for (uint32_t i = 0; i < o->nneighs; i++)
 		for (uint32_t k = 0; k < i; k++)
@@ -193,7 +193,7 @@ static void check_gids(struct check *c)
 					gid_text(o->neigh[i].neigh.gid, text));
 }
 
-/* An application cannot have more than all of its user's together. */
+/* An application cannot have more than all applications of its user together. */
 static void check_limits(struct check *c)
 {
 	static const struct {
@@ -208,8 +208,8 @@ static void check_limits(struct check *c)
 
 		if (user && l->session[both[i].kind] > user)
 			check_note(c,
-				"max-%s is above max-user-%s: only root's applications get so "
-				"many",
+				"max-%s is above max-user-%s: only root's applications can have "
+				"that many",
 				both[i].option, both[i].option);
 	}
 }
@@ -220,14 +220,14 @@ static void check_sense(struct check *c)
 	uint32_t admin = o->admin_mode ? o->admin_mode : 0600;
 
 	if (o->admin_group[0] && !(admin & 060))
-		check_note(c, "admin-group lets nobody in while admin-mode is 0%o: set it to 0660",
+		check_note(c, "admin-group has no effect while admin-mode is 0%o: set it to 0660",
 			admin);
 	if (o->socket_group[0] && o->socket_mode && !(o->socket_mode & 060))
-		check_note(
-			c, "socket-group lets nobody in while socket-mode is 0%o", o->socket_mode);
+		check_note(c, "socket-group has no effect while socket-mode is 0%o: set it to 0660",
+			o->socket_mode);
 	check_limits(c);
 	if (o->shake_ms && o->workers == 1)
-		check_note(c, "migrate = %u moves nothing with one worker", o->shake_ms);
+		check_note(c, "migrate = %u has no effect with one worker", o->shake_ms);
 	if (o->highest_port >= (int)c->nports && !c->open && c->nports)
 		report_add(&c->problems, "%s names port %d, but the last of the %u is port %u",
 			o->highest_by, o->highest_port, c->nports, c->nports - 1);
@@ -243,7 +243,7 @@ static void print_port(const struct check *c, uint32_t i)
 	if (c->port[i].netdev)
 		printf(" on netdev %s", c->port[i].netdev);
 	if (c->port[i].tap)
-		printf(", tap netdev beside it");
+		printf(", with a tap netdev");
 	if (o->mtu[i])
 		printf(", MTU %u (path MTU %u)", o->mtu[i], mtu_of_ethernet(o->mtu[i]));
 	for (uint32_t k = 0; k < o->ngids; k++) {
@@ -288,7 +288,7 @@ static void print_plan(const struct check *c)
 		o->socket_group[0] ? ", group " : "", o->socket_group, o->socket);
 }
 
-/* Only where their numbers are known: EAL finds no PCI devices by itself. */
+/* Only if their numbers are known: EAL finds no PCI devices by itself. */
 static void check_ports(struct check *c)
 {
 	char why[REPORT_MAX];
@@ -319,7 +319,7 @@ unsigned check_config(struct options *o, int argc, char *argv[])
 	check_sense(&c);
 	wrong = o->faults + c.problems.count;
 	if (wrong)
-		fprintf(stderr, "rocid: %u thing%s to mend; nothing was started\n", wrong,
+		fprintf(stderr, "rocid: %u error%s to fix; nothing was started\n", wrong,
 			wrong == 1 ? "" : "s");
 	else
 		print_plan(&c);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file check.h
- * `rocid --check-config`: what can be known of a start without starting: nothing is opened, bound
- * or made.
+ * `rocid --check-config`: everything that can be checked without starting: nothing is opened, bound
+ * or created.
  */
 #ifndef CHECK_H
 #define CHECK_H
@@ -10,37 +10,39 @@
 #include "eal.h"
 #include "report.h"
 
-/** What is being looked at. */
+/** The state of a check. */
 struct check {
 	struct options *o;
 	struct eal_arguments eal;
-	struct report problems; /* rocid would not start */
-	unsigned notes;		/* it would, but hardly as it is meant */
+	struct report problems; /* errors: rocid would not start */
+	unsigned notes;		/* notes: it would, but hardly as intended */
 	bool no_pci;
-	/** Ports as far as they are known: those of EAL's arguments, then shared netdevs, then ring
-	 *  pairs. PCI devices that EAL finds by itself come before them: then `open` is set. */
+	/** The known ports: those of EAL's arguments, then shared netdevs, then ring pairs. If EAL
+	 * also finds PCI devices by itself, which precede them, `open` is set. */
 	uint32_t nports;
 	bool open;
 	struct {
 		char name[RTE_ETH_NAME_MAX_LEN]; /* of the ethdev */
-		const char *netdev;		 /* whose addresses it has; NULL: none */
+		const char *netdev;		 /* the netdev that gives it addresses; NULL:
+						  * none */
 		bool packet;			 /* rocid makes it, a packet socket */
 		bool tap;
 	} port[2 * PORT_MAX];
 };
 
 /**
- * Prints what is wrong, on stderr, and what rocid would do, on stdout. `faults` of @p o were
- * printed already.
+ * Prints errors on stderr, and what rocid would do on stdout. `faults` of @p o were already
+ * printed.
  * @param argc, argv  the command line's EAL arguments
- * @return how much is wrong.
+ * @return the number of errors.
  */
 unsigned check_config(struct options *o, int argc, char *argv[]);
 
-/** Prints a sentence about what is legal but hardly meant. */
+/** Prints a sentence about a setting that is valid but hardly intended. */
 __attribute__((format(printf, 2, 3))) void check_note(struct check *c, const char *format, ...);
 
-/** Does this machine have what is named: cores, memory, devices, netdevs, groups, directories? */
+/** Checks whether this machine has the named cores, memory, devices, netdevs, groups and
+ * directories. */
 void check_machine(struct check *c);
 
 #endif

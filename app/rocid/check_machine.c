@@ -17,7 +17,7 @@
 
 /* --- cores ------------------------------------------------------------------------------ */
 
-/* Adds the CPUs of a list like 1-3,5 to @p set.  @return false when it is another kind of list. */
+/* Adds the CPUs of a list like 1-3,5 to @p set. @return false if it is another kind of list. */
 static bool parse_cpus(const char *list, cpu_set_t *set)
 {
 	CPU_ZERO(set);
@@ -46,11 +46,12 @@ static void check_list(struct check *c, const char *list)
 {
 	cpu_set_t mine, wanted;
 
-	if (strpbrk(list, "()@")) /* EAL alone knows what that means */
+	if (strpbrk(list, "()@")) /* only EAL can interpret that */
 		return;
 	if (!parse_cpus(list, &wanted)) {
 		report_add(&c->problems,
-			"'%.60s' is no list of CPUs such as 1-3,5, or names one that is not there",
+			"'%.60s' is not a list of CPUs such as 1-3,5, or names a CPU that does not "
+			"exist",
 			list);
 		return;
 	}
@@ -59,12 +60,12 @@ static void check_list(struct check *c, const char *list)
 	for (unsigned cpu = 0; cpu < CPU_SETSIZE; cpu++)
 		if (CPU_ISSET(cpu, &wanted) && !CPU_ISSET(cpu, &mine))
 			report_add(&c->problems,
-				"CPU %u is not there, or not for this process: see `nproc` and "
-				"`taskset -p $$`",
+				"CPU %u does not exist or is not available to this process: see "
+				"`nproc` and `taskset -p $$`",
 				cpu);
 	if ((uint32_t)CPU_COUNT(&wanted) < c->o->workers)
 		report_add(&c->problems,
-			"%u workers need as many CPUs, %.60s are %d: change workers or EAL's "
+			"%u workers need as many CPUs, but %.60s has %d: change workers or EAL's "
 			"lcores (-l)",
 			c->o->workers, list, CPU_COUNT(&wanted));
 }
@@ -85,9 +86,9 @@ static void check_cores(struct check *c)
 		return;
 	if ((uint32_t)CPU_COUNT(&mine) < c->o->workers)
 		report_add(&c->problems,
-			"%u workers need as many CPUs, and this process may use %d: have fewer "
-			"workers, or several share a CPU by EAL's lcores = (0-%u)@0 with idle = "
-			"yield",
+			"%u workers need as many CPUs, but this process may use %d: use fewer "
+			"workers, or let several share a CPU with EAL's lcores = (0-%u)@0 with "
+			"idle = yield",
 			c->o->workers, CPU_COUNT(&mine), c->o->workers - 1);
 }
 
@@ -136,7 +137,7 @@ static void check_memory(struct check *c)
 	if (huge && !free_hugepages())
 		report_add(&c->problems,
 			"no hugepage is free: reserve some (echo 128 > /proc/sys/vm/nr_hugepages), "
-			"or do without (no-huge = yes and m = 128 in [eal])");
+			"or run without them (no-huge = yes and m = 128 in [eal])");
 }
 
 /* --- devices ---------------------------------------------------------------------------- */
@@ -161,7 +162,7 @@ static bool pci_driver(const char *address, char driver[64])
 
 static void check_pci(struct check *c, const char *device)
 {
-	/* mlx5 and its like work beside the kernel's driver. */
+	/* mlx5 and similar devices work together with the kernel's driver. */
 	static const char *const fine[] = {
 		"vfio-pci", "igb_uio", "uio_pci_generic", "mlx4_core", "mlx5_core", "mana", NULL};
 	char address[48], driver[64];
@@ -174,7 +175,7 @@ static void check_pci(struct check *c, const char *device)
 	snprintf(address, sizeof(address), "%s%.*s", domain, len, device);
 	if (c->no_pci) {
 		report_add(&c->problems,
-			"PCI device %s is allowed and no-pci given: leave one of both out",
+			"PCI device %s is allowed but no-pci is given: remove one of them",
 			address);
 		return;
 	}
@@ -189,7 +190,8 @@ static void check_pci(struct check *c, const char *device)
 	report_add(&c->problems,
 		"PCI device %s is %s%s: `dpdk-devbind.py -b vfio-pci %s` gives it "
 		"to DPDK",
-		address, *driver ? "the kernel's, driver " : "bound to no driver", driver, address);
+		address, *driver ? "used by the kernel's driver " : "not bound to a driver", driver,
+		address);
 }
 
 static void check_netdev(struct check *c, const char *netdev, const char *by)
@@ -199,8 +201,8 @@ static void check_netdev(struct check *c, const char *netdev, const char *by)
 
 	snprintf(path, sizeof(path), "/sys/class/net/%s/mtu", netdev);
 	if (!if_nametoindex(netdev)) {
-		report_add(&c->problems,
-			"%s: there is no netdev %s: see `ip link` for those that are", by, netdev);
+		report_add(&c->problems, "%s: there is no netdev %s: `ip link` lists them", by,
+			netdev);
 		return;
 	}
 	mtu = read_number(path);
@@ -272,11 +274,11 @@ static void check_folder(struct check *c)
 	if (!strcmp(c->o->socket, ABI_SOCKET_DEFAULT) && stat(folder, &st))
 		return; /* rocid makes it */
 	if (stat(folder, &st) || !S_ISDIR(st.st_mode))
-		report_add(&c->problems, "socket: there is no directory %.100s: make it", folder);
+		report_add(&c->problems, "socket: there is no directory %.100s: create it", folder);
 	else if (access(folder, W_OK))
 		report_add(&c->problems,
-			"socket: rocid run by you cannot make files in %.100s: its user needs that "
-			"right",
+			"socket: as your user rocid cannot create files in %.100s: give its user "
+			"write permission",
 			folder);
 }
 
@@ -289,7 +291,6 @@ void check_machine(struct check *c)
 	check_group(c, "admin-group", c->o->admin_group);
 	check_folder(c);
 	if (c->o->idle == IDLE_ADAPTIVE && worker_can_sleep())
-		report_add(&c->problems,
-			"workers cannot sleep on this kernel (epoll_pwait2() is of "
-			"Linux 5.11): use idle = yield");
+		report_add(&c->problems, "workers cannot sleep on this kernel (epoll_pwait2() "
+					 "needs Linux 5.11): use idle = yield");
 }

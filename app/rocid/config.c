@@ -15,16 +15,16 @@
 #define EAL_SECTION  "eal"
 #define PORT_SECTION "port "
 
-/* Where the reading is. */
+/* The state of the reader. */
 struct reader {
 	struct options *o;
 	const char *path;
 	const bool *given;
 	struct report *report;
 	struct config_lines lines;
-	unsigned line;	     /* of the head or entry that it is at */
+	unsigned line;	     /* of the current head or entry */
 	const char *section; /* its name */
-	/* entries so far, to find those that are there twice */
+	/* entries so far, to find duplicates */
 	struct {
 		const void *what;
 		char port[CFG_NAME_LEN];
@@ -47,7 +47,7 @@ static bool first_time(struct reader *r, const void *what, const char *port, con
 	for (unsigned i = 0; i < r->nseen; i++) {
 		if (r->seen[i].what != what || strcmp(r->seen[i].port, port))
 			continue;
-		snprintf(text, sizeof(text), "it is there already, in line %u: keep one of both",
+		snprintf(text, sizeof(text), "it is already in line %u: keep one of them",
 			r->seen[i].line);
 		complain(r, name, text);
 		return false;
@@ -68,7 +68,8 @@ static void unknown_eal(struct reader *r, const char *name)
 	suggest_begin(&s, name);
 	for (unsigned i = 0; eal_option_at(i); i++)
 		suggest_try(&s, eal_option_at(i)->name);
-	snprintf(text, sizeof(text), "EAL has no such argument, or none for a file%s%s%s",
+	snprintf(text, sizeof(text),
+		"EAL has no such argument, or it is not allowed in a file%s%s%s",
 		s.best ? "; did you mean " : "", s.best ? s.best : "", s.best ? "?" : "");
 	complain(r, name, text);
 }
@@ -85,7 +86,7 @@ static void eal_entry(struct reader *r, const char *name, const char *value)
 	if (!e->many && !first_time(r, e->group, "", name))
 		return;
 	if (!e->value && strcmp(value, "yes") && strcmp(value, "no")) {
-		complain(r, name, "it is yes or no");
+		complain(r, name, "it must be yes or no");
 		return;
 	}
 	if (!e->value && !strcmp(value, "no"))
@@ -113,7 +114,8 @@ static void unknown_option(struct reader *r, const char *name)
 	for (unsigned i = 0; options_at(i); i++)
 		suggest_try(&s, options_at(i)->name);
 	if (eal_option_find(name))
-		snprintf(text, sizeof(text), "it is EAL's: it belongs in [" EAL_SECTION "]");
+		snprintf(text, sizeof(text),
+			"it is an EAL argument: it belongs in [" EAL_SECTION "]");
 	else if (s.best)
 		snprintf(text, sizeof(text), "there is no such option; did you mean %s?", s.best);
 	else
@@ -121,8 +123,8 @@ static void unknown_option(struct reader *r, const char *name)
 	complain(r, name, text);
 }
 
-/* The value that the command line has for it: with the port, which is the section's name here.
- * @return false when it says "no", or is wrong. */
+/* The value as on the command line: with the port, which is the section's name here. @return false
+ * if it is "no", or wrong. */
 static bool port_value(struct reader *r, const char *name, const char *port, const char *value,
 	char full[VALUE_MAX * 2])
 {
@@ -134,8 +136,8 @@ static bool port_value(struct reader *r, const char *name, const char *port, con
 		return false;
 	if (share && number && !strcmp(value, "yes")) {
 		complain(r, name,
-			"say on which netdev this port stands, share = IFNAME; a section "
-			"[port IFNAME] with share = yes opens a packet socket");
+			"name the netdev of this port, share = IFNAME; a section [port IFNAME] "
+			"with share = yes opens a packet socket");
 		return false;
 	}
 	if ((share || tap) && !strcmp(value, "yes"))
@@ -161,7 +163,7 @@ static void own_entry(struct reader *r, enum option_section section, const char 
 		complain(r, name, text);
 		return;
 	}
-	/* A port has several addresses and neighbours, but one of all else. */
+	/* A port may have several addresses and neighbours, but only one of everything else. */
 	if ((!row->many || (*port && strcmp(name, "gid") && strcmp(name, "neigh") &&
 				   strcmp(name, "pkey"))) &&
 		!first_time(r, row, port, name))
@@ -250,7 +252,7 @@ static int read_sections(struct reader *r, struct rte_cfgfile *file)
 	return 0;
 }
 
-/* A copy of the file, because it is read twice: it may be a pipe, or change meanwhile. */
+/* A copy of the file, because it is read twice: it may be a pipe, or change in between. */
 static FILE *copy_of(const char *path, int *err)
 {
 	int in = open(path, O_RDONLY | O_CLOEXEC);

@@ -3,8 +3,8 @@
  * @file config.h
  * The configuration file, rocid.conf(5): sections of `name = value` entries, read by rte_cfgfile.
  *
- * That passes over lines without '=' in silence, cuts long names and values, and knows no line
- * numbers; config_lines() looks at the text first, so that no line of the user's is lost.
+ * rte_cfgfile silently skips lines without '=', truncates long names and values, and has no line
+ * numbers; config_lines() checks the text first, so that no line is lost.
  */
 #ifndef CONFIG_H
 #define CONFIG_H
@@ -12,22 +12,21 @@
 #include "options.h"
 #include "report.h"
 
-/** Where a section's head or an entry stands. */
+/** The line numbers of sections' heads and entries. */
 struct config_lines {
 	unsigned count;
 	unsigned *number; /* of each, in the file's order, from 1; free() */
 };
 
 /**
- * Tells @p r of each line of @p f, which is called @p path, that rte_cfgfile would not take as it
- * is meant.
+ * Reports to @p r each line of @p f, named @p path, that rte_cfgfile would misread.
  * @return 0 or -ENOMEM.
  */
 int config_lines(FILE *f, const char *path, struct config_lines *lines, struct report *r);
 
 /**
- * Sets what @p path says, and tells @p r what is wrong with it.
- * @param given  by rows of options_at(): what the command line says, which the file does not touch
+ * Applies the file @p path, and reports its errors to @p r. @param given by rows of options_at():
+ * options of the command line, which the file does not change
  */
 void config_read(struct options *o, const char *path, const bool *given, struct report *r);
 

@@ -6,7 +6,7 @@
 #include <rte_cfgfile.h>
 #include "config.h"
 
-/* What rte_cfgfile reads at a time. */
+/* The line length of rte_cfgfile. */
 #define LINE_MAX_LEN (CFG_NAME_LEN + CFG_VALUE_LEN + 2)
 
 struct place {
@@ -16,7 +16,7 @@ struct place {
 	struct report *report;
 };
 
-/* The text between blanks; *len is its length. */
+/* The text without surrounding blanks; *len is its length. */
 static const char *strip(const char *s, size_t *len)
 {
 	while (*len && isspace((unsigned char)*s)) {
@@ -28,7 +28,7 @@ static const char *strip(const char *s, size_t *len)
 	return s;
 }
 
-/* A comment begins with '#', unless '\' stands before it. */
+/* A comment begins with '#', unless '\' precedes it. */
 static size_t without_comment(const char *s, size_t len)
 {
 	const char *hash = memchr(s, '#', len);
@@ -43,12 +43,12 @@ static void check_head(struct place *at, const char *s, size_t len)
 
 	at->inside = true;
 	if (!end || end != s + len - 1)
-		report_add(at->report, "%.100s line %u: a section is a line of its own, [NAME]",
+		report_add(at->report, "%.100s line %u: a section needs a line of its own, [NAME]",
 			at->path, at->line);
 	else if (!name || name >= CFG_NAME_LEN)
 		report_add(at->report,
-			"%.100s line %u: the name of a section has 1 to %d characters", at->path,
-			at->line, CFG_NAME_LEN - 1);
+			"%.100s line %u: the name of a section must have 1 to %d characters",
+			at->path, at->line, CFG_NAME_LEN - 1);
 }
 
 static void check_entry(struct place *at, const char *s, size_t len)
@@ -65,12 +65,12 @@ static void check_entry(struct place *at, const char *s, size_t len)
 			at->path, at->line, (int)name, s, (int)name, s);
 	else if (!name || !value)
 		report_add(at->report,
-			"%.100s line %u: an entry is `name = value`, neither is empty", at->path,
+			"%.100s line %u: an entry must be `name = value`, neither empty", at->path,
 			at->line);
 	else if (name >= CFG_NAME_LEN || value >= CFG_VALUE_LEN)
 		report_add(at->report,
-			"%.100s line %u: a name has at most %d characters, a value %d", at->path,
-			at->line, CFG_NAME_LEN - 1, CFG_VALUE_LEN - 1);
+			"%.100s line %u: a name may have at most %d characters, a value %d",
+			at->path, at->line, CFG_NAME_LEN - 1, CFG_VALUE_LEN - 1);
 	else if (!at->inside)
 		report_add(at->report,
 			"%.100s line %u: '%.*s' belongs to no section: put a line like "
@@ -78,7 +78,7 @@ static void check_entry(struct place *at, const char *s, size_t len)
 			at->path, at->line, (int)name, s);
 }
 
-/* @return whether rte_cfgfile makes something of the line. */
+/* @return whether rte_cfgfile accepts the line. */
 static bool check_line(struct place *at, const char *line, size_t len)
 {
 	size_t rest = len;

@@ -146,8 +146,9 @@ static int make_workers(struct daemon *d, struct options *o, char why[VALUE_MAX 
 		inbox_frames(o->workers) + GROUP_HELD + 4 * BURST + d->nports * 2 * PORT_DESC;
 
 	if (o->workers > rte_lcore_count())
-		return refuse(why, -EINVAL, "--workers %u needs as many lcores, EAL has %u: see -l",
-			o->workers, rte_lcore_count());
+		return refuse(why, -EINVAL,
+			"--workers %u needs as many lcores, but EAL has %u: see -l", o->workers,
+			rte_lcore_count());
 	d->dp = dataplane_create(o->workers, socket);
 	if (!d->dp)
 		return refuse(why, -ENOMEM, "no memory for the tables: give EAL more with -m MB");
@@ -167,15 +168,13 @@ static int make_workers(struct daemon *d, struct options *o, char why[VALUE_MAX 
 		d->dp->icrc = o->icrc;
 	if (o->idle == IDLE_ADAPTIVE && worker_can_sleep())
 		return refuse(why, -ENOSYS,
-			"workers cannot sleep on this kernel (epoll_pwait2() is of Linux 5.11): "
-			"use "
-			"--idle yield");
+			"workers cannot sleep on this kernel (epoll_pwait2() needs Linux 5.11): "
+			"use --idle yield");
 	for (uint32_t i = 0; i < o->workers; i++)
 		if (!worker_create(d->dp, i, socket))
 			return refuse(why, -ENOMEM,
 				"no memory for the %u packet buffers of worker %u: give EAL more "
-				"with -m MB "
-				"(now needed: about %u)",
+				"with -m MB (about %u are needed)",
 				mbufs, i, mbufs * o->workers / 200 + 16);
 	return 0;
 }
@@ -184,7 +183,7 @@ void daemon_watch(struct daemon *d, uint32_t i)
 {
 	const struct options *o = d->opt;
 	struct daemon_port *p = &d->port[i];
-	/* What it is told now may end, what it was started with may come back. */
+	/* A current setting may end, and the one from the start may return. */
 	bool holds = linkemu_holds(&o->impair[i]) || linkemu_holds(&p->impair);
 
 	p->wake = rxwake_install(d->dp, i, &p->info, o->impaired[i] && holds);
@@ -204,11 +203,12 @@ int daemon_impair(struct daemon *d, uint32_t i)
 	return linkemu_join(p->emu, p->info.rx_queues);
 }
 
-/* The largest Ethernet MTU that gives path MTU 2048 (mtu_of_ethernet()): what MBUF_ROOM_PAGE holds.
+/* The largest Ethernet MTU that allows path MTU 2048 (mtu_of_ethernet()): what MBUF_ROOM_PAGE
+ * holds.
  */
 #define MTU_PAGE 4191
 
-/* What the MTU of a shared netdev may rise to: path MTU 4096 wants buffers for it. */
+/* The limit of a shared netdev's MTU: path MTU 4096 needs buffers for it. */
 static uint32_t netdev_mtu_max(const struct dataplane *dp)
 {
 	return dp->mbuf_room < MBUF_ROOM ? MTU_PAGE : SHARE_MTU_MAX;
@@ -249,7 +249,7 @@ static int make_tap(struct daemon *d, const struct option_tap *o, char why[VALUE
 
 	if (p->shared || !strcmp(p->info.driver, "net_af_packet"))
 		return refuse(why, -EINVAL,
-			"--tap %u: the kernel has netdev %s on that port already: use --share",
+			"--tap %u: that port already has the kernel's netdev %s: use --share",
 			o->port, p->info.netdev);
 	cfg.exception = exception_create(o->port, p->info.socket);
 	if (!cfg.exception)
@@ -291,7 +291,7 @@ static void fill_port(
 	to->speed_mbps = from->info.speed_mbps;
 }
 
-/* ctl wants a port's static entries side by side. */
+/* ctl needs a port's static entries to be adjacent. */
 static int start_ctl(struct daemon *d, struct options *o, char why[VALUE_MAX * 2])
 {
 	static struct ctl_gid gid[STATIC_MAX];
@@ -350,7 +350,7 @@ static int start_ctl(struct daemon *d, struct options *o, char why[VALUE_MAX * 2
 static int survive_sigbus(struct daemon *d, struct options *o, char why[VALUE_MAX * 2])
 {
 	if (sigbus_install())
-		return refuse(why, -EIO, "SIGBUS cannot be handled here: allow sigaction()");
+		return refuse(why, -EIO, "cannot install a handler for SIGBUS: allow sigaction()");
 	return 0;
 }
 

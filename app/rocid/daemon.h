@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file daemon.h
- * What a running rocid consists of, in the order in which it is made and the reverse of which
- * it is taken down.
+ * The parts of a running rocid, in the order in which they are created; they are destroyed in
+ * reverse order.
  */
 #ifndef DAEMON_H
 #define DAEMON_H
@@ -18,19 +18,20 @@
 #include "unstick.h"
 #include "worker.h"
 
-/** A port and what stands around it. */
+/** A port and its attachments. */
 struct daemon_port {
 	struct port_info info;
 	struct linkemu *emu[WORKER_MAX]; /* of each receive queue; NULL: none */
-	struct linkemu_config impair;	 /* what they are told, or will be when it is open again */
+	struct linkemu_config impair;	 /* their configuration, or the one to apply when it is open
+					  * again */
 	struct share_guard guard;
 	struct share_vlans vlans;
 	bool packet;	     /* packet_create() made it */
 	struct gsoport *gso; /* with --gso */
-	bool open;	     /* its device is there */
+	bool open;	     /* its device is open */
 	uint64_t again_ms;   /* when to try again to open it; 0: it failed just now */
-	bool shared;	     /* info.netdev lends its addresses */
-	struct tap *tap;     /* info.netdev then is it; NULL: none */
+	bool shared;	     /* info.netdev provides its addresses */
+	struct tap *tap;     /* info.netdev is then this one; NULL: none */
 	struct steer steer;
 	enum port_wake wake;
 	struct unstick unstick; /* of a packet socket */
@@ -40,38 +41,37 @@ struct daemon {
 	const struct options *opt;
 	struct dataplane *dp;
 	struct ctl *ctl;
-	_Atomic bool launch_failed; /* the control thread waits in vain */
+	_Atomic bool launch_failed; /* the control thread must not wait */
 	uint32_t nports;
 	uint32_t npairs; /* ring pairs made */
 	struct daemon_port port[PORT_MAX];
 	struct ctl_devices devices;
-	uint64_t look_ms; /* when to look after packet sockets again */
+	uint64_t look_ms; /* when to check packet sockets again */
 };
 
 /**
- * Makes ports, workers and the control socket after eal_start(). Nothing is undone when this
- * fails: call daemon_down(). @p opt gets the numbers of the ports that are made here, and outlives
- * @p d.
+ * Creates ports, workers and the control socket after eal_start(). Nothing is undone if this fails:
+ * call daemon_down(). @p opt gets the numbers of the ports that are created here, and outlives @p
+ * d.
  * @param why  receives a sentence that says what to do when this fails
- * @return 0; -EINTR when a signal came meanwhile; -EINVAL when an argument names something that
- * does not exist; another negative errno.
+ * @return 0; -EINTR if a signal arrived meanwhile; -EINVAL if an argument names something that does
+ * not exist; another negative errno.
  */
 int daemon_up(struct daemon *d, struct options *opt, char why[VALUE_MAX * 2]);
 
-/** Told by the control thread what happened to the netdev of port @p port. @param arg  d */
+/** Called by the control thread with news of port @p port's netdev. @param arg d */
 void daemon_netdev_changed(
 	void *arg, uint32_t port, unsigned what, const struct ctl_netdev *netdev);
 
-/** Has packet sockets that are stuck go on (unstick.h), and opens again what could not be opened.
- *  Called by the control thread.
- *  @param arg  the struct daemon
- *  @return milliseconds until it wants to be called again; -1: never. */
+/** Unblocks packet sockets that are stuck (unstick.h), and retries ports that could not be opened.
+ * Called by the control thread. @param arg the struct daemon @return milliseconds until the next
+ * call; -1: never. */
 int daemon_look(void *arg, uint64_t now_ms);
 
-/** Has sleeping workers learn of what port @p i receives. */
+/** Makes port @p i wake sleeping workers when it receives. */
 void daemon_watch(struct daemon *d, uint32_t i);
 
-/** Has administrators see the ports of @p d through @p devices. */
+/** Lets administrators see the ports of @p d through @p devices. */
 void devices_init(struct ctl_devices *devices, struct daemon *d);
 
 /** Puts the emulated link of port @p i, if it has one, in front of its queues.
@@ -82,10 +82,10 @@ int daemon_impair(struct daemon *d, uint32_t i);
  *  SIGTERM or SIGHUP.  @return 0 or a negative errno with a sentence in @p why. */
 int daemon_run(struct daemon *d, char why[VALUE_MAX * 2]);
 
-/** Takes down what daemon_up() made, as far as it came. */
+/** Destroys everything that daemon_up() created, even if it failed halfway. */
 void daemon_down(struct daemon *d);
 
-/** Prints what runs, and where to go from here. */
+/** Prints what is running, and the next steps for the user. */
 void banner_print(const struct daemon *d);
 
 /** Prints all counters as --stats-on-exit asks. The workers have stopped and still exist. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What administrators see of the ports' devices, and do to their emulated links (ctl.h). */
+/* Administrators' view of the ports' devices, and changes of their emulated links (ctl.h). */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -84,14 +84,15 @@ static int impair(void *arg, uint32_t i, const char *text, char why[ABI_SENTENCE
 	}
 	if (cfg.spread && cfg.spread != p->impair.spread) {
 		snprintf(why, ABI_SENTENCE_MAX,
-			"spread is for life: start rocid with --impair %u,spread=...",
+			"spread cannot be changed while rocid runs: start it with --impair "
+			"%u,spread=...",
 			p->info.ethdev);
 		return -EINVAL;
 	}
 	if (linkemu_holds(&cfg) && d->dp->idle == IDLE_ADAPTIVE && p->wake != PORT_WAKE_NOT) {
 		snprintf(why, ABI_SENTENCE_MAX,
-			"nobody would wake a worker for packets that are delayed: start rocid with "
-			"--impair %u,delay=1us, or without --idle adaptive",
+			"a sleeping worker would not be woken for delayed packets: start rocid "
+			"with --impair %u,delay=1us, or without --idle adaptive",
 			p->info.ethdev);
 		return -EINVAL;
 	}
@@ -106,7 +107,7 @@ static int impair(void *arg, uint32_t i, const char *text, char why[ABI_SENTENCE
 
 /* --- steering --------------------------------------------------------------------------- */
 
-/* Where the packets of rule @p index come to; without rules of their own, to any queue. */
+/* The destination of the packets of rule @p index; without own rules, any queue. */
 static const char *queue_text(
 	const struct daemon_port *p, enum steer_rung rung, uint16_t index, char *text, size_t size)
 {
@@ -147,7 +148,7 @@ static json_t *flow_of(const struct daemon *d, uint32_t i, enum steer_net net, u
 		counts ? json_integer(N(bytes)) : json_null());
 }
 
-/* A row for each rule; one for a protocol that has none. */
+/* One row per rule; one for a protocol without rules. */
 static bool flow(void *arg, uint32_t i, json_t **element)
 {
 	const struct daemon *d = arg;

@@ -21,24 +21,24 @@
 
 static bool own_prefix;
 
-/* What EAL says and what helps. */
+/* EAL's messages and the remedies. */
 static const struct {
 	const char *says;
 	const char *helps;
 } hint[] = {
 	{"Is another primary process running",
-		"another rocid serves this socket: stop it, or give this one another --socket"},
-	{"lcore", "choose CPUs that are there, and that you may use, with -l: see `nproc`"},
+		"another rocid serves this socket: stop it, or use another --socket"},
+	{"lcore", "use -l to choose CPUs that exist and that you may use: see `nproc`"},
 	{"hugepage", "reserve hugepages (echo 128 > /proc/sys/vm/nr_hugepages) or run with "
 		     "--no-huge -m 128"},
-	{"memory",
-		"give EAL memory it can have: -m MB, with --no-huge where there are no hugepages"},
-	{"alloc", "give EAL memory that this machine has: -m MB"},
+	{"memory", "ask for memory that is available: -m MB, with --no-huge if there are no "
+		   "hugepages"},
+	{"alloc", "ask for less memory: -m MB"},
 	{"ermission denied", "run as root, or see doc/man/rocid.8 for the permissions it needs"},
-	{"runtime directory", "run as root, or set XDG_RUNTIME_DIR to a directory of yours"},
+	{"runtime directory", "run as root, or set XDG_RUNTIME_DIR to a directory that you own"},
 	{"parse device", "check the arguments of --vdev and -a"},
 	{"probe device", "check the arguments of --vdev and -a"},
-	{"init VFIO", "EAL wants to see /sys/module: give the container that, read-only"},
+	{"init VFIO", "EAL needs /sys/module: give the container read-only access to it"},
 	{"vdev", "check the arguments of --vdev"},
 };
 
@@ -95,7 +95,7 @@ static bool given(int argc, char *argv[], const char *group)
 	return false;
 }
 
-/* EAL takes what is no number for 0, which it takes for its default. */
+/* EAL reads a non-number as 0, which means its default. */
 int eal_check_memory(int argc, char *const argv[], char why[VALUE_MAX * 2])
 {
 	for (int i = 1; i < argc; i++) {
@@ -108,13 +108,13 @@ int eal_check_memory(int argc, char *const argv[], char why[VALUE_MAX * 2])
 			value = argv[++i];
 		if (strtoul(value, &end, 10) && !*end && *value != '-')
 			continue;
-		snprintf(why, VALUE_MAX * 2, "-m %.100s: it wants a number of megabytes", value);
+		snprintf(why, VALUE_MAX * 2, "-m %.100s: it needs a number of megabytes", value);
 		return -EINVAL;
 	}
 	return 0;
 }
 
-/* The first CPUs that this process may use, one a worker; "" leaves it to EAL. */
+/* The first CPUs that this process may use, one per worker; "" leaves it to EAL. */
 static void choose_cpus(char *list, size_t size, uint32_t workers)
 {
 	cpu_set_t set;
@@ -140,10 +140,10 @@ static uint32_t hash(const char *s)
 	return h;
 }
 
-/* Takes the first line, which says what came first, and a hint. */
+/* Uses the first line, which names the first error, and a hint. */
 static int explain(char text[CAPTURE_MAX], char why[VALUE_MAX * 2])
 {
-	const char *helps = "own options go behind --, see `rocid --help`";
+	const char *helps = "rocid's own options follow --, see `rocid --help`";
 	bool wrong = strstr(text, "Invalid 'command line'") || strstr(text, "option") ||
 		     strstr(text, "parse device") || strstr(text, "lcore");
 	char *line = text;
@@ -162,11 +162,11 @@ static int explain(char text[CAPTURE_MAX], char why[VALUE_MAX * 2])
 	else if (strstr(line, ": ")) /* getopt's "PROGRAM: " */
 		line = strstr(line, ": ") + 2;
 	snprintf(why, VALUE_MAX * 2, "EAL does not start (%.200s): %s",
-		*line ? line : "it says nothing", helps);
+		*line ? line : "it gave no reason", helps);
 	return wrong ? -EINVAL : -EIO;
 }
 
-/* The files' arguments, but for those that the command line has too. */
+/* The files' arguments, except those that the command line has too. */
 static int add_files(
 	const struct options *o, int argc, char *argv[], char *out[EAL_ARGUMENTS_MAX], int n)
 {
@@ -211,7 +211,8 @@ int eal_arguments(const struct options *o, int argc, char *argv[], struct eal_ar
 	return 0;
 }
 
-/* A name that no later daemon has would stay for ever. The directory is flat. */
+/* The directory would stay forever, because no later daemon has its name. It has no
+ * subdirectories. */
 static void remove_dir(const char *path)
 {
 	DIR *dir = opendir(path);
@@ -253,7 +254,7 @@ static bool has_port(const char *device)
 	return false;
 }
 
-/* EAL starts without what it could not make: nobody should look for a port that is not there. */
+/* EAL starts even without a device that it could not create: report the missing port. */
 static int check_devices(const struct eal_arguments *a, char why[VALUE_MAX * 2])
 {
 	static const char *const names[] = {"a", "allow", "vdev"};
@@ -267,8 +268,8 @@ static int check_devices(const struct eal_arguments *a, char why[VALUE_MAX * 2])
 			if (!net || has_port(device))
 				continue;
 			snprintf(why, VALUE_MAX * 2,
-				"EAL made no port of %.200s: %s, and look at its driver's messages "
-				"with --log-level=pmd:info",
+				"EAL created no port for %.200s: %s, and read its driver's "
+				"messages with --log-level=pmd:info",
 				device,
 				k < 2 ? "bind it with dpdk-devbind.py -b vfio-pci, without --no-pci"
 				      : "check the arguments of --vdev");
@@ -304,7 +305,7 @@ int eal_start(int argc, char *argv[], const struct options *o, char why[VALUE_MA
 		snprintf(text, sizeof(text), "its messages are above");
 	if (err < 0)
 		return explain(text, why);
-	if (a.quiet) /* from here on rocid's own sentences say it */
+	if (a.quiet) /* from here on rocid's own sentences report errors */
 		rte_log_set_global_level(RTE_LOG_CRIT);
 	err = check_devices(&a, why);
 	if (err)

@@ -16,7 +16,7 @@
 struct eal_arguments {
 	int argc;
 	char *argv[EAL_ARGUMENTS_MAX];
-	bool quiet;	 /* nobody wants EAL's messages */
+	bool quiet;	 /* EAL's messages are off */
 	bool own_prefix; /* its --file-prefix is ours */
 	bool own_cores;	 /* its -l is ours: */
 	char cpus[128];	 /* this one, empty: EAL's choice */
@@ -24,9 +24,9 @@ struct eal_arguments {
 };
 
 /**
- * Puts together the arguments of the command line, @p argv, those of the configuration files, and
- * what rocid wants and nobody said: as many cores as workers, few messages, and a file prefix
- * of its own, made of the socket's path, so that several daemons run side by side.
+ * Combines the arguments of the command line, @p argv, those of the configuration files, and
+ * rocid's defaults: as many cores as workers, few messages, and a file prefix derived from the
+ * socket's path, so that several daemons can run on one host.
  * @return 0, or -E2BIG.
  */
 int eal_arguments(const struct options *o, int argc, char *argv[], struct eal_arguments *a);
@@ -41,7 +41,7 @@ int eal_check_memory(int argc, char *const argv[], char why[VALUE_MAX * 2]);
  */
 int eal_start(int argc, char *argv[], const struct options *o, char why[VALUE_MAX * 2]);
 
-/** Undoes eal_start(), and removes the directory that EAL leaves behind if its name was ours. */
+/** Undoes eal_start(), and removes the directory that EAL leaves behind if rocid chose its name. */
 void eal_stop(void);
 
 #endif

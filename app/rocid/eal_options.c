@@ -3,7 +3,7 @@
 #include "bits.h"
 #include "eal_options.h"
 
-/* DPDK 22.11's, but for those of several processes, of tracing and of debugging drivers. */
+/* Those of DPDK 22.11, except for multi-process, tracing and driver debugging. */
 static const struct eal_option row[] = {
 	/* cores */
 	{"l", true, false, "cores"},

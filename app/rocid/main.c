@@ -17,7 +17,7 @@ static int complain(const char *why, int code)
 	return code;
 }
 
-/* Own arguments begin behind "--". Without it all are EAL's, unless the first is one of ours. */
+/* rocid's own arguments follow "--". Without it all are EAL's, unless the first is one of ours. */
 static int split(int argc, char *argv[])
 {
 	int i = 1;
@@ -51,22 +51,21 @@ static int start_eal_and_serve(int argc, char *argv[], struct options *opt, char
 	return err;
 }
 
-/* The lock is the first thing to have and the last to give away: EAL's files too belong to the
- * one rocid that has it. */
+/* The lock is taken first and released last: it also protects EAL's files. */
 static int run(int argc, char *argv[], struct options *opt)
 {
-	char why[VALUE_MAX * 2] = "out of memory or descriptors: end something else";
+	char why[VALUE_MAX * 2] = "out of memory or descriptors: end another program";
 	int lock;
 	int err = signals_start();
 
 	if (err)
-		return complain("no thread can be made: raise the limit of threads", 1);
+		return complain("cannot create a thread: raise the limit of threads", 1);
 	lock = lock_take(opt->socket, why);
 	if (lock < 0)
 		return complain(why, 1);
 	err = start_eal_and_serve(argc, argv, opt, why);
 	lock_release(lock, opt->socket);
-	if (err && err != -EINTR) /* a signal while it started: what was asked for was done */
+	if (err && err != -EINTR) /* a signal while it started: rocid ended as requested */
 		return complain(why, err == -EINVAL ? EXIT_USAGE : 1);
 	return 0;
 }
@@ -81,7 +80,7 @@ int main(int argc, char *argv[])
 	if (own < argc && options_parse(&opt, argc - own, argv + own, why))
 		return complain(why, EXIT_USAGE);
 	if (!own)
-		own = 1; /* EAL's are the program's name alone */
+		own = 1; /* EAL's arguments are only the program's name */
 	if (opt.help) {
 		options_help();
 		return 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What becomes of a port when its netdev changes under it; on the control thread. */
+/* Changes of a port when its netdev changes; on the control thread. */
 #include <stdio.h>
 #include <string.h>
 #include <rte_ethdev.h>
@@ -12,7 +12,7 @@ static void say(const struct daemon_port *p, const char *what)
 	fprintf(stderr, "rocid: %s: %s\n", p->info.netdev, what);
 }
 
-/* Takes down what open_port() made. */
+/* Destroys what open_port() created. */
 static void close_port(struct daemon *d, uint32_t port)
 {
 	struct daemon_port *p = &d->port[port];
@@ -29,11 +29,12 @@ static void close_port(struct daemon *d, uint32_t port)
 	p->open = false;
 }
 
-/* The device of a port that is closed. When this fails nothing of it is left. */
+/* Opens the device of a closed port. If this fails nothing of it is left. */
 static int open_device(struct daemon *d, uint32_t port, char why[VALUE_MAX * 2])
 {
 	struct daemon_port *p = &d->port[port];
-	/* First what may be refused for long, and costs least: it is tried again and again. */
+	/* First the step that may be refused for long, and costs least: it is retried
+	 * repeatedly. */
 	int err = share_guard(&p->guard, p->info.netdev, d->opt->gso, why, VALUE_MAX * 2);
 
 	err = err ? err : packet_create(d, p->info.netdev, &p->info.ethdev, &p->gso, why);
@@ -51,7 +52,7 @@ static int open_device(struct daemon *d, uint32_t port, char why[VALUE_MAX * 2])
 	return err;
 }
 
-/* What stands in front of the queues comes before the workers. */
+/* Objects in front of the queues must exist before the workers use them. */
 static int open_port(struct daemon *d, uint32_t port, char why[VALUE_MAX * 2])
 {
 	int err = open_device(d, port, why);
@@ -70,11 +71,11 @@ static int open_port(struct daemon *d, uint32_t port, char why[VALUE_MAX * 2])
 	return err;
 }
 
-/* How often it is tried to open a port that could not be opened: what holds its UDP port, say, may
- * go. */
+/* The interval between attempts to open a port: the process that holds its UDP port, for example,
+ * may end. */
 #define AGAIN_MS 1000u
 
-/* Says why it does not open once. @return milliseconds after which to try again. */
+/* Reports once why it does not open. @return milliseconds after which to try again. */
 static int open_again(struct daemon *d, uint32_t port, uint64_t now_ms)
 {
 	struct daemon_port *p = &d->port[port];
@@ -85,25 +86,26 @@ static int open_again(struct daemon *d, uint32_t port, uint64_t now_ms)
 	if (now_ms >= p->again_ms) {
 		p->again_ms = now_ms + AGAIN_MS;
 		if (!open_port(d, port, why))
-			say(p, "it is back: the port goes on");
+			say(p, "it is back: the port continues");
 	}
 	return (int)(p->again_ms - now_ms);
 }
 
-/* The packet socket of a netdev that was deleted is tied to nothing, whatever has the name now. */
+/* The packet socket of a deleted netdev is bound to nothing, even if another netdev has the name
+ * now. */
 static void replaced(struct daemon *d, uint32_t port)
 {
 	struct daemon_port *p = &d->port[port];
 	char why[VALUE_MAX * 2];
 
 	if (!p->packet) {
-		say(p, "it is a new netdev of the old name: start rocid again to use it");
+		say(p, "it is a new netdev with the old name: restart rocid to use it");
 		return;
 	}
 	if (p->open)
 		close_port(d, port);
 	if (!open_port(d, port, why)) {
-		say(p, "it is back: the port goes on");
+		say(p, "it is back: the port continues");
 		return;
 	}
 	say(p, why);
@@ -111,7 +113,7 @@ static void replaced(struct daemon *d, uint32_t port)
 	d->look_ms = 0;
 }
 
-/* A port of our own must receive what is for its netdev's new MAC. */
+/* A port that rocid owns must receive frames for its netdev's new MAC. */
 static void set_filter(const struct daemon_port *p, const uint8_t mac[6])
 {
 	struct rte_ether_addr addr;
@@ -135,7 +137,7 @@ void daemon_netdev_changed(void *arg, uint32_t port, unsigned what, const struct
 	struct daemon_port *p = &d->port[port];
 
 	if (what & CTL_NETDEV_UNJOINED)
-		say(p, "the kernel refused to join a multicast group on it or on a VLAN of it: "
+		say(p, "the kernel refused to join a multicast group on it or on one of its VLANs: "
 		       "raise net.ipv4.igmp_max_memberships, net.core.optmem_max or rocid's limit "
 		       "of open files");
 	if (p->tap) { /* which makes a new netdev by itself */
@@ -146,7 +148,8 @@ void daemon_netdev_changed(void *arg, uint32_t port, unsigned what, const struct
 		return;
 	}
 	if (what & CTL_NETDEV_GONE)
-		say(p, "it is gone: its port is down until there is a netdev of that name again");
+		say(p, "it has disappeared: its port is down until a netdev of that name exists "
+		       "again");
 	if (what & CTL_NETDEV_REPLACED)
 		replaced(d, port);
 	if (what & CTL_NETDEV_VLANS)
@@ -158,9 +161,8 @@ static void say_refused(const struct daemon_port *p)
 	char text[VALUE_MAX];
 
 	snprintf(text, sizeof(text),
-		"it refuses frames of %u bytes: the other end of this veth has a smaller MTU; `ip "
-		"link set DEV mtu "
-		"%u` there at least",
+		"it refuses frames of %u bytes: the other end of this veth has a smaller MTU: run "
+		"`ip link set DEV mtu %u` there, or more",
 		p->unstick.shortest, p->unstick.shortest - ETH_HLEN);
 	say(p, text);
 }

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file notify.h
- * Tells a service manager how it goes: sd_notify(3). The protocol is one datagram and promised to
- * stay; libsystemd would be a dependency for that alone, and is not everywhere.
+ * Reports the state to a service manager: sd_notify(3). The protocol is one datagram and guaranteed
+ * to be stable; libsystemd would be a dependency for this alone, and is not available everywhere.
  */
 #ifndef NOTIFY_H
 #define NOTIFY_H
 
-/** Sends @p text, lines of NAME=VALUE, to $NOTIFY_SOCKET if there is one. Who does not listen
- *  misses it. */
+/** Sends @p text, lines of NAME=VALUE, to $NOTIFY_SOCKET if it is set. Nobody waits for a
+ * reader. */
 void notify(const char *text);
 
 #endif

@@ -13,10 +13,10 @@
 #define ROCID_CONF "/etc/rocid/rocid.conf"
 #endif
 
-/* If you add an option here, doc/man/rocid.8 and config/rocid.conf want it too. */
+/* If you add an option here, add it to doc/man/rocid.8 and config/rocid.conf too. */
 static const struct option_row row[] = {
 	{"socket", required_argument, SECTION_APPLICATIONS, false, set_socket, "PATH",
-		"where applications connect (" ABI_SOCKET_DEFAULT ")"},
+		"socket for applications (" ABI_SOCKET_DEFAULT ")"},
 	{"socket-mode", required_argument, SECTION_APPLICATIONS, false, set_socket_mode, "MODE",
 		"its mode, octal (0660)"},
 	{"socket-group", required_argument, SECTION_APPLICATIONS, false, set_socket_group, "GROUP",
@@ -26,19 +26,19 @@ static const struct option_row row[] = {
 	{"admin-group", required_argument, SECTION_APPLICATIONS, false, set_admin_group, "GROUP",
 		"its group"},
 	{"max-sessions", required_argument, SECTION_APPLICATIONS, false, set_max_sessions, "N",
-		"applications of one user, root excepted (128)"},
+		"applications per user, except root (128)"},
 	{"max-qps", required_argument, SECTION_APPLICATIONS, false, set_max_qps, "N",
-		"QPs of one application (12288)"},
+		"QPs per application (12288)"},
 	{"max-cqs", required_argument, SECTION_APPLICATIONS, false, set_max_cqs, "N",
-		"its CQs (12288)"},
+		"CQs per application (12288)"},
 	{"max-mrs", required_argument, SECTION_APPLICATIONS, false, set_max_mrs, "N",
-		"its memory regions (49152)"},
+		"memory regions and windows per application (49152)"},
 	{"max-queues", required_argument, SECTION_APPLICATIONS, false, set_max_queues, "MB",
-		"memory of its queues (8192)"},
+		"memory of an application's queues (8192)"},
 	{"max-memory", required_argument, SECTION_APPLICATIONS, false, set_max_memory, "MB",
-		"its registered memory (as much as the machine has)"},
+		"registered memory per application (the machine's memory)"},
 	{"max-user-qps", required_argument, SECTION_APPLICATIONS, false, set_max_user_qps, "N",
-		"QPs of all applications of one user, root excepted (12288)"},
+		"QPs of all applications of one user, except root (12288)"},
 	{"max-user-cqs", required_argument, SECTION_APPLICATIONS, false, set_max_user_cqs, "N",
 		"their CQs (16384)"},
 	{"max-user-mrs", required_argument, SECTION_APPLICATIONS, false, set_max_user_mrs, "N",
@@ -52,56 +52,59 @@ static const struct option_row row[] = {
 		"let programs inject faults into the packets of their own QPs"},
 	{"application-macs", optional_argument, SECTION_APPLICATIONS, false, set_application_macs,
 		"[=yes|no]",
-		"let programs choose the destination MAC, past the host's routes and neighbours"},
+		"let programs choose the destination MAC, regardless of the host's routes and "
+		"neighbours"},
 	{"share", required_argument, SECTION_PORT, true, set_share, "[PORT=]IFNAME",
-		"share the kernel's netdev IFNAME, with its addresses; makes an AF_PACKET port, or "
-		"names the netdev that ethdev PORT stands on"},
+		"share the kernel's netdev IFNAME, with its addresses: creates an AF_PACKET port, "
+		"or names the netdev that ethdev PORT uses"},
 	{"tap", required_argument, SECTION_PORT, true, set_tap, "PORT[=NAME]",
-		"a kernel netdev NAME (roci0 for port 0) on PORT, which is rocid's own: its "
+		"create a kernel netdev NAME (roci0 for port 0) for PORT, which rocid owns: "
 		"addresses, ARP, ping, TCP"},
 	{"gid", required_argument, SECTION_PORT, true, set_gid, "PORT,IP[,vid=VLAN]",
 		"a static address of PORT"},
 	{"neigh", required_argument, SECTION_PORT, true, set_neigh, "PORT,IP,MAC",
 		"a static neighbour on PORT"},
 	{"rocev1", optional_argument, SECTION_PORTS, false, set_rocev1, "[=yes|no]",
-		"RoCEv1 GIDs beside the RoCEv2 ones"},
+		"RoCEv1 GIDs in addition to the RoCEv2 ones"},
 	{"gso", optional_argument, SECTION_PORTS, false, set_gso, "[=yes|no]",
-		"give shared netdevs many frames at a time, and take them so; on both ends of a "
+		"pass many frames at a time to and from shared netdevs; needed on both ends of a "
 		"veth"},
 	{"mtu", required_argument, SECTION_PORT, true, set_mtu, "PORT,BYTES",
 		"Ethernet MTU of PORT"},
 	{"flow-label", required_argument, SECTION_PORTS, false, set_flow_label, "hash|av",
-		"IPv6 flow label where an address vector's is 0: made of the QPNs, or 0 as Linux "
+		"IPv6 flow label if the address vector's is 0: a hash of the QPNs, or 0 as Linux "
 		"sends it (hash)"},
 	{"pkey", required_argument, SECTION_PORT, true, set_pkey, "PORT,INDEX,PKEY",
 		"an entry of PORT's P_Key table (0xffff at 0)"},
 	{"priority", required_argument, SECTION_PORT, true, set_priority, "PORT,PRIORITIES",
-		"802.1p priorities: slA[-B]=P,dscpA[-B]=P,tag=yes (the service level's number, "
-		"in VLAN tags only)"},
+		"802.1p priorities: slA[-B]=P,dscpA[-B]=P,tag=yes (the service level, in VLAN tags "
+		"only)"},
 	{"ring-pair", optional_argument, SECTION_PORTS, true, set_ring_pair, "[=IMPAIRMENT]",
-		"two more ports, connected with each other in memory"},
+		"two more ports, connected to each other in memory"},
 	{"impair", required_argument, SECTION_PORT, true, set_impair, "PORT,IMPAIRMENT",
-		"spoil what PORT receives: loss=P,dup=P,reorder=P,corrupt=P,truncate=P,nth=N,"
-		"mask=HEX,delay=50us,seed=N,spread=hash|random"},
+		"impair the frames that PORT receives: "
+		"loss=P,dup=P,reorder=P,corrupt=P,truncate=P,nth=N,mask=HEX,delay=50us,seed=N,"
+		"spread=hash|random"},
 	{"window", required_argument, SECTION_WORKERS, false, set_window, "N",
-		"packets in flight of a QP (128)"},
+		"packets in flight per QP (128)"},
 	{"workers", required_argument, SECTION_WORKERS, false, set_workers, "N",
-		"worker threads, an lcore each (1)"},
+		"worker threads, one per lcore (1)"},
 	{"migrate", required_argument, SECTION_WORKERS, false, set_migrate, "on|off|MS",
-		"whether QPs move to the worker on whose queue their packets come in (on); MS: "
-		"besides, move some each MS milliseconds, to test programs"},
+		"whether QPs move to the worker on whose queue their packets arrive (on); MS: also "
+		"move some every MS milliseconds, to test programs"},
 	{"idle", required_argument, SECTION_WORKERS, false, set_idle, "poll|yield|adaptive",
-		"what an idle worker does: spin, offer its CPU each round, or sleep (poll)"},
+		"how workers idle: spin, yield the CPU in each round, or sleep (poll)"},
 	{"icrc", required_argument, SECTION_WORKERS, false, set_icrc, "NAME",
 		"how to compute CRCs: avx512, pclmul, isal, table"},
 	{"interactive", optional_argument, SECTION_START, false, set_interactive, "[=yes|no]",
-		"-i: a prompt, or commands from standard input, a line each; their end is rocid's"},
+		"-i: a prompt, or commands from standard input, one per line; end of file ends "
+		"rocid"},
 	{"cmdline-file", required_argument, SECTION_START, false, set_cmdline_file, "FILE",
-		"commands to begin with, those of the prompt, a line each"},
+		"commands of the prompt to execute first, one per line"},
 	{"ready-fd", required_argument, SECTION_START, false, set_ready_fd, "FD",
 		"write a line to FD when serving"},
 	{"stats-on-exit", optional_argument, SECTION_START, false, set_stats, "[=text|json]",
-		"print all counters at the end"},
+		"print all counters on exit"},
 };
 
 /* Not in the table because a configuration file cannot have them. */
@@ -229,15 +232,16 @@ static int complain(int code, char *const argv[], char why[VALUE_MAX * 2])
 		snprintf(why, VALUE_MAX * 2, "%s needs a value: see `rocid --help`",
 			argv[optind - 1]);
 	else
-		snprintf(why, VALUE_MAX * 2, "%.100s is no option of rocid: see `rocid --help`%s",
-			argv[optind - 1], nearest(argv[optind - 1], text));
+		snprintf(why, VALUE_MAX * 2,
+			"%.100s is not an option of rocid: see `rocid --help`%s", argv[optind - 1],
+			nearest(argv[optind - 1], text));
 	return -EINVAL;
 }
 
 static int add_config(struct options *o, const char *path, char why[VALUE_MAX * 2])
 {
 	if (o->nconfigs == CONFIG_MAX) {
-		snprintf(why, VALUE_MAX * 2, "--config %.100s: there are already %u files", path,
+		snprintf(why, VALUE_MAX * 2, "--config %.100s: at most %u files can be given", path,
 			CONFIG_MAX);
 		return -EINVAL;
 	}
@@ -245,7 +249,7 @@ static int add_config(struct options *o, const char *path, char why[VALUE_MAX * 
 	return 0;
 }
 
-/* What does not depend on the files; @p given: which options the line has. */
+/* Handles options that do not depend on the files; @p given: options on the command line. */
 static int survey(struct options *o, int code, bool *given, char why[VALUE_MAX * 2])
 {
 	switch (code) {
@@ -282,15 +286,15 @@ static int apply(struct options *o, int code, char why[VALUE_MAX * 2])
 	return -EINVAL;
 }
 
-/* What stands behind the options: `--check-config FILE` may have one there. Without any, and
- * without other options, it is the installed file. */
+/* Arguments after the options: `--check-config FILE` may have one there. Without any, and without
+ * other options, it is the installed file. */
 static int survey_rest(
 	struct options *o, int argc, char *argv[], const bool *given, char why[VALUE_MAX * 2])
 {
 	bool any = o->nconfigs > 0;
 
 	if (optind < argc && (!o->check || any || optind + 1 < argc)) {
-		snprintf(why, VALUE_MAX * 2, "'%s' is no option: options begin with --",
+		snprintf(why, VALUE_MAX * 2, "'%s' is not an option: options begin with --",
 			argv[optind]);
 		return -EINVAL;
 	}
@@ -301,7 +305,7 @@ static int survey_rest(
 	return o->check && !any ? add_config(o, ROCID_CONF, why) : 0;
 }
 
-/* Goes through the line. With @p given only to look what there is. */
+/* Walks the command line. With @p given it only records which options there are. */
 static int walk(struct options *o, int argc, char *argv[], bool *given, char why[VALUE_MAX * 2])
 {
 	struct getopt_table table;
@@ -349,18 +353,20 @@ static bool has_tap(const struct options *o, uint32_t port)
 	return false;
 }
 
-/* What was said of slot @p from holds for @p to. */
+/* Moves the settings of slot @p from to @p to. */
 static int move_slot(struct options *o, uint32_t from, uint32_t to, char why[VALUE_MAX * 2])
 {
 	if (has_tap(o, from) && has_tap(o, to)) {
-		snprintf(why, VALUE_MAX * 2, "port %u is %s: say --tap under one of both names", to,
+		snprintf(why, VALUE_MAX * 2,
+			"port %u is %s: give --tap for only one of the two names", to,
 			o->name[from - PORT_MAX]);
 		return -EINVAL;
 	}
 	if ((o->mtu[from] && o->mtu[to]) || (o->impaired[from] && o->impaired[to]) ||
 		(o->prioritized[from] && o->prioritized[to])) {
 		snprintf(why, VALUE_MAX * 2,
-			"port %u is %s: say its mtu, impair and priority under one of both names",
+			"port %u is %s: give mtu, impair and priority for only one of the two "
+			"names",
 			to, o->name[from - PORT_MAX]);
 		return -EINVAL;
 	}
@@ -403,8 +409,8 @@ int options_resolve(struct options *o, int (*number)(void *arg, const char *name
 		if (port < 0) {
 			snprintf(why, VALUE_MAX * 2,
 				"%s names port %s, which is neither an ethdev of EAL nor a shared "
-				"netdev: "
-				"--share %s (share = yes in [port %s]) makes one of a netdev",
+				"netdev: --share %s (share = yes in [port %s]) makes a netdev a "
+				"port",
 				o->named_by[i], o->name[i], o->name[i], o->name[i]);
 			return -EINVAL;
 		}
@@ -429,17 +435,15 @@ void options_help(void)
 	static const char *const title[SECTION_MAX] = {
 		[SECTION_APPLICATIONS] = "Applications",
 		[SECTION_PORTS] = "Ports",
-		[SECTION_PORT] = "One port, by number, name of its ethdev, or shared netdev",
+		[SECTION_PORT] = "One port, by its number, its ethdev's name, or its shared netdev",
 		[SECTION_WORKERS] = "Workers",
 		[SECTION_START] = "Start and end",
 	};
 
-	printf("usage: rocid [EAL arguments] -- [options]\n"
-	       "       rocid --config FILE [options]\n"
-	       "       rocid --check-config [FILE]\n\n"
-	       "RoCE on any DPDK port. EAL arguments choose cores, memory and devices, e.g.\n"
-	       "  rocid -l 1 --no-huge -m 128 --no-pci -- --share eth0\n"
-	       "or they are in the file. Without -l, one CPU a worker is taken.\n");
+	printf("usage: rocid [EAL arguments] -- [options]\n       rocid --config FILE [options]\n  "
+	       "     rocid --check-config [FILE]\n\nRoCE on any DPDK port. EAL arguments choose "
+	       "cores, memory and devices, e.g.\n  rocid -l 1 --no-huge -m 128 --no-pci -- --share "
+	       "eth0\nor they are in the file. Without -l, rocid uses one CPU per worker.\n");
 	for (unsigned section = 0; section < SECTION_MAX; section++) {
 		printf("\n%s:\n", title[section]);
 		for (unsigned i = 0; i < ARRAY_SIZE(row); i++)
@@ -447,9 +451,7 @@ void options_help(void)
 				help_row(&row[i]);
 	}
 	printf("  --config FILE\n        read options and EAL arguments from FILE: see "
-	       "rocid.conf(5)\n"
-	       "  --check-config[=FILE]\n"
-	       "        say what is wrong with FILE (" ROCID_CONF
-	       "), or what rocid would do, and end\n"
+	       "rocid.conf(5)\n  --check-config[=FILE]\n        report what is wrong with FILE "
+	       "(" ROCID_CONF "), or what rocid would do, and end\n"
 	       "  --help, --version\n");
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file options.h
- * rocid's own arguments, those behind "--", and the entries of its configuration file (config.h):
+ * rocid's own arguments, those after "--", and the entries of its configuration file (config.h):
  * the same names, the same values, one table (options.c).
  */
 #ifndef OPTIONS_H
@@ -21,13 +21,13 @@ struct icrc_ops;
 
 /** Longest value of an option, in bytes with the NUL. */
 #define VALUE_MAX 256
-/** Configuration files of one command line. */
+/** Configuration files per command line. */
 #define CONFIG_MAX 8u
-/** Static GIDs, neighbours and P_Keys that can be named, of each. */
+/** Maximum of each: static GIDs, neighbours and P_Keys. */
 #define STATIC_MAX 256u
 /** EAL arguments that a configuration file can hold, with values. */
 #define EAL_ENTRIES_MAX 64u
-/** Any port: one that --share makes itself. */
+/** No port number: --share creates a new port. */
 #define PORT_NEW UINT32_MAX
 /** A port as an argument names it: below PORT_MAX its number, above that its name,
  *  options.name[slot - PORT_MAX], until options_resolve() knows the number. */
@@ -79,7 +79,7 @@ struct options {
 	bool gso; /* --share opens packet sockets of our own (gsoport.h) */
 	enum idle idle;
 	bool migrate;
-	uint32_t shake_ms;	     /* --migrate MS; 0: not */
+	uint32_t shake_ms;	     /* --migrate MS; 0: off */
 	const struct icrc_ops *icrc; /* NULL: the best */
 	uint32_t nshares;
 	struct option_share share[PORT_MAX];
@@ -105,11 +105,11 @@ struct options {
 	char cmdline_file[VALUE_MAX]; /* empty: none */
 	bool help;
 	bool version;
-	bool check; /* look at everything, start nothing */
-	/** Highest port that an argument names, -1 for none, and that argument. */
+	bool check; /* check everything, start nothing */
+	/** Highest port number in an argument, -1 for none, and that argument. */
 	int highest_port;
 	char highest_by[32];
-	/** Ports that arguments name by name, and the first argument that does. */
+	/** Ports that arguments refer to by name, and the first such argument. */
 	uint32_t nnames;
 	char name[PORT_MAX][RTE_ETH_NAME_MAX_LEN];
 	char named_by[PORT_MAX][32];
@@ -122,11 +122,11 @@ struct options {
 	unsigned faults; /* --check-config: how many sentences were printed */
 };
 
-/** Where an option belongs in a configuration file, and under which heading in --help. */
+/** The section of an option in a configuration file, and its heading in --help. */
 enum option_section {
 	SECTION_APPLICATIONS,
-	SECTION_PORTS, /* [ports]: what makes ports, or holds for all */
-	SECTION_PORT,  /* [port NAME]: what begins with PORT on the command line */
+	SECTION_PORTS, /* [ports]: options that create ports, or apply to all */
+	SECTION_PORT,  /* [port NAME]: options that begin with PORT on the command line */
 	SECTION_WORKERS,
 	SECTION_START,
 	SECTION_MAX
@@ -140,7 +140,7 @@ struct option_row {
 	enum option_section section;
 	bool many; /* may be given several times */
 	value_set set;
-	const char *value; /* what --help calls it */
+	const char *value; /* its name in --help */
 	const char *help;
 };
 
@@ -148,11 +148,11 @@ struct option_row {
 void options_init(struct options *o);
 
 /**
- * Reads argv[1..argc), rocid's own arguments, and the configuration files that they name. What the
- * command line says about an option takes the place of all that the files say about it.
+ * Reads argv[1..argc), rocid's own arguments, and the configuration files that they name. An option
+ * on the command line replaces all of its entries in the files.
  * @param why  receives a sentence that names what is wrong
- * @return 0 or -EINVAL. With --check-config what is wrong in the files is printed and counted in
- * `faults` instead.
+ * @return 0 or -EINVAL. With --check-config errors in the files are printed and counted in `faults`
+ * instead.
  */
 int options_parse(struct options *o, int argc, char *argv[], char why[VALUE_MAX * 2]);
 
@@ -162,22 +162,22 @@ bool options_is_own(const char *argument);
 /** @return the row of option @p name, without dashes, or NULL. */
 const struct option_row *options_find(const char *name);
 
-/** @return the i-th row, NULL behind the last. */
+/** @return the i-th row, NULL after the last. */
 const struct option_row *options_at(unsigned i);
 
 /** @return the name of a section without brackets. */
 const char *options_section(enum option_section section);
 
 /**
- * Sets option @p name (without dashes) to @p value, "" when it has none.
- * @param why  receives what is wrong, without saying where
+ * Sets option @p name (without dashes) to @p value, "" if it has none. @param why receives what is
+ * wrong, without the location
  * @return 0 or -EINVAL.
  */
 int options_set(struct options *o, const char *name, const char *value, char why[VALUE_MAX]);
 
 /**
- * Puts numbers in the place of the ports' names, when the ports are known.
- * @param number  tells the port of a name, -1 when there is none
+ * Replaces ports' names by numbers, when the ports are known. @param number returns the port of a
+ * name, -1 if there is none
  * @param why     receives a sentence that names what is wrong
  * @return 0 or -EINVAL.
  */

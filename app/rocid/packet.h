@@ -2,7 +2,7 @@
 /**
  * @file packet.h
  * The ports that --share opens on a netdev: DPDK's AF_PACKET port (share.h), or with --gso the one
- * that takes many frames at a time (gsoport.h). Control thread.
+ * that handles many frames at a time (gsoport.h). Control thread.
  */
 #ifndef PACKET_H
 #define PACKET_H
@@ -12,22 +12,22 @@
 /**
  * Opens netdev @p netdev.
  * @param ethdev  receives the port id
- * @param gso     receives what else was made, for the port's `gso`
+ * @param gso     receives the other objects that were created, for the port's `gso`
  * @return 0 or a negative errno with a sentence in @p why.
  */
 int packet_create(struct daemon *d, const char *netdev, uint16_t *ethdev, struct gsoport **gso,
 	char why[VALUE_MAX * 2]);
 
-/** Has port @p i, whose ethdev port_open() has opened, carry frames. @return 0 or -ENOMEM. */
+/** Makes port @p i, whose ethdev port_open() has opened, carry frames. @return 0 or -ENOMEM. */
 int packet_start(struct daemon *d, uint32_t i);
 
-/** Before the ethdev of port @p i is closed, which no worker uses any more. */
+/** Call before the ethdev of port @p i is closed, which no worker uses any more. */
 void packet_stop(struct daemon *d, uint32_t i);
 
-/** Frees what packet_create() made for port @p i; its ethdev is closed. */
+/** Frees the objects of packet_create() for port @p i; its ethdev is closed. */
 void packet_remove(struct daemon *d, uint32_t i);
 
-/** Looks for frames that the netdev refuses. @return milliseconds after which to do so again. */
+/** Checks for frames that the netdev refuses. @return milliseconds after which to do so again. */
 int packet_look(struct daemon_port *p, uint64_t now_ms);
 
 #endif

@@ -18,12 +18,12 @@ struct prompt {
 	struct console console;
 	int stop; /* eventfd */
 	int pipe[2];
-	int taken[2]; /* what standard output and standard error were; -1: they still are */
+	int taken[2]; /* the original standard output and standard error; -1: not replaced */
 };
 
 /* --- the terminal ----------------------------------------------------------------------- */
 
-/* Has what goes to @p fd, if that is a terminal, go into the pipe.  @return what it was, or -1. */
+/* Redirects @p fd, if it is a terminal, into the pipe. @return the original, or -1. */
 static int take(const struct prompt *p, int fd)
 {
 	int was = isatty(fd) ? fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1) : -1;
@@ -54,7 +54,7 @@ static int take_terminal(struct prompt *p)
 	return 0;
 }
 
-/* The last that was said comes to the terminal too. */
+/* The last output still reaches the terminal. */
 static void give_terminal_back(struct prompt *p)
 {
 	char text[4096];
@@ -81,7 +81,7 @@ static void *run(void *arg)
 		fprintf(c->out, "rocid: --cmdline-file %s: %s\n", path, strerror(-err));
 	if (p->opt->interactive && !c->quit) {
 		console_run(c);
-		c->quit = true; /* its end is rocid's */
+		c->quit = true; /* its end ends rocid */
 	}
 	fflush(c->out);
 	if (c->quit)

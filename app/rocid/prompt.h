@@ -2,12 +2,12 @@
 /**
  * @file prompt.h
  * `rocid --interactive` and `--cmdline-file`: the console (app/console) in a thread of its own. It
- * asks the administrators' socket as rocictl does, so nothing that is typed or printed slows the
- * control thread or a worker down, and both speak the same language.
+ * uses the administrators' socket as rocictl does, so typing and printing do not slow down the
+ * control thread or a worker, and both have the same commands.
  *
- * While a prompt stands on a terminal, what the process prints there goes through a pipe, and the
- * console prints it above the line that is being typed. The pipe never blocks: what does not fit,
- * because somebody holds the terminal up, is lost.
+ * While there is a prompt on a terminal, output of the process goes through a pipe, and the console
+ * prints it above the line that is being typed. The pipe never blocks: output that does not fit,
+ * because the terminal is stopped, is lost.
  */
 #ifndef PROMPT_H
 #define PROMPT_H
@@ -16,11 +16,11 @@
 
 struct prompt;
 
-/** Starts the thread if @p o wants one; *@p out is NULL if not. The socket is there, and is served
- *  from now on.  @return 0 or a negative errno. */
+/** Starts the thread if @p o requests one; *@p out is NULL if not. The socket exists, and is served
+ * from now on. @return 0 or a negative errno. */
 int prompt_start(struct prompt **out, const struct options *o);
 
-/** Ends it; the socket is not served any more, so no question is under way. NULL is harmless. */
+/** Ends it; the socket is not served any more, so no command is in progress. NULL is allowed. */
 void prompt_stop(struct prompt *p);
 
 #endif

@@ -10,7 +10,7 @@ void report_add(struct report *r, const char *format, ...)
 	va_start(ap, format);
 	vsnprintf(sentence, sizeof(sentence), format, ap);
 	va_end(ap);
-	for (char *p = sentence; *p; p++) /* a file's bytes: no commands to the terminal */
+	for (char *p = sentence; *p; p++) /* bytes from a file must not control the terminal */
 		if ((unsigned char)*p < ' ' || *p == 0x7F)
 			*p = '?';
 	if (r->why && !r->count)

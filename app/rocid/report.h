@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file report.h
- * Sentences about what is wrong: the first is enough to refuse a start, --check-config wants all.
+ * Sentences about errors: the first is enough to refuse a start, --check-config reports all.
  */
 #ifndef REPORT_H
 #define REPORT_H
 
 #include <stdio.h>
 
-/** Room for a sentence, as options.h has it. */
+/** Room for a sentence, as in options.h. */
 #define REPORT_MAX 512
 
 struct report {
-	char *why; /* NULL, or REPORT_MAX bytes: the first goes here ... */
-	FILE *all; /* ... and each to a line here, unless NULL */
+	char *why; /* NULL, or REPORT_MAX bytes for the first sentence */
+	FILE *all; /* each sentence goes to a line here, unless NULL */
 	unsigned count;
 };
 

@@ -46,7 +46,7 @@ static void *control(void *arg)
 	say_ready(d);
 	err = prompt_start(&prompt, d->opt);
 	if (err)
-		fprintf(stderr, "rocid: there is no prompt: %s\n", strerror((int)-err));
+		fprintf(stderr, "rocid: cannot start the prompt: %s\n", strerror((int)-err));
 	err = ctl_run(d->ctl);
 	signals_serve(NULL);
 	notify("STOPPING=1\nSTATUS=ending\n");

@@ -8,7 +8,9 @@
 #include "ctl.h"
 #include "signals.h"
 
-#define PATIENCE_S 60 /* for a start that was asked to end: far above any pause of the machine */
+#define PATIENCE_S                                                                \
+	60 /* for a start that was asked to end: far longer than any pause of the \
+	    * machine */
 
 static struct {
 	pthread_mutex_t lock;
@@ -25,7 +27,7 @@ static void ending_signals(sigset_t *set)
 	sigaddset(set, SIGHUP);
 }
 
-/* @return whether the start goes on still. */
+/* @return whether the start is still in progress. */
 static bool ask(void)
 {
 	bool starting;
@@ -52,7 +54,7 @@ static bool is_starting(void)
 static void *wait_for_signals(void *arg)
 {
 	static const char sentence[] =
-		"rocid: a signal came while the start was stuck: ended without tidying up\n";
+		"rocid: a signal arrived while the start was stuck: ended without cleaning up\n";
 	const struct timespec patience = {.tv_sec = PATIENCE_S};
 	sigset_t set;
 	int sig;
@@ -62,7 +64,7 @@ static void *wait_for_signals(void *arg)
 	for (;;) {
 		if (sigwait(&set, &sig) || !ask())
 			continue;
-		do /* who stops and continues the process, a debugger say, interrupts it */
+		do /* stopping and continuing the process, by a debugger say, interrupts it */
 			sig = sigtimedwait(&set, NULL, &patience);
 		while (sig < 0 && errno == EINTR);
 		if (!is_starting())

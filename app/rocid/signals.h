@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file signals.h
- * SIGINT, SIGTERM and SIGHUP end rocid, at any moment of its life. A thread of its own waits for
- * them; all others have them blocked, so no code runs inside a signal handler.
+ * SIGINT, SIGTERM and SIGHUP end rocid, at any time. A dedicated thread waits for them; all others
+ * have them blocked, so no code runs inside a signal handler.
  */
 #ifndef SIGNALS_H
 #define SIGNALS_H
@@ -12,17 +12,17 @@
 struct ctl;
 
 /**
- * Blocks the signals and starts the thread. First of all, so that every other thread has them
- * blocked. A start that does not heed signals_asked() within a minute, or until a second
- * signal, is cut off.  @return 0 or a negative errno.
+ * Blocks the signals and starts the thread. Call it first, so that every other thread has them
+ * blocked. A start that ignores signals_asked() for a minute, or until a second signal, is aborted.
+ * @return 0 or a negative errno.
  */
 int signals_start(void);
 
-/** @return whether a signal has come: looked at between the steps of the start. */
+/** @return whether a signal has arrived: checked between the steps of the start. */
 bool signals_asked(void);
 
-/** The start is over: from now on a signal, also one that came before, is ctl_stop(@p ctl). NULL:
- *  the end has begun, there is nothing left to stop. */
+/** The start is over: from now on a signal, even an earlier one, calls ctl_stop(@p ctl). NULL:
+ * rocid is already ending, there is nothing left to stop. */
 void signals_serve(struct ctl *ctl);
 
 #endif

@@ -66,7 +66,7 @@ static void print_json(const struct daemon *d, FILE *f)
 	fprintf(f, "]}\n");
 }
 
-/* Text leaves out what did not happen. */
+/* The text format omits zeroes. */
 static void line(FILE *f, const char *prefix, const char *name, uint64_t value)
 {
 	if (value)

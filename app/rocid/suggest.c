@@ -45,7 +45,7 @@ void suggest_begin(struct suggestion *s, const char *wrong)
 
 	s->wrong = wrong;
 	s->best = NULL;
-	/* Farther away it is another word. */
+	/* If it is farther away it is a different word. */
 	s->distance = len < NAME_MAX_LEN ? (unsigned)len / 3 + 1 : 0;
 }
 

@@ -12,10 +12,10 @@ struct suggestion {
 	unsigned distance;
 };
 
-/** Looks for @p wrong. */
+/** Starts a search for @p wrong. */
 void suggest_begin(struct suggestion *s, const char *wrong);
 
-/** Takes @p known into account, which outlives @p s. */
+/** Considers @p known, which must outlive @p s. */
 void suggest_try(struct suggestion *s, const char *known);
 
 #endif

@@ -55,8 +55,7 @@ static int name_port(
 	if (strlen(name) >= sizeof(o->name[0]))
 		return refuse(why, "'%s' is too long for a port's name", name);
 	if (o->nnames == PORT_MAX)
-		return refuse(
-			why, "it is the name of one port more than the %u that can be", PORT_MAX);
+		return refuse(why, "it names another port, but there can be at most %u", PORT_MAX);
 	*port = PORT_MAX + o->nnames;
 	strcpy(o->name[o->nnames], name);
 	snprintf(o->named_by[o->nnames++], sizeof(o->named_by[0]), "%s", by);
@@ -109,7 +108,7 @@ static int copy_text(
 	return 0;
 }
 
-/* Room for the longest of the names that are made of it too. */
+/* Room for the longest of the names that are derived from it too. */
 int set_socket(struct options *o, const char *value, char why[VALUE_MAX])
 {
 	return copy_text(o->socket,
@@ -120,7 +119,7 @@ int set_socket(struct options *o, const char *value, char why[VALUE_MAX])
 static int set_mode(uint32_t *mode, const char *value, char why[VALUE_MAX])
 {
 	if (!number(value, 8, 1, 0777, mode))
-		return refuse(why, "'%s' is no octal mode such as 0660", value);
+		return refuse(why, "'%s' is not an octal mode such as 0660", value);
 	return 0;
 }
 
@@ -147,7 +146,7 @@ int set_admin_group(struct options *o, const char *value, char why[VALUE_MAX])
 static int set_limit(uint32_t *limit, uint32_t max, const char *value, char why[VALUE_MAX])
 {
 	if (!number(value, 10, 1, max, limit))
-		return refuse(why, "'%s' is no number from 1 to %u", value, max);
+		return refuse(why, "'%s' is not a number from 1 to %u", value, max);
 	return 0;
 }
 
@@ -216,7 +215,7 @@ int set_share(struct options *o, const char *value, char why[VALUE_MAX])
 	int err;
 
 	if (o->nshares == PORT_MAX)
-		return refuse(why, "there are already %u ports", PORT_MAX);
+		return refuse(why, "there are already %u ports, the maximum", PORT_MAX);
 	s->port = PORT_NEW;
 	if (eq) {
 		snprintf(port, sizeof(port), "%.*s,", (int)(eq - value), value);
@@ -239,14 +238,14 @@ int set_tap(struct options *o, const char *value, char why[VALUE_MAX])
 	int err;
 
 	if (o->ntaps == PORT_MAX)
-		return refuse(why, "there are already %u taps", PORT_MAX);
+		return refuse(why, "there are already %u taps, the maximum", PORT_MAX);
 	snprintf(port, sizeof(port), "%.*s,", eq ? (int)(eq - value) : (int)strlen(value), value);
 	err = take_port(o, "tap", port, &t->port, &rest, why);
 	if (err)
 		return err;
 	for (uint32_t i = 0; i < o->ntaps; i++)
 		if (o->tap[i].port == t->port)
-			return refuse(why, "that port has a tap already");
+			return refuse(why, "that port already has a tap");
 	t->netdev[0] = '\0';
 	if (eq)
 		err = copy_text(t->netdev, sizeof(t->netdev), eq + 1, "the netdev's name", why);
@@ -265,7 +264,7 @@ int set_gid(struct options *o, const char *value, char why[VALUE_MAX])
 	int err;
 
 	if (o->ngids == STATIC_MAX)
-		return refuse(why, "there are already %u static GIDs", STATIC_MAX);
+		return refuse(why, "there are already %u static GIDs, the maximum", STATIC_MAX);
 	err = take_port(o, "gid", value, &g->port, &rest, why);
 	if (err)
 		return err;
@@ -274,12 +273,12 @@ int set_gid(struct options *o, const char *value, char why[VALUE_MAX])
 	if (vlan) {
 		*vlan = '\0';
 		if (!number(vlan + 5, 10, 1, VID_MAX, &vid))
-			return refuse(why, "'%s' is no VLAN id from 1 to %d", vlan + 5, VID_MAX);
+			return refuse(why, "'%s' is not a VLAN id from 1 to %d", vlan + 5, VID_MAX);
 	}
 	if (!gid_of_text(g->gid.gid, ip))
-		return refuse(why, "'%s' is no IPv4 or IPv6 address", ip);
+		return refuse(why, "'%s' is not an IPv4 or IPv6 address", ip);
 	if (!is_host(g->gid.gid))
-		return refuse(why, "'%s' is no single host's address", ip);
+		return refuse(why, "'%s' is not the address of a single host", ip);
 	g->gid.vid = (uint16_t)vid;
 	o->ngids++;
 	return 0;
@@ -295,7 +294,8 @@ int set_neigh(struct options *o, const char *value, char why[VALUE_MAX])
 	int err;
 
 	if (o->nneighs == STATIC_MAX)
-		return refuse(why, "there are already %u static neighbours", STATIC_MAX);
+		return refuse(
+			why, "there are already %u static neighbours, the maximum", STATIC_MAX);
 	err = take_port(o, "neigh", value, &n->port, &rest, why);
 	if (err)
 		return err;
@@ -305,9 +305,10 @@ int set_neigh(struct options *o, const char *value, char why[VALUE_MAX])
 		return refuse(why, "'%s' is not PORT,IP,MAC", value);
 	*comma = '\0';
 	if (!gid_of_text(n->neigh.gid, ip))
-		return refuse(why, "'%s' is no IPv4 or IPv6 address", ip);
+		return refuse(why, "'%s' is not an IPv4 or IPv6 address", ip);
 	if (rte_ether_unformat_addr(comma + 1, &mac) || !rte_is_valid_assigned_ether_addr(&mac))
-		return refuse(why, "'%s' is no MAC address such as 02:00:00:00:00:01", comma + 1);
+		return refuse(
+			why, "'%s' is not a MAC address such as 02:00:00:00:00:01", comma + 1);
 	memcpy(n->neigh.mac, mac.addr_bytes, 6);
 	o->nneighs++;
 	return 0;
@@ -323,8 +324,8 @@ int set_mtu(struct options *o, const char *value, char why[VALUE_MAX])
 	if (err)
 		return err;
 	if (!number(rest, 10, MTU_MIN, UINT16_MAX, &mtu))
-		return refuse(
-			why, "'%s' is no Ethernet MTU from %u to %u", rest, MTU_MIN, UINT16_MAX);
+		return refuse(why, "'%s' is not an Ethernet MTU from %u to %u", rest, MTU_MIN,
+			UINT16_MAX);
 	o->mtu[port] = (uint16_t)mtu;
 	return 0;
 }
@@ -349,19 +350,19 @@ int set_pkey(struct options *o, const char *value, char why[VALUE_MAX])
 	int err;
 
 	if (o->npkeys == STATIC_MAX)
-		return refuse(why, "there are already %u P_Keys", STATIC_MAX);
+		return refuse(why, "there are already %u P_Keys, the maximum", STATIC_MAX);
 	err = take_port(o, "pkey", value, &k->port, &rest, why);
 	if (err)
 		return err;
 	snprintf(index, sizeof(index), "%s", rest);
 	comma = strchr(index, ',');
 	if (!comma)
-		return refuse(why, "'%s' is no index and P_Key such as 1,0x8001", rest);
+		return refuse(why, "'%s' is not an index and P_Key such as 1,0x8001", rest);
 	*comma = '\0';
 	if (!number(index, 10, 0, PKEY_MAX - 1, &k->pkey.index))
-		return refuse(why, "'%s' is no index from 0 to %u", index, PKEY_MAX - 1);
+		return refuse(why, "'%s' is not an index from 0 to %u", index, PKEY_MAX - 1);
 	if (!number(comma + 1, 0, 0, UINT16_MAX, &pkey))
-		return refuse(why, "'%s' is no P_Key from 0 to 0xffff", comma + 1);
+		return refuse(why, "'%s' is not a P_Key from 0 to 0xffff", comma + 1);
 	k->pkey.pkey = (uint16_t)pkey;
 	o->npkeys++;
 	return 0;
@@ -410,7 +411,7 @@ int set_application_macs(struct options *o, const char *value, char why[VALUE_MA
 int set_ring_pair(struct options *o, const char *value, char why[VALUE_MAX])
 {
 	if (o->npairs == PORT_MAX / 2)
-		return refuse(why, "there are already %u pairs", o->npairs);
+		return refuse(why, "there are already %u pairs, the maximum", o->npairs);
 	if (linkemu_parse(&o->pair[o->npairs], value, why, VALUE_MAX))
 		return -EINVAL;
 	o->npairs++;
@@ -434,14 +435,16 @@ int set_impair(struct options *o, const char *value, char why[VALUE_MAX])
 int set_window(struct options *o, const char *value, char why[VALUE_MAX])
 {
 	if (!number(value, 10, 1, WINDOW_MAX, &o->window))
-		return refuse(why, "'%s' is no number of packets from 1 to %u", value, WINDOW_MAX);
+		return refuse(
+			why, "'%s' is not a number of packets from 1 to %u", value, WINDOW_MAX);
 	return 0;
 }
 
 int set_workers(struct options *o, const char *value, char why[VALUE_MAX])
 {
 	if (!number(value, 10, 1, WORKER_MAX, &o->workers))
-		return refuse(why, "'%s' is no number of workers from 1 to %u", value, WORKER_MAX);
+		return refuse(
+			why, "'%s' is not a number of workers from 1 to %u", value, WORKER_MAX);
 	return 0;
 }
 
@@ -452,8 +455,7 @@ int set_migrate(struct options *o, const char *value, char why[VALUE_MAX])
 	if (!o->migrate || !strcmp(value, "on"))
 		return 0;
 	if (!number(value, 10, 1, MS_MAX, &o->shake_ms))
-		return refuse(
-			why, "'%s' is neither on nor off nor 1 to %d milliseconds", value, MS_MAX);
+		return refuse(why, "'%s' is not on, off, or 1 to %d milliseconds", value, MS_MAX);
 	return 0;
 }
 
@@ -467,15 +469,16 @@ int set_idle(struct options *o, const char *value, char why[VALUE_MAX])
 		if (!strcmp(value, name[i]))
 			return 0;
 	}
-	return refuse(why, "'%s' is neither poll nor yield nor adaptive", value);
+	return refuse(why, "'%s' is not poll, yield or adaptive", value);
 }
 
 int set_icrc(struct options *o, const char *value, char why[VALUE_MAX])
 {
 	o->icrc = icrc_by_name(value);
 	if (!o->icrc)
-		return refuse(why, "this CPU has no '%s'; it has %s (the default) and table", value,
-			icrc_best()->name);
+		return refuse(why,
+			"this CPU does not support '%s'; it supports %s (the default) and table",
+			value, icrc_best()->name);
 	return 0;
 }
 
@@ -484,7 +487,7 @@ int set_ready_fd(struct options *o, const char *value, char why[VALUE_MAX])
 	uint32_t fd;
 
 	if (!number(value, 10, 0, INT16_MAX, &fd) || fcntl((int)fd, F_GETFD) < 0)
-		return refuse(why, "'%s' is no open file descriptor", value);
+		return refuse(why, "'%s' is not an open file descriptor", value);
 	o->ready_fd = (int)fd;
 	return 0;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file values.h
- * Text of an option -> struct options, one function an option. Each returns 0, or -EINVAL with
+ * Text of an option -> struct options, one function per option. Each returns 0, or -EINVAL with
  * what is wrong in @p why.
  */
 #ifndef VALUES_H

@@ -249,27 +249,27 @@ static const struct {
 	{"pcp", "0..7", set_pcp, "its priority"},
 	{"dscp", "0..63", set_dscp, "of IPv4 or IPv6"},
 	{"opcode", "NAME,...", set_opcode,
-		"names (RC_SEND_ONLY, WRITE_ONLY: RC is meant) or numbers, taken in turns "
-		"(WRITE_ONLY)"},
-	{"message", "N", set_message, "packets of a message: FIRST, MIDDLE, LAST (1)"},
-	{"size", "BYTES", set_size, "payload of a packet; of a READ, what it asks for (64)"},
-	{"qpn", "N,...", set_qpn, "destination QPs, messages taken in turns (0x11)"},
+		"names (RC_SEND_ONLY; WRITE_ONLY means RC) or numbers, used in turn (WRITE_ONLY)"},
+	{"message", "N", set_message, "packets per message: FIRST, MIDDLE, LAST (1)"},
+	{"size", "BYTES", set_size, "payload per packet; for a READ, the requested bytes (64)"},
+	{"qpn", "N,...", set_qpn, "destination QPs, used in turn for messages (0x11)"},
 	{"psn", "N", set_psn, "first PSN of each QP (0)"},
 	{"psn-step", "N", set_psn_step,
-		"from one packet of a QP to its next; 0: always the same (1)"},
+		"between consecutive packets of a QP; 0: always the same PSN (1)"},
 	{"va", "ADDRESS", set_va, "of RETH and AtomicETH"},
 	{"rkey", "KEY", set_rkey, "of RETH, AtomicETH and IETH"},
 	{"qkey", "KEY", set_qkey, "of DETH"},
 	{"pkey", "KEY", set_pkey, "of BTH (0xffff)"},
 	{"syndrome", "N", set_syndrome, "of AETH (0x1f)"},
-	{"ackreq", "N", set_ackreq, "each N-th packet asks for an ACK (16)"},
-	{"ce", "N", set_ce, "each N-th packet is marked: congestion experienced"},
-	{"bad-icrc", "N", set_bad_icrc, "each N-th packet has a wrong ICRC"},
+	{"ackreq", "N", set_ackreq, "every N-th packet requests an ACK (16)"},
+	{"ce", "N", set_ce, "every N-th packet is marked: congestion experienced"},
+	{"bad-icrc", "N", set_bad_icrc, "every N-th packet has a wrong ICRC"},
 	{"count", "N", set_count, "packets; 0: until SIGINT (1000000)"},
-	{"rate", "MPPS", set_rate, "millions of packets a second; 0: as many as go (0)"},
-	{"mtu", "BYTES", set_mtu, "Ethernet MTU of the port that sends"},
+	{"rate", "MPPS", set_rate, "millions of packets per second; 0: as many as possible (0)"},
+	{"mtu", "BYTES", set_mtu, "Ethernet MTU of the sending port"},
 	{"pcap", "FILE", set_pcap, "write the packets to a capture file instead"},
-	{"hold", NULL, set_hold, "when all is sent, keep the port until standard input ends"},
+	{"hold", NULL, set_hold,
+		"when all packets are sent, keep the port until standard input ends"},
 	{"help", NULL, set_help, "this"},
 };
 
@@ -312,19 +312,20 @@ int plan_parse(struct plan *p, int argc, char *argv[], char why[PLAN_WHY])
 	while ((code = getopt_long(argc, argv, ":", table, NULL)) != -1) {
 		if (code == '?' || code == ':') {
 			snprintf(why, PLAN_WHY,
-				"%s: no such option, or its value is missing: see "
-				"`rocigen -- --help`",
+				"%s: there is no such option, or it needs a value: see `rocigen -- "
+				"--help`",
 				argv[optind - 1]);
 			return -EINVAL;
 		}
 		if (row[code].set(p, optarg)) {
-			snprintf(why, PLAN_WHY, "--%s %.100s: it wants %s, %s", row[code].name,
+			snprintf(why, PLAN_WHY, "--%s %.100s: it needs %s, %s", row[code].name,
 				optarg, row[code].value, row[code].help);
 			return -EINVAL;
 		}
 	}
 	if (optind < argc) {
-		snprintf(why, PLAN_WHY, "%.100s is no option: options begin with --", argv[optind]);
+		snprintf(why, PLAN_WHY, "%.100s is not an option: options begin with --",
+			argv[optind]);
 		return -EINVAL;
 	}
 	return 0;

@@ -5,7 +5,7 @@
 
 struct plan;
 
-/** Writes the frames of @p p to p->pcap, classic pcap, a microsecond apart.  @return 0 or a
+/** Writes the frames of @p p to p->pcap, classic pcap, one microsecond apart. @return 0 or a
  * negative errno. */
 int capture_write(const struct plan *p);
 

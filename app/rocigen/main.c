@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* rocigen [EAL arguments] -- [options]: RoCE packets for tests of what receives them. */
+/* rocigen [EAL arguments] -- [options]: RoCE packets for tests of receivers. */
 #include <err.h>
 #include <string.h>
 #include "capture.h"
@@ -32,9 +32,9 @@ int main(int argc, char *argv[])
 		return 0;
 	}
 	if (!plan.count)
-		errx(EXIT_USAGE, "--pcap wants a --count");
+		errx(EXIT_USAGE, "--pcap needs --count");
 	code = capture_write(&plan);
 	if (code)
-		errx(1, "%s cannot be written: %s", plan.pcap, strerror(-code));
+		errx(1, "cannot write %s: %s", plan.pcap, strerror(-code));
 	return 0;
 }

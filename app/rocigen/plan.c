@@ -11,7 +11,7 @@
 
 /* --- which ------------------------------------------------------------------------------- */
 
-/* Messages go round the QPs and the opcodes; all packets of one go to the same QP. */
+/* Messages rotate through the QPs and the opcodes; all packets of one message go to the same QP. */
 static uint64_t message_of(const struct plan *p, uint64_t i)
 {
 	return i / p->message;
@@ -31,7 +31,7 @@ static const struct plan_template *template_of(const struct plan *p, uint64_t i)
 	return &p->template[message_of(p, i) % p->nops][place_of(p, i)];
 }
 
-/* Each QP has its own run of PSNs. */
+/* Each QP has its own sequence of PSNs. */
 static uint32_t psn_of(const struct plan *p, uint64_t i)
 {
 	uint64_t before = message_of(p, i) / p->nqps * p->message + i % p->message;
@@ -110,7 +110,7 @@ int plan_ready(struct plan *p, char why[PLAN_WHY])
 	for (unsigned i = 0; i < p->nops; i++) {
 		if (p->message > 1 && !splits(p->op[i])) {
 			snprintf(why, PLAN_WHY,
-				"--message %u: %s has no FIRST, MIDDLE and LAST: name SEND_ONLY or "
+				"--message %u: %s has no FIRST, MIDDLE and LAST: use SEND_ONLY or "
 				"WRITE_ONLY",
 				p->message, p->op[i]->name);
 			return -EINVAL;
@@ -127,7 +127,7 @@ int plan_ready(struct plan *p, char why[PLAN_WHY])
 
 /* --- frames ------------------------------------------------------------------------------ */
 
-/* Congestion experienced: a variant field, so the ICRC stays; the IPv4 checksum does not. */
+/* Congestion experienced: a variant field, so the ICRC does not change; the IPv4 checksum does. */
 static void mark_ce(const struct plan *p, uint8_t *l3)
 {
 	uint32_t sum;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file plan.h
- * What frames to make: the arguments of rocigen, and the n-th frame that they describe.
+ * The frames to generate: the arguments of rocigen, and the n-th frame that they describe.
  */
 #ifndef PLAN_H
 #define PLAN_H
@@ -16,7 +16,7 @@
 #define PLAN_WHY   256u
 #define PLAN_FRAME 9216u /* a jumbo frame */
 
-/** Where a packet stands in its message. */
+/** The position of a packet in its message. */
 enum plan_place {
 	PLACE_ONLY,
 	PLACE_FIRST,
@@ -25,7 +25,7 @@ enum plan_place {
 	PLACES,
 };
 
-/** A frame that needs no more than its PSN, QPN, marks and ICRC. */
+/** A frame that only lacks its PSN, QPN, marks and ICRC. */
 struct plan_template {
 	size_t len;
 	uint8_t frame[PLAN_FRAME];
@@ -42,19 +42,19 @@ struct plan {
 	uint32_t psn;
 	uint32_t psn_step;
 	uint32_t message; /* packets; more than 1 for SEND and WRITE only */
-	uint32_t size;	  /* bytes of payload of a packet that may have some */
+	uint32_t size;	  /* bytes of payload per packet, if its opcode has any */
 	uint64_t va;
 	uint32_t rkey;
 	uint32_t qkey;
 	uint32_t pkey;
 	uint32_t syndrome;
 	uint64_t count;
-	/* each so many frames, 0: none */
+	/* every this many frames, 0: none */
 	uint32_t ackreq;
 	uint32_t ce;
 	uint32_t bad_icrc;
-	double mpps;  /* 0: as many as go */
-	uint32_t mtu; /* of the port that sends; 0: as it is */
+	double mpps;  /* 0: as many as possible */
+	uint32_t mtu; /* of the sending port; 0: unchanged */
 	const char *pcap;
 	bool hold;
 	bool help;
@@ -64,8 +64,8 @@ struct plan {
 	struct plan_template template[PLAN_OPS][PLACES];
 };
 
-/** Reads argv[1..argc), the part behind "--".
- *  @param why  receives a sentence  @return 0 or -EINVAL. */
+/** Reads argv[1..argc), the part after "--". @param why receives a sentence @return 0 or
+ * -EINVAL. */
 int plan_parse(struct plan *p, int argc, char *argv[], char why[PLAN_WHY]);
 
 /** Prints the arguments. */

@@ -22,7 +22,7 @@
 #define QUIET_MS   50u
 #define MARGIN_MTU (ETH_HLEN + 4u) /* and a VLAN tag */
 
-/* What came back. */
+/* The answers. */
 struct answers {
 	uint64_t packets, acks, naks, cnps, others;
 };
@@ -50,7 +50,7 @@ static struct rte_mempool *open_port(const struct plan *p)
 {
 	struct rte_eth_conf conf = {0};
 	uint16_t mtu = (uint16_t)(p->mtu ? p->mtu : 0);
-	/* memif wants room for what the other side may send. */
+	/* memif needs room for the largest frame of the other side. */
 	uint16_t room = (uint16_t)(RTE_PKTMBUF_HEADROOM + PLAN_FRAME);
 	struct rte_mempool *pool;
 	int err;
@@ -63,7 +63,7 @@ static struct rte_mempool *open_port(const struct plan *p)
 	err = rte_eth_dev_configure(PORT, 1, 1, &conf);
 	if (!err && mtu) {
 		err = rte_eth_dev_set_mtu(PORT, mtu);
-		if (err == -ENOTSUP) /* memif: what its buffers hold goes through */
+		if (err == -ENOTSUP) /* memif: every frame that fits into its buffers passes */
 			err = 0;
 	}
 	if (!err)
@@ -73,7 +73,7 @@ static struct rte_mempool *open_port(const struct plan *p)
 	if (!err)
 		err = rte_eth_dev_start(PORT);
 	if (err)
-		errx(1, "the port cannot be set up (%s)", strerror(-err));
+		errx(1, "cannot set up the port (%s)", strerror(-err));
 	return pool;
 }
 
@@ -84,7 +84,9 @@ static void wait_for_link(void)
 
 	while (rte_eth_link_get_nowait(PORT, &link) || !link.link_status) {
 		if (rte_get_timer_cycles() > until || atomic_load(&stop))
-			errx(1, "the link does not come up within %u s: is the other side there?",
+			errx(1,
+				"the link did not come up within %u s: check that the other side "
+				"runs",
 				LINK_S);
 		usleep(1000);
 	}
@@ -120,7 +122,7 @@ static unsigned receive(struct answers *a)
 	return n;
 }
 
-/* A burst from frame @p first on.  @return how many. */
+/* Sends a burst starting with frame @p first. @return how many. */
 static unsigned fill(
 	const struct plan *p, struct rte_mempool *pool, struct rte_mbuf **m, uint64_t first)
 {
@@ -175,8 +177,8 @@ static uint64_t send_all(
 	return sent;
 }
 
-/* The port is kept while answers come, or until the one that called says that it has seen all:
- * some ports take with them what nobody has read yet. */
+/* Keep the port while answers arrive, or until the caller has seen all: some ports lose unread
+ * frames when they close. */
 static void linger(const struct plan *p, struct answers *a)
 {
 	uint64_t quiet = rte_get_timer_hz() / 1000 * QUIET_MS;
@@ -217,11 +219,11 @@ void send_plan(const struct plan *p, int argc, char *argv[])
 	double seconds;
 
 	if (rte_eal_init(argc, argv) < 0)
-		errx(1, "EAL does not start: its own message says why");
+		errx(1, "EAL does not start: see its own message for the reason");
 	sigaction(SIGINT, &act, NULL);
 	sigaction(SIGTERM, &act, NULL);
 	if (longest(p) > MARGIN_MTU + (p->mtu ? p->mtu : 1500u))
-		errx(1, "frames of %zu bytes do not fit the MTU: --mtu %zu", longest(p),
+		errx(1, "frames of %zu bytes exceed the MTU: use --mtu %zu", longest(p),
 			longest(p) - ETH_HLEN);
 	pool = open_port(p);
 	wait_for_link();

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * rocisink SOCKET PORT GID PEER-GID QPS PSN [v1]: queue pairs for rocigen or Pktgen to send to.
- * They expect PSN first from PEER-GID, take WRITEs to one region and SENDs to posted receives.
- * Prints how to reach them as a line of JSON and stays until standard input ends.
+ * They expect PSN first from PEER-GID, and accept WRITEs to one region and SENDs to posted
+ * receives. Prints their addresses as a line of JSON and runs until standard input ends.
  */
 #include <arpa/inet.h>
 #include <err.h>
@@ -23,7 +23,7 @@
 static struct roci_cq *cq;
 static struct roci_mr *mr;
 static struct roci_qp *qp[QPS_MAX];
-static unsigned nqps, each; /* receives of one QP */
+static unsigned nqps, each; /* receives per QP */
 
 static void must(int ok, const char *what)
 {
@@ -36,7 +36,7 @@ static union roci_gid gid_of(const char *text)
 	union roci_gid gid = {.raw = {[10] = 0xFF, [11] = 0xFF}};
 
 	if (inet_pton(AF_INET, text, gid.raw + 12) != 1 && inet_pton(AF_INET6, text, gid.raw) != 1)
-		errx(2, "%s is no IP address", text);
+		errx(2, "%s is not an IP address", text);
 	return gid;
 }
 
@@ -94,7 +94,7 @@ static struct roci_qp *make_qp(struct roci_pd *pd, uint32_t port, uint32_t gid_i
 		     ROCI_QP_STATE | ROCI_QP_AV | ROCI_QP_PATH_MTU | ROCI_QP_DEST_QPN |
 			     ROCI_QP_RQ_PSN | ROCI_QP_MAX_DEST_RD_ATOMIC | ROCI_QP_MIN_RNR_TIMER),
 		"QP to RTR");
-	attr.qp_state = ROCI_QPS_RTS; /* what answers to requests is told from what is in vain */
+	attr.qp_state = ROCI_QPS_RTS; /* distinguishes ACKs of requests from useless ones */
 	attr.timeout = 14;
 	attr.retry_cnt = attr.rnr_retry = 7;
 	attr.max_rd_atomic = 1;
@@ -115,7 +115,7 @@ static void print(void)
 	fflush(stdout);
 }
 
-/* Sleeps meanwhile: the CPU is for those that are measured. */
+/* Sleeps meanwhile: the CPU is for the measured processes. */
 static void serve(void)
 {
 	struct pollfd input = {.fd = STDIN_FILENO, .events = POLLIN};
@@ -146,7 +146,7 @@ int main(int argc, char *argv[])
 	nqps = (unsigned)strtoul(argv[5], NULL, 0);
 	psn = (uint32_t)strtoul(argv[6], NULL, 0);
 	if (!nqps || nqps > QPS_MAX)
-		errx(2, "QPS is 1 to %u", QPS_MAX);
+		errx(2, "QPS must be 1 to %u", QPS_MAX);
 	each = RECEIVES / nqps;
 	must((ctx = roci_open(argv[1])) != NULL, "rocid");
 	gid_index = find_gid(ctx, port, argv[3], argc == 8);

@@ -19,7 +19,7 @@
 #define PSN_MASK   0xFFFFFFu
 #define GROUP_QPN  0xFFFFFFu /* of all that goes to a group (MC-07) */
 
-/* The words of MESSAGE_ADDRESS, then one for each QP: QPN << 32 | PSN; of XRC then the QPN of each
+/* The words of MESSAGE_ADDRESS, then one per QP: QPN << 32 | PSN; for XRC then the QPN of each
  * target. The rkey follows in MESSAGE_READY, because a window is bound by a QP that is connected.
  */
 enum {
@@ -39,16 +39,15 @@ void end_must(bool ok, const char *what)
 		errx(1, "%s: %s", what, roci_last_error());
 }
 
-/* What a user can do about it, where a status has one usual cause. */
+/* The remedy for the user, if a status has one usual cause. */
 static const char *advice(enum roci_wc_status status)
 {
 	switch (status) {
 	case ROCI_WC_RETRY_EXC_ERR:
-		return "; the other end's rocid did not answer: is it there, is it reached from "
-		       "this "
-		       "port and GID, does the path take frames of this MTU (--mtu)?";
+		return "; the other end's rocid did not answer: check that it runs, that this port "
+		       "and GID reach it, and that the path carries frames of this MTU (--mtu)";
 	case ROCI_WC_WR_FLUSH_ERR:
-		return "; the QP went to error before: `rocictl show qps` tells its state";
+		return "; the QP went to ERR before: see `rocictl show qps` for its state";
 	case ROCI_WC_REM_ACCESS_ERR:
 	case ROCI_WC_REM_INV_REQ_ERR:
 	case ROCI_WC_REM_OP_ERR:
@@ -65,7 +64,7 @@ static bool is_daemon_gone(const struct end *e)
 	return roci_query_port(e->ctx, e->place.port, &port) == EIO;
 }
 
-/* What rocid knows about it, "" for nothing. */
+/* rocid's explanation, "" for none. */
 static const char *explanation(const struct end *e, uint32_t qpn)
 {
 	for (uint32_t i = 0; i < e->flows; i++)
@@ -81,9 +80,9 @@ void end_failed(const struct end *e, const struct roci_wc *wc)
 	const char *why = explanation(e, wc->qp_num);
 
 	if (is_daemon_gone(e))
-		errx(1, "rocid is gone: see what it says");
+		errx(1, "rocid has ended: read its messages");
 	if (message_over(e->fd))
-		errx(1, "the peer has left: its own message says why");
+		errx(1, "the peer has disconnected: see its own message for the reason");
 	errx(1, "%s of %u bytes on QP %u failed: %s%s%s",
 		wc->opcode & ROCI_WC_RECV ? "a receive" : e->op->title, e->shape.size, wc->qp_num,
 		roci_wc_status_str(wc->status), *why ? ": " : "", *why ? why : advice(wc->status));
@@ -96,13 +95,14 @@ static bool receives(const struct end *e)
 	return e->op->receives && e->targets;
 }
 
-/* In a group is who does not send to it: of a latency test the answers go to the client's QP. */
+/* Members of the group do not send to it: in a latency test the answers are sent to the client's
+ * QP. */
 static bool is_member(const struct end *e)
 {
 	return plan_mcast(e->plan) && !e->initiates;
 }
 
-/* The most of anything that some size needs. */
+/* The maximum of each resource that any size needs. */
 static struct shape largest_shape(const struct plan *p)
 {
 	struct shape most = shape_of(p, plan_first_size(p));
@@ -120,15 +120,14 @@ static struct shape largest_shape(const struct plan *p)
 
 static void make_cq(struct end *e, const struct shape *most, const struct roci_device_attr *dev)
 {
-	/* Of a QP: completions of its requests, of the last one, and of its receives. */
+	/* Completions per QP: of its requests, of the last one, and of its receives. */
 	uint64_t each = most->depth / most->cq_mod + 2 + (receives(e) ? most->rx_depth : 0);
 	uint64_t cqe = e->flows * each;
 
 	if (cqe > dev->max_cqe)
 		errx(1,
-			"%u QPs want a completion queue of %llu entries, rocid has at most %u: "
-			"lower "
-			"--rx-depth or --qp, or raise --cq-mod",
+			"%u QPs need a completion queue of %llu entries, but rocid allows at most "
+			"%u: lower --rx-depth or --qp, or raise --cq-mod",
 			e->flows, (unsigned long long)cqe, dev->max_cqe);
 	if (e->plan->value[PARAM_EVENTS])
 		end_must((e->channel = roci_create_channel(e->ctx)) != NULL, "completion channel");
@@ -145,8 +144,8 @@ static void make_srq(struct end *e, const struct shape *most, const struct roci_
 		return;
 	if (wr > dev->max_srq_wr)
 		errx(1,
-			"%u QPs want a shared receive queue of %llu receives, rocid has at most "
-			"%u: lower --rx-depth or --qp",
+			"%u QPs need a shared receive queue of %llu receives, but rocid allows at "
+			"most %u: lower --rx-depth or --qp",
 			e->flows, (unsigned long long)wr, dev->max_srq_wr);
 	attr.max_wr = (uint32_t)wr;
 	if (e->xrcd) {
@@ -167,13 +166,13 @@ static void make_domain(struct end *e)
 	end_must(e->xrcd != NULL, "XRC domain");
 }
 
-/* Some size's requests at a time, each QP's; the window is bound before any. */
+/* The maximum number of requests per QP for any size; the window is bound before any. */
 static uint32_t send_queue(const struct end *e, const struct shape *most)
 {
 	return (most->depth + 1) * (e->op->flushes ? END_REQUESTS_MAX : 1);
 }
 
-/* What the peer may do by way of a QP. */
+/* The peer's access rights of a QP. */
 static int qp_access(const struct end *e)
 {
 	return ROCI_ACCESS_REMOTE_WRITE | ROCI_ACCESS_REMOTE_READ | ROCI_ACCESS_REMOTE_ATOMIC |
@@ -245,7 +244,7 @@ static void make_memory(struct end *e)
 	e->rkey = e->mr->rkey;
 	e->tx = e->mr->addr;
 	e->rx = e->tx + e->memory;
-	memset(e->tx, 0x5a, e->memory); /* pages are there from now on */
+	memset(e->tx, 0x5a, e->memory); /* pages are present from now on */
 	memset(e->rx, 0, e->memory);
 }
 
@@ -265,7 +264,7 @@ static void query(struct end *e, struct roci_device_attr *dev)
 			e->place.port, roci_mtu_bytes(port.active_mtu));
 	e->rd_atomic = (uint8_t)MIN(dev->max_qp_rd_atom, outs ? outs : OUTS_USUAL);
 	if (outs > e->rd_atomic)
-		errx(1, "rocid has at most %u READs of a QP outstanding: lower --outs",
+		errx(1, "rocid allows at most %u outstanding READs per QP: lower --outs",
 			e->rd_atomic);
 }
 
@@ -364,7 +363,7 @@ void end_choose_gid(struct end *e, const union roci_gid *peer)
 			"GID");
 	else
 		end_must(!roci_find_gid(e->ctx, e->place.port, peer, &e->gid),
-			peer == &e->group ? "GID for the group, which is the peer here" : "GID");
+			peer == &e->group ? "GID for the group" : "GID");
 }
 
 static uint32_t address_count(const struct end *e, uint32_t flows)
@@ -444,7 +443,7 @@ static struct rc_path path_of(const struct end *e, const struct flow *f)
 	};
 }
 
-/* The address vector of all datagrams of this end. */
+/* The address vector for all datagrams of this end. */
 static struct roci_ah_attr datagram_address(const struct end *e)
 {
 	const struct rc_path path = path_of(e, &e->flow[0]);
@@ -464,14 +463,14 @@ static void start_group(struct end *e)
 			end_must(!roci_attach_mcast(e->flow[i].qp, &e->group), "join the group");
 }
 
-/* Datagrams have a way instead of a connection. */
+/* Datagrams have an address handle instead of a connection. */
 static void start_datagrams(struct end *e)
 {
 	const struct roci_ah_attr attr = datagram_address(e);
 
 	if (plan_largest(e->plan) > roci_mtu_bytes(e->mtu))
 		errx(1,
-			"datagrams of %u bytes are above the path MTU of %u that both ends have: "
+			"datagrams of %u bytes exceed the path MTU of %u that both ends support: "
 			"lower --size or --mtu",
 			plan_largest(e->plan), roci_mtu_bytes(e->mtu));
 	e->ah = roci_create_ah(e->pd, &attr);
@@ -522,8 +521,8 @@ static void bind_window(struct end *e)
 		sched_yield();
 	end_must(n == 1, "completions");
 	if (wc.status != ROCI_WC_SUCCESS)
-		errx(1, "the memory window could not be bound: %s: %s",
-			roci_wc_status_str(wc.status), explanation(e, wc.qp_num));
+		errx(1, "cannot bind the memory window: %s: %s", roci_wc_status_str(wc.status),
+			explanation(e, wc.qp_num));
 	e->rkey = e->mw->rkey;
 }
 
@@ -545,7 +544,7 @@ void end_hear_ready(struct end *e)
 void end_shape(struct end *e, uint32_t size)
 {
 	e->shape = shape_of(e->plan, size);
-	/* Nothing of the last size may pass for something of this one. */
+	/* No message of the last size may be mistaken for one of this size. */
 	if (plan_test(e->plan) == TEST_LAT || e->plan->value[PARAM_VERIFY])
 		memset(e->rx, 0, e->memory);
 	for (uint32_t i = 0; i < e->flows; i++) {
@@ -554,7 +553,7 @@ void end_shape(struct end *e, uint32_t size)
 		f->sent = f->done = (struct cursor){0};
 		f->unsignaled = 0;
 		f->taken.seq = f->posted.seq = 0;
-		if (!e->op->scatters) /* else receives wait for slots */
+		if (!e->op->scatters) /* otherwise receives wait for slots */
 			f->taken.slot = f->taken.round = 0;
 		if (receives(e))
 			recvs_fill(e, f);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file group.h
- * Multicast groups as people write them and as a plan holds them: a MGID's two halves. A group of
- * IPv4 is a MGID in its mapped form (A17.4.2).
+ * Multicast groups as text and as stored in a plan: the two halves of an MGID. An IPv4 group is an
+ * MGID in its mapped form (A17.4.2).
  */
 #ifndef GROUP_H
 #define GROUP_H
@@ -14,7 +14,7 @@
 /** Room for group_text(). */
 #define GROUP_TEXT 46
 
-/** "239.1.2.3" or "ff1e::1" to the halves of a MGID.  @return false: it is no address. */
+/** "239.1.2.3" or "ff1e::1" to the halves of a MGID. @return false: it is not an address. */
 bool group_parse(const char *text, uint64_t *high, uint64_t *low);
 
 /** @return the MGID of these halves. */

@@ -12,7 +12,7 @@
 
 /** Steps within a power of two: 1024 keep the error of a value below one in a thousand. */
 #define HISTOGRAM_STEP_BITS 10
-/** Values of more bits are counted as the largest that has not: 2^44 ns are five hours. */
+/** Values of more bits count as the largest value of this many: 2^44 ns are five hours. */
 #define HISTOGRAM_VALUE_BITS 44
 #define HISTOGRAM_BUCKETS    ((HISTOGRAM_VALUE_BITS - HISTOGRAM_STEP_BITS + 1) << HISTOGRAM_STEP_BITS)
 
@@ -56,7 +56,7 @@ static inline void histogram_record(struct histogram *h, uint64_t value)
 /** @return the middle of bucket @p b. */
 double histogram_value(unsigned b);
 
-/** @return the value that @p percent of all are not above; 0 when there is none. */
+/** @return the value that @p percent of all values do not exceed; 0 if there are none. */
 double histogram_percentile(const struct histogram *h, double percent);
 
 double histogram_mean(const struct histogram *h);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* rociperf OPERATION [TEST] [options] [HOST]: how fast queue pairs of rocid are. */
+/* rociperf OPERATION [TEST] [options] [HOST]: measures the speed of rocid's queue pairs. */
 #include <err.h>
 #include <errno.h>
 #include <sched.h>
@@ -33,7 +33,7 @@ static void run_on(int cpu)
 	CPU_ZERO(&set);
 	CPU_SET((unsigned)cpu, &set);
 	if (sched_setaffinity(0, sizeof(set), &set))
-		errx(1, "--cpu %d: this program may not run there: %s", cpu, strerror(errno));
+		errx(1, "--cpu %d: this program cannot run on that CPU: %s", cpu, strerror(errno));
 }
 
 /* --- getting together ------------------------------------------------------------------------ */
@@ -51,7 +51,7 @@ static void open_side(
 		s->measure.trip = histogram_new();
 }
 
-/* The client's address goes first, so that the server can choose a GID that suits it. */
+/* The client's address is sent first, so that the server can choose a GID that matches it. */
 static void introduce_client(struct end *e)
 {
 	end_choose_gid(e, NULL);
@@ -89,7 +89,7 @@ static void open_server(struct ends *ends, struct options *o)
 	char why[256];
 	int fd;
 
-	/* A server without rocid says so at once, not when its client comes. */
+	/* A server without rocid fails at once, not when its client arrives. */
 	end_probe(&o->own);
 	fd = oob_listen(o->tcp_port);
 	if (!o->json) {
@@ -113,7 +113,7 @@ static void open_both(struct ends *ends, struct options *o)
 	int fd[2];
 
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fd))
-		err(1, "no socket pair");
+		err(1, "cannot create a socket pair");
 	if (same_daemon)
 		o->peer.socket = o->own.socket;
 	open_side(&ends->side[0], o, &o->own, fd[0], true);

@@ -4,12 +4,12 @@
 #include "ticks.h"
 
 #define DURATION_USUAL_US 1000000u
-/* Of a run: what warming up takes before it, and a slice for the peak. */
+/* Fractions of a run: the warm-up before it, and a slice for the peak. */
 #define WARM_PART  10
 #define SLICE_PART 50
 #define WARM_MAX   10000u /* messages */
-/* Completions that have piled up are polled faster than messages go: a slice has several times as
- * many as can, and at least so many. */
+/* Accumulated completions are polled faster than messages are sent: a slice has several times as
+ * many as can accumulate, and at least this number. */
 #define SLICE_WINDOWS 4u
 #define SLICE_MIN     1024u
 

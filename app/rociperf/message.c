@@ -7,7 +7,7 @@
 #include "message.h"
 #include "oob.h"
 
-/* "rociperf", version 3 of what is said. */
+/* "rociperf", version 3 of the protocol. */
 #define MAGIC	 0x726f6370u
 #define VERSION	 3u
 #define TEXT_MAX 256
@@ -31,11 +31,11 @@ static void send_header(int fd, enum message kind, uint32_t count)
 static void check_header(const struct header *h)
 {
 	if (be32toh(h->magic) != MAGIC)
-		errx(1, "the other end of the TCP connection is no rociperf");
+		errx(1, "the other end of the TCP connection is not rociperf");
 	if (be16toh(h->version) != VERSION)
 		errx(1,
-			"the other rociperf speaks version %u, this one %u: use the same on both "
-			"ends",
+			"the other rociperf has protocol version %u, this one %u: use the same on "
+			"both ends",
 			be16toh(h->version), VERSION);
 }
 
@@ -86,9 +86,8 @@ void message_receive(int fd, enum message kind, uint64_t word[], uint32_t count)
 	if (be16toh(h.kind) == MESSAGE_REFUSE)
 		refused(fd, be32toh(h.count));
 	if (be16toh(h.kind) != kind || be32toh(h.count) != count)
-		errx(1, "the other rociperf said something out of turn: use the same version on "
-			"both "
-			"ends");
+		errx(1, "the other rociperf sent an unexpected message: use the same version on "
+			"both ends");
 	oob_receive(fd, word, count * sizeof(word[0]));
 	for (uint32_t i = 0; i < count; i++)
 		word[i] = be64toh(word[i]);
@@ -103,7 +102,7 @@ enum message message_next(int fd)
 		n = recv(fd, &h, sizeof(h), MSG_PEEK | MSG_WAITALL);
 	while (n < 0 && errno == EINTR);
 	if (n != sizeof(h))
-		errx(1, "the peer has left: its own message says why");
+		errx(1, "the peer has disconnected: see its own message for the reason");
 	check_header(&h);
 	return (enum message)be16toh(h.kind);
 }

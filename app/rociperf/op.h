@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file op.h
- * The operations that can be measured. A new one is one more row of op.c; what
- * distinguishes it is told by its members, and no other file knows operations by name.
+ * The operations that can be measured. A new one is one more row of op.c; its members describe it,
+ * and no other file knows operations by name.
  */
 #ifndef OP_H
 #define OP_H
@@ -11,7 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/** What QPs must offer for an operation; each offers what is before it, too. */
+/** The service that an operation needs; each includes those before it. */
 enum op_wants {
 	OP_WANTS_DATAGRAMS,  /**< anything */
 	OP_WANTS_CONNECTION, /**< access to the peer's memory */
@@ -23,17 +23,18 @@ struct op {
 	const char *title; /**< in reports */
 	enum roci_wr_opcode opcode;
 	enum op_wants wants;
-	bool receives; /**< the target posts receives and gets completions */
-	bool scatters; /**< the target's receives hold the data */
-	bool fetches;  /**< data comes back to the initiator; nothing at the target */
-	bool atomic;  /**< it leaves the target's word as it is: 0 is added, or put in place of 0 */
-	bool flushes; /**< a FLUSH of the same bytes follows each request, and both are a message */
-	bool inlines; /**< its data may be inline */
+	bool receives;	 /**< the target posts receives and gets completions */
+	bool scatters;	 /**< the target's receives hold the data */
+	bool fetches;	 /**< data comes back to the initiator; nothing at the target */
+	bool atomic;	 /**< it does not change the target's word: 0 is added, or replaces 0 */
+	bool flushes;	 /**< a FLUSH of the same bytes follows each request, and both form one
+			  * message */
+	bool inlines;	 /**< its data may be inline */
 	uint32_t length; /**< the only size that it has; 0: any */
 };
 
-/** @return whether the initiator's completion is what a latency test waits for: it tells what
- *  happened at the target, where nobody notices. */
+/** @return whether the initiator's completion is what a latency test waits for: it reports an
+ * effect at the target that the target does not notice. */
 static inline bool op_told(const struct op *op)
 {
 	return op->fetches || op->flushes;

@@ -8,7 +8,7 @@
 #define TCP_PORT "18515" /* perftest's */
 #define CPU_MAX	 4095
 
-/* Options that are no parameters of the plan. Codes above all letters. */
+/* Options that are not parameters of the plan. Codes above all letters. */
 enum {
 	OPT_BOTH = 1000,
 	OPT_SOCKET,
@@ -25,24 +25,25 @@ enum {
 struct local_option {
 	const char *name;
 	const char *arg; /* NULL: it has none */
-	int code;	 /* a letter, too, if it is one */
+	int code;	 /* also a letter, if it is one */
 	const char *help;
 };
 
 static const struct local_option local[] = {
-	{"both", NULL, OPT_BOTH, "be both ends: one command, one figure"},
-	{"socket", "PATH", OPT_SOCKET, "rocid's socket ($ROCI_SOCKET, else /run/rocid/rocid.sock)"},
-	{"peer-socket", "PATH", OPT_PEER_SOCKET, "with --both: the other end's rocid; the same"},
+	{"both", NULL, OPT_BOTH, "run both ends in one process"},
+	{"socket", "PATH", OPT_SOCKET, "rocid's socket ($ROCI_SOCKET, or /run/rocid/rocid.sock)"},
+	{"peer-socket", "PATH", OPT_PEER_SOCKET,
+		"with --both: the other end's rocid; default: the same"},
 	{"ib-port", "N", 'i', "port of the device; 1"},
 	{"peer-port", "N", OPT_PEER_PORT,
-		"with --both: the other end's port; 2 if it is of the same rocid and there is one"},
-	{"gid-index", "N", 'x', "GID; the first RoCEv2 one that suits the peer's"},
-	{"port", "N", 'p', "TCP port where the server waits; " TCP_PORT},
+		"with --both: the other end's port; default: 2 if it exists in the same rocid"},
+	{"gid-index", "N", 'x', "GID index; default: the first RoCEv2 GID that matches the peer's"},
+	{"port", "N", 'p', "TCP port of the server; " TCP_PORT},
 	{"json", NULL, OPT_JSON, "print one JSON document"},
 	{"plot", "FILE.svg", OPT_PLOT,
-		"draw with gnuplot: sizes with --all, else the distribution of latency"},
+		"plot with gnuplot: sizes with --all, otherwise the distribution of latency"},
 	{"cpu", "N", OPT_CPU, "run on this CPU"},
-	{"report_gbits", NULL, OPT_GBITS, "nothing: bandwidth is in Gb/sec always"},
+	{"report_gbits", NULL, OPT_GBITS, "ignored; accepted for perftest compatibility"},
 	{"help", NULL, 'h', "print this"},
 	{"version", NULL, OPT_VERSION, "print the version"},
 };
@@ -84,8 +85,8 @@ static void print_help(void)
 	       "OPERATION is");
 	for (unsigned i = 0; i < op_count; i++)
 		printf("%s %s", i ? "," : "", op_table[i].name);
-	printf(". TEST is bw (bandwidth, the default), rate (of small\nmessages) or lat "
-	       "(latency). The server takes over what the client measures.\n\n");
+	printf(". TEST is bw (bandwidth, the default), rate (of small\nmessages) or lat (latency). "
+	       "The client chooses the measurement.\n\n");
 	for (unsigned i = PARAM_SIZE; i < PARAM_COUNT; i++)
 		print_option(param_info[i].name, param_info[i].letter, arg[param_info[i].unit],
 			param_info[i].help);
@@ -156,7 +157,7 @@ static bool set_local(struct options *o, int code, const char *text)
 	}
 }
 
-/* Builds getopt's tables from ours: @letters has room for two characters an option. */
+/* Builds getopt's tables from ours: @letters has room for two characters per option. */
 static void make_tables(struct option table[], char *letters)
 {
 	unsigned n = 0;
@@ -222,10 +223,11 @@ static enum options_result take_words(struct options *o, char *const word[], int
 	int next = 1;
 
 	if (!count)
-		return wrong("an operation is missing, `rociperf write --both` say: see "
+		return wrong("an operation is missing, for example `rociperf write --both`: see "
 			     "`rociperf --help`");
 	if (!op) {
-		fprintf(stderr, "rociperf: '%s' is no operation: see `rociperf --help`\n", word[0]);
+		fprintf(stderr, "rociperf: '%s' is not an operation: see `rociperf --help`\n",
+			word[0]);
 		return OPTIONS_WRONG;
 	}
 	o->plan.value[PARAM_OP] = (uint64_t)(op - op_table);
@@ -237,7 +239,7 @@ static enum options_result take_words(struct options *o, char *const word[], int
 	if (next < count)
 		o->host = word[next++];
 	if (next < count) {
-		fprintf(stderr, "rociperf: '%s' is one word too many: see `rociperf --help`\n",
+		fprintf(stderr, "rociperf: unexpected argument '%s': see `rociperf --help`\n",
 			word[next]);
 		return OPTIONS_WRONG;
 	}
@@ -247,15 +249,15 @@ static enum options_result take_words(struct options *o, char *const word[], int
 static const char *check_places(const struct options *o)
 {
 	if (o->both && o->host)
-		return "--both has no other host: leave one of them out";
+		return "--both uses no other host: remove --both or the host";
 	if (!o->both && (o->peer.socket || o->peer.port))
-		return "--peer-socket and --peer-port are about --both";
+		return "--peer-socket and --peer-port need --both";
 	if (!o->plot)
 		return NULL;
 	if (!o->both && !o->host)
-		return "the client draws, not the server: give it --plot";
+		return "the client plots, not the server: give --plot to the client";
 	if (plan_test(&o->plan) != TEST_LAT && !o->plan.value[PARAM_ALL])
-		return "--plot draws all sizes or the distribution of latency: add --all, or take "
+		return "--plot shows all sizes or the distribution of latency: add --all, or use "
 		       "the test lat";
 	return NULL;
 }
@@ -282,7 +284,7 @@ enum options_result options_parse(struct options *o, int argc, char *argv[])
 		if (code == '?' || code == ':') {
 			fprintf(stderr, "rociperf: %s: %s, see `rociperf --help`\n",
 				argv[optind - 1],
-				code == ':' ? "its value is missing" : "no such option");
+				code == ':' ? "it needs a value" : "there is no such option");
 			return OPTIONS_WRONG;
 		}
 		result = take_option(o, code, optarg);

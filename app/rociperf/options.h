@@ -8,7 +8,7 @@
 
 #include "plan.h"
 
-/** Where one end is. */
+/** The location of one end. */
 struct place {
 	const char *socket; /**< rocid's; NULL: roci_open()'s choice */
 	unsigned port;	    /**< of the device, from 1; 0: chosen */

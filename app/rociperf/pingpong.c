@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Latency. The initiator sends a message and waits for the answer: the target's message, or the
- * data that a READ fetches, or the answer to a FLUSH. Only that is timed; all book-keeping happens
+ * data that a READ fetches, or the answer to a FLUSH. Only this is timed; all book-keeping happens
  * between two messages.
  *
- * A WRITE tells its target nothing: that looks at the last byte of the message's slot, which is
- * written last (side_mark()).
+ * A WRITE does not notify its target: the target polls the last byte of the message's slot, which
+ * is written last (side_mark()).
  */
 #include "side.h"
 #include "ticks.h"
 #include "verify.h"
 
-/* How long to look at memory only: a failure is seen after so many looks. */
+/* Polls of memory alone: a failure is noticed after this number. */
 #define LOOKS 256
 
 static void send(struct side *s)
@@ -19,7 +19,7 @@ static void send(struct side *s)
 	side_post(s, &s->end.flow[0], 1, true);
 }
 
-/* @return whether the message came that is waited for. */
+/* @return whether the expected message has arrived. */
 static bool look_at_memory(struct side *s)
 {
 	struct end *e = &s->end;
@@ -28,7 +28,7 @@ static bool look_at_memory(struct side *s)
 
 	if (*last != side_mark(&f->taken))
 		return false;
-	__atomic_thread_fence(__ATOMIC_ACQUIRE); /* what was written before it */
+	__atomic_thread_fence(__ATOMIC_ACQUIRE); /* everything written before it */
 	if (e->plan->value[PARAM_VERIFY])
 		verify_arrived(e, f, e->shape.size, 1);
 	cursor_next(&f->taken, e->shape.rx_slots);
@@ -65,7 +65,7 @@ static bool look(struct side *s)
 	return look_at_memory(s);
 }
 
-/* When nothing is awaited there is time for the completions of earlier messages. */
+/* While nothing is awaited there is time for the completions of earlier messages. */
 static void make_room(struct side *s)
 {
 	if (s->marks && s->under_way >= s->end.shape.depth / 2)

@@ -11,10 +11,10 @@
 #define YEAR_US	  (366ull * 86400 * 1000000)
 
 #define INLINE_USUAL 0
-/* Bytes that a datagram carries at most, and unless --mtu says more: what any Ethernet takes. */
+/* Maximum bytes of a datagram, and the default without --mtu, which any Ethernet carries. */
 #define DATAGRAM_LIMIT 4096u
 #define DATAGRAM_USUAL 1024u
-/* Messages under way that fill a send queue, of 16384 requests. */
+/* Messages in flight that fill a send queue of 16384 requests. */
 #define FLUSH_DEPTH   8191u
 #define TIMEOUT_USUAL 14 /* 67 ms, as perftest's */
 
@@ -33,49 +33,49 @@ const struct param_info param_info[PARAM_COUNT] = {
 	[PARAM_TEST] = {"test", 0, UNIT_NUMBER, 0, TEST_COUNT - 1, TEST_BW, NULL},
 	[PARAM_GROUP_HIGH] = {"mcast", 0, UNIT_GROUP, 0, UINT64_MAX, 0, NULL},
 	[PARAM_SIZE] = {"size", 's', UNIT_BYTES, 1, 1u << 30, 0,
-		"message size, like 4096 or 64K; bw: 64K, rate: 64, lat: 2"},
+		"message size, such as 4096 or 64K; bw: 64K, rate: 64, lat: 2"},
 	[PARAM_ALL] = {"all", 'a', UNIT_NONE, 0, 1, 0, "all sizes from 2 bytes to 8 MiB"},
 	[PARAM_QPS] = {"qp", 'q', UNIT_NUMBER, 1, 16384, 1, "queue pairs"},
 	[PARAM_TX_DEPTH] = {"tx-depth", 't', UNIT_NUMBER, 1, 16383, 0,
-		"requests under way of a QP; 128, fewer with messages above 256 KiB"},
+		"requests in flight per QP; 128, fewer with messages above 256 KiB"},
 	[PARAM_RX_DEPTH] = {"rx-depth", 'r', UNIT_NUMBER, 1, 16384, 0,
-		"receives posted of a QP; 512, fewer with many QPs"},
+		"receives posted per QP; 512, fewer with many QPs"},
 	[PARAM_ITERATIONS] = {"iters", 'n', UNIT_NUMBER, 1, 1ull << 48, 0,
-		"messages of each QP to measure, instead of a time"},
+		"messages per QP to measure, instead of a time"},
 	[PARAM_DURATION] = {"duration", 'D', UNIT_SECONDS, 1, YEAR_US, 0,
-		"seconds to measure, of each size; 1"},
+		"seconds to measure each size; 1"},
 	[PARAM_BIDIRECTIONAL] = {"bidirectional", 'b', UNIT_NONE, 0, 1, 0,
 		"both ends send; the sum is reported"},
 	[PARAM_INLINE] = {"inline_size", 'I', UNIT_BYTES, 0, 4096, INLINE_USUAL,
 		"largest message whose data is inline; 0"},
 	[PARAM_EVENTS] = {"events", 'e', UNIT_NONE, 0, 1, 0,
-		"sleep until a completion comes instead of polling"},
+		"sleep until a completion arrives instead of polling"},
 	[PARAM_MTU] = {"mtu", 'm', UNIT_NUMBER, 256, 4096, 0,
-		"path MTU; the largest that both ends have"},
+		"path MTU; default: the largest that both ends support"},
 	[PARAM_CQ_MOD] = {"cq-mod", 'Q', UNIT_NUMBER, 1, 16383, 0,
-		"requests a completion; an eighth of the depth"},
+		"requests per completion; an eighth of the depth"},
 	[PARAM_POST_LIST] = {"post_list", 'l', UNIT_NUMBER, 1, 256, 0,
-		"requests a post call; 1, in rate 16"},
+		"requests per post call; 1, in rate 16"},
 	[PARAM_OUTS] = {"outs", 'o', UNIT_NUMBER, 1, 255, 0,
-		"READs, atomics, FLUSHes of a QP outstanding; 16 or what both ends have"},
+		"outstanding READs, atomics, FLUSHes per QP; 16, fewer if an end supports fewer"},
 	[PARAM_TIMEOUT] = {"qp-timeout", 'u', UNIT_NUMBER, 1, 31, TIMEOUT_USUAL,
 		"ACK timeout is 4 us * 2^CODE; 14"},
 	[PARAM_SL] = {"sl", 'S', UNIT_NUMBER, 0, 7, 0, "service level; 0"},
 	[PARAM_TCLASS] = {"tclass", 0, UNIT_NUMBER, 0, 255, 0, "traffic class, DSCP * 4; 0"},
 	[PARAM_FLOW_LABEL] = {"flow_label", 0, UNIT_NUMBER, 0, 0xFFFFF, 0,
-		"flow label; 0: made of the QP numbers"},
+		"flow label; 0: a hash of the QPNs"},
 	[PARAM_MEMORY] = {"memory", 0, UNIT_BYTES, 1, 1ull << 46, 0,
-		"bytes that the messages cycle through, like 256M"},
+		"bytes that the messages cycle through, such as 256M"},
 	[PARAM_VERIFY] = {"verify", 0, UNIT_NONE, 0, 1, 0,
-		"compare what arrives; figures are not the transport's then"},
+		"compare received data; figures are then not the transport's"},
 	[PARAM_SRQ] = {"srq", 0, UNIT_NONE, 0, 1, 0,
 		"all QPs take their receives from one shared receive queue"},
 	[PARAM_CONNECTION] = {"connection", 'c', UNIT_SERVICE, 0, SERVICES - 1, 0,
-		"transport service: RC, XRC, or UC and UD, which lose what the network loses; RC"},
+		"transport service: RC, XRC, or UC and UD, which do not recover from loss; RC"},
 	[PARAM_WINDOW] = {"mw", 0, UNIT_NONE, 0, 1, 0,
-		"the target's memory is reached by the key of a memory window"},
+		"access the target's memory by the key of a memory window"},
 	[PARAM_GROUP] = {"mcast", 'M', UNIT_GROUP, 0, UINT64_MAX, 0,
-		"UD goes to this multicast group, which the server's QPs are in"},
+		"send UD to this multicast group, whose members are the server's QPs"},
 };
 
 void plan_usual(struct plan *p)
@@ -173,7 +173,8 @@ static bool set_group(struct plan *p, const char *text, char *why, size_t room)
 {
 	if (!group_parse(text, &p->value[PARAM_GROUP_HIGH], &p->value[PARAM_GROUP])) {
 		snprintf(why, room,
-			"--mcast %s: that is no address of a group, like 239.1.2.3 or ff1e::1",
+			"--mcast %s: it is not the address of a group, such as 239.1.2.3 or "
+			"ff1e::1",
 			text);
 		return false;
 	}
@@ -189,11 +190,11 @@ bool plan_set(struct plan *p, enum param i, const char *text, char *why, size_t 
 	if (info->unit == UNIT_GROUP)
 		return set_group(p, text, why, room);
 	if (!parse(info->unit, text, &value)) {
-		snprintf(why, room, "--%s %s: that is no %s", info->name, text,
+		snprintf(why, room, "--%s %s: it is not a %s", info->name, text,
 			info->unit == UNIT_SERVICE
 				? "service that rociperf knows: RC, UC, UD or XRC"
 			: info->unit == UNIT_SECONDS ? "time in seconds"
-			: info->unit == UNIT_BYTES   ? "number of bytes, like 4096, 64K or 256M"
+			: info->unit == UNIT_BYTES   ? "number of bytes, such as 4096, 64K or 256M"
 						     : "number");
 		return false;
 	}
@@ -213,13 +214,13 @@ bool plan_set(struct plan *p, enum param i, const char *text, char *why, size_t 
 static const char *check_lat(const struct plan *p)
 {
 	if (p->value[PARAM_QPS] > 1)
-		return "latency is measured on one QP: leave --qp out";
+		return "latency is measured on one QP: remove --qp";
 	if (p->value[PARAM_BIDIRECTIONAL])
-		return "latency is measured to and fro: leave --bidirectional out";
+		return "latency is always measured in both directions: remove --bidirectional";
 	if (p->value[PARAM_POST_LIST] > 1 || p->value[PARAM_CQ_MOD] > 1)
-		return "latency has one request under way: leave --post_list and --cq-mod out";
+		return "latency has one request in flight: remove --post_list and --cq-mod";
 	if (p->value[PARAM_EVENTS] && !plan_op(p)->receives && !op_told(plan_op(p)))
-		return "the target of a WRITE gets no event to sleep for: take write_imm or send "
+		return "the target of a WRITE gets no event to sleep for: use write_imm or send "
 		       "with --events";
 	return NULL;
 }
@@ -229,13 +230,13 @@ static const char *check_queue(const struct plan *p)
 	uint64_t depth = p->value[PARAM_TX_DEPTH], list = p->value[PARAM_POST_LIST],
 		 mod = p->value[PARAM_CQ_MOD];
 
-	/* What stays unsignaled must never be all that is under way while a list has no room. */
+	/* Unsignaled requests must never be all that are in flight while a list has no room. */
 	if (depth && (list ? list : 1) + (mod ? mod : 1) > depth + 1)
-		return "--post_list and --cq-mod together are at most --tx-depth and one: the send "
-		       "queue would stop";
+		return "--post_list and --cq-mod together must be at most --tx-depth plus one, or "
+		       "the send queue would stop";
 	if (!depth && (list > 64 || mod > 64))
-		return "with --post_list or --cq-mod above 64, say --tx-depth too: at least their "
-		       "sum";
+		return "with --post_list or --cq-mod above 64, --tx-depth is needed too: at least "
+		       "their sum";
 	return NULL;
 }
 
@@ -244,15 +245,15 @@ static const char *check_service(const struct plan *p)
 	const struct op *op = plan_op(p);
 
 	if (op->wants > plan_service(p)->gives)
-		return plan_datagrams(p) ? "UD has SEND only: take send, or --connection RC"
-					 : "UC has SEND and WRITE only: take --connection RC for "
+		return plan_datagrams(p) ? "UD has SEND only: use send, or --connection RC"
+					 : "UC has SEND and WRITE only: use --connection RC for "
 					   "this operation";
 	if (plan_datagrams(p) &&
 		p->value[PARAM_SIZE] > (p->value[PARAM_MTU] ? p->value[PARAM_MTU] : DATAGRAM_LIMIT))
-		return "a datagram is one packet: --size is at most the path MTU, 4096 or what "
-		       "--mtu says";
+		return "a datagram is one packet: --size must be at most the path MTU, 4096 or "
+		       "--mtu";
 	if (p->value[PARAM_VERIFY] && !plan_reliable(p) && !op->scatters)
-		return "nobody knows which WRITEs of UC were lost: with --verify take send, or "
+		return "lost WRITEs of UC cannot be identified: with --verify use send, or "
 		       "--connection RC";
 	return NULL;
 }
@@ -264,13 +265,13 @@ static const char *check_mcast(const struct plan *p)
 	if (!plan_mcast(p) && !p->given[PARAM_GROUP])
 		return NULL;
 	if (!plan_datagrams(p))
-		return "--mcast: groups are of UD: give --connection UD too";
+		return "--mcast: groups need UD: add --connection UD";
 	if (!group_is_multicast(&group))
-		return "--mcast wants the address of a group: 224.0.0.0 to 239.255.255.255, or "
-		       "one of IPv6 that begins with ff";
+		return "--mcast needs the address of a group: 224.0.0.0 to 239.255.255.255, or an "
+		       "IPv6 address that begins with ff";
 	if (p->value[PARAM_BIDIRECTIONAL])
-		return "only the client sends to the group, for who is in it hears itself: leave "
-		       "--bidirectional out with --mcast";
+		return "only the client sends to the group, because members receive their own "
+		       "messages: remove --bidirectional with --mcast";
 	return NULL;
 }
 
@@ -280,26 +281,26 @@ bool plan_check(const struct plan *p, char *why, size_t room)
 	const char *bad = check_queue(p);
 
 	if (p->value[PARAM_ITERATIONS] && p->value[PARAM_DURATION])
-		bad = "--iters or --duration, not both";
+		bad = "use --iters or --duration, not both";
 	if (p->value[PARAM_ALL] && p->value[PARAM_SIZE])
-		bad = "--all or --size, not both";
+		bad = "use --all or --size, not both";
 	if (p->value[PARAM_MTU] && !roci_mtu_of_bytes((uint32_t)p->value[PARAM_MTU]))
-		bad = "--mtu is 256, 512, 1024, 2048 or 4096";
+		bad = "--mtu must be 256, 512, 1024, 2048 or 4096";
 	if (p->value[PARAM_OUTS] && op->wants < OP_WANTS_ANSWERS)
-		bad = "--outs is about READ, FLUSH and atomics: leave it out";
+		bad = "--outs applies to READ, FLUSH and atomics only: remove it";
 	if (p->value[PARAM_INLINE] && !op->inlines)
-		bad = "data that is fetched cannot be inline: leave --inline_size out";
+		bad = "fetched data cannot be inline: remove --inline_size";
 	if (p->value[PARAM_SRQ] && !op->receives)
-		bad = "--srq is about receives: take send or write_imm";
-	/* A message lies where the QP was whose turn it was, not where it is looked for. */
+		bad = "--srq applies to receives: use send or write_imm";
+	/* A message is in the slot of the QP whose turn it was, not in the one that is checked. */
 	if (plan_shares_receives(p) && p->value[PARAM_VERIFY] && p->value[PARAM_QPS] > 1)
-		bad = "--verify with a shared receive queue (--srq, XRC) wants one QP";
+		bad = "--verify with a shared receive queue (--srq, XRC) needs --qp 1";
 	if (p->value[PARAM_WINDOW] && op->scatters)
-		bad = "--mw is about memory that the peer names: leave it out with send";
+		bad = "--mw applies to memory that the peer addresses: remove it with send";
 	if (op->flushes && p->value[PARAM_TX_DEPTH] > FLUSH_DEPTH)
-		bad = "a WRITE and its FLUSH are two requests: --tx-depth is at most 8191 then";
+		bad = "a WRITE and its FLUSH are two requests: --tx-depth must be at most 8191";
 	if (op->length && (p->value[PARAM_ALL] || p->value[PARAM_SIZE]))
-		bad = "this operation has one size only: leave --size and --all out";
+		bad = "this operation has one size only: remove --size and --all";
 	if (!bad && plan_test(p) == TEST_LAT)
 		bad = check_lat(p);
 	if (!bad)
@@ -329,8 +330,8 @@ bool plan_adopt(struct plan *p, const uint64_t theirs[PARAM_COUNT], char *why, s
 
 		if (!is_possible((enum param)i, theirs[i])) {
 			snprintf(why, room,
-				"the client's %s is none that this rociperf knows: use the same "
-				"version on both ends",
+				"the client's %s is unknown to this rociperf: use the same version "
+				"on both ends",
 				param_info[i].name);
 			return false;
 		}
@@ -340,7 +341,8 @@ bool plan_adopt(struct plan *p, const uint64_t theirs[PARAM_COUNT], char *why, s
 		write_option((enum param)i, p->value, here, sizeof(here));
 		write_option((enum param)i, theirs, there, sizeof(there));
 		snprintf(why, room,
-			"the server runs %s, the client %s: give both the same, or the server none",
+			"the server runs %s, the client %s: give both the same, or none to the "
+			"server",
 			here, there);
 		return false;
 	}

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file plan.h
- * What is measured and how: the values that both ends must agree on. The client tells its plan;
- * the server takes it over, and refuses it where it contradicts what the server was told.
+ * The parameters of a measurement, on which both ends must agree. The client sends its plan; the
+ * server adopts it, or refuses it if it contradicts the server's own options.
  */
 #ifndef PLAN_H
 #define PLAN_H
@@ -14,9 +14,9 @@
 #include "op.h"
 
 enum test {
-	TEST_BW,   /* many messages under way: how many bytes and messages */
+	TEST_BW,   /* many messages in flight: bytes and messages per second */
 	TEST_RATE, /* the same with defaults for small messages */
-	TEST_LAT,  /* one message under way: how long it takes */
+	TEST_LAT,  /* one message in flight: its time */
 	TEST_COUNT,
 };
 
@@ -25,30 +25,30 @@ enum param {
 	PARAM_OP,
 	PARAM_TEST,
 	PARAM_GROUP_HIGH,    /* the first half of the MGID; the second is PARAM_GROUP */
-	PARAM_SIZE,	     /* bytes; 0: as is usual for the test */
+	PARAM_SIZE,	     /* bytes; 0: the default of the test */
 	PARAM_ALL,	     /* sizes 2 B .. 8 MiB */
 	PARAM_QPS,	     /* queue pairs of each end */
-	PARAM_TX_DEPTH,	     /* requests under way of a QP; 0: automatic */
-	PARAM_RX_DEPTH,	     /* receives of a QP; 0: automatic */
-	PARAM_ITERATIONS,    /* messages of a QP; 0: by time */
+	PARAM_TX_DEPTH,	     /* requests in flight per QP; 0: automatic */
+	PARAM_RX_DEPTH,	     /* receives per QP; 0: automatic */
+	PARAM_ITERATIONS,    /* messages per QP; 0: by time */
 	PARAM_DURATION,	     /* microseconds; 0: one second, unless by iterations */
 	PARAM_BIDIRECTIONAL, /* both ends send */
 	PARAM_INLINE,	     /* bytes up to which data is inline */
 	PARAM_EVENTS,	     /* sleep instead of polling */
-	PARAM_MTU,	     /* bytes; 0: the largest that both ends have */
-	PARAM_CQ_MOD,	     /* requests a completion; 0: automatic */
-	PARAM_POST_LIST,     /* requests a post call; 0: automatic */
-	PARAM_OUTS,	     /* READs outstanding; 0: the most that both ends have, at most 16 */
+	PARAM_MTU,	     /* bytes; 0: the largest that both ends support */
+	PARAM_CQ_MOD,	     /* requests per completion; 0: automatic */
+	PARAM_POST_LIST,     /* requests per post call; 0: automatic */
+	PARAM_OUTS,	     /* READs outstanding; 0: the maximum of both ends, at most 16 */
 	PARAM_TIMEOUT,	     /* code of the local ACK timeout */
 	PARAM_SL,	     /* of the address vector, */
 	PARAM_TCLASS,	     /* and this, */
-	PARAM_FLOW_LABEL,    /* and this; 0: made of the QPNs */
+	PARAM_FLOW_LABEL,    /* and this; 0: derived from the QPNs */
 	PARAM_MEMORY,	     /* bytes that messages cycle through, each direction; 0: automatic */
 	PARAM_VERIFY,	     /* compare all data */
 	PARAM_SRQ,	     /* one shared receive queue for all QPs of an end */
 	PARAM_CONNECTION,    /* place in plan_services[] */
 	PARAM_WINDOW,	     /* the target's memory is reached by a memory window */
-	PARAM_GROUP,	     /* the multicast group that datagrams go to; 0: none */
+	PARAM_GROUP,	     /* the multicast group for datagrams; 0: none */
 	PARAM_COUNT,
 };
 
@@ -71,9 +71,9 @@ struct service {
 
 /** How a parameter is written. */
 struct param_info {
-	const char
-		*name; /**< as a long option, perftest's where that has it; in JSON with _ for - */
-	char letter;   /**< 0: it has none */
+	const char *name; /**< as a long option, perftest's name if it has one; in JSON with _ for
+			   * - */
+	char letter;	  /**< 0: it has none */
 	enum unit unit;
 	uint64_t min, max;
 	uint64_t usual;
@@ -109,7 +109,7 @@ static inline const struct service *plan_service(const struct plan *p)
 	return &plan_services[p->value[PARAM_CONNECTION]];
 }
 
-/** @return whether what is sent arrives, or fails. */
+/** @return whether sent messages either arrive or fail. */
 static inline bool plan_reliable(const struct plan *p)
 {
 	return plan_service(p)->gives == OP_WANTS_ANSWERS;
@@ -132,8 +132,8 @@ static inline bool plan_shares_receives(const struct plan *p)
 	return p->value[PARAM_SRQ] || (plan_xrc(p) && plan_op(p)->receives);
 }
 
-/** @return whether datagrams go to a multicast group: one QP of the client sends, all of the
- *  server are in the group. */
+/** @return whether datagrams go to a multicast group: one QP of the client sends, all QPs of the
+ * server are members. */
 static inline bool plan_mcast(const struct plan *p)
 {
 	return p->value[PARAM_GROUP_HIGH] || p->value[PARAM_GROUP];
@@ -156,14 +156,14 @@ static inline uint64_t plan_members(const struct plan *p)
 	return plan_mcast(p) ? p->value[PARAM_QPS] : 1;
 }
 
-/** @return whether it is told how many messages arrived: they may be lost, and the target notices
- *  those that are not. */
+/** @return whether the number of received messages is reported: they may be lost, and the target
+ * notices those that are not. */
 static inline bool plan_counts_lost(const struct plan *p)
 {
 	return !plan_reliable(p) && plan_op(p)->receives && plan_test(p) != TEST_LAT;
 }
 
-/** All values as without options. */
+/** Sets all values to their defaults. */
 void plan_usual(struct plan *p);
 
 /** @return "bw", "rate" or "lat". */
@@ -175,11 +175,11 @@ bool plan_test_find(const char *name, uint64_t *test);
 /** Reads @p text as parameter @p i.  @return false with a sentence in @p why. */
 bool plan_set(struct plan *p, enum param i, const char *text, char *why, size_t room);
 
-/** Values that contradict each other.  @return false with a sentence in @p why. */
+/** Checks for values that contradict each other. @return false with a sentence in @p why. */
 bool plan_check(const struct plan *p, char *why, size_t room);
 
-/** Takes over the client's plan @p theirs.  @return false: it contradicts what was given here, or
- *  is out of range; a sentence in @p why. */
+/** Adopts the client's plan @p theirs. @return false: it contradicts options given here, or is out
+ * of range; a sentence in @p why. */
 bool plan_adopt(struct plan *p, const uint64_t theirs[PARAM_COUNT], char *why, size_t room);
 
 /** @return the first size, and the size after @p size; 0: there is none. */

@@ -29,7 +29,7 @@ void plot_check(void)
 	}
 	free(copy);
 	if (!found)
-		errx(1, "--plot wants gnuplot, which is not installed: `apt install gnuplot-nox`");
+		errx(1, "--plot needs gnuplot, which is not installed: `apt install gnuplot-nox`");
 }
 
 /* gnuplot's string, in single quotes. */
@@ -88,7 +88,7 @@ static void put_latency(FILE *f, const struct row row[], unsigned rows)
 		f);
 }
 
-/* How many messages took at most so long: against 1/(1-p), so that the tail has room. */
+/* The distribution of latency: against 1/(1-p), so that the tail has room. */
 static void put_distribution(FILE *f, const struct side *s)
 {
 	const struct histogram *h = s->measure.trip;
@@ -120,7 +120,7 @@ void plot_draw(const char *file, const struct side *s, const struct row row[], u
 	signal(SIGPIPE, SIG_IGN); /* gnuplot's exit status says more */
 	f = popen(PROGRAM, "w");  /* nothing of the user's is in its command line */
 	if (!f)
-		err(1, "gnuplot cannot be run");
+		err(1, "cannot run gnuplot");
 	put_head(f, file, &s->end, lat ? "latency" : "bandwidth");
 	if (rows > 1 && lat)
 		put_latency(f, row, rows);
@@ -130,5 +130,8 @@ void plot_draw(const char *file, const struct side *s, const struct row row[], u
 		put_bandwidth(f, row, rows);
 	status = pclose(f);
 	if (status == -1 || !WIFEXITED(status) || WEXITSTATUS(status))
-		errx(1, "gnuplot could not draw %s: is its directory there and writable?", file);
+		errx(1,
+			"gnuplot could not write %s: check that its directory exists and is "
+			"writable",
+			file);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file plot.h
- * Pictures by gnuplot.
+ * Plots by gnuplot.
  */
 #ifndef PLOT_H
 #define PLOT_H
@@ -11,7 +11,7 @@
 /** Ends the program with a sentence unless gnuplot can be run. */
 void plot_check(void);
 
-/** Draws into @p file: the rows against their size, or one row's distribution of latency. */
+/** Plots into @p file: the rows against their size, or one row's distribution of latency. */
 void plot_draw(const char *file, const struct side *s, const struct row row[], unsigned rows);
 
 #endif

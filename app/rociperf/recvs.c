@@ -16,7 +16,7 @@ static void post(struct end *e, struct flow *f, uint32_t count)
 			.wr_id = (uint64_t)(f - e->flow),
 			.next = i + 1 < count ? &wr[i + 1] : NULL,
 			.sg_list = &sge[i],
-			.num_sge = e->op->scatters, /* else the data goes elsewhere */
+			.num_sge = e->op->scatters, /* otherwise the data goes elsewhere */
 		};
 		cursor_next(&f->posted, e->shape.rx_slots);
 	}

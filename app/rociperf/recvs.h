@@ -8,10 +8,10 @@
 
 #include "end.h"
 
-/** Posts what is missing of @p f's receives. */
+/** Posts the missing receives of @p f. */
 void recvs_fill(struct end *e, struct flow *f);
 
-/** One of them is used up: posts more when a batch is missing. */
+/** A receive is used up: posts more when a batch is missing. */
 static inline void recvs_taken(struct end *e, struct flow *f)
 {
 	f->recvs--;

@@ -8,7 +8,7 @@
 
 #define DIGITS 9 /* of numbers in JSON */
 
-/* A copy that the network made stands for none that it lost. */
+/* A duplicate made by the network does not replace a lost message. */
 static void count_lost(struct row *r, const struct side *s)
 {
 	double awaited;
@@ -91,7 +91,7 @@ void report_head(FILE *f, const struct side *s)
 			"\n %s\n #bytes     #iterations    t_min[usec]    t_max[usec]  "
 			"t_typical[usec]    t_avg[usec]    t_stdev[usec]   99%% percentile[usec]   "
 			"99.9%% percentile[usec]   99.99%% percentile[usec]\n",
-			e->op->fetches	 ? "usec: until the data is there"
+			e->op->fetches	 ? "usec: until the data arrives"
 			: e->op->flushes ? "usec: until the FLUSH is answered"
 					 : "usec: one way, half of a round trip");
 	else
@@ -261,6 +261,6 @@ void report_json(FILE *f, const struct side *s, const struct row row[], unsigned
 		set(document, "distribution", distribution(&s->end, trip));
 	if (json_dumpf(document, f, JSON_COMPACT | JSON_REAL_PRECISION(DIGITS)) ||
 		fputc('\n', f) < 0)
-		err(1, "the JSON document cannot be written");
+		err(1, "cannot write the JSON document");
 	json_decref(document);
 }

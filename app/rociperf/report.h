@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file report.h
- * Results as people and programs read them: perftest's columns, or one JSON document.
+ * Results for people and for programs: perftest's columns, or one JSON document.
  */
 #ifndef REPORT_H
 #define REPORT_H
@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include "side.h"
 
-/** A size's result: of the client, and with --bidirectional the sum of both ends. */
+/** The result for one size: that of the client, and with --bidirectional the sum of both ends. */
 struct row {
 	uint32_t size;
 	struct shape shape;
@@ -17,22 +17,22 @@ struct row {
 	double sent, received, lost; /* plan_counts_lost(): messages, from the first to the last */
 };
 
-/** @return the result that @p s and its other end have come to. */
+/** @return the combined result of @p s and its other end. */
 struct row report_row(const struct side *s);
 
-/** @return payload in 1e9 bits a second. */
+/** @return payload in 1e9 bits per second. */
 double report_gbps(const struct row *r);
 
-/** @return messages in 1e6 a second. */
+/** @return messages in 1e6 per second. */
 double report_mpps(const struct row *r);
 
-/** Prints what is measured and the columns' names. */
+/** Prints the parameters and the columns' names. */
 void report_head(FILE *f, const struct side *s);
 
 /** Prints a line of the table. */
 void report_line(FILE *f, const struct plan *plan, const struct row *r);
 
-/** Prints the JSON document of all rows; with the distribution of latency when @p trip is there. */
+/** Prints the JSON document of all rows; with the distribution of latency if @p trip is given. */
 void report_json(FILE *f, const struct side *s, const struct row row[], unsigned rows,
 	const struct histogram *trip);
 

@@ -11,18 +11,19 @@
 #include "ticks.h"
 #include "verify.h"
 
-/* Who finds nothing to do for so long may be in the way of rocid, which shares the CPU. */
+/* After this long without work, yield: rocid may be waiting for this CPU. */
 #define SPIN_US 5
-/* Then, and in a full stream now and then, it is time to hear what the other end says. Not sooner:
- * system calls are not what is to be measured. */
+/* Then, and periodically in a full stream, read the other end's messages. Not more often, so that
+ * system calls do not affect the measurement. */
 #define QUIET_US    100
 #define HEAR_US	    1000
-#define HEAR_LAT_US 50000 /* so seldom that no percentile shows it */
+#define HEAR_LAT_US 50000 /* so rarely that no percentile shows it */
 #define SLEEP_MS    200
 #define FDS_A_END   3
-/* Nobody sends a lost message of UC again: then the ping-pong stands still. */
+/* A lost UC message is not sent again: then the ping-pong stops. */
 #define LOST_SECONDS 30
-/* What did not come so long after anything did is lost: more than a poll loop is paused for. */
+/* Messages that are still missing this long after the last arrival are lost: longer than the pause
+ * of a poll loop. */
 #define LATE_US 500000
 
 /* In ticks. */
@@ -34,7 +35,7 @@ struct pace {
 	uint64_t second;
 };
 
-/* What happens besides the steps. */
+/* Activities other than the steps. */
 struct loop {
 	struct run *run;
 	struct pace pace;
@@ -129,7 +130,7 @@ static bool heard_all(const struct side *s)
 	return s->heard_drained && (s->heard_arrived || !plan_counts_lost(s->end.plan));
 }
 
-/* Once all of it is here that the other end sent, or nothing more comes. */
+/* Done once everything that the other end sent has arrived, or nothing more arrives. */
 static void count_arrived(struct side *s, const struct pace *pace, uint64_t now)
 {
 	double awaited = s->peer[FIGURE_SENT] * (double)plan_members(s->end.plan);
@@ -144,7 +145,7 @@ static void count_arrived(struct side *s, const struct pace *pace, uint64_t now)
 	s->told_arrived = true;
 }
 
-/* Goes on to the next phase, and says so, once the last one is over. */
+/* Enters the next phase, and announces it, once the last one is over. */
 static void advance(struct side *s, const struct pace *pace, uint64_t now)
 {
 	struct measure *m = &s->measure;
@@ -158,7 +159,7 @@ static void advance(struct side *s, const struct pace *pace, uint64_t now)
 		m->phase = PHASE_DRAIN;
 		side_flush(s);
 	}
-	/* Who only answers is done when the other end is. */
+	/* An end that only answers is done when the other end is. */
 	if (!s->told_drained && !s->under_way &&
 		(m->phase == PHASE_DRAIN || (m->phase == PHASE_PASSIVE && s->heard_drained)))
 		tell_drained(s);
@@ -182,7 +183,7 @@ static void take_async_event(const struct end *e)
 		return;
 	switch (event.event_type) {
 	case ROCI_EVENT_DEVICE_FATAL:
-		errx(1, "rocid is gone: see what it says");
+		errx(1, "rocid has ended: read its messages");
 	case ROCI_EVENT_CQ_ERR:
 		errx(1, "rocid reports: %s", roci_event_type_str(event.event_type));
 	case ROCI_EVENT_QP_FATAL:
@@ -190,7 +191,7 @@ static void take_async_event(const struct end *e)
 	case ROCI_EVENT_QP_ACCESS_ERR:
 		errx(1, "rocid reports: %s: %s", roci_event_type_str(event.event_type),
 			roci_qp_error(event.element.qp));
-	default: /* the network's life: if it matters, requests fail */
+	default: /* changes of the network: if they matter, requests fail */
 		roci_ack_async_event(&event);
 	}
 }
@@ -204,7 +205,7 @@ static void take_completion_event(const struct end *e)
 	roci_ack_cq_events(cq, 1);
 }
 
-/* Waits for @p timeout_ms at most until one of the ends is to hear something. */
+/* Waits for at most @p timeout_ms until one of the ends has a message to read. */
 static void listen_for(struct loop *l, int timeout_ms)
 {
 	struct pollfd fd[2 * FDS_A_END];
@@ -256,7 +257,7 @@ static void print_line(struct loop *l, uint64_t now)
 	l->next_line = now + l->pace.second;
 }
 
-/* Whether there is nothing that this end could find: rocid answers for it. */
+/* Whether this end has nothing to poll for: rocid answers for it. */
 static bool is_silent(const struct side *s)
 {
 	return s->measure.phase == PHASE_PASSIVE && !s->end.op->receives && !s->marks;
@@ -277,7 +278,7 @@ static bool step_all(struct loop *l, uint64_t now)
 	return progress;
 }
 
-/* Arms, looks once more, and sleeps until a completion or the other end wakes it. */
+/* Arms, polls once more, and sleeps until a completion or the other end wakes it. */
 static void sleep_until_woken(struct loop *l)
 {
 	for (unsigned i = 0; i < l->run->sides; i++)
@@ -287,7 +288,7 @@ static void sleep_until_woken(struct loop *l)
 		listen_for(l, SLEEP_MS);
 }
 
-/* Whether an end waits for one that may be lost. */
+/* Whether an end waits for a message that may be lost. */
 static bool awaits_message(const struct run *r)
 {
 	const struct side *s = r->side[0];
@@ -309,9 +310,9 @@ static void rest(struct loop *l, uint64_t now)
 		l->idle_since = now;
 	if (now - l->idle_since > LOST_SECONDS * l->pace.second && awaits_message(l->run))
 		errx(1,
-			"no message came for %u seconds: one was lost, and %s sends none again; "
-			"see `rocictl show errors` of both ends for a reason, or take --connection "
-			"RC",
+			"no message arrived for %u seconds: one was lost, and %s does not "
+			"retransmit; see `rocictl show errors` at both ends for the reason, or use "
+			"--connection RC",
 			LOST_SECONDS, plan_service(l->run->side[0]->end.plan)->name);
 	if (now - l->idle_since > l->pace.quiet && now >= l->next_hear) {
 		listen_for(l, 0);

@@ -8,11 +8,11 @@
 
 #include "side.h"
 
-/** What the user sees while it runs. */
+/** The progress display. */
 struct run {
 	struct side *side[2];
 	unsigned sides; /* in this process */
-	bool progress;	/* a line a second on standard output */
+	bool progress;	/* one line per second on standard output */
 };
 
 /** Measures messages of @p size. Both sides' `own` and `peer` figures are filled in afterwards. */

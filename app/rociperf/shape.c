@@ -7,18 +7,18 @@
 #define PAGE 4096u
 
 #define DEPTH_USUAL 128u
-/* Bytes of a QP under way, so that large messages do not take seconds to end. */
+/* Bytes in flight per QP, so that large messages do not take seconds to end. */
 #define FLIGHT_BYTES (32u << 20)
 #define DEPTH_MIN    4u
-/* Requests of a latency test complete in their own time; nobody waits for that. */
+/* Requests of a latency test complete later; nothing waits for that. */
 #define DEPTH_LAT 16u
 #define LIST_RATE 16u
 
 #define RX_DEPTH_USUAL 512u
-/* With many QPs, receives in all: completion queues have an end. */
+/* Total receives with many QPs: completion queues are limited. */
 #define RX_TOTAL 262144u
 
-/* With --verify each message under way has a slot of its own, */
+/* With --verify each message in flight has its own slot, */
 #define VERIFY_BYTES (64u << 20)
 #define VERIFY_SLOTS 4u
 
@@ -103,8 +103,8 @@ struct shape shape_of(const struct plan *p, uint32_t size)
 	s.depth = depth_of(p, size);
 	s.rx_depth = rx_depth_of(p);
 	if (p->value[PARAM_VERIFY]) {
-		/* A slot is used again when its message was looked at. The receives see to that at
-		 * a target; one slot more, because a WRITE is there before its receive counts. */
+		/* A slot is reused after its message was checked. At a target the receives ensure
+		 * that; one more slot, because a WRITE arrives before its receive counts. */
 		s.depth = MIN(s.depth, s.tx_slots - 1);
 		s.rx_depth = MIN(s.rx_depth, s.rx_slots - 1);
 		if (op->receives)

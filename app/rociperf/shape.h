@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file shape.h
- * How messages of one size are sent: the plan with all that it left open filled in. Both ends come
- * to the same result.
+ * How messages of one size are sent: the plan with all automatic values filled in. Both ends
+ * compute the same result.
  */
 #ifndef SHAPE_H
 #define SHAPE_H
@@ -16,7 +16,7 @@ struct shape {
 	uint32_t rx_stride; /* and of what arrives */
 	uint32_t rx_slots;
 	uint32_t rx_header; /* bytes before the data in a slot of what arrives */
-	uint32_t depth;	    /* requests under way of a QP */
+	uint32_t depth;	    /* requests in flight per QP */
 	uint32_t rx_depth;
 	uint32_t cq_mod;
 	uint32_t list;

@@ -3,10 +3,10 @@
 #include "side.h"
 #include "verify.h"
 
-#define IMM 0x1 /* its value says nothing */
+#define IMM 0x1 /* its value is not used */
 
-/* A completion says by its wr_id which QP it is of, and how many requests it completes: those
- * before it were not signaled. */
+/* The wr_id of a completion gives its QP, and how many requests it completes: the earlier ones were
+ * not signaled. */
 static uint64_t wr_id(uint32_t covers, uint32_t flow)
 {
 	return (uint64_t)covers << 32 | flow;
@@ -32,7 +32,7 @@ static void aim_datagram(const struct end *e, const struct flow *f, struct roci_
 	wr->wr.ud.remote_qkey = END_QKEY;
 }
 
-/* Has @p wr, which writes there, be followed by @p behind. */
+/* Makes @p behind follow @p wr, which writes there. */
 static void add_flush(const struct end *e, struct roci_send_wr *wr, struct roci_send_wr *behind)
 {
 	*behind = (struct roci_send_wr){.sg_list = wr->sg_list,
@@ -130,10 +130,11 @@ void side_received(struct side *s, struct flow *f, const struct roci_wc *wc)
 
 	if (verify && !late)
 		verify_arrived(&s->end, f, length, 0);
-	s->arrived += length == s->end.shape.size; /* else of a size before */
+	s->arrived += length == s->end.shape.size; /* otherwise of an earlier size */
 	recvs_taken(&s->end, f);
 	if (late)
-		f->taken.seq--; /* it had a receive of this size, but is no message of it */
+		f->taken.seq--; /* it took a receive of this size, but is a message of another
+				 * size */
 }
 
 int side_poll(struct side *s, struct roci_wc wc[POLL_MAX])

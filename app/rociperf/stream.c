@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Bandwidth and message rate. A QP gets new requests when its own complete, as many as
- * completed, so that none falls behind the others for our sake.
+ * Bandwidth and message rate. A QP gets as many new requests as its own completed, so that rociperf
+ * favours none.
  */
 #include "side.h"
 

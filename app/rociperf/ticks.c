@@ -5,7 +5,7 @@
 #endif
 #include "ticks.h"
 
-#define SETTLE_NS 10000000 /* between two readings that are 50 ns wrong: 5 in a million */
+#define SETTLE_NS 10000000 /* between two readings with an error of 50 ns: 5 in a million */
 #define TRIES	  5
 
 int ticks_by_counter;
@@ -37,7 +37,7 @@ static int counter_is_constant(void)
 #endif
 }
 
-/* Reads both, again when something came in between. */
+/* Reads both clocks, again if something interrupted it. */
 static struct moment moment(void)
 {
 	struct moment best = {0};

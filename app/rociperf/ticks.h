@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file ticks.h
- * A clock that is cheap to read: the CPU's time stamp counter where it runs at one rate always,
- * else the kernel's monotonic clock.
+ * A clock that is cheap to read: the CPU's time stamp counter if its rate is constant, otherwise
+ * the kernel's monotonic clock.
  */
 #ifndef TICKS_H
 #define TICKS_H
@@ -17,7 +17,7 @@ uint64_t ticks_slow(void);
 /** Chosen by ticks_open(), constant afterwards. */
 extern int ticks_by_counter;
 
-/** Once, before all else here. Takes some milliseconds. */
+/** Call once, before all other functions. Takes some milliseconds. */
 void ticks_open(void);
 
 /** @return now. */
@@ -30,7 +30,8 @@ static inline uint64_t ticks(void)
 	return ticks_slow();
 }
 
-/** @return how many a second, measured between ticks_open() and now: the later, the better. */
+/** @return ticks per second, measured between ticks_open() and now: more precise the later it is
+ * called. */
 double ticks_per_second(void);
 
 #endif

@@ -7,7 +7,7 @@
 
 #define YEAR_S (366.0 * 86400)
 
-/* strtoull() takes signs and blanks as well. */
+/* strtoull() accepts signs and blanks as well. */
 static const char *number(const char *text, uint64_t *value)
 {
 	char *end;

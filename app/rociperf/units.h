@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file units.h
- * Numbers as people write them.
+ * Numbers in text form.
  */
 #ifndef UNITS_H
 #define UNITS_H
@@ -9,8 +9,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/** "4096", "64K", "256M", "1G" (powers of 1024) or "0x10" to @p value.
- *  @return false: it is none, or beyond 64 bits. */
+/** "4096", "64K", "256M", "1G" (powers of 1024) or "0x10" to @p value. @return false: it is not a
+ * number, or beyond 64 bits. */
 bool units_bytes(const char *text, uint64_t *value);
 
 /** "5", "0.5" or "1e-3" seconds to microseconds; at most a year.  @return false: it is none. */

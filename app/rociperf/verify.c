@@ -63,10 +63,11 @@ void verify_fill(struct end *e, const struct flow *f)
 	write_pattern(e->tx + cursor_tx(e, f, &f->sent), e->shape.size, key(e, f, f->sent.seq));
 }
 
-/* Messages that may be lost in a row before what arrives is called wrong. */
+/* Messages that may be lost in a row before a received one counts as wrong. */
 #define LOST_MAX 1000000u
 
-/* A message of an unreliable service: those before it may be lost, but it is a later one, whole. */
+/* A message of an unreliable service: earlier ones may be lost, but it must be a later one,
+ * complete. */
 static void skip_lost(const struct end *e, struct flow *f, uint32_t length)
 {
 	const uint8_t *data = e->rx + cursor_rx(e, f, &f->taken);
@@ -86,7 +87,7 @@ bool verify_is_late(const struct end *e, uint32_t length)
 void verify_arrived(struct end *e, struct flow *f, uint32_t length, uint32_t skip)
 {
 	if (length != e->shape.size)
-		errx(1, "wrong data: message %llu of QP %u has %u bytes, %u were sent",
+		errx(1, "wrong data: message %llu of QP %u has %u bytes, but %u were sent",
 			(unsigned long long)f->taken.seq, f->qp->qp_num, length, e->shape.size);
 	if (!plan_reliable(e->plan))
 		skip_lost(e, f, length - skip);

@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: BSD-3-Clause
--- What all profiles have in common, for Pktgen-DPDK (-f PROFILE.lua): sends the packets of the capture
--- file that was given to it with -s, ROCIGEN_COUNT of them, and writes what was sent and how long it
--- took to ROCIGEN_REPORT. `run` sets both.
+-- Shared by all profiles, for Pktgen-DPDK (-f PROFILE.lua): sends the packets of the capture
+-- file given with -s, ROCIGEN_COUNT of them, and writes the number sent and the time taken to
+-- ROCIGEN_REPORT. `run` sets both.
 local port = "0"
 local wanted = tonumber(os.getenv("ROCIGEN_COUNT") or "1000000")
 local report = os.getenv("ROCIGEN_REPORT")

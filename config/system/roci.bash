@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# Completion for bash. Options are those that `--help` lists; what may follow in a command of rocictl is the daemon's
-# answer, if it may be asked.
+# Completion for bash. Options are those that `--help` lists; the daemon, if it can be reached, completes
+# the commands of rocictl.
 _roci_options() {
 	"$1" --help 2>/dev/null | grep -oE '^ +--[a-z0-9-]+|, --[a-z0-9-]+' | grep -oE '\-\-[a-z0-9-]+' | sort -u
 }

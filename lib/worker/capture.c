@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The control thread's side of captures: they come and go while workers look at their list. */
+/* The control thread's side of captures: they start and stop while workers read their list. */
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -29,7 +29,7 @@ static void free_capture(struct capture *c)
 	free(c);
 }
 
-/* Workers begin with their own head, and go on behind each capture. */
+/* Workers start with the head of their list, and follow each capture's link. */
 static void publish(struct capture *c)
 {
 	for (uint32_t i = 0; i < c->dp->nworkers; i++) {

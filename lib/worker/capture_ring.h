@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file capture_ring.h
- * A capture from the inside. Between a worker, who alone writes, and the capture's thread, who
- * alone reads, lies a ring of bytes: records one behind the other, each in one piece.
+ * The internals of a capture. A ring of bytes connects a worker, the only writer, with the
+ * capture's thread, the only reader: consecutive records, each in one piece.
  */
 #ifndef CAPTURE_RING_H
 #define CAPTURE_RING_H
@@ -14,9 +14,9 @@
 /** One frame; its bytes follow. Begins and ends at multiples of 8. */
 struct capture_record {
 	uint64_t time; /* of the worker's clock */
-	uint32_t size; /* of the record, bytes behind the frame's included */
+	uint32_t size; /* of the record, including bytes after the frame */
 	uint16_t kept; /* bytes of the frame that follow */
-	uint16_t len;  /* bytes that it had; 0: no frame, the ring's end is skipped */
+	uint16_t len;  /* its original length; 0: no frame, skip to the ring's end */
 	uint8_t interface;
 	bool out;
 	uint8_t why;   /* enum drop */
@@ -48,10 +48,10 @@ struct capture {
  *  capture's thread. */
 const struct capture_record *capture_ring_peek(struct capture_ring *r);
 
-/** Gives the room of record @p e back. */
+/** Frees the room of record @p e. */
 void capture_ring_pass(struct capture_ring *r, const struct capture_record *e);
 
-/** What the thread runs; @p arg is the struct capture. */
+/** The function of the thread; @p arg is the struct capture. */
 void *capture_stream(void *arg);
 
 #endif

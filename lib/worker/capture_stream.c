@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The thread of a capture: takes frames out of the workers' rings, by time, and sends them as
- * pcapng. It is the only one that makes system calls for it, and none of them waits for the reader
- * longer than it takes to see that the capture is to stop.
+ * The thread of a capture: takes frames out of the workers' rings, ordered by time, and sends them
+ * as pcapng. Only this thread makes system calls for the capture, and none of them blocks on the
+ * reader for longer than it takes to notice that the capture is to stop.
  */
 #include <errno.h>
 #include <poll.h>
@@ -19,10 +19,10 @@
 #include "pcapng.h"
 #include "worker_impl.h"
 
-/* The pause of a thread that found nothing: what somebody who watches does not notice. */
+/* The pause of a thread that found no frames: too short for a viewer to notice. */
 #define REST_MS 5
-/* A worker reads its clock before it writes what came then, so a frame of now may follow one of
- * later of another worker: frames younger than this wait for others. Longer than a burst takes. */
+/* A worker reads its clock before it writes the frames of that time, so another worker's later
+ * frame may already be written: frames younger than this wait. Longer than a burst takes. */
 #define SETTLE_NS 1000000u
 /* Gathered before it is sent. */
 #define BUFFER	  (256u << 10)
@@ -43,8 +43,8 @@ struct stream {
 
 /* --- time ------------------------------------------------------------------------------- */
 
-/* The counter's rate is known to some parts in a million only, so the two times are compared again
- * and again; the closest look of a few is not one that was interrupted. */
+/* The counter's rate is known only to parts per million, so the two clocks are compared repeatedly;
+ * of several readings the closest was not interrupted. */
 static void compare_clocks(struct stream *s)
 {
 	uint64_t best = UINT64_MAX;
@@ -71,7 +71,7 @@ static bool stopped(const struct stream *s)
 	return atomic_load_explicit(&s->c->stop, memory_order_relaxed);
 }
 
-/* Whether the reader wants no more: it has shut its end down, or is gone. */
+/* Whether the reader has shut down its end, or closed it. */
 static bool ended(const struct stream *s, int patience_ms)
 {
 	struct pollfd p = {.fd = s->c->cfg.socket, .events = POLLRDHUP};
@@ -86,7 +86,7 @@ static void wait_for_room(struct stream *s)
 	poll(&p, 1, REST_MS);
 }
 
-/* Whether the reader follows or not, blocks are sent whole, unless the capture is stopped. */
+/* Blocks are sent whole even if the reader is slow, unless the capture is stopped. */
 static void flush(struct stream *s)
 {
 	uint32_t sent = 0;
@@ -138,8 +138,8 @@ static void send_head(struct stream *s)
 	flush(s);
 }
 
-/* Two looks at the clocks differ by some nanoseconds: no reason to let the next frame come before
- * the last. Somebody who sets the clock back is another thing. */
+/* Two readings of the clocks differ by some nanoseconds, which must not reorder frames. If the
+ * clock was set back by more, that is shown. */
 static uint64_t time_of(struct stream *s, const struct capture_record *e)
 {
 	uint64_t t = e->time + s->offset;
@@ -152,7 +152,7 @@ static uint64_t time_of(struct stream *s, const struct capture_record *e)
 
 #define COMMENT_MAX 96
 
-/* Nobody shall take an injected fault for a real one. */
+/* An injected fault must be distinguishable from a real one. */
 static const char *say_what_befell(const struct capture_record *e, char text[COMMENT_MAX])
 {
 	const char *fault = inject_names[e->fault];
@@ -198,7 +198,7 @@ static bool complete(const struct stream *s)
 	       atomic_load_explicit(&s->c->sent, memory_order_relaxed) == s->c->cfg.count;
 }
 
-/* What was lost behind the last frame that was asked for concerns nobody. */
+/* Losses after the last requested frame do not count. */
 static uint64_t lost_of(const struct stream *s, uint32_t worker, uint32_t interface)
 {
 	if (complete(s))
@@ -237,7 +237,7 @@ const struct capture_record *capture_ring_peek(struct capture_ring *r)
 		return NULL;
 	if (CAPTURE_RING - at >= sizeof(*e) && e->len)
 		return e;
-	/* The end, which was too short for the record that was to come; that lies at the start. */
+	/* The end of the ring was too short for the next record, which is at the start. */
 	atomic_store_explicit(&r->tail, tail + CAPTURE_RING - at, memory_order_release);
 	return (const void *)r->bytes;
 }
@@ -249,7 +249,7 @@ void capture_ring_pass(struct capture_ring *r, const struct capture_record *e)
 	atomic_store_explicit(&r->tail, tail + e->size, memory_order_release);
 }
 
-/* Of all rings the oldest frame that is older than @p until.  Returns its worker, or -1. */
+/* Finds the oldest frame of all rings before @p until. Returns its worker, or -1. */
 static int oldest(struct stream *s, uint64_t until, const struct capture_record **out)
 {
 	int worker = -1;
@@ -266,7 +266,7 @@ static int oldest(struct stream *s, uint64_t until, const struct capture_record 
 	return worker;
 }
 
-/* Sends what the rings hold from before @p until.  Returns whether that was anything. */
+/* Sends the frames before @p until from all rings. Returns whether there were any. */
 static bool drain(struct stream *s, uint64_t until)
 {
 	const struct capture_record *e;

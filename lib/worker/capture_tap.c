@@ -9,11 +9,11 @@
 
 _Static_assert((CAPTURE_RING & (CAPTURE_RING - 1)) == 0, "the ring's end is found by a mask");
 
-/* What is told of a frame besides its bytes. */
+/* The attributes of a frame that are recorded with its bytes. */
 struct sight {
 	uint64_t time;
-	uint32_t qpn;		    /* whose it is; CAPTURE_ANY: nobody knows */
-	const struct pkt *received; /* NULL: it was sent, or nobody knows what it is */
+	uint32_t qpn;		    /* its QP; CAPTURE_ANY: unknown */
+	const struct pkt *received; /* NULL: it was sent, or does not parse */
 	uint8_t port;
 	bool local; /* between QPs of this daemon */
 	bool out;
@@ -33,7 +33,7 @@ static struct capture_record *reserve(struct capture_ring *r, uint32_t size, uin
 	if (end < size) {
 		if (*head + end + size - tail > CAPTURE_RING)
 			return NULL;
-		/* The reader passes over what is too short for a record without a look. */
+		/* The reader skips a remainder that is too short for a record. */
 		if (end >= sizeof(struct capture_record))
 			*(struct capture_record *)&r->bytes[at] =
 				(struct capture_record){.size = end};
@@ -73,7 +73,7 @@ static void copy(struct capture_ring *r, const struct sight *s, uint8_t interfac
 	atomic_store_explicit(&r->head, head + size, memory_order_release);
 }
 
-/* A packet that came in may be for a QP whose number it does not name (MC-04, QP1). */
+/* A received packet may be for a QP whose number it does not carry (MC-04, QP1). */
 static bool concerns(const struct worker *w, const struct sight *s, uint32_t qpn)
 {
 	return s->qpn == qpn || (s->received && core_is_receiver(&w->core, s->received, qpn));
@@ -113,14 +113,14 @@ void capture_received(struct worker *w, struct rte_mbuf *const m[], const struct
 		};
 
 		if (pkt[i].queue == PKT_COPY)
-			continue; /* the worker that received it saw it */
+			continue; /* the worker that received it captured it */
 		if (verdict[i] < VERDICT_HANDOFF || verdict[i] >= VERDICT_SPREAD)
-			see(w, m[i], &s); /* else its owner sees it */
+			see(w, m[i], &s); /* otherwise its owner captures it */
 	}
 }
 
-/* Whose it is stands in a header that may be the wrong one. A shared netdev brings frames of all
- * kinds: only what claims to be RoCE. */
+/* The header that names the QP may itself be wrong. A shared netdev delivers frames of all kinds:
+ * capture only those that claim to be RoCE. */
 void capture_lost(struct worker *w, struct rte_mbuf *m, enum drop why)
 {
 	const uint8_t *frame = rte_pktmbuf_mtod(m, uint8_t *);
@@ -140,7 +140,7 @@ void capture_lost(struct worker *w, struct rte_mbuf *m, enum drop why)
 		s.qpn = pkt.dest_qp;
 		s.received = &pkt;
 	}
-	s.time = clock_at(&w->clock, rte_rdtsc()); /* not before what was seen already */
+	s.time = clock_at(&w->clock, rte_rdtsc()); /* not before frames already captured */
 	see(w, m, &s);
 }
 

@@ -8,16 +8,16 @@
 
 #include <stdint.h>
 
-/** One thread's clock. It never goes back, even where the counter does (a virtual machine
- *  that was moved or put to sleep): time stands still then. */
+/** One thread's clock. It never goes back, even if the counter does (a virtual machine that was
+ * migrated or suspended): time then stands still. */
 struct tsc_clock {
 	uint64_t tsc;  /* at the last reading */
 	uint64_t ns;   /* since the clock was made, whole */
 	uint64_t frac; /* and 2^-32 of them */
-	uint64_t mult; /* nanoseconds * 2^32 a cycle */
+	uint64_t mult; /* nanoseconds * 2^32 per cycle */
 };
 
-/** @param hz  cycles a second, not 0.  @param tsc  the counter now: time 0. */
+/** @param hz  cycles per second, not 0.  @param tsc  the counter now: time 0. */
 void clock_init(struct tsc_clock *c, uint64_t hz, uint64_t tsc);
 
 /** @return nanoseconds at counter value @p tsc. */

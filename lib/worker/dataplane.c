@@ -63,9 +63,9 @@ void dataplane_destroy(struct dataplane *dp)
 }
 
 /* A worker that polls answers within a few microseconds, one that shares the caller's CPU only when
- * it gets to run. */
+ * it is scheduled. */
 #define SPIN_TURNS 1000
-#define NAP_NS	   10000 /* and what the kernel adds, some 50 us */
+#define NAP_NS	   10000 /* and the kernel's slack, about 50 us */
 
 void worker_wait(unsigned *turns)
 {
@@ -153,7 +153,7 @@ bool worker_drop_note(const struct dataplane *dp, uint32_t worker, enum drop why
 {
 	const struct core *c = &dp->worker[worker]->core;
 
-	/* The counters of all reasons lie together, the notes do not. */
+	/* The counters of all reasons are adjacent, the notes are not. */
 	return __atomic_load_n(&c->count.drop[why], __ATOMIC_RELAXED) &&
 	       drop_note_read(note, &c->drops.note[why][slot]);
 }

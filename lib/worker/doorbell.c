@@ -20,7 +20,7 @@ static struct qp *qp_of(const struct worker_doorbell *db, uint32_t word, uint64_
 	return atomic_load_explicit(&db->qp[slot], memory_order_acquire);
 }
 
-/* All of them before the first is served, so that their cache misses overlap. */
+/* Prefetch all before the first is served, so that their cache misses overlap. */
 static void prefetch_word(const struct worker_doorbell *db, uint32_t word, uint64_t set)
 {
 	for (; set; set &= set - 1) {
@@ -56,8 +56,8 @@ static unsigned serve_word(struct worker *w, struct worker_doorbell *db, uint32_
 	return served;
 }
 
-/* Summary first, as abi_ring.h says. The exchange, a locked instruction, is made only where a
- * plain load saw something; bits that are not served in this round stay in `pending`. */
+/* Summary first, as abi_ring.h requires. The exchange, a locked instruction, is executed only if a
+ * plain load saw a bit; bits that are not served in this round stay in `pending`. */
 static unsigned serve(struct worker *w, struct doorbell_slot *s, unsigned *words)
 {
 	struct worker_doorbell *db = atomic_load_explicit(&s->db, memory_order_acquire);
@@ -134,7 +134,7 @@ int worker_add_doorbell(struct worker *w, struct worker_doorbell *db)
 		atomic_store_explicit(&w->doorbell[i].db, db, memory_order_release);
 		if (i >= n)
 			atomic_store_explicit(&w->doorbells, i + 1, memory_order_release);
-		worker_wake(w); /* it has not told this one that it sleeps */
+		worker_wake(w); /* it has not told this session that it sleeps */
 		return 0;
 	}
 	return -ENOSPC;

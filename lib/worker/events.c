@@ -2,13 +2,13 @@
 #include <string.h>
 #include "worker_impl.h"
 
-/* Takes one burst from the core and passes it on.  Returns true when there may be more. */
+/* Takes one burst from the core and passes it on. Returns true if there may be more. */
 static bool pass_on(struct worker *w)
 {
 	unsigned taken, passed;
 
-	/* What the notifier's ring did not take stays here, and the rest in the core, so that
-	 * nothing is lost while that thread is behind. */
+	/* Events that did not fit into the notifier's ring stay here, and the rest in the core, so
+	 * that none is lost while that thread lags. */
 	if (!w->nkept)
 		w->nkept = core_events(&w->core, w->kept, BURST);
 	taken = w->nkept;

@@ -4,7 +4,7 @@
 #include "exception.h"
 #include "worker_impl.h"
 
-/* Frames of the kernel in one round: RoCE goes on between them. */
+/* Frames of the kernel per round, so that RoCE continues in between. */
 #define ROUND 8u
 
 static struct rte_ring *make_ring(const char *what, uint32_t index, int socket, unsigned flags)
@@ -53,8 +53,8 @@ bool exception_take(struct worker *w, struct rte_mbuf *m)
 {
 	const struct exception *x = w->dp->exception[(uint8_t)m->port]; /* as origin() writes it */
 
-	/* What is RoCE but malformed is ours to drop: the kernel has nothing to say to it. A frame
-	 * whose VLAN tag had no room would be one of another network. */
+	/* Malformed RoCE frames are dropped here: the kernel could only answer with errors. A frame
+	 * whose VLAN tag did not fit would appear on the wrong network. */
 	if (!x || (m->ol_flags & RTE_MBUF_F_RX_VLAN_STRIPPED) ||
 		frame_is_roce(rte_pktmbuf_mtod(m, uint8_t *), rte_pktmbuf_data_len(m)))
 		return false;

@@ -41,7 +41,7 @@ void handoff_copy(struct worker *w, uint32_t owner, const struct rte_mbuf *m, ui
 	handoff_add(w, kind, owner, copy);
 }
 
-/* What an inbox does not take is lost, as in a full switch, and counted. */
+/* Frames that do not fit into an inbox are lost, as in a full switch, and counted. */
 static void flush_to(struct worker *w, unsigned kind, uint32_t owner)
 {
 	struct handoff *h = &w->handoff[kind][owner];

@@ -4,11 +4,11 @@
 #include "bits.h"
 #include "inbox.h"
 
-/* A burst fits twice. */
+/* Room for two bursts. */
 #define RING_MIN (2 * BURST)
 
-/* Of few workers each may have as much as a window or two wait at another one. Local frames need
- * less: their QPs are held back when it is full. */
+/* With few workers each may have a window or two waiting at another one. Local frames need less:
+ * their QPs wait while the ring is full. */
 static uint32_t ring_size(uint32_t nworkers, unsigned kind)
 {
 	uint32_t size = rte_align32prevpow2(INBOX_SIZE / nworkers);
@@ -87,7 +87,7 @@ static unsigned take_kind(struct inbox *in, unsigned kind, struct rte_mbuf *m[])
 		if (++source == in->nworkers)
 			source = 0;
 	}
-	in->turn[kind] = source; /* who filled the burst comes last next time */
+	in->turn[kind] = source; /* the source that filled the burst is last next time */
 	return n;
 }
 

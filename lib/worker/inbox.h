@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file inbox.h
- * Frames that other workers, or this one, have for a worker. Each source has room of its own, and
- * so has each kind of frame, so that none of them can take the places of another: a ring for each
- * pair of workers and kind, filled by the one and emptied by the other.
+ * Frames that other workers, or this one, have for a worker. Each source and each kind of frame has
+ * separate room, so that none can take the room of another: one ring per pair of workers and kind,
+ * filled by the one and emptied by the other.
  */
 #ifndef INBOX_H
 #define INBOX_H
@@ -16,7 +16,7 @@
 struct rte_mbuf;
 
 enum inbox_kind {
-	INBOX_HANDED, /* came to the wrong worker; what finds no room is lost */
+	INBOX_HANDED, /* arrived at the wrong worker; lost if there is no room */
 	INBOX_LOCAL,  /* from one QP of this daemon to another; a full ring closes an egress */
 	INBOX_KINDS,
 };
@@ -24,7 +24,7 @@ enum inbox_kind {
 /** The rings are made before workers run; the rest is the owner's, rx.c. */
 struct inbox {
 	uint32_t nworkers;
-	/* by source; no worker hands anything to itself: NULL */
+	/* by source; a worker hands nothing to itself: NULL */
 	struct rte_ring *ring[INBOX_KINDS][WORKER_MAX];
 	void *memory;
 	uint32_t kind;		    /* whose turn it is */
@@ -37,10 +37,10 @@ uint32_t inbox_frames(uint32_t nworkers);
 /** @return whether there was memory for the inbox of worker @p self of @p nworkers. */
 bool inbox_create(struct inbox *in, uint32_t self, uint32_t nworkers, int socket);
 
-/** What lies in it is lost with the pools that it is of. */
+/** Frames in it are lost with their pools. */
 void inbox_destroy(struct inbox *in);
 
-/** @return whether nothing waits. */
+/** @return whether it is empty. */
 bool inbox_empty(const struct inbox *in);
 
 /**

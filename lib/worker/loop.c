@@ -8,10 +8,10 @@
 
 void timers_poll(struct worker *w, unsigned received, bool drained)
 {
-	/* An ACK that waits in a queue must not be overtaken by its own timeout, above all after
-	 * this thread was paused (design.md 3). An empty queue shows that all has been seen that
-	 * arrived before this round. Under a load that never lets it run empty, a queue's length of
-	 * packets shows the same for the moment at which the count began. */
+	/* A timeout must not overtake its ACK that waits in a queue, above all after a pause of
+	 * this thread (design.md 3). An empty queue shows that every packet that arrived before
+	 * this round has been received. Under a load that never empties it, receiving a queue's
+	 * length of packets shows the same for the moment at which the count began. */
 	if (drained) {
 		core_expire(&w->core, w->now);
 		w->behind = 0;
@@ -21,7 +21,7 @@ void timers_poll(struct worker *w, unsigned received, bool drained)
 		w->asof = w->now;
 	w->behind += received;
 	if (w->behind >= QUEUE_MAX * (w->nports + 1)) {
-		if (!core_expire(&w->core, w->asof)) /* else the rest in the next round */
+		if (!core_expire(&w->core, w->asof)) /* otherwise the rest in the next round */
 			w->behind = 0;
 	}
 }
@@ -35,7 +35,7 @@ static void read_clock(struct worker *w)
 	w->now = now;
 }
 
-/* A grace period of the core (core_grace_wanted()) is one of QSBR, that is looked at and not waited
+/* A grace period of the core (core_grace_wanted()) is one of QSBR, which is polled and not waited
  * for. It begins before this worker reports its own quiescent state of the round. */
 static void grace_poll(struct worker *w)
 {

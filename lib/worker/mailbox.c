@@ -6,9 +6,9 @@
 /* Rounds in which a full inbox is emptied twice. */
 #define QUIET_ROUNDS (2 * INBOX_SIZE / BURST)
 
-/* Whether no frame that was sent or passed on for this worker waits. A QP that is given away then
- * takes nothing with it that later frames could overtake. RC would mend that too, by sending
- * again; so a worker that never gets there does not hold the command up. */
+/* Whether no frame sent or passed on for this worker is waiting. Then later frames cannot overtake
+ * any frame of a QP that is given away. RC would recover from that by retransmission; so a worker
+ * that never reaches this state does not hold up the command. */
 static bool quiet(struct worker *w)
 {
 	bool empty = inbox_empty(&w->inbox);
@@ -46,7 +46,7 @@ bool mailbox_poll(struct worker *w)
 	return true;
 }
 
-/* The worker has stopped, so its core is the caller's. */
+/* The worker has stopped, so the caller may use its core. */
 static int call_stopped(struct worker *w, struct core_cmd *cmd)
 {
 	int result;

@@ -12,7 +12,7 @@ enum block {
 	BLOCK_PACKET = 6,
 };
 
-/* Their numbers mean something else in each kind of block, but for the first two. */
+/* Except for the first two, their numbers have a different meaning in each kind of block. */
 enum option {
 	OPT_END = 0,
 	OPT_COMMENT = 1,
@@ -132,7 +132,7 @@ size_t pcapng_section(uint8_t *to, const char *hardware, const char *os, const c
 	return finish(&w);
 }
 
-/* if_filter: a kind, then what it says; 0 is a string. */
+/* if_filter: a kind, then its content; 0 is a string. */
 static void option_filter(struct writer *w, const char *filter)
 {
 	size_t len = text_len(filter);

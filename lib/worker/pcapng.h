@@ -16,8 +16,8 @@ struct pcapng_interface {
 	const char *description;
 	const char *filter;
 	const uint8_t *mac; /* NULL: none */
-	uint64_t speed;	    /* bits a second; 0: unknown */
-	uint32_t snap;	    /* bytes of a frame that are kept at most */
+	uint64_t speed;	    /* bits per second; 0: unknown */
+	uint32_t snap;	    /* maximum bytes kept of a frame */
 };
 
 enum pcapng_direction {
@@ -40,13 +40,13 @@ struct pcapng_packet {
 struct pcapng_statistics {
 	uint32_t interface;
 	uint64_t start, end; /* ns since 1970 */
-	uint64_t received;   /* that the filter wanted */
-	uint64_t dropped;    /* of them, for want of room */
+	uint64_t received;   /* that matched the filter */
+	uint64_t dropped;    /* of these, lost for lack of room */
 };
 
-/** Longest string that is written; the rest of a longer one is left out. */
+/** Longest string that is written; longer ones are truncated. */
 #define PCAPNG_STRING_MAX 255u
-/** Bytes that any block needs at most, besides those of a packet. */
+/** Maximum bytes of any block, without those of a packet. */
 #define PCAPNG_BLOCK_MAX 1024u
 
 /* Each returns the bytes that it wrote. */

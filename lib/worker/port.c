@@ -42,8 +42,8 @@ static uint16_t netdev_mtu(const char *netdev)
 	return ifr.ifr_mtu < UINT16_MAX ? (uint16_t)ifr.ifr_mtu : UINT16_MAX;
 }
 
-/* net_ring and others have no address. One of the locally administered range that tells the
- * process and the port: two daemons on one link must differ. */
+/* net_ring and others have no address. Use a locally administered one derived from the process and
+ * the port: two daemons on one link must differ. */
 static void read_mac(struct port_info *info)
 {
 	static const uint8_t none[6];
@@ -82,8 +82,8 @@ int port_probe(uint16_t ethdev, struct port_info *info, char why[ABI_SENTENCE_MA
 	return 0;
 }
 
-/* Some virtual devices carry frames of any length but know no MTU (memif): then what was asked
- * for holds, and the peer has to agree. */
+/* Some virtual devices carry frames of any length but have no MTU (memif): then the requested one
+ * applies, and the peer has to agree. */
 static int set_mtu(const struct port_info *info, uint16_t mtu, bool configured,
 	const struct rte_eth_dev_info *dev, char why[ABI_SENTENCE_MAX])
 {
@@ -109,18 +109,18 @@ static int read_mtu(struct port_info *info, uint16_t wanted, char why[ABI_SENTEN
 	else
 		rte_eth_dev_get_mtu(info->ethdev, &info->mtu);
 	if (!info->mtu)
-		return refuse(why, -ENODEV, "port %u (%s): the MTU cannot be read", info->ethdev,
-			info->name);
+		return refuse(why, -ENODEV, "port %u (%s): cannot read its MTU: use another port",
+			info->ethdev, info->name);
 	return 0;
 }
 
-/* The driver of AF_XDP says "invalid" to everything, a missing right included. */
+/* The AF_XDP driver reports every error as "invalid", even a missing capability. */
 static int no_rx_queue(const struct dataplane *dp, const struct port_info *info, uint16_t q,
 	int err, char why[ABI_SENTENCE_MAX])
 {
 	if (!strcmp(info->driver, "net_af_xdp") && geteuid())
 		return refuse(why, -EPERM,
-			"port %u (%s) cannot open its AF_XDP socket: it wants CAP_NET_RAW, "
+			"port %u (%s) cannot open its AF_XDP socket: it needs CAP_NET_RAW, "
 			"CAP_NET_ADMIN, CAP_SYS_ADMIN and CAP_IPC_LOCK; see PERMISSIONS in "
 			"rocid(8)",
 			info->ethdev, info->name);
@@ -152,8 +152,7 @@ static int setup_queues(
 		if (err)
 			return refuse(why, err,
 				"port %u (%s) cannot set up transmit queue %u (%s): give it more "
-				"queues, "
-				"or rocid fewer --workers",
+				"queues, or start rocid with fewer --workers",
 				info->ethdev, info->name, q, strerror(-err));
 	}
 	return 0;
@@ -164,8 +163,8 @@ static bool is_memif(const struct port_info *info)
 	return !strcmp(info->driver, "net_memif");
 }
 
-/* memif splits a frame over several of its buffers when one is too small, but DPDK 22.11's sender
- * then leaves the "next" flag in the ring and counts a slot too few: a later frame is glued to
+/* memif splits a frame over several of its buffers if one is too small, but DPDK 22.11's sender
+ * then leaves the "next" flag in the ring and counts one slot too few: a later frame is joined with
  * others and the ring overruns. So one buffer must hold the longest frame. */
 static int check_memif(const struct port_info *info, uint16_t mtu,
 	const struct rte_eth_dev_info *dev, char why[ABI_SENTENCE_MAX])
@@ -178,13 +177,13 @@ static int check_memif(const struct port_info *info, uint16_t mtu,
 	if (!is_memif(info) || buffer >= frame)
 		return 0;
 	return refuse(why, -EINVAL,
-		"port %u (%s) has buffers of %lu bytes, too few for frames of MTU %u: add bsize=%u "
-		"to its --vdev, on both sides",
+		"port %u (%s) has buffers of %lu bytes, too small for frames of MTU %u: add "
+		"bsize=%u to its --vdev, on both sides",
 		info->ethdev, info->name, buffer, mtu, MBUF_ROOM);
 }
 
-/* Real devices do. The descriptors of virtual ones come and go with their peer, or tell of a frame
- * before the driver sees it (net_tap learns of it by a signal). */
+/* Real devices do. The descriptors of virtual ones change with their peer, or become readable
+ * before the driver sees the frame (net_tap learns of it by a signal). */
 static bool can_interrupt(const struct rte_eth_dev_info *dev)
 {
 	return strcmp(rte_bus_name(rte_dev_bus(dev->device)), "vdev");
@@ -200,12 +199,13 @@ static int configure(const struct dataplane *dp, uint16_t mtu, struct port_info 
 	int err = rte_eth_dev_info_get(info->ethdev, &dev);
 
 	if (err)
-		return refuse(why, err, "port %u (%s) is gone", info->ethdev, info->name);
+		return refuse(why, err,
+			"port %u (%s) has disappeared: restart rocid when it is back", info->ethdev,
+			info->name);
 	if (dev.max_tx_queues < dp->nworkers)
 		return refuse(why, -EINVAL,
 			"port %u (%s) has %u transmit queues for %u workers: give it more queues, "
-			"or "
-			"rocid fewer --workers",
+			"or start rocid with fewer --workers",
 			info->ethdev, info->name, dev.max_tx_queues, dp->nworkers);
 	err = check_memif(info, mtu, &dev, why);
 	if (err)
@@ -257,23 +257,23 @@ static int start(const struct dataplane *dp, uint16_t mtu, struct port_info *inf
 	if (err)
 		return err;
 	err = rte_eth_dev_start(info->ethdev);
-	if (err == -EPERM && !is_memif(info)) /* which says so when there is no server */
+	if (err == -EPERM && !is_memif(info)) /* which reports it if there is no server */
 		return refuse(why, err,
-			"port %u (%s) may not set its netdev's flags: run rocid as root or with "
-			"CAP_NET_ADMIN",
+			"port %u (%s) is not allowed to set its netdev's flags: run rocid as root "
+			"or with CAP_NET_ADMIN",
 			info->ethdev, info->name);
 	if (err)
 		return refuse(why, err, "port %u (%s) does not start (%s): %s", info->ethdev,
 			info->name, strerror(-err),
 			is_memif(info) ? "start the side with role=server first"
-				       : "see its driver's messages with --log-level=pmd:info");
+				       : "read its driver's messages with --log-level=pmd:info");
 	if (!rte_eth_link_get_nowait(info->ethdev, &link) &&
 		link.link_speed != RTE_ETH_SPEED_NUM_UNKNOWN)
 		info->speed_mbps = link.link_speed;
 	return 0;
 }
 
-/* Drivers write into a buffer what their MTU lets through, not what fits. */
+/* Drivers write as much into a buffer as their MTU allows, not as much as fits. */
 static int check_room(const struct dataplane *dp, const struct port_info *info, uint16_t mtu,
 	char why[ABI_SENTENCE_MAX])
 {
@@ -282,8 +282,8 @@ static int check_room(const struct dataplane *dp, const struct port_info *info, 
 	if (RTE_MIN(mtu + overhead, FRAME_MAX) <= dp->mbuf_room)
 		return 0;
 	return refuse(why, -EINVAL,
-		"port %u (%s) cannot have MTU %u: packet buffers hold %u bytes beside an AF_XDP "
-		"port, so ask for %u at most",
+		"port %u (%s) cannot have MTU %u: packet buffers hold %u bytes if there is an "
+		"AF_XDP port, so ask for at most %u",
 		info->ethdev, info->name, mtu, dp->mbuf_room, dp->mbuf_room - overhead);
 }
 
@@ -315,7 +315,7 @@ void port_close_live(struct dataplane *dp, uint32_t index)
 	for (uint32_t i = 0; i < dp->nworkers; i++)
 		atomic_fetch_or_explicit(
 			&dp->worker[i]->port[index].shut, SHUT_CLOSED, memory_order_release);
-	worker_grace(dp); /* no round that began before the store is under way */
+	worker_grace(dp); /* every round that began before the store has ended */
 }
 
 void port_set_down(struct dataplane *dp, uint32_t index, bool down)
@@ -347,10 +347,12 @@ void port_use_live(struct dataplane *dp, uint32_t index)
 		atomic_fetch_and_explicit(&dp->worker[i]->port[index].shut, (uint8_t)~SHUT_CLOSED,
 			memory_order_release);
 	for (uint32_t i = 0; i < dp->nworkers; i++)
-		worker_wake(dp->worker[i]); /* what came before it looked told it in vain */
+		worker_wake(dp->worker[i]); /* events before the worker watched the descriptor were
+					     * missed */
 }
 
-/* The device cannot filter by group. Who had it take all already, as for a tap, has it go on so. */
+/* The device cannot filter by group. If it already received all multicast, as for a tap, leave it
+ * so. */
 static void take_all_groups(struct dataplane *dp, uint32_t index)
 {
 	if (rte_eth_allmulticast_get(dp->ethdev[index]) != 1)
@@ -373,7 +375,7 @@ void port_close(struct dataplane *dp, uint32_t index)
 {
 	rte_eth_dev_stop(dp->ethdev[index]);
 	rte_eth_dev_close(dp->ethdev[index]);
-	dp->ethdev[index] = RTE_MAX_ETHPORTS; /* its number may be another port's soon */
+	dp->ethdev[index] = RTE_MAX_ETHPORTS; /* another port may soon get its number */
 	dp->allmulti[index] = false;
 }
 

@@ -15,20 +15,20 @@
 
 struct dataplane;
 
-/** What was found out about a port when it was opened. */
+/** The properties of a port, found when it was opened. */
 struct port_info {
 	uint16_t ethdev;
 	char name[RTE_ETH_NAME_MAX_LEN];
 	char driver[32];
-	/** Kernel netdev of the same name space behind the port (AF_PACKET, AF_XDP, tap, mlx5);
-	 *  empty: none. */
+	/** Kernel netdev of the port in the same name space (AF_PACKET, AF_XDP, tap, mlx5); empty:
+	 * none. */
 	char netdev[IFNAMSIZ];
-	uint8_t mac[6]; /* made up when the device has none */
+	uint8_t mac[6]; /* generated if the device has none */
 	uint16_t mtu;	/* Ethernet, bytes */
 	uint16_t rx_queues;
 	uint16_t tx_queues;
 	bool rss;	     /* the device spreads packets over its receive queues by their flow */
-	bool interrupts;     /* its queues may be asked to, set by port_open() */
+	bool interrupts;     /* its queues support interrupts, set by port_open() */
 	uint32_t speed_mbps; /* 0: unknown */
 	int socket;	     /* NUMA node; -1: any */
 };
@@ -41,21 +41,21 @@ struct port_info {
 int port_probe(uint16_t ethdev, struct port_info *info, char why[ABI_SENTENCE_MAX]);
 
 /**
- * Configures and starts the ethdev of @p info as port @p index of @p dp, whose workers exist:
- * each gets a queue of its own where the device has them, else worker 0 receives for all.
- * @param mtu  Ethernet MTU wanted, 0: as the device is. Refused where a netdev decides.
+ * Configures and starts the ethdev of @p info as port @p index of @p dp, whose workers exist: each
+ * gets its own queue if the device has enough, otherwise worker 0 receives for all.
+ * @param mtu  Ethernet MTU to set, 0: the device's. Refused if a netdev determines it.
  * @param why  receives a sentence that says what to do when this fails
  * @return 0 or a negative errno.
  */
 int port_open(struct dataplane *dp, uint32_t index, uint16_t mtu, struct port_info *info,
 	char why[ABI_SENTENCE_MAX]);
 
-/** How a sleeping worker learns that a frame has come. */
+/** How a sleeping worker learns that a frame has arrived. */
 enum port_wake {
-	PORT_WAKE_NOT,	     /* it does not: it looks every WORKER_SLICE_MAX_NS at most */
-	PORT_WAKE_SELF,	     /* frames come from this worker alone */
-	PORT_WAKE_FD,	     /* a descriptor tells, unasked */
-	PORT_WAKE_INTERRUPT, /* a descriptor tells, once rte_eth_dev_rx_intr_enable() was called */
+	PORT_WAKE_NOT,	     /* it does not: it checks at least every WORKER_SLICE_MAX_NS */
+	PORT_WAKE_SELF,	     /* frames come only from this worker */
+	PORT_WAKE_FD,	     /* a descriptor becomes readable by itself */
+	PORT_WAKE_INTERRUPT, /* a descriptor becomes readable after rte_eth_dev_rx_intr_enable() */
 };
 
 /**
@@ -67,9 +67,8 @@ enum port_wake {
 int port_wakes(struct dataplane *dp, uint32_t index, uint16_t queue, enum port_wake wake, int fd);
 
 /**
- * Has port @p index let the frames for the @p n group MACs @p mac through, or those of all groups
- * when its filter is too small (MC-02). A port that knows no filter lets all through. Control
- * thread.
+ * Makes port @p index accept frames for the @p n group MACs @p mac, or those of all groups if its
+ * filter is too small (MC-02). A port without a filter accepts all. Control thread.
  */
 void port_set_groups(struct dataplane *dp, uint32_t index, uint8_t (*mac)[6], uint32_t n);
 
@@ -84,27 +83,27 @@ struct rte_mempool *port_pool(const struct dataplane *dp, uint16_t queue);
 void port_close(struct dataplane *dp, uint32_t index);
 
 /**
- * Has the running workers leave port @p index alone, and waits until they do: what they send on it
- * is lost. Its device may then be closed. Control thread.
+ * Makes the running workers stop using port @p index, and waits until they have: packets that they
+ * send on it are lost. Its device may then be closed. Control thread.
  */
 void port_close_live(struct dataplane *dp, uint32_t index);
 
 /**
- * Has the running workers throw away and count what comes in by port @p index and what they would
- * send by it, or no longer; waits until they do. Control thread.
+ * Makes the running workers discard and count all packets that port @p index receives or would
+ * send, or ends that; waits until they do. Control thread.
  */
 void port_set_down(struct dataplane *dp, uint32_t index, bool down);
 
 /**
- * port_open() of the device of @p info in the place of one that port_close_live() took from the
- * running workers, which leave it alone until port_use_live(). When it fails nothing is attached or
- * started. Control thread.
+ * port_open() of the device of @p info in place of one that port_close_live() took from the running
+ * workers, which do not use it until port_use_live(). If it fails nothing is attached or started.
+ * Control thread.
  */
 int port_open_live(
 	struct dataplane *dp, uint32_t index, struct port_info *info, char why[ABI_SENTENCE_MAX]);
 
-/** Has the running workers use port @p index, now that all stands in front of its queues that is to
- *  stand there. Control thread. */
+/** Makes the running workers use port @p index, after everything in front of its queues has been
+ * set up. Control thread. */
 void port_use_live(struct dataplane *dp, uint32_t index);
 
 #endif

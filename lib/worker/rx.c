@@ -6,7 +6,7 @@
 #include "worker_impl.h"
 
 #define PREFETCH 4
-/* Frames of the inbox per round: then ports and applications have their turn. */
+/* Frames of the inbox per round, before ports and applications have their turn. */
 #define INBOX_ROUND (4 * BURST)
 
 /* The packets of one burst, compact, and the buffers they lie in. */
@@ -29,11 +29,11 @@ static void prefetch(struct rte_mbuf *m)
 
 static enum drop parse(struct pkt *p, struct rte_mbuf *m)
 {
-	/* A device or driver may take the VLAN tag off (ETH-07), the kernel on its own behalf too.
+	/* A device or driver may strip the VLAN tag (ETH-07), as may the kernel.
 	 */
 	if (unlikely(m->ol_flags & RTE_MBUF_F_RX_VLAN_STRIPPED) && rte_vlan_insert(&m))
 		return DROP_FRAME_TOO_LONG;
-	/* memif and vhost chain buffers; the parser and the ICRC want the frame in one piece. */
+	/* memif and vhost chain buffers; the parser and the ICRC need the frame in one piece. */
 	if (unlikely(m->nb_segs > 1) && rte_pktmbuf_linearize(m))
 		return DROP_FRAME_TOO_LONG;
 	p->port = (uint8_t)m->port;
@@ -89,8 +89,8 @@ static NOINLINE void group_frame(
 		rte_pktmbuf_free(m);
 }
 
-/* Another worker's, who alone may look at the QP. While half of the room for such frames is taken,
- * broken ones get none of the rest.  @return false when it goes no further. */
+/* A frame for another worker, which alone may read the QP. While half of the room for such frames
+ * is taken, broken ones get none of the rest. @return false when it goes no further. */
 static bool pass_on(struct worker *w, uint32_t owner, const struct pkt *pkt, struct rte_mbuf *m)
 {
 	w->stats.handoffs++;
@@ -114,7 +114,7 @@ static void receive(struct worker *w, struct rte_mbuf **m, unsigned n)
 	uint64_t now;
 
 	parse_burst(w, &b, m, n);
-	/* A time-out or an RNR delay that begins now must not begin before the packet came, but
+	/* A time-out or an RNR delay that starts now must not start before the packet arrived, but
 	 * this thread may have been paused since the round began (REQ-22, REQ-29). */
 	now = clock_at(&w->clock, rte_rdtsc());
 	core_rx(&w->core, b.pkt, b.parsed, now, b.verdict);
@@ -132,7 +132,7 @@ static void receive(struct worker *w, struct rte_mbuf **m, unsigned n)
 		if (!pass_on(w, b.verdict[i] - VERDICT_HANDOFF, &b.pkt[i], b.m[i]))
 			b.free[b.spent++] = b.m[i];
 	}
-	handoff_flush(w); /* in the order in which they came */
+	handoff_flush(w); /* in order of arrival */
 	rte_pktmbuf_free_bulk(b.free, b.spent);
 	if (n > BURST / 2) /* smaller ones need not be watched */
 		note_time(w);
@@ -153,7 +153,7 @@ static NOINLINE void rx_groups(struct worker *w)
 		note_time(w);
 }
 
-/* More than a burst, unless they are dear: it is filled by all workers. */
+/* More than a burst, unless they are expensive: all workers fill it. */
 static unsigned rx_inbox(struct worker *w, bool *drained)
 {
 	struct rte_mbuf *m[BURST];
@@ -170,8 +170,8 @@ static unsigned rx_inbox(struct worker *w, bool *drained)
 	return received;
 }
 
-/* What a port that is set down receives must not lie there until it is up again. It counts as
- * received: a flood of it keeps the worker awake, and puts off no timer for ever. */
+/* Frames that a disabled port receives must not wait there until it is enabled again. They count as
+ * received: a flood of them keeps the worker awake, and delays no timer for ever. */
 static NOINLINE unsigned discard(
 	struct worker *w, const struct worker_port *p, struct rte_mbuf **m, bool *drained)
 {
@@ -197,7 +197,7 @@ static unsigned rx_port(struct worker *w, uint32_t i, bool *drained)
 	if (!p->rx)
 		return 0;
 	n = rte_eth_rx_burst(p->ethdev, p->queue, m, BURST);
-	/* Drivers put their own number there, or, like net_ring, none. */
+	/* Drivers store their own number there, or none, as net_ring does. */
 	for (unsigned k = 0; k < n; k++)
 		m[k]->port = origin(i, p->spreads ? w->index : PKT_NO_QUEUE);
 	if (n)

@@ -12,7 +12,7 @@
 /* Guards in pieces that are never freed, because a handler may be reading them. */
 #define PIECE  1024u
 #define PIECES 1024u
-/* Mappings that the handler gives back when the process has as many as it may have. */
+/* Spare mappings that the handler unmaps when the process has reached its limit. */
 #define SPARES	 64u
 #define PAUSE_NS 1000000
 /* Lists of guards by where they lie, and guards of one that the handler looks at: most have one or
@@ -20,18 +20,19 @@
 #define BUCKET_BITS 16
 #define HOPS	    64u
 
-/* What the handler compares with an address. Dense, since it may have to look at all of them. */
+/* The ranges that the handler compares with an address. Dense, since it may have to scan all of
+ * them. */
 struct range {
 	_Atomic uintptr_t base;
 	_Atomic size_t size; /* 0: free */
 };
 
-/* A guard changes only while no thread can touch what it guards, so the handler may read the guard
- * of its own address at leisure. It must not take another one for it that is just changing. */
+/* A guard changes only while no thread can access its memory, so the handler may read the guard of
+ * its own address safely. It must not mistake another one that is just changing for it. */
 struct guard {
 	_Atomic uint32_t version; /* odd while its range is written */
 	_Atomic bool faulted;	  /* by the handler; until sigbus_take() */
-	bool left;		  /* unguarded while it had faulted */
+	bool left;		  /* unguarded after it had faulted */
 	struct sigbus_area area;
 	_Atomic uint32_t next_faulted; /* index + 1 */
 	uint32_t next_free;	       /* likewise */
@@ -58,7 +59,7 @@ static struct {
 	size_t page;		 /* of ordinary memory */
 } table;
 
-/* The worker that this thread is. */
+/* The worker of this thread. */
 static __thread struct worker *bound;
 
 void sigbus_bind(struct worker *w)
@@ -156,9 +157,9 @@ static void leave(uint32_t id)
 
 /* --- in the handler ------------------------------------------------------------------- */
 
-/* Whether guard @p i is that of @p addr: base and size of the same moment say so. One that changes
- * meanwhile is another's, since what this thread is touching stays guarded (on a worker, until its
- * next quiescent state). */
+/* Whether guard @p i is that of @p addr, by a consistent base and size. A guard that changes
+ * meanwhile is another one, since memory that this thread accesses stays guarded (on a worker,
+ * until its next quiescent state). */
 static bool guards(const struct piece *p, uint32_t i, uintptr_t addr)
 {
 	const struct guard *g = &p->guard[i];
@@ -223,7 +224,7 @@ static bool map_zeroes(uintptr_t base, size_t size)
 	return true;
 }
 
-/* All but the first and the last, which may have been joined with what lies beside them. */
+/* All except the first and the last, which may have been merged with neighbouring mappings. */
 static bool give_spares_back(void)
 {
 	return atomic_exchange(&table.spare, false) &&
@@ -231,10 +232,10 @@ static bool give_spares_back(void)
 }
 
 /*
- * Puts zeroes over the page at @p addr. A page inside a mapping splits that, and the process may
- * have as many mappings as it may have (vm.max_map_count). From then on the whole area is replaced,
- * which splits nothing; other workers that are in the middle of a packet there see zeroes, too, and
- * it is their owner who pays. Returns false for what is no shortage.
+ * Maps zeroes over the page at @p addr. This splits a mapping, and the number of mappings is
+ * limited (vm.max_map_count). At the limit the whole area is replaced, which splits nothing; other
+ * workers that are in the middle of a packet there see zeroes too, at the expense of the area's
+ * owner. Returns false for any error other than a shortage.
  */
 static bool fill(const struct sigbus_area *a, uintptr_t addr)
 {
@@ -249,7 +250,7 @@ static bool fill(const struct sigbus_area *a, uintptr_t addr)
 			return true;
 		if (errno != ENOMEM && errno != EAGAIN)
 			return false;
-		if (!give_spares_back()) /* the kernel itself is short of memory: a moment */
+		if (!give_spares_back()) /* the kernel itself is short of memory: retry */
 			nanosleep(&pause, NULL);
 	}
 }
@@ -273,7 +274,7 @@ static void tell(struct guard *g, uint32_t id)
 		mr_withdraw(g->area.mrs, g->area.mr);
 	if (!atomic_exchange_explicit(&g->faulted, true, memory_order_acq_rel))
 		push_faulted(g, id);
-	if (fd >= 0 && write(fd, &one, sizeof(one)) < 0) { /* it is readable already */
+	if (fd >= 0 && write(fd, &one, sizeof(one)) < 0) { /* it is already readable */
 	}
 	if (!bound)
 		return;
@@ -286,7 +287,7 @@ static void on_sigbus(int sig, siginfo_t *info, void *context)
 {
 	int saved = errno;
 	uintptr_t addr = (uintptr_t)info->si_addr;
-	/* si_code tells a fault of this thread from a signal that somebody sent. */
+	/* si_code distinguishes a fault of this thread from a signal sent by a process. */
 	uint32_t id = info->si_code > 0 ? find(addr) : 0;
 
 	if (id && fill(&guard_at(id - 1)->area, addr)) {
@@ -302,7 +303,7 @@ static void on_sigbus(int sig, siginfo_t *info, void *context)
 
 /* --- the control thread --------------------------------------------------------------- */
 
-/* Pages of which every other one may be read: none can be joined with its neighbours. */
+/* Every other page is readable, so that none can be merged with its neighbours. */
 static int make_spares(void)
 {
 	size_t size = SPARES * table.page;
@@ -334,7 +335,7 @@ int sigbus_install(void)
 	return sigaction(SIGBUS, &sa, NULL) ? -errno : make_spares();
 }
 
-/* @return index + 1 of a free guard, 0 when memory is short. */
+/* @return index + 1 of a free guard, 0 if memory is short. */
 static uint32_t take_free(void)
 {
 	uint32_t used = atomic_load_explicit(&table.used, memory_order_relaxed);
@@ -382,7 +383,7 @@ int sigbus_guard(const struct sigbus_area *a)
 
 	if (!a->page || !a->size || a->size % a->page || (uintptr_t)a->base % a->page)
 		return -EINVAL;
-	/* Only where the handler is: pure tests of what is above it have none. */
+	/* Only if the handler is installed: tests of higher layers have none. */
 	if (table.page && make_spares())
 		return -ENOMEM;
 	id = take_free();
@@ -429,7 +430,7 @@ void *sigbus_take(enum sigbus_kind *kind)
 	while ((id = next_taken())) {
 		struct guard *g = guard_at(id - 1);
 
-		/* Read before it may be pushed again. */
+		/* Read before it can be pushed again. */
 		table.taken = atomic_load_explicit(&g->next_faulted, memory_order_relaxed);
 		atomic_store_explicit(&g->faulted, false, memory_order_release);
 		if (!g->left) {

@@ -13,18 +13,17 @@
 #include "port.h"
 #include "worker_impl.h"
 
-/* How long nothing must have happened before the worker offers its CPU each round, and before it
- * sleeps: a request and its answer on a fast link fit into the first, a short pause of a busy
- * program into the second. */
+/* The idle time before the worker yields its CPU in each round, and before it sleeps: the first
+ * covers a request and its answer on a fast link, the second a short pause of a busy program. */
 #define SPIN_NS	 50000u
 #define YIELD_NS 100000u
 
-/* With a port or an application that cannot wake the worker, it sleeps for an eighth of the time
- * that nothing has happened for, so what comes after a pause comes at most that much later. */
+/* With a port or an application that cannot wake the worker, it sleeps for an eighth of its idle
+ * time, so work that arrives after a pause is delayed by at most that much. */
 #define SLICE_MIN_NS 50000u
 #define SLICE_SHIFT  3
 
-#define TIMER_SLACK 1000ul /* ns; the kernel's default lets a sleep end 50 us late */
+#define TIMER_SLACK 1000ul /* ns; with the kernel's default a sleep may end 50 us late */
 #define FDS	    8
 
 void waker_wake(struct waker *k)
@@ -60,9 +59,8 @@ int worker_can_sleep(void)
 	return err;
 }
 
-/* Edge-triggered: what the worker finds when it looks is what counts, so no descriptor needs to be
- * read, and one that stays readable (an application's, a netdev's that is down) does not keep it
- * awake. */
+/* Edge-triggered: the worker searches for work anyway, so it need not read the descriptors, and one
+ * that stays readable (an application's, that of a netdev that is down) does not keep it awake. */
 static int watch(struct worker *w, int fd)
 {
 	struct epoll_event ev = {.events = EPOLLIN | EPOLLET};
@@ -135,7 +133,7 @@ void sleeper_forget(struct worker *w, struct worker_doorbell *db)
 {
 	if (!atomic_load_explicit(&db->wakes, memory_order_relaxed))
 		return;
-	/* By hand: the application has it open too, so close() alone would not. */
+	/* Explicitly: the application has it open too, so close() alone would not remove it. */
 	epoll_ctl(w->sleeper.epoll, EPOLL_CTL_DEL, db->wake, NULL);
 	close(db->wake);
 	atomic_store_explicit(&db->wakes, false, memory_order_relaxed);
@@ -143,8 +141,8 @@ void sleeper_forget(struct worker *w, struct worker_doorbell *db)
 
 /* --- falling asleep --------------------------------------------------------------------- */
 
-/* Tells applications that the worker sleeps, those that came since too.
- * @return true when one was told that did not know. */
+/* Tells applications that the worker sleeps, including new ones. @return true if one had not been
+ * told before. */
 static bool tell_applications(struct worker *w)
 {
 	uint32_t n = atomic_load_explicit(&w->doorbells, memory_order_acquire);
@@ -212,7 +210,7 @@ static void get_up(struct worker *w)
 
 /* --- asleep ----------------------------------------------------------------------------- */
 
-/* Something is left to do that no other thread will wake us for. */
+/* There is work left for which no other thread will wake this one. */
 static bool work_left(const struct worker *w)
 {
 	if (w->nkept || core_events_wait(&w->core) || core_groups_wait(&w->core) ||
@@ -224,7 +222,7 @@ static bool work_left(const struct worker *w)
 	return false;
 }
 
-/* Everything that brings work to this worker wakes it. */
+/* Every source of work wakes this worker. */
 static bool all_wake(const struct worker *w)
 {
 	uint32_t n = atomic_load_explicit(&w->doorbells, memory_order_acquire);
@@ -269,14 +267,14 @@ static void nap(struct worker *w)
 		return;
 	if (tell_applications(w)) {
 		atomic_thread_fence(memory_order_seq_cst);
-		return; /* and look whether it rang meanwhile */
+		return; /* and check whether it rang meanwhile */
 	}
 	w->stats.sleeps++;
 	rte_rcu_qsbr_thread_offline(qsbr, w->index);
 	epoll_pwait2(s->epoll, ev, FDS, ns == UINT64_MAX ? NULL : &ts, NULL);
 	rte_rcu_qsbr_thread_online(qsbr, w->index);
 	w->now = clock_at(&w->clock, rte_rdtsc()); /* or it would look like a pause */
-	if (s->interrupts)			   /* they must be enabled before the last look */
+	if (s->interrupts)			   /* they must be enabled before the last check */
 		get_up(w);
 }
 

@@ -4,10 +4,10 @@
 #include "qp.h"
 #include "worker_impl.h"
 
-/* A port that takes nothing for this long (a memif whose peer is gone) no longer holds up its QPs:
- * its packets are lost, as on a wire, until it takes one again. Longer than a peer on a busy
- * machine is paused for, some tens of milliseconds: with 5 ms a tenth of all packets was lost
- * there. QPs of other ports do not wait for it at all. */
+/* A port that accepts no packet for this long (a memif whose peer has ended) no longer holds up its
+ * QPs: its packets are lost, as on a wire, until it accepts one again. Longer than the pause of a
+ * peer on a busy machine, tens of milliseconds: with 5 ms a tenth of all packets was lost there.
+ * QPs of other ports do not wait for it at all. */
 #define STALL_NS 100000000u
 
 static void lay_out(struct worker *w, uint32_t from, uint32_t n)
@@ -25,7 +25,7 @@ static bool stock(struct worker *w, uint32_t from, uint32_t n)
 	return true;
 }
 
-/* Only what was sent is replaced: what is left stays where it is. */
+/* Only sent buffers are replaced: the others stay in place. */
 bool tx_refill(struct worker *w)
 {
 	if (!stock(w, 0, w->gap)) { /* the pool is short: work with those that are left */
@@ -45,7 +45,8 @@ static void drop_backlog(struct worker *w, struct worker_port *p)
 	p->sent = p->count;
 }
 
-/* @return how many of what waits the port took; one that is shut takes all, and loses them. */
+/* @return how many of the waiting packets the port accepted; a closed port accepts and loses
+ * all. */
 static uint16_t offer(struct worker *w, struct worker_port *p)
 {
 	uint16_t n = (uint16_t)(p->count - p->sent);
@@ -61,7 +62,7 @@ static uint16_t offer(struct worker *w, struct worker_port *p)
 	return n;
 }
 
-/* Offers a port what waits for it.  Returns true when nothing waits any more. */
+/* Offers a port the packets that wait for it. Returns true when none is left. */
 static bool flush_port(struct worker *w, struct worker_port *p)
 {
 	uint16_t n = offer(w, p);
@@ -96,11 +97,11 @@ static uint32_t flush(struct worker *w)
 static void loop_back(struct worker *w, const struct txd *t, struct rte_mbuf *m)
 {
 	m->port = origin(t->port, PKT_LOCAL);
-	m->hash.usr = t->qp->qpn; /* what the receiver believes of who sent it */
+	m->hash.usr = t->qp->qpn; /* the receiver trusts this as the sender */
 	handoff_add(w, INBOX_LOCAL, core_owner(&w->core, txd_dest_qp(t)), m);
 }
 
-/* Seals packet i and puts it where it leaves, if it is not void. */
+/* Seals packet i and puts it into the queue of its egress, if it is not void. */
 static ALWAYS_INLINE void dispatch(struct worker *w, uint32_t i, bool captured, uint64_t now)
 {
 	struct txd *t = &w->txd[i];
@@ -130,7 +131,7 @@ static ALWAYS_INLINE void dispatch(struct worker *w, uint32_t i, bool captured, 
 }
 
 /* Seals and dispatches the @p n packets that were built; the other buffers stay in stock. Inlined
- * with a constant for @p captured, so that nothing asks for it per packet. */
+ * with a constant for @p captured, so that there is no test per packet. */
 static ALWAYS_INLINE void dispatch_burst(struct worker *w, uint32_t n, bool captured, uint64_t now)
 {
 	for (uint32_t i = 0; i < n; i++)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file worker.h
- * The DPDK shell around a core: one worker an lcore, polling its queues (design.md 1, 4). The
- * functions below are the control thread's way to reach workers; none of them makes a worker
- * wait for the control thread.
+ * The DPDK shell around a core: one worker per lcore, polling its queues (design.md 1, 4). The
+ * functions below are the control thread's way to reach workers; none of them makes a worker wait
+ * for the control thread.
  */
 #ifndef WORKER_H
 #define WORKER_H
@@ -18,18 +18,18 @@
 struct exception;
 struct worker;
 
-/** What a worker does when a round found nothing to do. */
+/** How a worker idles after a round without work. */
 enum idle {
 	IDLE_POLL,     /* the next round: the lowest latency, a whole core */
-	IDLE_YIELD,    /* offers its CPU to others each round: for machines with fewer cores than
-			* spinning threads */
-	IDLE_ADAPTIVE, /* spins, then yields, then sleeps until there is something to do */
+	IDLE_YIELD,    /* yields its CPU in each round: for machines with fewer cores than spinning
+			* threads */
+	IDLE_ADAPTIVE, /* spins, then yields, then sleeps until there is work */
 };
 
 /**
  * Wakes a thread that sleeps in the kernel. Both sides write one word and then read the other's, so
- * that nothing is lost: the sleeper sets `asleep`, fences, and looks for work once more before it
- * sleeps; who brings work fences behind it and then looks at `asleep` (waker_wake()).
+ * that nothing is lost: the sleeper sets `asleep`, fences, and searches for work once more before
+ * it sleeps; a thread that adds work fences after it and then reads `asleep` (waker_wake()).
  */
 struct waker {
 	_Atomic bool asleep; /* the sleeper: it sleeps, or is about to */
@@ -41,7 +41,7 @@ void waker_wake(struct waker *k);
 
 struct rte_eth_stats;
 
-/** What all workers of a daemon share. Filled by app/rocid before workers start. */
+/** State shared by all workers of a daemon. Filled by app/rocid before workers start. */
 struct dataplane {
 	struct qp_table *qps;	    /* written by the control thread */
 	struct mr_table *mrs;	    /* written by the control thread */
@@ -56,35 +56,34 @@ struct dataplane {
 	/** Completion and async events of all workers: elements are struct core_event. Filled by
 	 *  workers, drained by the notifier thread (ctl). */
 	struct rte_ring *events;
-	/** A core has late QPs to tell of. Workers set it, the notifier thread clears it. */
+	/** A core has late QPs to report. Workers set it, the notifier thread clears it. */
 	atomic_bool late;
 	/** The notifier thread's, if it sleeps. */
 	struct waker notifier;
 	/** ethdev port id of dataplane port i (ports->port[i]). */
 	uint16_t ethdev[PORT_MAX];
 	uint32_t nports; /* opened with port_open() */
-	/** Port i takes all multicast because port_set_groups() wanted it. Control thread. */
+	/** Port i receives all multicast because port_set_groups() required it. Control thread. */
 	bool allmulti[PORT_MAX];
-	/** Puts what port i counted in the place of what its ethdev did; NULL: that is right.
-	 * Control thread. */
+	/** Replaces the counters of port i's ethdev; NULL: these are correct. Control thread. */
 	void (*count[PORT_MAX])(void *arg, struct rte_eth_stats *stats);
 	void *count_arg[PORT_MAX];
-	/** Where what is not RoCE goes and comes from, of port i; NULL: it is dropped. Set before
-	 * the workers run. */
+	/** The path of port i's non-RoCE frames to and from the kernel; NULL: they are dropped. Set
+	 * before the workers run. */
 	struct exception *exception[PORT_MAX];
 	const struct icrc_ops *icrc;
-	/** Packet buffers a worker; set before worker_create(). */
+	/** Packet buffers per worker; set before worker_create(). */
 	uint32_t mbufs;
-	/** Bytes of a packet buffer besides the headroom, MBUF_ROOM or less; likewise. */
+	/** Bytes of a packet buffer without the headroom, MBUF_ROOM or less; likewise. */
 	uint32_t mbuf_room;
 	/** Set before worker_create(). The control thread may change it between IDLE_POLL and
-	 *  IDLE_YIELD later; IDLE_ADAPTIVE is for life. */
+	 * IDLE_YIELD later; IDLE_ADAPTIVE is permanent. */
 	enum idle idle;
-	/** Counter value at which all workers' clocks are 0: a QP takes its timers along. */
+	/** Counter value at which all workers' clocks are 0: timers move with a QP. */
 	uint64_t tsc;
 };
 
-/* What the shell counts besides struct core_counters. X(field, help) */
+/* Counters of the shell in addition to struct core_counters. X(field, help) */
 #define WORKER_STATS(X)                                                                \
 	X(tx_stalled, "packets dropped because their port took none for a while")      \
 	X(port_down, "packets dropped because their port was set down")                \
@@ -105,7 +104,7 @@ struct worker_stats {
 #undef X
 };
 
-/** @return the name of the i-th in declaration order, NULL beyond the last; what it counts. */
+/** @return the name of the i-th in declaration order, NULL beyond the last; its description. */
 const char *worker_stat_name(unsigned i);
 const char *worker_stat_help(unsigned i);
 
@@ -131,38 +130,38 @@ int worker_add_doorbell(struct worker *w, struct worker_doorbell *db);
 void worker_del_doorbell(struct worker *w, struct worker_doorbell *db);
 
 /**
- * Has the application of @p db, which was added, wake @p w (abi_doorbell.asleep). Until then the
- * worker looks at the doorbell every WORKER_SLICE_MAX_NS, so that an application that cannot is
- * served too. An application has a descriptor of its own, so what it does to it harms nobody else.
- * Control thread.
+ * Lets the application of @p db, which was added, wake @p w (abi_doorbell.asleep). Until then the
+ * worker checks the doorbell every WORKER_SLICE_MAX_NS, so that an application that cannot wake it
+ * is served too. Each application has its own descriptor, so misuse harms nobody else. Control
+ * thread.
  * @return an eventfd for the application, which the caller closes; or a negative errno, -EOPNOTSUPP
  * when workers do not sleep.
  */
 int worker_doorbell_eventfd(struct worker *w, struct worker_doorbell *db);
 
 /**
- * Wakes @p w if it sleeps. Call it after giving the worker something to do in another way than by
- * the functions of this file: a ring that it polls, say. Any thread, signal handlers too.
+ * Wakes @p w if it sleeps. Call it after giving the worker work in another way than by the
+ * functions of this file: a ring that it polls, say. Any thread, signal handlers too.
  */
 void worker_wake(struct worker *w);
 
 /** Longest sleep of a worker that has a port, or an application, that cannot wake it. A wake-up
- *  costs some 20 us of CPU, so this is 1 % of a core. */
+ * costs about 20 us of CPU, so this is 1 % of a core. */
 #define WORKER_SLICE_MAX_NS 2000000u
 
 /**
  * Passes the time of a thread that waits for a worker: it spins for some microseconds, then sleeps
  * for some tens each time. Not sched_yield(): that spends the thread's share of the CPU on waiting,
- * and on a busy machine it stands still for seconds when its turn to go on has come.
+ * and on a busy machine the thread is then not scheduled for seconds when it could continue.
  * @param turns  0 at first; counts
  */
 void worker_wait(unsigned *turns);
 
 /**
- * Has @p w run @p cmd and waits for the answer, a few microseconds while the worker polls. The
- * worker repeats core_cmd() until it answers something else than -EAGAIN, packets in between.
- * A worker that does not run (yet, or any more) cannot answer: the caller then executes the
- * command itself.
+ * Makes @p w run @p cmd and waits for the answer, a few microseconds while the worker polls. The
+ * worker repeats core_cmd() until it returns something other than -EAGAIN, with packets in between.
+ * A worker that does not run (yet, or any more) cannot answer: the caller then executes the command
+ * itself.
  * @return what core_cmd() returned. Control thread.
  */
 int worker_call(struct worker *w, struct core_cmd *cmd);
@@ -178,11 +177,11 @@ void worker_counters(const struct dataplane *dp, struct core_counters *sum);
 void worker_stats(const struct dataplane *dp, struct worker_stats *sum);
 
 /** Copies what worker @p worker noted in slot @p slot, below DROP_NOTES, of packets dropped because
- *  of @p why.  @return false when that is nothing. Any thread. */
+ * of @p why. @return false if there is none. Any thread. */
 bool worker_drop_note(const struct dataplane *dp, uint32_t worker, enum drop why, uint32_t slot,
 	struct drop_note *note);
-/** @return a QP of worker @p worker that was not answered in time, and which slot @p slot, below
- *  LATE_SLOTS, has no more; 0: none. Control thread. */
+/** @return a QP of worker @p worker that was not answered in time, removed from slot @p slot, below
+ * LATE_SLOTS; 0: none. Control thread. */
 uint32_t worker_take_late(struct dataplane *dp, uint32_t worker, uint32_t slot);
 /** Adds those of one worker. */
 void worker_counters_of(const struct worker *w, struct core_counters *sum);
@@ -209,17 +208,17 @@ struct worker *worker_create(struct dataplane *dp, uint32_t index, int socket);
  *  @param arg  a struct worker *.  @return 0. */
 int worker_run(void *arg);
 
-/** What worker_run() consists of, for a caller that has a loop of its own (test/bench): the calling
- *  thread is the worker from worker_begin() to worker_end(), and calls worker_round() often. */
+/** The parts of worker_run(), for a caller with its own loop (test/bench): the calling thread is
+ * the worker from worker_begin() to worker_end(), and calls worker_round() often. */
 void worker_begin(struct worker *w);
 void worker_round(struct worker *w);
 void worker_end(struct worker *w);
 
 /** @return true from when @p w polls until it has left worker_run(). worker_call() must not
- *  race with the start of a worker: see that it runs first. Any thread. */
+ * race with the start of a worker: make sure that it runs first. Any thread. */
 bool worker_running(const struct worker *w);
 
-/** @return 0, or a negative errno when workers cannot sleep here (IDLE_ADAPTIVE). */
+/** @return 0, or a negative errno if workers cannot sleep here (IDLE_ADAPTIVE). */
 int worker_can_sleep(void);
 
 /** Asks @p w, if it runs, to leave worker_run(). Any thread, signal handlers too. */

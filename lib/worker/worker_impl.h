@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file worker_impl.h
- * A worker from the inside: what the files of this folder share. Each part says who writes it.
+ * The internals of a worker, shared by the files of this folder. Each part names its writer.
  */
 #ifndef WORKER_IMPL_H
 #define WORKER_IMPL_H
@@ -13,9 +13,9 @@
 #include "inbox.h"
 #include "worker.h"
 
-/** Why a worker lets a port be. */
+/** Why a worker does not use a port. */
 #define SHUT_CLOSED (1u << 0) /**< between port_close_live() and port_use_live() */
-#define SHUT_DOWN   (1u << 1) /**< port_set_down(): nothing comes in or goes out */
+#define SHUT_DOWN   (1u << 1) /**< port_set_down(): nothing is received or sent */
 
 /** A port as one worker uses it. The first part is set by port_open() and port_wakes(), the rest
  *  is tx.c's. */
@@ -25,12 +25,13 @@ struct worker_port {
 	bool rx;	      /* the port has a receive queue for this worker */
 	_Atomic uint8_t shut; /**< SHUT_*; 0: it is used. The control thread */
 	uint8_t wake;	      /* enum port_wake */
-	bool spreads; /* and for all others: which one a packet chooses tells where its QP belongs
+	bool spreads; /* and for all others: the queue that a packet chooses shows where its QP
+		       * belongs
 		       */
-	/* packets that the port has not taken yet: at most one burst */
+	/* packets that the port has not accepted yet: at most one burst */
 	uint16_t sent;
 	uint16_t count;
-	uint64_t stalled; /* since when the port takes nothing; 0: it does */
+	uint64_t stalled; /* since when the port has accepted nothing; 0: it does */
 	struct rte_mbuf *backlog[BURST];
 };
 
@@ -38,7 +39,8 @@ struct worker_port {
 struct doorbell_slot {
 	_Atomic(struct worker_doorbell *) db; /* control thread */
 	_Atomic uint32_t serial;	      /* control thread: changes with every `db` */
-	uint32_t told; /* the worker: `serial` of whom it told that it sleeps; 0: nobody */
+	uint32_t told; /* the worker: `serial` of the session that it told that it sleeps; 0:
+			* none */
 	uint64_t pending[ABI_DB_SUMMARY]; /* summary bits taken but not served; the worker */
 };
 
@@ -52,17 +54,17 @@ struct mailbox {
 } CACHE_ALIGNED;
 
 /**
- * How an idle worker rests; sleep.c, which has all system calls of the poll loop.
+ * How an idle worker sleeps; sleep.c, which has all system calls of the poll loop.
  *
  * Before it sleeps it says so (`waker` to other threads, abi_doorbell.asleep to applications),
- * fences, and goes once more through the whole loop; only if that round finds nothing, it sleeps.
+ * fences, and runs the whole loop once more; it sleeps only if that round finds no work.
  */
 struct sleeper {
 	struct waker waker;
 	int epoll; /* -1: it never sleeps; set before the worker runs */
 	/* the worker */
 	bool interrupts;  /* some ports' are enabled */
-	uint64_t busy_at; /* when a round last found something to do */
+	uint64_t busy_at; /* when a round last found work */
 } CACHE_ALIGNED;
 
 /** Frames for a worker, gathered over one burst; handoff.c. */
@@ -78,8 +80,8 @@ struct worker {
 	uint32_t nports;
 	struct rte_mempool *pool;
 	struct inbox inbox; /* filled by all workers, emptied by this one */
-	/** Who wants to see frames; NULL: nobody. Read once a burst, so it lies beside what is read
-	 *  then anyway. Control thread. */
+	/** The captures; NULL: none. Read once per burst, so it is next to data that is read then
+	 * anyway. Control thread. */
 	_Atomic(struct capture *) captures;
 
 	/* control thread */
@@ -88,34 +90,35 @@ struct worker {
 	struct mailbox mailbox;
 	struct sleeper sleeper;
 
-	/* other workers: doorbells that came to them, by slot of the QP table */
+	/* other workers: doorbells that reached them, by slot of the QP table */
 	struct abi_doorbell passed CACHE_ALIGNED;
 
 	/* the worker */
 	_Atomic bool running CACHE_ALIGNED;
 	volatile uint32_t faults; /* its SIGBUS handler */
 	struct tsc_clock clock;
-	uint64_t now;	       /* read once a round, before anything is received */
+	uint64_t now;	       /* read once per round, before anything is received */
 	uint64_t burst_at;     /* when the last large burst was over */
-	uint32_t first_source; /* rx.c: where this round begins to receive: others had the last one
-				*/
-	/* loop.c: all that arrived before `asof` has been received, after `behind` more */
+	uint32_t first_source; /* rx.c: where this round begins to receive; a round that becomes
+				* long leaves the others to the next one */
+	/* loop.c: everything that arrived before `asof` has been received, after `behind` more
+	 * packets */
 	uint64_t asof;
 	uint32_t behind;
-	/* tx.c: empty buffers, txd[i].frame lies in spare[i]. The first `gap` have been sent, so
-	 * there are `nspare` behind them. */
+	/* tx.c: empty buffers, txd[i].frame is in spare[i]. The first `gap` have been sent, so
+	 * `nspare` follow them. */
 	uint32_t nspare;
 	uint32_t gap;
 	struct rte_mbuf *spare[BURST];
 	struct txd txd[BURST];
 	struct worker_port port[PORT_MAX];
 	struct rte_mbuf *held[GROUP_HELD]; /* rx.c: by the core's places (VERDICT_HELD) */
-	/* handoff.c: what is laid aside, a bit for each kind and worker that has any, and the
-	 * workers whose inboxes may hold local frames of this one */
+	/* handoff.c: frames laid aside, one bit per kind and worker that has any, and the workers
+	 * whose inboxes may hold local frames of this one */
 	struct handoff handoff[INBOX_KINDS][WORKER_MAX];
 	uint32_t laid;
 	uint32_t looped;
-	/* loop.c: the core's grace period that is watched, 0: none, and what QSBR calls it */
+	/* loop.c: the core's grace period that is watched, 0: none, and its QSBR token */
 	uint32_t grace;
 	uint64_t grace_token;
 	uint32_t nkept;
@@ -129,8 +132,8 @@ struct worker {
 	struct core core;
 } CACHE_ALIGNED;
 
-/** What mbuf.port is inside this folder: the dataplane's port, and the worker on whose queue the
- *  packet came, PKT_NO_QUEUE or PKT_LOCAL. The inbox needs to know both. */
+/** The meaning of mbuf.port inside this folder: the dataplane's port, and the worker on whose queue
+ * the packet arrived, PKT_NO_QUEUE or PKT_LOCAL. The inbox needs both. */
 static inline uint16_t origin(uint32_t port, uint32_t queue)
 {
 	return (uint16_t)(queue << 8 | port);
@@ -144,17 +147,17 @@ static inline uint16_t origin(uint32_t port, uint32_t queue)
  *  handoff_flush(). */
 void handoff_add(struct worker *w, unsigned kind, uint32_t owner, struct rte_mbuf *m);
 
-/** @return whether half of the room for what this worker hands to worker @p owner is taken. */
+/** @return whether half of the room for frames from this worker to worker @p owner is taken. */
 bool handoff_crowded(const struct worker *w, unsigned kind, uint32_t owner);
 
 /** @return a bit for each egress to an inbox that has room for a burst. */
 uint32_t handoff_open(struct worker *w);
 
 /** Lays a copy of @p m aside for worker @p owner, which may be this one, as from @p from
- *  (origin()). Copies take half of the room; lost when that is taken, or there is no buffer. */
+ * (origin()). Copies may take half of the room; lost if that is taken, or there is no buffer. */
 void handoff_copy(struct worker *w, uint32_t owner, const struct rte_mbuf *m, uint16_t from);
 
-/** Puts what was laid aside into the inboxes. */
+/** Puts the frames that were laid aside into the inboxes. */
 void handoff_flush(struct worker *w);
 
 /** @return whether this round has taken so long that the rest of it is kept short: bursts can be
@@ -183,50 +186,51 @@ void capture_sent(struct worker *w, const struct txd *t, struct rte_mbuf *m, uin
  *  @return packets received; *drained tells whether every queue was emptied. */
 unsigned rx_poll(struct worker *w, bool *drained);
 
-/** Takes frames of the kernel, lets the core build one burst, and sends both, by ports for which
- *  nothing waits from before.  @return their number. */
+/** Takes frames of the kernel, lets the core build one burst, and sends both, on ports without a
+ * backlog. @return their number. */
 unsigned tx_poll(struct worker *w);
 
-/** Fills the stock of empty buffers.  @return false when the pool was short. */
+/** Fills the stock of empty buffers. @return false if the pool was short. */
 bool tx_refill(struct worker *w);
 
-/** Gives back what a stopped worker holds. */
+/** Releases the buffers that a stopped worker holds. */
 void tx_release(struct worker *w);
 
-/** Passes frame @p m, whose port is set, on to the kernel if it is none of ours.
- *  @return false when it still is the caller's. */
+/** Passes frame @p m, whose port is set, to the kernel if it is not RoCE. @return false if the
+ * caller still owns it. */
 bool exception_take(struct worker *w, struct rte_mbuf *m);
 
-/** Puts frames of the kernel into the backlogs of their ports where those are empty.
- *  @return their number. */
+/** Puts frames of the kernel into the backlogs of their ports if these are empty. @return their
+ * number. */
 unsigned exception_poll(struct worker *w);
 
 /** Serves doorbells.  @return QPs served. */
 unsigned doorbell_poll(struct worker *w);
 
-/** @return true when doorbells wait that were taken but not served. */
+/** @return true if doorbells wait that were taken but not served. */
 bool doorbell_left(const struct worker *w);
 
-/** @return true when there was a command. */
+/** @return true if there was a command. */
 bool mailbox_poll(struct worker *w);
 
 void events_poll(struct worker *w);
 
-/** Runs timers once all that arrived before a moment has been received. */
+/** Runs timers once all packets that arrived before a certain time have been received. */
 void timers_poll(struct worker *w, unsigned received, bool drained);
 
-/** Makes what @p w needs to sleep, if `idle` says so.  @return 0 or a negative errno. */
+/** Creates the objects that @p w needs to sleep, if `idle` requires them. @return 0 or a negative
+ * errno. */
 int sleeper_open(struct worker *w);
 void sleeper_close(struct worker *w);
 
-/** @p w begins, and ceases, to run on the calling thread. */
+/** @p w starts, and stops, running on the calling thread. */
 void sleeper_enter(struct worker *w);
 void sleeper_leave(struct worker *w);
 
 /** Stops watching the eventfd of @p db, if it has one. Control thread. */
 void sleeper_forget(struct worker *w, struct worker_doorbell *db);
 
-/** Ends a round as `idle` says.  @param busy  it found something to do */
+/** Ends a round according to `idle`. @param busy it found work */
 void sleeper_rest(struct worker *w, bool busy);
 
 /** Names @p w as the worker of this thread to the SIGBUS handler; NULL: none. */

@@ -42,16 +42,16 @@ def serve(rocid, folder, text, *args, before=()):
 
 # What a user may get wrong: a file, and what rocid must say to it. `{}` is the folder.
 WRONG = [
-    ('[port nodev0]\nshare = yes\n', ['share: there is no netdev nodev0: see `ip link`']),
+    ('[port nodev0]\nshare = yes\n', ['share: there is no netdev nodev0: `ip link` lists them']),
     ('[applications]\nsocket-group = nosuchgroup\n', ['socket-group: there is no group "nosuchgroup"']),
-    ('[applications]\nsocket = {}/no/such/s\n', ['there is no directory {}/no/such: make it']),
-    ('[eal]\nlcores = 1000\n', ['CPU 1000 is not there']),  # beyond any machine's
-    ('[eal]\nlcores = 9999\n', ["'9999' is no list of CPUs"]),
-    ('[eal]\nlcores = x\n', ["'x' is no list of CPUs"]),
-    ('[eal]\nlcores = 0\n[workers]\nworkers = 3\n', ['3 workers need as many CPUs, 0 are 1']),
-    ('[eal]\nm = lots\n', ['-m lots: it wants a number']),
+    ('[applications]\nsocket = {}/no/such/s\n', ['there is no directory {}/no/such: create it']),
+    ('[eal]\nlcores = 1000\n', ['CPU 1000 does not exist']),  # beyond any machine's
+    ('[eal]\nlcores = 9999\n', ["'9999' is not a list of CPUs"]),
+    ('[eal]\nlcores = x\n', ["'x' is not a list of CPUs"]),
+    ('[eal]\nlcores = 0\n[workers]\nworkers = 3\n', ['3 workers need as many CPUs, but 0 has 1']),
+    ('[eal]\nm = lots\n', ['-m lots: it needs a number']),
     ('[eal]\nno-pci = no\nallow = ffff:00:1f.7\n', ['there is no PCI device ffff:00:1f.7']),
-    ('[eal]\nallow = 3b:00.0\n', ['PCI device 0000:3b:00.0 is allowed and no-pci given']),
+    ('[eal]\nallow = 3b:00.0\n', ['PCI device 0000:3b:00.0 is allowed but no-pci is given']),
     ('[eal]\nvdev = net_af_packet0,iface=nodev0\n', ['vdev: there is no netdev nodev0']),
     ('[port 5]\ngid = 192.0.2.1\n', ['gid names port 5, but the last of the 2 is port 1']),
     ('[port eth9]\ngid = 192.0.2.1\n', ['gid names port eth9', 'share = yes in [port eth9]']),
@@ -60,17 +60,17 @@ WRONG = [
     ('[port lo]\nshare = yes\n[port 1]\nshare = lo\n', ['netdev lo is shared twice']),
     ('[port 0]\nneigh = 192.0.2.9,02:00:00:00:00:01\nneigh = 192.0.2.9,02:00:00:00:00:02\n', ['has two MACs']),
     ('[workers]\nwidow = 1\nidel = poll\n[wrokers]\n', ['did you mean window?', 'did you mean idle?',
-                                                      'did you mean [workers]?', 'rocid: 3 things to mend']),
+                                                      'did you mean [workers]?', 'rocid: 3 errors to fix']),
 ]
 
 # What is legal but hardly meant.
 NOTES = [
     ('[applications]\nadmin-group = 0\n', 'admin-mode is 0600: set it to 0660'),
     ('[applications]\nmax-qps = 20\nmax-user-qps = 10\n', 'max-qps is above max-user-qps'),
-    ('[workers]\nmigrate = 20\n', 'migrate = 20 moves nothing with one worker'),
-    ('[port 0]\ngid = 192.0.2.1\ngid = 192.0.2.1\n', 'gid 192.0.2.1 is there twice'),
-    ('[eal]\nvdev = net_null0\n[port net_null0]\ngid = 192.0.2.1\n', 'finds no peer'),
-    ('[ports]\ngso = yes\n', 'gso does nothing'),
+    ('[workers]\nmigrate = 20\n', 'migrate = 20 has no effect with one worker'),
+    ('[port 0]\ngid = 192.0.2.1\ngid = 192.0.2.1\n', 'gid 192.0.2.1 is given twice'),
+    ('[eal]\nvdev = net_null0\n[port net_null0]\ngid = 192.0.2.1\n', 'cannot find peers'),
+    ('[ports]\ngso = yes\n', 'gso has no effect'),
 ]
 
 

@@ -119,7 +119,7 @@ def test_prompt(program, holder, t, socket):
     t.type('watch 0.1 show counters\r', rb'every 0.1 s: show counters')
     t.expect(rb'rx_packets.*every 0.1 s')
     t.type(' ')
-    check('wants a command' in t.type('watch 3\r'), 'watch nothing')
+    check('needs a command' in t.type('watch 3\r'), 'watch nothing')
     check(t.type('watch 0.1 --count 2 version\r').count('every') == 2, 'watch --count')
 
 
@@ -151,7 +151,7 @@ def test_lines_above(rocid):
         t.expect(rb'rocid> $')
         t.type('show to', rb'show to$')
         n.run('ip link del con0')
-        t.expect(rb'\r\x1b\[K[^\r\n]*con0[^\r\n]*gone[^\r\n]*\r\n.*rocid> show to$')
+        t.expect(rb'\r\x1b\[K[^\r\n]*con0[^\r\n]*disappeared[^\r\n]*\r\n.*rocid> show to$')
         check('sessions' in t.type('tals\r'), 'the line goes on')
         check(t.end('quit\r') == 0, 'quit')
 
@@ -247,7 +247,7 @@ def test_watch(program, holder, daemon):
     p.send_signal(signal.SIGTERM)
     check(p.wait(PATIENCE_S) == 0, 'watch ends otherwise')
     release(held)
-    for words, status, what in (('watch show bogus', 1, 'no command'), ('watch', 2, 'wants'),
+    for words, status, what in (('watch show bogus', 1, 'no command'), ('watch', 2, 'needs'),
                                 ('watch 0 show totals', 2, 'seconds'),
                                 ('watch --count x show totals', 2, '--count')):
         r = rocictl(program, daemon, *words.split())
@@ -320,7 +320,7 @@ def test_sets(holder, daemon):
     check(daemon.ask('show port 2')['link']['impair'] == 'none', 'the other port')
     done('set port 1 impair none')
     refused('set port 1 impair loss=2', 'probability')
-    refused('set port 1 impair spread=hash', 'for life')
+    refused('set port 1 impair spread=hash', 'cannot be changed')
     refused('set port 3 impair none', 'no port')
     for state, shown in (('down', 'DISABLED'), ('up', 'ACTIVE')):
         done(f'set port 2 {state}')

@@ -55,7 +55,7 @@ def test_programs(binary, program, survivor, folder):
                          capture_output=True, text=True, timeout=PATIENCE_S)
     check(own.returncode == 0, f'a program of the same user: {own}')
     for command, word in (([survivor, daemon.socket], 'no permission'),
-                          ([program, '--socket', daemon.socket, 'version'], 'not for you')):
+                          ([program, '--socket', daemon.socket, 'version'], 'permission denied')):
         r = subprocess.run(become(STRANGER) + command, stdin=subprocess.DEVNULL,
                            capture_output=True, text=True, timeout=PATIENCE_S)
         check(r.returncode == 1 and word in r.stderr, f'a stranger: {r}')

@@ -169,7 +169,7 @@ static void options_parse__names_what_is_wrong(void **state)
 		{"--tap 9", "port 9"},
 		{"--tap 0=", "name is missing"},
 		{"--tap 0=averyveryverylongname", "netdev"},
-		{"--tap 1 --tap 1=other", "that port has a tap already"},
+		{"--tap 1 --tap 1=other", "that port already has a tap"},
 		{"--tap 0 --tap 1 --tap 2 --tap 3 --tap 4 --tap 5 --tap 6 --tap 7 --tap a",
 			"there are already 8 taps"},
 		{"--impair 0,lost=1", "'lost'"},
@@ -217,7 +217,7 @@ static void options_resolve__refuses_what_is_unknown_or_said_twice(void **state)
 	assert_non_null(strstr(why, "port 3 is eth0"));
 	assert_int_equal(parse("--tap 3 --tap eth0=roce"), 0);
 	assert_int_equal(options_resolve(&o, find_port, NULL, why), -EINVAL);
-	assert_non_null(strstr(why, "port 3 is eth0: say --tap"));
+	assert_non_null(strstr(why, "port 3 is eth0: give --tap"));
 }
 
 static void options_set__limits_of_lists(void **state)
