@@ -82,15 +82,15 @@ interop: $(BUILD)/with-tests
 	ninja -C $(BUILD)
 	$(MESON_TEST) -C $(BUILD) --suite interop --timeout-multiplier 4
 
-# Seeded bugs, each of which the tests must catch: those in what has changed since BASE, at most CHANGED of them, and
-# SAMPLE of the others, always the same. MUTANTS=faults: all that golden vectors, scenarios or chaos must catch;
+# Seeded bugs, each of which the tests must catch: those in what has changed since SINCE, at most CHANGED of them,
+# and SAMPLE of the others, always the same. MUTANTS=faults: all that golden vectors, scenarios or chaos must catch;
 # MUTANTS=rules: all that a unit test must; MUTANTS=NAME: one.
-BASE ?= HEAD~10
+SINCE ?= HEAD~10
 CHANGED ?= 40
 SAMPLE ?= 40
 mutants: packages-test
 	test/mutants/run $(if $(MUTANTS),$(if $(filter faults rules,$(MUTANTS)),--suite )$(MUTANTS),\
-		--since $(BASE) --changed $(CHANGED) --sample $(SAMPLE))
+		--since $(SINCE) --changed $(CHANGED) --sample $(SAMPLE))
 
 # What searches instead of guarding, each part alone as `make soak-mutants`.
 SOAK_PARTS := mutants chaos golden functional interop
