@@ -51,7 +51,7 @@ class Row(Mutant):
         if not self.old or self.old == self.new:
             raise Malformed(f'{where}: {name}: its lines change nothing, or are found nowhere')
         self.text = (file, tuple(edit))
-        self.before = None
+        self.before = None      # the file, while the bug is planted
 
     def places(self, root):
         """(the lines of the file, where in it the text is)"""
@@ -68,11 +68,12 @@ class Row(Mutant):
     def plant(self, root):
         """In the tree at root. What is wrong, or an empty text."""
         lines, places = self.places(root)
-        if len(places) == 1:
-            self.before = '\n'.join(lines)
-            lines[places[0]:places[0] + len(self.old)] = self.new
-            (root / self.files[0]).write_text('\n'.join(lines))
-        return self.stale(root) if len(places) != 1 else ''
+        if len(places) != 1:
+            return self.stale(root)
+        self.before = '\n'.join(lines)
+        lines[places[0]:places[0] + len(self.old)] = self.new
+        (root / self.files[0]).write_text('\n'.join(lines))
+        return ''
 
     def pull(self, root):
         if self.before is not None:
