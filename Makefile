@@ -10,8 +10,9 @@ DEVELOPER := -Dtests=enabled -Dwerror=true
 
 # Ninja runs jobs in parallel; two package managers, or two ninjas in one folder, must not.
 .NOTPARALLEL:
-.PHONY: all demo bench test check sanitize clang fuzz-smoke fuzz interop lint mutants packages \
-	packages-bench packages-test packages-deb clean install uninstall doc conformance deb deb-test
+.PHONY: all demo bench test check functional sanitize fuzz-smoke fuzz interop lint mutants soak \
+	soak-mutants soak-chaos soak-golden soak-functional soak-interop packages packages-bench packages-test \
+	packages-deb clean install uninstall doc conformance deb deb-test
 
 all: $(BUILD)/build.ninja
 	ninja -C $(BUILD)
@@ -29,26 +30,30 @@ bench: packages-bench $(BUILD)/with-tests
 	@test/bench/run $(BUILD) $(if $(QUICK),--quick) $(if $(BASE),--base $(BASE)) \
 		$(if $(PARTS),--only $(PARTS))
 
-# Everything: lint, both compilers, sanitizers, unit, functional and interoperability tests.
-test: packages-test lint check clang sanitize fuzz-smoke mutants interop
+# Three tiers; doc/testing.md says what each costs. `check`, before each commit: lint, the gcc build, and the tests
+# that need no daemon. `test`, what CI runs: all that guards a user. `soak`, before a release and after work on
+# what it searches: hours.
+MESON_TEST = meson test --no-rebuild --print-errorlogs
 
-check: $(BUILD)/with-tests
+check: $(BUILD)/with-tests lint
 	ninja -C $(BUILD)
-	meson test -C $(BUILD) --no-rebuild --print-errorlogs --no-suite interop \
-		--timeout-multiplier 4
+	$(MESON_TEST) -C $(BUILD) --suite lint --suite unit --suite sim --suite golden --timeout-multiplier 4
 
-clang: packages-test
-	@test -f $(BUILD)-clang/build.ninja || CC=clang meson setup $(BUILD)-clang $(DEVELOPER)
-	ninja -C $(BUILD)-clang
+test: packages-test check functional sanitize fuzz-smoke mutants interop
 
-# Everything except interop and tests that measure CPU time, under ASan and UBSan; with clang, whose
-# runtime finds more.
+# Real processes, two at a time where they may be; those that attack rocid; tools of the interoperation tests.
+functional: $(BUILD)/with-tests
+	ninja -C $(BUILD)
+	$(MESON_TEST) -C $(BUILD) --suite func --suite hostile --suite interop-tools --timeout-multiplier 4
+
+# clang's warnings, and the tests under ASan and UBSan, whose clang runtime finds more. Not those that measure
+# CPU time (cpu), nor those of scripts, documents and what is installed (plain): nothing of ours runs there that
+# does not run in others.
 sanitize: packages-test
-	@test -f $(BUILD)-asan/build.ninja || CC=clang meson setup $(BUILD)-asan \
-		$(DEVELOPER) \
+	@test -f $(BUILD)-asan/build.ninja || CC=clang meson setup $(BUILD)-asan $(DEVELOPER) \
 		-Db_sanitize=address,undefined -Db_lundef=false
 	ninja -C $(BUILD)-asan
-	meson test -C $(BUILD)-asan --no-rebuild --print-errorlogs --no-suite interop --no-suite cpu \
+	$(MESON_TEST) -C $(BUILD)-asan --no-suite lint --no-suite cpu --no-suite plain --no-suite interop \
 		--timeout-multiplier 10
 
 # Fuzzers under ASan and UBSan. A separate build: the instrumentation slows everything down, and they need only the pure
@@ -62,8 +67,7 @@ $(BUILD)-fuzz/build.ninja: | packages-test
 
 fuzz-smoke: $(BUILD)-fuzz/build.ninja
 	ninja -C $(BUILD)-fuzz fuzzers
-	meson test -C $(BUILD)-fuzz --no-rebuild --print-errorlogs --suite fuzz \
-		--timeout-multiplier 4
+	$(MESON_TEST) -C $(BUILD)-fuzz --suite fuzz --timeout-multiplier 4
 
 fuzz: $(BUILD)-fuzz/build.ninja
 	ninja -C $(BUILD)-fuzz fuzzers
@@ -75,14 +79,45 @@ fuzz: $(BUILD)-fuzz/build.ninja
 # Linux soft-RoCE in an emulated guest, over a real (tap) port.
 interop: $(BUILD)/with-tests
 	ninja -C $(BUILD)
-	meson test -C $(BUILD) --no-rebuild --print-errorlogs --suite interop \
-		--timeout-multiplier 4
+	$(MESON_TEST) -C $(BUILD) --suite interop --timeout-multiplier 4
 
-# Seeded bugs: golden vectors, scenarios and chaos must catch each. MUTANTS=rules: those that
-# unit tests must catch; MUTANTS=NAME: one.
-MUTANTS ?= faults
+# Seeded bugs, each of which the tests must catch: those in what has changed since SINCE, at most CHANGED of them,
+# and SAMPLE of the others, always the same. MUTANTS=faults: all that golden vectors, scenarios or chaos must catch;
+# MUTANTS=rules: all that a unit test must; MUTANTS=NAME: one.
+SINCE ?= HEAD~10
+CHANGED ?= 40
+SAMPLE ?= 40
 mutants: packages-test
-	test/mutants/run $(if $(filter faults rules,$(MUTANTS)),--suite )$(MUTANTS)
+	test/mutants/run $(if $(MUTANTS),$(if $(filter faults rules,$(MUTANTS)),--suite )$(MUTANTS),\
+		--since $(SINCE) --changed $(CHANGED) --sample $(SAMPLE))
+
+# What searches instead of guarding, each part alone as `make soak-mutants`.
+SOAK_PARTS := mutants chaos golden functional interop
+soak: $(SOAK_PARTS:%=soak-%) fuzz
+
+soak-mutants: packages-test
+	test/mutants/run
+
+soak-chaos: $(BUILD)/with-tests
+	ninja -C $(BUILD) test/sim/chaos
+	$(BUILD)/test/sim/chaos --seed 1001 --runs 100000
+
+soak-golden: $(BUILD)/with-tests
+	ninja -C $(BUILD) test/golden/vectors
+	for seed in $$(seq 100 200); do \
+		test/golden/generate/selftest.py $(BUILD)/test/golden/vectors $$seed || exit 1; \
+	done
+
+soak-functional: $(BUILD)/with-tests
+	ninja -C $(BUILD)
+	KILLS=10000 HOSTILE_EFFORT=50 LIFETIMES_CYCLES=100000 $(MESON_TEST) -C $(BUILD) --timeout-multiplier 100 \
+		kill_loop hostile lifetimes
+
+soak-interop: $(BUILD)/with-tests
+	ninja -C $(BUILD)
+	test/interop/run --build $(BUILD) --lossy --full
+	test/interop/run --build $(BUILD) --self-test
+	test/interop/run --build $(BUILD) --self-test --lossy
 
 lint: packages-test
 	test/lint/run
@@ -148,4 +183,4 @@ packages-deb:
 	@config/install-packages $(PACKAGES) config/packages-deb.txt
 
 clean:
-	rm -rf $(BUILD) $(BUILD)-clang $(BUILD)-asan $(BUILD)-fuzz
+	rm -rf $(BUILD) $(BUILD)-asan $(BUILD)-fuzz

@@ -76,8 +76,8 @@
 #define MCAST_ATTACH_MAX (16 * MCAST_GROUP_MAX)
 /** Completion queues: two per QP. */
 #define CQ_MAX (2 * QP_MAX)
-/** Copies of multicast datagrams that a worker delivers in one round, in addition to one of each: as
- *  many as it receives packets in one burst. */
+/** Copies of multicast datagrams that a worker delivers in one round, in addition to one of each:
+ * as many as it receives packets in one burst. */
 #define GROUP_COPIES 32u
 /** Of these to QPs of one session, before another one has its turn. */
 #define GROUP_TURN 8u

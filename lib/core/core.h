@@ -380,7 +380,7 @@ enum txd_sealed {
 };
 
 /** Sets whether messages between QPs of this core may go without frames (direct.h). They may not
- *  initially, nor while anybody wants to see the frames. */
+ *  initially, nor while the frames are captured. */
 static inline void core_direct(struct core *c, bool on)
 {
 	c->direct = on;

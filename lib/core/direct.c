@@ -48,7 +48,7 @@ static bool is_mirrored(const struct path *ours, const struct path *peer)
 	return !memcmp(a + IP6_SRC, b + IP6_DST, 16) && !memcmp(a + IP6_DST, b + IP6_SRC, 16);
 }
 
-/* What classify.c asks of the two QPs before the responder sees a packet. */
+/* The checks of classify.c before the responder sees a packet. */
 static bool is_peer(const struct qp *qp, const struct qp *peer)
 {
 	const unsigned receiving = 1u << ABI_QPS_RTR | 1u << ABI_QPS_RTS | 1u << ABI_QPS_SQD;
@@ -130,7 +130,7 @@ static bool part_cut(struct part *p, uint32_t room)
 	p->packets = qp_packets(qp, p->len);
 	if (p->kind == KIND_NONE)
 		return false;
-	/* RSP-05, RSP-07: a READ that goes on is a request of its own (REQ-39). */
+	/* RSP-05, RSP-07: the rest of a READ is a request of its own (REQ-39). */
 	return p->peer->resp.open == (p->first || p->kind == KIND_READ ? KIND_NONE : p->kind);
 }
 
@@ -193,8 +193,8 @@ static bool execute_send(struct core *c, const struct part *p)
 	return true;
 }
 
-/* Where the peer's memory begins that @p p writes or reads; that of the whole rest of the message
- * is looked at, as of a request (RSP-12, RSP-13).  @return false when it may not. */
+/* Where the peer's memory begins that @p p writes or reads. Checks the range of all that is left of
+ * the message, like that of a request (RSP-12, RSP-13).  @return false when access is refused. */
 static bool remote(struct core *c, const struct part *p, uint32_t access, uint8_t **ptr)
 {
 	const struct send_wqe *w = p->wqe;
@@ -207,7 +207,7 @@ static bool remote(struct core *c, const struct part *p, uint32_t access, uint8_
 		       w->remote_addr + p->off, w->length - p->off, ptr) == MR_OK;
 }
 
-/* What the responder remembers of an open WRITE, so that frames can go on with it. */
+/* The state of an open WRITE at the responder, so that frames can continue it. */
 static void write_opened(struct part *p)
 {
 	struct qp_resp *r = &p->peer->resp;

@@ -6,8 +6,8 @@
  * and MSN advance by the same numbers, so each message, and each part of a long one, may go either
  * way (decision 0101).
  *
- * Only what succeeds goes this way. Whatever would end in a NAK, an error or a wait is left to
- * frames, before anything of it is executed: they find the same, and say why.
+ * Only messages that succeed take this path. A message that would end in a NAK, an error or a wait
+ * is left to frames before any of it is executed; they find the same, and record why.
  */
 #ifndef DIRECT_H
 #define DIRECT_H

@@ -7,7 +7,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from rocid import PATIENCE_S, check, start, wait_active, wait_until
+from rocid import PATIENCE_S, check, eal_args, start, wait_active, wait_until
 from steps import Steps, frames
 
 IP = {'a': '192.0.2.1', 'b': '192.0.2.2'}
@@ -77,9 +77,8 @@ HITS = {'rnr timer=22 count=3': 3, 'ecn to=ce count=3': 3, 'drop every=5 count=3
 def start_two(rocid, folder, args=()):
     daemons = []
     for me, peer, role in (('a', 'b', 'server'), ('b', 'a', 'client')):
-        eal = ['-l', '0', '--no-huge', '-m', '128', '--no-pci', '--vdev',
-               f'net_memif0,role={role},id=0,socket={folder}/link,socket-abstract=no,bsize=4608,mac={MAC[me]}']
-        daemons.append(start(rocid, folder, eal=eal, name=me, args=[
+        link = ['--vdev', f'net_memif0,role={role},id=0,socket={folder}/link,socket-abstract=no,bsize=4608,mac={MAC[me]}']
+        daemons.append(start(rocid, folder, eal=eal_args(128) + link, name=me, args=[
             '--mtu', '0,4300', '--gid', f'0,{IP[me]}', '--neigh', f'0,{IP[peer]},{MAC[peer]}', *args]))
     wait_active(daemons)
     return daemons

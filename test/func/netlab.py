@@ -15,7 +15,7 @@ import tempfile
 import threading
 import time
 
-from rocid import PATIENCE_S, ask
+from rocid import PATIENCE_S, ask, eal_args
 
 CLONE_NEWNET = 0x40000000
 SKIP = 77
@@ -173,14 +173,14 @@ class Lab:
         self.namespaces.append(Namespace())
         return self.namespaces[-1]
 
-    def rocid(self, namespace, name, options, eal=(), idle='yield', lcores='0'):
+    def rocid(self, namespace, name, options, eal=(), idle='yield', workers=1):
         """Starts a rocid; returns its process, whose `socket` programs connect to."""
         reader, writer = os.pipe()
         path = self.path(name + '.sock')
         log = open(self.path(name + '.log'), 'w')
         p = subprocess.Popen(
-            namespace.command([self.rocid_path, '--lcores', lcores, '--no-huge', '-m', '128', '--no-pci',
-                               '--no-telemetry', *eal, '--', '--socket', path, '--idle', idle,
+            namespace.command([self.rocid_path, *eal_args(128, workers), '--no-telemetry', *eal, '--',
+                               '--socket', path, '--idle', idle,
                                '--ready-fd', str(writer), '--stats-on-exit=text', *options]),
             stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT, pass_fds=[writer])
         self.processes.append(p)

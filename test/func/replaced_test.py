@@ -34,9 +34,8 @@ class Scene:
         self.a, self.b = lab.namespace(), lab.namespace()
         veth(self.a, 'e0', self.b, 'e0')
         self.addresses()
-        cpus = ','.join(str(c) for c in sorted(os.sched_getaffinity(0)))
         two = ['--workers', '2', '--migrate', 'off', '--impair', 'e0,' + LINK]
-        self.ra = lab.rocid(self.a, 'a', ['--share', 'e0', *options, *two], lcores=f'(0-1)@({cpus})')
+        self.ra = lab.rocid(self.a, 'a', ['--share', 'e0', *options, *two], workers=2)
         # The other end sleeps in one of both runs: who is woken too early is woken again.
         self.rb = lab.rocid(self.b, 'b', ['--share', 'e0', *options], idle='adaptive' if options else 'yield')
         self.stream = lab.stream(self.ra, 1, 1, self.rb, 1, 1)

@@ -12,7 +12,20 @@ import time
 PATIENCE_S = 180  # for what takes milliseconds on a machine that nobody else uses
 REPLY_MAX = 16 << 20  # bytes: a reply that goes on is one without an end
 RING_PAIR = ['--ring-pair', '--gid', '0,192.0.2.1', '--gid', '1,192.0.2.2']
-EAL = ['-l', '0', '--no-huge', '-m', '64', '--no-pci']
+
+
+def lcores(number):
+    """Float over the CPUs: two tests run at a time, and a machine may have fewer CPUs than these."""
+    cpus = ','.join(str(c) for c in sorted(os.sched_getaffinity(0)))
+    return ['--lcores', f'(0-{number - 1})@({cpus})' if number > 1 else f'0@({cpus})']
+
+
+def eal_args(megabytes, workers=1):
+    """Arguments of EAL; the memory is that of this test alone, as are its files in /var/run/dpdk."""
+    return [*lcores(workers), '--no-huge', '-m', str(megabytes), '--no-pci']
+
+
+EAL = eal_args(64)
 
 
 class Rocid:

@@ -14,7 +14,7 @@ import tempfile
 import time
 import xml.etree.ElementTree
 
-from rocid import PATIENCE_S, check, start, wait_active, wait_until
+from rocid import PATIENCE_S, check, eal_args, start, wait_active, wait_until
 
 ROCID, RPERF, SPOIL = sys.argv[1:4]
 OPS = ['write', 'write_imm', 'send', 'read']
@@ -513,11 +513,10 @@ def start_pair(folder):
     """Two rocid, linked by memif."""
     daemons = []
     for me, peer, role in (('a', 'b', 'server'), ('b', 'a', 'client')):
-        eal = ['-l', '0', '--no-huge', '-m', '128', '--no-pci', '--vdev',
-               f'net_memif0,role={role},id=0,socket={folder}/link,socket-abstract=no,'
-               f'bsize=4608,mac={MAC[me]}']
+        link = ['--vdev', f'net_memif0,role={role},id=0,socket={folder}/link,socket-abstract=no,'
+                f'bsize=4608,mac={MAC[me]}']
         args = ['--mtu', '0,4300', '--gid', f'0,{IP[me]}', '--neigh', f'0,{IP[peer]},{MAC[peer]}']
-        daemons.append(start(ROCID, folder, args=args, eal=eal, name=f'rocid-{me}'))
+        daemons.append(start(ROCID, folder, args=args, eal=eal_args(128) + link, name=f'rocid-{me}'))
     wait_active(daemons)
     return daemons
 
@@ -527,7 +526,7 @@ def main():
         daemon = start(ROCID, folder, args=['--ring-pair', '--gid', '0,192.0.2.1', '--gid',
                                             '1,192.0.2.2', '--gid', '0,2001:db8::1', '--gid',
                                             '1,2001:db8::2', '--mtu', '0,4300', '--mtu', '1,4300'],
-                       eal=['-l', '0', '--no-huge', '-m', '128', '--no-pci'])
+                       eal=eal_args(128))
         every_operation(daemon.socket)
         verified(daemon.socket)
         spoilt(daemon.socket)

@@ -7,7 +7,7 @@ import signal
 import subprocess
 import sys
 import tempfile
-from rocid import PATIENCE_S, RING_PAIR, check, start, wait_until
+from rocid import PATIENCE_S, RING_PAIR, check, eal_args, start, wait_until
 from steps import Steps
 
 TIMEOUT = 20    # 4 s: what the link does not lose is not sent again
@@ -195,7 +195,7 @@ def test_deaths(rocictl, daemon, s):
 def test_move(rocid, rocictl, steps, folder):
     """It goes on where the QP goes."""
     daemon = start(rocid, folder, args=RING_PAIR + ['--workers', '2'], name='two',
-                   eal=['--lcores', '(0-1)@0', '--no-huge', '-m', '128', '--no-pci'])
+                   eal=eal_args(128, workers=2))
     s = Steps(steps, daemon)
     t = Trace(rocictl, daemon, s.a)
     home = next(q['worker'] for q in daemon.ask('show qps')['qps'] if q['qpn'] == s.a)

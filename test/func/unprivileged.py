@@ -8,12 +8,12 @@ import socket
 import subprocess
 import sys
 import tempfile
-from rocid import PATIENCE_S, RING_PAIR, Rocid, check
+from rocid import PATIENCE_S, RING_PAIR, Rocid, check, eal_args
 
 SKIP = 77
 AF_XDP = 44  # of Linux; this Python may not know it
 NOBODY, STRANGER = '65534', '65533'
-EAL = ['-l', '0', '--no-huge', '-m', '64', '--no-pci', '--no-telemetry']
+EAL = [*eal_args(64), '--no-telemetry']
 SHARE = ['--share', 'roci-a']
 
 

@@ -349,19 +349,17 @@ static void wait_and_write(void)
 	write_once();
 }
 
-/* The same, but all goes well. */
+/* One WRITE for each word that is said; all goes well. */
 static void wait_and_take(void)
 {
 	char word;
 
-	write_once();
-	take(a);
-	printf("ready\n");
-	fflush(stdout);
-	if (read(0, &word, 1) != 1)
-		errx(1, "nobody says go on");
-	write_once();
-	take(a);
+	do {
+		write_once();
+		take(a);
+		printf("taken\n");
+		fflush(stdout);
+	} while (read(0, &word, 1) == 1);
 }
 
 /* Retries last 8.6 s in all: enough for a neighbour to be found, and less than the kernel takes to

@@ -259,13 +259,15 @@ class Wire:
         """The kernel believes in a MAC that nobody has, as when a peer changed its own in silence: rocid has the
         neighbour probed when the first timer fires, and the QP goes on with the right one."""
         program = self.start('heals')
-        program.wait('ready')
+        program.wait('taken')
         mac = self.a.output('ip neigh show 10.9.0.2 dev e0').split('lladdr ')[1].split()[0]
         self.a.run('ip neigh replace 10.9.0.2 lladdr 02:00:00:00:77:77 dev e0 nud reachable')
-        program.say('')
-        program.wait('done')
-        shown = self.a.output('ip neigh show 10.9.0.2 dev e0')
-        check(mac in shown, f'the neighbour is not found again: {shown}')
+
+        def written():
+            program.say('')     # the first may come through before rocid hears of the MAC
+            program.wait('taken')
+            return mac in self.a.output('ip neigh show 10.9.0.2 dev e0')
+        wait_for('the neighbour found again', written)
         program.end()
 
     def refused_frames(self):

@@ -1,18 +1,18 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Seeded bugs, as they are written down: rows in *.mutants beside the unit tests, and patches beside this file.
 
-A row names its bug and says what it does to the file of its group: lines that are taken out (-), put in (+) or
-stay (a blank before them), as in a patch, but found by their text, which must be there once.
+A row names its bug, its rule and tests of `meson test --list` that catch it, with what fails in each of them. Then
+come lines that it takes out (-) of its group's file, puts in (+) or leaves (a blank before them), as in a patch, but
+found by their text, which must be there once.
 
-    file lib/core/requester.c
+    file lib/core/responder.c
 
-    mutant req-24-resends-the-newest
-    rule REQ-24
-    bug after a timeout it resends from the newest PSN
-    test sim/scenario send_last_lost           a test of `meson test --list`, and what fails in it
-    test sim/chaos
-    -	go_back(qp, qp->req.una);
-    +	go_back(qp, qp->req.next_psn - 1);
+    mutant rsp-12-empty-read-needs-a-key
+    rule RSP-12
+    bug the R_Key of an empty READ is checked
+    test core/responder responder_rx__empty_write_and_read_need_no_key
+    -	if (!pkt->dma_len) /* RSP-12, C9-88 */
+    +	if (!pkt->dma_len && pkt->op->kind == KIND_WRITE)
 
 A mutant that changes several places is a patch (-p1) with `Rule:`, `Bug:` and `Test:` lines at its head.
 """
@@ -51,7 +51,7 @@ class Row(Mutant):
         if not self.old or self.old == self.new:
             raise Malformed(f'{where}: {name}: its lines change nothing, or are found nowhere')
         self.text = (file, tuple(edit))
-        self.before = None
+        self.before = None      # the file, while the bug is planted
 
     def places(self, root):
         """(the lines of the file, where in it the text is)"""
@@ -68,11 +68,12 @@ class Row(Mutant):
     def plant(self, root):
         """In the tree at root. What is wrong, or an empty text."""
         lines, places = self.places(root)
-        if len(places) == 1:
-            self.before = '\n'.join(lines)
-            lines[places[0]:places[0] + len(self.old)] = self.new
-            (root / self.files[0]).write_text('\n'.join(lines))
-        return self.stale(root) if len(places) != 1 else ''
+        if len(places) != 1:
+            return self.stale(root)
+        self.before = '\n'.join(lines)
+        lines[places[0]:places[0] + len(self.old)] = self.new
+        (root / self.files[0]).write_text('\n'.join(lines))
+        return ''
 
     def pull(self, root):
         if self.before is not None:

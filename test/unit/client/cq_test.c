@@ -1,35 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include <errno.h>
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <cmocka.h>
-#include "harness.h"
+#include "fixture.h"
 #include "patience.h"
-
-static int setup(void **state)
-{
-	struct rig *r = calloc(1, sizeof(*r));
-
-	rig_make(r, 16);
-	*state = r;
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	rig_drop(*state);
-	free(*state);
-	return 0;
-}
 
 static bool complete(struct rig *r, unsigned lane, uint64_t wr_id)
 {
@@ -650,7 +627,7 @@ static void dead__a_control_call_tells(void **state)
 	assert_int_equal(roci_poll_cq(r->cq, 1, &wc), -EIO);
 }
 
-#define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define T(name) cmocka_unit_test_setup_teardown(name, rig_setup_16, rig_teardown)
 
 int main(void)
 {

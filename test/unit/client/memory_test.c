@@ -1,35 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include <errno.h>
 #include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
-#include <cmocka.h>
-#include "harness.h"
-
-static int setup(void **state)
-{
-	struct rig *r = calloc(1, sizeof(*r));
-
-	rig_make(r, 4);
-	*state = r;
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	struct rig *r = *state;
-
-	atomic_store(&r->h->hook, NULL);
-	rig_drop(r);
-	free(r);
-	return 0;
-}
+#include "fixture.h"
 
 static void alloc_mem__whole_pages_of_zeroes(void **state)
 {
@@ -220,7 +194,7 @@ static void alloc_mr__many(void **state)
 		assert_int_equal(roci_dereg_mr(mr[(i * 7) % 300]), 0);
 }
 
-#define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define T(name) cmocka_unit_test_setup_teardown(name, rig_setup, rig_teardown)
 
 int main(void)
 {

@@ -1,35 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <dirent.h>
-#include <errno.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
-#include <cmocka.h>
-#include "harness.h"
-
-static int setup(void **state)
-{
-	struct rig *r = calloc(1, sizeof(*r));
-
-	rig_make(r, 4);
-	*state = r;
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	struct rig *r = *state;
-
-	atomic_store(&r->h->hook, NULL);
-	rig_drop(r);
-	free(r);
-	return 0;
-}
+#include "fixture.h"
 
 static unsigned open_fds(void)
 {
@@ -312,7 +286,7 @@ static void call__from_many_threads(void **state)
 	}
 }
 
-#define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define T(name) cmocka_unit_test_setup_teardown(name, rig_setup, rig_teardown)
 
 int main(void)
 {

@@ -1,30 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
-#include <cmocka.h>
-#include "harness.h"
+#include "fixture.h"
 #include "random.h"
-
-static int setup(void **state)
-{
-	struct rig *r = calloc(1, sizeof(*r));
-
-	rig_make(r, 4);
-	*state = r;
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	rig_drop(*state);
-	free(*state);
-	return 0;
-}
 
 static struct roci_sge sge_of(const struct rig *r, uint32_t length)
 {
@@ -787,7 +764,7 @@ static void post_send__after_reset(void **state)
 	}
 }
 
-#define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define T(name) cmocka_unit_test_setup_teardown(name, rig_setup, rig_teardown)
 
 int main(void)
 {

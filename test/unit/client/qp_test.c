@@ -1,31 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdlib.h>
-#include <string.h>
-#include <cmocka.h>
-#include "harness.h"
-
-static int setup(void **state)
-{
-	struct rig *r = calloc(1, sizeof(*r));
-
-	rig_make(r, 4);
-	*state = r;
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	struct rig *r = *state;
-
-	atomic_store(&r->h->hook, NULL);
-	rig_drop(r);
-	free(r);
-	return 0;
-}
+#include "fixture.h"
 
 static void create_qp__asks_and_tells(void **state)
 {
@@ -343,7 +317,7 @@ static void dealloc_pd__and_destroy(void **state)
 	assert_int_equal(r->h->calls[ABI_DEALLOC_PD], before + 1);
 }
 
-#define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define T(name) cmocka_unit_test_setup_teardown(name, rig_setup, rig_teardown)
 
 int main(void)
 {

@@ -1,28 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdlib.h>
-#include <string.h>
-#include <cmocka.h>
-#include "harness.h"
-
-static int setup(void **state)
-{
-	struct rig *r = calloc(1, sizeof(*r));
-
-	rig_make(r, 4);
-	*state = r;
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	rig_drop(*state);
-	free(*state);
-	return 0;
-}
+#include "fixture.h"
 
 /* proves GID-08 */
 static void query_device__and_port(void **state)
@@ -353,7 +330,7 @@ static void names__of_all_and_of_none(void **state)
 	assert_string_equal(roci_port_state_str(ROCI_PORT_ACTIVE), "ACTIVE");
 }
 
-#define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define T(name) cmocka_unit_test_setup_teardown(name, rig_setup, rig_teardown)
 
 int main(void)
 {

@@ -1,34 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Completion queues that change their size while completions wait in them. */
-#include <errno.h>
 #include <sched.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
-#include <cmocka.h>
-#include "harness.h"
-
-static int setup(void **state)
-{
-	struct rig *r = calloc(1, sizeof(*r));
-
-	rig_make(r, 16); /* the CQ has lanes of 16 */
-	*state = r;
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	struct rig *r = *state;
-
-	rig_drop(r);
-	free(r);
-	return 0;
-}
+#include "fixture.h"
 
 static bool complete(struct rig *r, unsigned lane, uint64_t wr_id)
 {
@@ -333,7 +308,7 @@ static void poll_cq__waits_for_the_ring_that_is_due(void **state)
 	assert_int_equal(atomic_load(&busy.polled), 7);
 }
 
-#define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define T(name) cmocka_unit_test_setup_teardown(name, rig_setup_16, rig_teardown)
 
 /* --- while a QP is reset ------------------------------------------------------------------ */
 

@@ -1,46 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* CmpSwap and FetchAdd, at both ends. */
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
-#include <string.h>
-#include <cmocka.h>
+#include "fixture.h"
 #include "hole.h"
-#include "lone.h"
+#include "opcodes.h"
 #include "step.h"
 #include "timers.h"
-
-static struct lone l;
-
-/* Opcodes as on the wire (IBA Table 35). */
-#define SEND_ONLY   0x04
-#define WRITE_ONLY  0x0A
-#define WRITE_FIRST 0x06
-#define READ_REQ    0x0C
-#define RESP_ONLY   0x10
-#define ATOMIC_ACK  0x12
-#define CMP_SWAP    0x13
-#define FETCH_ADD   0x14
-
-static int setup(void **state)
-{
-	lone_init(&l);
-	l.attr.path_mtu = 256;
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	lone_fini(&l);
-	return 0;
-}
-
-static const struct core_counters *count(void)
-{
-	return &l.host->core.count;
-}
 
 static uint64_t word(uint64_t off)
 {
@@ -247,8 +213,8 @@ static void responder_rx__refuses_atomics(void **state)
 		assert_int_equal(app_event_count(&l.app, r->event), 1);
 		for (unsigned b = 0; b < 64; b++)
 			assert_int_equal(l.mr->mem[b], 0x11);
-		teardown(state);
-		setup(state);
+		lone_teardown(state);
+		lone_setup_256(state);
 	}
 }
 
@@ -497,8 +463,8 @@ static void completer_rx__bad_atomic_answers(void **state)
 		lone_rx(&l, &rows[i]);
 		assert_string_equal(lone_cqes(&l), "S1:BAD_RESP");
 		assert_int_equal(l.qp->qp->state, ABI_QPS_ERR);
-		teardown(state);
-		setup(state);
+		lone_teardown(state);
+		lone_setup_256(state);
 	}
 	lone_start(&l); /* nor does an ATOMIC_ACK answer a READ */
 	lone_post(&l, ABI_WR_RDMA_READ, 1, 8, 0);
@@ -556,12 +522,12 @@ static void requester_fetch__bad_atomics(void **state)
 		app_post_send(l.qp, &s);
 		assert_string_equal(lone_tx(&l), "");
 		assert_string_equal(lone_cqes(&l), rows[i].want);
-		teardown(state);
-		setup(state);
+		lone_teardown(state);
+		lone_setup_256(state);
 	}
 }
 
-#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+#define TEST(f) cmocka_unit_test_setup_teardown(f, lone_setup_256, lone_teardown)
 
 int main(void)
 {

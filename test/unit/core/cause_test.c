@@ -1,58 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Why a QP failed and packets were dropped, as it is noted: one note a QP, a few a reason. */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
-#include <string.h>
-#include <cmocka.h>
-#include "lone.h"
+#include "fixture.h"
+#include "opcodes.h"
 #include "pair.h"
-
-static struct lone l;
-
-enum {
-	SEND_FIRST = 0x00,
-	SEND_MIDDLE = 0x01,
-	SEND_ONLY = 0x04,
-	WRITE_FIRST = 0x06,
-	WRITE_MIDDLE = 0x07,
-	WRITE_ONLY = 0x0A,
-	READ_REQ = 0x0C,
-	FETCH_ADD = 0x14,
-	READ_RESP_MIDDLE = 0x0E,
-	READ_RESP_ONLY = 0x10,
-	RESERVED = 0x15,
-};
-
-static int setup(void **state)
-{
-	lone_init(&l);
-	l.attr.path_mtu = 256;
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	lone_fini(&l);
-	return 0;
-}
 
 static const struct cause_note *note(void)
 {
 	return &l.qp->qp->why.error;
-}
-
-static void rx(uint8_t opcode, uint32_t psn, uint64_t off, uint32_t dma_len, uint32_t len)
-{
-	lone_rx(&l, &(struct shot){.opcode = opcode,
-			    .psn = psn,
-			    .ackreq = true,
-			    .va = app_va(l.mr, off),
-			    .rkey = l.mr->mr.key,
-			    .dma_len = dma_len,
-			    .len = len});
 }
 
 /* --- the table -------------------------------------------------------------------------- */
@@ -87,73 +43,73 @@ static void make_no_reads(void)
 
 static void tell_sequence(void)
 {
-	rx(SEND_MIDDLE, 0x100, 0, 0, 256);
+	lone_request(&l, SEND_MIDDLE, 0x100, 0, 0, 256);
 }
 
 static void tell_unsupported(void)
 {
-	rx(RESERVED, 0x100, 0, 0, 0);
+	lone_request(&l, RESERVED, 0x100, 0, 0, 0);
 }
 
 static void tell_write(void)
 {
-	rx(WRITE_ONLY, 0x100, 0, 16, 16);
+	lone_request(&l, WRITE_ONLY, 0x100, 0, 16, 16);
 }
 
 static void tell_read(void)
 {
-	rx(READ_REQ, 0x100, 0, 16, 0);
+	lone_request(&l, READ_REQ, 0x100, 0, 16, 0);
 }
 
 static void tell_packet_length(void)
 {
-	rx(WRITE_FIRST, 0x100, 0, 2048, 1024);
+	lone_request(&l, WRITE_FIRST, 0x100, 0, 2048, 1024);
 }
 
 static void tell_message_length(void)
 {
-	rx(WRITE_FIRST, 0x100, 0, (1u << 31) + 1, 256);
+	lone_request(&l, WRITE_FIRST, 0x100, 0, (1u << 31) + 1, 256);
 }
 
 static void tell_write_length(void)
 {
-	rx(WRITE_ONLY, 0x100, 0, 17, 16);
+	lone_request(&l, WRITE_ONLY, 0x100, 0, 17, 16);
 }
 
 static void tell_rkey(void)
 {
-	rx(WRITE_ONLY, 0x100, LONE_MEM - 8, 16, 16);
+	lone_request(&l, WRITE_ONLY, 0x100, LONE_MEM - 8, 16, 16);
 }
 
 static void tell_rkey_gone(void)
 {
-	rx(WRITE_FIRST, 0x100, 0, 600, 256);
+	lone_request(&l, WRITE_FIRST, 0x100, 0, 600, 256);
 	app_mr_dereg(&l.app, l.mr);
-	rx(WRITE_MIDDLE, 0x101, 0, 0, 256);
+	lone_request(&l, WRITE_MIDDLE, 0x101, 0, 0, 256);
 	app_mr_again(&l.app, l.mr);
 }
 
 static void tell_recv_length(void)
 {
 	lone_recv(&l, 7, 0, 300);
-	rx(SEND_FIRST, 0x100, 0, 0, 256);
-	rx(SEND_MIDDLE, 0x101, 0, 0, 256);
+	lone_request(&l, SEND_FIRST, 0x100, 0, 0, 256);
+	lone_request(&l, SEND_MIDDLE, 0x101, 0, 0, 256);
 }
 
 static void tell_recv_key(void)
 {
 	lone_recv(&l, 7, LONE_MEM, 300);
-	rx(SEND_ONLY, 0x100, 0, 0, 16);
+	lone_request(&l, SEND_ONLY, 0x100, 0, 0, 16);
 }
 
 static void tell_atomic(void)
 {
-	rx(FETCH_ADD, 0x100, 0, 0, 0);
+	lone_request(&l, FETCH_ADD, 0x100, 0, 0, 0);
 }
 
 static void tell_odd_atomic(void)
 {
-	rx(FETCH_ADD, 0x100, 4, 0, 0);
+	lone_request(&l, FETCH_ADD, 0x100, 4, 0, 0);
 }
 
 static void cause_request__each(void **state)
@@ -183,7 +139,7 @@ static void cause_request__each(void **state)
 	for (unsigned i = 0; i < ARRAY_SIZE(row); i++) {
 		if (i) {
 			lone_fini(&l);
-			setup(NULL);
+			lone_setup_256(NULL);
 		}
 		if (row[i].make)
 			row[i].make();
@@ -327,7 +283,7 @@ static void cause_wqe__refused(void **state)
 	for (unsigned i = 0; i < ARRAY_SIZE(row); i++) {
 		if (i) {
 			lone_fini(&l);
-			setup(NULL);
+			lone_setup_256(NULL);
 		}
 		lone_start(&l);
 		lone_post(&l, ABI_WR_RDMA_WRITE, 9, 600, 0);
@@ -435,12 +391,12 @@ static void cause_response__each(void **state)
 	for (int length = 0; length < 2; length++) {
 		if (length) {
 			lone_fini(&l);
-			setup(NULL);
+			lone_setup_256(NULL);
 		}
 		lone_start(&l);
 		lone_post(&l, ABI_WR_RDMA_READ, 3, 100, 0);
 		lone_tx(&l);
-		lone_rx(&l, &(struct shot){.opcode = length ? READ_RESP_ONLY : READ_RESP_MIDDLE,
+		lone_rx(&l, &(struct shot){.opcode = length ? RESP_ONLY : RESP_MIDDLE,
 				    .psn = 0x200,
 				    .syndrome = 0x1F,
 				    .len = length ? 64 : 256});
@@ -538,16 +494,16 @@ static void duplicate_request__before_the_first(void **state)
 	struct drop_note n;
 
 	lone_start(&l);
-	rx(SEND_ONLY, 0xF0, 0, 0, 4);
+	lone_request(&l, SEND_ONLY, 0xF0, 0, 0, 4);
 	assert_int_equal(l.verdict, DROP_PSN_BEHIND);
 	assert_string_equal(lone_tx(&l), "ACK@ff1f/0");
 	assert_true(drop_note_read(&n, dropped(DROP_PSN_BEHIND)));
 	assert_int_equal(n.psn, 0xF0);
 	assert_int_equal(n.epsn, 0x100);
-	rx(READ_REQ, 0xF1, 0, 4, 0);
+	lone_request(&l, READ_REQ, 0xF1, 0, 4, 0);
 	assert_int_equal(l.verdict, DROP_PSN_BEHIND);
-	rx(WRITE_ONLY, 0x100, 0, 4, 4);
-	rx(WRITE_ONLY, 0x100, 0, 4, 4);
+	lone_request(&l, WRITE_ONLY, 0x100, 0, 4, 4);
+	lone_request(&l, WRITE_ONLY, 0x100, 0, 4, 4);
 	assert_int_equal(l.verdict, DROP_NONE);
 	assert_int_equal(l.host->core.count.drop[DROP_PSN_BEHIND], 2);
 	assert_int_equal(l.qp->qp->why.sq_psn, 0x200);
@@ -560,15 +516,15 @@ static void cause_ahead__where_the_peer_begins(void **state)
 
 	lone_start(&l);
 	y = &l.qp->qp->why;
-	rx(WRITE_ONLY, 0x108, 0, 4, 4);
+	lone_request(&l, WRITE_ONLY, 0x108, 0, 4, 4);
 	for (unsigned i = 0; i < 3; i++) {
-		rx(WRITE_ONLY, 0x107, 0, 4, 4);
-		rx(WRITE_ONLY, 0x108, 0, 4, 4);
+		lone_request(&l, WRITE_ONLY, 0x107, 0, 4, 4);
+		lone_request(&l, WRITE_ONLY, 0x108, 0, 4, 4);
 	}
 	assert_int_equal(y->ahead_psn, 0x107);
 	assert_int_equal(y->ahead_times, 3);
-	rx(WRITE_ONLY, 0x100, 0, 4, 4);
-	rx(WRITE_ONLY, 0x107, 0, 4, 4);
+	lone_request(&l, WRITE_ONLY, 0x100, 0, 4, 4);
+	lone_request(&l, WRITE_ONLY, 0x107, 0, 4, 4);
 	assert_int_equal(y->ahead_times, 3);
 }
 
@@ -579,14 +535,14 @@ static void cause_not_ready__since_the_last_good_one(void **state)
 	lone_start(&l);
 	y = &l.qp->qp->why;
 	for (unsigned i = 0; i < 3; i++)
-		rx(SEND_ONLY, 0x100, 0, 0, 4);
+		lone_request(&l, SEND_ONLY, 0x100, 0, 0, 4);
 	assert_int_equal(y->rnr_times, 3);
 	assert_int_equal(y->rnr_psn, 0x100);
 	assert_int_equal(y->rnr_opcode, SEND_ONLY);
 	assert_int_equal(y->rnr_time, l.now);
 	lone_recv(&l, 7, 0, 4);
-	rx(SEND_ONLY, 0x100, 0, 0, 4);
-	rx(SEND_ONLY, 0x101, 0, 0, 4);
+	lone_request(&l, SEND_ONLY, 0x100, 0, 0, 4);
+	lone_request(&l, SEND_ONLY, 0x101, 0, 0, 4);
 	assert_int_equal(y->rnr_times, 1);
 }
 
@@ -606,7 +562,7 @@ static void cause_old_ack__until_one_is_good(void **state)
 	assert_int_equal(l.qp->qp->why.old_acks, 3);
 }
 
-#define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+#define T(f) cmocka_unit_test_setup_teardown(f, lone_setup_256, lone_teardown)
 
 int main(void)
 {

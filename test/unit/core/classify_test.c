@@ -1,27 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Whose is a packet, and may it touch state: VAL-*, ICRC-11, ICRC-12. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdlib.h>
-#include <string.h>
-#include <cmocka.h>
+#include "fixture.h"
 #include "headers.h"
-#include "lone.h"
 
-static struct lone l;
 static struct sim_host peer;
 
 static int setup(void **state)
 {
-	lone_init(&l);
+	lone_setup(state);
 	host_init(&peer, 2, icrc_best(), 0);
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	lone_fini(&l);
 	return 0;
 }
 
@@ -717,7 +705,7 @@ static void core_rx__takes_any_number(void **state)
 	assert_int_equal(l.host->core.count.drop[DROP_DGID], ARRAY_SIZE(pkts));
 }
 
-#define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define T(name) cmocka_unit_test_setup_teardown(name, setup, lone_teardown)
 
 int main(void)
 {

@@ -1,47 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* READ responses. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
-#include <string.h>
-#include <cmocka.h>
+#include "fixture.h"
 #include "hole.h"
-#include "lone.h"
+#include "opcodes.h"
 #include "timers.h"
 
-static struct lone l;
-
-static int setup(void **state)
-{
-	lone_init(&l);
-	l.attr.path_mtu = 256;
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	lone_fini(&l);
-	return 0;
-}
-
-static const struct core_counters *count(void)
-{
-	return &l.host->core.count;
-}
-
-static void resp(uint8_t opcode, uint32_t psn, uint32_t len)
-{
-	lone_rx(&l, &(struct shot){
-			    .opcode = opcode, .psn = psn, .syndrome = 0x1F, .msn = 1, .len = len});
-}
-
-#define FIRST  0x0D
-#define MIDDLE 0x0E
-#define LAST   0x0F
-#define ONLY   0x10
-
-/* proves REQ-40, REQ-45: FIRST MIDDLE LAST into sixteen SGEs, empty ones among them. */
+/* proves REQ-40, REQ-45: FIRST MIDDLE LAST into sixteen SGEs, empty ones among them.
+ */
 static void completer_rx__scatters_read_responses(void **state)
 {
 	struct app_send s = {.opcode = ABI_WR_RDMA_READ,
@@ -61,10 +27,10 @@ static void completer_rx__scatters_read_responses(void **state)
 	app_post_send(l.qp, &s);
 	lone_tx(&l);
 	memset(l.mr->mem, 0xEE, LONE_MEM);
-	resp(FIRST, 0x200, 256);
-	resp(MIDDLE, 0x201, 256);
+	lone_response(&l, RESP_FIRST, 0x200, 256);
+	lone_response(&l, RESP_MIDDLE, 0x201, 256);
 	assert_string_equal(lone_cqes(&l), "");
-	resp(LAST, 0x202, len - 512);
+	lone_response(&l, RESP_LAST, 0x202, len - 512);
 	assert_string_equal(lone_cqes(&l), "S1:OK");
 	assert_int_equal(l.last.byte_len, len); /* CQ-09 */
 	for (unsigned i = 0; i < SGE_MAX; i++) {
@@ -77,7 +43,8 @@ static void completer_rx__scatters_read_responses(void **state)
 	}
 }
 
-/* proves REQ-38, REQ-39, REQ-41, REQ-48: a gap; the rest is asked for again, and may come as FIRST.
+/* proves REQ-38, REQ-39, REQ-41, REQ-48: a gap; the rest is asked for again, and may come as
+ * RESP_FIRST.
  */
 static void completer_rx__asks_for_the_missing_byte(void **state)
 {
@@ -86,56 +53,56 @@ static void completer_rx__asks_for_the_missing_byte(void **state)
 	lone_post(&l, ABI_WR_SEND, 2, 4, 0);
 	assert_string_equal(lone_tx(&l), "READ_REQ@200!(0,1000) SEND_ONLY@204+4!");
 	memset(l.mr->mem, 0xEE, 1000);
-	resp(FIRST, 0x200, 256);
+	lone_response(&l, RESP_FIRST, 0x200, 256);
 	assert_string_equal(lone_tx(&l), "");
-	resp(MIDDLE, 0x202, 256);
+	lone_response(&l, RESP_MIDDLE, 0x202, 256);
 	assert_int_equal(l.verdict, DROP_READ_RESP_UNEXPECTED);
 	for (unsigned i = 256; i < 1000; i++)
 		assert_int_equal(l.mr->mem[i], 0xEE);
 	assert_string_equal(lone_tx(&l), "READ_REQ@201!(100,744) SEND_ONLY@204+4!");
-	resp(LAST, 0x203, 232); /* of the first stream: it tells nothing new */
+	lone_response(&l, RESP_LAST, 0x203, 232); /* of the first stream: it tells nothing new */
 	assert_string_equal(lone_tx(&l), "");
 	assert_int_equal(count()->implied_nak_seq_err, 1);
-	resp(FIRST, 0x201, 256);
-	resp(MIDDLE, 0x202, 256);
-	resp(LAST, 0x203, 232);
+	lone_response(&l, RESP_FIRST, 0x201, 256);
+	lone_response(&l, RESP_MIDDLE, 0x202, 256);
+	lone_response(&l, RESP_LAST, 0x203, 232);
 	assert_string_equal(lone_cqes(&l), "S1:OK");
 	lone_ack(&l, 0x204, 2);
 	assert_string_equal(lone_cqes(&l), "S2:OK");
 }
 
-/* proves REQ-41: one byte is left, so the answer to the second request is an ONLY. */
+/* proves REQ-41: one byte is left, so the answer to the second request is an RESP_ONLY. */
 static void completer_rx__takes_only_after_a_partial_retry(void **state)
 {
 	lone_start(&l);
 	lone_post(&l, ABI_WR_RDMA_READ, 1, 257, 0);
 	lone_tx(&l);
-	resp(FIRST, 0x200, 256);
+	lone_response(&l, RESP_FIRST, 0x200, 256);
 	lone_wait(&l, 2 * timers_ack_timeout(14));
 	assert_string_equal(lone_tx(&l), "READ_REQ@201!(100,1)");
-	resp(ONLY, 0x201, 1);
+	lone_response(&l, RESP_ONLY, 0x201, 1);
 	assert_string_equal(lone_cqes(&l), "S1:OK");
 }
 
-/* RSP-43 broken by the peer: soft-RoCE goes on with MIDDLE where a tail is asked for again. */
+/* RSP-43 broken by the peer: soft-RoCE goes on with RESP_MIDDLE where a tail is asked for again. */
 static void completer_rx__takes_middle_after_a_partial_retry(void **state)
 {
 	lone_start(&l);
 	lone_post(&l, ABI_WR_RDMA_READ, 1, 1000, 0);
 	lone_tx(&l);
-	resp(FIRST, 0x200, 256);
+	lone_response(&l, RESP_FIRST, 0x200, 256);
 	lone_wait(&l, 2 * timers_ack_timeout(14));
 	assert_string_equal(lone_tx(&l), "READ_REQ@201!(100,744)");
-	resp(MIDDLE, 0x201, 256);
-	resp(MIDDLE, 0x202, 256);
+	lone_response(&l, RESP_MIDDLE, 0x201, 256);
+	lone_response(&l, RESP_MIDDLE, 0x202, 256);
 	lone_wait(&l, 2 * timers_ack_timeout(14));
 	assert_string_equal(lone_tx(&l), "READ_REQ@203!(300,232)");
-	resp(LAST, 0x203, 232);
+	lone_response(&l, RESP_LAST, 0x203, 232);
 	assert_string_equal(lone_cqes(&l), "S1:OK");
 }
 
 /* proves REQ-41: a READ of two requests (BTH-16), both out again after a loss: the responses to
- * each may restart with FIRST. */
+ * each may restart with RESP_FIRST. */
 static void completer_rx__takes_first_after_a_partial_retry_of_two_requests(void **state)
 {
 	struct app_mr *big;
@@ -152,12 +119,12 @@ static void completer_rx__takes_first_after_a_partial_retry_of_two_requests(void
 	s.sge[0] = app_sge(big, 0, MSG_LEN_MAX);
 	app_post_send(l.qp, &s);
 	assert_string_equal(lone_tx(&l), "READ_REQ@200!(0,1073741824)");
-	resp(FIRST, 0x200, 256);
+	lone_response(&l, RESP_FIRST, 0x200, 256);
 	assert_string_equal(lone_tx(&l), "READ_REQ@400200!(40000000,1073741824)");
 	lone_wait(&l, 2 * timers_ack_timeout(14));
 	assert_string_equal(
 		lone_tx(&l), "READ_REQ@201!(100,1073741568) READ_REQ@400200!(40000000,1073741824)");
-	resp(FIRST, 0x201, 256);
+	lone_response(&l, RESP_FIRST, 0x201, 256);
 	assert_string_equal(lone_cqes(&l), "");
 	assert_int_equal(l.qp->qp->comp.una, 0x202);
 }
@@ -175,7 +142,7 @@ static void completer_rx__ack_behind_a_read_is_an_implied_nak(void **state)
 	assert_string_equal(lone_tx(&l), "READ_REQ@201!(0,4) SEND_ONLY@202+4!");
 	lone_ack(&l, 0x201, 3); /* of the READ itself: no better */
 	assert_string_equal(lone_cqes(&l), "");
-	resp(ONLY, 0x201, 4);
+	lone_response(&l, RESP_ONLY, 0x201, 4);
 	lone_ack(&l, 0x202, 3);
 	assert_string_equal(lone_cqes(&l), "S2:OK S3:OK");
 	assert_int_equal(count()->implied_nak_seq_err, 1);
@@ -189,16 +156,16 @@ static void completer_rx__next_reads_response_is_an_implied_nak(void **state)
 	lone_post(&l, ABI_WR_RDMA_READ, 1, 300, 0);
 	lone_post(&l, ABI_WR_RDMA_READ, 2, 4, 0);
 	lone_tx(&l);
-	resp(ONLY, 0x202, 4);
+	lone_response(&l, RESP_ONLY, 0x202, 4);
 	assert_int_equal(l.verdict, DROP_READ_RESP_UNEXPECTED);
 	assert_string_equal(lone_cqes(&l), "");
 	assert_string_equal(lone_tx(&l), "READ_REQ@200!(0,300) READ_REQ@202!(0,4)");
 	assert_int_equal(count()->implied_nak_seq_err, 1);
-	resp(FIRST, 0x200, 256);
-	resp(ONLY, 0x202, 4); /* and once more, in the middle of the first */
+	lone_response(&l, RESP_FIRST, 0x200, 256);
+	lone_response(&l, RESP_ONLY, 0x202, 4); /* and once more, in the middle of the first */
 	assert_string_equal(lone_tx(&l), "READ_REQ@201!(100,44) READ_REQ@202!(0,4)");
-	resp(ONLY, 0x201, 44);
-	resp(ONLY, 0x202, 4);
+	lone_response(&l, RESP_ONLY, 0x201, 44);
+	lone_response(&l, RESP_ONLY, 0x202, 4);
 	assert_string_equal(lone_cqes(&l), "S1:OK S2:OK");
 }
 
@@ -248,8 +215,8 @@ static void completer_rx__fatal_nak_applies_when_only_its_request_is_left(void *
 	lone_post(&l, ABI_WR_SEND, 4, 4, 0);
 	lone_tx(&l);
 	lone_nak(&l, 0x62, 0x204, 2); /* the second packet of the WRITE */
-	resp(FIRST, 0x200, 256);
-	resp(LAST, 0x201, 44);
+	lone_response(&l, RESP_FIRST, 0x200, 256);
+	lone_response(&l, RESP_LAST, 0x201, 44);
 	assert_string_equal(lone_cqes(&l), "S1:OK");
 	for (unsigned i = 0; i < 2; i++) {
 		assert_string_equal(lone_tx_max(&l, 1), "SEND_ONLY@202+4!"); /* REQ-38 */
@@ -272,7 +239,7 @@ static void completer_rx__fatal_nak_is_void_after_an_ack(void **state)
 	lone_post(&l, ABI_WR_RDMA_WRITE, 3, 600, 0);
 	lone_tx(&l);
 	lone_nak(&l, 0x62, 0x201, 1);
-	resp(ONLY, 0x200, 4);
+	lone_response(&l, RESP_ONLY, 0x200, 4);
 	lone_tx(&l);
 	lone_ack(&l, 0x201, 2);
 	assert_string_equal(lone_cqes(&l), "S1:OK S2:OK");
@@ -293,9 +260,9 @@ static void completer_rx__read_response_acknowledges_what_is_before(void **state
 	lone_post(&l, ABI_WR_RDMA_READ, 3, 4, 0);
 	lone_post(&l, ABI_WR_RDMA_READ, 4, 4, 0);
 	lone_tx(&l);
-	resp(ONLY, 0x203, 4);
+	lone_response(&l, RESP_ONLY, 0x203, 4);
 	assert_string_equal(lone_cqes(&l), "S1:OK S2:OK S3:OK");
-	resp(ONLY, 0x203, 4); /* again */
+	lone_response(&l, RESP_ONLY, 0x203, 4); /* again */
 	assert_int_equal(l.verdict, DROP_READ_RESP_UNEXPECTED);
 	assert_string_equal(lone_cqes(&l), "");
 }
@@ -306,7 +273,7 @@ static void completer_rx__nak_inside_a_read_fails_it(void **state)
 	lone_start(&l);
 	lone_post(&l, ABI_WR_RDMA_READ, 1, 600, 0);
 	lone_tx(&l);
-	resp(FIRST, 0x200, 256);
+	lone_response(&l, RESP_FIRST, 0x200, 256);
 	lone_nak(&l, 0x62, 0x201, 1);
 	assert_string_equal(lone_cqes(&l), "S1:REM_ACCESS");
 }
@@ -323,33 +290,33 @@ static void completer_rx__refuses_wrong_responses(void **state)
 		uint32_t len;
 		const char *cqe;
 	} row[] = {
-		{600, 0, MIDDLE, 0x1F, 256, "S1:BAD_RESP"},
-		{600, 0, LAST, 0x1F, 88, "S1:BAD_RESP"},
-		{600, 0, ONLY, 0x1F, 88, "S1:BAD_RESP"},
-		{600, 0, FIRST, 0x3F, 256, "S1:BAD_RESP"},
-		{600, 0, FIRST, 0x60, 256, "S1:BAD_RESP"},
-		{600, 0, FIRST, 0x1F, 252, "S1:LOC_LEN"},
-		{600, 1, FIRST, 0x1F, 256, "S1:BAD_RESP"},
-		{600, 1, LAST, 0x1F, 88, "S1:BAD_RESP"},
-		{600, 1, MIDDLE, 0x00, 255, "S1:LOC_LEN"},
-		{600, 2, MIDDLE, 0x1F, 88, "S1:BAD_RESP"},
-		{600, 2, ONLY, 0x1F, 88, "S1:BAD_RESP"},
-		{600, 2, LAST, 0x1F, 87, "S1:LOC_LEN"},
-		{600, 2, LAST, 0x1F, 89, "S1:LOC_LEN"},
-		{600, 2, LAST, 0x1F, 0, "S1:LOC_LEN"},
-		{600, 0, FIRST, 0x1F, 257, "S1:LOC_LEN"},
-		{600, 1, MIDDLE, 0x1F, 260, "S1:LOC_LEN"},
-		{512, 1, LAST, 0x1F, 255, "S1:LOC_LEN"},
-		{512, 1, LAST, 0x1F, 257, "S1:LOC_LEN"},
-		{100, 0, ONLY, 0x1F, 99, "S1:LOC_LEN"},
-		{100, 0, ONLY, 0x1F, 101, "S1:LOC_LEN"},
-		{256, 0, ONLY, 0x1F, 257, "S1:LOC_LEN"},
-		{600, 2, LAST, 0x3F, 88, "S1:BAD_RESP"},
-		{600, 2, LAST, 0x62, 88, "S1:BAD_RESP"},
-		{600, 2, LAST, 0x40, 88, "S1:BAD_RESP"}, /* a reserved type */
-		{100, 0, ONLY, 0x20, 100, "S1:BAD_RESP"},
-		{100, 0, ONLY, 0x60, 100, "S1:BAD_RESP"},
-		{100, 0, ONLY, 0x5F, 100, "S1:BAD_RESP"},
+		{600, 0, RESP_MIDDLE, 0x1F, 256, "S1:BAD_RESP"},
+		{600, 0, RESP_LAST, 0x1F, 88, "S1:BAD_RESP"},
+		{600, 0, RESP_ONLY, 0x1F, 88, "S1:BAD_RESP"},
+		{600, 0, RESP_FIRST, 0x3F, 256, "S1:BAD_RESP"},
+		{600, 0, RESP_FIRST, 0x60, 256, "S1:BAD_RESP"},
+		{600, 0, RESP_FIRST, 0x1F, 252, "S1:LOC_LEN"},
+		{600, 1, RESP_FIRST, 0x1F, 256, "S1:BAD_RESP"},
+		{600, 1, RESP_LAST, 0x1F, 88, "S1:BAD_RESP"},
+		{600, 1, RESP_MIDDLE, 0x00, 255, "S1:LOC_LEN"},
+		{600, 2, RESP_MIDDLE, 0x1F, 88, "S1:BAD_RESP"},
+		{600, 2, RESP_ONLY, 0x1F, 88, "S1:BAD_RESP"},
+		{600, 2, RESP_LAST, 0x1F, 87, "S1:LOC_LEN"},
+		{600, 2, RESP_LAST, 0x1F, 89, "S1:LOC_LEN"},
+		{600, 2, RESP_LAST, 0x1F, 0, "S1:LOC_LEN"},
+		{600, 0, RESP_FIRST, 0x1F, 257, "S1:LOC_LEN"},
+		{600, 1, RESP_MIDDLE, 0x1F, 260, "S1:LOC_LEN"},
+		{512, 1, RESP_LAST, 0x1F, 255, "S1:LOC_LEN"},
+		{512, 1, RESP_LAST, 0x1F, 257, "S1:LOC_LEN"},
+		{100, 0, RESP_ONLY, 0x1F, 99, "S1:LOC_LEN"},
+		{100, 0, RESP_ONLY, 0x1F, 101, "S1:LOC_LEN"},
+		{256, 0, RESP_ONLY, 0x1F, 257, "S1:LOC_LEN"},
+		{600, 2, RESP_LAST, 0x3F, 88, "S1:BAD_RESP"},
+		{600, 2, RESP_LAST, 0x62, 88, "S1:BAD_RESP"},
+		{600, 2, RESP_LAST, 0x40, 88, "S1:BAD_RESP"}, /* a reserved type */
+		{100, 0, RESP_ONLY, 0x20, 100, "S1:BAD_RESP"},
+		{100, 0, RESP_ONLY, 0x60, 100, "S1:BAD_RESP"},
+		{100, 0, RESP_ONLY, 0x5F, 100, "S1:BAD_RESP"},
 	};
 
 	for (unsigned i = 0; i < ARRAY_SIZE(row); i++) {
@@ -360,7 +327,7 @@ static void completer_rx__refuses_wrong_responses(void **state)
 		lone_post(&l, ABI_WR_RDMA_READ, 1, row[i].read, 0);
 		lone_tx(&l);
 		for (uint8_t b = 0; b < row[i].before; b++)
-			resp(b ? MIDDLE : FIRST, 0x200u + b, 256);
+			lone_response(&l, b ? RESP_MIDDLE : RESP_FIRST, 0x200u + b, 256);
 		lone_rx(&l, &(struct shot){.opcode = row[i].opcode,
 				    .psn = 0x200u + row[i].before,
 				    .syndrome = row[i].syndrome,
@@ -388,9 +355,9 @@ static void completer_rx__takes_responses_of_every_size(void **state)
 		lone_post(&l, ABI_WR_RDMA_READ, 1, left, 0);
 		lone_tx(&l);
 		for (; left > 256; left -= 256, psn++)
-			resp(psn == 0x200 ? FIRST : MIDDLE, psn, 256);
+			lone_response(&l, psn == 0x200 ? RESP_FIRST : RESP_MIDDLE, psn, 256);
 		assert_string_equal(lone_cqes(&l), "");
-		lone_rx(&l, &(struct shot){.opcode = psn == 0x200 ? ONLY : LAST,
+		lone_rx(&l, &(struct shot){.opcode = psn == 0x200 ? RESP_ONLY : RESP_LAST,
 				    .psn = psn,
 				    .syndrome = (uint8_t)(0x80 | i),
 				    .msn = 1,
@@ -408,8 +375,8 @@ static void completer_rx__vendor_err_is_a_syndrome_or_0(void **state)
 	lone_start(&l);
 	lone_post(&l, ABI_WR_RDMA_READ, 1, 600, 0);
 	lone_tx(&l);
-	resp(FIRST, 0x200, 256);
-	resp(MIDDLE, 0x201, 255);
+	lone_response(&l, RESP_FIRST, 0x200, 256);
+	lone_response(&l, RESP_MIDDLE, 0x201, 255);
 	assert_string_equal(lone_cqes(&l), "S1:LOC_LEN");
 	assert_int_equal(l.last.vendor_err, 0);
 }
@@ -420,10 +387,10 @@ static void completer_rx__read_fails_when_the_region_goes(void **state)
 	lone_start(&l);
 	lone_post(&l, ABI_WR_RDMA_READ, 1, 600, 0);
 	lone_tx(&l);
-	resp(FIRST, 0x200, 256);
+	lone_response(&l, RESP_FIRST, 0x200, 256);
 	app_mr_dereg(&l.app, l.mr);
 	memset(l.mr->mem, 0xEE, LONE_MEM);
-	resp(MIDDLE, 0x201, 256);
+	lone_response(&l, RESP_MIDDLE, 0x201, 256);
 	assert_string_equal(lone_cqes(&l), "S1:LOC_PROT");
 	for (unsigned i = 0; i < 1024; i++)
 		assert_int_equal(l.mr->mem[i], 0xEE);
@@ -435,10 +402,10 @@ static void completer_rx__read_fails_when_the_right_goes(void **state)
 	lone_start(&l);
 	lone_post(&l, ABI_WR_RDMA_READ, 1, 600, 0);
 	lone_tx(&l);
-	resp(FIRST, 0x200, 256);
+	lone_response(&l, RESP_FIRST, 0x200, 256);
 	l.mr->mr.access &= ~(uint32_t)ABI_ACCESS_LOCAL_WRITE;
 	memset(l.mr->mem, 0xEE, LONE_MEM);
-	resp(MIDDLE, 0x201, 256);
+	lone_response(&l, RESP_MIDDLE, 0x201, 256);
 	assert_string_equal(lone_cqes(&l), "S1:LOC_PROT");
 	assert_int_equal(l.qp->qp->state, ABI_QPS_ERR);
 	assert_int_equal(l.mr->mem[256], 0xEE);
@@ -459,7 +426,7 @@ static void completer_rx__read_into_faulting_memory(void **state)
 	s.sge[0] = (struct abi_sge){mr->iova + HOLE_PAGE, 8, mr->key};
 	app_post_send(l.qp, &s);
 	lone_tx(&l);
-	resp(ONLY, 0x200, 8);
+	lone_response(&l, RESP_ONLY, 0x200, 8);
 	assert_string_equal(lone_cqes(&l), "S1:LOC_PROT");
 	assert_int_equal(count()->access_faults, 1);
 	hole_close(l.host);
@@ -472,18 +439,18 @@ static void completer_rx__drops_what_nobody_asked_for(void **state)
 	lone_post(&l, ABI_WR_SEND, 1, 4, 0);
 	lone_post(&l, ABI_WR_SEND, 2, 4, 0);
 	lone_tx(&l);
-	resp(ONLY, 0x202, 4); /* of what was never sent */
+	lone_response(&l, RESP_ONLY, 0x202, 4); /* of what was never sent */
 	assert_int_equal(l.verdict, DROP_GHOST_ACK);
-	resp(ONLY, 0x201, 4); /* a response to a SEND */
+	lone_response(&l, RESP_ONLY, 0x201, 4); /* a response to a SEND */
 	assert_int_equal(l.verdict, DROP_READ_RESP_UNEXPECTED);
 	assert_string_equal(lone_cqes(&l), "");
 	lone_ack(&l, 0x201, 2);
 	lone_post(&l, ABI_WR_RDMA_READ, 3, 4, 0);
 	lone_post(&l, ABI_WR_RDMA_READ, 4, 4, 0);
 	lone_tx(&l);
-	resp(ONLY, 0x202, 4);
+	lone_response(&l, RESP_ONLY, 0x202, 4);
 	for (unsigned i = 0; i < 3; i++) { /* a duplicate tells of no loss */
-		resp(ONLY, 0x202, 4);
+		lone_response(&l, RESP_ONLY, 0x202, 4);
 		assert_int_equal(l.verdict, DROP_READ_RESP_UNEXPECTED);
 		assert_string_equal(lone_tx(&l), "");
 	}
@@ -492,7 +459,7 @@ static void completer_rx__drops_what_nobody_asked_for(void **state)
 	assert_int_equal(l.qp->qp->state, ABI_QPS_RTS);
 }
 
-#define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define T(name) cmocka_unit_test_setup_teardown(name, lone_setup_256, lone_teardown)
 
 int main(void)
 {

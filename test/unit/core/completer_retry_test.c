@@ -1,51 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Waiting and trying again: RNR NAKs, timeouts, the window. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
-#include <string.h>
-#include <cmocka.h>
-#include "lone.h"
+#include "fixture.h"
+#include "opcodes.h"
 #include "timers.h"
 
 #define MSEC 1000000ull
-
-static struct lone l;
-
-static int setup(void **state)
-{
-	lone_init(&l);
-	l.attr.path_mtu = 256;
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	lone_fini(&l);
-	return 0;
-}
-
-static const struct core_counters *count(void)
-{
-	return &l.host->core.count;
-}
-
-#define FIRST  0x0D
-#define MIDDLE 0x0E
-#define LAST   0x0F
-#define ONLY   0x10
-
-static void resp(uint8_t opcode, uint32_t psn, uint32_t len)
-{
-	lone_rx(&l, &(struct shot){
-			    .opcode = opcode, .psn = psn, .syndrome = 0x1F, .msn = 1, .len = len});
-}
-
-#define FIRST  0x0D
-#define MIDDLE 0x0E
-#define LAST   0x0F
-#define ONLY   0x10
 
 /* --- RNR ------------------------------------------------------------------------------ */
 
@@ -339,11 +299,11 @@ static void completer_timeout__read_responses_restart_and_reload(void **state)
 	assert_int_equal(l.qp->qp->comp.retry_left, 0);
 	for (uint32_t i = 0; i < 5; i++) {
 		lone_wait(&l, t - 5000);
-		resp(i ? MIDDLE : FIRST, 0x200 + i, 256);
+		lone_response(&l, i ? RESP_MIDDLE : RESP_FIRST, 0x200 + i, 256);
 		assert_int_equal(l.qp->qp->comp.retry_left, 1);
 	}
 	assert_int_equal(count()->local_ack_timeout_err, 1);
-	resp(LAST, 0x205, 256);
+	lone_response(&l, RESP_LAST, 0x205, 256);
 	lone_wait(&l, 100 * t);
 	assert_int_equal(count()->local_ack_timeout_err, 1);
 	assert_string_equal(lone_cqes(&l), "S1:OK");
@@ -458,7 +418,7 @@ static void completer_rx__no_gap_after_the_retry(void **state)
 	lose_a_response();
 	lone_ack(&l, 0x201, 2);
 	lone_wait(&l, timers_ack_timeout(GAP_TIMEOUT) - MSEC);
-	resp(ONLY, 0x200, 4);
+	lone_response(&l, RESP_ONLY, 0x200, 4);
 	lone_wait(&l, 3600ull * 1000 * MSEC);
 	assert_string_equal(lone_tx(&l), "");
 	assert_int_equal(count()->implied_nak_seq_err, 1);
@@ -481,7 +441,7 @@ static void completer_rx__no_gap_before_the_retry(void **state)
 	assert_string_equal(lone_tx(&l), "");
 }
 
-#define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define T(name) cmocka_unit_test_setup_teardown(name, lone_setup_256, lone_teardown)
 
 int main(void)
 {

@@ -1,34 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What comes back for requests: ACKs and NAKs. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
-#include <string.h>
-#include <cmocka.h>
-#include "lone.h"
+#include "fixture.h"
 #include "requester.h"
 #include "timers.h"
-
-static struct lone l;
-
-static int setup(void **state)
-{
-	lone_init(&l);
-	l.attr.path_mtu = 256;
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	lone_fini(&l);
-	return 0;
-}
-
-static const struct core_counters *count(void)
-{
-	return &l.host->core.count;
-}
 
 /* --- ACK ------------------------------------------------------------------------------ */
 
@@ -282,7 +257,7 @@ static void completer_rx__fatal_naks_fail_their_wqe(void **state)
 	}
 }
 
-#define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define T(name) cmocka_unit_test_setup_teardown(name, lone_setup_256, lone_teardown)
 
 int main(void)
 {

@@ -1,26 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What completions say, in which order they come, and what becomes of those without room. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <string.h>
-#include <cmocka.h>
-#include "lone.h"
-
-static struct lone l;
-
-static int setup(void **state)
-{
-	lone_init(&l);
-	l.attr.path_mtu = 256;
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	lone_fini(&l);
-	return 0;
-}
+#include "fixture.h"
 
 static struct abi_cqe poll_one(struct app_cq *cq)
 {
@@ -59,7 +39,7 @@ static void cqe__errors_name_their_request(void **state)
 	expect(&e, 0xAAAABBBBCCCCDDDD, ABI_WC_WR_FLUSH_ERR, 0);
 	assert_true(e.opcode & ABI_WC_RECV);
 	lone_fini(&l);
-	setup(NULL);
+	lone_setup_256(NULL);
 	lone_start(&l);
 	lone_recv(&l, 0x77, 0, 3);
 	lone_rx(&l, &(struct shot){.opcode = 0x04, .psn = RQ_PSN, .len = 4});
@@ -201,7 +181,7 @@ static void cqe__the_failure_precedes_what_is_flushed(void **state)
 		"S12:FLUSH S13:FLUSH S14:FLUSH S15:FLUSH S16:FLUSH S17:FLUSH S18:FLUSH S19:FLUSH "
 		"S20:FLUSH R1:FLUSH R2:FLUSH R3:FLUSH R4:FLUSH");
 	lone_fini(&l);
-	setup(NULL);
+	lone_setup_256(NULL);
 	lone_start(&l);
 	for (unsigned i = 1; i <= 3; i++)
 		lone_recv(&l, i, 0, 3);
@@ -209,7 +189,7 @@ static void cqe__the_failure_precedes_what_is_flushed(void **state)
 	lone_tx(&l);
 	assert_string_equal(lone_cqes(&l), "R1:LOC_LEN R2:FLUSH R3:FLUSH");
 	lone_fini(&l);
-	setup(NULL);
+	lone_setup_256(NULL);
 	lone_start(&l);
 	for (unsigned i = 1; i <= 3; i++)
 		lone_recv(&l, i, 0, 600);
@@ -319,7 +299,7 @@ static void cqe__no_room_for_a_failed_receive(void **state)
 	assert_int_equal(events_of(ABI_EVENT_QP_FATAL, l.qp->qp->handle), 1);
 }
 
-#define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define T(name) cmocka_unit_test_setup_teardown(name, lone_setup_256, lone_teardown)
 
 int main(void)
 {

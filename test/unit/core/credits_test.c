@@ -1,25 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* End-to-end credits: what a peer grants, and what is done without. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <string.h>
-#include <cmocka.h>
-#include "lone.h"
-
-static struct lone l;
-
-static int setup(void **state)
-{
-	lone_init(&l);
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	lone_fini(&l);
-	return 0;
-}
+#include "fixture.h"
 
 static void ack_credit(uint32_t psn, uint32_t msn, uint8_t code)
 {
@@ -403,7 +384,7 @@ static void requester_next__gets_every_mix_through(void **state)
 	}
 }
 
-#define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define T(name) cmocka_unit_test_setup_teardown(name, lone_setup, lone_teardown)
 
 int main(void)
 {

@@ -1,26 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Completion notices and async events. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdlib.h>
-#include <string.h>
-#include <cmocka.h>
+#include "fixture.h"
 #include "hole.h"
-#include "lone.h"
-
-static struct lone l;
 
 static int setup(void **state)
 {
-	lone_init(&l);
+	lone_setup(state);
 	lone_start(&l);
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	lone_fini(&l);
 	return 0;
 }
 
@@ -475,7 +462,7 @@ static void core_cmd__resize_cq_goes_on(void **state)
 	assert_string_equal(lone_cqes(&l), "R0:OK+4 R1:OK+4"); /* of the old ring */
 }
 
-#define T(name) cmocka_unit_test_setup_teardown(name, reset_psn, teardown)
+#define T(name) cmocka_unit_test_setup_teardown(name, reset_psn, lone_teardown)
 
 int main(void)
 {

@@ -1,20 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What each fault does to a packet that is sent or received, and to nothing else. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-#include <cmocka.h>
+#include "fixture.h"
 #include "inject.h"
-#include "lone.h"
 #include "pair.h"
 #include "seq24.h"
 #include "trace.h"
 
-static struct lone l;
 static struct inject *in;
 static char said[4096];
 
@@ -27,7 +21,7 @@ static int command(enum core_cmd_type type, struct inject *inject)
 
 static int setup(void **state)
 {
-	lone_init(&l);
+	lone_setup(state);
 	in = aligned_alloc(CACHE_LINE, (sizeof(*in) + CACHE_LINE - 1) & ~(size_t)(CACHE_LINE - 1));
 	assert_non_null(in);
 	memset(in, 0, sizeof(*in));

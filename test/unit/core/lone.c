@@ -236,6 +236,24 @@ uint16_t lone_rx(struct lone *l, const struct shot *s)
 	return l->verdict;
 }
 
+void lone_request(
+	struct lone *l, uint8_t opcode, uint32_t psn, uint64_t off, uint32_t dma_len, uint32_t len)
+{
+	lone_rx(l, &(struct shot){.opcode = opcode,
+			   .psn = psn,
+			   .ackreq = true,
+			   .va = app_va(l->mr, off),
+			   .rkey = l->mr->mr.key,
+			   .dma_len = dma_len,
+			   .len = len});
+}
+
+void lone_response(struct lone *l, uint8_t opcode, uint32_t psn, uint32_t len)
+{
+	lone_rx(l, &(struct shot){
+			   .opcode = opcode, .psn = psn, .syndrome = 0x1F, .msn = 1, .len = len});
+}
+
 void lone_ack(struct lone *l, uint32_t psn, uint32_t msn)
 {
 	lone_rx(l, &(struct shot){.opcode = 0x11, .psn = psn, .syndrome = 0x1F, .msn = msn});

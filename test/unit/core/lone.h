@@ -103,7 +103,11 @@ void lone_post(struct lone *l, uint8_t opcode, uint64_t wr_id, uint32_t len, uin
 /** Posts a receive of one SGE at offset @p off. */
 void lone_recv(struct lone *l, uint64_t wr_id, uint64_t off, uint32_t len);
 
-/* Shorthands for the peer's packets. */
+/* Shorthands for the peer's packets: a request that asks for an ACK, of l->mr; a READ response; an
+ * answer. */
+void lone_request(
+	struct lone *l, uint8_t opcode, uint32_t psn, uint64_t off, uint32_t dma_len, uint32_t len);
+void lone_response(struct lone *l, uint8_t opcode, uint32_t psn, uint32_t len);
 void lone_ack(struct lone *l, uint32_t psn, uint32_t msn);
 void lone_nak(struct lone *l, uint8_t syndrome, uint32_t psn, uint32_t msn);
 

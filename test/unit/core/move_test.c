@@ -1,18 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A QP between two cores that share the tables (decision 0040). */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-#include <cmocka.h>
-#include "lone.h"
+#include "fixture.h"
 
 #define OTHER 1u
 
-static struct lone l;
 static struct core other;
 static struct abi_cq_lane *lane; /* of the other worker and the send CQ */
 static struct abi_cq_lane *recv_lane;
@@ -42,12 +36,6 @@ static void start(void)
 	core_init(&other, &cfg, l.now);
 	lane = make_lane(l.send_cq);
 	recv_lane = make_lane(l.recv_cq);
-}
-
-static int setup(void **state)
-{
-	lone_init(&l);
-	return 0;
 }
 
 static int teardown(void **state)
@@ -288,7 +276,7 @@ static void observe_queue__counts_runs(void **state)
 	assert_int_equal(qp->queue_run, 0); /* observed anew */
 }
 
-#define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define T(name) cmocka_unit_test_setup_teardown(name, lone_setup, teardown)
 
 int main(void)
 {

@@ -1,43 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Binds, local invalidates and SENDs with invalidate, at both ends. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
-#include <string.h>
-#include <cmocka.h>
-#include "lone.h"
+#include "fixture.h"
 #include "mw_wqe.h"
+#include "opcodes.h"
 #include "timers.h"
 
-static struct lone l;
 static struct app_mw *mw;
 
-/* Opcodes as on the wire (IBA Table 35). */
-#define SEND_FIRST    0x00
-#define SEND_ONLY     0x04
-#define WRITE_FIRST   0x06
-#define WRITE_LAST    0x08
-#define WRITE_ONLY    0x0A
-#define READ_REQ      0x0C
-#define RESP_ONLY     0x10
-#define SEND_LAST_INV 0x16
-#define SEND_ONLY_INV 0x17
-#define WINDOW_OFF    4096u
-#define WINDOW_LEN    1024u
-
-static int setup(void **state)
-{
-	lone_init(&l);
-	l.attr.path_mtu = 256;
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	lone_fini(&l);
-	return 0;
-}
+#define WINDOW_OFF 4096u
+#define WINDOW_LEN 1024u
 
 /* A QP in RTS and a window that is not bound. */
 static void start(enum mw_type type)
@@ -222,8 +194,8 @@ static void responder_rx__refuses_to_invalidate(void **state)
 		assert_int_equal(l.qp->qp->why.error.key, key);
 		/* proves RSP-22: the completion tells */
 		assert_int_equal(app_event_count(&l.app, ABI_EVENT_QP_ACCESS_ERR), 0);
-		teardown(state);
-		setup(state);
+		lone_teardown(state);
+		lone_setup_256(state);
 	}
 	start(MW_TYPE_2);
 }
@@ -493,8 +465,8 @@ static void requester__an_invalidate_fails(void **state)
 		assert_int_equal(l.qp->qp->why.error.cause, CAUSE_POST_INVALIDATE);
 		assert_int_equal(l.qp->qp->why.error.key, key);
 		if (!i) {
-			teardown(state);
-			setup(state);
+			lone_teardown(state);
+			lone_setup_256(state);
 		}
 	}
 }
@@ -675,7 +647,7 @@ static void completer_rx__finds_the_request_of_a_response(void **state)
 						   : owner[i] == LATER_READ ? "S1:OK S2:OK S24:OK"
 									    : "");
 		lone_fini(&l);
-		setup(state);
+		lone_setup_256(state);
 	}
 	start(MW_TYPE_2);
 }
@@ -741,7 +713,7 @@ static void mw_wqe_moved__the_cursor_went_back(void **state)
 	assert_int_equal(l.qp->qp->grace, 0);
 }
 
-#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+#define TEST(f) cmocka_unit_test_setup_teardown(f, lone_setup_256, lone_teardown)
 
 int main(void)
 {

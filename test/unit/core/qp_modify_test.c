@@ -1,28 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The QP state machine: what is allowed, exhaustively. What a state does: qp_states_test.c. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
-#include <cmocka.h>
-#include "lone.h"
+#include "fixture.h"
 #include "seq24.h"
-
-static struct lone l;
-
-static int setup(void **state)
-{
-	lone_init(&l);
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	lone_fini(&l);
-	return 0;
-}
 
 /* Bits of enum ibv_qp_attr_mask, as numbers: not the code's own names. */
 enum {
@@ -722,7 +703,7 @@ static void core_cmd__readdress_without_a_path(void **state)
 	assert_memory_equal(&l.qp->qp->path, &none, sizeof(none));
 }
 
-#define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define T(name) cmocka_unit_test_setup_teardown(name, lone_setup, lone_teardown)
 
 int main(void)
 {

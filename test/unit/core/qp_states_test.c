@@ -1,28 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What each state of a QP does and what goes there: the second half of qp_modify.c. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
-#include <cmocka.h>
-#include "lone.h"
+#include "fixture.h"
 #include "timers.h"
-
-static struct lone l;
-
-static int setup(void **state)
-{
-	lone_init(&l);
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	lone_fini(&l);
-	return 0;
-}
 
 /* Bits of enum ibv_qp_attr_mask and enum ibv_qp_state, as numbers. */
 enum {
@@ -513,7 +494,7 @@ static void core_cmd__detach_stops_everything(void **state)
 	assert_string_equal(lone_cqes(&l), "");
 }
 
-#define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define T(name) cmocka_unit_test_setup_teardown(name, lone_setup, lone_teardown)
 
 int main(void)
 {

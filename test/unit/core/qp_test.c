@@ -1,26 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Error and flush. The completions themselves: cqe_test.c. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <string.h>
-#include <cmocka.h>
-#include "lone.h"
-
-static struct lone l;
-
-static int setup(void **state)
-{
-	lone_init(&l);
-	l.attr.path_mtu = 256;
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	lone_fini(&l);
-	return 0;
-}
+#include "fixture.h"
 
 /* The core looks at the ring of sends unasked, with a mask: no QP is made without one. */
 static void qp_init__refuses_a_send_queue_of_no_power_of_two(void **state)
@@ -28,7 +8,7 @@ static void qp_init__refuses_a_send_queue_of_no_power_of_two(void **state)
 	static uint8_t mem[1 << 16] CACHE_ALIGNED;
 	struct qp_config cfg = {.sq = {.stride = 64, .max_sge = 1}, .rq = {.max_sge = 1}};
 
-	lone_start(&l); /* for teardown() */
+	lone_start(&l); /* for lone_teardown() */
 	for (uint32_t depth = 0; depth <= 64; depth++) {
 		bool good = depth && !(depth & (depth - 1));
 
@@ -137,7 +117,7 @@ static void qp_complete__receive_overflow_is_fatal(void **state)
 	assert_int_equal(l.qp->qp->state, ABI_QPS_ERR);
 }
 
-#define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define T(name) cmocka_unit_test_setup_teardown(name, lone_setup_256, lone_teardown)
 
 int main(void)
 {

@@ -1,26 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Work requests that cannot be done, and garbage in their place. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
-#include <string.h>
-#include <cmocka.h>
-#include "lone.h"
-
-static struct lone l;
-
-static int setup(void **state)
-{
-	lone_init(&l);
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	lone_fini(&l);
-	return 0;
-}
+#include "fixture.h"
 
 /* One bad work request between two good ones: it fails when its turn comes, what is behind it
  * is flushed (REQ-12, REQ-18, CQ-10). */
@@ -286,7 +267,7 @@ static void requester_next__fails_when_the_region_goes(void **state)
 	assert_int_equal(l.qp->qp->state, ABI_QPS_ERR);
 }
 
-#define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define T(name) cmocka_unit_test_setup_teardown(name, lone_setup, lone_teardown)
 
 int main(void)
 {

@@ -1,27 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Work requests become packets: REQ-*, BTH-* of the requester. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
-#include <string.h>
-#include <cmocka.h>
-#include "lone.h"
+#include "fixture.h"
 #include "requester.h"
-
-static struct lone l;
-
-static int setup(void **state)
-{
-	lone_init(&l);
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	lone_fini(&l);
-	return 0;
-}
 
 /* --- segmentation --------------------------------------------------------------------- */
 
@@ -504,7 +485,7 @@ static void requester_next__holds_until_rts(void **state)
 	assert_string_equal(lone_tx(&l), "SEND_ONLY@200+1!");
 }
 
-#define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define T(name) cmocka_unit_test_setup_teardown(name, lone_setup, lone_teardown)
 
 int main(void)
 {

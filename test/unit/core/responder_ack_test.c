@@ -1,41 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What the responder answers and when: ACKs, MSN, the headers of answers, order of effects. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <string.h>
-#include <cmocka.h>
+#include "fixture.h"
 #include "headers.h"
 #include "hole.h"
-#include "lone.h"
+#include "opcodes.h"
 #include "responder.h"
-
-static struct lone l;
-
-enum {
-	SEND_FIRST = 0x00,
-	SEND_MIDDLE = 0x01,
-	SEND_LAST = 0x02,
-	SEND_ONLY = 0x04,
-	WRITE_FIRST = 0x06,
-	WRITE_MIDDLE = 0x07,
-	WRITE_LAST = 0x08,
-	WRITE_ONLY = 0x0A,
-	READ_REQ = 0x0C,
-};
-
-static int setup(void **state)
-{
-	lone_init(&l);
-	l.attr.path_mtu = 256;
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	lone_fini(&l);
-	return 0;
-}
 
 static struct shot shot_at(uint8_t opcode, uint32_t psn, uint64_t off, uint32_t len)
 {
@@ -139,7 +108,7 @@ static void responder_rx__no_ack_for_what_was_not_placed(void **state)
 
 		if (send) {
 			lone_fini(&l);
-			setup(NULL);
+			lone_setup_256(NULL);
 		}
 		lone_start_in(&l, ABI_QPS_RTR);
 		mr = hole_open(l.host, APP_PD);
@@ -374,7 +343,7 @@ static void responder_next__answers_have_the_traffic_class(void **state)
 				0x68);
 		if (net + 1 < HOST_GIDS) {
 			lone_fini(&l);
-			setup(NULL);
+			lone_setup_256(NULL);
 		}
 	}
 }
@@ -451,7 +420,7 @@ static void responder_rx__serves_in_rtr_rts_and_sqd(void **state)
 	}
 }
 
-#define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define T(name) cmocka_unit_test_setup_teardown(name, lone_setup_256, lone_teardown)
 
 int main(void)
 {

@@ -1,59 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The responder's checks at their edges, receive WQEs, and what an error does at both ends. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
-#include <string.h>
-#include <cmocka.h>
-#include "lone.h"
+#include "fixture.h"
+#include "opcodes.h"
 #include "pair.h"
 
-static struct lone l;
-
-enum {
-	SEND_FIRST = 0x00,
-	SEND_MIDDLE = 0x01,
-	SEND_LAST = 0x02,
-	SEND_ONLY = 0x04,
-	WRITE_FIRST = 0x06,
-	WRITE_MIDDLE = 0x07,
-	WRITE_LAST = 0x08,
-	WRITE_LAST_IMM = 0x09,
-	WRITE_ONLY = 0x0A,
-	WRITE_ONLY_IMM = 0x0B,
-	READ_REQ = 0x0C,
-};
-
-static int setup(void **state)
-{
-	lone_init(&l);
-	l.attr.path_mtu = 256;
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	lone_fini(&l);
-	return 0;
-}
-
-/* Another QP as setup() made the first one. */
+/* Another QP as lone_setup_256() made the first one. */
 static void again(void)
 {
 	lone_fini(&l);
-	setup(NULL);
-}
-
-static void rx(uint8_t opcode, uint32_t psn, uint64_t off, uint32_t dma_len, uint32_t len)
-{
-	lone_rx(&l, &(struct shot){.opcode = opcode,
-			    .psn = psn,
-			    .ackreq = true,
-			    .va = app_va(l.mr, off),
-			    .rkey = l.mr->mr.key,
-			    .dma_len = dma_len,
-			    .len = len});
+	lone_setup_256(NULL);
 }
 
 static void assert_untouched(uint64_t off, uint32_t len)
@@ -74,19 +30,19 @@ static void responder_rx__payload_sizes_at_the_edge(void **state)
 	lone_start(&l);
 	for (unsigned i = 0; i < ARRAY_SIZE(last); i++) {
 		lone_recv(&l, i, 0, 768);
-		rx(SEND_FIRST, psn++, 0, 0, 256);
-		rx(SEND_MIDDLE, psn++, 0, 0, 256);
-		rx(SEND_LAST, psn++, 0, 0, last[i]);
-		rx(WRITE_FIRST, psn++, 0, 512 + last[i], 256);
-		rx(WRITE_MIDDLE, psn++, 0, 0, 256);
-		rx(WRITE_LAST, psn++, 0, 0, last[i]);
+		lone_request(&l, SEND_FIRST, psn++, 0, 0, 256);
+		lone_request(&l, SEND_MIDDLE, psn++, 0, 0, 256);
+		lone_request(&l, SEND_LAST, psn++, 0, 0, last[i]);
+		lone_request(&l, WRITE_FIRST, psn++, 0, 512 + last[i], 256);
+		lone_request(&l, WRITE_MIDDLE, psn++, 0, 0, 256);
+		lone_request(&l, WRITE_LAST, psn++, 0, 0, last[i]);
 		lone_cqes(&l);
 		assert_int_equal(l.last.byte_len, 512 + last[i]);
 	}
 	for (unsigned i = 0; i < ARRAY_SIZE(only); i++) {
 		lone_recv(&l, i, 0, 256);
-		rx(SEND_ONLY, psn++, 0, 0, only[i]);
-		rx(WRITE_ONLY, psn++, 0, only[i], only[i]);
+		lone_request(&l, SEND_ONLY, psn++, 0, 0, only[i]);
+		lone_request(&l, WRITE_ONLY, psn++, 0, only[i], only[i]);
 	}
 	assert_int_equal(l.qp->qp->state, ABI_QPS_RTS);
 	assert_int_equal(l.qp->qp->resp.msn, 14);
@@ -108,7 +64,8 @@ static void responder_rx__longest_message(void **state)
 			if (o + i)
 				again();
 			lone_start(&l);
-			rx(op[o], 0x100, 0, row[i].dma_len, op[o] == READ_REQ ? 0 : 256);
+			lone_request(
+				&l, op[o], 0x100, 0, row[i].dma_len, op[o] == READ_REQ ? 0 : 256);
 			assert_string_equal(lone_tx(&l), row[i].nak);
 		}
 	}
@@ -120,13 +77,13 @@ static void responder_rx__longest_message(void **state)
 static void responder_rx__region_to_its_edges(void **state)
 {
 	lone_start(&l);
-	rx(WRITE_ONLY, 0x100, 0, 8, 8);
-	rx(WRITE_ONLY, 0x101, LONE_MEM - 8, 8, 8);
+	lone_request(&l, WRITE_ONLY, 0x100, 0, 8, 8);
+	lone_request(&l, WRITE_ONLY, 0x101, LONE_MEM - 8, 8, 8);
 	assert_string_equal(lone_tx(&l), "ACK@1011f/2");
 	assert_int_equal(l.mr->mem[LONE_MEM - 1], 7);
-	rx(READ_REQ, 0x102, LONE_MEM - 1, 1, 0);
+	lone_request(&l, READ_REQ, 0x102, LONE_MEM - 1, 1, 0);
 	assert_string_equal(lone_tx(&l), "RESP_ONLY@102+11f/3");
-	rx(READ_REQ, 0x103, 0, LONE_MEM, 0);
+	lone_request(&l, READ_REQ, 0x103, 0, LONE_MEM, 0);
 	lone_tx_max(&l, 8);
 	assert_int_equal(l.qp->qp->state, ABI_QPS_RTS);
 }
@@ -138,11 +95,11 @@ static void responder_rx__stale_key(void **state)
 	struct app_mr *mr;
 
 	lone_start(&l);
-	rx(WRITE_ONLY, 0x100, 0, 8, 8);
+	lone_request(&l, WRITE_ONLY, 0x100, 0, 8, 8);
 	old = l.mr->mr.key;
 	app_mr_dereg(&l.app, l.mr);
 	mr = app_mr_as(&l.app, LONE_MEM, l.mr->mr.access, old ^ 0x80, l.mr->mr.iova);
-	rx(WRITE_ONLY, 0x101, 0, 8, 8);
+	lone_request(&l, WRITE_ONLY, 0x101, 0, 8, 8);
 	assert_string_equal(lone_tx(&l), "ACK@10162/1");
 	assert_int_equal(mr->mem[0], 0x11);
 }
@@ -154,13 +111,13 @@ static void responder_rx__region_goes_before_last(void **state)
 		if (replaced)
 			again();
 		lone_start(&l);
-		rx(WRITE_FIRST, 0x100, 0, 300, 256);
+		lone_request(&l, WRITE_FIRST, 0x100, 0, 300, 256);
 		lone_tx(&l);
 		app_mr_dereg(&l.app, l.mr);
 		if (replaced)
 			app_mr_as(
 				&l.app, LONE_MEM, l.mr->mr.access, l.mr->mr.key ^ 1, l.mr->mr.iova);
-		rx(WRITE_LAST, 0x101, 0, 0, 44);
+		lone_request(&l, WRITE_LAST, 0x101, 0, 0, 44);
 		assert_string_equal(lone_tx(&l), "ACK@10162/0");
 		assert_untouched(256, 44);
 		assert_int_equal(l.qp->qp->state, ABI_QPS_ERR);
@@ -184,22 +141,22 @@ static void responder_rx__rnr_moves_nothing(void **state)
 			again();
 		l.attr.min_rnr_timer = code[i / 2];
 		lone_start(&l);
-		rx(op[i % 2], 0x100, 0, 0, 256);
+		lone_request(&l, op[i % 2], 0x100, 0, 0, 256);
 		snprintf(want, sizeof(want), "ACK@100%02x/0", 0x20 | code[i / 2]);
 		assert_string_equal(lone_tx(&l), want);
 		assert_int_equal(l.qp->qp->resp.epsn, 0x100);
-		rx(SEND_LAST, 0x101, 0, 0, 4);
+		lone_request(&l, SEND_LAST, 0x101, 0, 0, 4);
 		assert_int_equal(l.verdict, DROP_RNR_PENDING);
-		rx(WRITE_ONLY, 0x101, 0, 64, 64);
-		rx(READ_REQ, 0x102, 0, 64, 0);
+		lone_request(&l, WRITE_ONLY, 0x101, 0, 64, 64);
+		lone_request(&l, READ_REQ, 0x102, 0, 64, 0);
 		lone_recv(&l, 1, 0, 256); /* too late for them */
-		rx(SEND_ONLY, 0x101, 0, 0, 64);
+		lone_request(&l, SEND_ONLY, 0x101, 0, 0, 64);
 		assert_string_equal(lone_tx(&l), "");
 		assert_string_equal(lone_cqes(&l), "");
 		assert_untouched(0, 256);
 		assert_int_equal(l.qp->qp->resp.epsn, 0x100);
 		assert_int_equal(l.qp->qp->state, ABI_QPS_RTS);
-		rx(SEND_ONLY, 0x100, 0, 0, 64);
+		lone_request(&l, SEND_ONLY, 0x100, 0, 0, 64);
 		assert_string_equal(lone_cqes(&l), "R1:OK+64");
 	}
 }
@@ -208,13 +165,13 @@ static void responder_rx__rnr_moves_nothing(void **state)
 static void responder_rx__rnr_for_write_only_with_imm(void **state)
 {
 	lone_start(&l);
-	rx(WRITE_ONLY_IMM, 0x100, 0, 64, 64);
+	lone_request(&l, WRITE_ONLY_IMM, 0x100, 0, 64, 64);
 	assert_string_equal(lone_tx(&l), "ACK@10021/0");
 	assert_untouched(0, 64);
 	assert_int_equal(l.qp->qp->resp.epsn, 0x100);
 	assert_int_equal(l.qp->qp->resp.msn, 0);
 	lone_recv(&l, 1, 0, 0);
-	rx(WRITE_ONLY_IMM, 0x100, 0, 64, 64);
+	lone_request(&l, WRITE_ONLY_IMM, 0x100, 0, 64, 64);
 	assert_string_equal(lone_tx(&l), "ACK@1001f/1");
 	assert_string_equal(lone_cqes(&l), "R1:OK+64#0");
 	assert_int_equal(l.mr->mem[63], 63);
@@ -237,7 +194,7 @@ static void responder_rx__who_takes_a_receive(void **state)
 	for (uint64_t i = 0; i < 6; i++)
 		lone_recv(&l, i, 0, 600);
 	for (unsigned i = 0; i < ARRAY_SIZE(row); i++) {
-		rx(row[i].op, 0x100 + i, 1000, row[i].dma_len, row[i].len);
+		lone_request(&l, row[i].op, 0x100 + i, 1000, row[i].dma_len, row[i].len);
 		taken += row[i].taken;
 		assert_int_equal(l.qp->qp->rq.next, taken);
 	}
@@ -284,7 +241,7 @@ static void responder_rx__unfit_receives(void **state)
 			sge[1].lkey ^= 2;
 		app_post_recv(l.qp, 1, sge, i == MALFORMED ? 3 : 2);
 		lone_recv(&l, 2, 0, 64);
-		rx(SEND_ONLY, 0x100, 0, 0, i == RANGE ? 64 : 65);
+		lone_request(&l, SEND_ONLY, 0x100, 0, 0, i == RANGE ? 64 : 65);
 		assert_string_equal(lone_tx(&l), "ACK@10063/0");
 		assert_string_equal(lone_cqes(&l),
 			i == MALFORMED ? "R1:LOC_QP_OP R2:FLUSH" : "R1:LOC_PROT R2:FLUSH");
@@ -304,7 +261,7 @@ static void responder_rx__unfit_receive_for_immediate_data(void **state)
 	lone_start(&l);
 	sge[0] = sge[1] = sge[2] = app_sge(l.mr, 0, 64);
 	app_post_recv(l.qp, 1, sge, 3);
-	rx(WRITE_ONLY_IMM, 0x100, 0, 64, 64);
+	lone_request(&l, WRITE_ONLY_IMM, 0x100, 0, 64, 64);
 	assert_string_equal(lone_tx(&l), "ACK@10063/0");
 	assert_string_equal(lone_cqes(&l), "R1:LOC_QP_OP");
 	assert_untouched(0, 64);
@@ -334,18 +291,18 @@ static void responder_rx__fatal_error_flushes_in_order(void **state)
 		lone_start(&l);
 		for (uint64_t r = 1; r <= 3; r++)
 			lone_recv(&l, r, 0, 600);
-		rx(SEND_ONLY, 0x100, 0, 0, 4);
+		lone_request(&l, SEND_ONLY, 0x100, 0, 0, 4);
 		if (open)
-			rx(SEND_FIRST, 0x101, 0, 0, 256);
+			lone_request(&l, SEND_FIRST, 0x101, 0, 0, 256);
 		assert_string_equal(lone_cqes(&l), "R1:OK+4");
-		rx(row[i].op, 0x101 + open, 0, row[i].dma_len, open ? 256 : 0);
+		lone_request(&l, row[i].op, 0x101 + open, 0, row[i].dma_len, open ? 256 : 0);
 		assert_int_equal(l.qp->qp->state, ABI_QPS_ERR);
 		snprintf(want, sizeof(want), "ACK@%x%02x/1", 0x101 + open, row[i].syndrome);
 		assert_string_equal(lone_tx(&l), want);
 		assert_string_equal(lone_cqes(&l), "R2:FLUSH R3:FLUSH");
 		assert_int_equal(l.app.events, 1);
 		assert_int_equal(app_event_count(&l.app, row[i].event), 1);
-		rx(SEND_ONLY, 0x101, 0, 0, 4);
+		lone_request(&l, SEND_ONLY, 0x101, 0, 0, 4);
 		assert_string_equal(lone_tx(&l), "");
 	}
 }
@@ -417,10 +374,10 @@ static void responder_rx__errors_at_both_ends(void **state)
 static void responder_rx__duplicate_atomic_is_dropped(void **state)
 {
 	lone_start(&l);
-	rx(0x0A, 0x100, 0, 4, 4);
+	lone_request(&l, 0x0A, 0x100, 0, 4, 4);
 	lone_tx(&l);
 	for (uint8_t op = 0x13; op <= 0x14; op++) {
-		rx(op, 0xFF, 0, 0, 0);
+		lone_request(&l, op, 0xFF, 0, 0, 0);
 		assert_int_equal(l.verdict, DROP_DUP_NO_RESOURCE);
 	}
 	assert_string_equal(lone_tx(&l), "");
@@ -428,7 +385,7 @@ static void responder_rx__duplicate_atomic_is_dropped(void **state)
 	assert_int_equal(l.app.events, 0);
 }
 
-#define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define T(name) cmocka_unit_test_setup_teardown(name, lone_setup_256, lone_teardown)
 
 int main(void)
 {

@@ -1,24 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* FLUSH and ATOMIC WRITE, at both ends. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
-#include <string.h>
-#include <cmocka.h>
-#include "lone.h"
+#include "fixture.h"
+#include "opcodes.h"
 #include "timers.h"
-
-static struct lone l;
-
-/* Opcodes as on the wire (IBA 1.5, A19). */
-#define WRITE_ONLY   0x0A
-#define READ_REQ     0x0C
-#define RESP_FIRST   0x0D
-#define RESP_ONLY    0x10
-#define ATOMIC_ACK   0x12
-#define FLUSH	     0x1C
-#define ATOMIC_WRITE 0x1D
 
 #define GLOBAL	1u
 #define PERSIST 2u
@@ -26,15 +11,8 @@ static struct lone l;
 
 static int setup(void **state)
 {
-	lone_init(&l);
-	l.attr.path_mtu = 256;
+	lone_setup_256(state);
 	l.attr.access_flags |= ABI_ACCESS_FLUSH_GLOBAL | ABI_ACCESS_FLUSH_PERSIST;
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	lone_fini(&l);
 	return 0;
 }
 
@@ -42,11 +20,6 @@ static void start(void)
 {
 	lone_start(&l);
 	l.mr->mr.access |= ABI_ACCESS_FLUSH_GLOBAL;
-}
-
-static const struct core_counters *count(void)
-{
-	return &l.host->core.count;
 }
 
 static uint64_t word(uint64_t off)
@@ -161,7 +134,7 @@ static void responder_rx__refuses_flush(void **state)
 			app_event_count(&l.app, rows[i].syndrome == 0x61 ? ABI_EVENT_QP_REQ_ERR
 									 : ABI_EVENT_QP_ACCESS_ERR),
 			1);
-		teardown(state);
+		lone_teardown(state);
 		setup(state);
 	}
 	start();
@@ -224,7 +197,7 @@ static void responder_rx__refuses_atomic_write(void **state)
 			fail_msg("row %u: %s", i, l.log);
 		for (unsigned b = 0; b < 64; b++)
 			assert_int_equal(l.mr->mem[b], 0x11);
-		teardown(state);
+		lone_teardown(state);
 		setup(state);
 	}
 	start();
@@ -359,7 +332,7 @@ static void requester__they_wait_for_max_rd_atomic(void **state)
 	assert_string_equal(lone_tx(&l), "ATOMIC_WRITE@201+8!(8,8)");
 	answer(0x201);
 	assert_string_equal(lone_tx(&l), "SEND_ONLY@202+4!");
-	teardown(state);
+	lone_teardown(state);
 	setup(state);
 	l.attr.max_rd_atomic = 0;
 	start();
@@ -411,7 +384,7 @@ static void completer_rx__bad_answers(void **state)
 		lone_rx(&l, &rows[i / 2].shot);
 		assert_string_equal(lone_cqes(&l), rows[i / 2].want);
 		assert_int_equal(l.qp->qp->state, ABI_QPS_ERR);
-		teardown(state);
+		lone_teardown(state);
 		setup(state);
 	}
 	start();
@@ -460,7 +433,7 @@ static void requester_fetch__bad_words(void **state)
 		app_post_send(l.qp, &s);
 		assert_string_equal(lone_tx(&l), "");
 		assert_string_equal(lone_cqes(&l), rows[i].want);
-		teardown(state);
+		lone_teardown(state);
 		setup(state);
 	}
 	start();
@@ -469,7 +442,7 @@ static void requester_fetch__bad_words(void **state)
 	assert_string_equal(lone_cqes(&l), "S1:LOC_LEN");
 }
 
-#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, lone_teardown)
 
 int main(void)
 {

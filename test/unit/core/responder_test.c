@@ -1,50 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Requests from the peer: RSP-*, C9-88..C9-105, and what each refusal does to both ends. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
-#include <string.h>
-#include <cmocka.h>
+#include "fixture.h"
 #include "hole.h"
-#include "lone.h"
-
-static struct lone l;
-
-/* Opcodes as on the wire (IBA Table 35). */
-enum {
-	SEND_FIRST = 0x00,
-	SEND_MIDDLE,
-	SEND_LAST,
-	SEND_LAST_IMM,
-	SEND_ONLY,
-	SEND_ONLY_IMM,
-	WRITE_FIRST,
-	WRITE_MIDDLE,
-	WRITE_LAST,
-	WRITE_LAST_IMM,
-	WRITE_ONLY,
-	WRITE_ONLY_IMM,
-	READ_REQ,
-};
+#include "opcodes.h"
 
 static int setup(void **state)
 {
-	lone_init(&l);
-	l.attr.path_mtu = 256;
+	lone_setup_256(state);
 	l.attr.min_rnr_timer = 12;
 	return 0;
-}
-
-static int teardown(void **state)
-{
-	lone_fini(&l);
-	return 0;
-}
-
-static const struct core_counters *count(void)
-{
-	return &l.host->core.count;
 }
 
 static struct shot to_mr(uint8_t opcode, uint32_t psn, uint64_t off, uint32_t dma_len, uint32_t len)
@@ -750,7 +715,7 @@ static void responder_rx__err_is_silent(void **state)
 	assert_string_equal(lone_tx(&l), "");
 }
 
-#define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define T(name) cmocka_unit_test_setup_teardown(name, setup, lone_teardown)
 
 int main(void)
 {

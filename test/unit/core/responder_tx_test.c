@@ -1,32 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Responses: READ data, duplicates of READs, and the order of all that the responder sends. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
-#include <string.h>
-#include <cmocka.h>
+#include "fixture.h"
 #include "hole.h"
-#include "lone.h"
-
-#define READ_REQ   0x0C
-#define WRITE_ONLY 0x0A
-#define SEND_ONLY  0x04
-
-static struct lone l;
-
-static int setup(void **state)
-{
-	lone_init(&l);
-	l.attr.path_mtu = 256;
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	lone_fini(&l);
-	return 0;
-}
+#include "opcodes.h"
 
 static void read_req_key(uint32_t psn, uint64_t off, uint32_t len, uint32_t rkey)
 {
@@ -525,7 +502,7 @@ static void responder_rx__count_of_reads_wraps(void **state)
 	assert_string_equal(lone_tx(&l), "RESP_ONLY@100+41f/1 RESP_ONLY@101+41f/2");
 }
 
-#define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define T(name) cmocka_unit_test_setup_teardown(name, lone_setup_256, lone_teardown)
 
 int main(void)
 {

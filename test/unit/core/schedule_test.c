@@ -1,25 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <string.h>
-#include <cmocka.h>
-#include "lone.h"
-
-static struct lone l;
-
-static int setup(void **state)
-{
-	lone_init(&l);
-	l.attr.path_mtu = 256;
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	lone_fini(&l);
-	return 0;
-}
+#include "fixture.h"
 
 /* A connected QP of @p session with a message of @p packets to send. */
 static struct app_qp *busy_qp(uint32_t session, unsigned packets)
@@ -314,7 +294,7 @@ static void core_tx__flush_spares_inline_data(void **state)
 	assert_string_equal(lone_cqes(&l), "S0:FLUSH S0:FLUSH");
 }
 
-#define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define T(name) cmocka_unit_test_setup_teardown(name, lone_setup_256, lone_teardown)
 
 int main(void)
 {

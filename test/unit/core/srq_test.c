@@ -1,27 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A QP with a shared receive queue: what it takes, what it does without, what it leaves. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <string.h>
-#include <cmocka.h>
-#include "lone.h"
+#include "fixture.h"
 
-static struct lone l;
 static struct app_srq *srq;
 
 static int setup(void **state)
 {
-	lone_init(&l);
-	l.attr.path_mtu = 256;
+	lone_setup_256(state);
 	srq = app_srq(&l.app, 8, 3);
 	l.spec.srq = srq;
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	lone_fini(&l);
 	return 0;
 }
 
@@ -243,7 +230,7 @@ static void uc_rx__with_a_broken_srq(void **state)
 
 int main(void)
 {
-#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, lone_teardown)
 	const struct CMUnitTest tests[] = {
 		TEST(recv_wqe_take__one_a_message),
 		TEST(recv_wqe_take__empty),

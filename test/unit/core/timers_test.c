@@ -1,27 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <string.h>
-#include <cmocka.h>
 #include "bits.h"
-#include "lone.h"
+#include "fixture.h"
 #include "qp.h"
 #include "timers.h"
-
-static struct lone l;
-
-static int setup(void **state)
-{
-	lone_init(&l);
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	lone_fini(&l);
-	return 0;
-}
 
 /* proves REQ-32 (IBA Table 46), in units of 10 us. */
 static void timers_rnr_usec__table(void **state)
@@ -169,7 +150,7 @@ static void core_deadline__follows_the_timer(void **state)
 	lone_cqes(&l);
 }
 
-#define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define T(name) cmocka_unit_test_setup_teardown(name, lone_setup, lone_teardown)
 
 int main(void)
 {

@@ -1,16 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What a trace says of one QP, and what it does not cost when there is none. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
-#include <cmocka.h>
-#include "lone.h"
+#include "fixture.h"
 #include "trace.h"
 
-static struct lone l;
 static struct trace *t;
 
 static int command(enum core_cmd_type type, bool tracing, struct trace *trace)
@@ -22,7 +16,7 @@ static int command(enum core_cmd_type type, bool tracing, struct trace *trace)
 
 static int setup(void **state)
 {
-	lone_init(&l);
+	lone_setup(state);
 	t = aligned_alloc(CACHE_LINE, sizeof(*t));
 	assert_non_null(t);
 	memset(t, 0, sizeof(*t));

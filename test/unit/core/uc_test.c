@@ -1,14 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Unreliable connected: the responder that never answers, the requester that waits for nothing,
  * and the state SQE. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <errno.h>
-#include <string.h>
-#include <cmocka.h>
+#include "fixture.h"
 #include "hole.h"
-#include "lone.h"
 
 #define MTU 1024u
 
@@ -28,18 +23,10 @@ enum {
 	WRITE_ONLY_IMM,
 };
 
-static struct lone l;
-
 static int setup(void **state)
 {
-	lone_init(&l);
+	lone_setup(state);
 	l.spec.type = ABI_QPT_UC;
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	lone_fini(&l);
 	return 0;
 }
 
@@ -173,7 +160,7 @@ static void uc_rx__loss_in_a_message(void **state)
 		assert_string_equal(lone_cqes(&l), "R1:OK+9");
 		assert_true(written(0, 9));
 		assert_int_equal(l.qp->qp->resp.epsn, (next[i] + 1) & 0xFFFFFF);
-		teardown(NULL);
+		lone_teardown(NULL);
 		setup(NULL);
 	}
 	start();
@@ -590,7 +577,7 @@ static void sqd__drains(void **state)
 
 int main(void)
 {
-#define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define T(name) cmocka_unit_test_setup_teardown(name, setup, lone_teardown)
 	const struct CMUnitTest tests[] = {
 		T(uc_rx__every_opcode),
 		T(uc_rx__other_opcodes),

@@ -1,11 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* XRC: an initiator that names the peer's SRQ, a target that takes each message's receive there. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <string.h>
-#include <cmocka.h>
-#include "lone.h"
+#include "fixture.h"
 
 #define DOMAIN 77u
 
@@ -22,22 +17,8 @@ enum {
 	FETCH_ADD = 0xB4,
 };
 
-static struct lone l;
 static struct app_cq *cq[2];
 static struct app_srq *srq[2];
-
-static int setup(void **state)
-{
-	lone_init(&l);
-	l.attr.path_mtu = 256;
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	lone_fini(&l);
-	return 0;
-}
 
 /* A target with two SRQs of its domain, each with a CQ of its own. */
 static void start_target(void)
@@ -165,8 +146,8 @@ static void xrc_rx__wrong_srq(void **state)
 		uint32_t srqn;
 
 		if (i) {
-			teardown(state);
-			setup(state);
+			lone_teardown(state);
+			lone_setup_256(state);
 		}
 		start_target();
 		post(0, 1, 0, 8);
@@ -227,8 +208,8 @@ static void xrc_rx__not_for_this_end(void **state)
 	assert_int_equal(l.verdict, DROP_QP_TYPE);
 	lone_rx(&l, &(struct shot){.opcode = ACKNOWLEDGE, .psn = 0x200, .syndrome = 0x1F});
 	assert_int_equal(l.verdict, DROP_QP_TYPE);
-	teardown(state);
-	setup(state);
+	lone_teardown(state);
+	lone_setup_256(state);
 	l.spec.type = ABI_QPT_XRC_SEND;
 	lone_start(&l);
 	rx(SEND_ONLY, 0x100, 0, 4);
@@ -270,7 +251,7 @@ static void xrc_requester__names_the_srq(void **state)
 
 int main(void)
 {
-#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+#define TEST(f) cmocka_unit_test_setup_teardown(f, lone_setup_256, lone_teardown)
 	const struct CMUnitTest tests[] = {
 		TEST(xrc_rx__srq_of_each_message),
 		TEST(xrc_rx__other_requests),

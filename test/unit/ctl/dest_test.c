@@ -1,16 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Live QPs follow what the kernel knows: the MACs in a QP's template, and whether it loops back. */
-#include <string.h>
 #include <time.h>
 #include <unistd.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
-#include <cmocka.h>
-#include "daemon.h"
-#include "netns.h"
+#include "fixture.h"
 #include "patience.h"
 #include "qp.h"
 #include "state.h"
@@ -22,26 +15,11 @@ static const uint8_t own4[16] = {[10] = 0xFF, [11] = 0xFF, 10, 9, 0, 1};
 static struct client c;
 static uint32_t pd, cq;
 
-static int group_setup(void **state)
-{
-	netns_setup(state);
-	return daemon_group_setup(state);
-}
-
-static int group_teardown(void **state)
-{
-	daemon_group_teardown(state);
-	return netns_teardown(state);
-}
-
 static int setup(void **state)
 {
 	struct test_daemon *d = *state;
 
-	daemon_config(d);
-	memset(d->cfg.port, 0, sizeof(d->cfg.port));
-	strcpy(d->cfg.port[0].netdev, NETNS_OURS);
-	d->cfg.nports = 1;
+	config_veth_alone(d);
 	d->cfg.application_macs = true; /* some tests make destinations by MAC */
 	daemon_run(d);
 	client_open(d, &c);
@@ -362,5 +340,6 @@ int main(void)
 			dest_get__buckets_depend_on_the_seed, setup, teardown),
 	};
 
-	return cmocka_run_group_tests_name("dest", tests, group_setup, group_teardown);
+	return cmocka_run_group_tests_name(
+		"dest", tests, netns_daemon_setup, netns_daemon_teardown);
 }

@@ -4,17 +4,10 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 #include <net/if.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-#include "daemon.h"
+#include "fixture.h"
 #include "net/rtnl.h"
-#include "netns.h"
 #include "patience.h"
 #include "state.h"
 #include "verbs/group.h"
@@ -42,18 +35,6 @@ int __wrap_rtnl_vlans(struct rtnl *r, uint32_t parent, struct rtnl_vlan *list, u
 	return n;
 }
 
-static int group_setup(void **state)
-{
-	netns_setup(state);
-	return daemon_group_setup(state);
-}
-
-static int group_teardown(void **state)
-{
-	daemon_group_teardown(state);
-	return netns_teardown(state);
-}
-
 /* How often the owner of port 2 was told that the kernel refused to join. */
 static atomic_uint unjoined;
 
@@ -63,14 +44,11 @@ static void take_news(void *arg, uint32_t port, unsigned what, const struct ctl_
 		unjoined++;
 }
 
-/* Port 1 has no netdev, port 2 is the veth. */
 static int setup(void **state)
 {
 	struct test_daemon *d = *state;
 
-	daemon_config(d);
-	memset(&d->cfg.port[1], 0, sizeof(d->cfg.port[1]));
-	strcpy(d->cfg.port[1].netdev, NETNS_OURS);
+	config_veth_second(d);
 	d->cfg.netdev_changed = take_news;
 	unjoined = 0;
 	daemon_run(d);
@@ -358,5 +336,5 @@ int main(void)
 		T(attach_mcast__without_a_netdev),
 	};
 
-	return cmocka_run_group_tests(tests, group_setup, group_teardown);
+	return cmocka_run_group_tests(tests, netns_daemon_setup, netns_daemon_teardown);
 }

@@ -3,17 +3,10 @@
  * nobody waits for it but its sender. */
 #include <errno.h>
 #include <poll.h>
-#include <string.h>
 #include <time.h>
 #include <unistd.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-#include "daemon.h"
+#include "fixture.h"
 #include "net/neigh.h"
-#include "netns.h"
 #include "patience.h"
 #include "qp.h"
 
@@ -28,26 +21,11 @@ static const uint8_t peer_mac[6] = {2, 0, 0, 0, 0, 0x99};
 static struct client c;
 static uint32_t pd, cq;
 
-static int group_setup(void **state)
-{
-	netns_setup(state);
-	return daemon_group_setup(state);
-}
-
-static int group_teardown(void **state)
-{
-	daemon_group_teardown(state);
-	return netns_teardown(state);
-}
-
 static int setup(void **state)
 {
 	struct test_daemon *d = *state;
 
-	daemon_config(d);
-	memset(d->cfg.port, 0, sizeof(d->cfg.port));
-	strcpy(d->cfg.port[0].netdev, NETNS_OURS);
-	d->cfg.nports = 1;
+	config_veth_alone(d);
 	daemon_run(d);
 	client_open(d, &c);
 	pd = client_pd(&c);
@@ -321,5 +299,6 @@ int main(void)
 		cmocka_unit_test(neigh_poll__of_many),
 	};
 
-	return cmocka_run_group_tests_name("neigh", tests, group_setup, group_teardown);
+	return cmocka_run_group_tests_name(
+		"neigh", tests, netns_daemon_setup, netns_daemon_teardown);
 }

@@ -3,41 +3,19 @@
 #include <errno.h>
 #include <poll.h>
 #include <stdatomic.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-#include "daemon.h"
+#include "fixture.h"
 #include "net/rtnl.h"
-#include "netns.h"
 #include "patience.h"
 
 static struct client c, other;
 
-static int group_setup(void **state)
-{
-	netns_setup(state);
-	return daemon_group_setup(state);
-}
-
-static int group_teardown(void **state)
-{
-	daemon_group_teardown(state);
-	return netns_teardown(state);
-}
-
-/* Port 1 has no netdev, port 2 is the veth. */
 static int setup(void **state)
 {
 	struct test_daemon *d = *state;
 
-	daemon_config(d);
-	memset(&d->cfg.port[1], 0, sizeof(d->cfg.port[1]));
-	strcpy(d->cfg.port[1].netdev, NETNS_OURS);
+	config_veth_second(d);
 	/* What a test did last to the link has been done when the next begins. */
 	netns_run("until ip link show " NETNS_OURS
 		  " | grep -q 'LOWER_UP.*state UP'; do sleep 0.1; done");
@@ -241,5 +219,6 @@ int main(void)
 		cmocka_unit_test_setup_teardown(port_event__other_netdevs, setup, teardown),
 	};
 
-	return cmocka_run_group_tests_name("port_event", tests, group_setup, group_teardown);
+	return cmocka_run_group_tests_name(
+		"port_event", tests, netns_daemon_setup, netns_daemon_teardown);
 }

@@ -168,7 +168,7 @@ static void plan_check__xrc_shares_receives(void **state)
 	given(&p, PARAM_VERIFY, "");
 	accepts(&p);
 	given(&p, PARAM_QPS, "2");
-	refuses(&p, "one QP");
+	refuses(&p, "--qp 1");
 	p.value[PARAM_OP] = (uint64_t)(op_find("write") - op_table);
 	accepts(&p);
 }

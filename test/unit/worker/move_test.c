@@ -202,6 +202,7 @@ static void tx_poll__a_flooded_worker_sends(void **state)
 {
 	fill_inbox(0, INBOX_LOCAL, 1, 0);
 	fill_inbox(0, INBOX_HANDED, 1, 0);
+	move(&b, 1); /* so that there are frames to send */
 	assert_int_equal(write_and_send(60 * 1024), BURST);
 }
 
