@@ -3,10 +3,8 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/resource.h>
-#include <time.h>
 #include <unistd.h>
 #include "admin/captures.h"
 #include "admin/server.h"
@@ -26,52 +24,6 @@
 /* Until a port that could not be read is read again: at first, and in the end. */
 #define LOOK_AGAIN_MS	  100u
 #define LOOK_AGAIN_MAX_MS 5000u
-
-#define NSEC_PER_SEC  1000000000ull
-#define NSEC_PER_MSEC 1000000ull
-
-static uint64_t now_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * NSEC_PER_SEC + (uint64_t)ts.tv_nsec;
-}
-
-uint64_t ctl_now_ms(void)
-{
-	return now_ns() / NSEC_PER_MSEC;
-}
-
-int ctl_watch(struct ctl *ctl, struct watch *w)
-{
-	struct epoll_event ev = {.events = EPOLLIN, .data.ptr = w};
-
-	return epoll_ctl(ctl->epoll, EPOLL_CTL_ADD, w->fd, &ev) ? -errno : 0;
-}
-
-void ctl_watch_nothing(struct ctl *ctl, struct watch *w)
-{
-	struct epoll_event ev = {.data.ptr = w};
-
-	epoll_ctl(ctl->epoll, EPOLL_CTL_MOD, w->fd, &ev);
-}
-
-void ctl_watch_output(struct ctl *ctl, struct watch *w, bool output)
-{
-	struct epoll_event ev = {.events = output ? EPOLLOUT : EPOLLIN, .data.ptr = w};
-
-	epoll_ctl(ctl->epoll, EPOLL_CTL_MOD, w->fd, &ev);
-}
-
-void ctl_unwatch(struct ctl *ctl, struct watch *w)
-{
-	if (w->fd < 0)
-		return;
-	epoll_ctl(ctl->epoll, EPOLL_CTL_DEL, w->fd, NULL);
-	close(w->fd);
-	w->fd = -1;
-}
 
 /* --- the network's news ---------------------------------------------------------------- */
 
@@ -120,7 +72,7 @@ static unsigned netdev_news(unsigned what)
 static void look_again(struct ctl *ctl, uint32_t i)
 {
 	if (ctl->port[i].stale && !ctl->look_again_ms)
-		ctl->look_again_ms = ctl_now_ms() + ctl->look_again_wait;
+		ctl->look_again_ms = loop_now_ms() + ctl->look_again_wait;
 }
 
 static unsigned take_use(struct ctl *ctl, uint32_t i)
@@ -279,7 +231,7 @@ static int watch_late(struct ctl *ctl)
 	if (ctl->late.fd < 0)
 		return -errno;
 	ctl->notifier.late_fd = ctl->late.fd;
-	return ctl_watch(ctl, &ctl->late);
+	return loop_watch(&ctl->loop, &ctl->late);
 }
 
 /* What the SIGBUS handler has found goes through the event loop. */
@@ -289,7 +241,7 @@ static int watch_faults(struct ctl *ctl)
 	if (ctl->faults.fd < 0)
 		return -errno;
 	sigbus_notify(ctl->faults.fd);
-	return ctl_watch(ctl, &ctl->faults);
+	return loop_watch(&ctl->loop, &ctl->faults);
 }
 
 static int watch_huge(struct ctl *ctl)
@@ -298,14 +250,14 @@ static int watch_huge(struct ctl *ctl)
 	if (ctl->populated.fd < 0)
 		return -errno;
 	ctl->huge = huge_create(ctl->populated.fd);
-	return ctl->huge ? ctl_watch(ctl, &ctl->populated) : -ENOMEM;
+	return ctl->huge ? loop_watch(&ctl->loop, &ctl->populated) : -ENOMEM;
 }
 
 static int open_loop(struct ctl *ctl, char why[ABI_SENTENCE_MAX])
 {
-	ctl->epoll = epoll_create1(EPOLL_CLOEXEC);
+	loop_open(&ctl->loop);
 	ctl->stopper.fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	if (ctl->epoll < 0 || ctl->stopper.fd < 0 || ctl_watch(ctl, &ctl->stopper) ||
+	if (ctl->loop.epoll < 0 || ctl->stopper.fd < 0 || loop_watch(&ctl->loop, &ctl->stopper) ||
 		watch_faults(ctl) || watch_huge(ctl) || watch_late(ctl))
 		return refuse(why, -errno, "rocid cannot make its event loop: %s", strerror(errno));
 	return 0;
@@ -324,13 +276,13 @@ static void init(struct ctl *ctl, const struct ctl_config *cfg)
 	ctl->application_faults = cfg->application_faults;
 	ctl->application_macs = cfg->application_macs;
 	quota_init(&ctl->quota, &cfg->limits);
-	ctl->since_ms = ctl_now_ms();
+	ctl->since_ms = loop_now_ms();
 	ctl->look_again_wait = LOOK_AGAIN_MS;
 	migrate_init(&ctl->migration, cfg->migrate, cfg->shake_ms, (uint64_t)getpid());
 	ctl->netdev_changed = cfg->netdev_changed;
 	ctl->netdev_arg = cfg->netdev_arg;
 	ctl->devices = cfg->devices;
-	ctl->epoll = -1;
+	ctl->loop.epoll = -1;
 	ctl->reserve_fd = -1;
 	ctl->announce_fd = announce_open();
 	ctl->listener.fd = -1;
@@ -406,7 +358,7 @@ int ctl_start(struct ctl **out, const struct ctl_config *cfg, char why[ABI_SENTE
 		err = telemetry_open(ctl, why);
 	if (!err) {
 		ctl->news = (struct watch){.fd = rtnl_fd(&ctl->rtnl), .ready = news_ready};
-		err = ctl_watch(ctl, &ctl->news);
+		err = loop_watch(&ctl->loop, &ctl->news);
 		if (!err)
 			err = notifier_start(&ctl->notifier);
 		if (err)
@@ -447,7 +399,7 @@ static int look_after_devices(struct ctl *ctl, uint64_t now)
 /* What is due now.  Returns milliseconds until something is due again, -1 for never. */
 static int run_timers(struct ctl *ctl)
 {
-	uint64_t now = ctl_now_ms();
+	uint64_t now = loop_now_ms();
 	int wait = migrate_poll(ctl, now);
 
 	if (endings_poll(ctl))
@@ -476,25 +428,18 @@ int ctl_run(struct ctl *ctl)
 	int wait = -1;
 
 	while (!ctl->stopping) {
-		uint64_t begin = now_ns();
-		struct epoll_event ev;
-		struct watch *w;
+		uint64_t begin = loop_now_ns();
 		int n;
 
 		if (idle || begin >= due || ctl->nending > ENDINGS_MANY) {
 			wait = run_timers(ctl);
-			due = now_ns();
+			due = loop_now_ns();
 			due += due - begin;
 		}
-		/* One event at a time: what handles it may free any other watch. */
-		n = epoll_wait(ctl->epoll, &ev, 1, idle ? wait : 0);
-		if (n < 0 && errno != EINTR)
-			return -errno;
-		idle = n <= 0;
-		if (idle)
-			continue;
-		w = ev.data.ptr;
-		w->ready(w);
+		n = loop_wait(&ctl->loop, idle ? wait : 0);
+		if (n < 0)
+			return n;
+		idle = n == 0;
 	}
 	return 0;
 }
@@ -542,14 +487,13 @@ void ctl_destroy(struct ctl *ctl)
 	notifier_stop(&ctl->notifier);
 	close_ports(ctl);
 	rtnl_close(&ctl->rtnl);
-	ctl_unwatch(ctl, &ctl->stopper);
+	loop_unwatch(&ctl->loop, &ctl->stopper);
 	sigbus_notify(-1);
-	ctl_unwatch(ctl, &ctl->faults);
+	loop_unwatch(&ctl->loop, &ctl->faults);
 	huge_destroy(ctl->huge);
-	ctl_unwatch(ctl, &ctl->populated);
-	ctl_unwatch(ctl, &ctl->late);
-	if (ctl->epoll >= 0)
-		close(ctl->epoll);
+	loop_unwatch(&ctl->loop, &ctl->populated);
+	loop_unwatch(&ctl->loop, &ctl->late);
+	loop_close(&ctl->loop);
 	if (ctl->announce_fd >= 0)
 		close(ctl->announce_fd);
 	handles_free(&ctl->pds);

@@ -14,6 +14,7 @@
 #include "core.h"
 #include "ctl.h"
 #include "mw.h"
+#include "loop/loop.h"
 #include "net/neigh.h"
 #include "net/netport.h"
 #include "qp.h"
@@ -30,15 +31,9 @@
 #include "verbs/migrate.h"
 #include "worker.h"
 
-/** A descriptor in the event loop. */
-struct watch {
-	int fd; /* -1: none */
-	void (*ready)(struct watch *w);
-};
-
 struct ctl {
 	struct dataplane *dp;
-	int epoll;
+	struct loop loop;
 	struct watch listener;
 	struct watch stopper;	/* eventfd: ctl_stop() */
 	struct watch news;	/* rtnetlink */
@@ -299,25 +294,10 @@ struct session {
 	struct list node; /* on ctl->endings */
 };
 
-/** @return milliseconds of the monotonic clock. */
-uint64_t ctl_now_ms(void);
-
-/** Watches @p w for input.  @return 0 or a negative errno. */
-int ctl_watch(struct ctl *ctl, struct watch *w);
-
-/** Watches @p w for room to write instead of input, or for input again. */
-void ctl_watch_output(struct ctl *ctl, struct watch *w, bool output);
-
-/** Keeps @p w registered without looking at it, until ctl_watch_output(). */
-void ctl_watch_nothing(struct ctl *ctl, struct watch *w);
-
 /** Takes port @p i out of use, or into it again (net/netport.h); programs are told. */
 void ctl_set_port_down(struct ctl *ctl, uint32_t i, bool down);
 
 /** Tells who made port @p i of CTL_NETDEV_* @p news. */
 void ctl_tell_owner(struct ctl *ctl, uint32_t i, unsigned news);
-
-/** Stops watching and closes @p w->fd; harmless when there is none. */
-void ctl_unwatch(struct ctl *ctl, struct watch *w);
 
 #endif

@@ -3,7 +3,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/epoll.h>
 #include <unistd.h>
 #include "oracle.h"
 #include "session/job.h"
@@ -69,15 +68,10 @@ const char *station_path(void)
 
 void station_turn(void)
 {
-	struct epoll_event ev;
 	unsigned n = 0;
 
-	while (epoll_wait(d->ctl->epoll, &ev, 1, 0) == 1) {
-		struct watch *w = ev.data.ptr;
-
-		w->ready(w);
+	while (loop_wait(&d->ctl->loop, 0) == 1)
 		MUST(n++ < EVENTS_MAX);
-	}
 	while (endings_poll(d->ctl) || jobs_poll(d->ctl))
 		MUST(n++ < EVENTS_MAX);
 }

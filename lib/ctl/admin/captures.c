@@ -25,7 +25,7 @@ struct running {
 
 static void free_running(struct running *r)
 {
-	ctl_unwatch(r->ctl, &r->done);
+	loop_unwatch(&r->ctl->loop, &r->done);
 	dispose_fd(r->ctl->closer, OWNER_ROCID, r->socket); /* its owner made it */
 	free(r);
 }
@@ -203,7 +203,7 @@ static int begin(struct running *r, struct capture_config *cfg, char why[ABI_SEN
 		return refuse(why, -errno, "rocid has no descriptor left: %s", strerror(errno));
 	cfg->done = r->done.fd;
 	cfg->socket = r->socket;
-	err = ctl_watch(r->ctl, &r->done);
+	err = loop_watch(&r->ctl->loop, &r->done);
 	if (!err)
 		err = capture_start(&r->capture, r->ctl->dp, cfg);
 	if (err)
@@ -211,7 +211,7 @@ static int begin(struct running *r, struct capture_config *cfg, char why[ABI_SEN
 			"rocid cannot capture (%s): it needs %u MB for each of its %u workers",
 			strerror(-err), CAPTURE_RING >> 20, r->ctl->dp->nworkers);
 	snprintf(r->text, sizeof(r->text), "%s", cfg->text);
-	r->since_ms = ctl_now_ms();
+	r->since_ms = loop_now_ms();
 	list_push(&r->ctl->captures, &r->node);
 	r->ctl->ncaptures++;
 	return 0;
@@ -270,7 +270,7 @@ static bool next_capture(
 	r = container_of(l, struct running, node);
 	sent = capture_counts(r->capture, &lost);
 	*element = json_pack("{s:s, s:I, s:I, s:I}", "filter", r->text, "seconds",
-		(json_int_t)((ctl_now_ms() - r->since_ms) / 1000), "frames", (json_int_t)sent,
+		(json_int_t)((loop_now_ms() - r->since_ms) / 1000), "frames", (json_int_t)sent,
 		"lost", (json_int_t)lost);
 	return true;
 }

@@ -2,7 +2,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/epoll.h>
 #include <sys/socket.h>
 #include <unistd.h>
 #include "admin/command.h"
@@ -43,7 +42,7 @@ static void client_close(struct admin_client *c)
 {
 	int fd = c->watch.fd;
 
-	epoll_ctl(c->ctl->epoll, EPOLL_CTL_DEL, fd, NULL);
+	loop_forget(&c->ctl->loop, &c->watch);
 	shutdown(fd, SHUT_RDWR);
 	dispose_fd(c->ctl->closer, OWNER_ROCID, fd); /* with what lies unread in it */
 	if (c->passed >= 0)
@@ -61,7 +60,7 @@ static int begin_reply(struct admin_client *c, char *line)
 	int err;
 
 	c->replying = true;
-	ctl_watch_output(c->ctl, &c->watch, true);
+	loop_watch_output(&c->ctl->loop, &c->watch, true);
 	if (c->too_long) {
 		c->too_long = false;
 		c->more = false;
@@ -157,7 +156,7 @@ static int finish(struct admin_client *c)
 	text_free(&c->text); /* a large one is no reason to keep the memory */
 	c->sent = 0;
 	c->replying = false;
-	ctl_watch_output(c->ctl, &c->watch, false);
+	loop_watch_output(&c->ctl->loop, &c->watch, false);
 	return next_line(c);
 }
 
@@ -166,7 +165,7 @@ static void client_ready(struct watch *w)
 	struct admin_client *c = container_of(w, struct admin_client, watch);
 	int err;
 
-	c->heard_ms = ctl_now_ms();
+	c->heard_ms = loop_now_ms();
 	if (c->replying) {
 		err = reply(c);
 		if (!err)
@@ -208,11 +207,11 @@ static void admin_ready(struct watch *w)
 	}
 	c->ctl = a->ctl;
 	c->slot = find_place(a);
-	c->heard_ms = ctl_now_ms();
+	c->heard_ms = loop_now_ms();
 	c->passed = -1;
 	c->watch = (struct watch){.fd = fd, .ready = client_ready};
 	a->client[c->slot] = c;
-	if (ctl_watch(a->ctl, &c->watch))
+	if (loop_watch(&a->ctl->loop, &c->watch))
 		client_close(c);
 }
 
@@ -242,7 +241,7 @@ int admin_open(struct ctl *ctl, const struct ctl_config *cfg, char why[ABI_SENTE
 	a->ctl = ctl;
 	a->listener = (struct watch){.fd = fd, .ready = admin_ready};
 	ctl->admin = a;
-	return ctl_watch(ctl, &a->listener);
+	return loop_watch(&ctl->loop, &a->listener);
 }
 
 void admin_close(struct ctl *ctl)
@@ -254,7 +253,7 @@ void admin_close(struct ctl *ctl)
 	for (uint32_t i = 0; i < ADMIN_CLIENT_MAX; i++)
 		if (a->client[i])
 			client_close(a->client[i]);
-	ctl_unwatch(ctl, &a->listener);
+	loop_unwatch(&ctl->loop, &a->listener);
 	unlink(a->path);
 	free(a->path);
 	free(a);

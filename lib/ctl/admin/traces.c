@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/epoll.h>
 #include <sys/socket.h>
 #include "admin/stream.h"
 #include "admin/traces.h"
@@ -66,7 +65,7 @@ static void free_tracing(struct tracing *t)
 	struct ctl *ctl = t->ctl;
 
 	list_del(&t->node);
-	epoll_ctl(ctl->epoll, EPOLL_CTL_DEL, t->watch.fd, NULL);
+	loop_forget(&ctl->loop, &t->watch);
 	dispose_fd(ctl->closer, OWNER_ROCID, t->watch.fd);
 	free(t->trace);
 	free(t);
@@ -77,7 +76,7 @@ static void free_tracing(struct tracing *t)
 static void begin_end(struct tracing *t)
 {
 	if (!t->give_up_ms)
-		t->give_up_ms = ctl_now_ms() + PATIENCE_MS;
+		t->give_up_ms = loop_now_ms() + PATIENCE_MS;
 }
 
 /* A QP that is not found and not over belongs to a session that is ending: it soon is. */
@@ -99,7 +98,7 @@ static void reader_ready(struct watch *w)
 {
 	struct tracing *t = container_of(w, struct tracing, watch);
 
-	epoll_ctl(t->ctl->epoll, EPOLL_CTL_DEL, w->fd, NULL);
+	loop_forget(&t->ctl->loop, w);
 	begin_end(t);
 }
 
@@ -162,7 +161,7 @@ static bool poll_one(struct tracing *t)
 	if (t->give_up_ms)
 		release(t);
 	more = turn(t, &empty);
-	if (!t->released || !(empty || ctl_now_ms() >= t->give_up_ms))
+	if (!t->released || !(empty || loop_now_ms() >= t->give_up_ms))
 		return more;
 	free_tracing(t);
 	return false;
@@ -232,7 +231,7 @@ static int begin(struct tracing *t, char why[ABI_SENTENCE_MAX])
 
 	if (err)
 		return err;
-	err = ctl_watch(ctl, &t->watch);
+	err = loop_watch(&ctl->loop, &t->watch);
 	if (!err && !ctl->ntraces)
 		tell_workers(ctl, true);
 	if (!err)
@@ -240,7 +239,7 @@ static int begin(struct tracing *t, char why[ABI_SENTENCE_MAX])
 	if (err) {
 		if (!ctl->ntraces)
 			tell_workers(ctl, false);
-		epoll_ctl(ctl->epoll, EPOLL_CTL_DEL, t->watch.fd, NULL);
+		loop_forget(&ctl->loop, &t->watch);
 		dispose_fd(ctl->closer, OWNER_ROCID, t->watch.fd);
 		return refuse(
 			why, err, "QP %u cannot be traced (%s): try again", t->qpn, strerror(-err));

@@ -207,7 +207,7 @@ static bool refused(struct why_case *c)
 	const struct netport *p = port_of(c);
 	uint64_t within = why_age_ms(c) + retries_ns(c) / 1000000 + JUST_BEFORE_MS;
 	uint32_t most = ETH_HLEN + VLAN_HLEN + OVER_IP6 + c->n->value;
-	uint32_t len = d ? d->refused(d->arg, p->index, ctl_now_ms(), within) : 0;
+	uint32_t len = d ? d->refused(d->arg, p->index, loop_now_ms(), within) : 0;
 
 	if (!len || len > most || c->n->opcode == ABI_WR_RDMA_READ)
 		return false;
@@ -412,7 +412,7 @@ static bool neighbour_moved(struct why_case *c)
 	uint64_t within = why_age_ms(c) + retries_ns(c) / 1000000;
 	char gid[GID_TEXT], was[18], is[18];
 
-	if (!d || !d->moved_ms || ctl_now_ms() > d->moved_ms + within)
+	if (!d || !d->moved_ms || loop_now_ms() > d->moved_ms + within)
 		return false;
 	why_say(&c->t,
 		"The neighbour %s had MAC %s and has %s now, which was found out too late for this "

@@ -3,7 +3,6 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/epoll.h>
 #include <sys/socket.h>
 #include <unistd.h>
 #include "loop/listen.h"
@@ -66,8 +65,8 @@ static void server_ready(struct watch *w)
 		session_open(ctl, fd);
 	} else if (fd == -ENOMEM || fd == -ENOBUFS || fd == -EMFILE || fd == -ENFILE) {
 		/* The caller stays in the queue, and would have us spin. */
-		ctl_watch_nothing(ctl, w);
-		ctl->listen_ms = ctl_now_ms() + ACCEPT_PAUSE_MS;
+		loop_watch_nothing(&ctl->loop, w);
+		ctl->listen_ms = loop_now_ms() + ACCEPT_PAUSE_MS;
 	}
 }
 
@@ -78,7 +77,7 @@ int server_poll(struct ctl *ctl, uint64_t now_ms)
 	if (now_ms < ctl->listen_ms)
 		return (int)(ctl->listen_ms - now_ms);
 	ctl->listen_ms = 0;
-	ctl_watch_output(ctl, &ctl->listener, false);
+	loop_watch_output(&ctl->loop, &ctl->listener, false);
 	return -1;
 }
 
@@ -101,13 +100,13 @@ int server_open(struct ctl *ctl, const struct ctl_config *cfg, char why[ABI_SENT
 		return refuse(why, -ENOMEM, "rocid is out of memory");
 	}
 	server_make_reserve(ctl);
-	return ctl_watch(ctl, &ctl->listener);
+	return loop_watch(&ctl->loop, &ctl->listener);
 }
 
 void server_close(struct ctl *ctl)
 {
 	if (ctl->listener.fd >= 0) { /* with connections that nobody accepted */
-		epoll_ctl(ctl->epoll, EPOLL_CTL_DEL, ctl->listener.fd, NULL);
+		loop_forget(&ctl->loop, &ctl->listener);
 		dispose_fd(ctl->closer, OWNER_ROCID, ctl->listener.fd);
 		ctl->listener.fd = -1;
 	}

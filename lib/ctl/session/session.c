@@ -201,7 +201,7 @@ static void hold(struct session *s)
 
 	turn_unwatch(s);
 	if (list_empty(&ctl->held))
-		ctl->held_ms = ctl_now_ms() + HELD_MS;
+		ctl->held_ms = loop_now_ms() + HELD_MS;
 	list_push(&ctl->held, &s->held);
 }
 
@@ -285,7 +285,7 @@ static bool evict_silent(struct ctl *ctl, const struct session *s)
 			(!oldest || o->since_ms < oldest->since_ms))
 			oldest = o;
 	}
-	if (!oldest || ctl_now_ms() - oldest->since_ms < HELLO_PATIENCE_MS)
+	if (!oldest || loop_now_ms() - oldest->since_ms < HELLO_PATIENCE_MS)
 		return false;
 	session_close(oldest);
 	return true;
@@ -321,7 +321,7 @@ int session_open(struct ctl *ctl, int fd)
 	}
 	s->slot = (uint32_t)slot;
 	s->number = ++ctl->session_count * SESSION_MAX + s->slot;
-	s->since_ms = ctl_now_ms();
+	s->since_ms = loop_now_ms();
 	s->watch = (struct watch){.fd = fd, .ready = session_ready};
 	setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &unread, sizeof(unread));
 	s->async.fd = -1;

@@ -11,7 +11,7 @@ static json_t *version(struct ctl *ctl, const struct admin_arg arg[])
 {
 	return json_pack("{s:s, s:i, s:I, s:I, s:I}", "version", ROCINANTE_VERSION, "abi",
 		ABI_VERSION, "pid", (json_int_t)getpid(), "workers", (json_int_t)ctl->dp->nworkers,
-		"up_s", (json_int_t)((ctl_now_ms() - ctl->since_ms) / 1000));
+		"up_s", (json_int_t)((loop_now_ms() - ctl->since_ms) / 1000));
 }
 
 /* Published regions, counted where the workers look: none may outlive its session. */

@@ -60,7 +60,7 @@ static bool make_build(struct ctl *ctl, unsigned i, json_t **out)
 
 static bool make_start(struct ctl *ctl, unsigned i, json_t **out)
 {
-	uint64_t up_s = (ctl_now_ms() - ctl->since_ms) / 1000;
+	uint64_t up_s = (loop_now_ms() - ctl->since_ms) / 1000;
 
 	if (i)
 		return false;

@@ -108,7 +108,7 @@ static bool next_session(
 		"{s:I, s:I, s:I, s:I, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "session",
 		(json_int_t)s->number, "pid", (json_int_t)s->peer.pid, "uid",
 		(json_int_t)s->peer.uid, "gid", (json_int_t)s->peer.gid, "program", s->program,
-		"age_s", (json_int_t)((ctl_now_ms() - s->since_ms) / 1000), "pds",
+		"age_s", (json_int_t)((loop_now_ms() - s->since_ms) / 1000), "pds",
 		(json_int_t)s->pds.used, "mrs", (json_int_t)s->mrs.used, "cqs",
 		(json_int_t)s->cqs.used, "srqs", (json_int_t)s->srqs.used, "qps",
 		(json_int_t)s->qps.used, "channels", (json_int_t)s->channels.used, "queue_bytes",

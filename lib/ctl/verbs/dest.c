@@ -88,7 +88,7 @@ int dest_find(struct ctl *ctl, const struct dest_key *key, struct neigh_query *q
 		return 0;
 	/* The kernel has no routes from what it does not know: a static GID, a removed one. */
 	kernel = sgid->valid && port->gids.kernel[key->sgid];
-	err = neigh_resolve(&ctl->neighs, q, kernel ? sgid->gid : NULL, ctl_now_ms(), why);
+	err = neigh_resolve(&ctl->neighs, q, kernel ? sgid->gid : NULL, loop_now_ms(), why);
 	if (err == -EHOSTUNREACH && other_port_mac(ctl, key->dgid, sgid, q->mac))
 		return 0;
 	return err;
@@ -173,7 +173,7 @@ static void apply(struct dest *d, const uint8_t dmac[6], const uint8_t smac[6], 
 {
 	if (memcmp(d->dmac, none, 6) && memcmp(d->dmac, dmac, 6)) {
 		memcpy(d->former, d->dmac, 6);
-		d->moved_ms = ctl_now_ms();
+		d->moved_ms = loop_now_ms();
 	}
 	if (memcmp(d->dmac, dmac, 6) || memcmp(d->smac, smac, 6) || d->local != local) {
 		memmove(d->dmac, dmac, 6);
@@ -233,7 +233,7 @@ static void readdress_some(struct ctl *ctl)
 	d = container_of(turn, struct dest, turn);
 	readdress_qps(ctl, d);
 	if (!readdress_ahs(ctl, d))
-		set_due(d, ctl_now_ms() + RETRY_MS);
+		set_due(d, loop_now_ms() + RETRY_MS);
 	else if (is_late(d))
 		list_push(&ctl->dests.late, &d->turn);
 }
@@ -260,7 +260,7 @@ static void take_query(struct dest *d, const struct neigh_query *query)
 	d->query.ifindex = query->ifindex;
 	memcpy(d->query.nexthop, query->nexthop, 16);
 	set_hop(d);
-	look_again_later(d, ctl_now_ms());
+	look_again_later(d, loop_now_ms());
 }
 
 void dest_join_ah(struct dest *d, struct ah_obj *o, const uint8_t smac[6])
@@ -340,7 +340,7 @@ static const uint8_t *smac_of(const struct dest *d)
 /* Until something better is known, the old destination holds: the peer may well be there. */
 static void take_answer(struct dest *d, int err, bool local)
 {
-	uint64_t now_ms = ctl_now_ms();
+	uint64_t now_ms = loop_now_ms();
 
 	d->checked_ms = now_ms;
 	if (!err) {
@@ -363,7 +363,7 @@ static void found_late(struct neigh_query *q, int err, const char *why)
 void dest_probe(struct dest *d)
 {
 	struct dests *all = &d->ctl->dests;
-	uint64_t now_ms = ctl_now_ms();
+	uint64_t now_ms = loop_now_ms();
 
 	if (!is_kernels(d) || d->pending || now_ms < d->probe_ms || now_ms < all->probe_ms)
 		return;
@@ -381,7 +381,7 @@ static void check(struct dest *d)
 	bool local;
 	int err;
 
-	if (d->probed_ms && ctl_now_ms() >= d->probed_ms + PROBE_ANSWER_MS) {
+	if (d->probed_ms && loop_now_ms() >= d->probed_ms + PROBE_ANSWER_MS) {
 		d->probed_ms = 0;
 		rtnl_neigh_probe(&d->ctl->rtnl, d->query.ifindex, d->query.nexthop, true);
 	}

@@ -233,7 +233,7 @@ static void dest__each_has_its_turn(void **state)
 	memcpy(d->ctl->port[0].gids.table.entry[1].mac, "\x02\0\0\0\0\x42", 6);
 	for (unsigned round = 0; round < 8 + 200; round++) { /* one is readdressed in each */
 		dests_touch_port(d->ctl, 0);
-		dests_poll(d->ctl, ctl_now_ms());
+		dests_poll(d->ctl, loop_now_ms());
 	}
 	for (unsigned i = 0; i < 200; i++)
 		assert_memory_equal(path[i]->hdr + ETH_SRC, "\x02\0\0\0\0\x42", 6);

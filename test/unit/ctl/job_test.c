@@ -2,7 +2,6 @@
 /* Commands in steps, and users in turns. The test is the control thread while the daemon pauses. */
 #include <poll.h>
 #include <string.h>
-#include <sys/epoll.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -173,12 +172,7 @@ static void open_as(const struct test_daemon *d, struct client *c, uid_t uid)
 
 static void one_event(struct ctl *ctl)
 {
-	struct epoll_event ev;
-	struct watch *w;
-
-	assert_int_equal(epoll_wait(ctl->epoll, &ev, 1, PATIENCE_MS), 1);
-	w = ev.data.ptr;
-	w->ready(w);
+	assert_int_equal(loop_wait(&ctl->loop, PATIENCE_MS), 1);
 }
 
 /* However many sessions of one user have sent commands before, another's is among the next. */

@@ -131,7 +131,7 @@ static void peer_gets(const uint8_t mac[6])
 /* One turn of the control thread, at a time when all that was touched is due. */
 static int turn(void)
 {
-	return dests_poll(d->ctl, ctl_now_ms() + 1000);
+	return dests_poll(d->ctl, loop_now_ms() + 1000);
 }
 
 /* Other commands come in between. */

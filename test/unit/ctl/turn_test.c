@@ -6,7 +6,6 @@
 #include <stdint.h>
 #include <string.h>
 #include <cmocka.h>
-#include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 #include "bits.h"
@@ -45,19 +44,12 @@ static void leave(unsigned i)
 /* As the control thread does.  Returns false when nobody wants anything. */
 static bool serve_one(void)
 {
-	struct epoll_event ev;
-	struct watch *w;
-
-	if (epoll_wait(ctl.epoll, &ev, 1, 0) != 1)
-		return false;
-	w = ev.data.ptr;
-	w->ready(w);
-	return true;
+	return loop_wait(&ctl.loop, 0) == 1;
 }
 
 static int setup(void **state)
 {
-	ctl.epoll = epoll_create1(EPOLL_CLOEXEC);
+	assert_int_equal(loop_open(&ctl.loop), 0);
 	list_init(&ctl.turns);
 	memset(served, 0, sizeof(served));
 	return 0;
@@ -66,7 +58,8 @@ static int setup(void **state)
 static int teardown(void **state)
 {
 	assert_true(list_empty(&ctl.turns));
-	return close(ctl.epoll);
+	loop_close(&ctl.loop);
+	return 0;
 }
 
 static void turn_join__users_take_turns(void **state)

@@ -208,12 +208,12 @@ static void why_of_qp__neighbour_moved(void **state)
 	const struct cause_note n = {.cause = CAUSE_RETRIES, .heard = true};
 
 	assert_null(strstr(fail_for(n)->text, "neighbour"));
-	dest->probed_ms = ctl_now_ms();
+	dest->probed_ms = loop_now_ms();
 	assert_non_null(strstr(fail_for(n)->text, "was probed a moment ago and has not answered"));
 	dest->probed_ms = 0;
 	o->qp->ack_timeout = 4000000000u;
 	memcpy(dest->former, "\2\0\0\0\0\7", 6);
-	dest->moved_ms = ctl_now_ms();
+	dest->moved_ms = loop_now_ms();
 	assert_non_null(strstr(fail_for(n)->text, "had MAC 02:00:00:00:00:07 and has"));
 	assert_string_equal(fail_for(n)->rule, "ETH-11");
 }
