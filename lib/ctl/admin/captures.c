@@ -9,6 +9,7 @@
 #include "admin/stream.h"
 #include "capture.h"
 #include "state.h"
+#include "text/parse.h"
 #include "text/sentence.h"
 #include "verbs/find.h"
 
@@ -56,7 +57,7 @@ static int want_qp(
 {
 	uint64_t qpn;
 
-	if (!admin_number(word, UINT32_MAX, &qpn) || !find_qp(ctl, qpn))
+	if (!parse_number(word, UINT32_MAX, &qpn) || !find_qp(ctl, qpn))
 		return refuse(why, -ENOENT, "there is no QP %.32s: \"show qps\" lists them", word);
 	cfg->filter.qpn = (uint32_t)qpn;
 	return 0;
@@ -67,7 +68,7 @@ static int want_port(
 {
 	uint64_t port;
 
-	if (!admin_number(word, ctl->nports, &port) || !port)
+	if (!parse_number(word, ctl->nports, &port) || !port)
 		return refuse(why, -EINVAL, "there is no port %.32s: this rocid has 1 to %u", word,
 			ctl->nports);
 	cfg->filter.port = (uint32_t)port - 1;
@@ -78,7 +79,7 @@ static int want_count(
 	struct ctl *ctl, struct capture_config *cfg, const char *word, char why[ABI_SENTENCE_MAX])
 {
 	(void)ctl;
-	if (!admin_number(word, UINT64_MAX, &cfg->count) || !cfg->count)
+	if (!parse_number(word, UINT64_MAX, &cfg->count) || !cfg->count)
 		return refuse(
 			why, -EINVAL, "count %.32s is not a number of frames, 1 or more", word);
 	return 0;
@@ -90,7 +91,7 @@ static int want_snap(
 	uint64_t snap;
 
 	(void)ctl;
-	if (!admin_number(word, UINT16_MAX, &snap) || !snap)
+	if (!parse_number(word, UINT16_MAX, &snap) || !snap)
 		return refuse(why, -EINVAL,
 			"snap %.32s is not a number of bytes from 1 to %u: 128 holds all headers",
 			word, UINT16_MAX);
@@ -217,7 +218,7 @@ static int begin(struct running *r, struct capture_config *cfg, char why[ABI_SEN
 	return 0;
 }
 
-int admin_capture(struct ctl *ctl, const struct admin_arg arg[], char why[ABI_SENTENCE_MAX])
+int admin_capture(struct ctl *ctl, const struct argument arg[], char why[ABI_SENTENCE_MAX])
 {
 	struct capture_config cfg = {
 		.filter = {.qpn = CAPTURE_ANY,
@@ -258,7 +259,7 @@ int admin_capture(struct ctl *ctl, const struct admin_arg arg[], char why[ABI_SE
 /* --- show captures ---------------------------------------------------------------------- */
 
 static bool next_capture(
-	struct ctl *ctl, const struct admin_arg arg[], struct document_cursor *at, json_t **element)
+	struct ctl *ctl, const struct argument arg[], struct document_cursor *at, json_t **element)
 {
 	const struct list *l = list_at(&ctl->captures, at->index++);
 	const struct running *r;

@@ -20,7 +20,7 @@
 
 /* Of the commands that begin as LINE does, or all. */
 static bool next_command(
-	struct ctl *ctl, const struct admin_arg arg[], struct document_cursor *at, json_t **element)
+	struct ctl *ctl, const struct argument arg[], struct document_cursor *at, json_t **element)
 {
 	const struct admin_command *c = admin_command_at(at->index++);
 
@@ -30,7 +30,7 @@ static bool next_command(
 	return true;
 }
 
-static bool is_asked_for(const struct admin_arg arg[], const json_t *element)
+static bool is_asked_for(const struct argument arg[], const json_t *element)
 {
 	return admin_form_begins(
 		json_string_value(json_object_get(element, "command")), arg[0].word);
@@ -173,7 +173,7 @@ static const char *end_word(const struct admin_word *w)
 
 /* @return 0 or a negative errno with a sentence. */
 static int parse_args(struct ctl *ctl, const char *form, const struct admin_word word[],
-	struct admin_arg arg[], char why[ABI_SENTENCE_MAX])
+	struct argument arg[], char why[ABI_SENTENCE_MAX])
 {
 	struct admin_word name;
 	enum admin_part part;
@@ -192,7 +192,7 @@ static int parse_args(struct ctl *ctl, const char *form, const struct admin_word
 
 /* A list without elements has no columns to be wrong about. */
 static int check_column(struct ctl *ctl, const struct document_section *s,
-	const struct admin_arg arg[], const char *column, char why[ABI_SENTENCE_MAX])
+	const struct argument arg[], const char *column, char why[ABI_SENTENCE_MAX])
 {
 	struct document_cursor at = {0};
 	char list[ABI_SENTENCE_MAX] = "";

@@ -6,8 +6,8 @@
 #include "admin/form.h"
 #include "admin/inject_qp.h"
 #include "limits.h"
+#include "text/fault.h"
 #include "text/sentence.h"
-#include "verbs/fault.h"
 
 /** A line that is being completed, taken apart. */
 struct typed {
@@ -31,7 +31,7 @@ struct place {
 	struct admin_word word;
 	const char *rest; /* of the form, behind it */
 	unsigned args;	  /* done */
-	struct admin_arg arg[ADMIN_WORDS];
+	struct argument arg[ADMIN_WORDS];
 	unsigned pair; /* words of pairs that were typed */
 };
 
@@ -207,7 +207,7 @@ static bool next_of_row(struct ctl *ctl, const struct admin_command *c, struct t
 
 /* at->asker: the row of the table; the rest is next_of_row()'s. */
 static bool next_completion(
-	struct ctl *ctl, const struct admin_arg arg[], struct document_cursor *at, json_t **element)
+	struct ctl *ctl, const struct argument arg[], struct document_cursor *at, json_t **element)
 {
 	const struct admin_command *c;
 	struct typed t;
@@ -226,7 +226,7 @@ static bool next_completion(
 	return false;
 }
 
-static bool completes(const struct admin_arg arg[], const json_t *element)
+static bool completes(const struct argument arg[], const json_t *element)
 {
 	const char *word = json_string_value(json_object_get(element, "word"));
 	struct typed t;
@@ -260,7 +260,7 @@ static bool is_used(const struct admin_arg_kind *kind, const char *line)
 
 /* at->index: of the kinds. */
 static bool next_argument(
-	struct ctl *ctl, const struct admin_arg arg[], struct document_cursor *at, json_t **element)
+	struct ctl *ctl, const struct argument arg[], struct document_cursor *at, json_t **element)
 {
 	const struct admin_arg_kind *kind;
 	char choices[ADMIN_VALUE_MAX * 2] = "";

@@ -3,13 +3,14 @@
 #include <errno.h>
 #include "inject.h"
 #include "state.h"
+#include "text/fault.h"
 #include "text/sentence.h"
 #include "verbs/fault.h"
 #include "verbs/find.h"
 
 /* --- commands --------------------------------------------------------------------------- */
 
-int admin_inject(struct ctl *ctl, const struct admin_arg arg[], char why[ABI_SENTENCE_MAX])
+int admin_inject(struct ctl *ctl, const struct argument arg[], char why[ABI_SENTENCE_MAX])
 {
 	struct abi_fault fault;
 	uint32_t id;
@@ -33,7 +34,7 @@ static struct qp_obj *next_qp(struct ctl *ctl, struct document_cursor *at)
 	return NULL;
 }
 
-int admin_inject_clear(struct ctl *ctl, const struct admin_arg arg[], char why[ABI_SENTENCE_MAX])
+int admin_inject_clear(struct ctl *ctl, const struct argument arg[], char why[ABI_SENTENCE_MAX])
 {
 	struct document_cursor at = {0};
 	struct qp_obj *o;
@@ -45,13 +46,12 @@ int admin_inject_clear(struct ctl *ctl, const struct admin_arg arg[], char why[A
 	return err;
 }
 
-int admin_inject_clear_qp(struct ctl *ctl, const struct admin_arg arg[], char why[ABI_SENTENCE_MAX])
+int admin_inject_clear_qp(struct ctl *ctl, const struct argument arg[], char why[ABI_SENTENCE_MAX])
 {
 	return fault_clear(ctl, find_qp(ctl, arg[0].number), 0, why);
 }
 
-int admin_inject_clear_one(
-	struct ctl *ctl, const struct admin_arg arg[], char why[ABI_SENTENCE_MAX])
+int admin_inject_clear_one(struct ctl *ctl, const struct argument arg[], char why[ABI_SENTENCE_MAX])
 {
 	if (!arg[1].number)
 		return refuse(why, -ENOENT, "faults count from 1: \"show faults\" lists them");
@@ -91,7 +91,7 @@ static const struct inject_rule *next_of_qp(const struct qp_obj *o, uint32_t id)
 
 /* at->number: the QP under way; at->row: its last fault. */
 static bool next_fault(
-	struct ctl *ctl, const struct admin_arg arg[], struct document_cursor *at, json_t **element)
+	struct ctl *ctl, const struct argument arg[], struct document_cursor *at, json_t **element)
 {
 	const struct inject_rule *r = NULL;
 	const struct qp_obj *o;
@@ -110,7 +110,7 @@ static bool next_fault(
 }
 
 static bool next_qp_fault(
-	struct ctl *ctl, const struct admin_arg arg[], struct document_cursor *at, json_t **element)
+	struct ctl *ctl, const struct argument arg[], struct document_cursor *at, json_t **element)
 {
 	const struct qp_obj *o = find_qp(ctl, arg[0].number);
 	const struct inject_rule *r = next_of_qp(o, at->row);

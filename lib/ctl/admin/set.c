@@ -11,13 +11,13 @@
 
 /* --- set -------------------------------------------------------------------------------- */
 
-int admin_set_window(struct ctl *ctl, const struct admin_arg arg[], char why[ABI_SENTENCE_MAX])
+int admin_set_window(struct ctl *ctl, const struct argument arg[], char why[ABI_SENTENCE_MAX])
 {
 	ctl->window = (uint32_t)arg[0].number;
 	return 0;
 }
 
-int admin_set_qp_window(struct ctl *ctl, const struct admin_arg arg[], char why[ABI_SENTENCE_MAX])
+int admin_set_qp_window(struct ctl *ctl, const struct argument arg[], char why[ABI_SENTENCE_MAX])
 {
 	struct qp_obj *o = find_qp(ctl, arg[0].number);
 	struct core_cmd cmd = {
@@ -28,7 +28,7 @@ int admin_set_qp_window(struct ctl *ctl, const struct admin_arg arg[], char why[
 	return 0;
 }
 
-int admin_set_migrate(struct ctl *ctl, const struct admin_arg arg[], char why[ABI_SENTENCE_MAX])
+int admin_set_migrate(struct ctl *ctl, const struct argument arg[], char why[ABI_SENTENCE_MAX])
 {
 	if (ctl->dp->nworkers < 2)
 		return refuse(why, -EINVAL,
@@ -40,7 +40,7 @@ int admin_set_migrate(struct ctl *ctl, const struct admin_arg arg[], char why[AB
 
 /* A worker that may sleep has descriptors for it from its start on, and who brings it work knows.
  */
-int admin_set_idle(struct ctl *ctl, const struct admin_arg arg[], char why[ABI_SENTENCE_MAX])
+int admin_set_idle(struct ctl *ctl, const struct argument arg[], char why[ABI_SENTENCE_MAX])
 {
 	enum idle idle = (enum idle)arg[0].number;
 
@@ -57,7 +57,7 @@ int admin_set_idle(struct ctl *ctl, const struct admin_arg arg[], char why[ABI_S
 	return 0;
 }
 
-int admin_set_limit(struct ctl *ctl, const struct admin_arg arg[], char why[ABI_SENTENCE_MAX])
+int admin_set_limit(struct ctl *ctl, const struct argument arg[], char why[ABI_SENTENCE_MAX])
 {
 	struct ctl_limits wanted = ctl->quota.limits;
 	unsigned which = (unsigned)arg[0].number;
@@ -75,13 +75,13 @@ int admin_set_limit(struct ctl *ctl, const struct admin_arg arg[], char why[ABI_
 	return 0;
 }
 
-int admin_set_port(struct ctl *ctl, const struct admin_arg arg[], char why[ABI_SENTENCE_MAX])
+int admin_set_port(struct ctl *ctl, const struct argument arg[], char why[ABI_SENTENCE_MAX])
 {
 	ctl_set_port_down(ctl, (uint32_t)arg[0].number - 1, !arg[1].number);
 	return 0;
 }
 
-int admin_set_impair(struct ctl *ctl, const struct admin_arg arg[], char why[ABI_SENTENCE_MAX])
+int admin_set_impair(struct ctl *ctl, const struct argument arg[], char why[ABI_SENTENCE_MAX])
 {
 	const struct ctl_devices *d = ctl->devices;
 
@@ -92,7 +92,7 @@ int admin_set_impair(struct ctl *ctl, const struct admin_arg arg[], char why[ABI
 
 /* --- reset ------------------------------------------------------------------------------ */
 
-int admin_reset_counters(struct ctl *ctl, const struct admin_arg arg[], char why[ABI_SENTENCE_MAX])
+int admin_reset_counters(struct ctl *ctl, const struct argument arg[], char why[ABI_SENTENCE_MAX])
 {
 	struct core_counters now = {0};
 
@@ -102,7 +102,7 @@ int admin_reset_counters(struct ctl *ctl, const struct admin_arg arg[], char why
 	return 0;
 }
 
-int admin_reset_drops(struct ctl *ctl, const struct admin_arg arg[], char why[ABI_SENTENCE_MAX])
+int admin_reset_drops(struct ctl *ctl, const struct argument arg[], char why[ABI_SENTENCE_MAX])
 {
 	struct core_counters now = {0};
 
@@ -113,7 +113,7 @@ int admin_reset_drops(struct ctl *ctl, const struct admin_arg arg[], char why[AB
 
 /* --- kill ------------------------------------------------------------------------------- */
 
-int admin_kill_qp(struct ctl *ctl, const struct admin_arg arg[], char why[ABI_SENTENCE_MAX])
+int admin_kill_qp(struct ctl *ctl, const struct argument arg[], char why[ABI_SENTENCE_MAX])
 {
 	struct qp_obj *o = find_qp(ctl, arg[0].number);
 	struct core_cmd cmd = {
@@ -129,7 +129,7 @@ int admin_kill_qp(struct ctl *ctl, const struct admin_arg arg[], char why[ABI_SE
 	return 0;
 }
 
-int admin_kill_session(struct ctl *ctl, const struct admin_arg arg[], char why[ABI_SENTENCE_MAX])
+int admin_kill_session(struct ctl *ctl, const struct argument arg[], char why[ABI_SENTENCE_MAX])
 {
 	session_end(find_session(ctl, arg[0].number));
 	return 0;

@@ -11,6 +11,7 @@
 #include "admin/stream.h"
 #include "admin/traces.h"
 #include "state.h"
+#include "text/parse.h"
 #include "text/sentence.h"
 #include "trace.h"
 #include "verbs/find.h"
@@ -217,7 +218,7 @@ static int take_words(struct tracing *t, const char *line, char why[ABI_SENTENCE
 				"\"%.32s\" says nothing here: trace qp QPN knows count COUNT, json "
 				"and off",
 				word[i]);
-		else if (++i == n || !admin_number(word[i], UINT64_MAX, &t->count) || !t->count)
+		else if (++i == n || !parse_number(word[i], UINT64_MAX, &t->count) || !t->count)
 			return refuse(why, -EINVAL,
 				"behind \"count\" stands a number of events, 1 or more");
 	}
@@ -249,7 +250,7 @@ static int begin(struct tracing *t, char why[ABI_SENTENCE_MAX])
 	return 0;
 }
 
-int admin_trace(struct ctl *ctl, const struct admin_arg arg[], char why[ABI_SENTENCE_MAX])
+int admin_trace(struct ctl *ctl, const struct argument arg[], char why[ABI_SENTENCE_MAX])
 {
 	struct tracing *t;
 	int err;
@@ -280,7 +281,7 @@ int admin_trace(struct ctl *ctl, const struct admin_arg arg[], char why[ABI_SENT
 	return err;
 }
 
-int admin_trace_off(struct ctl *ctl, const struct admin_arg arg[], char why[ABI_SENTENCE_MAX])
+int admin_trace_off(struct ctl *ctl, const struct argument arg[], char why[ABI_SENTENCE_MAX])
 {
 	struct tracing *t = find_tracing(ctl, arg[0].number);
 
@@ -292,7 +293,7 @@ int admin_trace_off(struct ctl *ctl, const struct admin_arg arg[], char why[ABI_
 }
 
 static bool next_trace(
-	struct ctl *ctl, const struct admin_arg arg[], struct document_cursor *at, json_t **element)
+	struct ctl *ctl, const struct argument arg[], struct document_cursor *at, json_t **element)
 {
 	const struct list *l = list_at(&ctl->traces, at->index++);
 	const struct tracing *t;

@@ -7,8 +7,9 @@
 #ifndef NET_PKEYS_H
 #define NET_PKEYS_H
 
-#include "ctl.h"
+#include "config/config.h"
 
+struct ctl;
 struct port;
 
 /** Fills the table: entry 0 is 0xFFFF unless one of @p k says otherwise. */

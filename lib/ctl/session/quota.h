@@ -17,7 +17,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/socket.h>
-#include "ctl.h"
+#include "config/config.h"
 #include "list.h"
 #include "session/reaper.h"
 

@@ -31,7 +31,7 @@ void port_counts(struct ctl *ctl, uint32_t i, struct port_counts *to)
 
 /* Words of four bytes, as InfiniBand counts them. */
 static bool next_port_counters(
-	struct ctl *ctl, const struct admin_arg arg[], struct document_cursor *at, json_t **element)
+	struct ctl *ctl, const struct argument arg[], struct document_cursor *at, json_t **element)
 {
 	struct port_counts n;
 	uint32_t i = at->index++;
@@ -51,7 +51,7 @@ static bool next_port_counters(
 	return true;
 }
 
-static json_t *hw_counters(struct ctl *ctl, const struct admin_arg arg[])
+static json_t *hw_counters(struct ctl *ctl, const struct argument arg[])
 {
 	struct core_counters sum;
 	const uint64_t *value = (const uint64_t *)&sum; /* by declaration order, as the names */

@@ -7,7 +7,7 @@
 #include "show/show.h"
 #include "state.h"
 
-static json_t *version(struct ctl *ctl, const struct admin_arg arg[])
+static json_t *version(struct ctl *ctl, const struct argument arg[])
 {
 	return json_pack("{s:s, s:i, s:I, s:I, s:I}", "version", ROCINANTE_VERSION, "abi",
 		ABI_VERSION, "pid", (json_int_t)getpid(), "workers", (json_int_t)ctl->dp->nworkers,
@@ -42,7 +42,7 @@ static void add_session(struct sum *t, const struct session *s)
 }
 
 /* All of it returns to zero when the last application has gone and its end is over. */
-static json_t *totals(struct ctl *ctl, const struct admin_arg arg[])
+static json_t *totals(struct ctl *ctl, const struct argument arg[])
 {
 	struct sum t = {0};
 
@@ -59,7 +59,7 @@ static json_t *totals(struct ctl *ctl, const struct admin_arg arg[])
 }
 
 /* null: no limit. */
-static json_t *limits(struct ctl *ctl, const struct admin_arg arg[])
+static json_t *limits(struct ctl *ctl, const struct argument arg[])
 {
 	struct ctl_limits l = ctl->quota.limits;
 	json_t *o = json_object();
@@ -81,7 +81,7 @@ static const char *port_state(const struct ctl *ctl, const struct netport *p)
 }
 
 static bool next_port(
-	struct ctl *ctl, const struct admin_arg arg[], struct document_cursor *at, json_t **element)
+	struct ctl *ctl, const struct argument arg[], struct document_cursor *at, json_t **element)
 {
 	const struct netport *p;
 	char mac[18];
@@ -105,7 +105,7 @@ const char *gid_type_name(uint8_t net)
 
 /* at->slot: the port. */
 static bool next_gid(
-	struct ctl *ctl, const struct admin_arg arg[], struct document_cursor *at, json_t **element)
+	struct ctl *ctl, const struct argument arg[], struct document_cursor *at, json_t **element)
 {
 	for (; at->slot < ctl->nports; at->slot++, at->index = 0) {
 		const struct gids *g = &ctl->port[at->slot].gids;
@@ -130,7 +130,7 @@ static bool next_gid(
 
 /* at->slot: the port. Empty entries are left out. */
 static bool next_pkey(
-	struct ctl *ctl, const struct admin_arg arg[], struct document_cursor *at, json_t **element)
+	struct ctl *ctl, const struct argument arg[], struct document_cursor *at, json_t **element)
 {
 	for (; at->slot < ctl->nports; at->slot++, at->index = 0) {
 		const struct port *p = ctl->port[at->slot].shared;
@@ -153,7 +153,7 @@ static bool next_pkey(
 }
 
 static bool next_priority(
-	struct ctl *ctl, const struct admin_arg arg[], struct document_cursor *at, json_t **element)
+	struct ctl *ctl, const struct argument arg[], struct document_cursor *at, json_t **element)
 {
 	char text[PRIORITY_TEXT];
 
@@ -166,14 +166,14 @@ static bool next_priority(
 }
 
 /* Whether an element belongs to the port that is the first argument. */
-static bool is_of_port(const struct admin_arg arg[], const json_t *element)
+static bool is_of_port(const struct argument arg[], const json_t *element)
 {
 	return json_integer_value(json_object_get(element, "port")) == (json_int_t)arg[0].number;
 }
 
 /* What steers packets to the queues of the ports' devices. */
 static bool next_flow(
-	struct ctl *ctl, const struct admin_arg arg[], struct document_cursor *at, json_t **element)
+	struct ctl *ctl, const struct argument arg[], struct document_cursor *at, json_t **element)
 {
 	const struct ctl_devices *d = ctl->devices;
 
@@ -183,7 +183,7 @@ static bool next_flow(
 /* --- workers and counters --------------------------------------------------------------- */
 
 static bool next_worker(
-	struct ctl *ctl, const struct admin_arg arg[], struct document_cursor *at, json_t **element)
+	struct ctl *ctl, const struct argument arg[], struct document_cursor *at, json_t **element)
 {
 	uint32_t i = at->index++;
 
@@ -207,7 +207,7 @@ void show_count(struct ctl *ctl, struct core_counters *sum)
 		to[i] -= base[i];
 }
 
-static json_t *counters(struct ctl *ctl, const struct admin_arg arg[])
+static json_t *counters(struct ctl *ctl, const struct argument arg[])
 {
 	struct core_counters sum;
 	const uint64_t *value = (const uint64_t *)&sum; /* by declaration order, as the names */

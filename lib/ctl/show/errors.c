@@ -2,7 +2,6 @@
 /* What went wrong, as documents: failures of QPs, dropped packets, and all about one QP. */
 #include <stdio.h>
 #include <time.h>
-#include "admin/arg.h"
 #include "diagnose/impl.h"
 #include "show/show.h"
 #include "verbs/find.h"
@@ -25,7 +24,7 @@ static const char *date(uint64_t time_ms, char text[32])
 /* at->index: below which number entries are to come, + 1; 0 at first. What changes meanwhile has a
  * higher one then, at->row or above: it is not told twice. */
 static bool next_error(
-	struct ctl *ctl, const struct admin_arg arg[], struct document_cursor *at, json_t **element)
+	struct ctl *ctl, const struct argument arg[], struct document_cursor *at, json_t **element)
 {
 	const struct why_entry *e;
 	uint64_t times;
@@ -56,7 +55,7 @@ static bool next_error(
 
 /* at->index: the reason. */
 static bool next_drop(
-	struct ctl *ctl, const struct admin_arg arg[], struct document_cursor *at, json_t **element)
+	struct ctl *ctl, const struct argument arg[], struct document_cursor *at, json_t **element)
 {
 	struct core_counters sum;
 
@@ -77,7 +76,7 @@ static bool next_drop(
 /* --- one QP ------------------------------------------------------------------------------- */
 
 /* The sentence that the program gets as well; of one that has not failed, what it waits for. */
-static json_t *qp_why(struct ctl *ctl, const struct admin_arg arg[])
+static json_t *qp_why(struct ctl *ctl, const struct argument arg[])
 {
 	const struct qp_obj *o = find_qp(ctl, arg[0].number);
 	const struct why_entry *e;

@@ -256,7 +256,7 @@ static bool make_port(struct ctl *ctl, unsigned i, json_t **out)
 
 /* at->row: the group. */
 static bool next_family(
-	struct ctl *ctl, const struct admin_arg arg[], struct document_cursor *at, json_t **element)
+	struct ctl *ctl, const struct argument arg[], struct document_cursor *at, json_t **element)
 {
 	static bool (*const group[])(struct ctl *, unsigned, json_t **) = {make_build, make_start,
 		make_object, make_port, make_transport, make_icrc, make_drops, make_worker_qps,

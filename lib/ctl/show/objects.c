@@ -97,7 +97,7 @@ struct qp_obj *show_next_qp(struct ctl *ctl, struct document_cursor *at)
 /* --- sections --------------------------------------------------------------------------- */
 
 static bool next_session(
-	struct ctl *ctl, const struct admin_arg arg[], struct document_cursor *at, json_t **element)
+	struct ctl *ctl, const struct argument arg[], struct document_cursor *at, json_t **element)
 {
 	struct session *s = session_at(ctl, at);
 
@@ -117,7 +117,7 @@ static bool next_session(
 }
 
 static bool next_pd(
-	struct ctl *ctl, const struct admin_arg arg[], struct document_cursor *at, json_t **element)
+	struct ctl *ctl, const struct argument arg[], struct document_cursor *at, json_t **element)
 {
 	struct session *s;
 	struct pd *pd = object_at(ctl, at, pds_of, &s);
@@ -131,7 +131,7 @@ static bool next_pd(
 }
 
 static bool next_mr(
-	struct ctl *ctl, const struct admin_arg arg[], struct document_cursor *at, json_t **element)
+	struct ctl *ctl, const struct argument arg[], struct document_cursor *at, json_t **element)
 {
 	struct session *s;
 	struct mr_obj *o = object_at(ctl, at, mrs_of, &s);
@@ -150,7 +150,7 @@ static bool next_mr(
 
 /* Workers may be binding it: a look at one moment. */
 static bool next_mw(
-	struct ctl *ctl, const struct admin_arg arg[], struct document_cursor *at, json_t **element)
+	struct ctl *ctl, const struct argument arg[], struct document_cursor *at, json_t **element)
 {
 	struct session *s;
 	struct mw_obj *o = object_at(ctl, at, mws_of, &s);
@@ -172,7 +172,7 @@ static bool next_mw(
 }
 
 static bool next_cq(
-	struct ctl *ctl, const struct admin_arg arg[], struct document_cursor *at, json_t **element)
+	struct ctl *ctl, const struct argument arg[], struct document_cursor *at, json_t **element)
 {
 	struct session *s;
 	struct cq_obj *o = object_at(ctl, at, cqs_of, &s);
@@ -187,7 +187,7 @@ static bool next_cq(
 }
 
 static bool next_srq(
-	struct ctl *ctl, const struct admin_arg arg[], struct document_cursor *at, json_t **element)
+	struct ctl *ctl, const struct argument arg[], struct document_cursor *at, json_t **element)
 {
 	struct session *s;
 	struct srq_obj *o = object_at(ctl, at, srqs_of, &s);
@@ -207,7 +207,7 @@ static bool next_srq(
 }
 
 static bool next_qp(
-	struct ctl *ctl, const struct admin_arg arg[], struct document_cursor *at, json_t **element)
+	struct ctl *ctl, const struct argument arg[], struct document_cursor *at, json_t **element)
 {
 	struct session *s;
 	struct qp_obj *o = object_at(ctl, at, qps_of, &s);
@@ -229,7 +229,7 @@ static bool next_qp(
 }
 
 /* Whether an element belongs to the session that is the first argument. */
-static bool is_of_session(const struct admin_arg arg[], const json_t *element)
+static bool is_of_session(const struct argument arg[], const json_t *element)
 {
 	return json_integer_value(json_object_get(element, "session")) == (json_int_t)arg[0].number;
 }

@@ -53,7 +53,7 @@ static const char *mac_text(const uint8_t m[6], char text[18])
 
 /* --- a queue pair ----------------------------------------------------------------------- */
 
-static json_t *qp(struct ctl *ctl, const struct admin_arg arg[])
+static json_t *qp(struct ctl *ctl, const struct argument arg[])
 {
 	struct qp_obj *o = find_qp(ctl, arg[0].number);
 
@@ -79,7 +79,7 @@ static json_t *priority(const struct path *p)
 }
 
 /* Where it leads to: as the application set it, RTR and later. */
-static json_t *qp_path(struct ctl *ctl, const struct admin_arg arg[])
+static json_t *qp_path(struct ctl *ctl, const struct argument arg[])
 {
 	struct qp_obj *o = find_qp(ctl, arg[0].number);
 	const struct gid_entry *sgid;
@@ -111,7 +111,7 @@ static json_t *ack_timeout(uint8_t code)
 	return code ? json_real(4.096e-3 * (double)(1ull << (code & 31))) : json_null();
 }
 
-static json_t *qp_requester(struct ctl *ctl, const struct admin_arg arg[])
+static json_t *qp_requester(struct ctl *ctl, const struct argument arg[])
 {
 	struct qp_obj *o = find_qp(ctl, arg[0].number);
 	const struct qp *q;
@@ -132,7 +132,7 @@ static json_t *qp_requester(struct ctl *ctl, const struct admin_arg arg[])
 		"retrying", LOOK(q->comp.retrying), "rnr_wait", LOOK(q->comp.rnr_wait));
 }
 
-static json_t *qp_responder(struct ctl *ctl, const struct admin_arg arg[])
+static json_t *qp_responder(struct ctl *ctl, const struct argument arg[])
 {
 	struct qp_obj *o = find_qp(ctl, arg[0].number);
 	const struct qp *q;
@@ -154,7 +154,7 @@ const struct document_section show_qp_responder = {.name = "responder", .object 
 
 /* --- a region, a CQ --------------------------------------------------------------------- */
 
-static json_t *mr(struct ctl *ctl, const struct admin_arg arg[])
+static json_t *mr(struct ctl *ctl, const struct argument arg[])
 {
 	struct session *s;
 	struct mr_obj *o = find_mr(ctl, arg[0].number, &s);
@@ -172,7 +172,7 @@ static json_t *mr(struct ctl *ctl, const struct admin_arg arg[])
 		N(o->map.size));
 }
 
-static json_t *cq(struct ctl *ctl, const struct admin_arg arg[])
+static json_t *cq(struct ctl *ctl, const struct argument arg[])
 {
 	struct session *s = find_session(ctl, arg[0].number);
 	struct cq_obj *o = s ? handle_get(&s->cqs, (uint32_t)arg[1].number) : NULL;
@@ -192,7 +192,7 @@ static json_t *cq(struct ctl *ctl, const struct admin_arg arg[])
 
 /* at->index: the lane. */
 static bool next_lane(
-	struct ctl *ctl, const struct admin_arg arg[], struct document_cursor *at, json_t **element)
+	struct ctl *ctl, const struct argument arg[], struct document_cursor *at, json_t **element)
 {
 	struct session *s = find_session(ctl, arg[0].number);
 	struct cq_obj *o = s ? handle_get(&s->cqs, (uint32_t)arg[1].number) : NULL;
@@ -216,14 +216,14 @@ const struct document_section show_cq_lanes = {.name = "lanes", .next = next_lan
 
 /* --- a port ----------------------------------------------------------------------------- */
 
-static json_t *device(struct ctl *ctl, const struct admin_arg arg[])
+static json_t *device(struct ctl *ctl, const struct argument arg[])
 {
 	const struct ctl_devices *d = ctl->devices;
 
 	return d ? d->port(d->arg, (uint32_t)arg[0].number - 1) : json_null();
 }
 
-static json_t *emulated_link(struct ctl *ctl, const struct admin_arg arg[])
+static json_t *emulated_link(struct ctl *ctl, const struct argument arg[])
 {
 	const struct ctl_devices *d = ctl->devices;
 
