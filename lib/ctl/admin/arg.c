@@ -6,13 +6,22 @@
 #include <string.h>
 #include "admin/arg.h"
 #include "bits.h"
+#include "config/parts.h"
 #include "inject.h"
+#include "net/net.h"
+#include "session/handles.h"
+#include "session/quota.h"
+#include "session/session.h"
+#include "session/sessions.h"
 #include "show/show.h"
-#include "state.h"
 #include "text/document.h"
 #include "text/parse.h"
 #include "text/sentence.h"
-#include "verbs/find.h"
+#include "verbs/cq_obj.h"
+#include "verbs/mr_obj.h"
+#include "verbs/objects.h"
+#include "verbs/qp_obj.h"
+#include "worker.h"
 
 /* --- objects ---------------------------------------------------------------------------- */
 
@@ -70,7 +79,7 @@ static bool next_session(struct ctl *ctl, const struct argument arg[], unsigned 
 	struct document_cursor *at, char value[ADMIN_VALUE_MAX])
 {
 	while (at->index < SESSION_MAX) {
-		const struct session *s = ctl->session[at->index++];
+		const struct session *s = ctl->sessions->session[at->index++];
 
 		if (!s)
 			continue;
@@ -109,17 +118,17 @@ static bool next_cq(struct ctl *ctl, const struct argument arg[], unsigned i,
 static int parse_port(
 	struct ctl *ctl, struct argument arg[], unsigned i, char why[ABI_SENTENCE_MAX])
 {
-	if (parse_number(arg[i].word, ctl->nports, &arg[i].number) && arg[i].number)
+	if (parse_number(arg[i].word, ctl->net->nports, &arg[i].number) && arg[i].number)
 		return 0;
 	return refuse(why, -EINVAL, "there is no port %.32s: this rocid has 1 to %u", arg[i].word,
-		ctl->nports);
+		ctl->net->nports);
 }
 
 static bool next_port(struct ctl *ctl, const struct argument arg[], unsigned i,
 	struct document_cursor *at, char value[ADMIN_VALUE_MAX])
 {
 	snprintf(value, ADMIN_VALUE_MAX, "%u", ++at->index);
-	return at->index <= ctl->nports;
+	return at->index <= ctl->net->nports;
 }
 
 static int parse_worker(

@@ -5,15 +5,23 @@
 #include <string.h>
 #include <sys/eventfd.h>
 #include <rte_ethdev.h>
+#include "admin/admin.h"
 #include "admin/captures.h"
 #include "admin/stream.h"
 #include "capture.h"
-#include "state.h"
+#include "config/parts.h"
+#include "list.h"
+#include "loop/loop.h"
+#include "net/net.h"
+#include "net/netport.h"
+#include "session/reaper.h"
+#include "session/sessions.h"
 #include "text/parse.h"
 #include "text/sentence.h"
-#include "verbs/find.h"
+#include "verbs/objects.h"
+#include "worker.h"
 
-/* On ctl->captures. */
+/* On ctl->admin->captures. */
 struct running {
 	struct list node;
 	struct watch done;
@@ -26,8 +34,8 @@ struct running {
 
 static void free_running(struct running *r)
 {
-	loop_unwatch(&r->ctl->loop, &r->done);
-	dispose_fd(r->ctl->closer, OWNER_ROCID, r->socket); /* its owner made it */
+	loop_unwatch(r->ctl->loop, &r->done);
+	dispose_fd(r->ctl->sessions->closer, OWNER_ROCID, r->socket); /* its owner made it */
 	free(r);
 }
 
@@ -35,7 +43,7 @@ static void stop(struct running *r)
 {
 	capture_stop(r->ctl->dp, r->capture);
 	list_del(&r->node);
-	r->ctl->ncaptures--;
+	r->ctl->admin->ncaptures--;
 	free_running(r);
 }
 
@@ -46,8 +54,8 @@ static void done_ready(struct watch *w)
 
 void admin_captures_close(struct ctl *ctl)
 {
-	while (!list_empty(&ctl->captures))
-		stop(container_of(ctl->captures.next, struct running, node));
+	while (!list_empty(&ctl->admin->captures))
+		stop(container_of(ctl->admin->captures.next, struct running, node));
 }
 
 /* --- what is wanted --------------------------------------------------------------------- */
@@ -68,9 +76,9 @@ static int want_port(
 {
 	uint64_t port;
 
-	if (!parse_number(word, ctl->nports, &port) || !port)
+	if (!parse_number(word, ctl->net->nports, &port) || !port)
 		return refuse(why, -EINVAL, "there is no port %.32s: this rocid has 1 to %u", word,
-			ctl->nports);
+			ctl->net->nports);
 	cfg->filter.port = (uint32_t)port - 1;
 	return 0;
 }
@@ -170,7 +178,7 @@ static int take_words(
 
 static void describe_port(const struct ctl *ctl, uint32_t i, struct capture_interface *f)
 {
-	const struct netport *p = &ctl->port[i];
+	const struct netport *p = &ctl->net->port[i];
 	char device[RTE_ETH_NAME_MAX_LEN];
 
 	if (rte_eth_dev_get_name_by_port(ctl->dp->ethdev[i], device))
@@ -184,14 +192,14 @@ static void describe_port(const struct ctl *ctl, uint32_t i, struct capture_inte
 
 static void describe(const struct ctl *ctl, struct capture_config *cfg)
 {
-	struct capture_interface *inside = &cfg->interface[ctl->nports];
+	struct capture_interface *inside = &cfg->interface[ctl->net->nports];
 
-	for (uint32_t i = 0; i < ctl->nports; i++)
+	for (uint32_t i = 0; i < ctl->net->nports; i++)
 		describe_port(ctl, i, &cfg->interface[i]);
 	snprintf(inside->name, sizeof(inside->name), "local");
 	snprintf(inside->description, sizeof(inside->description),
 		"between queue pairs of this rocid");
-	cfg->ninterfaces = ctl->nports + 1;
+	cfg->ninterfaces = ctl->net->nports + 1;
 }
 
 static int begin(struct running *r, struct capture_config *cfg, char why[ABI_SENTENCE_MAX])
@@ -204,7 +212,7 @@ static int begin(struct running *r, struct capture_config *cfg, char why[ABI_SEN
 		return refuse(why, -errno, "rocid has no descriptor left: %s", strerror(errno));
 	cfg->done = r->done.fd;
 	cfg->socket = r->socket;
-	err = loop_watch(&r->ctl->loop, &r->done);
+	err = loop_watch(r->ctl->loop, &r->done);
 	if (!err)
 		err = capture_start(&r->capture, r->ctl->dp, cfg);
 	if (err)
@@ -213,8 +221,8 @@ static int begin(struct running *r, struct capture_config *cfg, char why[ABI_SEN
 			strerror(-err), CAPTURE_RING >> 20, r->ctl->dp->nworkers);
 	snprintf(r->text, sizeof(r->text), "%s", cfg->text);
 	r->since_ms = loop_now_ms();
-	list_push(&r->ctl->captures, &r->node);
-	r->ctl->ncaptures++;
+	list_push(&r->ctl->admin->captures, &r->node);
+	r->ctl->admin->ncaptures++;
 	return 0;
 }
 
@@ -235,7 +243,7 @@ int admin_capture(struct ctl *ctl, const struct argument arg[], char why[ABI_SEN
 		err = take_words(ctl, &cfg, arg[0].word, why);
 	if (err)
 		return err;
-	if (ctl->ncaptures == CAPTURES_MAX)
+	if (ctl->admin->ncaptures == CAPTURES_MAX)
 		return refuse(why, -EBUSY,
 			"%u captures run already, \"show captures\" lists them: end one",
 			CAPTURES_MAX);
@@ -261,7 +269,7 @@ int admin_capture(struct ctl *ctl, const struct argument arg[], char why[ABI_SEN
 static bool next_capture(
 	struct ctl *ctl, const struct argument arg[], struct document_cursor *at, json_t **element)
 {
-	const struct list *l = list_at(&ctl->captures, at->index++);
+	const struct list *l = list_at(&ctl->admin->captures, at->index++);
 	const struct running *r;
 	uint64_t sent, lost;
 

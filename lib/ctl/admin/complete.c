@@ -7,7 +7,6 @@
 #include "admin/inject_qp.h"
 #include "limits.h"
 #include "text/fault.h"
-#include "text/sentence.h"
 
 /** A line that is being completed, taken apart. */
 struct typed {

@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "admin/inject_qp.h"
 #include <errno.h>
+#include "config/parts.h"
 #include "inject.h"
-#include "state.h"
+#include "session/handles.h"
+#include "session/session.h"
+#include "session/sessions.h"
 #include "text/fault.h"
 #include "text/sentence.h"
 #include "verbs/fault.h"
-#include "verbs/find.h"
+#include "verbs/objects.h"
+#include "verbs/qp_obj.h"
 
 /* --- commands --------------------------------------------------------------------------- */
 
@@ -24,7 +28,7 @@ int admin_inject(struct ctl *ctl, const struct argument arg[], char why[ABI_SENT
 static struct qp_obj *next_qp(struct ctl *ctl, struct document_cursor *at)
 {
 	for (; at->slot < SESSION_MAX; at->slot++, at->index = 0) {
-		struct session *s = ctl->session[at->slot];
+		struct session *s = ctl->sessions->session[at->slot];
 		struct qp_obj *o;
 
 		while (s && s->ninjected && (o = handle_next(&s->qps, &at->index)))

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
 #include "admin/migrate.h"
-#include "state.h"
 #include "text/sentence.h"
-#include "verbs/find.h"
 #include "verbs/migrate.h"
+#include "verbs/objects.h"
+#include "verbs/qp_obj.h"
 
 int admin_migrate(struct ctl *ctl, const struct argument arg[], char why[ABI_SENTENCE_MAX])
 {

@@ -1,13 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
 #include <string.h>
+#include "abi_ctl.h"
 #include "admin/set_qp.h"
-#include "net/pkeys.h"
+#include "config/parts.h"
+#include "core.h"
+#include "net/net.h"
 #include "net/priority.h"
-#include "state.h"
+#include "path.h"
+#include "qp.h"
 #include "text/sentence.h"
 #include "verbs/av.h"
-#include "verbs/find.h"
+#include "verbs/device.h"
+#include "verbs/objects.h"
+#include "verbs/qp_obj.h"
+#include "worker.h"
 
 /* --- of a QP ---------------------------------------------------------------------------- */
 
@@ -108,7 +115,7 @@ int admin_set_qp_sl(struct ctl *ctl, const struct argument arg[], char why[ABI_S
 
 int admin_set_port_pkey(struct ctl *ctl, const struct argument arg[], char why[ABI_SENTENCE_MAX])
 {
-	pkeys_set(
+	port_set_pkey(
 		ctl, (uint32_t)arg[0].number - 1, (uint32_t)arg[1].number, (uint16_t)arg[2].number);
 	return 0;
 }
@@ -120,6 +127,6 @@ int admin_set_port_priority(
 	int err = priority_parse(&map, arg[1].word, why, ABI_SENTENCE_MAX);
 
 	if (!err)
-		ctl->port[arg[0].number - 1].priority = map;
+		ctl->net->port[arg[0].number - 1].priority = map;
 	return err;
 }

@@ -8,14 +8,22 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include "admin/admin.h"
 #include "admin/stream.h"
 #include "admin/traces.h"
-#include "state.h"
+#include "config/parts.h"
+#include "core.h"
+#include "list.h"
+#include "loop/loop.h"
+#include "session/reaper.h"
+#include "session/session.h"
+#include "session/sessions.h"
 #include "text/parse.h"
 #include "text/sentence.h"
 #include "trace.h"
-#include "verbs/find.h"
-#include "verbs/object.h"
+#include "verbs/objects.h"
+#include "verbs/qp_obj.h"
+#include "worker.h"
 
 /* Events that one turn of the event loop formats for a trace. */
 #define TURN 256u
@@ -25,7 +33,7 @@
 /* What a reader that has asked for the end still has to take what was sent. */
 #define PATIENCE_MS 1000u
 
-/* On ctl->traces. */
+/* On ctl->admin->traces. */
 struct tracing {
 	struct list node;
 	struct watch watch; /* the socket */
@@ -66,11 +74,11 @@ static void free_tracing(struct tracing *t)
 	struct ctl *ctl = t->ctl;
 
 	list_del(&t->node);
-	loop_forget(&ctl->loop, &t->watch);
-	dispose_fd(ctl->closer, OWNER_ROCID, t->watch.fd);
+	loop_forget(ctl->loop, &t->watch);
+	dispose_fd(ctl->sessions->closer, OWNER_ROCID, t->watch.fd);
 	free(t->trace);
 	free(t);
-	if (--ctl->ntraces == 0)
+	if (--ctl->admin->ntraces == 0)
 		tell_workers(ctl, false);
 }
 
@@ -99,7 +107,7 @@ static void reader_ready(struct watch *w)
 {
 	struct tracing *t = container_of(w, struct tracing, watch);
 
-	loop_forget(&t->ctl->loop, w);
+	loop_forget(t->ctl->loop, w);
 	begin_end(t);
 }
 
@@ -173,24 +181,24 @@ int admin_traces_poll(struct ctl *ctl)
 	bool more = false;
 	struct list *next;
 
-	for (struct list *l = ctl->traces.next; l != &ctl->traces; l = next) {
+	for (struct list *l = ctl->admin->traces.next; l != &ctl->admin->traces; l = next) {
 		next = l->next;
 		more |= poll_one(container_of(l, struct tracing, node));
 	}
-	return !ctl->ntraces ? -1 : more ? 0 : LOOK_MS;
+	return !ctl->admin->ntraces ? -1 : more ? 0 : LOOK_MS;
 }
 
 void admin_traces_close(struct ctl *ctl)
 {
-	while (!list_empty(&ctl->traces))
-		free_tracing(container_of(ctl->traces.next, struct tracing, node));
+	while (!list_empty(&ctl->admin->traces))
+		free_tracing(container_of(ctl->admin->traces.next, struct tracing, node));
 }
 
 /* --- commands --------------------------------------------------------------------------- */
 
 static struct tracing *find_tracing(const struct ctl *ctl, uint64_t qpn)
 {
-	for (struct list *l = ctl->traces.next; l != &ctl->traces; l = l->next) {
+	for (struct list *l = ctl->admin->traces.next; l != &ctl->admin->traces; l = l->next) {
 		struct tracing *t = container_of(l, struct tracing, node);
 
 		if (t->qpn == qpn)
@@ -232,21 +240,21 @@ static int begin(struct tracing *t, char why[ABI_SENTENCE_MAX])
 
 	if (err)
 		return err;
-	err = loop_watch(&ctl->loop, &t->watch);
-	if (!err && !ctl->ntraces)
+	err = loop_watch(ctl->loop, &t->watch);
+	if (!err && !ctl->admin->ntraces)
 		tell_workers(ctl, true);
 	if (!err)
 		err = attach(ctl, find_qp(ctl, t->qpn), t->trace);
 	if (err) {
-		if (!ctl->ntraces)
+		if (!ctl->admin->ntraces)
 			tell_workers(ctl, false);
-		loop_forget(&ctl->loop, &t->watch);
-		dispose_fd(ctl->closer, OWNER_ROCID, t->watch.fd);
+		loop_forget(ctl->loop, &t->watch);
+		dispose_fd(ctl->sessions->closer, OWNER_ROCID, t->watch.fd);
 		return refuse(
 			why, err, "QP %u cannot be traced (%s): try again", t->qpn, strerror(-err));
 	}
-	list_push(&ctl->traces, &t->node);
-	ctl->ntraces++;
+	list_push(&ctl->admin->traces, &t->node);
+	ctl->admin->ntraces++;
 	return 0;
 }
 
@@ -259,7 +267,7 @@ int admin_trace(struct ctl *ctl, const struct argument arg[], char why[ABI_SENTE
 		return refuse(why, -EBUSY,
 			"QP %.32s is traced already: \"trace qp %.32s off\" ends that", arg[0].word,
 			arg[0].word);
-	if (ctl->ntraces == TRACES_MAX)
+	if (ctl->admin->ntraces == TRACES_MAX)
 		return refuse(why, -EBUSY,
 			"%u queue pairs are traced already, \"show traces\" lists them: end one",
 			TRACES_MAX);
@@ -295,7 +303,7 @@ int admin_trace_off(struct ctl *ctl, const struct argument arg[], char why[ABI_S
 static bool next_trace(
 	struct ctl *ctl, const struct argument arg[], struct document_cursor *at, json_t **element)
 {
-	const struct list *l = list_at(&ctl->traces, at->index++);
+	const struct list *l = list_at(&ctl->admin->traces, at->index++);
 	const struct tracing *t;
 
 	(void)arg;

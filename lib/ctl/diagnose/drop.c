@@ -2,11 +2,17 @@
 /* Why a packet was dropped: what it was, what it should have been, and who is to mend it. */
 #include <stdio.h>
 #include <string.h>
-#include "bits.h"
+#include "config/parts.h"
 #include "diagnose/impl.h"
+#include "headers.h"
+#include "net/net.h"
 #include "opcode.h"
+#include "path.h"
+#include "qp.h"
 #include "seq24.h"
-#include "verbs/find.h"
+#include "text/sentence.h"
+#include "verbs/qp_obj.h"
+#include "worker.h"
 
 /* Further ahead than any window: no packet that was lost explains such a PSN. */
 #define PSN_FAR 0x10000u
@@ -43,9 +49,9 @@ static const struct gid_entry *same_gid(const struct drop_case *c)
 	const struct gid_entry *other_type = NULL;
 	const struct gid_table *t;
 
-	if (c->n->port >= c->ctl->nports)
+	if (c->n->port >= c->ctl->net->nports)
 		return NULL;
-	t = &c->ctl->port[c->n->port].gids.table;
+	t = &c->ctl->net->port[c->n->port].gids.table;
 	for (uint32_t i = 0; i < t->count; i++) {
 		const struct gid_entry *e = &t->entry[i];
 
@@ -96,7 +102,7 @@ static void tell_no_gsi(struct drop_case *c)
 
 static void tell_unknown_qpn(struct drop_case *c)
 {
-	const struct why_gone_qp *gone = why_gone_qp(c->ctl, c->n->dest_qp);
+	const struct gone_qp *gone = failures_gone_qp(c->ctl->failures, c->n->dest_qp);
 	char at[16];
 
 	if (gone)
@@ -304,8 +310,8 @@ void why_tell_drop(struct why_text *t, struct ctl *ctl, const struct qp_obj *o, 
 
 bool why_gid_is_ours(const struct ctl *ctl, const uint8_t gid[16])
 {
-	for (uint32_t i = 0; i < ctl->nports; i++) {
-		const struct gid_table *t = &ctl->port[i].gids.table;
+	for (uint32_t i = 0; i < ctl->net->nports; i++) {
+		const struct gid_table *t = &ctl->net->port[i].gids.table;
 
 		for (uint32_t k = 0; k < t->count; k++)
 			if (t->entry[k].valid && !memcmp(t->entry[k].gid, gid, 16))

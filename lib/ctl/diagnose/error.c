@@ -2,9 +2,13 @@
 /* Why a QP failed: a function each cause. Those of the requester, of READ responses, of the
  * responder, and the rest. */
 #include <inttypes.h>
-#include "bits.h"
+#include "abi_wqe.h"
 #include "diagnose/impl.h"
+#include "headers.h"
 #include "opcode.h"
+#include "qp.h"
+#include "verbs/cq_obj.h"
+#include "verbs/qp_obj.h"
 
 /* Where the other side's reason is to be seen. */
 #define ASK_PEER "The peer knows more: `rocictl show errors` there"

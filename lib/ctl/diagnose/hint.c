@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What is remarkable about a QP that has not failed: what it waits for. */
-#include "bits.h"
 #include "diagnose/impl.h"
 #include "timers.h"
+#include "verbs/qp_obj.h"
 
 #define LOOK(field) __atomic_load_n(&(field), __ATOMIC_RELAXED)
 

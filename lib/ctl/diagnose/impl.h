@@ -8,41 +8,8 @@
 
 #include "cause.h"
 #include "diagnose/diagnose.h"
-#include "state.h"
-
-/** Failures of QPs that are remembered, and dropped packets of QPs that are gone. */
-#define WHY_ERRORS 256u
-#define WHY_DROPS  128u
-/** Failures that are told of QPs that end with their session. */
-#define WHY_TOLD_MAX 64u
-/** Keys and QPNs of what is gone. */
-#define WHY_GONE 512u
-
-struct why_gone_mr {
-	uint32_t key;
-	uint32_t pd;
-	uint64_t iova;
-	uint64_t length;
-	uint64_t time_ms; /* of the calendar; 0: empty */
-	uint32_t session;
-};
-
-struct why_gone_qp {
-	uint32_t qpn;
-	uid_t uid;
-	uint64_t time_ms;
-	const char *how;
-	char program[sizeof(((struct session *)0)->program)];
-};
-
-struct why {
-	uint32_t next_id;
-	uint32_t mrs, qps; /* ever gone */
-	struct why_gone_mr mr[WHY_GONE];
-	struct why_gone_qp qp[WHY_GONE];
-	struct why_entry error[WHY_ERRORS];
-	struct why_entry drop[WHY_DROPS];
-};
+#include "drop.h"
+#include "session/failures.h"
 
 /** A sentence that grows; what does not fit is cut off. */
 struct why_text {
@@ -114,9 +81,6 @@ typedef bool (*why_drop_fits)(const struct why_case *c, const struct drop_note *
  *  @return false: nothing. */
 bool why_drop_of_qp(struct ctl *ctl, const struct qp_obj *o, bool last, why_drop_fits fits,
 	const struct why_case *c, enum drop *why, struct drop_note *n);
-
-/** @return what is remembered of the QP @p qpn that went, or NULL. */
-const struct why_gone_qp *why_gone_qp(const struct ctl *ctl, uint32_t qpn);
 
 /** @return the time of the workers' clocks. */
 uint64_t why_now_ns(const struct ctl *ctl);

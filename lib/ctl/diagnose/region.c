@@ -2,7 +2,10 @@
 /* What is wrong with a key: which region it names, whose that is, and what of it was wanted. */
 #include <inttypes.h>
 #include "bits.h"
+#include "config/parts.h"
 #include "diagnose/impl.h"
+#include "qp.h"
+#include "verbs/qp_obj.h"
 
 static const char *access_name(uint32_t access)
 {
@@ -25,12 +28,12 @@ static const char *access_name(uint32_t access)
 }
 
 /* Of the QP's own program: numbers of protection domains come again. */
-static const struct why_gone_mr *gone_mr(const struct why_case *c)
+static const struct gone_mr *gone_mr(const struct why_case *c)
 {
-	const struct why *w = c->ctl->why;
+	const struct failures *w = c->ctl->failures;
 
 	for (uint32_t i = 1; i <= WHY_GONE && i <= w->mrs; i++) {
-		const struct why_gone_mr *gone = &w->mr[(w->mrs - i) % WHY_GONE];
+		const struct gone_mr *gone = &w->mr[(w->mrs - i) % WHY_GONE];
 
 		if (gone->key == c->n->key && gone->pd == c->n->pd &&
 			gone->session == c->o->session->number)
@@ -41,7 +44,7 @@ static const struct why_gone_mr *gone_mr(const struct why_case *c)
 
 /* --- no such key ---------------------------------------------------------------------------- */
 
-static void tell_gone(struct why_case *c, const char *what, const struct why_gone_mr *gone)
+static void tell_gone(struct why_case *c, const char *what, const struct gone_mr *gone)
 {
 	char at[16];
 
@@ -55,7 +58,7 @@ static void tell_gone(struct why_case *c, const char *what, const struct why_gon
 static void tell_unknown(struct why_case *c, const char *what)
 {
 	const struct cause_found *f = &c->n->found;
-	const struct why_gone_mr *gone = gone_mr(c);
+	const struct gone_mr *gone = gone_mr(c);
 	const char *user = c->n->pd == c->qp->pd ? "QP" : "SRQ";
 
 	if (*what == 'r' && (gone || f->named == NAMED_BY_FORMER))

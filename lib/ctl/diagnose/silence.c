@@ -8,10 +8,23 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include "abi_wqe.h"
 #include "bits.h"
+#include "cause.h"
+#include "config/parts.h"
 #include "diagnose/impl.h"
+#include "headers.h"
+#include "net/gids.h"
+#include "net/neigh.h"
+#include "net/net.h"
+#include "net/netport.h"
 #include "opcode.h"
-#include "verbs/find.h"
+#include "path.h"
+#include "qp.h"
+#include "text/sentence.h"
+#include "verbs/dest.h"
+#include "verbs/objects.h"
+#include "verbs/qp_obj.h"
 
 /* IP, UDP, BTH, RETH, immediate, ICRC around the payload of the longest RC packet. */
 #define OVER_IP4  (IP4_HLEN + UDP_HLEN + BTH_HLEN + RETH_LEN + IMMDT_LEN + ICRC_LEN)
@@ -30,7 +43,7 @@ static const struct abi_ah_attr *av(const struct why_case *c)
 
 static const struct netport *port_of(const struct why_case *c)
 {
-	return &c->ctl->port[c->qp->path.port];
+	return &c->ctl->net->port[c->qp->path.port];
 }
 
 static void say_request(struct why_case *c)
@@ -146,7 +159,7 @@ static bool port_down(struct why_case *c)
 	if (p->up)
 		return false;
 	c->rule = "GID-08";
-	if (c->ctl->disabled[p->index]) {
+	if (c->ctl->net->disabled[p->index]) {
 		why_say(&c->t,
 			"Port %u was set down by an administrator (set port %u down): nothing "
 			"comes in or goes out until `rocictl set port %u up`",
@@ -155,8 +168,8 @@ static bool port_down(struct why_case *c)
 	}
 	why_say(&c->t, "Port %u%s%s is down: %s", p->index + 1, p->netdev[0] ? ", netdev " : "",
 		p->netdev,
-		c->ctl->closed[p->index] ? "rocid could not open it again, and says why"
-					 : "bring its link up");
+		c->ctl->net->closed[p->index] ? "rocid could not open it again, and says why"
+					      : "bring its link up");
 	return true;
 }
 
@@ -280,7 +293,7 @@ static void say_no_such_qp(struct why_case *c)
 }
 
 /* What went after the failure did not bring it about. */
-static bool local_gone(struct why_case *c, const struct why_gone_qp *gone)
+static bool local_gone(struct why_case *c, const struct gone_qp *gone)
 {
 	char at[16];
 
@@ -338,7 +351,7 @@ static bool local_drop(struct why_case *c, const struct qp_obj *peer)
  * dropped. */
 static bool local_peer(struct why_case *c)
 {
-	const struct why_gone_qp *gone;
+	const struct gone_qp *gone;
 	const struct qp_obj *peer;
 
 	if (!why_gid_is_ours(c->ctl, av(c)->dgid))
@@ -346,7 +359,7 @@ static bool local_peer(struct why_case *c)
 	peer = find_qp(c->ctl, c->qp->attr.dest_qpn);
 	if (peer && may_know(c, peer->session->peer.uid))
 		return local_state(c, peer->qp) || local_drop(c, peer);
-	gone = peer ? NULL : why_gone_qp(c->ctl, c->qp->attr.dest_qpn);
+	gone = peer ? NULL : failures_gone_qp(c->ctl->failures, c->qp->attr.dest_qpn);
 	if (gone && may_know(c, gone->uid))
 		return local_gone(c, gone);
 	say_no_such_qp(c);

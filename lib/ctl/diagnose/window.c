@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include "diagnose/impl.h"
 #include "mw.h"
+#include "qp.h"
 
 void why_tell_window(struct why_case *c)
 {

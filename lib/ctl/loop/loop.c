@@ -21,6 +21,14 @@ uint64_t loop_now_ms(void)
 	return loop_now_ns() / NSEC_PER_MSEC;
 }
 
+uint64_t loop_calendar_ms(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_REALTIME, &ts);
+	return (uint64_t)ts.tv_sec * 1000 + (uint64_t)ts.tv_nsec / NSEC_PER_MSEC;
+}
+
 int loop_open(struct loop *l)
 {
 	l->epoll = epoll_create1(EPOLL_CLOEXEC);

@@ -51,4 +51,13 @@ void loop_unwatch(struct loop *l, struct watch *w);
 uint64_t loop_now_ns(void);
 uint64_t loop_now_ms(void);
 
+/** @return the sooner of two waits in milliseconds, -1: for ever. */
+static inline int loop_sooner(int a, int b)
+{
+	return a < 0 || (b >= 0 && b < a) ? b : a;
+}
+
+/** @return milliseconds of the calendar. */
+uint64_t loop_calendar_ms(void);
+
 #endif

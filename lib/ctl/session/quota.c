@@ -4,9 +4,12 @@
 #include <string.h>
 #include "bits.h"
 #include "config/capacity.h"
+#include "config/parts.h"
 #include "session/quota.h"
-#include "state.h"
+#include "session/session.h"
+#include "session/sessions.h"
 #include "text/sentence.h"
+#include "worker.h"
 
 #define MB_SHIFT 20
 #define NO_LIMIT UINT32_MAX
@@ -165,7 +168,7 @@ void quota_init(struct quota *q, const struct ctl_limits *wanted)
 
 uint32_t quota_most(const struct session *s, enum ctl_kind kind)
 {
-	const struct ctl_limits *l = &s->ctl->quota.limits;
+	const struct ctl_limits *l = &s->ctl->sessions->quota.limits;
 	uint32_t most = l->session[kind];
 
 	return s->peer.uid && l->user[kind] < most ? l->user[kind] : most;
@@ -270,7 +273,7 @@ static int error_of(enum ctl_kind kind)
 
 static int check_session(const struct session *s, const struct charge *c, char *why)
 {
-	uint32_t most = s->ctl->quota.limits.session[c->kind];
+	uint32_t most = s->ctl->sessions->quota.limits.session[c->kind];
 	const struct row *r = &rows[c->kind];
 
 	if (!beyond(s->used[c->kind], c->n, in_bytes(c->kind, most)))
@@ -284,7 +287,7 @@ static int check_session(const struct session *s, const struct charge *c, char *
 
 static int check_user(const struct session *s, const struct charge *c, char *why)
 {
-	uint32_t most = s->ctl->quota.limits.user[c->kind];
+	uint32_t most = s->ctl->sessions->quota.limits.user[c->kind];
 	const struct row *r = &rows[c->kind];
 
 	if (!beyond(s->account->used[c->kind], c->n, in_bytes(c->kind, most)))
@@ -331,7 +334,7 @@ static enum room room_for(const struct quota *q, const struct account *a, const 
 
 static int check_room(const struct session *s, const struct charge *c, char *why)
 {
-	struct quota *q = &s->ctl->quota;
+	struct quota *q = &s->ctl->sessions->quota;
 	unsigned long long capacity = in_units(c->kind, capacity_of(q, c->kind));
 	const struct row *r = &rows[c->kind];
 	enum room room = room_for(q, s->account, c);
@@ -366,14 +369,14 @@ static void add(struct session *s, const struct charge *c)
 {
 	s->used[c->kind] += c->n;
 	s->account->used[c->kind] += c->n;
-	s->ctl->quota.used[c->kind] += c->n;
+	s->ctl->sessions->quota.used[c->kind] += c->n;
 }
 
 static void take_off(struct session *s, const struct charge *c)
 {
 	s->used[c->kind] -= c->n;
 	s->account->used[c->kind] -= c->n;
-	s->ctl->quota.used[c->kind] -= c->n;
+	s->ctl->sessions->quota.used[c->kind] -= c->n;
 }
 
 int quota_take(struct session *s, const struct charge c[], unsigned n, char why[ABI_SENTENCE_MAX])
@@ -410,7 +413,7 @@ struct disposed *quota_retire(struct session *s, enum ctl_kind kind, uint64_t by
 {
 	const struct charge c[] = {{CTL_MAPPINGS, 1}, {kind, bytes}};
 	struct account *a = s->account;
-	struct quota *q = &s->ctl->quota;
+	struct quota *q = &s->ctl->sessions->quota;
 
 	for (unsigned i = 0; i < ARRAY_SIZE(c); i++) {
 		take_off(s, &c[i]);
@@ -431,7 +434,7 @@ void quota_pass(struct session *from, struct session *to, const struct charge c[
 bool quota_is_full(const struct session *s, enum ctl_kind kind)
 {
 	return s->peer.uid &&
-	       s->account->used[kind] >= in_bytes(kind, s->ctl->quota.limits.user[kind]);
+	       s->account->used[kind] >= in_bytes(kind, s->ctl->sessions->quota.limits.user[kind]);
 }
 
 int quota_open(struct session *s, char why[ABI_SENTENCE_MAX])
@@ -439,7 +442,7 @@ int quota_open(struct session *s, char why[ABI_SENTENCE_MAX])
 	/* Its socket, its channel, and what wakes each worker. */
 	const struct charge c[] = {{CTL_SESSIONS, 1}, {CTL_DESCRIPTORS, 2 + s->ctl->dp->nworkers}};
 	struct charge places = {CTL_SESSIONS, 1};
-	struct quota *q = &s->ctl->quota;
+	struct quota *q = &s->ctl->sessions->quota;
 	int err;
 
 	free_empty(q);
@@ -447,7 +450,7 @@ int quota_open(struct session *s, char why[ABI_SENTENCE_MAX])
 	if (!s->account)
 		return refuse(why, -ENOMEM, "rocid is out of memory");
 	/* Connections whose close hangs occupy places as well. */
-	places.n += disposer_load(s->ctl->closer, owner_connections(s->peer.uid));
+	places.n += disposer_load(s->ctl->sessions->closer, owner_connections(s->peer.uid));
 	err = s->peer.uid ? check_user(s, &places, why) : 0;
 	if (!err)
 		err = quota_take(s, c, ARRAY_SIZE(c), why);

@@ -9,7 +9,6 @@
 #include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
-#include "bits.h"
 #include "list.h"
 #include "session/reaper.h"
 

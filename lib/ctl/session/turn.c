@@ -1,12 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
+#include <stdint.h>
 #include <stdlib.h>
+#include "config/parts.h"
+#include "list.h"
+#include "loop/loop.h"
+#include "session/session.h"
+#include "session/sessions.h"
 #include "session/turn.h"
 
 struct turn {
 	struct watch watch; /* the epoll of `sockets` */
 	struct loop sockets;
-	struct list node; /* on ctl.turns */
+	struct list node; /* on sessions.turns */
 	struct ctl *ctl;
 	uid_t uid;
 	uint32_t sessions;
@@ -20,7 +26,7 @@ static void turn_ready(struct watch *w)
 
 static struct turn *find(const struct ctl *ctl, uid_t uid)
 {
-	for (struct list *n = ctl->turns.next; n != &ctl->turns; n = n->next) {
+	for (struct list *n = ctl->sessions->turns.next; n != &ctl->sessions->turns; n = n->next) {
 		struct turn *t = container_of(n, struct turn, node);
 
 		if (t->uid == uid)
@@ -40,13 +46,13 @@ static struct turn *make(struct ctl *ctl, uid_t uid, int *err)
 	*err = loop_open(&t->sockets);
 	t->watch = (struct watch){.fd = t->sockets.epoll, .ready = turn_ready};
 	if (!*err)
-		*err = loop_watch(&ctl->loop, &t->watch);
+		*err = loop_watch(ctl->loop, &t->watch);
 	if (*err) {
-		loop_unwatch(&ctl->loop, &t->watch);
+		loop_unwatch(ctl->loop, &t->watch);
 		free(t);
 		return NULL;
 	}
-	list_push(&ctl->turns, &t->node);
+	list_push(&ctl->sessions->turns, &t->node);
 	return t;
 }
 
@@ -74,7 +80,7 @@ void turn_leave(struct session *s)
 	s->turn = NULL;
 	if (--t->sessions)
 		return;
-	loop_unwatch(&t->ctl->loop, &t->watch);
+	loop_unwatch(t->ctl->loop, &t->watch);
 	list_del(&t->node);
 	free(t);
 }

@@ -3,10 +3,12 @@
  * ports. They only rise: "reset counters" does not touch them. */
 #include <string.h>
 #include <rte_ethdev.h>
+#include "config/parts.h"
+#include "net/net.h"
 #include "port.h"
 #include "show/counters.h"
 #include "show/show.h"
-#include "state.h"
+#include "worker.h"
 
 /* The first of core_counter_name() are the ports'. */
 #define TOTALS 4u
@@ -21,7 +23,7 @@ void port_counts(struct ctl *ctl, uint32_t i, struct port_counts *to)
 	to->roce = sum.port[i];
 	to->bad_pkey = sum.bad_pkey[i];
 	to->bad_qkey = sum.bad_qkey[i];
-	to->link_downed = ctl->port[i].link_downed;
+	to->link_downed = ctl->net->port[i].link_downed;
 	if (i < ctl->dp->nports && !port_stats(ctl->dp, i, &eth)) {
 		to->errors = eth.ierrors;
 		to->missed = eth.imissed + eth.rx_nombuf;
@@ -36,7 +38,7 @@ static bool next_port_counters(
 	struct port_counts n;
 	uint32_t i = at->index++;
 
-	if (i >= ctl->nports)
+	if (i >= ctl->net->nports)
 		return false;
 	port_counts(ctl, i, &n);
 	*element = json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "port",

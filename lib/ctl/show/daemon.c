@@ -3,9 +3,23 @@
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
+#include "config/config.h"
+#include "config/parts.h"
+#include "core.h"
+#include "list.h"
+#include "loop/loop.h"
+#include "mr.h"
+#include "net/gids.h"
+#include "net/net.h"
+#include "net/netport.h"
 #include "net/priority.h"
+#include "session/quota.h"
+#include "session/session.h"
+#include "session/sessions.h"
 #include "show/show.h"
-#include "state.h"
+#include "text/sentence.h"
+#include "verbs/objects.h"
+#include "worker.h"
 
 static json_t *version(struct ctl *ctl, const struct argument arg[])
 {
@@ -47,21 +61,22 @@ static json_t *totals(struct ctl *ctl, const struct argument arg[])
 	struct sum t = {0};
 
 	for (uint32_t i = 0; i < SESSION_MAX; i++)
-		if (ctl->session[i])
-			add_session(&t, ctl->session[i]);
-	for (struct list *l = ctl->endings.next; l != &ctl->endings; l = l->next)
+		if (ctl->sessions->session[i])
+			add_session(&t, ctl->sessions->session[i]);
+	for (struct list *l = ctl->sessions->endings.next; l != &ctl->sessions->endings;
+		l = l->next)
 		add_session(&t, container_of(l, struct session, node));
 	return json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "sessions",
-		t.sessions, "pds", (json_int_t)ctl->pds.used, "mrs", t.mrs, "mr_keys",
+		t.sessions, "pds", (json_int_t)ctl->objects->pds.used, "mrs", t.mrs, "mr_keys",
 		(json_int_t)count_keys(ctl->dp->mrs), "cqs", t.cqs, "srqs", t.srqs, "qps", t.qps,
-		"qpns", (json_int_t)(QP_MAX - ctl->qpns.count), "channels", t.channels,
+		"qpns", (json_int_t)(QP_MAX - ctl->objects->qpns.count), "channels", t.channels,
 		"queue_bytes", t.bytes, "mr_bytes", t.mr_bytes, "resolving", t.resolving);
 }
 
 /* null: no limit. */
 static json_t *limits(struct ctl *ctl, const struct argument arg[])
 {
-	struct ctl_limits l = ctl->quota.limits;
+	struct ctl_limits l = ctl->sessions->quota.limits;
 	json_t *o = json_object();
 
 	for (unsigned i = 0; o && quota_limit_names[i]; i++) {
@@ -77,7 +92,7 @@ static json_t *limits(struct ctl *ctl, const struct argument arg[])
 
 static const char *port_state(const struct ctl *ctl, const struct netport *p)
 {
-	return p->up ? "ACTIVE" : ctl->disabled[p->index] ? "DISABLED" : "DOWN";
+	return p->up ? "ACTIVE" : ctl->net->disabled[p->index] ? "DISABLED" : "DOWN";
 }
 
 static bool next_port(
@@ -86,9 +101,9 @@ static bool next_port(
 	const struct netport *p;
 	char mac[18];
 
-	if (at->index >= ctl->nports)
+	if (at->index >= ctl->net->nports)
 		return false;
-	p = &ctl->port[at->index++];
+	p = &ctl->net->port[at->index++];
 	snprintf(mac, sizeof(mac), "%02x:%02x:%02x:%02x:%02x:%02x", p->mac[0], p->mac[1], p->mac[2],
 		p->mac[3], p->mac[4], p->mac[5]);
 	*element = json_pack("{s:I, s:s, s:s, s:s, s:I, s:I, s:I}", "port",
@@ -107,8 +122,8 @@ const char *gid_type_name(uint8_t net)
 static bool next_gid(
 	struct ctl *ctl, const struct argument arg[], struct document_cursor *at, json_t **element)
 {
-	for (; at->slot < ctl->nports; at->slot++, at->index = 0) {
-		const struct gids *g = &ctl->port[at->slot].gids;
+	for (; at->slot < ctl->net->nports; at->slot++, at->index = 0) {
+		const struct gids *g = &ctl->net->port[at->slot].gids;
 
 		while (at->index < GID_MAX) {
 			uint32_t i = at->index++;
@@ -132,8 +147,8 @@ static bool next_gid(
 static bool next_pkey(
 	struct ctl *ctl, const struct argument arg[], struct document_cursor *at, json_t **element)
 {
-	for (; at->slot < ctl->nports; at->slot++, at->index = 0) {
-		const struct port *p = ctl->port[at->slot].shared;
+	for (; at->slot < ctl->net->nports; at->slot++, at->index = 0) {
+		const struct port *p = ctl->net->port[at->slot].shared;
 
 		while (at->index < p->pkeys) {
 			uint32_t i = at->index++;
@@ -157,10 +172,10 @@ static bool next_priority(
 {
 	char text[PRIORITY_TEXT];
 
-	if (at->index >= ctl->nports)
+	if (at->index >= ctl->net->nports)
 		return false;
 	*element = json_pack("{s:I, s:s}", "port", (json_int_t)at->index + 1, "priorities",
-		priority_text(&ctl->port[at->index].priority, text));
+		priority_text(&ctl->net->port[at->index].priority, text));
 	at->index++;
 	return true;
 }
@@ -191,7 +206,7 @@ static bool next_worker(
 		return false;
 	*element = json_pack("{s:I, s:s, s:I}", "worker", (json_int_t)i, "state",
 		worker_running(ctl->dp->worker[i]) ? "running" : "stopped", "qps",
-		(json_int_t)ctl->worker_qps[i]);
+		(json_int_t)ctl->objects->worker_qps[i]);
 	return true;
 }
 

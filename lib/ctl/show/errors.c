@@ -2,9 +2,12 @@
 /* What went wrong, as documents: failures of QPs, dropped packets, and all about one QP. */
 #include <stdio.h>
 #include <time.h>
-#include "diagnose/impl.h"
+#include "config/parts.h"
+#include "core.h"
+#include "diagnose/diagnose.h"
+#include "session/failures.h"
 #include "show/show.h"
-#include "verbs/find.h"
+#include "verbs/objects.h"
 
 /* --- errors ------------------------------------------------------------------------------- */
 
@@ -26,7 +29,7 @@ static const char *date(uint64_t time_ms, char text[32])
 static bool next_error(
 	struct ctl *ctl, const struct argument arg[], struct document_cursor *at, json_t **element)
 {
-	const struct why_entry *e;
+	const struct failure *e;
 	uint64_t times;
 	char when[32];
 
@@ -79,12 +82,12 @@ static bool next_drop(
 static json_t *qp_why(struct ctl *ctl, const struct argument arg[])
 {
 	const struct qp_obj *o = find_qp(ctl, arg[0].number);
-	const struct why_entry *e;
+	const struct failure *e;
 	char hint[ABI_WHY_MAX], when[32];
 
 	if (!o)
 		return json_null();
-	e = why_of_qp(ctl, o);
+	e = failure_of_qp(ctl, o);
 	if (e)
 		return json_pack("{s:s, s:s, s:s, s:s}", "failed", date(e->time_ms, when), "cause",
 			e->cause, "rule", e->rule, "why", e->text);

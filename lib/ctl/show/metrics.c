@@ -8,9 +8,17 @@
 #include <string.h>
 #include <time.h>
 #include "bits.h"
+#include "config/config.h"
+#include "config/parts.h"
+#include "loop/loop.h"
+#include "net/net.h"
+#include "net/netport.h"
+#include "session/session.h"
+#include "session/sessions.h"
 #include "show/counters.h"
 #include "show/show.h"
-#include "state.h"
+#include "verbs/objects.h"
+#include "worker.h"
 
 #define PREFIX	"roci_"
 #define TOTALS	4u /* of core_counter_name(): they are the ports' */
@@ -83,12 +91,12 @@ static bool make_object(struct ctl *ctl, unsigned i, json_t **out)
 		{"queue_bytes", "memory of queues"},
 		{"registered_bytes", "registered memory that is mapped"},
 	};
-	uint64_t n[ARRAY_SIZE(row)] = {ctl->nsessions};
+	uint64_t n[ARRAY_SIZE(row)] = {ctl->sessions->nsessions};
 
 	if (i >= ARRAY_SIZE(row))
 		return false;
 	for (uint32_t k = 0; k < SESSION_MAX; k++) {
-		const struct session *s = ctl->session[k];
+		const struct session *s = ctl->sessions->session[k];
 
 		if (!s)
 			continue;
@@ -195,7 +203,7 @@ static bool make_worker_qps(struct ctl *ctl, unsigned i, json_t **out)
 		return false;
 	*out = family("worker_qps", "gauge", "queue pairs of a worker");
 	for (uint32_t w = 0; w < ctl->dp->nworkers; w++)
-		sample(*out, ctl->worker_qps[w], "worker", decimal(w, text), NULL, NULL);
+		sample(*out, ctl->objects->worker_qps[w], "worker", decimal(w, text), NULL, NULL);
 	return true;
 }
 
@@ -237,8 +245,8 @@ static bool make_port(struct ctl *ctl, unsigned i, json_t **out)
 	if (i >= ARRAY_SIZE(port_row))
 		return false;
 	*out = family(port_row[i].name, port_row[i].type, port_row[i].help);
-	for (uint32_t k = 0; k < ctl->nports; k++) {
-		const struct netport *p = &ctl->port[k];
+	for (uint32_t k = 0; k < ctl->net->nports; k++) {
+		const struct netport *p = &ctl->net->port[k];
 		struct port_counts n;
 
 		port_counts(ctl, k, &n);

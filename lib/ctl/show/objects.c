@@ -1,9 +1,24 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Sessions and their objects as documents. The daemon's own parts are in show/daemon.c. */
 #include <inttypes.h>
+#include <stdatomic.h>
 #include <stdio.h>
+#include "config/config.h"
+#include "config/parts.h"
+#include "loop/loop.h"
+#include "mw.h"
+#include "qp.h"
+#include "session/handles.h"
+#include "session/session.h"
+#include "session/sessions.h"
 #include "show/show.h"
-#include "state.h"
+#include "srq.h"
+#include "text/sentence.h"
+#include "verbs/cq_obj.h"
+#include "verbs/mr_obj.h"
+#include "verbs/mw_obj.h"
+#include "verbs/qp_obj.h"
+#include "verbs/srq_obj.h"
 
 /* --- lists over all sessions ------------------------------------------------------------ */
 
@@ -12,7 +27,7 @@
 static struct session *session_at(struct ctl *ctl, struct document_cursor *at)
 {
 	for (; at->slot < SESSION_MAX; at->slot++) {
-		struct session *s = ctl->session[at->slot];
+		struct session *s = ctl->sessions->session[at->slot];
 
 		if (s && (!at->number || at->number == s->number)) {
 			at->number = s->number;

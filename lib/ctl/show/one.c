@@ -1,11 +1,25 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* One object, with all that is known of it. */
 #include <inttypes.h>
+#include <stdatomic.h>
 #include <stdio.h>
+#include "abi_ctl.h"
+#include "abi_ring.h"
 #include "bits.h"
+#include "config/config.h"
+#include "config/parts.h"
+#include "core.h"
+#include "cq.h"
+#include "path.h"
+#include "qp.h"
+#include "session/handles.h"
+#include "session/session.h"
 #include "show/show.h"
-#include "state.h"
-#include "verbs/find.h"
+#include "text/sentence.h"
+#include "verbs/cq_obj.h"
+#include "verbs/mr_obj.h"
+#include "verbs/objects.h"
+#include "verbs/qp_obj.h"
 
 /* json_pack()'s I. */
 #define N(n) ((json_int_t)(n))

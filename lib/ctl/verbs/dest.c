@@ -2,9 +2,19 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include "text/sentence.h"
+#include "config/parts.h"
+#include "core.h"
+#include "loop/loop.h"
+#include "net/gids.h"
+#include "net/net.h"
+#include "net/netport.h"
+#include "net/rtnl.h"
+#include "path.h"
+#include "qp.h"
+#include "verbs/ah_obj.h"
 #include "verbs/dest.h"
-#include "verbs/object.h"
+#include "verbs/objects.h"
+#include "verbs/qp_obj.h"
 
 /* A neighbour that the kernel uses is probed by it every 15 to 45 s and forgotten after 60 s
  * without use: often enough to count as use. */
@@ -38,8 +48,8 @@ void dests_init(struct dests *d)
 static void set_due(struct dest *d, uint64_t due_ms)
 {
 	d->due_ms = due_ms;
-	if (due_ms < d->ctl->dests.next_ms)
-		d->ctl->dests.next_ms = due_ms;
+	if (due_ms < d->ctl->objects->dests.next_ms)
+		d->ctl->objects->dests.next_ms = due_ms;
 }
 
 /* --- where is it now? ----------------------------------------------------------------- */
@@ -48,8 +58,8 @@ static void set_due(struct dest *d, uint64_t due_ms)
 static bool other_port_mac(
 	const struct ctl *ctl, const uint8_t dgid[16], const struct gid_entry *sgid, uint8_t mac[6])
 {
-	for (uint32_t i = 0; i < ctl->nports; i++) {
-		const struct gid_table *t = &ctl->port[i].gids.table;
+	for (uint32_t i = 0; i < ctl->net->nports; i++) {
+		const struct gid_table *t = &ctl->net->port[i].gids.table;
 		int index = gid_find(t, dgid, sgid->net, sgid->vid);
 
 		if (index < 0)
@@ -63,7 +73,7 @@ static bool other_port_mac(
 int dest_find(struct ctl *ctl, const struct dest_key *key, struct neigh_query *q, bool *local,
 	char why[ABI_SENTENCE_MAX])
 {
-	const struct netport *port = &ctl->port[key->port];
+	const struct netport *port = &ctl->net->port[key->port];
 	const struct gid_entry *sgid = &port->gids.table.entry[key->sgid];
 	bool kernel;
 	int err;
@@ -88,7 +98,7 @@ int dest_find(struct ctl *ctl, const struct dest_key *key, struct neigh_query *q
 		return 0;
 	/* The kernel has no routes from what it does not know: a static GID, a removed one. */
 	kernel = sgid->valid && port->gids.kernel[key->sgid];
-	err = neigh_resolve(&ctl->neighs, q, kernel ? sgid->gid : NULL, loop_now_ms(), why);
+	err = neigh_resolve(&ctl->net->neighs, q, kernel ? sgid->gid : NULL, loop_now_ms(), why);
 	if (err == -EHOSTUNREACH && other_port_mac(ctl, key->dgid, sgid, q->mac))
 		return 0;
 	return err;
@@ -117,14 +127,14 @@ static struct list *hop_of(struct dests *d, uint32_t ifindex, const uint8_t next
 static void set_hop(struct dest *d)
 {
 	list_del(&d->hop);
-	list_push(hop_of(&d->ctl->dests, d->query.ifindex, d->query.nexthop), &d->hop);
+	list_push(hop_of(&d->ctl->objects->dests, d->query.ifindex, d->query.nexthop), &d->hop);
 }
 
 static void found_late(struct neigh_query *q, int err, const char *why);
 
 struct dest *dest_get(struct ctl *ctl, const struct dest_key *key)
 {
-	struct list *bucket = bucket_of(&ctl->dests, key);
+	struct list *bucket = bucket_of(&ctl->objects->dests, key);
 	struct dest *d;
 
 	for (struct list *n = bucket->next; n != bucket; n = n->next) {
@@ -183,7 +193,7 @@ static void apply(struct dest *d, const uint8_t dmac[6], const uint8_t smac[6], 
 		list_splice(&d->late_ahs, &d->ahs);
 	}
 	if (is_late(d) && list_empty(&d->turn))
-		list_push(&d->ctl->dests.late, &d->turn);
+		list_push(&d->ctl->objects->dests.late, &d->turn);
 }
 
 static void readdress_qps(struct ctl *ctl, struct dest *d)
@@ -225,7 +235,7 @@ static bool readdress_ahs(struct ctl *ctl, struct dest *d)
 /* Readdresses some QPs and AHs of the destination whose turn it is. */
 static void readdress_some(struct ctl *ctl)
 {
-	struct list *turn = list_pop(&ctl->dests.late);
+	struct list *turn = list_pop(&ctl->objects->dests.late);
 	struct dest *d;
 
 	if (!turn)
@@ -235,7 +245,7 @@ static void readdress_some(struct ctl *ctl)
 	if (!readdress_ahs(ctl, d))
 		set_due(d, loop_now_ms() + RETRY_MS);
 	else if (is_late(d))
-		list_push(&ctl->dests.late, &d->turn);
+		list_push(&ctl->objects->dests.late, &d->turn);
 }
 
 static bool is_kernels(const struct dest *d)
@@ -334,7 +344,7 @@ const struct qp_obj *dest_rival(const struct qp_obj *o)
 
 static const uint8_t *smac_of(const struct dest *d)
 {
-	return d->ctl->port[d->key.port].gids.table.entry[d->key.sgid].mac;
+	return d->ctl->net->port[d->key.port].gids.table.entry[d->key.sgid].mac;
 }
 
 /* Until something better is known, the old destination holds: the peer may well be there. */
@@ -362,14 +372,14 @@ static void found_late(struct neigh_query *q, int err, const char *why)
 
 void dest_probe(struct dest *d)
 {
-	struct dests *all = &d->ctl->dests;
+	struct dests *all = &d->ctl->objects->dests;
 	uint64_t now_ms = loop_now_ms();
 
 	if (!is_kernels(d) || d->pending || now_ms < d->probe_ms || now_ms < all->probe_ms)
 		return;
 	all->probe_ms = now_ms + PROBE_ANY_MS;
 	d->probe_ms = now_ms + PROBE_PAUSE_MS;
-	if (rtnl_neigh_probe(&d->ctl->rtnl, d->query.ifindex, d->query.nexthop, false))
+	if (rtnl_neigh_probe(&d->ctl->net->rtnl, d->query.ifindex, d->query.nexthop, false))
 		return;
 	d->probed_ms = now_ms;
 	set_due(d, now_ms + PROBE_ANSWER_MS);
@@ -383,7 +393,7 @@ static void check(struct dest *d)
 
 	if (d->probed_ms && loop_now_ms() >= d->probed_ms + PROBE_ANSWER_MS) {
 		d->probed_ms = 0;
-		rtnl_neigh_probe(&d->ctl->rtnl, d->query.ifindex, d->query.nexthop, true);
+		rtnl_neigh_probe(&d->ctl->net->rtnl, d->query.ifindex, d->query.nexthop, true);
 	}
 	if (d->pending)
 		neigh_cancel(&d->query);
@@ -419,7 +429,7 @@ static void touch_any(struct dest *d, void *arg)
 
 void dests_touch_all(struct ctl *ctl)
 {
-	for_each(&ctl->dests, touch_any, NULL);
+	for_each(&ctl->objects->dests, touch_any, NULL);
 }
 
 /* The port's own state changed: that does not come in hundreds, and a QP must not go on with a MAC
@@ -432,12 +442,12 @@ static void touch_of_port(struct dest *d, void *arg)
 
 void dests_touch_port(struct ctl *ctl, uint32_t port)
 {
-	for_each(&ctl->dests, touch_of_port, &port);
+	for_each(&ctl->objects->dests, touch_of_port, &port);
 }
 
 void dests_touch_neigh(struct ctl *ctl, uint32_t ifindex, const uint8_t nexthop[16])
 {
-	const struct list *hop = hop_of(&ctl->dests, ifindex, nexthop);
+	const struct list *hop = hop_of(&ctl->objects->dests, ifindex, nexthop);
 
 	for (struct list *n = hop->next; n != hop; n = n->next) {
 		struct dest *d = container_of(n, struct dest, hop);
@@ -462,7 +472,7 @@ static void check_due(struct dest *d, void *arg)
 
 	if (d->due_ms <= r->now_ms && r->left) {
 		r->left--;
-		r->last = bucket_of(&d->ctl->dests, &d->key);
+		r->last = bucket_of(&d->ctl->objects->dests, &d->key);
 		check(d);
 	}
 	if (d->due_ms < r->next_ms)
@@ -472,7 +482,7 @@ static void check_due(struct dest *d, void *arg)
 int dests_poll(struct ctl *ctl, uint64_t now_ms)
 {
 	struct round r = {.now_ms = now_ms, .next_ms = NEVER, .left = ROUND};
-	struct dests *all = &ctl->dests;
+	struct dests *all = &ctl->objects->dests;
 
 	if (now_ms >= all->next_ms) {
 		for_each(all, check_due, &r);

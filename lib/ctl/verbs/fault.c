@@ -3,11 +3,17 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include "config/parts.h"
+#include "core.h"
 #include "inject.h"
-#include "state.h"
+#include "session/handles.h"
+#include "session/session.h"
 #include "text/fault.h"
 #include "text/sentence.h"
-#include "verbs/object.h"
+#include "verbs/command.h"
+#include "verbs/objects.h"
+#include "verbs/qp_obj.h"
+#include "worker.h"
 
 /* --- arming ----------------------------------------------------------------------------- */
 
@@ -37,7 +43,7 @@ static int check_room(
 			"%u QPs of this program have faults, the most there can be: clear those of "
 			"one",
 			INJECT_SESSION_QPS_MAX);
-	if (ctl->ninjected >= most)
+	if (ctl->objects->ninjected >= most)
 		return refuse(why, -EBUSY,
 			"%u QPs have faults, the most there can be: \"show faults\" lists them, "
 			"clear those of one",
@@ -55,7 +61,7 @@ static int begin(struct ctl *ctl, struct qp_obj *o, bool application, char why[A
 	o->inject = object_alloc(sizeof(*o->inject));
 	if (!o->inject)
 		return refuse(why, -ENOMEM, "rocid is out of memory");
-	if (!ctl->ninjected++)
+	if (!ctl->objects->ninjected++)
 		tell_workers(ctl, true);
 	o->session->ninjected++;
 	cmd.inject = o->inject;
@@ -120,7 +126,7 @@ void fault_qp_gone(struct ctl *ctl, struct qp_obj *o)
 	free(o->inject);
 	o->inject = NULL;
 	o->session->ninjected--;
-	if (!--ctl->ninjected)
+	if (!--ctl->objects->ninjected)
 		tell_workers(ctl, false);
 }
 
@@ -141,4 +147,67 @@ uint64_t fault_hits(const struct qp_obj *o)
 	for (unsigned i = 0; o->inject && i < INJECT_RULES; i++)
 		hits += __atomic_load_n(&o->inject->rule[i].hits, __ATOMIC_RELAXED);
 	return hits;
+}
+
+/* --- commands of programs ------------------------------------------------------------ */
+
+static int find(struct session *s, uint32_t handle, struct qp_obj **o, struct reply *r)
+{
+	if (!s->ctl->application_faults)
+		return refuse(r->why, -EPERM,
+			"this rocid lets no program inject faults: start it with "
+			"--application-faults, or let its administrator do it (rocictl inject)");
+	*o = handle_get(&s->qps, handle);
+	return *o ? 0 : refuse(r->why, -EINVAL, "there is no QP %u", handle);
+}
+
+int cmd_inject_fault(struct session *s, const struct request *q, struct reply *r)
+{
+	struct abi_inject_fault in;
+	struct abi_fault_id out;
+	struct qp_obj *o;
+	int err;
+
+	memcpy(&in, q->body, sizeof(in));
+	out.qp = in.qp;
+	err = find(s, in.qp, &o, r);
+	if (!err)
+		err = fault_arm(s->ctl, o, &in.fault, true, &out.id, r->why);
+	if (!err)
+		reply_body(r, &out, sizeof(out));
+	return err;
+}
+
+int cmd_query_fault(struct session *s, const struct request *q, struct reply *r)
+{
+	const struct inject_rule *rule;
+	struct abi_fault_count out = {0};
+	struct abi_fault_id in;
+	struct qp_obj *o;
+	int err;
+
+	memcpy(&in, q->body, sizeof(in));
+	err = find(s, in.qp, &o, r);
+	if (err)
+		return err;
+	rule = in.id ? fault_find(o, in.id) : NULL;
+	if (!rule)
+		return refuse(r->why, -ENOENT, "QP %u has no fault %u", o->qpn, in.id);
+	out.id = in.id;
+	out.matched = __atomic_load_n(&rule->matched, __ATOMIC_RELAXED);
+	out.hits = __atomic_load_n(&rule->hits, __ATOMIC_RELAXED);
+	out.missed = __atomic_load_n(&rule->missed, __ATOMIC_RELAXED);
+	reply_body(r, &out, sizeof(out));
+	return 0;
+}
+
+int cmd_clear_fault(struct session *s, const struct request *q, struct reply *r)
+{
+	struct abi_fault_id in;
+	struct qp_obj *o;
+	int err;
+
+	memcpy(&in, q->body, sizeof(in));
+	err = find(s, in.qp, &o, r);
+	return err ? err : fault_clear(s->ctl, o, in.id, r->why);
 }

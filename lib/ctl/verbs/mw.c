@@ -3,15 +3,24 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include "config/parts.h"
+#include "mw.h"
+#include "session/handles.h"
+#include "session/ids.h"
 #include "session/quota.h"
+#include "session/session.h"
+#include "text/sentence.h"
 #include "verbs/command.h"
-#include "verbs/object.h"
+#include "verbs/mr_obj.h"
+#include "verbs/mw_obj.h"
+#include "verbs/objects.h"
+#include "worker.h"
 
 static int publish(struct session *s, struct mw_obj *o, enum mw_type type, struct reply *r)
 {
 	struct ctl *ctl = s->ctl;
 	uint32_t key;
-	int err = key_choose(&ctl->keys, ctl->dp->mrs, &key);
+	int err = key_choose(&ctl->objects->keys, ctl->dp->mrs, &key);
 
 	if (!err)
 		err = handle_add(&s->mws, o, &o->handle);

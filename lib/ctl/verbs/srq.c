@@ -4,11 +4,27 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include "abi_ring.h"
+#include "abi_wqe.h"
 #include "bits.h"
+#include "config/parts.h"
+#include "session/handles.h"
+#include "session/ids.h"
 #include "session/job.h"
+#include "session/notifier.h"
 #include "session/quota.h"
+#include "session/session.h"
+#include "session/sessions.h"
+#include "session/shm.h"
+#include "srq.h"
+#include "text/sentence.h"
 #include "verbs/command.h"
-#include "verbs/object.h"
+#include "verbs/cq_obj.h"
+#include "verbs/mr_obj.h"
+#include "verbs/objects.h"
+#include "verbs/srq_obj.h"
+#include "verbs/xrcd.h"
+#include "worker.h"
 
 static int check_size(uint32_t max_wr, struct reply *r)
 {
@@ -82,14 +98,14 @@ static int publish(struct session *s, struct srq_obj *o, struct reply *r)
 	struct ctl *ctl = s->ctl;
 	struct srq_table *table = ctl->dp->srqs;
 	uint32_t srqn = 0;
-	int err = srqn_choose(&ctl->srqns, table, &srqn);
+	int err = srqn_choose(&ctl->objects->srqns, table, &srqn);
 
 	if (!err) {
-		notifier_lock(&ctl->notifier);
+		notifier_lock(&ctl->sessions->notifier);
 		err = handle_add(&s->srqs, o, &o->srq.handle);
 		if (!err)
 			event_source_init(&o->async, &s->async, o->srq.handle);
-		notifier_unlock(&ctl->notifier);
+		notifier_unlock(&ctl->sessions->notifier);
 	}
 	if (err)
 		return refuse(r->why, err, "no room for another SRQ: QPs can share one");
@@ -337,7 +353,7 @@ void srq_unpublish(struct ctl *ctl, struct srq_obj *o)
 
 void srq_release(struct session *s, struct srq_obj *o)
 {
-	struct notifier *n = &s->ctl->notifier;
+	struct notifier *n = &s->ctl->sessions->notifier;
 
 	notifier_lock(n);
 	handle_del(&s->srqs, o->srq.handle);

@@ -13,7 +13,8 @@
 #include "admin/command.h"
 #include "bits.h"
 #include "daemon.h"
-#include "state.h"
+#include "net/gids.h"
+#include "qp.h"
 
 #define V1_EUI64 9 /* of peer_eui64 */
 

@@ -9,7 +9,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 #include "daemon.h"
-#include "state.h"
+#include "net/gids.h"
 
 static struct ctl *to_stop;
 

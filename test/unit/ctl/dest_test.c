@@ -8,11 +8,14 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <cmocka.h>
+#include "config/parts.h"
 #include "daemon.h"
+#include "loop/loop.h"
+#include "net/net.h"
 #include "netns.h"
 #include "patience.h"
 #include "qp.h"
-#include "state.h"
+#include "verbs/dest.h"
 
 static const uint8_t peer4[16] = {[10] = 0xFF, [11] = 0xFF, 10, 9, 0, 2};
 static const uint8_t far4[16] = {[10] = 0xFF, [11] = 0xFF, 198, 51, 100, 1};
@@ -230,7 +233,7 @@ static void dest__each_has_its_turn(void **state)
 		path[i] = connect_qp(d, peer4, given);
 	}
 	daemon_pause(d);
-	memcpy(d->ctl->port[0].gids.table.entry[1].mac, "\x02\0\0\0\0\x42", 6);
+	memcpy(d->ctl->net->port[0].gids.table.entry[1].mac, "\x02\0\0\0\0\x42", 6);
 	for (unsigned round = 0; round < 8 + 200; round++) { /* one is readdressed in each */
 		dests_touch_port(d->ctl, 0);
 		dests_poll(d->ctl, loop_now_ms());

@@ -10,14 +10,17 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
+#include "config/parts.h"
 #include "daemon.h"
+#include "loop/loop.h"
 #include "patience.h"
 #include "session/job.h"
-#include "state.h"
+#include "session/session.h"
+#include "session/sessions.h"
 
 static struct session *session_of(const struct test_daemon *d, const struct client *c)
 {
-	return d->ctl->session[c->hello.session % SESSION_MAX];
+	return d->ctl->sessions->session[c->hello.session % SESSION_MAX];
 }
 
 /* Sends a request to the daemon, which pauses, and has it begin. */
@@ -152,8 +155,8 @@ static void job_cancel__session_ends(void **state)
 	client_close(&c);
 	client_pd(&other);
 	client_close(&other);
-	WAIT_UNTIL(!d->ctl->nsessions && !d->ctl->nending);
-	assert_true(list_empty(&d->ctl->jobs));
+	WAIT_UNTIL(!d->ctl->sessions->nsessions && !d->ctl->sessions->nending);
+	assert_true(list_empty(&d->ctl->sessions->jobs));
 }
 
 /* --- turns ---------------------------------------------------------------------------- */
@@ -172,7 +175,7 @@ static void open_as(const struct test_daemon *d, struct client *c, uid_t uid)
 
 static void one_event(struct ctl *ctl)
 {
-	assert_int_equal(loop_wait(&ctl->loop, PATIENCE_MS), 1);
+	assert_int_equal(loop_wait(ctl->loop, PATIENCE_MS), 1);
 }
 
 /* However many sessions of one user have sent commands before, another's is among the next. */

@@ -13,11 +13,12 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
+#include "config/parts.h"
 #include "daemon.h"
 #include "patience.h"
 #include "session/session.h"
-#include "state.h"
-#include "verbs/close.h"
+#include "session/sessions.h"
+#include "verbs/objects.h"
 
 static unsigned published(const struct test_daemon *d)
 {
@@ -221,7 +222,7 @@ static void *stop(void *arg)
 static void session_close__socket_ends_last(void **state)
 {
 	struct test_daemon *d = *state;
-	struct notifier *n = &d->ctl->notifier;
+	struct notifier *n = &d->ctl->sessions->notifier;
 	struct pollfd end = {.events = POLLIN};
 	pthread_t thread;
 	struct client c;
@@ -261,7 +262,7 @@ static void session_end__in_steps(void **state)
 	pthread_join(d->thread, NULL);
 	before = published(d);
 	assert_int_equal(before, 1000);
-	session_end(d->ctl->session[0]);
+	session_end(d->ctl->sessions->session[0]);
 	do {
 		more = endings_poll(d->ctl);
 		assert_true(before - published(d) <= 64);
@@ -279,7 +280,7 @@ static void session_end__in_steps(void **state)
 
 static uint32_t sessions(const struct test_daemon *d)
 {
-	return __atomic_load_n(&d->ctl->nsessions, __ATOMIC_RELAXED);
+	return __atomic_load_n(&d->ctl->sessions->nsessions, __ATOMIC_RELAXED);
 }
 
 /* Connections that say nothing give way to those that do. */
@@ -340,7 +341,7 @@ static void session_reply__unread_descriptors(void **state)
 	client_close(&c);
 }
 
-static void session_event_source__stale_session(void **state)
+static void objects_event_source__stale_session(void **state)
 {
 	struct test_daemon *d = *state;
 	struct core_event ev = {.type = ABI_EVENT_QP_FATAL};
@@ -353,18 +354,18 @@ static void session_event_source__stale_session(void **state)
 	qp = client_qp(&c, pd, client_cq(&c, ABI_NO_HANDLE));
 	ev.session = c.hello.session;
 	ev.handle = qp.handle;
-	assert_non_null(session_event_source(d->ctl, &ev));
+	assert_non_null(objects_event_source(d->ctl, &ev));
 	ev.session += SESSION_MAX; /* the same slot, a later session */
-	assert_null(session_event_source(d->ctl, &ev));
+	assert_null(objects_event_source(d->ctl, &ev));
 	ev.session = c.hello.session + 1;
-	assert_null(session_event_source(d->ctl, &ev));
+	assert_null(objects_event_source(d->ctl, &ev));
 	ev.session = c.hello.session;
 	ev.handle = qp.handle + 0x10000;
-	assert_null(session_event_source(d->ctl, &ev));
+	assert_null(objects_event_source(d->ctl, &ev));
 	ev.handle = qp.handle;
 	ev.type = ABI_EVENT_COMPLETION; /* not a CQ's handle, unless by number */
 	ev.handle = qp.handle + 77;
-	assert_null(session_event_source(d->ctl, &ev));
+	assert_null(objects_event_source(d->ctl, &ev));
 	client_close(&c);
 }
 
@@ -396,7 +397,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(
 			session_reply__unread_descriptors, daemon_setup, daemon_teardown),
 		cmocka_unit_test_setup_teardown(
-			session_event_source__stale_session, daemon_setup, daemon_teardown),
+			objects_event_source__stale_session, daemon_setup, daemon_teardown),
 	};
 
 	return cmocka_run_group_tests_name(

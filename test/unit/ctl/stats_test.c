@@ -6,8 +6,8 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
-#include "show/stats.h"
 #include "daemon.h"
+#include "show/stats.h"
 
 static void ctl_stats_json__names_and_sums(void **state)
 {

@@ -9,9 +9,16 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 #include "bits.h"
+#include "config/parts.h"
+#include "list.h"
+#include "loop/loop.h"
+#include "session/session.h"
+#include "session/sessions.h"
 #include "session/turn.h"
 
-static struct ctl ctl;
+static struct loop loop;
+static struct sessions sessions;
+static struct ctl ctl = {.loop = &loop, .sessions = &sessions};
 static struct session session[9];
 static unsigned served[ARRAY_SIZE(session)];
 
@@ -44,21 +51,21 @@ static void leave(unsigned i)
 /* As the control thread does.  Returns false when nobody wants anything. */
 static bool serve_one(void)
 {
-	return loop_wait(&ctl.loop, 0) == 1;
+	return loop_wait(&loop, 0) == 1;
 }
 
 static int setup(void **state)
 {
-	assert_int_equal(loop_open(&ctl.loop), 0);
-	list_init(&ctl.turns);
+	assert_int_equal(loop_open(&loop), 0);
+	list_init(&sessions.turns);
 	memset(served, 0, sizeof(served));
 	return 0;
 }
 
 static int teardown(void **state)
 {
-	assert_true(list_empty(&ctl.turns));
-	loop_close(&ctl.loop);
+	assert_true(list_empty(&sessions.turns));
+	loop_close(&loop);
 	return 0;
 }
 
@@ -86,7 +93,7 @@ static void turn_leave__while_it_is_served(void **state)
 	assert_true(serve_one());
 	assert_true(serve_one());
 	assert_int_equal(served[0] + served[1], 2);
-	assert_true(list_empty(&ctl.turns));
+	assert_true(list_empty(&sessions.turns));
 	assert_false(serve_one());
 	leave(0);
 	leave(1);
