@@ -10,8 +10,10 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
+#include "config/parts.h"
 #include "oracle.h"
 #include "raw.h"
+#include "session/sessions.h"
 #include "station.h"
 #include "target.h"
 

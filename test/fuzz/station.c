@@ -4,9 +4,15 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include "admin/admin.h"
+#include "config/parts.h"
+#include "loop/loop.h"
 #include "oracle.h"
 #include "session/job.h"
+#include "session/session.h"
+#include "session/sessions.h"
 #include "station.h"
+#include "verbs/objects.h"
 #include "worker_impl.h"
 
 #define EVENTS_MAX   10000 /* of one turn: more is a loop without an end */
