@@ -33,8 +33,10 @@ static _Atomic(struct ah *) *slot_of(struct ctl *ctl, uint32_t id)
 	return &ctl->dp->ahs->slot[AH_SLOT(id)];
 }
 
-void ah_unpublish(struct ctl *ctl, struct ah_obj *o)
+void ah_unpublish(struct ah_obj *o)
 {
+	struct ctl *ctl = o->session->ctl;
+
 	if (o->resolving) {
 		neigh_cancel(&o->query);
 		quota_give_one(o->session, CTL_LOOKUPS);
@@ -44,8 +46,10 @@ void ah_unpublish(struct ctl *ctl, struct ah_obj *o)
 		atomic_store_explicit(slot_of(ctl, o->id), NULL, memory_order_release);
 }
 
-void ah_release(struct session *s, struct ah_obj *o)
+void ah_release(struct ah_obj *o)
 {
+	struct session *s = o->session;
+
 	handle_del(&s->ctl->objects->ahs, o->id);
 	gid_hold_set(&o->hold, NULL, 0);
 	list_del(&o->node);
@@ -117,7 +121,7 @@ static void resolved(struct neigh_query *q, int err, const char *why)
 	}
 	session_reply(s, &o->request, err, &r);
 	if (err)
-		ah_release(s, o);
+		ah_release(o);
 }
 
 static int find_way(struct session *s, struct ah_obj *o, const struct request *q, struct reply *r)
@@ -186,7 +190,7 @@ int cmd_create_ah(struct session *s, const struct request *q, struct reply *r)
 	gid_hold_set(&o->hold, &s->ctl->net->port[key.port].gids, key.sgid);
 	err = find_way(s, o, q, r);
 	if (err < 0)
-		ah_release(s, o);
+		ah_release(o);
 	return err;
 }
 
@@ -230,9 +234,9 @@ static int step_destruction(struct job *j, struct reply *r)
 	(void)r;
 	if (snapshot_some(s, d->ah->pd, &d->cursor))
 		return JOB_MORE;
-	ah_unpublish(s->ctl, d->ah);
+	ah_unpublish(d->ah);
 	worker_grace(s->ctl->dp);
-	ah_release(s, d->ah);
+	ah_release(d->ah);
 	return 0;
 }
 

@@ -39,10 +39,10 @@ struct ah_obj {
 
 /** Takes @p o from the AH table and its destination; gives an unfinished CREATE_AH up, without a
  *  reply. */
-void ah_unpublish(struct ctl *ctl, struct ah_obj *o);
+void ah_unpublish(struct ah_obj *o);
 
 /** After a grace period. */
-void ah_release(struct session *s, struct ah_obj *o);
+void ah_release(struct ah_obj *o);
 
 /** Has the @p n AHs @p o lead to @p dmac from @p smac, or to this daemon when @p local.
  *  @return how many of them, from the first on: there may be no memory for all. */

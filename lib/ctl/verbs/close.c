@@ -66,7 +66,7 @@ static bool detach_qps(struct session *s)
 	uint32_t n = 0;
 
 	while (n < STEP && (o[n] = handle_next(&s->qps, &s->cursor)))
-		qp_unpublish(s->ctl, o[n++]);
+		qp_unpublish(o[n++]);
 	qps_call(s->ctl, &cmd, o, n);
 	return n == STEP;
 }
@@ -91,7 +91,7 @@ static bool unpublish_srqs(struct session *s)
 	uint32_t n = 0;
 
 	while (n < STEP && (o = handle_next(&s->srqs, &s->cursor))) {
-		srq_unpublish(s->ctl, o);
+		srq_unpublish(o);
 		n++;
 	}
 	return n == STEP;
@@ -103,7 +103,7 @@ static bool unpublish_mrs(struct session *s)
 	uint32_t n = 0;
 
 	while (n < STEP && (o = handle_next(&s->mrs, &s->cursor))) {
-		mr_unpublish(s->ctl, o);
+		mr_unpublish(o);
 		n++;
 	}
 	return n == STEP;
@@ -115,7 +115,7 @@ static bool unpublish_mws(struct session *s)
 	uint32_t n = 0;
 
 	while (n < STEP && (o = handle_next(&s->mws, &s->cursor))) {
-		mw_unpublish(s->ctl, o);
+		mw_unpublish(o);
 		n++;
 	}
 	return n == STEP;
@@ -127,7 +127,7 @@ static bool unpublish_ahs(struct session *s)
 	uint32_t n = 0;
 
 	while (n < STEP && (l = list_pop(&s->ahs))) {
-		ah_unpublish(s->ctl, container_of(l, struct ah_obj, node));
+		ah_unpublish(container_of(l, struct ah_obj, node));
 		list_push(&s->ahs_gone, l);
 		n++;
 	}
@@ -138,27 +138,27 @@ static bool unpublish_ahs(struct session *s)
 
 static void free_qp(struct session *s, void *o)
 {
-	qp_release(s, o);
+	qp_release(o);
 }
 
 static void free_srq(struct session *s, void *o)
 {
-	srq_release(s, o);
+	srq_release(o);
 }
 
 static void free_cq(struct session *s, void *o)
 {
-	cq_release(s, o);
+	cq_release(o);
 }
 
 static void free_mr(struct session *s, void *o)
 {
-	mr_release(s, o);
+	mr_release(o);
 }
 
 static void free_mw(struct session *s, void *o)
 {
-	mw_obj_release(s, o);
+	mw_obj_release(o);
 }
 
 static bool free_ahs(struct session *s)
@@ -167,7 +167,7 @@ static bool free_ahs(struct session *s)
 	uint32_t n = 0;
 
 	while (n < STEP && (l = list_pop(&s->ahs_gone))) {
-		ah_release(s, container_of(l, struct ah_obj, node));
+		ah_release(container_of(l, struct ah_obj, node));
 		n++;
 	}
 	return n == STEP;
@@ -180,7 +180,7 @@ static void free_channel(struct session *s, void *o)
 
 static void free_xrcd(struct session *s, void *o)
 {
-	xrcd_release(s, o);
+	xrcd_release(o);
 }
 
 static void free_pd(struct session *s, void *o)

@@ -190,6 +190,7 @@ static int make_cq(struct session *s, struct cq_obj *o, struct channel *ch,
 
 	if (err)
 		return err;
+	o->session = s;
 	init_lanes(o, out);
 	err = add_cq(s, o, ch);
 	if (!err)
@@ -290,8 +291,10 @@ int cmd_resize_cq(struct session *s, const struct request *q, struct reply *r)
 	return 0;
 }
 
-void cq_detach(struct ctl *ctl, struct cq_obj *o)
+void cq_detach(struct cq_obj *o)
 {
+	struct ctl *ctl = o->session->ctl;
+
 	for (uint32_t i = 0; i < o->cq.lanes; i++) {
 		struct core_cmd cmd = {.type = CORE_CMD_DETACH_CQ, .cq = &o->cq};
 
@@ -299,8 +302,9 @@ void cq_detach(struct ctl *ctl, struct cq_obj *o)
 	}
 }
 
-void cq_release(struct session *s, struct cq_obj *o)
+void cq_release(struct cq_obj *o)
 {
+	struct session *s = o->session;
 	struct notifier *n = &s->ctl->sessions->notifier;
 
 	notifier_lock(n);
@@ -329,8 +333,8 @@ int cmd_destroy_cq(struct session *s, const struct request *q, struct reply *r)
 		return refuse(r->why, -EBUSY,
 			"%u queues of QPs still complete to the CQ: destroy the QPs first",
 			o->users);
-	cq_detach(s->ctl, o);
+	cq_detach(o);
 	worker_grace(s->ctl->dp);
-	cq_release(s, o);
+	cq_release(o);
 	return 0;
 }

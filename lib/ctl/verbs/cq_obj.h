@@ -15,7 +15,8 @@ struct ctl;
 struct session;
 
 struct cq_obj {
-	struct cq cq;		 /* what workers see */
+	struct cq cq; /* what workers see */
+	struct session *session;
 	struct shm ring;	 /* the first; its head is the CQ's for ever */
 	struct shm resized;	 /* the one in use, after RESIZE_CQ */
 	uint32_t users;		 /* QP sides that complete here */
@@ -31,10 +32,10 @@ static inline int64_t cq_handle(const struct cq_obj *cq)
 }
 
 /** Has the workers forget @p o, which no QP uses. */
-void cq_detach(struct ctl *ctl, struct cq_obj *o);
+void cq_detach(struct cq_obj *o);
 
 /** After a grace period. */
-void cq_release(struct session *s, struct cq_obj *o);
+void cq_release(struct cq_obj *o);
 
 void channel_release(struct session *s, struct channel *ch);
 

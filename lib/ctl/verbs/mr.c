@@ -70,9 +70,9 @@ int cmd_dealloc_pd(struct session *s, const struct request *q, struct reply *r)
 	return 0;
 }
 
-void mr_unpublish(struct ctl *ctl, struct mr_obj *o)
+void mr_unpublish(struct mr_obj *o)
 {
-	mr_withdraw(ctl->dp->mrs, &o->mr); /* one that faulted was withdrawn before */
+	mr_withdraw(o->session->ctl->dp->mrs, &o->mr); /* one that faulted was withdrawn before */
 }
 
 /* Of what was never published, too. */
@@ -89,8 +89,10 @@ static void drop(struct mr_obj *o)
 	free(o);
 }
 
-void mr_release(struct session *s, struct mr_obj *o)
+void mr_release(struct mr_obj *o)
 {
+	struct session *s = o->session;
+
 	failures_mr_gone(s->ctl->failures, &(struct gone_mr){.key = o->mr.key,
 						   .pd = o->mr.pd,
 						   .iova = o->mr.iova,
@@ -329,9 +331,9 @@ int cmd_dereg_mr(struct session *s, const struct request *q, struct reply *r)
 			o->mr.windows);
 	/* After the grace period no worker writes there any more: the pages are the
 	 * application's again (design.md 4). */
-	mr_unpublish(s->ctl, o);
+	mr_unpublish(o);
 	worker_grace(s->ctl->dp);
-	mr_release(s, o);
+	mr_release(o);
 	return 0;
 }
 

@@ -40,10 +40,10 @@ struct mr_obj {
 };
 
 /** Takes @p o from the MR table. */
-void mr_unpublish(struct ctl *ctl, struct mr_obj *o);
+void mr_unpublish(struct mr_obj *o);
 
 /** After a grace period. */
-void mr_release(struct session *s, struct mr_obj *o);
+void mr_release(struct mr_obj *o);
 
 /** objects.populated: session/huge.h is done with regions. */
 void mrs_populated(struct watch *w);

@@ -16,15 +16,16 @@ struct pd;
 
 struct mw_obj {
 	struct mw mw; /* what workers see, and bind */
+	struct session *session;
 	struct pd *pd;
 	uint32_t handle;
 };
 
 /** Takes @p o from the table. */
-void mw_unpublish(struct ctl *ctl, struct mw_obj *o);
+void mw_unpublish(struct mw_obj *o);
 
 /** After a grace period. */
-void mw_obj_release(struct session *s, struct mw_obj *o);
+void mw_obj_release(struct mw_obj *o);
 
 /** The QP @p qpn is no worker's any more: frees the windows that it bound. */
 void mws_of_qp_release(struct session *s, uint32_t qpn);

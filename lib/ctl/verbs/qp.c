@@ -396,7 +396,7 @@ int cmd_create_qp(struct session *s, const struct request *q, struct reply *r)
 		err = make_qp(s, o, &in, &l, r);
 	}
 	if (err) {
-		qp_release(s, o);
+		qp_release(o);
 		return err;
 	}
 	publish(s, o);
@@ -455,8 +455,9 @@ void qp_note_gone(const struct qp_obj *o)
 	failures_qp_gone(s->ctl->failures, &gone);
 }
 
-void qp_unpublish(struct ctl *ctl, struct qp_obj *o)
+void qp_unpublish(struct qp_obj *o)
 {
+	struct ctl *ctl = o->session->ctl;
 	struct bells *bells = o->session->bells;
 	struct qp_table *table = ctl->dp->qps;
 
@@ -470,13 +471,13 @@ void qp_unpublish(struct ctl *ctl, struct qp_obj *o)
 	atomic_store_explicit(&bells->qp[o->doorbell], NULL, memory_order_release);
 }
 
-void qp_detach(struct ctl *ctl, struct qp_obj *o)
+void qp_detach(struct qp_obj *o)
 {
 	struct core_cmd cmd = {.type = CORE_CMD_DETACH_QP, .qp = o->qp};
 
-	qp_unpublish(ctl, o);
+	qp_unpublish(o);
 	/* QPS-22: the worker no longer finds it; now it forgets it. */
-	worker_call(ctl->dp->worker[o->worker], &cmd);
+	worker_call(o->session->ctl->dp->worker[o->worker], &cmd);
 }
 
 void qps_call(struct ctl *ctl, const struct core_cmd *cmd, struct qp_obj *const o[], uint32_t n)
@@ -496,8 +497,9 @@ void qps_call(struct ctl *ctl, const struct core_cmd *cmd, struct qp_obj *const 
 	}
 }
 
-void qp_release(struct session *s, struct qp_obj *o)
+void qp_release(struct qp_obj *o)
 {
+	struct session *s = o->session;
 	struct ctl *ctl = s->ctl;
 
 	fault_qp_gone(ctl, o);
@@ -545,8 +547,8 @@ int cmd_destroy_qp(struct session *s, const struct request *q, struct reply *r)
 
 		session_reply(s, &o->request, err, &late);
 	}
-	qp_detach(s->ctl, o);
+	qp_detach(o);
 	worker_grace(s->ctl->dp); /* QPS-22 */
-	qp_release(s, o);
+	qp_release(o);
 	return 0;
 }

@@ -69,10 +69,10 @@ struct qp_obj {
 void qp_note_gone(const struct qp_obj *o);
 /** Takes @p o from the QP table and its doorbell; gives an unfinished MODIFY_QP up, without a
  *  reply. */
-void qp_unpublish(struct ctl *ctl, struct qp_obj *o);
+void qp_unpublish(struct qp_obj *o);
 
 /** The same, and has its worker forget it. */
-void qp_detach(struct ctl *ctl, struct qp_obj *o);
+void qp_detach(struct qp_obj *o);
 
 /** The most QPs of one qps_call(). */
 #define QPS_CALL_MAX 64u
@@ -81,7 +81,7 @@ void qp_detach(struct ctl *ctl, struct qp_obj *o);
 void qps_call(struct ctl *ctl, const struct core_cmd *cmd, struct qp_obj *const o[], uint32_t n);
 
 /** After a grace period. */
-void qp_release(struct session *s, struct qp_obj *o);
+void qp_release(struct qp_obj *o);
 
 /** Has all QPs copy their entry of the P_Key table again, which they keep so that
  *  packets need not look it up. */

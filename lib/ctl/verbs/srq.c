@@ -345,14 +345,17 @@ int cmd_query_srq(struct session *s, const struct request *q, struct reply *r)
 	return 0;
 }
 
-void srq_unpublish(struct ctl *ctl, struct srq_obj *o)
+void srq_unpublish(struct srq_obj *o)
 {
+	struct ctl *ctl = o->session->ctl;
+
 	atomic_store_explicit(
 		&ctl->dp->srqs->slot[SRQN_SLOT(o->srq.srqn)], NULL, memory_order_release);
 }
 
-void srq_release(struct session *s, struct srq_obj *o)
+void srq_release(struct srq_obj *o)
 {
+	struct session *s = o->session;
 	struct notifier *n = &s->ctl->sessions->notifier;
 
 	notifier_lock(n);
@@ -383,8 +386,8 @@ int cmd_destroy_srq(struct session *s, const struct request *q, struct reply *r)
 	if (o->users) /* SRQ-09 */
 		return refuse(
 			r->why, -EBUSY, "%u QPs still use the SRQ: destroy them first", o->users);
-	srq_unpublish(s->ctl, o);
+	srq_unpublish(o);
 	worker_grace(s->ctl->dp);
-	srq_release(s, o);
+	srq_release(o);
 	return 0;
 }

@@ -32,9 +32,9 @@ struct srq_obj {
 };
 
 /** Takes @p o from the SRQ table. */
-void srq_unpublish(struct ctl *ctl, struct srq_obj *o);
+void srq_unpublish(struct srq_obj *o);
 
 /** After a grace period, when no QP uses it. */
-void srq_release(struct session *s, struct srq_obj *o);
+void srq_release(struct srq_obj *o);
 
 #endif

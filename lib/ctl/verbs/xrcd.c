@@ -183,8 +183,10 @@ int cmd_open_xrcd(struct session *s, const struct request *q, struct reply *r)
 	return 0;
 }
 
-void xrcd_release(struct session *s, struct xrcd_ref *ref)
+void xrcd_release(struct xrcd_ref *ref)
 {
+	struct session *s = ref->session;
+
 	handle_del(&s->xrcds, ref->handle);
 	list_del(&ref->node);
 	put(s, ref->xrcd);
@@ -203,6 +205,6 @@ int cmd_close_xrcd(struct session *s, const struct request *q, struct reply *r)
 	if (ref->users)
 		return refuse(r->why, -EBUSY,
 			"%u SRQs and QPs still use the XRC domain: destroy them first", ref->users);
-	xrcd_release(s, ref);
+	xrcd_release(ref);
 	return 0;
 }

@@ -33,6 +33,6 @@ struct xrcd_ref {
 };
 
 /** Nothing of the session uses @p ref any more. */
-void xrcd_release(struct session *s, struct xrcd_ref *ref);
+void xrcd_release(struct xrcd_ref *ref);
 
 #endif
