@@ -35,7 +35,7 @@ struct running {
 static void free_running(struct running *r)
 {
 	loop_unwatch(r->ctl->loop, &r->done);
-	dispose_fd(r->ctl->sessions->closer, OWNER_ROCID, r->socket); /* its owner made it */
+	reap_fd(r->ctl->sessions->closer, OWNER_ROCID, r->socket); /* its owner made it */
 	free(r);
 }
 

@@ -43,9 +43,9 @@ static void client_close(struct admin_client *c)
 
 	loop_forget(c->ctl->loop, &c->watch);
 	shutdown(fd, SHUT_RDWR);
-	dispose_fd(c->ctl->sessions->closer, OWNER_ROCID, fd); /* with what lies unread in it */
+	reap_fd(c->ctl->sessions->closer, OWNER_ROCID, fd); /* with what lies unread in it */
 	if (c->passed >= 0)
-		dispose_fd(c->ctl->sessions->closer, OWNER_ROCID, c->passed);
+		reap_fd(c->ctl->sessions->closer, OWNER_ROCID, c->passed);
 	c->ctl->admin->client[c->slot] = NULL;
 	text_free(&c->text);
 	free(c);
@@ -69,7 +69,7 @@ static int begin_reply(struct admin_client *c, char *line)
 	c->passed = -1;
 	err = admin_execute(c->ctl, line, &c->document, &c->text);
 	if (c->ctl->admin->passed_fd >= 0) { /* not wanted */
-		dispose_fd(c->ctl->sessions->closer, OWNER_ROCID, c->ctl->admin->passed_fd);
+		reap_fd(c->ctl->sessions->closer, OWNER_ROCID, c->ctl->admin->passed_fd);
 		c->ctl->admin->passed_fd = -1;
 	}
 	if (err)
@@ -132,13 +132,13 @@ static int reply(struct admin_client *c)
 static int receive(struct admin_client *c)
 {
 	struct iovec iov = {.iov_base = c->line + c->len, .iov_len = sizeof(c->line) - c->len};
-	struct passed p;
-	ssize_t n = passed_receive(c->watch.fd, &iov, 1, &p);
+	struct recv_fds p;
+	ssize_t n = recv_fds(c->watch.fd, &iov, 1, &p);
 	int err = n < 0 ? -errno : 0;
 
 	if (p.fd >= 0) { /* the newest is the next command's */
 		if (c->passed >= 0)
-			dispose_fd(c->ctl->sessions->closer, OWNER_ROCID, c->passed);
+			reap_fd(c->ctl->sessions->closer, OWNER_ROCID, c->passed);
 		c->passed = p.fd;
 	}
 	if (err)

@@ -75,7 +75,7 @@ static void free_tracing(struct tracing *t)
 
 	list_del(&t->node);
 	loop_forget(ctl->loop, &t->watch);
-	dispose_fd(ctl->sessions->closer, OWNER_ROCID, t->watch.fd);
+	reap_fd(ctl->sessions->closer, OWNER_ROCID, t->watch.fd);
 	free(t->trace);
 	free(t);
 	if (--ctl->admin->ntraces == 0)
@@ -249,7 +249,7 @@ static int begin(struct tracing *t, char why[ABI_SENTENCE_MAX])
 		if (!ctl->admin->ntraces)
 			tell_workers(ctl, false);
 		loop_forget(ctl->loop, &t->watch);
-		dispose_fd(ctl->sessions->closer, OWNER_ROCID, t->watch.fd);
+		reap_fd(ctl->sessions->closer, OWNER_ROCID, t->watch.fd);
 		return refuse(
 			why, err, "QP %u cannot be traced (%s): try again", t->qpn, strerror(-err));
 	}

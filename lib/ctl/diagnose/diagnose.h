@@ -24,22 +24,22 @@ struct failure;
 
 /** @return what it means that packets are dropped because of @p why, and what to do; NULL beyond
  * the table. */
-const char *why_drop_means(enum drop why);
+const char *drop_means(enum drop why);
 
 /** For failures_create(). */
 extern const struct failure_ops diagnose_ops;
 
 /** Takes in what the workers have noted. */
-void why_collect(struct ctl *ctl);
+void diagnose_all(struct ctl *ctl);
 
 /** @return the newest entry whose id is below @p below, NULL: none. */
-const struct failure *why_before(const struct ctl *ctl, uint32_t below);
+const struct failure *failure_before(const struct ctl *ctl, uint32_t below);
 
 /** @return how often what @p e tells of happened, entries alike with an id below @p below included;
  *  0: it is told by a newer one of these. */
-uint64_t why_times(const struct ctl *ctl, const struct failure *e, uint32_t below);
+uint64_t failure_times(const struct ctl *ctl, const struct failure *e, uint32_t below);
 
 /** Writes what is remarkable about @p o although it did not fail, into @p text; empty: nothing. */
-void why_hint(struct ctl *ctl, const struct qp_obj *o, char text[ABI_WHY_MAX]);
+void diagnose_hint(struct ctl *ctl, const struct qp_obj *o, char text[ABI_WHY_MAX]);
 
 #endif

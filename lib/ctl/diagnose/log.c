@@ -11,7 +11,7 @@
 #include "cause.h"
 #include "clock.h"
 #include "config/parts.h"
-#include "diagnose/impl.h"
+#include "diagnose/diagnosis.h"
 #include "qp.h"
 #include "session/failures.h"
 #include "session/sessions.h"
@@ -23,7 +23,7 @@
 /* An entry of the round under way, which has no number yet. */
 #define NEW UINT32_MAX
 
-void why_say(struct why_text *t, const char *fmt, ...)
+void sentence_add(struct sentence *t, const char *fmt, ...)
 {
 	va_list ap;
 	int n;
@@ -38,7 +38,7 @@ void why_say(struct why_text *t, const char *fmt, ...)
 
 /* --- time ------------------------------------------------------------------------------- */
 
-uint64_t why_now_ns(const struct ctl *ctl)
+uint64_t worker_now_ns(const struct ctl *ctl)
 {
 	struct tsc_clock clock;
 
@@ -49,19 +49,19 @@ uint64_t why_now_ns(const struct ctl *ctl)
 /* @p ns of the workers' clocks. */
 static uint64_t calendar_of(const struct ctl *ctl, uint64_t ns)
 {
-	uint64_t now = why_now_ns(ctl);
+	uint64_t now = worker_now_ns(ctl);
 
 	return loop_calendar_ms() - (now > ns ? (now - ns) / 1000000 : 0);
 }
 
-uint64_t why_age_ms(const struct why_case *c)
+uint64_t diagnosis_age_ms(const struct diagnosis *c)
 {
 	uint64_t now = loop_calendar_ms();
 
 	return now > c->time_ms ? now - c->time_ms : 0;
 }
 
-const char *why_time(uint64_t time_ms, char text[16])
+const char *time_text(uint64_t time_ms, char text[16])
 {
 	time_t t = (time_t)(time_ms / 1000);
 	struct tm tm;
@@ -159,13 +159,13 @@ static uint64_t alike(const struct failure *e)
 	return h;
 }
 
-uint64_t why_times(const struct ctl *ctl, const struct failure *e, uint32_t below)
+uint64_t failure_times(const struct ctl *ctl, const struct failure *e, uint32_t below)
 {
 	const struct failures *w = ctl->failures;
 	const struct failure *all = e->drop ? w->drop : w->error;
 	uint64_t sum = 0;
 
-	for (uint32_t i = 0; i < (e->drop ? WHY_DROPS : WHY_ERRORS); i++) {
+	for (uint32_t i = 0; i < (e->drop ? FAILURE_DROPS_MAX : FAILURES_MAX); i++) {
 		if (!all[i].id || all[i].id >= below || all[i].alike != e->alike)
 			continue;
 		if (all[i].id > e->id)
@@ -188,8 +188,8 @@ static const struct failure *enter_error(
 {
 	struct failures *w = ctl->failures;
 	uint64_t key = error_key(o, n);
-	struct failure *e = find_entry(w->error, WHY_ERRORS, key);
-	struct why_case c = {
+	struct failure *e = find_entry(w->error, FAILURES_MAX, key);
+	struct diagnosis c = {
 		.ctl = ctl,
 		.o = o,
 		.qp = o->qp,
@@ -199,7 +199,7 @@ static const struct failure *enter_error(
 
 	if (e)
 		return e;
-	e = take_entry(w->error, WHY_ERRORS, key);
+	e = take_entry(w->error, FAILURES_MAX, key);
 	e->id = NEW;
 	e->time_ms = calendar_of(ctl, n->time);
 	e->qpn = o->qpn;
@@ -209,9 +209,9 @@ static const struct failure *enter_error(
 	set_owner(e, o);
 	c.time_ms = e->time_ms;
 	c.t.text = e->text;
-	why_tell_error(&c);
+	diagnose_error(&c);
 	if (fault_hits(o))
-		why_say(&c.t,
+		sentence_add(&c.t,
 			" (faults were injected into this QP on this side, %llu times: \"show "
 			"faults\")",
 			(unsigned long long)fault_hits(o));
@@ -224,8 +224,8 @@ static void enter_drop(struct ctl *ctl, const struct qp_obj *o, uint32_t worker,
 	const struct drop_note *n)
 {
 	uint64_t key = (uint64_t)why << 48 | (uint64_t)worker << 32 | n->dest_qp;
-	struct failure *e = take_entry(ctl->failures->drop, WHY_DROPS, key);
-	struct why_text t = {.text = e->text};
+	struct failure *e = take_entry(ctl->failures->drop, FAILURE_DROPS_MAX, key);
+	struct sentence t = {.text = e->text};
 
 	if (e->id && e->count == n->count)
 		return;
@@ -237,7 +237,7 @@ static void enter_drop(struct ctl *ctl, const struct qp_obj *o, uint32_t worker,
 	e->cause = drop_name(why);
 	e->rule = drop_rule(why);
 	set_owner(e, o);
-	why_tell_drop(&t, ctl, o, why, n);
+	diagnose_drop(&t, ctl, o, why, n);
 	e->alike = alike(e);
 }
 
@@ -254,7 +254,8 @@ static void number_new(struct failures *w)
 {
 	struct failure *e;
 
-	while ((e = earliest_new(w->drop, WHY_DROPS, earliest_new(w->error, WHY_ERRORS, NULL))))
+	while ((e = earliest_new(
+			w->drop, FAILURE_DROPS_MAX, earliest_new(w->error, FAILURES_MAX, NULL))))
 		e->id = ++w->next_id;
 }
 
@@ -276,13 +277,13 @@ static const struct failure *of_qp(struct ctl *ctl, const struct qp_obj *o)
 	return e;
 }
 
-bool why_tell_stalled(struct ctl *ctl, const struct qp_obj *o, struct why_text *t)
+bool diagnose_stalled(struct ctl *ctl, const struct qp_obj *o, struct sentence *t)
 {
 	struct cause_note n;
 
-	if (!why_peer_gave_up(ctl, o, &n))
+	if (!qp_peer_gave_up(ctl, o, &n))
 		return false;
-	why_say(t, "%s", enter_error(ctl, o, &n)->text);
+	sentence_add(t, "%s", enter_error(ctl, o, &n)->text);
 	number_new(ctl->failures);
 	return true;
 }
@@ -290,7 +291,7 @@ bool why_tell_stalled(struct ctl *ctl, const struct qp_obj *o, struct why_text *
 /** Failures of live QPs, the earliest first. */
 struct live_failures {
 	uint32_t n;
-	const struct qp_obj *o[WHY_ERRORS];
+	const struct qp_obj *o[FAILURES_MAX];
 };
 
 static uint64_t failed_at(const struct qp_obj *o)
@@ -303,7 +304,7 @@ static void keep_latest(struct live_failures *f, const struct qp_obj *o)
 {
 	uint32_t i;
 
-	if (f->n == WHY_ERRORS) {
+	if (f->n == FAILURES_MAX) {
 		if (failed_at(o) <= failed_at(f->o[0]))
 			return;
 		memmove(&f->o[0], &f->o[1], sizeof(f->o) - sizeof(f->o[0]));
@@ -336,8 +337,9 @@ static void collect_stalled(struct ctl *ctl)
 		const struct session *s = ctl->sessions->session[i];
 		const struct qp_obj *o;
 
-		for (uint32_t k = 0; s && told < WHY_TOLD_MAX && (o = handle_next(&s->qps, &k));)
-			if (!failure_of(o) && why_peer_gave_up(ctl, o, &n)) {
+		for (uint32_t k = 0;
+			s && told < FAILURES_TOLD_MAX && (o = handle_next(&s->qps, &k));)
+			if (!failure_of(o) && qp_peer_gave_up(ctl, o, &n)) {
 				enter_error(ctl, o, &n);
 				told++;
 			}
@@ -365,12 +367,12 @@ static void collect_drops(struct ctl *ctl, uint32_t worker, enum drop why)
 		if (!worker_drop_note(ctl->dp, worker, why, slot, &n))
 			continue;
 		o = find_qp(ctl, n.dest_qp);
-		if (n.has_qp == (o != NULL) && why_drop_matters(ctl, o, why, &n, false))
+		if (n.has_qp == (o != NULL) && drop_matters(ctl, o, why, &n, false))
 			enter_drop(ctl, o, worker, why, &n);
 	}
 }
 
-void why_collect(struct ctl *ctl)
+void diagnose_all(struct ctl *ctl)
 {
 	collect_errors(ctl);
 	collect_stalled(ctl);
@@ -391,11 +393,12 @@ static const struct failure *below_in(
 	return best;
 }
 
-const struct failure *why_before(const struct ctl *ctl, uint32_t below)
+const struct failure *failure_before(const struct ctl *ctl, uint32_t below)
 {
 	const struct failures *w = ctl->failures;
 
-	return below_in(w->drop, WHY_DROPS, below, below_in(w->error, WHY_ERRORS, below, NULL));
+	return below_in(
+		w->drop, FAILURE_DROPS_MAX, below, below_in(w->error, FAILURES_MAX, below, NULL));
 }
 
 /* --- what goes --------------------------------------------------------------------------- */
@@ -408,7 +411,7 @@ static void keep_drops(struct ctl *ctl, const struct qp_obj *o)
 		for (unsigned why = DROP_NONE + 1; why < DROP_MAX; why++)
 			if (worker_drop_note(ctl->dp, w, (enum drop)why, o->qpn % DROP_NOTES, &n) &&
 				n.dest_qp == o->qpn && n.has_qp &&
-				why_drop_matters(ctl, o, (enum drop)why, &n, true))
+				drop_matters(ctl, o, (enum drop)why, &n, true))
 				enter_drop(ctl, o, w, (enum drop)why, &n);
 }
 
@@ -416,7 +419,7 @@ static void keep_drops(struct ctl *ctl, const struct qp_obj *o)
  * routes and neighbours, would push out what is remembered of others, and take long. */
 static bool has_told_enough(const struct qp_obj *o)
 {
-	return o->session->ending && o->session->told++ >= WHY_TOLD_MAX;
+	return o->session->ending && o->session->told++ >= FAILURES_TOLD_MAX;
 }
 
 /* They are counted in the latest entry of that session and cause, so that nobody takes those that
@@ -426,14 +429,14 @@ static void count_more(struct ctl *ctl, const struct qp_obj *o, const struct cau
 	const char *cause = cause_name((enum cause)n->cause);
 	struct failure *latest = NULL;
 
-	for (uint32_t i = 0; i < WHY_ERRORS; i++) {
+	for (uint32_t i = 0; i < FAILURES_MAX; i++) {
 		struct failure *e = &ctl->failures->error[i];
 
 		if (e->id && e->session == o->session->number && e->cause == cause &&
 			(!latest || e->id > latest->id))
 			latest = e;
 	}
-	if (latest && !find_entry(ctl->failures->error, WHY_ERRORS, error_key(o, n)))
+	if (latest && !find_entry(ctl->failures->error, FAILURES_MAX, error_key(o, n)))
 		latest->count++;
 }
 
@@ -442,7 +445,7 @@ static void keep(struct ctl *ctl, const struct qp_obj *o)
 	const struct cause_note *n = failure_of(o);
 	struct cause_note stalled;
 
-	if (!n && why_peer_gave_up(ctl, o, &stalled))
+	if (!n && qp_peer_gave_up(ctl, o, &stalled))
 		n = &stalled;
 	if (n && n->cause != CAUSE_COMMAND) {
 		if (has_told_enough(o))

@@ -39,7 +39,7 @@ static void finish(struct session *s)
 		atomic_store(&((struct abi_session *)s->region.base)->epoch, 0);
 	/* The socket last: its end says that no completion comes any more. */
 	shutdown(s->watch.fd, SHUT_RDWR);
-	dispose_fd(ctl->sessions->closer, owner_connections(s->peer.uid), s->watch.fd);
+	reap_fd(ctl->sessions->closer, owner_connections(s->peer.uid), s->watch.fd);
 	session_shm_free(s, &s->region);
 	quota_close(s);
 	list_del(&s->node);

@@ -30,7 +30,7 @@ void failure_keep(struct ctl *ctl, const struct qp_obj *o)
 
 void failures_qp_gone(struct failures *f, const struct gone_qp *gone)
 {
-	struct gone_qp *slot = &f->qp[f->qps++ % WHY_GONE];
+	struct gone_qp *slot = &f->qp[f->qps++ % FAILURES_GONE_MAX];
 
 	*slot = *gone;
 	slot->time_ms = loop_calendar_ms();
@@ -38,7 +38,7 @@ void failures_qp_gone(struct failures *f, const struct gone_qp *gone)
 
 void failures_mr_gone(struct failures *f, const struct gone_mr *gone)
 {
-	struct gone_mr *slot = &f->mr[f->mrs++ % WHY_GONE];
+	struct gone_mr *slot = &f->mr[f->mrs++ % FAILURES_GONE_MAX];
 
 	*slot = *gone;
 	slot->time_ms = loop_calendar_ms();
@@ -46,8 +46,8 @@ void failures_mr_gone(struct failures *f, const struct gone_mr *gone)
 
 const struct gone_qp *failures_gone_qp(const struct failures *f, uint32_t qpn)
 {
-	for (uint32_t i = 1; i <= WHY_GONE && i <= f->qps; i++) {
-		const struct gone_qp *gone = &f->qp[(f->qps - i) % WHY_GONE];
+	for (uint32_t i = 1; i <= FAILURES_GONE_MAX && i <= f->qps; i++) {
+		const struct gone_qp *gone = &f->qp[(f->qps - i) % FAILURES_GONE_MAX];
 
 		if (gone->qpn == qpn)
 			return gone;

@@ -35,12 +35,12 @@ struct failure {
 };
 
 /** Failures of QPs that are remembered, and dropped packets of QPs that are gone. */
-#define WHY_ERRORS 256u
-#define WHY_DROPS  128u
+#define FAILURES_MAX	  256u
+#define FAILURE_DROPS_MAX 128u
 /** Failures that are told of QPs that end with their session. */
-#define WHY_TOLD_MAX 64u
+#define FAILURES_TOLD_MAX 64u
 /** Keys and QPNs of what is gone. */
-#define WHY_GONE 512u
+#define FAILURES_GONE_MAX 512u
 
 struct gone_mr {
 	uint32_t key;
@@ -71,10 +71,10 @@ struct failures {
 	const struct failure_ops *ops;
 	uint32_t next_id;
 	uint32_t mrs, qps; /* ever gone */
-	struct gone_mr mr[WHY_GONE];
-	struct gone_qp qp[WHY_GONE];
-	struct failure error[WHY_ERRORS];
-	struct failure drop[WHY_DROPS];
+	struct gone_mr mr[FAILURES_GONE_MAX];
+	struct gone_qp qp[FAILURES_GONE_MAX];
+	struct failure error[FAILURES_MAX];
+	struct failure drop[FAILURE_DROPS_MAX];
 };
 
 /** @return NULL when memory is short. */

@@ -178,7 +178,7 @@ uint32_t quota_most(const struct session *s, enum ctl_kind kind)
 
 /* Takes off @p a what was unmapped meanwhile. */
 static void collect_kind(
-	struct quota *q, struct account *a, struct disposed *done, enum ctl_kind kind)
+	struct quota *q, struct account *a, struct reaped *done, enum ctl_kind kind)
 {
 	uint64_t bytes = atomic_exchange_explicit(&done->bytes, 0, memory_order_acquire);
 	uint64_t mappings = atomic_exchange_explicit(&done->mappings, 0, memory_order_acquire);
@@ -409,7 +409,7 @@ void quota_give_one(struct session *s, enum ctl_kind kind)
 	take_off(s, &(struct charge){kind, 1});
 }
 
-struct disposed *quota_retire(struct session *s, enum ctl_kind kind, uint64_t bytes)
+struct reaped *quota_retire(struct session *s, enum ctl_kind kind, uint64_t bytes)
 {
 	const struct charge c[] = {{CTL_MAPPINGS, 1}, {kind, bytes}};
 	struct account *a = s->account;
@@ -450,7 +450,7 @@ int quota_open(struct session *s, char why[ABI_SENTENCE_MAX])
 	if (!s->account)
 		return refuse(why, -ENOMEM, "rocid is out of memory");
 	/* Connections whose close hangs occupy places as well. */
-	places.n += disposer_load(s->ctl->sessions->closer, owner_connections(s->peer.uid));
+	places.n += reaper_load(s->ctl->sessions->closer, owner_connections(s->peer.uid));
 	err = s->peer.uid ? check_user(s, &places, why) : 0;
 	if (!err)
 		err = quota_take(s, c, ARRAY_SIZE(c), why);

@@ -54,7 +54,7 @@ int server_accept(struct ctl *ctl, int listener)
 	fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
 	err = fd < 0 ? -errno : -ECONNABORTED;
 	if (fd >= 0)
-		dispose_fd(ctl->sessions->closer, owner_of(fd), fd);
+		reap_fd(ctl->sessions->closer, owner_of(fd), fd);
 	server_make_reserve(ctl);
 	return err;
 }
@@ -110,7 +110,7 @@ void server_close(struct ctl *ctl)
 {
 	if (ctl->sessions->listener.fd >= 0) { /* with connections that nobody accepted */
 		loop_forget(ctl->loop, &ctl->sessions->listener);
-		dispose_fd(ctl->sessions->closer, OWNER_ROCID, ctl->sessions->listener.fd);
+		reap_fd(ctl->sessions->closer, OWNER_ROCID, ctl->sessions->listener.fd);
 		ctl->sessions->listener.fd = -1;
 	}
 	if (ctl->sessions->socket_path)

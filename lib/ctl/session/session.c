@@ -151,15 +151,15 @@ enum {
 /* Who passes descriptors that hang when they are closed waits until few of them do. */
 static bool must_wait(const struct session *s)
 {
-	struct disposer *closer = s->ctl->sessions->closer;
+	struct reaper *closer = s->ctl->sessions->closer;
 
-	return disposer_load(closer, owner_passed(s->peer.uid)) >= CLOSING_USER_MAX &&
-	       passed_waits(s->watch.fd);
+	return reaper_load(closer, owner_passed(s->peer.uid)) >= CLOSING_USER_MAX &&
+	       recv_fds_waits(s->watch.fd);
 }
 
 /* @return 0, or the refusal of a message that came with descriptors that are not its own. */
 static int check_passed(
-	const struct session *s, const struct passed *p, struct request *q, struct reply *r)
+	const struct session *s, const struct recv_fds *p, struct request *q, struct reply *r)
 {
 	if (p->excess)
 		return refuse(r->why, -EPROTO, "at most one descriptor may come with a message");
@@ -178,7 +178,7 @@ static int receive(struct session *s, struct request *q, struct reply *r, bool *
 		{.iov_base = &q->msg, .iov_len = sizeof(q->msg)},
 		{.iov_base = q->body, .iov_len = sizeof(q->body)},
 	};
-	struct passed p = {.fd = -1};
+	struct recv_fds p = {.fd = -1};
 	ssize_t n;
 	bool full;
 	int err;
@@ -186,10 +186,10 @@ static int receive(struct session *s, struct request *q, struct reply *r, bool *
 	q->fd = -1;
 	if (must_wait(s))
 		return HELD;
-	n = passed_receive(s->watch.fd, iov, ARRAY_SIZE(iov), &p);
+	n = recv_fds(s->watch.fd, iov, ARRAY_SIZE(iov), &p);
 	full = n >= 0 && p.no_room;
 	if (full && server_use_reserve(s->ctl))
-		n = passed_receive(s->watch.fd, iov, ARRAY_SIZE(iov), &p);
+		n = recv_fds(s->watch.fd, iov, ARRAY_SIZE(iov), &p);
 	q->fd = p.fd;
 	if (n >= 0 && p.no_room)
 		return HELD;
@@ -260,7 +260,7 @@ static void session_ready(struct watch *w)
 
 	server_make_reserve(ctl);
 	if (q.fd >= 0) /* with an end, too: a message of no bytes looks like one */
-		dispose_fd(ctl->sessions->closer, owner_passed(s->peer.uid), q.fd);
+		reap_fd(ctl->sessions->closer, owner_passed(s->peer.uid), q.fd);
 	if (got == HELD)
 		hold(s);
 	else if (got != NOTHING && got != -EPIPE)
@@ -274,10 +274,10 @@ static void session_ready(struct watch *w)
 int sessions_init(
 	struct sessions *all, struct ctl *ctl, const struct session_ops *ops, notifier_find find)
 {
-	const struct disposer_config closers = {.threads = CLOSER_THREADS,
+	const struct reaper_config closers = {.threads = CLOSER_THREADS,
 		.owner_threads = CLOSER_USER_THREADS,
 		.interrupts = true};
-	const struct disposer_config unmappers = {.threads = 1, .owner_threads = 1};
+	const struct reaper_config unmappers = {.threads = 1, .owner_threads = 1};
 
 	all->ctl = ctl;
 	all->ops = ops;
@@ -289,8 +289,8 @@ int sessions_init(
 	list_init(&all->jobs);
 	list_init(&all->held);
 	notifier_init(&all->notifier, ctl->dp, find, ctl);
-	all->closer = disposer_create(&closers);
-	all->unmapper = disposer_create(&unmappers);
+	all->closer = reaper_create(&closers);
+	all->unmapper = reaper_create(&unmappers);
 	return all->closer && all->unmapper ? 0 : -ENOMEM;
 }
 
@@ -305,8 +305,8 @@ void sessions_close(struct sessions *all)
 
 void sessions_destroy(struct sessions *all)
 {
-	disposer_destroy(all->closer);
-	disposer_destroy(all->unmapper);
+	reaper_destroy(all->closer);
+	reaper_destroy(all->unmapper);
 	quota_destroy(&all->quota);
 	notifier_stop(&all->notifier);
 	pthread_mutex_destroy(&all->notifier.lock);
@@ -380,7 +380,7 @@ int session_open(struct ctl *ctl, int fd)
 		reply_body(&r, r.why, strlen(r.why) + 1);
 		send_message(fd, &refusal, &r);
 		shutdown(fd, SHUT_RDWR);
-		dispose_fd(ctl->sessions->closer, s ? owner_connections(s->peer.uid) : OWNER_ROCID,
+		reap_fd(ctl->sessions->closer, s ? owner_connections(s->peer.uid) : OWNER_ROCID,
 			fd);
 		free(s);
 		return slot;

@@ -16,7 +16,7 @@
 #include "session/quota.h"
 
 struct ctl;
-struct disposer;
+struct reaper;
 struct reply;
 struct request;
 struct session;
@@ -52,13 +52,13 @@ struct sessions {
 	uint32_t nsessions;  /* of them */
 	struct list endings; /* sessions that end */
 	uint32_t nending;
-	struct list turns;	   /* session/turn.c */
-	struct list jobs;	   /* session/job.c */
-	struct list held;	   /* sessions that wait until what was passed is closed */
-	uint64_t held_ms;	   /* when to look at them again */
-	uint32_t session_count;	   /* sessions ever opened */
-	struct disposer *closer;   /* of descriptors that others made */
-	struct disposer *unmapper; /* of memory */
+	struct list turns;	 /* session/turn.c */
+	struct list jobs;	 /* session/job.c */
+	struct list held;	 /* sessions that wait until what was passed is closed */
+	uint64_t held_ms;	 /* when to look at them again */
+	uint32_t session_count;	 /* sessions ever opened */
+	struct reaper *closer;	 /* of descriptors that others made */
+	struct reaper *unmapper; /* of memory */
 };
 
 /** Prepares @p all, which starts as zeroes.  @return 0 or -ENOMEM. */

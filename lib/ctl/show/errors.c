@@ -34,15 +34,15 @@ static bool next_error(
 	char when[32];
 
 	if (!at->index)
-		why_collect(ctl);
+		diagnose_all(ctl);
 	do {
-		e = why_before(ctl, at->index ? at->index - 1 : UINT32_MAX);
+		e = failure_before(ctl, at->index ? at->index - 1 : UINT32_MAX);
 		if (!e)
 			return false;
 		if (!at->index)
 			at->row = e->id + 1;
 		at->index = e->id + 1;
-		times = why_times(ctl, e, at->row);
+		times = failure_times(ctl, e, at->row);
 	} while (!times);
 	*element = json_pack("{s:s, s:s, s:I, s:I, s:s, s:s, s:s, s:I, s:s}", "time",
 		date(e->time_ms, when), "what",
@@ -70,7 +70,7 @@ static bool next_drop(
 			continue;
 		*element = json_pack("{s:s, s:I, s:s, s:s}", "reason", drop_name(why), "packets",
 			(json_int_t)sum.drop[why], "rule", drop_rule(why), "means",
-			why_drop_means(why));
+			drop_means(why));
 		return true;
 	}
 	return false;
@@ -91,7 +91,7 @@ static json_t *qp_why(struct ctl *ctl, const struct argument arg[])
 	if (e)
 		return json_pack("{s:s, s:s, s:s, s:s}", "failed", date(e->time_ms, when), "cause",
 			e->cause, "rule", e->rule, "why", e->text);
-	why_hint(ctl, o, hint);
+	diagnose_hint(ctl, o, hint);
 	return json_pack("{s:s, s:s}", "failed", "no", "why", hint);
 }
 

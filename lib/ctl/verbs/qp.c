@@ -521,7 +521,7 @@ void qp_release(struct qp_obj *o)
 	quota_give(s, &(struct charge){CTL_QUEUES, o->bytes}, 1);
 	quota_give(s, qp_charge, ARRAY_SIZE(qp_charge));
 	if (o->bytes >= LARGE_QP)
-		dispose_heap(ctl->sessions->unmapper, o->qp);
+		reap_heap(ctl->sessions->unmapper, o->qp);
 	else
 		free(o->qp);
 	free(o->none);

@@ -83,7 +83,7 @@ static void put(struct session *s, struct xrcd *x)
 	quota_give(s, domain_charge, ARRAY_SIZE(domain_charge));
 	handle_del(&ctl->objects->xrcds, x->number);
 	if (x->fd >= 0)
-		dispose_fd(ctl->sessions->closer, owner_passed(x->uid), x->fd);
+		reap_fd(ctl->sessions->closer, owner_passed(x->uid), x->fd);
 	free(x);
 }
 
@@ -102,7 +102,7 @@ static struct xrcd *make(struct session *s, const struct xrcd *id, int fd, struc
 	}
 	if (!x || (fd >= 0 && x->fd < 0) || handle_add(&ctl->objects->xrcds, x, &x->number)) {
 		if (x && x->fd >= 0)
-			dispose_fd(ctl->sessions->closer, owner_passed(x->uid), x->fd);
+			reap_fd(ctl->sessions->closer, owner_passed(x->uid), x->fd);
 		free(x);
 		refuse(r->why, 0, "no room for another XRC domain: close some, or share one");
 		return NULL;

@@ -38,7 +38,7 @@ int __wrap_close(int fd)
 	char name[16] = "";
 
 	prctl(PR_GET_NAME, name);
-	while (!strcmp(name, "roci-dispose") && atomic_load(&closers_hang))
+	while (!strcmp(name, "roci-reaper") && atomic_load(&closers_hang))
 		usleep(1000);
 	return __real_close(fd);
 }

@@ -25,8 +25,7 @@ static int setup(void **state)
 {
 	memset(&sessions, 0, sizeof(sessions));
 	ctl.dp = &dp;
-	sessions.closer =
-		disposer_create(&(struct disposer_config){.threads = 1, .owner_threads = 1});
+	sessions.closer = reaper_create(&(struct reaper_config){.threads = 1, .owner_threads = 1});
 	assert_non_null(sessions.closer);
 	quota_init(&sessions.quota, &(struct ctl_limits){0});
 	return 0;
@@ -35,7 +34,7 @@ static int setup(void **state)
 static int teardown(void **state)
 {
 	quota_destroy(&sessions.quota);
-	disposer_destroy(sessions.closer);
+	reaper_destroy(sessions.closer);
 	assert_true(list_empty(&sessions.quota.accounts));
 	return 0;
 }
@@ -210,7 +209,7 @@ static void retire__counts_until_it_is_unmapped(void **state)
 {
 	const struct charge c[] = {{CTL_MEMORY, 400 * MB}, {CTL_MAPPINGS, 1}};
 	struct session *s = open_session(1);
-	struct disposed *done;
+	struct reaped *done;
 
 	have(CTL_MEMORY, 1000 * MB);
 	assert_int_equal(quota_take(s, c, ARRAY_SIZE(c), why), 0);
