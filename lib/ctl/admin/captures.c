@@ -17,6 +17,7 @@
 #include "session/reaper.h"
 #include "session/sessions.h"
 #include "text/parse.h"
+#include "text/row.h"
 #include "text/sentence.h"
 #include "verbs/objects.h"
 #include "worker.h"
@@ -269,6 +270,7 @@ int admin_capture(struct ctl *ctl, const struct argument arg[], char why[ABI_SEN
 static bool next_capture(
 	struct ctl *ctl, const struct argument arg[], struct document_cursor *at, json_t **element)
 {
+	struct row row;
 	const struct list *l = list_at(&ctl->admin->captures, at->index++);
 	const struct running *r;
 	uint64_t sent, lost;
@@ -278,9 +280,12 @@ static bool next_capture(
 		return false;
 	r = container_of(l, struct running, node);
 	sent = capture_counts(r->capture, &lost);
-	*element = json_pack("{s:s, s:I, s:I, s:I}", "filter", r->text, "seconds",
-		(json_int_t)((loop_now_ms() - r->since_ms) / 1000), "frames", (json_int_t)sent,
-		"lost", (json_int_t)lost);
+	row_begin(&row);
+	put_text(&row, "filter", r->text);
+	put_int(&row, "seconds", (loop_now_ms() - r->since_ms) / 1000);
+	put_int(&row, "frames", sent);
+	put_int(&row, "lost", lost);
+	*element = row_end(&row);
 	return true;
 }
 

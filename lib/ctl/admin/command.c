@@ -14,6 +14,7 @@
 #include "admin/traces.h"
 #include "bits.h"
 #include "show/show.h"
+#include "text/row.h"
 #include "text/sentence.h"
 
 #define SHOW(...) ((const struct document_section *const[]){__VA_ARGS__, NULL})
@@ -22,11 +23,15 @@
 static bool next_command(
 	struct ctl *ctl, const struct argument arg[], struct document_cursor *at, json_t **element)
 {
+	struct row row;
 	const struct admin_command *c = admin_command_at(at->index++);
 
 	if (!c)
 		return false;
-	*element = json_pack("{s:s, s:s}", "command", c->form, "does", c->help);
+	row_begin(&row);
+	put_text(&row, "command", c->form);
+	put_text(&row, "does", c->help);
+	*element = row_end(&row);
 	return true;
 }
 

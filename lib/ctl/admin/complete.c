@@ -7,6 +7,7 @@
 #include "admin/inject_qp.h"
 #include "limits.h"
 #include "text/fault.h"
+#include "text/row.h"
 
 /** A line that is being completed, taken apart. */
 struct typed {
@@ -87,7 +88,12 @@ static bool offered_before(
 
 static json_t *offer(const char *word, size_t len, const char *help)
 {
-	return json_pack("{s:s#, s:s}", "word", word, (int)len, "help", help);
+	struct row row;
+
+	row_begin(&row);
+	put_json(&row, "word", json_stringn(word, len));
+	put_text(&row, "help", help);
+	return row_end(&row);
 }
 
 static json_t *offer_kind(const struct admin_arg_kind *kind, const struct admin_word *word)
@@ -261,6 +267,7 @@ static bool is_used(const struct admin_arg_kind *kind, const char *line)
 static bool next_argument(
 	struct ctl *ctl, const struct argument arg[], struct document_cursor *at, json_t **element)
 {
+	struct row row;
 	const struct admin_arg_kind *kind;
 	char choices[ADMIN_VALUE_MAX * 2] = "";
 	size_t len = 0;
@@ -273,8 +280,11 @@ static bool next_argument(
 	for (unsigned i = 0; kind->choices && kind->choices[i] && len < sizeof(choices); i++)
 		len += (size_t)snprintf(choices + len, sizeof(choices) - len, "%s%s",
 			len ? " | " : "", kind->choices[i]);
-	*element = json_pack(
-		"{s:s, s:s, s:s}", "argument", kind->name, "is", kind->help, "values", choices);
+	row_begin(&row);
+	put_text(&row, "argument", kind->name);
+	put_text(&row, "is", kind->help);
+	put_text(&row, "values", choices);
+	*element = row_end(&row);
 	return true;
 }
 

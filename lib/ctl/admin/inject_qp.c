@@ -7,6 +7,7 @@
 #include "session/session.h"
 #include "session/sessions.h"
 #include "text/fault.h"
+#include "text/row.h"
 #include "text/sentence.h"
 #include "verbs/fault.h"
 #include "verbs/objects.h"
@@ -71,12 +72,19 @@ static json_int_t count_of(const uint64_t *counter)
 
 static json_t *describe(const struct qp_obj *o, const struct inject_rule *r)
 {
+	struct row row;
 	char what[FAULT_TEXT_MAX], where[FAULT_TEXT_MAX];
 
-	return json_pack("{s:I, s:I, s:s, s:s, s:I, s:I, s:I, s:b}", "qpn", (json_int_t)o->qpn,
-		"id", (json_int_t)r->id, "fault", fault_what(&r->fault, what), "packets",
-		fault_where(&r->fault, where), "matched", count_of(&r->matched), "hits",
-		count_of(&r->hits), "missed", count_of(&r->missed), "armed", !inject_is_spent(r));
+	row_begin(&row);
+	put_int(&row, "qpn", o->qpn);
+	put_int(&row, "id", r->id);
+	put_text(&row, "fault", fault_what(&r->fault, what));
+	put_text(&row, "packets", fault_where(&r->fault, where));
+	put_int(&row, "matched", count_of(&r->matched));
+	put_int(&row, "hits", count_of(&r->hits));
+	put_int(&row, "missed", count_of(&r->missed));
+	put_bool(&row, "armed", !inject_is_spent(r));
+	return row_end(&row);
 }
 
 /* The fault of @p o with the lowest number above @p id: the order in which they were armed. */

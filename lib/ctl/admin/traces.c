@@ -19,6 +19,7 @@
 #include "session/session.h"
 #include "session/sessions.h"
 #include "text/parse.h"
+#include "text/row.h"
 #include "text/sentence.h"
 #include "trace.h"
 #include "verbs/objects.h"
@@ -303,6 +304,7 @@ int admin_trace_off(struct ctl *ctl, const struct argument arg[], char why[ABI_S
 static bool next_trace(
 	struct ctl *ctl, const struct argument arg[], struct document_cursor *at, json_t **element)
 {
+	struct row row;
 	const struct list *l = list_at(&ctl->admin->traces, at->index++);
 	const struct tracing *t;
 
@@ -310,8 +312,10 @@ static bool next_trace(
 	if (!l)
 		return false;
 	t = container_of(l, struct tracing, node);
-	*element =
-		json_pack("{s:I, s:I}", "qpn", (json_int_t)t->qpn, "events", (json_int_t)t->events);
+	row_begin(&row);
+	put_int(&row, "qpn", t->qpn);
+	put_int(&row, "events", (int64_t)t->events);
+	*element = row_end(&row);
 	return true;
 }
 

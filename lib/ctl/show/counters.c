@@ -8,6 +8,7 @@
 #include "port.h"
 #include "show/counters.h"
 #include "show/show.h"
+#include "text/row.h"
 #include "worker.h"
 
 /* The first of core_counter_name() are the ports'. */
@@ -35,21 +36,27 @@ void port_counts(struct ctl *ctl, uint32_t i, struct port_counts *to)
 static bool next_port_counters(
 	struct ctl *ctl, const struct argument arg[], struct document_cursor *at, json_t **element)
 {
+	struct row row;
 	struct port_counts n;
 	uint32_t i = at->index++;
 
 	if (i >= ctl->net->nports)
 		return false;
 	port_counts(ctl, i, &n);
-	*element = json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "port",
-		(json_int_t)i + 1, "port_xmit_data", (json_int_t)(n.roce.tx_bytes / 4),
-		"port_rcv_data", (json_int_t)(n.roce.rx_bytes / 4), "port_xmit_packets",
-		(json_int_t)n.roce.tx_packets, "port_rcv_packets", (json_int_t)n.roce.rx_packets,
-		"unicast_xmit_packets", (json_int_t)n.roce.tx_packets, "unicast_rcv_packets",
-		(json_int_t)n.roce.rx_packets, "port_rcv_errors", (json_int_t)n.errors,
-		"port_xmit_discards", (json_int_t)n.discards, "link_downed",
-		(json_int_t)n.link_downed, "bad_pkey", (json_int_t)n.bad_pkey, "qkey_viol",
-		(json_int_t)n.bad_qkey);
+	row_begin(&row);
+	put_int(&row, "port", i + 1);
+	put_int(&row, "port_xmit_data", n.roce.tx_bytes / 4);
+	put_int(&row, "port_rcv_data", n.roce.rx_bytes / 4);
+	put_int(&row, "port_xmit_packets", n.roce.tx_packets);
+	put_int(&row, "port_rcv_packets", n.roce.rx_packets);
+	put_int(&row, "unicast_xmit_packets", n.roce.tx_packets);
+	put_int(&row, "unicast_rcv_packets", n.roce.rx_packets);
+	put_int(&row, "port_rcv_errors", n.errors);
+	put_int(&row, "port_xmit_discards", n.discards);
+	put_int(&row, "link_downed", n.link_downed);
+	put_int(&row, "bad_pkey", n.bad_pkey);
+	put_int(&row, "qkey_viol", n.bad_qkey);
+	*element = row_end(&row);
 	return true;
 }
 

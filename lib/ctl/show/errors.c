@@ -7,6 +7,7 @@
 #include "diagnose/diagnose.h"
 #include "session/failures.h"
 #include "show/show.h"
+#include "text/row.h"
 #include "verbs/objects.h"
 
 /* --- errors ------------------------------------------------------------------------------- */
@@ -29,6 +30,7 @@ static const char *date(uint64_t time_ms, char text[32])
 static bool next_error(
 	struct ctl *ctl, const struct argument arg[], struct document_cursor *at, json_t **element)
 {
+	struct row row;
 	const struct failure *e;
 	uint64_t times;
 	char when[32];
@@ -44,13 +46,17 @@ static bool next_error(
 		at->index = e->id + 1;
 		times = failure_times(ctl, e, at->row);
 	} while (!times);
-	*element = json_pack("{s:s, s:s, s:I, s:I, s:s, s:s, s:s, s:I, s:s}", "time",
-		date(e->time_ms, when), "what",
-		e->drop	     ? "dropped"
-		: e->stalled ? "stalled"
-			     : "failed",
-		"qpn", (json_int_t)e->qpn, "session", (json_int_t)e->session, "program", e->program,
-		"cause", e->cause, "rule", e->rule, "times", (json_int_t)times, "why", e->text);
+	row_begin(&row);
+	put_text(&row, "time", date(e->time_ms, when));
+	put_text(&row, "what", e->drop ? "dropped" : e->stalled ? "stalled" : "failed");
+	put_int(&row, "qpn", e->qpn);
+	put_int(&row, "session", e->session);
+	put_text(&row, "program", e->program);
+	put_text(&row, "cause", e->cause);
+	put_text(&row, "rule", e->rule);
+	put_int(&row, "times", times);
+	put_text(&row, "why", e->text);
+	*element = row_end(&row);
 	return true;
 }
 
@@ -60,6 +66,7 @@ static bool next_error(
 static bool next_drop(
 	struct ctl *ctl, const struct argument arg[], struct document_cursor *at, json_t **element)
 {
+	struct row row;
 	struct core_counters sum;
 
 	show_count(ctl, &sum);
@@ -68,9 +75,12 @@ static bool next_drop(
 
 		if (!sum.drop[why])
 			continue;
-		*element = json_pack("{s:s, s:I, s:s, s:s}", "reason", drop_name(why), "packets",
-			(json_int_t)sum.drop[why], "rule", drop_rule(why), "means",
-			drop_means(why));
+		row_begin(&row);
+		put_text(&row, "reason", drop_name(why));
+		put_int(&row, "packets", sum.drop[why]);
+		put_text(&row, "rule", drop_rule(why));
+		put_text(&row, "means", drop_means(why));
+		*element = row_end(&row);
 		return true;
 	}
 	return false;
@@ -81,6 +91,7 @@ static bool next_drop(
 /* The sentence that the program gets as well; of one that has not failed, what it waits for. */
 static json_t *qp_why(struct ctl *ctl, const struct argument arg[])
 {
+	struct row row;
 	const struct qp_obj *o = find_qp(ctl, arg[0].number);
 	const struct failure *e;
 	char hint[ABI_WHY_MAX], when[32];
@@ -88,11 +99,19 @@ static json_t *qp_why(struct ctl *ctl, const struct argument arg[])
 	if (!o)
 		return json_null();
 	e = failure_of_qp(ctl, o);
-	if (e)
-		return json_pack("{s:s, s:s, s:s, s:s}", "failed", date(e->time_ms, when), "cause",
-			e->cause, "rule", e->rule, "why", e->text);
+	if (e) {
+		row_begin(&row);
+		put_text(&row, "failed", date(e->time_ms, when));
+		put_text(&row, "cause", e->cause);
+		put_text(&row, "rule", e->rule);
+		put_text(&row, "why", e->text);
+		return row_end(&row);
+	}
 	diagnose_hint(ctl, o, hint);
-	return json_pack("{s:s, s:s}", "failed", "no", "why", hint);
+	row_begin(&row);
+	put_text(&row, "failed", "no");
+	put_text(&row, "why", hint);
+	return row_end(&row);
 }
 
 const struct document_section show_errors = {.name = "errors", .next = next_error};

@@ -17,6 +17,7 @@
 #include "session/sessions.h"
 #include "show/counters.h"
 #include "show/show.h"
+#include "text/row.h"
 #include "verbs/objects.h"
 #include "worker.h"
 
@@ -26,25 +27,33 @@
 
 static json_t *family(const char *name, const char *type, const char *help)
 {
+	struct row row;
 	char full[64];
 
 	snprintf(full, sizeof(full), PREFIX "%s", name);
-	return json_pack(
-		"{s:s, s:s, s:s, s:[]}", "name", full, "type", type, "help", help, "samples");
+	row_begin(&row);
+	put_text(&row, "name", full);
+	put_text(&row, "type", type);
+	put_text(&row, "help", help);
+	put_json(&row, "samples", json_array());
+	return row_end(&row);
 }
 
 /* Adds a sample with up to two labels. NULLs: memory is short, and text/document.c finds out. */
 static void sample(
 	json_t *f, uint64_t value, const char *l1, const char *v1, const char *l2, const char *v2)
 {
-	json_t *labels = json_object();
+	struct row labels, row;
 
+	row_begin(&labels);
 	if (l1)
-		json_object_set_new(labels, l1, json_string(v1));
+		put_text(&labels, l1, v1);
 	if (l2)
-		json_object_set_new(labels, l2, json_string(v2));
-	json_array_append_new(json_object_get(f, "samples"),
-		json_pack("{s:o, s:I}", "labels", labels, "value", (json_int_t)value));
+		put_text(&labels, l2, v2);
+	row_begin(&row);
+	put_json(&row, "labels", row_end(&labels));
+	put_int(&row, "value", (int64_t)value);
+	json_array_append_new(json_object_get(f, "samples"), row_end(&row));
 }
 
 static const char *decimal(uint32_t n, char text[DECIMAL])
