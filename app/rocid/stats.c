@@ -2,6 +2,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include "show/stats.h"
 #include "bits.h"
 #include "daemon.h"
 #include "drop.h"

@@ -10,8 +10,10 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
+#include "config/parts.h"
 #include "oracle.h"
 #include "raw.h"
+#include "session/sessions.h"
 #include "station.h"
 #include "target.h"
 
@@ -148,14 +150,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (!replies)
 		start();
 	ctl = station_ctl();
-	limits = ctl->quota.limits;
+	limits = ctl->sessions->quota.limits;
 	window = ctl->window;
 	witness = open_witness();
 	play(connect_admin(), data, size);
 	close(witness);
 	station_turn();
-	MUST(ctl->nsessions == 0);
-	ctl->quota.limits = limits;
+	MUST(ctl->sessions->nsessions == 0);
+	ctl->sessions->quota.limits = limits;
 	ctl->window = window;
 	ctl->dp->idle = IDLE_POLL;
 	return 0;

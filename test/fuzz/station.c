@@ -3,12 +3,16 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/epoll.h>
 #include <unistd.h>
+#include "admin/admin.h"
+#include "config/parts.h"
+#include "loop/loop.h"
 #include "oracle.h"
 #include "session/job.h"
+#include "session/session.h"
+#include "session/sessions.h"
 #include "station.h"
-#include "verbs/close.h"
+#include "verbs/objects.h"
 #include "worker_impl.h"
 
 #define EVENTS_MAX   10000 /* of one turn: more is a loop without an end */
@@ -69,15 +73,10 @@ const char *station_path(void)
 
 void station_turn(void)
 {
-	struct epoll_event ev;
 	unsigned n = 0;
 
-	while (epoll_wait(d->ctl->epoll, &ev, 1, 0) == 1) {
-		struct watch *w = ev.data.ptr;
-
-		w->ready(w);
+	while (loop_wait(d->ctl->loop, 0) == 1)
 		MUST(n++ < EVENTS_MAX);
-	}
 	while (endings_poll(d->ctl) || jobs_poll(d->ctl))
 		MUST(n++ < EVENTS_MAX);
 }
@@ -100,16 +99,17 @@ void station_must_be_empty(void)
 	unsigned tries = 0;
 
 	/* An application may have sent its own socket, which the closer's threads end. */
-	for (unsigned i = 0; i < CLOSE_TRIES && ctl->nsessions; i++) {
+	for (unsigned i = 0; i < CLOSE_TRIES && ctl->sessions->nsessions; i++) {
 		usleep(10000);
 		station_turn();
 	}
-	MUST(ctl->nsessions == 0 && ctl->nending == 0 && ctl->ncaptures == 0);
-	MUST(ctl->pds.used == 0 && ctl->qpns.count == QP_MAX);
+	MUST(ctl->sessions->nsessions == 0 && ctl->sessions->nending == 0 &&
+		ctl->admin->ncaptures == 0);
+	MUST(ctl->objects->pds.used == 0 && ctl->objects->qpns.count == QP_MAX);
 	for (unsigned k = 0; k < CTL_KINDS; k++)
-		MUST(ctl->quota.used[k] == 0);
+		MUST(ctl->sessions->quota.used[k] == 0);
 	for (unsigned i = 0; i < TEST_WORKERS; i++)
-		MUST(ctl->worker_qps[i] == 0);
+		MUST(ctl->objects->worker_qps[i] == 0);
 	for (unsigned i = 0; i < MR_MAX; i++)
 		MUST(!atomic_load(&d->dp->mrs->slot[i]));
 	if (inputs++ % COUNT_FDS_AT)

@@ -9,7 +9,6 @@
 #define STATION_H
 
 #include "daemon.h"
-#include "state.h"
 
 /** Starts it; to be called from LLVMFuzzerInitialize(). */
 void station_start(void);

@@ -4,7 +4,11 @@
 
 The layers hold: with the very flags that the build compiles a layer with, a header of a higher layer
 is not found and one of a lower layer is. Low to high, as lib/meson.build lists them.
+
+So do the rooms of lib/ctl, low to high as lib/ctl/meson.build lists them: none includes a header of a
+higher one, none calls what a higher one defines, and no header includes itself by way of others.
 """
+import graphlib
 import json
 import re
 import shlex
@@ -18,6 +22,10 @@ HEADERS = [('wire', 'frame.h', 'wire obj core sim'), ('obj', 'mr.h', 'obj core s
            ('cc', 'window.h', 'cc core sim'), ('core', 'core.h', 'core sim'),
            ('sim', 'fabric.h', 'sim'), ('worker', 'worker.h', ''), ('ctl', 'ctl.h', ''),
            ('client', 'client.h', ''), ('DPDK', 'rte_mbuf.h', '')]
+
+
+CTL = Path(__file__).resolve().parent.parent.parent / 'lib/ctl'
+ROOM_MAX = 32   # sources and headers: beyond it nobody finds anything
 
 
 def flags(build):
@@ -37,10 +45,58 @@ def compiles(build, options, header):
                           input=f'#include "{header}"\n', capture_output=True).returncode == 0
 
 
+def rooms():
+    """lowest first; what is in no room is above them all"""
+    return re.findall(r"^subdir\('(\w+)'\)", (CTL / 'meson.build').read_text(), re.M) + ['.']
+
+
+def includes():
+    """path below lib/ctl -> the headers of rooms that it includes"""
+    files = [*CTL.glob('*.[ch]'), *CTL.glob('*/*.[ch]')]
+    return {str(f.relative_to(CTL)): [h for h in re.findall(r'^#include "([^"]+)"', f.read_text(), re.M)
+                                      if (CTL / h).exists()] for f in files}
+
+
+def symbols(archive):
+    """(defined, wanted from elsewhere)"""
+    out = subprocess.run(['nm', '-g', archive], check=True, capture_output=True, text=True).stdout
+    words = [line.split() for line in out.splitlines()]
+    return {w[2] for w in words if len(w) == 3}, {w[1] for w in words if len(w) == 2 and w[0] == 'U'}
+
+
+def wrong_includes(order):
+    found = includes()
+    for path, headers in sorted(found.items()):
+        own = order.index(str(Path(path).parent))
+        for header in headers:
+            if order.index(str(Path(header).parent)) > own:
+                yield f'{path} includes {header} of a higher room'
+    try:
+        graphlib.TopologicalSorter({p: h for p, h in found.items() if p.endswith('.h')}).prepare()
+    except graphlib.CycleError as e:
+        yield f'headers include each other: {" ".join(e.args[1])}'
+    for room in order:
+        n = sum(str(Path(p).parent) == room for p in found)
+        if n > ROOM_MAX:
+            yield f'lib/ctl/{room} has {n} files, more than {ROOM_MAX}: part it'
+
+
+def wrong_calls(build, order):
+    at = [build / 'lib/ctl' / r / (f'libctl_{r}.a' if r != '.' else 'libctl.a') for r in order]
+    known = [symbols(a) if a.exists() else (set(), set()) for a in at]
+    for i, (_, wanted) in enumerate(known):
+        for above in range(i + 1, len(order)):
+            for name in sorted(wanted & known[above][0]):
+                yield f'lib/ctl/{order[i]} uses {name} of the higher room {order[above]}'
+
+
 def main():
     build = Path(sys.argv[1])
     options = flags(build)
     bad = 0
+    for wrong in [*wrong_includes(rooms()), *wrong_calls(build, rooms())]:
+        print(f'layers: {wrong}')
+        bad += 1
     for layer in PURE:
         for owner, header, users in HEADERS:
             allowed = layer in users.split()

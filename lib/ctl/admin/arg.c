@@ -6,35 +6,33 @@
 #include <string.h>
 #include "admin/arg.h"
 #include "bits.h"
+#include "config/parts.h"
 #include "inject.h"
+#include "net/net.h"
+#include "session/handles.h"
+#include "session/quota.h"
+#include "session/session.h"
+#include "session/sessions.h"
 #include "show/show.h"
-#include "state.h"
 #include "text/document.h"
+#include "text/parse.h"
 #include "text/sentence.h"
-#include "verbs/find.h"
-
-bool admin_number(const char *word, uint64_t most, uint64_t *number)
-{
-	char *end;
-
-	if (*word < '0' || *word > '9')
-		return false;
-	errno = 0;
-	*number = strtoull(word, &end, 0);
-	return !errno && !*end && *number <= most;
-}
+#include "verbs/cq_obj.h"
+#include "verbs/mr_obj.h"
+#include "verbs/objects.h"
+#include "verbs/qp_obj.h"
+#include "worker.h"
 
 /* --- objects ---------------------------------------------------------------------------- */
 
-static int parse_qpn(
-	struct ctl *ctl, struct admin_arg arg[], unsigned i, char why[ABI_SENTENCE_MAX])
+static int parse_qpn(struct ctl *ctl, struct argument arg[], unsigned i, char why[ABI_SENTENCE_MAX])
 {
-	if (admin_number(arg[i].word, UINT32_MAX, &arg[i].number) && find_qp(ctl, arg[i].number))
+	if (parse_number(arg[i].word, UINT32_MAX, &arg[i].number) && find_qp(ctl, arg[i].number))
 		return 0;
 	return refuse(why, -ENOENT, "there is no QP %.32s: \"show qps\" lists them", arg[i].word);
 }
 
-static bool next_qpn(struct ctl *ctl, const struct admin_arg arg[], unsigned i,
+static bool next_qpn(struct ctl *ctl, const struct argument arg[], unsigned i,
 	struct document_cursor *at, char value[ADMIN_VALUE_MAX])
 {
 	const struct qp_obj *o = show_next_qp(ctl, at);
@@ -45,19 +43,18 @@ static bool next_qpn(struct ctl *ctl, const struct admin_arg arg[], unsigned i,
 	return true;
 }
 
-static int parse_key(
-	struct ctl *ctl, struct admin_arg arg[], unsigned i, char why[ABI_SENTENCE_MAX])
+static int parse_key(struct ctl *ctl, struct argument arg[], unsigned i, char why[ABI_SENTENCE_MAX])
 {
 	struct session *owner;
 
-	if (admin_number(arg[i].word, UINT32_MAX, &arg[i].number) &&
+	if (parse_number(arg[i].word, UINT32_MAX, &arg[i].number) &&
 		find_mr(ctl, arg[i].number, &owner))
 		return 0;
 	return refuse(why, -ENOENT,
 		"there is no memory region of key %.32s: \"show mrs\" lists them", arg[i].word);
 }
 
-static bool next_key(struct ctl *ctl, const struct admin_arg arg[], unsigned i,
+static bool next_key(struct ctl *ctl, const struct argument arg[], unsigned i,
 	struct document_cursor *at, char value[ADMIN_VALUE_MAX])
 {
 	const struct mr_obj *o = show_next_mr(ctl, at);
@@ -69,20 +66,20 @@ static bool next_key(struct ctl *ctl, const struct admin_arg arg[], unsigned i,
 }
 
 static int parse_session(
-	struct ctl *ctl, struct admin_arg arg[], unsigned i, char why[ABI_SENTENCE_MAX])
+	struct ctl *ctl, struct argument arg[], unsigned i, char why[ABI_SENTENCE_MAX])
 {
-	if (admin_number(arg[i].word, UINT32_MAX, &arg[i].number) &&
+	if (parse_number(arg[i].word, UINT32_MAX, &arg[i].number) &&
 		find_session(ctl, arg[i].number))
 		return 0;
 	return refuse(why, -ENOENT, "there is no session %.32s: \"show sessions\" lists them",
 		arg[i].word);
 }
 
-static bool next_session(struct ctl *ctl, const struct admin_arg arg[], unsigned i,
+static bool next_session(struct ctl *ctl, const struct argument arg[], unsigned i,
 	struct document_cursor *at, char value[ADMIN_VALUE_MAX])
 {
 	while (at->index < SESSION_MAX) {
-		const struct session *s = ctl->session[at->index++];
+		const struct session *s = ctl->sessions->session[at->index++];
 
 		if (!s)
 			continue;
@@ -93,18 +90,18 @@ static bool next_session(struct ctl *ctl, const struct admin_arg arg[], unsigned
 }
 
 /* A CQ's handle, of the session that stands before it. */
-static int parse_cq(struct ctl *ctl, struct admin_arg arg[], unsigned i, char why[ABI_SENTENCE_MAX])
+static int parse_cq(struct ctl *ctl, struct argument arg[], unsigned i, char why[ABI_SENTENCE_MAX])
 {
 	const struct session *s = find_session(ctl, arg[i - 1].number);
 
-	if (s && admin_number(arg[i].word, UINT32_MAX, &arg[i].number) &&
+	if (s && parse_number(arg[i].word, UINT32_MAX, &arg[i].number) &&
 		handle_get(&s->cqs, (uint32_t)arg[i].number))
 		return 0;
 	return refuse(why, -ENOENT, "session %.32s has no CQ %.32s: \"show cqs\" lists them",
 		arg[i - 1].word, arg[i].word);
 }
 
-static bool next_cq(struct ctl *ctl, const struct admin_arg arg[], unsigned i,
+static bool next_cq(struct ctl *ctl, const struct argument arg[], unsigned i,
 	struct document_cursor *at, char value[ADMIN_VALUE_MAX])
 {
 	const struct session *s = find_session(ctl, arg[i - 1].number);
@@ -119,31 +116,31 @@ static bool next_cq(struct ctl *ctl, const struct admin_arg arg[], unsigned i,
 /* --- what the daemon has since its start ------------------------------------------------ */
 
 static int parse_port(
-	struct ctl *ctl, struct admin_arg arg[], unsigned i, char why[ABI_SENTENCE_MAX])
+	struct ctl *ctl, struct argument arg[], unsigned i, char why[ABI_SENTENCE_MAX])
 {
-	if (admin_number(arg[i].word, ctl->nports, &arg[i].number) && arg[i].number)
+	if (parse_number(arg[i].word, ctl->net->nports, &arg[i].number) && arg[i].number)
 		return 0;
 	return refuse(why, -EINVAL, "there is no port %.32s: this rocid has 1 to %u", arg[i].word,
-		ctl->nports);
+		ctl->net->nports);
 }
 
-static bool next_port(struct ctl *ctl, const struct admin_arg arg[], unsigned i,
+static bool next_port(struct ctl *ctl, const struct argument arg[], unsigned i,
 	struct document_cursor *at, char value[ADMIN_VALUE_MAX])
 {
 	snprintf(value, ADMIN_VALUE_MAX, "%u", ++at->index);
-	return at->index <= ctl->nports;
+	return at->index <= ctl->net->nports;
 }
 
 static int parse_worker(
-	struct ctl *ctl, struct admin_arg arg[], unsigned i, char why[ABI_SENTENCE_MAX])
+	struct ctl *ctl, struct argument arg[], unsigned i, char why[ABI_SENTENCE_MAX])
 {
-	if (admin_number(arg[i].word, ctl->dp->nworkers - 1, &arg[i].number))
+	if (parse_number(arg[i].word, ctl->dp->nworkers - 1, &arg[i].number))
 		return 0;
 	return refuse(why, -EINVAL, "there is no worker %.32s: this rocid has 0 to %u", arg[i].word,
 		ctl->dp->nworkers - 1);
 }
 
-static bool next_worker(struct ctl *ctl, const struct admin_arg arg[], unsigned i,
+static bool next_worker(struct ctl *ctl, const struct argument arg[], unsigned i,
 	struct document_cursor *at, char value[ADMIN_VALUE_MAX])
 {
 	snprintf(value, ADMIN_VALUE_MAX, "%u", at->index++);
@@ -152,18 +149,18 @@ static bool next_worker(struct ctl *ctl, const struct admin_arg arg[], unsigned 
 
 /* --- numbers and words ------------------------------------------------------------------ */
 
-static int parse_number(
-	struct ctl *ctl, struct admin_arg arg[], unsigned i, char why[ABI_SENTENCE_MAX])
+static int parse_count(
+	struct ctl *ctl, struct argument arg[], unsigned i, char why[ABI_SENTENCE_MAX])
 {
-	if (admin_number(arg[i].word, UINT32_MAX, &arg[i].number))
+	if (parse_number(arg[i].word, UINT32_MAX, &arg[i].number))
 		return 0;
 	return refuse(why, -EINVAL, "%.32s is not a number from 0 to %u", arg[i].word, UINT32_MAX);
 }
 
 static int parse_packets(
-	struct ctl *ctl, struct admin_arg arg[], unsigned i, char why[ABI_SENTENCE_MAX])
+	struct ctl *ctl, struct argument arg[], unsigned i, char why[ABI_SENTENCE_MAX])
 {
-	if (admin_number(arg[i].word, WINDOW_MAX, &arg[i].number) && arg[i].number)
+	if (parse_number(arg[i].word, WINDOW_MAX, &arg[i].number) && arg[i].number)
 		return 0;
 	return refuse(why, -EINVAL, "%.32s is no number of packets from 1 to %u", arg[i].word,
 		WINDOW_MAX);
@@ -171,9 +168,9 @@ static int parse_packets(
 
 /* Of the range in which flow labels make them (UDP-10). */
 static int parse_sport(
-	struct ctl *ctl, struct admin_arg arg[], unsigned i, char why[ABI_SENTENCE_MAX])
+	struct ctl *ctl, struct argument arg[], unsigned i, char why[ABI_SENTENCE_MAX])
 {
-	if (admin_number(arg[i].word, UINT16_MAX, &arg[i].number) &&
+	if (parse_number(arg[i].word, UINT16_MAX, &arg[i].number) &&
 		(!arg[i].number || arg[i].number >= SPORT_MIN))
 		return 0;
 	return refuse(why, -EINVAL, "%.32s is no UDP source port from %u to %u, nor 0", arg[i].word,
@@ -181,49 +178,49 @@ static int parse_sport(
 }
 
 /* A number up to what the field in a packet has room for. */
-static int parse_up_to(struct admin_arg *arg, uint64_t most, char why[ABI_SENTENCE_MAX])
+static int parse_up_to(struct argument *arg, uint64_t most, char why[ABI_SENTENCE_MAX])
 {
-	if (admin_number(arg->word, most, &arg->number))
+	if (parse_number(arg->word, most, &arg->number))
 		return 0;
 	return refuse(why, -EINVAL, "%.32s is not a number from 0 to %" PRIu64, arg->word, most);
 }
 
 static int parse_label(
-	struct ctl *ctl, struct admin_arg arg[], unsigned i, char why[ABI_SENTENCE_MAX])
+	struct ctl *ctl, struct argument arg[], unsigned i, char why[ABI_SENTENCE_MAX])
 {
 	return parse_up_to(&arg[i], 0xFFFFF, why);
 }
 
 static int parse_byte(
-	struct ctl *ctl, struct admin_arg arg[], unsigned i, char why[ABI_SENTENCE_MAX])
+	struct ctl *ctl, struct argument arg[], unsigned i, char why[ABI_SENTENCE_MAX])
 {
 	return parse_up_to(&arg[i], UINT8_MAX, why);
 }
 
-static int parse_sl(struct ctl *ctl, struct admin_arg arg[], unsigned i, char why[ABI_SENTENCE_MAX])
+static int parse_sl(struct ctl *ctl, struct argument arg[], unsigned i, char why[ABI_SENTENCE_MAX])
 {
 	return parse_up_to(&arg[i], SL_COUNT - 1, why); /* ETH-06 */
 }
 
 static int parse_pkey_index(
-	struct ctl *ctl, struct admin_arg arg[], unsigned i, char why[ABI_SENTENCE_MAX])
+	struct ctl *ctl, struct argument arg[], unsigned i, char why[ABI_SENTENCE_MAX])
 {
 	return parse_up_to(&arg[i], PKEY_MAX - 1, why);
 }
 
 static int parse_pkey(
-	struct ctl *ctl, struct admin_arg arg[], unsigned i, char why[ABI_SENTENCE_MAX])
+	struct ctl *ctl, struct argument arg[], unsigned i, char why[ABI_SENTENCE_MAX])
 {
 	return parse_up_to(&arg[i], UINT16_MAX, why);
 }
 
 static int parse_limit_value(
-	struct ctl *ctl, struct admin_arg arg[], unsigned i, char why[ABI_SENTENCE_MAX])
+	struct ctl *ctl, struct argument arg[], unsigned i, char why[ABI_SENTENCE_MAX])
 {
 	arg[i].number = UINT32_MAX;
 	if (!strcmp(arg[i].word, "none"))
 		return 0;
-	return parse_number(ctl, arg, i, why);
+	return parse_count(ctl, arg, i, why);
 }
 
 static const char *const on_off[] = {"off", "on", NULL};
@@ -241,7 +238,7 @@ static const struct admin_arg_kind kinds[] = {
 	{"STATE", "whether a port is used", port_states, NULL, NULL},
 	{"WORKER", "a worker, from 0", NULL, parse_worker, next_worker},
 	{"FAULT", "what happens to a packet", inject_names + 1, NULL, NULL},
-	{"COUNT", "a number", NULL, parse_number, NULL},
+	{"COUNT", "a number", NULL, parse_count, NULL},
 	{"PACKETS", "packets in flight, 1 to 65536", NULL, parse_packets, NULL},
 	{"SPORT", "a UDP source port, 49152 to 65535, or 0", NULL, parse_sport, NULL},
 	{"LABEL", "a flow label, 0 to 1048575", NULL, parse_label, NULL},
@@ -279,7 +276,7 @@ const struct admin_arg_kind *admin_arg_kind(const char *name, size_t len)
 }
 
 static int parse_choice(
-	const struct admin_arg_kind *kind, struct admin_arg *arg, char why[ABI_SENTENCE_MAX])
+	const struct admin_arg_kind *kind, struct argument *arg, char why[ABI_SENTENCE_MAX])
 {
 	char list[ABI_SENTENCE_MAX] = "";
 	size_t len = 0;
@@ -296,7 +293,7 @@ static int parse_choice(
 	return refuse(why, -EINVAL, "\"%.32s\" is none of these: %s", arg->word, list);
 }
 
-int admin_arg_parse(struct ctl *ctl, const struct admin_arg_kind *kind, struct admin_arg arg[],
+int admin_arg_parse(struct ctl *ctl, const struct admin_arg_kind *kind, struct argument arg[],
 	unsigned i, char why[ABI_SENTENCE_MAX])
 {
 	if (kind->choices)

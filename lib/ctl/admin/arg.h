@@ -11,18 +11,9 @@
 #include <stddef.h>
 #include <stdint.h>
 #include "abi_ctl.h"
+#include "text/document.h"
 
 struct ctl;
-struct document_cursor;
-
-/** Most words of a command. */
-#define ADMIN_WORDS 12
-
-/** An argument. */
-struct admin_arg {
-	const char *word; /* as it was typed */
-	uint64_t number;  /* its meaning: a number, the place among the choices; 0 for plain text */
-};
 
 /** Room for a value that is offered. */
 #define ADMIN_VALUE_MAX 64
@@ -38,13 +29,13 @@ struct admin_arg_kind {
 	 * @return 0 or a negative errno with a sentence.
 	 */
 	int (*parse)(
-		struct ctl *ctl, struct admin_arg arg[], unsigned i, char why[ABI_SENTENCE_MAX]);
+		struct ctl *ctl, struct argument arg[], unsigned i, char why[ABI_SENTENCE_MAX]);
 	/**
 	 * Without `choices`: the next of the values that exist. @p at starts as zeroes.
 	 * NULL: they cannot be listed.
 	 * @return false when there is none left.
 	 */
-	bool (*next)(struct ctl *ctl, const struct admin_arg arg[], unsigned i,
+	bool (*next)(struct ctl *ctl, const struct argument arg[], unsigned i,
 		struct document_cursor *at, char value[ADMIN_VALUE_MAX]);
 };
 
@@ -56,10 +47,7 @@ const struct admin_arg_kind *admin_arg_kind_at(unsigned i);
 
 /** Checks @p arg[i].word as @p kind says and sets its number.
  *  @return 0 or a negative errno with a sentence. */
-int admin_arg_parse(struct ctl *ctl, const struct admin_arg_kind *kind, struct admin_arg arg[],
+int admin_arg_parse(struct ctl *ctl, const struct admin_arg_kind *kind, struct argument arg[],
 	unsigned i, char why[ABI_SENTENCE_MAX]);
-
-/** @return whether @p word is a number, in C's notations, of at most @p most. */
-bool admin_number(const char *word, uint64_t most, uint64_t *number);
 
 #endif

@@ -5,14 +5,24 @@
 #include <string.h>
 #include <sys/eventfd.h>
 #include <rte_ethdev.h>
+#include "admin/admin.h"
 #include "admin/captures.h"
 #include "admin/stream.h"
 #include "capture.h"
-#include "state.h"
+#include "config/parts.h"
+#include "list.h"
+#include "loop/loop.h"
+#include "net/net.h"
+#include "net/netport.h"
+#include "session/reaper.h"
+#include "session/sessions.h"
+#include "text/parse.h"
+#include "text/row.h"
 #include "text/sentence.h"
-#include "verbs/find.h"
+#include "verbs/objects.h"
+#include "worker.h"
 
-/* On ctl->captures. */
+/* On ctl->admin->captures. */
 struct running {
 	struct list node;
 	struct watch done;
@@ -25,8 +35,8 @@ struct running {
 
 static void free_running(struct running *r)
 {
-	ctl_unwatch(r->ctl, &r->done);
-	dispose_fd(r->ctl->closer, OWNER_ROCID, r->socket); /* its owner made it */
+	loop_unwatch(r->ctl->loop, &r->done);
+	reap_fd(r->ctl->sessions->closer, OWNER_ROCID, r->socket); /* its owner made it */
 	free(r);
 }
 
@@ -34,7 +44,7 @@ static void stop(struct running *r)
 {
 	capture_stop(r->ctl->dp, r->capture);
 	list_del(&r->node);
-	r->ctl->ncaptures--;
+	r->ctl->admin->ncaptures--;
 	free_running(r);
 }
 
@@ -45,8 +55,8 @@ static void done_ready(struct watch *w)
 
 void admin_captures_close(struct ctl *ctl)
 {
-	while (!list_empty(&ctl->captures))
-		stop(container_of(ctl->captures.next, struct running, node));
+	while (!list_empty(&ctl->admin->captures))
+		stop(container_of(ctl->admin->captures.next, struct running, node));
 }
 
 /* --- what is wanted --------------------------------------------------------------------- */
@@ -56,7 +66,7 @@ static int want_qp(
 {
 	uint64_t qpn;
 
-	if (!admin_number(word, UINT32_MAX, &qpn) || !find_qp(ctl, qpn))
+	if (!parse_number(word, UINT32_MAX, &qpn) || !find_qp(ctl, qpn))
 		return refuse(why, -ENOENT, "there is no QP %.32s: \"show qps\" lists them", word);
 	cfg->filter.qpn = (uint32_t)qpn;
 	return 0;
@@ -67,9 +77,9 @@ static int want_port(
 {
 	uint64_t port;
 
-	if (!admin_number(word, ctl->nports, &port) || !port)
+	if (!parse_number(word, ctl->net->nports, &port) || !port)
 		return refuse(why, -EINVAL, "there is no port %.32s: this rocid has 1 to %u", word,
-			ctl->nports);
+			ctl->net->nports);
 	cfg->filter.port = (uint32_t)port - 1;
 	return 0;
 }
@@ -78,7 +88,7 @@ static int want_count(
 	struct ctl *ctl, struct capture_config *cfg, const char *word, char why[ABI_SENTENCE_MAX])
 {
 	(void)ctl;
-	if (!admin_number(word, UINT64_MAX, &cfg->count) || !cfg->count)
+	if (!parse_number(word, UINT64_MAX, &cfg->count) || !cfg->count)
 		return refuse(
 			why, -EINVAL, "count %.32s is not a number of frames, 1 or more", word);
 	return 0;
@@ -90,7 +100,7 @@ static int want_snap(
 	uint64_t snap;
 
 	(void)ctl;
-	if (!admin_number(word, UINT16_MAX, &snap) || !snap)
+	if (!parse_number(word, UINT16_MAX, &snap) || !snap)
 		return refuse(why, -EINVAL,
 			"snap %.32s is not a number of bytes from 1 to %u: 128 holds all headers",
 			word, UINT16_MAX);
@@ -169,7 +179,7 @@ static int take_words(
 
 static void describe_port(const struct ctl *ctl, uint32_t i, struct capture_interface *f)
 {
-	const struct netport *p = &ctl->port[i];
+	const struct netport *p = &ctl->net->port[i];
 	char device[RTE_ETH_NAME_MAX_LEN];
 
 	if (rte_eth_dev_get_name_by_port(ctl->dp->ethdev[i], device))
@@ -183,14 +193,14 @@ static void describe_port(const struct ctl *ctl, uint32_t i, struct capture_inte
 
 static void describe(const struct ctl *ctl, struct capture_config *cfg)
 {
-	struct capture_interface *inside = &cfg->interface[ctl->nports];
+	struct capture_interface *inside = &cfg->interface[ctl->net->nports];
 
-	for (uint32_t i = 0; i < ctl->nports; i++)
+	for (uint32_t i = 0; i < ctl->net->nports; i++)
 		describe_port(ctl, i, &cfg->interface[i]);
 	snprintf(inside->name, sizeof(inside->name), "local");
 	snprintf(inside->description, sizeof(inside->description),
 		"between queue pairs of this rocid");
-	cfg->ninterfaces = ctl->nports + 1;
+	cfg->ninterfaces = ctl->net->nports + 1;
 }
 
 static int begin(struct running *r, struct capture_config *cfg, char why[ABI_SENTENCE_MAX])
@@ -203,7 +213,7 @@ static int begin(struct running *r, struct capture_config *cfg, char why[ABI_SEN
 		return refuse(why, -errno, "rocid has no descriptor left: %s", strerror(errno));
 	cfg->done = r->done.fd;
 	cfg->socket = r->socket;
-	err = ctl_watch(r->ctl, &r->done);
+	err = loop_watch(r->ctl->loop, &r->done);
 	if (!err)
 		err = capture_start(&r->capture, r->ctl->dp, cfg);
 	if (err)
@@ -211,13 +221,13 @@ static int begin(struct running *r, struct capture_config *cfg, char why[ABI_SEN
 			"rocid cannot capture (%s): it needs %u MB for each of its %u workers",
 			strerror(-err), CAPTURE_RING >> 20, r->ctl->dp->nworkers);
 	snprintf(r->text, sizeof(r->text), "%s", cfg->text);
-	r->since_ms = ctl_now_ms();
-	list_push(&r->ctl->captures, &r->node);
-	r->ctl->ncaptures++;
+	r->since_ms = loop_now_ms();
+	list_push(&r->ctl->admin->captures, &r->node);
+	r->ctl->admin->ncaptures++;
 	return 0;
 }
 
-int admin_capture(struct ctl *ctl, const struct admin_arg arg[], char why[ABI_SENTENCE_MAX])
+int admin_capture(struct ctl *ctl, const struct argument arg[], char why[ABI_SENTENCE_MAX])
 {
 	struct capture_config cfg = {
 		.filter = {.qpn = CAPTURE_ANY,
@@ -234,7 +244,7 @@ int admin_capture(struct ctl *ctl, const struct admin_arg arg[], char why[ABI_SE
 		err = take_words(ctl, &cfg, arg[0].word, why);
 	if (err)
 		return err;
-	if (ctl->ncaptures == CAPTURES_MAX)
+	if (ctl->admin->ncaptures == CAPTURES_MAX)
 		return refuse(why, -EBUSY,
 			"%u captures run already, \"show captures\" lists them: end one",
 			CAPTURES_MAX);
@@ -258,9 +268,10 @@ int admin_capture(struct ctl *ctl, const struct admin_arg arg[], char why[ABI_SE
 /* --- show captures ---------------------------------------------------------------------- */
 
 static bool next_capture(
-	struct ctl *ctl, const struct admin_arg arg[], struct document_cursor *at, json_t **element)
+	struct ctl *ctl, const struct argument arg[], struct document_cursor *at, json_t **element)
 {
-	const struct list *l = list_at(&ctl->captures, at->index++);
+	struct row row;
+	const struct list *l = list_at(&ctl->admin->captures, at->index++);
 	const struct running *r;
 	uint64_t sent, lost;
 
@@ -269,9 +280,12 @@ static bool next_capture(
 		return false;
 	r = container_of(l, struct running, node);
 	sent = capture_counts(r->capture, &lost);
-	*element = json_pack("{s:s, s:I, s:I, s:I}", "filter", r->text, "seconds",
-		(json_int_t)((ctl_now_ms() - r->since_ms) / 1000), "frames", (json_int_t)sent,
-		"lost", (json_int_t)lost);
+	row_begin(&row);
+	put_text(&row, "filter", r->text);
+	put_int(&row, "seconds", (loop_now_ms() - r->since_ms) / 1000);
+	put_int(&row, "frames", sent);
+	put_int(&row, "lost", lost);
+	*element = row_end(&row);
 	return true;
 }
 

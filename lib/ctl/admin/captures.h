@@ -8,7 +8,7 @@
 #include "text/document.h"
 
 /** capture LINE: sends frames to the socket that came with the command. */
-int admin_capture(struct ctl *ctl, const struct admin_arg arg[], char why[ABI_SENTENCE_MAX]);
+int admin_capture(struct ctl *ctl, const struct argument arg[], char why[ABI_SENTENCE_MAX]);
 
 /** show captures */
 extern const struct document_section show_captures;

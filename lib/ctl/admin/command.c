@@ -14,23 +14,28 @@
 #include "admin/traces.h"
 #include "bits.h"
 #include "show/show.h"
+#include "text/row.h"
 #include "text/sentence.h"
 
 #define SHOW(...) ((const struct document_section *const[]){__VA_ARGS__, NULL})
 
 /* Of the commands that begin as LINE does, or all. */
 static bool next_command(
-	struct ctl *ctl, const struct admin_arg arg[], struct document_cursor *at, json_t **element)
+	struct ctl *ctl, const struct argument arg[], struct document_cursor *at, json_t **element)
 {
+	struct row row;
 	const struct admin_command *c = admin_command_at(at->index++);
 
 	if (!c)
 		return false;
-	*element = json_pack("{s:s, s:s}", "command", c->form, "does", c->help);
+	row_begin(&row);
+	put_text(&row, "command", c->form);
+	put_text(&row, "does", c->help);
+	*element = row_end(&row);
 	return true;
 }
 
-static bool is_asked_for(const struct admin_arg arg[], const json_t *element)
+static bool is_asked_for(const struct argument arg[], const json_t *element)
 {
 	return admin_form_begins(
 		json_string_value(json_object_get(element, "command")), arg[0].word);
@@ -173,7 +178,7 @@ static const char *end_word(const struct admin_word *w)
 
 /* @return 0 or a negative errno with a sentence. */
 static int parse_args(struct ctl *ctl, const char *form, const struct admin_word word[],
-	struct admin_arg arg[], char why[ABI_SENTENCE_MAX])
+	struct argument arg[], char why[ABI_SENTENCE_MAX])
 {
 	struct admin_word name;
 	enum admin_part part;
@@ -192,7 +197,7 @@ static int parse_args(struct ctl *ctl, const char *form, const struct admin_word
 
 /* A list without elements has no columns to be wrong about. */
 static int check_column(struct ctl *ctl, const struct document_section *s,
-	const struct admin_arg arg[], const char *column, char why[ABI_SENTENCE_MAX])
+	const struct argument arg[], const char *column, char why[ABI_SENTENCE_MAX])
 {
 	struct document_cursor at = {0};
 	char list[ABI_SENTENCE_MAX] = "";

@@ -15,7 +15,7 @@
  * @param arg  what stands where the form has capitals, checked as its kind says (admin/arg.c)
  * @return 0 or a negative errno with a sentence.
  */
-typedef int (*admin_run)(struct ctl *ctl, const struct admin_arg arg[], char why[ABI_SENTENCE_MAX]);
+typedef int (*admin_run)(struct ctl *ctl, const struct argument arg[], char why[ABI_SENTENCE_MAX]);
 
 /** One row of the table. */
 struct admin_command {

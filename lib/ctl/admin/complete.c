@@ -6,8 +6,8 @@
 #include "admin/form.h"
 #include "admin/inject_qp.h"
 #include "limits.h"
-#include "text/sentence.h"
-#include "verbs/fault.h"
+#include "text/fault.h"
+#include "text/row.h"
 
 /** A line that is being completed, taken apart. */
 struct typed {
@@ -31,7 +31,7 @@ struct place {
 	struct admin_word word;
 	const char *rest; /* of the form, behind it */
 	unsigned args;	  /* done */
-	struct admin_arg arg[ADMIN_WORDS];
+	struct argument arg[ADMIN_WORDS];
 	unsigned pair; /* words of pairs that were typed */
 };
 
@@ -88,7 +88,12 @@ static bool offered_before(
 
 static json_t *offer(const char *word, size_t len, const char *help)
 {
-	return json_pack("{s:s#, s:s}", "word", word, (int)len, "help", help);
+	struct row row;
+
+	row_begin(&row);
+	put_json(&row, "word", json_stringn(word, len));
+	put_text(&row, "help", help);
+	return row_end(&row);
 }
 
 static json_t *offer_kind(const struct admin_arg_kind *kind, const struct admin_word *word)
@@ -207,7 +212,7 @@ static bool next_of_row(struct ctl *ctl, const struct admin_command *c, struct t
 
 /* at->asker: the row of the table; the rest is next_of_row()'s. */
 static bool next_completion(
-	struct ctl *ctl, const struct admin_arg arg[], struct document_cursor *at, json_t **element)
+	struct ctl *ctl, const struct argument arg[], struct document_cursor *at, json_t **element)
 {
 	const struct admin_command *c;
 	struct typed t;
@@ -226,7 +231,7 @@ static bool next_completion(
 	return false;
 }
 
-static bool completes(const struct admin_arg arg[], const json_t *element)
+static bool completes(const struct argument arg[], const json_t *element)
 {
 	const char *word = json_string_value(json_object_get(element, "word"));
 	struct typed t;
@@ -260,8 +265,9 @@ static bool is_used(const struct admin_arg_kind *kind, const char *line)
 
 /* at->index: of the kinds. */
 static bool next_argument(
-	struct ctl *ctl, const struct admin_arg arg[], struct document_cursor *at, json_t **element)
+	struct ctl *ctl, const struct argument arg[], struct document_cursor *at, json_t **element)
 {
+	struct row row;
 	const struct admin_arg_kind *kind;
 	char choices[ADMIN_VALUE_MAX * 2] = "";
 	size_t len = 0;
@@ -274,8 +280,11 @@ static bool next_argument(
 	for (unsigned i = 0; kind->choices && kind->choices[i] && len < sizeof(choices); i++)
 		len += (size_t)snprintf(choices + len, sizeof(choices) - len, "%s%s",
 			len ? " | " : "", kind->choices[i]);
-	*element = json_pack(
-		"{s:s, s:s, s:s}", "argument", kind->name, "is", kind->help, "values", choices);
+	row_begin(&row);
+	put_text(&row, "argument", kind->name);
+	put_text(&row, "is", kind->help);
+	put_text(&row, "values", choices);
+	*element = row_end(&row);
 	return true;
 }
 

@@ -1,15 +1,21 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "admin/inject_qp.h"
 #include <errno.h>
+#include "config/parts.h"
 #include "inject.h"
-#include "state.h"
+#include "session/handles.h"
+#include "session/session.h"
+#include "session/sessions.h"
+#include "text/fault.h"
+#include "text/row.h"
 #include "text/sentence.h"
 #include "verbs/fault.h"
-#include "verbs/find.h"
+#include "verbs/objects.h"
+#include "verbs/qp_obj.h"
 
 /* --- commands --------------------------------------------------------------------------- */
 
-int admin_inject(struct ctl *ctl, const struct admin_arg arg[], char why[ABI_SENTENCE_MAX])
+int admin_inject(struct ctl *ctl, const struct argument arg[], char why[ABI_SENTENCE_MAX])
 {
 	struct abi_fault fault;
 	uint32_t id;
@@ -23,7 +29,7 @@ int admin_inject(struct ctl *ctl, const struct admin_arg arg[], char why[ABI_SEN
 static struct qp_obj *next_qp(struct ctl *ctl, struct document_cursor *at)
 {
 	for (; at->slot < SESSION_MAX; at->slot++, at->index = 0) {
-		struct session *s = ctl->session[at->slot];
+		struct session *s = ctl->sessions->session[at->slot];
 		struct qp_obj *o;
 
 		while (s && s->ninjected && (o = handle_next(&s->qps, &at->index)))
@@ -33,7 +39,7 @@ static struct qp_obj *next_qp(struct ctl *ctl, struct document_cursor *at)
 	return NULL;
 }
 
-int admin_inject_clear(struct ctl *ctl, const struct admin_arg arg[], char why[ABI_SENTENCE_MAX])
+int admin_inject_clear(struct ctl *ctl, const struct argument arg[], char why[ABI_SENTENCE_MAX])
 {
 	struct document_cursor at = {0};
 	struct qp_obj *o;
@@ -45,13 +51,12 @@ int admin_inject_clear(struct ctl *ctl, const struct admin_arg arg[], char why[A
 	return err;
 }
 
-int admin_inject_clear_qp(struct ctl *ctl, const struct admin_arg arg[], char why[ABI_SENTENCE_MAX])
+int admin_inject_clear_qp(struct ctl *ctl, const struct argument arg[], char why[ABI_SENTENCE_MAX])
 {
 	return fault_clear(ctl, find_qp(ctl, arg[0].number), 0, why);
 }
 
-int admin_inject_clear_one(
-	struct ctl *ctl, const struct admin_arg arg[], char why[ABI_SENTENCE_MAX])
+int admin_inject_clear_one(struct ctl *ctl, const struct argument arg[], char why[ABI_SENTENCE_MAX])
 {
 	if (!arg[1].number)
 		return refuse(why, -ENOENT, "faults count from 1: \"show faults\" lists them");
@@ -67,12 +72,19 @@ static json_int_t count_of(const uint64_t *counter)
 
 static json_t *describe(const struct qp_obj *o, const struct inject_rule *r)
 {
+	struct row row;
 	char what[FAULT_TEXT_MAX], where[FAULT_TEXT_MAX];
 
-	return json_pack("{s:I, s:I, s:s, s:s, s:I, s:I, s:I, s:b}", "qpn", (json_int_t)o->qpn,
-		"id", (json_int_t)r->id, "fault", fault_what(&r->fault, what), "packets",
-		fault_where(&r->fault, where), "matched", count_of(&r->matched), "hits",
-		count_of(&r->hits), "missed", count_of(&r->missed), "armed", !inject_is_spent(r));
+	row_begin(&row);
+	put_int(&row, "qpn", o->qpn);
+	put_int(&row, "id", r->id);
+	put_text(&row, "fault", fault_what(&r->fault, what));
+	put_text(&row, "packets", fault_where(&r->fault, where));
+	put_int(&row, "matched", count_of(&r->matched));
+	put_int(&row, "hits", count_of(&r->hits));
+	put_int(&row, "missed", count_of(&r->missed));
+	put_bool(&row, "armed", !inject_is_spent(r));
+	return row_end(&row);
 }
 
 /* The fault of @p o with the lowest number above @p id: the order in which they were armed. */
@@ -91,7 +103,7 @@ static const struct inject_rule *next_of_qp(const struct qp_obj *o, uint32_t id)
 
 /* at->number: the QP under way; at->row: its last fault. */
 static bool next_fault(
-	struct ctl *ctl, const struct admin_arg arg[], struct document_cursor *at, json_t **element)
+	struct ctl *ctl, const struct argument arg[], struct document_cursor *at, json_t **element)
 {
 	const struct inject_rule *r = NULL;
 	const struct qp_obj *o;
@@ -110,7 +122,7 @@ static bool next_fault(
 }
 
 static bool next_qp_fault(
-	struct ctl *ctl, const struct admin_arg arg[], struct document_cursor *at, json_t **element)
+	struct ctl *ctl, const struct argument arg[], struct document_cursor *at, json_t **element)
 {
 	const struct qp_obj *o = find_qp(ctl, arg[0].number);
 	const struct inject_rule *r = next_of_qp(o, at->row);

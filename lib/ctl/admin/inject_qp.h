@@ -6,15 +6,14 @@
 #include "admin/command.h"
 
 /** inject qp QPN FAULT LINE */
-int admin_inject(struct ctl *ctl, const struct admin_arg arg[], char why[ABI_SENTENCE_MAX]);
+int admin_inject(struct ctl *ctl, const struct argument arg[], char why[ABI_SENTENCE_MAX]);
 /** inject clear */
-int admin_inject_clear(struct ctl *ctl, const struct admin_arg arg[], char why[ABI_SENTENCE_MAX]);
+int admin_inject_clear(struct ctl *ctl, const struct argument arg[], char why[ABI_SENTENCE_MAX]);
 /** inject clear qp QPN */
-int admin_inject_clear_qp(
-	struct ctl *ctl, const struct admin_arg arg[], char why[ABI_SENTENCE_MAX]);
+int admin_inject_clear_qp(struct ctl *ctl, const struct argument arg[], char why[ABI_SENTENCE_MAX]);
 /** inject clear qp QPN fault ID */
 int admin_inject_clear_one(
-	struct ctl *ctl, const struct admin_arg arg[], char why[ABI_SENTENCE_MAX]);
+	struct ctl *ctl, const struct argument arg[], char why[ABI_SENTENCE_MAX]);
 
 /** All faults, and those of one QP. */
 extern const struct document_section show_faults, show_qp_faults;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
 #include "admin/migrate.h"
-#include "state.h"
 #include "text/sentence.h"
-#include "verbs/find.h"
 #include "verbs/migrate.h"
+#include "verbs/objects.h"
+#include "verbs/qp_obj.h"
 
-int admin_migrate(struct ctl *ctl, const struct admin_arg arg[], char why[ABI_SENTENCE_MAX])
+int admin_migrate(struct ctl *ctl, const struct argument arg[], char why[ABI_SENTENCE_MAX])
 {
 	struct qp_obj *o = find_qp(ctl, arg[0].number);
 	int err = migrate_qp(ctl, o, (uint32_t)arg[1].number);

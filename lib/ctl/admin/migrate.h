@@ -10,6 +10,6 @@
 
 /** `migrate qp QPN to WORKER`, an admin_run: what `--migrate on` thinks of it later is its own
  *  affair. */
-int admin_migrate(struct ctl *ctl, const struct admin_arg arg[], char why[ABI_SENTENCE_MAX]);
+int admin_migrate(struct ctl *ctl, const struct argument arg[], char why[ABI_SENTENCE_MAX]);
 
 #endif

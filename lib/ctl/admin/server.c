@@ -2,15 +2,20 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/epoll.h>
 #include <sys/socket.h>
 #include <unistd.h>
+#include "admin/admin.h"
 #include "admin/command.h"
 #include "admin/server.h"
-#include "bits.h"
+#include "config/parts.h"
+#include "list.h"
 #include "loop/listen.h"
+#include "loop/loop.h"
+#include "session/reaper.h"
 #include "session/recv_fds.h"
 #include "session/server.h"
+#include "session/sessions.h"
+#include "text/sentence.h"
 
 #define MODE_DEFAULT 0600u
 
@@ -32,22 +37,15 @@ struct admin_client {
 	size_t sent;	  /* of which this much is gone */
 };
 
-struct admin {
-	struct watch listener;
-	struct ctl *ctl;
-	char *path;
-	struct admin_client *client[ADMIN_CLIENT_MAX];
-};
-
 static void client_close(struct admin_client *c)
 {
 	int fd = c->watch.fd;
 
-	epoll_ctl(c->ctl->epoll, EPOLL_CTL_DEL, fd, NULL);
+	loop_forget(c->ctl->loop, &c->watch);
 	shutdown(fd, SHUT_RDWR);
-	dispose_fd(c->ctl->closer, OWNER_ROCID, fd); /* with what lies unread in it */
+	reap_fd(c->ctl->sessions->closer, OWNER_ROCID, fd); /* with what lies unread in it */
 	if (c->passed >= 0)
-		dispose_fd(c->ctl->closer, OWNER_ROCID, c->passed);
+		reap_fd(c->ctl->sessions->closer, OWNER_ROCID, c->passed);
 	c->ctl->admin->client[c->slot] = NULL;
 	text_free(&c->text);
 	free(c);
@@ -61,18 +59,18 @@ static int begin_reply(struct admin_client *c, char *line)
 	int err;
 
 	c->replying = true;
-	ctl_watch_output(c->ctl, &c->watch, true);
+	loop_watch_output(c->ctl->loop, &c->watch, true);
 	if (c->too_long) {
 		c->too_long = false;
 		c->more = false;
 		return text_add(&c->text, refusal, sizeof(refusal) - 1);
 	}
-	c->ctl->passed_fd = c->passed;
+	c->ctl->admin->passed_fd = c->passed;
 	c->passed = -1;
 	err = admin_execute(c->ctl, line, &c->document, &c->text);
-	if (c->ctl->passed_fd >= 0) { /* not wanted */
-		dispose_fd(c->ctl->closer, OWNER_ROCID, c->ctl->passed_fd);
-		c->ctl->passed_fd = -1;
+	if (c->ctl->admin->passed_fd >= 0) { /* not wanted */
+		reap_fd(c->ctl->sessions->closer, OWNER_ROCID, c->ctl->admin->passed_fd);
+		c->ctl->admin->passed_fd = -1;
 	}
 	if (err)
 		return err;
@@ -134,13 +132,13 @@ static int reply(struct admin_client *c)
 static int receive(struct admin_client *c)
 {
 	struct iovec iov = {.iov_base = c->line + c->len, .iov_len = sizeof(c->line) - c->len};
-	struct passed p;
-	ssize_t n = passed_receive(c->watch.fd, &iov, 1, &p);
+	struct recv_fds p;
+	ssize_t n = recv_fds(c->watch.fd, &iov, 1, &p);
 	int err = n < 0 ? -errno : 0;
 
 	if (p.fd >= 0) { /* the newest is the next command's */
 		if (c->passed >= 0)
-			dispose_fd(c->ctl->closer, OWNER_ROCID, c->passed);
+			reap_fd(c->ctl->sessions->closer, OWNER_ROCID, c->passed);
 		c->passed = p.fd;
 	}
 	if (err)
@@ -157,7 +155,7 @@ static int finish(struct admin_client *c)
 	text_free(&c->text); /* a large one is no reason to keep the memory */
 	c->sent = 0;
 	c->replying = false;
-	ctl_watch_output(c->ctl, &c->watch, false);
+	loop_watch_output(c->ctl->loop, &c->watch, false);
 	return next_line(c);
 }
 
@@ -166,7 +164,7 @@ static void client_ready(struct watch *w)
 	struct admin_client *c = container_of(w, struct admin_client, watch);
 	int err;
 
-	c->heard_ms = ctl_now_ms();
+	c->heard_ms = loop_now_ms();
 	if (c->replying) {
 		err = reply(c);
 		if (!err)
@@ -208,19 +206,28 @@ static void admin_ready(struct watch *w)
 	}
 	c->ctl = a->ctl;
 	c->slot = find_place(a);
-	c->heard_ms = ctl_now_ms();
+	c->heard_ms = loop_now_ms();
 	c->passed = -1;
 	c->watch = (struct watch){.fd = fd, .ready = client_ready};
 	a->client[c->slot] = c;
-	if (ctl_watch(a->ctl, &c->watch))
+	if (loop_watch(a->ctl->loop, &c->watch))
 		client_close(c);
 }
 
 /* --- life ------------------------------------------------------------------------------- */
 
+void admin_init(struct admin *a, struct ctl *ctl)
+{
+	a->ctl = ctl;
+	a->listener.fd = -1;
+	a->passed_fd = -1;
+	list_init(&a->captures);
+	list_init(&a->traces);
+}
+
 int admin_open(struct ctl *ctl, const struct ctl_config *cfg, char why[ABI_SENTENCE_MAX])
 {
-	struct admin *a = calloc(1, sizeof(*a));
+	struct admin *a = ctl->admin;
 	struct listen_spec spec = {
 		.type = SOCK_STREAM,
 		.mode = cfg->admin_mode ? cfg->admin_mode : MODE_DEFAULT,
@@ -228,35 +235,32 @@ int admin_open(struct ctl *ctl, const struct ctl_config *cfg, char why[ABI_SENTE
 	};
 	int fd;
 
-	if (!a || asprintf(&a->path, "%s%s", ctl->socket_path, ABI_ADMIN_SUFFIX) < 0) {
-		free(a);
+	if (asprintf(&a->path, "%s%s", ctl->sessions->socket_path, ABI_ADMIN_SUFFIX) < 0) {
+		a->path = NULL;
 		return refuse(why, -ENOMEM, "rocid is out of memory");
 	}
 	spec.path = a->path;
 	fd = listen_open(&spec, why);
 	if (fd < 0) {
 		free(a->path);
-		free(a);
+		a->path = NULL;
 		return fd;
 	}
-	a->ctl = ctl;
 	a->listener = (struct watch){.fd = fd, .ready = admin_ready};
-	ctl->admin = a;
-	return ctl_watch(ctl, &a->listener);
+	return loop_watch(ctl->loop, &a->listener);
 }
 
 void admin_close(struct ctl *ctl)
 {
 	struct admin *a = ctl->admin;
 
-	if (!a)
+	if (!a->path)
 		return;
 	for (uint32_t i = 0; i < ADMIN_CLIENT_MAX; i++)
 		if (a->client[i])
 			client_close(a->client[i]);
-	ctl_unwatch(ctl, &a->listener);
+	loop_unwatch(ctl->loop, &a->listener);
 	unlink(a->path);
 	free(a->path);
-	free(a);
-	ctl->admin = NULL;
+	a->path = NULL;
 }

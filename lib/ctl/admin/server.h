@@ -12,7 +12,14 @@
 #ifndef ADMIN_SERVER_H
 #define ADMIN_SERVER_H
 
-#include "ctl.h"
+#include "config/config.h"
+
+struct ctl;
+
+struct admin;
+
+/** Prepares @p a, which starts as zeroes. */
+void admin_init(struct admin *a, struct ctl *ctl);
 
 /** Listens where @p cfg says.  @return 0, or a negative errno with a sentence. */
 int admin_open(struct ctl *ctl, const struct ctl_config *cfg, char why[ABI_SENTENCE_MAX]);

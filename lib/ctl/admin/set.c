@@ -3,21 +3,28 @@
 #include <string.h>
 #include "admin/set.h"
 #include "bits.h"
+#include "config/parts.h"
+#include "core.h"
+#include "qp.h"
 #include "session/quota.h"
-#include "state.h"
+#include "session/session.h"
+#include "session/sessions.h"
+#include "text/document.h"
 #include "text/sentence.h"
-#include "verbs/close.h"
-#include "verbs/find.h"
+#include "verbs/device.h"
+#include "verbs/objects.h"
+#include "verbs/qp_obj.h"
+#include "worker.h"
 
 /* --- set -------------------------------------------------------------------------------- */
 
-int admin_set_window(struct ctl *ctl, const struct admin_arg arg[], char why[ABI_SENTENCE_MAX])
+int admin_set_window(struct ctl *ctl, const struct argument arg[], char why[ABI_SENTENCE_MAX])
 {
 	ctl->window = (uint32_t)arg[0].number;
 	return 0;
 }
 
-int admin_set_qp_window(struct ctl *ctl, const struct admin_arg arg[], char why[ABI_SENTENCE_MAX])
+int admin_set_qp_window(struct ctl *ctl, const struct argument arg[], char why[ABI_SENTENCE_MAX])
 {
 	struct qp_obj *o = find_qp(ctl, arg[0].number);
 	struct core_cmd cmd = {
@@ -28,19 +35,19 @@ int admin_set_qp_window(struct ctl *ctl, const struct admin_arg arg[], char why[
 	return 0;
 }
 
-int admin_set_migrate(struct ctl *ctl, const struct admin_arg arg[], char why[ABI_SENTENCE_MAX])
+int admin_set_migrate(struct ctl *ctl, const struct argument arg[], char why[ABI_SENTENCE_MAX])
 {
 	if (ctl->dp->nworkers < 2)
 		return refuse(why, -EINVAL,
 			"QPs have nowhere to go: rocid has one worker, see its --workers");
-	ctl->migration.follow = arg[0].number;
-	ctl->migration.shake_ms = 0;
+	ctl->objects->migration.follow = arg[0].number;
+	ctl->objects->migration.shake_ms = 0;
 	return 0;
 }
 
 /* A worker that may sleep has descriptors for it from its start on, and who brings it work knows.
  */
-int admin_set_idle(struct ctl *ctl, const struct admin_arg arg[], char why[ABI_SENTENCE_MAX])
+int admin_set_idle(struct ctl *ctl, const struct argument arg[], char why[ABI_SENTENCE_MAX])
 {
 	enum idle idle = (enum idle)arg[0].number;
 
@@ -57,9 +64,9 @@ int admin_set_idle(struct ctl *ctl, const struct admin_arg arg[], char why[ABI_S
 	return 0;
 }
 
-int admin_set_limit(struct ctl *ctl, const struct admin_arg arg[], char why[ABI_SENTENCE_MAX])
+int admin_set_limit(struct ctl *ctl, const struct argument arg[], char why[ABI_SENTENCE_MAX])
 {
-	struct ctl_limits wanted = ctl->quota.limits;
+	struct ctl_limits wanted = ctl->sessions->quota.limits;
 	unsigned which = (unsigned)arg[0].number;
 	uint32_t limit = (uint32_t)arg[1].number;
 	struct ctl_limits got;
@@ -67,21 +74,21 @@ int admin_set_limit(struct ctl *ctl, const struct admin_arg arg[], char why[ABI_
 	if (!limit)
 		return refuse(why, -EINVAL, "a limit is 1 or more");
 	*quota_limit(&wanted, which) = limit;
-	got = quota_limits(&ctl->quota, &wanted);
+	got = quota_limits(&ctl->sessions->quota, &wanted);
 	if (*quota_limit(&got, which) != limit)
 		return refuse(why, -EINVAL, "%s: %u is the most that this rocid can have",
 			arg[0].word, *quota_limit(&got, which));
-	ctl->quota.limits = got;
+	ctl->sessions->quota.limits = got;
 	return 0;
 }
 
-int admin_set_port(struct ctl *ctl, const struct admin_arg arg[], char why[ABI_SENTENCE_MAX])
+int admin_set_port(struct ctl *ctl, const struct argument arg[], char why[ABI_SENTENCE_MAX])
 {
-	ctl_set_port_down(ctl, (uint32_t)arg[0].number - 1, !arg[1].number);
+	port_disable(ctl, (uint32_t)arg[0].number - 1, !arg[1].number);
 	return 0;
 }
 
-int admin_set_impair(struct ctl *ctl, const struct admin_arg arg[], char why[ABI_SENTENCE_MAX])
+int admin_set_impair(struct ctl *ctl, const struct argument arg[], char why[ABI_SENTENCE_MAX])
 {
 	const struct ctl_devices *d = ctl->devices;
 
@@ -92,28 +99,28 @@ int admin_set_impair(struct ctl *ctl, const struct admin_arg arg[], char why[ABI
 
 /* --- reset ------------------------------------------------------------------------------ */
 
-int admin_reset_counters(struct ctl *ctl, const struct admin_arg arg[], char why[ABI_SENTENCE_MAX])
+int admin_reset_counters(struct ctl *ctl, const struct argument arg[], char why[ABI_SENTENCE_MAX])
 {
 	struct core_counters now = {0};
 
 	worker_counters(ctl->dp, &now);
-	memcpy(now.drop, ctl->counted.drop, sizeof(now.drop));
-	ctl->counted = now;
+	memcpy(now.drop, ctl->counted->drop, sizeof(now.drop));
+	*ctl->counted = now;
 	return 0;
 }
 
-int admin_reset_drops(struct ctl *ctl, const struct admin_arg arg[], char why[ABI_SENTENCE_MAX])
+int admin_reset_drops(struct ctl *ctl, const struct argument arg[], char why[ABI_SENTENCE_MAX])
 {
 	struct core_counters now = {0};
 
 	worker_counters(ctl->dp, &now);
-	memcpy(ctl->counted.drop, now.drop, sizeof(now.drop));
+	memcpy(ctl->counted->drop, now.drop, sizeof(now.drop));
 	return 0;
 }
 
 /* --- kill ------------------------------------------------------------------------------- */
 
-int admin_kill_qp(struct ctl *ctl, const struct admin_arg arg[], char why[ABI_SENTENCE_MAX])
+int admin_kill_qp(struct ctl *ctl, const struct argument arg[], char why[ABI_SENTENCE_MAX])
 {
 	struct qp_obj *o = find_qp(ctl, arg[0].number);
 	struct core_cmd cmd = {
@@ -129,7 +136,7 @@ int admin_kill_qp(struct ctl *ctl, const struct admin_arg arg[], char why[ABI_SE
 	return 0;
 }
 
-int admin_kill_session(struct ctl *ctl, const struct admin_arg arg[], char why[ABI_SENTENCE_MAX])
+int admin_kill_session(struct ctl *ctl, const struct argument arg[], char why[ABI_SENTENCE_MAX])
 {
 	session_end(find_session(ctl, arg[0].number));
 	return 0;

@@ -1,13 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
 #include <string.h>
+#include "abi_ctl.h"
 #include "admin/set_qp.h"
-#include "net/pkeys.h"
+#include "config/parts.h"
+#include "core.h"
+#include "net/net.h"
 #include "net/priority.h"
-#include "state.h"
+#include "path.h"
+#include "qp.h"
 #include "text/sentence.h"
 #include "verbs/av.h"
-#include "verbs/find.h"
+#include "verbs/device.h"
+#include "verbs/objects.h"
+#include "verbs/qp_obj.h"
+#include "worker.h"
 
 /* --- of a QP ---------------------------------------------------------------------------- */
 
@@ -30,7 +37,7 @@ static int repath(
 
 /* Has @p change put arg[1] into what the path of the QP of arg[0] is made of. Workers write a QP's
  * address vector only on our behalf. */
-static int set_qp(struct ctl *ctl, const struct admin_arg arg[], char why[ABI_SENTENCE_MAX],
+static int set_qp(struct ctl *ctl, const struct argument arg[], char why[ABI_SENTENCE_MAX],
 	void (*change)(struct qp_obj *o, struct abi_ah_attr *av, uint32_t value))
 {
 	struct qp_obj *o = find_qp(ctl, arg[0].number);
@@ -72,7 +79,7 @@ static void set_sl(struct qp_obj *o, struct abi_ah_attr *av, uint32_t value)
 	av->sl = (uint8_t)value;
 }
 
-int admin_set_qp_sport(struct ctl *ctl, const struct admin_arg arg[], char why[ABI_SENTENCE_MAX])
+int admin_set_qp_sport(struct ctl *ctl, const struct argument arg[], char why[ABI_SENTENCE_MAX])
 {
 	const struct qp_obj *o = find_qp(ctl, arg[0].number);
 
@@ -83,44 +90,43 @@ int admin_set_qp_sport(struct ctl *ctl, const struct admin_arg arg[], char why[A
 }
 
 int admin_set_qp_flow_label(
-	struct ctl *ctl, const struct admin_arg arg[], char why[ABI_SENTENCE_MAX])
+	struct ctl *ctl, const struct argument arg[], char why[ABI_SENTENCE_MAX])
 {
 	return set_qp(ctl, arg, why, set_flow_label);
 }
 
 int admin_set_qp_traffic_class(
-	struct ctl *ctl, const struct admin_arg arg[], char why[ABI_SENTENCE_MAX])
+	struct ctl *ctl, const struct argument arg[], char why[ABI_SENTENCE_MAX])
 {
 	return set_qp(ctl, arg, why, set_traffic_class);
 }
 
-int admin_set_qp_hop_limit(
-	struct ctl *ctl, const struct admin_arg arg[], char why[ABI_SENTENCE_MAX])
+int admin_set_qp_hop_limit(struct ctl *ctl, const struct argument arg[], char why[ABI_SENTENCE_MAX])
 {
 	return set_qp(ctl, arg, why, set_hop_limit);
 }
 
-int admin_set_qp_sl(struct ctl *ctl, const struct admin_arg arg[], char why[ABI_SENTENCE_MAX])
+int admin_set_qp_sl(struct ctl *ctl, const struct argument arg[], char why[ABI_SENTENCE_MAX])
 {
 	return set_qp(ctl, arg, why, set_sl);
 }
 
 /* --- of a port -------------------------------------------------------------------------- */
 
-int admin_set_port_pkey(struct ctl *ctl, const struct admin_arg arg[], char why[ABI_SENTENCE_MAX])
+int admin_set_port_pkey(struct ctl *ctl, const struct argument arg[], char why[ABI_SENTENCE_MAX])
 {
-	pkeys_set(
+	port_set_pkey(
 		ctl, (uint32_t)arg[0].number - 1, (uint32_t)arg[1].number, (uint16_t)arg[2].number);
 	return 0;
 }
 
 int admin_set_port_priority(
-	struct ctl *ctl, const struct admin_arg arg[], char why[ABI_SENTENCE_MAX])
+	struct ctl *ctl, const struct argument arg[], char why[ABI_SENTENCE_MAX])
 {
 	struct priority_map map;
 	int err = priority_parse(&map, arg[1].word, why, ABI_SENTENCE_MAX);
 
 	if (!err)
-		ctl->port[arg[0].number - 1].priority = map;
+		ctl->net->port[arg[0].number - 1].priority = map;
 	return err;
 }

@@ -11,28 +11,28 @@
 #include "admin/arg.h"
 
 /** `set qp QPN sport SPORT`: UDP source port; 0: that of the flow label. */
-int admin_set_qp_sport(struct ctl *ctl, const struct admin_arg arg[], char why[ABI_SENTENCE_MAX]);
+int admin_set_qp_sport(struct ctl *ctl, const struct argument arg[], char why[ABI_SENTENCE_MAX]);
 
 /** `set qp QPN flow-label LABEL`, and the source port that it makes; 0: that of the QPNs. */
 int admin_set_qp_flow_label(
-	struct ctl *ctl, const struct admin_arg arg[], char why[ABI_SENTENCE_MAX]);
+	struct ctl *ctl, const struct argument arg[], char why[ABI_SENTENCE_MAX]);
 
 /** `set qp QPN traffic-class TCLASS` */
 int admin_set_qp_traffic_class(
-	struct ctl *ctl, const struct admin_arg arg[], char why[ABI_SENTENCE_MAX]);
+	struct ctl *ctl, const struct argument arg[], char why[ABI_SENTENCE_MAX]);
 
 /** `set qp QPN hop-limit HOPS` */
 int admin_set_qp_hop_limit(
-	struct ctl *ctl, const struct admin_arg arg[], char why[ABI_SENTENCE_MAX]);
+	struct ctl *ctl, const struct argument arg[], char why[ABI_SENTENCE_MAX]);
 
 /** `set qp QPN sl SL` */
-int admin_set_qp_sl(struct ctl *ctl, const struct admin_arg arg[], char why[ABI_SENTENCE_MAX]);
+int admin_set_qp_sl(struct ctl *ctl, const struct argument arg[], char why[ABI_SENTENCE_MAX]);
 
 /** `set port PORT pkey INDEX PKEY` */
-int admin_set_port_pkey(struct ctl *ctl, const struct admin_arg arg[], char why[ABI_SENTENCE_MAX]);
+int admin_set_port_pkey(struct ctl *ctl, const struct argument arg[], char why[ABI_SENTENCE_MAX]);
 
 /** `set port PORT priority PRIORITIES`: of what is connected from now on. */
 int admin_set_port_priority(
-	struct ctl *ctl, const struct admin_arg arg[], char why[ABI_SENTENCE_MAX]);
+	struct ctl *ctl, const struct argument arg[], char why[ABI_SENTENCE_MAX]);
 
 #endif

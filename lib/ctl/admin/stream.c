@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
 #include <sys/socket.h>
+#include "admin/admin.h"
 #include "admin/form.h"
 #include "admin/stream.h"
-#include "state.h"
+#include "config/parts.h"
+#include "text/sentence.h"
 
 static bool has_option(int fd, int option, int wanted)
 {
@@ -16,8 +18,8 @@ static bool has_option(int fd, int option, int wanted)
 int admin_stream_check(const struct ctl *ctl, char why[ABI_SENTENCE_MAX])
 {
 	/* What is no such socket could keep a writer waiting whatever it asks for. */
-	if (ctl->passed_fd < 0 || !has_option(ctl->passed_fd, SO_DOMAIN, AF_UNIX) ||
-		!has_option(ctl->passed_fd, SO_TYPE, SOCK_STREAM))
+	if (ctl->admin->passed_fd < 0 || !has_option(ctl->admin->passed_fd, SO_DOMAIN, AF_UNIX) ||
+		!has_option(ctl->admin->passed_fd, SO_TYPE, SOCK_STREAM))
 		return refuse(why, -EINVAL,
 			"this command goes on after its reply, by a unix stream socket that comes "
 			"with it: give it to rocictl from the shell, not in a prompt");
@@ -30,8 +32,8 @@ int admin_stream_take(struct ctl *ctl, int *fd, char why[ABI_SENTENCE_MAX])
 
 	if (err)
 		return err;
-	*fd = ctl->passed_fd;
-	ctl->passed_fd = -1;
+	*fd = ctl->admin->passed_fd;
+	ctl->admin->passed_fd = -1;
 	return 0;
 }
 

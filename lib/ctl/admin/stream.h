@@ -18,7 +18,7 @@ int admin_stream_check(const struct ctl *ctl, char why[ABI_SENTENCE_MAX]);
 
 /**
  * Takes the socket of the command under way.
- * @param fd  receives it; to be given up with dispose_fd(), and sent to with MSG_DONTWAIT
+ * @param fd  receives it; to be given up with reap_fd(), and sent to with MSG_DONTWAIT
  * @return 0 or a negative errno with a sentence.
  */
 int admin_stream_take(struct ctl *ctl, int *fd, char why[ABI_SENTENCE_MAX]);

@@ -11,8 +11,10 @@
 #include "admin/command.h"
 #include "admin/telemetry.h"
 #include "bits.h"
+#include "config/parts.h"
 #include "list.h"
-#include "state.h"
+#include "loop/loop.h"
+#include "text/sentence.h"
 
 /** What somebody of DPDK's threads wants to know; on that thread's stack, but under the lock. */
 struct question {
@@ -331,7 +333,7 @@ int telemetry_open(struct ctl *ctl, char why[ABI_SENTENCE_MAX])
 	pthread_once(&once, init_condition);
 	state.watch = (struct watch){
 		.fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK), .ready = questions_ready};
-	err = state.watch.fd < 0 ? -errno : ctl_watch(ctl, &state.watch);
+	err = state.watch.fd < 0 ? -errno : loop_watch(ctl->loop, &state.watch);
 	if (err)
 		return refuse(why, err, "rocid cannot serve telemetry: %s", strerror(-err));
 	pthread_mutex_lock(&state.lock);
@@ -349,7 +351,7 @@ void telemetry_close(struct ctl *ctl)
 		while (!list_empty(&state.questions))
 			answer(container_of(state.questions.next, struct question, node),
 				-ESHUTDOWN);
-		ctl_unwatch(ctl, &state.watch);
+		loop_unwatch(ctl->loop, &state.watch);
 	}
 	pthread_mutex_unlock(&state.lock);
 }

@@ -7,15 +7,24 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/epoll.h>
 #include <sys/socket.h>
+#include "admin/admin.h"
 #include "admin/stream.h"
 #include "admin/traces.h"
-#include "state.h"
+#include "config/parts.h"
+#include "core.h"
+#include "list.h"
+#include "loop/loop.h"
+#include "session/reaper.h"
+#include "session/session.h"
+#include "session/sessions.h"
+#include "text/parse.h"
+#include "text/row.h"
 #include "text/sentence.h"
 #include "trace.h"
-#include "verbs/find.h"
-#include "verbs/object.h"
+#include "verbs/objects.h"
+#include "verbs/qp_obj.h"
+#include "worker.h"
 
 /* Events that one turn of the event loop formats for a trace. */
 #define TURN 256u
@@ -25,7 +34,7 @@
 /* What a reader that has asked for the end still has to take what was sent. */
 #define PATIENCE_MS 1000u
 
-/* On ctl->traces. */
+/* On ctl->admin->traces. */
 struct tracing {
 	struct list node;
 	struct watch watch; /* the socket */
@@ -66,18 +75,18 @@ static void free_tracing(struct tracing *t)
 	struct ctl *ctl = t->ctl;
 
 	list_del(&t->node);
-	epoll_ctl(ctl->epoll, EPOLL_CTL_DEL, t->watch.fd, NULL);
-	dispose_fd(ctl->closer, OWNER_ROCID, t->watch.fd);
+	loop_forget(ctl->loop, &t->watch);
+	reap_fd(ctl->sessions->closer, OWNER_ROCID, t->watch.fd);
 	free(t->trace);
 	free(t);
-	if (--ctl->ntraces == 0)
+	if (--ctl->admin->ntraces == 0)
 		tell_workers(ctl, false);
 }
 
 static void begin_end(struct tracing *t)
 {
 	if (!t->give_up_ms)
-		t->give_up_ms = ctl_now_ms() + PATIENCE_MS;
+		t->give_up_ms = loop_now_ms() + PATIENCE_MS;
 }
 
 /* A QP that is not found and not over belongs to a session that is ending: it soon is. */
@@ -99,7 +108,7 @@ static void reader_ready(struct watch *w)
 {
 	struct tracing *t = container_of(w, struct tracing, watch);
 
-	epoll_ctl(t->ctl->epoll, EPOLL_CTL_DEL, w->fd, NULL);
+	loop_forget(t->ctl->loop, w);
 	begin_end(t);
 }
 
@@ -162,7 +171,7 @@ static bool poll_one(struct tracing *t)
 	if (t->give_up_ms)
 		release(t);
 	more = turn(t, &empty);
-	if (!t->released || !(empty || ctl_now_ms() >= t->give_up_ms))
+	if (!t->released || !(empty || loop_now_ms() >= t->give_up_ms))
 		return more;
 	free_tracing(t);
 	return false;
@@ -173,24 +182,24 @@ int admin_traces_poll(struct ctl *ctl)
 	bool more = false;
 	struct list *next;
 
-	for (struct list *l = ctl->traces.next; l != &ctl->traces; l = next) {
+	for (struct list *l = ctl->admin->traces.next; l != &ctl->admin->traces; l = next) {
 		next = l->next;
 		more |= poll_one(container_of(l, struct tracing, node));
 	}
-	return !ctl->ntraces ? -1 : more ? 0 : LOOK_MS;
+	return !ctl->admin->ntraces ? -1 : more ? 0 : LOOK_MS;
 }
 
 void admin_traces_close(struct ctl *ctl)
 {
-	while (!list_empty(&ctl->traces))
-		free_tracing(container_of(ctl->traces.next, struct tracing, node));
+	while (!list_empty(&ctl->admin->traces))
+		free_tracing(container_of(ctl->admin->traces.next, struct tracing, node));
 }
 
 /* --- commands --------------------------------------------------------------------------- */
 
 static struct tracing *find_tracing(const struct ctl *ctl, uint64_t qpn)
 {
-	for (struct list *l = ctl->traces.next; l != &ctl->traces; l = l->next) {
+	for (struct list *l = ctl->admin->traces.next; l != &ctl->admin->traces; l = l->next) {
 		struct tracing *t = container_of(l, struct tracing, node);
 
 		if (t->qpn == qpn)
@@ -218,7 +227,7 @@ static int take_words(struct tracing *t, const char *line, char why[ABI_SENTENCE
 				"\"%.32s\" says nothing here: trace qp QPN knows count COUNT, json "
 				"and off",
 				word[i]);
-		else if (++i == n || !admin_number(word[i], UINT64_MAX, &t->count) || !t->count)
+		else if (++i == n || !parse_number(word[i], UINT64_MAX, &t->count) || !t->count)
 			return refuse(why, -EINVAL,
 				"behind \"count\" stands a number of events, 1 or more");
 	}
@@ -232,25 +241,25 @@ static int begin(struct tracing *t, char why[ABI_SENTENCE_MAX])
 
 	if (err)
 		return err;
-	err = ctl_watch(ctl, &t->watch);
-	if (!err && !ctl->ntraces)
+	err = loop_watch(ctl->loop, &t->watch);
+	if (!err && !ctl->admin->ntraces)
 		tell_workers(ctl, true);
 	if (!err)
 		err = attach(ctl, find_qp(ctl, t->qpn), t->trace);
 	if (err) {
-		if (!ctl->ntraces)
+		if (!ctl->admin->ntraces)
 			tell_workers(ctl, false);
-		epoll_ctl(ctl->epoll, EPOLL_CTL_DEL, t->watch.fd, NULL);
-		dispose_fd(ctl->closer, OWNER_ROCID, t->watch.fd);
+		loop_forget(ctl->loop, &t->watch);
+		reap_fd(ctl->sessions->closer, OWNER_ROCID, t->watch.fd);
 		return refuse(
 			why, err, "QP %u cannot be traced (%s): try again", t->qpn, strerror(-err));
 	}
-	list_push(&ctl->traces, &t->node);
-	ctl->ntraces++;
+	list_push(&ctl->admin->traces, &t->node);
+	ctl->admin->ntraces++;
 	return 0;
 }
 
-int admin_trace(struct ctl *ctl, const struct admin_arg arg[], char why[ABI_SENTENCE_MAX])
+int admin_trace(struct ctl *ctl, const struct argument arg[], char why[ABI_SENTENCE_MAX])
 {
 	struct tracing *t;
 	int err;
@@ -259,7 +268,7 @@ int admin_trace(struct ctl *ctl, const struct admin_arg arg[], char why[ABI_SENT
 		return refuse(why, -EBUSY,
 			"QP %.32s is traced already: \"trace qp %.32s off\" ends that", arg[0].word,
 			arg[0].word);
-	if (ctl->ntraces == TRACES_MAX)
+	if (ctl->admin->ntraces == TRACES_MAX)
 		return refuse(why, -EBUSY,
 			"%u queue pairs are traced already, \"show traces\" lists them: end one",
 			TRACES_MAX);
@@ -281,7 +290,7 @@ int admin_trace(struct ctl *ctl, const struct admin_arg arg[], char why[ABI_SENT
 	return err;
 }
 
-int admin_trace_off(struct ctl *ctl, const struct admin_arg arg[], char why[ABI_SENTENCE_MAX])
+int admin_trace_off(struct ctl *ctl, const struct argument arg[], char why[ABI_SENTENCE_MAX])
 {
 	struct tracing *t = find_tracing(ctl, arg[0].number);
 
@@ -293,17 +302,20 @@ int admin_trace_off(struct ctl *ctl, const struct admin_arg arg[], char why[ABI_
 }
 
 static bool next_trace(
-	struct ctl *ctl, const struct admin_arg arg[], struct document_cursor *at, json_t **element)
+	struct ctl *ctl, const struct argument arg[], struct document_cursor *at, json_t **element)
 {
-	const struct list *l = list_at(&ctl->traces, at->index++);
+	struct row row;
+	const struct list *l = list_at(&ctl->admin->traces, at->index++);
 	const struct tracing *t;
 
 	(void)arg;
 	if (!l)
 		return false;
 	t = container_of(l, struct tracing, node);
-	*element =
-		json_pack("{s:I, s:I}", "qpn", (json_int_t)t->qpn, "events", (json_int_t)t->events);
+	row_begin(&row);
+	put_int(&row, "qpn", t->qpn);
+	put_int(&row, "events", (int64_t)t->events);
+	*element = row_end(&row);
 	return true;
 }
 

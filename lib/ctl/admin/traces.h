@@ -8,10 +8,10 @@
 #include "text/document.h"
 
 /** trace qp QPN LINE: sends a line an event to the socket that came with the command. */
-int admin_trace(struct ctl *ctl, const struct admin_arg arg[], char why[ABI_SENTENCE_MAX]);
+int admin_trace(struct ctl *ctl, const struct argument arg[], char why[ABI_SENTENCE_MAX]);
 
 /** trace qp QPN off */
-int admin_trace_off(struct ctl *ctl, const struct admin_arg arg[], char why[ABI_SENTENCE_MAX]);
+int admin_trace_off(struct ctl *ctl, const struct argument arg[], char why[ABI_SENTENCE_MAX]);
 
 /** show traces */
 extern const struct document_section show_traces;

@@ -8,7 +8,7 @@
 #define CONFIG_CAPACITY_H
 
 #include <stdint.h>
-#include "ctl.h"
+#include "config/config.h"
 
 /** Fills @p capacity; memory and queues in bytes. To be called when rocid has its own memory and
  *  descriptors already, which are not for sessions. */

@@ -2,18 +2,24 @@
 /* Why a packet was dropped: what it was, what it should have been, and who is to mend it. */
 #include <stdio.h>
 #include <string.h>
-#include "bits.h"
-#include "diagnose/impl.h"
+#include "config/parts.h"
+#include "diagnose/diagnosis.h"
+#include "headers.h"
+#include "net/net.h"
 #include "opcode.h"
+#include "path.h"
+#include "qp.h"
 #include "seq24.h"
-#include "verbs/find.h"
+#include "text/sentence.h"
+#include "verbs/qp_obj.h"
+#include "worker.h"
 
 /* Further ahead than any window: no packet that was lost explains such a PSN. */
 #define PSN_FAR 0x10000u
 /* A peer that begins so often with one PSN has no other. */
 #define AHEAD_TIMES 5u
 
-const char *why_net(unsigned net)
+const char *net_text(unsigned net)
 {
 	return net == NET_IPV4	 ? "RoCEv2 over IPv4"
 	       : net == NET_IPV6 ? "RoCEv2 over IPv6"
@@ -30,7 +36,7 @@ static const char *opcode_text(uint8_t code)
 /* --- sentences ---------------------------------------------------------------------------- */
 
 struct drop_case {
-	struct why_text *t;
+	struct sentence *t;
 	struct ctl *ctl;
 	const struct qp_obj *o; /* NULL: there is none */
 	const struct drop_note *n;
@@ -43,9 +49,9 @@ static const struct gid_entry *same_gid(const struct drop_case *c)
 	const struct gid_entry *other_type = NULL;
 	const struct gid_table *t;
 
-	if (c->n->port >= c->ctl->nports)
+	if (c->n->port >= c->ctl->net->nports)
 		return NULL;
-	t = &c->ctl->port[c->n->port].gids.table;
+	t = &c->ctl->net->port[c->n->port].gids.table;
 	for (uint32_t i = 0; i < t->count; i++) {
 		const struct gid_entry *e = &t->entry[i];
 
@@ -64,29 +70,29 @@ static void tell_dgid(struct drop_case *c)
 	uint32_t port = c->n->port + 1u;
 
 	if (e && e->net != c->n->net)
-		why_say(c->t,
+		sentence_add(c->t,
 			"GID type mismatch: %s sends %s to %s, of which port %u has only the %s "
 			"GID: "
 			"have the peer use a GID of that type%s",
-			c->from, why_net(c->n->net), c->to, port, why_net(e->net),
+			c->from, net_text(c->n->net), c->to, port, net_text(e->net),
 			c->n->net == NET_ROCEV1 ? ", or run this rocid with --rocev1" : "");
 	else if (e)
-		why_say(c->t,
+		sentence_add(c->t,
 			"VLAN mismatch: %s sends to %s in VLAN %u, but port %u has that GID in "
 			"VLAN "
 			"%u (0: untagged): choose the GIDs of one VLAN at both ends",
 			c->from, c->to, c->n->vid, port, e->vid);
 	else
-		why_say(c->t,
+		sentence_add(c->t,
 			"%s sends to %s (%s), which is no GID of port %u: the peer uses an address "
 			"that was removed, or a wrong one; `rocictl show gids` lists what it can "
 			"use",
-			c->from, c->to, why_net(c->n->net), port);
+			c->from, c->to, net_text(c->n->net), port);
 }
 
 static void tell_no_gsi(struct drop_case *c)
 {
-	why_say(c->t,
+	sentence_add(c->t,
 		"%s sends a management datagram to QP 1 of port %u, which no program has: a "
 		"program that connects by rdma_cm (rping, ucmatose, perftest with -R) needs a "
 		"connection manager at both ends, and rocid has none yet. Let the programs tell "
@@ -96,18 +102,18 @@ static void tell_no_gsi(struct drop_case *c)
 
 static void tell_unknown_qpn(struct drop_case *c)
 {
-	const struct why_gone_qp *gone = why_gone_qp(c->ctl, c->n->dest_qp);
+	const struct gone_qp *gone = failures_gone_qp(c->ctl->failures, c->n->dest_qp);
 	char at[16];
 
 	if (gone)
-		why_say(c->t,
+		sentence_add(c->t,
 			"%s sends %s to QP %u, which is gone: its program (%s) %s at %s, while the "
 			"peer was not done",
 			c->from, opcode_text(c->n->opcode), c->n->dest_qp,
 			gone->program[0] ? gone->program : "no name", gone->how,
-			why_time(gone->time_ms, at));
+			time_text(gone->time_ms, at));
 	else
-		why_say(c->t,
+		sentence_add(c->t,
 			"%s sends %s to QP %u, which does not exist: the peer's dest_qp_num is "
 			"wrong, "
 			"or of a rocid that ran before; `rocictl show qps` lists them",
@@ -116,7 +122,7 @@ static void tell_unknown_qpn(struct drop_case *c)
 
 static void tell_icrc(struct drop_case *c)
 {
-	why_say(c->t,
+	sentence_add(c->t,
 		"packets from %s come with a wrong ICRC: something changes them on the way (bad "
 		"cable or memory, a NAT, a tunnel or an offload that rewrites headers which the "
 		"ICRC "
@@ -127,7 +133,7 @@ static void tell_icrc(struct drop_case *c)
 
 static void tell_type(struct drop_case *c)
 {
-	why_say(c->t,
+	sentence_add(c->t,
 		"%s sends %s to QP %u, which is of another type%s%s: both ends must create QPs of "
 		"one type",
 		c->from, opcode_text(c->n->opcode), c->n->dest_qp, c->o ? ", " : "",
@@ -138,7 +144,7 @@ static void tell_state(struct drop_case *c)
 {
 	bool response = opcode_row(c->n->opcode)->response;
 
-	why_say(c->t,
+	sentence_add(c->t,
 		"QP %u was in %s when %s came from %s: modify it to %s before the peer sends (the "
 		"peer may be told the QPN only then)",
 		c->n->dest_qp, qp_state_name(c->n->state), opcode_text(c->n->opcode), c->from,
@@ -153,31 +159,32 @@ static void tell_address(struct drop_case *c)
 	const struct abi_ah_attr *ah = &c->o->qp->attr.ah;
 	char peer[GID_TEXT];
 
-	why_say(c->t, "QP %u is connected with %s by %s", c->o->qpn, gid_text(ah->dgid, peer),
-		why_net(p->net));
+	sentence_add(c->t, "QP %u is connected with %s by %s", c->o->qpn, gid_text(ah->dgid, peer),
+		net_text(p->net));
 	if (n->net != p->net)
-		why_say(c->t,
+		sentence_add(c->t,
 			", but %s sends it %s: GID type mismatch. Choose GIDs of one type and "
 			"family "
 			"at both ends (sgid_index)",
-			c->from, why_net(n->net));
+			c->from, net_text(n->net));
 	else if (n->vid != p->vid)
-		why_say(c->t,
+		sentence_add(c->t,
 			" in VLAN %u, but the packets come in VLAN %u (0: untagged): choose the "
 			"GIDs "
 			"of one VLAN at both ends",
 			p->vid, n->vid);
 	else if (n->port != p->port)
-		why_say(c->t, " by port %u, but the packets come in by port %u: see the cabling",
+		sentence_add(c->t,
+			" by port %u, but the packets come in by port %u: see the cabling",
 			p->port + 1u, n->port + 1u);
 	else if (memcmp(n->sgid, ah->dgid, 16) != 0)
-		why_say(c->t,
+		sentence_add(c->t,
 			", but the packets come from %s: the peer uses another GID (sgid_index) "
 			"than "
 			"it told, or another host has the wrong dest_qp_num",
 			c->from);
 	else
-		why_say(c->t,
+		sentence_add(c->t,
 			", but the peer sends to %s, another GID than the QP's: the GID that this "
 			"program told the peer and its sgid_index must be the same",
 			c->to);
@@ -186,7 +193,7 @@ static void tell_address(struct drop_case *c)
 /* Both ends are QPs of this rocid. */
 static void tell_peer(struct drop_case *c)
 {
-	why_say(c->t,
+	sentence_add(c->t,
 		"QP %u is connected with QP %u, but %s comes from QP %u of this rocid: each end's "
 		"dest_qp_num must be the QPN of the other end",
 		c->n->dest_qp, c->o->qp->attr.dest_qpn, opcode_text(c->n->opcode), c->n->source_qp);
@@ -194,7 +201,7 @@ static void tell_peer(struct drop_case *c)
 
 static void tell_martian(struct drop_case *c)
 {
-	why_say(c->t,
+	sentence_add(c->t,
 		"port %u receives packets from %s, which is its own address: find the station with "
 		"that address (source MAC %02x:%02x:%02x:%02x:%02x:%02x), which has it by mistake "
 		"or "
@@ -205,7 +212,7 @@ static void tell_martian(struct drop_case *c)
 
 static void tell_pkey(struct drop_case *c)
 {
-	why_say(c->t,
+	sentence_add(c->t,
 		"P_Key mismatch: %s sends P_Key 0x%04x to QP %u, whose P_Key is 0x%04x: both ends "
 		"must be in one partition, and one of them a full member (0x8000)",
 		c->from, c->n->pkey, c->n->dest_qp, c->n->qp_pkey);
@@ -213,7 +220,7 @@ static void tell_pkey(struct drop_case *c)
 
 static void tell_ahead(struct drop_case *c)
 {
-	why_say(c->t,
+	sentence_add(c->t,
 		"the peer begins with PSN 0x%x, QP %u waits for 0x%x: rq_psn here and the peer's "
 		"sq_psn must be the same",
 		c->o && c->o->qp->why.ahead_times ? c->o->qp->why.ahead_psn : c->n->psn,
@@ -222,7 +229,7 @@ static void tell_ahead(struct drop_case *c)
 
 static void tell_behind(struct drop_case *c)
 {
-	why_say(c->t,
+	sentence_add(c->t,
 		"the peer begins with PSN 0x%x, which is from before the first that QP %u waits "
 		"for, 0x%x: rq_psn here and the peer's sq_psn must be the same. The peer takes "
 		"what it sent for done, but nothing of it was executed",
@@ -238,16 +245,16 @@ static void tell_ghost(struct drop_case *c)
 	/* An ACK tells of the last that was taken, a PSN sequence NAK of what is due. */
 	if ((c->n->syndrome & AETH_TYPE_MASK) == AETH_ACK)
 		expected = seq24_add(expected, 1);
-	if (c->o && why_tell_rival(c->t, c->o))
+	if (c->o && diagnose_rival(c->t, c->o))
 		return;
 	if (expected == began)
-		why_say(c->t,
+		sentence_add(c->t,
 			"the peer answers that it waits for PSN 0x%x, which QP %u has not sent "
 			"yet: another QP sends to the peer, which is connected with this one. Give "
 			"each QP a peer of its own (dest_qp_num)",
 			expected, c->n->dest_qp);
 	else
-		why_say(c->t,
+		sentence_add(c->t,
 			"the peer answers that it waits for PSN 0x%x, QP %u began with 0x%x: "
 			"sq_psn here and the peer's rq_psn must be the same",
 			expected, c->n->dest_qp, began);
@@ -255,7 +262,7 @@ static void tell_ghost(struct drop_case *c)
 
 static void tell_dmac(struct drop_case *c)
 {
-	why_say(c->t,
+	sentence_add(c->t,
 		"%s sends to %s with the destination MAC %02x:%02x:%02x:%02x:%02x:%02x, which is "
 		"not "
 		"that of port %u: the peer's neighbour entry is old or wrong",
@@ -265,11 +272,11 @@ static void tell_dmac(struct drop_case *c)
 
 static void tell_any(struct drop_case *c, enum drop why)
 {
-	why_say(c->t, "%s from %s to QP %u: %s", opcode_text(c->n->opcode), c->from, c->n->dest_qp,
-		why_drop_means(why));
+	sentence_add(c->t, "%s from %s to QP %u: %s", opcode_text(c->n->opcode), c->from,
+		c->n->dest_qp, drop_means(why));
 }
 
-void why_tell_drop(struct why_text *t, struct ctl *ctl, const struct qp_obj *o, enum drop why,
+void diagnose_drop(struct sentence *t, struct ctl *ctl, const struct qp_obj *o, enum drop why,
 	const struct drop_note *n)
 {
 	static void (*const tell[DROP_MAX])(struct drop_case * c) = {
@@ -302,10 +309,10 @@ void why_tell_drop(struct why_text *t, struct ctl *ctl, const struct qp_obj *o, 
 
 /* --- which of them matter ----------------------------------------------------------------- */
 
-bool why_gid_is_ours(const struct ctl *ctl, const uint8_t gid[16])
+bool gid_is_ours(const struct ctl *ctl, const uint8_t gid[16])
 {
-	for (uint32_t i = 0; i < ctl->nports; i++) {
-		const struct gid_table *t = &ctl->port[i].gids.table;
+	for (uint32_t i = 0; i < ctl->net->nports; i++) {
+		const struct gid_table *t = &ctl->net->port[i].gids.table;
 
 		for (uint32_t k = 0; k < t->count; k++)
 			if (t->entry[k].valid && !memcmp(t->entry[k].gid, gid, 16))
@@ -326,8 +333,8 @@ static bool psn_is_wrong(const struct qp_obj *o, const struct drop_note *n, bool
 	return last || began >= AHEAD_TIMES || (uint32_t)seq24_diff(n->psn, n->epsn) >= PSN_FAR;
 }
 
-bool why_drop_matters(struct ctl *ctl, const struct qp_obj *o, enum drop why,
-	const struct drop_note *n, bool last)
+bool drop_matters(struct ctl *ctl, const struct qp_obj *o, enum drop why, const struct drop_note *n,
+	bool last)
 {
 	bool response = opcode_row(n->opcode)->response;
 
@@ -341,7 +348,7 @@ bool why_drop_matters(struct ctl *ctl, const struct qp_obj *o, enum drop why,
 	case DROP_QP_STATE: /* what comes to an ERR QP is told by why it is in ERR */
 		return n->state != ABI_QPS_ERR && !(response && n->state == ABI_QPS_RESET);
 	case DROP_DMAC: /* floods of a bridge are for others */
-		return why_gid_is_ours(ctl, n->dgid);
+		return gid_is_ours(ctl, n->dgid);
 	case DROP_DUP_NO_RESOURCE:
 	case DROP_RNR_PENDING:
 	case DROP_READ_RESP_UNEXPECTED:
@@ -353,14 +360,14 @@ bool why_drop_matters(struct ctl *ctl, const struct qp_obj *o, enum drop why,
 	}
 }
 
-bool why_drop_of_qp(struct ctl *ctl, const struct qp_obj *o, bool last, why_drop_fits fits,
-	const struct why_case *c, enum drop *why, struct drop_note *n)
+bool drop_of_qp(struct ctl *ctl, const struct qp_obj *o, bool last, drop_fits fits,
+	const struct diagnosis *c, enum drop *why, struct drop_note *n)
 {
 	for (unsigned i = DROP_NONE + 1; i < DROP_MAX; i++)
 		for (uint32_t w = 0; w < ctl->dp->nworkers; w++)
 			if (worker_drop_note(ctl->dp, w, (enum drop)i, o->qpn % DROP_NOTES, n) &&
 				n->dest_qp == o->qpn && (!fits || fits(c, n)) &&
-				why_drop_matters(ctl, o, (enum drop)i, n, last)) {
+				drop_matters(ctl, o, (enum drop)i, n, last)) {
 				*why = (enum drop)i;
 				return true;
 			}

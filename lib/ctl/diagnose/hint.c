@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What is remarkable about a QP that has not failed: what it waits for. */
-#include "bits.h"
-#include "diagnose/impl.h"
+#include "diagnose/diagnosis.h"
 #include "timers.h"
+#include "verbs/qp_obj.h"
 
 #define LOOK(field) __atomic_load_n(&(field), __ATOMIC_RELAXED)
 
@@ -11,7 +11,7 @@
 #define QUIET_NS     2000000000ull
 #define QUIET_DELAYS 4u
 
-bool why_peer_gave_up(const struct ctl *ctl, const struct qp_obj *o, struct cause_note *n)
+bool qp_peer_gave_up(const struct ctl *ctl, const struct qp_obj *o, struct cause_note *n)
 {
 	const struct qp *qp = o->qp;
 	const struct qp_why *y = &qp->why;
@@ -19,7 +19,7 @@ bool why_peer_gave_up(const struct ctl *ctl, const struct qp_obj *o, struct caus
 	uint64_t delay = timers_rnr_usec(qp->attr.min_rnr_timer) * 1000ull;
 	uint8_t state = LOOK(qp->state);
 	/* The worker's clock may be a moment ahead of this thread's. */
-	int64_t quiet = (int64_t)(why_now_ns(ctl) - time);
+	int64_t quiet = (int64_t)(worker_now_ns(ctl) - time);
 
 	if (!time || !LOOK(qp->resp.rnr_sent) || state < ABI_QPS_RTR || state > ABI_QPS_SQD ||
 		quiet < (int64_t)(QUIET_NS + QUIET_DELAYS * delay))
@@ -34,51 +34,52 @@ bool why_peer_gave_up(const struct ctl *ctl, const struct qp_obj *o, struct caus
 	return true;
 }
 
-static bool not_ready(const struct qp *qp, struct why_text *t)
+static bool not_ready(const struct qp *qp, struct sentence *t)
 {
 	if (!LOOK(qp->resp.rnr_sent))
 		return false;
-	why_say(t,
+	sentence_add(t,
 		"the peer sends, but no receive is posted: it was told to wait and gives up after "
 		"its rnr_retry");
 	return true;
 }
 
-static bool waits(const struct qp *qp, struct why_text *t)
+static bool waits(const struct qp *qp, struct sentence *t)
 {
 	if (!LOOK(qp->comp.rnr_wait))
 		return false;
-	why_say(t, "the peer has no receive posted; %u more refusals are taken (7: without end)",
+	sentence_add(t,
+		"the peer has no receive posted; %u more refusals are taken (7: without end)",
 		LOOK(qp->comp.rnr_left));
 	return true;
 }
 
-static bool retries(const struct qp *qp, struct why_text *t)
+static bool retries(const struct qp *qp, struct sentence *t)
 {
 	uint32_t left = LOOK(qp->comp.retry_left);
 
 	if (LOOK(qp->state) != ABI_QPS_RTS || !LOOK(qp->comp.retrying) ||
 		left >= qp->attr.retry_cnt)
 		return false;
-	why_say(t, "an answer is missing: PSN 0x%x is sent again, %u of %u retries are left",
+	sentence_add(t, "an answer is missing: PSN 0x%x is sent again, %u of %u retries are left",
 		LOOK(qp->comp.una), left, qp->attr.retry_cnt);
 	return true;
 }
 
-void why_hint(struct ctl *ctl, const struct qp_obj *o, char text[ABI_WHY_MAX])
+void diagnose_hint(struct ctl *ctl, const struct qp_obj *o, char text[ABI_WHY_MAX])
 {
-	struct why_text t = {.text = text};
+	struct sentence t = {.text = text};
 	struct drop_note n;
 	enum drop why;
 
 	text[0] = '\0';
-	if (why_tell_stalled(ctl, o, &t))
+	if (diagnose_stalled(ctl, o, &t))
 		return;
-	if (why_drop_of_qp(ctl, o, false, NULL, NULL, &why, &n)) {
-		why_tell_drop(&t, ctl, o, why, &n);
+	if (drop_of_qp(ctl, o, false, NULL, NULL, &why, &n)) {
+		diagnose_drop(&t, ctl, o, why, &n);
 		return;
 	}
-	if (why_tell_old_acks(&t, o->qp) || not_ready(o->qp, &t) || waits(o->qp, &t))
+	if (diagnose_old_acks(&t, o->qp) || not_ready(o->qp, &t) || waits(o->qp, &t))
 		return;
 	retries(o->qp, &t);
 }

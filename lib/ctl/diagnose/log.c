@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What is remembered: sentences about what failed, and the keys and QPNs of what is gone. */
+/* What failed, told once and remembered. */
 #include <ctype.h>
 #include <rte_cycles.h>
 #include <stdarg.h>
@@ -8,25 +8,22 @@
 #include <string.h>
 #include <time.h>
 #include "bits.h"
+#include "cause.h"
 #include "clock.h"
-#include "diagnose/impl.h"
+#include "config/parts.h"
+#include "diagnose/diagnosis.h"
+#include "qp.h"
+#include "session/failures.h"
+#include "session/sessions.h"
 #include "verbs/fault.h"
-#include "verbs/find.h"
+#include "verbs/objects.h"
+#include "verbs/qp_obj.h"
+#include "worker.h"
 
 /* An entry of the round under way, which has no number yet. */
 #define NEW UINT32_MAX
 
-struct why *why_create(void)
-{
-	return calloc(1, sizeof(struct why));
-}
-
-void why_destroy(struct why *w)
-{
-	free(w);
-}
-
-void why_say(struct why_text *t, const char *fmt, ...)
+void sentence_add(struct sentence *t, const char *fmt, ...)
 {
 	va_list ap;
 	int n;
@@ -41,15 +38,7 @@ void why_say(struct why_text *t, const char *fmt, ...)
 
 /* --- time ------------------------------------------------------------------------------- */
 
-static uint64_t calendar_ms(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_REALTIME, &ts);
-	return (uint64_t)ts.tv_sec * 1000 + (uint64_t)ts.tv_nsec / 1000000;
-}
-
-uint64_t why_now_ns(const struct ctl *ctl)
+uint64_t worker_now_ns(const struct ctl *ctl)
 {
 	struct tsc_clock clock;
 
@@ -60,19 +49,19 @@ uint64_t why_now_ns(const struct ctl *ctl)
 /* @p ns of the workers' clocks. */
 static uint64_t calendar_of(const struct ctl *ctl, uint64_t ns)
 {
-	uint64_t now = why_now_ns(ctl);
+	uint64_t now = worker_now_ns(ctl);
 
-	return calendar_ms() - (now > ns ? (now - ns) / 1000000 : 0);
+	return loop_calendar_ms() - (now > ns ? (now - ns) / 1000000 : 0);
 }
 
-uint64_t why_age_ms(const struct why_case *c)
+uint64_t diagnosis_age_ms(const struct diagnosis *c)
 {
-	uint64_t now = calendar_ms();
+	uint64_t now = loop_calendar_ms();
 
 	return now > c->time_ms ? now - c->time_ms : 0;
 }
 
-const char *why_time(uint64_t time_ms, char text[16])
+const char *time_text(uint64_t time_ms, char text[16])
 {
 	time_t t = (time_t)(time_ms / 1000);
 	struct tm tm;
@@ -84,7 +73,7 @@ const char *why_time(uint64_t time_ms, char text[16])
 
 /* --- entries ---------------------------------------------------------------------------- */
 
-static struct why_entry *find_entry(struct why_entry *first, uint32_t n, uint64_t key)
+static struct failure *find_entry(struct failure *first, uint32_t n, uint64_t key)
 {
 	for (uint32_t i = 0; i < n; i++)
 		if (first[i].id && first[i].key == key)
@@ -93,9 +82,9 @@ static struct why_entry *find_entry(struct why_entry *first, uint32_t n, uint64_
 }
 
 /* The entry of @p key, or the oldest one, emptied. */
-static struct why_entry *take_entry(struct why_entry *first, uint32_t n, uint64_t key)
+static struct failure *take_entry(struct failure *first, uint32_t n, uint64_t key)
 {
-	struct why_entry *e = find_entry(first, n, key);
+	struct failure *e = find_entry(first, n, key);
 
 	if (e)
 		return e;
@@ -108,7 +97,7 @@ static struct why_entry *take_entry(struct why_entry *first, uint32_t n, uint64_
 	return e;
 }
 
-static void set_owner(struct why_entry *e, const struct qp_obj *o)
+static void set_owner(struct failure *e, const struct qp_obj *o)
 {
 	if (!o)
 		return;
@@ -152,7 +141,7 @@ static size_t word_length(const char *text)
 }
 
 /* Hundreds of QPs of one program that fail for one reason are told of once. */
-static uint64_t alike(const struct why_entry *e)
+static uint64_t alike(const struct failure *e)
 {
 	const uint32_t head[] = {e->session, (uint32_t)e->drop << 1 | e->stalled};
 	uint64_t h = hash_more(FNV_START, (const char *)head, sizeof(head));
@@ -170,13 +159,13 @@ static uint64_t alike(const struct why_entry *e)
 	return h;
 }
 
-uint64_t why_times(const struct ctl *ctl, const struct why_entry *e, uint32_t below)
+uint64_t failure_times(const struct ctl *ctl, const struct failure *e, uint32_t below)
 {
-	const struct why *w = ctl->why;
-	const struct why_entry *all = e->drop ? w->drop : w->error;
+	const struct failures *w = ctl->failures;
+	const struct failure *all = e->drop ? w->drop : w->error;
 	uint64_t sum = 0;
 
-	for (uint32_t i = 0; i < (e->drop ? WHY_DROPS : WHY_ERRORS); i++) {
+	for (uint32_t i = 0; i < (e->drop ? FAILURE_DROPS_MAX : FAILURES_MAX); i++) {
 		if (!all[i].id || all[i].id >= below || all[i].alike != e->alike)
 			continue;
 		if (all[i].id > e->id)
@@ -194,13 +183,13 @@ static uint64_t error_key(const struct qp_obj *o, const struct cause_note *n)
 }
 
 /* Tells of a QP's failure once: afterwards the objects that explain it may be gone. */
-static const struct why_entry *enter_error(
+static const struct failure *enter_error(
 	struct ctl *ctl, const struct qp_obj *o, const struct cause_note *n)
 {
-	struct why *w = ctl->why;
+	struct failures *w = ctl->failures;
 	uint64_t key = error_key(o, n);
-	struct why_entry *e = find_entry(w->error, WHY_ERRORS, key);
-	struct why_case c = {
+	struct failure *e = find_entry(w->error, FAILURES_MAX, key);
+	struct diagnosis c = {
 		.ctl = ctl,
 		.o = o,
 		.qp = o->qp,
@@ -210,7 +199,7 @@ static const struct why_entry *enter_error(
 
 	if (e)
 		return e;
-	e = take_entry(w->error, WHY_ERRORS, key);
+	e = take_entry(w->error, FAILURES_MAX, key);
 	e->id = NEW;
 	e->time_ms = calendar_of(ctl, n->time);
 	e->qpn = o->qpn;
@@ -220,9 +209,9 @@ static const struct why_entry *enter_error(
 	set_owner(e, o);
 	c.time_ms = e->time_ms;
 	c.t.text = e->text;
-	why_tell_error(&c);
+	diagnose_error(&c);
 	if (fault_hits(o))
-		why_say(&c.t,
+		sentence_add(&c.t,
 			" (faults were injected into this QP on this side, %llu times: \"show "
 			"faults\")",
 			(unsigned long long)fault_hits(o));
@@ -235,8 +224,8 @@ static void enter_drop(struct ctl *ctl, const struct qp_obj *o, uint32_t worker,
 	const struct drop_note *n)
 {
 	uint64_t key = (uint64_t)why << 48 | (uint64_t)worker << 32 | n->dest_qp;
-	struct why_entry *e = take_entry(ctl->why->drop, WHY_DROPS, key);
-	struct why_text t = {.text = e->text};
+	struct failure *e = take_entry(ctl->failures->drop, FAILURE_DROPS_MAX, key);
+	struct sentence t = {.text = e->text};
 
 	if (e->id && e->count == n->count)
 		return;
@@ -248,11 +237,11 @@ static void enter_drop(struct ctl *ctl, const struct qp_obj *o, uint32_t worker,
 	e->cause = drop_name(why);
 	e->rule = drop_rule(why);
 	set_owner(e, o);
-	why_tell_drop(&t, ctl, o, why, n);
+	diagnose_drop(&t, ctl, o, why, n);
 	e->alike = alike(e);
 }
 
-static struct why_entry *earliest_new(struct why_entry *first, uint32_t n, struct why_entry *best)
+static struct failure *earliest_new(struct failure *first, uint32_t n, struct failure *best)
 {
 	for (uint32_t i = 0; i < n; i++)
 		if (first[i].id == NEW && (!best || first[i].time_ms < best->time_ms))
@@ -261,11 +250,12 @@ static struct why_entry *earliest_new(struct why_entry *first, uint32_t n, struc
 }
 
 /* In the order in which it happened. */
-static void number_new(struct why *w)
+static void number_new(struct failures *w)
 {
-	struct why_entry *e;
+	struct failure *e;
 
-	while ((e = earliest_new(w->drop, WHY_DROPS, earliest_new(w->error, WHY_ERRORS, NULL))))
+	while ((e = earliest_new(
+			w->drop, FAILURE_DROPS_MAX, earliest_new(w->error, FAILURES_MAX, NULL))))
 		e->id = ++w->next_id;
 }
 
@@ -278,30 +268,30 @@ static const struct cause_note *failure_of(const struct qp_obj *o)
 	return atomic_load_explicit(&n->known, memory_order_acquire) ? n : NULL;
 }
 
-const struct why_entry *why_of_qp(struct ctl *ctl, const struct qp_obj *o)
+static const struct failure *of_qp(struct ctl *ctl, const struct qp_obj *o)
 {
 	const struct cause_note *n = failure_of(o);
-	const struct why_entry *e = n ? enter_error(ctl, o, n) : NULL;
+	const struct failure *e = n ? enter_error(ctl, o, n) : NULL;
 
-	number_new(ctl->why);
+	number_new(ctl->failures);
 	return e;
 }
 
-bool why_tell_stalled(struct ctl *ctl, const struct qp_obj *o, struct why_text *t)
+bool diagnose_stalled(struct ctl *ctl, const struct qp_obj *o, struct sentence *t)
 {
 	struct cause_note n;
 
-	if (!why_peer_gave_up(ctl, o, &n))
+	if (!qp_peer_gave_up(ctl, o, &n))
 		return false;
-	why_say(t, "%s", enter_error(ctl, o, &n)->text);
-	number_new(ctl->why);
+	sentence_add(t, "%s", enter_error(ctl, o, &n)->text);
+	number_new(ctl->failures);
 	return true;
 }
 
 /** Failures of live QPs, the earliest first. */
-struct failures {
+struct live_failures {
 	uint32_t n;
-	const struct qp_obj *o[WHY_ERRORS];
+	const struct qp_obj *o[FAILURES_MAX];
 };
 
 static uint64_t failed_at(const struct qp_obj *o)
@@ -310,11 +300,11 @@ static uint64_t failed_at(const struct qp_obj *o)
 }
 
 /* More than are remembered would push each other out, and be told anew at each question. */
-static void keep_latest(struct failures *f, const struct qp_obj *o)
+static void keep_latest(struct live_failures *f, const struct qp_obj *o)
 {
 	uint32_t i;
 
-	if (f->n == WHY_ERRORS) {
+	if (f->n == FAILURES_MAX) {
 		if (failed_at(o) <= failed_at(f->o[0]))
 			return;
 		memmove(&f->o[0], &f->o[1], sizeof(f->o) - sizeof(f->o[0]));
@@ -325,7 +315,7 @@ static void keep_latest(struct failures *f, const struct qp_obj *o)
 	f->o[i] = o;
 }
 
-static void find_errors(struct failures *f, struct session *s)
+static void find_errors(struct live_failures *f, struct session *s)
 {
 	const struct qp_obj *o;
 
@@ -344,11 +334,12 @@ static void collect_stalled(struct ctl *ctl)
 	uint32_t told = 0;
 
 	for (uint32_t i = 0; i < SESSION_MAX; i++) {
-		const struct session *s = ctl->session[i];
+		const struct session *s = ctl->sessions->session[i];
 		const struct qp_obj *o;
 
-		for (uint32_t k = 0; s && told < WHY_TOLD_MAX && (o = handle_next(&s->qps, &k));)
-			if (!failure_of(o) && why_peer_gave_up(ctl, o, &n)) {
+		for (uint32_t k = 0;
+			s && told < FAILURES_TOLD_MAX && (o = handle_next(&s->qps, &k));)
+			if (!failure_of(o) && qp_peer_gave_up(ctl, o, &n)) {
 				enter_error(ctl, o, &n);
 				told++;
 			}
@@ -357,11 +348,11 @@ static void collect_stalled(struct ctl *ctl)
 
 static void collect_errors(struct ctl *ctl)
 {
-	struct failures f = {0};
+	struct live_failures f = {0};
 
 	for (uint32_t i = 0; i < SESSION_MAX; i++)
-		if (ctl->session[i])
-			find_errors(&f, ctl->session[i]);
+		if (ctl->sessions->session[i])
+			find_errors(&f, ctl->sessions->session[i]);
 	for (uint32_t i = 0; i < f.n; i++)
 		enter_error(ctl, f.o[i], &f.o[i]->qp->why.error);
 }
@@ -376,23 +367,23 @@ static void collect_drops(struct ctl *ctl, uint32_t worker, enum drop why)
 		if (!worker_drop_note(ctl->dp, worker, why, slot, &n))
 			continue;
 		o = find_qp(ctl, n.dest_qp);
-		if (n.has_qp == (o != NULL) && why_drop_matters(ctl, o, why, &n, false))
+		if (n.has_qp == (o != NULL) && drop_matters(ctl, o, why, &n, false))
 			enter_drop(ctl, o, worker, why, &n);
 	}
 }
 
-void why_collect(struct ctl *ctl)
+void diagnose_all(struct ctl *ctl)
 {
 	collect_errors(ctl);
 	collect_stalled(ctl);
 	for (uint32_t w = 0; w < ctl->dp->nworkers; w++)
 		for (unsigned why = DROP_NONE + 1; why < DROP_MAX; why++)
 			collect_drops(ctl, w, (enum drop)why);
-	number_new(ctl->why);
+	number_new(ctl->failures);
 }
 
-static const struct why_entry *below_in(
-	const struct why_entry *first, uint32_t n, uint32_t below, const struct why_entry *best)
+static const struct failure *below_in(
+	const struct failure *first, uint32_t n, uint32_t below, const struct failure *best)
 {
 	for (uint32_t i = 0; i < n; i++)
 		if (first[i].id && first[i].id < below &&
@@ -402,14 +393,15 @@ static const struct why_entry *below_in(
 	return best;
 }
 
-const struct why_entry *why_before(const struct ctl *ctl, uint32_t below)
+const struct failure *failure_before(const struct ctl *ctl, uint32_t below)
 {
-	const struct why *w = ctl->why;
+	const struct failures *w = ctl->failures;
 
-	return below_in(w->drop, WHY_DROPS, below, below_in(w->error, WHY_ERRORS, below, NULL));
+	return below_in(
+		w->drop, FAILURE_DROPS_MAX, below, below_in(w->error, FAILURES_MAX, below, NULL));
 }
 
-/* --- what is gone ------------------------------------------------------------------------- */
+/* --- what goes --------------------------------------------------------------------------- */
 
 static void keep_drops(struct ctl *ctl, const struct qp_obj *o)
 {
@@ -419,7 +411,7 @@ static void keep_drops(struct ctl *ctl, const struct qp_obj *o)
 		for (unsigned why = DROP_NONE + 1; why < DROP_MAX; why++)
 			if (worker_drop_note(ctl->dp, w, (enum drop)why, o->qpn % DROP_NOTES, &n) &&
 				n.dest_qp == o->qpn && n.has_qp &&
-				why_drop_matters(ctl, o, (enum drop)why, &n, true))
+				drop_matters(ctl, o, (enum drop)why, &n, true))
 				enter_drop(ctl, o, w, (enum drop)why, &n);
 }
 
@@ -427,7 +419,7 @@ static void keep_drops(struct ctl *ctl, const struct qp_obj *o)
  * routes and neighbours, would push out what is remembered of others, and take long. */
 static bool has_told_enough(const struct qp_obj *o)
 {
-	return o->session->ending && o->session->told++ >= WHY_TOLD_MAX;
+	return o->session->ending && o->session->told++ >= FAILURES_TOLD_MAX;
 }
 
 /* They are counted in the latest entry of that session and cause, so that nobody takes those that
@@ -435,26 +427,25 @@ static bool has_told_enough(const struct qp_obj *o)
 static void count_more(struct ctl *ctl, const struct qp_obj *o, const struct cause_note *n)
 {
 	const char *cause = cause_name((enum cause)n->cause);
-	struct why_entry *latest = NULL;
+	struct failure *latest = NULL;
 
-	for (uint32_t i = 0; i < WHY_ERRORS; i++) {
-		struct why_entry *e = &ctl->why->error[i];
+	for (uint32_t i = 0; i < FAILURES_MAX; i++) {
+		struct failure *e = &ctl->failures->error[i];
 
 		if (e->id && e->session == o->session->number && e->cause == cause &&
 			(!latest || e->id > latest->id))
 			latest = e;
 	}
-	if (latest && !find_entry(ctl->why->error, WHY_ERRORS, error_key(o, n)))
+	if (latest && !find_entry(ctl->failures->error, FAILURES_MAX, error_key(o, n)))
 		latest->count++;
 }
 
-void why_qp_goes(struct ctl *ctl, const struct qp_obj *o, const char *how)
+static void keep(struct ctl *ctl, const struct qp_obj *o)
 {
 	const struct cause_note *n = failure_of(o);
-	struct why_gone_qp *gone;
 	struct cause_note stalled;
 
-	if (!n && why_peer_gave_up(ctl, o, &stalled))
+	if (!n && qp_peer_gave_up(ctl, o, &stalled))
 		n = &stalled;
 	if (n && n->cause != CAUSE_COMMAND) {
 		if (has_told_enough(o))
@@ -463,38 +454,7 @@ void why_qp_goes(struct ctl *ctl, const struct qp_obj *o, const char *how)
 			enter_error(ctl, o, n);
 	}
 	keep_drops(ctl, o);
-	number_new(ctl->why);
-	if (!how)
-		return;
-	gone = &ctl->why->qp[ctl->why->qps++ % WHY_GONE];
-	*gone = (struct why_gone_qp){
-		.qpn = o->qpn, .uid = o->session->peer.uid, .time_ms = calendar_ms(), .how = how};
-	memcpy(gone->program, o->session->program, sizeof(gone->program));
+	number_new(ctl->failures);
 }
 
-void why_mr_goes(struct session *s, const struct mr_obj *o)
-{
-	struct why *w = s->ctl->why;
-
-	w->mr[w->mrs++ % WHY_GONE] = (struct why_gone_mr){
-		.key = o->mr.key,
-		.pd = o->mr.pd,
-		.iova = o->mr.iova,
-		.length = o->mr.length,
-		.time_ms = calendar_ms(),
-		.session = s->number,
-	};
-}
-
-const struct why_gone_qp *why_gone_qp(const struct ctl *ctl, uint32_t qpn)
-{
-	const struct why *w = ctl->why;
-
-	for (uint32_t i = 1; i <= WHY_GONE && i <= w->qps; i++) {
-		const struct why_gone_qp *gone = &w->qp[(w->qps - i) % WHY_GONE];
-
-		if (gone->qpn == qpn)
-			return gone;
-	}
-	return NULL;
-}
+const struct failure_ops diagnose_ops = {.of_qp = of_qp, .keep = keep};

@@ -91,7 +91,7 @@ static const char *const means[DROP_MAX] = {
 	[DROP_FRAME_TOO_LONG] = "longer than a packet buffer: the peer's MTU is above this port's",
 };
 
-const char *why_drop_means(enum drop why)
+const char *drop_means(enum drop why)
 {
 	return (unsigned)why < DROP_MAX ? means[why] : NULL;
 }

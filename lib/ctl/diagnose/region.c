@@ -2,7 +2,10 @@
 /* What is wrong with a key: which region it names, whose that is, and what of it was wanted. */
 #include <inttypes.h>
 #include "bits.h"
-#include "diagnose/impl.h"
+#include "config/parts.h"
+#include "diagnose/diagnosis.h"
+#include "qp.h"
+#include "verbs/qp_obj.h"
 
 static const char *access_name(uint32_t access)
 {
@@ -25,12 +28,12 @@ static const char *access_name(uint32_t access)
 }
 
 /* Of the QP's own program: numbers of protection domains come again. */
-static const struct why_gone_mr *gone_mr(const struct why_case *c)
+static const struct gone_mr *gone_mr(const struct diagnosis *c)
 {
-	const struct why *w = c->ctl->why;
+	const struct failures *w = c->ctl->failures;
 
-	for (uint32_t i = 1; i <= WHY_GONE && i <= w->mrs; i++) {
-		const struct why_gone_mr *gone = &w->mr[(w->mrs - i) % WHY_GONE];
+	for (uint32_t i = 1; i <= FAILURES_GONE_MAX && i <= w->mrs; i++) {
+		const struct gone_mr *gone = &w->mr[(w->mrs - i) % FAILURES_GONE_MAX];
 
 		if (gone->key == c->n->key && gone->pd == c->n->pd &&
 			gone->session == c->o->session->number)
@@ -41,48 +44,48 @@ static const struct why_gone_mr *gone_mr(const struct why_case *c)
 
 /* --- no such key ---------------------------------------------------------------------------- */
 
-static void tell_gone(struct why_case *c, const char *what, const struct why_gone_mr *gone)
+static void tell_gone(struct diagnosis *c, const char *what, const struct gone_mr *gone)
 {
 	char at[16];
 
-	why_say(&c->t,
+	sentence_add(&c->t,
 		"the region of %s 0x%x (0x%" PRIx64 ", %" PRIu64 " bytes) was deregistered at %s: "
 		"keep it until the peer and this program are done with it, or tell the peer the "
 		"new key",
-		what, c->n->key, gone->iova, gone->length, why_time(gone->time_ms, at));
+		what, c->n->key, gone->iova, gone->length, time_text(gone->time_ms, at));
 }
 
-static void tell_unknown(struct why_case *c, const char *what)
+static void tell_unknown(struct diagnosis *c, const char *what)
 {
 	const struct cause_found *f = &c->n->found;
-	const struct why_gone_mr *gone = gone_mr(c);
+	const struct gone_mr *gone = gone_mr(c);
 	const char *user = c->n->pd == c->qp->pd ? "QP" : "SRQ";
 
 	if (*what == 'r' && (gone || f->named == NAMED_BY_FORMER))
 		c->rule = "RSP-14";
 	if (f->named == NAMED_REGION)
-		why_say(&c->t,
+		sentence_add(&c->t,
 			"the region of %s 0x%x is of another protection domain than the %s (%u): "
 			"register it in the %s's, or use one of the region's",
 			what, c->n->key, user, c->n->pd, user);
 	else if (gone)
 		tell_gone(c, what, gone);
 	else if (f->named == NAMED_BY_SWAP)
-		why_say(&c->t,
+		sentence_add(&c->t,
 			"no region has %s 0x%x, but 0x%x is one: its bytes were swapped on the way "
 			"between the programs (htonl, ntohl)",
 			what, c->n->key, f->key);
 	else if (f->named == NAMED_BY_FORMER)
-		why_say(&c->t,
+		sentence_add(&c->t,
 			"%s 0x%x is stale: the region there has 0x%x now. Tell the peer the key of "
 			"the region as it is registered now",
 			what, c->n->key, f->key);
 	else if (*what == 'l' && (f->named == NAMED_WINDOW || f->named == NAMED_UNBOUND))
-		why_say(&c->t,
+		sentence_add(&c->t,
 			"0x%x is the rkey of a memory window: an SGE takes the lkey of a region",
 			c->n->key);
 	else
-		why_say(&c->t,
+		sentence_add(&c->t,
 			"this program has no region of %s 0x%x (`rocictl show mrs` lists all): use "
 			"the key that registering the memory gave%s",
 			what, c->n->key, *what == 'r' ? " on this side, not the peer's own" : "");
@@ -90,50 +93,52 @@ static void tell_unknown(struct why_case *c, const char *what)
 
 /* --- the wrong bytes of it ------------------------------------------------------------------ */
 
-static void tell_range(struct why_case *c, const char *what)
+static void tell_range(struct diagnosis *c, const char *what)
 {
 	const struct cause_found *mr = &c->n->found;
 	const struct cause_note *n = c->n;
 	uint64_t swapped = __builtin_bswap64(n->va);
 
-	why_say(&c->t,
+	sentence_add(&c->t,
 		"bytes 0x%" PRIx64 " to 0x%" PRIx64 " are not all in the region of %s 0x%x, which "
 		"has 0x%" PRIx64 " to 0x%" PRIx64 " (%" PRIu64 " bytes): ",
 		n->va, n->va + n->len - 1, what, n->key, mr->iova, mr->iova + mr->length - 1,
 		mr->length);
 	if (n->len > mr->length)
-		why_say(&c->t, "%u are more than it has", n->len);
+		sentence_add(&c->t, "%u are more than it has", n->len);
 	else if (n->va < mr->length && mr->iova > mr->length)
-		why_say(&c->t, "the address looks like an offset; add the region's address to it");
+		sentence_add(
+			&c->t, "the address looks like an offset; add the region's address to it");
 	else if (range_inside(swapped - mr->iova, n->len, mr->length))
-		why_say(&c->t,
+		sentence_add(&c->t,
 			"the bytes of the address were swapped on the way (htobe64, be64toh)");
 	else if (n->va >= mr->iova && n->va - mr->iova < mr->length)
-		why_say(&c->t, "%" PRIu64 " lie behind its end",
+		sentence_add(&c->t, "%" PRIu64 " lie behind its end",
 			n->va + n->len - mr->iova - mr->length);
 	else
-		why_say(&c->t, "the address is another region's, or of another run of the program");
+		sentence_add(
+			&c->t, "the address is another region's, or of another run of the program");
 }
 
-static void tell_access(struct why_case *c, const char *what)
+static void tell_access(struct diagnosis *c, const char *what)
 {
-	why_say(&c->t, "the region of %s 0x%x was registered without %s: add it", what, c->n->key,
-		access_name(c->n->access));
+	sentence_add(&c->t, "the region of %s 0x%x was registered without %s: add it", what,
+		c->n->key, access_name(c->n->access));
 }
 
-void why_tell_region(struct why_case *c, const char *what)
+void diagnose_region(struct diagnosis *c, const char *what)
 {
 	const struct cause_found *f = &c->n->found;
 	bool region = f->named == NAMED_REGION;
 
-	if (*what == 'r' && why_tell_rkey_of_window(c))
+	if (*what == 'r' && diagnose_rkey_of_window(c))
 		return;
 	if (region && f->status == MR_NO_ACCESS)
 		tell_access(c, what);
 	else if (region && f->status == MR_RANGE)
 		tell_range(c, what);
 	else if (region && f->status == MR_OK)
-		why_say(&c->t, "the region of %s 0x%x went meanwhile", what, c->n->key);
+		sentence_add(&c->t, "the region of %s 0x%x went meanwhile", what, c->n->key);
 	else
 		tell_unknown(c, what);
 }

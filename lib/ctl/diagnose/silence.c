@@ -8,10 +8,23 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include "abi_wqe.h"
 #include "bits.h"
-#include "diagnose/impl.h"
+#include "cause.h"
+#include "config/parts.h"
+#include "diagnose/diagnosis.h"
+#include "headers.h"
+#include "net/gids.h"
+#include "net/neigh.h"
+#include "net/net.h"
+#include "net/netport.h"
 #include "opcode.h"
-#include "verbs/find.h"
+#include "path.h"
+#include "qp.h"
+#include "text/sentence.h"
+#include "verbs/dest.h"
+#include "verbs/objects.h"
+#include "verbs/qp_obj.h"
 
 /* IP, UDP, BTH, RETH, immediate, ICRC around the payload of the longest RC packet. */
 #define OVER_IP4  (IP4_HLEN + UDP_HLEN + BTH_HLEN + RETH_LEN + IMMDT_LEN + ICRC_LEN)
@@ -23,21 +36,21 @@
  */
 #define JUST_BEFORE_MS 10000u
 
-static const struct abi_ah_attr *av(const struct why_case *c)
+static const struct abi_ah_attr *av(const struct diagnosis *c)
 {
 	return &c->qp->attr.ah;
 }
 
-static const struct netport *port_of(const struct why_case *c)
+static const struct netport *port_of(const struct diagnosis *c)
 {
-	return &c->ctl->port[c->qp->path.port];
+	return &c->ctl->net->port[c->qp->path.port];
 }
 
-static void say_request(struct why_case *c)
+static void say_request(struct diagnosis *c)
 {
 	char gid[GID_TEXT];
 
-	why_say(&c->t, "no answer from QP %u of %s, retry_cnt (%u) is used up. ",
+	sentence_add(&c->t, "no answer from QP %u of %s, retry_cnt (%u) is used up. ",
 		c->qp->attr.dest_qpn, gid_text(av(c)->dgid, gid), c->qp->attr.retry_cnt);
 }
 
@@ -45,37 +58,37 @@ static void say_request(struct why_case *c)
  */
 
 /* The most that they take, in ns. */
-static uint64_t retries_ns(const struct why_case *c)
+static uint64_t retries_ns(const struct diagnosis *c)
 {
 	return (c->qp->attr.retry_cnt + 2ull) * 4 * c->qp->ack_timeout;
 }
 
 /* What was dropped long before has nothing to do with it. */
-static bool of_these_retries(const struct why_case *c, const struct drop_note *n)
+static bool of_these_retries(const struct diagnosis *c, const struct drop_note *n)
 {
 	return n->time + retries_ns(c) >= c->n->time;
 }
 
 /* Anybody may send to a QPN, and address and PSN of what he sends are wrong then. An answer is one
  * to what this QP has sent, wherever it comes from; who sends requests must be the peer. */
-static bool of_the_peer(const struct why_case *c, const struct drop_note *n)
+static bool of_the_peer(const struct diagnosis *c, const struct drop_note *n)
 {
 	return of_these_retries(c, n) &&
 	       (opcode_row(n->opcode)->response || !memcmp(n->sgid, av(c)->dgid, 16));
 }
 
 /* Packets of the peer came, and were thrown away here. */
-static bool dropped_here(struct why_case *c)
+static bool dropped_here(struct diagnosis *c)
 {
 	char text[ABI_WHY_MAX];
-	struct why_text t = {.text = text};
+	struct sentence t = {.text = text};
 	struct drop_note n;
 	enum drop why;
 
-	if (!why_drop_of_qp(c->ctl, c->o, true, of_the_peer, c, &why, &n))
+	if (!drop_of_qp(c->ctl, c->o, true, of_the_peer, c, &why, &n))
 		return false;
-	why_tell_drop(&t, c->ctl, c->o, why, &n);
-	why_say(&c->t, "Packets for this QP came and were dropped here: %s", text);
+	diagnose_drop(&t, c->ctl, c->o, why, &n);
+	sentence_add(&c->t, "Packets for this QP came and were dropped here: %s", text);
 	c->rule = drop_rule(why);
 	return true;
 }
@@ -88,7 +101,7 @@ static bool may_hear_of(const struct qp_obj *o, uid_t uid)
 	return !own || own == uid;
 }
 
-bool why_tell_rival(struct why_text *t, const struct qp_obj *o)
+bool diagnose_rival(struct sentence *t, const struct qp_obj *o)
 {
 	const struct qp_obj *rival = dest_rival(o);
 	uint32_t dest_qpn = o->qp->attr.dest_qpn;
@@ -96,10 +109,10 @@ bool why_tell_rival(struct why_text *t, const struct qp_obj *o)
 	if (!rival)
 		return false;
 	if (may_hear_of(o, rival->session->peer.uid))
-		why_say(t, "QP %u", rival->qpn);
+		sentence_add(t, "QP %u", rival->qpn);
 	else
-		why_say(t, "A QP of another user");
-	why_say(t,
+		sentence_add(t, "A QP of another user");
+	sentence_add(t,
 		" of this rocid has the same dest_qp_num (%u), and the peer's QP is connected with "
 		"one of them: only that one is answered, also what the other asks. Give each QP a "
 		"peer of its own",
@@ -107,9 +120,9 @@ bool why_tell_rival(struct why_text *t, const struct qp_obj *o)
 	return true;
 }
 
-static bool rival(struct why_case *c)
+static bool rival(struct diagnosis *c)
 {
-	if (c->n->heard || !why_tell_rival(&c->t, c->o))
+	if (c->n->heard || !diagnose_rival(&c->t, c->o))
 		return false;
 	c->rule = "BTH-12";
 	return true;
@@ -117,13 +130,13 @@ static bool rival(struct why_case *c)
 
 /* No loss explains ACKs from before the first request: who sends them takes ours for what it
  * executed long ago. Of which PSN they are depends on the implementation. */
-bool why_tell_old_acks(struct why_text *t, const struct qp *qp)
+bool diagnose_old_acks(struct sentence *t, const struct qp *qp)
 {
 	uint32_t n = __atomic_load_n(&qp->why.old_acks, __ATOMIC_RELAXED);
 
 	if (!n || __atomic_load_n(&qp->comp.acked, __ATOMIC_RELAXED))
 		return false;
-	why_say(t,
+	sentence_add(t,
 		"The peer answers with old ACKs (%u, the latest of PSN 0x%x), from before the "
 		"first request, 0x%x: it takes the requests for ones that it has executed, so "
 		"sq_psn here and the peer's rq_psn differ; both must be the same",
@@ -131,50 +144,50 @@ bool why_tell_old_acks(struct why_text *t, const struct qp *qp)
 	return true;
 }
 
-static bool old_acks(struct why_case *c)
+static bool old_acks(struct diagnosis *c)
 {
-	if (!why_tell_old_acks(&c->t, c->qp))
+	if (!diagnose_old_acks(&c->t, c->qp))
 		return false;
 	c->rule = "REQ-37";
 	return true;
 }
 
-static bool port_down(struct why_case *c)
+static bool port_down(struct diagnosis *c)
 {
 	const struct netport *p = port_of(c);
 
 	if (p->up)
 		return false;
 	c->rule = "GID-08";
-	if (c->ctl->disabled[p->index]) {
-		why_say(&c->t,
+	if (c->ctl->net->disabled[p->index]) {
+		sentence_add(&c->t,
 			"Port %u was set down by an administrator (set port %u down): nothing "
 			"comes in or goes out until `rocictl set port %u up`",
 			p->index + 1, p->index + 1, p->index + 1);
 		return true;
 	}
-	why_say(&c->t, "Port %u%s%s is down: %s", p->index + 1, p->netdev[0] ? ", netdev " : "",
-		p->netdev,
-		c->ctl->closed[p->index] ? "rocid could not open it again, and says why"
-					 : "bring its link up");
+	sentence_add(&c->t, "Port %u%s%s is down: %s", p->index + 1,
+		p->netdev[0] ? ", netdev " : "", p->netdev,
+		c->ctl->net->closed[p->index] ? "rocid could not open it again, and says why"
+					      : "bring its link up");
 	return true;
 }
 
-static const struct gid_entry *own_gid(const struct why_case *c)
+static const struct gid_entry *own_gid(const struct diagnosis *c)
 {
 	const struct gid_hold *h = &c->o->hold;
 
 	return h->gids ? &h->gids->table.entry[h->index] : NULL;
 }
 
-static bool gid_removed(struct why_case *c)
+static bool gid_removed(struct diagnosis *c)
 {
 	const struct gid_entry *e = own_gid(c);
 	char gid[GID_TEXT];
 
 	if (!e || e->valid)
 		return false;
-	why_say(&c->t,
+	sentence_add(&c->t,
 		"The QP's own GID %s is gone: give the address back to netdev %s, or connect the "
 		"QP "
 		"anew with another GID",
@@ -183,14 +196,14 @@ static bool gid_removed(struct why_case *c)
 	return true;
 }
 
-static bool above_port_mtu(struct why_case *c)
+static bool above_port_mtu(struct diagnosis *c)
 {
 	const struct netport *p = port_of(c);
 	uint32_t can = mtu_of_ethernet(p->eth_mtu);
 
 	if (c->qp->attr.path_mtu <= can)
 		return false;
-	why_say(&c->t,
+	sentence_add(&c->t,
 		"The QP's path_mtu is %u, but port %u has an MTU of %u now, enough for %u: raise "
 		"it to "
 		"%u at least, or connect the QP anew with a smaller one",
@@ -201,17 +214,17 @@ static bool above_port_mtu(struct why_case *c)
 
 /* Our own netdev threw away frames as long as those that were not answered, meanwhile. READ
  * responses leave by the peer's. */
-static bool refused(struct why_case *c)
+static bool refused(struct diagnosis *c)
 {
 	const struct ctl_devices *d = c->ctl->devices;
 	const struct netport *p = port_of(c);
-	uint64_t within = why_age_ms(c) + retries_ns(c) / 1000000 + JUST_BEFORE_MS;
+	uint64_t within = diagnosis_age_ms(c) + retries_ns(c) / 1000000 + JUST_BEFORE_MS;
 	uint32_t most = ETH_HLEN + VLAN_HLEN + OVER_IP6 + c->n->value;
-	uint32_t len = d ? d->refused(d->arg, p->index, ctl_now_ms(), within) : 0;
+	uint32_t len = d ? d->refused(d->arg, p->index, loop_now_ms(), within) : 0;
 
 	if (!len || len > most || c->n->opcode == ABI_WR_RDMA_READ)
 		return false;
-	why_say(&c->t,
+	sentence_add(&c->t,
 		"Netdev %s refuses frames of %u bytes, although its MTU is %u: the other end of "
 		"this "
 		"veth has a smaller MTU; raise that (`ip link set DEV mtu %u` there at least), or "
@@ -223,7 +236,7 @@ static bool refused(struct why_case *c)
 }
 
 /* Is there still a way to the destination? */
-static bool unreachable(struct why_case *c)
+static bool unreachable(struct diagnosis *c)
 {
 	struct dest_key key = {.port = c->qp->path.port, .sgid = av(c)->sgid_index};
 	struct neigh_query q = {.port = port_of(c)};
@@ -242,14 +255,14 @@ static bool unreachable(struct why_case *c)
 		char gid[GID_TEXT];
 
 		neigh_cancel(&q);
-		why_say(&c->t,
+		sentence_add(&c->t,
 			"The neighbour %s on %s does not answer ARP or neighbour discovery: the "
 			"peer "
 			"is down, or not on this network (`ip neigh show dev %s`)",
 			gid_text(q.nexthop, gid), port_of(c)->netdev, port_of(c)->netdev);
 		return true;
 	}
-	why_say(&c->t, "The way to it is gone: %s", why);
+	sentence_add(&c->t, "The way to it is gone: %s", why);
 	return true;
 }
 
@@ -258,42 +271,43 @@ static bool unreachable(struct why_case *c)
 
 /* Which QPs others have, and how they are, is not for every program to ask for: of another user's
  * QP it hears no more than of one that does not exist. */
-static bool may_know(const struct why_case *c, uid_t uid)
+static bool may_know(const struct diagnosis *c, uid_t uid)
 {
 	return may_hear_of(c->o, uid);
 }
 
-static void say_no_such_qp(struct why_case *c)
+static void say_no_such_qp(struct diagnosis *c)
 {
 	uid_t own = c->o->session->peer.uid;
 
 	c->rule = "VAL-03";
 	if (own)
-		why_say(&c->t,
+		sentence_add(&c->t,
 			"This rocid has that GID, but user %u has no such QP: dest_qp_num is "
 			"wrong, the QP was destroyed, or it is another user's, which `rocictl show "
 			"qp %u` tells an administrator",
 			own, c->qp->attr.dest_qpn);
 	else
-		why_say(&c->t, "This rocid has that GID, but no such QP: dest_qp_num is wrong, or "
-			       "the QP was destroyed");
+		sentence_add(&c->t,
+			"This rocid has that GID, but no such QP: dest_qp_num is wrong, or "
+			"the QP was destroyed");
 }
 
 /* What went after the failure did not bring it about. */
-static bool local_gone(struct why_case *c, const struct why_gone_qp *gone)
+static bool local_gone(struct diagnosis *c, const struct gone_qp *gone)
 {
 	char at[16];
 
 	if (gone->time_ms > c->time_ms)
 		return false;
 	c->rule = "VAL-03";
-	why_say(&c->t, "That QP was of this rocid and is gone since %s: its program %s",
-		why_time(gone->time_ms, at), gone->how);
+	sentence_add(&c->t, "That QP was of this rocid and is gone since %s: its program %s",
+		time_text(gone->time_ms, at), gone->how);
 	return true;
 }
 
 /* Nor did a failure that came later: two QPs that do not hear each other both fail. */
-static bool local_state(struct why_case *c, const struct qp *peer)
+static bool local_state(struct diagnosis *c, const struct qp *peer)
 {
 	uint8_t state = __atomic_load_n(&peer->state, __ATOMIC_RELAXED);
 	const struct cause_note *n = &peer->why.error;
@@ -302,7 +316,7 @@ static bool local_state(struct why_case *c, const struct qp *peer)
 		return false;
 	if (atomic_load_explicit(&n->known, memory_order_acquire) && n->time > c->n->time)
 		return false;
-	why_say(&c->t, "That QP, of this rocid too, is in %s: %s", qp_state_name(state),
+	sentence_add(&c->t, "That QP, of this rocid too, is in %s: %s", qp_state_name(state),
 		state == ABI_QPS_ERR ? "`rocictl show errors` says why it failed"
 				     : "modify it to RTR before this one sends");
 	c->rule = "VAL-06";
@@ -310,7 +324,7 @@ static bool local_state(struct why_case *c, const struct qp *peer)
 }
 
 /* What this QP asked for, whatever became of it there. */
-static bool of_this_qp(const struct why_case *c, const struct drop_note *n)
+static bool of_this_qp(const struct diagnosis *c, const struct drop_note *n)
 {
 	const struct gid_entry *e = own_gid(c);
 
@@ -319,34 +333,34 @@ static bool of_this_qp(const struct why_case *c, const struct drop_note *n)
 }
 
 /* It received, and threw away what came. */
-static bool local_drop(struct why_case *c, const struct qp_obj *peer)
+static bool local_drop(struct diagnosis *c, const struct qp_obj *peer)
 {
 	char text[ABI_WHY_MAX];
-	struct why_text t = {.text = text};
+	struct sentence t = {.text = text};
 	struct drop_note n;
 	enum drop why;
 
-	if (!why_drop_of_qp(c->ctl, peer, true, of_this_qp, c, &why, &n))
+	if (!drop_of_qp(c->ctl, peer, true, of_this_qp, c, &why, &n))
 		return false;
-	why_tell_drop(&t, c->ctl, peer, why, &n);
-	why_say(&c->t, "That QP, of this rocid too, dropped what came: %s", text);
+	diagnose_drop(&t, c->ctl, peer, why, &n);
+	sentence_add(&c->t, "That QP, of this rocid too, dropped what came: %s", text);
 	c->rule = drop_rule(why);
 	return true;
 }
 
 /* What a remote administrator would find: whether the QP is there, in which state, and what it
  * dropped. */
-static bool local_peer(struct why_case *c)
+static bool local_peer(struct diagnosis *c)
 {
-	const struct why_gone_qp *gone;
+	const struct gone_qp *gone;
 	const struct qp_obj *peer;
 
-	if (!why_gid_is_ours(c->ctl, av(c)->dgid))
+	if (!gid_is_ours(c->ctl, av(c)->dgid))
 		return false;
 	peer = find_qp(c->ctl, c->qp->attr.dest_qpn);
 	if (peer && may_know(c, peer->session->peer.uid))
 		return local_state(c, peer->qp) || local_drop(c, peer);
-	gone = peer ? NULL : why_gone_qp(c->ctl, c->qp->attr.dest_qpn);
+	gone = peer ? NULL : failures_gone_qp(c->ctl->failures, c->qp->attr.dest_qpn);
 	if (gone && may_know(c, gone->uid))
 		return local_gone(c, gone);
 	say_no_such_qp(c);
@@ -356,7 +370,7 @@ static bool local_peer(struct why_case *c)
 /* --- likely
  * ---------------------------------------------------------------------------------------- */
 
-static void say_ping(struct why_case *c, uint32_t payload)
+static void say_ping(struct diagnosis *c, uint32_t payload)
 {
 	const struct netport *p = port_of(c);
 	bool ip4 = gid_is_ip4(av(c)->dgid);
@@ -364,17 +378,17 @@ static void say_ping(struct why_case *c, uint32_t payload)
 	uint32_t ip = ip4 ? IP4_HLEN : IP6_HLEN;
 	char gid[GID_TEXT];
 
-	why_say(&c->t,
+	sentence_add(&c->t,
 		"The link, the switches and the peer's port must take IP packets of %u bytes",
 		payload + over);
 	if (p->netdev[0] && c->qp->path.net != NET_ROCEV1)
-		why_say(&c->t, " (try `ping -M do -s %u %s`)", payload + over - ip - ICMP_HLEN,
+		sentence_add(&c->t, " (try `ping -M do -s %u %s`)", payload + over - ip - ICMP_HLEN,
 			gid_text(av(c)->dgid, gid));
-	why_say(&c->t, ": raise their MTU, or set a smaller path_mtu at both ends");
+	sentence_add(&c->t, ": raise their MTU, or set a smaller path_mtu at both ends");
 }
 
 /* Smaller packets were answered. */
-static bool too_large(struct why_case *c)
+static bool too_large(struct diagnosis *c)
 {
 	const struct cause_note *n = c->n;
 	bool read = n->opcode == ABI_WR_RDMA_READ;
@@ -382,13 +396,13 @@ static bool too_large(struct why_case *c)
 	if (!n->heard || n->limit >= n->value || n->value <= PATH_MTU_MIN)
 		return false;
 	if (n->limit)
-		why_say(&c->t,
+		sentence_add(&c->t,
 			"%s of up to %u bytes came through before, but none of %u bytes: the path "
 			"MTU "
 			"seems to be too large. ",
 			read ? "READ responses" : "Packets", n->limit, n->value);
 	else
-		why_say(&c->t,
+		sentence_add(&c->t,
 			"Other requests were answered, but no %s of %u bytes: the path MTU may be "
 			"too "
 			"large. ",
@@ -406,15 +420,15 @@ static const char *mac_text(const uint8_t mac[6], char text[18])
 }
 
 /* Its MAC changed, too late for this QP: what was sent meanwhile went to the former one. */
-static bool neighbour_moved(struct why_case *c)
+static bool neighbour_moved(struct diagnosis *c)
 {
 	const struct dest *d = c->o->dest;
-	uint64_t within = why_age_ms(c) + retries_ns(c) / 1000000;
+	uint64_t within = diagnosis_age_ms(c) + retries_ns(c) / 1000000;
 	char gid[GID_TEXT], was[18], is[18];
 
-	if (!d || !d->moved_ms || ctl_now_ms() > d->moved_ms + within)
+	if (!d || !d->moved_ms || loop_now_ms() > d->moved_ms + within)
 		return false;
-	why_say(&c->t,
+	sentence_add(&c->t,
 		"The neighbour %s had MAC %s and has %s now, which was found out too late for this "
 		"QP: connect it anew. A longer timeout or a larger retry_cnt outlasts such a "
 		"change",
@@ -424,24 +438,24 @@ static bool neighbour_moved(struct why_case *c)
 }
 
 /* What is said may be wrong because it is too early. */
-static void say_probed(struct why_case *c)
+static void say_probed(struct diagnosis *c)
 {
 	const struct dest *d = c->o->dest;
 	char gid[GID_TEXT], mac[18];
 
 	if (d && d->probed_ms)
-		why_say(&c->t,
+		sentence_add(&c->t,
 			"; the neighbour %s (MAC %s) was probed a moment ago and has not answered "
 			"yet: see `ip neigh show dev %s`",
 			gid_text(d->query.nexthop, gid), mac_text(d->dmac, mac),
 			port_of(c)->netdev);
 }
 
-static bool fell_silent(struct why_case *c)
+static bool fell_silent(struct diagnosis *c)
 {
 	if (!c->n->heard)
 		return false;
-	why_say(&c->t,
+	sentence_add(&c->t,
 		"It answered before, so it was set up well: its program ended or its QP failed "
 		"(`rocictl show errors` there), its machine or the link went down, or more than "
 		"its "
@@ -450,7 +464,7 @@ static bool fell_silent(struct why_case *c)
 	return true;
 }
 
-static bool link_local_mix(const struct why_case *c)
+static bool link_local_mix(const struct diagnosis *c)
 {
 	const struct gid_entry *e = own_gid(c);
 
@@ -458,31 +472,31 @@ static bool link_local_mix(const struct why_case *c)
 }
 
 /* Nothing is known but that nothing ever came. */
-static void never_heard(struct why_case *c)
+static void never_heard(struct diagnosis *c)
 {
 	bool v1 = c->qp->path.net == NET_ROCEV1;
 
-	why_say(&c->t,
+	sentence_add(&c->t,
 		"Nothing ever came back. See there with `rocictl show errors`: the peer may not "
 		"run, "
 		"have no QP %u or not have it in RTR, use another GID type (here %s) or GID than "
 		"this "
 		"side was told, or another P_Key, or %s is filtered on the way",
-		c->qp->attr.dest_qpn, why_net(c->qp->path.net),
+		c->qp->attr.dest_qpn, net_text(c->qp->path.net),
 		v1 ? "EtherType 0x8915" : "UDP port 4791");
 	if (link_local_mix(c))
-		why_say(&c->t,
+		sentence_add(&c->t,
 			"; one of the two GIDs is link-local and the other is not: use two of one "
 			"kind");
 	if (c->n->value > COMMON_MTU || c->n->opcode == ABI_WR_RDMA_READ) {
-		why_say(&c->t, "; or the path MTU is too large. ");
+		sentence_add(&c->t, "; or the path MTU is too large. ");
 		say_ping(c, c->n->value);
 	}
 }
 
-void why_tell_silence(struct why_case *c)
+void diagnose_silence(struct diagnosis *c)
 {
-	static bool (*const look[])(struct why_case * c) = {rival, dropped_here, old_acks,
+	static bool (*const look[])(struct diagnosis * c) = {rival, dropped_here, old_acks,
 		port_down, gid_removed, above_port_mtu, refused, unreachable, neighbour_moved,
 		local_peer, too_large, fell_silent};
 

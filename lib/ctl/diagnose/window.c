@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What is wrong with a memory window: to bind or to invalidate it, or to use its rkey. */
 #include <inttypes.h>
-#include "diagnose/impl.h"
+#include "diagnose/diagnosis.h"
 #include "mw.h"
+#include "qp.h"
 
-void why_tell_window(struct why_case *c)
+void diagnose_window(struct diagnosis *c)
 {
 	/* If you add an enum mw_result, it needs a row here. */
 	static const char *const what[MW_RESULTS] = {
@@ -33,35 +34,37 @@ void why_tell_window(struct why_case *c)
 	};
 	uint32_t why = c->n->value;
 
-	why_say(&c->t, "%s", why < MW_RESULTS && what[why] ? what[why] : "another QP changed it");
+	sentence_add(
+		&c->t, "%s", why < MW_RESULTS && what[why] ? what[why] : "another QP changed it");
 }
 
-bool why_tell_rkey_of_window(struct why_case *c)
+bool diagnose_rkey_of_window(struct diagnosis *c)
 {
 	const struct cause_found *w = &c->n->found;
 
 	if ((w->named != NAMED_WINDOW && w->named != NAMED_UNBOUND) || w->pd != c->n->pd)
 		return false;
 	if (w->named == NAMED_UNBOUND)
-		why_say(&c->t,
+		sentence_add(&c->t,
 			"rkey 0x%x is a memory window's that is not bound with it: it was "
 			"invalidated, or bound again. Tell the peer the rkey of the latest bind",
 			c->n->key);
 	else if (w->owned && w->qpn != c->qp->qpn)
-		why_say(&c->t,
+		sentence_add(&c->t,
 			"rkey 0x%x is a type 2 window's that QP 0x%x bound: only that QP's peer "
 			"may use it. Bind it on this QP, or use a type 1 window",
 			c->n->key, w->qpn);
 	else if (w->status == MR_NO_ACCESS)
-		why_say(&c->t, "the memory window of rkey 0x%x was bound without the right: add it",
+		sentence_add(&c->t,
+			"the memory window of rkey 0x%x was bound without the right: add it",
 			c->n->key);
 	else if (w->status == MR_RANGE)
-		why_say(&c->t,
+		sentence_add(&c->t,
 			"bytes 0x%" PRIx64 " to 0x%" PRIx64 " are not all in the memory window of "
 			"rkey 0x%x, which has %" PRIu64 " bytes from 0x%" PRIx64 " on",
 			c->n->va, c->n->va + c->n->len - 1, c->n->key, w->length, w->iova);
 	else
-		why_say(&c->t, "the memory window of rkey 0x%x, or its region, went meanwhile",
+		sentence_add(&c->t, "the memory window of rkey 0x%x, or its region, went meanwhile",
 			c->n->key);
 	return true;
 }

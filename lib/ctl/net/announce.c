@@ -9,7 +9,6 @@
 #include <unistd.h>
 #include "bits.h"
 #include "net/announce.h"
-#include "text/sentence.h"
 
 #define ND_HOPS 255 /* RFC 4861: from this link, no router let it pass */
 

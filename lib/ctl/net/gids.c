@@ -247,3 +247,13 @@ const struct gid_entry *gids_select(
 	advise(g, dgid, problem, why);
 	return NULL;
 }
+
+void gid_hold_set(struct gid_hold *h, struct gids *gids, uint32_t index)
+{
+	if (gids)
+		gids->users[index]++;
+	if (h->gids)
+		h->gids->users[h->index]--;
+	h->gids = gids;
+	h->index = index;
+}

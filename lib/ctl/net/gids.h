@@ -25,6 +25,12 @@ struct gids {
 	bool changed; /* since gids_publish() */
 };
 
+/** Where a QP's address vector holds on to a GID table entry (GID-03). */
+struct gid_hold {
+	struct gids *gids; /* NULL: nothing held */
+	uint32_t index;
+};
+
 /** An address of a netdev. */
 struct gid_address {
 	uint8_t gid[16];
@@ -66,6 +72,10 @@ const struct gid_entry *gids_select(
  *  @return the former copy, to be freed after a grace period; NULL: nothing changed, or no
  *  memory: then the next call tries again. */
 const struct gid_table *gids_publish(struct gids *g, struct port *where);
+
+/** Releases what @p h holds, if anything, and has it hold entry @p index of @p gids. NULL:
+ *  nothing. */
+void gid_hold_set(struct gid_hold *h, struct gids *gids, uint32_t index);
 
 /** Writes the link-local GID of @p mac, fe80::/64 and EUI-64 (RFC 4291). */
 void gid_of_mac(uint8_t gid[16], const uint8_t mac[6]);

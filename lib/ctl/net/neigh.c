@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 #include "net/neigh.h"
+#include "net/netport.h"
+#include "net/rtnl.h"
 #include "text/sentence.h"
 
 #define ROUND 64 /* looked up at once: some 20 us each, applications wait meanwhile */

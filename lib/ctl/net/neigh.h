@@ -9,13 +9,15 @@
 #define NET_NEIGH_H
 
 #include <stdint.h>
+#include "abi_ctl.h"
 #include "list.h"
-#include "net/netport.h"
 
 /** How long the kernel may ask, as Linux's own resolver for RoCE does. */
 #define NEIGH_TIMEOUT_MS 3000
 
 struct neigh_query;
+struct netport;
+struct rtnl;
 
 /** @param err  0 and a MAC, or -EHOSTUNREACH or -ETIMEDOUT and a sentence. */
 typedef void (*neigh_done)(struct neigh_query *q, int err, const char *why);

@@ -9,7 +9,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
-#include "ctl.h"
+#include "config/config.h"
 #include "net/gids.h"
 #include "net/rtnl.h"
 

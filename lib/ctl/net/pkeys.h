@@ -7,15 +7,15 @@
 #ifndef NET_PKEYS_H
 #define NET_PKEYS_H
 
-#include "ctl.h"
+#include <stdbool.h>
+#include "config/config.h"
 
 struct port;
 
 /** Fills the table: entry 0 is 0xFFFF unless one of @p k says otherwise. */
 void pkeys_init(struct port *p, const struct ctl_pkey *k, uint32_t n);
 
-/** Changes an entry while QPs use it: what they send and accept from then on has the new key, and
- *  applications hear of it (PKEY_CHANGE). @p port counts from 0. */
-void pkeys_set(struct ctl *ctl, uint32_t port, uint32_t index, uint16_t pkey);
+/** Changes an entry; QPs keep copies of theirs.  @return whether it had another value. */
+bool pkeys_set(struct port *p, uint32_t index, uint16_t pkey);
 
 #endif

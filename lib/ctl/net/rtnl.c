@@ -12,7 +12,7 @@
 #include <libmnl/libmnl.h>
 #include "bits.h"
 #include "net/rtnl.h"
-#include "text/sentence.h"
+#include "path.h"
 
 #define BUF_SIZE    32768     /* a dump comes in pieces of at most this */
 #define NEWS_BUFFER (1 << 20) /* some thousand news */

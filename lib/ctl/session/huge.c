@@ -9,7 +9,6 @@
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
-#include "bits.h"
 #include "session/huge.h"
 
 /* linux/mman.h of Linux 5.14 and later. */

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include "config/parts.h"
 #include "session/job.h"
 #include "session/session.h"
+#include "session/sessions.h"
 #include "session/turn.h"
-#include "verbs/close.h"
 
 int job_begin(struct job *j, struct session *s, const struct request *q, struct reply *r)
 {
@@ -16,7 +17,7 @@ int job_begin(struct job *j, struct session *s, const struct request *q, struct 
 		return result;
 	}
 	s->job = j;
-	list_push(&s->ctl->jobs, &j->node);
+	list_push(&s->ctl->sessions->jobs, &j->node);
 	turn_unwatch(s);
 	return DEFERRED;
 }
@@ -34,7 +35,7 @@ void job_cancel(struct session *s)
 
 bool jobs_poll(struct ctl *ctl)
 {
-	struct list *l = list_pop(&ctl->jobs);
+	struct list *l = list_pop(&ctl->sessions->jobs);
 	struct reply r = {0};
 	struct session *s;
 	struct job *j;
@@ -45,7 +46,7 @@ bool jobs_poll(struct ctl *ctl)
 	j = container_of(l, struct job, node);
 	result = j->step(j, &r);
 	if (result == JOB_MORE) {
-		list_push(&ctl->jobs, &j->node);
+		list_push(&ctl->sessions->jobs, &j->node);
 		return true;
 	}
 	s = j->session;
@@ -53,5 +54,5 @@ bool jobs_poll(struct ctl *ctl)
 	job_cancel(s);
 	if (turn_watch(s))
 		session_end(s); /* no memory */
-	return !list_empty(&ctl->jobs);
+	return !list_empty(&ctl->sessions->jobs);
 }

@@ -8,14 +8,18 @@
 #ifndef SESSION_JOB_H
 #define SESSION_JOB_H
 
-#include "verbs/command.h"
+#include <stdbool.h>
+#include "list.h"
+#include "session/message.h"
+
+struct ctl;
 
 /** What a step returns while there is more to do. */
 #define JOB_MORE 2
 
 /** Part of a larger one, which is allocated. */
 struct job {
-	struct list node; /* on ctl.jobs */
+	struct list node; /* on sessions.jobs */
 	struct session *session;
 	struct abi_msg request;
 	/** Does a small part of the command.

@@ -10,7 +10,6 @@
 #include <unistd.h>
 #include <rte_ring_elem.h>
 #include "abi_ctl.h"
-#include "bits.h"
 #include "core.h"
 #include "limits.h"
 #include "session/notifier.h"

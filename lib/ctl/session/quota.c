@@ -4,9 +4,12 @@
 #include <string.h>
 #include "bits.h"
 #include "config/capacity.h"
+#include "config/parts.h"
 #include "session/quota.h"
-#include "state.h"
+#include "session/session.h"
+#include "session/sessions.h"
 #include "text/sentence.h"
+#include "worker.h"
 
 #define MB_SHIFT 20
 #define NO_LIMIT UINT32_MAX
@@ -165,7 +168,7 @@ void quota_init(struct quota *q, const struct ctl_limits *wanted)
 
 uint32_t quota_most(const struct session *s, enum ctl_kind kind)
 {
-	const struct ctl_limits *l = &s->ctl->quota.limits;
+	const struct ctl_limits *l = &s->ctl->sessions->quota.limits;
 	uint32_t most = l->session[kind];
 
 	return s->peer.uid && l->user[kind] < most ? l->user[kind] : most;
@@ -175,7 +178,7 @@ uint32_t quota_most(const struct session *s, enum ctl_kind kind)
 
 /* Takes off @p a what was unmapped meanwhile. */
 static void collect_kind(
-	struct quota *q, struct account *a, struct disposed *done, enum ctl_kind kind)
+	struct quota *q, struct account *a, struct reaped *done, enum ctl_kind kind)
 {
 	uint64_t bytes = atomic_exchange_explicit(&done->bytes, 0, memory_order_acquire);
 	uint64_t mappings = atomic_exchange_explicit(&done->mappings, 0, memory_order_acquire);
@@ -270,7 +273,7 @@ static int error_of(enum ctl_kind kind)
 
 static int check_session(const struct session *s, const struct charge *c, char *why)
 {
-	uint32_t most = s->ctl->quota.limits.session[c->kind];
+	uint32_t most = s->ctl->sessions->quota.limits.session[c->kind];
 	const struct row *r = &rows[c->kind];
 
 	if (!beyond(s->used[c->kind], c->n, in_bytes(c->kind, most)))
@@ -284,7 +287,7 @@ static int check_session(const struct session *s, const struct charge *c, char *
 
 static int check_user(const struct session *s, const struct charge *c, char *why)
 {
-	uint32_t most = s->ctl->quota.limits.user[c->kind];
+	uint32_t most = s->ctl->sessions->quota.limits.user[c->kind];
 	const struct row *r = &rows[c->kind];
 
 	if (!beyond(s->account->used[c->kind], c->n, in_bytes(c->kind, most)))
@@ -337,7 +340,7 @@ static enum room room_for(const struct quota *q, const struct account *a, const 
 
 static int check_room(const struct session *s, const struct charge *c, char *why)
 {
-	struct quota *q = &s->ctl->quota;
+	struct quota *q = &s->ctl->sessions->quota;
 	unsigned long long capacity = in_units(c->kind, capacity_of(q, c->kind));
 	const struct row *r = &rows[c->kind];
 	enum room room = room_for(q, s->account, c);
@@ -372,14 +375,14 @@ static void add(struct session *s, const struct charge *c)
 {
 	s->used[c->kind] += c->n;
 	s->account->used[c->kind] += c->n;
-	s->ctl->quota.used[c->kind] += c->n;
+	s->ctl->sessions->quota.used[c->kind] += c->n;
 }
 
 static void take_off(struct session *s, const struct charge *c)
 {
 	s->used[c->kind] -= c->n;
 	s->account->used[c->kind] -= c->n;
-	s->ctl->quota.used[c->kind] -= c->n;
+	s->ctl->sessions->quota.used[c->kind] -= c->n;
 }
 
 int quota_take(struct session *s, const struct charge c[], unsigned n, char why[ABI_SENTENCE_MAX])
@@ -412,11 +415,11 @@ void quota_give_one(struct session *s, enum ctl_kind kind)
 	take_off(s, &(struct charge){kind, 1});
 }
 
-struct disposed *quota_retire(struct session *s, enum ctl_kind kind, uint64_t bytes)
+struct reaped *quota_retire(struct session *s, enum ctl_kind kind, uint64_t bytes)
 {
 	const struct charge c[] = {{CTL_MAPPINGS, 1}, {kind, bytes}};
 	struct account *a = s->account;
-	struct quota *q = &s->ctl->quota;
+	struct quota *q = &s->ctl->sessions->quota;
 
 	for (unsigned i = 0; i < ARRAY_SIZE(c); i++) {
 		take_off(s, &c[i]);
@@ -443,7 +446,7 @@ static struct charge descriptors_of(const struct session *s)
 /* Connections whose close hangs occupy places as well. */
 static int check_places(const struct session *s, char *why)
 {
-	uint64_t hang = disposer_load(s->ctl->closer, owner_connections(s->peer.uid));
+	uint64_t hang = reaper_load(s->ctl->sessions->closer, owner_connections(s->peer.uid));
 	const struct charge places = {CTL_SESSIONS, 1 + hang};
 
 	return s->peer.uid ? check_user(s, &places, why) : 0;
@@ -455,13 +458,13 @@ bool quota_may_open(const struct session *s)
 	char why[ABI_SENTENCE_MAX];
 
 	return !check_places(s, why) && !check(s, &fds, why) &&
-	       (!s->peer.uid || is_small(&s->ctl->quota, s->account, &place));
+	       (!s->peer.uid || is_small(&s->ctl->sessions->quota, s->account, &place));
 }
 
 int quota_open(struct session *s, char why[ABI_SENTENCE_MAX])
 {
 	const struct charge c[] = {{CTL_SESSIONS, 1}, descriptors_of(s)};
-	struct quota *q = &s->ctl->quota;
+	struct quota *q = &s->ctl->sessions->quota;
 	int err;
 
 	free_empty(q);

@@ -17,7 +17,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/socket.h>
-#include "ctl.h"
+#include "config/config.h"
 #include "list.h"
 #include "session/reaper.h"
 
@@ -30,7 +30,7 @@ struct account {
 	uint64_t used[CTL_KINDS];
 	/** Given back, but still mapped: of CTL_MAPPINGS, CTL_MEMORY and CTL_QUEUES. */
 	uint64_t retired[CTL_KINDS];
-	struct disposed memory, queues; /* that the unmapper has unmapped since */
+	struct reaped memory, queues; /* that the unmapper has unmapped since */
 };
 
 struct quota {
@@ -74,8 +74,8 @@ void quota_give(struct session *s, const struct charge c[], unsigned n);
 void quota_give_one(struct session *s, enum ctl_kind kind);
 
 /** Gives back a mapping of @p bytes of @p kind, CTL_MEMORY or CTL_QUEUES, that is to be unmapped.
- *  @return where the disposer says that it was. */
-struct disposed *quota_retire(struct session *s, enum ctl_kind kind, uint64_t bytes);
+ *  @return where the reaper says that it was. */
+struct reaped *quota_retire(struct session *s, enum ctl_kind kind, uint64_t bytes);
 
 /** @p to keeps what @p from was charged for: an object that both share, and that @p from leaves. */
 void quota_pass(struct session *from, struct session *to, const struct charge c[], unsigned n);

@@ -9,12 +9,11 @@
 #include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
-#include "bits.h"
 #include "list.h"
 #include "session/reaper.h"
 
 #define PIECE	  (64u << 20) /* unmapping as much takes about a millisecond */
-#define GIVE_UP_S 2	      /* disposer_destroy(): what has not ended by then hangs */
+#define GIVE_UP_S 2	      /* reaper_destroy(): what has not ended by then hangs */
 
 /* How long one close may linger. Sockets that linger watch for signals (sk_stream_wait_close()),
  * and a signal that is pending ends the lingering of all that the same close releases. */
@@ -25,14 +24,14 @@ struct burden {
 	int fd; /* -1: memory */
 	uint8_t *base;
 	size_t size;
-	struct disposed *done; /* NULL: nobody counts */
-	void *heap;	       /* NULL: base is a mapping */
+	struct reaped *done; /* NULL: nobody counts */
+	void *heap;	     /* NULL: base is a mapping */
 };
 
 /* What one owner has; it exists while that is anything. */
 struct lane {
-	struct list node; /* on disposer.lanes */
-	struct list turn; /* on disposer.turns, when a thread may take from it */
+	struct list node; /* on reaper.lanes */
+	struct list turn; /* on reaper.turns, when a thread may take from it */
 	uint64_t owner;
 	struct list queue;
 	unsigned queued;
@@ -40,11 +39,11 @@ struct lane {
 };
 
 /* Belongs to its owner and to its threads: the last to leave frees it. */
-struct disposer {
+struct reaper {
 	pthread_mutex_t lock;
 	pthread_cond_t work; /* something is queued, or the end has come */
 	pthread_cond_t done; /* a thread has nothing to do */
-	struct disposer_config cfg;
+	struct reaper_config cfg;
 	struct list lanes;
 	struct list turns;
 	unsigned threads;
@@ -56,7 +55,7 @@ struct disposer {
 /* --- the threads ---------------------------------------------------------------------- */
 
 /* Has each close of the calling thread interrupted now and then, if the system can. */
-static bool make_timer(const struct disposer *d, timer_t *timer)
+static bool make_timer(const struct reaper *d, timer_t *timer)
 {
 	struct sigevent ev = {.sigev_notify = SIGEV_THREAD_ID, .sigev_signo = SIGURG};
 	sigset_t set;
@@ -109,7 +108,7 @@ static void release(const struct burden *b, const timer_t *timer)
 	unmap(b);
 }
 
-static void free_disposer(struct disposer *d)
+static void free_reaper(struct reaper *d)
 {
 	pthread_cond_destroy(&d->work);
 	pthread_cond_destroy(&d->done);
@@ -119,7 +118,7 @@ static void free_disposer(struct disposer *d)
 
 /* Gives @p l another turn when there is something that it may do, or frees it when there is
  * nothing. */
-static void lane_settle(struct disposer *d, struct lane *l)
+static void lane_settle(struct reaper *d, struct lane *l)
 {
 	if (!l->queued && !l->busy) {
 		list_del(&l->node);
@@ -130,7 +129,7 @@ static void lane_settle(struct disposer *d, struct lane *l)
 }
 
 /* Takes the next burden, of the owner whose turn it is.  @return NULL when there is none. */
-static struct burden *take(struct disposer *d, struct lane **lane)
+static struct burden *take(struct reaper *d, struct lane **lane)
 {
 	struct list *turn = list_pop(&d->turns);
 	struct lane *l;
@@ -145,9 +144,9 @@ static struct burden *take(struct disposer *d, struct lane **lane)
 	return container_of(turn, struct burden, node);
 }
 
-static void *dispose(void *arg);
+static void *reap(void *arg);
 
-static void start_thread(struct disposer *d)
+static void start_thread(struct reaper *d)
 {
 	pthread_attr_t attr;
 	sigset_t all, old;
@@ -157,20 +156,20 @@ static void start_thread(struct disposer *d)
 	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
 	sigfillset(&all); /* signals are for the thread that waits for them */
 	pthread_sigmask(SIG_BLOCK, &all, &old);
-	if (!pthread_create(&thread, &attr, dispose, d))
+	if (!pthread_create(&thread, &attr, reap, d))
 		d->threads++;
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
 	pthread_attr_destroy(&attr);
 }
 
 /* One thread for each burden that may be released now. */
-static void start_as_needed(struct disposer *d)
+static void start_as_needed(struct reaper *d)
 {
 	if (!list_empty(&d->turns) && !d->idle && d->threads < d->cfg.threads)
 		start_thread(d);
 }
 
-static void work(struct disposer *d, const timer_t *timer)
+static void work(struct reaper *d, const timer_t *timer)
 {
 	struct burden *b;
 	struct lane *l;
@@ -195,14 +194,14 @@ static void work(struct disposer *d, const timer_t *timer)
 	}
 }
 
-static void *dispose(void *arg)
+static void *reap(void *arg)
 {
-	struct disposer *d = arg;
+	struct reaper *d = arg;
 	timer_t timer;
 	bool timed = make_timer(d, &timer);
 	bool last;
 
-	pthread_setname_np(pthread_self(), "roci-dispose");
+	pthread_setname_np(pthread_self(), "roci-reaper");
 	pthread_mutex_lock(&d->lock);
 	work(d, timed ? &timer : NULL);
 	d->threads--;
@@ -212,7 +211,7 @@ static void *dispose(void *arg)
 	if (timed)
 		timer_delete(timer);
 	if (last)
-		free_disposer(d);
+		free_reaper(d);
 	return NULL;
 }
 
@@ -223,10 +222,10 @@ static void interrupted(int signal)
 	(void)signal; /* close() is over */
 }
 
-struct disposer *disposer_create(const struct disposer_config *cfg)
+struct reaper *reaper_create(const struct reaper_config *cfg)
 {
 	const struct sigaction sa = {.sa_handler = interrupted, .sa_flags = SA_RESTART};
-	struct disposer *d = calloc(1, sizeof(*d));
+	struct reaper *d = calloc(1, sizeof(*d));
 
 	if (!d)
 		return NULL;
@@ -241,7 +240,7 @@ struct disposer *disposer_create(const struct disposer_config *cfg)
 	return d;
 }
 
-static struct lane *find_lane(struct disposer *d, uint64_t owner)
+static struct lane *find_lane(struct reaper *d, uint64_t owner)
 {
 	for (struct list *n = d->lanes.next; n != &d->lanes; n = n->next) {
 		struct lane *l = container_of(n, struct lane, node);
@@ -252,7 +251,7 @@ static struct lane *find_lane(struct disposer *d, uint64_t owner)
 	return NULL;
 }
 
-static struct lane *get_lane(struct disposer *d, uint64_t owner)
+static struct lane *get_lane(struct reaper *d, uint64_t owner)
 {
 	struct lane *l = find_lane(d, owner);
 
@@ -269,7 +268,7 @@ static struct lane *get_lane(struct disposer *d, uint64_t owner)
 }
 
 /* @return false when neither a lane nor a thread can be had. */
-static bool enqueue(struct disposer *d, uint64_t owner, struct burden *b)
+static bool enqueue(struct reaper *d, uint64_t owner, struct burden *b)
 {
 	struct lane *l = get_lane(d, owner);
 
@@ -288,7 +287,7 @@ static bool enqueue(struct disposer *d, uint64_t owner, struct burden *b)
 	return l && d->threads;
 }
 
-static void queue(struct disposer *d, uint64_t owner, struct burden burden)
+static void queue(struct reaper *d, uint64_t owner, struct burden burden)
 {
 	struct burden *b = malloc(sizeof(*b));
 	bool taken = false;
@@ -306,22 +305,22 @@ static void queue(struct disposer *d, uint64_t owner, struct burden burden)
 	}
 }
 
-void dispose_fd(struct disposer *d, uint64_t owner, int fd)
+void reap_fd(struct reaper *d, uint64_t owner, int fd)
 {
 	queue(d, owner, (struct burden){.fd = fd});
 }
 
-void dispose_memory(struct disposer *d, void *base, size_t size, struct disposed *done)
+void reap_memory(struct reaper *d, void *base, size_t size, struct reaped *done)
 {
 	queue(d, OWNER_ROCID, (struct burden){.fd = -1, .base = base, .size = size, .done = done});
 }
 
-void dispose_heap(struct disposer *d, void *p)
+void reap_heap(struct reaper *d, void *p)
 {
 	queue(d, OWNER_ROCID, (struct burden){.fd = -1, .heap = p});
 }
 
-unsigned disposer_load(struct disposer *d, uint64_t owner)
+unsigned reaper_load(struct reaper *d, uint64_t owner)
 {
 	struct lane *l;
 	unsigned load;
@@ -333,7 +332,7 @@ unsigned disposer_load(struct disposer *d, uint64_t owner)
 	return load;
 }
 
-void disposer_destroy(struct disposer *d)
+void reaper_destroy(struct reaper *d)
 {
 	struct timespec until;
 	bool last;
@@ -351,5 +350,5 @@ void disposer_destroy(struct disposer *d)
 	last = !d->threads;
 	pthread_mutex_unlock(&d->lock);
 	if (last)
-		free_disposer(d);
+		free_reaper(d);
 }

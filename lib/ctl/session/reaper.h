@@ -18,13 +18,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct disposer;
+struct reaper;
 
-struct disposer_config {
+struct reaper_config {
 	unsigned threads;	/* how many releases may hang at the same time, */
 	unsigned owner_threads; /* those of one owner among them */
 	/** A socket that lingers when it is closed is left to the kernel after a moment, by a
-	 * SIGURG that the disposer sends its own thread. */
+	 * SIGURG that the reaper sends its own thread. */
 	bool interrupts;
 };
 
@@ -45,30 +45,30 @@ static inline uint64_t owner_passed(uint32_t uid)
 }
 
 /** Memory that has been unmapped: any thread adds, the owner takes it away. The bytes are added
- *  last, and the disposer does not look at it again. */
-struct disposed {
+ *  last, and the reaper does not look at it again. */
+struct reaped {
 	_Atomic uint64_t mappings;
 	_Atomic uint64_t bytes;
 };
 
 /** @return NULL when memory is short. */
-struct disposer *disposer_create(const struct disposer_config *cfg);
+struct reaper *reaper_create(const struct reaper_config *cfg);
 
 /** Waits for what is queued, but not for releases that hang. NULL is harmless. */
-void disposer_destroy(struct disposer *d);
+void reaper_destroy(struct reaper *d);
 
 /** Closes @p fd; at once when memory is short. */
-void dispose_fd(struct disposer *d, uint64_t owner, int fd);
+void reap_fd(struct reaper *d, uint64_t owner, int fd);
 
 /** Unmaps @p size bytes at @p base, in pieces so that no other call of the process on its address
  *  space waits for long.
  *  @param done  is told when that is over; NULL: nobody is */
-void dispose_memory(struct disposer *d, void *base, size_t size, struct disposed *done);
+void reap_memory(struct reaper *d, void *base, size_t size, struct reaped *done);
 
 /** Frees @p p. */
-void dispose_heap(struct disposer *d, void *p);
+void reap_heap(struct reaper *d, void *p);
 
 /** @return how many things of @p owner are not released yet. */
-unsigned disposer_load(struct disposer *d, uint64_t owner);
+unsigned reaper_load(struct reaper *d, uint64_t owner);
 
 #endif

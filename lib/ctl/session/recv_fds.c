@@ -7,7 +7,7 @@
 
 #define PARTS_MAX 2u /* of a message */
 
-bool passed_waits(int sock)
+bool recv_fds_waits(int sock)
 {
 	struct msghdr mh = {0};
 
@@ -43,7 +43,7 @@ static bool consume(int sock, const struct iovec iov[], size_t niov, size_t n)
 	return recvmsg(sock, &mh, MSG_DONTWAIT) == (ssize_t)n;
 }
 
-ssize_t passed_receive(int sock, const struct iovec iov[], size_t niov, struct passed *p)
+ssize_t recv_fds(int sock, const struct iovec iov[], size_t niov, struct recv_fds *p)
 {
 	union {
 		char buf[CMSG_LEN(sizeof(int))]; /* not CMSG_SPACE(), which has room for two */
@@ -57,7 +57,7 @@ ssize_t passed_receive(int sock, const struct iovec iov[], size_t niov, struct p
 	};
 	ssize_t n = recvmsg(sock, &mh, MSG_PEEK | MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
 
-	*p = (struct passed){.fd = -1};
+	*p = (struct recv_fds){.fd = -1};
 	if (n < 0)
 		return n;
 	p->fd = first_fd(&mh);

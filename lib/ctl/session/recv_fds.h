@@ -20,7 +20,7 @@
 #include <sys/uio.h>
 
 /** What came beside the bytes. */
-struct passed {
+struct recv_fds {
 	int fd;	      /* the descriptor, now the caller's; -1: none */
 	bool excess;  /* more than one came: the message is still there; fd is the first of them */
 	bool no_room; /* one came that the table has no room for: the message is still there */
@@ -28,10 +28,10 @@ struct passed {
 };
 
 /** @return whether the next message carries descriptors. */
-bool passed_waits(int sock);
+bool recv_fds_waits(int sock);
 
 /** Receives without waiting a message and its descriptor, which becomes close-on-exec.
  *  @return as recvmsg(2), errno included. */
-ssize_t passed_receive(int sock, const struct iovec iov[], size_t niov, struct passed *p);
+ssize_t recv_fds(int sock, const struct iovec iov[], size_t niov, struct recv_fds *p);
 
 #endif

@@ -3,29 +3,31 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/epoll.h>
 #include <sys/socket.h>
 #include <unistd.h>
+#include "config/parts.h"
 #include "loop/listen.h"
 #include "session/server.h"
 #include "session/session.h"
+#include "session/sessions.h"
+#include "text/sentence.h"
 
 #define MODE_DEFAULT	0660u
 #define ACCEPT_PAUSE_MS 20u /* after accept() failed for want of memory or descriptors */
 
 bool server_use_reserve(struct ctl *ctl)
 {
-	if (ctl->reserve_fd < 0)
+	if (ctl->sessions->reserve_fd < 0)
 		return false;
-	close(ctl->reserve_fd);
-	ctl->reserve_fd = -1;
+	close(ctl->sessions->reserve_fd);
+	ctl->sessions->reserve_fd = -1;
 	return true;
 }
 
 void server_make_reserve(struct ctl *ctl)
 {
-	if (ctl->reserve_fd < 0)
-		ctl->reserve_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	if (ctl->sessions->reserve_fd < 0)
+		ctl->sessions->reserve_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
 }
 
 static uint64_t owner_of(int connection)
@@ -52,33 +54,33 @@ int server_accept(struct ctl *ctl, int listener)
 	fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
 	err = fd < 0 ? -errno : -ECONNABORTED;
 	if (fd >= 0)
-		dispose_fd(ctl->closer, owner_of(fd), fd);
+		reap_fd(ctl->sessions->closer, owner_of(fd), fd);
 	server_make_reserve(ctl);
 	return err;
 }
 
 static void server_ready(struct watch *w)
 {
-	struct ctl *ctl = container_of(w, struct ctl, listener);
+	struct ctl *ctl = container_of(w, struct sessions, listener)->ctl;
 	int fd = server_accept(ctl, w->fd);
 
 	if (fd >= 0) {
 		session_open(ctl, fd);
 	} else if (fd == -ENOMEM || fd == -ENOBUFS || fd == -EMFILE || fd == -ENFILE) {
 		/* The caller stays in the queue, and would have us spin. */
-		ctl_watch_nothing(ctl, w);
-		ctl->listen_ms = ctl_now_ms() + ACCEPT_PAUSE_MS;
+		loop_watch_nothing(ctl->loop, w);
+		ctl->sessions->listen_ms = loop_now_ms() + ACCEPT_PAUSE_MS;
 	}
 }
 
 int server_poll(struct ctl *ctl, uint64_t now_ms)
 {
-	if (!ctl->listen_ms)
+	if (!ctl->sessions->listen_ms)
 		return -1;
-	if (now_ms < ctl->listen_ms)
-		return (int)(ctl->listen_ms - now_ms);
-	ctl->listen_ms = 0;
-	ctl_watch_output(ctl, &ctl->listener, false);
+	if (now_ms < ctl->sessions->listen_ms)
+		return (int)(ctl->sessions->listen_ms - now_ms);
+	ctl->sessions->listen_ms = 0;
+	loop_watch_output(ctl->loop, &ctl->sessions->listener, false);
 	return -1;
 }
 
@@ -94,26 +96,26 @@ int server_open(struct ctl *ctl, const struct ctl_config *cfg, char why[ABI_SENT
 
 	if (fd < 0)
 		return fd;
-	ctl->listener = (struct watch){.fd = fd, .ready = server_ready};
-	ctl->socket_path = strdup(spec.path);
-	if (!ctl->socket_path) {
+	ctl->sessions->listener = (struct watch){.fd = fd, .ready = server_ready};
+	ctl->sessions->socket_path = strdup(spec.path);
+	if (!ctl->sessions->socket_path) {
 		unlink(spec.path);
 		return refuse(why, -ENOMEM, "rocid is out of memory");
 	}
 	server_make_reserve(ctl);
-	return ctl_watch(ctl, &ctl->listener);
+	return loop_watch(ctl->loop, &ctl->sessions->listener);
 }
 
 void server_close(struct ctl *ctl)
 {
-	if (ctl->listener.fd >= 0) { /* with connections that nobody accepted */
-		epoll_ctl(ctl->epoll, EPOLL_CTL_DEL, ctl->listener.fd, NULL);
-		dispose_fd(ctl->closer, OWNER_ROCID, ctl->listener.fd);
-		ctl->listener.fd = -1;
+	if (ctl->sessions->listener.fd >= 0) { /* with connections that nobody accepted */
+		loop_forget(ctl->loop, &ctl->sessions->listener);
+		reap_fd(ctl->sessions->closer, OWNER_ROCID, ctl->sessions->listener.fd);
+		ctl->sessions->listener.fd = -1;
 	}
-	if (ctl->socket_path)
-		unlink(ctl->socket_path);
-	free(ctl->socket_path);
-	ctl->socket_path = NULL;
+	if (ctl->sessions->socket_path)
+		unlink(ctl->sessions->socket_path);
+	free(ctl->sessions->socket_path);
+	ctl->sessions->socket_path = NULL;
 	server_use_reserve(ctl);
 }

@@ -6,7 +6,10 @@
 #ifndef SESSION_SERVER_H
 #define SESSION_SERVER_H
 
-#include "state.h"
+#include <stdbool.h>
+#include "config/config.h"
+
+struct ctl;
 
 /**
  * Listens where @p cfg says. A socket file that nobody serves is replaced.

@@ -1,20 +1,28 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* One application: its socket, its region, its requests. Its end is in verbs/close.c. */
+/* One application: its socket, its region, its requests. Its end is in session/end.c. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
 #include <unistd.h>
+#include "abi_ctl.h"
+#include "abi_ring.h"
 #include "bits.h"
+#include "config/parts.h"
+#include "loop/loop.h"
+#include "net/net.h"
+#include "session/bells.h"
+#include "session/message.h"
 #include "session/numa.h"
 #include "session/quota.h"
 #include "session/recv_fds.h"
 #include "session/server.h"
 #include "session/session.h"
+#include "session/sessions.h"
 #include "session/turn.h"
-#include "verbs/close.h"
-#include "verbs/object.h"
+#include "text/sentence.h"
+#include "worker.h"
 
 void *object_alloc(size_t size)
 {
@@ -52,10 +60,21 @@ int session_shm(struct session *s, struct shm *m, const char *name, size_t size,
 void session_shm_free(struct session *s, struct shm *m)
 {
 	if (m->base)
-		shm_retire(m, s->ctl->unmapper, quota_retire(s, CTL_QUEUES, m->size));
+		shm_retire(m, s->ctl->sessions->unmapper, quota_retire(s, CTL_QUEUES, m->size));
 }
 
 /* --- replies -------------------------------------------------------------------------- */
+
+void reply_body(struct reply *r, const void *body, size_t len)
+{
+	memcpy(r->body, body, len);
+	r->body_len = len;
+}
+
+void reply_fd(struct reply *r, int fd)
+{
+	r->fd[r->nfds++] = fd;
+}
 
 static void put_fds(struct msghdr *mh, const struct reply *r)
 {
@@ -132,18 +151,19 @@ enum {
 /* Who passes descriptors that hang when they are closed waits until few of them do. */
 static bool must_wait(const struct session *s)
 {
-	struct disposer *closer = s->ctl->closer;
+	struct reaper *closer = s->ctl->sessions->closer;
 
-	return disposer_load(closer, owner_passed(s->peer.uid)) >= CLOSING_USER_MAX &&
-	       passed_waits(s->watch.fd);
+	return reaper_load(closer, owner_passed(s->peer.uid)) >= CLOSING_USER_MAX &&
+	       recv_fds_waits(s->watch.fd);
 }
 
 /* @return 0, or the refusal of a message that came with descriptors that are not its own. */
-static int check_passed(const struct passed *p, struct request *q, struct reply *r)
+static int check_passed(
+	const struct session *s, const struct recv_fds *p, struct request *q, struct reply *r)
 {
 	if (p->excess)
 		return refuse(r->why, -EPROTO, "at most one descriptor may come with a message");
-	if (p->fd >= 0 && !command_takes_descriptor(q->msg.type))
+	if (p->fd >= 0 && !s->ctl->sessions->ops->takes_descriptor(q->msg.type))
 		return refuse(
 			r->why, -EPROTO, "no descriptor belongs to message type %u", q->msg.type);
 	return 0;
@@ -158,7 +178,7 @@ static int receive(struct session *s, struct request *q, struct reply *r, bool *
 		{.iov_base = &q->msg, .iov_len = sizeof(q->msg)},
 		{.iov_base = q->body, .iov_len = sizeof(q->body)},
 	};
-	struct passed p = {.fd = -1};
+	struct recv_fds p = {.fd = -1};
 	ssize_t n;
 	bool full;
 	int err;
@@ -166,10 +186,10 @@ static int receive(struct session *s, struct request *q, struct reply *r, bool *
 	q->fd = -1;
 	if (must_wait(s))
 		return HELD;
-	n = passed_receive(s->watch.fd, iov, ARRAY_SIZE(iov), &p);
+	n = recv_fds(s->watch.fd, iov, ARRAY_SIZE(iov), &p);
 	full = n >= 0 && p.no_room;
 	if (full && server_use_reserve(s->ctl))
-		n = passed_receive(s->watch.fd, iov, ARRAY_SIZE(iov), &p);
+		n = recv_fds(s->watch.fd, iov, ARRAY_SIZE(iov), &p);
 	q->fd = p.fd;
 	if (n >= 0 && p.no_room)
 		return HELD;
@@ -177,7 +197,7 @@ static int receive(struct session *s, struct request *q, struct reply *r, bool *
 		return errno == EAGAIN || errno == EINTR ? NOTHING : -EPIPE;
 	if (n == 0 && !p.cut)
 		return -EPIPE;
-	err = check_passed(&p, q, r);
+	err = check_passed(s, &p, q, r);
 	*fatal = err;
 	if (err)
 		return err;
@@ -200,9 +220,9 @@ static void hold(struct session *s)
 	struct ctl *ctl = s->ctl;
 
 	turn_unwatch(s);
-	if (list_empty(&ctl->held))
-		ctl->held_ms = ctl_now_ms() + HELD_MS;
-	list_push(&ctl->held, &s->held);
+	if (list_empty(&ctl->sessions->held))
+		ctl->sessions->held_ms = loop_now_ms() + HELD_MS;
+	list_push(&ctl->sessions->held, &s->held);
 }
 
 int sessions_poll(struct ctl *ctl, uint64_t now_ms)
@@ -210,22 +230,22 @@ int sessions_poll(struct ctl *ctl, uint64_t now_ms)
 	struct list again;
 	struct list *l;
 
-	if (list_empty(&ctl->held))
+	if (list_empty(&ctl->sessions->held))
 		return -1;
-	if (now_ms < ctl->held_ms)
-		return (int)(ctl->held_ms - now_ms);
+	if (now_ms < ctl->sessions->held_ms)
+		return (int)(ctl->sessions->held_ms - now_ms);
 	list_init(&again);
-	list_splice(&again, &ctl->held);
+	list_splice(&again, &ctl->sessions->held);
 	while ((l = list_pop(&again))) {
 		struct session *s = container_of(l, struct session, held);
 
 		if (must_wait(s))
-			list_push(&ctl->held, &s->held);
+			list_push(&ctl->sessions->held, &s->held);
 		else if (turn_watch(s))
 			session_end(s); /* no memory */
 	}
-	ctl->held_ms = now_ms + HELD_MS;
-	return list_empty(&ctl->held) ? -1 : (int)HELD_MS;
+	ctl->sessions->held_ms = now_ms + HELD_MS;
+	return list_empty(&ctl->sessions->held) ? -1 : (int)HELD_MS;
 }
 
 static void session_ready(struct watch *w)
@@ -236,17 +256,60 @@ static void session_ready(struct watch *w)
 	struct ctl *ctl = s->ctl;
 	bool fatal = false;
 	int got = receive(s, &q, &r, &fatal);
-	int result = got ? got : command_run(s, &q, &r);
+	int result = got ? got : ctl->sessions->ops->run(s, &q, &r);
 
 	server_make_reserve(ctl);
 	if (q.fd >= 0) /* with an end, too: a message of no bytes looks like one */
-		dispose_fd(ctl->closer, owner_passed(s->peer.uid), q.fd);
+		reap_fd(ctl->sessions->closer, owner_passed(s->peer.uid), q.fd);
 	if (got == HELD)
 		hold(s);
 	else if (got != NOTHING && got != -EPIPE)
 		session_reply(s, &q.msg, result, &r);
 	if (got == -EPIPE || fatal)
 		session_end(s);
+}
+
+/* --- all of them ------------------------------------------------------------------------- */
+
+int sessions_init(
+	struct sessions *all, struct ctl *ctl, const struct session_ops *ops, notifier_find find)
+{
+	const struct reaper_config closers = {.threads = CLOSER_THREADS,
+		.owner_threads = CLOSER_USER_THREADS,
+		.interrupts = true};
+	const struct reaper_config unmappers = {.threads = 1, .owner_threads = 1};
+
+	all->ctl = ctl;
+	all->ops = ops;
+	all->reserve_fd = -1;
+	all->listener.fd = -1;
+	all->faults = (struct watch){.fd = -1, .ready = session_faults_ready};
+	list_init(&all->endings);
+	list_init(&all->turns);
+	list_init(&all->jobs);
+	list_init(&all->held);
+	notifier_init(&all->notifier, ctl->dp, find, ctl);
+	all->closer = reaper_create(&closers);
+	all->unmapper = reaper_create(&unmappers);
+	return all->closer && all->unmapper ? 0 : -ENOMEM;
+}
+
+void sessions_close(struct sessions *all)
+{
+	for (uint32_t i = 0; i < SESSION_MAX; i++)
+		if (all->session[i])
+			session_close(all->session[i]);
+	while (endings_poll(all->ctl))
+		;
+}
+
+void sessions_destroy(struct sessions *all)
+{
+	reaper_destroy(all->closer);
+	reaper_destroy(all->unmapper);
+	quota_destroy(&all->quota);
+	notifier_stop(&all->notifier);
+	pthread_mutex_destroy(&all->notifier.lock);
 }
 
 /* --- life ----------------------------------------------------------------------------- */
@@ -256,15 +319,17 @@ static int find_slot(struct ctl *ctl, struct session *s, int fd, char why[ABI_SE
 {
 	int err;
 
-	if (fd > ctl->fd_max)
+	if (fd > ctl->sessions->fd_max)
 		return refuse(why, -EMFILE,
 			"rocid has hardly a descriptor left: raise its limit of open files (ulimit "
 			"-n)");
 	err = quota_open(s, why);
 	if (err)
 		return err;
-	for (int i = 0; i < (int)SESSION_MAX && ctl->nsessions + ctl->nending < SESSION_MAX; i++)
-		if (!ctl->session[i])
+	for (int i = 0; i < (int)SESSION_MAX &&
+			ctl->sessions->nsessions + ctl->sessions->nending < SESSION_MAX;
+		i++)
+		if (!ctl->sessions->session[i])
 			return i;
 	quota_close(s);
 	return refuse(why, -EUSERS, "rocid serves %u applications already: end one", SESSION_MAX);
@@ -275,18 +340,18 @@ static int find_slot(struct ctl *ctl, struct session *s, int fd, char why[ABI_SE
  * limits leave another one. Returns false when there is none. */
 static bool evict_silent(struct ctl *ctl, const struct session *s)
 {
-	bool all_taken = ctl->nsessions + ctl->nending == SESSION_MAX;
+	bool all_taken = ctl->sessions->nsessions + ctl->sessions->nending == SESSION_MAX;
 	const struct account *own = all_taken && quota_may_open(s) ? NULL : s->account;
 	struct session *oldest = NULL;
 
 	for (uint32_t i = 0; i < SESSION_MAX; i++) {
-		struct session *o = ctl->session[i];
+		struct session *o = ctl->sessions->session[i];
 
 		if (o && !o->greeted && (!own || o->account == own) &&
 			(!oldest || o->since_ms < oldest->since_ms))
 			oldest = o;
 	}
-	if (!oldest || ctl_now_ms() - oldest->since_ms < HELLO_PATIENCE_MS)
+	if (!oldest || loop_now_ms() - oldest->since_ms < HELLO_PATIENCE_MS)
 		return false;
 	session_close(oldest);
 	return true;
@@ -316,13 +381,14 @@ int session_open(struct ctl *ctl, int fd)
 		reply_body(&r, r.why, strlen(r.why) + 1);
 		send_message(fd, &refusal, &r);
 		shutdown(fd, SHUT_RDWR);
-		dispose_fd(ctl->closer, s ? owner_connections(s->peer.uid) : OWNER_ROCID, fd);
+		reap_fd(ctl->sessions->closer, s ? owner_connections(s->peer.uid) : OWNER_ROCID,
+			fd);
 		free(s);
 		return slot;
 	}
 	s->slot = (uint32_t)slot;
-	s->number = ++ctl->session_count * SESSION_MAX + s->slot;
-	s->since_ms = ctl_now_ms();
+	s->number = ++ctl->sessions->session_count * SESSION_MAX + s->slot;
+	s->since_ms = loop_now_ms();
 	s->watch = (struct watch){.fd = fd, .ready = session_ready};
 	setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &unread, sizeof(unread));
 	s->async.fd = -1;
@@ -340,10 +406,10 @@ int session_open(struct ctl *ctl, int fd)
 	handles_init(&s->xrcds, SESSION_XRCD_MAX);
 	handles_init(&s->srqs, SESSION_SRQ_MAX);
 	handles_init(&s->qps, SESSION_QP_MAX);
-	notifier_lock(&ctl->notifier);
-	ctl->session[slot] = s;
-	ctl->nsessions++;
-	notifier_unlock(&ctl->notifier);
+	notifier_lock(&ctl->sessions->notifier);
+	ctl->sessions->session[slot] = s;
+	ctl->sessions->nsessions++;
+	notifier_unlock(&ctl->sessions->notifier);
 	err = turn_join(s);
 	if (err)
 		session_close(s);
@@ -378,13 +444,13 @@ int session_greet(struct session *s, struct reply *r)
 		.magic = ABI_MAGIC,
 		.version = ABI_VERSION,
 		.workers = (uint16_t)ctl->dp->nworkers,
-		.epoch = ctl->epoch,
+		.epoch = ctl->sessions->epoch,
 		.doorbell_off = sizeof(struct abi_session),
 		.doorbell_stride = sizeof(struct abi_doorbell),
 		.session = s->number,
 		.device = "roci0",
 		.sleeps = ctl->dp->idle == IDLE_ADAPTIVE,
-		.rocev1 = ctl->port[0].gids.rocev1, /* GID-10: of all ports, or of none */
+		.rocev1 = ctl->net->port[0].gids.rocev1, /* GID-10: of all ports, or of none */
 	};
 	size_t size = sizeof(struct abi_session) + ctl->dp->nworkers * sizeof(struct abi_doorbell);
 	int fd, err;
@@ -395,14 +461,14 @@ int session_greet(struct session *s, struct reply *r)
 	if (err)
 		return err;
 	reply_fd(r, fd);
-	atomic_store(&((struct abi_session *)s->region.base)->epoch, ctl->epoch);
+	atomic_store(&((struct abi_session *)s->region.base)->epoch, ctl->sessions->epoch);
 	err = add_doorbells(s, r);
 	if (!err) {
-		notifier_lock(&ctl->notifier);
+		notifier_lock(&ctl->sessions->notifier);
 		err = channel_open(&s->async, &s->events, &fd);
-		for (uint32_t i = 0; i < ctl->nports; i++)
+		for (uint32_t i = 0; i < ctl->net->nports; i++)
 			event_source_init(&s->port_events[i], err ? NULL : &s->async, i + 1);
-		notifier_unlock(&ctl->notifier);
+		notifier_unlock(&ctl->sessions->notifier);
 		if (err)
 			return refuse(r->why, err,
 				"rocid cannot make a channel (%s): raise its limit "
@@ -423,21 +489,9 @@ int session_greet(struct session *s, struct reply *r)
 /* Faults that one event deals with. The end of a session begins with each. */
 #define FAULTS_STEP 8u
 
-/* Returns the session that has to end for it, NULL: none. */
-static struct session *blame(enum sigbus_kind kind, void *owner)
-{
-	struct mr_obj *o = owner;
-
-	if (kind == SIGBUS_RING)
-		return owner;
-	/* The handler has withdrawn the region. */
-	o->session->faulted += !o->faulted;
-	o->faulted = true;
-	return o->session->faulted > SESSION_FAULTED_MAX ? o->session : NULL;
-}
-
 void session_faults_ready(struct watch *w)
 {
+	struct sessions *all = container_of(w, struct sessions, faults);
 	enum sigbus_kind kind;
 	uint64_t count;
 	void *owner;
@@ -445,7 +499,7 @@ void session_faults_ready(struct watch *w)
 	if (read(w->fd, &count, sizeof(count)) < 0) /* before the table, which is written first */
 		return;
 	for (unsigned n = 0; n < FAULTS_STEP && (owner = sigbus_take(&kind)); n++) {
-		struct session *s = blame(kind, owner);
+		struct session *s = kind == SIGBUS_RING ? owner : all->ops->mr_faulted(owner);
 
 		if (s && !s->ending)
 			session_end(s);
@@ -460,36 +514,11 @@ void session_faults_ready(struct watch *w)
 
 void session_port_event(struct ctl *ctl, uint32_t index, uint32_t type)
 {
-	notifier_lock(&ctl->notifier);
+	struct sessions *all = ctl->sessions;
+
+	notifier_lock(&all->notifier);
 	for (uint32_t i = 0; i < SESSION_MAX; i++)
-		if (ctl->session[i] && ctl->session[i]->greeted)
-			notifier_raise(&ctl->notifier, &ctl->session[i]->port_events[index], type);
-	notifier_unlock(&ctl->notifier);
-}
-
-struct event_source *session_event_source(void *arg, const struct core_event *ev)
-{
-	struct ctl *ctl = arg;
-	struct session *s = ctl->session[ev->session % SESSION_MAX];
-	struct srq_obj *srq;
-	struct cq_obj *cq;
-	struct qp_obj *qp;
-
-	if (!s || s->number != ev->session)
-		return NULL;
-	switch (ev->type) {
-	case ABI_EVENT_COMPLETION:
-		cq = handle_get(&s->cqs, ev->handle);
-		return cq ? &cq->completion : NULL;
-	case ABI_EVENT_CQ_ERR:
-		cq = handle_get(&s->cqs, ev->handle);
-		return cq ? &cq->async : NULL;
-	case ABI_EVENT_SRQ_ERR:
-	case ABI_EVENT_SRQ_LIMIT_REACHED:
-		srq = handle_get(&s->srqs, ev->handle);
-		return srq ? &srq->async : NULL;
-	default:
-		qp = handle_get(&s->qps, ev->handle);
-		return qp ? &qp->async : NULL;
-	}
+		if (all->session[i] && all->session[i]->greeted)
+			notifier_raise(&all->notifier, &all->session[i]->port_events[index], type);
+	notifier_unlock(&all->notifier);
 }

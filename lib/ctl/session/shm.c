@@ -196,12 +196,12 @@ int shm_guard(struct shm *m, const struct sigbus_area *who, char why[ABI_SENTENC
 	return 0;
 }
 
-void shm_retire(struct shm *m, struct disposer *d, struct disposed *done)
+void shm_retire(struct shm *m, struct reaper *d, struct reaped *done)
 {
 	sigbus_unguard(m->guard);
 	m->guard = 0;
 	if (m->base)
-		dispose_memory(d, m->base, m->size, done);
+		reap_memory(d, m->base, m->size, done);
 	m->base = NULL;
 }
 

@@ -66,7 +66,7 @@ bool shm_is_huge(const struct shm *m);
 int shm_guard(struct shm *m, const struct sigbus_area *who, char why[ABI_SENTENCE_MAX]);
 
 /** Has @p d unmap, which takes long when it frees much, and tell @p done. */
-void shm_retire(struct shm *m, struct disposer *d, struct disposed *done);
+void shm_retire(struct shm *m, struct reaper *d, struct reaped *done);
 
 /** Unmaps; harmless when nothing is mapped. */
 void shm_unmap(struct shm *m);

@@ -1,12 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
+#include <stdint.h>
 #include <stdlib.h>
-#include <sys/epoll.h>
+#include "config/parts.h"
+#include "list.h"
+#include "loop/loop.h"
+#include "session/session.h"
+#include "session/sessions.h"
 #include "session/turn.h"
 
 struct turn {
-	struct watch watch; /* the epoll of the user's sockets */
-	struct list node;   /* on ctl.turns */
+	struct watch watch; /* the epoll of `sockets` */
+	struct loop sockets;
+	struct list node; /* on sessions.turns */
 	struct ctl *ctl;
 	uid_t uid;
 	uint32_t sessions;
@@ -15,18 +21,12 @@ struct turn {
 /* One event: what handles it may free any other watch, and this turn. */
 static void turn_ready(struct watch *w)
 {
-	struct epoll_event ev;
-	struct watch *of;
-
-	if (epoll_wait(w->fd, &ev, 1, 0) != 1)
-		return;
-	of = ev.data.ptr;
-	of->ready(of);
+	loop_wait(&container_of(w, struct turn, watch)->sockets, 0);
 }
 
 static struct turn *find(const struct ctl *ctl, uid_t uid)
 {
-	for (struct list *n = ctl->turns.next; n != &ctl->turns; n = n->next) {
+	for (struct list *n = ctl->sessions->turns.next; n != &ctl->sessions->turns; n = n->next) {
 		struct turn *t = container_of(n, struct turn, node);
 
 		if (t->uid == uid)
@@ -43,14 +43,16 @@ static struct turn *make(struct ctl *ctl, uid_t uid, int *err)
 	if (!t)
 		return NULL;
 	*t = (struct turn){.ctl = ctl, .uid = uid};
-	t->watch = (struct watch){.fd = epoll_create1(EPOLL_CLOEXEC), .ready = turn_ready};
-	*err = t->watch.fd < 0 ? -errno : ctl_watch(ctl, &t->watch);
+	*err = loop_open(&t->sockets);
+	t->watch = (struct watch){.fd = t->sockets.epoll, .ready = turn_ready};
+	if (!*err)
+		*err = loop_watch(ctl->loop, &t->watch);
 	if (*err) {
-		ctl_unwatch(ctl, &t->watch);
+		loop_unwatch(ctl->loop, &t->watch);
 		free(t);
 		return NULL;
 	}
-	list_push(&ctl->turns, &t->node);
+	list_push(&ctl->sessions->turns, &t->node);
 	return t;
 }
 
@@ -78,19 +80,17 @@ void turn_leave(struct session *s)
 	s->turn = NULL;
 	if (--t->sessions)
 		return;
-	ctl_unwatch(t->ctl, &t->watch);
+	loop_unwatch(t->ctl->loop, &t->watch);
 	list_del(&t->node);
 	free(t);
 }
 
 int turn_watch(struct session *s)
 {
-	struct epoll_event ev = {.events = EPOLLIN, .data.ptr = &s->watch};
-
-	return epoll_ctl(s->turn->watch.fd, EPOLL_CTL_ADD, s->watch.fd, &ev) ? -errno : 0;
+	return loop_watch(&s->turn->sockets, &s->watch);
 }
 
 void turn_unwatch(struct session *s)
 {
-	epoll_ctl(s->turn->watch.fd, EPOLL_CTL_DEL, s->watch.fd, NULL);
+	loop_forget(&s->turn->sockets, &s->watch);
 }

@@ -8,7 +8,7 @@
 #ifndef SESSION_TURN_H
 #define SESSION_TURN_H
 
-#include "state.h"
+struct session;
 
 /** Takes @p s into the turns of its user.  @return 0 or a negative errno. */
 int turn_join(struct session *s);

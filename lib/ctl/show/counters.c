@@ -3,10 +3,13 @@
  * ports. They only rise: "reset counters" does not touch them. */
 #include <string.h>
 #include <rte_ethdev.h>
+#include "config/parts.h"
+#include "net/net.h"
 #include "port.h"
 #include "show/counters.h"
 #include "show/show.h"
-#include "state.h"
+#include "text/row.h"
+#include "worker.h"
 
 /* The first of core_counter_name() are the ports'. */
 #define TOTALS 4u
@@ -21,7 +24,7 @@ void port_counts(struct ctl *ctl, uint32_t i, struct port_counts *to)
 	to->roce = sum.port[i];
 	to->bad_pkey = sum.bad_pkey[i];
 	to->bad_qkey = sum.bad_qkey[i];
-	to->link_downed = ctl->port[i].link_downed;
+	to->link_downed = ctl->net->port[i].link_downed;
 	if (i < ctl->dp->nports && !port_stats(ctl->dp, i, &eth)) {
 		to->errors = eth.ierrors;
 		to->missed = eth.imissed + eth.rx_nombuf;
@@ -31,27 +34,33 @@ void port_counts(struct ctl *ctl, uint32_t i, struct port_counts *to)
 
 /* Words of four bytes, as InfiniBand counts them. */
 static bool next_port_counters(
-	struct ctl *ctl, const struct admin_arg arg[], struct document_cursor *at, json_t **element)
+	struct ctl *ctl, const struct argument arg[], struct document_cursor *at, json_t **element)
 {
+	struct row row;
 	struct port_counts n;
 	uint32_t i = at->index++;
 
-	if (i >= ctl->nports)
+	if (i >= ctl->net->nports)
 		return false;
 	port_counts(ctl, i, &n);
-	*element = json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "port",
-		(json_int_t)i + 1, "port_xmit_data", (json_int_t)(n.roce.tx_bytes / 4),
-		"port_rcv_data", (json_int_t)(n.roce.rx_bytes / 4), "port_xmit_packets",
-		(json_int_t)n.roce.tx_packets, "port_rcv_packets", (json_int_t)n.roce.rx_packets,
-		"unicast_xmit_packets", (json_int_t)n.roce.tx_packets, "unicast_rcv_packets",
-		(json_int_t)n.roce.rx_packets, "port_rcv_errors", (json_int_t)n.errors,
-		"port_xmit_discards", (json_int_t)n.discards, "link_downed",
-		(json_int_t)n.link_downed, "bad_pkey", (json_int_t)n.bad_pkey, "qkey_viol",
-		(json_int_t)n.bad_qkey);
+	row_begin(&row);
+	put_int(&row, "port", i + 1);
+	put_int(&row, "port_xmit_data", n.roce.tx_bytes / 4);
+	put_int(&row, "port_rcv_data", n.roce.rx_bytes / 4);
+	put_int(&row, "port_xmit_packets", n.roce.tx_packets);
+	put_int(&row, "port_rcv_packets", n.roce.rx_packets);
+	put_int(&row, "unicast_xmit_packets", n.roce.tx_packets);
+	put_int(&row, "unicast_rcv_packets", n.roce.rx_packets);
+	put_int(&row, "port_rcv_errors", n.errors);
+	put_int(&row, "port_xmit_discards", n.discards);
+	put_int(&row, "link_downed", n.link_downed);
+	put_int(&row, "bad_pkey", n.bad_pkey);
+	put_int(&row, "qkey_viol", n.bad_qkey);
+	*element = row_end(&row);
 	return true;
 }
 
-static json_t *hw_counters(struct ctl *ctl, const struct admin_arg arg[])
+static json_t *hw_counters(struct ctl *ctl, const struct argument arg[])
 {
 	struct core_counters sum;
 	const uint64_t *value = (const uint64_t *)&sum; /* by declaration order, as the names */

@@ -1,17 +1,37 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The daemon itself as documents: version, totals, ports, GIDs, workers, counters. */
-#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
+#include "config/config.h"
+#include "config/parts.h"
+#include "core.h"
+#include "list.h"
+#include "loop/loop.h"
+#include "mr.h"
+#include "net/gids.h"
+#include "net/net.h"
+#include "net/netport.h"
 #include "net/priority.h"
+#include "session/quota.h"
+#include "session/session.h"
+#include "session/sessions.h"
 #include "show/show.h"
-#include "state.h"
+#include "text/row.h"
+#include "text/sentence.h"
+#include "verbs/objects.h"
+#include "worker.h"
 
-static json_t *version(struct ctl *ctl, const struct admin_arg arg[])
+static json_t *version(struct ctl *ctl, const struct argument arg[])
 {
-	return json_pack("{s:s, s:i, s:I, s:I, s:I}", "version", ROCINANTE_VERSION, "abi",
-		ABI_VERSION, "pid", (json_int_t)getpid(), "workers", (json_int_t)ctl->dp->nworkers,
-		"up_s", (json_int_t)((ctl_now_ms() - ctl->since_ms) / 1000));
+	struct row row;
+
+	row_begin(&row);
+	put_text(&row, "version", ROCINANTE_VERSION);
+	put_int(&row, "abi", ABI_VERSION);
+	put_int(&row, "pid", getpid());
+	put_int(&row, "workers", ctl->dp->nworkers);
+	put_int(&row, "up_s", (loop_now_ms() - ctl->since_ms) / 1000);
+	return row_end(&row);
 }
 
 /* Published regions, counted where the workers look: none may outlive its session. */
@@ -42,26 +62,37 @@ static void add_session(struct sum *t, const struct session *s)
 }
 
 /* All of it returns to zero when the last application has gone and its end is over. */
-static json_t *totals(struct ctl *ctl, const struct admin_arg arg[])
+static json_t *totals(struct ctl *ctl, const struct argument arg[])
 {
+	struct row row;
 	struct sum t = {0};
 
 	for (uint32_t i = 0; i < SESSION_MAX; i++)
-		if (ctl->session[i])
-			add_session(&t, ctl->session[i]);
-	for (struct list *l = ctl->endings.next; l != &ctl->endings; l = l->next)
+		if (ctl->sessions->session[i])
+			add_session(&t, ctl->sessions->session[i]);
+	for (struct list *l = ctl->sessions->endings.next; l != &ctl->sessions->endings;
+		l = l->next)
 		add_session(&t, container_of(l, struct session, node));
-	return json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "sessions",
-		t.sessions, "pds", (json_int_t)ctl->pds.used, "mrs", t.mrs, "mr_keys",
-		(json_int_t)count_keys(ctl->dp->mrs), "cqs", t.cqs, "srqs", t.srqs, "qps", t.qps,
-		"qpns", (json_int_t)(QP_MAX - ctl->qpns.count), "channels", t.channels,
-		"queue_bytes", t.bytes, "mr_bytes", t.mr_bytes, "resolving", t.resolving);
+	row_begin(&row);
+	put_int(&row, "sessions", t.sessions);
+	put_int(&row, "pds", ctl->objects->pds.used);
+	put_int(&row, "mrs", t.mrs);
+	put_int(&row, "mr_keys", count_keys(ctl->dp->mrs));
+	put_int(&row, "cqs", t.cqs);
+	put_int(&row, "srqs", t.srqs);
+	put_int(&row, "qps", t.qps);
+	put_int(&row, "qpns", QP_MAX - ctl->objects->qpns.count);
+	put_int(&row, "channels", t.channels);
+	put_int(&row, "queue_bytes", t.bytes);
+	put_int(&row, "mr_bytes", t.mr_bytes);
+	put_int(&row, "resolving", t.resolving);
+	return row_end(&row);
 }
 
 /* null: no limit. */
-static json_t *limits(struct ctl *ctl, const struct admin_arg arg[])
+static json_t *limits(struct ctl *ctl, const struct argument arg[])
 {
-	struct ctl_limits l = ctl->quota.limits;
+	struct ctl_limits l = ctl->sessions->quota.limits;
 	json_t *o = json_object();
 
 	for (unsigned i = 0; o && quota_limit_names[i]; i++) {
@@ -77,24 +108,27 @@ static json_t *limits(struct ctl *ctl, const struct admin_arg arg[])
 
 static const char *port_state(const struct ctl *ctl, const struct netport *p)
 {
-	return p->up ? "ACTIVE" : ctl->disabled[p->index] ? "DISABLED" : "DOWN";
+	return p->up ? "ACTIVE" : ctl->net->disabled[p->index] ? "DISABLED" : "DOWN";
 }
 
 static bool next_port(
-	struct ctl *ctl, const struct admin_arg arg[], struct document_cursor *at, json_t **element)
+	struct ctl *ctl, const struct argument arg[], struct document_cursor *at, json_t **element)
 {
+	struct row row;
 	const struct netport *p;
-	char mac[18];
 
-	if (at->index >= ctl->nports)
+	if (at->index >= ctl->net->nports)
 		return false;
-	p = &ctl->port[at->index++];
-	snprintf(mac, sizeof(mac), "%02x:%02x:%02x:%02x:%02x:%02x", p->mac[0], p->mac[1], p->mac[2],
-		p->mac[3], p->mac[4], p->mac[5]);
-	*element = json_pack("{s:I, s:s, s:s, s:s, s:I, s:I, s:I}", "port",
-		(json_int_t)p->index + 1, "netdev", p->netdev, "state", port_state(ctl, p), "mac",
-		mac, "mtu", (json_int_t)p->eth_mtu, "path_mtu",
-		(json_int_t)mtu_of_ethernet(p->eth_mtu), "speed_mbps", (json_int_t)p->speed_mbps);
+	p = &ctl->net->port[at->index++];
+	row_begin(&row);
+	put_int(&row, "port", p->index + 1);
+	put_text(&row, "netdev", p->netdev);
+	put_text(&row, "state", port_state(ctl, p));
+	put_mac(&row, "mac", p->mac);
+	put_int(&row, "mtu", p->eth_mtu);
+	put_int(&row, "path_mtu", mtu_of_ethernet(p->eth_mtu));
+	put_int(&row, "speed_mbps", p->speed_mbps);
+	*element = row_end(&row);
 	return true;
 }
 
@@ -105,10 +139,12 @@ const char *gid_type_name(uint8_t net)
 
 /* at->slot: the port. */
 static bool next_gid(
-	struct ctl *ctl, const struct admin_arg arg[], struct document_cursor *at, json_t **element)
+	struct ctl *ctl, const struct argument arg[], struct document_cursor *at, json_t **element)
 {
-	for (; at->slot < ctl->nports; at->slot++, at->index = 0) {
-		const struct gids *g = &ctl->port[at->slot].gids;
+	struct row row;
+
+	for (; at->slot < ctl->net->nports; at->slot++, at->index = 0) {
+		const struct gids *g = &ctl->net->port[at->slot].gids;
 
 		while (at->index < GID_MAX) {
 			uint32_t i = at->index++;
@@ -117,11 +153,15 @@ static bool next_gid(
 
 			if (!e->valid && !g->users[i])
 				continue;
-			*element = json_pack("{s:I, s:I, s:s, s:s, s:I, s:I, s:b}", "port",
-				(json_int_t)at->slot + 1, "index", (json_int_t)i, "gid",
-				gid_text(e->gid, text), "type", gid_type_name(e->net), "vid",
-				(json_int_t)e->vid, "qps", (json_int_t)g->users[i], "valid",
-				e->valid);
+			row_begin(&row);
+			put_int(&row, "port", at->slot + 1);
+			put_int(&row, "index", i);
+			put_text(&row, "gid", gid_text(e->gid, text));
+			put_text(&row, "type", gid_type_name(e->net));
+			put_int(&row, "vid", e->vid);
+			put_int(&row, "qps", g->users[i]);
+			put_bool(&row, "valid", e->valid);
+			*element = row_end(&row);
 			return true;
 		}
 	}
@@ -130,22 +170,25 @@ static bool next_gid(
 
 /* at->slot: the port. Empty entries are left out. */
 static bool next_pkey(
-	struct ctl *ctl, const struct admin_arg arg[], struct document_cursor *at, json_t **element)
+	struct ctl *ctl, const struct argument arg[], struct document_cursor *at, json_t **element)
 {
-	for (; at->slot < ctl->nports; at->slot++, at->index = 0) {
-		const struct port *p = ctl->port[at->slot].shared;
+	struct row row;
+
+	for (; at->slot < ctl->net->nports; at->slot++, at->index = 0) {
+		const struct port *p = ctl->net->port[at->slot].shared;
 
 		while (at->index < p->pkeys) {
 			uint32_t i = at->index++;
 			uint16_t pkey = p->pkey[i];
-			char text[8];
 
 			if (!pkey_valid(pkey))
 				continue;
-			snprintf(text, sizeof(text), "0x%04x", pkey);
-			*element = json_pack("{s:I, s:I, s:s, s:s}", "port",
-				(json_int_t)at->slot + 1, "index", (json_int_t)i, "pkey", text,
-				"member", pkey & 0x8000 ? "full" : "limited");
+			row_begin(&row);
+			put_int(&row, "port", at->slot + 1);
+			put_int(&row, "index", i);
+			put_hex(&row, "pkey", pkey, 4);
+			put_text(&row, "member", pkey & 0x8000 ? "full" : "limited");
+			*element = row_end(&row);
 			return true;
 		}
 	}
@@ -153,27 +196,30 @@ static bool next_pkey(
 }
 
 static bool next_priority(
-	struct ctl *ctl, const struct admin_arg arg[], struct document_cursor *at, json_t **element)
+	struct ctl *ctl, const struct argument arg[], struct document_cursor *at, json_t **element)
 {
+	struct row row;
 	char text[PRIORITY_TEXT];
 
-	if (at->index >= ctl->nports)
+	if (at->index >= ctl->net->nports)
 		return false;
-	*element = json_pack("{s:I, s:s}", "port", (json_int_t)at->index + 1, "priorities",
-		priority_text(&ctl->port[at->index].priority, text));
+	row_begin(&row);
+	put_int(&row, "port", at->index + 1);
+	put_text(&row, "priorities", priority_text(&ctl->net->port[at->index].priority, text));
+	*element = row_end(&row);
 	at->index++;
 	return true;
 }
 
 /* Whether an element belongs to the port that is the first argument. */
-static bool is_of_port(const struct admin_arg arg[], const json_t *element)
+static bool is_of_port(const struct argument arg[], const json_t *element)
 {
 	return json_integer_value(json_object_get(element, "port")) == (json_int_t)arg[0].number;
 }
 
 /* What steers packets to the queues of the ports' devices. */
 static bool next_flow(
-	struct ctl *ctl, const struct admin_arg arg[], struct document_cursor *at, json_t **element)
+	struct ctl *ctl, const struct argument arg[], struct document_cursor *at, json_t **element)
 {
 	const struct ctl_devices *d = ctl->devices;
 
@@ -183,22 +229,25 @@ static bool next_flow(
 /* --- workers and counters --------------------------------------------------------------- */
 
 static bool next_worker(
-	struct ctl *ctl, const struct admin_arg arg[], struct document_cursor *at, json_t **element)
+	struct ctl *ctl, const struct argument arg[], struct document_cursor *at, json_t **element)
 {
+	struct row row;
 	uint32_t i = at->index++;
 
 	if (i >= ctl->dp->nworkers)
 		return false;
-	*element = json_pack("{s:I, s:s, s:I}", "worker", (json_int_t)i, "state",
-		worker_running(ctl->dp->worker[i]) ? "running" : "stopped", "qps",
-		(json_int_t)ctl->worker_qps[i]);
+	row_begin(&row);
+	put_int(&row, "worker", i);
+	put_text(&row, "state", worker_running(ctl->dp->worker[i]) ? "running" : "stopped");
+	put_int(&row, "qps", ctl->objects->worker_qps[i]);
+	*element = row_end(&row);
 	return true;
 }
 
 /* Since the administrator reset them: the workers' own go on. */
 void show_count(struct ctl *ctl, struct core_counters *sum)
 {
-	const uint64_t *base = (const uint64_t *)&ctl->counted;
+	const uint64_t *base = (const uint64_t *)ctl->counted;
 	uint64_t *to = (uint64_t *)sum;
 
 	memset(sum, 0, sizeof(*sum));
@@ -207,7 +256,7 @@ void show_count(struct ctl *ctl, struct core_counters *sum)
 		to[i] -= base[i];
 }
 
-static json_t *counters(struct ctl *ctl, const struct admin_arg arg[])
+static json_t *counters(struct ctl *ctl, const struct argument arg[])
 {
 	struct core_counters sum;
 	const uint64_t *value = (const uint64_t *)&sum; /* by declaration order, as the names */

@@ -2,10 +2,13 @@
 /* What went wrong, as documents: failures of QPs, dropped packets, and all about one QP. */
 #include <stdio.h>
 #include <time.h>
-#include "admin/arg.h"
-#include "diagnose/impl.h"
+#include "config/parts.h"
+#include "core.h"
+#include "diagnose/diagnose.h"
+#include "session/failures.h"
 #include "show/show.h"
-#include "verbs/find.h"
+#include "text/row.h"
+#include "verbs/objects.h"
 
 /* --- errors ------------------------------------------------------------------------------- */
 
@@ -25,30 +28,35 @@ static const char *date(uint64_t time_ms, char text[32])
 /* at->index: below which number entries are to come, + 1; 0 at first. What changes meanwhile has a
  * higher one then, at->row or above: it is not told twice. */
 static bool next_error(
-	struct ctl *ctl, const struct admin_arg arg[], struct document_cursor *at, json_t **element)
+	struct ctl *ctl, const struct argument arg[], struct document_cursor *at, json_t **element)
 {
-	const struct why_entry *e;
+	struct row row;
+	const struct failure *e;
 	uint64_t times;
 	char when[32];
 
 	if (!at->index)
-		why_collect(ctl);
+		diagnose_all(ctl);
 	do {
-		e = why_before(ctl, at->index ? at->index - 1 : UINT32_MAX);
+		e = failure_before(ctl, at->index ? at->index - 1 : UINT32_MAX);
 		if (!e)
 			return false;
 		if (!at->index)
 			at->row = e->id + 1;
 		at->index = e->id + 1;
-		times = why_times(ctl, e, at->row);
+		times = failure_times(ctl, e, at->row);
 	} while (!times);
-	*element = json_pack("{s:s, s:s, s:I, s:I, s:s, s:s, s:s, s:I, s:s}", "time",
-		date(e->time_ms, when), "what",
-		e->drop	     ? "dropped"
-		: e->stalled ? "stalled"
-			     : "failed",
-		"qpn", (json_int_t)e->qpn, "session", (json_int_t)e->session, "program", e->program,
-		"cause", e->cause, "rule", e->rule, "times", (json_int_t)times, "why", e->text);
+	row_begin(&row);
+	put_text(&row, "time", date(e->time_ms, when));
+	put_text(&row, "what", e->drop ? "dropped" : e->stalled ? "stalled" : "failed");
+	put_int(&row, "qpn", e->qpn);
+	put_int(&row, "session", e->session);
+	put_text(&row, "program", e->program);
+	put_text(&row, "cause", e->cause);
+	put_text(&row, "rule", e->rule);
+	put_int(&row, "times", times);
+	put_text(&row, "why", e->text);
+	*element = row_end(&row);
 	return true;
 }
 
@@ -56,8 +64,9 @@ static bool next_error(
 
 /* at->index: the reason. */
 static bool next_drop(
-	struct ctl *ctl, const struct admin_arg arg[], struct document_cursor *at, json_t **element)
+	struct ctl *ctl, const struct argument arg[], struct document_cursor *at, json_t **element)
 {
+	struct row row;
 	struct core_counters sum;
 
 	show_count(ctl, &sum);
@@ -66,9 +75,12 @@ static bool next_drop(
 
 		if (!sum.drop[why])
 			continue;
-		*element = json_pack("{s:s, s:I, s:s, s:s}", "reason", drop_name(why), "packets",
-			(json_int_t)sum.drop[why], "rule", drop_rule(why), "means",
-			why_drop_means(why));
+		row_begin(&row);
+		put_text(&row, "reason", drop_name(why));
+		put_int(&row, "packets", sum.drop[why]);
+		put_text(&row, "rule", drop_rule(why));
+		put_text(&row, "means", drop_means(why));
+		*element = row_end(&row);
 		return true;
 	}
 	return false;
@@ -77,20 +89,29 @@ static bool next_drop(
 /* --- one QP ------------------------------------------------------------------------------- */
 
 /* The sentence that the program gets as well; of one that has not failed, what it waits for. */
-static json_t *qp_why(struct ctl *ctl, const struct admin_arg arg[])
+static json_t *qp_why(struct ctl *ctl, const struct argument arg[])
 {
+	struct row row;
 	const struct qp_obj *o = find_qp(ctl, arg[0].number);
-	const struct why_entry *e;
+	const struct failure *e;
 	char hint[ABI_WHY_MAX], when[32];
 
 	if (!o)
 		return json_null();
-	e = why_of_qp(ctl, o);
-	if (e)
-		return json_pack("{s:s, s:s, s:s, s:s}", "failed", date(e->time_ms, when), "cause",
-			e->cause, "rule", e->rule, "why", e->text);
-	why_hint(ctl, o, hint);
-	return json_pack("{s:s, s:s}", "failed", "no", "why", hint);
+	e = failure_of_qp(ctl, o);
+	if (e) {
+		row_begin(&row);
+		put_text(&row, "failed", date(e->time_ms, when));
+		put_text(&row, "cause", e->cause);
+		put_text(&row, "rule", e->rule);
+		put_text(&row, "why", e->text);
+		return row_end(&row);
+	}
+	diagnose_hint(ctl, o, hint);
+	row_begin(&row);
+	put_text(&row, "failed", "no");
+	put_text(&row, "why", hint);
+	return row_end(&row);
 }
 
 const struct document_section show_errors = {.name = "errors", .next = next_error};

@@ -8,9 +8,18 @@
 #include <string.h>
 #include <time.h>
 #include "bits.h"
+#include "config/config.h"
+#include "config/parts.h"
+#include "loop/loop.h"
+#include "net/net.h"
+#include "net/netport.h"
+#include "session/session.h"
+#include "session/sessions.h"
 #include "show/counters.h"
 #include "show/show.h"
-#include "state.h"
+#include "text/row.h"
+#include "verbs/objects.h"
+#include "worker.h"
 
 #define PREFIX	"roci_"
 #define TOTALS	4u /* of core_counter_name(): they are the ports' */
@@ -18,25 +27,33 @@
 
 static json_t *family(const char *name, const char *type, const char *help)
 {
+	struct row row;
 	char full[64];
 
 	snprintf(full, sizeof(full), PREFIX "%s", name);
-	return json_pack(
-		"{s:s, s:s, s:s, s:[]}", "name", full, "type", type, "help", help, "samples");
+	row_begin(&row);
+	put_text(&row, "name", full);
+	put_text(&row, "type", type);
+	put_text(&row, "help", help);
+	put_json(&row, "samples", json_array());
+	return row_end(&row);
 }
 
 /* Adds a sample with up to two labels. NULLs: memory is short, and text/document.c finds out. */
 static void sample(
 	json_t *f, uint64_t value, const char *l1, const char *v1, const char *l2, const char *v2)
 {
-	json_t *labels = json_object();
+	struct row labels, row;
 
+	row_begin(&labels);
 	if (l1)
-		json_object_set_new(labels, l1, json_string(v1));
+		put_text(&labels, l1, v1);
 	if (l2)
-		json_object_set_new(labels, l2, json_string(v2));
-	json_array_append_new(json_object_get(f, "samples"),
-		json_pack("{s:o, s:I}", "labels", labels, "value", (json_int_t)value));
+		put_text(&labels, l2, v2);
+	row_begin(&row);
+	put_json(&row, "labels", row_end(&labels));
+	put_int(&row, "value", (int64_t)value);
+	json_array_append_new(json_object_get(f, "samples"), row_end(&row));
 }
 
 static const char *decimal(uint32_t n, char text[DECIMAL])
@@ -60,7 +77,7 @@ static bool make_build(struct ctl *ctl, unsigned i, json_t **out)
 
 static bool make_start(struct ctl *ctl, unsigned i, json_t **out)
 {
-	uint64_t up_s = (ctl_now_ms() - ctl->since_ms) / 1000;
+	uint64_t up_s = (loop_now_ms() - ctl->since_ms) / 1000;
 
 	if (i)
 		return false;
@@ -83,12 +100,12 @@ static bool make_object(struct ctl *ctl, unsigned i, json_t **out)
 		{"queue_bytes", "memory of queues"},
 		{"registered_bytes", "registered memory that is mapped"},
 	};
-	uint64_t n[ARRAY_SIZE(row)] = {ctl->nsessions};
+	uint64_t n[ARRAY_SIZE(row)] = {ctl->sessions->nsessions};
 
 	if (i >= ARRAY_SIZE(row))
 		return false;
 	for (uint32_t k = 0; k < SESSION_MAX; k++) {
-		const struct session *s = ctl->session[k];
+		const struct session *s = ctl->sessions->session[k];
 
 		if (!s)
 			continue;
@@ -195,7 +212,7 @@ static bool make_worker_qps(struct ctl *ctl, unsigned i, json_t **out)
 		return false;
 	*out = family("worker_qps", "gauge", "queue pairs of a worker");
 	for (uint32_t w = 0; w < ctl->dp->nworkers; w++)
-		sample(*out, ctl->worker_qps[w], "worker", decimal(w, text), NULL, NULL);
+		sample(*out, ctl->objects->worker_qps[w], "worker", decimal(w, text), NULL, NULL);
 	return true;
 }
 
@@ -237,8 +254,8 @@ static bool make_port(struct ctl *ctl, unsigned i, json_t **out)
 	if (i >= ARRAY_SIZE(port_row))
 		return false;
 	*out = family(port_row[i].name, port_row[i].type, port_row[i].help);
-	for (uint32_t k = 0; k < ctl->nports; k++) {
-		const struct netport *p = &ctl->port[k];
+	for (uint32_t k = 0; k < ctl->net->nports; k++) {
+		const struct netport *p = &ctl->net->port[k];
 		struct port_counts n;
 
 		port_counts(ctl, k, &n);
@@ -256,7 +273,7 @@ static bool make_port(struct ctl *ctl, unsigned i, json_t **out)
 
 /* at->row: the group. */
 static bool next_family(
-	struct ctl *ctl, const struct admin_arg arg[], struct document_cursor *at, json_t **element)
+	struct ctl *ctl, const struct argument arg[], struct document_cursor *at, json_t **element)
 {
 	static bool (*const group[])(struct ctl *, unsigned, json_t **) = {make_build, make_start,
 		make_object, make_port, make_transport, make_icrc, make_drops, make_worker_qps,

@@ -1,9 +1,23 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Sessions and their objects as documents. The daemon's own parts are in show/daemon.c. */
-#include <inttypes.h>
-#include <stdio.h>
+#include <stdatomic.h>
+#include "config/config.h"
+#include "config/parts.h"
+#include "loop/loop.h"
+#include "mw.h"
+#include "qp.h"
+#include "session/handles.h"
+#include "session/session.h"
+#include "session/sessions.h"
 #include "show/show.h"
-#include "state.h"
+#include "srq.h"
+#include "text/row.h"
+#include "text/sentence.h"
+#include "verbs/cq_obj.h"
+#include "verbs/mr_obj.h"
+#include "verbs/mw_obj.h"
+#include "verbs/qp_obj.h"
+#include "verbs/srq_obj.h"
 
 /* --- lists over all sessions ------------------------------------------------------------ */
 
@@ -12,7 +26,7 @@
 static struct session *session_at(struct ctl *ctl, struct document_cursor *at)
 {
 	for (; at->slot < SESSION_MAX; at->slot++) {
-		struct session *s = ctl->session[at->slot];
+		struct session *s = ctl->sessions->session[at->slot];
 
 		if (s && (!at->number || at->number == s->number)) {
 			at->number = s->number;
@@ -97,118 +111,150 @@ struct qp_obj *show_next_qp(struct ctl *ctl, struct document_cursor *at)
 /* --- sections --------------------------------------------------------------------------- */
 
 static bool next_session(
-	struct ctl *ctl, const struct admin_arg arg[], struct document_cursor *at, json_t **element)
+	struct ctl *ctl, const struct argument arg[], struct document_cursor *at, json_t **element)
 {
+	struct row row;
 	struct session *s = session_at(ctl, at);
 
 	if (!s)
 		return false;
 	leave_session(at);
-	*element = json_pack(
-		"{s:I, s:I, s:I, s:I, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "session",
-		(json_int_t)s->number, "pid", (json_int_t)s->peer.pid, "uid",
-		(json_int_t)s->peer.uid, "gid", (json_int_t)s->peer.gid, "program", s->program,
-		"age_s", (json_int_t)((ctl_now_ms() - s->since_ms) / 1000), "pds",
-		(json_int_t)s->pds.used, "mrs", (json_int_t)s->mrs.used, "cqs",
-		(json_int_t)s->cqs.used, "srqs", (json_int_t)s->srqs.used, "qps",
-		(json_int_t)s->qps.used, "channels", (json_int_t)s->channels.used, "queue_bytes",
-		(json_int_t)s->used[CTL_QUEUES], "mr_bytes", (json_int_t)s->used[CTL_MEMORY]);
+	row_begin(&row);
+	put_int(&row, "session", s->number);
+	put_int(&row, "pid", s->peer.pid);
+	put_int(&row, "uid", s->peer.uid);
+	put_int(&row, "gid", s->peer.gid);
+	put_text(&row, "program", s->program);
+	put_int(&row, "age_s", (loop_now_ms() - s->since_ms) / 1000);
+	put_int(&row, "pds", s->pds.used);
+	put_int(&row, "mrs", s->mrs.used);
+	put_int(&row, "cqs", s->cqs.used);
+	put_int(&row, "srqs", s->srqs.used);
+	put_int(&row, "qps", s->qps.used);
+	put_int(&row, "channels", s->channels.used);
+	put_int(&row, "queue_bytes", s->used[CTL_QUEUES]);
+	put_int(&row, "mr_bytes", s->used[CTL_MEMORY]);
+	*element = row_end(&row);
 	return true;
 }
 
 static bool next_pd(
-	struct ctl *ctl, const struct admin_arg arg[], struct document_cursor *at, json_t **element)
+	struct ctl *ctl, const struct argument arg[], struct document_cursor *at, json_t **element)
 {
+	struct row row;
 	struct session *s;
 	struct pd *pd = object_at(ctl, at, pds_of, &s);
 
 	if (!pd)
 		return false;
-	*element = json_pack("{s:I, s:I, s:I, s:I}", "session", (json_int_t)s->number, "handle",
-		(json_int_t)pd->handle, "pd", (json_int_t)pd->number, "users",
-		(json_int_t)pd->users);
+	row_begin(&row);
+	put_int(&row, "session", s->number);
+	put_int(&row, "handle", pd->handle);
+	put_int(&row, "pd", pd->number);
+	put_int(&row, "users", pd->users);
+	*element = row_end(&row);
 	return true;
 }
 
 static bool next_mr(
-	struct ctl *ctl, const struct admin_arg arg[], struct document_cursor *at, json_t **element)
+	struct ctl *ctl, const struct argument arg[], struct document_cursor *at, json_t **element)
 {
+	struct row row;
 	struct session *s;
 	struct mr_obj *o = object_at(ctl, at, mrs_of, &s);
-	char key[12], address[20];
 
 	if (!o)
 		return false;
-	snprintf(key, sizeof(key), "0x%x", o->mr.key);
-	snprintf(address, sizeof(address), "0x%" PRIx64, o->mr.iova);
-	*element = json_pack("{s:I, s:I, s:I, s:s, s:s, s:I, s:I}", "session",
-		(json_int_t)s->number, "handle", (json_int_t)o->handle, "pd", (json_int_t)o->mr.pd,
-		"key", key, "address", address, "length", (json_int_t)o->mr.length, "access",
-		(json_int_t)o->mr.access);
+	row_begin(&row);
+	put_int(&row, "session", s->number);
+	put_int(&row, "handle", o->handle);
+	put_int(&row, "pd", o->mr.pd);
+	put_hex(&row, "key", o->mr.key, 1);
+	put_hex(&row, "address", o->mr.iova, 1);
+	put_int(&row, "length", o->mr.length);
+	put_int(&row, "access", o->mr.access);
+	*element = row_end(&row);
 	return true;
 }
 
 /* Workers may be binding it: a look at one moment. */
 static bool next_mw(
-	struct ctl *ctl, const struct admin_arg arg[], struct document_cursor *at, json_t **element)
+	struct ctl *ctl, const struct argument arg[], struct document_cursor *at, json_t **element)
 {
+	struct row row;
 	struct session *s;
 	struct mw_obj *o = object_at(ctl, at, mws_of, &s);
 	struct mw_view v;
-	char key[12], address[20];
 	bool bound;
 
 	if (!o)
 		return false;
 	bound = mw_view(&o->mw, &v);
-	snprintf(key, sizeof(key), "0x%x", v.key);
-	snprintf(address, sizeof(address), "0x%" PRIx64, bound ? v.iova : 0);
-	*element = json_pack("{s:I, s:I, s:I, s:I, s:s, s:b, s:s, s:I, s:I, s:I}", "session",
-		(json_int_t)s->number, "handle", (json_int_t)o->handle, "pd", (json_int_t)o->mw.pd,
-		"type", (json_int_t)o->mw.type, "key", key, "bound", bound, "address", address,
-		"length", (json_int_t)(bound ? v.length : 0), "access",
-		(json_int_t)(bound ? v.access : 0), "qpn", (json_int_t)(bound ? v.qpn : 0));
+	row_begin(&row);
+	put_int(&row, "session", s->number);
+	put_int(&row, "handle", o->handle);
+	put_int(&row, "pd", o->mw.pd);
+	put_int(&row, "type", o->mw.type);
+	put_hex(&row, "key", v.key, 1);
+	put_bool(&row, "bound", bound);
+	put_hex(&row, "address", bound ? v.iova : 0, 1);
+	put_int(&row, "length", bound ? v.length : 0);
+	put_int(&row, "access", bound ? v.access : 0);
+	put_int(&row, "qpn", bound ? v.qpn : 0);
+	*element = row_end(&row);
 	return true;
 }
 
 static bool next_cq(
-	struct ctl *ctl, const struct admin_arg arg[], struct document_cursor *at, json_t **element)
+	struct ctl *ctl, const struct argument arg[], struct document_cursor *at, json_t **element)
 {
+	struct row row;
 	struct session *s;
 	struct cq_obj *o = object_at(ctl, at, cqs_of, &s);
 
 	if (!o)
 		return false;
-	*element = json_pack("{s:I, s:I, s:I, s:I, s:I, s:b}", "session", (json_int_t)s->number,
-		"handle", (json_int_t)o->cq.handle, "depth", (json_int_t)LOOK(o->cq.lane[0].depth),
-		"lanes", (json_int_t)o->cq.lanes, "users", (json_int_t)o->users, "channel",
-		o->channel != NULL);
+	row_begin(&row);
+	put_int(&row, "session", s->number);
+	put_int(&row, "handle", o->cq.handle);
+	put_int(&row, "depth", LOOK(o->cq.lane[0].depth));
+	put_int(&row, "lanes", o->cq.lanes);
+	put_int(&row, "users", o->users);
+	put_bool(&row, "channel", o->channel != NULL);
+	*element = row_end(&row);
 	return true;
 }
 
 static bool next_srq(
-	struct ctl *ctl, const struct admin_arg arg[], struct document_cursor *at, json_t **element)
+	struct ctl *ctl, const struct argument arg[], struct document_cursor *at, json_t **element)
 {
+	struct row row;
 	struct session *s;
 	struct srq_obj *o = object_at(ctl, at, srqs_of, &s);
 
 	if (!o)
 		return false;
-	*element = json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:b}",
-		"session", (json_int_t)s->number, "handle", (json_int_t)o->srq.handle, "srqn",
-		(json_int_t)o->srq.srqn, "pd", (json_int_t)o->pd->number, "depth",
-		(json_int_t)o->at->depth, "waiting", (json_int_t)srq_waiting(&o->srq, o->at->depth),
-		"taken", (json_int_t)atomic_load(&o->srq.head), "limit",
-		(json_int_t)atomic_load(&o->srq.limit), "limit_events",
-		(json_int_t)atomic_load(&o->srq.limits), "starved",
-		(json_int_t)atomic_load(&o->srq.starved), "users", (json_int_t)o->users, "failed",
-		atomic_load(&o->srq.broken));
+	row_begin(&row);
+	put_int(&row, "session", s->number);
+	put_int(&row, "handle", o->srq.handle);
+	put_int(&row, "srqn", o->srq.srqn);
+	put_int(&row, "pd", o->pd->number);
+	put_int(&row, "depth", o->at->depth);
+	put_int(&row, "waiting", srq_waiting(&o->srq, o->at->depth));
+	put_int(&row, "taken", atomic_load(&o->srq.head));
+	put_int(&row, "limit", atomic_load(&o->srq.limit));
+	put_int(&row, "limit_events", atomic_load(&o->srq.limits));
+	put_int(&row, "starved", atomic_load(&o->srq.starved));
+	put_int(&row, "users", o->users);
+	put_bool(&row, "failed", atomic_load(&o->srq.broken));
+	*element = row_end(&row);
 	return true;
 }
 
 static bool next_qp(
-	struct ctl *ctl, const struct admin_arg arg[], struct document_cursor *at, json_t **element)
+	struct ctl *ctl, const struct argument arg[], struct document_cursor *at, json_t **element)
 {
+	struct row row;
 	struct session *s;
 	struct qp_obj *o = object_at(ctl, at, qps_of, &s);
 	const struct qp *qp;
@@ -216,20 +262,26 @@ static bool next_qp(
 	if (!o)
 		return false;
 	qp = o->qp;
-	*element = json_pack("{s:I, s:I, s:I, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}",
-		"qpn", (json_int_t)o->qpn, "session", (json_int_t)s->number, "handle",
-		(json_int_t)o->handle, "state", qp_state_name(LOOK(qp->state)), "worker",
-		(json_int_t)o->worker, "pd", (json_int_t)o->pd->number, "send_cq",
-		(json_int_t)cq_handle(o->send_cq), "recv_cq", (json_int_t)cq_handle(o->recv_cq),
-		"peer_qpn", (json_int_t)LOOK(qp->attr.dest_qpn), "path_mtu",
-		(json_int_t)LOOK(qp->attr.path_mtu), "sq_depth", (json_int_t)qp->sq.depth,
-		"rq_depth", (json_int_t)qp->rq.depth, "bytes",
-		(json_int_t)(o->bytes + o->rings.size));
+	row_begin(&row);
+	put_int(&row, "qpn", o->qpn);
+	put_int(&row, "session", s->number);
+	put_int(&row, "handle", o->handle);
+	put_text(&row, "state", qp_state_name(LOOK(qp->state)));
+	put_int(&row, "worker", o->worker);
+	put_int(&row, "pd", o->pd->number);
+	put_int(&row, "send_cq", cq_handle(o->send_cq));
+	put_int(&row, "recv_cq", cq_handle(o->recv_cq));
+	put_int(&row, "peer_qpn", LOOK(qp->attr.dest_qpn));
+	put_int(&row, "path_mtu", LOOK(qp->attr.path_mtu));
+	put_int(&row, "sq_depth", qp->sq.depth);
+	put_int(&row, "rq_depth", qp->rq.depth);
+	put_int(&row, "bytes", o->bytes + o->rings.size);
+	*element = row_end(&row);
 	return true;
 }
 
 /* Whether an element belongs to the session that is the first argument. */
-static bool is_of_session(const struct admin_arg arg[], const json_t *element)
+static bool is_of_session(const struct argument arg[], const json_t *element)
 {
 	return json_integer_value(json_object_get(element, "session")) == (json_int_t)arg[0].number;
 }

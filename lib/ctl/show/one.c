@@ -1,14 +1,25 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* One object, with all that is known of it. */
-#include <inttypes.h>
+#include <stdatomic.h>
 #include <stdio.h>
+#include "abi_ctl.h"
+#include "abi_ring.h"
 #include "bits.h"
+#include "config/config.h"
+#include "config/parts.h"
+#include "core.h"
+#include "cq.h"
+#include "path.h"
+#include "qp.h"
+#include "session/handles.h"
+#include "session/session.h"
 #include "show/show.h"
-#include "state.h"
-#include "verbs/find.h"
-
-/* json_pack()'s I. */
-#define N(n) ((json_int_t)(n))
+#include "text/row.h"
+#include "text/sentence.h"
+#include "verbs/cq_obj.h"
+#include "verbs/mr_obj.h"
+#include "verbs/objects.h"
+#include "verbs/qp_obj.h"
 
 /* A set of flags as words. */
 struct flag {
@@ -45,29 +56,33 @@ static json_t *access_flags(uint32_t access)
 	return flags(access, flag, ARRAY_SIZE(flag));
 }
 
-static const char *mac_text(const uint8_t m[6], char text[18])
-{
-	snprintf(text, 18, "%02x:%02x:%02x:%02x:%02x:%02x", m[0], m[1], m[2], m[3], m[4], m[5]);
-	return text;
-}
-
 /* --- a queue pair ----------------------------------------------------------------------- */
 
-static json_t *qp(struct ctl *ctl, const struct admin_arg arg[])
+static json_t *qp(struct ctl *ctl, const struct argument arg[])
 {
+	struct row row;
 	struct qp_obj *o = find_qp(ctl, arg[0].number);
 
 	if (!o)
 		return json_null();
-	return json_pack("{s:I, s:I, s:s, s:I, s:I, s:s, s:s, s:I, s:I, s:b, s:I, s:I, s:I, s:o, "
-			 "s:b, s:I}",
-		"qpn", N(o->qpn), "session", N(o->session->number), "program", o->session->program,
-		"pid", N(o->session->peer.pid), "handle", N(o->handle), "type",
-		qp_type_name(o->qp->type), "state", qp_state_name(LOOK(o->qp->state)), "worker",
-		N(o->worker), "home_worker", N(QPN_WORKER(o->qpn)), "resolving", o->resolving, "pd",
-		N(o->pd->number), "send_cq", N(cq_handle(o->send_cq)), "recv_cq",
-		N(cq_handle(o->recv_cq)), "access", access_flags(LOOK(o->qp->attr.access_flags)),
-		"all_signaled", o->qp->sq_sig_all, "bytes", N(o->bytes + o->rings.size));
+	row_begin(&row);
+	put_int(&row, "qpn", o->qpn);
+	put_int(&row, "session", o->session->number);
+	put_text(&row, "program", o->session->program);
+	put_int(&row, "pid", o->session->peer.pid);
+	put_int(&row, "handle", o->handle);
+	put_text(&row, "type", qp_type_name(o->qp->type));
+	put_text(&row, "state", qp_state_name(LOOK(o->qp->state)));
+	put_int(&row, "worker", o->worker);
+	put_int(&row, "home_worker", QPN_WORKER(o->qpn));
+	put_bool(&row, "resolving", o->resolving);
+	put_int(&row, "pd", o->pd->number);
+	put_int(&row, "send_cq", cq_handle(o->send_cq));
+	put_int(&row, "recv_cq", cq_handle(o->recv_cq));
+	put_json(&row, "access", access_flags(LOOK(o->qp->attr.access_flags)));
+	put_bool(&row, "all_signaled", o->qp->sq_sig_all);
+	put_int(&row, "bytes", o->bytes + o->rings.size);
+	return row_end(&row);
 }
 
 /* 802.1p; null: its packets have no tag. */
@@ -79,30 +94,40 @@ static json_t *priority(const struct path *p)
 }
 
 /* Where it leads to: as the application set it, RTR and later. */
-static json_t *qp_path(struct ctl *ctl, const struct admin_arg arg[])
+static json_t *qp_path(struct ctl *ctl, const struct argument arg[])
 {
+	struct row row;
 	struct qp_obj *o = find_qp(ctl, arg[0].number);
 	const struct gid_entry *sgid;
 	const struct abi_qp_attr *a;
 	const struct path *path;
-	char local[GID_TEXT], remote[GID_TEXT], mac[18], pkey[8];
+	char local[GID_TEXT], remote[GID_TEXT];
 
 	if (!o || !o->hold.gids)
 		return json_null();
 	a = &o->qp->attr;
 	sgid = &o->hold.gids->table.entry[o->hold.index];
 	path = &o->qp->path;
-	snprintf(pkey, sizeof(pkey), "0x%04x", LOOK(o->qp->pkey));
-	return json_pack("{s:I, s:I, s:s, s:s, s:I, s:s, s:s, s:I, s:b, s:I, s:I, s:I, s:I, s:I, "
-			 "s:I, s:o, s:s, s:I}",
-		"port", N(LOOK(a->ah.port)), "gid_index", N(o->hold.index), "gid",
-		gid_text(sgid->gid, local), "type", gid_type_name(sgid->net), "vid", N(sgid->vid),
-		"peer_gid", gid_text(a->ah.dgid, remote), "peer_mac", mac_text(a->ah.dmac, mac),
-		"peer_qpn", N(LOOK(a->dest_qpn)), "same_rocid", path->local, "path_mtu",
-		N(LOOK(a->path_mtu)), "traffic_class", N(LOOK(a->ah.traffic_class)), "hop_limit",
-		N(LOOK(a->ah.hop_limit)), "sl", N(LOOK(a->ah.sl)), "flow_label",
-		N(path_flow_label(path)), "sport", N(path_sport(path)), "priority", priority(path),
-		"pkey", pkey, "pkey_index", N(LOOK(a->pkey_index)));
+	row_begin(&row);
+	put_int(&row, "port", LOOK(a->ah.port));
+	put_int(&row, "gid_index", o->hold.index);
+	put_text(&row, "gid", gid_text(sgid->gid, local));
+	put_text(&row, "type", gid_type_name(sgid->net));
+	put_int(&row, "vid", sgid->vid);
+	put_text(&row, "peer_gid", gid_text(a->ah.dgid, remote));
+	put_mac(&row, "peer_mac", a->ah.dmac);
+	put_int(&row, "peer_qpn", LOOK(a->dest_qpn));
+	put_bool(&row, "same_rocid", path->local);
+	put_int(&row, "path_mtu", LOOK(a->path_mtu));
+	put_int(&row, "traffic_class", LOOK(a->ah.traffic_class));
+	put_int(&row, "hop_limit", LOOK(a->ah.hop_limit));
+	put_int(&row, "sl", LOOK(a->ah.sl));
+	put_int(&row, "flow_label", path_flow_label(path));
+	put_int(&row, "sport", path_sport(path));
+	put_json(&row, "priority", priority(path));
+	put_hex(&row, "pkey", LOOK(o->qp->pkey), 4);
+	put_int(&row, "pkey_index", LOOK(a->pkey_index));
+	return row_end(&row);
 }
 
 /* 4.096 us * 2^code */
@@ -111,40 +136,54 @@ static json_t *ack_timeout(uint8_t code)
 	return code ? json_real(4.096e-3 * (double)(1ull << (code & 31))) : json_null();
 }
 
-static json_t *qp_requester(struct ctl *ctl, const struct admin_arg arg[])
+static json_t *qp_requester(struct ctl *ctl, const struct argument arg[])
 {
+	struct row row;
 	struct qp_obj *o = find_qp(ctl, arg[0].number);
 	const struct qp *q;
 
 	if (!o)
 		return json_null();
 	q = o->qp;
-	return json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:I, s:I, "
-			 "s:b, s:b}",
-		"depth", N(q->sq.depth), "max_sge", N(q->sq.max_sge), "max_inline",
-		N(q->max_inline), "posted", N(LOOK(q->req.fetched)), "outstanding",
-		N(LOOK(q->req.fetched) - LOOK(q->comp.head)), "next_psn", N(LOOK(q->req.psn)),
-		"unacked_psn", N(LOOK(q->comp.una)), "in_flight",
-		N(LOOK(q->req.sent) - LOOK(q->comp.acked)), "window", N(LOOK(q->win.size)),
-		"window_max", N(LOOK(q->win.max)), "max_rd_atomic", N(LOOK(q->attr.max_rd_atomic)),
-		"timeout_ms", ack_timeout(LOOK(q->attr.timeout)), "retries_left",
-		N(LOOK(q->comp.retry_left)), "rnr_retries_left", N(LOOK(q->comp.rnr_left)),
-		"retrying", LOOK(q->comp.retrying), "rnr_wait", LOOK(q->comp.rnr_wait));
+	row_begin(&row);
+	put_int(&row, "depth", q->sq.depth);
+	put_int(&row, "max_sge", q->sq.max_sge);
+	put_int(&row, "max_inline", q->max_inline);
+	put_int(&row, "posted", LOOK(q->req.fetched));
+	put_int(&row, "outstanding", LOOK(q->req.fetched) - LOOK(q->comp.head));
+	put_int(&row, "next_psn", LOOK(q->req.psn));
+	put_int(&row, "unacked_psn", LOOK(q->comp.una));
+	put_int(&row, "in_flight", LOOK(q->req.sent) - LOOK(q->comp.acked));
+	put_int(&row, "window", LOOK(q->win.size));
+	put_int(&row, "window_max", LOOK(q->win.max));
+	put_int(&row, "max_rd_atomic", LOOK(q->attr.max_rd_atomic));
+	put_json(&row, "timeout_ms", ack_timeout(LOOK(q->attr.timeout)));
+	put_int(&row, "retries_left", LOOK(q->comp.retry_left));
+	put_int(&row, "rnr_retries_left", LOOK(q->comp.rnr_left));
+	put_bool(&row, "retrying", LOOK(q->comp.retrying));
+	put_bool(&row, "rnr_wait", LOOK(q->comp.rnr_wait));
+	return row_end(&row);
 }
 
-static json_t *qp_responder(struct ctl *ctl, const struct admin_arg arg[])
+static json_t *qp_responder(struct ctl *ctl, const struct argument arg[])
 {
+	struct row row;
 	struct qp_obj *o = find_qp(ctl, arg[0].number);
 	const struct qp *q;
 
 	if (!o)
 		return json_null();
 	q = o->qp;
-	return json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:b}", "depth", N(q->rq.depth),
-		"max_sge", N(q->rq.max_sge), "taken", N(LOOK(q->rq.next)), "expected_psn",
-		N(LOOK(q->resp.epsn)), "msn", N(LOOK(q->resp.msn)), "max_dest_rd_atomic",
-		N(LOOK(q->attr.max_dest_rd_atomic)), "min_rnr_timer",
-		N(LOOK(q->attr.min_rnr_timer)), "nak_sent", LOOK(q->resp.nak_sent));
+	row_begin(&row);
+	put_int(&row, "depth", q->rq.depth);
+	put_int(&row, "max_sge", q->rq.max_sge);
+	put_int(&row, "taken", LOOK(q->rq.next));
+	put_int(&row, "expected_psn", LOOK(q->resp.epsn));
+	put_int(&row, "msn", LOOK(q->resp.msn));
+	put_int(&row, "max_dest_rd_atomic", LOOK(q->attr.max_dest_rd_atomic));
+	put_int(&row, "min_rnr_timer", LOOK(q->attr.min_rnr_timer));
+	put_bool(&row, "nak_sent", LOOK(q->resp.nak_sent));
+	return row_end(&row);
 }
 
 const struct document_section show_qp = {.name = "qp", .object = qp};
@@ -154,26 +193,35 @@ const struct document_section show_qp_responder = {.name = "responder", .object 
 
 /* --- a region, a CQ --------------------------------------------------------------------- */
 
-static json_t *mr(struct ctl *ctl, const struct admin_arg arg[])
+static json_t *mr(struct ctl *ctl, const struct argument arg[])
 {
+	struct row row;
 	struct session *s;
 	struct mr_obj *o = find_mr(ctl, arg[0].number, &s);
-	char key[12], first[20], last[20];
 
 	if (!o)
 		return json_null();
-	snprintf(key, sizeof(key), "0x%x", o->mr.key);
-	snprintf(first, sizeof(first), "0x%" PRIx64, o->mr.iova);
-	snprintf(last, sizeof(last), "0x%" PRIx64, o->mr.iova + o->mr.length - 1);
-	return json_pack("{s:s, s:I, s:s, s:I, s:I, s:I, s:s, s:s, s:I, s:o, s:I}", "key", key,
-		"session", N(s->number), "program", s->program, "pid", N(s->peer.pid), "handle",
-		N(o->handle), "pd", N(o->mr.pd), "first", first, "last", o->mr.length ? last : "",
-		"length", N(o->mr.length), "access", access_flags(o->mr.access), "mapped",
-		N(o->map.size));
+	row_begin(&row);
+	put_hex(&row, "key", o->mr.key, 1);
+	put_int(&row, "session", s->number);
+	put_text(&row, "program", s->program);
+	put_int(&row, "pid", s->peer.pid);
+	put_int(&row, "handle", o->handle);
+	put_int(&row, "pd", o->mr.pd);
+	put_hex(&row, "first", o->mr.iova, 1);
+	if (o->mr.length)
+		put_hex(&row, "last", o->mr.iova + o->mr.length - 1, 1);
+	else
+		put_text(&row, "last", "");
+	put_int(&row, "length", o->mr.length);
+	put_json(&row, "access", access_flags(o->mr.access));
+	put_int(&row, "mapped", o->map.size);
+	return row_end(&row);
 }
 
-static json_t *cq(struct ctl *ctl, const struct admin_arg arg[])
+static json_t *cq(struct ctl *ctl, const struct argument arg[])
 {
+	struct row row;
 	struct session *s = find_session(ctl, arg[0].number);
 	struct cq_obj *o = s ? handle_get(&s->cqs, (uint32_t)arg[1].number) : NULL;
 	uint32_t armed;
@@ -181,19 +229,27 @@ static json_t *cq(struct ctl *ctl, const struct admin_arg arg[])
 	if (!o)
 		return json_null();
 	armed = atomic_load_explicit(o->cq.arm, memory_order_relaxed) & ABI_CQ_ARM_MASK;
-	return json_pack("{s:I, s:s, s:I, s:I, s:I, s:I, s:I, s:b, s:s}", "session", N(s->number),
-		"program", s->program, "pid", N(s->peer.pid), "handle", N(o->cq.handle), "depth",
-		N(LOOK(o->cq.lane[0].depth)), "lanes", N(o->cq.lanes), "users", N(o->users),
-		"channel", o->channel != NULL, "armed",
+	row_begin(&row);
+	put_int(&row, "session", s->number);
+	put_text(&row, "program", s->program);
+	put_int(&row, "pid", s->peer.pid);
+	put_int(&row, "handle", o->cq.handle);
+	put_int(&row, "depth", LOOK(o->cq.lane[0].depth));
+	put_int(&row, "lanes", o->cq.lanes);
+	put_int(&row, "users", o->users);
+	put_bool(&row, "channel", o->channel != NULL);
+	put_text(&row, "armed",
 		armed == ABI_CQ_ARM_ANY		? "any"
 		: armed == ABI_CQ_ARM_SOLICITED ? "solicited"
 						: "no");
+	return row_end(&row);
 }
 
 /* at->index: the lane. */
 static bool next_lane(
-	struct ctl *ctl, const struct admin_arg arg[], struct document_cursor *at, json_t **element)
+	struct ctl *ctl, const struct argument arg[], struct document_cursor *at, json_t **element)
 {
+	struct row row;
 	struct session *s = find_session(ctl, arg[0].number);
 	struct cq_obj *o = s ? handle_get(&s->cqs, (uint32_t)arg[1].number) : NULL;
 	const struct cq_lane *lane;
@@ -204,8 +260,12 @@ static bool next_lane(
 	lane = &o->cq.lane[at->index];
 	head = LOOK(lane->head);
 	taken = LOOK(lane->seen);
-	*element = json_pack("{s:I, s:I, s:I, s:b}", "worker", N(at->index), "completions", N(head),
-		"untaken_at_most", N(head - taken), "overflow", LOOK(lane->overflow));
+	row_begin(&row);
+	put_int(&row, "worker", at->index);
+	put_int(&row, "completions", head);
+	put_int(&row, "untaken_at_most", head - taken);
+	put_bool(&row, "overflow", LOOK(lane->overflow));
+	*element = row_end(&row);
 	at->index++;
 	return true;
 }
@@ -216,14 +276,14 @@ const struct document_section show_cq_lanes = {.name = "lanes", .next = next_lan
 
 /* --- a port ----------------------------------------------------------------------------- */
 
-static json_t *device(struct ctl *ctl, const struct admin_arg arg[])
+static json_t *device(struct ctl *ctl, const struct argument arg[])
 {
 	const struct ctl_devices *d = ctl->devices;
 
 	return d ? d->port(d->arg, (uint32_t)arg[0].number - 1) : json_null();
 }
 
-static json_t *emulated_link(struct ctl *ctl, const struct admin_arg arg[])
+static json_t *emulated_link(struct ctl *ctl, const struct argument arg[])
 {
 	const struct ctl_devices *d = ctl->devices;
 

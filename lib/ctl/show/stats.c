@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <inttypes.h>
-#include "ctl.h"
+#include "show/stats.h"
 #include "worker.h"
 
 void ctl_stats_json(const struct dataplane *dp, FILE *f)

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <strings.h>
 #include "text/document.h"
+#include "text/parse.h"
 
 #define FIRST_SIZE 1024u
 
@@ -117,7 +118,7 @@ static bool has_pair(const json_t *element, const struct document_pair *pair)
 	char text[DOCUMENT_VALUE_MAX];
 	uint64_t number;
 
-	if (json_is_integer(value) && admin_number(pair->value, INT64_MAX, &number))
+	if (json_is_integer(value) && parse_number(pair->value, INT64_MAX, &number))
 		return json_integer_value(value) == (json_int_t)number;
 	return !strcasecmp(document_value(value, text), pair->value);
 }

@@ -15,10 +15,18 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include "admin/arg.h"
 #include "limits.h"
 
 struct ctl;
+
+/** Most words of a command. */
+#define ADMIN_WORDS 12
+
+/** An argument of a command. */
+struct argument {
+	const char *word; /* as it was typed */
+	uint64_t number;  /* its meaning: a number, the place among the choices; 0 for plain text */
+};
 
 /** Where a list goes on; starts as zeroes. The lists share it out among themselves. */
 struct document_cursor {
@@ -34,13 +42,13 @@ struct document_section {
 	const char *name;
 	/** An object; NULL when memory is short. @p arg: the command's arguments, checked when it
 	 *  came; an object that went away since is json_null(). */
-	json_t *(*object)(struct ctl *ctl, const struct admin_arg arg[]);
+	json_t *(*object)(struct ctl *ctl, const struct argument arg[]);
 	/** Without `object`, a list: makes its next element, NULL when memory is short.
 	 *  @return false when there is none left. */
-	bool (*next)(struct ctl *ctl, const struct admin_arg arg[], struct document_cursor *at,
+	bool (*next)(struct ctl *ctl, const struct argument arg[], struct document_cursor *at,
 		json_t **element);
 	/** Without it, all elements belong to the list. */
-	bool (*keep)(const struct admin_arg arg[], const json_t *element);
+	bool (*keep)(const struct argument arg[], const json_t *element);
 };
 
 /** What an element of a list must have to be in it. */
@@ -60,7 +68,7 @@ struct text {
 struct document {
 	struct ctl *ctl;
 	char line[ADMIN_LINE_MAX]; /* the command, taken apart; `arg` points into it */
-	struct admin_arg arg[ADMIN_WORDS];
+	struct argument arg[ADMIN_WORDS];
 	unsigned pairs;
 	struct document_pair pair[ADMIN_WORDS / 2];
 	const struct document_section *const

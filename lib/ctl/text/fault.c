@@ -1,23 +1,104 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Faults as words: read, written, completed. */
+/* Faults as words: checked, read, written, completed. */
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-#include "admin/arg.h"
 #include "headers.h"
 #include "inject.h"
 #include "opcode.h"
 #include "seq24.h"
+#include "text/fault.h"
+#include "text/parse.h"
 #include "text/sentence.h"
-#include "verbs/fault.h"
 
 #define KIND(k)	  (1u << ABI_FAULT_##k)
 #define ALL_KINDS ((1u << ABI_FAULT_KINDS) - 1)
 #define HEADERS	  (KIND(SYNDROME) | KIND(MSN) | KIND(PSN) | KIND(OPCODE) | KIND(PKEY) | KIND(QPN))
 #define BLANKS	  " \t\r"
+
+/* --- may it be? ------------------------------------------------------------------------- */
+
+static int check_which(const struct abi_fault *f, char why[ABI_SENTENCE_MAX])
+{
+	if (f->direction > ABI_FAULT_RX || (f->flags & ~ABI_FAULT_FLAGS))
+		return refuse(why, -EINVAL,
+			"direction %u or flags 0x%x are unknown: see abi_fault.h", f->direction,
+			f->flags);
+	if (f->packets & ~(ABI_FAULT_WHAT | ABI_FAULT_PLACE))
+		return refuse(why, -EINVAL, "there are no packets of kind 0x%x", f->packets);
+	if (f->psn_first > SEQ24_MASK || f->psn_last > SEQ24_MASK)
+		return refuse(why, -EINVAL, "a PSN has 24 bits: 0 to 0x%x", SEQ24_MASK);
+	if (!f->nth || !f->every)
+		return refuse(why, -EINVAL, "packets count from 1: nth and every are 1 or more");
+	if (!f->chance || f->chance > ABI_FAULT_ALWAYS)
+		return refuse(why, -EINVAL, "a probability is above 0 and at most 1");
+	return 0;
+}
+
+static int check_direction(const struct abi_fault *f, char why[ABI_SENTENCE_MAX])
+{
+	if (f->kind == ABI_FAULT_RNR && f->direction != ABI_FAULT_RX)
+		return refuse(why, -EINVAL,
+			"an RNR NAK answers a request that is received: rnr wants rx");
+	if (f->kind == ABI_FAULT_QPN && f->direction != ABI_FAULT_TX)
+		return refuse(why, -EINVAL,
+			"a packet for another QP is none of this one's: qpn wants tx");
+	return 0;
+}
+
+/* The most that `value` can be. */
+static uint32_t value_max(const struct abi_fault *f)
+{
+	static const uint32_t most[ABI_FAULT_KINDS] = {
+		[ABI_FAULT_REORDER] = INJECT_HELD - 1,
+		[ABI_FAULT_RNR] = 31,
+		[ABI_FAULT_ECN] = 3,
+		[ABI_FAULT_SYNDROME] = 0xFF,
+		[ABI_FAULT_MSN] = SEQ24_MASK,
+		[ABI_FAULT_PSN] = SEQ24_MASK,
+		[ABI_FAULT_OPCODE] = 0xFF,
+		[ABI_FAULT_PKEY] = 0xFFFF,
+		[ABI_FAULT_QPN] = SEQ24_MASK,
+	};
+
+	return most[f->kind];
+}
+
+static int check_amount(const struct abi_fault *f, char why[ABI_SENTENCE_MAX])
+{
+	bool holds = f->kind == ABI_FAULT_DELAY || f->kind == ABI_FAULT_REORDER;
+
+	if (f->value > value_max(f) || (f->kind == ABI_FAULT_REORDER && !f->value))
+		return refuse(why, -EINVAL, "%s: 0x%x is none of %u to 0x%x", inject_names[f->kind],
+			f->value, f->kind == ABI_FAULT_REORDER, value_max(f));
+	if (holds && (!f->time || f->time > FAULT_TIME_MAX))
+		return refuse(why, -EINVAL, "%s: a packet is held back for 1 ns to 10 s",
+			inject_names[f->kind]);
+	if (f->kind == ABI_FAULT_ICRC && !f->mask)
+		return refuse(why, -EINVAL, "icrc: mask 0 changes nothing");
+	if (f->kind != ABI_FAULT_CORRUPT)
+		return 0;
+	if (!f->mask || f->mask > 0xFF)
+		return refuse(why, -EINVAL, "corrupt: the mask of a byte is 1 to 0xff");
+	if (f->offset >= FRAME_MAX)
+		return refuse(why, -EINVAL, "corrupt: no packet has %u bytes", f->offset + 1);
+	return 0;
+}
+
+int fault_check(const struct abi_fault *f, char why[ABI_SENTENCE_MAX])
+{
+	int err;
+
+	if (f->kind == ABI_FAULT_NONE || f->kind >= ABI_FAULT_KINDS)
+		return refuse(why, -EINVAL, "there is no fault %u: see abi_fault.h", f->kind);
+	err = check_which(f, why);
+	if (!err)
+		err = check_direction(f, why);
+	return err ? err : check_amount(f, why);
+}
 
 /* --- words without a value ---------------------------------------------------------------- */
 
@@ -65,7 +146,7 @@ static bool set_number(uint32_t *out, const char *value, uint64_t most)
 {
 	uint64_t n;
 
-	if (!admin_number(value, most, &n))
+	if (!parse_number(value, most, &n))
 		return false;
 	*out = (uint32_t)n;
 	return true;
@@ -115,7 +196,7 @@ static bool set_chance(struct abi_fault *f, const char *value)
 
 static bool set_seed(struct abi_fault *f, const char *value)
 {
-	return admin_number(value, UINT64_MAX, &f->seed);
+	return parse_number(value, UINT64_MAX, &f->seed);
 }
 
 static const struct {

@@ -6,22 +6,37 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include "ah.h"
 #include "bits.h"
+#include "config/parts.h"
+#include "core.h"
 #include "mcast.h"
+#include "net/gids.h"
+#include "net/neigh.h"
+#include "net/net.h"
+#include "qp.h"
 #include "session/job.h"
 #include "session/quota.h"
 #include "session/session.h"
+#include "text/sentence.h"
+#include "verbs/ah_obj.h"
 #include "verbs/av.h"
 #include "verbs/command.h"
-#include "verbs/object.h"
+#include "verbs/dest.h"
+#include "verbs/mr_obj.h"
+#include "verbs/objects.h"
+#include "verbs/qp_obj.h"
+#include "worker.h"
 
 static _Atomic(struct ah *) *slot_of(struct ctl *ctl, uint32_t id)
 {
 	return &ctl->dp->ahs->slot[AH_SLOT(id)];
 }
 
-void ah_unpublish(struct ctl *ctl, struct ah_obj *o)
+void ah_unpublish(struct ah_obj *o)
 {
+	struct ctl *ctl = o->session->ctl;
+
 	if (o->resolving) {
 		neigh_cancel(&o->query);
 		quota_give_one(o->session, CTL_LOOKUPS);
@@ -31,9 +46,11 @@ void ah_unpublish(struct ctl *ctl, struct ah_obj *o)
 		atomic_store_explicit(slot_of(ctl, o->id), NULL, memory_order_release);
 }
 
-void ah_release(struct session *s, struct ah_obj *o)
+void ah_release(struct ah_obj *o)
 {
-	handle_del(&s->ctl->ahs, o->id);
+	struct session *s = o->session;
+
+	handle_del(&s->ctl->objects->ahs, o->id);
 	gid_hold_set(&o->hold, NULL, 0);
 	list_del(&o->node);
 	quota_give_one(s, CTL_AHS);
@@ -64,7 +81,7 @@ static int publish(struct ah_obj *o, struct reply *r)
 	struct ctl *ctl = o->session->ctl;
 	struct dest *d = dest_get(ctl, &o->key);
 	struct abi_handle_reply out;
-	int err = d ? handle_add(&ctl->ahs, o, &o->id) : -ENOMEM;
+	int err = d ? handle_add(&ctl->objects->ahs, o, &o->id) : -ENOMEM;
 
 	if (!err) {
 		o->ah = make_ah(o);
@@ -104,7 +121,7 @@ static void resolved(struct neigh_query *q, int err, const char *why)
 	}
 	session_reply(s, &o->request, err, &r);
 	if (err)
-		ah_release(s, o);
+		ah_release(o);
 }
 
 static int find_way(struct session *s, struct ah_obj *o, const struct request *q, struct reply *r)
@@ -137,7 +154,7 @@ static int check(struct session *s, const struct abi_ah_attr *ah, struct dest_ke
 			"the destination GID %s is no host's and no multicast group's: set the "
 			"peer's GID",
 			gid_text(ah->dgid, text));
-	if (!gids_select(&s->ctl->port[ah->port - 1].gids, ah->sgid_index, ah->dgid, why))
+	if (!gids_select(&s->ctl->net->port[ah->port - 1].gids, ah->sgid_index, ah->dgid, why))
 		return -EINVAL;
 	return av_dest_key(s->ctl, ah, key, why);
 }
@@ -170,10 +187,10 @@ int cmd_create_ah(struct session *s, const struct request *q, struct reply *r)
 	av_path(s->ctl, &in.attr, &o->spec);
 	pd->users++;
 	list_push(&s->ahs, &o->node);
-	gid_hold_set(&o->hold, &s->ctl->port[key.port].gids, key.sgid);
+	gid_hold_set(&o->hold, &s->ctl->net->port[key.port].gids, key.sgid);
 	err = find_way(s, o, q, r);
 	if (err < 0)
-		ah_release(s, o);
+		ah_release(o);
 	return err;
 }
 
@@ -217,9 +234,9 @@ static int step_destruction(struct job *j, struct reply *r)
 	(void)r;
 	if (snapshot_some(s, d->ah->pd, &d->cursor))
 		return JOB_MORE;
-	ah_unpublish(s->ctl, d->ah);
+	ah_unpublish(d->ah);
 	worker_grace(s->ctl->dp);
-	ah_release(s, d->ah);
+	ah_release(d->ah);
 	return 0;
 }
 
@@ -230,7 +247,7 @@ int cmd_destroy_ah(struct session *s, const struct request *q, struct reply *r)
 	struct ah_obj *o;
 
 	memcpy(&in, q->body, sizeof(in));
-	o = handle_get(&s->ctl->ahs, in.handle);
+	o = handle_get(&s->ctl->objects->ahs, in.handle);
 	if (!o || o->session != s)
 		return refuse(r->why, -EINVAL, "there is no address handle %u", in.handle);
 	d = calloc(1, sizeof(*d));

@@ -1,11 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
 #include <string.h>
+#include "config/config.h"
+#include "config/parts.h"
 #include "mcast.h"
-#include "state.h"
+#include "net/neigh.h"
+#include "net/net.h"
+#include "net/netport.h"
+#include "session/message.h"
+#include "session/quota.h"
+#include "session/session.h"
 #include "text/sentence.h"
 #include "verbs/av.h"
-#include "verbs/command.h"
+#include "verbs/dest.h"
 
 #define SL_MAX (SL_COUNT - 1)
 /** What Linux uses for a hop limit of 0 where routers may stand in the way (IP4-18). */
@@ -13,10 +20,10 @@
 
 int av_check(const struct ctl *ctl, const struct abi_ah_attr *ah, char why[ABI_SENTENCE_MAX])
 {
-	if (ah->port < 1 || ah->port > ctl->nports) /* QPS-15 */
+	if (ah->port < 1 || ah->port > ctl->net->nports) /* QPS-15 */
 		return refuse(why, -EINVAL,
 			"the address vector names port %u: this rocid has 1 to %u", ah->port,
-			ctl->nports);
+			ctl->net->nports);
 	if (!ah->is_global) /* VRB-05, V1-04 */
 		return refuse(why, -EINVAL,
 			"the address vector has no GRH: set is_global, RoCE needs it");
@@ -94,7 +101,7 @@ static uint8_t hop_limit(const struct gid_entry *sgid, const struct abi_ah_attr 
 
 void av_path(const struct ctl *ctl, const struct abi_ah_attr *ah, struct path_spec *p)
 {
-	const struct netport *port = &ctl->port[ah->port - 1];
+	const struct netport *port = &ctl->net->port[ah->port - 1];
 	const struct priority_map *map = &port->priority;
 
 	memcpy(p->dgid, ah->dgid, sizeof(p->dgid));

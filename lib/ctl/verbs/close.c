@@ -1,11 +1,42 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include <sys/socket.h>
+/* What a session has is released here, in steps (session/end.c). */
 #include <stdlib.h>
-#include "bits.h"
-#include "session/job.h"
-#include "session/turn.h"
-#include "verbs/close.h"
-#include "verbs/object.h"
+#include "config/parts.h"
+#include "core.h"
+#include "list.h"
+#include "session/handles.h"
+#include "session/session.h"
+#include "verbs/ah_obj.h"
+#include "verbs/command.h"
+#include "verbs/cq_obj.h"
+#include "verbs/group.h"
+#include "verbs/mr_obj.h"
+#include "verbs/mw_obj.h"
+#include "verbs/qp_obj.h"
+#include "verbs/srq_obj.h"
+#include "verbs/xrcd.h"
+#include "worker.h"
+
+/** What is left to do of a session's end, in this order. */
+enum ending {
+	ENDING_LEAVE_GROUPS = 1,
+	ENDING_DETACH_QPS,
+	ENDING_UNPUBLISH_SRQS, /* before the CQs: others' XRC QPs complete there */
+	ENDING_DETACH_CQS,
+	ENDING_UNPUBLISH_MRS,
+	ENDING_UNPUBLISH_MWS,
+	ENDING_UNPUBLISH_AHS,
+	ENDING_GRACE,
+	ENDING_FREE_MWS, /* before the regions that they hold */
+	ENDING_FREE_QPS,
+	ENDING_FREE_SRQS,
+	ENDING_FREE_CQS,
+	ENDING_FREE_MRS,
+	ENDING_FREE_AHS,
+	ENDING_FREE_CHANNELS,
+	ENDING_FREE_XRCDS,
+	ENDING_FREE_PDS,
+};
 
 /* Objects a step. The dearest are failed QPs, whose reasons are told: diagnose/log.c bounds them.
  */
@@ -35,7 +66,7 @@ static bool detach_qps(struct session *s)
 	uint32_t n = 0;
 
 	while (n < STEP && (o[n] = handle_next(&s->qps, &s->cursor)))
-		qp_unpublish(s->ctl, o[n++]);
+		qp_unpublish(o[n++]);
 	qps_call(s->ctl, &cmd, o, n);
 	return n == STEP;
 }
@@ -60,7 +91,7 @@ static bool unpublish_srqs(struct session *s)
 	uint32_t n = 0;
 
 	while (n < STEP && (o = handle_next(&s->srqs, &s->cursor))) {
-		srq_unpublish(s->ctl, o);
+		srq_unpublish(o);
 		n++;
 	}
 	return n == STEP;
@@ -72,7 +103,7 @@ static bool unpublish_mrs(struct session *s)
 	uint32_t n = 0;
 
 	while (n < STEP && (o = handle_next(&s->mrs, &s->cursor))) {
-		mr_unpublish(s->ctl, o);
+		mr_unpublish(o);
 		n++;
 	}
 	return n == STEP;
@@ -84,7 +115,7 @@ static bool unpublish_mws(struct session *s)
 	uint32_t n = 0;
 
 	while (n < STEP && (o = handle_next(&s->mws, &s->cursor))) {
-		mw_unpublish(s->ctl, o);
+		mw_unpublish(o);
 		n++;
 	}
 	return n == STEP;
@@ -96,7 +127,7 @@ static bool unpublish_ahs(struct session *s)
 	uint32_t n = 0;
 
 	while (n < STEP && (l = list_pop(&s->ahs))) {
-		ah_unpublish(s->ctl, container_of(l, struct ah_obj, node));
+		ah_unpublish(container_of(l, struct ah_obj, node));
 		list_push(&s->ahs_gone, l);
 		n++;
 	}
@@ -107,27 +138,27 @@ static bool unpublish_ahs(struct session *s)
 
 static void free_qp(struct session *s, void *o)
 {
-	qp_release(s, o);
+	qp_release(o);
 }
 
 static void free_srq(struct session *s, void *o)
 {
-	srq_release(s, o);
+	srq_release(o);
 }
 
 static void free_cq(struct session *s, void *o)
 {
-	cq_release(s, o);
+	cq_release(o);
 }
 
 static void free_mr(struct session *s, void *o)
 {
-	mr_release(s, o);
+	mr_release(o);
 }
 
 static void free_mw(struct session *s, void *o)
 {
-	mw_obj_release(s, o);
+	mw_obj_release(o);
 }
 
 static bool free_ahs(struct session *s)
@@ -136,7 +167,7 @@ static bool free_ahs(struct session *s)
 	uint32_t n = 0;
 
 	while (n < STEP && (l = list_pop(&s->ahs_gone))) {
-		ah_release(s, container_of(l, struct ah_obj, node));
+		ah_release(container_of(l, struct ah_obj, node));
 		n++;
 	}
 	return n == STEP;
@@ -149,7 +180,7 @@ static void free_channel(struct session *s, void *o)
 
 static void free_xrcd(struct session *s, void *o)
 {
-	xrcd_release(s, o);
+	xrcd_release(o);
 }
 
 static void free_pd(struct session *s, void *o)
@@ -176,45 +207,13 @@ static bool free_some(
 	return free_up_to(STEP, s, h, release);
 }
 
-/* The last: nobody knows of it any more but the application. */
-static void finish(struct session *s)
-{
-	struct ctl *ctl = s->ctl;
-
-	handles_free(&s->qps);
-	handles_free(&s->srqs);
-	handles_free(&s->xrcds);
-	handles_free(&s->cqs);
-	handles_free(&s->mrs);
-	handles_free(&s->mws);
-	handles_free(&s->channels);
-	handles_free(&s->pds);
-	notifier_lock(&ctl->notifier);
-	for (uint32_t i = 0; i < ctl->nports; i++)
-		if (s->greeted)
-			event_source_withdraw(&s->port_events[i]);
-	channel_close(&s->async);
-	notifier_unlock(&ctl->notifier);
-	free(s->bells);
-	if (s->region.base) /* tells a program that outlives us, should it look */
-		atomic_store(&((struct abi_session *)s->region.base)->epoch, 0);
-	/* The socket last: its end says that no completion comes any more. */
-	shutdown(s->watch.fd, SHUT_RDWR);
-	dispose_fd(ctl->closer, owner_connections(s->peer.uid), s->watch.fd);
-	session_shm_free(s, &s->region);
-	quota_close(s);
-	list_del(&s->node);
-	ctl->nending--;
-	free(s);
-}
-
 /* --- steps ---------------------------------------------------------------------------- */
 
 /* Makes one step of phase s->ending.  Returns false when the phase is over, true after STEP
  * objects. */
 static bool step(struct session *s)
 {
-	switch (s->ending) {
+	switch ((enum ending)s->ending) {
 	case ENDING_LEAVE_GROUPS:
 		return leave_groups(s);
 	case ENDING_DETACH_QPS:
@@ -254,55 +253,13 @@ static bool step(struct session *s)
 }
 
 /* Makes steps up to the first full one: a session with few objects ends at once, or those who open
- * and close in a loop would be faster than their ends. Returns false when @p s is gone. */
-static bool go_on(struct session *s)
+ * and close in a loop would be faster than their ends. */
+bool session_release_some(struct session *s)
 {
 	while (!step(s)) {
 		s->cursor = 0;
-		if (s->ending++ == ENDING_FREE_PDS) {
-			finish(s);
+		if (s->ending++ == ENDING_FREE_PDS)
 			return false;
-		}
 	}
 	return true;
-}
-
-void session_end(struct session *s)
-{
-	struct ctl *ctl = s->ctl;
-
-	notifier_lock(&ctl->notifier);
-	ctl->session[s->slot] = NULL; /* its events find nobody from here on */
-	ctl->nsessions--;
-	notifier_unlock(&ctl->notifier);
-	ctl->nending++;
-	s->ending = ENDING_LEAVE_GROUPS;
-	mr_give_up(s);
-	list_push(&ctl->endings, &s->node);
-	list_del(&s->held);
-	job_cancel(s);
-	turn_leave(s);
-	for (uint32_t i = 0; s->bells && i < ctl->dp->nworkers; i++)
-		worker_del_doorbell(ctl->dp->worker[i], &s->bells->w[i]);
-}
-
-void session_close(struct session *s)
-{
-	session_end(s);
-	while (go_on(s))
-		;
-}
-
-bool endings_poll(struct ctl *ctl)
-{
-	struct list *l = list_pop(&ctl->endings);
-	struct session *s;
-
-	if (!l)
-		return false;
-	/* in turns, so that a large one does not hold up small ones */
-	s = container_of(l, struct session, node);
-	list_push(&ctl->endings, &s->node);
-	go_on(s);
-	return !list_empty(&ctl->endings);
 }

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
 #include <string.h>
-#include "bits.h"
+#include "session/session.h"
+#include "session/sessions.h"
+#include "text/sentence.h"
 #include "verbs/command.h"
+#include "verbs/mr_obj.h"
 
 struct command {
 	const char *name;
@@ -49,23 +52,12 @@ static const struct command commands[ABI_MSG_TYPES] = {
 	[ABI_GET_WAKE] = {"get_wake", sizeof(struct abi_get_wake), cmd_get_wake},
 };
 
-void reply_body(struct reply *r, const void *body, size_t len)
-{
-	memcpy(r->body, body, len);
-	r->body_len = len;
-}
-
-void reply_fd(struct reply *r, int fd)
-{
-	r->fd[r->nfds++] = fd;
-}
-
-bool command_takes_descriptor(uint32_t type)
+static bool takes_descriptor(uint32_t type)
 {
 	return type == ABI_REG_MR || type == ABI_OPEN_XRCD;
 }
 
-int command_run(struct session *s, const struct request *q, struct reply *r)
+static int run(struct session *s, const struct request *q, struct reply *r)
 {
 	const struct command *c;
 	uint32_t type = q->msg.type;
@@ -83,3 +75,11 @@ int command_run(struct session *s, const struct request *q, struct reply *r)
 			c->min_body, q->body_len);
 	return c->run(s, q, r);
 }
+
+const struct session_ops command_ops = {
+	.run = run,
+	.takes_descriptor = takes_descriptor,
+	.give_up = mr_give_up,
+	.release_some = session_release_some,
+	.mr_faulted = mr_faulted,
+};

@@ -1,50 +1,26 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file verbs/command.h
- * Requests and replies (abi_ctl.h): the table of commands and what a handler sees.
+ * The commands of programs: what session_ops.run executes. Control thread.
  */
 #ifndef VERBS_COMMAND_H
 #define VERBS_COMMAND_H
 
-#include <stddef.h>
-#include "state.h"
+#include <stdbool.h>
+#include "session/message.h"
 
-/** A request, copied out of the socket once; what the application did not send is 0. */
-struct request {
-	struct abi_msg msg;
-	uint8_t body[ABI_MSG_MAX - sizeof(struct abi_msg)] __attribute__((aligned(8)));
-	size_t body_len;
-	int fd; /* that came along, -1: none; closed after the handler */
-};
+struct reply;
+struct request;
+struct session;
+struct session_ops;
 
-#define REPLY_FDS 2
+/** For sessions_init(). */
+extern const struct session_ops command_ops;
 
-struct reply {
-	uint8_t body[ABI_MSG_MAX - sizeof(struct abi_msg)] __attribute__((aligned(8)));
-	size_t body_len;
-	int fd[REPLY_FDS]; /* closed once sent */
-	unsigned nfds;
-	char why[ABI_SENTENCE_MAX]; /* sentence of a failure */
-};
+/** verbs/close.c: session_ops.release_some. */
+bool session_release_some(struct session *s);
 
-/** A handler's answer when the reply is sent later (session_reply()). */
-#define DEFERRED 1
-
-/** @return 0, DEFERRED, or a negative errno with a sentence in @p r->why. */
-typedef int (*command_handler)(struct session *s, const struct request *q, struct reply *r);
-
-/** Checks and executes @p q, and fills in @p r.  @return as a handler. */
-int command_run(struct session *s, const struct request *q, struct reply *r);
-
-/** @return whether a descriptor belongs to messages of @p type. */
-bool command_takes_descriptor(uint32_t type);
-
-/** Puts @p len bytes in the reply's body. */
-void reply_body(struct reply *r, const void *body, size_t len);
-
-/** Has @p fd sent with the reply and closed. */
-void reply_fd(struct reply *r, int fd);
-
+/* Handlers, as session_ops.run. */
 /* verbs/device.c */
 int cmd_hello(struct session *s, const struct request *q, struct reply *r);
 int cmd_get_wake(struct session *s, const struct request *q, struct reply *r);
@@ -85,7 +61,7 @@ int cmd_clear_fault(struct session *s, const struct request *q, struct reply *r)
 /* verbs/ah.c */
 int cmd_create_ah(struct session *s, const struct request *q, struct reply *r);
 int cmd_destroy_ah(struct session *s, const struct request *q, struct reply *r);
-/* verbs/mcast.c */
+/* verbs/group.c */
 int cmd_attach_mcast(struct session *s, const struct request *q, struct reply *r);
 int cmd_detach_mcast(struct session *s, const struct request *q, struct reply *r);
 /* verbs/qp_modify.c */

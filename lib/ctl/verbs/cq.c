@@ -3,10 +3,23 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include "abi_ring.h"
+#include "abi_wqe.h"
 #include "bits.h"
+#include "config/parts.h"
+#include "core.h"
+#include "cq.h"
+#include "qp.h"
+#include "session/handles.h"
+#include "session/notifier.h"
 #include "session/quota.h"
+#include "session/session.h"
+#include "session/sessions.h"
+#include "session/shm.h"
+#include "text/sentence.h"
 #include "verbs/command.h"
-#include "verbs/object.h"
+#include "verbs/cq_obj.h"
+#include "worker.h"
 
 static const struct charge channel_charge[] = {{CTL_CHANNELS, 1}, {CTL_DESCRIPTORS, 1}};
 
@@ -24,9 +37,9 @@ static int make_channel(struct session *s, struct channel *ch, struct reply *r)
 	err = handle_add(&s->channels, ch, &ch->handle);
 	if (!err)
 		return 0;
-	notifier_lock(&s->ctl->notifier);
+	notifier_lock(&s->ctl->sessions->notifier);
 	channel_close(ch);
-	notifier_unlock(&s->ctl->notifier);
+	notifier_unlock(&s->ctl->sessions->notifier);
 	return refuse(r->why, err, "no room for another channel: several CQs can share one");
 }
 
@@ -52,7 +65,7 @@ int cmd_create_channel(struct session *s, const struct request *q, struct reply 
 
 void channel_release(struct session *s, struct channel *ch)
 {
-	struct notifier *n = &s->ctl->notifier;
+	struct notifier *n = &s->ctl->sessions->notifier;
 
 	handle_del(&s->channels, ch->handle);
 	notifier_lock(n);
@@ -151,7 +164,7 @@ static void init_lanes(struct cq_obj *o, const struct abi_create_cq_reply *at)
 /* From here on the notifier can find it. */
 static int add_cq(struct session *s, struct cq_obj *o, struct channel *ch)
 {
-	struct notifier *n = &s->ctl->notifier;
+	struct notifier *n = &s->ctl->sessions->notifier;
 	int err;
 
 	notifier_lock(n);
@@ -177,6 +190,7 @@ static int make_cq(struct session *s, struct cq_obj *o, struct channel *ch,
 
 	if (err)
 		return err;
+	o->session = s;
 	init_lanes(o, out);
 	err = add_cq(s, o, ch);
 	if (!err)
@@ -277,8 +291,10 @@ int cmd_resize_cq(struct session *s, const struct request *q, struct reply *r)
 	return 0;
 }
 
-void cq_detach(struct ctl *ctl, struct cq_obj *o)
+void cq_detach(struct cq_obj *o)
 {
+	struct ctl *ctl = o->session->ctl;
+
 	for (uint32_t i = 0; i < o->cq.lanes; i++) {
 		struct core_cmd cmd = {.type = CORE_CMD_DETACH_CQ, .cq = &o->cq};
 
@@ -286,9 +302,10 @@ void cq_detach(struct ctl *ctl, struct cq_obj *o)
 	}
 }
 
-void cq_release(struct session *s, struct cq_obj *o)
+void cq_release(struct cq_obj *o)
 {
-	struct notifier *n = &s->ctl->notifier;
+	struct session *s = o->session;
+	struct notifier *n = &s->ctl->sessions->notifier;
 
 	notifier_lock(n);
 	handle_del(&s->cqs, o->cq.handle);
@@ -316,8 +333,8 @@ int cmd_destroy_cq(struct session *s, const struct request *q, struct reply *r)
 		return refuse(r->why, -EBUSY,
 			"%u queues of QPs still complete to the CQ: destroy the QPs first",
 			o->users);
-	cq_detach(s->ctl, o);
+	cq_detach(o);
 	worker_grace(s->ctl->dp);
-	cq_release(s, o);
+	cq_release(o);
 	return 0;
 }

@@ -2,10 +2,20 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include "config/parts.h"
+#include "core.h"
 #include "limits.h"
-#include "text/sentence.h"
+#include "loop/loop.h"
+#include "net/gids.h"
+#include "net/net.h"
+#include "net/netport.h"
+#include "net/rtnl.h"
+#include "path.h"
+#include "qp.h"
+#include "verbs/ah_obj.h"
 #include "verbs/dest.h"
-#include "verbs/object.h"
+#include "verbs/objects.h"
+#include "verbs/qp_obj.h"
 
 /* A neighbour that the kernel uses is probed by it every 15 to 45 s and forgotten after 60 s
  * without use: often enough to count as use. */
@@ -38,13 +48,13 @@ void dests_init(struct dests *d)
 		list_init(&d->hop[i]);
 	}
 	list_init(&d->late);
-	wheel_init(&d->wheel, TICKS(ctl_now_ms()));
+	wheel_init(&d->wheel, TICKS(loop_now_ms()));
 }
 
 /* One that is due already keeps its place, or news without end would keep others from theirs. */
 static void set_due(struct dest *d, uint64_t due_ms)
 {
-	struct wheel *w = &d->ctl->dests.wheel;
+	struct wheel *w = &d->ctl->objects->dests.wheel;
 
 	if (due_ms == d->due_ms)
 		return;
@@ -61,8 +71,8 @@ static void set_due(struct dest *d, uint64_t due_ms)
 static bool other_port_mac(
 	const struct ctl *ctl, const uint8_t dgid[16], const struct gid_entry *sgid, uint8_t mac[6])
 {
-	for (uint32_t i = 0; i < ctl->nports; i++) {
-		const struct gid_table *t = &ctl->port[i].gids.table;
+	for (uint32_t i = 0; i < ctl->net->nports; i++) {
+		const struct gid_table *t = &ctl->net->port[i].gids.table;
 		int index = gid_find(t, dgid, sgid->net, sgid->vid);
 
 		if (index < 0)
@@ -76,7 +86,7 @@ static bool other_port_mac(
 int dest_find(struct ctl *ctl, const struct dest_key *key, struct neigh_query *q, bool *local,
 	char why[ABI_SENTENCE_MAX])
 {
-	const struct netport *port = &ctl->port[key->port];
+	const struct netport *port = &ctl->net->port[key->port];
 	const struct gid_entry *sgid = &port->gids.table.entry[key->sgid];
 	bool kernel;
 	int err;
@@ -101,7 +111,7 @@ int dest_find(struct ctl *ctl, const struct dest_key *key, struct neigh_query *q
 		return 0;
 	/* The kernel has no routes from what it does not know: a static GID, a removed one. */
 	kernel = sgid->valid && port->gids.kernel[key->sgid];
-	err = neigh_resolve(&ctl->neighs, q, kernel ? sgid->gid : NULL, ctl_now_ms(), why);
+	err = neigh_resolve(&ctl->net->neighs, q, kernel ? sgid->gid : NULL, loop_now_ms(), why);
 	if (err == -EHOSTUNREACH && other_port_mac(ctl, key->dgid, sgid, q->mac))
 		return 0;
 	return err;
@@ -130,14 +140,14 @@ static struct list *hop_of(struct dests *d, uint32_t ifindex, const uint8_t next
 static void set_hop(struct dest *d)
 {
 	list_del(&d->hop);
-	list_push(hop_of(&d->ctl->dests, d->query.ifindex, d->query.nexthop), &d->hop);
+	list_push(hop_of(&d->ctl->objects->dests, d->query.ifindex, d->query.nexthop), &d->hop);
 }
 
 static void found_late(struct neigh_query *q, int err, const char *why);
 
 struct dest *dest_get(struct ctl *ctl, const struct dest_key *key)
 {
-	struct list *bucket = bucket_of(&ctl->dests, key);
+	struct list *bucket = bucket_of(&ctl->objects->dests, key);
 	struct dest *d;
 
 	for (struct list *n = bucket->next; n != bucket; n = n->next) {
@@ -188,7 +198,7 @@ static void apply(struct dest *d, const uint8_t dmac[6], const uint8_t smac[6], 
 {
 	if (memcmp(d->dmac, none, 6) && memcmp(d->dmac, dmac, 6)) {
 		memcpy(d->former, d->dmac, 6);
-		d->moved_ms = ctl_now_ms();
+		d->moved_ms = loop_now_ms();
 	}
 	if (memcmp(d->dmac, dmac, 6) || memcmp(d->smac, smac, 6) || d->local != local) {
 		memmove(d->dmac, dmac, 6);
@@ -198,7 +208,7 @@ static void apply(struct dest *d, const uint8_t dmac[6], const uint8_t smac[6], 
 		list_splice(&d->late_ahs, &d->ahs);
 	}
 	if (is_late(d) && list_empty(&d->turn))
-		list_push(&d->ctl->dests.late, &d->turn);
+		list_push(&d->ctl->objects->dests.late, &d->turn);
 }
 
 static void readdress_qps(struct ctl *ctl, struct dest *d)
@@ -240,7 +250,7 @@ static bool readdress_ahs(struct ctl *ctl, struct dest *d)
 /* Readdresses some QPs and AHs of the destination whose turn it is. */
 static void readdress_some(struct ctl *ctl)
 {
-	struct list *turn = list_pop(&ctl->dests.late);
+	struct list *turn = list_pop(&ctl->objects->dests.late);
 	struct dest *d;
 
 	if (!turn)
@@ -248,9 +258,9 @@ static void readdress_some(struct ctl *ctl)
 	d = container_of(turn, struct dest, turn);
 	readdress_qps(ctl, d);
 	if (!readdress_ahs(ctl, d))
-		set_due(d, ctl_now_ms() + RETRY_MS);
+		set_due(d, loop_now_ms() + RETRY_MS);
 	else if (is_late(d))
-		list_push(&ctl->dests.late, &d->turn);
+		list_push(&ctl->objects->dests.late, &d->turn);
 }
 
 static bool is_kernels(const struct dest *d)
@@ -275,7 +285,7 @@ static void take_query(struct dest *d, const struct neigh_query *query)
 	d->query.ifindex = query->ifindex;
 	memcpy(d->query.nexthop, query->nexthop, 16);
 	set_hop(d);
-	look_again_later(d, ctl_now_ms());
+	look_again_later(d, loop_now_ms());
 }
 
 void dest_join_ah(struct dest *d, struct ah_obj *o, const uint8_t smac[6])
@@ -349,13 +359,13 @@ const struct qp_obj *dest_rival(const struct qp_obj *o)
 
 static const uint8_t *smac_of(const struct dest *d)
 {
-	return d->ctl->port[d->key.port].gids.table.entry[d->key.sgid].mac;
+	return d->ctl->net->port[d->key.port].gids.table.entry[d->key.sgid].mac;
 }
 
 /* Until something better is known, the old destination holds: the peer may well be there. */
 static void take_answer(struct dest *d, int err, bool local)
 {
-	uint64_t now_ms = ctl_now_ms();
+	uint64_t now_ms = loop_now_ms();
 
 	d->checked_ms = now_ms;
 	if (!err) {
@@ -377,14 +387,14 @@ static void found_late(struct neigh_query *q, int err, const char *why)
 
 void dest_probe(struct dest *d)
 {
-	struct dests *all = &d->ctl->dests;
-	uint64_t now_ms = ctl_now_ms();
+	struct dests *all = &d->ctl->objects->dests;
+	uint64_t now_ms = loop_now_ms();
 
 	if (!is_kernels(d) || d->pending || now_ms < d->probe_ms || now_ms < all->probe_ms)
 		return;
 	all->probe_ms = now_ms + PROBE_ANY_MS;
 	d->probe_ms = now_ms + PROBE_PAUSE_MS;
-	if (rtnl_neigh_probe(&d->ctl->rtnl, d->query.ifindex, d->query.nexthop, false))
+	if (rtnl_neigh_probe(&d->ctl->net->rtnl, d->query.ifindex, d->query.nexthop, false))
 		return;
 	d->probed_ms = now_ms;
 	set_due(d, now_ms + PROBE_ANSWER_MS);
@@ -396,9 +406,9 @@ static void check(struct dest *d)
 	bool local;
 	int err;
 
-	if (d->probed_ms && ctl_now_ms() >= d->probed_ms + PROBE_ANSWER_MS) {
+	if (d->probed_ms && loop_now_ms() >= d->probed_ms + PROBE_ANSWER_MS) {
 		d->probed_ms = 0;
-		rtnl_neigh_probe(&d->ctl->rtnl, d->query.ifindex, d->query.nexthop, true);
+		rtnl_neigh_probe(&d->ctl->net->rtnl, d->query.ifindex, d->query.nexthop, true);
 	}
 	if (d->pending)
 		neigh_cancel(&d->query);
@@ -434,7 +444,7 @@ static void touch_any(struct dest *d, void *arg)
 
 void dests_touch_all(struct ctl *ctl)
 {
-	for_each(&ctl->dests, touch_any, NULL);
+	for_each(&ctl->objects->dests, touch_any, NULL);
 }
 
 /* The port's own state changed: that does not come in hundreds, and a QP must not go on with a MAC
@@ -447,12 +457,12 @@ static void touch_of_port(struct dest *d, void *arg)
 
 void dests_touch_port(struct ctl *ctl, uint32_t port)
 {
-	for_each(&ctl->dests, touch_of_port, &port);
+	for_each(&ctl->objects->dests, touch_of_port, &port);
 }
 
 void dests_touch_neigh(struct ctl *ctl, uint32_t ifindex, const uint8_t nexthop[16])
 {
-	const struct list *hop = hop_of(&ctl->dests, ifindex, nexthop);
+	const struct list *hop = hop_of(&ctl->objects->dests, ifindex, nexthop);
 
 	for (struct list *n = hop->next; n != hop; n = n->next) {
 		struct dest *d = container_of(n, struct dest, hop);
@@ -484,12 +494,13 @@ static void check_some(struct dests *all, uint64_t now_ms)
 int dests_poll(struct ctl *ctl, uint64_t now_ms)
 {
 	uint64_t next, now = TICKS(now_ms);
+	struct dests *all = &ctl->objects->dests;
 
-	check_some(&ctl->dests, now_ms);
+	check_some(all, now_ms);
 	readdress_some(ctl);
-	if (!list_empty(&ctl->dests.late))
+	if (!list_empty(&all->late))
 		return 0;
-	next = wheel_deadline(&ctl->dests.wheel);
+	next = wheel_deadline(&all->wheel);
 	if (next == WHEEL_NEVER)
 		return -1;
 	return next > now ? (int)((next - now) >> WHEEL_TICK_SHIFT) : 0;

@@ -1,12 +1,26 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* HELLO and the queries, which change nothing. */
+/* HELLO, queries, and what happens to ports. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include "bits.h"
+#include "config/parts.h"
+#include "core.h"
+#include "limits.h"
+#include "net/gids.h"
+#include "net/net.h"
+#include "net/netport.h"
+#include "net/pkeys.h"
+#include "path.h"
+#include "port.h"
+#include "session/bells.h"
 #include "session/quota.h"
 #include "session/session.h"
+#include "text/sentence.h"
 #include "verbs/command.h"
+#include "verbs/device.h"
+#include "verbs/qp_obj.h"
+#include "worker.h"
 
 #define PORT_DOWN   1u /* enum ibv_port_state */
 #define PORT_ACTIVE 4u
@@ -66,7 +80,7 @@ int cmd_get_wake(struct session *s, const struct request *q, struct reply *r)
 int cmd_query_device(struct session *s, const struct request *q, struct reply *r)
 {
 	struct abi_device_attr a = {
-		.ports = s->ctl->nports,
+		.ports = s->ctl->net->nports,
 		.max_qp = quota_most(s, CTL_QPS),
 		.max_qp_wr = WR_MAX,
 		.max_sge = SGE_MAX,
@@ -86,7 +100,7 @@ int cmd_query_device(struct session *s, const struct request *q, struct reply *r
 	};
 	uint8_t gid[16];
 
-	gid_of_mac(gid, s->ctl->port[0].mac);
+	gid_of_mac(gid, s->ctl->net->port[0].mac);
 	memcpy(&a.node_guid, gid + 8, sizeof(a.node_guid));
 	reply_body(r, &a, sizeof(a));
 	return 0;
@@ -94,9 +108,10 @@ int cmd_query_device(struct session *s, const struct request *q, struct reply *r
 
 static struct netport *find_port(struct session *s, uint32_t number, struct reply *r)
 {
-	if (number >= 1 && number <= s->ctl->nports)
-		return &s->ctl->port[number - 1];
-	refuse(r->why, 0, "there is no port %u: this rocid has 1 to %u", number, s->ctl->nports);
+	if (number >= 1 && number <= s->ctl->net->nports)
+		return &s->ctl->net->port[number - 1];
+	refuse(r->why, 0, "there is no port %u: this rocid has 1 to %u", number,
+		s->ctl->net->nports);
 	return NULL;
 }
 
@@ -172,4 +187,33 @@ int cmd_query_pkey(struct session *s, const struct request *q, struct reply *r)
 	a.pkey = p->shared->pkey[in.index];
 	reply_body(r, &a, sizeof(a));
 	return 0;
+}
+
+/* --- ports ------------------------------------------------------------------------------- */
+
+void port_tell(struct ctl *ctl, uint32_t i, unsigned what)
+{
+	if (what & NETPORT_GIDS_CHANGED) /* EVT-05 */
+		session_port_event(ctl, i, ABI_EVENT_GID_CHANGE);
+	if (what & NETPORT_WENT_DOWN)
+		session_port_event(ctl, i, ABI_EVENT_PORT_ERR);
+	/* Verbs have no event for another MTU; an adapter's port restarts and is active again
+	 * (doc/decisions/0030-events-of-ports.md). */
+	if ((what & NETPORT_WENT_UP) || ((what & NETPORT_MTU_CHANGED) && ctl->net->port[i].up))
+		session_port_event(ctl, i, ABI_EVENT_PORT_ACTIVE);
+}
+
+void port_disable(struct ctl *ctl, uint32_t i, bool down)
+{
+	ctl->net->disabled[i] = down;
+	port_set_down(ctl->dp, i, down);
+	port_tell(ctl, i, net_take_use(ctl->net, i));
+}
+
+void port_set_pkey(struct ctl *ctl, uint32_t i, uint32_t index, uint16_t pkey)
+{
+	if (!pkeys_set(ctl->net->port[i].shared, index, pkey))
+		return;
+	qps_reload_pkeys(ctl);
+	session_port_event(ctl, i, ABI_EVENT_PKEY_CHANGE);
 }

@@ -3,92 +3,17 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include "config/parts.h"
+#include "core.h"
 #include "inject.h"
-#include "seq24.h"
-#include "state.h"
+#include "session/handles.h"
+#include "session/session.h"
+#include "text/fault.h"
 #include "text/sentence.h"
-#include "verbs/object.h"
-
-/* --- may it be? ------------------------------------------------------------------------- */
-
-static int check_which(const struct abi_fault *f, char why[ABI_SENTENCE_MAX])
-{
-	if (f->direction > ABI_FAULT_RX || (f->flags & ~ABI_FAULT_FLAGS))
-		return refuse(why, -EINVAL,
-			"direction %u or flags 0x%x are unknown: see abi_fault.h", f->direction,
-			f->flags);
-	if (f->packets & ~(ABI_FAULT_WHAT | ABI_FAULT_PLACE))
-		return refuse(why, -EINVAL, "there are no packets of kind 0x%x", f->packets);
-	if (f->psn_first > SEQ24_MASK || f->psn_last > SEQ24_MASK)
-		return refuse(why, -EINVAL, "a PSN has 24 bits: 0 to 0x%x", SEQ24_MASK);
-	if (!f->nth || !f->every)
-		return refuse(why, -EINVAL, "packets count from 1: nth and every are 1 or more");
-	if (!f->chance || f->chance > ABI_FAULT_ALWAYS)
-		return refuse(why, -EINVAL, "a probability is above 0 and at most 1");
-	return 0;
-}
-
-static int check_direction(const struct abi_fault *f, char why[ABI_SENTENCE_MAX])
-{
-	if (f->kind == ABI_FAULT_RNR && f->direction != ABI_FAULT_RX)
-		return refuse(why, -EINVAL,
-			"an RNR NAK answers a request that is received: rnr wants rx");
-	if (f->kind == ABI_FAULT_QPN && f->direction != ABI_FAULT_TX)
-		return refuse(why, -EINVAL,
-			"a packet for another QP is none of this one's: qpn wants tx");
-	return 0;
-}
-
-/* The most that `value` can be. */
-static uint32_t value_max(const struct abi_fault *f)
-{
-	static const uint32_t most[ABI_FAULT_KINDS] = {
-		[ABI_FAULT_REORDER] = INJECT_HELD - 1,
-		[ABI_FAULT_RNR] = 31,
-		[ABI_FAULT_ECN] = 3,
-		[ABI_FAULT_SYNDROME] = 0xFF,
-		[ABI_FAULT_MSN] = SEQ24_MASK,
-		[ABI_FAULT_PSN] = SEQ24_MASK,
-		[ABI_FAULT_OPCODE] = 0xFF,
-		[ABI_FAULT_PKEY] = 0xFFFF,
-		[ABI_FAULT_QPN] = SEQ24_MASK,
-	};
-
-	return most[f->kind];
-}
-
-static int check_amount(const struct abi_fault *f, char why[ABI_SENTENCE_MAX])
-{
-	bool holds = f->kind == ABI_FAULT_DELAY || f->kind == ABI_FAULT_REORDER;
-
-	if (f->value > value_max(f) || (f->kind == ABI_FAULT_REORDER && !f->value))
-		return refuse(why, -EINVAL, "%s: 0x%x is none of %u to 0x%x", inject_names[f->kind],
-			f->value, f->kind == ABI_FAULT_REORDER, value_max(f));
-	if (holds && (!f->time || f->time > FAULT_TIME_MAX))
-		return refuse(why, -EINVAL, "%s: a packet is held back for 1 ns to 10 s",
-			inject_names[f->kind]);
-	if (f->kind == ABI_FAULT_ICRC && !f->mask)
-		return refuse(why, -EINVAL, "icrc: mask 0 changes nothing");
-	if (f->kind != ABI_FAULT_CORRUPT)
-		return 0;
-	if (!f->mask || f->mask > 0xFF)
-		return refuse(why, -EINVAL, "corrupt: the mask of a byte is 1 to 0xff");
-	if (f->offset >= FRAME_MAX)
-		return refuse(why, -EINVAL, "corrupt: no packet has %u bytes", f->offset + 1);
-	return 0;
-}
-
-int fault_check(const struct abi_fault *f, char why[ABI_SENTENCE_MAX])
-{
-	int err;
-
-	if (f->kind == ABI_FAULT_NONE || f->kind >= ABI_FAULT_KINDS)
-		return refuse(why, -EINVAL, "there is no fault %u: see abi_fault.h", f->kind);
-	err = check_which(f, why);
-	if (!err)
-		err = check_direction(f, why);
-	return err ? err : check_amount(f, why);
-}
+#include "verbs/command.h"
+#include "verbs/objects.h"
+#include "verbs/qp_obj.h"
+#include "worker.h"
 
 /* --- arming ----------------------------------------------------------------------------- */
 
@@ -118,7 +43,7 @@ static int check_room(
 			"%u QPs of this program have faults, the most there can be: clear those of "
 			"one",
 			INJECT_SESSION_QPS_MAX);
-	if (ctl->ninjected >= most)
+	if (ctl->objects->ninjected >= most)
 		return refuse(why, -EBUSY,
 			"%u QPs have faults, the most there can be: \"show faults\" lists them, "
 			"clear those of one",
@@ -136,7 +61,7 @@ static int begin(struct ctl *ctl, struct qp_obj *o, bool application, char why[A
 	o->inject = object_alloc(sizeof(*o->inject));
 	if (!o->inject)
 		return refuse(why, -ENOMEM, "rocid is out of memory");
-	if (!ctl->ninjected++)
+	if (!ctl->objects->ninjected++)
 		tell_workers(ctl, true);
 	o->session->ninjected++;
 	cmd.inject = o->inject;
@@ -201,7 +126,7 @@ void fault_qp_gone(struct ctl *ctl, struct qp_obj *o)
 	free(o->inject);
 	o->inject = NULL;
 	o->session->ninjected--;
-	if (!--ctl->ninjected)
+	if (!--ctl->objects->ninjected)
 		tell_workers(ctl, false);
 }
 
@@ -222,4 +147,67 @@ uint64_t fault_hits(const struct qp_obj *o)
 	for (unsigned i = 0; o->inject && i < INJECT_RULES; i++)
 		hits += __atomic_load_n(&o->inject->rule[i].hits, __ATOMIC_RELAXED);
 	return hits;
+}
+
+/* --- commands of programs ------------------------------------------------------------ */
+
+static int find(struct session *s, uint32_t handle, struct qp_obj **o, struct reply *r)
+{
+	if (!s->ctl->application_faults)
+		return refuse(r->why, -EPERM,
+			"this rocid lets no program inject faults: start it with "
+			"--application-faults, or let its administrator do it (rocictl inject)");
+	*o = handle_get(&s->qps, handle);
+	return *o ? 0 : refuse(r->why, -EINVAL, "there is no QP %u", handle);
+}
+
+int cmd_inject_fault(struct session *s, const struct request *q, struct reply *r)
+{
+	struct abi_inject_fault in;
+	struct abi_fault_id out;
+	struct qp_obj *o;
+	int err;
+
+	memcpy(&in, q->body, sizeof(in));
+	out.qp = in.qp;
+	err = find(s, in.qp, &o, r);
+	if (!err)
+		err = fault_arm(s->ctl, o, &in.fault, true, &out.id, r->why);
+	if (!err)
+		reply_body(r, &out, sizeof(out));
+	return err;
+}
+
+int cmd_query_fault(struct session *s, const struct request *q, struct reply *r)
+{
+	const struct inject_rule *rule;
+	struct abi_fault_count out = {0};
+	struct abi_fault_id in;
+	struct qp_obj *o;
+	int err;
+
+	memcpy(&in, q->body, sizeof(in));
+	err = find(s, in.qp, &o, r);
+	if (err)
+		return err;
+	rule = in.id ? fault_find(o, in.id) : NULL;
+	if (!rule)
+		return refuse(r->why, -ENOENT, "QP %u has no fault %u", o->qpn, in.id);
+	out.id = in.id;
+	out.matched = __atomic_load_n(&rule->matched, __ATOMIC_RELAXED);
+	out.hits = __atomic_load_n(&rule->hits, __ATOMIC_RELAXED);
+	out.missed = __atomic_load_n(&rule->missed, __ATOMIC_RELAXED);
+	reply_body(r, &out, sizeof(out));
+	return 0;
+}
+
+int cmd_clear_fault(struct session *s, const struct request *q, struct reply *r)
+{
+	struct abi_fault_id in;
+	struct qp_obj *o;
+	int err;
+
+	memcpy(&in, q->body, sizeof(in));
+	err = find(s, in.qp, &o, r);
+	return err ? err : fault_clear(s->ctl, o, in.id, r->why);
 }

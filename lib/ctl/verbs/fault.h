@@ -16,12 +16,6 @@ struct ctl;
 struct inject_rule;
 struct qp_obj;
 
-/** Longest time that a fault holds a packet back. */
-#define FAULT_TIME_MAX 10000000000ull
-
-/** @return whether @p f makes sense: 0, or -EINVAL with a sentence. */
-int fault_check(const struct abi_fault *f, char why[ABI_SENTENCE_MAX]);
-
 /**
  * Arms @p f, which is checked first, for the QP of @p o.
  * @param application  a program asks for its own QP, not an administrator
@@ -42,30 +36,5 @@ const struct inject_rule *fault_find(const struct qp_obj *o, uint32_t id);
 
 /** @return how often faults happened to packets of @p o. */
 uint64_t fault_hits(const struct qp_obj *o);
-
-/* --- text/fault.c --------------------------------------------------------------------- */
-
-/** Room for a fault as text. */
-#define FAULT_TEXT_MAX 160
-
-/** A word that may stand behind a fault. */
-struct fault_word {
-	const char *word; /* ends in '=' when a value follows */
-	const char *help;
-};
-
-/** Tells the next of those that a fault of kind @p kind knows; *at starts as 0.
- *  @return false behind the last. */
-bool fault_word_next(unsigned kind, unsigned *at, struct fault_word *word);
-
-/** Reads a fault of kind @p kind from the words of @p line.  @return 0 or -EINVAL with a
- *  sentence; fault_check() has approved of what is read. */
-int fault_parse(struct abi_fault *f, unsigned kind, const char *line, char why[ABI_SENTENCE_MAX]);
-
-/** Writes what @p f does, "delay time=50us", as fault_parse() reads it.  @return @p text. */
-char *fault_what(const struct abi_fault *f, char text[FAULT_TEXT_MAX]);
-
-/** Writes to which packets, "tx send psn=5 count=2", likewise. */
-char *fault_where(const struct abi_fault *f, char text[FAULT_TEXT_MAX]);
 
 #endif

@@ -6,10 +6,23 @@
 #include <sys/socket.h>
 #include <unistd.h>
 #include "bits.h"
+#include "config/parts.h"
+#include "core.h"
+#include "limits.h"
 #include "mcast.h"
+#include "net/net.h"
+#include "net/netport.h"
 #include "port.h"
+#include "qp.h"
+#include "session/handles.h"
 #include "session/quota.h"
-#include "verbs/object.h"
+#include "session/session.h"
+#include "text/sentence.h"
+#include "verbs/command.h"
+#include "verbs/group.h"
+#include "verbs/objects.h"
+#include "verbs/qp_obj.h"
+#include "worker.h"
 
 /* Memberships that a step of joining anew asks the kernel for, or those of one group: some 10 us
  * each. */
@@ -58,12 +71,12 @@ static int join_on(struct group *g, uint32_t ifindex)
 /* The port's owner hears of it once, not of each group of a program that comes and goes. */
 static void take_result(struct ctl *ctl, uint32_t port, int err)
 {
-	struct netport *p = &ctl->port[port];
+	struct netport *p = &ctl->net->port[port];
 
 	if (!err || err == -ENODEV || p->join_refused) /* ENODEV: news of that are on the way */
 		return;
 	p->join_refused = true;
-	ctl_tell_owner(ctl, port, CTL_NETDEV_UNJOINED);
+	net_tell_owner(ctl->net, port, CTL_NETDEV_UNJOINED);
 }
 
 static void close_joins(const struct group_joins *j)
@@ -77,7 +90,7 @@ static void close_joins(const struct group_joins *j)
  * that nobody is told of a leave where the group stays joined. */
 static void join(struct ctl *ctl, struct group *g)
 {
-	const struct netport *p = &ctl->port[g->port];
+	const struct netport *p = &ctl->net->port[g->port];
 	const struct group_joins before = g->joins;
 
 	g->joins.n = 0;
@@ -99,7 +112,8 @@ static void filter(struct ctl *ctl, uint32_t port)
 	uint8_t macs[MCAST_GROUP_MAX][6];
 	uint32_t n = 0;
 
-	for (struct list *l = ctl->groups.all.next; l != &ctl->groups.all; l = l->next) {
+	for (struct list *l = ctl->objects->groups.all.next; l != &ctl->objects->groups.all;
+		l = l->next) {
 		const struct group *g = container_of(l, struct group, node);
 
 		if (g->port == port)
@@ -112,7 +126,8 @@ static void filter(struct ctl *ctl, uint32_t port)
 
 static struct group *find(const struct ctl *ctl, uint32_t port, const uint8_t mgid[16])
 {
-	for (struct list *l = ctl->groups.all.next; l != &ctl->groups.all; l = l->next) {
+	for (struct list *l = ctl->objects->groups.all.next; l != &ctl->objects->groups.all;
+		l = l->next) {
 		struct group *g = container_of(l, struct group, node);
 
 		if (g->port == port && !memcmp(g->mgid, mgid, sizeof(g->mgid)))
@@ -134,7 +149,7 @@ static struct group *make(struct session *s, uint32_t port, const uint8_t mgid[1
 	*err = quota_take(s, group_charge, ARRAY_SIZE(group_charge), why);
 	if (*err)
 		return NULL;
-	g = ctl->groups.n < MCAST_GROUP_MAX ? calloc(1, sizeof(*g)) : NULL;
+	g = ctl->objects->groups.n < MCAST_GROUP_MAX ? calloc(1, sizeof(*g)) : NULL;
 	if (!g) {
 		quota_give(s, group_charge, ARRAY_SIZE(group_charge));
 		*err = refuse(why, -ENOSPC, "no room for another multicast group: leave some");
@@ -145,8 +160,8 @@ static struct group *make(struct session *s, uint32_t port, const uint8_t mgid[1
 	list_init(&g->members);
 	g->port = port;
 	memcpy(g->mgid, mgid, sizeof(g->mgid));
-	list_push(&ctl->groups.all, &g->node);
-	ctl->groups.n++;
+	list_push(&ctl->objects->groups.all, &g->node);
+	ctl->objects->groups.n++;
 	return g;
 }
 
@@ -159,7 +174,7 @@ static void release(struct ctl *ctl, struct group *g)
 	quota_give(g->payer, group_charge, ARRAY_SIZE(group_charge));
 	list_del(&g->again);
 	list_del(&g->node);
-	ctl->groups.n--;
+	ctl->objects->groups.n--;
 	filter(ctl, g->port);
 	free(g);
 }
@@ -310,7 +325,7 @@ int group_attach(struct ctl *ctl, struct qp_obj *o, uint32_t port, const uint8_t
 		quota_give_one(o->session, CTL_ATTACHMENTS);
 		return err ? err : refuse(why, -ENOMEM, "rocid is out of memory");
 	}
-	*m = (struct member){.group = g, .qp = o, .serial = ++ctl->groups.serial};
+	*m = (struct member){.group = g, .qp = o, .serial = ++ctl->objects->groups.serial};
 	insert(g, m);
 	list_push(&o->members, &m->in_qp);
 	g->nmembers++;
@@ -357,12 +372,13 @@ int group_port(const struct qp_obj *o)
 
 void groups_join_again(struct ctl *ctl, uint32_t port)
 {
-	ctl->port[port].join_refused = false;
-	for (struct list *l = ctl->groups.all.next; l != &ctl->groups.all; l = l->next) {
+	ctl->net->port[port].join_refused = false;
+	for (struct list *l = ctl->objects->groups.all.next; l != &ctl->objects->groups.all;
+		l = l->next) {
 		struct group *g = container_of(l, struct group, node);
 
 		if (g->port == port && list_empty(&g->again))
-			list_push(&ctl->groups.again, &g->again);
+			list_push(&ctl->objects->groups.again, &g->again);
 	}
 	filter(ctl, port);
 }
@@ -371,11 +387,75 @@ bool groups_poll(struct ctl *ctl)
 {
 	struct list *l;
 
-	for (uint32_t n = 0; n < JOINS_STEP && (l = list_pop(&ctl->groups.again));) {
+	for (uint32_t n = 0; n < JOINS_STEP && (l = list_pop(&ctl->objects->groups.again));) {
 		struct group *g = container_of(l, struct group, again);
 
 		join(ctl, g);
-		n += 1 + ctl->port[g->port].nvlans;
+		n += 1 + ctl->net->port[g->port].nvlans;
 	}
-	return !list_empty(&ctl->groups.again);
+	return !list_empty(&ctl->objects->groups.again);
+}
+
+/* --- commands: which QP gets the packets of which group (A17.5.6; no MLIDs: VRB-01) ----- */
+
+/* The QP that a request names, which must be a datagram QP with a port (MC-01). */
+static struct qp_obj *find_qp_obj(
+	struct session *s, const struct abi_mcast *in, struct reply *r, uint32_t *port, int *err)
+{
+	struct core_cmd cmd = {.type = CORE_CMD_QUERY_QP};
+	struct qp_obj *o = handle_get(&s->qps, in->qp);
+	char text[GID_TEXT];
+
+	*err = -EINVAL;
+	if (!o) {
+		refuse(r->why, 0, "there is no QP %u", in->qp);
+		return NULL;
+	}
+	if (o->qp->type != ABI_QPT_UD) {
+		refuse(r->why, 0, "multicast is for QPs of type UD: this one is another");
+		return NULL;
+	}
+	if (!gid_is_multicast(in->mgid)) {
+		refuse(r->why, 0,
+			"%s is no multicast GID: it must begin with ff, or be an IPv4 multicast "
+			"address in its mapped form",
+			gid_text(in->mgid, text));
+		return NULL;
+	}
+	cmd.qp = o->qp;
+	*err = worker_call(s->ctl->dp->worker[o->worker], &cmd);
+	if (!*err && !cmd.attr.port) {
+		*err = -EINVAL;
+		refuse(r->why, 0, "a QP in RESET has no port yet: move it to INIT first");
+	}
+	*port = cmd.attr.port - 1u;
+	return *err ? NULL : o;
+}
+
+int cmd_attach_mcast(struct session *s, const struct request *q, struct reply *r)
+{
+	struct abi_mcast in;
+	struct qp_obj *o;
+	uint32_t port;
+	int err;
+
+	memcpy(&in, q->body, sizeof(in));
+	o = find_qp_obj(s, &in, r, &port, &err);
+	return o ? group_attach(s->ctl, o, port, in.mgid, r->why) : err;
+}
+
+int cmd_detach_mcast(struct session *s, const struct request *q, struct reply *r)
+{
+	struct abi_mcast in;
+	struct qp_obj *o;
+	char text[GID_TEXT];
+
+	memcpy(&in, q->body, sizeof(in));
+	o = handle_get(&s->qps, in.qp);
+	if (!o)
+		return refuse(r->why, -EINVAL, "there is no QP %u", in.qp);
+	if (!group_detach(s->ctl, o, in.mgid))
+		return 0;
+	return refuse(r->why, -EINVAL, "the QP is not attached to multicast group %s",
+		gid_text(in.mgid, text));
 }

@@ -1,7 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
+#include <stdatomic.h>
+#include "abi_ctl.h"
+#include "config/parts.h"
+#include "core.h"
+#include "limits.h"
+#include "qp.h"
+#include "random.h"
+#include "session/handles.h"
+#include "session/session.h"
+#include "session/sessions.h"
 #include "verbs/migrate.h"
-#include "verbs/object.h"
+#include "verbs/objects.h"
+#include "verbs/qp_obj.h"
+#include "worker.h"
 
 /** Milliseconds between two looks at where packets come in. */
 #define LOOK_MS 100u
@@ -41,8 +53,8 @@ int migrate_qp(struct ctl *ctl, struct qp_obj *o, uint32_t worker)
 	err = worker_call(dp->worker[o->worker], &cmd);
 	if (err)
 		return err;
-	ctl->worker_qps[o->worker]--;
-	ctl->worker_qps[worker]++;
+	ctl->objects->worker_qps[o->worker]--;
+	ctl->objects->worker_qps[worker]++;
 	o->worker = worker;
 	cmd.type = CORE_CMD_TAKE_QP;
 	err = worker_call(dp->worker[worker], &cmd);
@@ -66,7 +78,7 @@ static uint32_t best_worker(struct migration *m, const struct qp_obj *o, uint32_
 static struct qp_obj *next_qp(struct ctl *ctl, struct walk *w)
 {
 	for (; w->session < SESSION_MAX; w->session++, w->cursor = 0) {
-		struct session *s = ctl->session[w->session];
+		struct session *s = ctl->sessions->session[w->session];
 		struct qp_obj *o = s ? handle_next(&s->qps, &w->cursor) : NULL;
 
 		if (o)
@@ -79,7 +91,7 @@ static struct qp_obj *next_qp(struct ctl *ctl, struct walk *w)
 /* Nothing is looked at while nothing is handed over. */
 static bool begin_look(struct ctl *ctl)
 {
-	struct migration *m = &ctl->migration;
+	struct migration *m = &ctl->objects->migration;
 	struct worker_stats sum;
 
 	worker_stats(ctl->dp, &sum);
@@ -92,7 +104,7 @@ static bool begin_look(struct ctl *ctl)
 /* A turn of a look at all QPs.  Returns true when there are more. */
 static bool follow(struct ctl *ctl)
 {
-	struct migration *m = &ctl->migration;
+	struct migration *m = &ctl->objects->migration;
 	unsigned moves = 0;
 
 	if (!m->looking)
@@ -112,7 +124,7 @@ static bool follow(struct ctl *ctl)
 
 static void shake(struct ctl *ctl)
 {
-	struct migration *m = &ctl->migration;
+	struct migration *m = &ctl->objects->migration;
 
 	for (unsigned i = 0; i < MOVES_MAX; i++) {
 		struct qp_obj *o = next_qp(ctl, &m->shaken);
@@ -134,7 +146,7 @@ static int wait_for(uint64_t *due, uint64_t now_ms, uint32_t period, int wait)
 
 int migrate_poll(struct ctl *ctl, uint64_t now_ms)
 {
-	struct migration *m = &ctl->migration;
+	struct migration *m = &ctl->objects->migration;
 	int wait = -1;
 
 	if (ctl->dp->nworkers < 2)

@@ -4,11 +4,18 @@
 #include <stdlib.h>
 #include <string.h>
 #include "bits.h"
-#include "diagnose/diagnose.h"
+#include "config/parts.h"
+#include "session/failures.h"
+#include "session/huge.h"
+#include "session/ids.h"
 #include "session/quota.h"
 #include "session/session.h"
+#include "session/sessions.h"
+#include "text/sentence.h"
 #include "verbs/command.h"
-#include "verbs/object.h"
+#include "verbs/mr_obj.h"
+#include "verbs/objects.h"
+#include "worker.h"
 
 int cmd_alloc_pd(struct session *s, const struct request *q, struct reply *r)
 {
@@ -19,11 +26,11 @@ int cmd_alloc_pd(struct session *s, const struct request *q, struct reply *r)
 	if (err)
 		return err;
 	pd = calloc(1, sizeof(*pd));
-	err = pd ? handle_add(&s->ctl->pds, pd, &pd->number) : -ENOMEM;
+	err = pd ? handle_add(&s->ctl->objects->pds, pd, &pd->number) : -ENOMEM;
 	if (!err) {
 		err = handle_add(&s->pds, pd, &pd->handle);
 		if (err)
-			handle_del(&s->ctl->pds, pd->number);
+			handle_del(&s->ctl->objects->pds, pd->number);
 	}
 	if (err) {
 		free(pd);
@@ -39,7 +46,7 @@ int cmd_alloc_pd(struct session *s, const struct request *q, struct reply *r)
 void pd_release(struct session *s, struct pd *pd)
 {
 	handle_del(&s->pds, pd->handle);
-	handle_del(&s->ctl->pds, pd->number);
+	handle_del(&s->ctl->objects->pds, pd->number);
 	quota_give_one(s, CTL_PDS);
 	free(pd);
 }
@@ -63,9 +70,9 @@ int cmd_dealloc_pd(struct session *s, const struct request *q, struct reply *r)
 	return 0;
 }
 
-void mr_unpublish(struct ctl *ctl, struct mr_obj *o)
+void mr_unpublish(struct mr_obj *o)
 {
-	mr_withdraw(ctl->dp->mrs, &o->mr); /* one that faulted was withdrawn before */
+	mr_withdraw(o->session->ctl->dp->mrs, &o->mr); /* one that faulted was withdrawn before */
 }
 
 /* Of what was never published, too. */
@@ -77,13 +84,20 @@ static void drop(struct mr_obj *o)
 	s->faulted -= o->faulted;
 	quota_give_one(s, CTL_KEYS);
 	if (o->map.base)
-		shm_retire(&o->map, s->ctl->unmapper, quota_retire(s, CTL_MEMORY, o->map.size));
+		shm_retire(&o->map, s->ctl->sessions->unmapper,
+			quota_retire(s, CTL_MEMORY, o->map.size));
 	free(o);
 }
 
-void mr_release(struct session *s, struct mr_obj *o)
+void mr_release(struct mr_obj *o)
 {
-	why_mr_goes(s, o);
+	struct session *s = o->session;
+
+	failures_mr_gone(s->ctl->failures, &(struct gone_mr){.key = o->mr.key,
+						   .pd = o->mr.pd,
+						   .iova = o->mr.iova,
+						   .length = o->mr.length,
+						   .session = s->number});
 	handle_del(&s->mrs, o->handle);
 	drop(o);
 }
@@ -132,7 +146,7 @@ static int publish_mr(struct mr_obj *o, struct reply *r)
 
 	if (err)
 		return err;
-	err = key_choose(&ctl->keys, ctl->dp->mrs, &o->mr.key);
+	err = key_choose(&ctl->objects->keys, ctl->dp->mrs, &o->mr.key);
 	if (!err)
 		err = handle_add(&s->mrs, o, &o->handle);
 	if (err)
@@ -177,7 +191,7 @@ static int populate(struct mr_obj *o, const struct request *q, char why[ABI_SENT
 		.writable = o->mr.access & ABI_ACCESS_LOCAL_WRITE,
 		.whole = o->map.whole,
 	};
-	err = huge_start(s->ctl->huge, &o->job);
+	err = huge_start(s->ctl->objects->huge, &o->job);
 	if (err)
 		return why_not_populated(err, why);
 	s->populating = o;
@@ -199,10 +213,10 @@ static void populated(struct mr_obj *o)
 
 void mrs_populated(struct watch *w)
 {
-	struct ctl *ctl = container_of(w, struct ctl, populated);
+	struct objects *all = container_of(w, struct objects, populated);
 	struct huge_job *job;
 
-	while ((job = huge_take(ctl->huge)))
+	while ((job = huge_take(all->huge)))
 		populated(container_of(job, struct mr_obj, job));
 }
 
@@ -210,7 +224,7 @@ void mr_give_up(struct session *s)
 {
 	if (!s->populating)
 		return;
-	huge_cancel(s->ctl->huge, &s->populating->job);
+	huge_cancel(s->ctl->objects->huge, &s->populating->job);
 	drop(s->populating);
 	s->populating = NULL;
 }
@@ -317,8 +331,18 @@ int cmd_dereg_mr(struct session *s, const struct request *q, struct reply *r)
 			o->mr.windows);
 	/* After the grace period no worker writes there any more: the pages are the
 	 * application's again (design.md 4). */
-	mr_unpublish(s->ctl, o);
+	mr_unpublish(o);
 	worker_grace(s->ctl->dp);
-	mr_release(s, o);
+	mr_release(o);
 	return 0;
+}
+
+/* The handler of SIGBUS has withdrawn the region. */
+struct session *mr_faulted(void *mr)
+{
+	struct mr_obj *o = mr;
+
+	o->session->faulted += !o->faulted;
+	o->faulted = true;
+	return o->session->faulted > SESSION_FAULTED_MAX ? o->session : NULL;
 }

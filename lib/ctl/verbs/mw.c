@@ -3,15 +3,24 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include "config/parts.h"
+#include "mw.h"
+#include "session/handles.h"
+#include "session/ids.h"
 #include "session/quota.h"
+#include "session/session.h"
+#include "text/sentence.h"
 #include "verbs/command.h"
-#include "verbs/object.h"
+#include "verbs/mr_obj.h"
+#include "verbs/mw_obj.h"
+#include "verbs/objects.h"
+#include "worker.h"
 
 static int publish(struct session *s, struct mw_obj *o, enum mw_type type, struct reply *r)
 {
 	struct ctl *ctl = s->ctl;
 	uint32_t key;
-	int err = key_choose(&ctl->keys, ctl->dp->mrs, &key);
+	int err = key_choose(&ctl->objects->keys, ctl->dp->mrs, &key);
 
 	if (!err)
 		err = handle_add(&s->mws, o, &o->handle);
@@ -20,6 +29,7 @@ static int publish(struct session *s, struct mw_obj *o, enum mw_type type, struc
 			"no room for another memory window: free some, or bind one again");
 	mw_init(&o->mw, key, o->pd->number, type);
 	o->mw.entry.session = s->number;
+	o->session = s;
 	o->pd->users++;
 	atomic_store_explicit(&ctl->dp->mrs->slot[key >> 8], &o->mw.entry, memory_order_release);
 	return 0;
@@ -62,13 +72,17 @@ int cmd_alloc_mw(struct session *s, const struct request *q, struct reply *r)
 	return 0;
 }
 
-void mw_unpublish(struct ctl *ctl, struct mw_obj *o)
+void mw_unpublish(struct mw_obj *o)
 {
+	struct ctl *ctl = o->session->ctl;
+
 	atomic_store_explicit(&ctl->dp->mrs->slot[o->mw.index >> 8], NULL, memory_order_release);
 }
 
-void mw_obj_release(struct session *s, struct mw_obj *o)
+void mw_obj_release(struct mw_obj *o)
 {
+	struct session *s = o->session;
+
 	mw_release(&o->mw);
 	handle_del(&s->mws, o->handle);
 	quota_give_one(s, CTL_KEYS);
@@ -96,8 +110,8 @@ int cmd_dealloc_mw(struct session *s, const struct request *q, struct reply *r)
 	o = handle_get(&s->mws, in.handle);
 	if (!o)
 		return refuse(r->why, -EINVAL, "there is no memory window %u", in.handle);
-	mw_unpublish(s->ctl, o);
+	mw_unpublish(o);
 	worker_grace(s->ctl->dp);
-	mw_obj_release(s, o);
+	mw_obj_release(o);
 	return 0;
 }

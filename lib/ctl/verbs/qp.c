@@ -4,14 +4,35 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "abi_ctl.h"
+#include "abi_ring.h"
+#include "abi_wqe.h"
 #include "bits.h"
-#include "diagnose/diagnose.h"
+#include "config/parts.h"
+#include "core.h"
+#include "net/gids.h"
+#include "net/neigh.h"
+#include "net/net.h"
+#include "qp.h"
+#include "session/bells.h"
+#include "session/failures.h"
+#include "session/ids.h"
 #include "session/numa.h"
 #include "session/quota.h"
 #include "session/session.h"
+#include "session/sessions.h"
+#include "text/sentence.h"
 #include "verbs/command.h"
+#include "verbs/cq_obj.h"
+#include "verbs/dest.h"
 #include "verbs/fault.h"
-#include "verbs/object.h"
+#include "verbs/mr_obj.h"
+#include "verbs/mw_obj.h"
+#include "verbs/objects.h"
+#include "verbs/qp_obj.h"
+#include "verbs/srq_obj.h"
+#include "verbs/xrcd.h"
+#include "worker.h"
 
 /* Bytes of a QP's private memory from which on the kernel takes long to have them back. */
 #define LARGE_QP (256u << 10)
@@ -35,9 +56,9 @@ static int check_gsi(struct session *s, const struct abi_create_qp *in, struct r
 		return refuse(r->why, -EPERM,
 			"QP1 speaks for the whole port: only root and the user that runs rocid may "
 			"have it");
-	if (in->port < 1 || in->port > ctl->nports)
+	if (in->port < 1 || in->port > ctl->net->nports)
 		return refuse(r->why, -EINVAL, "there is no port %u: this rocid has 1 to %u",
-			in->port, ctl->nports);
+			in->port, ctl->net->nports);
 	if (atomic_load_explicit(&ctl->dp->qps->gsi[in->port - 1], memory_order_relaxed))
 		return refuse(r->why, -EBUSY, "another program has QP1 of port %u: end it first",
 			in->port);
@@ -180,7 +201,7 @@ static uint32_t choose_worker(const struct ctl *ctl)
 	uint32_t best = 0;
 
 	for (uint32_t i = 1; i < ctl->dp->nworkers; i++)
-		if (ctl->worker_qps[i] < ctl->worker_qps[best])
+		if (ctl->objects->worker_qps[i] < ctl->objects->worker_qps[best])
 			best = i;
 	return best;
 }
@@ -202,16 +223,16 @@ static int take_numbers(struct session *s, struct qp_obj *o, struct reply *r)
 {
 	struct ctl *ctl = s->ctl;
 	uint32_t worker = choose_worker(ctl);
-	int err = qpn_take(&ctl->qpns, worker, &o->qpn);
+	int err = qpn_take(&ctl->objects->qpns, worker, &o->qpn);
 
 	if (!err) {
 		o->worker = worker;
-		ctl->worker_qps[worker]++;
+		ctl->objects->worker_qps[worker]++;
 		o->doorbell = take_doorbell(s->bells, worker);
-		notifier_lock(&ctl->notifier);
+		notifier_lock(&ctl->sessions->notifier);
 		err = handle_add(&s->qps, o, &o->handle);
 		event_source_init(&o->async, &s->async, o->handle);
-		notifier_unlock(&ctl->notifier);
+		notifier_unlock(&ctl->sessions->notifier);
 	}
 	if (err)
 		return refuse(r->why, err, "no room for another QP: destroy some");
@@ -375,7 +396,7 @@ int cmd_create_qp(struct session *s, const struct request *q, struct reply *r)
 		err = make_qp(s, o, &in, &l, r);
 	}
 	if (err) {
-		qp_release(s, o);
+		qp_release(o);
 		return err;
 	}
 	publish(s, o);
@@ -405,7 +426,7 @@ int cmd_query_qp(struct session *s, const struct request *q, struct reply *r)
 int cmd_explain_qp(struct session *s, const struct request *q, struct reply *r)
 {
 	struct abi_explain_qp_reply out = {0};
-	const struct why_entry *e;
+	const struct failure *e;
 	struct abi_handle in;
 	struct qp_obj *o;
 
@@ -413,7 +434,7 @@ int cmd_explain_qp(struct session *s, const struct request *q, struct reply *r)
 	o = handle_get(&s->qps, in.handle);
 	if (!o)
 		return refuse(r->why, -EINVAL, "there is no QP %u", in.handle);
-	e = why_of_qp(s->ctl, o);
+	e = failure_of_qp(s->ctl, o);
 	if (e) {
 		snprintf(out.rule, sizeof(out.rule), "%s", e->rule);
 		snprintf(out.cause, sizeof(out.cause), "%s", e->cause);
@@ -423,8 +444,20 @@ int cmd_explain_qp(struct session *s, const struct request *q, struct reply *r)
 	return 0;
 }
 
-void qp_unpublish(struct ctl *ctl, struct qp_obj *o)
+void qp_note_gone(const struct qp_obj *o)
 {
+	const struct session *s = o->session;
+	struct gone_qp gone = {
+		.qpn = o->qpn, .uid = s->peer.uid, .how = s->ending ? "ended" : "destroyed it"};
+
+	memcpy(gone.program, s->program, sizeof(gone.program));
+	failure_keep(s->ctl, o);
+	failures_qp_gone(s->ctl->failures, &gone);
+}
+
+void qp_unpublish(struct qp_obj *o)
+{
+	struct ctl *ctl = o->session->ctl;
 	struct bells *bells = o->session->bells;
 	struct qp_table *table = ctl->dp->qps;
 
@@ -432,19 +465,19 @@ void qp_unpublish(struct ctl *ctl, struct qp_obj *o)
 		neigh_cancel(&o->query);
 		quota_give_one(o->session, CTL_LOOKUPS);
 	}
-	why_qp_goes(ctl, o, o->session->ending ? "ended" : "destroyed it");
+	qp_note_gone(o);
 	dest_leave(o);
 	atomic_store_explicit(slot_of(table, o), NULL, memory_order_release);
 	atomic_store_explicit(&bells->qp[o->doorbell], NULL, memory_order_release);
 }
 
-void qp_detach(struct ctl *ctl, struct qp_obj *o)
+void qp_detach(struct qp_obj *o)
 {
 	struct core_cmd cmd = {.type = CORE_CMD_DETACH_QP, .qp = o->qp};
 
-	qp_unpublish(ctl, o);
+	qp_unpublish(o);
 	/* QPS-22: the worker no longer finds it; now it forgets it. */
-	worker_call(ctl->dp->worker[o->worker], &cmd);
+	worker_call(o->session->ctl->dp->worker[o->worker], &cmd);
 }
 
 void qps_call(struct ctl *ctl, const struct core_cmd *cmd, struct qp_obj *const o[], uint32_t n)
@@ -464,21 +497,22 @@ void qps_call(struct ctl *ctl, const struct core_cmd *cmd, struct qp_obj *const 
 	}
 }
 
-void qp_release(struct session *s, struct qp_obj *o)
+void qp_release(struct qp_obj *o)
 {
+	struct session *s = o->session;
 	struct ctl *ctl = s->ctl;
 
 	fault_qp_gone(ctl, o);
 	if (o->qpn) { /* creation got as far as take_numbers() */
-		notifier_lock(&ctl->notifier);
+		notifier_lock(&ctl->sessions->notifier);
 		handle_del(&s->qps, o->handle);
 		event_source_withdraw(&o->async);
-		notifier_unlock(&ctl->notifier);
+		notifier_unlock(&ctl->sessions->notifier);
 		s->bells->taken[o->doorbell / 64] &= ~(1ull << (o->doorbell % 64));
-		ctl->worker_qps[o->worker]--;
+		ctl->objects->worker_qps[o->worker]--;
 		if (o->qp && o->qp->windows)
 			mws_of_qp_release(s, o->qpn);
-		qpn_release(&ctl->qpns, o->qpn); /* QPS-23 */
+		qpn_release(&ctl->objects->qpns, o->qpn); /* QPS-23 */
 	}
 	gid_hold_set(&o->hold, NULL, 0);
 	gid_hold_set(&o->wanted, NULL, 0);
@@ -487,7 +521,7 @@ void qp_release(struct session *s, struct qp_obj *o)
 	quota_give(s, &(struct charge){CTL_QUEUES, o->bytes}, 1);
 	quota_give(s, qp_charge, ARRAY_SIZE(qp_charge));
 	if (o->bytes >= LARGE_QP)
-		dispose_heap(ctl->unmapper, o->qp);
+		reap_heap(ctl->sessions->unmapper, o->qp);
 	else
 		free(o->qp);
 	free(o->none);
@@ -513,8 +547,8 @@ int cmd_destroy_qp(struct session *s, const struct request *q, struct reply *r)
 
 		session_reply(s, &o->request, err, &late);
 	}
-	qp_detach(s->ctl, o);
+	qp_detach(o);
 	worker_grace(s->ctl->dp); /* QPS-22 */
-	qp_release(s, o);
+	qp_release(o);
 	return 0;
 }

@@ -9,22 +9,25 @@
 #include <stdio.h>
 #include <string.h>
 #include "bits.h"
-#include "diagnose/diagnose.h"
+#include "config/parts.h"
+#include "core.h"
+#include "net/gids.h"
+#include "net/neigh.h"
+#include "net/net.h"
+#include "net/netport.h"
+#include "qp.h"
+#include "session/failures.h"
 #include "session/quota.h"
 #include "session/session.h"
+#include "session/sessions.h"
+#include "text/sentence.h"
+#include "transition.h"
 #include "verbs/av.h"
 #include "verbs/command.h"
-#include "verbs/object.h"
-
-void gid_hold_set(struct gid_hold *h, struct gids *gids, uint32_t index)
-{
-	if (gids)
-		gids->users[index]++;
-	if (h->gids)
-		h->gids->users[h->index]--;
-	h->gids = gids;
-	h->index = index;
-}
+#include "verbs/dest.h"
+#include "verbs/group.h"
+#include "verbs/qp_obj.h"
+#include "worker.h"
 
 /** Q_Keys that the network's managers give out (IBA 10.2.5): Linux, too, keeps them from programs
  *  without a privilege. */
@@ -77,7 +80,7 @@ static int explain_transition(const struct qp_obj *o, int err, struct reply *r)
 static int explain_port(const struct qp_obj *o, unsigned port, int err, struct reply *r)
 {
 	const struct core_cmd *cmd = &o->cmd;
-	uint32_t active = o->session->ctl->port[port - 1].shared->active_mtu;
+	uint32_t active = o->session->ctl->net->port[port - 1].shared->active_mtu;
 
 	if (cmd->verdict.attrs == ABI_QP_AV)
 		return refuse(r->why, err,
@@ -190,12 +193,13 @@ static int execute_av(struct qp_obj *o, struct reply *r)
 static int execute_without_av(struct qp_obj *o, struct reply *r)
 {
 	const struct core_cmd *cmd = &o->cmd;
+	struct ctl *ctl = o->session->ctl;
 	int err;
 
 	if ((cmd->mask & ABI_QP_STATE) && cmd->attr.qp_state == ABI_QPS_RESET)
-		why_qp_goes(o->session->ctl, o, NULL);
+		failure_keep(ctl, o);
 	else if ((cmd->mask & ABI_QP_STATE) && cmd->attr.qp_state == ABI_QPS_RTS)
-		why_of_qp(o->session->ctl, o); /* SQE -> RTS forgets why it failed */
+		failure_of_qp(ctl, o); /* SQE -> RTS forgets why it failed */
 	err = execute(o, r);
 
 	if (!err && (cmd->mask & ABI_QP_STATE) && cmd->attr.qp_state == ABI_QPS_RESET) {
@@ -265,7 +269,7 @@ static int modify_with_av(
 		return refuse(r->why, -EINVAL,
 			"the destination GID %s is no single host's: set the peer's GID",
 			gid_text(ah->dgid, text));
-	port = &s->ctl->port[ah->port - 1];
+	port = &s->ctl->net->port[ah->port - 1];
 	sgid = gids_select(&port->gids, ah->sgid_index, ah->dgid, r->why);
 	if (!sgid)
 		return -EINVAL; /* QPS-15 */
@@ -323,4 +327,26 @@ int cmd_modify_qp(struct session *s, const struct request *q, struct reply *r)
 	if (in.mask & ABI_QP_AV)
 		return modify_with_av(s, o, q, r);
 	return execute_without_av(o, r);
+}
+
+static void reload(struct ctl *ctl, const struct session *s)
+{
+	struct core_cmd cmd = {.type = CORE_CMD_RELOAD_PKEYS};
+	struct qp_obj *o[QPS_CALL_MAX];
+	uint32_t cursor = 0;
+	uint32_t n;
+
+	do {
+		n = 0;
+		while (n < QPS_CALL_MAX && (o[n] = handle_next(&s->qps, &cursor)))
+			n++;
+		qps_call(ctl, &cmd, o, n);
+	} while (n == QPS_CALL_MAX);
+}
+
+void qps_reload_pkeys(struct ctl *ctl)
+{
+	for (uint32_t i = 0; i < SESSION_MAX; i++)
+		if (ctl->sessions->session[i])
+			reload(ctl, ctl->sessions->session[i]);
 }

@@ -4,11 +4,27 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include "abi_ring.h"
+#include "abi_wqe.h"
 #include "bits.h"
+#include "config/parts.h"
+#include "session/handles.h"
+#include "session/ids.h"
 #include "session/job.h"
+#include "session/notifier.h"
 #include "session/quota.h"
+#include "session/session.h"
+#include "session/sessions.h"
+#include "session/shm.h"
+#include "srq.h"
+#include "text/sentence.h"
 #include "verbs/command.h"
-#include "verbs/object.h"
+#include "verbs/cq_obj.h"
+#include "verbs/mr_obj.h"
+#include "verbs/objects.h"
+#include "verbs/srq_obj.h"
+#include "verbs/xrcd.h"
+#include "worker.h"
 
 static int check_size(uint32_t max_wr, struct reply *r)
 {
@@ -82,14 +98,14 @@ static int publish(struct session *s, struct srq_obj *o, struct reply *r)
 	struct ctl *ctl = s->ctl;
 	struct srq_table *table = ctl->dp->srqs;
 	uint32_t srqn = 0;
-	int err = srqn_choose(&ctl->srqns, table, &srqn);
+	int err = srqn_choose(&ctl->objects->srqns, table, &srqn);
 
 	if (!err) {
-		notifier_lock(&ctl->notifier);
+		notifier_lock(&ctl->sessions->notifier);
 		err = handle_add(&s->srqs, o, &o->srq.handle);
 		if (!err)
 			event_source_init(&o->async, &s->async, o->srq.handle);
-		notifier_unlock(&ctl->notifier);
+		notifier_unlock(&ctl->sessions->notifier);
 	}
 	if (err)
 		return refuse(r->why, err, "no room for another SRQ: QPs can share one");
@@ -329,15 +345,18 @@ int cmd_query_srq(struct session *s, const struct request *q, struct reply *r)
 	return 0;
 }
 
-void srq_unpublish(struct ctl *ctl, struct srq_obj *o)
+void srq_unpublish(struct srq_obj *o)
 {
+	struct ctl *ctl = o->session->ctl;
+
 	atomic_store_explicit(
 		&ctl->dp->srqs->slot[SRQN_SLOT(o->srq.srqn)], NULL, memory_order_release);
 }
 
-void srq_release(struct session *s, struct srq_obj *o)
+void srq_release(struct srq_obj *o)
 {
-	struct notifier *n = &s->ctl->notifier;
+	struct session *s = o->session;
+	struct notifier *n = &s->ctl->sessions->notifier;
 
 	notifier_lock(n);
 	handle_del(&s->srqs, o->srq.handle);
@@ -367,8 +386,8 @@ int cmd_destroy_srq(struct session *s, const struct request *q, struct reply *r)
 	if (o->users) /* SRQ-09 */
 		return refuse(
 			r->why, -EBUSY, "%u QPs still use the SRQ: destroy them first", o->users);
-	srq_unpublish(s->ctl, o);
+	srq_unpublish(o);
 	worker_grace(s->ctl->dp);
-	srq_release(s, o);
+	srq_release(o);
 	return 0;
 }

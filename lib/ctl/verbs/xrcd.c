@@ -10,9 +10,15 @@
 #include <string.h>
 #include <sys/stat.h>
 #include "bits.h"
+#include "config/parts.h"
+#include "session/handles.h"
 #include "session/quota.h"
+#include "session/session.h"
+#include "session/sessions.h"
+#include "text/sentence.h"
 #include "verbs/command.h"
-#include "verbs/object.h"
+#include "verbs/objects.h"
+#include "verbs/xrcd.h"
 
 /* Takes what the kernel knows already: a file system of the application's own must not keep us
  * waiting. Only files have a number of their own; of anything else that is kept open somebody may
@@ -42,7 +48,7 @@ static struct xrcd *find(const struct ctl *ctl, const struct xrcd *id)
 {
 	struct xrcd *x;
 
-	for (uint32_t i = 0; (x = handle_next(&ctl->xrcds, &i));)
+	for (uint32_t i = 0; (x = handle_next(&ctl->objects->xrcds, &i));)
 		if (x->fd >= 0 && x->inode == id->inode && x->major == id->major &&
 			x->minor == id->minor)
 			return x;
@@ -75,9 +81,9 @@ static void put(struct session *s, struct xrcd *x)
 		return;
 	}
 	quota_give(s, domain_charge, ARRAY_SIZE(domain_charge));
-	handle_del(&ctl->xrcds, x->number);
+	handle_del(&ctl->objects->xrcds, x->number);
 	if (x->fd >= 0)
-		dispose_fd(ctl->closer, owner_passed(x->uid), x->fd);
+		reap_fd(ctl->sessions->closer, owner_passed(x->uid), x->fd);
 	free(x);
 }
 
@@ -94,9 +100,9 @@ static struct xrcd *make(struct session *s, const struct xrcd *id, int fd, struc
 		x->payer = s;
 		x->fd = fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, 0);
 	}
-	if (!x || (fd >= 0 && x->fd < 0) || handle_add(&ctl->xrcds, x, &x->number)) {
+	if (!x || (fd >= 0 && x->fd < 0) || handle_add(&ctl->objects->xrcds, x, &x->number)) {
 		if (x && x->fd >= 0)
-			dispose_fd(ctl->closer, owner_passed(x->uid), x->fd);
+			reap_fd(ctl->sessions->closer, owner_passed(x->uid), x->fd);
 		free(x);
 		refuse(r->why, 0, "no room for another XRC domain: close some, or share one");
 		return NULL;
@@ -177,8 +183,10 @@ int cmd_open_xrcd(struct session *s, const struct request *q, struct reply *r)
 	return 0;
 }
 
-void xrcd_release(struct session *s, struct xrcd_ref *ref)
+void xrcd_release(struct xrcd_ref *ref)
 {
+	struct session *s = ref->session;
+
 	handle_del(&s->xrcds, ref->handle);
 	list_del(&ref->node);
 	put(s, ref->xrcd);
@@ -197,6 +205,6 @@ int cmd_close_xrcd(struct session *s, const struct request *q, struct reply *r)
 	if (ref->users)
 		return refuse(r->why, -EBUSY,
 			"%u SRQs and QPs still use the XRC domain: destroy them first", ref->users);
-	xrcd_release(s, ref);
+	xrcd_release(ref);
 	return 0;
 }

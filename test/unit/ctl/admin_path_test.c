@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 #include <sys/socket.h>
+#include <jansson.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -13,7 +14,8 @@
 #include "admin/command.h"
 #include "bits.h"
 #include "daemon.h"
-#include "state.h"
+#include "net/gids.h"
+#include "qp.h"
 
 #define V1_EUI64 9 /* of peer_eui64 */
 
@@ -124,6 +126,26 @@ static void refused(struct test_daemon *d, const char *why, const char *what, un
 
 	if (!strstr(reply, "\"error\"") || !strstr(reply, why))
 		fail_msg("%s %lu: %s", what, value, reply);
+	free(reply);
+}
+
+/* What was counted before the administrator's reset is taken off, and nothing else. */
+static void show_counters__of_an_idle_daemon(void **state)
+{
+	struct test_daemon *d = *state;
+	char *reply = ask(d, "show counters");
+	json_t *root = json_loads(reply, 0, NULL), *value;
+	const char *name;
+	unsigned n = 0;
+
+	json_object_foreach(json_object_get(root, "counters"), name, value)
+	{
+		if (json_integer_value(value))
+			fail_msg("%s: %lld", name, (long long)json_integer_value(value));
+		n++;
+	}
+	assert_true(n > 10);
+	json_decref(root);
 	free(reply);
 }
 
@@ -309,6 +331,7 @@ static void set_port__pkey(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		T(show_counters__of_an_idle_daemon),
 		T(set_qp__changes_the_path),
 		T(set_qp__until_the_next_address_vector),
 		T(set_qp__refuses),

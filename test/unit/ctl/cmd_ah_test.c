@@ -9,9 +9,12 @@
 #include <string.h>
 #include <unistd.h>
 #include <cmocka.h>
+#include "config/parts.h"
 #include "daemon.h"
-#include "state.h"
-#include "verbs/find.h"
+#include "net/net.h"
+#include "verbs/dest.h"
+#include "verbs/objects.h"
+#include "verbs/qp_obj.h"
 
 static const uint8_t mgid4[16] = {[10] = 0xFF, [11] = 0xFF, 239, 1, 2, 3};
 static const uint8_t mgid6[16] = {0xFF, 0x15, [15] = 9};
@@ -211,9 +214,9 @@ static void create_ah__follows_its_destination(void **state)
 		assert_int_equal(create(&c, &in, &id[i]), 0);
 	daemon_pause(d);
 	before = atomic_load(&d->dp->ahs->slot[AH_SLOT(id[0])]);
-	for (uint32_t i = 0; i < d->ctl->port[0].nneighs; i++)
-		if (!memcmp(d->ctl->port[0].neighs[i].gid, gid_peer4, 16))
-			memcpy(d->ctl->port[0].neighs[i].mac, moved, 6);
+	for (uint32_t i = 0; i < d->ctl->net->port[0].nneighs; i++)
+		if (!memcmp(d->ctl->net->port[0].neighs[i].gid, gid_peer4, 16))
+			memcpy(d->ctl->net->port[0].neighs[i].mac, moved, 6);
 	dests_touch_port(d->ctl, 0);
 	for (unsigned i = 0; i < 10; i++)
 		dests_poll(d->ctl, UINT64_MAX / 2);

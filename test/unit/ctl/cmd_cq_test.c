@@ -8,10 +8,14 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
+#include "config/parts.h"
 #include "daemon.h"
+#include "session/handles.h"
+#include "session/session.h"
+#include "session/sessions.h"
+#include "verbs/cq_obj.h"
 
 #define QUEUE_BYTES ((uint64_t)SESSION_QUEUE_MB << 20)
-#include "state.h"
 
 /* proves CQ-02 */
 static void create_cq__layout(void **state)
@@ -158,7 +162,7 @@ static void create_cq__unknown_channel(void **state)
 /* The CQ of @p handle of the only session, as workers see it; they do not run. */
 static struct cq *cq_of(const struct test_daemon *d, uint32_t handle)
 {
-	struct cq_obj *o = handle_get(&d->ctl->session[0]->cqs, handle);
+	struct cq_obj *o = handle_get(&d->ctl->sessions->session[0]->cqs, handle);
 
 	assert_non_null(o);
 	return &o->cq;

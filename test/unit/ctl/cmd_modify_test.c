@@ -7,8 +7,10 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
+#include "config/parts.h"
 #include "daemon.h"
-#include "state.h"
+#include "net/net.h"
+#include "qp.h"
 
 #define INIT_MASK (ABI_QP_STATE | ABI_QP_PKEY_INDEX | ABI_QP_PORT | ABI_QP_ACCESS_FLAGS)
 #define RTR_MASK                                                                        \
@@ -355,7 +357,7 @@ static void modify_qp__address_vector_of_another_port(void **state)
 	assert_refused(m, "the address vector leads through port 2 and the QP has port 1: give "
 			  "both the same port number");
 	assert_int_equal(query().qp_state, ABI_QPS_INIT);
-	assert_int_equal(d->ctl->port[1].gids.users[0], 0);
+	assert_int_equal(d->ctl->net->port[1].gids.users[0], 0);
 	must(to_rtr(gid_peer4));
 }
 
@@ -374,17 +376,17 @@ static void modify_qp__sqd_to_another_port(void **state)
 	m.mask = ABI_QP_AV;
 	m.attr.ah.port = 2;
 	memcpy(m.attr.ah.dgid, gid_own4, 16); /* found at port 1 */
-	atomic_store(&d->ctl->port[1].shared->active_mtu, 512);
+	atomic_store(&d->ctl->net->port[1].shared->active_mtu, 512);
 	assert_refused(m, "the QP's path MTU of 1024 is above the 512 that port 2 can do: raise "
 			  "the MTU of its network device to 1120, or set up the QP anew on that "
 			  "port");
-	atomic_store(&d->ctl->port[1].shared->active_mtu, 1024);
-	atomic_store(&d->ctl->port[1].shared->pkey[0], 0);
+	atomic_store(&d->ctl->net->port[1].shared->active_mtu, 1024);
+	atomic_store(&d->ctl->net->port[1].shared->pkey[0], 0);
 	assert_refused(m, "entry 0 of port 2's P_Key table is empty, or beyond its end: `rocictl "
 			  "show pkeys` lists what there is, 0 is usual");
 	assert_int_equal(query().port, 1);
 	assert_int_equal(path(d)->port, 0);
-	atomic_store(&d->ctl->port[1].shared->pkey[0], 0xFFFF);
+	atomic_store(&d->ctl->net->port[1].shared->pkey[0], 0xFFFF);
 	must(m);
 	assert_int_equal(query().port, 2);
 	assert_int_equal(path(d)->port, 1);
@@ -392,7 +394,7 @@ static void modify_qp__sqd_to_another_port(void **state)
 
 static uint32_t holds(const struct test_daemon *d)
 {
-	return d->ctl->port[0].gids.users[0]; /* the control thread sleeps between commands */
+	return d->ctl->net->port[0].gids.users[0]; /* the control thread sleeps between commands */
 }
 
 /* proves GID-03: a QP holds its entry until it is reset or destroyed. */

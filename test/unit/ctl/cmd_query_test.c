@@ -7,8 +7,12 @@
 #include <stdint.h>
 #include <cmocka.h>
 #include <unistd.h>
+#include "config/parts.h"
 #include "daemon.h"
-#include "state.h"
+#include "net/net.h"
+#include "session/bells.h"
+#include "session/session.h"
+#include "session/sessions.h"
 #include "worker_impl.h"
 
 static void get_wake__an_eventfd_for_each_worker(void **state)
@@ -27,11 +31,11 @@ static void get_wake__an_eventfd_for_each_worker(void **state)
 	client_open(d, &c);
 	d->dp->idle = IDLE_POLL;
 	assert_int_equal(c.hello.sleeps, 1);
-	assert_false(atomic_load(&d->ctl->session[0]->bells->w[1].wakes));
+	assert_false(atomic_load(&d->ctl->sessions->session[0]->bells->w[1].wakes));
 	assert_int_equal(client_call(c.sock, ABI_GET_WAKE, &in, sizeof(in), -1, &a), 0);
 	assert_int_equal(a.nfds, 1);
-	assert_true(atomic_load(&d->ctl->session[0]->bells->w[1].wakes));
-	assert_false(atomic_load(&d->ctl->session[0]->bells->w[0].wakes));
+	assert_true(atomic_load(&d->ctl->sessions->session[0]->bells->w[1].wakes));
+	assert_false(atomic_load(&d->ctl->sessions->session[0]->bells->w[0].wakes));
 	assert_int_equal(client_call(c.sock, ABI_GET_WAKE, &in, sizeof(in), -1, &again), 0);
 	assert_int_equal(write(a.fd[0], &one, sizeof(one)), sizeof(one));
 	assert_int_equal(read(again.fd[0], &count, sizeof(count)), sizeof(count)); /* the same */
@@ -71,7 +75,7 @@ static void query_port__state_of_the_link(void **state)
 	client_must(c.sock, ABI_QUERY_PORT, &in, sizeof(in), &p, sizeof(p));
 	assert_int_equal(p.state, 4);
 	daemon_pause(d);
-	d->ctl->port[0].up = false;
+	d->ctl->net->port[0].up = false;
 	daemon_resume(d);
 	client_must(c.sock, ABI_QUERY_PORT, &in, sizeof(in), &p, sizeof(p));
 	assert_int_equal(p.state, 1);

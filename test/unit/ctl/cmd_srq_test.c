@@ -11,7 +11,6 @@
 #include <cmocka.h>
 #include "abi_wqe.h"
 #include "daemon.h"
-#include "state.h"
 
 #define DEPTH 16u
 

@@ -10,8 +10,10 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
+#include "config/parts.h"
 #include "daemon.h"
-#include "state.h"
+#include "session/session.h"
+#include "session/sessions.h"
 
 static const struct abi_open_xrcd create = {.flags = ABI_XRCD_CREATE};
 
@@ -86,7 +88,7 @@ static void close_domain(struct client *c, uint32_t handle)
 /* @return the domains that the session of @p c pays for. */
 static unsigned pays(const struct test_daemon *d, const struct client *c)
 {
-	return (unsigned)d->ctl->session[c->hello.session % SESSION_MAX]->used[CTL_XRCDS];
+	return (unsigned)d->ctl->sessions->session[c->hello.session % SESSION_MAX]->used[CTL_XRCDS];
 }
 
 /* Who made a domain pays for it while it has a reference, whichever; then one who has. */
@@ -108,9 +110,9 @@ static void cmd_close_xrcd__payer(void **state)
 	close_domain(&owner, second);
 	assert_int_equal(pays(d, &owner), 0);
 	assert_int_equal(pays(d, &other), 1);
-	assert_int_equal(d->ctl->quota.used[CTL_XRCDS], 1);
+	assert_int_equal(d->ctl->sessions->quota.used[CTL_XRCDS], 1);
 	close_domain(&other, third);
-	assert_int_equal(d->ctl->quota.used[CTL_XRCDS], 0);
+	assert_int_equal(d->ctl->sessions->quota.used[CTL_XRCDS], 0);
 	client_close(&owner);
 	client_close(&other);
 	close(file);

@@ -16,11 +16,13 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
+#include "config/parts.h"
 #include "daemon.h"
 #include "lingering.h"
 #include "patience.h"
 #include "random.h"
-#include "state.h"
+#include "session/notifier.h"
+#include "session/sessions.h"
 #include "verbs/command.h"
 
 #define FEW 256 /* descriptors */
@@ -36,7 +38,7 @@ int __wrap_close(int fd)
 	char name[16] = "";
 
 	prctl(PR_GET_NAME, name);
-	while (!strcmp(name, "roci-dispose") && atomic_load(&closers_hang))
+	while (!strcmp(name, "roci-reaper") && atomic_load(&closers_hang))
 		usleep(1000);
 	return __real_close(fd);
 }
@@ -197,13 +199,13 @@ static void command__lingering_descriptor(void **state)
 		pause();
 		_exit(0);
 	}
-	notifier_lock(&d->ctl->notifier); /* the daemon waits here in CREATE_CQ */
+	notifier_lock(&d->ctl->sessions->notifier); /* the daemon waits here in CREATE_CQ */
 	client_send(c.sock, &first, sizeof(first), NULL, 0);
 	client_send(c.sock, &second, sizeof(second), &slow, 1);
 	close(slow);
 	kill(pid, SIGKILL);
 	waitpid(pid, NULL, 0);
-	notifier_unlock(&d->ctl->notifier);
+	notifier_unlock(&d->ctl->sessions->notifier);
 	for (int i = 0; i < 2; i++) {
 		assert_true(client_receive(c.sock, &a));
 		assert_int_equal(a.msg.status, i ? -EPROTO : 0);
@@ -298,7 +300,7 @@ static void command__random_bytes(void **state)
 		client_send(c.sock, buf, len, &fd, with);
 		assert_true(client_receive(c.sock, &a));
 		answer_close(&a);
-		if (!with || (len >= sizeof(struct abi_msg) && command_takes_descriptor(type)))
+		if (!with || (len >= sizeof(struct abi_msg) && command_ops.takes_descriptor(type)))
 			continue;
 		assert_int_equal(a.msg.status, -EPROTO);
 		client_close(&c);

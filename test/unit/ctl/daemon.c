@@ -19,7 +19,6 @@
 #include <rte_eal.h>
 #include "daemon.h"
 #include "patience.h"
-#include "state.h"
 
 const uint8_t gid_own4[16] = {[10] = 0xFF, [11] = 0xFF, 10, 0, 0, 1};
 const uint8_t gid_own6[16] = {0x20, 1, 0xd, 0xb8, [15] = 1};
@@ -154,10 +153,6 @@ void daemon_pause(struct test_daemon *d)
 
 void daemon_resume(struct test_daemon *d)
 {
-	uint64_t stops;
-
-	assert_int_equal(read(d->ctl->stopper.fd, &stops, sizeof(stops)), sizeof(stops));
-	d->ctl->stopping = false;
 	assert_int_equal(pthread_create(&d->thread, NULL, run, d), 0);
 }
 

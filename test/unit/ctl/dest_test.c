@@ -3,10 +3,14 @@
 #include <time.h>
 #include <unistd.h>
 #include <stdio.h>
+#include "config/parts.h"
 #include "fixture.h"
+#include "loop/loop.h"
+#include "net/net.h"
 #include "patience.h"
 #include "qp.h"
-#include "state.h"
+#include "verbs/dest.h"
+#include "verbs/objects.h"
 
 static const uint8_t peer4[16] = {[10] = 0xFF, [11] = 0xFF, 10, 9, 0, 2};
 static const uint8_t far4[16] = {[10] = 0xFF, [11] = 0xFF, 198, 51, 100, 1};
@@ -209,10 +213,10 @@ static void dest__each_has_its_turn(void **state)
 		path[i] = connect_qp(d, peer4, given);
 	}
 	daemon_pause(d);
-	memcpy(d->ctl->port[0].gids.table.entry[1].mac, "\x02\0\0\0\0\x42", 6);
+	memcpy(d->ctl->net->port[0].gids.table.entry[1].mac, "\x02\0\0\0\0\x42", 6);
 	for (unsigned round = 0; round < 8 + 200; round++) { /* one is readdressed in each */
 		dests_touch_port(d->ctl, 0);
-		dests_poll(d->ctl, ctl_now_ms());
+		dests_poll(d->ctl, loop_now_ms());
 	}
 	for (unsigned i = 0; i < 200; i++)
 		assert_memory_equal(path[i]->hdr + ETH_SRC, "\x02\0\0\0\0\x42", 6);
@@ -245,14 +249,14 @@ static uint64_t rounds_with_one_due(struct ctl *ctl, unsigned n)
 	}
 	dests_touch_port(ctl, 0);
 	for (unsigned i = 0; i < n; i++) /* more than enough */
-		dests_poll(ctl, ctl_now_ms());
+		dests_poll(ctl, loop_now_ms());
 	begin = cpu_ns();
 	for (unsigned i = 0; i < 512; i++) {
 		struct dest *d = made[i * 64 % n];
 
 		d->checked_ms = 0;
 		dests_touch_neigh(ctl, d->query.ifindex, nexthop);
-		assert_int_equal(dests_poll(ctl, ctl_now_ms()), -1);
+		assert_int_equal(dests_poll(ctl, loop_now_ms()), -1);
 		assert_true(d->checked_ms != 0);
 	}
 	begin = cpu_ns() - begin;
@@ -297,7 +301,7 @@ static void dest_get__buckets_depend_on_the_seed(void **state)
 	static struct dest *made[MANY];
 	struct dest_key key = {.sgid = 1, .given = {2, 1}}, same[MANY / 512];
 	struct test_daemon *d = *state;
-	struct dests *all = &d->ctl->dests;
+	struct dests *all = &d->ctl->objects->dests;
 	unsigned n = 0, scattered = 0;
 
 	daemon_pause(d);

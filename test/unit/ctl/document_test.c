@@ -11,18 +11,18 @@
 static uint32_t length;	  /* of the list */
 static uint32_t short_at; /* the element for which there is no memory */
 
-static json_t *object(struct ctl *ctl, const struct admin_arg arg[])
+static json_t *object(struct ctl *ctl, const struct argument arg[])
 {
 	return json_pack("{s:i}", "one", 1);
 }
 
-static json_t *no_object(struct ctl *ctl, const struct admin_arg arg[])
+static json_t *no_object(struct ctl *ctl, const struct argument arg[])
 {
 	return NULL;
 }
 
 static bool next(
-	struct ctl *ctl, const struct admin_arg arg[], struct document_cursor *at, json_t **element)
+	struct ctl *ctl, const struct argument arg[], struct document_cursor *at, json_t **element)
 {
 	if (at->index == length)
 		return false;

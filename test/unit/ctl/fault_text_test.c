@@ -8,7 +8,7 @@
 #include <string.h>
 #include <cmocka.h>
 #include "inject.h"
-#include "verbs/fault.h"
+#include "text/fault.h"
 
 static unsigned kind_of(const char *name, size_t len)
 {

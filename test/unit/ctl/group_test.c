@@ -6,10 +6,13 @@
 #include <stdlib.h>
 #include <unistd.h>
 #include <net/if.h>
+#include "config/parts.h"
 #include "fixture.h"
 #include "net/rtnl.h"
 #include "patience.h"
-#include "state.h"
+#include "verbs/objects.h"
+#include "session/session.h"
+#include "session/sessions.h"
 #include "verbs/group.h"
 
 static const uint8_t mgid4[16] = {[10] = 0xFF, [11] = 0xFF, 239, 1, 2, 3};
@@ -229,7 +232,8 @@ static unsigned to_join(const struct ctl *ctl)
 {
 	unsigned n = 0;
 
-	for (const struct list *l = ctl->groups.again.next; l != &ctl->groups.again; l = l->next)
+	for (const struct list *l = ctl->objects->groups.again.next;
+		l != &ctl->objects->groups.again; l = l->next)
 		n++;
 	return n;
 }
@@ -287,7 +291,7 @@ static void group_attach__half_of_the_places_for_a_user(void **state)
 
 	for (unsigned i = 0; i < 2; i++) {
 		client_open(d, &c[i]);
-		s[i] = d->ctl->session[c[i].hello.session % SESSION_MAX];
+		s[i] = d->ctl->sessions->session[c[i].hello.session % SESSION_MAX];
 		for (unsigned k = 0; k <= HALF; k++)
 			o[i][k] = handle_get(&s[i]->qps, make_qp(&c[i], 1));
 	}

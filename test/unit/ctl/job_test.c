@@ -2,7 +2,6 @@
 /* Commands in steps, and users in turns. The test is the control thread while the daemon pauses. */
 #include <poll.h>
 #include <string.h>
-#include <sys/epoll.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -11,14 +10,17 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
+#include "config/parts.h"
 #include "daemon.h"
+#include "loop/loop.h"
 #include "patience.h"
 #include "session/job.h"
-#include "state.h"
+#include "session/session.h"
+#include "session/sessions.h"
 
 static struct session *session_of(const struct test_daemon *d, const struct client *c)
 {
-	return d->ctl->session[c->hello.session % SESSION_MAX];
+	return d->ctl->sessions->session[c->hello.session % SESSION_MAX];
 }
 
 /* Sends a request to the daemon, which pauses, and has it begin. */
@@ -153,8 +155,8 @@ static void job_cancel__session_ends(void **state)
 	client_close(&c);
 	client_pd(&other);
 	client_close(&other);
-	WAIT_UNTIL(!d->ctl->nsessions && !d->ctl->nending);
-	assert_true(list_empty(&d->ctl->jobs));
+	WAIT_UNTIL(!d->ctl->sessions->nsessions && !d->ctl->sessions->nending);
+	assert_true(list_empty(&d->ctl->sessions->jobs));
 }
 
 /* --- turns ---------------------------------------------------------------------------- */
@@ -173,12 +175,7 @@ static void open_as(const struct test_daemon *d, struct client *c, uid_t uid)
 
 static void one_event(struct ctl *ctl)
 {
-	struct epoll_event ev;
-	struct watch *w;
-
-	assert_int_equal(epoll_wait(ctl->epoll, &ev, 1, PATIENCE_MS), 1);
-	w = ev.data.ptr;
-	w->ready(w);
+	assert_int_equal(loop_wait(ctl->loop, PATIENCE_MS), 1);
 }
 
 /* However many sessions of one user have sent commands before, another's is among the next. */

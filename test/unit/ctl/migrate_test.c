@@ -7,8 +7,17 @@
 #include <stdint.h>
 #include <string.h>
 #include <cmocka.h>
+#include "config/parts.h"
+#include "core.h"
 #include "daemon.h"
-#include "state.h"
+#include "qp.h"
+#include "session/handles.h"
+#include "session/session.h"
+#include "session/sessions.h"
+#include "verbs/cq_obj.h"
+#include "verbs/migrate.h"
+#include "verbs/objects.h"
+#include "verbs/qp_obj.h"
 #include "worker_impl.h"
 
 #define QPS   20u
@@ -24,8 +33,8 @@ static struct qp_obj *obj[QPS];
 static struct session *session_of(struct ctl *ctl)
 {
 	for (uint32_t i = 0; i < SESSION_MAX; i++)
-		if (ctl->session[i])
-			return ctl->session[i];
+		if (ctl->sessions->session[i])
+			return ctl->sessions->session[i];
 	return NULL;
 }
 
@@ -50,7 +59,7 @@ static int setup(void **state)
 
 static int teardown(void **state)
 {
-	migrate_init(&d->ctl->migration, false, 0, 1);
+	migrate_init(&d->ctl->objects->migration, false, 0, 1);
 	for (unsigned i = 0; i < TEST_WORKERS; i++)
 		memset(&d->dp->worker[i]->stats, 0, sizeof(d->dp->worker[i]->stats));
 	daemon_resume(d);
@@ -67,7 +76,7 @@ static unsigned on_worker(uint32_t worker)
 		assert_int_equal(qp_owner(obj[i]->qp), obj[i]->worker);
 		n += obj[i]->worker == worker;
 	}
-	assert_int_equal(d->ctl->worker_qps[worker], n);
+	assert_int_equal(d->ctl->objects->worker_qps[worker], n);
 	return n;
 }
 
@@ -126,8 +135,8 @@ static void migrate_qp__commands_follow(void **state)
 	for (unsigned i = 0; i < 3; i++) /* the emptier one first */
 		client_qp(&c, pd, cq);
 	daemon_pause(d);
-	assert_int_equal(d->ctl->worker_qps[0], QPS / 2 + 1);
-	assert_int_equal(d->ctl->worker_qps[1], QPS / 2 + 1);
+	assert_int_equal(d->ctl->objects->worker_qps[0], QPS / 2 + 1);
+	assert_int_equal(d->ctl->objects->worker_qps[1], QPS / 2 + 1);
 }
 
 /* --- following packets ------------------------------------------------------------------ */
@@ -155,7 +164,7 @@ static void look(unsigned times)
 
 static void setup_following(bool follow)
 {
-	migrate_init(&d->ctl->migration, follow, 0, 1);
+	migrate_init(&d->ctl->objects->migration, follow, 0, 1);
 }
 
 static void migrate_poll__follows_a_run(void **state)
@@ -279,7 +288,7 @@ static void migrate_poll__shakes_all(void **state)
 {
 	uint32_t first[QPS];
 
-	migrate_init(&d->ctl->migration, false, 7, 1);
+	migrate_init(&d->ctl->objects->migration, false, 7, 1);
 	for (unsigned i = 0; i < QPS; i++)
 		first[i] = obj[i]->worker;
 	assert_int_equal(migrate_poll(d->ctl, 1000), 7);

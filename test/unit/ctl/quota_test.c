@@ -8,37 +8,41 @@
 #include <cmocka.h>
 #include <errno.h>
 #include "bits.h"
+#include "config/parts.h"
 #include "session/quota.h"
-#include "state.h"
+#include "session/session.h"
+#include "session/sessions.h"
+#include "worker.h"
 
 #define MB (1ull << 20)
 
-static struct ctl ctl;
+static struct sessions sessions;
+static struct ctl ctl = {.sessions = &sessions};
 static struct dataplane dp = {.nworkers = 1};
 static char why[ABI_SENTENCE_MAX];
 
 static int setup(void **state)
 {
-	memset(&ctl, 0, sizeof(ctl));
+	memset(&sessions, 0, sizeof(sessions));
 	ctl.dp = &dp;
-	ctl.closer = disposer_create(&(struct disposer_config){.threads = 1, .owner_threads = 1});
-	assert_non_null(ctl.closer);
-	quota_init(&ctl.quota, &(struct ctl_limits){0});
+	sessions.closer = reaper_create(&(struct reaper_config){.threads = 1, .owner_threads = 1});
+	assert_non_null(sessions.closer);
+	quota_init(&sessions.quota, &(struct ctl_limits){0});
 	return 0;
 }
 
 static int teardown(void **state)
 {
-	quota_destroy(&ctl.quota);
-	disposer_destroy(ctl.closer);
-	assert_true(list_empty(&ctl.quota.accounts));
+	quota_destroy(&sessions.quota);
+	reaper_destroy(sessions.closer);
+	assert_true(list_empty(&sessions.quota.accounts));
 	return 0;
 }
 
 static void have(enum ctl_kind kind, uint64_t capacity)
 {
-	ctl.quota.capacity[kind] = capacity;
-	ctl.quota.limits = quota_limits(&ctl.quota, &(struct ctl_limits){0});
+	sessions.quota.capacity[kind] = capacity;
+	sessions.quota.limits = quota_limits(&sessions.quota, &(struct ctl_limits){0});
 }
 
 static struct session *open_session(uid_t uid)
@@ -80,7 +84,7 @@ static void limits__halves_and_what_was_asked_for(void **state)
 	struct ctl_limits l;
 
 	have(CTL_MEMORY, 1000 * MB);
-	l = quota_limits(&ctl.quota, &wanted);
+	l = quota_limits(&sessions.quota, &wanted);
 	assert_int_equal(l.session[CTL_QPS], 7);
 	assert_int_equal(l.user[CTL_QPS], QP_MAX / 4 * 3);
 	assert_int_equal(l.user[CTL_PDS], PD_MAX / 2);
@@ -176,7 +180,7 @@ static void take__all_or_nothing(void **state)
 	const struct charge c[] = {{CTL_CHANNELS, 1}, {CTL_DESCRIPTORS, 1}};
 	struct session *s = open_session(1);
 
-	ctl.quota.limits.user[CTL_DESCRIPTORS] = (uint32_t)s->used[CTL_DESCRIPTORS];
+	sessions.quota.limits.user[CTL_DESCRIPTORS] = (uint32_t)s->used[CTL_DESCRIPTORS];
 	assert_int_equal(quota_take(s, c, ARRAY_SIZE(c), why), -EDQUOT);
 	assert_int_equal(s->used[CTL_CHANNELS], 0);
 	close_session(s);
@@ -191,10 +195,10 @@ static void take__memory_beyond_the_default(void **state)
 	have(CTL_MEMORY, 1000 * MB);
 	assert_int_equal(quota_take(s, &c, 1, why), -EDQUOT);
 	assert_non_null(strstr(why, "--max-memory"));
-	ctl.quota.limits.session[CTL_MEMORY] = 3000;
+	sessions.quota.limits.session[CTL_MEMORY] = 3000;
 	assert_int_equal(quota_take(s, &c, 1, why), -EDQUOT);
 	assert_non_null(strstr(why, "--max-user-memory"));
-	ctl.quota.limits.user[CTL_MEMORY] = 3000;
+	sessions.quota.limits.user[CTL_MEMORY] = 3000;
 	assert_int_equal(quota_take(s, &c, 1, why), 0);
 	quota_give(s, &c, 1);
 	close_session(s);
@@ -205,7 +209,7 @@ static void retire__counts_until_it_is_unmapped(void **state)
 {
 	const struct charge c[] = {{CTL_MEMORY, 400 * MB}, {CTL_MAPPINGS, 1}};
 	struct session *s = open_session(1);
-	struct disposed *done;
+	struct reaped *done;
 
 	have(CTL_MEMORY, 1000 * MB);
 	assert_int_equal(quota_take(s, c, ARRAY_SIZE(c), why), 0);
@@ -216,11 +220,11 @@ static void retire__counts_until_it_is_unmapped(void **state)
 	atomic_fetch_add(&done->mappings, 1);
 	atomic_fetch_add(&done->bytes, 400 * MB);
 	assert_int_equal(quota_take(s, c, ARRAY_SIZE(c), why), 0);
-	assert_int_equal(ctl.quota.retired[CTL_MAPPINGS], 0);
+	assert_int_equal(sessions.quota.retired[CTL_MAPPINGS], 0);
 	done = quota_retire(s, CTL_MEMORY, 400 * MB);
 	close_session(s);
-	quota_destroy(&ctl.quota); /* the account outlives the session */
-	assert_false(list_empty(&ctl.quota.accounts));
+	quota_destroy(&sessions.quota); /* the account outlives the session */
+	assert_false(list_empty(&sessions.quota.accounts));
 	atomic_fetch_add(&done->mappings, 1);
 	atomic_fetch_add(&done->bytes, 400 * MB);
 }
@@ -234,7 +238,7 @@ static void pass__to_another_user(void **state)
 	quota_pass(from, to, &c, 1);
 	assert_int_equal(from->account->used[CTL_GROUPS], 0);
 	assert_int_equal(to->account->used[CTL_GROUPS], 1);
-	assert_int_equal(ctl.quota.used[CTL_GROUPS], 1);
+	assert_int_equal(sessions.quota.used[CTL_GROUPS], 1);
 	quota_give(to, &c, 1);
 	close_session(from);
 	close_session(to);

@@ -6,8 +6,18 @@
 #include <stdint.h>
 #include <string.h>
 #include <cmocka.h>
+#include "config/parts.h"
 #include "daemon.h"
-#include "verbs/object.h"
+#include "loop/loop.h"
+#include "net/net.h"
+#include "qp.h"
+#include "session/handles.h"
+#include "session/session.h"
+#include "session/sessions.h"
+#include "verbs/ah_obj.h"
+#include "verbs/dest.h"
+#include "verbs/objects.h"
+#include "verbs/qp_obj.h"
 
 #define QPS  200u
 #define TURN 64u /* QPs that one turn readdresses */
@@ -64,8 +74,8 @@ static void connect_qp(unsigned i)
 static struct session *session_of(struct ctl *ctl)
 {
 	for (uint32_t i = 0; i < SESSION_MAX; i++)
-		if (ctl->session[i])
-			return ctl->session[i];
+		if (ctl->sessions->session[i])
+			return ctl->sessions->session[i];
 	return NULL;
 }
 
@@ -124,14 +134,14 @@ static unsigned count(const uint8_t mac[6])
 
 static void peer_gets(const uint8_t mac[6])
 {
-	memcpy(d->ctl->port[0].neighs[0].mac, mac, 6);
+	memcpy(d->ctl->net->port[0].neighs[0].mac, mac, 6);
 	dests_touch_all(d->ctl);
 }
 
 /* One turn of the control thread, at a time when all that was touched is due. */
 static int turn(void)
 {
-	return dests_poll(d->ctl, ctl_now_ms() + 1000);
+	return dests_poll(d->ctl, loop_now_ms() + 1000);
 }
 
 /* Other commands come in between. */
@@ -215,19 +225,19 @@ static void readdress__without_memory(void **state)
 		struct abi_handle_reply out;
 
 		client_must(c.sock, ABI_CREATE_AH, &in, sizeof(in), &out, sizeof(out));
-		ah[i] = handle_get(&d->ctl->ahs, out.handle);
+		ah[i] = handle_get(&d->ctl->objects->ahs, out.handle);
 	}
 	daemon_pause(d);
 	memory = 1;
 	peer_gets(mac_a);
 	turn();
 	/* Not at once again: there is none in a moment either. */
-	assert_true(list_empty(&d->ctl->dests.late));
+	assert_true(list_empty(&d->ctl->objects->dests.late));
 	assert_memory_equal(ah[0]->ah->path.hdr + ETH_DST, mac_a, 6);
 	assert_memory_equal(ah[1]->ah->path.hdr + ETH_DST, mac_peer, 6);
 	memory = 0;
 	turn();
-	assert_true(list_empty(&d->ctl->dests.late));
+	assert_true(list_empty(&d->ctl->objects->dests.late));
 	memory = UINT32_MAX;
 	assert_int_equal(turn(), -1);
 	for (unsigned i = 0; i < 3; i++)

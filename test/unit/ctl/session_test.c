@@ -13,11 +13,12 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
+#include "config/parts.h"
 #include "daemon.h"
 #include "patience.h"
 #include "session/session.h"
-#include "state.h"
-#include "verbs/close.h"
+#include "session/sessions.h"
+#include "verbs/objects.h"
 
 static unsigned published(const struct test_daemon *d)
 {
@@ -221,7 +222,7 @@ static void *stop(void *arg)
 static void session_close__socket_ends_last(void **state)
 {
 	struct test_daemon *d = *state;
-	struct notifier *n = &d->ctl->notifier;
+	struct notifier *n = &d->ctl->sessions->notifier;
 	struct pollfd end = {.events = POLLIN};
 	pthread_t thread;
 	struct client c;
@@ -261,7 +262,7 @@ static void session_end__in_steps(void **state)
 	pthread_join(d->thread, NULL);
 	before = published(d);
 	assert_int_equal(before, 1000);
-	session_end(d->ctl->session[0]);
+	session_end(d->ctl->sessions->session[0]);
 	do {
 		more = endings_poll(d->ctl);
 		assert_true(before - published(d) <= 64);
@@ -279,7 +280,7 @@ static void session_end__in_steps(void **state)
 
 static uint32_t sessions(const struct test_daemon *d)
 {
-	return __atomic_load_n(&d->ctl->nsessions, __ATOMIC_RELAXED);
+	return __atomic_load_n(&d->ctl->sessions->nsessions, __ATOMIC_RELAXED);
 }
 
 /* Connections that say nothing give way to those that do. */
@@ -339,7 +340,7 @@ static unsigned silent(struct ctl *ctl, uid_t uid)
 	unsigned n = 0;
 
 	for (unsigned i = 0; i < SESSION_MAX; i++) {
-		struct session *s = ctl->session[i];
+		struct session *s = ctl->sessions->session[i];
 
 		if (!s || s->peer.uid != uid)
 			continue;
@@ -352,8 +353,8 @@ static unsigned silent(struct ctl *ctl, uid_t uid)
 static void end_all(struct ctl *ctl, int sock[], unsigned n)
 {
 	for (unsigned i = 0; i < SESSION_MAX; i++)
-		if (ctl->session[i])
-			session_close(ctl->session[i]);
+		if (ctl->sessions->session[i])
+			session_close(ctl->sessions->session[i]);
 	while (n)
 		close(sock[--n]);
 }
@@ -368,7 +369,7 @@ static void session_open__own_limits_cost_nobody_else(void **state)
 	unsigned n = 0, own;
 
 	daemon_pause(d);
-	limits = &ctl->quota.limits;
+	limits = &ctl->sessions->quota.limits;
 	assert_int_equal(connect_as(ctl, 8, &sock[n++]), 0);
 	assert_int_equal(silent(ctl, 8), 1);
 	limits->user[CTL_DESCRIPTORS] = 4 * (2 + TEST_WORKERS);
@@ -379,13 +380,13 @@ static void session_open__own_limits_cost_nobody_else(void **state)
 	assert_int_equal(connect_as(ctl, 7, &sock[n++]), 0); /* in the place of one of its own */
 	assert_int_equal(silent(ctl, 7), own);
 	for (unsigned i = 0; i < SESSION_MAX; i++)
-		if (ctl->session[i] && ctl->session[i]->peer.uid == 7)
-			ctl->session[i]->greeted = true; /* of no use: it speaks */
+		if (ctl->sessions->session[i] && ctl->sessions->session[i]->peer.uid == 7)
+			ctl->sessions->session[i]->greeted = true; /* of no use: it speaks */
 	assert_int_equal(connect_as(ctl, 7, &sock[n]), -EUSERS);
 	assert_int_equal(silent(ctl, 8), 1);
 	for (unsigned i = 0; i < SESSION_MAX; i++)
-		if (ctl->session[i])
-			ctl->session[i]->greeted = false;
+		if (ctl->sessions->session[i])
+			ctl->sessions->session[i]->greeted = false;
 	end_all(ctl, sock, n);
 	daemon_resume(d);
 }
@@ -399,22 +400,22 @@ static void session_open__the_last_place(void **state)
 	unsigned n = 0;
 
 	daemon_pause(d);
-	ctl->quota.limits.user[CTL_SESSIONS] = SESSION_MAX;
-	ctl->quota.limits.user[CTL_DESCRIPTORS] = UINT32_MAX - 1;
+	ctl->sessions->quota.limits.user[CTL_SESSIONS] = SESSION_MAX;
+	ctl->sessions->quota.limits.user[CTL_DESCRIPTORS] = UINT32_MAX - 1;
 	while (n < SESSION_MAX / 4 * 3) /* beyond which the reserve begins */
 		assert_int_equal(connect_as(ctl, 7, &sock[n++]), 0);
 	for (uid_t user = 100; n < SESSION_MAX; n++)
 		assert_int_equal(connect_as(ctl, user + n / 8, &sock[n]), 0);
 	for (unsigned i = 0; i < SESSION_MAX; i++)
-		ctl->session[i]->greeted = ctl->session[i]->peer.uid == 7;
+		ctl->sessions->session[i]->greeted = ctl->sessions->session[i]->peer.uid == 7;
 	assert_int_equal(silent(ctl, 100 + n / 8 - 1), 8);
 	assert_int_equal(connect_as(ctl, 7, &sock[n]), -EUSERS);
 	assert_int_equal(silent(ctl, 100 + n / 8 - 1), 8);
 	assert_int_equal(connect_as(ctl, 9, &sock[n++]), 0);
 	assert_int_equal(silent(ctl, 100 + (n - 1) / 8 - 1), 7);
 	for (unsigned i = 0; i < SESSION_MAX; i++)
-		if (ctl->session[i])
-			ctl->session[i]->greeted = false;
+		if (ctl->sessions->session[i])
+			ctl->sessions->session[i]->greeted = false;
 	end_all(ctl, sock, n);
 	daemon_resume(d);
 }
@@ -427,13 +428,13 @@ static void session_open__refused_and_not_charged(void **state)
 	int sock, fd_max;
 
 	daemon_pause(d);
-	fd_max = ctl->fd_max;
-	ctl->fd_max = 0;
+	fd_max = ctl->sessions->fd_max;
+	ctl->sessions->fd_max = 0;
 	for (int i = 0; i < 2; i++)
 		assert_int_equal(connect_as(ctl, 7, &sock), -EMFILE);
-	assert_int_equal(ctl->quota.used[CTL_SESSIONS], 0);
-	assert_int_equal(ctl->quota.used[CTL_DESCRIPTORS], 0);
-	ctl->fd_max = fd_max;
+	assert_int_equal(ctl->sessions->quota.used[CTL_SESSIONS], 0);
+	assert_int_equal(ctl->sessions->quota.used[CTL_DESCRIPTORS], 0);
+	ctl->sessions->fd_max = fd_max;
 	daemon_resume(d);
 }
 
@@ -477,7 +478,7 @@ static void session_reply__unread_descriptors(void **state)
 	client_close(&c);
 }
 
-static void session_event_source__stale_session(void **state)
+static void objects_event_source__stale_session(void **state)
 {
 	struct test_daemon *d = *state;
 	struct core_event ev = {.type = ABI_EVENT_QP_FATAL};
@@ -490,18 +491,18 @@ static void session_event_source__stale_session(void **state)
 	qp = client_qp(&c, pd, client_cq(&c, ABI_NO_HANDLE));
 	ev.session = c.hello.session;
 	ev.handle = qp.handle;
-	assert_non_null(session_event_source(d->ctl, &ev));
+	assert_non_null(objects_event_source(d->ctl, &ev));
 	ev.session += SESSION_MAX; /* the same slot, a later session */
-	assert_null(session_event_source(d->ctl, &ev));
+	assert_null(objects_event_source(d->ctl, &ev));
 	ev.session = c.hello.session + 1;
-	assert_null(session_event_source(d->ctl, &ev));
+	assert_null(objects_event_source(d->ctl, &ev));
 	ev.session = c.hello.session;
 	ev.handle = qp.handle + 0x10000;
-	assert_null(session_event_source(d->ctl, &ev));
+	assert_null(objects_event_source(d->ctl, &ev));
 	ev.handle = qp.handle;
 	ev.type = ABI_EVENT_COMPLETION; /* not a CQ's handle, unless by number */
 	ev.handle = qp.handle + 77;
-	assert_null(session_event_source(d->ctl, &ev));
+	assert_null(objects_event_source(d->ctl, &ev));
 	client_close(&c);
 }
 
@@ -539,7 +540,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(
 			session_reply__unread_descriptors, daemon_setup, daemon_teardown),
 		cmocka_unit_test_setup_teardown(
-			session_event_source__stale_session, daemon_setup, daemon_teardown),
+			objects_event_source__stale_session, daemon_setup, daemon_teardown),
 	};
 
 	return cmocka_run_group_tests_name(

@@ -7,22 +7,25 @@
 #include <string.h>
 #include <unistd.h>
 #include <cmocka.h>
+#include "config/parts.h"
 #include "daemon.h"
 #include "patience.h"
-#include "state.h"
+#include "session/session.h"
+#include "session/sessions.h"
 
 static const uint8_t mgid[16] = {[10] = 0xFF, [11] = 0xFF, 239, 1, 2, 3};
 
 static uint64_t has(const struct test_daemon *d, const struct client *c, enum ctl_kind kind)
 {
 	return __atomic_load_n(
-		&d->ctl->session[c->hello.session % SESSION_MAX]->used[kind], __ATOMIC_RELAXED);
+		&d->ctl->sessions->session[c->hello.session % SESSION_MAX]->used[kind],
+		__ATOMIC_RELAXED);
 }
 
 static bool any_charged(const struct test_daemon *d)
 {
 	for (unsigned k = 0; k < CTL_KINDS; k++)
-		if (__atomic_load_n(&d->ctl->quota.used[k], __ATOMIC_RELAXED))
+		if (__atomic_load_n(&d->ctl->sessions->quota.used[k], __ATOMIC_RELAXED))
 			return true;
 	return false;
 }

@@ -7,6 +7,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 #include "daemon.h"
+#include "show/stats.h"
 
 static void ctl_stats_json__names_and_sums(void **state)
 {

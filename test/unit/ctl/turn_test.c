@@ -6,13 +6,19 @@
 #include <stdint.h>
 #include <string.h>
 #include <cmocka.h>
-#include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 #include "bits.h"
+#include "config/parts.h"
+#include "list.h"
+#include "loop/loop.h"
+#include "session/session.h"
+#include "session/sessions.h"
 #include "session/turn.h"
 
-static struct ctl ctl;
+static struct loop loop;
+static struct sessions sessions;
+static struct ctl ctl = {.loop = &loop, .sessions = &sessions};
 static struct session session[9];
 static unsigned served[ARRAY_SIZE(session)];
 
@@ -45,28 +51,22 @@ static void leave(unsigned i)
 /* As the control thread does.  Returns false when nobody wants anything. */
 static bool serve_one(void)
 {
-	struct epoll_event ev;
-	struct watch *w;
-
-	if (epoll_wait(ctl.epoll, &ev, 1, 0) != 1)
-		return false;
-	w = ev.data.ptr;
-	w->ready(w);
-	return true;
+	return loop_wait(&loop, 0) == 1;
 }
 
 static int setup(void **state)
 {
-	ctl.epoll = epoll_create1(EPOLL_CLOEXEC);
-	list_init(&ctl.turns);
+	assert_int_equal(loop_open(&loop), 0);
+	list_init(&sessions.turns);
 	memset(served, 0, sizeof(served));
 	return 0;
 }
 
 static int teardown(void **state)
 {
-	assert_true(list_empty(&ctl.turns));
-	return close(ctl.epoll);
+	assert_true(list_empty(&sessions.turns));
+	loop_close(&loop);
+	return 0;
 }
 
 static void turn_join__users_take_turns(void **state)
@@ -93,7 +93,7 @@ static void turn_leave__while_it_is_served(void **state)
 	assert_true(serve_one());
 	assert_true(serve_one());
 	assert_int_equal(served[0] + served[1], 2);
-	assert_true(list_empty(&ctl.turns));
+	assert_true(list_empty(&sessions.turns));
 	assert_false(serve_one());
 	leave(0);
 	leave(1);

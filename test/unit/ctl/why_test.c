@@ -9,9 +9,15 @@
 #include <string.h>
 #include <cmocka.h>
 #include "bits.h"
+#include "cause.h"
+#include "config/parts.h"
 #include "daemon.h"
-#include "diagnose/impl.h"
-#include "verbs/object.h"
+#include "diagnose/diagnosis.h"
+#include "qp.h"
+#include "session/sessions.h"
+#include "verbs/dest.h"
+#include "verbs/mr_obj.h"
+#include "verbs/qp_obj.h"
 #include "worker_impl.h"
 
 static struct test_daemon *d;
@@ -54,8 +60,8 @@ static int setup(void **state)
 	connect_qp();
 	daemon_pause(d);
 	for (uint32_t i = 0; i < SESSION_MAX; i++)
-		if (d->ctl->session[i])
-			o = handle_get(&d->ctl->session[i]->qps, made.handle);
+		if (d->ctl->sessions->session[i])
+			o = handle_get(&d->ctl->sessions->session[i]->qps, made.handle);
 	assert_non_null(o);
 	return 0;
 }
@@ -68,14 +74,14 @@ static int teardown(void **state)
 }
 
 /* The QP fails (again) for @p n. */
-static const struct why_entry *fail_for(struct cause_note n)
+static const struct failure *fail_for(struct cause_note n)
 {
 	n.time = ++now_ns;
 	n.known = true;
 	if (!n.pd)
 		n.pd = o->qp->pd;
 	o->qp->why.error = n;
-	return why_of_qp(d->ctl, o);
+	return failure_of_qp(d->ctl, o);
 }
 
 static void note_drop(enum drop why, struct drop_note n)
@@ -91,9 +97,9 @@ static void note_drop(enum drop why, struct drop_note n)
 
 static void why_of_qp__every_cause(void **state)
 {
-	assert_null(why_of_qp(d->ctl, o));
+	assert_null(failure_of_qp(d->ctl, o));
 	for (unsigned i = CAUSE_NONE + 1; i < CAUSE_MAX; i++) {
-		const struct why_entry *e = fail_for((struct cause_note){.cause = (uint8_t)i});
+		const struct failure *e = fail_for((struct cause_note){.cause = (uint8_t)i});
 
 		assert_non_null(e);
 		assert_string_equal(e->cause, cause_name((enum cause)i));
@@ -111,7 +117,7 @@ static void why_of_qp__long_numbers(void **state)
 
 	for (unsigned i = CAUSE_NONE + 1; i < CAUSE_MAX; i++)
 		for (uint8_t mr = MR_OK; mr <= MR_RANGE; mr++) {
-			const struct why_entry *e;
+			const struct failure *e;
 
 			memset(&n, 0xFF, sizeof(n));
 			n.cause = (uint8_t)i;
@@ -146,59 +152,59 @@ static void why_of_qp__atomics(void **state)
 
 static void why_of_qp__told_once(void **state)
 {
-	const struct why_entry *e = fail_for((struct cause_note){.cause = CAUSE_POST_NO_READS});
+	const struct failure *e = fail_for((struct cause_note){.cause = CAUSE_POST_NO_READS});
 	uint32_t id = e->id;
 
-	assert_ptr_equal(why_of_qp(d->ctl, o), e);
+	assert_ptr_equal(failure_of_qp(d->ctl, o), e);
 	assert_int_equal(e->id, id);
-	assert_ptr_equal(why_before(d->ctl, UINT32_MAX), e);
-	assert_null(why_before(d->ctl, id));
+	assert_ptr_equal(failure_before(d->ctl, UINT32_MAX), e);
+	assert_null(failure_before(d->ctl, id));
 }
 
 /* The newest are kept, and told first. */
-static void why_before__newest_first(void **state)
+static void failure_before__newest_first(void **state)
 {
 	uint32_t below = UINT32_MAX, n = 0;
-	const struct why_entry *e;
+	const struct failure *e;
 
-	for (unsigned i = 0; i < WHY_ERRORS + 10; i++)
+	for (unsigned i = 0; i < FAILURES_MAX + 10; i++)
 		fail_for((struct cause_note){.cause = CAUSE_POST_SGES, .value = i});
-	for (; (e = why_before(d->ctl, below)); n++) {
+	for (; (e = failure_before(d->ctl, below)); n++) {
 		char words[32];
 
-		snprintf(words, sizeof(words), "with %u SGEs", WHY_ERRORS + 9 - n);
+		snprintf(words, sizeof(words), "with %u SGEs", FAILURES_MAX + 9 - n);
 		assert_non_null(strstr(e->text, words));
 		assert_true(e->id < below);
 		below = e->id;
 	}
-	assert_int_equal(n, WHY_ERRORS);
+	assert_int_equal(n, FAILURES_MAX);
 }
 
 /* Equal failures are told of once, with their number: sentences that differ in plain numbers. */
-static void why_times__of_equal_failures(void **state)
+static void failure_times__of_equal_failures(void **state)
 {
-	const struct why_entry *e, *old;
+	const struct failure *e, *old;
 	uint32_t session = o->session->number;
 
 	for (unsigned i = 0; i < 5; i++)
 		e = fail_for((struct cause_note){.cause = CAUSE_POST_SGES, .value = i});
-	assert_int_equal(why_times(d->ctl, e, UINT32_MAX), 5);
-	old = why_before(d->ctl, e->id);
-	assert_int_equal(why_times(d->ctl, old, UINT32_MAX), 0); /* told by the newest */
-	assert_int_equal(why_times(d->ctl, old, e->id), 4);	 /* of a list that began before */
-	o->session->number = session + 1;			 /* another program's */
+	assert_int_equal(failure_times(d->ctl, e, UINT32_MAX), 5);
+	old = failure_before(d->ctl, e->id);
+	assert_int_equal(failure_times(d->ctl, old, UINT32_MAX), 0); /* told by the newest */
+	assert_int_equal(failure_times(d->ctl, old, e->id), 4); /* of a list that began before */
+	o->session->number = session + 1;			/* another program's */
 	e = fail_for((struct cause_note){.cause = CAUSE_POST_SGES, .value = 5});
-	assert_int_equal(why_times(d->ctl, e, UINT32_MAX), 1);
+	assert_int_equal(failure_times(d->ctl, e, UINT32_MAX), 1);
 	o->session->number = session;
 	e = fail_for((struct cause_note){.cause = CAUSE_POST_INLINE, .value = 5});
-	assert_int_equal(why_times(d->ctl, e, UINT32_MAX), 1);
+	assert_int_equal(failure_times(d->ctl, e, UINT32_MAX), 1);
 	e = fail_for((struct cause_note){.cause = CAUSE_RETRIES});
 	o->qp->attr.ah.dgid[15]++; /* another peer's */
 	e = fail_for((struct cause_note){.cause = CAUSE_RETRIES});
-	assert_int_equal(why_times(d->ctl, e, UINT32_MAX), 1);
+	assert_int_equal(failure_times(d->ctl, e, UINT32_MAX), 1);
 	o->qp->attr.dest_qpn++;
 	e = fail_for((struct cause_note){.cause = CAUSE_RETRIES});
-	assert_int_equal(why_times(d->ctl, e, UINT32_MAX), 2);
+	assert_int_equal(failure_times(d->ctl, e, UINT32_MAX), 2);
 }
 
 /* ETH-11: the sentence names the neighbour. */
@@ -208,77 +214,77 @@ static void why_of_qp__neighbour_moved(void **state)
 	const struct cause_note n = {.cause = CAUSE_RETRIES, .heard = true};
 
 	assert_null(strstr(fail_for(n)->text, "neighbour"));
-	dest->probed_ms = ctl_now_ms();
+	dest->probed_ms = loop_now_ms();
 	assert_non_null(strstr(fail_for(n)->text, "was probed a moment ago and has not answered"));
 	dest->probed_ms = 0;
 	o->qp->ack_timeout = 4000000000u;
 	memcpy(dest->former, "\2\0\0\0\0\7", 6);
-	dest->moved_ms = ctl_now_ms();
+	dest->moved_ms = loop_now_ms();
 	assert_non_null(strstr(fail_for(n)->text, "had MAC 02:00:00:00:00:07 and has"));
 	assert_string_equal(fail_for(n)->rule, "ETH-11");
 }
 
 /* When more QPs have failed than are remembered, the latest are told, and each once. */
-static void why_collect__more_than_are_remembered(void **state)
+static void diagnose_all__more_than_are_remembered(void **state)
 {
 	struct session *s = o->session;
-	const struct why_entry *e = NULL;
+	const struct failure *e = NULL;
 	uint32_t pd, cq, id;
 	struct qp_obj *q;
 
 	daemon_resume(d);
 	pd = client_pd(&c);
 	cq = client_cq(&c, ABI_NO_HANDLE);
-	for (unsigned i = 0; i < WHY_ERRORS + 20; i++)
+	for (unsigned i = 0; i < FAILURES_MAX + 20; i++)
 		client_qp(&c, pd, cq);
 	daemon_pause(d);
 	for (uint32_t i = 0; (q = handle_next(&s->qps, &i));) {
 		q->qp->why.error = (struct cause_note){
 			.cause = CAUSE_POST_NO_READS, .time = 1000 - i, .known = true};
 	}
-	why_collect(d->ctl);
-	id = d->ctl->why->next_id;
-	assert_int_equal(id, WHY_ERRORS);
+	diagnose_all(d->ctl);
+	id = d->ctl->failures->next_id;
+	assert_int_equal(id, FAILURES_MAX);
 	do
-		e = why_before(d->ctl, e ? e->id : UINT32_MAX);
+		e = failure_before(d->ctl, e ? e->id : UINT32_MAX);
 	while (e && e->qpn != o->qpn);
 	assert_non_null(e); /* it failed last */
-	why_collect(d->ctl);
-	assert_int_equal(d->ctl->why->next_id, id);
+	diagnose_all(d->ctl);
+	assert_int_equal(d->ctl->failures->next_id, id);
 }
 
 /* A program with thousands of QPs must not push out what is remembered of others, nor hold up the
  * control thread. */
 static void why_qp_goes__a_session_that_ends_tells_so_many(void **state)
 {
-	const struct why *w = d->ctl->why;
+	const struct failures *w = d->ctl->failures;
 	uint32_t told = 0;
 	uint64_t failed = 0;
 
-	o->session->ending = ENDING_DETACH_QPS;
-	for (unsigned i = 0; i < WHY_ERRORS; i++) {
+	o->session->ending = 2;
+	for (unsigned i = 0; i < FAILURES_MAX; i++) {
 		o->qp->why.error = (struct cause_note){
 			.known = true, .cause = CAUSE_RETRIES, .time = ++now_ns};
-		why_qp_goes(d->ctl, o, NULL);
+		failure_keep(d->ctl, o);
 	}
-	o->session->ending = ENDING_NOT;
-	for (unsigned i = 0; i < WHY_ERRORS; i++) {
+	o->session->ending = 0;
+	for (unsigned i = 0; i < FAILURES_MAX; i++) {
 		told += w->error[i].id != 0;
 		failed += w->error[i].id ? w->error[i].count : 0;
 	}
-	assert_int_equal(told, WHY_TOLD_MAX);
-	assert_int_equal(failed, WHY_ERRORS); /* the others are counted */
+	assert_int_equal(told, FAILURES_TOLD_MAX);
+	assert_int_equal(failed, FAILURES_MAX); /* the others are counted */
 }
 
 /* What its program did itself is no error. */
-static void why_before__no_commands(void **state)
+static void failure_before__no_commands(void **state)
 {
 	assert_non_null(fail_for((struct cause_note){.cause = CAUSE_COMMAND}));
-	assert_null(why_before(d->ctl, UINT32_MAX));
+	assert_null(failure_before(d->ctl, UINT32_MAX));
 }
 
 /* The QP that @p qpn should be, of this rocid too, does not answer. */
-static const struct why_entry *silent(uint32_t qpn)
+static const struct failure *silent(uint32_t qpn)
 {
 	memcpy(o->qp->attr.ah.dgid, gid_own4, 16);
 	o->qp->attr.dest_qpn = qpn;
@@ -298,7 +304,7 @@ static struct qp_obj *another_qp(void)
 static void why_of_qp__local_peer(void **state)
 {
 	struct qp_obj *peer = another_qp();
-	const struct why_entry *e = silent(peer->qpn);
+	const struct failure *e = silent(peer->qpn);
 
 	assert_non_null(strstr(e->text, "of this rocid too, is in RESET"));
 	assert_string_equal(e->rule, "VAL-06");
@@ -315,14 +321,14 @@ static void why_of_qp__local_peer(void **state)
 static void why_of_qp__local_peer_failed_later(void **state)
 {
 	struct qp_obj *peer = another_qp();
-	struct why_gone_qp *gone = &d->ctl->why->qp[0];
+	struct gone_qp *gone = &d->ctl->failures->qp[0];
 
 	peer->qp->state = ABI_QPS_ERR;
 	peer->qp->why.error.time = now_ns + 1000;
 	peer->qp->why.error.known = true;
 	assert_null(strstr(silent(peer->qpn)->text, "is in ERR"));
-	*gone = (struct why_gone_qp){.qpn = 1, .time_ms = 1, .how = "ended"};
-	d->ctl->why->qps = 1;
+	*gone = (struct gone_qp){.qpn = 1, .time_ms = 1, .how = "ended"};
+	d->ctl->failures->qps = 1;
 	assert_non_null(strstr(silent(1)->text, "its program ended"));
 	gone->time_ms = UINT64_MAX;
 	assert_null(strstr(silent(1)->text, "its program ended"));
@@ -338,8 +344,8 @@ static void why_of_qp__peer_of_another_user(void **state)
 	own->uid = 1000;
 	other.peer.uid = 1001;
 	peer->session = &other;
-	d->ctl->why->qp[0] = (struct why_gone_qp){.qpn = 1, .uid = 1001, .time_ms = 1, .how = "-"};
-	d->ctl->why->qps = 1;
+	d->ctl->failures->qp[0] = (struct gone_qp){.qpn = 1, .uid = 1001, .time_ms = 1, .how = "-"};
+	d->ctl->failures->qps = 1;
 	assert_non_null(strstr(silent(2)->text, "user 1000 has no such QP"));
 	assert_non_null(strstr(silent(peer->qpn)->text, "user 1000 has no such QP"));
 	assert_non_null(strstr(silent(1)->text, "user 1000 has no such QP"));
@@ -353,17 +359,17 @@ static void why_of_qp__region_gone_of_another_program(void **state)
 {
 	const struct cause_note n = {
 		.cause = CAUSE_RKEY, .key = 0xFFFFFF77, .found = {.status = MR_NO_KEY}, .len = 8};
-	struct why_gone_mr *gone = &d->ctl->why->mr[0];
+	struct gone_mr *gone = &d->ctl->failures->mr[0];
 
-	*gone = (struct why_gone_mr){.key = n.key, .pd = o->qp->pd, .time_ms = 1};
-	d->ctl->why->mrs = 1;
+	*gone = (struct gone_mr){.key = n.key, .pd = o->qp->pd, .time_ms = 1};
+	d->ctl->failures->mrs = 1;
 	assert_null(strstr(fail_for(n)->text, "was deregistered"));
 	gone->session = o->session->number;
 	assert_non_null(strstr(fail_for(n)->text, "was deregistered"));
 }
 
 /* As the core would refuse it. */
-static const struct why_entry *fail_for_key(struct cause_note n, uint32_t pd)
+static const struct failure *fail_for_key(struct cause_note n, uint32_t pd)
 {
 	n.pd = pd;
 	cause_find(d->dp->mrs, o->qp->session, o->qpn, &n);
@@ -436,11 +442,11 @@ static struct drop_note from_peer(void)
 
 static const char *drop_text(enum drop why, struct drop_note n)
 {
-	const struct why_entry *e;
+	const struct failure *e;
 
 	note_drop(why, n);
-	why_collect(d->ctl);
-	e = why_before(d->ctl, UINT32_MAX);
+	diagnose_all(d->ctl);
+	e = failure_before(d->ctl, UINT32_MAX);
 	return e && e->drop && !strcmp(e->cause, drop_name(why)) ? e->text : "";
 }
 
@@ -511,32 +517,32 @@ static void why_of_qp__refused_meanwhile(void **state)
 }
 
 /* RSP-16: of a QP that lives, and has not failed. */
-static void why_collect__peer_that_gave_up(void **state)
+static void diagnose_all__peer_that_gave_up(void **state)
 {
-	const struct why_entry *e;
+	const struct failure *e;
 	char text[ABI_WHY_MAX];
 
 	o->qp->resp.rnr_sent = true;
 	o->qp->why.rnr_times = 3;
 	o->qp->why.rnr_psn = 0x77;
 	o->qp->why.rnr_opcode = 0x04;
-	o->qp->why.rnr_time = why_now_ns(d->ctl); /* just now: it may come again */
-	why_collect(d->ctl);
-	assert_null(why_before(d->ctl, UINT32_MAX));
-	why_hint(d->ctl, o, text);
+	o->qp->why.rnr_time = worker_now_ns(d->ctl); /* just now: it may come again */
+	diagnose_all(d->ctl);
+	assert_null(failure_before(d->ctl, UINT32_MAX));
+	diagnose_hint(d->ctl, o, text);
 	assert_non_null(strstr(text, "it was told to wait and gives up"));
 	o->qp->why.rnr_time -= 10000000000u;
-	why_collect(d->ctl);
-	e = why_before(d->ctl, UINT32_MAX);
+	diagnose_all(d->ctl);
+	e = failure_before(d->ctl, UINT32_MAX);
 	assert_non_null(e);
 	assert_true(e->stalled);
 	assert_non_null(strstr(e->text, "RC_SEND_ONLY (PSN 0x77) found no receive posted"));
 	assert_non_null(strstr(e->text, "told to wait 3 times and has not come again"));
-	why_hint(d->ctl, o, text);
+	diagnose_hint(d->ctl, o, text);
 	assert_string_equal(text, e->text);
-	assert_null(why_of_qp(d->ctl, o));
+	assert_null(failure_of_qp(d->ctl, o));
 	o->qp->resp.rnr_sent = false; /* it came after all */
-	why_hint(d->ctl, o, text);
+	diagnose_hint(d->ctl, o, text);
 	assert_string_equal(text, "");
 }
 
@@ -544,7 +550,7 @@ static void why_collect__peer_that_gave_up(void **state)
 static void why_of_qp__rival(void **state)
 {
 	struct qp_obj *rival = another_qp();
-	const struct why_entry *e;
+	const struct failure *e;
 	struct drop_note n = from_peer();
 
 	rival->qp->attr.dest_qpn = o->qp->attr.dest_qpn;
@@ -565,39 +571,40 @@ static void why_of_qp__rival(void **state)
 	assert_non_null(strstr(drop_text(DROP_GHOST_ACK, n), "must be the same"));
 }
 
-static void why_collect__every_reason(void **state)
+static void diagnose_all__every_reason(void **state)
 {
 	for (unsigned i = DROP_NONE + 1; i < DROP_MAX; i++) {
 		struct drop_note n = from_peer();
 		char text[ABI_WHY_MAX];
-		struct why_text t = {.text = text};
+		struct sentence t = {.text = text};
 
-		assert_true(strlen(why_drop_means((enum drop)i)) > 20);
-		why_tell_drop(&t, d->ctl, o, (enum drop)i, &n);
+		assert_true(strlen(drop_means((enum drop)i)) > 20);
+		diagnose_drop(&t, d->ctl, o, (enum drop)i, &n);
 		assert_true(strlen(text) > 20);
 		memset(&n, 0xFF, sizeof(n));
-		why_tell_drop(&t, d->ctl, o, (enum drop)i, &n);
-		why_tell_drop(&t, d->ctl, NULL, (enum drop)i, &n);
+		diagnose_drop(&t, d->ctl, o, (enum drop)i, &n);
+		diagnose_drop(&t, d->ctl, NULL, (enum drop)i, &n);
 		assert_true(strlen(text) < ABI_WHY_MAX - 1);
 	}
-	assert_null(why_drop_means(DROP_MAX));
+	assert_null(drop_means(DROP_MAX));
 }
 
 /* RSP-01: the peer takes it for done. */
-static void why_collect__before_the_first(void **state)
+static void diagnose_all__before_the_first(void **state)
 {
 	struct drop_note n = from_peer();
 
 	n.psn = 0xFFFFF0;
 	assert_non_null(strstr(drop_text(DROP_PSN_BEHIND, n), "nothing of it was executed"));
-	why_qp_goes(d->ctl, o, "destroyed it");
-	assert_non_null(strstr(why_before(d->ctl, UINT32_MAX)->text, "begins with PSN 0xfffff0"));
+	qp_note_gone(o);
+	assert_non_null(
+		strstr(failure_before(d->ctl, UINT32_MAX)->text, "begins with PSN 0xfffff0"));
 }
 
 /* REQ-37: old ACKs are no silence. */
 static void why_of_qp__old_acks(void **state)
 {
-	const struct why_entry *e;
+	const struct failure *e;
 
 	o->qp->why.old_acks = 8;
 	o->qp->why.old_ack_psn = 0xFFFFFF;
@@ -611,7 +618,7 @@ static void why_of_qp__old_acks(void **state)
 		strstr(fail_for((struct cause_note){.cause = CAUSE_RETRIES})->text, "old ACKs"));
 }
 
-static void why_collect__address(void **state)
+static void diagnose_all__address(void **state)
 {
 	struct drop_note n = from_peer();
 
@@ -632,7 +639,7 @@ static void why_collect__address(void **state)
 }
 
 /* Packets that pretend to come from here. */
-static void why_collect__pretenders(void **state)
+static void diagnose_all__pretenders(void **state)
 {
 	struct drop_note n = from_peer();
 
@@ -644,7 +651,7 @@ static void why_collect__pretenders(void **state)
 }
 
 /* What loss brings about is no error. */
-static void why_collect__not_of_loss(void **state)
+static void diagnose_all__not_of_loss(void **state)
 {
 	static const enum drop why[] = {DROP_PSN_AHEAD, DROP_DUP_NO_RESOURCE, DROP_RNR_PENDING,
 		DROP_READ_RESP_UNEXPECTED, DROP_GHOST_ACK};
@@ -678,25 +685,25 @@ static void why_qp_goes__keeps_it(void **state)
 	n.pkey = 0x8001;
 	n.qp_pkey = 0xFFFF;
 	note_drop(DROP_PKEY, n);
-	why_qp_goes(d->ctl, o, "destroyed it");
-	assert_non_null(strstr(why_before(d->ctl, UINT32_MAX)->text, "P_Key mismatch"));
-	assert_string_equal(why_gone_qp(d->ctl, made.qpn)->how, "destroyed it");
-	assert_null(why_gone_qp(d->ctl, made.qpn + 1));
+	qp_note_gone(o);
+	assert_non_null(strstr(failure_before(d->ctl, UINT32_MAX)->text, "P_Key mismatch"));
+	assert_string_equal(failures_gone_qp(d->ctl->failures, made.qpn)->how, "destroyed it");
+	assert_null(failures_gone_qp(d->ctl->failures, made.qpn + 1));
 }
 
-static void why_hint__of_a_live_qp(void **state)
+static void diagnose_hint__of_a_live_qp(void **state)
 {
 	char text[ABI_WHY_MAX];
 	struct drop_note n = from_peer();
 
-	why_hint(d->ctl, o, text);
+	diagnose_hint(d->ctl, o, text);
 	assert_string_equal(text, "");
 	o->qp->why.old_acks = 1;
-	why_hint(d->ctl, o, text);
+	diagnose_hint(d->ctl, o, text);
 	assert_non_null(strstr(text, "answers with old ACKs"));
 	n.psn = n.epsn + 0x200000;
 	note_drop(DROP_PSN_AHEAD, n);
-	why_hint(d->ctl, o, text);
+	diagnose_hint(d->ctl, o, text);
 	assert_non_null(strstr(text, "sq_psn must be the same"));
 }
 
@@ -708,7 +715,7 @@ int main(void)
 		T(why_of_qp__every_cause),
 		T(why_of_qp__long_numbers),
 		T(why_of_qp__atomics),
-		T(why_collect__peer_that_gave_up),
+		T(diagnose_all__peer_that_gave_up),
 		T(why_of_qp__rival),
 		T(why_of_qp__told_once),
 		T(why_of_qp__local_peer),
@@ -720,20 +727,20 @@ int main(void)
 		T(why_of_qp__region_gone_of_another_program),
 		T(why_of_qp__domain_of_the_srq),
 		T(why_of_qp__region_deregistered_since),
-		T(why_before__newest_first),
-		T(why_times__of_equal_failures),
+		T(failure_before__newest_first),
+		T(failure_times__of_equal_failures),
 		T(why_of_qp__neighbour_moved),
-		T(why_before__no_commands),
+		T(failure_before__no_commands),
 		T(why_qp_goes__a_session_that_ends_tells_so_many),
-		T(why_collect__more_than_are_remembered),
-		T(why_collect__every_reason),
-		T(why_collect__before_the_first),
+		T(diagnose_all__more_than_are_remembered),
+		T(diagnose_all__every_reason),
+		T(diagnose_all__before_the_first),
 		T(why_of_qp__old_acks),
-		T(why_collect__address),
-		T(why_collect__pretenders),
-		T(why_collect__not_of_loss),
+		T(diagnose_all__address),
+		T(diagnose_all__pretenders),
+		T(diagnose_all__not_of_loss),
 		T(why_qp_goes__keeps_it),
-		T(why_hint__of_a_live_qp),
+		T(diagnose_hint__of_a_live_qp),
 	};
 
 	return cmocka_run_group_tests(tests, daemon_group_setup, daemon_group_teardown);

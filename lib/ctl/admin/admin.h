@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file admin/admin.h
+ * What administrators have under way. Control thread.
+ */
+#ifndef ADMIN_ADMIN_H
+#define ADMIN_ADMIN_H
+
+#include <stdint.h>
+#include "limits.h"
+#include "list.h"
+#include "loop/loop.h"
+
+struct admin_client;
+struct ctl;
+
+struct admin {
+	struct watch listener;
+	struct ctl *ctl;
+	char *path;
+	struct admin_client *client[ADMIN_CLIENT_MAX];
+	int passed_fd;	      /* that came with the command under way; -1: none */
+	struct list captures; /* admin/captures.c */
+	uint32_t ncaptures;
+	struct list traces; /* admin/traces.c */
+	uint32_t ntraces;
+};
+
+#endif

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file config/parts.h
+ * Where the parts of the control thread find each other. A room sees into its own part and those
+ * below, whose headers it includes; of those above it knows no more than the name. Control thread.
+ */
+#ifndef CONFIG_PARTS_H
+#define CONFIG_PARTS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct admin;
+struct core_counters;
+struct ctl_devices;
+struct dataplane;
+struct failures;
+struct loop;
+struct net;
+struct objects;
+struct sessions;
+
+struct ctl {
+	struct dataplane *dp;
+	const struct ctl_devices *devices; /* NULL: nothing is known of them */
+	struct loop *loop;
+	struct net *net;
+	struct sessions *sessions;
+	struct failures *failures;
+	struct objects *objects;
+	struct admin *admin;
+	struct core_counters *counted; /* before the administrator's last reset */
+	uint64_t since_ms;	       /* when rocid began to serve */
+	uint32_t window;
+	bool plain_label;	 /* ctl_config */
+	bool application_faults; /* programs may inject faults into their own QPs */
+	bool application_macs;	 /* programs may choose a destination MAC */
+};
+
+#endif

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The end of sessions, in turns and in steps. */
+#include <stdlib.h>
+#include <sys/socket.h>
+#include "config/parts.h"
+#include "list.h"
+#include "net/net.h"
+#include "session/bells.h"
+#include "session/handles.h"
+#include "session/job.h"
+#include "session/notifier.h"
+#include "session/quota.h"
+#include "session/reaper.h"
+#include "session/session.h"
+#include "session/sessions.h"
+#include "session/turn.h"
+#include "worker.h"
+/* The last: nobody knows of it any more but the application. */
+static void finish(struct session *s)
+{
+	struct ctl *ctl = s->ctl;
+
+	handles_free(&s->qps);
+	handles_free(&s->srqs);
+	handles_free(&s->xrcds);
+	handles_free(&s->cqs);
+	handles_free(&s->mrs);
+	handles_free(&s->mws);
+	handles_free(&s->channels);
+	handles_free(&s->pds);
+	notifier_lock(&ctl->sessions->notifier);
+	for (uint32_t i = 0; i < ctl->net->nports; i++)
+		if (s->greeted)
+			event_source_withdraw(&s->port_events[i]);
+	channel_close(&s->async);
+	notifier_unlock(&ctl->sessions->notifier);
+	free(s->bells);
+	if (s->region.base) /* tells a program that outlives us, should it look */
+		atomic_store(&((struct abi_session *)s->region.base)->epoch, 0);
+	/* The socket last: its end says that no completion comes any more. */
+	shutdown(s->watch.fd, SHUT_RDWR);
+	reap_fd(ctl->sessions->closer, owner_connections(s->peer.uid), s->watch.fd);
+	session_shm_free(s, &s->region);
+	quota_close(s);
+	list_del(&s->node);
+	ctl->sessions->nending--;
+	free(s);
+}
+
+/* @return false when @p s is gone. */
+static bool go_on(struct session *s)
+{
+	if (s->ctl->sessions->ops->release_some(s))
+		return true;
+	finish(s);
+	return false;
+}
+
+void session_end(struct session *s)
+{
+	struct ctl *ctl = s->ctl;
+
+	notifier_lock(&ctl->sessions->notifier);
+	ctl->sessions->session[s->slot] = NULL; /* its events find nobody from here on */
+	ctl->sessions->nsessions--;
+	notifier_unlock(&ctl->sessions->notifier);
+	ctl->sessions->nending++;
+	s->ending = 1;
+	ctl->sessions->ops->give_up(s);
+	list_push(&ctl->sessions->endings, &s->node);
+	list_del(&s->held);
+	job_cancel(s);
+	turn_leave(s);
+	for (uint32_t i = 0; s->bells && i < ctl->dp->nworkers; i++)
+		worker_del_doorbell(ctl->dp->worker[i], &s->bells->w[i]);
+}
+
+void session_close(struct session *s)
+{
+	session_end(s);
+	while (go_on(s))
+		;
+}
+
+bool endings_poll(struct ctl *ctl)
+{
+	struct list *l = list_pop(&ctl->sessions->endings);
+	struct session *s;
+
+	if (!l)
+		return false;
+	/* in turns, so that a large one does not hold up small ones */
+	s = container_of(l, struct session, node);
+	list_push(&ctl->sessions->endings, &s->node);
+	go_on(s);
+	return !list_empty(&ctl->sessions->endings);
+}

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file text/row.h
+ * An object of a document, a column at a time.
+ */
+#ifndef TEXT_ROW_H
+#define TEXT_ROW_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+struct row {
+	json_t *object;
+	bool failed; /* memory is short */
+};
+
+void row_begin(struct row *r);
+
+void put_int(struct row *r, const char *column, int64_t value);
+
+/** 0x and hexadecimal digits, at least @p digits of them. */
+void put_hex(struct row *r, const char *column, uint64_t value, int digits);
+
+void put_text(struct row *r, const char *column, const char *value);
+
+void put_mac(struct row *r, const char *column, const uint8_t mac[6]);
+
+void put_bool(struct row *r, const char *column, bool value);
+
+/** Takes @p value, which is NULL when memory is short. */
+void put_json(struct row *r, const char *column, json_t *value);
+
+/** @return the object, NULL when memory is short. */
+json_t *row_end(struct row *r);
+
+#endif

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file verbs/cq_obj.h
+ * Completion channels and completion queues of a session. Control thread.
+ */
+#ifndef VERBS_CQ_OBJ_H
+#define VERBS_CQ_OBJ_H
+
+#include <stdint.h>
+#include "cq.h"
+#include "session/notifier.h"
+#include "session/shm.h"
+
+struct ctl;
+struct session;
+
+struct cq_obj {
+	struct cq cq; /* what workers see */
+	struct session *session;
+	struct shm ring;	 /* the first; its head is the CQ's for ever */
+	struct shm resized;	 /* the one in use, after RESIZE_CQ */
+	uint32_t users;		 /* QP sides that complete here */
+	struct channel *channel; /* NULL: none */
+	struct event_source completion;
+	struct event_source async;
+};
+
+/** @return the handle of @p cq, -1 for none. */
+static inline int64_t cq_handle(const struct cq_obj *cq)
+{
+	return cq ? (int64_t)cq->cq.handle : -1;
+}
+
+/** Has the workers forget @p o, which no QP uses. */
+void cq_detach(struct cq_obj *o);
+
+/** After a grace period. */
+void cq_release(struct cq_obj *o);
+
+void channel_release(struct session *s, struct channel *ch);
+
+#endif
