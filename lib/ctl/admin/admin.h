@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file admin/admin.h
- * What administrators have under way. Control thread.
+ * The administrators' connections, captures and traces. Control thread.
  */
 #ifndef ADMIN_ADMIN_H
 #define ADMIN_ADMIN_H

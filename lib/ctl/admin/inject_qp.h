@@ -3,7 +3,7 @@
 #ifndef ADMIN_INJECT_QP_H
 #define ADMIN_INJECT_QP_H
 
-#include "admin/command.h"
+#include "admin/arg.h"
 
 /** inject qp QPN FAULT LINE */
 int admin_inject(struct ctl *ctl, const struct argument arg[], char why[ABI_SENTENCE_MAX]);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file config/parts.h
- * Where the parts of the control thread find each other. A room sees into its own part and those
- * below, whose headers it includes; of those above it knows no more than the name. Control thread.
+ * Where the parts of the control thread find each other. A room includes the headers of its own
+ * part and of those below; of the parts above it knows only the names. Control thread.
  */
 #ifndef CONFIG_PARTS_H
 #define CONFIG_PARTS_H

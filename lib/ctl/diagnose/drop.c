@@ -201,13 +201,14 @@ static void tell_peer(struct drop_case *c)
 
 static void tell_martian(struct drop_case *c)
 {
+	char mac[MAC_TEXT];
+
 	sentence_add(c->t,
 		"port %u receives packets from %s, which is its own address: find the station with "
-		"that address (source MAC %02x:%02x:%02x:%02x:%02x:%02x), which has it by mistake "
+		"that address (source MAC %s), which has it by mistake "
 		"or "
 		"pretends to be this host",
-		c->n->port + 1u, c->from, c->n->smac[0], c->n->smac[1], c->n->smac[2],
-		c->n->smac[3], c->n->smac[4], c->n->smac[5]);
+		c->n->port + 1u, c->from, mac_text(c->n->smac, mac));
 }
 
 static void tell_pkey(struct drop_case *c)
@@ -262,12 +263,13 @@ static void tell_ghost(struct drop_case *c)
 
 static void tell_dmac(struct drop_case *c)
 {
+	char mac[MAC_TEXT];
+
 	sentence_add(c->t,
-		"%s sends to %s with the destination MAC %02x:%02x:%02x:%02x:%02x:%02x, which is "
+		"%s sends to %s with the destination MAC %s, which is "
 		"not "
 		"that of port %u: the peer's neighbour entry is old or wrong",
-		c->from, c->to, c->n->dmac[0], c->n->dmac[1], c->n->dmac[2], c->n->dmac[3],
-		c->n->dmac[4], c->n->dmac[5], c->n->port + 1u);
+		c->from, c->to, mac_text(c->n->dmac, mac), c->n->port + 1u);
 }
 
 static void tell_any(struct drop_case *c, enum drop why)

@@ -412,13 +412,6 @@ static bool too_large(struct diagnosis *c)
 	return true;
 }
 
-static const char *mac_text(const uint8_t mac[6], char text[18])
-{
-	snprintf(text, 18, "%02x:%02x:%02x:%02x:%02x:%02x", mac[0], mac[1], mac[2], mac[3], mac[4],
-		mac[5]);
-	return text;
-}
-
 /* Its MAC changed, too late for this QP: what was sent meanwhile went to the former one. */
 static bool neighbour_moved(struct diagnosis *c)
 {

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file session/failures.h
- * What failed, and the keys and QPNs of what is gone, as it is remembered. Objects that go leave
- * their numbers here; what is wrong is said by the rooms above (diagnose/diagnose.h). Control
- * thread.
+ * The record of what failed, and of the keys and QPNs of objects that are gone. The room `diagnose`
+ * writes the sentences (diagnose/diagnose.h), by way of `struct failure_ops`. Control thread.
  */
 #ifndef SESSION_FAILURES_H
 #define SESSION_FAILURES_H
@@ -59,7 +58,7 @@ struct gone_qp {
 	char program[sizeof(((struct session *)0)->program)];
 };
 
-/** How a failure becomes a sentence, which takes more than this room knows. */
+/** How a failure becomes a sentence; that needs more than this room knows. */
 struct failure_ops {
 	/** @return why @p o failed, NULL when it did not. Good until the next call. */
 	const struct failure *(*of_qp)(struct ctl *ctl, const struct qp_obj *o);
@@ -82,7 +81,7 @@ struct failures *failures_create(const struct failure_ops *ops);
 
 void failures_destroy(struct failures *f);
 
-/** What `ops` says of @p o. */
+/** The same by way of ctl->failures. */
 const struct failure *failure_of_qp(struct ctl *ctl, const struct qp_obj *o);
 void failure_keep(struct ctl *ctl, const struct qp_obj *o);
 

@@ -1,9 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <sys/random.h>
+#include "core.h"
+#include "limits.h"
+#include "mr.h"
 #include "session/ids.h"
+#include "srq.h"
 
 #define GENERATIONS  (1u << QPN_GEN_BITS)
 #define SRQN_GENS    (1u << (24 - SRQN_SLOT_BITS))

@@ -8,9 +8,12 @@
 #ifndef SESSION_IDS_H
 #define SESSION_IDS_H
 
+#include <stddef.h>
 #include <stdint.h>
-#include "core.h"
-#include "mr.h"
+#include "limits.h"
+
+struct mr_table;
+struct srq_table;
 
 /** QPNs: slots of the QP table that are free, and the generation that each had last. Those that
  *  rest are at the end of the line, in the order in which they became free. */

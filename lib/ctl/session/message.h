@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file session/message.h
- * Requests and replies (abi_ctl.h), as those who carry one out see them.
+ * Requests and replies (abi_ctl.h), as handlers of commands see them.
  */
 #ifndef SESSION_MESSAGE_H
 #define SESSION_MESSAGE_H

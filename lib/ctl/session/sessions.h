@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file session/sessions.h
- * All sessions, and what they share: the socket where they come in, the notifier, the accounts of
- * their users, and the threads that release what takes long. Control thread.
+ * All sessions, and what they share: the socket that programs connect to, the notifier, the
+ * accounts of their users, and the threads that release what takes long. Control thread.
  */
 #ifndef SESSION_SESSIONS_H
 #define SESSION_SESSIONS_H
@@ -21,7 +21,7 @@ struct reply;
 struct request;
 struct session;
 
-/** What the verbs do for a session; it knows no more of them. */
+/** What the room `verbs` does for sessions, which know nothing else of it. */
 struct session_ops {
 	/** Checks and executes @p q, and fills in @p r.  @return 0, DEFERRED, or a negative errno
 	 *  with a sentence in r->why. */

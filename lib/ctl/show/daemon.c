@@ -132,11 +132,6 @@ static bool next_port(
 	return true;
 }
 
-const char *gid_type_name(uint8_t net)
-{
-	return net == NET_ROCEV1 ? "RoCEv1" : "RoCEv2";
-}
-
 /* at->slot: the port. */
 static bool next_gid(
 	struct ctl *ctl, const struct argument arg[], struct document_cursor *at, json_t **element)

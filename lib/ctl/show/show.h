@@ -70,9 +70,6 @@ extern const struct document_section show_mr;
 extern const struct document_section show_cq;
 extern const struct document_section show_cq_lanes;
 
-/** @return what people call the type of a GID of enum net_type @p net. */
-const char *gid_type_name(uint8_t net);
-
 struct core_counters;
 
 /** Sums what the workers counted since the administrator reset it. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include <inttypes.h>
 #include "show/stats.h"
+#include "text/row.h"
 #include "worker.h"
 
 void ctl_stats_json(const struct dataplane *dp, FILE *f)
@@ -8,15 +8,20 @@ void ctl_stats_json(const struct dataplane *dp, FILE *f)
 	struct core_counters sum;
 	/* core_counter_name() goes by declaration order, and the drops come last. */
 	const uint64_t *count = (const uint64_t *)&sum;
+	struct row row, drops;
 	const char *name;
+	json_t *o;
 
 	worker_counters(dp, &sum);
-	fputc('{', f);
+	row_begin(&row);
 	for (unsigned i = 0; (name = core_counter_name(i)); i++)
-		fprintf(f, "\"%s\": %" PRIu64 ", ", name, count[i]);
-	fputs("\"drops\": {", f);
+		put_int(&row, name, (int64_t)count[i]);
+	row_begin(&drops);
 	for (unsigned i = DROP_NONE + 1; i < DROP_MAX; i++)
-		fprintf(f, "%s\"%s\": %" PRIu64, i > DROP_NONE + 1 ? ", " : "",
-			drop_name((enum drop)i), sum.drop[i]);
-	fputs("}}\n", f);
+		put_int(&drops, drop_name((enum drop)i), (int64_t)sum.drop[i]);
+	put_json(&row, "drops", row_end(&drops));
+	o = row_end(&row);
+	json_dumpf(o ? o : json_null(), f, 0);
+	json_decref(o);
+	fputc('\n', f);
 }

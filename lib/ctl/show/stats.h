@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/** @file show/stats.h  Counters for a file. */
+/** @file show/stats.h  Counters as JSON, for a file. */
 #ifndef SHOW_STATS_H
 #define SHOW_STATS_H
 

@@ -2,6 +2,7 @@
 #include "text/row.h"
 #include <inttypes.h>
 #include <stdio.h>
+#include "text/sentence.h"
 
 void row_begin(struct row *r)
 {
@@ -32,13 +33,11 @@ void put_text(struct row *r, const char *column, const char *value)
 	put_json(r, column, json_string(value));
 }
 
-void put_mac(struct row *r, const char *column, const uint8_t m[6])
+void put_mac(struct row *r, const char *column, const uint8_t mac[6])
 {
-	char text[18];
+	char text[MAC_TEXT];
 
-	snprintf(text, sizeof(text), "%02x:%02x:%02x:%02x:%02x:%02x", m[0], m[1], m[2], m[3], m[4],
-		m[5]);
-	put_text(r, column, text);
+	put_text(r, column, mac_text(mac, text));
 }
 
 void put_bool(struct row *r, const char *column, bool value)

@@ -29,6 +29,15 @@ const char *qp_type_name(uint8_t type);
  *  @return @p buf. */
 const char *gid_text(const uint8_t gid[16], char buf[GID_TEXT]);
 
+/** @return what people call the type of a GID of enum net_type @p net. */
+const char *gid_type_name(uint8_t net);
+
+/** Room for the text of a MAC, and its NUL. */
+#define MAC_TEXT 18
+
+/** @return @p buf. */
+const char *mac_text(const uint8_t mac[6], char buf[MAC_TEXT]);
+
 /** @return true when @p gid is link-local, fe80::/10. */
 bool gid_is_link_local(const uint8_t gid[16]);
 

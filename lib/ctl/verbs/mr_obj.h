@@ -3,9 +3,9 @@
  * @file verbs/mr_obj.h
  * Protection domains and memory regions of a session.
  *
- * Taking an object from the workers and freeing it are two steps, here and in the other rooms of
- * the kind, because a grace period lies between: one for each command, but a single one for all
- * objects of a session that ends. Control thread.
+ * Objects of every kind are taken from the workers (unpublish, detach) and freed (release) in two
+ * steps, because a grace period lies between: one per command, but a single one for all objects of
+ * a session that ends. Control thread.
  */
 #ifndef VERBS_MR_OBJ_H
 #define VERBS_MR_OBJ_H

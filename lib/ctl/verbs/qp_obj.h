@@ -64,8 +64,8 @@ struct qp_obj {
 	struct abi_msg request;
 };
 
-/** @p o goes: has said what there is to say about it while what explains it is there, and its
- *  number remembered. */
+/** @p o will be destroyed: diagnoses its failure now, while what explains it still exists, and
+ *  remembers its QPN (session/failures.h). */
 void qp_note_gone(const struct qp_obj *o);
 /** Takes @p o from the QP table and its doorbell; gives an unfinished MODIFY_QP up, without a
  *  reply. */

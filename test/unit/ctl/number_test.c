@@ -7,7 +7,11 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
+#include "core.h"
+#include "limits.h"
+#include "mr.h"
 #include "session/ids.h"
+#include "srq.h"
 
 static struct qpn_pool qpns;
 static struct key_pool keys;
