@@ -48,7 +48,7 @@ static const struct row rows[CTL_KINDS] = {
 	[CTL_MAPPINGS] = {"mappings in rocid", "register larger regions", NULL, NULL, 0, 6, false},
 	[CTL_MEMORY] = {"MB of registered memory", "deregister some", "--max-memory",
 		"--max-user-memory", 0, 4, true},
-	[CTL_LOOKUPS] = {"destinations being looked for", "wait for some", NULL, NULL,
+	[CTL_LOOKUPS] = {"pending destination lookups", "wait for some", NULL, NULL,
 		SESSION_RESOLVE_MAX, 4, false},
 	[CTL_QUEUES] = {"MB of queues", "ask for shorter ones", "--max-queues", "--max-user-queues",
 		SESSION_QUEUE_MB, 4, true},
