@@ -10,7 +10,7 @@
 #include "bits.h"
 #include "net/announce.h"
 
-#define ND_HOPS 255 /* RFC 4861: from this link, no router let it pass */
+#define ND_HOPS 255 /* RFC 4861: proves that no router forwarded it */
 
 /* ARP for Ethernet and IPv4. */
 struct arp_packet {
@@ -75,7 +75,7 @@ static void announce_ip6(const struct gid_entry *e)
 	memcpy(&a.na.nd_na_target, e->gid, 16);
 	memcpy(a.mac, e->mac, 6);
 	inet_pton(AF_INET6, "ff02::1", &all_nodes.sin6_addr);
-	/* bind() refuses what is no address after all: a link-local GID is made of the MAC */
+	/* bind() refuses a link-local GID, made from the MAC, that is not an address. */
 	if (!setsockopt(fd, IPPROTO_IPV6, IPV6_MULTICAST_HOPS, &hops, sizeof(hops)) &&
 		!setsockopt(fd, IPPROTO_IPV6, IPV6_MULTICAST_IF, &netdev, sizeof(netdev)) &&
 		!bind(fd, (struct sockaddr *)&from, sizeof(from)))

@@ -11,7 +11,7 @@ void gids_init(struct gids *g, bool rocev1)
 {
 	memset(g, 0, sizeof(*g));
 	g->rocev1 = rocev1;
-	g->changed = true; /* workers need a table, be it empty */
+	g->changed = true; /* workers need a table, even an empty one */
 }
 
 void gid_of_mac(uint8_t gid[16], const uint8_t mac[6])
@@ -53,12 +53,12 @@ uint32_t gid_abi_type(uint8_t net)
 				 : ABI_GID_ROCEV1;
 }
 
+/* RoCEv2 entries are in [0, limit); the table's count covers the RoCEv1 half too. */
 static uint32_t fresh_limit(const struct gids *g)
 {
 	return g->rocev1 ? GID_ROCEV1_FIRST : GID_MAX;
 }
 
-/* RoCEv2 entries in use lie in [0, limit): count alone covers the RoCEv1 half too. */
 static bool is_address(const struct gid_entry *e, const uint8_t gid[16], uint16_t vid)
 {
 	return e->vid == vid && !memcmp(e->gid, gid, 16);
@@ -77,7 +77,7 @@ static bool idle(const struct gids *g, uint32_t i)
 	       !(g->rocev1 && g->users[GID_ROCEV1_FIRST + i]);
 }
 
-/* The index for an address: its own former one, else a fresh one, else one nobody uses. */
+/* The index for an address: its former one, else a fresh one, else one that nobody uses. */
 static int choose_index(const struct gids *g, const uint8_t gid[16], uint16_t vid)
 {
 	uint32_t limit = fresh_limit(g);
@@ -117,7 +117,7 @@ int gids_add(struct gids *g, const struct gid_address *a, bool kernel)
 		return i;
 	if (kernel && g->table.entry[i].valid && !g->kernel[i])
 		return 0;
-	memset(&e, 0, sizeof(e)); /* padding too: entries are compared as bytes */
+	memset(&e, 0, sizeof(e)); /* padding too, because entries are compared as bytes */
 	memcpy(e.gid, a->gid, 16);
 	e.net = gid_is_ip4(a->gid) ? NET_IPV4 : NET_IPV6; /* GID-01, GID-04 */
 	e.valid = true;
@@ -163,7 +163,7 @@ void gids_set_netdev(struct gids *g, uint32_t ifindex, const uint8_t mac[6])
 		struct gid_entry *e = &g->table.entry[i];
 
 		if (never_used(e) ||
-			(g->kernel[i] && e->vid)) /* a VLAN's has a netdev of its own */
+			(g->kernel[i] && e->vid)) /* a VLAN's entry has its own netdev */
 			continue;
 		if (e->ifindex == ifindex && !memcmp(e->mac, mac, 6))
 			continue;
@@ -195,7 +195,7 @@ static const char *kind(const struct gid_entry *e)
 					   : "IPv6";
 }
 
-/* The first entry that could send to @p dgid, -1: none. */
+/* The first entry that could send to @p dgid, or -1. */
 static int suggest(const struct gids *g, const uint8_t dgid[16])
 {
 	uint8_t net = gid_is_ip4(dgid) ? NET_IPV4 : NET_IPV6;
@@ -221,7 +221,7 @@ static void advise(const struct gids *g, const uint8_t dgid[16], const char *pro
 	if (i >= 0)
 		refuse(why, 0, "%s: use GID %d", problem, i);
 	else
-		refuse(why, 0, "%s and no GID of this port is: give the port's netdev %s address",
+		refuse(why, 0, "%s, and this port has none: give the port's netdev %s address",
 			problem, gid_is_ip4(dgid) ? "an IPv4" : "an IPv6");
 }
 

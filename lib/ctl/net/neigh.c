@@ -8,7 +8,7 @@
 #include "net/rtnl.h"
 #include "text/sentence.h"
 
-#define ROUND 64 /* looked up at once: some 20 us each, applications wait meanwhile */
+#define ROUND 64 /* lookups per poll: some 20 us each, during which applications wait */
 
 void neigh_queue_init(struct neigh_queue *nq, struct rtnl *nl)
 {
@@ -17,19 +17,20 @@ void neigh_queue_init(struct neigh_queue *nq, struct rtnl *nl)
 		list_init(&nq->pending[i]);
 }
 
-/* Looks once, and has the kernel ask if it must.  @return as neigh_resolve(), no sentence. */
+/* Looks once, and has the kernel query the link if needed.  @return as neigh_resolve(), without a
+ * sentence. */
 static int look(struct rtnl *nl, struct neigh_query *q)
 {
 	int err = rtnl_neigh_get(nl, q->ifindex, q->nexthop, q->mac);
 
-	/* A usable entry may be stale: the kernel then checks it in the background. */
+	/* A usable entry may be stale; the kernel then verifies it in the background. */
 	if (err == -EINPROGRESS)
 		return err;
 	q->last_err = rtnl_neigh_use(nl, q->ifindex, q->nexthop);
 	return err == -EHOSTUNREACH || err == -ENOENT ? -EINPROGRESS : err;
 }
 
-/* The netdev that was asked, as users know it. */
+/* The name of the neighbour's netdev. */
 static const char *netdev_of(const struct neigh_query *q, char name[IF_NAMESIZE])
 {
 	return if_indextoname(q->ifindex, name) ? name : q->port->netdev;
@@ -47,9 +48,8 @@ static int sentence_of(const struct neigh_query *q, int err, char why[ABI_SENTEN
 		snprintf(via, sizeof(via), " via %s", hop);
 	if (err == -EPERM)
 		return refuse(why, err,
-			"rocid may not ask the kernel for the neighbour %s: give it CAP_NET_ADMIN, "
-			"or "
-			"list the neighbour in its configuration",
+			"the kernel does not let rocid resolve the neighbour %s: give rocid "
+			"CAP_NET_ADMIN, or list the neighbour in its configuration",
 			hop);
 	return refuse(why, err,
 		"no answer from %s%s on %s: check that it is up and on the same network (try "
@@ -57,18 +57,17 @@ static int sentence_of(const struct neigh_query *q, int err, char why[ABI_SENTEN
 		gid, via, netdev, netdev, hop);
 }
 
-/* The route that packets of the port take, as the kernel's own would. */
+/* The route that the kernel's own packets would take from the port. */
 static int ask_route(
 	struct rtnl *nl, const struct neigh_query *q, const uint8_t *sgid, struct rtnl_route *route)
 {
 	int err = rtnl_route_get(nl, sgid, q->dgid, 0, route);
 
-	if (sgid &&
-		err == -EINVAL) { /* no address after all: a link-local GID is made of the MAC */
+	if (sgid && err == -EINVAL) { /* a link-local GID made from the MAC may not be an address */
 		sgid = NULL;
 		err = rtnl_route_get(nl, sgid, q->dgid, 0, route);
 	}
-	/* Another netdev may be the better way; this port can only take its own. */
+	/* Another netdev may have the better route; this port can send by its own only. */
 	if (!err && route->type == RTNL_ROUTE_UNICAST && route->ifindex != q->ifindex)
 		err = rtnl_route_get(nl, sgid, q->dgid, q->ifindex, route);
 	return err;
@@ -80,8 +79,8 @@ static int refuse_link_local(
 	char own[GID_TEXT], gid[GID_TEXT], hop[GID_TEXT];
 
 	return refuse(why, -EHOSTUNREACH,
-		"GID %s is link-local, but %s is behind the router %s: use a GID that is routed "
-		"(sgid_index)",
+		"GID %s is link-local, but the way to %s is through router %s: use a GID that "
+		"routers forward (sgid_index)",
 		gid_text(sgid, own), gid_text(q->dgid, gid), gid_text(q->nexthop, hop));
 }
 
@@ -103,7 +102,7 @@ static int find_route(struct neigh_queue *nq, struct neigh_query *q, const uint8
 	err = ask_route(nq->nl, q, sgid, &route);
 	if (err)
 		return refuse(why, err == -ENETUNREACH ? err : -EHOSTUNREACH,
-			"no route to %s by %s (%s): `ip route get %s` tells more", gid,
+			"no route to %s through %s (%s): `ip route get %s` tells more", gid,
 			netdev_of(q, name), strerror(-err), gid);
 	if (route.type == RTNL_ROUTE_LOCAL)
 		return refuse(why, -EHOSTUNREACH,
@@ -112,17 +111,18 @@ static int find_route(struct neigh_queue *nq, struct neigh_query *q, const uint8
 			gid, q->port->index + 1);
 	if (route.type != RTNL_ROUTE_UNICAST || route.ifindex != q->ifindex)
 		return refuse(why, -EHOSTUNREACH,
-			"%s is not reached by %s: use a GID of the port that has a route to it",
+			"%s cannot be reached through %s: use a GID of the port that has a route "
+			"to it",
 			gid, netdev_of(q, name));
 	memcpy(q->nexthop, route.nexthop, 16);
-	/* RFC 4291 2.5.6: routers pass no packet of such a source on. */
+	/* RFC 4291 2.5.6: routers do not forward packets with a link-local source. */
 	if (sgid && gid_is_link_local(sgid) && memcmp(q->nexthop, q->dgid, 16))
 		return refuse_link_local(q, sgid, why);
 	return 0;
 }
 
-/* Has @p q looked for again after pause @p i, the first of which an answer on a LAN takes less
- * than. */
+/* Schedules the next lookup of @p q after pause @p i. An answer on a LAN arrives within the first
+ * pause. */
 static void wait_for(struct neigh_queue *nq, struct neigh_query *q, unsigned i, uint64_t now_ms)
 {
 	q->pause = i;
@@ -162,7 +162,7 @@ void neigh_cancel(struct neigh_query *q)
 	list_del(&q->node);
 }
 
-/* @p q is on no list. */
+/* @p q is not on any list. */
 static void poll_one(struct neigh_queue *nq, struct neigh_query *q, uint64_t now_ms)
 {
 	char why[ABI_SENTENCE_MAX] = "";
@@ -177,7 +177,7 @@ static void poll_one(struct neigh_queue *nq, struct neigh_query *q, uint64_t now
 	q->done(q, err == -EINPROGRESS ? -ETIMEDOUT : err, why);
 }
 
-/* Looks for those of @p list that are due.  @return how many more may be looked for. */
+/* Looks up the due queries of @p list.  @return how many more lookups are allowed. */
 static unsigned poll_list(struct neigh_queue *nq, struct list *list, unsigned left, uint64_t now_ms)
 {
 	/* One at a time: done() may cancel any other. */
@@ -200,7 +200,7 @@ int neigh_poll(struct neigh_queue *nq, uint64_t now_ms)
 
 	for (unsigned i = 0; i < NEIGH_PAUSES; i++)
 		left = poll_list(nq, &nq->pending[(nq->first + i) % NEIGH_PAUSES], left, now_ms);
-	nq->first++; /* or new ones without end would keep the others waiting */
+	nq->first++; /* an endless stream of new queries must not starve the others */
 	for (unsigned i = 0; i < NEIGH_PAUSES; i++) {
 		const struct list *first = nq->pending[i].next;
 		uint64_t next, in;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file net/net.h
- * The ports of the daemon and what the kernel tells of its network. Control thread.
+ * The ports of the daemon and the kernel's news of their network. Control thread.
  */
 #ifndef NET_NET_H
 #define NET_NET_H
@@ -12,7 +12,7 @@
 #include "net/neigh.h"
 #include "net/netport.h"
 
-/* Until a port that could not be read is read again: at first, and in the end. */
+/* Pause before a port that could not be read is read again: the first one, and the longest. */
 #define LOOK_AGAIN_MS	  100u
 #define LOOK_AGAIN_MAX_MS 5000u
 
@@ -21,30 +21,30 @@ struct net {
 	struct neigh_queue neighs;
 	int announce_fd; /* announce_open() */
 	struct netport port[PORT_MAX];
-	bool disabled[PORT_MAX]; /* ports that an administrator set down */
+	bool disabled[PORT_MAX]; /* ports that an administrator disabled */
 	bool closed[PORT_MAX];	 /* ports without a device (ctl_devices.open) */
 	uint32_t nports;
-	uint64_t look_again_ms;		   /* when to read ports that are stale again; 0: none is */
-	uint32_t look_again_wait;	   /* how long it is until then the next time */
-	ctl_netdev_changed netdev_changed; /* NULL: nobody wants to know */
+	uint64_t look_again_ms;		   /* when to read stale ports again; 0: none is stale */
+	uint32_t look_again_wait;	   /* the next pause */
+	ctl_netdev_changed netdev_changed; /* NULL: nobody is notified */
 	void *netdev_arg;
 };
 
-/** Sets up the ports of @p cfg.  @return 0, or a negative errno with a sentence; net_close() then,
- *  too. */
+/** Sets up the ports of @p cfg.  @return 0, or a negative errno with a sentence; call net_close()
+ *  in either case. */
 int net_open(struct net *net, const struct ctl_config *cfg, char why[ABI_SENTENCE_MAX]);
 
-/** Leaves workers without GID tables, and frees all. */
+/** Withdraws the GID tables from workers and frees everything. */
 void net_close(struct net *net, struct dataplane *dp);
 
-/** Port @p i may be stale: has it read again in a moment, because news come once. */
+/** If port @p i is stale, schedules another read, because the kernel sends each news only once. */
 void net_look_again(struct net *net, uint32_t i);
 
-/** Takes port @p i out of use or into it, as `disabled` and `closed` say.
+/** Enables or disables port @p i as `disabled` and `closed` say.
  *  @return NETPORT_WENT_* or 0. */
 unsigned net_take_use(struct net *net, uint32_t i);
 
-/** Tells who made port @p i of CTL_NETDEV_* @p news. */
+/** Notifies the owner of port @p i of CTL_NETDEV_* @p news. */
 void net_tell_owner(struct net *net, uint32_t i, unsigned news);
 
 #endif

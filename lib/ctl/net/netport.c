@@ -6,11 +6,11 @@
 #include "net/pkeys.h"
 #include "text/sentence.h"
 
-/* What workers that outlive the control thread look at. */
+/* The table of workers that outlive the control thread. */
 static const struct gid_table no_gids;
 
-/* A netdev that was just made has any MAC until it is set up as it should be: peers that still
- * send to the old one would be turned away meanwhile. */
+/* A new netdev has an arbitrary MAC until it is set up. Adopting that one would turn away peers
+ * that still send to the old MAC. */
 static void take_link(struct netport *p, const struct rtnl_link *link)
 {
 	static const uint8_t none[6];
@@ -25,7 +25,7 @@ static void take_link(struct netport *p, const struct rtnl_link *link)
 		p->eth_mtu = p->eth_mtu_limit;
 }
 
-/* The addresses of the port's netdev and of those on top of it, as they are collected. */
+/* Collects the addresses of the port's netdev and of the netdevs on top of it. */
 struct found {
 	struct gid_address address[GID_MAX];
 	unsigned count;
@@ -65,7 +65,7 @@ static bool take_vlans(struct netport *p, const struct rtnl_vlan *vlan, unsigned
 }
 
 /* Reads the addresses of the netdev and of the VLAN netdevs on top of it. The link-local GID of its
- * MAC comes first, as on every RoCE device, be it an address of the netdev or not.
+ * MAC comes first, as on every RoCE device, whether or not the netdev has that address.
  * @return NETPORT_VLANS or 0. */
 static unsigned take_addresses(struct netport *p, struct rtnl *nl)
 {
@@ -82,10 +82,10 @@ static unsigned take_addresses(struct netport *p, struct rtnl *nl)
 		err = find_addresses(&f, nl, &own);
 	for (int i = 0; i < n && !err; i++) {
 		err = find_addresses(&f, nl, &vlan[i]);
-		if (err == -ENODEV) /* went meanwhile: news of that are on the way */
+		if (err == -ENODEV) /* removed meanwhile: the news of it will follow */
 			err = 0;
 	}
-	if (err) { /* the old ones stay: the kernel was too busy to tell */
+	if (err) { /* the kernel was too busy to answer: the old addresses stay */
 		p->stale = true;
 		return 0;
 	}
@@ -93,7 +93,7 @@ static unsigned take_addresses(struct netport *p, struct rtnl *nl)
 	return take_vlans(p, vlan, (unsigned)n) ? NETPORT_VLANS : 0;
 }
 
-/* Has workers see what changed.  @return NETPORT_* bits. */
+/* Publishes changes to workers.  @return NETPORT_* bits. */
 static unsigned share(struct netport *p)
 {
 	uint32_t mtu = mtu_of_ethernet(p->eth_mtu);
@@ -117,10 +117,10 @@ static int init_netdev(struct netport *p, struct rtnl *nl, char why[ABI_SENTENCE
 
 	if (err == -ENODEV)
 		return refuse(why, err,
-			"port %u: there is no network device \"%s\": `ip link` lists what there is",
+			"port %u: there is no network device \"%s\": `ip link` lists the devices",
 			p->index + 1, p->netdev);
 	if (err)
-		return refuse(why, err, "port %u: the kernel does not tell about \"%s\": %s",
+		return refuse(why, err, "port %u: rocid cannot query network device \"%s\": %s",
 			p->index + 1, p->netdev, strerror(-err));
 	take_link(p, &link);
 	take_addresses(p, nl);
@@ -141,7 +141,7 @@ static int init_static(struct netport *p, const struct ctl_port *cfg, char why[A
 		if (err == -EADDRNOTAVAIL)
 			return refuse(why, err,
 				"port %u: static GID %u is unspecified or loopback, which no frame "
-				"may have: name an address of the port's network",
+				"may carry: use an address of the port's network",
 				p->index + 1, i);
 		if (err)
 			return refuse(why, -ENOSPC, "port %u: more than %u static GIDs: list fewer",
@@ -213,8 +213,8 @@ void netport_destroy(struct netport *p)
 	p->neighs = NULL;
 }
 
-/* Reads the netdev, which may be gone, or another one now.  @return NETPORT_* bits, or -1: the
- * kernel does not tell. */
+/* Reads the netdev, which may have been removed or replaced.  @return NETPORT_* bits, or -1 when
+ * the kernel does not answer. */
 static int read_netdev(struct netport *p, struct rtnl *nl)
 {
 	uint32_t was = p->ifindex;
@@ -235,7 +235,7 @@ static int read_netdev(struct netport *p, struct rtnl *nl)
 	return (was ? NETPORT_GONE : 0) | (take_vlans(p, NULL, 0) ? NETPORT_VLANS : 0);
 }
 
-/* @return NETPORT_WENT_UP or NETPORT_WENT_DOWN, 0: it is as it was. */
+/* @return NETPORT_WENT_UP, NETPORT_WENT_DOWN, or 0 when nothing has changed. */
 static unsigned take_state(struct netport *p)
 {
 	bool up = p->link && !p->set_down;

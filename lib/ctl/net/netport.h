@@ -2,7 +2,7 @@
 /**
  * @file net/netport.h
  * A port of the daemon as the control thread sees it: its netdev or its static tables, and
- * what workers may see of it, struct port. Control thread.
+ * struct port, the part that workers may read. Control thread.
  */
 #ifndef NET_NETPORT_H
 #define NET_NETPORT_H
@@ -14,38 +14,38 @@
 #include "net/rtnl.h"
 
 struct netport {
-	uint32_t index;	  /* of the dataplane; applications say index + 1 */
+	uint32_t index;	  /* in the dataplane; applications use index + 1 */
 	char netdev[16];  /* empty: static only */
-	uint32_t ifindex; /* 0: no such netdev now */
+	uint32_t ifindex; /* 0: the netdev does not exist now */
 	uint8_t mac[6];
-	bool link;     /* the netdev says that it is up; without one always */
-	bool set_down; /* by an administrator, or for want of its device */
-	bool up;       /* what programs are told: link and not set_down */
-	bool stale;    /* the kernel did not tell all of it: it shall be read again */
+	bool link;     /* the netdev is up; always true without a netdev */
+	bool set_down; /* by an administrator, or because its device is missing */
+	bool up;       /* as reported to programs: link and not set_down */
+	bool stale;    /* the kernel did not answer every query: read it again */
 	uint32_t eth_mtu;
 	uint32_t eth_mtu_limit; /* 0: none */
 	uint32_t speed_mbps;
-	uint64_t link_downed; /* how often it went down */
+	uint64_t link_downed; /* number of times it went down */
 	struct gids gids;
 	struct rtnl_vlan vlan[PORT_VLAN_MAX]; /* VLAN netdevs on top of the port's, up */
 	uint32_t nvlans;
-	bool join_refused; /* verbs/group.c: since the last news of the netdev, and its owner was
-			      told */
+	bool join_refused; /* verbs/group.c: since the last news of the netdev; the owner has been
+			      notified */
 	struct priority_map priority;
 	struct ctl_neigh *neighs; /* static */
 	uint32_t nneighs;
 	struct port *shared; /* what workers read */
 };
 
-/** What netport_refresh() found. */
+/** The findings of netport_refresh(). */
 #define NETPORT_GIDS_CHANGED (1u << 0)
 #define NETPORT_WENT_UP	     (1u << 1)
 #define NETPORT_WENT_DOWN    (1u << 2)
-#define NETPORT_MTU_CHANGED  (1u << 3) /* the largest path MTU, that is */
+#define NETPORT_MTU_CHANGED  (1u << 3) /* the largest path MTU has changed */
 #define NETPORT_MAC_CHANGED  (1u << 4)
-#define NETPORT_REPLACED     (1u << 5) /* there is another netdev under the name */
-#define NETPORT_GONE	     (1u << 6) /* there is none any more */
-#define NETPORT_VLANS	     (1u << 7) /* vlan[] is another list */
+#define NETPORT_REPLACED     (1u << 5) /* another netdev now has the name */
+#define NETPORT_GONE	     (1u << 6) /* no netdev has the name any more */
+#define NETPORT_VLANS	     (1u << 7) /* vlan[] has changed */
 
 /**
  * Sets up @p p and publishes its first table in *@p shared.
@@ -55,8 +55,8 @@ int netport_init(struct netport *p, uint32_t index, const struct ctl_port *cfg, 
 	struct rtnl *nl, struct port *shared, char why[ABI_SENTENCE_MAX]);
 
 /**
- * Leaves workers with an empty table instead of @p p's.
- * @return the former one, to be freed after a grace period, or NULL.
+ * Gives workers an empty table in place of @p p's.
+ * @return the former table, to be freed after a grace period, or NULL.
  */
 const struct gid_table *netport_withdraw(struct netport *p);
 
@@ -64,13 +64,14 @@ const struct gid_table *netport_withdraw(struct netport *p);
 void netport_destroy(struct netport *p);
 
 /**
- * Reads the netdev again. What the kernel does not tell now stays as it was, and @p p is stale.
+ * Reads the netdev again. If the kernel does not answer a query, the old values stay and @p p
+ * becomes stale.
  * @param old  receives the former table, to be freed after a grace period, or NULL
  * @return NETPORT_* bits.
  */
 unsigned netport_refresh(struct netport *p, struct rtnl *nl, const struct gid_table **old);
 
-/** Sets @p p down, or no longer.  @return NETPORT_WENT_UP or NETPORT_WENT_DOWN, 0: neither. */
+/** Disables or enables @p p.  @return NETPORT_WENT_UP, NETPORT_WENT_DOWN, or 0 for neither. */
 unsigned netport_set_down(struct netport *p, bool down);
 
 /** @return 0 and the MAC when @p gid is in the static neighbour table, else -ENOENT. */

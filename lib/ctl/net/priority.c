@@ -7,7 +7,7 @@
 
 #define PCP_MAX 7u
 
-/* Reads a number up to @p max at *@p at, which then is behind it. */
+/* Reads a number up to @p max at *@p at and advances *@p at past it. */
 static bool take_number(const char **at, unsigned long max, unsigned *number)
 {
 	char *end;
@@ -75,8 +75,7 @@ int priority_parse(struct priority_map *m, const char *text, char *why, size_t w
 		if (!take_item(&at, m) || (*at && *at != ',')) {
 			snprintf(why, why_size,
 				"\"%.*s\" is neither slA[-B]=P nor dscpA[-B]=P nor tag=yes nor "
-				"tag=no: A and B are up to 7 (sl) or 63 (dscp), the priority P up "
-				"to 7",
+				"tag=no: A and B are at most 7 (sl) or 63 (dscp), P is at most 7",
 				(int)strcspn(item, ","), item);
 			return -EINVAL;
 		}
@@ -84,7 +83,7 @@ int priority_parse(struct priority_map *m, const char *text, char *why, size_t w
 	return 0;
 }
 
-/* Appends an item for each run of equal values that are not default. */
+/* Appends an item for each run of equal values that differ from the default. */
 static size_t add_runs(char *text, size_t len, const char *name, const uint8_t map[],
 	const uint8_t usual[], unsigned count)
 {

@@ -16,8 +16,8 @@
 
 #define BUF_SIZE    32768     /* a dump comes in pieces of at most this */
 #define NEWS_BUFFER (1 << 20) /* some thousand news */
-#define NEWS_MAX    64u	      /* taken at once: who makes more must not stop the control thread */
-#define LIST_TRIES  5u	      /* of a list that changes while the kernel makes it */
+#define NEWS_MAX    64u	      /* taken at once: a flood must not stop the control thread */
+#define LIST_TRIES  5u	      /* if a list changes while the kernel dumps it */
 
 /* An address as rtnetlink writes it. */
 struct inet {
@@ -49,7 +49,7 @@ static void gid_of_inet(uint8_t gid[16], const struct nlattr *a)
 static const enum rtnetlink_groups groups[] = {
 	RTNLGRP_LINK, RTNLGRP_IPV4_IFADDR, RTNLGRP_IPV6_IFADDR, RTNLGRP_NEIGH, RTNLGRP_IPV4_ROUTE,
 	RTNLGRP_IPV6_ROUTE, RTNLGRP_IPV4_RULE, RTNLGRP_IPV6_RULE,
-	RTNLGRP_NEXTHOP, /* of kernels since 5.3: may be refused */
+	RTNLGRP_NEXTHOP, /* since Linux 5.3: may be refused */
 };
 
 static int subscribe(struct mnl_socket *news)
@@ -63,13 +63,13 @@ static int subscribe(struct mnl_socket *news)
 			group != RTNLGRP_NEXTHOP)
 			return -1;
 	}
-	/* What does not fit is lost, and then everything is read again. */
+	/* If the buffer overflows, news are lost and everything is read again. */
 	setsockopt(mnl_socket_get_fd(news), SOL_SOCKET, SO_RCVBUF, &size, sizeof(size));
 	return 0;
 }
 
-/* An interrupted dump, or one whose answers did not fit, ends in the middle, and the kernel takes
- * no other before it is read to its end: closing the socket is the way out of both. */
+/* After a dump that was interrupted or overran the buffer, the kernel accepts no other until the
+ * rest has been read: closing the socket ends both. */
 static int open_ask(struct rtnl *nl)
 {
 	int strict = 1;
@@ -80,7 +80,7 @@ static int open_ask(struct rtnl *nl)
 	nl->ask = mnl_socket_open2(NETLINK_ROUTE, SOCK_CLOEXEC);
 	if (!nl->ask || mnl_socket_bind(nl->ask, 0, MNL_SOCKET_AUTOPID))
 		return errno ? -errno : -EIO;
-	/* Dumps of one netdev then hold only its addresses; kernels before 4.20 send all, and
+	/* With this, dumps of one netdev hold only its addresses; kernels before 4.20 send all, and
 	 * the answer is filtered anyway. */
 	mnl_socket_setsockopt(nl->ask, NETLINK_GET_STRICT_CHK, &strict, sizeof(strict));
 	nl->torn = false;
@@ -128,7 +128,7 @@ static void neighbour_news(const struct nlmsghdr *h, struct news *news)
 	uint8_t gid[16];
 
 	if (nd->ndm_family != AF_INET && nd->ndm_family != AF_INET6)
-		return; /* a bridge's */
+		return; /* a bridge's entry */
 	mnl_attr_for_each(a, h, sizeof(*nd))
 	{
 		if (mnl_attr_get_type(a) != NDA_DST)
@@ -177,8 +177,8 @@ unsigned rtnl_take_news(struct rtnl *nl, rtnl_neigh_news neigh, void *arg)
 	return news.what;
 }
 
-/* Feeds @p cb what the kernel answers to question nl->seq.  @return 0 or a negative errno; nl->torn
- * when not all of it was read. */
+/* Passes the kernel's answers to request nl->seq to @p cb.  @return 0 or a negative errno; sets
+ * nl->torn if it could not read all of them. */
 static int take_answers(struct rtnl *nl, mnl_cb_t cb, void *arg)
 {
 	char buf[BUF_SIZE];
@@ -193,7 +193,7 @@ static int take_answers(struct rtnl *nl, mnl_cb_t cb, void *arg)
 			more = mnl_cb_run(
 				buf, (size_t)n, nl->seq, mnl_socket_get_portid(nl->ask), cb, arg);
 		if (n < 0 || more < 0) {
-			/* The kernel's refusal is the end of an answer, all else is not. */
+			/* Only a refusal by the kernel ends the answer. */
 			nl->torn =
 				n < 0 || ((const struct nlmsghdr *)buf)->nlmsg_type != NLMSG_ERROR;
 			return -errno;
@@ -202,8 +202,8 @@ static int take_answers(struct rtnl *nl, mnl_cb_t cb, void *arg)
 	return 0;
 }
 
-/* Sends @p req and feeds the answers to @p cb.  @return 0 or a negative errno; -EINTR: what a dump
- * lists changed meanwhile. */
+/* Sends @p req and passes the answers to @p cb.  @return 0 or a negative errno; -EINTR: the objects
+ * of a dump changed meanwhile. */
 static int ask(struct rtnl *nl, struct nlmsghdr *req, mnl_cb_t cb, void *arg)
 {
 	int err = nl->torn ? open_ask(nl) : 0;
@@ -216,8 +216,8 @@ static int ask(struct rtnl *nl, struct nlmsghdr *req, mnl_cb_t cb, void *arg)
 	return take_answers(nl, cb, arg);
 }
 
-/* The same for a list of which @p count elements are there: one that changed while it was made is
- * made again. */
+/* The same for a list that already has @p count elements. A dump that changed meanwhile is
+ * repeated. */
 static int ask_for_list(
 	struct rtnl *nl, struct nlmsghdr *req, mnl_cb_t cb, void *list, unsigned *count)
 {
@@ -297,7 +297,7 @@ int rtnl_vlans(struct rtnl *nl, uint32_t parent, struct rtnl_vlan *vlan, unsigne
 	int err;
 
 	ifi->ifi_family = AF_UNSPEC;
-	/* Counters are most of a dump, and nobody wants them. */
+	/* Counters would be most of a dump, and nobody reads them. */
 	mnl_attr_put_u32(req, IFLA_EXT_MASK, RTEXT_FILTER_SKIP_STATS);
 	err = ask_for_list(nl, req, vlan_cb, &list, &list.count);
 	return err ? err : (int)list.count;
@@ -465,7 +465,7 @@ int rtnl_neigh_get(struct rtnl *nl, uint32_t ifindex, const uint8_t nexthop[16],
 	return answer.state & NUD_INCOMPLETE ? -EINPROGRESS : -ENOENT;
 }
 
-/* Sends a datagram to the discard port of @p d, so that the kernel looks for it. */
+/* Sends a datagram to the discard port of @p d, so that the kernel resolves it. */
 static int send_datagram(uint32_t ifindex, const struct inet *d)
 {
 	struct sockaddr_in6 to6 = {
@@ -519,7 +519,7 @@ int rtnl_neigh_probe(struct rtnl *nl, uint32_t ifindex, const uint8_t nexthop[16
 			       : -EALREADY;
 	if (!(answer.state & NUD_PROBE))
 		return -EALREADY;
-	/* From scratch, the kernel asks everybody. */
+	/* For a new entry, the kernel asks everybody. */
 	err = neigh_change(nl, ifindex, &d, NLM_F_REPLACE, NUD_NONE, 0);
 	return err ? err : neigh_change(nl, ifindex, &d, NLM_F_CREATE, NUD_NONE, NTF_USE);
 }
@@ -529,6 +529,6 @@ int rtnl_neigh_use(struct rtnl *nl, uint32_t ifindex, const uint8_t nexthop[16])
 	struct inet d = inet_of_gid(nexthop);
 	int err = neigh_change(nl, ifindex, &d, NLM_F_CREATE, NUD_NONE, NTF_USE);
 
-	/* Without CAP_NET_ADMIN, traffic does it. */
+	/* Without CAP_NET_ADMIN, traffic makes the kernel resolve it. */
 	return err == -EPERM || err == -EACCES ? send_datagram(ifindex, &d) : err;
 }

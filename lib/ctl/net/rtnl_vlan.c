@@ -10,7 +10,7 @@
 
 #define VID_MAX 4094
 
-/* @p table [i] receives the attribute of type i, of those up to @p last. */
+/* Stores @p a in @p table by its type if that is at most @p last. */
 static void put_in(const struct nlattr *table[], unsigned last, const struct nlattr *a)
 {
 	if (mnl_attr_get_type(a) <= last)
@@ -34,7 +34,7 @@ static bool is(const struct nlattr *a, enum mnl_attr_data_type type)
 	return a && mnl_attr_validate(a, type) >= 0;
 }
 
-/* What IFLA_LINKINFO says of a netdev of kind "vlan".  @return the VLAN id, 0: of another kind. */
+/* Reads IFLA_LINKINFO of a netdev of kind "vlan".  @return the VLAN id; 0 for another kind. */
 static uint16_t vid_of(const struct nlattr *linkinfo)
 {
 	const struct nlattr *info[IFLA_INFO_MAX + 1] = {NULL};
@@ -46,7 +46,7 @@ static uint16_t vid_of(const struct nlattr *linkinfo)
 		strcmp(mnl_attr_get_str(info[IFLA_INFO_KIND]), "vlan"))
 		return 0;
 	open_nest(data, IFLA_VLAN_MAX, info[IFLA_INFO_DATA]);
-	/* ETH-03: no provider tags (802.1ad). Kernels that do not tell know 802.1Q only. */
+	/* ETH-03: no provider tags (802.1ad). Kernels that omit the protocol know only 802.1Q. */
 	if (data[IFLA_VLAN_PROTOCOL] &&
 		(!is(data[IFLA_VLAN_PROTOCOL], MNL_TYPE_U16) ||
 			mnl_attr_get_u16(data[IFLA_VLAN_PROTOCOL]) != htons(ETH_P_8021Q)))
@@ -69,7 +69,7 @@ bool rtnl_vlan_parse(const struct nlmsghdr *h, uint32_t parent, struct rtnl_vlan
 	{
 		put_in(link, IFLA_LINK_NETNSID, a);
 	}
-	/* IFLA_LINK counts in another namespace where IFLA_LINK_NETNSID is. */
+	/* With IFLA_LINK_NETNSID, IFLA_LINK is an index in another namespace. */
 	if (!(ifi->ifi_flags & IFF_UP) || link[IFLA_LINK_NETNSID] ||
 		!is(link[IFLA_LINK], MNL_TYPE_U32) || mnl_attr_get_u32(link[IFLA_LINK]) != parent ||
 		!link[IFLA_ADDRESS] || mnl_attr_get_payload_len(link[IFLA_ADDRESS]) != 6)

@@ -15,11 +15,11 @@ struct qp;
 
 /** A QP keeps its slot when it moves to another worker. */
 struct bells {
-	struct worker_doorbell w[WORKER_MAX]; /* what each worker sees */
-	_Atomic(struct qp *) qp[ABI_DB_MAX];  /* what they share */
+	struct worker_doorbell w[WORKER_MAX]; /* one per worker */
+	_Atomic(struct qp *) qp[ABI_DB_MAX];  /* shared by all workers */
 	uint64_t taken[ABI_DB_WORDS];
-	/** Where to look for a free slot for a worker's QP: those of one worker lie together, so
-	 * that it takes them in few words. */
+	/** Where the search for a free slot of a worker's QP starts: the slots of one worker are
+	 * adjacent, so that it reads few words. */
 	uint32_t hint[WORKER_MAX];
 };
 

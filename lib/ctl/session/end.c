@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The end of sessions, in turns and in steps. */
+/* Ends sessions, in turns and in steps. */
 #include <stdlib.h>
 #include <sys/socket.h>
 #include "config/parts.h"
@@ -15,7 +15,7 @@
 #include "session/sessions.h"
 #include "session/turn.h"
 #include "worker.h"
-/* The last: nobody knows of it any more but the application. */
+/* The last step: only the application still refers to the session. */
 static void finish(struct session *s)
 {
 	struct ctl *ctl = s->ctl;
@@ -35,9 +35,9 @@ static void finish(struct session *s)
 	channel_close(&s->async);
 	notifier_unlock(&ctl->sessions->notifier);
 	free(s->bells);
-	if (s->region.base) /* tells a program that outlives us, should it look */
+	if (s->region.base) /* for a program that outlives rocid */
 		atomic_store(&((struct abi_session *)s->region.base)->epoch, 0);
-	/* The socket last: its end says that no completion comes any more. */
+	/* The socket last: its end means that no more completions will follow. */
 	shutdown(s->watch.fd, SHUT_RDWR);
 	reap_fd(ctl->sessions->closer, owner_connections(s->peer.uid), s->watch.fd);
 	session_shm_free(s, &s->region);
@@ -47,7 +47,7 @@ static void finish(struct session *s)
 	free(s);
 }
 
-/* @return false when @p s is gone. */
+/* @return false if @p s has been freed. */
 static bool go_on(struct session *s)
 {
 	if (s->ctl->sessions->ops->release_some(s))
@@ -61,7 +61,7 @@ void session_end(struct session *s)
 	struct ctl *ctl = s->ctl;
 
 	notifier_lock(&ctl->sessions->notifier);
-	ctl->sessions->session[s->slot] = NULL; /* its events find nobody from here on */
+	ctl->sessions->session[s->slot] = NULL; /* from here on, its events find no session */
 	ctl->sessions->nsessions--;
 	notifier_unlock(&ctl->sessions->notifier);
 	ctl->sessions->nending++;
@@ -89,7 +89,7 @@ bool endings_poll(struct ctl *ctl)
 
 	if (!l)
 		return false;
-	/* in turns, so that a large one does not hold up small ones */
+	/* in turns, so that a large session does not delay small ones */
 	s = container_of(l, struct session, node);
 	list_push(&ctl->sessions->endings, &s->node);
 	go_on(s);

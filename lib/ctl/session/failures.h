@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file session/failures.h
- * The record of what failed, and of the keys and QPNs of objects that are gone. The room `diagnose`
- * writes the sentences (diagnose/diagnose.h), by way of `struct failure_ops`. Control thread.
+ * A record of failures, and of the keys and QPNs of destroyed objects. The libraries above explain
+ * them (diagnose/diagnose.h). Control thread.
  */
 #ifndef SESSION_FAILURES_H
 #define SESSION_FAILURES_H
@@ -16,14 +16,14 @@
 struct ctl;
 struct qp_obj;
 
-/** What happened, as it is told. */
+/** A failure, as reported to users. */
 struct failure {
 	uint32_t id;	  /* grows with each change; 0: empty */
-	uint64_t time_ms; /* of the calendar, when it happened last */
-	uint64_t key;	  /* tells one happening from another */
-	uint64_t alike;	  /* the same of those whose sentences differ in plain numbers only */
-	bool drop;	  /* packets were dropped, else a QP failed, */
-	bool stalled;	  /* or waits for what will not come */
+	uint64_t time_ms; /* calendar time of the last occurrence */
+	uint64_t key;	  /* distinguishes failures */
+	uint64_t alike;	  /* equal for failures whose sentences differ only in numbers */
+	bool drop;	  /* packets were dropped; otherwise a QP failed */
+	bool stalled;	  /* the QP waits for something that will not come */
 	uint32_t qpn;
 	uint32_t session; /* 0: nobody's */
 	uint64_t count;
@@ -33,12 +33,12 @@ struct failure {
 	char text[ABI_WHY_MAX];
 };
 
-/** Failures of QPs that are remembered, and dropped packets of QPs that are gone. */
+/** Records of failed QPs, and of dropped packets of destroyed QPs. */
 #define FAILURES_MAX	  256u
 #define FAILURE_DROPS_MAX 128u
-/** Failures that are told of QPs that end with their session. */
+/** Failures reported per session for QPs that end with it. */
 #define FAILURES_TOLD_MAX 64u
-/** Keys and QPNs of what is gone. */
+/** Records of destroyed regions, and of destroyed QPs. */
 #define FAILURES_GONE_MAX 512u
 
 struct gone_mr {
@@ -46,7 +46,7 @@ struct gone_mr {
 	uint32_t pd;
 	uint64_t iova;
 	uint64_t length;
-	uint64_t time_ms; /* of the calendar; 0: empty */
+	uint64_t time_ms; /* calendar time; 0: empty */
 	uint32_t session;
 };
 
@@ -58,18 +58,18 @@ struct gone_qp {
 	char program[sizeof(((struct session *)0)->program)];
 };
 
-/** How a failure becomes a sentence; that needs more than this room knows. */
+/** Turns failures into sentences, which needs more than this library knows. */
 struct failure_ops {
-	/** @return why @p o failed, NULL when it did not. Good until the next call. */
+	/** @return why @p o failed, or NULL if it did not. Valid until the next call. */
 	const struct failure *(*of_qp)(struct ctl *ctl, const struct qp_obj *o);
-	/** @p o will be destroyed or reset: keeps what there is to say about it. */
+	/** Records the failure and the drops of @p o, which will be destroyed or reset. */
 	void (*keep)(struct ctl *ctl, const struct qp_obj *o);
 };
 
 struct failures {
 	const struct failure_ops *ops;
 	uint32_t next_id;
-	uint32_t mrs, qps; /* ever gone */
+	uint32_t mrs, qps; /* ever destroyed */
 	struct gone_mr mr[FAILURES_GONE_MAX];
 	struct gone_qp qp[FAILURES_GONE_MAX];
 	struct failure error[FAILURES_MAX];
@@ -81,16 +81,16 @@ struct failures *failures_create(const struct failure_ops *ops);
 
 void failures_destroy(struct failures *f);
 
-/** The same by way of ctl->failures. */
+/** Call `ops` for @p o. */
 const struct failure *failure_of_qp(struct ctl *ctl, const struct qp_obj *o);
 void failure_keep(struct ctl *ctl, const struct qp_obj *o);
 
-/** Remembers a QP or a region that goes: keys and QPNs that come for it later are told from those
- *  that never were. Their time is set here. */
+/** Records a QP or a region that is destroyed, so that later packets for it are distinguished from
+ *  those for a key or QPN that never existed. Sets time_ms. */
 void failures_qp_gone(struct failures *f, const struct gone_qp *gone);
 void failures_mr_gone(struct failures *f, const struct gone_mr *gone);
 
-/** @return what is remembered of the QP @p qpn that went, or NULL. */
+/** @return the last record of a destroyed QP @p qpn, or NULL. */
 const struct gone_qp *failures_gone_qp(const struct failures *f, uint32_t qpn);
 
 #endif

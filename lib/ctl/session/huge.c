@@ -21,11 +21,11 @@
 
 struct huge {
 	pthread_mutex_t lock;
-	pthread_cond_t work;	  /* a job is queued, or the end has come */
-	pthread_cond_t rest;	  /* the thread is at no job */
+	pthread_cond_t work;	  /* a job is queued, or `stop` is set */
+	pthread_cond_t rest;	  /* the thread has put its job back */
 	struct list queue, ended; /* struct huge_job */
-	struct huge_job *current; /* the thread is at a page of it; on no list */
-	uid_t last;		  /* whose turn it was */
+	struct huge_job *current; /* the thread touches a page of it; on no list */
+	uid_t last;		  /* the user who had the last turn */
 	pthread_t thread;
 	bool running;
 	bool stop;
@@ -35,7 +35,7 @@ struct huge {
 
 /* --- the thread ----------------------------------------------------------------------- */
 
-/* From now on a page that is missing is a fault. */
+/* From now on, access to a missing page faults. */
 static int hold(const struct huge *h, const struct huge_job *job)
 {
 	struct uffdio_register r = {
@@ -48,7 +48,7 @@ static int hold(const struct huge *h, const struct huge_job *job)
 	return ioctl(h->uffd, UFFDIO_REGISTER, &r) ? -errno : 0;
 }
 
-/* One page. The mapping's lock is held meanwhile, for which workers may wait. */
+/* One page only: meanwhile the kernel holds the mapping's lock, for which workers may wait. */
 static void step(const struct huge *h, struct huge_job *job)
 {
 	int advice = job->writable ? MADV_POPULATE_WRITE : MADV_POPULATE_READ;
@@ -61,7 +61,7 @@ static void step(const struct huge *h, struct huge_job *job)
 		job->err = hold(h, job);
 }
 
-/* The first in the queue whose user did not have the last turn. */
+/* The first job whose user did not have the last turn, or else the first. */
 static struct huge_job *choose(struct huge *h)
 {
 	struct list *l = h->queue.next;
@@ -87,7 +87,7 @@ static void put_back(struct huge *h, struct huge_job *job)
 		return;
 	}
 	list_push(&h->ended, &job->node);
-	if (write(h->event, &one, sizeof(one)) < 0) { /* it is readable already */
+	if (write(h->event, &one, sizeof(one)) < 0) { /* already readable */
 	}
 }
 
@@ -116,7 +116,7 @@ static void *work(void *arg)
 
 /* --- the control thread --------------------------------------------------------------- */
 
-/* Only faults of this process's own code count, so no right is needed (Linux 5.11). */
+/* Handles only faults in user mode, which needs no privilege (Linux 5.11). */
 static int open_uffd(void)
 {
 	struct uffdio_api api = {
@@ -167,7 +167,7 @@ void huge_destroy(struct huge *h)
 	free(h);
 }
 
-/* With the first job: most daemons never have one. */
+/* Starts with the first job: most daemons never have one. */
 static int start_thread(struct huge *h)
 {
 	sigset_t all, old;
@@ -175,7 +175,7 @@ static int start_thread(struct huge *h)
 
 	if (h->running)
 		return 0;
-	sigfillset(&all); /* signals are for the thread that waits for them */
+	sigfillset(&all); /* another thread waits for signals */
 	pthread_sigmask(SIG_BLOCK, &all, &old);
 	err = pthread_create(&h->thread, NULL, work, h);
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
@@ -212,7 +212,7 @@ struct huge_job *huge_take(struct huge *h)
 	struct list *l;
 	uint64_t count;
 
-	if (read(h->event, &count, sizeof(count)) < 0) { /* nothing new, or in the middle of them */
+	if (read(h->event, &count, sizeof(count)) < 0) { /* nothing new; older jobs may be left */
 	}
 	pthread_mutex_lock(&h->lock);
 	l = list_pop(&h->ended);

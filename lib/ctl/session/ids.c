@@ -34,7 +34,7 @@ int random_bytes(void *buf, size_t len)
 	return 0;
 }
 
-/* Any of [0, @p n). */
+/* A random number in [0, @p n). */
 static int pick_below(uint32_t n, uint32_t *out)
 {
 	uint32_t r = 0;
@@ -44,8 +44,8 @@ static int pick_below(uint32_t n, uint32_t *out)
 	return err;
 }
 
-/* Any of [0, @p n) but @p last, so that what its former bearer was sent does not reach the new one.
- */
+/* A random number in [0, @p n) other than @p last, so that packets for the former holder do not
+ * reach the new one. */
 static int pick_another(uint32_t n, uint32_t last, uint32_t *out)
 {
 	uint32_t step;
@@ -67,8 +67,8 @@ int qpn_pool_init(struct qpn_pool *p)
 	return random_bytes(p->gen, sizeof(p->gen)); /* QPS-23 */
 }
 
-/* Puts one that has rested in front, at random (SEC-04). Those that became free last rest (QPS-23);
- * when few are free, half of them do. */
+/* Moves a random slot that has rested to the front (SEC-04). The last ones to become free rest
+ * (QPS-23); when few are free, half of them do. */
 static int choose_front(struct qpn_pool *p)
 {
 	uint32_t rest = p->count / 2 < p->resting ? p->count / 2 : p->resting;
@@ -117,7 +117,7 @@ void qpn_release(struct qpn_pool *p, uint32_t qpn)
 
 /* --- SRQNs and keys ------------------------------------------------------------------- */
 
-/* A free slot of @p n, at random; when nearly all are taken, the next free one. */
+/* A random free slot of @p n; when nearly all are taken, the next free one. */
 static int choose_slot(bool (*is_free)(const void *table, uint32_t slot), const void *table,
 	uint32_t n, uint32_t *slot)
 {
@@ -158,7 +158,7 @@ int srqn_choose(struct srqn_pool *p, const struct srq_table *t, uint32_t *srqn)
 	while (!err) {
 		err = pick_another(SRQN_GENS, p->gen[slot] % SRQN_GENS, &gen);
 		*srqn = err ? 0 : SRQN_MAKE(gen, slot);
-		if (*srqn) /* 0 is no SRQ's: programs take it for "none" */
+		if (*srqn) /* never 0: programs take it for "none" */
 			break;
 	}
 	if (!err)
@@ -179,7 +179,7 @@ int key_choose(struct key_pool *p, const struct mr_table *t, uint32_t *key)
 	uint32_t slot, part;
 	int err = choose_slot(key_slot_is_free, t, MR_MAX, &slot);
 
-	/* Another part than last time in this slot, so that the stale key fails (MR-01). */
+	/* Not the last part of this slot, so that a stale key fails (MR-01). */
 	if (!err)
 		err = pick_another(KEY_PARTS, p->part[slot], &part);
 	if (err)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file session/ids.h
- * Numbers that peers see: QPNs and memory keys. Neither comes back soon, because packets of
- * their former bearer may still be under way (QPS-23, MR-01), and neither is easy to guess
- * (SEC-04). Control thread.
+ * Numbers that peers see: QPNs and memory keys. Neither is reused soon, because packets for the
+ * former holder may still be in flight (QPS-23, MR-01), and neither is easy to guess (SEC-04).
+ * Control thread.
  */
 #ifndef SESSION_IDS_H
 #define SESSION_IDS_H
@@ -15,8 +15,8 @@
 struct mr_table;
 struct srq_table;
 
-/** QPNs: slots of the QP table that are free, and the generation that each had last. Those that
- *  rest are at the end of the line, in the order in which they became free. */
+/** QPNs: the free slots of the QP table, and the last generation of each. Resting slots are at the
+ *  end of the line, in the order in which they became free. */
 struct qpn_pool {
 	uint16_t line[QP_MAX];
 	uint32_t head;
@@ -28,14 +28,14 @@ struct qpn_pool {
 /** @return 0, or a negative errno when the kernel gives no random bytes. */
 int qpn_pool_init(struct qpn_pool *p);
 
-/** Takes a slot at random among those that have rested, with a generation at random.
- *  @return 0; -ENOSPC when QP_MAX QPs exist; or a negative errno of getrandom. */
+/** Takes a random slot among those that have rested, with a random generation.
+ *  @return 0; -ENOSPC if QP_MAX QPs exist; or a negative errno of getrandom. */
 int qpn_take(struct qpn_pool *p, uint32_t worker, uint32_t *qpn);
 
-/** Gives back the slot of @p qpn. */
+/** Returns the slot of @p qpn. */
 void qpn_release(struct qpn_pool *p, uint32_t qpn);
 
-/** SRQNs: generations used last, by slot of the SRQ table. */
+/** SRQNs: the last generation per slot of the SRQ table. */
 struct srqn_pool {
 	uint16_t gen[SRQ_MAX];
 };
@@ -44,17 +44,17 @@ struct srqn_pool {
 int srqn_pool_init(struct srqn_pool *p);
 
 /** Chooses a number in a free slot of @p t; the slot stays free until the caller publishes there.
- *  @return 0; -ENOSPC when SRQ_MAX SRQs exist; or a negative errno of getrandom. */
+ *  @return 0; -ENOSPC if SRQ_MAX SRQs exist; or a negative errno of getrandom. */
 int srqn_choose(struct srqn_pool *p, const struct srq_table *t, uint32_t *srqn);
 
-/** Key parts used last, by slot of the MR table. */
+/** The last key part per slot of the MR table. */
 struct key_pool {
 	uint8_t part[MR_MAX];
 };
 
 /**
  * Chooses a key in a free slot of @p t; the slot stays free until the caller publishes there.
- * @return 0, -ENOSPC when all slots are taken, or a negative errno of getrandom.
+ * @return 0, -ENOSPC if all slots are taken, or a negative errno of getrandom.
  */
 int key_choose(struct key_pool *p, const struct mr_table *t, uint32_t *key);
 

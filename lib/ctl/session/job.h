@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file session/job.h
- * Commands that take long, in steps: one with gigabytes to walk must not keep the control thread
- * from the commands of others. Their session's socket is not looked at meanwhile, so that no other
- * command of its own finds things half done; it may end. Control thread.
+ * Long commands, in steps: one with gigabytes to walk must not keep the control thread from the
+ * commands of others. Their session's socket is not watched meanwhile, so that none of its other
+ * commands finds an operation half done; the session may end. Control thread.
  */
 #ifndef SESSION_JOB_H
 #define SESSION_JOB_H
@@ -14,29 +14,29 @@
 
 struct ctl;
 
-/** What a step returns while there is more to do. */
+/** The result of a step that leaves more to do. */
 #define JOB_MORE 2
 
-/** Part of a larger one, which is allocated. */
+/** Embedded in the command's own allocated struct. */
 struct job {
 	struct list node; /* on sessions.jobs */
 	struct session *session;
 	struct abi_msg request;
 	/** Does a small part of the command.
-	 *  @return JOB_MORE, or as a command_handler but DEFERRED */
+	 *  @return JOB_MORE, or as a command_handler except DEFERRED */
 	int (*step)(struct job *j, struct reply *r);
-	/** Frees it, finished or not. */
+	/** Frees the job, finished or not. */
 	void (*drop)(struct job *j);
 };
 
-/** Begins @p j, whose `step` and `drop` are set.  @return as a command_handler: a command of one
- *  step is over. */
+/** Starts @p j, whose `step` and `drop` are set.  @return as a command_handler: a command of one
+ *  step is finished. */
 int job_begin(struct job *j, struct session *s, const struct request *q, struct reply *r);
 
-/** Makes a step of one command, each in turn.  @return true while there is more to do. */
+/** Executes one step of the next command in turn.  @return true while there is more to do. */
 bool jobs_poll(struct ctl *ctl);
 
-/** Drops what @p s is at, whose end has come. */
+/** Drops the unfinished command of @p s, which is ending. */
 void job_cancel(struct session *s);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file session/message.h
- * Requests and replies (abi_ctl.h), as handlers of commands see them.
+ * Requests and replies (abi_ctl.h), as command handlers see them.
  */
 #ifndef SESSION_MESSAGE_H
 #define SESSION_MESSAGE_H
@@ -12,12 +12,12 @@
 
 struct session;
 
-/** A request, copied out of the socket once; what the application did not send is 0. */
+/** A request, copied out of the socket once; bytes that the application did not send are 0. */
 struct request {
 	struct abi_msg msg;
 	uint8_t body[ABI_MSG_MAX - sizeof(struct abi_msg)] __attribute__((aligned(8)));
 	size_t body_len;
-	int fd; /* that came along, -1: none; closed after the handler */
+	int fd; /* that came with the request, -1: none; closed after the handler */
 };
 
 #define REPLY_FDS 2
@@ -30,13 +30,13 @@ struct reply {
 	char why[ABI_SENTENCE_MAX]; /* sentence of a failure */
 };
 
-/** A handler's answer when the reply is sent later (session_reply()). */
+/** The result of a handler whose reply is sent later (session_reply()). */
 #define DEFERRED 1
 
 /** @return 0, DEFERRED, or a negative errno with a sentence in @p r->why. */
 typedef int (*command_handler)(struct session *s, const struct request *q, struct reply *r);
 
-/** Puts @p len bytes in the reply's body. */
+/** Copies @p len bytes into the reply's body. */
 void reply_body(struct reply *r, const void *body, size_t len);
 
 /** Has @p fd sent with the reply and closed. */

@@ -15,21 +15,21 @@
 #include "session/notifier.h"
 #include "worker.h"
 
-/* The thread looks often while events come and seldom when none do: a look costs some
- * microseconds, a late first event after a pause at most SLEEP_MAX. Where workers sleep it does so
- * too: then the first event after a pause wakes it, which costs its worker no more than one system
- * call each 20 ms. */
+/* The thread polls often while events arrive and seldom while none do: a poll costs some
+ * microseconds, and the first event after a pause is late by at most SLEEP_MAX. If workers sleep,
+ * so does the thread: then the first event after a pause wakes it, which costs its worker at most
+ * one system call per 20 ms. */
 #define SLEEP_MIN_NS 50000L
 #define SLEEP_MAX_NS 1000000L
 #define HOT_ROUNDS   400 /* of SLEEP_MIN before it slows down: 20 ms */
-#define BLOCKED_MS   2	 /* between looks at full sockets, with nothing else to do */
-#define TAKEN	     64	 /* events taken off the ring at once, */
-#define TAKES	     64	 /* so often a round: it must not fill up while sockets are slow */
+#define BLOCKED_MS   2	 /* between attempts at full sockets, with nothing else to do */
+#define TAKEN	     64	 /* events taken off the ring at once */
+#define TAKES	     64	 /* times TAKEN per round: slow sockets must not fill the ring */
 #define ROUND	     32	 /* objects whose events are sent with the lock held: half a millisecond */
-#define FULL_TRIES   16	 /* full channels tried again at once, of as many sessions */
+#define FULL_TRIES   16	 /* full channels tried again at once, one per session */
 
 _Static_assert(SESSION_MAX / FULL_TRIES * BLOCKED_MS * 1000000ull <= BOUND_EVENT_NS,
-	"a channel that is read again has its turn within the bound");
+	"a channel whose program reads again gets its turn within the bound");
 _Static_assert(EVENT_TYPES > ABI_EVENT_GID_CHANGE, "the last type is one of them");
 
 void notifier_init(struct notifier *n, struct dataplane *dp, notifier_find find, void *find_arg)
@@ -58,7 +58,7 @@ int channel_open(struct channel *ch, struct event_turn *turn, int *app_fd)
 
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair))
 		return -errno;
-	shutdown(pair[0], SHUT_RD); /* what an application sent there would be ours to close */
+	shutdown(pair[0], SHUT_RD); /* rocid would have to close descriptors sent there */
 	ch->fd = pair[0];
 	ch->users = 0;
 	ch->turn = turn;
@@ -96,7 +96,7 @@ void event_source_withdraw(struct event_source *src)
 	src->channel = NULL;
 }
 
-/* Takes pending event @p i away. */
+/* Removes pending event @p i. */
 static void drop_pending(struct event_source *src, unsigned i)
 {
 	src->npending--;
@@ -140,7 +140,7 @@ void notifier_raise(struct notifier *n, struct event_source *src, uint32_t type)
 	waker_wake(&n->dp->notifier);
 }
 
-/* Sends the events of @p src.  @return false when the socket takes no more now. */
+/* Sends the events of @p src.  @return false if the socket is full. */
 static bool send_source(struct channel *ch, struct event_source *src, unsigned *sent)
 {
 	while (src->npending) {
@@ -149,15 +149,14 @@ static bool send_source(struct channel *ch, struct event_source *src, unsigned *
 
 		if (n < 0 && (errno == EAGAIN || errno == EINTR || errno == ENOBUFS))
 			return false;
-		/* Any other failure: the application closed its end and wants no events. */
+		/* Any other failure: the application closed its end and expects no events. */
 		drop_pending(src, 0);
 		++*sent;
 	}
 	return true;
 }
 
-/* Sends the events of one object of the next channel of @p t. A channel that is full goes to
- * t->full. */
+/* Sends the events of one object of the next channel of @p t. Moves a full channel to t->full. */
 static unsigned send_turn(struct notifier *n, struct event_turn *t)
 {
 	struct list *first = list_pop(&t->channels); /* container_of() may evaluate it twice */
@@ -177,8 +176,8 @@ static unsigned send_turn(struct notifier *n, struct event_turn *t)
 	return sent;
 }
 
-/* Makes some full channels busy again, one of each session in turn: a program that reads again
- * waits for no other program's channels. */
+/* Makes some full channels busy again, one per session in turn, so that a program that reads again
+ * does not wait for other programs' channels. */
 static void try_full(struct notifier *n)
 {
 	struct list *node, *channel;
@@ -209,7 +208,7 @@ static unsigned send_events(struct notifier *n)
 	return sent;
 }
 
-/* A part of what the ring has.  @return how many. */
+/* Takes up to TAKEN events off the ring.  @return how many. */
 static unsigned take_some(struct notifier *n)
 {
 	struct core_event ev[TAKEN];
@@ -236,7 +235,7 @@ static unsigned take_events(struct notifier *n)
 	return taken;
 }
 
-/* Workers make no system call for it. */
+/* Forwards the workers' flag, so that they need no system call. */
 static void pass_late(struct notifier *n)
 {
 	uint64_t one = 1;
@@ -246,7 +245,7 @@ static void pass_late(struct notifier *n)
 		!atomic_exchange_explicit(&n->dp->late, false, memory_order_acq_rel))
 		return;
 	sent = write(n->late_fd, &one, sizeof(one));
-	(void)sent; /* a full counter has been set already */
+	(void)sent; /* a full counter is readable already */
 }
 
 unsigned notifier_round(struct notifier *n)
@@ -256,8 +255,8 @@ unsigned notifier_round(struct notifier *n)
 	pass_late(n);
 	notifier_lock(n);
 	done = take_events(n);
-	/* The control thread may be waiting for the lock: applications that read nothing, however
-	 * many channels they have, must not keep it for long. */
+	/* The control thread may be waiting for the lock: applications that never read must not
+	 * hold it up, however many channels they have. */
 	done += send_events(n);
 	notifier_unlock(n);
 	return done;
@@ -281,13 +280,13 @@ static void sleep_long(struct notifier *n)
 
 	atomic_store_explicit(&k->asleep, true, memory_order_relaxed);
 	atomic_thread_fence(memory_order_seq_cst);
-	/* Once more: either this sees what came, or who brought it sees that we sleep. */
+	/* Once more: either this round sees the event, or its writer sees `asleep`. */
 	if (notifier_round(n) || atomic_load_explicit(&n->stop, memory_order_acquire)) {
 		atomic_store_explicit(&k->asleep, false, memory_order_relaxed);
 		return;
 	}
 	notifier_lock(n);
-	busy = !list_empty(&n->busy); /* more than a round tries: the others were full */
+	busy = !list_empty(&n->busy); /* more than one round could send */
 	blocked = !list_empty(&n->full);
 	notifier_unlock(n);
 	p.fd = k->fd;
@@ -331,7 +330,7 @@ int notifier_start(struct notifier *n)
 	n->dp->notifier.fd = eventfd(0, EFD_CLOEXEC);
 	if (n->dp->notifier.fd < 0)
 		return -errno;
-	/* Signals are for the thread that waits for them, not for this one. */
+	/* Another thread waits for signals. */
 	sigfillset(&all);
 	pthread_sigmask(SIG_BLOCK, &all, &old);
 	err = -pthread_create(&n->thread, NULL, notifier_main, n);

@@ -6,10 +6,10 @@
 #include <stddef.h>
 
 /**
- * Asks for the pages of a shared mapping, of which none has been touched yet, on NUMA node @p node;
- * whoever touches them first, this process or an application, gets them there. A wish: without
- * memory there, or where a container forbids mbind(), they come from elsewhere.
- * @param base  of whole pages
+ * Requests NUMA node @p node for the untouched pages of a shared mapping, whether this process or
+ * an application touches them first. A preference only: if the node has no memory, or a container
+ * forbids mbind(), the pages come from elsewhere.
+ * @param base  page-aligned
  * @param node  -1: anywhere
  */
 void place_memory(void *base, size_t size, int node);

@@ -14,20 +14,20 @@
 #define MB_SHIFT 20
 #define NO_LIMIT UINT32_MAX
 
-/* What is counted. A session's limit of 0: there is none. */
+/* One kind that is counted. A session limit of 0 means no limit. */
 struct row {
 	const char *things;
 	const char *remedy;
-	const char *option;	 /* of rocid, for an application's limit; NULL: rocictl sets it */
+	const char *option;	 /* rocid's, for an application's limit; NULL: rocictl sets it */
 	const char *user_option; /* likewise */
-	uint32_t session;	 /* the most of one application; of bytes: MB unless given */
-	uint32_t user_eighths;	 /* of what there is, for a user unless given */
+	uint32_t session;	 /* the maximum per application; for bytes, the default in MB */
+	uint32_t user_eighths;	 /* of the capacity: the default per user */
 	bool bytes;
 };
 
 static const struct row rows[CTL_KINDS] = {
 	[CTL_SESSIONS] = {"applications", "end one", NULL, "--max-sessions", 0, 4, false},
-	/* Three quarters, that 10,000 QPs fit one user, and their mappings. */
+	/* Three quarters, so that one user can have 10,000 QPs and their mappings. */
 	[CTL_QPS] = {"QPs", "destroy some", "--max-qps", "--max-user-qps", SESSION_QP_MAX, 6,
 		false},
 	[CTL_CQS] = {"CQs", "let QPs share one", "--max-cqs", "--max-user-cqs", SESSION_CQ_MAX, 4,
@@ -48,7 +48,7 @@ static const struct row rows[CTL_KINDS] = {
 	[CTL_MAPPINGS] = {"mappings in rocid", "register larger regions", NULL, NULL, 0, 6, false},
 	[CTL_MEMORY] = {"MB of registered memory", "deregister some", "--max-memory",
 		"--max-user-memory", 0, 4, true},
-	[CTL_LOOKUPS] = {"destinations being looked for", "wait for some", NULL, NULL,
+	[CTL_LOOKUPS] = {"pending destination lookups", "wait for some", NULL, NULL,
 		SESSION_RESOLVE_MAX, 4, false},
 	[CTL_QUEUES] = {"MB of queues", "ask for shorter ones", "--max-queues", "--max-user-queues",
 		SESSION_QUEUE_MB, 4, true},
@@ -122,7 +122,7 @@ static uint32_t limit(uint32_t wanted, uint64_t normal, uint64_t most)
 	return (uint32_t)(l < most ? l : most);
 }
 
-/* @return @p n in what limits of @p kind count. */
+/* @return @p n in the unit of the limits of @p kind. */
 static uint64_t in_units(enum ctl_kind kind, uint64_t n)
 {
 	return rows[kind].bytes ? n >> MB_SHIFT : n;
@@ -176,7 +176,7 @@ uint32_t quota_most(const struct session *s, enum ctl_kind kind)
 
 /* --- accounts ------------------------------------------------------------------------- */
 
-/* Takes off @p a what was unmapped meanwhile. */
+/* Deducts from @p a the memory that has been unmapped. */
 static void collect_kind(
 	struct quota *q, struct account *a, struct reaped *done, enum ctl_kind kind)
 {
@@ -201,7 +201,7 @@ static void collect_all(struct quota *q)
 		collect(q, container_of(l, struct account, node));
 }
 
-/* Neither a session nor the unmapper knows of it: bytes are counted last. */
+/* Neither a session nor the unmapper refers to it: the unmapper counts bytes last. */
 static bool is_empty(const struct account *a)
 {
 	return !a->used[CTL_SESSIONS] && !a->retired[CTL_MEMORY] && !a->retired[CTL_QUEUES];
@@ -264,7 +264,7 @@ static int error_of(enum ctl_kind kind)
 	switch (kind) {
 	case CTL_SESSIONS:
 		return -EUSERS;
-	case CTL_LOOKUPS: /* it passes */
+	case CTL_LOOKUPS: /* temporary */
 		return -EBUSY;
 	default:
 		return -EDQUOT;
@@ -279,9 +279,8 @@ static int check_session(const struct session *s, const struct charge *c, char *
 	if (!beyond(s->used[c->kind], c->n, in_bytes(c->kind, most)))
 		return 0;
 	return refuse(why, error_of(c->kind),
-		"the application would have more than %u %s, the most it may have: %s, or %s %s",
-		most, r->things, r->remedy,
-		r->option ? "raise rocid's" : "raise the limit by rocictl set limit",
+		"the application would exceed its limit of %u %s: %s, or %s %s", most, r->things,
+		r->remedy, r->option ? "raise rocid's" : "raise the limit with rocictl set limit",
 		r->option ? r->option : limit_name(c->kind, false));
 }
 
@@ -293,14 +292,13 @@ static int check_user(const struct session *s, const struct charge *c, char *why
 	if (!beyond(s->account->used[c->kind], c->n, in_bytes(c->kind, most)))
 		return 0;
 	return refuse(why, error_of(c->kind),
-		"user %u would have more than %u %s, the most that all applications of a user may "
-		"have: %s, or %s %s",
+		"all applications of user %u would exceed their limit of %u %s: %s, or %s %s",
 		s->peer.uid, most, r->things, r->remedy,
-		r->user_option ? "raise rocid's" : "raise the limit by rocictl set limit",
+		r->user_option ? "raise rocid's" : "raise the limit with rocictl set limit",
 		r->user_option ? r->user_option : limit_name(c->kind, true));
 }
 
-/* A user whose limit was raised beyond what the machine suggests shall reach it. */
+/* A user whose limit was raised above the machine's default must be able to reach it. */
 static uint64_t capacity_of(const struct quota *q, enum ctl_kind kind)
 {
 	uint64_t most = in_bytes(kind, q->limits.user[kind]);
@@ -312,7 +310,7 @@ static uint64_t capacity_of(const struct quota *q, enum ctl_kind kind)
 	return whole > q->capacity[kind] ? whole : q->capacity[kind];
 }
 
-/* @return whether @p a has so little with @p n more that the last quarter is for it. */
+/* @return whether @p a, with @p c added, has so little that it may use the last quarter. */
 static bool is_small(const struct quota *q, const struct account *a, const struct charge *c)
 {
 	uint64_t own = a->used[c->kind] + a->retired[c->kind];
@@ -322,7 +320,7 @@ static bool is_small(const struct quota *q, const struct account *a, const struc
 
 enum room {
 	ROOM,
-	ROOM_RESERVED, /* for users who have less */
+	ROOM_RESERVED, /* only for users who have less */
 	ROOM_NONE
 };
 
@@ -346,17 +344,17 @@ static int check_room(const struct session *s, const struct charge *c, char *why
 	enum room room = room_for(q, s->account, c);
 
 	if (room != ROOM) {
-		collect_all(q); /* and once more */
+		collect_all(q); /* and check again */
 		room = room_for(q, s->account, c);
 	}
 	if (room == ROOM)
 		return 0;
 	if (room == ROOM_NONE)
 		return refuse(why, error_of(c->kind),
-			"rocid has %llu %s, and all are taken: %s, or end other applications",
+			"rocid has %llu %s, and all are in use: %s, or end other applications",
 			capacity, r->things, r->remedy);
 	return refuse(why, error_of(c->kind),
-		"rocid has %llu %s, and keeps the last quarter for users who have at most %llu: "
+		"rocid has %llu %s and reserves the last quarter for users who have at most %llu: "
 		"%s, or end other applications",
 		capacity, r->things, capacity / USER_SMALL, r->remedy);
 }
@@ -437,13 +435,13 @@ void quota_pass(struct session *from, struct session *to, const struct charge c[
 	}
 }
 
-/* Its socket, its channel, and what wakes each worker. */
+/* Its socket, its channel, and one eventfd per worker. */
 static struct charge descriptors_of(const struct session *s)
 {
 	return (struct charge){CTL_DESCRIPTORS, 2 + s->ctl->dp->nworkers};
 }
 
-/* Connections whose close hangs occupy places as well. */
+/* Connections that hang in close() count as sessions too. */
 static int check_places(const struct session *s, char *why)
 {
 	uint64_t hang = reaper_load(s->ctl->sessions->closer, owner_connections(s->peer.uid));

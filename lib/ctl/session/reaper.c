@@ -12,11 +12,11 @@
 #include "list.h"
 #include "session/reaper.h"
 
-#define PIECE	  (64u << 20) /* unmapping as much takes about a millisecond */
-#define GIVE_UP_S 2	      /* reaper_destroy(): what has not ended by then hangs */
+#define PIECE	  (64u << 20) /* takes about a millisecond to unmap */
+#define GIVE_UP_S 2	      /* reaper_destroy(): releases that take longer hang */
 
-/* How long one close may linger. Sockets that linger watch for signals (sk_stream_wait_close()),
- * and a signal that is pending ends the lingering of all that the same close releases. */
+/* How long one close may linger. A lingering socket watches for signals (sk_stream_wait_close()),
+ * and a pending signal ends the lingering of all sockets that the same close releases. */
 #define LINGER_NS 100000L
 
 struct burden {
@@ -24,37 +24,37 @@ struct burden {
 	int fd; /* -1: memory */
 	uint8_t *base;
 	size_t size;
-	struct reaped *done; /* NULL: nobody counts */
+	struct reaped *done; /* NULL: not counted */
 	void *heap;	     /* NULL: base is a mapping */
 };
 
-/* What one owner has; it exists while that is anything. */
+/* The burdens of one owner; it exists while there are any. */
 struct lane {
 	struct list node; /* on reaper.lanes */
-	struct list turn; /* on reaper.turns, when a thread may take from it */
+	struct list turn; /* on reaper.turns, while a thread may take from it */
 	uint64_t owner;
 	struct list queue;
 	unsigned queued;
 	unsigned busy; /* threads */
 };
 
-/* Belongs to its owner and to its threads: the last to leave frees it. */
+/* Shared by its owner and its threads; the last to leave frees it. */
 struct reaper {
 	pthread_mutex_t lock;
-	pthread_cond_t work; /* something is queued, or the end has come */
-	pthread_cond_t done; /* a thread has nothing to do */
+	pthread_cond_t work; /* a burden is queued, or `stop` is set */
+	pthread_cond_t done; /* a thread has ended */
 	struct reaper_config cfg;
 	struct list lanes;
 	struct list turns;
 	unsigned threads;
 	unsigned idle;
 	bool stop;
-	bool left; /* by its owner */
+	bool left; /* the owner has left */
 };
 
 /* --- the threads ---------------------------------------------------------------------- */
 
-/* Has each close of the calling thread interrupted now and then, if the system can. */
+/* Makes a timer that interrupts the calling thread's close() periodically, if the system can. */
 static bool make_timer(const struct reaper *d, timer_t *timer)
 {
 	struct sigevent ev = {.sigev_notify = SIGEV_THREAD_ID, .sigev_signo = SIGURG};
@@ -86,7 +86,7 @@ static void unmap(const struct burden *b)
 	while (left) {
 		size_t piece = left < PIECE ? left : PIECE;
 
-		/* The front stays mapped, and the file with it, until the last piece. */
+		/* The front, and the file with it, stays mapped until the last piece. */
 		munmap(b->base + left - piece, piece);
 		left -= piece;
 	}
@@ -116,8 +116,7 @@ static void free_reaper(struct reaper *d)
 	free(d);
 }
 
-/* Gives @p l another turn when there is something that it may do, or frees it when there is
- * nothing. */
+/* Gives @p l another turn if a thread may take from it, or frees it if it has no burdens. */
 static void lane_settle(struct reaper *d, struct lane *l)
 {
 	if (!l->queued && !l->busy) {
@@ -128,7 +127,7 @@ static void lane_settle(struct reaper *d, struct lane *l)
 	}
 }
 
-/* Takes the next burden, of the owner whose turn it is.  @return NULL when there is none. */
+/* Takes the next burden of the owner whose turn it is.  @return NULL if there is none. */
 static struct burden *take(struct reaper *d, struct lane **lane)
 {
 	struct list *turn = list_pop(&d->turns);
@@ -154,7 +153,7 @@ static void start_thread(struct reaper *d)
 
 	pthread_attr_init(&attr);
 	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
-	sigfillset(&all); /* signals are for the thread that waits for them */
+	sigfillset(&all); /* another thread waits for signals */
 	pthread_sigmask(SIG_BLOCK, &all, &old);
 	if (!pthread_create(&thread, &attr, reap, d))
 		d->threads++;
@@ -162,7 +161,7 @@ static void start_thread(struct reaper *d)
 	pthread_attr_destroy(&attr);
 }
 
-/* One thread for each burden that may be released now. */
+/* One thread per burden that may be released now. */
 static void start_as_needed(struct reaper *d)
 {
 	if (!list_empty(&d->turns) && !d->idle && d->threads < d->cfg.threads)
@@ -177,7 +176,7 @@ static void work(struct reaper *d, const timer_t *timer)
 	for (;;) {
 		b = take(d, &l);
 		if (b) {
-			start_as_needed(d); /* this one may hang */
+			start_as_needed(d); /* this thread may hang */
 			pthread_mutex_unlock(&d->lock);
 			release(b, timer);
 			free(b);
@@ -219,7 +218,7 @@ static void *reap(void *arg)
 
 static void interrupted(int signal)
 {
-	(void)signal; /* close() is over */
+	(void)signal; /* close() has returned */
 }
 
 struct reaper *reaper_create(const struct reaper_config *cfg)
@@ -236,7 +235,7 @@ struct reaper *reaper_create(const struct reaper_config *cfg)
 	list_init(&d->turns);
 	d->cfg = *cfg;
 	if (cfg->interrupts)
-		sigaction(SIGURG, &sa, NULL); /* one that is ignored interrupts nothing */
+		sigaction(SIGURG, &sa, NULL); /* an ignored signal interrupts nothing */
 	return d;
 }
 
@@ -267,7 +266,7 @@ static struct lane *get_lane(struct reaper *d, uint64_t owner)
 	return l;
 }
 
-/* @return false when neither a lane nor a thread can be had. */
+/* @return false if there is no memory for a lane, or no thread. */
 static bool enqueue(struct reaper *d, uint64_t owner, struct burden *b)
 {
 	struct lane *l = get_lane(d, owner);

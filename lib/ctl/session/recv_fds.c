@@ -11,7 +11,7 @@ bool recv_fds_waits(int sock)
 {
 	struct msghdr mh = {0};
 
-	/* Without a control buffer the kernel only says that there would have been something. */
+	/* Without a control buffer the kernel only reports that there were control data. */
 	return recvmsg(sock, &mh, MSG_PEEK | MSG_DONTWAIT) >= 0 && (mh.msg_flags & MSG_CTRUNC);
 }
 
@@ -27,7 +27,7 @@ static int first_fd(struct msghdr *mh)
 	return fd;
 }
 
-/* Takes the @p n bytes that have been looked at off the socket. A stream may have more by now. */
+/* Consumes the @p n bytes that were peeked at. A stream may have more by now. */
 static bool consume(int sock, const struct iovec iov[], size_t niov, size_t n)
 {
 	struct iovec cut[PARTS_MAX];

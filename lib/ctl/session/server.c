@@ -13,7 +13,7 @@
 #include "text/sentence.h"
 
 #define MODE_DEFAULT	0660u
-#define ACCEPT_PAUSE_MS 20u /* after accept() failed for want of memory or descriptors */
+#define ACCEPT_PAUSE_MS 20u /* after accept() failed for lack of memory or descriptors */
 
 bool server_use_reserve(struct ctl *ctl)
 {
@@ -49,7 +49,7 @@ int server_accept(struct ctl *ctl, int listener)
 		return fd;
 	if (errno != EMFILE && errno != ENFILE)
 		return -errno;
-	/* Out of descriptors: turn the caller away instead of spinning on it. */
+	/* Out of descriptors: turn the connection away instead of spinning on it. */
 	server_use_reserve(ctl);
 	fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
 	err = fd < 0 ? -errno : -ECONNABORTED;
@@ -67,7 +67,7 @@ static void server_ready(struct watch *w)
 	if (fd >= 0) {
 		session_open(ctl, fd);
 	} else if (fd == -ENOMEM || fd == -ENOBUFS || fd == -EMFILE || fd == -ENFILE) {
-		/* The caller stays in the queue, and would have us spin. */
+		/* The connection stays in the queue and would make the loop spin. */
 		loop_watch_nothing(ctl->loop, w);
 		ctl->sessions->listen_ms = loop_now_ms() + ACCEPT_PAUSE_MS;
 	}

@@ -12,7 +12,7 @@
 struct ctl;
 
 /**
- * Listens where @p cfg says. A socket file that nobody serves is replaced.
+ * Listens on the socket of @p cfg. Replaces a socket file that nobody serves.
  * @return 0, or a negative errno with a sentence.
  */
 int server_open(struct ctl *ctl, const struct ctl_config *cfg, char why[ABI_SENTENCE_MAX]);
@@ -20,19 +20,19 @@ int server_open(struct ctl *ctl, const struct ctl_config *cfg, char why[ABI_SENT
 /** Stops listening and removes the socket file. */
 void server_close(struct ctl *ctl);
 
-/** Accepts a connection at @p listener; turns it away when descriptors run out.
- *  @return a descriptor that does not block, or a negative errno. */
+/** Accepts a connection on @p listener; turns it away when descriptors run out.
+ *  @return a non-blocking descriptor, or a negative errno. */
 int server_accept(struct ctl *ctl, int listener);
 
-/** Gives up the place in the table of descriptors that is kept for refusing what finds none.
- *  @return false when there is no such place. */
+/** Frees the reserved place in the descriptor table, which is kept for refusing requests and
+ *  connections when the table is full.  @return false if no place is reserved. */
 bool server_use_reserve(struct ctl *ctl);
 
-/** Takes it again, if it can be had. */
+/** Reserves a place again, if there is one. */
 void server_make_reserve(struct ctl *ctl);
 
-/** Listens again after a pause that a failure made necessary.
- *  @return milliseconds until there is something to do; -1: nothing. */
+/** Listens again after the pause that follows a failure of accept().
+ *  @return milliseconds until the pause ends, -1 for no pause. */
 int server_poll(struct ctl *ctl, uint64_t now_ms);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* One application: its socket, its region, its requests. Its end is in session/end.c. */
+/* One application: its socket, its region, its requests. session/end.c ends it. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -87,7 +87,7 @@ static void put_fds(struct msghdr *mh, const struct reply *r)
 	mh->msg_controllen = CMSG_SPACE(r->nfds * sizeof(int));
 }
 
-/* @return false when the message could not be handed to the kernel. */
+/* @return false if the kernel did not accept the message. */
 static bool send_message(int fd, const struct abi_msg *msg, const struct reply *r)
 {
 	union {
@@ -128,8 +128,8 @@ void session_reply(struct session *s, const struct abi_msg *msg, int result, str
 		drop_fds(r);
 		reply_body(r, r->why, strlen(r->why) + 1);
 	}
-	/* An application with dozens of unread replies will not read this one either. Its socket
-	 * then reports an end, which ends the session where that is safe. */
+	/* An application with dozens of unread replies will not read this one either. The shutdown
+	 * then ends the session from the event loop, where that is safe. */
 	if (!send_message(s->watch.fd, &out, r))
 		shutdown(s->watch.fd, SHUT_RDWR);
 	drop_fds(r);
@@ -142,13 +142,13 @@ bool session_privileged(const struct session *s)
 
 /* --- requests ------------------------------------------------------------------------- */
 
-/* What receive() found, besides 0 and a negative errno. */
+/* Results of receive() besides 0 and a negative errno. */
 enum {
 	NOTHING = 1,
 	HELD
 };
 
-/* Who passes descriptors that hang when they are closed waits until few of them do. */
+/* A user whose passed descriptors hang in close() waits until few of them do. */
 static bool must_wait(const struct session *s)
 {
 	struct reaper *closer = s->ctl->sessions->closer;
@@ -157,20 +157,20 @@ static bool must_wait(const struct session *s)
 	       recv_fds_waits(s->watch.fd);
 }
 
-/* @return 0, or the refusal of a message that came with descriptors that are not its own. */
+/* @return 0, or the refusal of a message with descriptors that do not belong to it. */
 static int check_passed(
 	const struct session *s, const struct recv_fds *p, struct request *q, struct reply *r)
 {
 	if (p->excess)
-		return refuse(r->why, -EPROTO, "at most one descriptor may come with a message");
+		return refuse(r->why, -EPROTO, "a message can carry at most one descriptor");
 	if (p->fd >= 0 && !s->ctl->sessions->ops->takes_descriptor(q->msg.type))
 		return refuse(
-			r->why, -EPROTO, "no descriptor belongs to message type %u", q->msg.type);
+			r->why, -EPROTO, "message type %u carries no descriptor", q->msg.type);
 	return 0;
 }
 
 /* Reads one request into @p q, which starts as zeroes.
- * @return 0; NOTHING; HELD; -EPIPE at the end; another errno for what is no message.
+ * @return 0; NOTHING; HELD; -EPIPE at the end; another errno for a malformed message.
  * @param fatal  set when the session ends with the reply */
 static int receive(struct session *s, struct request *q, struct reply *r, bool *fatal)
 {
@@ -214,7 +214,7 @@ static int receive(struct session *s, struct request *q, struct reply *r, bool *
 	return 0;
 }
 
-/* Looks at the socket again in a moment (sessions_poll()). */
+/* Stops watching the socket; sessions_poll() resumes it. */
 static void hold(struct session *s)
 {
 	struct ctl *ctl = s->ctl;
@@ -259,7 +259,7 @@ static void session_ready(struct watch *w)
 	int result = got ? got : ctl->sessions->ops->run(s, &q, &r);
 
 	server_make_reserve(ctl);
-	if (q.fd >= 0) /* with an end, too: a message of no bytes looks like one */
+	if (q.fd >= 0) /* at the end, too: a message of no bytes looks like one */
 		reap_fd(ctl->sessions->closer, owner_passed(s->peer.uid), q.fd);
 	if (got == HELD)
 		hold(s);
@@ -314,14 +314,14 @@ void sessions_destroy(struct sessions *all)
 
 /* --- life ----------------------------------------------------------------------------- */
 
-/* @return a free place for @p s, which is charged for it then. */
+/* Charges @p s for a place.  @return its slot, or a negative errno with a sentence. */
 static int find_slot(struct ctl *ctl, struct session *s, int fd, char why[ABI_SENTENCE_MAX])
 {
 	int err;
 
 	if (fd > ctl->sessions->fd_max)
 		return refuse(why, -EMFILE,
-			"rocid has hardly a descriptor left: raise its limit of open files (ulimit "
+			"rocid is almost out of descriptors: raise its limit of open files (ulimit "
 			"-n)");
 	err = quota_open(s, why);
 	if (err)
@@ -332,12 +332,12 @@ static int find_slot(struct ctl *ctl, struct session *s, int fd, char why[ABI_SE
 		if (!ctl->sessions->session[i])
 			return i;
 	quota_close(s);
-	return refuse(why, -EUSERS, "rocid serves %u applications already: end one", SESSION_MAX);
+	return refuse(why, -EUSERS, "rocid already serves %u applications: end one", SESSION_MAX);
 }
 
-/* Ends the oldest connection that has not said hello for a while, so that those which only
- * connect keep nobody out: one of the same user, unless all places are taken and this user's
- * limits leave another one. Returns false when there is none. */
+/* Ends the oldest connection that has sent no HELLO for a while, so that idle connections keep
+ * nobody out: one of the same user, or of any user if all places are taken and this user's limits
+ * allow another session. Returns false if there is none. */
 static bool evict_silent(struct ctl *ctl, const struct session *s)
 {
 	bool all_taken = ctl->sessions->nsessions + ctl->sessions->nending == SESSION_MAX;
@@ -371,7 +371,8 @@ int session_open(struct ctl *ctl, int fd)
 	if (!s)
 		slot = refuse(r.why, -ENOMEM, "rocid is out of memory");
 	else if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &s->peer, &len))
-		slot = refuse(r.why, -errno, "rocid cannot tell who connects: %s", strerror(errno));
+		slot = refuse(
+			r.why, -errno, "rocid cannot identify the caller: %s", strerror(errno));
 	else
 		slot = find_slot(ctl, s, fd, r.why);
 	if (slot == -EUSERS && evict_silent(ctl, s))
@@ -450,13 +451,13 @@ int session_greet(struct session *s, struct reply *r)
 		.session = s->number,
 		.device = "roci0",
 		.sleeps = ctl->dp->idle == IDLE_ADAPTIVE,
-		.rocev1 = ctl->net->port[0].gids.rocev1, /* GID-10: of all ports, or of none */
+		.rocev1 = ctl->net->port[0].gids.rocev1, /* GID-10: on all ports, or on none */
 	};
 	size_t size = sizeof(struct abi_session) + ctl->dp->nworkers * sizeof(struct abi_doorbell);
 	int fd, err;
 
 	if (s->region.base) /* an earlier hello failed half-way */
-		return refuse(r->why, -EPROTO, "hello failed before: connect again");
+		return refuse(r->why, -EPROTO, "an earlier hello failed: connect again");
 	err = session_shm(s, &s->region, "roci-session", size, &fd, r->why);
 	if (err)
 		return err;
@@ -471,7 +472,7 @@ int session_greet(struct session *s, struct reply *r)
 		notifier_unlock(&ctl->sessions->notifier);
 		if (err)
 			return refuse(r->why, err,
-				"rocid cannot make a channel (%s): raise its limit "
+				"rocid cannot create a channel (%s): raise its limit "
 				"of open files (ulimit -n)",
 				strerror(-err));
 		reply_fd(r, fd);
@@ -486,7 +487,7 @@ int session_greet(struct session *s, struct reply *r)
 
 /* --- faults --------------------------------------------------------------------------- */
 
-/* Faults that one event deals with. The end of a session begins with each. */
+/* Faults handled per event. Each may start to end a session. */
 #define FAULTS_STEP 8u
 
 void session_faults_ready(struct watch *w)
@@ -496,7 +497,7 @@ void session_faults_ready(struct watch *w)
 	uint64_t count;
 	void *owner;
 
-	if (read(w->fd, &count, sizeof(count)) < 0) /* before the table, which is written first */
+	if (read(w->fd, &count, sizeof(count)) < 0) /* before the table, which is set first */
 		return;
 	for (unsigned n = 0; n < FAULTS_STEP && (owner = sigbus_take(&kind)); n++) {
 		struct session *s = kind == SIGBUS_RING ? owner : all->ops->mr_faulted(owner);
@@ -504,7 +505,7 @@ void session_faults_ready(struct watch *w)
 		if (s && !s->ending)
 			session_end(s);
 	}
-	if (owner) { /* more after others' events */
+	if (owner) { /* handle the rest after other events */
 		count = 1;
 		(void)!write(w->fd, &count, sizeof(count));
 	}

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file session/sessions.h
- * All sessions, and what they share: the socket that programs connect to, the notifier, the
- * accounts of their users, and the threads that release what takes long. Control thread.
+ * All sessions and their shared parts: the listening socket, the notifier, the accounts of their
+ * users, and the threads for slow releases. Control thread.
  */
 #ifndef SESSION_SESSIONS_H
 #define SESSION_SESSIONS_H
@@ -21,18 +21,18 @@ struct reply;
 struct request;
 struct session;
 
-/** What the room `verbs` does for sessions, which know nothing else of it. */
+/** The verbs' functions for sessions, which know nothing else of the verbs. */
 struct session_ops {
 	/** Checks and executes @p q, and fills in @p r.  @return 0, DEFERRED, or a negative errno
 	 *  with a sentence in r->why. */
 	int (*run)(struct session *s, const struct request *q, struct reply *r);
-	/** @return whether a descriptor belongs to messages of @p type. */
+	/** @return whether messages of @p type carry a descriptor. */
 	bool (*takes_descriptor)(uint32_t type);
-	/** The end of @p s begins: gives up what it has under way, without a reply. */
+	/** Cancels the unfinished operation of @p s, which is ending, without a reply. */
 	void (*give_up)(struct session *s);
-	/** Releases some of its objects.  @return false when none is left. */
+	/** Releases some of its objects.  @return false if none is left. */
 	bool (*release_some)(struct session *s);
-	/** Memory of @p mr faulted.  @return its session if that has to end for it, or NULL. */
+	/** Memory of @p mr faulted.  @return its session if that must end, or NULL. */
 	struct session *(*mr_faulted)(void *mr);
 };
 
@@ -42,22 +42,22 @@ struct sessions {
 	struct watch listener;
 	struct watch faults; /* eventfd: shared memory faulted */
 	char *socket_path;
-	uint64_t listen_ms; /* when to look at the listener again; 0: always */
-	int reserve_fd;	    /* given up to turn a connection away when descriptors run out */
-	int fd_max;	    /* connections beyond it are turned away, for the others' sake */
+	uint64_t listen_ms; /* when to watch the listener again; 0: it is watched */
+	int reserve_fd;	    /* closed to turn a connection away when descriptors run out */
+	int fd_max;	    /* connections above it are turned away, for the others' sake */
 	struct quota quota;
 	uint64_t epoch;
 	struct notifier notifier;
 	struct session *session[SESSION_MAX];
-	uint32_t nsessions;  /* of them */
-	struct list endings; /* sessions that end */
+	uint32_t nsessions;  /* in session[] */
+	struct list endings; /* sessions that are ending */
 	uint32_t nending;
 	struct list turns;	 /* session/turn.c */
 	struct list jobs;	 /* session/job.c */
-	struct list held;	 /* sessions that wait until what was passed is closed */
-	uint64_t held_ms;	 /* when to look at them again */
+	struct list held;	 /* sessions that wait until passed descriptors are closed */
+	uint64_t held_ms;	 /* when to check them again */
 	uint32_t session_count;	 /* sessions ever opened */
-	struct reaper *closer;	 /* of descriptors that others made */
+	struct reaper *closer;	 /* of descriptors from other processes */
 	struct reaper *unmapper; /* of memory */
 };
 
@@ -65,10 +65,10 @@ struct sessions {
 int sessions_init(
 	struct sessions *all, struct ctl *ctl, const struct session_ops *ops, notifier_find find);
 
-/** Ends all sessions, which nobody listens for any more. */
+/** Ends all sessions. rocid no longer listens for new ones. */
 void sessions_close(struct sessions *all);
 
-/** Frees the rest, when no object of theirs is left. */
+/** Frees the rest, once none of their objects is left. */
 void sessions_destroy(struct sessions *all);
 
 #endif

@@ -34,7 +34,7 @@ int shm_create(struct shm *m, const char *name, size_t size, int *fd, char why[A
 	*fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
 	if (*fd < 0)
 		return refuse(why, -errno,
-			"rocid cannot make shared memory (%s): raise its limit of "
+			"rocid cannot create shared memory (%s): raise its limit of "
 			"open files (ulimit -n) or free memory",
 			strerror(errno));
 	if (ftruncate(*fd, (off_t)m->size) ||
@@ -58,7 +58,7 @@ int shm_create(struct shm *m, const char *name, size_t size, int *fd, char why[A
 		m->size, strerror(-err));
 }
 
-/* The unit in which @p fd can be mapped, 0 for what is no memory file. */
+/* The page size of @p fd, or 0 if it is not a memory file. */
 static size_t page_size_of(int fd)
 {
 	struct statfs fs;
@@ -72,20 +72,21 @@ static size_t page_size_of(int fd)
 
 #define NO_WRITES (F_SEAL_WRITE | F_SEAL_FUTURE_WRITE)
 
-/* A hole in huge pages must be found out (session/huge.h), which the kernel does only for who might
- * fill it; where writing is sealed, nobody can punch one. */
+/* Holes in huge pages must be detected (session/huge.h), which the kernel does only for a process
+ * that could fill them; if writing is sealed, nobody can punch one. */
 static int check_huge(size_t page, int seals, int mode, char why[ABI_SENTENCE_MAX])
 {
 	if (page > HUGE_PAGE_MAX)
 		return refuse(why, -EINVAL,
-			"the memfd has pages of %zu KB, of which clearing one takes long: make it "
+			"the memfd has pages of %zu KB, and clearing one takes too long: create it "
 			"with pages of at most %u KB (MFD_HUGE_2MB)",
 			page >> 10, HUGE_PAGE_MAX >> 10);
 	if (page > (size_t)sysconf(_SC_PAGESIZE) && !(seals & NO_WRITES) &&
 		(mode & O_ACCMODE) != O_RDWR)
 		return refuse(why, -EACCES,
 			"a memfd of huge pages must be open for reading and writing, or sealed "
-			"against writing (F_SEAL_WRITE): open it so, and map it as you like");
+			"against writing (F_SEAL_WRITE): open or seal it so; your own mapping may "
+			"differ");
 	return 0;
 }
 
@@ -99,18 +100,17 @@ static int check_client_fd(struct shm *m, int fd, uint64_t off, uint64_t len, bo
 	m->page = seals < 0 ? 0 : page_size_of(fd);
 	if (!m->page)
 		return refuse(why, -EPERM,
-			"registered memory must come with a memfd (memfd_create); this "
-			"descriptor is something else");
-	if (!(seals & F_SEAL_SHRINK)) /* else the file could vanish under a worker */
+			"registered memory must be in a memfd (memfd_create), but this descriptor "
+			"is something else: send the memfd");
+	if (!(seals & F_SEAL_SHRINK)) /* otherwise the file could shrink under a worker */
 		return refuse(why, -EPERM,
 			"the memfd may still shrink: seal it with F_ADD_SEALS, F_SEAL_SHRINK "
 			"before registering it");
 	if ((mode & O_ACCMODE) == O_WRONLY ||
 		(writable && ((mode & O_ACCMODE) != O_RDWR || (seals & NO_WRITES))))
 		return refuse(why, -EACCES,
-			"the memfd cannot be mapped for the access asked for: open it read-write "
-			"and "
-			"unsealed for writing, or register it without write access");
+			"the memfd cannot be mapped for the requested access: open it read-write "
+			"and unsealed for writing, or register it without write access");
 	if (fstat(fd, &st))
 		return refuse(why, -errno, "the memfd cannot be examined: %s", strerror(errno));
 	if (!range_inside(off, len, (uint64_t)st.st_size))
@@ -153,7 +153,7 @@ int shm_map_client(struct shm *m, int fd, uint64_t off, uint64_t len, bool writa
 	if (err)
 		return err;
 	if (!len) {
-		*first = NULL; /* nothing to touch: every range check will refuse a byte */
+		*first = NULL; /* never touched: every range check refuses a byte */
 		return 0;
 	}
 	head = off % m->page;
@@ -163,8 +163,7 @@ int shm_map_client(struct shm *m, int fd, uint64_t off, uint64_t len, bool writa
 		err = -errno;
 		return refuse(why, err,
 			"rocid cannot map %zu bytes of application memory (%s): register less, or "
-			"raise "
-			"its memory limit or vm.max_map_count",
+			"raise its memory limit or vm.max_map_count",
 			m->size, strerror(-err));
 	}
 	m->base = p;
@@ -190,8 +189,8 @@ int shm_guard(struct shm *m, const struct sigbus_area *who, char why[ABI_SENTENC
 	id = sigbus_guard(&a);
 	if (id < 0)
 		return refuse(why, id,
-			"rocid is out of memory, or has as many mappings as it may have: register "
-			"larger regions, or raise vm.max_map_count");
+			"rocid is out of memory or at its limit of mappings: register larger "
+			"regions, or raise vm.max_map_count");
 	m->guard = id;
 	return 0;
 }

@@ -18,7 +18,7 @@ struct turn {
 	uint32_t sessions;
 };
 
-/* One event: what handles it may free any other watch, and this turn. */
+/* One event only, because its handler may free any other watch, and this turn. */
 static void turn_ready(struct watch *w)
 {
 	loop_wait(&container_of(w, struct turn, watch)->sockets, 0);

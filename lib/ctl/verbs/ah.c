@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Address handles. What workers see of one never changes: a neighbour that moves gets a new one
- * of the same id in its place. A session ends its own in steps (verbs/close.c).
+ * Address handles. A published struct ah never changes: if a neighbour moves, a new one with the
+ * same id replaces it. A session that ends releases its own in steps (verbs/close.c).
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -75,7 +75,7 @@ static struct ah *make_ah(const struct ah_obj *o)
 	return ah;
 }
 
-/* The destination is known: o->spec says all. */
+/* Publishes @p o, whose o->spec is complete now that its destination is known. */
 static int publish(struct ah_obj *o, struct reply *r)
 {
 	struct ctl *ctl = o->session->ctl;
@@ -151,8 +151,8 @@ static int check(struct session *s, const struct abi_ah_attr *ah, struct dest_ke
 		return err;
 	if (!av_is_unicast(ah->dgid) && !gid_is_multicast(ah->dgid))
 		return refuse(why, -EINVAL,
-			"the destination GID %s is no host's and no multicast group's: set the "
-			"peer's GID",
+			"the destination GID %s addresses neither a host nor a multicast group: "
+			"set the peer's GID",
 			gid_text(ah->dgid, text));
 	if (!gids_select(&s->ctl->net->port[ah->port - 1].gids, ah->sgid_index, ah->dgid, why))
 		return -EINVAL;
@@ -194,9 +194,9 @@ int cmd_create_ah(struct session *s, const struct request *q, struct reply *r)
 	return err;
 }
 
-/* UD-16: what is posted goes where the handle led when it was posted. So the workers take it off
- * the queues, of some QPs a step: a session can have thousands,
- * each with sixteen thousand requests. */
+/* UD-16: a posted request is sent to the address that the handle had when it was posted. So before
+ * the handle is destroyed, the workers copy posted requests off the queues, some QPs per step: a
+ * session can have thousands of QPs, each with sixteen thousand requests. */
 struct destruction {
 	struct job job;
 	struct ah_obj *ah;
@@ -208,7 +208,7 @@ static void drop_destruction(struct job *j)
 	free(container_of(j, struct destruction, job));
 }
 
-/* @return true while there are more QPs. */
+/* @return true while QPs remain. */
 static bool snapshot_some(struct session *s, const struct pd *pd, uint32_t *cursor)
 {
 	struct core_cmd cmd = {.type = CORE_CMD_SNAPSHOT_QPS};

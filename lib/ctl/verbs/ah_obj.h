@@ -22,11 +22,11 @@ struct ah;
 struct pd;
 
 struct ah_obj {
-	struct ah *ah; /* what workers see; NULL: not published yet */
+	struct ah *ah; /* the part that workers use; NULL: not published yet */
 	struct session *session;
 	struct pd *pd;
-	uint32_t id;	  /* its handle, of objects.ahs; 0: none yet */
-	struct list node; /* of session.ahs, or of its ahs_gone */
+	uint32_t id;	  /* handle in objects.ahs; 0: none yet */
+	struct list node; /* on session.ahs or session.ahs_gone */
 	struct gid_hold hold;
 	struct dest *dest;
 	struct list dest_node;
@@ -37,15 +37,15 @@ struct ah_obj {
 	struct abi_msg request;
 };
 
-/** Takes @p o from the AH table and its destination; gives an unfinished CREATE_AH up, without a
+/** Withdraws @p o from the AH table and its destination; cancels an unfinished CREATE_AH without a
  *  reply. */
 void ah_unpublish(struct ah_obj *o);
 
-/** After a grace period. */
+/** Frees @p o, after a grace period. */
 void ah_release(struct ah_obj *o);
 
-/** Has the @p n AHs @p o lead to @p dmac from @p smac, or to this daemon when @p local.
- *  @return how many of them, from the first on: there may be no memory for all. */
+/** Readdresses the @p n AHs @p o to @p dmac from @p smac, or to this daemon if @p local.
+ *  @return how many, from the first one: memory may run short. */
 uint32_t ahs_readdress(struct ctl *ctl, struct ah_obj *const o[], uint32_t n, const uint8_t dmac[6],
 	const uint8_t smac[6], bool local);
 

@@ -15,7 +15,7 @@
 #include "verbs/dest.h"
 
 #define SL_MAX (SL_COUNT - 1)
-/** What Linux uses for a hop limit of 0 where routers may stand in the way (IP4-18). */
+/** Linux's substitute for a hop limit of 0 if routers may be on the path (IP4-18). */
 #define HOP_LIMIT_DEFAULT 64
 
 int av_check(const struct ctl *ctl, const struct abi_ah_attr *ah, char why[ABI_SENTENCE_MAX])
@@ -26,7 +26,7 @@ int av_check(const struct ctl *ctl, const struct abi_ah_attr *ah, char why[ABI_S
 			ctl->net->nports);
 	if (!ah->is_global) /* VRB-05, V1-04 */
 		return refuse(why, -EINVAL,
-			"the address vector has no GRH: set is_global, RoCE needs it");
+			"the address vector has no GRH, which RoCE needs: set is_global");
 	if (ah->sl > SL_MAX) /* ETH-06, VRB-04 */
 		return refuse(why, -EINVAL, "service level %u does not exist on RoCE: use 0 to %u",
 			ah->sl, SL_MAX);
@@ -42,8 +42,8 @@ bool av_is_unicast(const uint8_t gid[16])
 	return gid[0] != 0xFF;
 }
 
-/* Where packets go is for the host's routes and neighbours to say, not for programs, unless the
- * administrator lets them (doc/decisions/0033-destination-macs.md). */
+/* The host's routes and neighbours decide where packets go, not programs, unless the administrator
+ * lets them (doc/decisions/0033-destination-macs.md). */
 static int take_given(const struct ctl *ctl, const uint8_t mac[6], struct dest_key *key,
 	char why[ABI_SENTENCE_MAX])
 {
@@ -54,8 +54,8 @@ static int take_given(const struct ctl *ctl, const uint8_t mac[6], struct dest_k
 			"rocid with --application-macs");
 	if (mac[0] & 1)
 		return refuse(why, -EINVAL,
-			"the destination MAC is a group's: set the peer's, or all ones to have it "
-			"looked up");
+			"the destination MAC is a multicast address: set the peer's MAC, or all "
+			"ones to have it looked up");
 	memcpy(key->given, mac, 6);
 	return 0;
 }
@@ -63,12 +63,12 @@ static int take_given(const struct ctl *ctl, const uint8_t mac[6], struct dest_k
 int av_dest_key(const struct ctl *ctl, const struct abi_ah_attr *ah, struct dest_key *key,
 	char why[ABI_SENTENCE_MAX])
 {
-	/* Both mean: look it up. No station has zeroes (ETH-12). */
+	/* Both request a lookup. No station has the zero MAC (ETH-12). */
 	static const uint8_t ones[6] = {0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF}, zeroes[6];
 
 	*key = (struct dest_key){.port = ah->port - 1u, .sgid = ah->sgid_index};
 	memcpy(key->dgid, ah->dgid, 16);
-	if (gid_is_multicast(ah->dgid)) { /* MC-07: whatever was given */
+	if (gid_is_multicast(ah->dgid)) { /* MC-07: whatever the program gave */
 		mcast_mac(key->given, ah->dgid);
 		return 0;
 	}
@@ -90,8 +90,8 @@ int av_find(struct session *s, const struct dest_key *key, struct neigh_query *q
 	return err ? err : DEFERRED;
 }
 
-/* doc/decisions/0020-hop-limit.md: 0 is a number like others where nothing routes, and for groups,
- * whose scope it bounds (V1-01). */
+/* doc/decisions/0020-hop-limit.md: 0 is an ordinary value if nothing is routed, and for groups,
+ * whose scope it limits (V1-01). */
 static uint8_t hop_limit(const struct gid_entry *sgid, const struct abi_ah_attr *ah)
 {
 	bool routed = sgid->net != NET_ROCEV1 && !gid_is_multicast(ah->dgid);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What a session has is released here, in steps (session/end.c). */
+/* Releases the objects of a session, in steps (session/end.c). */
 #include <stdlib.h>
 #include "config/parts.h"
 #include "core.h"
@@ -17,17 +17,17 @@
 #include "verbs/xrcd.h"
 #include "worker.h"
 
-/** What is left to do of a session's end, in this order. */
+/** The phases of a session's end, in order. */
 enum ending {
 	ENDING_LEAVE_GROUPS = 1,
 	ENDING_DETACH_QPS,
-	ENDING_UNPUBLISH_SRQS, /* before the CQs: others' XRC QPs complete there */
+	ENDING_UNPUBLISH_SRQS, /* before the CQs, to which other sessions' XRC QPs complete */
 	ENDING_DETACH_CQS,
 	ENDING_UNPUBLISH_MRS,
 	ENDING_UNPUBLISH_MWS,
 	ENDING_UNPUBLISH_AHS,
 	ENDING_GRACE,
-	ENDING_FREE_MWS, /* before the regions that they hold */
+	ENDING_FREE_MWS, /* before the regions to which they are bound */
 	ENDING_FREE_QPS,
 	ENDING_FREE_SRQS,
 	ENDING_FREE_CQS,
@@ -38,12 +38,12 @@ enum ending {
 	ENDING_FREE_PDS,
 };
 
-/* Objects a step. The dearest are failed QPs, whose reasons are told: diagnose/log.c bounds them.
+/* Objects per step. Failed QPs, whose causes are recorded, cost most: diagnose/log.c limits them.
  */
 #define STEP QPS_CALL_MAX
-/* Groups that QPs leave in a step: each takes a grace period. */
+/* Groups left per step: each costs a grace period. */
 #define LEAVES 8u
-/* QPs that are freed in a step: the private copy of a long queue is megabytes to unmap. */
+/* QPs freed per step: the private copy of a long queue can take megabytes to unmap. */
 #define FREED_QPS 8u
 
 static bool leave_groups(struct session *s)
@@ -54,7 +54,7 @@ static bool leave_groups(struct session *s)
 	while (n < LEAVES && (o = handle_next(&s->qps, &s->cursor))) {
 		n += group_detach_some(s->ctl, o, LEAVES - n);
 		if (o->nmembers)
-			s->cursor--; /* the next step goes on with it */
+			s->cursor--; /* the next step continues with this QP */
 	}
 	return n == LEAVES;
 }
@@ -209,8 +209,8 @@ static bool free_some(
 
 /* --- steps ---------------------------------------------------------------------------- */
 
-/* Makes one step of phase s->ending.  Returns false when the phase is over, true after STEP
- * objects. */
+/* Executes one step of phase s->ending.  Returns false at the end of the phase, true after a full
+ * step. */
 static bool step(struct session *s)
 {
 	switch ((enum ending)s->ending) {
@@ -228,7 +228,7 @@ static bool step(struct session *s)
 		return unpublish_mws(s);
 	case ENDING_UNPUBLISH_AHS:
 		return unpublish_ahs(s);
-	case ENDING_GRACE: /* one for all objects */
+	case ENDING_GRACE: /* one grace period for all objects */
 		worker_grace(s->ctl->dp);
 		return false;
 	case ENDING_FREE_MWS:
@@ -252,8 +252,8 @@ static bool step(struct session *s)
 	}
 }
 
-/* Makes steps up to the first full one: a session with few objects ends at once, or those who open
- * and close in a loop would be faster than their ends. */
+/* Executes steps up to the first full one: a session with few objects ends at once, or programs
+ * that connect and disconnect in a loop could outrun the release of their sessions. */
 bool session_release_some(struct session *s)
 {
 	while (!step(s)) {

@@ -68,10 +68,10 @@ static int run(struct session *s, const struct request *q, struct reply *r)
 			type);
 	c = &commands[type];
 	if (!s->greeted && type != ABI_HELLO)
-		return refuse(r->why, -EPROTO, "%s before hello: say hello first", c->name);
+		return refuse(r->why, -EPROTO, "%s before hello: send hello first", c->name);
 	if (q->body_len < c->min_body)
 		return refuse(r->why, -EINVAL,
-			"%s takes a body of %zu bytes, but %zu came: see doc/abi.md", c->name,
+			"%s needs a body of %zu bytes, but has %zu: see doc/abi.md", c->name,
 			c->min_body, q->body_len);
 	return c->run(s, q, r);
 }

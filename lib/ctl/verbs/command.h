@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file verbs/command.h
- * The commands of programs: what session_ops.run executes. Control thread.
+ * The commands of programs, which session_ops.run executes. Control thread.
  */
 #ifndef VERBS_COMMAND_H
 #define VERBS_COMMAND_H

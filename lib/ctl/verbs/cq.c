@@ -23,14 +23,14 @@
 
 static const struct charge channel_charge[] = {{CTL_CHANNELS, 1}, {CTL_DESCRIPTORS, 1}};
 
-/* Opens @p ch and finds it a handle.  @return 0 or a negative errno with a sentence. */
+/* Opens @p ch and gives it a handle.  @return 0 or a negative errno with a sentence. */
 static int make_channel(struct session *s, struct channel *ch, struct reply *r)
 {
 	int app_fd, err = channel_open(ch, &s->events, &app_fd);
 
 	if (err)
 		return refuse(r->why, err,
-			"rocid cannot make a channel (%s): raise its limit of "
+			"rocid cannot create a channel (%s): raise its limit of "
 			"open files (ulimit -n)",
 			strerror(-err));
 	reply_fd(r, app_fd);
@@ -40,7 +40,7 @@ static int make_channel(struct session *s, struct channel *ch, struct reply *r)
 	notifier_lock(&s->ctl->sessions->notifier);
 	channel_close(ch);
 	notifier_unlock(&s->ctl->sessions->notifier);
-	return refuse(r->why, err, "no room for another channel: several CQs can share one");
+	return refuse(r->why, err, "no room for another channel: let CQs share one");
 }
 
 int cmd_create_channel(struct session *s, const struct request *q, struct reply *r)
@@ -124,7 +124,7 @@ static int check_cq(
 	return 0;
 }
 
-/* A ring for out->depth CQEs a lane, laid out as abi_ring.h says. */
+/* Creates a ring for out->depth CQEs per lane, laid out as in abi_ring.h. */
 static int make_ring(
 	struct session *s, struct shm *ring, struct abi_create_cq_reply *out, struct reply *r)
 {
@@ -137,7 +137,7 @@ static int make_ring(
 	size = out->lane_off + (uint64_t)out->lanes * out->lane_stride;
 	if (size > UINT32_MAX)
 		return refuse(r->why, -EINVAL,
-			"a CQ of %u entries for each of %u workers is too large: ask for less",
+			"a CQ of %u entries for each of %u workers is too large: ask for fewer",
 			out->depth, out->lanes);
 	err = session_shm(s, ring, "roci-cq", size, &fd, r->why);
 	if (err)
@@ -161,7 +161,7 @@ static void init_lanes(struct cq_obj *o, const struct abi_create_cq_reply *at)
 		cq_lane_init(&o->cq, i, ring_lane(&o->ring, at, i), at->depth);
 }
 
-/* From here on the notifier can find it. */
+/* Adds @p o to the session, where the notifier can find it. */
 static int add_cq(struct session *s, struct cq_obj *o, struct channel *ch)
 {
 	struct notifier *n = &s->ctl->sessions->notifier;
@@ -182,7 +182,7 @@ static int add_cq(struct session *s, struct cq_obj *o, struct channel *ch)
 	return err;
 }
 
-/* @return 0, or a negative errno with a sentence, and nothing is left. */
+/* @return 0, or a negative errno with a sentence after undoing everything. */
 static int make_cq(struct session *s, struct cq_obj *o, struct channel *ch,
 	struct abi_create_cq_reply *out, struct reply *r)
 {
@@ -196,7 +196,7 @@ static int make_cq(struct session *s, struct cq_obj *o, struct channel *ch,
 	if (!err)
 		return 0;
 	session_shm_free(s, &o->ring);
-	return refuse(r->why, err, "no room for another CQ: QPs can share one");
+	return refuse(r->why, err, "no room for another CQ: let QPs share one");
 }
 
 int cmd_create_cq(struct session *s, const struct request *q, struct reply *r)
@@ -239,8 +239,8 @@ static uint32_t count_waiting(struct ctl *ctl, struct cq_obj *o)
 	return n;
 }
 
-/* Has each worker go on in @p ring. What it wrote before is in the old one, to which nothing is
- * added any more when this returns. */
+/* Makes each worker continue in @p ring. Earlier completions stay in the old ring, to which no
+ * worker writes after this returns. */
 static void move_lanes(struct ctl *ctl, struct cq_obj *o, const struct shm *ring,
 	const struct abi_create_cq_reply *at)
 {
@@ -276,8 +276,8 @@ int cmd_resize_cq(struct session *s, const struct request *q, struct reply *r)
 	waiting = count_waiting(s->ctl, o);
 	if (in.depth < waiting) /* CQ-11 */
 		return refuse(r->why, -EINVAL,
-			"%u completions wait in the CQ, which shall have room for %u: poll them "
-			"first",
+			"%u completions wait in the CQ, more than the %u entries asked for: poll "
+			"them first",
 			waiting, in.depth);
 	out.handle = in.handle;
 	out.depth = round_pow2(in.depth);

@@ -15,26 +15,26 @@ struct ctl;
 struct session;
 
 struct cq_obj {
-	struct cq cq; /* what workers see */
+	struct cq cq; /* the part that workers use */
 	struct session *session;
-	struct shm ring;	 /* the first; its head is the CQ's for ever */
-	struct shm resized;	 /* the one in use, after RESIZE_CQ */
+	struct shm ring;	 /* the first one; the CQ keeps its head */
+	struct shm resized;	 /* the one in use after RESIZE_CQ */
 	uint32_t users;		 /* QP sides that complete here */
 	struct channel *channel; /* NULL: none */
 	struct event_source completion;
 	struct event_source async;
 };
 
-/** @return the handle of @p cq, -1 for none. */
+/** @return the handle of @p cq, or -1 for NULL. */
 static inline int64_t cq_handle(const struct cq_obj *cq)
 {
 	return cq ? (int64_t)cq->cq.handle : -1;
 }
 
-/** Has the workers forget @p o, which no QP uses. */
+/** Makes the workers drop @p o, which no QP uses. */
 void cq_detach(struct cq_obj *o);
 
-/** After a grace period. */
+/** Frees @p o, after a grace period. */
 void cq_release(struct cq_obj *o);
 
 void channel_release(struct session *s, struct channel *ch);

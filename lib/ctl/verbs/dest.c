@@ -17,22 +17,22 @@
 #include "verbs/objects.h"
 #include "verbs/qp_obj.h"
 
-/* A neighbour that the kernel uses is probed by it every 15 to 45 s and forgotten after 60 s
- * without use: often enough to count as use. */
+/* The kernel probes a neighbour in use every 15 to 45 s and forgets it after 60 s without use. This
+ * period is short enough to count as use. */
 #define FRESH_MS 10000u
-/* After a failure, and between two looks at one entry however many news come. */
+/* Pauses after a failure, and between two lookups of one entry, however many news arrive. */
 #define RETRY_MS 1000u
 #define PAUSE_MS 100u
-/* A neighbour that has not answered by then is looked for; and how often one, and any, is probed.
- */
+/* Time for a neighbour to answer a probe before everybody is asked; pauses between probes of one
+ * neighbour, and of any. */
 #define PROBE_ANSWER_MS 100u
 #define PROBE_PAUSE_MS	2000u
 #define PROBE_ANY_MS	10u
-/* Those that are to be kept fresh are looked at together, so often. */
+/* Refreshes are batched at multiples of this. */
 #define BATCH_MS 32u
-/* Entries that one round looks up: some 20 us each, applications wait meanwhile. */
+/* Lookups per round: some 20 us each, during which applications wait. */
 #define ROUND 64u
-/* QPs of one destination that are looked at for a sentence. */
+/* QPs of one destination that dest_rival() examines. */
 #define RIVALS 512u
 #define NEVER  UINT64_MAX
 
@@ -51,7 +51,8 @@ void dests_init(struct dests *d)
 	wheel_init(&d->wheel, TICKS(loop_now_ms()));
 }
 
-/* One that is due already keeps its place, or news without end would keep others from theirs. */
+/* An entry with an unchanged due time keeps its place, so that endless news cannot starve others.
+ */
 static void set_due(struct dest *d, uint64_t due_ms)
 {
 	struct wheel *w = &d->ctl->objects->dests.wheel;
@@ -65,9 +66,10 @@ static void set_due(struct dest *d, uint64_t due_ms)
 		wheel_arm(w, &d->timer, TICKS(due_ms));
 }
 
-/* --- where is it now? ----------------------------------------------------------------- */
+/* --- resolving ------------------------------------------------------------------------ */
 
-/* A GID of another port of this daemon needs no neighbour table: the two ends of a ring pair. */
+/* A GID of another port of this daemon, such as the other end of a ring pair, needs no neighbour
+ * table. */
 static bool other_port_mac(
 	const struct ctl *ctl, const uint8_t dgid[16], const struct gid_entry *sgid, uint8_t mac[6])
 {
@@ -104,12 +106,12 @@ int dest_find(struct ctl *ctl, const struct dest_key *key, struct neigh_query *q
 		memcpy(q->mac, key->given, 6);
 		return 0;
 	}
-	/* ETH-13: the link-local GID of a RoCEv1 port is made of its MAC, and need not be an
+	/* ETH-13: the link-local GID of a RoCEv1 port is made from its MAC, and need not be an
 	 * address that answers neighbour discovery. */
 	if (sgid->net == NET_ROCEV1 && netport_static_neigh(port, key->dgid, q->mac) &&
 		gid_to_mac(key->dgid, q->mac))
 		return 0;
-	/* The kernel has no routes from what it does not know: a static GID, a removed one. */
+	/* The kernel has no routes from addresses that it lacks: a static GID, or a removed one. */
 	kernel = sgid->valid && port->gids.kernel[key->sgid];
 	err = neigh_resolve(&ctl->net->neighs, q, kernel ? sgid->gid : NULL, loop_now_ms(), why);
 	if (err == -EHOSTUNREACH && other_port_mac(ctl, key->dgid, sgid, q->mac))
@@ -126,7 +128,7 @@ static struct list *bucket_of(struct dests *d, const struct dest_key *key)
 }
 _Static_assert(sizeof(struct dest_key) == HASH_WORDS * sizeof(uint32_t), "bucket_of");
 
-/* Neighbours may come and go by the thousand: news of one must not look at all destinations. */
+/* Neighbours may change by the thousand: news of one must not walk all destinations. */
 static struct list *hop_of(struct dests *d, uint32_t ifindex, const uint8_t nexthop[16])
 {
 	uint8_t key[20];
@@ -136,7 +138,7 @@ static struct list *hop_of(struct dests *d, uint32_t ifindex, const uint8_t next
 	return &d->hop[hash_words(&d->seed, key, sizeof(key) / sizeof(uint32_t)) % DEST_BUCKETS];
 }
 
-/* After d->query has become another's answer. */
+/* Moves @p d to the bucket of its neighbour after d->query has changed. */
 static void set_hop(struct dest *d)
 {
 	list_del(&d->hop);
@@ -174,7 +176,7 @@ struct dest *dest_get(struct ctl *ctl, const struct dest_key *key)
 	return d;
 }
 
-/* Whether somebody's path does not say yet what it is to. */
+/* Whether a QP or AH still has to be readdressed. */
 static bool is_late(const struct dest *d)
 {
 	return !list_empty(&d->late) || !list_empty(&d->late_ahs);
@@ -192,8 +194,8 @@ void dest_release(struct dest *d)
 	free(d);
 }
 
-/* Has the QPs of @p d send to @p dmac from @p smac, each when its turn comes. Those that still have
- * to hear of the change before stay in front: they hear of this one alone, and soon. */
+/* Makes the QPs and AHs of @p d send to @p dmac from @p smac, each at its turn. Those still waiting
+ * for an earlier change stay in front and get only this one. */
 static void apply(struct dest *d, const uint8_t dmac[6], const uint8_t smac[6], bool local)
 {
 	if (memcmp(d->dmac, none, 6) && memcmp(d->dmac, dmac, 6)) {
@@ -228,7 +230,7 @@ static void readdress_qps(struct ctl *ctl, struct dest *d)
 	qps_call(ctl, &cmd, o, n);
 }
 
-/* @return false when there was no memory for all: they are late still. */
+/* @return false if memory ran short: the remaining AHs stay late. */
 static bool readdress_ahs(struct ctl *ctl, struct dest *d)
 {
 	struct ah_obj *o[QPS_CALL_MAX];
@@ -268,7 +270,7 @@ static bool is_kernels(const struct dest *d)
 	return !d->local && !memcmp(d->key.given, none, 6) && d->query.ifindex;
 }
 
-/* What the kernel resolves must be kept fresh; the rest changes with news only. */
+/* Lookups by the kernel must be refreshed; others change only with news. */
 static void look_again_later(struct dest *d, uint64_t now_ms)
 {
 	if (d->probed_ms)
@@ -277,7 +279,7 @@ static void look_again_later(struct dest *d, uint64_t now_ms)
 		set_due(d, is_kernels(d) ? (now_ms + FRESH_MS) | (BATCH_MS - 1) : NEVER);
 }
 
-/* Somebody came whose destination @p query found. */
+/* Adopts the neighbour of @p query, which resolved the destination of a new QP or AH. */
 static void take_query(struct dest *d, const struct neigh_query *query)
 {
 	if (d->pending)
@@ -307,7 +309,7 @@ void dest_leave_ah(struct ah_obj *o)
 
 void dest_join(struct dest *d, struct qp_obj *o, const struct core_cmd *cmd)
 {
-	struct dest *old = o->dest; /* may be the same */
+	struct dest *old = o->dest; /* may be d */
 
 	if (old)
 		list_del(&o->dest_node);
@@ -355,14 +357,14 @@ const struct qp_obj *dest_rival(const struct qp_obj *o)
 	return other ? other : rival_among(&o->dest->late, o, &left);
 }
 
-/* --- keeping them right --------------------------------------------------------------- */
+/* --- keeping entries up to date ------------------------------------------------------- */
 
 static const uint8_t *smac_of(const struct dest *d)
 {
 	return d->ctl->net->port[d->key.port].gids.table.entry[d->key.sgid].mac;
 }
 
-/* Until something better is known, the old destination holds: the peer may well be there. */
+/* If the lookup failed, the old destination stays: the peer may well still be there. */
 static void take_answer(struct dest *d, int err, bool local)
 {
 	uint64_t now_ms = loop_now_ms();
@@ -402,7 +404,7 @@ void dest_probe(struct dest *d)
 
 static void check(struct dest *d)
 {
-	char why[ABI_SENTENCE_MAX]; /* for nobody: the QP's retries tell the application */
+	char why[ABI_SENTENCE_MAX]; /* unused: the application sees the failed retries of its QP */
 	bool local;
 	int err;
 
@@ -418,7 +420,7 @@ static void check(struct dest *d)
 	take_answer(d, err, local);
 }
 
-/* News may come in hundreds: one look for all of a moment. */
+/* News may arrive by the hundred: one lookup covers all within PAUSE_MS. */
 static void touch(struct dest *d)
 {
 	uint64_t due = d->checked_ms + PAUSE_MS;
@@ -447,8 +449,8 @@ void dests_touch_all(struct ctl *ctl)
 	for_each(&ctl->objects->dests, touch_any, NULL);
 }
 
-/* The port's own state changed: that does not come in hundreds, and a QP must not go on with a MAC
- * that the port no longer has. */
+/* The port itself changed. This is rare, and a QP must not keep using a MAC that the port no longer
+ * has. */
 static void touch_of_port(struct dest *d, void *arg)
 {
 	if (d->key.port == *(const uint32_t *)arg)
@@ -467,14 +469,14 @@ void dests_touch_neigh(struct ctl *ctl, uint32_t ifindex, const uint8_t nexthop[
 	for (struct list *n = hop->next; n != hop; n = n->next) {
 		struct dest *d = container_of(n, struct dest, hop);
 
-		/* one that is being asked for is looked at by neigh_poll() */
+		/* neigh_poll() handles a pending query */
 		if (!d->pending && d->query.ifindex == ifindex &&
 			!memcmp(d->query.nexthop, nexthop, 16))
 			touch(d);
 	}
 }
 
-/* Looks some up that are due. */
+/* Looks up some entries that are due. */
 static void check_some(struct dests *all, uint64_t now_ms)
 {
 	unsigned moves = TIMERS_MOVED;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* HELLO, queries, and what happens to ports. */
+/* HELLO, queries, and changes to ports. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -24,9 +24,9 @@
 
 #define PORT_DOWN   1u /* enum ibv_port_state */
 #define PORT_ACTIVE 4u
-#define ATOMIC_GLOB 2u /* enum ibv_atomic_cap: with the CPUs' own atomics too (RSP-35) */
+#define ATOMIC_GLOB 2u /* enum ibv_atomic_cap: also with respect to the CPUs' atomics (RSP-35) */
 
-/* The name is whatever the program sends: only printable ASCII gets near a terminal. */
+/* The program chooses its name: only printable ASCII may reach a terminal. */
 static void keep_name(struct session *s, const struct abi_hello *h)
 {
 	for (size_t i = 0; i < sizeof(h->name) && h->name[i]; i++)
@@ -39,17 +39,16 @@ int cmd_hello(struct session *s, const struct request *q, struct reply *r)
 
 	memcpy(&h, q->body, sizeof(h));
 	if (s->greeted)
-		return refuse(r->why, -EPROTO, "hello was said already: once is enough");
+		return refuse(r->why, -EPROTO, "the session is open already: send hello only once");
 	if (h.magic != ABI_MAGIC)
 		return refuse(r->why, -EPROTO,
-			"the greeting is not Rocinante's: connect with libroci or as doc/abi.md "
-			"says");
+			"hello has the wrong magic number: connect with libroci, or as doc/abi.md "
+			"describes");
 	if (h.version_min > ABI_VERSION || h.version_max < ABI_VERSION_MIN ||
 		h.version_min > h.version_max)
 		return refuse(r->why, -EPROTONOSUPPORT,
 			"rocid speaks versions %u to %u, the application %u to %u: install rocid "
-			"and "
-			"libroci of the same release",
+			"and libroci of the same release",
 			ABI_VERSION_MIN, ABI_VERSION, h.version_min, h.version_max);
 	keep_name(s, &h);
 	return session_greet(s, r);
@@ -67,11 +66,12 @@ int cmd_get_wake(struct session *s, const struct request *q, struct reply *r)
 			in.worker, dp->nworkers - 1);
 	fd = worker_doorbell_eventfd(dp->worker[in.worker], &s->bells->w[in.worker]);
 	if (fd == -EOPNOTSUPP)
-		return refuse(r->why, fd, "this rocid's workers do not sleep: just ring");
+		return refuse(
+			r->why, fd, "this rocid's workers never sleep: ring the doorbell only");
 	if (fd < 0)
 		return refuse(r->why, fd,
-			"rocid cannot make an eventfd (%s): raise its limit of open files (ulimit "
-			"-n)",
+			"rocid cannot create an eventfd (%s): raise its limit of open files "
+			"(ulimit -n)",
 			strerror(-fd));
 	reply_fd(r, fd);
 	return 0;
@@ -115,7 +115,7 @@ static struct netport *find_port(struct session *s, uint32_t number, struct repl
 	return NULL;
 }
 
-/* VAL-10, VAL-16: a sum of workers' counters that stop at the end must stop there too. */
+/* VAL-10, VAL-16: workers' counters saturate, and so must their sum. */
 static uint16_t violations(uint64_t sum)
 {
 	return (uint16_t)(sum < BAD_PKEY_MAX ? sum : BAD_PKEY_MAX);
@@ -158,7 +158,7 @@ int cmd_query_gid(struct session *s, const struct request *q, struct reply *r)
 	if (in.index >= GID_MAX)
 		return refuse(r->why, -EINVAL, "there is no GID %u: the table has 0 to %u",
 			in.index, GID_MAX - 1);
-	if (p->gids.table.entry[in.index].valid) { /* else zeroes, as on any RDMA device */
+	if (p->gids.table.entry[in.index].valid) { /* otherwise zeroes, as on any RDMA device */
 		const struct gid_entry *e = &p->gids.table.entry[in.index];
 
 		memcpy(a.gid, e->gid, sizeof(a.gid));
@@ -197,8 +197,8 @@ void port_tell(struct ctl *ctl, uint32_t i, unsigned what)
 		session_port_event(ctl, i, ABI_EVENT_GID_CHANGE);
 	if (what & NETPORT_WENT_DOWN)
 		session_port_event(ctl, i, ABI_EVENT_PORT_ERR);
-	/* Verbs have no event for another MTU; an adapter's port restarts and is active again
-	 * (doc/decisions/0030-events-of-ports.md). */
+	/* Verbs have no event for an MTU change; an adapter's port restarts and becomes active
+	 * again (doc/decisions/0030-events-of-ports.md). */
 	if ((what & NETPORT_WENT_UP) || ((what & NETPORT_MTU_CHANGED) && ctl->net->port[i].up))
 		session_port_event(ctl, i, ABI_EVENT_PORT_ACTIVE);
 }

@@ -23,7 +23,7 @@ static int call_owner(struct ctl *ctl, const struct qp_obj *o, struct core_cmd *
 	return worker_call(ctl->dp->worker[o->worker], cmd);
 }
 
-/* Without a QP that has faults workers need not ask for any. */
+/* While no QP has faults, workers need not check for any. */
 static void tell_workers(struct ctl *ctl, bool injecting)
 {
 	struct core_cmd cmd = {.type = CORE_CMD_INJECTING, .tracing = injecting};
@@ -32,7 +32,7 @@ static void tell_workers(struct ctl *ctl, bool injecting)
 		worker_call(ctl->dp->worker[i], &cmd);
 }
 
-/* Programs leave some to administrators. */
+/* Reserves some QPs for administrators. */
 static int check_room(
 	const struct ctl *ctl, const struct qp_obj *o, bool application, char why[ABI_SENTENCE_MAX])
 {
@@ -40,12 +40,12 @@ static int check_room(
 
 	if (application && o->session->ninjected >= INJECT_SESSION_QPS_MAX)
 		return refuse(why, -EDQUOT,
-			"%u QPs of this program have faults, the most there can be: clear those of "
+			"%u QPs of this program have faults, which is the maximum: clear those of "
 			"one",
 			INJECT_SESSION_QPS_MAX);
 	if (ctl->objects->ninjected >= most)
 		return refuse(why, -EBUSY,
-			"%u QPs have faults, the most there can be: \"show faults\" lists them, "
+			"%u QPs have faults, which is the maximum: \"show faults\" lists them, "
 			"clear those of one",
 			most);
 	return 0;
@@ -69,7 +69,8 @@ static int begin(struct ctl *ctl, struct qp_obj *o, bool application, char why[A
 	if (!err)
 		return 0;
 	fault_qp_gone(ctl, o);
-	return refuse(why, err, "QP %u takes no faults (%s): try again", o->qpn, strerror(-err));
+	return refuse(why, err, "the worker cannot inject faults into QP %u (%s): try again",
+		o->qpn, strerror(-err));
 }
 
 static void end(struct ctl *ctl, struct qp_obj *o)
@@ -101,7 +102,7 @@ int fault_arm(struct ctl *ctl, struct qp_obj *o, const struct abi_fault *f, bool
 	err = call_owner(ctl, o, &cmd);
 	if (err)
 		return refuse(why, err,
-			"%u faults of QP %u are armed, the most there can be: clear some",
+			"%u faults of QP %u are armed, which is the maximum: clear some",
 			INJECT_RULES, o->qpn);
 	*id = cmd.n;
 	return 0;

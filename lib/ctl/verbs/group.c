@@ -24,8 +24,8 @@
 #include "verbs/qp_obj.h"
 #include "worker.h"
 
-/* Memberships that a step of joining anew asks the kernel for, or those of one group: some 10 us
- * each. */
+/* Memberships requested from the kernel per groups_poll(), or those of one group if they are more:
+ * some 10 us each. */
 #define JOINS_STEP 64u
 
 void groups_init(struct groups *g)
@@ -51,8 +51,8 @@ static int add_membership(int fd, const uint8_t mgid[16], uint32_t ifindex)
 	return 0;
 }
 
-/* Nothing is ever read from the sockets, and they are bound to no port. One that is in the group on
- * as many netdevs as it may takes no more (ENOBUFS); the next one does. */
+/* The sockets are never read and not bound to a port. One that has joined on as many netdevs as it
+ * may refuses more (ENOBUFS); then a new one joins. */
 static int join_on(struct group *g, uint32_t ifindex)
 {
 	struct group_joins *j = &g->joins;
@@ -68,12 +68,12 @@ static int join_on(struct group *g, uint32_t ifindex)
 	return add_membership(fd, g->mgid, ifindex);
 }
 
-/* The port's owner hears of it once, not of each group of a program that comes and goes. */
+/* Notifies the port's owner once, not for each group. */
 static void take_result(struct ctl *ctl, uint32_t port, int err)
 {
 	struct netport *p = &ctl->net->port[port];
 
-	if (!err || err == -ENODEV || p->join_refused) /* ENODEV: news of that are on the way */
+	if (!err || err == -ENODEV || p->join_refused) /* ENODEV: news of it will follow */
 		return;
 	p->join_refused = true;
 	net_tell_owner(ctl->net, port, CTL_NETDEV_UNJOINED);
@@ -85,9 +85,9 @@ static void close_joins(const struct group_joins *j)
 		close(j->fd[i]);
 }
 
-/* MC-03, on each VLAN of the port: an attachment names none, and what comes on any is delivered.
- * With new sockets each time: the old ones count netdevs that are gone, and are closed last, so
- * that nobody is told of a leave where the group stays joined. */
+/* MC-03, on each VLAN of the port: an attachment names no VLAN, and packets from all of them are
+ * delivered. It takes new sockets each time because the old ones count removed netdevs; they are
+ * closed last so that no leave is sent if the group stays joined. */
 static void join(struct ctl *ctl, struct group *g)
 {
 	const struct netport *p = &ctl->net->port[g->port];
@@ -96,7 +96,7 @@ static void join(struct ctl *ctl, struct group *g)
 	g->joins.n = 0;
 	if (p->ifindex) {
 		take_result(ctl, g->port, join_on(g, p->ifindex));
-		if (!g->joins.n) { /* no descriptor is left: better what there was than nothing */
+		if (!g->joins.n) { /* out of descriptors: keep the old sockets */
 			g->joins = before;
 			return;
 		}
@@ -106,7 +106,7 @@ static void join(struct ctl *ctl, struct group *g)
 	close_joins(&before);
 }
 
-/* MC-02: the MACs of all groups of a port, whose own filter may keep them out. */
+/* MC-02: sets the MACs of all groups of a port, whose own filter might drop them. */
 static void filter(struct ctl *ctl, uint32_t port)
 {
 	uint8_t macs[MCAST_GROUP_MAX][6];
@@ -136,7 +136,7 @@ static struct group *find(const struct ctl *ctl, uint32_t port, const uint8_t mg
 	return NULL;
 }
 
-/* It, and the sockets that may have to join it. */
+/* The group, and the sockets that may have to join it. */
 static const struct charge group_charge[] = {{CTL_GROUPS, 1}, {CTL_DESCRIPTORS, GROUP_SOCKETS}};
 
 /* Returns NULL with a sentence. */
@@ -165,7 +165,7 @@ static struct group *make(struct session *s, uint32_t port, const uint8_t mgid[1
 	return g;
 }
 
-/* It goes when its last member has left. */
+/* Frees @p g once its last member has left. */
 static void release(struct ctl *ctl, struct group *g)
 {
 	if (g->nmembers)
@@ -179,7 +179,7 @@ static void release(struct ctl *ctl, struct group *g)
 	free(g);
 }
 
-/* What workers are to see of @p g; NULL when it has no member, or without memory. */
+/* Makes the copy of @p g for workers; NULL if it has no member, or if memory is short. */
 static struct mcast_group *picture(const struct group *g)
 {
 	struct mcast_group *seen;
@@ -200,7 +200,7 @@ static struct mcast_group *picture(const struct group *g)
 	return seen;
 }
 
-/* Shows workers @p seen instead of what they see of @p g. */
+/* Publishes @p seen to workers in place of the present copy of @p g. */
 static void publish(struct ctl *ctl, struct group *g, struct mcast_group *seen)
 {
 	struct mcast_group *old = g->seen;
@@ -234,7 +234,7 @@ static bool has_session(const struct group *g, const struct session *s)
 	return false;
 }
 
-/* When nothing of who pays is left in it, the first of the others pays. */
+/* If the payer has no member left in the group, the session of the first member pays. */
 static void pass_on(struct group *g)
 {
 	struct session *next;
@@ -257,8 +257,8 @@ static void forget(struct member *m)
 	free(m);
 }
 
-/* Without memory for a smaller picture, the group loses the QP and the rest of its picture: better
- * deaf than freed memory. The next attachment shows all again. */
+/* If there is no memory for a new copy, the whole group is withdrawn: losing packets is better than
+ * using freed memory. The next attachment publishes it again. */
 static void leave(struct ctl *ctl, struct member *m)
 {
 	struct group *g = m->group;
@@ -268,7 +268,7 @@ static void leave(struct ctl *ctl, struct member *m)
 	release(ctl, g);
 }
 
-/* Behind those of its session, or last. */
+/* After the other members of its session, or last. */
 static void insert(struct group *g, struct member *m)
 {
 	struct list *at = &g->members;
@@ -279,22 +279,23 @@ static void insert(struct group *g, struct member *m)
 	list_push(at, &m->in_group);
 }
 
-/* A user other than root has at most half of the places in a group: another one finds some. */
+/* A user other than root may take at most half of the places in a group, to leave some for others.
+ */
 static int check_members(const struct group *g, const struct session *s, char *why)
 {
 	uint32_t own = 0;
 
 	if (g->nmembers >= MCAST_MEMBERS_MAX)
 		return refuse(why, -ENOSPC,
-			"the multicast group has %u QPs here, the most it may have: detach some",
+			"the multicast group has %u QPs here, which is the maximum: detach some",
 			g->nmembers);
 	for (const struct list *l = g->members.next; l != &g->members; l = l->next)
 		own += container_of(l, struct member, in_group)->qp->session->account == s->account;
 	if (!s->peer.uid || own < MCAST_MEMBERS_MAX / 2)
 		return 0;
 	return refuse(why, -EDQUOT,
-		"%u QPs of user %u are in the multicast group, the most that a user may have in "
-		"one: detach some",
+		"%u QPs of user %u are in the multicast group, which is the maximum per user: "
+		"detach some",
 		own, s->peer.uid);
 }
 
@@ -308,7 +309,7 @@ int group_attach(struct ctl *ctl, struct qp_obj *o, uint32_t port, const uint8_t
 	int err;
 
 	if (find_member(o, mgid))
-		return 0; /* MC-05; it has had no other port since (verbs/qp_modify.c) */
+		return 0; /* MC-05; its port cannot have changed since (verbs/qp_modify.c) */
 	g = find(ctl, port, mgid);
 	fresh = !g;
 	err = g ? check_members(g, o->session, why) : 0;
@@ -396,9 +397,9 @@ bool groups_poll(struct ctl *ctl)
 	return !list_empty(&ctl->objects->groups.again);
 }
 
-/* --- commands: which QP gets the packets of which group (A17.5.6; no MLIDs: VRB-01) ----- */
+/* --- commands: attach and detach QPs (A17.5.6; no MLIDs: VRB-01) ------------------------ */
 
-/* The QP that a request names, which must be a datagram QP with a port (MC-01). */
+/* The QP of a request, which must be a datagram QP with a port (MC-01). */
 static struct qp_obj *find_qp_obj(
 	struct session *s, const struct abi_mcast *in, struct reply *r, uint32_t *port, int *err)
 {
@@ -412,12 +413,12 @@ static struct qp_obj *find_qp_obj(
 		return NULL;
 	}
 	if (o->qp->type != ABI_QPT_UD) {
-		refuse(r->why, 0, "multicast is for QPs of type UD: this one is another");
+		refuse(r->why, 0, "only QPs of type UD can use multicast: create one");
 		return NULL;
 	}
 	if (!gid_is_multicast(in->mgid)) {
 		refuse(r->why, 0,
-			"%s is no multicast GID: it must begin with ff, or be an IPv4 multicast "
+			"%s is not a multicast GID: it must begin with ff, or be an IPv4 multicast "
 			"address in its mapped form",
 			gid_text(in->mgid, text));
 		return NULL;

@@ -15,14 +15,15 @@
 #include "verbs/qp_obj.h"
 #include "worker.h"
 
-/** Milliseconds between two looks at where packets come in. */
+/** Milliseconds between two looks at the queues on which packets arrive. */
 #define LOOK_MS 100u
-/** A QP follows its packets when this many in a row came in on one other worker's queue: a NIC that
- *  spreads one flow over its queues never gets there, one that keeps it together does at once. */
+/** A QP follows its packets after this many in a row arrived on the queue of one other worker: a
+ * NIC that spreads a flow over its queues never reaches it, one that does not spread it does at
+ * once. */
 #define RUN_MIN 256u
-/** QPs that one turn moves: each is a message to two workers, and applications wait meanwhile. */
+/** QPs moved per turn: each costs a message to two workers, during which applications wait. */
 #define MOVES_MAX 64u
-/** And QPs that it looks at: each is a cache miss or two. */
+/** QPs examined per turn: each costs a cache miss or two. */
 #define LOOKS_MAX 1024u
 
 void migrate_init(struct migration *m, bool follow, uint32_t shake_ms, uint64_t seed)
@@ -30,9 +31,9 @@ void migrate_init(struct migration *m, bool follow, uint32_t shake_ms, uint64_t 
 	*m = (struct migration){.follow = follow, .shake_ms = shake_ms, .coin = {seed | 1}};
 }
 
-/* An XRC target's completions, in CQs of many, could not be put in order. Copies of a group's
- * packet wait in the inboxes of several workers, and a member that moved would get two or none
- * (MC-04). A bell that comes too late is passed on by the QP table, where QP1 is not. */
+/* The completions of an XRC target, in the CQs of many SRQs, could not be ordered. Copies of a
+ * multicast packet wait in the inboxes of several workers, and a member that moved would get two or
+ * none (MC-04). A late doorbell is forwarded by the QP table, which does not contain QP1. */
 static bool stays(const struct qp_obj *o)
 {
 	return o->qp->type == ABI_QPT_XRC_RECV || o->nmembers || o->qp->gsi_port;
@@ -62,8 +63,8 @@ int migrate_qp(struct ctl *ctl, struct qp_obj *o, uint32_t worker)
 	return err;
 }
 
-/* Two QPs of this daemon that talk to each other, and whose ports send by the queue of the sending
- * worker, would for ever take each other's place: so a coin is tossed as well. */
+/* Two QPs of this daemon that talk to each other, and whose ports send on the queue of the sending
+ * worker, would swap workers for ever: so a coin decides too. */
 static uint32_t best_worker(struct migration *m, const struct qp_obj *o, uint32_t nworkers)
 {
 	uint8_t queue = __atomic_load_n(&o->qp->queue, __ATOMIC_RELAXED);
@@ -74,7 +75,7 @@ static uint32_t best_worker(struct migration *m, const struct qp_obj *o, uint32_
 	return queue;
 }
 
-/* The next QP of the walk, from session to session; NULL behind the last, where it starts anew. */
+/* The next QP of the walk, session by session; NULL after the last one, where the walk restarts. */
 static struct qp_obj *next_qp(struct ctl *ctl, struct walk *w)
 {
 	for (; w->session < SESSION_MAX; w->session++, w->cursor = 0) {
@@ -88,7 +89,7 @@ static struct qp_obj *next_qp(struct ctl *ctl, struct walk *w)
 	return NULL;
 }
 
-/* Nothing is looked at while nothing is handed over. */
+/* Without handoffs there is no need to look. */
 static bool begin_look(struct ctl *ctl)
 {
 	struct migration *m = &ctl->objects->migration;
@@ -101,7 +102,7 @@ static bool begin_look(struct ctl *ctl)
 	return true;
 }
 
-/* A turn of a look at all QPs.  Returns true when there are more. */
+/* One turn of a look at all QPs.  Returns true if QPs remain. */
 static bool follow(struct ctl *ctl)
 {
 	struct migration *m = &ctl->objects->migration;

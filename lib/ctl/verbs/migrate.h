@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file verbs/migrate.h
- * QPs change their worker (decision 0040): to the one on whose queue their packets come in, so
- * that no packet is handed over on its way, or to any, for who wants to see that it works.
- * Control thread.
+ * Moves QPs between workers (decision 0040): to the worker on whose queue their packets arrive, so
+ * that no packet needs to be handed over, or to any worker, to test that it works. Control thread.
  */
 #ifndef VERBS_MIGRATE_H
 #define VERBS_MIGRATE_H
@@ -15,35 +14,35 @@
 struct ctl;
 struct qp_obj;
 
-/** Where a walk over all QPs is: it takes several turns. */
+/** The position of a walk over all QPs, which takes several turns. */
 struct walk {
 	uint32_t session; /* index */
 	uint32_t cursor;  /* in its QPs */
 };
 
-/** What is kept between two looks. */
+/** The state kept between calls. */
 struct migration {
-	bool follow;	   /* QPs go where their packets come in */
-	uint32_t shake_ms; /* not 0: and each to the next worker this often, wanted or not */
+	bool follow;	   /* QPs follow their packets */
+	uint32_t shake_ms; /* period in which every QP moves to the next worker; 0: never */
 	uint64_t look_due; /* ms */
 	uint64_t shake_due;
-	uint64_t handoffs; /* of all workers, when the last look began */
-	bool looking;	   /* that look still goes on, */
-	struct walk look;  /* here */
+	uint64_t handoffs; /* of all workers, when the last look started */
+	bool looking;	   /* that look is not finished */
+	struct walk look;  /* its position */
 	struct random coin;
-	struct walk shaken; /* where the last shake stopped */
+	struct walk shaken; /* position of the last shake */
 };
 
 /** @param seed  any number */
 void migrate_init(struct migration *m, bool follow, uint32_t shake_ms, uint64_t seed);
 
 /**
- * Has @p worker take @p o over from its worker, under traffic too.
- * @return 0; -EINVAL: there is no such worker; -EOPNOTSUPP: it stays where it is (decision 0040).
+ * Moves @p o from its worker to @p worker, even under traffic.
+ * @return 0; -EINVAL: there is no such worker; -EOPNOTSUPP: this QP cannot move (decision 0040).
  */
 int migrate_qp(struct ctl *ctl, struct qp_obj *o, uint32_t worker);
 
-/** Moves what is to be moved now.  @return milliseconds until the next look, -1 for never. */
+/** Moves the QPs that are due.  @return milliseconds until the next call, -1 for never. */
 int migrate_poll(struct ctl *ctl, uint64_t now_ms);
 
 #endif

@@ -62,9 +62,8 @@ int cmd_dealloc_pd(struct session *s, const struct request *q, struct reply *r)
 		return refuse(r->why, -EINVAL, "there is no protection domain %u", in.handle);
 	if (pd->users)
 		return refuse(r->why, -EBUSY,
-			"%u memory regions, windows and QPs still use the protection domain: free "
-			"them "
-			"first",
+			"%u objects still use the protection domain: destroy its memory regions, "
+			"windows, SRQs, address handles and QPs first",
 			pd->users);
 	pd_release(s, pd);
 	return 0;
@@ -72,10 +71,10 @@ int cmd_dealloc_pd(struct session *s, const struct request *q, struct reply *r)
 
 void mr_unpublish(struct mr_obj *o)
 {
-	mr_withdraw(o->session->ctl->dp->mrs, &o->mr); /* one that faulted was withdrawn before */
+	mr_withdraw(o->session->ctl->dp->mrs, &o->mr); /* a faulted region is withdrawn already */
 }
 
-/* Of what was never published, too. */
+/* Also for regions that were never published. */
 static void drop(struct mr_obj *o)
 {
 	struct session *s = o->session;
@@ -106,21 +105,21 @@ static int check_reg(const struct abi_reg_mr *in, const struct request *q, struc
 {
 	if (!mr_access_valid(in->access)) /* MR-02 */
 		return refuse(r->why, -EINVAL,
-			"access 0x%x is not possible: remote write and remote atomic need local "
-			"write, and only the flags of doc/abi.md exist",
+			"access 0x%x is invalid: remote write and remote atomic need local write, "
+			"and only the flags of doc/abi.md exist",
 			in->access);
 	if (in->access & ABI_ACCESS_FLUSH_PERSIST)
 		return refuse(r->why, -EOPNOTSUPP,
-			"memory that rocid reaches is in a memfd, which no power failure "
-			"survives, so nothing can be flushed to persistence: register it without "
-			"FLUSH_PERSISTENT, FLUSH_GLOBAL makes writes visible");
+			"a memfd does not survive a power failure, so nothing can be flushed to "
+			"persistence: register it without FLUSH_PERSISTENT; FLUSH_GLOBAL makes "
+			"writes visible");
 	if (in->length > UINT64_MAX - in->iova) /* MR-07 */
 		return refuse(r->why, -EINVAL,
-			"the region would wrap around the end of the address space: choose a lower "
+			"the region would wrap around the end of the address space: use a lower "
 			"iova");
 	if (q->fd < 0)
 		return refuse(r->why, -EINVAL,
-			"reg_mr came without a descriptor: send the memfd along (SCM_RIGHTS)");
+			"reg_mr came without a descriptor: send the memfd with it (SCM_RIGHTS)");
 	return 0;
 }
 
@@ -136,7 +135,7 @@ static int guard_region(struct session *s, struct mr_obj *o, char why[ABI_SENTEN
 	return shm_guard(&o->map, &a, why);
 }
 
-/* Its memory is mapped, and a worker may touch it. */
+/* Publishes @p o, whose memory is mapped and ready for workers. */
 static int publish_mr(struct mr_obj *o, struct reply *r)
 {
 	struct session *s = o->session;
@@ -168,7 +167,7 @@ static int why_not_populated(int err, char why[ABI_SENTENCE_MAX])
 			"there are not enough huge pages for all of the region: reserve more "
 			"(vm.nr_hugepages), or register ordinary memory");
 	return refuse(why, err,
-		"rocid cannot look after huge pages here (%s): let it use userfaultfd(2) "
+		"rocid cannot manage huge pages here (%s): let it use userfaultfd(2) "
 		"(Linux 5.14, seccomp), or register ordinary memory",
 		strerror(-err));
 }
@@ -231,8 +230,8 @@ void mr_give_up(struct session *s)
 
 /* --- commands ------------------------------------------------------------------------- */
 
-/* A file that is longer than what may be registered could be filled by peers piece by piece, each
- * registered in its turn, and its pages are rocid's to pay. */
+/* Peers could fill a file that exceeds the limit of registered memory piece by piece, each piece
+ * registered in turn, and rocid would be charged for its pages. */
 static int check_file(const struct session *s, const struct shm_extent *e, struct reply *r)
 {
 	uint32_t most = quota_most(s, CTL_MEMORY);
@@ -240,13 +239,12 @@ static int check_file(const struct session *s, const struct shm_extent *e, struc
 	if (most == UINT32_MAX || e->file >> 20 <= most)
 		return 0;
 	return refuse(r->why, -EDQUOT,
-		"the memfd has %llu MB, and %u MB of registered memory are the most that the "
-		"application may have: make it smaller, or raise rocid's --max-memory and "
-		"--max-user-memory",
+		"the memfd has %llu MB, but the application may register at most %u MB: make it "
+		"smaller, or raise rocid's --max-memory and --max-user-memory",
 		(unsigned long long)(e->file >> 20), most);
 }
 
-/* The key, and what rocid maps for it. */
+/* Charges the key and the mapping. */
 static int charge_mr(
 	struct session *s, const struct abi_reg_mr *in, int fd, struct charge c[3], struct reply *r)
 {
@@ -264,7 +262,7 @@ static int charge_mr(
 	return quota_take(s, c, 3, r->why);
 }
 
-/* Makes the object of @p in, on the account of @p s. */
+/* Makes the object of @p in, which has been charged to @p s. */
 static struct mr_obj *make_mr(struct session *s, struct pd *pd, const struct abi_reg_mr *in)
 {
 	struct mr_obj *o = calloc(1, sizeof(*o));
@@ -326,18 +324,18 @@ int cmd_dereg_mr(struct session *s, const struct request *q, struct reply *r)
 		return refuse(r->why, -EINVAL, "there is no memory region %u", in.handle);
 	if (!mr_close(&o->mr)) /* MR-05 */
 		return refuse(r->why, -EBUSY,
-			"%u memory windows are bound to the region: invalidate or unbind them, or "
-			"free them, first",
+			"%u memory windows are bound to the region: invalidate, unbind or free "
+			"them first",
 			o->mr.windows);
-	/* After the grace period no worker writes there any more: the pages are the
-	 * application's again (design.md 4). */
+	/* After the grace period no worker writes to the pages, and the application may use them
+	 * again (design.md 4). */
 	mr_unpublish(o);
 	worker_grace(s->ctl->dp);
 	mr_release(o);
 	return 0;
 }
 
-/* The handler of SIGBUS has withdrawn the region. */
+/* The SIGBUS handler has withdrawn the region. */
 struct session *mr_faulted(void *mr)
 {
 	struct mr_obj *o = mr;

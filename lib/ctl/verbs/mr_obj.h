@@ -3,9 +3,9 @@
  * @file verbs/mr_obj.h
  * Protection domains and memory regions of a session.
  *
- * Objects of every kind are taken from the workers (unpublish, detach) and freed (release) in two
- * steps, because a grace period lies between: one per command, but a single one for all objects of
- * a session that ends. Control thread.
+ * Withdrawing an object from the workers and freeing it are two steps, here and for other kinds of
+ * object, with a grace period between them: one per command, but a single one for all objects of a
+ * session that ends. Control thread.
  */
 #ifndef VERBS_MR_OBJ_H
 #define VERBS_MR_OBJ_H
@@ -28,27 +28,27 @@ struct pd {
 };
 
 struct mr_obj {
-	struct mr mr; /* what workers see */
+	struct mr mr; /* the part that workers use */
 	struct shm map;
 	struct session *session;
 	struct pd *pd;
 	uint32_t handle;
-	bool faulted; /* and counts as such */
-	/* a REG_MR whose huge pages are being touched */
+	bool faulted; /* counted in session.faulted */
+	/* a REG_MR whose huge pages are being populated */
 	struct huge_job job;
 	struct abi_msg request;
 };
 
-/** Takes @p o from the MR table. */
+/** Withdraws @p o from the MR table. */
 void mr_unpublish(struct mr_obj *o);
 
-/** After a grace period. */
+/** Frees @p o, after a grace period. */
 void mr_release(struct mr_obj *o);
 
-/** objects.populated: session/huge.h is done with regions. */
+/** objects.populated: session/huge.h has finished with regions. */
 void mrs_populated(struct watch *w);
 
-/** Gives an unfinished REG_MR of @p s up, if there is one, without a reply. */
+/** Cancels an unfinished REG_MR of @p s, if there is one, without a reply. */
 void mr_give_up(struct session *s);
 
 /** session_ops.mr_faulted */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Memory windows: made and freed here, bound and invalidated by workers (obj/mw.h). */
+/* Memory windows: allocated and freed here, bound and invalidated by workers (obj/mw.h). */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,8 +25,8 @@ static int publish(struct session *s, struct mw_obj *o, enum mw_type type, struc
 	if (!err)
 		err = handle_add(&s->mws, o, &o->handle);
 	if (err)
-		return refuse(r->why, err,
-			"no room for another memory window: free some, or bind one again");
+		return refuse(
+			r->why, err, "no room for another memory window: free some, or rebind one");
 	mw_init(&o->mw, key, o->pd->number, type);
 	o->mw.entry.session = s->number;
 	o->session = s;
@@ -49,8 +49,8 @@ int cmd_alloc_mw(struct session *s, const struct request *q, struct reply *r)
 		return refuse(r->why, -EINVAL, "there is no protection domain %u", in.pd);
 	if (in.type != MW_TYPE_1 && in.type != MW_TYPE_2)
 		return refuse(r->why, -EINVAL,
-			"%u is no type of memory window: take 1, for all QPs of the protection "
-			"domain, or 2, for the one that binds it",
+			"there is no memory window type %u: use 1, for all QPs of the protection "
+			"domain, or 2, for the QP that binds it",
 			in.type);
 	err = quota_take_one(s, CTL_KEYS, r->why);
 	if (err)
@@ -90,7 +90,7 @@ void mw_obj_release(struct mw_obj *o)
 	free(o);
 }
 
-/* A QPN comes again, some day, and would find them bound for it. */
+/* Otherwise a later QP with the same QPN would find them bound to it. */
 void mws_of_qp_release(struct session *s, uint32_t qpn)
 {
 	struct mw_obj *o;

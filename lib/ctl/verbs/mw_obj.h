@@ -15,19 +15,19 @@ struct session;
 struct pd;
 
 struct mw_obj {
-	struct mw mw; /* what workers see, and bind */
+	struct mw mw; /* the part that workers use */
 	struct session *session;
 	struct pd *pd;
 	uint32_t handle;
 };
 
-/** Takes @p o from the table. */
+/** Withdraws @p o from the table. */
 void mw_unpublish(struct mw_obj *o);
 
-/** After a grace period. */
+/** Frees @p o, after a grace period. */
 void mw_obj_release(struct mw_obj *o);
 
-/** The QP @p qpn is no worker's any more: frees the windows that it bound. */
+/** Unbinds the windows that QP @p qpn bound, which no worker uses any more. */
 void mws_of_qp_release(struct session *s, uint32_t qpn);
 
 #endif

@@ -43,7 +43,7 @@ int objects_init(struct objects *all, struct ctl *ctl, char why[ABI_SENTENCE_MAX
 	all->huge = all->populated.fd < 0 ? NULL : huge_create(all->populated.fd);
 	err = all->huge ? loop_watch(ctl->loop, &all->populated) : -ENOMEM;
 	if (err)
-		return refuse(why, err, "rocid cannot make its event loop: %s", strerror(-err));
+		return refuse(why, err, "rocid cannot set up huge pages: %s", strerror(-err));
 	err = qpn_pool_init(&all->qpns);
 	if (!err)
 		err = srqn_pool_init(&all->srqns);
@@ -103,7 +103,7 @@ struct session *find_session(const struct ctl *ctl, uint64_t number)
 	return s && s->number == number ? s : NULL;
 }
 
-/* QP1 of a port is in no slot, whatever number it has among ours. */
+/* QP1 of a port is not in a slot of the QP table, whatever its internal QPN. */
 static struct qp *published_qp(const struct ctl *ctl, uint32_t qpn)
 {
 	const struct qp_table *t = ctl->dp->qps;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file verbs/objects.h
- * What the objects of all sessions share: numbers, tables, destinations, groups. Control thread.
+ * Shared by the objects of all sessions: numbers, tables, destinations, groups. Control thread.
  */
 #ifndef VERBS_OBJECTS_H
 #define VERBS_OBJECTS_H
@@ -27,39 +27,39 @@ struct objects {
 	struct ctl *ctl;
 	struct dests dests;
 	struct groups groups;
-	struct handles pds;   /* of all sessions: their handles are core's PD numbers */
+	struct handles pds;   /* of all sessions; the handles are the core's PD numbers */
 	struct handles xrcds; /* likewise */
-	struct handles ahs;   /* of all sessions: their handles are the ids of work requests */
+	struct handles ahs;   /* of all sessions; the handles are the ids in work requests */
 	struct qpn_pool qpns;
 	struct srqn_pool srqns;
 	struct key_pool keys;
-	uint32_t worker_qps[WORKER_MAX]; /* for placing new ones */
+	uint32_t worker_qps[WORKER_MAX]; /* QPs per worker, to place new ones */
 	struct migration migration;
-	uint32_t ninjected; /* QPs that have faults: verbs/fault.c */
+	uint32_t ninjected; /* QPs with injected faults: verbs/fault.c */
 	struct huge *huge;
-	struct watch populated; /* eventfd: huge.h is done with a region */
+	struct watch populated; /* eventfd: huge.h has finished with a region */
 };
 
-/** Prepares @p all, which starts as zeroes.  @return 0, or a negative errno with a sentence;
- *  objects_destroy() then, too. */
+/** Prepares @p all, which starts as zeroes.  @return 0, or a negative errno with a sentence; call
+ *  objects_destroy() in either case. */
 int objects_init(struct objects *all, struct ctl *ctl, char why[ABI_SENTENCE_MAX]);
 
-/** No object is left. */
+/** Frees @p all, once no object is left. */
 void objects_destroy(struct objects *all);
 
-/** Objects of whatever session, by the numbers under which administrators and peers know them. What
- *  belongs to a session that is ending is not found. */
+/** Objects of any session, by the numbers that administrators and peers use. Objects of a session
+ *  that is ending are not found. */
 
-/** @return the session of that number, or NULL. */
+/** @return the session with that number, or NULL. */
 struct session *find_session(const struct ctl *ctl, uint64_t number);
 
-/** @return the QP of that QPN, or NULL. */
+/** @return the QP with that QPN, or NULL. */
 struct qp_obj *find_qp(const struct ctl *ctl, uint64_t qpn);
 
-/** @param owner receives its session  @return the region of that key, or NULL. */
+/** @param owner receives its session  @return the region with that key, or NULL. */
 struct mr_obj *find_mr(const struct ctl *ctl, uint64_t key, struct session **owner);
 
-/** The notifier's way from an event of a worker to its object (notifier_find). */
+/** Finds the object of a worker's event for the notifier (notifier_find). */
 struct event_source *objects_event_source(void *ctl, const struct core_event *ev);
 
 #endif

@@ -34,10 +34,10 @@
 #include "verbs/xrcd.h"
 #include "worker.h"
 
-/* Bytes of a QP's private memory from which on the kernel takes long to have them back. */
+/* Size of a QP's private memory, in bytes, above which freeing it takes the kernel long. */
 #define LARGE_QP (256u << 10)
 
-/* Sizes of a QP's region, and where its parts lie. */
+/* The sizes of a QP's region and the offsets of its parts. */
 struct layout {
 	uint32_t sq_depth, sq_stride;
 	uint32_t rq_depth, rq_stride;
@@ -55,7 +55,7 @@ static int check_gsi(struct session *s, const struct abi_create_qp *in, struct r
 	if (!session_privileged(s))
 		return refuse(r->why, -EPERM,
 			"QP1 speaks for the whole port: only root and the user that runs rocid may "
-			"have it");
+			"create it");
 	if (in->port < 1 || in->port > ctl->net->nports)
 		return refuse(r->why, -EINVAL, "there is no port %u: this rocid has 1 to %u",
 			in->port, ctl->net->nports);
@@ -93,14 +93,14 @@ static int check_caps(const struct abi_create_qp *in, struct reply *r)
 {
 	if (in->max_send_wr > WR_MAX || in->max_recv_wr > WR_MAX)
 		return refuse(r->why, -EINVAL,
-			"queues of %u and %u work requests are too long: %u is the most",
+			"queues of %u and %u work requests are too long: %u is the maximum",
 			in->max_send_wr, in->max_recv_wr, WR_MAX);
 	if (in->max_send_sge > SGE_MAX || in->max_recv_sge > SGE_MAX)
 		return refuse(r->why, -EINVAL,
-			"%u and %u SGEs a work request are too many: %u is the most",
+			"%u and %u SGEs per work request are too many: %u is the maximum",
 			in->max_send_sge, in->max_recv_sge, SGE_MAX);
 	if (in->max_inline > INLINE_MAX)
-		return refuse(r->why, -EINVAL, "%u inline bytes are too many: %u is the most",
+		return refuse(r->why, -EINVAL, "%u inline bytes are too many: %u is the maximum",
 			in->max_inline, INLINE_MAX);
 	return 0;
 }
@@ -117,7 +117,7 @@ static bool has_rq(const struct abi_create_qp *in)
 	       in->type != ABI_QPT_XRC_RECV;
 }
 
-/* Grants what was asked for, and what rounding up gives for nothing. */
+/* Grants the request, rounded up where that costs nothing. */
 static struct layout make_layout(const struct abi_create_qp *in)
 {
 	struct layout l = {
@@ -139,7 +139,7 @@ static struct layout make_layout(const struct abi_create_qp *in)
 	return l;
 }
 
-/* XRC-02: what comes to it is its domain's SRQs', and it sends nothing. */
+/* XRC-02: its messages go to the SRQs of its domain, and it sends nothing. */
 static int find_domain(
 	struct session *s, const struct abi_create_qp *in, struct qp_obj *o, struct reply *r)
 {
@@ -157,7 +157,7 @@ static int find_domain(
 static int find_parts(
 	struct session *s, const struct abi_create_qp *in, struct qp_obj *o, struct reply *r)
 {
-	bool initiator = in->type == ABI_QPT_XRC_SEND; /* XRC-02: it receives nothing */
+	bool initiator = in->type == ABI_QPT_XRC_SEND; /* XRC-02: receives nothing */
 
 	o->pd = handle_get(&s->pds, in->pd);
 	if (!o->pd)
@@ -182,7 +182,7 @@ static int find_parts(
 	return 0;
 }
 
-/* They stay while the QP is there. */
+/* Counts the QP as a user of its objects, which keeps them alive. */
 static void use_parts(struct qp_obj *o, int32_t step)
 {
 	o->pd->users += (uint32_t)step;
@@ -218,7 +218,7 @@ static uint32_t take_doorbell(struct bells *b, uint32_t worker)
 	return slot;
 }
 
-/* A QPN, a doorbell slot and a handle. */
+/* Gives @p o a QPN, a doorbell slot and a handle. */
 static int take_numbers(struct session *s, struct qp_obj *o, struct reply *r)
 {
 	struct ctl *ctl = s->ctl;
@@ -256,7 +256,8 @@ static struct cq_lane *lane_of(struct cq_obj *cq, uint32_t worker)
 	return cq ? &cq->cq.lane[worker] : NULL;
 }
 
-/* XRC_RECV: the core looks at a send queue unasked; what the application can write is none. */
+/* XRC_RECV: the core always reads a send queue, so it gets one that the application cannot write.
+ */
 static int make_no_queue(struct qp_obj *o, struct ring *sq, struct reply *r)
 {
 	o->none = object_alloc(sizeof(*o->none));
@@ -306,17 +307,17 @@ static int make_qp(struct session *s, struct qp_obj *o, const struct abi_create_
 	if (!mem)
 		return refuse(r->why, -ENOMEM,
 			"rocid is out of memory: ask for shorter queues or destroy some QPs");
-	/* The first post rings; from then on the core says when (abi_ring.h). */
+	/* The first post rings the doorbell; from then on the core decides (abi_ring.h). */
 	atomic_store_explicit(&cfg.sq.shared->need_doorbell, 1, memory_order_relaxed);
 	o->qp = qp_init(mem, &cfg);
 	if (!o->qp) {
 		free(mem);
-		return refuse(r->why, -EINVAL, "a QP needs a send queue: ask for max_send_wr 1");
+		return refuse(r->why, -EINVAL, "a QP needs a send queue: set max_send_wr to 1");
 	}
 	return 0;
 }
 
-/* Where packets find it: QP1 by its port, others by their QPN. */
+/* The slot in which packets find the QP: QP1 by its port, others by their QPN. */
 static _Atomic(struct qp *) *slot_of(struct qp_table *table, const struct qp_obj *o)
 {
 	uint8_t port = o->qp->gsi_port;
@@ -356,7 +357,7 @@ static void reply_created(const struct qp_obj *o, const struct layout *l, struct
 	reply_body(r, &out, sizeof(out));
 }
 
-/* malloc() maps a large QP by itself. */
+/* malloc() gives a large QP a mapping of its own. */
 static const struct charge qp_charge[] = {{CTL_QPS, 1}, {CTL_MAPPINGS, 1}};
 
 int cmd_create_qp(struct session *s, const struct request *q, struct reply *r)
@@ -391,7 +392,7 @@ int cmd_create_qp(struct session *s, const struct request *q, struct reply *r)
 		reply_fd(r, fd);
 		err = take_numbers(s, o, r);
 	}
-	if (!err) { /* nobody has touched it yet */
+	if (!err) { /* before anybody touches it */
 		place_memory(o->rings.base, o->rings.size, s->ctl->dp->node[o->worker]);
 		err = make_qp(s, o, &in, &l, r);
 	}
@@ -418,7 +419,7 @@ int cmd_query_qp(struct session *s, const struct request *q, struct reply *r)
 	cmd.qp = o->qp;
 	err = worker_call(s->ctl->dp->worker[o->worker], &cmd); /* QPS-21 */
 	if (err)
-		return refuse(r->why, err, "the worker does not tell: %s", strerror(-err));
+		return refuse(r->why, err, "the worker cannot query the QP: %s", strerror(-err));
 	reply_body(r, &cmd.attr, sizeof(cmd.attr));
 	return 0;
 }
@@ -476,7 +477,7 @@ void qp_detach(struct qp_obj *o)
 	struct core_cmd cmd = {.type = CORE_CMD_DETACH_QP, .qp = o->qp};
 
 	qp_unpublish(o);
-	/* QPS-22: the worker no longer finds it; now it forgets it. */
+	/* QPS-22: the worker no longer finds the QP; now it drops it. */
 	worker_call(o->session->ctl->dp->worker[o->worker], &cmd);
 }
 
@@ -503,7 +504,7 @@ void qp_release(struct qp_obj *o)
 	struct ctl *ctl = s->ctl;
 
 	fault_qp_gone(ctl, o);
-	if (o->qpn) { /* creation got as far as take_numbers() */
+	if (o->qpn) { /* take_numbers() has succeeded */
 		notifier_lock(&ctl->sessions->notifier);
 		handle_del(&s->qps, o->handle);
 		event_source_withdraw(&o->async);
@@ -543,7 +544,7 @@ int cmd_destroy_qp(struct session *s, const struct request *q, struct reply *r)
 			o->nmembers);
 	if (o->resolving) {
 		struct reply late = {0};
-		int err = refuse(late.why, -ECANCELED, "the QP was destroyed meanwhile");
+		int err = refuse(late.why, -ECANCELED, "the QP has been destroyed meanwhile");
 
 		session_reply(s, &o->request, err, &late);
 	}

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * MODIFY_QP. Which attributes a transition takes is the core's business; here
- * the address vector becomes a path: SGID entry, destination MAC (A17.4.2, GID-05, GID-06).
- * When the kernel has to look for the destination, the reply comes later and other commands
- * go on.
+ * MODIFY_QP. The core decides which attributes a transition takes; this file turns the address
+ * vector into a path: SGID entry, destination MAC (A17.4.2, GID-05, GID-06). If the kernel has to
+ * resolve the destination, the reply is sent later and other commands proceed meanwhile.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -29,14 +28,14 @@
 #include "verbs/qp_obj.h"
 #include "worker.h"
 
-/** Q_Keys that the network's managers give out (IBA 10.2.5): Linux, too, keeps them from programs
- *  without a privilege. */
+/** Q_Keys that the network's managers assign (IBA 10.2.5): Linux, too, denies them to unprivileged
+ *  programs. */
 #define QKEY_CONTROLLED 0x80000000u
 
 /* --- why the worker refused --------------------------------------------------------------- */
 
-/* The names of the attributes in @p mask, as programs have them; ibv_modify_qp(3) has IBV_ for
- * ROCI_. */
+/* The names of the attributes in @p mask, as programs write them; ibv_modify_qp(3) has IBV_ in
+ * place of ROCI_. */
 static const char *attr_names(uint32_t mask, char text[ABI_SENTENCE_MAX])
 {
 	static const char *const names[] = {"STATE", "CUR_STATE", "EN_SQD_ASYNC_NOTIFY",
@@ -65,18 +64,18 @@ static int explain_transition(const struct qp_obj *o, int err, struct reply *r)
 
 	if (from == ABI_QPS_ERR)
 		return refuse(r->why, err,
-			"a QP in ERR only goes to RESET: see why it failed (roci_qp_error()), then "
-			"set it up anew");
+			"a QP in ERR can only go to RESET: see why it failed (roci_qp_error()), "
+			"then set it up again");
 	if (cmd->mask & ABI_QP_STATE)
 		return refuse(r->why, err,
-			"a QP in %s does not go to %s: the states are RESET, INIT, RTR, RTS in "
+			"a QP in %s cannot go to %s: the states are RESET, INIT, RTR, RTS in "
 			"turn; see ibv_modify_qp(3)",
 			qp_state_name(from), qp_state_name(cmd->attr.qp_state));
-	return refuse(r->why, err, "nothing can be modified of a QP in %s but its state",
-		qp_state_name(from));
+	return refuse(
+		r->why, err, "only the state of a QP in %s can be modified", qp_state_name(from));
 }
 
-/* What goes wrong between attributes that meet (QPS-15). */
+/* Explains attributes that contradict each other (QPS-15). */
 static int explain_port(const struct qp_obj *o, unsigned port, int err, struct reply *r)
 {
 	const struct core_cmd *cmd = &o->cmd;
@@ -84,29 +83,29 @@ static int explain_port(const struct qp_obj *o, unsigned port, int err, struct r
 
 	if (cmd->verdict.attrs == ABI_QP_AV)
 		return refuse(r->why, err,
-			"the address vector leads through port %u and the QP has port %u: give "
-			"both the same port number",
+			"the address vector uses port %u, but the QP has port %u: give both the "
+			"same port number",
 			cmd->path.port + 1u, port);
 	if (cmd->verdict.attrs == ABI_QP_PORT)
 		return refuse(r->why, err,
-			"the QP's address vector leads through port %u: give the address vector "
-			"of port %u with the port (ROCI_QP_AV)",
+			"the QP's address vector uses port %u: set an address vector of port %u "
+			"together with the port (ROCI_QP_AV)",
 			o->qp->path.port + 1u, port);
 	if (cmd->verdict.attrs == ABI_QP_PKEY_INDEX)
 		return refuse(r->why, err,
 			"entry %u of port %u's P_Key table is empty, or beyond its end: `rocictl "
-			"show pkeys` lists what there is, 0 is usual",
+			"show pkeys` lists the entries, and 0 is usual",
 			cmd->mask & ABI_QP_PKEY_INDEX ? cmd->attr.pkey_index
 						      : o->qp->attr.pkey_index,
 			port);
 	if (cmd->mask & ABI_QP_PATH_MTU)
 		return refuse(r->why, err,
-			"a path MTU of %u is above the %u that port %u can do: use that, or raise "
-			"the MTU of its network device to %u",
+			"a path MTU of %u is above the %u that port %u supports: use that, or "
+			"raise the MTU of its network device to %u",
 			cmd->attr.path_mtu, active, port, cmd->attr.path_mtu + 96);
 	return refuse(r->why, err,
-		"the QP's path MTU of %u is above the %u that port %u can do: raise the MTU of its "
-		"network device to %u, or set up the QP anew on that port",
+		"the QP's path MTU of %u is above the %u that port %u supports: raise the MTU of "
+		"its network device to %u, or set up the QP again on that port",
 		o->qp->attr.path_mtu, active, port, o->qp->attr.path_mtu + 96);
 }
 
@@ -122,12 +121,12 @@ static int explain_value(const struct qp_obj *o, int err, struct reply *r)
 	if (port)
 		return explain_port(o, port, err, r);
 	return refuse(r->why, err,
-		"the value of %s is out of range: roci_query_device() tells the limits, "
-		"ibv_modify_qp(3) the rest",
+		"the value of %s is out of range: see roci_query_device() for the limits, and "
+		"ibv_modify_qp(3) for the rest",
 		attr_names(cmd->verdict.attrs, text));
 }
 
-/* Says what the core found (QPS-12). */
+/* Explains the core's verdict (QPS-12). */
 static int explain(const struct qp_obj *o, int err, struct reply *r)
 {
 	const struct core_cmd *cmd = &o->cmd;
@@ -140,7 +139,7 @@ static int explain(const struct qp_obj *o, int err, struct reply *r)
 			r->why, err, "the worker could not modify the QP: %s", strerror(-err));
 	switch (v->refusal) {
 	case MODIFY_MISSING:
-		return refuse(r->why, err, "%s needs %s: add it to the mask, and its value",
+		return refuse(r->why, err, "%s needs %s: set the value and its bit in the mask",
 			qp_state_name(to), attr_names(v->attrs, text));
 	case MODIFY_FORBIDDEN:
 		return refuse(r->why, err,
@@ -152,8 +151,8 @@ static int explain(const struct qp_obj *o, int err, struct reply *r)
 			qp_state_name(v->state), qp_state_name(cmd->attr.cur_qp_state));
 	case MODIFY_DRAINING: /* QPS-19 */
 		return refuse(r->why, err,
-			"the send queue still drains: wait for SQ_DRAINED, or until query_qp says "
-			"that sq_draining is 0");
+			"the send queue is still draining: wait for SQ_DRAINED, or until query_qp "
+			"reports sq_draining 0");
 	case MODIFY_VALUE:
 		return explain_value(o, err, r);
 	default:
@@ -161,7 +160,7 @@ static int explain(const struct qp_obj *o, int err, struct reply *r)
 	}
 }
 
-/* --- doing it --------------------------------------------------------------------------- */
+/* --- execution -------------------------------------------------------------------------- */
 
 /* Has the worker execute o->cmd. */
 static int execute(struct qp_obj *o, struct reply *r)
@@ -171,7 +170,7 @@ static int execute(struct qp_obj *o, struct reply *r)
 	return err ? explain(o, err, r) : 0;
 }
 
-/* The same with an address vector, whose GID and destination the QP then has instead of others. */
+/* The same with an address vector, whose GID and destination replace the QP's former ones. */
 static int execute_av(struct qp_obj *o, struct reply *r)
 {
 	struct dest *d = dest_get(o->session->ctl, &o->key);
@@ -199,7 +198,7 @@ static int execute_without_av(struct qp_obj *o, struct reply *r)
 	if ((cmd->mask & ABI_QP_STATE) && cmd->attr.qp_state == ABI_QPS_RESET)
 		failure_keep(ctl, o);
 	else if ((cmd->mask & ABI_QP_STATE) && cmd->attr.qp_state == ABI_QPS_RTS)
-		failure_of_qp(ctl, o); /* SQE -> RTS forgets why it failed */
+		failure_of_qp(ctl, o); /* before SQE -> RTS clears the cause */
 	err = execute(o, r);
 
 	if (!err && (cmd->mask & ABI_QP_STATE) && cmd->attr.qp_state == ABI_QPS_RESET) {
@@ -212,10 +211,10 @@ static int execute_without_av(struct qp_obj *o, struct reply *r)
 static void set_dmac(struct core_cmd *cmd, const uint8_t mac[6])
 {
 	memcpy(cmd->path.dmac, mac, 6);
-	memcpy(cmd->attr.ah.dmac, mac, 6); /* what QUERY_QP then tells */
+	memcpy(cmd->attr.ah.dmac, mac, 6); /* for QUERY_QP */
 }
 
-/* The kernel answered, or not: finishes the command and sends its reply. */
+/* The kernel answered or timed out: finishes the command and sends its reply. */
 static void resolved(struct neigh_query *q, int err, const char *why)
 {
 	struct qp_obj *o = container_of(q, struct qp_obj, query);
@@ -267,7 +266,7 @@ static int modify_with_av(
 		return err;
 	if (!av_is_unicast(ah->dgid))
 		return refuse(r->why, -EINVAL,
-			"the destination GID %s is no single host's: set the peer's GID",
+			"the destination GID %s does not address a single host: set the peer's GID",
 			gid_text(ah->dgid, text));
 	port = &s->ctl->net->port[ah->port - 1];
 	sgid = gids_select(&port->gids, ah->sgid_index, ah->dgid, r->why);
@@ -286,7 +285,7 @@ static int modify_with_av(
 	return execute_av(o, r);
 }
 
-/* MC-04: what a group's packets come in by is the port that its QPs had when they were attached. */
+/* MC-04: a group's packets arrive at the port that its QPs had when they were attached. */
 static int check_groups(const struct qp_obj *o, const struct abi_modify_qp *in, struct reply *r)
 {
 	int port = group_port(o);
@@ -294,8 +293,8 @@ static int check_groups(const struct qp_obj *o, const struct abi_modify_qp *in, 
 	if (port < 0 || !(in->mask & ABI_QP_PORT) || in->attr.port == port + 1)
 		return 0;
 	return refuse(r->why, -EBUSY,
-		"the QP is attached to multicast groups of port %d: detach it from them before it "
-		"gets another port",
+		"the QP is attached to multicast groups of port %d: detach it from them before you "
+		"change its port",
 		port + 1);
 }
 
@@ -311,7 +310,7 @@ int cmd_modify_qp(struct session *s, const struct request *q, struct reply *r)
 		return refuse(r->why, -EINVAL, "there is no QP %u", in.handle);
 	if (o->resolving)
 		return refuse(r->why, -EBUSY,
-			"the QP's last modify_qp still looks for its destination: wait for it");
+			"the QP's last modify_qp is still resolving its destination: wait for it");
 	err = check_groups(o, &in, r);
 	if (err)
 		return err;
@@ -323,7 +322,8 @@ int cmd_modify_qp(struct session *s, const struct request *q, struct reply *r)
 	};
 	if ((in.mask & ABI_QP_QKEY) && in.attr.qkey & QKEY_CONTROLLED && !session_privileged(s))
 		return refuse(r->why, -EPERM,
-			"Q_Keys with bit 31 are for privileged programs: use one below 0x80000000");
+			"Q_Keys with bit 31 set are for privileged programs: use one below "
+			"0x80000000");
 	if (in.mask & ABI_QP_AV)
 		return modify_with_av(s, o, q, r);
 	return execute_without_av(o, r);

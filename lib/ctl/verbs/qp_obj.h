@@ -34,15 +34,15 @@ struct no_queue {
 };
 
 struct qp_obj {
-	struct qp *qp; /* what workers see */
+	struct qp *qp; /* the part that workers use */
 	struct session *session;
 	struct shm rings;
 	size_t bytes; /* of qp */
 	struct pd *pd;
-	struct cq_obj *send_cq, *recv_cq; /* NULL: of XRC_RECV */
+	struct cq_obj *send_cq, *recv_cq; /* NULL for XRC_RECV */
 	struct srq_obj *srq;		  /* NULL: none */
 	struct xrcd_ref *xrcd;		  /* XRC_RECV */
-	struct no_queue *none; /* XRC_RECV: what the core looks at instead of a send queue */
+	struct no_queue *none;		  /* XRC_RECV: stands in for a send queue in the core */
 	uint32_t handle;
 	uint32_t qpn; /* 0: none yet */
 	uint32_t worker;
@@ -50,12 +50,12 @@ struct qp_obj {
 	struct event_source async;
 	struct gid_hold hold;
 	struct inject *inject; /* verbs/fault.c; NULL: no faults */
-	struct dest *dest;     /* where its packets go; NULL: nowhere yet */
-	uint16_t sport;	       /* that an administrator set; 0: none */
+	struct dest *dest;     /* NULL: none yet */
+	uint16_t sport;	       /* set by an administrator; 0: none */
 	struct list dest_node;
 	struct list members; /* struct member of the groups that it attached to */
 	uint32_t nmembers;
-	/* a MODIFY_QP whose destination is being looked for */
+	/* a MODIFY_QP whose destination is being resolved */
 	bool resolving;
 	struct neigh_query query;
 	struct core_cmd cmd;
@@ -64,27 +64,27 @@ struct qp_obj {
 	struct abi_msg request;
 };
 
-/** @p o will be destroyed: diagnoses its failure now, while what explains it still exists, and
- *  remembers its QPN (session/failures.h). */
+/** Records the failure and the QPN of @p o, which will be destroyed, while the objects that explain
+ *  the failure exist. */
 void qp_note_gone(const struct qp_obj *o);
-/** Takes @p o from the QP table and its doorbell; gives an unfinished MODIFY_QP up, without a
- *  reply. */
+/** Withdraws @p o from the QP table and its doorbell slot; cancels an unfinished MODIFY_QP without
+ * a reply. */
 void qp_unpublish(struct qp_obj *o);
 
-/** The same, and has its worker forget it. */
+/** The same, and makes its worker drop it. */
 void qp_detach(struct qp_obj *o);
 
-/** The most QPs of one qps_call(). */
+/** Maximum number of QPs per qps_call(). */
 #define QPS_CALL_MAX 64u
-/** Has the workers of the @p n QPs @p o execute @p cmd, which is one of several QPs: one message to
- *  each worker. */
+/** Has the workers of the @p n QPs @p o execute @p cmd, a command for several QPs: one message per
+ *  worker. */
 void qps_call(struct ctl *ctl, const struct core_cmd *cmd, struct qp_obj *const o[], uint32_t n);
 
-/** After a grace period. */
+/** Frees @p o, after a grace period. */
 void qp_release(struct qp_obj *o);
 
-/** Has all QPs copy their entry of the P_Key table again, which they keep so that
- *  packets need not look it up. */
+/** Makes all QPs copy their entry of the P_Key table again; they keep it so that packets need no
+ *  lookup. */
 void qps_reload_pkeys(struct ctl *ctl);
 
 #endif

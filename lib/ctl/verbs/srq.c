@@ -49,14 +49,14 @@ static int check_srq(const struct abi_create_srq *in, struct reply *r)
 
 	if (!err && in->max_sge > SGE_MAX)
 		return refuse(r->why, -EINVAL,
-			"%u SGEs a work request are too many: %u is the most", in->max_sge,
+			"%u SGEs per work request are too many: %u is the maximum", in->max_sge,
 			SGE_MAX);
 	if (!err)
 		err = check_limit(in->limit, round_pow2(in->max_wr), r);
 	return err;
 }
 
-/* A region with room for @p depth entries, laid out as that of a new SRQ. */
+/* Creates a region for @p depth entries, laid out as that of a new SRQ. */
 static int make_ring(struct session *s, struct srq_obj *o, uint32_t depth, struct shm *region,
 	struct srq_ring **out, int *fd, struct reply *r)
 {
@@ -92,7 +92,7 @@ static void reply_ring(
 	reply_body(r, &out, sizeof(out));
 }
 
-/* A handle and a number; from here on the notifier and the workers can find it. */
+/* Gives @p o a handle and a number; from here on the notifier and the workers can find it. */
 static int publish(struct session *s, struct srq_obj *o, struct reply *r)
 {
 	struct ctl *ctl = s->ctl;
@@ -108,7 +108,7 @@ static int publish(struct session *s, struct srq_obj *o, struct reply *r)
 		notifier_unlock(&ctl->sessions->notifier);
 	}
 	if (err)
-		return refuse(r->why, err, "no room for another SRQ: QPs can share one");
+		return refuse(r->why, err, "no room for another SRQ: let QPs share one");
 	o->srq.srqn = srqn;
 	o->pd->users++;
 	if (o->xrcd) {
@@ -119,7 +119,7 @@ static int publish(struct session *s, struct srq_obj *o, struct reply *r)
 	return 0;
 }
 
-/* The objects that it is made of.  Returns 0 or a negative errno with a sentence. */
+/* Finds the objects that the SRQ uses.  Returns 0 or a negative errno with a sentence. */
 static int find_parts(
 	struct session *s, const struct abi_create_srq *in, struct srq_obj *o, struct reply *r)
 {
@@ -133,7 +133,8 @@ static int find_parts(
 	if (!o->xrcd)
 		return refuse(r->why, -EINVAL, "there is no XRC domain %u", in->xrcd);
 	if (!o->cq)
-		return refuse(r->why, -EINVAL, "an XRC SRQ needs a CQ: there is no CQ %u", in->cq);
+		return refuse(
+			r->why, -EINVAL, "an XRC SRQ needs a CQ, but there is no CQ %u", in->cq);
 	o->srq.xrcd = o->xrcd->xrcd->number;
 	o->srq.cq = &o->cq->cq;
 	return 0;
@@ -149,7 +150,7 @@ static void set_up(struct session *s, const struct abi_create_srq *in, struct sr
 	atomic_init(&o->srq.limit, in->limit);
 }
 
-/* @return 0, or a negative errno with a sentence, and nothing is left. */
+/* @return 0, or a negative errno with a sentence after undoing everything. */
 static int make_srq(
 	struct session *s, const struct abi_create_srq *in, struct srq_obj *o, struct reply *r)
 {
@@ -198,8 +199,8 @@ int cmd_create_srq(struct session *s, const struct request *q, struct reply *r)
 
 /* --- resize --------------------------------------------------------------------------- */
 
-/* What is posted is copied, in steps; from then on workers take it from the new ring, and the old
- * one goes when the last of them has turned to it. */
+/* Copies the posted entries in steps; then workers take them from the new ring, and the old one is
+ * freed once all of them use the new one. */
 struct resize {
 	struct job job;
 	struct srq_obj *srq;
@@ -207,7 +208,7 @@ struct resize {
 	struct shm region; /* the new one */
 	struct srq_ring *ring;
 	struct srq_move move;
-	int fd; /* for the reply; -1: none any more */
+	int fd; /* for the reply; -1: already passed on */
 };
 
 static void set_limit(struct srq_obj *o, const struct abi_modify_srq *in)
@@ -278,12 +279,12 @@ static int check_resize(const struct srq_obj *o, uint32_t max_wr, struct reply *
 
 	if (!err && max_wr < waiting)
 		return refuse(r->why, -EINVAL,
-			"%u work requests wait in the SRQ, which shall have room for %u", waiting,
-			max_wr);
+			"%u work requests wait in the SRQ: ask for at least as many, not %u",
+			waiting, max_wr);
 	return err;
 }
 
-/* Both attributes or none; a limit that stays armed must fit a new size as well. */
+/* All attributes change or none; a limit that stays armed must fit a new size too. */
 static int check_change(const struct srq_obj *o, const struct abi_modify_srq *in, struct reply *r)
 {
 	uint32_t limit = atomic_load_explicit(&o->srq.limit, memory_order_relaxed);
@@ -298,8 +299,8 @@ static int check_change(const struct srq_obj *o, const struct abi_modify_srq *in
 		return check_limit(in->limit, depth, r);
 	if (!err && limit > depth)
 		return refuse(r->why, -EINVAL,
-			"the SRQ has a limit of %u armed, and with %u work requests at most it "
-			"would always be reached: arm a lower one, or none, with the same call",
+			"the SRQ's armed limit of %u would always be reached with %u work requests "
+			"at most: arm a lower one, or none, with the same call",
 			limit, depth);
 	return err;
 }
@@ -316,7 +317,8 @@ int cmd_modify_srq(struct session *s, const struct request *q, struct reply *r)
 		return refuse(r->why, -EINVAL, "there is no SRQ %u", in.handle);
 	if (in.mask & ~(ABI_SRQ_MAX_WR | ABI_SRQ_LIMIT))
 		return refuse(r->why, -EINVAL,
-			"an SRQ has no attributes 0x%x: max_wr (1) and limit (2) can be changed",
+			"an SRQ has no attributes 0x%x: only max_wr (1) and limit (2) can be "
+			"modified",
 			in.mask);
 	err = check_change(o, &in, r);
 	if (err)

@@ -19,22 +19,22 @@ struct pd;
 struct xrcd_ref;
 
 struct srq_obj {
-	struct srq srq;	     /* what workers see */
-	struct shm region;   /* the first one; its head is the SRQ's for ever */
-	struct shm resized;  /* where the entries are, after a resize */
-	struct srq_ring *at; /* what srq.ring points to */
+	struct srq srq;	     /* the part that workers use */
+	struct shm region;   /* the first one; the SRQ keeps its head */
+	struct shm resized;  /* holds the entries after a resize */
+	struct srq_ring *at; /* the ring that srq.ring points to */
 	struct session *session;
 	struct pd *pd;
-	struct cq_obj *cq;     /* XRC; NULL: it is none */
+	struct cq_obj *cq;     /* of an XRC SRQ; NULL: not XRC */
 	struct xrcd_ref *xrcd; /* likewise */
 	uint32_t users;	       /* QPs */
 	struct event_source async;
 };
 
-/** Takes @p o from the SRQ table. */
+/** Withdraws @p o from the SRQ table. */
 void srq_unpublish(struct srq_obj *o);
 
-/** After a grace period, when no QP uses it. */
+/** Frees @p o, which no QP uses, after a grace period. */
 void srq_release(struct srq_obj *o);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * XRC domains. One that is opened with a descriptor is that of the file: who opens the same file in
- * another program gets the same domain, as in verbs. A domain lasts until the last one has closed
- * it.
+ * XRC domains. A domain opened with a descriptor belongs to the file: another program that opens
+ * the same file gets the same domain, as in verbs. A domain exists until the last program has
+ * closed it.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -20,13 +20,13 @@
 #include "verbs/objects.h"
 #include "verbs/xrcd.h"
 
-/* Takes what the kernel knows already: a file system of the application's own must not keep us
- * waiting. Only files have a number of their own; of anything else that is kept open somebody may
- * wait for the end, as of the session's own socket.
+/* Takes what the kernel has cached: a file system of the application must not make rocid wait. Only
+ * files and directories have a number of their own; for other descriptors, such as the session's
+ * own socket, a peer may wait until the last copy is closed.
  *
- * The descriptor proves that its sender could open the file, whichever way. An O_PATH descriptor
+ * The descriptor proves that its sender could open the file, in any mode. An O_PATH descriptor
  * proves nothing, because the file's permissions do not apply to it: ib_uverbs_open_xrcd() refuses
- * it as well. */
+ * it too. */
 static int identify(int fd, struct xrcd *id)
 {
 	struct statx st;
@@ -55,7 +55,7 @@ static struct xrcd *find(const struct ctl *ctl, const struct xrcd *id)
 	return NULL;
 }
 
-/* It, and the file that it keeps open. */
+/* The domain, and the file that it keeps open. */
 static const struct charge domain_charge[] = {{CTL_XRCDS, 1}, {CTL_DESCRIPTORS, 1}};
 
 static bool has_reference(const struct xrcd *x, const struct session *s)
@@ -66,7 +66,8 @@ static bool has_reference(const struct xrcd *x, const struct session *s)
 	return false;
 }
 
-/* @p s has one reference less; when it has none any more, one who has pays from then on. */
+/* @p s has dropped a reference; if it was its last one and it is the payer, another session pays
+ * from now on. */
 static void put(struct session *s, struct xrcd *x)
 {
 	struct ctl *ctl = s->ctl;
@@ -87,7 +88,7 @@ static void put(struct session *s, struct xrcd *x)
 	free(x);
 }
 
-/* A new domain; @p fd is kept open, so that the file's number is not another's meanwhile. */
+/* A new domain; it keeps @p fd open so that no other file gets its inode number meanwhile. */
 static struct xrcd *make(struct session *s, const struct xrcd *id, int fd, struct reply *r)
 {
 	struct xrcd *x = calloc(1, sizeof(*x));
@@ -110,8 +111,8 @@ static struct xrcd *make(struct session *s, const struct xrcd *id, int fd, struc
 	return x;
 }
 
-/* The domain of the descriptor that came along, or a new one of nobody else.  Returns 0 or a
- * negative errno with a sentence. */
+/* The domain of the passed descriptor, or a new private one.  Returns 0 or a negative errno with a
+ * sentence. */
 static int choose(struct session *s, const struct abi_open_xrcd *in, int fd, struct xrcd **out,
 	struct reply *r)
 {
@@ -120,21 +121,22 @@ static int choose(struct session *s, const struct abi_open_xrcd *in, int fd, str
 
 	if (err == -EBADF)
 		return refuse(r->why, err,
-			"an XRC domain is of those who can open its file: open it without O_PATH");
+			"an XRC domain is for programs that can open its file: open it without "
+			"O_PATH");
 	if (err == -EINVAL)
 		return refuse(r->why, err,
-			"an XRC domain is named by a file or a directory: open one and send its "
-			"descriptor");
+			"an XRC domain is identified by a file or a directory: open one and send "
+			"its descriptor");
 	if (err)
 		return refuse(r->why, err, "the XRC domain's file cannot be examined: %s",
 			strerror(-err));
 	*out = fd >= 0 ? find(s->ctl, &id) : NULL;
 	if (*out && (in->flags & ABI_XRCD_CREATE) && (in->flags & ABI_XRCD_EXCL))
 		return refuse(r->why, -EEXIST,
-			"the file has an XRC domain already: open it without O_EXCL");
+			"the file already has an XRC domain: open it without O_EXCL");
 	if (!*out && !(in->flags & ABI_XRCD_CREATE))
 		return refuse(r->why, fd >= 0 ? -ENOENT : -EINVAL,
-			"there is no such XRC domain: make it with O_CREAT");
+			"there is no such XRC domain: create it with O_CREAT");
 	if (*out)
 		return 0;
 	err = quota_take(s, domain_charge, ARRAY_SIZE(domain_charge), r->why);
@@ -158,7 +160,7 @@ int cmd_open_xrcd(struct session *s, const struct request *q, struct reply *r)
 	memcpy(&in, q->body, sizeof(in));
 	if (in.flags & ~(ABI_XRCD_CREATE | ABI_XRCD_EXCL))
 		return refuse(
-			r->why, -EINVAL, "an XRC domain is opened with O_CREAT and O_EXCL only");
+			r->why, -EINVAL, "an XRC domain takes no flags but O_CREAT and O_EXCL");
 	ref = calloc(1, sizeof(*ref));
 	if (!ref)
 		return refuse(r->why, -ENOMEM, "rocid is out of memory");

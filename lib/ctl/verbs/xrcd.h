@@ -12,18 +12,18 @@
 
 struct session;
 
-/** An XRC domain, of all sessions that have opened it. */
+/** An XRC domain, shared by all sessions that have opened it. */
 struct xrcd {
 	uint32_t number;       /* unique in the daemon: srq.xrcd, qp.xrc.xrcd */
 	struct list refs;      /* struct xrcd_ref.node */
-	struct session *payer; /* who is charged for it: one of them */
-	int fd;		       /* the file whose it is; -1: none */
-	uid_t uid;	       /* of who sent it */
+	struct session *payer; /* the session that is charged for it */
+	int fd;		       /* its file; -1: none */
+	uid_t uid;	       /* of the program that sent the file */
 	uint32_t major, minor;
 	uint64_t inode;
 };
 
-/** One that a session has opened. */
+/** A session's reference to a domain. */
 struct xrcd_ref {
 	struct xrcd *xrcd;
 	struct list node; /* of xrcd.refs */
@@ -32,7 +32,7 @@ struct xrcd_ref {
 	uint32_t users; /* SRQs, QPs */
 };
 
-/** Nothing of the session uses @p ref any more. */
+/** Releases @p ref, which no object of the session uses. */
 void xrcd_release(struct xrcd_ref *ref);
 
 #endif

@@ -270,12 +270,13 @@ static void modify_qp__names_what_is_wrong(void **state)
 	must(to_init());
 	m = to_rtr(gid_peer4);
 	m.mask &= ~(ABI_QP_DEST_QPN | ABI_QP_MIN_RNR_TIMER);
-	assert_refused(m, "RTR needs ROCI_QP_MIN_RNR_TIMER, ROCI_QP_DEST_QPN: add it to the mask, "
-			  "and its value");
+	assert_refused(m, "RTR needs ROCI_QP_MIN_RNR_TIMER, ROCI_QP_DEST_QPN: set the value "
+			  "and its bit in the mask");
 	m = to_rtr(gid_peer4);
 	m.attr.min_rnr_timer = 32;
 	assert_refused(m, "the value of ROCI_QP_MIN_RNR_TIMER is out of range: "
-			  "roci_query_device() tells the limits, ibv_modify_qp(3) the rest");
+			  "see roci_query_device() for the limits, and ibv_modify_qp(3) for the "
+			  "rest");
 	must(to_rtr(gid_peer4));
 	m = (struct abi_modify_qp){.handle = qp.handle,
 		.mask = ABI_QP_STATE | ABI_QP_CUR_STATE | ABI_QP_TIMEOUT | ABI_QP_RETRY_CNT |
@@ -285,8 +286,8 @@ static void modify_qp__names_what_is_wrong(void **state)
 	m = (struct abi_modify_qp){
 		.handle = qp.handle, .mask = ABI_QP_STATE, .attr = {.qp_state = ABI_QPS_ERR}};
 	must(m);
-	assert_refused(to_init(), "a QP in ERR only goes to RESET: see why it failed "
-				  "(roci_qp_error()), then set it up anew");
+	assert_refused(to_init(), "a QP in ERR can only go to RESET: see why it failed "
+				  "(roci_qp_error()), then set it up again");
 }
 
 /* RESET to SQD, connected to gid_peer4. */
@@ -354,8 +355,8 @@ static void modify_qp__address_vector_of_another_port(void **state)
 
 	must(to_init());
 	m.attr.ah.port = 2;
-	assert_refused(m, "the address vector leads through port 2 and the QP has port 1: give "
-			  "both the same port number");
+	assert_refused(m, "the address vector uses port 2, but the QP has port 1: give both the "
+			  "same port number");
 	assert_int_equal(query().qp_state, ABI_QPS_INIT);
 	assert_int_equal(d->ctl->net->port[1].gids.users[0], 0);
 	must(to_rtr(gid_peer4));
@@ -371,19 +372,19 @@ static void modify_qp__sqd_to_another_port(void **state)
 	go_to_sqd();
 	m.mask = ABI_QP_PORT;
 	m.attr.port = 2;
-	assert_refused(m, "the QP's address vector leads through port 1: give the address vector "
-			  "of port 2 with the port (ROCI_QP_AV)");
+	assert_refused(m, "the QP's address vector uses port 1: set an address vector of port 2 "
+			  "together with the port (ROCI_QP_AV)");
 	m.mask = ABI_QP_AV;
 	m.attr.ah.port = 2;
 	memcpy(m.attr.ah.dgid, gid_own4, 16); /* found at port 1 */
 	atomic_store(&d->ctl->net->port[1].shared->active_mtu, 512);
-	assert_refused(m, "the QP's path MTU of 1024 is above the 512 that port 2 can do: raise "
-			  "the MTU of its network device to 1120, or set up the QP anew on that "
+	assert_refused(m, "the QP's path MTU of 1024 is above the 512 that port 2 supports: raise "
+			  "the MTU of its network device to 1120, or set up the QP again on that "
 			  "port");
 	atomic_store(&d->ctl->net->port[1].shared->active_mtu, 1024);
 	atomic_store(&d->ctl->net->port[1].shared->pkey[0], 0);
 	assert_refused(m, "entry 0 of port 2's P_Key table is empty, or beyond its end: `rocictl "
-			  "show pkeys` lists what there is, 0 is usual");
+			  "show pkeys` lists the entries, and 0 is usual");
 	assert_int_equal(query().port, 1);
 	assert_int_equal(path(d)->port, 0);
 	atomic_store(&d->ctl->net->port[1].shared->pkey[0], 0xFFFF);

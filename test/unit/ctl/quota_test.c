@@ -111,7 +111,7 @@ static void take__of_all_sessions_of_a_user(void **state)
 
 	have(CTL_SRQS, 800);
 	assert_int_equal(take_all(one, CTL_SRQS), 400);
-	assert_non_null(strstr(why, "user 1 would have more than 400 SRQs"));
+	assert_non_null(strstr(why, "user 1 would exceed their limit of 400 SRQs"));
 	assert_non_null(strstr(why, "rocictl set limit user_srqs"));
 	assert_int_equal(quota_take_one(two, CTL_SRQS, why), -EDQUOT);
 	assert_int_equal(quota_take_one(other, CTL_SRQS, why), 0);
@@ -133,11 +133,11 @@ static void take__the_last_quarter_is_for_small_users(void **state)
 		s[i] = open_session(i + 1);
 	assert_int_equal(take_all(s[0], CTL_SRQS), 160);
 	assert_int_equal(take_all(s[1], CTL_SRQS), 80);
-	assert_non_null(strstr(why, "rocid has 320 SRQs, and keeps the last quarter"));
+	assert_non_null(strstr(why, "rocid has 320 SRQs and reserves the last quarter"));
 	for (unsigned i = 2; i < 10; i++)
 		assert_int_equal(take_all(s[i], CTL_SRQS), 10);
 	assert_int_equal(take_all(s[10], CTL_SRQS), 0);
-	assert_non_null(strstr(why, "all are taken"));
+	assert_non_null(strstr(why, "all are in use"));
 	for (unsigned i = 0; i < ARRAY_SIZE(s); i++) {
 		give_all(s[i], CTL_SRQS);
 		close_session(s[i]);
