@@ -175,15 +175,15 @@ def test_probability(daemons, s):
 def test_words(rocictl, daemons, s):
     a = daemons[0]
     for words, sentence in (
-            (f'inject qp {s.a} spoil', 'is none of these: drop, duplicate'),
+            (f'inject qp {s.a} spoil', 'is not one of: drop, duplicate'),
             (f'inject qp {s.a} drop upwards', 'drop does not accept "upwards"'),
             (f'inject qp {s.a} drop time=5ms', 'drop does not accept "time="'),
             (f'inject qp {s.a} delay', 'delay needs time=TIME'),
-            (f'inject qp {s.a} delay time=11s', 'stands 1ns to 10s'),
-            (f'inject qp {s.a} delay time=5', 'stands 1ns to 10s'),
+            (f'inject qp {s.a} delay time=11s', 'needs 1ns to 10s'),
+            (f'inject qp {s.a} delay time=5', 'needs 1ns to 10s'),
             (f'inject qp {s.a} rnr tx', 'rnr needs rx'),
             (f'inject qp {s.a} qpn rx to=5', 'qpn needs tx'),
-            (f'inject qp {s.a} syndrome', 'syndrome wants to=VALUE'),
+            (f'inject qp {s.a} syndrome', 'syndrome needs to=VALUE'),
             (f'inject qp {s.a} syndrome to=256', 'is not from 0 to 0xff'),
             (f'inject qp {s.a} psn to=0x1000000', 'is not from 0 to 0xffffff'),
             (f'inject qp {s.a} drop psn=5-', 'a PSN, or a range'),
@@ -191,7 +191,7 @@ def test_words(rocictl, daemons, s):
             (f'inject qp {s.a} drop probability=1.5', 'above 0, at most 1'),
             (f'inject qp {s.a} reorder packets=128', '1 to 127'),
             (f'inject qp {s.a} corrupt mask=0x100', 'the mask of a byte'),
-            (f'inject qp {s.b} drop', 'there is no QP'),
+            (f'inject qp {s.b} drop', 'does not exist'),
             (f'inject clear qp {s.a}', 'has no such fault'),
             (f'inject clear qp {s.a} fault 0', 'count from 1')):
         said = a.ask(words).get('error', '')
