@@ -112,9 +112,9 @@ def test_prompt(program, holder, t, socket):
     # help, history, errors
     check('show qps ...' in t.type('help show q\r'), 'help COMMAND')
     check('watch [SECONDS]' in t.type('help\r'), "help does not list the console's own")
-    check('no command "bogus"' in t.type('bogus\r'), 'a wrong command')
-    check('no command "bogus"' in t.type('\x1b[A\r'), 'the last line does not come back')
-    check('no command' not in t.type('   \r') + t.type('# a comment\r'), 'blanks, comments')
+    check('unknown command "bogus"' in t.type('bogus\r'), 'a wrong command')
+    check('unknown command "bogus"' in t.type('\x1b[A\r'), 'the last line does not come back')
+    check('unknown command' not in t.type('   \r') + t.type('# a comment\r'), 'blanks, comments')
     # watch, until a key
     t.type('watch 0.1 show counters\r', rb'every 0.1 s: show counters')
     t.expect(rb'rx_packets.*every 0.1 s')
@@ -247,7 +247,7 @@ def test_watch(program, holder, daemon):
     p.send_signal(signal.SIGTERM)
     check(p.wait(PATIENCE_S) == 0, 'watch ends otherwise')
     release(held)
-    for words, status, what in (('watch show bogus', 1, 'no command'), ('watch', 2, 'needs'),
+    for words, status, what in (('watch show bogus', 1, 'unknown command'), ('watch', 2, 'needs'),
                                 ('watch 0 show totals', 2, 'seconds'),
                                 ('watch --count x show totals', 2, '--count')):
         r = rocictl(program, daemon, *words.split())
