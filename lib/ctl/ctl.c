@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The control thread: set-up, event loop, end. */
+/* The control thread: set-up, event loop, shutdown. */
 #include "ctl.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -38,7 +38,7 @@
 #include "verbs/qp_obj.h"
 #include "worker.h"
 
-/** All that the control thread has. */
+/** All state of the control thread. */
 struct house {
 	struct ctl ctl;
 	struct loop loop;
@@ -49,7 +49,7 @@ struct house {
 	struct core_counters counted;
 	struct news news;
 	struct watch stopper; /* eventfd: ctl_stop() */
-	struct watch late;    /* eventfd: QPs were not answered in time */
+	struct watch late;    /* eventfd: QPs had a timeout */
 	bool stopping;
 };
 
@@ -60,7 +60,7 @@ static struct house *house_of(struct ctl *ctl)
 
 /* --- set-up ----------------------------------------------------------------------------- */
 
-/* Each session, channel and pending ring is a descriptor; ask for as many as we may have. */
+/* Each session, channel and pending ring needs a descriptor: request as many as allowed. */
 static void raise_descriptor_limit(int *fd_max)
 {
 	struct rlimit rl;
@@ -72,13 +72,14 @@ static void raise_descriptor_limit(int *fd_max)
 		rl.rlim_cur = rl.rlim_max;
 		setrlimit(RLIMIT_NOFILE, &rl);
 	}
-	if (rl.rlim_cur < INT_MAX) /* the lowest that is free is taken: those below are in use */
+	if (rl.rlim_cur <
+		INT_MAX) /* the kernel assigns the lowest free one: all below are in use */
 		*fd_max = (int)(rl.rlim_cur - rl.rlim_cur / DESCRIPTOR_RESERVE);
 }
 
-/* When the kernel enlarges the table of descriptors of a process with threads, who opens one waits
- * for an RCU grace period: 0.2 s and more on a busy machine, and all commands with it. At the start
- * nobody waits for one yet. */
+/* When the kernel enlarges the descriptor table of a process with threads, open() and the like wait
+ * for an RCU grace period: 0.2 s and more on a busy machine, which would delay all commands.
+ * Enlarge it at the start, before there are any. */
 static void make_descriptor_table(void)
 {
 	int fd = eventfd(0, EFD_CLOEXEC), last = -1;
@@ -93,7 +94,7 @@ static void make_descriptor_table(void)
 		close(fd);
 }
 
-/* The first QPs of a destination that were not answered: their neighbour may have moved. */
+/* The first QPs of a destination had a timeout: their neighbour may have moved. */
 static void late_ready(struct watch *w)
 {
 	struct ctl *ctl = &container_of(w, struct house, late)->ctl;
@@ -127,9 +128,10 @@ static int open_loop(struct house *h, char why[ABI_SENTENCE_MAX])
 	if (!err)
 		err = watch_eventfd(h, &h->sessions.faults);
 	if (err)
-		return refuse(why, err, "rocid cannot make its event loop: %s", strerror(-err));
+		return refuse(why, err, "rocid cannot create its event loop: %s", strerror(-err));
 	h->sessions.notifier.late_fd = h->late.fd;
-	sigbus_notify(h->sessions.faults.fd); /* what its handler finds goes through the loop */
+	sigbus_notify(
+		h->sessions.faults.fd); /* the loop handles the faults that its handler records */
 	return 0;
 }
 
@@ -176,7 +178,8 @@ static int choose_epoch(struct sessions *all, char why[ABI_SENTENCE_MAX])
 	do /* 0 means "shut down" */
 		err = random_bytes(&all->epoch, sizeof(all->epoch));
 	while (!err && !all->epoch);
-	return err ? refuse(why, err, "the kernel gives no random numbers: %s", strerror(-err)) : 0;
+	return err ? refuse(why, err, "the kernel returned no random numbers: %s", strerror(-err))
+		   : 0;
 }
 
 static int start(struct house *h, char why[ABI_SENTENCE_MAX])
@@ -218,7 +221,7 @@ int ctl_start(struct ctl **out, const struct ctl_config *cfg, char why[ABI_SENTE
 	*out = NULL;
 	if (!h)
 		return refuse(why, -ENOMEM, "rocid is out of memory");
-	raise_descriptor_limit(&h->sessions.fd_max); /* quota_init() counts what there is */
+	raise_descriptor_limit(&h->sessions.fd_max); /* before quota_init() counts descriptors */
 	make_descriptor_table();
 	init(h, cfg);
 	quota_init(&h->sessions.quota, &cfg->limits);
@@ -238,7 +241,7 @@ int ctl_start(struct ctl **out, const struct ctl_config *cfg, char why[ABI_SENTE
 
 /* --- running ---------------------------------------------------------------------------- */
 
-/* What is due now.  Returns milliseconds until something is due again, -1 for never. */
+/* Does everything that is due.  @return milliseconds until something is due again, -1: never. */
 static int run_timers(struct ctl *ctl)
 {
 	uint64_t now = loop_now_ms();
@@ -255,18 +258,18 @@ static int run_timers(struct ctl *ctl)
 	wait = loop_sooner(wait, sessions_poll(ctl, now));
 	wait = loop_sooner(wait, news_poll(ctl, now));
 	wait = loop_sooner(wait, dests_poll(ctl, now));
-	return loop_sooner(wait, neigh_poll(&ctl->net->neighs, now)); /* those of dests too */
+	return loop_sooner(wait, neigh_poll(&ctl->net->neighs, now)); /* includes those of dests */
 }
 
-/* Sessions that end at the same time from which on none may come faster than they end. */
+/* From this number of ending sessions on, new ones are accepted no faster than they end. */
 #define ENDINGS_MANY (SESSION_MAX / 8)
 
-/* What is due in the background has its turn when nobody asks for anything, and else half of the
- * time: a command that waits behind others waits for a step of it once, not once for each. */
+/* Background work runs when no command is pending, and otherwise for at most half of the time, so
+ * that a queue of commands waits for one background step, not for one per command. */
 int ctl_run(struct ctl *ctl)
 {
 	struct house *h = house_of(ctl);
-	uint64_t due = 0; /* its next turn, in ns, however much is asked */
+	uint64_t due = 0; /* the next background step, in ns, even if commands are pending */
 	bool idle = true;
 	int wait = -1;
 
@@ -294,7 +297,7 @@ void ctl_stop(struct ctl *ctl)
 	int saved = errno; /* we may be in a signal handler */
 	ssize_t n = write(house_of(ctl)->stopper.fd, &one, sizeof(one));
 
-	(void)n; /* a full counter has been set already */
+	(void)n; /* a full counter is set already */
 	errno = saved;
 }
 

@@ -4,12 +4,12 @@
  * The control thread of rocid: the unix socket server, sessions and their objects, the GID
  * tables and neighbours of the ports, events to applications (design.md 1, 4, 5).
  *
- *     ctl_start()     before or after the workers start; nobody is served yet
+ *     ctl_start()     before or after the workers start; does not serve yet
  *     ctl_run()       serves until ctl_stop(); workers run meanwhile
- *     ctl_destroy()   ends all sessions; workers still run, because QPs are taken from them
+ *     ctl_destroy()   ends all sessions; workers must still run, because QPs are removed from them
  *
- * Except ctl_stop(), all calls are made by one thread: the control
- * thread. It is no EAL thread, needs no lcore and sleeps in epoll.
+ * All functions except ctl_stop() must be called by the same thread, the control thread. It is not
+ * an EAL thread, needs no lcore and sleeps in epoll.
  */
 #ifndef CTL_H
 #define CTL_H
@@ -20,19 +20,19 @@ struct ctl;
 
 /**
  * Opens the socket, reads the ports' addresses and publishes their tables.
- * @param why  receives a sentence that says what to do when this fails
- * @return 0, or a negative errno: -EADDRINUSE another rocid serves the socket, -ENODEV no such
- * netdev, -EACCES, -ENOMEM, -EINVAL.
+ * @param why  on failure receives a sentence that says what to do
+ * @return 0, or a negative errno: -EADDRINUSE if another rocid serves the socket, -ENODEV if a
+ * netdev does not exist, -EACCES, -ENOMEM, -EINVAL.
  */
 int ctl_start(struct ctl **out, const struct ctl_config *cfg, char why[ABI_SENTENCE_MAX]);
 
 /** Serves until ctl_stop().  @return 0, or a negative errno when epoll itself fails. */
 int ctl_run(struct ctl *ctl);
 
-/** Has ctl_run() return. Any thread; safe in signal handlers. */
+/** Makes ctl_run() return. Any thread; safe in signal handlers. */
 void ctl_stop(struct ctl *ctl);
 
-/** Ends all sessions, removes the socket and frees @p ctl. NULL is harmless. */
+/** Ends all sessions, removes the socket and frees @p ctl. Ignores NULL. */
 void ctl_destroy(struct ctl *ctl);
 
 #endif

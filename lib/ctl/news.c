@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The kernel's network and the devices have changed: what follows, in this order. */
+/* Handles changes of the kernel's network and of devices, in this order. */
 #include "news.h"
 #include <rte_common.h>
 #include <stdlib.h>
@@ -15,9 +15,9 @@
 #include "verbs/group.h"
 #include "worker.h"
 
-/* --- 1. read what is there now ----------------------------------------------------------- */
+/* --- 1. read the current state ----------------------------------------------------------- */
 
-/* A port is down without its device, whatever its netdev says.  @return NETPORT_WENT_* or 0. */
+/* A port without its device is down, even if its netdev is up.  @return NETPORT_WENT_* or 0. */
 static unsigned read_device(struct ctl *ctl, uint32_t i)
 {
 	const struct ctl_devices *d = ctl->devices;
@@ -26,7 +26,7 @@ static unsigned read_device(struct ctl *ctl, uint32_t i)
 	return net_take_use(ctl->net, i);
 }
 
-/* --- 2. tell the owner of the port's device ----------------------------------------------- */
+/* --- 2. notify the owner of the port's device -------------------------------------------- */
 
 static void tell_owner(struct ctl *ctl, uint32_t i, unsigned what)
 {
@@ -43,14 +43,14 @@ static void tell_owner(struct ctl *ctl, uint32_t i, unsigned what)
 	net_tell_owner(ctl->net, i, news);
 }
 
-/* Its device may be another now.  @return @p what, which happened to the netdev, and what became
- * of the port with the device. */
+/* The port's device may have been replaced.  @return @p what, the changes of the netdev, combined
+ * with those of the device. */
 static unsigned with_device(struct ctl *ctl, uint32_t i, unsigned what)
 {
 	const unsigned went = NETPORT_WENT_UP | NETPORT_WENT_DOWN;
 	unsigned device = read_device(ctl, i);
 
-	/* Up and down again is nothing. */
+	/* Up and down cancel each other. */
 	return device && (what & went) ? what & ~went : what | device;
 }
 
@@ -65,7 +65,7 @@ static void announce(struct ctl *ctl, uint32_t i, const struct gid_table *before
 	free((void *)before);
 }
 
-/* --- 4. follow with destinations and groups, 5. tell programs ------------------------------ */
+/* --- 4. update destinations and groups, 5. notify programs --------------------------------- */
 
 static void refresh_port(struct ctl *ctl, uint32_t i)
 {
@@ -83,7 +83,7 @@ static void refresh_port(struct ctl *ctl, uint32_t i)
 	port_tell(ctl, i, what);
 }
 
-/* --- when ---------------------------------------------------------------------------------- */
+/* --- triggers ------------------------------------------------------------------------------ */
 
 static void neighbour_changed(void *arg, uint32_t ifindex, const uint8_t gid[16])
 {
@@ -110,7 +110,7 @@ int news_open(struct news *n, struct ctl *ctl)
 	return loop_watch(ctl->loop, &n->watch);
 }
 
-/* @return milliseconds until ports are read again, -1: none is to be. */
+/* @return milliseconds until the next read of stale ports, -1: none are stale. */
 static int refresh_stale(struct ctl *ctl, uint64_t now_ms)
 {
 	struct net *net = ctl->net;
@@ -130,7 +130,7 @@ static int refresh_stale(struct ctl *ctl, uint64_t now_ms)
 	return -1;
 }
 
-/* @return milliseconds until it must be called again, -1: never. */
+/* @return milliseconds until the next call is due, -1: never. */
 static int look_after_devices(struct ctl *ctl, uint64_t now_ms)
 {
 	const struct ctl_devices *d = ctl->devices;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file news.h
- * What follows from news of the kernel's network and of devices. Control thread.
+ * Reacts to changes of the kernel's network and of devices. Control thread.
  */
 #ifndef NEWS_H
 #define NEWS_H
@@ -19,8 +19,8 @@ struct news {
 /** Watches rtnetlink, which net_open() has opened.  @return 0 or a negative errno. */
 int news_open(struct news *n, struct ctl *ctl);
 
-/** Reads ports again whose last news could not be read in full, and looks after the devices.
- *  @return milliseconds until it must be called again, -1: never. */
+/** Rereads ports whose last update was incomplete, and maintains the devices.
+ *  @return milliseconds until the next call is due, -1: never. */
 int news_poll(struct ctl *ctl, uint64_t now_ms);
 
 #endif

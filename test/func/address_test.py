@@ -181,7 +181,7 @@ class Scene:
             with self.running(one):
                 p = self.wire.until(what, lambda p: getattr(p, field) == value)
         assert p.sport == 0xE341 and p.label == 0x12345 and p.tclass == 46 << 2, p  # ENT-01
-        assert 'no UDP source port' in self.refused(self.ra, 'set', 'qp', qpn, 'sport', 80)
+        assert 'neither a UDP source port' in self.refused(self.ra, 'set', 'qp', qpn, 'sport', 80)
         # ETH-04: a tag with VID 0 is none to the receiver.
         self.ask(self.ra, 'set', 'port', 1, 'priority', 'sl1=4,dscp46=6,tag=yes')
         self.ask(self.ra, 'set', 'qp', qpn, 'sl', 1)

@@ -109,7 +109,7 @@ def test_hostile_lines(daemon):
         check('too long' in first['error'] and 'rocid' in second, f'{first} {second}')
         s.sendall(b'y' * 255 + b'\n' + b'y' * 256 + b'\n')
         first, second = replies(s, 2)
-        check('no command' in first['error'] and 'too long' in second['error'], 'line limit')
+        check('unknown command' in first['error'] and 'too long' in second['error'], 'line limit')
     with daemon.connect() as s:  # a last line without its end
         s.sendall(b'show totals')
         s.shutdown(socket.SHUT_WR)
@@ -229,14 +229,14 @@ def test_migrate(holder, program, daemon):
     check([w['qps'] for w in daemon.ask('show workers')['workers']] == [0, 2], 'show workers')
     qpn = qps[0]['qpn']
     check(rocictl(program, daemon, *f'migrate qp {qpn:#x} to 0'.split()).returncode == 0, 'hex')
-    refused(f'migrate qp {qpn} to 2', 'no worker')
-    refused(f'migrate qp {qpn} to -1', 'no worker')
-    refused(f'migrate qp {qpn ^ 1 << 18} to 0', 'no QP')
-    refused('migrate qp 16777216 to 0', 'no QP')
-    refused('migrate qp x to 0', 'no QP')
-    refused(f'migrate qp {qpn} to', 'no command')
+    refused(f'migrate qp {qpn} to 2', 'does not exist')
+    refused(f'migrate qp {qpn} to -1', 'does not exist')
+    refused(f'migrate qp {qpn ^ 1 << 18} to 0', 'does not exist')
+    refused('migrate qp 16777216 to 0', 'does not exist')
+    refused('migrate qp x to 0', 'does not exist')
+    refused(f'migrate qp {qpn} to', 'unknown command')
     release(p)
-    refused(f'migrate qp {qpn} to 0', 'no QP')
+    refused(f'migrate qp {qpn} to 0', 'does not exist')
 
 
 def main():

@@ -133,7 +133,7 @@ def test_filters(programs, folder):
     check([c['filter'] for c in captures(daemon)] ==
           ['', f'qp {s.a}', 'count 7 snap 70 out', f'drops qp {s.b}'], 'filters')
     fifth = of('fifth')
-    check(fifth.end(None) == (1, '') and '4 captures run' in fifth.said, fifth.said)
+    check(fifth.end(None) == (1, '') and '4 captures are already running' in fifth.said, fifth.said)
     for _ in range(10):
         s.do('write', 1, 2000)
         other.do('write', 1, 100)
@@ -266,19 +266,19 @@ def test_refusals(programs, daemon, folder):
     path = os.path.join(folder, 'kept')
     with open(path, 'w') as f:
         f.write('precious')
-    for what, sentence in ((['qp', '9999999'], 'there is no QP 9999999'),
+    for what, sentence in ((['qp', '9999999'], 'QP 9999999 does not exist'),
                            (['port', '3'], 'this rocid has 1 to 2'),
                            (['count', '0'], '1 or more'), (['snap', '70000'], 'bytes from 1'),
-                           (['count'], 'number is missing'), (['tcp'], '"tcp" says nothing'),
+                           (['count'], 'number is missing'), (['tcp'], '"tcp" is unknown'),
                            (['drops'] * 13, 'more than 12 words'),
-                           (['in', 'out'], 'leave nothing'), (['drops', 'out'], 'is not dropped')):
+                           (['in', 'out'], 'exclude each other'), (['drops', 'out'], 'are never dropped')):
         c = Capture(rocictl, daemon, path, *what)
         check(c.end(None)[0] == 1 and sentence in c.said, f'{what}: {c.said}')
     check(open(path).read() == 'precious', 'a capture that is refused overwrites the file')
     c = Capture(rocictl, daemon, os.path.join(folder, 'none/x'))
     check(c.end(None)[0] == 1 and 'No such file' in c.said, c.said)
     wait_until(lambda: not captures(daemon), 'a capture whose file cannot be made')
-    check('by a unix stream socket' in daemon.ask('capture')['error'], 'a capture without socket')
+    check('through a unix socket passed with it' in daemon.ask('capture')['error'], 'a capture without socket')
     check(not captures(daemon), 'it runs')
 
 

@@ -112,9 +112,9 @@ def test_prompt(program, holder, t, socket):
     # help, history, errors
     check('show qps ...' in t.type('help show q\r'), 'help COMMAND')
     check('watch [SECONDS]' in t.type('help\r'), "help does not list the console's own")
-    check('no command "bogus"' in t.type('bogus\r'), 'a wrong command')
-    check('no command "bogus"' in t.type('\x1b[A\r'), 'the last line does not come back')
-    check('no command' not in t.type('   \r') + t.type('# a comment\r'), 'blanks, comments')
+    check('unknown command "bogus"' in t.type('bogus\r'), 'a wrong command')
+    check('unknown command "bogus"' in t.type('\x1b[A\r'), 'the last line does not come back')
+    check('unknown command' not in t.type('   \r') + t.type('# a comment\r'), 'blanks, comments')
     # watch, until a key
     t.type('watch 0.1 show counters\r', rb'every 0.1 s: show counters')
     t.expect(rb'rx_packets.*every 0.1 s')
@@ -160,7 +160,7 @@ def test_script(rocid, folder):
     r = subprocess.run(interactive(rocid, folder), input='show window\nshow totals\nshow ports',
                        capture_output=True, text=True, timeout=PATIENCE_S)
     check(r.returncode == 0 and 'rocid> show totals' in r.stdout and r.stdout.count('ACTIVE') == 2
-          and 'error: there is no command' in r.stdout, f'commands from a pipe: {r}')
+          and 'error: unknown command' in r.stdout, f'commands from a pipe: {r}')
     path = folder + '/commands'
     with open(path, 'w') as f:
         f.write('# once\nset window 99\nshow limits\nquit\nshow ports\n')
@@ -247,7 +247,7 @@ def test_watch(program, holder, daemon):
     p.send_signal(signal.SIGTERM)
     check(p.wait(PATIENCE_S) == 0, 'watch ends otherwise')
     release(held)
-    for words, status, what in (('watch show bogus', 1, 'no command'), ('watch', 2, 'needs'),
+    for words, status, what in (('watch show bogus', 1, 'unknown command'), ('watch', 2, 'needs'),
                                 ('watch 0 show totals', 2, 'seconds'),
                                 ('watch --count x show totals', 2, '--count')):
         r = rocictl(program, daemon, *words.split())
@@ -261,7 +261,7 @@ def test_filters(holder, daemon):
     check(len(daemon.ask(f'show qps session {ids[1]:#x}  state reset')['qps']) == 2, 'by two')
     check(not daemon.ask('show qps state err')['qps'], 'by state')
     check('have no colour' in daemon.ask('show qps colour 3')['error'], 'no such column')
-    check('wants a value' in daemon.ask('show qps state')['error'], 'no value')
+    check('needs a value' in daemon.ask('show qps state')['error'], 'no value')
     shown = daemon.ask(f'show session {ids[1]}')
     check([len(shown[k]) for k in ('session', 'pds', 'cqs', 'qps', 'mrs')] == [1, 1, 1, 2, 2],
           f'show session: {shown}')
@@ -298,11 +298,11 @@ def test_sets(holder, daemon):
     done(f'set qp {first} window 33')
     check((window(first), window(second)) == (33, 17), 'windows')
     refused('set window 0', '1 to 65536')
-    refused(f'set qp {first ^ 1 << 18} window 4', 'no QP')
+    refused(f'set qp {first ^ 1 << 18} window 4', 'does not exist')
     done('set idle poll')
     done('set idle yield')
     refused('set idle adaptive', '--idle adaptive')
-    refused('set idle never', 'none of these')
+    refused('set idle never', 'is not one of')
     refused('set migrate on', 'one worker')
     limits = daemon.ask('show limits')['limits']
     done('set limit mrs 1')
@@ -311,9 +311,9 @@ def test_sets(holder, daemon):
     done(f'set limit memory_mb {limits["memory_mb"]}')
     done(f'set limit mrs {limits["mrs"]}')
     check(daemon.ask('show limits')['limits'] == limits, 'limits do not come back')
-    refused('set limit qps 0', '1 or more')
-    refused('set limit qps none', 'the most')
-    refused('set limit colour 3', 'none of these')
+    refused('set limit qps 0', 'at least 1')
+    refused('set limit qps none', 'at most')
+    refused('set limit colour 3', 'is not one of')
     done('set port 1 impair loss=0.25,delay=10us')
     link = daemon.ask('show port 1')['link']
     check(link['impair'] == 'loss=0.25,delay=10000ns' and 'lost' in link, f'{link}')
@@ -321,16 +321,16 @@ def test_sets(holder, daemon):
     done('set port 1 impair none')
     refused('set port 1 impair loss=2', 'probability')
     refused('set port 1 impair spread=hash', 'cannot be changed')
-    refused('set port 3 impair none', 'no port')
+    refused('set port 3 impair none', 'does not exist')
     for state, shown in (('down', 'DISABLED'), ('up', 'ACTIVE')):
         done(f'set port 2 {state}')
         check([p['state'] for p in daemon.ask('show ports')['ports']] == ['ACTIVE', shown], shown)
     refused('set port 2 sideways', 'down, up')
-    refused('show errros', '"show errros": "help show" lists them')
-    refused('show', '"show": "help show" lists them')
-    refused('shwo ports of', '"shwo ports ...": "help" lists them')
-    refused('set port 3 down', 'no port')
-    refused('set port 0 impair none', 'no port')
+    refused('show errros', '"show errros": "help show" lists the commands')
+    refused('show', '"show": "help show" lists the commands')
+    refused('shwo ports of', '"shwo ports ...": "help" lists the commands')
+    refused('set port 3 down', 'does not exist')
+    refused('set port 0 impair none', 'does not exist')
     # A QP in RESET has nowhere to go; rociperf.py kills one that is alive.
     refused(f'kill qp {first}', 'RESET')
     session = daemon.ask('show sessions')['sessions'][0]['session']
@@ -338,7 +338,7 @@ def test_sets(holder, daemon):
     wait_until(lambda: not any(daemon.totals().values()), 'a killed session stays')
     p.kill()
     p.wait()
-    refused(f'kill session {session}', 'no session')
+    refused(f'kill session {session}', 'does not exist')
 
 
 def test_reset(rocid, rociperf, folder):

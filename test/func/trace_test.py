@@ -151,7 +151,7 @@ def test_text_and_off(rocictl, daemon, s):
           lines[1].split()[1:5] == ['worker', '0', 'fetch', 'request'], f'{status} {lines}')
     t = Trace(rocictl, daemon, s.a)
     second = Trace(rocictl, daemon, s.a)
-    check(second.end(None)[::2] == (1, f'rocictl: QP {s.a} is traced already: "trace qp {s.a} off" '
+    check(second.end(None)[::2] == (1, f'rocictl: QP {s.a} is already traced: "trace qp {s.a} off" '
                                     'ends that\n'), 'a second trace')
     off = subprocess.run([rocictl, '--socket', daemon.socket, 'trace', 'qp', str(s.a), 'off'],
                          capture_output=True, text=True, timeout=PATIENCE_S)
@@ -159,11 +159,11 @@ def test_text_and_off(rocictl, daemon, s):
     check(t.events(None) == [], 'events of nothing')
     wait_until(lambda: not traces(daemon), 'a trace is left')
     check('is not traced' in daemon.ask(f'trace qp {s.a} off')['error'], 'off twice')
-    for what, sentence in (('count', 'a number of events'), ('pings', '"pings" says nothing'),
+    for what, sentence in (('count', 'a number of events'), ('pings', '"pings" is unknown'),
                            ('json ' * 13, 'more than 12 words')):
         t = Trace(rocictl, daemon, s.a, what)
         check(sentence in t.end(None)[2], what)
-    check('by a unix stream socket' in daemon.ask(f'trace qp {s.a}')['error'], 'without a socket')
+    check('through a unix socket passed with it' in daemon.ask(f'trace qp {s.a}')['error'], 'without a socket')
     check(not traces(daemon), 'it runs')
 
 

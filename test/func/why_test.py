@@ -22,24 +22,24 @@ PAIR = {
                      'no region of rkey 0xfffe00; [RSP-13]'),
     'rkey_swapped': ('remote access error; [REQ-33]', 'bytes were swapped; [RSP-13]'),
     'rkey_other_pd': ('another protection domain; [REQ-33]',
-                      'is of another protection domain than the QP; [RSP-13]'),
+                      'belongs to another protection domain than the QP; [RSP-13]'),
     'rkey_other_program': ('remote access error; [REQ-33]',
-                           'this program has no region of rkey; not the peer\'s own; [RSP-13]'),
+                           'this program has no region of rkey; not the peer\'s own key; [RSP-13]'),
     'rkey_no_write': ('remote access error; the right to write; [REQ-33]',
                       'without ROCI_ACCESS_REMOTE_WRITE; add it; [RSP-13]'),
-    'rkey_gone': ('that is gone; [REQ-33]', 'was deregistered at; keep it; [RSP-14]'),
+    'rkey_gone': ('that was deregistered; [REQ-33]', 'was deregistered at; keep it; [RSP-14]'),
     'rkey_range': ('address range is not all in it; [REQ-33]',
-                   'are not all in the region of rkey; 65536 bytes; 50 lie behind its end; [RSP-13]'),
-    'rkey_range_gone': ('remote access error; [REQ-33]', '50 lie behind its end; [RSP-13]'),
+                   'are not all in the region of rkey; 65536 bytes; 50 bytes are past its end; [RSP-13]'),
+    'rkey_range_gone': ('remote access error; [REQ-33]', '50 bytes are past its end; [RSP-13]'),
     'rkey_other_pd_gone': ('remote access error; [REQ-33]',
-                           'is of another protection domain than the QP; [RSP-13]'),
+                           'belongs to another protection domain than the QP; [RSP-13]'),
     'rkey_offset': ('100 bytes to 0x80 with rkey; [REQ-33]', 'looks like an offset; [RSP-13]'),
-    'read_range': ('RDMA READ; right to read; [REQ-33]', 'lie behind its end; [RSP-13]'),
+    'read_range': ('RDMA READ; right to read; [REQ-33]', 'are past its end; [RSP-13]'),
     'lkey_unknown': ('local protection error; SGE 0 of the RDMA WRITE (wr_id 7); no region of lkey '
                      '0xfffe00; [REQ-18]', None),
-    'lkey_range': ('65537 are more than it has; [REQ-18]', None),
+    'lkey_range': ('65537 bytes are more than its length; [REQ-18]', None),
     'recv_short': ('remote invalid request; receive is smaller than the message; [REQ-33]',
-                   'a message of 100 bytes or more came; (wr_id 9) has room for 50; [RSP-20]'),
+                   'a message of 100 bytes or more arrived; (wr_id 9) has room for 50; [RSP-20]'),
     'recv_lkey': ('remote operation error; its own receive buffer; [REQ-33]',
                   'no region of lkey 0xfffe00; [RSP-21]'),
     'no_remote_write': ('access flags lack REMOTE_WRITE; [REQ-33]',
@@ -47,28 +47,28 @@ PAIR = {
     'no_remote_read': ('access flags lack REMOTE_READ; [REQ-33]',
                        'ROCI_ACCESS_REMOTE_READ to its qp_access_flags; [RSP-08]'),
     'too_many_reads': ('max_rd_atomic here (16) is above; [REQ-33]',
-                       'max_dest_rd_atomic is 1; max_rd_atomic must not be more; [RSP-30]'),
+                       'max_dest_rd_atomic is 1; set the peer\'s max_rd_atomic to at most that; [RSP-30]'),
     'no_reads': ('local QP operation error; max_rd_atomic is 0; [REQ-09]', None),
-    'path_mtu_differs': ('path_mtu is not 1024 as here; [REQ-33]',
-                         'has 1000 bytes; path_mtu of 256; Both ends must set the same|both ends must '
-                         'set the same; [RSP-09]'),
+    'path_mtu_differs': ('path_mtu differs from 1024; [REQ-33]',
+                         'has a payload of 1000 bytes; path_mtu of 256; Set the same at both ends|set the same '
+                         'path_mtu at both ends; [RSP-09]'),
     'no_receive': ('no receive posted; rnr_retry (1) is used up; [REQ-30]', None,
-                   'RC_SEND_ONLY; told to wait 2 times and has not come again; RSP-16'),
+                   'RC_SEND_ONLY; received 2 RNR NAKs and has not retried; RSP-16'),
     'psn_ahead': ('sq_psn here and the peer\'s rq_psn must be the same; [REQ-36]', None,
                   'rq_psn here and the peer\'s sq_psn must be the same; RSP-03'),
     'psn_ahead_a_little': ('sq_psn here and the peer\'s rq_psn must be the same; [REQ-36]', None,
                            'rq_psn here and the peer\'s sq_psn must be the same; RSP-03'),
-    'one_peer_for_two': ('of this rocid has the same dest_qp_num; Give each QP a peer of its own; [BTH-12]',
+    'one_peer_for_two': ('of this rocid has the same dest_qp_num; Give each QP its own peer; [BTH-12]',
                          None),
     'psn_behind': ('sq_psn here and the peer\'s rq_psn must be the same; [REQ-36]', None,
-                   'rq_psn here and the peer\'s sq_psn must be the same; nothing of it was executed; RSP-01'),
+                   'rq_psn here and the peer\'s sq_psn must be the same; none of them was executed; RSP-01'),
     'no_such_qpn': ('no such QP: dest_qp_num is wrong; [VAL-03]', None,
                     'which does not exist; dest_qp_num is wrong; VAL-03'),
     'not_rtr': ('is in INIT: modify it to RTR; [VAL-06]', None,
-                'was in INIT when RC_WRITE_ONLY came; VAL-06'),
-    'other_gid': ('no answer', None, 'but the packets come from; VAL-12'),
-    'peer_closed': ('is gone since; its program destroyed it; [VAL-03]', None,
-                    'which is gone: its program (why) destroyed it at; VAL-03'),
+                'was in INIT when RC_WRITE_ONLY arrived; VAL-06'),
+    'other_gid': ('no response', None, 'but the packets come from; VAL-12'),
+    'peer_closed': ('was removed at; its program destroyed it; [VAL-03]', None,
+                    'which no longer exists: its program (why) destroyed it at; VAL-03'),
     'cq_overflow': ('its CQ overflowed; room for 16 completions; roci_resize_cq; [CQ-01]', None),
     'command': ('moved it to ERR; [QPS-01]', None),
 }
@@ -227,7 +227,7 @@ class Wire:
         self.refused('link-local and routed', local, '2001:db8:2::2',
                      'is link-local, but the way to 2001:db8:2::2 is through router 2001:db8:1::2')
         self.judge(self.start('no_such_qpn'), 'no_such_qpn',
-                   'Nothing ever came back; have no QP; RoCEv2 over IPv4; UDP port 4791; [REQ-26]',
+                   'Nothing was ever received; may have no QP; RoCEv2 over IPv4; UDP port 4791; [REQ-26]',
                    None, 'VAL-03; 10.9.0.1 sends RC_WRITE_ONLY; which does not exist')
         self.judge(self.start('not_rtr'), 'not_rtr', 'not have it in RTR; [REQ-26]', None,
                    'VAL-06; was in INIT')
@@ -235,10 +235,10 @@ class Wire:
                    'another GID type (here RoCEv1); EtherType 0x8915; [REQ-26]', None,
                    'VAL-11; GID type mismatch: 10.9.0.1 sends RoCEv1; --rocev1')
         self.judge(self.start('large_mtu'), 'large_mtu',
-                   'of up to 64 bytes came through before, but none of 4096; path MTU; '
+                   'of up to 64 bytes arrived before, but none of 4096; path MTU; '
                    'ping -M do -s 4132 10.9.0.2; [GID-09]', None)
         self.judge(self.start('large_mtu_silent'), 'large_mtu_silent',
-                   'Nothing ever came back; or the path MTU is too large; ping -M do; [REQ-26]', None)
+                   'Nothing was ever received; or the path MTU is too large; ping -M do; [REQ-26]', None)
         self.other_end()
         self.neighbour_heals()
         self.with_link('own link', 'is down: bring its link up; [GID-08]',
@@ -250,9 +250,9 @@ class Wire:
                        lambda: ask(self.rocictl, self.ra.socket, 'set', 'port', '1', 'up'), state='DISABLED')
         self.with_link('neighbour', 'does not answer ARP; ip neigh show dev e0; [ETH-11]',
                        self.lose_neighbour, lambda: self.m.run('ip link set p1 up'))
-        self.with_link('route', 'way to it is gone: no route to 10.10.0.2; [ETH-11]',
+        self.with_link('route', 'It is no longer reachable: no route to 10.10.0.2; [ETH-11]',
                        self.lose_route, lambda: self.m.run('ip link set p1 up'), '10.10.0.2')
-        self.with_link('peer', 'It answered before, so it was set up well; [REQ-26]',
+        self.with_link('peer', 'It responded before, so the connection was set up correctly; [REQ-26]',
                        self.lose_peer, lambda: None)
 
     def neighbour_heals(self):

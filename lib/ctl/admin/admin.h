@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file admin/admin.h
- * The administrators' connections, captures and traces. Control thread.
+ * The state of administrators' connections, captures and traces. Control thread.
  */
 #ifndef ADMIN_ADMIN_H
 #define ADMIN_ADMIN_H
@@ -19,7 +19,7 @@ struct admin {
 	struct ctl *ctl;
 	char *path;
 	struct admin_client *client[ADMIN_CLIENT_MAX];
-	int passed_fd;	      /* that came with the command under way; -1: none */
+	int passed_fd;	      /* received with the current command; -1: none */
 	struct list captures; /* admin/captures.c */
 	uint32_t ncaptures;
 	struct list traces; /* admin/traces.c */

@@ -29,7 +29,8 @@ static int parse_qpn(struct ctl *ctl, struct argument arg[], unsigned i, char wh
 {
 	if (parse_number(arg[i].word, UINT32_MAX, &arg[i].number) && find_qp(ctl, arg[i].number))
 		return 0;
-	return refuse(why, -ENOENT, "there is no QP %.32s: \"show qps\" lists them", arg[i].word);
+	return refuse(
+		why, -ENOENT, "QP %.32s does not exist: \"show qps\" lists the QPs", arg[i].word);
 }
 
 static bool next_qpn(struct ctl *ctl, const struct argument arg[], unsigned i,
@@ -51,7 +52,7 @@ static int parse_key(struct ctl *ctl, struct argument arg[], unsigned i, char wh
 		find_mr(ctl, arg[i].number, &owner))
 		return 0;
 	return refuse(why, -ENOENT,
-		"there is no memory region of key %.32s: \"show mrs\" lists them", arg[i].word);
+		"no memory region has key %.32s: \"show mrs\" lists the regions", arg[i].word);
 }
 
 static bool next_key(struct ctl *ctl, const struct argument arg[], unsigned i,
@@ -71,8 +72,8 @@ static int parse_session(
 	if (parse_number(arg[i].word, UINT32_MAX, &arg[i].number) &&
 		find_session(ctl, arg[i].number))
 		return 0;
-	return refuse(why, -ENOENT, "there is no session %.32s: \"show sessions\" lists them",
-		arg[i].word);
+	return refuse(why, -ENOENT,
+		"session %.32s does not exist: \"show sessions\" lists the sessions", arg[i].word);
 }
 
 static bool next_session(struct ctl *ctl, const struct argument arg[], unsigned i,
@@ -89,7 +90,7 @@ static bool next_session(struct ctl *ctl, const struct argument arg[], unsigned 
 	return false;
 }
 
-/* A CQ's handle, of the session that stands before it. */
+/* A CQ's handle, of the session in the argument before it. */
 static int parse_cq(struct ctl *ctl, struct argument arg[], unsigned i, char why[ABI_SENTENCE_MAX])
 {
 	const struct session *s = find_session(ctl, arg[i - 1].number);
@@ -97,7 +98,7 @@ static int parse_cq(struct ctl *ctl, struct argument arg[], unsigned i, char why
 	if (s && parse_number(arg[i].word, UINT32_MAX, &arg[i].number) &&
 		handle_get(&s->cqs, (uint32_t)arg[i].number))
 		return 0;
-	return refuse(why, -ENOENT, "session %.32s has no CQ %.32s: \"show cqs\" lists them",
+	return refuse(why, -ENOENT, "session %.32s has no CQ %.32s: \"show cqs\" lists the CQs",
 		arg[i - 1].word, arg[i].word);
 }
 
@@ -113,15 +114,15 @@ static bool next_cq(struct ctl *ctl, const struct argument arg[], unsigned i,
 	return true;
 }
 
-/* --- what the daemon has since its start ------------------------------------------------ */
+/* --- ports and workers ----------------------------------------------------------------- */
 
 static int parse_port(
 	struct ctl *ctl, struct argument arg[], unsigned i, char why[ABI_SENTENCE_MAX])
 {
 	if (parse_number(arg[i].word, ctl->net->nports, &arg[i].number) && arg[i].number)
 		return 0;
-	return refuse(why, -EINVAL, "there is no port %.32s: this rocid has 1 to %u", arg[i].word,
-		ctl->net->nports);
+	return refuse(why, -EINVAL, "port %.32s does not exist: this rocid has 1 to %u",
+		arg[i].word, ctl->net->nports);
 }
 
 static bool next_port(struct ctl *ctl, const struct argument arg[], unsigned i,
@@ -136,8 +137,8 @@ static int parse_worker(
 {
 	if (parse_number(arg[i].word, ctl->dp->nworkers - 1, &arg[i].number))
 		return 0;
-	return refuse(why, -EINVAL, "there is no worker %.32s: this rocid has 0 to %u", arg[i].word,
-		ctl->dp->nworkers - 1);
+	return refuse(why, -EINVAL, "worker %.32s does not exist: this rocid has 0 to %u",
+		arg[i].word, ctl->dp->nworkers - 1);
 }
 
 static bool next_worker(struct ctl *ctl, const struct argument arg[], unsigned i,
@@ -162,22 +163,22 @@ static int parse_packets(
 {
 	if (parse_number(arg[i].word, WINDOW_MAX, &arg[i].number) && arg[i].number)
 		return 0;
-	return refuse(why, -EINVAL, "%.32s is no number of packets from 1 to %u", arg[i].word,
+	return refuse(why, -EINVAL, "%.32s is not a number of packets from 1 to %u", arg[i].word,
 		WINDOW_MAX);
 }
 
-/* Of the range in which flow labels make them (UDP-10). */
+/* In the range of the ports that rocid derives from flow labels (UDP-10). */
 static int parse_sport(
 	struct ctl *ctl, struct argument arg[], unsigned i, char why[ABI_SENTENCE_MAX])
 {
 	if (parse_number(arg[i].word, UINT16_MAX, &arg[i].number) &&
 		(!arg[i].number || arg[i].number >= SPORT_MIN))
 		return 0;
-	return refuse(why, -EINVAL, "%.32s is no UDP source port from %u to %u, nor 0", arg[i].word,
-		SPORT_MIN, UINT16_MAX);
+	return refuse(why, -EINVAL, "%.32s is neither a UDP source port from %u to %u nor 0",
+		arg[i].word, SPORT_MIN, UINT16_MAX);
 }
 
-/* A number up to what the field in a packet has room for. */
+/* A number up to the maximum of the packet's field. */
 static int parse_up_to(struct argument *arg, uint64_t most, char why[ABI_SENTENCE_MAX])
 {
 	if (parse_number(arg->word, most, &arg->number))
@@ -235,9 +236,9 @@ static const struct admin_arg_kind kinds[] = {
 	{"SESSION", "an application's session", NULL, parse_session, next_session},
 	{"CQ", "handle of a completion queue of that session", NULL, parse_cq, next_cq},
 	{"PORT", "a port, from 1", NULL, parse_port, next_port},
-	{"STATE", "whether a port is used", port_states, NULL, NULL},
+	{"STATE", "down takes a port out of use", port_states, NULL, NULL},
 	{"WORKER", "a worker, from 0", NULL, parse_worker, next_worker},
-	{"FAULT", "what happens to a packet", inject_names + 1, NULL, NULL},
+	{"FAULT", "the fault that affects a packet", inject_names + 1, NULL, NULL},
 	{"COUNT", "a number", NULL, parse_count, NULL},
 	{"PACKETS", "packets in flight, 1 to 65536", NULL, parse_packets, NULL},
 	{"SPORT", "a UDP source port, 49152 to 65535, or 0", NULL, parse_sport, NULL},
@@ -245,11 +246,11 @@ static const struct admin_arg_kind kinds[] = {
 	{"TCLASS", "a traffic class, 0 to 255", NULL, parse_byte, NULL},
 	{"HOPS", "a hop limit, 0 to 255", NULL, parse_byte, NULL},
 	{"SL", "a service level, 0 to 7", NULL, parse_sl, NULL},
-	{"INDEX", "a place in the P_Key table, from 0", NULL, parse_pkey_index, NULL},
-	{"PKEY", "a P_Key, 0x8000 set for a full member; 0 empties the entry", NULL, parse_pkey,
+	{"INDEX", "an index into the P_Key table, from 0", NULL, parse_pkey_index, NULL},
+	{"PKEY", "a P_Key, with 0x8000 set for a full member; 0 clears the entry", NULL, parse_pkey,
 		NULL},
 	{"PRIORITIES", "default, or slA[-B]=P,dscpA[-B]=P,tag=yes", NULL, NULL, NULL},
-	{"LIMIT", "one of \"show limits\"", quota_limit_names, NULL, NULL},
+	{"LIMIT", "a limit that \"show limits\" lists", quota_limit_names, NULL, NULL},
 	{"VALUE", "a number, or none", NULL, parse_limit_value, NULL},
 	{"IDLE", "what an idle worker does", idle_names, NULL, NULL},
 	{"ON|OFF", "on or off", on_off, NULL, NULL},
@@ -290,7 +291,7 @@ static int parse_choice(
 			len += (size_t)snprintf(list + len, sizeof(list) - len, "%s%s",
 				i ? ", " : "", kind->choices[i]);
 	}
-	return refuse(why, -EINVAL, "\"%.32s\" is none of these: %s", arg->word, list);
+	return refuse(why, -EINVAL, "\"%.32s\" is not one of: %s", arg->word, list);
 }
 
 int admin_arg_parse(struct ctl *ctl, const struct admin_arg_kind *kind, struct argument arg[],

@@ -22,7 +22,7 @@
 #include "verbs/objects.h"
 #include "worker.h"
 
-/* On ctl->admin->captures. */
+/* A capture, on ctl->admin->captures. */
 struct running {
 	struct list node;
 	struct watch done;
@@ -59,7 +59,7 @@ void admin_captures_close(struct ctl *ctl)
 		stop(container_of(ctl->admin->captures.next, struct running, node));
 }
 
-/* --- what is wanted --------------------------------------------------------------------- */
+/* --- parsing ---------------------------------------------------------------------------- */
 
 static int want_qp(
 	struct ctl *ctl, struct capture_config *cfg, const char *word, char why[ABI_SENTENCE_MAX])
@@ -67,7 +67,8 @@ static int want_qp(
 	uint64_t qpn;
 
 	if (!parse_number(word, UINT32_MAX, &qpn) || !find_qp(ctl, qpn))
-		return refuse(why, -ENOENT, "there is no QP %.32s: \"show qps\" lists them", word);
+		return refuse(
+			why, -ENOENT, "QP %.32s does not exist: \"show qps\" lists the QPs", word);
 	cfg->filter.qpn = (uint32_t)qpn;
 	return 0;
 }
@@ -78,8 +79,8 @@ static int want_port(
 	uint64_t port;
 
 	if (!parse_number(word, ctl->net->nports, &port) || !port)
-		return refuse(why, -EINVAL, "there is no port %.32s: this rocid has 1 to %u", word,
-			ctl->net->nports);
+		return refuse(why, -EINVAL, "port %.32s does not exist: this rocid has 1 to %u",
+			word, ctl->net->nports);
 	cfg->filter.port = (uint32_t)port - 1;
 	return 0;
 }
@@ -90,7 +91,7 @@ static int want_count(
 	(void)ctl;
 	if (!parse_number(word, UINT64_MAX, &cfg->count) || !cfg->count)
 		return refuse(
-			why, -EINVAL, "count %.32s is not a number of frames, 1 or more", word);
+			why, -EINVAL, "count %.32s is not a number of frames: use 1 or more", word);
 	return 0;
 }
 
@@ -114,7 +115,7 @@ static const struct {
 		char why[ABI_SENTENCE_MAX]);
 } wants[] = {{"qp", want_qp}, {"port", want_port}, {"count", want_count}, {"snap", want_snap}};
 
-/* The words that have nothing behind them. */
+/* Words without a value. */
 static bool want_flag(struct capture_filter *f, const char *word)
 {
 	if (!strcmp(word, "drops"))
@@ -128,7 +129,8 @@ static bool want_flag(struct capture_filter *f, const char *word)
 	return true;
 }
 
-/* @param next  the word behind it, or NULL  @return whether that belongs to it, or an errno */
+/* @param next  the word after it, or NULL  @return 1 if @p word takes it as its value, 0, or a
+ * negative errno with a sentence */
 static int take_word(struct ctl *ctl, struct capture_config *cfg, const char *word,
 	const char *next, char why[ABI_SENTENCE_MAX])
 {
@@ -140,12 +142,12 @@ static int take_word(struct ctl *ctl, struct capture_config *cfg, const char *wo
 		if (strcmp(word, wants[k].word))
 			continue;
 		if (!next)
-			return refuse(why, -EINVAL, "a number is missing behind \"%s\"", word);
+			return refuse(why, -EINVAL, "a number is missing after \"%s\"", word);
 		err = wants[k].take(ctl, cfg, next, why);
 		return err ? err : 1;
 	}
 	return refuse(why, -EINVAL,
-		"\"%.32s\" says nothing here: capture knows qp QPN, port PORT, drops, in, out, "
+		"\"%.32s\" is unknown: capture accepts qp QPN, port PORT, drops, in, out, "
 		"count COUNT, snap BYTES",
 		word);
 }
@@ -167,15 +169,16 @@ static int take_words(
 	if (took < 0)
 		return took;
 	if (!cfg->filter.in && !cfg->filter.out)
-		return refuse(
-			why, -EINVAL, "\"in\" and \"out\" together leave nothing: leave both out");
+		return refuse(why, -EINVAL,
+			"\"in\" and \"out\" exclude each other: remove both to capture both");
 	if (cfg->filter.drops && !cfg->filter.in)
-		return refuse(why, -EINVAL, "what is sent is not dropped: leave \"out\" out");
+		return refuse(why, -EINVAL,
+			"sent packets are never dropped: remove \"out\" or \"drops\"");
 	snprintf(cfg->text, sizeof(cfg->text), "%s", line);
 	return 0;
 }
 
-/* --- beginning -------------------------------------------------------------------------- */
+/* --- starting --------------------------------------------------------------------------- */
 
 static void describe_port(const struct ctl *ctl, uint32_t i, struct capture_interface *f)
 {
@@ -218,7 +221,8 @@ static int begin(struct running *r, struct capture_config *cfg, char why[ABI_SEN
 		err = capture_start(&r->capture, r->ctl->dp, cfg);
 	if (err)
 		return refuse(why, err,
-			"rocid cannot capture (%s): it needs %u MB for each of its %u workers",
+			"rocid cannot capture (%s): it needs %u MB of memory for each of its %u "
+			"workers",
 			strerror(-err), CAPTURE_RING >> 20, r->ctl->dp->nworkers);
 	snprintf(r->text, sizeof(r->text), "%s", cfg->text);
 	r->since_ms = loop_now_ms();
@@ -238,7 +242,7 @@ int admin_capture(struct ctl *ctl, const struct argument arg[], char why[ABI_SEN
 		.application = "rocid " ROCINANTE_VERSION,
 	};
 	struct running *r;
-	int err = admin_stream_check(ctl, why); /* in a prompt the first word is a FILE */
+	int err = admin_stream_check(ctl, why); /* at a prompt, the first word is a FILE */
 
 	if (!err)
 		err = take_words(ctl, &cfg, arg[0].word, why);
@@ -246,7 +250,7 @@ int admin_capture(struct ctl *ctl, const struct argument arg[], char why[ABI_SEN
 		return err;
 	if (ctl->admin->ncaptures == CAPTURES_MAX)
 		return refuse(why, -EBUSY,
-			"%u captures run already, \"show captures\" lists them: end one",
+			"%u captures are already running: end one (\"show captures\" lists them)",
 			CAPTURES_MAX);
 	r = calloc(1, sizeof(*r));
 	if (!r)

@@ -7,7 +7,7 @@
 #include "admin/arg.h"
 #include "text/document.h"
 
-/** capture LINE: sends frames to the socket that came with the command. */
+/** capture LINE: sends frames to the socket that was passed with the command. */
 int admin_capture(struct ctl *ctl, const struct argument arg[], char why[ABI_SENTENCE_MAX]);
 
 /** show captures */

@@ -19,7 +19,7 @@
 
 #define SHOW(...) ((const struct document_section *const[]){__VA_ARGS__, NULL})
 
-/* Of the commands that begin as LINE does, or all. */
+/* The next of the commands that begin with LINE, or of all. */
 static bool next_command(
 	struct ctl *ctl, const struct argument arg[], struct document_cursor *at, json_t **element)
 {
@@ -44,15 +44,15 @@ static bool is_asked_for(const struct argument arg[], const json_t *element)
 static const struct document_section show_commands = {
 	.name = "commands", .next = next_command, .keep = is_asked_for};
 
-/* If you add a command, doc/man/rocictl.1 wants it too. What the words mean: admin/form.h. */
+/* If you add a command, add it to doc/man/rocictl.1, too. For the syntax of forms see admin/form.h.
+ */
 static const struct admin_command table[] = {
-	{"help LINE", "the commands, or those that begin so", NULL,
+	{"help LINE", "list the commands, or those that begin with LINE", NULL,
 		SHOW(&show_commands, &show_arguments)},
-	{"version", "version, process, time since the start", NULL, SHOW(&show_version)},
-	{"show totals", "how many objects of each kind there are", NULL, SHOW(&show_totals)},
-	{"show limits", "what an application and a user may have at most", NULL,
-		SHOW(&show_limits)},
-	{"show sessions ...", "applications, what they have and who they are", NULL,
+	{"version", "version, process, uptime", NULL, SHOW(&show_version)},
+	{"show totals", "the number of objects of each kind", NULL, SHOW(&show_totals)},
+	{"show limits", "the limits of each application and each user", NULL, SHOW(&show_limits)},
+	{"show sessions ...", "applications, their identities and their numbers of objects", NULL,
 		SHOW(&show_sessions)},
 	{"show session SESSION", "an application and its objects", NULL,
 		SHOW(&show_session, &show_session_pds, &show_session_mrs, &show_session_cqs,
@@ -75,20 +75,19 @@ static const struct admin_command table[] = {
 			&show_port_priorities, &show_port_flows)},
 	{"show gids ...", "GID tables", NULL, SHOW(&show_gids)},
 	{"show pkeys ...", "P_Key tables", NULL, SHOW(&show_pkeys)},
-	{"show priorities ...", "which 802.1p priority packets get", NULL, SHOW(&show_priorities)},
-	{"show flows ...", "what brings packets to the queues of the workers", NULL,
+	{"show priorities ...", "the 802.1p priorities of packets", NULL, SHOW(&show_priorities)},
+	{"show flows ...", "the rules that steer packets to the workers' queues", NULL,
 		SHOW(&show_flows)},
 	{"show workers ...", "workers", NULL, SHOW(&show_workers)},
-	{"show counters", "what the transport counts, all workers together", NULL,
+	{"show counters", "the transport's counters, summed over all workers", NULL,
 		SHOW(&show_counters)},
-	{"show hw_counters", "the same as the kernel names them, and never reset", NULL,
+	{"show hw_counters", "the same under the kernel's names; never reset", NULL,
 		SHOW(&show_hw_counters)},
-	{"show port_counters ...", "what goes through the ports, as the kernel names it", NULL,
+	{"show port_counters ...", "the ports' traffic, under the kernel's names", NULL,
 		SHOW(&show_port_counters)},
-	{"metrics", "all that can be watched over time; rocictl prints it as OpenMetrics", NULL,
+	{"metrics", "all values for monitoring; rocictl prints them as OpenMetrics", NULL,
 		SHOW(&show_metrics)},
-	{"show drops ...", "packets that were dropped, by reason, and what that means", NULL,
-		SHOW(&show_drops)},
+	{"show drops ...", "dropped packets by reason, with its meaning", NULL, SHOW(&show_drops)},
 	{"show errors ...", "why QPs failed and packets were dropped, the latest first", NULL,
 		SHOW(&show_errors)},
 	{"show all", "all of these", NULL,
@@ -96,60 +95,63 @@ static const struct admin_command table[] = {
 			&show_pkeys, &show_priorities, &show_flows, &show_workers, &show_sessions,
 			&show_pds, &show_mrs, &show_mws, &show_cqs, &show_srqs, &show_qps,
 			&show_counters, &show_drops, &show_errors)},
-	{"set window PACKETS", "packets in flight of QPs that are made from now on",
+	{"set window PACKETS", "packets in flight per queue pair, for those created from now on",
 		admin_set_window, NULL},
 	{"set qp QPN window PACKETS", "packets in flight of a queue pair", admin_set_qp_window,
 		NULL},
-	{"set qp QPN sport SPORT", "UDP source port of a queue pair; 0: that of its flow label",
+	{"set qp QPN sport SPORT",
+		"UDP source port of a queue pair; 0: derived from its flow label",
 		admin_set_qp_sport, NULL},
-	{"set qp QPN flow-label LABEL", "its flow label; 0: that of the QPNs",
+	{"set qp QPN flow-label LABEL", "its flow label; 0: derived from the QPNs",
 		admin_set_qp_flow_label, NULL},
 	{"set qp QPN traffic-class TCLASS", "its traffic class: DSCP * 4",
 		admin_set_qp_traffic_class, NULL},
-	{"set qp QPN hop-limit HOPS", "its hop limit, TTL; 0: 64 by RoCEv2", admin_set_qp_hop_limit,
-		NULL},
+	{"set qp QPN hop-limit HOPS", "its hop limit or TTL; 0: 64 with RoCEv2",
+		admin_set_qp_hop_limit, NULL},
 	{"set qp QPN sl SL", "its service level", admin_set_qp_sl, NULL},
 	{"set idle IDLE", "what idle workers do: poll or yield", admin_set_idle, NULL},
 	{"set migrate ON|OFF", "whether QPs follow their packets to other workers",
 		admin_set_migrate, NULL},
-	{"set limit LIMIT VALUE", "what an application and a user may have at most",
-		admin_set_limit, NULL},
-	{"set port PORT STATE", "take a port out of use, or into it again; programs are told",
+	{"set limit LIMIT VALUE", "set a limit of each application or each user", admin_set_limit,
+		NULL},
+	{"set port PORT STATE", "take a port out of use or put it back; programs receive an event",
 		admin_set_port, NULL},
-	{"set port PORT impair IMPAIRMENT", "spoil what the port receives (its emulated link)",
-		admin_set_impair, NULL},
+	{"set port PORT impair IMPAIRMENT",
+		"impair the packets that the port receives (its emulated link)", admin_set_impair,
+		NULL},
 	{"set port PORT pkey INDEX PKEY",
-		"an entry of the port's P_Key table; queue pairs that use it do at once",
+		"set an entry of the port's P_Key table, effective at once for its queue pairs",
 		admin_set_port_pkey, NULL},
 	{"set port PORT priority PRIORITIES",
-		"802.1p priorities of queue pairs and address handles that are made from now on",
+		"802.1p priorities of queue pairs and address handles created from now on",
 		admin_set_port_priority, NULL},
-	{"show captures", "captures of frames that run", NULL, SHOW(&show_captures)},
+	{"show captures", "running captures of frames", NULL, SHOW(&show_captures)},
 	{"capture LINE",
 		"send frames as pcapng: [qp QPN] [port PORT] [drops] [in|out] [count COUNT] "
-		"[snap BYTES]; rocictl wants a FILE first, - for its output",
+		"[snap BYTES]; rocictl needs a FILE first, or - for its output",
 		admin_capture, NULL},
-	{"show traces", "traces of queue pairs that run", NULL, SHOW(&show_traces)},
+	{"show traces", "running traces of queue pairs", NULL, SHOW(&show_traces)},
 	{"trace qp QPN off", "end the trace of a queue pair", admin_trace_off, NULL},
-	{"trace qp QPN LINE", "tell what happens to a queue pair: [count COUNT] [json]",
+	{"trace qp QPN LINE", "report the events of a queue pair: [count COUNT] [json]",
 		admin_trace, NULL},
-	{"show faults ...", "faults that are injected into packets, and how often they happened",
-		NULL, SHOW(&show_faults)},
+	{"show faults ...", "injected faults, and how often they occurred", NULL,
+		SHOW(&show_faults)},
 	{"inject qp QPN FAULT LINE",
-		"spoil packets of a queue pair: [tx|rx] [PACKETS] [psn=FIRST-LAST] [nth=N] "
-		"[every=N] [count=N|all] [probability=P seed=N], and what the fault wants",
+		"inject a fault into packets of a queue pair: [tx|rx] [PACKETS] [psn=FIRST-LAST] "
+		"[nth=N] "
+		"[every=N] [count=N|all] [probability=P seed=N], and the fault's own keys",
 		admin_inject, SHOW(&show_qp_faults)},
 	{"inject clear", "end all faults", admin_inject_clear, NULL},
 	{"inject clear qp QPN", "end the faults of a queue pair", admin_inject_clear_qp, NULL},
 	{"inject clear qp QPN fault COUNT", "end one of them, by its id", admin_inject_clear_one,
 		NULL},
 	{"migrate qp QPN to WORKER", "move a queue pair to another worker", admin_migrate, NULL},
-	{"reset counters", "let \"show counters\" begin at 0", admin_reset_counters, NULL},
-	{"reset drops", "let \"show drops\" begin at 0", admin_reset_drops, NULL},
+	{"reset counters", "restart \"show counters\" at 0", admin_reset_counters, NULL},
+	{"reset drops", "restart \"show drops\" at 0", admin_reset_drops, NULL},
 	{"kill qp QPN", "move a queue pair to ERR: its work requests are flushed", admin_kill_qp,
 		NULL},
 	{"kill session SESSION", "end an application's session", admin_kill_session, NULL},
-	{"complete LINE", "what the last word of a line may become, for programs", NULL,
+	{"complete LINE", "completions of the last word of a line, for programs", NULL,
 		SHOW(&show_completions)},
 };
 
@@ -169,7 +171,7 @@ static const struct admin_command *find(
 	return NULL;
 }
 
-/* Ends a word of the document's line. */
+/* Terminates a word of the document's line. */
 static const char *end_word(const struct admin_word *w)
 {
 	w->at[w->len] = '\0';
@@ -195,7 +197,7 @@ static int parse_args(struct ctl *ctl, const char *form, const struct admin_word
 	return err;
 }
 
-/* A list without elements has no columns to be wrong about. */
+/* An empty list accepts any column, because its columns are unknown. */
 static int check_column(struct ctl *ctl, const struct document_section *s,
 	const struct argument arg[], const char *column, char why[ABI_SENTENCE_MAX])
 {
@@ -229,7 +231,7 @@ static int parse_pairs(struct document *d, const struct document_section *s,
 
 	d->pairs = 0;
 	if ((w->n - first) % 2)
-		return refuse(why, -EINVAL, "%.32s wants a value behind it, as in \"state err\"",
+		return refuse(why, -EINVAL, "%.32s needs a value, as in \"state err\"",
 			end_word(&w->word[w->n - 1]));
 	for (unsigned i = first; i < w->n && !err; i += 2) {
 		struct document_pair *pair = &d->pair[d->pairs++];
@@ -248,7 +250,7 @@ static int add_member(struct text *text, const char *name, const char *value)
 	return err ? err : text_add(text, "\n", 1);
 }
 
-/* JSON wants UTF-8, terminals want no control codes. */
+/* JSON needs UTF-8, and terminals must not receive control codes. */
 static void take_line(struct document *d, const char *line)
 {
 	snprintf(d->line, sizeof(d->line), "%s", line);
@@ -266,12 +268,12 @@ static int refuse_line(const struct admin_words *w, char why[ABI_SENTENCE_MAX])
 	for (unsigned i = 0; i < ARRAY_SIZE(table); i++)
 		begun |= *first && admin_form_begins(table[i].form, first);
 	return refuse(why, -EINVAL,
-		"there is no command \"%.64s%s%.64s%s\": \"help%s%.64s\" lists them", first,
+		"unknown command \"%.64s%s%.64s%s\": \"help%s%.64s\" lists the commands", first,
 		*second ? " " : "", second, w->n > 2 ? " ..." : "", begun ? " " : "",
 		begun ? first : "");
 }
 
-/* @return 0 and the command, which was executed; or a negative errno with a sentence. */
+/* @return 0 and the executed command, or a negative errno with a sentence. */
 static int execute(struct document *d, const struct admin_command **out, char why[ABI_SENTENCE_MAX])
 {
 	struct admin_word arg[ADMIN_WORDS];
@@ -299,7 +301,7 @@ int admin_execute(struct ctl *ctl, const char *line, struct document *d, struct 
 
 	d->ctl = ctl;
 	take_line(d, line);
-	strcpy(typed, d->line); /* which is taken apart now */
+	strcpy(typed, d->line); /* before execute() splits it */
 	if (execute(d, &c, why))
 		return add_member(text, "error", why);
 	if (!c->show)

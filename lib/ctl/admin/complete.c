@@ -9,11 +9,11 @@
 #include "text/fault.h"
 #include "text/row.h"
 
-/** A line that is being completed, taken apart. */
+/** A line that is being completed, split into words. */
 struct typed {
 	char line[ADMIN_LINE_MAX];
-	struct admin_words words; /* those before the one that is completed */
-	struct admin_word last;	  /* that one; empty behind a blank */
+	struct admin_words words; /* those before the one to complete */
+	struct admin_word last;	  /* that one; empty after a blank */
 };
 
 static void take_apart(struct typed *t, const char *line)
@@ -29,10 +29,10 @@ static void take_apart(struct typed *t, const char *line)
 struct place {
 	enum admin_part part; /* what comes next */
 	struct admin_word word;
-	const char *rest; /* of the form, behind it */
-	unsigned args;	  /* done */
+	const char *rest; /* of the form, after it */
+	unsigned args;	  /* parsed */
 	struct argument arg[ADMIN_WORDS];
-	unsigned pair; /* words of pairs that were typed */
+	unsigned pair; /* number of words of pairs typed */
 };
 
 static void end_word(const struct admin_word *w)
@@ -40,7 +40,7 @@ static void end_word(const struct admin_word *w)
 	w->at[w->len] = '\0'; /* a blank, or the end of the line */
 }
 
-/* @return whether the words of @p t that are complete are how @p form begins. */
+/* @return whether @p form begins with the complete words of @p t. */
 static bool find_place(struct ctl *ctl, const char *form, const struct typed *t, struct place *p)
 {
 	char why[ABI_SENTENCE_MAX];
@@ -72,7 +72,7 @@ static bool find_place(struct ctl *ctl, const char *form, const struct typed *t,
 	}
 }
 
-/* Whether a row before row @p n offers the same as @p p: "show" begins many. */
+/* @return whether a row before row @p n offers the same word as @p p: "show" begins many. */
 static bool offered_before(
 	struct ctl *ctl, unsigned n, const struct typed *t, const struct place *p)
 {
@@ -152,7 +152,7 @@ static bool next_column(struct ctl *ctl, const struct document_section *s, const
 	return at->index++ < i;
 }
 
-/* The values of column @p name, each as often as it is there. */
+/* The values of column @p name, including duplicates. */
 static bool next_of_column(struct ctl *ctl, const struct document_section *s, const struct place *p,
 	const struct admin_word *name, struct document_cursor *at, json_t **element)
 {
@@ -178,7 +178,7 @@ static bool next_of_pairs(struct ctl *ctl, const struct admin_command *c, struct
 	return next_column(ctl, c->show[0], p, at, element);
 }
 
-/* Behind `inject qp QPN FAULT`, whose choices begin behind "none". */
+/* The words after `inject qp QPN FAULT`, whose choices begin after "none". */
 static bool next_fault_word(const struct place *p, struct document_cursor *at, json_t **element)
 {
 	struct fault_word w;
@@ -245,7 +245,7 @@ const struct document_section show_completions = {
 
 /* --- help ------------------------------------------------------------------------------- */
 
-/* Whether a command that `help` lists for @p line has an argument of @p kind. */
+/* @return whether a command that `help` lists for @p line has an argument of @p kind. */
 static bool is_used(const struct admin_arg_kind *kind, const char *line)
 {
 	const struct admin_command *c;

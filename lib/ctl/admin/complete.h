@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file admin/complete.h
- * What the last word of a line may become: for who types commands. Control thread.
+ * Completions of the last word of a command line. Control thread.
  */
 #ifndef ADMIN_COMPLETE_H
 #define ADMIN_COMPLETE_H
 
 #include "text/document.h"
 
-/** Of `complete LINE`: a list of {"word": ..., "help": ...}, each word a whole one. An empty word:
- *  what is wanted cannot be listed, but the help says what it is. */
+/** For `complete LINE`: a list of {"word": ..., "help": ...} with whole words. An empty word means
+ *  that the values cannot be listed; the help describes them. */
 extern const struct document_section show_completions;
 
-/** Of `help LINE`: the kinds of arguments that its commands have. */
+/** For `help LINE`: the kinds of arguments of its commands. */
 extern const struct document_section show_arguments;
 
 #endif

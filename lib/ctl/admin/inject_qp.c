@@ -19,7 +19,7 @@ int admin_inject(struct ctl *ctl, const struct argument arg[], char why[ABI_SENT
 {
 	struct abi_fault fault;
 	uint32_t id;
-	/* the names that the argument knows begin behind "none" */
+	/* the argument's names begin after "none" */
 	int err = fault_parse(&fault, (unsigned)arg[1].number + 1, arg[2].word, why);
 
 	return err ? err : fault_arm(ctl, find_qp(ctl, arg[0].number), &fault, false, &id, why);

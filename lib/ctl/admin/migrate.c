@@ -13,11 +13,12 @@ int admin_migrate(struct ctl *ctl, const struct argument arg[], char why[ABI_SEN
 
 	if (err == -EOPNOTSUPP)
 		return refuse(why, err,
-			"QP %u stays with its worker: it is in a multicast group, or the target of "
+			"QP %u cannot move to another worker: it is in a multicast group, or the "
+			"target of "
 			"an XRC connection",
 			o->qpn);
 	if (err)
 		return refuse(
-			why, -EIO, "QP %u cannot move: see its state with \"show qps\"", o->qpn);
+			why, -EIO, "QP %u cannot move: check its state with \"show qps\"", o->qpn);
 	return 0;
 }

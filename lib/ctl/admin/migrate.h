@@ -8,8 +8,7 @@
 
 #include "admin/arg.h"
 
-/** `migrate qp QPN to WORKER`, an admin_run: what `--migrate on` thinks of it later is its own
- *  affair. */
+/** `migrate qp QPN to WORKER`, an admin_run. With `--migrate on` the QP may move again later. */
 int admin_migrate(struct ctl *ctl, const struct argument arg[], char why[ABI_SENTENCE_MAX]);
 
 #endif

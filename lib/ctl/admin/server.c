@@ -23,18 +23,18 @@ struct admin_client {
 	struct watch watch;
 	struct ctl *ctl;
 	uint32_t slot;	   /* in admin.client */
-	uint64_t heard_ms; /* when it last said something or took something */
-	int passed;	   /* descriptor that came with what is in `line`; -1: none */
+	uint64_t heard_ms; /* when it last sent or received something */
+	int passed;	   /* descriptor received with `line`; -1: none */
 	char line[ADMIN_LINE_MAX];
 	size_t len;
-	bool too_long; /* what comes until the line's end belongs to it still */
-	bool ended;    /* nothing more comes from there */
+	bool too_long; /* data up to the end of the line still belongs to it */
+	bool ended;    /* the client has closed its end */
 	/* the reply */
 	bool replying;
 	bool more; /* `document` has more parts */
 	struct document document;
-	struct text text; /* the part under way, */
-	size_t sent;	  /* of which this much is gone */
+	struct text text; /* the current part, */
+	size_t sent;	  /* this much of it was sent */
 };
 
 static void client_close(struct admin_client *c)
@@ -43,7 +43,7 @@ static void client_close(struct admin_client *c)
 
 	loop_forget(c->ctl->loop, &c->watch);
 	shutdown(fd, SHUT_RDWR);
-	reap_fd(c->ctl->sessions->closer, OWNER_ROCID, fd); /* with what lies unread in it */
+	reap_fd(c->ctl->sessions->closer, OWNER_ROCID, fd); /* with its unread data */
 	if (c->passed >= 0)
 		reap_fd(c->ctl->sessions->closer, OWNER_ROCID, c->passed);
 	c->ctl->admin->client[c->slot] = NULL;
@@ -68,7 +68,7 @@ static int begin_reply(struct admin_client *c, char *line)
 	c->ctl->admin->passed_fd = c->passed;
 	c->passed = -1;
 	err = admin_execute(c->ctl, line, &c->document, &c->text);
-	if (c->ctl->admin->passed_fd >= 0) { /* not wanted */
+	if (c->ctl->admin->passed_fd >= 0) { /* not used by the command */
 		reap_fd(c->ctl->sessions->closer, OWNER_ROCID, c->ctl->admin->passed_fd);
 		c->ctl->admin->passed_fd = -1;
 	}
@@ -78,8 +78,8 @@ static int begin_reply(struct admin_client *c, char *line)
 	return 0;
 }
 
-/* Takes the first line that came, if it is complete, and begins its reply.
- * @return 1 when there is none, 0, or a negative errno: end the connection. */
+/* Takes the first line received, if it is complete, and begins its reply.
+ * @return 1 if there is none, 0, or a negative errno: end the connection. */
 static int next_line(struct admin_client *c)
 {
 	char *end = memchr(c->line, '\n', c->len);
@@ -96,7 +96,7 @@ static int next_line(struct admin_client *c)
 	if (taken == sizeof(line))
 		taken--;
 	for (size_t i = 0; i < taken; i++)
-		line[i] = c->line[i] ? c->line[i] : '?'; /* no words behind an end */
+		line[i] = c->line[i] ? c->line[i] : '?'; /* a NUL must not hide words */
 	line[taken] = '\0';
 	taken = end ? (size_t)(end - c->line) + 1 : c->len;
 	c->len -= taken;
@@ -104,8 +104,8 @@ static int next_line(struct admin_client *c)
 	return begin_reply(c, line);
 }
 
-/* Makes the next part when the last is gone, and sends what the socket takes.
- * @return 1 when something is left, 0 when the reply is complete, or a negative errno. */
+/* Generates the next part when the last was sent, and sends as much as the socket accepts.
+ * @return 1 if something is left, 0 when the reply is complete, or a negative errno. */
 static int reply(struct admin_client *c)
 {
 	ssize_t n;
@@ -136,7 +136,7 @@ static int receive(struct admin_client *c)
 	ssize_t n = recv_fds(c->watch.fd, &iov, 1, &p);
 	int err = n < 0 ? -errno : 0;
 
-	if (p.fd >= 0) { /* the newest is the next command's */
+	if (p.fd >= 0) { /* the newest belongs to the next command */
 		if (c->passed >= 0)
 			reap_fd(c->ctl->sessions->closer, OWNER_ROCID, c->passed);
 		c->passed = p.fd;
@@ -152,7 +152,7 @@ static int receive(struct admin_client *c)
 
 static int finish(struct admin_client *c)
 {
-	text_free(&c->text); /* a large one is no reason to keep the memory */
+	text_free(&c->text); /* do not keep the memory of a large reply */
 	c->sent = 0;
 	c->replying = false;
 	loop_watch_output(c->ctl->loop, &c->watch, false);
@@ -176,7 +176,7 @@ static void client_ready(struct watch *w)
 		client_close(c);
 }
 
-/* A free place; the one that was silent for longest makes room. */
+/* @return a free slot, after closing the connection that was silent longest if necessary. */
 static uint32_t find_place(struct admin *a)
 {
 	uint32_t quiet = 0;

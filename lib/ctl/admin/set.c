@@ -39,14 +39,15 @@ int admin_set_migrate(struct ctl *ctl, const struct argument arg[], char why[ABI
 {
 	if (ctl->dp->nworkers < 2)
 		return refuse(why, -EINVAL,
-			"QPs have nowhere to go: rocid has one worker, see its --workers");
+			"rocid has only one worker, so QPs cannot move: start it with a larger "
+			"--workers");
 	ctl->objects->migration.follow = arg[0].number;
 	ctl->objects->migration.shake_ms = 0;
 	return 0;
 }
 
-/* A worker that may sleep has descriptors for it from its start on, and who brings it work knows.
- */
+/* A worker that may sleep opens descriptors for waking it when it starts, and its producers use
+ * them. */
 int admin_set_idle(struct ctl *ctl, const struct argument arg[], char why[ABI_SENTENCE_MAX])
 {
 	enum idle idle = (enum idle)arg[0].number;
@@ -55,11 +56,13 @@ int admin_set_idle(struct ctl *ctl, const struct argument arg[], char why[ABI_SE
 		return 0;
 	if (ctl->dp->idle == IDLE_ADAPTIVE)
 		return refuse(why, -EINVAL,
-			"workers that sleep cannot be told not to: start rocid with --idle %s",
+			"rocid started with --idle adaptive, which cannot change at run time: "
+			"restart it with --idle %s",
 			arg[0].word);
 	if (idle == IDLE_ADAPTIVE)
 		return refuse(why, -EINVAL,
-			"workers learn to sleep when they start: start rocid with --idle adaptive");
+			"workers prepare to sleep when they start: restart rocid with --idle "
+			"adaptive");
 	__atomic_store_n(&ctl->dp->idle, idle, __ATOMIC_RELAXED);
 	return 0;
 }
@@ -72,12 +75,12 @@ int admin_set_limit(struct ctl *ctl, const struct argument arg[], char why[ABI_S
 	struct ctl_limits got;
 
 	if (!limit)
-		return refuse(why, -EINVAL, "a limit is 1 or more");
+		return refuse(why, -EINVAL, "a limit must be at least 1");
 	*quota_limit(&wanted, which) = limit;
 	got = quota_limits(&ctl->sessions->quota, &wanted);
 	if (*quota_limit(&got, which) != limit)
-		return refuse(why, -EINVAL, "%s: %u is the most that this rocid can have",
-			arg[0].word, *quota_limit(&got, which));
+		return refuse(why, -EINVAL, "%s: this rocid can have at most %u", arg[0].word,
+			*quota_limit(&got, which));
 	ctl->sessions->quota.limits = got;
 	return 0;
 }
@@ -131,7 +134,7 @@ int admin_kill_qp(struct ctl *ctl, const struct argument arg[], char why[ABI_SEN
 	};
 
 	if (worker_call(ctl->dp->worker[o->worker], &cmd))
-		return refuse(why, -EINVAL, "QP %u is in state %s, which does not go to ERR",
+		return refuse(why, -EINVAL, "QP %u is in state %s, which cannot change to ERR",
 			o->qpn, qp_state_name(__atomic_load_n(&o->qp->state, __ATOMIC_RELAXED)));
 	return 0;
 }

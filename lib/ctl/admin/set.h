@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file admin/set.h
- * What administrators change of a running daemon; each is an admin_run. Nothing of it is kept over
- * a restart: that is the configuration file's. Control thread.
+ * Changes to a running daemon by administrators; each is an admin_run. They do not survive a
+ * restart: put lasting settings into the configuration file. Control thread.
  */
 #ifndef ADMIN_SET_H
 #define ADMIN_SET_H
 
 #include "admin/arg.h"
 
-/** `set window PACKETS`: of QPs that are made from now on. */
+/** `set window PACKETS`: for QPs created from now on. */
 int admin_set_window(struct ctl *ctl, const struct argument arg[], char why[ABI_SENTENCE_MAX]);
 
-/** `set qp QPN window PACKETS`: of one that there is. */
+/** `set qp QPN window PACKETS`: for an existing QP. */
 int admin_set_qp_window(struct ctl *ctl, const struct argument arg[], char why[ABI_SENTENCE_MAX]);
 
 /** `set migrate ON|OFF` */
@@ -21,7 +21,7 @@ int admin_set_migrate(struct ctl *ctl, const struct argument arg[], char why[ABI
 /** `set idle IDLE` */
 int admin_set_idle(struct ctl *ctl, const struct argument arg[], char why[ABI_SENTENCE_MAX]);
 
-/** `set limit LIMIT VALUE`: who has more already keeps it. */
+/** `set limit LIMIT VALUE`: applications that exceed it keep their objects. */
 int admin_set_limit(struct ctl *ctl, const struct argument arg[], char why[ABI_SENTENCE_MAX]);
 
 /** `set port PORT STATE` */
@@ -30,14 +30,14 @@ int admin_set_port(struct ctl *ctl, const struct argument arg[], char why[ABI_SE
 /** `set port PORT impair IMPAIRMENT` */
 int admin_set_impair(struct ctl *ctl, const struct argument arg[], char why[ABI_SENTENCE_MAX]);
 
-/** `reset counters`: what `show counters` tells begins at 0. The workers' own counters, and what is
- *  read elsewhere, go on. */
+/** `reset counters`: restarts `show counters` at 0. The workers' own counters, and those read
+ *  elsewhere, are not reset. */
 int admin_reset_counters(struct ctl *ctl, const struct argument arg[], char why[ABI_SENTENCE_MAX]);
 
 /** `reset drops`: the same for `show drops`. */
 int admin_reset_drops(struct ctl *ctl, const struct argument arg[], char why[ABI_SENTENCE_MAX]);
 
-/** `kill qp QPN`: to ERR, as its application could do; its work requests are flushed. */
+/** `kill qp QPN`: moves it to ERR, as its application could; its work requests are flushed. */
 int admin_kill_qp(struct ctl *ctl, const struct argument arg[], char why[ABI_SENTENCE_MAX]);
 
 /** `kill session SESSION`: as if its program had ended. */

@@ -16,9 +16,9 @@
 #include "verbs/qp_obj.h"
 #include "worker.h"
 
-/* --- of a QP ---------------------------------------------------------------------------- */
+/* --- QPs -------------------------------------------------------------------------------- */
 
-/* Has the worker of @p o make its path anew, of address vector @p av. */
+/* Makes the worker of @p o rebuild its path from address vector @p av. */
 static int repath(
 	struct ctl *ctl, struct qp_obj *o, const struct abi_ah_attr *av, char why[ABI_SENTENCE_MAX])
 {
@@ -31,12 +31,12 @@ static int repath(
 	memcpy(cmd.path.dmac, o->dest->dmac, 6);
 	cmd.path.local = o->dest->local;
 	if (worker_call(ctl->dp->worker[o->worker], &cmd))
-		return refuse(why, -EINVAL, "QP %u has no path now", o->qpn);
+		return refuse(why, -EINVAL, "QP %u has no path in its current state", o->qpn);
 	return 0;
 }
 
-/* Has @p change put arg[1] into what the path of the QP of arg[0] is made of. Workers write a QP's
- * address vector only on our behalf. */
+/* Applies arg[1] by @p change to the attributes from which the path of the QP in arg[0] is built.
+ * Workers write a QP's address vector only on the control thread's behalf. */
 static int set_qp(struct ctl *ctl, const struct argument arg[], char why[ABI_SENTENCE_MAX],
 	void (*change)(struct qp_obj *o, struct abi_ah_attr *av, uint32_t value))
 {
@@ -45,8 +45,8 @@ static int set_qp(struct ctl *ctl, const struct argument arg[], char why[ABI_SEN
 
 	if (!o->dest)
 		return refuse(why, -EINVAL,
-			"QP %u has no path: it gets one when its program connects it (RTR), and "
-			"a datagram QP has those of its address handles",
+			"QP %u has no path: a connected QP has one from RTR on, and a datagram QP "
+			"uses those of its address handles",
 			o->qpn);
 	av = o->qp->attr.ah;
 	change(o, &av, (uint32_t)arg[1].number);
@@ -111,7 +111,7 @@ int admin_set_qp_sl(struct ctl *ctl, const struct argument arg[], char why[ABI_S
 	return set_qp(ctl, arg, why, set_sl);
 }
 
-/* --- of a port -------------------------------------------------------------------------- */
+/* --- ports ------------------------------------------------------------------------------ */
 
 int admin_set_port_pkey(struct ctl *ctl, const struct argument arg[], char why[ABI_SENTENCE_MAX])
 {

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file admin/set_qp.h
- * What administrators change of how packets are addressed and marked; each is an admin_run. A QP's
- * worker makes the path anew between two packets; what the application asks for next (an address
- * vector) takes its place. Control thread.
+ * Changes to the addressing and marking of packets by administrators; each is an admin_run. A QP's
+ * worker rebuilds the path between two packets; an address vector that the application sets later
+ * replaces it. Control thread.
  */
 #ifndef ADMIN_SET_QP_H
 #define ADMIN_SET_QP_H
 
 #include "admin/arg.h"
 
-/** `set qp QPN sport SPORT`: UDP source port; 0: that of the flow label. */
+/** `set qp QPN sport SPORT`: UDP source port; 0: derived from the flow label. */
 int admin_set_qp_sport(struct ctl *ctl, const struct argument arg[], char why[ABI_SENTENCE_MAX]);
 
-/** `set qp QPN flow-label LABEL`, and the source port that it makes; 0: that of the QPNs. */
+/** `set qp QPN flow-label LABEL`, and the source port derived from it; 0: derived from the QPNs. */
 int admin_set_qp_flow_label(
 	struct ctl *ctl, const struct argument arg[], char why[ABI_SENTENCE_MAX]);
 
@@ -31,7 +31,7 @@ int admin_set_qp_sl(struct ctl *ctl, const struct argument arg[], char why[ABI_S
 /** `set port PORT pkey INDEX PKEY` */
 int admin_set_port_pkey(struct ctl *ctl, const struct argument arg[], char why[ABI_SENTENCE_MAX]);
 
-/** `set port PORT priority PRIORITIES`: of what is connected from now on. */
+/** `set port PORT priority PRIORITIES`: for objects connected from now on. */
 int admin_set_port_priority(
 	struct ctl *ctl, const struct argument arg[], char why[ABI_SENTENCE_MAX]);
 

@@ -17,12 +17,12 @@ static bool has_option(int fd, int option, int wanted)
 
 int admin_stream_check(const struct ctl *ctl, char why[ABI_SENTENCE_MAX])
 {
-	/* What is no such socket could keep a writer waiting whatever it asks for. */
+	/* Other files could block a writer even with MSG_DONTWAIT. */
 	if (ctl->admin->passed_fd < 0 || !has_option(ctl->admin->passed_fd, SO_DOMAIN, AF_UNIX) ||
 		!has_option(ctl->admin->passed_fd, SO_TYPE, SOCK_STREAM))
 		return refuse(why, -EINVAL,
-			"this command goes on after its reply, by a unix stream socket that comes "
-			"with it: give it to rocictl from the shell, not in a prompt");
+			"this command streams its output through a unix socket passed with it: run "
+			"it as a rocictl command from the shell, not at a prompt");
 	return 0;
 }
 
@@ -43,8 +43,8 @@ int admin_stream_words(char *line, char *word[ADMIN_WORDS + 1], char why[ABI_SEN
 
 	admin_words(&w, line);
 	if (w.more)
-		return refuse(why, -EINVAL, "these are more than %u words: say each thing once",
-			ADMIN_WORDS);
+		return refuse(why, -EINVAL,
+			"the line has more than %u words: give each option once", ADMIN_WORDS);
 	for (unsigned i = 0; i < w.n; i++) {
 		word[i] = w.word[i].at;
 		word[i][w.word[i].len] = '\0';

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file admin/stream.h
- * A socket that an administrator passes along with a command, for what goes on after the reply: it
- * ends when the administrator closes it, or shuts it down for writing. So rocid opens no file for
- * anybody, and whoever asks writes with his own rights. Control thread.
+ * A socket that an administrator passes with a command, for output after the reply. The output ends
+ * when the administrator closes the socket or shuts it down for writing. Thus rocid opens no files
+ * for clients, and clients write with their own rights. Control thread.
  */
 #ifndef ADMIN_STREAM_H
 #define ADMIN_STREAM_H
@@ -13,20 +13,21 @@
 
 struct ctl;
 
-/** @return 0 when a socket came with the command under way, or a negative errno with a sentence. */
+/** @return 0 if a socket was passed with the current command, or a negative errno with a sentence.
+ */
 int admin_stream_check(const struct ctl *ctl, char why[ABI_SENTENCE_MAX]);
 
 /**
- * Takes the socket of the command under way.
- * @param fd  receives it; to be given up with reap_fd(), and sent to with MSG_DONTWAIT
+ * Takes the socket of the current command.
+ * @param fd  receives it; release it with reap_fd(), and send with MSG_DONTWAIT
  * @return 0 or a negative errno with a sentence.
  */
 int admin_stream_take(struct ctl *ctl, int *fd, char why[ABI_SENTENCE_MAX]);
 
 /**
- * Cuts what follows a command into its words.
- * @param word  receives them; behind the last comes NULL
- * @return their number, or a negative errno with a sentence when there are more than ADMIN_WORDS.
+ * Splits the rest of a command line into words.
+ * @param word  receives them, NULL-terminated
+ * @return their number, or a negative errno with a sentence if there are more than ADMIN_WORDS.
  */
 int admin_stream_words(char *line, char *word[ADMIN_WORDS + 1], char why[ABI_SENTENCE_MAX]);
 

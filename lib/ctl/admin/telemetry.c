@@ -16,7 +16,7 @@
 #include "loop/loop.h"
 #include "text/sentence.h"
 
-/** What somebody of DPDK's threads wants to know; on that thread's stack, but under the lock. */
+/** A question of one of DPDK's threads; on that thread's stack, protected by the lock. */
 struct question {
 	struct list node;
 	char line[ADMIN_LINE_MAX];
@@ -27,32 +27,32 @@ struct question {
 	int result;
 };
 
-/* DPDK gives a handler no argument, so there is one for the process. */
+/* One per process, because DPDK passes no argument to handlers. */
 static struct {
 	pthread_mutex_t lock;
 	pthread_cond_t answered; /* of the monotonic clock */
 	struct list questions;	 /* oldest first */
-	struct ctl *ctl;	 /* NULL: nobody answers */
+	struct ctl *ctl;	 /* NULL: no daemon answers */
 	struct watch watch;	 /* eventfd: there are questions */
 } state = {.lock = PTHREAD_MUTEX_INITIALIZER, .watch = {.fd = -1}};
 
-/* A command, the administrators' line behind it, and what of the answer is told. */
+/* A command, the administrators' command that it executes, and the part of the answer to return. */
 static const struct endpoint {
 	const char *command;
 	const char *line;   /* %s: the parameter */
-	const char *list;   /* of the answer; NULL: its first section's object is told, ... */
-	const char *column; /* ... else this of each element */
-	bool all;	    /* all sections, an object each; of a list its packets by `column` */
+	const char *list;   /* of the answer; NULL: its first section, an object */
+	const char *column; /* with `list`: the member to return of each element */
+	bool all;	    /* all sections as objects; for a list, packets by `column` */
 	const char *help;
 } endpoint[] = {
 	{"/roci/version", "version", NULL, NULL, false, "version, process, uptime"},
-	{"/roci/totals", "show totals", NULL, NULL, false, "how many objects there are"},
+	{"/roci/totals", "show totals", NULL, NULL, false, "numbers of objects"},
 	{"/roci/ports", "show ports", "ports", "port", false, "numbers of the ports"},
 	{"/roci/port", "show port %s", NULL, NULL, true,
 		"a port: state, MTU, device. Parameter: port"},
 	{"/roci/gids", "show port %s", "gids", "gid", false,
 		"valid GIDs of a port. Parameter: port"},
-	{"/roci/counters", "show counters", NULL, NULL, false, "what the transport counts"},
+	{"/roci/counters", "show counters", NULL, NULL, false, "the transport's counters"},
 	{"/roci/hw_counters", "show hw_counters", NULL, NULL, false,
 		"counters under the names of hw_counters"},
 	{"/roci/port_counters", "show port_counters port %s", NULL, NULL, false,
@@ -66,7 +66,7 @@ static const struct endpoint {
 	{"/roci/session", "show session %s", NULL, NULL, false,
 		"an application. Parameter: session"},
 	{"/roci/qps", "show qps", "qps", "qpn", false,
-		"numbers of queue pairs, 512 at a time. Parameter: how many to pass over"},
+		"numbers of queue pairs, 512 at a time. Parameter: how many to skip"},
 	{"/roci/qp", "show qp %s", NULL, NULL, true, "a queue pair. Parameter: QP number"},
 };
 
@@ -77,7 +77,7 @@ static void ring(void)
 	uint64_t one = 1;
 
 	if (write(state.watch.fd, &one, sizeof(one)) < 0)
-		return; /* it rings already */
+		return; /* already signalled */
 }
 
 static void answer(struct question *q, int result)
@@ -88,7 +88,7 @@ static void answer(struct question *q, int result)
 	pthread_cond_broadcast(&state.answered);
 }
 
-/* One part of the oldest question's answer. */
+/* Generates one part of the oldest question's answer. */
 static void work(struct question *q)
 {
 	int more;
@@ -99,7 +99,7 @@ static void work(struct question *q)
 			answer(q, -ENOMEM);
 			return;
 		}
-		if (q->text.len) { /* it was short, or refused */
+		if (q->text.len) { /* a short answer, or an error */
 			answer(q, 0);
 			return;
 		}
@@ -125,7 +125,7 @@ static void questions_ready(struct watch *w)
 
 /* --- DPDK's threads ---------------------------------------------------------------------- */
 
-/* @return the answer, or NULL: there is none in time. */
+/* @return the answer, or NULL if there is none in time. */
 static json_t *ask(const char *line)
 {
 	struct question *q = calloc(1, sizeof(*q));
@@ -182,7 +182,7 @@ static json_t *object_of(json_t *section)
 	return json_is_array(section) ? json_array_get(section, 0) : section;
 }
 
-/* Sections behind the first are objects in the first one's. */
+/* Sections after the first become members of the first one's object. */
 static void tell_objects(struct rte_tel_data *d, json_t *root, bool all)
 {
 	bool first = true;
@@ -207,7 +207,7 @@ static void tell_objects(struct rte_tel_data *d, json_t *root, bool all)
 	}
 }
 
-/* @param skip  elements to pass over */
+/* @param skip  number of elements to skip */
 static void tell_column(struct rte_tel_data *d, const json_t *list, const char *column, size_t skip)
 {
 	bool text = json_is_string(json_object_get(json_array_get(list, 0), column));
@@ -240,7 +240,7 @@ static void tell_packets(struct rte_tel_data *d, const json_t *list, const char 
 static int tell(const struct endpoint *e, const char *params, json_t *root, struct rte_tel_data *d)
 {
 	json_t *error = json_object_get(root, "error");
-	/* A list of its own is told from the so-manieth element on. */
+	/* A list is returned from the element whose number is the parameter. */
 	size_t skip = params && !strchr(e->line, '%') ? strtoul(params, NULL, 10) : 0;
 
 	if (error) {
@@ -328,7 +328,7 @@ int telemetry_open(struct ctl *ctl, char why[ABI_SENTENCE_MAX])
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
 	int err;
 
-	if (state.ctl) /* another daemon of this process; only tests have one */
+	if (state.ctl) /* another daemon in this process, only in tests */
 		return 0;
 	pthread_once(&once, init_condition);
 	state.watch = (struct watch){

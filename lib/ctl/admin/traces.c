@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The ring of a trace is written by the QP's worker. It is freed once the worker has let go of it:
- * because it was told to, or because the QP was destroyed, which a session's end may bring.
+ * The QP's worker writes the ring of a trace. The ring is freed after the worker has released it,
+ * by command or because the QP was destroyed, possibly at the end of its session.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -26,15 +26,15 @@
 #include "verbs/qp_obj.h"
 #include "worker.h"
 
-/* Events that one turn of the event loop formats for a trace. */
+/* Maximum number of events that one turn of the event loop formats per trace. */
 #define TURN 256u
-/* What somebody who watches does not notice. */
+/* A delay that a user who watches does not notice. */
 #define LOOK_MS 10
 
-/* What a reader that has asked for the end still has to take what was sent. */
+/* The time that a reader has to receive the rest after it requested the end. */
 #define PATIENCE_MS 1000u
 
-/* On ctl->admin->traces. */
+/* A trace, on ctl->admin->traces. */
 struct tracing {
 	struct list node;
 	struct watch watch; /* the socket */
@@ -42,17 +42,17 @@ struct tracing {
 	struct trace *trace;
 	uint32_t qpn;
 	bool json;
-	uint64_t count;	     /* events that are still wanted */
-	uint64_t give_up_ms; /* it is to end, with what has happened until now; 0: not yet */
-	bool released;	     /* no worker knows the ring any more */
+	uint64_t count;	     /* events still to be sent */
+	uint64_t give_up_ms; /* when to end, after sending the events until now; 0: not ending */
+	bool released;	     /* the worker has released the ring */
 	uint64_t events;
-	uint64_t base; /* time of the first */
+	uint64_t base; /* time of the first event */
 	size_t len;    /* of `text`, */
-	size_t sent;   /* of which this much is gone */
+	size_t sent;   /* this much of it was sent */
 	char text[TURN * (TRACE_LINE + 1)];
 };
 
-/* Without a trace workers need not ask for any. */
+/* Without traces, workers skip the check. */
 static void tell_workers(struct ctl *ctl, bool tracing)
 {
 	struct core_cmd cmd = {.type = CORE_CMD_TRACING, .tracing = tracing};
@@ -89,7 +89,7 @@ static void begin_end(struct tracing *t)
 		t->give_up_ms = loop_now_ms() + PATIENCE_MS;
 }
 
-/* A QP that is not found and not over belongs to a session that is ending: it soon is. */
+/* A QP that is not found but not destroyed belongs to a session that is ending. */
 static void release(struct tracing *t)
 {
 	struct qp_obj *o;
@@ -103,7 +103,7 @@ static void release(struct tracing *t)
 	t->released = o && !attach(t->ctl, o, NULL);
 }
 
-/* The reader has shut its end down, is gone, or speaks, which it has no reason to. */
+/* The reader has shut down or closed its end, or sent something unexpected. */
 static void reader_ready(struct watch *w)
 {
 	struct tracing *t = container_of(w, struct tracing, watch);
@@ -112,7 +112,7 @@ static void reader_ready(struct watch *w)
 	begin_end(t);
 }
 
-/* --- what is sent ----------------------------------------------------------------------- */
+/* --- output ----------------------------------------------------------------------------- */
 
 static void format(struct tracing *t)
 {
@@ -142,13 +142,13 @@ static void send_text(struct tracing *t)
 	n = send(t->watch.fd, t->text + t->sent, t->len - t->sent, MSG_DONTWAIT | MSG_NOSIGNAL);
 	if (n > 0) {
 		t->sent += (size_t)n;
-	} else if (errno != EAGAIN && errno != EINTR) { /* nobody reads */
+	} else if (errno != EAGAIN && errno != EINTR) { /* the reader is gone */
 		t->sent = t->len;
 		t->count = 0;
 	}
 }
 
-/* @return whether there may be more at once; *empty: nothing is left to be sent. */
+/* @return whether there may be more at once; *empty: nothing is left to send. */
 static bool turn(struct tracing *t, bool *empty)
 {
 	*empty = false;
@@ -224,12 +224,12 @@ static int take_words(struct tracing *t, const char *line, char why[ABI_SENTENCE
 			t->json = true;
 		else if (strcmp(word[i], "count"))
 			return refuse(why, -EINVAL,
-				"\"%.32s\" says nothing here: trace qp QPN knows count COUNT, json "
+				"\"%.32s\" is unknown: trace qp QPN accepts count COUNT, json "
 				"and off",
 				word[i]);
 		else if (++i == n || !parse_number(word[i], UINT64_MAX, &t->count) || !t->count)
-			return refuse(why, -EINVAL,
-				"behind \"count\" stands a number of events, 1 or more");
+			return refuse(
+				why, -EINVAL, "\"count\" needs a number of events, 1 or more");
 	}
 	return 0;
 }
@@ -266,11 +266,11 @@ int admin_trace(struct ctl *ctl, const struct argument arg[], char why[ABI_SENTE
 
 	if (find_tracing(ctl, arg[0].number))
 		return refuse(why, -EBUSY,
-			"QP %.32s is traced already: \"trace qp %.32s off\" ends that", arg[0].word,
+			"QP %.32s is already traced: \"trace qp %.32s off\" ends that", arg[0].word,
 			arg[0].word);
 	if (ctl->admin->ntraces == TRACES_MAX)
 		return refuse(why, -EBUSY,
-			"%u queue pairs are traced already, \"show traces\" lists them: end one",
+			"%u queue pairs are already traced: end one (\"show traces\" lists them)",
 			TRACES_MAX);
 	t = calloc(1, sizeof(*t));
 	if (!t || !(t->trace = object_alloc(sizeof(*t->trace)))) {
@@ -295,7 +295,8 @@ int admin_trace_off(struct ctl *ctl, const struct argument arg[], char why[ABI_S
 	struct tracing *t = find_tracing(ctl, arg[0].number);
 
 	if (!t)
-		return refuse(why, -ENOENT, "QP %.32s is not traced: \"show traces\" lists what is",
+		return refuse(why, -ENOENT,
+			"QP %.32s is not traced: \"show traces\" lists the traced ones",
 			arg[0].word);
 	begin_end(t);
 	return 0;

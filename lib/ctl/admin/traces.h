@@ -7,7 +7,7 @@
 #include "admin/arg.h"
 #include "text/document.h"
 
-/** trace qp QPN LINE: sends a line an event to the socket that came with the command. */
+/** trace qp QPN LINE: sends one line per event to the socket that was passed with the command. */
 int admin_trace(struct ctl *ctl, const struct argument arg[], char why[ABI_SENTENCE_MAX]);
 
 /** trace qp QPN off */
@@ -16,7 +16,7 @@ int admin_trace_off(struct ctl *ctl, const struct argument arg[], char why[ABI_S
 /** show traces */
 extern const struct document_section show_traces;
 
-/** Sends what has happened.  @return milliseconds until it wants to be called again, -1: never. */
+/** Sends new events.  @return milliseconds until the next call is due, -1: never. */
 int admin_traces_poll(struct ctl *ctl);
 
 /** Ends all traces; sessions, and so QPs, are gone. */

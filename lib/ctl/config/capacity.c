@@ -6,7 +6,7 @@
 #include <unistd.h>
 #include "config/capacity.h"
 
-#define MAP_COUNT_DEFAULT 65530u /* vm.max_map_count where /proc/sys cannot be read */
+#define MAP_COUNT_DEFAULT 65530u /* vm.max_map_count if /proc/sys is unreadable */
 #define DESCRIPTORS_MAX	  (1u << 20)
 
 static uint64_t max_map_count(void)
@@ -58,7 +58,7 @@ static uint64_t max_descriptors(void)
 	return rl.rlim_cur;
 }
 
-/* @return what is left of @p all for sessions when rocid has @p now and keeps @p own. */
+/* @return how many of @p all remain for sessions, if rocid uses @p now and reserves @p own. */
 static uint64_t left(uint64_t all, uint64_t now, uint64_t own)
 {
 	uint64_t keep = now + (own < all / 4 ? own : all / 4);
@@ -77,14 +77,14 @@ void capacity_of_machine(uint64_t capacity[CTL_KINDS])
 		[CTL_SESSIONS] = SESSION_MAX,
 		[CTL_QPS] = QP_MAX,
 		[CTL_CQS] = CQ_MAX,
-		[CTL_KEYS] = MR_MAX - 1, /* key 0 is none */
+		[CTL_KEYS] = MR_MAX - 1, /* key 0 is invalid */
 		[CTL_PDS] = PD_MAX,
 		[CTL_SRQS] = SRQ_MAX,
 		[CTL_XRCDS] = XRCD_MAX,
 		[CTL_AHS] = AH_MAX,
 		[CTL_GROUPS] = MCAST_GROUP_MAX,
 		[CTL_ATTACHMENTS] = MCAST_ATTACH_MAX,
-		[CTL_CHANNELS] = UINT64_MAX, /* their descriptors count */
+		[CTL_CHANNELS] = UINT64_MAX, /* limited by their descriptors */
 		[CTL_DESCRIPTORS] = left(max_descriptors(), own_descriptors(), DESCRIPTORS_OWN),
 		[CTL_MAPPINGS] = left(max_map_count(), own_mappings(), MAPPINGS_OWN),
 		[CTL_MEMORY] = memory(),

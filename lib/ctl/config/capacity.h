@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file config/capacity.h
- * How much there is of what sessions share: the sizes of rocid's tables, and what the machine
- * gives rocid (memory, descriptors, mappings).
+ * The capacity that sessions share: the sizes of rocid's tables, and the machine's limits for rocid
+ * (memory, descriptors, mappings).
  */
 #ifndef CONFIG_CAPACITY_H
 #define CONFIG_CAPACITY_H
@@ -10,8 +10,8 @@
 #include <stdint.h>
 #include "config/config.h"
 
-/** Fills @p capacity; memory and queues in bytes. To be called when rocid has its own memory and
- *  descriptors already, which are not for sessions. */
+/** Fills @p capacity; memory and queues in bytes. Call it after rocid has allocated its own memory
+ *  and opened its own descriptors, which it subtracts. */
 void capacity_of_machine(uint64_t capacity[CTL_KINDS]);
 
 #endif

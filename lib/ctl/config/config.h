@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file config/config.h
- * What rocid is configured with: ports, limits, sockets.
+ * The configuration of rocid: ports, limits, sockets.
  */
 #ifndef CONFIG_CONFIG_H
 #define CONFIG_CONFIG_H
@@ -15,7 +15,7 @@ struct dataplane;
 struct json_t;
 struct priority_map;
 
-/** A GID of the static table: RoCEv2, and RoCEv1 too when asked for. */
+/** A GID of the static table: RoCEv2, and also RoCEv1 if enabled. */
 struct ctl_gid {
 	uint8_t gid[16]; /* IPv4 as ::ffff:a.b.c.d */
 	uint16_t vid;	 /* 0: untagged */
@@ -35,16 +35,16 @@ struct ctl_pkey {
 
 /** Port i of the dataplane; applications call it port i + 1. */
 struct ctl_port {
-	/** Kernel netdev that the port shares or stands beside: MAC, MTU, link state, addresses,
-	 *  routes and neighbours are its own, live over rtnetlink. Empty: static only. */
+	/** Kernel netdev that the port shares or accompanies. The port follows its MAC, MTU, link
+	 *  state, addresses, routes and neighbours over rtnetlink. Empty: static only. */
 	char netdev[16];
 	/** Without a netdev: the port's own MAC. Ignored with one. */
 	uint8_t mac[6];
-	/** Ethernet MTU in bytes (IP packet size). With a netdev: an upper limit of what the
-	 *  netdev says, 0 for none. */
+	/** Ethernet MTU in bytes (IP packet size). With a netdev: an upper limit for the netdev's
+	 *  MTU, 0 for none. */
 	uint32_t eth_mtu;
 	uint32_t speed_mbps; /* 0: unknown */
-	/** Static entries; with a netdev they come in addition to its own. */
+	/** Static entries; with a netdev, in addition to its own. */
 	const struct ctl_gid *gids;
 	uint32_t ngids;
 	const struct ctl_neigh *neighs;
@@ -54,8 +54,8 @@ struct ctl_port {
 	const struct priority_map *priority; /* NULL: as priority_init() says (ETH-05) */
 };
 
-/** What rocid counts of each application and of each user (session/quota.h). If you add a kind, it
- * needs a row in session/quota.c. */
+/** The resources that rocid counts for each application and each user (session/quota.h). If you add
+ * a kind, it needs a row in session/quota.c. */
 enum ctl_kind {
 	CTL_SESSIONS, /* the applications themselves */
 	CTL_QPS,
@@ -65,70 +65,70 @@ enum ctl_kind {
 	CTL_SRQS,
 	CTL_XRCDS,
 	CTL_AHS,
-	CTL_GROUPS,	 /* multicast groups: of one of those that are in it */
-	CTL_ATTACHMENTS, /* of QPs to them */
+	CTL_GROUPS,	 /* multicast groups, each counted for one of its members */
+	CTL_ATTACHMENTS, /* of QPs to multicast groups */
 	CTL_CHANNELS,
-	CTL_DESCRIPTORS, /* that rocid has open for them */
+	CTL_DESCRIPTORS, /* that rocid has open for an application */
 	CTL_MAPPINGS,	 /* of rocid's address space */
-	CTL_MEMORY,	 /* bytes of registered memory that are mapped */
+	CTL_MEMORY,	 /* bytes of mapped registered memory */
 	CTL_QUEUES,	 /* bytes of queues, rocid's private copies included */
-	CTL_LOOKUPS,	 /* destinations that the kernel is looking for */
+	CTL_LOOKUPS,	 /* destinations that the kernel is resolving */
 	CTL_KINDS
 };
 
-/** The most of each kind: objects, or MB of memory and queues. 0: the default; UINT32_MAX: there is
+/** The limit for each kind, in objects, or in MB of memory and queues. 0: the default; UINT32_MAX:
  *  no limit. */
 struct ctl_limits {
-	uint32_t session[CTL_KINDS]; /* of an application */
-	uint32_t user[CTL_KINDS];    /* of all applications of a user other than root */
+	uint32_t session[CTL_KINDS]; /* per application */
+	uint32_t user[CTL_KINDS];    /* per user other than root, for all applications together */
 };
 
-/** What happened to a port's netdev. */
-#define CTL_NETDEV_MAC	    (1u << 0) /* it has another MAC: what filters by it must change */
+/** Changes of a port's netdev. */
+#define CTL_NETDEV_MAC	    (1u << 0) /* it has another MAC: MAC filters must change */
 #define CTL_NETDEV_REPLACED (1u << 1) /* it is another netdev under the old name */
-#define CTL_NETDEV_GONE	    (1u << 2) /* there is none of that name now */
-#define CTL_NETDEV_VLANS    (1u << 3) /* there are other VLAN netdevs on top of it */
+#define CTL_NETDEV_GONE	    (1u << 2) /* no netdev has that name now */
+#define CTL_NETDEV_VLANS    (1u << 3) /* its VLAN netdevs changed */
 /** The kernel refused to join a multicast group on it, or on a VLAN of it. */
 #define CTL_NETDEV_UNJOINED (1u << 4)
 
-/** What a port's netdev is like now. */
+/** The current state of a port's netdev. */
 struct ctl_netdev {
 	uint8_t mac[6];
 	uint32_t nvlans;
 	uint32_t vlan[PORT_VLAN_MAX]; /* ifindex of each VLAN netdev on top of it that is up */
 };
 
-/** Told by the control thread, and by ctl_start() of VLAN netdevs that are there already. */
+/** Called by the control thread, and by ctl_start() for existing VLAN netdevs. */
 typedef void (*ctl_netdev_changed)(
 	void *arg, uint32_t port, unsigned what, const struct ctl_netdev *netdev);
 
-/** What only those who made the ports know of them and can do to them, for administrators. Ports
- *  count from 0. Called by the control thread; documents are jansson's, NULL when memory is short.
- */
+/** Access to the ports' devices for administrators, implemented by the creator of the ports. Ports
+ *  count from 0. Called by the control thread; documents are jansson objects, NULL when memory is
+ *  short. */
 struct ctl_devices {
 	void *arg;
-	/** What device a port is, and what it counts: an object. */
+	/** The port's device and its counters: an object. */
 	struct json_t *(*port)(void *arg, uint32_t port);
-	/** @return whether its device is there; not while a netdev that was made again could not be
-	 *  opened. It may change with netdev_changed() and look(). */
+	/** @return whether the port's device is open; false while a recreated netdev cannot be
+	 *  opened. May change in netdev_changed() and look(). */
 	bool (*open)(void *arg, uint32_t port);
-	/** Its emulated link: an object, or null when it has none. */
+	/** Its emulated link: an object, or null if it has none. */
 	struct json_t *(*link)(void *arg, uint32_t port);
-	/** The i-th way that packets take to a queue, of all ports.  @return false behind the
+	/** The i-th rule that steers packets to a queue, of all ports.  @return false after the
 	 * last. */
 	bool (*flow)(void *arg, uint32_t i, struct json_t **flow);
-	/** Has the emulated link of a port be as @p text says.
+	/** Configures the emulated link of a port as @p text says.
 	 *  @return 0, or a negative errno with a sentence. */
 	int (*impair)(void *arg, uint32_t port, const char *text, char why[ABI_SENTENCE_MAX]);
-	/** Looks after the devices, each time that the control thread wakes.
-	 *  @return milliseconds until it must be called again; -1: never. */
+	/** Maintains the devices, whenever the control thread wakes.
+	 *  @return milliseconds until the next call is due; -1: never. */
 	int (*look)(void *arg, uint64_t now_ms);
-	/** @return bytes of the shortest frame that a port's netdev refused lately; 0: none within
-	 *  the last @p within_ms. */
+	/** @return bytes of the shortest frame that a port's netdev refused within the last
+	 *  @p within_ms; 0: none. */
 	uint32_t (*refused)(void *arg, uint32_t port, uint64_t now_ms, uint64_t within_ms);
 };
 
-/** Copied by ctl_start(), what it points to included, except dp and devices. */
+/** Copied by ctl_start() together with what it points to, except dp and devices. */
 struct ctl_config {
 	/** ctl_start() fills *dp->ports: count, MACs, P_Keys, MTU, GID tables. All other members
 	 *  are the caller's and outlive the struct ctl. */
@@ -138,22 +138,22 @@ struct ctl_config {
 	const char *socket_group; /* name or number; NULL: unchanged */
 	uint32_t admin_mode;	  /* of the administrators' socket; 0: 0600 */
 	const char *admin_group;
-	bool rocev1; /* RoCEv1 entries beside the RoCEv2 ones (GID-02) */
-	/** IPv6 headers have the address vector's flow label, be it 0, as those of Linux; else that
-	 *  of the QPNs where it is 0 (IP6-09). */
+	bool rocev1; /* RoCEv1 entries in addition to the RoCEv2 ones (GID-02) */
+	/** IPv6 headers have the address vector's flow label even if it is 0, as in Linux;
+	 * otherwise rocid replaces 0 by a label derived from the QPNs (IP6-09). */
 	bool plain_label;
 	struct ctl_limits limits;
-	uint32_t window;	 /* packets in flight of a QP; 0: WINDOW_DEFAULT */
+	uint32_t window;	 /* packets in flight per QP; 0: WINDOW_DEFAULT */
 	bool application_faults; /* programs may inject faults into their own QPs (doc/inject.md) */
 	bool application_macs;	 /* programs may choose a destination MAC (doc/decisions/0033) */
-	/** With several workers: QPs move to the worker on whose queue their packets come in. */
+	/** With several workers: QPs move to the worker whose queue receives their packets. */
 	bool migrate;
-	/** With several workers, not 0: so many milliseconds after one another up to 64 QPs move to
-	 *  the next worker, wanted or not, to test rocid and programs. */
+	/** With several workers, if not 0: at this interval in milliseconds up to 64 QPs move to
+	 * the next worker, needed or not, to test rocid and programs. */
 	uint32_t shake_ms;
-	ctl_netdev_changed netdev_changed; /* NULL: nobody wants to know */
+	ctl_netdev_changed netdev_changed; /* may be NULL */
 	void *netdev_arg;
-	const struct ctl_devices *devices; /* outlives the struct ctl; NULL: none are known */
+	const struct ctl_devices *devices; /* outlives the struct ctl; may be NULL */
 	uint32_t nports;
 	struct ctl_port port[PORT_MAX];
 };

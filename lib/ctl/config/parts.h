@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file config/parts.h
- * Where the parts of the control thread find each other. A room includes the headers of its own
- * part and of those below; of the parts above it knows only the names. Control thread.
+ * Connects the parts of the control thread. A library includes the headers of its own part and of
+ * those below; of those above it knows only the names. Control thread.
  */
 #ifndef CONFIG_PARTS_H
 #define CONFIG_PARTS_H
@@ -22,7 +22,7 @@ struct sessions;
 
 struct ctl {
 	struct dataplane *dp;
-	const struct ctl_devices *devices; /* NULL: nothing is known of them */
+	const struct ctl_devices *devices; /* may be NULL */
 	struct loop *loop;
 	struct net *net;
 	struct sessions *sessions;
@@ -30,7 +30,7 @@ struct ctl {
 	struct objects *objects;
 	struct admin *admin;
 	struct core_counters *counted; /* before the administrator's last reset */
-	uint64_t since_ms;	       /* when rocid began to serve */
+	uint64_t since_ms;	       /* when rocid started to serve */
 	uint32_t window;
 	bool plain_label;	 /* ctl_config */
 	bool application_faults; /* programs may inject faults into their own QPs */

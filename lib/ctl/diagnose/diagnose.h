@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file diagnose/diagnose.h
- * Why did that QP fail, and why was that packet dropped? The workers' notes (core/cause.h) and what
- * the control thread knows besides (regions, also those that are gone, GIDs, routes, neighbours,
- * MTUs, programs) become sentences that say what is wrong and what to do. Control thread.
+ * Explains why a QP failed and why a packet was dropped. Combines the workers' notes (core/cause.h)
+ * with the control thread's knowledge (live and deregistered regions, GIDs, routes, neighbours,
+ * MTUs, programs) into sentences that say what is wrong and what to do. Control thread.
  *
- * Nobody waits for a failure: a note becomes a sentence when somebody asks, or when what it is
- * about is about to go. An application hears of its own objects only; what another's are like is
- * told to administrators by that one's own sentence.
+ * Diagnosis is lazy: a note becomes a sentence when a user asks for it, or just before the object
+ * that it describes is destroyed. An application learns only about its own objects; administrators
+ * read about any object in its owner's sentence.
  */
 #ifndef DIAGNOSE_DIAGNOSE_H
 #define DIAGNOSE_DIAGNOSE_H
@@ -22,24 +22,25 @@ struct failure_ops;
 struct qp_obj;
 struct failure;
 
-/** @return what it means that packets are dropped because of @p why, and what to do; NULL beyond
- * the table. */
+/** @return the meaning of drops for the reason @p why, and the remedy; NULL if @p why is out of
+ * range. */
 const char *drop_means(enum drop why);
 
 /** For failures_create(). */
 extern const struct failure_ops diagnose_ops;
 
-/** Takes in what the workers have noted. */
+/** Collects the workers' new notes. */
 void diagnose_all(struct ctl *ctl);
 
-/** @return the newest entry whose id is below @p below, NULL: none. */
+/** @return the newest entry whose id is below @p below, or NULL. */
 const struct failure *failure_before(const struct ctl *ctl, uint32_t below);
 
-/** @return how often what @p e tells of happened, entries alike with an id below @p below included;
- *  0: it is told by a newer one of these. */
+/** @return how often the failure in @p e happened, including similar entries with an id below
+ *  @p below; 0 if a newer one of those represents it. */
 uint64_t failure_times(const struct ctl *ctl, const struct failure *e, uint32_t below);
 
-/** Writes what is remarkable about @p o although it did not fail, into @p text; empty: nothing. */
+/** Describes the difficulties of @p o, which has not failed, in @p text; empty if there are none.
+ */
 void diagnose_hint(struct ctl *ctl, const struct qp_obj *o, char text[ABI_WHY_MAX]);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Why a packet was dropped: what it was, what it should have been, and who is to mend it. */
+/* Explains why a packet was dropped: its contents, the expected contents, and the remedy. */
 #include <stdio.h>
 #include <string.h>
 #include "config/parts.h"
@@ -14,9 +14,9 @@
 #include "verbs/qp_obj.h"
 #include "worker.h"
 
-/* Further ahead than any window: no packet that was lost explains such a PSN. */
+/* Further ahead than any send window: packet loss cannot explain such a PSN. */
 #define PSN_FAR 0x10000u
-/* A peer that begins so often with one PSN has no other. */
+/* A peer that starts this often with the same PSN was configured with it. */
 #define AHEAD_TIMES 5u
 
 const char *net_text(unsigned net)
@@ -38,12 +38,13 @@ static const char *opcode_text(uint8_t code)
 struct drop_case {
 	struct sentence *t;
 	struct ctl *ctl;
-	const struct qp_obj *o; /* NULL: there is none */
+	const struct qp_obj *o; /* or NULL */
 	const struct drop_note *n;
 	char from[GID_TEXT], to[GID_TEXT];
 };
 
-/* Has this port the packet's destination as a GID of another VLAN, or else of another type? */
+/* @return the port's GID with the packet's destination address but another VLAN, or else another
+ * type; or NULL. */
 static const struct gid_entry *same_gid(const struct drop_case *c)
 {
 	const struct gid_entry *other_type = NULL;
@@ -71,32 +72,30 @@ static void tell_dgid(struct drop_case *c)
 
 	if (e && e->net != c->n->net)
 		sentence_add(c->t,
-			"GID type mismatch: %s sends %s to %s, of which port %u has only the %s "
-			"GID: "
-			"have the peer use a GID of that type%s",
+			"GID type mismatch: %s sends %s to %s, but port %u has this address only "
+			"as a %s GID: select a GID of that type on the peer (sgid_index)%s",
 			c->from, net_text(c->n->net), c->to, port, net_text(e->net),
 			c->n->net == NET_ROCEV1 ? ", or run this rocid with --rocev1" : "");
 	else if (e)
 		sentence_add(c->t,
 			"VLAN mismatch: %s sends to %s in VLAN %u, but port %u has that GID in "
-			"VLAN "
-			"%u (0: untagged): choose the GIDs of one VLAN at both ends",
+			"VLAN %u (0: untagged): select GIDs of the same VLAN at both ends",
 			c->from, c->to, c->n->vid, port, e->vid);
 	else
 		sentence_add(c->t,
-			"%s sends to %s (%s), which is no GID of port %u: the peer uses an address "
-			"that was removed, or a wrong one; `rocictl show gids` lists what it can "
-			"use",
+			"%s sends to %s (%s), which is not a GID of port %u: the peer uses an "
+			"address that was removed, or a wrong one; `rocictl show gids` lists the "
+			"valid ones",
 			c->from, c->to, net_text(c->n->net), port);
 }
 
 static void tell_no_gsi(struct drop_case *c)
 {
 	sentence_add(c->t,
-		"%s sends a management datagram to QP 1 of port %u, which no program has: a "
-		"program that connects by rdma_cm (rping, ucmatose, perftest with -R) needs a "
-		"connection manager at both ends, and rocid has none yet. Let the programs tell "
-		"each other their QPNs over a socket, as rociperf and perftest without -R do",
+		"%s sends a management datagram to QP 1 of port %u, which does not exist: programs "
+		"that connect through rdma_cm (rping, ucmatose, perftest with -R) need a "
+		"connection manager at both ends, and rocid does not have one yet. Exchange the "
+		"QPNs over a socket instead, as rociperf and perftest without -R do",
 		c->from, c->n->port + 1u);
 }
 
@@ -107,35 +106,33 @@ static void tell_unknown_qpn(struct drop_case *c)
 
 	if (gone)
 		sentence_add(c->t,
-			"%s sends %s to QP %u, which is gone: its program (%s) %s at %s, while the "
-			"peer was not done",
+			"%s sends %s to QP %u, which no longer exists: its program (%s) %s at %s, "
+			"before the peer was done",
 			c->from, opcode_text(c->n->opcode), c->n->dest_qp,
 			gone->program[0] ? gone->program : "no name", gone->how,
 			time_text(gone->time_ms, at));
 	else
 		sentence_add(c->t,
 			"%s sends %s to QP %u, which does not exist: the peer's dest_qp_num is "
-			"wrong, "
-			"or of a rocid that ran before; `rocictl show qps` lists them",
+			"wrong, or from an earlier run of rocid; `rocictl show qps` lists the QPs",
 			c->from, opcode_text(c->n->opcode), c->n->dest_qp);
 }
 
 static void tell_icrc(struct drop_case *c)
 {
 	sentence_add(c->t,
-		"packets from %s come with a wrong ICRC: something changes them on the way (bad "
-		"cable or memory, a NAT, a tunnel or an offload that rewrites headers which the "
-		"ICRC "
-		"covers), or the sender computes it over other fields (TTL, TOS, UDP checksum and "
-		"BTH reserved bits count as ones)",
+		"packets from %s arrive with a wrong ICRC: they are changed in transit (a bad "
+		"cable or bad memory; a NAT, tunnel or offload that rewrites headers covered by "
+		"the ICRC), or the sender computes the ICRC incorrectly (TTL, TOS, UDP checksum "
+		"and the reserved BTH bits count as ones)",
 		c->from);
 }
 
 static void tell_type(struct drop_case *c)
 {
 	sentence_add(c->t,
-		"%s sends %s to QP %u, which is of another type%s%s: both ends must create QPs of "
-		"one type",
+		"%s sends %s to QP %u, which has another type%s%s: create QPs of the same type at "
+		"both ends",
 		c->from, opcode_text(c->n->opcode), c->n->dest_qp, c->o ? ", " : "",
 		c->o ? qp_type_name(c->o->qp->type) : "");
 }
@@ -145,13 +142,13 @@ static void tell_state(struct drop_case *c)
 	bool response = opcode_row(c->n->opcode)->response;
 
 	sentence_add(c->t,
-		"QP %u was in %s when %s came from %s: modify it to %s before the peer sends (the "
-		"peer may be told the QPN only then)",
+		"QP %u was in %s when %s arrived from %s: modify it to %s before the peer sends "
+		"(give the peer the QPN only after that)",
 		c->n->dest_qp, qp_state_name(c->n->state), opcode_text(c->n->opcode), c->from,
 		response ? "RTS" : "RTR");
 }
 
-/* The QP's path: what should the packet have been? */
+/* Compares the packet with the QP's path. */
 static void tell_address(struct drop_case *c)
 {
 	const struct path *p = &c->o->qp->path;
@@ -159,34 +156,32 @@ static void tell_address(struct drop_case *c)
 	const struct abi_ah_attr *ah = &c->o->qp->attr.ah;
 	char peer[GID_TEXT];
 
-	sentence_add(c->t, "QP %u is connected with %s by %s", c->o->qpn, gid_text(ah->dgid, peer),
+	sentence_add(c->t, "QP %u is connected to %s over %s", c->o->qpn, gid_text(ah->dgid, peer),
 		net_text(p->net));
 	if (n->net != p->net)
 		sentence_add(c->t,
-			", but %s sends it %s: GID type mismatch. Choose GIDs of one type and "
-			"family "
-			"at both ends (sgid_index)",
+			", but %s sends %s: GID type mismatch. Select GIDs of the same type and "
+			"address family at both ends (sgid_index)",
 			c->from, net_text(n->net));
 	else if (n->vid != p->vid)
 		sentence_add(c->t,
-			" in VLAN %u, but the packets come in VLAN %u (0: untagged): choose the "
-			"GIDs "
-			"of one VLAN at both ends",
+			" in VLAN %u, but the packets arrive in VLAN %u (0: untagged): select GIDs "
+			"of the same VLAN at both ends",
 			p->vid, n->vid);
 	else if (n->port != p->port)
 		sentence_add(c->t,
-			" by port %u, but the packets come in by port %u: see the cabling",
+			" through port %u, but the packets arrive at port %u: check the cabling",
 			p->port + 1u, n->port + 1u);
 	else if (memcmp(n->sgid, ah->dgid, 16) != 0)
 		sentence_add(c->t,
-			", but the packets come from %s: the peer uses another GID (sgid_index) "
-			"than "
-			"it told, or another host has the wrong dest_qp_num",
+			", but the packets come from %s: the peer uses a different GID "
+			"(sgid_index) from the one that it gave to this program, or another host "
+			"uses a wrong dest_qp_num",
 			c->from);
 	else
 		sentence_add(c->t,
-			", but the peer sends to %s, another GID than the QP's: the GID that this "
-			"program told the peer and its sgid_index must be the same",
+			", but the peer sends to %s, which is not the QP's GID: give the peer the "
+			"GID that sgid_index selects here",
 			c->to);
 }
 
@@ -194,8 +189,8 @@ static void tell_address(struct drop_case *c)
 static void tell_peer(struct drop_case *c)
 {
 	sentence_add(c->t,
-		"QP %u is connected with QP %u, but %s comes from QP %u of this rocid: each end's "
-		"dest_qp_num must be the QPN of the other end",
+		"QP %u is connected to QP %u, but %s comes from QP %u of this rocid: set each "
+		"end's dest_qp_num to the QPN of the other end",
 		c->n->dest_qp, c->o->qp->attr.dest_qpn, opcode_text(c->n->opcode), c->n->source_qp);
 }
 
@@ -205,9 +200,7 @@ static void tell_martian(struct drop_case *c)
 
 	sentence_add(c->t,
 		"port %u receives packets from %s, which is its own address: find the station with "
-		"that address (source MAC %s), which has it by mistake "
-		"or "
-		"pretends to be this host",
+		"source MAC %s, which uses the address by mistake or impersonates this host",
 		c->n->port + 1u, c->from, mac_text(c->n->smac, mac));
 }
 
@@ -215,14 +208,14 @@ static void tell_pkey(struct drop_case *c)
 {
 	sentence_add(c->t,
 		"P_Key mismatch: %s sends P_Key 0x%04x to QP %u, whose P_Key is 0x%04x: both ends "
-		"must be in one partition, and one of them a full member (0x8000)",
+		"must be in the same partition, and at least one must be a full member (0x8000)",
 		c->from, c->n->pkey, c->n->dest_qp, c->n->qp_pkey);
 }
 
 static void tell_ahead(struct drop_case *c)
 {
 	sentence_add(c->t,
-		"the peer begins with PSN 0x%x, QP %u waits for 0x%x: rq_psn here and the peer's "
+		"the peer begins with PSN 0x%x, but QP %u expects 0x%x: rq_psn here and the peer's "
 		"sq_psn must be the same",
 		c->o && c->o->qp->why.ahead_times ? c->o->qp->why.ahead_psn : c->n->psn,
 		c->n->dest_qp, c->n->epsn);
@@ -231,32 +224,32 @@ static void tell_ahead(struct drop_case *c)
 static void tell_behind(struct drop_case *c)
 {
 	sentence_add(c->t,
-		"the peer begins with PSN 0x%x, which is from before the first that QP %u waits "
-		"for, 0x%x: rq_psn here and the peer's sq_psn must be the same. The peer takes "
-		"what it sent for done, but nothing of it was executed",
+		"the peer begins with PSN 0x%x, which precedes the first PSN that QP %u expects, "
+		"0x%x: rq_psn here and the peer's sq_psn must be the same. The peer considers its "
+		"requests complete, but none of them was executed",
 		c->n->psn, c->n->dest_qp, c->n->epsn);
 }
 
-/* An answer that fits nothing that was sent, to a QP that has had no good one. */
+/* A response that matches no request, to a QP that has received no valid response. */
 static void tell_ghost(struct drop_case *c)
 {
 	uint32_t expected = c->n->psn;
 	uint32_t began = c->o ? c->o->qp->why.sq_psn : c->n->una;
 
-	/* An ACK tells of the last that was taken, a PSN sequence NAK of what is due. */
+	/* An ACK has the last PSN received, a PSN sequence NAK the next one expected. */
 	if ((c->n->syndrome & AETH_TYPE_MASK) == AETH_ACK)
 		expected = seq24_add(expected, 1);
 	if (c->o && diagnose_rival(c->t, c->o))
 		return;
 	if (expected == began)
 		sentence_add(c->t,
-			"the peer answers that it waits for PSN 0x%x, which QP %u has not sent "
-			"yet: another QP sends to the peer, which is connected with this one. Give "
-			"each QP a peer of its own (dest_qp_num)",
+			"the peer answers that it expects PSN 0x%x, which QP %u has not sent yet: "
+			"another QP sends to the peer, which is connected to this one. Give each "
+			"QP its own peer (dest_qp_num)",
 			expected, c->n->dest_qp);
 	else
 		sentence_add(c->t,
-			"the peer answers that it waits for PSN 0x%x, QP %u began with 0x%x: "
+			"the peer answers that it expects PSN 0x%x, but QP %u began with 0x%x: "
 			"sq_psn here and the peer's rq_psn must be the same",
 			expected, c->n->dest_qp, began);
 }
@@ -266,9 +259,8 @@ static void tell_dmac(struct drop_case *c)
 	char mac[MAC_TEXT];
 
 	sentence_add(c->t,
-		"%s sends to %s with the destination MAC %s, which is "
-		"not "
-		"that of port %u: the peer's neighbour entry is old or wrong",
+		"%s sends to %s with the destination MAC %s, which is not the MAC of port %u: flush "
+		"the peer's neighbour entry, which is outdated or wrong",
 		c->from, c->to, mac_text(c->n->dmac, mac), c->n->port + 1u);
 }
 
@@ -309,7 +301,7 @@ void diagnose_drop(struct sentence *t, struct ctl *ctl, const struct qp_obj *o, 
 		tell_any(&c, why);
 }
 
-/* --- which of them matter ----------------------------------------------------------------- */
+/* --- notable drops ----------------------------------------------------------------- */
 
 bool gid_is_ours(const struct ctl *ctl, const uint8_t gid[16])
 {
@@ -323,8 +315,8 @@ bool gid_is_ours(const struct ctl *ctl, const uint8_t gid[16])
 	return false;
 }
 
-/* Loss cannot have brought it about: after so many losses of the first request the peer would have
- * come with it once. */
+/* Excludes packet loss as the reason: after this many attempts, the peer's first request would have
+ * arrived at least once. */
 static bool psn_is_wrong(const struct qp_obj *o, const struct drop_note *n, bool last)
 {
 	const struct qp *qp = o->qp;
@@ -345,11 +337,11 @@ bool drop_matters(struct ctl *ctl, const struct qp_obj *o, enum drop why, const 
 		return o && psn_is_wrong(o, n, last);
 	case DROP_GHOST_ACK: /* while nothing was ever acknowledged */
 		return o && !n->heard && !o->qp->comp.acked && !o->qp->comp.rd_done;
-	case DROP_QPN_UNKNOWN: /* late answers find their QP gone, that is all right */
+	case DROP_QPN_UNKNOWN: /* late responses to a destroyed QP are harmless */
 		return !response;
-	case DROP_QP_STATE: /* what comes to an ERR QP is told by why it is in ERR */
+	case DROP_QP_STATE: /* a QP in ERR has its own explanation */
 		return n->state != ABI_QPS_ERR && !(response && n->state == ABI_QPS_RESET);
-	case DROP_DMAC: /* floods of a bridge are for others */
+	case DROP_DMAC: /* a bridge floods frames for other stations */
 		return gid_is_ours(ctl, n->dgid);
 	case DROP_DUP_NO_RESOURCE:
 	case DROP_RNR_PENDING:

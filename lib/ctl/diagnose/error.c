@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Why a QP failed: a function each cause. Those of the requester, of READ responses, of the
- * responder, and the rest. */
+/* Explains why a QP failed, with one function per cause: the requester's, those of READ responses,
+ * the responder's, and the rest. */
 #include <inttypes.h>
 #include "abi_wqe.h"
 #include "diagnose/diagnosis.h"
@@ -10,8 +10,8 @@
 #include "verbs/cq_obj.h"
 #include "verbs/qp_obj.h"
 
-/* Where the other side's reason is to be seen. */
-#define ASK_PEER "The peer knows more: `rocictl show errors` there"
+/* Points to the other side's diagnosis. */
+#define ASK_PEER "For the peer's reason, run `rocictl show errors` there"
 
 static const char *wr_name(uint8_t opcode)
 {
@@ -83,8 +83,8 @@ static void say_request(struct diagnosis *c)
 static void post_opcode(struct diagnosis *c)
 {
 	sentence_add(&c->t,
-		"a work request was posted with opcode %u, which this rocid does not execute: it "
-		"does SEND, RDMA WRITE, RDMA READ, ATOMIC, ATOMIC WRITE, FLUSH, bind and local "
+		"a work request was posted with opcode %u, which this rocid does not support: use "
+		"SEND, RDMA WRITE, RDMA READ, ATOMIC, ATOMIC WRITE, FLUSH, bind or local "
 		"invalidate",
 		c->n->opcode);
 }
@@ -92,29 +92,26 @@ static void post_opcode(struct diagnosis *c)
 static void post_sges(struct diagnosis *c)
 {
 	sentence_add(&c->t,
-		"a %s was posted with %u SGEs, but the QP was created with max_send_sge %u: ask "
-		"for "
-		"more when creating it",
+		"a %s was posted with %u SGEs, but the QP was created with max_send_sge %u: create "
+		"it with a larger max_send_sge",
 		wr_name(c->n->opcode), c->n->value, c->qp->sq.max_sge);
 }
 
 static void post_inline(struct diagnosis *c)
 {
 	if (c->n->opcode == ABI_WR_RDMA_READ || wr_is_atomic(c->n->opcode))
-		sentence_add(&c->t,
-			"an RDMA READ or atomic was posted with ROCI_SEND_INLINE: leave that out, "
-			"its data comes from the peer");
+		sentence_add(&c->t, "an RDMA READ or atomic was posted with ROCI_SEND_INLINE: "
+				    "remove the flag, because the data comes from the peer");
 	else
 		sentence_add(&c->t,
-			"a %s was posted with %u bytes inline, but the QP takes %u: ask for a "
-			"larger "
-			"max_inline_data when creating it, or do not send inline",
+			"a %s was posted with %u bytes inline, but the QP's limit is %u: create it "
+			"with a larger max_inline_data, or do not send inline",
 			wr_name(c->n->opcode), c->n->value, c->qp->max_inline);
 }
 
 static void post_length(struct diagnosis *c)
 {
-	sentence_add(&c->t, "a message of more than 2^31 bytes was posted: send it in parts");
+	sentence_add(&c->t, "a message of more than 2^31 bytes was posted: split it");
 }
 
 static void post_key(struct diagnosis *c)
@@ -127,18 +124,17 @@ static void post_key(struct diagnosis *c)
 static void post_ah(struct diagnosis *c)
 {
 	say_wr(c);
-	sentence_add(&c->t,
-		" names an address handle that does not exist, was destroyed before, or is of "
-		"another PD: make one with roci_create_ah() and keep it until all that "
-		"names it is posted");
+	sentence_add(&c->t, " names an address handle that does not exist, was destroyed, or "
+			    "belongs to another PD: create one with roci_create_ah() and keep it "
+			    "until every request that names it is posted");
 }
 
 static void post_ah_port(struct diagnosis *c)
 {
 	say_wr(c);
 	sentence_add(&c->t,
-		" names an address handle of port %u, but the QP is on port %u: use a handle whose "
-		"port_num is the QP's",
+		" names an address handle of port %u, but the QP uses port %u: use a handle with "
+		"the QP's port_num",
 		c->n->value, c->qp->attr.port);
 }
 
@@ -146,8 +142,8 @@ static void post_datagram(struct diagnosis *c)
 {
 	say_wr(c);
 	sentence_add(&c->t,
-		" is longer than one packet, which a datagram must fit in: port %u carries %u "
-		"bytes. Send it in parts, or raise the port's MTU",
+		" is longer than one packet, but a datagram must fit into one: port %u carries %u "
+		"bytes. Split it, or raise the port's MTU",
 		c->qp->attr.port, c->n->value);
 }
 
@@ -155,7 +151,8 @@ static void post_pkey(struct diagnosis *c)
 {
 	say_wr(c);
 	sentence_add(&c->t,
-		" names P_Key index %u, where the port's table has no P_Key: see roci_query_pkey()",
+		" names P_Key index %u, but that entry of the port's table is empty: use an index "
+		"for which roci_query_pkey() returns a P_Key",
 		c->n->value);
 }
 
@@ -170,43 +167,41 @@ static void key_gone(struct diagnosis *c)
 static void post_atomic(struct diagnosis *c)
 {
 	sentence_add(&c->t,
-		"a %s was posted whose result has not one SGE of 8 bytes to go to: give it one",
+		"a %s was posted without exactly one SGE of 8 bytes for its result: post it with "
+		"one",
 		wr_name(c->n->opcode));
 }
 
 static void post_word(struct diagnosis *c)
 {
-	sentence_add(
-		&c->t, "an ATOMIC WRITE was posted whose data are not 8 bytes: it writes one word");
+	sentence_add(&c->t, "an ATOMIC WRITE was posted with data of another length than 8 bytes: "
+			    "post it with 8");
 }
 
 static void post_no_reads(struct diagnosis *c)
 {
 	sentence_add(&c->t, "an RDMA READ, atomic, ATOMIC WRITE or FLUSH was posted, but the QP's "
-			    "max_rd_atomic is 0: set it "
-			    "in RTS, to "
-			    "no more than the peer's max_dest_rd_atomic");
+			    "max_rd_atomic is 0: set it in the transition to RTS, to at most the "
+			    "peer's max_dest_rd_atomic");
 }
 
 static void fault(struct diagnosis *c)
 {
-	sentence_add(&c->t,
-		"the program's memory faulted while rocid used it: its file was cut short, "
-		"had a hole punched into it, or the machine ran out of memory");
+	sentence_add(&c->t, "the program's memory faulted while rocid accessed it: do not truncate "
+			    "the file that backs it or punch holes into it, and check whether the "
+			    "machine ran out of memory");
 }
 
-/* --- what the peer refused ----------------------------------------------------------------- */
+/* --- requests that the peer refused ------------------------------------------------------- */
 
 static void refused_access(struct diagnosis *c)
 {
 	sentence_add(&c->t, "the peer refused the ");
 	say_wr(c);
 	sentence_add(&c->t,
-		" with a remote access error: there the rkey is of no region, of one that is gone "
-		"or "
-		"of another protection domain, the region lacks the right to %s, or the address "
-		"range "
-		"is not all in it. " ASK_PEER,
+		" with a remote access error: the rkey does not name a region there, names one "
+		"that was deregistered or belongs to another protection domain, the region lacks "
+		"the right to %s, or the address range is not all in it. " ASK_PEER,
 		wr_is_atomic(c->n->opcode)	   ? "do atomics"
 		: c->n->opcode == ABI_WR_FLUSH	   ? "flush"
 		: c->n->opcode == ABI_WR_RDMA_READ ? "read"
@@ -222,37 +217,35 @@ static void refused_request(struct diagnosis *c)
 	sentence_add(&c->t, " as an invalid request: ");
 	if (c->n->opcode == ABI_WR_FLUSH)
 		sentence_add(&c->t,
-			"it knows no FLUSH, its QP's access flags lack FLUSH_GLOBAL or "
+			"it does not support FLUSH, its QP's access flags lack FLUSH_GLOBAL or "
 			"FLUSH_PERSISTENT, or max_rd_atomic here (%u) is above its "
 			"max_dest_rd_atomic",
 			c->qp->attr.max_rd_atomic);
 	else if (c->n->opcode == ABI_WR_ATOMIC_WRITE)
 		sentence_add(&c->t,
-			"it knows no ATOMIC WRITE, its QP's access flags lack REMOTE_WRITE, the "
-			"address is no multiple of 8, or max_rd_atomic here (%u) is above its "
-			"max_dest_rd_atomic",
+			"it does not support ATOMIC WRITE, its QP's access flags lack "
+			"REMOTE_WRITE, the address is not a multiple of 8, or max_rd_atomic here "
+			"(%u) is above its max_dest_rd_atomic",
 			c->qp->attr.max_rd_atomic);
 	else if (wr_is_atomic(c->n->opcode))
 		sentence_add(&c->t,
-			"its QP's access flags lack REMOTE_ATOMIC, the address is no multiple of "
-			"8, or "
-			"max_rd_atomic here (%u) is above its max_dest_rd_atomic",
+			"its QP's access flags lack REMOTE_ATOMIC, the address is not a multiple "
+			"of 8, or max_rd_atomic here (%u) is above its max_dest_rd_atomic",
 			c->qp->attr.max_rd_atomic);
 	else if (c->n->opcode == ABI_WR_RDMA_READ)
 		sentence_add(&c->t,
 			"its QP's access flags lack REMOTE_READ, or max_rd_atomic here (%u) is "
-			"above "
-			"its max_dest_rd_atomic",
+			"above its max_dest_rd_atomic",
 			c->qp->attr.max_rd_atomic);
 	else if (wr_has_key(c->n->opcode))
 		sentence_add(&c->t,
-			"its QP's access flags lack REMOTE_WRITE, or its path_mtu is not %u as "
-			"here",
+			"its QP's access flags lack REMOTE_WRITE, or its path_mtu differs from %u, "
+			"the one here",
 			mtu);
 	else
 		sentence_add(&c->t,
-			"its receive is smaller than the message, or its path_mtu is not %u as "
-			"here",
+			"its receive is smaller than the message, or its path_mtu differs from %u, "
+			"the one here",
 			mtu);
 	sentence_add(&c->t, ". " ASK_PEER);
 }
@@ -262,7 +255,7 @@ static void refused_operation(struct diagnosis *c)
 	sentence_add(&c->t, "the peer could not execute the ");
 	say_wr(c);
 	sentence_add(&c->t,
-		": its own receive buffer or memory is wrong (lkey, length, access). " ASK_PEER);
+		": its own receive buffer or memory is invalid (lkey, length, access). " ASK_PEER);
 }
 
 static void rnr_retries(struct diagnosis *c)
@@ -270,9 +263,9 @@ static void rnr_retries(struct diagnosis *c)
 	sentence_add(&c->t, "the peer has no receive posted for the ");
 	say_wr(c);
 	sentence_add(&c->t,
-		", and rnr_retry (%u) is used up: have the peer post receives before this side "
-		"sends, and more of them; set rnr_retry to 7 to wait for ever, or a longer "
-		"min_rnr_timer at the peer",
+		", and rnr_retry (%u) is used up: post more receives at the peer, before this side "
+		"sends; or set rnr_retry to 7 to retry without limit, or a longer min_rnr_timer at "
+		"the peer",
 		c->qp->attr.rnr_retry);
 }
 
@@ -282,15 +275,15 @@ static void read_sequence(struct diagnosis *c)
 {
 	if (wr_is_atomic(c->n->opcode))
 		sentence_add(&c->t,
-			"the peer answered a %s (wr_id %" PRIu64 ") with something else than its "
-			"result (PSN 0x%x): it breaks the rules",
+			"the peer answered a %s (wr_id %" PRIu64
+			") with something other than its result (PSN 0x%x): it violates the "
+			"protocol",
 			wr_name(c->n->opcode), c->n->wr_id, c->n->psn);
 	else
 		sentence_add(&c->t,
 			"the peer answered an RDMA READ (wr_id %" PRIu64
-			") with packets that do not follow "
-			"one another (PSN 0x%x): its path_mtu is not %u as here, or it breaks the "
-			"rules",
+			") with packets out of sequence (PSN 0x%x): its path_mtu differs from %u, "
+			"the one here, or it violates the protocol",
 			c->n->wr_id, c->n->psn, 1u << c->qp->mtu_shift);
 }
 
@@ -298,8 +291,8 @@ static void read_length(struct diagnosis *c)
 {
 	sentence_add(&c->t,
 		"the peer answered an RDMA READ (wr_id %" PRIu64
-		") with %u bytes in a packet where "
-		"%u were due: path_mtu is %u here, set the same at both ends",
+		") with a packet of %u bytes instead of %u: path_mtu is %u here; set the same at "
+		"both ends",
 		c->n->wr_id, c->n->value, c->n->limit, 1u << c->qp->mtu_shift);
 }
 
@@ -309,45 +302,43 @@ static void read_key(struct diagnosis *c)
 	diagnose_region(c, "lkey");
 }
 
-/* --- what this side refused --------------------------------------------------------------------
- */
+/* --- requests that this side refused ------------------------------------------------------ */
 
 static void op_sequence(struct diagnosis *c)
 {
 	say_request(c);
-	sentence_add(&c->t,
-		" does not belong there: it begins within another message, or has no beginning. "
-		"The "
-		"peer's QP was connected anew and this one not, or a second QP sends to this one");
+	sentence_add(&c->t, " is out of sequence: it starts within another message, or continues "
+			    "none. Either only the peer's QP was reconnected, or a second QP sends "
+			    "to this one: reconnect both QPs");
 }
 
 static void op_unsupported(struct diagnosis *c)
 {
 	say_request(c);
 	sentence_add(&c->t,
-		" (opcode 0x%02x) is nothing that this rocid executes: it does SEND, RDMA "
-		"WRITE, RDMA READ, CmpSwap, FetchAdd, FLUSH and ATOMIC WRITE",
+		" (opcode 0x%02x) is not supported by this rocid: use SEND, RDMA WRITE, RDMA READ, "
+		"CmpSwap, FetchAdd, FLUSH or ATOMIC WRITE",
 		c->n->opcode);
 }
 
 static void no_remote_write(struct diagnosis *c)
 {
 	say_request(c);
-	sentence_add(&c->t, " was refused: this QP does not let its peer write. Add "
+	sentence_add(&c->t, " was refused: this QP does not allow its peer to write. Add "
 			    "ROCI_ACCESS_REMOTE_WRITE to its qp_access_flags");
 }
 
 static void no_remote_read(struct diagnosis *c)
 {
 	say_request(c);
-	sentence_add(&c->t, " was refused: this QP does not let its peer read. Add "
+	sentence_add(&c->t, " was refused: this QP does not allow its peer to read. Add "
 			    "ROCI_ACCESS_REMOTE_READ to its qp_access_flags");
 }
 
 static void no_remote_atomic(struct diagnosis *c)
 {
 	say_request(c);
-	sentence_add(&c->t, " was refused: this QP does not let its peer do atomics. Add "
+	sentence_add(&c->t, " was refused: this QP does not allow its peer to do atomics. Add "
 			    "ROCI_ACCESS_REMOTE_ATOMIC to its qp_access_flags");
 }
 
@@ -356,36 +347,34 @@ static void atomic_alignment(struct diagnosis *c)
 	say_request(c);
 	sentence_add(&c->t, " is for address 0x%" PRIx64, c->n->va);
 	if (c->n->va % ATOMIC_LEN)
-		sentence_add(&c->t, ": those of atomics are multiples of 8");
+		sentence_add(&c->t, ": the address of an atomic must be a multiple of 8");
 	else
-		sentence_add(&c->t,
-			", which is a multiple of 8, but not where it lies in memory: register a "
-			"region for atomics with an address and an iova that differ by a multiple "
-			"of 8");
+		sentence_add(&c->t, ", which is a multiple of 8, but its address in memory is not: "
+				    "register a region for atomics with an address and an iova "
+				    "that differ by a multiple of 8");
 }
 
 static void atomic_write_length(struct diagnosis *c)
 {
 	say_request(c);
 	sentence_add(&c->t,
-		" has %u bytes and a length of %u: an ATOMIC WRITE has 8. The peer breaks the "
-		"rules",
+		" has %u bytes and a length of %u: an ATOMIC WRITE has 8. The peer violates the "
+		"protocol",
 		c->n->value, c->n->len);
 }
 
 static void no_flush(struct diagnosis *c)
 {
 	say_request(c);
-	sentence_add(&c->t, " was refused: this QP does not let its peer flush. Add "
+	sentence_add(&c->t, " was refused: this QP does not allow its peer to flush. Add "
 			    "ROCI_ACCESS_FLUSH_GLOBAL to its qp_access_flags");
 }
 
 static void flush_type(struct diagnosis *c)
 {
 	say_request(c);
-	sentence_add(&c->t,
-		" asks for a placement or a selectivity that does not exist: it breaks the "
-		"rules");
+	sentence_add(&c->t, " requests an undefined placement type or selectivity level: the peer "
+			    "violates the protocol");
 }
 
 static void invalidate(struct diagnosis *c)
@@ -397,7 +386,7 @@ static void invalidate(struct diagnosis *c)
 
 static void post_window(struct diagnosis *c)
 {
-	sentence_add(&c->t, "a %s was posted (wr_id %" PRIu64 ") that cannot be executed: ",
+	sentence_add(&c->t, "a %s (wr_id %" PRIu64 ") was posted that cannot be executed: ",
 		wr_name(c->n->opcode), c->n->wr_id);
 	diagnose_window(c);
 }
@@ -405,39 +394,37 @@ static void post_window(struct diagnosis *c)
 static void reads_exceeded(struct diagnosis *c)
 {
 	sentence_add(&c->t,
-		"the peer asked for %u RDMA READs, atomics and flushes at a time, this QP's "
-		"max_dest_rd_atomic is %u: "
-		"the "
-		"peer's max_rd_atomic must not be more",
+		"the peer sent %u RDMA READs, atomics and flushes at a time, but this QP's "
+		"max_dest_rd_atomic is %u: set the peer's max_rd_atomic to at most that",
 		c->n->value, c->n->limit);
 }
 
 static void packet_length(struct diagnosis *c)
 {
 	say_request(c);
-	sentence_add(&c->t, " has %u bytes, which does not fit this QP's path_mtu of %u",
+	sentence_add(&c->t,
+		" has a payload of %u bytes, which does not match this QP's path_mtu of %u",
 		c->n->value, c->n->limit);
 	if (c->n->value >= PATH_MTU_MIN && !(c->n->value & (c->n->value - 1)))
 		sentence_add(&c->t,
-			": the peer's path_mtu seems to be %u. Both ends must set the same",
+			": the peer's path_mtu seems to be %u. Set the same at both ends",
 			c->n->value);
 	else
-		sentence_add(&c->t, ": both ends must set the same path_mtu");
+		sentence_add(&c->t, ": set the same path_mtu at both ends");
 }
 
 static void message_length(struct diagnosis *c)
 {
 	say_request(c);
-	sentence_add(&c->t, " asks for %u bytes: 2^31 are the most of a message", c->n->len);
+	sentence_add(&c->t, " requests %u bytes, but a message has at most 2^31", c->n->len);
 }
 
 static void write_length(struct diagnosis *c)
 {
 	say_request(c);
 	sentence_add(&c->t,
-		" carries %u bytes where %u were left of what its first packet said: the path_mtu "
-		"of "
-		"both ends differs, or the peer breaks the rules",
+		" has %u bytes, but %u were left of the length in the message's first packet: set "
+		"the same path_mtu at both ends; if it is the same, the peer violates the protocol",
 		c->n->value, c->n->limit);
 }
 
@@ -450,13 +437,14 @@ static void rkey(struct diagnosis *c)
 
 static void read_rkey_gone(struct diagnosis *c)
 {
-	sentence_add(&c->t, "an RDMA READ of the peer was under way when its memory went: ");
+	sentence_add(&c->t, "the memory of an RDMA READ by the peer became unusable before the "
+			    "READ was complete: ");
 	diagnose_region(c, "rkey");
 }
 
 static void recv_sges(struct diagnosis *c)
 {
-	sentence_add(&c->t, "a receive was posted with more than the %s of %u SGEs",
+	sentence_add(&c->t, "a receive was posted with more SGEs than the %s of %u",
 		c->o->srq || c->qp->type == ABI_QPT_XRC_RECV ? "SRQ's max_sge"
 							     : "QP's max_recv_sge",
 		c->n->limit);
@@ -465,9 +453,8 @@ static void recv_sges(struct diagnosis *c)
 static void recv_length(struct diagnosis *c)
 {
 	sentence_add(&c->t,
-		"a message of %u bytes or more came, the receive (wr_id %" PRIu64
-		") has room for %u: "
-		"post receives as large as the peer's longest message",
+		"a message of %u bytes or more arrived, but the receive (wr_id %" PRIu64
+		") has room for %u: post receives as large as the peer's longest message",
 		c->n->value, c->n->wr_id, c->n->limit);
 }
 
@@ -480,34 +467,32 @@ static void recv_key(struct diagnosis *c)
 static void xrc_srq(struct diagnosis *c)
 {
 	say_request(c);
-	sentence_add(&c->t,
-		" names a shared receive queue that is none of this QP's XRC domain, or that was "
-		"destroyed: the peer must send to the SRQ number that roci_create_srq() gave");
+	sentence_add(&c->t, " names a shared receive queue that does not exist in this QP's XRC "
+			    "domain: the peer must send to the SRQ number that roci_create_srq() "
+			    "returned, while the SRQ exists");
 }
 
 static void srq_broken(struct diagnosis *c)
 {
 	sentence_add(&c->t,
-		"its SRQ failed: what its program wrote into the ring is no queue of receives "
-		"(another library than libroci, or memory that was overwritten). Make another SRQ, "
-		"and QPs with it");
+		"its SRQ failed: the contents of its ring are invalid (written by a library other "
+		"than libroci, or overwritten). Create a new SRQ, and QPs that use it");
 }
 
-/* Of a QP that lives on: what it noted of the requests that it could not take. */
+/* For a QP that has not failed: the requests that it answered with RNR NAKs. */
 static void peer_gave_up(struct diagnosis *c)
 {
 	char at[16];
 
 	say_request(c);
 	sentence_add(&c->t,
-		" found no receive posted. The peer was told to wait %u times and has not come "
-		"again since %s: it has used up its rnr_retry, and its QP has failed. Post "
-		"receives before the peer sends, and connect both QPs anew",
+		" found no receive posted. The peer received %u RNR NAKs and has not retried since "
+		"%s: its rnr_retry is used up and its QP has failed. Post receives before the peer "
+		"sends, and reconnect both QPs",
 		c->n->value, time_text(c->time_ms, at));
 }
 
-/* --- either ------------------------------------------------------------------------------------
- */
+/* --- either side ------------------------------------------------------------------------ */
 
 static void cq_overflow(struct diagnosis *c)
 {
@@ -517,8 +502,8 @@ static void cq_overflow(struct diagnosis *c)
 	if (cq)
 		sentence_add(&c->t, ", which has room for %u completions", cq->cq.lane[0].depth);
 	sentence_add(&c->t,
-		": it must hold those of all work that is outstanding (this QP alone: %u sends, %u "
-		"receives). Poll more often, or make it larger (roci_resize_cq)",
+		": it must hold the completions of all outstanding work (this QP alone: %u sends, "
+		"%u receives). Poll more often, or enlarge it (roci_resize_cq)",
 		c->qp->sq.depth, c->qp->rq.depth);
 }
 
@@ -530,8 +515,8 @@ static void command(struct diagnosis *c)
 
 static void unknown(struct diagnosis *c)
 {
-	sentence_add(&c->t,
-		"rocid did not note why, which it should: please report what the QP was doing");
+	sentence_add(&c->t, "rocid did not record the reason, which is a bug: please report it, "
+			    "and what the QP was doing");
 }
 
 void diagnose_error(struct diagnosis *c)

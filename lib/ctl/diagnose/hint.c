@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What is remarkable about a QP that has not failed: what it waits for. */
+/* Describes the difficulties of a QP that has not failed, such as a missing response. */
 #include "diagnose/diagnosis.h"
 #include "timers.h"
 #include "verbs/qp_obj.h"
 
 #define LOOK(field) __atomic_load_n(&(field), __ATOMIC_RELAXED)
 
-/* A requester that lives tries again after the delay that it was told (REQ-29): one that has not
- * for so long is not late. */
+/* A live requester tries again after the delay in the RNR NAK (REQ-29). After this long without a
+ * retry, it has given up. */
 #define QUIET_NS     2000000000ull
 #define QUIET_DELAYS 4u
 
@@ -38,9 +38,8 @@ static bool not_ready(const struct qp *qp, struct sentence *t)
 {
 	if (!LOOK(qp->resp.rnr_sent))
 		return false;
-	sentence_add(t,
-		"the peer sends, but no receive is posted: it was told to wait and gives up after "
-		"its rnr_retry");
+	sentence_add(t, "the peer sends, but no receive is posted: post receives before the peer's "
+			"rnr_retry is used up");
 	return true;
 }
 
@@ -49,7 +48,7 @@ static bool waits(const struct qp *qp, struct sentence *t)
 	if (!LOOK(qp->comp.rnr_wait))
 		return false;
 	sentence_add(t,
-		"the peer has no receive posted; %u more refusals are taken (7: without end)",
+		"the peer has no receive posted; %u more RNR NAKs are tolerated (7: without limit)",
 		LOOK(qp->comp.rnr_left));
 	return true;
 }
@@ -61,7 +60,8 @@ static bool retries(const struct qp *qp, struct sentence *t)
 	if (LOOK(qp->state) != ABI_QPS_RTS || !LOOK(qp->comp.retrying) ||
 		left >= qp->attr.retry_cnt)
 		return false;
-	sentence_add(t, "an answer is missing: PSN 0x%x is sent again, %u of %u retries are left",
+	sentence_add(t,
+		"a response is missing: PSN 0x%x is retransmitted, %u of %u retries are left",
 		LOOK(qp->comp.una), left, qp->attr.retry_cnt);
 	return true;
 }

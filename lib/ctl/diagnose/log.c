@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What failed, told once and remembered. */
+/* The log of failures: each is explained once, and the explanation is kept. */
 #include <ctype.h>
 #include <rte_cycles.h>
 #include <stdarg.h>
@@ -20,7 +20,7 @@
 #include "verbs/qp_obj.h"
 #include "worker.h"
 
-/* An entry of the round under way, which has no number yet. */
+/* An entry of the current round, not numbered yet. */
 #define NEW UINT32_MAX
 
 void sentence_add(struct sentence *t, const char *fmt, ...)
@@ -46,7 +46,7 @@ uint64_t worker_now_ns(const struct ctl *ctl)
 	return clock_at(&clock, rte_rdtsc());
 }
 
-/* @p ns of the workers' clocks. */
+/* Converts @p ns of the workers' clocks. */
 static uint64_t calendar_of(const struct ctl *ctl, uint64_t ns)
 {
 	uint64_t now = worker_now_ns(ctl);
@@ -105,7 +105,7 @@ static void set_owner(struct failure *e, const struct qp_obj *o)
 	memcpy(e->program, o->session->program, sizeof(e->program));
 }
 
-/* --- entries alike ------------------------------------------------------------------------ */
+/* --- similar entries --------------------------------------------------------------------- */
 
 #define FNV_START 14695981039346656037ull
 #define FNV_PRIME 1099511628211ull
@@ -117,7 +117,7 @@ static uint64_t hash_more(uint64_t h, const char *text, size_t len)
 	return h;
 }
 
-/* A plain number, decimal or hexadecimal: a QPN, a PSN, a key. Addresses and times are none. */
+/* A plain number, decimal or hexadecimal: a QPN, PSN or key, not an address or a time. */
 static bool is_number(const char *word, size_t len)
 {
 	size_t i = len > 2 && word[0] == '0' && word[1] == 'x' ? 2 : 0;
@@ -129,7 +129,7 @@ static bool is_number(const char *word, size_t len)
 	return len > 0;
 }
 
-/* Letters, digits, and what joins the parts of an address or a time. */
+/* Letters, digits, and the separators within an address or a time. */
 static size_t word_length(const char *text)
 {
 	size_t len = 0;
@@ -140,7 +140,7 @@ static size_t word_length(const char *text)
 	return len;
 }
 
-/* Hundreds of QPs of one program that fail for one reason are told of once. */
+/* Many QPs of one program that fail for the same reason are reported once. */
 static uint64_t alike(const struct failure *e)
 {
 	const uint32_t head[] = {e->session, (uint32_t)e->drop << 1 | e->stalled};
@@ -182,7 +182,7 @@ static uint64_t error_key(const struct qp_obj *o, const struct cause_note *n)
 	return (uint64_t)o->qpn << 40 ^ n->time;
 }
 
-/* Tells of a QP's failure once: afterwards the objects that explain it may be gone. */
+/* Explains a QP's failure once: later the objects that explain it may no longer exist. */
 static const struct failure *enter_error(
 	struct ctl *ctl, const struct qp_obj *o, const struct cause_note *n)
 {
@@ -249,7 +249,7 @@ static struct failure *earliest_new(struct failure *first, uint32_t n, struct fa
 	return best;
 }
 
-/* In the order in which it happened. */
+/* Numbers new entries in the order in which the failures happened. */
 static void number_new(struct failures *w)
 {
 	struct failure *e;
@@ -299,7 +299,7 @@ static uint64_t failed_at(const struct qp_obj *o)
 	return o->qp->why.error.time;
 }
 
-/* More than are remembered would push each other out, and be told anew at each question. */
+/* More failures than the log holds would evict each other, and be explained anew for each query. */
 static void keep_latest(struct live_failures *f, const struct qp_obj *o)
 {
 	uint32_t i;
@@ -327,7 +327,7 @@ static void find_errors(struct live_failures *f, struct session *s)
 	}
 }
 
-/* Thousands may wait for one reason. */
+/* Bounded, because thousands of QPs may be stalled for the same reason. */
 static void collect_stalled(struct ctl *ctl)
 {
 	struct cause_note n;
@@ -401,7 +401,7 @@ const struct failure *failure_before(const struct ctl *ctl, uint32_t below)
 		w->drop, FAILURE_DROPS_MAX, below, below_in(w->error, FAILURES_MAX, below, NULL));
 }
 
-/* --- what goes --------------------------------------------------------------------------- */
+/* --- objects that are destroyed ----------------------------------------------------------- */
 
 static void keep_drops(struct ctl *ctl, const struct qp_obj *o)
 {
@@ -415,15 +415,15 @@ static void keep_drops(struct ctl *ctl, const struct qp_obj *o)
 				enter_drop(ctl, o, w, (enum drop)why, &n);
 }
 
-/* Thousands of QPs that fail and go together have one reason: a sentence for each, with a look at
- * routes and neighbours, would push out what is remembered of others, and take long. */
+/* Thousands of QPs that fail and end together have the same reason: explaining each, with its route
+ * and neighbour, would take long and evict the entries of others. */
 static bool has_told_enough(const struct qp_obj *o)
 {
 	return o->session->ending && o->session->told++ >= FAILURES_TOLD_MAX;
 }
 
-/* They are counted in the latest entry of that session and cause, so that nobody takes those that
- * are told for all. */
+/* Counts the others in the latest entry of that session and cause, so that the log shows how many
+ * there were. */
 static void count_more(struct ctl *ctl, const struct qp_obj *o, const struct cause_note *n)
 {
 	const char *cause = cause_name((enum cause)n->cause);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The peer does not answer. The sender alone cannot know why, but much can be ruled out or found:
- * from what is certain (packets that came and were dropped here, a link that is down, a peer in
- * this very daemon) to what is likely (the path does not take packets of that size) to what is
- * left.
+ * Explains why the peer does not respond. The sender alone cannot know the reason, but it can find
+ * or exclude many: first certain ones (packets that arrived and were dropped here, a link that is
+ * down, a peer in the same daemon), then likely ones (packets too large for the path), then a list
+ * of the rest.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -26,14 +26,14 @@
 #include "verbs/objects.h"
 #include "verbs/qp_obj.h"
 
-/* IP, UDP, BTH, RETH, immediate, ICRC around the payload of the longest RC packet. */
+/* IP, UDP, BTH, RETH, immediate data and ICRC around the payload of the longest RC packet. */
 #define OVER_IP4  (IP4_HLEN + UDP_HLEN + BTH_HLEN + RETH_LEN + IMMDT_LEN + ICRC_LEN)
 #define OVER_IP6  (IP6_HLEN + UDP_HLEN + BTH_HLEN + RETH_LEN + IMMDT_LEN + ICRC_LEN)
 #define ICMP_HLEN 8
-/* Payload that fits the usual Ethernet MTU of 1500. */
+/* The largest path MTU that fits the usual Ethernet MTU of 1500. */
 #define COMMON_MTU 1024u
-/* A QP may fail before it is seen that its frames were refused: those of QPs just before tell why.
- */
+/* A QP may fail before rocid notices that its frames were refused; recently refused frames of
+ * other QPs give the reason. */
 #define JUST_BEFORE_MS 10000u
 
 static const struct abi_ah_attr *av(const struct diagnosis *c)
@@ -50,34 +50,33 @@ static void say_request(struct diagnosis *c)
 {
 	char gid[GID_TEXT];
 
-	sentence_add(&c->t, "no answer from QP %u of %s, retry_cnt (%u) is used up. ",
+	sentence_add(&c->t, "no response from QP %u of %s, retry_cnt (%u) is used up. ",
 		c->qp->attr.dest_qpn, gid_text(av(c)->dgid, gid), c->qp->attr.retry_cnt);
 }
 
-/* --- certain -----------------------------------------------------------------------------------
- */
+/* --- certain reasons -------------------------------------------------------------------- */
 
-/* The most that they take, in ns. */
+/* The longest time that all retries can take, in ns. */
 static uint64_t retries_ns(const struct diagnosis *c)
 {
 	return (c->qp->attr.retry_cnt + 2ull) * 4 * c->qp->ack_timeout;
 }
 
-/* What was dropped long before has nothing to do with it. */
+/* Excludes packets that were dropped long before the retries. */
 static bool of_these_retries(const struct diagnosis *c, const struct drop_note *n)
 {
 	return n->time + retries_ns(c) >= c->n->time;
 }
 
-/* Anybody may send to a QPN, and address and PSN of what he sends are wrong then. An answer is one
- * to what this QP has sent, wherever it comes from; who sends requests must be the peer. */
+/* Any host may send to a QPN, so a request with a wrong address or PSN counts only if it comes from
+ * the peer's address. A response answers what this QP sent, whatever its source. */
 static bool of_the_peer(const struct diagnosis *c, const struct drop_note *n)
 {
 	return of_these_retries(c, n) &&
 	       (opcode_row(n->opcode)->response || !memcmp(n->sgid, av(c)->dgid, 16));
 }
 
-/* Packets of the peer came, and were thrown away here. */
+/* The peer's packets arrived, and were dropped here. */
 static bool dropped_here(struct diagnosis *c)
 {
 	char text[ABI_WHY_MAX];
@@ -88,12 +87,12 @@ static bool dropped_here(struct diagnosis *c)
 	if (!drop_of_qp(c->ctl, c->o, true, of_the_peer, c, &why, &n))
 		return false;
 	diagnose_drop(&t, c->ctl, c->o, why, &n);
-	sentence_add(&c->t, "Packets for this QP came and were dropped here: %s", text);
+	sentence_add(&c->t, "Packets for this QP arrived and were dropped here: %s", text);
 	c->rule = drop_rule(why);
 	return true;
 }
 
-/* Of another user's QP a program does not hear which it is. */
+/* A program must not learn which QPs other users have. */
 static bool may_hear_of(const struct qp_obj *o, uid_t uid)
 {
 	uid_t own = o->session->peer.uid;
@@ -113,9 +112,8 @@ bool diagnose_rival(struct sentence *t, const struct qp_obj *o)
 	else
 		sentence_add(t, "A QP of another user");
 	sentence_add(t,
-		" of this rocid has the same dest_qp_num (%u), and the peer's QP is connected with "
-		"one of them: only that one is answered, also what the other asks. Give each QP a "
-		"peer of its own",
+		" of this rocid has the same dest_qp_num (%u), but the peer's QP is connected to "
+		"only one of them and sends all responses to that one. Give each QP its own peer",
 		dest_qpn);
 	return true;
 }
@@ -137,9 +135,9 @@ bool diagnose_old_acks(struct sentence *t, const struct qp *qp)
 	if (!n || __atomic_load_n(&qp->comp.acked, __ATOMIC_RELAXED))
 		return false;
 	sentence_add(t,
-		"The peer answers with old ACKs (%u, the latest of PSN 0x%x), from before the "
-		"first request, 0x%x: it takes the requests for ones that it has executed, so "
-		"sq_psn here and the peer's rq_psn differ; both must be the same",
+		"The peer responds with old ACKs (%u, the latest of PSN 0x%x) that precede the "
+		"first request, 0x%x: it considers the requests duplicates, because sq_psn here "
+		"and the peer's rq_psn differ; set both to the same value",
 		n, __atomic_load_n(&qp->why.old_ack_psn, __ATOMIC_RELAXED), qp->why.sq_psn);
 	return true;
 }
@@ -161,14 +159,14 @@ static bool port_down(struct diagnosis *c)
 	c->rule = "GID-08";
 	if (c->ctl->net->disabled[p->index]) {
 		sentence_add(&c->t,
-			"Port %u was set down by an administrator (set port %u down): nothing "
-			"comes in or goes out until `rocictl set port %u up`",
+			"Port %u was set down by an administrator (set port %u down): it neither "
+			"receives nor sends until `rocictl set port %u up`",
 			p->index + 1, p->index + 1, p->index + 1);
 		return true;
 	}
 	sentence_add(&c->t, "Port %u%s%s is down: %s", p->index + 1,
 		p->netdev[0] ? ", netdev " : "", p->netdev,
-		c->ctl->net->closed[p->index] ? "rocid could not open it again, and says why"
+		c->ctl->net->closed[p->index] ? "rocid could not reopen it; its log has the reason"
 					      : "bring its link up");
 	return true;
 }
@@ -188,9 +186,8 @@ static bool gid_removed(struct diagnosis *c)
 	if (!e || e->valid)
 		return false;
 	sentence_add(&c->t,
-		"The QP's own GID %s is gone: give the address back to netdev %s, or connect the "
-		"QP "
-		"anew with another GID",
+		"The QP's own GID %s was removed: add the address to netdev %s again, or reconnect "
+		"the QP with another GID",
 		gid_text(e->gid, gid), port_of(c)->netdev);
 	c->rule = "GID-03";
 	return true;
@@ -204,16 +201,15 @@ static bool above_port_mtu(struct diagnosis *c)
 	if (c->qp->attr.path_mtu <= can)
 		return false;
 	sentence_add(&c->t,
-		"The QP's path_mtu is %u, but port %u has an MTU of %u now, enough for %u: raise "
-		"it to "
-		"%u at least, or connect the QP anew with a smaller one",
+		"The QP's path_mtu is %u, but port %u now has an MTU of %u, enough for %u: raise "
+		"the MTU to at least %u, or reconnect the QP with a smaller path_mtu",
 		c->qp->attr.path_mtu, p->index + 1, p->eth_mtu, can, c->qp->attr.path_mtu + 96);
 	c->rule = "GID-09";
 	return true;
 }
 
-/* Our own netdev threw away frames as long as those that were not answered, meanwhile. READ
- * responses leave by the peer's. */
+/* Meanwhile our own netdev refused frames as long as those of the QP. READ responses leave through
+ * the peer's netdev instead. */
 static bool refused(struct diagnosis *c)
 {
 	const struct ctl_devices *d = c->ctl->devices;
@@ -226,16 +222,14 @@ static bool refused(struct diagnosis *c)
 		return false;
 	sentence_add(&c->t,
 		"Netdev %s refuses frames of %u bytes, although its MTU is %u: the other end of "
-		"this "
-		"veth has a smaller MTU; raise that (`ip link set DEV mtu %u` there at least), or "
-		"set a "
-		"smaller path_mtu at both ends",
+		"this veth has a smaller MTU; raise that one (at least `ip link set DEV mtu %u` "
+		"there), or set a smaller path_mtu at both ends",
 		p->netdev, len, p->eth_mtu, len - ETH_HLEN);
 	c->rule = "GID-09";
 	return true;
 }
 
-/* Is there still a way to the destination? */
+/* The destination may have become unreachable. */
 static bool unreachable(struct diagnosis *c)
 {
 	struct dest_key key = {.port = c->qp->path.port, .sgid = av(c)->sgid_index};
@@ -257,20 +251,18 @@ static bool unreachable(struct diagnosis *c)
 		neigh_cancel(&q);
 		sentence_add(&c->t,
 			"The neighbour %s on %s does not answer ARP or neighbour discovery: the "
-			"peer "
-			"is down, or not on this network (`ip neigh show dev %s`)",
+			"peer is down, or not on this network (see `ip neigh show dev %s`)",
 			gid_text(q.nexthop, gid), port_of(c)->netdev, port_of(c)->netdev);
 		return true;
 	}
-	sentence_add(&c->t, "The way to it is gone: %s", why);
+	sentence_add(&c->t, "It is no longer reachable: %s", why);
 	return true;
 }
 
-/* --- a peer in this daemon -----------------------------------------------------------------------
- */
+/* --- a peer in this daemon -------------------------------------------------------------- */
 
-/* Which QPs others have, and how they are, is not for every program to ask for: of another user's
- * QP it hears no more than of one that does not exist. */
+/* Other users' QPs are private: a program learns no more about them than about QPs that do not
+ * exist. */
 static bool may_know(const struct diagnosis *c, uid_t uid)
 {
 	return may_hear_of(c->o, uid);
@@ -284,16 +276,15 @@ static void say_no_such_qp(struct diagnosis *c)
 	if (own)
 		sentence_add(&c->t,
 			"This rocid has that GID, but user %u has no such QP: dest_qp_num is "
-			"wrong, the QP was destroyed, or it is another user's, which `rocictl show "
-			"qp %u` tells an administrator",
+			"wrong, the QP was destroyed, or it belongs to another user (an "
+			"administrator can run `rocictl show qp %u`)",
 			own, c->qp->attr.dest_qpn);
 	else
-		sentence_add(&c->t,
-			"This rocid has that GID, but no such QP: dest_qp_num is wrong, or "
-			"the QP was destroyed");
+		sentence_add(&c->t, "This rocid has that GID, but no such QP: dest_qp_num is "
+				    "wrong, or the QP was destroyed");
 }
 
-/* What went after the failure did not bring it about. */
+/* A QP destroyed after the failure cannot be its cause. */
 static bool local_gone(struct diagnosis *c, const struct gone_qp *gone)
 {
 	char at[16];
@@ -301,12 +292,12 @@ static bool local_gone(struct diagnosis *c, const struct gone_qp *gone)
 	if (gone->time_ms > c->time_ms)
 		return false;
 	c->rule = "VAL-03";
-	sentence_add(&c->t, "That QP was of this rocid and is gone since %s: its program %s",
+	sentence_add(&c->t, "That QP, of this rocid too, was removed at %s: its program %s",
 		time_text(gone->time_ms, at), gone->how);
 	return true;
 }
 
-/* Nor did a failure that came later: two QPs that do not hear each other both fail. */
+/* Nor can a later failure: two QPs that cannot reach each other both fail. */
 static bool local_state(struct diagnosis *c, const struct qp *peer)
 {
 	uint8_t state = __atomic_load_n(&peer->state, __ATOMIC_RELAXED);
@@ -323,7 +314,7 @@ static bool local_state(struct diagnosis *c, const struct qp *peer)
 	return true;
 }
 
-/* What this QP asked for, whatever became of it there. */
+/* Selects requests of this QP, whatever the reason of their drop. */
 static bool of_this_qp(const struct diagnosis *c, const struct drop_note *n)
 {
 	const struct gid_entry *e = own_gid(c);
@@ -332,7 +323,7 @@ static bool of_this_qp(const struct diagnosis *c, const struct drop_note *n)
 	       (!e || !memcmp(n->sgid, e->gid, 16));
 }
 
-/* It received, and threw away what came. */
+/* The peer received packets, and dropped them. */
 static bool local_drop(struct diagnosis *c, const struct qp_obj *peer)
 {
 	char text[ABI_WHY_MAX];
@@ -343,13 +334,13 @@ static bool local_drop(struct diagnosis *c, const struct qp_obj *peer)
 	if (!drop_of_qp(c->ctl, peer, true, of_this_qp, c, &why, &n))
 		return false;
 	diagnose_drop(&t, c->ctl, peer, why, &n);
-	sentence_add(&c->t, "That QP, of this rocid too, dropped what came: %s", text);
+	sentence_add(&c->t, "That QP, of this rocid too, dropped the packets: %s", text);
 	c->rule = drop_rule(why);
 	return true;
 }
 
-/* What a remote administrator would find: whether the QP is there, in which state, and what it
- * dropped. */
+/* Reports what a remote administrator would find: whether the peer's QP exists, its state, and the
+ * packets that it dropped. */
 static bool local_peer(struct diagnosis *c)
 {
 	const struct gone_qp *gone;
@@ -367,8 +358,7 @@ static bool local_peer(struct diagnosis *c)
 	return true;
 }
 
-/* --- likely
- * ---------------------------------------------------------------------------------------- */
+/* --- likely reasons --------------------------------------------------------------------- */
 
 static void say_ping(struct diagnosis *c, uint32_t payload)
 {
@@ -379,7 +369,7 @@ static void say_ping(struct diagnosis *c, uint32_t payload)
 	char gid[GID_TEXT];
 
 	sentence_add(&c->t,
-		"The link, the switches and the peer's port must take IP packets of %u bytes",
+		"The link, the switches and the peer's port must accept IP packets of %u bytes",
 		payload + over);
 	if (p->netdev[0] && c->qp->path.net != NET_ROCEV1)
 		sentence_add(&c->t, " (try `ping -M do -s %u %s`)", payload + over - ip - ICMP_HLEN,
@@ -397,22 +387,20 @@ static bool too_large(struct diagnosis *c)
 		return false;
 	if (n->limit)
 		sentence_add(&c->t,
-			"%s of up to %u bytes came through before, but none of %u bytes: the path "
-			"MTU "
+			"%s of up to %u bytes arrived before, but none of %u bytes: the path MTU "
 			"seems to be too large. ",
 			read ? "READ responses" : "Packets", n->limit, n->value);
 	else
 		sentence_add(&c->t,
 			"Other requests were answered, but no %s of %u bytes: the path MTU may be "
-			"too "
-			"large. ",
+			"too large. ",
 			read ? "READ response" : "packet", n->value);
 	say_ping(c, n->value);
 	c->rule = "GID-09";
 	return true;
 }
 
-/* Its MAC changed, too late for this QP: what was sent meanwhile went to the former one. */
+/* The neighbour's MAC changed, and this QP's retries all went to the former one. */
 static bool neighbour_moved(struct diagnosis *c)
 {
 	const struct dest *d = c->o->dest;
@@ -422,15 +410,14 @@ static bool neighbour_moved(struct diagnosis *c)
 	if (!d || !d->moved_ms || loop_now_ms() > d->moved_ms + within)
 		return false;
 	sentence_add(&c->t,
-		"The neighbour %s had MAC %s and has %s now, which was found out too late for this "
-		"QP: connect it anew. A longer timeout or a larger retry_cnt outlasts such a "
-		"change",
+		"The neighbour %s had MAC %s and now has %s, which rocid learned too late for this "
+		"QP: reconnect it. A longer timeout or a larger retry_cnt outlasts such a change",
 		gid_text(d->query.nexthop, gid), mac_text(d->former, was), mac_text(d->dmac, is));
 	c->rule = "ETH-11";
 	return true;
 }
 
-/* What is said may be wrong because it is too early. */
+/* A pending probe may still refute the diagnosis. */
 static void say_probed(struct diagnosis *c)
 {
 	const struct dest *d = c->o->dest;
@@ -439,7 +426,7 @@ static void say_probed(struct diagnosis *c)
 	if (d && d->probed_ms)
 		sentence_add(&c->t,
 			"; the neighbour %s (MAC %s) was probed a moment ago and has not answered "
-			"yet: see `ip neigh show dev %s`",
+			"yet: check `ip neigh show dev %s`",
 			gid_text(d->query.nexthop, gid), mac_text(d->dmac, mac),
 			port_of(c)->netdev);
 }
@@ -448,11 +435,9 @@ static bool fell_silent(struct diagnosis *c)
 {
 	if (!c->n->heard)
 		return false;
-	sentence_add(&c->t,
-		"It answered before, so it was set up well: its program ended or its QP failed "
-		"(`rocictl show errors` there), its machine or the link went down, or more than "
-		"its "
-		"share of the packets is lost");
+	sentence_add(&c->t, "It responded before, so the connection was set up correctly: its "
+			    "program ended or its QP failed (run `rocictl show errors` there), its "
+			    "machine or the link went down, or packet loss is too high");
 	say_probed(c);
 	return true;
 }
@@ -464,23 +449,21 @@ static bool link_local_mix(const struct diagnosis *c)
 	return e && gid_is_link_local(e->gid) != gid_is_link_local(av(c)->dgid);
 }
 
-/* Nothing is known but that nothing ever came. */
+/* No packet was ever received, and nothing else is known. */
 static void never_heard(struct diagnosis *c)
 {
 	bool v1 = c->qp->path.net == NET_ROCEV1;
 
 	sentence_add(&c->t,
-		"Nothing ever came back. See there with `rocictl show errors`: the peer may not "
-		"run, "
-		"have no QP %u or not have it in RTR, use another GID type (here %s) or GID than "
-		"this "
-		"side was told, or another P_Key, or %s is filtered on the way",
+		"Nothing was ever received from it. Run `rocictl show errors` there: the peer may "
+		"not be running, may have no QP %u or not have it in RTR, may use another GID type "
+		"(here %s), another GID than it gave to this side or another P_Key, or %s is "
+		"filtered on the path",
 		c->qp->attr.dest_qpn, net_text(c->qp->path.net),
 		v1 ? "EtherType 0x8915" : "UDP port 4791");
 	if (link_local_mix(c))
-		sentence_add(&c->t,
-			"; one of the two GIDs is link-local and the other is not: use two of one "
-			"kind");
+		sentence_add(&c->t, "; one of the two GIDs is link-local and the other is not: use "
+				    "two of the same kind");
 	if (c->n->value > COMMON_MTU || c->n->opcode == ABI_WR_RDMA_READ) {
 		sentence_add(&c->t, "; or the path MTU is too large. ");
 		say_ping(c, c->n->value);

@@ -12,17 +12,18 @@
 
 #define BACKLOG 64
 
-/* A socket per step: one that has tried to connect is not used for listening. */
+/* Each step needs a new socket: one that has tried to connect cannot listen. */
 static int new_socket(int type, char why[ABI_SENTENCE_MAX])
 {
 	int fd = socket(AF_UNIX, type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 
 	if (fd < 0)
-		return refuse(why, -errno, "rocid cannot make a socket: %s", strerror(errno));
+		return refuse(why, -errno, "rocid cannot create a socket: %s", strerror(errno));
 	return fd;
 }
 
-/* @return 0, or a negative errno with a sentence, when @p un is free to bind to. */
+/* Removes a stale socket file.  @return 0 if @p un is free to bind to, or a negative errno with a
+ * sentence. */
 static int clear_path(int type, const struct sockaddr_un *un, char why[ABI_SENTENCE_MAX])
 {
 	struct stat st;
@@ -32,7 +33,7 @@ static int clear_path(int type, const struct sockaddr_un *un, char why[ABI_SENTE
 		return 0;
 	if (!S_ISSOCK(st.st_mode))
 		return refuse(why, -EADDRINUSE,
-			"%s exists and is no socket: remove it, or choose "
+			"%s exists and is not a socket: remove it, or choose "
 			"another socket path",
 			un->sun_path);
 	fd = new_socket(type, why);
@@ -40,9 +41,9 @@ static int clear_path(int type, const struct sockaddr_un *un, char why[ABI_SENTE
 		return fd;
 	if (!connect(fd, (const struct sockaddr *)un, sizeof(*un)))
 		err = refuse(why, -EADDRINUSE,
-			"another rocid is serving %s: stop it, or choose another socket path",
+			"another rocid serves %s: stop it, or choose another socket path",
 			un->sun_path);
-	else if (errno == ECONNREFUSED) /* left behind by one that was killed */
+	else if (errno == ECONNREFUSED) /* left by a rocid that was killed */
 		unlink(un->sun_path);
 	close(fd);
 	return err;
@@ -67,21 +68,22 @@ static int set_owner(const struct listen_spec *spec, char why[ABI_SENTENCE_MAX])
 
 	if (spec->group && group_id(spec->group, &gid))
 		return refuse(why, -EINVAL,
-			"there is no group \"%s\": create it, or choose another", spec->group);
+			"group \"%s\" does not exist: create it, or choose another one",
+			spec->group);
 	if (chown(spec->path, (uid_t)-1, gid) || chmod(spec->path, spec->mode))
-		return refuse(why, -errno, "the group and mode of %s cannot be set: %s", spec->path,
-			strerror(errno));
+		return refuse(why, -errno, "rocid cannot set the group and mode of %s: %s",
+			spec->path, strerror(errno));
 	return 0;
 }
 
 static int bind_socket(int fd, const struct sockaddr_un *un, char why[ABI_SENTENCE_MAX])
 {
-	fchmod(fd, 0600); /* the file's mode until set_owner() says who may connect */
+	fchmod(fd, 0600); /* the file's mode until set_owner() sets the final one */
 	if (!bind(fd, (const struct sockaddr *)un, sizeof(*un)))
 		return 0;
 	return refuse(why, -errno,
-		"rocid cannot make its socket %s (%s): run it with the right to do so, or choose "
-		"another socket path",
+		"rocid cannot create its socket %s (%s): run it as a user who may write to that "
+		"directory, or choose another socket path",
 		un->sun_path, strerror(errno));
 }
 
@@ -91,7 +93,8 @@ int listen_open(const struct listen_spec *spec, char why[ABI_SENTENCE_MAX])
 	int fd, err;
 
 	if (strlen(spec->path) >= sizeof(un.sun_path))
-		return refuse(why, -ENAMETOOLONG, "the socket path is too long: %zu bytes fit",
+		return refuse(why, -ENAMETOOLONG,
+			"the socket path is too long: use at most %zu bytes",
 			sizeof(un.sun_path) - 1);
 	strcpy(un.sun_path, spec->path);
 	err = clear_path(spec->type, &un, why);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file loop/listen.h
- * Unix sockets that rocid listens at: for applications (session/server.h) and for administrators
+ * Unix sockets on which rocid listens: for applications (session/server.h) and for administrators
  * (admin/server.h).
  */
 #ifndef LOOP_LISTEN_H
@@ -18,8 +18,8 @@ struct listen_spec {
 };
 
 /**
- * Makes a socket file and listens. One that nobody serves is replaced.
- * @return a descriptor that does not block, or a negative errno with a sentence.
+ * Creates a socket file and listens. Replaces a file that no process serves.
+ * @return a non-blocking descriptor, or a negative errno with a sentence.
  */
 int listen_open(const struct listen_spec *spec, char why[ABI_SENTENCE_MAX]);
 

@@ -9,14 +9,14 @@
 #include "loop/lock.h"
 #include "text/sentence.h"
 
-#define LOCK_PATH 256 /* far more than a socket address has room for */
+#define LOCK_PATH 256 /* far longer than a socket address can be */
 
 static void path_of(char path[LOCK_PATH], const char *socket_path)
 {
 	snprintf(path, LOCK_PATH, "%s%s", socket_path, LOCK_SUFFIX);
 }
 
-/* The directory that @p path is in, as text. */
+/* @return the directory of @p path. */
 static const char *directory_of(char dir[LOCK_PATH], const char *path)
 {
 	char *slash;
@@ -38,15 +38,15 @@ static int open_lock(const char *path, char why[ABI_SENTENCE_MAX])
 
 	if (fd >= 0)
 		return fd;
-	if (errno == ENOENT) /* what is wrong is that mkdir() failed */
+	if (errno == ENOENT) /* because mkdir() failed */
 		errno = made;
 	return refuse(why, -errno,
-		"cannot make a socket in %s (%s): %s, or choose another --socket", dir,
+		"cannot create a socket in %s (%s): %s, or choose another --socket", dir,
 		strerror(errno),
-		errno == ENOENT ? "make that directory" : "give rocid's user that directory");
+		errno == ENOENT ? "create that directory" : "let rocid's user write to it");
 }
 
-/* Whether @p fd is still the file of that name: who had it may have removed it meanwhile. */
+/* @return whether @p fd is still the file of that name: its former owner may have removed it. */
 static bool is_there(int fd, const char *path)
 {
 	struct stat mine, there;
@@ -71,7 +71,7 @@ int lock_take(const char *socket_path, char why[ABI_SENTENCE_MAX])
 			close(fd);
 			if (err != -EADDRINUSE)
 				return refuse(
-					why, err, "%s cannot be locked: %s", path, strerror(-err));
+					why, err, "rocid cannot lock %s: %s", path, strerror(-err));
 			return refuse(why, err,
 				"another rocid serves %s: stop it, or give this one another "
 				"--socket",

@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file loop/lock.h
- * One rocid a socket path: a lock file beside the socket. Between looking whether a socket is
- * served and taking its place lies a moment in which another rocid may do the same; the kernel
- * gives a lock to one, and takes it back from one that is killed.
+ * One rocid per socket path, by means of a lock file next to the socket. Without it, two daemons
+ * could both find a socket unserved and replace it. The kernel grants the lock to one process, and
+ * releases it when that process dies.
  */
 #ifndef LOOP_LOCK_H
 #define LOOP_LOCK_H
 
 #include "abi_ctl.h"
 
-/** What the lock file's path is longer by than the socket's. */
+/** Appended to the socket's path. */
 #define LOCK_SUFFIX ".lock"
 
 /**
- * Locks @p socket_path for this process; makes the directory that it is in if there is none.
+ * Locks @p socket_path for this process, and creates its directory if there is none.
  * @return a descriptor for lock_release(), or a negative errno with a sentence: -EADDRINUSE
- * another rocid has it.
+ * if another rocid holds it.
  */
 int lock_take(const char *socket_path, char why[ABI_SENTENCE_MAX]);
 

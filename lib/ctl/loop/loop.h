@@ -23,13 +23,13 @@ struct watch {
 /** @return 0 or a negative errno. */
 int loop_open(struct loop *l);
 
-/** Harmless when it is not open. */
+/** Does nothing if @p l is not open. */
 void loop_close(struct loop *l);
 
-/** Waits until a watch is ready, and calls its function. One event at a time, because what
- *  handles it may free any other watch.
- *  @param wait  milliseconds; -1: for ever
- *  @return 1; 0 when nothing was ready; or a negative errno when epoll itself fails. */
+/** Waits until a watch is ready, and calls its function. One event at a time, because the
+ *  function may free any other watch.
+ *  @param wait  milliseconds; -1: forever
+ *  @return 1; 0 if nothing was ready; or a negative errno when epoll itself fails. */
 int loop_wait(struct loop *l, int wait);
 
 /** Watches @p w for input.  @return 0 or a negative errno. */
@@ -41,23 +41,23 @@ void loop_watch_output(struct loop *l, struct watch *w, bool output);
 /** Keeps @p w registered without looking at it, until loop_watch_output(). */
 void loop_watch_nothing(struct loop *l, struct watch *w);
 
-/** Stops watching @p w, whose descriptor stays open. */
+/** Stops watching @p w, without closing its descriptor. */
 void loop_forget(struct loop *l, struct watch *w);
 
-/** Stops watching and closes @p w->fd; harmless when there is none. */
+/** Stops watching and closes @p w->fd; does nothing if there is none. */
 void loop_unwatch(struct loop *l, struct watch *w);
 
 /** @return the time of the monotonic clock. */
 uint64_t loop_now_ns(void);
 uint64_t loop_now_ms(void);
 
-/** @return the sooner of two waits in milliseconds, -1: for ever. */
+/** @return the sooner of two waits in milliseconds, -1: forever. */
 static inline int loop_sooner(int a, int b)
 {
 	return a < 0 || (b >= 0 && b < a) ? b : a;
 }
 
-/** @return milliseconds of the calendar. */
+/** @return the wall-clock time in milliseconds. */
 uint64_t loop_calendar_ms(void);
 
 #endif

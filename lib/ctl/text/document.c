@@ -135,7 +135,7 @@ static bool wanted(const struct document *d, const json_t *element)
 	return true;
 }
 
-/* One element, or the end of the list. */
+/* Appends one element, or the end of the list. */
 static int add_element(struct document *d, struct text *out)
 {
 	json_t *element = NULL;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Faults as words: checked, read, written, completed. */
+/* The text form of faults: validation, parsing, formatting, completion. */
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -19,37 +19,38 @@
 #define HEADERS	  (KIND(SYNDROME) | KIND(MSN) | KIND(PSN) | KIND(OPCODE) | KIND(PKEY) | KIND(QPN))
 #define BLANKS	  " \t\r"
 
-/* --- may it be? ------------------------------------------------------------------------- */
+/* --- validation ------------------------------------------------------------------------- */
 
 static int check_which(const struct abi_fault *f, char why[ABI_SENTENCE_MAX])
 {
 	if (f->direction > ABI_FAULT_RX || (f->flags & ~ABI_FAULT_FLAGS))
 		return refuse(why, -EINVAL,
-			"direction %u or flags 0x%x are unknown: see abi_fault.h", f->direction,
+			"direction %u or flags 0x%x are undefined: see abi_fault.h", f->direction,
 			f->flags);
 	if (f->packets & ~(ABI_FAULT_WHAT | ABI_FAULT_PLACE))
-		return refuse(why, -EINVAL, "there are no packets of kind 0x%x", f->packets);
+		return refuse(
+			why, -EINVAL, "packets 0x%x are undefined: see abi_fault.h", f->packets);
 	if (f->psn_first > SEQ24_MASK || f->psn_last > SEQ24_MASK)
 		return refuse(why, -EINVAL, "a PSN has 24 bits: 0 to 0x%x", SEQ24_MASK);
 	if (!f->nth || !f->every)
-		return refuse(why, -EINVAL, "packets count from 1: nth and every are 1 or more");
+		return refuse(
+			why, -EINVAL, "packets count from 1: nth and every must be at least 1");
 	if (!f->chance || f->chance > ABI_FAULT_ALWAYS)
-		return refuse(why, -EINVAL, "a probability is above 0 and at most 1");
+		return refuse(why, -EINVAL, "a probability must be above 0 and at most 1");
 	return 0;
 }
 
 static int check_direction(const struct abi_fault *f, char why[ABI_SENTENCE_MAX])
 {
 	if (f->kind == ABI_FAULT_RNR && f->direction != ABI_FAULT_RX)
-		return refuse(why, -EINVAL,
-			"an RNR NAK answers a request that is received: rnr wants rx");
+		return refuse(why, -EINVAL, "an RNR NAK answers a received request: rnr needs rx");
 	if (f->kind == ABI_FAULT_QPN && f->direction != ABI_FAULT_TX)
-		return refuse(why, -EINVAL,
-			"a packet for another QP is none of this one's: qpn wants tx");
+		return refuse(
+			why, -EINVAL, "a received packet cannot be for another QP: qpn needs tx");
 	return 0;
 }
 
-/* The most that `value` can be. */
+/* The maximum of `value`. */
 static uint32_t value_max(const struct abi_fault *f)
 {
 	static const uint32_t most[ABI_FAULT_KINDS] = {
@@ -72,17 +73,18 @@ static int check_amount(const struct abi_fault *f, char why[ABI_SENTENCE_MAX])
 	bool holds = f->kind == ABI_FAULT_DELAY || f->kind == ABI_FAULT_REORDER;
 
 	if (f->value > value_max(f) || (f->kind == ABI_FAULT_REORDER && !f->value))
-		return refuse(why, -EINVAL, "%s: 0x%x is none of %u to 0x%x", inject_names[f->kind],
-			f->value, f->kind == ABI_FAULT_REORDER, value_max(f));
+		return refuse(why, -EINVAL, "%s: 0x%x is not from %u to 0x%x",
+			inject_names[f->kind], f->value, f->kind == ABI_FAULT_REORDER,
+			value_max(f));
 	if (holds && (!f->time || f->time > FAULT_TIME_MAX))
-		return refuse(why, -EINVAL, "%s: a packet is held back for 1 ns to 10 s",
+		return refuse(why, -EINVAL, "%s: a packet can be delayed by 1 ns to 10 s",
 			inject_names[f->kind]);
 	if (f->kind == ABI_FAULT_ICRC && !f->mask)
-		return refuse(why, -EINVAL, "icrc: mask 0 changes nothing");
+		return refuse(why, -EINVAL, "icrc: mask 0 changes nothing, use at least 1");
 	if (f->kind != ABI_FAULT_CORRUPT)
 		return 0;
 	if (!f->mask || f->mask > 0xFF)
-		return refuse(why, -EINVAL, "corrupt: the mask of a byte is 1 to 0xff");
+		return refuse(why, -EINVAL, "corrupt: the mask of a byte must be 1 to 0xff");
 	if (f->offset >= FRAME_MAX)
 		return refuse(why, -EINVAL, "corrupt: no packet has %u bytes", f->offset + 1);
 	return 0;
@@ -93,7 +95,7 @@ int fault_check(const struct abi_fault *f, char why[ABI_SENTENCE_MAX])
 	int err;
 
 	if (f->kind == ABI_FAULT_NONE || f->kind >= ABI_FAULT_KINDS)
-		return refuse(why, -EINVAL, "there is no fault %u: see abi_fault.h", f->kind);
+		return refuse(why, -EINVAL, "fault %u is undefined: see abi_fault.h", f->kind);
 	err = check_which(f, why);
 	if (!err)
 		err = check_direction(f, why);
@@ -264,7 +266,7 @@ static const struct {
 	{"invalid_rd_request", NAK_INVALID_RD_REQ},
 };
 
-/* Codepoints, NAKs and opcodes have names besides their numbers. */
+/* Codepoints, NAKs and opcodes may be given by name or number. */
 static bool set_name(struct abi_fault *f, const char *value)
 {
 	for (unsigned i = 0; f->kind == ABI_FAULT_ECN && i < ARRAY_SIZE(codepoints); i++) {
@@ -302,28 +304,29 @@ static bool set_add(struct abi_fault *f, const char *value)
 	return true;
 }
 
-/* If you add one, doc/inject.md and rocictl(1) want it too. */
+/* If you add a key, add it to doc/inject.md and rocictl(1), too. */
 static const struct {
 	const char *key;
-	const char *help; /* what stands behind it */
-	uint32_t kinds;	  /* of faults that know it */
+	const char *help; /* describes its value */
+	uint32_t kinds;	  /* of faults that accept it */
 	bool (*set)(struct abi_fault *f, const char *value);
 } keys[] = {
-	{"psn=", "a PSN, or two: FIRST-LAST", ALL_KINDS, set_psns},
-	{"nth=", "the first packet that is meant, from 1", ALL_KINDS, set_nth},
-	{"every=", "then each so many", ALL_KINDS, set_every},
-	{"count=", "how often at most, or all", ALL_KINDS, set_count},
+	{"psn=", "a PSN, or a range FIRST-LAST", ALL_KINDS, set_psns},
+	{"nth=", "the number of the first packet, from 1", ALL_KINDS, set_nth},
+	{"every=", "then every Nth packet", ALL_KINDS, set_every},
+	{"count=", "the maximum number of times, or all", ALL_KINDS, set_count},
 	{"probability=", "above 0, at most 1", ALL_KINDS, set_chance},
-	{"seed=", "a number, of the probability", ALL_KINDS, set_seed},
+	{"seed=", "a number, the seed of the probability", ALL_KINDS, set_seed},
 	{"time=", "1ns to 10s", KIND(DELAY) | KIND(REORDER), set_time},
-	{"packets=", "how many overtake it, 1 to 127", KIND(REORDER), set_packets},
+	{"packets=", "the number of packets that overtake it, 1 to 127", KIND(REORDER),
+		set_packets},
 	{"timer=", "a timer code, 0 to 31", KIND(RNR), set_timer},
-	{"mask=", "the bits that flip: of the ICRC, of a byte", KIND(ICRC) | KIND(CORRUPT),
+	{"mask=", "the bits to flip, of the ICRC or of a byte", KIND(ICRC) | KIND(CORRUPT),
 		set_mask},
-	{"at=", "a byte, from the BTH; or payload, payload+N", KIND(CORRUPT), set_at},
+	{"at=", "an offset from the BTH in bytes, or payload, or payload+N", KIND(CORRUPT), set_at},
 	{"to=", "the new value: a number, a codepoint, a NAK, an opcode", KIND(ECN) | HEADERS,
 		set_to},
-	{"add=", "what is added, -1 too", KIND(PSN) | KIND(MSN), set_add},
+	{"add=", "the number to add, may be negative", KIND(PSN) | KIND(MSN), set_add},
 };
 
 bool fault_word_next(unsigned kind, unsigned *at, struct fault_word *word)
@@ -348,7 +351,7 @@ bool fault_word_next(unsigned kind, unsigned *at, struct fault_word *word)
 	return false;
 }
 
-/* --- reading ------------------------------------------------------------------------------ */
+/* --- parsing ------------------------------------------------------------------------------ */
 
 static int read_word(
 	struct abi_fault *f, const char *word, bool *amount, char why[ABI_SENTENCE_MAX])
@@ -363,17 +366,17 @@ static int read_word(
 		if (strncmp(word, keys[i].key, len))
 			continue;
 		if (!(keys[i].kinds >> f->kind & 1))
-			return refuse(why, -EINVAL, "%s knows no \"%s\": see rocictl(1)", name,
-				keys[i].key);
+			return refuse(why, -EINVAL, "%s does not accept \"%s\": see rocictl(1)",
+				name, keys[i].key);
 		*amount |= keys[i].set == set_to || keys[i].set == set_add;
 		if (keys[i].set(f, word + len))
 			return 0;
-		return refuse(why, -EINVAL, "\"%.32s\": behind %s stands %s", word, keys[i].key,
-			keys[i].help);
+		return refuse(
+			why, -EINVAL, "\"%.32s\": %s needs %s", word, keys[i].key, keys[i].help);
 	}
 	return refuse(why, -EINVAL,
-		"%s knows no \"%.32s\": see rocictl(1), or press TAB in rocictl's prompt", name,
-		word);
+		"%s does not accept \"%.32s\": see rocictl(1), or press TAB at rocictl's prompt",
+		name, word);
 }
 
 static void set_defaults(struct abi_fault *f, unsigned kind)
@@ -411,14 +414,14 @@ int fault_parse(struct abi_fault *f, unsigned kind, const char *line, char why[A
 	if (err)
 		return err;
 	if ((KIND(ECN) | HEADERS) >> kind & 1 && !amount)
-		return refuse(why, -EINVAL, "%s wants to=VALUE: what the packet shall say",
+		return refuse(why, -EINVAL, "%s needs to=VALUE, the new value in the packet",
 			inject_names[kind]);
 	if (kind == ABI_FAULT_DELAY && !f->time)
-		return refuse(why, -EINVAL, "delay wants time=TIME, as in time=50us");
+		return refuse(why, -EINVAL, "delay needs time=TIME, as in time=50us");
 	return fault_check(f, why);
 }
 
-/* --- writing ------------------------------------------------------------------------------ */
+/* --- formatting --------------------------------------------------------------------------- */
 
 __attribute__((format(printf, 2, 3))) static void add(
 	char text[FAULT_TEXT_MAX], const char *fmt, ...)
@@ -473,7 +476,7 @@ char *fault_what(const struct abi_fault *f, char text[FAULT_TEXT_MAX])
 	return text;
 }
 
-/* "request" rather than all that it stands for. */
+/* Prefers "request" to the list of all requests. */
 static void add_packets(char text[FAULT_TEXT_MAX], uint32_t bits)
 {
 	for (unsigned i = 0; i < ARRAY_SIZE(packets); i++) {

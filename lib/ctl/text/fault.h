@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file text/fault.h
- * Faults that are injected into the packets of QPs (doc/inject.md): whether one makes sense, and
- * how people write it.
+ * Faults that are injected into the packets of QPs (doc/inject.md): their validation and their text
+ * form.
  */
 #ifndef TEXT_FAULT_H
 #define TEXT_FAULT_H
@@ -11,33 +11,34 @@
 #include "abi_ctl.h"
 #include "abi_fault.h"
 
-/** Longest time that a fault holds a packet back. */
+/** The longest time that a fault delays a packet, in ns. */
 #define FAULT_TIME_MAX 10000000000ull
 
-/** @return whether @p f makes sense: 0, or -EINVAL with a sentence. */
+/** Validates @p f.  @return 0, or -EINVAL with a sentence. */
 int fault_check(const struct abi_fault *f, char why[ABI_SENTENCE_MAX]);
 
 /** Room for a fault as text. */
 #define FAULT_TEXT_MAX 160
 
-/** A word that may stand behind a fault. */
+/** A word that may follow a fault. */
 struct fault_word {
 	const char *word; /* ends in '=' when a value follows */
 	const char *help;
 };
 
-/** Tells the next of those that a fault of kind @p kind knows; *at starts as 0.
- *  @return false behind the last. */
+/** Iterates over the words that a fault of kind @p kind accepts; *at starts as 0.
+ *  @return false at the end. */
 bool fault_word_next(unsigned kind, unsigned *at, struct fault_word *word);
 
 /** Reads a fault of kind @p kind from the words of @p line.  @return 0 or -EINVAL with a
- *  sentence; fault_check() has approved of what is read. */
+ *  sentence. The fault is valid (fault_check()). */
 int fault_parse(struct abi_fault *f, unsigned kind, const char *line, char why[ABI_SENTENCE_MAX]);
 
-/** Writes what @p f does, "delay time=50us", as fault_parse() reads it.  @return @p text. */
+/** Writes the action of @p f, such as "delay time=50us", as fault_parse() reads it.  @return @p
+ * text. */
 char *fault_what(const struct abi_fault *f, char text[FAULT_TEXT_MAX]);
 
-/** Writes to which packets, "tx send psn=5 count=2", likewise. */
+/** Likewise writes which packets @p f affects, such as "tx send psn=5 count=2". */
 char *fault_where(const struct abi_fault *f, char text[FAULT_TEXT_MAX]);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file text/row.h
- * An object of a document, a column at a time.
+ * Builds an object of a document column by column.
  */
 #ifndef TEXT_ROW_H
 #define TEXT_ROW_H
@@ -19,7 +19,7 @@ void row_begin(struct row *r);
 
 void put_int(struct row *r, const char *column, int64_t value);
 
-/** Writes 0x and at least @p digits hexadecimal digits. */
+/** Puts "0x" and at least @p digits hexadecimal digits. */
 void put_hex(struct row *r, const char *column, uint64_t value, int digits);
 
 void put_text(struct row *r, const char *column, const char *value);

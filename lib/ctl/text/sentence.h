@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file text/sentence.h
- * Errors of the control path: a negative errno and a sentence that says what to do
+ * Errors of the control path: a negative errno, and a sentence that says what to do
  * (design.md 6).
  */
 #ifndef TEXT_SENTENCE_H
@@ -12,7 +12,7 @@
 #include "abi_ctl.h"
 #include "path.h"
 
-/** Writes the sentence into @p why, cut to fit.  @return @p err, to be returned on. */
+/** Writes the sentence into @p why, truncated to fit.  @return @p err, for the caller to return. */
 int refuse(char why[ABI_SENTENCE_MAX], int err, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 
@@ -25,7 +25,7 @@ const char *qp_type_name(uint8_t type);
 /** Room for the text of a GID: an IPv6 address and its NUL. */
 #define GID_TEXT 46
 
-/** Writes @p gid as people know it: IPv4-mapped ones as IPv4, others as IPv6.
+/** Formats @p gid: IPv4-mapped ones as IPv4, others as IPv6.
  *  @return @p buf. */
 const char *gid_text(const uint8_t gid[16], char buf[GID_TEXT]);
 

@@ -53,7 +53,7 @@ static void server_open__another_rocid_serves(void **state)
 	second.cfg.dp = &dp;
 	assert_int_equal(ctl_start(&second.ctl, &second.cfg, second.why), -EADDRINUSE);
 	assert_null(second.ctl);
-	assert_non_null(strstr(second.why, "another rocid is serving"));
+	assert_non_null(strstr(second.why, "another rocid serves"));
 	assert_non_null(strstr(second.why, d->path));
 	client_open(d, &c); /* the first one is unharmed */
 	client_close(&c);

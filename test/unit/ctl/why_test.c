@@ -136,9 +136,9 @@ static void why_of_qp__atomics(void **state)
 		struct cause_note n;
 		const char *says;
 	} row[] = {
-		{{.cause = CAUSE_POST_INLINE}, "posted with ROCI_SEND_INLINE: leave that out"},
+		{{.cause = CAUSE_POST_INLINE}, "posted with ROCI_SEND_INLINE: remove the flag"},
 		{{.cause = CAUSE_READ_SEQUENCE}, "answered a fetch and add"},
-		{{.cause = CAUSE_ATOMIC_ALIGNMENT, .va = 0x1004}, "0x1004: those of atomics are"},
+		{{.cause = CAUSE_ATOMIC_ALIGNMENT, .va = 0x1004}, "the address of an atomic must"},
 		{{.cause = CAUSE_ATOMIC_ALIGNMENT, .va = 0x1008}, "register a region for atomics"},
 	};
 
@@ -220,7 +220,7 @@ static void why_of_qp__neighbour_moved(void **state)
 	o->qp->ack_timeout = 4000000000u;
 	memcpy(dest->former, "\2\0\0\0\0\7", 6);
 	dest->moved_ms = loop_now_ms();
-	assert_non_null(strstr(fail_for(n)->text, "had MAC 02:00:00:00:00:07 and has"));
+	assert_non_null(strstr(fail_for(n)->text, "had MAC 02:00:00:00:00:07 and now has"));
 	assert_string_equal(fail_for(n)->rule, "ETH-11");
 }
 
@@ -312,7 +312,7 @@ static void why_of_qp__local_peer(void **state)
 	assert_non_null(strstr(silent(peer->qpn)->text, "is in ERR"));
 	peer->qp->state = ABI_QPS_RTS;
 	e = silent(peer->qpn);
-	assert_non_null(strstr(e->text, "Nothing ever came back"));
+	assert_non_null(strstr(e->text, "Nothing was ever received"));
 	assert_string_equal(e->rule, cause_rule(CAUSE_RETRIES));
 	assert_non_null(strstr(silent(1)->text, "but no such QP"));
 }
@@ -397,9 +397,9 @@ static void why_of_qp__domain_of_the_srq(void **state)
 
 	n.key = mr.lkey;
 	assert_non_null(strstr(
-		fail_for_key(n, o->qp->pd)->text, "of another protection domain than the QP"));
+		fail_for_key(n, o->qp->pd)->text, "to another protection domain than the QP"));
 	assert_non_null(strstr(fail_for_key(n, o->qp->pd + 1000)->text,
-		"of another protection domain than the SRQ"));
+		"to another protection domain than the SRQ"));
 	n.va = UINT64_MAX - 64;
 	assert_non_null(strstr(fail_for_key(n, pd->number)->text, "are not all in the region"));
 	o->qp->session++; /* another program's */
@@ -428,7 +428,7 @@ static void why_of_qp__region_deregistered_since(void **state)
 	assert_non_null(strstr(fail_for(n)->text, "was registered without"));
 	n.found.status = MR_NO_KEY;
 	n.pd = o->qp->pd;
-	assert_non_null(strstr(fail_for(n)->text, "of another protection domain than the QP"));
+	assert_non_null(strstr(fail_for(n)->text, "to another protection domain than the QP"));
 }
 
 static struct drop_note from_peer(void)
@@ -483,14 +483,14 @@ static void why_of_qp__local_peer_and_a_stranger(void **state)
 	peer->qp->state = ABI_QPS_RTS;
 	n.dest_qp = peer->qpn;
 	note_drop(DROP_PKEY, n);
-	assert_null(strstr(silent(peer->qpn)->text, "dropped what came"));
+	assert_null(strstr(silent(peer->qpn)->text, "dropped the packets"));
 	memcpy(n.sgid, gid_own4, 16);
 	n.opcode = 0x11; /* no request */
 	note_drop(DROP_PKEY, n);
-	assert_null(strstr(silent(peer->qpn)->text, "dropped what came"));
+	assert_null(strstr(silent(peer->qpn)->text, "dropped the packets"));
 	n.opcode = 0x0A;
 	note_drop(DROP_PKEY, n);
-	assert_non_null(strstr(silent(peer->qpn)->text, "dropped what came: P_Key mismatch"));
+	assert_non_null(strstr(silent(peer->qpn)->text, "dropped the packets: P_Key mismatch"));
 }
 
 /* Frames that the netdev refused a minute ago say nothing of a peer that is silent now. */
@@ -530,14 +530,14 @@ static void diagnose_all__peer_that_gave_up(void **state)
 	diagnose_all(d->ctl);
 	assert_null(failure_before(d->ctl, UINT32_MAX));
 	diagnose_hint(d->ctl, o, text);
-	assert_non_null(strstr(text, "it was told to wait and gives up"));
+	assert_non_null(strstr(text, "before the peer's rnr_retry is used up"));
 	o->qp->why.rnr_time -= 10000000000u;
 	diagnose_all(d->ctl);
 	e = failure_before(d->ctl, UINT32_MAX);
 	assert_non_null(e);
 	assert_true(e->stalled);
 	assert_non_null(strstr(e->text, "RC_SEND_ONLY (PSN 0x77) found no receive posted"));
-	assert_non_null(strstr(e->text, "told to wait 3 times and has not come again"));
+	assert_non_null(strstr(e->text, "received 3 RNR NAKs and has not retried"));
 	diagnose_hint(d->ctl, o, text);
 	assert_string_equal(text, e->text);
 	assert_null(failure_of_qp(d->ctl, o));
@@ -595,7 +595,7 @@ static void diagnose_all__before_the_first(void **state)
 	struct drop_note n = from_peer();
 
 	n.psn = 0xFFFFF0;
-	assert_non_null(strstr(drop_text(DROP_PSN_BEHIND, n), "nothing of it was executed"));
+	assert_non_null(strstr(drop_text(DROP_PSN_BEHIND, n), "none of them was executed"));
 	qp_note_gone(o);
 	assert_non_null(
 		strstr(failure_before(d->ctl, UINT32_MAX)->text, "begins with PSN 0xfffff0"));
@@ -611,7 +611,7 @@ static void why_of_qp__old_acks(void **state)
 	e = fail_for((struct cause_note){.cause = CAUSE_RETRIES});
 	assert_non_null(strstr(e->text, "old ACKs (8, the latest of PSN 0xffffff)"));
 	assert_non_null(strstr(e->text, "sq_psn here and the peer's rq_psn differ"));
-	assert_null(strstr(e->text, "Nothing ever came back"));
+	assert_null(strstr(e->text, "Nothing was ever received"));
 	assert_string_equal(e->rule, "REQ-37");
 	o->qp->comp.acked = 1; /* they are of a loss */
 	assert_null(
@@ -631,7 +631,7 @@ static void diagnose_all__address(void **state)
 	n.sgid[15]++;
 	assert_non_null(strstr(drop_text(DROP_QP_ADDRESS, n), "but the packets come from"));
 	n.sgid[15]--;
-	assert_non_null(strstr(drop_text(DROP_QP_ADDRESS, n), "another GID than the QP's"));
+	assert_non_null(strstr(drop_text(DROP_QP_ADDRESS, n), "which is not the QP's GID"));
 	n.has_qp = false;
 	n.net = NET_ROCEV1;
 	n.dest_qp = 8;
@@ -700,7 +700,7 @@ static void diagnose_hint__of_a_live_qp(void **state)
 	assert_string_equal(text, "");
 	o->qp->why.old_acks = 1;
 	diagnose_hint(d->ctl, o, text);
-	assert_non_null(strstr(text, "answers with old ACKs"));
+	assert_non_null(strstr(text, "responds with old ACKs"));
 	n.psn = n.epsn + 0x200000;
 	note_drop(DROP_PSN_AHEAD, n);
 	diagnose_hint(d->ctl, o, text);
