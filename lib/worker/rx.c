@@ -128,7 +128,7 @@ static void receive(struct worker *w, struct rte_mbuf **m, unsigned n)
 			b.free[b.spent++] = b.m[i];
 	}
 	handoff_flush(w); /* in the order in which they came */
-	rte_pktmbuf_free_bulk(b.free, b.spent);
+	tx_restock(w, b.free, b.spent);
 	if (n > BURST / 2) /* smaller ones need not be watched */
 		w->burst_at = clock_at(&w->clock, rte_rdtsc());
 }
