@@ -28,7 +28,8 @@ union entry {
 	struct abi_wqe wqe;
 };
 
-/* How many of @p n requests this QP may send in a run, if the queue has them. */
+/* How many of @p n requests this QP may send in a run, if the queue has them. None while anything
+ * is to be sent again, hence none while an RNR timer runs (REQ-29). */
 static unsigned run_room(const struct core *c, const struct qp *qp, unsigned n)
 {
 	const struct qp_req *r = &qp->req;
@@ -40,8 +41,8 @@ static unsigned run_room(const struct core *c, const struct qp *qp, unsigned n)
 	if (!c->short_ways || c->careful || qp->opc != OPC_RC || qp->state != ABI_QPS_RTS ||
 		r->cur != r->fetched)
 		return 0;
-	if (k->rnr_wait || k->limited || !qp->sq.max_sge || in_flight >= qp->win.size)
-		return 0; /* REQ-29, CRD-04, REQ-17 */
+	if (k->limited || !qp->sq.max_sge || in_flight >= qp->win.size)
+		return 0; /* CRD-04, REQ-17 */
 	if (((r->psn + n - k->una) & SEQ24_MASK) >= (1u << 23) - 1)
 		return 0; /* BTH-16 */
 	room = qp->win.size - in_flight;

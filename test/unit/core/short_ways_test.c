@@ -170,7 +170,7 @@ static struct app_send any_request(struct pair *p, int e, struct random *r)
 	case 4:
 		s.flags |= ABI_WQE_INLINE;
 		s.inline_data = bytes;
-		s.inline_len = (uint32_t)random_below(r, sizeof(bytes));
+		s.inline_len = (uint32_t)random_below(r, 4);
 		break;
 	case 5:
 		len = 0;
@@ -195,6 +195,8 @@ static struct app_send any_request(struct pair *p, int e, struct random *r)
 	}
 	for (unsigned i = 0; i < s.num_sge; i++)
 		s.sge[i] = app_sge(mine, random_below(r, MEMORY / 4), len);
+	if (!len)
+		s.sge[0].lkey = 0; /* nobody looks it up */
 	return s;
 }
 
