@@ -7,6 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
+#include "hole.h"
+#include "lone.h"
+#include "opcode.h"
 #include "pair.h"
 #include "random.h"
 
@@ -361,10 +364,187 @@ static void any_work__is_the_same(void **state)
 	assert_true(frames > SEEDS * 50);
 }
 
+/* --- packets that are written by hand ----------------------------------------------------- */
+
+#define SHOTS 6u
+
+/* Gives a burst of WRITEs, the third of which @p change has changed, to a QP that has received one
+ * before. @return what happened, in @p l. */
+static void shoot(struct lone *l, bool on, void (*change)(struct lone *, struct shot *))
+{
+	static const uint8_t bytes[8] = "payload";
+	struct shot s[SHOTS];
+
+	lone_init(l);
+	lone_start(l);
+	core_short_ways(&l->host->core, on);
+	for (unsigned i = 0; i <= SHOTS; i++) {
+		struct shot one = {.opcode = OP_WRITE_ONLY,
+			.psn = RQ_PSN + i,
+			.ackreq = true,
+			.va = app_va(l->mr, 64 * i),
+			.rkey = l->mr->mr.key,
+			.dma_len = sizeof(bytes),
+			.payload = bytes,
+			.len = sizeof(bytes)};
+
+		if (i == 3)
+			change(l, &one);
+		if (i)
+			s[i - 1] = one;
+		else
+			lone_rx(l, &one);
+	}
+	lone_rx_burst(l, s, SHOTS);
+}
+
+static void to_another_mac(struct lone *l, struct shot *s)
+{
+	static const uint8_t mac[6] = {2, 0, 0, 9, 9, 9};
+
+	(void)l;
+	s->dmac = mac;
+}
+
+static void from_another_host(struct lone *l, struct shot *s)
+{
+	(void)l;
+	s->src_ip = 77;
+}
+
+static void of_another_partition(struct lone *l, struct shot *s)
+{
+	(void)l;
+	s->pkey = 0x8123;
+}
+
+static void of_a_limited_member(struct lone *l, struct shot *s)
+{
+	(void)l;
+	s->pkey = 0x7FFF; /* which a full member takes */
+}
+
+static void to_another_qp(struct lone *l, struct shot *s)
+{
+	s->dest_qp = l->qp->qp->qpn + 1;
+}
+
+static void longer_than_it_is(struct lone *l, struct shot *s)
+{
+	(void)l;
+	s->dma_len = 100;
+}
+
+static void empty(struct lone *l, struct shot *s)
+{
+	(void)l;
+	s->len = 0;
+	s->dma_len = 0;
+	s->rkey = 0; /* RSP-12: nobody looks it up */
+}
+
+static void with_another_key(struct lone *l, struct shot *s)
+{
+	(void)l;
+	s->rkey ^= 1;
+}
+
+static void to_where_it_must_not(struct lone *l, struct shot *s)
+{
+	s->va = app_va(l->mr, LONE_MEM - 4);
+}
+
+static void broken(struct lone *l, struct shot *s)
+{
+	(void)l;
+	s->bad_icrc = true;
+}
+
+static void by_a_queue(struct lone *l, struct shot *s)
+{
+	(void)l;
+	s->queue = 1;
+}
+
+static void same_lone(struct lone *a, struct lone *b)
+{
+	char sent[sizeof(a->log)];
+
+	strcpy(sent, lone_tx(a));
+	assert_string_equal(sent, lone_tx(b));
+	assert_memory_equal(a->mr->mem, b->mr->mem, LONE_MEM);
+	assert_memory_equal(
+		&a->host->core.count, &b->host->core.count, sizeof(a->host->core.count));
+	assert_int_equal(a->qp->qp->queue, b->qp->qp->queue);
+	assert_int_equal(a->qp->qp->queue_run, b->qp->qp->queue_run);
+	same_qp(a->qp->qp, b->qp->qp);
+}
+
+static void strangers__end_a_run(void **state)
+{
+	static void (*const changes[])(struct lone *, struct shot *) = {to_another_mac,
+		from_another_host, of_another_partition, of_a_limited_member, to_another_qp,
+		longer_than_it_is, empty, with_another_key, to_where_it_must_not, broken,
+		by_a_queue};
+	static struct lone ways[WAYS];
+
+	(void)state;
+	for (unsigned i = 0; i < ARRAY_SIZE(changes); i++) {
+		for (int way = 0; way < WAYS; way++)
+			shoot(&ways[way], way == SHORT, changes[i]);
+		same_lone(&ways[LONG], &ways[SHORT]);
+		for (int way = 0; way < WAYS; way++)
+			lone_fini(&ways[way]);
+	}
+}
+
+/* RSP-21: memory that is not there, under the third of a run. */
+static void fault__ends_a_run(void **state)
+{
+	static struct lone l;
+	struct shot s[SHOTS];
+	char sent[WAYS][sizeof(l.log)];
+
+	(void)state;
+	for (int way = 0; way < WAYS; way++) {
+		struct mr *mr;
+
+		lone_init(&l);
+		lone_start(&l);
+		core_short_ways(&l.host->core, way == SHORT);
+		mr = hole_open(l.host, APP_PD);
+		for (unsigned i = 0; i <= SHOTS; i++) {
+			struct shot one = {.opcode = OP_WRITE_ONLY,
+				.psn = RQ_PSN + i,
+				.ackreq = true,
+				.va = mr->iova + (i == 3 ? HOLE_PAGE : 64 * i),
+				.rkey = mr->key,
+				.dma_len = 8,
+				.len = 8};
+
+			if (i)
+				s[i - 1] = one;
+			else
+				lone_rx(&l, &one);
+		}
+		lone_rx_burst(&l, s, SHOTS);
+		strcpy(sent[way], lone_tx(&l));
+		assert_int_equal(l.host->core.count.access_faults, 1);
+		assert_int_equal(l.host->core.count.rx_write_requests, 3);
+		assert_int_equal(l.qp->qp->state, ABI_QPS_ERR);
+		assert_int_equal(app_event_count(&l.app, ABI_EVENT_QP_FATAL), 1);
+		hole_close(l.host);
+		lone_fini(&l);
+	}
+	assert_string_equal(sent[LONG], sent[SHORT]);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(any_work__is_the_same),
+		cmocka_unit_test(strangers__end_a_run),
+		cmocka_unit_test(fault__ends_a_run),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
