@@ -120,7 +120,9 @@ struct cq {
 	struct event_count events;
 	bool death_reported; /* its last event was delivered */
 	struct spin lock;
-	struct map qps; /* by QPN */
+	struct map qps;	   /* by QPN */
+	struct qp *last;   /* whose completion was taken last, while it is one of `qps`; or NULL */
+	uint32_t last_qpn; /* its number in completions */
 	struct cq_ring *oldest;
 	struct cq_ring *newest;
 	pthread_mutex_t resize_lock; /* one resize at a time */
@@ -187,6 +189,7 @@ struct qp {
 	uint32_t max_inline;
 	bool sq_sig_all;
 	bool datagram;		/* UD, GSI */
+	bool plain;		/* RC or UC, with room for an SGE: post.c has a short way */
 	_Atomic uint32_t state; /* enum roci_qp_state, as of our last modify or query */
 	pthread_mutex_t modify_lock;
 	struct roci_qp_cap cap;

@@ -3,6 +3,7 @@
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
+#include "bits.h"
 #include "client.h"
 
 _Static_assert((int)ROCI_WC_SUCCESS == ABI_WC_SUCCESS &&
@@ -364,6 +365,7 @@ static bool attach(struct cq *cq, struct map_node *node, uint32_t qpn)
 static void detach(struct cq *cq, struct map_node *node)
 {
 	spin_lock(&cq->lock);
+	cq->last = NULL;
 	map_remove(&cq->qps, node);
 	spin_unlock(&cq->lock);
 }
@@ -405,6 +407,19 @@ static struct qp *find_qp(const struct cq *cq, uint32_t qpn)
 		return NULL;
 	qp = map_entry(n, struct qp, in_send_cq);
 	return &cq->pub == qp->pub.send_cq ? qp : map_entry(n, struct qp, in_recv_cq);
+}
+
+/* Whose completion @p e is. Mostly of the QP that had the one before.  @return NULL: nobody's, or
+ * by way of an SRQ of XRC. */
+static struct qp *owner_of(struct cq *cq, const struct abi_cqe *e)
+{
+	if (unlikely(e->srqn))
+		return NULL;
+	if (unlikely(!cq->last || e->qpn != cq->last_qpn)) {
+		cq->last_qpn = e->qpn;
+		cq->last = find_qp(cq, e->qpn);
+	}
+	return cq->last;
 }
 
 /* --- polling ---------------------------------------------------------------------------- */
@@ -489,7 +504,7 @@ static int poll_lane(struct cq *cq, uint32_t i, int max, struct sink out, bool *
 				continue;
 			break;
 		}
-		qp = e->srqn ? NULL : find_qp(cq, e->qpn);
+		qp = owner_of(cq, e);
 		if (qp)
 			q = queue_of(qp, e);
 		if (qp && !abi_cqe_is(e->mark, q->number)) {

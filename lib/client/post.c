@@ -386,6 +386,34 @@ static int may_post(const struct qp *qp, uint32_t first)
 	return 0;
 }
 
+/* Most requests are SENDs and WRITEs of one SGE. All that could be wrong with one is asked
+ * together, and it is put without asking again what it is.
+ * @return false when @p wr is of another kind, or wrong, or there may be no room: see the long
+ * way. */
+static ALWAYS_INLINE bool post_plain(struct qp *qp, const struct roci_send_wr *wr)
+{
+	const unsigned flags = ROCI_SEND_SIGNALED | ROCI_SEND_SOLICITED;
+	struct queue *q = &qp->sq;
+	unsigned op = (unsigned)wr->opcode;
+	struct abi_wqe *w;
+
+	_Static_assert(ROCI_WR_RDMA_WRITE == 0 && ROCI_WR_SEND == 2, "one bit tells them apart");
+	if ((op & ~(unsigned)ROCI_WR_SEND) | ((unsigned)wr->num_sge ^ 1) |
+		(wr->send_flags & ~flags) | !qp->plain)
+		return false;
+	if (wr->sg_list->length > MESSAGE_MAX || q->producer - q->tail >= q->depth)
+		return false;
+	w = entry(q, q->producer);
+	w->wr_id = wr->wr_id;
+	if (op == ROCI_WR_RDMA_WRITE) {
+		w->remote_addr = wr->wr.rdma.remote_addr;
+		w->rkey = wr->wr.rdma.rkey;
+	}
+	put_sges((uint8_t *)w + ABI_WQE_HDR, wr->sg_list, 1);
+	hand_over(q, &w->ctl, ABI_WQE_CTL(op, 1, wqe_flags(qp, wr->send_flags & flags)));
+	return true;
+}
+
 int roci_post_send(
 	struct roci_qp *p, const struct roci_send_wr *wr, const struct roci_send_wr **bad_wr)
 {
@@ -400,6 +428,8 @@ int roci_post_send(
 	for (; !err && wr; wr = wr->next) {
 		uint64_t length;
 
+		if (likely(post_plain(qp, wr)))
+			continue;
 		err = check_send(qp, wr, &length);
 		if (!err && qp->datagram)
 			err = check_datagram(qp, wr);

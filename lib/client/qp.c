@@ -222,6 +222,7 @@ static int create_qp(struct roci_pd *pd, const struct roci_qp_init_attr *a, stru
 	err = make_qp(ctx, qp, &body);
 	if (err)
 		return err;
+	qp->plain = qp->sq.max_sge && (a->qp_type == ROCI_QPT_RC || a->qp_type == ROCI_QPT_UC);
 	err = enter(ctx, qp);
 	if (err)
 		call_destroy(ctx, ABI_DESTROY_QP, qp->handle);

@@ -130,16 +130,6 @@ static ALWAYS_INLINE enum drop check_qp(const struct qp *qp, const struct pkt *p
 	return DROP_NONE;
 }
 
-/* Notes the queue that the peer's packets arrive by. Only valid packets count, so that nobody else
- * can influence which worker has the QP. */
-static void observe_queue(struct qp *qp, uint8_t queue)
-{
-	if (likely(queue >= PKT_LOCAL))
-		return;
-	qp->queue_run = queue == qp->queue ? qp->queue_run + 1 : 1;
-	qp->queue = queue;
-}
-
 /* A VLAN netdev may have a MAC of its own. */
 static bool is_vlan_mac(const struct port *port, const struct pkt *pkt)
 {
@@ -313,18 +303,35 @@ static void prefetch_target(const struct core *c, const struct qp *qp, const str
 		__builtin_prefetch(ptr + CACHE_LINE, 1);
 }
 
+/* Whether responder_run() may know a short way for the packets @p pkts. */
+static ALWAYS_INLINE bool may_run(
+	const struct core *c, struct qp *const qp[], const struct pkt pkts[], unsigned n)
+{
+	return n > 1 && pkts[0].op->code == OP_WRITE_ONLY && pkts[1].op->code == OP_WRITE_ONLY &&
+	       qp[0] && qp[0] == qp[1] && c->short_ways && qp_owner(qp[0]) == c->cfg.worker;
+}
+
 static ALWAYS_INLINE void rx_burst(
 	struct core *c, const struct pkt pkts[], unsigned n, uint64_t now, uint16_t verdict[])
 {
 	struct qp *qp[BURST];
 
 	rx_lookup(c, pkts, n, qp);
-	for (unsigned i = 0; i < n && i < AHEAD; i++)
-		prefetch_target(c, qp[i], &pkts[i]);
+	if (!may_run(c, qp, pkts, n)) /* it fetches its own */
+		for (unsigned i = 0; i < n && i < AHEAD; i++)
+			prefetch_target(c, qp[i], &pkts[i]);
 	for (unsigned i = 0; i < n; i++) {
 		unsigned owner;
 		enum drop why;
 
+		if (may_run(c, &qp[i], &pkts[i], n - i)) {
+			unsigned run = responder_run(c, qp[i], &pkts[i], n - i, now);
+
+			memset(&verdict[i], DROP_NONE, run * sizeof(verdict[0]));
+			i += run;
+			if (i == n)
+				break;
+		}
 		if (i + AHEAD < n)
 			prefetch_target(c, qp[i + AHEAD], &pkts[i + AHEAD]);
 		if (unlikely(!qp[i])) {

@@ -4,7 +4,7 @@
 #ifndef CLASSIFY_H
 #define CLASSIFY_H
 
-#include "core.h"
+#include "qp.h"
 
 /** Counts a packet that was received. */
 static inline void count_received(struct core *c, const struct pkt *pkt)
@@ -13,6 +13,16 @@ static inline void count_received(struct core *c, const struct pkt *pkt)
 
 	count->rx_packets++;
 	count->rx_bytes += pkt->icrc_off + (uint64_t)ICRC_LEN;
+}
+
+/** Notes the queue that the peer's packets arrive by. Only valid packets count, so that nobody else
+ *  can influence which worker has the QP. */
+static inline void observe_queue(struct qp *qp, uint8_t queue)
+{
+	if (likely(queue >= PKT_LOCAL))
+		return;
+	qp->queue_run = queue == qp->queue ? qp->queue_run + 1 : 1;
+	qp->queue = queue;
 }
 
 /** Receives @p pkt for @p qp, which this core owns, and records the step in its trace.

@@ -351,6 +351,7 @@ static void ack(struct core *c, struct qp *qp, const struct pkt *pkt, uint64_t n
 	bool through;
 
 	take_credits(c, qp, pkt);
+	completer_run(c, qp, pkt->psn);
 	through = ack_through(c, qp, pkt->psn, now);
 	if (unlikely(qp->comp.una == old))
 		cause_old_ack(qp, pkt);

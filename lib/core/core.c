@@ -15,6 +15,7 @@ void core_init(struct core *c, const struct core_config *cfg, uint64_t now)
 	list_init(&c->ready);
 	list_init(&c->blocked);
 	c->open = UINT32_MAX;
+	c->short_ways = true;
 	list_init(&c->touched);
 	list_init(&c->troubled);
 	list_init(&c->held);

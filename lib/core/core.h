@@ -254,6 +254,7 @@ struct core {
 	_Atomic uint32_t late[LATE_SLOTS];
 	bool late_news;
 	bool direct;	      /* core_direct() */
+	bool short_ways;      /* core_short_ways() */
 	uint32_t direct_room; /* direct.c: bytes that the core_tx() call under way may still copy */
 	uint16_t ip_id;
 	uint32_t grace_begun; /* core_grace_begin() */
@@ -384,6 +385,13 @@ enum txd_sealed {
 static inline void core_direct(struct core *c, bool on)
 {
 	c->direct = on;
+}
+
+/** Sets whether runs of plain requests, packets and acknowledgements are handled together, as they
+ *  are initially. The results are the same; tests compare them. */
+static inline void core_short_ways(struct core *c, bool on)
+{
+	c->short_ways = on;
 }
 
 /** Sets which egresses can take a burst from now on, a bit for each. Initially all are open. */

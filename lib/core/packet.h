@@ -73,6 +73,14 @@ static ALWAYS_INLINE uint8_t *packet_begin(struct core *c, struct qp *qp, struct
 	return packet_begin_to(c, qp, &qp->path, t, &b, payload_len);
 }
 
+/** Writes a RETH at @p reth. */
+static inline void packet_reth(uint8_t *reth, uint64_t va, uint32_t rkey, uint32_t len)
+{
+	put_be64(reth, va);
+	put_be32(reth + 8, rkey);
+	put_be32(reth + 12, len);
+}
+
 /** Appends @p len bytes at @p addr to the payload of @p t. */
 static inline void packet_payload(struct txd *t, const uint8_t *addr, uint32_t len)
 {

@@ -428,13 +428,6 @@ bool requester_payload(struct core *c, struct qp *qp, struct send_wqe *w, struct
 	return payload(c, qp, w, t, off, len);
 }
 
-static void write_reth(uint8_t *reth, uint64_t va, uint32_t rkey, uint32_t len)
-{
-	put_be64(reth, va);
-	put_be32(reth + 8, rkey);
-	put_be32(reth + 12, len);
-}
-
 /* AckReq: on the last packet of a message (BTH-13), at least once per quarter of the window, and
  * before the window closes (REQ-51). */
 static bool want_ack(struct qp *qp, bool last)
@@ -465,7 +458,7 @@ static ALWAYS_INLINE bool build_send_write(
 	uint8_t *eth = packet_begin(c, qp, t, code, se ? BTH_SE : 0, want_ack(qp, last), psn, len);
 
 	if (op->reth) {
-		write_reth(eth, w->remote_addr, w->rkey, w->length); /* REQ-06 */
+		packet_reth(eth, w->remote_addr, w->rkey, w->length); /* REQ-06 */
 		eth += RETH_LEN;
 	}
 	if (op->immdt)
@@ -487,7 +480,7 @@ static ALWAYS_INLINE void build_read(
 
 	if (to > w->length)
 		to = w->length;
-	write_reth(eth, w->remote_addr + off, w->rkey, (uint32_t)(to - off));
+	packet_reth(eth, w->remote_addr + off, w->rkey, (uint32_t)(to - off));
 	w->read_psn[read_part(w, psn)] = psn;
 	qp->req.rd_started++;
 	qp->req.since_ackreq = 0;
@@ -513,7 +506,7 @@ static void build_flush(struct core *c, struct qp *qp, struct send_wqe *w, struc
 	uint8_t *eth = packet_begin(c, qp, t, qp->opc | OP_FLUSH, 0, true, qp->req.psn, 0);
 
 	put_be32(eth, w->imm); /* FLU-01, BTH-23 */
-	write_reth(eth + FETH_LEN, w->remote_addr, w->rkey, w->flush_len);
+	packet_reth(eth + FETH_LEN, w->remote_addr, w->rkey, w->flush_len);
 	qp->req.rd_started++;
 	qp->req.since_ackreq = 0;
 }
@@ -621,13 +614,17 @@ static ALWAYS_INLINE bool build(struct core *c, struct qp *qp, struct send_wqe *
 	return build_send_write(c, qp, w, t);
 }
 
+/* A QP that only responds never touches the send ring and its cache lines. */
+static bool waits_for_bell(const struct qp *qp)
+{
+	return qp->req.cur == qp->req.fetched && qp->req.rings;
+}
+
 static ALWAYS_INLINE bool requester_next(struct core *c, struct qp *qp, struct txd *t, uint64_t now)
 {
-	bool fresh = qp->req.cur == qp->req.fetched;
 	struct send_wqe *w;
 
-	/* A QP that only responds never touches the send ring and its cache lines. */
-	if ((fresh && qp->req.rings) || !may_run(qp))
+	if (waits_for_bell(qp) || !may_run(qp))
 		return false;
 	w = current_wqe(c, qp, now);
 	if (!w)
@@ -657,8 +654,11 @@ static ALWAYS_INLINE bool requester_next(struct core *c, struct qp *qp, struct t
 
 unsigned requester_tx(struct core *c, struct qp *qp, struct txd out[], unsigned n, uint64_t now)
 {
-	unsigned got = 0;
+	unsigned got;
 
+	if (waits_for_bell(qp))
+		return 0;
+	got = requester_run(c, qp, out, n, now);
 	while (got < n && requester_next(c, qp, &out[got], now))
 		got++;
 	return got;

@@ -9,6 +9,9 @@
 /** Builds the QP's next request packets, up to @p n.  @return how many it may send now. */
 unsigned requester_tx(struct core *c, struct qp *qp, struct txd out[], unsigned n, uint64_t now);
 
+/** The first of them, as long as what is posted is plain: requester_run.c.  @return how many. */
+unsigned requester_run(struct core *c, struct qp *qp, struct txd out[], unsigned n, uint64_t now);
+
 /** Records @p why a WQE cannot be executed.  @return @p status. */
 static inline uint8_t wqe_refuse(
 	struct send_wqe *w, uint8_t status, enum cause why, uint32_t culprit)

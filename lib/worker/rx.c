@@ -133,7 +133,7 @@ static void receive(struct worker *w, struct rte_mbuf **m, unsigned n)
 			b.free[b.spent++] = b.m[i];
 	}
 	handoff_flush(w); /* in order of arrival */
-	rte_pktmbuf_free_bulk(b.free, b.spent);
+	tx_restock(w, b.free, b.spent);
 	if (n > BURST / 2) /* smaller ones need not be watched */
 		note_time(w);
 }

@@ -38,6 +38,33 @@ bool tx_refill(struct worker *w)
 	return stock(w, w->nspare, BURST - w->nspare);
 }
 
+/* @return whether @p m may become an empty buffer: nobody else has it, and it is as the pool's. */
+static bool is_ours(const struct worker *w, const struct rte_mbuf *m)
+{
+	return m->pool == w->pool && RTE_MBUF_DIRECT(m) && m->nb_segs == 1 &&
+	       rte_mbuf_refcnt_read(m) == 1;
+}
+
+void tx_restock(struct worker *w, struct rte_mbuf **m, unsigned n)
+{
+	uint32_t gap = w->gap;
+
+	while (n && gap) {
+		struct rte_mbuf *b = m[--n];
+
+		if (unlikely(!is_ours(w, b))) {
+			rte_pktmbuf_free(b);
+			continue;
+		}
+		rte_pktmbuf_reset(b);
+		w->spare[--gap] = b;
+	}
+	lay_out(w, gap, w->gap - gap);
+	w->nspare += w->gap - gap;
+	w->gap = gap;
+	rte_pktmbuf_free_bulk(m, n);
+}
+
 static void drop_backlog(struct worker *w, struct worker_port *p)
 {
 	w->stats.tx_stalled += p->count - p->sent;

@@ -284,6 +284,20 @@ static void poll_cq__skips_a_destroyed_qp(void **state)
 	assert_int_equal(roci_destroy_qp(other), 0);
 }
 
+/* proves CQ-12: also when its completion was the last that was taken. */
+static void poll_cq__skips_the_destroyed_qp_of_the_last_completion(void **state)
+{
+	struct rig *r = *state;
+	struct roci_qp *other = rig_qp(r, 4, 0);
+	struct roci_wc wc[4];
+
+	harness_complete(r->h, 0, 0, 1, 1, ABI_WC_RECV, ABI_WC_SUCCESS);
+	assert_int_equal(roci_poll_cq(r->cq, 4, wc), 1);
+	assert_int_equal(roci_destroy_qp(other), 0);
+	harness_complete(r->h, 0, 0, 1, 2, ABI_WC_RECV, ABI_WC_SUCCESS);
+	assert_int_equal(roci_poll_cq(r->cq, 4, wc), 0);
+}
+
 /* proves CQ-12: all of its completions, in both of its CQs, each of which it holds. */
 static void poll_cq__skips_a_destroyed_qp_of_two_cqs(void **state)
 {
@@ -646,6 +660,7 @@ int main(void)
 		T(poll_cq__laps),
 		T(poll_cq__publishes_each_quarter_and_when_empty),
 		T(poll_cq__skips_a_destroyed_qp),
+		T(poll_cq__skips_the_destroyed_qp_of_the_last_completion),
 		T(poll_cq__skips_a_destroyed_qp_of_two_cqs),
 		T(poll_cq__at_most_what_was_asked_for),
 		T(poll_cq__by_several_threads),

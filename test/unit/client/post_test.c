@@ -401,12 +401,15 @@ static void post_send__unknown_flag(void **state)
 static void post_send__message_longer_than_2_to_31(void **state)
 {
 	struct roci_sge sges[2] = {{0, 1u << 31, 1}, {0, 1, 1}};
+	struct roci_sge one = {0, (1u << 31) + 1, 1};
 	struct roci_sge wrap[2] = {{0, UINT32_MAX, 1}, {0, 1, 1}}; /* 0 in 32 bits */
 
 	refused(*state,
 		&(struct roci_send_wr){.sg_list = sges, .num_sge = 2, .opcode = ROCI_WR_SEND});
 	refused(*state,
 		&(struct roci_send_wr){.sg_list = wrap, .num_sge = 2, .opcode = ROCI_WR_RDMA_READ});
+	refused(*state,
+		&(struct roci_send_wr){.sg_list = &one, .num_sge = 1, .opcode = ROCI_WR_SEND});
 }
 
 /* proves REQ-07 */

@@ -280,6 +280,36 @@ static void requester_next__keeps_within_the_psn_window(void **state)
 	assert_string_equal(lone_cqes(&l), "");
 }
 
+/* proves BTH-16: nor do WRITEs of one packet. */
+static void requester_next__run_keeps_within_the_psn_window(void **state)
+{
+	struct app_mr *big;
+	struct app_send s = {.opcode = ABI_WR_RDMA_READ,
+		.flags = ABI_WQE_SIGNALED,
+		.wr_id = 1,
+		.remote_addr = PEER_VA,
+		.rkey = PEER_KEY,
+		.num_sge = 1};
+
+	(void)state;
+	l.attr.path_mtu = 256;
+	l.attr.sq_psn = 0xFFFFF0;
+	lone_start(&l);
+	big = app_mr(&l.app, 4096, ABI_ACCESS_LOCAL_WRITE);
+	big->mr.length = MSG_LEN_MAX;
+	s.sge[0] = app_sge(big, 0, MSG_LEN_MAX);
+	app_post_send(l.qp, &s);
+	lone_tx(&l);
+	lone_rx(&l, &(struct shot){.opcode = 0x0D, .psn = 0xFFFFF0, .syndrome = 0x1F, .len = 256});
+	assert_string_equal(lone_tx(&l), "READ_REQ@3ffff0!(40000000,1073741824)");
+	lone_post(&l, ABI_WR_RDMA_WRITE, 2, 4, 0);
+	lone_post(&l, ABI_WR_RDMA_WRITE, 3, 4, 0);
+	assert_string_equal(lone_tx(&l), "");
+	lone_rx(&l, &(struct shot){.opcode = 0x0E, .psn = 0xFFFFF1, .len = 256});
+	assert_string_equal(lone_tx(&l), "WRITE_ONLY@7ffff0+4!(0,4)");
+	assert_string_equal(lone_tx(&l), "");
+}
+
 /* proves REQ-08 (REQ-04) */
 static void requester_next__limits_outstanding_reads(void **state)
 {
@@ -500,6 +530,7 @@ int main(void)
 		T(requester_next__asks_before_the_window_closes),
 		T(requester_next__asks_when_the_window_was_made_smaller),
 		T(requester_next__keeps_within_the_psn_window),
+		T(requester_next__run_keeps_within_the_psn_window),
 		T(requester_next__limits_outstanding_reads),
 		T(requester_next__fence_waits_for_reads),
 		T(requester_next__fence_holds_after_a_retry),

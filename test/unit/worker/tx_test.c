@@ -83,6 +83,82 @@ static void tx_poll__sends_what_was_posted(void **state)
 	assert_int_equal(rig_free_buffers(h->w), h->all_buffers);
 }
 
+/* Of `n` that were sent. */
+static void send_some(struct hand *h, uint32_t n)
+{
+	rig_write(&h->a, &h->b, n * 1024);
+	doorbell_poll(h->w);
+	assert_int_equal(tx_poll(h->w), n);
+	assert_int_equal(drain(h), n);
+}
+
+static struct rte_mbuf *received(struct hand *h)
+{
+	struct rte_mbuf *m = rte_pktmbuf_alloc(h->w->pool);
+
+	assert_non_null(m);
+	assert_non_null(rte_pktmbuf_append(m, 100));
+	assert_non_null(rte_pktmbuf_adj(m, 4));
+	m->ol_flags = RTE_MBUF_F_RX_VLAN | RTE_MBUF_F_RX_VLAN_STRIPPED;
+	m->vlan_tci = 5;
+	return m;
+}
+
+static void tx_restock__spares_the_pool(void **state)
+{
+	struct hand *h = *state;
+	struct rte_mbuf *m[4];
+	unsigned stock;
+
+	send_some(h, 3);
+	stock = h->w->nspare;
+	for (unsigned i = 0; i < 4; i++)
+		m[i] = received(h);
+	tx_restock(h->w, m, 4);
+	assert_int_equal(h->w->nspare, stock + 3); /* and the fourth, for which there is no room */
+	assert_int_equal(h->w->gap, 0);
+	assert_int_equal(rig_free_buffers(h->w), h->all_buffers - h->w->nspare);
+	for (unsigned i = 0; i < 3; i++) {
+		const struct rte_mbuf *b = h->w->spare[i];
+
+		assert_ptr_equal(h->w->txd[i].frame, (uint8_t *)b->buf_addr + RTE_PKTMBUF_HEADROOM);
+		assert_int_equal(rte_pktmbuf_headroom(b), RTE_PKTMBUF_HEADROOM);
+		assert_int_equal(b->ol_flags, 0);
+		assert_int_equal(b->vlan_tci, 0);
+		assert_int_equal(b->data_len, 0);
+	}
+	rig_write(&h->a, &h->b, 2 * 1024); /* and are sent like any other */
+	doorbell_poll(h->w);
+	assert_int_equal(tx_poll(h->w), 2);
+	assert_int_equal(drain(h), 2);
+}
+
+/* What somebody else still looks at, what is chained, and what is another pool's. */
+static void tx_restock__takes_no_buffer_that_is_not_its_own(void **state)
+{
+	struct hand *h = *state;
+	struct rte_mempool *other =
+		rte_pktmbuf_pool_create("other", 3, 0, 0, RTE_MBUF_DEFAULT_BUF_SIZE, SOCKET_ID_ANY);
+	struct rte_mbuf *shared = received(h), *chained = received(h);
+	struct rte_mbuf *m[] = {shared, chained, NULL};
+	unsigned stock;
+
+	assert_non_null(other);
+	m[2] = rte_pktmbuf_alloc(other);
+	assert_non_null(m[2]);
+	send_some(h, 5);
+	stock = h->w->nspare;
+	rte_mbuf_refcnt_update(shared, 1);
+	assert_int_equal(rte_pktmbuf_chain(chained, received(h)), 0);
+	tx_restock(h->w, m, 3);
+	assert_int_equal(h->w->nspare, stock);
+	assert_int_equal(rte_mbuf_refcnt_read(shared), 1);
+	assert_int_equal(rte_mempool_avail_count(other), 3);
+	rte_pktmbuf_free(shared);
+	assert_int_equal(rig_free_buffers(h->w), h->all_buffers - h->w->nspare);
+	rte_mempool_free(other);
+}
+
 static uint64_t now(struct hand *h)
 {
 	return clock_at(&h->w->clock, rte_rdtsc());
@@ -206,6 +282,8 @@ int main(void)
 		WITH_HAND(tx_poll__port_that_takes_nothing_does_not_block_for_ever),
 		WITH_HAND(tx_poll__slow_port_holds_up_no_other),
 		WITH_HAND(tx_poll__no_buffers_is_counted_and_survived),
+		WITH_HAND(tx_restock__spares_the_pool),
+		WITH_HAND(tx_restock__takes_no_buffer_that_is_not_its_own),
 	};
 
 	eal_test_start();

@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The short way of the requester. Most of what is posted to a QP in RTS that has nothing to send
+ * again are SENDs and WRITEs of one SGE that fit into a packet. A run of them is taken and built in
+ * one loop: what is the same for all of them is checked once, each key is looked up once, and the
+ * cursor, the window and the timer move once. Whatever else is posted ends the run and is left in
+ * the queue: requester.c decides about it, as if there were no runs.
+ */
+#include "packet.h"
+#include "requester.h"
+#include "seq24.h"
+#include "timers.h"
+
+/* What may differ between the first words of plain entries: one SGE, SEND or WRITE. */
+#define PLAIN_FREE                                              \
+	(ABI_WQE_PHASE | ABI_WQE_SIGNALED | ABI_WQE_SOLICITED | \
+		ABI_WQE_CTL(ABI_WR_RDMA_WRITE ^ ABI_WR_SEND, 0, 0))
+#define PLAIN ABI_WQE_CTL(ABI_WR_RDMA_WRITE &ABI_WR_SEND, 1, 0)
+
+_Static_assert(((ABI_WR_RDMA_WRITE ^ ABI_WR_SEND) & ((ABI_WR_RDMA_WRITE ^ ABI_WR_SEND) - 1)) == 0,
+	"one bit tells SEND from WRITE");
+
+typedef uint64_t entry_part __attribute__((vector_size(16), may_alias));
+
+/* The parts of an entry that a plain request uses: header and first SGE. */
+union entry {
+	entry_part part[4];
+	struct abi_wqe wqe;
+};
+
+/* How many of @p n requests this QP may send in a run, if the queue has them. None while anything
+ * is to be sent again, hence none while an RNR timer runs (REQ-29). */
+static unsigned run_room(const struct core *c, const struct qp *qp, unsigned n)
+{
+	const struct qp_req *r = &qp->req;
+	const struct qp_comp *k = &qp->comp;
+	uint32_t in_flight = r->sent - k->acked;
+	uint32_t slots = qp->sq.depth - (r->fetched - k->head);
+	uint32_t room;
+
+	if (!c->short_ways || c->careful || qp->opc != OPC_RC || qp->state != ABI_QPS_RTS ||
+		r->cur != r->fetched)
+		return 0;
+	if (k->limited || !qp->sq.max_sge || in_flight >= qp->win.size)
+		return 0; /* CRD-04, REQ-17 */
+	if (((r->psn + n - k->una) & SEQ24_MASK) >= (1u << 23) - 1)
+		return 0; /* BTH-16 */
+	room = qp->win.size - in_flight;
+	room = room < slots ? room : slots;
+	return room < n ? room : n;
+}
+
+/* The private WQE, as requester.c makes it: it may be sent again. */
+static ALWAYS_INLINE void keep(
+	struct send_wqe *w, const struct abi_wqe *e, uint32_t psn, uint32_t ssn, bool send)
+{
+	w->wr_id = e->wr_id;
+	w->remote_addr = e->remote_addr;
+	w->rkey = e->rkey;
+	w->imm = e->imm;
+	w->length = e->sge[0].length;
+	w->first_psn = psn;
+	w->last_psn = psn;
+	w->opcode = send ? ABI_WR_SEND : ABI_WR_RDMA_WRITE;
+	w->flags = (uint8_t)((e->ctl & ABI_WQE_FLAGS) | (send ? WQE_TAKES_RECV : 0));
+	w->status = 0;
+	w->num_sge = 1;
+	w->ssn = ssn;
+	wqe_sge(w)[0] = e->sge[0];
+}
+
+/* Every packet is the last of its message, so it asks for an ACK (BTH-13). */
+static ALWAYS_INLINE void build(struct core *c, struct qp *qp, const struct send_wqe *w,
+	struct txd *t, const uint8_t *payload, bool send)
+{
+	bool se = send && (w->flags & ABI_WQE_SOLICITED); /* BTH-09 */
+	uint8_t *eth = packet_begin(c, qp, t, send ? OP_SEND_ONLY : OP_WRITE_ONLY, se ? BTH_SE : 0,
+		true, w->first_psn, w->length);
+
+	if (!send)
+		packet_reth(eth, w->remote_addr, w->rkey, w->length); /* REQ-06 */
+	packet_payload(t, payload, w->length);
+}
+
+/* Takes the next entry if it is plain.  @return false when it is not, or there is none. */
+static ALWAYS_INLINE bool take(
+	struct core *c, struct qp *qp, struct txd *t, uint32_t index, uint32_t psn, uint32_t ssn)
+{
+	const volatile entry_part *shared = (const volatile entry_part *)ring_slot(&qp->sq);
+	struct send_wqe *w = qp_wqe(qp, index);
+	union entry e __attribute__((aligned(16)));
+	uint32_t len;
+	uint8_t *ptr;
+
+	if (!ring_ready(&qp->sq))
+		return false;
+	e.part[0] = shared[0];
+	e.part[1] = shared[1];
+	e.part[2] = shared[2];
+	len = e.wqe.sge[0].length;
+	if ((e.wqe.ctl & ~PLAIN_FREE) != PLAIN || !len || len > 1u << qp->mtu_shift)
+		return false;
+	if (mr_resolve(c->cfg.mrs, e.wqe.sge[0].lkey, qp->pd, 0, e.wqe.sge[0].addr, len, &ptr) !=
+		MR_OK)
+		return false;
+	if (ABI_WQE_OPCODE(e.wqe.ctl) == ABI_WR_SEND) {
+		keep(w, &e.wqe, psn, ssn, true);
+		build(c, qp, w, t, ptr, true);
+	} else {
+		keep(w, &e.wqe, psn, ssn, false);
+		build(c, qp, w, t, ptr, false);
+	}
+	qp->sq.next++;
+	return true;
+}
+
+unsigned requester_run(struct core *c, struct qp *qp, struct txd out[], unsigned n, uint64_t now)
+{
+	struct qp_req *r = &qp->req;
+	unsigned room = run_room(c, qp, n);
+	unsigned got = 0;
+
+	/* REQ-01, REQ-03, CRD-04: one PSN and one SSN for each. */
+	while (got < room && take(c, qp, &out[got], r->fetched + got, seq24_add(r->psn, got),
+				     seq24_add(r->ssn, got + 1)))
+		got++;
+	if (!got)
+		return 0;
+	r->fetched += got;
+	r->cur += got;
+	r->sent += got;
+	r->psn = seq24_add(r->psn, got);
+	r->psn_new = r->psn;
+	r->psn_assign = r->psn;
+	r->ssn = seq24_add(r->ssn, got);
+	r->since_ackreq = 0;
+	timers_request_sent(c, qp, now);
+	return got;
+}

@@ -1,0 +1,551 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The same seeded work with and without the short ways: every frame is the same and leaves at the
+ * same time, and CQEs, memory, PSNs and counters are the same afterwards. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+#include "hole.h"
+#include "lone.h"
+#include "opcode.h"
+#include "pair.h"
+#include "random.h"
+
+#define MEMORY 65536u
+#define ROUNDS 12u
+#define BATCH  24u
+#define SEEDS  250u
+
+enum {
+	LONG,
+	SHORT,
+	WAYS
+};
+
+/* What is random in a run beside the work; the same for both ways. */
+struct weather {
+	struct link_faults faults;
+	uint64_t rate_bps;
+	uint32_t mtu;
+	uint32_t cq_depth;
+	uint32_t sq_depth;
+	uint32_t max_sge;
+	uint32_t window;
+	uint8_t retries;
+	enum host_gid gid;
+	bool srq;
+	bool sig_all;
+	uint32_t access;
+};
+
+struct world {
+	struct pair pair;
+	uint64_t hash[ENDS]; /* of all frames that an end has sent */
+	uint64_t frames[ENDS];
+};
+
+struct tap {
+	struct world *w;
+	int end;
+};
+
+static struct tap taps[WAYS][ENDS];
+
+static uint64_t mix(uint64_t hash, uint64_t word)
+{
+	return (hash ^ word) * 0x9E3779B97F4A7C15ull + (hash >> 29);
+}
+
+static void see(void *arg, const uint8_t *frame, size_t len, uint64_t now)
+{
+	const struct tap *t = arg;
+	uint64_t hash = mix(t->w->hash[t->end], now);
+
+	for (size_t i = 0; i < len; i++)
+		hash = mix(hash, frame[i]);
+	t->w->hash[t->end] = mix(hash, len);
+	t->w->frames[t->end]++;
+}
+
+static struct weather any_weather(uint64_t seed)
+{
+	static const uint32_t mtus[] = {256, 1024, 4096};
+	struct random r = {.state = seed * 0x9E3779B97F4A7C15ull | 1};
+	struct weather t = {
+		.rate_bps = random_below(&r, 2) ? 0 : 40000000000ull,
+		.mtu = mtus[random_below(&r, 3)],
+		.cq_depth = random_below(&r, 6) ? 1024 : 16,
+		.sq_depth = random_below(&r, 3) ? 64 : 8,
+		.max_sge = random_below(&r, 12) ? 4 : 0,
+		.window = random_below(&r, 3) ? 0 : 5,
+		.retries = (uint8_t)random_below(&r, 8),
+		.gid = (enum host_gid)random_below(&r, HOST_GIDS),
+		.srq = !random_below(&r, 4),
+		.sig_all = !random_below(&r, 4),
+		.access = random_below(&r, 8) ? ~0u : ~(uint32_t)ABI_ACCESS_REMOTE_WRITE,
+	};
+
+	if (random_below(&r, 3)) {
+		t.faults.loss = 20000 * (uint32_t)random_below(&r, 4);
+		t.faults.duplicate = 10000 * (uint32_t)random_below(&r, 3);
+		t.faults.corrupt = 10000 * (uint32_t)random_below(&r, 3);
+		t.faults.reorder = 20000 * (uint32_t)random_below(&r, 3);
+		t.faults.reorder_ns = 5000;
+	}
+	return t;
+}
+
+static struct world *world_new(int way, uint64_t seed)
+{
+	struct weather t = any_weather(seed);
+	struct pair_spec spec = pair_defaults();
+	struct world *w = calloc(1, sizeof(*w));
+
+	assert_non_null(w);
+	spec.seed = seed;
+	spec.gid = t.gid;
+	spec.cq_depth = t.cq_depth;
+	spec.srq_depth = t.srq ? 256 : 0;
+	for (int e = A; e < ENDS; e++) {
+		spec.link[e].rate_bps = t.rate_bps;
+		spec.link[e].faults = t.faults;
+		spec.qp[e].sq_depth = t.sq_depth;
+		spec.qp[e].max_sge = t.max_sge;
+		spec.qp[e].window = t.window;
+		spec.qp[e].sig_all = t.sig_all;
+		spec.attr[e].path_mtu = t.mtu;
+		spec.attr[e].retry_cnt = t.retries;
+		spec.attr[e].rnr_retry = 7;
+		spec.attr[e].access_flags &= t.access;
+	}
+	pair_init(&w->pair, &spec);
+	pair_memory(&w->pair, MEMORY);
+	for (int e = A; e < ENDS; e++) {
+		taps[way][e] = (struct tap){w, e};
+		w->pair.end[e].link.tap = (struct link_tap){see, &taps[way][e]};
+		w->pair.end[e].qp->free_ids = true;
+		core_short_ways(&w->pair.end[e].host->core, way == SHORT);
+	}
+	return w;
+}
+
+static void world_free(struct world *w)
+{
+	pair_fini(&w->pair);
+	free(w);
+}
+
+/* --- work ----------------------------------------------------------------------------- */
+
+/* Most are plain, and every other is unusual in a way of its own. */
+static struct app_send any_request(struct pair *p, int e, struct random *r)
+{
+	static const uint8_t bytes[32] = "inline";
+	const struct app_mr *mine = p->end[e].mr, *peers = p->end[!e].mr;
+	uint32_t mtu = p->spec.attr[e].path_mtu;
+	uint32_t len = 1 + (uint32_t)random_below(r, random_below(r, 3) ? 200 : mtu);
+	struct app_send s = {
+		.opcode = random_below(r, 3) ? ABI_WR_RDMA_WRITE : ABI_WR_SEND,
+		.flags = random_below(r, 4) ? ABI_WQE_SIGNALED : 0,
+		.wr_id = random_next(r),
+		.imm = (uint32_t)random_next(r),
+		.remote_addr = app_va(peers, random_below(r, MEMORY / 2)),
+		.rkey = peers->mr.key,
+		.num_sge = 1,
+	};
+
+	s.flags |= random_below(r, 4) ? 0 : ABI_WQE_SOLICITED;
+	switch (random_below(r, 40)) {
+	case 0:
+		s.opcode = ABI_WR_RDMA_READ;
+		break;
+	case 1:
+		s.opcode = ABI_WR_SEND_WITH_IMM;
+		break;
+	case 2:
+		s.opcode = ABI_WR_RDMA_WRITE_WITH_IMM;
+		break;
+	case 3:
+		s.flags |= ABI_WQE_FENCE;
+		break;
+	case 4:
+		s.flags |= ABI_WQE_INLINE;
+		s.inline_data = bytes;
+		s.inline_len = (uint32_t)random_below(r, 4);
+		break;
+	case 5:
+		len = 0;
+		break;
+	case 6:
+	case 7:
+		len = mtu + (uint32_t)random_below(r, 3 * mtu);
+		break;
+	case 8:
+		len = mtu;
+		break;
+	case 9:
+		s.opcode = ABI_WR_ATOMIC_FETCH_AND_ADD;
+		s.remote_addr &= ~7ull;
+		len = 8;
+		break;
+	case 10:
+		s.num_sge = p->spec.qp[e].max_sge > 1 ? 2 : 1;
+		break;
+	default:
+		break;
+	}
+	for (unsigned i = 0; i < s.num_sge; i++)
+		s.sge[i] = app_sge(mine, random_below(r, MEMORY / 4), len);
+	if (!len)
+		s.sge[0].lkey = 0; /* nobody looks it up */
+	return s;
+}
+
+/* What ends a connection, now and then. */
+static void spoil(struct pair *p, int e, struct random *r, struct app_send *s)
+{
+	switch (random_below(r, 4000)) {
+	case 0:
+		s->sge[0].lkey ^= 1;
+		break;
+	case 1:
+		s->rkey ^= 1;
+		break;
+	case 2:
+		s->remote_addr = app_va(p->end[!e].mr, MEMORY - 8);
+		break;
+	case 3:
+		s->sge[0] = app_sge(p->end[e].mr, MEMORY - 8, 64);
+		break;
+	case 4:
+		s->opcode = 200;
+		break;
+	case 5:
+		app_mr_dereg(&p->end[!e].app, p->end[!e].mr);
+		break;
+	default:
+		break;
+	}
+}
+
+static void post(struct pair *p, int e, struct random *r)
+{
+	struct pair_end *end = &p->end[e];
+	unsigned n = (unsigned)random_below(r, BATCH);
+
+	for (unsigned i = 0; i < n && app_sq_room(end->qp); i++) {
+		struct app_send s = any_request(p, e, r);
+
+		if (p->spec.qp[e].max_sge || s.flags & ABI_WQE_INLINE || random_below(r, 64) == 0) {
+			spoil(p, e, r, &s);
+			app_post_send(end->qp, &s);
+		}
+	}
+}
+
+static void post_recvs(struct pair *p, int e, struct random *r)
+{
+	struct pair_end *end = &p->end[e];
+	unsigned n = (unsigned)random_below(r, BATCH);
+	struct abi_sge sge = app_sge(end->mr, MEMORY / 2, MEMORY / 4);
+
+	for (unsigned i = 0; i < n && (end->srq ? app_srq_room(end->srq) : app_rq_room(end->qp));
+		i++) {
+		unsigned sges = p->spec.qp[e].max_sge ? 1 : 0;
+
+		if (random_below(r, 1500) == 0)
+			sge.length = 16;
+		if (end->srq)
+			app_post_srq(end->srq, random_next(r), &sge, sges);
+		else
+			app_post_recv(end->qp, random_next(r), &sge, sges);
+	}
+}
+
+/* Takes completions, if @p poll, and events; as pair_step(), of QPs that may fail. */
+static void step(struct pair *p, uint64_t until, bool poll)
+{
+	for (int e = A; e < ENDS; e++)
+		app_ring(&p->end[e].app, p->fabric.now);
+	fabric_step(&p->fabric, until);
+	for (int e = A; e < ENDS; e++) {
+		struct pair_end *end = &p->end[e];
+		struct app_cq *cqs[] = {end->send_cq, end->recv_cq};
+
+		app_events(&end->app);
+		for (unsigned i = 0; i < 2 && poll; i++)
+			while (app_poll(&end->app, cqs[i], &end->cqe[end->cqes % 4096]))
+				end->cqes++;
+		invariants_check(&end->app, p->fabric.now);
+	}
+}
+
+static void work(struct world *w, uint64_t seed, unsigned round)
+{
+	struct pair *p = &w->pair;
+	struct random r = {.state = (seed * ROUNDS + round) * 0x9E3779B97F4A7C15ull | 1};
+	bool poll = random_below(&r, 8);
+	unsigned steps = 20 + (unsigned)random_below(&r, 200);
+
+	for (int e = A; e < ENDS; e++) {
+		if (random_below(&r, 3))
+			post_recvs(p, e, &r);
+		if (e == A || random_below(&r, 3) == 0)
+			post(p, e, &r);
+	}
+	for (unsigned i = 0; i < steps; i++)
+		step(p, p->fabric.now + 100000000, poll);
+}
+
+/* --- the same ------------------------------------------------------------------------- */
+
+static void same_qp(const struct qp *a, const struct qp *b)
+{
+	struct qp_req ra = a->req, rb = b->req;
+
+	/* where the cursor of a message was that is behind it: nobody looks there */
+	ra.sge = rb.sge = ra.sge_off = rb.sge_off = ra.sge_psn = rb.sge_psn = 0;
+	ra.sge_wqe = rb.sge_wqe = 0;
+	assert_memory_equal(&ra, &rb, sizeof(ra));
+	assert_memory_equal(&a->comp, &b->comp, sizeof(a->comp));
+	assert_memory_equal(&a->win, &b->win, sizeof(a->win));
+	assert_memory_equal(&a->resp, &b->resp, offsetof(struct qp_resp, res));
+	assert_int_equal(a->state, b->state);
+	assert_int_equal(a->comm_est, b->comm_est);
+	assert_int_equal(a->sq.next, b->sq.next);
+	assert_int_equal(a->rq.next, b->rq.next);
+	assert_int_equal(a->sq.shared->consumer, b->sq.shared->consumer);
+	assert_int_equal(a->sq.shared->need_doorbell, b->sq.shared->need_doorbell);
+}
+
+static void same_end(const struct pair_end *a, const struct pair_end *b)
+{
+	assert_int_equal(a->cqes, b->cqes);
+	assert_memory_equal(a->cqe, b->cqe, a->cqes * sizeof(a->cqe[0]));
+	assert_memory_equal(a->mr->mem, b->mr->mem, MEMORY);
+	same_qp(a->qp->qp, b->qp->qp);
+	assert_memory_equal(
+		&a->host->core.count, &b->host->core.count, sizeof(a->host->core.count));
+	assert_int_equal(a->app.events, b->app.events);
+	for (unsigned i = 0; i < a->app.events; i++)
+		assert_int_equal(a->app.event[i].type, b->app.event[i].type);
+}
+
+static void same(const struct world *a, const struct world *b)
+{
+	for (int e = A; e < ENDS; e++) {
+		assert_int_equal(a->frames[e], b->frames[e]);
+		assert_int_equal(a->hash[e], b->hash[e]);
+		same_end(&a->pair.end[e], &b->pair.end[e]);
+	}
+}
+
+static void any_work__is_the_same(void **state)
+{
+	uint64_t frames = 0;
+
+	(void)state;
+	for (uint64_t seed = 1; seed <= SEEDS; seed++) {
+		struct world *w[WAYS];
+
+		for (int way = 0; way < WAYS; way++)
+			w[way] = world_new(way, seed);
+		for (unsigned round = 0; round < ROUNDS; round++) {
+			for (int way = 0; way < WAYS; way++)
+				work(w[way], seed, round);
+			same(w[LONG], w[SHORT]);
+		}
+		frames += w[LONG]->frames[A];
+		for (int way = 0; way < WAYS; way++)
+			world_free(w[way]);
+	}
+	assert_true(frames > SEEDS * 50);
+}
+
+/* --- packets that are written by hand ----------------------------------------------------- */
+
+#define SHOTS 6u
+
+/* Gives a burst of WRITEs, the third of which @p change has changed, to a QP that has received one
+ * before. @return what happened, in @p l. */
+static void shoot(struct lone *l, bool on, void (*change)(struct lone *, struct shot *))
+{
+	static const uint8_t bytes[8] = "payload";
+	struct shot s[SHOTS];
+
+	lone_init(l);
+	lone_start(l);
+	core_short_ways(&l->host->core, on);
+	for (unsigned i = 0; i <= SHOTS; i++) {
+		struct shot one = {.opcode = OP_WRITE_ONLY,
+			.psn = RQ_PSN + i,
+			.ackreq = true,
+			.va = app_va(l->mr, 64 * i),
+			.rkey = l->mr->mr.key,
+			.dma_len = sizeof(bytes),
+			.payload = bytes,
+			.len = sizeof(bytes)};
+
+		if (i == 3)
+			change(l, &one);
+		if (i)
+			s[i - 1] = one;
+		else
+			lone_rx(l, &one);
+	}
+	lone_rx_burst(l, s, SHOTS);
+}
+
+static void to_another_mac(struct lone *l, struct shot *s)
+{
+	static const uint8_t mac[6] = {2, 0, 0, 9, 9, 9};
+
+	(void)l;
+	s->dmac = mac;
+}
+
+static void from_another_host(struct lone *l, struct shot *s)
+{
+	(void)l;
+	s->src_ip = 77;
+}
+
+static void of_another_partition(struct lone *l, struct shot *s)
+{
+	(void)l;
+	s->pkey = 0x8123;
+}
+
+static void of_a_limited_member(struct lone *l, struct shot *s)
+{
+	(void)l;
+	s->pkey = 0x7FFF; /* which a full member takes */
+}
+
+static void to_another_qp(struct lone *l, struct shot *s)
+{
+	s->dest_qp = l->qp->qp->qpn + 1;
+}
+
+static void longer_than_it_is(struct lone *l, struct shot *s)
+{
+	(void)l;
+	s->dma_len = 100;
+}
+
+static void empty(struct lone *l, struct shot *s)
+{
+	(void)l;
+	s->len = 0;
+	s->dma_len = 0;
+	s->rkey = 0; /* RSP-12: nobody looks it up */
+}
+
+static void with_another_key(struct lone *l, struct shot *s)
+{
+	(void)l;
+	s->rkey ^= 1;
+}
+
+static void to_where_it_must_not(struct lone *l, struct shot *s)
+{
+	s->va = app_va(l->mr, LONE_MEM - 4);
+}
+
+static void broken(struct lone *l, struct shot *s)
+{
+	(void)l;
+	s->bad_icrc = true;
+}
+
+static void by_a_queue(struct lone *l, struct shot *s)
+{
+	(void)l;
+	s->queue = 1;
+}
+
+static void same_lone(struct lone *a, struct lone *b)
+{
+	char sent[sizeof(a->log)];
+
+	strcpy(sent, lone_tx(a));
+	assert_string_equal(sent, lone_tx(b));
+	assert_memory_equal(a->mr->mem, b->mr->mem, LONE_MEM);
+	assert_memory_equal(
+		&a->host->core.count, &b->host->core.count, sizeof(a->host->core.count));
+	assert_int_equal(a->qp->qp->queue, b->qp->qp->queue);
+	assert_int_equal(a->qp->qp->queue_run, b->qp->qp->queue_run);
+	same_qp(a->qp->qp, b->qp->qp);
+}
+
+static void strangers__end_a_run(void **state)
+{
+	static void (*const changes[])(struct lone *, struct shot *) = {to_another_mac,
+		from_another_host, of_another_partition, of_a_limited_member, to_another_qp,
+		longer_than_it_is, empty, with_another_key, to_where_it_must_not, broken,
+		by_a_queue};
+	static struct lone ways[WAYS];
+
+	(void)state;
+	for (unsigned i = 0; i < ARRAY_SIZE(changes); i++) {
+		for (int way = 0; way < WAYS; way++)
+			shoot(&ways[way], way == SHORT, changes[i]);
+		same_lone(&ways[LONG], &ways[SHORT]);
+		for (int way = 0; way < WAYS; way++)
+			lone_fini(&ways[way]);
+	}
+}
+
+/* RSP-21: memory that is not there, under the third of a run. */
+static void fault__ends_a_run(void **state)
+{
+	static struct lone l;
+	struct shot s[SHOTS];
+	char sent[WAYS][sizeof(l.log)];
+
+	(void)state;
+	for (int way = 0; way < WAYS; way++) {
+		struct mr *mr;
+
+		lone_init(&l);
+		lone_start(&l);
+		core_short_ways(&l.host->core, way == SHORT);
+		mr = hole_open(l.host, APP_PD);
+		for (unsigned i = 0; i <= SHOTS; i++) {
+			struct shot one = {.opcode = OP_WRITE_ONLY,
+				.psn = RQ_PSN + i,
+				.ackreq = true,
+				.va = mr->iova + (i == 3 ? HOLE_PAGE : 64 * i),
+				.rkey = mr->key,
+				.dma_len = 8,
+				.len = 8};
+
+			if (i)
+				s[i - 1] = one;
+			else
+				lone_rx(&l, &one);
+		}
+		lone_rx_burst(&l, s, SHOTS);
+		strcpy(sent[way], lone_tx(&l));
+		assert_int_equal(l.host->core.count.access_faults, 1);
+		assert_int_equal(l.host->core.count.rx_write_requests, 3);
+		assert_int_equal(l.qp->qp->state, ABI_QPS_ERR);
+		assert_int_equal(app_event_count(&l.app, ABI_EVENT_QP_FATAL), 1);
+		hole_close(l.host);
+		lone_fini(&l);
+	}
+	assert_string_equal(sent[LONG], sent[SHORT]);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(any_work__is_the_same),
+		cmocka_unit_test(strangers__end_a_run),
+		cmocka_unit_test(fault__ends_a_run),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
