@@ -7,8 +7,6 @@
 #include "plan.h"
 #include "seq24.h"
 
-#define ECN_CE 3u
-
 /* --- which ------------------------------------------------------------------------------- */
 
 /* Messages go round the QPs and the opcodes; all packets of one go to the same QP. */
