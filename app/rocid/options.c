@@ -78,6 +78,10 @@ static const struct option_row row[] = {
 	{"priority", required_argument, SECTION_PORT, true, set_priority, "PORT,PRIORITIES",
 		"802.1p priorities: slA[-B]=P,dscpA[-B]=P,tag=yes (the service level's number, "
 		"in VLAN tags only)"},
+	{"cc", required_argument, SECTION_PORT, true, set_cc, "PORT,notify|off[,PARAM=VALUE...]",
+		"answer packets that met congestion with CNPs, and let switches mark those that "
+		"are "
+		"sent (off)"},
 	{"ring-pair", optional_argument, SECTION_PORTS, true, set_ring_pair, "[=IMPAIRMENT]",
 		"two more ports, connected with each other in memory"},
 	{"impair", required_argument, SECTION_PORT, true, set_impair, "PORT,IMPAIRMENT",
@@ -358,9 +362,11 @@ static int move_slot(struct options *o, uint32_t from, uint32_t to, char why[VAL
 		return -EINVAL;
 	}
 	if ((o->mtu[from] && o->mtu[to]) || (o->impaired[from] && o->impaired[to]) ||
-		(o->prioritized[from] && o->prioritized[to])) {
+		(o->prioritized[from] && o->prioritized[to]) ||
+		(o->congested[from] && o->congested[to])) {
 		snprintf(why, VALUE_MAX * 2,
-			"port %u is %s: say its mtu, impair and priority under one of both names",
+			"port %u is %s: say its mtu, impair, priority and cc under one of both "
+			"names",
 			to, o->name[from - PORT_MAX]);
 		return -EINVAL;
 	}
@@ -375,6 +381,10 @@ static int move_slot(struct options *o, uint32_t from, uint32_t to, char why[VAL
 		o->priority[to] = o->priority[from];
 	o->prioritized[to] |= o->prioritized[from];
 	o->prioritized[from] = false;
+	if (o->congested[from])
+		o->congestion[to] = o->congestion[from];
+	o->congested[to] |= o->congested[from];
+	o->congested[from] = false;
 	for (uint32_t i = 0; i < o->nshares; i++)
 		if (o->share[i].port == from)
 			o->share[i].port = to;

@@ -24,6 +24,7 @@ struct ctl;
 struct dataplane;
 struct json_t;
 struct priority_map;
+struct congestion;
 
 /** A GID of the static table: RoCEv2, and RoCEv1 too when asked for. */
 struct ctl_gid {
@@ -62,6 +63,7 @@ struct ctl_port {
 	const struct ctl_pkey *pkeys; /* besides 0xFFFF at index 0, unless that is here too */
 	uint32_t npkeys;
 	const struct priority_map *priority; /* NULL: as priority_init() says (ETH-05) */
+	const struct congestion *congestion; /* NULL: off (CNP-14) */
 };
 
 /** What rocid counts of each application and of each user (session/quota.h). If you add a kind, it

@@ -60,7 +60,8 @@ static const char *const means[DROP_MAX] = {
 	[DROP_QKEY] = "a datagram with another Q_Key than the QP's: both programs must use one, "
 		      "remote_qkey there and qkey here",
 	[DROP_OPCODE_UNSUPPORTED] = "an opcode that the QP's service does not have: a broken peer",
-	[DROP_CNP_IGNORED] = "congestion notices; there is no congestion control yet, harmless",
+	[DROP_CNP_IGNORED] =
+		"congestion notices for a port without congestion control (rocid --cc), harmless",
 	[DROP_PSN_AHEAD] = "behind a lost packet; the peer sends again. If a QP never takes any, "
 			   "rq_psn is not the peer's sq_psn",
 	[DROP_PSN_BEHIND] = "from before the first PSN that the QP waits for: rq_psn is not the "

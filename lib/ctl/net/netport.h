@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include "ctl.h"
+#include "net/congestion.h"
 #include "net/gids.h"
 #include "net/rtnl.h"
 
@@ -32,6 +33,7 @@ struct netport {
 	bool join_refused; /* verbs/group.c: since the last news of the netdev, and its owner was
 			      told */
 	struct priority_map priority;
+	struct congestion congestion;
 	struct ctl_neigh *neighs; /* static */
 	uint32_t nneighs;
 	struct port *shared; /* what workers read */

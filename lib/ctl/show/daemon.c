@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
+#include "net/congestion.h"
 #include "net/priority.h"
 #include "show/show.h"
 #include "state.h"
@@ -165,6 +166,19 @@ static bool next_priority(
 	return true;
 }
 
+static bool next_congestion(
+	struct ctl *ctl, const struct admin_arg arg[], struct document_cursor *at, json_t **element)
+{
+	char text[CONGESTION_TEXT];
+
+	if (at->index >= ctl->nports)
+		return false;
+	*element = json_pack("{s:I, s:s}", "port", (json_int_t)at->index + 1, "cc",
+		congestion_text(&ctl->port[at->index].congestion, text));
+	at->index++;
+	return true;
+}
+
 /* Whether an element belongs to the port that is the first argument. */
 static bool is_of_port(const struct admin_arg arg[], const json_t *element)
 {
@@ -224,6 +238,8 @@ const struct document_section show_pkeys = {.name = "pkeys", .next = next_pkey};
 const struct document_section show_port_pkeys = {
 	.name = "pkeys", .next = next_pkey, .keep = is_of_port};
 const struct document_section show_priorities = {.name = "priorities", .next = next_priority};
+const struct document_section show_congestion = {
+	.name = "congestion control", .next = next_congestion};
 const struct document_section show_port_priorities = {
 	.name = "priorities", .next = next_priority, .keep = is_of_port};
 const struct document_section show_version = {.name = "rocid", .object = version};
