@@ -128,6 +128,43 @@ static void np_ud__makes_datagrams_ecn_capable(void **state)
 	}
 }
 
+/* QP1 is exempt: its datagrams are not ECN-capable along a handle that is, marked ones are not
+ * answered, and it takes no CNPs. */
+static void np_ud__leaves_qp1_alone(void **state)
+{
+	struct path_spec spec = host_path(a.host, b.host, 0, HOST_GID_IPV4);
+	uint8_t type = a.qp->qp->type;
+	struct pkt p;
+
+	spec.ect = true;
+	path_init(&ah.path, &spec);
+	a.qp->qp->type = ABI_QPT_GSI;
+	make_frame(100);
+	a.qp->qp->type = type;
+	assert_int_equal(frame_parse(&p, frame, frame_len), DROP_NONE);
+	assert_int_equal(p.tclass & 3, 0);
+
+	lead(HOST_GID_IPV4);
+	make_frame(100);
+	mark();
+	receive_at(&b, b.qp, 1, 0, BUFFER);
+	b.qp->qp->type = ABI_QPT_GSI;
+	deliver();
+	assert_false(take_cnp(&p));
+	b.qp->qp->type = type;
+	receive_at(&b, b.qp, 1, 0, BUFFER);
+	assert_int_equal(deliver(), DROP_NONE);
+	assert_true(take_cnp(&p));
+	p.port = 0;
+	p.queue = PKT_NO_QUEUE;
+	atomic_store(&a.host->ports.port[0].rcm, rcm_word(0, 0, false));
+	a.qp->qp->type = ABI_QPT_GSI;
+	core_rx(&a.host->core, &p, 1, now, &(uint16_t){0});
+	a.qp->qp->type = type;
+	assert_int_equal(a.host->core.count.rp_cnp_ignored, 1);
+	assert_int_equal(a.host->core.count.drop[DROP_QP_TYPE], 1);
+}
+
 /* A CNP for a datagram QP may come from anybody whom it may have sent to, with its P_Key. */
 static void rp_ud__accepts_cnps(void **state)
 {
@@ -165,6 +202,7 @@ int main(void)
 		T(np_ud__stays_in_the_vlan),
 		T(np_ud__does_not_answer),
 		T(np_ud__makes_datagrams_ecn_capable),
+		T(np_ud__leaves_qp1_alone),
 		T(rp_ud__accepts_cnps),
 	};
 
