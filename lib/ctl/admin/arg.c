@@ -251,6 +251,7 @@ static const struct admin_arg_kind kinds[] = {
 	{"INDEX", "a place in the P_Key table, from 0", NULL, parse_pkey_index, NULL},
 	{"PKEY", "a P_Key, 0x8000 set for a full member; 0 empties the entry", NULL, parse_pkey,
 		NULL},
+	{"CC", "off, or notify[,PARAMETER=VALUE...]", NULL, NULL, NULL},
 	{"PRIORITIES", "default, or slA[-B]=P,dscpA[-B]=P,tag=yes", NULL, NULL, NULL},
 	{"LIMIT", "one of \"show limits\"", quota_limit_names, NULL, NULL},
 	{"VALUE", "a number, or none", NULL, parse_limit_value, NULL},

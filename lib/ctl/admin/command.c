@@ -120,6 +120,10 @@ static const struct admin_command table[] = {
 	{"set port PORT priority PRIORITIES",
 		"802.1p priorities of queue pairs and address handles that are made from now on",
 		admin_set_port_priority, NULL},
+	{"set port PORT cc CC",
+		"its CNPs from now on; queue pairs and address handles that are made from now on "
+		"are ECN-capable",
+		admin_set_port_cc, NULL},
 	{"show captures", "captures of frames that run", NULL, SHOW(&show_captures)},
 	{"capture LINE",
 		"send frames as pcapng: [qp QPN] [port PORT] [drops] [in|out] [count COUNT] "

@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <string.h>
 #include "admin/set_qp.h"
+#include "net/congestion.h"
 #include "net/pkeys.h"
 #include "net/priority.h"
 #include "state.h"
@@ -123,4 +124,17 @@ int admin_set_port_priority(
 	if (!err)
 		ctl->port[arg[0].number - 1].priority = map;
 	return err;
+}
+
+int admin_set_port_cc(struct ctl *ctl, const struct admin_arg arg[], char why[ABI_SENTENCE_MAX])
+{
+	struct netport *port = &ctl->port[arg[0].number - 1];
+	struct congestion c;
+	int err = congestion_parse(&c, arg[1].word, why, ABI_SENTENCE_MAX);
+
+	if (err)
+		return err;
+	port->congestion = c;
+	congestion_publish(&c, port->shared);
+	return 0;
 }
