@@ -103,6 +103,9 @@
 
 /** Packets per burst, receive and transmit. */
 #define BURST 32u
+/** CNPs of one worker that wait to be sent. A packet that is marked while all places are taken is
+ * not answered. */
+#define CNP_OWED 64u
 /** Async events and completion notices that a worker passes on in one round; the rest waits in
  * their objects. */
 #define EVENTS_ROUND 256u

@@ -261,6 +261,11 @@ static void print_port(const struct check *c, uint32_t i)
 
 		printf(", priorities %s", priority_text(&o->priority[i], text));
 	}
+	if (o->congested[i]) {
+		char text[CONGESTION_TEXT];
+
+		printf(", congestion control %s", congestion_text(&o->congestion[i], text));
+	}
 	if (o->impaired[i])
 		printf(", emulated link");
 	putchar('\n');

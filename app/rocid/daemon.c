@@ -343,6 +343,8 @@ static int start_ctl(struct daemon *d, struct options *o, char why[VALUE_MAX * 2
 		p->npkeys = (uint32_t)(&pkey[q] - p->pkeys);
 		if (o->prioritized[i])
 			p->priority = &o->priority[i];
+		if (o->congested[i])
+			p->congestion = &o->congestion[i];
 	}
 	return ctl_start(&d->ctl, &cfg, why);
 }

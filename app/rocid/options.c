@@ -79,6 +79,9 @@ static const struct option_row row[] = {
 	{"priority", required_argument, SECTION_PORT, true, set_priority, "PORT,PRIORITIES",
 		"802.1p priorities: slA[-B]=P,dscpA[-B]=P,tag=yes (the service level, in VLAN tags "
 		"only)"},
+	{"cc", required_argument, SECTION_PORT, true, set_cc, "PORT,notify|off[,PARAM=VALUE...]",
+		"mark packets as ECN-capable, and answer those that met congestion with CNPs "
+		"(off)"},
 	{"ring-pair", optional_argument, SECTION_PORTS, true, set_ring_pair, "[=IMPAIRMENT]",
 		"two more ports, connected to each other in memory"},
 	{"impair", required_argument, SECTION_PORT, true, set_impair, "PORT,IMPAIRMENT",
@@ -363,9 +366,10 @@ static int move_slot(struct options *o, uint32_t from, uint32_t to, char why[VAL
 		return -EINVAL;
 	}
 	if ((o->mtu[from] && o->mtu[to]) || (o->impaired[from] && o->impaired[to]) ||
-		(o->prioritized[from] && o->prioritized[to])) {
+		(o->prioritized[from] && o->prioritized[to]) ||
+		(o->congested[from] && o->congested[to])) {
 		snprintf(why, VALUE_MAX * 2,
-			"port %u is %s: give mtu, impair and priority for only one of the two "
+			"port %u is %s: give mtu, impair, priority and cc for only one of the two "
 			"names",
 			to, o->name[from - PORT_MAX]);
 		return -EINVAL;
@@ -381,6 +385,10 @@ static int move_slot(struct options *o, uint32_t from, uint32_t to, char why[VAL
 		o->priority[to] = o->priority[from];
 	o->prioritized[to] |= o->prioritized[from];
 	o->prioritized[from] = false;
+	if (o->congested[from])
+		o->congestion[to] = o->congestion[from];
+	o->congested[to] |= o->congested[from];
+	o->congested[from] = false;
 	for (uint32_t i = 0; i < o->nshares; i++)
 		if (o->share[i].port == from)
 			o->share[i].port = to;

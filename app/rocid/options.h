@@ -14,6 +14,7 @@
 #include "ctl.h"
 #include "limits.h"
 #include "linkemu.h"
+#include "net/congestion.h"
 #include "path.h"
 #include "worker.h"
 
@@ -95,6 +96,8 @@ struct options {
 	uint16_t mtu[PORT_SLOTS]; /* 0: as it is */
 	bool prioritized[PORT_SLOTS];
 	struct priority_map priority[PORT_SLOTS];
+	bool congested[PORT_SLOTS]; /* --cc was said of it */
+	struct congestion congestion[PORT_SLOTS];
 	bool impaired[PORT_SLOTS];
 	struct linkemu_config impair[PORT_SLOTS];
 	uint32_t npairs;

@@ -380,6 +380,18 @@ int set_priority(struct options *o, const char *value, char why[VALUE_MAX])
 	return priority_parse(&o->priority[port], rest, why, VALUE_MAX);
 }
 
+int set_cc(struct options *o, const char *value, char why[VALUE_MAX])
+{
+	const char *rest;
+	uint32_t port;
+	int err = take_port(o, "cc", value, &port, &rest, why);
+
+	if (err)
+		return err;
+	o->congested[port] = true;
+	return congestion_parse(&o->congestion[port], rest, why, VALUE_MAX);
+}
+
 int set_flow_label(struct options *o, const char *value, char why[VALUE_MAX])
 {
 	o->plain_label = !strcmp(value, "av");

@@ -34,6 +34,7 @@ int set_neigh(struct options *o, const char *value, char why[VALUE_MAX]);
 int set_mtu(struct options *o, const char *value, char why[VALUE_MAX]);
 int set_pkey(struct options *o, const char *value, char why[VALUE_MAX]);
 int set_priority(struct options *o, const char *value, char why[VALUE_MAX]);
+int set_cc(struct options *o, const char *value, char why[VALUE_MAX]);
 int set_flow_label(struct options *o, const char *value, char why[VALUE_MAX]);
 int set_gso(struct options *o, const char *value, char why[VALUE_MAX]);
 int set_rocev1(struct options *o, const char *value, char why[VALUE_MAX]);

@@ -7,8 +7,6 @@
 #include "plan.h"
 #include "seq24.h"
 
-#define ECN_CE 3u
-
 /* --- which ------------------------------------------------------------------------------- */
 
 /* Messages rotate through the QPs and the opcodes; all packets of one message go to the same QP. */

@@ -8,8 +8,10 @@
 #include "completer.h"
 #include "multicast.h"
 #include "inject.h"
+#include "np.h"
 #include "qp.h"
 #include "responder.h"
+#include "rp.h"
 #include "trace.h"
 #include "uc.h"
 #include "ud.h"
@@ -107,6 +109,12 @@ static NOINLINE enum drop not_from_peer(const struct qp *qp, const struct pkt *p
 	return DROP_QP_ADDRESS; /* VAL-12, VAL-13, SEC-03 */
 }
 
+/* Of a class of its own, which is no QP's. */
+static bool is_cnp(const struct pkt *pkt)
+{
+	return pkt->op->kind == KIND_CNP;
+}
+
 /* After the ICRC: the checks that depend on the QP. */
 static ALWAYS_INLINE enum drop check_qp(const struct qp *qp, const struct pkt *pkt, bool from_peer)
 {
@@ -115,10 +123,8 @@ static ALWAYS_INLINE enum drop check_qp(const struct qp *qp, const struct pkt *p
 		1u << ABI_QPS_RTR | 1u << ABI_QPS_RTS | 1u << ABI_QPS_SQD | 1u << ABI_QPS_SQE;
 	const unsigned sending = 1u << ABI_QPS_RTS | 1u << ABI_QPS_SQD;
 
-	if (pkt->op->kind == KIND_CNP)
-		return DROP_CNP_IGNORED; /* CNP-14: congestion management is off */
 	if ((pkt->op->code & OPC_CLASS_MASK) != qp->opc)
-		return DROP_QP_TYPE; /* VAL-04 */
+		return is_cnp(pkt) ? DROP_CNP_IGNORED : DROP_QP_TYPE; /* VAL-04 */
 	if (!((pkt->op->response ? sending : receiving) >> qp->state & 1))
 		return DROP_QP_STATE; /* VAL-06, VAL-07, QPS-17, QPS-18, QPS-20 */
 	if (unlikely(qp->opc == OPC_UD))
@@ -185,6 +191,17 @@ static NOINLINE bool rx_service(
 	}
 }
 
+/* @return why a packet that failed with @p why is dropped; rp.c may accept a CNP. */
+static NOINLINE enum drop refused(
+	struct core *c, const struct qp *qp, const struct pkt *pkt, enum drop why, bool from_peer)
+{
+	if (why == DROP_CNP_IGNORED)
+		why = rp_cnp(c, qp, pkt, from_peer ? DROP_NONE : not_from_peer(qp, pkt));
+	if (why == DROP_PKEY)
+		count_bad_pkey(c, pkt->port);
+	return why;
+}
+
 static ALWAYS_INLINE enum drop rx_one(
 	struct core *c, struct qp *qp, const struct pkt *pkt, uint64_t now)
 {
@@ -201,14 +218,14 @@ static ALWAYS_INLINE enum drop rx_one(
 	if (!why)
 		why = check_qp(qp, pkt, from_peer);
 	if (!why) { /* VAL-19: only a packet that passes all checks touches the QP */
+		if (unlikely((pkt->tclass & ECN_MASK) == ECN_CE))
+			np_marked(c, qp, pkt, now); /* CNP-01, CNP-09, CNP-15 */
 		observe_queue(qp, pkt->queue);
 		if (likely(qp->opc == OPC_RC) || rx_service(c, qp, pkt, now, &why))
 			why = pkt->op->response ? completer_rx(c, qp, pkt, now)
 						: responder_rx(c, qp, pkt, now);
 	}
-	if (unlikely(why == DROP_PKEY))
-		count_bad_pkey(c, pkt->port);
-	return why;
+	return likely(!why) ? DROP_NONE : refused(c, qp, pkt, why, from_peer);
 }
 
 /* --- no QP of its own: multicast, QP1, and unclaimed packets ---------------------------- */

@@ -2,7 +2,7 @@
 /*
  * The short way of the completer: one ACK often covers a run of SENDs and WRITEs of one packet
  * each, which just succeed. Their CQEs are written in one loop, after which the cursor moves once.
- * A WQE that is not so plain ends the run: completer.c goes on there.
+ * Any other WQE ends the run: completer.c continues there.
  */
 #include "completer.h"
 #include "seq24.h"

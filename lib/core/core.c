@@ -71,7 +71,7 @@ uint64_t core_deadline(const struct core *c)
 {
 	uint64_t due;
 
-	if (!list_empty(&c->ready) || !list_empty(&c->blocked))
+	if (!list_empty(&c->ready) || !list_empty(&c->blocked) || c->np.owed)
 		return 0;
 	due = wheel_deadline(&c->wheel);
 	if (unlikely(c->careful)) {

@@ -124,6 +124,11 @@ struct qp_table {
 	X(direct_messages, "direct_messages",                                                     \
 		"messages that went to a QP of this rocid without frames")                        \
 	X(direct_bytes, "direct_bytes", "their bytes")                                            \
+	X(np_ecn_marked_roce_packets, "np_ecn_marked_roce_packets",                               \
+		"packets received with congestion experienced, by QPs that answer with CNPs")     \
+	X(np_cnp_sent, "np_cnp_sent", "CNPs sent")                                                \
+	X(rp_cnp_handled, "rp_cnp_handled", "CNPs accepted")                                      \
+	X(rp_cnp_ignored, "rp_cnp_ignored", "CNPs for QPs that were not accepted")                \
 	X(injected_faults, "injected_faults", "faults injected into packets, see show faults")
 
 /** Traffic of one port. */
@@ -228,6 +233,21 @@ struct core_groups {
 	struct group_job job[GROUP_JOBS];
 };
 
+/** A CNP that waits to be sent. */
+struct np_cnp {
+	struct qp *qp; /* that the marked packet was for */
+	uint32_t dest_qpn;
+	uint16_t pkey;
+	bool becn;
+	struct path path;
+};
+
+/** CNPs that wait to be sent, the oldest first; np.c. */
+struct core_np {
+	uint32_t owed;
+	struct np_cnp cnp[CNP_OWED];
+};
+
 /** Unresponsive destinations that are tracked separately (a power of two). */
 #define LATE_SLOTS 16u
 
@@ -263,6 +283,7 @@ struct core {
 	struct drop_log drops;		      /* cause.c */
 	struct core_share share[SESSION_MAX]; /* indexed by the low bits of the session's number */
 	struct core_groups groups;
+	struct core_np np;
 	struct list held;	 /* struct inject that hold back frames */
 	uint8_t rx_fault[BURST]; /* core_rx_fault() */
 };

@@ -10,6 +10,7 @@
 #include <errno.h>
 #include "inject.h"
 #include "mw_wqe.h"
+#include "np.h"
 #include "qp.h"
 #include "trace.h"
 
@@ -26,6 +27,7 @@ int qp_give(struct core *c, struct qp *qp, uint16_t worker, uint64_t now)
 	qp_make_idle(c, qp);
 	list_del(&qp->troubled); /* its events stay */
 	inject_give(qp);
+	np_forget(c, qp);
 	qp->tx_call = 0; /* everything built is sealed */
 	qp->send_lane = &qp->send_lane->cq->lane[worker];
 	qp->recv_lane = &qp->recv_lane->cq->lane[worker];

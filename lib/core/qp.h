@@ -16,6 +16,7 @@
  *     windows, grace        mw_wqe.c
  *     trace, traced         trace.c (a command)
  *     inject                inject.c (a command)
+ *     cnp_next              np.c
  *     events, troubled      event.c
  *
  * `cqes` of comp and resp is event.c's.
@@ -263,6 +264,7 @@ struct qp {
 		uint32_t held;
 	} xrc;
 	struct inject *inject; /* NULL: no faults */
+	uint64_t cnp_next;     /* np.c: marked packets before that time are not answered */
 	/* event.c: async events that have not been taken, a bit for each ABI_EVENT_* */
 	uint32_t events;
 	struct list troubled; /* on the core's list while there are any */

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include "completer.h"
 #include "inject.h"
+#include "np.h"
 #include "qp.h"
 #include "requester.h"
 #include "responder.h"
@@ -228,6 +229,7 @@ static int reset(struct core *c, struct qp *qp, struct core_cmd *cmd)
 	qp_set_defaults(qp);
 	qp->comm_est = false;
 	inject_forget(qp);
+	np_forget(c, qp);
 	return 0;
 }
 
@@ -339,6 +341,7 @@ static void detach_qp(struct core *c, struct qp *qp, uint64_t now)
 	qp_make_idle(c, qp);
 	qp_events_forget(qp);
 	inject_qp(c, qp, NULL);
+	np_forget(c, qp);
 }
 
 /* A17.4.2: the AV is unchanged, except for its resolved L2 address. */

@@ -3,15 +3,15 @@
  * The short way of the requester. Most of what is posted to a QP in RTS that has nothing to send
  * again are SENDs and WRITEs of one SGE that fit into a packet. A run of them is taken and built in
  * one loop: what is the same for all of them is checked once, each key is looked up once, and the
- * cursor, the window and the timer move once. Whatever else is posted ends the run and is left in
- * the queue: requester.c decides about it, as if there were no runs.
+ * cursor, the window and the timer move once. Any other WQE ends the run and is left in the queue:
+ * requester.c decides about it, as if there were no runs.
  */
 #include "packet.h"
 #include "requester.h"
 #include "seq24.h"
 #include "timers.h"
 
-/* What may differ between the first words of plain entries: one SGE, SEND or WRITE. */
+/* The bits that may differ between the first words of plain entries: one SGE, SEND or WRITE. */
 #define PLAIN_FREE                                              \
 	(ABI_WQE_PHASE | ABI_WQE_SIGNALED | ABI_WQE_SOLICITED | \
 		ABI_WQE_CTL(ABI_WR_RDMA_WRITE ^ ABI_WR_SEND, 0, 0))

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The short way of the responder: a run of RDMA WRITEs of one packet each, from the peer of one QP
- * and in sequence. What is the same for all of them is checked once, their targets are fetched
+ * and in sequence. Conditions common to all of them are checked once, their targets are fetched
  * together, and ePSN, MSN and the ACK that is owed move once. The packet that does not pass all
  * checks ends the run untouched: classify.c and responder.c decide about it, as if there were no
  * runs.

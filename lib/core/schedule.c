@@ -6,6 +6,7 @@
 #include "completer.h"
 #include "direct.h"
 #include "inject.h"
+#include "np.h"
 #include "qp.h"
 #include "requester.h"
 #include "responder.h"
@@ -245,6 +246,8 @@ unsigned core_tx(struct core *c, struct txd out[], unsigned n, uint64_t now)
 	c->tx_call++;
 	c->tx_now = now;
 	c->direct_room = DIRECT_ROUND;
+	if (unlikely(c->np.owed))
+		got = np_tx(c, out, n);
 	while (got < n && turns--) {
 		struct qp *qp = next_qp(c);
 		unsigned room = n - got;

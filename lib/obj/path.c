@@ -176,6 +176,26 @@ static uint8_t *write_udp(const struct path_spec *s, uint8_t *udp, uint32_t labe
 	return udp + UDP_HLEN;
 }
 
+static uint8_t get_tclass(const struct path *p)
+{
+	const uint8_t *ip = p->hdr + p->l3_off;
+
+	return p->net == NET_IPV4 ? ip[IP4_TOS] : (uint8_t)(get_be16(ip + IP6_VTCFL) >> 4);
+}
+
+static void set_tclass(struct path *p, unsigned tclass)
+{
+	uint8_t *ip = p->hdr + p->l3_off;
+
+	if (p->net == NET_IPV4) {
+		ip[IP4_TOS] = (uint8_t)tclass;
+		p->csum_base = path_csum_fold(ip4_sum(ip));
+		return;
+	}
+	put_be16(ip + IP6_VTCFL,
+		(uint16_t)((get_be16(ip + IP6_VTCFL) & 0xF00F) | (tclass & 0xFF) << 4));
+}
+
 void path_init(struct path *p, const struct path_spec *s)
 {
 	uint32_t av = s->flow_label & FLOW_LABEL_MASK;
@@ -199,6 +219,24 @@ void path_init(struct path *p, const struct path_spec *s)
 				IPPROTO_ROCEV2), /* IP6-09 */
 			label);
 	p->hdr_len = (uint8_t)(h - p->hdr);
+	p->ect = s->ect && p->net != NET_ROCEV1; /* IP4-05, IP6-02 */
+	if (p->ect && !p->local)
+		set_tclass(p, get_tclass(p) | ECN_ECT0);
+}
+
+void path_set_class(struct path *p, uint8_t tclass, uint8_t pcp)
+{
+	set_tclass(p, tclass);
+	if (p->l3_off != ETH_HLEN)
+		p->hdr[ETH_TYPE + 2] = (uint8_t)(p->hdr[ETH_TYPE + 2] & 0x1F) | (uint8_t)(pcp << 5);
+}
+
+void path_clear_ect(struct path *p)
+{
+	if (!p->ect)
+		return;
+	p->ect = false;
+	set_tclass(p, get_tclass(p) & ~ECN_MASK);
 }
 
 void path_set_label(struct path *p, uint32_t label, bool plain)
@@ -232,4 +270,6 @@ void path_readdress(struct path *p, const uint8_t dmac[6], const uint8_t smac[6]
 	memcpy(p->hdr + ETH_DST, dmac, 6);
 	memcpy(p->hdr + ETH_SRC, smac, 6);
 	p->local = local;
+	if (p->ect)
+		set_tclass(p, (get_tclass(p) & ~ECN_MASK) | (local ? 0 : ECN_ECT0));
 }

@@ -41,6 +41,8 @@ struct port {
 	_Atomic uint16_t pkey[PKEY_MAX]; /* 0: empty */
 	uint16_t pkeys;			 /* length of the table */
 	_Atomic uint32_t active_mtu;	 /* bytes, GID-09 */
+	_Atomic uint32_t rcm;		 /* congestion management: rcm_word(); 0: off (CNP-14) */
+	_Atomic uint32_t cnp_interval;	 /* ns between two CNPs for a QP */
 };
 
 /** @return the six bytes of @p mac in one word, in memory order. */
@@ -68,6 +70,17 @@ static inline void port_get_mac(const struct port *p, uint8_t mac[6])
 	memcpy(mac, &word, 6);
 }
 
+/** RoCEv2 Congestion Management of a port, and what its CNPs look like. */
+#define RCM_ON	   (1u << 31)
+#define RCM_BECN   (1u << 11)
+#define RCM_PCP(w) ((w) >> 8 & 7)
+
+/** @return the word for CNPs with traffic class @p tclass, ECN included, and priority @p pcp. */
+static inline uint32_t rcm_word(uint8_t tclass, uint8_t pcp, bool becn)
+{
+	return RCM_ON | (becn ? RCM_BECN : 0) | (pcp & 7u) << 8 | tclass;
+}
+
 /** All ports of the daemon; packets and QPs name them by index. */
 struct port_table {
 	uint32_t count;
@@ -83,6 +96,7 @@ struct path {
 	uint8_t net;  /* enum net_type */
 	uint8_t port; /* index of the port it leaves by */
 	bool local;   /* the destination is in this daemon: loop back (design.md 1) */
+	bool ect;     /* ECT(0) unless `local` */
 	uint16_t vid;
 	uint16_t csum_base; /* IPv4: folded sum of the fixed header words */
 };
@@ -98,6 +112,7 @@ struct path_spec {
 	uint8_t port; /* index */
 	bool local;
 	bool priority_tag;   /* tag with VID 0 if the SGID entry has no VLAN */
+	bool ect;	     /* the port manages congestion: ECT(0) on all but RoCEv1 */
 	bool plain_label;    /* use the AV's flow label even if it is 0, as Linux does */
 	uint16_t sport;	     /* UDP source port; 0: derived from the flow label (ENT-01) */
 	uint32_t flow_label; /* 20 bits; not 0: overrides the hash (ENT-05) */
@@ -133,7 +148,7 @@ uint32_t path_flow_label(const struct path *p);
 /** @return the TCI of @p p's VLAN or priority tag, or -1. */
 int path_tci(const struct path *p);
 
-/** Builds @p p. The ECN bits are 0: congestion management is off (CA17-5, CA17-14). */
+/** Builds @p p. The ECN field is 0, or ECT(0) if the port manages congestion (CA17-5, CA17-14). */
 void path_init(struct path *p, const struct path_spec *s);
 
 /**
@@ -145,6 +160,13 @@ void path_set_label(struct path *p, uint32_t label, bool plain);
 /** Changes the destination of @p p to @p dmac, from @p smac, or to this daemon when @p local. All
  * else stays as path_init() made it. */
 void path_readdress(struct path *p, const uint8_t dmac[6], const uint8_t smac[6], bool local);
+
+/** Gives @p p's header the traffic class @p tclass, ECN included, and its tag, if there is one, the
+ *  priority @p pcp: a CNP's. */
+void path_set_class(struct path *p, uint8_t tclass, uint8_t pcp);
+
+/** Packets along @p p are not ECN-capable. */
+void path_clear_ect(struct path *p);
 
 /** @return @p sum folded to 16 bits, as in the IPv4 checksum. */
 static inline uint16_t path_csum_fold(uint32_t sum)

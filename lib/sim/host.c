@@ -66,6 +66,7 @@ struct path_spec host_path(
 		.hop_limit = 64,
 		.port = (uint8_t)port,
 		.local = from == to,
+		.ect = atomic_load(&from->ports.port[port].rcm) != 0,
 	};
 
 	memcpy(s.dgid, to->gids[port].entry[gid].gid, sizeof(s.dgid));

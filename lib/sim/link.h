@@ -25,6 +25,7 @@ struct link_faults {
 	uint32_t reorder;
 	uint32_t corrupt;  /* one bit is flipped */
 	uint32_t truncate; /* bytes are missing at the end */
+	uint32_t mark;	   /* "congestion experienced" is set, if the frame allows it */
 	uint32_t pause;	   /* the link stalls before a frame, for up to pause_ns */
 	uint64_t pause_ns;
 };
@@ -44,6 +45,7 @@ struct link_counters {
 	uint64_t reordered;
 	uint64_t corrupted;
 	uint64_t truncated;
+	uint64_t marked;
 	uint64_t paused;
 };
 

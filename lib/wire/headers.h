@@ -45,6 +45,7 @@ enum net_type {
 #define IMMDT_LEN     4
 #define IETH_LEN      4
 #define ICRC_LEN      4
+#define CNP_RESERVED  16 /* bytes between BTH and ICRC of a CNP (A17 Figure 6) */
 
 /* Byte offsets inside the Ethernet and L3 headers. */
 enum {
@@ -72,6 +73,10 @@ enum {
 	UDP_LEN = 4,
 	UDP_CSUM = 6,
 };
+/* The ECN field, the two low bits of IPv4's TOS and IPv6's traffic class (RFC 3168). */
+#define ECN_MASK	0x03
+#define ECN_ECT0	0x02
+#define ECN_CE		0x03
 #define IP4_FLAG_DF	0x4000
 #define IP4_FLAG_MF	0x2000
 #define IP4_FLAG_RSVD	0x8000

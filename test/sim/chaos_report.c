@@ -154,6 +154,7 @@ void report_print(void)
 	word("reordered", links.reordered);
 	word("corrupted", links.corrupted);
 	word("truncated", links.truncated);
+	word("marked", links.marked);
 	word("paused", links.paused);
 	heading("UC messages");
 	word("sent", uc_totals.sent);
@@ -274,6 +275,7 @@ void report_nothing_is_zero(void)
 	hit("frame reordered", links.reordered);
 	hit("frame corrupted", links.corrupted);
 	hit("frame truncated", links.truncated);
+	hit("frame marked", links.marked);
 	hit("frame kept waiting", links.paused);
 	hit("UC message sent", uc_totals.sent);
 	hit("UC message failed", uc_totals.failed);

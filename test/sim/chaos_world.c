@@ -39,6 +39,8 @@ struct link_faults world_faults(struct chaos_world *w)
 		f.corrupt = pick(w, 100, 10000);
 	if (chance(w, 30))
 		f.truncate = pick(w, 100, 10000);
+	if (chance(w, 50))
+		f.mark = pick(w, 1000, 500000);
 	if (chance(w, 20)) {
 		f.pause = pick(w, 100, 2000);
 		f.pause_ns = pick(w, 1, w->moderate ? 5000 : 50000) * USEC;
@@ -71,6 +73,12 @@ static void make_host(struct chaos_world *w, unsigned h, bool direct)
 	w->host[h] = aligned_alloc(CACHE_LINE, sizeof(*w->host[h]));
 	assert_non_null(w->host[h]);
 	host_init(w->host[h], (uint8_t)(h + 1), icrc_best(), START);
+	if (chance(w, 50)) {
+		struct port *port = &w->host[h]->ports.port[0];
+
+		atomic_store(&port->rcm, rcm_word((uint8_t)pick(w, 0, 63) << 2, 6, chance(w, 50)));
+		atomic_store(&port->cnp_interval, pick(w, 0, 50000));
+	}
 	w->host[h]->burst = pick(w, 1, BURST);
 	core_direct(&w->host[h]->core, direct);
 	w->wire.direct |= (unsigned)direct << w->host[h]->id;

@@ -148,6 +148,16 @@ static const uint8_t *parse_service(struct packet *p, const uint8_t *eth)
 	return eth + 8;
 }
 
+/* CNP-02, CNP-03, CNP-04: all of it but P_Key, DestQP and BECN is fixed. */
+static void check_cnp(const uint8_t *bth, const uint8_t *end)
+{
+	static const uint8_t zeros[20];
+
+	if (end - bth != 32 || bth[BTH_FLAGS] || (bth[BTH_RESV8A] & ~BTH_BECN) ||
+		memcmp(bth + BTH_ACKREQ, zeros, sizeof(zeros)) != 0)
+		fail_msg("CNP-02: a CNP of %td bytes with flags %02X", end - bth, bth[BTH_FLAGS]);
+}
+
 static bool parse(const uint8_t *frame, size_t len, struct packet *p)
 {
 	bool tagged = get_be16(frame + ETH_TYPE) == ETHERTYPE_VLAN;
@@ -161,6 +171,10 @@ static bool parse(const uint8_t *frame, size_t len, struct packet *p)
 	p->bth = l3 + (type == ETHERTYPE_IPV4	       ? IP4_HLEN + UDP_HLEN
 			      : type == ETHERTYPE_IPV6 ? IP6_HLEN + UDP_HLEN
 						       : GRH_HLEN);
+	if (p->bth[BTH_OPCODE] == OPCODE_CNP) {
+		check_cnp(p->bth, end);
+		return false;
+	}
 	p->code = p->bth[BTH_OPCODE] & 0x1F;
 	p->service = (enum wire_service)(p->bth[BTH_OPCODE] & 0xE0);
 	p->group = frame[ETH_DST] & 1;

@@ -249,6 +249,7 @@ static const struct admin_arg_kind kinds[] = {
 	{"INDEX", "an index into the P_Key table, from 0", NULL, parse_pkey_index, NULL},
 	{"PKEY", "a P_Key, with 0x8000 set for a full member; 0 clears the entry", NULL, parse_pkey,
 		NULL},
+	{"CC", "off, or notify[,PARAMETER=VALUE...]", NULL, NULL, NULL},
 	{"PRIORITIES", "default, or slA[-B]=P,dscpA[-B]=P,tag=yes", NULL, NULL, NULL},
 	{"LIMIT", "a limit that \"show limits\" lists", quota_limit_names, NULL, NULL},
 	{"VALUE", "a number, or none", NULL, parse_limit_value, NULL},

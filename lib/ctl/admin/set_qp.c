@@ -3,6 +3,7 @@
 #include <string.h>
 #include "abi_ctl.h"
 #include "admin/set_qp.h"
+#include "net/congestion.h"
 #include "config/parts.h"
 #include "core.h"
 #include "net/net.h"
@@ -129,4 +130,17 @@ int admin_set_port_priority(
 	if (!err)
 		ctl->net->port[arg[0].number - 1].priority = map;
 	return err;
+}
+
+int admin_set_port_cc(struct ctl *ctl, const struct argument arg[], char why[ABI_SENTENCE_MAX])
+{
+	struct netport *port = &ctl->net->port[arg[0].number - 1];
+	struct congestion c;
+	int err = congestion_parse(&c, arg[1].word, why, ABI_SENTENCE_MAX);
+
+	if (err)
+		return err;
+	port->congestion = c;
+	congestion_publish(&c, port->shared);
+	return 0;
 }

@@ -14,6 +14,7 @@
 struct dataplane;
 struct json_t;
 struct priority_map;
+struct congestion;
 
 /** A GID of the static table: RoCEv2, and also RoCEv1 if enabled. */
 struct ctl_gid {
@@ -52,6 +53,7 @@ struct ctl_port {
 	const struct ctl_pkey *pkeys; /* besides 0xFFFF at index 0, unless that is here too */
 	uint32_t npkeys;
 	const struct priority_map *priority; /* NULL: as priority_init() says (ETH-05) */
+	const struct congestion *congestion; /* NULL: off (CNP-14) */
 };
 
 /** The resources that rocid counts for each application and each user (session/quota.h). If you add

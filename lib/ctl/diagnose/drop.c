@@ -259,7 +259,8 @@ static void tell_dmac(struct drop_case *c)
 	char mac[MAC_TEXT];
 
 	sentence_add(c->t,
-		"%s sends to %s with the destination MAC %s, which is not the MAC of port %u: flush "
+		"%s sends to %s with the destination MAC %s, which is not the MAC of port %u: "
+		"flush "
 		"the peer's neighbour entry, which is outdated or wrong",
 		c->from, c->to, mac_text(c->n->dmac, mac), c->n->port + 1u);
 }

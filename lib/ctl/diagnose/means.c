@@ -64,7 +64,8 @@ static const char *const means[DROP_MAX] = {
 	[DROP_OPCODE_UNSUPPORTED] =
 		"an opcode that the QP's transport service does not have: a faulty peer",
 	[DROP_CNP_IGNORED] =
-		"congestion notification packets: harmless, rocid has no congestion control yet",
+		"congestion notification packets for a port without congestion control (rocid "
+		"--cc): harmless",
 	[DROP_PSN_AHEAD] = "after a lost packet; the peer retransmits. If a QP accepts no packet "
 			   "at all, rq_psn differs from the peer's sq_psn",
 	[DROP_PSN_BEHIND] =

@@ -171,6 +171,11 @@ int netport_init(struct netport *p, uint32_t index, const struct ctl_port *cfg, 
 		p->priority = *cfg->priority;
 	else
 		priority_init(&p->priority);
+	if (cfg->congestion)
+		p->congestion = *cfg->congestion;
+	else
+		congestion_init(&p->congestion);
+	congestion_publish(&p->congestion, shared);
 	if (p->netdev[0]) {
 		p->eth_mtu_limit = cfg->eth_mtu;
 		err = init_netdev(p, nl, why);

@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include "config/config.h"
+#include "net/congestion.h"
 #include "net/gids.h"
 #include "net/rtnl.h"
 
@@ -32,6 +33,7 @@ struct netport {
 	bool join_refused; /* verbs/group.c: since the last news of the netdev; the owner has been
 			      notified */
 	struct priority_map priority;
+	struct congestion congestion;
 	struct ctl_neigh *neighs; /* static */
 	uint32_t nneighs;
 	struct port *shared; /* what workers read */

@@ -8,6 +8,7 @@
 #include "list.h"
 #include "loop/loop.h"
 #include "mr.h"
+#include "net/congestion.h"
 #include "net/gids.h"
 #include "net/net.h"
 #include "net/netport.h"
@@ -206,6 +207,22 @@ static bool next_priority(
 	return true;
 }
 
+static bool next_congestion(
+	struct ctl *ctl, const struct argument arg[], struct document_cursor *at, json_t **element)
+{
+	struct row row;
+	char text[CONGESTION_TEXT];
+
+	if (at->index >= ctl->net->nports)
+		return false;
+	row_begin(&row);
+	put_int(&row, "port", at->index + 1);
+	put_text(&row, "cc", congestion_text(&ctl->net->port[at->index].congestion, text));
+	*element = row_end(&row);
+	at->index++;
+	return true;
+}
+
 /* Whether an element belongs to the port that is the first argument. */
 static bool is_of_port(const struct argument arg[], const json_t *element)
 {
@@ -268,6 +285,8 @@ const struct document_section show_pkeys = {.name = "pkeys", .next = next_pkey};
 const struct document_section show_port_pkeys = {
 	.name = "pkeys", .next = next_pkey, .keep = is_of_port};
 const struct document_section show_priorities = {.name = "priorities", .next = next_priority};
+const struct document_section show_congestion = {
+	.name = "congestion control", .next = next_congestion};
 const struct document_section show_port_priorities = {
 	.name = "priorities", .next = next_priority, .keep = is_of_port};
 const struct document_section show_version = {.name = "rocid", .object = version};

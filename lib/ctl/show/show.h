@@ -30,6 +30,7 @@ extern const struct document_section show_ports;
 extern const struct document_section show_gids;
 extern const struct document_section show_pkeys;
 extern const struct document_section show_priorities;
+extern const struct document_section show_congestion;
 extern const struct document_section show_workers;
 extern const struct document_section show_counters;
 extern const struct document_section show_drops;

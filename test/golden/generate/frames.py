@@ -158,8 +158,7 @@ class Frames:
             p.dest_qp = 1
             p.eths['deth'].update(qkey=0x80010000, src_qp=1)
         self.vary(p)
-        counter = 'cnp_ignored' if op == 0x81 else None
-        self.add('other_%02x' % op, p, counter=counter)
+        self.add('other_%02x' % op, p)
 
     # --- dropped ----------------------------------------------------------------------------
 

@@ -14,6 +14,8 @@
 #define BTH_AT	42
 #define EXT_AT	54
 #define OUR_ID	1
+#define CNP	0x81
+#define BECN	0x40000000u
 #define PEER_ID 2
 
 static const char *const names[32] = {"SEND_FIRST", "SEND_MIDDLE", "SEND_LAST", "SEND_LAST_IMM",
@@ -89,6 +91,7 @@ void lone_climb(struct lone *l, unsigned state)
 
 	host_init(&peer, PEER_ID, icrc_best(), 0);
 	path = host_path(l->host, &peer, 0, HOST_GID_IPV4);
+	path.ect = l->ect;
 	if (state >= ABI_QPS_INIT)
 		assert_int_equal(app_to_init(l->qp, &l->attr, l->now), 0);
 	if (state >= ABI_QPS_RTR)
@@ -125,12 +128,12 @@ void lone_fini(struct lone *l)
 
 /* --- the peer's packets --------------------------------------------------------------- */
 
-static void put_ip_udp(uint8_t *f, uint8_t src, size_t udp_len)
+static void put_ip_udp(uint8_t *f, uint8_t tos, uint8_t src, size_t udp_len)
 {
 	uint32_t sum = 0;
 
 	memcpy(f, "\x02\0\0\0\0\x01\x02\0\0\0\0\x02\x08\x00", 14);
-	put_be16(f + IP_AT, 0x4500);
+	put_be16(f + IP_AT, 0x4500u | tos);
 	put_be16(f + IP_AT + 2, (uint16_t)(20 + udp_len));
 	put_be16(f + IP_AT + 4, 0x1234);
 	put_be16(f + IP_AT + 6, 0x4000);
@@ -202,7 +205,7 @@ static size_t make(const struct lone *l, uint8_t *f, const struct shot *s)
 		*p++ = s->payload ? ((const uint8_t *)s->payload)[i] : (uint8_t)i;
 	memset(p, 0, pad);
 	p += pad;
-	put_ip_udp(f, s->src_ip ? s->src_ip : PEER_ID, (size_t)(p - f) + 4 - UDP_AT);
+	put_ip_udp(f, s->tos, s->src_ip ? s->src_ip : PEER_ID, (size_t)(p - f) + 4 - UDP_AT);
 	if (s->dmac)
 		memcpy(f, s->dmac, 6);
 	crc = icrc_header(icrc_by_name("table"), f + IP_AT, NET_IPV4, (size_t)(p - f) - IP_AT);
@@ -285,15 +288,16 @@ static void check_fixed(const struct lone *l, const uint8_t *f, size_t len, unsi
 	icrc_store(icrc, crc);
 	assert_memory_equal(icrc, f + len - 4, 4);
 	assert_memory_equal(f, l->eth, sizeof(l->eth));
-	assert_int_equal(get_be16(f + IP_AT), 0x4500);
+	assert_int_equal(get_be16(f + IP_AT), 0x4500 | (f[BTH_AT] == CNP ? l->cnp_tos : l->tos));
 	assert_int_equal(get_be16(f + IP_AT + 2), len - IP_AT); /* CA17-6 */
 	assert_int_equal(get_be16(f + IP_AT + 6), 0x4000);	/* CA17-7 */
 	assert_int_equal(get_be16(f + UDP_AT + 2), 4791);
 	assert_int_equal(get_be16(f + UDP_AT + 4), len - UDP_AT); /* CA17-21 */
 	assert_int_equal(get_be16(f + BTH_AT + 2), 0xFFFF);	  /* BTH-11 */
-	assert_int_equal(get_be32(f + BTH_AT + 4), PEER_QPN);	  /* BTH-03, BTH-12 */
-	assert_int_equal(f[BTH_AT + 8] & 0x7F, 0);		  /* BTH-03 */
-	assert_int_equal(f[BTH_AT + 1] & 0x0F, 0);		  /* BTH-02 */
+	assert_int_equal(get_be32(f + BTH_AT + 4) & (f[BTH_AT] == CNP ? ~BECN : ~0u),
+		PEER_QPN);			   /* BTH-03, BTH-12 */
+	assert_int_equal(f[BTH_AT + 8] & 0x7F, 0); /* BTH-03 */
+	assert_int_equal(f[BTH_AT + 1] & 0x0F, 0); /* BTH-02 */
 	for (unsigned i = 0; i < pad; i++)
 		assert_int_equal(f[len - 5 - i], 0); /* BTH-05 */
 }
@@ -312,6 +316,11 @@ static void tell(struct lone *l, const uint8_t *f, size_t len)
 	const uint8_t *p = f + EXT_AT;
 	size_t payload;
 
+	if (op == CNP) {
+		check_fixed(l, f, len, 0);
+		say(l, "%sCNP", l->log[0] ? " " : "");
+		return;
+	}
 	assert_int_equal(op & 0xE0, opcode_class(l->spec.type));
 	check_fixed(l, f, len, pad);
 	say(l, "%s%s@%x", l->log[0] ? " " : "", names[op & 0x1F], get_be24(f + BTH_AT + 9));

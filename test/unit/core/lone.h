@@ -42,6 +42,9 @@ struct lone {
 	unsigned packets; /* sent so far */
 	uint16_t verdict; /* of the last packet received */
 	bool no_grace;	  /* another worker is not done with its round */
+	bool ect;	  /* the path that lone_climb() sets is ECN-capable */
+	uint8_t tos;	  /* that each packet but a CNP must have */
+	uint8_t cnp_tos;  /* that of a CNP */
 	/** Ethernet header that each packet must have. */
 	uint8_t eth[14];
 };
@@ -78,6 +81,7 @@ struct shot {
 	/* not 0: instead of what is right */
 	uint16_t pkey;
 	uint32_t dest_qp;
+	uint8_t tos;
 	uint8_t src_ip; /* last byte of the sender's address */
 	const uint8_t *dmac;
 	bool bad_icrc;

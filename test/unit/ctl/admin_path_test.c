@@ -285,6 +285,24 @@ static void set_port__priority(void **state)
 	assert_int_equal(path_tci(path(*state)), -1);
 }
 
+/* proves CNP-10, IP4-05: workers answer marks so at once, QPs that are connected from then on are
+ * ECN-capable. */
+static void set_port__cc(void **state)
+{
+	struct answer a;
+	char *reply = ask(*state, "set port 1 cc sometimes");
+
+	assert_non_null(strstr(reply, "neither notify"));
+	free(reply);
+	free(ask(*state, "set port 1 cc notify,np_cnp_dscp=46"));
+	assert_int_equal(to_init(0, &a), 0);
+	assert_int_equal(to_rtr(0, gid_peer4, &a), 0);
+	assert_int_equal(path(*state)->hdr[path(*state)->l3_off + IP4_TOS] & 3, ECN_ECT0);
+	free(ask(*state, "set port 1 cc off"));
+	done(*state, "traffic-class", 4);
+	assert_int_equal(path(*state)->hdr[path(*state)->l3_off + IP4_TOS], 4);
+}
+
 static uint32_t next_event(void)
 {
 	struct abi_event ev = {0};
@@ -339,6 +357,7 @@ int main(void)
 		T(modify_qp__rocev1_needs_a_grh),
 		T(modify_qp__rocev1_hop_limit),
 		T(set_port__priority),
+		T(set_port__cc),
 		T(set_port__pkey),
 	};
 

@@ -187,6 +187,75 @@ static void path_write__ipv6_in_a_vlan(void **state)
 	assert_int_equal(get_be16(f + 62), 108);
 }
 
+static unsigned tclass_of(const struct path *p, unsigned *sum)
+{
+	uint8_t f[FRAME_MAX];
+	const uint8_t *ip = f + p->l3_off;
+
+	path_write(p, f, 100, 7);
+	*sum = 0xFFFF;
+	if (p->net != NET_IPV4)
+		return get_be16(ip) >> 4 & 0xFF;
+	*sum = 0;
+	for (unsigned i = 0; i < 20; i += 2)
+		*sum += get_be16(ip + i);
+	*sum = path_csum_fold(*sum);
+	return ip[1];
+}
+
+/* proves IP4-05, IP6-02, IP4-16: ECT(0) where the port manages congestion, but not by RoCEv1 and
+ * not within the daemon, with any DSCP; and what a CNP has instead. */
+static void path_init__ecn_capable(void **state)
+{
+	static struct gid_entry *const sgid[] = {&v4, &v6, &v1};
+
+	for (unsigned i = 0; i < ARRAY_SIZE(sgid); i++) {
+		unsigned ect = sgid[i] == &v1 ? 0 : 2, none = sgid[i] == &v1 ? 3 : 0, sum;
+		struct path_spec s = spec_of(sgid[i]);
+		struct path p, before;
+
+		s.ect = true;
+		for (unsigned class = 0; class < 256; class ++) {
+			unsigned own = class & (0xFC | none);
+
+			s.traffic_class = (uint8_t) class;
+			s.local = false;
+			path_init(&p, &s);
+			assert_int_equal(tclass_of(&p, &sum), own | ect);
+			assert_int_equal(sum, 0xFFFF);
+			before = p;
+			path_readdress(&p, s.dmac, s.sgid->mac, true);
+			assert_int_equal(tclass_of(&p, &sum), own);
+			path_readdress(&p, s.dmac, s.sgid->mac, false);
+			assert_memory_equal(&p, &before, sizeof(p));
+			path_clear_ect(&p);
+			assert_int_equal(tclass_of(&p, &sum), own);
+			assert_int_equal(sum, 0xFFFF);
+			path_set_class(&p, 0xC0, 6);
+			assert_int_equal(tclass_of(&p, &sum), 0xC0);
+			assert_int_equal(sum, 0xFFFF);
+			s.local = true;
+			path_init(&p, &s);
+			assert_int_equal(tclass_of(&p, &sum), own);
+		}
+	}
+}
+
+static void path_set_class__in_a_vlan(void **state)
+{
+	struct path_spec s = spec_of(&v6);
+	struct path p;
+
+	v6.vid = 0xABC;
+	s.pcp = 3;
+	s.flow_label = 0x12345;
+	path_init(&p, &s);
+	v6.vid = 0;
+	path_set_class(&p, 0xC0, 6);
+	assert_int_equal(path_tci(&p), 6 << 13 | 0xABC);
+	assert_int_equal(get_be32(p.hdr + p.l3_off), 0x6C012345);
+}
+
 /* proves V1-07, GID-05: the SGID entry says how, whatever the peer's GID looks like. */
 static void path_init__protocol_of_the_sgid(void **state)
 {
@@ -411,6 +480,8 @@ int main(void)
 		cmocka_unit_test(path_write__ipv4_sums_right),
 		cmocka_unit_test(path_write__ipv6_in_a_vlan),
 		cmocka_unit_test(path_init__protocol_of_the_sgid),
+		cmocka_unit_test(path_init__ecn_capable),
+		cmocka_unit_test(path_set_class__in_a_vlan),
 		cmocka_unit_test(path_init__source_port),
 		cmocka_unit_test(path_init__flow_label),
 		cmocka_unit_test(path_init__priority_tag),

@@ -57,7 +57,8 @@ static void options_parse__every_option(void **state)
 		      "0,192.0.2.1,02:00:00:00:00:0a --rocev1 --gso --mtu 0,4200 --ring-pair "
 		      "--ring-pair=loss=0.5 --impair 3,dup=1 --window 64 --workers 2 --idle yield "
 		      "--tap 2 --tap 0=roce --pkey 0,1,0x8001 --pkey eth0,15,7 "
-		      "--priority 0,sl3=5,tag=yes --flow-label av --icrc table --ready-fd 1 "
+		      "--cc 0,notify,profile=connectx,np_cnp_dscp=46 --priority 0,sl3=5,tag=yes "
+		      "--flow-label av --icrc table --ready-fd 1 "
 		      "--stats-on-exit=json"),
 		0);
 	assert_string_equal(o.socket, "/tmp/s");
@@ -103,6 +104,7 @@ static void options_parse__every_option(void **state)
 	assert_true(o.prioritized[0]);
 	assert_int_equal(o.priority[0].of_sl[3], 5);
 	assert_true(o.priority[0].tag);
+	assert_true(o.congested[0] && o.congestion[0].on);
 	assert_true(o.plain_label);
 	assert_int_equal(o.mtu[0], 4200);
 	assert_int_equal(o.npairs, 2);
@@ -144,6 +146,8 @@ static void options_parse__names_what_is_wrong(void **state)
 		{"--pkey 0,1,0x10000", "'0x10000'"},
 		{"--pkey 1", "'1' does not begin with a port"},
 		{"--priority 0,sl9=1", "sl9=1"},
+		{"--cc 0,on", "neither notify"},
+		{"--cc 0,notify,np_cnp_dscp=64", "0 to 63"},
 		{"--priority sl1=1", "does not begin with a port"},
 		{"--flow-label none", "neither hash nor av"},
 		{"--mtu 0,100", "'100'"},

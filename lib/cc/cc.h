@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file cc.h
+ * The contract between the transport and an algorithm of congestion control. An algorithm is one
+ * file and one row in cc.c. The transport tells it what happens to a QP, and reads how fast the QP
+ * may send. An algorithm never calls back, allocates or reads a clock; `now` is nanoseconds of any
+ * monotonic clock. Its arithmetic is integers, or doubles without contraction, so that every
+ * compiler gives the same digits.
+ *
+ * An algorithm runs no timer. It computes what its timers would have done when somebody asks, and
+ * the result must be the same to one packet.
+ *
+ * Written by the functions below only, on behalf of the owner of the QP.
+ */
+#ifndef CC_H
+#define CC_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/** `cc.rate` of a QP that has no limit. */
+#define CC_UNLIMITED 1e18
+/** `cc.window` of an algorithm that has none. */
+#define CC_NO_WINDOW 1e9
+/** From on_time(): nothing changes by itself. */
+#define CC_NEVER UINT64_MAX
+
+/** Most parameters and profiles of an algorithm, and bytes of its state for each QP. */
+#define CC_PARAMS_MAX	24u
+#define CC_PROFILES_MAX 4u
+#define CC_STATE_MAX	96u
+
+/* --- parameters ------------------------------------------------------------------------ */
+
+/** The default of a parameter in one profile. */
+struct cc_default {
+	double value;
+	bool per_25g; /* times the line's rate by 25 Gb/s */
+};
+
+/** A parameter. Options, commands, help and documents are made of these rows. */
+struct cc_param {
+	const char *name;
+	const char *unit; /* "" for a number */
+	const char *help;
+	double min, max; /* a whole number between them */
+	bool or_zero;	 /* 0 is allowed as well, for what `help` says */
+	struct cc_default def[CC_PROFILES_MAX];
+};
+
+struct cc_ops;
+
+/** The parameters of a port or of a QP. Written by the control thread before it is published. */
+struct cc_config {
+	const struct cc_ops *ops;
+	double line; /* bit/s of the port */
+	uint32_t profile;
+	uint32_t set; /* a bit for each value that is not the default */
+	double value[CC_PARAMS_MAX];
+};
+
+/* --- state ----------------------------------------------------------------------------- */
+
+/** State of a QP: two cache lines. */
+struct cc {
+	const struct cc_config *cfg;
+	double rate;	    /* bit/s on the wire, preamble and gap included, or CC_UNLIMITED */
+	double window;	    /* packets in flight, or CC_NO_WINDOW */
+	uint32_t ack_every; /* packets after which an ACK is needed; 0: the transport decides */
+	uint32_t reserved;
+	_Alignas(8) uint8_t state[CC_STATE_MAX]; /* the algorithm's own */
+};
+_Static_assert(sizeof(struct cc) == 128, "two lines in struct qp");
+
+/** The state of a QP as an algorithm shows it. */
+struct cc_view {
+	double rate;   /* bit/s; the line's where there is no limit */
+	double target; /* bit/s */
+	double alpha;
+	bool limited;
+};
+
+/* --- what happens to a QP ----------------------------------------------------------------- */
+
+enum cc_notice {
+	CC_CNP_PLAIN, /* from the peer */
+	CC_CNP_FAST,  /* from a switch */
+};
+
+enum cc_loss {
+	CC_LOSS_TIMEOUT,
+	CC_LOSS_SEQUENCE, /* a PSN sequence NAK */
+	CC_LOSS_IMPLIED,  /* an implied NAK */
+	CC_LOSS_RNR,	  /* the peer had no receive WQE: not the network's fault */
+};
+
+/** A queue on the way, as its switch recorded it. */
+struct cc_hop {
+	double rate;	/* bit/s of its link */
+	uint64_t time;	/* ns; only differences count */
+	uint64_t sent;	/* bytes; only differences count */
+	uint32_t queue; /* bytes that waited */
+};
+
+struct cc_hops {
+	const struct cc_hop *hop;
+	unsigned n;
+};
+
+struct cc_ack {
+	uint32_t psn;	  /* the newest that it acknowledges */
+	uint32_t packets; /* that it acknowledges for the first time */
+	uint64_t rtt;	  /* ns; 0: not measured */
+	struct cc_hops hops;
+};
+
+struct cc_ops {
+	const char *name;
+	const char *title; /* one line for help and documents */
+	const struct cc_param *params;
+	unsigned nparams;
+	const char *const *profiles; /* the first is the default */
+	unsigned nprofiles;
+	/** Sets @p c, whose cfg is set and whose other bytes are 0, to no congestion. */
+	void (*init)(struct cc *c, uint64_t now);
+	/** A packet left. @param bytes on the wire  @param again  it is a retransmission */
+	void (*on_sent)(struct cc *c, uint32_t bytes, uint32_t psn, bool again, uint64_t now);
+	void (*on_ack)(struct cc *c, const struct cc_ack *ack, uint64_t now);
+	void (*on_cnp)(struct cc *c, enum cc_notice kind, const struct cc_hops *hops, uint64_t now);
+	void (*on_loss)(struct cc *c, enum cc_loss kind, uint64_t now);
+	/** Brings the outputs up to @p now. @return when they next change by themselves */
+	uint64_t (*on_time)(struct cc *c, uint64_t now);
+	/** The worker stood still until @p now and could not send: what time alone would have
+	 *  allowed meanwhile counts once at most. */
+	void (*on_pause)(struct cc *c, uint64_t now);
+	void (*look)(const struct cc *c, struct cc_view *v);
+};
+
+/* --- configuration ---------------------------------------------------------------------- */
+
+/** @return the algorithm with number @p i, from 0, or NULL. */
+const struct cc_ops *cc_algorithm(unsigned i);
+
+/** @return the algorithm called @p name, or NULL. */
+const struct cc_ops *cc_find(const char *name);
+
+/** @return the number of the profile of @p ops called @p name, or -1. */
+int cc_find_profile(const struct cc_ops *ops, const char *name);
+
+/** @return the number of the parameter of @p ops called @p name, or -1. */
+int cc_find_param(const struct cc_ops *ops, const char *name);
+
+/** Gives @p cfg the defaults of @p profile, for a port of @p line bit/s. */
+void cc_config_init(struct cc_config *cfg, const struct cc_ops *ops, unsigned profile, double line);
+
+/** The port's rate is @p line bit/s from now on: defaults that depend on it follow. */
+void cc_config_line(struct cc_config *cfg, double line);
+
+/** Sets parameter @p i. @return false: @p value is not one of those that the row allows */
+bool cc_config_set(struct cc_config *cfg, unsigned i, double value);
+
+/** Prepares @p c for a QP that follows @p cfg, which must outlive it. */
+void cc_init(struct cc *c, const struct cc_config *cfg, uint64_t now);
+
+/** The algorithms, one per file. */
+extern const struct cc_ops cc_fixed;
+extern const struct cc_ops cc_dcqcn;
+
+#endif

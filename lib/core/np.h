@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/** @file np.h  Notification point: packets that met congestion -> CNPs (A17.9.3). */
+#ifndef NP_H
+#define NP_H
+
+#include "qp.h"
+
+/** The valid packet @p pkt for @p qp has met congestion: owes its source a CNP, unless one was owed
+ *  within the interval. */
+void np_marked(struct core *c, struct qp *qp, const struct pkt *pkt, uint64_t now);
+
+/** Builds the CNPs that are owed and whose egress is open, in a quarter of @p n packets at most.
+ *  @return their number. */
+unsigned np_tx(struct core *c, struct txd out[], unsigned n);
+
+/** @p qp leaves this core or starts anew: it owes no CNPs. */
+void np_forget(struct core *c, struct qp *qp);
+
+#endif

@@ -1,0 +1,90 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""congestion_test.py ROCID ROCICTL STEPS: two rocid that are linked by memif and manage congestion: marked packets,
+the CNPs that answer them, and what a third reads in a capture. Then without --cc."""
+import os
+import subprocess
+import sys
+import tempfile
+from inject_test import differences, start_two
+from rocid import PATIENCE_S, check, wait_until
+from steps import Steps
+
+COUNTERS = ('np_ecn_marked_roce_packets', 'np_cnp_sent', 'rp_cnp_handled', 'rp_cnp_ignored', 'retransmits')
+CC = ('--cc', '0,notify,np_min_time_between_cnps=1000000')     # one in all: a second between two
+CE, ECT = 3, 2
+CNP = 0x81
+
+
+def counts(daemon):
+    found = {k: v for k, v in daemon.ask('show counters')['counters'].items() if k in COUNTERS}
+    found.update((d['reason'], d['packets']) for d in daemon.ask('show drops')['drops'])
+    return found
+
+
+def capture(rocictl, daemon, path, work):
+    """(traffic class, BTH opcode, bytes of IP) of each frame."""
+    c = subprocess.Popen([rocictl, '--socket', daemon.socket, 'capture', path], stderr=subprocess.PIPE)
+    c.stderr.readline()
+    work()
+    c.send_signal(2)
+    c.communicate(timeout=PATIENCE_S)
+    out = subprocess.run(['tshark', '-r', path, '-T', 'fields', '-e', 'ip.dsfield', '-e', 'infiniband.bth.opcode',
+                          '-e', 'ip.len'], capture_output=True, text=True, timeout=PATIENCE_S)
+    check(out.returncode == 0, f'tshark: {out.stderr}')
+    return [tuple(int(x, 0) for x in line.split('\t')) for line in out.stdout.splitlines() if line.count('\t') == 2]
+
+
+def marked(daemons, s, good):
+    """Three marked packets from a: good(what they move at a, at b)."""
+    a, b = daemons
+    before = counts(a), counts(b)
+    said = a.ask(f'inject qp {s.a} ecn to=ce count=3')
+    check('faults' in said, f'{said}')
+    s.do('write', 1, 3000)
+    a.ask(f'inject clear qp {s.a}')
+
+    def moved():
+        return [differences(x, counts(d)) for x, d in zip(before, daemons)]
+    wait_until(lambda: good(*moved()), f'the counters moved by {moved()}')
+
+
+def answered(at_a, at_b):
+    """One CNP, unless the daemon was paused for seconds between the packets."""
+    sent = at_b.pop('np_cnp_sent', 0)
+    return at_a == {'rp_cnp_handled': sent} and at_b == {'np_ecn_marked_roce_packets': 3} and 1 <= sent <= 3
+
+
+def test_on(daemons, steps, rocictl, folder):
+    # proves CNP-01, CNP-04, IP4-05
+    s = Steps(steps, daemons[0], port_b=1, other=[daemons[1]])
+    cc = daemons[1].ask('show cc')
+    check('np_min_time_between_cnps=1000000' in str(cc), f'{cc}')
+    seen = capture(rocictl, daemons[0], os.path.join(folder, 'cnp.pcapng'), lambda: marked(
+        daemons, s, answered))
+    check((48 << 2, CNP, 60) in seen, f'there is no CNP of 60 bytes: {seen}')
+    check(all(f[0] & 3 in (ECT, CE) for f in seen if f[1] != CNP), f'all others are ECN-capable: {seen}')
+    s.end()
+
+
+def test_off(daemons, steps, rocictl, folder):
+    # proves CNP-14
+    s = Steps(steps, daemons[0], port_b=1, other=[daemons[1]])
+    seen = capture(rocictl, daemons[0], os.path.join(folder, 'off.pcapng'), lambda: marked(
+        daemons, s, lambda at_a, at_b: not at_a and not at_b))
+    check(all(f[0] & 3 in (0, CE) and f[1] != CNP for f in seen), f'{seen}')
+    check(sum(f[0] & 3 == CE for f in seen) == 3, f'{seen}')
+    s.end()
+
+
+def main(rocid, rocictl, steps):
+    for args, test in (CC, test_on), ((), test_off):
+        with tempfile.TemporaryDirectory() as folder:
+            daemons = start_two(rocid, folder, args)
+            test(daemons, steps, rocictl, folder)
+            for d in daemons:
+                d.end()
+
+
+if __name__ == '__main__':
+    sys.exit(main(*sys.argv[1:]))
