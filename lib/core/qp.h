@@ -8,9 +8,9 @@
  *                           it has: RC's own files, or uc.c
  *     owner, lanes          move.c: the owner names its successor (decision 0040)
  *     attr, path, state     qp_modify.c (commands), qp.c (error transitions)
- *     req                   requester.c
- *     comp                  completer.c, timers.c
- *     resp                  responder.c, responder_tx.c, recv.c, direct.c
+ *     req                   requester.c, requester_run.c
+ *     comp                  completer.c, completer_run.c, timers.c
+ *     resp                  responder.c, responder_run.c, responder_tx.c, recv.c, direct.c
  *     win                   cc/window.c
  *     why                   cause.c, qp_modify.c
  *     windows, grace        mw_wqe.c
@@ -133,7 +133,8 @@ struct resp_res {
 	uint64_t orig;	/* ATOMIC: the word before the operation */
 };
 
-/** Requester: takes WQEs and turns them into request packets. Written by requester.c. */
+/** Requester: takes WQEs and turns them into request packets. Written by requester.c and
+ *  requester_run.c. */
 struct qp_req {
 	uint32_t fetched;      /* WQEs copied out of the SQ */
 	uint32_t cur;	       /* WQE that the next packet belongs to */
@@ -152,7 +153,8 @@ struct qp_req {
 	bool rings;	  /* nothing to fetch until the application rings */
 } CACHE_ALIGNED;
 
-/** Completer: processes ACKs, NAKs and READ responses. Written by completer.c and timers.c. */
+/** Completer: processes ACKs, NAKs and READ responses. Written by completer.c,
+ *  completer_run.c and timers.c. */
 struct qp_comp {
 	uint32_t head;	  /* oldest incomplete WQE */
 	uint32_t una;	  /* oldest unacknowledged PSN; inside a READ, the expected response */
@@ -177,7 +179,7 @@ enum resp_owed {
 	OWE_NAK, /* syndrome in resp.syndrome */
 };
 
-/** Responder. Written by responder.c, responder_tx.c and recv.c. */
+/** Responder. Written by responder.c, responder_run.c, responder_tx.c and recv.c. */
 struct qp_resp {
 	uint32_t epsn; /* expected PSN */
 	uint32_t msn;

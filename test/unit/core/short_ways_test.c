@@ -498,6 +498,41 @@ static void strangers__end_a_run(void **state)
 	}
 }
 
+/* RSP-05, RSP-18: WRITEs inside a message, and instead of one for which there was no receive. */
+static void open_requests__are_no_run(void **state)
+{
+	static struct lone ways[WAYS];
+
+	(void)state;
+	for (unsigned inside = 0; inside < 2; inside++) {
+		for (int way = 0; way < WAYS; way++) {
+			struct lone *l = &ways[way];
+			struct shot s[SHOTS];
+
+			lone_init(l);
+			lone_start(l);
+			core_short_ways(&l->host->core, way == SHORT);
+			if (inside)
+				lone_recv(l, 1, 0, 4096);
+			lone_rx(l, &(struct shot){.opcode = inside ? OP_SEND_FIRST : OP_SEND_ONLY,
+					   .psn = RQ_PSN,
+					   .len = l->attr.path_mtu});
+			lone_tx(l);
+			for (unsigned i = 0; i < SHOTS; i++)
+				s[i] = (struct shot){.opcode = OP_WRITE_ONLY,
+					.psn = RQ_PSN + inside + i,
+					.va = app_va(l->mr, 64 * i),
+					.rkey = l->mr->mr.key,
+					.dma_len = 8,
+					.len = 8};
+			lone_rx_burst(l, s, SHOTS);
+		}
+		same_lone(&ways[LONG], &ways[SHORT]);
+		for (int way = 0; way < WAYS; way++)
+			lone_fini(&ways[way]);
+	}
+}
+
 /* RSP-21: memory that is not there, under the third of a run. */
 static void fault__ends_a_run(void **state)
 {
@@ -544,6 +579,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(any_work__is_the_same),
 		cmocka_unit_test(strangers__end_a_run),
+		cmocka_unit_test(open_requests__are_no_run),
 		cmocka_unit_test(fault__ends_a_run),
 	};
 
