@@ -436,7 +436,7 @@ def reasons(daemon):
     daemon.ask('set port 2 pkey 0 0x1234')
     p = subprocess.run([RPERF, 'send', '--both', '-n', '5', '-u', '12', '--socket', daemon.socket],
                        capture_output=True, text=True, timeout=PATIENCE_S, check=False)
-    check(p.returncode == 1 and 'dropped what came: P_Key mismatch' in p.stderr and '[VAL-08]' in p.stderr, p.stderr)
+    check(p.returncode == 1 and 'dropped the packets: P_Key mismatch' in p.stderr and '[VAL-08]' in p.stderr, p.stderr)
     daemon.ask('set port 2 pkey 0 0xffff')
 
 

@@ -230,7 +230,7 @@ static void modify_srq__smaller_than_its_limit(void **state)
 	in.limit = DEPTH;
 	m = make(&in);
 	assert_int_equal(modify(&m, ABI_SRQ_MAX_WR, DEPTH / 2, 0), -EINVAL);
-	assert_non_null(strstr((const char *)a.body, "limit of 16 armed"));
+	assert_non_null(strstr((const char *)a.body, "armed limit of 16"));
 	assert_int_equal(query(&m).max_wr, DEPTH);
 	assert_int_equal(
 		modify(&m, ABI_SRQ_MAX_WR | ABI_SRQ_LIMIT, DEPTH / 2, DEPTH / 2 + 1), -EINVAL);

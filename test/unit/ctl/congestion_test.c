@@ -42,8 +42,8 @@ static void congestion_parse__refuses(void **state)
 		"notify,np_cnp_prio=", "notify,rp_ai_rate=40", "notify,x=1", "off,np_cnp_dscp=1",
 		"notify=1", "notify,np_cnp_dscp=1,profile=paper",
 		"notify,np_min_time_between_cnps=1000001",
-		"notify,aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa="
-		"1"};
+		("notify,aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa="
+		 "1")};
 	struct congestion c;
 	char why[256];
 
