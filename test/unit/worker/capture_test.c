@@ -116,9 +116,9 @@ static void traffic(struct hand *h)
 	rig_write(&h->a, &h->b, 10 * 1024);
 	assert_int_equal(doorbell_poll(h->w), 1);
 	assert_int_equal(tx_poll(h->w), 10);
-	assert_int_equal(rx_poll(h->w, &drained), 10);
+	assert_int_equal(rig_rx(h->w, &drained), 10);
 	assert_int_equal(tx_poll(h->w), 1);
-	assert_int_equal(rx_poll(h->w, &drained), 1);
+	assert_int_equal(rig_rx(h->w, &drained), 1);
 	assert_int_equal(rig_poll(&h->a), 0);
 }
 

@@ -57,7 +57,7 @@ static void receive(unsigned packets)
 {
 	bool drained;
 
-	assert_int_equal(rx_poll(r.dp->worker[0], &drained), packets);
+	assert_int_equal(rig_rx(r.dp->worker[0], &drained), packets);
 }
 
 static uint64_t dropped(enum drop why)

@@ -93,7 +93,7 @@ static unsigned rx(unsigned i)
 {
 	bool drained;
 
-	return rx_poll(w[i], &drained);
+	return rig_rx(w[i], &drained);
 }
 
 static unsigned write_and_send(uint32_t len)

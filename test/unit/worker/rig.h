@@ -82,4 +82,11 @@ int rig_poll(struct rig_qp *q);
 /* Packet buffers of worker `w` that nobody holds. */
 unsigned rig_free_buffers(const struct worker *w);
 
+/** rx_poll() of a round that has just begun, however slow the machine is. */
+static inline unsigned rig_rx(struct worker *w, bool *drained)
+{
+	w->burst_at = w->now;
+	return rx_poll(w, drained);
+}
+
 #endif

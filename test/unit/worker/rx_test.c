@@ -69,7 +69,7 @@ static void rx_poll__nothing_is_drained(void **state)
 {
 	bool drained = false;
 
-	assert_int_equal(rx_poll(r.dp->worker[0], &drained), 0);
+	assert_int_equal(rig_rx(r.dp->worker[0], &drained), 0);
 	assert_true(drained);
 }
 
@@ -80,9 +80,9 @@ static void rx_poll__full_burst_is_not_drained(void **state)
 
 	for (unsigned i = 0; i < BURST + 1; i++)
 		inject(piece(arp, sizeof(arp)));
-	assert_int_equal(rx_poll(r.dp->worker[0], &drained), BURST);
+	assert_int_equal(rig_rx(r.dp->worker[0], &drained), BURST);
 	assert_false(drained);
-	assert_int_equal(rx_poll(r.dp->worker[0], &drained), 1);
+	assert_int_equal(rig_rx(r.dp->worker[0], &drained), 1);
 	assert_true(drained);
 	assert_int_equal(dropped(0, DROP_NOT_ROCE), BURST + 1);
 	assert_int_equal(rig_free_buffers(r.dp->worker[0]), all_buffers);
@@ -96,7 +96,7 @@ static void rx_poll__chained_frame_is_joined(void **state)
 
 	assert_int_equal(rte_pktmbuf_chain(head, piece(f.b + 20, f.len - 20)), 0);
 	inject(head);
-	assert_int_equal(rx_poll(r.dp->worker[0], &drained), 1);
+	assert_int_equal(rig_rx(r.dp->worker[0], &drained), 1);
 	assert_int_equal(dropped(0, DROP_QPN_UNKNOWN), 1); /* parsed whole, and on port 1 */
 	assert_int_equal(rig_free_buffers(r.dp->worker[0]), all_buffers);
 }
@@ -109,7 +109,7 @@ static void rx_poll__chain_that_fits_nowhere_is_dropped(void **state)
 
 	assert_int_equal(rte_pktmbuf_chain(head, piece(zeroes, sizeof(zeroes))), 0);
 	inject(head);
-	assert_int_equal(rx_poll(r.dp->worker[0], &drained), 1);
+	assert_int_equal(rig_rx(r.dp->worker[0], &drained), 1);
 	assert_int_equal(dropped(0, DROP_FRAME_TOO_LONG), 1);
 	assert_int_equal(rig_free_buffers(r.dp->worker[0]), all_buffers);
 }
@@ -132,10 +132,10 @@ static void rx_poll__stripped_tag_counts(void **state)
 	bool drained;
 
 	inject(stripped(&f, 5));
-	assert_int_equal(rx_poll(r.dp->worker[0], &drained), 1);
+	assert_int_equal(rig_rx(r.dp->worker[0], &drained), 1);
 	assert_int_equal(dropped(0, DROP_DGID), 1);
 	inject(stripped(&f, 7 << 13));
-	assert_int_equal(rx_poll(r.dp->worker[0], &drained), 1);
+	assert_int_equal(rig_rx(r.dp->worker[0], &drained), 1);
 	assert_int_equal(dropped(0, DROP_QPN_UNKNOWN), 1);
 	assert_int_equal(rig_free_buffers(r.dp->worker[0]), all_buffers);
 }
@@ -148,7 +148,7 @@ static void rx_poll__stripped_tag_without_room_is_dropped(void **state)
 
 	m->data_off = VLAN_HLEN - 1;
 	inject(m);
-	assert_int_equal(rx_poll(r.dp->worker[0], &drained), 1);
+	assert_int_equal(rig_rx(r.dp->worker[0], &drained), 1);
 	assert_int_equal(dropped(0, DROP_FRAME_TOO_LONG), 1);
 	assert_int_equal(rig_free_buffers(r.dp->worker[0]), all_buffers);
 }
@@ -169,9 +169,9 @@ static void rx_poll__other_workers_frame_is_handed_over(void **state)
 
 	rig_qp_up(&r, &q, 9, 1);
 	inject(piece(f.b, f.len));
-	assert_int_equal(rx_poll(r.dp->worker[0], &drained), 1);
+	assert_int_equal(rig_rx(r.dp->worker[0], &drained), 1);
 	assert_int_equal(received(0), 0);
-	assert_int_equal(rx_poll(r.dp->worker[1], &drained), 1);
+	assert_int_equal(rig_rx(r.dp->worker[1], &drained), 1);
 	assert_int_equal(received(1), 1);
 	assert_int_equal(dropped(1, DROP_ICRC), 1); /* the QPN was patched */
 	rig_qp_down(&r, &q, 9);
@@ -194,7 +194,7 @@ static unsigned receive_many(const struct frame *f, unsigned many)
 
 	for (unsigned i = 0; i < many; i++) {
 		inject(piece(f->b, f->len));
-		n += rx_poll(r.dp->worker[0], &drained);
+		n += rig_rx(r.dp->worker[0], &drained);
 	}
 	return n;
 }
@@ -218,7 +218,7 @@ static void rx_poll__broken_frames_take_half_an_inbox(void **state)
 	assert_int_equal(receive_many(&f, room), room);
 	assert_int_equal(dropped(0, DROP_HANDOFF_FULL), half);
 	do
-		n += rx_poll(r.dp->worker[1], &drained);
+		n += rig_rx(r.dp->worker[1], &drained);
 	while (!drained);
 	assert_int_equal(n, room);
 	assert_int_equal(dropped(1, DROP_ICRC), half);
@@ -232,7 +232,7 @@ static void fill_inbox(const struct frame *f, unsigned n)
 
 	for (unsigned i = 0; i < n; i++) {
 		inject(piece(f->b, f->len));
-		rx_poll(r.dp->worker[0], &drained);
+		rig_rx(r.dp->worker[0], &drained);
 	}
 }
 
@@ -283,9 +283,9 @@ static void rx_poll__port_that_is_down_is_emptied(void **state)
 	port_set_down(r.dp, 1, true);
 	for (unsigned i = 0; i < BURST + 1; i++)
 		inject(piece(arp, sizeof(arp)));
-	assert_int_equal(rx_poll(w, &drained), BURST);
+	assert_int_equal(rig_rx(w, &drained), BURST);
 	assert_false(drained);
-	assert_int_equal(rx_poll(w, &drained), 1);
+	assert_int_equal(rig_rx(w, &drained), 1);
 	assert_true(drained);
 	assert_int_equal(w->stats.port_down, BURST + 1);
 	assert_int_equal(dropped(0, DROP_NOT_ROCE), 0);
@@ -309,7 +309,7 @@ static void timers_poll__goes_on_while_a_port_is_down(void **state)
 
 		for (unsigned k = 0; k < BURST; k++)
 			inject(piece(arp, sizeof(arp)));
-		n = rx_poll(w, &drained);
+		n = rig_rx(w, &drained);
 		assert_false(drained);
 		timers_poll(w, n, drained);
 	}
