@@ -218,7 +218,7 @@ static ALWAYS_INLINE enum drop rx_one(
 	if (!why)
 		why = check_qp(qp, pkt, from_peer);
 	if (!why) { /* VAL-19: only a packet that passes all checks touches the QP */
-		if (unlikely((pkt->tclass & ECN_MASK) == ECN_CE))
+		if (unlikely(np_is_marked(pkt)))
 			np_marked(c, qp, pkt, now); /* CNP-01, CNP-09, CNP-15 */
 		observe_queue(qp, pkt->queue);
 		if (likely(qp->opc == OPC_RC) || rx_service(c, qp, pkt, now, &why))

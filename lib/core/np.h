@@ -5,6 +5,12 @@
 
 #include "qp.h"
 
+/** @return whether a switch has marked @p pkt "congestion experienced". */
+static inline bool np_is_marked(const struct pkt *pkt)
+{
+	return (pkt->tclass & ECN_MASK) == ECN_CE;
+}
+
 /** The valid packet @p pkt for @p qp has met congestion: owes its source a CNP, unless one was owed
  *  within the interval. */
 void np_marked(struct core *c, struct qp *qp, const struct pkt *pkt, uint64_t now);

@@ -7,6 +7,7 @@
  * runs.
  */
 #include "classify.h"
+#include "np.h"
 #include "placement.h"
 #include "responder_impl.h"
 #include "seq24.h"
@@ -47,6 +48,8 @@ static ALWAYS_INLINE unsigned plan(const struct core *c, const struct qp *qp,
 		if (p->op->code != OP_WRITE_ONLY || p->dest_qp != qp->qpn ||
 			p->psn != seq24_add(qp->resp.epsn, run) || !is_from_peer(qp, p, mac))
 			break;
+		if (unlikely(np_is_marked(p)))
+			break; /* CNP-01: the notification point sees it */
 		if (!p->payload_len || p->payload_len != p->dma_len || !packet_length_ok(qp, p))
 			break; /* RSP-09, RSP-11, RSP-12 */
 		if (mr_resolve(c->cfg.mrs, p->rkey, qp->pd, ABI_ACCESS_REMOTE_WRITE, p->va,

@@ -94,6 +94,24 @@ static void np__answers_a_mark(void **state)
 	assert_int_equal(count()->np_ecn_marked_roce_packets, 1);
 }
 
+/* proves CNP-01: also a packet in a run of WRITEs, which the short way executes. */
+static void np__answers_a_mark_in_a_run(void **state)
+{
+	struct shot s[4];
+
+	lone_start(&l);
+	marked_write(0x100);
+	lone_tx(&l);
+	l.now += INTERVAL;
+	for (uint32_t i = 0; i < ARRAY_SIZE(s); i++) {
+		s[i] = a_write(0x101 + i);
+		s[i].tos = i == 2 ? CE : 2;
+	}
+	lone_rx_burst(&l, s, ARRAY_SIZE(s));
+	assert_string_equal(lone_tx(&l), "CNP");
+	assert_int_equal(count()->np_ecn_marked_roce_packets, 2);
+}
+
 /* proves CNP-02, CNP-05, CNP-10: P_Key of the packet; traffic class and BECN as configured. */
 static void np__takes_pkey_and_configuration(void **state)
 {
@@ -384,6 +402,7 @@ int main(void)
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 	const struct CMUnitTest tests[] = {
 		T(np__answers_a_mark),
+		T(np__answers_a_mark_in_a_run),
 		T(np__takes_pkey_and_configuration),
 		T(np__sends_one_per_interval),
 		T(np__answers_early_packets_and_duplicates),

@@ -466,6 +466,13 @@ static void by_a_queue(struct lone *l, struct shot *s)
 	s->queue = 1;
 }
 
+static void congested(struct lone *l, struct shot *s)
+{
+	atomic_store(&l->host->ports.port[0].rcm, rcm_word(48 << 2, 6, true));
+	l->cnp_tos = 48 << 2;
+	s->tos = 3;
+}
+
 static void same_lone(struct lone *a, struct lone *b)
 {
 	char sent[sizeof(a->log)];
@@ -485,7 +492,7 @@ static void strangers__end_a_run(void **state)
 	static void (*const changes[])(struct lone *, struct shot *) = {to_another_mac,
 		from_another_host, of_another_partition, of_a_limited_member, to_another_qp,
 		longer_than_it_is, empty, with_another_key, to_where_it_must_not, broken,
-		by_a_queue};
+		by_a_queue, congested};
 	static struct lone ways[WAYS];
 
 	(void)state;
