@@ -264,23 +264,21 @@ static bool execute(struct core *c, struct part *p)
 	}
 }
 
-/* Both QPs as after the packets and their acknowledgement; the receive completes first. */
-static void advance(struct core *c, struct part *p, uint64_t now)
+/* Both QPs as after the packets and their acknowledgement; the receive completes first. A full CQ
+ * moves its QP to ERR (CQ-01); a peer that is there acknowledges nothing, and frames find no answer.
+ * @return whether both QPs are still what is_at_rest() and is_peer() found. */
+static bool advance(struct core *c, struct part *p, uint64_t now)
 {
 	responder_delivered(c, p->peer, p->kind, p->packets, p->last);
 	if (p->last && (p->wqe->flags & WQE_TAKES_RECV))
 		complete_recv(c, p, now);
+	if (unlikely(p->peer->state == ABI_QPS_ERR))
+		return false;
 	requester_delivered(p->qp, p->packets, p->last);
 	completer_delivered(c, p->qp, p->last, now);
 	c->count.direct_messages += p->last;
 	c->count.direct_bytes += p->len;
-}
-
-/* @return whether @p qp and its peer are still what is_at_rest() and is_peer() found: a full CQ
- * moves its QP to ERR. */
-static bool goes_on(const struct part *p)
-{
-	return p->qp->state == ABI_QPS_RTS && p->peer->state != ABI_QPS_ERR;
+	return p->qp->state == ABI_QPS_RTS;
 }
 
 /* @return what @p p takes of c->direct_room: the memory of each SGE may be in a page that is not
@@ -306,15 +304,16 @@ bool direct_turn(struct core *c, struct qp *qp, uint64_t now)
 		return false;
 	while (c->direct_room > end) {
 		uint32_t cost;
+		bool goes_on;
 
 		p.wqe = next_wqe(c, qp);
 		if (!p.wqe || !part_cut(&p, c->direct_room - end) || !execute(c, &p))
 			return false;
 		cost = cost_of(&p);
-		advance(c, &p, now);
-		if (!goes_on(&p))
-			return true;
+		goes_on = advance(c, &p, now);
 		c->direct_room -= cost < c->direct_room ? cost : c->direct_room;
+		if (!goes_on)
+			return true;
 	}
 	return true;
 }

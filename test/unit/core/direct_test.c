@@ -89,6 +89,7 @@ struct world_spec {
 	bool srq;
 	bool xrc;
 	enum obstacle obstacle;
+	uint32_t cqes_of_b; /* that its completion queue holds; 0: more than are made */
 };
 
 /* --- life ----------------------------------------------------------------------------- */
@@ -143,7 +144,7 @@ static void make_end(struct world *w, int e, const struct world_spec *spec)
 	struct end *me = &w->end[e];
 	struct app_qp_spec qp = {.sq_depth = 64, .rq_depth = 64, .max_sge = 4, .max_inline = 64};
 
-	me->cq = app_cq(&w->app, CQES);
+	me->cq = app_cq(&w->app, e == B && spec->cqes_of_b ? spec->cqes_of_b : CQES);
 	qp.send_cq = me->cq;
 	qp.recv_cq = me->cq;
 	if (spec->xrc)
@@ -199,19 +200,23 @@ static bool uses_direct(const struct world *w)
 	return w->way == DIRECT || (w->way == MIXED && w->steps % 3 != 0);
 }
 
+static void drain_end(struct world *w, int e)
+{
+	struct end *me = &w->end[e];
+
+	while (me->cqes < CQES && app_poll(&w->app, me->cq, &me->cqe[me->cqes]))
+		me->cqes++;
+}
+
 static void drain(struct world *w)
 {
 	app_events(&w->app);
-	for (int e = A; e < ENDS; e++) {
-		struct end *me = &w->end[e];
-
-		while (me->cqes < CQES && app_poll(&w->app, me->cq, &me->cqe[me->cqes]))
-			me->cqes++;
-	}
+	for (int e = A; e < ENDS; e++)
+		drain_end(w, e);
 }
 
-/* Until nothing moves. */
-static void run(struct world *w)
+/* Until nothing moves; @p ends take completions meanwhile. */
+static void run_with(struct world *w, int ends)
 {
 	bool more = true;
 
@@ -220,9 +225,16 @@ static void run(struct world *w)
 		w->steps++;
 		app_ring(&w->app, w->fabric.now);
 		more = fabric_step(&w->fabric, w->fabric.now + 60000000000ull);
-		drain(w);
+		app_events(&w->app);
+		for (int e = A; e < ends; e++)
+			drain_end(w, e);
 		invariants_check(&w->app, w->fabric.now);
 	}
+}
+
+static void run(struct world *w)
+{
+	run_with(w, ENDS);
 }
 
 /* --- the same ------------------------------------------------------------------------- */
@@ -504,12 +516,46 @@ static void errors__end_the_same(void **state)
 	}
 }
 
+/* CQ-01: B does not take its completions, and the last one has no room. A is told of no success
+ * that no ACK would tell it of. */
+static void full_cq__ends_the_same(void **state)
+{
+	const struct world_spec spec = {.mtu = 1024, .cqes_of_b = 4};
+	struct world *w[WAYS];
+
+	(void)state;
+	for (int way = 0; way < WAYS; way++) {
+		w[way] = world_new((enum way)way, &spec);
+		for (uint64_t i = 0; i <= spec.cqes_of_b; i++) {
+			struct app_send s = {.opcode = ABI_WR_SEND,
+				.flags = ABI_WQE_SIGNALED,
+				.wr_id = i,
+				.num_sge = 1,
+				.sge = {app_sge(w[way]->end[A].mr, 0, 64)}};
+			struct abi_sge recv = app_sge(w[way]->end[B].mr, RECEIVED * AREA, 64);
+
+			app_post_recv(w[way]->end[B].qp, i, &recv, 1);
+			app_post_send(w[way]->end[A].qp, &s);
+			run_with(w[way], B);
+		}
+		drain(w[way]);
+		same(w[FRAMES_ONLY], w[way]);
+		assert_int_equal(w[way]->end[A].cqes, spec.cqes_of_b + 1);
+		assert_int_equal(
+			w[way]->end[A].cqe[spec.cqes_of_b].status, ABI_WC_RETRY_EXC_ERR);
+	}
+	assert_int_equal(w[DIRECT]->host->core.count.direct_messages, spec.cqes_of_b);
+	for (int way = 0; way < WAYS; way++)
+		world_free(w[way]);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(any_work__ends_the_same),
 		cmocka_unit_test(any_work_of_xrc__ends_the_same),
 		cmocka_unit_test(errors__end_the_same),
+		cmocka_unit_test(full_cq__ends_the_same),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
