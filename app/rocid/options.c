@@ -86,8 +86,8 @@ static const struct option_row row[] = {
 		"two more ports, connected to each other in memory"},
 	{"impair", required_argument, SECTION_PORT, true, set_impair, "PORT,IMPAIRMENT",
 		"impair the frames that PORT receives: "
-		"loss=P,dup=P,reorder=P,corrupt=P,truncate=P,nth=N,mask=HEX,delay=50us,seed=N,"
-		"spread=hash|random"},
+		"loss=P,dup=P,reorder=P,corrupt=P,truncate=P,nth=N,mask=HEX,delay=50us,rate=1G,"
+		"queue=400K,red=KMIN:KMAX:PMAX,mark=egress|ingress,seed=N,spread=hash|random"},
 	{"window", required_argument, SECTION_WORKERS, false, set_window, "N",
 		"packets in flight per QP (128)"},
 	{"workers", required_argument, SECTION_WORKERS, false, set_workers, "N",
