@@ -192,11 +192,11 @@ static NOINLINE bool rx_service(
 }
 
 /* @return why a packet that failed with @p why is dropped; rp.c may accept a CNP. */
-static NOINLINE enum drop refused(
-	struct core *c, const struct qp *qp, const struct pkt *pkt, enum drop why, bool from_peer)
+static NOINLINE enum drop refused(struct core *c, struct qp *qp, const struct pkt *pkt,
+	enum drop why, bool from_peer, uint64_t now)
 {
 	if (why == DROP_CNP_IGNORED)
-		why = rp_cnp(c, qp, pkt, from_peer ? DROP_NONE : not_from_peer(qp, pkt));
+		why = rp_cnp(c, qp, pkt, from_peer ? DROP_NONE : not_from_peer(qp, pkt), now);
 	if (why == DROP_PKEY)
 		count_bad_pkey(c, pkt->port);
 	return why;
@@ -225,7 +225,7 @@ static ALWAYS_INLINE enum drop rx_one(
 			why = pkt->op->response ? completer_rx(c, qp, pkt, now)
 						: responder_rx(c, qp, pkt, now);
 	}
-	return likely(!why) ? DROP_NONE : refused(c, qp, pkt, why, from_peer);
+	return likely(!why) ? DROP_NONE : refused(c, qp, pkt, why, from_peer, now);
 }
 
 /* --- no QP of its own: multicast, QP1, and unclaimed packets ---------------------------- */

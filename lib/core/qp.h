@@ -12,6 +12,7 @@
  *     comp                  completer.c, completer_run.c, timers.c
  *     resp                  responder.c, responder_run.c, responder_tx.c, recv.c, direct.c
  *     win                   cc/window.c
+ *     limited, limiter      pacing.c
  *     why                   cause.c, qp_modify.c
  *     windows, grace        mw_wqe.c
  *     trace, traced         trace.c (a command)
@@ -233,6 +234,7 @@ struct qp {
 	bool comm_est;	   /* RSP-46: raised */
 	bool traced;	   /* trace.c: `trace` is not NULL */
 	uint16_t pkey;
+	bool limited;	      /* pacing.h: the limiter has a say */
 	uint32_t window_max;  /* packets in flight, upper limit */
 	uint64_t ack_timeout; /* ns, 0: infinite (REQ-22) */
 	struct abi_qp_attr attr;
@@ -267,6 +269,7 @@ struct qp {
 	} xrc;
 	struct inject *inject; /* NULL: no faults */
 	uint64_t cnp_next;     /* np.c: marked packets before that time are not answered */
+	struct limiter *limiter; /* pacing.c: never NULL */
 	/* event.c: async events that have not been taken, a bit for each ABI_EVENT_* */
 	uint32_t events;
 	struct list troubled; /* on the core's list while there are any */
@@ -405,7 +408,7 @@ static ALWAYS_INLINE bool qp_is_from_peer(const struct qp *qp, const struct pkt 
 	return !qp->path.local;
 }
 
-/** Adds @p qp to the QPs that core_tx() visits. */
+/** Adds @p qp to the QPs that core_tx() visits, unless it waits for its departure. */
 void qp_make_ready(struct core *c, struct qp *qp);
 
 /** Removes it again; harmless when it is not among them. */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The reaction point. A CNP must pass the checks that any packet of its QP passes, and touches
- * nothing but the rate (CNP-11). There is no rate yet. */
+ * nothing but the rate (CNP-11). */
 #include "rp.h"
+#include "pacing.h"
 
 static enum drop check(
 	const struct core *c, const struct qp *qp, const struct pkt *pkt, enum drop address)
@@ -24,13 +25,16 @@ static enum drop check(
 	return pkey_match(pkt->pkey, qp->pkey) ? DROP_NONE : DROP_PKEY; /* VAL-09 */
 }
 
-enum drop rp_cnp(struct core *c, const struct qp *qp, const struct pkt *pkt, enum drop address)
+enum drop rp_cnp(
+	struct core *c, struct qp *qp, const struct pkt *pkt, enum drop address, uint64_t now)
 {
 	enum drop why = check(c, qp, pkt, address);
 
-	if (why)
+	if (why) {
 		c->count.rp_cnp_ignored++;
-	else
-		c->count.rp_cnp_handled++;
-	return why;
+		return why;
+	}
+	c->count.rp_cnp_handled++;
+	pacing_cnp(c, qp, CC_CNP_PLAIN, now);
+	return DROP_NONE;
 }

@@ -8,6 +8,7 @@
 /** A CNP for @p qp has arrived, with a good ICRC.
  *  @param address  what is wrong with its source, DROP_NONE for that of the QP's peer
  *  @return the reason why it is ignored, or DROP_NONE. */
-enum drop rp_cnp(struct core *c, const struct qp *qp, const struct pkt *pkt, enum drop address);
+enum drop rp_cnp(struct core *c, struct qp *qp, const struct pkt *pkt, enum drop address,
+	uint64_t now);
 
 #endif

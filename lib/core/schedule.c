@@ -2,20 +2,17 @@
 /* The transmit schedule: sessions with something to send take turns of a quantum of packets, with
  * another of their QPs each time, so that a thousand QPs of one program get no more than the only
  * QP of another. A doorbell makes a QP ready. QPs whose packets leave by a closed egress wait
- * there, and nobody walks over them. */
+ * there, and those that have no rate left on the pacing wheel; nobody walks over them. */
 #include "completer.h"
 #include "direct.h"
 #include "inject.h"
 #include "np.h"
+#include "pacing.h"
 #include "qp.h"
 #include "requester.h"
 #include "responder.h"
 #include "trace.h"
 #include "ud.h"
-
-/* Packets that one QP sends before the next has its turn; also the WQEs flushed per turn. Large
- * enough to keep a QP's cache lines warm, small enough that a burst serves several QPs. */
-#define QUANTUM 8u
 
 _Static_assert((SESSION_MAX & (SESSION_MAX - 1)) == 0, "share_of");
 _Static_assert(EGRESS_COUNT <= 32, "core_share.ways");
@@ -60,6 +57,17 @@ void qp_make_idle(struct core *c, struct qp *qp)
 		list_del(&s->node);
 }
 
+/* Whether it waits for its departure, and has nothing to do before. */
+static NOINLINE bool is_held(struct core *c, struct qp *qp)
+{
+	if (!pacing_waits(qp))
+		return false;
+	if (qp->state < ABI_QPS_SQE && !responder_next_is_free(qp))
+		return true;
+	pacing_cancel(c, qp);
+	return false;
+}
+
 /* A flush does not wait for a port. */
 void qp_make_ready(struct core *c, struct qp *qp)
 {
@@ -70,6 +78,8 @@ void qp_make_ready(struct core *c, struct qp *qp)
 			return;
 		qp_make_idle(c, qp);
 	}
+	if (unlikely(qp->limited) && is_held(c, qp))
+		return;
 	put_on(c, qp, unlikely(flush) ? EGRESS_NONE : egress_of(c, qp));
 }
 
@@ -167,6 +177,41 @@ static unsigned qp_tx(struct core *c, struct qp *qp, struct txd out[], unsigned 
 	return got;
 }
 
+/* There is something to send that must wait for its departure. */
+static bool has_more(struct core *c, struct qp *qp, uint64_t now)
+{
+	return responder_pending(&qp->resp) || requester_waits(c, qp, now);
+}
+
+/* As qp_tx(), for a QP that is limited. What carries no data leaves at once.
+ * @param more  set when it has more to send that need not wait */
+static NOINLINE unsigned limited_tx(
+	struct core *c, struct qp *qp, struct txd out[], unsigned n, uint64_t now, bool *more)
+{
+	uint64_t resent = c->count.retransmits;
+	unsigned got = 0;
+	unsigned room, built;
+	bool at_once;
+
+	while (got < n && responder_next_is_free(qp) && responder_next(c, qp, &out[got], now))
+		got++;
+	*more = got == n;
+	if (*more)
+		return got;
+	room = pacing_room(c, qp, n - got, now);
+	built = room ? qp_tx(c, qp, &out[got], room, now) : 0;
+	at_once = pacing_sent(c, qp, &out[got], built, c->count.retransmits != resent, now);
+	if (built < room)
+		pacing_rest(qp);
+	else if (at_once)
+		*more = true;
+	else if ((room && !requester_next_is_local(qp)) || has_more(c, qp, now))
+		pacing_wait(c, qp);
+	else
+		pacing_rest(qp);
+	return got + built;
+}
+
 /* Requeues @p qp, unless an event of its turn has done so already. A completion that it owes does
  * not wait for the port of its next packet. */
 static void go_on(struct core *c, struct qp *qp, unsigned way)
@@ -191,10 +236,14 @@ static unsigned qp_turn(struct core *c, struct qp *qp, struct txd out[], unsigne
 		completer_sent(c, qp, now);
 	if (unlikely(qp->path.local))
 		more = direct_turn(c, qp, now);
-	if (unlikely(more)) /* no request by frames before its next turn */
+	if (unlikely(more)) { /* no request by frames before its next turn */
 		got = responder_owes(qp) ? responder_next(c, qp, out, now) : 0;
-	else
+	} else if (unlikely(qp->limited) && qp->state < ABI_QPS_SQE) {
+		got = limited_tx(c, qp, out, quantum, now, &more);
+	} else {
 		got = qp_tx(c, qp, out, quantum, now);
+		more = got == quantum;
+	}
 	if (got)
 		qp->tx_call = c->tx_call;
 	if (unlikely(qp->state >= ABI_QPS_SQE))
@@ -205,7 +254,7 @@ static unsigned qp_turn(struct core *c, struct qp *qp, struct txd out[], unsigne
 		completes |= qp_built_now(c, qp);
 	if (unlikely(completes))
 		go_on(c, qp, EGRESS_NONE);
-	else if (got == quantum || more)
+	else if (more)
 		go_on(c, qp, egress_of(c, qp));
 	return got;
 }
@@ -246,6 +295,8 @@ unsigned core_tx(struct core *c, struct txd out[], unsigned n, uint64_t now)
 	c->tx_call++;
 	c->tx_now = now;
 	c->direct_room = DIRECT_ROUND;
+	if (unlikely(c->paced))
+		pacing_expire(c, now);
 	if (unlikely(c->np.owed))
 		got = np_tx(c, out, n);
 	while (got < n && turns--) {

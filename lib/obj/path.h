@@ -27,6 +27,8 @@ struct gid_entry {
 	uint8_t mac[6];
 };
 
+struct cc_config;
+
 struct gid_table {
 	uint32_t count; /* entries in use, valid or not; an index never changes (GID-03) */
 	struct gid_entry entry[GID_MAX];
@@ -43,6 +45,10 @@ struct port {
 	_Atomic uint32_t active_mtu;	 /* bytes, GID-09 */
 	_Atomic uint32_t rcm;		 /* congestion management: rcm_word(); 0: off (CNP-14) */
 	_Atomic uint32_t cnp_interval;	 /* ns between two CNPs for a QP */
+	/** Algorithm and parameters that limit the rates of its QPs, NULL: none. Replaced as a
+	 *  whole; the old one is freed after a grace period. */
+	_Atomic(const struct cc_config *) cc;
+	_Atomic uint32_t burst; /* packets of a limited QP that leave together; 0: QUANTUM */
 };
 
 /** @return the six bytes of @p mac in one word, in memory order. */
