@@ -51,6 +51,8 @@ static void congestion(struct lab *l, struct lab_host *h)
 	struct port *port = &h->host->ports.port[0];
 	int interval = cc_find_param(cc->ops, "np_min_time_between_cnps");
 
+	atomic_store(&port->cc, cc);
+	atomic_store(&port->burst, (uint32_t)l->s->quantum);
 	atomic_store(&port->rcm, rcm_word(48 << 2, 6, true));
 	if (interval >= 0)
 		atomic_store(&port->cnp_interval, (uint32_t)(cc->value[interval] * 1000));

@@ -245,6 +245,7 @@ static int on_host(struct parser *p)
 		{"window", KIND_WHOLE, &s->window, 4, WINDOW_MAX, {0}},
 		{"timeout", KIND_WHOLE, &s->timeout, 0, 31, {0}},
 		{"retry", KIND_WHOLE, &s->retries, 0, 7, {0}},
+		{"burst", KIND_WHOLE, &s->quantum, 1, QUANTUM, {0}},
 		{"ip", KIND_CHOICE, &s->ip6, 0, 0, {"4", "6"}},
 	};
 
@@ -623,8 +624,9 @@ static const struct statement {
 		"hosts 0..7 and a receiver 8 at one switch, sw0; rate and delay of each link"},
 	{"switch", on_switch, "switch mark=egress|ingress kmin=5K kmax=200K pmax=1% buffer=0",
 		"RED of each port, and bytes that may wait; 0: any number"},
-	{"host", on_host, "host mtu=1024 window=128 timeout=14 retry=7 ip=4|6",
-		"path MTU, packets in flight, ACK timeout code, retries"},
+	{"host", on_host, "host mtu=1024 window=128 timeout=14 retry=7 burst=1 ip=4|6",
+		"path MTU, packets in flight, ACK timeout code, retries, packets of a limited flow that "
+		"leave together"},
 	{"cc", on_cc, "cc ALGORITHM|off [profile=NAME] [PARAMETER=VALUE ...]",
 		"congestion control of all hosts"},
 	{"seed", on_seed, "seed 1", "of everything random"},
@@ -700,6 +702,7 @@ int parse_scenario(struct scenario *s, const char *name, const char *text,
 		.window = WINDOW_DEFAULT,
 		.timeout = 14,
 		.retries = 7,
+		.quantum = 1,
 		.seed = 1};
 	cc_config_init(&s->cc, cc_algorithm(0), 0, (double)s->rate);
 	while (*text) {

@@ -79,7 +79,7 @@ struct scenario {
 	uint64_t window;
 	uint64_t timeout; /* code */
 	uint64_t retries;
-	uint64_t quantum; /* packets */
+	uint64_t quantum; /* packets of a limited QP that leave together */
 	bool ip6;
 	/* cc */
 	bool control; /* there is congestion control */

@@ -4,22 +4,21 @@
 /* Calls of core_tx() that build nothing although QPs are ready, in a row. */
 #define TRIES 64u
 
-/* When the core has something to do that is not to send. */
-static uint64_t timer_due(const struct sim_nic *n, uint64_t now)
+/* When the core has something to do. What is to be sent waits for a busy wire without being looked
+ * at. */
+static uint64_t timer_due(const struct sim_nic *n, bool busy, uint64_t now)
 {
 	const struct core *c = &n->host->core;
-	uint64_t due = core_deadline(c);
+	uint64_t due = busy ? wheel_deadline(&c->wheel) : core_deadline(c);
 
-	if (!due) /* QPs are ready: they are asked when the wire is idle */
-		due = wheel_deadline(&c->wheel);
 	return due > now ? due : now;
 }
 
-static void rearm(struct sim_nic *n, uint64_t now)
+static void rearm(struct sim_nic *n, bool busy, uint64_t now)
 {
 	struct sim_engine *e = n->out.engine;
 
-	engine_at(e, &n->timer, timer_due(n, now));
+	engine_at(e, &n->timer, timer_due(n, busy, now));
 	if (core_events_wait(&n->host->core))
 		engine_at(e, &n->told, now);
 }
@@ -62,14 +61,14 @@ static struct sim_buffer *nic_pull(struct sim_wire *w, uint64_t now)
 		else if (core_deadline(c))
 			break;
 	}
-	rearm(n, now);
+	rearm(n, b != NULL, now);
 	return b;
 }
 
 void nic_wake(struct sim_nic *n, uint64_t now)
 {
 	wire_kick(&n->out, now);
-	rearm(n, now);
+	rearm(n, wire_busy(&n->out), now);
 }
 
 static void nic_receive(struct sim_sink *to, struct sim_buffer *b, uint64_t now)
