@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include "lab.h"
+#include "packet.h"
+#include "pacing.h"
 #include "seq24.h"
 #include "verbs.h"
 
@@ -157,6 +159,37 @@ void flow_stop(struct lab_flow *f, uint64_t now)
 	f->failed = f->failed ? f->failed : ABI_WC_WR_FLUSH_ERR;
 	verbs_modify(&f->from->host->core, f->source.qp, ABI_QP_STATE, &a, NULL, now);
 	nic_wake(&f->from->nic, now);
+}
+
+/* As the sink would send it: the source makes no difference. */
+void flow_cnp(struct lab_flow *f, uint64_t now)
+{
+	struct core *c = &f->to->host->core;
+	const struct bth b = {
+		.code = OPCODE_CNP, .pkey = f->sink.qp->pkey, .dest_qpn = f->source.qp->qpn};
+	uint8_t frame[FRAME_MAX];
+	struct txd t = {.frame = frame};
+	struct path path = f->sink.qp->path;
+	uint8_t *reserved = packet_begin_to(c, f->sink.qp, &path, &t, &b, CNP_RESERVED);
+
+	memset(reserved, 0, CNP_RESERVED);
+	t.hdr_len += CNP_RESERVED;
+	t.payload_len = 0;
+	host_frame(f->from->host, frame, core_seal(c, &t), 0, now);
+	nic_wake(&f->from->nic, now);
+}
+
+struct cc_view flow_view(const struct lab_flow *f, uint64_t now)
+{
+	const struct limiter *l = f->source.qp->limiter;
+	struct cc_view v = {.rate = f->from->lab->s->cc.line, .target = v.rate};
+	struct cc cc = l->cc; /* time goes on in a copy: to look at it changes nothing */
+
+	if (l->ops) {
+		l->ops->on_time(&cc, now);
+		l->ops->look(&cc, &v);
+	}
+	return v;
 }
 
 /* What the sink has taken in order. */

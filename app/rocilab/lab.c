@@ -43,6 +43,11 @@ double lab_payload(const struct lab *l, const struct lab_flow *f)
 	return (double)f->line->size / (double)packets;
 }
 
+uint64_t lab_rate(const struct lab *l, uint32_t host)
+{
+	return host == l->s->hosts && l->s->last ? l->s->last : l->s->rate;
+}
+
 /* --- hosts ------------------------------------------------------------------------------ */
 
 static void congestion(struct lab *l, struct lab_host *h)
@@ -91,7 +96,7 @@ static bool completions(struct lab *l, struct lab_host *h)
 static bool host_make(struct lab *l, unsigned index)
 {
 	struct lab_host *h = &l->host[index];
-	struct wire_config wire = {l->s->rate, l->s->delay};
+	struct wire_config wire = {lab_rate(l, index), l->s->delay};
 
 	h->lab = l;
 	h->host = aligned_alloc(CACHE_LINE, sizeof(*h->host));
@@ -109,6 +114,22 @@ static bool host_make(struct lab *l, unsigned index)
 	switch_plug(&l->sw, index, &l->engine, &wire, &l->s->aqm, l->s->seed * 4096 + index,
 		&h->nic.in);
 	return true;
+}
+
+static enum fault_kind kind_of(int code)
+{
+	if (code == OPCODE_CNP)
+		return FAULT_CNP;
+	return switch_class_of(code) == CLASS_CONTROL ? FAULT_ACK : FAULT_DATA;
+}
+
+/* One draw for each frame of a kind that is lost at all. */
+static bool lose(void *arg, const struct sim_buffer *b)
+{
+	struct lab *l = arg;
+	double loss = l->s->loss[kind_of(switch_opcode(b->bytes, b->len))];
+
+	return loss > 0 && (double)(random_next(&l->faults) >> 11) * 0x1p-53 < loss;
 }
 
 /* --- flows ------------------------------------------------------------------------------ */
@@ -165,6 +186,9 @@ static bool memory_make(struct lab *l)
 	pool_init(&l->pool, l->frames, FRAMES_BYTES);
 	switch_init(&l->sw, &l->pool, l->port, l->hosts, l->way, l->hosts + 1);
 	l->way[0] = SWITCH_NO_WAY;
+	l->sw.lose = lose;
+	l->sw.arg = l;
+	l->faults.state = s->seed * 0xD1342543DE82EF95ull | 1;
 	return true;
 }
 

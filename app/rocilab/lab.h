@@ -73,6 +73,7 @@ struct lab {
 	void *frames;
 	uint8_t *memory; /* that all messages come from and go to */
 	struct sim_switch sw;
+	struct random faults;
 	struct switch_port *port;
 	uint16_t *way;
 	struct lab_host *host;
@@ -96,6 +97,9 @@ void lab_free(struct lab *l);
 /** @return bytes of payload of a full packet of @p f. */
 double lab_payload(const struct lab *l, const struct lab_flow *f);
 
+/** @return bit/s of the link of @p host. */
+uint64_t lab_rate(const struct lab *l, uint32_t host);
+
 /* --- flow.c ----------------------------------------------------------------------------- */
 
 /** Connects the QPs of @p f, and lets it begin when its line says.  @return false: no memory */
@@ -104,6 +108,12 @@ void flow_free(struct lab_flow *f);
 
 /** No packet of it leaves any more. */
 void flow_stop(struct lab_flow *f, uint64_t now);
+
+/** A CNP arrives for the QP that sends its data. */
+void flow_cnp(struct lab_flow *f, uint64_t now);
+
+/** @return what the algorithm of that QP allows now. */
+struct cc_view flow_view(const struct lab_flow *f, uint64_t now);
 
 /** Brings f->packets up to date. */
 void flow_look(struct lab_flow *f);

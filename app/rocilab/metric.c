@@ -92,10 +92,31 @@ static double goodput_share(const struct lab *l, const struct expectation *e)
 			   ICRC_LEN + WIRE_OVERHEAD;
 	double full = lab_payload(l, f);
 
-	return goodput(l, e) / ((double)l->s->rate * full / (full + headers));
+	return goodput(l, e) / ((double)lab_rate(l, f->line->to) * full / (full + headers));
 }
 
-/* Jain's index of the rates in each sample; their mean. */
+static double rate(const struct lab *l, const struct expectation *e)
+{
+	return flow_view(&l->flow[e->index], l->engine.now).rate;
+}
+
+static double target(const struct lab *l, const struct expectation *e)
+{
+	return flow_view(&l->flow[e->index], l->engine.now).target;
+}
+
+static double alpha(const struct lab *l, const struct expectation *e)
+{
+	return flow_view(&l->flow[e->index], l->engine.now).alpha;
+}
+
+/* Jain's index of @p n values with @p sum and sum of squares @p squares. */
+static double jain_of(double sum, double squares, unsigned n)
+{
+	return squares > 0 ? sum * sum / (squares * n) : 1;
+}
+
+/* In each sample; the mean of all. */
 static double jain_mean(const struct lab *l, const struct expectation *e)
 {
 	double total = 0;
@@ -109,9 +130,22 @@ static double jain_mean(const struct lab *l, const struct expectation *e)
 			sum += v;
 			squares += v * v;
 		}
-		total += squares > 0 ? sum * sum / (squares * l->flows) : 1;
+		total += jain_of(sum, squares, l->flows);
 	}
 	return l->samples ? total / l->samples : 1;
+}
+
+static double jain_all(const struct lab *l, const struct expectation *e)
+{
+	double sum = 0, squares = 0;
+
+	for (unsigned k = 0; k < l->flows; k++) {
+		double v = flow_rate(l, &l->flow[k]);
+
+		sum += v;
+		squares += v * v;
+	}
+	return jain_of(sum, squares, l->flows);
 }
 
 /* The slowest flow's part of the fastest's, over the whole measurement. */
@@ -181,8 +215,13 @@ const struct metric metrics[] = {
 		goodput},
 	{"goodput.share", OF_ANY_FLOW, UNIT_PART, false,
 		"the same as part of what full packets on one link carry", goodput_share},
+	{"rate", OF_FLOW, UNIT_RATE, true, "what the algorithm allows, on the wire", rate},
+	{"rate.target", OF_FLOW, UNIT_RATE, true, "to what it is to return", target},
+	{"alpha", OF_FLOW, UNIT_NONE, true, "DCQCN's estimate of congestion", alpha},
 	{"jain", OF_ALL, UNIT_NONE, false, "Jain's index of the flows' rates over 1 ms, mean",
 		jain_mean},
+	{"jain.all", OF_ALL, UNIT_NONE, false, "the same of their rates over the whole measurement",
+		jain_all},
 	{"minmax", OF_ALL, UNIT_NONE, false, "rate of the slowest flow by that of the fastest",
 		min_max},
 	{"cnps", OF_ALL, UNIT_NONE, false, "CNPs per flow and second", cnps},

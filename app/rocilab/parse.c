@@ -207,6 +207,7 @@ static int on_topology(struct parser *p)
 	const struct key keys[] = {
 		{"hosts", KIND_WHOLE, &hosts, 1, HOSTS_MAX, {0}},
 		{"rate", KIND_RATE, &p->s->rate, 1e6, 1e12, {0}},
+		{"receiver", KIND_RATE, &p->s->last, 1e6, 1e12, {0}},
 		{"delay", KIND_TIME, &p->s->delay, 0, 1e9, {0}},
 	};
 
@@ -254,6 +255,20 @@ static int on_host(struct parser *p)
 	if (s->mtu & (s->mtu - 1))
 		return wrong(p, "mtu is one of 256, 512, 1024, 2048, 4096");
 	return 0;
+}
+
+static int on_fault(struct parser *p)
+{
+	static const char *const kinds[] = {
+		[FAULT_CNP] = "cnp", [FAULT_ACK] = "ack", [FAULT_DATA] = "data"};
+
+	for (unsigned i = 0; p->words > 1 && i < FAULT_KINDS; i++) {
+		const struct key key = {"loss", KIND_PART, &p->s->loss[i], 0, 1, {0}};
+
+		if (!strcmp(p->word[1], kinds[i]))
+			return set_all(p, 2, &key, 1);
+	}
+	return wrong(p, "a fault reads 'fault cnp loss=50%%'; there are: cnp, ack, data");
 }
 
 static int on_seed(struct parser *p)
@@ -620,8 +635,9 @@ static const struct statement {
 } statements[] = {
 	{"title", on_title, "title WORDS", "what the scenario shows"},
 	{"verify", on_verify, "verify quick|full", "'rocilab verify' runs it, with --quick or without"},
-	{"topology", on_topology, "topology star hosts=8 rate=40G delay=1us",
-		"hosts 0..7 and a receiver 8 at one switch, sw0; rate and delay of each link"},
+	{"topology", on_topology, "topology star hosts=8 rate=40G delay=1us [receiver=10G]",
+		"hosts 0..7 and a receiver 8 at one switch, sw0; rate and delay of each link, and the rate "
+		"of the receiver's"},
 	{"switch", on_switch, "switch mark=egress|ingress kmin=5K kmax=200K pmax=1% buffer=0",
 		"RED of each port, and bytes that may wait; 0: any number"},
 	{"host", on_host, "host mtu=1024 window=128 timeout=14 retry=7 burst=1 ip=4|6",
@@ -629,6 +645,7 @@ static const struct statement {
 		"leave together"},
 	{"cc", on_cc, "cc ALGORITHM|off [profile=NAME] [PARAMETER=VALUE ...]",
 		"congestion control of all hosts"},
+	{"fault", on_fault, "fault cnp|ack|data loss=50%", "what the switch loses by chance"},
 	{"seed", on_seed, "seed 1", "of everything random"},
 	{"flow", on_flow, "flow 0..7 -> 8 write|read size=1M [repeat | count=1] [start=0..1us] [qps=1]",
 		"data from each host to one; with read, the receiver reads them. Flows are numbered from 0"},

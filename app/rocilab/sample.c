@@ -49,7 +49,6 @@ static void sample(struct lab *l)
 {
 	float *share = &l->share[(size_t)l->samples * l->flows];
 	float *util = &l->util[(size_t)l->samples * l->hosts];
-	double bits = (double)l->s->rate * LAB_SAMPLE / 1e9;
 
 	for (unsigned i = 0; i < l->flows; i++) {
 		uint64_t before = l->flow[i].packets;
@@ -60,7 +59,8 @@ static void sample(struct lab *l)
 	for (unsigned i = 0; i < l->hosts; i++) {
 		uint64_t bytes = l->port[i].out.bytes;
 
-		util[i] = (float)((double)(bytes - l->passed[i]) * 8 / bits);
+		util[i] = (float)((double)(bytes - l->passed[i]) * 8 /
+				  ((double)lab_rate(l, i) * LAB_SAMPLE / 1e9));
 		l->passed[i] = bytes;
 	}
 	l->samples++;
@@ -70,9 +70,12 @@ static void sample(struct lab *l)
 
 static void happen(struct lab *l, const struct event_line *e)
 {
-	for (uint32_t i = e->first; i <= e->last && i < l->flows; i++)
+	for (uint32_t i = e->first; i <= e->last; i++) {
 		if (e->kind == EVENT_STOP)
 			flow_stop(&l->flow[i], l->engine.now);
+		else
+			flow_cnp(&l->flow[i], l->engine.now);
+	}
 }
 
 /* Everything of time @p at: first what happens, then what is looked at. */

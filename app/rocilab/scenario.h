@@ -34,6 +34,13 @@ struct flow_line {
 	uint64_t start[2];	     /* ns: at random between them */
 };
 
+enum fault_kind {
+	FAULT_CNP,
+	FAULT_ACK, /* NAKs, too */
+	FAULT_DATA,
+	FAULT_KINDS
+};
+
 enum event_kind {
 	EVENT_STOP,
 	EVENT_CNP,
@@ -71,9 +78,12 @@ struct scenario {
 	/* topology */
 	uint32_t hosts; /* that send; host number `hosts` receives */
 	uint64_t rate;	/* bit/s of each link */
+	uint64_t last;	/* of the receiver's; 0: the same */
 	uint64_t delay; /* ns */
 	/* switch */
 	struct aqm_config aqm;
+	/* fault: parts of frames that are lost at the switch, by kind */
+	double loss[FAULT_KINDS];
 	/* host */
 	uint64_t mtu;
 	uint64_t window;

@@ -4,12 +4,15 @@
 #include "host.h"
 #include "switch.h"
 
-/* Where the BTH of a RoCE frame begins, 0 for none. Frames here come from our own hosts. */
-static size_t bth_of(const uint8_t *b, size_t len)
+int switch_opcode(const uint8_t *b, size_t len)
 {
-	size_t l3 = get_be16(b + ETH_TYPE) == ETHERTYPE_VLAN ? ETH_HLEN + VLAN_HLEN : ETH_HLEN;
+	size_t l3 = ETH_HLEN;
 	size_t bth;
 
+	if (len < ETH_HLEN + VLAN_HLEN)
+		return SWITCH_NO_CODE;
+	if (get_be16(b + ETH_TYPE) == ETHERTYPE_VLAN)
+		l3 += VLAN_HLEN;
 	switch (get_be16(b + l3 - 2)) {
 	case ETHERTYPE_IPV4:
 		bth = l3 + IP4_HLEN + UDP_HLEN;
@@ -21,16 +24,13 @@ static size_t bth_of(const uint8_t *b, size_t len)
 		bth = l3 + GRH_HLEN;
 		break;
 	default:
-		return 0;
+		return SWITCH_NO_CODE;
 	}
-	return bth + BTH_HLEN <= len ? bth : 0;
+	return bth + BTH_HLEN <= len ? b[bth + BTH_OPCODE] : SWITCH_NO_CODE;
 }
 
-enum switch_class switch_class_of(const uint8_t *b, size_t len)
+enum switch_class switch_class_of(int code)
 {
-	size_t bth = len >= ETH_HLEN + VLAN_HLEN ? bth_of(b, len) : 0;
-	uint8_t code = bth ? b[bth + BTH_OPCODE] : 0;
-
 	if (code == OPCODE_CNP || code == (OPC_RC | OP_ACKNOWLEDGE) ||
 		code == (OPC_XRC | OP_ACKNOWLEDGE))
 		return CLASS_CONTROL;
@@ -70,7 +70,7 @@ static struct sim_buffer *port_pull(struct sim_wire *w, uint64_t now)
 
 static void port_send(struct switch_port *p, struct sim_buffer *b, uint64_t now)
 {
-	unsigned class = switch_class_of(b->bytes, b->len);
+	unsigned class = switch_class_of(switch_opcode(b->bytes, b->len));
 	struct switch_queue *q = &p->queue[class];
 	enum aqm_fate fate = aqm_enter(&q->aqm, b->len + WIRE_FCS);
 
@@ -111,7 +111,10 @@ static void port_receive(struct sim_sink *to, struct sim_buffer *b, uint64_t now
 	uint32_t host = host_of_mac(b->bytes + ETH_DST);
 	uint16_t way = host < s->ways ? s->way[host] : SWITCH_NO_WAY;
 
-	if (b->bytes[ETH_DST] & 1) {
+	if (s->lose && s->lose(s->arg, b)) {
+		s->lost++;
+		pool_put(s->pool, b);
+	} else if (b->bytes[ETH_DST] & 1) {
 		flood(from, b, now);
 	} else if (way < s->ports) {
 		port_send(&s->port[way], b, now);

@@ -40,11 +40,14 @@ struct switch_port {
 
 struct sim_switch {
 	struct buffer_pool *pool;
+	/** A fault: the frame @p b is lost when it comes in. NULL: none is */
+	bool (*lose)(void *arg, const struct sim_buffer *b);
+	void *arg; /* of `lose` */
 	struct switch_port *port;
 	unsigned ports;
 	const uint16_t *way; /* host number -> port; SWITCH_NO_WAY */
 	uint32_t ways;
-	uint64_t lost; /* frames to hosts without a way */
+	uint64_t lost; /* frames to hosts without a way, and those that `lose` took */
 };
 #define SWITCH_NO_WAY UINT16_MAX
 
@@ -60,7 +63,11 @@ void switch_plug(struct sim_switch *s, unsigned index, struct sim_engine *e,
 	const struct wire_config *wire, const struct aqm_config *aqm, uint64_t seed,
 	struct sim_sink *to);
 
-/** @return the class of the frame @p b of @p len bytes. */
-enum switch_class switch_class_of(const uint8_t *b, size_t len);
+/** @return the BTH opcode of the frame @p b of @p len bytes; SWITCH_NO_CODE: it is not RoCE. */
+int switch_opcode(const uint8_t *b, size_t len);
+#define SWITCH_NO_CODE (-1)
+
+/** @return the class of a frame with that opcode. */
+enum switch_class switch_class_of(int code);
 
 #endif
