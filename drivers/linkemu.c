@@ -278,7 +278,7 @@ static uint16_t on_receive(
 	uint64_t now;
 
 	if (told != l->taken)
-		take(l, told); /* those that wait go on as it says */
+		take(l, told);				    /* those that wait go on as it says */
 	if (l->perfect && l->head == l->tail && !l->late) { /* without impairments no packet is
 							     * examined */
 		l->count.packets += n;

@@ -87,10 +87,10 @@ int linkemu_parse(struct linkemu_config *cfg, const char *text, char *why, unsig
 /** Writes @p cfg as linkemu_parse() reads it, "none" for a perfect link.  @return @p text. */
 char *linkemu_text(const struct linkemu_config *cfg, char *text, unsigned size);
 
-/** @return whether a port with @p queues receive queues can have a link of @p cfg; else a sentence in
+/** @return whether a port with @p queues receive queues can have a link of @p cfg; else a sentence
+ * in
  *  @p why: a rate needs one queue, which all packets pass. */
-bool linkemu_fits(
-	const struct linkemu_config *cfg, uint16_t queues, char *why, unsigned why_size);
+bool linkemu_fits(const struct linkemu_config *cfg, uint16_t queues, char *why, unsigned why_size);
 
 /**
  * Puts the link in front of receive queue @p queue of ethdev @p ethdev. The port is configured

@@ -182,8 +182,9 @@ int linkemu_parse(struct linkemu_config *cfg, const char *text, char *why, unsig
 			return -EINVAL;
 	}
 	if (!cfg->rate && (cfg->aqm.limit || cfg->aqm.kmax || cfg->aqm.ingress)) {
-		snprintf(why, why_size, "queue, red and mark need a rate, such as rate=1G: "
-					"nothing waits in front of a link without one");
+		snprintf(why, why_size,
+			"queue, red and mark need a rate, such as rate=1G: "
+			"nothing waits in front of a link without one");
 		return -EINVAL;
 	}
 	return 0;
@@ -245,8 +246,8 @@ char *linkemu_text(const struct linkemu_config *cfg, char *text, unsigned size)
 	if (cfg->aqm.limit)
 		add(text, size, &len, "queue=%" PRIu64, cfg->aqm.limit);
 	if (cfg->aqm.kmax)
-		add(text, size, &len, "red=%" PRIu64 ":%" PRIu64 ":%g", cfg->aqm.kmin, cfg->aqm.kmax,
-			cfg->aqm.pmax);
+		add(text, size, &len, "red=%" PRIu64 ":%" PRIu64 ":%g", cfg->aqm.kmin,
+			cfg->aqm.kmax, cfg->aqm.pmax);
 	if (cfg->aqm.ingress)
 		add(text, size, &len, "mark=ingress");
 	if (cfg->seed)

@@ -67,8 +67,8 @@ static void qp_connect(struct lab *l, struct lab_host *h, struct lab_qp *q,
 	struct path_spec path =
 		host_path(h->host, peer->host, 0, l->s->ip6 ? HOST_GID_IPV6 : HOST_GID_IPV4);
 	struct abi_qp_attr a = {
-		.access_flags = ABI_ACCESS_LOCAL_WRITE | ABI_ACCESS_REMOTE_WRITE |
-				ABI_ACCESS_REMOTE_READ,
+		.access_flags =
+			ABI_ACCESS_LOCAL_WRITE | ABI_ACCESS_REMOTE_WRITE | ABI_ACCESS_REMOTE_READ,
 		.path_mtu = (uint32_t)l->s->mtu,
 		.dest_qpn = other->qp->qpn,
 		.port = 1,
@@ -107,8 +107,8 @@ static void post(struct lab_flow *f, uint64_t now)
 	w->sge[0] = (struct abi_sge){.addr = f->poster->mr.iova,
 		.length = (uint32_t)f->line->size,
 		.lkey = f->poster->mr.key};
-	if (verbs_publish(slot, ABI_WQE_CTL(code, 1, ABI_WQE_SIGNALED), q->posted++, AHEAD,
-		    q->sq_shared))
+	if (verbs_publish(
+		    slot, ABI_WQE_CTL(code, 1, ABI_WQE_SIGNALED), q->posted++, AHEAD, q->sq_shared))
 		core_doorbell(&f->poster->host->core, q->qp, now);
 }
 

@@ -171,7 +171,8 @@ static bool memory_make(struct lab *l)
 	l->heap = calloc(events, sizeof(*l->heap));
 	l->frames = aligned_alloc(CACHE_LINE, FRAMES_BYTES);
 	l->memory = calloc(1, longest_message(s));
-	l->port = aligned_alloc(CACHE_LINE, l->hosts * ((sizeof(*l->port) + CACHE_LINE - 1) & ~63ul));
+	l->port =
+		aligned_alloc(CACHE_LINE, l->hosts * ((sizeof(*l->port) + CACHE_LINE - 1) & ~63ul));
 	l->way = calloc(l->hosts + 1, sizeof(*l->way));
 	l->host = calloc(l->hosts, sizeof(*l->host));
 	l->flow = calloc(l->flows, sizeof(*l->flow));

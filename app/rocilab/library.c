@@ -44,8 +44,8 @@ static int not_found(const char *folder, const char *name, char *why, size_t siz
 	return -EINVAL;
 }
 
-int library_read(struct scenario *s, const char *folder, const char *name,
-	struct setting *settings, unsigned n, char *why, size_t size)
+int library_read(struct scenario *s, const char *folder, const char *name, struct setting *settings,
+	unsigned n, char *why, size_t size)
 {
 	char path[4096];
 	char *text = NULL;

@@ -9,8 +9,8 @@
  * Reads the scenario @p name: a file, or NAME.lab of the folder @p folder.
  * @return 0, or -EINVAL with a sentence in @p why
  */
-int library_read(struct scenario *s, const char *folder, const char *name,
-	struct setting *settings, unsigned n, char *why, size_t size);
+int library_read(struct scenario *s, const char *folder, const char *name, struct setting *settings,
+	unsigned n, char *why, size_t size);
 
 /** Names of the scenarios in @p folder, sorted; free() each and the list.
  *  @return their number, or -errno */

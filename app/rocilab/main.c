@@ -23,18 +23,20 @@ struct options {
 
 static void usage(FILE *f)
 {
-	fprintf(f, "Usage: rocilab COMMAND [OPTION]... [ARGUMENT]...\n"
-		   "\n"
-		   "  run SCENARIO...   run files, or scenarios of the library, and print what came out\n"
-		   "  list              name the scenarios of the library\n"
-		   "  verify            run the library and compare with what each scenario expects\n"
-		   "  help              the statements of a scenario, and what is measured\n"
-		   "\n"
-		   "  --set STATEMENT.KEY=VALUE   instead of what the scenario says: switch.kmin=5K\n"
-		   "  --seed N                    of everything random\n"
-		   "  --quick                     verify: only what takes seconds\n"
-		   "  --library FOLDER            of scenarios; default: %s\n"
-		   "  --version\n",
+	fprintf(f,
+		"Usage: rocilab COMMAND [OPTION]... [ARGUMENT]...\n"
+		"\n"
+		"  run SCENARIO...   run files, or scenarios of the library, and print what came "
+		"out\n"
+		"  list              name the scenarios of the library\n"
+		"  verify            run the library and compare with what each scenario expects\n"
+		"  help              the statements of a scenario, and what is measured\n"
+		"\n"
+		"  --set STATEMENT.KEY=VALUE   instead of what the scenario says: switch.kmin=5K\n"
+		"  --seed N                    of everything random\n"
+		"  --quick                     verify: only what takes seconds\n"
+		"  --library FOLDER            of scenarios; default: %s\n"
+		"  --version\n",
 		ROCILAB_LIBRARY);
 }
 
@@ -154,7 +156,8 @@ static int verify(struct options *o)
 	library_free(names, n);
 	if (rc)
 		return rc;
-	printf("%u scenarios, %.0f s of CPU: ", runs, cpu);
+	fprintf(stderr, "%.0f s of CPU\n", cpu);
+	printf("%u scenarios: ", runs);
 	printf(bad ? "%u expectations are not met\n" : "all as expected\n", bad);
 	return bad || !runs;
 }

@@ -203,14 +203,15 @@ static double done(const struct lab *l, const struct expectation *e)
 /* --- the table -------------------------------------------------------------------------- */
 
 const struct metric metrics[] = {
-	{"queue.mean", OF_PORT, UNIT_BYTES, false, "bytes that wait at the port: their mean over time",
-		queue_mean},
+	{"queue.mean", OF_PORT, UNIT_BYTES, false,
+		"bytes that wait at the port: their mean over time", queue_mean},
 	{"queue.p50", OF_PORT, UNIT_BYTES, false, "half of the time no more wait", queue_p50},
 	{"queue.p95", OF_PORT, UNIT_BYTES, false, "95 % of the time no more wait", queue_p95},
 	{"queue.p99", OF_PORT, UNIT_BYTES, false, "99 % of the time no more wait", queue_p99},
 	{"queue.max", OF_PORT, UNIT_BYTES, false, "the most that waited", queue_max},
 	{"util.mean", OF_PORT, UNIT_PART, false, "part of its rate that the port used", util_mean},
-	{"util.slope", OF_PORT, UNIT_SLOPE, false, "by how much that rises, up to 95 %", util_slope},
+	{"util.slope", OF_PORT, UNIT_SLOPE, false, "by how much that rises, up to 95 %",
+		util_slope},
 	{"goodput", OF_ANY_FLOW, UNIT_RATE, false, "payload that arrived, of all flows or one",
 		goodput},
 	{"goodput.share", OF_ANY_FLOW, UNIT_PART, false,

@@ -21,8 +21,8 @@ struct setting {
  * @param why       receives "NAME:LINE: sentence"
  * @return 0 or -EINVAL
  */
-int parse_scenario(struct scenario *s, const char *name, const char *text,
-	struct setting *settings, unsigned n, char *why, size_t size);
+int parse_scenario(struct scenario *s, const char *name, const char *text, struct setting *settings,
+	unsigned n, char *why, size_t size);
 
 /** Writes the statements and their settings. */
 void parse_help(FILE *f);

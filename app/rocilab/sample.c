@@ -31,8 +31,8 @@ static void measure_begin(struct lab *l)
 	for (unsigned i = 0; i < l->flows; i++)
 		l->flow[i].before = l->flow[i].packets;
 	for (unsigned i = 0; i < l->hosts; i++) {
-		meter_begin(&l->port[i].meter, l->port[i].queue[CLASS_DATA].aqm.bytes,
-			l->engine.now);
+		meter_begin(
+			&l->port[i].meter, l->port[i].queue[CLASS_DATA].aqm.bytes, l->engine.now);
 		l->passed[i] = l->port[i].out.bytes;
 	}
 }
@@ -41,8 +41,8 @@ static void measure_end(struct lab *l)
 {
 	l->end = counts(l);
 	for (unsigned i = 0; i < l->hosts; i++)
-		meter_change(&l->port[i].meter, l->port[i].queue[CLASS_DATA].aqm.bytes,
-			l->engine.now);
+		meter_change(
+			&l->port[i].meter, l->port[i].queue[CLASS_DATA].aqm.bytes, l->engine.now);
 }
 
 static void sample(struct lab *l)
@@ -116,7 +116,8 @@ static uint64_t next_pause(const struct scenario *s, uint64_t done)
 	if (done <= s->from)
 		earlier(&next, s->from, done);
 	else
-		earlier(&next, s->from + (done - s->from + LAB_SAMPLE - 1) / LAB_SAMPLE * LAB_SAMPLE,
+		earlier(&next,
+			s->from + (done - s->from + LAB_SAMPLE - 1) / LAB_SAMPLE * LAB_SAMPLE,
 			done);
 	return next;
 }

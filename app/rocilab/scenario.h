@@ -29,9 +29,9 @@ struct flow_line {
 	uint32_t to;
 	uint32_t qps; /* flows from each */
 	enum flow_op op;
-	uint64_t size;		     /* bytes of a message */
-	uint64_t count;		     /* messages; 0: without end */
-	uint64_t start[2];	     /* ns: at random between them */
+	uint64_t size;	   /* bytes of a message */
+	uint64_t count;	   /* messages; 0: without end */
+	uint64_t start[2]; /* ns: at random between them */
 };
 
 enum fault_kind {

@@ -13,7 +13,8 @@ struct suffix {
 
 static const struct suffix bytes[] = {{"", 1}, {"K", 1e3}, {"M", 1e6}, {"G", 1e9}, {"Ki", 1024},
 	{"Mi", 1048576}, {"Gi", 1073741824}, {NULL, 0}};
-static const struct suffix rates[] = {{"G", 1e9}, {"M", 1e6}, {"K", 1e3}, {"T", 1e12}, {"", 1}, {NULL, 0}};
+static const struct suffix rates[] = {
+	{"G", 1e9}, {"M", 1e6}, {"K", 1e3}, {"T", 1e12}, {"", 1}, {NULL, 0}};
 static const struct suffix times[] = {{"us", 1e3}, {"ms", 1e6}, {"s", 1e9}, {"ns", 1}, {NULL, 0}};
 static const struct suffix parts[] = {{"%", 0.01}, {"", 1}, {NULL, 0}};
 static const struct suffix slopes[] = {{"%/ms", 10}, {"%/us", 1e4}, {"%/s", 0.01}, {NULL, 0}};
@@ -61,7 +62,7 @@ static char *scaled(double value, const struct suffix *s, unsigned n, char *text
 	for (unsigned i = 1; i < n; i++)
 		if (most >= s[i].factor)
 			best = i;
-	snprintf(text, size, "%.4g%s", value / s[best].factor, s[best].name);
+	snprintf(text, size, "%.5g%s", value / s[best].factor, s[best].name);
 	return text;
 }
 
@@ -83,7 +84,7 @@ char *text_of(double value, enum unit unit, char *text, size_t size)
 		snprintf(text, size, "%.3f%%/ms", value / 10);
 		return text;
 	default:
-		snprintf(text, size, "%.4g", value);
+		snprintf(text, size, "%.5g", value);
 		return text;
 	}
 }

@@ -26,9 +26,9 @@ static void rearm(struct sim_nic *n, bool busy, uint64_t now)
 /* The frame takes no more memory than it needs, so it moves from where it was begun. */
 static struct sim_buffer *seal(struct sim_nic *n, struct txd *t)
 {
-	size_t len = t->sealed == TXD_OPEN
-			     ? t->hdr_len + t->payload_len + (-(size_t)t->payload_len & 3) + ICRC_LEN
-			     : t->frame_len;
+	size_t len = t->sealed == TXD_OPEN ? t->hdr_len + t->payload_len +
+						     (-(size_t)t->payload_len & 3) + ICRC_LEN
+					   : t->frame_len;
 	struct sim_buffer *b = pool_get(n->pool, len);
 
 	n->host->sent++;

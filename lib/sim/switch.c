@@ -52,7 +52,7 @@ static struct sim_buffer *port_pull(struct sim_wire *w, uint64_t now)
 {
 	struct switch_port *p = container_of(w, struct switch_port, out);
 
-	for (unsigned class = 0; class < SWITCH_CLASSES; class++) {
+	for (unsigned class = 0; class < SWITCH_CLASSES; class ++) {
 		struct switch_queue *q = &p->queue[class];
 		struct sim_buffer *b = fifo_pop(&q->fifo);
 		enum aqm_fate fate;

@@ -5,8 +5,7 @@
 int verbs_modify(struct core *c, struct qp *qp, uint32_t mask, const struct abi_qp_attr *attr,
 	const struct path_spec *path, uint64_t now)
 {
-	struct core_cmd cmd = {
-		.type = CORE_CMD_MODIFY_QP, .qp = qp, .mask = mask, .attr = *attr};
+	struct core_cmd cmd = {.type = CORE_CMD_MODIFY_QP, .qp = qp, .mask = mask, .attr = *attr};
 	int rc;
 
 	if (path) {

@@ -28,7 +28,6 @@ bool verbs_publish(
 
 /** Takes CQE number @p taken, which counts up with each, of @p lane of @p depth entries.
  *  @return false when there is none */
-bool verbs_take(
-	struct abi_cq_lane *lane, uint32_t depth, uint32_t *taken, struct abi_cqe *cqe);
+bool verbs_take(struct abi_cq_lane *lane, uint32_t depth, uint32_t *taken, struct abi_cqe *cqe);
 
 #endif

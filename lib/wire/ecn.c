@@ -12,7 +12,7 @@ static bool mark_ip4(uint8_t *ip)
 		return false;
 	sum = (uint32_t)(uint16_t)~get_be16(ip + IP4_CSUM) + ECN_CE - ecn; /* RFC 1624 */
 	ip[IP4_TOS] |= ECN_CE;
-	put_be16(ip + IP4_CSUM, (uint16_t)~((sum & 0xFFFF) + (sum >> 16)));
+	put_be16(ip + IP4_CSUM, (uint16_t) ~((sum & 0xFFFF) + (sum >> 16)));
 	return true;
 }
 
