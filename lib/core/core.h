@@ -527,6 +527,10 @@ enum core_cmd_type {
 	/** Makes the QP's path anew from attr.ah, path and sgid, as MODIFY_QP with ABI_QP_AV does.
 	 *  -EINVAL: it has none. */
 	CORE_CMD_REPATH_QP,
+	/** Congestion control of the ports of the `n` QPs changed: ECN of their packets and their
+	 *  limits follow. */
+	CORE_CMD_CONGESTION_QPS,
+	CORE_CMD_QUERY_RATE,   /* what limits the QP: `limit` */
 	CORE_CMD_RELOAD_PKEYS, /* the P_Key table changed: look up the keys of `n` QPs again */
 	CORE_CMD_TRACING,      /* to all workers, before the first TRACE_QP and after the last */
 	CORE_CMD_INJECTING,    /* likewise for INJECT_QP */
@@ -534,6 +538,19 @@ enum core_cmd_type {
 	CORE_CMD_ARM_FAULT,    /* arms `fault`; n: out, its number */
 	CORE_CMD_CLEAR_FAULT,  /* clears fault number `n` */
 	CORE_CMD_TRACE_QP,     /* sends the QP's events to `trace` from here on; NULL: stops */
+};
+
+/** What limits the rate of a QP. */
+struct core_limit {
+	const char *algorithm; /* NULL: none */
+	uint64_t asked;	       /* bit/s, by an administrator; 0: no limit */
+	bool limited;	       /* its packets wait for their departures */
+	double rate;	       /* bit/s now; the line's where there is no limit */
+	double target;	       /* bit/s to which the algorithm raises it */
+	double alpha;
+	double window;	       /* packets in flight that the algorithm allows; < 0: any */
+	uint64_t limited_ns;   /* for how long it has been limited */
+	uint64_t cnps;	       /* handled since INIT -> RTR */
 };
 
 struct core_cmd {
@@ -545,6 +562,7 @@ struct core_cmd {
 	struct cq *const *cqs;
 	uint16_t worker;	  /* GIVE_QP */
 	uint64_t rate;		  /* SET_RATE: bit/s on the wire; 0: no limit */
+	struct core_limit limit;  /* QUERY_RATE: out */
 	uint32_t cqes;		  /* COUNT_CQ: out; RESIZE_CQ: the new depth */
 	struct abi_cq_lane *lane; /* RESIZE_CQ: the new ring's */
 	bool tracing;		  /* TRACING, INJECTING: any QP is */

@@ -131,7 +131,7 @@ static void set_window(struct qp *qp)
 }
 
 /* Brings everything that follows from the outputs of the algorithm up to date. */
-static void follow(struct core *c, struct qp *qp)
+static void follow(struct core *c, struct qp *qp, uint64_t now)
 {
 	struct limiter *l = qp->limiter;
 	bool limited;
@@ -149,6 +149,10 @@ static void follow(struct core *c, struct qp *qp)
 		qp_make_ready(c, qp);
 	}
 	qp->limited = limited;
+	if (!l->step)
+		l->since = 0;
+	else if (!l->since)
+		l->since = now;
 }
 
 /* --- the algorithm ------------------------------------------------------------------------ */
@@ -205,7 +209,7 @@ static void update(struct core *c, struct qp *qp, uint64_t now)
 		return;
 	if (algorithm(c, qp, now) && likely(!c->lags))
 		settle(c, l, now);
-	follow(c, qp);
+	follow(c, qp, now);
 }
 
 void pacing_cnp(struct core *c, struct qp *qp, enum cc_notice kind, uint64_t now)
@@ -213,12 +217,13 @@ void pacing_cnp(struct core *c, struct qp *qp, enum cc_notice kind, uint64_t now
 	static const struct cc_hops none;
 	struct limiter *l = qp->limiter;
 
+	l->cnps++;
 	if (!algorithm(c, qp, now))
 		return;
 	settle(c, l, now);
 	l->ops->on_cnp(&l->cc, kind, &none, now);
 	l->change_at = l->ops->on_time(&l->cc, now);
-	follow(c, qp);
+	follow(c, qp, now);
 }
 
 void pacing_ack(struct core *c, struct qp *qp, uint32_t psn, uint32_t packets, uint64_t now)
@@ -241,7 +246,7 @@ void pacing_loss(struct core *c, struct qp *qp, enum cc_loss kind, uint64_t now)
 	settle(c, l, now);
 	l->ops->on_loss(&l->cc, kind, now);
 	l->change_at = l->ops->on_time(&l->cc, now);
-	follow(c, qp);
+	follow(c, qp, now);
 }
 
 /* --- commands ----------------------------------------------------------------------------- */
@@ -259,7 +264,7 @@ static void renew(struct core *c, struct qp *qp, uint64_t now)
 {
 	if ((qp->limiter->ops || from_start(c, qp)) && algorithm(c, qp, now))
 		settle(c, qp->limiter, now);
-	follow(c, qp);
+	follow(c, qp, now);
 }
 
 void pacing_refresh(struct core *c, struct qp *qp, uint64_t now)
@@ -273,6 +278,7 @@ void pacing_restart(struct core *c, struct qp *qp, uint64_t now)
 	pacing_cancel(c, qp);
 	forget(qp->limiter);
 	qp->limiter->waited = false;
+	qp->limiter->cnps = 0;
 	renew(c, qp, now);
 }
 
@@ -280,6 +286,37 @@ void pacing_set_rate(struct core *c, struct qp *qp, uint64_t rate, uint64_t now)
 {
 	qp->limiter->asked = rate;
 	renew(c, qp, now);
+}
+
+void pacing_look(struct core *c, struct qp *qp, struct core_limit *out, uint64_t now)
+{
+	const struct cc_config *cfg =
+		atomic_load_explicit(&port_of(c, qp)->cc, memory_order_acquire);
+	struct limiter *l = qp->limiter;
+	struct cc_view v = {0};
+
+	renew(c, qp, now);
+	*out = (struct core_limit){
+		.asked = l->asked,
+		.limited = l->step != 0,
+		.rate = rate_of(l),
+		.window = -1,
+		.limited_ns = l->since ? now - l->since : 0,
+		.cnps = l->cnps,
+	};
+	if (cfg && !qp->path.local)
+		out->algorithm = cfg->ops->name;
+	if (!l->ops) {
+		out->rate = out->rate < CC_UNLIMITED ? out->rate : cfg ? cfg->line : 0;
+		out->target = out->rate;
+		return;
+	}
+	l->ops->look(&l->cc, &v);
+	out->rate = v.rate < out->rate ? v.rate : out->rate;
+	out->target = v.target;
+	out->alpha = v.alpha;
+	if (l->cc.window < CC_NO_WINDOW)
+		out->window = l->cc.window;
 }
 
 /* --- sending ------------------------------------------------------------------------------ */
@@ -319,7 +356,7 @@ bool pacing_sent(
 			get_be32(txd_bth(&out[n - 1]) + BTH_ACKREQ) & SEQ24_MASK, again, now);
 		if (unlikely(l->cc.rate != rate)) {
 			l->change_at = l->ops->on_time(&l->cc, now);
-			follow(c, qp);
+			follow(c, qp, now);
 		}
 	}
 	return departure(l) <= now;

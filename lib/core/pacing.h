@@ -38,6 +38,8 @@ struct limiter {
 	struct wheel_timer timer CACHE_ALIGNED; /* on core.pace while it waits */
 	uint64_t asked;				/* bit/s, the administrator's; 0: none */
 	uint64_t settled;			/* when the algorithm was last asked */
+	uint64_t since; /* when packets began to wait for their departures; 0: they do not */
+	uint64_t cnps;	/* handled */
 	const struct cc_ops *ops;		/* whose state `cc` is; NULL: none yet */
 	struct cc cc;
 };
@@ -53,6 +55,9 @@ void pacing_refresh(struct core *c, struct qp *qp, uint64_t now);
 
 /** CORE_CMD_SET_RATE: @p rate bit/s on the wire, preamble and gap included; 0: no limit. */
 void pacing_set_rate(struct core *c, struct qp *qp, uint64_t rate, uint64_t now);
+
+/** CORE_CMD_QUERY_RATE. */
+void pacing_look(struct core *c, struct qp *qp, struct core_limit *out, uint64_t now);
 
 /* --- what happens to it ------------------------------------------------------------------ */
 

@@ -371,6 +371,16 @@ static int repath(struct core *c, struct qp *qp, struct core_cmd *cmd, uint64_t 
 	return 0;
 }
 
+/* IP4-05, IP6-02, CNP-14 */
+static void follow_port(struct core *c, struct qp *qp, uint64_t now)
+{
+	const struct port *port = &c->cfg.ports->port[qp->path.port];
+
+	if (qp->path.hdr_len)
+		path_set_ect(&qp->path, atomic_load_explicit(&port->rcm, memory_order_relaxed));
+	pacing_refresh(c, qp, now);
+}
+
 static void set_careful(struct core *c, uint8_t why, bool on)
 {
 	c->careful = (uint8_t)(on ? c->careful | why : c->careful & ~why);
@@ -399,6 +409,13 @@ int core_cmd(struct core *c, struct core_cmd *cmd, uint64_t now)
 		return ud_snapshot(c, cmd);
 	case CORE_CMD_REPATH_QP:
 		return repath(c, cmd->qp, cmd, now);
+	case CORE_CMD_CONGESTION_QPS:
+		for (uint32_t i = 0; i < cmd->n; i++)
+			follow_port(c, cmd->qps[i], now);
+		return 0;
+	case CORE_CMD_QUERY_RATE:
+		pacing_look(c, cmd->qp, &cmd->limit, now);
+		return 0;
 	case CORE_CMD_RELOAD_PKEYS:
 		for (uint32_t i = 0; i < cmd->n; i++)
 			load_pkey(c, cmd->qps[i]);

@@ -171,8 +171,9 @@ void path_readdress(struct path *p, const uint8_t dmac[6], const uint8_t smac[6]
  *  priority @p pcp: a CNP's. */
 void path_set_class(struct path *p, uint8_t tclass, uint8_t pcp);
 
-/** Packets along @p p are not ECN-capable. */
-void path_clear_ect(struct path *p);
+/** Packets along @p p are ECN-capable, or not, from now on; never over RoCEv1 or within this
+ * daemon. */
+void path_set_ect(struct path *p, bool ect);
 
 /** @return @p sum folded to 16 bits, as in the IPv4 checksum. */
 static inline uint16_t path_csum_fold(uint32_t sum)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 #include "abi_ctl.h"
 #include "admin/set_qp.h"
@@ -135,12 +136,17 @@ int admin_set_port_priority(
 int admin_set_port_cc(struct ctl *ctl, const struct argument arg[], char why[ABI_SENTENCE_MAX])
 {
 	struct netport *port = &ctl->net->port[arg[0].number - 1];
+	const struct cc_config *old;
 	struct congestion c;
 	int err = congestion_parse(&c, arg[1].word, why, ABI_SENTENCE_MAX);
 
 	if (err)
 		return err;
+	congestion_port(&c, port->speed_mbps);
 	port->congestion = c;
-	congestion_publish(&c, port->shared);
+	old = congestion_publish(&c, port->shared);
+	qps_congestion(ctl);
+	worker_grace(ctl->dp);
+	free((void *)old);
 	return 0;
 }
