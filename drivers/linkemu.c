@@ -52,6 +52,8 @@ struct linkemu {
 	uint32_t tail;
 	struct aqm aqm;	  /* of those that wait */
 	uint64_t idle_ps; /* when the last bit has left */
+	/* When the port's queue was last seen empty: what is found in it came since then. */
+	uint64_t empty_at;
 	struct held held[LINKEMU_HELD];
 	struct linkemu_counters count;
 };
@@ -101,6 +103,19 @@ static void start_due(struct linkemu *l, uint64_t now)
 		start(l);
 }
 
+/* When a packet came that was found at @p now: nobody knows it better than since the port's queue was
+ * last seen empty. Of that time the link takes what suits it, the moment in which it falls idle, or a
+ * worker that stood still for 60 ms would find all that came meanwhile in one instant, and the queue
+ * full. */
+static uint64_t arrival(const struct linkemu *l, uint64_t now)
+{
+	uint64_t idle = (l->idle_ps + 999) / 1000;
+
+	if (idle < l->empty_at)
+		return l->empty_at;
+	return idle < now ? idle : now;
+}
+
 /* @return false: there is no room, and it is gone. */
 static bool admit(struct linkemu *l, struct rte_mbuf *m, uint64_t now)
 {
@@ -130,8 +145,11 @@ static void hold(struct linkemu *l, struct rte_mbuf *m, uint64_t now, uint64_t d
 		start_due(l, now); /* it had one until now */
 		l->held[l->tail++ % LINKEMU_HELD] = (struct held){m, now + delay};
 		l->first = l->tail;
-	} else if (admit(l, m, now)) {
-		l->held[l->tail++ % LINKEMU_HELD] = (struct held){m, now};
+	} else {
+		uint64_t came = arrival(l, now);
+
+		if (admit(l, m, came))
+			l->held[l->tail++ % LINKEMU_HELD] = (struct held){m, came};
 	}
 }
 
@@ -298,6 +316,8 @@ static uint16_t on_receive(
 		hold(l, l->late, now, 0);
 		l->late = NULL;
 	}
+	if (n < max)
+		l->empty_at = now;
 	return (uint16_t)(out + leave(l, pkts + out, (uint16_t)(max - out), now));
 }
 
