@@ -6,6 +6,9 @@
  * would come in lumps that outlast timers. */
 #define TURN_NS 100000.0
 
+/* Bytes of extended headers that a packet has at most, except atomics. */
+#define EXTENDED (RETH_LEN + IMMDT_LEN)
+
 /* FCS, preamble, start delimiter and gap of a frame. */
 #define WIRE_EXTRA 24u
 
@@ -114,8 +117,8 @@ static void set_step(const struct core *c, struct qp *qp, double rate)
 		return;
 	}
 	l->step = (uint64_t)(8e9 / rate * (1u << PACING_SHIFT));
-	packet = 8e9 / rate * ((1u << qp->mtu_shift) + qp->path.hdr_len + BTH_HLEN + ICRC_LEN +
-				      WIRE_EXTRA);
+	packet = 8e9 / rate * ((1u << qp->mtu_shift) + qp->path.hdr_len + BTH_HLEN + EXTENDED +
+				      ICRC_LEN + WIRE_EXTRA);
 	l->quantum = (uint8_t)at_least_one(TURN_NS / packet, burst);
 	l->slack = (uint64_t)(packet * burst);
 	if (qp->ack_timeout)
