@@ -195,7 +195,7 @@ static void settle(const struct core *c, struct limiter *l, uint64_t now)
 	if (unlikely(l->settled < c->resumed)) {
 		if (l->settled < c->paused)
 			l->ops->on_time(&l->cc, c->paused);
-		l->ops->on_pause(&l->cc, now);
+		l->ops->on_pause(&l->cc, c->resumed);
 	}
 	l->settled = now;
 	l->change_at = l->ops->on_time(&l->cc, now);
@@ -352,11 +352,13 @@ bool pacing_sent(
 	for (unsigned i = 0; i < n; i++)
 		bytes += wire_bytes(&out[i]);
 	l->owed += bytes;
-	if (l->ops && n) { /* pacing_room() has seen to its parameters */
+	l->unsaid = l->ops ? l->unsaid + bytes : 0;
+	if (l->ops && n && likely(!c->lags)) { /* pacing_room() has seen to its parameters */
 		double rate = l->cc.rate;
 
-		l->ops->on_sent(&l->cc, bytes,
+		l->ops->on_sent(&l->cc, l->unsaid,
 			get_be32(txd_bth(&out[n - 1]) + BTH_ACKREQ) & SEQ24_MASK, again, now);
+		l->unsaid = 0;
 		if (unlikely(l->cc.rate != rate)) {
 			l->change_at = l->ops->on_time(&l->cc, now);
 			follow(c, qp, now);

@@ -178,7 +178,8 @@ static NOINLINE bool still_leaves(struct core *c, struct qp *qp, unsigned *room)
 }
 
 /* Responses and requests of one QP alternate, so that neither starves the other. */
-static unsigned qp_tx(struct core *c, struct qp *qp, struct txd out[], unsigned n, uint64_t now)
+static ALWAYS_INLINE unsigned qp_tx(
+	struct core *c, struct qp *qp, struct txd out[], unsigned n, uint64_t now)
 {
 	unsigned got = 0;
 
