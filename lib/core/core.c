@@ -27,6 +27,8 @@ void core_init(struct core *c, const struct core_config *cfg, uint64_t now)
 		list_init(&c->share[i].group);
 		list_init(&c->share[i].jobs);
 	}
+	for (uint32_t way = 0; way < EGRESS_COUNT; way++)
+		list_init(&c->urgent[way]);
 	multicast_init(&c->groups);
 }
 
@@ -72,7 +74,7 @@ uint64_t core_deadline(const struct core *c)
 {
 	uint64_t due;
 
-	if (!list_empty(&c->ready) || !list_empty(&c->blocked) || c->np.owed)
+	if (!list_empty(&c->ready) || !list_empty(&c->blocked) || c->np.owed || c->urgent_ways)
 		return 0;
 	due = wheel_deadline(&c->wheel);
 	if (c->paced) {

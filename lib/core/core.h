@@ -262,6 +262,7 @@ struct core {
 	struct list ready;    /* sessions' shares with QPs that are ready, round robin */
 	struct list blocked;  /* those of them that had no open egress at their turn */
 	uint32_t paced;	      /* QPs on `pace` */
+	uint32_t urgent_ways; /* a bit for each list of `urgent` with QPs */
 	uint32_t open;	      /* a bit for each open egress: core_open_egress() */
 	struct list touched;  /* CQ lanes with news since the last core_events() */
 	struct list troubled; /* QPs with async events that core_events() has not taken */
@@ -288,6 +289,7 @@ struct core {
 	struct core_share share[SESSION_MAX]; /* indexed by the low bits of the session's number */
 	struct core_groups groups;
 	struct core_np np;
+	struct list urgent[EGRESS_COUNT]; /* QPs that owe an ACK or a NAK, per egress */
 	struct wheel pace;	 /* limiters of QPs that wait for their departure; pacing.c */
 	struct list held;	 /* struct inject that hold back frames */
 	uint8_t rx_fault[BURST]; /* core_rx_fault() */

@@ -6,6 +6,9 @@
  * would come in lumps that outlast timers. */
 #define TURN_NS 100000.0
 
+/* Bytes of extended headers that a packet has at most, except atomics. */
+#define EXTENDED (RETH_LEN + IMMDT_LEN)
+
 /* FCS, preamble, start delimiter and gap of a frame. */
 #define WIRE_EXTRA 24u
 
@@ -114,8 +117,8 @@ static void set_step(const struct core *c, struct qp *qp, double rate)
 		return;
 	}
 	l->step = (uint64_t)(8e9 / rate * (1u << PACING_SHIFT));
-	packet = 8e9 / rate * ((1u << qp->mtu_shift) + qp->path.hdr_len + BTH_HLEN + ICRC_LEN +
-				      WIRE_EXTRA);
+	packet = 8e9 / rate * ((1u << qp->mtu_shift) + qp->path.hdr_len + BTH_HLEN + EXTENDED +
+				      ICRC_LEN + WIRE_EXTRA);
 	l->quantum = (uint8_t)at_least_one(TURN_NS / packet, burst);
 	l->slack = (uint64_t)(packet * burst);
 	if (qp->ack_timeout)
@@ -192,7 +195,7 @@ static void settle(const struct core *c, struct limiter *l, uint64_t now)
 	if (unlikely(l->settled < c->resumed)) {
 		if (l->settled < c->paused)
 			l->ops->on_time(&l->cc, c->paused);
-		l->ops->on_pause(&l->cc, now);
+		l->ops->on_pause(&l->cc, c->resumed);
 	}
 	l->settled = now;
 	l->change_at = l->ops->on_time(&l->cc, now);
@@ -349,11 +352,13 @@ bool pacing_sent(
 	for (unsigned i = 0; i < n; i++)
 		bytes += wire_bytes(&out[i]);
 	l->owed += bytes;
-	if (l->ops && n) { /* pacing_room() has seen to its parameters */
+	l->unsaid = l->ops ? l->unsaid + bytes : 0;
+	if (l->ops && n && likely(!c->lags)) { /* pacing_room() has seen to its parameters */
 		double rate = l->cc.rate;
 
-		l->ops->on_sent(&l->cc, bytes,
+		l->ops->on_sent(&l->cc, l->unsaid,
 			get_be32(txd_bth(&out[n - 1]) + BTH_ACKREQ) & SEQ24_MASK, again, now);
+		l->unsaid = 0;
 		if (unlikely(l->cc.rate != rate)) {
 			l->change_at = l->ops->on_time(&l->cc, now);
 			follow(c, qp, now);

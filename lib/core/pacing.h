@@ -34,6 +34,7 @@ struct limiter {
 	uint32_t ack_every; /* packets after which an ACK is needed, so that its timer is not late */
 	uint8_t quantum;    /* packets that leave together */
 	bool waited;	    /* the QP had more to send when its departure had not come */
+	uint32_t unsaid;    /* bytes sent that the algorithm has not been told of */
 	struct qp *qp;
 	struct wheel_timer timer CACHE_ALIGNED; /* on core.pace while it waits */
 	uint64_t asked;				/* bit/s, the administrator's; 0: none */

@@ -85,6 +85,7 @@ struct qp *qp_init(void *mem, const struct qp_config *cfg)
 	qp->gsi_port = cfg->gsi_port;
 	qp_set_defaults(qp);
 	list_init(&qp->ready);
+	list_init(&qp->urgent);
 	list_init(&qp->troubled);
 	wheel_timer_init(&qp->timer);
 	window_init(&qp->win, qp->window_max);

@@ -233,8 +233,8 @@ struct qp {
 	uint8_t mtu_shift; /* log2 of the path MTU */
 	bool comm_est;	   /* RSP-46: raised */
 	bool traced;	   /* trace.c: `trace` is not NULL */
+	bool limited;	   /* pacing.h: the limiter has a say */
 	uint16_t pkey;
-	bool limited;	      /* pacing.h: the limiter has a say */
 	uint32_t window_max;  /* packets in flight, upper limit */
 	uint64_t ack_timeout; /* ns, 0: infinite (REQ-22) */
 	struct abi_qp_attr attr;
@@ -249,6 +249,8 @@ struct qp {
 	struct list ready;	  /* on the core_share of its session */
 	struct wheel_timer timer; /* ACK or RNR */
 	struct window win;
+	struct limiter *limiter; /* pacing.c: never NULL */
+	struct list urgent; /* schedule.c: on core.urgent, because an ACK or NAK is owed */
 	struct qp_req req;
 	struct qp_comp comp;
 	struct qp_resp resp;
@@ -269,7 +271,6 @@ struct qp {
 	} xrc;
 	struct inject *inject; /* NULL: no faults */
 	uint64_t cnp_next;     /* np.c: marked packets before that time are not answered */
-	struct limiter *limiter; /* pacing.c: never NULL */
 	/* event.c: async events that have not been taken, a bit for each ABI_EVENT_* */
 	uint32_t events;
 	struct list troubled; /* on the core's list while there are any */
@@ -410,6 +411,15 @@ static ALWAYS_INLINE bool qp_is_from_peer(const struct qp *qp, const struct pkt 
 
 /** Adds @p qp to the QPs that core_tx() visits, unless it waits for its departure. */
 void qp_make_ready(struct core *c, struct qp *qp);
+
+/** @p qp owes an ACK or a NAK, which leaves before packets of requests and READ responses. */
+void qp_make_urgent(struct core *c, struct qp *qp);
+
+/** It leaves the core, or starts anew. */
+static inline void qp_calm(struct qp *qp)
+{
+	list_del(&qp->urgent);
+}
 
 /** Removes it again; harmless when it is not among them. */
 void qp_make_idle(struct core *c, struct qp *qp);

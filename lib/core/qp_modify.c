@@ -219,6 +219,7 @@ static int reset(struct core *c, struct qp *qp, struct core_cmd *cmd, uint64_t n
 	timers_stop(c, qp);
 	pacing_cancel(c, qp);
 	qp_make_idle(c, qp);
+	qp_calm(qp);
 	n = responder_discard(qp, step) + requester_discard(qp, step);
 	cmd->progress += n;
 	if (n && cmd->progress < max)
@@ -345,6 +346,7 @@ static void detach_qp(struct core *c, struct qp *qp, uint64_t now)
 	timers_stop(c, qp);
 	pacing_cancel(c, qp);
 	qp_make_idle(c, qp);
+	qp_calm(qp);
 	qp_events_forget(qp);
 	inject_qp(c, qp, NULL);
 	np_forget(c, qp);

@@ -83,8 +83,28 @@ void qp_make_ready(struct core *c, struct qp *qp)
 	put_on(c, qp, unlikely(flush) ? EGRESS_NONE : egress_of(c, qp));
 }
 
+/* RSP-27: responses to earlier requests leave before it. */
+void qp_make_urgent(struct core *c, struct qp *qp)
+{
+	unsigned way;
+
+	if (unlikely(qp->resp.res_next != qp->resp.res_head)) {
+		qp_make_ready(c, qp);
+		return;
+	}
+	if (!list_empty(&qp->urgent))
+		return;
+	way = path_egress(c, &qp->path, qp->attr.dest_qpn);
+	list_push(&c->urgent[way], &qp->urgent);
+	c->urgent_ways |= 1u << way;
+}
+
 void qp_rerouted(struct core *c, struct qp *qp)
 {
+	if (!list_empty(&qp->urgent)) {
+		list_del(&qp->urgent);
+		qp_make_urgent(c, qp);
+	}
 	if (list_empty(&qp->ready))
 		return;
 	qp_make_idle(c, qp);
@@ -158,7 +178,8 @@ static NOINLINE bool still_leaves(struct core *c, struct qp *qp, unsigned *room)
 }
 
 /* Responses and requests of one QP alternate, so that neither starves the other. */
-static unsigned qp_tx(struct core *c, struct qp *qp, struct txd out[], unsigned n, uint64_t now)
+static ALWAYS_INLINE unsigned qp_tx(
+	struct core *c, struct qp *qp, struct txd out[], unsigned n, uint64_t now)
 {
 	unsigned got = 0;
 
@@ -203,7 +224,7 @@ static NOINLINE unsigned limited_tx(
 	at_once = pacing_sent(c, qp, &out[got], built, c->count.retransmits != resent, now);
 	if (built < room)
 		pacing_rest(qp);
-	else if (at_once)
+	else if (at_once || responder_next_is_free(qp))
 		*more = true;
 	else if ((room && !requester_next_is_local(qp)) || has_more(c, qp, now))
 		pacing_wait(c, qp);
@@ -284,6 +305,67 @@ static NOINLINE unsigned after_turn(struct core *c, struct qp *qp, struct txd ou
 	return qp->inject && built ? inject_tx(c, qp, out, now) : built;
 }
 
+/* Builds the ACK or NAK that @p qp owes, unless its peer has moved to a worker whose inbox has no
+ * room. */
+static unsigned urgent_turn(struct core *c, struct qp *qp, struct txd *t, uint64_t now)
+{
+	unsigned got;
+
+	if (!responder_next_is_free(qp))
+		return 0; /* its turn has sent it */
+	if (unlikely(!egress_is_open(c, path_egress(c, &qp->path, qp->attr.dest_qpn)))) {
+		qp_make_urgent(c, qp);
+		return 0;
+	}
+	got = responder_next(c, qp, t, now);
+	if (unlikely(responder_owes(qp)))
+		qp_make_ready(c, qp);
+	return got;
+}
+
+/* ACKs and NAKs that are owed, @p n at most. */
+static NOINLINE unsigned urgent_tx(struct core *c, struct txd out[], unsigned n, uint64_t now)
+{
+	uint32_t ways = c->urgent_ways & c->open;
+	unsigned got = 0;
+
+	for (; ways; ways &= ways - 1) {
+		unsigned way = (unsigned)__builtin_ctz(ways);
+		struct list *node;
+
+		while (got < n && (node = list_pop(&c->urgent[way])))
+			got += urgent_turn(
+				c, container_of(node, struct qp, urgent), &out[got], now);
+		if (list_empty(&c->urgent[way]))
+			c->urgent_ways &= ~(1u << way);
+	}
+	return got;
+}
+
+/* Steps are taken one at a time: ACKs and NAKs wait for the turns of their QPs. */
+static void calm(struct core *c)
+{
+	struct list *node;
+
+	for (unsigned way = 0; way < EGRESS_COUNT; way++)
+		while ((node = list_pop(&c->urgent[way])))
+			qp_make_ready(c, container_of(node, struct qp, urgent));
+	c->urgent_ways = 0;
+}
+
+/* What leaves before all else: CNPs, a quarter of a burst at most, then ACKs and NAKs, half of it at
+ * most, so that those of one session do not shut out the data of others. */
+static NOINLINE unsigned first_tx(struct core *c, struct txd out[], unsigned n, uint64_t now)
+{
+	unsigned got = np_tx(c, out, n);
+
+	if (unlikely(c->careful))
+		calm(c);
+	else if (got < n)
+		got += urgent_tx(c, &out[got], n < 2 ? n : n / 2, now);
+	return got;
+}
+
 unsigned core_tx(struct core *c, struct txd out[], unsigned n, uint64_t now)
 {
 	unsigned got = 0;
@@ -297,8 +379,8 @@ unsigned core_tx(struct core *c, struct txd out[], unsigned n, uint64_t now)
 	c->direct_room = DIRECT_ROUND;
 	if (unlikely(c->paced))
 		pacing_expire(c, now);
-	if (unlikely(c->np.owed))
-		got = np_tx(c, out, n);
+	if (c->np.owed | (c->urgent_ways & c->open))
+		got = first_tx(c, out, n, now);
 	while (got < n && turns--) {
 		struct qp *qp = next_qp(c);
 		unsigned room = n - got;
@@ -317,6 +399,8 @@ unsigned core_tx(struct core *c, struct txd out[], unsigned n, uint64_t now)
 			built = after_turn(c, qp, &out[got], built, &step, now);
 		got += built;
 	}
+	if (unlikely(got < n && (c->urgent_ways & c->open)))
+		got += urgent_tx(c, &out[got], n - got, now);
 	return got;
 }
 
