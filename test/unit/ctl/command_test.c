@@ -320,8 +320,7 @@ static void command__faults_need_an_option(void **state)
 	for (unsigned i = 0; i < ARRAY_SIZE(types); i++) {
 		struct abi_inject_fault in = {.qp = 1};
 
-		assert_int_equal(
-			client_call(c.sock, types[i], &in, sizeof(in), -1, &a), -EPERM);
+		assert_int_equal(client_call(c.sock, types[i], &in, sizeof(in), -1, &a), -EPERM);
 	}
 	client_close(&c);
 }
