@@ -340,7 +340,8 @@ static void on_receive__takes_its_time(void **state)
 	linkemu_detach(l);
 }
 
-/* Of a burst the first leaves at once and does not wait; the rest waits, as far as there is room. */
+/* Of a burst the first leaves at once and does not wait; the rest waits, as far as there is room.
+ */
 static void on_receive__queue_is_limited(void **state)
 {
 	char text[64];

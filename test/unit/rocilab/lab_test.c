@@ -53,8 +53,8 @@ static void lab_run__windows_wait(void **state)
 			    "measure 1ms..3ms\n");
 	double queue = value(l, "queue.mean", 2);
 
-	/* 2 * 128 frames of 1,086 bytes, less those on wires of a round trip of some 4.5 us, and less
-	 * up to 32 of each flow that wait for the next packet that asks for an ACK */
+	/* 2 * 128 frames of 1,086 bytes, less those on wires of a round trip of some 4.5 us, and
+	 * less up to 32 of each flow that wait for the next packet that asks for an ACK */
 	assert_true(queue > 190000 && queue < 260000);
 	assert_true(value(l, "jain", METRIC_ALL) > 0.99);
 	lab_free(l);

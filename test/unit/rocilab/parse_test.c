@@ -24,21 +24,19 @@ static int parse(const char *text)
 
 static void parse_scenario__every_statement(void **state)
 {
-	assert_int_equal(parse("# a comment\n"
-			       "title Two words # and a comment\n"
-			       "verify quick\n"
-			       "seed 9\n" STAR
-			       "switch mark=ingress kmin=5K kmax=200K pmax=1% buffer=2M\n"
-			       "host mtu=4096 window=1024 timeout=12 retry=3 burst=8 ip=6\n"
-			       "cc dcqcn profile=connectx rp_ai_rate=40\n"
-			       "fault cnp loss=50%\n" FLOW
-			       "flow 3 -> 0 read size=64Ki count=5 qps=2\n"
-			       "at 100ms stop 2..7\n"
-			       "at 1ms cnp 9\n" TIME
-			       "expect queue(sw0.8).mean 126K +-12%\n"
-			       "expect goodput.share >= 99.5%\n"
-			       "expect goodput(9) <= 20G\n"
-			       "expect rate(0) at 104us 20G +-1G\n"),
+	assert_int_equal(
+		parse("# a comment\n"
+		      "title Two words # and a comment\n"
+		      "verify quick\n"
+		      "seed 9\n" STAR "switch mark=ingress kmin=5K kmax=200K pmax=1% buffer=2M\n"
+		      "host mtu=4096 window=1024 timeout=12 retry=3 burst=8 ip=6\n"
+		      "cc dcqcn profile=connectx rp_ai_rate=40\n"
+		      "fault cnp loss=50%\n" FLOW "flow 3 -> 0 read size=64Ki count=5 qps=2\n"
+		      "at 100ms stop 2..7\n"
+		      "at 1ms cnp 9\n" TIME "expect queue(sw0.8).mean 126K +-12%\n"
+		      "expect goodput.share >= 99.5%\n"
+		      "expect goodput(9) <= 20G\n"
+		      "expect rate(0) at 104us 20G +-1G\n"),
 		0);
 	assert_string_equal(s.title, "Two words");
 	assert_true(s.quick);
@@ -92,7 +90,8 @@ static void parse_scenario__names_line_and_suggestion(void **state)
 		const char *text;
 		const char *said;
 	} row[] = {
-		{"topologie star\n", "x:1: 'topologie' is not a statement; did you mean 'topology'?"},
+		{"topologie star\n",
+			"x:1: 'topologie' is not a statement; did you mean 'topology'?"},
 		{"\n\ntopology ring\n", "x:3: 'ring' is not a topology; there is: star"},
 		{"topology star host=8\n",
 			"x:1: 'host' is not a setting of topology; did you mean 'hosts'?"},
@@ -104,7 +103,8 @@ static void parse_scenario__names_line_and_suggestion(void **state)
 		{"switch kmin=5K kmax=5K\n", "kmax must be above kmin"},
 		{"host mtu=1500\n", "mtu is one of 256"},
 		{"cc dcqn\n", "'dcqn' is not an algorithm; did you mean 'dcqcn'?"},
-		{"cc dcqcn profile=papr\n", "'papr' is not a profile of the algorithm; did you mean 'paper'?"},
+		{"cc dcqcn profile=papr\n",
+			"'papr' is not a profile of the algorithm; did you mean 'paper'?"},
 		{"cc dcqcn rp_ai_rat=4\n", "did you mean 'rp_ai_rate'?"},
 		{"cc dcqcn rp_ai_rate=0.5\n", "needs a whole number from 1 to"},
 		{"fault pause loss=1%\n", "there are: cnp, ack, data"},
@@ -124,7 +124,8 @@ static void parse_scenario__names_line_and_suggestion(void **state)
 		{STAR FLOW TIME "expect jain much\n", "jain is expected to be a number"},
 		{STAR FLOW TIME "expect jain 1 12%\n", "a tolerance begins with +-"},
 		{STAR FLOW TIME "expect jain >= 1 +-12%\n", "'+-12%' is too much"},
-		{STAR FLOW TIME "expect rate(0) 1G\n", "rate is of one moment: 'rate(0) at 104us ...'"},
+		{STAR FLOW TIME "expect rate(0) 1G\n",
+			"rate is of one moment: 'rate(0) at 104us ...'"},
 		{FLOW, "the topology has hosts 0..0"},
 		{STAR FLOW, "there is no measure"},
 		{STAR TIME, "there is no flow"},
@@ -157,10 +158,11 @@ static void parse_scenario__settings_replace(void **state)
 /* Whatever the text says: it ends, within its memory. */
 static void parse_scenario__survives_anything(void **state)
 {
-	static const char *const words[] = {"topology", "star", "hosts=8", "flow", "0..7", "->", "8",
-		"write", "repeat", "at", "1ms", "stop", "expect", "queue(sw0.8).mean", "+-", ">=",
-		"cc", "dcqcn", "profile=", "=", "..", "measure", "0..1s", "\n", "\n", "#", "switch",
-		"kmin=1e300", "size=-1", "queue(", "rate(0)", "99999999999", "fault", "cnp", "title"};
+	static const char *const words[] = {"topology", "star", "hosts=8", "flow", "0..7", "->",
+		"8", "write", "repeat", "at", "1ms", "stop", "expect", "queue(sw0.8).mean", "+-",
+		">=", "cc", "dcqcn", "profile=", "=", "..", "measure", "0..1s", "\n", "\n", "#",
+		"switch", "kmin=1e300", "size=-1", "queue(", "rate(0)", "99999999999", "fault",
+		"cnp", "title"};
 	struct random random = {.state = 5};
 	char text[2000];
 

@@ -98,7 +98,8 @@ static void switch__sends_control_first(void **state)
 	assert_memory_equal(out[2].code, want, sizeof(want));
 }
 
-/* At egress the mark is of now: the frames that are left, as it leaves. At ingress it is of then. */
+/* At egress the mark is of now: the frames that are left, as it leaves. At ingress it is of then.
+ */
 static void switch__marks_at_egress_or_ingress(void **state)
 {
 	for (unsigned ingress = 0; ingress < 2; ingress++) {
@@ -205,8 +206,8 @@ static void pool__uses_memory_again(void **state)
 	assert_ptr_equal(pool_get(&pool, 100), first);
 	while (pool_get(&pool, FRAME_MAX))
 		n++;
-	assert_in_range(n, sizeof(memory) / (FRAME_MAX + 2 * CACHE_LINE),
-		sizeof(memory) / FRAME_MAX);
+	assert_in_range(
+		n, sizeof(memory) / (FRAME_MAX + 2 * CACHE_LINE), sizeof(memory) / FRAME_MAX);
 	assert_int_equal(pool.refused, 1);
 }
 
