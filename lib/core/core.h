@@ -422,12 +422,12 @@ static inline void core_short_ways(struct core *c, bool on)
 	c->short_ways = on;
 }
 
-/** @return whether core_tx() has nothing to build, and no QP waits for an egress or for its
- * departure: the call, and that of core_open_egress() before it, may be left out. */
+/** @return whether core_tx() has nothing to build, and no QP waits for an egress or its departure: the call, and that
+ * of core_open_egress() before it, may be left out. */
 static inline bool core_tx_idle(const struct core *c)
 {
-	return list_empty(&c->ready) && list_empty(&c->blocked) && !c->careful && !c->np.owed &&
-	       !c->urgent_ways && !c->paced;
+	return list_empty(&c->ready) && list_empty(&c->blocked) && !c->careful &&
+	       !(c->np.owed | c->urgent_ways | c->paced);
 }
 
 /** Sets which egresses can take a burst from now on, a bit for each. Initially all are open. */

@@ -291,35 +291,38 @@ void pacing_set_rate(struct core *c, struct qp *qp, uint64_t rate, uint64_t now)
 	renew(c, qp, now);
 }
 
-void pacing_look(struct core *c, struct qp *qp, struct core_limit *out, uint64_t now)
+void pacing_view(const struct core *c, const struct qp *qp, struct core_limit *out)
 {
 	const struct cc_config *cfg =
 		atomic_load_explicit(&port_of(c, qp)->cc, memory_order_acquire);
-	struct limiter *l = qp->limiter;
-	struct cc_view v = {0};
+	const struct limiter *l = qp->limiter;
+	double line = cfg ? cfg->line : 0;
+	struct cc_view v = {.rate = line, .target = line};
+	double rate = rate_of(l);
 
-	renew(c, qp, now);
 	*out = (struct core_limit){
 		.asked = l->asked,
 		.limited = l->step != 0,
-		.rate = rate_of(l),
 		.window = -1,
-		.limited_ns = l->since ? now - l->since : 0,
 		.cnps = l->cnps,
 	};
 	if (cfg && !qp->path.local)
 		out->algorithm = cfg->ops->name;
-	if (!l->ops) {
-		out->rate = out->rate < CC_UNLIMITED ? out->rate : cfg ? cfg->line : 0;
-		out->target = out->rate;
-		return;
+	if (l->ops && l->cc.cfg == cfg) {
+		l->ops->look(&l->cc, &v);
+		out->window = l->cc.window < CC_NO_WINDOW ? l->cc.window : -1;
 	}
-	l->ops->look(&l->cc, &v);
-	out->rate = v.rate < out->rate ? v.rate : out->rate;
-	out->target = v.target;
+	out->rate = rate < CC_UNLIMITED ? rate : v.rate;
+	out->target = l->ops ? v.target : out->rate;
 	out->alpha = v.alpha;
-	if (l->cc.window < CC_NO_WINDOW)
-		out->window = l->cc.window;
+}
+
+void pacing_look(struct core *c, struct qp *qp, struct core_limit *out, uint64_t now)
+{
+	renew(c, qp, now);
+	pacing_view(c, qp, out);
+	if (qp->limiter->since)
+		out->limited_ns = now - qp->limiter->since;
 }
 
 /* --- sending ------------------------------------------------------------------------------ */

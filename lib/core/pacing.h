@@ -57,7 +57,10 @@ void pacing_refresh(struct core *c, struct qp *qp, uint64_t now);
 /** CORE_CMD_SET_RATE: @p rate bit/s on the wire, preamble and gap included; 0: no limit. */
 void pacing_set_rate(struct core *c, struct qp *qp, uint64_t rate, uint64_t now);
 
-/** CORE_CMD_QUERY_RATE. */
+/** What limits @p qp, as of the last time that it was asked. */
+void pacing_view(const struct core *c, const struct qp *qp, struct core_limit *out);
+
+/** CORE_CMD_QUERY_RATE: of now. */
 void pacing_look(struct core *c, struct qp *qp, struct core_limit *out, uint64_t now);
 
 /* --- what happens to it ------------------------------------------------------------------ */

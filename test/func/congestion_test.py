@@ -107,11 +107,30 @@ def slowed(daemons, s, at, rule, what):
     s.do(what, 40, 9000)
 
 
+def traced(daemons, s, rocictl):
+    """What a trace says of the rate of a: it falls and rises."""
+    t = subprocess.Popen([rocictl, '--socket', daemons[0].socket, 'trace', 'qp', str(s.a), 'cc', 'csv'],
+                         stdout=subprocess.PIPE, text=True)
+    wait_until(lambda: daemons[0].ask('show traces')['traces'], 'the trace does not begin')
+    s.do('write', 1, 9000)
+    slowed(daemons, s, 'a', '', 'write')
+    daemons[0].ask(f'trace qp {s.a} off')
+    out, _ = t.communicate(timeout=PATIENCE_S)
+    rows = [line.split(',') for line in out.splitlines()]
+    check(rows[0] == ['t', 'qp', 'rate', 'target', 'alpha', 'window', 'rtt', 'goodput', 'cnps'], f'{rows[:2]}')
+    rates = [int(r[2]) for r in rows[1:]]
+    check(min(rates) < 600 * MBIT and rates[-1] > min(rates) and rates[0] == 1000 * MBIT, f'{rates}')
+    check(all(int(r[1]) == s.a for r in rows[1:]) and int(rows[-1][8]) > 0, f'{rows[-1]}')
+    times = [float(r[0]) for r in rows[1:]]
+    check(times == sorted(times), 'the times go back')
+
+
 def test_dcqcn(daemons, steps, rocictl, folder):
     # proves CNP-11, CNP-16
     s = Steps(steps, daemons[0], port_b=1, other=[daemons[1]])
     slowed(daemons, s, 'a', '', 'write')
     slowed(daemons, s, 'b', 'read_response', 'read')
+    traced(daemons, s, rocictl)
     for sender, receiver in (0, 1), (1, 0):
         wait_until(lambda: counts(daemons[sender])['np_cnp_sent'] == counts(daemons[receiver])['rp_cnp_handled'],
                    f'CNPs are lost: {counts(daemons[sender])} {counts(daemons[receiver])}')

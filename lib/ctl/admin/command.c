@@ -141,7 +141,7 @@ static const struct admin_command table[] = {
 		admin_capture, NULL},
 	{"show traces", "running traces of queue pairs", NULL, SHOW(&show_traces)},
 	{"trace qp QPN off", "end the trace of a queue pair", admin_trace_off, NULL},
-	{"trace qp QPN LINE", "report the events of a queue pair: [count COUNT] [json]",
+	{"trace qp QPN LINE", "report the events of a queue pair: [cc [csv]] [count COUNT] [json]; cc: its rate alone",
 		admin_trace, NULL},
 	{"show faults ...", "injected faults, and how often they occurred", NULL,
 		SHOW(&show_faults)},
