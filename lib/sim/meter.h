@@ -9,7 +9,7 @@
 
 #include <stdint.h>
 
-/** Lengths are told apart by so many bytes, up to so many of them. */
+/** Bytes of a step of the distribution, and its steps. */
 #define METER_STEP  1024u
 #define METER_STEPS 4096u
 

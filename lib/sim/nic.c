@@ -4,8 +4,8 @@
 /* Calls of core_tx() that build nothing although QPs are ready, in a row. */
 #define TRIES 64u
 
-/* When the core has something to do. What is to be sent waits for a busy wire without being looked
- * at. */
+/* When the core has something to do. While the wire is busy, packets that could be sent do not
+ * matter. */
 static uint64_t timer_due(const struct sim_nic *n, bool busy, uint64_t now)
 {
 	const struct core *c = &n->host->core;

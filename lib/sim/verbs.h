@@ -22,7 +22,7 @@ int verbs_to_rtr(struct core *c, struct qp *qp, const struct abi_qp_attr *attr,
 int verbs_to_rts(struct core *c, struct qp *qp, const struct abi_qp_attr *attr, uint64_t now);
 
 /** Puts @p ctl with the mark of entry @p idx into @p slot, whose other bytes are there, and counts
- *  it in @p shared.  @return whether the worker wants its doorbell rung */
+ *  it in @p shared.  @return whether the doorbell must be rung */
 bool verbs_publish(
 	uint8_t *slot, uint32_t ctl, uint32_t idx, uint32_t depth, struct abi_queue *shared);
 
