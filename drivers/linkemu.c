@@ -282,7 +282,7 @@ static void take(struct linkemu *l, uint32_t number)
 	l->since = l->count.packets;
 	l->perfect = linkemu_is_perfect(l->cfg);
 	l->random = l->cfg->seed ^ (uint64_t)l->ethdev << 32 ^ l->queue;
-	l->idle_ps = 0; /* what waits goes on as the new configuration says */
+	l->idle_ps = 0; /* packets that wait follow the new configuration */
 	waiting = l->aqm.bytes;
 	aqm_init(&l->aqm, &l->cfg->aqm, l->random);
 	l->aqm.bytes = waiting;

@@ -183,7 +183,7 @@ struct cc_view flow_view(const struct lab_flow *f, uint64_t now)
 {
 	const struct limiter *l = f->source.qp->limiter;
 	struct cc_view v = {.rate = f->from->lab->s->cc.line, .target = v.rate};
-	struct cc cc = l->cc; /* time goes on in a copy: to look at it changes nothing */
+	struct cc cc = l->cc; /* time advances in a copy: a look changes nothing */
 
 	if (l->ops) {
 		l->ops->on_time(&cc, now);
@@ -192,7 +192,7 @@ struct cc_view flow_view(const struct lab_flow *f, uint64_t now)
 	return v;
 }
 
-/* What the sink has taken in order. */
+/* Where the sink is: all before that has arrived in order. */
 static uint32_t psn_of(const struct lab_flow *f)
 {
 	return f->line->op == FLOW_READ ? f->sink.qp->comp.una : f->sink.qp->resp.epsn;

@@ -84,7 +84,7 @@ static double goodput(const struct lab *l, const struct expectation *e)
 	return sum;
 }
 
-/* What full packets without a pause carry. */
+/* As a part of the payload of full packets without a pause. */
 static double goodput_share(const struct lab *l, const struct expectation *e)
 {
 	const struct lab_flow *f = &l->flow[e->index == METRIC_ALL ? 0 : e->index];

@@ -22,7 +22,7 @@ bool text_number(const char *text, enum unit unit, double *value);
 /** @return what text_number() reads, for an error: "a time such as 100us". */
 const char *text_what(enum unit unit);
 
-/** Writes @p value as a reader wants to see it, three or four digits.  @return @p text */
+/** Writes @p value in its most readable unit, with five digits.  @return @p text */
 char *text_of(double value, enum unit unit, char *text, size_t size);
 
 /** Reads "3" or "2..7".  @return false: it is none of them */

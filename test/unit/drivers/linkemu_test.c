@@ -510,7 +510,7 @@ static void linkemu_change__from_the_next_burst_on(void **state)
 	linkemu_detach(l);
 }
 
-/* What waits for its turn on a slow link need not any more. */
+/* Packets that wait for their turn on a slow link need not any more. */
 static void linkemu_change__ends_a_rate(void **state)
 {
 	struct linkemu *l = link_of("rate=10K"); /* 0.1 s each */
