@@ -370,7 +370,7 @@ enum drop core_fast_cnp(struct core *c, struct pkt *pkt, const uint8_t *frame, s
 
 /** Fills @p f with what a switch sees of the packets of @p qp, which has been connected by its
  *  owner. @return false: they are none of which Fast CNPs tell. Control thread. */
-bool core_flow(struct flow *f, struct qp *qp);
+bool core_flow(struct qp_flow *f, struct qp *qp);
 
 /** Counts a frame that frame_parse() or the shell itself dropped. */
 void core_count_drop(struct core *c, enum drop why);

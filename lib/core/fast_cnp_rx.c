@@ -35,7 +35,7 @@ static enum drop check(
 }
 
 /* Whether the packets of @p f have the Fast CNP's destination as their source. */
-static bool is_of(const struct flow *f, const struct pkt *pkt)
+static bool is_of(const struct qp_flow *f, const struct pkt *pkt)
 {
 	return f->port == pkt->port && !memcmp(f->sgid, pkt->l3 + IP6_DST, sizeof(f->sgid));
 }
@@ -61,7 +61,7 @@ static void tell(struct core *c, struct qp *qp, const struct pkt *pkt, uint64_t 
 static uint32_t tell_all(
 	struct core *c, const struct fast_cnp *f, const struct pkt *pkt, uint64_t now)
 {
-	const struct flow *at = flow_find(c->cfg.flows, f->dip, pkt->dest_qp);
+	const struct qp_flow *at = flow_find(c->cfg.flows, f->dip, pkt->dest_qp);
 	uint32_t workers = 0;
 	unsigned told = 0;
 
@@ -110,7 +110,7 @@ enum drop core_fast_cnp(struct core *c, struct pkt *pkt, const uint8_t *frame, s
 	return why;
 }
 
-bool core_flow(struct flow *f, struct qp *qp)
+bool core_flow(struct qp_flow *f, struct qp *qp)
 {
 	const uint8_t *ip = qp->path.hdr + qp->path.l3_off;
 

@@ -139,7 +139,7 @@ struct node {
 	struct app_mr *recv;
 	struct app_mw *mw; /* NULL: no window was bound */
 	struct switch_list switches; /* whose Fast CNPs it accepts, */
-	struct flow flow;	     /* about this of its QP */
+	struct qp_flow flow;	     /* about this of its QP */
 	struct node_spec spec;
 	struct abi_qp_attr attr;
 	uint32_t received; /* receives posted */
