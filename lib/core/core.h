@@ -437,6 +437,13 @@ static inline void core_short_ways(struct core *c, bool on)
 	c->short_ways = on;
 }
 
+/** @return whether core_tx() has nothing to build and no QP waits for an egress: the call, and that
+ * of core_open_egress() before it, may be left out. */
+static inline bool core_tx_idle(const struct core *c)
+{
+	return list_empty(&c->ready) && list_empty(&c->blocked) && !c->careful && !c->np.owed;
+}
+
 /** Sets which egresses can take a burst from now on, a bit for each. Initially all are open. */
 void core_open_egress(struct core *c, uint32_t open);
 

@@ -265,7 +265,8 @@ static bool execute(struct core *c, struct part *p)
 }
 
 /* Both QPs as after the packets and their acknowledgement; the receive completes first. A full CQ
- * moves its QP to ERR (CQ-01); a peer that is there acknowledges nothing, and frames find no answer.
+ * moves its QP to ERR (CQ-01); a peer that is there acknowledges nothing, and frames find no
+ * answer.
  * @return whether both QPs are still what is_at_rest() and is_peer() found. */
 static bool advance(struct core *c, struct part *p, uint64_t now)
 {

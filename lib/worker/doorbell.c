@@ -58,14 +58,12 @@ static unsigned serve_word(struct worker *w, struct worker_doorbell *db, uint32_
 
 /* Summary first, as abi_ring.h requires. The exchange, a locked instruction, is executed only if a
  * plain load saw a bit; bits that are not served in this round stay in `pending`. */
-static unsigned serve(struct worker *w, struct doorbell_slot *s, unsigned *words)
+static NOINLINE unsigned serve_some(
+	struct worker *w, struct doorbell_slot *s, struct worker_doorbell *db, unsigned *words)
 {
-	struct worker_doorbell *db = atomic_load_explicit(&s->db, memory_order_acquire);
 	unsigned budget = DOORBELL_WORDS_POLL;
 	unsigned served = 0;
 
-	if (!db)
-		return 0;
 	for (uint32_t i = 0; i < ABI_DB_SUMMARY; i++) {
 		_Atomic uint64_t *summary = &db->shared->summary[i];
 
@@ -81,6 +79,20 @@ static unsigned serve(struct worker *w, struct doorbell_slot *s, unsigned *words
 		}
 	}
 	return served;
+}
+
+/* In most rounds nobody has rung. */
+static ALWAYS_INLINE unsigned serve(struct worker *w, struct doorbell_slot *s, unsigned *words)
+{
+	struct worker_doorbell *db = atomic_load_explicit(&s->db, memory_order_acquire);
+	uint64_t any = 0;
+
+	if (!db)
+		return 0;
+	for (uint32_t i = 0; i < ABI_DB_SUMMARY; i++)
+		any |= s->pending[i] |
+		       atomic_load_explicit(&db->shared->summary[i], memory_order_relaxed);
+	return likely(!any) ? 0 : serve_some(w, s, db, words);
 }
 
 unsigned doorbell_poll(struct worker *w)

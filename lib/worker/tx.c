@@ -167,13 +167,27 @@ static ALWAYS_INLINE void dispatch_burst(struct worker *w, uint32_t n, bool capt
 	w->nspare -= n;
 }
 
+/* Whether nothing waits: no packet for a port, none that the kernel may have sent, and no QP. */
+static bool is_at_rest(const struct worker *w)
+{
+	if (!core_tx_idle(&w->core))
+		return false;
+	for (uint32_t i = 0; i < w->nports; i++)
+		if (w->port[i].count || (!w->index && w->dp->exception[i]))
+			return false;
+	return true;
+}
+
 unsigned tx_poll(struct worker *w)
 {
-	uint32_t open = flush(w);
 	unsigned kernel;
+	uint32_t open;
 	uint64_t now;
 	unsigned n;
 
+	if (is_at_rest(w))
+		return 0;
+	open = flush(w);
 	kernel = exception_poll(w);
 	if (kernel)
 		open = flush(w);

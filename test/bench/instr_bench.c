@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * What `instr` runs under callgrind: for each operation and size as many messages as that many
- * bursts make, counted between two dumps whose trigger says "OP SIZE MESSAGES". Without callgrind
- * it does the same, counted by nobody.
+ * bursts make, counted between two dumps whose trigger says "OP SIZE MESSAGES". Then rounds of the
+ * worker in which nothing happens, as "idle 0 ROUNDS". Without callgrind it does the same, counted
+ * by nobody.
  */
 #include <stdio.h>
 #include <valgrind/callgrind.h>
@@ -67,6 +68,19 @@ static void count(struct flows *flows, unsigned op, size_t size, struct worker *
 	CALLGRIND_DUMP_STATS_AT(trigger);
 }
 
+static void count_idle(struct worker *w)
+{
+	char trigger[64];
+
+	CALLGRIND_ZERO_STATS;
+	CALLGRIND_TOGGLE_COLLECT;
+	for (unsigned i = 0; i < MESSAGES; i++)
+		worker_round(w);
+	CALLGRIND_TOGGLE_COLLECT;
+	snprintf(trigger, sizeof(trigger), "idle 0 %u", MESSAGES);
+	CALLGRIND_DUMP_STATS_AT(trigger);
+}
+
 int main(int argc, char *argv[])
 {
 	struct worker *w = host_start(argv[0]);
@@ -76,6 +90,7 @@ int main(int argc, char *argv[])
 	for (unsigned op = 0; op < ARRAY_SIZE(ops); op++)
 		for (unsigned s = 0; s < ARRAY_SIZE(sizes); s++)
 			count(flows, op, sizes[s], w);
+	count_idle(w);
 	host_while(close_flows, flows);
 	host_stop();
 	return 0;

@@ -57,7 +57,7 @@ def latency_part(report):
 def instr_part(report):
     rows = [[f['op'].upper(), size_text(f['size']), number(f['median']), number(f['protocol']), number(f['bulk'])]
             for f in find(report['figures'], bench='instr')]
-    return ['Instructions of a message, both ends (callgrind; copies and CRCs without AVX-512)', ''] + table(
+    return ['Instructions per message, both ends, and per idle round (callgrind; copies and CRCs without AVX-512)', ''] + table(
         ['', 'size', 'all', 'protocol', 'copy and CRC'], rows)
 
 

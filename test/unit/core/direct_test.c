@@ -541,8 +541,7 @@ static void full_cq__ends_the_same(void **state)
 		drain(w[way]);
 		same(w[FRAMES_ONLY], w[way]);
 		assert_int_equal(w[way]->end[A].cqes, spec.cqes_of_b + 1);
-		assert_int_equal(
-			w[way]->end[A].cqe[spec.cqes_of_b].status, ABI_WC_RETRY_EXC_ERR);
+		assert_int_equal(w[way]->end[A].cqe[spec.cqes_of_b].status, ABI_WC_RETRY_EXC_ERR);
 	}
 	assert_int_equal(w[DIRECT]->host->core.count.direct_messages, spec.cqes_of_b);
 	for (int way = 0; way < WAYS; way++)

@@ -309,6 +309,22 @@ static void command__random_bytes(void **state)
 	client_close(&c);
 }
 
+/* Programs may inject faults only into rocids that were started for it. */
+static void command__faults_need_an_option(void **state)
+{
+	static const uint16_t types[] = {ABI_INJECT_FAULT, ABI_QUERY_FAULT, ABI_CLEAR_FAULT};
+	struct client c;
+	struct answer a;
+
+	client_open(*state, &c);
+	for (unsigned i = 0; i < ARRAY_SIZE(types); i++) {
+		struct abi_inject_fault in = {.qp = 1};
+
+		assert_int_equal(client_call(c.sock, types[i], &in, sizeof(in), -1, &a), -EPERM);
+	}
+	client_close(&c);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -332,6 +348,8 @@ int main(void)
 			command__waits_for_what_hangs, daemon_setup, daemon_teardown),
 		cmocka_unit_test_setup_teardown(
 			command__out_of_descriptors, daemon_setup, daemon_teardown),
+		cmocka_unit_test_setup_teardown(
+			command__faults_need_an_option, daemon_setup, daemon_teardown),
 		cmocka_unit_test_setup_teardown(
 			command__random_bytes, daemon_setup, daemon_teardown),
 	};
