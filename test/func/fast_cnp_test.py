@@ -1,7 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
 """fast_cnp_test.py ROCID ROCICTL ROCIGEN ROCISINK: a rocid with queue pairs over IPv6, and rocigen as a
-switch at the other end of its link: Fast CNPs, good and broken, counted by their reasons; on, changed, and off."""
+switch at the other end of its link: Fast CNPs and CNPs, good, forged and broken, counted by their reasons; floods of
+them and of marks; on, changed, and off."""
 import json
 import os
 import subprocess
@@ -45,6 +46,19 @@ ROWS = (
     (['--fault', 'after-udp'], {'bth_tver': 1}),
 )
 
+# CNPs; {qpn} is that of a queue pair.
+PLAIN = ('--opcode', 'CNP', '--src', PEER, '--qpn', '{qpn}')
+CNPS = (
+    ([], {'rp_cnp_handled': 1}),
+    (['--src', 'fd00::3'], {'rp_cnp_ignored': 1, 'qp_address': 1}),
+    (['--src', SWITCH], {'rp_cnp_ignored': 1, 'qp_address': 1}),
+    (['--qpn', str(PEER_QPN)], {'qpn_unknown': 1}),
+    (['--pkey', '0x8123'], {'rp_cnp_ignored': 1, 'pkey': 1}),
+    (['--bad-icrc', '1'], {'icrc': 1}),
+    (['--vlan', '7'], {'dgid': 1}),
+    (['--src', OURS], {'martian': 1}),
+)
+
 
 class Lab:
     """The daemon, its queue pairs, and what rocigen sends to them."""
@@ -74,6 +88,9 @@ class Lab:
         vdev = f'net_memif0,role=client,id=0,socket={self.link},socket-abstract=no,bsize=4608,mac={MAC[1]}'
         given = {'--src': SWITCH, '--dst': OURS, '--smac': MAC[1], '--dmac': MAC[0], '--fast-cnp': PEER,
                  '--qpn': str(PEER_QPN), **dict(zip(arguments[::2], arguments[1::2]))}
+        if '--opcode' in given:
+            given.pop('--fast-cnp')
+            given['--qpn'] = given['--qpn'].format(qpn=self.qpns[0])
         process = subprocess.Popen(
             [self.rocigen, *eal_args(256), '--no-telemetry', '--file-prefix', f'fast{os.getpid()}', '--log-level', 'error',
              '--vdev', vdev, '--', *[w for pair in given.items() for w in pair], '--count', str(count), '--hold'],
@@ -120,6 +137,28 @@ def test(lab):
     lab.row([], {'fast_cnp_unknown': 1})
 
 
+def test_cnps(lab):
+    # proves CNP-11, CNP-16: forged ones, and those of the peer
+    lab.set('notify')
+    before = lab.state()
+    for arguments, expected in CNPS:
+        lab.row([*PLAIN, *arguments], expected)
+    check(lab.state() == before, 'the queue pairs are as they were')
+    lab.set('off')
+    lab.row(list(PLAIN), {'rp_cnp_ignored': 1, 'cnp_ignored': 1})
+
+
+def test_marks(lab):
+    # proves CNP-06: a flood of marks makes a CNP an interval: a second, which a paused daemon may see pass
+    lab.set('notify,np_min_time_between_cnps=1000000')
+    before = lab.counts()
+    process = lab.send(['--opcode', 'ACKNOWLEDGE', '--src', PEER, '--ce', '1', '--qpn', '{qpn}'], 1000)
+    wait_until(lambda: lab.moved(before).get('np_ecn_marked_roce_packets') == 1000, f'{lab.moved(before)}')
+    check(1 <= lab.moved(before).get('np_cnp_sent', 0) <= PATIENCE_S, f'{lab.moved(before)}')
+    process.stdin.close()
+    check(process.wait(PATIENCE_S) == 0, 'rocigen fails')
+
+
 def test_rate(lab):
     # proves FCN-11: one a second, so that nothing is counted by the clock but a few
     lab.set(f'notify,fastcnp={SWITCH},fastcnp_rate=1,fastcnp_burst=4')
@@ -145,6 +184,8 @@ def main(*programs):
     with tempfile.TemporaryDirectory() as folder:
         lab = Lab(programs, folder)
         test(lab)
+        test_cnps(lab)
+        test_marks(lab)
         test_rate(lab)
         test_off(lab)
         lab.end()
