@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """words.py [FILE...]
 
-Plain English, as far as a program can tell: lines of documents have at most 100 columns, and comments, messages
+Plain English, as far as a program can tell: prose of documents has at most 100 columns, and comments, messages
 and documents are free of seven phrases that only a translator would write. Looks at the folders and files in
 PASSED, or at those named.
 """
@@ -14,10 +14,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent.parent
 
 # Folders and files that have been edited for language. Add yours when you have done so.
-PASSED = ('lib/abi', 'lib/base', 'lib/cc', 'lib/client', 'lib/core', 'lib/ctl/admin', 'lib/ctl/config',
-          'lib/ctl/ctl.c', 'lib/ctl/ctl.h', 'lib/ctl/diagnose', 'lib/ctl/loop', 'lib/ctl/net', 'lib/ctl/news.c',
-          'lib/ctl/news.h', 'lib/ctl/session', 'lib/ctl/text', 'lib/ctl/verbs', 'lib/obj', 'lib/sim', 'lib/wire',
-          'test/lint/words.py')
+PASSED = ('README.md', 'app', 'config', 'doc', 'drivers', 'lib', 'test/lint/words.py')
 GENERATED = ('doc/conformance.md',)
 COLUMNS = 100
 
@@ -83,7 +80,7 @@ def complaints(path, source):
     if path.suffix != '.md':
         return
     for number, line in enumerate(source.splitlines(), 1):
-        if len(line) > COLUMNS and not line.startswith('|') and ' ' in line.strip():
+        if len(line) > COLUMNS and not line.startswith(('|', ' ' * 4, '\t')) and ' ' in line.strip():
             yield number, f'{len(line)} columns: wrap it at {COLUMNS}'
 
 
