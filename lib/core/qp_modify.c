@@ -12,6 +12,7 @@
 #include "qp.h"
 #include "requester.h"
 #include "responder.h"
+#include "rp.h"
 #include "seq24.h"
 #include "timers.h"
 #include "trace.h"
@@ -234,6 +235,7 @@ static int reset(struct core *c, struct qp *qp, struct core_cmd *cmd, uint64_t n
 	qp->comm_est = false;
 	inject_forget(qp);
 	np_forget(c, qp);
+	rp_reset(qp);
 	return 0;
 }
 

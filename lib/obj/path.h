@@ -34,6 +34,8 @@ struct gid_table {
 	struct gid_entry entry[GID_MAX];
 };
 
+struct switch_list;
+
 /** Properties of a port that workers read. The control thread writes them; MAC, MTU and P_Keys may
  *  change while workers run.
  */
@@ -49,6 +51,9 @@ struct port {
 	 *  whole; the old one is freed after a grace period. */
 	_Atomic(const struct cc_config *) cc;
 	_Atomic uint32_t burst; /* packets of a limited QP that leave together; 0: QUANTUM */
+	/** Fast CNPs are accepted from these; NULL: they are not ours (FCN-01). Workers only take
+	 *  from its buckets. */
+	_Atomic(struct switch_list *) switches;
 };
 
 /** @return the six bytes of @p mac in one word, in memory order. */

@@ -130,18 +130,22 @@ static const struct {
 
 static int set_item(struct congestion *c, const struct item *item, char *why, size_t why_size)
 {
+	int err;
+
 	if (!item->value)
 		return complain(why, why_size, "\"%s\" is not PARAMETER=VALUE", item->text);
 	for (unsigned i = 0; i < ARRAY_SIZE(options); i++)
 		if (!strcmp(item->text, options[i].name))
 			return options[i].set(c, item, why, why_size);
-	return set_param(c, item, why, why_size);
+	err = switches_set(&c->switches, item->text, item->value, why, why_size);
+	return err == -ENOENT ? set_param(c, item, why, why_size) : err;
 }
 
 void congestion_init(struct congestion *c)
 {
 	*c = (struct congestion){.burst = QUANTUM};
 	cc_config_init(&c->cfg, &cc_dcqcn, 0, LINE);
+	switches_init(&c->switches);
 }
 
 void congestion_port(struct congestion *c, uint32_t speed_mbps)
@@ -181,7 +185,7 @@ int congestion_parse(struct congestion *c, const char *text, char *why, size_t w
 		if (err)
 			return err;
 	}
-	return 0;
+	return switches_check(&c->switches, why, why_size);
 }
 
 const char *congestion_text(const struct congestion *c, char text[CONGESTION_TEXT])
@@ -200,6 +204,7 @@ const char *congestion_text(const struct congestion *c, char text[CONGESTION_TEX
 		if (c->reacts || is_of_np(&ops->params[i]))
 			len += (size_t)snprintf(text + len, CONGESTION_TEXT - len, ",%s=%.0f",
 				ops->params[i].name, c->cfg.value[i]);
+	switches_text(&c->switches, text + len, CONGESTION_TEXT - len);
 	return text;
 }
 

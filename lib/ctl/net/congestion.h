@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include "cc.h"
+#include "net/switches.h"
 #include "path.h"
 
 struct congestion {
@@ -18,10 +19,11 @@ struct congestion {
 	bool line_given; /* cfg.line is not the port's speed */
 	uint32_t burst;	 /* packets of a limited QP that leave together */
 	struct cc_config cfg;
+	struct switches switches;
 };
 
 /** Room for what congestion_text() writes. */
-#define CONGESTION_TEXT 1024
+#define CONGESTION_TEXT (1024 + SWITCHES_TEXT)
 
 /** Congestion control is off (CNP-14). */
 void congestion_init(struct congestion *c);

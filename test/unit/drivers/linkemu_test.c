@@ -531,7 +531,7 @@ static void linkemu_change__ends_a_rate(void **state)
 	assert_int_equal(rte_mempool_avail_count(pool), all_buffers);
 }
 
-/* What was under way arrives, with its delay. */
+/* Packets that were under way arrive, with their delay. */
 static void linkemu_change__loses_nothing(void **state)
 {
 	struct linkemu *l = link_of("delay=20ms");
