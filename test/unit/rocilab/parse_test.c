@@ -155,7 +155,7 @@ static void parse_scenario__settings_replace(void **state)
 	assert_non_null(strstr(why, "the scenario has no host statement"));
 }
 
-/* Whatever the text says: it ends, within its memory. */
+/* Any text: the parser ends, within its memory. */
 static void parse_scenario__survives_anything(void **state)
 {
 	static const char *const words[] = {"topology", "star", "hosts=8", "flow", "0..7", "->",

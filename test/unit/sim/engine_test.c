@@ -75,7 +75,7 @@ static void engine_run__in_the_order_of_time_and_of_setting(void **state)
 	assert_true(engine_next(&engine) == SIM_NEVER);
 }
 
-/* What is set for the past happens now: time does not go back. */
+/* An event of the past happens now: time does not go back. */
 static void engine_run__does_not_go_back(void **state)
 {
 	start();

@@ -22,7 +22,7 @@ static struct sim_switch sw;
 static struct switch_port port[PORTS];
 static uint16_t way[PORTS + 1];
 
-/* What came out of each port. */
+/* Frames that left each port. */
 static struct out {
 	struct sim_sink sink;
 	unsigned frames;
