@@ -82,6 +82,8 @@ static int impair(void *arg, uint32_t i, const char *text, char why[ABI_SENTENCE
 		snprintf(why, ABI_SENTENCE_MAX, "%s", reason);
 		return -EINVAL;
 	}
+	if (!linkemu_fits(&cfg, p->info.rx_queues, why, ABI_SENTENCE_MAX))
+		return -EINVAL;
 	if (cfg.spread && cfg.spread != p->impair.spread) {
 		snprintf(why, ABI_SENTENCE_MAX,
 			"spread cannot be changed while rocid runs: start it with --impair "

@@ -79,15 +79,17 @@ static const struct option_row row[] = {
 	{"priority", required_argument, SECTION_PORT, true, set_priority, "PORT,PRIORITIES",
 		"802.1p priorities: slA[-B]=P,dscpA[-B]=P,tag=yes (the service level, in VLAN tags "
 		"only)"},
-	{"cc", required_argument, SECTION_PORT, true, set_cc, "PORT,notify|off[,PARAM=VALUE...]",
-		"mark packets as ECN-capable, and answer those that met congestion with CNPs "
-		"(off)"},
+	{"cc", required_argument, SECTION_PORT, true, set_cc,
+		"PORT,notify|dcqcn|off[,PARAM=VALUE...]",
+		"mark packets as ECN-capable, answer those that met congestion with CNPs, and "
+		"limit "
+		"rates when CNPs arrive (off)"},
 	{"ring-pair", optional_argument, SECTION_PORTS, true, set_ring_pair, "[=IMPAIRMENT]",
 		"two more ports, connected to each other in memory"},
 	{"impair", required_argument, SECTION_PORT, true, set_impair, "PORT,IMPAIRMENT",
 		"impair the frames that PORT receives: "
-		"loss=P,dup=P,reorder=P,corrupt=P,truncate=P,nth=N,mask=HEX,delay=50us,seed=N,"
-		"spread=hash|random"},
+		"loss=P,dup=P,reorder=P,corrupt=P,truncate=P,nth=N,mask=HEX,delay=50us,rate=1G,"
+		"queue=400K,red=KMIN:KMAX:PMAX,mark=egress|ingress,seed=N,spread=hash|random"},
 	{"window", required_argument, SECTION_WORKERS, false, set_window, "N",
 		"packets in flight per QP (128)"},
 	{"workers", required_argument, SECTION_WORKERS, false, set_workers, "N",

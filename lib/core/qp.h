@@ -12,6 +12,7 @@
  *     comp                  completer.c, completer_run.c, timers.c
  *     resp                  responder.c, responder_run.c, responder_tx.c, recv.c, direct.c
  *     win                   cc/window.c
+ *     limited, limiter      pacing.c
  *     why                   cause.c, qp_modify.c
  *     windows, grace        mw_wqe.c
  *     trace, traced         trace.c (a command)
@@ -233,6 +234,7 @@ struct qp {
 	uint8_t mtu_shift; /* log2 of the path MTU */
 	bool comm_est;	   /* RSP-46: raised */
 	bool traced;	   /* trace.c: `trace` is not NULL */
+	bool limited;	   /* pacing.h: the limiter has a say */
 	uint16_t pkey;
 	uint32_t window_max;  /* packets in flight, upper limit */
 	uint64_t ack_timeout; /* ns, 0: infinite (REQ-22) */
@@ -248,6 +250,8 @@ struct qp {
 	struct list ready;	  /* on the core_share of its session */
 	struct wheel_timer timer; /* ACK or RNR */
 	struct window win;
+	struct limiter *limiter; /* pacing.c: never NULL */
+	struct list urgent; /* schedule.c: on core.urgent, because an ACK or NAK is owed */
 	struct qp_req req;
 	struct qp_comp comp;
 	struct qp_resp resp;
@@ -410,8 +414,17 @@ static ALWAYS_INLINE bool qp_is_from_peer(const struct qp *qp, const struct pkt 
 	return !qp->path.local;
 }
 
-/** Adds @p qp to the QPs that core_tx() visits. */
+/** Adds @p qp to the QPs that core_tx() visits, unless it waits for its departure. */
 void qp_make_ready(struct core *c, struct qp *qp);
+
+/** @p qp owes an ACK or a NAK, which leaves before packets of requests and READ responses. */
+void qp_make_urgent(struct core *c, struct qp *qp);
+
+/** It leaves the core, or starts anew. */
+static inline void qp_calm(struct qp *qp)
+{
+	list_del(&qp->urgent);
+}
 
 /** Removes it again; harmless when it is not among them. */
 void qp_make_idle(struct core *c, struct qp *qp);

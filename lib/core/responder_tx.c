@@ -120,6 +120,19 @@ static void next_owed(struct core *c, struct qp *qp, struct txd *t)
 	r->drain = false;
 }
 
+bool responder_next_is_free(const struct qp *qp)
+{
+	const struct qp_resp *r = &qp->resp;
+	const struct resp_res *res;
+
+	for (uint32_t i = r->res_next; i != r->res_head; i++) {
+		res = &r->res[i % RD_ATOMIC_MAX];
+		if (res->next_psn != res->end_psn)
+			return res->ack_first || res->kind == KIND_ATOMIC || !res->exec_len;
+	}
+	return r->owed != OWE_NOTHING;
+}
+
 bool responder_next(struct core *c, struct qp *qp, struct txd *t, uint64_t now)
 {
 	struct resp_res *res;

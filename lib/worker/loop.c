@@ -30,8 +30,10 @@ static void read_clock(struct worker *w)
 {
 	uint64_t now = clock_at(&w->clock, rte_rdtsc());
 
-	if (now - w->now > PAUSE_NS)
+	if (now - w->now > PAUSE_NS) {
 		w->stats.pauses++;
+		core_resumed(&w->core, w->now, now);
+	}
 	w->now = now;
 }
 

@@ -20,6 +20,7 @@
 #include "verbs/mr_obj.h"
 #include "verbs/objects.h"
 #include "verbs/qp_obj.h"
+#include "worker.h"
 
 /* A set of flags as words. */
 struct flag {
@@ -165,6 +166,69 @@ static json_t *qp_requester(struct ctl *ctl, const struct argument arg[])
 	return row_end(&row);
 }
 
+/* bit/s in Mb/s; null: no limit */
+static json_t *mbps(double rate)
+{
+	return rate > 0 ? json_real(rate / 1e6) : json_null();
+}
+
+static void put_limit(struct row *row, const struct core_limit *l)
+{
+	put_json(row, "limit_mbps", mbps((double)l->asked));
+	put_json(row, "algorithm", l->algorithm ? json_string(l->algorithm) : json_null());
+	put_bool(row, "limited", l->limited);
+	put_json(row, "rate_mbps", mbps(l->rate));
+	put_json(row, "target_mbps", mbps(l->target));
+	put_json(row, "alpha", json_real(l->alpha));
+	put_json(row, "window", l->window < 0 ? json_null() : json_real(l->window));
+	put_int(row, "cnps_handled", l->cnps);
+	put_int(row, "limited_ms", l->limited_ns / 1000000);
+}
+
+static bool query_rate(struct ctl *ctl, const struct qp_obj *o, struct core_limit *l)
+{
+	struct core_cmd cmd = {.type = CORE_CMD_QUERY_RATE, .qp = o->qp};
+	int err = worker_call(ctl->dp->worker[o->worker], &cmd);
+
+	*l = cmd.limit;
+	return !err;
+}
+
+static json_t *qp_rate(struct ctl *ctl, const struct argument arg[])
+{
+	struct row row;
+	struct core_limit l;
+	struct qp_obj *o = find_qp(ctl, arg[0].number);
+
+	if (!o || !query_rate(ctl, o, &l))
+		return json_null();
+	row_begin(&row);
+	put_limit(&row, &l);
+	return row_end(&row);
+}
+
+static bool next_limited(
+	struct ctl *ctl, const struct argument arg[], struct document_cursor *at, json_t **element)
+{
+	struct core_limit l;
+	const struct qp_obj *o;
+	struct row row;
+
+	do
+		o = show_next_qp(ctl, at);
+	while (o && (!LOOK(o->qp->limited) || !query_rate(ctl, o, &l)));
+	if (!o)
+		return false;
+	row_begin(&row);
+	put_int(&row, "qpn", o->qpn);
+	put_int(&row, "session", o->session->number);
+	put_text(&row, "program", o->session->program);
+	put_int(&row, "port", LOOK(o->qp->attr.port));
+	put_limit(&row, &l);
+	*element = row_end(&row);
+	return true;
+}
+
 static json_t *qp_responder(struct ctl *ctl, const struct argument arg[])
 {
 	struct row row;
@@ -189,6 +253,8 @@ static json_t *qp_responder(struct ctl *ctl, const struct argument arg[])
 const struct document_section show_qp = {.name = "qp", .object = qp};
 const struct document_section show_qp_path = {.name = "path", .object = qp_path};
 const struct document_section show_qp_requester = {.name = "requester", .object = qp_requester};
+const struct document_section show_limited = {.name = "limited qps", .next = next_limited};
+const struct document_section show_qp_rate = {.name = "rate", .object = qp_rate};
 const struct document_section show_qp_responder = {.name = "responder", .object = qp_responder};
 
 /* --- a region, a CQ --------------------------------------------------------------------- */

@@ -61,6 +61,8 @@ extern const struct document_section show_link;
 extern const struct document_section show_qp;
 extern const struct document_section show_qp_why;
 extern const struct document_section show_qp_path;
+extern const struct document_section show_limited;
+extern const struct document_section show_qp_rate;
 extern const struct document_section show_qp_requester;
 extern const struct document_section show_qp_responder;
 

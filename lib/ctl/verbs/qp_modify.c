@@ -350,9 +350,8 @@ int cmd_modify_qp(struct session *s, const struct request *q, struct reply *r)
 	return execute_without_av(o, r);
 }
 
-static void reload(struct ctl *ctl, const struct session *s)
+static void call_session(struct ctl *ctl, const struct session *s, const struct core_cmd *cmd)
 {
-	struct core_cmd cmd = {.type = CORE_CMD_RELOAD_PKEYS};
 	struct qp_obj *o[QPS_CALL_MAX];
 	uint32_t cursor = 0;
 	uint32_t n;
@@ -361,13 +360,25 @@ static void reload(struct ctl *ctl, const struct session *s)
 		n = 0;
 		while (n < QPS_CALL_MAX && (o[n] = handle_next(&s->qps, &cursor)))
 			n++;
-		qps_call(ctl, &cmd, o, n);
+		qps_call(ctl, cmd, o, n);
 	} while (n == QPS_CALL_MAX);
+}
+
+static void call_all(struct ctl *ctl, enum core_cmd_type type)
+{
+	const struct core_cmd cmd = {.type = type};
+
+	for (uint32_t i = 0; i < SESSION_MAX; i++)
+		if (ctl->sessions->session[i])
+			call_session(ctl, ctl->sessions->session[i], &cmd);
 }
 
 void qps_reload_pkeys(struct ctl *ctl)
 {
-	for (uint32_t i = 0; i < SESSION_MAX; i++)
-		if (ctl->sessions->session[i])
-			reload(ctl, ctl->sessions->session[i]);
+	call_all(ctl, CORE_CMD_RELOAD_PKEYS);
+}
+
+void qps_congestion(struct ctl *ctl)
+{
+	call_all(ctl, CORE_CMD_CONGESTION_QPS);
 }

@@ -88,4 +88,7 @@ void qp_release(struct qp_obj *o);
  *  lookup. */
 void qps_reload_pkeys(struct ctl *ctl);
 
+/** Congestion control of a port has changed: makes all QPs follow. */
+void qps_congestion(struct ctl *ctl);
+
 #endif

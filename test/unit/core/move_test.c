@@ -157,6 +157,33 @@ static void qp_take__timers_move_along(void **state)
 	assert_int_equal(l.host->core.count.local_ack_timeout_err, 0);
 }
 
+/* A packet that waits for its departure leaves then, by the new owner. */
+static void qp_take__departures_move_along(void **state)
+{
+	struct core_cmd limit = {.type = CORE_CMD_SET_RATE, .rate = 1000000};
+
+	start();
+	limit.qp = l.qp->qp;
+	assert_int_equal(core_cmd(&l.host->core, &limit, l.now), 0);
+	for (unsigned i = 1; i <= 3; i++)
+		lone_post(&l, ABI_WR_SEND, i, 160, 0);
+	assert_string_equal(lone_tx(&l), "SEND_ONLY@200+160!"); /* 242 bytes: 1.936 ms */
+	assert_int_equal(l.host->core.paced, 1);
+	move(&l.host->core, &other);
+	assert_int_equal(l.host->core.paced, 0);
+	assert_string_equal(other_tx(), "");
+	assert_int_equal(other.paced, 1);
+	l.now += 1935000;
+	assert_string_equal(other_tx(), "");
+	assert_true(core_deadline(&other) > l.now - 20000);
+	l.now += 1100;
+	assert_string_equal(other_tx(), "04@201");
+	move(&other, &l.host->core);
+	assert_int_equal(other.paced, 0);
+	l.now += 1936000;
+	assert_string_equal(lone_tx(&l), "SEND_ONLY@202+160!");
+}
+
 /* Requests that were ready, and those posted without a doorbell, are sent by the new owner. */
 static void qp_take__has_its_turn(void **state)
 {
@@ -285,6 +312,7 @@ int main(void)
 		T(core_rx__follows_the_owner),
 		T(qp_give__the_successor_can_go_on_at_once),
 		T(qp_take__timers_move_along),
+		T(qp_take__departures_move_along),
 		T(qp_take__has_its_turn),
 		T(qp_take__owes_what_the_last_owner_owed),
 		T(qp_take__events_move_along),
