@@ -10,9 +10,9 @@ DEVELOPER := -Dtests=enabled -Dwerror=true
 
 # Ninja runs jobs in parallel; two package managers, or two ninjas in one folder, must not.
 .NOTPARALLEL:
-.PHONY: all demo bench test check functional sanitize fuzz-smoke fuzz interop lint mutants soak \
+.PHONY: all demo bench test check functional sanitize arm64 fuzz-smoke fuzz interop lint mutants soak \
 	soak-mutants soak-chaos soak-golden soak-functional soak-interop packages packages-bench packages-test \
-	packages-deb clean install uninstall doc conformance deb deb-test
+	packages-arm64 packages-deb clean install uninstall doc conformance deb deb-test
 
 all: $(BUILD)/build.ninja
 	ninja -C $(BUILD)
@@ -39,7 +39,7 @@ check: $(BUILD)/with-tests lint
 	ninja -C $(BUILD)
 	$(MESON_TEST) -C $(BUILD) --suite lint --suite unit --suite sim --suite golden --timeout-multiplier 4
 
-test: packages-test check functional sanitize fuzz-smoke mutants interop
+test: packages-test check functional sanitize arm64 fuzz-smoke mutants interop
 
 # Real processes, two at a time where they may be; those that attack rocid; tools of the interoperation tests.
 functional: $(BUILD)/with-tests
@@ -55,6 +55,17 @@ sanitize: packages-test
 	ninja -C $(BUILD)-asan
 	$(MESON_TEST) -C $(BUILD)-asan --no-suite lint --no-suite cpu --no-suite plain --no-suite interop \
 		--timeout-multiplier 10
+
+# All that needs no DPDK, cross-built for arm64, and its tests in an emulator of that CPU. Our libraries of that
+# architecture come into a folder, not into the system.
+$(BUILD)-arm64/build.ninja: | packages-arm64
+	config/arm64/sysroot $(BUILD)-arm64-root
+	meson setup $(BUILD)-arm64 $(DEVELOPER) -Ddpdk=disabled \
+		--cross-file $(BUILD)-arm64-root/sysroot.ini --cross-file config/arm64/cross.ini
+
+arm64: $(BUILD)-arm64/build.ninja
+	ninja -C $(BUILD)-arm64
+	$(MESON_TEST) -C $(BUILD)-arm64 --suite unit --suite sim --suite golden --timeout-multiplier 10
 
 # Fuzzers under ASan and UBSan. A separate build: the instrumentation slows everything down, and they need only the pure
 # layers, which takes seconds. The smoke run uses the same inputs each time; `make fuzz` searches, and keeps
@@ -179,8 +190,11 @@ packages-bench:
 packages-test:
 	@config/install-packages $(PACKAGES) config/packages.txt test/packages.txt test/interop/packages.txt
 
+packages-arm64:
+	@config/install-packages $(PACKAGES) config/packages.txt config/arm64/packages.txt
+
 packages-deb:
 	@config/install-packages $(PACKAGES) config/packages-deb.txt
 
 clean:
-	rm -rf $(BUILD) $(BUILD)-asan $(BUILD)-fuzz
+	rm -rf $(BUILD) $(BUILD)-asan $(BUILD)-fuzz $(BUILD)-arm64 $(BUILD)-arm64-root

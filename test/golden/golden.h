@@ -15,6 +15,7 @@
 
 struct golden {
 	const json_t *context;
+	const struct icrc_ops *icrc; /* of the hosts */
 	json_t *skips; /* object: "opcode 0x12" -> times used */
 	unsigned passed;
 	unsigned failed;
