@@ -11,7 +11,7 @@ DEVELOPER := -Dtests=enabled -Dwerror=true
 # Ninja runs jobs in parallel; two package managers, or two ninjas in one folder, must not.
 .NOTPARALLEL:
 .PHONY: all demo bench test check functional sanitize arm64 fuzz-smoke fuzz interop lint mutants soak \
-	soak-mutants soak-chaos soak-golden soak-functional soak-interop packages packages-bench packages-test \
+	soak-mutants soak-chaos soak-golden soak-functional soak-interop soak-arm64 packages packages-bench packages-test \
 	packages-arm64 packages-deb clean install uninstall doc conformance deb deb-test
 
 all: $(BUILD)/build.ninja
@@ -103,7 +103,7 @@ mutants: packages-test
 		--since $(SINCE) --changed $(CHANGED) --sample $(SAMPLE))
 
 # What searches instead of guarding, each part alone as `make soak-mutants`.
-SOAK_PARTS := mutants chaos golden functional interop
+SOAK_PARTS := mutants chaos golden functional interop arm64
 soak: $(SOAK_PARTS:%=soak-%) fuzz
 
 soak-mutants: packages-test
@@ -129,6 +129,16 @@ soak-interop: $(BUILD)/with-tests
 	test/interop/run --build $(BUILD) --lossy --full
 	test/interop/run --build $(BUILD) --self-test
 	test/interop/run --build $(BUILD) --self-test --lossy
+
+EMULATOR = qemu-aarch64 -L /usr/aarch64-linux-gnu \
+	-E LD_LIBRARY_PATH=$(abspath $(BUILD)-arm64-root)/root/usr/lib/aarch64-linux-gnu
+soak-arm64: $(BUILD)-arm64/build.ninja
+	ninja -C $(BUILD)-arm64 test/sim/chaos test/golden/vectors
+	$(EMULATOR) $(BUILD)-arm64/test/sim/chaos --seed 1001 --runs 5000
+	for seed in 1 2; do \
+		MESON_EXE_WRAPPER="$(EMULATOR)" test/golden/generate/selftest.py \
+			$(BUILD)-arm64/test/golden/vectors $$seed || exit 1; \
+	done
 
 lint: packages-test
 	test/lint/run
