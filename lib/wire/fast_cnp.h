@@ -46,7 +46,7 @@ enum fast_cnp_option {
 	(ETH_HLEN + VLAN_HLEN + IP6_HLEN + 8u + 255u + 1u + UDP_HLEN + BTH_HLEN + CNP_RESERVED + \
 		ICRC_LEN)
 
-/** What is in the option. All pointers point into the frame. */
+/** The contents of the option. All pointers point into the frame. */
 struct fast_cnp {
 	const uint8_t *dip;   /* destination GID of the packet that met congestion */
 	const uint8_t *trace; /* IOAM trace data; NULL: none */

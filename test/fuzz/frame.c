@@ -18,7 +18,7 @@
 
 /* --- helpers -------------------------------------------------------------------------- */
 
-/* A copy in a block of its own, and @p more bytes behind it: one byte too far is a report of
+/* A copy in a block of its own, and @p more bytes after it: one byte too far is a report of
  * AddressSanitizer. */
 static uint8_t *copy_of(const uint8_t *frame, size_t len, size_t more, uint8_t filler)
 {

@@ -2,7 +2,7 @@
 /**
  * @file golden.h
  * The golden runner: a file of vectors against the real core. vectors.json says in its members
- * frame_format and sequence_format what is meant by each member. What the runner does not know
+ * frame_format and sequence_format what is meant by each member. A member unknown to the runner
  * is a failure, so that nothing in a file goes unchecked; what the product does not have yet is
  * skipped, if skip.list names it.
  */
@@ -187,7 +187,7 @@ void memento_same_memory(struct golden *g, const struct memento *m, const struct
 
 /** Compares a parsed packet with bth_fields. */
 void check_fields(struct golden *g, const struct pkt *p, const json_t *fields);
-/** What every packet of ours must be, from Ethernet to the ICRC. @return false with @p why. */
+/** Whether a packet of ours is right, from Ethernet to the ICRC. @return false with @p why. */
 bool wire_ok(const struct node *n, const uint8_t *frame, size_t len, char *why, size_t room);
 /** One of the packets that a step lists. @return false with @p why. */
 bool packet_matches(struct golden *g, const uint8_t *frame, size_t len, const json_t *want,

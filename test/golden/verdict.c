@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What becomes of a frame that arrives at a fresh QP. A frame for what is not built is judged
+ * The fate of a frame that arrives at a fresh QP. A frame for a missing feature is judged
  * as far as the product goes: addresses, numbers and the ICRC are checked in front of it.
  */
 #include <ctype.h>
@@ -277,7 +277,8 @@ static void expect_accept(struct golden *g, struct node *n, const struct trial *
 		check_accepted(g, n, t, before);
 }
 
-/* What a NAK does to the QP: errors of the request end it, a PSN or a missing receive do not. */
+/* The effect of a NAK on the QP: errors of the request end it, a PSN or a missing receive do not.
+ */
 static void after_nak(
 	struct golden *g, struct node *n, uint8_t syndrome, const struct memento *before)
 {

@@ -141,7 +141,7 @@ BYTES, LONG = '--min 1 --max 8 --count 300', '--min 1048576 --max 1048576 --coun
 UC = '--uc --qp-depth 64 --count 60'
 # As many receives as datagrams: what does not arrive was lost on its way.
 UD = '--ud --qp-depth 128 --max 1024 --count 120'
-# soft-RoCE takes no message any more after one that lost a packet behind its first (doc/soft-roce.md), so what goes there has one packet.
+# soft-RoCE accepts no message after one that lost a packet other than its first (doc/soft-roce.md), so messages to it have one packet.
 UC_MAX = {True: 1024, False: 3000}
 # With these the first frame that a rate of 0.1 % hits is among the first 120 of both directions; with the
 # last of them all kinds of faults that it is for are among the first 200. So no case depends on luck.

@@ -24,7 +24,7 @@ enum {
 	ENDS
 };
 
-/** What a pair is made of; pair_defaults() fills it with what works. */
+/** The parameters of a pair; pair_defaults() fills it with values that work. */
 struct pair_spec {
 	uint64_t seed;
 	enum host_gid gid;

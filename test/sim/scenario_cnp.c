@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Congestion notification: packets that are marked, CNPs that are lost, late or doubled, and CNPs
- * and Fast CNPs that nobody should have sent. Whatever comes, the transport goes on as without.
+ * and Fast CNPs that nobody should have sent. None of them changes the work of the transport.
  */
 #include "scenario_forge.h"
 #include "scenario_row.h"

@@ -251,7 +251,7 @@ static void fast_cnp__is_bounded(void **state)
 	expect_told(FAST_CNP_QPS);
 }
 
-/* proves FCN-09: each QP is told by its owner, once */
+/* proves FCN-09: the owner of each QP tells it, once */
 static void fast_cnp__of_other_workers(void **state)
 {
 	connect_qp(1, PEER_QPN, HOST_GID_IPV6);

@@ -224,7 +224,7 @@ static void fast_cnp_parse__skips_padding(void **state)
 		insert(&m, pads[1], 8);
 		assert_string_equal(verdict(&m), "none"); /* up to the longest header */
 	}
-	/* behind it: the option first, PadN of four after it */
+	/* padding after it: the option first, then PadN of four */
 	m = make(types[0]);
 	memmove(m.b + OPTS + 2, m.b + OPTS + 6, 18);
 	memcpy(m.b + OPTS + 20, "\x01\x02\0\0", 4);
