@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file icrc_fold.h
- * Building blocks on 128-bit registers. Included by files that are compiled for PCLMUL or PMULL only.
+ * Building blocks on 128-bit registers. Included by files that are compiled for PCLMUL or PMULL
+ * only.
  *
  * The structure of all implementations: the odd bytes come first, moved to the end of a register
  * that is zero before them (leading zeros do not change the CRC of a message when the register
@@ -27,21 +28,21 @@ typedef long long vec128 __attribute__((vector_size(16), may_alias));
 typedef long long vec128_unaligned __attribute__((vector_size(16), may_alias, aligned(1)));
 
 /* What compilers have no common name for: the carry-less products of one word of a and one of b
- * (clmul_lh: low word of a, high word of b); the bytes of x that `from` names, 0 where its top bit is
- * set; x without its first n bytes, zeros after the rest. */
+ * (clmul_lh: low word of a, high word of b); the bytes of x that `from` names, 0 where its top bit
+ * is set; x without its first n bytes, zeros after the rest. */
 #if defined(__x86_64__)
-#define clmul_ll(a, b)	     _mm_clmulepi64_si128(a, b, 0x00)
-#define clmul_lh(a, b)	     _mm_clmulepi64_si128(a, b, 0x10)
-#define clmul_hh(a, b)	     _mm_clmulepi64_si128(a, b, 0x11)
-#define pick_bytes(x, from)  _mm_shuffle_epi8(x, from)
-#define without_bytes(x, n)  _mm_srli_si128(x, n)
+#define clmul_ll(a, b)	    _mm_clmulepi64_si128(a, b, 0x00)
+#define clmul_lh(a, b)	    _mm_clmulepi64_si128(a, b, 0x10)
+#define clmul_hh(a, b)	    _mm_clmulepi64_si128(a, b, 0x11)
+#define pick_bytes(x, from) _mm_shuffle_epi8(x, from)
+#define without_bytes(x, n) _mm_srli_si128(x, n)
 #elif defined(__aarch64__)
-#define clmul_words(a, b)    ((vec128)vmull_p64((poly64_t)(a), (poly64_t)(b)))
-#define clmul_ll(a, b)	     clmul_words((a)[0], (b)[0])
-#define clmul_lh(a, b)	     clmul_words((a)[0], (b)[1])
-#define clmul_hh(a, b)	     ((vec128)vmull_high_p64((poly64x2_t)(a), (poly64x2_t)(b)))
-#define pick_bytes(x, from)  ((vec128)vqtbl1q_u8((uint8x16_t)(x), (uint8x16_t)(from)))
-#define without_bytes(x, n)  ((vec128)vextq_u8((uint8x16_t)(x), vdupq_n_u8(0), n))
+#define clmul_words(a, b)   ((vec128)vmull_p64((poly64_t)(a), (poly64_t)(b)))
+#define clmul_ll(a, b)	    clmul_words((a)[0], (b)[0])
+#define clmul_lh(a, b)	    clmul_words((a)[0], (b)[1])
+#define clmul_hh(a, b)	    ((vec128)vmull_high_p64((poly64x2_t)(a), (poly64x2_t)(b)))
+#define pick_bytes(x, from) ((vec128)vqtbl1q_u8((uint8x16_t)(x), (uint8x16_t)(from)))
+#define without_bytes(x, n) ((vec128)vextq_u8((uint8x16_t)(x), vdupq_n_u8(0), n))
 #endif
 
 /* The compiler must not load the source again for a second use of a value (design.md 5): it cannot

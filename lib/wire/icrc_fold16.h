@@ -106,7 +106,7 @@ static ALWAYS_INLINE uint32_t run(uint32_t state, struct stream s, size_t len)
 	vec128 x = {0, 0};
 
 	if (head) {
-		x = next_bytes(&s, head) ^ (vec128){state, 0};
+		x = next_bytes(&s, head) ^ (vec128) { state, 0 };
 		x = bytes_to_end(x, head);
 		len -= head;
 	}

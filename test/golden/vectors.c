@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * vectors [-v] [-i ICRC] FILE.json: checks everything in a file of vectors against the real core, which
- * computes ICRCs by the implementation of that name (default: the fastest). A line a failure (-v: a line an item), then "N passed, N failed, N skipped". Skipped is only what
- * skip.list names; what of that list the file has no use for is said on standard error.
+ * vectors [-v] [-i ICRC] FILE.json: checks everything in a file of vectors against the real core,
+ * which computes ICRCs by the implementation of that name (default: the fastest). A line a failure
+ * (-v: a line an item), then "N passed, N failed, N skipped". Skipped is only what skip.list names;
+ * what of that list the file has no use for is said on standard error.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -147,7 +148,8 @@ int main(int argc, char **argv)
 		else
 			g.icrc = icrc_by_name(optarg);
 		if (!g.icrc) {
-			fprintf(stderr, "vectors: this CPU has no ICRC implementation %s\n", optarg);
+			fprintf(stderr, "vectors: this CPU has no ICRC implementation %s\n",
+				optarg);
 			return 2;
 		}
 	}
