@@ -27,7 +27,7 @@
 typedef long long vec128 __attribute__((vector_size(16), may_alias));
 typedef long long vec128_unaligned __attribute__((vector_size(16), may_alias, aligned(1)));
 
-/* What compilers have no common name for: the carry-less products of one word of a and one of b
+/* Compilers have no common names for these: the carry-less products of one word of a and one of b
  * (clmul_lh: low word of a, high word of b); the bytes of x that `from` names, 0 where its top bit
  * is set; x without its first n bytes, zeros after the rest. */
 #if defined(__x86_64__)
