@@ -10,6 +10,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/** @return the name of an enum abi_qp_state; "no state" for other numbers. */
+const char *qp_state_name(uint8_t state);
+
 /** Why MODIFY_QP was refused with -EINVAL. */
 enum modify_refusal {
 	MODIFY_OK,
