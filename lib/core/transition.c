@@ -110,9 +110,9 @@ const char *qp_state_name(uint8_t state)
 	return state < STATES ? names[state] : "no state";
 }
 
-struct modify_verdict transition_check(uint8_t type, uint8_t from, unsigned to, uint32_t mask)
+struct modify_result transition_check(uint8_t type, uint8_t from, unsigned to, uint32_t mask)
 {
-	struct modify_verdict v = {.refusal = MODIFY_NO_TRANSITION, .state = from};
+	struct modify_result v = {.refusal = MODIFY_NO_TRANSITION, .state = from};
 	const struct transition *t;
 
 	if (type >= TYPES || from >= STATES || to >= STATES || !table[from][to].valid)
