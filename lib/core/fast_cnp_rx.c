@@ -12,8 +12,7 @@
 
 static struct switch_list *switches_of(const struct core *c, const struct pkt *pkt)
 {
-	return atomic_load_explicit(
-		&c->cfg.ports->port[pkt->port].switches, memory_order_acquire);
+	return atomic_load_explicit(&c->cfg.ports->port[pkt->port].switches, memory_order_acquire);
 }
 
 /* Addresses, source, ICRC and number, in this order: a bucket is not for everybody to empty. */
@@ -57,7 +56,8 @@ static void tell(struct core *c, struct qp *qp, const struct pkt *pkt, uint64_t 
 		trace_rx_end(&s, c, qp, why, now);
 }
 
-/* FCN-09. @return a bit for each worker that has QPs of the flow; those of this worker learn of it. */
+/* FCN-09. @return a bit for each worker that has QPs of the flow; those of this worker learn of it.
+ */
 static uint32_t tell_all(
 	struct core *c, const struct fast_cnp *f, const struct pkt *pkt, uint64_t now)
 {
