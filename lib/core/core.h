@@ -607,7 +607,7 @@ struct core_cmd {
 	struct path_spec path; /* MODIFY with ABI_QP_AV: the resolved AV; the core adds the QPNs */
 	struct gid_entry sgid; /* what path.sgid points to; READDRESS uses only its MAC */
 	/* MODIFY: out, the reason for -EINVAL */
-	struct modify_verdict verdict;
+	struct modify_result result;
 };
 
 /**
