@@ -79,8 +79,10 @@ static const struct option_row row[] = {
 	{"priority", required_argument, SECTION_PORT, true, set_priority, "PORT,PRIORITIES",
 		"802.1p priorities: slA[-B]=P,dscpA[-B]=P,tag=yes (the service level, in VLAN tags "
 		"only)"},
-	{"cc", required_argument, SECTION_PORT, true, set_cc, "PORT,notify|dcqcn|off[,PARAM=VALUE...]",
-		"mark packets as ECN-capable, answer those that met congestion with CNPs, and limit "
+	{"cc", required_argument, SECTION_PORT, true, set_cc,
+		"PORT,notify|dcqcn|off[,PARAM=VALUE...]",
+		"mark packets as ECN-capable, answer those that met congestion with CNPs, and "
+		"limit "
 		"rates when CNPs arrive (off)"},
 	{"ring-pair", optional_argument, SECTION_PORTS, true, set_ring_pair, "[=IMPAIRMENT]",
 		"two more ports, connected to each other in memory"},

@@ -13,12 +13,14 @@
 #include "loop/loop.h"
 #include "net/net.h"
 #include "net/netport.h"
+#include "pacing.h"
 #include "session/session.h"
 #include "session/sessions.h"
 #include "show/counters.h"
 #include "show/show.h"
 #include "text/row.h"
 #include "verbs/objects.h"
+#include "verbs/qp_obj.h"
 #include "worker.h"
 
 #define PREFIX	"roci_"
@@ -115,6 +117,32 @@ static bool make_object(struct ctl *ctl, unsigned i, json_t **out)
 		n[4] += s->srqs.used;
 		n[5] += s->used[CTL_QUEUES];
 		n[6] += s->used[CTL_MEMORY];
+	}
+	*out = family(row[i].name, "gauge", row[i].help);
+	sample(*out, n[i], NULL, NULL, NULL, NULL);
+	return true;
+}
+
+/* Queue pairs that are limited, and the sum of their rates. */
+static bool make_limited(struct ctl *ctl, unsigned i, json_t **out)
+{
+	static const struct {
+		const char *name, *help;
+	} row[] = {
+		{"limited_qps", "queue pairs whose rate is limited, by CNPs or an administrator"},
+		{"limited_bits_per_second", "the sum of their rates"},
+	};
+	struct document_cursor at = {0};
+	uint64_t n[ARRAY_SIZE(row)] = {0};
+	const struct qp_obj *o;
+
+	if (i >= ARRAY_SIZE(row))
+		return false;
+	while ((o = show_next_qp(ctl, &at))) {
+		uint64_t rate = pacing_rate(o->qp);
+
+		n[0] += rate > 0;
+		n[1] += rate;
 	}
 	*out = family(row[i].name, "gauge", row[i].help);
 	sample(*out, n[i], NULL, NULL, NULL, NULL);
@@ -276,8 +304,8 @@ static bool next_family(
 	struct ctl *ctl, const struct argument arg[], struct document_cursor *at, json_t **element)
 {
 	static bool (*const group[])(struct ctl *, unsigned, json_t **) = {make_build, make_start,
-		make_object, make_port, make_transport, make_icrc, make_drops, make_worker_qps,
-		make_loop};
+		make_object, make_limited, make_port, make_transport, make_icrc, make_drops,
+		make_worker_qps, make_loop};
 
 	for (; at->row < ARRAY_SIZE(group); at->row++, at->index = 0)
 		if (group[at->row](ctl, at->index++, element))
