@@ -389,8 +389,7 @@ static void repair(uint8_t *frame, size_t len, struct random *r)
 	if (!l3 || len < l3 + ip + l4 + BTH_HLEN + ICRC_LEN)
 		return;
 	if (net == NET_IPV6)
-		options = repair_options(
-			frame + l3, len - l3 - ip - l4 - BTH_HLEN - ICRC_LEN);
+		options = repair_options(frame + l3, len - l3 - ip - l4 - BTH_HLEN - ICRC_LEN);
 	ip += options;
 	l3_len = len - l3;
 	if (l3_len > 0xFFFF)

@@ -15,7 +15,8 @@
 
 struct golden {
 	const json_t *context;
-	json_t *skips; /* object: "opcode 0x12" -> times used */
+	const struct icrc_ops *icrc; /* of the hosts */
+	json_t *skips;		     /* object: "opcode 0x12" -> times used */
 	unsigned passed;
 	unsigned failed;
 	unsigned skipped;
@@ -137,7 +138,7 @@ struct node {
 	struct ah ah;	     /* UD: to the other side */
 	struct app_mr *mr;   /* B: the region of the context; A: source and destination buffers */
 	struct app_mr *recv;
-	struct app_mw *mw; /* NULL: no window was bound */
+	struct app_mw *mw;	     /* NULL: no window was bound */
 	struct switch_list switches; /* whose Fast CNPs it accepts, */
 	struct qp_flow flow;	     /* about this of its QP */
 	struct node_spec spec;
@@ -211,7 +212,7 @@ struct trial {
 	uint16_t parse; /* enum drop of frame_parse(), or fast_cnp_parse() */
 	bool fast;	/* the context has Fast CNP, and the frame looks like one */
 	uint8_t types[FAST_CNP_OPTIONS];
-	bool to_a;	/* it is for A */
+	bool to_a; /* it is for A */
 	uint32_t qpn;
 	const char *kind; /* of the QP that it is for; NULL: none has this number */
 	const char

@@ -250,7 +250,8 @@ static uint64_t handled(const struct core_counters *count, const struct trial *t
 	return t->fast ? count->rp_fast_cnp_handled : count->rp_cnp_handled;
 }
 
-/* proves CNP-03, CNP-11, FCN-03, FCN-16: the port manages congestion for CNPs, and nothing but a rate may change.
+/* proves CNP-03, CNP-11, FCN-03, FCN-16: the port manages congestion for CNPs, and nothing but a
+ * rate may change.
  */
 static void expect_cnp(struct golden *g, struct node *n, const struct trial *t, uint16_t verdict,
 	const struct memento *before)
@@ -258,7 +259,8 @@ static void expect_cnp(struct golden *g, struct node *n, const struct trial *t, 
 	if (verdict)
 		item_fail(g, "a CNP is dropped: %s", drop_name(verdict));
 	if (handled(&n->host->core.count, t) != handled(&before->count, t) + 1)
-		item_fail(g, "counter rp_%scnp_handled did not move by one", t->fast ? "fast_" : "");
+		item_fail(
+			g, "counter rp_%scnp_handled did not move by one", t->fast ? "fast_" : "");
 	expect_ignored(g, n, verdict, before);
 }
 

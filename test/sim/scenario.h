@@ -114,7 +114,7 @@ struct scenario {
 	const char *name;
 	const char *rules; /* what it shows */
 	uint32_t mtu;
-	uint64_t rate_bps; /* 0: 10 Gb/s */
+	uint64_t rate_bps;     /* 0: 10 Gb/s */
 	uint32_t cnp_interval; /* ns: both ends manage congestion; 0: they do not */
 	bool ipv6;
 	struct scenario_end end[ENDS];
