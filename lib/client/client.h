@@ -63,6 +63,7 @@ struct context {
 	uint32_t pds;
 	uint32_t channels;
 	bool death_reported; /* DEVICE_FATAL was delivered */
+	bool abandoned;	     /* no event is waited for: roci_abandon() */
 };
 
 struct pd {
