@@ -161,10 +161,12 @@ struct ibv_qp *verbs_create_qp_ex(struct ibv_context *c, struct ibv_qp_init_attr
 
 VERBS_API struct ibv_qp *ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
 {
-	struct ibv_qp_init_attr_ex a = {.comp_mask = IBV_QP_INIT_ATTR_PD, .pd = pd};
+	struct ibv_qp_init_attr_ex a = {0};
 	struct ibv_qp *qp;
 
-	memcpy(&a, attr, sizeof(*attr));
+	memcpy(&a, attr, offsetof(struct ibv_qp_init_attr_ex, comp_mask)); /* without its padding */
+	a.comp_mask = IBV_QP_INIT_ATTR_PD;
+	a.pd = pd;
 	qp = verbs_create_qp_ex(pd->context, &a);
 	if (qp)
 		attr->cap = a.cap;
