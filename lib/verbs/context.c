@@ -73,18 +73,6 @@ VERBS_API int ibv_close_device(struct ibv_context *c)
 	return 0;
 }
 
-struct roci_pd *context_pd(struct context *ctx)
-{
-	struct roci_pd *pd;
-
-	pthread_mutex_lock(&ctx->lock);
-	if (!ctx->pd)
-		ctx->pd = roci_alloc_pd(ctx->roci);
-	pd = ctx->pd;
-	pthread_mutex_unlock(&ctx->lock);
-	return pd;
-}
-
 void context_set_ops(struct verbs_context *v)
 {
 	struct ibv_context_ops *ops = &v->context.ops;

@@ -36,20 +36,28 @@ static bool is_new(const char *line)
 	return new;
 }
 
-int explain_as(const char *call, int err, const char *fmt, ...)
+static void say(const char *call, int err, const char *fmt, va_list ap)
 {
 	char line[1024];
-	va_list ap;
-	int n;
+	int n = snprintf(line, sizeof(line), "%s: ", call);
 
-	if (!err || !verbose())
-		return err;
-	n = snprintf(line, sizeof(line), "%s: ", call);
-	va_start(ap, fmt);
 	vsnprintf(line + n, sizeof(line) - (size_t)n, fmt, ap);
-	va_end(ap);
 	if (is_new(line))
 		fprintf(stderr, "rocinante: %s (%s)\n", line, strerror(err));
+}
+
+int explain_as(const char *call, int err, const char *fmt, ...)
+{
+	va_list ap;
+
+	if (!err)
+		return 0;
+	if (verbose()) {
+		va_start(ap, fmt);
+		say(call, err, fmt, ap);
+		va_end(ap);
+	}
+	errno = err; /* a system call that fails leaves it so, and programs print it */
 	return err;
 }
 

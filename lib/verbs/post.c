@@ -23,23 +23,30 @@ _Static_assert((int)IBV_WR_SEND_WITH_INV == ROCI_WR_SEND_WITH_INV &&
 
 /* --- datagrams -------------------------------------------------------------------------- */
 
+static int refuse(const char *why)
+{
+	return explain_as("ibv_post_send", EINVAL, "a datagram %s", why);
+}
+
 static int check_datagram(const struct qp *qp, const struct ibv_send_wr *wr, uint64_t *length)
 {
-	const unsigned flags = IBV_SEND_FENCE | IBV_SEND_SIGNALED | IBV_SEND_SOLICITED | IBV_SEND_INLINE;
+	const unsigned flags =
+		IBV_SEND_FENCE | IBV_SEND_SIGNALED | IBV_SEND_SOLICITED | IBV_SEND_INLINE;
 
 	*length = 0;
-	if ((wr->opcode != IBV_WR_SEND && wr->opcode != IBV_WR_SEND_WITH_IMM) ||
-		wr->send_flags & ~flags) /* UD-01 */
-		return EINVAL;
+	if (wr->opcode != IBV_WR_SEND && wr->opcode != IBV_WR_SEND_WITH_IMM) /* UD-01 */
+		return refuse("can only be sent: use IBV_WR_SEND or IBV_WR_SEND_WITH_IMM");
+	if (wr->send_flags & ~flags)
+		return refuse("has unknown send_flags");
 	if (wr->num_sge < 0 || (unsigned)wr->num_sge > qp->builder.max_sge) /* REQ-17 */
-		return EINVAL;
+		return refuse("has more SGEs than the QP: raise max_send_sge");
 	if (!wr->wr.ud.ah || pd_of(wr->wr.ud.ah->pd)->roci != pd_of(qp->pub.pd)->roci)
-		return EINVAL;
+		return refuse("needs an address handle of its QP's PD");
 	for (int i = 0; i < wr->num_sge; i++)
 		*length += wr->sg_list[i].length;
 	if (wr->send_flags & IBV_SEND_INLINE && *length > qp->builder.max_inline) /* REQ-16 */
-		return EINVAL;
-	return *length > UINT32_MAX / 2 ? EINVAL : 0;
+		return refuse("has more inline bytes than the QP: raise max_inline_data");
+	return 0;
 }
 
 static void put_payload(struct abi_wqe *w, const struct ibv_send_wr *wr)
@@ -167,8 +174,8 @@ int verbs_post_send(struct ibv_qp *p, struct ibv_send_wr *wr, struct ibv_send_wr
 	int err;
 
 	if (unlikely(p->qp_type == IBV_QPT_UD))
-		err = post_datagrams(qp, wr, bad_wr);
-	else if (unlikely(has_bind(wr)))
+		return post_datagrams(qp, wr, bad_wr);
+	if (unlikely(has_bind(wr)))
 		err = post_each(qp, wr, bad_wr);
 	else
 		err = roci_post_send(qp->roci, (const struct roci_send_wr *)wr,

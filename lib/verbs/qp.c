@@ -95,8 +95,9 @@ static struct roci_qp *make(struct ibv_context *c, struct qp *qp, struct ibv_qp_
 				? ((struct xrcd *)a->xrcd)->roci
 				: NULL,
 	};
-	struct roci_pd *pd = a->comp_mask & IBV_QP_INIT_ATTR_PD && a->pd ? pd_of(a->pd)->roci
-									 : context_pd(context_of(c));
+	struct roci_pd *pd = a->qp_type == IBV_QPT_XRC_RECV
+				     ? xrcd_pd(context_of(c), (struct xrcd *)a->xrcd)
+				     : pd_of(a->pd)->roci;
 	struct roci_qp *roci = pd ? roci_create_qp(pd, &r) : NULL;
 
 	if (!roci)
@@ -261,9 +262,14 @@ static void attr_to_roci(const struct ibv_qp_attr *a, struct roci_qp_attr *r, in
 		ah_attr_to_roci(&a->ah_attr, &r->ah_attr);
 }
 
-/* Attributes of what RoCE ports do not have may be given their only value. */
-static int strip(const struct ibv_qp_attr *a, int *mask)
+/* Attributes of what RoCE ports do not have may be given their only value. As in Linux, those that an
+ * XRC QP does not have are ignored: programs use one mask for both ends. */
+static int strip(enum ibv_qp_type type, const struct ibv_qp_attr *a, int *mask)
 {
+	if (type == IBV_QPT_XRC_SEND)
+		*mask &= ~(IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER);
+	if (type == IBV_QPT_XRC_RECV)
+		*mask &= ~(IBV_QP_MAX_QP_RD_ATOMIC | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY);
 	if (*mask & IBV_QP_PATH_MIG_STATE && a->path_mig_state == IBV_MIG_MIGRATED)
 		*mask &= ~IBV_QP_PATH_MIG_STATE;
 	if (*mask & (IBV_QP_PATH_MIG_STATE | IBV_QP_ALT_PATH))
@@ -278,7 +284,7 @@ static int strip(const struct ibv_qp_attr *a, int *mask)
 VERBS_API int ibv_modify_qp(struct ibv_qp *p, struct ibv_qp_attr *attr, int mask)
 {
 	struct roci_qp_attr r;
-	int err = strip(attr, &mask);
+	int err = strip(p->qp_type, attr, &mask);
 
 	if (err)
 		return err;

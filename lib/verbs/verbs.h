@@ -74,7 +74,7 @@ struct context {
 	struct roci_context *roci;
 	bool yields;	      /* poll_cq gives up its CPU after a run of empty polls */
 	pthread_mutex_t lock;
-	struct roci_pd *pd; /* context_pd(), or NULL */
+	struct roci_pd *pd; /* for XRC targets, or NULL */
 	struct list objects[OBJECT_KINDS];
 };
 
@@ -131,12 +131,14 @@ struct xrcd {
 	struct ibv_xrcd pub;
 	struct object object;
 	struct roci_xrcd *roci;
+	struct roci_pd *pd; /* of the newest SRQ in it, for targets; context.lock */
 };
 
 struct srq {
 	struct ibv_srq pub;
 	struct object object;
 	struct roci_srq *roci;
+	struct xrcd *xrcd; /* of an XRC SRQ */
 };
 
 struct ah {
@@ -197,7 +199,7 @@ void objects_destroy(struct context *ctx);
 /* --- error.c ---------------------------------------------------------------------------- */
 
 /** Says the last failure of libroci on stderr, once for each sentence, if ROCI_VERBOSE=1.
- *  @return @p err. */
+ *  @return @p err, which errno is set to unless it is 0. */
 int explain(const char *call, int err);
 
 /** The same for a sentence of this library. */
@@ -219,8 +221,9 @@ struct device *device_new(const char *socket, int index);
 
 void context_set_ops(struct verbs_context *v);
 
-/** A PD for objects that need none in verbs but one in libroci.  @return NULL: errno. */
-struct roci_pd *context_pd(struct context *ctx);
+/** The PD of an XRC target in @p xrcd, which has none in verbs: that of the domain's newest SRQ, or
+ *  one of the context's own.  @return NULL: errno. */
+struct roci_pd *xrcd_pd(struct context *ctx, struct xrcd *xrcd);
 
 int verbs_query_port(
 	struct ibv_context *c, uint8_t port, struct ibv_port_attr *attr, size_t attr_size);
