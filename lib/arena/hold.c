@@ -2,6 +2,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/userfaultfd.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
 #include "hold.h"
@@ -66,8 +68,24 @@ static bool try(enum arena_writers by, int device)
 	return false;
 }
 
+/* ROCI_WRITERS restricts the means to one, and signals for what that cannot protect. */
+static void obey(const char *only)
+{
+	static const char *const name[] = {
+		[ARENA_WRITERS_UFFD_ROCID] = "rocid",
+		[ARENA_WRITERS_UFFD] = "userfaultfd",
+		[ARENA_WRITERS_UFFD_USER] = "user",
+		[ARENA_WRITERS_SIGNALS] = "signals",
+	};
+
+	for (unsigned by = ARENA_WRITERS_UFFD_ROCID; only && by <= ARENA_WRITERS_SIGNALS; by++)
+		if (!strcmp(only, name[by]))
+			arena_means = 1u << by | 1u << ARENA_WRITERS_SIGNALS;
+}
+
 void hold_open(int device)
 {
+	obey(secure_getenv("ROCI_WRITERS"));
 	for (enum arena_writers by = ARENA_WRITERS_UFFD_ROCID; by <= ARENA_WRITERS_UFFD_USER; by++)
 		if (try(by, device))
 			break;
