@@ -66,6 +66,8 @@ enum abi_msg_type {
 	ABI_INJECT_FAULT,
 	ABI_QUERY_FAULT,
 	ABI_CLEAR_FAULT,
+	ABI_GET_ARENA,
+	ABI_GET_USERFAULTFD,
 	ABI_MSG_TYPES
 };
 
@@ -184,8 +186,8 @@ struct abi_handle {
 #define ABI_ACCESS_FLUSH_GLOBAL	 (1u << 8)
 #define ABI_ACCESS_FLUSH_PERSIST (1u << 9)
 
-/* REG_MR: carries one fd, a memfd sealed against shrinking. The region is [fd_off, fd_off + length)
- * of it; iova is the address of its first byte in SGEs and on the wire. */
+/* REG_MR: carries one fd, a file in memory (tmpfs, hugetlbfs). The region is [fd_off, fd_off +
+ * length) of it; iova is the address of its first byte in SGEs and on the wire. */
 struct abi_reg_mr {
 	uint32_t pd;
 	uint32_t access;
@@ -198,6 +200,14 @@ struct abi_reg_mr_reply {
 	uint32_t lkey;
 	uint32_t rkey;
 };
+
+/* GET_ARENA: no body. The reply carries an empty memfd of ABI_ARENA_SIZE bytes that nobody can
+ * resize, for memory that becomes registrable by moving there. */
+#define ABI_ARENA_SIZE (1ull << 62)
+
+/* GET_USERFAULTFD: no body. The reply carries a descriptor of /dev/userfaultfd, from which a program
+ * makes a userfaultfd that sees the kernel's faults, too. EOPNOTSUPP: rocid has none, or gives
+ * none. */
 
 /* ALLOC_MW: a memory window. Binding it is a work request (ABI_WR_BIND_MW). */
 struct abi_alloc_mw {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Protection domains, memory that can be registered, memory regions. rocid maps the memfd of an MR;
- * so only memory allocated as a memfd can be registered.
+ * Protection domains, memory of ours, memory regions. rocid maps the file of an MR: that of
+ * roci_alloc_mem(), or the one in which lib/arena puts or finds other memory.
  */
 #include <fcntl.h>
 #include <search.h>
@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
+#include "arena.h"
 #include "client.h"
 
 #define HUGE_PAGE (2ul << 20)
@@ -24,7 +25,8 @@ struct memory {
 struct mr {
 	struct roci_mr pub;
 	uint32_t handle;
-	struct memory *memory;
+	struct memory *memory; /* of roci_alloc_mem(), */
+	struct arena_hold *hold; /* or any other; one of both is NULL */
 	bool owns_memory; /* roci_alloc_mr() */
 };
 
@@ -247,8 +249,8 @@ int roci_free_mem(struct roci_context *c, void *addr)
 
 /* --- memory regions ------------------------------------------------------------------- */
 
-/* Finds the allocation that contains the whole range, and counts the MR. */
-static int memory_hold(struct context *ctx, const void *addr, size_t length, struct memory **out)
+/* Counts an MR in the allocation that contains the whole range.  @return NULL: there is none. */
+static struct memory *memory_hold(struct context *ctx, const void *addr, size_t length)
 {
 	uintptr_t a = (uintptr_t)addr;
 	struct memory *m;
@@ -260,13 +262,7 @@ static int memory_hold(struct context *ctx, const void *addr, size_t length, str
 	else
 		m = NULL;
 	pthread_mutex_unlock(&ctx->lock);
-	if (!m)
-		return fail(EOPNOTSUPP,
-			"%zu bytes at %p are not inside memory of roci_alloc_mem(): allocate the "
-			"buffer with it or with roci_alloc_mr(); rocid cannot reach other memory",
-			length, addr);
-	*out = m;
-	return 0;
+	return m;
 }
 
 static void memory_let_go(struct context *ctx, struct memory *m)
@@ -276,6 +272,49 @@ static void memory_let_go(struct context *ctx, struct memory *m)
 	pthread_mutex_unlock(&ctx->lock);
 }
 
+static int ask_for_arena(void *arg)
+{
+	int fd;
+	int err = call_for_fd(arg, ABI_GET_ARENA, NULL, 0, NULL, 0, &fd);
+
+	return err ? -err : fd;
+}
+
+static int ask_for_userfaultfd(void *arg)
+{
+	int fd;
+	int err = call_for_fd(arg, ABI_GET_USERFAULTFD, NULL, 0, NULL, 0, &fd);
+
+	return err ? -err : fd;
+}
+
+/* Finds where the memory of @p mr is. */
+static int mr_hold(struct context *ctx, struct mr *mr, int access)
+{
+	const struct arena_source source = {
+		.memfd = ask_for_arena,
+		.uffd = ask_for_userfaultfd,
+		.arg = ctx,
+	};
+	char why[ARENA_WHY_MAX];
+	int err;
+
+	mr->memory = memory_hold(ctx, mr->pub.addr, mr->pub.length);
+	if (mr->memory)
+		return 0;
+	err = arena_take(&source, (uintptr_t)mr->pub.addr, mr->pub.length,
+		access & ROCI_ACCESS_LOCAL_WRITE, &mr->hold, why);
+	return err ? fail(err, "%s", why) : 0;
+}
+
+static void mr_let_go(struct context *ctx, struct mr *mr)
+{
+	if (mr->memory)
+		memory_let_go(ctx, mr->memory);
+	if (mr->hold)
+		arena_release(mr->hold);
+}
+
 static int reg_call(struct context *ctx, struct mr *mr, uint64_t iova, int access)
 {
 	struct abi_reg_mr body = {
@@ -283,16 +322,23 @@ static int reg_call(struct context *ctx, struct mr *mr, uint64_t iova, int acces
 		.access = (uint32_t)access,
 		.iova = iova,
 		.length = mr->pub.length,
-		.fd_off = (uintptr_t)mr->pub.addr - mr->memory->addr,
+		.fd_off = mr->memory ? (uintptr_t)mr->pub.addr - mr->memory->addr
+				     : mr->hold->piece[0].off,
 	};
 	struct abi_reg_mr_reply r;
-	int err = call(ctx, &(struct call){.type = ABI_REG_MR,
+	int err;
+
+	if (mr->hold && mr->hold->npieces > 1)
+		return fail(EOPNOTSUPP, "the memory is in %u pieces: register them one by one",
+			mr->hold->npieces);
+	err = call(ctx, &(struct call){.type = ABI_REG_MR,
 				    .body = &body,
 				    .body_len = sizeof(body),
-				    .fd = mr->memory->fd,
+				    .fd = mr->memory ? mr->memory->fd : mr->hold->fd,
 				    .reply = &r,
 				    .reply_len = sizeof(r)});
-
+	if (mr->hold)
+		arena_sent(mr->hold);
 	if (err)
 		return err;
 	mr->handle = r.handle;
@@ -308,18 +354,19 @@ struct roci_mr *roci_reg_mr_iova(
 	struct mr *mr = calloc(1, sizeof(*mr));
 	int err;
 
-	if (!mr)
-		err = fail_const(ENOMEM, "no memory for a memory region");
-	else
-		err = memory_hold(ctx, addr, length, &mr->memory);
+	if (!mr) {
+		errno = fail_const(ENOMEM, "no memory for a memory region");
+		return NULL;
+	}
+	mr->pub.context = pd->context;
+	mr->pub.pd = pd;
+	mr->pub.addr = addr;
+	mr->pub.length = length;
+	err = mr_hold(ctx, mr, access);
 	if (!err) {
-		mr->pub.context = pd->context;
-		mr->pub.pd = pd;
-		mr->pub.addr = addr;
-		mr->pub.length = length;
 		err = reg_call(ctx, mr, iova, access);
 		if (err)
-			memory_let_go(ctx, mr->memory);
+			mr_let_go(ctx, mr);
 	}
 	if (err) {
 		free(mr);
@@ -361,9 +408,9 @@ int roci_dereg_mr(struct roci_mr *p)
 	int err;
 
 	pthread_mutex_lock(&ctx->lock);
-	others = mr->memory->mrs - 1;
+	others = mr->owns_memory ? mr->memory->mrs - 1 : 0;
 	pthread_mutex_unlock(&ctx->lock);
-	if (mr->owns_memory && others)
+	if (others)
 		return fail(EBUSY,
 			"%u other MRs use the memory of this one, which would be freed: "
 			"deregister them first",
@@ -371,7 +418,7 @@ int roci_dereg_mr(struct roci_mr *p)
 	err = call_destroy(ctx, ABI_DEREG_MR, mr->handle);
 	if (err)
 		return err;
-	memory_let_go(ctx, mr->memory);
+	mr_let_go(ctx, mr);
 	if (mr->owns_memory)
 		err = roci_free_mem(p->context, p->addr);
 	free(mr);

@@ -160,6 +160,7 @@ static void init(struct house *h, const struct ctl_config *cfg)
 		.plain_label = cfg->plain_label,
 		.application_faults = cfg->application_faults,
 		.application_macs = cfg->application_macs,
+		.no_userfaultfd = cfg->no_userfaultfd,
 	};
 	h->loop.epoll = -1;
 	h->net.announce_fd = -1;

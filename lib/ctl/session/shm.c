@@ -12,6 +12,8 @@
 #include "session/shm.h"
 #include "text/sentence.h"
 
+#define BLOCK 512u /* of stat.st_blocks */
+
 static size_t round_up(size_t n, size_t unit)
 {
 	return (n + unit - 1) / unit * unit;
@@ -100,12 +102,8 @@ static int check_client_fd(struct shm *m, int fd, uint64_t off, uint64_t len, bo
 	m->page = seals < 0 ? 0 : page_size_of(fd);
 	if (!m->page)
 		return refuse(why, -EPERM,
-			"registered memory must be in a memfd (memfd_create), but this descriptor "
-			"is something else: send the memfd");
-	if (!(seals & F_SEAL_SHRINK)) /* otherwise the file could shrink under a worker */
-		return refuse(why, -EPERM,
-			"the memfd may still shrink: seal it with F_ADD_SEALS, F_SEAL_SHRINK "
-			"before registering it");
+			"registered memory must be a file in memory (memfd_create, /dev/shm, "
+			"hugetlbfs), but this descriptor is something else: send such a file");
 	if ((mode & O_ACCMODE) == O_WRONLY ||
 		(writable && ((mode & O_ACCMODE) != O_RDWR || (seals & NO_WRITES))))
 		return refuse(why, -EACCES,
@@ -135,7 +133,7 @@ int shm_client_extent(int fd, uint64_t off, uint64_t len, bool writable, struct 
 	if (fstat(fd, &st))
 		return refuse(why, -errno, "the memfd cannot be examined: %s", strerror(errno));
 	*out = (struct shm_extent){.mapped = len ? round_up(off % m.page + len, m.page) : 0,
-		.file = (uint64_t)st.st_size};
+		.file = (uint64_t)st.st_blocks * BLOCK};
 	return 0;
 }
 

@@ -33,7 +33,7 @@ int shm_create(struct shm *m, const char *name, size_t size, int *fd, char why[A
 /** The size of a mapping of an application's memfd. */
 struct shm_extent {
 	uint64_t mapped; /* bytes: whole pages */
-	uint64_t file;	 /* bytes of the memfd */
+	uint64_t file;	 /* bytes of memory that the file has */
 };
 
 /** Fills @p out with what shm_map_client() would map.  @return as shm_map_client(). */
@@ -47,7 +47,7 @@ size_t shm_rounded(size_t size);
  * Maps the pages of [@p off, @p off + @p len) of an application's memfd.
  * @param writable  peers or receives may write there
  * @param first     receives the address of byte @p off
- * @return 0 or a negative errno with a sentence: -EPERM if it is not a memfd or may still shrink,
+ * @return 0 or a negative errno with a sentence: -EPERM if it is not a file in memory,
  * -EINVAL if the range is outside the file or its pages exceed HUGE_PAGE_MAX, -EACCES if it is
  * read-only.
  */

@@ -49,6 +49,8 @@ static const struct command commands[ABI_MSG_TYPES] = {
 	[ABI_INJECT_FAULT] = {"inject_fault", sizeof(struct abi_inject_fault), cmd_inject_fault},
 	[ABI_QUERY_FAULT] = {"query_fault", sizeof(struct abi_fault_id), cmd_query_fault},
 	[ABI_CLEAR_FAULT] = {"clear_fault", sizeof(struct abi_fault_id), cmd_clear_fault},
+	[ABI_GET_ARENA] = {"get_arena", 0, cmd_get_arena},
+	[ABI_GET_USERFAULTFD] = {"get_userfaultfd", 0, cmd_get_userfaultfd},
 	[ABI_GET_WAKE] = {"get_wake", sizeof(struct abi_get_wake), cmd_get_wake},
 };
 
