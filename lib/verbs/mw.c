@@ -37,17 +37,10 @@ int verbs_dealloc_mw(struct ibv_mw *p)
 int verbs_bind_mw(struct ibv_qp *qp, struct ibv_mw *p, struct ibv_mw_bind *bind)
 {
 	struct mw *mw = (struct mw *)p;
-	const struct ibv_mw_bind_info *info = &bind->bind_info;
 	struct roci_mw_bind r = {
 		.wr_id = bind->wr_id,
 		.send_flags = bind->send_flags,
-		.bind_info =
-			{
-				.mr = info->mr ? ((struct mr *)info->mr)->roci : NULL,
-				.addr = info->addr,
-				.length = info->length,
-				.mw_access_flags = info->mw_access_flags,
-			},
+		.bind_info = bind_info_to_roci(&bind->bind_info),
 	};
 	int err = roci_bind_mw(qp_of(qp)->roci, mw->roci, &r);
 

@@ -114,7 +114,6 @@ static int post_datagrams(struct qp *qp, struct ibv_send_wr *wr, struct ibv_send
 /* One request whose objects are ours. */
 static int post_bind(struct qp *qp, const struct ibv_send_wr *wr)
 {
-	const struct ibv_mw_bind_info *info = &wr->bind_mw.bind_info;
 	struct roci_send_wr r = {
 		.wr_id = wr->wr_id,
 		.num_sge = wr->num_sge,
@@ -124,13 +123,7 @@ static int post_bind(struct qp *qp, const struct ibv_send_wr *wr)
 			{
 				.mw = wr->bind_mw.mw ? ((struct mw *)wr->bind_mw.mw)->roci : NULL,
 				.rkey = wr->bind_mw.rkey,
-				.bind_info =
-					{
-						.mr = info->mr ? ((struct mr *)info->mr)->roci : NULL,
-						.addr = info->addr,
-						.length = info->length,
-						.mw_access_flags = info->mw_access_flags,
-					},
+				.bind_info = bind_info_to_roci(&wr->bind_mw.bind_info),
 			},
 	};
 

@@ -127,6 +127,7 @@ static void wr_atomic_fetch_add(
 static void wr_bind_mw(struct ibv_qp_ex *ex, struct ibv_mw *mw, uint32_t rkey,
 	const struct ibv_mw_bind_info *info)
 {
+	struct roci_mw_bind_info r = bind_info_to_roci(info);
 	struct qp *qp = of(ex);
 	struct abi_wqe *w;
 
@@ -139,10 +140,10 @@ static void wr_bind_mw(struct ibv_qp_ex *ex, struct ibv_mw *mw, uint32_t rkey,
 		return;
 	w->bind.mw = mw->rkey;
 	w->bind.new_rkey = rkey;
-	w->bind.mr_lkey = info->mr ? info->mr->lkey : 0;
-	w->bind.access = info->mw_access_flags;
-	w->bind.addr = info->addr;
-	w->bind.length = info->length;
+	w->bind.mr_lkey = r.mr ? r.mr->lkey : 0;
+	w->bind.access = r.mw_access_flags;
+	w->bind.addr = r.addr;
+	w->bind.length = r.length;
 }
 
 /* FLU-08: its payload is inline. */

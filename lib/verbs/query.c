@@ -13,6 +13,7 @@
 #define PHYS_STATE_DOWN 3
 #define PHYS_STATE_UP	5
 #define MESSAGE_MAX	(1u << 31)
+#define NO_VENDOR	0xFFFFFF /* no OUI, as soft-RoCE has it */
 
 #define DEVICE_CAPS                                                                                \
 	(IBV_DEVICE_BAD_PKEY_CNTR | IBV_DEVICE_BAD_QKEY_CNTR | IBV_DEVICE_CHANGE_PHY_PORT |        \
@@ -110,6 +111,7 @@ static int query_device(struct ibv_context *c, struct ibv_device_attr *out)
 		.sys_image_guid = a.node_guid,
 		.max_mr_size = UINT64_MAX,
 		.page_size_cap = 0xFFFFF000,
+		.vendor_id = NO_VENDOR,
 		.max_qp = (int)a.max_qp,
 		.max_qp_wr = (int)a.max_qp_wr,
 		.device_cap_flags = DEVICE_CAPS,

@@ -311,6 +311,19 @@ static inline uint32_t build_ctl(
 	return ctl | (abi_phase(idx, qp->builder.mask + 1) ^ 1);
 }
 
+/** The range of a window. LOCAL_WRITE and optional rights say nothing about a window: as with other
+ *  devices, they may be set. */
+static inline struct roci_mw_bind_info bind_info_to_roci(const struct ibv_mw_bind_info *info)
+{
+	return (struct roci_mw_bind_info){
+		.mr = info->mr ? ((struct mr *)info->mr)->roci : NULL,
+		.addr = info->addr,
+		.length = info->length,
+		.mw_access_flags = info->mw_access_flags &
+				   ~(unsigned)(IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_OPTIONAL_RANGE),
+	};
+}
+
 void ah_attr_to_roci(const struct ibv_ah_attr *a, struct roci_ah_attr *r);
 void ah_attr_from_roci(const struct roci_ah_attr *r, struct ibv_ah_attr *a);
 
