@@ -153,6 +153,7 @@ struct roci_context *roci_open(const char *socket_path)
 	}
 	ctx->pub.cmd_fd = -1;
 	ctx->pub.async_fd = -1;
+	ctx->no_pd = (struct pd){.pub.context = &ctx->pub, .handle = ABI_NO_HANDLE};
 	pthread_mutex_init(&ctx->call_lock, NULL);
 	pthread_mutex_init(&ctx->lock, NULL);
 	pthread_cond_init(&ctx->acked, NULL);
@@ -202,4 +203,9 @@ void roci_abandon(struct roci_context *c)
 uint32_t roci_workers(struct roci_context *ctx)
 {
 	return context_of(ctx)->workers;
+}
+
+struct roci_pd *roci_no_pd(struct roci_context *c)
+{
+	return &context_of(c)->no_pd.pub;
 }

@@ -116,46 +116,66 @@ static struct sink behind(struct sink s, int n)
 	return (struct sink){s.wc + n, s.net ? s.net + n : NULL};
 }
 
-/* A QP that has moved to another worker may have older completions in another lane, which must be
- * returned first (decision 0040). *held: a lane waits for that. */
-static int poll_lane(struct cq *cq, uint32_t i, int max, struct sink out, bool *held)
+/* The index may lag by less than a quarter of the ring. */
+static ALWAYS_INLINE void publish_due(struct lane *lane)
+{
+	if (lane->head - lane->published >= (lane->from->depth + 3) / 4)
+		publish(lane);
+}
+
+/* The next completion of a lane, which stays where it is until the next call: its slot is published only
+ * then, or by publish(). A QP that has moved to another worker may have older completions in another
+ * lane, which must be returned first (decision 0040). *held: this lane waits for that. */
+static ALWAYS_INLINE const struct abi_cqe *take(
+	struct cq *cq, uint32_t i, struct qp **owner, bool *held)
 {
 	struct lane *lane = &cq->lane[i];
-	int n = 0;
 
-	while (n < max) { /* CQ-13 */
+	for (;;) {
 		uint32_t depth = lane->from->depth;
 		const struct abi_cqe *e = &lane->ring[lane->head & (depth - 1)];
 		struct queue *q = NULL;
 		struct qp *qp;
 
+		publish_due(lane);
 		if (!lane_ready(lane)) {
 			publish(lane);
 			if (lane_advance(cq, i))
 				continue;
-			break;
+			return NULL;
 		}
 		qp = owner_of(cq, e);
 		if (qp)
 			q = queue_of(qp, e);
 		if (qp && !abi_cqe_is(e->mark, q->number)) {
 			*held = true;
-			break;
+			return NULL;
 		}
+		lane->head++;
+		if (qp)
+			account(qp, q, e);
 		/* XRC-05: for any QP, perhaps another program's. Otherwise a completion without a
 		 * QP belongs to one that was reset or destroyed (QPS-16, CQ-12). */
 		if (qp || e->srqn) {
-			to_wc(e, qp, &out.wc[n]);
-			if (out.net)
-				to_net(e, &out.net[n]);
-			n++;
+			*owner = qp;
+			return e;
 		}
-		if (qp)
-			account(qp, q, e);
-		lane->head++;
-		if (lane->head - lane->published >= (depth + 3) / 4)
-			publish(lane);
 	}
+}
+
+static int poll_lane(struct cq *cq, uint32_t i, int max, struct sink out, bool *held)
+{
+	const struct abi_cqe *e;
+	struct qp *qp;
+	int n = 0;
+
+	while (n < max && (e = take(cq, i, &qp, held))) { /* CQ-13 */
+		to_wc(e, qp, &out.wc[n]);
+		if (out.net)
+			to_net(e, &out.net[n]);
+		n++;
+	}
+	publish_due(&cq->lane[i]);
 	return n;
 }
 
@@ -275,46 +295,14 @@ int roci_poll_cq_net(
 
 /* --- in place --------------------------------------------------------------------------- */
 
-/* The next completion of a lane; it is read where it is, so its slot is published only with the next
- * one, or at the end. */
-static const struct abi_cqe *take_from(struct cq *cq, uint32_t i, struct qp **owner)
-{
-	struct lane *lane = &cq->lane[i];
-
-	for (;;) {
-		uint32_t depth = lane->from->depth;
-		const struct abi_cqe *e = &lane->ring[lane->head & (depth - 1)];
-		struct queue *q;
-		struct qp *qp;
-
-		if (lane->head - lane->published >= (depth + 3) / 4)
-			publish(lane);
-		if (!lane_ready(lane)) {
-			publish(lane);
-			if (lane_advance(cq, i))
-				continue;
-			return NULL;
-		}
-		qp = owner_of(cq, e);
-		q = qp ? queue_of(qp, e) : NULL;
-		if (qp && !abi_cqe_is(e->mark, q->number))
-			return NULL; /* decision 0040 */
-		lane->head++;
-		if (qp)
-			account(qp, q, e);
-		if (!qp && !e->srqn)
-			continue; /* QPS-16, CQ-12 */
-		*owner = qp;
-		return e;
-	}
-}
-
 static bool take_next(struct cq *cq, struct roci_reader *r)
 {
+	bool held; /* the completion that a lane waits for is in one of the others */
+
 	for (uint32_t i = 0; i < cq->lanes; i++) {
 		struct qp *qp;
 
-		r->cqe = take_from(cq, cq->next, &qp);
+		r->cqe = take(cq, cq->next, &qp, &held);
 		if (likely(r->cqe)) {
 			r->qp_num = qp ? qp->pub.qp_num : r->cqe->qpn;
 			return true;

@@ -72,6 +72,10 @@ ROCI_API void roci_abandon(struct roci_context *ctx);
 /** @return number of rocid's workers. */
 ROCI_API uint32_t roci_workers(struct roci_context *ctx);
 
+/** @return in place of a PD, for an XRC target: the keys of each request are those of the PD of the SRQ
+ *  that it names. */
+ROCI_API struct roci_pd *roci_no_pd(struct roci_context *ctx);
+
 /** @return what names @p ah in work requests. */
 ROCI_API uint32_t roci_ah_handle(const struct roci_ah *ah);
 

@@ -81,6 +81,13 @@ static struct srq *srq_of_domain(const struct core *c, const struct qp *qp, uint
 	return srq && srq->xrcd && srq->xrcd == qp->xrc.xrcd ? srq : NULL;
 }
 
+uint32_t recv_named_pd(const struct core *c, const struct qp *qp)
+{
+	const struct srq *srq = srq_of_domain(c, qp, qp->xrc.named);
+
+	return srq ? srq->pd : 0;
+}
+
 static struct srq *srq_of(const struct core *c, const struct qp *qp)
 {
 	if (qp->srq || qp->type != ABI_QPT_XRC_RECV)

@@ -63,8 +63,6 @@ VERBS_API int ibv_close_device(struct ibv_context *c)
 
 	roci_abandon(ctx->roci);
 	objects_destroy(ctx);
-	if (ctx->pd)
-		roci_dealloc_pd(ctx->pd);
 	roci_close(ctx->roci);
 	device_release((struct device *)c->device);
 	pthread_mutex_destroy(&c->mutex);

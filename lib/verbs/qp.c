@@ -96,9 +96,9 @@ static struct roci_qp *make(struct ibv_context *c, struct qp *qp, struct ibv_qp_
 				: NULL,
 	};
 	struct roci_pd *pd = a->qp_type == IBV_QPT_XRC_RECV
-				     ? xrcd_pd(context_of(c), (struct xrcd *)a->xrcd)
+				     ? roci_no_pd(context_of(c)->roci)
 				     : pd_of(a->pd)->roci;
-	struct roci_qp *roci = pd ? roci_create_qp(pd, &r) : NULL;
+	struct roci_qp *roci = roci_create_qp(pd, &r);
 
 	if (!roci)
 		return explain_null("ibv_create_qp", errno);

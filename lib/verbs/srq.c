@@ -43,11 +43,11 @@ struct ibv_srq *verbs_create_srq_ex(struct ibv_context *c, struct ibv_srq_init_a
 {
 	const uint32_t known = IBV_SRQ_INIT_ATTR_TYPE | IBV_SRQ_INIT_ATTR_PD |
 			       IBV_SRQ_INIT_ATTR_XRCD | IBV_SRQ_INIT_ATTR_CQ;
-	struct ibv_srq *srq;
 	enum ibv_srq_type type =
 		a->comp_mask & IBV_SRQ_INIT_ATTR_TYPE ? a->srq_type : IBV_SRQT_BASIC;
 	struct roci_srq_init_attr r = {0};
 
+	(void)c;
 	if (a->comp_mask & ~known || (type != IBV_SRQT_BASIC && type != IBV_SRQT_XRC)) {
 		errno = EOPNOTSUPP;
 		return NULL;
@@ -66,14 +66,7 @@ struct ibv_srq *verbs_create_srq_ex(struct ibv_context *c, struct ibv_srq_init_a
 		r.xrcd = ((struct xrcd *)a->xrcd)->roci;
 		r.cq = cq_of(a->cq)->roci;
 	}
-	srq = create(a->pd, (struct ibv_srq_init_attr *)a, &r);
-	if (srq && r.xrcd) {
-		pthread_mutex_lock(&context_of(c)->lock);
-		((struct xrcd *)a->xrcd)->pd = pd_of(a->pd)->roci;
-		srq_of(srq)->xrcd = (struct xrcd *)a->xrcd;
-		pthread_mutex_unlock(&context_of(c)->lock);
-	}
-	return srq;
+	return create(a->pd, (struct ibv_srq_init_attr *)a, &r);
 }
 
 VERBS_API int ibv_modify_srq(struct ibv_srq *srq, struct ibv_srq_attr *attr, int mask)
@@ -109,11 +102,6 @@ VERBS_API int ibv_destroy_srq(struct ibv_srq *p)
 
 	if (err)
 		return explain("ibv_destroy_srq", err);
-	if (srq->xrcd) { /* its PD may go next */
-		pthread_mutex_lock(&context_of(p->context)->lock);
-		srq->xrcd->pd = NULL;
-		pthread_mutex_unlock(&context_of(p->context)->lock);
-	}
 	object_leave(p->context, &srq->object);
 	pthread_cond_destroy(&p->cond);
 	pthread_mutex_destroy(&p->mutex);

@@ -74,7 +74,6 @@ struct context {
 	struct roci_context *roci;
 	bool yields;	      /* poll_cq gives up its CPU after a run of empty polls */
 	pthread_mutex_t lock;
-	struct roci_pd *pd; /* for XRC targets, or NULL */
 	struct list objects[OBJECT_KINDS];
 };
 
@@ -131,14 +130,12 @@ struct xrcd {
 	struct ibv_xrcd pub;
 	struct object object;
 	struct roci_xrcd *roci;
-	struct roci_pd *pd; /* of the newest SRQ in it, for targets; context.lock */
 };
 
 struct srq {
 	struct ibv_srq pub;
 	struct object object;
 	struct roci_srq *roci;
-	struct xrcd *xrcd; /* of an XRC SRQ */
 };
 
 struct ah {
@@ -220,10 +217,6 @@ struct device *device_new(const char *socket, int index);
 /* --- the operations of a context -------------------------------------------------------- */
 
 void context_set_ops(struct verbs_context *v);
-
-/** The PD of an XRC target in @p xrcd, which has none in verbs: that of the domain's newest SRQ, or
- *  one of the context's own.  @return NULL: errno. */
-struct roci_pd *xrcd_pd(struct context *ctx, struct xrcd *xrcd);
 
 int verbs_query_port(
 	struct ibv_context *c, uint8_t port, struct ibv_port_attr *attr, size_t attr_size);

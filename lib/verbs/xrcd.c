@@ -41,15 +41,3 @@ int verbs_close_xrcd(struct ibv_xrcd *p)
 	free(xrcd);
 	return 0;
 }
-
-struct roci_pd *xrcd_pd(struct context *ctx, struct xrcd *xrcd)
-{
-	struct roci_pd *pd;
-
-	pthread_mutex_lock(&ctx->lock);
-	if (!xrcd->pd && !ctx->pd)
-		ctx->pd = roci_alloc_pd(ctx->roci);
-	pd = xrcd->pd ? xrcd->pd : ctx->pd;
-	pthread_mutex_unlock(&ctx->lock);
-	return pd;
-}

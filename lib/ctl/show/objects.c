@@ -268,7 +268,7 @@ static bool next_qp(
 	put_int(&row, "handle", o->handle);
 	put_text(&row, "state", qp_state_name(LOOK(qp->state)));
 	put_int(&row, "worker", o->worker);
-	put_int(&row, "pd", o->pd->number);
+	put_int(&row, "pd", o->pd ? o->pd->number : 0);
 	put_int(&row, "send_cq", cq_handle(o->send_cq));
 	put_int(&row, "recv_cq", cq_handle(o->recv_cq));
 	put_int(&row, "peer_qpn", LOOK(qp->attr.dest_qpn));
