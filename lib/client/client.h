@@ -63,6 +63,7 @@ struct context {
 	uint32_t pds;
 	uint32_t channels;
 	bool death_reported; /* DEVICE_FATAL was delivered */
+	struct context *prev, *next; /* fork.c */
 };
 
 struct pd {
@@ -305,6 +306,12 @@ void queue_discard(struct queue *q);
 
 /** Waits until the program has acknowledged its events; context.lock is held. */
 void events_wait(struct context *ctx, const struct event_count *e);
+
+/* --- fork.c ----------------------------------------------------------------------------- */
+
+/** A child of fork() closes its copies of the context's descriptors. */
+void context_list(struct context *ctx);
+void context_unlist(struct context *ctx);
 
 /* --- memory.c --------------------------------------------------------------------------- */
 

@@ -122,6 +122,7 @@ static int hello(struct context *ctx)
 
 static void context_free(struct context *ctx)
 {
+	context_unlist(ctx);
 	memory_free_all(ctx);
 	region_unmap(&ctx->region);
 	if (ctx->pub.cmd_fd >= 0)
@@ -152,6 +153,7 @@ struct roci_context *roci_open(const char *socket_path)
 	}
 	ctx->pub.cmd_fd = -1;
 	ctx->pub.async_fd = -1;
+	context_list(ctx);
 	pthread_mutex_init(&ctx->call_lock, NULL);
 	pthread_mutex_init(&ctx->lock, NULL);
 	pthread_cond_init(&ctx->acked, NULL);
