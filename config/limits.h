@@ -106,6 +106,11 @@
 /** CNPs of one worker that wait to be sent. A packet that is marked while all places are taken is
  * not answered. */
 #define CNP_OWED 64u
+/** Entries in a port's list of switches whose Fast CNPs it accepts: a host has a few switches close
+ * to it, and a prefix names all of a fabric. */
+#define FAST_CNP_SWITCHES 16u
+/** QPs that one Fast CNP slows down: a peer's QPN is that of one, unless programs say otherwise. */
+#define FAST_CNP_QPS 64u
 /** Async events and completion notices that a worker passes on in one round; the rest waits in
  * their objects. */
 #define EVENTS_ROUND 256u
