@@ -106,6 +106,11 @@
 /** CNPs of one worker that wait to be sent. A packet that is marked while all places are taken is
  * not answered. */
 #define CNP_OWED 64u
+/** Entries in a port's list of switches whose Fast CNPs it accepts: a host has a few switches close
+ * to it, and a prefix names all of a fabric. */
+#define FAST_CNP_SWITCHES 16u
+/** QPs that one Fast CNP slows down: a peer's QPN is that of one, unless programs say otherwise. */
+#define FAST_CNP_QPS 64u
 /** Async events and completion notices that a worker passes on in one round; the rest waits in
  * their objects. */
 #define EVENTS_ROUND 256u
@@ -208,6 +213,11 @@
 /** Regions of one session that may fault before it ends. Each takes two mappings of rocid, and a
  * few microseconds of a worker. */
 #define SESSION_FAULTED_MAX 4u
+/** Bytes of an application's file that regions share a mapping of: 40,000 small regions in a heap of
+ * a hundred gigabytes need 2,000 mappings. */
+#define MAPPING_BLOCK (64u << 20)
+/** Lists of such mappings. */
+#define MAPPING_BUCKETS 4096u
 /** Bytes of the largest pages of registered memory: a thread of rocid clears one in 0.7 ms, with a
  * lock for which workers may wait. */
 #define HUGE_PAGE_MAX (2u << 20)

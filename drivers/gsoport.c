@@ -442,6 +442,12 @@ struct gsoport *gsoport_create(
 	return NULL;
 }
 
+void gsoport_options(const struct gsoport *g, bool on)
+{
+	for (uint16_t i = 0; g && i < g->queues; i++)
+		gsosock_options(&g->queue[i]->sock, on);
+}
+
 void gsoport_describe(const struct gsoport *g, struct port_info *info)
 {
 	struct ifreq ifr = {0};

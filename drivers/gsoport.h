@@ -29,6 +29,10 @@ struct rte_mempool;
 struct gsoport *gsoport_create(
 	const char *netdev, uint16_t queues, uint16_t *ethdev, char *why, unsigned why_size);
 
+/** Whether IPv6 packets with a Destination Options header are received as well; initially not. NULL
+ *  is allowed. Control thread. */
+void gsoport_options(const struct gsoport *g, bool on);
+
 /** Sets driver and MAC in @p info, which port_probe() filled: only the netdev has them. */
 void gsoport_describe(const struct gsoport *g, struct port_info *info);
 

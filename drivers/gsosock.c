@@ -63,9 +63,9 @@ static int make_ring(struct gsosock *s)
 
 /* Otherwise all other traffic of the netdev, including frames of 64 KB of TCP, would be copied into
  * slots for nothing. The worker checks a VLAN tag that is still present. */
-static int take_roce(int fd)
+static int take_roce(int fd, bool options)
 {
-	static struct sock_filter code[] = {
+	struct sock_filter code[] = {
 		BPF_STMT(BPF_LD | BPF_H | BPF_ABS, ETH_TYPE),
 		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, ETHERTYPE_ROCEV1, 15, 0),
 		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, ETHERTYPE_VLAN, 14, 0),
@@ -78,7 +78,8 @@ static int take_roce(int fd)
 		BPF_STMT(BPF_LD | BPF_H | BPF_IND, ETH_HLEN + UDP_DPORT),
 		BPF_STMT(BPF_JMP | BPF_JA, 4),
 		BPF_STMT(BPF_LD | BPF_B | BPF_ABS, ETH_HLEN + IP6_NXT),
-		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, IP6_NXT_DSTOPTS, 4, 0),
+		/* FCN-14: what follows may be a Fast CNP. */
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, IP6_NXT_DSTOPTS, options ? 4 : 3, 0),
 		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, IPPROTO_ROCEV2, 0, 2),
 		BPF_STMT(BPF_LD | BPF_H | BPF_ABS, ETH_HLEN + IP6_HLEN + UDP_DPORT),
 		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, UDP_PORT_ROCEV2, 1, 0),
@@ -97,7 +98,7 @@ static int prepare(int fd)
 	if (setsockopt(fd, SOL_PACKET, PACKET_VERSION, &version, sizeof(version)) ||
 		setsockopt(fd, SOL_PACKET, PACKET_VNET_HDR, &one, sizeof(one)) ||
 		setsockopt(fd, SOL_PACKET, PACKET_IGNORE_OUTGOING, &one, sizeof(one)) ||
-		take_roce(fd))
+		take_roce(fd, false))
 		return -errno;
 	if (setsockopt(fd, SOL_SOCKET, SO_SNDBUFFORCE, &room, sizeof(room)))
 		setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &room, sizeof(room));
@@ -153,6 +154,11 @@ int gsosock_open(struct gsosock *s, const char *netdev, int *fanout, char *why, 
 			"CAP_NET_RAW, and without --gso if the kernel is older than 4.20",
 			netdev, strerror(-err));
 	return err;
+}
+
+int gsosock_options(const struct gsosock *s, bool on)
+{
+	return take_roce(s->fd, on) ? -errno : 0;
 }
 
 void gsosock_close(struct gsosock *s)

@@ -39,6 +39,10 @@ struct gsosock_frame {
  */
 int gsosock_open(struct gsosock *s, const char *netdev, int *fanout, char *why, unsigned why_size);
 
+/** Whether IPv6 packets with a Destination Options header are received as well; initially not.
+ *  @return 0 or a negative errno */
+int gsosock_options(const struct gsosock *s, bool on);
+
 void gsosock_close(struct gsosock *s);
 
 /** @return whether the kernel has put a frame into slot @p slot, which is @p f then. */

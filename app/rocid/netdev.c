@@ -4,6 +4,7 @@
 #include <string.h>
 #include <rte_ethdev.h>
 #include "daemon.h"
+#include "gsoport.h"
 #include "headers.h"
 #include "packet.h"
 
@@ -29,6 +30,12 @@ static void close_port(struct daemon *d, uint32_t port)
 	p->open = false;
 }
 
+/* Only a port that accepts Fast CNPs is to receive IPv6 packets with options (FCN-14). */
+static void take_options(const struct daemon *d, uint32_t port)
+{
+	gsoport_options(d->port[port].gso, d->dp->ports->port[port].switches != NULL);
+}
+
 /* Opens the device of a closed port. If this fails nothing of it is left. */
 static int open_device(struct daemon *d, uint32_t port, char why[VALUE_MAX * 2])
 {
@@ -49,6 +56,8 @@ static int open_device(struct daemon *d, uint32_t port, char why[VALUE_MAX * 2])
 		share_unguard(&p->guard);
 	}
 	p->open = !err;
+	if (!err)
+		take_options(d, port);
 	return err;
 }
 
@@ -154,6 +163,8 @@ void daemon_netdev_changed(void *arg, uint32_t port, unsigned what, const struct
 		replaced(d, port);
 	if (what & CTL_NETDEV_VLANS)
 		guard_vlans(p, netdev);
+	if (what & CTL_NETDEV_SWITCHES)
+		take_options(d, port);
 }
 
 static void say_refused(const struct daemon_port *p)

@@ -50,9 +50,12 @@ static void *control(void *arg)
 	err = ctl_run(d->ctl);
 	signals_serve(NULL);
 	notify("STOPPING=1\nSTATUS=ending\n");
+	signals_ending("the sessions of programs", 0);
 	ctl_destroy(d->ctl);
 	d->ctl = NULL;
+	signals_ending("the prompt", 0);
 	prompt_stop(prompt);
+	signals_ending("the workers", 0);
 	for (uint32_t i = 0; i < dp->nworkers; i++)
 		worker_stop(dp->worker[i]);
 	return (void *)err;

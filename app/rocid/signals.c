@@ -2,21 +2,26 @@
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
 #include "ctl.h"
 #include "signals.h"
 
-#define PATIENCE_S                                                                \
-	60 /* for a start that was asked to end: far longer than any pause of the \
-	    * machine */
+/* For a start that was asked to end: far longer than any pause of the machine. */
+#define PATIENCE_S 60
+/* After so long an ending says what it waits for, and again each time. */
+#define REPORT_S 10
 
 static struct {
 	pthread_mutex_t lock;
 	bool asked;
-	bool started;	 /* the start is over */
-	struct ctl *ctl; /* what a signal stops */
+	bool started;		    /* the start is over */
+	struct ctl *ctl;	    /* what a signal stops */
+	const char *_Atomic ending; /* signals_ending() */
+	_Atomic uint32_t number;
 } state = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 static void ending_signals(sigset_t *set)
@@ -51,28 +56,63 @@ static bool is_starting(void)
 	return starting;
 }
 
-static void *wait_for_signals(void *arg)
+/* Waits @p seconds for another signal.  @return whether there was one. */
+static bool signal_within(const sigset_t *set, time_t seconds)
+{
+	const struct timespec patience = {.tv_sec = seconds};
+	int sig;
+
+	do /* stopping and continuing the process, by a debugger say, interrupts it */
+		sig = sigtimedwait(set, NULL, &patience);
+	while (sig < 0 && errno == EINTR);
+	return sig > 0;
+}
+
+static void watch_start(const sigset_t *set)
 {
 	static const char sentence[] =
 		"rocid: a signal arrived while the start was stuck: ended without cleaning up\n";
-	const struct timespec patience = {.tv_sec = PATIENCE_S};
+
+	signal_within(set, PATIENCE_S);
+	if (!is_starting())
+		return;
+	if (write(STDERR_FILENO, sentence, sizeof(sentence) - 1) < 0)
+		_exit(1);
+	_exit(1);
+}
+
+/* A driver can be stuck, and so can the reader of standard output. */
+static void report_ending(void)
+{
+	const char *what = atomic_load(&state.ending);
+	uint32_t number = atomic_load(&state.number);
+	char sentence[160], of[16] = "";
+	int n;
+
+	if (number)
+		snprintf(of, sizeof(of), " %u", number);
+	n = snprintf(sentence, sizeof(sentence),
+		"rocid: has not ended yet: it waits for %s%s; SIGKILL ends it without cleaning "
+		"up\n",
+		what ? what : "the control thread", of);
+	if (write(STDERR_FILENO, sentence, (size_t)n) < 0)
+		return; /* nobody to tell */
+}
+
+static void *wait_for_signals(void *arg)
+{
 	sigset_t set;
 	int sig;
 
 	pthread_setname_np(pthread_self(), "roci-signals");
 	ending_signals(&set);
-	for (;;) {
-		if (sigwait(&set, &sig) || !ask())
-			continue;
-		do /* stopping and continuing the process, by a debugger say, interrupts it */
-			sig = sigtimedwait(&set, NULL, &patience);
-		while (sig < 0 && errno == EINTR);
-		if (!is_starting())
-			continue;
-		if (write(STDERR_FILENO, sentence, sizeof(sentence) - 1) < 0)
-			_exit(1);
-		_exit(1);
-	}
+	while (sigwait(&set, &sig))
+		;
+	if (ask())
+		watch_start(&set);
+	for (;;)
+		if (!signal_within(&set, REPORT_S))
+			report_ending();
 	return NULL;
 }
 
@@ -109,4 +149,10 @@ void signals_serve(struct ctl *ctl)
 	if (ctl && state.asked)
 		ctl_stop(ctl);
 	pthread_mutex_unlock(&state.lock);
+}
+
+void signals_ending(const char *what, uint32_t number)
+{
+	atomic_store(&state.number, number);
+	atomic_store(&state.ending, what);
 }

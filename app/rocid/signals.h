@@ -8,6 +8,7 @@
 #define SIGNALS_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 struct ctl;
 
@@ -24,5 +25,10 @@ bool signals_asked(void);
 /** The start is over: from now on a signal, even an earlier one, calls ctl_stop(@p ctl). NULL:
  * rocid is already ending, there is nothing left to stop. */
 void signals_serve(struct ctl *ctl);
+
+/** Notes what is being ended now, for the sentence that an end of more than ten seconds prints.
+ * From the thread that ends it. @param what stays valid @param number of the port, say; 0: it has
+ * none */
+void signals_ending(const char *what, uint32_t number);
 
 #endif

@@ -192,6 +192,34 @@ static int set_va(struct plan *p, const char *v)
 	return number(v, UINT64_MAX, &p->va);
 }
 
+static int set_fast_cnp(struct plan *p, const char *v)
+{
+	uint8_t net;
+
+	p->fast = true;
+	return gid(v, p->dip, &net) || net != NET_IPV6 ? -EINVAL : 0;
+}
+
+static int set_trace(struct plan *p, const char *v)
+{
+	return number32(v, FAST_CNP_TRACE_MAX, &p->trace);
+}
+
+static int set_option(struct plan *p, const char *v)
+{
+	return number32(v, UINT8_MAX, &p->option);
+}
+
+static int set_fault(struct plan *p, const char *v)
+{
+	unsigned i = 0;
+
+	while (fast_fault_name(i) && strcmp(fast_fault_name(i), v) != 0)
+		i++;
+	p->fault = (enum fast_fault)i;
+	return fast_fault_name(i) ? 0 : -EINVAL;
+}
+
 static int set_count(struct plan *p, const char *v)
 {
 	return number(v, UINT64_MAX, &p->count);
@@ -264,6 +292,13 @@ static const struct {
 	{"ackreq", "N", set_ackreq, "every N-th packet requests an ACK (16)"},
 	{"ce", "N", set_ce, "every N-th packet is marked: congestion experienced"},
 	{"bad-icrc", "N", set_bad_icrc, "every N-th packet has a wrong ICRC"},
+	{"fast-cnp", "IPV6", set_fast_cnp,
+		"Fast CNPs, as a switch (--src) sends them because of packets of --dst to IPV6"},
+	{"trace", "BYTES", set_trace, "with so many bytes of IOAM trace: option 2 (0: option 1)"},
+	{"option", "TYPE", set_option, "type of the option (0x9e; with a trace 0x9f)"},
+	{"fault", "NAME", set_fault,
+		"what is wrong with it: good, padded (good, too), short, long, twice, unknown, none, "
+		"overrun, beyond, opcode, icrc, ip4 or after-udp"},
 	{"count", "N", set_count, "packets; 0: until SIGINT (1000000)"},
 	{"rate", "MPPS", set_rate, "millions of packets per second; 0: as many as possible (0)"},
 	{"mtu", "BYTES", set_mtu, "Ethernet MTU of the sending port"},

@@ -88,6 +88,39 @@ static int make_template(
 	return 0;
 }
 
+/* A Fast CNP for each QPN: its BTH is not where those of other packets are. */
+static int make_fast(const struct plan *p, struct plan_template *t, char why[PLAN_WHY])
+{
+	static const uint8_t trace[FAST_CNP_TRACE_MAX] = {0, 1};
+	uint8_t type = p->trace ? FAST_CNP_TYPE_TRACE : FAST_CNP_TYPE_PLAIN;
+	struct fast_cnp_spec s = {.vid = p->source.vid,
+		.pcp = p->way.pcp,
+		.dest_qpn = p->qpn[0],
+		.pkey = (uint16_t)p->pkey,
+		.tclass = p->way.traffic_class,
+		.hop_limit = p->way.hop_limit,
+		.sport = path_sport(&p->path),
+		.flow_label = path_flow_label(&p->path),
+		.becn = true,
+		.type = p->option ? (uint8_t)p->option : type,
+		.trace = p->trace ? trace : NULL,
+		.trace_len = (uint8_t)p->trace};
+
+	if (p->source.net != NET_IPV6 || p->nqps > 1) {
+		snprintf(why, PLAN_WHY,
+			"--fast-cnp is over IPv6 and about one QP: say --src and --dst as IPv6 "
+			"addresses, and one --qpn");
+		return -EINVAL;
+	}
+	memcpy(s.dmac, p->way.dmac, sizeof(s.dmac));
+	memcpy(s.smac, p->source.mac, sizeof(s.smac));
+	memcpy(s.source, p->source.gid, sizeof(s.source));
+	memcpy(s.dest, p->way.dgid, sizeof(s.dest));
+	memcpy(s.dip, p->dip, sizeof(s.dip));
+	t->len = fast_write(t->frame, &s, p->fault);
+	return 0;
+}
+
 static bool splits(const struct opcode *op)
 {
 	return op->first && op->last && !op->immdt && !op->ieth &&
@@ -105,6 +138,11 @@ int plan_ready(struct plan *p, char why[PLAN_WHY])
 	p->way.dst_qpn = p->qpn[0];
 	p->icrc = icrc_best();
 	path_init(&p->path, &p->way);
+	if (p->fast) {
+		p->message = 1;
+		p->nops = 1;
+		return make_fast(p, &p->template[0][PLACE_ONLY], why);
+	}
 	for (unsigned i = 0; i < p->nops; i++) {
 		if (p->message > 1 && !splits(p->op[i])) {
 			snprintf(why, PLAN_WHY,
@@ -153,6 +191,8 @@ void plan_frame(const struct plan *p, uint64_t i, uint8_t *frame)
 	uint32_t crc;
 
 	memcpy(frame, t->frame, t->len);
+	if (p->fast)
+		return;
 	put_be32(bth + BTH_RESV8A, p->qpn[message_of(p, i) % p->nqps]);
 	put_be32(bth + BTH_ACKREQ, (each(p->ackreq, i) ? (uint32_t)BTH_A << 24 : 0) | psn_of(p, i));
 	if (each(p->ce, i))

@@ -194,6 +194,22 @@ struct abi_reg_mr {
 	uint64_t iova;
 	uint64_t length;
 	uint64_t fd_off;
+	uint32_t npieces; /* 0: one, at fd_off; otherwise so many struct abi_piece follow */
+	uint32_t writers; /* enum abi_writers: how the program holds them */
+};
+/** A range of the file. All but the first begin with a page, all but the last end with one. */
+struct abi_piece {
+	uint64_t off;
+	uint64_t length;
+};
+#define ABI_PIECES_MAX ((ABI_MSG_MAX - sizeof(struct abi_msg) - sizeof(struct abi_reg_mr)) / sizeof(struct abi_piece))
+/** How a program holds the writes of its other threads while memory moves to the file. */
+enum abi_writers {
+	ABI_WRITERS_UNKNOWN,	/* nothing has moved */
+	ABI_WRITERS_UFFD_ROCID, /* userfaultfd by GET_USERFAULTFD */
+	ABI_WRITERS_UFFD,	/* its own */
+	ABI_WRITERS_UFFD_USER,	/* without the kernel's faults */
+	ABI_WRITERS_SIGNALS,	/* stops its threads */
 };
 struct abi_reg_mr_reply {
 	uint32_t handle;

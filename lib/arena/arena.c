@@ -163,7 +163,7 @@ static int swap_private(struct taking *t)
 				(unsigned long)at);
 		end = v.end < t->e ? v.end : t->e;
 		if (!v.shared) {
-			off = choose_offset(&v, at, end);
+			off = choose_offset(&v, at, end, at > t->s, end < t->e);
 			if (off == UINT64_MAX)
 				return refuse(t->why, ENOMEM, "no memory to register more");
 			err = swap_range(&v, at, end, off, t->why);

@@ -82,6 +82,12 @@ enum arena_writers arena_writers(void);
  */
 bool arena_discard(uintptr_t addr, size_t len);
 
+/** For pthread_atfork(): a child made by fork() gets private memory with a copy of what is swapped, as
+ *  of fork(), and nothing registered. */
+void arena_fork_prepare(void);
+void arena_fork_parent(void);
+void arena_fork_child(void);
+
 /** Swaps made since the start, in bytes; swapped pages that a sweep has returned. For tests. */
 struct arena_stats {
 	uint64_t swapped, swept, sweeps;

@@ -48,8 +48,11 @@ bool look_at(uintptr_t addr, struct vma *v);
 /* --- generation.c ----------------------------------------------------------------------- */
 
 /** @return an offset for fresh memory [@p s, @p e) of @p v, whose pages are empty now; UINT64_MAX:
- *  none is left. */
-uint64_t choose_offset(const struct vma *v, uintptr_t s, uintptr_t e);
+ *  none is left. @p after, @p before: what is registered continues before it, or behind it. */
+uint64_t choose_offset(const struct vma *v, uintptr_t s, uintptr_t e, bool after, bool before);
+
+/** Forgets which offsets have been used. */
+void generations_forget(void);
 
 /** @return whether an MR holds pages of [@p off, @p off + @p len) of the arena. */
 bool is_held(uint64_t off, uint64_t len);
@@ -86,10 +89,5 @@ int open_shared(const struct arena_source *src, const struct vma *v, bool write,
 
 /** Gives back pages that neither a mapping nor an MR holds, if there may be many. */
 void sweep_if_due(void);
-
-/* --- fork.c ----------------------------------------------------------------------------- */
-
-/** Has children made by fork() get a copy of what is swapped. */
-void fork_prepare(void);
 
 #endif

@@ -68,6 +68,11 @@ static bool mark_used(uint64_t off, uint64_t len)
 	return true;
 }
 
+void generations_forget(void)
+{
+	used.n = 0;
+}
+
 bool is_held(uint64_t off, uint64_t len)
 {
 	for (const struct arena_hold *h = arena.holds; h; h = h->next)
@@ -115,13 +120,30 @@ static bool is_block(const struct vma *v, uintptr_t s, uintptr_t e)
 		 before.off == before.start);
 }
 
-uint64_t choose_offset(const struct vma *v, uintptr_t s, uintptr_t e)
+/* The generation of what is mapped at @p addr, if it is of the arena; else -1. */
+static int64_t generation_at(uintptr_t addr)
 {
+	struct vma v;
+
+	if (!look_at(addr, &v) || v.start > addr || !is_arena(&v) ||
+		(v.off - v.start) & ((1ull << GENERATION_SHIFT) - 1))
+		return -1; /* it has been moved */
+	return (int64_t)((v.off - v.start) >> GENERATION_SHIFT);
+}
+
+uint64_t choose_offset(const struct vma *v, uintptr_t s, uintptr_t e, bool after, bool before)
+{
+	/* A part of a range of which other parts are there: the range should be one piece. */
+	int64_t like = after ? generation_at(s - 1) : -1;
 	uint64_t g = 0;
 
+	if (like < 0 && before)
+		like = generation_at(e);
+	if (like >= 0 && take(s + ((uint64_t)like << GENERATION_SHIFT), e - s))
+		return s + ((uint64_t)like << GENERATION_SHIFT);
 	if (is_block(v, s, e)) {
 		g = arena.next_generation;
-		arena.next_generation = g % (GENERATIONS - 1) + 1;
+		arena.next_generation = (uint32_t)(g % (GENERATIONS - 1) + 1);
 	}
 	for (unsigned tried = 0; tried < GENERATIONS; tried++) {
 		uint64_t off = s + (g << GENERATION_SHIFT);

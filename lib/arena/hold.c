@@ -189,8 +189,32 @@ int hold_shared(uintptr_t at, size_t len)
 	return protect(at, len);
 }
 
+void hold_page_end(uintptr_t at, size_t len)
+{
+	struct uffdio_writeprotect wp = {.range = {.start = at, .len = len}};
+
+	ioctl(uffd.fd, UFFDIO_WRITEPROTECT, &wp);
+}
+
 void hold_shared_end(uintptr_t at, size_t len)
 {
 	unprotect(at, len);
 	wake(at, len);
+}
+
+int hold_descriptor(void)
+{
+	return uffd.fd;
+}
+
+bool hold_waiter(uintptr_t *addr)
+{
+	struct uffd_msg m;
+
+	while (read(uffd.fd, &m, sizeof(m)) == sizeof(m))
+		if (m.event == UFFD_EVENT_PAGEFAULT) {
+			*addr = m.arg.pagefault.address;
+			return true;
+		}
+	return false;
 }

@@ -40,9 +40,19 @@ int hold_begin(struct hold *h, uintptr_t at, size_t len, bool alone, pid_t waite
 /** Lets them go on. @p moved: the memory has been replaced. */
 void hold_end(const struct hold *h, bool moved);
 
-/** Write-protects shared memory of the arena, for fork().  @return 0 or a negative errno. */
+/** Write-protects memory of the arena: writers wait until hold_page_end().
+ *  @return 0 or a negative errno. */
 int hold_shared(uintptr_t at, size_t len);
+
+/** Ends it for a page, or all. */
+void hold_page_end(uintptr_t at, size_t len);
 void hold_shared_end(uintptr_t at, size_t len);
+
+/** @return a descriptor that is readable when a thread has come to a protected page; -1: none. */
+int hold_descriptor(void);
+
+/** @return whether a thread waits, and the address that it is about to write. */
+bool hold_waiter(uintptr_t *addr);
 
 /* --- hold_signal.c ---------------------------------------------------------------------- */
 

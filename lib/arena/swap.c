@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Private memory is replaced by pages of the arena, chunk by chunk. */
-#include <linux/futex.h>
-#include <signal.h>
-#include <stdatomic.h>
 #include <string.h>
 #include "arena_impl.h"
+#include "aside.h"
 #include "hold.h"
 #include "raw.h"
 
@@ -26,7 +24,6 @@ struct job {
 	bool alone;
 	pid_t waiter; /* waits for a helper, and runs nothing */
 	bool thread;  /* a page has a thread's control block */
-	int err;
 };
 
 /* What a chunk has, a word a page. */
@@ -169,75 +166,29 @@ static int swap_chunks(struct job *j)
 	return err;
 }
 
-/* --- by a helper ------------------------------------------------------------------------ */
-
-/* A thread cannot copy the stack that it runs on, nor its own errno. Another one does, while it
- * waits. */
-struct helper {
-	struct job *job;
-	_Atomic uint32_t done;
+/* A copy of the job, for the helper. */
+struct own_job {
+	struct job j;
+	struct vma v;
 };
 
-static void *help(void *arg)
+static int swap_own(void *arg)
 {
-	struct helper *h = arg;
-	struct job *j = h->job;
+	struct own_job *o = arg;
 
-	j->err = swap_chunks(j);
-	atomic_store(&h->done, 1);
-	syscall(SYS_futex, &h->done, FUTEX_WAKE | FUTEX_PRIVATE_FLAG, 1, NULL, NULL, 0);
-	return NULL;
+	o->j.v = &o->v;
+	return swap_chunks(&o->j);
 }
 
-/* The helper's data lie where nothing is swapped. */
-static int swap_by_helper(struct job *j)
+static int swap_aside(struct job *j)
 {
-	const size_t stack = 256u << 10;
-	struct {
-		struct helper h;
-		struct job j;
-		struct vma v;
-	} *p = raw_mmap(NULL, stack + arena.page, PROT_READ | PROT_WRITE,
-		MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	sigset_t all, old;
-	pthread_attr_t attr;
-	pthread_t t;
+	struct own_job o = {.j = *j, .v = *j->v};
 	int err;
 
-	if (p == MAP_FAILED)
-		return -errno;
-	p->v = *j->v;
-	p->j = *j;
-	p->j.v = &p->v;
-	p->j.waiter = (pid_t)syscall(SYS_gettid);
-	p->h.job = &p->j;
-	sigfillset(&all);
-	pthread_attr_init(&attr);
-	pthread_attr_setstack(&attr, (uint8_t *)p + arena.page, stack);
-	pthread_sigmask(SIG_BLOCK, &all, &old);
-	p->j.alone = j->alone; /* the helper is the only other one */
-	err = -pthread_create(&t, &attr, help, &p->h);
-	while (!err && !atomic_load(&p->h.done))
-		syscall(SYS_futex, &p->h.done, FUTEX_WAIT | FUTEX_PRIVATE_FLAG, 0, NULL, NULL, 0);
-	if (!err)
-		pthread_join(t, NULL);
-	pthread_sigmask(SIG_SETMASK, &old, NULL);
-	pthread_attr_destroy(&attr);
-	if (!err)
-		err = p->j.err;
-	j->thread = p->j.thread;
-	raw_munmap(p, stack + arena.page);
+	o.j.waiter = (pid_t)syscall(SYS_gettid);
+	err = aside(swap_own, &o, sizeof(o));
+	j->thread = o.j.thread;
 	return err;
-}
-
-static bool is_own(const struct job *j)
-{
-	uintptr_t stack = (uintptr_t)__builtin_frame_address(0);
-	uintptr_t tls = (uintptr_t)&errno;
-
-	/* Some pages around: callees, and the rest of the control block. */
-	return (stack + (256u << 10) >= j->s && stack < j->e + (256u << 10)) ||
-	       (tls + 65536 >= j->s && tls < j->e + 65536);
 }
 
 /* The main stack grows from its lowest page, which must stay. */
@@ -281,7 +232,7 @@ int swap_range(const struct vma *v, uintptr_t s, uintptr_t e, uint64_t off,
 
 	if (!err) {
 		make_room_below(v, s);
-		err = is_own(&j) ? swap_by_helper(&j) : swap_chunks(&j);
+		err = is_own(s, e) ? swap_aside(&j) : swap_chunks(&j);
 	}
 	/* A thread that waits for the end of another has that one's block as its key, by the page:
 	 * it must look again. */

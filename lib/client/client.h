@@ -69,7 +69,16 @@ struct context {
 	struct pd no_pd; /* roci_no_pd() */
 	uint32_t channels;
 	bool death_reported; /* DEVICE_FATAL was delivered */
+<<<<<<< HEAD
 	bool abandoned;	     /* no event is waited for: roci_abandon() */
+=======
+	struct context *prev, *next; /* fork.c */
+};
+
+struct pd {
+	struct roci_pd pub;
+	uint32_t handle;
+>>>>>>> w-mem
 };
 
 struct mw {
@@ -307,6 +316,12 @@ void queue_discard(struct queue *q);
 
 /** Waits until the program has acknowledged its events; context.lock is held. */
 void events_wait(struct context *ctx, const struct event_count *e);
+
+/* --- fork.c ----------------------------------------------------------------------------- */
+
+/** A child of fork() closes its copies of the context's descriptors. */
+void context_list(struct context *ctx);
+void context_unlist(struct context *ctx);
 
 /* --- memory.c --------------------------------------------------------------------------- */
 

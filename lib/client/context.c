@@ -123,6 +123,7 @@ static int hello(struct context *ctx)
 
 static void context_free(struct context *ctx)
 {
+	context_unlist(ctx);
 	memory_free_all(ctx);
 	region_unmap(&ctx->region);
 	if (ctx->pub.cmd_fd >= 0)
@@ -153,7 +154,11 @@ struct roci_context *roci_open(const char *socket_path)
 	}
 	ctx->pub.cmd_fd = -1;
 	ctx->pub.async_fd = -1;
+<<<<<<< HEAD
 	ctx->no_pd = (struct pd){.pub.context = &ctx->pub, .handle = ABI_NO_HANDLE};
+=======
+	context_list(ctx);
+>>>>>>> w-mem
 	pthread_mutex_init(&ctx->call_lock, NULL);
 	pthread_mutex_init(&ctx->lock, NULL);
 	pthread_cond_init(&ctx->acked, NULL);

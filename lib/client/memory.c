@@ -9,8 +9,8 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
-#include "arena.h"
 #include "client.h"
+#include "arena.h"
 
 #define HUGE_PAGE (2ul << 20)
 
@@ -315,28 +315,61 @@ static void mr_let_go(struct context *ctx, struct mr *mr)
 		arena_release(mr->hold);
 }
 
+_Static_assert(sizeof(struct abi_piece) == sizeof(struct arena_piece) &&
+		       offsetof(struct abi_piece, length) == offsetof(struct arena_piece, len) &&
+		       (int)ABI_WRITERS_UFFD_ROCID == ARENA_WRITERS_UFFD_ROCID &&
+		       (int)ABI_WRITERS_SIGNALS == ARENA_WRITERS_SIGNALS,
+	"pieces are copied as they are");
+
+/* A REG_MR, and what its memory consists of. */
+struct reg_request {
+	struct abi_reg_mr mr;
+	struct abi_piece piece[ABI_PIECES_MAX];
+};
+
+/* @return the bytes of @p q to send, 0: too many pieces. */
+static size_t put_pieces(struct reg_request *q, const struct mr *mr)
+{
+	const struct arena_hold *h = mr->hold;
+
+	if (!h) {
+		q->mr.fd_off = (uintptr_t)mr->pub.addr - mr->memory->addr;
+		return sizeof(q->mr);
+	}
+	q->mr.fd_off = h->piece[0].off;
+	q->mr.writers = arena_writers();
+	if (h->npieces == 1)
+		return sizeof(q->mr);
+	if (h->npieces > ABI_PIECES_MAX)
+		return 0;
+	q->mr.npieces = h->npieces;
+	memcpy(q->piece, h->piece, h->npieces * sizeof(h->piece[0]));
+	return sizeof(q->mr) + h->npieces * sizeof(h->piece[0]);
+}
+
 static int reg_call(struct context *ctx, struct mr *mr, uint64_t iova, int access)
 {
-	struct abi_reg_mr body = {
-		.pd = ((struct pd *)mr->pub.pd)->handle,
-		.access = (uint32_t)access,
-		.iova = iova,
-		.length = mr->pub.length,
-		.fd_off = mr->memory ? (uintptr_t)mr->pub.addr - mr->memory->addr
-				     : mr->hold->piece[0].off,
-	};
+	struct reg_request body = {.mr = {
+					   .pd = ((struct pd *)mr->pub.pd)->handle,
+					   .access = (uint32_t)access,
+					   .iova = iova,
+					   .length = mr->pub.length,
+				   }};
+	size_t len = put_pieces(&body, mr);
 	struct abi_reg_mr_reply r;
 	int err;
 
-	if (mr->hold && mr->hold->npieces > 1)
-		return fail(EOPNOTSUPP, "the memory is in %u pieces: register them one by one",
-			mr->hold->npieces);
+	if (!len)
+		return fail(EOPNOTSUPP,
+			"the memory consists of %u pieces that were moved or registered one by "
+			"one, and a region can have %u: register its parts, or the whole first",
+			mr->hold->npieces, (unsigned)ABI_PIECES_MAX);
 	err = call(ctx, &(struct call){.type = ABI_REG_MR,
-				    .body = &body,
-				    .body_len = sizeof(body),
-				    .fd = mr->memory ? mr->memory->fd : mr->hold->fd,
-				    .reply = &r,
-				    .reply_len = sizeof(r)});
+				.body = &body,
+				.body_len = len,
+				.fd = mr->memory ? mr->memory->fd : mr->hold->fd,
+				.reply = &r,
+				.reply_len = sizeof(r)});
 	if (mr->hold)
 		arena_sent(mr->hold);
 	if (err)

@@ -58,6 +58,17 @@ static enum drop check_group(const struct core *c, const struct pkt *pkt,
 	return mcast_find(c->cfg.mcasts, mgid, pkt->port) ? DROP_NONE : DROP_DGID; /* VAL-11 */
 }
 
+/* The source of a packet that does not come from its QP's peer. */
+static enum drop check_sgid(
+	const struct pkt *pkt, const struct gid_table *gids, const uint8_t sgid[16])
+{
+	if (gid_is_multicast(sgid))
+		return DROP_SGID; /* VAL-15 */
+	if (is_from_outside(pkt) && gids && gid_is_own(gids, sgid, pkt->vid))
+		return DROP_MARTIAN;
+	return DROP_NONE;
+}
+
 /* Addresses and QPN of a packet that does not come from its QP's peer: finds the exact reason. A
  * multicast packet has no QP, but needs a group. */
 static enum drop check_stranger(const struct core *c, const struct pkt *pkt, const struct qp *qp)
@@ -66,13 +77,13 @@ static enum drop check_stranger(const struct core *c, const struct pkt *pkt, con
 	const struct gid_table *gids = atomic_load_explicit(&port->gids, memory_order_acquire);
 	uint8_t sgid[16], dgid[16];
 	bool multicast;
+	enum drop why;
 
 	frame_gids(pkt, sgid, dgid);
 	multicast = gid_is_multicast(dgid);
-	if (gid_is_multicast(sgid))
-		return DROP_SGID; /* VAL-15 */
-	if (is_from_outside(pkt) && gids && gid_is_own(gids, sgid, pkt->vid))
-		return DROP_MARTIAN;
+	why = check_sgid(pkt, gids, sgid);
+	if (why)
+		return why;
 	if (gid_is_local_only(dgid))
 		return DROP_DGID; /* VAL-15 */
 	if (multicast != (pkt->dest_qp == QPN_MULTICAST))
@@ -157,11 +168,20 @@ static ALWAYS_INLINE bool mac_is_ours(const struct core *c, const struct pkt *pk
 	return pkt->vid && is_vlan_mac(port, pkt);
 }
 
-/* VAL-10: this architected counter saturates; drop[DROP_PKEY] keeps counting. */
-static void count_bad_pkey(struct core *c, unsigned port)
+enum drop classify_addresses(const struct core *c, const struct pkt *pkt)
 {
-	if (c->count.bad_pkey[port] < BAD_PKEY_MAX)
-		c->count.bad_pkey[port]++;
+	const struct port *port = &c->cfg.ports->port[pkt->port];
+	const struct gid_table *gids = atomic_load_explicit(&port->gids, memory_order_acquire);
+	uint8_t sgid[16], dgid[16];
+	enum drop why;
+
+	if ((pkt->dmac[0] & 1) || !mac_is_ours(c, pkt))
+		return DROP_DMAC;
+	frame_gids(pkt, sgid, dgid);
+	why = check_sgid(pkt, gids, sgid);
+	if (why)
+		return why;
+	return gids && gid_find(gids, dgid, pkt->net, pkt->vid) >= 0 ? DROP_NONE : DROP_DGID;
 }
 
 /* Services other than RC, out of line.
@@ -192,11 +212,11 @@ static NOINLINE bool rx_service(
 }
 
 /* @return why a packet that failed with @p why is dropped; rp.c may accept a CNP. */
-static NOINLINE enum drop refused(
-	struct core *c, const struct qp *qp, const struct pkt *pkt, enum drop why, bool from_peer)
+static NOINLINE enum drop refused(struct core *c, struct qp *qp, const struct pkt *pkt,
+	enum drop why, bool from_peer, uint64_t now)
 {
 	if (why == DROP_CNP_IGNORED)
-		why = rp_cnp(c, qp, pkt, from_peer ? DROP_NONE : not_from_peer(qp, pkt));
+		why = rp_cnp(c, qp, pkt, from_peer ? DROP_NONE : not_from_peer(qp, pkt), now);
 	if (why == DROP_PKEY)
 		count_bad_pkey(c, pkt->port);
 	return why;
@@ -225,7 +245,7 @@ static ALWAYS_INLINE enum drop rx_one(
 			why = pkt->op->response ? completer_rx(c, qp, pkt, now)
 						: responder_rx(c, qp, pkt, now);
 	}
-	return likely(!why) ? DROP_NONE : refused(c, qp, pkt, why, from_peer);
+	return likely(!why) ? DROP_NONE : refused(c, qp, pkt, why, from_peer, now);
 }
 
 /* --- no QP of its own: multicast, QP1, and unclaimed packets ---------------------------- */

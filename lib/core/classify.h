@@ -15,6 +15,13 @@ static inline void count_received(struct core *c, const struct pkt *pkt)
 	count->rx_bytes += pkt->icrc_off + (uint64_t)ICRC_LEN;
 }
 
+/** VAL-10: this architected counter saturates; drop[DROP_PKEY] keeps counting. */
+static inline void count_bad_pkey(struct core *c, unsigned port)
+{
+	if (c->count.bad_pkey[port] < BAD_PKEY_MAX)
+		c->count.bad_pkey[port]++;
+}
+
 /** Notes the queue that the peer's packets arrive by. Only valid packets count, so that nobody else
  *  can influence which worker has the QP. */
 static inline void observe_queue(struct qp *qp, uint8_t queue)
@@ -28,6 +35,10 @@ static inline void observe_queue(struct qp *qp, uint8_t queue)
 /** Receives @p pkt for @p qp, which this core owns, and records the step in its trace.
  *  @return as core_rx(). */
 uint16_t classify_step(struct core *c, struct qp *qp, const struct pkt *pkt, uint64_t now);
+
+/** @return what is wrong with the addresses of @p pkt, which may come from anybody and is not for
+ *  the QP that it names: its MAC, its source, its destination. */
+enum drop classify_addresses(const struct core *c, const struct pkt *pkt);
 
 /** Receives @p pkt, which has a multicast group's address, for one member of that group, which this
  *  core owns (MC-04). @p why: DROP_NONE, or the defect that an injected fault has given it for this

@@ -31,6 +31,7 @@
 #include "cause.h"
 #include "cq.h"
 #include "drop.h"
+#include "flow.h"
 #include "frame.h"
 #include "icrc.h"
 #include "limits.h"
@@ -129,6 +130,10 @@ struct qp_table {
 	X(np_cnp_sent, "np_cnp_sent", "CNPs sent")                                                \
 	X(rp_cnp_handled, "rp_cnp_handled", "CNPs accepted")                                      \
 	X(rp_cnp_ignored, "rp_cnp_ignored", "CNPs for QPs that were not accepted")                \
+	X(rp_cnp_repeated, "rp_cnp_repeated",                                                     \
+		"accepted CNPs and Fast CNPs about an event that the QP knew of")                 \
+	X(rp_fast_cnp_handled, "rp_fast_cnp_handled", "QPs that accepted a Fast CNP")             \
+	X(rp_fast_cnp_ignored, "rp_fast_cnp_ignored", "QPs that did not accept a Fast CNP")       \
 	X(injected_faults, "injected_faults", "faults injected into packets, see show faults")
 
 /** Traffic of one port. */
@@ -172,6 +177,7 @@ struct core_config {
 	const struct mr_table *mrs;
 	const struct ah_table *ahs;
 	const struct mcast_table *mcasts;
+	const struct flow_table *flows;
 	const struct srq_table *srqs; /* all SRQs, including those that no XRC request can name */
 	const struct port_table *ports;
 };
@@ -349,6 +355,22 @@ static inline bool core_groups_wait(const struct core *c)
 {
 	return !list_empty(&c->groups.ready);
 }
+
+/**
+ * Receives the @p len bytes at @p frame, for which frame_parse() returned DROP_IP_NEXT_HEADER, if
+ * they are a Fast CNP and the port accepts such.
+ * @param pkt     port and queue are set; receives the rest, unless the frame does not parse
+ * @param others  receives a bit for each other worker that has QPs to be told: each gets a copy,
+ *                with PKT_COPY as its queue, and calls this function
+ * @return DROP_NONE; the reason for the drop, which has been counted; or DROP_IP_NEXT_HEADER, not
+ * counted: the frame is not ours.
+ */
+enum drop core_fast_cnp(struct core *c, struct pkt *pkt, const uint8_t *frame, size_t len,
+	uint64_t now, uint32_t *others);
+
+/** Fills @p f with what a switch sees of the packets of @p qp, which has been connected by its
+ *  owner. @return false: they are none of which Fast CNPs tell. Control thread. */
+bool core_flow(struct qp_flow *f, struct qp *qp);
 
 /** Counts a frame that frame_parse() or the shell itself dropped. */
 void core_count_drop(struct core *c, enum drop why);

@@ -17,6 +17,7 @@
  *     trace, traced         trace.c (a command)
  *     inject                inject.c (a command)
  *     cnp_next              np.c
+ *     notice                rp.c
  *     events, troubled      event.c
  *
  * `cqes` of comp and resp is event.c's.
@@ -271,6 +272,10 @@ struct qp {
 	} xrc;
 	struct inject *inject; /* NULL: no faults */
 	uint64_t cnp_next;     /* np.c: marked packets before that time are not answered */
+	struct {
+		uint64_t until; /* before that time, the other kind tells of the same event */
+		uint8_t kind;	/* enum cc_notice of the last one */
+	} notice;
 	/* event.c: async events that have not been taken, a bit for each ABI_EVENT_* */
 	uint32_t events;
 	struct list troubled; /* on the core's list while there are any */

@@ -11,6 +11,7 @@
 #include "qp.h"
 #include "requester.h"
 #include "responder.h"
+#include "rp.h"
 #include "seq24.h"
 #include "timers.h"
 #include "trace.h"
@@ -230,6 +231,7 @@ static int reset(struct core *c, struct qp *qp, struct core_cmd *cmd)
 	qp->comm_est = false;
 	inject_forget(qp);
 	np_forget(c, qp);
+	rp_reset(qp);
 	return 0;
 }
 

@@ -32,6 +32,8 @@ struct gid_table {
 	struct gid_entry entry[GID_MAX];
 };
 
+struct switch_list;
+
 /** Properties of a port that workers read. The control thread writes them; MAC, MTU and P_Keys may
  *  change while workers run.
  */
@@ -43,6 +45,9 @@ struct port {
 	_Atomic uint32_t active_mtu;	 /* bytes, GID-09 */
 	_Atomic uint32_t rcm;		 /* congestion management: rcm_word(); 0: off (CNP-14) */
 	_Atomic uint32_t cnp_interval;	 /* ns between two CNPs for a QP */
+	/** Fast CNPs are accepted from these; NULL: they are not ours (FCN-01). Workers only take
+	 *  from its buckets. */
+	_Atomic(struct switch_list *) switches;
 };
 
 /** @return the six bytes of @p mac in one word, in memory order. */

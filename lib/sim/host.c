@@ -46,6 +46,7 @@ void host_init(struct sim_host *h, uint8_t id, const struct icrc_ops *icrc, uint
 		.mrs = &h->mrs,
 		.ahs = &h->ahs,
 		.mcasts = &h->mcasts,
+		.flows = &h->flows,
 		.ports = &h->ports,
 	};
 
@@ -89,6 +90,19 @@ static void receive(struct sim_host *h, const struct pkt pkts[], unsigned n, uin
 	while (core_groups_wait(&h->core));
 }
 
+/* A frame that frame_parse() has refused for @p why. */
+static void refused(struct sim_host *h, const struct sim_frame *f, unsigned port, enum drop why,
+	uint64_t now)
+{
+	struct pkt pkt = {.port = (uint8_t)port, .queue = PKT_NO_QUEUE};
+	uint32_t others;
+
+	if (why != DROP_IP_NEXT_HEADER ||
+		core_fast_cnp(&h->core, &pkt, f->bytes, f->len, now, &others) ==
+			DROP_IP_NEXT_HEADER)
+		core_count_drop(&h->core, why);
+}
+
 void host_receive(struct sim_host *h, struct sim_link *l, unsigned port, uint64_t now)
 {
 	struct pkt pkts[BURST];
@@ -99,7 +113,7 @@ void host_receive(struct sim_host *h, struct sim_link *l, unsigned port, uint64_
 		enum drop why = frame_parse(&pkts[n], f->bytes, f->len);
 
 		if (why) {
-			core_count_drop(&h->core, why);
+			refused(h, f, port, why, now);
 			continue;
 		}
 		pkts[n].port = (uint8_t)port;

@@ -33,6 +33,7 @@ struct sim_host {
 	struct mr_table mrs;
 	struct ah_table ahs;
 	struct mcast_table mcasts;
+	struct flow_table flows;
 	struct port_table ports;
 	struct gid_table gids[HOST_PORTS];
 	volatile uint32_t faults; /* faults of application memory; a test may increment it */

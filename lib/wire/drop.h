@@ -29,6 +29,12 @@
 	X(OPCODE_CLASS, "opcode_class", "VAL-21")                  \
 	X(HEADER_SHORT, "header_short", "VAL-18")                  \
 	X(PAD, "pad", "BTH-06")                                    \
+	/* fast_cnp.c, with Fast CNP only */                       \
+	X(FAST_CNP_HEADER, "fast_cnp_header", "FCN-07")            \
+	X(FAST_CNP_UNKNOWN, "fast_cnp_unknown", "FCN-14")          \
+	X(FAST_CNP_TWICE, "fast_cnp_twice", "FCN-03")              \
+	X(FAST_CNP_LENGTH, "fast_cnp_length", "FCN-05")            \
+	X(FAST_CNP_OPCODE, "fast_cnp_opcode", "FCN-03")            \
 	/* classify.c */                                           \
 	X(DMAC, "dmac", "ETH-10")                                  \
 	X(SGID, "sgid", "VAL-15")                                  \
@@ -38,7 +44,10 @@
 	X(QPN_MCAST, "qpn_mcast", "VAL-17")                        \
 	X(NO_GSI, "no_gsi", "CM-01")                               \
 	X(QPN_UNKNOWN, "qpn_unknown", "VAL-03")                    \
+	X(FAST_CNP_SOURCE, "fast_cnp_source", "FCN-10")            \
 	X(ICRC, "icrc", "CA17-24")                                 \
+	X(FAST_CNP_RATE, "fast_cnp_rate", "FCN-11")                \
+	X(FAST_CNP_NO_QP, "fast_cnp_no_qp", "FCN-08")              \
 	X(QP_TYPE, "qp_type", "VAL-04")                            \
 	X(QP_STATE, "qp_state", "VAL-06")                          \
 	X(QP_ADDRESS, "qp_address", "VAL-12")                      \

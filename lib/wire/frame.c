@@ -6,6 +6,7 @@
  * so all inner lengths come from IP or the GRH.
  */
 #include "bits.h"
+#include "fast_cnp.h"
 #include "frame.h"
 
 /* Flattens each protocol into one function, so that the rest of the frame stays in registers. */
@@ -177,14 +178,16 @@ static enum drop grh_next_header(const uint8_t *grh)
 }
 
 /* Flow label, traffic class and hop limit may have any value (IP6-10). */
-static enum drop ip6_check(const struct rest *r)
+static enum drop ip6_lengths(const struct rest *r)
 {
 	if (unlikely(r->len < IP6_HLEN))
 		return DROP_IP_LENGTH;
-	return ip6_version(r->at) ?:
-		ip6_payload_length(r) ?:
-		ip6_room_for_udp(r) ?:
-		ip6_next_header(r->at);
+	return ip6_version(r->at) ?: ip6_payload_length(r) ?: ip6_room_for_udp(r);
+}
+
+static enum drop ip6_check(const struct rest *r)
+{
+	return ip6_lengths(r) ?: ip6_next_header(r->at);
 }
 
 static enum drop grh_check(const struct rest *r)
@@ -406,6 +409,38 @@ enum drop frame_parse(struct pkt *p, const uint8_t *frame, size_t len)
 	}
 }
 
+/* FCN-03: one Destination Options header between IPv6 and UDP, and a CNP. */
+enum drop fast_cnp_parse(struct pkt *p, struct fast_cnp *f, const uint8_t *frame, size_t len,
+	const uint8_t types[FAST_CNP_OPTIONS])
+{
+	struct rest r = {frame, len};
+	uint16_t type;
+	size_t options = 0;
+	enum drop d = eth_parse(p, &r, &type);
+
+	if (d)
+		return d;
+	if (type != ETHERTYPE_IPV6)
+		return DROP_NOT_ROCE; /* FCN-02 */
+	p->l3 = r.at;
+	d = ip6_lengths(&r);
+	if (!d && r.at[IP6_NXT] != IP6_NXT_DSTOPTS)
+		d = DROP_IP_NEXT_HEADER;
+	if (d)
+		return d;
+	ip6_enter(p, &r, NET_IPV6);
+	d = fast_cnp_options(f, r.at, r.len, types, &options);
+	if (d)
+		return d;
+	skip(&r, options);
+	if (r.len < UDP_HLEN)
+		return DROP_FAST_CNP_HEADER;
+	d = udp_parse(&r) ?: bth_parse(p, &r);
+	if (d)
+		return d;
+	return p->op->kind == KIND_CNP ? DROP_NONE : DROP_FAST_CNP_OPCODE;
+}
+
 /* @return the offset of UDP after the IP header at @p r, or 0 for another protocol or a later
  * fragment, which has no ports. */
 static size_t udp_offset(const struct rest *r, uint16_t type)
@@ -433,6 +468,23 @@ bool frame_is_roce(const uint8_t *frame, size_t len)
 		return true;
 	udp = udp_offset(&r, type);
 	return udp && r.len >= udp + UDP_DPORT + 2 &&
+	       get_be16(r.at + udp + UDP_DPORT) == UDP_PORT_ROCEV2;
+}
+
+bool frame_is_fast_cnp(const uint8_t *frame, size_t len)
+{
+	struct rest r = {frame, len};
+	const uint8_t *options;
+	struct pkt tag;
+	uint16_t type;
+	size_t udp;
+
+	if (eth_parse(&tag, &r, &type) || type != ETHERTYPE_IPV6 || r.len < IP6_HLEN + 2 ||
+		r.at[IP6_NXT] != IP6_NXT_DSTOPTS)
+		return false;
+	options = r.at + IP6_HLEN;
+	udp = IP6_HLEN + ((size_t)options[1] + 1) * 8;
+	return options[0] == IPPROTO_ROCEV2 && r.len >= udp + UDP_DPORT + 2 &&
 	       get_be16(r.at + udp + UDP_DPORT) == UDP_PORT_ROCEV2;
 }
 

@@ -68,6 +68,13 @@ uint32_t icrc_header(const struct icrc_ops *ops, const uint8_t *l3, unsigned net
 uint32_t icrc_header_copy(const struct icrc_ops *ops, const uint8_t *l3, unsigned net,
 	size_t hdr_len, void *dst, const void *src, size_t len);
 
+/**
+ * As icrc_header(), for RoCEv2 over IPv6 with @p options bytes of extension headers, which are
+ * covered as they are (ICRC-10). @p len covers at least the BTH.
+ */
+uint32_t icrc_with_options(
+	const struct icrc_ops *ops, const uint8_t *l3, size_t options, size_t len);
+
 /** @return true when the ICRC of @p p is correct (ICRC-11). */
 bool icrc_check(const struct icrc_ops *ops, const struct pkt *p);
 

@@ -19,13 +19,14 @@ static bool make_tables(struct dataplane *dp, int socket)
 	dp->mrs = zalloc(sizeof(*dp->mrs), socket);
 	dp->ahs = zalloc(sizeof(*dp->ahs), socket);
 	dp->mcasts = zalloc(sizeof(*dp->mcasts), socket);
+	dp->flows = zalloc(sizeof(*dp->flows), socket);
 	dp->srqs = zalloc(sizeof(*dp->srqs), socket);
 	dp->ports = zalloc(sizeof(*dp->ports), socket);
 	dp->qsbr = zalloc(rte_rcu_qsbr_get_memsize(dp->nworkers), socket);
 	dp->events = rte_ring_create_elem(
 		"rocid_events", sizeof(struct core_event), EVENT_RING, socket, RING_F_SC_DEQ);
-	return dp->qps && dp->mrs && dp->ahs && dp->mcasts && dp->srqs && dp->ports && dp->qsbr &&
-	       dp->events;
+	return dp->qps && dp->mrs && dp->ahs && dp->mcasts && dp->flows && dp->srqs && dp->ports &&
+	       dp->qsbr && dp->events;
 }
 
 struct dataplane *dataplane_create(uint32_t nworkers, int socket)
@@ -54,6 +55,7 @@ void dataplane_destroy(struct dataplane *dp)
 	rte_ring_free(dp->events);
 	rte_free(dp->qsbr);
 	rte_free(dp->ports);
+	rte_free(dp->flows);
 	rte_free(dp->mcasts);
 	rte_free(dp->ahs);
 	rte_free(dp->srqs);

@@ -42,6 +42,26 @@ static enum drop parse(struct pkt *p, struct rte_mbuf *m)
 	return frame_parse(p, rte_pktmbuf_mtod(m, uint8_t *), rte_pktmbuf_data_len(m));
 }
 
+/* A frame that frame_parse() has refused because of what follows IPv6: a Fast CNP, if the port
+ * accepts them. @return false: it is not ours. */
+static NOINLINE bool fast_cnp(struct worker *w, struct rte_mbuf *m)
+{
+	struct pkt pkt = {.port = (uint8_t)m->port, .queue = (uint8_t)(m->port >> 8)};
+	uint64_t now = clock_at(&w->clock, rte_rdtsc());
+	uint32_t others;
+	enum drop why = core_fast_cnp(&w->core, &pkt, rte_pktmbuf_mtod(m, uint8_t *),
+		rte_pktmbuf_data_len(m), now, &others);
+	const uint16_t verdict = why;
+
+	if (why == DROP_IP_NEXT_HEADER)
+		return false;
+	if (unlikely(captured(w)) && pkt.op)
+		capture_received(w, &m, &pkt, &verdict, 1, now);
+	for (; others; others &= others - 1)
+		handoff_copy(w, (uint32_t)__builtin_ctz(others), m, origin(pkt.port, PKT_COPY));
+	return true;
+}
+
 static void parse_burst(struct worker *w, struct rx_burst *b, struct rte_mbuf **m, unsigned n)
 {
 	b->parsed = 0;
@@ -56,6 +76,8 @@ static void parse_burst(struct worker *w, struct rx_burst *b, struct rte_mbuf **
 		why = parse(&b->pkt[b->parsed], m[i]);
 		if (why == DROP_NONE) {
 			b->m[b->parsed++] = m[i];
+		} else if (why == DROP_IP_NEXT_HEADER && fast_cnp(w, m[i])) {
+			b->free[b->spent++] = m[i];
 		} else if (!exception_take(w, m[i])) {
 			core_count_drop(&w->core, why);
 			capture_lost(w, m[i], why);

@@ -27,6 +27,7 @@ struct worker *worker_create(struct dataplane *dp, uint32_t index, int socket)
 		.mrs = dp->mrs,
 		.ahs = dp->ahs,
 		.mcasts = dp->mcasts,
+		.flows = dp->flows,
 		.srqs = dp->srqs,
 		.ports = dp->ports,
 	};

@@ -47,6 +47,7 @@ struct dataplane {
 	struct mr_table *mrs;	    /* written by the control thread */
 	struct ah_table *ahs;	    /* written by the control thread */
 	struct mcast_table *mcasts; /* written by the control thread */
+	struct flow_table *flows;   /* written by the control thread */
 	struct srq_table *srqs;	    /* written by the control thread */
 	struct port_table *ports;   /* published parts written by the control thread */
 	struct rte_rcu_qsbr *qsbr;  /* readers are the workers */

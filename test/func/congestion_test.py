@@ -55,6 +55,21 @@ def answered(at_a, at_b):
     return at_a == {'rp_cnp_handled': sent} and at_b == {'np_ecn_marked_roce_packets': 3} and 1 <= sent <= 3
 
 
+def judge(path):
+    """What b sends, by a judge and an oracle that share no code with rocid: fields, ECN, ICRCs."""
+    here = os.path.dirname(os.path.abspath(__file__))
+    classic = path + '.pcap'
+    subprocess.run(['editcap', '-F', 'pcap', path, classic], check=True, timeout=PATIENCE_S)
+    sys.path.append(os.path.join(here, '..', 'interop'))
+    import validate
+    if not validate.oracle_folder().is_dir():
+        print('there is no oracle: the capture is not judged')
+        return
+    out = subprocess.run([sys.executable, validate.__file__, '--ecn', '--src', '192.0.2.2', '--no-tshark', classic],
+                         capture_output=True, text=True, timeout=PATIENCE_S)
+    check(out.returncode == 0 and 'CNP' in out.stdout, f'{out.stdout}{out.stderr}')
+
+
 def test_on(daemons, steps, rocictl, folder):
     # proves CNP-01, CNP-04, IP4-05
     s = Steps(steps, daemons[0], port_b=1, other=[daemons[1]])
@@ -64,6 +79,7 @@ def test_on(daemons, steps, rocictl, folder):
         daemons, s, answered))
     check((48 << 2, CNP, 60) in seen, f'there is no CNP of 60 bytes: {seen}')
     check(all(f[0] & 3 in (ECT, CE) for f in seen if f[1] != CNP), f'all others are ECN-capable: {seen}')
+    judge(os.path.join(folder, 'cnp.pcapng'))
     s.end()
 
 

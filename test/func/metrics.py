@@ -137,7 +137,8 @@ def test_telemetry(daemon, holder):
                  'rx_icrc_encapsulated'):
         check(name in hw, f'no {name}')
     check(not {'roce_adp_retrans', 'lifespan', 'rx_packets'} & set(hw), f'{hw}')
-    check({'np_cnp_sent', 'np_ecn_marked_roce_packets', 'rp_cnp_handled', 'rp_cnp_ignored'} <= set(hw), f'{hw}')
+    check({'np_cnp_sent', 'np_ecn_marked_roce_packets', 'rp_cnp_handled', 'rp_cnp_ignored', 'rp_cnp_repeated',
+           'rp_fast_cnp_handled', 'rp_fast_cnp_ignored'} <= set(hw), f'{hw}')
     counters = t.ask('/roci/port_counters,1')
     check(counters['port'] == 1 and counters['port_xmit_packets'] == counters['unicast_xmit_packets'], f'{counters}')
     both = [t.ask(f'/roci/port_counters,{p}') for p in (1, 2)]

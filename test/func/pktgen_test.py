@@ -52,7 +52,7 @@ def icrc_is_right(frame, packet, vlan):
         l3[1] = l3[8] = 0xFF
         l3[10:12] = b'\xff\xff'
     else:
-        bth = 48 if packet.net == 'v6' else 40
+        bth = 48 + len(packet.options) if packet.net == 'v6' else 40
         l3[0] |= 0x0F
         l3[1:4] = b'\xff' * 3
         l3[7] = 0xFF
@@ -70,11 +70,8 @@ def frames(rocigen, folder, arguments):
         packet = rocewire.parse(number, frame)
         check(packet and not cut, f'{arguments}: packet {number} is no RoCE packet')
         vlan = frame[12:14] == b'\x81\x00'
-        # A host must not mark packets itself; this one stands for a switch that has.
-        packet.faults = [f for f in packet.faults if 'ECN' not in f[1]]
         packet.icrc_ok = icrc_is_right(frame, packet, vlan)
         packet.vid = (frame[14] & 15) << 8 | frame[15] if vlan else 0
-        packet.ecn = (frame[15 + 4 * vlan] & 3) if packet.net == 'v4' else (frame[15 + 4 * vlan] >> 4 & 3)
         found.append(packet)
     return found
 
@@ -110,10 +107,28 @@ def check_packets(rocigen, folder):
     says(packets, 'icrc_ok', [True] * 4)
 
 
+def check_fast_cnps(rocigen, folder):
+    """proves ICRC-10, FCN-03: with extension headers in the CRC as they are."""
+    way = ['--src', '2001:db8:5::1', '--dst', '2001:db8::a', '--fast-cnp', '2001:db8::b', '--qpn', '0x11', '--count', '2']
+    for trace, tag in ([], []), (['--trace', '28'], ['--vlan', '5']), (['--trace', '239'], []), (['--fault', 'padded'], []):
+        packets = frames(rocigen, folder, way + trace + tag)
+        says(packets, 'faults', [[]] * 2)
+        says(packets, 'icrc_ok', [True] * 2)
+        says(packets, 'code', [0x81] * 2)
+        says(packets, 'dqpn', [0x11] * 2)
+        says(packets, 'dip', ['2001:db8::b'] * 2)
+        says(packets, 'ecn', [0] * 2)
+    for fault, rule in ('twice', 'FCN-03'), ('none', 'FCN-03'), ('overrun', 'FCN-07'), ('short', 'FCN-03'):
+        packets = frames(rocigen, folder, way + ['--fault', fault])
+        check(packets[0].faults and packets[0].faults[0][0] == rule, f'{fault}: {packets[0].faults}')
+    says(frames(rocigen, folder, way + ['--fault', 'icrc']), 'icrc_ok', [False] * 2)
+
+
 def check_refusals(rocigen):
     for arguments in (['--opcode', 'NOTHING'], ['--message', '2', '--opcode', 'READ_REQUEST'], ['--size', '9217'],
                       ['--src', '192.0.2'], ['--count', '0', '--pcap', 'x'], ['--dmac', '2:2'], ['--bad'], ['word'],
-                      ['--qpn', '0x1000000'], ['--size']):
+                      ['--qpn', '0x1000000'], ['--size'], ['--fast-cnp', 'fd00::1'], ['--fast-cnp', '192.0.2.1'],
+                      ['--src', 'fd00::1', '--fast-cnp', 'fd00::2', '--fault', 'x'], ['--trace', '240']):
         done = subprocess.run([rocigen, '--', *arguments], text=True, capture_output=True, check=False)
         check(done.returncode == 2 and done.stderr.count('\n') == 1, f'{arguments}: {done}')
 
@@ -143,6 +158,7 @@ def main():
     rocigen = os.path.join(build, 'app/rocigen/rocigen')
     with tempfile.TemporaryDirectory(prefix='roci-') as folder:
         check_packets(rocigen, folder)
+        check_fast_cnps(rocigen, folder)
     check_refusals(rocigen)
     for link in 'memif', 'vhost':
         check_counts(build, link)

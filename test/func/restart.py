@@ -4,6 +4,7 @@
 
 Programs in each state see the end, and go on with the new one. Of rocids that start together on
 one path exactly one serves, whatever the one before has left behind."""
+import contextlib
 import os
 import re
 import shutil
@@ -13,7 +14,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from rocid import PATIENCE_S, Rocid, check, start, wait_until
+from rocid import PATIENCE_S, RING_PAIR, Rocid, check, start, wait_until
 
 STATES = ['poll', 'async', 'event', 'command', 'post']
 
@@ -104,6 +105,29 @@ def test_early_signals(rocid, folder):
     check(daemon.end() == 0, daemon.said())
 
 
+def test_stuck_end(rocid, folder):
+    """Nobody reads what it prints at its end: it says so, and ends when somebody does."""
+    reader, writer = os.pipe()
+    daemon = Rocid(rocid, folder, [*RING_PAIR, '--stats-on-exit=json'], stdout=writer)
+    check(daemon.wait_ready(), daemon.said())
+    os.set_blocking(writer, False)
+    with contextlib.suppress(BlockingIOError):
+        while os.write(writer, bytes(4096)):
+            pass
+    os.set_blocking(writer, True)
+    os.close(writer)
+    daemon.process.terminate()
+    wait_until(lambda: 'waits for standard output' in daemon.said(), 'it does not say what it waits for')
+    check(daemon.process.poll() is None, 'it has ended')
+    os.set_blocking(reader, False)
+    while daemon.process.poll() is None:
+        with contextlib.suppress(BlockingIOError):
+            os.read(reader, 1 << 20)
+        time.sleep(0.01)
+    check(daemon.process.returncode == 0, daemon.said())
+    os.close(reader)
+
+
 def test_notify(rocid, folder):
     """As systemd listens: a path, and an abstract name."""
     for name in (os.path.join(folder, 'notify'), f'@rocid-test-{os.getpid()}'):
@@ -172,6 +196,7 @@ def main():
             test_programs(rocid, orphan, folder, sig)
         test_together(rocid, folder, 6)
         test_bound_only(rocid, folder)
+        test_stuck_end(rocid, folder)
         test_notify(rocid, folder)
         test_unit(unit, dropins, rocid, folder)
 

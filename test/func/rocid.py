@@ -31,7 +31,7 @@ EAL = eal_args(64)
 class Rocid:
     """One process; `socket` is where applications connect. Its files are in `folder`."""
 
-    def __init__(self, binary, folder, args=RING_PAIR, eal=EAL, name='rocid', before=()):
+    def __init__(self, binary, folder, args=RING_PAIR, eal=EAL, name='rocid', before=(), stdout=None):
         self.socket = os.path.join(folder, name + '.sock')
         self.log = open(os.path.join(folder, name + '.log'), 'a+')
         reader, self.ready_fd = os.pipe()
@@ -39,7 +39,7 @@ class Rocid:
         self.process = subprocess.Popen(
             [*before, binary, *eal, '--', '--socket', self.socket, '--idle', 'yield',
              '--ready-fd', str(self.ready_fd), *args],
-            stdin=subprocess.DEVNULL, stdout=self.log, stderr=self.log, pass_fds=[self.ready_fd])
+            stdin=subprocess.DEVNULL, stdout=stdout or self.log, stderr=self.log, pass_fds=[self.ready_fd])
         os.close(self.ready_fd)
         self.pid = self.process.pid
         atexit.register(self.reap)

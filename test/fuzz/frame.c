@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "bits.h"
+#include "fast_cnp.h"
 #include "frame.h"
 #include "icrc.h"
 #include "oracle.h"
@@ -196,6 +197,85 @@ static void check_trailer(const struct pkt *p, enum drop d, const uint8_t *frame
 	}
 }
 
+/* --- Fast CNPs ------------------------------------------------------------------------ */
+
+static const uint8_t types[FAST_CNP_OPTIONS] = {FAST_CNP_TYPE_PLAIN, FAST_CNP_TYPE_TRACE};
+
+static enum drop parse_fast(struct pkt *p, struct fast_cnp *f, const uint8_t *frame, size_t len)
+{
+	enum drop d;
+
+	memset(p, 0xEE, sizeof(*p));
+	memset(f, 0xEE, sizeof(*f));
+	d = fast_cnp_parse(p, f, frame, len, types);
+	MUST(drop_name(d));
+	return d;
+}
+
+/* All implementations agree, and a bit of an option matters (ICRC-10). */
+static void check_fast_icrc(const struct pkt *p, const struct fast_cnp *f)
+{
+	bool good = fast_cnp_icrc_check(icrc_by_name("table"), p);
+	uint8_t *bit = (uint8_t *)f->dip;
+
+	for (unsigned i = 0; icrc_nth(i); i++)
+		MUST(fast_cnp_icrc_check(icrc_nth(i), p) == good);
+	*bit ^= 1;
+	MUST(!good || !fast_cnp_icrc_check(icrc_best(), p));
+	*bit ^= 1;
+}
+
+/* One that says the same, written by us, is read as the same. */
+static void check_fast_rewritten(const struct pkt *p, const struct fast_cnp *f)
+{
+	struct fast_cnp_spec s = {.vid = p->vid,
+		.pcp = p->pcp,
+		.dest_qpn = p->dest_qp,
+		.pkey = p->pkey,
+		.type = types[f->trace ? FAST_CNP_TRACE : FAST_CNP_PLAIN],
+		.trace = f->trace,
+		.trace_len = f->trace_len};
+	uint8_t again[FAST_CNP_FRAME_MAX];
+	struct fast_cnp g;
+	struct pkt q;
+	size_t len;
+
+	memcpy(s.dip, f->dip, sizeof(s.dip));
+	memcpy(s.dest, p->l3 + IP6_DST, sizeof(s.dest));
+	len = fast_cnp_write(again, &s, icrc_best());
+	MUST(len <= sizeof(again) && parse_fast(&q, &g, again, len) == DROP_NONE);
+	MUST(fast_cnp_icrc_check(icrc_best(), &q));
+	MUST(q.dest_qp == p->dest_qp && q.pkey == p->pkey && q.vid == p->vid);
+	MUST(!memcmp(g.dip, f->dip, FAST_CNP_DIP_LEN) && g.trace_len == f->trace_len);
+	MUST(!f->trace == !g.trace && (!f->trace || !memcmp(g.trace, f->trace, f->trace_len)));
+}
+
+/* To frame_parse() it is none of RoCE's (FCN-14). */
+static void check_fast(enum drop plain, const uint8_t *frame, size_t len)
+{
+	size_t more = 1 + len % TRAILER_MAX;
+	struct fast_cnp f, g;
+	struct pkt p, q;
+	enum drop d = parse_fast(&p, &f, frame, len);
+	uint8_t *copy;
+
+	MUST(d || (frame_is_fast_cnp(frame, len) && plain == DROP_IP_NEXT_HEADER));
+	if (d)
+		return;
+	MUST(p.op->kind == KIND_CNP && p.net == NET_IPV6 && !p.payload_len);
+	MUST((size_t)(p.l3 - frame) + p.icrc_off + ICRC_LEN <= len);
+	MUST(f.dip > p.l3 && f.dip + FAST_CNP_DIP_LEN <= p.bth - UDP_HLEN);
+	MUST(!f.trace || (f.trace > p.l3 && f.trace + f.trace_len == f.dip));
+	check_fast_icrc(&p, &f);
+	check_fast_rewritten(&p, &f);
+	copy = copy_of(frame, len, more, 0xFF);
+	MUST(parse_fast(&q, &g, copy, len + more) == DROP_NONE && p.icrc_off == q.icrc_off);
+	free(copy);
+	copy = copy_of(frame, (size_t)(p.l3 - frame) + p.icrc_off + ICRC_LEN - 1, 0, 0);
+	MUST(parse_fast(&q, &g, copy, (size_t)(p.l3 - frame) + p.icrc_off + ICRC_LEN - 1));
+	free(copy);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	uint8_t *frame = copy_of(data, size, 0, 0);
@@ -204,6 +284,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	enum drop d = parse(&p, frame, size);
 
 	check_trailer(&p, d, frame, size);
+	check_fast(d, frame, size);
 	if (!d) {
 		MUST(roce);
 		check_places(&p, frame, size);
@@ -237,8 +318,30 @@ static void repair_ip4(uint8_t *ip, size_t len)
 static void repair_ip6(uint8_t *ip, size_t len, unsigned net)
 {
 	ip[IP6_VTCFL] = (uint8_t)(0x60 | (ip[IP6_VTCFL] & 0xF));
-	ip[IP6_NXT] = net == NET_IPV6 ? IPPROTO_ROCEV2 : GRH_NXT_IBA;
+	if (net == NET_ROCEV1)
+		ip[IP6_NXT] = GRH_NXT_IBA;
+	else if (ip[IP6_NXT] != IP6_NXT_DSTOPTS)
+		ip[IP6_NXT] = IPPROTO_ROCEV2;
 	put_be16(ip + IP6_PLEN, (uint16_t)(len - IP6_HLEN));
+}
+
+/* @return bytes of the Destination Options header that it has, which leads to UDP then. */
+static size_t repair_options(uint8_t *ip, size_t room)
+{
+	uint8_t *header = ip + IP6_HLEN;
+	size_t len;
+
+	if (ip[IP6_NXT] != IP6_NXT_DSTOPTS || room < 8)
+		return 0;
+	header[0] = IPPROTO_ROCEV2;
+	len = ((size_t)header[1] + 1) * 8;
+	while (len > room) {
+		header[1] /= 2;
+		if (len == 8)
+			return 0;
+		len = ((size_t)header[1] + 1) * 8;
+	}
+	return len;
 }
 
 /* BTH: a version and a pad that go with the opcode. */
@@ -280,10 +383,15 @@ static void repair(uint8_t *frame, size_t len, struct random *r)
 	size_t ip = net == NET_IPV4 ? IP4_HLEN : IP6_HLEN;
 	size_t l4 = net == NET_ROCEV1 ? 0 : UDP_HLEN;
 	size_t left = random_below(r, 4) ? 0 : random_below(r, TRAILER_MAX);
+	size_t options = 0;
 	size_t l3_len;
 
 	if (!l3 || len < l3 + ip + l4 + BTH_HLEN + ICRC_LEN)
 		return;
+	if (net == NET_IPV6)
+		options = repair_options(
+			frame + l3, len - l3 - ip - l4 - BTH_HLEN - ICRC_LEN);
+	ip += options;
 	l3_len = len - l3;
 	if (l3_len > 0xFFFF)
 		l3_len = 0xFFFF;
@@ -299,7 +407,12 @@ static void repair(uint8_t *frame, size_t len, struct random *r)
 		put_be16(frame + l3 + ip + UDP_LEN, (uint16_t)(l3_len - ip));
 	}
 	repair_bth(frame + l3 + ip + l4, l3_len - ip - l4);
-	if (random_below(r, 4))
+	if (!random_below(r, 4))
+		return;
+	if (options)
+		icrc_store(frame + l3 + l3_len - ICRC_LEN,
+			icrc_with_options(icrc_best(), frame + l3, options, l3_len - ICRC_LEN));
+	else
 		packet_seal(frame + l3, net, l3_len);
 }
 

@@ -58,7 +58,7 @@ static void check_icrc(struct golden *g, const struct trial *t)
 	const struct icrc_ops *ops;
 
 	for (unsigned i = 0; (ops = icrc_nth(i)); i++)
-		if (icrc_check(ops, &t->p) != valid)
+		if ((t->fast ? fast_cnp_icrc_check : icrc_check)(ops, &t->p) != valid)
 			item_fail(g, "the ICRC is %s by %s", valid ? "wrong" : "right", ops->name);
 }
 
@@ -120,12 +120,8 @@ static bool for_a(struct golden *g, const struct trial *t)
 /* What it needs that is not built; NULL: nothing. Of an RC QP's opcodes only the list knows. */
 static void find_feature(struct golden *g, struct trial *t)
 {
-	const json_t *context = json_object_get(t->expect, "context");
-
 	t->feature = t->feature_text;
-	if (text_is(context, "fast_cnp", "enabled"))
-		snprintf(t->feature_text, sizeof(t->feature_text), "context fast_cnp");
-	else if (t->kind && !strcmp(t->kind, "GSI"))
+	if (t->kind && !strcmp(t->kind, "GSI"))
 		snprintf(t->feature_text, sizeof(t->feature_text), "qp GSI"); /* what QP1 is told */
 	else if (!strcmp(t->result, "drop_silent") && strstr(text(t->expect, "rule"), "4391"))
 		snprintf(t->feature_text, sizeof(t->feature_text), "rule 4391");
@@ -147,6 +143,27 @@ static uint32_t qpn_of(struct golden *g, const struct trial *t)
 	return (uint32_t)number_upto(g, "dest_qp", qpn, 0xFFFFFF);
 }
 
+static uint8_t option_type(struct golden *g, const json_t *context, const char *key, uint8_t def)
+{
+	const json_t *v = json_object_get(context, key);
+
+	return v ? (uint8_t)number_upto(g, key, v, UINT8_MAX) : def;
+}
+
+static void parse(struct golden *g, struct trial *t)
+{
+	const json_t *context = json_object_get(t->expect, "context");
+	struct fast_cnp f;
+
+	t->parse = (uint16_t)frame_parse(&t->p, t->frame, t->len);
+	t->types[FAST_CNP_PLAIN] = option_type(g, context, "opt1_type", FAST_CNP_TYPE_PLAIN);
+	t->types[FAST_CNP_TRACE] = option_type(g, context, "opt2_type", FAST_CNP_TYPE_TRACE);
+	t->fast = t->parse == DROP_IP_NEXT_HEADER && text_is(context, "fast_cnp", "enabled") &&
+		  frame_is_fast_cnp(t->frame, t->len);
+	if (t->fast)
+		t->parse = (uint16_t)fast_cnp_parse(&t->p, &f, t->frame, t->len, t->types);
+}
+
 static void run_frame(struct golden *g, const json_t *v)
 {
 	struct trial t = {.vector = v, .expect = json_object_get(v, "expect")};
@@ -160,7 +177,7 @@ static void run_frame(struct golden *g, const json_t *v)
 	}
 	t.frame = frame;
 	t.result = text(t.expect, "result");
-	t.parse = (uint16_t)frame_parse(&t.p, frame, t.len);
+	parse(g, &t);
 	check_icrc_members(g, v, &t);
 	t.qpn = qpn_of(g, &t);
 	t.to_a = for_a(g, &t);

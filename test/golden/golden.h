@@ -11,6 +11,7 @@
 
 #include <jansson.h>
 #include "app.h"
+#include "switch_list.h"
 
 struct golden {
 	const json_t *context;
@@ -137,6 +138,8 @@ struct node {
 	struct app_mr *mr;   /* B: the region of the context; A: source and destination buffers */
 	struct app_mr *recv;
 	struct app_mw *mw; /* NULL: no window was bound */
+	struct switch_list switches; /* whose Fast CNPs it accepts, */
+	struct qp_flow flow;	     /* about this of its QP */
 	struct node_spec spec;
 	struct abi_qp_attr attr;
 	uint32_t received; /* receives posted */
@@ -152,6 +155,8 @@ void node_fini(struct node *n);
 void node_post_recv(struct node *n, unsigned count);
 /** A type 2 window of all of the node's region, bound by its QP with @p key. */
 void node_bind_window(struct node *n, uint32_t key);
+/** Fast CNPs of the addresses in @p acl are accepted, with options of these types. */
+void node_fast_cnp(struct node *n, const json_t *acl, const uint8_t types[FAST_CNP_OPTIONS]);
 /** The buffer of the i-th receive. */
 const uint8_t *node_recv_buffer(const struct node *n, unsigned i);
 /** @return a verdict of core_rx(), or of frame_parse(). */
@@ -203,7 +208,9 @@ struct trial {
 	const uint8_t *frame;
 	size_t len;
 	struct pkt p;
-	uint16_t parse; /* enum drop of frame_parse() */
+	uint16_t parse; /* enum drop of frame_parse(), or fast_cnp_parse() */
+	bool fast;	/* the context has Fast CNP, and the frame looks like one */
+	uint8_t types[FAST_CNP_OPTIONS];
 	bool to_a;	/* it is for A */
 	uint32_t qpn;
 	const char *kind; /* of the QP that it is for; NULL: none has this number */

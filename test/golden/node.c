@@ -287,6 +287,31 @@ void node_bind_window(struct node *n, uint32_t key)
 		item_fail(n->g, "no window could be bound");
 }
 
+void node_fast_cnp(struct node *n, const json_t *acl, const uint8_t types[FAST_CNP_OPTIONS])
+{
+	struct switch_list *l = &n->switches;
+	json_t *v;
+	size_t i;
+
+	if (!json_is_array(acl) || json_array_size(acl) > FAST_CNP_SWITCHES)
+		item_fail(n->g, "acl is no array of up to %u addresses", FAST_CNP_SWITCHES);
+	memcpy(l->type, types, sizeof(l->type));
+	bucket_init(&l->all, 1000, 1000);
+	json_array_foreach((json_t *)acl, i, v)
+	{
+		struct switch_entry *e = &l->entry[l->n++ % FAST_CNP_SWITCHES];
+
+		e->prefix = 128;
+		bucket_init(&e->bucket, 1000, 1000);
+		if (inet_pton(AF_INET6, json_is_string(v) ? json_string_value(v) : "", e->addr) !=
+			1)
+			item_fail(n->g, "acl has an entry that is no IPv6 address");
+	}
+	atomic_store(&n->host->ports.port[0].switches, l);
+	if (core_flow(&n->flow, n->qp->qp))
+		flow_add(&n->host->flows, &n->flow);
+}
+
 /* --- what it does --------------------------------------------------------------------- */
 
 void node_post_recv(struct node *n, unsigned count)
@@ -317,15 +342,19 @@ const uint8_t *node_recv_buffer(const struct node *n, unsigned i)
 
 uint16_t node_rx(struct node *n, const uint8_t *frame, size_t len)
 {
-	struct pkt p;
+	struct pkt p = {.port = 0, .queue = PKT_NO_QUEUE};
 	uint16_t verdict = frame_parse(&p, frame, len);
+	uint32_t others;
 
+	if (verdict == DROP_IP_NEXT_HEADER) {
+		verdict = core_fast_cnp(&n->host->core, &p, frame, len, n->now, &others);
+		if (verdict != DROP_IP_NEXT_HEADER)
+			return verdict;
+	}
 	if (verdict) {
 		core_count_drop(&n->host->core, verdict);
 		return verdict;
 	}
-	p.port = 0;
-	p.queue = PKT_NO_QUEUE;
 	core_rx(&n->host->core, &p, 1, n->now, &verdict);
 	return verdict;
 }
@@ -388,6 +417,7 @@ void memento_drop(struct memento *m)
 static void forgive(struct qp *was, const struct qp *is)
 {
 	was->xrc.named = is->xrc.named;
+	was->notice = is->notice; /* of congestion: what a CNP is for */
 	if (is->type != ABI_QPT_UC || was->resp.have_wqe || !is->resp.have_wqe || is->srq)
 		return;
 	was->resp.have_wqe = true;

@@ -245,15 +245,20 @@ static void expect_ignored(
 	no_completion(g, n);
 }
 
-/* proves CNP-03, CNP-11: the port manages congestion for CNPs, and nothing but a rate may change.
+static uint64_t handled(const struct core_counters *count, const struct trial *t)
+{
+	return t->fast ? count->rp_fast_cnp_handled : count->rp_cnp_handled;
+}
+
+/* proves CNP-03, CNP-11, FCN-03, FCN-16: the port manages congestion for CNPs, and nothing but a rate may change.
  */
-static void expect_cnp(
-	struct golden *g, struct node *n, uint16_t verdict, const struct memento *before)
+static void expect_cnp(struct golden *g, struct node *n, const struct trial *t, uint16_t verdict,
+	const struct memento *before)
 {
 	if (verdict)
 		item_fail(g, "a CNP is dropped: %s", drop_name(verdict));
-	if (n->host->core.count.rp_cnp_handled != before->count.rp_cnp_handled + 1)
-		item_fail(g, "counter rp_cnp_handled did not move by one");
+	if (handled(&n->host->core.count, t) != handled(&before->count, t) + 1)
+		item_fail(g, "counter rp_%scnp_handled did not move by one", t->fast ? "fast_" : "");
 	expect_ignored(g, n, verdict, before);
 }
 
@@ -261,7 +266,7 @@ static void expect_accept(struct golden *g, struct node *n, const struct trial *
 	const struct memento *before)
 {
 	if (t->p.op->kind == KIND_CNP)
-		expect_cnp(g, n, verdict, before);
+		expect_cnp(g, n, t, verdict, before);
 	else if (t->p.op->response)
 		expect_ignored(g, n, verdict, before);
 	else if (t->to_a && !is_datagram(n->spec.type))
@@ -386,8 +391,6 @@ static void judge(struct golden *g, struct node *n, const struct trial *t, uint1
 /* @return true when the frame has come to where its feature would begin. */
 static bool at_feature(const struct trial *t, uint16_t verdict)
 {
-	if (!strcmp(t->feature, "context fast_cnp"))
-		return verdict == DROP_IP_NEXT_HEADER;
 	if (!strncmp(t->feature, "opcode", 6))
 		return !verdict || verdict == DROP_OPCODE_UNSUPPORTED || verdict == DROP_GHOST_ACK;
 	return !verdict || verdict >= DROP_QP_TYPE;
@@ -414,11 +417,11 @@ static bool skip_rest(struct golden *g, struct node *n, const struct trial *t, u
 	const struct memento *before)
 {
 	bool drop = !strcmp(t->result, "drop_silent");
-	bool cnp = !t->parse && t->p.op->kind == KIND_CNP && strcmp(t->feature, "context fast_cnp");
+	bool cnp = !t->parse && t->p.op->kind == KIND_CNP;
 	const json_t *syndrome = json_object_get(t->expect, "syndrome");
 	bool sequence = syndrome && number(g, "syndrome", syndrome) == NAK_PSN_SEQUENCE;
 
-	if (is_datagram(n->spec.type) && strcmp(t->feature, "context fast_cnp"))
+	if (is_datagram(n->spec.type))
 		return skip_contents(g, n, t, verdict, before);
 	if (!at_feature(t, verdict)) {
 		if (!drop)
@@ -439,6 +442,7 @@ static bool skip_rest(struct golden *g, struct node *n, const struct trial *t, u
 
 static void attempt(struct golden *g, const struct trial *t)
 {
+	const json_t *context = json_object_get(t->expect, "context");
 	struct node_spec s = spec_of(g, t);
 	bool message = continues(t), busy = aeth_is_reserved(t) && s.state == ABI_QPS_RTS;
 	struct memento before;
@@ -463,6 +467,8 @@ static void attempt(struct golden *g, const struct trial *t)
 		prelude(&n, t);
 	if (busy)
 		send_some(&n);
+	if (text_is(context, "fast_cnp", "enabled"))
+		node_fast_cnp(&n, json_object_get(context, "acl"), t->types);
 	if (!t->parse && t->p.op->kind == KIND_CNP)
 		atomic_store(&n.host->ports.port[0].rcm, rcm_word(48 << 2, 6, true));
 	n.sents = 0;

@@ -28,6 +28,7 @@ class Case:
     to_us: str = ''
     seed: int = 1
     often: bool = True          # False: only with --full
+    cc: bool = False            # our side manages congestion
 
     @property
     def lossy(self):
@@ -104,6 +105,10 @@ PEER_ROWS = (
     ('mcast', 'v4', 1024, '--seed 22 --sge 2 --count 60', '', '--ud --mcast --max 1024 --qp-depth 64'),
     ('mcast-srq-v6', 'v6', 1024, '--seed 23 --count 60', '--srq', '--ud --mcast --max 1024 --qp-depth 64'),
     ('mw1', 'v6', 1024, '--seed 24 --rounds 2 --sge 3', '', '--mw1'),
+    # our side manages congestion: its packets are ECN-capable (CC)
+    ('cc', 'v4', 1024, '--seed 25', '--srq', ''),
+    ('cc-v6', 'v6', 1024, '--seed 26 --rounds 2', '', ''),
+    ('cc-ud', 'v6', 1024, '--seed 27 --count 60', '', '--ud --max 1024 --qp-depth 64'),
     # with --jumbo
     ('mtu4096', 'v4', 4096, '--seed 12', '', ''),
     ('mtu2048-v6', 'v6', 2048, '--seed 13', '', ''),
@@ -121,7 +126,7 @@ def peer_cases():
             server, client = (ours, theirs) if we_serve else (theirs, ours)
             cases.append(Case(f'peer-{name}-{"drive" if we_drive else "follow"}', 'peer', we_serve,
                               family, mtu, PEER_PORT, ['--mtu', str(mtu)] + both.split(),
-                              server.split(), client.split()))
+                              server.split(), client.split(), cc=name.startswith('cc')))
     return cases
 
 

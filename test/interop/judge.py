@@ -8,6 +8,8 @@ import zlib
 from bisect import bisect_left, bisect_right
 from collections import Counter
 
+from rocewire import CNP
+
 NOT_RC = {0x64: 'UD_SEND_ONLY', 0x65: 'UD_SEND_ONLY_WITH_IMM', 0x81: 'CNP'}  # headers only are judged
 SEQUENCE_NAK = 0x60
 # IBA Table 46, in milliseconds.
@@ -157,6 +159,7 @@ class Judge:
         (self.ours if self.is_ours(p) else self.others)[name] += 1
         for rule, sentence in p.faults:
             self.complain(p, rule, sentence)
+        self.ecn(p)
         if not p.op:
             if p.code not in NOT_RC:
                 self.complain(p, 'BTH-17', 'this opcode is reserved')
@@ -168,6 +171,18 @@ class Judge:
         self.length(p, f)
         (self.response if p.op.response else self.request)(p, f)
         f.seen = p.number
+
+    def ecn(self, p):
+        """Beside the side that sent it no switch has marked it yet."""
+        capable = self.args.ecn and p.net != 'v1' and p.code != CNP
+        if p.code == CNP and not self.args.ecn:
+            self.complain(p, 'CNP-14', 'a CNP although congestion management is off')
+        if p.ecn == (2 if capable else 0) or p.net == 'v1':
+            return
+        rule = {'v4': 'IP4-06' if capable else 'IP4-05', 'v6': 'IP6-02'}[p.net]
+        why = 'a port that manages congestion sends ECT(0)' if capable else \
+            'a CNP is not ECN-capable' if p.code == CNP else 'although congestion management is off'
+        self.complain(p, rule, f'ECN is {p.ecn}: {why}')
 
     def unreliable(self, p, name):
         """UC as it is sent: PSNs without a gap, messages one after the other, no ACK asked for."""

@@ -5,6 +5,7 @@ import struct
 from dataclasses import dataclass, field
 
 UDP_PORT = 4791
+CNP = 0x81
 EXT_LEN = {'reth': 16, 'aeth': 4, 'imm': 4, 'ieth': 4, 'atomiceth': 28, 'atomicack': 8}
 
 
@@ -68,6 +69,10 @@ class Packet:
     dst: str
     faults: list = field(default_factory=list)   # (rule, sentence) seen while parsing
     time: float = 0.0    # seconds
+    ecn: int = 0
+    dip: str = ''        # of a Fast CNP: the address in its option
+    options: bytes = b''     # the Destination Options header, if there is one
+    becn: int = 0
     sport: int = 0
     code: int = 0
     op: Op = None
@@ -125,8 +130,7 @@ def _ip4(p, f):
     ver_ihl, tos, tot, _, frag, ttl, proto = struct.unpack_from('!BBHHHBB', f)
     if ver_ihl != 0x45:
         p.fault('IP4-01', f'version and IHL are {ver_ihl:#x}, not 0x45')
-    if tos & 3:
-        p.fault('IP4-05', f'ECN is {tos & 3} although congestion management is off')
+    p.ecn = tos & 3
     if frag != 0x4000:
         p.fault('IP4-09', f'flags and fragment offset are {frag:#06x}: only DF may be set')
     if not ttl:
@@ -140,8 +144,7 @@ def _ip6(p, f):
     word, plen, _, hop = struct.unpack_from('!IHBB', f)
     if word >> 28 != 6:
         p.fault('IP6-01', f'IP version is {word >> 28}')
-    if word >> 20 & 3:
-        p.fault('IP6-02', f'ECN is {word >> 20 & 3} although congestion management is off')
+    p.ecn = word >> 20 & 3
     if not hop:
         p.fault('IP6-07', 'hop limit is 0')
     return 40, plen
@@ -157,6 +160,34 @@ def _udp(p, f, l3_len):
         p.fault('UDP-10', f'source port {p.sport} is below 0xC000')
 
 
+def _cnp(p, t):
+    """A17 Figure 6."""
+    if t[1] or p.psn or p.ackreq:
+        p.fault('CNP-02', f'a CNP has flags {t[1]:#04x}, PSN {p.psn} and AckReq {p.ackreq}: all must be 0')
+    if len(t) != 12 + 16 or any(t[12:]):
+        p.fault('CNP-03', f'{t[12:].hex()} follow the BTH of a CNP, not 16 bytes of 0')
+
+
+def _options(p, header):
+    """One option of a Fast CNP between paddings (RFC 8200 4.2)."""
+    p.options, at, found = header, 2, []
+    while at < len(header):
+        if header[at] == 0:
+            at += 1
+            continue
+        end = at + 2 + header[at + 1] if at + 1 < len(header) else len(header) + 1
+        if end > len(header):
+            p.fault('FCN-07', 'an option goes beyond its header')
+            return
+        if header[at] != 1:
+            found.append((header[at], header[at + 2:end]))
+        at = end
+    if len(found) != 1 or len(found[0][1]) < 16:
+        p.fault('FCN-03', f'{len(found)} options, not one with an address')
+    else:
+        p.dip = str(ipaddress.ip_address(found[0][1][-16:]))
+
+
 def _bth(p, t):
     """t is the transport packet without its ICRC."""
     code, flags, p.pkey, dqpn, psn = struct.unpack_from('!BBHII', t)
@@ -165,10 +196,13 @@ def _bth(p, t):
     p.dqpn, p.ackreq, p.psn = dqpn & 0xffffff, psn >> 31, psn & 0xffffff
     if flags & 15:
         p.fault('BTH-02', f'TVer is {flags & 15}')
-    if dqpn >> 24:
+    p.becn = dqpn >> 30 & 1
+    if dqpn >> 24 & ~(0x40 if code == CNP else 0):
         p.fault('BTH-03', f'FECN, BECN and reserved bits are {dqpn >> 24:#04x}')
     if psn >> 24 & 0x7f:
         p.fault('BTH-03', f'reserved bits beside AckReq are {psn >> 24 & 0x7f:#04x}')
+    if code == CNP:
+        _cnp(p, t)
     if not p.op:
         return
     o = 12
@@ -208,6 +242,8 @@ def parse(number, f):
         net, src, dst, u = 'v4', ip[12:16], ip[16:20], (ip[0] & 15) * 4
     elif etype == b'\x86\xdd' and len(ip) >= 48 and ip[6] == 17:
         net, src, dst, u = 'v6', ip[8:24], ip[24:40], 40
+    elif etype == b'\x86\xdd' and len(ip) >= 56 and ip[6] == 60 and ip[40] == 17:
+        net, src, dst, u = 'v6', ip[8:24], ip[24:40], 40 + 8 * (ip[41] + 1)
     elif etype == b'\x89\x15' and len(ip) >= 40:
         net, src, dst, u = 'v1', ip[8:24], ip[24:40], 40
     else:
@@ -220,6 +256,10 @@ def parse(number, f):
     if hdr + l3_len > len(ip):
         p.fault('IP4-07' if net == 'v4' else 'IP6-03', 'the IP length goes beyond the frame')
         return p
+    if net == 'v6' and u > 40:
+        _options(p, ip[40:u])
+        l3_len -= u - 40
+        hdr = u
     t = ip[u:hdr + l3_len]
     if net != 'v1':
         _udp(p, t, l3_len)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What the runner puts together: the network, the capture, and the two sides of a case."""
+import contextlib
 import os
 import re
 import shlex
@@ -242,6 +243,10 @@ class Guest:
         if r.returncode:
             raise Trouble(f'the guest does not start: {r.stderr}')
 
+    def managing_congestion(self):
+        """soft-RoCE cannot."""
+        return contextlib.nullcontext()
+
     def stop(self):
         """A guest ends with its namespace."""
 
@@ -285,6 +290,18 @@ class Local:
             if not program.exists():
                 raise Trouble(f'finds no {program}: build first')
         self.start_rocid()
+
+    @contextlib.contextmanager
+    def managing_congestion(self):
+        """QPs that connect meanwhile send ECN-capable packets."""
+        self.set_cc('notify')
+        try:
+            yield
+        finally:
+            self.set_cc('off')
+
+    def set_cc(self, value):
+        sh(self.build / 'app/rocictl/rocictl', 'set', 'port', 1, 'cc', value)
 
     def start_rocid(self, *more):
         """Its socket is the default one: /run is private in here."""

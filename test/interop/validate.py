@@ -152,6 +152,7 @@ def main():
     ap.add_argument('--timeout', type=int, help='code of the ACK time-out: REQ-22 is judged')
     ap.add_argument('--retry', type=int, help='retry_cnt: REQ-25 is judged')
     ap.add_argument('--rd-atomic', type=int, help='max_rd_atomic: REQ-08 is judged')
+    ap.add_argument('--ecn', action='store_true', help='ours manages congestion: its packets are ECN-capable')
     ap.add_argument('--silent', action='store_true', help='ours sends nothing: UC-02')
     ap.add_argument('--broken-off', action='store_true',
                     help='its programs gave up: nothing need be there, or have an end')

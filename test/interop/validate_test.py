@@ -71,7 +71,7 @@ def judged(frames, src=(US,), tshark=False, **more):
             t, f = f if isinstance(f, tuple) else (n, f)
             data += struct.pack('<IIII', int(t), round(t % 1 * 1e6), len(f), len(f)) + f
         path.write_bytes(data)
-        args = dict({'mtu': None, 'timeout': None, 'retry': None, 'rd_atomic': None, 'corrupt': False, 'silent': False,
+        args = dict({'mtu': None, 'timeout': None, 'retry': None, 'rd_atomic': None, 'corrupt': False, 'silent': False, 'ecn': False,
                      'broken_off': False},
                     **more)
         judge, _ = validate.judge_file(path, Namespace(src=list(src), waive=[], tshark=tshark, **args),
@@ -81,6 +81,19 @@ def judged(frames, src=(US,), tshark=False, **more):
 
 def complaints(frames, src=(US,), tshark=False, **more):
     return '\n'.join(judged(frames, src, tshark, **more).complaints)
+
+
+def ours_again(frame, ecn):
+    """The frame with another ECN field, which the ICRC does not cover."""
+    f = bytearray(frame)
+    f[15] = f[15] & 0xFC | ecn
+    f[24:26] = bytes(2)
+    f[24:26] = struct.pack('!H', ORACLE.csum(bytes(f[14:34])))
+    return bytes(f)
+
+
+def cnp(psn=0, rest=bytes(16), **kw):
+    return ours(0x81, psn, rest, **{'tos': 192, 'm': 0, 'b': 1, **kw})
 
 
 def reply(index, new):
@@ -119,6 +132,30 @@ class Validator(unittest.TestCase):
                              ('IP4-16', {'bad_csum': True}), ('UDP-10', {'sport': 0x1000}),
                              ('UDP-08', {'sport': 0xC124})):
             self.finds(rule, reply(1, ours(0x07, 101, bytes(256), **change)))
+
+    def ecn(self, frames):
+        return complaints(frames, ecn=True)
+
+    def test_ecn(self):
+        """All packets of ours are ECT(0), CNPs are not; what the peer sends is its own business."""
+        frames = [ours_again(f, 2) if f[26:30] == bytes((192, 168, 77, 1)) else f for f in good()]
+        self.assertEqual(self.ecn(frames), '')
+        self.assertIn('IP4-05', complaints(frames))
+        for n in 0, 4, 8:
+            for ecn in 0, 1, 3:
+                self.assertIn('IP4-06', self.ecn(frames[:n] + [ours_again(frames[n], ecn)] + frames[n + 1:]))
+        frames.insert(3, cnp())
+        self.assertEqual(self.ecn(frames), '')
+        self.assertIn('CNP-14', complaints(frames))
+        frames[3] = cnp(tos=192 | 2)
+        self.assertIn('a CNP is not ECN-capable', self.ecn(frames))
+
+    def test_cnp(self):
+        for rule, bad in (('CNP-02', cnp(m=1)), ('CNP-02', cnp(a=1)), ('CNP-02', cnp(psn=7)),
+                          ('CNP-03', cnp(rest=bytes(12))), ('CNP-03', cnp(rest=bytes(15) + b'\1')),
+                          ('BTH-03', cnp(f=1))):
+            self.assertIn(rule, self.ecn([bad]))
+        self.assertEqual(self.ecn([cnp(b=0)]), '')
 
     def test_udp_checksum(self):
         f = bytearray(good()[1])

@@ -79,6 +79,10 @@ static void end_init(struct pair *p, int e)
 
 	take_bulk(end, e);
 	host_init(end->host, (uint8_t)(e + 1), icrc_best(), START);
+	if (p->spec.cnp_interval) {
+		atomic_store(&end->host->ports.port[0].rcm, rcm_word(48 << 2, 6, true));
+		atomic_store(&end->host->ports.port[0].cnp_interval, p->spec.cnp_interval);
+	}
 	link_init(&end->link, end->places, PAIR_FRAMES, &p->spec.link[e],
 		p->spec.seed * 2 + (uint64_t)e + 1000);
 	app_init(&end->app, end->host);

@@ -34,6 +34,7 @@ struct pair_spec {
 	uint32_t cq_depth;
 	uint32_t srq_depth; /* not 0: B's receives are in an SRQ of so many */
 	bool xrc;	    /* from A to B */
+	uint32_t cnp_interval; /* ns: both manage congestion; 0: they do not */
 };
 
 #define PAIR_XRCD 9u /* domain of B's SRQ */

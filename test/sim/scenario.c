@@ -12,6 +12,7 @@
 #include <string.h>
 #include <cmocka.h>
 #include "scenario.h"
+#include "scenario_forge.h"
 #include "scenario_trace.h"
 
 #define AREA	(4u << 20)
@@ -28,6 +29,7 @@ struct run {
 	unsigned events;	 /* done */
 	uint64_t event_at[ENDS]; /* ns from the start until the first */
 	uint32_t receives[ENDS]; /* that may still be posted */
+	struct forge_end forge[ENDS];
 };
 
 static bool print_trace;
@@ -129,6 +131,8 @@ static void begin(struct run *r, const struct scenario *row)
 		set_end(row, &pair, e);
 	pair.srq_depth = row->srq.depth;
 	pair.xrc = row->srq.xrc;
+	pair.gid = row->ipv6 ? HOST_GID_IPV6 : pair.gid;
+	pair.cnp_interval = row->cnp_interval;
 	pair_init(&r->pair, &pair);
 	traffic_init(&r->traffic, r->pair.end[A].qp, r->pair.end[B].qp, &spec);
 	share(r);
@@ -136,6 +140,8 @@ static void begin(struct run *r, const struct scenario *row)
 	r->start = r->pair.fabric.now;
 	for (int e = A; e < ENDS; e++) {
 		allow(r, e);
+		if (row->cnp_interval)
+			forge_accept(&r->forge[e], &r->pair, e);
 		if (!row->end[e].starved && !(row->srq.xrc && e == A))
 			r->receives[e] = FOREVER;
 	}
@@ -207,6 +213,12 @@ static void happen(struct run *r, const struct scenario_event *ev)
 		break;
 	case GHOST_ACK:
 		trace_ghost_ack(&r->pair, ev->side, (uint32_t)ev->arg);
+		break;
+	case CNP:
+		forge_cnp(&r->pair, ev->side, (enum forged_cnp)ev->arg);
+		break;
+	case FAST_CNP:
+		forge_fast_cnp(&r->pair, ev->side, (unsigned)ev->arg);
 		break;
 	}
 }
@@ -431,7 +443,7 @@ static void scenario_run(void **state)
 /* --- choosing ------------------------------------------------------------------------- */
 
 static const struct scenario_table *const tables[] = {&scenario_loss, &scenario_reads,
-	&scenario_timers, &scenario_faults, &scenario_errors, &scenario_shared};
+	&scenario_timers, &scenario_faults, &scenario_errors, &scenario_shared, &scenario_cnp};
 
 /* Without a name: all. */
 static bool chosen(const char *name, int argc, char **argv)

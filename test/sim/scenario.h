@@ -35,7 +35,7 @@ struct scenario_work {
 /** What happens to frames with a certain opcode: the nth, and so many after it. */
 struct scenario_pick {
 	int from;
-	uint8_t opcode;	  /* OP_*, or ANY_OPCODE */
+	uint8_t opcode;	  /* OP_*, OPCODE_CNP, or ANY_OPCODE */
 	uint8_t syndrome; /* of ACKNOWLEDGE; 0: any, else its type and, of NAKs, code */
 	uint32_t nth;	  /* from 0, retransmissions included */
 	uint32_t times;	  /* 0: once */
@@ -57,6 +57,8 @@ enum scenario_what {
 	BREAK_SRQ,    /* its index says that something was posted */
 	WITHDRAW_SRQ, /* XRC: it is destroyed */
 	GHOST_ACK,    /* to this side, of a PSN arg ahead of its newest */
+	CNP,	      /* to this side; arg: enum forged_cnp */
+	FAST_CNP,     /* to this side; arg: see forge_fast_cnp() */
 };
 
 struct scenario_event {
@@ -113,6 +115,8 @@ struct scenario {
 	const char *rules; /* what it shows */
 	uint32_t mtu;
 	uint64_t rate_bps; /* 0: 10 Gb/s */
+	uint32_t cnp_interval; /* ns: both ends manage congestion; 0: they do not */
+	bool ipv6;
 	struct scenario_end end[ENDS];
 	struct scenario_srq srq;
 	struct scenario_work work[SCENARIO_WORK];
@@ -135,6 +139,6 @@ struct scenario_table {
 	unsigned rows;
 };
 extern const struct scenario_table scenario_loss, scenario_reads, scenario_timers, scenario_faults,
-	scenario_errors, scenario_shared;
+	scenario_errors, scenario_shared, scenario_cnp;
 
 #endif

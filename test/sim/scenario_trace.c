@@ -17,6 +17,8 @@ static bool is_meant(const struct scenario_pick *pick, const struct pkt *pkt)
 {
 	uint8_t op = pkt->op->code & OPC_OP_MASK;
 
+	if (pick->opcode == OPCODE_CNP || pkt->op->kind == KIND_CNP)
+		return pick->opcode == pkt->op->code;
 	if (pick->opcode != ANY_OPCODE && pick->opcode != op)
 		return false;
 	return !pick->syndrome || (op == OP_ACKNOWLEDGE && pkt->syndrome == pick->syndrome);
@@ -43,6 +45,8 @@ static unsigned fate_of(struct trace_end *e, const struct pkt *pkt)
 
 static const char *kind(const struct pkt *pkt)
 {
+	if (pkt->op->kind == KIND_CNP)
+		return "CNP";
 	if (pkt->op->kind != KIND_ACK)
 		return pkt->op->name + strlen("RC_");
 	switch (pkt->syndrome & AETH_TYPE_MASK) {

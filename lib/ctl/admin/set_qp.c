@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 #include "abi_ctl.h"
 #include "admin/set_qp.h"
@@ -135,12 +136,19 @@ int admin_set_port_priority(
 int admin_set_port_cc(struct ctl *ctl, const struct argument arg[], char why[ABI_SENTENCE_MAX])
 {
 	struct netport *port = &ctl->net->port[arg[0].number - 1];
+	struct switch_list *old;
 	struct congestion c;
 	int err = congestion_parse(&c, arg[1].word, why, ABI_SENTENCE_MAX);
 
+	if (!err && switches_publish(&c.switches, port->shared, &old))
+		err = refuse(why, -ENOMEM, "rocid is out of memory");
 	if (err)
 		return err;
 	port->congestion = c;
 	congestion_publish(&c, port->shared);
+	net_tell_owner(ctl->net, port->index, CTL_NETDEV_SWITCHES);
+	if (old)
+		worker_grace(ctl->dp);
+	free(old);
 	return 0;
 }

@@ -92,6 +92,8 @@ struct ctl_limits {
 #define CTL_NETDEV_VLANS    (1u << 3) /* its VLAN netdevs changed */
 /** The kernel refused to join a multicast group on it, or on a VLAN of it. */
 #define CTL_NETDEV_UNJOINED (1u << 4)
+/** Fast CNPs are accepted at the port from now on, or no longer: struct port says. */
+#define CTL_NETDEV_SWITCHES (1u << 5)
 
 /** The current state of a port's netdev. */
 struct ctl_netdev {

@@ -33,6 +33,17 @@ static const char *const means[DROP_MAX] = {
 		"an opcode class that no QP here supports: the peer uses another QP type",
 	[DROP_HEADER_SHORT] = "too short for the headers of its opcode: a faulty sender",
 	[DROP_PAD] = "a pad count that the opcode does not allow: a faulty sender",
+	[DROP_FAST_CNP_HEADER] = "a Fast CNP whose options do not fit into their header, or into "
+				 "the packet: a faulty switch",
+	[DROP_FAST_CNP_UNKNOWN] =
+		"a Fast CNP without an option of the types that the port has: set fastcnp_opt1 and "
+		"fastcnp_opt2 as the switch has them (`rocictl set port PORT cc`)",
+	[DROP_FAST_CNP_TWICE] = "a Fast CNP with more than one option: a faulty switch",
+	[DROP_FAST_CNP_LENGTH] =
+		"a Fast CNP whose option has a length that its type cannot have: a faulty switch, "
+		"or its types are exchanged (fastcnp_opt1, fastcnp_opt2)",
+	[DROP_FAST_CNP_OPCODE] =
+		"a packet with the option of a Fast CNP that is no CNP: a faulty sender",
 	[DROP_DMAC] = "for another station's MAC: harmless if a switch flooded it; otherwise a "
 		      "peer has an outdated neighbour entry",
 	[DROP_SGID] = "from a multicast address: a faulty sender",
@@ -50,6 +61,12 @@ static const char *const means[DROP_MAX] = {
 			     "the program ended before its peer; late responses are harmless",
 	[DROP_ICRC] = "wrong ICRC: corrupted in transit, headers rewritten (NAT, tunnel, offload), "
 		      "or computed incorrectly by the sender",
+	[DROP_FAST_CNP_SOURCE] = "a Fast CNP from an address that is not in the port's list: add "
+				 "the switch with fastcnp=ADDRESS, or find out who sends it",
+	[DROP_FAST_CNP_RATE] =
+		"more Fast CNPs than fastcnp_rate, fastcnp_rate_all and fastcnp_burst allow: a "
+		"switch that does not limit them, or a flood",
+	[DROP_FAST_CNP_NO_QP] = "a Fast CNP about packets that no QP sends: it came late, harmless",
 	[DROP_QP_TYPE] = "of another transport service than the QP: create QPs of the same type at "
 			 "both ends",
 	[DROP_QP_STATE] = "the QP's state does not allow it: requests need RTR, responses RTS; a "

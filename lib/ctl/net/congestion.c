@@ -53,7 +53,8 @@ static int set_param(struct congestion *c, const struct item *item, char *why, s
 	if (i < 0)
 		return complain(why, why_size,
 			"\"%s\" is no parameter: say profile, np_min_time_between_cnps, "
-			"np_cnp_dscp, np_cnp_prio, np_cnp_ecn or np_cnp_becn",
+			"np_cnp_dscp, np_cnp_prio, np_cnp_ecn, np_cnp_becn, fastcnp, fastcnp_opt1, "
+			"fastcnp_opt2, fastcnp_rate, fastcnp_rate_all or fastcnp_burst",
 			item->text);
 	p = &c->cfg.ops->params[i];
 	if (!is_of_np(p))
@@ -85,6 +86,17 @@ void congestion_init(struct congestion *c)
 {
 	c->on = false;
 	cc_config_init(&c->cfg, &cc_dcqcn, 0, LINE);
+	switches_init(&c->switches);
+}
+
+static int set_item(struct congestion *c, const struct item *item, char *why, size_t why_size)
+{
+	int err = switches_set(&c->switches, item->text, item->value, why, why_size);
+
+	if (err != -ENOENT)
+		return err;
+	return strcmp(item->text, "profile") ? set_param(c, item, why, why_size)
+					     : set_profile(c, item, why, why_size);
 }
 
 int congestion_parse(struct congestion *c, const char *text, char *why, size_t why_size)
@@ -103,12 +115,11 @@ int congestion_parse(struct congestion *c, const char *text, char *why, size_t w
 		at = take_item(at, &item);
 		if (!item.value)
 			return complain(why, why_size, "\"%s\" is not PARAMETER=VALUE", item.text);
-		err = strcmp(item.text, "profile") ? set_param(c, &item, why, why_size)
-						   : set_profile(c, &item, why, why_size);
+		err = set_item(c, &item, why, why_size);
 		if (err)
 			return err;
 	}
-	return 0;
+	return switches_check(&c->switches, why, why_size);
 }
 
 const char *congestion_text(const struct congestion *c, char text[CONGESTION_TEXT])
@@ -124,6 +135,7 @@ const char *congestion_text(const struct congestion *c, char text[CONGESTION_TEX
 		if (is_of_np(&ops->params[i]))
 			len += (size_t)snprintf(text + len, CONGESTION_TEXT - len, ",%s=%.0f",
 				ops->params[i].name, c->cfg.value[i]);
+	switches_text(&c->switches, text + len, CONGESTION_TEXT - len);
 	return text;
 }
 

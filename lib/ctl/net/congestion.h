@@ -10,15 +10,17 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include "cc.h"
+#include "net/switches.h"
 #include "path.h"
 
 struct congestion {
 	bool on; /* packets are ECN-capable, marked ones are answered with CNPs */
 	struct cc_config cfg;
+	struct switches switches;
 };
 
 /** Room for what congestion_text() writes. */
-#define CONGESTION_TEXT 256
+#define CONGESTION_TEXT (256 + SWITCHES_TEXT)
 
 /** Congestion control is off (CNP-14). */
 void congestion_init(struct congestion *c);

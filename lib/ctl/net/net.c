@@ -32,8 +32,9 @@ int net_open(struct net *net, const struct ctl_config *cfg, char why[ABI_SENTENC
 		if (err)
 			return err;
 		net_look_again(net, i);
-		if (net->port[i].nvlans)
-			net_tell_owner(net, i, CTL_NETDEV_VLANS);
+		net_tell_owner(net, i,
+			(net->port[i].nvlans ? CTL_NETDEV_VLANS : 0) |
+				(net->port[i].congestion.switches.n ? CTL_NETDEV_SWITCHES : 0));
 	}
 	table->count = cfg->nports;
 	return 0;

@@ -176,6 +176,9 @@ int netport_init(struct netport *p, uint32_t index, const struct ctl_port *cfg, 
 	else
 		congestion_init(&p->congestion);
 	congestion_publish(&p->congestion, shared);
+	err = switches_publish(&p->congestion.switches, shared, &p->switches);
+	if (err)
+		return refuse(why, err, "rocid is out of memory");
 	if (p->netdev[0]) {
 		p->eth_mtu_limit = cfg->eth_mtu;
 		err = init_netdev(p, nl, why);
@@ -208,6 +211,7 @@ const struct gid_table *netport_withdraw(struct netport *p)
 
 	if (!p->shared)
 		return NULL;
+	switches_publish(NULL, p->shared, &p->switches);
 	old = atomic_exchange(&p->shared->gids, &no_gids);
 	return old == &no_gids ? NULL : old;
 }
@@ -216,6 +220,8 @@ void netport_destroy(struct netport *p)
 {
 	free(p->neighs);
 	p->neighs = NULL;
+	free(p->switches);
+	p->switches = NULL;
 }
 
 /* Reads the netdev, which may have been removed or replaced.  @return NETPORT_* bits, or -1 when

@@ -34,6 +34,7 @@ struct netport {
 			      notified */
 	struct priority_map priority;
 	struct congestion congestion;
+	struct switch_list *switches; /* withdrawn, to be freed after a grace period */
 	struct ctl_neigh *neighs; /* static */
 	uint32_t nneighs;
 	struct port *shared; /* what workers read */
@@ -57,7 +58,7 @@ int netport_init(struct netport *p, uint32_t index, const struct ctl_port *cfg, 
 	struct rtnl *nl, struct port *shared, char why[ABI_SENTENCE_MAX]);
 
 /**
- * Gives workers an empty table in place of @p p's.
+ * Gives workers an empty table in place of @p p's, and no switches.
  * @return the former table, to be freed after a grace period, or NULL.
  */
 const struct gid_table *netport_withdraw(struct netport *p);

@@ -21,6 +21,7 @@
 #include "session/session.h"
 #include "session/sessions.h"
 #include "session/turn.h"
+#include "session/mapping.h"
 #include "text/sentence.h"
 #include "worker.h"
 
@@ -60,7 +61,8 @@ int session_shm(struct session *s, struct shm *m, const char *name, size_t size,
 void session_shm_free(struct session *s, struct shm *m)
 {
 	if (m->base)
-		shm_retire(m, s->ctl->sessions->unmapper, quota_retire(s, CTL_QUEUES, m->size));
+		shm_retire(m, m->size, s->ctl->sessions->unmapper,
+			quota_retire(s, CTL_QUEUES, m->size));
 }
 
 /* --- replies -------------------------------------------------------------------------- */
@@ -288,6 +290,7 @@ int sessions_init(
 	list_init(&all->turns);
 	list_init(&all->jobs);
 	list_init(&all->held);
+	mappings_init(all);
 	notifier_init(&all->notifier, ctl->dp, find, ctl);
 	all->closer = reaper_create(&closers);
 	all->unmapper = reaper_create(&unmappers);

@@ -215,7 +215,7 @@ static json_t *mr(struct ctl *ctl, const struct argument arg[])
 		put_text(&row, "last", "");
 	put_int(&row, "length", o->mr.length);
 	put_json(&row, "access", access_flags(o->mr.access));
-	put_int(&row, "mapped", o->map.size);
+	put_int(&row, "mapped", o->charged);
 	return row_end(&row);
 }
 

@@ -53,6 +53,8 @@ int objects_init(struct objects *all, struct ctl *ctl, char why[ABI_SENTENCE_MAX
 		err = random_bytes(&all->dests.seed, sizeof(all->dests.seed));
 	if (!err)
 		err = random_bytes(&ctl->dp->mcasts->seed, sizeof(ctl->dp->mcasts->seed));
+	if (!err)
+		err = random_bytes(&ctl->dp->flows->seed, sizeof(ctl->dp->flows->seed));
 	if (err)
 		return refuse(why, err, "the kernel gives no random numbers: %s", strerror(-err));
 	return 0;

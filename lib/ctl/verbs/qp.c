@@ -471,6 +471,7 @@ void qp_unpublish(struct qp_obj *o)
 	}
 	qp_note_gone(o);
 	dest_leave(o);
+	flow_remove(ctl->dp->flows, &o->flow);
 	atomic_store_explicit(slot_of(table, o), NULL, memory_order_release);
 	atomic_store_explicit(&bells->qp[o->doorbell], NULL, memory_order_release);
 }

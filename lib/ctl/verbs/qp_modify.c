@@ -170,6 +170,25 @@ static int execute(struct qp_obj *o, struct reply *r)
 	return err ? explain(o, err, r) : 0;
 }
 
+/* Withdraws what Fast CNPs find the QP by; @p o may be given another flow then. */
+static void leave_flow(struct qp_obj *o)
+{
+	struct dataplane *dp = o->session->ctl->dp;
+
+	if (!o->flow.added)
+		return;
+	flow_remove(dp->flows, &o->flow);
+	worker_grace(dp);
+}
+
+/* FCN-08 */
+static void join_flow(struct qp_obj *o)
+{
+	leave_flow(o);
+	if (core_flow(&o->flow, o->qp))
+		flow_add(o->session->ctl->dp->flows, &o->flow);
+}
+
 /* The same with an address vector, whose GID and destination replace the QP's former ones. */
 static int execute_av(struct qp_obj *o, struct reply *r)
 {
@@ -181,6 +200,7 @@ static int execute_av(struct qp_obj *o, struct reply *r)
 	if (!err) {
 		gid_hold_set(&o->hold, o->wanted.gids, o->wanted.index);
 		dest_join(d, o, &o->cmd);
+		join_flow(o);
 		o->sport = 0; /* UDP-11 */
 	} else if (d) {
 		dest_release(d);
@@ -203,6 +223,7 @@ static int execute_without_av(struct qp_obj *o, struct reply *r)
 
 	if (!err && (cmd->mask & ABI_QP_STATE) && cmd->attr.qp_state == ABI_QPS_RESET) {
 		dest_leave(o);
+		leave_flow(o);
 		gid_hold_set(&o->hold, NULL, 0);
 	}
 	return err;

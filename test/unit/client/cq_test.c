@@ -354,10 +354,11 @@ static void poll_cq__at_most_what_was_asked_for(void **state)
 }
 
 #define POLLERS 3
-#define MANY	50000u
+#define MANY	400000u
 
 static struct {
 	struct rig *rig;
+	pthread_barrier_t start;
 	_Atomic bool stop;
 	uint8_t seen[POLLERS][MANY];
 } crowd;
@@ -367,6 +368,7 @@ static void *poll_in_a_crowd(void *seen)
 	struct roci_wc wc[4];
 	int n;
 
+	pthread_barrier_wait(&crowd.start);
 	do {
 		bool last = atomic_load(&crowd.stop);
 
@@ -388,8 +390,10 @@ static void poll_cq__by_several_threads(void **state)
 	crowd.rig = *state;
 	memset(crowd.seen, 0, sizeof(crowd.seen));
 	atomic_store(&crowd.stop, false);
+	pthread_barrier_init(&crowd.start, NULL, POLLERS + 1);
 	for (unsigned t = 0; t < POLLERS; t++)
 		pthread_create(&thread[t], NULL, poll_in_a_crowd, crowd.seen[t]);
+	pthread_barrier_wait(&crowd.start);
 	for (uint64_t i = 0; i < MANY && !patience_over(end);) {
 		if (complete(crowd.rig, 1, i)) {
 			i++;

@@ -421,9 +421,49 @@ static void modify_qp__holds_its_gid(void **state)
 	assert_int_equal(holds(*state), 0);
 }
 
+static const struct qp_flow *flow_to(const struct test_daemon *d, const uint8_t dgid[16])
+{
+	return flow_find(d->dp->flows, dgid, 0x123);
+}
+
+/* proves FCN-08: a QP over IPv6 is found by its peer as long as it has one, wherever that is */
+static void modify_qp__is_found_by_its_flow(void **state)
+{
+	struct abi_modify_qp reset = {
+		.handle = qp.handle, .mask = ABI_QP_STATE, .attr = {.qp_state = ABI_QPS_RESET}};
+	struct abi_modify_qp m = to_rtr(gid_peer6);
+	struct abi_handle h = {qp.handle};
+
+	m.attr.ah.sgid_index = 1;
+	must(to_init());
+	assert_null(flow_to(*state, gid_peer6));
+	for (unsigned i = 0; i < 3; i++) {
+		const struct qp_flow *f;
+
+		must(m);
+		f = flow_to(*state, gid_peer6);
+		assert_non_null(f);
+		assert_null(flow_more(f));
+		assert_int_equal(f->qp->qpn, qp.qpn);
+		assert_int_equal(f->port, 0);
+		assert_memory_equal(f->sgid, gid_own6, 16);
+		must(reset);
+		assert_null(flow_to(*state, gid_peer6));
+		must(to_init());
+	}
+	must(to_rtr(gid_peer4)); /* FCN-02 */
+	assert_null(flow_to(*state, gid_peer4));
+	must(reset);
+	must(to_init());
+	must(m);
+	client_must(c.sock, ABI_DESTROY_QP, &h, sizeof(h), NULL, 0);
+	assert_null(flow_to(*state, gid_peer6));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(modify_qp__is_found_by_its_flow, setup, teardown),
 		cmocka_unit_test_setup_teardown(
 			modify_qp__neighbour_from_the_table, setup, teardown),
 		cmocka_unit_test_setup_teardown(modify_qp__given_mac_is_refused, setup, teardown),

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -8,6 +10,7 @@
 #include <cmocka.h>
 #include "bits.h"
 #include "net/congestion.h"
+#include "switch_list.h"
 
 static void congestion_parse__says_it_all(void **state)
 {
@@ -21,6 +24,17 @@ static void congestion_parse__says_it_all(void **state)
 		{"notify,profile=ns3hpcc,np_min_time_between_cnps=1000000,np_cnp_ecn=2",
 			"notify,profile=ns3hpcc,np_min_time_between_cnps=1000000,np_cnp_dscp=48,"
 			"np_cnp_prio=6,np_cnp_ecn=2,np_cnp_becn=1"},
+		{"notify,fastcnp=2001:db8:5::1",
+			"notify,profile=paper,np_min_time_between_cnps=50,np_cnp_dscp=48,"
+			"np_cnp_prio=6,np_cnp_ecn=0,np_cnp_becn=1,fastcnp=2001:db8:5::1,"
+			"fastcnp_opt1=0x9e,fastcnp_opt2=0x9f,fastcnp_rate=100000,"
+			"fastcnp_rate_all=200000,fastcnp_burst=256"},
+		{"notify,fastcnp_opt2=128,fastcnp=2001:db8:5::/64,profile=paper,fastcnp_rate=7,"
+		 "fastcnp=fd00::2,fastcnp_burst=1,fastcnp_rate_all=9,fastcnp_opt1=0x81",
+			"notify,profile=paper,np_min_time_between_cnps=50,np_cnp_dscp=48,"
+			"np_cnp_prio=6,np_cnp_ecn=0,np_cnp_becn=1,fastcnp=2001:db8:5::/64,"
+			"fastcnp=fd00::2,fastcnp_opt1=0x81,fastcnp_opt2=0x80,fastcnp_rate=7,"
+			"fastcnp_rate_all=9,fastcnp_burst=1"},
 	};
 	char text[CONGESTION_TEXT], why[256];
 	struct congestion c;
@@ -41,7 +55,17 @@ static void congestion_parse__refuses(void **state)
 		"notify,np_cnp_dscp=1.5", "notify,np_cnp_dscp=nan", "notify,np_cnp_prio=8",
 		"notify,np_cnp_prio=", "notify,rp_ai_rate=40", "notify,x=1", "off,np_cnp_dscp=1",
 		"notify=1", "notify,np_cnp_dscp=1,profile=paper",
-		"notify,np_min_time_between_cnps=1000001",
+		"notify,np_min_time_between_cnps=1000001", "notify,fastcnp", "notify,fastcnp=",
+		"notify,fastcnp=192.0.2.1", "notify,fastcnp=::ffff:192.0.2.1", "notify,fastcnp=x",
+		"notify,fastcnp=fd00::1/", "notify,fastcnp=fd00::1/0", "notify,fastcnp=fd00::1/129",
+		"notify,fastcnp=fd00::1/64x", "notify,fastcnp=fd00::1/-1", "off,fastcnp=fd00::1",
+		"notify,fastcnp=fd00::1,fastcnp_opt1=0x7f",
+		"notify,fastcnp=fd00::1,fastcnp_opt1=0xa0",
+		"notify,fastcnp=fd00::1,fastcnp_opt1=0xbe",
+		"notify,fastcnp=fd00::1,fastcnp_opt2=0x9e",
+		"notify,fastcnp=fd00::1,fastcnp_rate=0", "notify,fastcnp=fd00::1,fastcnp_rate=-1",
+		"notify,fastcnp=fd00::1,fastcnp_rate=", "notify,fastcnp=fd00::1,fastcnp_burst=65537",
+		"notify,fastcnp=fd00::1,fastcnp_x=1", "notify,fastcnp_rate=1000",
 		("notify,aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa="
 		 "1")};
 	struct congestion c;
@@ -74,12 +98,66 @@ static void congestion_publish__tells_workers(void **state)
 	assert_int_equal(port.rcm, 0);
 }
 
+/* proves FCN-01, FCN-10: so many entries, and no more */
+static void congestion_parse__many_switches(void **state)
+{
+	char list[CONGESTION_TEXT] = "notify", text[CONGESTION_TEXT], why[256];
+	struct congestion c;
+
+	for (unsigned i = 0; i < FAST_CNP_SWITCHES; i++)
+		sprintf(list + strlen(list),
+			",fastcnp=1111:2222:3333:4444:5555:6666:7777:%x/127", 0x1000 + i);
+	assert_int_equal(congestion_parse(&c, list, why, sizeof(why)), 0);
+	assert_int_equal(congestion_parse(&c, congestion_text(&c, text), why, sizeof(why)), 0);
+	assert_int_equal(c.switches.n, FAST_CNP_SWITCHES);
+	assert_non_null(strstr(text, "7777:100f/127,fastcnp_opt1=0x9e"));
+	assert_non_null(strstr(text, "fastcnp_burst=256"));
+	strcat(list, ",fastcnp=fd00::1");
+	assert_int_equal(congestion_parse(&c, list, why, sizeof(why)), -EINVAL);
+	assert_non_null(strstr(why, "16"));
+}
+
+/* proves FCN-01, FCN-04, FCN-10, FCN-11: workers see the list; off is none */
+static void switches_publish__tells_workers(void **state)
+{
+	struct port port = {.rcm = 0};
+	struct switch_list *old, *first;
+	struct congestion c;
+	char why[256];
+
+	assert_int_equal(congestion_parse(&c,
+				 "notify,fastcnp=2001:db8:5::/48,fastcnp=fd00::2,fastcnp_opt1=0x90,"
+				 "fastcnp_opt2=0x91,fastcnp_rate=10,fastcnp_rate_all=20,"
+				 "fastcnp_burst=3",
+				 why, sizeof(why)),
+		0);
+	assert_int_equal(switches_publish(&c.switches, &port, &old), 0);
+	assert_null(old);
+	first = port.switches;
+	assert_int_equal(first->n, 2);
+	assert_int_equal(first->type[FAST_CNP_PLAIN], 0x90);
+	assert_int_equal(first->type[FAST_CNP_TRACE], 0x91);
+	assert_int_equal(first->entry[0].prefix, 48);
+	assert_int_equal(first->entry[1].prefix, 128);
+	assert_int_equal(first->entry[1].addr[15], 2);
+	assert_int_equal(first->entry[1].bucket.step, 100000000);
+	assert_int_equal(first->all.step, 50000000);
+	assert_int_equal(first->all.depth, 100000000);
+	congestion_init(&c);
+	assert_int_equal(switches_publish(&c.switches, &port, &old), 0);
+	assert_ptr_equal(old, first);
+	assert_null(port.switches);
+	free(old);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(congestion_parse__says_it_all),
 		cmocka_unit_test(congestion_parse__refuses),
 		cmocka_unit_test(congestion_publish__tells_workers),
+		cmocka_unit_test(congestion_parse__many_switches),
+		cmocka_unit_test(switches_publish__tells_workers),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

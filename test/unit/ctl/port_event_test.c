@@ -17,8 +17,8 @@ static int setup(void **state)
 
 	config_veth_second(d);
 	/* What a test did last to the link has been done when the next begins. */
-	netns_run("until ip link show " NETNS_OURS
-		  " | grep -q 'LOWER_UP.*state UP'; do sleep 0.1; done");
+	netns_run("timeout 300 sh -c 'until ip link show " NETNS_OURS
+		  " | grep -q LOWER_UP.*state\\ UP; do sleep 0.1; done'");
 	daemon_run(d);
 	client_open(d, &c);
 	client_open(d, &other);

@@ -321,6 +321,36 @@ static void gsoport__the_kernel_cuts(void **state)
 	}
 }
 
+/* IPv6 with a Destination Options header. */
+static void make_options(uint8_t *f)
+{
+	put_be16(f + ETH_TYPE, ETHERTYPE_IPV6);
+	f[ETH_HLEN] = 0x60;
+	f[ETH_HLEN + IP6_NXT] = IP6_NXT_DSTOPTS;
+}
+
+/* proves FCN-14: they come when they are asked for, by any queue, and no longer than that. */
+static void gsoport__options_when_asked_for(void **state)
+{
+	struct rte_mbuf *got[BURST];
+
+	for (unsigned i = 0; i < 4; i++) {
+		struct rte_mbuf *m[] = {
+			frame(NET_IPV6, 50000, 1, BODY), frame(NET_IPV6, 50000, 2, BODY)};
+
+		make_options(rte_pktmbuf_mtod(m[0], uint8_t *));
+		gsoport_options(b.port, i & 1);
+		send_all(0, &m[0], 1);
+		send_all(0, &m[1], 1);
+		receive(got, i & 1 ? 2 : 1);
+		assert_int_equal(rte_pktmbuf_mtod(got[0], uint8_t *)[ETH_HLEN + IP6_NXT],
+			i & 1 ? IP6_NXT_DSTOPTS : IPPROTO_ROCEV2);
+		rte_pktmbuf_free_bulk(got, i & 1 ? 2 : 1);
+	}
+	assert_int_equal(stats_of(&b).ipackets, 6);
+	gsoport_options(NULL, true);
+}
+
 /* Frames that are no RoCE never come; one that is too long for a buffer is counted. */
 static void gsoport__what_is_not_for_us(void **state)
 {
@@ -337,6 +367,8 @@ static void gsoport__what_is_not_for_us(void **state)
 	put_be16(f + ETH_HLEN + IP4_HLEN + UDP_DPORT, UDP_PORT_ROCEV2);
 	assert_int_equal(send(fd, f, 8000, 0), 8000);
 	f[ETH_HLEN + IP4_PROTO] = 6;
+	assert_int_equal(send(fd, f, len, 0), len);
+	make_options(f); /* FCN-14 */
 	assert_int_equal(send(fd, f, len, 0), len);
 	send_all(0, &m, 1);
 	receive(got, 1);
@@ -442,6 +474,7 @@ int main(void)
 		test(gsoport__queues_share_the_flows),
 		test(gsoport__no_buffers),
 		test(gsoport__the_kernel_cuts),
+		test(gsoport__options_when_asked_for),
 		test(gsoport__what_is_not_for_us),
 		test(gsoport__a_frame_that_is_refused),
 		cmocka_unit_test(unstick_tell__a_queue_that_is_full),

@@ -7,9 +7,11 @@
 #include <string.h>
 #include <cmocka.h>
 #include "eal_test.h"
+#include "flow.h"
 #include "frames.h"
 #include "opcode.h"
 #include "rig.h"
+#include "switch_list.h"
 #include "timers.h"
 
 static struct rig r;
@@ -225,6 +227,109 @@ static void rx_poll__broken_frames_take_half_an_inbox(void **state)
 	rig_qp_down(&r, &q, 9);
 }
 
+/* The port that rig frames come to accepts Fast CNPs of one switch, about packets from `ours` to
+ * `theirs`. */
+static const uint8_t ours[16] = {0xFD, [15] = 1}, theirs[16] = {0xFD, [15] = 2};
+static const uint8_t a_switch[16] = {0xFD, 5};
+
+static size_t fast_cnp(uint8_t frame[FAST_CNP_FRAME_MAX])
+{
+	struct fast_cnp_spec s = {.dest_qpn = 0x21, .pkey = 0xFFFF, .type = FAST_CNP_TYPE_PLAIN};
+
+	port_get_mac(&r.dp->ports->port[1], s.dmac);
+	memcpy(s.source, a_switch, sizeof(s.source));
+	memcpy(s.dest, ours, sizeof(s.dest));
+	memcpy(s.dip, theirs, sizeof(s.dip));
+	return fast_cnp_write(frame, &s, icrc_best());
+}
+
+static void accept_fast_cnps(struct switch_list *l)
+{
+	struct gid_table *gids = &r.gids[1];
+
+	gids->entry[gids->count] = (struct gid_entry){.net = NET_IPV6, .valid = true};
+	memcpy(gids->entry[gids->count++].gid, ours, sizeof(ours));
+	*l = (struct switch_list){.type = {FAST_CNP_TYPE_PLAIN, FAST_CNP_TYPE_TRACE}, .n = 1};
+	memcpy(l->entry[0].addr, a_switch, sizeof(a_switch));
+	l->entry[0].prefix = 128;
+	bucket_init(&l->entry[0].bucket, 1000000, 100);
+	bucket_init(&l->all, 1000000, 100);
+	atomic_store(&r.dp->ports->port[1].rcm, rcm_word(0, 0, false));
+	atomic_store(&r.dp->ports->port[1].switches, l);
+}
+
+/* A QP of which such packets come. */
+static void send_flow(struct rig_qp *q, struct qp_flow *f)
+{
+	q->qp->state = ABI_QPS_RTS;
+	q->qp->pkey = 0xFFFF;
+	*f = (struct qp_flow){.dest_qpn = 0x21, .port = 1, .qp = q->qp};
+	memcpy(f->sgid, ours, sizeof(ours));
+	memcpy(f->dgid, theirs, sizeof(theirs));
+	flow_add(r.dp->flows, f);
+}
+
+static uint64_t told(unsigned worker)
+{
+	return r.dp->worker[worker]->core.count.rp_fast_cnp_handled;
+}
+
+/* proves FCN-09: each worker tells its own QPs, once, whoever received the frame */
+static void rx_poll__fast_cnp_reaches_all_owners(void **state)
+{
+	uint8_t frame[FAST_CNP_FRAME_MAX];
+	size_t len = fast_cnp(frame);
+	struct switch_list l;
+	struct qp_flow f[2];
+	struct rig_qp q[2];
+	bool drained;
+
+	for (unsigned i = 0; i < 2; i++) {
+		rig_qp_up(&r, &q[i], 8 + i, i);
+		send_flow(&q[i], &f[i]);
+	}
+	accept_fast_cnps(&l);
+	for (unsigned n = 1; n <= 3; n++) {
+		inject(piece(frame, len));
+		assert_int_equal(rig_rx(r.dp->worker[0], &drained), 1);
+		assert_int_equal(told(0), n);
+		assert_int_equal(told(1), n - 1);
+		assert_int_equal(rig_rx(r.dp->worker[1], &drained), 1);
+		assert_int_equal(told(1), n);
+		assert_int_equal(rig_rx(r.dp->worker[0], &drained), 0); /* and no further */
+		assert_int_equal(received(0), n);
+		assert_int_equal(received(1), 0);
+	}
+	atomic_store(&r.dp->ports->port[1].switches, NULL);
+	for (unsigned i = 0; i < 2; i++)
+		rig_qp_down(&r, &q[i], 8 + i);
+}
+
+/* proves FCN-01, FCN-14: a port without switches takes it for any IPv6 packet; its buffer is not
+ * lost either way */
+static void rx_poll__fast_cnp_is_not_ours(void **state)
+{
+	uint8_t frame[FAST_CNP_FRAME_MAX];
+	size_t len = fast_cnp(frame);
+	struct switch_list l;
+	bool drained;
+
+	inject(piece(frame, len));
+	assert_int_equal(rig_rx(r.dp->worker[0], &drained), 1);
+	assert_int_equal(dropped(0, DROP_IP_NEXT_HEADER), 1);
+	accept_fast_cnps(&l);
+	inject(piece(frame, len));
+	assert_int_equal(rig_rx(r.dp->worker[0], &drained), 1);
+	assert_int_equal(dropped(0, DROP_IP_NEXT_HEADER), 1);
+	assert_int_equal(dropped(0, DROP_FAST_CNP_NO_QP), 1);
+	frame[len - 1] ^= 1;
+	inject(piece(frame, len));
+	assert_int_equal(rig_rx(r.dp->worker[0], &drained), 1);
+	assert_int_equal(dropped(0, DROP_ICRC), 1);
+	atomic_store(&r.dp->ports->port[1].switches, NULL);
+	assert_int_equal(rig_free_buffers(r.dp->worker[0]), all_buffers);
+}
+
 /* Fills the inbox of worker 1 with @p n frames, and clears those of worker 0. */
 static void fill_inbox(const struct frame *f, unsigned n)
 {
@@ -331,6 +436,9 @@ static void worker_destroy__leaves_what_is_held_to_its_pool(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(
+			rx_poll__fast_cnp_reaches_all_owners, up_two, down),
+		cmocka_unit_test_setup_teardown(rx_poll__fast_cnp_is_not_ours, up, down),
 		cmocka_unit_test_setup_teardown(rx_poll__nothing_is_drained, up, down),
 		cmocka_unit_test_setup_teardown(rx_poll__full_burst_is_not_drained, up, down),
 		cmocka_unit_test_setup_teardown(rx_poll__chained_frame_is_joined, up, down),

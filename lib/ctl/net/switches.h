@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file net/switches.h
+ * The switches whose Fast CNPs a port accepts, as people write them: items of the port's congestion
+ * control (net/congestion.h), "fastcnp=2001:db8:5::1,fastcnp_rate=1000".
+ */
+#ifndef NET_SWITCHES_H
+#define NET_SWITCHES_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include "limits.h"
+#include "path.h"
+
+struct switches {
+	uint32_t n; /* 0: no Fast CNP is ours (FCN-01) */
+	struct {
+		uint8_t addr[16];
+		uint8_t prefix;
+	} entry[FAST_CNP_SWITCHES];
+	/* value of each parameter; switches.c has their names */
+	uint32_t opt1, opt2; /* the options' types */
+	uint32_t rate;	     /* Fast CNPs per second of each entry ... */
+	uint32_t rate_all;   /* ... and of all */
+	uint32_t burst;	     /* as many at once */
+};
+
+/** Room for what switches_text() writes. */
+#define SWITCHES_TEXT (FAST_CNP_SWITCHES * 64 + 160)
+
+/** No Fast CNP is accepted. */
+void switches_init(struct switches *s);
+
+/** Takes item @p name = @p value.
+ *  @return 0; -ENOENT: there is no such item; -EINVAL with the reason in @p why. */
+int switches_set(
+	struct switches *s, const char *name, const char *value, char *why, size_t why_size);
+
+/** Checks what concerns more than one item.  @return 0 or -EINVAL with the reason in @p why. */
+int switches_check(const struct switches *s, char *why, size_t why_size);
+
+/** Writes the items of @p s, each with a comma before it; none if there is no switch.
+ *  @return the length */
+size_t switches_text(const struct switches *s, char *text, size_t size);
+
+/**
+ * Has the workers see @p s; NULL: none.
+ * @param old  receives the former list, to be freed after a grace period, or NULL
+ * @return 0 or -ENOMEM
+ */
+int switches_publish(const struct switches *s, struct port *shared, struct switch_list **old);
+
+#endif
