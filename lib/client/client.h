@@ -69,16 +69,8 @@ struct context {
 	struct pd no_pd; /* roci_no_pd() */
 	uint32_t channels;
 	bool death_reported; /* DEVICE_FATAL was delivered */
-<<<<<<< HEAD
 	bool abandoned;	     /* no event is waited for: roci_abandon() */
-=======
 	struct context *prev, *next; /* fork.c */
-};
-
-struct pd {
-	struct roci_pd pub;
-	uint32_t handle;
->>>>>>> w-mem
 };
 
 struct mw {

@@ -154,11 +154,8 @@ struct roci_context *roci_open(const char *socket_path)
 	}
 	ctx->pub.cmd_fd = -1;
 	ctx->pub.async_fd = -1;
-<<<<<<< HEAD
 	ctx->no_pd = (struct pd){.pub.context = &ctx->pub, .handle = ABI_NO_HANDLE};
-=======
 	context_list(ctx);
->>>>>>> w-mem
 	pthread_mutex_init(&ctx->call_lock, NULL);
 	pthread_mutex_init(&ctx->lock, NULL);
 	pthread_cond_init(&ctx->acked, NULL);
