@@ -81,11 +81,15 @@ static struct srq *srq_of_domain(const struct core *c, const struct qp *qp, uint
 	return srq && srq->xrcd && srq->xrcd == qp->xrc.xrcd ? srq : NULL;
 }
 
-uint32_t recv_named_pd(const struct core *c, const struct qp *qp)
+void recv_name(const struct core *c, struct qp *qp, uint32_t srqn)
 {
-	const struct srq *srq = srq_of_domain(c, qp, qp->xrc.named);
+	const struct srq *srq;
 
-	return srq ? srq->pd : 0;
+	qp->xrc.named = srqn;
+	if (!qp->xrc.follows)
+		return;
+	srq = srq_of_domain(c, qp, srqn);
+	qp->pd = srq ? srq->pd : 0;
 }
 
 static struct srq *srq_of(const struct core *c, const struct qp *qp)

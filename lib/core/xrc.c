@@ -18,8 +18,6 @@ bool xrc_request(struct core *c, struct qp *qp, const struct pkt *pkt, uint64_t 
 		responder_fatal(c, qp, NAK_INVALID_REQ, pkt->psn, ABI_EVENT_QP_REQ_ERR, now);
 		return false;
 	}
-	qp->xrc.named = pkt->srqn;
-	if (qp->xrc.follows)
-		qp->pd = recv_named_pd(c, qp);
+	recv_name(c, qp, pkt->srqn);
 	return true;
 }
