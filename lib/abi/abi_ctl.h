@@ -68,6 +68,9 @@ enum abi_msg_type {
 	ABI_CLEAR_FAULT,
 	ABI_GET_ARENA,
 	ABI_GET_USERFAULTFD,
+	ABI_REREG_MR,
+	ABI_QUERY_GIDS,
+	ABI_PROBE,
 	ABI_MSG_TYPES
 };
 
@@ -127,6 +130,13 @@ struct abi_device_attr {
 	uint32_t atomic_cap; /* 0 none, 1 HCA, 2 global */
 	char version[32];
 	uint32_t max_mw; /* windows and MRs together */
+	uint32_t max_srq_sge;
+	uint32_t max_mcast_groups;
+	uint32_t max_mcast_members; /* QPs a group */
+	uint32_t max_mcast_attach;  /* of all QPs to groups */
+	uint32_t max_res_rd_atomic; /* of all QPs together, as responders */
+	uint32_t timestamp_bits;    /* of abi_cqe.timestamp that count */
+	uint32_t core_clock_khz;    /* of abi_cqe.timestamp */
 };
 
 struct abi_query_port {
@@ -161,6 +171,30 @@ struct abi_gid {
 	uint32_t ifindex;
 	uint16_t vid;
 	uint8_t mac[6];
+};
+
+/* QUERY_GIDS: the entries of the table from `first` on that are not empty, as many as fit. */
+struct abi_query_gids {
+	uint32_t port;
+	uint32_t first;
+};
+struct abi_gid_at {
+	uint32_t index;
+	struct abi_gid gid;
+};
+#define ABI_GIDS_MAX 26
+struct abi_gids {
+	uint32_t count;
+	uint32_t next; /* `first` of the next request; 0: there are no more */
+	struct abi_gid_at at[ABI_GIDS_MAX];
+};
+
+/* PROBE: no body. Also before HELLO: what the device is called. */
+struct abi_probe {
+	char device[16];
+	uint64_t node_guid; /* as in abi_device_attr */
+	uint32_t ports;
+	uint32_t reserved;
 };
 
 struct abi_query_pkey {
@@ -202,7 +236,8 @@ struct abi_piece {
 	uint64_t off;
 	uint64_t length;
 };
-#define ABI_PIECES_MAX ((ABI_MSG_MAX - sizeof(struct abi_msg) - sizeof(struct abi_reg_mr)) / sizeof(struct abi_piece))
+/** As many as a message of REREG_MR has room for. */
+#define ABI_PIECES_MAX 58u
 /** How a program holds the writes of its other threads while memory moves to the file. */
 enum abi_writers {
 	ABI_WRITERS_UNKNOWN,	/* nothing has moved */
@@ -210,6 +245,13 @@ enum abi_writers {
 	ABI_WRITERS_UFFD,	/* its own */
 	ABI_WRITERS_UFFD_USER,	/* without the kernel's faults */
 	ABI_WRITERS_SIGNALS,	/* stops its threads */
+};
+/* REREG_MR: the region gets what is described here, all of it, and keeps handle and keys. Carries a
+ * descriptor as REG_MR; the reply is that of REG_MR. Meanwhile its keys are unknown. */
+struct abi_rereg_mr {
+	uint32_t handle;
+	uint32_t reserved;
+	struct abi_reg_mr reg; /* pieces follow */
 };
 struct abi_reg_mr_reply {
 	uint32_t handle;
@@ -265,7 +307,10 @@ struct abi_create_cq {
 	uint32_t depth;	  /* minimum; rounded up */
 	uint32_t channel; /* handle or ABI_NO_HANDLE */
 	uint32_t vector;
+	uint32_t flags; /* ABI_CQ_FLAG_* */
 };
+/** CQEs have timestamps. */
+#define ABI_CQ_FLAG_TIMESTAMP (1u << 0)
 struct abi_create_cq_reply {
 	uint32_t handle;
 	uint32_t depth;

@@ -143,13 +143,12 @@ static void context_free(struct context *ctx)
 	free(ctx);
 }
 
-struct roci_context *roci_open(const char *socket_path)
+static struct context *context_new(void)
 {
 	struct context *ctx = calloc(1, sizeof(*ctx));
-	int err;
 
 	if (!ctx) {
-		errno = fail_const(ENOMEM, "no memory for a context");
+		fail_const(ENOMEM, "no memory for a context");
 		return NULL;
 	}
 	ctx->pub.cmd_fd = -1;
@@ -159,11 +158,49 @@ struct roci_context *roci_open(const char *socket_path)
 	pthread_mutex_init(&ctx->call_lock, NULL);
 	pthread_mutex_init(&ctx->lock, NULL);
 	pthread_cond_init(&ctx->acked, NULL);
+	return ctx;
+}
+
+static int context_connect(struct context *ctx, const char *socket_path)
+{
 	if (!socket_path)
 		socket_path = secure_getenv(ABI_SOCKET_ENV);
 	if (!socket_path || !*socket_path)
 		socket_path = ABI_SOCKET_DEFAULT;
-	err = connect_to(socket_path, &ctx->pub.cmd_fd);
+	return connect_to(socket_path, &ctx->pub.cmd_fd);
+}
+
+int roci_probe(const char *socket_path, struct roci_device_info *info)
+{
+	struct context *ctx = context_new();
+	struct roci_device_info out = {0};
+	struct abi_probe r;
+	int err;
+
+	if (!ctx)
+		return ENOMEM;
+	err = context_connect(ctx, socket_path);
+	if (!err)
+		err = call_plain(ctx, ABI_PROBE, NULL, 0, &r, sizeof(r));
+	context_free(ctx);
+	if (err)
+		return err;
+	memcpy(out.name, r.device, sizeof(out.name) - 1);
+	out.node_guid = r.node_guid;
+	out.ports = r.ports;
+	return opts_write(info, &out, sizeof(out), "roci_device_info");
+}
+
+struct roci_context *roci_open(const char *socket_path)
+{
+	struct context *ctx = context_new();
+	int err;
+
+	if (!ctx) {
+		errno = ENOMEM;
+		return NULL;
+	}
+	err = context_connect(ctx, socket_path);
 	if (!err)
 		err = hello(ctx);
 	if (err) {

@@ -99,12 +99,19 @@ static int make_cq(struct context *ctx, const struct abi_create_cq *body, struct
 struct roci_cq *roci_create_cq(struct roci_context *c, int cqe, void *user_data,
 	struct roci_channel *channel, int comp_vector)
 {
+	return roci_create_cq_flags(c, cqe, user_data, channel, comp_vector, 0);
+}
+
+struct roci_cq *roci_create_cq_flags(struct roci_context *c, int cqe, void *user_data,
+	struct roci_channel *channel, int comp_vector, unsigned int flags)
+{
 	struct context *ctx = context_of(c);
 	struct channel *ch = (struct channel *)channel;
 	struct abi_create_cq body = {
 		.depth = (uint32_t)cqe,
 		.channel = ch ? ch->handle : ABI_NO_HANDLE,
 		.vector = (uint32_t)comp_vector,
+		.flags = flags,
 	};
 	struct cq *cq = NULL;
 	bool known;

@@ -28,6 +28,8 @@ struct mr {
 	struct memory *memory; /* of roci_alloc_mem(), */
 	struct arena_hold *hold; /* or any other; one of both is NULL */
 	bool owns_memory; /* roci_alloc_mr() */
+	uint64_t iova;
+	int access;
 };
 
 _Static_assert((int)ROCI_ACCESS_LOCAL_WRITE == ABI_ACCESS_LOCAL_WRITE &&
@@ -323,11 +325,20 @@ _Static_assert(sizeof(struct abi_piece) == sizeof(struct arena_piece) &&
 
 /* A REG_MR, and what its memory consists of. */
 struct reg_request {
-	struct abi_reg_mr mr;
+	struct {
+		uint32_t handle;
+		uint32_t reserved;
+	} rereg; /* REREG_MR begins here */
+	struct abi_reg_mr mr; /* REG_MR */
 	struct abi_piece piece[ABI_PIECES_MAX];
 };
 
-/* @return the bytes of @p q to send, 0: too many pieces. */
+_Static_assert(sizeof(struct reg_request) == sizeof(struct abi_rereg_mr) +
+						    ABI_PIECES_MAX * sizeof(struct abi_piece) &&
+		       offsetof(struct reg_request, mr) == offsetof(struct abi_rereg_mr, reg),
+	"REREG_MR");
+
+/* @return the bytes of a REG_MR, 0: too many pieces. */
 static size_t put_pieces(struct reg_request *q, const struct mr *mr)
 {
 	const struct arena_hold *h = mr->hold;
@@ -347,7 +358,9 @@ static size_t put_pieces(struct reg_request *q, const struct mr *mr)
 	return sizeof(q->mr) + h->npieces * sizeof(h->piece[0]);
 }
 
-static int reg_call(struct context *ctx, struct mr *mr, uint64_t iova, int access)
+/* Registers @p mr, or changes the region @p handle to it. */
+static int reg_call(
+	struct context *ctx, struct mr *mr, uint64_t iova, int access, const uint32_t *handle)
 {
 	struct reg_request body = {.mr = {
 					   .pd = ((struct pd *)mr->pub.pd)->handle,
@@ -364,8 +377,12 @@ static int reg_call(struct context *ctx, struct mr *mr, uint64_t iova, int acces
 			"the memory consists of %u pieces that were moved or registered one by "
 			"one, and a region can have %u: register its parts, or the whole first",
 			mr->hold->npieces, (unsigned)ABI_PIECES_MAX);
-	err = call(ctx, &(struct call){.type = ABI_REG_MR,
-				.body = &body,
+	if (handle) {
+		body.rereg.handle = *handle;
+		len += sizeof(body.rereg);
+	}
+	err = call(ctx, &(struct call){.type = handle ? ABI_REREG_MR : ABI_REG_MR,
+				.body = handle ? (void *)&body.rereg : &body.mr,
 				.body_len = len,
 				.fd = mr->memory ? mr->memory->fd : mr->hold->fd,
 				.reply = &r,
@@ -397,10 +414,12 @@ struct roci_mr *roci_reg_mr_iova(
 	mr->pub.length = length;
 	err = mr_hold(ctx, mr, access);
 	if (!err) {
-		err = reg_call(ctx, mr, iova, access);
+		err = reg_call(ctx, mr, iova, access, NULL);
 		if (err)
 			mr_let_go(ctx, mr);
 	}
+	mr->iova = iova;
+	mr->access = access;
 	if (err) {
 		free(mr);
 		errno = err;
@@ -431,6 +450,39 @@ struct roci_mr *roci_alloc_mr(struct roci_pd *pd, size_t length, int access)
 		errno = err;
 	}
 	return mr;
+}
+
+int roci_rereg_mr(
+	struct roci_mr *p, int flags, struct roci_pd *pd, void *addr, size_t length, int access)
+{
+	struct mr *mr = (struct mr *)p, next = *mr;
+	struct context *ctx = context_of(p->context);
+	int err;
+
+	if (flags & ~7 || !flags || mr->owns_memory ||
+		(flags & ROCI_REREG_MR_CHANGE_PD && (!pd || pd->context != p->context)))
+		return fail_const(EINVAL,
+			"roci_rereg_mr() needs flags of enum roci_rereg_mr_flags, a PD of the MR's "
+			"context, and an MR that is not of roci_alloc_mr()");
+	next.memory = NULL;
+	next.hold = NULL;
+	if (flags & ROCI_REREG_MR_CHANGE_PD)
+		next.pub.pd = pd;
+	if (flags & ROCI_REREG_MR_CHANGE_ACCESS)
+		next.access = access;
+	if (flags & ROCI_REREG_MR_CHANGE_TRANSLATION) {
+		next.pub.addr = addr;
+		next.pub.length = length;
+		next.iova = next.access & ROCI_ACCESS_ZERO_BASED ? 0 : (uintptr_t)addr;
+	}
+	err = mr_hold(ctx, &next, next.access);
+	if (err)
+		return err;
+	err = reg_call(ctx, &next, next.iova, next.access, &mr->handle);
+	mr_let_go(ctx, err ? &next : mr);
+	if (!err)
+		*mr = next;
+	return err;
 }
 
 int roci_dereg_mr(struct roci_mr *p)

@@ -452,7 +452,6 @@ int session_greet(struct session *s, struct reply *r)
 		.doorbell_off = sizeof(struct abi_session),
 		.doorbell_stride = sizeof(struct abi_doorbell),
 		.session = s->number,
-		.device = "roci0",
 		.sleeps = ctl->dp->idle == IDLE_ADAPTIVE,
 		.rocev1 = ctl->net->port[0].gids.rocev1, /* GID-10: on all ports, or on none */
 	};
@@ -483,6 +482,7 @@ int session_greet(struct session *s, struct reply *r)
 	if (err)
 		return err;
 	s->greeted = true;
+	memcpy(out.device, ctl->device, sizeof(out.device));
 	out.region_size = (uint32_t)s->region.size;
 	reply_body(r, &out, sizeof(out));
 	return 0;

@@ -123,6 +123,20 @@ static int check_reg(const struct abi_reg_mr *in, const struct request *q, struc
 	return 0;
 }
 
+/* Lets workers find @p o, which has its key. */
+static void show_mr(struct mr_obj *o)
+{
+	struct mr_table *mrs = o->session->ctl->dp->mrs;
+
+	if (o->mapping)
+		mapping_add(o->mapping, &o->mr);
+	atomic_store_explicit(&mrs->slot[o->mr.key >> 8], &o->mr, memory_order_release);
+	/* A handler that has not found it in the list has been before: the region is withdrawn as
+	 * those that it has found. */
+	if (o->mapping && mapping_faulted(o->mapping))
+		mr_withdraw(mrs, &o->mr);
+}
+
 /* Publishes @p o, whose memory is mapped and ready for workers. */
 static int publish_mr(struct mr_obj *o, struct reply *r)
 {
@@ -138,13 +152,7 @@ static int publish_mr(struct mr_obj *o, struct reply *r)
 		return refuse(r->why, err,
 			"no room for another memory region: deregister some, or register larger "
 			"ones");
-	if (o->mapping)
-		mapping_add(o->mapping, &o->mr);
-	atomic_store_explicit(&ctl->dp->mrs->slot[o->mr.key >> 8], &o->mr, memory_order_release);
-	/* A handler that has not found it in the list has been before: the region is withdrawn as
-	 * those that it has found. */
-	if (o->mapping && mapping_faulted(o->mapping))
-		mr_withdraw(ctl->dp->mrs, &o->mr);
+	show_mr(o);
 	out = (struct abi_reg_mr_reply){.handle = o->handle, .lkey = o->mr.key, .rkey = o->mr.key};
 	reply_body(r, &out, sizeof(out));
 	return 0;
@@ -236,8 +244,8 @@ static int check_file(const struct session *s, const struct mapping_extent *e, s
 		(unsigned long long)(e->file >> 20), most);
 }
 
-/* What the region consists of.  @return a negative errno with a sentence. */
-static int read_pieces(const struct abi_reg_mr *in, const struct request *q,
+/* What the region consists of; pieces are at @p at of the body.  @return a negative errno with a sentence. */
+static int read_pieces(const struct abi_reg_mr *in, const struct request *q, size_t at,
 	struct mapping_spec *spec, struct abi_piece piece[ABI_PIECES_MAX], struct reply *r)
 {
 	*spec = (struct mapping_spec){
@@ -252,11 +260,11 @@ static int read_pieces(const struct abi_reg_mr *in, const struct request *q,
 		return 0;
 	}
 	if (in->npieces > ABI_PIECES_MAX ||
-		sizeof(*in) + in->npieces * sizeof(piece[0]) > q->body_len)
+		at + in->npieces * sizeof(piece[0]) > q->body_len)
 		return refuse(r->why, -EINVAL,
 			"reg_mr says that %u pieces follow, but has room for fewer: see doc/abi.md",
 			in->npieces);
-	memcpy(piece, q->body + sizeof(*in), in->npieces * sizeof(piece[0]));
+	memcpy(piece, q->body + at, in->npieces * sizeof(piece[0]));
 	return 0;
 }
 
@@ -279,7 +287,7 @@ static struct mr_obj *make_mr(struct session *s, struct pd *pd, const struct abi
 }
 
 /* Checks, charges and maps the memory of @p o. */
-static int map_mr(struct mr_obj *o, const struct abi_reg_mr *in, const struct request *q,
+static int map_mr(struct mr_obj *o, const struct abi_reg_mr *in, const struct request *q, size_t at,
 	struct reply *r)
 {
 	struct abi_piece piece[ABI_PIECES_MAX];
@@ -287,7 +295,7 @@ static int map_mr(struct mr_obj *o, const struct abi_reg_mr *in, const struct re
 	struct mapping_extent e;
 	struct mapping_spec spec;
 	struct charge c[2];
-	int err = read_pieces(in, q, &spec, piece, r);
+	int err = read_pieces(in, q, at, &spec, piece, r);
 
 	if (!err)
 		err = mapping_check(&spec, &e, r->why);
@@ -307,6 +315,12 @@ static int map_mr(struct mr_obj *o, const struct abi_reg_mr *in, const struct re
 	return err;
 }
 
+static void note_writers(struct session *s, const struct abi_reg_mr *in)
+{
+	if (in->writers > s->writers && in->writers <= ABI_WRITERS_SIGNALS)
+		s->writers = in->writers;
+}
+
 int cmd_reg_mr(struct session *s, const struct request *q, struct reply *r)
 {
 	struct abi_reg_mr in;
@@ -324,17 +338,84 @@ int cmd_reg_mr(struct session *s, const struct request *q, struct reply *r)
 	o = make_mr(s, pd, &in);
 	if (!o)
 		return refuse(r->why, -ENOMEM, "rocid is out of memory");
-	err = map_mr(o, &in, q, r);
+	err = map_mr(o, &in, q, sizeof(in), r);
 	if (err) {
 		pd->users--;
 		free(o);
 		return err;
 	}
-	if (in.writers > s->writers && in.writers <= ABI_WRITERS_SIGNALS)
-		s->writers = in.writers;
+	note_writers(s, &in);
 	err = o->mapping && shm_is_huge(&o->mapping->map) ? populate(o, q, r->why) : publish_mr(o, r);
 	if (err < 0)
 		drop(o);
+	return err;
+}
+
+/* @p o, which no worker finds now, becomes what @p with is; @p with has then what @p o was. */
+static void exchange(struct mr_obj *o, struct mr_obj *with)
+{
+	struct mr_obj was = *o;
+
+	o->mapping = with->mapping;
+	o->charged = with->charged;
+	o->pd = with->pd;
+	o->mr.pd = with->mr.pd;
+	o->mr.access = with->mr.access;
+	o->mr.iova = with->mr.iova;
+	o->mr.length = with->mr.length;
+	o->mr.base = with->mr.base;
+	with->mapping = was.mapping;
+	with->charged = was.charged;
+	with->pd = was.pd;
+}
+
+int cmd_rereg_mr(struct session *s, const struct request *q, struct reply *r)
+{
+	struct abi_reg_mr_reply out;
+	struct abi_rereg_mr in;
+	struct mr_obj *o, *n;
+	struct pd *pd;
+	int err;
+
+	memcpy(&in, q->body, sizeof(in));
+	o = handle_get(&s->mrs, in.handle);
+	if (!o)
+		return refuse(r->why, -EINVAL, "there is no memory region %u", in.handle);
+	pd = handle_get(&s->pds, in.reg.pd);
+	if (!pd)
+		return refuse(r->why, -EINVAL, "there is no protection domain %u", in.reg.pd);
+	err = check_reg(&in.reg, q, r);
+	if (err)
+		return err;
+	n = make_mr(s, pd, &in.reg);
+	if (!n)
+		return refuse(r->why, -ENOMEM, "rocid is out of memory");
+	err = map_mr(n, &in.reg, q, sizeof(in), r);
+	if (err) {
+		pd->users--;
+		free(n);
+		return err;
+	}
+	if (n->mapping && shm_is_huge(&n->mapping->map))
+		err = refuse(r->why, -EOPNOTSUPP,
+			"a region cannot be changed to one in huge pages, which takes time: "
+			"register it anew");
+	else if (!mr_close(&o->mr)) /* MR-05 */
+		err = refuse(r->why, -EBUSY,
+			"%u memory windows are bound to the region: invalidate, unbind or free "
+			"them first",
+			o->mr.windows);
+	if (!err) {
+		mr_unpublish(o);
+		worker_grace(s->ctl->dp);
+		exchange(o, n);
+		atomic_store(&o->mr.windows, 0);
+		show_mr(o);
+		note_writers(s, &in.reg);
+		out = (struct abi_reg_mr_reply){o->handle, o->mr.key, o->mr.key};
+		reply_body(r, &out, sizeof(out));
+	}
+	drop(n); /* or what it was before */
 	return err;
 }
 
