@@ -90,7 +90,6 @@ void context_set_ops(struct verbs_context *v)
 	v->dealloc_td = verbs_dealloc_td;
 	v->alloc_td = verbs_alloc_td;
 	v->modify_cq = verbs_modify_cq;
-	v->query_rt_values = verbs_query_rt_values;
 	v->create_cq_ex = verbs_create_cq_ex;
 	v->query_device_ex = verbs_query_device_ex;
 	v->open_qp = verbs_open_qp;

@@ -27,7 +27,7 @@ _Static_assert((int)IBV_WC_ATOMIC_WRITE == ROCI_WC_ATOMIC_WRITE &&
 #define BATCH 16
 
 static struct cq *create(struct ibv_context *c, uint32_t cqe, void *user,
-	struct ibv_comp_channel *channel, uint32_t vector)
+	struct ibv_comp_channel *channel, uint32_t vector, unsigned flags)
 {
 	struct cq *cq;
 
@@ -38,8 +38,8 @@ static struct cq *create(struct ibv_context *c, uint32_t cqe, void *user,
 	}
 	cq = calloc(1, sizeof(*cq));
 	if (cq)
-		cq->roci = roci_create_cq(context_of(c)->roci, (int)cqe, cq,
-			channel ? ((struct channel *)channel)->roci : NULL, 0);
+		cq->roci = roci_create_cq_flags(context_of(c)->roci, (int)cqe, cq,
+			channel ? ((struct channel *)channel)->roci : NULL, 0, flags);
 	if (!cq || !cq->roci) {
 		free(cq);
 		return explain_null("ibv_create_cq", errno);
@@ -63,7 +63,7 @@ static struct cq *create(struct ibv_context *c, uint32_t cqe, void *user,
 VERBS_API struct ibv_cq *ibv_create_cq(struct ibv_context *c, int cqe, void *cq_context,
 	struct ibv_comp_channel *channel, int comp_vector)
 {
-	struct cq *cq = create(c, (uint32_t)cqe, cq_context, channel, (uint32_t)comp_vector);
+	struct cq *cq = create(c, (uint32_t)cqe, cq_context, channel, (uint32_t)comp_vector, 0);
 
 	return cq ? &cq->pub : NULL;
 }
@@ -81,7 +81,8 @@ struct ibv_cq_ex *verbs_create_cq_ex(struct ibv_context *c, struct ibv_cq_init_a
 			a->comp_mask, (unsigned long long)a->wc_flags, a->flags);
 		return NULL;
 	}
-	cq = create(c, a->cqe, a->cq_context, a->channel, a->comp_vector);
+	cq = create(c, a->cqe, a->cq_context, a->channel, a->comp_vector,
+		a->wc_flags & IBV_WC_EX_WITH_COMPLETION_TIMESTAMP ? ROCI_CQ_TIMESTAMP : 0);
 	if (!cq)
 		return NULL;
 	cq_ex_set_ops(&cq->ex, a->wc_flags);

@@ -28,22 +28,17 @@ static void set_names(struct ibv_device *d, const char *name, int index)
 	snprintf(d->ibdev_path, sizeof(d->ibdev_path), "/sys/class/infiniband/%s", d->name);
 }
 
-/* Asks the rocid at @p socket for its name and GUID. */
+/* Asks the rocid at the device's socket for its name and GUID. */
 static int look(struct device *d, int index)
 {
-	struct roci_device_attr attr = {.size = sizeof(attr)};
-	struct roci_context *c = roci_open(d->socket[0] ? d->socket : NULL);
-	int err;
+	struct roci_device_info info = {.size = sizeof(info)};
+	int err = roci_probe(d->socket, &info);
 
-	if (!c)
-		return errno;
-	err = roci_query_device(c, &attr);
-	if (!err) {
-		d->node_guid = attr.node_guid;
-		set_names(&d->pub, c->device, index);
-	}
-	roci_close(c);
-	return err;
+	if (err)
+		return err;
+	d->node_guid = info.node_guid;
+	set_names(&d->pub, info.name, index);
+	return 0;
 }
 
 struct device *device_new(const char *socket, int index)

@@ -10,6 +10,9 @@ enum gid_type_sysfs { GID_SYSFS_ROCE_V1, GID_SYSFS_ROCE_V2 };
 VERBS_API int ibv_query_gid_type(
 	struct ibv_context *c, uint8_t port, unsigned int index, enum gid_type_sysfs *type);
 
+/** Entries of a port's table, at most. */
+#define GIDS_MAX 256
+
 static int query(struct ibv_context *c, uint32_t port, uint32_t index, struct roci_gid_entry *e)
 {
 	*e = (struct roci_gid_entry){.size = sizeof(*e)};
@@ -79,32 +82,25 @@ VERBS_API int _ibv_query_gid_ex(struct ibv_context *c, uint32_t port, uint32_t i
 	return 0;
 }
 
-/* @return number of entries so far, -1: no more room. */
+/* @return number of entries, or a negative errno. */
 static ssize_t query_port_table(
 	struct ibv_context *c, uint32_t port, uint8_t *to, size_t room, size_t entry_size)
 {
-	struct roci_port_attr p = {.size = sizeof(p)};
-	ssize_t n = 0;
-	int err = roci_query_port(context_of(c)->roci, port, &p);
+	struct roci_gid_entry e[GIDS_MAX] = {0};
+	int n;
 
-	if (err)
-		return -err;
-	for (uint32_t i = 0; i < p.gid_tbl_len; i++) {
+	for (unsigned i = 0; i < GIDS_MAX; i++)
+		e[i].size = sizeof(e[i]);
+	n = roci_query_gids(context_of(c)->roci, port, e, GIDS_MAX);
+	if (n > 0 && (size_t)n > room)
+		return -EINVAL;
+	for (int i = 0; i < n; i++) {
 		struct ibv_gid_entry out;
-		struct roci_gid_entry e;
 
-		err = query(c, port, i, &e);
-		if (err == ENODATA)
-			continue;
-		if (err)
-			return -err;
-		if ((size_t)n == room)
-			return -EINVAL;
-		convert(&e, &out);
+		convert(&e[i], &out);
 		memset(to, 0, entry_size);
 		memcpy(to, &out, sizeof(out));
 		to += entry_size;
-		n++;
 	}
 	return n;
 }

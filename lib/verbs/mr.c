@@ -93,6 +93,44 @@ VERBS_API struct ibv_mr *ibv_reg_dmabuf_mr(struct ibv_pd *pd, uint64_t offset, s
 	return NULL;
 }
 
+static int rereg(
+	struct ibv_mr *p, int flags, struct ibv_pd *pd, void *addr, size_t length, int access)
+{
+	struct mr *mr = (struct mr *)p;
+	int err = roci_rereg_mr(mr->roci, flags, pd ? pd_of(pd)->roci : NULL, addr, length, access);
+
+	if (err)
+		return explain("ibv_rereg_mr", err);
+	p->lkey = mr->roci->lkey;
+	p->rkey = mr->roci->rkey;
+	if (flags & IBV_REREG_MR_CHANGE_PD)
+		p->pd = pd;
+	if (flags & IBV_REREG_MR_CHANGE_ACCESS)
+		mr->access = access;
+	if (flags & IBV_REREG_MR_CHANGE_TRANSLATION) {
+		p->addr = addr;
+		p->length = length;
+	}
+	return 0;
+}
+
+VERBS_API int ibv_rereg_mr(
+	struct ibv_mr *mr, int flags, struct ibv_pd *pd, void *addr, size_t length, int access)
+{
+	int rights = flags & IBV_REREG_MR_CHANGE_ACCESS ? access_to_roci((unsigned)access) : 0;
+
+	if (!flags || flags & ~IBV_REREG_MR_FLAGS_SUPPORTED ||
+		(flags & IBV_REREG_MR_CHANGE_TRANSLATION && (!length || !addr)) ||
+		(flags & IBV_REREG_MR_CHANGE_PD && (!pd || pd->context != mr->context)))
+		rights = -EINVAL;
+	if (rights < 0) {
+		errno = -rights;
+		return IBV_REREG_MR_ERR_INPUT;
+	}
+	/* rocid leaves a region that it cannot change as it was. */
+	return rereg(mr, flags, pd, addr, length, rights) ? IBV_REREG_MR_ERR_INPUT : 0;
+}
+
 VERBS_API int ibv_dereg_mr(struct ibv_mr *p)
 {
 	struct mr *mr = (struct mr *)p;

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Queries of a device and its ports. */
 #include <string.h>
-#include <time.h>
 #include "verbs.h"
 
 /** An older struct ibv_port_attr: what the function ibv_query_port() fills in. */
@@ -99,13 +98,10 @@ VERBS_API int ibv_query_port(
 	return verbs_query_port(c, port, (struct ibv_port_attr *)attr, PORT_ATTR_COMPAT);
 }
 
-static int query_device(struct ibv_context *c, struct ibv_device_attr *out)
+static void convert(const struct roci_device_attr *r, struct ibv_device_attr *out)
 {
-	struct roci_device_attr a = {.size = sizeof(a)};
-	int err = roci_query_device(context_of(c)->roci, &a);
+	const struct roci_device_attr a = *r;
 
-	if (err)
-		return explain("ibv_query_device", err);
 	*out = (struct ibv_device_attr){
 		.node_guid = a.node_guid,
 		.sys_image_guid = a.node_guid,
@@ -116,69 +112,67 @@ static int query_device(struct ibv_context *c, struct ibv_device_attr *out)
 		.max_qp_wr = (int)a.max_qp_wr,
 		.device_cap_flags = DEVICE_CAPS,
 		.max_sge = (int)a.max_sge,
-		.max_sge_rd = (int)a.max_sge,
+		.max_sge_rd = (int)a.max_sge_rd,
 		.max_cq = (int)a.max_cq,
 		.max_cqe = (int)a.max_cqe,
 		.max_mr = (int)a.max_mr,
 		.max_pd = (int)a.max_pd,
 		.max_qp_rd_atom = (int)a.max_qp_rd_atom,
-		.max_res_rd_atom = (int)(a.max_qp_rd_atom * a.max_qp),
+		.max_res_rd_atom = (int)a.max_res_rd_atom,
 		.max_qp_init_rd_atom = (int)a.max_qp_rd_atom,
 		.atomic_cap = (enum ibv_atomic_cap)a.atomic_cap,
 		.max_mw = (int)a.max_mw,
-		.max_mcast_grp = (int)a.max_qp,
-		.max_mcast_qp_attach = (int)a.max_qp,
-		.max_total_mcast_qp_attach = (int)a.max_qp,
+		.max_mcast_grp = (int)a.max_mcast_grp,
+		.max_mcast_qp_attach = (int)a.max_mcast_qp_attach,
+		.max_total_mcast_qp_attach = (int)a.max_total_mcast_qp_attach,
 		.max_ah = (int)a.max_ah,
 		.max_srq = (int)a.max_srq,
 		.max_srq_wr = (int)a.max_srq_wr,
-		.max_srq_sge = (int)a.max_sge,
+		.max_srq_sge = (int)a.max_srq_sge,
 		.max_pkeys = (uint16_t)a.max_pkeys,
-		.local_ca_ack_delay = 15,
+		.local_ca_ack_delay = a.local_ca_ack_delay,
 		.phys_port_cnt = (uint8_t)a.phys_port_cnt,
 	};
 	memcpy(out->fw_ver, a.fw_ver, sizeof(a.fw_ver));
-	return 0;
+}
+
+static int query_device(struct ibv_context *c, struct roci_device_attr *a)
+{
+	*a = (struct roci_device_attr){.size = sizeof(*a)};
+	return explain("ibv_query_device", roci_query_device(context_of(c)->roci, a));
 }
 
 VERBS_API int ibv_query_device(struct ibv_context *c, struct ibv_device_attr *attr)
 {
-	return query_device(c, attr);
+	struct roci_device_attr a;
+	int err = query_device(c, &a);
+
+	if (!err)
+		convert(&a, attr);
+	return err;
 }
 
 int verbs_query_device_ex(struct ibv_context *c, const struct ibv_query_device_ex_input *input,
 	struct ibv_device_attr_ex *attr, size_t size)
 {
 	struct ibv_device_attr_ex a = {0};
+	struct roci_device_attr r;
 	int err;
 
 	if (input && input->comp_mask)
 		return EINVAL;
 	if (size < offsetof(struct ibv_device_attr_ex, comp_mask) + sizeof(attr->comp_mask))
 		return EINVAL;
-	err = query_device(c, &a.orig_attr);
+	err = query_device(c, &r);
 	if (err)
 		return err;
+	convert(&r, &a.orig_attr);
+	a.completion_timestamp_mask =
+		r.timestamp_bits >= 64 ? UINT64_MAX : (1ull << r.timestamp_bits) - 1;
+	a.hca_core_clock = r.hca_core_clock;
 	a.device_cap_flags_ex = a.orig_attr.device_cap_flags;
 	a.phys_port_cnt_ex = a.orig_attr.phys_port_cnt;
 	memset(attr, 0, size);
 	memcpy(attr, &a, size < sizeof(a) ? size : sizeof(a));
-	return 0;
-}
-
-/* The clock of completion timestamps. */
-int verbs_query_rt_values(struct ibv_context *c, struct ibv_values_ex *values)
-{
-	uint32_t want = values->comp_mask;
-
-	(void)c;
-	values->comp_mask = 0;
-	if (want & ~(uint32_t)IBV_VALUES_MASK_RAW_CLOCK)
-		return EINVAL;
-	if (!(want & IBV_VALUES_MASK_RAW_CLOCK))
-		return 0;
-	if (clock_gettime(CLOCK_MONOTONIC, &values->raw_clock))
-		return errno;
-	values->comp_mask = IBV_VALUES_MASK_RAW_CLOCK;
 	return 0;
 }

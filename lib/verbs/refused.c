@@ -33,11 +33,3 @@ VERBS_API void ibv_unimport_dm(struct ibv_dm *dm)
 {
 	(void)dm;
 }
-
-VERBS_API int ibv_rereg_mr(
-	struct ibv_mr *mr, int flags, struct ibv_pd *pd, void *addr, size_t length, int access)
-{
-	(void)mr, (void)flags, (void)pd, (void)addr, (void)length, (void)access;
-	errno = EOPNOTSUPP;
-	return IBV_REREG_MR_ERR_INPUT;
-}

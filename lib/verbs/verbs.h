@@ -222,7 +222,6 @@ int verbs_query_port(
 	struct ibv_context *c, uint8_t port, struct ibv_port_attr *attr, size_t attr_size);
 int verbs_query_device_ex(struct ibv_context *c, const struct ibv_query_device_ex_input *input,
 	struct ibv_device_attr_ex *attr, size_t attr_size);
-int verbs_query_rt_values(struct ibv_context *c, struct ibv_values_ex *values);
 
 int verbs_poll_cq(struct ibv_cq *cq, int n, struct ibv_wc *wc);
 int verbs_req_notify_cq(struct ibv_cq *cq, int solicited_only);
@@ -280,7 +279,8 @@ static inline uint8_t cq_sl(unsigned flags, uint8_t sl, unsigned net)
 }
 
 /** What an extended CQ can tell of a completion. */
-#define CQ_EX_FLAGS (IBV_WC_STANDARD_FLAGS | IBV_WC_EX_WITH_CVLAN)
+#define CQ_EX_FLAGS                                                                                \
+	(IBV_WC_STANDARD_FLAGS | IBV_WC_EX_WITH_CVLAN | IBV_WC_EX_WITH_COMPLETION_TIMESTAMP)
 
 /** @return the entry of index @p idx. */
 static inline struct abi_wqe *build_entry(const struct roci_builder *b, uint32_t idx)

@@ -222,6 +222,7 @@ static void in_place(void)
 	struct ibv_poll_cq_attr none = {0}, unknown = {.comp_mask = 1};
 	struct end e[2];
 	struct ibv_cq_ex *cq;
+	uint64_t before = 0;
 
 	pair_open(e, &(struct recipe){.type = IBV_QPT_RC, .extended = true, .cq_ex = true});
 	cq = (struct ibv_cq_ex *)e[1].cq;
@@ -249,12 +250,15 @@ static void in_place(void)
 				CHECK(ibv_wc_read_qp_num(cq) == e[1].qp->qp_num);
 				CHECK(ibv_wc_read_wc_flags(cq) == IBV_WC_WITH_IMM);
 				CHECK(!ibv_wc_read_vendor_err(cq) && !ibv_wc_read_slid(cq));
+				CHECK(ibv_wc_read_completion_ts(cq) >= before);
+				before = ibv_wc_read_completion_ts(cq);
 				i++;
 			} while (!ibv_next_poll(cq));
 			ibv_end_poll(cq);
 		}
 		poll_one(&e[0]); /* the other way works on the same CQ */
 	}
+	CHECK(before > 0);
 	pair_close(e);
 }
 
@@ -381,6 +385,36 @@ static void windows(void)
 	CHECK(poll_one(&e[1]).opcode == IBV_WC_LOCAL_INV);
 	CHECK(!ibv_dealloc_mw(one) && !ibv_dealloc_mw(two));
 	pair_close(e);
+}
+
+/* --- regions ------------------------------------------------------------------------------- */
+
+/* Keys stay; what they name changes. */
+static void changed_regions(void)
+{
+	struct end e[2];
+	struct ibv_mr *mr;
+	struct ibv_pd *other;
+	char *first = calloc(1, 10000), *second = calloc(1, 10000);
+	uint32_t rkey;
+
+	pair_open(e, &(struct recipe){.type = IBV_QPT_RC});
+	other = ibv_alloc_pd(e[1].context);
+	mr = ibv_reg_mr(e[1].pd, first + 1, 5000, IBV_ACCESS_LOCAL_WRITE);
+	CHECK(mr && other && first && second);
+	rkey = mr->rkey;
+	CHECK(ibv_rereg_mr(mr, 0, NULL, NULL, 0, 0) == IBV_REREG_MR_ERR_INPUT && errno == EINVAL);
+	CHECK(!ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_ACCESS, NULL, NULL, 0, ALL_ACCESS));
+	CHECK(mr->rkey == rkey);
+	write_by(&e[0], rkey, first + 1, "access");
+	CHECK(!ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_TRANSLATION, NULL, second + 3, 4000, 0));
+	CHECK(mr->addr == second + 3 && mr->length == 4000);
+	write_by(&e[0], mr->rkey, second + 3, "translation");
+	CHECK(!ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_PD, other, NULL, 0, 0) && mr->pd == other);
+	CHECK(ibv_dealloc_pd(other) == EBUSY && !ibv_dereg_mr(mr) && !ibv_dealloc_pd(other));
+	pair_close(e);
+	free(first);
+	free(second);
 }
 
 /* --- events --------------------------------------------------------------------------------- */
@@ -640,6 +674,7 @@ int main(int argc, char **argv)
 		{"datagrams", datagrams, true},
 		{"datagrams by wr_* calls", datagrams_wr, true},
 		{"memory windows", windows, false},
+		{"changed regions", changed_regions, false},
 		{"completion events, resize", completion_events, false},
 		{"async events", async_events, false},
 		{"thread and parent domains", parent_domains, false},

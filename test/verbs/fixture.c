@@ -34,7 +34,8 @@ static uint64_t all_ops(enum ibv_qp_type type)
 static void create_cq(struct end *e, const struct recipe *r)
 {
 	struct ibv_cq_init_attr_ex ex = {
-		.cqe = 256, .wc_flags = IBV_WC_STANDARD_FLAGS | IBV_WC_EX_WITH_CVLAN};
+		.cqe = 256, .wc_flags = IBV_WC_STANDARD_FLAGS | IBV_WC_EX_WITH_CVLAN |
+			    IBV_WC_EX_WITH_COMPLETION_TIMESTAMP};
 
 	if (r->cq_ex)
 		e->cq = ibv_cq_ex_to_cq(ibv_create_cq_ex(e->context, &ex));

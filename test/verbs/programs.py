@@ -60,6 +60,7 @@ def pingpongs():
     yield Case('ibv_xsrq_pingpong')
     yield Case('ibv_xsrq_pingpong', ['-e'])
     yield Case('ibv_rc_pingpong', ['-c', '-N'])
+    yield Case('ibv_rc_pingpong', ['-c', '-t'])
     yield Case('ibv_rc_pingpong', ['-c', '-s', '1048576', '-n', '10'])
     for mtu in 256, 512, 1024, 2048, 4096:
         yield Case('ibv_rc_pingpong', ['-c', '-m', str(mtu)])
