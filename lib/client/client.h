@@ -68,8 +68,8 @@ struct context {
 	uint32_t pds;
 	struct pd no_pd; /* roci_no_pd() */
 	uint32_t channels;
-	bool death_reported; /* DEVICE_FATAL was delivered */
-	bool abandoned;	     /* no event is waited for: roci_abandon() */
+	bool death_reported;	     /* DEVICE_FATAL was delivered */
+	bool abandoned;		     /* no event is waited for: roci_abandon() */
 	struct context *prev, *next; /* fork.c */
 };
 

@@ -26,7 +26,6 @@ _Static_assert((int)ROCI_WC_GRH == ABI_WC_GRH && (int)ROCI_WC_WITH_IMM == ABI_WC
 	"enum roci_wc_flags");
 #define PUBLIC_FLAGS (ABI_WC_GRH | ABI_WC_WITH_IMM | ABI_WC_WITH_INV)
 
-
 /* --- whose completion it is ------------------------------------------------------------- */
 
 static struct qp *find_qp(const struct cq *cq, uint32_t qpn)
@@ -123,9 +122,9 @@ static ALWAYS_INLINE void publish_due(struct lane *lane)
 		publish(lane);
 }
 
-/* The next completion of a lane, which stays where it is until the next call: its slot is published only
- * then, or by publish(). A QP that has moved to another worker may have older completions in another
- * lane, which must be returned first (decision 0040). *held: this lane waits for that. */
+/* The next completion of a lane, which stays where it is until the next call: its slot is published
+ * only then, or by publish(). A QP that has moved to another worker may have older completions in
+ * another lane, which must be returned first (decision 0040). *held: this lane waits for that. */
 static ALWAYS_INLINE const struct abi_cqe *take(
 	struct cq *cq, uint32_t i, struct qp **owner, bool *held)
 {
@@ -301,10 +300,11 @@ static bool take_next(struct cq *cq, struct roci_reader *r)
 
 	for (uint32_t i = 0; i < cq->lanes; i++) {
 		struct qp *qp;
+		const struct abi_cqe *e = take(cq, cq->next, &qp, &held);
 
-		r->cqe = take(cq, cq->next, &qp, &held);
-		if (likely(r->cqe)) {
-			r->qp_num = qp ? qp->pub.qp_num : r->cqe->qpn;
+		if (likely(e)) {
+			r->cqe = e;
+			r->qp = &qp->pub; /* the first member: NULL of NULL */
 			return true;
 		}
 		if (++cq->next == cq->lanes)
@@ -327,7 +327,8 @@ static bool take_flushed(struct cq *cq, struct roci_reader *r)
 		.qpn = wc.qp_num,
 	};
 	r->cqe = &r->flushed;
-	r->qp_num = wc.qp_num;
+	r->qp = NULL;
+	r->dead = true;
 	return true;
 }
 
@@ -342,8 +343,9 @@ static int take_when_empty(struct cq *cq, struct roci_reader *r)
 			return 0;
 	}
 	if (cq->ringless)
-		return fail_const(ENOMEM, "cannot map the new ring of the resized completion queue: "
-					  "destroy it and its QPs");
+		return fail_const(ENOMEM,
+			"cannot map the new ring of the resized completion queue: "
+			"destroy it and its QPs");
 	if (!context_dead(context_of(cq->pub.context), ++cq->empty % POLLS_PER_LOOK == 0))
 		return ENOENT;
 	return take_next(cq, r) || take_flushed(cq, r) ? 0 : EIO;
@@ -366,11 +368,10 @@ int roci_read_start(struct roci_cq *c, struct roci_reader *r)
 int roci_read_next(struct roci_cq *c, struct roci_reader *r)
 {
 	struct cq *cq = cq_of(c);
-	bool flushed = r->cqe == &r->flushed;
 
 	if (likely(take_next(cq, r)))
 		return 0;
-	return flushed && take_flushed(cq, r) ? 0 : ENOENT;
+	return r->dead && take_flushed(cq, r) ? 0 : ENOENT;
 }
 
 void roci_read_end(struct roci_cq *c, struct roci_reader *r)

@@ -485,17 +485,19 @@ int roci_build_room(struct roci_qp *p, struct roci_builder *b)
 	return 0;
 }
 
-/* Each entry's mark is still that of the last lap. */
+/* Each entry's mark is still that of the last lap: the other one hands it over. */
 void roci_build_commit(struct roci_qp *p, struct roci_builder *b)
 {
 	struct qp *qp = (struct qp *)p;
 	struct queue *q = &qp->sq;
 
-	while (q->producer != b->next) {
-		uint32_t *ctl = &((struct abi_wqe *)entry(q, q->producer))->ctl;
+	for (uint32_t i = q->producer; i != b->next; i++) {
+		uint32_t *ctl = &((struct abi_wqe *)entry(q, i))->ctl;
 
-		hand_over(q, ctl, *ctl & ~1u);
+		atomic_store_explicit(
+			(_Atomic uint32_t *)ctl, *ctl ^ ABI_WQE_PHASE, memory_order_release);
 	}
+	q->producer = b->next;
 	ring_bell(qp, q);
 	spin_unlock(&q->lock);
 }

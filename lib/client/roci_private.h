@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file roci_private.h
- * What libroci exports for lib/verbs alone, in the stanza ROCI_PRIVATE_0: no promise. Both are built
- * from one source, and the version of the stanza changes with anything here.
+ * What libroci exports for lib/verbs alone, in the stanza ROCI_PRIVATE_0: no promise. Both are
+ * built from one source, and the version of the stanza changes with anything here.
  */
 #ifndef ROCI_PRIVATE_H
 #define ROCI_PRIVATE_H
@@ -20,7 +20,7 @@
  */
 struct roci_builder {
 	uint8_t *entries;
-	uint32_t mask;	     /* depth - 1 */
+	uint32_t mask; /* depth - 1 */
 	uint32_t stride;
 	uint32_t max_sge;
 	uint32_t max_inline;
@@ -31,8 +31,8 @@ struct roci_builder {
 /** Fills in what stays as long as the QP. */
 ROCI_API void roci_build_init(struct roci_qp *qp, struct roci_builder *b);
 
-/** Takes the lock.  @return 0, or why nothing can be posted: EINVAL (state), EIO. The lock is held in
- *  either case. */
+/** Takes the lock.  @return 0, or why nothing can be posted: EINVAL (state), EIO. The lock is held
+ * in either case. */
 ROCI_API int roci_build_begin(struct roci_qp *qp, struct roci_builder *b);
 
 /** Looks for room after b->next has reached b->limit.  @return 0 or ENOMEM. */
@@ -49,8 +49,9 @@ ROCI_API void roci_build_abort(struct roci_qp *qp);
 /** Where a thread reads a CQ. */
 struct roci_reader {
 	const struct abi_cqe *cqe; /* valid until the next call */
-	uint32_t qp_num;
-	struct abi_cqe flushed; /* written here when rocid is gone */
+	const struct roci_qp *qp;  /* whose it is; NULL: see cqe->qpn */
+	bool dead;		   /* rocid is gone: `flushed` has what is left */
+	struct abi_cqe flushed;
 };
 
 /** Takes the CQ's lock and the first completion.  @return 0; ENOENT, EIO, ENOMEM: none, the lock is
@@ -72,8 +73,8 @@ ROCI_API void roci_abandon(struct roci_context *ctx);
 /** @return number of rocid's workers. */
 ROCI_API uint32_t roci_workers(struct roci_context *ctx);
 
-/** @return in place of a PD, for an XRC target: the keys of each request are those of the PD of the SRQ
- *  that it names. */
+/** @return in place of a PD, for an XRC target: the keys of each request are those of the PD of the
+ * SRQ that it names. */
 ROCI_API struct roci_pd *roci_no_pd(struct roci_context *ctx);
 
 /** @return what names @p ah in work requests. */

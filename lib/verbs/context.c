@@ -6,8 +6,8 @@
 #include <unistd.h>
 #include "verbs.h"
 
-/* ROCI_POLL: spin, yield, or auto: yield if a program on each side and rocid's workers are more than
- * the CPUs that this program may use. */
+/* ROCI_POLL: spin, yield, or auto: yield if a program on each side and rocid's workers are more
+ * than the CPUs that this program may use. */
 static bool should_yield(struct roci_context *c)
 {
 	const char *how = secure_getenv("ROCI_POLL");

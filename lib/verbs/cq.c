@@ -5,14 +5,15 @@
 #include <string.h>
 #include "verbs.h"
 
-_Static_assert(sizeof(struct ibv_wc) == sizeof(struct roci_wc) &&
-		       offsetof(struct ibv_wc, opcode) == offsetof(struct roci_wc, opcode) &&
-		       offsetof(struct ibv_wc, vendor_err) == offsetof(struct roci_wc, vendor_err) &&
-		       offsetof(struct ibv_wc, imm_data) == offsetof(struct roci_wc, imm_data) &&
-		       offsetof(struct ibv_wc, src_qp) == offsetof(struct roci_wc, src_qp) &&
-		       offsetof(struct ibv_wc, wc_flags) == offsetof(struct roci_wc, wc_flags) &&
-		       offsetof(struct ibv_wc, pkey_index) == offsetof(struct roci_wc, pkey_index) &&
-		       offsetof(struct ibv_wc, sl) == offsetof(struct roci_wc, sl),
+_Static_assert(
+	sizeof(struct ibv_wc) == sizeof(struct roci_wc) &&
+		offsetof(struct ibv_wc, opcode) == offsetof(struct roci_wc, opcode) &&
+		offsetof(struct ibv_wc, vendor_err) == offsetof(struct roci_wc, vendor_err) &&
+		offsetof(struct ibv_wc, imm_data) == offsetof(struct roci_wc, imm_data) &&
+		offsetof(struct ibv_wc, src_qp) == offsetof(struct roci_wc, src_qp) &&
+		offsetof(struct ibv_wc, wc_flags) == offsetof(struct roci_wc, wc_flags) &&
+		offsetof(struct ibv_wc, pkey_index) == offsetof(struct roci_wc, pkey_index) &&
+		offsetof(struct ibv_wc, sl) == offsetof(struct roci_wc, sl),
 	"completions are libroci's as they are");
 _Static_assert((int)IBV_WC_ATOMIC_WRITE == ROCI_WC_ATOMIC_WRITE &&
 		       (int)IBV_WC_RECV_RDMA_WITH_IMM == ROCI_WC_RECV_RDMA_WITH_IMM &&

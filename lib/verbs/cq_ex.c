@@ -74,7 +74,9 @@ static __be32 read_imm_data(struct ibv_cq_ex *ex)
 
 static uint32_t read_qp_num(struct ibv_cq_ex *ex)
 {
-	return of(ex)->reader.qp_num;
+	const struct roci_qp *qp = of(ex)->reader.qp;
+
+	return qp ? qp->qp_num : cqe_of(ex)->qpn;
 }
 
 static uint32_t read_src_qp(struct ibv_cq_ex *ex)

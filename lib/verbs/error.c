@@ -28,7 +28,7 @@ static bool is_new(const char *line)
 	pthread_mutex_lock(&said_lock);
 	for (unsigned i = 0; i < n_said && new; i++)
 		new = strcmp(said[i], line) != 0;
-	if (new && n_said < SAID_MAX) {
+	if (new &&n_said < SAID_MAX) {
 		said[n_said] = strdup(line);
 		n_said += said[n_said] != NULL;
 	}

@@ -5,7 +5,10 @@
 #include "verbs.h"
 
 /** The type of a GID in sysfs, and of ibv_query_gid_type(), which is not in the public headers. */
-enum gid_type_sysfs { GID_SYSFS_ROCE_V1, GID_SYSFS_ROCE_V2 };
+enum gid_type_sysfs {
+	GID_SYSFS_ROCE_V1,
+	GID_SYSFS_ROCE_V2
+};
 
 VERBS_API int ibv_query_gid_type(
 	struct ibv_context *c, uint8_t port, unsigned int index, enum gid_type_sysfs *type);
@@ -120,8 +123,9 @@ VERBS_API ssize_t _ibv_query_gid_table(struct ibv_context *c, struct ibv_gid_ent
 	if (err)
 		return -explain("ibv_query_gid_table", err);
 	for (uint32_t port = 1; port <= d.phys_port_cnt; port++) {
-		ssize_t n = query_port_table(c, port, (uint8_t *)entries + (size_t)total * entry_size,
-			max_entries - (size_t)total, entry_size);
+		ssize_t n =
+			query_port_table(c, port, (uint8_t *)entries + (size_t)total * entry_size,
+				max_entries - (size_t)total, entry_size);
 
 		if (n < 0)
 			return n;

@@ -4,9 +4,9 @@
 #include <sys/mman.h>
 #include "verbs.h"
 
-#define ACCESS_KNOWN                                                                               \
-	(IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |               \
-		IBV_ACCESS_REMOTE_ATOMIC | IBV_ACCESS_MW_BIND | IBV_ACCESS_ZERO_BASED |            \
+#define ACCESS_KNOWN                                                                    \
+	(IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |    \
+		IBV_ACCESS_REMOTE_ATOMIC | IBV_ACCESS_MW_BIND | IBV_ACCESS_ZERO_BASED | \
 		ROCI_ACCESS_FLUSH_GLOBAL | ROCI_ACCESS_FLUSH_PERSISTENT)
 
 /* @return libroci's access flags, or a negative errno. Optional ones may be ignored, HUGETLB is a
@@ -85,8 +85,8 @@ VERBS_API struct ibv_mr *ibv_reg_mr_iova2(
 	return reg(pd, addr, length, iova, access);
 }
 
-VERBS_API struct ibv_mr *ibv_reg_dmabuf_mr(struct ibv_pd *pd, uint64_t offset, size_t length,
-	uint64_t iova, int fd, int access)
+VERBS_API struct ibv_mr *ibv_reg_dmabuf_mr(
+	struct ibv_pd *pd, uint64_t offset, size_t length, uint64_t iova, int fd, int access)
 {
 	(void)pd, (void)offset, (void)length, (void)iova, (void)fd, (void)access;
 	errno = EOPNOTSUPP;
@@ -143,7 +143,8 @@ VERBS_API int ibv_dereg_mr(struct ibv_mr *p)
 	return 0;
 }
 
-/* Reads as zero, takes what is written: a page of memory for every length cannot be had, so none. */
+/* Reads as zero, takes what is written: a page of memory for every length cannot be had, so none.
+ */
 struct ibv_mr *verbs_alloc_null_mr(struct ibv_pd *pd)
 {
 	(void)pd;
@@ -160,7 +161,8 @@ static struct mr *find(struct context *ctx, const struct ibv_pd *pd, const struc
 		struct mr *mr = container_of(n, struct mr, object.node);
 		uint64_t from = (uintptr_t)mr->pub.addr;
 
-		if (mr->pub.lkey == sge->lkey && pd_of(mr->pub.pd)->roci == pd_of((struct ibv_pd *)pd)->roci &&
+		if (mr->pub.lkey == sge->lkey &&
+			pd_of(mr->pub.pd)->roci == pd_of((struct ibv_pd *)pd)->roci &&
 			sge->addr >= from && sge->addr - from <= mr->pub.length &&
 			sge->length <= mr->pub.length - (sge->addr - from))
 			return mr;

@@ -13,8 +13,9 @@ _Static_assert(sizeof(struct ibv_sge) == sizeof(struct roci_sge) &&
 		       sizeof(struct ibv_sge) == sizeof(struct abi_sge) &&
 		       offsetof(struct ibv_sge, lkey) == offsetof(struct abi_sge, lkey),
 	"struct ibv_sge");
-_Static_assert(offsetof(struct ibv_recv_wr, num_sge) == offsetof(struct roci_recv_wr, num_sge) &&
-		       offsetof(struct ibv_recv_wr, sg_list) == offsetof(struct roci_recv_wr, sg_list),
+_Static_assert(
+	offsetof(struct ibv_recv_wr, num_sge) == offsetof(struct roci_recv_wr, num_sge) &&
+		offsetof(struct ibv_recv_wr, sg_list) == offsetof(struct roci_recv_wr, sg_list),
 	"struct ibv_recv_wr");
 _Static_assert((int)IBV_WR_SEND_WITH_INV == ROCI_WR_SEND_WITH_INV &&
 		       (int)IBV_WR_ATOMIC_WRITE == ROCI_WR_ATOMIC_WRITE &&
@@ -94,7 +95,8 @@ static int put_datagram(struct qp *qp, const struct ibv_send_wr *wr)
 	return 0;
 }
 
-static int post_datagrams(struct qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad_wr)
+static __attribute__((noinline)) int post_datagrams(
+	struct qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad_wr)
 {
 	int err = roci_build_begin(qp->roci, &qp->builder);
 
@@ -107,6 +109,12 @@ static int post_datagrams(struct qp *qp, struct ibv_send_wr *wr, struct ibv_send
 	if (err)
 		*bad_wr = wr;
 	return err;
+}
+
+/* A full queue is ordinary for many programs. */
+static __attribute__((noinline)) int failed(int err)
+{
+	return err == ENOMEM ? err : explain("ibv_post_send", err);
 }
 
 /* --- binds ------------------------------------------------------------------------------ */
@@ -131,7 +139,8 @@ static int post_bind(struct qp *qp, const struct ibv_send_wr *wr)
 }
 
 /* A list with binds: request by request. */
-static int post_each(struct qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad_wr)
+static __attribute__((noinline)) int post_each(
+	struct qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad_wr)
 {
 	int err = 0;
 
@@ -148,9 +157,10 @@ static int post_each(struct qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr *
 		if (err)
 			break;
 	}
-	if (err)
-		*bad_wr = wr;
-	return err;
+	if (!err)
+		return 0;
+	*bad_wr = wr;
+	return failed(err);
 }
 
 static bool has_bind(const struct ibv_send_wr *wr)
@@ -169,11 +179,10 @@ int verbs_post_send(struct ibv_qp *p, struct ibv_send_wr *wr, struct ibv_send_wr
 	if (unlikely(p->qp_type == IBV_QPT_UD))
 		return post_datagrams(qp, wr, bad_wr);
 	if (unlikely(has_bind(wr)))
-		err = post_each(qp, wr, bad_wr);
-	else
-		err = roci_post_send(qp->roci, (const struct roci_send_wr *)wr,
-			(const struct roci_send_wr **)bad_wr);
-	return likely(!err) || err == ENOMEM ? err : explain("ibv_post_send", err);
+		return post_each(qp, wr, bad_wr);
+	err = roci_post_send(
+		qp->roci, (const struct roci_send_wr *)wr, (const struct roci_send_wr **)bad_wr);
+	return likely(!err) ? 0 : failed(err);
 }
 
 int verbs_post_recv(struct ibv_qp *p, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr)

@@ -8,24 +8,25 @@ _Static_assert((int)IBV_QPT_RC == ROCI_QPT_RC && (int)IBV_QPT_UD == ROCI_QPT_UD 
 		       (int)IBV_QPT_XRC_SEND == ROCI_QPT_XRC_SEND &&
 		       (int)IBV_QPT_XRC_RECV == ROCI_QPT_XRC_RECV,
 	"enum ibv_qp_type");
-_Static_assert((int)IBV_QPS_SQE == ROCI_QPS_SQE && (int)IBV_QPS_ERR == ROCI_QPS_ERR,
-	"enum ibv_qp_state");
+_Static_assert(
+	(int)IBV_QPS_SQE == ROCI_QPS_SQE && (int)IBV_QPS_ERR == ROCI_QPS_ERR, "enum ibv_qp_state");
 _Static_assert((int)IBV_QP_AV == ROCI_QP_AV && (int)IBV_QP_SQ_PSN == ROCI_QP_SQ_PSN &&
 		       (int)IBV_QP_MAX_DEST_RD_ATOMIC == ROCI_QP_MAX_DEST_RD_ATOMIC &&
 		       (int)IBV_QP_CAP == ROCI_QP_CAP && (int)IBV_QP_DEST_QPN == ROCI_QP_DEST_QPN,
 	"enum ibv_qp_attr_mask");
 
-#define QP_ACCESS                                                                                  \
-	(IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |               \
-		IBV_ACCESS_REMOTE_ATOMIC | ROCI_ACCESS_FLUSH_GLOBAL | ROCI_ACCESS_FLUSH_PERSISTENT)
+#define QP_ACCESS                                                                    \
+	(IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | \
+		IBV_ACCESS_REMOTE_ATOMIC | ROCI_ACCESS_FLUSH_GLOBAL |                \
+		ROCI_ACCESS_FLUSH_PERSISTENT)
 
 #define SEND_OPS_SEND (IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM)
-#define SEND_OPS_UC                                                                                \
-	(SEND_OPS_SEND | IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM |          \
+#define SEND_OPS_UC                                                                       \
+	(SEND_OPS_SEND | IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM | \
 		IBV_QP_EX_WITH_BIND_MW | IBV_QP_EX_WITH_LOCAL_INV)
-#define SEND_OPS_RC                                                                                \
-	(SEND_OPS_UC | IBV_QP_EX_WITH_RDMA_READ | IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP |              \
-		IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD | IBV_QP_EX_WITH_SEND_WITH_INV |               \
+#define SEND_OPS_RC                                                                   \
+	(SEND_OPS_UC | IBV_QP_EX_WITH_RDMA_READ | IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP | \
+		IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD | IBV_QP_EX_WITH_SEND_WITH_INV |  \
 		IBV_QP_EX_WITH_ATOMIC_WRITE)
 
 static uint64_t send_ops_of(enum ibv_qp_type type)
@@ -56,8 +57,8 @@ static int check(const struct ibv_qp_init_attr_ex *a)
 		return explain_as("ibv_create_qp", EOPNOTSUPP,
 			"QPs of type %d are not offered: RC, UC, UD and XRC are", (int)a->qp_type);
 	if (a->comp_mask & IBV_QP_INIT_ATTR_CREATE_FLAGS && a->create_flags)
-		return explain_as("ibv_create_qp_ex", EOPNOTSUPP, "create_flags %#x are not offered",
-			a->create_flags);
+		return explain_as("ibv_create_qp_ex", EOPNOTSUPP,
+			"create_flags %#x are not offered", a->create_flags);
 	if (a->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS &&
 		a->send_ops_flags & ~send_ops_of(a->qp_type))
 		return explain_as("ibv_create_qp_ex", EOPNOTSUPP,
@@ -95,9 +96,8 @@ static struct roci_qp *make(struct ibv_context *c, struct qp *qp, struct ibv_qp_
 				? ((struct xrcd *)a->xrcd)->roci
 				: NULL,
 	};
-	struct roci_pd *pd = a->qp_type == IBV_QPT_XRC_RECV
-				     ? roci_no_pd(context_of(c)->roci)
-				     : pd_of(a->pd)->roci;
+	struct roci_pd *pd = a->qp_type == IBV_QPT_XRC_RECV ? roci_no_pd(context_of(c)->roci)
+							    : pd_of(a->pd)->roci;
 	struct roci_qp *roci = roci_create_qp(pd, &r);
 
 	if (!roci)
@@ -127,6 +127,7 @@ static void set_up(struct ibv_context *c, struct qp *qp, const struct ibv_qp_ini
 	pthread_mutex_init(&qp->pub.mutex, NULL);
 	pthread_cond_init(&qp->pub.cond, NULL);
 	qp->sq_sig_all = a->sq_sig_all;
+	qp->ctl = a->sq_sig_all ? ABI_WQE_SIGNALED : 0;
 	qp->cap = a->cap;
 	if (a->qp_type == IBV_QPT_XRC_RECV)
 		return;
@@ -262,8 +263,8 @@ static void attr_to_roci(const struct ibv_qp_attr *a, struct roci_qp_attr *r, in
 		ah_attr_to_roci(&a->ah_attr, &r->ah_attr);
 }
 
-/* Attributes of what RoCE ports do not have may be given their only value. As in Linux, those that an
- * XRC QP does not have are ignored: programs use one mask for both ends. */
+/* Attributes of what RoCE ports do not have may be given their only value. As in Linux, those that
+ * an XRC QP does not have are ignored: programs use one mask for both ends. */
 static int strip(enum ibv_qp_type type, const struct ibv_qp_attr *a, int *mask)
 {
 	if (type == IBV_QPT_XRC_SEND)
@@ -321,8 +322,8 @@ static void attr_from_roci(const struct roci_qp_attr *r, struct ibv_qp_attr *a)
 	ah_attr_from_roci(&r->ah_attr, &a->ah_attr);
 }
 
-VERBS_API int ibv_query_qp(struct ibv_qp *p, struct ibv_qp_attr *attr, int mask,
-	struct ibv_qp_init_attr *init_attr)
+VERBS_API int ibv_query_qp(
+	struct ibv_qp *p, struct ibv_qp_attr *attr, int mask, struct ibv_qp_init_attr *init_attr)
 {
 	struct qp *qp = qp_of(p);
 	struct roci_qp_attr r = {.size = sizeof(r)};

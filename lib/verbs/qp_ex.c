@@ -58,8 +58,7 @@ static void wr_rdma_write(struct ibv_qp_ex *ex, uint32_t rkey, uint64_t remote_a
 	wr_rdma(ex, ABI_WR_RDMA_WRITE, rkey, remote_addr);
 }
 
-static void wr_rdma_write_imm(
-	struct ibv_qp_ex *ex, uint32_t rkey, uint64_t remote_addr, __be32 imm)
+static void wr_rdma_write_imm(struct ibv_qp_ex *ex, uint32_t rkey, uint64_t remote_addr, __be32 imm)
 {
 	struct abi_wqe *w = begin(ex, ABI_WR_RDMA_WRITE_WITH_IMM);
 
@@ -112,8 +111,8 @@ static void wr_atomic(struct ibv_qp_ex *ex, unsigned op, uint32_t rkey, uint64_t
 	w->atomic.swap = swap;
 }
 
-static void wr_atomic_cmp_swp(struct ibv_qp_ex *ex, uint32_t rkey, uint64_t remote_addr,
-	uint64_t compare, uint64_t swap)
+static void wr_atomic_cmp_swp(
+	struct ibv_qp_ex *ex, uint32_t rkey, uint64_t remote_addr, uint64_t compare, uint64_t swap)
 {
 	wr_atomic(ex, ABI_WR_ATOMIC_CMP_AND_SWP, rkey, remote_addr, compare, swap);
 }
@@ -124,8 +123,8 @@ static void wr_atomic_fetch_add(
 	wr_atomic(ex, ABI_WR_ATOMIC_FETCH_AND_ADD, rkey, remote_addr, add, 0);
 }
 
-static void wr_bind_mw(struct ibv_qp_ex *ex, struct ibv_mw *mw, uint32_t rkey,
-	const struct ibv_mw_bind_info *info)
+static void wr_bind_mw(
+	struct ibv_qp_ex *ex, struct ibv_mw *mw, uint32_t rkey, const struct ibv_mw_bind_info *info)
 {
 	struct roci_mw_bind_info r = bind_info_to_roci(info);
 	struct qp *qp = of(ex);
@@ -165,18 +164,13 @@ static void wr_atomic_write(
 
 /* --- their data ------------------------------------------------------------------------- */
 
-static bool is_atomic(const struct abi_wqe *w)
+#define ATOMIC (1u << ABI_WR_ATOMIC_CMP_AND_SWP | 1u << ABI_WR_ATOMIC_FETCH_AND_ADD)
+#define BARE   (1u << ABI_WR_LOCAL_INV | 1u << ABI_WR_BIND_MW)
+
+/* @return whether the entry's opcode is one of the set @p ops. */
+static bool is_of(const struct abi_wqe *w, unsigned ops)
 {
-	unsigned op = ABI_WQE_OPCODE(w->ctl);
-
-	return op == ABI_WR_ATOMIC_CMP_AND_SWP || op == ABI_WR_ATOMIC_FETCH_AND_ADD;
-}
-
-static bool is_bare(const struct abi_wqe *w)
-{
-	unsigned op = ABI_WQE_OPCODE(w->ctl);
-
-	return op == ABI_WR_LOCAL_INV || op == ABI_WR_BIND_MW;
+	return ops >> (ABI_WQE_OPCODE(w->ctl) & 31) & 1;
 }
 
 static void wr_set_ud_addr(
@@ -208,7 +202,7 @@ static void wr_set_xrc_srqn(struct ibv_qp_ex *ex, uint32_t srqn)
 /* What has a place of its own, or none. */
 static void set_special(struct qp *qp, struct abi_wqe *w, uint32_t lkey, uint64_t addr, uint32_t n)
 {
-	if (is_bare(w) || n != sizeof(uint64_t)) {
+	if (is_of(w, BARE) || n != sizeof(uint64_t)) {
 		qp->err = EINVAL;
 		return;
 	}
@@ -228,7 +222,7 @@ static void wr_set_sge(struct ibv_qp_ex *ex, uint32_t lkey, uint64_t addr, uint3
 		qp->err = EINVAL;
 		return;
 	}
-	if (unlikely(is_atomic(w) || is_bare(w))) {
+	if (unlikely(is_of(w, ATOMIC | BARE))) {
 		set_special(qp, w, lkey, addr, length);
 		return;
 	}
@@ -245,7 +239,7 @@ static void wr_set_sge_list(struct ibv_qp_ex *ex, size_t n, const struct ibv_sge
 	if (qp->err)
 		return;
 	w = current(qp);
-	if (is_atomic(w) || is_bare(w)) {
+	if (is_of(w, ATOMIC | BARE)) {
 		if (n == 1)
 			set_special(qp, w, list->lkey, list->addr, list->length);
 		else
@@ -273,8 +267,7 @@ static bool may_inline(const struct abi_wqe *w)
 	return op <= ABI_WR_SEND_WITH_IMM || op == ABI_WR_SEND_WITH_INV;
 }
 
-static void wr_set_inline_data_list(
-	struct ibv_qp_ex *ex, size_t n, const struct ibv_data_buf *list)
+static void wr_set_inline_data_list(struct ibv_qp_ex *ex, size_t n, const struct ibv_data_buf *list)
 {
 	struct qp *qp = of(ex);
 	struct abi_wqe *w;

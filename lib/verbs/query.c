@@ -14,16 +14,28 @@
 #define MESSAGE_MAX	(1u << 31)
 #define NO_VENDOR	0xFFFFFF /* no OUI, as soft-RoCE has it */
 
-#define DEVICE_CAPS                                                                                \
-	(IBV_DEVICE_BAD_PKEY_CNTR | IBV_DEVICE_BAD_QKEY_CNTR | IBV_DEVICE_CHANGE_PHY_PORT |        \
-		IBV_DEVICE_CURR_QP_STATE_MOD | IBV_DEVICE_PORT_ACTIVE_EVENT |                      \
-		IBV_DEVICE_SYS_IMAGE_GUID | IBV_DEVICE_RC_RNR_NAK_GEN | IBV_DEVICE_SRQ_RESIZE |    \
-		IBV_DEVICE_MEM_WINDOW | IBV_DEVICE_XRC | IBV_DEVICE_MEM_MGT_EXTENSIONS |           \
+#define DEVICE_CAPS                                                                             \
+	(IBV_DEVICE_BAD_PKEY_CNTR | IBV_DEVICE_BAD_QKEY_CNTR | IBV_DEVICE_CHANGE_PHY_PORT |     \
+		IBV_DEVICE_CURR_QP_STATE_MOD | IBV_DEVICE_PORT_ACTIVE_EVENT |                   \
+		IBV_DEVICE_SYS_IMAGE_GUID | IBV_DEVICE_RC_RNR_NAK_GEN | IBV_DEVICE_SRQ_RESIZE | \
+		IBV_DEVICE_MEM_WINDOW | IBV_DEVICE_XRC | IBV_DEVICE_MEM_MGT_EXTENSIONS |        \
 		IBV_DEVICE_MEM_WINDOW_TYPE_2B)
 
 /* Codes of active_width and active_speed: lanes, and what each carries. */
-enum { WIDTH_1X = 1, WIDTH_4X = 2, WIDTH_8X = 4, WIDTH_2X = 16 };
-enum { SPEED_SDR = 1, SPEED_DDR = 2, SPEED_FDR10 = 8, SPEED_EDR = 32, SPEED_HDR = 64, SPEED_NDR = 128 };
+enum {
+	WIDTH_1X = 1,
+	WIDTH_4X = 2,
+	WIDTH_8X = 4,
+	WIDTH_2X = 16
+};
+enum {
+	SPEED_SDR = 1,
+	SPEED_DDR = 2,
+	SPEED_FDR10 = 8,
+	SPEED_EDR = 32,
+	SPEED_HDR = 64,
+	SPEED_NDR = 128
+};
 
 /* As Linux converts the speed of a netdev; an unknown one is the lowest. */
 static void set_rate(struct ibv_port_attr *a, uint32_t mbps)

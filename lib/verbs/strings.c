@@ -2,9 +2,9 @@
 /* Names of values, and rates: what programs print, word for word as libibverbs has it. */
 #include "verbs.h"
 
-#define NAME_OF(names, i)                                                                          \
-	((unsigned)(i) < sizeof(names) / sizeof((names)[0]) && (names)[(unsigned)(i)]              \
-			? (names)[(unsigned)(i)]                                                   \
+#define NAME_OF(names, i)                                                             \
+	((unsigned)(i) < sizeof(names) / sizeof((names)[0]) && (names)[(unsigned)(i)] \
+			? (names)[(unsigned)(i)]                                      \
 			: "unknown")
 
 VERBS_API const char *ibv_node_type_str(enum ibv_node_type type)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Files of sysfs, which programs read through the library. roci-run shows a tree of rocid's there. */
+/* Files of sysfs, which programs read through the library. roci-run shows a tree of rocid's there.
+ */
 #include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -10,9 +11,8 @@
 
 VERBS_API const char *ibv_get_sysfs_path(void);
 VERBS_API int ibv_read_sysfs_file(const char *dir, const char *file, char *buf, size_t size);
-VERBS_API int ibv_read_ibdev_sysfs_file(
-	char *buf, size_t size, struct ibv_device *device, const char *format, ...)
-	__attribute__((format(printf, 4, 5)));
+VERBS_API int ibv_read_ibdev_sysfs_file(char *buf, size_t size, struct ibv_device *device,
+	const char *format, ...) __attribute__((format(printf, 4, 5)));
 
 VERBS_API const char *ibv_get_sysfs_path(void)
 {

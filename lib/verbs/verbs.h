@@ -72,7 +72,7 @@ struct object {
 struct context {
 	struct verbs_context v;
 	struct roci_context *roci;
-	bool yields;	      /* poll_cq gives up its CPU after a run of empty polls */
+	bool yields; /* poll_cq gives up its CPU after a run of empty polls */
 	pthread_mutex_t lock;
 	struct list objects[OBJECT_KINDS];
 };
@@ -121,8 +121,8 @@ struct cq {
 	struct object object;
 	struct roci_cq *roci;
 	struct context *context;
-	atomic_bool datagrams; /* a UD QP uses it: wc.sl is filled in as ConnectX does */
-	uint32_t empty;	       /* polls in a row that found nothing; a hint, any thread */
+	atomic_bool datagrams;	   /* a UD QP uses it: wc.sl is filled in as ConnectX does */
+	uint32_t empty;		   /* polls in a row that found nothing; a hint, any thread */
 	struct roci_reader reader; /* between start_poll and end_poll */
 };
 
@@ -153,6 +153,7 @@ struct qp {
 	struct roci_qp *roci;
 	bool extended; /* created with send_ops_flags */
 	bool sq_sig_all;
+	uint32_t ctl; /* flags of every send: ABI_WQE_SIGNALED with sq_sig_all */
 	struct ibv_qp_cap cap;
 	/* Under the lock of libroci's queue: */
 	struct roci_builder builder;
@@ -230,8 +231,7 @@ int verbs_modify_cq(struct ibv_cq *cq, struct ibv_modify_cq_attr *attr);
 
 int verbs_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad_wr);
 int verbs_post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr);
-int verbs_post_srq_recv(
-	struct ibv_srq *srq, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr);
+int verbs_post_srq_recv(struct ibv_srq *srq, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr);
 
 struct ibv_qp *verbs_create_qp_ex(struct ibv_context *c, struct ibv_qp_init_attr_ex *attr);
 struct ibv_qp *verbs_open_qp(struct ibv_context *c, struct ibv_qp_open_attr *attr);
@@ -267,7 +267,11 @@ void cq_ex_set_ops(struct ibv_cq_ex *ex, uint64_t wc_flags);
 void cq_idle(struct cq *cq);
 
 /** Packet types in wc.sl. */
-enum { SL_ROCEV1 = 0, SL_ROCEV2_IPV6 = 1, SL_ROCEV2_IPV4 = 2 };
+enum {
+	SL_ROCEV1 = 0,
+	SL_ROCEV2_IPV6 = 1,
+	SL_ROCEV2_IPV4 = 2
+};
 
 /** @return wc.sl of a completion; that of a datagram is its packet type (enum abi_net), as ConnectX
  *  has it: decision 0107. */
@@ -275,11 +279,13 @@ static inline uint8_t cq_sl(unsigned flags, uint8_t sl, unsigned net)
 {
 	if (!(flags & IBV_WC_GRH))
 		return sl;
-	return net == ABI_NET_IPV4 ? SL_ROCEV2_IPV4 : net == ABI_NET_IPV6 ? SL_ROCEV2_IPV6 : SL_ROCEV1;
+	return net == ABI_NET_IPV4   ? SL_ROCEV2_IPV4
+	       : net == ABI_NET_IPV6 ? SL_ROCEV2_IPV6
+				     : SL_ROCEV1;
 }
 
 /** What an extended CQ can tell of a completion. */
-#define CQ_EX_FLAGS                                                                                \
+#define CQ_EX_FLAGS \
 	(IBV_WC_STANDARD_FLAGS | IBV_WC_EX_WITH_CVLAN | IBV_WC_EX_WITH_COMPLETION_TIMESTAMP)
 
 /** @return the entry of index @p idx. */
@@ -293,7 +299,7 @@ static inline struct abi_wqe *build_entry(const struct roci_builder *b, uint32_t
 static inline uint32_t build_ctl(
 	const struct qp *qp, uint32_t idx, unsigned op, uint32_t count, unsigned flags)
 {
-	uint32_t ctl = ABI_WQE_CTL(op, count, qp->sq_sig_all ? ABI_WQE_SIGNALED : 0);
+	uint32_t ctl = ABI_WQE_CTL(op, count, 0) | qp->ctl;
 
 	_Static_assert((int)IBV_SEND_SIGNALED == ABI_WQE_SIGNALED &&
 			       (int)IBV_SEND_SOLICITED == ABI_WQE_SOLICITED &&

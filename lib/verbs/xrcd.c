@@ -6,8 +6,7 @@
 struct ibv_xrcd *verbs_open_xrcd(struct ibv_context *c, struct ibv_xrcd_init_attr *attr)
 {
 	const uint32_t needed = IBV_XRCD_INIT_ATTR_FD | IBV_XRCD_INIT_ATTR_OFLAGS;
-	struct roci_xrcd_init_attr r = {
-		.size = sizeof(r), .fd = attr->fd, .oflags = attr->oflags};
+	struct roci_xrcd_init_attr r = {.size = sizeof(r), .fd = attr->fd, .oflags = attr->oflags};
 	struct xrcd *xrcd;
 
 	if (attr->comp_mask >= IBV_XRCD_INIT_ATTR_RESERVED) {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The verbs API where Debian's test programs do not go: wr_* and its failures, completions read in place,
- * datagrams, windows, events, what is refused and with which errno. All data go through malloc()ed
- * memory and are compared. Linked with the stock library's import file, run with ours.
+ * The verbs API where Debian's test programs do not go: wr_* and its failures, completions read in
+ * place, datagrams, windows, events, what is refused and with which errno. All data go through
+ * malloc()ed memory and are compared. Linked with the stock library's import file, run with ours.
  */
 #include <fcntl.h>
 #include <poll.h>
@@ -103,7 +103,8 @@ static void wr_atomics(struct end e[2])
 static void wr_messages(struct end e[2])
 {
 	struct end *a = &e[0], *b = &e[1];
-	struct ibv_data_buf bufs[2] = {{(void *)(uintptr_t) "two ", 4}, {(void *)(uintptr_t) "parts", 5}};
+	struct ibv_data_buf bufs[2] = {
+		{(void *)(uintptr_t) "two ", 4}, {(void *)(uintptr_t) "parts", 5}};
 	struct ibv_wc wc;
 
 	for (uint64_t i = 0; i < 3; i++)
@@ -295,7 +296,8 @@ static void datagrams(void)
 		fill(e[0].buf, 32, (unsigned)inl);
 		send_datagram(&e[0], ah, e[1].qp->qp_num, inl);
 		wc = poll_one(&e[1]);
-		CHECK(wc.byte_len == 72 && wc.src_qp == e[0].qp->qp_num && wc.wc_flags & IBV_WC_GRH);
+		CHECK(wc.byte_len == 72 && wc.src_qp == e[0].qp->qp_num &&
+			wc.wc_flags & IBV_WC_GRH);
 		CHECK((wc.sl & 7) == 2); /* IPv4, as ConnectX says: what UCX looks at */
 		CHECK(!memcmp(e[1].buf + 40, e[0].buf, 32));
 	}
@@ -359,7 +361,8 @@ static void windows(void)
 	struct end e[2];
 	struct ibv_mw *one, *two;
 	struct ibv_mw_bind bind = {.wr_id = 1, .send_flags = IBV_SEND_SIGNALED};
-	struct ibv_send_wr wr = {.opcode = IBV_WR_BIND_MW, .send_flags = IBV_SEND_SIGNALED}, after, *bad;
+	struct ibv_send_wr wr = {.opcode = IBV_WR_BIND_MW, .send_flags = IBV_SEND_SIGNALED}, after,
+			   *bad;
 	uint32_t old;
 
 	pair_open(e, &(struct recipe){.type = IBV_QPT_RC});
@@ -500,7 +503,8 @@ static void parent_domains(void)
 static void close_with_all(void)
 {
 	struct end e[2];
-	struct ibv_xrcd_init_attr xa = {.comp_mask = IBV_XRCD_INIT_ATTR_FD | IBV_XRCD_INIT_ATTR_OFLAGS,
+	struct ibv_xrcd_init_attr xa = {
+		.comp_mask = IBV_XRCD_INIT_ATTR_FD | IBV_XRCD_INIT_ATTR_OFLAGS,
 		.fd = -1,
 		.oflags = O_CREAT};
 	struct ibv_srq_init_attr sa = {.attr = {.max_wr = 8, .max_sge = 1}};
@@ -538,7 +542,8 @@ static void refused_registrations(struct end *e)
 static void refused_objects(struct end *e)
 {
 	struct ibv_cq_init_attr_ex cq = {.cqe = 10, .wc_flags = IBV_WC_EX_WITH_FLOW_TAG};
-	struct ibv_qp_init_attr qp = {.send_cq = e->cq, .recv_cq = e->cq, .qp_type = IBV_QPT_RAW_PACKET};
+	struct ibv_qp_init_attr qp = {
+		.send_cq = e->cq, .recv_cq = e->cq, .qp_type = IBV_QPT_RAW_PACKET};
 	struct ibv_alloc_dm_attr dm = {.length = 64};
 	struct ibv_wq_init_attr wq = {0};
 	struct ibv_counters_init_attr counters = {0};

@@ -33,8 +33,8 @@ static uint64_t all_ops(enum ibv_qp_type type)
 
 static void create_cq(struct end *e, const struct recipe *r)
 {
-	struct ibv_cq_init_attr_ex ex = {
-		.cqe = 256, .wc_flags = IBV_WC_STANDARD_FLAGS | IBV_WC_EX_WITH_CVLAN |
+	struct ibv_cq_init_attr_ex ex = {.cqe = 256,
+		.wc_flags = IBV_WC_STANDARD_FLAGS | IBV_WC_EX_WITH_CVLAN |
 			    IBV_WC_EX_WITH_COMPLETION_TIMESTAMP};
 
 	if (r->cq_ex)
@@ -175,8 +175,7 @@ struct ibv_wc poll_one(struct end *e)
 
 void post_recv(struct end *e, uint64_t wr_id)
 {
-	struct ibv_sge sge = {
-		.addr = (uintptr_t)e->buf, .length = BUF_SIZE, .lkey = e->mr->lkey};
+	struct ibv_sge sge = {.addr = (uintptr_t)e->buf, .length = BUF_SIZE, .lkey = e->mr->lkey};
 	struct ibv_recv_wr wr = {.wr_id = wr_id, .sg_list = &sge, .num_sge = 1};
 	struct ibv_recv_wr *bad;
 

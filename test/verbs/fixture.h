@@ -12,17 +12,17 @@
 #include <string.h>
 
 #define BUF_SIZE 65536
-#define ALL_ACCESS                                                                                 \
-	(IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |               \
+#define ALL_ACCESS                                                                   \
+	(IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | \
 		IBV_ACCESS_REMOTE_ATOMIC | IBV_ACCESS_MW_BIND)
 
-#define CHECK(ok)                                                                                  \
-	do {                                                                                       \
-		if (!(ok)) {                                                                       \
-			fprintf(stderr, "%s:%d: %s (errno %d: %s)\n", __FILE__, __LINE__, #ok,     \
-				errno, strerror(errno));                                           \
-			exit(1);                                                                   \
-		}                                                                                  \
+#define CHECK(ok)                                                                              \
+	do {                                                                                   \
+		if (!(ok)) {                                                                   \
+			fprintf(stderr, "%s:%d: %s (errno %d: %s)\n", __FILE__, __LINE__, #ok, \
+				errno, strerror(errno));                                       \
+			exit(1);                                                               \
+		}                                                                              \
 	} while (0)
 
 /** One end. */

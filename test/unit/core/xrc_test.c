@@ -217,7 +217,8 @@ static void xrc_rx__not_for_this_end(void **state)
 	assert_int_equal(l.qp->qp->state, ABI_QPS_RTS);
 }
 
-/* proves XRC-02: the keys of a target without a PD are those of the SRQ's that each request names. */
+/* proves XRC-02: the keys of a target without a PD are those of the SRQ's that each request names.
+ */
 static void xrc_rx__keys_of_the_srq(void **state)
 {
 	start_target();
