@@ -66,7 +66,7 @@ ROCI_API void roci_read_end(struct roci_cq *cq, struct roci_reader *r);
 
 /* --- sessions ---------------------------------------------------------------------------- */
 
-/** Ends the session at once: rocid destroys its objects. What is left is to be destroyed here,
+/** Ends the session at once: rocid destroys its objects. The caller destroys what is left,
  *  which asks nobody and waits for no acknowledgement, and then the context to be closed. */
 ROCI_API void roci_abandon(struct roci_context *ctx);
 
