@@ -12,6 +12,7 @@
  */
 #include <fcntl.h>
 #include <poll.h>
+#include <sched.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -49,6 +50,7 @@ static struct {
 	size_t nowns;
 	pthread_t monitor;
 	bool monitored;
+	_Atomic bool armed; /* all mappings are protected: nobody may go on before */
 	int stop[2]; /* pipe to the monitor */
 	int done[2]; /* pipe from the child */
 	bool active;
@@ -206,6 +208,8 @@ static void *watch(void *arg)
 	uintptr_t addr;
 
 	(void)arg;
+	while (!atomic_load(&fk.armed))
+		sched_yield();
 	do {
 		while (hold_waiter(&addr))
 			put_aside(addr);
@@ -222,9 +226,11 @@ static void start_monitor(void)
 		return;
 	fk.aside = anonymous(len, MAP_SHARED);
 	fk.is_aside = (_Atomic uint8_t *)(fk.aside + fk.pages * arena.page);
+	atomic_store(&fk.armed, false);
 	fk.monitored = fk.aside && !pthread_create(&fk.monitor, NULL, watch, NULL);
 	for (size_t i = 0; fk.monitored && i < fk.nshots; i++)
 		fk.shot[i].held = !hold_shared(fk.shot[i].s, fk.shot[i].e - fk.shot[i].s);
+	atomic_store(&fk.armed, true);
 	if (fk.monitored)
 		return;
 	close(fk.stop[0]);
@@ -371,7 +377,7 @@ void arena_fork_child(void)
 		for (size_t i = 0; i < fk.nowns; i++)
 			raw_munmap(fk.own[i].before, fk.own[i].len);
 		raw_munmap(fk.shot, fk.room * sizeof(*fk.shot));
-		memset(&fk, 0, sizeof(fk));
+		memset((void *)&fk, 0, sizeof(fk));
 		forget_all();
 	}
 	pthread_mutex_init(&arena.lock, NULL);
