@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -418,6 +419,30 @@ int set_application_faults(struct options *o, const char *value, char why[VALUE_
 int set_application_macs(struct options *o, const char *value, char why[VALUE_MAX])
 {
 	return set_flag(&o->application_macs, value, why);
+}
+
+int set_userfaultfd(struct options *o, const char *value, char why[VALUE_MAX])
+{
+	bool wanted;
+	int err = set_flag(&wanted, value, why);
+
+	o->no_userfaultfd = !wanted;
+	return err;
+}
+
+/* As names of netdevs: they become names of files and of topics in programs' settings. */
+int set_device(struct options *o, const char *value, char why[VALUE_MAX])
+{
+	size_t len = strlen(value);
+
+	if (!len || len >= sizeof(o->device))
+		return refuse(why, "a device's name has 1 to %zu characters", sizeof(o->device) - 1);
+	for (size_t i = 0; i < len; i++)
+		if (!isalnum((unsigned char)value[i]) && value[i] != '_' && value[i] != '-')
+			return refuse(why, "'%s' has characters other than A-Z, a-z, 0-9, _ and -",
+				value);
+	memcpy(o->device, value, len + 1);
+	return 0;
 }
 
 int set_ring_pair(struct options *o, const char *value, char why[VALUE_MAX])

@@ -27,6 +27,8 @@ int set_max_user_queues(struct options *o, const char *value, char why[VALUE_MAX
 int set_max_user_memory(struct options *o, const char *value, char why[VALUE_MAX]);
 int set_application_faults(struct options *o, const char *value, char why[VALUE_MAX]);
 int set_application_macs(struct options *o, const char *value, char why[VALUE_MAX]);
+int set_device(struct options *o, const char *value, char why[VALUE_MAX]);
+int set_userfaultfd(struct options *o, const char *value, char why[VALUE_MAX]);
 int set_share(struct options *o, const char *value, char why[VALUE_MAX]);
 int set_tap(struct options *o, const char *value, char why[VALUE_MAX]);
 int set_gid(struct options *o, const char *value, char why[VALUE_MAX]);

@@ -12,6 +12,7 @@
  */
 #include <fcntl.h>
 #include <poll.h>
+#include <sched.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,6 +21,10 @@
 #include "aside.h"
 #include "hold.h"
 #include "raw.h"
+
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23
+#endif
 
 /* A mapping of the arena, at fork(). */
 struct shot {
@@ -30,15 +35,17 @@ struct shot {
 	bool held;
 };
 
-/* Pages of the forking thread that are private meanwhile. */
+/* Pages that fork() itself writes to; they are private meanwhile. */
 struct own {
 	uintptr_t at;
 	size_t len;
 	uint64_t off;
 	int prot;
 	uint8_t *before; /* their bytes */
+	pid_t waiter;	 /* the forking thread, when a helper works; or 0 */
 };
-#define OWN_MAX 16
+#define OWN_MAX	   256
+#define GLIBC_HEAP (64ul << 20) /* where a heap of malloc() may begin */
 
 static struct {
 	struct shot *shot; /* not from malloc(): it may be swapped */
@@ -49,9 +56,11 @@ static struct {
 	size_t nowns;
 	pthread_t monitor;
 	bool monitored;
+	_Atomic bool armed; /* all mappings are protected: nobody may go on before */
 	int stop[2]; /* pipe to the monitor */
 	int done[2]; /* pipe from the child */
 	bool active;
+	bool alone; /* there are no other threads */
 } fk;
 
 static void *anonymous(size_t len, int flags)
@@ -96,16 +105,12 @@ static bool take_shots(void)
 
 /* --- the forking thread's own pages ------------------------------------------------------- */
 
-/* Replaces pages of the arena by private ones, or private ones by @p fd. */
-static int exchange(struct own *o, int fd)
+/* Replaces pages of the arena by private ones, or private ones by those. */
+static int replace(struct own *o, uint8_t *p, bool private)
 {
-	uint8_t *p = fd < 0 ? anonymous(o->len, MAP_PRIVATE)
-			    : raw_mmap(NULL, o->len, PROT_READ | PROT_WRITE, MAP_SHARED, fd, o->off);
 	const uint8_t *now = (const uint8_t *)o->at;
 
-	if (!p || p == MAP_FAILED)
-		return -ENOMEM;
-	if (fd < 0) {
+	if (private) {
 		memcpy(p, now, o->len);
 		memcpy(o->before, p, o->len);
 	} else { /* only what has changed: peers may have written the rest */
@@ -117,14 +122,36 @@ static int exchange(struct own *o, int fd)
 	return raw_move(p, o->len, o->at);
 }
 
+static int exchange(struct own *o, bool private)
+{
+	uint8_t *p = private ? anonymous(o->len, MAP_PRIVATE)
+			     : raw_mmap(NULL, o->len, PROT_READ | PROT_WRITE, MAP_SHARED, arena.fd,
+				       o->off);
+	struct hold h;
+	int err;
+
+	if (!p || p == MAP_FAILED)
+		return -ENOMEM;
+	err = raw_madvise(p, o->len, MADV_POPULATE_WRITE) && errno != EINVAL ? -errno : 0;
+	if (!err)
+		err = hold_begin(&h, o->at, o->len, fk.alone, o->waiter);
+	if (!err) {
+		err = replace(o, p, private);
+		hold_end(&h, !err);
+	}
+	if (err)
+		raw_munmap(p, o->len);
+	return err;
+}
+
 static int make_private(void *arg)
 {
-	return exchange(arg, -1);
+	return exchange(arg, true);
 }
 
 static int make_shared(void *arg)
 {
-	return exchange(arg, arena.fd);
+	return exchange(arg, false);
 }
 
 static void add_own(const struct vma *v, const struct span *span)
@@ -141,6 +168,32 @@ static void add_own(const struct vma *v, const struct span *span)
 		fk.nowns++;
 }
 
+/* On other pages than those that the caller runs on, it can work itself. */
+static void each_own(int (*work)(void *arg))
+{
+	for (size_t i = 0; i < fk.nowns; i++) {
+		struct own *o = &fk.own[i];
+
+		o->waiter = 0;
+		if (!is_own(o->at, o->at + o->len)) {
+			work(o);
+			continue;
+		}
+		o->waiter = (pid_t)syscall(SYS_gettid);
+		aside(work, o, sizeof(*o));
+	}
+}
+
+/* glibc's malloc has the state of an arena where its first heap begins, and resets it in the child
+ * before any handler runs. */
+static void add_heaps(const struct vma *v)
+{
+	uintptr_t at = (v->start + GLIBC_HEAP - 1) & ~(GLIBC_HEAP - 1);
+
+	for (; at < v->end; at += GLIBC_HEAP)
+		add_own(v, &(struct span){at, at + arena.page});
+}
+
 static void leave_arena(void)
 {
 	struct span own[2];
@@ -148,21 +201,21 @@ static void leave_arena(void)
 
 	own_spans(own);
 	fk.nowns = 0;
-	for (unsigned i = 0; i < 2; i++)
-		for (bool more = look_at(own[i].s, &v); more && v.start < own[i].e;
-			more = maps_find(&arena.maps, v.end, &v))
-			if (is_arena(&v))
-				add_own(&v, &own[i]);
-	for (size_t i = 0; i < fk.nowns; i++)
-		aside(make_private, &fk.own[i], sizeof(fk.own[i]));
+	for (bool more = look_at(0, &v); more; more = maps_find(&arena.maps, v.end, &v)) {
+		if (!is_arena(&v))
+			continue;
+		add_own(&v, &own[0]);
+		add_own(&v, &own[1]);
+		add_heaps(&v);
+	}
+	each_own(make_private);
 }
 
 static void return_to_arena(void)
 {
-	for (size_t i = 0; i < fk.nowns; i++) {
-		aside(make_shared, &fk.own[i], sizeof(fk.own[i]));
+	each_own(make_shared);
+	for (size_t i = 0; i < fk.nowns; i++)
 		raw_munmap(fk.own[i].before, fk.own[i].len);
-	}
 	fk.nowns = 0;
 }
 
@@ -206,6 +259,8 @@ static void *watch(void *arg)
 	uintptr_t addr;
 
 	(void)arg;
+	while (!atomic_load(&fk.armed))
+		sched_yield();
 	do {
 		while (hold_waiter(&addr))
 			put_aside(addr);
@@ -218,13 +273,15 @@ static void start_monitor(void)
 {
 	size_t len = fk.pages * (arena.page + 1);
 
-	if (!fk.pages || hold_alone(1) || hold_descriptor() < 0 || pipe2(fk.stop, O_CLOEXEC))
+	if (!fk.pages || fk.alone || hold_descriptor() < 0 || pipe2(fk.stop, O_CLOEXEC))
 		return;
 	fk.aside = anonymous(len, MAP_SHARED);
 	fk.is_aside = (_Atomic uint8_t *)(fk.aside + fk.pages * arena.page);
+	atomic_store(&fk.armed, false);
 	fk.monitored = fk.aside && !pthread_create(&fk.monitor, NULL, watch, NULL);
 	for (size_t i = 0; fk.monitored && i < fk.nshots; i++)
 		fk.shot[i].held = !hold_shared(fk.shot[i].s, fk.shot[i].e - fk.shot[i].s);
+	atomic_store(&fk.armed, true);
 	if (fk.monitored)
 		return;
 	close(fk.stop[0]);
@@ -253,6 +310,7 @@ void arena_fork_prepare(void)
 	fk.active = arena.fd >= 0 && !pipe2(fk.done, O_CLOEXEC);
 	if (!fk.active)
 		return;
+	fk.alone = hold_alone(1);
 	leave_arena();
 	if (take_shots())
 		start_monitor();
@@ -371,7 +429,7 @@ void arena_fork_child(void)
 		for (size_t i = 0; i < fk.nowns; i++)
 			raw_munmap(fk.own[i].before, fk.own[i].len);
 		raw_munmap(fk.shot, fk.room * sizeof(*fk.shot));
-		memset(&fk, 0, sizeof(fk));
+		memset((void *)&fk, 0, sizeof(fk));
 		forget_all();
 	}
 	pthread_mutex_init(&arena.lock, NULL);

@@ -110,6 +110,15 @@ struct qp_obj *show_next_qp(struct ctl *ctl, struct document_cursor *at)
 
 /* --- sections --------------------------------------------------------------------------- */
 
+/* How a program holds the writes of its threads while memory becomes registrable. */
+static const char *const writers[] = {
+	[ABI_WRITERS_UNKNOWN] = "",
+	[ABI_WRITERS_UFFD_ROCID] = "userfaultfd by rocid",
+	[ABI_WRITERS_UFFD] = "userfaultfd",
+	[ABI_WRITERS_UFFD_USER] = "userfaultfd, user mode",
+	[ABI_WRITERS_SIGNALS] = "signals",
+};
+
 static bool next_session(
 	struct ctl *ctl, const struct argument arg[], struct document_cursor *at, json_t **element)
 {
@@ -134,6 +143,7 @@ static bool next_session(
 	put_int(&row, "channels", s->channels.used);
 	put_int(&row, "queue_bytes", s->used[CTL_QUEUES]);
 	put_int(&row, "mr_bytes", s->used[CTL_MEMORY]);
+	put_text(&row, "writers", writers[s->writers]);
 	*element = row_end(&row);
 	return true;
 }
