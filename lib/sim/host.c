@@ -91,15 +91,14 @@ static void receive(struct sim_host *h, const struct pkt pkts[], unsigned n, uin
 }
 
 /* A frame that frame_parse() has refused for @p why. */
-static void refused(struct sim_host *h, const struct sim_frame *f, unsigned port, enum drop why,
-	uint64_t now)
+static void refused(
+	struct sim_host *h, const struct sim_frame *f, unsigned port, enum drop why, uint64_t now)
 {
 	struct pkt pkt = {.port = (uint8_t)port, .queue = PKT_NO_QUEUE};
 	uint32_t others;
 
-	if (why != DROP_IP_NEXT_HEADER ||
-		core_fast_cnp(&h->core, &pkt, f->bytes, f->len, now, &others) ==
-			DROP_IP_NEXT_HEADER)
+	if (why != DROP_IP_NEXT_HEADER || core_fast_cnp(&h->core, &pkt, f->bytes, f->len, now,
+						  &others) == DROP_IP_NEXT_HEADER)
 		core_count_drop(&h->core, why);
 }
 

@@ -14,15 +14,15 @@ void timers_poll(struct worker *w, unsigned received, bool drained)
 	 * length of packets shows the same for the moment at which the count began. */
 	if (drained) {
 		core_expire(&w->core, w->now);
-		w->behind = 0;
+		w->backlog = 0;
 		return;
 	}
-	if (!w->behind)
+	if (!w->backlog)
 		w->asof = w->now;
-	w->behind += received;
-	if (w->behind >= QUEUE_MAX * (w->nports + 1)) {
+	w->backlog += received;
+	if (w->backlog >= QUEUE_MAX * (w->nports + 1)) {
 		if (!core_expire(&w->core, w->asof)) /* otherwise the rest in the next round */
-			w->behind = 0;
+			w->backlog = 0;
 	}
 }
 

@@ -141,8 +141,8 @@ void sleeper_forget(struct worker *w, struct worker_doorbell *db)
 
 /* --- falling asleep --------------------------------------------------------------------- */
 
-/* Tells applications that the worker sleeps, including new ones. @return true if one had not been
- * told before. */
+/* Shows all applications, new ones included, that the worker sleeps. @return true if one of them
+ * could not see it before. */
 static bool tell_applications(struct worker *w)
 {
 	uint32_t n = atomic_load_explicit(&w->doorbells, memory_order_acquire);

@@ -412,7 +412,7 @@ void memento_drop(struct memento *m)
 	free(m->recv);
 }
 
-/* What a frame that is dropped may leave behind: the SRQN that it named (xrc.c), and on UC a
+/* Possible traces of a dropped frame: the SRQN that it named (xrc.c), and on UC a
  * receive that is the next message's (UC-06). */
 static void forgive(struct qp *was, const struct qp *is)
 {

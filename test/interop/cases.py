@@ -93,10 +93,10 @@ VERBS_ROWS = (
     ('ib_write_bw', 'v6', '-s 1000 -q 4'),
     ('ib_write_bw', 'v4', '-s 5000 -m 256'),
     ('ib_write_lat', 'v4', '-s 2'),
-    ('ib_read_bw', 'v4', '-s 65536'),
-    ('ib_read_lat', 'v6', '-s 1025'),
-    ('ib_atomic_bw', 'v4', '-A CMP_AND_SWAP'),
-    ('ib_atomic_lat', 'v6', '-A FETCH_AND_ADD'),
+    ('ib_read_bw', 'v4', '-s 65536 -o 16'),     # perftest asks for its own device's number at both ends
+    ('ib_read_lat', 'v6', '-s 1025 -o 16'),
+    ('ib_atomic_bw', 'v4', '-A CMP_AND_SWAP -o 16'),
+    ('ib_atomic_lat', 'v6', '-A FETCH_AND_ADD -o 16'),
 )
 PERFTEST = '-F -n 100 -u 18'
 
@@ -179,7 +179,7 @@ BYTES, LONG = '--min 1 --max 8 --count 300', '--min 1048576 --max 1048576 --coun
 UC = '--uc --qp-depth 64 --count 60'
 # As many receives as datagrams: what does not arrive was lost on its way.
 UD = '--ud --qp-depth 128 --max 1024 --count 120'
-# soft-RoCE takes no message any more after one that lost a packet behind its first (doc/soft-roce.md), so what goes there has one packet.
+# soft-RoCE accepts no message after one that lost a packet other than its first (doc/soft-roce.md), so messages to it have one packet.
 UC_MAX = {True: 1024, False: 3000}
 # With these the first frame that a rate of 0.1 % hits is among the first 120 of both directions; with the
 # last of them all kinds of faults that it is for are among the first 200. So no case depends on luck.

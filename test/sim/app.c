@@ -113,7 +113,7 @@ void app_mr_again(struct app *a, struct app_mr *mr)
 	atomic_store(&a->host->mrs.slot[mr->slot], &mr->mr);
 }
 
-/* Slots of windows lie behind those of app_mr(), app_mr_as() and the tests' own. */
+/* Slots of windows follow those of app_mr(), app_mr_as() and the tests' own. */
 #define MW_SLOT 0x4000u
 
 struct app_mw *app_mw_as(struct app *a, enum mw_type type, uint32_t key)
@@ -244,7 +244,7 @@ struct app_srq *app_xrc_srq(
 	struct app_srq *srq = app_srq(a, depth, max_sge);
 	uint16_t worker = a->host->core.cfg.worker;
 
-	if (worker) /* receives complete on the lane of who handles the QP */
+	if (worker) /* receives complete on the lane of the QP's worker */
 		cq_lane_init(&cq->cq, worker, cq->lane, cq->depth);
 	srq->srq.xrcd = xrcd;
 	srq->srq.cq = &cq->cq;
@@ -355,7 +355,7 @@ int app_modify(struct app_qp *q, uint32_t mask, const struct abi_qp_attr *attr,
 	return rc;
 }
 
-/* What each transition requires, the types of QPs differ in (QPS-02, QPS-04, QPS-06). */
+/* The requirements of a transition, which depend on the QP's type (QPS-02, QPS-04, QPS-06). */
 static bool is_datagram(const struct app_qp *q)
 {
 	return q->qp->type == ABI_QPT_UD || q->qp->type == ABI_QPT_GSI;

@@ -35,7 +35,7 @@ static void check_shares(const struct list *shares)
 	}
 }
 
-/* And a QP that wants one gets it. */
+/* And a QP that needs one gets it. */
 static void check_turn(const struct core *c, const struct qp *qp)
 {
 	if (!list_empty(&qp->ready))

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file show/counters.h
- * What is counted of a port, for documents and metrics. Control thread.
+ * The counters of a port, for documents and metrics. Control thread.
  */
 #ifndef SHOW_COUNTERS_H
 #define SHOW_COUNTERS_H
@@ -21,7 +21,7 @@ struct port_counts {
 	uint64_t discards; /* not sent */
 };
 
-/** Reads what is counted of port @p i. */
+/** Reads the counters of port @p i. */
 void port_counts(struct ctl *ctl, uint32_t i, struct port_counts *to);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * All that can be watched over time, as families of samples: {"name", "type", "help", "samples":
+ * All metrics, as families of samples: {"name", "type", "help", "samples":
  * [{"labels": {...}, "value": n}]}. rocictl makes OpenMetrics text of them; doc/counters.md
  * explains each. Counters are the workers' own, which only rise.
  */
@@ -86,7 +86,7 @@ static bool make_start(struct ctl *ctl, unsigned i, json_t **out)
 	return true;
 }
 
-/* What applications have at the moment. */
+/* The objects that applications have at the moment. */
 static bool make_object(struct ctl *ctl, unsigned i, json_t **out)
 {
 	static const struct {

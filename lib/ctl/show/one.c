@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* One object, with all that is known of it. */
+/* One object in full. */
 #include <stdatomic.h>
 #include <stdio.h>
 #include "abi_ctl.h"
@@ -85,7 +85,7 @@ static json_t *qp(struct ctl *ctl, const struct argument arg[])
 	return row_end(&row);
 }
 
-/* 802.1p; null: its packets have no tag. */
+/* Of 802.1p; null: its packets are untagged. */
 static json_t *priority(const struct path *p)
 {
 	int tci = path_tci(p);
@@ -93,7 +93,7 @@ static json_t *priority(const struct path *p)
 	return tci < 0 ? json_null() : json_integer(tci >> 13);
 }
 
-/* Where it leads to: as the application set it, RTR and later. */
+/* Its path, as the application set it; from RTR on. */
 static json_t *qp_path(struct ctl *ctl, const struct argument arg[])
 {
 	struct row row;

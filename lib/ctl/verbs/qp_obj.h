@@ -51,7 +51,7 @@ struct qp_obj {
 	struct gid_hold hold;
 	struct inject *inject; /* verbs/fault.c; NULL: no faults */
 	struct dest *dest;     /* NULL: none yet */
-	struct qp_flow flow;      /* of its packets, published while it has an address vector */
+	struct qp_flow flow;   /* of its packets, published while it has an address vector */
 	uint16_t sport;	       /* set by an administrator; 0: none */
 	struct list dest_node;
 	struct list members; /* struct member of the groups that it attached to */

@@ -126,7 +126,7 @@ static void wheel_expire__clock_goes_back(void **state)
 	assert_ptr_equal(wheel_expire(&w, START + HOUR + SEC + TICK), &t);
 }
 
-/* Who sleeps until each deadline wakes once a level at most, and not too late. */
+/* A sleeper that waits for each deadline in turn wakes at most once per level, and not too late. */
 static void wheel_deadline__leads_to_the_timer(void **state)
 {
 	struct random r = {31337};

@@ -59,7 +59,7 @@ static void move(struct core *from, struct core *to)
 	assert_int_equal(command(to, CORE_CMD_TAKE_QP, 0), 0);
 }
 
-/* What the other core sends: opcodes and PSNs. */
+/* The packets that the other core sends: opcodes and PSNs. */
 static const char *other_tx(void)
 {
 	static char text[256];
@@ -157,7 +157,7 @@ static void qp_take__timers_move_along(void **state)
 	assert_int_equal(l.host->core.count.local_ack_timeout_err, 0);
 }
 
-/* What was ready to send, and what was posted without a bell, is sent by the new owner. */
+/* Requests that were ready, and those posted without a doorbell, are sent by the new owner. */
 static void qp_take__has_its_turn(void **state)
 {
 	start();
@@ -183,8 +183,8 @@ static void qp_take__owes_what_the_last_owner_owed(void **state)
 
 /* --- completions ------------------------------------------------------------------------ */
 
-/* Each queue's are numbered through, whatever lane they come on. */
-/* proves EVT-03: what waits to be told when the QP moves is told by its new owner, also when that
+/* Completions of a queue are numbered through, on whichever lane they come. */
+/* proves EVT-03: an event that waits when the QP moves is raised by its new owner, also when that
  * one adds to it before it has run TAKE_QP. */
 static void qp_take__events_move_along(void **state)
 {

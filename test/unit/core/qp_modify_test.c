@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The QP state machine: what is allowed, exhaustively. What a state does: qp_states_test.c. */
+/* The QP state machine: all transitions. qp_states_test.c tests the states. */
 #include <errno.h>
 #include <stdlib.h>
 #include "fixture.h"
@@ -357,7 +357,7 @@ static void core_cmd__every_attribute(void **state)
 	}
 }
 
-/* proves QPS-12, QPS-13: what is told of a refusal. */
+/* proves QPS-12, QPS-13: the words of a refusal. */
 static void core_cmd__says_what_is_wrong(void **state)
 {
 	static const struct {

@@ -84,7 +84,7 @@ static void core_tx__sessions_share_alike(void **state)
 	assert_int_equal(sent[3], 3 * BURST);
 }
 
-/* A session whose ready QPs go away leaves no turn behind. */
+/* A session whose ready QPs go away has no turn left. */
 static void core_tx__destroyed_while_ready(void **state)
 {
 	struct app_qp *q[3];
@@ -172,7 +172,7 @@ static void core_tx__closed_egress_is_not_walked(void **state)
 	assert_string_not_equal(lone_tx(&l), "");
 }
 
-/* What answers waits for its port, too, and loses nothing. */
+/* Responders wait for their port, too, and lose nothing. */
 static void core_tx__answers_wait_for_their_egress(void **state)
 {
 	lone_start(&l);
@@ -204,7 +204,7 @@ static void core_tx__flush_does_not_wait(void **state)
 	assert_true(list_empty(&l.host->core.ready));
 }
 
-/* A QP whose path leads elsewhere while it waits goes on there. */
+/* A QP whose path leads elsewhere while it waits continues there. */
 static void core_tx__rerouted_while_it_waits(void **state)
 {
 	unsigned sent[3] = {0};

@@ -81,7 +81,8 @@ static void xrc_rx__srq_of_each_message(void **state)
 	assert_cqe(1, 2, ABI_WC_SUCCESS, 10);
 	assert_int_equal(l.mr->mem[255], 255);
 	assert_int_equal(l.mr->mem[1009], 9);
-	/* What the rest of a message names does not count: its receive was taken already. */
+	/* The SRQ that the rest of a message names does not count: its receive was taken already.
+	 */
 	post(0, 4, 0, 600);
 	rx(SEND_FIRST, 0x103, srq[0]->srq.srqn, 256);
 	rx(SEND_LAST, 0x104, srq[1]->srq.srqn, 4);

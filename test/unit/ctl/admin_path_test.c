@@ -129,7 +129,7 @@ static void refused(struct test_daemon *d, const char *why, const char *what, un
 	free(reply);
 }
 
-/* What was counted before the administrator's reset is taken off, and nothing else. */
+/* The counts from before the administrator's reset are subtracted, and nothing else. */
 static void show_counters__of_an_idle_daemon(void **state)
 {
 	struct test_daemon *d = *state;
@@ -310,7 +310,8 @@ static uint32_t next_event(void)
 	return recv(c.async, &ev, sizeof(ev), 0) == sizeof(ev) ? ev.type : 0;
 }
 
-/* proves BTH-11, VAL-09, GID-07, QPS-15: the QP's entry changes under it, and programs are told. */
+/* proves BTH-11, VAL-09, GID-07, QPS-15: the QP's entry changes under it, and programs get an
+ * event. */
 static void set_port__pkey(void **state)
 {
 	struct test_daemon *d = *state;

@@ -55,17 +55,18 @@ static void congestion_parse__refuses(void **state)
 		"notify,np_cnp_dscp=1.5", "notify,np_cnp_dscp=nan", "notify,np_cnp_prio=8",
 		"notify,np_cnp_prio=", "notify,rp_ai_rate=40", "notify,x=1", "off,np_cnp_dscp=1",
 		"notify=1", "notify,np_cnp_dscp=1,profile=paper",
-		"notify,np_min_time_between_cnps=1000001", "notify,fastcnp", "notify,fastcnp=",
-		"notify,fastcnp=192.0.2.1", "notify,fastcnp=::ffff:192.0.2.1", "notify,fastcnp=x",
-		"notify,fastcnp=fd00::1/", "notify,fastcnp=fd00::1/0", "notify,fastcnp=fd00::1/129",
-		"notify,fastcnp=fd00::1/64x", "notify,fastcnp=fd00::1/-1", "off,fastcnp=fd00::1",
+		"notify,np_min_time_between_cnps=1000001", "notify,fastcnp",
+		"notify,fastcnp=", "notify,fastcnp=192.0.2.1", "notify,fastcnp=::ffff:192.0.2.1",
+		"notify,fastcnp=x", "notify,fastcnp=fd00::1/", "notify,fastcnp=fd00::1/0",
+		"notify,fastcnp=fd00::1/129", "notify,fastcnp=fd00::1/64x",
+		"notify,fastcnp=fd00::1/-1", "off,fastcnp=fd00::1",
 		"notify,fastcnp=fd00::1,fastcnp_opt1=0x7f",
 		"notify,fastcnp=fd00::1,fastcnp_opt1=0xa0",
 		"notify,fastcnp=fd00::1,fastcnp_opt1=0xbe",
-		"notify,fastcnp=fd00::1,fastcnp_opt2=0x9e",
-		"notify,fastcnp=fd00::1,fastcnp_rate=0", "notify,fastcnp=fd00::1,fastcnp_rate=-1",
-		"notify,fastcnp=fd00::1,fastcnp_rate=", "notify,fastcnp=fd00::1,fastcnp_burst=65537",
-		"notify,fastcnp=fd00::1,fastcnp_x=1", "notify,fastcnp_rate=1000",
+		"notify,fastcnp=fd00::1,fastcnp_opt2=0x9e", "notify,fastcnp=fd00::1,fastcnp_rate=0",
+		"notify,fastcnp=fd00::1,fastcnp_rate=-1", "notify,fastcnp=fd00::1,fastcnp_rate=",
+		"notify,fastcnp=fd00::1,fastcnp_burst=65537", "notify,fastcnp=fd00::1,fastcnp_x=1",
+		"notify,fastcnp_rate=1000",
 		("notify,aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa="
 		 "1")};
 	struct congestion c;
@@ -105,8 +106,8 @@ static void congestion_parse__many_switches(void **state)
 	struct congestion c;
 
 	for (unsigned i = 0; i < FAST_CNP_SWITCHES; i++)
-		sprintf(list + strlen(list),
-			",fastcnp=1111:2222:3333:4444:5555:6666:7777:%x/127", 0x1000 + i);
+		sprintf(list + strlen(list), ",fastcnp=1111:2222:3333:4444:5555:6666:7777:%x/127",
+			0x1000 + i);
 	assert_int_equal(congestion_parse(&c, list, why, sizeof(why)), 0);
 	assert_int_equal(congestion_parse(&c, congestion_text(&c, text), why, sizeof(why)), 0);
 	assert_int_equal(c.switches.n, FAST_CNP_SWITCHES);

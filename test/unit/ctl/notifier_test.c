@@ -131,7 +131,7 @@ static void expect_all(const uint32_t *type, unsigned count)
 	assert_false(take(app, &ev));
 }
 
-/* What happened last is told last: from it an application knows whether its port is up. */
+/* Events come in order: the last one tells an application whether its port is up. */
 static void notifier_round__in_the_order_they_were_raised(void **state)
 {
 	static const uint32_t port[] = {ABI_EVENT_PORT_ERR, ABI_EVENT_PORT_ACTIVE,
@@ -276,7 +276,7 @@ static uint64_t now_us(void)
 	return (uint64_t)ts.tv_sec * 1000000 + (uint64_t)ts.tv_nsec / 1000;
 }
 
-/* What an event waits that comes while the thread sleeps, in microseconds: the median. */
+/* How long an event waits that comes while the thread sleeps, in microseconds: the median. */
 static uint64_t usual_wait(struct test_daemon *d)
 {
 	struct pollfd pfd = {.fd = app2, .events = POLLIN};
@@ -345,7 +345,7 @@ static void notifier_round__many_full_channels(void **state)
 	}
 	for (int i = 0; i < 5; i++)
 		assert_int_equal(notifier_round(&n), 0);
-	queue_event(*state, ABI_EVENT_COMPLETION, 1); /* another one waits behind none of them */
+	queue_event(*state, ABI_EVENT_COMPLETION, 1); /* another one waits for none of them */
 	notifier_round(&n);
 	assert_true(take(app, &ev));
 	while (take(fd[MANY - 1], &ev))

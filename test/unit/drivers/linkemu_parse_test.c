@@ -75,7 +75,7 @@ static void linkemu_parse__names_what_is_wrong(void **state)
 	}
 }
 
-/* What is written is read as the same. */
+/* The text of a value is parsed as the same value. */
 static void linkemu_text__is_parsed_back(void **state)
 {
 	static const char *const text[] = {"none", "loss=0.01", "delay=50000ns", "spread=hash",

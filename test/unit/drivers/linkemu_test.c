@@ -404,7 +404,7 @@ static void linkemu_change__from_the_next_burst_on(void **state)
 	linkemu_detach(l);
 }
 
-/* What was under way arrives, with its delay. */
+/* Packets that were under way arrive, with their delay. */
 static void linkemu_change__loses_nothing(void **state)
 {
 	struct linkemu *l = link_of("delay=20ms");

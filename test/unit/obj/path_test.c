@@ -326,7 +326,7 @@ static void path_init__flow_label(void **state)
 	assert_int_equal(path_flow_label(&p), 0);
 }
 
-/* proves ETH-05 (ETH-04): VID 0 behind a priority; the receiver takes it for untagged. */
+/* proves ETH-05 (ETH-04): VID 0 with a priority; the receiver takes it for untagged. */
 static void path_init__priority_tag(void **state)
 {
 	struct path_spec s = spec_of(&v1);
