@@ -84,6 +84,12 @@ static const struct option_row row[] = {
 		"[=yes|no]",
 		"let programs choose the destination MAC, regardless of the host's routes and "
 		"neighbours"},
+	{"device", required_argument, SECTION_APPLICATIONS, false, OWN(set_device), "NAME",
+		"name of the device that programs see (roci0)"},
+	{"userfaultfd", required_argument, SECTION_APPLICATIONS, false, OWN(set_userfaultfd),
+		"yes|no",
+		"pass /dev/userfaultfd to programs, which hold their writers with it while memory "
+		"is registered (yes)"},
 	{"share", required_argument, SECTION_PORT, true, OWN(set_share), "[PORT=]IFNAME",
 		"share the kernel's netdev IFNAME, with its addresses: creates an AF_PACKET port, "
 		"or names the netdev that ethdev PORT uses"},

@@ -75,6 +75,8 @@ struct options {
 	struct ctl_limits limits;
 	bool application_faults;
 	bool application_macs;
+	bool no_userfaultfd;
+	char device[16]; /* empty: ctl's default */
 	uint32_t workers;
 	uint32_t window; /* 0: the core's default */
 	bool rocev1;

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -341,6 +342,31 @@ int set_flow_label(struct options *o, const char *value, char why[VALUE_MAX])
 	o->plain_label = !strcmp(value, "av");
 	if (!o->plain_label && strcmp(value, "hash") != 0)
 		return refuse(why, "'%s' is neither hash nor av", value);
+	return 0;
+}
+
+int set_userfaultfd(struct options *o, const char *value, char why[VALUE_MAX])
+{
+	bool wanted;
+	int err = set_flag(&wanted, NULL, value, why);
+
+	o->no_userfaultfd = !wanted;
+	return err;
+}
+
+/* As names of netdevs: they become names of files and of topics in programs' settings. */
+int set_device(struct options *o, const char *value, char why[VALUE_MAX])
+{
+	size_t len = strlen(value);
+
+	if (!len || len >= sizeof(o->device))
+		return refuse(
+			why, "a device's name has 1 to %zu characters", sizeof(o->device) - 1);
+	for (size_t i = 0; i < len; i++)
+		if (!isalnum((unsigned char)value[i]) && value[i] != '_' && value[i] != '-')
+			return refuse(why, "'%s' has characters other than A-Z, a-z, 0-9, _ and -",
+				value);
+	memcpy(o->device, value, len + 1);
 	return 0;
 }
 

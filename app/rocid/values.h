@@ -14,6 +14,8 @@ int value_set(
 	struct options *o, const struct value_type *type, const char *value, char why[VALUE_MAX]);
 
 /* The options whose values are of no common type. */
+int set_device(struct options *o, const char *value, char why[VALUE_MAX]);
+int set_userfaultfd(struct options *o, const char *value, char why[VALUE_MAX]);
 int set_share(struct options *o, const char *value, char why[VALUE_MAX]);
 int set_tap(struct options *o, const char *value, char why[VALUE_MAX]);
 int set_gid(struct options *o, const char *value, char why[VALUE_MAX]);

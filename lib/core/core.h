@@ -274,6 +274,7 @@ struct core {
 	struct list troubled; /* QPs with async events that core_events() has not taken */
 	uint64_t srq_troubled[SRQ_MAX / 64]; /* likewise for SRQs, by slot of the SRQ table ... */
 	uint64_t srq_summary;		     /* ... and a bit for each of its words that is not 0 */
+	uint64_t clock;	  /* time of the current or latest call, for CQEs' timestamps */
 	uint64_t tx_now;  /* time of the current or latest core_tx(), for core_seal() */
 	uint32_t tx_call; /* its number */
 	uint8_t careful;  /* CORE_TRACING, CORE_INJECTING: take steps one at a time */

@@ -71,6 +71,7 @@ struct qp *qp_init(void *mem, const struct qp_config *cfg)
 	qp->rq = cfg->rq;
 	qp->srq = cfg->srq;
 	qp->xrc.xrcd = cfg->xrcd;
+	qp->xrc.follows = cfg->type == ABI_QPT_XRC_RECV && !cfg->pd;
 	qp->sq.next = 0;
 	qp->rq.next = 0;
 	qp->max_inline = cfg->max_inline;

@@ -123,6 +123,7 @@ struct resp_res {
 	uint32_t last_psn;
 	uint32_t rkey;
 	uint32_t length;
+	uint32_t pd; /* of the key */
 	uint64_t va;
 	/* the current execution */
 	uint32_t exec_psn; /* PSN of its first response */
@@ -269,6 +270,9 @@ struct qp {
 		 * numbers, because it may be destroyed before the message is complete. */
 		uint32_t named;
 		uint32_t held;
+		/* the QP has no PD of its own: `pd` is that of the SRQ that the current request
+		 * names, 0 if it names none (decision 0108) */
+		bool follows;
 	} xrc;
 	struct inject *inject; /* NULL: no faults */
 	uint64_t cnp_next;     /* np.c: marked packets before that time are not answered */
@@ -286,7 +290,7 @@ struct qp {
 /** Parameters of a new QP; the control thread fills it in from CREATE_QP. */
 struct qp_config {
 	uint32_t qpn;
-	uint32_t pd;
+	uint32_t pd; /* 0: XRC_RECV without one */
 	uint32_t handle;
 	uint8_t type;
 	bool sq_sig_all;

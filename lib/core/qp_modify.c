@@ -391,6 +391,7 @@ static void set_careful(struct core *c, uint8_t why, bool on)
 
 int core_cmd(struct core *c, struct core_cmd *cmd, uint64_t now)
 {
+	c->clock = now;
 	switch (cmd->type) {
 	case CORE_CMD_MODIFY_QP:
 		return modify(c, cmd->qp, cmd, now);

@@ -368,6 +368,7 @@ struct resp_res *res_new(
 		.last_psn = seq24_add(pkt->psn, n - 1),
 		.rkey = pkt->rkey,
 		.length = len,
+		.pd = qp->pd,
 		.va = pkt->va,
 		.msn = seq24_add(r->msn, 1),
 		/* Some requesters do not take a READ response as an ACK of earlier requests, so an

@@ -62,7 +62,7 @@ static bool build_read_resp(
 	uint8_t *eth;
 
 	/* RSP-31, EVT-03, and RSP-41 for duplicates. */
-	if (len && rkey_resolve(c->cfg.mrs, res->rkey, qp->pd, qp->qpn, ABI_ACCESS_REMOTE_READ,
+	if (len && rkey_resolve(c->cfg.mrs, res->rkey, res->pd, qp->qpn, ABI_ACCESS_REMOTE_READ,
 			   res->exec_va + off, len, &ptr) != MR_OK) {
 		cause_key(c, qp, CAUSE_READ_RKEY_GONE, res->rkey, res->exec_va + off, len,
 			ABI_ACCESS_REMOTE_READ);

@@ -372,6 +372,7 @@ unsigned core_tx(struct core *c, struct txd out[], unsigned n, uint64_t now)
 	unsigned turns = 2 * BURST; /* also bounds QPs that only flush */
 	struct trace_step step;
 
+	c->clock = now;
 	if (unlikely(c->careful))
 		inject_poll(c, now);
 	c->tx_call++;

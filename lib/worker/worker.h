@@ -112,6 +112,9 @@ struct worker_stats {
 const char *worker_stat_name(unsigned i);
 const char *worker_stat_help(unsigned i);
 
+/** @return where @p w keeps the time of its current work: for completions' timestamps. */
+const uint64_t *worker_clock(const struct worker *w);
+
 /**
  * A session's doorbell as one worker sees it. The control thread fills it, publishes it with
  * worker_add_doorbell(), and may free it after worker_del_doorbell() and a grace period.

@@ -77,7 +77,7 @@ static json_t *qp(struct ctl *ctl, const struct argument arg[])
 	put_int(&row, "worker", o->worker);
 	put_int(&row, "home_worker", QPN_WORKER(o->qpn));
 	put_bool(&row, "resolving", o->resolving);
-	put_int(&row, "pd", o->pd->number);
+	put_int(&row, "pd", o->pd ? o->pd->number : 0);
 	put_int(&row, "send_cq", cq_handle(o->send_cq));
 	put_int(&row, "recv_cq", cq_handle(o->recv_cq));
 	put_json(&row, "access", access_flags(LOOK(o->qp->attr.access_flags)));
@@ -301,7 +301,7 @@ static json_t *mr(struct ctl *ctl, const struct argument arg[])
 		put_text(&row, "last", "");
 	put_int(&row, "length", o->mr.length);
 	put_json(&row, "access", access_flags(o->mr.access));
-	put_int(&row, "mapped", o->map.size);
+	put_int(&row, "mapped", o->charged);
 	return row_end(&row);
 }
 

@@ -36,12 +36,18 @@ int cmd_get_wake(struct session *s, const struct request *q, struct reply *r);
 int cmd_query_device(struct session *s, const struct request *q, struct reply *r);
 int cmd_query_port(struct session *s, const struct request *q, struct reply *r);
 int cmd_query_gid(struct session *s, const struct request *q, struct reply *r);
+int cmd_query_gids(struct session *s, const struct request *q, struct reply *r);
+int cmd_probe(struct session *s, const struct request *q, struct reply *r);
 int cmd_query_pkey(struct session *s, const struct request *q, struct reply *r);
 /* verbs/mr.c */
 int cmd_alloc_pd(struct session *s, const struct request *q, struct reply *r);
 int cmd_dealloc_pd(struct session *s, const struct request *q, struct reply *r);
 int cmd_reg_mr(struct session *s, const struct request *q, struct reply *r);
+int cmd_rereg_mr(struct session *s, const struct request *q, struct reply *r);
 int cmd_dereg_mr(struct session *s, const struct request *q, struct reply *r);
+/* verbs/arena.c */
+int cmd_get_arena(struct session *s, const struct request *q, struct reply *r);
+int cmd_get_userfaultfd(struct session *s, const struct request *q, struct reply *r);
 /* verbs/mw.c */
 int cmd_alloc_mw(struct session *s, const struct request *q, struct reply *r);
 int cmd_dealloc_mw(struct session *s, const struct request *q, struct reply *r);

@@ -15,7 +15,7 @@
 #include "abi_ctl.h"
 #include "mr.h"
 #include "session/huge.h"
-#include "session/shm.h"
+#include "session/mapping.h"
 
 struct watch;
 struct ctl;
@@ -29,11 +29,11 @@ struct pd {
 
 struct mr_obj {
 	struct mr mr; /* the part that workers use */
-	struct shm map;
+	struct mapping *mapping; /* NULL: it has no bytes */
+	uint64_t charged;      /* bytes of CTL_MEMORY */
 	struct session *session;
 	struct pd *pd;
 	uint32_t handle;
-	bool faulted; /* counted in session.faulted */
 	/* a REG_MR whose huge pages are being populated */
 	struct huge_job job;
 	struct abi_msg request;
@@ -52,7 +52,7 @@ void mrs_populated(struct watch *w);
 void mr_give_up(struct session *s);
 
 /** session_ops.mr_faulted */
-struct session *mr_faulted(void *mr);
+struct session *mr_faulted(void *mapping);
 
 void pd_release(struct session *s, struct pd *pd);
 

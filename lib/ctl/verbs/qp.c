@@ -158,9 +158,10 @@ static int find_parts(
 	struct session *s, const struct abi_create_qp *in, struct qp_obj *o, struct reply *r)
 {
 	bool initiator = in->type == ABI_QPT_XRC_SEND; /* XRC-02: receives nothing */
+	bool pdless = in->type == ABI_QPT_XRC_RECV && in->pd == ABI_NO_HANDLE;
 
-	o->pd = object_named(&s->pds, in->pd, "protection domain", r);
-	if (!o->pd)
+	o->pd = pdless ? NULL : object_named(&s->pds, in->pd, "protection domain", r);
+	if (!o->pd && !pdless)
 		return -EINVAL;
 	if (in->type == ABI_QPT_XRC_RECV)
 		return find_domain(s, in, o, r);
@@ -185,7 +186,8 @@ static int find_parts(
 /* Counts the QP as a user of its objects, which keeps them alive. */
 static void use_parts(struct qp_obj *o, int32_t step)
 {
-	o->pd->users += (uint32_t)step;
+	if (o->pd)
+		o->pd->users += (uint32_t)step;
 	if (o->send_cq)
 		o->send_cq->users += (uint32_t)step;
 	if (o->recv_cq)
@@ -277,7 +279,7 @@ static int make_qp(struct session *s, struct qp_obj *o, const struct abi_create_
 	uint8_t *base = o->rings.base;
 	struct qp_config cfg = {
 		.qpn = o->qpn,
-		.pd = o->pd->number,
+		.pd = o->pd ? o->pd->number : 0,
 		.handle = o->handle,
 		.type = (uint8_t)in->type,
 		.sq_sig_all = in->sq_sig_all != 0,

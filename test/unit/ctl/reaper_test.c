@@ -54,7 +54,7 @@ static void reap_memory__unmaps_all_pieces(void **state)
 		mmap(NULL, size, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
 	assert_true(p != MAP_FAILED);
-	reap_memory(d, p, size, &done);
+	reap_memory(d, p, size, size, &done);
 	reaper_destroy(d); /* waits */
 	assert_int_equal(done.mappings, 1);
 	assert_int_equal(done.bytes, size);

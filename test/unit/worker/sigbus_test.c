@@ -315,15 +315,17 @@ static void on_sigbus__withdraws_the_region(void **state)
 {
 	volatile uint8_t *p = make_hole();
 	struct mr mr = {.key = 7 << 8}, next = {.key = 7 << 8};
+	struct mr_list list = {0};
 	struct sigbus_area a = {.base = (void *)p,
 		.size = PAGES * PAGE,
 		.page = PAGE,
 		.kind = SIGBUS_PAYLOAD,
 		.owner = &r,
-		.mr = &mr,
+		.list = &list,
 		.mrs = r.dp->mrs};
 
 	handle();
+	mr_list_add(&list, &mr);
 	atomic_store(&r.dp->mrs->slot[7], &mr);
 	id = sigbus_guard(&a);
 	touch(p);
