@@ -367,7 +367,7 @@ static inline bool core_groups_wait(const struct core *c)
  * Receives the @p len bytes at @p frame, for which frame_parse() returned DROP_IP_NEXT_HEADER, if
  * they are a Fast CNP and the port accepts such.
  * @param pkt     port and queue are set; receives the rest, unless the frame does not parse
- * @param others  receives a bit for each other worker that has such QPs: each receives a copy, with
+ * @param others  receives a bit for each other worker that has such QPs: each gets a copy, with
  *                PKT_COPY as its queue, and calls this function
  * @return DROP_NONE; the reason for the drop, which has been counted; or DROP_IP_NEXT_HEADER, not
  * counted: the frame is not ours.
@@ -607,7 +607,7 @@ struct core_cmd {
 	struct path_spec path; /* MODIFY with ABI_QP_AV: the resolved AV; the core adds the QPNs */
 	struct gid_entry sgid; /* what path.sgid points to; READDRESS uses only its MAC */
 	/* MODIFY: out, the reason for -EINVAL */
-	struct modify_verdict verdict;
+	struct modify_result result;
 };
 
 /**

@@ -23,10 +23,10 @@
 
 /* --- is it allowed? --------------------------------------------------------------------- */
 
-static struct modify_verdict transition_allowed(
+static struct modify_result transition_allowed(
 	const struct qp *qp, const struct core_cmd *cmd, unsigned to)
 {
-	struct modify_verdict v = transition_check(qp->type, qp->state, to, cmd->mask);
+	struct modify_result v = transition_check(qp->type, qp->state, to, cmd->mask);
 
 	if (v.refusal != MODIFY_OK)
 		return v;
@@ -128,17 +128,17 @@ static uint32_t not_of_port(const struct core *c, const struct qp *qp, const str
 /* QPS-14: everything is checked before anything changes. */
 static bool allowed(const struct core *c, const struct qp *qp, struct core_cmd *cmd, unsigned to)
 {
-	cmd->verdict = transition_allowed(qp, cmd, to);
-	if (cmd->verdict.refusal != MODIFY_OK)
+	cmd->result = transition_allowed(qp, cmd, to);
+	if (cmd->result.refusal != MODIFY_OK)
 		return false;
-	cmd->verdict.attrs = illegal_value(c, cmd);
-	if (!cmd->verdict.attrs && (cmd->mask & OF_PORT)) {
-		cmd->verdict.attrs = not_of_port(c, qp, cmd);
-		cmd->verdict.port = (uint8_t)port_after(qp, cmd);
+	cmd->result.attrs = illegal_value(c, cmd);
+	if (!cmd->result.attrs && (cmd->mask & OF_PORT)) {
+		cmd->result.attrs = not_of_port(c, qp, cmd);
+		cmd->result.port = (uint8_t)port_after(qp, cmd);
 	}
-	if (cmd->verdict.attrs)
-		cmd->verdict.refusal = MODIFY_VALUE;
-	return !cmd->verdict.attrs;
+	if (cmd->result.attrs)
+		cmd->result.refusal = MODIFY_VALUE;
+	return !cmd->result.attrs;
 }
 
 /* --- the change ----------------------------------------------------------------------- */
@@ -252,8 +252,8 @@ static int recover(struct core *c, struct qp *qp, struct core_cmd *cmd, uint64_t
 		n++;
 	cmd->progress += n;
 	if (qp->state != ABI_QPS_SQE) {
-		cmd->verdict = (struct modify_verdict){
-			.refusal = MODIFY_NO_TRANSITION, .state = qp->state};
+		cmd->result =
+			(struct modify_result){.refusal = MODIFY_NO_TRANSITION, .state = qp->state};
 		return -EINVAL; /* its CQ overflowed */
 	}
 	if (n == step && cmd->progress < max)

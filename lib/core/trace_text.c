@@ -7,10 +7,9 @@
 #include "inject.h"
 #include "opcode.h"
 #include "trace.h"
+#include "transition.h"
 
 /* --- names ------------------------------------------------------------------------------ */
-
-static const char *const states[] = {"RESET", "INIT", "RTR", "RTS", "SQD", "SQE", "ERR"};
 
 static const char *const requests[] = {
 	[ABI_WR_RDMA_WRITE] = "WRITE",
@@ -266,9 +265,9 @@ static const char *name_of(enum what what, const struct trace_event *e)
 	case STATUS:
 		return NAME_OF(statuses, e->code);
 	case STATE:
-		return NAME_OF(states, e->code);
+		return qp_state_name(e->code);
 	case OTHER_STATE:
-		return NAME_OF(states, e->other);
+		return qp_state_name(e->other);
 	case ASYNC:
 		return NAME_OF(asyncs, e->code);
 	case TIMER:

@@ -26,6 +26,9 @@
 #define TIMER_SLACK 1000ul /* ns; with the kernel's default a sleep may end 50 us late */
 #define FDS	    8
 
+const char *const idle_names[] = {
+	[IDLE_POLL] = "poll", [IDLE_YIELD] = "yield", [IDLE_ADAPTIVE] = "adaptive", NULL};
+
 void waker_wake(struct waker *k)
 {
 	static const uint64_t one = 1;

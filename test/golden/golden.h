@@ -15,7 +15,8 @@
 
 struct golden {
 	const json_t *context;
-	json_t *skips; /* object: "opcode 0x12" -> times used */
+	const struct icrc_ops *icrc; /* of the hosts */
+	json_t *skips;		     /* object: "opcode 0x12" -> times used */
 	unsigned passed;
 	unsigned failed;
 	unsigned skipped;

@@ -230,7 +230,7 @@ bool node_init(struct node *n, struct golden *g, const struct node_spec *s)
 	n->host = aligned_alloc(CACHE_LINE, sizeof(*n->host));
 	if (!n->host)
 		abort();
-	host_init(n->host, 1, icrc_best(), n->now);
+	host_init(n->host, 1, g->icrc, n->now);
 	n->host->core.cfg.worker = QPN_WORKER(s->qpn);
 	app_init(&n->app, n->host);
 	mac_of(text(me, "mac"), mac);

@@ -50,6 +50,7 @@ enum chaos_action {
 	ACT_QUERY,
 	ACT_REPATH, /* another source port, flow label, priority ... while packets fly */
 	ACT_PKEY,   /* a host becomes a limited member of its partition, or a full one again */
+	ACT_NOTICE, /* a Fast CNP and a CNP arrive */
 	/* of a connection that is made */
 	ACT_RTR_HOLD, /* a side stays in RTR until requests arrive */
 	ACT_TOO_MANY_READS,
@@ -267,6 +268,10 @@ void actions_sqd(struct chaos_world *w, struct chaos_conn *c, int e);
 struct path_spec path_any(struct chaos_world *w, const struct chaos_conn *c, int e);
 void path_change(struct chaos_world *w, struct chaos_conn *c, int e);
 void path_change_pkey(struct chaos_world *w);
+
+/* --- chaos_notice.c ------------------------------------------------------------------- */
+
+void notice_any(struct chaos_world *w, struct chaos_conn *c, int e);
 
 /* --- chaos_report.c ------------------------------------------------------------------- */
 

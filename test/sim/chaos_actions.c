@@ -267,6 +267,9 @@ static void act(struct chaos_world *w, struct chaos_conn *c, int e, enum chaos_a
 	case ACT_PKEY:
 		path_change_pkey(w);
 		break;
+	case ACT_NOTICE:
+		notice_any(w, c, e);
+		break;
 	default:
 		disturb_link(w, action);
 		break;
@@ -280,7 +283,7 @@ void actions_turn(struct chaos_world *w)
 		ACT_DESTROY, ACT_DEREG_LOCAL, ACT_DEREG_TARGET, ACT_DEREG_RECV, ACT_ACCESS,
 		ACT_MIN_RNR, ACT_MIN_RNR, ACT_PAUSE, ACT_PAUSE, ACT_STALL, ACT_FAULTS, ACT_FAULTS,
 		ACT_STARVE, ACT_STARVE, ACT_STARVE, ACT_REFUSED, ACT_QUERY, ACT_REPATH, ACT_REPATH,
-		ACT_PKEY, ACT_PKEY};
+		ACT_PKEY, ACT_PKEY, ACT_NOTICE, ACT_NOTICE};
 	struct chaos_conn *c = &w->conn[pick(w, 0, w->conns - 1)];
 	int e = (int)pick(w, A, B);
 

@@ -244,8 +244,6 @@ static int parse_limit_value(
 
 static const char *const on_off[] = {"off", "on", NULL};
 static const char *const port_states[] = {"down", "up", NULL};
-static const char *const idle_names[] = {
-	[IDLE_POLL] = "poll", [IDLE_YIELD] = "yield", [IDLE_ADAPTIVE] = "adaptive", NULL};
 
 /* The last row is any text. */
 static const struct admin_arg_kind kinds[] = {

@@ -10,6 +10,9 @@
 
 struct ctl;
 
+/** The first of core_counter_name(): sums of the ports' counters. */
+#define TOTALS 4u
+
 struct port_counts {
 	struct core_port_counters roce;
 	uint64_t bad_pkey; /* stops at BAD_PKEY_MAX */

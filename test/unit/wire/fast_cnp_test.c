@@ -310,6 +310,9 @@ static void fast_cnp_parse__one_known_option(void **state)
 		memcpy(m.b + OPTS + 2, again, sizeof(again));
 		assert_string_equal(verdict(&m), i ? "fast_cnp_length" : "fast_cnp_twice");
 	}
+	again[6] = 0x1E; /* beside a good one */
+	memcpy(m.b + OPTS + 2, again, sizeof(again));
+	assert_string_equal(verdict(&m), "fast_cnp_unknown");
 }
 
 /* proves FCN-02, FCN-03 */
