@@ -109,33 +109,18 @@ static const struct option_row row[] = {
 	{"priority", required_argument, SECTION_PORT, true, OWN(set_priority), "PORT,PRIORITIES",
 		"802.1p priorities: slA[-B]=P,dscpA[-B]=P,tag=yes (the service level, in VLAN tags "
 		"only)"},
-<<<<<<< HEAD
-	{"cc", required_argument, SECTION_PORT, true, set_cc,
+	{"cc", required_argument, SECTION_PORT, true, OWN(set_cc),
 		"PORT,notify|dcqcn|off[,PARAM=VALUE...]",
 		"mark packets as ECN-capable, answer those that met congestion with CNPs, and "
-		"limit "
-		"rates when CNPs arrive (off)"},
-	{"ring-pair", optional_argument, SECTION_PORTS, true, set_ring_pair, "[=IMPAIRMENT]",
-=======
-	{"cc", required_argument, SECTION_PORT, true, OWN(set_cc),
-		"PORT,notify|off[,PARAM=VALUE...]",
-		"mark packets as ECN-capable, and answer those that met congestion with CNPs "
-		"(off)"},
+		"limit rates when CNPs arrive (off)"},
 	{"ring-pair", optional_argument, SECTION_PORTS, true, OWN(set_ring_pair), "[=IMPAIRMENT]",
->>>>>>> w-plain
 		"two more ports, connected to each other in memory"},
 	{"impair", required_argument, SECTION_PORT, true, OWN(set_impair), "PORT,IMPAIRMENT",
 		"impair the frames that PORT receives: "
-<<<<<<< HEAD
 		"loss=P,dup=P,reorder=P,corrupt=P,truncate=P,nth=N,mask=HEX,delay=50us,rate=1G,"
 		"queue=400K,red=KMIN:KMAX:PMAX,mark=egress|ingress,seed=N,spread=hash|random"},
-	{"window", required_argument, SECTION_WORKERS, false, set_window, "N",
-=======
-		"loss=P,dup=P,reorder=P,corrupt=P,truncate=P,nth=N,mask=HEX,delay=50us,seed=N,"
-		"spread=hash|random"},
 	{"window", required_argument, SECTION_WORKERS, false,
 		COUNT(window, WINDOW_MAX, "a number of packets"), "N",
->>>>>>> w-plain
 		"packets in flight per QP (128)"},
 	{"workers", required_argument, SECTION_WORKERS, false,
 		COUNT(workers, WORKER_MAX, "a number of workers"), "N",
@@ -145,15 +130,9 @@ static const struct option_row row[] = {
 		"move some every MS milliseconds, to test programs"},
 	{"idle", required_argument, SECTION_WORKERS, false, OWN(set_idle), "poll|yield|adaptive",
 		"how workers idle: spin, yield the CPU in each round, or sleep (poll)"},
-<<<<<<< HEAD
-	{"icrc", required_argument, SECTION_WORKERS, false, set_icrc, "NAME",
-		"how to compute CRCs: avx512, pclmul, pmull, isal, table"},
-	{"interactive", optional_argument, SECTION_START, false, set_interactive, "[=yes|no]",
-=======
 	{"icrc", required_argument, SECTION_WORKERS, false, OWN(set_icrc), "NAME",
-		"how to compute CRCs: avx512, pclmul, isal, table"},
+		"how to compute CRCs: avx512, pclmul, pmull, isal, table"},
 	{"interactive", optional_argument, SECTION_START, false, FLAG(interactive), "[=yes|no]",
->>>>>>> w-plain
 		"-i: a prompt, or commands from standard input, one per line; end of file ends "
 		"rocid"},
 	{"cmdline-file", required_argument, SECTION_START, false, TEXT(cmdline_file, "the path"),

@@ -285,8 +285,8 @@ struct core {
 	bool short_ways;      /* core_short_ways() */
 	uint32_t direct_room; /* direct.c: bytes that the core_tx() call under way may still copy */
 	uint16_t ip_id;
-	bool lags;	      /* core_resumed(): there is Rx from before to be received first */
-	uint64_t paused;      /* from when to when the worker stood still most recently, or 0 */
+	bool lags;	 /* core_resumed(): there is Rx from before to be received first */
+	uint64_t paused; /* from when to when the worker stood still most recently, or 0 */
 	uint64_t resumed;
 	uint32_t grace_begun; /* core_grace_begin() */
 	uint32_t grace_ended;
@@ -444,8 +444,8 @@ static inline void core_short_ways(struct core *c, bool on)
 	c->short_ways = on;
 }
 
-/** @return whether core_tx() has nothing to build, and no QP waits for an egress or its departure: the call, and that
- * of core_open_egress() before it, may be left out. */
+/** @return whether core_tx() has nothing to build, and no QP waits for an egress or its departure:
+ * the call, and that of core_open_egress() before it, may be left out. */
 static inline bool core_tx_idle(const struct core *c)
 {
 	return list_empty(&c->ready) && list_empty(&c->blocked) && !c->careful &&
@@ -572,7 +572,7 @@ enum core_cmd_type {
 	CORE_CMD_TRACE_QP,     /* sends the QP's events to `trace` from here on; NULL: stops */
 };
 
-/** What limits the rate of a QP. */
+/** The limit of a QP's rate. */
 struct core_limit {
 	const char *algorithm; /* NULL: none */
 	uint64_t asked;	       /* bit/s, by an administrator; 0: no limit */
@@ -582,6 +582,7 @@ struct core_limit {
 	double alpha;
 	double window;	       /* packets in flight that the algorithm allows; < 0: any */
 	uint64_t limited_ns;   /* for how long it has been limited */
+	uint64_t limited_cnps; /* handled in that time */
 	uint64_t cnps;	       /* handled since INIT -> RTR */
 };
 

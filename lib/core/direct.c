@@ -298,7 +298,8 @@ bool direct_turn(struct core *c, struct qp *qp, uint64_t now)
 	struct part p = {.qp = qp};
 	uint32_t end = c->direct_room > TURN_BYTES ? c->direct_room - TURN_BYTES : 0;
 
-	if (c->careful || !c->direct || qp->limited || !qp->reliable || qp->req.rings || !is_at_rest(qp))
+	if (c->careful || !c->direct || qp->limited || !qp->reliable || qp->req.rings ||
+		!is_at_rest(qp))
 		return false;
 	p.peer = ready_peer(c, qp);
 	if (!p.peer)

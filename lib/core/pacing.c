@@ -100,7 +100,7 @@ static uint32_t at_least_one(double x, uint32_t max)
 	return x >= max ? max : x < 1 ? 1 : (uint32_t)x;
 }
 
-/* What follows from a rate that has changed. */
+/* The consequences of a new rate. */
 static void set_step(const struct core *c, struct qp *qp, double rate)
 {
 	struct limiter *l = qp->limiter;
@@ -117,8 +117,9 @@ static void set_step(const struct core *c, struct qp *qp, double rate)
 		return;
 	}
 	l->step = (uint64_t)(8e9 / rate * (1u << PACING_SHIFT));
-	packet = 8e9 / rate * ((1u << qp->mtu_shift) + qp->path.hdr_len + BTH_HLEN + EXTENDED +
-				      ICRC_LEN + WIRE_EXTRA);
+	packet = 8e9 / rate *
+		 ((1u << qp->mtu_shift) + qp->path.hdr_len + BTH_HLEN + EXTENDED + ICRC_LEN +
+			 WIRE_EXTRA);
 	l->quantum = (uint8_t)at_least_one(TURN_NS / packet, burst);
 	l->slack = (uint64_t)(packet * burst);
 	if (qp->ack_timeout)
@@ -152,10 +153,12 @@ static void follow(struct core *c, struct qp *qp, uint64_t now)
 		qp_make_ready(c, qp);
 	}
 	qp->limited = limited;
-	if (!l->step)
+	if (!l->step) {
 		l->since = 0;
-	else if (!l->since)
+	} else if (!l->since) {
 		l->since = now;
+		l->before = l->cnps ? l->cnps - 1 : 0; /* the last one made the limit */
+	}
 }
 
 /* --- the algorithm ------------------------------------------------------------------------ */
@@ -188,8 +191,8 @@ static bool algorithm(const struct core *c, struct qp *qp, uint64_t now)
 	return true;
 }
 
-/* What time did since it was last asked. Of a time in which the worker stood still, one increase
- * counts, and none before the packets were received that had arrived by then. */
+/* Takes account of the time since it was last asked. Of a time in which the worker stood still, one
+ * increase counts, and none before the packets were received that had arrived by then. */
 static void settle(const struct core *c, struct limiter *l, uint64_t now)
 {
 	if (unlikely(l->settled < c->resumed)) {
@@ -282,6 +285,7 @@ void pacing_restart(struct core *c, struct qp *qp, uint64_t now)
 	forget(qp->limiter);
 	qp->limiter->waited = false;
 	qp->limiter->cnps = 0;
+	qp->limiter->before = 0;
 	renew(c, qp, now);
 }
 
@@ -321,8 +325,10 @@ void pacing_look(struct core *c, struct qp *qp, struct core_limit *out, uint64_t
 {
 	renew(c, qp, now);
 	pacing_view(c, qp, out);
-	if (qp->limiter->since)
-		out->limited_ns = now - qp->limiter->since;
+	if (!qp->limiter->since)
+		return;
+	out->limited_ns = now - qp->limiter->since;
+	out->limited_cnps = qp->limiter->cnps - qp->limiter->before;
 }
 
 /* --- sending ------------------------------------------------------------------------------ */
@@ -368,6 +374,13 @@ bool pacing_sent(
 		}
 	}
 	return departure(l) <= now;
+}
+
+uint64_t pacing_rate(const struct qp *qp)
+{
+	uint64_t step = __atomic_load_n(&qp->limiter->step, __ATOMIC_RELAXED);
+
+	return step ? (8000000000ull << PACING_SHIFT) / step : 0;
 }
 
 bool pacing_wants_ack(const struct qp *qp)

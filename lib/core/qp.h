@@ -251,7 +251,7 @@ struct qp {
 	struct wheel_timer timer; /* ACK or RNR */
 	struct window win;
 	struct limiter *limiter; /* pacing.c: never NULL */
-	struct list urgent; /* schedule.c: on core.urgent, because an ACK or NAK is owed */
+	struct list urgent;	 /* schedule.c: on core.urgent, because an ACK or NAK is owed */
 	struct qp_req req;
 	struct qp_comp comp;
 	struct qp_resp resp;

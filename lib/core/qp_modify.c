@@ -355,8 +355,7 @@ static void detach_qp(struct core *c, struct qp *qp, uint64_t now)
 }
 
 /* A17.4.2: the AV is unchanged, except for its resolved L2 address. */
-static void readdress(
-	struct core *c, struct qp *qp, const struct core_cmd *cmd, uint64_t now)
+static void readdress(struct core *c, struct qp *qp, const struct core_cmd *cmd, uint64_t now)
 {
 	if (!qp->path.hdr_len)
 		return; /* it was reset meanwhile and has no path */

@@ -204,7 +204,7 @@ static bool has_more(struct core *c, struct qp *qp, uint64_t now)
 	return responder_pending(&qp->resp) || requester_waits(c, qp, now);
 }
 
-/* As qp_tx(), for a QP that is limited. What carries no data leaves at once.
+/* As qp_tx(), for a QP that is limited. Packets without data leave at once.
  * @param more  set when it has more to send that need not wait */
 static NOINLINE unsigned limited_tx(
 	struct core *c, struct qp *qp, struct txd out[], unsigned n, uint64_t now, bool *more)
@@ -353,8 +353,8 @@ static void calm(struct core *c)
 	c->urgent_ways = 0;
 }
 
-/* What leaves before all else: CNPs, a quarter of a burst at most, then ACKs and NAKs, half of it at
- * most, so that those of one session do not shut out the data of others. */
+/* These leave before all else: CNPs, a quarter of a burst at most, then ACKs and NAKs, half of it
+ * at most, so that those of one session do not shut out the data of others. */
 static NOINLINE unsigned first_tx(struct core *c, struct txd out[], unsigned n, uint64_t now)
 {
 	unsigned got = np_tx(c, out, n);

@@ -118,6 +118,7 @@ def slowed(daemons, s, at, rule, what):
         s.do(what, 40, 9000)
         now = rate(daemon, qpn)
     check(now['limited'] and now['rate_mbps'] < 600 and 0 < now['alpha'] <= 1, f'{now}')
+    check('held at' in now['why'] and 'CNPs a second from 192.0.2.' in now['why'], f'{now}')
     daemon.ask(f'inject clear qp {qpn}')
     wait_until(lambda: not rate(daemon, qpn)['limited'], f'QP {qpn} does not recover: {rate(daemon, qpn)}')
     s.do(what, 40, 9000)
@@ -160,6 +161,7 @@ def test_rate(daemons, steps, rocictl, folder):
     daemons[0].ask(f'set qp {s.a} rate 20M')
     now = rate(daemons[0], s.a)
     check(now['limited'] and now['limit_mbps'] == 20 and now['algorithm'] is None, f'{now}')
+    check('held at 20 Mb/s' in now['why'] and now['why'].endswith('by an administrator'), f'{now}')
     check([q['qpn'] for q in daemons[0].ask('show cc')['limited qps']] == [s.a], 'show cc lists another')
     begin = time.monotonic()
     s.do('write', 60, 9000)     # 540,000 bytes, and 82 more per 1024: 0.23 s; a quantum leaves at once

@@ -173,8 +173,8 @@ static int parse_limit_rate(
 {
 	if (!strcmp(arg[i].word, "off") || parse_rate(arg[i].word, &arg[i].number))
 		return 0;
-	return refuse(why, -EINVAL, "%.32s is neither a rate from 1M to 1000G, such as 100M, nor off",
-		arg[i].word);
+	return refuse(why, -EINVAL,
+		"%.32s is neither a rate from 1M to 1000G, such as 100M, nor off", arg[i].word);
 }
 
 /* Completes the only word. */

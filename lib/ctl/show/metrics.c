@@ -14,12 +14,14 @@
 #include "loop/loop.h"
 #include "net/net.h"
 #include "net/netport.h"
+#include "pacing.h"
 #include "session/session.h"
 #include "session/sessions.h"
 #include "show/counters.h"
 #include "show/show.h"
 #include "text/row.h"
 #include "verbs/objects.h"
+#include "verbs/qp_obj.h"
 #include "worker.h"
 
 #define PREFIX	     "roci_"
@@ -95,7 +97,21 @@ struct daemon_values {
 	uint64_t start_time;
 	uint64_t sessions, mrs, cqs, qps, srqs; /* of applications, at the moment */
 	uint64_t queue_bytes, mapped_bytes;
+	uint64_t limited_qps, limited_rate;
 };
+
+static void add_limited(struct ctl *ctl, struct daemon_values *v)
+{
+	struct document_cursor at = {0};
+	const struct qp_obj *o;
+
+	while ((o = show_next_qp(ctl, &at))) {
+		uint64_t rate = pacing_rate(o->qp);
+
+		v->limited_qps += rate > 0;
+		v->limited_rate += rate;
+	}
+}
 
 static void daemon_sample(struct ctl *ctl, const struct family *f, json_t *to)
 {
@@ -114,6 +130,7 @@ static void daemon_sample(struct ctl *ctl, const struct family *f, json_t *to)
 		v.queue_bytes += s->used[CTL_QUEUES];
 		v.mapped_bytes += s->used[CTL_MEMORY];
 	}
+	add_limited(ctl, &v);
 	sample(to, value_in(&v, f), NULL, NULL, NULL, NULL);
 }
 
@@ -218,6 +235,9 @@ static const struct family families[] = {
 	{"srqs", "gauge", "shared receive queues", OF_DAEMON(srqs)},
 	{"queue_bytes", "gauge", "memory of queues", OF_DAEMON(queue_bytes)},
 	{"registered_bytes", "gauge", "registered memory that is mapped", OF_DAEMON(mapped_bytes)},
+	{"limited_qps", "gauge", "queue pairs whose rate is limited, by CNPs or an administrator",
+		OF_DAEMON(limited_qps)},
+	{"limited_bits_per_second", "gauge", "the sum of their rates", OF_DAEMON(limited_rate)},
 	{"port_up", "gauge", "whether the port is ACTIVE", OF_PORT(up)},
 	{"port_mtu_bytes", "gauge", "Ethernet MTU", OF_PORT(mtu)},
 	{"port_path_mtu_bytes", "gauge", "largest path MTU, which is the payload of a packet",

@@ -185,6 +185,24 @@ static void put_limit(struct row *row, const struct core_limit *l)
 	put_int(row, "limited_ms", l->limited_ns / 1000000);
 }
 
+/* "held at 10 Mb/s for 3 s by 20000 CNPs a second from 192.0.2.7"; empty: nothing holds it. */
+static void put_why(struct row *row, const struct qp_obj *o, const struct core_limit *l)
+{
+	double seconds = (double)l->limited_ns / 1e9;
+	char gid[GID_TEXT] = "", text[160] = "";
+
+	if (l->limited && l->asked && l->rate >= (double)l->asked)
+		snprintf(text, sizeof(text), "held at %g Mb/s for %.3g s by an administrator",
+			l->rate / 1e6, seconds);
+	else if (l->limited)
+		snprintf(text, sizeof(text), "held at %g Mb/s for %.3g s by %.0f CNPs a second%s%s",
+			l->rate / 1e6, seconds,
+			(double)l->limited_cnps / (seconds > 1e-3 ? seconds : 1e-3),
+			o->dest ? " from " : "",
+			o->dest ? gid_text(o->qp->attr.ah.dgid, gid) : gid);
+	put_text(row, "why", text);
+}
+
 static bool query_rate(struct ctl *ctl, const struct qp_obj *o, struct core_limit *l)
 {
 	struct core_cmd cmd = {.type = CORE_CMD_QUERY_RATE, .qp = o->qp};
@@ -204,6 +222,7 @@ static json_t *qp_rate(struct ctl *ctl, const struct argument arg[])
 		return json_null();
 	row_begin(&row);
 	put_limit(&row, &l);
+	put_why(&row, o, &l);
 	return row_end(&row);
 }
 
@@ -225,6 +244,7 @@ static bool next_limited(
 	put_text(&row, "program", o->session->program);
 	put_int(&row, "port", LOOK(o->qp->attr.port));
 	put_limit(&row, &l);
+	put_why(&row, o, &l);
 	*element = row_end(&row);
 	return true;
 }

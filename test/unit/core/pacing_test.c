@@ -84,11 +84,13 @@ static void check_rate(uint64_t rate, unsigned max)
 	post_writes(128, 1 << 20);
 	n = (double)send_until(l.now + (uint64_t)time, max);
 	if (!(n * packet > 0.99 * time && n * packet < 1.01 * time))
-		fail_msg("%.0f packets instead of %.0f at %.0f Mb/s", n, time / packet, (double)rate / 1e6);
+		fail_msg("%.0f packets instead of %.0f at %.0f Mb/s", n, time / packet,
+			(double)rate / 1e6);
 	lone_teardown(NULL);
 }
 
-/* From 1 Mb/s to a fast line's, for a NIC that pulls one packet at a time and for bursts. */
+/* proves CNP-13: from 1 Mb/s to a fast line's, for a NIC that pulls one packet at a time and for
+ * bursts. */
 static void rate__is_kept(void **state)
 {
 	static const uint64_t rates[] = {1 * MBIT, 10 * MBIT, 100 * MBIT, 1000 * MBIT, 9999 * MBIT,
@@ -189,7 +191,7 @@ static void rate__without_credit_it_is_not_ready(void **state)
 	assert_int_equal(send(BURST), 2);
 }
 
-/* A message that is short leaves no timer behind. */
+/* A message that is short leaves no timer armed. */
 static void rate__idle_is_idle(void **state)
 {
 	lone_start(&l);
@@ -235,8 +237,9 @@ static void rate__atomic_responses_do_not_wait(void **state)
 
 static void rate__a_flush_does_not_wait(void **state)
 {
-	struct core_cmd cmd = {
-		.type = CORE_CMD_MODIFY_QP, .mask = ABI_QP_STATE, .attr = {.qp_state = ABI_QPS_ERR}};
+	struct core_cmd cmd = {.type = CORE_CMD_MODIFY_QP,
+		.mask = ABI_QP_STATE,
+		.attr = {.qp_state = ABI_QPS_ERR}};
 
 	hold();
 	cmd.qp = l.qp->qp;
@@ -263,8 +266,9 @@ static void rate__sqd_does_not_wait(void **state)
 
 static void rate__reset_starts_anew(void **state)
 {
-	struct core_cmd cmd = {
-		.type = CORE_CMD_MODIFY_QP, .mask = ABI_QP_STATE, .attr = {.qp_state = ABI_QPS_RESET}};
+	struct core_cmd cmd = {.type = CORE_CMD_MODIFY_QP,
+		.mask = ABI_QP_STATE,
+		.attr = {.qp_state = ABI_QPS_RESET}};
 
 	hold();
 	cmd.qp = l.qp->qp;
@@ -299,7 +303,7 @@ static void rate__read_responses_wait(void **state)
 
 /* --- ACKs at low rates ---------------------------------------------------------------------- */
 
-/* At 1 Mb/s a packet takes 9 ms, and an ACK timer of 67 ms must not end the QP. */
+/* proves REQ-22: at 1 Mb/s a packet takes 9 ms, and an ACK timer of 67 ms must not end the QP. */
 static void ackreq__is_due_at_low_rates(void **state)
 {
 	lone_start(&l);

@@ -108,7 +108,8 @@ static void cnp__limits_from_the_first_on(void **state)
 	assert_int_equal(count()->rp_cnp_handled, 1);
 }
 
-/* The state vectors of the three profiles, under traffic: CNPs at 100 and 107.5 us. */
+/* proves CNP-12, CNP-13: the state vectors of the three profiles, under traffic: CNPs at 100 and
+ * 107.5 us. */
 static void cnp__follows_each_profile(void **state)
 {
 	static const struct {
@@ -144,7 +145,7 @@ static void cnp__follows_each_profile(void **state)
 	setup(NULL);
 }
 
-/* What leaves is what the rate says, while it changes. */
+/* Packets leave at the rate of the moment, while it changes. */
 static void cnp__paces(void **state)
 {
 	double bits = 0;
@@ -168,7 +169,7 @@ static void cnp__paces(void **state)
 		fail_msg("%u packets instead of %.0f", n, bits / 8 / 1106);
 }
 
-/* proves CNP-11: a flood of CNPs ends at the least rate, and the QP goes on. */
+/* proves CNP-11, CNP-13: a flood of CNPs ends at the least rate, and the QP continues. */
 static void cnp__flood_leaves_the_least_rate(void **state)
 {
 	unsigned n = 0;
@@ -206,8 +207,9 @@ static void cnp__a_pause_raises_once(void **state)
 /* RESET and INIT -> RTR start anew. */
 static void reset__starts_anew(void **state)
 {
-	struct core_cmd cmd = {
-		.type = CORE_CMD_MODIFY_QP, .mask = ABI_QP_STATE, .attr = {.qp_state = ABI_QPS_RESET}};
+	struct core_cmd cmd = {.type = CORE_CMD_MODIFY_QP,
+		.mask = ABI_QP_STATE,
+		.attr = {.qp_state = ABI_QPS_RESET}};
 
 	lone_start(&l);
 	cnp();
@@ -230,7 +232,8 @@ static void port__changes_under_way(void **state)
 	post_writes();
 	cnp();
 	cmd.qps = &l.qp->qp;
-	assert_true(cc_config_set(&other, (unsigned)cc_find_param(&cc_dcqcn, "rp_max_rate"), 15000));
+	assert_true(
+		cc_config_set(&other, (unsigned)cc_find_param(&cc_dcqcn, "rp_max_rate"), 15000));
 	atomic_store(&port()->cc, &other);
 	assert_int_equal(core_cmd(&l.host->core, &cmd, l.now), 0);
 	assert_false(look().limited); /* 15 Gb/s is where the limit ends */

@@ -296,7 +296,7 @@ static void core_tx__flush_spares_inline_data(void **state)
 
 #define T(name) cmocka_unit_test_setup_teardown(name, lone_setup_256, lone_teardown)
 
-/* ACKs leave before the data of all others, and of their own QP. */
+/* proves RSP-23: ACKs leave before the data of all others, and of their own QP. */
 static void core_tx__answers_leave_first(void **state)
 {
 	struct txd t = {.frame = l.host->tx[0]};

@@ -307,7 +307,7 @@ static void set_port__cc(void **state)
 	assert_int_equal(path(*state)->hdr[path(*state)->l3_off + IP4_TOS], 4);
 }
 
-/* What limits a QP: an administrator's rate, in any state. */
+/* An administrator limits a QP, in any state. */
 static void set_qp__rate(void **state)
 {
 	struct answer a;

@@ -24,15 +24,14 @@ static void congestion_parse__says_it_all(void **state)
 		{"notify,profile=ns3hpcc,np_min_time_between_cnps=1000000,np_cnp_ecn=2",
 			"notify,profile=ns3hpcc,np_min_time_between_cnps=1000000,np_cnp_dscp=48,"
 			"np_cnp_prio=6,np_cnp_ecn=2,np_cnp_becn=1"},
-		{"dcqcn",
-			"dcqcn,profile=paper,line=25000M,burst=8,np_min_time_between_cnps=50,"
-			"np_cnp_dscp=48,np_cnp_prio=6,np_cnp_ecn=0,np_cnp_becn=1,"
-			"rp_time_reset=55,rp_byte_reset=10000000,rp_threshold=5,rp_ai_rate=40,"
-			"rp_hai_rate=200,rp_min_dec_fac=0,rp_min_rate=10,rp_max_rate=0,"
-			"rp_rate_to_set_on_first_cnp=0,rp_gd=11,rp_dce_tcp_g=1020,"
-			"rp_dce_tcp_rtt=55,rp_initial_alpha_value=1024,"
-			"rp_rate_reduce_monitor_period=0,rp_clamp_tgt_rate=1,"
-			"rp_clamp_tgt_rate_ati=0"},
+		{"dcqcn", "dcqcn,profile=paper,line=25000M,burst=8,np_min_time_between_cnps=50,"
+			  "np_cnp_dscp=48,np_cnp_prio=6,np_cnp_ecn=0,np_cnp_becn=1,"
+			  "rp_time_reset=55,rp_byte_reset=10000000,rp_threshold=5,rp_ai_rate=40,"
+			  "rp_hai_rate=200,rp_min_dec_fac=0,rp_min_rate=10,rp_max_rate=0,"
+			  "rp_rate_to_set_on_first_cnp=0,rp_gd=11,rp_dce_tcp_g=1020,"
+			  "rp_dce_tcp_rtt=55,rp_initial_alpha_value=1024,"
+			  "rp_rate_reduce_monitor_period=0,rp_clamp_tgt_rate=1,"
+			  "rp_clamp_tgt_rate_ati=0"},
 		{"dcqcn,line=100G,burst=1,profile=ns3hpcc,rp_hai_rate=7",
 			"dcqcn,profile=ns3hpcc,line=100000M,burst=1,np_min_time_between_cnps=0,"
 			"np_cnp_dscp=48,np_cnp_prio=6,np_cnp_ecn=0,np_cnp_becn=1,"
@@ -72,15 +71,15 @@ static void congestion_parse__refuses(void **state)
 		"notify,profile=", "notify,profile=x", "notify,np_cnp_dscp=64",
 		"notify,np_cnp_dscp=-1", "notify,np_cnp_dscp=", "notify,np_cnp_dscp=1x",
 		"notify,np_cnp_dscp=1.5", "notify,np_cnp_dscp=nan", "notify,np_cnp_prio=8",
-		"notify,np_cnp_prio=", "notify,rp_ai_rate=40", "dcqcn,rp_ai_rate=0", "dcqcn,line=",
-		"dcqcn,line=25T", "dcqcn,line=1K", "dcqcn,line=-1G", "dcqcn,line=25G5", "dcqcn,burst=0",
-		"dcqcn,burst=9", "dcqcn,profile=plain", "fixed,np_cnp_dscp=1", "dcqcn=1", "notify,x=1", "off,np_cnp_dscp=1",
-		"notify=1", "notify,np_cnp_dscp=1,profile=paper",
-		"notify,np_min_time_between_cnps=1000001", "notify,fastcnp",
-		"notify,fastcnp=", "notify,fastcnp=192.0.2.1", "notify,fastcnp=::ffff:192.0.2.1",
-		"notify,fastcnp=x", "notify,fastcnp=fd00::1/", "notify,fastcnp=fd00::1/0",
-		"notify,fastcnp=fd00::1/129", "notify,fastcnp=fd00::1/64x",
-		"notify,fastcnp=fd00::1/-1", "off,fastcnp=fd00::1",
+		"notify,np_cnp_prio=", "notify,rp_ai_rate=40", "dcqcn,rp_ai_rate=0",
+		"dcqcn,line=", "dcqcn,line=25T", "dcqcn,line=1K", "dcqcn,line=-1G",
+		"dcqcn,line=25G5", "dcqcn,burst=0", "dcqcn,burst=9", "dcqcn,profile=plain",
+		"fixed,np_cnp_dscp=1", "dcqcn=1", "notify,x=1", "off,np_cnp_dscp=1", "notify=1",
+		"notify,np_cnp_dscp=1,profile=paper", "notify,np_min_time_between_cnps=1000001",
+		"notify,fastcnp", "notify,fastcnp=", "notify,fastcnp=192.0.2.1",
+		"notify,fastcnp=::ffff:192.0.2.1", "notify,fastcnp=x", "notify,fastcnp=fd00::1/",
+		"notify,fastcnp=fd00::1/0", "notify,fastcnp=fd00::1/129",
+		"notify,fastcnp=fd00::1/64x", "notify,fastcnp=fd00::1/-1", "off,fastcnp=fd00::1",
 		"notify,fastcnp=fd00::1,fastcnp_opt1=0x7f",
 		"notify,fastcnp=fd00::1,fastcnp_opt1=0xa0",
 		"notify,fastcnp=fd00::1,fastcnp_opt1=0xbe",
