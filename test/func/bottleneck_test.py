@@ -18,6 +18,12 @@ LINK = 'rate=1G,queue=400K,red=5K:200K:0.01,mark=%s'
 # A receiver that stands still for half a second sends no CNP, and all limits end meanwhile: then again.
 TRIES = 5
 COUNTERS = ('np_ecn_marked_roce_packets', 'np_cnp_sent', 'rp_cnp_handled', 'rp_cnp_ignored', 'retransmits')
+# Rates rise so slowly that a daemon that stands still for some time changes little: see doc/congestion.md.
+DCQCN = ('dcqcn,line=1G,np_min_time_between_cnps=1000,rp_time_reset=10000,rp_dce_tcp_rtt=2000,rp_byte_reset=0,'
+         'rp_ai_rate=1,rp_hai_rate=5,rp_min_rate=1')
+# A receiver that stands still for half a second sends no CNP, and all limits end meanwhile: then again.
+TRIES = 5
+COUNTERS = ('np_ecn_marked_roce_packets', 'np_cnp_sent', 'rp_cnp_handled', 'rp_cnp_ignored', 'retransmits')
 # Of doc/congestion.md, for receivers in software.
 DCQCN = ('dcqcn,line=1G,np_min_time_between_cnps=200,rp_time_reset=1000,rp_dce_tcp_rtt=250,rp_ai_rate=1,rp_hai_rate=5,'
          'rp_min_rate=1')
