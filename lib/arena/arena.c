@@ -297,7 +297,7 @@ int arena_take(const struct arena_source *src, uintptr_t addr, size_t len, bool 
 	pthread_mutex_lock(&arena.lock);
 	err = take_locked(&t, out);
 	if (!err && t.swaps)
-		sweep_if_due();
+		sweep_if_due(false);
 	pthread_mutex_unlock(&arena.lock);
 	if (err)
 		return err;
@@ -326,7 +326,7 @@ void arena_release(struct arena_hold *h)
 			arena.holds = h->next;
 		if (h->next)
 			h->next->prev = h->prev;
-		sweep_if_due();
+		sweep_if_due(true);
 	}
 	pthread_mutex_unlock(&arena.lock);
 	free(h);

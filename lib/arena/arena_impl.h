@@ -87,7 +87,8 @@ int open_shared(const struct arena_source *src, const struct vma *v, bool write,
 
 /* --- sweep.c ---------------------------------------------------------------------------- */
 
-/** Gives back pages that neither a mapping nor an MR holds, if there may be many. */
-void sweep_if_due(void);
+/** Gives back pages that neither a mapping nor an MR holds, if there may be many. @p late: nobody
+ *  waits for memory; a registration leaves more. */
+void sweep_if_due(bool late);
 
 #endif

@@ -123,11 +123,11 @@ static bool sweep(void)
 	return ok;
 }
 
-void sweep_if_due(void)
+void sweep_if_due(bool late)
 {
 	uint64_t before = allocated(), after;
 
-	if (before < LEAST || before < arena.threshold)
+	if (before < LEAST || before < (late ? arena.threshold : 2 * arena.threshold))
 		return;
 	if (!sweep())
 		return;

@@ -76,6 +76,13 @@ void mr_unpublish(struct mr_obj *o)
 		mapping_remove(o->mapping, &o->mr);
 }
 
+static void stop_warming(struct mr_obj *o)
+{
+	if (o->warming)
+		huge_cancel(o->session->ctl->objects->huge, &o->job);
+	o->warming = false;
+}
+
 /* Also for regions that were never published. Those of the mapping's list have been removed. */
 static void drop(struct mr_obj *o)
 {
@@ -98,6 +105,7 @@ void mr_release(struct mr_obj *o)
 						   .length = o->mr.length,
 						   .session = s->number});
 	handle_del(&s->mrs, o->handle);
+	stop_warming(o);
 	drop(o);
 }
 
@@ -197,6 +205,26 @@ static int populate(struct mr_obj *o, const struct request *q, char why[ABI_SENT
 	return DEFERRED;
 }
 
+/* So that no worker takes the first fault of each page. */
+static void warm(struct mr_obj *o)
+{
+	uintptr_t page = o->mapping ? o->mapping->map.page : 0;
+	uintptr_t first = (uintptr_t)o->mr.base & ~(page - 1);
+	uintptr_t end = ((uintptr_t)o->mr.base + o->mr.length + page - 1) & ~(page - 1);
+
+	if (o->mr.length < WARM_LEAST || shm_is_huge(&o->mapping->map))
+		return;
+	o->job = (struct huge_job){
+		.base = (uint8_t *)first,
+		.size = end - first,
+		.page = WARM_STEP,
+		.uid = o->session->peer.uid,
+		.writable = o->mr.access & ABI_ACCESS_LOCAL_WRITE,
+		.warm = true,
+	};
+	o->warming = !huge_start(o->session->ctl->objects->huge, &o->job);
+}
+
 static void populated(struct mr_obj *o)
 {
 	struct session *s = o->session;
@@ -215,8 +243,14 @@ void mrs_populated(struct watch *w)
 	struct objects *all = container_of(w, struct objects, populated);
 	struct huge_job *job;
 
-	while ((job = huge_take(all->huge)))
-		populated(container_of(job, struct mr_obj, job));
+	while ((job = huge_take(all->huge))) {
+		struct mr_obj *o = container_of(job, struct mr_obj, job);
+
+		if (o->warming)
+			o->warming = false;
+		else
+			populated(o);
+	}
 }
 
 void mr_give_up(struct session *s)
@@ -348,6 +382,8 @@ int cmd_reg_mr(struct session *s, const struct request *q, struct reply *r)
 	err = o->mapping && shm_is_huge(&o->mapping->map) ? populate(o, q, r->why) : publish_mr(o, r);
 	if (err < 0)
 		drop(o);
+	else if (!err)
+		warm(o);
 	return err;
 }
 
@@ -408,9 +444,11 @@ int cmd_rereg_mr(struct session *s, const struct request *q, struct reply *r)
 	if (!err) {
 		mr_unpublish(o);
 		worker_grace(s->ctl->dp);
+		stop_warming(o);
 		exchange(o, n);
 		atomic_store(&o->mr.windows, 0);
 		show_mr(o);
+		warm(o);
 		note_writers(s, &in.reg);
 		out = (struct abi_reg_mr_reply){o->handle, o->mr.key, o->mr.key};
 		reply_body(r, &out, sizeof(out));

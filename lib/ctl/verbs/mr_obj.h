@@ -34,8 +34,9 @@ struct mr_obj {
 	struct session *session;
 	struct pd *pd;
 	uint32_t handle;
-	/* a REG_MR whose huge pages are being populated */
+	/* a REG_MR whose huge pages are being populated, or a region that is being mapped ahead */
 	struct huge_job job;
+	bool warming;
 	struct abi_msg request;
 };
 
