@@ -217,8 +217,8 @@
 /** Regions of one session that may fault before it ends. Each takes two mappings of rocid, and a
  * few microseconds of a worker. */
 #define SESSION_FAULTED_MAX 4u
-/** Bytes of an application's file that regions share a mapping of: 40,000 small regions in a heap of
- * a hundred gigabytes need 2,000 mappings. */
+/** Bytes of an application's file that regions share a mapping of: 40,000 small regions in a heap
+ * of a hundred gigabytes need 2,000 mappings. */
 #define MAPPING_BLOCK (64u << 20)
 /** Lists of such mappings. */
 #define MAPPING_BUCKETS 4096u

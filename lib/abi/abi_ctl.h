@@ -236,7 +236,7 @@ struct abi_piece {
 	uint64_t off;
 	uint64_t length;
 };
-/** As many as a message of REREG_MR has room for. */
+/** As many as fit into one message of REREG_MR. */
 #define ABI_PIECES_MAX 58u
 /** How a program holds the writes of its other threads while memory moves to the file. */
 enum abi_writers {
@@ -263,9 +263,9 @@ struct abi_reg_mr_reply {
  * resize, for memory that becomes registrable by moving there. */
 #define ABI_ARENA_SIZE (1ull << 62)
 
-/* GET_USERFAULTFD: no body. The reply carries a descriptor of /dev/userfaultfd, from which a program
- * makes a userfaultfd that sees the kernel's faults, too. EOPNOTSUPP: rocid has none, or gives
- * none. */
+/* GET_USERFAULTFD: no body. The reply carries a descriptor of /dev/userfaultfd, from which a
+ * program makes a userfaultfd that sees the kernel's faults, too. EOPNOTSUPP: rocid has none, or
+ * gives none. */
 
 /* ALLOC_MW: a memory window. Binding it is a work request (ABI_WR_BIND_MW). */
 struct abi_alloc_mw {

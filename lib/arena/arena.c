@@ -118,8 +118,7 @@ static int check_vma(const struct taking *t, const struct vma *v, uintptr_t at)
 			"local write",
 			(unsigned long)at);
 	if (v->text_name)
-		return refuse(t->why, EFAULT, "memory at %#lx is the kernel's",
-			(unsigned long)at);
+		return refuse(t->why, EFAULT, "memory at %#lx is the kernel's", (unsigned long)at);
 	if (!v->shared && v->page > arena.page)
 		return refuse(t->why, EOPNOTSUPP,
 			"memory at %#lx is in private huge pages, which rocid cannot reach: use "
@@ -139,8 +138,8 @@ static int check_range(struct taking *t)
 		return refuse(t->why, ENOMEM, "no memory to read /proc/self/maps");
 	while (at < t->e && !err) {
 		if (!maps_find(&arena.maps, at, &v))
-			return refuse(t->why, EFAULT, "nothing is mapped at %#lx",
-				(unsigned long)at);
+			return refuse(
+				t->why, EFAULT, "nothing is mapped at %#lx", (unsigned long)at);
 		err = check_vma(t, &v, at);
 		t->swaps |= !v.shared;
 		at = v.end;
@@ -202,7 +201,7 @@ static struct arena_hold *add_piece(struct arena_hold *h, uint64_t off, uint64_t
 	return more;
 }
 
-/* What the kernel shows now. *first: a mapping of the file. */
+/* Reads the maps of the kernel. *first: a mapping of the file. */
 static int collect(const struct taking *t, struct arena_hold **h, struct vma *first)
 {
 	uintptr_t at = t->s;

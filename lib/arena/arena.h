@@ -82,8 +82,8 @@ enum arena_writers arena_writers(void);
  */
 bool arena_discard(uintptr_t addr, size_t len);
 
-/** For pthread_atfork(): a child made by fork() gets private memory with a copy of what is swapped, as
- *  of fork(), and nothing registered. */
+/** For pthread_atfork(): a child made by fork() gets private memory with a copy of what is swapped,
+ * as of fork(), and nothing registered. */
 void arena_fork_prepare(void);
 void arena_fork_parent(void);
 void arena_fork_child(void);

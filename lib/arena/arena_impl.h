@@ -48,7 +48,7 @@ bool look_at(uintptr_t addr, struct vma *v);
 /* --- generation.c ----------------------------------------------------------------------- */
 
 /** @return an offset for fresh memory [@p s, @p e) of @p v, whose pages are empty now; UINT64_MAX:
- *  none is left. @p after, @p before: what is registered continues before it, or behind it. */
+ *  none is left. @p after, @p before: registered memory ends at its begin, or begins at its end. */
 uint64_t choose_offset(const struct vma *v, uintptr_t s, uintptr_t e, bool after, bool before);
 
 /** Forgets which offsets have been used. */
@@ -60,12 +60,12 @@ bool is_held(uint64_t off, uint64_t len);
 /* --- swap.c ----------------------------------------------------------------------------- */
 
 /** Replaces [@p s, @p e) of the private mapping @p v by pages of the arena at @p off. */
-int swap_range(const struct vma *v, uintptr_t s, uintptr_t e, uint64_t off,
-	char why[ARENA_WHY_MAX]);
+int swap_range(
+	const struct vma *v, uintptr_t s, uintptr_t e, uint64_t off, char why[ARENA_WHY_MAX]);
 
 /* --- traits.c --------------------------------------------------------------------------- */
 
-/** What the program has told the kernel about a mapping. */
+/** Advice and locks that the program has given the kernel for a mapping. */
 struct traits {
 	bool locked, no_fork, no_dump;
 	int policy; /* of NUMA; 0: default */
@@ -82,8 +82,8 @@ void traits_keep(const struct traits *t, void *at, size_t len);
 
 /** Opens the file of the shared mapping @p v.  @return a descriptor to close, or a negative errno
  *  with a sentence. */
-int open_shared(const struct arena_source *src, const struct vma *v, bool write,
-	char why[ARENA_WHY_MAX]);
+int open_shared(
+	const struct arena_source *src, const struct vma *v, bool write, char why[ARENA_WHY_MAX]);
 
 /* --- sweep.c ---------------------------------------------------------------------------- */
 

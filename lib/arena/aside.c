@@ -51,8 +51,8 @@ static void *help(void *arg)
 int aside(int (*work)(void *arg), void *arg, size_t size)
 {
 	size_t room = (sizeof(struct helper) + size + PAGES - 1) / PAGES * PAGES;
-	uint8_t *p = raw_mmap(NULL, STACK + room, PROT_READ | PROT_WRITE,
-		MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	uint8_t *p = raw_mmap(
+		NULL, STACK + room, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	struct helper *h = (struct helper *)p;
 	sigset_t all, old;
 	pthread_attr_t attr;

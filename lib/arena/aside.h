@@ -16,7 +16,8 @@ struct span {
 	uintptr_t s, e;
 };
 
-/** What the caller may write to at any moment: around its stack pointer, and its own data. */
+/** The memory that the caller may write to at any moment: around its stack pointer, and its own
+ * data. */
 void own_spans(struct span out[2]);
 
 /** @return whether [@p s, @p e) has any of it. */

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * fork() shares the arena's pages between parent and child, but both should have their own. So the
- * child copies them before its program goes on, and the parent waits.
+ * child copies them before its program continues, and the parent waits.
  *
  * The other threads of the parent go on writing. They must not wait for the child, because they may
  * have locks that fork() takes (malloc's). So the pages are write-protected, and a monitor puts a
  * copy of each page that somebody is about to write aside, where the child finds it.
  *
- * What the forking thread itself writes to in the meantime, its stack and its thread-local data, is
- * private memory of the parent while fork() runs, if it had been swapped.
+ * Memory that the forking thread itself writes to in the meantime, its stack and its thread-local
+ * data, is private memory of the parent while fork() runs, if it had been swapped.
  */
 #include <fcntl.h>
 #include <poll.h>
@@ -57,16 +57,16 @@ static struct {
 	pthread_t monitor;
 	bool monitored;
 	_Atomic bool armed; /* all mappings are protected: nobody may go on before */
-	int stop[2]; /* pipe to the monitor */
-	int done[2]; /* pipe from the child */
+	int stop[2];	    /* pipe to the monitor */
+	int done[2];	    /* pipe from the child */
 	bool active;
 	bool alone; /* there are no other threads */
 } fk;
 
 static void *anonymous(size_t len, int flags)
 {
-	void *p = raw_mmap(NULL, len, PROT_READ | PROT_WRITE,
-		flags | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	void *p = raw_mmap(
+		NULL, len, PROT_READ | PROT_WRITE, flags | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
 	return p == MAP_FAILED ? NULL : p;
 }
@@ -340,7 +340,8 @@ void arena_fork_parent(void)
 /* The child cannot go on with memory that it shares. */
 static void give_up(void)
 {
-	static const char why[] = "libroci: no memory for a copy of registered memory after fork()\n";
+	static const char why[] =
+		"libroci: no memory for a copy of registered memory after fork()\n";
 
 	if (write(STDERR_FILENO, why, sizeof(why) - 1) < 0) { /* then without */
 	}

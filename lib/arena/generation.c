@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Where fresh memory lies in the arena. Neighbours whose offsets are neighbours, too, are one
- * mapping of the kernel: thousands of small buffers must not meet vm.max_map_count. But a block that
- * the program may extend with mremap() shows the offsets after it then, so it gets a generation of
- * its own.
+ * mapping of the kernel: thousands of small buffers must not meet vm.max_map_count. But a block
+ * that the program may extend with mremap() shows the offsets after it then, so it gets a
+ * generation of its own.
  */
 #include <fcntl.h>
 #include <stdlib.h>
@@ -98,7 +98,7 @@ static bool take(uint64_t off, uint64_t len)
 	if (was_used(off, len)) {
 		if (is_held(off, len) || is_mapped(off, len))
 			return false;
-		/* What freed memory has left there. */
+		/* Freed memory may have left something there. */
 		if (fallocate(arena.fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)off,
 			    (off_t)len))
 			return false;

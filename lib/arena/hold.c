@@ -19,8 +19,8 @@
 #ifndef USERFAULTFD_IOC_NEW
 #define USERFAULTFD_IOC_NEW _IO(0xAA, 0x00)
 #endif
-#define USEFUL                                                                                     \
-	(UFFD_FEATURE_PAGEFAULT_FLAG_WP | UFFD_FEATURE_WP_HUGETLBFS_SHMEM |                        \
+#define USEFUL                                                              \
+	(UFFD_FEATURE_PAGEFAULT_FLAG_WP | UFFD_FEATURE_WP_HUGETLBFS_SHMEM | \
 		UFFD_FEATURE_WP_UNPOPULATED)
 
 unsigned arena_means = ~0u;
@@ -41,8 +41,8 @@ static int make(enum arena_writers by, int device)
 		return -1;
 	if (by == ARENA_WRITERS_UFFD_ROCID)
 		return device < 0 ? -1 : ioctl(device, USERFAULTFD_IOC_NEW, flags);
-	return (int)syscall(SYS_userfaultfd,
-		by == ARENA_WRITERS_UFFD ? flags : flags | UFFD_USER_MODE_ONLY);
+	return (int)syscall(
+		SYS_userfaultfd, by == ARENA_WRITERS_UFFD ? flags : flags | UFFD_USER_MODE_ONLY);
 }
 
 /* A descriptor tells its features once, so one is asked and another used. */

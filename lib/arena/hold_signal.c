@@ -151,7 +151,8 @@ static bool all_parked(pid_t pid)
 	uint32_t round = atomic_load(&lot.round);
 
 	for (unsigned i = 0; i < lot.n; i++)
-		if (atomic_load(&lot.parked[i]) != round && !syscall(SYS_tgkill, pid, lot.tid[i], 0))
+		if (atomic_load(&lot.parked[i]) != round &&
+			!syscall(SYS_tgkill, pid, lot.tid[i], 0))
 			return false;
 	return true;
 }

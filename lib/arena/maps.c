@@ -43,8 +43,8 @@ static int ask(const struct maps *m, uintptr_t addr, uint64_t flags, struct quer
 static void mark_name(struct vma *v, const char *name)
 {
 	v->stack = !strcmp(name, "[stack]");
-	v->text_name = !v->stack && name[0] == '[' && strcmp(name, "[heap]") &&
-		       strncmp(name, "[anon", 5);
+	v->text_name =
+		!v->stack && name[0] == '[' && strcmp(name, "[heap]") && strncmp(name, "[anon", 5);
 }
 
 static bool find_by_query(const struct maps *m, uintptr_t addr, struct vma *v)

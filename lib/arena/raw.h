@@ -2,7 +2,7 @@
 /**
  * @file raw.h
  * System calls on the address space without libc's functions: UCX and Open MPI patch those, and
- * would be told of mappings that are not the program's.
+ * would see mappings that are not the program's.
  *
  * Between the moment when writers are held and when they go on, nothing but these calls and plain
  * loads and stores to the caller's stack is allowed: a held thread may have any lock.

@@ -84,8 +84,8 @@ static int open_link(const struct vma *v, bool write)
 	return open_if(path, v, write);
 }
 
-int open_shared(const struct arena_source *src, const struct vma *v, bool write,
-	char why[ARENA_WHY_MAX])
+int open_shared(
+	const struct arena_source *src, const struct vma *v, bool write, char why[ARENA_WHY_MAX])
 {
 	int fd = find_open(v, write);
 

@@ -26,7 +26,7 @@ struct job {
 	bool thread;  /* a page has a thread's control block */
 };
 
-/* What a chunk has, a word a page. */
+/* A chunk's pages, a word for each. */
 struct chunk {
 	uintptr_t at;
 	size_t len;
@@ -110,8 +110,7 @@ static int replace(struct chunk *c, struct job *j)
 	if (err)
 		return err;
 	copy(c, j);
-	if (j->v->prot != (PROT_READ | PROT_WRITE) &&
-		raw_mprotect(c->stage, c->len, j->v->prot))
+	if (j->v->prot != (PROT_READ | PROT_WRITE) && raw_mprotect(c->stage, c->len, j->v->prot))
 		return -errno;
 	return raw_move(c->stage, c->len, c->at);
 }
@@ -122,8 +121,8 @@ static int swap_chunk(struct chunk *c, struct job *j)
 	struct hold hold;
 	int err;
 
-	c->stage = raw_mmap(NULL, c->len, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE,
-		arena.fd, off);
+	c->stage = raw_mmap(
+		NULL, c->len, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, arena.fd, off);
 	if (c->stage == MAP_FAILED)
 		return -errno;
 	traits_keep(&j->traits, c->stage, c->len);
@@ -224,8 +223,7 @@ static int explain(int err, const struct job *j, char why[ARENA_WHY_MAX])
 	}
 }
 
-int swap_range(const struct vma *v, uintptr_t s, uintptr_t e, uint64_t off,
-	char why[ARENA_WHY_MAX])
+int swap_range(const struct vma *v, uintptr_t s, uintptr_t e, uint64_t off, char why[ARENA_WHY_MAX])
 {
 	struct job j = {.v = v, .s = s, .e = e, .off = off, .alone = hold_alone(1)};
 	int err = traits_of(v, s, &j.traits);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What a mapping has besides its bytes. The kernel shows such flags only in smaps, which takes
- * milliseconds in a large process. So each is tried on one page: advice that the mapping has
+ * The properties of a mapping besides its bytes. The kernel shows such flags only in smaps, which
+ * takes milliseconds in a large process. So each is tried on one page: advice that the mapping has
  * already changes nothing, and other advice splits it.
  */
 #include <fcntl.h>

@@ -25,9 +25,9 @@ struct memory {
 struct mr {
 	struct roci_mr pub;
 	uint32_t handle;
-	struct memory *memory; /* of roci_alloc_mem(), */
+	struct memory *memory;	 /* of roci_alloc_mem(), */
 	struct arena_hold *hold; /* or any other; one of both is NULL */
-	bool owns_memory; /* roci_alloc_mr() */
+	bool owns_memory;	 /* roci_alloc_mr() */
 	uint64_t iova;
 	int access;
 };
@@ -328,13 +328,13 @@ struct reg_request {
 	struct {
 		uint32_t handle;
 		uint32_t reserved;
-	} rereg; /* REREG_MR begins here */
+	} rereg;	      /* REREG_MR begins here */
 	struct abi_reg_mr mr; /* REG_MR */
 	struct abi_piece piece[ABI_PIECES_MAX];
 };
 
 _Static_assert(sizeof(struct reg_request) == sizeof(struct abi_rereg_mr) +
-						    ABI_PIECES_MAX * sizeof(struct abi_piece) &&
+						     ABI_PIECES_MAX * sizeof(struct abi_piece) &&
 		       offsetof(struct reg_request, mr) == offsetof(struct abi_rereg_mr, reg),
 	"REREG_MR");
 

@@ -92,8 +92,8 @@ static void to_entry(
 	*e = (struct roci_gid_entry){
 		.gid_index = index,
 		.port_num = port,
-		.gid_type = r->type == ABI_GID_ROCEV1 ? ROCI_GID_TYPE_ROCE_V1
-						      : ROCI_GID_TYPE_ROCE_V2,
+		.gid_type =
+			r->type == ABI_GID_ROCEV1 ? ROCI_GID_TYPE_ROCE_V1 : ROCI_GID_TYPE_ROCE_V2,
 		.ndev_ifindex = r->ifindex,
 		.vid = r->vid,
 	};

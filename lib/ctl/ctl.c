@@ -163,8 +163,8 @@ static void init(struct house *h, const struct ctl_config *cfg)
 		.application_macs = cfg->application_macs,
 		.no_userfaultfd = cfg->no_userfaultfd,
 	};
-	snprintf(h->ctl.device, sizeof(h->ctl.device), "%s",
-		cfg->device[0] ? cfg->device : "roci0");
+	snprintf(
+		h->ctl.device, sizeof(h->ctl.device), "%s", cfg->device[0] ? cfg->device : "roci0");
 	h->loop.epoll = -1;
 	h->net.announce_fd = -1;
 	h->objects.ctl = &h->ctl;

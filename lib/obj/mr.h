@@ -24,8 +24,8 @@ struct mr {
 	_Atomic uint32_t windows;
 	uint64_t iova; /* address of the first byte in keys and on the wire */
 	uint64_t length;
-	uint8_t *base;	  /* the first byte in this process */
-	uint32_t session; /* number of the session that registered it */
+	uint8_t *base;		   /* the first byte in this process */
+	uint32_t session;	   /* number of the session that registered it */
 	_Atomic(struct mr *) next; /* of the same mapping: struct mr_list */
 	struct mr *prev;
 };

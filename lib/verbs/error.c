@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What went wrong, on stderr: for people who run a program that says only "Couldn't create QP". */
+/* Sentences about errors, on stderr: for people who run a program that says only "Couldn't create
+ * QP". */
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>

@@ -199,7 +199,7 @@ static void wr_set_xrc_srqn(struct ibv_qp_ex *ex, uint32_t srqn)
 		current(qp)->srqn = srqn;
 }
 
-/* What has a place of its own, or none. */
+/* Operands that have a field of their own, or none. */
 static void set_special(struct qp *qp, struct abi_wqe *w, uint32_t lkey, uint64_t addr, uint32_t n)
 {
 	if (is_of(w, BARE) || n != sizeof(uint64_t)) {

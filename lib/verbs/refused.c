@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What is not offered: the errno that libibverbs gives for a device without it. The functions that
- * are not in the public headers are made at build time: symbols.py. */
+/* Features that are not offered: the errno that libibverbs gives for a device without it. The
+ * functions that are not in the public headers are made at build time: symbols.py. */
 #include "verbs.h"
 
 /** Data that providers import; true: objects may be destroyed after their device is gone. */

@@ -48,7 +48,8 @@ struct device {
 	atomic_uint users; /* lists and contexts */
 };
 
-/** What a context ends with: kinds of objects in the order in which they can be destroyed. */
+/** The objects that end with a context: kinds of objects in the order in which they can be
+ * destroyed. */
 enum object_kind {
 	OBJECT_QP,
 	OBJECT_SRQ,
@@ -263,7 +264,7 @@ void qp_ex_set_ops(struct ibv_qp_ex *ex, uint64_t ops);
 /** The read functions that @p wc_flags asks for. */
 void cq_ex_set_ops(struct ibv_cq_ex *ex, uint64_t wc_flags);
 
-/** What poll_cq does when it finds nothing. */
+/** poll_cq calls it when it finds nothing. */
 void cq_idle(struct cq *cq);
 
 /** Packet types in wc.sl. */
@@ -284,7 +285,7 @@ static inline uint8_t cq_sl(unsigned flags, uint8_t sl, unsigned net)
 				     : SL_ROCEV1;
 }
 
-/** What an extended CQ can tell of a completion. */
+/** The fields of a completion that an extended CQ can read. */
 #define CQ_EX_FLAGS \
 	(IBV_WC_STANDARD_FLAGS | IBV_WC_EX_WITH_CVLAN | IBV_WC_EX_WITH_COMPLETION_TIMESTAMP)
 

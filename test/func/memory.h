@@ -32,8 +32,8 @@ static inline uint8_t pattern(unsigned seed, size_t i)
 }
 
 /** Everything an MR may have. */
-#define ALL                                                                                        \
-	(ROCI_ACCESS_LOCAL_WRITE | ROCI_ACCESS_REMOTE_WRITE | ROCI_ACCESS_REMOTE_READ |            \
+#define ALL                                                                             \
+	(ROCI_ACCESS_LOCAL_WRITE | ROCI_ACCESS_REMOTE_WRITE | ROCI_ACCESS_REMOTE_READ | \
 		ROCI_ACCESS_REMOTE_ATOMIC)
 
 #endif

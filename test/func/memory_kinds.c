@@ -348,7 +348,8 @@ static void sysv(void)
 
 static void shared_anonymous(void)
 {
-	uint8_t *p = mmap(NULL, 8 * PAGE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	uint8_t *p =
+		mmap(NULL, 8 * PAGE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	struct roci_mr *mr = reg(p, 8 * PAGE, ALL);
 	int status;
 	pid_t pid;
@@ -462,7 +463,7 @@ static void overlap(void)
 	munmap(p, MB);
 }
 
-/* What mremap() moves away keeps its bytes, and what comes in its place is another's. */
+/* Memory that mremap() moves keeps its bytes, and its old place is no longer the region's. */
 static void moved(void)
 {
 	uint8_t *p = anon(MB, PROT_READ | PROT_WRITE);
@@ -474,7 +475,8 @@ static void moved(void)
 	q = mremap(p, MB, 3 * MB, MREMAP_MAYMOVE | MREMAP_FIXED, to);
 	if (q != to)
 		err(1, "mremap");
-	if (mmap(p, MB, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) != p)
+	if (mmap(p, MB, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) !=
+		p)
 		err(1, "mmap");
 	fill(p, MB, 21);
 	b = reg(p, MB, ALL);
@@ -533,7 +535,8 @@ static void remapped(void)
 	fill(p, MB, 33);
 	a = reg(p, MB, ALL);
 	munmap(p, MB);
-	if (mmap(p, MB, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) != p)
+	if (mmap(p, MB, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) !=
+		p)
 		err(1, "mmap");
 	for (size_t i = 0; i < MB; i++)
 		if (p[i])
@@ -603,7 +606,10 @@ static void advice(void)
 	munmap(p, PAGE);
 }
 
-#define ROW(name) {#name, name}
+#define ROW(name)           \
+	{                   \
+#name, name \
+	}
 static const struct {
 	const char *name;
 	void (*run)(void);

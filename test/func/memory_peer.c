@@ -37,9 +37,8 @@ static void run(struct end *peer, struct roci_send_wr *wr)
 static void transfer(struct end e[2], struct roci_mr *mr, const void *addr, size_t len,
 	enum roci_wr_opcode opcode)
 {
-	struct roci_sge sge = {.addr = (uintptr_t)e[1].mr->addr,
-		.length = (uint32_t)len,
-		.lkey = e[1].mr->lkey};
+	struct roci_sge sge = {
+		.addr = (uintptr_t)e[1].mr->addr, .length = (uint32_t)len, .lkey = e[1].mr->lkey};
 	struct roci_send_wr wr = {.opcode = opcode,
 		.sg_list = &sge,
 		.num_sge = 1,

@@ -67,8 +67,8 @@ static void no_write_is_lost(unsigned rounds)
 		pthread_create(&w[i].thread, NULL, count_up, &w[i]);
 	}
 	for (unsigned r = 0; r < rounds; r++) {
-		uint8_t *p = mmap(
-			NULL, MB, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		uint8_t *p =
+			mmap(NULL, MB, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 		struct roci_mr *mr;
 
 		for (unsigned i = 0; i < WRITERS; i++) {
@@ -82,7 +82,8 @@ static void no_write_is_lost(unsigned rounds)
 		usleep(200);
 		for (unsigned i = 0; i < WRITERS; i++) {
 			atomic_store(&w[i].words, NULL);
-			for (int quiet = 0; quiet < 2; quiet += !atomic_load(&w[i].busy)) /* twice */
+			for (int quiet = 0; quiet < 2;
+				quiet += !atomic_load(&w[i].busy)) /* twice */
 				usleep(100);
 			for (int spin = 0; spin < 100 && atomic_load(&w[i].busy); spin++)
 				usleep(100);
@@ -91,10 +92,10 @@ static void no_write_is_lost(unsigned rounds)
 		for (unsigned i = 0; i < WRITERS; i++)
 			for (unsigned k = 0; k < pages; k++)
 				if (((uint64_t *)p)[8 * i + k * (PAGE / 8)] != w[i].seen[k])
-					errx(1, "round %u: writer %u, page %u: %lu writes of %lu", r, i,
-						k,
-						(unsigned long)((uint64_t *)p)[8 * i +
-									       k * (PAGE / 8)],
+					errx(1, "round %u: writer %u, page %u: %lu writes of %lu",
+						r, i, k,
+						(unsigned long)((
+							uint64_t *)p)[8 * i + k * (PAGE / 8)],
 						(unsigned long)w[i].seen[k]);
 		peer_reads(e, mr, p, PAGE);
 		must(roci_dereg_mr(mr) == 0, "deregister");
@@ -169,8 +170,8 @@ static void no_read_is_lost(unsigned rounds)
 	for (unsigned k = 0; k < rounds; k++) {
 		/* The memory is private again, at the same place: what is read meanwhile may go to
 		 * either, so the reader has another buffer. */
-		uint8_t *fresh = mmap(
-			NULL, MB, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		uint8_t *fresh =
+			mmap(NULL, MB, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 		unsigned before = atomic_load(&r.rounds);
 		struct roci_mr *mr;
 
@@ -195,7 +196,7 @@ static void no_read_is_lost(unsigned rounds)
 
 static uint64_t *pair_of_words;
 
-/* Two words of different pages are equal, or the second is one behind. */
+/* Two words of different pages are equal, or the second is one less. */
 static void *pair_up(void *arg)
 {
 	(void)arg;
@@ -230,7 +231,7 @@ static void children_have_their_own(unsigned rounds)
 				if (pair_of_words[0] != a || pair_of_words[MB / 8] != b)
 					_exit(2); /* the parent's writes arrive */
 			if (a != b && a != b + 1)
-				_exit(3); /* torn */
+				_exit(3);	      /* torn */
 			memset(p + 8192, 0x77, 8192); /* must not reach the parent */
 			_exit(0);
 		}

@@ -221,7 +221,8 @@ static size_t fill(struct seat *t, uint32_t type, const struct record *r, uint8_
 	case ABI_REREG_MR:
 		memcpy(body, word, offsetof(struct abi_rereg_mr, reg));
 		return offsetof(struct abi_rereg_mr, reg) +
-		       fill_mr(handle(t, PD, pick >> 4), pick, body + offsetof(struct abi_rereg_mr, reg));
+		       fill_mr(handle(t, PD, pick >> 4), pick,
+			       body + offsetof(struct abi_rereg_mr, reg));
 	case ABI_CREATE_CQ:
 		word[0] = 8;
 		word[1] = pick & 1 ? handle(t, CHANNEL, pick >> 1) : ABI_NO_HANDLE;

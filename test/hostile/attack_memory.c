@@ -47,9 +47,8 @@ static void wrong_descriptors(struct arena *a)
 	int fds[] = {pipefd[0], pipefd[1], open("/", O_RDONLY), open("/", O_PATH),
 		open("/dev/zero", O_RDWR), open("/dev/null", O_RDWR), open("/dev/mem", O_RDWR),
 		open("/proc/self/mem", O_RDWR), open("/proc/self/maps", O_RDONLY),
-		open("/var/tmp", O_TMPFILE | O_RDWR, 0600),
-		socket(AF_UNIX, SOCK_SEQPACKET, 0), socket(AF_INET, SOCK_DGRAM, 0), eventfd(1, 0),
-		epoll_create1(0), read_only(sealed),
+		open("/var/tmp", O_TMPFILE | O_RDWR, 0600), socket(AF_UNIX, SOCK_SEQPACKET, 0),
+		socket(AF_INET, SOCK_DGRAM, 0), eventfd(1, 0), epoll_create1(0), read_only(sealed),
 		raw_memfd(PAGE, F_SEAL_SHRINK | F_SEAL_WRITE),
 		raw_memfd(PAGE, F_SEAL_SHRINK | 0x10 /* F_SEAL_FUTURE_WRITE */)};
 
@@ -235,8 +234,8 @@ static void odd_pieces(struct arena *a)
 			if (random_next(&a->random) % 30 == 0)
 				p->length = random_next(&a->random);
 			fits &= p->off <= 16 * PAGE && p->length <= 16 * PAGE - p->off &&
-				(pieces == 1 || (p->length && p->off % PAGE == 0 &&
-							p->length % PAGE == 0));
+				(pieces == 1 ||
+					(p->length && p->off % PAGE == 0 && p->length % PAGE == 0));
 			sum += p->length;
 		}
 		q.in = (struct abi_reg_mr){.pd = s.pd,

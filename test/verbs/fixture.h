@@ -37,7 +37,7 @@ struct end {
 	uint8_t port;
 };
 
-/** What a pair is made of. */
+/** The parts of a pair. */
 struct recipe {
 	enum ibv_qp_type type;
 	bool extended;	/* the wr_* calls, with all that the type has */

@@ -33,10 +33,10 @@ struct huge_job {
 	uid_t uid;     /* users take turns */
 	bool writable; /* in this process */
 	bool whole;    /* sealed against writing, so nobody can punch a hole */
-	/** Ordinary memory: maps pages that exist, so that workers need not; makes none and never fails.
-	 *  `page` is then the size of a step. */
+	/** Ordinary memory: maps pages that exist, so that workers need not; makes none and never
+	 * fails. `page` is then the size of a step. */
 	bool warm;
-	size_t done;   /* bytes */
+	size_t done; /* bytes */
 	int err;
 };
 

@@ -85,11 +85,10 @@ int mapping_check(
 		out->mapped += e.mapped;
 		out->file = e.file;
 	}
-	return sum == spec->length ? 0
-				   : refuse(why, -EINVAL,
-					     "the pieces have %llu bytes, but the region %llu",
-					     (unsigned long long)sum,
-					     (unsigned long long)spec->length);
+	return sum == spec->length
+		       ? 0
+		       : refuse(why, -EINVAL, "the pieces have %llu bytes, but the region %llu",
+				 (unsigned long long)sum, (unsigned long long)spec->length);
 }
 
 static int no_room(int err, uint64_t size, char why[ABI_SENTENCE_MAX])
@@ -115,8 +114,8 @@ static int map_one(struct mapping *w, int fd)
 static int map_pieces(struct mapping *w, const struct mapping_spec *spec)
 {
 	int prot = w->writable ? PROT_READ | PROT_WRITE : PROT_READ;
-	uint8_t *at = mmap(NULL, w->map.size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
-		-1, 0);
+	uint8_t *at = mmap(
+		NULL, w->map.size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
 	if (at == MAP_FAILED)
 		return -errno;

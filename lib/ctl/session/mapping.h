@@ -34,7 +34,7 @@ struct mapping {
 	struct mr_list regions; /* that workers can find; for the handler of SIGBUS */
 };
 
-/** What a region needs. */
+/** The range that a region needs. */
 struct mapping_spec {
 	int fd;
 	bool writable;
@@ -43,13 +43,14 @@ struct mapping_spec {
 	uint64_t length;	       /* their sum */
 };
 
-/** What mapping_get() would map for it. */
+/** The range that mapping_get() would map for it. */
 struct mapping_extent {
 	uint64_t mapped; /* bytes of whole pages */
 	uint64_t file;	 /* bytes of memory that the file has */
 };
 
-/** Checks file and ranges.  @return 0 or a negative errno with a sentence, as shm_check_client(). */
+/** Checks file and ranges.  @return 0 or a negative errno with a sentence, as shm_check_client().
+ */
 int mapping_check(
 	const struct mapping_spec *spec, struct mapping_extent *out, char why[ABI_SENTENCE_MAX]);
 

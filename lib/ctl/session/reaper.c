@@ -310,15 +310,11 @@ void reap_fd(struct reaper *d, uint64_t owner, int fd)
 	queue(d, owner, (struct burden){.fd = fd});
 }
 
-void reap_memory(
-	struct reaper *d, void *base, size_t size, uint64_t charge, struct reaped *done)
+void reap_memory(struct reaper *d, void *base, size_t size, uint64_t charge, struct reaped *done)
 {
 	queue(d, OWNER_ROCID,
-		(struct burden){.fd = -1,
-			.base = base,
-			.size = size,
-			.charge = charge,
-			.done = done});
+		(struct burden){
+			.fd = -1, .base = base, .size = size, .charge = charge, .done = done});
 }
 
 void reap_heap(struct reaper *d, void *p)

@@ -63,8 +63,7 @@ void reap_fd(struct reaper *d, uint64_t owner, int fd);
  *  space waits for long.
  *  @param charge  bytes that were charged for it
  *  @param done    counts them once it is unmapped; may be NULL */
-void reap_memory(
-	struct reaper *d, void *base, size_t size, uint64_t charge, struct reaped *done);
+void reap_memory(struct reaper *d, void *base, size_t size, uint64_t charge, struct reaped *done);
 
 /** Frees @p p. */
 void reap_heap(struct reaper *d, void *p);

@@ -40,8 +40,8 @@ struct shm_extent {
 /**
  * Checks an application's file: m->page, m->whole.
  * @param writable  peers or receives may write there
- * @return 0 or a negative errno with a sentence: -EPERM if it is not a file in memory, -EINVAL if its
- * pages exceed HUGE_PAGE_MAX, -EACCES if it is read-only.
+ * @return 0 or a negative errno with a sentence: -EPERM if it is not a file in memory, -EINVAL if
+ * its pages exceed HUGE_PAGE_MAX, -EACCES if it is read-only.
  */
 int shm_check_client(struct shm *m, int fd, bool writable, char why[ABI_SENTENCE_MAX]);
 

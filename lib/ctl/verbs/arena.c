@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What a program needs to make any memory registrable (doc/abi.md, "Memory regions"). rocid keeps
- * nothing of it. */
+/* Descriptors that a program needs to make any memory registrable (doc/abi.md, "Memory regions").
+ * rocid keeps nothing of it. */
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>

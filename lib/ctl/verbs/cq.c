@@ -114,7 +114,8 @@ static int check_cq(
 			r->why, -EINVAL, "there is no completion vector %u: use 0", in->vector);
 	if (in->flags & ~ABI_CQ_FLAG_TIMESTAMP)
 		return refuse(r->why, -EOPNOTSUPP,
-			"flags 0x%x of a completion queue are unknown to this rocid: use none, or a "
+			"flags 0x%x of a completion queue are unknown to this rocid: use none, or "
+			"a "
 			"rocid of the program's version",
 			in->flags);
 	*ch = NULL;
@@ -222,7 +223,8 @@ int cmd_create_cq(struct session *s, const struct request *q, struct reply *r)
 		return err;
 	out.depth = round_pow2(in.depth);
 	o = object_alloc(sizeof(*o));
-	err = o ? make_cq(s, o, ch, in.flags, &out, r) : refuse(r->why, -ENOMEM, "rocid is out of memory");
+	err = o ? make_cq(s, o, ch, in.flags, &out, r)
+		: refuse(r->why, -ENOMEM, "rocid is out of memory");
 	if (err) {
 		quota_give_one(s, CTL_CQS);
 		free(o);

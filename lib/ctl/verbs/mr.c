@@ -278,7 +278,8 @@ static int check_file(const struct session *s, const struct mapping_extent *e, s
 		(unsigned long long)(e->file >> 20), most);
 }
 
-/* What the region consists of; pieces are at @p at of the body.  @return a negative errno with a sentence. */
+/* Reads the parts of the region; pieces are at @p at of the body.  @return a negative errno with a
+ * sentence. */
 static int read_pieces(const struct abi_reg_mr *in, const struct request *q, size_t at,
 	struct mapping_spec *spec, struct abi_piece piece[ABI_PIECES_MAX], struct reply *r)
 {
@@ -293,8 +294,7 @@ static int read_pieces(const struct abi_reg_mr *in, const struct request *q, siz
 		piece[0] = (struct abi_piece){in->fd_off, in->length};
 		return 0;
 	}
-	if (in->npieces > ABI_PIECES_MAX ||
-		at + in->npieces * sizeof(piece[0]) > q->body_len)
+	if (in->npieces > ABI_PIECES_MAX || at + in->npieces * sizeof(piece[0]) > q->body_len)
 		return refuse(r->why, -EINVAL,
 			"reg_mr says that %u pieces follow, but has room for fewer: see doc/abi.md",
 			in->npieces);
@@ -379,7 +379,8 @@ int cmd_reg_mr(struct session *s, const struct request *q, struct reply *r)
 		return err;
 	}
 	note_writers(s, &in);
-	err = o->mapping && shm_is_huge(&o->mapping->map) ? populate(o, q, r->why) : publish_mr(o, r);
+	err = o->mapping && shm_is_huge(&o->mapping->map) ? populate(o, q, r->why)
+							  : publish_mr(o, r);
 	if (err < 0)
 		drop(o);
 	else if (!err)

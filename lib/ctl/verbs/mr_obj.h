@@ -28,9 +28,9 @@ struct pd {
 };
 
 struct mr_obj {
-	struct mr mr; /* the part that workers use */
+	struct mr mr;		 /* the part that workers use */
 	struct mapping *mapping; /* NULL: it has no bytes */
-	uint64_t charged;      /* bytes of CTL_MEMORY */
+	uint64_t charged;	 /* bytes of CTL_MEMORY */
 	struct session *session;
 	struct pd *pd;
 	uint32_t handle;

@@ -117,7 +117,8 @@ static void reg_mr__any_memory(void **state)
 		0);
 	assert_int_equal(r->h->reg.access, ROCI_ACCESS_REMOTE_READ);
 	assert_int_equal(r->h->reg.length, 10000);
-	assert_int_equal(roci_rereg_mr(mr, ROCI_REREG_MR_CHANGE_TRANSLATION, NULL, p + 5, 100, 0), 0);
+	assert_int_equal(
+		roci_rereg_mr(mr, ROCI_REREG_MR_CHANGE_TRANSLATION, NULL, p + 5, 100, 0), 0);
 	assert_ptr_equal(mr->addr, p + 5);
 	assert_int_equal(r->h->reg.iova, (uintptr_t)p + 5);
 	assert_int_equal(roci_rereg_mr(mr, 8, NULL, NULL, 0, 0), EINVAL);

@@ -223,7 +223,7 @@ static void xrc_rx__not_for_this_end(void **state)
 static void xrc_rx__keys_of_the_srq(void **state)
 {
 	start_target();
-	l.qp->qp->pd = 0; /* as of a target that was made without one */
+	l.qp->qp->pd = 0; /* the target was made without one */
 	l.qp->qp->xrc.follows = true;
 	srq[1]->srq.pd = APP_PD + 1;
 	lone_rx(&l, &(struct shot){.opcode = READ_REQUEST,

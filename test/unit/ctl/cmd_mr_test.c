@@ -166,7 +166,9 @@ static const struct session *session_of(const struct test_daemon *d, const struc
 /* Thousands of small regions in a file need a few mappings; the last one unmaps. */
 static void reg_mr__regions_share_mappings(void **state)
 {
-	enum { REGIONS = 2000 };
+	enum {
+		REGIONS = 2000
+	};
 	static uint32_t handle[REGIONS];
 	struct test_daemon *d = *state;
 	int fd = client_memfd(REGIONS * 4096ul);
@@ -206,7 +208,9 @@ static void reg_mr__pieces(void **state)
 	struct {
 		struct abi_reg_mr in;
 		struct abi_piece piece[3];
-	} q = {.in = {.access = ABI_ACCESS_LOCAL_WRITE, .iova = 0x1000, .length = 10000,
+	} q = {.in = {.access = ABI_ACCESS_LOCAL_WRITE,
+		       .iova = 0x1000,
+		       .length = 10000,
 		       .npieces = 3},
 		.piece = {{5 * 4096 + 1096, 3000}, {0, 4096}, {7 * 4096, 2904}}};
 	struct test_daemon *d = *state;
@@ -252,10 +256,11 @@ static void rereg_mr__keeps_the_keys(void **state)
 {
 	struct test_daemon *d = *state;
 	int fd = client_memfd(8192), other = client_memfd(8192);
-	struct abi_rereg_mr in = {.reg = {.access = ABI_ACCESS_LOCAL_WRITE | ABI_ACCESS_REMOTE_WRITE,
-					  .iova = 0x5000,
-					  .length = 4096,
-					  .fd_off = 4096}};
+	struct abi_rereg_mr in = {
+		.reg = {.access = ABI_ACCESS_LOCAL_WRITE | ABI_ACCESS_REMOTE_WRITE,
+			.iova = 0x5000,
+			.length = 4096,
+			.fd_off = 4096}};
 	struct abi_reg_mr_reply mr;
 	uint8_t *mine, *theirs = NULL;
 	struct client c;
