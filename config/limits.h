@@ -103,6 +103,10 @@
 
 /** Packets per burst, receive and transmit. */
 #define BURST 32u
+/** Packets that a QP sends before the next has its turn, and that leave together when its rate is
+ * limited; also the WQEs flushed per turn. Large enough to keep a QP's cache lines warm, small
+ * enough that a burst serves several QPs. */
+#define QUANTUM 8u
 /** CNPs of one worker that wait to be sent. A packet that is marked while all places are taken is
  * not answered. */
 #define CNP_OWED 64u

@@ -228,6 +228,8 @@ static int open_ports(struct daemon *d, struct options *o, char why[VALUE_MAX * 
 			p->info.mtu = MTU_PAGE; /* ctl's upper limit, whatever the netdev says */
 		steer_install(&p->steer, p->info.ethdev, p->info.rx_queues);
 		daemon_watch(d, i);
+		if (!linkemu_fits(&p->impair, p->info.rx_queues, why, VALUE_MAX * 2))
+			return -EINVAL;
 		if ((p->packet && packet_start(d, i)) || daemon_impair(d, i))
 			return refuse(why, -ENOMEM,
 				"no memory for port %u or its emulated link: give EAL more with -m "

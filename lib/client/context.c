@@ -6,6 +6,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 #include "client.h"
+#include "roci_private.h"
 
 static int connect_error(int err, const char *path)
 {
@@ -152,6 +153,7 @@ static struct context *context_new(void)
 	}
 	ctx->pub.cmd_fd = -1;
 	ctx->pub.async_fd = -1;
+	ctx->no_pd = (struct pd){.pub.context = &ctx->pub, .handle = ABI_NO_HANDLE};
 	context_list(ctx);
 	pthread_mutex_init(&ctx->call_lock, NULL);
 	pthread_mutex_init(&ctx->lock, NULL);
@@ -223,4 +225,26 @@ int roci_close(struct roci_context *c)
 			ctx->pds, ctx->cqs.count, ctx->channels);
 	context_free(ctx);
 	return 0;
+}
+
+void roci_abandon(struct roci_context *c)
+{
+	struct context *ctx = context_of(c);
+
+	shutdown(c->cmd_fd, SHUT_RDWR);
+	pthread_mutex_lock(&ctx->lock);
+	atomic_store(&ctx->dead, true);
+	ctx->abandoned = true;
+	pthread_cond_broadcast(&ctx->acked);
+	pthread_mutex_unlock(&ctx->lock);
+}
+
+uint32_t roci_workers(struct roci_context *ctx)
+{
+	return context_of(ctx)->workers;
+}
+
+struct roci_pd *roci_no_pd(struct roci_context *c)
+{
+	return &context_of(c)->no_pd.pub;
 }

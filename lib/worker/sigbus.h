@@ -15,7 +15,7 @@
 #include <stddef.h>
 #include "mr.h"
 
-/** What a guarded mapping holds. */
+/** The contents of a guarded mapping. */
 enum sigbus_kind {
 	SIGBUS_PAYLOAD, /* an application's memory: uaccess.h reports the fault to its caller */
 	SIGBUS_RING,	/* queues, lanes, doorbells: callers do not check, so the handler counts

@@ -26,6 +26,9 @@ enum idle {
 	IDLE_ADAPTIVE, /* spins, then yields, then sleeps until there is work */
 };
 
+/** The names of enum idle, as users write them; NULL after the last. */
+extern const char *const idle_names[];
+
 /**
  * Wakes a thread that sleeps in the kernel. Both sides write one word and then read the other's, so
  * that nothing is lost: the sleeper sets `asleep`, fences, and searches for work once more before

@@ -59,7 +59,7 @@ struct seat {
 static struct seat seats[SEATS];
 static int memfd = -1;
 
-/* What a message makes, and what its first word names. */
+/* The kind of object that a message makes, and that its first word names. */
 static const struct {
 	uint8_t makes, names;
 } of_type[ABI_MSG_TYPES] = {
@@ -202,7 +202,7 @@ static size_t fill_mr(uint32_t pd, unsigned pick, uint8_t *body)
 	return sizeof(in) + (pick & 8 ? sizeof(halves) : 0);
 }
 
-/* What a good program would send. @return its length. */
+/* The message that a good program would send. @return its length. */
 static size_t fill(struct seat *t, uint32_t type, const struct record *r, uint8_t *body)
 {
 	struct abi_hello hello = {.magic = ABI_MAGIC, .version_min = 1, .version_max = ABI_VERSION};

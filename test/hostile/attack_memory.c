@@ -35,7 +35,7 @@ static int read_only(int fd)
 	return open(path, O_RDONLY | O_CLOEXEC);
 }
 
-/* Whatever is no memory is refused, and rocid does not wait for it. */
+/* A descriptor that is no memory is refused, and rocid does not wait for it. */
 static void wrong_descriptors(struct arena *a)
 {
 	struct abi_reg_mr_reply out;

@@ -21,8 +21,8 @@
 
 /* --- lists over all sessions ------------------------------------------------------------ */
 
-/* The session that the list is at, or the next one; NULL at the end. Another one that has come
- * into the slot meanwhile is new: passed over. */
+/* The session that the list is at, or the next one; NULL at the end. A session
+ * that has taken the slot since then is new, and is not listed. */
 static struct session *session_at(struct ctl *ctl, struct document_cursor *at)
 {
 	for (; at->slot < SESSION_MAX; at->slot++) {
@@ -47,7 +47,7 @@ static void leave_session(struct document_cursor *at)
 
 typedef struct handles *(*table_of)(struct session *s);
 
-/* The next object of its kind, of whatever session. */
+/* The next object of its kind, of any session. */
 static void *object_at(
 	struct ctl *ctl, struct document_cursor *at, table_of table, struct session **owner)
 {
@@ -187,7 +187,7 @@ static bool next_mr(
 	return true;
 }
 
-/* Workers may be binding it: a look at one moment. */
+/* Workers may be binding it: mw_view() reads it in one moment. */
 static bool next_mw(
 	struct ctl *ctl, const struct argument arg[], struct document_cursor *at, json_t **element)
 {
@@ -278,7 +278,7 @@ static bool next_qp(
 	put_int(&row, "handle", o->handle);
 	put_text(&row, "state", qp_state_name(LOOK(qp->state)));
 	put_int(&row, "worker", o->worker);
-	put_int(&row, "pd", o->pd->number);
+	put_int(&row, "pd", o->pd ? o->pd->number : 0);
 	put_int(&row, "send_cq", cq_handle(o->send_cq));
 	put_int(&row, "recv_cq", cq_handle(o->recv_cq));
 	put_int(&row, "peer_qpn", LOOK(qp->attr.dest_qpn));

@@ -1,11 +1,29 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
 #include <string.h>
+#include "session/handles.h"
 #include "session/session.h"
 #include "session/sessions.h"
 #include "text/sentence.h"
 #include "verbs/command.h"
 #include "verbs/mr_obj.h"
+
+void *object_named(const struct handles *h, uint32_t handle, const char *kind, struct reply *r)
+{
+	void *object = handle_get(h, handle);
+
+	if (!object)
+		refuse(r->why, -EINVAL, "there is no %s %u", kind, handle);
+	return object;
+}
+
+void *object_of(const struct request *q, const struct handles *h, const char *kind, struct reply *r)
+{
+	struct abi_handle in;
+
+	memcpy(&in, q->body, sizeof(in));
+	return object_named(h, in.handle, kind, r);
+}
 
 struct command {
 	const char *name;

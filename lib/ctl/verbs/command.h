@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include "session/message.h"
 
+struct handles;
 struct reply;
 struct request;
 struct session;
@@ -19,6 +20,14 @@ extern const struct session_ops command_ops;
 
 /** verbs/close.c: session_ops.release_some. */
 bool session_release_some(struct session *s);
+
+/** @param kind  of the object, for the sentence in @p r
+ *  @return the object of a session with that handle; NULL: refused, with -EINVAL. */
+void *object_named(const struct handles *h, uint32_t handle, const char *kind, struct reply *r);
+
+/** The object that @p q is about: its body is a struct abi_handle.  @return as object_named(). */
+void *object_of(
+	const struct request *q, const struct handles *h, const char *kind, struct reply *r);
 
 /* Handlers, as session_ops.run. */
 /* verbs/device.c */

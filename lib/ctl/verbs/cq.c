@@ -77,13 +77,10 @@ void channel_release(struct session *s, struct channel *ch)
 
 int cmd_destroy_channel(struct session *s, const struct request *q, struct reply *r)
 {
-	struct abi_handle in;
-	struct channel *ch;
+	struct channel *ch = object_of(q, &s->channels, "channel", r);
 
-	memcpy(&in, q->body, sizeof(in));
-	ch = handle_get(&s->channels, in.handle);
 	if (!ch)
-		return refuse(r->why, -EINVAL, "there is no channel %u", in.handle);
+		return -EINVAL;
 	if (ch->users)
 		return refuse(r->why, -EBUSY, "%u CQs still use the channel: destroy them first",
 			ch->users);
@@ -277,9 +274,9 @@ int cmd_resize_cq(struct session *s, const struct request *q, struct reply *r)
 	int err;
 
 	memcpy(&in, q->body, sizeof(in));
-	o = handle_get(&s->cqs, in.handle);
+	o = object_named(&s->cqs, in.handle, "CQ", r);
 	if (!o)
-		return refuse(r->why, -EINVAL, "there is no CQ %u", in.handle);
+		return -EINVAL;
 	err = check_depth(in.depth, r);
 	if (err)
 		return err;
@@ -332,13 +329,10 @@ void cq_release(struct cq_obj *o)
 
 int cmd_destroy_cq(struct session *s, const struct request *q, struct reply *r)
 {
-	struct abi_handle in;
-	struct cq_obj *o;
+	struct cq_obj *o = object_of(q, &s->cqs, "CQ", r);
 
-	memcpy(&in, q->body, sizeof(in));
-	o = handle_get(&s->cqs, in.handle);
 	if (!o)
-		return refuse(r->why, -EINVAL, "there is no CQ %u", in.handle);
+		return -EINVAL;
 	if (o->users) /* CQ-12 */
 		return refuse(r->why, -EBUSY,
 			"%u queues of QPs still complete to the CQ: destroy the QPs first",

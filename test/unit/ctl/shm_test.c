@@ -146,7 +146,7 @@ static void shm_check_client__too_large_pages(void **state)
 	close(fd);
 }
 
-/* The kernel reports holes only to who might fill them. */
+/* The kernel reports holes only to processes that may write. */
 static void shm_check_client__hugetlb_must_be_held(void **state)
 {
 	int fd = memfd_create("huge", MFD_CLOEXEC | MFD_ALLOW_SEALING | MFD_HUGETLB | MFD_HUGE_2MB);
