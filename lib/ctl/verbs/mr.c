@@ -180,6 +180,17 @@ static int why_not_populated(int err, char why[ABI_SENTENCE_MAX])
 		strerror(-err));
 }
 
+/* The pages of @p o, for its job. */
+static void set_pages(struct mr_obj *o)
+{
+	uintptr_t page = o->mapping->map.page;
+	uintptr_t first = (uintptr_t)o->mr.base & ~(page - 1);
+	uintptr_t end = ((uintptr_t)o->mr.base + o->mr.length + page - 1) & ~(page - 1);
+
+	o->job.base = (uint8_t *)first;
+	o->job.size = end - first;
+}
+
 /* Returns DEFERRED, or a negative errno. */
 static int populate(struct mr_obj *o, const struct request *q, char why[ABI_SENTENCE_MAX])
 {
@@ -191,13 +202,12 @@ static int populate(struct mr_obj *o, const struct request *q, char why[ABI_SENT
 			"another region in huge pages is being registered: wait for the reply");
 	o->request = q->msg;
 	o->job = (struct huge_job){
-		.base = o->mapping->map.base,
-		.size = o->mapping->map.size,
 		.page = o->mapping->map.page,
 		.uid = s->peer.uid,
 		.writable = o->mr.access & ABI_ACCESS_LOCAL_WRITE,
 		.whole = o->mapping->map.whole,
 	};
+	set_pages(o);
 	err = huge_start(s->ctl->objects->huge, &o->job);
 	if (err)
 		return why_not_populated(err, why);
@@ -208,20 +218,15 @@ static int populate(struct mr_obj *o, const struct request *q, char why[ABI_SENT
 /* So that no worker takes the first fault of each page. */
 static void warm(struct mr_obj *o)
 {
-	uintptr_t page = o->mapping ? o->mapping->map.page : 0;
-	uintptr_t first = (uintptr_t)o->mr.base & ~(page - 1);
-	uintptr_t end = ((uintptr_t)o->mr.base + o->mr.length + page - 1) & ~(page - 1);
-
 	if (o->mr.length < WARM_LEAST || shm_is_huge(&o->mapping->map))
 		return;
 	o->job = (struct huge_job){
-		.base = (uint8_t *)first,
-		.size = end - first,
 		.page = WARM_STEP,
 		.uid = o->session->peer.uid,
 		.writable = o->mr.access & ABI_ACCESS_LOCAL_WRITE,
 		.warm = true,
 	};
+	set_pages(o);
 	o->warming = !huge_start(o->session->ctl->objects->huge, &o->job);
 }
 
