@@ -264,7 +264,7 @@ static void *linger(void *arg)
 {
 	(void)arg;
 	block = (void *)((uintptr_t)pthread_self() & ~(PAGE - 1));
-	__atomic_store_n(&leave, 1, __ATOMIC_SEQ_CST);
+	atomic_store(&leave, 1);
 	while (leave != 2)
 		usleep(1000);
 	return NULL;

@@ -14,7 +14,7 @@
 #include "net/net.h"
 #include "session/bells.h"
 #include "session/message.h"
-#include "session/numa.h"
+#include "memory/numa.h"
 #include "session/quota.h"
 #include "session/recv_fds.h"
 #include "session/server.h"

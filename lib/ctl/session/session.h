@@ -47,7 +47,7 @@ struct session {
 	uint64_t used[CTL_KINDS];  /* session/quota.h */
 	uint32_t faulted;	   /* number of mappings (session/mapping.h) that have faulted */
 	uint32_t writers;	   /* enum abi_writers */
-	struct mr_obj *populating; /* the region that session/huge.h populates; NULL: none */
+	struct mr_obj *populating; /* the region that memory/huge.h populates; NULL: none */
 	struct list ahs;
 	struct list ahs_gone; /* unpublished, until the grace period is over */
 	uint32_t ninjected;   /* QPs with injected faults: verbs/fault.c */

@@ -74,7 +74,7 @@ static size_t page_size_of(int fd)
 
 #define NO_WRITES (F_SEAL_WRITE | F_SEAL_FUTURE_WRITE)
 
-/* Holes in huge pages must be detected (session/huge.h), which the kernel does only for a process
+/* Holes in huge pages must be detected (memory/huge.h), which the kernel does only for a process
  * that could fill them; if writing is sealed, nobody can punch one. */
 static int check_huge(size_t page, int seals, int mode, char why[ABI_SENTENCE_MAX])
 {

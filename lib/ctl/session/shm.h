@@ -53,7 +53,7 @@ int shm_client_extent(int fd, uint64_t off, uint64_t len, bool writable, struct 
 /** @return @p size in whole pages, as shm_create() maps it. */
 size_t shm_rounded(size_t size);
 
-/** @return whether @p m is in huge pages, which session/huge.h must populate before a worker
+/** @return whether @p m is in huge pages, which memory/huge.h must populate before a worker
  *  touches them. */
 bool shm_is_huge(const struct shm *m);
 

@@ -45,7 +45,6 @@ int cmd_dealloc_pd(struct session *s, const struct request *q, struct reply *r);
 int cmd_reg_mr(struct session *s, const struct request *q, struct reply *r);
 int cmd_rereg_mr(struct session *s, const struct request *q, struct reply *r);
 int cmd_dereg_mr(struct session *s, const struct request *q, struct reply *r);
-/* verbs/arena.c */
 int cmd_get_arena(struct session *s, const struct request *q, struct reply *r);
 int cmd_get_userfaultfd(struct session *s, const struct request *q, struct reply *r);
 /* verbs/mw.c */

@@ -6,7 +6,8 @@
 #include "bits.h"
 #include "config/parts.h"
 #include "session/failures.h"
-#include "session/huge.h"
+#include "memory/arena.h"
+#include "memory/huge.h"
 #include "session/ids.h"
 #include "session/quota.h"
 #include "session/session.h"
@@ -493,4 +494,30 @@ struct session *mr_faulted(void *mapping)
 	w->session->faulted += !w->counted;
 	w->counted = true;
 	return w->session->faulted > SESSION_FAULTED_MAX ? w->session : NULL;
+}
+
+/* --- any memory ---------------------------------------------------------------------------- */
+
+static int reply_made(struct reply *r, int fd)
+{
+	if (fd < 0)
+		return fd;
+	reply_fd(r, fd);
+	return 0;
+}
+
+int cmd_get_arena(struct session *s, const struct request *q, struct reply *r)
+{
+	(void)s;
+	(void)q;
+	return reply_made(r, arena_file(r->why));
+}
+
+int cmd_get_userfaultfd(struct session *s, const struct request *q, struct reply *r)
+{
+	(void)q;
+	if (s->ctl->no_userfaultfd)
+		return refuse(r->why, -EOPNOTSUPP,
+			"this rocid gives programs no userfaultfd (--userfaultfd no)");
+	return reply_made(r, arena_userfaultfd(r->why));
 }

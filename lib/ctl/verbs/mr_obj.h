@@ -14,7 +14,7 @@
 #include <stdint.h>
 #include "abi_ctl.h"
 #include "mr.h"
-#include "session/huge.h"
+#include "memory/huge.h"
 #include "session/mapping.h"
 
 struct watch;
@@ -46,7 +46,7 @@ void mr_unpublish(struct mr_obj *o);
 /** Frees @p o, after a grace period. */
 void mr_release(struct mr_obj *o);
 
-/** objects.populated: session/huge.h has finished with regions. */
+/** objects.populated: memory/huge.h has finished with regions. */
 void mrs_populated(struct watch *w);
 
 /** Cancels an unfinished REG_MR of @p s, if there is one, without a reply. */

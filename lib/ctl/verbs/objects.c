@@ -14,7 +14,7 @@
 #include "net/net.h"
 #include "qp.h"
 #include "session/handles.h"
-#include "session/huge.h"
+#include "memory/huge.h"
 #include "session/ids.h"
 #include "session/session.h"
 #include "session/sessions.h"

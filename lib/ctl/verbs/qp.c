@@ -17,7 +17,7 @@
 #include "session/bells.h"
 #include "session/failures.h"
 #include "session/ids.h"
-#include "session/numa.h"
+#include "memory/numa.h"
 #include "session/quota.h"
 #include "session/session.h"
 #include "session/sessions.h"

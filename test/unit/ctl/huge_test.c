@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
-#include "session/huge.h"
+#include "memory/huge.h"
 #include "sigbus.h"
 
 #define PAGE  4096u

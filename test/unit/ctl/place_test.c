@@ -10,7 +10,7 @@
 #include <numa.h>
 #include <numaif.h>
 #include <cmocka.h>
-#include "session/numa.h"
+#include "memory/numa.h"
 
 #define SIZE 65536
 

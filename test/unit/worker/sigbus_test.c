@@ -315,7 +315,7 @@ static void on_sigbus__withdraws_the_region(void **state)
 {
 	volatile uint8_t *p = make_hole();
 	struct mr mr = {.key = 7 << 8}, next = {.key = 7 << 8};
-	struct mr_list list = {0};
+	struct mr_list list = {.first = NULL};
 	struct sigbus_area a = {.base = (void *)p,
 		.size = PAGES * PAGE,
 		.page = PAGE,

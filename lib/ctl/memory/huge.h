@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
- * @file session/huge.h
+ * @file memory/huge.h
  * Regions in huge pages. The kernel clears a page at the first access: 2 MiB cost a worker most of
  * a millisecond. So a thread touches all pages of a region before its keys become valid. A page
  * that is missing later, because the program punched a hole, is not allocated: the access faults
@@ -8,8 +8,8 @@
  *
  * Only the control thread calls these functions.
  */
-#ifndef SESSION_HUGE_H
-#define SESSION_HUGE_H
+#ifndef MEMORY_HUGE_H
+#define MEMORY_HUGE_H
 
 #include <stdbool.h>
 #include <stddef.h>

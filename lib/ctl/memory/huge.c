@@ -9,7 +9,7 @@
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
-#include "session/huge.h"
+#include "memory/huge.h"
 
 /* linux/mman.h of Linux 5.14 and later. */
 #ifndef MADV_POPULATE_READ

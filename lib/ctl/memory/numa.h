@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/** @file session/numa.h  Memory on the NUMA node of the worker that uses it most. */
-#ifndef SESSION_NUMA_H
-#define SESSION_NUMA_H
+/** @file memory/numa.h  Memory on the NUMA node of the worker that uses it most. */
+#ifndef MEMORY_NUMA_H
+#define MEMORY_NUMA_H
 
 #include <stddef.h>
 

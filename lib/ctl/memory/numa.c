@@ -2,7 +2,7 @@
 #include <limits.h>
 #include <numa.h>
 #include <numaif.h>
-#include "session/numa.h"
+#include "memory/numa.h"
 
 void place_memory(void *base, size_t size, int node)
 {
