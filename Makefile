@@ -10,9 +10,9 @@ DEVELOPER := -Dtests=enabled -Dwerror=true
 
 # Ninja runs jobs in parallel; two package managers, or two ninjas in one folder, must not.
 .NOTPARALLEL:
-.PHONY: all demo bench test check functional sanitize fuzz-smoke fuzz interop lint mutants soak \
-	soak-mutants soak-chaos soak-golden soak-functional soak-interop packages packages-bench packages-test \
-	packages-deb clean install uninstall doc conformance deb deb-test
+.PHONY: all demo bench test check functional sanitize arm64 fuzz-smoke fuzz interop lint mutants soak \
+	soak-mutants soak-chaos soak-golden soak-functional soak-interop soak-arm64 packages packages-bench packages-test \
+	packages-arm64 packages-deb clean install uninstall doc conformance deb deb-test
 
 all: $(BUILD)/build.ninja
 	ninja -C $(BUILD)
@@ -39,7 +39,7 @@ check: $(BUILD)/with-tests lint
 	ninja -C $(BUILD)
 	$(MESON_TEST) -C $(BUILD) --suite lint --suite unit --suite sim --suite golden --timeout-multiplier 4
 
-test: packages-test check functional sanitize fuzz-smoke mutants interop
+test: packages-test check functional sanitize arm64 fuzz-smoke mutants interop
 
 # Real processes, two at a time where they may be; those that attack rocid; tools of the interoperation tests.
 functional: $(BUILD)/with-tests
@@ -55,6 +55,17 @@ sanitize: packages-test
 	ninja -C $(BUILD)-asan
 	$(MESON_TEST) -C $(BUILD)-asan --no-suite lint --no-suite cpu --no-suite plain --no-suite interop \
 		--timeout-multiplier 10
+
+# All that needs no DPDK, cross-built for arm64, and its tests in an emulator of that CPU. Our libraries of that
+# architecture come into a folder, not into the system.
+$(BUILD)-arm64/build.ninja: | packages-arm64
+	config/arm64/sysroot $(BUILD)-arm64-root
+	meson setup $(BUILD)-arm64 $(DEVELOPER) -Ddpdk=disabled \
+		--cross-file $(BUILD)-arm64-root/sysroot.ini --cross-file config/arm64/cross.ini
+
+arm64: $(BUILD)-arm64/build.ninja
+	ninja -C $(BUILD)-arm64
+	$(MESON_TEST) -C $(BUILD)-arm64 --suite unit --suite sim --suite golden --timeout-multiplier 10
 
 # Fuzzers under ASan and UBSan. A separate build: the instrumentation slows everything down, and they need only the pure
 # layers, which takes seconds. The smoke run uses the same inputs each time; `make fuzz` searches, and keeps
@@ -92,7 +103,7 @@ mutants: packages-test
 		--since $(SINCE) --changed $(CHANGED) --sample $(SAMPLE))
 
 # What searches instead of guarding, each part alone as `make soak-mutants`.
-SOAK_PARTS := mutants chaos golden functional interop
+SOAK_PARTS := mutants chaos golden functional interop arm64
 soak: $(SOAK_PARTS:%=soak-%) fuzz
 
 soak-mutants: packages-test
@@ -118,6 +129,16 @@ soak-interop: $(BUILD)/with-tests
 	test/interop/run --build $(BUILD) --lossy --full
 	test/interop/run --build $(BUILD) --self-test
 	test/interop/run --build $(BUILD) --self-test --lossy
+
+EMULATOR = qemu-aarch64 -L /usr/aarch64-linux-gnu \
+	-E LD_LIBRARY_PATH=$(abspath $(BUILD)-arm64-root)/root/usr/lib/aarch64-linux-gnu
+soak-arm64: $(BUILD)-arm64/build.ninja
+	ninja -C $(BUILD)-arm64 test/sim/chaos test/golden/vectors
+	$(EMULATOR) $(BUILD)-arm64/test/sim/chaos --seed 1001 --runs 5000
+	for seed in 1 2; do \
+		MESON_EXE_WRAPPER="$(EMULATOR)" test/golden/generate/selftest.py \
+			$(BUILD)-arm64/test/golden/vectors $$seed || exit 1; \
+	done
 
 lint: packages-test
 	test/lint/run
@@ -179,8 +200,11 @@ packages-bench:
 packages-test:
 	@config/install-packages $(PACKAGES) config/packages.txt test/packages.txt test/interop/packages.txt
 
+packages-arm64:
+	@config/install-packages $(PACKAGES) config/packages.txt config/arm64/packages.txt
+
 packages-deb:
 	@config/install-packages $(PACKAGES) config/packages-deb.txt
 
 clean:
-	rm -rf $(BUILD) $(BUILD)-asan $(BUILD)-fuzz
+	rm -rf $(BUILD) $(BUILD)-asan $(BUILD)-fuzz $(BUILD)-arm64 $(BUILD)-arm64-root

@@ -103,6 +103,10 @@
 
 /** Packets per burst, receive and transmit. */
 #define BURST 32u
+/** Packets that a QP sends before the next has its turn, and that leave together when its rate is
+ * limited; also the WQEs flushed per turn. Large enough to keep a QP's cache lines warm, small
+ * enough that a burst serves several QPs. */
+#define QUANTUM 8u
 /** CNPs of one worker that wait to be sent. A packet that is marked while all places are taken is
  * not answered. */
 #define CNP_OWED 64u
@@ -213,6 +217,11 @@
 /** Regions of one session that may fault before it ends. Each takes two mappings of rocid, and a
  * few microseconds of a worker. */
 #define SESSION_FAULTED_MAX 4u
+/** Bytes of an application's file that regions share a mapping of: 40,000 small regions in a heap
+ * of a hundred gigabytes need 2,000 mappings. */
+#define MAPPING_BLOCK (64u << 20)
+/** Lists of such mappings. */
+#define MAPPING_BUCKETS 4096u
 /** Bytes of the largest pages of registered memory: a thread of rocid clears one in 0.7 ms, with a
  * lock for which workers may wait. */
 #define HUGE_PAGE_MAX (2u << 20)

@@ -9,15 +9,20 @@
 #include <rte_ring.h>
 #include "bits.h"
 #include "clock.h"
+#include "ecn.h"
 #include "frame.h"
 #include "linkemu.h"
 
 /* The longest time that a packet waits for its successor: the last one of a message has none. */
 #define REORDER_WAIT_NS 1000000u
 
+#define PS_PER_S 1000000000000ull
+#define FCS	 4u  /* bytes that wait with each packet ... */
+#define OVERHEAD 24u /* ... and that it takes on the wire: preamble and gap, too */
+
 struct held {
 	struct rte_mbuf *m;
-	uint64_t due;
+	uint64_t due; /* when it leaves; while it waits, when it came */
 };
 
 /* One queue's link. Written by the thread that polls the queue. */
@@ -40,8 +45,15 @@ struct linkemu {
 	uint64_t random;
 	struct rte_mbuf *late; /* lets its successor pass */
 	uint64_t late_due;
-	uint32_t head; /* held[head..tail) are in flight, in the order in which they leave */
+	/* held[head..first) are in flight, in the order in which they leave; held[first..tail) wait
+	 * until the link has sent those before them. */
+	uint32_t head;
+	uint32_t first;
 	uint32_t tail;
+	struct aqm aqm;	  /* of those that wait */
+	uint64_t idle_ps; /* when the last bit has left */
+	/* When the port's queue was last seen empty: what is found in it came since then. */
+	uint64_t empty_at;
 	struct held held[LINKEMU_HELD];
 	struct linkemu_counters count;
 };
@@ -62,14 +74,83 @@ static bool happens(struct linkemu *l, double probability)
 	return (double)(next_random(l) >> 11) * 0x1p-53 < probability;
 }
 
-static void hold(struct linkemu *l, struct rte_mbuf *m, uint64_t due)
+/* --- the queue in front of a link with a rate ----------------------------------------- */
+
+static void mark(struct linkemu *l, struct rte_mbuf *m)
+{
+	l->count.marked += ecn_mark(rte_pktmbuf_mtod(m, uint8_t *), rte_pktmbuf_data_len(m));
+}
+
+static void start(struct linkemu *l)
+{
+	struct held *h = &l->held[l->first++ % LINKEMU_HELD];
+	uint64_t from = h->due * 1000, len = rte_pktmbuf_pkt_len(h->m);
+
+	if (aqm_leave(&l->aqm, (uint32_t)len + FCS) == AQM_MARK)
+		mark(l, h->m);
+	if (l->idle_ps < from)
+		l->idle_ps = from;
+	if (l->cfg->rate)
+		l->idle_ps += (len + OVERHEAD) * 8 * PS_PER_S / l->cfg->rate;
+	h->due = l->idle_ps / 1000 + l->cfg->delay_ns;
+}
+
+/* Those whose turn came by @p now. However late the worker polls, they leave as if it had not been:
+ * each sees the queue of its own time. */
+static void start_due(struct linkemu *l, uint64_t now)
+{
+	while (l->first != l->tail && (l->idle_ps <= now * 1000 || !l->cfg->rate))
+		start(l);
+}
+
+/* When a packet came that was found at @p now: nobody knows it better than since the port's queue
+ * was last seen empty. Of that time the link takes what suits it, the moment in which it falls
+ * idle, or a worker that stood still for 60 ms would find all that came meanwhile in one instant,
+ * and the queue full. */
+static uint64_t arrival(const struct linkemu *l, uint64_t now)
+{
+	uint64_t idle = (l->idle_ps + 999) / 1000;
+
+	if (idle < l->empty_at)
+		return l->empty_at;
+	return idle < now ? idle : now;
+}
+
+/* @return false: there is no room, and it is gone. */
+static bool admit(struct linkemu *l, struct rte_mbuf *m, uint64_t now)
+{
+	enum aqm_fate fate;
+
+	start_due(l, now);
+	fate = aqm_enter(&l->aqm, rte_pktmbuf_pkt_len(m) + FCS);
+	if (fate == AQM_DROP) {
+		l->count.dropped++;
+		rte_pktmbuf_free(m);
+		return false;
+	}
+	if (fate == AQM_MARK)
+		mark(l, m);
+	return true;
+}
+
+/* --- faults --------------------------------------------------------------------------- */
+
+/* Without a rate a packet leaves @p delay after @p now, and waits for nobody. */
+static void hold(struct linkemu *l, struct rte_mbuf *m, uint64_t now, uint64_t delay)
 {
 	if (l->tail - l->head == LINKEMU_HELD) {
 		l->count.overflow++;
 		rte_pktmbuf_free(m);
-		return;
+	} else if (!l->cfg->rate) {
+		start_due(l, now); /* it had one until now */
+		l->held[l->tail++ % LINKEMU_HELD] = (struct held){m, now + delay};
+		l->first = l->tail;
+	} else {
+		uint64_t came = arrival(l, now);
+
+		if (admit(l, m, came))
+			l->held[l->tail++ % LINKEMU_HELD] = (struct held){m, came};
 	}
-	l->held[l->tail++ % LINKEMU_HELD] = (struct held){m, due};
 }
 
 static bool lost(struct linkemu *l)
@@ -103,19 +184,19 @@ static void damage(struct linkemu *l, struct rte_mbuf *m)
 /* Forwards a packet, after the one that it overtakes or before the one that it lets pass. */
 static void forward(struct linkemu *l, struct rte_mbuf *m, uint64_t now)
 {
-	uint64_t due = now + l->cfg->delay_ns;
+	uint64_t delay = l->cfg->delay_ns;
 	bool yield = happens(l, l->cfg->reorder);
 
 	if (l->late) {
-		hold(l, m, due);
-		hold(l, l->late, due);
+		hold(l, m, now, delay);
+		hold(l, l->late, now, delay);
 		l->late = NULL;
 	} else if (yield) {
 		l->late = m;
 		l->late_due = now + REORDER_WAIT_NS;
 		l->count.reordered++;
 	} else {
-		hold(l, m, due);
+		hold(l, m, now, delay);
 	}
 }
 
@@ -171,7 +252,8 @@ static uint16_t leave(struct linkemu *l, struct rte_mbuf **pkts, uint16_t room, 
 {
 	uint16_t out = 0;
 
-	while (out < room && l->head != l->tail && l->held[l->head % LINKEMU_HELD].due <= now) {
+	start_due(l, now);
+	while (out < room && l->head != l->first && l->held[l->head % LINKEMU_HELD].due <= now) {
 		struct rte_mbuf *m = l->held[l->head++ % LINKEMU_HELD].m;
 		uint16_t queue = choose_queue(l, m);
 
@@ -193,11 +275,17 @@ static uint16_t leave(struct linkemu *l, struct rte_mbuf **pkts, uint16_t room, 
 /* Faults restart: `mask` and `nth` count from here. */
 static void take(struct linkemu *l, uint32_t number)
 {
+	uint64_t waiting;
+
 	l->cfg = &l->slot[number % 2];
 	l->taken = number;
 	l->since = l->count.packets;
 	l->perfect = linkemu_is_perfect(l->cfg);
 	l->random = l->cfg->seed ^ (uint64_t)l->ethdev << 32 ^ l->queue;
+	l->idle_ps = 0; /* packets that wait follow the new configuration */
+	waiting = l->aqm.bytes;
+	aqm_init(&l->aqm, &l->cfg->aqm, l->random);
+	l->aqm.bytes = waiting;
 }
 
 static uint16_t on_receive(
@@ -209,7 +297,7 @@ static uint16_t on_receive(
 	uint64_t now;
 
 	if (told != l->taken)
-		take(l, told);
+		take(l, told);				    /* those that wait go on as it says */
 	if (l->perfect && l->head == l->tail && !l->late) { /* without impairments no packet is
 							     * examined */
 		l->count.packets += n;
@@ -225,9 +313,11 @@ static uint16_t on_receive(
 			pkts[out++] = m;
 	}
 	if (l->late && now >= l->late_due) {
-		hold(l, l->late, now);
+		hold(l, l->late, now, 0);
 		l->late = NULL;
 	}
+	if (n < max)
+		l->empty_at = now;
 	return (uint16_t)(out + leave(l, pkts + out, (uint16_t)(max - out), now));
 }
 
@@ -309,7 +399,7 @@ void linkemu_detach(struct linkemu *l)
 const char *linkemu_counter_name(unsigned i)
 {
 	static const char *const name[] = {"packets", "lost", "duplicated", "reordered",
-		"corrupted", "truncated", "overflow", "spread"};
+		"corrupted", "truncated", "overflow", "spread", "dropped", "marked"};
 
 	_Static_assert(sizeof(struct linkemu_counters) == 8 * ARRAY_SIZE(name), "name");
 	return i < ARRAY_SIZE(name) ? name[i] : NULL;

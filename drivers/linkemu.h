@@ -11,6 +11,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include "aqm.h"
 
 /** The receive queue on which a packet leaves the link, if the port has several. */
 enum linkemu_spread {
@@ -19,7 +20,7 @@ enum linkemu_spread {
 	LINKEMU_RANDOM, /* any */
 };
 
-/** Packets that can be in flight in one direction; more are lost. */
+/** Packets that can wait and be in flight in one direction; more are lost. */
 #define LINKEMU_HELD 1024u
 
 /** Probabilities are in [0, 1]. All zeroes: a perfect link. */
@@ -32,6 +33,8 @@ struct linkemu_config {
 	uint32_t drop_nth;  /* every n-th packet is lost; 0: none */
 	uint64_t drop_mask; /* bit i set: the i-th of the first 64 packets is lost */
 	uint64_t delay_ns;
+	uint64_t rate;	       /* bit/s; 0: infinitely fast */
+	struct aqm_config aqm; /* of the queue in front of a link with a rate */
 	uint64_t seed;
 	enum linkemu_spread spread;
 };
@@ -40,7 +43,7 @@ struct linkemu_config {
  * be polled. */
 static inline bool linkemu_holds(const struct linkemu_config *cfg)
 {
-	return cfg->delay_ns || cfg->reorder > 0 || cfg->spread != LINKEMU_STAY;
+	return cfg->delay_ns || cfg->rate || cfg->reorder > 0 || cfg->spread != LINKEMU_STAY;
 }
 
 /** @return whether a link of @p cfg does nothing to any packet. */
@@ -49,7 +52,7 @@ static inline bool linkemu_is_perfect(const struct linkemu_config *cfg)
 	bool spoils = cfg->loss > 0 || cfg->dup > 0 || cfg->reorder > 0 || cfg->corrupt > 0 ||
 		      cfg->truncate > 0;
 
-	return !spoils && !cfg->drop_nth && !cfg->drop_mask && !cfg->delay_ns &&
+	return !spoils && !cfg->drop_nth && !cfg->drop_mask && !cfg->delay_ns && !cfg->rate &&
 	       cfg->spread == LINKEMU_STAY;
 }
 
@@ -63,6 +66,8 @@ struct linkemu_counters {
 	uint64_t truncated;
 	uint64_t overflow; /* lost because LINKEMU_HELD were in flight */
 	uint64_t spread;   /* left on another queue than the one on which they arrived */
+	uint64_t dropped;  /* lost because the queue in front of the link was full */
+	uint64_t marked;   /* got the mark "congestion experienced" there */
 };
 
 /** @return the name of the i-th counter in declaration order, NULL beyond the last. */
@@ -72,13 +77,20 @@ struct linkemu;
 
 /**
  * Reads "loss=0.01,dup=P,reorder=P,corrupt=P,truncate=P,nth=N,mask=HEX,delay=50us,seed=N,
- * spread=hash" (or random). A time is a number with ns, us or ms. Empty text is a perfect link.
+ * spread=hash" (or random), "rate=1G,queue=400K,red=KMIN:KMAX:PMAX,mark=egress" (or ingress). A
+ * time is a number with ns, us or ms; a rate is in bit/s and a queue in bytes, with K, M or G for
+ * powers of 1000. Empty text is a perfect link.
  * @param why  receives a sentence that says what is wrong @return 0 or -EINVAL.
  */
 int linkemu_parse(struct linkemu_config *cfg, const char *text, char *why, unsigned why_size);
 
 /** Writes @p cfg as linkemu_parse() reads it, "none" for a perfect link.  @return @p text. */
 char *linkemu_text(const struct linkemu_config *cfg, char *text, unsigned size);
+
+/** @return whether a port with @p queues receive queues can have a link of @p cfg; else a sentence
+ * in
+ *  @p why: a rate needs one queue, which all packets pass. */
+bool linkemu_fits(const struct linkemu_config *cfg, uint16_t queues, char *why, unsigned why_size);
 
 /**
  * Puts the link in front of receive queue @p queue of ethdev @p ethdev. The port is configured

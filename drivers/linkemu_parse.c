@@ -46,6 +46,41 @@ static int parse_time(uint64_t *ns, const char *text)
 	return -EINVAL;
 }
 
+/* "400K": a number with K, M or G for powers of 1000. */
+static int parse_amount(uint64_t *out, const char *text, char end_mark, const char **rest)
+{
+	static const char letters[] = "KMG";
+	char *end;
+	double v = strtod(text, &end);
+	const char *letter = *end ? strchr(letters, *end) : NULL;
+
+	for (const char *c = letters; letter && c <= letter; c++)
+		v *= 1000;
+	end += letter != NULL;
+	if (end == text || !(v >= 0 && v <= 1e12) || *end != end_mark)
+		return -EINVAL;
+	*out = (uint64_t)v;
+	if (rest)
+		*rest = end + 1;
+	return 0;
+}
+
+static int parse_red(struct aqm_config *c, const char *text)
+{
+	const char *kmax, *pmax;
+
+	if (parse_amount(&c->kmin, text, ':', &kmax) || parse_amount(&c->kmax, kmax, ':', &pmax) ||
+		parse_probability(&c->pmax, pmax))
+		return -EINVAL;
+	return c->kmax > c->kmin ? 0 : -EINVAL;
+}
+
+static int parse_mark(bool *ingress, const char *text)
+{
+	*ingress = !strcmp(text, "ingress");
+	return *ingress || !strcmp(text, "egress") ? 0 : -EINVAL;
+}
+
 static int parse_nth(uint32_t *out, const char *text)
 {
 	uint64_t v;
@@ -60,6 +95,25 @@ static int parse_spread(enum linkemu_spread *out, const char *text)
 {
 	*out = !strcmp(text, "hash") ? LINKEMU_HASH : LINKEMU_RANDOM;
 	return *out == LINKEMU_HASH || !strcmp(text, "random") ? 0 : -EINVAL;
+}
+
+/* The link's rate, and the queue in front of it.  @return as set_key() */
+static int set_queue_key(
+	struct linkemu_config *cfg, const char *key, const char *value, const char **wanted)
+{
+	*wanted = "a rate such as 1G, in bit/s";
+	if (!strcmp(key, "rate"))
+		return parse_amount(&cfg->rate, value, '\0', NULL) || !cfg->rate ? -EINVAL : 0;
+	*wanted = "a number of bytes such as 400K";
+	if (!strcmp(key, "queue"))
+		return parse_amount(&cfg->aqm.limit, value, '\0', NULL);
+	*wanted = "KMIN:KMAX:PMAX such as 5K:200K:0.01, KMIN below KMAX";
+	if (!strcmp(key, "red"))
+		return parse_red(&cfg->aqm, value);
+	*wanted = "egress or ingress";
+	if (!strcmp(key, "mark"))
+		return parse_mark(&cfg->aqm.ingress, value);
+	return -ENOENT;
 }
 
 /* Returns -ENOENT for an unknown key. *wanted describes a valid value. */
@@ -95,7 +149,7 @@ static int set_key(
 		return parse_number(&cfg->seed, value, 0);
 	if (!strcmp(key, "nth"))
 		return parse_nth(&cfg->drop_nth, value);
-	return -ENOENT;
+	return set_queue_key(cfg, key, value, wanted);
 }
 
 int linkemu_parse(struct linkemu_config *cfg, const char *text, char *why, unsigned why_size)
@@ -120,14 +174,31 @@ int linkemu_parse(struct linkemu_config *cfg, const char *text, char *why, unsig
 		if (err == -ENOENT)
 			snprintf(why, why_size,
 				"'%s' is not one of loss, dup, reorder, corrupt, truncate, nth, "
-				"mask, delay, seed, spread",
+				"mask, delay, rate, queue, red, mark, seed, spread",
 				key);
 		else if (err)
 			snprintf(why, why_size, "'%s' needs %s", key, wanted);
 		if (err)
 			return -EINVAL;
 	}
+	if (!cfg->rate && (cfg->aqm.limit || cfg->aqm.kmax || cfg->aqm.ingress)) {
+		snprintf(why, why_size,
+			"queue, red and mark need a rate, such as rate=1G: "
+			"nothing waits in front of a link without one");
+		return -EINVAL;
+	}
 	return 0;
+}
+
+bool linkemu_fits(const struct linkemu_config *cfg, uint16_t queues, char *why, unsigned why_size)
+{
+	if (!cfg->rate || queues == 1)
+		return true;
+	snprintf(why, why_size,
+		"an emulated link with a rate is one queue, but the port has %u receive queues: "
+		"make it with one, or use --workers 1",
+		queues);
+	return false;
 }
 
 __attribute__((format(printf, 4, 5))) static void add(
@@ -170,6 +241,15 @@ char *linkemu_text(const struct linkemu_config *cfg, char *text, unsigned size)
 		add(text, size, &len, "mask=%" PRIx64, cfg->drop_mask);
 	if (cfg->delay_ns)
 		add(text, size, &len, "delay=%" PRIu64 "ns", cfg->delay_ns);
+	if (cfg->rate)
+		add(text, size, &len, "rate=%" PRIu64, cfg->rate);
+	if (cfg->aqm.limit)
+		add(text, size, &len, "queue=%" PRIu64, cfg->aqm.limit);
+	if (cfg->aqm.kmax)
+		add(text, size, &len, "red=%" PRIu64 ":%" PRIu64 ":%g", cfg->aqm.kmin,
+			cfg->aqm.kmax, cfg->aqm.pmax);
+	if (cfg->aqm.ingress)
+		add(text, size, &len, "mark=ingress");
 	if (cfg->seed)
 		add(text, size, &len, "seed=%" PRIu64, cfg->seed);
 	if (cfg->spread)

@@ -14,7 +14,7 @@ static bool is(const struct port_info *info, const char *driver)
 	return !strcmp(info->driver, driver);
 }
 
-/* One socket per queue; otherwise the queues cannot be told apart. */
+/* One socket per queue; otherwise it is not known which queue a packet is for. */
 static bool by_socket(
 	struct dataplane *dp, uint32_t index, const struct port_info *info, int domain)
 {

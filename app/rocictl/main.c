@@ -133,7 +133,7 @@ static int print(const json_t *document, bool json)
 	return fflush(stdout) || ferror(stdout) ? complain(strerror(errno), 1) : 0;
 }
 
-/* --- what goes on until somebody ends it ------------------------------------------------- */
+/* --- commands that run until they are stopped ---------------------------------------------- */
 
 static int stop_fd = -1;
 

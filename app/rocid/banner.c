@@ -10,17 +10,7 @@
 #include "daemon.h"
 #include "icrc.h"
 #include "rxwake.h"
-
-static const char *net_name(unsigned net)
-{
-	static const char *const name[] = {
-		[NET_IPV4] = "RoCEv2",
-		[NET_IPV6] = "RoCEv2",
-		[NET_ROCEV1] = "RoCEv1",
-	};
-
-	return name[net];
-}
+#include "text/sentence.h"
 
 static unsigned print_gids(const struct port *port)
 {
@@ -34,7 +24,7 @@ static unsigned print_gids(const struct port *port)
 		if (!e->valid)
 			continue;
 		inet_ntop(AF_INET6, e->gid, text, sizeof(text));
-		printf("    GID %u: %s %s", i, text, net_name(e->net));
+		printf("    GID %u: %s %s", i, text, gid_type_name(e->net));
 		if (e->vid)
 			printf(" VLAN %u", e->vid);
 		printf("\n");
@@ -101,16 +91,16 @@ static void print_port(const struct daemon *d, uint32_t i)
 {
 	const struct daemon_port *p = &d->port[i];
 	const struct port *port = &d->dp->ports->port[i];
-	char text[128];
-	uint8_t m[6];
+	char text[128], mac_as_text[MAC_TEXT];
+	uint8_t mac[6];
 
-	port_get_mac(port, m);
+	port_get_mac(port, mac);
 	printf("port %u: %s (%s", i, p->info.name, p->info.driver);
 	if (p->shared)
 		printf(", shares netdev %s", p->info.netdev);
 	if (p->tap)
 		printf(", tap netdev %s", p->info.netdev);
-	printf("), MAC %02x:%02x:%02x:%02x:%02x:%02x", m[0], m[1], m[2], m[3], m[4], m[5]);
+	printf("), MAC %s", mac_text(mac, mac_as_text));
 	print_speed(p->info.speed_mbps);
 	printf(", MTU %u (path MTU %" PRIu32 "), %u queue%s, steering: %s%s\n", p->info.mtu,
 		port->active_mtu, p->info.rx_queues, p->info.rx_queues == 1 ? "" : "s",

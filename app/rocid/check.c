@@ -273,15 +273,13 @@ static void print_port(const struct check *c, uint32_t i)
 
 static void print_plan(const struct check *c)
 {
-	static const char *const idle[] = {
-		[IDLE_POLL] = "poll", [IDLE_YIELD] = "yield", [IDLE_ADAPTIVE] = "adaptive"};
 	const struct options *o = c->o;
 
 	printf("rocid would start EAL with:");
 	for (int i = 1; i < c->eal.argc; i++)
 		printf(" %s", c->eal.argv[i]);
 	printf("\n  %u worker%s, idle %s, ICRC by %s\n", o->workers, o->workers == 1 ? "" : "s",
-		idle[o->idle], (o->icrc ? o->icrc : icrc_best())->name);
+		idle_names[o->idle], (o->icrc ? o->icrc : icrc_best())->name);
 	if (c->open)
 		printf("  the PCI devices that are bound to DPDK drivers as its first ports\n");
 	for (uint32_t i = 0; i < c->nports && c->open; i++)

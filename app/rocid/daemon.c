@@ -228,6 +228,8 @@ static int open_ports(struct daemon *d, struct options *o, char why[VALUE_MAX * 
 			p->info.mtu = MTU_PAGE; /* ctl's upper limit, whatever the netdev says */
 		steer_install(&p->steer, p->info.ethdev, p->info.rx_queues);
 		daemon_watch(d, i);
+		if (!linkemu_fits(&p->impair, p->info.rx_queues, why, VALUE_MAX * 2))
+			return -EINVAL;
 		if ((p->packet && packet_start(d, i)) || daemon_impair(d, i))
 			return refuse(why, -ENOMEM,
 				"no memory for port %u or its emulated link: give EAL more with -m "
@@ -309,6 +311,7 @@ static int start_ctl(struct daemon *d, struct options *o, char why[VALUE_MAX * 2
 		.plain_label = o->plain_label,
 		.application_faults = o->application_faults,
 		.application_macs = o->application_macs,
+		.no_userfaultfd = o->no_userfaultfd,
 		.window = o->window,
 		.migrate = o->migrate,
 		.shake_ms = o->shake_ms,
@@ -321,6 +324,7 @@ static int start_ctl(struct daemon *d, struct options *o, char why[VALUE_MAX * 2
 	uint32_t n = 0;
 	uint32_t q = 0;
 
+	memcpy(cfg.device, o->device, sizeof(cfg.device));
 	devices_init(&d->devices, d);
 	for (uint32_t i = 0; i < d->nports; i++) {
 		struct ctl_port *p = &cfg.port[i];

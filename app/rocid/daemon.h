@@ -18,6 +18,8 @@
 #include "unstick.h"
 #include "worker.h"
 
+struct row;
+
 /** A port and its attachments. */
 struct daemon_port {
 	struct port_info info;
@@ -73,6 +75,12 @@ void daemon_watch(struct daemon *d, uint32_t i);
 
 /** Lets administrators see the ports of @p d through @p devices. */
 void devices_init(struct ctl_devices *devices, struct daemon *d);
+
+/** Sums the counters of the port's emulated link over its queues. */
+void devices_count_link(const struct daemon_port *p, struct linkemu_counters *sum);
+
+/** Puts the same counters into @p row, by their names. */
+void devices_put_link(struct row *row, const struct daemon_port *p);
 
 /** Puts the emulated link of port @p i, if it has one, in front of its queues.
  *  @return 0 or -ENOMEM. */

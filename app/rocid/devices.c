@@ -7,9 +7,7 @@
 #include <rte_ethdev.h>
 #include "daemon.h"
 #include "rxwake.h"
-
-/* json_pack()'s I. */
-#define N(n) ((json_int_t)(n))
+#include "text/row.h"
 
 static uint32_t refused(void *arg, uint32_t i, uint64_t now_ms, uint64_t within_ms)
 {
@@ -23,18 +21,30 @@ static json_t *port(void *arg, uint32_t i)
 	const struct daemon *d = arg;
 	const struct daemon_port *p = &d->port[i];
 	struct rte_eth_stats s = {0};
+	struct row row;
 	char text[128];
 
 	port_stats(d->dp, i, &s);
-	return json_pack("{s:I, s:s, s:s, s:I, s:b, s:I, s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:I, "
-			 "s:I, s:I, s:I}",
-		"ethdev", N(p->info.ethdev), "name", p->info.name, "driver", p->info.driver,
-		"queues", N(p->info.rx_queues), "rss", p->info.rss, "numa_node", N(p->info.socket),
-		"steering", steer_text(&p->steer, p->info.rss, text, sizeof(text)), "wakes_workers",
-		d->dp->idle == IDLE_ADAPTIVE ? rxwake_name(p->wake) : "not needed", "ipackets",
-		N(s.ipackets), "opackets", N(s.opackets), "ibytes", N(s.ibytes), "obytes",
-		N(s.obytes), "imissed", N(s.imissed), "ierrors", N(s.ierrors), "oerrors",
-		N(s.oerrors), "refused", N(p->unstick.count), "rx_nombuf", N(s.rx_nombuf));
+	row_begin(&row);
+	put_int(&row, "ethdev", p->info.ethdev);
+	put_text(&row, "name", p->info.name);
+	put_text(&row, "driver", p->info.driver);
+	put_int(&row, "queues", p->info.rx_queues);
+	put_bool(&row, "rss", p->info.rss);
+	put_int(&row, "numa_node", p->info.socket);
+	put_text(&row, "steering", steer_text(&p->steer, p->info.rss, text, sizeof(text)));
+	put_text(&row, "wakes_workers",
+		d->dp->idle == IDLE_ADAPTIVE ? rxwake_name(p->wake) : "not needed");
+	put_int(&row, "ipackets", (int64_t)s.ipackets);
+	put_int(&row, "opackets", (int64_t)s.opackets);
+	put_int(&row, "ibytes", (int64_t)s.ibytes);
+	put_int(&row, "obytes", (int64_t)s.obytes);
+	put_int(&row, "imissed", (int64_t)s.imissed);
+	put_int(&row, "ierrors", (int64_t)s.ierrors);
+	put_int(&row, "oerrors", (int64_t)s.oerrors);
+	put_int(&row, "refused", (int64_t)p->unstick.count);
+	put_int(&row, "rx_nombuf", (int64_t)s.rx_nombuf);
+	return row_end(&row);
 }
 
 static bool is_open(void *arg, uint32_t i)
@@ -44,25 +54,37 @@ static bool is_open(void *arg, uint32_t i)
 
 /* --- the emulated link ------------------------------------------------------------------ */
 
+void devices_count_link(const struct daemon_port *p, struct linkemu_counters *sum)
+{
+	memset(sum, 0, sizeof(*sum));
+	for (unsigned q = 0; q < WORKER_MAX; q++)
+		if (p->emu[q])
+			linkemu_count(p->emu[q], sum);
+}
+
+void devices_put_link(struct row *row, const struct daemon_port *p)
+{
+	struct linkemu_counters sum;
+	const uint64_t *value = (const uint64_t *)&sum; /* by declaration order, as the names */
+	const char *name;
+
+	devices_count_link(p, &sum);
+	for (unsigned k = 0; (name = linkemu_counter_name(k)); k++)
+		put_int(row, name, (int64_t)value[k]);
+}
+
 static json_t *emulated_link(void *arg, uint32_t i)
 {
 	const struct daemon *d = arg;
-	const struct daemon_port *p = &d->port[i];
-	struct linkemu_counters sum = {0};
-	const uint64_t *value = (const uint64_t *)&sum; /* by declaration order, as the names */
 	char text[VALUE_MAX];
-	const char *name;
-	json_t *o;
+	struct row row;
 
 	if (!d->opt->impaired[i])
 		return json_null();
-	for (unsigned q = 0; q < WORKER_MAX; q++)
-		if (p->emu[q])
-			linkemu_count(p->emu[q], &sum);
-	o = json_pack("{s:s}", "impair", linkemu_text(&p->impair, text, sizeof(text)));
-	for (unsigned k = 0; o && (name = linkemu_counter_name(k)); k++)
-		json_object_set_new(o, name, json_integer(N(value[k])));
-	return o;
+	row_begin(&row);
+	put_text(&row, "impair", linkemu_text(&d->port[i].impair, text, sizeof(text)));
+	devices_put_link(&row, &d->port[i]);
+	return row_end(&row);
 }
 
 static int impair(void *arg, uint32_t i, const char *text, char why[ABI_SENTENCE_MAX])
@@ -82,6 +104,8 @@ static int impair(void *arg, uint32_t i, const char *text, char why[ABI_SENTENCE
 		snprintf(why, ABI_SENTENCE_MAX, "%s", reason);
 		return -EINVAL;
 	}
+	if (!linkemu_fits(&cfg, p->info.rx_queues, why, ABI_SENTENCE_MAX))
+		return -EINVAL;
 	if (cfg.spread && cfg.spread != p->impair.spread) {
 		snprintf(why, ABI_SENTENCE_MAX,
 			"spread cannot be changed while rocid runs: start it with --impair "
@@ -138,14 +162,18 @@ static json_t *flow_of(const struct daemon *d, uint32_t i, enum steer_net net, u
 	enum steer_rung rung = p->steer.rung[net];
 	char match[64], queue[16];
 	uint64_t packets, bytes;
+	struct row row;
 	bool counts = steer_count(&p->steer, p->info.ethdev, net, index, &packets, &bytes);
 
-	return json_pack("{s:I, s:s, s:s, s:s, s:s, s:o, s:o}", "port", N(i + 1), "protocol",
-		steer_net_name(net), "by", steer_rung_name(rung, net, p->info.rss), "match",
-		match_text(rung, net, index, match, sizeof(match)), "queue",
-		queue_text(p, rung, index, queue, sizeof(queue)), "packets",
-		counts ? json_integer(N(packets)) : json_null(), "bytes",
-		counts ? json_integer(N(bytes)) : json_null());
+	row_begin(&row);
+	put_int(&row, "port", i + 1);
+	put_text(&row, "protocol", steer_net_name(net));
+	put_text(&row, "by", steer_rung_name(rung, net, p->info.rss));
+	put_text(&row, "match", match_text(rung, net, index, match, sizeof(match)));
+	put_text(&row, "queue", queue_text(p, rung, index, queue, sizeof(queue)));
+	put_json(&row, "packets", counts ? json_integer((json_int_t)packets) : json_null());
+	put_json(&row, "bytes", counts ? json_integer((json_int_t)bytes) : json_null());
+	return row_end(&row);
 }
 
 /* One row per rule; one for a protocol without rules. */

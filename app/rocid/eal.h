@@ -12,7 +12,7 @@
 #define EAL_COMMAND_MAX	  256
 #define EAL_ARGUMENTS_MAX (EAL_COMMAND_MAX + EAL_ENTRIES_MAX + 8)
 
-/** What EAL gets. */
+/** The arguments of rte_eal_init(). */
 struct eal_arguments {
 	int argc;
 	char *argv[EAL_ARGUMENTS_MAX];

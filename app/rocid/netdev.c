@@ -69,6 +69,11 @@ static int open_port(struct daemon *d, uint32_t port, char why[VALUE_MAX * 2])
 	if (err)
 		return err;
 	daemon_watch(d, port);
+	if (!linkemu_fits(
+		    &d->port[port].impair, d->port[port].info.rx_queues, why, VALUE_MAX * 2)) {
+		close_port(d, port);
+		return -EINVAL;
+	}
 	err = packet_start(d, port) ?: daemon_impair(d, port);
 	if (err) {
 		snprintf(why, VALUE_MAX * 2,

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/un.h>
 #include "bits.h"
 #include "config.h"
 #include "suggest.h"
@@ -13,100 +14,138 @@
 #define ROCID_CONF "/etc/rocid/rocid.conf"
 #endif
 
+/* Room for the longest of the names that are derived from it too. */
+#define SOCKET_PATH_MAX \
+	(sizeof(((struct sockaddr_un *)0)->sun_path) - (sizeof(ABI_ADMIN_SUFFIX) - 1))
+#define LIMIT_MB_MAX (UINT32_MAX - 1)
+
+#define FIELD(kind, field, max, what)                                  \
+	{                                                              \
+		kind, offsetof(struct options, field), max, what, NULL \
+	}
+#define TEXT(field, what)	FIELD(VALUE_TEXT, field, sizeof(((struct options *)0)->field), what)
+#define OCTAL(field)		FIELD(VALUE_OCTAL, field, 0777, "an octal mode such as 0660")
+#define COUNT(field, max, what) FIELD(VALUE_COUNT, field, max, what)
+#define FLAG(field)		FIELD(VALUE_FLAG, field, 0, NULL)
+#define OWN(set)             \
+	{                    \
+		.own = (set) \
+	}
+
 /* If you add an option here, add it to doc/man/rocid.8 and config/rocid.conf too. */
 static const struct option_row row[] = {
-	{"socket", required_argument, SECTION_APPLICATIONS, false, set_socket, "PATH",
+	{"socket", required_argument, SECTION_APPLICATIONS, false,
+		FIELD(VALUE_TEXT, socket, SOCKET_PATH_MAX, "the socket's path"), "PATH",
 		"socket for applications (" ABI_SOCKET_DEFAULT ")"},
-	{"socket-mode", required_argument, SECTION_APPLICATIONS, false, set_socket_mode, "MODE",
+	{"socket-mode", required_argument, SECTION_APPLICATIONS, false, OCTAL(socket_mode), "MODE",
 		"its mode, octal (0660)"},
-	{"socket-group", required_argument, SECTION_APPLICATIONS, false, set_socket_group, "GROUP",
-		"its group"},
-	{"admin-mode", required_argument, SECTION_APPLICATIONS, false, set_admin_mode, "MODE",
+	{"socket-group", required_argument, SECTION_APPLICATIONS, false,
+		TEXT(socket_group, "the group"), "GROUP", "its group"},
+	{"admin-mode", required_argument, SECTION_APPLICATIONS, false, OCTAL(admin_mode), "MODE",
 		"mode of rocictl's socket, octal (0600)"},
-	{"admin-group", required_argument, SECTION_APPLICATIONS, false, set_admin_group, "GROUP",
-		"its group"},
-	{"max-sessions", required_argument, SECTION_APPLICATIONS, false, set_max_sessions, "N",
+	{"admin-group", required_argument, SECTION_APPLICATIONS, false,
+		TEXT(admin_group, "the group"), "GROUP", "its group"},
+	{"max-sessions", required_argument, SECTION_APPLICATIONS, false,
+		COUNT(limits.user[CTL_SESSIONS], SESSION_MAX, "a number"), "N",
 		"applications per user, except root (128)"},
-	{"max-qps", required_argument, SECTION_APPLICATIONS, false, set_max_qps, "N",
+	{"max-qps", required_argument, SECTION_APPLICATIONS, false,
+		COUNT(limits.session[CTL_QPS], SESSION_QP_MAX, "a number"), "N",
 		"QPs per application (12288)"},
-	{"max-cqs", required_argument, SECTION_APPLICATIONS, false, set_max_cqs, "N",
+	{"max-cqs", required_argument, SECTION_APPLICATIONS, false,
+		COUNT(limits.session[CTL_CQS], SESSION_CQ_MAX, "a number"), "N",
 		"CQs per application (12288)"},
-	{"max-mrs", required_argument, SECTION_APPLICATIONS, false, set_max_mrs, "N",
+	{"max-mrs", required_argument, SECTION_APPLICATIONS, false,
+		COUNT(limits.session[CTL_KEYS], SESSION_MR_MAX, "a number"), "N",
 		"memory regions and windows per application (49152)"},
-	{"max-queues", required_argument, SECTION_APPLICATIONS, false, set_max_queues, "MB",
+	{"max-queues", required_argument, SECTION_APPLICATIONS, false,
+		COUNT(limits.session[CTL_QUEUES], LIMIT_MB_MAX, "a number"), "MB",
 		"memory of an application's queues (8192)"},
-	{"max-memory", required_argument, SECTION_APPLICATIONS, false, set_max_memory, "MB",
+	{"max-memory", required_argument, SECTION_APPLICATIONS, false,
+		COUNT(limits.session[CTL_MEMORY], LIMIT_MB_MAX, "a number"), "MB",
 		"registered memory per application (the machine's memory)"},
-	{"max-user-qps", required_argument, SECTION_APPLICATIONS, false, set_max_user_qps, "N",
+	{"max-user-qps", required_argument, SECTION_APPLICATIONS, false,
+		COUNT(limits.user[CTL_QPS], QP_MAX, "a number"), "N",
 		"QPs of all applications of one user, except root (12288)"},
-	{"max-user-cqs", required_argument, SECTION_APPLICATIONS, false, set_max_user_cqs, "N",
-		"their CQs (16384)"},
-	{"max-user-mrs", required_argument, SECTION_APPLICATIONS, false, set_max_user_mrs, "N",
+	{"max-user-cqs", required_argument, SECTION_APPLICATIONS, false,
+		COUNT(limits.user[CTL_CQS], CQ_MAX, "a number"), "N", "their CQs (16384)"},
+	{"max-user-mrs", required_argument, SECTION_APPLICATIONS, false,
+		COUNT(limits.user[CTL_KEYS], MR_MAX - 1, "a number"), "N",
 		"their memory regions and windows (32764)"},
-	{"max-user-queues", required_argument, SECTION_APPLICATIONS, false, set_max_user_queues,
-		"MB", "memory of their queues (an eighth of the machine's)"},
-	{"max-user-memory", required_argument, SECTION_APPLICATIONS, false, set_max_user_memory,
-		"MB", "their registered memory (half of the machine's)"},
+	{"max-user-queues", required_argument, SECTION_APPLICATIONS, false,
+		COUNT(limits.user[CTL_QUEUES], LIMIT_MB_MAX, "a number"), "MB",
+		"memory of their queues (an eighth of the machine's)"},
+	{"max-user-memory", required_argument, SECTION_APPLICATIONS, false,
+		COUNT(limits.user[CTL_MEMORY], LIMIT_MB_MAX, "a number"), "MB",
+		"their registered memory (half of the machine's)"},
 	{"application-faults", optional_argument, SECTION_APPLICATIONS, false,
-		set_application_faults, "[=yes|no]",
+		FLAG(application_faults), "[=yes|no]",
 		"let programs inject faults into the packets of their own QPs"},
-	{"application-macs", optional_argument, SECTION_APPLICATIONS, false, set_application_macs,
+	{"application-macs", optional_argument, SECTION_APPLICATIONS, false, FLAG(application_macs),
 		"[=yes|no]",
 		"let programs choose the destination MAC, regardless of the host's routes and "
 		"neighbours"},
-	{"share", required_argument, SECTION_PORT, true, set_share, "[PORT=]IFNAME",
+	{"device", required_argument, SECTION_APPLICATIONS, false, OWN(set_device), "NAME",
+		"name of the device that programs see (roci0)"},
+	{"userfaultfd", required_argument, SECTION_APPLICATIONS, false, OWN(set_userfaultfd),
+		"yes|no",
+		"pass /dev/userfaultfd to programs, which hold their writers with it while memory "
+		"is registered (yes)"},
+	{"share", required_argument, SECTION_PORT, true, OWN(set_share), "[PORT=]IFNAME",
 		"share the kernel's netdev IFNAME, with its addresses: creates an AF_PACKET port, "
 		"or names the netdev that ethdev PORT uses"},
-	{"tap", required_argument, SECTION_PORT, true, set_tap, "PORT[=NAME]",
+	{"tap", required_argument, SECTION_PORT, true, OWN(set_tap), "PORT[=NAME]",
 		"create a kernel netdev NAME (roci0 for port 0) for PORT, which rocid owns: "
 		"addresses, ARP, ping, TCP"},
-	{"gid", required_argument, SECTION_PORT, true, set_gid, "PORT,IP[,vid=VLAN]",
+	{"gid", required_argument, SECTION_PORT, true, OWN(set_gid), "PORT,IP[,vid=VLAN]",
 		"a static address of PORT"},
-	{"neigh", required_argument, SECTION_PORT, true, set_neigh, "PORT,IP,MAC",
+	{"neigh", required_argument, SECTION_PORT, true, OWN(set_neigh), "PORT,IP,MAC",
 		"a static neighbour on PORT"},
-	{"rocev1", optional_argument, SECTION_PORTS, false, set_rocev1, "[=yes|no]",
+	{"rocev1", optional_argument, SECTION_PORTS, false, FLAG(rocev1), "[=yes|no]",
 		"RoCEv1 GIDs in addition to the RoCEv2 ones"},
-	{"gso", optional_argument, SECTION_PORTS, false, set_gso, "[=yes|no]",
+	{"gso", optional_argument, SECTION_PORTS, false, FLAG(gso), "[=yes|no]",
 		"pass many frames at a time to and from shared netdevs; needed on both ends of a "
 		"veth"},
-	{"mtu", required_argument, SECTION_PORT, true, set_mtu, "PORT,BYTES",
+	{"mtu", required_argument, SECTION_PORT, true, OWN(set_mtu), "PORT,BYTES",
 		"Ethernet MTU of PORT"},
-	{"flow-label", required_argument, SECTION_PORTS, false, set_flow_label, "hash|av",
+	{"flow-label", required_argument, SECTION_PORTS, false, OWN(set_flow_label), "hash|av",
 		"IPv6 flow label if the address vector's is 0: a hash of the QPNs, or 0 as Linux "
 		"sends it (hash)"},
-	{"pkey", required_argument, SECTION_PORT, true, set_pkey, "PORT,INDEX,PKEY",
+	{"pkey", required_argument, SECTION_PORT, true, OWN(set_pkey), "PORT,INDEX,PKEY",
 		"an entry of PORT's P_Key table (0xffff at 0)"},
-	{"priority", required_argument, SECTION_PORT, true, set_priority, "PORT,PRIORITIES",
+	{"priority", required_argument, SECTION_PORT, true, OWN(set_priority), "PORT,PRIORITIES",
 		"802.1p priorities: slA[-B]=P,dscpA[-B]=P,tag=yes (the service level, in VLAN tags "
 		"only)"},
-	{"cc", required_argument, SECTION_PORT, true, set_cc, "PORT,notify|off[,PARAM=VALUE...]",
-		"mark packets as ECN-capable, and answer those that met congestion with CNPs "
-		"(off)"},
-	{"ring-pair", optional_argument, SECTION_PORTS, true, set_ring_pair, "[=IMPAIRMENT]",
+	{"cc", required_argument, SECTION_PORT, true, OWN(set_cc),
+		"PORT,notify|dcqcn|off[,PARAM=VALUE...]",
+		"mark packets as ECN-capable, answer those that met congestion with CNPs, and "
+		"limit rates when CNPs arrive (off)"},
+	{"ring-pair", optional_argument, SECTION_PORTS, true, OWN(set_ring_pair), "[=IMPAIRMENT]",
 		"two more ports, connected to each other in memory"},
-	{"impair", required_argument, SECTION_PORT, true, set_impair, "PORT,IMPAIRMENT",
+	{"impair", required_argument, SECTION_PORT, true, OWN(set_impair), "PORT,IMPAIRMENT",
 		"impair the frames that PORT receives: "
-		"loss=P,dup=P,reorder=P,corrupt=P,truncate=P,nth=N,mask=HEX,delay=50us,seed=N,"
-		"spread=hash|random"},
-	{"window", required_argument, SECTION_WORKERS, false, set_window, "N",
+		"loss=P,dup=P,reorder=P,corrupt=P,truncate=P,nth=N,mask=HEX,delay=50us,rate=1G,"
+		"queue=400K,red=KMIN:KMAX:PMAX,mark=egress|ingress,seed=N,spread=hash|random"},
+	{"window", required_argument, SECTION_WORKERS, false,
+		COUNT(window, WINDOW_MAX, "a number of packets"), "N",
 		"packets in flight per QP (128)"},
-	{"workers", required_argument, SECTION_WORKERS, false, set_workers, "N",
+	{"workers", required_argument, SECTION_WORKERS, false,
+		COUNT(workers, WORKER_MAX, "a number of workers"), "N",
 		"worker threads, one per lcore (1)"},
-	{"migrate", required_argument, SECTION_WORKERS, false, set_migrate, "on|off|MS",
+	{"migrate", required_argument, SECTION_WORKERS, false, OWN(set_migrate), "on|off|MS",
 		"whether QPs move to the worker on whose queue their packets arrive (on); MS: also "
 		"move some every MS milliseconds, to test programs"},
-	{"idle", required_argument, SECTION_WORKERS, false, set_idle, "poll|yield|adaptive",
+	{"idle", required_argument, SECTION_WORKERS, false, OWN(set_idle), "poll|yield|adaptive",
 		"how workers idle: spin, yield the CPU in each round, or sleep (poll)"},
-	{"icrc", required_argument, SECTION_WORKERS, false, set_icrc, "NAME",
-		"how to compute CRCs: avx512, pclmul, isal, table"},
-	{"interactive", optional_argument, SECTION_START, false, set_interactive, "[=yes|no]",
+	{"icrc", required_argument, SECTION_WORKERS, false, OWN(set_icrc), "NAME",
+		"how to compute CRCs: avx512, pclmul, pmull, isal, table"},
+	{"interactive", optional_argument, SECTION_START, false, FLAG(interactive), "[=yes|no]",
 		"-i: a prompt, or commands from standard input, one per line; end of file ends "
 		"rocid"},
-	{"cmdline-file", required_argument, SECTION_START, false, set_cmdline_file, "FILE",
-		"commands of the prompt to execute first, one per line"},
-	{"ready-fd", required_argument, SECTION_START, false, set_ready_fd, "FD",
+	{"cmdline-file", required_argument, SECTION_START, false, TEXT(cmdline_file, "the path"),
+		"FILE", "commands of the prompt to execute first, one per line"},
+	{"ready-fd", required_argument, SECTION_START, false, OWN(set_ready_fd), "FD",
 		"write a line to FD when serving"},
-	{"stats-on-exit", optional_argument, SECTION_START, false, set_stats, "[=text|json]",
+	{"stats-on-exit", optional_argument, SECTION_START, false, OWN(set_stats), "[=text|json]",
 		"print all counters on exit"},
 };
 
@@ -192,7 +231,7 @@ int options_set(struct options *o, const char *name, const char *value, char why
 		snprintf(why, VALUE_MAX, "it needs a value, %s", r->value);
 		return -EINVAL;
 	}
-	return r->set(o, value, why);
+	return value_set(o, &r->type, value, why);
 }
 
 /* --- the command line ------------------------------------------------------------------- */

@@ -8,6 +8,7 @@
 #define OPTIONS_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <net/if.h>
 #include <rte_ethdev.h>
@@ -74,6 +75,8 @@ struct options {
 	struct ctl_limits limits;
 	bool application_faults;
 	bool application_macs;
+	bool no_userfaultfd;
+	char device[16]; /* empty: ctl's default */
 	uint32_t workers;
 	uint32_t window; /* 0: the core's default */
 	bool rocev1;
@@ -135,14 +138,29 @@ enum option_section {
 	SECTION_MAX
 };
 
-typedef int (*value_set)(struct options *o, const char *value, char why[VALUE_MAX]);
+enum value_kind {
+	VALUE_TEXT,  /* char[] */
+	VALUE_OCTAL, /* uint32_t */
+	VALUE_COUNT, /* uint32_t, decimal, from 1 */
+	VALUE_FLAG,  /* bool: yes, no, or no value */
+};
+
+/** Where and how the value of an option is stored. */
+struct value_type {
+	enum value_kind kind;
+	size_t offset;	  /* of the field in struct options */
+	uint32_t max;	  /* the largest value, or the size of the array */
+	const char *what; /* the value in error sentences */
+	/** Not NULL: parses and stores the value instead. */
+	int (*own)(struct options *o, const char *value, char why[VALUE_MAX]);
+};
 
 struct option_row {
 	const char *name;
 	int argument; /* as getopt's has_arg */
 	enum option_section section;
 	bool many; /* may be given several times */
-	value_set set;
+	struct value_type type;
 	const char *value; /* its name in --help */
 	const char *help;
 };

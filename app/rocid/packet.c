@@ -2,6 +2,7 @@
 #include <errno.h>
 #include "gsoport.h"
 #include "packet.h"
+#include "daemon.h"
 
 int packet_create(struct daemon *d, const char *netdev, uint16_t *ethdev, struct gsoport **gso,
 	char why[VALUE_MAX * 2])

@@ -7,7 +7,11 @@
 #ifndef PACKET_H
 #define PACKET_H
 
-#include "daemon.h"
+#include "options.h"
+
+struct daemon;
+struct daemon_port;
+struct gsoport;
 
 /**
  * Opens netdev @p netdev.

@@ -3,68 +3,58 @@
 #include <stdio.h>
 #include <string.h>
 #include "show/stats.h"
-#include "bits.h"
 #include "daemon.h"
 #include "drop.h"
+#include "text/row.h"
 
-/* Names and values of a structure of counters, in the order of its members. */
-#define LINK_COUNTERS (sizeof(struct linkemu_counters) / sizeof(uint64_t))
-
-static void json_object(FILE *f, const char *const name[], const uint64_t *value, unsigned n)
+static json_t *shell_json(const struct daemon *d)
 {
-	for (unsigned i = 0; i < n; i++)
-		fprintf(f, "%s\"%s\": %" PRIu64, i ? ", " : "{", name[i], value[i]);
-	fprintf(f, "}");
+	struct worker_stats shell;
+	const uint64_t *value = (const uint64_t *)&shell; /* by declaration order, as the names */
+	struct row row;
+
+	worker_stats(d->dp, &shell);
+	row_begin(&row);
+	for (unsigned i = 0; worker_stat_name(i); i++)
+		put_int(&row, worker_stat_name(i), (int64_t)value[i]);
+	return row_end(&row);
 }
 
-static void json_link(FILE *f, const struct linkemu_counters *link)
+static json_t *port_json(const struct daemon *d, uint32_t i)
 {
-	const char *name[LINK_COUNTERS];
+	struct rte_eth_stats eth = {0};
+	struct row row, link;
 
-	for (unsigned i = 0; i < LINK_COUNTERS; i++)
-		name[i] = linkemu_counter_name(i);
-	json_object(f, name, (const uint64_t *)link, LINK_COUNTERS);
-}
-
-static void count_link(const struct daemon_port *p, struct linkemu_counters *sum)
-{
-	memset(sum, 0, sizeof(*sum));
-	for (unsigned q = 0; q < WORKER_MAX; q++)
-		if (p->emu[q])
-			linkemu_count(p->emu[q], sum);
+	port_stats(d->dp, i, &eth);
+	row_begin(&row);
+	put_text(&row, "name", d->port[i].info.name);
+	put_int(&row, "ipackets", (int64_t)eth.ipackets);
+	put_int(&row, "opackets", (int64_t)eth.opackets);
+	put_int(&row, "imissed", (int64_t)eth.imissed);
+	put_int(&row, "oerrors", (int64_t)eth.oerrors);
+	if (d->opt->impaired[i]) {
+		row_begin(&link);
+		devices_put_link(&link, &d->port[i]);
+		put_json(&row, "link", row_end(&link));
+	}
+	return row_end(&row);
 }
 
 static void print_json(const struct daemon *d, FILE *f)
 {
-	struct worker_stats shell;
+	struct row row;
+	json_t *ports = json_array(), *all;
 
-	worker_stats(d->dp, &shell);
-	fprintf(f, "{\"transport\": ");
-	ctl_stats_json(d->dp, f);
-	fprintf(f, ", \"shell\": ");
-	for (unsigned i = 0; worker_stat_name(i); i++)
-		fprintf(f, "%s\"%s\": %" PRIu64, i ? ", " : "{", worker_stat_name(i),
-			((const uint64_t *)&shell)[i]);
-	fprintf(f, "}");
-	fprintf(f, ", \"ports\": [");
-	for (uint32_t i = 0; i < d->nports; i++) {
-		struct rte_eth_stats eth = {0};
-		struct linkemu_counters link;
-
-		port_stats(d->dp, i, &eth);
-		fprintf(f,
-			"%s{\"name\": \"%s\", \"ipackets\": %" PRIu64 ", \"opackets\": %" PRIu64
-			", \"imissed\": %" PRIu64 ", \"oerrors\": %" PRIu64,
-			i ? ", " : "", d->port[i].info.name, eth.ipackets, eth.opackets,
-			eth.imissed, eth.oerrors);
-		if (d->opt->impaired[i]) {
-			count_link(&d->port[i], &link);
-			fprintf(f, ", \"link\": ");
-			json_link(f, &link);
-		}
-		fprintf(f, "}");
-	}
-	fprintf(f, "]}\n");
+	for (uint32_t i = 0; i < d->nports; i++)
+		json_array_append_new(ports, port_json(d, i));
+	row_begin(&row);
+	put_json(&row, "transport", show_stats(d->dp));
+	put_json(&row, "shell", shell_json(d));
+	put_json(&row, "ports", ports);
+	all = row_end(&row);
+	json_dumpf(all ? all : json_null(), f, 0);
+	json_decref(all);
+	fputc('\n', f);
 }
 
 /* The text format omits zeroes. */
@@ -91,9 +81,9 @@ static void print_text(const struct daemon *d, FILE *f)
 	for (uint32_t p = 0; p < d->nports; p++) {
 		struct linkemu_counters link;
 
-		count_link(&d->port[p], &link);
-		for (unsigned i = 0; i < LINK_COUNTERS; i++)
-			line(f, "link", linkemu_counter_name(i), ((const uint64_t *)&link)[i]);
+		devices_count_link(&d->port[p], &link);
+		for (unsigned i = 0; (name = linkemu_counter_name(i)); i++)
+			line(f, "link", name, ((const uint64_t *)&link)[i]);
 	}
 }
 

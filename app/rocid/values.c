@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/un.h>
 #include <rte_ether.h>
 #include "bits.h"
 #include "icrc.h"
@@ -13,10 +13,9 @@
 #include "path.h"
 #include "values.h"
 
-#define MTU_MIN	     (PATH_MTU_MIN + 96) /* mtu_of_ethernet() */
-#define VID_MAX	     4094
-#define LIMIT_MB_MAX (UINT32_MAX - 1)
-#define MS_MAX	     60000
+#define MTU_MIN (PATH_MTU_MIN + 96) /* mtu_of_ethernet() */
+#define VID_MAX 4094
+#define MS_MAX	60000
 
 __attribute__((format(printf, 2, 3))) static int refuse(
 	char why[VALUE_MAX], const char *format, ...)
@@ -108,102 +107,57 @@ static int copy_text(
 	return 0;
 }
 
-/* Room for the longest of the names that are derived from it too. */
-int set_socket(struct options *o, const char *value, char why[VALUE_MAX])
+/* --- values of a type --------------------------------------------------------------------- */
+
+static int set_text(
+	void *field, const struct value_type *type, const char *value, char why[VALUE_MAX])
 {
-	return copy_text(o->socket,
-		sizeof(((struct sockaddr_un *)0)->sun_path) - strlen(ABI_ADMIN_SUFFIX), value,
-		"the socket's path", why);
+	return copy_text(field, type->max, value, type->what, why);
 }
 
-static int set_mode(uint32_t *mode, const char *value, char why[VALUE_MAX])
+static int set_octal(
+	void *field, const struct value_type *type, const char *value, char why[VALUE_MAX])
 {
-	if (!number(value, 8, 1, 0777, mode))
-		return refuse(why, "'%s' is not an octal mode such as 0660", value);
+	if (!number(value, 8, 1, type->max, field))
+		return refuse(why, "'%s' is not %s", value, type->what);
 	return 0;
 }
 
-int set_socket_mode(struct options *o, const char *value, char why[VALUE_MAX])
+static int set_count(
+	void *field, const struct value_type *type, const char *value, char why[VALUE_MAX])
 {
-	return set_mode(&o->socket_mode, value, why);
-}
-
-int set_socket_group(struct options *o, const char *value, char why[VALUE_MAX])
-{
-	return copy_text(o->socket_group, sizeof(o->socket_group), value, "the group", why);
-}
-
-int set_admin_mode(struct options *o, const char *value, char why[VALUE_MAX])
-{
-	return set_mode(&o->admin_mode, value, why);
-}
-
-int set_admin_group(struct options *o, const char *value, char why[VALUE_MAX])
-{
-	return copy_text(o->admin_group, sizeof(o->admin_group), value, "the group", why);
-}
-
-static int set_limit(uint32_t *limit, uint32_t max, const char *value, char why[VALUE_MAX])
-{
-	if (!number(value, 10, 1, max, limit))
-		return refuse(why, "'%s' is not a number from 1 to %u", value, max);
+	if (!number(value, 10, 1, type->max, field))
+		return refuse(why, "'%s' is not %s from 1 to %u", value, type->what, type->max);
 	return 0;
 }
 
-int set_max_sessions(struct options *o, const char *value, char why[VALUE_MAX])
+/* An option without a value means yes. */
+static int set_flag(
+	void *field, const struct value_type *type, const char *value, char why[VALUE_MAX])
 {
-	return set_limit(&o->limits.user[CTL_SESSIONS], SESSION_MAX, value, why);
+	(void)type;
+	*(bool *)field = strcmp(value, "no") != 0;
+	if (*value && strcmp(value, "yes") && strcmp(value, "no"))
+		return refuse(why, "'%s' is neither yes nor no", value);
+	return 0;
 }
 
-int set_max_qps(struct options *o, const char *value, char why[VALUE_MAX])
+int value_set(
+	struct options *o, const struct value_type *type, const char *value, char why[VALUE_MAX])
 {
-	return set_limit(&o->limits.session[CTL_QPS], SESSION_QP_MAX, value, why);
+	static int (*const set[])(void *, const struct value_type *, const char *, char *) = {
+		[VALUE_TEXT] = set_text,
+		[VALUE_OCTAL] = set_octal,
+		[VALUE_COUNT] = set_count,
+		[VALUE_FLAG] = set_flag,
+	};
+
+	if (type->own)
+		return type->own(o, value, why);
+	return set[type->kind]((char *)o + type->offset, type, value, why);
 }
 
-int set_max_cqs(struct options *o, const char *value, char why[VALUE_MAX])
-{
-	return set_limit(&o->limits.session[CTL_CQS], SESSION_CQ_MAX, value, why);
-}
-
-int set_max_mrs(struct options *o, const char *value, char why[VALUE_MAX])
-{
-	return set_limit(&o->limits.session[CTL_KEYS], SESSION_MR_MAX, value, why);
-}
-
-int set_max_queues(struct options *o, const char *value, char why[VALUE_MAX])
-{
-	return set_limit(&o->limits.session[CTL_QUEUES], LIMIT_MB_MAX, value, why);
-}
-
-int set_max_memory(struct options *o, const char *value, char why[VALUE_MAX])
-{
-	return set_limit(&o->limits.session[CTL_MEMORY], LIMIT_MB_MAX, value, why);
-}
-
-int set_max_user_qps(struct options *o, const char *value, char why[VALUE_MAX])
-{
-	return set_limit(&o->limits.user[CTL_QPS], QP_MAX, value, why);
-}
-
-int set_max_user_cqs(struct options *o, const char *value, char why[VALUE_MAX])
-{
-	return set_limit(&o->limits.user[CTL_CQS], CQ_MAX, value, why);
-}
-
-int set_max_user_mrs(struct options *o, const char *value, char why[VALUE_MAX])
-{
-	return set_limit(&o->limits.user[CTL_KEYS], MR_MAX - 1, value, why);
-}
-
-int set_max_user_queues(struct options *o, const char *value, char why[VALUE_MAX])
-{
-	return set_limit(&o->limits.user[CTL_QUEUES], LIMIT_MB_MAX, value, why);
-}
-
-int set_max_user_memory(struct options *o, const char *value, char why[VALUE_MAX])
-{
-	return set_limit(&o->limits.user[CTL_MEMORY], LIMIT_MB_MAX, value, why);
-}
+/* --- values of one option ----------------------------------------------------------------- */
 
 int set_share(struct options *o, const char *value, char why[VALUE_MAX])
 {
@@ -330,15 +284,6 @@ int set_mtu(struct options *o, const char *value, char why[VALUE_MAX])
 	return 0;
 }
 
-/* An option without a value means yes. */
-static int set_flag(bool *flag, const char *value, char why[VALUE_MAX])
-{
-	*flag = strcmp(value, "no") != 0;
-	if (*value && strcmp(value, "yes") && strcmp(value, "no"))
-		return refuse(why, "'%s' is neither yes nor no", value);
-	return 0;
-}
-
 /* "PORT,INDEX,VALUE" */
 int set_pkey(struct options *o, const char *value, char why[VALUE_MAX])
 {
@@ -400,24 +345,29 @@ int set_flow_label(struct options *o, const char *value, char why[VALUE_MAX])
 	return 0;
 }
 
-int set_gso(struct options *o, const char *value, char why[VALUE_MAX])
+int set_userfaultfd(struct options *o, const char *value, char why[VALUE_MAX])
 {
-	return set_flag(&o->gso, value, why);
+	bool wanted;
+	int err = set_flag(&wanted, NULL, value, why);
+
+	o->no_userfaultfd = !wanted;
+	return err;
 }
 
-int set_rocev1(struct options *o, const char *value, char why[VALUE_MAX])
+/* As names of netdevs: they become names of files and of topics in programs' settings. */
+int set_device(struct options *o, const char *value, char why[VALUE_MAX])
 {
-	return set_flag(&o->rocev1, value, why);
-}
+	size_t len = strlen(value);
 
-int set_application_faults(struct options *o, const char *value, char why[VALUE_MAX])
-{
-	return set_flag(&o->application_faults, value, why);
-}
-
-int set_application_macs(struct options *o, const char *value, char why[VALUE_MAX])
-{
-	return set_flag(&o->application_macs, value, why);
+	if (!len || len >= sizeof(o->device))
+		return refuse(
+			why, "a device's name has 1 to %zu characters", sizeof(o->device) - 1);
+	for (size_t i = 0; i < len; i++)
+		if (!isalnum((unsigned char)value[i]) && value[i] != '_' && value[i] != '-')
+			return refuse(why, "'%s' has characters other than A-Z, a-z, 0-9, _ and -",
+				value);
+	memcpy(o->device, value, len + 1);
+	return 0;
 }
 
 int set_ring_pair(struct options *o, const char *value, char why[VALUE_MAX])
@@ -444,22 +394,6 @@ int set_impair(struct options *o, const char *value, char why[VALUE_MAX])
 	return 0;
 }
 
-int set_window(struct options *o, const char *value, char why[VALUE_MAX])
-{
-	if (!number(value, 10, 1, WINDOW_MAX, &o->window))
-		return refuse(
-			why, "'%s' is not a number of packets from 1 to %u", value, WINDOW_MAX);
-	return 0;
-}
-
-int set_workers(struct options *o, const char *value, char why[VALUE_MAX])
-{
-	if (!number(value, 10, 1, WORKER_MAX, &o->workers))
-		return refuse(
-			why, "'%s' is not a number of workers from 1 to %u", value, WORKER_MAX);
-	return 0;
-}
-
 int set_migrate(struct options *o, const char *value, char why[VALUE_MAX])
 {
 	o->migrate = strcmp(value, "off") != 0;
@@ -473,12 +407,9 @@ int set_migrate(struct options *o, const char *value, char why[VALUE_MAX])
 
 int set_idle(struct options *o, const char *value, char why[VALUE_MAX])
 {
-	static const char *const name[] = {
-		[IDLE_POLL] = "poll", [IDLE_YIELD] = "yield", [IDLE_ADAPTIVE] = "adaptive"};
-
-	for (unsigned i = 0; i < ARRAY_SIZE(name); i++) {
+	for (unsigned i = 0; idle_names[i]; i++) {
 		o->idle = (enum idle)i;
-		if (!strcmp(value, name[i]))
+		if (!strcmp(value, idle_names[i]))
 			return 0;
 	}
 	return refuse(why, "'%s' is not poll, yield or adaptive", value);
@@ -512,18 +443,5 @@ int set_stats(struct options *o, const char *value, char why[VALUE_MAX])
 		o->stats = STATS_JSON;
 	else
 		return refuse(why, "'%s' is neither text nor json", value);
-	return 0;
-}
-
-int set_interactive(struct options *o, const char *value, char why[VALUE_MAX])
-{
-	return set_flag(&o->interactive, value, why);
-}
-
-int set_cmdline_file(struct options *o, const char *value, char why[VALUE_MAX])
-{
-	if (strlen(value) >= sizeof(o->cmdline_file))
-		return refuse(why, "the path is too long");
-	strcpy(o->cmdline_file, value);
 	return 0;
 }

@@ -297,7 +297,8 @@ static const struct {
 	{"trace", "BYTES", set_trace, "with so many bytes of IOAM trace: option 2 (0: option 1)"},
 	{"option", "TYPE", set_option, "type of the option (0x9e; with a trace 0x9f)"},
 	{"fault", "NAME", set_fault,
-		"what is wrong with it: good, padded (good, too), short, long, twice, unknown, none, "
+		"what is wrong with it: good, padded (good, too), short, long, twice, unknown, "
+		"none, "
 		"overrun, beyond, opcode, icrc, ip4 or after-udp"},
 	{"count", "N", set_count, "packets; 0: until SIGINT (1000000)"},
 	{"rate", "MPPS", set_rate, "millions of packets per second; 0: as many as possible (0)"},

@@ -49,9 +49,9 @@ struct plan {
 	uint32_t qkey;
 	uint32_t pkey;
 	uint32_t syndrome;
-	bool fast;	/* Fast CNPs instead of `op`, */
+	bool fast;	 /* Fast CNPs instead of `op`, */
 	uint8_t dip[16]; /* about packets to this address; */
-	uint32_t trace;	/* bytes of IOAM trace: option 2; 0: option 1 */
+	uint32_t trace;	 /* bytes of IOAM trace: option 2; 0: option 1 */
 	uint32_t option; /* the option's type; 0: the usual one */
 	enum fast_fault fault;
 	uint64_t count;

@@ -20,7 +20,7 @@ bool group_parse(const char *text, uint64_t *high, uint64_t *low);
 /** @return the MGID of these halves. */
 union roci_gid group_gid(uint64_t high, uint64_t low);
 
-/** @return whether @p gid is one that a QP can be attached to (MC-01). */
+/** @return whether a QP can be attached to @p gid (MC-01). */
 bool group_is_multicast(const union roci_gid *gid);
 
 /** Writes @p gid as group_parse() reads it.  @return @p text. */

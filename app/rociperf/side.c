@@ -32,17 +32,17 @@ static void aim_datagram(const struct end *e, const struct flow *f, struct roci_
 	wr->wr.ud.remote_qkey = END_QKEY;
 }
 
-/* Makes @p behind follow @p wr, which writes there. */
-static void add_flush(const struct end *e, struct roci_send_wr *wr, struct roci_send_wr *behind)
+/* Lets a FLUSH, @p flush, of the same range follow @p wr, a WRITE. */
+static void add_flush(const struct end *e, struct roci_send_wr *wr, struct roci_send_wr *flush)
 {
-	*behind = (struct roci_send_wr){.sg_list = wr->sg_list,
+	*flush = (struct roci_send_wr){.sg_list = wr->sg_list,
 		.opcode = ROCI_WR_FLUSH,
 		.wr.flush = {.remote_addr = wr->wr.rdma.remote_addr,
 			.rkey = e->peer_rkey,
 			.length = e->shape.size,
 			.type = ROCI_FLUSH_GLOBAL,
 			.level = ROCI_FLUSH_RANGE}};
-	wr->next = behind;
+	wr->next = flush;
 }
 
 /* Aims one message; @p wr is its first request.  @return its last one, which completes. */

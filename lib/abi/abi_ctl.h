@@ -66,6 +66,11 @@ enum abi_msg_type {
 	ABI_INJECT_FAULT,
 	ABI_QUERY_FAULT,
 	ABI_CLEAR_FAULT,
+	ABI_GET_ARENA,
+	ABI_GET_USERFAULTFD,
+	ABI_REREG_MR,
+	ABI_QUERY_GIDS,
+	ABI_PROBE,
 	ABI_MSG_TYPES
 };
 
@@ -125,6 +130,13 @@ struct abi_device_attr {
 	uint32_t atomic_cap; /* 0 none, 1 HCA, 2 global */
 	char version[32];
 	uint32_t max_mw; /* windows and MRs together */
+	uint32_t max_srq_sge;
+	uint32_t max_mcast_groups;
+	uint32_t max_mcast_members; /* QPs a group */
+	uint32_t max_mcast_attach;  /* of all QPs to groups */
+	uint32_t max_res_rd_atomic; /* of all QPs together, as responders */
+	uint32_t timestamp_bits;    /* of abi_cqe.timestamp that count */
+	uint32_t core_clock_khz;    /* of abi_cqe.timestamp */
 };
 
 struct abi_query_port {
@@ -161,6 +173,30 @@ struct abi_gid {
 	uint8_t mac[6];
 };
 
+/* QUERY_GIDS: the entries of the table from `first` on that are not empty, as many as fit. */
+struct abi_query_gids {
+	uint32_t port;
+	uint32_t first;
+};
+struct abi_gid_at {
+	uint32_t index;
+	struct abi_gid gid;
+};
+#define ABI_GIDS_MAX 26
+struct abi_gids {
+	uint32_t count;
+	uint32_t next; /* `first` of the next request; 0: there are no more */
+	struct abi_gid_at at[ABI_GIDS_MAX];
+};
+
+/* PROBE: no body. Also before HELLO: what the device is called. */
+struct abi_probe {
+	char device[16];
+	uint64_t node_guid; /* as in abi_device_attr */
+	uint32_t ports;
+	uint32_t reserved;
+};
+
 struct abi_query_pkey {
 	uint32_t port;
 	uint32_t index;
@@ -184,20 +220,52 @@ struct abi_handle {
 #define ABI_ACCESS_FLUSH_GLOBAL	 (1u << 8)
 #define ABI_ACCESS_FLUSH_PERSIST (1u << 9)
 
-/* REG_MR: carries one fd, a memfd sealed against shrinking. The region is [fd_off, fd_off + length)
- * of it; iova is the address of its first byte in SGEs and on the wire. */
+/* REG_MR: carries one fd, a file in memory (tmpfs, hugetlbfs). The region is [fd_off, fd_off +
+ * length) of it; iova is the address of its first byte in SGEs and on the wire. */
 struct abi_reg_mr {
 	uint32_t pd;
 	uint32_t access;
 	uint64_t iova;
 	uint64_t length;
 	uint64_t fd_off;
+	uint32_t npieces; /* 0: one, at fd_off; otherwise so many struct abi_piece follow */
+	uint32_t writers; /* enum abi_writers: how the program holds them */
+};
+/** A range of the file. All but the first begin with a page, all but the last end with one. */
+struct abi_piece {
+	uint64_t off;
+	uint64_t length;
+};
+/** As many as fit into one message of REREG_MR. */
+#define ABI_PIECES_MAX 58u
+/** How a program holds the writes of its other threads while memory moves to the file. */
+enum abi_writers {
+	ABI_WRITERS_UNKNOWN,	/* nothing has moved */
+	ABI_WRITERS_UFFD_ROCID, /* userfaultfd by GET_USERFAULTFD */
+	ABI_WRITERS_UFFD,	/* its own */
+	ABI_WRITERS_UFFD_USER,	/* without the kernel's faults */
+	ABI_WRITERS_SIGNALS,	/* stops its threads */
+};
+/* REREG_MR: the region gets what is described here, all of it, and keeps handle and keys. Carries a
+ * descriptor as REG_MR; the reply is that of REG_MR. Meanwhile its keys are unknown. */
+struct abi_rereg_mr {
+	uint32_t handle;
+	uint32_t reserved;
+	struct abi_reg_mr reg; /* pieces follow */
 };
 struct abi_reg_mr_reply {
 	uint32_t handle;
 	uint32_t lkey;
 	uint32_t rkey;
 };
+
+/* GET_ARENA: no body. The reply carries an empty memfd of ABI_ARENA_SIZE bytes that nobody can
+ * resize, for memory that becomes registrable by moving there. */
+#define ABI_ARENA_SIZE (1ull << 62)
+
+/* GET_USERFAULTFD: no body. The reply carries a descriptor of /dev/userfaultfd, from which a
+ * program makes a userfaultfd that sees the kernel's faults, too. EOPNOTSUPP: rocid has none, or
+ * gives none. */
 
 /* ALLOC_MW: a memory window. Binding it is a work request (ABI_WR_BIND_MW). */
 struct abi_alloc_mw {
@@ -239,7 +307,10 @@ struct abi_create_cq {
 	uint32_t depth;	  /* minimum; rounded up */
 	uint32_t channel; /* handle or ABI_NO_HANDLE */
 	uint32_t vector;
+	uint32_t flags; /* ABI_CQ_FLAG_* */
 };
+/** CQEs have timestamps. */
+#define ABI_CQ_FLAG_TIMESTAMP (1u << 0)
 struct abi_create_cq_reply {
 	uint32_t handle;
 	uint32_t depth;

@@ -20,10 +20,11 @@ static void slot_unmark(struct wheel *w, unsigned level, unsigned idx)
 	w->occupied[level][idx / 64] &= ~(1ull << (idx % 64));
 }
 
-void wheel_init(struct wheel *w, uint64_t now)
+void wheel_init(struct wheel *w, unsigned shift, uint64_t now)
 {
 	memset(w, 0, sizeof(*w));
-	w->tick = now >> WHEEL_TICK_SHIFT;
+	w->shift = shift;
+	w->tick = now >> shift;
 	list_init(&w->expired);
 	list_init(&w->moving);
 	for (unsigned l = 0; l < WHEEL_LEVELS; l++)
@@ -82,7 +83,7 @@ void wheel_arm(struct wheel *w, struct wheel_timer *t, uint64_t when)
 {
 	wheel_cancel(w, t);
 	/* Round up: never early. Not by adding first, because that wraps for WHEEL_NEVER. */
-	t->due = (when >> WHEEL_TICK_SHIFT) + !!(when & ((1u << WHEEL_TICK_SHIFT) - 1));
+	t->due = (when >> w->shift) + !!(when & ((1u << w->shift) - 1));
 	wheel_place(w, t);
 }
 
@@ -146,7 +147,7 @@ static bool wheel_move(struct wheel *w, unsigned *moves)
 
 struct wheel_timer *wheel_expire_some(struct wheel *w, uint64_t now, unsigned *moves)
 {
-	uint64_t target = now >> WHEEL_TICK_SHIFT;
+	uint64_t target = now >> w->shift;
 	struct list *n;
 
 	while (wheel_move(w, moves) && list_empty(&w->expired) && w->tick < target) {
@@ -171,7 +172,7 @@ uint64_t wheel_deadline(const struct wheel *w)
 	uint64_t tick;
 
 	if (!list_empty(&w->expired) || !list_empty(&w->moving))
-		return w->tick << WHEEL_TICK_SHIFT;
+		return w->tick << w->shift;
 	tick = wheel_next_tick(w);
-	return tick > WHEEL_NEVER >> WHEEL_TICK_SHIFT ? WHEEL_NEVER : tick << WHEEL_TICK_SHIFT;
+	return tick > WHEEL_NEVER >> w->shift ? WHEEL_NEVER : tick << w->shift;
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file wheel.h
- * Hierarchical timer wheel driven by `now`: it uses no clock. Ticks of 1.024 us meet the shortest
- * RNR timer (10 us) and DCQCN's timers; five levels of 256 slots reach beyond the longest local ACK
- * timeout (2.4 h).
+ * Hierarchical timer wheel driven by `now`: it uses no clock. Each wheel has ticks of its own
+ * length. Those of 1.024 us meet the shortest RNR timer (10 us), and five levels of 256 slots reach
+ * beyond the longest local ACK timeout (2.4 h).
  *
  * A timer never fires early and fires at most one tick late (in terms of the `now` that
  * wheel_expire is given). One thread.
@@ -15,7 +15,8 @@
 #include <stdint.h>
 #include "list.h"
 
-#define WHEEL_TICK_SHIFT 10 /* nanoseconds -> ticks */
+#define WHEEL_TICK_SHIFT 10 /* nanoseconds -> ticks of the wheel for protocol timers */
+#define PACE_TICK_SHIFT	 6  /* 64 ns, for departures of packets */
 #define WHEEL_LEVELS	 5
 #define WHEEL_SLOTS	 256
 #define WHEEL_NEVER	 UINT64_MAX
@@ -27,6 +28,7 @@ struct wheel_timer {
 };
 
 struct wheel {
+	unsigned shift;	     /* nanoseconds -> ticks */
 	uint64_t tick;	     /* all timers due at or before this tick have been handed out */
 	struct list expired; /* due, not handed out yet */
 	struct list moving;  /* from slots that began at `tick`, not in a lower one yet */
@@ -34,8 +36,9 @@ struct wheel {
 	struct list slots[WHEEL_LEVELS][WHEEL_SLOTS];
 };
 
-/** @param now nanoseconds; any epoch, but the same for all calls. */
-void wheel_init(struct wheel *w, uint64_t now);
+/** @param shift  a tick is 2^shift nanoseconds, less than 2^32
+ *  @param now    nanoseconds; any epoch, but the same for all calls. */
+void wheel_init(struct wheel *w, unsigned shift, uint64_t now);
 
 void wheel_timer_init(struct wheel_timer *t);
 

@@ -122,9 +122,13 @@ struct cc_ops {
 	unsigned nparams;
 	const char *const *profiles; /* the first is the default */
 	unsigned nprofiles;
+	bool from_start; /* it learns of all that a QP does; otherwise from the first CNP on */
 	/** Sets @p c, whose cfg is set and whose other bytes are 0, to no congestion. */
 	void (*init)(struct cc *c, uint64_t now);
-	/** A packet left. @param bytes on the wire  @param again  it is a retransmission */
+	/** A packet left, or several together.
+	 *  @param bytes  on the wire, of all of them
+	 *  @param psn    of the last
+	 *  @param again  a retransmission is among them */
 	void (*on_sent)(struct cc *c, uint32_t bytes, uint32_t psn, bool again, uint64_t now);
 	void (*on_ack)(struct cc *c, const struct cc_ack *ack, uint64_t now);
 	void (*on_cnp)(struct cc *c, enum cc_notice kind, const struct cc_hops *hops, uint64_t now);

@@ -67,6 +67,7 @@ const struct cc_ops cc_fixed = {
 	.nparams = PARAMS,
 	.profiles = profiles,
 	.nprofiles = 1,
+	.from_start = true,
 	.init = fixed_init,
 	.on_sent = fixed_on_sent,
 	.on_ack = fixed_on_ack,

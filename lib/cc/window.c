@@ -4,37 +4,53 @@
 /* AckReq is set at least once per quarter: below four there is no quarter. */
 #define WINDOW_MIN 4u
 
+static void settle(struct window *w)
+{
+	w->size = w->grown < w->cap ? w->grown : w->cap;
+}
+
 void window_init(struct window *w, uint32_t max)
 {
 	w->max = max < WINDOW_MIN ? WINDOW_MIN : max;
-	w->size = w->max;
+	w->grown = w->max;
+	w->cap = UINT32_MAX;
 	w->credit = 0;
+	settle(w);
+}
+
+void window_cap(struct window *w, uint32_t cap)
+{
+	w->cap = cap;
+	settle(w);
 }
 
 void window_limit(struct window *w, uint32_t max)
 {
 	w->max = max < WINDOW_MIN ? WINDOW_MIN : max;
-	if (w->size > w->max)
-		w->size = w->max;
+	if (w->grown > w->max)
+		w->grown = w->max;
+	settle(w);
 }
 
 void window_on_ack(struct window *w, uint32_t packets)
 {
-	if (w->size >= w->max)
+	if (w->grown >= w->max)
 		return;
 	/* One more packet per window acknowledged while it is small would take long on paths
 	 * without congestion; one per four packets regrows 128 within some 500 packets. */
 	w->credit += packets;
-	while (w->credit >= WINDOW_MIN && w->size < w->max) {
+	while (w->credit >= WINDOW_MIN && w->grown < w->max) {
 		w->credit -= WINDOW_MIN;
-		w->size++;
+		w->grown++;
 	}
+	settle(w);
 }
 
 void window_on_loss(struct window *w)
 {
-	w->size /= 2;
-	if (w->size < WINDOW_MIN)
-		w->size = WINDOW_MIN;
+	w->grown /= 2;
+	if (w->grown < WINDOW_MIN)
+		w->grown = WINDOW_MIN;
 	w->credit = 0;
+	settle(w);
 }

@@ -13,7 +13,9 @@
 #include <stdint.h>
 
 struct window {
-	uint32_t size; /* packets that may be unacknowledged now */
+	uint32_t size;	/* packets that may be unacknowledged now: the lesser of the next two */
+	uint32_t grown; /* what losses and acknowledgements have made of it, up to max */
+	uint32_t cap;	/* window_cap() */
 	uint32_t max;
 	uint32_t credit; /* acknowledged packets towards the next increment */
 };
@@ -24,6 +26,9 @@ void window_init(struct window *w, uint32_t max);
 /** Limits @p w to @p max packets from now on; it grows back with acknowledgements if the limit is
  *  raised. */
 void window_limit(struct window *w, uint32_t max);
+
+/** An algorithm of congestion control allows @p cap packets, 1 or more, from now on. */
+void window_cap(struct window *w, uint32_t cap);
 
 /** @p packets were acknowledged for the first time. */
 void window_on_ack(struct window *w, uint32_t packets);

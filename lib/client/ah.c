@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "client.h"
+#include "roci_private.h"
 #include "gid.h"
 
 #define IP4_AT	      20 /* offset of the IPv4 header in the 40 bytes (UD-07) */
@@ -233,4 +234,9 @@ int roci_attach_mcast(struct roci_qp *qp, const union roci_gid *group)
 int roci_detach_mcast(struct roci_qp *qp, const union roci_gid *group)
 {
 	return mcast(qp, group, ABI_DETACH_MCAST);
+}
+
+uint32_t roci_ah_handle(const struct roci_ah *ah)
+{
+	return ((const struct ah *)ah)->handle;
 }

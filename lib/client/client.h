@@ -41,6 +41,11 @@ struct region {
 	size_t size;
 };
 
+struct pd {
+	struct roci_pd pub;
+	uint32_t handle;
+};
+
 struct context {
 	struct roci_context pub;
 	char device[sizeof(((struct abi_hello_reply *)0)->device) + 1];
@@ -61,13 +66,11 @@ struct context {
 	struct map srqs;      /* by handle */
 	void *memory;	      /* tree of struct memory, see memory.c */
 	uint32_t pds;
+	struct pd no_pd; /* roci_no_pd() */
 	uint32_t channels;
-	bool death_reported; /* DEVICE_FATAL was delivered */
-};
-
-struct pd {
-	struct roci_pd pub;
-	uint32_t handle;
+	bool death_reported;	     /* DEVICE_FATAL was delivered */
+	bool abandoned;		     /* no event is waited for: roci_abandon() */
+	struct context *prev, *next; /* fork.c */
 };
 
 struct mw {
@@ -305,6 +308,12 @@ void queue_discard(struct queue *q);
 
 /** Waits until the program has acknowledged its events; context.lock is held. */
 void events_wait(struct context *ctx, const struct event_count *e);
+
+/* --- fork.c ----------------------------------------------------------------------------- */
+
+/** A child of fork() closes its copies of the context's descriptors. */
+void context_list(struct context *ctx);
+void context_unlist(struct context *ctx);
 
 /* --- memory.c --------------------------------------------------------------------------- */
 

@@ -6,6 +6,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 #include "client.h"
+#include "roci_private.h"
 
 static int connect_error(int err, const char *path)
 {
@@ -122,6 +123,7 @@ static int hello(struct context *ctx)
 
 static void context_free(struct context *ctx)
 {
+	context_unlist(ctx);
 	memory_free_all(ctx);
 	region_unmap(&ctx->region);
 	if (ctx->pub.cmd_fd >= 0)
@@ -141,25 +143,64 @@ static void context_free(struct context *ctx)
 	free(ctx);
 }
 
-struct roci_context *roci_open(const char *socket_path)
+static struct context *context_new(void)
 {
 	struct context *ctx = calloc(1, sizeof(*ctx));
-	int err;
 
 	if (!ctx) {
-		errno = fail_const(ENOMEM, "no memory for a context");
+		fail_const(ENOMEM, "no memory for a context");
 		return NULL;
 	}
 	ctx->pub.cmd_fd = -1;
 	ctx->pub.async_fd = -1;
+	ctx->no_pd = (struct pd){.pub.context = &ctx->pub, .handle = ABI_NO_HANDLE};
+	context_list(ctx);
 	pthread_mutex_init(&ctx->call_lock, NULL);
 	pthread_mutex_init(&ctx->lock, NULL);
 	pthread_cond_init(&ctx->acked, NULL);
+	return ctx;
+}
+
+static int context_connect(struct context *ctx, const char *socket_path)
+{
 	if (!socket_path)
 		socket_path = secure_getenv(ABI_SOCKET_ENV);
 	if (!socket_path || !*socket_path)
 		socket_path = ABI_SOCKET_DEFAULT;
-	err = connect_to(socket_path, &ctx->pub.cmd_fd);
+	return connect_to(socket_path, &ctx->pub.cmd_fd);
+}
+
+int roci_probe(const char *socket_path, struct roci_device_info *info)
+{
+	struct context *ctx = context_new();
+	struct roci_device_info out = {0};
+	struct abi_probe r;
+	int err;
+
+	if (!ctx)
+		return ENOMEM;
+	err = context_connect(ctx, socket_path);
+	if (!err)
+		err = call_plain(ctx, ABI_PROBE, NULL, 0, &r, sizeof(r));
+	context_free(ctx);
+	if (err)
+		return err;
+	memcpy(out.name, r.device, sizeof(out.name) - 1);
+	out.node_guid = r.node_guid;
+	out.ports = r.ports;
+	return opts_write(info, &out, sizeof(out), "roci_device_info");
+}
+
+struct roci_context *roci_open(const char *socket_path)
+{
+	struct context *ctx = context_new();
+	int err;
+
+	if (!ctx) {
+		errno = ENOMEM;
+		return NULL;
+	}
+	err = context_connect(ctx, socket_path);
 	if (!err)
 		err = hello(ctx);
 	if (err) {
@@ -184,4 +225,26 @@ int roci_close(struct roci_context *c)
 			ctx->pds, ctx->cqs.count, ctx->channels);
 	context_free(ctx);
 	return 0;
+}
+
+void roci_abandon(struct roci_context *c)
+{
+	struct context *ctx = context_of(c);
+
+	shutdown(c->cmd_fd, SHUT_RDWR);
+	pthread_mutex_lock(&ctx->lock);
+	atomic_store(&ctx->dead, true);
+	ctx->abandoned = true;
+	pthread_cond_broadcast(&ctx->acked);
+	pthread_mutex_unlock(&ctx->lock);
+}
+
+uint32_t roci_workers(struct roci_context *ctx)
+{
+	return context_of(ctx)->workers;
+}
+
+struct roci_pd *roci_no_pd(struct roci_context *c)
+{
+	return &context_of(c)->no_pd.pub;
 }

@@ -1,35 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Completion queues: the consumer side of the lanes (abi_ring.h), arming. */
-#include <sched.h>
+/* Completion queues: create, resize, destroy, arm. poll.c takes completions. */
 #include <stdlib.h>
 #include <string.h>
-#include "bits.h"
-#include "client.h"
-
-_Static_assert((int)ROCI_WC_SUCCESS == ABI_WC_SUCCESS &&
-		       (int)ROCI_WC_LOC_PROT_ERR == ABI_WC_LOC_PROT_ERR &&
-		       (int)ROCI_WC_RNR_RETRY_EXC_ERR == ABI_WC_RNR_RETRY_EXC_ERR &&
-		       (int)ROCI_WC_GENERAL_ERR == ABI_WC_GENERAL_ERR,
-	"enum roci_wc_status");
-_Static_assert((int)ROCI_WC_SEND == ABI_WC_SEND && (int)ROCI_WC_RDMA_WRITE == ABI_WC_RDMA_WRITE &&
-		       (int)ROCI_WC_RDMA_READ == ABI_WC_RDMA_READ &&
-		       (int)ROCI_WC_COMP_SWAP == ABI_WC_COMP_SWAP &&
-		       (int)ROCI_WC_FETCH_ADD == ABI_WC_FETCH_ADD &&
-		       (int)ROCI_WC_RECV == ABI_WC_RECV && (int)ROCI_WC_BIND_MW == ABI_WC_BIND_MW &&
-		       (int)ROCI_WC_LOCAL_INV == ABI_WC_LOCAL_INV &&
-		       (int)ROCI_WC_FLUSH == ABI_WC_FLUSH &&
-		       (int)ROCI_WC_ATOMIC_WRITE == ABI_WC_ATOMIC_WRITE &&
-		       (int)ROCI_WC_RECV_RDMA_WITH_IMM == ABI_WC_RECV_RDMA_WITH_IMM,
-	"enum roci_wc_opcode");
-_Static_assert((int)ROCI_WC_GRH == ABI_WC_GRH && (int)ROCI_WC_WITH_IMM == ABI_WC_WITH_IMM &&
-		       (int)ROCI_WC_WITH_INV == ABI_WC_WITH_INV,
-	"enum roci_wc_flags");
-#define PUBLIC_FLAGS (ABI_WC_GRH | ABI_WC_WITH_IMM | ABI_WC_WITH_INV)
-
-static struct cq *cq_of(struct roci_cq *cq)
-{
-	return (struct cq *)cq;
-}
+#include "lane.h"
 
 /* --- create and destroy --------------------------------------------------------------- */
 
@@ -49,11 +22,6 @@ static void ring_set(struct cq_ring *ring, uint8_t *base, const struct abi_creat
 	ring->first_lane = base + r->lane_off;
 	ring->lane_stride = r->lane_stride;
 	ring->depth = r->depth;
-}
-
-static struct abi_cq_lane *ring_lane(const struct cq_ring *ring, uint32_t i)
-{
-	return (struct abi_cq_lane *)(ring->first_lane + (size_t)i * ring->lane_stride);
 }
 
 /* Lane @p i continues at the start of @p ring. */
@@ -131,12 +99,19 @@ static int make_cq(struct context *ctx, const struct abi_create_cq *body, struct
 struct roci_cq *roci_create_cq(struct roci_context *c, int cqe, void *user_data,
 	struct roci_channel *channel, int comp_vector)
 {
+	return roci_create_cq_flags(c, cqe, user_data, channel, comp_vector, 0);
+}
+
+struct roci_cq *roci_create_cq_flags(struct roci_context *c, int cqe, void *user_data,
+	struct roci_channel *channel, int comp_vector, unsigned int flags)
+{
 	struct context *ctx = context_of(c);
 	struct channel *ch = (struct channel *)channel;
 	struct abi_create_cq body = {
 		.depth = (uint32_t)cqe,
 		.channel = ch ? ch->handle : ABI_NO_HANDLE,
 		.vector = (uint32_t)comp_vector,
+		.flags = flags,
 	};
 	struct cq *cq = NULL;
 	bool known;
@@ -196,32 +171,11 @@ int roci_destroy_cq(struct roci_cq *c)
 	return 0;
 }
 
-static void publish(struct lane *lane)
-{
-	if (lane->published == lane->head)
-		return;
-	lane->published = lane->head;
-	atomic_store_explicit(lane->consumer, lane->head, memory_order_release);
-}
-
 /* --- resize ----------------------------------------------------------------------------- */
-
-static bool ready(struct abi_cqe *ring, uint32_t depth, uint32_t idx)
-{
-	struct abi_cqe *e = &ring[idx & (depth - 1)];
-	uint32_t mark = atomic_load_explicit((_Atomic uint32_t *)&e->mark, memory_order_acquire);
-
-	return (mark & 1) == abi_phase(idx, depth);
-}
-
-static bool lane_ready(const struct lane *lane)
-{
-	return ready(lane->ring, lane->from->depth, lane->head);
-}
 
 /* CQ-11: an empty lane continues in the ring that replaced its own. rocid stopped writing to the
  * old one before it announced the new one. */
-static bool lane_advance(struct cq *cq, uint32_t i)
+bool lane_advance(struct cq *cq, uint32_t i)
 {
 	struct cq_ring *ring = cq->lane[i].from;
 
@@ -398,249 +352,7 @@ void cq_detach_qp(struct qp *qp)
 		detach(recv, &qp->in_recv_cq);
 }
 
-static struct qp *find_qp(const struct cq *cq, uint32_t qpn)
-{
-	struct map_node *n = map_get(&cq->qps, qpn);
-	struct qp *qp;
-
-	if (!n)
-		return NULL;
-	qp = map_entry(n, struct qp, in_send_cq);
-	return &cq->pub == qp->pub.send_cq ? qp : map_entry(n, struct qp, in_recv_cq);
-}
-
-/* Whose completion @p e is. Mostly of the QP that had the one before.  @return NULL: nobody's, or
- * by way of an SRQ of XRC. */
-static struct qp *owner_of(struct cq *cq, const struct abi_cqe *e)
-{
-	if (unlikely(e->srqn))
-		return NULL;
-	if (unlikely(!cq->last || e->qpn != cq->last_qpn)) {
-		cq->last_qpn = e->qpn;
-		cq->last = find_qp(cq, e->qpn);
-	}
-	return cq->last;
-}
-
-/* --- polling ---------------------------------------------------------------------------- */
-
-static struct queue *queue_of(struct qp *qp, const struct abi_cqe *e)
-{
-	return e->opcode & ABI_WC_RECV ? &qp->rq : &qp->sq;
-}
-
-/* Counts a completed request of the queue, which frees its slot. */
-static void account(struct qp *qp, struct queue *q, const struct abi_cqe *e)
-{
-	uint32_t polled;
-
-	q->number++;
-	if (q == &qp->rq && qp->pub.srq)
-		return; /* its slot became free when the message took it */
-	if (q == &qp->sq && e->status != ABI_WC_SUCCESS) {
-		sq_failed(q, e->imm);
-		return;
-	}
-	polled = atomic_load_explicit(&q->polled, memory_order_relaxed);
-	atomic_store_explicit(&q->polled, polled + 1, memory_order_release);
-}
-
-/* @p qp: for the program's number of it, which differs for QP1; NULL: another program's. */
-static void to_wc(const struct abi_cqe *e, const struct qp *qp, struct roci_wc *wc)
-{
-	*wc = (struct roci_wc){
-		.wr_id = e->wr_id,
-		.status = (enum roci_wc_status)e->status,
-		.opcode = (enum roci_wc_opcode)e->opcode,
-		.vendor_err = e->vendor_err,
-		.byte_len = e->byte_len,
-		.imm_data = e->imm,
-		.qp_num = qp ? qp->pub.qp_num : e->qpn,
-		.src_qp = e->src_qp,
-		.wc_flags = e->flags & PUBLIC_FLAGS,
-		.pkey_index = e->pkey_index,
-		.sl = e->sl,
-	};
-}
-
-static void to_net(const struct abi_cqe *e, struct roci_wc_net *net)
-{
-	*net = (struct roci_wc_net){
-		.type = e->net == ABI_NET_ROCEV1 ? ROCI_GID_TYPE_ROCE_V1 : ROCI_GID_TYPE_ROCE_V2,
-		.is_ipv4 = e->net == ABI_NET_IPV4,
-		.vlan_id = e->vid,
-		.srq_num = e->srqn, /* XRC-05 */
-	};
-	memcpy(net->smac, e->smac, sizeof(net->smac));
-}
-
-/* Destination of completions. */
-struct sink {
-	struct roci_wc *wc;
-	struct roci_wc_net *net; /* NULL: not needed */
-};
-
-static struct sink behind(struct sink s, int n)
-{
-	return (struct sink){s.wc + n, s.net ? s.net + n : NULL};
-}
-
-/* A QP that has moved to another worker may have older completions in another lane, which must be
- * returned first (decision 0040). *held: a lane waits for that. */
-static int poll_lane(struct cq *cq, uint32_t i, int max, struct sink out, bool *held)
-{
-	struct lane *lane = &cq->lane[i];
-	int n = 0;
-
-	while (n < max) { /* CQ-13 */
-		uint32_t depth = lane->from->depth;
-		const struct abi_cqe *e = &lane->ring[lane->head & (depth - 1)];
-		struct queue *q = NULL;
-		struct qp *qp;
-
-		if (!lane_ready(lane)) {
-			publish(lane);
-			if (lane_advance(cq, i))
-				continue;
-			break;
-		}
-		qp = owner_of(cq, e);
-		if (qp)
-			q = queue_of(qp, e);
-		if (qp && !abi_cqe_is(e->mark, q->number)) {
-			*held = true;
-			break;
-		}
-		/* XRC-05: for any QP, perhaps another program's. Otherwise a completion without a
-		 * QP belongs to one that was reset or destroyed (QPS-16, CQ-12). */
-		if (qp || e->srqn) {
-			to_wc(e, qp, &out.wc[n]);
-			if (out.net)
-				to_net(e, &out.net[n]);
-			n++;
-		}
-		if (qp)
-			account(qp, q, e);
-		lane->head++;
-		if (lane->head - lane->published >= (depth + 3) / 4)
-			publish(lane);
-	}
-	return n;
-}
-
-struct flush {
-	struct cq *cq;
-	int max;
-	int n;
-	struct roci_wc *wc;
-};
-
-static bool flush_qp(struct map_node *node, void *arg)
-{
-	struct flush *f = arg;
-	struct qp *qp = find_qp(f->cq, node->key);
-
-	if (qp->pub.send_cq == &f->cq->pub)
-		f->n += sq_flush(qp, f->max - f->n, f->wc + f->n);
-	if (qp->pub.recv_cq == &f->cq->pub)
-		f->n += rq_flush(qp, f->max - f->n, f->wc + f->n);
-	return f->n == f->max;
-}
-
-/* rocid is gone and the lanes are empty: flushes the outstanding requests in its place. */
-static int poll_dead(struct cq *cq, int max, struct roci_wc *wc)
-{
-	struct flush f = {.cq = cq, .max = max, .wc = wc};
-
-	map_find(&cq->qps, flush_qp, &f);
-	if (f.n == 0)
-		return fail_const(-EIO, "rocid is gone: start it again, then open a new session");
-	return f.n;
-}
-
-/* Each round starts at the lane after the one where the last round ended. */
-static int poll_round(struct cq *cq, int max, struct sink out, bool *held)
-{
-	int n = 0;
-
-	for (uint32_t i = 0; i < cq->lanes && n < max; i++) {
-		n += poll_lane(cq, cq->next, max - n, behind(out, n), held);
-		if (++cq->next == cq->lanes)
-			cq->next = 0;
-	}
-	return n;
-}
-
-/* A lane that was held may continue after the others: fewer than `max` must mean that the queue is
- * empty. The completion that it waits for is there, because it was written earlier. */
-static int poll_lanes(struct cq *cq, int max, struct sink out)
-{
-	int n = 0;
-	int got;
-	bool held;
-
-	do {
-		held = false;
-		got = poll_round(cq, max - n, behind(out, n), &held);
-		n += got;
-	} while (held && got && n < max);
-	return n;
-}
-
-/* Workers may already write to a ring that the resizing thread has not received yet. Returning 0
- * then would mislead a thread that has armed the queue and is about to sleep. */
-static bool ring_is_due(const struct cq *cq)
-{
-	const struct abi_cq *shared = (const struct abi_cq *)cq->region.base;
-
-	return cq->resizing &&
-	       atomic_load_explicit(&shared->resizes, memory_order_acquire) != cq->resizes;
-}
-
-static int poll_cq(struct roci_cq *c, int num_entries, struct sink out)
-{
-	struct cq *cq = cq_of(c);
-	int n;
-
-	if (num_entries <= 0) /* CQ-13 */
-		return num_entries ? fail_const(-EINVAL, "the number of entries is negative") : 0;
-	spin_lock(&cq->lock); /* CQ-13 */
-	n = poll_lanes(cq, num_entries, out);
-	while (n == 0 && ring_is_due(cq)) {
-		spin_unlock(&cq->lock);
-		sched_yield();
-		spin_lock(&cq->lock);
-		n = poll_lanes(cq, num_entries, out);
-	}
-	if (n == 0 && cq->ringless) {
-		n = fail_const(-ENOMEM, "cannot map the new ring of the resized completion queue: "
-					"destroy it and its QPs");
-	} else if (n == 0) {
-		bool look = ++cq->empty % POLLS_PER_LOOK == 0;
-
-		if (context_dead(context_of(c->context), look)) {
-			/* Its last completions may have arrived between the two checks. */
-			n = poll_lanes(cq, num_entries, out);
-			if (n == 0)
-				n = poll_dead(cq, num_entries, out.wc);
-		}
-	}
-	spin_unlock(&cq->lock);
-	return n;
-}
-
-int roci_poll_cq(struct roci_cq *c, int num_entries, struct roci_wc *wc)
-{
-	return poll_cq(c, num_entries, (struct sink){wc, NULL});
-}
-
-int roci_poll_cq_net(
-	struct roci_cq *c, int num_entries, struct roci_wc *wc, struct roci_wc_net *net)
-{
-	if (net && num_entries > 0) /* flushed requests have no network details */
-		memset(net, 0, (size_t)num_entries * sizeof(*net));
-	return poll_cq(c, num_entries, (struct sink){wc, net});
-}
+/* --- discarding ------------------------------------------------------------------------- */
 
 /* Whose completions to discard. */
 struct gone {

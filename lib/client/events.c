@@ -45,7 +45,7 @@ static int read_event(struct context *ctx, int fd, struct abi_event *ev)
 
 void events_wait(struct context *ctx, const struct event_count *e)
 {
-	while (e->acked != e->given) /* CQ-07, EVT-07 */
+	while (e->acked != e->given && !ctx->abandoned) /* CQ-07, EVT-07 */
 		pthread_cond_wait(&ctx->acked, &ctx->lock);
 }
 

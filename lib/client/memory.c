@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Protection domains, memory that can be registered, memory regions. rocid maps the memfd of an MR;
- * so only memory allocated as a memfd can be registered.
+ * Protection domains, memory of ours, memory regions. rocid maps the file of an MR: that of
+ * roci_alloc_mem(), or the one in which lib/arena puts or finds other memory.
  */
 #include <fcntl.h>
 #include <search.h>
@@ -10,6 +10,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 #include "client.h"
+#include "arena.h"
 
 #define HUGE_PAGE (2ul << 20)
 
@@ -24,8 +25,11 @@ struct memory {
 struct mr {
 	struct roci_mr pub;
 	uint32_t handle;
-	struct memory *memory;
-	bool owns_memory; /* roci_alloc_mr() */
+	struct memory *memory;	 /* of roci_alloc_mem(), */
+	struct arena_hold *hold; /* or any other; one of both is NULL */
+	bool owns_memory;	 /* roci_alloc_mr() */
+	uint64_t iova;
+	int access;
 };
 
 _Static_assert((int)ROCI_ACCESS_LOCAL_WRITE == ABI_ACCESS_LOCAL_WRITE &&
@@ -247,8 +251,8 @@ int roci_free_mem(struct roci_context *c, void *addr)
 
 /* --- memory regions ------------------------------------------------------------------- */
 
-/* Finds the allocation that contains the whole range, and counts the MR. */
-static int memory_hold(struct context *ctx, const void *addr, size_t length, struct memory **out)
+/* Counts an MR in the allocation that contains the whole range.  @return NULL: there is none. */
+static struct memory *memory_hold(struct context *ctx, const void *addr, size_t length)
 {
 	uintptr_t a = (uintptr_t)addr;
 	struct memory *m;
@@ -260,13 +264,7 @@ static int memory_hold(struct context *ctx, const void *addr, size_t length, str
 	else
 		m = NULL;
 	pthread_mutex_unlock(&ctx->lock);
-	if (!m)
-		return fail(EOPNOTSUPP,
-			"%zu bytes at %p are not inside memory of roci_alloc_mem(): allocate the "
-			"buffer with it or with roci_alloc_mr(); rocid cannot reach other memory",
-			length, addr);
-	*out = m;
-	return 0;
+	return m;
 }
 
 static void memory_let_go(struct context *ctx, struct memory *m)
@@ -276,23 +274,121 @@ static void memory_let_go(struct context *ctx, struct memory *m)
 	pthread_mutex_unlock(&ctx->lock);
 }
 
-static int reg_call(struct context *ctx, struct mr *mr, uint64_t iova, int access)
+static int ask_for_arena(void *arg)
 {
-	struct abi_reg_mr body = {
-		.pd = ((struct pd *)mr->pub.pd)->handle,
-		.access = (uint32_t)access,
-		.iova = iova,
-		.length = mr->pub.length,
-		.fd_off = (uintptr_t)mr->pub.addr - mr->memory->addr,
-	};
-	struct abi_reg_mr_reply r;
-	int err = call(ctx, &(struct call){.type = ABI_REG_MR,
-				    .body = &body,
-				    .body_len = sizeof(body),
-				    .fd = mr->memory->fd,
-				    .reply = &r,
-				    .reply_len = sizeof(r)});
+	int fd;
+	int err = call_for_fd(arg, ABI_GET_ARENA, NULL, 0, NULL, 0, &fd);
 
+	return err ? -err : fd;
+}
+
+static int ask_for_userfaultfd(void *arg)
+{
+	int fd;
+	int err = call_for_fd(arg, ABI_GET_USERFAULTFD, NULL, 0, NULL, 0, &fd);
+
+	return err ? -err : fd;
+}
+
+/* Finds where the memory of @p mr is. */
+static int mr_hold(struct context *ctx, struct mr *mr, int access)
+{
+	const struct arena_source source = {
+		.memfd = ask_for_arena,
+		.uffd = ask_for_userfaultfd,
+		.arg = ctx,
+	};
+	char why[ARENA_WHY_MAX];
+	int err;
+
+	mr->memory = memory_hold(ctx, mr->pub.addr, mr->pub.length);
+	if (mr->memory)
+		return 0;
+	err = arena_take(&source, (uintptr_t)mr->pub.addr, mr->pub.length,
+		access & ROCI_ACCESS_LOCAL_WRITE, &mr->hold, why);
+	return err ? fail(err, "%s", why) : 0;
+}
+
+static void mr_let_go(struct context *ctx, struct mr *mr)
+{
+	if (mr->memory)
+		memory_let_go(ctx, mr->memory);
+	if (mr->hold)
+		arena_release(mr->hold);
+}
+
+_Static_assert(sizeof(struct abi_piece) == sizeof(struct arena_piece) &&
+		       offsetof(struct abi_piece, length) == offsetof(struct arena_piece, len) &&
+		       (int)ABI_WRITERS_UFFD_ROCID == ARENA_WRITERS_UFFD_ROCID &&
+		       (int)ABI_WRITERS_SIGNALS == ARENA_WRITERS_SIGNALS,
+	"pieces are copied as they are");
+
+/* A REG_MR, and what its memory consists of. */
+struct reg_request {
+	struct {
+		uint32_t handle;
+		uint32_t reserved;
+	} rereg;	      /* REREG_MR begins here */
+	struct abi_reg_mr mr; /* REG_MR */
+	struct abi_piece piece[ABI_PIECES_MAX];
+};
+
+_Static_assert(sizeof(struct reg_request) == sizeof(struct abi_rereg_mr) +
+						     ABI_PIECES_MAX * sizeof(struct abi_piece) &&
+		       offsetof(struct reg_request, mr) == offsetof(struct abi_rereg_mr, reg),
+	"REREG_MR");
+
+/* @return the bytes of a REG_MR, 0: too many pieces. */
+static size_t put_pieces(struct reg_request *q, const struct mr *mr)
+{
+	const struct arena_hold *h = mr->hold;
+
+	if (!h) {
+		q->mr.fd_off = (uintptr_t)mr->pub.addr - mr->memory->addr;
+		return sizeof(q->mr);
+	}
+	q->mr.fd_off = h->piece[0].off;
+	q->mr.writers = arena_writers();
+	if (h->npieces == 1)
+		return sizeof(q->mr);
+	if (h->npieces > ABI_PIECES_MAX)
+		return 0;
+	q->mr.npieces = h->npieces;
+	memcpy(q->piece, h->piece, h->npieces * sizeof(h->piece[0]));
+	return sizeof(q->mr) + h->npieces * sizeof(h->piece[0]);
+}
+
+/* Registers @p mr, or changes the region @p handle to it. */
+static int reg_call(
+	struct context *ctx, struct mr *mr, uint64_t iova, int access, const uint32_t *handle)
+{
+	struct reg_request body = {.mr = {
+					   .pd = ((struct pd *)mr->pub.pd)->handle,
+					   .access = (uint32_t)access,
+					   .iova = iova,
+					   .length = mr->pub.length,
+				   }};
+	size_t len = put_pieces(&body, mr);
+	struct abi_reg_mr_reply r;
+	int err;
+
+	if (!len)
+		return fail(EOPNOTSUPP,
+			"the memory consists of %u pieces that were moved or registered one by "
+			"one, and a region can have %u: register its parts, or the whole first",
+			mr->hold->npieces, (unsigned)ABI_PIECES_MAX);
+	if (handle) {
+		body.rereg.handle = *handle;
+		len += sizeof(body.rereg);
+	}
+	err = call(ctx, &(struct call){.type = handle ? ABI_REREG_MR : ABI_REG_MR,
+				.body = handle ? (void *)&body.rereg : &body.mr,
+				.body_len = len,
+				.fd = mr->memory ? mr->memory->fd : mr->hold->fd,
+				.reply = &r,
+				.reply_len = sizeof(r)});
+	if (mr->hold)
+		arena_sent(mr->hold);
 	if (err)
 		return err;
 	mr->handle = r.handle;
@@ -308,19 +404,22 @@ struct roci_mr *roci_reg_mr_iova(
 	struct mr *mr = calloc(1, sizeof(*mr));
 	int err;
 
-	if (!mr)
-		err = fail_const(ENOMEM, "no memory for a memory region");
-	else
-		err = memory_hold(ctx, addr, length, &mr->memory);
-	if (!err) {
-		mr->pub.context = pd->context;
-		mr->pub.pd = pd;
-		mr->pub.addr = addr;
-		mr->pub.length = length;
-		err = reg_call(ctx, mr, iova, access);
-		if (err)
-			memory_let_go(ctx, mr->memory);
+	if (!mr) {
+		errno = fail_const(ENOMEM, "no memory for a memory region");
+		return NULL;
 	}
+	mr->pub.context = pd->context;
+	mr->pub.pd = pd;
+	mr->pub.addr = addr;
+	mr->pub.length = length;
+	err = mr_hold(ctx, mr, access);
+	if (!err) {
+		err = reg_call(ctx, mr, iova, access, NULL);
+		if (err)
+			mr_let_go(ctx, mr);
+	}
+	mr->iova = iova;
+	mr->access = access;
 	if (err) {
 		free(mr);
 		errno = err;
@@ -353,6 +452,39 @@ struct roci_mr *roci_alloc_mr(struct roci_pd *pd, size_t length, int access)
 	return mr;
 }
 
+int roci_rereg_mr(
+	struct roci_mr *p, int flags, struct roci_pd *pd, void *addr, size_t length, int access)
+{
+	struct mr *mr = (struct mr *)p, next = *mr;
+	struct context *ctx = context_of(p->context);
+	int err;
+
+	if (flags & ~7 || !flags || mr->owns_memory ||
+		(flags & ROCI_REREG_MR_CHANGE_PD && (!pd || pd->context != p->context)))
+		return fail_const(EINVAL,
+			"roci_rereg_mr() needs flags of enum roci_rereg_mr_flags, a PD of the MR's "
+			"context, and an MR that is not of roci_alloc_mr()");
+	next.memory = NULL;
+	next.hold = NULL;
+	if (flags & ROCI_REREG_MR_CHANGE_PD)
+		next.pub.pd = pd;
+	if (flags & ROCI_REREG_MR_CHANGE_ACCESS)
+		next.access = access;
+	if (flags & ROCI_REREG_MR_CHANGE_TRANSLATION) {
+		next.pub.addr = addr;
+		next.pub.length = length;
+		next.iova = next.access & ROCI_ACCESS_ZERO_BASED ? 0 : (uintptr_t)addr;
+	}
+	err = mr_hold(ctx, &next, next.access);
+	if (err)
+		return err;
+	err = reg_call(ctx, &next, next.iova, next.access, &mr->handle);
+	mr_let_go(ctx, err ? &next : mr);
+	if (!err)
+		*mr = next;
+	return err;
+}
+
 int roci_dereg_mr(struct roci_mr *p)
 {
 	struct mr *mr = (struct mr *)p;
@@ -361,9 +493,9 @@ int roci_dereg_mr(struct roci_mr *p)
 	int err;
 
 	pthread_mutex_lock(&ctx->lock);
-	others = mr->memory->mrs - 1;
+	others = mr->owns_memory ? mr->memory->mrs - 1 : 0;
 	pthread_mutex_unlock(&ctx->lock);
-	if (mr->owns_memory && others)
+	if (others)
 		return fail(EBUSY,
 			"%u other MRs use the memory of this one, which would be freed: "
 			"deregister them first",
@@ -371,7 +503,7 @@ int roci_dereg_mr(struct roci_mr *p)
 	err = call_destroy(ctx, ABI_DEREG_MR, mr->handle);
 	if (err)
 		return err;
-	memory_let_go(ctx, mr->memory);
+	mr_let_go(ctx, mr);
 	if (mr->owns_memory)
 		err = roci_free_mem(p->context, p->addr);
 	free(mr);

@@ -4,6 +4,7 @@
 #include <unistd.h>
 #include "bits.h"
 #include "client.h"
+#include "roci_private.h"
 
 #define MESSAGE_MAX (1ull << 31) /* REQ-07 */
 #define ATOMIC_LEN  8u
@@ -445,6 +446,65 @@ int roci_post_send(
 	if (err && bad_wr) /* REQ-17: those before it stay posted */
 		*bad_wr = wr;
 	return err;
+}
+
+/* --- entry by entry ---------------------------------------------------------------------- */
+
+void roci_build_init(struct roci_qp *p, struct roci_builder *b)
+{
+	const struct qp *qp = (const struct qp *)p;
+
+	*b = (struct roci_builder){
+		.entries = qp->sq.entries,
+		.mask = qp->sq.depth - 1,
+		.stride = qp->sq.stride,
+		.max_sge = qp->sq.max_sge,
+		.max_inline = qp->max_inline,
+	};
+}
+
+int roci_build_begin(struct roci_qp *p, struct roci_builder *b)
+{
+	struct qp *qp = (struct qp *)p;
+	struct queue *q = &qp->sq;
+
+	spin_lock(&q->lock);
+	b->next = q->producer;
+	b->limit = q->tail + q->depth;
+	return may_post(qp, ROCI_QPS_RTS);
+}
+
+int roci_build_room(struct roci_qp *p, struct roci_builder *b)
+{
+	struct queue *q = &((struct qp *)p)->sq;
+
+	sq_reclaim(q);
+	b->limit = q->tail + q->depth;
+	if (b->next == b->limit) /* REQ-19 */
+		return fail_const(ENOMEM, "the send queue is full: poll its completions");
+	return 0;
+}
+
+/* Each entry's mark is still that of the last lap: the other one hands it over. */
+void roci_build_commit(struct roci_qp *p, struct roci_builder *b)
+{
+	struct qp *qp = (struct qp *)p;
+	struct queue *q = &qp->sq;
+
+	for (uint32_t i = q->producer; i != b->next; i++) {
+		uint32_t *ctl = &((struct abi_wqe *)entry(q, i))->ctl;
+
+		atomic_store_explicit(
+			(_Atomic uint32_t *)ctl, *ctl ^ ABI_WQE_PHASE, memory_order_release);
+	}
+	q->producer = b->next;
+	ring_bell(qp, q);
+	spin_unlock(&q->lock);
+}
+
+void roci_build_abort(struct roci_qp *p)
+{
+	spin_unlock(&((struct qp *)p)->sq.lock);
 }
 
 /* --- receiving -------------------------------------------------------------------------- */

@@ -4,6 +4,9 @@
 #include "client.h"
 #include "gid.h"
 
+/* 8 ms: a worker that shares its CPU may pause for as long. */
+#define ACK_DELAY 11
+
 _Static_assert(sizeof(((struct roci_device_attr *)0)->fw_ver) ==
 		       sizeof(((struct abi_device_attr *)0)->version),
 	"version");
@@ -34,6 +37,15 @@ int roci_query_device(struct roci_context *ctx, struct roci_device_attr *attr)
 		.atomic_cap = (enum roci_atomic_cap)r.atomic_cap,
 		.max_mw = r.max_mw,
 		.max_ah = r.max_ah,
+		.max_srq_sge = r.max_srq_sge,
+		.max_sge_rd = r.max_sge,
+		.max_mcast_grp = r.max_mcast_groups,
+		.max_mcast_qp_attach = r.max_mcast_members,
+		.max_total_mcast_qp_attach = r.max_mcast_attach,
+		.max_res_rd_atom = r.max_res_rd_atomic,
+		.timestamp_bits = r.timestamp_bits,
+		.hca_core_clock = r.core_clock_khz,
+		.local_ca_ack_delay = ACK_DELAY,
 	};
 	memcpy(a.fw_ver, r.version, sizeof(a.fw_ver) - 1);
 	return opts_write(attr, &a, sizeof(a), "roci_device_attr");
@@ -74,6 +86,21 @@ static bool is_empty(const union roci_gid *g)
 	return memcmp(g->raw, zero, sizeof(zero)) == 0;
 }
 
+static void to_entry(
+	const struct abi_gid *r, uint32_t port, uint32_t index, struct roci_gid_entry *e)
+{
+	*e = (struct roci_gid_entry){
+		.gid_index = index,
+		.port_num = port,
+		.gid_type =
+			r->type == ABI_GID_ROCEV1 ? ROCI_GID_TYPE_ROCE_V1 : ROCI_GID_TYPE_ROCE_V2,
+		.ndev_ifindex = r->ifindex,
+		.vid = r->vid,
+	};
+	memcpy(e->gid.raw, r->gid, sizeof(e->gid.raw));
+	memcpy(e->mac, r->mac, sizeof(e->mac));
+}
+
 static int query_gid(
 	struct roci_context *ctx, uint32_t port, uint32_t index, struct roci_gid_entry *e)
 {
@@ -83,17 +110,34 @@ static int query_gid(
 
 	if (err)
 		return err;
-	*e = (struct roci_gid_entry){
-		.gid_index = index,
-		.port_num = port,
-		.gid_type =
-			r.type == ABI_GID_ROCEV1 ? ROCI_GID_TYPE_ROCE_V1 : ROCI_GID_TYPE_ROCE_V2,
-		.ndev_ifindex = r.ifindex,
-		.vid = r.vid,
-	};
-	memcpy(e->gid.raw, r.gid, sizeof(e->gid.raw));
-	memcpy(e->mac, r.mac, sizeof(e->mac));
+	to_entry(&r, port, index, e);
 	return 0;
+}
+
+int roci_query_gids(
+	struct roci_context *ctx, uint32_t port, struct roci_gid_entry *entry, unsigned int n)
+{
+	struct abi_query_gids body = {.port = port};
+	struct roci_gid_entry e;
+	unsigned int got = 0;
+	struct abi_gids r;
+
+	do {
+		int err = call_plain(
+			context_of(ctx), ABI_QUERY_GIDS, &body, sizeof(body), &r, sizeof(r));
+
+		if (err)
+			return -err;
+		for (uint32_t i = 0; i < r.count && i < ABI_GIDS_MAX && got < n; i++) {
+			to_entry(&r.at[i].gid, port, r.at[i].index, &e);
+			err = opts_write(&entry[got++], &e, sizeof(e), "roci_gid_entry");
+			if (err)
+				return -err;
+		}
+		/* Ascending, so that it ends. */
+		body.first = r.next > body.first ? r.next : 0;
+	} while (body.first && got < n);
+	return (int)got;
 }
 
 int roci_query_gid(

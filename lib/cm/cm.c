@@ -85,7 +85,7 @@ struct cm *cm_init(void *room, uint32_t conns, uint32_t listeners, const struct 
 		cm->listener[i].next = i + 1 < listeners ? i + 1 : CM_NONE;
 	cm->free = conns ? 0 : CM_NONE;
 	cm->free_listener = listeners ? 0 : CM_NONE;
-	wheel_init(&cm->wheel, now);
+	wheel_init(&cm->wheel, CM_TICK_SHIFT, now);
 	return cm;
 }
 

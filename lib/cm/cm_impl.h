@@ -11,6 +11,7 @@
 #define CM_NONE	    UINT32_MAX
 #define CM_SLOT_BITS 20u
 #define CM_PEERS     256u
+#define CM_TICK_SHIFT 20u /* 1.05 ms: no time of the protocol is shorter */
 #define CM_TIME_MAX  25u /* 131 s */
 
 /* How the peer's half of a connection is found, besides by our id. */

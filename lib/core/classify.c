@@ -431,6 +431,7 @@ static NOINLINE void rx_careful(
 /* VAL-20: every packet is checked here, whether or not an application polls. */
 void core_rx(struct core *c, const struct pkt pkts[], unsigned n, uint64_t now, uint16_t verdict[])
 {
+	c->clock = now;
 	if (unlikely(c->careful)) {
 		rx_careful(c, pkts, n, now, verdict);
 		return;

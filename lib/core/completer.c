@@ -5,6 +5,7 @@
  * of anything after it that arrives first means that responses were lost.
  */
 #include "completer.h"
+#include "pacing.h"
 #include "requester.h"
 #include "seq24.h"
 #include "timers.h"
@@ -229,9 +230,11 @@ void completer_delivered(struct core *c, struct qp *qp, bool complete, uint64_t 
 /* --- retrying ------------------------------------------------------------------------- */
 
 /* Goes back to the oldest unacknowledged PSN (REQ-24). */
-static void go_back(struct core *c, struct qp *qp)
+static void go_back(struct core *c, struct qp *qp, enum cc_loss kind, uint64_t now)
 {
 	window_on_loss(&qp->win);
+	if (unlikely(qp->limited))
+		pacing_loss(c, qp, kind, now);
 	qp->comp.retrying = true;
 	requester_seek(qp);
 	timers_went_back(qp);
@@ -261,27 +264,27 @@ static void retries_exceeded(struct core *c, struct qp *qp, uint64_t now)
 }
 
 /* A loss that is charged: timeout, PSN sequence NAK, implied NAK. */
-static void retry(struct core *c, struct qp *qp, uint64_t now)
+static void retry(struct core *c, struct qp *qp, enum cc_loss kind, uint64_t now)
 {
 	if (!qp->comp.retry_left) { /* REQ-25: no count is infinite */
 		retries_exceeded(c, qp, now);
 		return;
 	}
 	qp->comp.retry_left--; /* REQ-24, REQ-28 */
-	go_back(c, qp);
+	go_back(c, qp, kind, now);
 }
 
 void completer_timeout(struct core *c, struct qp *qp, uint64_t now)
 {
 	c->count.local_ack_timeout_err++;
 	qp_late(c, qp);
-	retry(c, qp, now);
+	retry(c, qp, CC_LOSS_TIMEOUT, now);
 }
 
 void completer_gap(struct core *c, struct qp *qp, uint64_t now)
 {
 	c->count.implied_nak_seq_err++;
-	retry(c, qp, now);
+	retry(c, qp, CC_LOSS_IMPLIED, now);
 }
 
 /* Responses to an earlier READ are missing although a later request was answered (REQ-38). After
@@ -313,6 +316,8 @@ static void progress(struct core *c, struct qp *qp, uint32_t old, uint64_t now)
 		qp->comp.refused = 0;
 	completer_reload_retries(qp); /* REQ-27, REQ-31 */
 	window_on_ack(&qp->win, packets);
+	if (unlikely(qp->limited))
+		pacing_ack(c, qp, seq24_add(qp->comp.una, SEQ24_MASK), packets, now);
 	if (seq24_lt(qp->req.psn, qp->comp.una))
 		requester_seek(qp);  /* a late ACK overtook a retry */
 	timers_progress(c, qp, now); /* REQ-23 */
@@ -364,7 +369,7 @@ static void nak_sequence(struct core *c, struct qp *qp, uint64_t now)
 {
 	c->count.packet_seq_err++;
 	if (qp->req.psn != qp->comp.una) /* otherwise a repeated NAK, and we went back already */
-		retry(c, qp, now);	 /* REQ-28 */
+		retry(c, qp, CC_LOSS_SEQUENCE, now); /* REQ-28 */
 }
 
 static void nak_rnr(struct core *c, struct qp *qp, const struct pkt *pkt, uint64_t now)
@@ -388,6 +393,8 @@ static void nak_rnr(struct core *c, struct qp *qp, const struct pkt *pkt, uint64
 	 * after the refused one are wasted, so fewer are sent next time. */
 	qp->comp.retry_left = qp->attr.retry_cnt;
 	window_on_loss(&qp->win);
+	if (unlikely(qp->limited))
+		pacing_loss(c, qp, CC_LOSS_RNR, now);
 	requester_seek(qp); /* REQ-29 */
 	timers_rnr_nak(c, qp, pkt->syndrome & AETH_CODE_MASK, now);
 }

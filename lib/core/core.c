@@ -11,7 +11,8 @@ void core_init(struct core *c, const struct core_config *cfg, uint64_t now)
 	c->cfg = *cfg;
 	c->ua.icrc = cfg->icrc;
 	c->ua.faults = cfg->faults;
-	wheel_init(&c->wheel, now);
+	wheel_init(&c->wheel, WHEEL_TICK_SHIFT, now);
+	wheel_init(&c->pace, PACE_TICK_SHIFT, now);
 	list_init(&c->ready);
 	list_init(&c->blocked);
 	c->open = UINT32_MAX;
@@ -26,6 +27,8 @@ void core_init(struct core *c, const struct core_config *cfg, uint64_t now)
 		list_init(&c->share[i].group);
 		list_init(&c->share[i].jobs);
 	}
+	for (uint32_t way = 0; way < EGRESS_COUNT; way++)
+		list_init(&c->urgent[way]);
 	multicast_init(&c->groups);
 }
 
@@ -71,9 +74,14 @@ uint64_t core_deadline(const struct core *c)
 {
 	uint64_t due;
 
-	if (!list_empty(&c->ready) || !list_empty(&c->blocked) || c->np.owed)
+	if (!list_empty(&c->ready) || !list_empty(&c->blocked) || c->np.owed || c->urgent_ways)
 		return 0;
 	due = wheel_deadline(&c->wheel);
+	if (c->paced) {
+		uint64_t departure = wheel_deadline(&c->pace);
+
+		due = departure < due ? departure : due;
+	}
 	if (unlikely(c->careful)) {
 		uint64_t held = inject_deadline(c);
 

@@ -264,14 +264,17 @@ struct core_np {
 struct core {
 	struct core_config cfg;
 	struct uaccess ua;
-	struct wheel wheel;
+	struct wheel wheel;   /* protocol timers */
 	struct list ready;    /* sessions' shares with QPs that are ready, round robin */
 	struct list blocked;  /* those of them that had no open egress at their turn */
+	uint32_t paced;	      /* QPs on `pace` */
+	uint32_t urgent_ways; /* a bit for each list of `urgent` with QPs */
 	uint32_t open;	      /* a bit for each open egress: core_open_egress() */
 	struct list touched;  /* CQ lanes with news since the last core_events() */
 	struct list troubled; /* QPs with async events that core_events() has not taken */
 	uint64_t srq_troubled[SRQ_MAX / 64]; /* likewise for SRQs, by slot of the SRQ table ... */
 	uint64_t srq_summary;		     /* ... and a bit for each of its words that is not 0 */
+	uint64_t clock;	  /* time of the current or latest call, for CQEs' timestamps */
 	uint64_t tx_now;  /* time of the current or latest core_tx(), for core_seal() */
 	uint32_t tx_call; /* its number */
 	uint8_t careful;  /* CORE_TRACING, CORE_INJECTING: take steps one at a time */
@@ -283,6 +286,9 @@ struct core {
 	bool short_ways;      /* core_short_ways() */
 	uint32_t direct_room; /* direct.c: bytes that the core_tx() call under way may still copy */
 	uint16_t ip_id;
+	bool lags;	 /* core_resumed(): there is Rx from before to be received first */
+	uint64_t paused; /* from when to when the worker stood still most recently, or 0 */
+	uint64_t resumed;
 	uint32_t grace_begun; /* core_grace_begin() */
 	uint32_t grace_ended;
 	struct core_counters count;
@@ -290,6 +296,8 @@ struct core {
 	struct core_share share[SESSION_MAX]; /* indexed by the low bits of the session's number */
 	struct core_groups groups;
 	struct core_np np;
+	struct list urgent[EGRESS_COUNT]; /* QPs that owe an ACK or a NAK, per egress */
+	struct wheel pace;	 /* limiters of QPs that wait for their departure; pacing.c */
 	struct list held;	 /* struct inject that hold back frames */
 	uint8_t rx_fault[BURST]; /* core_rx_fault() */
 };
@@ -360,8 +368,8 @@ static inline bool core_groups_wait(const struct core *c)
  * Receives the @p len bytes at @p frame, for which frame_parse() returned DROP_IP_NEXT_HEADER, if
  * they are a Fast CNP and the port accepts such.
  * @param pkt     port and queue are set; receives the rest, unless the frame does not parse
- * @param others  receives a bit for each other worker that has QPs to be told: each gets a copy,
- *                with PKT_COPY as its queue, and calls this function
+ * @param others  receives a bit for each other worker that has such QPs: each gets a copy, with
+ *                PKT_COPY as its queue, and calls this function
  * @return DROP_NONE; the reason for the drop, which has been counted; or DROP_IP_NEXT_HEADER, not
  * counted: the frame is not ours.
  */
@@ -437,11 +445,12 @@ static inline void core_short_ways(struct core *c, bool on)
 	c->short_ways = on;
 }
 
-/** @return whether core_tx() has nothing to build and no QP waits for an egress: the call, and that
- * of core_open_egress() before it, may be left out. */
+/** @return whether core_tx() has nothing to build, and no QP waits for an egress or its departure:
+ * the call, and that of core_open_egress() before it, may be left out. */
 static inline bool core_tx_idle(const struct core *c)
 {
-	return list_empty(&c->ready) && list_empty(&c->blocked) && !c->careful && !c->np.owed;
+	return list_empty(&c->ready) && list_empty(&c->blocked) && !c->careful &&
+	       !(c->np.owed | c->urgent_ways | c->paced);
 }
 
 /** Sets which egresses can take a burst from now on, a bit for each. Initially all are open. */
@@ -475,9 +484,19 @@ void core_doorbell(struct core *c, struct qp *qp, uint64_t now);
  *  @return whether more may be due. */
 bool core_expire(struct core *c, uint64_t now);
 
-/** @return when core_expire() next has something to do; WHEEL_NEVER if no timer is armed; 0 while
- *  QPs are ready to send, even if their egress is closed. */
+/** @return when core_tx() or core_expire() next has something to do; WHEEL_NEVER if no timer is
+ *  armed and no packet waits for its departure; 0 while QPs are ready to send, even if their egress
+ *  is closed. */
 uint64_t core_deadline(const struct core *c);
+
+/** The worker stood still from @p from to @p now, and packets that arrived meanwhile wait: rates
+ *  rise by one step at most for that time, and not before the next core_expire(). */
+static inline void core_resumed(struct core *c, uint64_t from, uint64_t now)
+{
+	c->paused = from;
+	c->resumed = now;
+	c->lags = true;
+}
 
 /**
  * Grace periods. After a window is bound anew, other cores of the daemon may still use its old
@@ -529,6 +548,7 @@ enum core_cmd_type {
 	CORE_CMD_COUNT_CQ,   /* counts the CQEs that wait in this worker's lane */
 	CORE_CMD_RESIZE_CQ,  /* this worker's lane continues in another ring */
 	CORE_CMD_SET_WINDOW, /* allows the QP `n` packets in flight */
+	CORE_CMD_SET_RATE,   /* limits the QP to `rate` */
 	/** The MAC of the neighbour or of the port changed: packets that the `n` QPs build from now
 	 *  on go to path.dmac, from sgid.mac, or through this daemon when path.local. Valid in any
 	 *  state. No packet that is already built changes, because each is sealed before the next
@@ -540,6 +560,10 @@ enum core_cmd_type {
 	/** Makes the QP's path anew from attr.ah, path and sgid, as MODIFY_QP with ABI_QP_AV does.
 	 *  -EINVAL: it has none. */
 	CORE_CMD_REPATH_QP,
+	/** Congestion control of the ports of the `n` QPs changed: ECN of their packets and their
+	 *  limits follow. */
+	CORE_CMD_CONGESTION_QPS,
+	CORE_CMD_QUERY_RATE,   /* what limits the QP: `limit` */
 	CORE_CMD_RELOAD_PKEYS, /* the P_Key table changed: look up the keys of `n` QPs again */
 	CORE_CMD_TRACING,      /* to all workers, before the first TRACE_QP and after the last */
 	CORE_CMD_INJECTING,    /* likewise for INJECT_QP */
@@ -547,6 +571,20 @@ enum core_cmd_type {
 	CORE_CMD_ARM_FAULT,    /* arms `fault`; n: out, its number */
 	CORE_CMD_CLEAR_FAULT,  /* clears fault number `n` */
 	CORE_CMD_TRACE_QP,     /* sends the QP's events to `trace` from here on; NULL: stops */
+};
+
+/** The limit of a QP's rate. */
+struct core_limit {
+	const char *algorithm; /* NULL: none */
+	uint64_t asked;	       /* bit/s, by an administrator; 0: no limit */
+	bool limited;	       /* its packets wait for their departures */
+	double rate;	       /* bit/s now; the line's where there is no limit */
+	double target;	       /* bit/s to which the algorithm raises it */
+	double alpha;
+	double window;	       /* packets in flight that the algorithm allows; < 0: any */
+	uint64_t limited_ns;   /* for how long it has been limited */
+	uint64_t limited_cnps; /* handled in that time */
+	uint64_t cnps;	       /* handled since INIT -> RTR */
 };
 
 struct core_cmd {
@@ -557,6 +595,8 @@ struct core_cmd {
 	struct qp *const *qps;
 	struct cq *const *cqs;
 	uint16_t worker;	  /* GIVE_QP */
+	uint64_t rate;		  /* SET_RATE: bit/s on the wire; 0: no limit */
+	struct core_limit limit;  /* QUERY_RATE: out */
 	uint32_t cqes;		  /* COUNT_CQ: out; RESIZE_CQ: the new depth */
 	struct abi_cq_lane *lane; /* RESIZE_CQ: the new ring's */
 	bool tracing;		  /* TRACING, INJECTING: any QP is */
@@ -569,7 +609,7 @@ struct core_cmd {
 	struct path_spec path; /* MODIFY with ABI_QP_AV: the resolved AV; the core adds the QPNs */
 	struct gid_entry sgid; /* what path.sgid points to; READDRESS uses only its MAC */
 	/* MODIFY: out, the reason for -EINVAL */
-	struct modify_verdict verdict;
+	struct modify_result result;
 };
 
 /**

@@ -149,7 +149,7 @@ static bool take_recv(struct core *c, const struct part *p)
 	struct qp *peer = p->peer;
 
 	if (unlikely(peer->opc == OPC_XRC)) {
-		peer->xrc.named = *wqe_srqn(p->qp, p->wqe);
+		recv_name(c, peer, *wqe_srqn(p->qp, p->wqe));
 		if (peer->resp.have_wqe && recv_srq_gone(c, peer))
 			return false;
 	}
@@ -198,10 +198,12 @@ static bool execute_send(struct core *c, const struct part *p)
 static bool remote(struct core *c, const struct part *p, uint32_t access, uint8_t **ptr)
 {
 	const struct send_wqe *w = p->wqe;
-	const struct qp *peer = p->peer;
+	struct qp *peer = p->peer;
 
 	if (!(peer->attr.access_flags & access)) /* RSP-08 */
 		return false;
+	if (unlikely(peer->opc == OPC_XRC))
+		recv_name(c, peer, *wqe_srqn(p->qp, p->wqe));
 	return w->length == p->off ||
 	       rkey_resolve(c->cfg.mrs, w->rkey, peer->pd, peer->qpn, access,
 		       w->remote_addr + p->off, w->length - p->off, ptr) == MR_OK;
@@ -298,7 +300,8 @@ bool direct_turn(struct core *c, struct qp *qp, uint64_t now)
 	struct part p = {.qp = qp};
 	uint32_t end = c->direct_room > TURN_BYTES ? c->direct_room - TURN_BYTES : 0;
 
-	if (c->careful || !c->direct || !qp->reliable || qp->req.rings || !is_at_rest(qp))
+	if (c->careful || !c->direct || qp->limited || !qp->reliable || qp->req.rings ||
+		!is_at_rest(qp))
 		return false;
 	p.peer = ready_peer(c, qp);
 	if (!p.peer)

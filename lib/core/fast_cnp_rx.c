@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Fast CNPs: from a switch that is none of our peers, about a QP whose number they do not name.
- * They are found by the address in their option and the peer's QPN (FCN-08), on all workers. What
- * passes reaches the rate of these QPs, and nothing else (FCN-16).
+ * They are found by the address in their option and the peer's QPN (FCN-08), on all workers. Only
+ * the rate of these QPs may change (FCN-16).
  */
 #include "classify.h"
 #include "flow.h"
@@ -12,8 +12,7 @@
 
 static struct switch_list *switches_of(const struct core *c, const struct pkt *pkt)
 {
-	return atomic_load_explicit(
-		&c->cfg.ports->port[pkt->port].switches, memory_order_acquire);
+	return atomic_load_explicit(&c->cfg.ports->port[pkt->port].switches, memory_order_acquire);
 }
 
 /* Addresses, source, ICRC and number, in this order: a bucket is not for everybody to empty. */
@@ -57,7 +56,7 @@ static void tell(struct core *c, struct qp *qp, const struct pkt *pkt, uint64_t 
 		trace_rx_end(&s, c, qp, why, now);
 }
 
-/* FCN-09. @return a bit for each worker that has QPs of the flow; our own QPs are told. */
+/* FCN-09. Notifies our own QPs. @return a bit for each worker that has QPs of the flow. */
 static uint32_t tell_all(
 	struct core *c, const struct fast_cnp *f, const struct pkt *pkt, uint64_t now)
 {

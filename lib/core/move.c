@@ -11,6 +11,7 @@
 #include "inject.h"
 #include "mw_wqe.h"
 #include "np.h"
+#include "pacing.h"
 #include "qp.h"
 #include "trace.h"
 
@@ -24,7 +25,9 @@ int qp_give(struct core *c, struct qp *qp, uint16_t worker, uint64_t now)
 	if (!ours(c, qp) || worker >= WORKER_MAX)
 		return -EPERM;
 	wheel_cancel(&c->wheel, &qp->timer); /* comp.due stays */
+	pacing_cancel(c, qp);		     /* its departure stays */
 	qp_make_idle(c, qp);
+	qp_calm(qp);
 	list_del(&qp->troubled); /* its events stay */
 	inject_give(qp);
 	np_forget(c, qp);

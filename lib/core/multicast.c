@@ -233,6 +233,7 @@ uint32_t core_groups(struct core *c, uint8_t done[GROUP_COPIES], uint64_t now)
 	struct core_groups *g = &c->groups;
 	uint32_t ndone = 0;
 
+	c->clock = now;
 	g->copies = GROUP_COPIES;
 	while (g->copies && !list_empty(&g->ready)) {
 		struct core_share *s = container_of(list_pop(&g->ready), struct core_share, group);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Life of a QP: memory, reset, error, flush. Commands are in qp_modify.c. */
 #include "completer.h"
+#include "pacing.h"
 #include "qp.h"
 #include "requester.h"
 #include "responder.h"
@@ -26,7 +27,7 @@ static size_t private_stride(const struct qp_config *cfg)
 size_t qp_size(const struct qp_config *cfg)
 {
 	return ALIGN_UP(sizeof(struct qp)) + private_stride(cfg) * cfg->sq.depth +
-	       ALIGN_UP(sizeof(struct resp_res) * RD_ATOMIC_MAX);
+	       ALIGN_UP(sizeof(struct resp_res) * RD_ATOMIC_MAX) + ALIGN_UP(sizeof(struct limiter));
 }
 
 /* VAL-04: the types of one service share its opcodes (XRC-01). */
@@ -70,6 +71,7 @@ struct qp *qp_init(void *mem, const struct qp_config *cfg)
 	qp->rq = cfg->rq;
 	qp->srq = cfg->srq;
 	qp->xrc.xrcd = cfg->xrcd;
+	qp->xrc.follows = cfg->type == ABI_QPT_XRC_RECV && !cfg->pd;
 	qp->sq.next = 0;
 	qp->rq.next = 0;
 	qp->max_inline = cfg->max_inline;
@@ -77,10 +79,14 @@ struct qp *qp_init(void *mem, const struct qp_config *cfg)
 	qp->sq_slot_size = (uint16_t)private_stride(cfg);
 	qp->sq_private = p;
 	qp->resp.res = (struct resp_res *)(p + private_stride(cfg) * cfg->sq.depth);
+	qp->limiter = (struct limiter *)((uint8_t *)qp->resp.res +
+					 ALIGN_UP(sizeof(struct resp_res) * RD_ATOMIC_MAX));
+	pacing_init(qp);
 	qp->state = ABI_QPS_RESET;
 	qp->gsi_port = cfg->gsi_port;
 	qp_set_defaults(qp);
 	list_init(&qp->ready);
+	list_init(&qp->urgent);
 	list_init(&qp->troubled);
 	wheel_timer_init(&qp->timer);
 	window_init(&qp->win, qp->window_max);
@@ -94,6 +100,7 @@ void qp_error(struct core *c, struct qp *qp, uint64_t now)
 	qp->state = ABI_QPS_ERR;
 	cause_publish(qp, now);
 	timers_stop(c, qp);
+	pacing_cancel(c, qp);
 	responder_error(qp);
 	/* Later posts must be flushed too (QPS-20), so both queues must ring. */
 	if (qp->rq.depth)
@@ -109,6 +116,7 @@ void qp_send_error(struct core *c, struct qp *qp, uint64_t now)
 		return;
 	}
 	qp->state = ABI_QPS_SQE; /* UC-11 */
+	pacing_cancel(c, qp);
 	cause_publish(qp, now);
 	atomic_thread_fence(memory_order_seq_cst); /* before the flush reads the ring */
 	qp_make_ready(c, qp);

@@ -12,6 +12,7 @@
  *     comp                  completer.c, completer_run.c, timers.c
  *     resp                  responder.c, responder_run.c, responder_tx.c, recv.c, direct.c
  *     win                   cc/window.c
+ *     limited, limiter      pacing.c
  *     why                   cause.c, qp_modify.c
  *     windows, grace        mw_wqe.c
  *     trace, traced         trace.c (a command)
@@ -122,6 +123,7 @@ struct resp_res {
 	uint32_t last_psn;
 	uint32_t rkey;
 	uint32_t length;
+	uint32_t pd; /* of the key */
 	uint64_t va;
 	/* the current execution */
 	uint32_t exec_psn; /* PSN of its first response */
@@ -233,6 +235,7 @@ struct qp {
 	uint8_t mtu_shift; /* log2 of the path MTU */
 	bool comm_est;	   /* RSP-46: raised */
 	bool traced;	   /* trace.c: `trace` is not NULL */
+	bool limited;	   /* pacing.h: the limiter has a say */
 	uint16_t pkey;
 	uint32_t window_max;  /* packets in flight, upper limit */
 	uint64_t ack_timeout; /* ns, 0: infinite (REQ-22) */
@@ -248,6 +251,8 @@ struct qp {
 	struct list ready;	  /* on the core_share of its session */
 	struct wheel_timer timer; /* ACK or RNR */
 	struct window win;
+	struct limiter *limiter; /* pacing.c: never NULL */
+	struct list urgent;	 /* schedule.c: on core.urgent, because an ACK or NAK is owed */
 	struct qp_req req;
 	struct qp_comp comp;
 	struct qp_resp resp;
@@ -265,6 +270,9 @@ struct qp {
 		 * numbers, because it may be destroyed before the message is complete. */
 		uint32_t named;
 		uint32_t held;
+		/* the QP has no PD of its own: `pd` is that of the SRQ that the current request
+		 * names, 0 if it names none (decision 0108) */
+		bool follows;
 	} xrc;
 	struct inject *inject; /* NULL: no faults */
 	uint64_t cnp_next;     /* np.c: marked packets before that time are not answered */
@@ -282,7 +290,7 @@ struct qp {
 /** Parameters of a new QP; the control thread fills it in from CREATE_QP. */
 struct qp_config {
 	uint32_t qpn;
-	uint32_t pd;
+	uint32_t pd; /* 0: XRC_RECV without one */
 	uint32_t handle;
 	uint8_t type;
 	bool sq_sig_all;
@@ -410,8 +418,17 @@ static ALWAYS_INLINE bool qp_is_from_peer(const struct qp *qp, const struct pkt 
 	return !qp->path.local;
 }
 
-/** Adds @p qp to the QPs that core_tx() visits. */
+/** Adds @p qp to the QPs that core_tx() visits, unless it waits for its departure. */
 void qp_make_ready(struct core *c, struct qp *qp);
+
+/** @p qp owes an ACK or a NAK, which leaves before packets of requests and READ responses. */
+void qp_make_urgent(struct core *c, struct qp *qp);
+
+/** It leaves the core, or starts anew. */
+static inline void qp_calm(struct qp *qp)
+{
+	list_del(&qp->urgent);
+}
 
 /** Removes it again; harmless when it is not among them. */
 void qp_make_idle(struct core *c, struct qp *qp);

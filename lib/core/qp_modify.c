@@ -8,6 +8,7 @@
 #include "completer.h"
 #include "inject.h"
 #include "np.h"
+#include "pacing.h"
 #include "qp.h"
 #include "requester.h"
 #include "responder.h"
@@ -22,10 +23,10 @@
 
 /* --- is it allowed? --------------------------------------------------------------------- */
 
-static struct modify_verdict transition_allowed(
+static struct modify_result transition_allowed(
 	const struct qp *qp, const struct core_cmd *cmd, unsigned to)
 {
-	struct modify_verdict v = transition_check(qp->type, qp->state, to, cmd->mask);
+	struct modify_result v = transition_check(qp->type, qp->state, to, cmd->mask);
 
 	if (v.refusal != MODIFY_OK)
 		return v;
@@ -127,17 +128,17 @@ static uint32_t not_of_port(const struct core *c, const struct qp *qp, const str
 /* QPS-14: everything is checked before anything changes. */
 static bool allowed(const struct core *c, const struct qp *qp, struct core_cmd *cmd, unsigned to)
 {
-	cmd->verdict = transition_allowed(qp, cmd, to);
-	if (cmd->verdict.refusal != MODIFY_OK)
+	cmd->result = transition_allowed(qp, cmd, to);
+	if (cmd->result.refusal != MODIFY_OK)
 		return false;
-	cmd->verdict.attrs = illegal_value(c, cmd);
-	if (!cmd->verdict.attrs && (cmd->mask & OF_PORT)) {
-		cmd->verdict.attrs = not_of_port(c, qp, cmd);
-		cmd->verdict.port = (uint8_t)port_after(qp, cmd);
+	cmd->result.attrs = illegal_value(c, cmd);
+	if (!cmd->result.attrs && (cmd->mask & OF_PORT)) {
+		cmd->result.attrs = not_of_port(c, qp, cmd);
+		cmd->result.port = (uint8_t)port_after(qp, cmd);
 	}
-	if (cmd->verdict.attrs)
-		cmd->verdict.refusal = MODIFY_VALUE;
-	return !cmd->verdict.attrs;
+	if (cmd->result.attrs)
+		cmd->result.refusal = MODIFY_VALUE;
+	return !cmd->result.attrs;
 }
 
 /* --- the change ----------------------------------------------------------------------- */
@@ -209,7 +210,7 @@ static void set_limits(struct qp *qp, const struct core_cmd *cmd)
 
 /* QPS-16: initial state, except for the QP's identity. Posted WQEs are discarded; indices continue,
  * so the application need not restart its rings. */
-static int reset(struct core *c, struct qp *qp, struct core_cmd *cmd)
+static int reset(struct core *c, struct qp *qp, struct core_cmd *cmd, uint64_t now)
 {
 	const uint32_t step = 256;
 	uint32_t max = qp->sq.depth + qp->rq.depth; /* bounded: the application may go on posting */
@@ -217,7 +218,9 @@ static int reset(struct core *c, struct qp *qp, struct core_cmd *cmd)
 
 	qp->state = ABI_QPS_RESET;
 	timers_stop(c, qp);
+	pacing_cancel(c, qp);
 	qp_make_idle(c, qp);
+	qp_calm(qp);
 	n = responder_discard(qp, step) + requester_discard(qp, step);
 	cmd->progress += n;
 	if (n && cmd->progress < max)
@@ -228,6 +231,7 @@ static int reset(struct core *c, struct qp *qp, struct core_cmd *cmd)
 	window_init(&qp->win, qp->window_max);
 	memset(&qp->why, 0, sizeof(qp->why));
 	qp_set_defaults(qp);
+	pacing_restart(c, qp, now);
 	qp->comm_est = false;
 	inject_forget(qp);
 	np_forget(c, qp);
@@ -248,8 +252,8 @@ static int recover(struct core *c, struct qp *qp, struct core_cmd *cmd, uint64_t
 		n++;
 	cmd->progress += n;
 	if (qp->state != ABI_QPS_SQE) {
-		cmd->verdict = (struct modify_verdict){
-			.refusal = MODIFY_NO_TRANSITION, .state = qp->state};
+		cmd->result =
+			(struct modify_result){.refusal = MODIFY_NO_TRANSITION, .state = qp->state};
 		return -EINVAL; /* its CQ overflowed */
 	}
 	if (n == step && cmd->progress < max)
@@ -275,7 +279,7 @@ static int change(struct core *c, struct qp *qp, struct core_cmd *cmd, uint64_t 
 	if (!(to == ABI_QPS_RESET && cmd->progress) && !allowed(c, qp, cmd, to))
 		return -EINVAL;
 	if (to == ABI_QPS_RESET)
-		return reset(c, qp, cmd);
+		return reset(c, qp, cmd, now);
 	if (to == ABI_QPS_ERR) {
 		cause_plain(qp, CAUSE_COMMAND, 0);
 		qp_error(c, qp, now);
@@ -298,7 +302,9 @@ static int change(struct core *c, struct qp *qp, struct core_cmd *cmd, uint64_t 
 	if (to == ABI_QPS_RTR) {
 		/* QPS-15; datagrams have none */
 		responder_start(qp, cmd->mask & ABI_QP_RQ_PSN ? cmd->attr.rq_psn & SEQ24_MASK : 0);
+		pacing_restart(c, qp, now);
 	}
+	pacing_refresh(c, qp, now);
 	if (to == ABI_QPS_RTS && qp->state == ABI_QPS_RTR) {
 		requester_start(qp, cmd->attr.sq_psn & SEQ24_MASK);
 		completer_start(qp, cmd->attr.sq_psn & SEQ24_MASK);
@@ -340,28 +346,42 @@ static void detach_qp(struct core *c, struct qp *qp, uint64_t now)
 		trace_gone(c, qp, now);
 	qp->state = ABI_QPS_RESET; /* QPS-22: packets that still find it are dropped */
 	timers_stop(c, qp);
+	pacing_cancel(c, qp);
 	qp_make_idle(c, qp);
+	qp_calm(qp);
 	qp_events_forget(qp);
 	inject_qp(c, qp, NULL);
 	np_forget(c, qp);
 }
 
 /* A17.4.2: the AV is unchanged, except for its resolved L2 address. */
-static void readdress(struct core *c, struct qp *qp, const struct core_cmd *cmd)
+static void readdress(struct core *c, struct qp *qp, const struct core_cmd *cmd, uint64_t now)
 {
 	if (!qp->path.hdr_len)
 		return; /* it was reset meanwhile and has no path */
 	path_readdress(&qp->path, cmd->path.dmac, cmd->sgid.mac, cmd->path.local);
 	memcpy(qp->attr.ah.dmac, cmd->path.dmac, 6);
 	qp_rerouted(c, qp);
+	pacing_refresh(c, qp, now);
 }
 
-static int repath(struct core *c, struct qp *qp, struct core_cmd *cmd)
+static int repath(struct core *c, struct qp *qp, struct core_cmd *cmd, uint64_t now)
 {
 	if (!qp->path.hdr_len)
 		return -EINVAL;
 	set_path(c, qp, cmd);
+	pacing_refresh(c, qp, now);
 	return 0;
+}
+
+/* IP4-05, IP6-02, CNP-14 */
+static void follow_port(struct core *c, struct qp *qp, uint64_t now)
+{
+	const struct port *port = &c->cfg.ports->port[qp->path.port];
+
+	if (qp->path.hdr_len)
+		path_set_ect(&qp->path, atomic_load_explicit(&port->rcm, memory_order_relaxed));
+	pacing_refresh(c, qp, now);
 }
 
 static void set_careful(struct core *c, uint8_t why, bool on)
@@ -371,6 +391,7 @@ static void set_careful(struct core *c, uint8_t why, bool on)
 
 int core_cmd(struct core *c, struct core_cmd *cmd, uint64_t now)
 {
+	c->clock = now;
 	switch (cmd->type) {
 	case CORE_CMD_MODIFY_QP:
 		return modify(c, cmd->qp, cmd, now);
@@ -381,14 +402,24 @@ int core_cmd(struct core *c, struct core_cmd *cmd, uint64_t now)
 		cmd->qp->window_max = cmd->n;
 		window_limit(&cmd->qp->win, cmd->n);
 		return 0;
+	case CORE_CMD_SET_RATE:
+		pacing_set_rate(c, cmd->qp, cmd->rate, now);
+		return 0;
 	case CORE_CMD_READDRESS_QPS:
 		for (uint32_t i = 0; i < cmd->n; i++)
-			readdress(c, cmd->qps[i], cmd);
+			readdress(c, cmd->qps[i], cmd, now);
 		return 0;
 	case CORE_CMD_SNAPSHOT_QPS:
 		return ud_snapshot(c, cmd);
 	case CORE_CMD_REPATH_QP:
-		return repath(c, cmd->qp, cmd);
+		return repath(c, cmd->qp, cmd, now);
+	case CORE_CMD_CONGESTION_QPS:
+		for (uint32_t i = 0; i < cmd->n; i++)
+			follow_port(c, cmd->qps[i], now);
+		return 0;
+	case CORE_CMD_QUERY_RATE:
+		pacing_look(c, cmd->qp, &cmd->limit, now);
+		return 0;
 	case CORE_CMD_RELOAD_PKEYS:
 		for (uint32_t i = 0; i < cmd->n; i++)
 			load_pkey(c, cmd->qps[i]);

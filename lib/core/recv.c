@@ -81,6 +81,17 @@ static struct srq *srq_of_domain(const struct core *c, const struct qp *qp, uint
 	return srq && srq->xrcd && srq->xrcd == qp->xrc.xrcd ? srq : NULL;
 }
 
+void recv_name(const struct core *c, struct qp *qp, uint32_t srqn)
+{
+	const struct srq *srq;
+
+	qp->xrc.named = srqn;
+	if (!qp->xrc.follows)
+		return;
+	srq = srq_of_domain(c, qp, srqn);
+	qp->pd = srq ? srq->pd : 0;
+}
+
 static struct srq *srq_of(const struct core *c, const struct qp *qp)
 {
 	if (qp->srq || qp->type != ABI_QPT_XRC_RECV)

@@ -44,4 +44,8 @@ void recv_complete(
 /** The same for a message that @p pkt ended successfully; RC alone, as recv_wqe_take_rc(). */
 void recv_complete_rc(struct core *c, struct qp *qp, const struct pkt *pkt, uint64_t now);
 
+/** The current request of @p qp, an XRC target, names the SRQ @p srqn. If the QP has no PD, the
+ * keys of the request are those of the SRQ's. */
+void recv_name(const struct core *c, struct qp *qp, uint32_t srqn);
+
 #endif

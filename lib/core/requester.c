@@ -7,6 +7,7 @@
 #include "completer.h"
 #include "mw_wqe.h"
 #include "packet.h"
+#include "pacing.h"
 #include "requester.h"
 #include "seq24.h"
 #include "timers.h"
@@ -436,7 +437,7 @@ static bool want_ack(struct qp *qp, bool last)
 	if (unlikely(!qp->reliable))
 		return false; /* UC-02 */
 	if (!last && qp->req.since_ackreq < qp->win.size / 4 && in_flight(qp) + 1 < qp->win.size &&
-		!qp->comp.limited)
+		!qp->comp.limited && !(unlikely(qp->limited) && pacing_wants_ack(qp)))
 		return false;
 	qp->req.since_ackreq = 0;
 	return true;
@@ -650,6 +651,32 @@ static ALWAYS_INLINE bool requester_next(struct core *c, struct qp *qp, struct t
 	}
 	advance(c, qp, w, now);
 	return true;
+}
+
+NOINLINE bool requester_waits(struct core *c, struct qp *qp, uint64_t now)
+{
+	struct send_wqe *w;
+
+	if (waits_for_bell(qp) || !may_run(qp))
+		return false;
+	w = current_wqe(c, qp, now);
+	return w && may_send(qp, w);
+}
+
+bool requester_next_is_local(const struct qp *qp)
+{
+	uint32_t ctl;
+	unsigned kind;
+
+	if (qp->req.cur != qp->req.fetched)
+		return qp_wqe(qp, qp->req.cur)->status;
+	if (!ring_ready(&qp->sq))
+		return false;
+	ctl = atomic_load_explicit((_Atomic uint32_t *)ring_slot(&qp->sq), memory_order_relaxed);
+	if (ABI_WQE_OPCODE(ctl) >= ARRAY_SIZE(wr_ops))
+		return false;
+	kind = wr_ops[ABI_WQE_OPCODE(ctl)].kind;
+	return kind == WR_BIND || kind == WR_INVALIDATE;
 }
 
 unsigned requester_tx(struct core *c, struct qp *qp, struct txd out[], unsigned n, uint64_t now)

@@ -12,6 +12,12 @@ unsigned requester_tx(struct core *c, struct qp *qp, struct txd out[], unsigned 
 /** The first of them, as long as what is posted is plain: requester_run.c.  @return how many. */
 unsigned requester_run(struct core *c, struct qp *qp, struct txd out[], unsigned n, uint64_t now);
 
+/** Executes WQEs at the cursor that send nothing.  @return whether a packet could be sent then. */
+bool requester_waits(struct core *c, struct qp *qp, uint64_t now);
+
+/** @return whether the next WQE, if there is one, may be one that sends nothing. */
+bool requester_next_is_local(const struct qp *qp);
+
 /** Records @p why a WQE cannot be executed.  @return @p status. */
 static inline uint8_t wqe_refuse(
 	struct send_wqe *w, uint8_t status, enum cause why, uint32_t culprit)

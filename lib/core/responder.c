@@ -33,7 +33,7 @@ static void owe_nak(struct core *c, struct qp *qp, uint8_t syndrome, uint32_t ps
 	qp->resp.owed = OWE_NAK;
 	qp->resp.syndrome = syndrome;
 	qp->resp.nak_psn = psn;
-	qp_make_ready(c, qp);
+	qp_make_urgent(c, qp);
 }
 
 void responder_fatal(
@@ -368,6 +368,7 @@ struct resp_res *res_new(
 		.last_psn = seq24_add(pkt->psn, n - 1),
 		.rkey = pkt->rkey,
 		.length = len,
+		.pd = qp->pd,
 		.va = pkt->va,
 		.msn = seq24_add(r->msn, 1),
 		/* Some requesters do not take a READ response as an ACK of earlier requests, so an
@@ -510,7 +511,7 @@ static enum drop answer_duplicate(struct core *c, struct qp *qp, const struct pk
 		 * that is owed says as much, and one that was sent stays sent (RSP-04). */
 		if (pkt->ackreq && qp->resp.owed == OWE_NOTHING) {
 			qp->resp.owed = OWE_ACK;
-			qp_make_ready(c, qp);
+			qp_make_urgent(c, qp);
 		}
 		return DROP_NONE;
 	default:
@@ -567,7 +568,7 @@ static void acknowledge(struct core *c, struct qp *qp, const struct pkt *pkt)
 	if (has_response(pkt->op) || !(pkt->ackreq || nak_void))
 		return;
 	r->owed = OWE_ACK;
-	qp_make_ready(c, qp);
+	qp_make_urgent(c, qp);
 }
 
 static ALWAYS_INLINE enum verdict execute(

@@ -21,6 +21,9 @@ static inline bool responder_owes(const struct qp *qp)
 	return qp->resp.owed != OWE_NOTHING || qp->resp.res_next != qp->resp.res_head;
 }
 
+/** @return whether the next response is one that carries no data: its rate is not limited. */
+bool responder_next_is_free(const struct qp *qp);
+
 /** Builds the QP's next response packet, if one is owed. Responses leave in PSN order: READ
  *  responses first, then the ACK or NAK for the requests after them (RSP-27). */
 bool responder_next(struct core *c, struct qp *qp, struct txd *t, uint64_t now);

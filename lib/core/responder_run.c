@@ -75,7 +75,7 @@ static void accept(struct core *c, struct qp *qp, unsigned n, bool ackreq)
 	if (!ackreq)
 		return;
 	r->owed = OWE_ACK; /* RSP-23 */
-	qp_make_ready(c, qp);
+	qp_make_urgent(c, qp);
 }
 
 unsigned responder_run(

@@ -62,7 +62,7 @@ static bool build_read_resp(
 	uint8_t *eth;
 
 	/* RSP-31, EVT-03, and RSP-41 for duplicates. */
-	if (len && rkey_resolve(c->cfg.mrs, res->rkey, qp->pd, qp->qpn, ABI_ACCESS_REMOTE_READ,
+	if (len && rkey_resolve(c->cfg.mrs, res->rkey, res->pd, qp->qpn, ABI_ACCESS_REMOTE_READ,
 			   res->exec_va + off, len, &ptr) != MR_OK) {
 		cause_key(c, qp, CAUSE_READ_RKEY_GONE, res->rkey, res->exec_va + off, len,
 			ABI_ACCESS_REMOTE_READ);
@@ -118,6 +118,19 @@ static void next_owed(struct core *c, struct qp *qp, struct txd *t)
 		build_ack(c, qp, t, r->syndrome, r->nak_psn, r->msn); /* RSP-26 */
 	r->owed = OWE_NOTHING;
 	r->drain = false;
+}
+
+bool responder_next_is_free(const struct qp *qp)
+{
+	const struct qp_resp *r = &qp->resp;
+	const struct resp_res *res;
+
+	for (uint32_t i = r->res_next; i != r->res_head; i++) {
+		res = &r->res[i % RD_ATOMIC_MAX];
+		if (res->next_psn != res->end_psn)
+			return res->ack_first || res->kind == KIND_ATOMIC || !res->exec_len;
+	}
+	return r->owed != OWE_NOTHING;
 }
 
 bool responder_next(struct core *c, struct qp *qp, struct txd *t, uint64_t now)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The reaction point. A CNP must pass the checks that any packet of its QP passes, and touches
- * nothing but the rate (CNP-11). There is no rate yet. */
+ * nothing but the rate (CNP-11). */
 #include "rp.h"
+#include "pacing.h"
 
 /* --- may it? ---------------------------------------------------------------------------- */
 
@@ -52,6 +53,8 @@ static void notice(struct core *c, struct qp *qp, unsigned port, enum cc_notice 
 {
 	if (is_told(c, qp, port, kind, now))
 		c->count.rp_cnp_repeated++;
+	else
+		pacing_cnp(c, qp, kind, now);
 }
 
 enum drop rp_cnp(

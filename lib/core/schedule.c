@@ -2,20 +2,17 @@
 /* The transmit schedule: sessions with something to send take turns of a quantum of packets, with
  * another of their QPs each time, so that a thousand QPs of one program get no more than the only
  * QP of another. A doorbell makes a QP ready. QPs whose packets leave by a closed egress wait
- * there, and nobody walks over them. */
+ * there, and those that have no rate left on the pacing wheel; nobody walks over them. */
 #include "completer.h"
 #include "direct.h"
 #include "inject.h"
 #include "np.h"
+#include "pacing.h"
 #include "qp.h"
 #include "requester.h"
 #include "responder.h"
 #include "trace.h"
 #include "ud.h"
-
-/* Packets that one QP sends before the next has its turn; also the WQEs flushed per turn. Large
- * enough to keep a QP's cache lines warm, small enough that a burst serves several QPs. */
-#define QUANTUM 8u
 
 _Static_assert((SESSION_MAX & (SESSION_MAX - 1)) == 0, "share_of");
 _Static_assert(EGRESS_COUNT <= 32, "core_share.ways");
@@ -60,6 +57,17 @@ void qp_make_idle(struct core *c, struct qp *qp)
 		list_del(&s->node);
 }
 
+/* Whether it waits for its departure, and has nothing to do before. */
+static NOINLINE bool is_held(struct core *c, struct qp *qp)
+{
+	if (!pacing_waits(qp))
+		return false;
+	if (qp->state < ABI_QPS_SQE && !responder_next_is_free(qp))
+		return true;
+	pacing_cancel(c, qp);
+	return false;
+}
+
 /* A flush does not wait for a port. */
 void qp_make_ready(struct core *c, struct qp *qp)
 {
@@ -70,11 +78,33 @@ void qp_make_ready(struct core *c, struct qp *qp)
 			return;
 		qp_make_idle(c, qp);
 	}
+	if (unlikely(qp->limited) && is_held(c, qp))
+		return;
 	put_on(c, qp, unlikely(flush) ? EGRESS_NONE : egress_of(c, qp));
+}
+
+/* RSP-27: responses to earlier requests leave before it. */
+void qp_make_urgent(struct core *c, struct qp *qp)
+{
+	unsigned way;
+
+	if (unlikely(qp->resp.res_next != qp->resp.res_head)) {
+		qp_make_ready(c, qp);
+		return;
+	}
+	if (!list_empty(&qp->urgent))
+		return;
+	way = path_egress(c, &qp->path, qp->attr.dest_qpn);
+	list_push(&c->urgent[way], &qp->urgent);
+	c->urgent_ways |= 1u << way;
 }
 
 void qp_rerouted(struct core *c, struct qp *qp)
 {
+	if (!list_empty(&qp->urgent)) {
+		list_del(&qp->urgent);
+		qp_make_urgent(c, qp);
+	}
 	if (list_empty(&qp->ready))
 		return;
 	qp_make_idle(c, qp);
@@ -148,7 +178,8 @@ static NOINLINE bool still_leaves(struct core *c, struct qp *qp, unsigned *room)
 }
 
 /* Responses and requests of one QP alternate, so that neither starves the other. */
-static unsigned qp_tx(struct core *c, struct qp *qp, struct txd out[], unsigned n, uint64_t now)
+static ALWAYS_INLINE unsigned qp_tx(
+	struct core *c, struct qp *qp, struct txd out[], unsigned n, uint64_t now)
 {
 	unsigned got = 0;
 
@@ -165,6 +196,41 @@ static unsigned qp_tx(struct core *c, struct qp *qp, struct txd out[], unsigned 
 			break;
 	}
 	return got;
+}
+
+/* There is something to send that must wait for its departure. */
+static bool has_more(struct core *c, struct qp *qp, uint64_t now)
+{
+	return responder_pending(&qp->resp) || requester_waits(c, qp, now);
+}
+
+/* As qp_tx(), for a QP that is limited. Packets without data leave at once.
+ * @param more  set when it has more to send that need not wait */
+static NOINLINE unsigned limited_tx(
+	struct core *c, struct qp *qp, struct txd out[], unsigned n, uint64_t now, bool *more)
+{
+	uint64_t resent = c->count.retransmits;
+	unsigned got = 0;
+	unsigned room, built;
+	bool at_once;
+
+	while (got < n && responder_next_is_free(qp) && responder_next(c, qp, &out[got], now))
+		got++;
+	*more = got == n;
+	if (*more)
+		return got;
+	room = pacing_room(c, qp, n - got, now);
+	built = room ? qp_tx(c, qp, &out[got], room, now) : 0;
+	at_once = pacing_sent(c, qp, &out[got], built, c->count.retransmits != resent, now);
+	if (built < room)
+		pacing_rest(qp);
+	else if (at_once || responder_next_is_free(qp))
+		*more = true;
+	else if ((room && !requester_next_is_local(qp)) || has_more(c, qp, now))
+		pacing_wait(c, qp);
+	else
+		pacing_rest(qp);
+	return got + built;
 }
 
 /* Requeues @p qp, unless an event of its turn has done so already. A completion that it owes does
@@ -191,10 +257,14 @@ static unsigned qp_turn(struct core *c, struct qp *qp, struct txd out[], unsigne
 		completer_sent(c, qp, now);
 	if (unlikely(qp->path.local))
 		more = direct_turn(c, qp, now);
-	if (unlikely(more)) /* no request by frames before its next turn */
+	if (unlikely(more)) { /* no request by frames before its next turn */
 		got = responder_owes(qp) ? responder_next(c, qp, out, now) : 0;
-	else
+	} else if (unlikely(qp->limited) && qp->state < ABI_QPS_SQE) {
+		got = limited_tx(c, qp, out, quantum, now, &more);
+	} else {
 		got = qp_tx(c, qp, out, quantum, now);
+		more = got == quantum;
+	}
 	if (got)
 		qp->tx_call = c->tx_call;
 	if (unlikely(qp->state >= ABI_QPS_SQE))
@@ -205,7 +275,7 @@ static unsigned qp_turn(struct core *c, struct qp *qp, struct txd out[], unsigne
 		completes |= qp_built_now(c, qp);
 	if (unlikely(completes))
 		go_on(c, qp, EGRESS_NONE);
-	else if (got == quantum || more)
+	else if (more)
 		go_on(c, qp, egress_of(c, qp));
 	return got;
 }
@@ -235,19 +305,83 @@ static NOINLINE unsigned after_turn(struct core *c, struct qp *qp, struct txd ou
 	return qp->inject && built ? inject_tx(c, qp, out, now) : built;
 }
 
+/* Builds the ACK or NAK that @p qp owes, unless its peer has moved to a worker whose inbox has no
+ * room. */
+static unsigned urgent_turn(struct core *c, struct qp *qp, struct txd *t, uint64_t now)
+{
+	unsigned got;
+
+	if (!responder_next_is_free(qp))
+		return 0; /* its turn has sent it */
+	if (unlikely(!egress_is_open(c, path_egress(c, &qp->path, qp->attr.dest_qpn)))) {
+		qp_make_urgent(c, qp);
+		return 0;
+	}
+	got = responder_next(c, qp, t, now);
+	if (unlikely(responder_owes(qp)))
+		qp_make_ready(c, qp);
+	return got;
+}
+
+/* ACKs and NAKs that are owed, @p n at most. */
+static NOINLINE unsigned urgent_tx(struct core *c, struct txd out[], unsigned n, uint64_t now)
+{
+	uint32_t ways = c->urgent_ways & c->open;
+	unsigned got = 0;
+
+	for (; ways; ways &= ways - 1) {
+		unsigned way = (unsigned)__builtin_ctz(ways);
+		struct list *node;
+
+		while (got < n && (node = list_pop(&c->urgent[way])))
+			got += urgent_turn(
+				c, container_of(node, struct qp, urgent), &out[got], now);
+		if (list_empty(&c->urgent[way]))
+			c->urgent_ways &= ~(1u << way);
+	}
+	return got;
+}
+
+/* Steps are taken one at a time: ACKs and NAKs wait for the turns of their QPs. */
+static void calm(struct core *c)
+{
+	struct list *node;
+
+	for (unsigned way = 0; way < EGRESS_COUNT; way++)
+		while ((node = list_pop(&c->urgent[way])))
+			qp_make_ready(c, container_of(node, struct qp, urgent));
+	c->urgent_ways = 0;
+}
+
+/* These leave before all else: CNPs, a quarter of a burst at most, then ACKs and NAKs, half of it
+ * at most, so that those of one session do not shut out the data of others. */
+static NOINLINE unsigned first_tx(struct core *c, struct txd out[], unsigned n, uint64_t now)
+{
+	unsigned got = np_tx(c, out, n);
+
+	if (unlikely(c->careful))
+		calm(c);
+	else if (got < n)
+		got += urgent_tx(c, &out[got], n < 2 ? n : n / 2, now);
+	return got;
+}
+
 unsigned core_tx(struct core *c, struct txd out[], unsigned n, uint64_t now)
 {
 	unsigned got = 0;
 	unsigned turns = 2 * BURST; /* also bounds QPs that only flush */
 	struct trace_step step;
 
+	c->clock = now;
 	if (unlikely(c->careful))
 		inject_poll(c, now);
 	c->tx_call++;
 	c->tx_now = now;
 	c->direct_room = DIRECT_ROUND;
-	if (unlikely(c->np.owed))
-		got = np_tx(c, out, n);
+	if (unlikely(c->paced))
+		pacing_expire(c, now);
+	if (c->np.owed | (c->urgent_ways & c->open))
+		got = first_tx(c, out, n, now);
 	while (got < n && turns--) {
 		struct qp *qp = next_qp(c);
 		unsigned room = n - got;
@@ -266,6 +400,8 @@ unsigned core_tx(struct core *c, struct txd out[], unsigned n, uint64_t now)
 			built = after_turn(c, qp, &out[got], built, &step, now);
 		got += built;
 	}
+	if (unlikely(got < n && (c->urgent_ways & c->open)))
+		got += urgent_tx(c, &out[got], n - got, now);
 	return got;
 }
 

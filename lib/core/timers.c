@@ -87,6 +87,8 @@ bool core_expire(struct core *c, uint64_t now)
 {
 	unsigned moves = TIMERS_MOVED;
 
+	c->lags = false;
+	c->clock = now;
 	for (unsigned n = 0; n < TIMERS_ROUND; n++) {
 		struct wheel_timer *t = wheel_expire_some(&c->wheel, now, &moves);
 		struct trace_step s;

@@ -2,6 +2,7 @@
 #include <errno.h>
 #include "inject.h"
 #include "packet.h"
+#include "pacing.h"
 #include "requester.h"
 #include "seq24.h"
 #include "trace.h"
@@ -21,7 +22,11 @@ static struct trace_event *note(
 	const struct core *c, const struct qp *qp, const struct trace_event *e, uint64_t now)
 {
 	struct trace *t = qp->trace;
-	struct trace_event *to = slot(t);
+	struct trace_event *to;
+
+	if (t->rates && e->type != TRACE_RATE && e->type != TRACE_END)
+		return NULL;
+	to = slot(t);
 
 	/* Lost events are reported where they are missing, before later ones. */
 	if (to && t->lost) {
@@ -188,6 +193,37 @@ void trace_timer_begin(struct trace_step *s, const struct core *c, struct qp *qp
 		now);
 }
 
+static uint64_t kbps(double rate)
+{
+	return rate < 4e12 ? (uint64_t)(rate / 1e3) : UINT32_MAX;
+}
+
+/* Not of a QP that was never limited, unless rates are all that is asked for. */
+static void note_rate(const struct core *c, struct qp *qp, uint64_t now)
+{
+	struct trace *t = qp->trace;
+	struct core_limit l;
+
+	if (!qp->limited && !t->rate && !t->rates)
+		return;
+	pacing_view(c, qp, &l);
+	if (t->rate == l.rate && t->cnps == l.cnps)
+		return;
+	note(c, qp,
+		&(struct trace_event){
+			.type = TRACE_RATE,
+			.id = kbps(l.rate) << 32 | kbps(l.target),
+			.psn = (uint32_t)(l.alpha * 65535) << 16 |
+			       (l.window < 0 || l.window >= 0xFFFF ? 0xFFFF : (uint32_t)l.window),
+			.value = t->sent,
+			.other = (uint32_t)l.cnps,
+		},
+		now);
+	t->rate = l.rate;
+	t->cnps = l.cnps;
+	t->sent = 0;
+}
+
 void trace_end(struct trace_step *s, const struct core *c, struct qp *qp, uint64_t now)
 {
 	if (!qp->traced) /* the step ended the trace */
@@ -203,6 +239,7 @@ void trace_end(struct trace_step *s, const struct core *c, struct qp *qp, uint64
 	note_number(c, qp, TRACE_WINDOW, s->window, qp->win.size, now);
 	note_timer(s, c, qp, now);
 	note_state(s, c, qp, now);
+	note_rate(c, qp, now);
 	publish(qp);
 }
 
@@ -256,6 +293,8 @@ static void note_sent(const struct trace_step *s, const struct core *c, struct q
 
 	if (op->request && seq24_lt(e.psn, s->psn_new))
 		e.flags |= TRACE_AGAIN;
+	else
+		qp->trace->sent += t->payload_len;
 	if (op->aeth) {
 		uint32_t aeth = get_be32(bth + BTH_HLEN);
 

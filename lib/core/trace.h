@@ -46,6 +46,9 @@ enum trace_type {
 	TRACE_MOVE,	/* to worker value */
 	TRACE_LOST,	/* id events were lost, because the ring was full */
 	TRACE_INJECT,	/* a fault: code ABI_FAULT_*, psn, value its number, flags TRACE_IN */
+	/** The limit has changed: id kb/s << 32 | kb/s of the target, psn alpha in 1/65535 << 16 |
+	 *  window (0xFFFF: any), value bytes sent since the last one, other CNPs so far. */
+	TRACE_RATE,
 	TRACE_RELEASED, /* a frame that a fault held back is sent: code ABI_FAULT_*, psn */
 	TRACE_END,	/* the QP is destroyed */
 	TRACE_TYPES
@@ -83,7 +86,11 @@ struct trace {
 	uint32_t lost;	       /* since the last event that found room */
 	uint64_t step;	       /* when the last step began */
 	uint32_t taken;	       /* receive WQEs that were taken and noted */
+	uint32_t sent;	       /* bytes sent for the first time since the last TRACE_RATE */
+	uint64_t cnps;	       /* of the last TRACE_RATE */
+	double rate;	       /* likewise; 0: none yet */
 	_Atomic bool ended;    /* the QP is gone: no more events */
+	bool rates; /* the reader's, before it starts: note TRACE_RATE and the end alone */
 	/* written by the reader */
 	_Atomic uint32_t tail CACHE_ALIGNED;
 	struct trace_event event[TRACE_EVENTS] CACHE_ALIGNED;
@@ -103,6 +110,16 @@ size_t trace_text(char line[TRACE_LINE], const struct trace_event *e, uint64_t b
 
 /** The same as a JSON object. */
 size_t trace_json(char line[TRACE_LINE], const struct trace_event *e, uint64_t base);
+
+/** Column names of trace_csv(). */
+#define TRACE_CSV_HEAD "t,qp,rate,target,alpha,window,rtt,goodput,cnps\n"
+
+/**
+ * Formats @p e, a TRACE_RATE of queue pair @p qpn, as a line of CSV: seconds since @p base, bit/s,
+ * packets; what is not known is empty. Goodput is that since @p last.
+ */
+size_t trace_csv(char line[TRACE_LINE], const struct trace_event *e, uint32_t qpn, uint64_t base,
+	uint64_t last);
 
 /* --- inside the core ------------------------------------------------------------------ */
 

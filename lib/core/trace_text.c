@@ -7,10 +7,9 @@
 #include "inject.h"
 #include "opcode.h"
 #include "trace.h"
+#include "transition.h"
 
 /* --- names ------------------------------------------------------------------------------ */
-
-static const char *const states[] = {"RESET", "INIT", "RTR", "RTS", "SQD", "SQE", "ERR"};
 
 static const char *const requests[] = {
 	[ABI_WR_RDMA_WRITE] = "WRITE",
@@ -116,6 +115,10 @@ enum what {
 	FAULT,	  /* code: ABI_FAULT_* */
 	DIRECTION,
 	DROPPED,
+	RATE,	/* the upper half of id */
+	TARGET, /* the lower */
+	ALPHA,	/* in thousandths */
+	ALLOWED,
 };
 
 #define FIELDS 8
@@ -153,6 +156,8 @@ static const struct {
 	[TRACE_MOVE] = {"move", {{"to_worker", VALUE}}},
 	[TRACE_INJECT] = {"inject",
 		{{"fault", FAULT}, {"direction", DIRECTION}, {"psn", PSN}, {"id", VALUE}}},
+	[TRACE_RATE] = {"rate", {{"kbps", RATE}, {"target_kbps", TARGET}, {"alpha_permille", ALPHA},
+					{"window", ALLOWED}, {"bytes", VALUE}, {"cnps", OTHER}}},
 	[TRACE_RELEASED] = {"released", {{"fault", FAULT}, {"psn", PSN}}},
 	[TRACE_LOST] = {"lost", {{"events", ID}}},
 	[TRACE_END] = {"destroyed", {{NULL, NOTHING}}},
@@ -237,6 +242,8 @@ static bool is_there(enum what what, const struct trace_event *e)
 		return e->flags & TRACE_AETH;
 	case DROPPED:
 		return e->id >> TRACE_VERDICT_SHIFT;
+	case ALLOWED:
+		return (e->psn & 0xFFFF) != 0xFFFF;
 	default:
 		return what != NOTHING;
 	}
@@ -257,9 +264,9 @@ static const char *name_of(enum what what, const struct trace_event *e)
 	case STATUS:
 		return NAME_OF(statuses, e->code);
 	case STATE:
-		return NAME_OF(states, e->code);
+		return qp_state_name(e->code);
 	case OTHER_STATE:
-		return NAME_OF(states, e->other);
+		return qp_state_name(e->other);
 	case ASYNC:
 		return NAME_OF(asyncs, e->code);
 	case TIMER:
@@ -277,6 +284,12 @@ static const char *name_of(enum what what, const struct trace_event *e)
 	}
 }
 
+/* Of a TRACE_RATE, in millionths. */
+static uint64_t alpha_of(const struct trace_event *e)
+{
+	return (uint64_t)(e->psn >> 16) * 1000000 / 65535;
+}
+
 static void put_value(struct pen *p, enum what what, const struct trace_event *e)
 {
 	const char *name = name_of(what, e);
@@ -291,6 +304,10 @@ static void put_value(struct pen *p, enum what what, const struct trace_event *e
 		put_number(p,
 			what == ID					    ? e->id
 			: what == PSN					    ? e->psn
+			: what == RATE					    ? e->id >> 32
+			: what == TARGET				    ? e->id & UINT32_MAX
+			: what == ALPHA					    ? alpha_of(e) / 1000
+			: what == ALLOWED				    ? e->psn & 0xFFFF
 			: what == VALUE					    ? e->value
 			: what == MSN || what == OTHER || what == OTHER_PSN ? e->other
 									    : 1,
@@ -341,5 +358,39 @@ size_t trace_json(char line[TRACE_LINE], const struct trace_event *e, uint64_t b
 	put(&p, "\"");
 	put_fields(&p, e);
 	put(&p, "}");
+	return p.len;
+}
+
+/* @p v millionths, or with @p unit 1000000000 billionths. */
+static void put_fraction(struct pen *p, uint64_t v, uint64_t unit)
+{
+	put_number(p, v / unit, 10, 1);
+	put(p, ".");
+	for (unit /= 10; unit; unit /= 10)
+		put_number(p, v / unit % 10, 10, 1);
+}
+
+size_t trace_csv(char line[TRACE_LINE], const struct trace_event *e, uint32_t qpn, uint64_t base,
+	uint64_t last)
+{
+	struct pen p = {.line = line};
+	uint64_t time = e->time - last;
+
+	put_fraction(&p, e->time - base, 1000000000);
+	put(&p, ",");
+	put_number(&p, qpn, 10, 1);
+	put(&p, ",");
+	put_number(&p, (e->id >> 32) * 1000, 10, 1);
+	put(&p, ",");
+	put_number(&p, (e->id & UINT32_MAX) * 1000, 10, 1);
+	put(&p, ",");
+	put_fraction(&p, alpha_of(e), 1000000);
+	put(&p, ",");
+	if ((e->psn & 0xFFFF) != 0xFFFF)
+		put_number(&p, e->psn & 0xFFFF, 10, 1);
+	put(&p, ",,"); /* no RTT */
+	put_number(&p, time ? (uint64_t)e->value * 8 * 1000000000 / time : 0, 10, 1);
+	put(&p, ",");
+	put_number(&p, e->other, 10, 1);
 	return p.len;
 }

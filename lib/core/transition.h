@@ -10,6 +10,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/** @return the name of an enum abi_qp_state; "no state" for other numbers. */
+const char *qp_state_name(uint8_t state);
+
 /** Why MODIFY_QP was refused with -EINVAL. */
 enum modify_refusal {
 	MODIFY_OK,
@@ -21,7 +24,7 @@ enum modify_refusal {
 	MODIFY_VALUE,	      /* the value of `attrs` is out of range (QPS-15) */
 };
 
-struct modify_verdict {
+struct modify_result {
 	uint8_t refusal; /* enum modify_refusal */
 	uint8_t state;	 /* that the QP was in: enum abi_qp_state */
 	uint8_t port;	 /* MODIFY_VALUE: number of the port that `attrs` disagrees with, or 0 */
@@ -29,8 +32,8 @@ struct modify_verdict {
 };
 
 /** Checks whether a QP of @p type may go from state @p from to @p to with the attributes @p mask.
- *  @return its verdict: MODIFY_OK, _NO_TRANSITION, _MISSING or _FORBIDDEN. */
-struct modify_verdict transition_check(uint8_t type, uint8_t from, unsigned to, uint32_t mask);
+ *  @return its refusal: MODIFY_OK, _NO_TRANSITION, _MISSING or _FORBIDDEN. */
+struct modify_result transition_check(uint8_t type, uint8_t from, unsigned to, uint32_t mask);
 
 /** @return whether the transition, which transition_check() found valid, allows ABI_QP_PORT. */
 bool transition_takes_port(uint8_t type, uint8_t from, unsigned to);

@@ -71,7 +71,7 @@ void ud_address(struct core *c, const struct qp *qp, struct send_wqe *w, const s
 		return;
 	*path = ah->path;
 	if (qp->type == ABI_QPT_GSI)
-		path_clear_ect(path);
+		path_set_ect(path, false);
 	w->ud.qkey = e->ud.remote_qkey & QKEY_OWN ? ud_qkey(qp) : e->ud.remote_qkey; /* UD-03 */
 	w->ud.dest_qpn = leads_to_group(path) ? QPN_MULTICAST			     /* MC-07 */
 					      : e->ud.remote_qpn & SEQ24_MASK;

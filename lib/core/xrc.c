@@ -2,7 +2,8 @@
 /*
  * XRC target (IBA A14). It is the RC responder, except for the source and the completion of
  * receives: each SEND, and each WRITE with immediate data, names an SRQ of the QP's domain
- * (recv.c). The SRQ number in other requests is ignored.
+ * (recv.c). The SRQ number in other requests is ignored, unless the target has no PD: then the keys
+ * of a request are those of the SRQ's PD (decision 0108).
  *
  * The initiator is the RC requester and completer; packet.h adds the XRCETH to requests.
  */
@@ -17,6 +18,6 @@ bool xrc_request(struct core *c, struct qp *qp, const struct pkt *pkt, uint64_t 
 		responder_fatal(c, qp, NAK_INVALID_REQ, pkt->psn, ABI_EVENT_QP_REQ_ERR, now);
 		return false;
 	}
-	qp->xrc.named = pkt->srqn;
+	recv_name(c, qp, pkt->srqn);
 	return true;
 }

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -160,7 +161,10 @@ static void init(struct house *h, const struct ctl_config *cfg)
 		.plain_label = cfg->plain_label,
 		.application_faults = cfg->application_faults,
 		.application_macs = cfg->application_macs,
+		.no_userfaultfd = cfg->no_userfaultfd,
 	};
+	snprintf(
+		h->ctl.device, sizeof(h->ctl.device), "%s", cfg->device[0] ? cfg->device : "roci0");
 	h->loop.epoll = -1;
 	h->net.announce_fd = -1;
 	h->objects.ctl = &h->ctl;

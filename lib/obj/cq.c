@@ -4,14 +4,22 @@
 
 #define ARM_TRIES 16u
 
+static const uint64_t no_time;
+
 void cq_lane_init(struct cq *cq, uint32_t i, struct abi_cq_lane *shared, uint32_t depth)
 {
 	struct cq_lane *lane = &cq->lane[i];
 
 	memset(lane, 0, sizeof(*lane));
 	lane->cq = cq;
+	lane->clock = &no_time;
 	list_init(&lane->touched);
 	cq_lane_move(lane, shared, depth);
+}
+
+void cq_lane_stamp(struct cq *cq, uint32_t i, const uint64_t *clock)
+{
+	cq->lane[i].clock = clock;
 }
 
 void cq_lane_move(struct cq_lane *lane, struct abi_cq_lane *shared, uint32_t depth)

@@ -30,6 +30,7 @@ struct cq_lane {
 	bool added_solicited;
 	struct list touched; /* on the core's list of lanes with news */
 	struct cq *cq;
+	const uint64_t *clock; /* of its worker; or a zero: CQEs have no timestamps */
 } __attribute__((aligned(64)));
 
 struct cq {
@@ -47,6 +48,10 @@ struct cq {
  * @param depth power of two, at most CQE_MAX
  */
 void cq_lane_init(struct cq *cq, uint32_t i, struct abi_cq_lane *shared, uint32_t depth);
+
+/** CQEs of lane @p i get the time at @p clock, which its worker writes. As cq_lane_init(), and
+ * after it. */
+void cq_lane_stamp(struct cq *cq, uint32_t i, const uint64_t *clock);
 
 /** @return whether the lane has no room. `seen` comes from the application: a wild value makes the
  * lane look full or empty, which hurts only the application itself. */
@@ -88,7 +93,7 @@ static inline bool cq_push(struct cq_lane *lane, const struct abi_cqe *cqe, uint
 	slot->net = cqe->net;
 	slot->reserved0 = 0;
 	slot->vendor_err = cqe->vendor_err;
-	slot->timestamp = cqe->timestamp;
+	slot->timestamp = *lane->clock;
 	slot->srqn = cqe->srqn;
 	atomic_store_explicit((_Atomic uint32_t *)&slot->mark,
 		abi_cqe_mark(abi_phase(lane->head, lane->depth), number), memory_order_release);

@@ -13,6 +13,37 @@ void mr_withdraw(struct mr_table *t, struct mr *mr)
 		memory_order_release, memory_order_relaxed);
 }
 
+void mr_list_add(struct mr_list *l, struct mr *mr)
+{
+	struct mr *first = atomic_load_explicit(&l->first, memory_order_relaxed);
+
+	mr->prev = NULL;
+	atomic_store_explicit(&mr->next, first, memory_order_relaxed);
+	if (first)
+		first->prev = mr;
+	/* Sequentially consistent: either a handler finds it, or the caller sees `faulted`. */
+	atomic_store(&l->first, mr);
+}
+
+void mr_list_remove(struct mr_list *l, struct mr *mr)
+{
+	struct mr *next = atomic_load_explicit(&mr->next, memory_order_relaxed);
+
+	if (next)
+		next->prev = mr->prev;
+	atomic_store_explicit(mr->prev ? &mr->prev->next : &l->first, next, memory_order_release);
+}
+
+void mr_list_withdraw(struct mr_list *l, struct mr_table *t)
+{
+	struct mr *mr;
+
+	atomic_store(&l->faulted, true);
+	for (mr = atomic_load(&l->first); mr;
+		mr = atomic_load_explicit(&mr->next, memory_order_acquire))
+		mr_withdraw(t, mr);
+}
+
 bool mr_hold(struct mr *mr)
 {
 	uint32_t n = atomic_load_explicit(&mr->windows, memory_order_relaxed);

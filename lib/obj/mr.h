@@ -24,8 +24,17 @@ struct mr {
 	_Atomic uint32_t windows;
 	uint64_t iova; /* address of the first byte in keys and on the wire */
 	uint64_t length;
-	uint8_t *base;	  /* the first byte in this process */
-	uint32_t session; /* number of the session that registered it */
+	uint8_t *base;		   /* the first byte in this process */
+	uint32_t session;	   /* number of the session that registered it */
+	_Atomic(struct mr *) next; /* of the same mapping: struct mr_list */
+	struct mr *prev;
+};
+
+/** The regions of one mapping of this process: if a page of it faults, all are withdrawn. The
+ *  control thread changes it, signal handlers read it. */
+struct mr_list {
+	_Atomic(struct mr *) first;
+	_Atomic bool faulted; /* never false again */
 };
 
 struct mr_table {
@@ -79,6 +88,13 @@ static inline enum mr_status mr_resolve(const struct mr_table *t, uint32_t key, 
 /** Removes @p mr from @p t, if it is still there; the slot may be reused by now. Any thread, and
  *  signal handlers. */
 void mr_withdraw(struct mr_table *t, struct mr *mr);
+
+/** Control thread. A region that was removed stays as it is for a grace period. */
+void mr_list_add(struct mr_list *l, struct mr *mr);
+void mr_list_remove(struct mr_list *l, struct mr *mr);
+
+/** Withdraws all regions of @p l. Any thread, and signal handlers. */
+void mr_list_withdraw(struct mr_list *l, struct mr_table *t);
 
 /** Counts a window bound to @p mr, which then stays until mr_let_go().
  *  @return false when it is being deregistered. */

@@ -231,12 +231,12 @@ void path_set_class(struct path *p, uint8_t tclass, uint8_t pcp)
 		p->hdr[ETH_TYPE + 2] = (uint8_t)(p->hdr[ETH_TYPE + 2] & 0x1F) | (uint8_t)(pcp << 5);
 }
 
-void path_clear_ect(struct path *p)
+void path_set_ect(struct path *p, bool ect)
 {
-	if (!p->ect)
+	if (p->net == NET_ROCEV1)
 		return;
-	p->ect = false;
-	set_tclass(p, get_tclass(p) & ~ECN_MASK);
+	p->ect = ect; /* IP4-05, IP6-02 */
+	set_tclass(p, (get_tclass(p) & ~ECN_MASK) | (ect && !p->local ? ECN_ECT0 : 0));
 }
 
 void path_set_label(struct path *p, uint32_t label, bool plain)

@@ -27,6 +27,8 @@ struct gid_entry {
 	uint8_t mac[6];
 };
 
+struct cc_config;
+
 struct gid_table {
 	uint32_t count; /* entries in use, valid or not; an index never changes (GID-03) */
 	struct gid_entry entry[GID_MAX];
@@ -45,6 +47,10 @@ struct port {
 	_Atomic uint32_t active_mtu;	 /* bytes, GID-09 */
 	_Atomic uint32_t rcm;		 /* congestion management: rcm_word(); 0: off (CNP-14) */
 	_Atomic uint32_t cnp_interval;	 /* ns between two CNPs for a QP */
+	/** Algorithm and parameters that limit the rates of its QPs, NULL: none. Replaced as a
+	 *  whole; the old one is freed after a grace period. */
+	_Atomic(const struct cc_config *) cc;
+	_Atomic uint32_t burst; /* packets of a limited QP that leave together; 0: QUANTUM */
 	/** Fast CNPs are accepted from these; NULL: they are not ours (FCN-01). Workers only take
 	 *  from its buckets. */
 	_Atomic(struct switch_list *) switches;
@@ -170,8 +176,9 @@ void path_readdress(struct path *p, const uint8_t dmac[6], const uint8_t smac[6]
  *  priority @p pcp: a CNP's. */
 void path_set_class(struct path *p, uint8_t tclass, uint8_t pcp);
 
-/** Packets along @p p are not ECN-capable. */
-void path_clear_ect(struct path *p);
+/** Packets along @p p are ECN-capable, or not, from now on; never over RoCEv1 or within this
+ * daemon. */
+void path_set_ect(struct path *p, bool ect);
 
 /** @return @p sum folded to 16 bits, as in the IPv4 checksum. */
 static inline uint16_t path_csum_fold(uint32_t sum)

@@ -71,9 +71,9 @@ enum srq_taken srq_take(struct srq *srq, void *copy)
 				return found;
 			continue;
 		}
-		/* The loads of the copy precede the release. */
+		/* The loads of the copy precede it; publish_consumer() of others must see it. */
 		if (atomic_compare_exchange_strong_explicit(&srq->head, &head, seen + 1,
-			    memory_order_acq_rel, memory_order_acquire))
+			    memory_order_seq_cst, memory_order_acquire))
 			break;
 	}
 	publish_consumer(srq, seen + 1);

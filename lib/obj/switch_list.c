@@ -20,8 +20,8 @@ bool bucket_take(struct bucket *b, uint64_t now)
 		from = full_at > now ? full_at : now;
 		if (from - now > b->depth)
 			return false;
-	} while (!atomic_compare_exchange_weak_explicit(&b->full_at, &full_at, from + b->step,
-		memory_order_relaxed, memory_order_relaxed));
+	} while (!atomic_compare_exchange_weak_explicit(
+		&b->full_at, &full_at, from + b->step, memory_order_relaxed, memory_order_relaxed));
 	return true;
 }
 

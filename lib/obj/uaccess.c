@@ -3,9 +3,10 @@
 #include "bits.h"
 #include "uaccess.h"
 
+/* After all stores before it, because it may be the last byte, which programs poll. */
 static void store_byte(uint8_t *dst, uint8_t v)
 {
-	*(volatile uint8_t *)dst = v;
+	atomic_store_explicit((_Atomic uint8_t *)dst, v, memory_order_release);
 }
 
 void uaccess_place_any(const struct uaccess *ua, void *dst, const void *src, size_t len)

@@ -2,7 +2,7 @@
 #include "bits.h"
 #include "host.h"
 
-static void gid_set(struct gid_entry *e, unsigned index, unsigned port, uint8_t id)
+static void gid_set(struct gid_entry *e, unsigned index, unsigned port, uint16_t id)
 {
 	unsigned net = index % HOST_GIDS;
 	static const uint8_t prefix[HOST_GIDS][16] = {
@@ -14,9 +14,10 @@ static void gid_set(struct gid_entry *e, unsigned index, unsigned port, uint8_t 
 	*e = (struct gid_entry){.net = (uint8_t)net, .valid = true, .ifindex = port + 1};
 	e->vid = index < HOST_GID_VLAN ? 0 : HOST_VID;
 	memcpy(e->gid, prefix[net], sizeof(e->gid));
+	e->gid[13] = (uint8_t)(id >> 8);
 	e->gid[14] = (uint8_t)port;
-	e->gid[15] = id;
-	memcpy(e->mac, (uint8_t[]){2, 0, 0, 0, (uint8_t)port, id}, 6);
+	e->gid[15] = (uint8_t)id;
+	memcpy(e->mac, (uint8_t[]){2, 0, 0, (uint8_t)(id >> 8), (uint8_t)port, (uint8_t)id}, 6);
 }
 
 static void port_init(struct sim_host *h, unsigned port)
@@ -36,7 +37,7 @@ static void port_init(struct sim_host *h, unsigned port)
 	atomic_store(&h->ports.port[port].gids, gids);
 }
 
-void host_init(struct sim_host *h, uint8_t id, const struct icrc_ops *icrc, uint64_t now)
+void host_init(struct sim_host *h, uint16_t id, const struct icrc_ops *icrc, uint64_t now)
 {
 	struct core_config cfg = {
 		.icrc = icrc,
@@ -91,16 +92,30 @@ static void receive(struct sim_host *h, const struct pkt pkts[], unsigned n, uin
 }
 
 /* A frame that frame_parse() has refused for @p why. */
-static void refused(struct sim_host *h, const struct sim_frame *f, unsigned port, enum drop why,
-	uint64_t now)
+static void refused(struct sim_host *h, const uint8_t *frame, size_t len, unsigned port,
+	enum drop why, uint64_t now)
 {
 	struct pkt pkt = {.port = (uint8_t)port, .queue = PKT_NO_QUEUE};
 	uint32_t others;
 
 	if (why != DROP_IP_NEXT_HEADER ||
-		core_fast_cnp(&h->core, &pkt, f->bytes, f->len, now, &others) ==
-			DROP_IP_NEXT_HEADER)
+		core_fast_cnp(&h->core, &pkt, frame, len, now, &others) == DROP_IP_NEXT_HEADER)
 		core_count_drop(&h->core, why);
+}
+
+void host_frame(struct sim_host *h, const uint8_t *frame, size_t len, unsigned port, uint64_t now)
+{
+	struct pkt pkt;
+	enum drop why = frame_parse(&pkt, frame, len);
+
+	if (why) {
+		refused(h, frame, len, port, why, now);
+		return;
+	}
+	pkt.port = (uint8_t)port;
+	pkt.source_qp = 0;
+	pkt.queue = PKT_NO_QUEUE;
+	receive(h, &pkt, 1, now);
 }
 
 void host_receive(struct sim_host *h, struct sim_link *l, unsigned port, uint64_t now)
@@ -113,7 +128,7 @@ void host_receive(struct sim_host *h, struct sim_link *l, unsigned port, uint64_
 		enum drop why = frame_parse(&pkts[n], f->bytes, f->len);
 
 		if (why) {
-			refused(h, f, port, why, now);
+			refused(h, f->bytes, f->len, port, why, now);
 			continue;
 		}
 		pkts[n].port = (uint8_t)port;

@@ -16,9 +16,9 @@
 
 /** Indices of a simulated port's GID table. */
 enum host_gid {
-	HOST_GID_IPV4,	 /* ::ffff:10.0.<port>.<id> */
-	HOST_GID_IPV6,	 /* fd00::<port>:<id> */
-	HOST_GID_ROCEV1, /* fe80::<port>:<id> */
+	HOST_GID_IPV4,	 /* ::ffff:10.<id, high byte>.<port>.<id, low byte> */
+	HOST_GID_IPV6,	 /* fd00:: and the same three bytes */
+	HOST_GID_ROCEV1, /* fe80:: and the same */
 	HOST_GIDS,
 	HOST_GID_VLAN = HOST_GIDS, /* the same three again, in VLAN HOST_VID */
 	HOST_GIDS_ALL = 2 * HOST_GIDS
@@ -37,7 +37,7 @@ struct sim_host {
 	struct port_table ports;
 	struct gid_table gids[HOST_PORTS];
 	volatile uint32_t faults; /* faults of application memory; a test may increment it */
-	uint8_t id;
+	uint16_t id;
 	unsigned burst;			  /* packets requested per core_tx(), 1..BURST */
 	struct sim_link *out[HOST_PORTS]; /* NULL: nothing is plugged in, frames are lost */
 	struct sim_link *loop;		  /* for packets to the host itself */
@@ -47,12 +47,22 @@ struct sim_host {
 	uint8_t tx[BURST][FRAME_MAX];
 } CACHE_ALIGNED;
 
-/** @param id  1..254, different for each host of a fabric: MAC 02:00:00:00:<port>:<id> */
-void host_init(struct sim_host *h, uint8_t id, const struct icrc_ops *icrc, uint64_t now);
+/** @param id  1..65534, different for each host that others reach: MAC 02:00:00:<id, high
+ *  byte>:<port>:<id, low byte> */
+void host_init(struct sim_host *h, uint16_t id, const struct icrc_ops *icrc, uint64_t now);
+
+/** @return the id of the host with @p mac. */
+static inline uint16_t host_of_mac(const uint8_t mac[6])
+{
+	return (uint16_t)(mac[3] << 8 | mac[5]);
+}
 
 /** @return the address vector of a path from @p from to @p to, both at port @p port. */
 struct path_spec host_path(
 	const struct sim_host *from, const struct sim_host *to, unsigned port, enum host_gid gid);
+
+/** Receives one frame, for port @p port. */
+void host_frame(struct sim_host *h, const uint8_t *frame, size_t len, unsigned port, uint64_t now);
 
 /** Receives all frames that arrived on @p l for port @p port, in bursts. */
 void host_receive(struct sim_host *h, struct sim_link *l, unsigned port, uint64_t now);

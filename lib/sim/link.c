@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <string.h>
-#include "bits.h"
-#include "headers.h"
+#include "ecn.h"
 #include "link.h"
 
 #define MILLION 1000000u
@@ -98,32 +97,10 @@ static unsigned fate_of(struct sim_link *l, const uint8_t *frame, size_t len)
 	return fate;
 }
 
-/* RFC 3168: as a switch whose queue is long marks an ECN-capable packet. */
-static void congest(struct sim_link *l, struct sim_frame *f)
-{
-	uint8_t *ip = f->bytes + ETH_HLEN;
-	uint16_t type = get_be16(f->bytes + ETH_TYPE);
-	uint32_t sum;
-
-	if (type == ETHERTYPE_VLAN) {
-		type = get_be16(ip + 2);
-		ip += VLAN_HLEN;
-	}
-	if (type == ETHERTYPE_IPV4 && (ip[IP4_TOS] & ECN_MASK)) {
-		sum = (uint16_t)~get_be16(ip + IP4_CSUM) + ECN_CE - (ip[IP4_TOS] & ECN_MASK);
-		ip[IP4_TOS] |= ECN_CE;
-		put_be16(ip + IP4_CSUM, (uint16_t) ~((sum & 0xFFFF) + (sum >> 16)));
-		l->count.marked++;
-	} else if (type == ETHERTYPE_IPV6 && (ip[1] >> 4 & ECN_MASK)) {
-		ip[1] |= ECN_CE << 4;
-		l->count.marked++;
-	}
-}
-
 static void damage(struct sim_link *l, struct sim_frame *f, unsigned fate)
 {
 	if (happens(l, l->cfg.faults.mark))
-		congest(l, f);
+		l->count.marked += ecn_mark(f->bytes, f->len);
 	if ((fate & LINK_CORRUPT) || happens(l, l->cfg.faults.corrupt)) {
 		uint64_t bit = random_below(&l->random, f->len * 8u);
 

@@ -10,11 +10,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include "engine.h"
 #include "limits.h"
 #include "random.h"
-
-/** No event is scheduled. */
-#define SIM_NEVER UINT64_MAX
 
 /** Impairments of a link. Probabilities are in millionths. */
 struct link_faults {

@@ -42,11 +42,11 @@ enum fast_cnp_option {
 /** The rest of the longest option. */
 #define FAST_CNP_TRACE_MAX (255u - FAST_CNP_DIP_LEN)
 /** Bytes of the longest frame that fast_cnp_write() makes. */
-#define FAST_CNP_FRAME_MAX                                                               \
+#define FAST_CNP_FRAME_MAX                                                                       \
 	(ETH_HLEN + VLAN_HLEN + IP6_HLEN + 8u + 255u + 1u + UDP_HLEN + BTH_HLEN + CNP_RESERVED + \
 		ICRC_LEN)
 
-/** What is in the option. All pointers point into the frame. */
+/** The contents of the option. All pointers point into the frame. */
 struct fast_cnp {
 	const uint8_t *dip;   /* destination GID of the packet that met congestion */
 	const uint8_t *trace; /* IOAM trace data; NULL: none */
@@ -95,8 +95,7 @@ void fast_cnp_answer(
 
 /** Writes @p s, with its ICRC, to @p frame, which has room for FAST_CNP_FRAME_MAX bytes.
  *  @return the length of the frame */
-size_t fast_cnp_write(
-	uint8_t *frame, const struct fast_cnp_spec *s, const struct icrc_ops *ops);
+size_t fast_cnp_write(uint8_t *frame, const struct fast_cnp_spec *s, const struct icrc_ops *ops);
 
 /* --- for frame.c ------------------------------------------------------------------------ */
 

@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#if defined(__aarch64__)
+#include <asm/hwcap.h>
+#include <sys/auxv.h>
+#endif
 #include "bits.h"
 #include "frame.h"
 #include "headers.h"
@@ -28,6 +32,11 @@ static bool has_avx512(void)
 	       __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512vbmi") &&
 	       __builtin_cpu_supports("vpclmulqdq");
 }
+#elif defined(__aarch64__)
+static bool has_pmull(void)
+{
+	return getauxval(AT_HWCAP) & HWCAP_PMULL;
+}
 #endif
 
 /* Fastest first. */
@@ -35,6 +44,8 @@ static const struct candidate candidates[] = {
 #if defined(__x86_64__)
 	{&icrc_avx512, has_avx512},
 	{&icrc_pclmul, has_pclmul},
+#elif defined(__aarch64__)
+	{&icrc_pmull, has_pmull},
 #endif
 	{&icrc_isal, always},
 	{&icrc_table, always},

@@ -24,7 +24,7 @@ struct pkt;
 
 /** An implementation; all give the same results. */
 struct icrc_ops {
-	const char *name; /* "avx512", "pclmul", "isal", "table" */
+	const char *name; /* "avx512", "pclmul", "pmull", "isal", "table" */
 	/** Advances @p state over @p len bytes. */
 	uint32_t (*crc)(uint32_t state, const void *src, size_t len);
 	/** Copies @p len bytes and advances @p state over the bytes copied. Each source byte is

@@ -1,16 +1,21 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file icrc_fold.h
- * Building blocks on 128-bit registers. Included by files that are compiled for PCLMUL only.
+ * Building blocks on 128-bit registers. Included by files that are compiled for PCLMUL or PMULL
+ * only.
  *
- * The structure of both implementations: the odd bytes come first, moved to the end of a register
+ * The structure of all implementations: the odd bytes come first, moved to the end of a register
  * that is zero before them (leading zeros do not change the CRC of a message when the register
  * starts at zero); after that there are only whole blocks, and no tail.
  */
 #ifndef ICRC_FOLD_H
 #define ICRC_FOLD_H
 
+#if defined(__x86_64__)
 #include <immintrin.h>
+#elif defined(__aarch64__)
+#include <arm_neon.h>
+#endif
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -18,9 +23,35 @@
 #include "bits.h"
 #include "icrc_const.h"
 
+/** 128 bits, the first bytes of memory lowest. On x86-64 this is __m128i. */
+typedef long long vec128 __attribute__((vector_size(16), may_alias));
+typedef long long vec128_unaligned __attribute__((vector_size(16), may_alias, aligned(1)));
+
+/* Compilers have no common names for these: the carry-less products of one word of a and one of b
+ * (clmul_lh: low word of a, high word of b); the bytes of x that `from` names, 0 where its top bit
+ * is set; x without its first n bytes, zeros after the rest. */
+#if defined(__x86_64__)
+#define clmul_ll(a, b)	    _mm_clmulepi64_si128(a, b, 0x00)
+#define clmul_lh(a, b)	    _mm_clmulepi64_si128(a, b, 0x10)
+#define clmul_hh(a, b)	    _mm_clmulepi64_si128(a, b, 0x11)
+#define pick_bytes(x, from) _mm_shuffle_epi8(x, from)
+#define without_bytes(x, n) _mm_srli_si128(x, n)
+#elif defined(__aarch64__)
+#define clmul_words(a, b)   ((vec128)vmull_p64((poly64_t)(a), (poly64_t)(b)))
+#define clmul_ll(a, b)	    clmul_words((a)[0], (b)[0])
+#define clmul_lh(a, b)	    clmul_words((a)[0], (b)[1])
+#define clmul_hh(a, b)	    ((vec128)vmull_high_p64((poly64x2_t)(a), (poly64x2_t)(b)))
+#define pick_bytes(x, from) ((vec128)vqtbl1q_u8((uint8x16_t)(x), (uint8x16_t)(from)))
+#define without_bytes(x, n) ((vec128)vextq_u8((uint8x16_t)(x), vdupq_n_u8(0), n))
+#endif
+
 /* The compiler must not load the source again for a second use of a value (design.md 5): it cannot
  * know that the output of this is what was in memory. */
+#if defined(__x86_64__)
 #define LOADED(v) __asm__("" : "+v"(v))
+#elif defined(__aarch64__)
+#define LOADED(v) __asm__("" : "+w"(v))
+#endif
 
 /** Source and destination of the next bytes. Whether they are copied and masked is known at compile
  *  time after inlining, so one function body makes three functions. */
@@ -41,34 +72,30 @@ static ALWAYS_INLINE void stream_advance(struct stream *s, size_t n)
 		s->mask += n;
 }
 
-#define FOLD_BY(d) _mm_set_epi64x(FOLD_##d##_SECOND, FOLD_##d##_FIRST)
+#define FOLD_BY(d) ((vec128){FOLD_##d##_FIRST, FOLD_##d##_SECOND})
 
 /** @return a value congruent to @p x advanced by the distance of @p k, plus @p next. */
-static ALWAYS_INLINE __m128i fold128(__m128i x, __m128i k, __m128i next)
+static ALWAYS_INLINE vec128 fold128(vec128 x, vec128 k, vec128 next)
 {
-	__m128i first = _mm_clmulepi64_si128(x, k, 0x00);
-	__m128i second = _mm_clmulepi64_si128(x, k, 0x11);
-
-	return _mm_xor_si128(_mm_xor_si128(first, second), next);
+	return clmul_ll(x, k) ^ clmul_hh(x, k) ^ next;
 }
 
 /** @return the CRC register after the 128 bits @p x, from register 0. */
-static ALWAYS_INLINE uint32_t reduce128(__m128i x)
+static ALWAYS_INLINE uint32_t reduce128(vec128 x)
 {
-	const __m128i low32 = _mm_set_epi32(0, 0, 0, -1);
-	const __m128i barrett = _mm_set_epi64x(ICRC_MU, ICRC_P);
-	__m128i t;
+	const vec128 low32 = {0xFFFFFFFF, 0};
+	const vec128 barrett = {ICRC_P, ICRC_MU};
+	const vec128 x64 = {ICRC_X64, 0};
+	vec128 t;
 
 	/* 128 -> 96 bits: the first word is 96 bits away from its final place */
-	t = _mm_clmulepi64_si128(x, FOLD_BY(128), 0x10);
-	x = _mm_xor_si128(_mm_srli_si128(x, 8), t);
+	x = without_bytes(x, 8) ^ clmul_lh(x, FOLD_BY(128));
 	/* 96 -> 64 */
-	t = _mm_clmulepi64_si128(_mm_and_si128(x, low32), _mm_set_epi64x(0, ICRC_X64), 0x00);
-	x = _mm_xor_si128(_mm_srli_si128(x, 4), t);
+	x = without_bytes(x, 4) ^ clmul_ll(x & low32, x64);
 	/* 64 -> 32, Barrett: subtract P * floor(x * mu) */
-	t = _mm_clmulepi64_si128(_mm_and_si128(x, low32), barrett, 0x10);
-	t = _mm_clmulepi64_si128(_mm_and_si128(t, low32), barrett, 0x00);
-	return (uint32_t)_mm_extract_epi32(_mm_xor_si128(x, t), 1);
+	t = clmul_lh(x & low32, barrett);
+	t = clmul_ll(t & low32, barrett);
+	return (uint32_t)((uint64_t)(x ^ t)[0] >> 32);
 }
 
 /** @return the part of register @p state that remains after the first @p n bytes of a message. */

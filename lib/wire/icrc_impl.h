@@ -11,6 +11,7 @@
 /* Fastest first; icrc.c decides which of them a CPU can run. */
 extern const struct icrc_ops icrc_avx512;
 extern const struct icrc_ops icrc_pclmul;
+extern const struct icrc_ops icrc_pmull;
 extern const struct icrc_ops icrc_isal;
 extern const struct icrc_ops icrc_table;
 

@@ -12,13 +12,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define MAD_LEN	      256u
-#define MAD_DATA      24u /* where the message begins */
-#define MAD_BASE_VER  1u
-#define MAD_CLASS_CM  0x07u
-#define MAD_CM_VER    2u
+#define MAD_LEN		256u
+#define MAD_DATA	24u /* where the message begins */
+#define MAD_BASE_VER	1u
+#define MAD_CLASS_CM	0x07u
+#define MAD_CM_VER	2u
 #define MAD_METHOD_SEND 0x03u
-#define MAD_QKEY      0x80010000u /* Q_Key of QP1 (IBA 10.2.4.2) */
+#define MAD_QKEY	0x80010000u /* Q_Key of QP1 (IBA 10.2.4.2) */
 
 /** Attribute IDs (CM-03). */
 enum cm_attr {
@@ -79,125 +79,125 @@ enum cm_sidr_status {
 
 /** X(identifier, message, name, byte, first bit in the byte counted from its top, width). Widths
  *  above 64 are bytes: cm_bytes(). */
-#define CM_FIELDS(X)                                                          \
-	X(REQ_LOCAL_ID, REQ, "local_comm_id", 0, 0, 32)                       \
-	X(REQ_SERVICE_ID, REQ, "service_id", 8, 0, 64)                        \
-	X(REQ_GUID, REQ, "local_ca_guid", 16, 0, 64)                          \
-	X(REQ_QKEY, REQ, "local_qkey", 28, 0, 32)                             \
-	X(REQ_QPN, REQ, "local_qpn", 32, 0, 24)                               \
-	X(REQ_RESP_RES, REQ, "responder_resources", 35, 0, 8)                 \
-	X(REQ_EECN, REQ, "local_eecn", 36, 0, 24)                             \
-	X(REQ_INIT_DEPTH, REQ, "initiator_depth", 39, 0, 8)                   \
-	X(REQ_REMOTE_EECN, REQ, "remote_eecn", 40, 0, 24)                     \
-	X(REQ_REMOTE_TIMEOUT, REQ, "remote_cm_response_timeout", 43, 0, 5)    \
-	X(REQ_TRANSPORT, REQ, "transport_service_type", 43, 5, 2)             \
-	X(REQ_FLOW_CONTROL, REQ, "end_to_end_flow_control", 43, 7, 1)         \
-	X(REQ_PSN, REQ, "starting_psn", 44, 0, 24)                            \
-	X(REQ_LOCAL_TIMEOUT, REQ, "local_cm_response_timeout", 47, 0, 5)      \
-	X(REQ_RETRY, REQ, "retry_count", 47, 5, 3)                            \
-	X(REQ_PKEY, REQ, "partition_key", 48, 0, 16)                          \
-	X(REQ_MTU, REQ, "path_mtu", 50, 0, 4)                                 \
-	X(REQ_RDC_EXISTS, REQ, "rdc_exists", 50, 4, 1)                        \
-	X(REQ_RNR_RETRY, REQ, "rnr_retry_count", 50, 5, 3)                    \
-	X(REQ_MAX_RETRIES, REQ, "max_cm_retries", 51, 0, 4)                   \
-	X(REQ_SRQ, REQ, "srq", 51, 4, 1)                                      \
-	X(REQ_EXTENDED, REQ, "extended_transport_type", 51, 5, 3)             \
-	X(REQ_LOCAL_LID, REQ, "primary_local_lid", 52, 0, 16)                 \
-	X(REQ_REMOTE_LID, REQ, "primary_remote_lid", 54, 0, 16)               \
-	X(REQ_LOCAL_GID, REQ, "primary_local_gid", 56, 0, 128)                \
-	X(REQ_REMOTE_GID, REQ, "primary_remote_gid", 72, 0, 128)              \
-	X(REQ_FLOW_LABEL, REQ, "primary_flow_label", 88, 0, 20)               \
-	X(REQ_RATE, REQ, "primary_packet_rate", 91, 2, 6)                     \
-	X(REQ_TCLASS, REQ, "primary_traffic_class", 92, 0, 8)                 \
-	X(REQ_HOP_LIMIT, REQ, "primary_hop_limit", 93, 0, 8)                  \
-	X(REQ_SL, REQ, "primary_sl", 94, 0, 4)                                \
-	X(REQ_SUBNET_LOCAL, REQ, "primary_subnet_local", 94, 4, 1)            \
-	X(REQ_ACK_TIMEOUT, REQ, "primary_local_ack_timeout", 95, 0, 5)        \
-	X(REQ_ALT_LOCAL_LID, REQ, "alternate_local_lid", 96, 0, 16)           \
-	X(REQ_ALT_REMOTE_LID, REQ, "alternate_remote_lid", 98, 0, 16)         \
-	X(REQ_ALT_LOCAL_GID, REQ, "alternate_local_gid", 100, 0, 128)         \
-	X(REQ_ALT_REMOTE_GID, REQ, "alternate_remote_gid", 116, 0, 128)       \
-	X(REQ_PRIVATE, REQ, "private_data", 140, 0, 736)                      \
-	X(MRA_LOCAL_ID, MRA, "local_comm_id", 0, 0, 32)                       \
-	X(MRA_REMOTE_ID, MRA, "remote_comm_id", 4, 0, 32)                     \
-	X(MRA_NAMED, MRA, "message_mraed", 8, 0, 2)                           \
-	X(MRA_TIMEOUT, MRA, "service_timeout", 9, 0, 5)                       \
-	X(MRA_PRIVATE, MRA, "private_data", 10, 0, 1776)                      \
-	X(REJ_LOCAL_ID, REJ, "local_comm_id", 0, 0, 32)                       \
-	X(REJ_REMOTE_ID, REJ, "remote_comm_id", 4, 0, 32)                     \
-	X(REJ_NAMED, REJ, "message_rejected", 8, 0, 2)                        \
-	X(REJ_ARI_LEN, REJ, "reject_info_length", 9, 0, 7)                    \
-	X(REJ_REASON, REJ, "reason", 10, 0, 16)                               \
-	X(REJ_ARI, REJ, "ari", 12, 0, 576)                                    \
-	X(REJ_PRIVATE, REJ, "private_data", 84, 0, 1184)                      \
-	X(REP_LOCAL_ID, REP, "local_comm_id", 0, 0, 32)                       \
-	X(REP_REMOTE_ID, REP, "remote_comm_id", 4, 0, 32)                     \
-	X(REP_QKEY, REP, "local_qkey", 8, 0, 32)                              \
-	X(REP_QPN, REP, "local_qpn", 12, 0, 24)                               \
-	X(REP_EECN, REP, "local_eecn", 16, 0, 24)                             \
-	X(REP_PSN, REP, "starting_psn", 20, 0, 24)                            \
-	X(REP_RESP_RES, REP, "responder_resources", 24, 0, 8)                 \
-	X(REP_INIT_DEPTH, REP, "initiator_depth", 25, 0, 8)                   \
-	X(REP_ACK_DELAY, REP, "target_ack_delay", 26, 0, 5)                   \
-	X(REP_FAILOVER, REP, "failover_accepted", 26, 5, 2)                   \
-	X(REP_FLOW_CONTROL, REP, "end_to_end_flow_control", 26, 7, 1)         \
-	X(REP_RNR_RETRY, REP, "rnr_retry_count", 27, 0, 3)                    \
-	X(REP_SRQ, REP, "srq", 27, 3, 1)                                      \
-	X(REP_GUID, REP, "local_ca_guid", 28, 0, 64)                          \
-	X(REP_PRIVATE, REP, "private_data", 36, 0, 1568)                      \
-	X(RTU_LOCAL_ID, RTU, "local_comm_id", 0, 0, 32)                       \
-	X(RTU_REMOTE_ID, RTU, "remote_comm_id", 4, 0, 32)                     \
-	X(RTU_PRIVATE, RTU, "private_data", 8, 0, 1792)                       \
-	X(DREQ_LOCAL_ID, DREQ, "local_comm_id", 0, 0, 32)                     \
-	X(DREQ_REMOTE_ID, DREQ, "remote_comm_id", 4, 0, 32)                   \
-	X(DREQ_QPN, DREQ, "remote_qpn", 8, 0, 24)                             \
-	X(DREQ_PRIVATE, DREQ, "private_data", 12, 0, 1760)                    \
-	X(DREP_LOCAL_ID, DREP, "local_comm_id", 0, 0, 32)                     \
-	X(DREP_REMOTE_ID, DREP, "remote_comm_id", 4, 0, 32)                   \
-	X(DREP_PRIVATE, DREP, "private_data", 8, 0, 1792)                     \
-	X(SIDR_REQ_ID, SIDR_REQ, "request_id", 0, 0, 32)                      \
-	X(SIDR_REQ_PKEY, SIDR_REQ, "partition_key", 4, 0, 16)                 \
-	X(SIDR_REQ_SERVICE_ID, SIDR_REQ, "service_id", 8, 0, 64)              \
-	X(SIDR_REQ_PRIVATE, SIDR_REQ, "private_data", 16, 0, 1728)            \
-	X(SIDR_REP_ID, SIDR_REP, "request_id", 0, 0, 32)                      \
-	X(SIDR_REP_STATUS, SIDR_REP, "status", 4, 0, 8)                       \
-	X(SIDR_REP_INFO_LEN, SIDR_REP, "additional_info_length", 5, 0, 8)     \
-	X(SIDR_REP_QPN, SIDR_REP, "qpn", 8, 0, 24)                            \
-	X(SIDR_REP_SERVICE_ID, SIDR_REP, "service_id", 12, 0, 64)             \
-	X(SIDR_REP_QKEY, SIDR_REP, "qkey", 20, 0, 32)                         \
-	X(SIDR_REP_INFO, SIDR_REP, "additional_info", 24, 0, 576)             \
-	X(SIDR_REP_PRIVATE, SIDR_REP, "private_data", 96, 0, 1088)            \
-	X(LAP_LOCAL_ID, LAP, "local_comm_id", 0, 0, 32)                       \
-	X(LAP_REMOTE_ID, LAP, "remote_comm_id", 4, 0, 32)                     \
-	X(LAP_QPN, LAP, "remote_qpn", 12, 0, 24)                              \
-	X(LAP_TIMEOUT, LAP, "remote_cm_response_timeout", 15, 0, 5)           \
-	X(LAP_LOCAL_LID, LAP, "alternate_local_lid", 20, 0, 16)               \
-	X(LAP_REMOTE_LID, LAP, "alternate_remote_lid", 22, 0, 16)             \
-	X(LAP_LOCAL_GID, LAP, "alternate_local_gid", 24, 0, 128)              \
-	X(LAP_REMOTE_GID, LAP, "alternate_remote_gid", 40, 0, 128)            \
-	X(LAP_PRIVATE, LAP, "private_data", 64, 0, 1344)                      \
-	X(APR_LOCAL_ID, APR, "local_comm_id", 0, 0, 32)                       \
-	X(APR_REMOTE_ID, APR, "remote_comm_id", 4, 0, 32)                     \
-	X(APR_INFO_LEN, APR, "additional_info_length", 8, 0, 8)               \
-	X(APR_STATUS, APR, "ap_status", 9, 0, 8)                              \
-	X(APR_INFO, APR, "additional_info", 12, 0, 576)                       \
+#define CM_FIELDS(X)                                                       \
+	X(REQ_LOCAL_ID, REQ, "local_comm_id", 0, 0, 32)                    \
+	X(REQ_SERVICE_ID, REQ, "service_id", 8, 0, 64)                     \
+	X(REQ_GUID, REQ, "local_ca_guid", 16, 0, 64)                       \
+	X(REQ_QKEY, REQ, "local_qkey", 28, 0, 32)                          \
+	X(REQ_QPN, REQ, "local_qpn", 32, 0, 24)                            \
+	X(REQ_RESP_RES, REQ, "responder_resources", 35, 0, 8)              \
+	X(REQ_EECN, REQ, "local_eecn", 36, 0, 24)                          \
+	X(REQ_INIT_DEPTH, REQ, "initiator_depth", 39, 0, 8)                \
+	X(REQ_REMOTE_EECN, REQ, "remote_eecn", 40, 0, 24)                  \
+	X(REQ_REMOTE_TIMEOUT, REQ, "remote_cm_response_timeout", 43, 0, 5) \
+	X(REQ_TRANSPORT, REQ, "transport_service_type", 43, 5, 2)          \
+	X(REQ_FLOW_CONTROL, REQ, "end_to_end_flow_control", 43, 7, 1)      \
+	X(REQ_PSN, REQ, "starting_psn", 44, 0, 24)                         \
+	X(REQ_LOCAL_TIMEOUT, REQ, "local_cm_response_timeout", 47, 0, 5)   \
+	X(REQ_RETRY, REQ, "retry_count", 47, 5, 3)                         \
+	X(REQ_PKEY, REQ, "partition_key", 48, 0, 16)                       \
+	X(REQ_MTU, REQ, "path_mtu", 50, 0, 4)                              \
+	X(REQ_RDC_EXISTS, REQ, "rdc_exists", 50, 4, 1)                     \
+	X(REQ_RNR_RETRY, REQ, "rnr_retry_count", 50, 5, 3)                 \
+	X(REQ_MAX_RETRIES, REQ, "max_cm_retries", 51, 0, 4)                \
+	X(REQ_SRQ, REQ, "srq", 51, 4, 1)                                   \
+	X(REQ_EXTENDED, REQ, "extended_transport_type", 51, 5, 3)          \
+	X(REQ_LOCAL_LID, REQ, "primary_local_lid", 52, 0, 16)              \
+	X(REQ_REMOTE_LID, REQ, "primary_remote_lid", 54, 0, 16)            \
+	X(REQ_LOCAL_GID, REQ, "primary_local_gid", 56, 0, 128)             \
+	X(REQ_REMOTE_GID, REQ, "primary_remote_gid", 72, 0, 128)           \
+	X(REQ_FLOW_LABEL, REQ, "primary_flow_label", 88, 0, 20)            \
+	X(REQ_RATE, REQ, "primary_packet_rate", 91, 2, 6)                  \
+	X(REQ_TCLASS, REQ, "primary_traffic_class", 92, 0, 8)              \
+	X(REQ_HOP_LIMIT, REQ, "primary_hop_limit", 93, 0, 8)               \
+	X(REQ_SL, REQ, "primary_sl", 94, 0, 4)                             \
+	X(REQ_SUBNET_LOCAL, REQ, "primary_subnet_local", 94, 4, 1)         \
+	X(REQ_ACK_TIMEOUT, REQ, "primary_local_ack_timeout", 95, 0, 5)     \
+	X(REQ_ALT_LOCAL_LID, REQ, "alternate_local_lid", 96, 0, 16)        \
+	X(REQ_ALT_REMOTE_LID, REQ, "alternate_remote_lid", 98, 0, 16)      \
+	X(REQ_ALT_LOCAL_GID, REQ, "alternate_local_gid", 100, 0, 128)      \
+	X(REQ_ALT_REMOTE_GID, REQ, "alternate_remote_gid", 116, 0, 128)    \
+	X(REQ_PRIVATE, REQ, "private_data", 140, 0, 736)                   \
+	X(MRA_LOCAL_ID, MRA, "local_comm_id", 0, 0, 32)                    \
+	X(MRA_REMOTE_ID, MRA, "remote_comm_id", 4, 0, 32)                  \
+	X(MRA_NAMED, MRA, "message_mraed", 8, 0, 2)                        \
+	X(MRA_TIMEOUT, MRA, "service_timeout", 9, 0, 5)                    \
+	X(MRA_PRIVATE, MRA, "private_data", 10, 0, 1776)                   \
+	X(REJ_LOCAL_ID, REJ, "local_comm_id", 0, 0, 32)                    \
+	X(REJ_REMOTE_ID, REJ, "remote_comm_id", 4, 0, 32)                  \
+	X(REJ_NAMED, REJ, "message_rejected", 8, 0, 2)                     \
+	X(REJ_ARI_LEN, REJ, "reject_info_length", 9, 0, 7)                 \
+	X(REJ_REASON, REJ, "reason", 10, 0, 16)                            \
+	X(REJ_ARI, REJ, "ari", 12, 0, 576)                                 \
+	X(REJ_PRIVATE, REJ, "private_data", 84, 0, 1184)                   \
+	X(REP_LOCAL_ID, REP, "local_comm_id", 0, 0, 32)                    \
+	X(REP_REMOTE_ID, REP, "remote_comm_id", 4, 0, 32)                  \
+	X(REP_QKEY, REP, "local_qkey", 8, 0, 32)                           \
+	X(REP_QPN, REP, "local_qpn", 12, 0, 24)                            \
+	X(REP_EECN, REP, "local_eecn", 16, 0, 24)                          \
+	X(REP_PSN, REP, "starting_psn", 20, 0, 24)                         \
+	X(REP_RESP_RES, REP, "responder_resources", 24, 0, 8)              \
+	X(REP_INIT_DEPTH, REP, "initiator_depth", 25, 0, 8)                \
+	X(REP_ACK_DELAY, REP, "target_ack_delay", 26, 0, 5)                \
+	X(REP_FAILOVER, REP, "failover_accepted", 26, 5, 2)                \
+	X(REP_FLOW_CONTROL, REP, "end_to_end_flow_control", 26, 7, 1)      \
+	X(REP_RNR_RETRY, REP, "rnr_retry_count", 27, 0, 3)                 \
+	X(REP_SRQ, REP, "srq", 27, 3, 1)                                   \
+	X(REP_GUID, REP, "local_ca_guid", 28, 0, 64)                       \
+	X(REP_PRIVATE, REP, "private_data", 36, 0, 1568)                   \
+	X(RTU_LOCAL_ID, RTU, "local_comm_id", 0, 0, 32)                    \
+	X(RTU_REMOTE_ID, RTU, "remote_comm_id", 4, 0, 32)                  \
+	X(RTU_PRIVATE, RTU, "private_data", 8, 0, 1792)                    \
+	X(DREQ_LOCAL_ID, DREQ, "local_comm_id", 0, 0, 32)                  \
+	X(DREQ_REMOTE_ID, DREQ, "remote_comm_id", 4, 0, 32)                \
+	X(DREQ_QPN, DREQ, "remote_qpn", 8, 0, 24)                          \
+	X(DREQ_PRIVATE, DREQ, "private_data", 12, 0, 1760)                 \
+	X(DREP_LOCAL_ID, DREP, "local_comm_id", 0, 0, 32)                  \
+	X(DREP_REMOTE_ID, DREP, "remote_comm_id", 4, 0, 32)                \
+	X(DREP_PRIVATE, DREP, "private_data", 8, 0, 1792)                  \
+	X(SIDR_REQ_ID, SIDR_REQ, "request_id", 0, 0, 32)                   \
+	X(SIDR_REQ_PKEY, SIDR_REQ, "partition_key", 4, 0, 16)              \
+	X(SIDR_REQ_SERVICE_ID, SIDR_REQ, "service_id", 8, 0, 64)           \
+	X(SIDR_REQ_PRIVATE, SIDR_REQ, "private_data", 16, 0, 1728)         \
+	X(SIDR_REP_ID, SIDR_REP, "request_id", 0, 0, 32)                   \
+	X(SIDR_REP_STATUS, SIDR_REP, "status", 4, 0, 8)                    \
+	X(SIDR_REP_INFO_LEN, SIDR_REP, "additional_info_length", 5, 0, 8)  \
+	X(SIDR_REP_QPN, SIDR_REP, "qpn", 8, 0, 24)                         \
+	X(SIDR_REP_SERVICE_ID, SIDR_REP, "service_id", 12, 0, 64)          \
+	X(SIDR_REP_QKEY, SIDR_REP, "qkey", 20, 0, 32)                      \
+	X(SIDR_REP_INFO, SIDR_REP, "additional_info", 24, 0, 576)          \
+	X(SIDR_REP_PRIVATE, SIDR_REP, "private_data", 96, 0, 1088)         \
+	X(LAP_LOCAL_ID, LAP, "local_comm_id", 0, 0, 32)                    \
+	X(LAP_REMOTE_ID, LAP, "remote_comm_id", 4, 0, 32)                  \
+	X(LAP_QPN, LAP, "remote_qpn", 12, 0, 24)                           \
+	X(LAP_TIMEOUT, LAP, "remote_cm_response_timeout", 15, 0, 5)        \
+	X(LAP_LOCAL_LID, LAP, "alternate_local_lid", 20, 0, 16)            \
+	X(LAP_REMOTE_LID, LAP, "alternate_remote_lid", 22, 0, 16)          \
+	X(LAP_LOCAL_GID, LAP, "alternate_local_gid", 24, 0, 128)           \
+	X(LAP_REMOTE_GID, LAP, "alternate_remote_gid", 40, 0, 128)         \
+	X(LAP_PRIVATE, LAP, "private_data", 64, 0, 1344)                   \
+	X(APR_LOCAL_ID, APR, "local_comm_id", 0, 0, 32)                    \
+	X(APR_REMOTE_ID, APR, "remote_comm_id", 4, 0, 32)                  \
+	X(APR_INFO_LEN, APR, "additional_info_length", 8, 0, 8)            \
+	X(APR_STATUS, APR, "ap_status", 9, 0, 8)                           \
+	X(APR_INFO, APR, "additional_info", 12, 0, 576)                    \
 	X(APR_PRIVATE, APR, "private_data", 84, 0, 1184)
 
 enum cm_field {
 #define X(id, message, name, byte, bit, width) CM_F_##id,
 	CM_FIELDS(X)
 #undef X
-		CM_FIELD_END,
+	CM_FIELD_END,
 };
 
-/** What mad_check() says of a datagram (CM-04, CM-05). */
+/** The result of mad_check() for a datagram (CM-04, CM-05). */
 enum mad_verdict {
-	MAD_CM,	      /* a message of the communication manager */
-	MAD_SHORT,    /* not 256 bytes */
-	MAD_VERSION,  /* BaseVersion is not 1, or the class has another version */
-	MAD_CLASS,    /* no class that this port has (A17.6) */
-	MAD_METHOD,   /* not Send */
-	MAD_ATTR,     /* no message of the communication manager */
+	MAD_CM,	     /* a message of the communication manager */
+	MAD_SHORT,   /* not 256 bytes */
+	MAD_VERSION, /* BaseVersion is not 1, or the class has another version */
+	MAD_CLASS,   /* no class that this port has (A17.6) */
+	MAD_METHOD,  /* not Send */
+	MAD_ATTR,    /* no message of the communication manager */
 	MAD_VERDICTS,
 };
 
@@ -241,11 +241,11 @@ unsigned cm_width(enum cm_field f);
 
 /* --- RDMA IP CM service (IBA annex A11) ------------------------------------------------------ */
 
-#define CMA_HDR_LEN  36u
-#define CMA_PS_TCP   0x06u
-#define CMA_PS_UDP   0x11u
+#define CMA_HDR_LEN 36u
+#define CMA_PS_TCP  0x06u
+#define CMA_PS_UDP  0x11u
 
-/** What the header at the begin of the private data says (CM-29); addresses as GIDs, of IPv4 as
+/** The header at the begin of the private data (CM-29); addresses as GIDs, of IPv4 as
  *  ::ffff:a.b.c.d. */
 struct cma_hdr {
 	uint8_t family; /* 4 or 6 */

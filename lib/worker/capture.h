@@ -26,7 +26,7 @@ struct dataplane;
 
 #define CAPTURE_ANY UINT32_MAX
 
-/** What is captured. */
+/** Selects the frames to capture. */
 struct capture_filter {
 	uint32_t qpn;  /* frames that this QP sends or that are addressed to it; CAPTURE_ANY: all */
 	uint32_t port; /* of the dataplane; CAPTURE_ANY: all, and frames inside the daemon */

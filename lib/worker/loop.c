@@ -14,15 +14,15 @@ void timers_poll(struct worker *w, unsigned received, bool drained)
 	 * length of packets shows the same for the moment at which the count began. */
 	if (drained) {
 		core_expire(&w->core, w->now);
-		w->behind = 0;
+		w->backlog = 0;
 		return;
 	}
-	if (!w->behind)
+	if (!w->backlog)
 		w->asof = w->now;
-	w->behind += received;
-	if (w->behind >= QUEUE_MAX * (w->nports + 1)) {
+	w->backlog += received;
+	if (w->backlog >= QUEUE_MAX * (w->nports + 1)) {
 		if (!core_expire(&w->core, w->asof)) /* otherwise the rest in the next round */
-			w->behind = 0;
+			w->backlog = 0;
 	}
 }
 
@@ -30,8 +30,10 @@ static void read_clock(struct worker *w)
 {
 	uint64_t now = clock_at(&w->clock, rte_rdtsc());
 
-	if (now - w->now > PAUSE_NS)
+	if (now - w->now > PAUSE_NS) {
 		w->stats.pauses++;
+		core_resumed(&w->core, w->now, now);
+	}
 	w->now = now;
 }
 

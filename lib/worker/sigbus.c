@@ -270,8 +270,8 @@ static void tell(struct guard *g, uint32_t id)
 	int fd = atomic_load_explicit(&table.notify, memory_order_relaxed) - 1;
 	uint64_t one = 1;
 
-	if (g->area.mr)
-		mr_withdraw(g->area.mrs, g->area.mr);
+	if (g->area.list)
+		mr_list_withdraw(g->area.list, g->area.mrs);
 	if (!atomic_exchange_explicit(&g->faulted, true, memory_order_acq_rel))
 		push_faulted(g, id);
 	if (fd >= 0 && write(fd, &one, sizeof(one)) < 0) { /* it is already readable */

@@ -15,7 +15,7 @@
 #include <stddef.h>
 #include "mr.h"
 
-/** What a guarded mapping holds. */
+/** The contents of a guarded mapping. */
 enum sigbus_kind {
 	SIGBUS_PAYLOAD, /* an application's memory: uaccess.h reports the fault to its caller */
 	SIGBUS_RING,	/* queues, lanes, doorbells: callers do not check, so the handler counts
@@ -29,9 +29,9 @@ struct sigbus_area {
 	size_t page; /* bytes of one page of it */
 	enum sigbus_kind kind;
 	void *owner; /* returned by sigbus_take() when it faulted */
-	/** For a payload: the region, which the handler withdraws from its table, so that no other
-	 * access treats the zeroes as data. NULL: none. */
-	struct mr *mr;
+	/** For a payload: its regions, which the handler withdraws from their table, so that no
+	 * other access treats the zeroes as data. NULL: none. */
+	struct mr_list *list;
 	struct mr_table *mrs;
 };
 

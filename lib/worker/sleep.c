@@ -26,6 +26,9 @@
 #define TIMER_SLACK 1000ul /* ns; with the kernel's default a sleep may end 50 us late */
 #define FDS	    8
 
+const char *const idle_names[] = {
+	[IDLE_POLL] = "poll", [IDLE_YIELD] = "yield", [IDLE_ADAPTIVE] = "adaptive", NULL};
+
 void waker_wake(struct waker *k)
 {
 	static const uint64_t one = 1;
@@ -141,8 +144,8 @@ void sleeper_forget(struct worker *w, struct worker_doorbell *db)
 
 /* --- falling asleep --------------------------------------------------------------------- */
 
-/* Tells applications that the worker sleeps, including new ones. @return true if one had not been
- * told before. */
+/* Shows all applications, new ones included, that the worker sleeps. @return true if one of them
+ * could not see it before. */
 static bool tell_applications(struct worker *w)
 {
 	uint32_t n = atomic_load_explicit(&w->doorbells, memory_order_acquire);

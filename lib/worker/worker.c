@@ -73,3 +73,8 @@ void worker_destroy(struct worker *w)
 		w->dp->worker[w->index] = NULL;
 	rte_free(w);
 }
+
+const uint64_t *worker_clock(const struct worker *w)
+{
+	return &w->core.clock;
+}

@@ -26,6 +26,9 @@ enum idle {
 	IDLE_ADAPTIVE, /* spins, then yields, then sleeps until there is work */
 };
 
+/** The names of enum idle, as users write them; NULL after the last. */
+extern const char *const idle_names[];
+
 /**
  * Wakes a thread that sleeps in the kernel. Both sides write one word and then read the other's, so
  * that nothing is lost: the sleeper sets `asleep`, fences, and searches for work once more before
@@ -108,6 +111,9 @@ struct worker_stats {
 /** @return the name of the i-th in declaration order, NULL beyond the last; its description. */
 const char *worker_stat_name(unsigned i);
 const char *worker_stat_help(unsigned i);
+
+/** @return where @p w keeps the time of its current work: for completions' timestamps. */
+const uint64_t *worker_clock(const struct worker *w);
 
 /**
  * A session's doorbell as one worker sees it. The control thread fills it, publishes it with

@@ -101,10 +101,10 @@ struct worker {
 	uint64_t burst_at;     /* when the last large burst was over */
 	uint32_t first_source; /* rx.c: where this round begins to receive; a round that becomes
 				* long leaves the others to the next one */
-	/* loop.c: everything that arrived before `asof` has been received, after `behind` more
+	/* loop.c: everything that arrived before `asof` has been received, after `backlog` more
 	 * packets */
 	uint64_t asof;
-	uint32_t behind;
+	uint32_t backlog;
 	/* tx.c: empty buffers, txd[i].frame is in spare[i]. The first `gap` have been sent, so
 	 * `nspare` follow them. */
 	uint32_t nspare;

@@ -95,7 +95,7 @@ void floor_close(void)
 	munmap(floor_.to, floor_.bytes);
 }
 
-/* Headers from the template, PSN and offset into them, ICRC over them, payload and ICRC behind. */
+/* Headers from the template, PSN and offset into them, ICRC over them, then payload and ICRC. */
 static void build(struct rte_mbuf *m, uint64_t offset, uint32_t len)
 {
 	uint8_t *frame = rte_pktmbuf_mtod(m, uint8_t *);

@@ -14,7 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/** What one call costs. */
+/** The cost of one call. */
 struct floor_cost {
 	double tx_ns; /* a message */
 	double rx_ns;

@@ -29,14 +29,14 @@ struct flows_config {
 
 struct traffic {
 	enum roci_wr_opcode opcode;
-	size_t size;	   /* bytes a message */
+	size_t size;	   /* bytes per message */
 	size_t set;	   /* of the memory is used: places are chosen at random */
 	unsigned list;	   /* messages posted to one QP in one call */
 	unsigned signaled; /* each so many messages make a completion; `list` is a multiple */
 	unsigned packets;  /* that a message takes: how many go into a burst */
 };
 
-/** What one message costs. `post` and `poll` are parts of `all`, measured when asked for. */
+/** The cost of one message. `post` and `poll` are parts of `all`, measured when asked for. */
 struct flows_cost {
 	double all_ns;
 	double post_ns;
@@ -60,7 +60,7 @@ struct flows_cost flows_run(struct flows *f, const struct traffic *t, unsigned l
  *  later. */
 void flows_touch(struct flows *f, void (*round)(void *arg), void *arg);
 
-/** What an end consists of. */
+/** The parts of an end. */
 struct roci_qp *flows_qp(struct flows *f, unsigned connection, unsigned end);
 struct roci_cq *flows_cq(struct flows *f, unsigned end);
 struct roci_mr *flows_mr(struct flows *f, unsigned end);

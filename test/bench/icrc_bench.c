@@ -21,7 +21,7 @@
 
 static const size_t payloads[] = {0, 64, 256, 1024, 4096};
 
-/* In L1, at the alignments of an mbuf behind its Ethernet header and of a buffer. Several
+/* In L1, at the alignments of an mbuf after its Ethernet header and of a buffer. Several
  * frames take turns: a header that was just written around would wait for those stores. */
 #define FRAMES 4u
 static uint8_t frames[FRAMES][4352] CACHE_ALIGNED;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What `instr` runs under callgrind: for each operation and size as many messages as that many
- * bursts make, counted between two dumps whose trigger says "OP SIZE MESSAGES". Then rounds of the
- * worker in which nothing happens, as "idle 0 ROUNDS". Without callgrind it does the same, counted
- * by nobody.
+ * The program that `instr` runs under callgrind: for each operation and size as many messages as
+ * that many bursts make, counted between two dumps whose trigger says "OP SIZE MESSAGES". Then
+ * rounds of the worker in which nothing happens, as "idle 0 ROUNDS". Without callgrind it does the
+ * same, counted by nobody.
  */
 #include <stdio.h>
 #include <valgrind/callgrind.h>

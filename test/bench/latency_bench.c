@@ -64,7 +64,7 @@ static void post_receive(struct pingpong *p, unsigned end)
 	check(!roci_post_recv(flows_qp(p->flows, 0, end), &wr, NULL), "post a receive");
 }
 
-/* What @p end sends lies behind what it receives. */
+/* The memory that @p end sends follows the memory that it receives into. */
 static void post(struct pingpong *p, unsigned end, uint8_t mark)
 {
 	struct roci_mr *mr = flows_mr(p->flows, end);

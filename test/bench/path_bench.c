@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What a message costs from one application's memory to another's, on one core with all that is
+ * The cost of a message from one application's memory to another's, on one core with all that is
  * between them, and the floor beside it, in turns (ABBA): README.md of this folder.
  *
  *   path_bench [--quick] [--op write,send,read] [--size 64,1024] [--set 512K,256M] [--qps 1,100]
@@ -99,7 +99,7 @@ static size_t most(const struct choices *c)
 	return max;
 }
 
-/* What the floor and the flows can do. */
+/* The features of the floor and the flows. */
 static void check(void)
 {
 	for (unsigned s = 0; s < opt.size.n; s++) {

@@ -75,7 +75,7 @@ static void drain(struct end e[2])
 	expect_no_event(&e[1]);
 }
 
-/* EVT-03: the responder is told by an event, the requester by its completion. */
+/* EVT-03: the responder gets an event, the requester a completion. */
 static void wrong_key(struct end e[2])
 {
 	struct roci_mr wrong = *e[1].mr;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Remote atomics and those of a program's own CPU on the same words, over a link that loses and
- * doubles packets: a counter that both raise must have the sum in the end, whoever gets a lock by
- * CmpSwap must be alone behind it, and each FetchAdd must see another value.
+ * doubles packets: a counter that both raise must have the sum in the end, the holder of a lock
+ * taken by CmpSwap must be the only one, and each FetchAdd must see another value.
  */
 #include <err.h>
 #include <pthread.h>
@@ -73,7 +73,7 @@ static uint64_t swap_remotely(struct end e[2], uint64_t compare, uint64_t swap)
 	return *word(&e[0], SEEN);
 }
 
-/* What the lock guards is not atomic: a READ, then a WRITE of one more. */
+/* The step that the lock guards is not atomic: a READ, then a WRITE of one more. */
 static void lock_remotely(struct end e[2])
 {
 	for (unsigned i = 0; i < LOCKED; i++) {

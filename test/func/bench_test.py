@@ -83,7 +83,7 @@ def main():
         with open(os.path.join(out, 'report.txt'), encoding='utf-8') as file:
             text = file.read()
         check('Goals' in text and text in done.stdout, 'the text')
-        # What was left out is said, of each part that is shorter than without --quick.
+        # Each part that --quick shortens says so.
         for part in ('path', 'latency', 'link') + (('veth',) if os.geteuid() == 0 else ()):
             check(any(s.startswith(part + ': ') and s in text for s in report['shortened']), f'what {part} left out')
         for name in report['plots']:

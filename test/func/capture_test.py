@@ -149,7 +149,7 @@ def test_filters(programs, folder):
           'not the frames of the QP')
     check(keys(drops) == keys(f for f in every if f['comment'] and f['destqp'] == s.b),
           'not what was dropped')
-    # what the link lost never came; of what came behind it, the first is NAKed, the others dropped
+    # the lost packets never came; of the later ones, the first is NAKed, the others dropped
     check({f['comment'] for f in drops} <= {'dropped: psn_ahead (RSP-03)'}, f'drops: {drops}')
     check(len([f for f in qp if f['opcode'] == ACK]) >= 10, 'ACKs of the QP')
     port = of('port', 'port', 2, 'in')

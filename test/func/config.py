@@ -40,7 +40,7 @@ def serve(rocid, folder, text, *args, before=()):
     return d
 
 
-# What a user may get wrong: a file, and what rocid must say to it. `{}` is the folder.
+# Mistakes of a user: a file, and rocid's answer to it. `{}` is the folder.
 WRONG = [
     ('[port nodev0]\nshare = yes\n', ['share: there is no netdev nodev0: `ip link` lists them']),
     ('[applications]\nsocket-group = nosuchgroup\n', ['socket-group: there is no group "nosuchgroup"']),
@@ -63,7 +63,7 @@ WRONG = [
                                                       'did you mean [workers]?', 'rocid: 3 errors to fix']),
 ]
 
-# What is legal but hardly meant.
+# Legal, but hardly intended.
 NOTES = [
     ('[applications]\nadmin-group = 0\n', 'admin-mode is 0600: set it to 0660'),
     ('[applications]\nmax-qps = 20\nmax-user-qps = 10\n', 'max-qps is above max-user-qps'),

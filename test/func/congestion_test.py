@@ -1,17 +1,21 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
 """congestion_test.py ROCID ROCICTL STEPS: two rocid that are linked by memif and manage congestion: marked packets,
-the CNPs that answer them, and what a third reads in a capture. Then without --cc."""
+the CNPs that answer them, and what a third reads in a capture. Then without --cc, and with DCQCN: rates fall and
+recover, of requests and of READ responses. An administrator's rate."""
 import os
 import subprocess
 import sys
 import tempfile
+import time
 from inject_test import differences, start_two
 from rocid import PATIENCE_S, check, wait_until
 from steps import Steps
 
 COUNTERS = ('np_ecn_marked_roce_packets', 'np_cnp_sent', 'rp_cnp_handled', 'rp_cnp_ignored', 'retransmits')
 CC = ('--cc', '0,notify,np_min_time_between_cnps=1000000')     # one in all: a second between two
+DCQCN = ('--cc', '0,dcqcn,line=1G')
+MBIT = 1e6
 CE, ECT = 3, 2
 CNP = 0x81
 
@@ -93,8 +97,84 @@ def test_off(daemons, steps, rocictl, folder):
     s.end()
 
 
+def rate(daemon, qpn):
+    return daemon.ask(f'show qp {qpn}')['rate']
+
+
+def slowed(daemons, s, at, rule, what):
+    """All packets of @what that one end sends meet congestion: its rate falls, and recovers."""
+    daemon, qpn = daemons['ab'.index(at)], getattr(s, at)
+    was = rate(daemon, qpn)
+    check(was['algorithm'] == 'dcqcn' and not was['limited'] and was['rate_mbps'] == 1000, f'{was}')
+    said = daemon.ask(f'inject qp {qpn} ecn {rule} to=ce count=all')
+    check('faults' in said, f'{said}')
+    s.do(what, 40, 9000)
+    now = rate(daemon, qpn)
+    check(now['cnps_handled'] > was['cnps_handled'], f'{now}')
+    # It recovers in milliseconds: a pause of the machine may have passed between CNP and question.
+    for _ in range(100):
+        if now['limited'] and now['rate_mbps'] < 600:
+            break
+        s.do(what, 40, 9000)
+        now = rate(daemon, qpn)
+    check(now['limited'] and now['rate_mbps'] < 600 and 0 < now['alpha'] <= 1, f'{now}')
+    check('held at' in now['why'] and 'CNPs a second from 192.0.2.' in now['why'], f'{now}')
+    daemon.ask(f'inject clear qp {qpn}')
+    wait_until(lambda: not rate(daemon, qpn)['limited'], f'QP {qpn} does not recover: {rate(daemon, qpn)}')
+    s.do(what, 40, 9000)
+
+
+def traced(daemons, s, rocictl):
+    """What a trace says of the rate of a: it falls and rises."""
+    t = subprocess.Popen([rocictl, '--socket', daemons[0].socket, 'trace', 'qp', str(s.a), 'cc', 'csv'],
+                         stdout=subprocess.PIPE, text=True)
+    wait_until(lambda: daemons[0].ask('show traces')['traces'], 'the trace does not begin')
+    s.do('write', 1, 9000)
+    slowed(daemons, s, 'a', '', 'write')
+    daemons[0].ask(f'trace qp {s.a} off')
+    out, _ = t.communicate(timeout=PATIENCE_S)
+    rows = [line.split(',') for line in out.splitlines()]
+    check(rows[0] == ['t', 'qp', 'rate', 'target', 'alpha', 'window', 'rtt', 'goodput', 'cnps'], f'{rows[:2]}')
+    rates = [int(r[2]) for r in rows[1:]]
+    check(min(rates) < 600 * MBIT and rates[-1] > min(rates) and rates[0] == 1000 * MBIT, f'{rates}')
+    check(all(int(r[1]) == s.a for r in rows[1:]) and int(rows[-1][8]) > 0, f'{rows[-1]}')
+    times = [float(r[0]) for r in rows[1:]]
+    check(times == sorted(times), 'the times go back')
+
+
+def test_dcqcn(daemons, steps, rocictl, folder):
+    # proves CNP-11, CNP-16
+    s = Steps(steps, daemons[0], port_b=1, other=[daemons[1]])
+    slowed(daemons, s, 'a', '', 'write')
+    slowed(daemons, s, 'b', 'read_response', 'read')
+    traced(daemons, s, rocictl)
+    for sender, receiver in (0, 1), (1, 0):
+        wait_until(lambda: counts(daemons[sender])['np_cnp_sent'] == counts(daemons[receiver])['rp_cnp_handled'],
+                   f'CNPs are lost: {counts(daemons[sender])} {counts(daemons[receiver])}')
+    check(not counts(daemons[0])['rp_cnp_ignored'], f'{counts(daemons[0])}')
+    s.end()
+
+
+def test_rate(daemons, steps, rocictl, folder):
+    s = Steps(steps, daemons[0], port_b=1, other=[daemons[1]])
+    s.do('write', 1, 3000)
+    daemons[0].ask(f'set qp {s.a} rate 20M')
+    now = rate(daemons[0], s.a)
+    check(now['limited'] and now['limit_mbps'] == 20 and now['algorithm'] is None, f'{now}')
+    check('held at 20 Mb/s' in now['why'] and now['why'].endswith('by an administrator'), f'{now}')
+    check([q['qpn'] for q in daemons[0].ask('show cc')['limited qps']] == [s.a], 'show cc lists another')
+    begin = time.monotonic()
+    s.do('write', 60, 9000)     # 540,000 bytes, and 82 more per 1024: 0.23 s; a quantum leaves at once
+    took = time.monotonic() - begin
+    check(took > 0.22, f'{took} s')
+    daemons[0].ask(f'set qp {s.a} rate off')
+    check(not daemons[0].ask('show cc')['limited qps'], 'it is still limited')
+    s.do('write', 60, 9000)
+    s.end()
+
+
 def main(rocid, rocictl, steps):
-    for args, test in (CC, test_on), ((), test_off):
+    for args, test in (CC, test_on), ((), test_off), (DCQCN, test_dcqcn), ((), test_rate):
         with tempfile.TemporaryDirectory() as folder:
             daemons = start_two(rocid, folder, args)
             test(daemons, steps, rocictl, folder)

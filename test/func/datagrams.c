@@ -209,7 +209,7 @@ static struct roci_ah *make_ah(struct side *from, uint32_t index, const union ro
 
 /* --- there and back ----------------------------------------------------------------------- */
 
-/* What the receiver is told of a datagram (UD-05..10). */
+/* The receive completion of a datagram (UD-05..10). */
 static void check_arrival(struct side *to, const struct roci_gid_entry *gid,
 	const struct roci_wc *wc, const struct roci_wc_net *net, uint32_t src_qp, uint32_t len)
 {
@@ -347,7 +347,7 @@ static void too_long(struct side *a, struct side *b)
 	if (!strstr(roci_qp_error(a->qp[1]), "one packet"))
 		errx(1, "why? %s", roci_qp_error(a->qp[1]));
 	if (wait_net(a, &net).status != ROCI_WC_WR_FLUSH_ERR)
-		errx(1, "what is behind it is not flushed");
+		errx(1, "later requests are not flushed");
 	must(!roci_modify_qp(a->qp[1], &attr, ROCI_QP_STATE), "SQE to RTS");
 	receive(b, b->qp[1], 0);
 	must(!post(a, a->qp[1], ah, b->qp[1]->qp_num, 0, 1024, QKEY), "post");
@@ -441,7 +441,7 @@ static void not_for_multicast(struct side *a)
 
 /* --- QP1 ------------------------------------------------------------------------------------ */
 
-/* proves VAL-16, QPS-24: a management datagram there and back, one QP1 a port. */
+/* proves VAL-16, QPS-24: a management datagram there and back, one QP1 per port. */
 static void qp1(struct side *a, struct side *b)
 {
 	struct roci_qp *ga = make_qp(a, ROCI_QPT_GSI), *gb = make_qp(b, ROCI_QPT_GSI);

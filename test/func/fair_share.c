@@ -3,7 +3,7 @@
  * fair_share SOCKET: a session with a thousand busy queue pairs beside one with a single one. All
  * work is posted at once, so that the worker alone decides who gets on. When the single one is
  * done, the thousand may not have done much more than it, though they had several times as much to
- * do. What they do while this program does not run counts against the single one: then it is tried
+ * do. Their work while this program does not run counts against the single one: then it is tried
  * again, and one that is last in line never gets a fair share.
  */
 #include <err.h>

@@ -18,7 +18,7 @@ COUNT = 20     # of packets per row: fewer than the burst
 HANDLED = 'rp_fast_cnp_handled'
 IGNORED = 'rp_fast_cnp_ignored'
 
-# What is sent, unless it says otherwise a Fast CNP as it should be; what is counted per packet.
+# Options of the frame, which is a correct Fast CNP without any, and what is counted per packet.
 ROWS = (
     ([], {HANDLED: QPS}),
     (['--trace', '28'], {HANDLED: QPS}),

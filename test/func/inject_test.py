@@ -137,7 +137,7 @@ def inject_row(daemons, s, row):
     began = time.monotonic()
     what, length = traffic.split()
     s.do(what, 1, int(length))
-    if not least:   # what is late may come behind the completion
+    if not least:   # late packets may follow the completion
         s.do('write', 1, 0)
     check(time.monotonic() - began >= least, f'{fault} took no time')
     hits = HITS.get(fault, 1)

@@ -21,7 +21,7 @@ struct end {
 	struct roci_mr *mr;
 };
 
-/** What one end tells the other, and how it may: over a pipe. */
+/** The facts that one end sends to the other over a pipe: its address and rights. */
 struct end_address {
 	union roci_gid gid;
 	uint32_t qpn;

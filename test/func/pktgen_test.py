@@ -30,7 +30,7 @@ EXPECTED = {
     'vlan': {'rx_write_requests': COUNT},
     'duplicates': {'rx_write_requests': 1, 'duplicate_request': COUNT - 1},
     'bad_icrc': {'icrc': COUNT},
-    # 99 are right, one is spoilt, and the next shows the gap; what is not spoilt behind it comes too early
+    # 99 are right, one is corrupted, and the next shows the gap; later correct ones come too early
     'some_bad_icrc': {'rx_write_requests': 99, 'icrc': COUNT // 100, 'psn_ahead': COUNT - 100 - COUNT // 100},
     'stranger': {'qpn_unknown': COUNT},
     'ghost_acks': {'ghost_ack': COUNT},

@@ -10,7 +10,7 @@ import subprocess
 import time
 
 PATIENCE_S = 180  # for what takes milliseconds on a machine that nobody else uses
-REPLY_MAX = 16 << 20  # bytes: a reply that goes on is one without an end
+REPLY_MAX = 16 << 20  # bytes: a longer reply is one without an end
 RING_PAIR = ['--ring-pair', '--gid', '0,192.0.2.1', '--gid', '1,192.0.2.2']
 
 

@@ -109,7 +109,7 @@ complains 2 "nproc" $eal -l 9999 -- --ring-pair
 complains 2 "port 5" $eal -- --socket "$sock" --ring-pair --gid 5,192.0.2.1
 complains 2 "--workers 3" $eal -l 0 -- --socket "$sock" --ring-pair --workers 3
 
-# What the machine lacks.
+# Features that the machine lacks.
 complains 1 "--share IFNAME" $eal -- --socket "$sock"
 complains 1 "no netdev nodev0" $eal -- --socket "$sock" --share nodev0
 complains 1 "no netdev nodev0" $eal -- --socket "$sock" --ring-pair --share 0=nodev0

@@ -165,7 +165,7 @@ def spoilt(sock):
                                 env=dict(env, SPOIL='7', SPOIL_BYTE=byte))
                 check(f'differs from byte {byte} on' in said, f'{op} {words}: {said}')
                 check('wrong data: message ' in said, f'{op} {words}: {said}')
-        # What spoils nothing is not blamed.
+        # Harmless settings cause no advice.
         rociperf(sock, op, '--verify', '-n', '20', env=dict(env, SPOIL='1000000'))
 
 
@@ -207,7 +207,7 @@ def late_ones(daemon):
     for words in (['-c', 'UD', '-m', '4096'], ['-c', 'UC', '-q', '2']):
         rows = document(daemon.socket, 'send', *words, '-a', '-n', '10', '--verify')['results']
         check(all(r['sent'] - r['received'] == r['lost'] for r in rows), f'{words}: {rows}')
-        # Who is paused for seconds has them in time, but not of each size.
+        # A program that pauses for seconds has its duration, but not each size.
         check(any(r['lost'] for r in rows), f'{words}: {rows}')
     daemon.ask('set port 2 impair none')
 
@@ -431,7 +431,7 @@ def reasons(daemon):
     check(p.returncode == 1 and ' failed: ' in err, err)
     named = re.search(r'on QP (\d+) failed', err)
     check(named and int(named[1]) in (qpn, peer), f'the QP by the number of `rocictl show qps`: {err}')
-    # Whose QP it was; its peer is told what follows from that.
+    # The owner of the QP; its peer's sentence names the consequence.
     check('(kill qp) moved it to ERR' in err or 'is in ERR' in err, err)
     daemon.ask('set port 2 pkey 0 0x1234')
     p = subprocess.run([RPERF, 'send', '--both', '-n', '5', '-u', '12', '--socket', daemon.socket],

@@ -106,7 +106,7 @@ static void connect_qps(struct end *a, struct end *b)
 /* Returns false when the SRQ is full. */
 static bool post_one(struct receiver *r, unsigned slot)
 {
-	/* Two SGEs: the message goes on in the second. */
+	/* Two SGEs: the message continues in the second. */
 	uint64_t addr = (uintptr_t)r->at.mr->addr + slot * SLOT;
 	struct roci_sge sge[2] = {
 		{addr, 1000, r->at.mr->lkey}, {addr + 1000, SLOT - 1000, r->at.mr->lkey}};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A pair of queue pairs that does what it is told, a line at a time, and says "done" after each:
+ * A pair of queue pairs that executes commands, one per line, and says "done" after each:
  * for tests that look at what rocid makes of known traffic.
  *
  *     steps SOCKET PORT_A PORT_B MTU TIMEOUT [SOCKET_B]
@@ -56,7 +56,7 @@ static void step(struct end e[2], enum roci_wr_opcode opcode, unsigned count, ui
 	}
 }
 
-/* Refusals are looked at, by who asked for them. */
+/* The caller checks refusals. */
 static bool inject(struct end *e, const char *word, unsigned count)
 {
 	struct roci_fault fault = {

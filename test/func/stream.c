@@ -2,7 +2,7 @@
 /*
  * stream SOCKET_A PORT_A GID_A SOCKET_B PORT_B GID_B [PATH_MTU]: one connection between two
  * daemons, both ends in this program, and RDMA WRITEs in both directions for as long as it runs;
- * what arrives is compared. Whoever tests what happens to traffic in the meantime talks to it by
+ * what arrives is compared. A test that needs traffic in the meantime talks to it by
  * lines:
  *
  *     more N          waits for N more WRITEs in each direction, prints "done"
@@ -12,14 +12,14 @@
  *                     under way
  *     quit
  *
- * and is told of async events as they come: "event A 1 port is down", 1 being the port. A WRITE
+ * and reads async events as they come: "event A 1 port is down", 1 being the port. A WRITE
  * that fails ends the program.
  *
  * The ACK timeout is far above any pause of the machine, and retries end long after the longest
  * time for which a test takes the link away. So that nobody waits for it whenever something was
  * lost, who asks for more has each direction post a WRITE beyond those that are under way, and
  * again while it stands still: the first that comes through brings a NAK, as with a program that
- * goes on posting.
+ * keeps posting.
  */
 #include <arpa/inet.h>
 #include <err.h>
@@ -109,7 +109,7 @@ static void ask(void)
 	interval = NUDGE_S;
 }
 
-/* --- what is told and asked --------------------------------------------------------------- */
+/* --- orders and answers ------------------------------------------------------------------- */
 
 /* One, if there is any. */
 static bool tell_event(unsigned i, FILE *to)
@@ -128,7 +128,7 @@ static bool tell_event(unsigned i, FILE *to)
 	return true;
 }
 
-/* Why it may have come to that: the events that nobody was told yet, and how long nobody ran. */
+/* Why it may have come to that: the events that nobody has read yet, and how long nobody ran. */
 static void give_up(unsigned i, enum roci_wc_status status)
 {
 	for (unsigned k = 0; k < 2; k++)
@@ -211,7 +211,7 @@ static void obey(const char *line)
 	}
 }
 
-/* What was asked for has come to pass. */
+/* The requested event has happened. */
 static bool answers(void)
 {
 	if (paused)

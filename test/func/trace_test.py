@@ -12,7 +12,7 @@ from steps import Steps
 
 TIMEOUT = 20    # 4 s: what the link does not lose is not sent again
 ACK_TIMEOUT = 4096 << TIMEOUT   # ns
-# What a run takes is its own; all else is told exactly.
+# The times of a run vary; all else is compared exactly.
 TIMES = ('ns', 'after', 'worker', 'wr_id')
 
 

@@ -91,7 +91,7 @@ static void take(struct side *s)
 			roci_qp_error(s->e.qp));
 }
 
-/* What comes next is not answered: no need to wait for it as long as for what was. */
+/* Later requests are not answered: no need to wait for them as long. */
 static void give_up_soon(struct side *s)
 {
 	struct roci_qp_attr attr = {.size = sizeof(attr), .qp_state = ROCI_QPS_SQD};

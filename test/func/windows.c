@@ -79,7 +79,7 @@ static struct roci_mw_bind_info part(const struct end *e, uint64_t offset, uint6
 		.mw_access_flags = RIGHTS};
 }
 
-/* proves MW-13: the key goes out behind the bind, and is good when it arrives. */
+/* proves MW-13: the key goes out after the bind, and is good when it arrives. */
 static uint32_t open_window(struct end e[2], struct roci_mw *mw, uint32_t key, uint64_t offset)
 {
 	struct roci_send_wr bind = {.opcode = ROCI_WR_BIND_MW,
@@ -167,12 +167,12 @@ static void use_windows(struct end e[2])
 		expect_bytes(mem(&e[1], at), PIECE, (uint8_t)(i + 1), "a flushed WRITE");
 		wait_for(&e[0], ROCI_WC_ATOMIC_WRITE);
 		close_window(e, key, i);
-		expect_bytes(mem(&e[1], at + PIECE), 64, 0, "behind the window");
+		expect_bytes(mem(&e[1], at + PIECE), 64, 0, "after the window");
 	}
 	must(!roci_dealloc_mw(mw), "free a window");
 }
 
-/* What end 0 does by @p key must be refused: both QPs fail, and are connected again. */
+/* The access of end 0 by @p key must be refused: both QPs fail, and are connected again. */
 static void expect_refused(struct end e[2], uint32_t key, uint64_t at, const char *what)
 {
 	struct roci_wc wc;
@@ -240,7 +240,7 @@ static void use_type_1(struct end e[2])
 	must(!roci_dealloc_mw(mw), "free a window");
 }
 
-/* proves MR-05; and a program's mistakes, which it is told. */
+/* proves MR-05; and the error sentences for a program's mistakes. */
 static void mistakes(struct end e[2])
 {
 	struct roci_mw *mw = roci_alloc_mw(e[1].pd, ROCI_MW_TYPE_1);

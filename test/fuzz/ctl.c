@@ -59,13 +59,14 @@ struct seat {
 static struct seat seats[SEATS];
 static int memfd = -1;
 
-/* What a message makes, and what its first word names. */
+/* The kind of object that a message makes, and that its first word names. */
 static const struct {
 	uint8_t makes, names;
 } of_type[ABI_MSG_TYPES] = {
 	[ABI_ALLOC_PD] = {PD, NONE},
 	[ABI_DEALLOC_PD] = {NONE, PD},
 	[ABI_REG_MR] = {MR, PD},
+	[ABI_REREG_MR] = {NONE, MR},
 	[ABI_DEREG_MR] = {NONE, MR},
 	[ABI_CREATE_CHANNEL] = {CHANNEL, NONE},
 	[ABI_DESTROY_CHANNEL] = {NONE, CHANNEL},
@@ -186,7 +187,22 @@ static size_t fill_qp(struct seat *t, unsigned pick, struct abi_create_qp *q)
 	return sizeof(*q);
 }
 
-/* What a good program would send. @return its length. */
+/* A region, or its halves the other way round. */
+static size_t fill_mr(uint32_t pd, unsigned pick, uint8_t *body)
+{
+	const struct abi_piece halves[2] = {{MR_BYTES / 2, MR_BYTES / 2}, {0, MR_BYTES / 2}};
+	struct abi_reg_mr in = {.pd = pd,
+		.access = 0xF,
+		.iova = MR_IOVA,
+		.length = MR_BYTES,
+		.npieces = pick & 8 ? 2 : 0};
+
+	memcpy(body, &in, sizeof(in));
+	memcpy(body + sizeof(in), halves, sizeof(halves));
+	return sizeof(in) + (pick & 8 ? sizeof(halves) : 0);
+}
+
+/* The message that a good program would send. @return its length. */
 static size_t fill(struct seat *t, uint32_t type, const struct record *r, uint8_t *body)
 {
 	struct abi_hello hello = {.magic = ABI_MAGIC, .version_min = 1, .version_max = ABI_VERSION};
@@ -201,9 +217,12 @@ static size_t fill(struct seat *t, uint32_t type, const struct record *r, uint8_
 		memcpy(body, &hello, sizeof(hello));
 		return sizeof(hello);
 	case ABI_REG_MR:
-		*(struct abi_reg_mr *)body = (struct abi_reg_mr){
-			.pd = word[0], .access = 0xF, .iova = MR_IOVA, .length = MR_BYTES};
-		return sizeof(struct abi_reg_mr);
+		return fill_mr(word[0], pick, body);
+	case ABI_REREG_MR:
+		memcpy(body, word, offsetof(struct abi_rereg_mr, reg));
+		return offsetof(struct abi_rereg_mr, reg) +
+		       fill_mr(handle(t, PD, pick >> 4), pick,
+			       body + offsetof(struct abi_rereg_mr, reg));
 	case ABI_CREATE_CQ:
 		word[0] = 8;
 		word[1] = pick & 1 ? handle(t, CHANNEL, pick >> 1) : ABI_NO_HANDLE;
@@ -333,7 +352,7 @@ static void message(struct seat *t, const struct record *r)
 	uint32_t type = ABI_HELLO + 1 + r->b[1] % ABI_MSG_TYPES;
 	uint8_t body[2 * ABI_MSG_MAX] __attribute__((aligned(8))) = {0};
 	size_t len = spoil(r, body, fill(t, type, r, body));
-	unsigned nfds = (r->b[3] >> 5 & 3) ^ (type == ABI_REG_MR);
+	unsigned nfds = (r->b[3] >> 5 & 3) ^ (type == ABI_REG_MR || type == ABI_REREG_MR);
 	uint32_t first;
 
 	memcpy(&first, body, sizeof(first));

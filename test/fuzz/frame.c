@@ -18,7 +18,7 @@
 
 /* --- helpers -------------------------------------------------------------------------- */
 
-/* A copy in a block of its own, and @p more bytes behind it: one byte too far is a report of
+/* A copy in a block of its own, and @p more bytes after it: one byte too far is a report of
  * AddressSanitizer. */
 static uint8_t *copy_of(const uint8_t *frame, size_t len, size_t more, uint8_t filler)
 {
@@ -389,8 +389,7 @@ static void repair(uint8_t *frame, size_t len, struct random *r)
 	if (!l3 || len < l3 + ip + l4 + BTH_HLEN + ICRC_LEN)
 		return;
 	if (net == NET_IPV6)
-		options = repair_options(
-			frame + l3, len - l3 - ip - l4 - BTH_HLEN - ICRC_LEN);
+		options = repair_options(frame + l3, len - l3 - ip - l4 - BTH_HLEN - ICRC_LEN);
 	ip += options;
 	l3_len = len - l3;
 	if (l3_len > 0xFFFF)

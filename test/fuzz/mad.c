@@ -3,7 +3,7 @@
  * Management datagrams (IBA 13.4; CM-01, VAL-09, VAL-16, UD-05..10) from a hostile network to the
  * program that has QP1, on the real way: frame, core_rx(), receive buffer, completion; and back by
  * the same QP. An input is a series of them: a record that says what is odd about the packet, then
- * the bytes of the MAD, so that a parser's input is there as it is on the wire. Whoever parses MADs
+ * the bytes of the MAD, so that a parser's input is there as it is on the wire. A parser of MADs
  * gets them in exchange(), from the receive buffer. FUZZ_PRINT=1 fuzz_mad FILE tells what happens.
  *
  *   act      protocol, low bits; 4: in a VLAN
@@ -109,7 +109,7 @@ static void world_fini(void)
 
 /* --- the packet ----------------------------------------------------------------------- */
 
-/* What arrives, and what the rules say of it. */
+/* Arriving packets, and the rules that apply to them. */
 struct mad {
 	struct path_spec from;
 	struct pkt p;
@@ -214,7 +214,7 @@ static uint16_t receive(const struct mad *m)
 	return verdict;
 }
 
-/* What the rules say of a packet that nothing has damaged. */
+/* The rules that apply to an undamaged packet. */
 static uint16_t expected(const struct mad *m)
 {
 	if (m->pkey_index < 0)

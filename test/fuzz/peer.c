@@ -30,7 +30,7 @@ enum damage {
 	DAMAGE_WORKER,
 	DAMAGE_MULTICAST,
 	DAMAGE_DMAC,
-	DAMAGE_HEADER, /* a byte of BTH or behind it is another one */
+	DAMAGE_HEADER, /* a byte of the BTH or after it is another one */
 	DAMAGE_CUT,
 	DAMAGE_OPCODE,
 	DAMAGE_TRAILER, /* none: Ethernet padding */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * One QP between a hostile application and a hostile peer. The first record sets it up, each other
- * one is an action: a volley of packets, work, time, a command. Whatever they do, the QP keeps its
+ * one is an action: a volley of packets, work, time, a command. In any case the QP keeps its
  * own rules (stage.h). FUZZ_PRINT=1 fuzz_qp_lone FILE tells what happens.
  */
 #include <string.h>
@@ -187,7 +187,7 @@ static void query(struct stage *s)
 		cmd.attr.dest_qpn == s->qp->qp->attr.dest_qpn);
 }
 
-/* What the next transition takes. */
+/* The attributes of the next transition. */
 static uint32_t next_mask(const struct stage *s, uint8_t *to)
 {
 	switch (s->qp->qp->state) {

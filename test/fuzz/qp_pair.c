@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Two honest ends and a network that is the fuzzer's. The first record sets them up, each other
- * one is an action: work (traffic.h, with its mistakes), faults of a link, time, a command. What
- * completes is judged by traffic.h; and once the links are good again everything ends.
+ * one is an action: work (traffic.h, with its mistakes), faults of a link, time, a command.
+ * Completions are judged by traffic.h; and once the links are good again everything ends.
  * FUZZ_PRINT=1 fuzz_qp_pair FILE tells what happens.
  */
 #include <setjmp.h>

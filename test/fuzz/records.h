@@ -25,7 +25,7 @@ static inline uint32_t record_u16(const struct record *r, unsigned at)
 	return (uint32_t)r->b[at] | (uint32_t)r->b[at + 1] << 8;
 }
 
-/** What is left of an input. */
+/** The rest of an input. */
 struct records {
 	const uint8_t *at;
 	size_t left;

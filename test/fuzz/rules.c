@@ -175,7 +175,7 @@ static void check_srqn(const struct rules *r, const struct pkt *p)
 	MUST(!w || p->srqn == *wqe_srqn(r->qp, w));
 }
 
-/* What is no READ. */
+/* All but READs. */
 static void see_send_write(struct rules *r, const struct pkt *p)
 {
 	const struct rules_sent *prev = sent_find(r, seq24_add(p->psn, SEQ24_MASK));
@@ -220,7 +220,7 @@ static void see_request(struct rules *r, const struct rules_before *b, const str
 
 	MUST(b->state == ABI_QPS_RTS || b->state == ABI_QPS_SQD);
 	MUST(!b->rnr_wait); /* REQ-29 */
-	/* It goes on, or (back) to the oldest unacknowledged PSN: REQ-25 */
+	/* It continues, or goes (back) to the oldest unacknowledged PSN: REQ-25 */
 	MUST(!r->requested || p->psn == r->next || p->psn == r->qp->comp.una);
 	MUST(!seq24_lt(p->psn, r->qp->comp.una));
 	if (prev)

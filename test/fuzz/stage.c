@@ -49,7 +49,7 @@ static void huge_close(struct sim_host *h, const struct mr *mr)
 	madvise(mr->base, mr->length, MADV_DONTNEED);
 }
 
-/* What regions hold at first. */
+/* The first contents of regions. */
 static const uint8_t *pattern(void)
 {
 	static uint8_t bytes[REGION_LEN + REGIONS];
@@ -388,7 +388,7 @@ void stage_recreate(struct stage *s)
 	to_rts(s);
 }
 
-/* What is left went well, and nobody had asked to hear of it. */
+/* The rest succeeded, unsignaled. */
 static void check_all_done(const struct app_qp *q)
 {
 	MUST(app_sq_room(q) == q->spec.sq_depth && app_rq_room(q) == q->spec.rq_depth);

@@ -117,12 +117,12 @@ static bool for_a(struct golden *g, const struct trial *t)
 	return t->qpn != QPN_MULTICAST && qp_kind(g, true, t->qpn) && !qp_kind(g, false, t->qpn);
 }
 
-/* What it needs that is not built; NULL: nothing. Of an RC QP's opcodes only the list knows. */
+/* The missing feature that it needs; NULL: none. Of an RC QP's opcodes only the list knows. */
 static void find_feature(struct golden *g, struct trial *t)
 {
 	t->feature = t->feature_text;
 	if (t->kind && !strcmp(t->kind, "GSI"))
-		snprintf(t->feature_text, sizeof(t->feature_text), "qp GSI"); /* what QP1 is told */
+		snprintf(t->feature_text, sizeof(t->feature_text), "qp GSI"); /* messages to QP1 */
 	else if (!strcmp(t->result, "drop_silent") && strstr(text(t->expect, "rule"), "4391"))
 		snprintf(t->feature_text, sizeof(t->feature_text), "rule 4391");
 	else if (!t->parse && skips(g, "opcode 0x%02x", t->p.op->code))

@@ -2,7 +2,7 @@
 /**
  * @file golden.h
  * The golden runner: a file of vectors against the real core. vectors.json says in its members
- * frame_format and sequence_format what is meant by each member. What the runner does not know
+ * frame_format and sequence_format what is meant by each member. A member unknown to the runner
  * is a failure, so that nothing in a file goes unchecked; what the product does not have yet is
  * skipped, if skip.list names it.
  */
@@ -15,7 +15,8 @@
 
 struct golden {
 	const json_t *context;
-	json_t *skips; /* object: "opcode 0x12" -> times used */
+	const struct icrc_ops *icrc; /* of the hosts */
+	json_t *skips;		     /* object: "opcode 0x12" -> times used */
 	unsigned passed;
 	unsigned failed;
 	unsigned skipped;
@@ -137,7 +138,7 @@ struct node {
 	struct ah ah;	     /* UD: to the other side */
 	struct app_mr *mr;   /* B: the region of the context; A: source and destination buffers */
 	struct app_mr *recv;
-	struct app_mw *mw; /* NULL: no window was bound */
+	struct app_mw *mw;	     /* NULL: no window was bound */
 	struct switch_list switches; /* whose Fast CNPs it accepts, */
 	struct qp_flow flow;	     /* about this of its QP */
 	struct node_spec spec;
@@ -186,7 +187,7 @@ void memento_same_memory(struct golden *g, const struct memento *m, const struct
 
 /** Compares a parsed packet with bth_fields. */
 void check_fields(struct golden *g, const struct pkt *p, const json_t *fields);
-/** What every packet of ours must be, from Ethernet to the ICRC. @return false with @p why. */
+/** Whether a packet of ours is right, from Ethernet to the ICRC. @return false with @p why. */
 bool wire_ok(const struct node *n, const uint8_t *frame, size_t len, char *why, size_t room);
 /** One of the packets that a step lists. @return false with @p why. */
 bool packet_matches(struct golden *g, const uint8_t *frame, size_t len, const json_t *want,
@@ -211,7 +212,7 @@ struct trial {
 	uint16_t parse; /* enum drop of frame_parse(), or fast_cnp_parse() */
 	bool fast;	/* the context has Fast CNP, and the frame looks like one */
 	uint8_t types[FAST_CNP_OPTIONS];
-	bool to_a;	/* it is for A */
+	bool to_a; /* it is for A */
 	uint32_t qpn;
 	const char *kind; /* of the QP that it is for; NULL: none has this number */
 	const char

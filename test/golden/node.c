@@ -230,7 +230,7 @@ bool node_init(struct node *n, struct golden *g, const struct node_spec *s)
 	n->host = aligned_alloc(CACHE_LINE, sizeof(*n->host));
 	if (!n->host)
 		abort();
-	host_init(n->host, 1, icrc_best(), n->now);
+	host_init(n->host, 1, g->icrc, n->now);
 	n->host->core.cfg.worker = QPN_WORKER(s->qpn);
 	app_init(&n->app, n->host);
 	mac_of(text(me, "mac"), mac);
@@ -412,7 +412,7 @@ void memento_drop(struct memento *m)
 	free(m->recv);
 }
 
-/* What a frame that is dropped may leave behind: the SRQN that it named (xrc.c), and on UC a
+/* Possible traces of a dropped frame: the SRQN that it named (xrc.c), and on UC a
  * receive that is the next message's (UC-06). */
 static void forgive(struct qp *was, const struct qp *is)
 {

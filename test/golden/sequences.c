@@ -178,7 +178,7 @@ static bool apply_operand(struct golden *g, struct app_send *s, const char *key,
 	return true;
 }
 
-/* What is said of a post, in the WQE's terms: only data have an SGE. */
+/* The members of a post, in the WQE's terms: only data have an SGE. */
 static void arrange(struct golden *g, struct node *n, struct app_send *s)
 {
 	if (s->opcode == ABI_WR_LOCAL_INV)
@@ -308,7 +308,7 @@ static void pass_time(struct node *n, uint64_t now)
 	node_tx(n);
 }
 
-/* Nothing may be sent before the range begins; then time goes on until the step's packets are
+/* Nothing may be sent before the range begins; then time advances until the step's packets are
  * sent or the range ends. */
 static void advance(struct golden *g, struct node *n, const json_t *step, const json_t *range)
 {
@@ -425,7 +425,7 @@ static void run_step(struct golden *g, struct node *n, const json_t *step)
 		node_tx(n);
 		check_tx(g, n, step);
 		receive(g, n, json_object_get(step, "rx"));
-		/* What is sent because of it belongs to the next step; flushing needs the turn. */
+		/* Packets sent because of it belong to the next step; flushing needs the turn. */
 		node_tx(n);
 	} else {
 		receive(g, n, json_object_get(step, "rx"));
@@ -531,7 +531,7 @@ static bool sequence_skipped(struct golden *g, const json_t *seq)
 	json_t *v;
 	size_t i;
 
-	if (!strcmp(type, "GSI")) /* what QP1 is told, and answers */
+	if (!strcmp(type, "GSI")) /* messages to QP1, and its answers */
 		return skips(g, "qp %s", type);
 	json_array_foreach(json_object_get(seq, "posts"), i, v)
 	{

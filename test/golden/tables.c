@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Tables and entropy: one item an entry, each against the product's function. */
+/* Tables and entropy: one item per entry, each against the product's function. */
 #include <arpa/inet.h>
 #include <stdio.h>
 #include <stdlib.h>

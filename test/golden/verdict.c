@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What becomes of a frame that arrives at a fresh QP. A frame for what is not built is judged
+ * The fate of a frame that arrives at a fresh QP. A frame for a missing feature is judged
  * as far as the product goes: addresses, numbers and the ICRC are checked in front of it.
  */
 #include <ctype.h>
@@ -250,7 +250,8 @@ static uint64_t handled(const struct core_counters *count, const struct trial *t
 	return t->fast ? count->rp_fast_cnp_handled : count->rp_cnp_handled;
 }
 
-/* proves CNP-03, CNP-11, FCN-03, FCN-16: the port manages congestion for CNPs, and nothing but a rate may change.
+/* proves CNP-03, CNP-11, FCN-03, FCN-16: the port manages congestion for CNPs, and nothing but a
+ * rate may change.
  */
 static void expect_cnp(struct golden *g, struct node *n, const struct trial *t, uint16_t verdict,
 	const struct memento *before)
@@ -258,7 +259,8 @@ static void expect_cnp(struct golden *g, struct node *n, const struct trial *t, 
 	if (verdict)
 		item_fail(g, "a CNP is dropped: %s", drop_name(verdict));
 	if (handled(&n->host->core.count, t) != handled(&before->count, t) + 1)
-		item_fail(g, "counter rp_%scnp_handled did not move by one", t->fast ? "fast_" : "");
+		item_fail(
+			g, "counter rp_%scnp_handled did not move by one", t->fast ? "fast_" : "");
 	expect_ignored(g, n, verdict, before);
 }
 
@@ -277,7 +279,8 @@ static void expect_accept(struct golden *g, struct node *n, const struct trial *
 		check_accepted(g, n, t, before);
 }
 
-/* What a NAK does to the QP: errors of the request end it, a PSN or a missing receive do not. */
+/* The effect of a NAK on the QP: errors of the request end it, a PSN or a missing receive do not.
+ */
 static void after_nak(
 	struct golden *g, struct node *n, uint8_t syndrome, const struct memento *before)
 {

@@ -28,7 +28,7 @@ struct deaf {
 static struct deaf deaf;
 static struct crowd reader;
 
-/* Whatever is posted completes at once. */
+/* All requests complete at once. */
 static void fail(struct raw_qp *qp)
 {
 	must(!raw_init(qp, 1, 0) && !raw_state(qp, ABI_QPS_ERR), "ERR");
@@ -131,8 +131,8 @@ static uint64_t read_all(const struct proc *p)
 	return proc_waited(p, THREAD_NOTIFIER, &begin, &now, &end);
 }
 
-/* One session's channels are full. What another one's had no room for comes soon after it was read,
- * and not after all of those have been tried. */
+/* One session's channels are full. Events that another's had no room for come soon after it was
+ * read, and not after all of those have been tried. */
 static void full_channels(struct arena *a)
 {
 	const struct crowd_spec spec = {

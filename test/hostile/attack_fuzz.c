@@ -63,7 +63,7 @@ static size_t make_body(struct fuzz *f, uint32_t type, uint32_t body[64])
 	return len;
 }
 
-/* What a reply brought is used by what follows. */
+/* Values of a reply are used by later requests. */
 static void keep(struct fuzz *f, const uint32_t *reply, const int fds[2])
 {
 	struct random *r = &f->a->random;

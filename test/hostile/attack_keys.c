@@ -7,7 +7,7 @@
 
 #define HALF (DUO_MEMORY / 2)
 
-/* What an attack tried to read must not be in its memory. */
+/* The bytes that an attack tried to read must not be in its memory. */
 static void no_secret(const struct duo *d, const struct arena *a)
 {
 	must(!memmem(d->mr.base, d->mr.size, a->victim->secret, SECRET_LEN),
@@ -119,7 +119,7 @@ static void ranges(struct arena *a)
 	static const struct range bad[] = {
 		{"one byte before", -1ull, 1},
 		{"across the start", -4ull, 8},
-		{"the byte behind", DUO_MEMORY, 1},
+		{"the byte after", DUO_MEMORY, 1},
 		{"across the end", DUO_MEMORY - 4, 8},
 		{"all and one more", 0, DUO_MEMORY + 1},
 		{"far away", 1ull << 63, 64},

@@ -27,15 +27,6 @@ static int register_fd(
 	return raw_call(s, ABI_REG_MR, &in, sizeof(in), fd, out, sizeof(*out), NULL, 0);
 }
 
-static int unsealed(int flags)
-{
-	int fd = memfd_create("hostile", MFD_CLOEXEC | flags);
-
-	if (fd < 0 || ftruncate(fd, 16 * PAGE))
-		err(1, "memfd");
-	return fd;
-}
-
 static int read_only(int fd)
 {
 	char path[32];
@@ -44,7 +35,7 @@ static int read_only(int fd)
 	return open(path, O_RDONLY | O_CLOEXEC);
 }
 
-/* Whatever is no memory is refused, and rocid does not wait for it. */
+/* A descriptor that is no memory is refused, and rocid does not wait for it. */
 static void wrong_descriptors(struct arena *a)
 {
 	struct abi_reg_mr_reply out;
@@ -56,9 +47,8 @@ static void wrong_descriptors(struct arena *a)
 	int fds[] = {pipefd[0], pipefd[1], open("/", O_RDONLY), open("/", O_PATH),
 		open("/dev/zero", O_RDWR), open("/dev/null", O_RDWR), open("/dev/mem", O_RDWR),
 		open("/proc/self/mem", O_RDWR), open("/proc/self/maps", O_RDONLY),
-		open("/dev/shm", O_TMPFILE | O_RDWR, 0600), open("/tmp", O_TMPFILE | O_RDWR, 0600),
-		socket(AF_UNIX, SOCK_SEQPACKET, 0), socket(AF_INET, SOCK_DGRAM, 0), eventfd(1, 0),
-		epoll_create1(0), unsealed(MFD_ALLOW_SEALING), unsealed(0), read_only(sealed),
+		open("/var/tmp", O_TMPFILE | O_RDWR, 0600), socket(AF_UNIX, SOCK_SEQPACKET, 0),
+		socket(AF_INET, SOCK_DGRAM, 0), eventfd(1, 0), epoll_create1(0), read_only(sealed),
 		raw_memfd(PAGE, F_SEAL_SHRINK | F_SEAL_WRITE),
 		raw_memfd(PAGE, F_SEAL_SHRINK | 0x10 /* F_SEAL_FUTURE_WRITE */)};
 
@@ -216,12 +206,93 @@ static void sparse(struct arena *a)
 	close(fd);
 }
 
+/* Ranges that are no pages, that overlap, that have another sum, that are too many. */
+static void odd_pieces(struct arena *a)
+{
+	struct {
+		struct abi_reg_mr in;
+		struct abi_piece piece[ABI_PIECES_MAX];
+	} q = {0};
+	int fd = raw_memfd(16 * PAGE, F_SEAL_SHRINK);
+	struct abi_reg_mr_reply out;
+	struct raw s;
+
+	raw_open(&s, a->socket);
+	for (unsigned n = 0; n < 500 * a->effort; n++) {
+		uint32_t pieces = (uint32_t)random_next(&a->random) % (ABI_PIECES_MAX + 3);
+		bool fits = true;
+		uint64_t sum = 0;
+		int status;
+
+		for (uint32_t i = 0; i < pieces && i < ABI_PIECES_MAX; i++) {
+			struct abi_piece *p = &q.piece[i];
+
+			p->off = random_next(&a->random) % 17 * PAGE;
+			p->length = random_next(&a->random) % 3 * PAGE;
+			if (random_next(&a->random) % 30 == 0)
+				p->off = random_next(&a->random);
+			if (random_next(&a->random) % 30 == 0)
+				p->length = random_next(&a->random);
+			fits &= p->off <= 16 * PAGE && p->length <= 16 * PAGE - p->off &&
+				(pieces == 1 ||
+					(p->length && p->off % PAGE == 0 && p->length % PAGE == 0));
+			sum += p->length;
+		}
+		q.in = (struct abi_reg_mr){.pd = s.pd,
+			.access = DUO_ACCESS,
+			.length = random_next(&a->random) % 8 ? sum : sum + 1,
+			.npieces = pieces};
+		status = raw_call(&s, ABI_REG_MR, &q,
+			sizeof(q.in) + pieces % (ABI_PIECES_MAX + 1) * sizeof(q.piece[0]), fd, &out,
+			sizeof(out), NULL, 0);
+		if (!status && pieces && (!fits || q.in.length != sum || pieces > ABI_PIECES_MAX))
+			errx(1, "odd pieces were accepted");
+		if (!status)
+			raw_must(&s, ABI_DEREG_MR, &out.handle, 4, NULL, 0);
+	}
+	raw_close(&s);
+	close(fd);
+}
+
+/* Files that nobody needs, ranges at the end of the largest file, and keys of none. */
+static void arenas(struct arena *a)
+{
+	struct abi_reg_mr_reply out;
+	struct raw s;
+	int fd = -1;
+
+	raw_open(&s, a->socket);
+	for (unsigned n = 0; n < 200 * a->effort; n++) {
+		struct abi_rereg_mr again = {.handle = (uint32_t)random_next(&a->random),
+			.reg = {.pd = s.pd, .access = DUO_ACCESS, .length = PAGE}};
+		int device = -1;
+
+		if (fd >= 0)
+			close(fd);
+		must(raw_call(&s, ABI_GET_ARENA, NULL, 0, -1, NULL, 0, &fd, 1) == 0, "no arena");
+		must(ftruncate(fd, 0) < 0, "an arena can shrink");
+		if (raw_call(&s, ABI_GET_USERFAULTFD, NULL, 0, -1, NULL, 0, &device, 1) == 0)
+			close(device);
+		must(register_fd(&s, fd, ABI_ARENA_SIZE - PAGE, PAGE, &out) == 0, "the last page");
+		must(register_fd(&s, fd, ABI_ARENA_SIZE - PAGE, PAGE + 1, &out) < 0, "beyond it");
+		must(raw_call(&s, ABI_REREG_MR, &again, sizeof(again), fd, NULL, 0, NULL, 0) < 0,
+			"a region that there is not");
+		again.handle = out.handle;
+		again.reg.fd_off = random_next(&a->random);
+		raw_call(&s, ABI_REREG_MR, &again, sizeof(again), fd, NULL, 0, NULL, 0);
+		raw_must(&s, ABI_DEREG_MR, &out.handle, 4, NULL, 0);
+	}
+	close(fd);
+	raw_close(&s);
+}
+
 /* --- under traffic -------------------------------------------------------------------- */
 
 struct driller {
 	pthread_t thread;
 	atomic_bool stop;
 	const struct duo *d;
+	int fd;
 };
 
 /* Holes everywhere, truncation that the seal forbids, growth that it allows. */
@@ -239,6 +310,42 @@ static void *drill(void *arg)
 			errx(1, "a sealed memfd was truncated");
 	}
 	return NULL;
+}
+
+/* A file that is truncated under a worker, and grows again. */
+static void *shrink(void *arg)
+{
+	struct driller *w = arg;
+
+	while (!atomic_load_explicit(&w->stop, memory_order_relaxed)) {
+		(void)!ftruncate(w->fd, 0);
+		(void)!ftruncate(w->fd, 64 * PAGE);
+	}
+	return NULL;
+}
+
+static void shrinking(struct arena *a)
+{
+	for (unsigned n = 0; n < 20 * a->effort; n++) {
+		struct driller w = {.fd = memfd_create("hostile", MFD_CLOEXEC)};
+		struct abi_reg_mr_reply out;
+		struct duo d;
+
+		duo_open(&d, a);
+		must(w.fd >= 0 && !ftruncate(w.fd, 64 * PAGE), "memfd");
+		must(register_fd(&d.s, w.fd, 0, 64 * PAGE, &out) == 0, "an unsealed memfd");
+		must(!pthread_create(&w.thread, NULL, shrink, &w), "no thread");
+		for (unsigned i = 0; i < 200; i++) {
+			raw_request(&d.qp[0], i & 1 ? ABI_WR_RDMA_WRITE : ABI_WR_RDMA_READ, i,
+				duo_sge(&d, 0, 8192), 0x10000 + i * 997 % (60 * PAGE), out.rkey);
+			if (duo_status(&d, &d.qp[0]))
+				break; /* the page was gone */
+		}
+		atomic_store(&w.stop, true);
+		pthread_join(w.thread, NULL);
+		duo_close(&d);
+		close(w.fd);
+	}
 }
 
 static void holes(struct arena *a)
@@ -310,6 +417,9 @@ const struct attack attacks_memory[] = {
 	{"descriptors that are no memory", wrong_descriptors},
 	{"descriptors that hang", hanging_descriptors},
 	{"ranges that a memfd does not have", odd_ranges},
+	{"pieces that do not fit", odd_pieces},
+	{"arenas", arenas},
+	{"a file that shrinks under traffic", shrinking},
 	{"a sparse terabyte", sparse},
 	{"holes under traffic", holes},
 	{"holes in the rings", punched_rings},

@@ -58,7 +58,7 @@ static void own_the_domain(struct arena *a, int ready, const char *path)
 	pause();
 }
 
-/* Whoever may not open the file has no way to its domain. */
+/* A user who may not open the file has no way to its domain. */
 static void use_the_name(struct arena *a, int ready, const char *path)
 {
 	static const uint32_t flags[] = {0, ABI_XRCD_CREATE, ABI_XRCD_CREATE | ABI_XRCD_EXCL};
@@ -230,7 +230,7 @@ static void pass_files(struct arena *a, int ready, const char *path)
 	pause();
 }
 
-/* What another passes is closed: as many as may wait, one after the other. */
+/* The descriptors of another are closed: as many as may wait, one after the other. */
 static void pass_beside(struct arena *a)
 {
 	struct raw s;

@@ -19,7 +19,7 @@
 #define GIGABYTE      (1ull << 30)
 #define TERABYTE      (1ull << 40)
 
-/* What requests of a session name. */
+/* The objects that requests of a session name. */
 struct parts {
 	uint32_t pd, cq, ud; /* ud: a datagram QP in INIT */
 	int fd;		     /* a memfd */
@@ -154,7 +154,7 @@ static const struct {
 
 /* --- sessions ------------------------------------------------------------------------- */
 
-/* What the other requests name. @return 0 or the status of what was refused. */
+/* The objects that the other requests name. @return 0 or the status of the refusal. */
 static int prepare(struct raw *s, struct parts *p, const char **what)
 {
 	struct abi_query_gid q = {.port = 2};

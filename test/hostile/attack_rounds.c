@@ -19,7 +19,7 @@
 
 static const uint8_t mgid[16] = {[10] = 0xFF, [11] = 0xFF, 239, 7, 7, 7};
 
-/* What one user may have of the places in a group. */
+/* One user's share of the places in a group. */
 #define MEMBERS (MCAST_MEMBERS_MAX / 2)
 
 /* A session with as many datagram queue pairs in one group as that may have. They share one queue
@@ -190,7 +190,8 @@ static unsigned count_events(struct raw *s, uint32_t type, unsigned most)
 	return n;
 }
 
-/* The queue of receives breaks, and with the next datagram all queue pairs fail: each is told. */
+/* The queue of receives breaks, and with the next datagram all queue pairs fail: each raises an
+ * event. */
 static void all_fail_together(struct arena *a)
 {
 	static struct crowd k;
@@ -208,7 +209,7 @@ static void all_fail_together(struct arena *a)
 	}
 }
 
-/* Binds behind a SEND that nobody acknowledges: if all of them were executed, its acknowledgement
+/* Binds after a SEND that nobody acknowledges: if all of them were executed, its acknowledgement
  * would complete all in one step. Whether they were, the region tells, which cannot go while the
  * last one has it. */
 static void locals_ahead(struct arena *a)

@@ -270,7 +270,7 @@ const struct attack attacks_socket[] = {
 	{"replies that nobody reads", unread_replies},
 	{"descriptors that nobody takes", unread_descriptors},
 	{"connections that say nothing", silent_connections},
-	{"no room behind silent connections", room_for_the_polite},
+	{"no room after silent connections", room_for_the_polite},
 	{"a flood of commands", command_flood},
 	{"dear commands of many", dear_commands},
 	{"the end in mid-message", early_end},

@@ -346,7 +346,7 @@ static const struct attack *any(struct random *r)
 	return k;
 }
 
-/* What one gets of the others' quotas is less than it wants: that it fails is no failure. */
+/* The quotas leave less than it asks for: a refusal is no failure of the test. */
 static void several(struct arena *a)
 {
 	pid_t pid[4];

@@ -47,7 +47,7 @@ static struct abi_sge sge_of(const struct pair *p, size_t at, uint32_t len)
 	return (struct abi_sge){(uintptr_t)p->mr.mem + at, len, p->mr.key};
 }
 
-/* The victim goes on: a message of its own arrives, and is the only one that does. */
+/* The victim works: a message of its own arrives, and is the only one that does. */
 static void expect_own_message(struct pair *v)
 {
 	struct abi_cqe cqe;
@@ -74,7 +74,7 @@ static void connect_forger(struct raw_qp *qp, const struct pair *v)
 	qp->r.qpn = own;
 }
 
-/* With the victim's QPN, PSN and R_Key, which the program may well have been told. */
+/* With the victim's QPN, PSN and R_Key, which the program may well know. */
 static void forge(struct arena *a, uint8_t type)
 {
 	struct pair v, f;

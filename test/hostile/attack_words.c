@@ -7,7 +7,7 @@
 #include "attack.h"
 #include "bits.h"
 
-/* A thread that writes where rocid reads, until it is told to stop. */
+/* A thread that writes where rocid reads, until it is stopped. */
 struct scribbler {
 	pthread_t thread;
 	atomic_bool stop;
@@ -93,7 +93,7 @@ static void everything(struct arena *a)
 	duo_close(&d);
 }
 
-/* All doorbells of a session at once, for ever, with QPs behind many of them. */
+/* All doorbells of a session at once, for ever, many of which belong to QPs. */
 static void doorbells(struct arena *a)
 {
 	enum {
@@ -160,7 +160,7 @@ static void overrun(struct arena *a)
 	duo_close(&d);
 }
 
-/* An arm word that never rests, with completions behind it and a channel that nobody reads. */
+/* An arm word that never rests, with completions and a channel that nobody reads. */
 static void arm_word(struct arena *a)
 {
 	struct abi_handle_reply ch;

@@ -19,7 +19,7 @@ struct crowd {
 	struct raw_qp qp[CROWD_MAX];
 };
 
-/** What the QPs of a crowd are to be like. */
+/** The attributes of the QPs of a crowd. */
 struct crowd_spec {
 	unsigned n;
 	unsigned cqs;	   /* that they share in turn */

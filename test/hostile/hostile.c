@@ -2,8 +2,8 @@
 /*
  * hostile SOCKET [--list] [--seed N] [--effort N] [ATTACK...]
  *
- * Runs the attacks, each in a process of its own, against the rocid behind SOCKET, with victims
- * beside them (victim.h), and judges: rocid lives; the victims went on, without an error or a
+ * Runs the attacks, each in a process of its own, against the rocid at SOCKET, with victims
+ * beside them (victim.h), and judges: rocid lives; the victims worked, without an error or a
  * byte that nobody sent, and were not stalled; what rocid holds is what it held before.
  * HOSTILE_SEED and HOSTILE_EFFORT say the same as the options.
  */
@@ -111,7 +111,7 @@ static bool stalled(void)
 	return message || command || event;
 }
 
-/* Sessions end behind their sockets: gives rocid the time to clean up. */
+/* Sessions end later than their sockets: gives rocid the time to clean up. */
 static void check_holdings(const struct proc *p, struct holdings before)
 {
 	struct holdings now = {0};

@@ -23,7 +23,7 @@
 #define CAUGHT	 100u /* cycles that had something to catch, of each kind */
 #define AGAIN	 10u  /* times as many cycles as asked for, until there were so many */
 
-/* What gives a region back: two queue pairs, each with its own; QP 0 has region 0. */
+/* Two queue pairs, each with a region of its own to give back; QP 0 has region 0. */
 struct way {
 	const char *name;
 	int dereg;   /* this region, -1: none */
@@ -37,7 +37,7 @@ static const struct way ways[] = {
 	{"DESTROY_QP of the one that is asked", -1, 1},
 };
 
-/* What the regions hold at first; the patterns that they are reused with are above 0x7F. */
+/* The first contents of the regions; the patterns that they are reused with are above 0x7F. */
 static const uint8_t old[2] = {0x22, 0x33};
 
 struct cycle {

@@ -142,7 +142,7 @@ static uint64_t more(uint64_t a, uint64_t b)
 	return a > b ? a : b;
 }
 
-/* What a thread that waits for a CPU has waited is told when it gets one: until the answer. */
+/* The kernel counts a thread's wait for a CPU when the wait ends: until the answer. */
 static uint64_t queued(const struct spent *begin, const struct spent *end)
 {
 	return end->queued - begin->queued;

@@ -34,13 +34,13 @@ struct proc {
 	int notifier;		  /* and of the one that sends events */
 };
 
-/** What a leak would make grow. */
+/** The figures that a leak would increase. */
 struct holdings {
 	unsigned fds;
 	unsigned maps; /* of memfds */
 };
 
-/** Opens what there is to read about the process behind @p socket, for this process's own use:
+/** Opens the files about the process that owns @p socket, for this process's own use:
  *  a child opens its own. */
 void proc_open(struct proc *p, const char *socket);
 

@@ -241,7 +241,7 @@ static bool ask(struct raw *s, uint32_t type, const void *body, size_t len, int 
 	return answer_of(s, type, out, out_len);
 }
 
-/* What programs ask all the time; nobody else's wants may keep it from that. */
+/* The usual questions of programs; nobody's load may keep rocid from answering them. */
 static void live(struct raw *s, int memfd)
 {
 	struct abi_reg_mr in = {.access = ACCESS, .length = SIZE};

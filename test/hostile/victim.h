@@ -2,7 +2,7 @@
 /**
  * @file victim.h
  * Well-behaved programs beside the hostile ones, each a process of its own: one moves and
- * checks data, one asks the control thread. What they see of an attack is what the suite judges.
+ * checks data, one asks the control thread. The suite judges an attack by its effects on them.
  */
 #ifndef VICTIM_H
 #define VICTIM_H
@@ -27,7 +27,7 @@
 
 #define SECRET_LEN 32
 
-/** What one victim has waited for. */
+/** The waits of one victim. */
 struct waits {
 	_Atomic uint64_t done;	 /* messages, commands, events */
 	_Atomic uint64_t stalls; /* that took longer than they may */

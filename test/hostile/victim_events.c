@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A program that sleeps until it is told: of completions, and of QPs that fail. Each event that it
- * is owed must come. */
+/* A program that sleeps until an event of a completion, or of a QP that fails. Each event must
+ * come. */
 #include <err.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -74,7 +74,7 @@ static void complete(void)
 	take(ABI_WC_SUCCESS);
 }
 
-/* A key that nobody has: the responder's QP fails, and its program is told. */
+/* A key that nobody has: the responder's QP fails, and raises an event. */
 static void fail(void)
 {
 	struct abi_event ev;

@@ -13,7 +13,7 @@ DATAGRAM_TIMEOUT = 60
 @dataclass
 class Case:
     name: str
-    program: str                # 'pingpong', 'ud' or 'peer'
+    program: str                # 'pingpong', 'ud' or 'peer', or its name: of ibverbs-utils and perftest
     we_serve: bool
     family: str                 # of the GIDs: 'v4' or 'v6'
     mtu: int
@@ -37,14 +37,14 @@ class Case:
     @property
     def one_way(self):
         """UC and UD: only the driver sends."""
-        return bool({'--uc', '--ud'} & {*self.args, *self.server_extra, *self.client_extra})
+        return bool({'--uc', '--ud', 'UC', 'UD'} & {*self.args, *self.server_extra, *self.client_extra})
 
     @property
     def we_drive(self):
         return ('--driver' in self.server_extra) == self.we_serve
 
     def _args(self, side):
-        flag = {'pingpong': '-g', 'ud': '-g', 'peer': '--gid-index'}[self.program]
+        flag = '-x' if self.program.startswith('ib_') else '--gid-index' if self.program == 'peer' else '-g'
         return self.args + [flag, str(side.gid_index[self.family])]
 
     def server_args(self, server):
@@ -76,6 +76,44 @@ def datagram_cases():
              timeout=DATAGRAM_TIMEOUT)
         for family in ('v4', 'v6') for size, iters in ((1, 100), (1023, 100), (1024, 200))
         for we_serve in (True, False)]
+
+
+# Debian's programs on our libibverbs: program, GIDs, options
+VERBS_ROWS = (
+    ('ibv_uc_pingpong', 'v4', '-c -m 1024 -n 100'),
+    ('ibv_srq_pingpong', 'v6', '-c -m 1024 -n 100'),
+    ('pingpong', 'v4', '-c -e -m 1024 -n 100'),
+    ('ib_send_bw', 'v4', '-s 65536'),
+    ('ib_send_bw', 'v6', '-s 1000 -e'),
+    ('ib_send_bw', 'v4', '-s 1000 -c UD'),
+    ('ib_send_bw', 'v4', '-s 5000 -c UC'),
+    ('ib_send_bw', 'v4', '-s 1000 --use-srq -q 2'),
+    ('ib_send_lat', 'v4', '-s 64 --inline_size 64'),
+    ('ib_write_bw', 'v4', '-s 65536'),
+    ('ib_write_bw', 'v6', '-s 1000 -q 4'),
+    ('ib_write_bw', 'v4', '-s 5000 -m 256'),
+    ('ib_write_lat', 'v4', '-s 2'),
+    ('ib_read_bw', 'v4', '-s 65536 -o 16'),     # perftest asks for its own device's number at both ends
+    ('ib_read_lat', 'v6', '-s 1025 -o 16'),
+    ('ib_atomic_bw', 'v4', '-A CMP_AND_SWAP -o 16'),
+    ('ib_atomic_lat', 'v6', '-A FETCH_AND_ADD -o 16'),
+)
+PERFTEST = '-F -n 100 -u 18'
+
+
+def verbs_cases():
+    """Programs of ibverbs-utils and perftest on both sides, in both roles; verbs_peer on our side, too."""
+    cases = []
+    for program, family, options in VERBS_ROWS:
+        words = options.split()
+        mtu = int(words[words.index('-m') + 1]) if '-m' in words else 1024
+        if program.startswith('ib_'):
+            words += PERFTEST.split() + ([] if '-m' in words or 'atomic' in program else ['-m', '1024'])
+        for we_serve in (True, False):
+            name = f'verbs-{program}-{family}{options.replace(" ", "")}-{"serve" if we_serve else "connect"}'
+            cases.append(Case(name, program, we_serve, family, mtu, PINGPONG_PORT, words,
+                              bad_output='invalid data'))
+    return cases + [c for c in datagram_cases() + peer_cases() if c.mtu <= 1024]
 
 
 # name, GIDs, path MTU, driver's options, follower's options, both sides' options
@@ -141,7 +179,7 @@ BYTES, LONG = '--min 1 --max 8 --count 300', '--min 1048576 --max 1048576 --coun
 UC = '--uc --qp-depth 64 --count 60'
 # As many receives as datagrams: what does not arrive was lost on its way.
 UD = '--ud --qp-depth 128 --max 1024 --count 120'
-# soft-RoCE takes no message any more after one that lost a packet behind its first (doc/soft-roce.md), so what goes there has one packet.
+# soft-RoCE accepts no message after one that lost a packet other than its first (doc/soft-roce.md), so messages to it have one packet.
 UC_MAX = {True: 1024, False: 3000}
 # With these the first frame that a rate of 0.1 % hits is among the first 120 of both directions; with the
 # last of them all kinds of faults that it is for are among the first 200. So no case depends on luck.

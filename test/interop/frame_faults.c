@@ -86,7 +86,7 @@ static unsigned be16(const uint8_t *p)
 	return (unsigned)p[0] << 8 | p[1];
 }
 
-/* Where the UDP header behind an IP header is; 0 when there is none, as in later fragments. */
+/* Where the UDP header after an IP header is; 0 when there is none, as in later fragments. */
 static size_t udp_offset(const uint8_t *f, size_t ip, unsigned etype)
 {
 	if (etype == ETYPE_IP6)
@@ -119,7 +119,7 @@ size_t roce_bth_offset(const uint8_t *f, size_t len)
 	return udp + UDP_LEN;
 }
 
-/* What follows the ICRC is padding of a short frame: a bit of that nobody misses. */
+/* Bytes after the ICRC pad a short frame: a wrong bit there has no effect. */
 void fault_corrupt(uint8_t *frame, size_t len, size_t bth, uint64_t random)
 {
 	size_t at = bth + random % (len - bth);

@@ -33,7 +33,7 @@ struct fault_choice {
 	uint64_t random; /* which bit, how many frames */
 };
 
-/** What happens to RoCE frame number @p index, from 0, of a direction. */
+/** The impairment of RoCE frame number @p index, from 0, of a direction. */
 struct fault_choice fault_choose(const struct fault_plan *plan, uint64_t index);
 
 /** Reads "drop=1000,duplicate=500": parts per million by the names of fault_name().

@@ -60,7 +60,7 @@ class Flow:
         self.start = self.next = start
         self.sent = {}           # PSN -> (opcode, SE, body) of requests, to compare retransmissions
         self.open = None         # Message that is not complete
-        self.cursor = start      # behind the last one, retransmissions too
+        self.cursor = start      # after the last one, retransmissions too
         self.retransmitted = 0
         # requests as the other side takes them
         self.expect = start      # all before it arrived, in order
@@ -490,7 +490,7 @@ class Judge:
             if f.sequence_naks[p.psn] > 1 + came:
                 self.complain(p, 'RSP-03', f'sequence NAK number {f.sequence_naks[p.psn]}, but this PSN '
                                            f'came {came} times')
-            # What an RNR NAK refuses is not known here to be missing.
+            # A request refused by an RNR NAK is not known here to be missing.
             if not f.rnr_naks and (g.early is None or ahead(g.early, p.psn) < 0):
                 self.complain(p, 'RSP-01', 'a sequence NAK, but nothing has come out of sequence')
             if f.rnr_naks[p.psn]:

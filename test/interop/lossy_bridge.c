@@ -2,7 +2,7 @@
 /*
  * A bridge between two network devices that loses, corrupts, duplicates, reorders and delays RoCE
  * frames, each direction by its own plan. All other frames pass as they are, checksum and
- * segmentation offloads included. Counts go to standard output when it is told to end.
+ * segmentation offloads included. Counts go to standard output on SIGTERM.
  */
 #include <arpa/inet.h>
 #include <errno.h>

@@ -326,7 +326,7 @@ static int drive_ops(struct peer *p, struct drive *d)
 	return 0;
 }
 
-/* What the follower's digest must be; SENDs were added as they were posted. */
+/* The expected digest of the follower; SENDs were added as they were posted. */
 static uint64_t expected_digest(const struct drive *d)
 {
 	uint8_t *model;
@@ -567,7 +567,7 @@ static void uc_received(struct peer *p, struct follow *f, const struct done *don
 	while (i < f->b.count && !uc_is(p, &f->b, i, done))
 		i++;
 	if (i == f->b.count)
-		complain(p, "%s: %u bytes came that are no message behind %u",
+		complain(p, "%s: %u bytes came that are no message after %u",
 			op_kind_name(f->b.kind), done->byte_len, f->received);
 	else
 		f->received = i + 1;
@@ -677,8 +677,8 @@ static int uc_follow_batch(struct peer *p, const struct batch *b)
 
 /* --- Following, again ----------------------------------------------------------------- */
 
-/* Each batch finds another rkey. What a SEND_WITH_INV has not invalidated cannot be bound, so this
- * fails when that did not happen. */
+/* Each batch finds another rkey. A window cannot be bound again unless the SEND_WITH_INV
+ * invalidated it, so this fails if it did not. */
 static int window_renew(struct peer *p)
 {
 	if (!p->opt.mw)

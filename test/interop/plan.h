@@ -93,11 +93,11 @@ struct mismatch content_check(uint64_t seed, uint64_t pos, const uint8_t *buf, s
  * is what the target memory holds when its turn comes. */
 void plan_atomic(const struct batch *b, uint8_t *model, struct op *op);
 
-/** What the follower fills its target memory with before a batch. */
+/** The follower fills its target memory with this before a batch. */
 void target_fill(const struct batch *b, uint8_t *target);
-/** What the target memory must hold after the batch; every byte of it is defined. */
+/** The expected target memory after the batch; every byte of it is defined. */
 void target_model(const struct batch *b, uint8_t *model);
-/** What READ number @p i must return: contents of this seed from op.target_off on. */
+/** The expected result of READ number @p i: contents of this seed from op.target_off on. */
 uint64_t target_seed(const struct batch *b);
 
 /**

@@ -89,7 +89,7 @@ class Packet:
     syndrome: int = 0
     msn: int = 0
     orig: int = 0
-    body: bytes = b''    # from behind the BTH to the last payload byte, as sent
+    body: bytes = b''    # from the end of the BTH to the last payload byte, as sent
     payload: bytes = b''
 
     def fault(self, rule, sentence):

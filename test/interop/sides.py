@@ -4,6 +4,7 @@ import contextlib
 import os
 import re
 import shlex
+import shutil
 import signal
 import subprocess
 import time
@@ -181,8 +182,8 @@ class Capture:
 class Program:
     """A program that runs on one of the sides."""
 
-    def __init__(self, cmd, log, env=None):
-        self.log = log
+    def __init__(self, cmd, log, env=None, name=''):
+        self.log, self.name = log, name
         with open(log, 'w') as f:
             self.proc = subprocess.Popen([str(c) for c in cmd], stdout=f, stderr=subprocess.STDOUT,
                                          stdin=subprocess.DEVNULL, env=env)
@@ -252,8 +253,8 @@ class Guest:
 
     def start(self, program, args, log, timeout):
         """The guest's own timeout ends the program there, whatever happens to the connection."""
-        command = shlex.join([self.programs[program]] + args)
-        return Program([HERE / 'guest-exec.sh', f'timeout {timeout} {command}'], log, self.env)
+        command = shlex.join([self.programs.get(program, program)] + args)
+        return Program([HERE / 'guest-exec.sh', f'timeout {timeout} {command}'], log, self.env, command.split()[0])
 
     def wait_listening(self, port, program):
         wait = f'for i in $(seq {10 * PATIENCE_S}); do {listening(port)} && exit 0; sleep 0.1; done; exit 1'
@@ -265,7 +266,8 @@ class Guest:
     def end(self, program):
         """There and here, where only its output comes."""
         if program.running():
-            subprocess.run([HERE / 'guest-exec.sh', 'killall -q -9 ' + ' '.join(self.programs.values())], env=self.env)
+            subprocess.run([HERE / 'guest-exec.sh', 'killall -q -9 ' + ' '.join({*self.programs.values(), program.name})],
+                           env=self.env)
         program.end()
 
 
@@ -345,3 +347,23 @@ class Local:
     @staticmethod
     def end(program):
         program.end()
+
+
+class Verbs(Local):
+    """The same with programs on the verbs API: those of the guest, as they are, with our libibverbs."""
+
+    def __init__(self, net, build, state):
+        super().__init__(net, build, state)
+        self.programs = {'pingpong': ['ibv_rc_pingpong'], 'ud': ['ibv_ud_pingpong'],
+                         'peer': [build / 'test/interop/verbs_peer']}
+        self.env = dict(os.environ, LD_LIBRARY_PATH=f'{build}/lib/verbs:{build}/lib/client', ROCI_VERBOSE='1')
+
+    def boot(self):
+        missing = [p for p in ('ibv_rc_pingpong', 'ib_write_bw') if not shutil.which(p)]
+        if missing:
+            raise Trouble(f'lacks {missing}: apt-get install ibverbs-utils perftest')
+        self.start_rocid()
+
+    def start(self, program, args, log, timeout):
+        command = self.programs.get(program, [program])
+        return Program(['timeout', '-k', '5', timeout, *command] + args, log, self.env)

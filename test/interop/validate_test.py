@@ -340,7 +340,7 @@ class Requester(unittest.TestCase):
             return [(0, send(100)), (.001, their_ack(100, 0, 0x34)), (t, send(100)), (t, their_ack(100, 1))]
         self.check(early(.012))
         self.check(early(.010), 'REQ-29')
-        # a sequence NAK behind it changes nothing; one before it may be acted on first
+        # a later sequence NAK changes nothing; an earlier one may be acted on first
         nak = (.001, their_ack(100, 0, 0x60))
         self.check(early(.010)[:2] + [nak] + early(.010)[2:], 'REQ-29')
         self.check(early(.010)[:1] + [nak] + early(.010)[1:])

@@ -15,7 +15,7 @@
 
 #include "plan.h"
 
-/* What --marks puts into the address vector. */
+/* The values that --marks puts into the address vector. */
 #define MARK_TCLASS (46 << 2)
 #define MARK_LABEL  0x12345
 #define MARK_HOPS   7
@@ -97,7 +97,7 @@ static inline bool grh_is_from(const uint8_t grh[GRH_LEN], const uint8_t gid[16]
 						   : !memcmp(grh + 32, gid + 12, 4);
 }
 
-/** What a WRITE, READ or atomic goes to, and what a SEND_WITH_INV invalidates. */
+/** The target of a WRITE, READ or atomic, and the key that a SEND_WITH_INV invalidates. */
 struct remote {
 	uint64_t va;
 	uint32_t rkey;

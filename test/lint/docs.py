@@ -17,7 +17,7 @@ FOLDERS = 'app|config|debian|doc|drivers|lib|test|build'
 PATH = re.compile(rf'^(?:{FOLDERS})/[\w./*<>{{}},-]+$')
 FILE = re.compile(r'^[\w<>*-]+\.(?:c|h|py|sh|md|conf|txt|map|build)$')
 NAME = re.compile(r'^(?:([a-z]\w+)\(\)|([A-Za-z]+(?:_\w+)+))$')  # a function, or anything with an underscore
-# What is the kernel's, the compiler's, or stands for a name.
+# Names of the kernel and of the compiler, and placeholders.
 ELSEWHERE = {'vectors.json', 'hello.c', 'rxe_comp.c', 'enable_unsafe_noiommu_mode', 'seq_cst', 'module_verb',
              'function__condition'}
 PLANS = {'doc/decisions/0000-design.md'}  # names what is to come

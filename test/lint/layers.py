@@ -5,6 +5,8 @@
 The layers hold: with the very flags that the build compiles a layer with, a header of a higher layer
 is not found and one of a lower layer is. Low to high, as lib/meson.build lists them.
 
+Headers stay small: how many others each includes is limited, and printed.
+
 So do the rooms of lib/ctl, low to high as lib/ctl/meson.build lists them: none includes a header of a
 higher one, none calls what a higher one defines, and no header includes itself by way of others.
 """
@@ -24,8 +26,10 @@ HEADERS = [('wire', 'frame.h', 'wire obj core sim'), ('obj', 'mr.h', 'obj core s
            ('client', 'client.h', ''), ('DPDK', 'rte_mbuf.h', '')]
 
 
-CTL = Path(__file__).resolve().parent.parent.parent / 'lib/ctl'
+ROOT = Path(__file__).resolve().parent.parent.parent
+CTL = ROOT / 'lib/ctl'
 ROOM_MAX = 32   # sources and headers: beyond it nobody finds anything
+DIRECT_MAX, TOTAL_MAX = 17, 38   # how many headers of ours one may include: itself, and with theirs
 
 
 def flags(build):
@@ -90,11 +94,45 @@ def wrong_calls(build, order):
                 yield f'lib/ctl/{order[i]} uses {name} of the higher room {order[above]}'
 
 
+def project_headers():
+    """source or header of lib, app and drivers -> the headers of the project that it includes"""
+    files = [f for folder in ('lib', 'app', 'drivers') for f in (ROOT / folder).rglob('*.[ch]')]
+    named = {}
+    for f in files:
+        named.setdefault(f.name, []).append(f)
+    found = {}
+    for f in files:
+        for header in re.findall(r'^#include [<"]([^>"]+)[>"]', f.read_text(), re.M):
+            same = [h for h in named.get(Path(header).name, []) if str(h).endswith(f'/{header}')]
+            found.setdefault(f, set()).update(sorted(same, key=lambda h: h.parent != f.parent)[:1])
+    return found
+
+
+def reach(found, path, seen):
+    for header in found.get(path, ()):
+        if header not in seen:
+            seen.add(header)
+            reach(found, header, seen)
+    return seen
+
+
+def wrong_headers():
+    found = project_headers()
+    total = {f: len(reach(found, f, set())) for f in found}
+    headers = [f for f in found if f.suffix == '.h']
+    sources = [total[f] for f in found if f.suffix == '.c']
+    print(f'layers: a source sees {sum(sources) / len(sources):.1f} headers of ours, a header at most '
+          f'{max(total[h] for h in headers)}, and includes at most {max(len(found[h]) for h in headers)} itself')
+    for h in headers:
+        if len(found[h]) > DIRECT_MAX or total[h] > TOTAL_MAX:
+            yield f'{h.relative_to(ROOT)} includes {len(found[h])} headers, {total[h]} with theirs: part it'
+
+
 def main():
     build = Path(sys.argv[1])
     options = flags(build)
     bad = 0
-    for wrong in [*wrong_includes(rooms()), *wrong_calls(build, rooms())]:
+    for wrong in [*wrong_headers(), *wrong_includes(rooms()), *wrong_calls(build, rooms())]:
         print(f'layers: {wrong}')
         bad += 1
     for layer in PURE:

@@ -1,9 +1,11 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
 # purity.sh ARCHIVE...: the pure layers call nothing but each other and memory moves: no DPDK, no
-# clock, no system call, no allocation; and they have no writable data.
+# clock, no system call, no allocation; and they have no writable data. getauxval(): reads what the
+# kernel said of the CPU when the program began, which compilers for x86-64 have a built-in function for.
+# __aarch64_*: atomic operations of the compiler, which choose their instructions by the CPU.
 set -u
-allowed='^(mem(cpy|set|move|cmp)|bcmp|crc32_gzip_refl|__cpu_(model|indicator_init|features2)|_GLOBAL_OFFSET_TABLE_|__stack_chk_fail)$'
+allowed='^(mem(cpy|set|move|cmp)|bcmp|crc32_gzip_refl|getauxval|__cpu_(model|indicator_init|features2)|__aarch64_(cas|swp|ld[a-z]+)[0-9]+_[a-z_]+|_GLOBAL_OFFSET_TABLE_|__stack_chk_fail)$'
 bad=0
 defined=$(mktemp)
 trap 'rm -f "$defined"' EXIT

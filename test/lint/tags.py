@@ -114,7 +114,7 @@ class Source:
     # --- the others -----------------------------------------------------------------------
 
     def _hash_place(self, first, last):
-        code = self.lines[first].split('#')[0].strip() and self.lines[first]    # the comment is behind it
+        code = self.lines[first].split('#')[0].strip() and self.lines[first]    # the comment follows it
         below = code or next((x for x in self.lines[last + 1:] if x.strip()), '')
         m = re.match(r'\s*(?:def|class) (\w+)|(\w+)\(\) ?\{', below)
         if m:

@@ -59,6 +59,7 @@ class Words(unittest.TestCase):
     def test_columns(self):
         self.assertEqual(found('a.md', 'a ' * 50 + '\n' + 'a ' * 51 + '\n'), [2])
         self.assertEqual(found('a.md', '| ' + 'a ' * 80 + '|\n' + 'h' * 120 + '\n'), [])
+        self.assertEqual(found('a.md', 'a:\n\n    ' + '$ ' * 80 + '\n'), [])
         self.assertEqual(found('a.c', '/* ' + 'a ' * 80 + '*/\n'), [])
 
 

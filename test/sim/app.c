@@ -3,11 +3,11 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdlib.h>
-#include <errno.h>
 #include <string.h>
 #include <cmocka.h>
 #include "app.h"
 #include "seq24.h"
+#include "verbs.h"
 
 #define GUARD_BYTE 0xC5
 #define MR_PATTERN 0x11
@@ -113,7 +113,7 @@ void app_mr_again(struct app *a, struct app_mr *mr)
 	atomic_store(&a->host->mrs.slot[mr->slot], &mr->mr);
 }
 
-/* Slots of windows lie behind those of app_mr(), app_mr_as() and the tests' own. */
+/* Slots of windows follow those of app_mr(), app_mr_as() and the tests' own. */
 #define MW_SLOT 0x4000u
 
 struct app_mw *app_mw_as(struct app *a, enum mw_type type, uint32_t key)
@@ -244,7 +244,7 @@ struct app_srq *app_xrc_srq(
 	struct app_srq *srq = app_srq(a, depth, max_sge);
 	uint16_t worker = a->host->core.cfg.worker;
 
-	if (worker) /* receives complete on the lane of who handles the QP */
+	if (worker) /* receives complete on the lane of the QP's worker */
 		cq_lane_init(&cq->cq, worker, cq->lane, cq->depth);
 	srq->srq.xrcd = xrcd;
 	srq->srq.cq = &cq->cq;
@@ -341,79 +341,23 @@ struct abi_qp_attr app_attr(uint32_t dest_qpn, uint32_t sq_psn, uint32_t rq_psn)
 int app_modify(struct app_qp *q, uint32_t mask, const struct abi_qp_attr *attr,
 	const struct path_spec *path, uint64_t now)
 {
-	struct core_cmd cmd = {
-		.type = CORE_CMD_MODIFY_QP, .qp = q->qp, .mask = mask, .attr = *attr};
-	int rc;
-
-	if (path) {
-		cmd.path = *path;
-		cmd.sgid = *path->sgid;
-	}
-	do {
-		rc = core_cmd(&q->app->host->core, &cmd, now);
-	} while (rc == -EAGAIN);
-	return rc;
-}
-
-/* What each transition requires, the types of QPs differ in (QPS-02, QPS-04, QPS-06). */
-static bool is_datagram(const struct app_qp *q)
-{
-	return q->qp->type == ABI_QPT_UD || q->qp->type == ABI_QPT_GSI;
-}
-
-static bool is_responder(const struct app_qp *q)
-{
-	return q->qp->type == ABI_QPT_RC || q->qp->type == ABI_QPT_XRC_RECV;
-}
-
-static bool is_requester(const struct app_qp *q)
-{
-	return q->qp->type == ABI_QPT_RC || q->qp->type == ABI_QPT_XRC_SEND;
+	return verbs_modify(&q->app->host->core, q->qp, mask, attr, path, now);
 }
 
 int app_to_init(struct app_qp *q, const struct abi_qp_attr *attr, uint64_t now)
 {
-	struct abi_qp_attr a = *attr;
-
-	uint32_t mask = ABI_QP_STATE | ABI_QP_PKEY_INDEX;
-
-	if (is_datagram(q))
-		mask |= ABI_QP_QKEY;
-	else
-		mask |= ABI_QP_ACCESS_FLAGS;
-	if (q->qp->type != ABI_QPT_GSI)
-		mask |= ABI_QP_PORT;
-	a.qp_state = ABI_QPS_INIT;
-	return app_modify(q, mask, &a, NULL, now);
+	return verbs_to_init(&q->app->host->core, q->qp, attr, now);
 }
 
 int app_to_rtr(struct app_qp *q, const struct abi_qp_attr *attr, const struct path_spec *path,
 	uint64_t now)
 {
-	struct abi_qp_attr a = *attr;
-
-	uint32_t mask = ABI_QP_STATE;
-
-	if (!is_datagram(q))
-		mask |= ABI_QP_AV | ABI_QP_PATH_MTU | ABI_QP_DEST_QPN | ABI_QP_RQ_PSN;
-	if (is_responder(q))
-		mask |= ABI_QP_MAX_DEST_RD_ATOMIC | ABI_QP_MIN_RNR_TIMER;
-	a.qp_state = ABI_QPS_RTR;
-	return app_modify(q, mask, &a, path, now);
+	return verbs_to_rtr(&q->app->host->core, q->qp, attr, path, now);
 }
 
 int app_to_rts(struct app_qp *q, const struct abi_qp_attr *attr, uint64_t now)
 {
-	struct abi_qp_attr a = *attr;
-
-	uint32_t mask = ABI_QP_STATE | ABI_QP_SQ_PSN;
-
-	if (is_requester(q))
-		mask |= ABI_QP_RETRY_CNT | ABI_QP_RNR_RETRY | ABI_QP_MAX_QP_RD_ATOMIC;
-	if (is_requester(q) || is_responder(q))
-		mask |= ABI_QP_TIMEOUT;
-	a.qp_state = ABI_QPS_RTS;
-	return app_modify(q, mask, &a, NULL, now);
+	return verbs_to_rts(&q->app->host->core, q->qp, attr, now);
 }
 
 int app_to_state(struct app_qp *q, unsigned state, uint64_t now)
@@ -453,18 +397,6 @@ uint32_t app_srq_room(const struct app_srq *srq)
 	       (srq->posted - atomic_load_explicit(&srq->shared->consumer, memory_order_acquire));
 }
 
-/* Puts the mark into the entry, last, and rings if the worker wants it. */
-static void publish(uint8_t *slot, uint32_t ctl, uint32_t idx, uint32_t depth,
-	struct abi_queue *shared, bool *rung)
-{
-	ctl = (ctl & ~ABI_WQE_PHASE) | abi_phase(idx, depth);
-	atomic_store_explicit((_Atomic uint32_t *)slot, ctl, memory_order_release);
-	atomic_store_explicit(&shared->producer, idx + 1, memory_order_relaxed);
-	atomic_thread_fence(memory_order_seq_cst);
-	if (atomic_load_explicit(&shared->need_doorbell, memory_order_relaxed))
-		*rung = true;
-}
-
 void app_post_raw(struct app_qp *q, const void *wqe, size_t len)
 {
 	uint32_t idx = q->sq_posted & (q->spec.sq_depth - 1);
@@ -475,7 +407,7 @@ void app_post_raw(struct app_qp *q, const void *wqe, size_t len)
 	if (len > q->sq_stride) /* a count that lies */
 		len = q->sq_stride;
 	memcpy(slot + 4, (const uint8_t *)wqe + 4, len - 4);
-	publish(slot, ctl, q->sq_posted++, q->spec.sq_depth, q->sq_shared, &q->rung);
+	q->rung |= verbs_publish(slot, ctl, q->sq_posted++, q->spec.sq_depth, q->sq_shared);
 }
 
 void app_post_recv_raw(struct app_qp *q, const void *wqe, size_t len)
@@ -488,7 +420,7 @@ void app_post_recv_raw(struct app_qp *q, const void *wqe, size_t len)
 	if (len > q->rq_stride)
 		len = q->rq_stride;
 	memcpy(slot + 4, (const uint8_t *)wqe + 4, len - 4);
-	publish(slot, ctl, q->rq_posted++, q->spec.rq_depth, q->rq_shared, &q->rung);
+	q->rung |= verbs_publish(slot, ctl, q->rq_posted++, q->spec.rq_depth, q->rq_shared);
 }
 
 static void put_bind(struct abi_wqe *w, const struct app_send *s)
@@ -557,14 +489,14 @@ void app_post_srq(struct app_srq *srq, uint64_t wr_id, const struct abi_sge *sge
 	uint32_t idx = srq->posted & (srq->at.depth - 1);
 	uint8_t *slot = srq->at.entries + (size_t)idx * srq->srq.stride;
 	struct app_wr *w = &srq->wr[srq->posted & (srq->wrs - 1)];
-	bool rung; /* there is no bell */
 
 	*w = (struct app_wr){wr_id, true};
 	((struct abi_recv_wqe *)slot)->wr_id = wr_id;
 	if (n) /* a count may lie */
 		memcpy(slot + ABI_RECV_WQE_HDR, sge,
 			(n < srq->srq.max_sge ? n : srq->srq.max_sge) * sizeof(*sge));
-	publish(slot, ABI_WQE_CTL(0, n, 0), srq->posted++, srq->at.depth, srq->shared, &rung);
+	/* there is no bell */
+	verbs_publish(slot, ABI_WQE_CTL(0, n, 0), srq->posted++, srq->at.depth, srq->shared);
 }
 
 void app_ring(struct app *a, uint64_t now)
@@ -640,15 +572,10 @@ static void check_recv(struct app_qp *q, const struct abi_cqe *cqe)
 
 bool app_poll(struct app *a, struct app_cq *cq, struct abi_cqe *cqe)
 {
-	struct abi_cqe *slot = (struct abi_cqe *)(cq->lane + 1) + (cq->taken & (cq->depth - 1));
-	uint32_t mark = atomic_load_explicit((_Atomic uint32_t *)&slot->mark, memory_order_acquire);
 	struct app_qp *q;
 
-	if ((mark & 1) != abi_phase(cq->taken, cq->depth))
+	if (!verbs_take(cq->lane, cq->depth, &cq->taken, cqe))
 		return false;
-	*cqe = *slot;
-	cq->taken++;
-	atomic_store_explicit(&cq->lane->consumer, cq->taken, memory_order_release);
 	q = qp_of(a, cqe->qpn);
 	if (q->free_ids)
 		return true;

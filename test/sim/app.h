@@ -3,7 +3,7 @@
  * @file app.h
  * An application on a simulated host, as a client library would be one: rings in plain memory
  * laid out as abi_ring.h says, WQEs with phase marks, doorbells only when the worker asks for
- * them, CQEs taken by their marks. It checks what it is told: each work request completes once
+ * them, CQEs taken by their marks. It checks completions: each work request completes once
  * and in post order, and nothing is written outside its memory regions.
  */
 #ifndef APP_H
@@ -25,7 +25,7 @@
 
 struct app_mr {
 	struct mr mr;
-	uint8_t *mem; /* first byte; APP_GUARD bytes before and behind are guarded */
+	uint8_t *mem; /* first byte; APP_GUARD bytes before and after are guarded */
 	size_t len;
 	unsigned slot;
 };
@@ -43,7 +43,7 @@ struct app_cq {
 	uint32_t taken;
 };
 
-/** What became of a posted work request; the application's own bookkeeping. */
+/** The result of a posted work request; the application's own bookkeeping. */
 struct app_wr {
 	uint64_t wr_id;
 	bool signaled;
@@ -88,7 +88,7 @@ struct app_qp {
 	uint32_t sq_posted;
 	uint32_t rq_posted;
 	uint32_t sq_done;     /* work requests whose fate is known */
-	uint32_t rq_done;     /* SRQ: behind the one that was completed last */
+	uint32_t rq_done;     /* SRQ: after the one that was completed last */
 	bool rung;	      /* the doorbell */
 	bool free_ids;	      /* wr_ids are the test's: do not check their order */
 	struct app_wr *sq_wr; /* ring of sq_wrs */
@@ -149,8 +149,8 @@ void app_srq_resize(struct app_srq *srq, uint32_t depth);
 /** Takes it from the SRQ table, as DESTROY_SRQ does. */
 void app_srq_withdraw(struct app *a, struct app_srq *srq);
 struct app_qp *app_qp(struct app *a, const struct app_qp_spec *spec);
-/* As destroy_cq and destroy_qp: the core has forgotten them when these return. What a QP's CQEs
- * tell must have been taken before. */
+/* As destroy_cq and destroy_qp: the core has forgotten them when these return. A QP's CQEs
+ * must have been polled before. */
 void app_cq_destroy(struct app *a, struct app_cq *q);
 void app_qp_destroy(struct app_qp *q, uint64_t now);
 

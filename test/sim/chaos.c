@@ -97,7 +97,7 @@ static void chaos__every_seed(void **state)
 		report_nothing_is_zero();
 }
 
-/* Whatever ran before, and wherever the memory lies. */
+/* Independent of earlier runs, and of where the memory lies. */
 static void chaos__repeats_itself(void **state)
 {
 	uint64_t first[5];

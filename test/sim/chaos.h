@@ -31,7 +31,7 @@
 #define CHAOS_MESSAGES 200u	   /* of a run, at least */
 #define CHAOS_PACKETS  2000u
 
-/** What happens in mid-flight. */
+/** Events in mid-flight. */
 enum chaos_action {
 	ACT_SQD, /* drained, changed, and back */
 	ACT_ERR,
@@ -50,6 +50,7 @@ enum chaos_action {
 	ACT_QUERY,
 	ACT_REPATH, /* another source port, flow label, priority ... while packets fly */
 	ACT_PKEY,   /* a host becomes a limited member of its partition, or a full one again */
+	ACT_NOTICE, /* a Fast CNP and a CNP arrive */
 	/* of a connection that is made */
 	ACT_RTR_HOLD, /* a side stays in RTR until requests arrive */
 	ACT_TOO_MANY_READS,
@@ -170,7 +171,7 @@ struct chaos_world {
 	struct traffic_totals before; /* of the process, when the run began */
 };
 
-/** What world_init() makes of it: `chaos --trace N`. */
+/** The parameters that world_init() derives: `chaos --trace N`. */
 extern int chaos_trace;
 
 /* --- chaos.c -------------------------------------------------------------------------- */
@@ -237,7 +238,7 @@ void work_post(struct chaos_world *w, struct chaos_conn *c, int e);
 
 /* --- chaos_uc.c ------------------------------------------------------------------------- */
 
-/** What became of the messages of all UC connections. */
+/** The fate of the messages of all UC connections. */
 extern struct uc_totals {
 	uint64_t sent;
 	uint64_t failed;
@@ -258,7 +259,7 @@ bool uc_idle(const struct chaos_uc *u);
 /* --- chaos_actions.c ------------------------------------------------------------------ */
 
 void actions_turn(struct chaos_world *w);
-/** What was begun in SQD goes on. */
+/** Messages begun in SQD continue. */
 void actions_sqd(struct chaos_world *w, struct chaos_conn *c, int e);
 
 /* --- chaos_path.c --------------------------------------------------------------------- */
@@ -267,6 +268,10 @@ void actions_sqd(struct chaos_world *w, struct chaos_conn *c, int e);
 struct path_spec path_any(struct chaos_world *w, const struct chaos_conn *c, int e);
 void path_change(struct chaos_world *w, struct chaos_conn *c, int e);
 void path_change_pkey(struct chaos_world *w);
+
+/* --- chaos_notice.c ------------------------------------------------------------------- */
+
+void notice_any(struct chaos_world *w, struct chaos_conn *c, int e);
 
 /* --- chaos_report.c ------------------------------------------------------------------- */
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What happens to connections and links in mid-flight. */
+/* Events that befall connections and links in mid-flight. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -50,7 +50,7 @@ static void sqd_modify(struct chaos_world *w, struct chaos_conn *c, int e)
 		0);
 }
 
-/* QPS-19: it is told when the last request that was started is complete, if it was asked for. */
+/* QPS-19: the event comes when the last started request is complete, if it was asked for. */
 static void sqd_drain(struct chaos_world *w, struct chaos_end *end)
 {
 	const struct qp *qp = end->qp->qp;
@@ -155,7 +155,7 @@ static void starve(struct chaos_world *w, struct chaos_end *end)
 	end->starve_until = now_of(w) + pick(w, 1, chance(w, 20) ? 100000 : 2000) * USEC;
 }
 
-/* QPS-12..15: no such transition, attribute or value; the QP goes on as before. */
+/* QPS-12..15: no such transition, attribute or value; the QP continues as before. */
 static void refused(struct chaos_world *w, struct chaos_end *end)
 {
 	static const struct {
@@ -267,6 +267,9 @@ static void act(struct chaos_world *w, struct chaos_conn *c, int e, enum chaos_a
 	case ACT_PKEY:
 		path_change_pkey(w);
 		break;
+	case ACT_NOTICE:
+		notice_any(w, c, e);
+		break;
 	default:
 		disturb_link(w, action);
 		break;
@@ -275,12 +278,12 @@ static void act(struct chaos_world *w, struct chaos_conn *c, int e, enum chaos_a
 
 void actions_turn(struct chaos_world *w)
 {
-	/* What leaves connections alive comes more often than what breaks them. */
+	/* Events that leave connections alive are more frequent than those that break them. */
 	static const enum chaos_action menu[] = {ACT_SQD, ACT_SQD, ACT_SQD, ACT_ERR, ACT_RESET,
 		ACT_DESTROY, ACT_DEREG_LOCAL, ACT_DEREG_TARGET, ACT_DEREG_RECV, ACT_ACCESS,
 		ACT_MIN_RNR, ACT_MIN_RNR, ACT_PAUSE, ACT_PAUSE, ACT_STALL, ACT_FAULTS, ACT_FAULTS,
 		ACT_STARVE, ACT_STARVE, ACT_STARVE, ACT_REFUSED, ACT_QUERY, ACT_REPATH, ACT_REPATH,
-		ACT_PKEY, ACT_PKEY};
+		ACT_PKEY, ACT_PKEY, ACT_NOTICE, ACT_NOTICE};
 	struct chaos_conn *c = &w->conn[pick(w, 0, w->conns - 1)];
 	int e = (int)pick(w, A, B);
 

@@ -90,13 +90,13 @@ static void choose_attrs(struct chaos_world *w, struct chaos_conn *c)
 	}
 }
 
-/* What may happen to this connection from the start, because of how it is made. */
+/* Events that this connection must expect from the start, because of how it is made. */
 static void allow(struct chaos_world *w, struct chaos_conn *c, int e)
 {
 	const struct abi_qp_attr *a = &c->end[e].attr, *peer = &c->end[!e].attr;
 	bool slow = a->timeout && a->timeout < 14; /* may fire while all goes well */
-	/* What is left of the connection before may be NAKed, and that taken for an answer to what
-	 * follows: it costs a retry. */
+	/* Late packets of the former connection may be NAKed, and the NAK taken for an answer to
+	 * the new one: it costs a retry. */
 	bool stale = c->made && a->retry_cnt < 7;
 	uint32_t lost = w->perfect && !slow && !stale ? 0 : RETRY_EXC;
 
@@ -255,7 +255,7 @@ static bool flushed(const struct chaos_conn *c, int e)
 
 /* --- judging -------------------------------------------------------------------------- */
 
-/* EVT-03, RSP-22: each error that one side reports, the other side's owner was told of, once. */
+/* EVT-03, RSP-22: each error that one side reports raised one event at the other side. */
 static void judge_events(const struct chaos_conn *c, int e)
 {
 	const struct chaos_end *end = &c->end[e];
@@ -353,7 +353,7 @@ static void again(struct chaos_world *w, struct chaos_conn *c)
 
 /* --- watching ------------------------------------------------------------------------- */
 
-/* RTR -> RTS of the side that was held back; RSP-46: it was told if a request came. */
+/* RTR -> RTS of the side that was held back; RSP-46: an event says if a request came. */
 static void end_hold(struct chaos_world *w, struct chaos_end *end)
 {
 	bool heard = end->qp->qp->resp.epsn != end->attr.rq_psn;

@@ -80,7 +80,7 @@ static void make_qp(const struct chaos_world *w, struct flows *f, struct flow *f
 		pool_take_qp(own, fl->qp[e]);
 }
 
-/* What a sender that nothing was done to survives in a moderate run: conn_init()'s calm one. */
+/* Whether an undisturbed sender survives a moderate run: conn_init()'s calm one. */
 static void choose_limits(const struct chaos_world *w, struct flows *f, struct flow *fl)
 {
 	uint32_t mtu = 256u << flows_below(f, 5);
@@ -285,7 +285,7 @@ static bool may_be_fatal(const struct flows *f, const struct flow *fl)
 	return false;
 }
 
-/* SRQ-07, EVT-03, EVT-04: each error was told of, once. */
+/* SRQ-07, EVT-03, EVT-04: each error raised one event. */
 static void judge_events(const struct flows *f, const struct flow *fl)
 {
 	const unsigned *ev = fl->events[B];

@@ -6,14 +6,16 @@
  * each message names; datagrams go to one QP or to a group.
  *
  * The model: a message is known by its number, which it carries. By RC and XRC each arrives once
- * and in order, and what its sender is told of has arrived. By UC each arrives at most once, whole,
+ * and in order, and a success means that it has arrived.
+ *     chaos_flow_acts.c  what happens in mid-flight By UC each arrives at most once, whole,
  * in order unless a link has reordered. By UD at most once, unless a link has doubled it, with the
  * addresses that it was sent by. A receive completes once, or is still where it was put: after
  * each step the WQEs that an SRQ has given away are those that completed and those that QPs hold.
  *
  *     chaos_flow.c       flows made, broken, judged, made again
  *     chaos_flow_acts.c  what happens in mid-flight
- *     chaos_send.c       what they send, and what their senders are told
+ *     chaos_flow_acts.c  what happens in mid-flight
+ *     chaos_send.c       what they send, and how their senders' requests complete
  *     chaos_recv.c       what arrives
  *     chaos_pool.c       receives: SRQs, their limits, sizes and errors
  *     chaos_ud.c         address handles, groups, the 40 bytes before a datagram
@@ -46,7 +48,7 @@ enum flow_service {
 };
 extern const char *const flow_service_name[FLOW_SERVICES];
 
-/** What is wrong with a message, or a receive. */
+/** The mistake in a message, or in a receive. */
 enum flow_mistake {
 	FLOW_GOOD,
 	FLOW_LKEY,  /* a key that does not exist */
@@ -62,7 +64,7 @@ enum flow_mistake {
 };
 extern const char *const flow_mistake_name[FLOW_MISTAKES];
 
-/** What happens to flows and pools in mid-flight. */
+/** Events that befall flows and pools in mid-flight. */
 enum flow_act {
 	FLOW_RECEIVER_ERR,
 	FLOW_RECEIVER_RESET,

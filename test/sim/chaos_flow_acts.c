@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What happens to flows and to their receives in mid-flight. */
+/* Events that befall flows and their receives in mid-flight. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What arrives of flows. */
+/* The messages of flows that arrive. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -8,7 +8,7 @@
 #include "chaos.h"
 #include "chaos_flow.h"
 
-/* What became of the links so far. */
+/* The state of the links so far. */
 static uint64_t doubled(const struct chaos_world *w)
 {
 	uint64_t n = 0;
@@ -48,7 +48,7 @@ static void check_turn(struct flow *fl, unsigned pool, uint32_t n)
 	for (; i < fl->posted; i++) {
 		const struct flow_message *m = &fl->msg[i];
 
-		assert_int_equal(m->mistake, FLOW_GOOD); /* nor what is behind it */
+		assert_int_equal(m->mistake, FLOW_GOOD); /* nor any after it */
 		if (flow_takes_recv(m) && m->pool == pool)
 			break;
 	}
@@ -96,7 +96,7 @@ static void check_fields(const struct flow *from, const struct flow_message *m, 
 	assert_int_equal(cqe->byte_len, m->len + (from->service == FLOW_UD ? UD_AREA : 0));
 }
 
-/* The bytes, and FILL behind them. */
+/* The bytes, and FILL after them. */
 static void check_bytes(const struct flow *from, uint32_t n, const uint8_t *at, uint32_t room)
 {
 	uint8_t want[FLOW_LEN_MAX];
@@ -168,7 +168,7 @@ static void arrived_datagram(struct chaos_world *w, struct flows *f, struct flow
 
 /* --- those that failed ------------------------------------------------------------------ */
 
-/* The message that it was for, as far as that can be told. */
+/* The message that it was for, as far as that is known. */
 static const struct flow_message *next_of(const struct flow *fl, unsigned pool)
 {
 	for (uint32_t i = fl->expect[pool]; i < fl->posted; i++)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What flows send, and what their senders are told. */
+/* The messages that flows send, and the completions of their senders. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -222,7 +222,7 @@ void flow_post(struct flows *f, struct flow *fl)
 
 /* --- judged ----------------------------------------------------------------------------- */
 
-/* What a success says of the peer's memory (RSP-24, REQ-44, RSP-36). */
+/* A success says this of the peer's memory (RSP-24, REQ-44, RSP-36). */
 static void check_reliable(struct flow *fl, uint32_t n, const uint8_t *mem)
 {
 	const struct flow_message *m = &fl->msg[n];

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * UC connections in the same runs: the same hosts, links and turns to send as the others. Their
- * model is another: nobody learns what became of a message, so messages may be lost. What arrives
- * is one that was sent, whole, with its own bytes; in order and once, unless a link has duplicated
- * or reordered something. Each send completes once, in order; after one that fails, those behind it
- * are flushed, receives go on, and RTS makes the QP send again.
+ * model is another: nobody learns what became of a message, so messages may be lost. A message
+ * that arrives was sent, whole, with its own bytes; in order and once, unless a link has duplicated
+ * or reordered something. Each send completes once, in order; after one that fails, later ones
+ * are flushed, receives continue, and RTS makes the QP send again.
  *
  * All of a message follows from its number, which it carries: in its first four bytes, or as its
  * immediate data.

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the applications post: all operations, sizes that matter, mistakes now and then. */
+/* The applications' requests: all operations, sizes that matter, mistakes now and then. */
 #include "chaos.h"
 
 #define ENOUGH_PACKETS 20000u /* in a run, for long messages */
@@ -66,7 +66,7 @@ static void err(struct chaos_world *w, const struct chaos_conn *c, struct traffi
 	}
 }
 
-/* The peer's owner will be told. */
+/* An event will be raised at the peer. */
 static void expect_event(struct chaos_conn *c, int e)
 {
 	const struct traffic_side *me = &c->traffic.side[e];

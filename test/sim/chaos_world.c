@@ -101,7 +101,7 @@ void world_init(struct chaos_world *w, uint64_t seed)
 	w->cqs = pick(w, 1, CHAOS_CQS);
 	w->gid = (enum host_gid)pick(w, 0, HOST_GIDS_ALL - 1);
 	w->psn_jump = pick(w, 1u << 20, 1u << 21);
-	if (chance(w, 50)) /* stale packets lie ahead instead of behind */
+	if (chance(w, 50)) /* stale packets have later PSNs, not earlier ones */
 		w->psn_jump = -w->psn_jump & SEQ24_MASK;
 	w->action_gap = chance(w, 15) ? 0 : pick(w, 5, 120);
 	w->next_action = w->action_gap;

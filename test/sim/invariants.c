@@ -5,6 +5,7 @@
 #include <cmocka.h>
 #include "completer.h"
 #include "invariants.h"
+#include "pacing.h"
 #include "seq24.h"
 
 /* --- a host --------------------------------------------------------------------------- */
@@ -35,9 +36,10 @@ static void check_shares(const struct list *shares)
 	}
 }
 
-/* And a QP that wants one gets it. */
+/* And a QP that needs one gets it, at its departure or now. */
 static void check_turn(const struct core *c, const struct qp *qp)
 {
+	assert_false(pacing_waits(qp) && (!qp->limited || !list_empty(&qp->ready) || !c->paced));
 	if (!list_empty(&qp->ready))
 		assert_false(list_empty(&c->share[qp->session % SESSION_MAX].node));
 }
@@ -108,7 +110,8 @@ static void check_timer(const struct qp *qp)
 	if (qp->comp.due)
 		assert_true(sends(qp) && outstanding && wheel_armed(&qp->timer));
 	else if (sends(qp) && outstanding && qp->ack_timeout)
-		assert_true(qp->req.psn == qp->comp.una && !list_empty(&qp->ready));
+		assert_true(qp->req.psn == qp->comp.una &&
+			    (!list_empty(&qp->ready) || pacing_waits(qp)));
 	assert_true(!qp->comp.rnr_wait || qp->comp.due);
 }
 

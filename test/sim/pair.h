@@ -24,7 +24,7 @@ enum {
 	ENDS
 };
 
-/** What a pair is made of; pair_defaults() fills it with what works. */
+/** The parameters of a pair; pair_defaults() fills it with values that work. */
 struct pair_spec {
 	uint64_t seed;
 	enum host_gid gid;
@@ -32,8 +32,8 @@ struct pair_spec {
 	struct app_qp_spec qp[ENDS];   /* CQs are filled in */
 	struct abi_qp_attr attr[ENDS]; /* QPNs and PSNs of the other end are filled in */
 	uint32_t cq_depth;
-	uint32_t srq_depth; /* not 0: B's receives are in an SRQ of so many */
-	bool xrc;	    /* from A to B */
+	uint32_t srq_depth;    /* not 0: B's receives are in an SRQ of so many */
+	bool xrc;	       /* from A to B */
 	uint32_t cnp_interval; /* ns: both manage congestion; 0: they do not */
 };
 

@@ -32,7 +32,7 @@ struct scenario_work {
 
 #define ANY_OPCODE 0xFFu
 
-/** What happens to frames with a certain opcode: the nth, and so many after it. */
+/** Impairs frames with a certain opcode: the nth, and so many after it. */
 struct scenario_pick {
 	int from;
 	uint8_t opcode;	  /* OP_*, OPCODE_CNP, or ANY_OPCODE */
@@ -77,7 +77,7 @@ struct scenario_count {
 	uint64_t most; /* VAL() */
 };
 
-/** What XRC messages name. */
+/** The XRC SRQ that messages name. */
 enum scenario_named {
 	NAMED_RIGHT,
 	NAMED_STRANGE, /* an SRQ of another domain */
@@ -114,7 +114,7 @@ struct scenario {
 	const char *name;
 	const char *rules; /* what it shows */
 	uint32_t mtu;
-	uint64_t rate_bps; /* 0: 10 Gb/s */
+	uint64_t rate_bps;     /* 0: 10 Gb/s */
 	uint32_t cnp_interval; /* ns: both ends manage congestion; 0: they do not */
 	bool ipv6;
 	struct scenario_end end[ENDS];

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Congestion notification: packets that are marked, CNPs that are lost, late or doubled, and CNPs
- * and Fast CNPs that nobody should have sent. Whatever comes, the transport goes on as without.
+ * and Fast CNPs that nobody should have sent. None of them changes the work of the transport.
  */
 #include "scenario_forge.h"
 #include "scenario_row.h"
 
 /** The interval of CNPs in these rows. */
 #define INTERVAL (50 * USEC)
-#define WRITES(n)                                  \
-	{                                          \
+#define WRITES(n)                                   \
+	{                                           \
 		A, TRAFFIC_WRITE, 1, (n)*1024, 0, 0 \
 	}
 /** IPv6 takes 20 bytes more of each packet, a RETH 16. */
@@ -19,19 +19,20 @@
 #define ON6  .cnp_interval = INTERVAL, .ipv6 = true
 
 /** Forged at A while it writes; all that moves are @p ... */
-#define FORGED(named, rule, how, ...)                                                            \
-	{                                                                                        \
-		.name = named, .rules = rule, ON, .work = {WRITES(10)},                          \
-		.event = {{2 * USEC, CNP, A, how}, {3 * USEC, CNP, A, how}},                     \
-		.count = {COUNT(A, rp_cnp_handled, NONE), COUNT(A, retransmits, NONE), __VA_ARGS__}, \
-		.most = 10 * PKT + RTT + 2 * 200                                                 \
+#define FORGED(named, rule, how, ...)                                                  \
+	{                                                                              \
+		.name = named, .rules = rule, ON, .work = {WRITES(10)},                \
+		.event = {{2 * USEC, CNP, A, how}, {3 * USEC, CNP, A, how}},           \
+		.count = {COUNT(A, rp_cnp_handled, NONE), COUNT(A, retransmits, NONE), \
+			__VA_ARGS__},                                                  \
+		.most = 10 * PKT + RTT + 2 * 200                                       \
 	}
-#define FAST(named, rule, how, ...)                                                   \
-	{                                                                             \
-		.name = named, .rules = rule, ON6, .work = {WRITES(10)},              \
-		.event = {{2 * USEC, FAST_CNP, A, how}},                              \
-		.count = {COUNT(A, retransmits, NONE), __VA_ARGS__},                  \
-		.most = 10 * PKT6 + RTT + 1000                                        \
+#define FAST(named, rule, how, ...)                                      \
+	{                                                                \
+		.name = named, .rules = rule, ON6, .work = {WRITES(10)}, \
+		.event = {{2 * USEC, FAST_CNP, A, how}},                 \
+		.count = {COUNT(A, retransmits, NONE), __VA_ARGS__},     \
+		.most = 10 * PKT6 + RTT + 1000                           \
 	}
 #define NOT_TOLD COUNT(A, rp_fast_cnp_handled, NONE)
 
@@ -139,16 +140,13 @@ static const struct scenario row[] = {
 	FAST("fast_cnp_too_short", "FCN-05", FAST_SHORT, NOT_TOLD, DROPS(A, FAST_CNP_LENGTH, ONE)),
 	FAST("fast_cnp_too_long", "FCN-05", FAST_LONG, NOT_TOLD, DROPS(A, FAST_CNP_LENGTH, ONE)),
 	FAST("fast_cnp_twice", "FCN-03", FAST_TWICE, NOT_TOLD, DROPS(A, FAST_CNP_TWICE, ONE)),
-	FAST("fast_cnp_unknown", "FCN-14", FAST_UNKNOWN, NOT_TOLD,
-		DROPS(A, FAST_CNP_UNKNOWN, ONE)),
+	FAST("fast_cnp_unknown", "FCN-14", FAST_UNKNOWN, NOT_TOLD, DROPS(A, FAST_CNP_UNKNOWN, ONE)),
 	FAST("fast_cnp_without_option", "FCN-12", FAST_NONE, NOT_TOLD,
 		DROPS(A, FAST_CNP_UNKNOWN, ONE)),
-	FAST("fast_cnp_overruns", "FCN-07", FAST_OVERRUN, NOT_TOLD,
-		DROPS(A, FAST_CNP_HEADER, ONE)),
+	FAST("fast_cnp_overruns", "FCN-07", FAST_OVERRUN, NOT_TOLD, DROPS(A, FAST_CNP_HEADER, ONE)),
 	FAST("fast_cnp_beyond_the_packet", "FCN-07", FAST_BEYOND, NOT_TOLD,
 		DROPS(A, IP_NEXT_HEADER, ONE)),
-	FAST("fast_cnp_is_no_cnp", "FCN-03", FAST_OPCODE, NOT_TOLD,
-		DROPS(A, FAST_CNP_OPCODE, ONE)),
+	FAST("fast_cnp_is_no_cnp", "FCN-03", FAST_OPCODE, NOT_TOLD, DROPS(A, FAST_CNP_OPCODE, ONE)),
 	FAST("fast_cnp_with_wrong_icrc", "ICRC-10 ICRC-11", FAST_ICRC, NOT_TOLD,
 		DROPS(A, ICRC, ONE)),
 	FAST("fast_cnp_over_ipv4", "FCN-02", FAST_IP4, NOT_TOLD, DROPS(A, IP_NEXT_HEADER, ONE)),

@@ -17,7 +17,7 @@ static const struct scenario row[] = {
 	},
 	/* --- SQD ------------------------------------------------------------------------------ */
 	{
-		/* what was started is finished, what was posted behind it waits */
+		/* what was started is finished, later requests wait */
 		.name = "sqd_in_a_message",
 		.rules = "REQ-50 QPS-19 EVT-02",
 		.work = {{A, TRAFFIC_SEND, 1, 20000, 0, 0}, {A, TRAFFIC_SEND, 3, 100, 0, 0}},
@@ -95,7 +95,7 @@ static const struct scenario row[] = {
 		.most = 7 * PKT + RTT,
 	},
 	{
-		/* two bytes, of which one lies behind the region */
+		/* two bytes, of which one lies past the region */
 		.name = "write_range_error_by_one",
 		.rules = "RSP-13 REQ-33",
 		.work = {{A, TRAFFIC_WRITE, 1, 2, 0, MISTAKE_REMOTE_RANGE}},

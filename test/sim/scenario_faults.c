@@ -6,7 +6,7 @@
  */
 #include "scenario_row.h"
 
-/* What faults cost: n times half a window of 128. */
+/* The cost of faults: n times half a window of 128. */
 #define WASTED(n) ((n)*64 * PKT)
 
 static const struct scenario row[] = {
@@ -189,7 +189,7 @@ static const struct scenario row[] = {
 		.most = 2 * 2048 * PKT + WASTED(2 * 102) / 8 + 102 * T(8),
 	},
 	{
-		/* 10 and 20 packets a message, half of them twice: B sends 250, and 500 + 250
+		/* 10 and 20 packets per message, half of them twice: B sends 250, and 500 + 250
 		   responses */
 		.name = "duplicates",
 		.rules = "RSP-39 REQ-37 RSP-40",

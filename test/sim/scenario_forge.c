@@ -57,8 +57,8 @@ void forge_cnp(struct pair *p, int side, enum forged_cnp what)
 	put_be16(bth + BTH_PKEY, what == CNP_PKEY ? 0x8123 : 0xFFFF);
 	put_be32(bth + BTH_RESV8A, p->end[side].qp->qp->qpn ^ (what == CNP_QPN ? 0x800000 : 0));
 	len = (size_t)(bth - frame) + BTH_HLEN + CNP_RESERVED;
-	icrc_store(frame + len, icrc_header(icrc_best(), frame + path.l3_off, path.net,
-					len - path.l3_off));
+	icrc_store(frame + len,
+		icrc_header(icrc_best(), frame + path.l3_off, path.net, len - path.l3_off));
 	frame[len] ^= what == CNP_ICRC;
 	give(p, side, frame, len + ICRC_LEN);
 }
@@ -66,8 +66,8 @@ void forge_cnp(struct pair *p, int side, enum forged_cnp what)
 void forge_fast_cnp(struct pair *p, int side, unsigned what)
 {
 	static const uint8_t trace[FAST_CNP_TRACE_MIN] = {0, 1};
-	const struct path_spec way = host_path(p->end[side].host, p->end[!side].host, 0,
-		HOST_GID_IPV6);
+	const struct path_spec way =
+		host_path(p->end[side].host, p->end[!side].host, 0, HOST_GID_IPV6);
 	const struct abi_qp_attr *attr = &p->end[side].qp->qp->attr;
 	struct fast_cnp_spec s = {.smac = {2, 0, 0, 0, 0, 0x63},
 		.dest_qpn = attr->dest_qpn ^ (what & FAST_OF_NO_QP ? 0x800000 : 0),

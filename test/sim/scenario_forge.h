@@ -17,12 +17,12 @@ enum forged_cnp {
 	CNP_ROCEV1,
 };
 
-/** What a Fast CNP is besides an enum fast_fault. */
+/** Properties of a Fast CNP besides an enum fast_fault. */
 #define FAST_NOT_LISTED (1u << 8)  /* from a switch that is not in the list */
 #define FAST_OF_NO_QP	(1u << 9)  /* about a QPN that the peer does not have */
 #define FAST_WITH_TRACE (1u << 10) /* option 2 */
 
-/** What one end needs to accept Fast CNPs. */
+/** The tables that one end needs to accept Fast CNPs. */
 struct forge_end {
 	struct switch_list switches;
 	struct qp_flow flow;

@@ -196,7 +196,7 @@ static const struct scenario row[] = {
 			 "B> ACK 2 msn 1\n",
 	},
 	{
-		/* the message behind it tells, long before the timer */
+		/* the next message reveals it, long before the timer */
 		.name = "last_lost_next_message_tells",
 		.rules = "RSP-02 REQ-28 RSP-25",
 		.work = {{A, TRAFFIC_WRITE, 2, 2000, 0, 0}},
@@ -312,7 +312,7 @@ static const struct scenario row[] = {
 			 "B> ACK 2 msn 1\n",
 	},
 	{
-		/* the duplicates lie before the wrap, what is expected behind it */
+		/* the duplicates lie before the wrap, the expected PSN after it */
 		.name = "ack_lost_at_the_psn_wrap",
 		.rules = "BTH-15 RSP-01 RSP-39",
 		.end = {[A] = {.sq_psn = VAL(0xFFFFFE)}},

@@ -30,7 +30,7 @@ static const struct scenario row[] = {
 		.most = 8 * 85 + RTT,
 	},
 	{
-		/* the link is full of responses when the SEND arrives: its ACK comes behind them */
+		/* the link is full of responses when the SEND arrives: its ACK follows them */
 		.name = "ack_waits_for_read",
 		.rules = "RSP-27",
 		.work = {{A, TRAFFIC_READ, 1, 1 << 20, 0, 0}, {A, TRAFFIC_SEND, 1, 1, 0, 0}},
@@ -153,7 +153,7 @@ static const struct scenario row[] = {
 	},
 	/* --- implied NAK ---------------------------------------------------------------------- */
 	{
-		/* an ACK of what lies behind it does not complete a READ */
+		/* an ACK of a later request does not complete a READ */
 		.name = "read_lost_ack_behind",
 		.rules = "REQ-38",
 		.work = {{A, TRAFFIC_READ, 1, 100, 0, 0}, {A, TRAFFIC_SEND, 1, 100, 0, 0}},
@@ -171,7 +171,7 @@ static const struct scenario row[] = {
 			 "B> ACK 1 msn 2\n",
 	},
 	{
-		/* no ACK timer: the second ACK behind it tells of the second loss */
+		/* no ACK timer: the second ACK after it reveals the second loss */
 		.name = "read_lost_twice_without_timer",
 		.rules = "REQ-38",
 		.work = {{A, TRAFFIC_READ, 1, 100, 0, 0}, {A, TRAFFIC_SEND, 1, 100, 0, 0}},
@@ -212,7 +212,7 @@ static const struct scenario row[] = {
 			 "B> READ_RESP_ONLY 1\n",
 	},
 	{
-		/* a NAK for a loss behind it: the READ comes first */
+		/* a NAK for a later loss: the READ comes first */
 		.name = "read_lost_nak_behind",
 		.rules = "REQ-38 REQ-28 RSP-27",
 		.work = {{A, TRAFFIC_READ, 1, 100, 0, 0}, {A, TRAFFIC_SEND, 2, 100, 0, 0}},

@@ -12,7 +12,7 @@
 		.depth = (n), .xrc = true \
 	}
 #define LAST_WQE (1u << ABI_EVENT_QP_LAST_WQE)
-/** What RNR timer code 14 says (RSP-16). */
+/** The time of RNR timer code 14 (RSP-16). */
 #define RNR14 (1280 * USEC)
 /** A send of 100 bytes on the wire, at most: with XRCETH and all. */
 #define SMALL 160ull
@@ -33,7 +33,7 @@ static const struct scenario row[] = {
 		.most = RNR14 + TICK + 3 * SMALL + 2 * RTT,
 	},
 	{
-		/* READs and WRITEs ask for none: the SEND behind them alone waits */
+		/* READs and WRITEs need none: only the SEND after them waits */
 		.name = "srq_empty_for_a_write",
 		.rules = "SRQ-03 RSP-19",
 		.srq = SRQ(8),
@@ -46,7 +46,7 @@ static const struct scenario row[] = {
 		.most = RNR14 + TICK + 7 * PKT + SMALL + 2 * RTT,
 	},
 	{
-		/* the third message leaves two: told then, and not again by the two behind it */
+		/* the third message leaves two: an event then, and none for the next two */
 		.name = "srq_limit_once",
 		.rules = "SRQ-04 EVT-04",
 		.srq = SRQ(8),
@@ -78,7 +78,7 @@ static const struct scenario row[] = {
 		.most = 40 * 5 * PKT + RTT,
 	},
 	{
-		/* the WQE that it holds is flushed, the others stay; then it is told */
+		/* the WQE that it holds is flushed, the others stay; then an event is raised */
 		.name = "srq_last_wqe",
 		.rules = "SRQ-07 EVT-04 QPS-20",
 		.srq = SRQ(8),

@@ -266,7 +266,7 @@ static const struct scenario row[] = {
 			 "B> ACK 0 msn 1\n",
 	},
 	{
-		/* when the flow goes on, a loss is NAKed again */
+		/* when the flow continues, a loss is NAKed again */
 		.name = "loss_after_rnr",
 		.rules = "RSP-18 RSP-02",
 		.end = {[B] = {.starved = true, .rnr_timer = VAL(5)}},

@@ -99,7 +99,7 @@ static void spoil(struct traffic *t, int e, enum traffic_mistake how, struct app
 	}
 }
 
-/* What a mistake of side @p e may do to the QPs of both. */
+/* The possible effects of a mistake of side @p e on the QPs of both. */
 static void expect_mistake(struct traffic *t, int e, enum traffic_mistake how)
 {
 	const uint32_t gone = TRAFFIC_MAY(ABI_WC_WR_FLUSH_ERR);

@@ -32,7 +32,7 @@ enum traffic_op {
 };
 extern const char *const traffic_op_name[TRAFFIC_OPS];
 
-/** What an application may do wrong in a work request. */
+/** The mistakes of an application in a work request. */
 enum traffic_mistake {
 	MISTAKE_NONE,
 	/* found by the requester */
@@ -215,7 +215,7 @@ struct traffic {
 #define TRAFFIC_SIZES 7u
 extern const char *const traffic_size_name[TRAFFIC_SIZES];
 
-/** What became of all messages of the process. */
+/** The fate of all messages of the process. */
 struct traffic_totals {
 	uint64_t posted[TRAFFIC_OPS];
 	uint64_t completed[TRAFFIC_OPS];

@@ -9,7 +9,7 @@
 
 /** Registers @p size bytes of FILL. */
 void area_init(struct traffic_area *a, struct app *app, uint32_t size, uint32_t access);
-/** Deregisters it. Whatever is written to it from now on, the application wrote. */
+/** Deregisters it. From now on only the application writes to it. */
 void area_dereg(struct traffic_area *a, struct app *app);
 /** Nothing is under way: all must be FILL. */
 void area_clear(struct traffic_area *a);
@@ -64,7 +64,7 @@ void target_mw_init(struct traffic *t, int e, struct app *owner);
 void target_mw_forget(struct traffic_mw *w);
 /** @return @p op, or a SEND instead of what side @p e cannot do now with a window. */
 enum traffic_op target_mw_op(const struct traffic *t, int e, enum traffic_op op);
-/** What a message of side @p e, which is posted now, does with a window. */
+/** The effect on a window of a message that side @p e posts now. */
 void target_mw_lay_out(struct traffic *t, int e, struct traffic_message *m);
 void target_mw_describe(
 	const struct traffic *t, int e, const struct traffic_message *m, struct app_send *w);

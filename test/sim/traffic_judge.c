@@ -7,7 +7,7 @@
 #include <cmocka.h>
 #include "traffic_impl.h"
 
-/* What a mistake leads to, at both ends. The receive request's own are the peer's. */
+/* The effects of a mistake, at both ends. The receive request's own are the peer's. */
 static const struct {
 	uint8_t status;	     /* of the work request */
 	uint8_t recv_status; /* of the receive that it hits, 0: none */
@@ -53,7 +53,7 @@ static unsigned size_class(const struct traffic_side *me, uint32_t len)
 	return len <= 65536 ? 4 : 5;
 }
 
-/* Its sender was told that it is done. */
+/* Its sender got its completion. */
 static void message_done(struct traffic *t, int e, struct traffic_message *m)
 {
 	struct traffic_side *me = &t->side[e];

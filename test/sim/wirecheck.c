@@ -12,7 +12,7 @@
 
 #define NOTHING_OPEN 0xFF
 
-/* What this file makes of a frame, without the product's parser. */
+/* A frame as this file parses it, without the product's parser. */
 struct packet {
 	uint8_t code; /* as of the RC class */
 	enum wire_service service;
@@ -134,7 +134,7 @@ static uint32_t l3_length(const uint8_t *l3, uint16_t type)
 	return type == ETHERTYPE_IPV4 ? get_be16(l3 + IP4_TOTLEN) : IP6_HLEN + get_be16(l3 + 4);
 }
 
-/* The header that a service has first. @return behind it */
+/* The header that a service has first. @return its end */
 static const uint8_t *parse_service(struct packet *p, const uint8_t *eth)
 {
 	if (p->service == WIRE_XRC && !is_response(p->code)) { /* XRC-03 */
@@ -305,12 +305,12 @@ static void check_order(const struct wire_stream *s, const struct packet *p)
 	bool open = s->open != NOTHING_OPEN && !is_last(s->open);
 
 	if (is_first(p->code) || is_only(p->code) || is_read_atomic(p->code))
-		/* UC-07: a sender that failed in the midst of one goes on with the next. */
+		/* UC-07: a sender that failed in the middle of one continues with the next. */
 		must(!open || s->service == WIRE_UC, p, "RSP-05",
 			"a message begins inside another");
 	else
 		must(open && is_write(s->open) == is_write(p->code), p, "RSP-06",
-			"goes on with a message that is not open");
+			"continues a message that is not open");
 }
 
 static void check_payload(struct wire_stream *s, const struct packet *p)
@@ -446,7 +446,7 @@ static void check_msn(struct wire_stream *s, const struct packet *p)
 			break;
 		done = next->number;
 	}
-	/* A READ that fails while its responses are sent may have later messages behind it
+	/* A READ that fails while its responses are sent may be followed by later messages
 	 * (RSP-31). */
 	if (before && p->syndrome > NAK_PSN_SEQUENCE && seq24_lt(done, p->msn))
 		must(seq24_le(p->msn, s->messages), p, "RSP-25", "MSN of what was not sent");
@@ -478,7 +478,7 @@ static void check_ack(struct wire_stream *s, const struct packet *p)
 		must(!m->read, p, "RSP-39", "acknowledges a READ or an ATOMIC");
 }
 
-/* RSP-27: what is acknowledged together with READs comes behind their responses. */
+/* RSP-27: acknowledgements of later requests follow the responses of READs. */
 static void check_overtaking(struct wire_stream *s, const struct packet *p)
 {
 	uint32_t kept = s->messages < WIRECHECK_MESSAGES ? s->messages : WIRECHECK_MESSAGES;

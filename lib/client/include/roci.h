@@ -5,8 +5,7 @@
  *
  * Objects, functions, constants and their values are those of verbs with the prefix `roci_`; if you
  * know libibverbs, you know this library. The differences: there is one device per context, reached
- * through rocid's socket; memory to be registered must come from roci_alloc_mem() or
- * roci_alloc_mr(); and option structures begin with their `size`.
+ * through rocid's socket; and option structures begin with their `size`.
  *
  * **Results.** Functions that return a pointer return NULL on failure and set errno. Functions that
  * return int return 0 or a positive errno value, except roci_poll_cq(). After a failure,
@@ -25,8 +24,9 @@
  * calls of one context are serialized. As in verbs, no call may use an object while another thread
  * destroys it. Signal handlers must not call the library.
  *
- * **fork().** A child must not use its parent's objects; it shares registered memory with its
- * parent.
+ * **fork().** A child must not use its parent's objects; the library closes its copies of their
+ * descriptors. The child has a copy of memory that the parent has registered, but shares memory of
+ * roci_alloc_mem() with it. It may open sessions of its own.
  *
  * **Byte order.** Host order, except GIDs and immediate data, which are in wire order.
  *
@@ -62,7 +62,7 @@ struct roci_context {
 	int cmd_fd;
 	/** Readable when roci_get_async_event() has an event: for poll() and O_NONBLOCK. */
 	int async_fd;
-	/** Name of the device, "roci0". */
+	/** Name of the device, "roci0" unless rocid has another one (--device). */
 	const char *device;
 };
 
@@ -75,6 +75,22 @@ struct roci_context {
  * in common), EUSERS (rocid has as many sessions as it can serve, or as it allows a user).
  */
 ROCI_API struct roci_context *roci_open(const char *socket_path);
+
+/** The device of a rocid, as shown without a session. */
+struct roci_device_info {
+	size_t size;	    /**< sizeof(struct roci_device_info) */
+	char name[16];	    /**< of the device */
+	uint64_t node_guid; /**< EUI-64, bytes as on the wire */
+	uint32_t ports;	    /**< numbered 1 .. this */
+};
+
+/**
+ * Asks a rocid for its device, without opening a session.
+ * @param socket_path  as for roci_open()
+ * @param info         filled in; the caller sets its `size`
+ * @return 0, or an errno value as of roci_open().
+ */
+ROCI_API int roci_probe(const char *socket_path, struct roci_device_info *info);
 
 /**
  * Ends the session. rocid destroys every object that is left in it, and memory of roci_alloc_mem()
@@ -120,6 +136,15 @@ struct roci_device_attr {
 	uint32_t max_ah;		 /**< address handles */
 	uint32_t max_srq;		 /**< SRQs */
 	uint32_t max_srq_wr;		 /**< work requests per SRQ */
+	uint32_t max_srq_sge;		 /**< scatter/gather entries per work request of an SRQ */
+	uint32_t max_sge_rd;		 /**< scatter/gather entries per READ */
+	uint32_t max_mcast_grp;		 /**< multicast groups */
+	uint32_t max_mcast_qp_attach;	 /**< QPs per multicast group */
+	uint32_t max_total_mcast_qp_attach; /**< attachments of all QPs */
+	uint32_t max_res_rd_atom;	    /**< READs and atomics of peers, for all QPs */
+	uint32_t timestamp_bits;	    /**< of a completion's timestamp that count */
+	uint32_t hca_core_clock;	    /**< of timestamps, kHz */
+	uint8_t local_ca_ack_delay; /**< 4.096 us * 2^this: how long an ACK may be delayed */
 };
 
 /**
@@ -253,6 +278,17 @@ ROCI_API int roci_query_gid(
 	struct roci_context *ctx, uint32_t port, uint32_t index, struct roci_gid_entry *entry);
 
 /**
+ * Reads the entries of a port's GID table that are not empty.
+ * @param ctx    the session
+ * @param port   from 1
+ * @param entry  filled in; the caller sets the `size` of each
+ * @param n      number of entries that there is room for
+ * @return the number of entries filled in, or a negative errno: -EINVAL: no such port.
+ */
+ROCI_API int roci_query_gids(
+	struct roci_context *ctx, uint32_t port, struct roci_gid_entry *entry, unsigned int n);
+
+/**
  * Finds the first RoCEv2 entry of @p port for packets to a peer: of the same family as @p peer, and
  * link-local if @p peer is (A17.4.2).
  * @param ctx    the session
@@ -277,111 +313,7 @@ ROCI_API int roci_find_gid(struct roci_context *ctx, uint32_t port, const union 
 ROCI_API int roci_query_pkey(
 	struct roci_context *ctx, uint32_t port, uint32_t index, uint16_t *pkey);
 
-/* --- protection domains and memory ----------------------------------------------------- */
-
-/** A protection domain: MRs and QPs must be in the same one to work together (MR-06). */
-struct roci_pd {
-	struct roci_context *context; /**< its session */
-};
-
-/**
- * Allocates a protection domain.
- * @param ctx  the session
- * @return the PD, or NULL with errno ENOMEM, EDQUOT or ENOSPC (too many).
- */
-ROCI_API struct roci_pd *roci_alloc_pd(struct roci_context *ctx);
-
-/**
- * Deallocates a protection domain.
- * @param pd  the PD; its MRs and QPs must have been destroyed
- * @return 0, or EBUSY: MRs or QPs still use it.
- */
-ROCI_API int roci_dealloc_pd(struct roci_pd *pd);
-
-/** Access rights of an MR, and of a QP's peer. The program's own SGEs may always read. */
-enum roci_access_flags {
-	ROCI_ACCESS_LOCAL_WRITE = 1 << 0,   /**< receives and READs may write there */
-	ROCI_ACCESS_REMOTE_WRITE = 1 << 1,  /**< the peer may WRITE; needs LOCAL_WRITE too */
-	ROCI_ACCESS_REMOTE_READ = 1 << 2,   /**< the peer may READ */
-	ROCI_ACCESS_REMOTE_ATOMIC = 1 << 3, /**< the peer may do atomics; needs LOCAL_WRITE */
-	ROCI_ACCESS_MW_BIND = 1 << 4,	    /**< windows may be bound to it (MW-06); MRs only */
-	ROCI_ACCESS_ZERO_BASED = 1 << 5,    /**< addresses start at 0 (MR-03); not for QPs */
-	ROCI_ACCESS_FLUSH_GLOBAL = 1 << 8,  /**< the peer may FLUSH for visibility (FLU-04) */
-	/** The peer may FLUSH for persistence. rocid refuses such MRs: its memory is not
-	 *  persistent. */
-	ROCI_ACCESS_FLUSH_PERSISTENT = 1 << 9,
-};
-
-/** A memory region. The members are read-only. */
-struct roci_mr {
-	struct roci_context *context; /**< its session */
-	struct roci_pd *pd;	      /**< its PD; QPs that use it must be in the same one */
-	void *addr;		      /**< its address in the program */
-	size_t length;		      /**< bytes */
-	uint32_t lkey;		      /**< for struct roci_sge */
-	uint32_t rkey;		      /**< for the peer */
-};
-
-/**
- * Allocates zeroed memory that can be registered: whole pages of a memfd, page-aligned, and aligned
- * to 2 MiB from 2 MiB on so that huge pages can back it.
- * @param ctx     the session; the memory lives as long as it
- * @param length  bytes, 1 or more
- * @return its address, or NULL with errno EINVAL (@p length is 0), ENOMEM, EMFILE.
- */
-ROCI_API void *roci_alloc_mem(struct roci_context *ctx, size_t length);
-
-/**
- * Frees memory of roci_alloc_mem().
- * @param ctx   the session that it was allocated in
- * @param addr  the address that roci_alloc_mem() returned
- * @return 0; EINVAL: @p addr is no such memory; EBUSY: MRs still use it, deregister them first.
- */
-ROCI_API int roci_free_mem(struct roci_context *ctx, void *addr);
-
-/**
- * Registers [@p addr, @p addr + @p length), which must lie inside one allocation of
- * roci_alloc_mem(). Several MRs may overlap, with different rights.
- * @param pd      its QPs may use the MR
- * @param addr    of the first byte; any alignment
- * @param length  bytes
- * @param access  enum roci_access_flags; remote write needs local write too (MR-02). With
- *                ROCI_ACCESS_ZERO_BASED the first byte has address 0 in SGEs and on the wire
- *                (MR-03).
- * @return the MR, or NULL with errno EOPNOTSUPP (the memory is not from roci_alloc_mem()), EINVAL,
- * ENOMEM, EDQUOT (too many MRs, or too much memory).
- */
-ROCI_API struct roci_mr *roci_reg_mr(struct roci_pd *pd, void *addr, size_t length, int access);
-
-/**
- * As roci_reg_mr(), but with a different address of the first byte in SGEs and on the wire (MR-04).
- * @param pd      its QPs may use the MR
- * @param addr    of the first byte; any alignment
- * @param length  bytes
- * @param iova    the address of the first byte in SGEs and on the wire
- * @param access  enum roci_access_flags
- * @return the MR, or NULL with errno as for roci_reg_mr(); EINVAL also if the range wraps (MR-07).
- */
-ROCI_API struct roci_mr *roci_reg_mr_iova(
-	struct roci_pd *pd, void *addr, size_t length, uint64_t iova, int access);
-
-/**
- * Allocates memory (see roci_alloc_mem()) and registers it; roci_dereg_mr() frees both.
- * @param pd      its QPs may use the MR
- * @param length  bytes, 1 or more
- * @param access  enum roci_access_flags
- * @return the MR, or NULL with errno as for roci_alloc_mem() and roci_reg_mr().
- */
-ROCI_API struct roci_mr *roci_alloc_mr(struct roci_pd *pd, size_t length, int access);
-
-/**
- * Deregisters an MR. When it returns, nothing accesses the memory through this MR any more: work
- * requests and peers that still name it get protection errors.
- * @param mr  from roci_reg_mr(), roci_reg_mr_iova() or roci_alloc_mr()
- * @return 0; or an errno value, the MR being unchanged; EBUSY: memory windows are bound to it
- * (MR-05).
- */
-ROCI_API int roci_dereg_mr(struct roci_mr *mr);
+#include "roci_mr.h"
 
 /* --- completion channels and queues ---------------------------------------------------- */
 
@@ -428,6 +360,24 @@ struct roci_cq {
  */
 ROCI_API struct roci_cq *roci_create_cq(struct roci_context *ctx, int cqe, void *user_data,
 	struct roci_channel *channel, int comp_vector);
+
+/** Options of a completion queue. */
+enum roci_create_cq_flags {
+	ROCI_CQ_TIMESTAMP = 1 << 0, /**< completions have timestamps */
+};
+
+/**
+ * As roci_create_cq(), with options.
+ * @param ctx          the session
+ * @param cqe          from 1 to max_cqe
+ * @param user_data    returned by roci_get_cq_event()
+ * @param channel      for its events; NULL: it has none
+ * @param comp_vector  0
+ * @param flags        enum roci_create_cq_flags
+ * @return as roci_create_cq(); EOPNOTSUPP: rocid does not know a flag.
+ */
+ROCI_API struct roci_cq *roci_create_cq_flags(struct roci_context *ctx, int cqe, void *user_data,
+	struct roci_channel *channel, int comp_vector, unsigned int flags);
 
 /**
  * Destroys @p cq. Waits until every event of it that roci_get_cq_event() returned has been

@@ -167,6 +167,24 @@ static int parse_packets(
 		WINDOW_MAX);
 }
 
+/* 0: off */
+static int parse_limit_rate(
+	struct ctl *ctl, struct argument arg[], unsigned i, char why[ABI_SENTENCE_MAX])
+{
+	if (!strcmp(arg[i].word, "off") || parse_rate(arg[i].word, &arg[i].number))
+		return 0;
+	return refuse(why, -EINVAL,
+		"%.32s is neither a rate from 1M to 1000G, such as 100M, nor off", arg[i].word);
+}
+
+/* Completes the only word. */
+static bool next_limit_rate(struct ctl *ctl, const struct argument arg[], unsigned i,
+	struct document_cursor *at, char value[ADMIN_VALUE_MAX])
+{
+	snprintf(value, ADMIN_VALUE_MAX, "off");
+	return !at->index++;
+}
+
 /* In the range of the ports that rocid derives from flow labels (UDP-10). */
 static int parse_sport(
 	struct ctl *ctl, struct argument arg[], unsigned i, char why[ABI_SENTENCE_MAX])
@@ -226,8 +244,6 @@ static int parse_limit_value(
 
 static const char *const on_off[] = {"off", "on", NULL};
 static const char *const port_states[] = {"down", "up", NULL};
-static const char *const idle_names[] = {
-	[IDLE_POLL] = "poll", [IDLE_YIELD] = "yield", [IDLE_ADAPTIVE] = "adaptive", NULL};
 
 /* The last row is any text. */
 static const struct admin_arg_kind kinds[] = {
@@ -241,6 +257,8 @@ static const struct admin_arg_kind kinds[] = {
 	{"FAULT", "the fault that affects a packet", inject_names + 1, NULL, NULL},
 	{"COUNT", "a number", NULL, parse_count, NULL},
 	{"PACKETS", "packets in flight, 1 to 65536", NULL, parse_packets, NULL},
+	{"RATE", "bits per second on the wire, such as 100M or 2.5G, or off", NULL,
+		parse_limit_rate, next_limit_rate},
 	{"SPORT", "a UDP source port, 49152 to 65535, or 0", NULL, parse_sport, NULL},
 	{"LABEL", "a flow label, 0 to 1048575", NULL, parse_label, NULL},
 	{"TCLASS", "a traffic class, 0 to 255", NULL, parse_byte, NULL},
@@ -249,7 +267,8 @@ static const struct admin_arg_kind kinds[] = {
 	{"INDEX", "an index into the P_Key table, from 0", NULL, parse_pkey_index, NULL},
 	{"PKEY", "a P_Key, with 0x8000 set for a full member; 0 clears the entry", NULL, parse_pkey,
 		NULL},
-	{"CC", "off, or notify[,PARAMETER=VALUE...]", NULL, NULL, NULL},
+	{"CC", "off, or notify[,PARAMETER=VALUE...], or dcqcn[,PARAMETER=VALUE...]", NULL, NULL,
+		NULL},
 	{"PRIORITIES", "default, or slA[-B]=P,dscpA[-B]=P,tag=yes", NULL, NULL, NULL},
 	{"LIMIT", "a limit that \"show limits\" lists", quota_limit_names, NULL, NULL},
 	{"VALUE", "a number, or none", NULL, parse_limit_value, NULL},

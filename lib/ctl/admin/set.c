@@ -35,6 +35,16 @@ int admin_set_qp_window(struct ctl *ctl, const struct argument arg[], char why[A
 	return 0;
 }
 
+int admin_set_qp_rate(struct ctl *ctl, const struct argument arg[], char why[ABI_SENTENCE_MAX])
+{
+	struct qp_obj *o = find_qp(ctl, arg[0].number);
+	struct core_cmd cmd = {.type = CORE_CMD_SET_RATE, .qp = o->qp, .rate = arg[1].number};
+
+	if (worker_call(ctl->dp->worker[o->worker], &cmd))
+		return refuse(why, -EIO, "worker %u does not answer", o->worker);
+	return 0;
+}
+
 int admin_set_migrate(struct ctl *ctl, const struct argument arg[], char why[ABI_SENTENCE_MAX])
 {
 	if (ctl->dp->nworkers < 2)

@@ -13,6 +13,7 @@
 int admin_set_window(struct ctl *ctl, const struct argument arg[], char why[ABI_SENTENCE_MAX]);
 
 /** `set qp QPN window PACKETS`: for an existing QP. */
+int admin_set_qp_rate(struct ctl *ctl, const struct argument arg[], char why[ABI_SENTENCE_MAX]);
 int admin_set_qp_window(struct ctl *ctl, const struct argument arg[], char why[ABI_SENTENCE_MAX]);
 
 /** `set migrate ON|OFF` */

@@ -136,6 +136,7 @@ int admin_set_port_priority(
 int admin_set_port_cc(struct ctl *ctl, const struct argument arg[], char why[ABI_SENTENCE_MAX])
 {
 	struct netport *port = &ctl->net->port[arg[0].number - 1];
+	const struct cc_config *former;
 	struct switch_list *old;
 	struct congestion c;
 	int err = congestion_parse(&c, arg[1].word, why, ABI_SENTENCE_MAX);
@@ -144,11 +145,13 @@ int admin_set_port_cc(struct ctl *ctl, const struct argument arg[], char why[ABI
 		err = refuse(why, -ENOMEM, "rocid is out of memory");
 	if (err)
 		return err;
+	congestion_port(&c, port->speed_mbps);
 	port->congestion = c;
-	congestion_publish(&c, port->shared);
+	former = congestion_publish(&c, port->shared);
 	net_tell_owner(ctl->net, port->index, CTL_NETDEV_SWITCHES);
-	if (old)
-		worker_grace(ctl->dp);
+	qps_congestion(ctl);
+	worker_grace(ctl->dp);
+	free((void *)former);
 	free(old);
 	return 0;
 }

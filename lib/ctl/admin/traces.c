@@ -42,14 +42,16 @@ struct tracing {
 	struct trace *trace;
 	uint32_t qpn;
 	bool json;
+	bool csv;
 	uint64_t count;	     /* events still to be sent */
 	uint64_t give_up_ms; /* when to end, after sending the events until now; 0: not ending */
 	bool released;	     /* the worker has released the ring */
 	uint64_t events;
 	uint64_t base; /* time of the first event */
+	uint64_t last; /* of the last rate */
 	size_t len;    /* of `text`, */
 	size_t sent;   /* this much of it was sent */
-	char text[TURN * (TRACE_LINE + 1)];
+	char text[(TURN + 1) * (TRACE_LINE + 1)];
 };
 
 /* Without traces, workers skip the check. */
@@ -114,6 +116,19 @@ static void reader_ready(struct watch *w)
 
 /* --- output ----------------------------------------------------------------------------- */
 
+static void format_one(struct tracing *t, const struct trace_event *e)
+{
+	char *line = t->text + t->len;
+
+	if (t->csv && e->type != TRACE_RATE)
+		return;
+	t->len += t->csv    ? trace_csv(line, e, t->qpn, t->base, t->last)
+		  : t->json ? trace_json(line, e, t->base)
+			    : trace_text(line, e, t->base);
+	t->text[t->len++] = '\n';
+	t->last = e->time;
+}
+
 static void format(struct tracing *t)
 {
 	struct trace_event event[TURN];
@@ -121,14 +136,12 @@ static void format(struct tracing *t)
 
 	t->len = 0;
 	t->sent = 0;
+	if (n && t->csv && !t->events)
+		t->len = (size_t)snprintf(t->text, sizeof(t->text), "%s", TRACE_CSV_HEAD);
 	for (unsigned i = 0; i < n; i++) {
-		char *line = t->text + t->len;
-
 		if (!t->events++)
-			t->base = event[i].time;
-		t->len += t->json ? trace_json(line, &event[i], t->base)
-				  : trace_text(line, &event[i], t->base);
-		t->text[t->len++] = '\n';
+			t->base = t->last = event[i].time;
+		format_one(t, &event[i]);
 	}
 	t->count -= n;
 }
@@ -222,15 +235,22 @@ static int take_words(struct tracing *t, const char *line, char why[ABI_SENTENCE
 	for (int i = 0; i < n; i++) {
 		if (!strcmp(word[i], "json"))
 			t->json = true;
+		else if (!strcmp(word[i], "cc"))
+			t->trace->rates = true;
+		else if (!strcmp(word[i], "csv"))
+			t->csv = true;
 		else if (strcmp(word[i], "count"))
 			return refuse(why, -EINVAL,
-				"\"%.32s\" is unknown: trace qp QPN accepts count COUNT, json "
-				"and off",
+				"\"%.32s\" is unknown: trace qp QPN accepts cc, csv, count COUNT, "
+				"json and off",
 				word[i]);
 		else if (++i == n || !parse_number(word[i], UINT64_MAX, &t->count) || !t->count)
 			return refuse(
 				why, -EINVAL, "\"count\" needs a number of events, 1 or more");
 	}
+	if (t->csv && (t->json || !t->trace->rates))
+		return refuse(why, -EINVAL,
+			"csv is for rates: say trace qp QPN cc csv, or json instead of it");
 	return 0;
 }
 

@@ -150,6 +150,8 @@ struct ctl_config {
 	uint32_t window;	 /* packets in flight per QP; 0: WINDOW_DEFAULT */
 	bool application_faults; /* programs may inject faults into their own QPs (doc/inject.md) */
 	bool application_macs;	 /* programs may choose a destination MAC (doc/decisions/0033) */
+	char device[16];	 /* its name; empty: roci0 */
+	bool no_userfaultfd; /* programs get no descriptor of /dev/userfaultfd (doc/security.md) */
 	/** With several workers: QPs move to the worker whose queue receives their packets. */
 	bool migrate;
 	/** With several workers, if not 0: at this interval in milliseconds up to 64 QPs move to

@@ -35,6 +35,8 @@ struct ctl {
 	bool plain_label;	 /* ctl_config */
 	bool application_faults; /* programs may inject faults into their own QPs */
 	bool application_macs;	 /* programs may choose a destination MAC */
+	char device[16];	 /* its name */
+	bool no_userfaultfd;	 /* programs get no descriptor of /dev/userfaultfd */
 };
 
 #endif

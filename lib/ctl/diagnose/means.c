@@ -89,8 +89,8 @@ static const char *const means[DROP_MAX] = {
 		"precedes the first PSN that the QP expects: rq_psn differs from the peer's "
 		"sq_psn. The peer considers the request complete, but it was not executed",
 	[DROP_DUP_NO_RESOURCE] =
-		"a duplicate READ or atomic whose record was already replaced: packet loss, or "
-		"max_dest_rd_atomic is below the peer's max_rd_atomic",
+		"a duplicate READ, FLUSH or atomic whose record was already replaced, or differs: "
+		"packet loss, or max_dest_rd_atomic is below the peer's max_rd_atomic",
 	[DROP_RNR_PENDING] = "after a message for which no receive was posted; the peer "
 			     "retransmits. Post more receives",
 	[DROP_MESSAGE_TORN] = "the rest of a UC message that lost a packet or began before the QP "

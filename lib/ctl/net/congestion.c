@@ -5,9 +5,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "bits.h"
+#include "limits.h"
+#include "text/parse.h"
 
 #define PROFILE "profile="
-#define LINE	25e9 /* no parameter of the notification point depends on it */
+/* A port whose speed is not known. */
+#define LINE 25e9
 
 /* An item of the list, cut out. */
 struct item {
@@ -37,7 +41,7 @@ static const char *take_item(const char *at, struct item *item)
 	return at[len] ? at + len + 1 : NULL;
 }
 
-/* Those of the notification point: rates are not limited yet. */
+/* Those of the notification point; the others limit rates. */
 static bool is_of_np(const struct cc_param *p)
 {
 	return !strncmp(p->name, "np_", 3);
@@ -52,16 +56,14 @@ static int set_param(struct congestion *c, const struct item *item, char *why, s
 
 	if (i < 0)
 		return complain(why, why_size,
-			"\"%s\" is no parameter: say profile, np_min_time_between_cnps, "
-			"np_cnp_dscp, np_cnp_prio, np_cnp_ecn, np_cnp_becn, fastcnp, fastcnp_opt1, "
-			"fastcnp_opt2, fastcnp_rate, fastcnp_rate_all or fastcnp_burst",
-			item->text);
+			"%s has no parameter \"%s\": rocid(8) lists those that it has",
+			c->reacts ? c->cfg.ops->name : "notify", item->text);
 	p = &c->cfg.ops->params[i];
-	if (!is_of_np(p))
+	if (!c->reacts && !is_of_np(p))
 		return complain(why, why_size,
-			"%s belongs to the limiter of rates, which this rocid does not have: "
-			"leave it out",
-			p->name);
+			"%s limits rates, which notify does not: leave it out, or say %s instead "
+			"of notify",
+			p->name, c->cfg.ops->name);
 	value = strtod(item->value, &end);
 	if (!*item->value || *end || !cc_config_set(&c->cfg, (unsigned)i, value))
 		return complain(why, why_size, "%s is a whole number from %.0f to %.0f, not %s",
@@ -69,34 +71,99 @@ static int set_param(struct congestion *c, const struct item *item, char *why, s
 	return 0;
 }
 
+/* The names of what @p c may have as profile, separated by commas. */
+static const char *profiles(const struct congestion *c, char text[64])
+{
+	size_t len = 0;
+
+	for (unsigned i = 0; i < c->cfg.ops->nprofiles && len < 64; i++)
+		len += (size_t)snprintf(
+			text + len, 64 - len, "%s%s", i ? ", " : "", c->cfg.ops->profiles[i]);
+	return text;
+}
+
 static int set_profile(struct congestion *c, const struct item *item, char *why, size_t why_size)
 {
 	int profile = cc_find_profile(c->cfg.ops, item->value);
+	char known[64];
 
 	if (profile < 0)
-		return complain(why, why_size,
-			"there is no profile \"%s\": say paper, connectx or ns3hpcc", item->value);
+		return complain(why, why_size, "there is no profile \"%s\": there are %s",
+			item->value, profiles(c, known));
 	if (c->cfg.set)
 		return complain(why, why_size, "say the profile before other parameters");
-	cc_config_init(&c->cfg, c->cfg.ops, (unsigned)profile, LINE);
+	cc_config_init(&c->cfg, c->cfg.ops, (unsigned)profile, c->cfg.line);
 	return 0;
+}
+
+static int set_line(struct congestion *c, const struct item *item, char *why, size_t why_size)
+{
+	uint64_t line;
+
+	if (!parse_rate(item->value, &line))
+		return complain(why, why_size,
+			"line is a rate from 1M to 1000G, such as 25G, not %s", item->value);
+	c->line_given = true;
+	cc_config_line(&c->cfg, (double)line);
+	return 0;
+}
+
+static int set_burst(struct congestion *c, const struct item *item, char *why, size_t why_size)
+{
+	uint64_t burst;
+
+	if (!parse_number(item->value, QUANTUM, &burst) || !burst)
+		return complain(why, why_size, "burst is a number of packets from 1 to %u, not %s",
+			QUANTUM, item->value);
+	c->burst = (uint32_t)burst;
+	return 0;
+}
+
+static const struct {
+	const char *name;
+	int (*set)(struct congestion *c, const struct item *item, char *why, size_t why_size);
+} options[] = {
+	{"profile", set_profile},
+	{"line", set_line},
+	{"burst", set_burst},
+};
+
+static int set_item(struct congestion *c, const struct item *item, char *why, size_t why_size)
+{
+	int err;
+
+	if (!item->value)
+		return complain(why, why_size, "\"%s\" is not PARAMETER=VALUE", item->text);
+	for (unsigned i = 0; i < ARRAY_SIZE(options); i++)
+		if (!strcmp(item->text, options[i].name))
+			return options[i].set(c, item, why, why_size);
+	err = switches_set(&c->switches, item->text, item->value, why, why_size);
+	return err == -ENOENT ? set_param(c, item, why, why_size) : err;
 }
 
 void congestion_init(struct congestion *c)
 {
-	c->on = false;
+	*c = (struct congestion){.burst = QUANTUM};
 	cc_config_init(&c->cfg, &cc_dcqcn, 0, LINE);
 	switches_init(&c->switches);
 }
 
-static int set_item(struct congestion *c, const struct item *item, char *why, size_t why_size)
+void congestion_port(struct congestion *c, uint32_t speed_mbps)
 {
-	int err = switches_set(&c->switches, item->text, item->value, why, why_size);
+	if (!c->line_given)
+		cc_config_line(&c->cfg, speed_mbps ? speed_mbps * 1e6 : LINE);
+}
 
-	if (err != -ENOENT)
-		return err;
-	return strcmp(item->text, "profile") ? set_param(c, item, why, why_size)
-					     : set_profile(c, item, why, why_size);
+/* "off", "notify", or the name of an algorithm.  @return false: it is none of them */
+static bool set_mode(struct congestion *c, const char *text)
+{
+	const struct cc_ops *ops = cc_find(text);
+
+	c->on = ops || !strcmp(text, "notify");
+	c->reacts = ops != NULL;
+	if (ops)
+		cc_config_init(&c->cfg, ops, 0, LINE);
+	return c->on || !strcmp(text, "off");
 }
 
 int congestion_parse(struct congestion *c, const char *text, char *why, size_t why_size)
@@ -105,16 +172,15 @@ int congestion_parse(struct congestion *c, const char *text, char *why, size_t w
 	const char *at = take_item(text, &item);
 
 	congestion_init(c);
-	c->on = !strcmp(item.text, "notify");
-	if ((!c->on && strcmp(item.text, "off") != 0) || item.value || (!c->on && at))
+	if (!set_mode(c, item.text) || item.value || (!c->on && at))
 		return complain(why, why_size,
-			"\"%s\" is neither notify[,PARAMETER=VALUE...] nor off", text);
+			"\"%s\" is none of off, notify[,PARAMETER=VALUE...] and "
+			"dcqcn[,PARAMETER=VALUE...]",
+			text);
 	while (at) {
 		int err;
 
 		at = take_item(at, &item);
-		if (!item.value)
-			return complain(why, why_size, "\"%s\" is not PARAMETER=VALUE", item.text);
 		err = set_item(c, &item, why, why_size);
 		if (err)
 			return err;
@@ -129,29 +195,42 @@ const char *congestion_text(const struct congestion *c, char text[CONGESTION_TEX
 
 	if (!c->on)
 		return strcpy(text, "off");
-	len = (size_t)snprintf(
-		text, CONGESTION_TEXT, "notify," PROFILE "%s", ops->profiles[c->cfg.profile]);
+	len = (size_t)snprintf(text, CONGESTION_TEXT, "%s," PROFILE "%s",
+		c->reacts ? ops->name : "notify", ops->profiles[c->cfg.profile]);
+	if (c->reacts)
+		len += (size_t)snprintf(text + len, CONGESTION_TEXT - len, ",line=%.0fM,burst=%u",
+			c->cfg.line / 1e6, c->burst);
 	for (unsigned i = 0; i < ops->nparams; i++)
-		if (is_of_np(&ops->params[i]))
+		if (c->reacts || is_of_np(&ops->params[i]))
 			len += (size_t)snprintf(text + len, CONGESTION_TEXT - len, ",%s=%.0f",
 				ops->params[i].name, c->cfg.value[i]);
 	switches_text(&c->switches, text + len, CONGESTION_TEXT - len);
 	return text;
 }
 
+/* An algorithm that has no parameters for CNPs leaves them as they are by default. */
 static double value_of(const struct congestion *c, const char *name)
 {
-	return c->cfg.value[cc_find_param(c->cfg.ops, name)];
+	int i = cc_find_param(c->cfg.ops, name);
+
+	if (i >= 0)
+		return c->cfg.value[i];
+	return cc_dcqcn.params[cc_find_param(&cc_dcqcn, name)].def[0].value;
 }
 
-void congestion_publish(const struct congestion *c, struct port *shared)
+const struct cc_config *congestion_publish(const struct congestion *c, struct port *shared)
 {
 	unsigned dscp = (unsigned)value_of(c, "np_cnp_dscp");
 	unsigned ecn = (unsigned)value_of(c, "np_cnp_ecn");
 	uint32_t word = rcm_word((uint8_t)(dscp << 2 | ecn), (uint8_t)value_of(c, "np_cnp_prio"),
 		value_of(c, "np_cnp_becn") > 0);
+	struct cc_config *copy = c->reacts ? malloc(sizeof(*copy)) : NULL;
 
+	if (copy) /* without memory, nothing limits rates */
+		*copy = c->cfg;
 	atomic_store(
 		&shared->cnp_interval, (uint32_t)(value_of(c, "np_min_time_between_cnps") * 1000));
+	atomic_store(&shared->burst, c->burst);
 	atomic_store(&shared->rcm, c->on ? word : 0);
+	return atomic_exchange_explicit(&shared->cc, copy, memory_order_acq_rel);
 }

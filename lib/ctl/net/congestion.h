@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file net/congestion.h
- * A port's congestion control as people write it: "notify,profile=connectx,np_cnp_dscp=46", or
- * "off".
+ * A port's congestion control as people write it: "dcqcn,profile=connectx,rp_ai_rate=10,line=25G",
+ * "notify,np_cnp_dscp=46", or "off".
  */
 #ifndef NET_CONGESTION_H
 #define NET_CONGESTION_H
@@ -14,13 +14,16 @@
 #include "path.h"
 
 struct congestion {
-	bool on; /* packets are ECN-capable, marked ones are answered with CNPs */
+	bool on;	 /* packets are ECN-capable, marked ones are answered with CNPs */
+	bool reacts;	 /* and CNPs that arrive lower rates, by the algorithm of cfg */
+	bool line_given; /* cfg.line is not the port's speed */
+	uint32_t burst;	 /* packets of a limited QP that leave together */
 	struct cc_config cfg;
 	struct switches switches;
 };
 
 /** Room for what congestion_text() writes. */
-#define CONGESTION_TEXT (256 + SWITCHES_TEXT)
+#define CONGESTION_TEXT (1024 + SWITCHES_TEXT)
 
 /** Congestion control is off (CNP-14). */
 void congestion_init(struct congestion *c);
@@ -35,7 +38,11 @@ int congestion_parse(struct congestion *c, const char *text, char *why, size_t w
 /** Writes all that @p c says.  @return @p text. */
 const char *congestion_text(const struct congestion *c, char text[CONGESTION_TEXT]);
 
-/** Has the workers see it. */
-void congestion_publish(const struct congestion *c, struct port *shared);
+/** The port that @p c is for has @p speed_mbps, 0 for unknown: its line, unless the text says. */
+void congestion_port(struct congestion *c, uint32_t speed_mbps);
+
+/** Has the workers see it.
+ *  @return the former parameters, to be freed after a grace period, or NULL. */
+const struct cc_config *congestion_publish(const struct congestion *c, struct port *shared);
 
 #endif

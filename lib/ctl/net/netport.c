@@ -175,6 +175,7 @@ int netport_init(struct netport *p, uint32_t index, const struct ctl_port *cfg, 
 		p->congestion = *cfg->congestion;
 	else
 		congestion_init(&p->congestion);
+	congestion_port(&p->congestion, cfg->speed_mbps);
 	congestion_publish(&p->congestion, shared);
 	err = switches_publish(&p->congestion.switches, shared, &p->switches);
 	if (err)

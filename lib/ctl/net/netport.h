@@ -35,7 +35,7 @@ struct netport {
 	struct priority_map priority;
 	struct congestion congestion;
 	struct switch_list *switches; /* withdrawn, to be freed after a grace period */
-	struct ctl_neigh *neighs; /* static */
+	struct ctl_neigh *neighs;     /* static */
 	uint32_t nneighs;
 	struct port *shared; /* what workers read */
 };

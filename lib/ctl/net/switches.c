@@ -129,8 +129,7 @@ size_t switches_text(const struct switches *s, char *text, size_t size)
 		inet_ntop(AF_INET6, s->entry[i].addr, addr, sizeof(addr));
 		len += (size_t)snprintf(text + len, size - len, "," ENTRY "=%s", addr);
 		if (s->entry[i].prefix != BITS)
-			len += (size_t)snprintf(
-				text + len, size - len, "/%u", s->entry[i].prefix);
+			len += (size_t)snprintf(text + len, size - len, "/%u", s->entry[i].prefix);
 	}
 	for (unsigned i = 0; s->n && i < ARRAY_SIZE(params); i++)
 		len += (size_t)snprintf(text + len, size - len,

@@ -48,11 +48,35 @@ static int hold(const struct huge *h, const struct huge_job *job)
 	return ioctl(h->uffd, UFFDIO_REGISTER, &r) ? -errno : 0;
 }
 
+/* A hole stays one. */
+static void warm(struct huge_job *job)
+{
+	const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	size_t left = job->size - job->done, len = left < job->page ? left : job->page;
+	uint8_t *at = job->base + job->done;
+	unsigned char there[WARM_STEP / 4096];
+	size_t n = len / page;
+
+	if (!mincore(at, len, there))
+		for (size_t i = 0, end; i < n; i = end + 1) {
+			for (end = i; end < n && there[end] & 1; end++)
+				;
+			if (end > i)
+				madvise(at + i * page, (end - i) * page,
+					job->writable ? MADV_POPULATE_WRITE : MADV_POPULATE_READ);
+		}
+	job->done += len;
+}
+
 /* One page only: meanwhile the kernel holds the mapping's lock, for which workers may wait. */
 static void step(const struct huge *h, struct huge_job *job)
 {
 	int advice = job->writable ? MADV_POPULATE_WRITE : MADV_POPULATE_READ;
 
+	if (job->warm) {
+		warm(job);
+		return;
+	}
 	if (!madvise(job->base + job->done, job->page, advice))
 		job->done += job->page;
 	else
@@ -185,7 +209,7 @@ static int start_thread(struct huge *h)
 
 int huge_start(struct huge *h, struct huge_job *job)
 {
-	int err = h->uffd < 0 ? -ENOSYS : start_thread(h);
+	int err = h->uffd < 0 && !job->warm ? -ENOSYS : start_thread(h);
 
 	if (err)
 		return err;

@@ -17,6 +17,11 @@
 #include <sys/types.h>
 #include "list.h"
 
+/** Ordinary regions of fewer bytes are not mapped ahead: their faults cost less. The thread maps so
+ * many bytes at a time, half a millisecond. */
+#define WARM_LEAST (64u << 10)
+#define WARM_STEP  (2u << 20)
+
 struct huge;
 
 /** A region to populate. It belongs to the thread from huge_start() to huge_take() or
@@ -28,7 +33,10 @@ struct huge_job {
 	uid_t uid;     /* users take turns */
 	bool writable; /* in this process */
 	bool whole;    /* sealed against writing, so nobody can punch a hole */
-	size_t done;   /* bytes */
+	/** Ordinary memory: maps pages that exist, so that workers need not; makes none and never
+	 * fails. `page` is then the size of a step. */
+	bool warm;
+	size_t done; /* bytes */
 	int err;
 };
 

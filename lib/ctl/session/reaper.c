@@ -24,6 +24,7 @@ struct burden {
 	int fd; /* -1: memory */
 	uint8_t *base;
 	size_t size;
+	uint64_t charge;     /* bytes to count */
 	struct reaped *done; /* NULL: not counted */
 	void *heap;	     /* NULL: base is a mapping */
 };
@@ -93,7 +94,7 @@ static void unmap(const struct burden *b)
 	if (!b->done)
 		return;
 	atomic_fetch_add_explicit(&b->done->mappings, 1, memory_order_release);
-	atomic_fetch_add_explicit(&b->done->bytes, b->size, memory_order_release);
+	atomic_fetch_add_explicit(&b->done->bytes, b->charge, memory_order_release);
 }
 
 static void release(const struct burden *b, const timer_t *timer)
@@ -309,9 +310,11 @@ void reap_fd(struct reaper *d, uint64_t owner, int fd)
 	queue(d, owner, (struct burden){.fd = fd});
 }
 
-void reap_memory(struct reaper *d, void *base, size_t size, struct reaped *done)
+void reap_memory(struct reaper *d, void *base, size_t size, uint64_t charge, struct reaped *done)
 {
-	queue(d, OWNER_ROCID, (struct burden){.fd = -1, .base = base, .size = size, .done = done});
+	queue(d, OWNER_ROCID,
+		(struct burden){
+			.fd = -1, .base = base, .size = size, .charge = charge, .done = done});
 }
 
 void reap_heap(struct reaper *d, void *p)

@@ -61,8 +61,9 @@ void reap_fd(struct reaper *d, uint64_t owner, int fd);
 
 /** Unmaps @p size bytes at @p base, in pieces so that no other operation on the process's address
  *  space waits for long.
- *  @param done  counts the memory once it is unmapped; may be NULL */
-void reap_memory(struct reaper *d, void *base, size_t size, struct reaped *done);
+ *  @param charge  bytes that were charged for it
+ *  @param done    counts them once it is unmapped; may be NULL */
+void reap_memory(struct reaper *d, void *base, size_t size, uint64_t charge, struct reaped *done);
 
 /** Frees @p p. */
 void reap_heap(struct reaper *d, void *p);

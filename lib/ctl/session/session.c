@@ -21,6 +21,7 @@
 #include "session/session.h"
 #include "session/sessions.h"
 #include "session/turn.h"
+#include "session/mapping.h"
 #include "text/sentence.h"
 #include "worker.h"
 
@@ -60,7 +61,8 @@ int session_shm(struct session *s, struct shm *m, const char *name, size_t size,
 void session_shm_free(struct session *s, struct shm *m)
 {
 	if (m->base)
-		shm_retire(m, s->ctl->sessions->unmapper, quota_retire(s, CTL_QUEUES, m->size));
+		shm_retire(m, m->size, s->ctl->sessions->unmapper,
+			quota_retire(s, CTL_QUEUES, m->size));
 }
 
 /* --- replies -------------------------------------------------------------------------- */
@@ -288,6 +290,7 @@ int sessions_init(
 	list_init(&all->turns);
 	list_init(&all->jobs);
 	list_init(&all->held);
+	mappings_init(all);
 	notifier_init(&all->notifier, ctl->dp, find, ctl);
 	all->closer = reaper_create(&closers);
 	all->unmapper = reaper_create(&unmappers);
@@ -449,7 +452,6 @@ int session_greet(struct session *s, struct reply *r)
 		.doorbell_off = sizeof(struct abi_session),
 		.doorbell_stride = sizeof(struct abi_doorbell),
 		.session = s->number,
-		.device = "roci0",
 		.sleeps = ctl->dp->idle == IDLE_ADAPTIVE,
 		.rocev1 = ctl->net->port[0].gids.rocev1, /* GID-10: on all ports, or on none */
 	};
@@ -480,6 +482,7 @@ int session_greet(struct session *s, struct reply *r)
 	if (err)
 		return err;
 	s->greeted = true;
+	memcpy(out.device, ctl->device, sizeof(out.device));
 	out.region_size = (uint32_t)s->region.size;
 	reply_body(r, &out, sizeof(out));
 	return 0;

@@ -45,7 +45,8 @@ struct session {
 	struct shm region;
 	struct account *account;   /* its user's */
 	uint64_t used[CTL_KINDS];  /* session/quota.h */
-	uint32_t faulted;	   /* number of regions that have faulted */
+	uint32_t faulted;	   /* number of mappings (session/mapping.h) that have faulted */
+	uint32_t writers;	   /* enum abi_writers */
 	struct mr_obj *populating; /* the region that session/huge.h populates; NULL: none */
 	struct list ahs;
 	struct list ahs_gone; /* unpublished, until the grace period is over */

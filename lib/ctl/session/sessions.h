@@ -9,6 +9,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include "hash.h"
 #include "limits.h"
 #include "list.h"
 #include "loop/loop.h"
@@ -32,8 +33,8 @@ struct session_ops {
 	void (*give_up)(struct session *s);
 	/** Releases some of its objects.  @return false if none is left. */
 	bool (*release_some)(struct session *s);
-	/** Memory of @p mr faulted.  @return its session if that must end, or NULL. */
-	struct session *(*mr_faulted)(void *mr);
+	/** Memory of @p mapping faulted.  @return its session if that must end, or NULL. */
+	struct session *(*mr_faulted)(void *mapping);
 };
 
 struct sessions {
@@ -59,6 +60,8 @@ struct sessions {
 	uint32_t session_count;	 /* sessions ever opened */
 	struct reaper *closer;	 /* of descriptors from other processes */
 	struct reaper *unmapper; /* of memory */
+	struct hash_seed mapping_seed;
+	struct list mapping[MAPPING_BUCKETS]; /* session/mapping.c */
 };
 
 /** Prepares @p all, which starts as zeroes.  @return 0 or -ENOMEM. */

@@ -12,6 +12,8 @@
 #include "session/shm.h"
 #include "text/sentence.h"
 
+#define BLOCK 512u /* of stat.st_blocks */
+
 static size_t round_up(size_t n, size_t unit)
 {
 	return (n + unit - 1) / unit * unit;
@@ -90,35 +92,21 @@ static int check_huge(size_t page, int seals, int mode, char why[ABI_SENTENCE_MA
 	return 0;
 }
 
-static int check_client_fd(struct shm *m, int fd, uint64_t off, uint64_t len, bool writable,
-	char why[ABI_SENTENCE_MAX])
+int shm_check_client(struct shm *m, int fd, bool writable, char why[ABI_SENTENCE_MAX])
 {
 	int seals = fcntl(fd, F_GET_SEALS);
 	int mode = fcntl(fd, F_GETFL);
-	struct stat st;
 
-	m->page = seals < 0 ? 0 : page_size_of(fd);
+	*m = (struct shm){.page = seals < 0 ? 0 : page_size_of(fd)};
 	if (!m->page)
 		return refuse(why, -EPERM,
-			"registered memory must be in a memfd (memfd_create), but this descriptor "
-			"is something else: send the memfd");
-	if (!(seals & F_SEAL_SHRINK)) /* otherwise the file could shrink under a worker */
-		return refuse(why, -EPERM,
-			"the memfd may still shrink: seal it with F_ADD_SEALS, F_SEAL_SHRINK "
-			"before registering it");
+			"registered memory must be a file in memory (memfd_create, /dev/shm, "
+			"hugetlbfs), but this descriptor is something else: send such a file");
 	if ((mode & O_ACCMODE) == O_WRONLY ||
 		(writable && ((mode & O_ACCMODE) != O_RDWR || (seals & NO_WRITES))))
 		return refuse(why, -EACCES,
 			"the memfd cannot be mapped for the requested access: open it read-write "
 			"and unsealed for writing, or register it without write access");
-	if (fstat(fd, &st))
-		return refuse(why, -errno, "the memfd cannot be examined: %s", strerror(errno));
-	if (!range_inside(off, len, (uint64_t)st.st_size))
-		return refuse(why, -EINVAL,
-			"bytes %llu to %llu are outside the memfd, which has %llu: extend it with "
-			"ftruncate or register less",
-			(unsigned long long)off, (unsigned long long)(off + len),
-			(unsigned long long)st.st_size);
 	m->whole = seals & NO_WRITES;
 	return check_huge(m->page, seals, mode, why);
 }
@@ -127,47 +115,22 @@ int shm_client_extent(int fd, uint64_t off, uint64_t len, bool writable, struct 
 	char why[ABI_SENTENCE_MAX])
 {
 	struct shm m;
-	int err = check_client_fd(&m, fd, off, len, writable, why);
+	int err = shm_check_client(&m, fd, writable, why);
 	struct stat st;
 
 	if (err)
 		return err;
 	if (fstat(fd, &st))
 		return refuse(why, -errno, "the memfd cannot be examined: %s", strerror(errno));
+	if (!range_inside(off, len, (uint64_t)st.st_size))
+		return refuse(why, -EINVAL,
+			"bytes %llu to %llu are outside the memfd, which has %llu: extend it with "
+			"ftruncate or register less",
+			(unsigned long long)off, (unsigned long long)(off + len),
+			(unsigned long long)st.st_size);
 	*out = (struct shm_extent){.mapped = len ? round_up(off % m.page + len, m.page) : 0,
-		.file = (uint64_t)st.st_size};
-	return 0;
-}
-
-int shm_map_client(struct shm *m, int fd, uint64_t off, uint64_t len, bool writable,
-	uint8_t **first, char why[ABI_SENTENCE_MAX])
-{
-	int err = check_client_fd(m, fd, off, len, writable, why);
-	int prot = writable ? PROT_READ | PROT_WRITE : PROT_READ;
-	uint64_t head;
-	void *p;
-
-	m->base = NULL;
-	m->size = 0;
-	m->guard = 0;
-	if (err)
-		return err;
-	if (!len) {
-		*first = NULL; /* never touched: every range check refuses a byte */
-		return 0;
-	}
-	head = off % m->page;
-	m->size = round_up(head + len, m->page);
-	p = mmap(NULL, m->size, prot, MAP_SHARED, fd, (off_t)(off - head));
-	if (p == MAP_FAILED) {
-		err = -errno;
-		return refuse(why, err,
-			"rocid cannot map %zu bytes of application memory (%s): register less, or "
-			"raise its memory limit or vm.max_map_count",
-			m->size, strerror(-err));
-	}
-	m->base = p;
-	*first = m->base + head;
+		.file = (uint64_t)st.st_blocks * BLOCK,
+		.page = m.page};
 	return 0;
 }
 
@@ -195,12 +158,12 @@ int shm_guard(struct shm *m, const struct sigbus_area *who, char why[ABI_SENTENC
 	return 0;
 }
 
-void shm_retire(struct shm *m, struct reaper *d, struct reaped *done)
+void shm_retire(struct shm *m, uint64_t charge, struct reaper *d, struct reaped *done)
 {
 	sigbus_unguard(m->guard);
 	m->guard = 0;
 	if (m->base)
-		reap_memory(d, m->base, m->size, done);
+		reap_memory(d, m->base, m->size, charge, done);
 	m->base = NULL;
 }
 

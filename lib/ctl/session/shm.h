@@ -30,29 +30,28 @@ struct shm {
  */
 int shm_create(struct shm *m, const char *name, size_t size, int *fd, char why[ABI_SENTENCE_MAX]);
 
-/** The size of a mapping of an application's memfd. */
+/** A range of an application's file. */
 struct shm_extent {
 	uint64_t mapped; /* bytes: whole pages */
-	uint64_t file;	 /* bytes of the memfd */
+	uint64_t file;	 /* bytes of memory that the file has */
+	size_t page;
 };
 
-/** Fills @p out with what shm_map_client() would map.  @return as shm_map_client(). */
+/**
+ * Checks an application's file: m->page, m->whole.
+ * @param writable  peers or receives may write there
+ * @return 0 or a negative errno with a sentence: -EPERM if it is not a file in memory, -EINVAL if
+ * its pages exceed HUGE_PAGE_MAX, -EACCES if it is read-only.
+ */
+int shm_check_client(struct shm *m, int fd, bool writable, char why[ABI_SENTENCE_MAX]);
+
+/** Checks [@p off, @p off + @p len) of such a file as well.  @return as shm_check_client(); -EINVAL
+ *  if the range is outside the file. */
 int shm_client_extent(int fd, uint64_t off, uint64_t len, bool writable, struct shm_extent *out,
 	char why[ABI_SENTENCE_MAX]);
 
 /** @return @p size in whole pages, as shm_create() maps it. */
 size_t shm_rounded(size_t size);
-
-/**
- * Maps the pages of [@p off, @p off + @p len) of an application's memfd.
- * @param writable  peers or receives may write there
- * @param first     receives the address of byte @p off
- * @return 0 or a negative errno with a sentence: -EPERM if it is not a memfd or may still shrink,
- * -EINVAL if the range is outside the file or its pages exceed HUGE_PAGE_MAX, -EACCES if it is
- * read-only.
- */
-int shm_map_client(struct shm *m, int fd, uint64_t off, uint64_t len, bool writable,
-	uint8_t **first, char why[ABI_SENTENCE_MAX]);
 
 /** @return whether @p m is in huge pages, which session/huge.h must populate before a worker
  *  touches them. */
@@ -65,8 +64,8 @@ bool shm_is_huge(const struct shm *m);
  */
 int shm_guard(struct shm *m, const struct sigbus_area *who, char why[ABI_SENTENCE_MAX]);
 
-/** Has @p d unmap @p m, which takes long if it frees much, and count it in @p done. */
-void shm_retire(struct shm *m, struct reaper *d, struct reaped *done);
+/** Has @p d unmap @p m, which takes long if it frees much, and count @p charge in @p done. */
+void shm_retire(struct shm *m, uint64_t charge, struct reaper *d, struct reaped *done);
 
 /** Unmaps @p m; harmless if nothing is mapped. */
 void shm_unmap(struct shm *m);

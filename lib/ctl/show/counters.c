@@ -11,9 +11,6 @@
 #include "text/row.h"
 #include "worker.h"
 
-/* The first of core_counter_name() are the ports'. */
-#define TOTALS 4u
-
 void port_counts(struct ctl *ctl, uint32_t i, struct port_counts *to)
 {
 	struct core_counters sum;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file show/counters.h
- * What is counted of a port, for documents and metrics. Control thread.
+ * The counters of a port, for documents and metrics. Control thread.
  */
 #ifndef SHOW_COUNTERS_H
 #define SHOW_COUNTERS_H
@@ -9,6 +9,9 @@
 #include "core.h"
 
 struct ctl;
+
+/** The first of core_counter_name(): sums of the ports' counters. */
+#define TOTALS 4u
 
 struct port_counts {
 	struct core_port_counters roce;
@@ -21,7 +24,7 @@ struct port_counts {
 	uint64_t discards; /* not sent */
 };
 
-/** Reads what is counted of port @p i. */
+/** Reads the counters of port @p i. */
 void port_counts(struct ctl *ctl, uint32_t i, struct port_counts *to);
 
 #endif

@@ -62,7 +62,7 @@ static void add_session(struct sum *t, const struct session *s)
 	t->resolving += (json_int_t)s->used[CTL_LOOKUPS];
 }
 
-/* All of it returns to zero when the last application has gone and its end is over. */
+/* Each returns to zero once the last application has gone and its session is closed. */
 static json_t *totals(struct ctl *ctl, const struct argument arg[])
 {
 	struct row row;
@@ -229,7 +229,7 @@ static bool is_of_port(const struct argument arg[], const json_t *element)
 	return json_integer_value(json_object_get(element, "port")) == (json_int_t)arg[0].number;
 }
 
-/* What steers packets to the queues of the ports' devices. */
+/* The rules that steer packets to the queues of the ports' devices. */
 static bool next_flow(
 	struct ctl *ctl, const struct argument arg[], struct document_cursor *at, json_t **element)
 {
@@ -256,7 +256,7 @@ static bool next_worker(
 	return true;
 }
 
-/* Since the administrator reset them: the workers' own go on. */
+/* Since the administrator reset them; the workers' own counters never restart. */
 void show_count(struct ctl *ctl, struct core_counters *sum)
 {
 	const uint64_t *base = (const uint64_t *)ctl->counted;

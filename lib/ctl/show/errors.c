@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What went wrong, as documents: failures of QPs, dropped packets, and all about one QP. */
+/* Problems as documents: failures of QPs, dropped packets, and why one QP failed or waits. */
 #include <stdio.h>
 #include <time.h>
 #include "config/parts.h"
@@ -25,8 +25,8 @@ static const char *date(uint64_t time_ms, char text[32])
 	return text;
 }
 
-/* at->index: below which number entries are to come, + 1; 0 at first. What changes meanwhile has a
- * higher one then, at->row or above: it is not told twice. */
+/* at->index: the number that the last entry had, + 1; 0 at first. Entries come in descending order.
+ * One that changes meanwhile gets a number of at->row or above, so that it is not listed twice. */
 static bool next_error(
 	struct ctl *ctl, const struct argument arg[], struct document_cursor *at, json_t **element)
 {
@@ -88,7 +88,7 @@ static bool next_drop(
 
 /* --- one QP ------------------------------------------------------------------------------- */
 
-/* The sentence that the program gets as well; of one that has not failed, what it waits for. */
+/* The sentence that the program gets as well; if the QP has not failed, the thing it waits for. */
 static json_t *qp_why(struct ctl *ctl, const struct argument arg[])
 {
 	struct row row;

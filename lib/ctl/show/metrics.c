@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * All that can be watched over time, as families of samples: {"name", "type", "help", "samples":
+ * All metrics, as families of samples: {"name", "type", "help", "samples":
  * [{"labels": {...}, "value": n}]}. rocictl makes OpenMetrics text of them; doc/counters.md
  * explains each. Counters are the workers' own, which only rise.
  */
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -13,30 +14,51 @@
 #include "loop/loop.h"
 #include "net/net.h"
 #include "net/netport.h"
+#include "pacing.h"
 #include "session/session.h"
 #include "session/sessions.h"
 #include "show/counters.h"
 #include "show/show.h"
 #include "text/row.h"
 #include "verbs/objects.h"
+#include "verbs/qp_obj.h"
 #include "worker.h"
 
-#define PREFIX	"roci_"
-#define TOTALS	4u /* of core_counter_name(): they are the ports' */
-#define DECIMAL 24
+#define PREFIX	     "roci_"
+#define DECIMAL	     24
+#define NAME_MAX_LEN 48
 
-static json_t *family(const char *name, const char *type, const char *help)
+/* One metric. */
+struct family {
+	const char *name, *type, *help;
+	/** Adds its samples to @p to. */
+	void (*samples)(struct ctl *ctl, const struct family *f, json_t *to);
+	size_t value; /* offset of its value in the structure that `samples` reads */
+};
+
+static json_t *family_json(struct ctl *ctl, const struct family *f)
 {
 	struct row row;
 	char full[64];
+	json_t *to;
 
-	snprintf(full, sizeof(full), PREFIX "%s", name);
+	snprintf(full, sizeof(full), PREFIX "%s", f->name);
 	row_begin(&row);
 	put_text(&row, "name", full);
-	put_text(&row, "type", type);
-	put_text(&row, "help", help);
+	put_text(&row, "type", f->type);
+	put_text(&row, "help", f->help);
 	put_json(&row, "samples", json_array());
-	return row_end(&row);
+	to = row_end(&row);
+	f->samples(ctl, f, to);
+	return to;
+}
+
+static uint64_t value_in(const void *values, const struct family *f)
+{
+	uint64_t value;
+
+	memcpy(&value, (const char *)values + f->value, sizeof(value));
+	return value;
 }
 
 /* Adds a sample with up to two labels. NULLs: memory is short, and text/document.c finds out. */
@@ -62,227 +84,226 @@ static const char *decimal(uint32_t n, char text[DECIMAL])
 	return text;
 }
 
-/* --- the daemon ------------------------------------------------------------------------- */
+/* --- samples of the daemon -------------------------------------------------------------- */
 
-static bool make_build(struct ctl *ctl, unsigned i, json_t **out)
+static void build_sample(struct ctl *ctl, const struct family *f, json_t *to)
 {
 	char abi[DECIMAL];
 
-	if (i)
-		return false;
-	*out = family("build_info", "gauge", "version of rocid and of its ABI");
-	sample(*out, 1, "version", ROCINANTE_VERSION, "abi", decimal(ABI_VERSION, abi));
-	return true;
+	sample(to, 1, "version", ROCINANTE_VERSION, "abi", decimal(ABI_VERSION, abi));
 }
 
-static bool make_start(struct ctl *ctl, unsigned i, json_t **out)
-{
-	uint64_t up_s = (loop_now_ms() - ctl->since_ms) / 1000;
+struct daemon_values {
+	uint64_t start_time;
+	uint64_t sessions, mrs, cqs, qps, srqs; /* of applications, at the moment */
+	uint64_t queue_bytes, mapped_bytes;
+	uint64_t limited_qps, limited_rate;
+};
 
-	if (i)
-		return false;
-	*out = family("start_time_seconds", "gauge", "when rocid began to serve, since 1970");
-	sample(*out, (uint64_t)time(NULL) - up_s, NULL, NULL, NULL, NULL);
-	return true;
+static void add_limited(struct ctl *ctl, struct daemon_values *v)
+{
+	struct document_cursor at = {0};
+	const struct qp_obj *o;
+
+	while ((o = show_next_qp(ctl, &at))) {
+		uint64_t rate = pacing_rate(o->qp);
+
+		v->limited_qps += rate > 0;
+		v->limited_rate += rate;
+	}
 }
 
-/* What applications have at the moment. */
-static bool make_object(struct ctl *ctl, unsigned i, json_t **out)
+static void daemon_sample(struct ctl *ctl, const struct family *f, json_t *to)
 {
-	static const struct {
-		const char *name, *help;
-	} row[] = {
-		{"sessions", "applications that are connected"},
-		{"mrs", "memory regions"},
-		{"cqs", "completion queues"},
-		{"qps", "queue pairs"},
-		{"srqs", "shared receive queues"},
-		{"queue_bytes", "memory of queues"},
-		{"registered_bytes", "registered memory that is mapped"},
-	};
-	uint64_t n[ARRAY_SIZE(row)] = {ctl->sessions->nsessions};
+	struct daemon_values v = {.sessions = ctl->sessions->nsessions};
 
-	if (i >= ARRAY_SIZE(row))
-		return false;
+	v.start_time = (uint64_t)time(NULL) - (loop_now_ms() - ctl->since_ms) / 1000;
 	for (uint32_t k = 0; k < SESSION_MAX; k++) {
 		const struct session *s = ctl->sessions->session[k];
 
 		if (!s)
 			continue;
-		n[1] += s->mrs.used;
-		n[2] += s->cqs.used;
-		n[3] += s->qps.used;
-		n[4] += s->srqs.used;
-		n[5] += s->used[CTL_QUEUES];
-		n[6] += s->used[CTL_MEMORY];
+		v.mrs += s->mrs.used;
+		v.cqs += s->cqs.used;
+		v.qps += s->qps.used;
+		v.srqs += s->srqs.used;
+		v.queue_bytes += s->used[CTL_QUEUES];
+		v.mapped_bytes += s->used[CTL_MEMORY];
 	}
-	*out = family(row[i].name, "gauge", row[i].help);
-	sample(*out, n[i], NULL, NULL, NULL, NULL);
-	return true;
+	add_limited(ctl, &v);
+	sample(to, value_in(&v, f), NULL, NULL, NULL, NULL);
 }
 
-/* --- workers ---------------------------------------------------------------------------- */
+/* --- samples of the ports --------------------------------------------------------------- */
 
-static void worker_samples(struct ctl *ctl, json_t *f,
-	uint64_t (*value)(const struct core_counters *c, unsigned i), unsigned i)
-{
-	char text[DECIMAL];
-
-	for (uint32_t w = 0; w < ctl->dp->nworkers; w++) {
-		struct core_counters c = {0};
-
-		worker_counters_of(ctl->dp->worker[w], &c);
-		sample(f, value(&c, i), "worker", decimal(w, text), NULL, NULL);
-	}
-}
-
-static uint64_t core_value(const struct core_counters *c, unsigned i)
-{
-	return ((const uint64_t *)c)[i]; /* by declaration order, as the names */
-}
-
-static uint64_t icrc_value(const struct core_counters *c, unsigned i)
-{
-	return c->drop[DROP_ICRC];
-}
-
-static bool make_transport(struct ctl *ctl, unsigned i, json_t **out)
-{
-	const char *name = core_counter_name(i + TOTALS);
-
-	if (!name)
-		return false;
-	*out = family(name, "counter", core_counter_help(i + TOTALS));
-	worker_samples(ctl, *out, core_value, i + TOTALS);
-	return true;
-}
-
-static bool make_icrc(struct ctl *ctl, unsigned i, json_t **out)
-{
-	if (i)
-		return false;
-	*out = family("rx_icrc_encapsulated", "counter", "RoCE packets received with a wrong ICRC");
-	worker_samples(ctl, *out, icrc_value, i);
-	return true;
-}
-
-/* A reason that never came up has no sample yet. */
-static bool make_drops(struct ctl *ctl, unsigned i, json_t **out)
-{
-	char text[DECIMAL];
-
-	if (i)
-		return false;
-	*out = family("drops", "counter", "packets that were dropped");
-	for (uint32_t w = 0; w < ctl->dp->nworkers; w++) {
-		struct core_counters c = {0};
-
-		worker_counters_of(ctl->dp->worker[w], &c);
-		for (unsigned why = DROP_NONE + 1; why < DROP_MAX; why++)
-			if (c.drop[why])
-				sample(*out, c.drop[why], "worker", decimal(w, text), "reason",
-					drop_name((enum drop)why));
-	}
-	return true;
-}
-
-static bool make_loop(struct ctl *ctl, unsigned i, json_t **out)
-{
-	const char *stat = worker_stat_name(i);
-	char name[48], text[DECIMAL];
-
-	if (!stat)
-		return false;
-	snprintf(name, sizeof(name), "worker_%s", stat);
-	*out = family(name, "counter", worker_stat_help(i));
-	for (uint32_t w = 0; w < ctl->dp->nworkers; w++) {
-		struct worker_stats s = {0};
-
-		worker_stats_of(ctl->dp->worker[w], &s);
-		sample(*out, ((const uint64_t *)&s)[i], "worker", decimal(w, text), NULL, NULL);
-	}
-	return true;
-}
-
-static bool make_worker_qps(struct ctl *ctl, unsigned i, json_t **out)
-{
-	char text[DECIMAL];
-
-	if (i)
-		return false;
-	*out = family("worker_qps", "gauge", "queue pairs of a worker");
-	for (uint32_t w = 0; w < ctl->dp->nworkers; w++)
-		sample(*out, ctl->objects->worker_qps[w], "worker", decimal(w, text), NULL, NULL);
-	return true;
-}
-
-/* --- ports ------------------------------------------------------------------------------ */
-
-/* The names are those of node_exporter's infiniband collector where it has such a metric. */
-static const struct port_row {
-	const char *name, *type, *help;
-} port_row[] = {
-	{"port_up", "gauge", "whether the port is ACTIVE"},
-	{"port_mtu_bytes", "gauge", "Ethernet MTU"},
-	{"port_path_mtu_bytes", "gauge", "largest path MTU, which is the payload of a packet"},
-	{"port_gids", "gauge", "valid entries of the GID table"},
-	{"port_packets_received", "counter", "RoCE packets received"},
-	{"port_data_received_bytes", "counter", "their bytes, from IP or GRH to ICRC"},
-	{"port_packets_transmitted", "counter", "RoCE packets sent"},
-	{"port_data_transmitted_bytes", "counter", "their bytes, from IP or GRH to ICRC"},
-	{"port_errors_received", "counter", "broken frames received, as the device counts them"},
-	{"port_missed", "counter", "frames that the device lost for lack of room"},
-	{"port_discards_transmitted", "counter", "frames that the device did not send"},
-	{"port_bad_pkey", "counter", "packets with a P_Key of another partition, up to 65535"},
-	{"port_qkey_viol", "counter", "datagrams with another Q_Key than their QP's, up to 65535"},
-	{"port_link_downed", "counter", "how often the port went down"},
+struct port_values {
+	uint64_t up, mtu, path_mtu, gids;
+	struct port_counts counts;
 };
 
-static uint32_t valid_gids(const struct netport *p)
+static uint64_t valid_gids(const struct netport *p)
 {
-	uint32_t n = 0;
+	uint64_t n = 0;
 
 	for (uint32_t i = 0; i < GID_MAX; i++)
 		n += p->gids.table.entry[i].valid;
 	return n;
 }
 
-static bool make_port(struct ctl *ctl, unsigned i, json_t **out)
+static void port_samples(struct ctl *ctl, const struct family *f, json_t *to)
 {
 	char text[DECIMAL];
 
-	if (i >= ARRAY_SIZE(port_row))
-		return false;
-	*out = family(port_row[i].name, port_row[i].type, port_row[i].help);
 	for (uint32_t k = 0; k < ctl->net->nports; k++) {
 		const struct netport *p = &ctl->net->port[k];
-		struct port_counts n;
+		struct port_values v = {.up = p->up,
+			.mtu = p->eth_mtu,
+			.path_mtu = mtu_of_ethernet(p->eth_mtu),
+			.gids = valid_gids(p)};
 
-		port_counts(ctl, k, &n);
-		const uint64_t value[ARRAY_SIZE(port_row)] = {p->up, p->eth_mtu,
-			mtu_of_ethernet(p->eth_mtu), valid_gids(p), n.roce.rx_packets,
-			n.roce.rx_bytes, n.roce.tx_packets, n.roce.tx_bytes, n.errors, n.missed,
-			n.discards, n.bad_pkey, n.bad_qkey, n.link_downed};
-
-		sample(*out, value[i], "port", decimal(k + 1, text), "netdev", p->netdev);
+		port_counts(ctl, k, &v.counts);
+		sample(to, value_in(&v, f), "port", decimal(k + 1, text), "netdev", p->netdev);
 	}
+}
+
+/* --- samples of the workers ------------------------------------------------------------- */
+
+static void core_samples(struct ctl *ctl, const struct family *f, json_t *to)
+{
+	char text[DECIMAL];
+
+	for (uint32_t w = 0; w < ctl->dp->nworkers; w++) {
+		struct core_counters c = {0};
+
+		worker_counters_of(ctl->dp->worker[w], &c);
+		sample(to, value_in(&c, f), "worker", decimal(w, text), NULL, NULL);
+	}
+}
+
+static void loop_samples(struct ctl *ctl, const struct family *f, json_t *to)
+{
+	char text[DECIMAL];
+
+	for (uint32_t w = 0; w < ctl->dp->nworkers; w++) {
+		struct worker_stats s = {0};
+
+		worker_stats_of(ctl->dp->worker[w], &s);
+		sample(to, value_in(&s, f), "worker", decimal(w, text), NULL, NULL);
+	}
+}
+
+/* A reason that never came up has no sample yet. */
+static void drop_samples(struct ctl *ctl, const struct family *f, json_t *to)
+{
+	char text[DECIMAL];
+
+	for (uint32_t w = 0; w < ctl->dp->nworkers; w++) {
+		struct core_counters c = {0};
+
+		worker_counters_of(ctl->dp->worker[w], &c);
+		for (unsigned why = DROP_NONE + 1; why < DROP_MAX; why++)
+			if (c.drop[why])
+				sample(to, c.drop[why], "worker", decimal(w, text), "reason",
+					drop_name((enum drop)why));
+	}
+}
+
+static void qp_samples(struct ctl *ctl, const struct family *f, json_t *to)
+{
+	char text[DECIMAL];
+
+	for (uint32_t w = 0; w < ctl->dp->nworkers; w++)
+		sample(to, ctl->objects->worker_qps[w], "worker", decimal(w, text), NULL, NULL);
+}
+
+/* --- the list --------------------------------------------------------------------------- */
+
+#define OF_DAEMON(field) daemon_sample, offsetof(struct daemon_values, field)
+#define OF_PORT(field)	 port_samples, offsetof(struct port_values, field)
+#define OF_CORE(field)	 core_samples, offsetof(struct core_counters, field)
+
+/* All but those of core_counter_name() and worker_stat_name(). Ports' names are those of
+ * node_exporter's infiniband collector where it has such a metric. */
+static const struct family families[] = {
+	{"build_info", "gauge", "version of rocid and of its ABI", build_sample, 0},
+	{"start_time_seconds", "gauge", "when rocid began to serve, since 1970",
+		OF_DAEMON(start_time)},
+	{"sessions", "gauge", "applications that are connected", OF_DAEMON(sessions)},
+	{"mrs", "gauge", "memory regions", OF_DAEMON(mrs)},
+	{"cqs", "gauge", "completion queues", OF_DAEMON(cqs)},
+	{"qps", "gauge", "queue pairs", OF_DAEMON(qps)},
+	{"srqs", "gauge", "shared receive queues", OF_DAEMON(srqs)},
+	{"queue_bytes", "gauge", "memory of queues", OF_DAEMON(queue_bytes)},
+	{"registered_bytes", "gauge", "registered memory that is mapped", OF_DAEMON(mapped_bytes)},
+	{"limited_qps", "gauge", "queue pairs whose rate is limited, by CNPs or an administrator",
+		OF_DAEMON(limited_qps)},
+	{"limited_bits_per_second", "gauge", "the sum of their rates", OF_DAEMON(limited_rate)},
+	{"port_up", "gauge", "whether the port is ACTIVE", OF_PORT(up)},
+	{"port_mtu_bytes", "gauge", "Ethernet MTU", OF_PORT(mtu)},
+	{"port_path_mtu_bytes", "gauge", "largest path MTU, which is the payload of a packet",
+		OF_PORT(path_mtu)},
+	{"port_gids", "gauge", "valid entries of the GID table", OF_PORT(gids)},
+	{"port_packets_received", "counter", "RoCE packets received",
+		OF_PORT(counts.roce.rx_packets)},
+	{"port_data_received_bytes", "counter", "their bytes, from IP or GRH to ICRC",
+		OF_PORT(counts.roce.rx_bytes)},
+	{"port_packets_transmitted", "counter", "RoCE packets sent",
+		OF_PORT(counts.roce.tx_packets)},
+	{"port_data_transmitted_bytes", "counter", "their bytes, from IP or GRH to ICRC",
+		OF_PORT(counts.roce.tx_bytes)},
+	{"port_errors_received", "counter", "broken frames received, as the device counts them",
+		OF_PORT(counts.errors)},
+	{"port_missed", "counter", "frames that the device lost for lack of room",
+		OF_PORT(counts.missed)},
+	{"port_discards_transmitted", "counter", "frames that the device did not send",
+		OF_PORT(counts.discards)},
+	{"port_bad_pkey", "counter", "packets with a P_Key of another partition, up to 65535",
+		OF_PORT(counts.bad_pkey)},
+	{"port_qkey_viol", "counter", "datagrams with another Q_Key than their QP's, up to 65535",
+		OF_PORT(counts.bad_qkey)},
+	{"port_link_downed", "counter", "how often the port went down",
+		OF_PORT(counts.link_downed)},
+	{"rx_icrc_encapsulated", "counter", "RoCE packets received with a wrong ICRC",
+		OF_CORE(drop[DROP_ICRC])},
+	{"drops", "counter", "packets that were dropped", drop_samples, 0},
+	{"worker_qps", "gauge", "queue pairs of a worker", qp_samples, 0},
+};
+
+/* The i-th of the counters that name themselves, of the core and of the workers' loop; both
+ * structures are arrays of 64-bit counters in the order of their names. @p name: room for it. */
+static bool named_counter(unsigned i, struct family *f, char name[NAME_MAX_LEN])
+{
+	unsigned n = 0;
+
+	for (; core_counter_name(n + TOTALS); n++)
+		if (n == i) {
+			*f = (struct family){core_counter_name(n + TOTALS), "counter",
+				core_counter_help(n + TOTALS), core_samples,
+				(n + TOTALS) * sizeof(uint64_t)};
+			return true;
+		}
+	i -= n;
+	if (!worker_stat_name(i))
+		return false;
+	snprintf(name, NAME_MAX_LEN, "worker_%s", worker_stat_name(i));
+	*f = (struct family){
+		name, "counter", worker_stat_help(i), loop_samples, i * sizeof(uint64_t)};
 	return true;
 }
 
-/* --- all of them ------------------------------------------------------------------------ */
-
-/* at->row: the group. */
 static bool next_family(
 	struct ctl *ctl, const struct argument arg[], struct document_cursor *at, json_t **element)
 {
-	static bool (*const group[])(struct ctl *, unsigned, json_t **) = {make_build, make_start,
-		make_object, make_port, make_transport, make_icrc, make_drops, make_worker_qps,
-		make_loop};
+	unsigned i = at->index++;
+	char name[NAME_MAX_LEN];
+	struct family f;
 
-	for (; at->row < ARRAY_SIZE(group); at->row++, at->index = 0)
-		if (group[at->row](ctl, at->index++, element))
-			return true;
-	return false;
+	if (i < ARRAY_SIZE(families))
+		f = families[i];
+	else if (!named_counter(i - ARRAY_SIZE(families), &f, name))
+		return false;
+	*element = family_json(ctl, &f);
+	return true;
 }
 
 const struct document_section show_metrics = {.name = "metrics", .next = next_family};

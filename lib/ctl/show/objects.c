@@ -21,8 +21,8 @@
 
 /* --- lists over all sessions ------------------------------------------------------------ */
 
-/* The session that the list is at, or the next one; NULL at the end. Another one that has come
- * into the slot meanwhile is new: passed over. */
+/* The session that the list is at, or the next one; NULL at the end. A session
+ * that has taken the slot since then is new, and is not listed. */
 static struct session *session_at(struct ctl *ctl, struct document_cursor *at)
 {
 	for (; at->slot < SESSION_MAX; at->slot++) {
@@ -47,7 +47,7 @@ static void leave_session(struct document_cursor *at)
 
 typedef struct handles *(*table_of)(struct session *s);
 
-/* The next object of its kind, of whatever session. */
+/* The next object of its kind, of any session. */
 static void *object_at(
 	struct ctl *ctl, struct document_cursor *at, table_of table, struct session **owner)
 {
@@ -110,6 +110,15 @@ struct qp_obj *show_next_qp(struct ctl *ctl, struct document_cursor *at)
 
 /* --- sections --------------------------------------------------------------------------- */
 
+/* How a program holds the writes of its threads while memory becomes registrable. */
+static const char *const writers[] = {
+	[ABI_WRITERS_UNKNOWN] = "",
+	[ABI_WRITERS_UFFD_ROCID] = "userfaultfd by rocid",
+	[ABI_WRITERS_UFFD] = "userfaultfd",
+	[ABI_WRITERS_UFFD_USER] = "userfaultfd, user mode",
+	[ABI_WRITERS_SIGNALS] = "signals",
+};
+
 static bool next_session(
 	struct ctl *ctl, const struct argument arg[], struct document_cursor *at, json_t **element)
 {
@@ -134,6 +143,7 @@ static bool next_session(
 	put_int(&row, "channels", s->channels.used);
 	put_int(&row, "queue_bytes", s->used[CTL_QUEUES]);
 	put_int(&row, "mr_bytes", s->used[CTL_MEMORY]);
+	put_text(&row, "writers", writers[s->writers]);
 	*element = row_end(&row);
 	return true;
 }
@@ -177,7 +187,7 @@ static bool next_mr(
 	return true;
 }
 
-/* Workers may be binding it: a look at one moment. */
+/* Workers may be binding it: mw_view() reads it in one moment. */
 static bool next_mw(
 	struct ctl *ctl, const struct argument arg[], struct document_cursor *at, json_t **element)
 {
@@ -268,7 +278,7 @@ static bool next_qp(
 	put_int(&row, "handle", o->handle);
 	put_text(&row, "state", qp_state_name(LOOK(qp->state)));
 	put_int(&row, "worker", o->worker);
-	put_int(&row, "pd", o->pd->number);
+	put_int(&row, "pd", o->pd ? o->pd->number : 0);
 	put_int(&row, "send_cq", cq_handle(o->send_cq));
 	put_int(&row, "recv_cq", cq_handle(o->recv_cq));
 	put_int(&row, "peer_qpn", LOOK(qp->attr.dest_qpn));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* One object, with all that is known of it. */
+/* One object in full. */
 #include <stdatomic.h>
 #include <stdio.h>
 #include "abi_ctl.h"
@@ -20,6 +20,7 @@
 #include "verbs/mr_obj.h"
 #include "verbs/objects.h"
 #include "verbs/qp_obj.h"
+#include "worker.h"
 
 /* A set of flags as words. */
 struct flag {
@@ -76,7 +77,7 @@ static json_t *qp(struct ctl *ctl, const struct argument arg[])
 	put_int(&row, "worker", o->worker);
 	put_int(&row, "home_worker", QPN_WORKER(o->qpn));
 	put_bool(&row, "resolving", o->resolving);
-	put_int(&row, "pd", o->pd->number);
+	put_int(&row, "pd", o->pd ? o->pd->number : 0);
 	put_int(&row, "send_cq", cq_handle(o->send_cq));
 	put_int(&row, "recv_cq", cq_handle(o->recv_cq));
 	put_json(&row, "access", access_flags(LOOK(o->qp->attr.access_flags)));
@@ -85,7 +86,7 @@ static json_t *qp(struct ctl *ctl, const struct argument arg[])
 	return row_end(&row);
 }
 
-/* 802.1p; null: its packets have no tag. */
+/* Of 802.1p; null: its packets are untagged. */
 static json_t *priority(const struct path *p)
 {
 	int tci = path_tci(p);
@@ -93,7 +94,7 @@ static json_t *priority(const struct path *p)
 	return tci < 0 ? json_null() : json_integer(tci >> 13);
 }
 
-/* Where it leads to: as the application set it, RTR and later. */
+/* Its path, as the application set it; from RTR on. */
 static json_t *qp_path(struct ctl *ctl, const struct argument arg[])
 {
 	struct row row;
@@ -165,6 +166,89 @@ static json_t *qp_requester(struct ctl *ctl, const struct argument arg[])
 	return row_end(&row);
 }
 
+/* bit/s in Mb/s; null: no limit */
+static json_t *mbps(double rate)
+{
+	return rate > 0 ? json_real(rate / 1e6) : json_null();
+}
+
+static void put_limit(struct row *row, const struct core_limit *l)
+{
+	put_json(row, "limit_mbps", mbps((double)l->asked));
+	put_json(row, "algorithm", l->algorithm ? json_string(l->algorithm) : json_null());
+	put_bool(row, "limited", l->limited);
+	put_json(row, "rate_mbps", mbps(l->rate));
+	put_json(row, "target_mbps", mbps(l->target));
+	put_json(row, "alpha", json_real(l->alpha));
+	put_json(row, "window", l->window < 0 ? json_null() : json_real(l->window));
+	put_int(row, "cnps_handled", l->cnps);
+	put_int(row, "limited_ms", l->limited_ns / 1000000);
+}
+
+/* "held at 10 Mb/s for 3 s by 20000 CNPs a second from 192.0.2.7"; empty: nothing holds it. */
+static void put_why(struct row *row, const struct qp_obj *o, const struct core_limit *l)
+{
+	double seconds = (double)l->limited_ns / 1e9;
+	char gid[GID_TEXT] = "", text[160] = "";
+
+	if (l->limited && l->asked && l->rate >= (double)l->asked)
+		snprintf(text, sizeof(text), "held at %g Mb/s for %.3g s by an administrator",
+			l->rate / 1e6, seconds);
+	else if (l->limited)
+		snprintf(text, sizeof(text), "held at %g Mb/s for %.3g s by %.0f CNPs a second%s%s",
+			l->rate / 1e6, seconds,
+			(double)l->limited_cnps / (seconds > 1e-3 ? seconds : 1e-3),
+			o->dest ? " from " : "",
+			o->dest ? gid_text(o->qp->attr.ah.dgid, gid) : gid);
+	put_text(row, "why", text);
+}
+
+static bool query_rate(struct ctl *ctl, const struct qp_obj *o, struct core_limit *l)
+{
+	struct core_cmd cmd = {.type = CORE_CMD_QUERY_RATE, .qp = o->qp};
+	int err = worker_call(ctl->dp->worker[o->worker], &cmd);
+
+	*l = cmd.limit;
+	return !err;
+}
+
+static json_t *qp_rate(struct ctl *ctl, const struct argument arg[])
+{
+	struct row row;
+	struct core_limit l;
+	struct qp_obj *o = find_qp(ctl, arg[0].number);
+
+	if (!o || !query_rate(ctl, o, &l))
+		return json_null();
+	row_begin(&row);
+	put_limit(&row, &l);
+	put_why(&row, o, &l);
+	return row_end(&row);
+}
+
+static bool next_limited(
+	struct ctl *ctl, const struct argument arg[], struct document_cursor *at, json_t **element)
+{
+	struct core_limit l;
+	const struct qp_obj *o;
+	struct row row;
+
+	do
+		o = show_next_qp(ctl, at);
+	while (o && (!LOOK(o->qp->limited) || !query_rate(ctl, o, &l)));
+	if (!o)
+		return false;
+	row_begin(&row);
+	put_int(&row, "qpn", o->qpn);
+	put_int(&row, "session", o->session->number);
+	put_text(&row, "program", o->session->program);
+	put_int(&row, "port", LOOK(o->qp->attr.port));
+	put_limit(&row, &l);
+	put_why(&row, o, &l);
+	*element = row_end(&row);
+	return true;
+}
+
 static json_t *qp_responder(struct ctl *ctl, const struct argument arg[])
 {
 	struct row row;
@@ -189,6 +273,8 @@ static json_t *qp_responder(struct ctl *ctl, const struct argument arg[])
 const struct document_section show_qp = {.name = "qp", .object = qp};
 const struct document_section show_qp_path = {.name = "path", .object = qp_path};
 const struct document_section show_qp_requester = {.name = "requester", .object = qp_requester};
+const struct document_section show_limited = {.name = "limited qps", .next = next_limited};
+const struct document_section show_qp_rate = {.name = "rate", .object = qp_rate};
 const struct document_section show_qp_responder = {.name = "responder", .object = qp_responder};
 
 /* --- a region, a CQ --------------------------------------------------------------------- */
@@ -215,7 +301,7 @@ static json_t *mr(struct ctl *ctl, const struct argument arg[])
 		put_text(&row, "last", "");
 	put_int(&row, "length", o->mr.length);
 	put_json(&row, "access", access_flags(o->mr.access));
-	put_int(&row, "mapped", o->map.size);
+	put_int(&row, "mapped", o->charged);
 	return row_end(&row);
 }
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file show/show.h
- * What administrators can look at: sections of documents (text/document.h). The members of an
+ * The sections of the documents that administrators see (text/document.h). The members of an
  * element are the columns that rocictl prints, in this order. Control thread.
  *
- * What a worker writes is read as it is at that moment, without asking the worker: each number
- * for itself is right, several together may be of different moments.
+ * Fields that a worker writes are read without asking the worker: each number is right, but several
+ * together may belong to different moments.
  */
 #ifndef SHOW_SHOW_H
 #define SHOW_SHOW_H
@@ -61,6 +61,8 @@ extern const struct document_section show_link;
 extern const struct document_section show_qp;
 extern const struct document_section show_qp_why;
 extern const struct document_section show_qp_path;
+extern const struct document_section show_limited;
+extern const struct document_section show_qp_rate;
 extern const struct document_section show_qp_requester;
 extern const struct document_section show_qp_responder;
 
@@ -79,8 +81,8 @@ void show_count(struct ctl *ctl, struct core_counters *sum);
 /** A word that a worker or an application writes, as it is now. */
 #define LOOK(field) __atomic_load_n(&(field), __ATOMIC_RELAXED)
 
-/** The next memory region, or QP, of whatever session, in the order in which show_mrs and show_qps
- * list them.  @return NULL behind the last. */
+/** The next memory region, or QP, of any session, in the order in which show_mrs and show_qps
+ * list them.  @return NULL after the last. */
 struct mr_obj *show_next_mr(struct ctl *ctl, struct document_cursor *at);
 struct qp_obj *show_next_qp(struct ctl *ctl, struct document_cursor *at);
 

@@ -3,14 +3,13 @@
 #include "text/row.h"
 #include "worker.h"
 
-void ctl_stats_json(const struct dataplane *dp, FILE *f)
+json_t *show_stats(const struct dataplane *dp)
 {
 	struct core_counters sum;
 	/* core_counter_name() goes by declaration order, and the drops come last. */
 	const uint64_t *count = (const uint64_t *)&sum;
 	struct row row, drops;
 	const char *name;
-	json_t *o;
 
 	worker_counters(dp, &sum);
 	row_begin(&row);
@@ -20,8 +19,5 @@ void ctl_stats_json(const struct dataplane *dp, FILE *f)
 	for (unsigned i = DROP_NONE + 1; i < DROP_MAX; i++)
 		put_int(&drops, drop_name((enum drop)i), (int64_t)sum.drop[i]);
 	put_json(&row, "drops", row_end(&drops));
-	o = row_end(&row);
-	json_dumpf(o ? o : json_null(), f, 0);
-	json_decref(o);
-	fputc('\n', f);
+	return row_end(&row);
 }

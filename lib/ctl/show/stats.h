@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/** @file show/stats.h  Counters as JSON, for a file. */
+/** @file show/stats.h  The sum of all counters as JSON. */
 #ifndef SHOW_STATS_H
 #define SHOW_STATS_H
 
-#include <stdio.h>
+#include <jansson.h>
 
 struct dataplane;
 
 /**
- * Writes the sum of all workers' counters as one JSON object: the names of
- * core_counter_name(), and "drops" with those of drop_name(). Any thread.
+ * The sum of all workers' counters: the names of core_counter_name(), and "drops" with those of
+ * drop_name(). Any thread.  @return an object, NULL when memory is short.
  */
-void ctl_stats_json(const struct dataplane *dp, FILE *f);
+json_t *show_stats(const struct dataplane *dp);
 
 #endif

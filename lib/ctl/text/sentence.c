@@ -16,13 +16,6 @@ int refuse(char why[ABI_SENTENCE_MAX], int err, const char *fmt, ...)
 	return err;
 }
 
-const char *qp_state_name(uint8_t state)
-{
-	static const char *const names[] = {"RESET", "INIT", "RTR", "RTS", "SQD", "SQE", "ERR"};
-
-	return state < ARRAY_SIZE(names) ? names[state] : "no state";
-}
-
 const char *qp_type_name(uint8_t type)
 {
 	static const char *const names[] = {

@@ -16,9 +16,6 @@
 int refuse(char why[ABI_SENTENCE_MAX], int err, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 
-/** @return the name of an enum abi_qp_state. */
-const char *qp_state_name(uint8_t state);
-
 /** @return the name of an enum abi_qp_type. */
 const char *qp_type_name(uint8_t type);
 

@@ -168,9 +168,9 @@ int cmd_create_ah(struct session *s, const struct request *q, struct reply *r)
 	int err;
 
 	memcpy(&in, q->body, sizeof(in));
-	pd = handle_get(&s->pds, in.pd);
+	pd = object_named(&s->pds, in.pd, "protection domain", r);
 	if (!pd)
-		return refuse(r->why, -EINVAL, "there is no protection domain %u", in.pd);
+		return -EINVAL;
 	err = check(s, &in.attr, &key, r->why);
 	if (!err)
 		err = quota_take_one(s, CTL_AHS, r->why);

@@ -1,11 +1,29 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
 #include <string.h>
+#include "session/handles.h"
 #include "session/session.h"
 #include "session/sessions.h"
 #include "text/sentence.h"
 #include "verbs/command.h"
 #include "verbs/mr_obj.h"
+
+void *object_named(const struct handles *h, uint32_t handle, const char *kind, struct reply *r)
+{
+	void *object = handle_get(h, handle);
+
+	if (!object)
+		refuse(r->why, -EINVAL, "there is no %s %u", kind, handle);
+	return object;
+}
+
+void *object_of(const struct request *q, const struct handles *h, const char *kind, struct reply *r)
+{
+	struct abi_handle in;
+
+	memcpy(&in, q->body, sizeof(in));
+	return object_named(h, in.handle, kind, r);
+}
 
 struct command {
 	const char *name;
@@ -22,13 +40,13 @@ static const struct command commands[ABI_MSG_TYPES] = {
 	[ABI_QUERY_PKEY] = {"query_pkey", sizeof(struct abi_query_pkey), cmd_query_pkey},
 	[ABI_ALLOC_PD] = {"alloc_pd", 0, cmd_alloc_pd},
 	[ABI_DEALLOC_PD] = {"dealloc_pd", sizeof(struct abi_handle), cmd_dealloc_pd},
-	[ABI_REG_MR] = {"reg_mr", sizeof(struct abi_reg_mr), cmd_reg_mr},
+	[ABI_REG_MR] = {"reg_mr", offsetof(struct abi_reg_mr, npieces), cmd_reg_mr},
 	[ABI_DEREG_MR] = {"dereg_mr", sizeof(struct abi_handle), cmd_dereg_mr},
 	[ABI_ALLOC_MW] = {"alloc_mw", sizeof(struct abi_alloc_mw), cmd_alloc_mw},
 	[ABI_DEALLOC_MW] = {"dealloc_mw", sizeof(struct abi_handle), cmd_dealloc_mw},
 	[ABI_CREATE_CHANNEL] = {"create_channel", 0, cmd_create_channel},
 	[ABI_DESTROY_CHANNEL] = {"destroy_channel", sizeof(struct abi_handle), cmd_destroy_channel},
-	[ABI_CREATE_CQ] = {"create_cq", sizeof(struct abi_create_cq), cmd_create_cq},
+	[ABI_CREATE_CQ] = {"create_cq", offsetof(struct abi_create_cq, flags), cmd_create_cq},
 	[ABI_RESIZE_CQ] = {"resize_cq", sizeof(struct abi_resize_cq), cmd_resize_cq},
 	[ABI_DESTROY_CQ] = {"destroy_cq", sizeof(struct abi_handle), cmd_destroy_cq},
 	[ABI_CREATE_SRQ] = {"create_srq", sizeof(struct abi_create_srq), cmd_create_srq},
@@ -49,12 +67,17 @@ static const struct command commands[ABI_MSG_TYPES] = {
 	[ABI_INJECT_FAULT] = {"inject_fault", sizeof(struct abi_inject_fault), cmd_inject_fault},
 	[ABI_QUERY_FAULT] = {"query_fault", sizeof(struct abi_fault_id), cmd_query_fault},
 	[ABI_CLEAR_FAULT] = {"clear_fault", sizeof(struct abi_fault_id), cmd_clear_fault},
+	[ABI_GET_ARENA] = {"get_arena", 0, cmd_get_arena},
+	[ABI_GET_USERFAULTFD] = {"get_userfaultfd", 0, cmd_get_userfaultfd},
+	[ABI_REREG_MR] = {"rereg_mr", sizeof(struct abi_rereg_mr), cmd_rereg_mr},
+	[ABI_QUERY_GIDS] = {"query_gids", sizeof(struct abi_query_gids), cmd_query_gids},
+	[ABI_PROBE] = {"probe", 0, cmd_probe},
 	[ABI_GET_WAKE] = {"get_wake", sizeof(struct abi_get_wake), cmd_get_wake},
 };
 
 static bool takes_descriptor(uint32_t type)
 {
-	return type == ABI_REG_MR || type == ABI_OPEN_XRCD;
+	return type == ABI_REG_MR || type == ABI_REREG_MR || type == ABI_OPEN_XRCD;
 }
 
 static int run(struct session *s, const struct request *q, struct reply *r)
@@ -67,7 +90,7 @@ static int run(struct session *s, const struct request *q, struct reply *r)
 			"message type %u is unknown to this rocid: use a libroci of its version",
 			type);
 	c = &commands[type];
-	if (!s->greeted && type != ABI_HELLO)
+	if (!s->greeted && type != ABI_HELLO && type != ABI_PROBE)
 		return refuse(r->why, -EPROTO, "%s before hello: send hello first", c->name);
 	if (q->body_len < c->min_body)
 		return refuse(r->why, -EINVAL,

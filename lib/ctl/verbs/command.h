@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include "session/message.h"
 
+struct handles;
 struct reply;
 struct request;
 struct session;
@@ -20,6 +21,14 @@ extern const struct session_ops command_ops;
 /** verbs/close.c: session_ops.release_some. */
 bool session_release_some(struct session *s);
 
+/** @param kind  of the object, for the sentence in @p r
+ *  @return the object of a session with that handle; NULL: refused, with -EINVAL. */
+void *object_named(const struct handles *h, uint32_t handle, const char *kind, struct reply *r);
+
+/** The object that @p q is about: its body is a struct abi_handle.  @return as object_named(). */
+void *object_of(
+	const struct request *q, const struct handles *h, const char *kind, struct reply *r);
+
 /* Handlers, as session_ops.run. */
 /* verbs/device.c */
 int cmd_hello(struct session *s, const struct request *q, struct reply *r);
@@ -27,12 +36,18 @@ int cmd_get_wake(struct session *s, const struct request *q, struct reply *r);
 int cmd_query_device(struct session *s, const struct request *q, struct reply *r);
 int cmd_query_port(struct session *s, const struct request *q, struct reply *r);
 int cmd_query_gid(struct session *s, const struct request *q, struct reply *r);
+int cmd_query_gids(struct session *s, const struct request *q, struct reply *r);
+int cmd_probe(struct session *s, const struct request *q, struct reply *r);
 int cmd_query_pkey(struct session *s, const struct request *q, struct reply *r);
 /* verbs/mr.c */
 int cmd_alloc_pd(struct session *s, const struct request *q, struct reply *r);
 int cmd_dealloc_pd(struct session *s, const struct request *q, struct reply *r);
 int cmd_reg_mr(struct session *s, const struct request *q, struct reply *r);
+int cmd_rereg_mr(struct session *s, const struct request *q, struct reply *r);
 int cmd_dereg_mr(struct session *s, const struct request *q, struct reply *r);
+/* verbs/arena.c */
+int cmd_get_arena(struct session *s, const struct request *q, struct reply *r);
+int cmd_get_userfaultfd(struct session *s, const struct request *q, struct reply *r);
 /* verbs/mw.c */
 int cmd_alloc_mw(struct session *s, const struct request *q, struct reply *r);
 int cmd_dealloc_mw(struct session *s, const struct request *q, struct reply *r);

@@ -77,13 +77,10 @@ void channel_release(struct session *s, struct channel *ch)
 
 int cmd_destroy_channel(struct session *s, const struct request *q, struct reply *r)
 {
-	struct abi_handle in;
-	struct channel *ch;
+	struct channel *ch = object_of(q, &s->channels, "channel", r);
 
-	memcpy(&in, q->body, sizeof(in));
-	ch = handle_get(&s->channels, in.handle);
 	if (!ch)
-		return refuse(r->why, -EINVAL, "there is no channel %u", in.handle);
+		return -EINVAL;
 	if (ch->users)
 		return refuse(r->why, -EBUSY, "%u CQs still use the channel: destroy them first",
 			ch->users);
@@ -115,6 +112,12 @@ static int check_cq(
 	if (in->vector)
 		return refuse(
 			r->why, -EINVAL, "there is no completion vector %u: use 0", in->vector);
+	if (in->flags & ~ABI_CQ_FLAG_TIMESTAMP)
+		return refuse(r->why, -EOPNOTSUPP,
+			"flags 0x%x of a completion queue are unknown to this rocid: use none, or "
+			"a "
+			"rocid of the program's version",
+			in->flags);
 	*ch = NULL;
 	if (in->channel == ABI_NO_HANDLE)
 		return 0;
@@ -153,12 +156,17 @@ static struct abi_cq_lane *ring_lane(
 	return (struct abi_cq_lane *)(ring->base + at->lane_off + (size_t)i * at->lane_stride);
 }
 
-static void init_lanes(struct cq_obj *o, const struct abi_create_cq_reply *at)
+static void init_lanes(struct cq_obj *o, const struct abi_create_cq_reply *at, uint32_t flags)
 {
+	struct dataplane *dp = o->session->ctl->dp;
+
 	o->cq.arm = &((struct abi_cq *)o->ring.base)->arm;
 	o->cq.lanes = at->lanes;
-	for (uint32_t i = 0; i < at->lanes; i++)
+	for (uint32_t i = 0; i < at->lanes; i++) {
 		cq_lane_init(&o->cq, i, ring_lane(&o->ring, at, i), at->depth);
+		if (flags & ABI_CQ_FLAG_TIMESTAMP)
+			cq_lane_stamp(&o->cq, i, worker_clock(dp->worker[i]));
+	}
 }
 
 /* Adds @p o to the session, where the notifier can find it. */
@@ -183,7 +191,7 @@ static int add_cq(struct session *s, struct cq_obj *o, struct channel *ch)
 }
 
 /* @return 0, or a negative errno with a sentence after undoing everything. */
-static int make_cq(struct session *s, struct cq_obj *o, struct channel *ch,
+static int make_cq(struct session *s, struct cq_obj *o, struct channel *ch, uint32_t flags,
 	struct abi_create_cq_reply *out, struct reply *r)
 {
 	int err = make_ring(s, &o->ring, out, r);
@@ -191,7 +199,7 @@ static int make_cq(struct session *s, struct cq_obj *o, struct channel *ch,
 	if (err)
 		return err;
 	o->session = s;
-	init_lanes(o, out);
+	init_lanes(o, out, flags);
 	err = add_cq(s, o, ch);
 	if (!err)
 		return 0;
@@ -215,7 +223,8 @@ int cmd_create_cq(struct session *s, const struct request *q, struct reply *r)
 		return err;
 	out.depth = round_pow2(in.depth);
 	o = object_alloc(sizeof(*o));
-	err = o ? make_cq(s, o, ch, &out, r) : refuse(r->why, -ENOMEM, "rocid is out of memory");
+	err = o ? make_cq(s, o, ch, in.flags, &out, r)
+		: refuse(r->why, -ENOMEM, "rocid is out of memory");
 	if (err) {
 		quota_give_one(s, CTL_CQS);
 		free(o);
@@ -267,9 +276,9 @@ int cmd_resize_cq(struct session *s, const struct request *q, struct reply *r)
 	int err;
 
 	memcpy(&in, q->body, sizeof(in));
-	o = handle_get(&s->cqs, in.handle);
+	o = object_named(&s->cqs, in.handle, "CQ", r);
 	if (!o)
-		return refuse(r->why, -EINVAL, "there is no CQ %u", in.handle);
+		return -EINVAL;
 	err = check_depth(in.depth, r);
 	if (err)
 		return err;
@@ -322,13 +331,10 @@ void cq_release(struct cq_obj *o)
 
 int cmd_destroy_cq(struct session *s, const struct request *q, struct reply *r)
 {
-	struct abi_handle in;
-	struct cq_obj *o;
+	struct cq_obj *o = object_of(q, &s->cqs, "CQ", r);
 
-	memcpy(&in, q->body, sizeof(in));
-	o = handle_get(&s->cqs, in.handle);
 	if (!o)
-		return refuse(r->why, -EINVAL, "there is no CQ %u", in.handle);
+		return -EINVAL;
 	if (o->users) /* CQ-12 */
 		return refuse(r->why, -EBUSY,
 			"%u queues of QPs still complete to the CQ: destroy the QPs first",

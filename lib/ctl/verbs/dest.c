@@ -48,7 +48,7 @@ void dests_init(struct dests *d)
 		list_init(&d->hop[i]);
 	}
 	list_init(&d->late);
-	wheel_init(&d->wheel, TICKS(loop_now_ms()));
+	wheel_init(&d->wheel, WHEEL_TICK_SHIFT, TICKS(loop_now_ms()));
 }
 
 /* An entry with an unchanged due time keeps its place, so that endless news cannot starve others.

@@ -24,6 +24,7 @@
 
 #define PORT_DOWN   1u /* enum ibv_port_state */
 #define PORT_ACTIVE 4u
+#define NS_KHZ	    1000000u /* rocid's clock counts nanoseconds */
 #define ATOMIC_GLOB 2u /* enum ibv_atomic_cap: also with respect to the CPUs' atomics (RSP-35) */
 
 /* The program chooses its name: only printable ASCII may reach a terminal. */
@@ -77,6 +78,27 @@ int cmd_get_wake(struct session *s, const struct request *q, struct reply *r)
 	return 0;
 }
 
+static uint64_t node_guid(const struct ctl *ctl)
+{
+	uint8_t gid[16];
+	uint64_t guid;
+
+	gid_of_mac(gid, ctl->net->port[0].mac);
+	memcpy(&guid, gid + 8, sizeof(guid));
+	return guid;
+}
+
+/* For lists of devices: it needs no HELLO, so it makes nothing. */
+int cmd_probe(struct session *s, const struct request *q, struct reply *r)
+{
+	struct abi_probe a = {.node_guid = node_guid(s->ctl), .ports = s->ctl->net->nports};
+
+	(void)q;
+	memcpy(a.device, s->ctl->device, sizeof(a.device));
+	reply_body(r, &a, sizeof(a));
+	return 0;
+}
+
 int cmd_query_device(struct session *s, const struct request *q, struct reply *r)
 {
 	struct abi_device_attr a = {
@@ -97,11 +119,16 @@ int cmd_query_device(struct session *s, const struct request *q, struct reply *r
 		.max_mw = quota_most(s, CTL_KEYS),
 		.max_pkeys = PKEY_MAX,
 		.version = ROCINANTE_VERSION,
+		.max_srq_sge = SGE_MAX,
+		.max_mcast_groups = MCAST_GROUP_MAX,
+		.max_mcast_members = MCAST_MEMBERS_MAX,
+		.max_mcast_attach = quota_most(s, CTL_ATTACHMENTS),
+		.max_res_rd_atomic = quota_most(s, CTL_QPS) * RD_ATOMIC_MAX,
+		.timestamp_bits = 64,
+		.core_clock_khz = NS_KHZ,
 	};
-	uint8_t gid[16];
 
-	gid_of_mac(gid, s->ctl->net->port[0].mac);
-	memcpy(&a.node_guid, gid + 8, sizeof(a.node_guid));
+	a.node_guid = node_guid(s->ctl);
 	reply_body(r, &a, sizeof(a));
 	return 0;
 }
@@ -145,6 +172,15 @@ int cmd_query_port(struct session *s, const struct request *q, struct reply *r)
 	return 0;
 }
 
+static void put_gid(struct abi_gid *a, const struct gid_entry *e)
+{
+	memcpy(a->gid, e->gid, sizeof(a->gid));
+	a->type = gid_abi_type(e->net); /* CA17-26 */
+	a->ifindex = e->ifindex;
+	a->vid = e->vid;
+	memcpy(a->mac, e->mac, sizeof(a->mac));
+}
+
 int cmd_query_gid(struct session *s, const struct request *q, struct reply *r)
 {
 	struct abi_query_gid in;
@@ -158,16 +194,36 @@ int cmd_query_gid(struct session *s, const struct request *q, struct reply *r)
 	if (in.index >= GID_MAX)
 		return refuse(r->why, -EINVAL, "there is no GID %u: the table has 0 to %u",
 			in.index, GID_MAX - 1);
-	if (p->gids.table.entry[in.index].valid) { /* otherwise zeroes, as on any RDMA device */
-		const struct gid_entry *e = &p->gids.table.entry[in.index];
-
-		memcpy(a.gid, e->gid, sizeof(a.gid));
-		a.type = gid_abi_type(e->net); /* CA17-26 */
-		a.ifindex = e->ifindex;
-		a.vid = e->vid;
-		memcpy(a.mac, e->mac, sizeof(a.mac));
-	}
+	if (p->gids.table.entry[in.index].valid) /* otherwise zeroes, as on any RDMA device */
+		put_gid(&a, &p->gids.table.entry[in.index]);
 	reply_body(r, &a, sizeof(a));
+	return 0;
+}
+
+int cmd_query_gids(struct session *s, const struct request *q, struct reply *r)
+{
+	struct abi_gids out = {0};
+	struct abi_query_gids in;
+	struct netport *p;
+
+	_Static_assert(sizeof(out) <= sizeof(r->body), "ABI_GIDS_MAX");
+	memcpy(&in, q->body, sizeof(in));
+	p = find_port(s, in.port, r);
+	if (!p)
+		return -EINVAL;
+	for (uint32_t i = in.first; i < GID_MAX; i++) {
+		const struct gid_entry *e = &p->gids.table.entry[i];
+
+		if (!e->valid)
+			continue;
+		if (out.count == ABI_GIDS_MAX) {
+			out.next = i;
+			break;
+		}
+		out.at[out.count].index = i;
+		put_gid(&out.at[out.count++].gid, e);
+	}
+	reply_body(r, &out, sizeof(out));
 	return 0;
 }
 

@@ -452,9 +452,9 @@ int cmd_detach_mcast(struct session *s, const struct request *q, struct reply *r
 	char text[GID_TEXT];
 
 	memcpy(&in, q->body, sizeof(in));
-	o = handle_get(&s->qps, in.qp);
+	o = object_named(&s->qps, in.qp, "QP", r);
 	if (!o)
-		return refuse(r->why, -EINVAL, "there is no QP %u", in.qp);
+		return -EINVAL;
 	if (!group_detach(s->ctl, o, in.mgid))
 		return 0;
 	return refuse(r->why, -EINVAL, "the QP is not attached to multicast group %s",

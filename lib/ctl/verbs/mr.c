@@ -72,19 +72,26 @@ int cmd_dealloc_pd(struct session *s, const struct request *q, struct reply *r)
 void mr_unpublish(struct mr_obj *o)
 {
 	mr_withdraw(o->session->ctl->dp->mrs, &o->mr); /* a faulted region is withdrawn already */
+	if (o->mapping)
+		mapping_remove(o->mapping, &o->mr);
 }
 
-/* Also for regions that were never published. */
+static void stop_warming(struct mr_obj *o)
+{
+	if (o->warming)
+		huge_cancel(o->session->ctl->objects->huge, &o->job);
+	o->warming = false;
+}
+
+/* Also for regions that were never published. Those of the mapping's list have been removed. */
 static void drop(struct mr_obj *o)
 {
 	struct session *s = o->session;
 
 	o->pd->users--;
-	s->faulted -= o->faulted;
 	quota_give_one(s, CTL_KEYS);
-	if (o->map.base)
-		shm_retire(&o->map, s->ctl->sessions->unmapper,
-			quota_retire(s, CTL_MEMORY, o->map.size));
+	if (o->mapping)
+		mapping_put(o->mapping, o->charged);
 	free(o);
 }
 
@@ -98,6 +105,7 @@ void mr_release(struct mr_obj *o)
 						   .length = o->mr.length,
 						   .session = s->number});
 	handle_del(&s->mrs, o->handle);
+	stop_warming(o);
 	drop(o);
 }
 
@@ -123,16 +131,18 @@ static int check_reg(const struct abi_reg_mr *in, const struct request *q, struc
 	return 0;
 }
 
-static int guard_region(struct session *s, struct mr_obj *o, char why[ABI_SENTENCE_MAX])
+/* Lets workers find @p o, which has its key. */
+static void show_mr(struct mr_obj *o)
 {
-	struct sigbus_area a = {
-		.kind = SIGBUS_PAYLOAD,
-		.owner = o,
-		.mr = &o->mr,
-		.mrs = s->ctl->dp->mrs,
-	};
+	struct mr_table *mrs = o->session->ctl->dp->mrs;
 
-	return shm_guard(&o->map, &a, why);
+	if (o->mapping)
+		mapping_add(o->mapping, &o->mr);
+	atomic_store_explicit(&mrs->slot[o->mr.key >> 8], &o->mr, memory_order_release);
+	/* A handler that has not found it in the list has been before: the region is withdrawn as
+	 * those that it has found. */
+	if (o->mapping && mapping_faulted(o->mapping))
+		mr_withdraw(mrs, &o->mr);
 }
 
 /* Publishes @p o, whose memory is mapped and ready for workers. */
@@ -141,10 +151,8 @@ static int publish_mr(struct mr_obj *o, struct reply *r)
 	struct session *s = o->session;
 	struct ctl *ctl = s->ctl;
 	struct abi_reg_mr_reply out;
-	int err = guard_region(s, o, r->why);
+	int err;
 
-	if (err)
-		return err;
 	err = key_choose(&ctl->objects->keys, ctl->dp->mrs, &o->mr.key);
 	if (!err)
 		err = handle_add(&s->mrs, o, &o->handle);
@@ -152,7 +160,7 @@ static int publish_mr(struct mr_obj *o, struct reply *r)
 		return refuse(r->why, err,
 			"no room for another memory region: deregister some, or register larger "
 			"ones");
-	atomic_store_explicit(&ctl->dp->mrs->slot[o->mr.key >> 8], &o->mr, memory_order_release);
+	show_mr(o);
 	out = (struct abi_reg_mr_reply){.handle = o->handle, .lkey = o->mr.key, .rkey = o->mr.key};
 	reply_body(r, &out, sizeof(out));
 	return 0;
@@ -172,6 +180,17 @@ static int why_not_populated(int err, char why[ABI_SENTENCE_MAX])
 		strerror(-err));
 }
 
+/* The pages of @p o, for its job. */
+static void set_pages(struct mr_obj *o)
+{
+	uintptr_t page = o->mapping->map.page;
+	uintptr_t first = (uintptr_t)o->mr.base & ~(page - 1);
+	uintptr_t end = ((uintptr_t)o->mr.base + o->mr.length + page - 1) & ~(page - 1);
+
+	o->job.base = (uint8_t *)first;
+	o->job.size = end - first;
+}
+
 /* Returns DEFERRED, or a negative errno. */
 static int populate(struct mr_obj *o, const struct request *q, char why[ABI_SENTENCE_MAX])
 {
@@ -183,18 +202,32 @@ static int populate(struct mr_obj *o, const struct request *q, char why[ABI_SENT
 			"another region in huge pages is being registered: wait for the reply");
 	o->request = q->msg;
 	o->job = (struct huge_job){
-		.base = o->map.base,
-		.size = o->map.size,
-		.page = o->map.page,
+		.page = o->mapping->map.page,
 		.uid = s->peer.uid,
 		.writable = o->mr.access & ABI_ACCESS_LOCAL_WRITE,
-		.whole = o->map.whole,
+		.whole = o->mapping->map.whole,
 	};
+	set_pages(o);
 	err = huge_start(s->ctl->objects->huge, &o->job);
 	if (err)
 		return why_not_populated(err, why);
 	s->populating = o;
 	return DEFERRED;
+}
+
+/* So that no worker takes the first fault of each page. */
+static void warm(struct mr_obj *o)
+{
+	if (o->mr.length < WARM_LEAST || shm_is_huge(&o->mapping->map))
+		return;
+	o->job = (struct huge_job){
+		.page = WARM_STEP,
+		.uid = o->session->peer.uid,
+		.writable = o->mr.access & ABI_ACCESS_LOCAL_WRITE,
+		.warm = true,
+	};
+	set_pages(o);
+	o->warming = !huge_start(o->session->ctl->objects->huge, &o->job);
 }
 
 static void populated(struct mr_obj *o)
@@ -215,8 +248,14 @@ void mrs_populated(struct watch *w)
 	struct objects *all = container_of(w, struct objects, populated);
 	struct huge_job *job;
 
-	while ((job = huge_take(all->huge)))
-		populated(container_of(job, struct mr_obj, job));
+	while ((job = huge_take(all->huge))) {
+		struct mr_obj *o = container_of(job, struct mr_obj, job);
+
+		if (o->warming)
+			o->warming = false;
+		else
+			populated(o);
+	}
 }
 
 void mr_give_up(struct session *s)
@@ -232,7 +271,7 @@ void mr_give_up(struct session *s)
 
 /* Peers could fill a file that exceeds the limit of registered memory piece by piece, each piece
  * registered in turn, and rocid would be charged for its pages. */
-static int check_file(const struct session *s, const struct shm_extent *e, struct reply *r)
+static int check_file(const struct session *s, const struct mapping_extent *e, struct reply *r)
 {
 	uint32_t most = quota_most(s, CTL_MEMORY);
 
@@ -244,25 +283,31 @@ static int check_file(const struct session *s, const struct shm_extent *e, struc
 		(unsigned long long)(e->file >> 20), most);
 }
 
-/* Charges the key and the mapping. */
-static int charge_mr(
-	struct session *s, const struct abi_reg_mr *in, int fd, struct charge c[3], struct reply *r)
+/* Reads the parts of the region; pieces are at @p at of the body.  @return a negative errno with a
+ * sentence. */
+static int read_pieces(const struct abi_reg_mr *in, const struct request *q, size_t at,
+	struct mapping_spec *spec, struct abi_piece piece[ABI_PIECES_MAX], struct reply *r)
 {
-	struct shm_extent e;
-	int err = shm_client_extent(
-		fd, in->fd_off, in->length, in->access & ABI_ACCESS_LOCAL_WRITE, &e, r->why);
-
-	if (!err)
-		err = check_file(s, &e, r);
-	if (err)
-		return err;
-	c[0] = (struct charge){CTL_KEYS, 1};
-	c[1] = (struct charge){CTL_MEMORY, e.mapped};
-	c[2] = (struct charge){CTL_MAPPINGS, e.mapped != 0};
-	return quota_take(s, c, 3, r->why);
+	*spec = (struct mapping_spec){
+		.fd = q->fd,
+		.writable = in->access & ABI_ACCESS_LOCAL_WRITE,
+		.piece = piece,
+		.npieces = in->npieces ? in->npieces : 1,
+		.length = in->length,
+	};
+	if (!in->npieces) {
+		piece[0] = (struct abi_piece){in->fd_off, in->length};
+		return 0;
+	}
+	if (in->npieces > ABI_PIECES_MAX || at + in->npieces * sizeof(piece[0]) > q->body_len)
+		return refuse(r->why, -EINVAL,
+			"reg_mr says that %u pieces follow, but has room for fewer: see doc/abi.md",
+			in->npieces);
+	memcpy(piece, q->body + at, in->npieces * sizeof(piece[0]));
+	return 0;
 }
 
-/* Makes the object of @p in, which has been charged to @p s. */
+/* Makes the object of @p in. */
 static struct mr_obj *make_mr(struct session *s, struct pd *pd, const struct abi_reg_mr *in)
 {
 	struct mr_obj *o = calloc(1, sizeof(*o));
@@ -280,9 +325,43 @@ static struct mr_obj *make_mr(struct session *s, struct pd *pd, const struct abi
 	return o;
 }
 
+/* Checks, charges and maps the memory of @p o. */
+static int map_mr(struct mr_obj *o, const struct abi_reg_mr *in, const struct request *q, size_t at,
+	struct reply *r)
+{
+	struct abi_piece piece[ABI_PIECES_MAX];
+	struct session *s = o->session;
+	struct mapping_extent e;
+	struct mapping_spec spec;
+	struct charge c[2];
+	int err = read_pieces(in, q, at, &spec, piece, r);
+
+	if (!err)
+		err = mapping_check(&spec, &e, r->why);
+	if (!err)
+		err = check_file(s, &e, r);
+	if (err)
+		return err;
+	c[0] = (struct charge){CTL_KEYS, 1};
+	c[1] = (struct charge){CTL_MEMORY, e.mapped};
+	err = quota_take(s, c, ARRAY_SIZE(c), r->why);
+	if (err || !in->length) /* never touched: every range check refuses a byte */
+		return err;
+	o->charged = e.mapped;
+	err = mapping_get(s, &spec, &o->mapping, &o->mr.base, r->why);
+	if (err)
+		quota_give(s, c, ARRAY_SIZE(c));
+	return err;
+}
+
+static void note_writers(struct session *s, const struct abi_reg_mr *in)
+{
+	if (in->writers > s->writers && in->writers <= ABI_WRITERS_SIGNALS)
+		s->writers = in->writers;
+}
+
 int cmd_reg_mr(struct session *s, const struct request *q, struct reply *r)
 {
-	struct charge charge[3];
 	struct abi_reg_mr in;
 	struct mr_obj *o;
 	struct pd *pd;
@@ -293,23 +372,94 @@ int cmd_reg_mr(struct session *s, const struct request *q, struct reply *r)
 	if (!pd)
 		return refuse(r->why, -EINVAL, "there is no protection domain %u", in.pd);
 	err = check_reg(&in, q, r);
-	if (!err)
-		err = charge_mr(s, &in, q->fd, charge, r);
 	if (err)
 		return err;
 	o = make_mr(s, pd, &in);
-	err = o ? shm_map_client(&o->map, q->fd, in.fd_off, in.length,
-			  in.access & ABI_ACCESS_LOCAL_WRITE, &o->mr.base, r->why)
-		: refuse(r->why, -ENOMEM, "rocid is out of memory");
+	if (!o)
+		return refuse(r->why, -ENOMEM, "rocid is out of memory");
+	err = map_mr(o, &in, q, sizeof(in), r);
 	if (err) {
-		quota_give(s, charge, ARRAY_SIZE(charge));
-		pd->users -= o != NULL;
+		pd->users--;
 		free(o);
 		return err;
 	}
-	err = shm_is_huge(&o->map) ? populate(o, q, r->why) : publish_mr(o, r);
+	note_writers(s, &in);
+	err = o->mapping && shm_is_huge(&o->mapping->map) ? populate(o, q, r->why)
+							  : publish_mr(o, r);
 	if (err < 0)
 		drop(o);
+	else if (!err)
+		warm(o);
+	return err;
+}
+
+/* @p o, which no worker finds now, becomes what @p with is; @p with has then what @p o was. */
+static void exchange(struct mr_obj *o, struct mr_obj *with)
+{
+	struct mr_obj was = *o;
+
+	o->mapping = with->mapping;
+	o->charged = with->charged;
+	o->pd = with->pd;
+	o->mr.pd = with->mr.pd;
+	o->mr.access = with->mr.access;
+	o->mr.iova = with->mr.iova;
+	o->mr.length = with->mr.length;
+	o->mr.base = with->mr.base;
+	with->mapping = was.mapping;
+	with->charged = was.charged;
+	with->pd = was.pd;
+}
+
+int cmd_rereg_mr(struct session *s, const struct request *q, struct reply *r)
+{
+	struct abi_reg_mr_reply out;
+	struct abi_rereg_mr in;
+	struct mr_obj *o, *n;
+	struct pd *pd;
+	int err;
+
+	memcpy(&in, q->body, sizeof(in));
+	o = handle_get(&s->mrs, in.handle);
+	if (!o)
+		return refuse(r->why, -EINVAL, "there is no memory region %u", in.handle);
+	pd = handle_get(&s->pds, in.reg.pd);
+	if (!pd)
+		return refuse(r->why, -EINVAL, "there is no protection domain %u", in.reg.pd);
+	err = check_reg(&in.reg, q, r);
+	if (err)
+		return err;
+	n = make_mr(s, pd, &in.reg);
+	if (!n)
+		return refuse(r->why, -ENOMEM, "rocid is out of memory");
+	err = map_mr(n, &in.reg, q, sizeof(in), r);
+	if (err) {
+		pd->users--;
+		free(n);
+		return err;
+	}
+	if (n->mapping && shm_is_huge(&n->mapping->map))
+		err = refuse(r->why, -EOPNOTSUPP,
+			"a region cannot be changed to one in huge pages, which takes time: "
+			"register it anew");
+	else if (!mr_close(&o->mr)) /* MR-05 */
+		err = refuse(r->why, -EBUSY,
+			"%u memory windows are bound to the region: invalidate, unbind or free "
+			"them first",
+			o->mr.windows);
+	if (!err) {
+		mr_unpublish(o);
+		worker_grace(s->ctl->dp);
+		stop_warming(o);
+		exchange(o, n);
+		atomic_store(&o->mr.windows, 0);
+		show_mr(o);
+		warm(o);
+		note_writers(s, &in.reg);
+		out = (struct abi_reg_mr_reply){o->handle, o->mr.key, o->mr.key};
+		reply_body(r, &out, sizeof(out));
+	}
+	drop(n); /* or what it was before */
 	return err;
 }
 
@@ -335,12 +485,12 @@ int cmd_dereg_mr(struct session *s, const struct request *q, struct reply *r)
 	return 0;
 }
 
-/* The SIGBUS handler has withdrawn the region. */
-struct session *mr_faulted(void *mr)
+/* The SIGBUS handler has withdrawn its regions. */
+struct session *mr_faulted(void *mapping)
 {
-	struct mr_obj *o = mr;
+	struct mapping *w = mapping;
 
-	o->session->faulted += !o->faulted;
-	o->faulted = true;
-	return o->session->faulted > SESSION_FAULTED_MAX ? o->session : NULL;
+	w->session->faulted += !w->counted;
+	w->counted = true;
+	return w->session->faulted > SESSION_FAULTED_MAX ? w->session : NULL;
 }

@@ -15,7 +15,7 @@
 #include "abi_ctl.h"
 #include "mr.h"
 #include "session/huge.h"
-#include "session/shm.h"
+#include "session/mapping.h"
 
 struct watch;
 struct ctl;
@@ -28,14 +28,15 @@ struct pd {
 };
 
 struct mr_obj {
-	struct mr mr; /* the part that workers use */
-	struct shm map;
+	struct mr mr;		 /* the part that workers use */
+	struct mapping *mapping; /* NULL: it has no bytes */
+	uint64_t charged;	 /* bytes of CTL_MEMORY */
 	struct session *session;
 	struct pd *pd;
 	uint32_t handle;
-	bool faulted; /* counted in session.faulted */
-	/* a REG_MR whose huge pages are being populated */
+	/* a REG_MR whose huge pages are being populated, or a region that is being mapped ahead */
 	struct huge_job job;
+	bool warming;
 	struct abi_msg request;
 };
 
@@ -52,7 +53,7 @@ void mrs_populated(struct watch *w);
 void mr_give_up(struct session *s);
 
 /** session_ops.mr_faulted */
-struct session *mr_faulted(void *mr);
+struct session *mr_faulted(void *mapping);
 
 void pd_release(struct session *s, struct pd *pd);
 

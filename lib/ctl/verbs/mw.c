@@ -44,9 +44,9 @@ int cmd_alloc_mw(struct session *s, const struct request *q, struct reply *r)
 	int err;
 
 	memcpy(&in, q->body, sizeof(in));
-	pd = handle_get(&s->pds, in.pd);
+	pd = object_named(&s->pds, in.pd, "protection domain", r);
 	if (!pd)
-		return refuse(r->why, -EINVAL, "there is no protection domain %u", in.pd);
+		return -EINVAL;
 	if (in.type != MW_TYPE_1 && in.type != MW_TYPE_2)
 		return refuse(r->why, -EINVAL,
 			"there is no memory window type %u: use 1, for all QPs of the protection "
@@ -103,13 +103,10 @@ void mws_of_qp_release(struct session *s, uint32_t qpn)
 
 int cmd_dealloc_mw(struct session *s, const struct request *q, struct reply *r)
 {
-	struct abi_handle in;
-	struct mw_obj *o;
+	struct mw_obj *o = object_of(q, &s->mws, "memory window", r);
 
-	memcpy(&in, q->body, sizeof(in));
-	o = handle_get(&s->mws, in.handle);
 	if (!o)
-		return refuse(r->why, -EINVAL, "there is no memory window %u", in.handle);
+		return -EINVAL;
 	mw_unpublish(o);
 	worker_grace(s->ctl->dp);
 	mw_obj_release(o);

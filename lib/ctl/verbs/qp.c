@@ -158,10 +158,11 @@ static int find_parts(
 	struct session *s, const struct abi_create_qp *in, struct qp_obj *o, struct reply *r)
 {
 	bool initiator = in->type == ABI_QPT_XRC_SEND; /* XRC-02: receives nothing */
+	bool pdless = in->type == ABI_QPT_XRC_RECV && in->pd == ABI_NO_HANDLE;
 
-	o->pd = handle_get(&s->pds, in->pd);
-	if (!o->pd)
-		return refuse(r->why, -EINVAL, "there is no protection domain %u", in->pd);
+	o->pd = pdless ? NULL : object_named(&s->pds, in->pd, "protection domain", r);
+	if (!o->pd && !pdless)
+		return -EINVAL;
 	if (in->type == ABI_QPT_XRC_RECV)
 		return find_domain(s, in, o, r);
 	o->send_cq = handle_get(&s->cqs, in->send_cq);
@@ -171,9 +172,9 @@ static int find_parts(
 			o->send_cq ? in->recv_cq : in->send_cq);
 	if (in->srq == ABI_NO_HANDLE)
 		return 0;
-	o->srq = handle_get(&s->srqs, in->srq);
+	o->srq = object_named(&s->srqs, in->srq, "SRQ", r);
 	if (!o->srq)
-		return refuse(r->why, -EINVAL, "there is no SRQ %u", in->srq);
+		return -EINVAL;
 	if (initiator || o->srq->xrcd)
 		return refuse(r->why, -EINVAL,
 			"a QP of type %s cannot take receives from SRQ %u, which is %s",
@@ -185,7 +186,8 @@ static int find_parts(
 /* Counts the QP as a user of its objects, which keeps them alive. */
 static void use_parts(struct qp_obj *o, int32_t step)
 {
-	o->pd->users += (uint32_t)step;
+	if (o->pd)
+		o->pd->users += (uint32_t)step;
 	if (o->send_cq)
 		o->send_cq->users += (uint32_t)step;
 	if (o->recv_cq)
@@ -277,7 +279,7 @@ static int make_qp(struct session *s, struct qp_obj *o, const struct abi_create_
 	uint8_t *base = o->rings.base;
 	struct qp_config cfg = {
 		.qpn = o->qpn,
-		.pd = o->pd->number,
+		.pd = o->pd ? o->pd->number : 0,
 		.handle = o->handle,
 		.type = (uint8_t)in->type,
 		.sq_sig_all = in->sq_sig_all != 0,
@@ -408,14 +410,11 @@ int cmd_create_qp(struct session *s, const struct request *q, struct reply *r)
 int cmd_query_qp(struct session *s, const struct request *q, struct reply *r)
 {
 	struct core_cmd cmd = {.type = CORE_CMD_QUERY_QP};
-	struct abi_handle in;
-	struct qp_obj *o;
+	struct qp_obj *o = object_of(q, &s->qps, "QP", r);
 	int err;
 
-	memcpy(&in, q->body, sizeof(in));
-	o = handle_get(&s->qps, in.handle);
 	if (!o)
-		return refuse(r->why, -EINVAL, "there is no QP %u", in.handle);
+		return -EINVAL;
 	cmd.qp = o->qp;
 	err = worker_call(s->ctl->dp->worker[o->worker], &cmd); /* QPS-21 */
 	if (err)
@@ -428,13 +427,10 @@ int cmd_explain_qp(struct session *s, const struct request *q, struct reply *r)
 {
 	struct abi_explain_qp_reply out = {0};
 	const struct failure *e;
-	struct abi_handle in;
-	struct qp_obj *o;
+	struct qp_obj *o = object_of(q, &s->qps, "QP", r);
 
-	memcpy(&in, q->body, sizeof(in));
-	o = handle_get(&s->qps, in.handle);
 	if (!o)
-		return refuse(r->why, -EINVAL, "there is no QP %u", in.handle);
+		return -EINVAL;
 	e = failure_of_qp(s->ctl, o);
 	if (e) {
 		snprintf(out.rule, sizeof(out.rule), "%s", e->rule);
@@ -532,13 +528,10 @@ void qp_release(struct qp_obj *o)
 
 int cmd_destroy_qp(struct session *s, const struct request *q, struct reply *r)
 {
-	struct abi_handle in;
-	struct qp_obj *o;
+	struct qp_obj *o = object_of(q, &s->qps, "QP", r);
 
-	memcpy(&in, q->body, sizeof(in));
-	o = handle_get(&s->qps, in.handle);
 	if (!o)
-		return refuse(r->why, -EINVAL, "there is no QP %u", in.handle);
+		return -EINVAL;
 	if (o->nmembers) /* MC-06 */
 		return refuse(r->why, -EBUSY,
 			"the QP is attached to %u multicast groups: detach it from them first",

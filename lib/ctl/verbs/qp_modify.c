@@ -60,7 +60,7 @@ static const char *attr_names(uint32_t mask, char text[ABI_SENTENCE_MAX])
 static int explain_transition(const struct qp_obj *o, int err, struct reply *r)
 {
 	const struct core_cmd *cmd = &o->cmd;
-	uint8_t from = cmd->verdict.state;
+	uint8_t from = cmd->result.state;
 
 	if (from == ABI_QPS_ERR)
 		return refuse(r->why, err,
@@ -81,17 +81,17 @@ static int explain_port(const struct qp_obj *o, unsigned port, int err, struct r
 	const struct core_cmd *cmd = &o->cmd;
 	uint32_t active = o->session->ctl->net->port[port - 1].shared->active_mtu;
 
-	if (cmd->verdict.attrs == ABI_QP_AV)
+	if (cmd->result.attrs == ABI_QP_AV)
 		return refuse(r->why, err,
 			"the address vector uses port %u, but the QP has port %u: give both the "
 			"same port number",
 			cmd->path.port + 1u, port);
-	if (cmd->verdict.attrs == ABI_QP_PORT)
+	if (cmd->result.attrs == ABI_QP_PORT)
 		return refuse(r->why, err,
 			"the QP's address vector uses port %u: set an address vector of port %u "
 			"together with the port (ROCI_QP_AV)",
 			o->qp->path.port + 1u, port);
-	if (cmd->verdict.attrs == ABI_QP_PKEY_INDEX)
+	if (cmd->result.attrs == ABI_QP_PKEY_INDEX)
 		return refuse(r->why, err,
 			"entry %u of port %u's P_Key table is empty, or beyond its end: `rocictl "
 			"show pkeys` lists the entries, and 0 is usual",
@@ -112,25 +112,25 @@ static int explain_port(const struct qp_obj *o, unsigned port, int err, struct r
 static int explain_value(const struct qp_obj *o, int err, struct reply *r)
 {
 	const struct core_cmd *cmd = &o->cmd;
-	unsigned port = cmd->verdict.port;
+	unsigned port = cmd->result.port;
 	char text[ABI_SENTENCE_MAX];
 
-	if (cmd->verdict.attrs & (ABI_QP_ALT_PATH | ABI_QP_PATH_MIG_STATE))
+	if (cmd->result.attrs & (ABI_QP_ALT_PATH | ABI_QP_PATH_MIG_STATE))
 		return refuse(r->why, err, "rocid does not migrate paths: leave %s out of the mask",
-			attr_names(cmd->verdict.attrs, text));
+			attr_names(cmd->result.attrs, text));
 	if (port)
 		return explain_port(o, port, err, r);
 	return refuse(r->why, err,
 		"the value of %s is out of range: see roci_query_device() for the limits, and "
 		"ibv_modify_qp(3) for the rest",
-		attr_names(cmd->verdict.attrs, text));
+		attr_names(cmd->result.attrs, text));
 }
 
-/* Explains the core's verdict (QPS-12). */
+/* Explains the core's refusal (QPS-12). */
 static int explain(const struct qp_obj *o, int err, struct reply *r)
 {
 	const struct core_cmd *cmd = &o->cmd;
-	const struct modify_verdict *v = &cmd->verdict;
+	const struct modify_result *v = &cmd->result;
 	uint8_t to = cmd->mask & ABI_QP_STATE ? cmd->attr.qp_state : v->state;
 	char text[ABI_SENTENCE_MAX];
 
@@ -350,9 +350,8 @@ int cmd_modify_qp(struct session *s, const struct request *q, struct reply *r)
 	return execute_without_av(o, r);
 }
 
-static void reload(struct ctl *ctl, const struct session *s)
+static void call_session(struct ctl *ctl, const struct session *s, const struct core_cmd *cmd)
 {
-	struct core_cmd cmd = {.type = CORE_CMD_RELOAD_PKEYS};
 	struct qp_obj *o[QPS_CALL_MAX];
 	uint32_t cursor = 0;
 	uint32_t n;
@@ -361,13 +360,25 @@ static void reload(struct ctl *ctl, const struct session *s)
 		n = 0;
 		while (n < QPS_CALL_MAX && (o[n] = handle_next(&s->qps, &cursor)))
 			n++;
-		qps_call(ctl, &cmd, o, n);
+		qps_call(ctl, cmd, o, n);
 	} while (n == QPS_CALL_MAX);
+}
+
+static void call_all(struct ctl *ctl, enum core_cmd_type type)
+{
+	const struct core_cmd cmd = {.type = type};
+
+	for (uint32_t i = 0; i < SESSION_MAX; i++)
+		if (ctl->sessions->session[i])
+			call_session(ctl, ctl->sessions->session[i], &cmd);
 }
 
 void qps_reload_pkeys(struct ctl *ctl)
 {
-	for (uint32_t i = 0; i < SESSION_MAX; i++)
-		if (ctl->sessions->session[i])
-			reload(ctl, ctl->sessions->session[i]);
+	call_all(ctl, CORE_CMD_RELOAD_PKEYS);
+}
+
+void qps_congestion(struct ctl *ctl)
+{
+	call_all(ctl, CORE_CMD_CONGESTION_QPS);
 }

@@ -51,7 +51,7 @@ struct qp_obj {
 	struct gid_hold hold;
 	struct inject *inject; /* verbs/fault.c; NULL: no faults */
 	struct dest *dest;     /* NULL: none yet */
-	struct qp_flow flow;      /* of its packets, published while it has an address vector */
+	struct qp_flow flow;   /* of its packets, published while it has an address vector */
 	uint16_t sport;	       /* set by an administrator; 0: none */
 	struct list dest_node;
 	struct list members; /* struct member of the groups that it attached to */
@@ -87,5 +87,8 @@ void qp_release(struct qp_obj *o);
 /** Makes all QPs copy their entry of the P_Key table again; they keep it so that packets need no
  *  lookup. */
 void qps_reload_pkeys(struct ctl *ctl);
+
+/** Congestion control of a port has changed: makes all QPs follow. */
+void qps_congestion(struct ctl *ctl);
 
 #endif

@@ -123,9 +123,9 @@ static int publish(struct session *s, struct srq_obj *o, struct reply *r)
 static int find_parts(
 	struct session *s, const struct abi_create_srq *in, struct srq_obj *o, struct reply *r)
 {
-	o->pd = handle_get(&s->pds, in->pd);
+	o->pd = object_named(&s->pds, in->pd, "protection domain", r);
 	if (!o->pd)
-		return refuse(r->why, -EINVAL, "there is no protection domain %u", in->pd);
+		return -EINVAL;
 	if (in->xrcd == ABI_NO_HANDLE)
 		return 0;
 	o->xrcd = handle_get(&s->xrcds, in->xrcd);
@@ -312,9 +312,9 @@ int cmd_modify_srq(struct session *s, const struct request *q, struct reply *r)
 	int err;
 
 	memcpy(&in, q->body, sizeof(in));
-	o = handle_get(&s->srqs, in.handle);
+	o = object_named(&s->srqs, in.handle, "SRQ", r);
 	if (!o)
-		return refuse(r->why, -EINVAL, "there is no SRQ %u", in.handle);
+		return -EINVAL;
 	if (in.mask & ~(ABI_SRQ_MAX_WR | ABI_SRQ_LIMIT))
 		return refuse(r->why, -EINVAL,
 			"an SRQ has no attributes 0x%x: only max_wr (1) and limit (2) can be "
@@ -332,13 +332,10 @@ int cmd_modify_srq(struct session *s, const struct request *q, struct reply *r)
 int cmd_query_srq(struct session *s, const struct request *q, struct reply *r)
 {
 	struct abi_srq_attr out = {0};
-	struct abi_handle in;
-	struct srq_obj *o;
+	struct srq_obj *o = object_of(q, &s->srqs, "SRQ", r);
 
-	memcpy(&in, q->body, sizeof(in));
-	o = handle_get(&s->srqs, in.handle);
 	if (!o)
-		return refuse(r->why, -EINVAL, "there is no SRQ %u", in.handle);
+		return -EINVAL;
 	out.max_wr = o->at->depth;
 	out.max_sge = o->srq.max_sge;
 	out.limit = atomic_load_explicit(&o->srq.limit, memory_order_relaxed);
@@ -378,13 +375,10 @@ void srq_release(struct srq_obj *o)
 
 int cmd_destroy_srq(struct session *s, const struct request *q, struct reply *r)
 {
-	struct abi_handle in;
-	struct srq_obj *o;
+	struct srq_obj *o = object_of(q, &s->srqs, "SRQ", r);
 
-	memcpy(&in, q->body, sizeof(in));
-	o = handle_get(&s->srqs, in.handle);
 	if (!o)
-		return refuse(r->why, -EINVAL, "there is no SRQ %u", in.handle);
+		return -EINVAL;
 	if (o->users) /* SRQ-09 */
 		return refuse(
 			r->why, -EBUSY, "%u QPs still use the SRQ: destroy them first", o->users);

@@ -197,13 +197,10 @@ void xrcd_release(struct xrcd_ref *ref)
 
 int cmd_close_xrcd(struct session *s, const struct request *q, struct reply *r)
 {
-	struct abi_handle in;
-	struct xrcd_ref *ref;
+	struct xrcd_ref *ref = object_of(q, &s->xrcds, "XRC domain", r);
 
-	memcpy(&in, q->body, sizeof(in));
-	ref = handle_get(&s->xrcds, in.handle);
 	if (!ref)
-		return refuse(r->why, -EINVAL, "there is no XRC domain %u", in.handle);
+		return -EINVAL;
 	if (ref->users)
 		return refuse(r->why, -EBUSY,
 			"%u SRQs and QPs still use the XRC domain: destroy them first", ref->users);

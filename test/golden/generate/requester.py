@@ -50,7 +50,7 @@ class Requester:
         self.out = []                   # READs whose responses are due
         self.retries, self.rnr = setup['retry_cnt'], setup['rnr_retry']
         self.retrying, self.state = False, 'RTS'
-        self.refused = None             # PSN and syndrome of a fatal NAK behind a READ
+        self.refused = None             # PSN and syndrome of a fatal NAK after a READ
         self.rto = False
 
     def psn(self, x):

@@ -14,6 +14,7 @@ import json
 import os
 import re
 import random
+import shlex
 import subprocess
 import sys
 import tempfile
@@ -22,7 +23,8 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
 from mutate import make            # noqa: E402
 
-vectors = sys.argv[1]
+# A cross build runs its programs in an emulator.
+vectors = [*shlex.split(os.environ.get('MESON_EXE_WRAPPER', '')), sys.argv[1]]
 seed = int(sys.argv[2]) if len(sys.argv) > 2 else 1
 rng = random.Random(seed)
 folder = tempfile.TemporaryDirectory(prefix='golden.')
@@ -39,7 +41,7 @@ def run(content, *args, **env):
     path = os.path.join(folder.name, 'x.json')
     with open(path, 'w') as f:
         f.write(content if isinstance(content, str) else json.dumps(content))
-    r = subprocess.run([vectors, *args, path], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+    r = subprocess.run([*vectors, *args, path], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                        universal_newlines=True, errors='replace', timeout=300,
                        env={**os.environ, **env})
     if 'runtime error' in r.stderr or 'Sanitizer' in r.stderr:
@@ -435,7 +437,7 @@ doc = generated()
 n = wrong_expectations(doc)
 m = malformed(doc)
 for path in (folder.name, os.path.join(folder.name, 'none')):
-    if subprocess.run([vectors, path], stderr=subprocess.DEVNULL).returncode != 2:
+    if subprocess.run([*vectors, path], stderr=subprocess.DEVNULL).returncode != 2:
         complain('%s is taken for a file' % path)
 print('seed %d: %d wrong expectations, %d malformed files, %d complaints' % (seed, n, m, bad))
 sys.exit(1 if bad else 0)

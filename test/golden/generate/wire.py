@@ -7,7 +7,7 @@ import zlib
 ACK, NAK_SEQ, NAK_INV, NAK_ACC, NAK_OP = 0x1F, 0x60, 0x61, 0x62, 0x63
 PSN_MASK = 0xFFFFFF
 
-# BTH opcode -> names of the headers behind it, and whether payload may follow (IBA Table 35)
+# BTH opcode -> names of the headers after it, and whether payload may follow (IBA Table 35)
 _BASE = {
     0x00: ('', 1), 0x01: ('', 1), 0x02: ('', 1), 0x03: ('immdt', 1), 0x04: ('', 1),
     0x05: ('immdt', 1), 0x06: ('reth', 1), 0x07: ('', 1), 0x08: ('', 1), 0x09: ('immdt', 1),

@@ -22,7 +22,7 @@ static struct wheel w; /* 20 KiB */
 
 static void wheel_expire__empty(void **state)
 {
-	wheel_init(&w, START);
+	wheel_init(&w, WHEEL_TICK_SHIFT, START);
 	assert_null(wheel_expire(&w, START));
 	assert_null(wheel_expire(&w, START + 100 * HOUR));
 	assert_true(wheel_deadline(&w) == WHEEL_NEVER);
@@ -39,7 +39,7 @@ static void wheel_expire__precision(void **state)
 		for (size_t i = 0; i < ARRAY_SIZE(delays); i++) {
 			struct wheel_timer t;
 
-			wheel_init(&w, start);
+			wheel_init(&w, WHEEL_TICK_SHIFT, start);
 			wheel_timer_init(&t);
 			wheel_arm(&w, &t, start + delays[i]);
 			assert_true(wheel_armed(&t));
@@ -54,7 +54,7 @@ static void wheel_arm__in_the_past_is_due_at_once(void **state)
 {
 	struct wheel_timer t;
 
-	wheel_init(&w, START);
+	wheel_init(&w, WHEEL_TICK_SHIFT, START);
 	wheel_timer_init(&t);
 	wheel_arm(&w, &t, 0);
 	assert_true(wheel_armed(&t));
@@ -66,7 +66,7 @@ static void wheel_arm__moves_an_armed_timer(void **state)
 {
 	struct wheel_timer t;
 
-	wheel_init(&w, START);
+	wheel_init(&w, WHEEL_TICK_SHIFT, START);
 	wheel_timer_init(&t);
 	wheel_arm(&w, &t, START + SEC);
 	wheel_arm(&w, &t, START + 10 * US);
@@ -82,7 +82,7 @@ static void wheel_arm__never(void **state)
 {
 	struct wheel_timer t;
 
-	wheel_init(&w, START);
+	wheel_init(&w, WHEEL_TICK_SHIFT, START);
 	wheel_timer_init(&t);
 	wheel_arm(&w, &t, WHEEL_NEVER);
 	assert_null(wheel_expire(&w, START + 20 * TURN));
@@ -95,7 +95,7 @@ static void wheel_cancel__waiting_expired_and_idle(void **state)
 {
 	struct wheel_timer a, b;
 
-	wheel_init(&w, START);
+	wheel_init(&w, WHEEL_TICK_SHIFT, START);
 	wheel_timer_init(&a);
 	wheel_timer_init(&b);
 	wheel_cancel(&w, &a);
@@ -118,7 +118,7 @@ static void wheel_expire__clock_goes_back(void **state)
 {
 	struct wheel_timer t;
 
-	wheel_init(&w, START);
+	wheel_init(&w, WHEEL_TICK_SHIFT, START);
 	wheel_timer_init(&t);
 	assert_null(wheel_expire(&w, START + HOUR));
 	wheel_arm(&w, &t, START + HOUR + SEC);
@@ -126,7 +126,7 @@ static void wheel_expire__clock_goes_back(void **state)
 	assert_ptr_equal(wheel_expire(&w, START + HOUR + SEC + TICK), &t);
 }
 
-/* Who sleeps until each deadline wakes once a level at most, and not too late. */
+/* A sleeper that waits for each deadline in turn wakes at most once per level, and not too late. */
 static void wheel_deadline__leads_to_the_timer(void **state)
 {
 	struct random r = {31337};
@@ -138,7 +138,7 @@ static void wheel_deadline__leads_to_the_timer(void **state)
 		struct wheel_timer t;
 		unsigned wakes = 0;
 
-		wheel_init(&w, now);
+		wheel_init(&w, WHEEL_TICK_SHIFT, now);
 		wheel_timer_init(&t);
 		wheel_arm(&w, &t, when);
 		do {
@@ -217,7 +217,7 @@ static void run_model(uint64_t seed, uint64_t now)
 {
 	struct random r = {seed};
 
-	wheel_init(&w, now);
+	wheel_init(&w, WHEEL_TICK_SHIFT, now);
 	for (unsigned i = 0; i < TIMERS; i++) {
 		wheel_timer_init(&m[i].t);
 		m[i].armed = false;
@@ -268,7 +268,7 @@ static void wheel_expire__in_order(void **state)
 	uint64_t last = 0;
 	unsigned fired = 0;
 
-	wheel_init(&w, START);
+	wheel_init(&w, WHEEL_TICK_SHIFT, START);
 	for (unsigned i = 0; i < TIMERS; i++) {
 		wheel_timer_init(&m[i].t);
 		m[i].armed = true;
@@ -289,7 +289,7 @@ static void wheel_expire_some__moves_in_portions(void **state)
 	const unsigned portion = 16;
 	unsigned fired = 0, calls = 0;
 
-	wheel_init(&w, START);
+	wheel_init(&w, WHEEL_TICK_SHIFT, START);
 	for (unsigned i = 0; i < TIMERS; i++) { /* a slot of a second, and ticks of their own */
 		wheel_timer_init(&m[i].t);
 		wheel_arm(&w, &m[i].t, START + 70 * SEC + i * TICK);

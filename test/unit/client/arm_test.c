@@ -30,9 +30,10 @@
 #define DEPTH	  8
 #define MOST	  3u /* completions of a lane in a cycle */
 #define SPINS	  50
-#define BURST_LEN 2u /* completions that a worker writes before it looks who wants to know */
+#define BURST_LEN 2u /* completions that a worker writes before it looks for waiting programs */
 
-/* What a cycle has the workers write: bit i of `solicited` for the i-th of `count`. */
+/* The completions that the workers write in a cycle: bit i of `solicited` for the i-th of `count`.
+ */
 struct plan {
 	uint32_t count;
 	uint32_t solicited;
@@ -174,7 +175,7 @@ static bool is_armed(void)
 	return atomic_load(theirs->cq.arm) & ABI_CQ_ARM_MASK;
 }
 
-/* What a cycle asks for and what it may get. */
+/* The events that a cycle asks for, and those that it may get. */
 struct cycle {
 	bool solicited_only; /* all its arms */
 	bool twice;	     /* arms twice, for this and for that */

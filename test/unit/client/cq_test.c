@@ -106,7 +106,7 @@ static void poll_cq__all_fields(void **state)
 	assert_int_equal(wc.vendor_err, 0x61);
 }
 
-/* proves XRC-05: a receive of an SRQ is told with its number, of whatever QP it is, another
+/* proves XRC-05: a receive of an SRQ completes with its QP's number, be it another
  * program's perhaps, and counts for none of ours. */
 static void poll_cq__of_an_xrc_srq(void **state)
 {
@@ -399,7 +399,7 @@ static void poll_cq__by_several_threads(void **state)
 			i++;
 			continue;
 		}
-		crowd.rig->h->cq[0].cq.lane[1].overflow = false; /* the pollers are behind */
+		crowd.rig->h->cq[0].cq.lane[1].overflow = false; /* the pollers are late */
 		sched_yield();
 	}
 	atomic_store(&crowd.stop, true);
@@ -518,7 +518,7 @@ static void dead__after_what_is_complete(void **state)
 	expect_flushed(r, ids, 7);
 }
 
-/* What happens when the client looks at the epoch. */
+/* Events at the moment when the client reads the epoch. */
 static struct {
 	struct rig *rig;
 	void *page;

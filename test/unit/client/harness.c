@@ -258,10 +258,24 @@ static void reg_mr(
 	if (h->reg_base)
 		munmap(h->reg_base, h->reg.fd_off + h->reg.length);
 	h->reg = *in;
+	h->reg_base = NULL;
+	if (in->fd_off >> 40) { /* of the arena: too far from its beginning */
+		harness_reply(h, msg, 0, &r, sizeof(r), NULL, 0);
+		return;
+	}
 	h->reg_base =
 		mmap(NULL, in->fd_off + in->length, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	must(h->reg_base != MAP_FAILED, "mmap of an MR");
 	harness_reply(h, msg, 0, &r, sizeof(r), NULL, 0);
+}
+
+static void get_arena(struct harness *h, const struct abi_msg *msg)
+{
+	int fd = memfd_create("harness", MFD_CLOEXEC);
+
+	must(fd >= 0 && ftruncate(fd, (off_t)ABI_ARENA_SIZE) == 0, "memfd");
+	harness_reply(h, msg, 0, NULL, 0, &fd, 1);
+	close(fd);
 }
 
 static void query(struct harness *h, const struct abi_msg *msg, const uint32_t *body)
@@ -328,6 +342,15 @@ static void answer(
 		break;
 	case ABI_REG_MR:
 		reg_mr(h, msg, body, fd);
+		break;
+	case ABI_REREG_MR:
+		reg_mr(h, msg, &((const struct abi_rereg_mr *)body)->reg, fd);
+		break;
+	case ABI_GET_ARENA:
+		get_arena(h, msg);
+		break;
+	case ABI_GET_USERFAULTFD:
+		harness_reply(h, msg, -EOPNOTSUPP, "no", 3, NULL, 0);
 		break;
 	case ABI_GET_WAKE:
 		get_wake(h, msg, body);

@@ -94,7 +94,7 @@ void harness_stop(struct harness *h);
 /** Dies as a killed rocid does: its sockets close, nothing is written. */
 void harness_die(struct harness *h);
 
-/** Ends as a rocid that was told to: epoch 0, then the sockets. */
+/** Ends as rocid does on request: epoch 0, then the sockets. */
 void harness_end(struct harness *h);
 
 /** Answers the request @p msg. */

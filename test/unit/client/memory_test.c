@@ -93,21 +93,50 @@ static void reg_mr__overlapping(void **state)
 	assert_int_equal(roci_free_mem(r->ctx, m), 0);
 }
 
-static void reg_mr__foreign_memory(void **state)
+/* Memory that is not of roci_alloc_mem() moves to the arena. */
+static void reg_mr__any_memory(void **state)
+{
+	struct rig *r = *state;
+	uint8_t *p = malloc(20000);
+	struct roci_mr *mr;
+
+	memset(p, 7, 20000);
+	mr = roci_reg_mr(r->pd, p + 1, 10000, ROCI_ACCESS_LOCAL_WRITE);
+	assert_non_null(mr);
+	assert_int_equal(r->h->calls[ABI_GET_ARENA], 1);
+	assert_int_equal(r->h->reg.npieces, 0);
+	assert_int_equal(r->h->reg.fd_off % (1ull << 47), (uintptr_t)p + 1);
+	assert_int_equal(r->h->reg.length, 10000);
+	assert_int_equal(p[1], 7);
+	assert_int_equal(roci_dereg_mr(mr), 0);
+	mr = roci_reg_mr(r->pd, p + 1, 10000, 0); /* it is there */
+	assert_non_null(mr);
+	assert_int_equal(r->h->calls[ABI_GET_ARENA], 1);
+	assert_int_equal(roci_rereg_mr(mr, ROCI_REREG_MR_CHANGE_ACCESS, NULL, NULL, 0,
+				 ROCI_ACCESS_REMOTE_READ),
+		0);
+	assert_int_equal(r->h->reg.access, ROCI_ACCESS_REMOTE_READ);
+	assert_int_equal(r->h->reg.length, 10000);
+	assert_int_equal(
+		roci_rereg_mr(mr, ROCI_REREG_MR_CHANGE_TRANSLATION, NULL, p + 5, 100, 0), 0);
+	assert_ptr_equal(mr->addr, p + 5);
+	assert_int_equal(r->h->reg.iova, (uintptr_t)p + 5);
+	assert_int_equal(roci_rereg_mr(mr, 8, NULL, NULL, 0, 0), EINVAL);
+	assert_int_equal(roci_dereg_mr(mr), 0);
+	free(p);
+}
+
+static void reg_mr__nothing_there(void **state)
 {
 	struct rig *r = *state;
 	uint8_t *m = roci_alloc_mem(r->ctx, 4096);
 	uint32_t before = r->h->calls[ABI_REG_MR];
-	char local[64];
 
-	assert_null(roci_reg_mr(r->pd, local, sizeof(local), 0));
-	assert_int_equal(errno, EOPNOTSUPP);
-	assert_non_null(strstr(roci_last_error(), "roci_alloc_mem"));
-	assert_null(roci_reg_mr(r->pd, m, 4097, 0));
-	assert_int_equal(errno, EOPNOTSUPP);
-	assert_null(roci_reg_mr(r->pd, m + 1, 4096, 0));
-	assert_null(roci_reg_mr(r->pd, m - 1, 2, 0));
 	assert_null(roci_reg_mr(r->pd, m + 1, SIZE_MAX, 0));
+	assert_int_equal(errno, EINVAL);
+	assert_null(roci_reg_mr(r->pd, NULL, 4096, 0));
+	assert_int_equal(errno, EFAULT);
+	assert_non_null(strstr(roci_last_error(), "nothing is mapped"));
 	assert_int_equal(r->h->calls[ABI_REG_MR], before);
 	assert_int_equal(roci_free_mem(r->ctx, m), 0);
 }
@@ -206,7 +235,8 @@ int main(void)
 		T(free_mem__what_it_is_not),
 		T(reg_mr__shares_the_memory),
 		T(reg_mr__overlapping),
-		T(reg_mr__foreign_memory),
+		T(reg_mr__any_memory),
+		T(reg_mr__nothing_there),
 		T(reg_mr__iova),
 		T(alloc_mr__refused_frees_the_memory),
 		T(alloc_mr__many),

@@ -226,7 +226,7 @@ static void call__regions_that_do_not_fit(void **state)
 	assert_null(roci_create_cq(r->ctx, 4, NULL, NULL, 0));
 	assert_int_equal(errno, EPROTO);
 	assert_int_equal(open_fds(), before);
-	assert_int_equal(r->h->calls[ABI_DESTROY_CQ], 2); /* rocid is told */
+	assert_int_equal(r->h->calls[ABI_DESTROY_CQ], 2); /* rocid destroys it, too */
 }
 
 static void on_signal(int sig)

@@ -516,7 +516,7 @@ static void post_send__room_before_the_consumer_index(void **state)
 	struct rig *r = *state;
 	uint8_t bytes[256];
 
-	/* rocid publishes the index behind the completion, perhaps much later. */
+	/* rocid publishes the index after the completion, perhaps much later. */
 	for (int i = 0; i < 40; i++) {
 		while (post(r, i, ROCI_SEND_SIGNALED) == 0)
 			;
@@ -662,7 +662,7 @@ static void post_send__a_failure_of_nothing(void **state)
 	assert_int_equal(post(r, 0, 0), ENOMEM);
 }
 
-/* What rocid has done, and said of it, in some order. */
+/* Things done and indices published by rocid, in several orders. */
 struct mix {
 	struct rig *rig;
 	struct random random;

@@ -59,7 +59,7 @@ static void query_gid__types(void **state)
 	assert_int_equal(pkey, 0xffff);
 }
 
-/* proves GID-03: behind an empty entry others follow. */
+/* proves GID-03: other entries follow an empty one. */
 static void find_gid__by_the_peers_family(void **state)
 {
 	struct rig *r = *state;
@@ -185,7 +185,7 @@ static void init_ah_from_wc_net__on_the_senders_vlan(void **state)
 	memcpy(area.raw + 8, "\x20\x01", 2);
 	assert_int_equal(roci_init_ah_from_wc_net(r->ctx, 1, &wc, &net, &area, &attr), 0);
 	assert_int_equal(attr.grh.sgid_index, 4);
-	memset(area.raw, 0, sizeof(area.raw)); /* no checksum is needed where the kind is told */
+	memset(area.raw, 0, sizeof(area.raw)); /* no checksum is needed where the kind is known */
 	memcpy(area.raw + 32, "\x0a\0\0\x09\xe0\1\2\3", 8);
 	net = (struct roci_wc_net){.type = ROCI_GID_TYPE_ROCE_V2, .is_ipv4 = 1, .vlan_id = 7};
 	assert_int_equal(roci_init_ah_from_wc_net(r->ctx, 1, &wc, &net, &area, &attr), 0);
@@ -213,7 +213,7 @@ static bool gids_of_all(struct harness *h, const struct abi_msg *msg, const void
 	return true;
 }
 
-/* From 10.0.0.9 to 10.0.0.@p last, behind what looks like an IPv6 header. */
+/* From 10.0.0.9 to 10.0.0.@p last, after bytes that resemble an IPv6 header. */
 static struct roci_grh_area area_of_ip4(uint8_t first, uint8_t last)
 {
 	struct roci_grh_area area = {.raw = {[0] = 0x6F,

@@ -250,7 +250,7 @@ static bool resize_badly(struct harness *h, const struct abi_msg *msg, const voi
 	return true;
 }
 
-/* What came before can be polled; then there is an error instead of an empty queue for ever. */
+/* Earlier completions can be polled; then there is an error, not an empty queue for ever. */
 static void poll_cq__the_new_ring_is_lost(void **state)
 {
 	struct rig *r = *state;

@@ -137,7 +137,7 @@ static void create_srq__asks_and_tells(void **state)
 	assert_int_equal(roci_destroy_srq(srq), 0);
 }
 
-/* What rocid gives must lie in its region, and have room for what was asked for. */
+/* The ring that rocid names must lie in its region and have the size that was asked for. */
 static void create_srq__a_ring_that_makes_no_sense(void **state)
 {
 	const struct abi_create_srq_reply good = ring_of(4);
@@ -147,7 +147,7 @@ static void create_srq__a_ring_that_makes_no_sense(void **state)
 	bad[0].max_wr = 0;
 	bad[1].max_wr = 3;
 	bad[2].max_wr = 1u << 31;
-	bad[3].stride = ABI_ENTRY; /* four SGEs want more */
+	bad[3].stride = ABI_ENTRY; /* too small for four SGEs */
 	bad[4].ring_off = (1 << 16) - ABI_ENTRY;
 	bad[5].ring_off = UINT32_MAX - ABI_ENTRY + 1;
 	for (unsigned i = 0; i < 6; i++) {
@@ -239,7 +239,7 @@ static void post_srq_recv__refusals(void **state)
 	assert_int_equal(roci_destroy_srq(srq), 0);
 }
 
-/* proves SRQ-05: what is posted behind it goes to the new ring, at the index that is due. */
+/* proves SRQ-05: later receives go to the new ring, at the index that is due. */
 static void modify_srq__resize(void **state)
 {
 	struct roci_srq_attr attr = {.size = sizeof(attr), .max_wr = 7};
@@ -269,7 +269,7 @@ static void modify_srq__refused(void **state)
 	rocid.status = -EINVAL;
 	assert_int_equal(roci_modify_srq(srq, &attr, ROCI_SRQ_MAX_WR), EINVAL);
 	rocid.status = 0;
-	for (uint64_t i = 0; i < 4; i++) /* it goes on with the ring that it has */
+	for (uint64_t i = 0; i < 4; i++) /* it keeps the ring that it has */
 		assert_int_equal(post(srq, i), 0);
 	assert_int_equal(roci_modify_srq(srq, &attr, ROCI_SRQ_LIMIT), 0);
 	assert_int_equal(rocid.changed.mask, ABI_SRQ_LIMIT);

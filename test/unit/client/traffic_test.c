@@ -60,7 +60,7 @@ static void *worker(void *arg)
 		}
 		while (u.w.ctl & ABI_WQE_SIGNALED &&
 			!harness_complete(t->rig.h, 0, 1, 0, u.w.wr_id, ABI_WC_SEND, 0)) {
-			/* Full is for ever in the core; here the pollers are behind. */
+			/* In the core a full lane stays failed; here the pollers are only late. */
 			t->rig.h->cq[0].cq.lane[1].overflow = false;
 			sched_yield();
 		}

@@ -81,7 +81,7 @@ static void responder_rx__replays_atomics(void **state)
 	assert_int_equal(word(0), 100);
 	assert_int_equal(count()->duplicate_request, 2);
 	assert_int_equal(count()->rx_atomic_requests, 2);
-	fetch_add(0x102, 0, 1); /* the QP goes on where it was */
+	fetch_add(0x102, 0, 1); /* the QP continues where it was */
 	assert_string_equal(lone_tx(&l), "ATOMIC_ACK@1021f/3=64");
 }
 
@@ -147,7 +147,7 @@ static void responder_rx__atomics_wait_behind_reads(void **state)
 	assert_int_equal(word(0), 0x1111111111111112);
 }
 
-/* An ACK that was asked for is not forgotten for the ATOMIC behind it, and none follows it. */
+/* An ACK that was asked for is not forgotten because an ATOMIC follows, and none follows that. */
 static void responder_rx__acknowledges_before_an_atomic(void **state)
 {
 	lone_start(&l);

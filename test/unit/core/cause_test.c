@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Why a QP failed and packets were dropped, as it is noted: one note a QP, a few a reason. */
+/* The notes of why a QP failed and packets were dropped: one per QP, a few per reason. */
 #include <errno.h>
 #include <stdio.h>
 #include "fixture.h"
@@ -346,7 +346,7 @@ static void qp_late__once(void **state)
 	assert_true(core->late_news);
 }
 
-/* What the peer answered before was smaller: the path may not take the larger ones. */
+/* Smaller requests were answered before: the path may not carry the larger ones. */
 static void cause_retries__sizes(void **state)
 {
 	l.attr.retry_cnt = 1;

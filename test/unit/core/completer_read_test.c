@@ -84,7 +84,7 @@ static void completer_rx__takes_only_after_a_partial_retry(void **state)
 	assert_string_equal(lone_cqes(&l), "S1:OK");
 }
 
-/* RSP-43 broken by the peer: soft-RoCE goes on with RESP_MIDDLE where a tail is asked for again. */
+/* RSP-43 broken by the peer: soft-RoCE resumes with RESP_MIDDLE when asked again for a tail. */
 static void completer_rx__takes_middle_after_a_partial_retry(void **state)
 {
 	lone_start(&l);
@@ -129,7 +129,7 @@ static void completer_rx__takes_first_after_a_partial_retry_of_two_requests(void
 	assert_int_equal(l.qp->qp->comp.una, 0x202);
 }
 
-/* proves REQ-12, REQ-38: an ACK alone never completes a READ, and what is behind waits for it. */
+/* proves REQ-12, REQ-38: an ACK alone never completes a READ, and later requests wait for it. */
 static void completer_rx__ack_behind_a_read_is_an_implied_nak(void **state)
 {
 	lone_start(&l);
@@ -169,7 +169,7 @@ static void completer_rx__next_reads_response_is_an_implied_nak(void **state)
 	assert_string_equal(lone_cqes(&l), "S1:OK S2:OK");
 }
 
-/* proves REQ-38 (REQ-34): a NAK for what lies behind a READ whose responses are missing. */
+/* proves REQ-38 (REQ-34): a NAK for a request after a READ whose responses are missing. */
 static void completer_rx__nak_behind_a_read_is_an_implied_nak(void **state)
 {
 	lone_start(&l);
@@ -182,7 +182,7 @@ static void completer_rx__nak_behind_a_read_is_an_implied_nak(void **state)
 }
 
 /* proves REQ-38 (REQ-26): a peer that has said a fatal NAK answers no more. The READ, which has no
- * answer, is what fails first, as RETRY_EXC; what the peer said is told with it. */
+ * answer, is what fails first, as RETRY_EXC; its reason names the peer's NAK. */
 static void completer_rx__fatal_nak_behind_a_lost_read_is_told_with_it(void **state)
 {
 	l.attr.retry_cnt = 2;
@@ -203,8 +203,8 @@ static void completer_rx__fatal_nak_behind_a_lost_read_is_told_with_it(void **st
 	assert_string_equal(lone_cqes(&l), "S2:FLUSH");
 }
 
-/* proves REQ-34: the responses were only late, and the peer is silent since. What lies before the
- * NAK's PSN completes, and in the end the NAK applies to its own request. */
+/* proves REQ-34: the responses were only late, and the peer is silent since. Requests before the
+ * NAK's PSN complete, and in the end the NAK applies to its own request. */
 static void completer_rx__fatal_nak_applies_when_only_its_request_is_left(void **state)
 {
 	l.attr.retry_cnt = 1;

@@ -92,7 +92,7 @@ static void completer_rx__rnr_reloads_the_transport_retries(void **state)
 	for (unsigned i = 0; i < 5; i++) {
 		lone_nak(&l, 0x21, 0x200, 0);
 		assert_int_equal(l.qp->qp->comp.retry_left, 1);
-		lone_nak(&l, 0x60, 0x200, 0); /* soft-RoCE, for the SEND behind it */
+		lone_nak(&l, 0x60, 0x200, 0); /* soft-RoCE, for the SEND after it */
 		lone_wait(&l, 20000);
 		lone_tx(&l);
 		lone_nak(&l, 0x60, 0x200, 0); /* the same, late */
@@ -309,7 +309,7 @@ static void completer_timeout__read_responses_restart_and_reload(void **state)
 	assert_string_equal(lone_cqes(&l), "S1:OK");
 }
 
-/* An ACK that overtook the retry: go on behind it, do not send what arrived. */
+/* An ACK that overtook the retry: continue after it, do not send what arrived. */
 static void completer_rx__late_ack_moves_forward(void **state)
 {
 	lone_start(&l);
@@ -360,8 +360,8 @@ static void completer_timeout__charges_what_was_sent(void **state)
 	assert_string_equal(lone_cqes(&l), "S1:RETRY_EXC");
 }
 
-/* REQ-29: a peer that refuses a READ for now gets its time, although what is behind the READ was
- * answered: the READ goes first (REQ-38), but not yet. */
+/* REQ-29: a peer that refuses a READ for now gets its time, although later requests were answered:
+ * the READ goes first (REQ-38), but not yet. */
 static void completer_rx__rnr_outlasts_an_implied_nak(void **state)
 {
 	lone_start(&l);
@@ -377,7 +377,7 @@ static void completer_rx__rnr_outlasts_an_implied_nak(void **state)
 	assert_string_equal(lone_tx(&l), "READ_REQ@200!(0,4) SEND_ONLY@201+4!");
 }
 
-/* A READ and a SEND behind it, of whose responses the READ's was lost: both were sent again. */
+/* A READ, then a SEND; the READ's response was lost, so both were sent again. */
 static void lose_a_response(void)
 {
 	lone_start(&l);
@@ -388,7 +388,7 @@ static void lose_a_response(void)
 	assert_string_equal(lone_tx(&l), "READ_REQ@200!(0,4) SEND_ONLY@201+4!");
 }
 
-/* proves REQ-38: the response is lost once more, and no ACK timer runs: the answer behind it tells,
+/* proves REQ-38: the response is lost once more, and no ACK timer runs: the answer after it tells,
  * when those to what was sent before have had their time. */
 static void completer_rx__a_gap_after_the_retry(void **state)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What comes back for requests: ACKs and NAKs. */
+/* Answers to requests: ACKs and NAKs. */
 #include <stdio.h>
 #include "fixture.h"
 #include "requester.h"
@@ -129,7 +129,7 @@ static void completer_rx__ignores_duplicate_acks(void **state)
 	assert_int_equal(l.qp->qp->comp.una, 0x201);
 }
 
-/* proves REQ-37: nor does it tell that the responses of a READ behind it are lost. */
+/* proves REQ-37: nor does it tell that the responses of a later READ are lost. */
 static void completer_rx__ignores_duplicate_acks_before_a_read(void **state)
 {
 	lone_start(&l);
@@ -225,7 +225,7 @@ static void completer_rx__psn_naks_cost_retries(void **state)
 }
 
 /* proves REQ-13, REQ-33, REQ-34, REQ-46 (CQ-10): each code that is not reserved, an unsignaled WQE,
- * and what is behind it. */
+ * and later requests. */
 static void completer_rx__fatal_naks_fail_their_wqe(void **state)
 {
 	static const struct {

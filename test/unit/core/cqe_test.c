@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What completions say, in which order they come, and what becomes of those without room. */
+/* The contents and order of completions, and the fate of those without room. */
 #include "fixture.h"
 
 static struct abi_cqe poll_one(struct app_cq *cq)
@@ -242,7 +242,7 @@ static unsigned events_of(uint32_t type, uint32_t handle)
 	return n;
 }
 
-/* proves CQ-01, EVT-03: the CQ is told of once, each QP that lost a completion of itself, and the
+/* proves CQ-01, EVT-03: one event for the CQ, one for each QP that lost a completion, and the
  * first ones stay as they are. */
 static void cqe__no_room_is_fatal_to_each_qp(void **state)
 {
@@ -274,8 +274,8 @@ static void cqe__no_room_is_fatal_to_each_qp(void **state)
 	assert_string_equal(lone_cqes(&l), "R1:OK+4 R2:OK+4");
 }
 
-/* proves CQ-01, RSP-27: a receive fails, its completion has no room, and the QP ends of that. What
- * it owed before is sent before the NAK, which else would stand for it. */
+/* proves CQ-01, RSP-27: a receive fails, its completion has no room, and so the QP fails. Answers
+ * that it owed are sent before the NAK, which else would stand for it. */
 static void cqe__no_room_for_a_failed_receive(void **state)
 {
 	struct abi_sge sge;

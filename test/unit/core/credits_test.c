@@ -77,7 +77,7 @@ static void requester_next__long_read_is_two_messages(void **state)
 	read.rkey = PEER_KEY;
 	lone_post(&l, ABI_WR_SEND, 1, 4, 0);
 	lone_tx(&l);
-	ack_credit(0x200, 1, 2); /* LSN 3: the READ's, and no SEND behind it */
+	ack_credit(0x200, 1, 2); /* LSN 3: the READ's, and no SEND after it */
 	l.mr->mr.length = len;	 /* nobody writes there: no response comes */
 	read.sge[0] = app_sge(l.mr, 0, len);
 	app_post_send(l.qp, &read);

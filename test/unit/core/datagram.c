@@ -208,7 +208,7 @@ void assert_refused(uint8_t status, enum cause why)
 {
 	struct abi_cqe cqe;
 
-	post(4); /* behind it: flushed, or completed before */
+	post(4); /* after it: flushed, or completed before */
 	assert_false(send_one());
 	send_one();
 	cqe = take_cqe(&a);

@@ -63,7 +63,7 @@ void assert_no_cqe(struct end *e);
 void make_frame(uint32_t len);
 uint64_t drops(enum drop why);
 uint8_t *buffer(uint64_t off);
-/** What a has just posted fails, with SQE, and is told. */
+/** The request that a has just posted fails, with SQE, and completes in error. */
 void assert_refused(uint8_t status, enum cause why);
 /** a, from SQE to RTS. */
 void recover(void);

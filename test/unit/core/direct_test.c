@@ -36,7 +36,7 @@ enum {
 	ENDS
 };
 
-/* What is read and what is written by requests that are under way together lies apart, so that
+/* Requests that are under way together read and write different memory, so that
  * their order, which nobody promises, does not matter. */
 enum area {
 	SOURCES,  /* of SEND and WRITE */
@@ -94,7 +94,7 @@ struct world_spec {
 
 /* --- life ----------------------------------------------------------------------------- */
 
-/* What of them is in the attributes of B. */
+/* The part of them that is in the attributes of B. */
 static void obstruct(struct abi_qp_attr *attr, struct path_spec *path, const struct sim_host *host,
 	enum obstacle obstacle)
 {
@@ -516,8 +516,8 @@ static void errors__end_the_same(void **state)
 	}
 }
 
-/* CQ-01: B does not take its completions, and the last one has no room. A is told of no success
- * that no ACK would tell it of. */
+/* CQ-01: B does not take its completions, and the last one has no room. A reports no success that
+ * no ACK would tell it of. */
 static void full_cq__ends_the_same(void **state)
 {
 	const struct world_spec spec = {.mtu = 1024, .cqes_of_b = 4};

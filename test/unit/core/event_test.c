@@ -171,13 +171,13 @@ static void communication_established__first_in_rtr(void **state)
 			    .len = l.attr.path_mtu});
 	app_events(&l.app);
 	assert_int_equal(only_event(), ABI_EVENT_COMM_EST);
-	start_over(ABI_QPS_RTS); /* who is there already need not be told */
+	start_over(ABI_QPS_RTS); /* a program that is there already needs no event */
 	request(0x04, RQ_PSN);
 	assert_int_equal(only_event(), 0);
 }
 
-/* EVT-01, RSP-46: a request that finds no receive has arrived as well. Who waits for this event
- * before he posts receives would wait for ever. */
+/* EVT-01, RSP-46: a request that finds no receive has arrived as well. A program that waits for
+ * this event before it posts receives would wait for ever. */
 static void communication_established__without_a_receive(void **state)
 {
 	lone_fini(&l);
@@ -246,7 +246,7 @@ static void access_fault__is_fatal(void **state)
 	hole_close(l.host);
 }
 
-/* proves EVT-03: a requester is told by its completion, and by nothing else. */
+/* proves EVT-03: a requester reports by its completion, and by nothing else. */
 static void completer__raises_no_event(void **state)
 {
 	static const uint8_t syndrome[] = {0x61, 0x62, 0x63, 0x64};
@@ -339,7 +339,7 @@ static unsigned take_all(unsigned n)
 }
 
 /* proves EVT-02, EVT-03, EVT-04: however many objects fail together, and however few events are
- * taken at a time, each is told once. */
+ * taken at a time, each is reported once. */
 static void core_events__none_is_lost(void **state)
 {
 	static const unsigned chunk[] = {1, 2, 7, BURST};

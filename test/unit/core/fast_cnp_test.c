@@ -51,11 +51,8 @@ static struct sim_host *make_host(uint8_t id)
 /* A QP in RTS, to PEER_QPN of the peer unless @p dest says so. */
 static void connect_qp(unsigned i, uint32_t dest, enum host_gid gid)
 {
-	struct app_qp_spec spec = {.sq_depth = 16,
-		.rq_depth = 16,
-		.max_sge = 1,
-		.send_cq = t.cq,
-		.recv_cq = t.cq};
+	struct app_qp_spec spec = {
+		.sq_depth = 16, .rq_depth = 16, .max_sge = 1, .send_cq = t.cq, .recv_cq = t.cq};
 	struct abi_qp_attr attr = app_attr(dest, 0, 0);
 	struct path_spec path = host_path(t.host, t.peer, 0, gid);
 
@@ -90,8 +87,8 @@ static int setup(void **state)
 	atomic_store(&port()->rcm, rcm_word(48 << 2, 6, true));
 	atomic_store(&port()->cnp_interval, INTERVAL);
 	t.switches = (struct switch_list){.type = {0x9E, 0x9F}, .n = 1};
-	t.switches.entry[0] = (struct switch_entry){
-		.addr = {0xFD, 0, 0, 0x5F, [15] = 7}, .prefix = 128};
+	t.switches.entry[0] =
+		(struct switch_entry){.addr = {0xFD, 0, 0, 0x5F, [15] = 7}, .prefix = 128};
 	bucket_init(&t.switches.entry[0].bucket, 1000000, 1000);
 	bucket_init(&t.switches.all, 1000000, 1000);
 	atomic_store(&port()->switches, &t.switches);
@@ -214,11 +211,8 @@ static void fast_cnp__of_no_qp(void **state)
 /* proves FCN-02: packets over IPv4 and RoCEv1 have no flow */
 static void core_flow__is_over_ipv6(void **state)
 {
-	struct app_qp_spec spec = {.sq_depth = 16,
-		.rq_depth = 16,
-		.max_sge = 1,
-		.send_cq = t.cq,
-		.recv_cq = t.cq};
+	struct app_qp_spec spec = {
+		.sq_depth = 16, .rq_depth = 16, .max_sge = 1, .send_cq = t.cq, .recv_cq = t.cq};
 	struct app_qp *fresh = app_qp(&t.app, &spec);
 	struct qp_flow f;
 
@@ -251,7 +245,7 @@ static void fast_cnp__is_bounded(void **state)
 	expect_told(FAST_CNP_QPS);
 }
 
-/* proves FCN-09: each QP is told by its owner, once */
+/* proves FCN-09: the owner of each QP tells it, once */
 static void fast_cnp__of_other_workers(void **state)
 {
 	connect_qp(1, PEER_QPN, HOST_GID_IPV6);
@@ -311,8 +305,8 @@ static void fast_cnp__for_our_addresses(void **state)
 	memset(t.spec.dmac, 0xFF, 6);
 	expect(DROP_DMAC);
 	memcpy(t.spec.dmac, t.host->gids[0].entry[0].mac, 6);
-	assert_int_equal(give_to(&t.host->core, PKT_NO_QUEUE, IP_AT + IP6_HLEN + 24 + 5),
-		DROP_UDP_LENGTH);
+	assert_int_equal(
+		give_to(&t.host->core, PKT_NO_QUEUE, IP_AT + IP6_HLEN + 24 + 5), DROP_UDP_LENGTH);
 	assert_int_equal(give_to(&t.host->core, PKT_NO_QUEUE, IP_AT + IP6_HLEN + 23), DROP_ICRC);
 	assert_int_equal(count()->drop[DROP_ICRC], 1);
 	assert_int_equal(count()->drop[DROP_UDP_LENGTH], 1);
@@ -396,9 +390,9 @@ static void give_cnp(void)
 	put_be16(bth + BTH_PKEY, 0xFFFF);
 	put_be32(bth + BTH_RESV8A, t.qp[0]->qp->qpn);
 	memset(bth + 8, 0, 4 + CNP_RESERVED);
-	icrc_store(bth + BTH_HLEN + CNP_RESERVED, icrc_header(icrc_best(), b + path.l3_off, NET_IPV6,
-							  UDP_HLEN + IP6_HLEN + BTH_HLEN +
-								  CNP_RESERVED));
+	icrc_store(bth + BTH_HLEN + CNP_RESERVED,
+		icrc_header(icrc_best(), b + path.l3_off, NET_IPV6,
+			UDP_HLEN + IP6_HLEN + BTH_HLEN + CNP_RESERVED));
 	assert_int_equal(frame_parse(&p, b, (size_t)(bth - b) + BTH_HLEN + CNP_RESERVED + ICRC_LEN),
 		DROP_NONE);
 	core_rx(&t.host->core, &p, 1, t.now, &verdict);

@@ -18,7 +18,7 @@
 #define SEEDS 400u
 #define STEPS 400u
 
-/* Receives lie at the ends of slots, with gaps behind them where nothing may be written. */
+/* Receives lie at the ends of slots, with gaps after them where nothing may be written. */
 #define SLOTS	 8u
 #define SLOT	 4096u
 #define GAP	 64u
@@ -87,7 +87,7 @@ static void random_packet(void)
 	taken += lone_rx(&l, &s) == 0;
 }
 
-/* What a good peer would send next, most of the time, or the QP would hardly live. */
+/* Mostly the packet that a good peer would send next; otherwise the QP would soon be in ERR. */
 static void good_request(void)
 {
 	const struct qp *qp = l.qp->qp;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What each fault does to a packet that is sent or received, and to nothing else. */
+/* Each fault changes the packets that it is for, sent or received, and nothing else. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -38,7 +38,7 @@ static int teardown(void **state)
 	return 0;
 }
 
-/* What is not said is as usual: every packet, always. */
+/* The defaults: every packet, always. */
 static uint32_t arm(struct abi_fault f)
 {
 	struct core_cmd cmd = {.type = CORE_CMD_ARM_FAULT, .qp = l.qp->qp, .fault = &f};
@@ -285,7 +285,7 @@ static void inject_tx__changes_the_aeth(void **state)
 	assert_string_equal(sent(), "11@101 1f/2");
 }
 
-/* What has no AETH is not meant, and does not count. */
+/* Packets without an AETH are not affected, and not counted. */
 static void inject_tx__waits_for_what_it_can_change(void **state)
 {
 	uint32_t id =
@@ -475,7 +475,7 @@ static void inject_rx__is_not_ready(void **state)
 	lone_recv(&l, 1, 0, 64);
 	receive(RQ_PSN);
 	assert_string_equal(sent(), "11@100 2e/0");
-	receive(RQ_PSN + 1); /* behind it: not counted, not executed */
+	receive(RQ_PSN + 1); /* after it: not counted, not executed */
 	assert_int_equal(l.verdict, DROP_RNR_PENDING);
 	receive(RQ_PSN);
 	assert_string_equal(sent(), "11@100 2e/0");
@@ -487,7 +487,7 @@ static void inject_rx__is_not_ready(void **state)
 	assert_int_equal(l.host->core.count.out_of_buffer, 0);
 }
 
-/* What the QP does not execute anyhow is dropped as ever: a request of another service. */
+/* A request of another service, which the QP would not execute, is dropped as ever. */
 static void inject_rx__is_not_ready_for_its_own_service_only(void **state)
 {
 	uint32_t id = arm((struct abi_fault){

@@ -2,11 +2,11 @@
 /**
  * @file lone.h
  * One real host whose peer is the test: packets from the peer are written by hand, and what the
- * host sends and completes is told as text. Both are done with the field offsets of the
+ * host sends and completes is logged as text. Both are done with the field offsets of the
  * specification and the table ICRC, not with the code under test.
  *
  * A packet reads  NAME@psn[+payload][!][*][(va,len)][syndrome/msn][#imm]  with the PSN in hex,
- * An XRC request has [srqn] behind its PSN.
+ * An XRC request has [srqn] after its PSN.
  * `!` for AckReq, `*` for SE, va as offset from the peer's region; an atomic has (va,swap or
  * add,compare), all in hex, and its answer syndrome/msn=original; a FLUSH has {feth} before its
  * range, and the key that a SEND invalidates stands where an imm would. A completion reads

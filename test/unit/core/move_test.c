@@ -59,7 +59,7 @@ static void move(struct core *from, struct core *to)
 	assert_int_equal(command(to, CORE_CMD_TAKE_QP, 0), 0);
 }
 
-/* What the other core sends: opcodes and PSNs. */
+/* The packets that the other core sends: opcodes and PSNs. */
 static const char *other_tx(void)
 {
 	static char text[256];
@@ -157,7 +157,34 @@ static void qp_take__timers_move_along(void **state)
 	assert_int_equal(l.host->core.count.local_ack_timeout_err, 0);
 }
 
-/* What was ready to send, and what was posted without a bell, is sent by the new owner. */
+/* A packet that waits for its departure leaves then, by the new owner. */
+static void qp_take__departures_move_along(void **state)
+{
+	struct core_cmd limit = {.type = CORE_CMD_SET_RATE, .rate = 1000000};
+
+	start();
+	limit.qp = l.qp->qp;
+	assert_int_equal(core_cmd(&l.host->core, &limit, l.now), 0);
+	for (unsigned i = 1; i <= 3; i++)
+		lone_post(&l, ABI_WR_SEND, i, 160, 0);
+	assert_string_equal(lone_tx(&l), "SEND_ONLY@200+160!"); /* 242 bytes: 1.936 ms */
+	assert_int_equal(l.host->core.paced, 1);
+	move(&l.host->core, &other);
+	assert_int_equal(l.host->core.paced, 0);
+	assert_string_equal(other_tx(), "");
+	assert_int_equal(other.paced, 1);
+	l.now += 1935000;
+	assert_string_equal(other_tx(), "");
+	assert_true(core_deadline(&other) > l.now - 20000);
+	l.now += 1100;
+	assert_string_equal(other_tx(), "04@201");
+	move(&other, &l.host->core);
+	assert_int_equal(other.paced, 0);
+	l.now += 1936000;
+	assert_string_equal(lone_tx(&l), "SEND_ONLY@202+160!");
+}
+
+/* Requests that were ready, and those posted without a doorbell, are sent by the new owner. */
 static void qp_take__has_its_turn(void **state)
 {
 	start();
@@ -183,8 +210,8 @@ static void qp_take__owes_what_the_last_owner_owed(void **state)
 
 /* --- completions ------------------------------------------------------------------------ */
 
-/* Each queue's are numbered through, whatever lane they come on. */
-/* proves EVT-03: what waits to be told when the QP moves is told by its new owner, also when that
+/* Completions of a queue are numbered through, on whichever lane they come. */
+/* proves EVT-03: an event that waits when the QP moves is raised by its new owner, also when that
  * one adds to it before it has run TAKE_QP. */
 static void qp_take__events_move_along(void **state)
 {
@@ -285,6 +312,7 @@ int main(void)
 		T(core_rx__follows_the_owner),
 		T(qp_give__the_successor_can_go_on_at_once),
 		T(qp_take__timers_move_along),
+		T(qp_take__departures_move_along),
 		T(qp_take__has_its_turn),
 		T(qp_take__owes_what_the_last_owner_owed),
 		T(qp_take__events_move_along),

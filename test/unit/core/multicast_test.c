@@ -158,7 +158,7 @@ static void multicast_rx__sessions_take_turns(void **state)
 	assert_int_equal(copies(), 10 * (MEMBERS - 2));
 }
 
-/* What waits is bounded: by session, so that one with many members does not take all places. */
+/* The wait list is bounded per session, so that one with many members does not fill it. */
 static void multicast_rx__holds_so_many(void **state)
 {
 	unsigned held = 0;

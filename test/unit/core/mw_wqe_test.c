@@ -156,8 +156,8 @@ static void responder_rx__a_duplicate_invalidates_nothing(void **state)
 	assert_string_equal(lone_tx(&l), "ACK@1011f/2");
 }
 
-/* proves INV-02, INV-03: what it must not invalidate. The receive completes in error, and not
- * before that was found; the requester is told. */
+/* proves INV-02, INV-03: keys that it must not invalidate. The receive completes in error, and not
+ * before that was found; the requester gets a NAK. */
 static void responder_rx__refuses_to_invalidate(void **state)
 {
 	enum {
@@ -367,7 +367,7 @@ static void requester__binds_in_order(void **state)
 	assert_int_equal(l.last.opcode, ABI_WC_LOCAL_INV);
 }
 
-/* What was executed is not executed again when the requester goes back. */
+/* A request that was executed is not executed again when the requester goes back. */
 static void requester__binds_once(void **state)
 {
 	start(MW_TYPE_2);
@@ -377,7 +377,7 @@ static void requester__binds_once(void **state)
 	assert_string_equal(lone_tx(&l), "SEND_ONLY@200+4! SEND_ONLY@201+4!");
 	lone_wait(&l, 2 * timers_ack_timeout(14));
 	assert_string_equal(lone_tx(&l), "SEND_ONLY@200+4! SEND_ONLY@201+4!");
-	lone_nak(&l, 0x60, 0x201, 1); /* back to what is behind the bind */
+	lone_nak(&l, 0x60, 0x201, 1); /* back to the request after the bind */
 	assert_string_equal(lone_cqes(&l), "S1:OK S2:OK");
 	assert_string_equal(lone_tx(&l), "SEND_ONLY@201+4!");
 	lone_ack(&l, 0x201, 2);
@@ -415,7 +415,7 @@ static void completer_rx__a_response_behind_a_bind(void **state)
 	assert_string_equal(lone_cqes(&l), "S1:OK S2:OK S3:OK");
 }
 
-/* proves REQ-10, REQ-11: a fence waits for the READs before it, and holds what is behind. */
+/* proves REQ-10, REQ-11: a fence waits for the READs before it, and holds later requests. */
 static void requester__a_fenced_invalidate_waits(void **state)
 {
 	uint32_t key;
@@ -433,7 +433,7 @@ static void requester__a_fenced_invalidate_waits(void **state)
 	assert_string_equal(lone_cqes(&l), "S1:OK S2:OK");
 }
 
-/* proves MW-11, REQ-18: it fails when its turn comes; what is behind is flushed. */
+/* proves MW-11, REQ-18: it fails when its turn comes; later requests are flushed. */
 static void requester__a_bind_fails(void **state)
 {
 	start(MW_TYPE_2);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The QP state machine: what is allowed, exhaustively. What a state does: qp_states_test.c. */
+/* The QP state machine: all transitions. qp_states_test.c tests the states. */
 #include <errno.h>
 #include <stdlib.h>
 #include "fixture.h"
@@ -357,7 +357,7 @@ static void core_cmd__every_attribute(void **state)
 	}
 }
 
-/* proves QPS-12, QPS-13: what is told of a refusal. */
+/* proves QPS-12, QPS-13: the words of a refusal. */
 static void core_cmd__says_what_is_wrong(void **state)
 {
 	static const struct {
@@ -385,9 +385,9 @@ static void core_cmd__says_what_is_wrong(void **state)
 		start_in(row[i].from);
 		cmd.qp = l.qp->qp;
 		assert_int_equal(core_cmd(&l.host->core, &cmd, l.now), -EINVAL);
-		assert_int_equal(cmd.verdict.refusal, row[i].refusal);
-		assert_int_equal(cmd.verdict.state, row[i].from);
-		assert_int_equal(cmd.verdict.attrs, row[i].attrs);
+		assert_int_equal(cmd.result.refusal, row[i].refusal);
+		assert_int_equal(cmd.result.state, row[i].from);
+		assert_int_equal(cmd.result.attrs, row[i].attrs);
 		again();
 	}
 }
@@ -489,7 +489,7 @@ static void core_cmd__pkey_index_of_another_port(void **state)
 	assert_int_equal(try(INIT, PORT | PKEY, &attr), 0);
 }
 
-static struct modify_verdict refused_from(
+static struct modify_result refused_from(
 	unsigned port, int to, uint32_t mask, const struct abi_qp_attr *attr)
 {
 	struct path_spec path = host_path(l.host, l.host, port - 1, HOST_GID_IPV4);
@@ -505,14 +505,14 @@ static struct modify_verdict refused_from(
 	cmd.attr.qp_state = (uint8_t)to;
 	assert_int_equal(core_cmd(&l.host->core, &cmd, l.now), -EINVAL);
 	assert_memory_equal(&before, l.qp->qp, sizeof(before));
-	assert_int_equal(cmd.verdict.refusal, MODIFY_VALUE);
-	return cmd.verdict;
+	assert_int_equal(cmd.result.refusal, MODIFY_VALUE);
+	return cmd.result;
 }
 
 /* proves QPS-15, BTH-11, VAL-09: the address vector leads through the QP's own port. */
 static void core_cmd__address_vector_of_another_port(void **state)
 {
-	struct modify_verdict v;
+	struct modify_result v;
 
 	start_in(INIT);
 	v = refused_from(2, RTR, rule_of(0, INIT, RTR)->required, &l.attr);

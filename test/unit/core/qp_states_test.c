@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What each state of a QP does and what goes there: the second half of qp_modify.c. */
+/* Each state of a QP, and the ways there: the second half of qp_modify.c. */
 #include <errno.h>
 #include <stdlib.h>
 #include "fixture.h"
@@ -243,7 +243,7 @@ static void core_cmd__sqd_waits_for_the_rest_of_a_message(void **state)
 }
 
 /* QPS-19: a request that was taken already, and that will fail, has not started; it fails when the
- * queue goes on. */
+ * queue continues. */
 static void core_cmd__sqd_holds_what_will_fail(void **state)
 {
 	struct abi_qp_attr attr = {.qp_state = SQD, .en_sqd_async_notify = 1};

@@ -83,7 +83,7 @@ static void qp_flush__takes_garbage(void **state)
 	assert_string_equal(lone_cqes(&l), "S18446744073709551615:FLUSH");
 }
 
-/* proves CQ-01, EVT-03: the CQ is told of once, each QP of itself; nothing is lost in silence. */
+/* proves CQ-01, EVT-03: one event for the CQ, one per QP; nothing is lost in silence. */
 static void qp_complete__overflow_is_fatal(void **state)
 {
 	l.cq_depth = 2;

@@ -3,8 +3,8 @@
 #include <stdio.h>
 #include "fixture.h"
 
-/* One bad work request between two good ones: it fails when its turn comes, what is behind it
- * is flushed (REQ-12, REQ-18, CQ-10). */
+/* One bad work request between two good ones: it fails when its turn comes, later ones are flushed
+ * (REQ-12, REQ-18, CQ-10). */
 static void expect_local_error(const struct app_send *bad, const char *status)
 {
 	char want[64];

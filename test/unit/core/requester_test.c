@@ -6,7 +6,7 @@
 
 /* --- segmentation --------------------------------------------------------------------- */
 
-/* What a WRITE of @p len bytes from PSN @p psn must look like, AckReq on the last only. */
+/* The expected packets of a WRITE of @p len bytes from PSN @p psn; AckReq on the last only. */
 static void expect_write(char *to, uint32_t psn, uint32_t len, uint32_t mtu)
 {
 	uint32_t n = len ? (len + mtu - 1) / mtu : 1;
@@ -84,7 +84,7 @@ static void requester_next__names_the_operations(void **state)
 	assert_string_equal(lone_tx(&l), "SEND_ONLY@210! WRITE_ONLY@211!(0,0)"); /* REQ-02 */
 }
 
-/* proves REQ-04: the request behind a READ begins where its responses end. */
+/* proves REQ-04: the request after a READ begins where its responses end. */
 static void requester_next__read_takes_the_psns_of_its_responses(void **state)
 {
 	static const struct {
@@ -242,7 +242,7 @@ static void requester_next__asks_when_the_window_was_made_smaller(void **state)
 		"WRITE_MIDDLE@20e+256!");
 }
 
-/* proves REQ-10, BTH-16: not even WRITEs behind a huge READ. REQ-10: its fence holds the first of
+/* proves REQ-10, BTH-16: not even WRITEs after a huge READ. REQ-10: its fence holds the first of
  * its two requests, not the second. */
 static void requester_next__keeps_within_the_psn_window(void **state)
 {
@@ -375,7 +375,7 @@ static struct {
 	uint16_t len;
 } sent[AGAIN_MAX];
 
-/* What may differ: AckReq, and so the ICRC; the IP identification and checksum. */
+/* These may differ: AckReq, and so the ICRC; the IP identification and checksum. */
 static void blank(uint8_t *f, uint16_t len)
 {
 	memset(f + 14 + 4, 0, 2);

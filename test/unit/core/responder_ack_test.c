@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the responder answers and when: ACKs, MSN, the headers of answers, order of effects. */
+/* The responder's answers: when they are sent, MSN, headers, order of effects. */
 #include "fixture.h"
 #include "headers.h"
 #include "hole.h"
@@ -242,7 +242,7 @@ static void responder_rx__msn_wraps(void **state)
 
 static uint8_t out[4][FRAME_MAX];
 
-/* Takes what the host sends; lone_tx() wants the headers to be as usual. */
+/* Takes what the host sends; lone_tx() expects the usual headers. */
 static unsigned take(void)
 {
 	struct txd t[4];
@@ -372,8 +372,8 @@ static void responder_rx__writes_in_psn_order(void **state)
 	assert_int_equal(l.mr->mem[256], 0x11);
 }
 
-/* proves RSP-53: READ behind WRITEs, all in one burst, before anything is answered; and a READ that
- * has overtaken them. */
+/* proves RSP-53: a READ after WRITEs, all in one burst, before anything is answered; and a READ
+ * that has overtaken them. */
 static void responder_next__read_sees_the_writes_before_it(void **state)
 {
 	struct shot s[4];

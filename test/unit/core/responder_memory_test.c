@@ -228,7 +228,7 @@ static void responder_rx__answers_duplicates(void **state)
 	assert_string_equal(lone_tx(&l), "");
 }
 
-/* proves FLU-03, RSP-30, RSP-27: they share max_dest_rd_atomic with READs, and wait behind them. */
+/* proves FLU-03, RSP-30, RSP-27: they share max_dest_rd_atomic with READs, and wait for them. */
 static void responder_rx__counts_them_as_reads(void **state)
 {
 	l.attr.max_dest_rd_atomic = 2;
@@ -402,7 +402,7 @@ static void completer_rx__refused(void **state)
 	assert_string_equal(lone_cqes(&l), "S1:REM_ACCESS S2:FLUSH");
 }
 
-/* What an application may get wrong: FLU-08, REQ-07, REQ-16, REQ-18. */
+/* Mistakes of applications: FLU-08, REQ-07, REQ-16, REQ-18. */
 static void requester_fetch__bad_words(void **state)
 {
 	static const struct {

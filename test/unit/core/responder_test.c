@@ -646,7 +646,7 @@ static void responder_rx__psn_wraps(void **state)
 	req(SEND_LAST, 0, 10);
 	assert_string_equal(lone_tx(&l), "ACK@01f/1");
 	assert_string_equal(lone_cqes(&l), "R1:OK+522");
-	req(SEND_ONLY, 0x800001, 4); /* 2^23 ahead is 2^23 behind */
+	req(SEND_ONLY, 0x800001, 4); /* 2^23 later is 2^23 earlier */
 	assert_string_equal(lone_tx(&l), "ACK@01f/1");
 	req(SEND_ONLY, 0x800000, 4); /* the farthest that is ahead */
 	assert_string_equal(lone_tx(&l), "ACK@160/1");

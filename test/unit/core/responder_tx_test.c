@@ -112,7 +112,7 @@ static void responder_rx__drops_foreign_duplicate_reads(void **state)
 	read_req(0x104, 1000, 1024);
 	write_req(0x108, 0, 4);
 	lone_tx(&l);
-	read_req(0x108, 2024, 0); /* the WRITE's PSN, behind the last of the READ */
+	read_req(0x108, 2024, 0); /* the WRITE's PSN, after the last of the READ */
 	assert_int_equal(l.verdict, DROP_DUP_NO_RESOURCE);
 	assert_string_equal(lone_tx(&l), "");
 }
@@ -320,7 +320,7 @@ static void responder_rx__duplicate_finds_the_first_execution_over(void **state)
 	assert_int_equal(l.qp->qp->state, ABI_QPS_RTS);
 }
 
-/* REQ-38, C9-105: what answers a duplicate must not acknowledge a READ behind it, whose responses
+/* REQ-38, C9-105: the answer to a duplicate must not acknowledge a later READ, whose responses
  * may be lost: soft-RoCE would complete that READ without its data. */
 static void responder_next__duplicate_ack_covers_no_read(void **state)
 {
@@ -350,8 +350,8 @@ static void responder_next__naks_in_the_stream(void **state)
 	assert_string_equal(lone_tx(&l), "");
 }
 
-/* proves RSP-31 (design.md 5): memory that faults when a response is sealed. What had been built
- * behind it is out of order, so the peer drops it. */
+/* proves RSP-31 (design.md 5): memory that faults when a response is sealed. The packets that had
+ * been built after it are out of order, so the peer drops them. */
 static void responder_next__naks_a_fault_in_the_stream(void **state)
 {
 	struct mr *mr;
@@ -423,7 +423,7 @@ static void responder_next__local_error_silences(void **state)
 	assert_string_equal(lone_tx(&l), "");
 }
 
-/* A READ that cannot be told from the one before by its PSN range alone: two are pending and the
+/* A READ that has the PSN range of the one before: two are pending and the
  * older one is asked for again. */
 static void responder_next__duplicate_restarts_a_pending_stream(void **state)
 {
@@ -438,8 +438,8 @@ static void responder_next__duplicate_restarts_a_pending_stream(void **state)
 					 "RESP_FIRST@103+2561f/2 RESP_LAST@104+441f/2");
 }
 
-/* RSP-27, RSP-28: what follows an older READ's responses begins anew, or the requester, which waits
- * for the first packet behind them, would find a gap there. */
+/* RSP-27, RSP-28: packets that follow an older READ's responses begin anew, or the requester, which
+ * waits for the first packet after them, would find a gap there. */
 static void responder_next__duplicate_restarts_what_follows(void **state)
 {
 	lone_start(&l);
@@ -464,7 +464,7 @@ static void responder_next__local_error_silences_a_gap(void **state)
 	assert_string_equal(lone_tx(&l), "");
 }
 
-/* RSP-31: also while responses go out because a fatal NAK is owed behind them. */
+/* RSP-31: also while responses go out because a fatal NAK is owed after them. */
 static void responder_next__naks_a_fault_before_a_nak(void **state)
 {
 	struct mr *mr;

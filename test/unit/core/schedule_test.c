@@ -84,7 +84,7 @@ static void core_tx__sessions_share_alike(void **state)
 	assert_int_equal(sent[3], 3 * BURST);
 }
 
-/* A session whose ready QPs go away leaves no turn behind. */
+/* A session whose ready QPs go away has no turn left. */
 static void core_tx__destroyed_while_ready(void **state)
 {
 	struct app_qp *q[3];
@@ -172,7 +172,7 @@ static void core_tx__closed_egress_is_not_walked(void **state)
 	assert_string_not_equal(lone_tx(&l), "");
 }
 
-/* What answers waits for its port, too, and loses nothing. */
+/* Responders wait for their port, too, and lose nothing. */
 static void core_tx__answers_wait_for_their_egress(void **state)
 {
 	lone_start(&l);
@@ -204,7 +204,7 @@ static void core_tx__flush_does_not_wait(void **state)
 	assert_true(list_empty(&l.host->core.ready));
 }
 
-/* A QP whose path leads elsewhere while it waits goes on there. */
+/* A QP whose path leads elsewhere while it waits continues there. */
 static void core_tx__rerouted_while_it_waits(void **state)
 {
 	unsigned sent[3] = {0};
@@ -296,6 +296,69 @@ static void core_tx__flush_spares_inline_data(void **state)
 
 #define T(name) cmocka_unit_test_setup_teardown(name, lone_setup_256, lone_teardown)
 
+/* proves RSP-23: ACKs leave before the data of all others, and of their own QP. */
+static void core_tx__answers_leave_first(void **state)
+{
+	struct txd t = {.frame = l.host->tx[0]};
+
+	lone_start(&l);
+	for (unsigned i = 0; i < 10; i++)
+		busy_qp(1, 120);
+	lone_post(&l, ABI_WR_SEND, 1, 1024, 0);
+	core_doorbell(&l.host->core, l.qp->qp, l.now);
+	lone_request(&l, 0x0A, RQ_PSN, 0, 8, 8);
+	assert_int_equal(core_tx(&l.host->core, &t, 1, l.now), 1);
+	assert_ptr_equal(t.qp, l.qp->qp);
+	assert_int_equal(*txd_bth(&t), 0x11);
+	assert_int_equal(core_tx(&l.host->core, &t, 1, l.now), 1);
+	assert_int_not_equal(*txd_bth(&t), 0x11); /* once */
+}
+
+/* As many QPs as fill a burst owe ACKs: half of it is the data's. When there are no data, it is all
+ * theirs. */
+static void core_tx__answers_take_half_of_a_burst(void **state)
+{
+	struct txd t[BURST];
+	unsigned acks = 0;
+
+	l.spec.sq_depth = 1;
+	l.spec.rq_depth = 1;
+	lone_start(&l);
+	for (unsigned i = 0; i < 2 * BURST; i++) {
+		struct qp *qp = busy_qp(1, 8)->qp;
+
+		qp->resp.owed = OWE_ACK;
+		qp_make_urgent(&l.host->core, qp);
+		qp_make_urgent(&l.host->core, qp); /* harmless */
+	}
+	for (unsigned i = 0; i < BURST; i++)
+		t[i].frame = l.host->tx[i];
+	assert_int_equal(core_tx(&l.host->core, t, BURST, l.now), BURST);
+	for (unsigned i = 0; i < BURST; i++)
+		acks += *txd_bth(&t[i]) == 0x11;
+	/* and those of the QPs that had their turns */
+	assert_in_range(acks, BURST / 2, BURST / 2 + 2);
+	while (core_tx(&l.host->core, t, BURST, l.now))
+		;
+	assert_int_equal(count()->tx_acks, 2 * BURST);
+	assert_int_equal(l.host->core.urgent_ways, 0);
+}
+
+/* A QP that ends owes nothing. */
+static void core_tx__answers_of_no_qp(void **state)
+{
+	struct app_qp *q;
+
+	lone_start(&l);
+	q = busy_qp(1, 1);
+	assert_string_not_equal(lone_tx(&l), "");
+	q->qp->resp.owed = OWE_ACK;
+	qp_make_urgent(&l.host->core, q->qp);
+	app_qp_destroy(q, l.now);
+	assert_string_equal(lone_tx(&l), "");
+	assert_int_equal(l.host->core.urgent_ways, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -310,6 +373,9 @@ int main(void)
 		T(core_tx__rerouted_while_it_waits),
 		T(core_tx__alternates_requests_and_responses),
 		T(core_tx__one_at_a_time),
+		T(core_tx__answers_leave_first),
+		T(core_tx__answers_take_half_of_a_burst),
+		T(core_tx__answers_of_no_qp),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

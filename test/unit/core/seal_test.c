@@ -92,11 +92,11 @@ static void core_seal__gives_up_on_a_fault(void **state)
 	mr = hole_open(l.host, APP_PD);
 	s.sge[0] = (struct abi_sge){mr->iova + HOLE_PAGE - 256, 600, mr->key};
 	app_post_send(l.qp, &s);
-	/* What was built behind it in the same burst goes out; the peer misses 201 and drops it. */
+	/* Later packets of the same burst go out; the peer misses 201 and drops them. */
 	assert_string_equal(lone_tx(&l), "SEND_FIRST@200+256 SEND_LAST@202+88!");
 	lone_tx(&l);
 	assert_int_equal(l.qp->qp->state, ABI_QPS_ERR);
-	/* By its time one failure is told from the QP's next (ctl/why_log.c). */
+	/* The time distinguishes a failure from the QP's next (session/failures.c). */
 	assert_int_equal(l.qp->qp->why.error.cause, CAUSE_SOURCE_FAULT);
 	assert_int_equal(l.qp->qp->why.error.time, l.now);
 	assert_int_equal(l.host->core.count.access_faults, 1);

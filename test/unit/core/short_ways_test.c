@@ -24,7 +24,7 @@ enum {
 	WAYS
 };
 
-/* What is random in a run beside the work; the same for both ways. */
+/* The random choices of a run besides its work; the same for both ways. */
 struct weather {
 	struct link_faults faults;
 	uint64_t rate_bps;
@@ -203,7 +203,7 @@ static struct app_send any_request(struct pair *p, int e, struct random *r)
 	return s;
 }
 
-/* What ends a connection, now and then. */
+/* Now and then, the end of a connection. */
 static void spoil(struct pair *p, int e, struct random *r, struct app_send *s)
 {
 	switch (random_below(r, 4000)) {
@@ -305,7 +305,7 @@ static void same_qp(const struct qp *a, const struct qp *b)
 {
 	struct qp_req ra = a->req, rb = b->req;
 
-	/* where the cursor of a message was that is behind it: nobody looks there */
+	/* the former cursor of a message that is over: nobody looks there */
 	ra.sge = rb.sge = ra.sge_off = rb.sge_off = ra.sge_psn = rb.sge_psn = 0;
 	ra.sge_wqe = rb.sge_wqe = 0;
 	assert_memory_equal(&ra, &rb, sizeof(ra));

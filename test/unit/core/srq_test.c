@@ -109,7 +109,7 @@ static void qp_flush__last_wqe(void **state)
 	assert_int_equal(app_event_count(&l.app, ABI_EVENT_QP_LAST_WQE), 2);
 }
 
-/* proves SRQ-08: the SRQ's owner is told once; each QP that wants a WQE of it fails. */
+/* proves SRQ-08: one event for the SRQ; each QP that takes a WQE of it fails. */
 static void recv_wqe_take__broken(void **state)
 {
 	lone_start(&l);
@@ -163,7 +163,7 @@ static void recv_place__protection_domain_of_the_srq(void **state)
 	send_only(0x101, 4);
 	lone_tx(&l);
 	assert_string_equal(lone_cqes(&l), "R2:LOC_PROT");
-	/* what is told of it, too: in the QP's own domain the key is good */
+	/* so is the reason: in the QP's own domain the key is good */
 	assert_int_equal(l.qp->qp->why.error.cause, CAUSE_RECV_KEY);
 	assert_int_equal(l.qp->qp->why.error.found.status, MR_NO_KEY);
 	assert_int_equal(l.qp->qp->why.error.pd, APP_PD + 1);

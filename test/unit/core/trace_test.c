@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What a trace says of one QP, and what it does not cost when there is none. */
+/* The trace of one QP; without a trace nothing is spent. */
 #include <errno.h>
 #include <stdlib.h>
 #include "fixture.h"

@@ -401,7 +401,7 @@ static void requester__no_window(void **state)
 	assert_string_equal(lone_cqes(&l),
 		"S1:OK S2:OK S3:OK S4:OK S5:OK S6:OK S7:OK S8:OK S9:OK S10:OK S11:OK S12:OK S13:OK "
 		"S14:OK S15:OK S16:OK");
-	/* Nothing is left that half the PSNs ahead could not be told from. */
+	/* Nothing is left that a PSN half the space ahead could be mistaken for. */
 	assert_int_equal(l.qp->qp->comp.una, l.qp->qp->req.psn);
 	lone_wait(&l, 1000000000000ull);
 	assert_string_equal(lone_tx(&l), "");
@@ -466,8 +466,8 @@ static void sqe__local_error(void **state)
 	assert_int_equal(l.app.events, 0);
 }
 
-/* proves QPS-11: back to RTS it goes on with the PSN behind what it sent, and forgets why it
- * failed. What was posted in SQE and not looked at yet is flushed, as it would have been. */
+/* proves QPS-11: back to RTS it continues with the PSN after its last one, and forgets why it
+ * failed. WQEs posted in SQE and not fetched yet are flushed, as it would have been. */
 static void sqe__back_to_rts(void **state)
 {
 	struct abi_qp_attr attr = {.qp_state = ABI_QPS_RTS, .cur_qp_state = ABI_QPS_SQE};
@@ -508,8 +508,8 @@ static void sqe__key_goes_in_a_message(void **state)
 	assert_string_equal(lone_tx(&l), "SEND_ONLY@202+8");
 }
 
-/* proves UC-11, REQ-18: memory that faults while a packet is sealed. What left before is complete,
- * what was built behind it in the same burst leaves and is flushed, receives go on. */
+/* proves UC-11, REQ-18: memory that faults while a packet is sealed. Earlier requests are complete,
+ * later packets of the same burst leave and are flushed, receives continue. */
 static void sqe__memory_faults_in_a_message(void **state)
 {
 	struct app_send s = {

@@ -148,7 +148,7 @@ static void ud_rx__empty_srq(void **state)
 	assert_int_equal(take_cqe(&b).wr_id, 1);
 }
 
-/* proves UD-12: 40 bytes more than the payload are needed; the QP goes on */
+/* proves UD-12: 40 bytes more than the payload are needed; the QP continues */
 static void ud_rx__too_long_for_its_receive(void **state)
 {
 	uint8_t before[AREA + 16];

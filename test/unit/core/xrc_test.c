@@ -81,7 +81,8 @@ static void xrc_rx__srq_of_each_message(void **state)
 	assert_cqe(1, 2, ABI_WC_SUCCESS, 10);
 	assert_int_equal(l.mr->mem[255], 255);
 	assert_int_equal(l.mr->mem[1009], 9);
-	/* What the rest of a message names does not count: its receive was taken already. */
+	/* The SRQ that the rest of a message names does not count: its receive was taken already.
+	 */
 	post(0, 4, 0, 600);
 	rx(SEND_FIRST, 0x103, srq[0]->srq.srqn, 256);
 	rx(SEND_LAST, 0x104, srq[1]->srq.srqn, 4);
@@ -217,6 +218,27 @@ static void xrc_rx__not_for_this_end(void **state)
 	assert_int_equal(l.qp->qp->state, ABI_QPS_RTS);
 }
 
+/* proves XRC-02: the keys of a target without a PD are those of the SRQ's that each request names.
+ */
+static void xrc_rx__keys_of_the_srq(void **state)
+{
+	start_target();
+	l.qp->qp->pd = 0; /* the target was made without one */
+	l.qp->qp->xrc.follows = true;
+	srq[1]->srq.pd = APP_PD + 1;
+	lone_rx(&l, &(struct shot){.opcode = READ_REQUEST,
+			    .psn = 0x100,
+			    .srqn = srq[0]->srq.srqn,
+			    .va = app_va(l.mr, 0),
+			    .rkey = l.mr->mr.key,
+			    .dma_len = 8});
+	rx(WRITE_ONLY, 0x101, srq[0]->srq.srqn, 8);
+	assert_int_equal(l.qp->qp->state, ABI_QPS_RTS);
+	assert_string_equal(lone_tx(&l), "RESP_ONLY@100+81f/1 ACK@1011f/2");
+	rx(WRITE_ONLY, 0x102, srq[1]->srq.srqn, 8); /* the region is in the other PD */
+	assert_int_equal(l.qp->qp->state, ABI_QPS_ERR);
+}
+
 /* proves XRC-01, XRC-03, BTH-22: the SRQN is in every request, and the same when it is sent again.
  */
 static void xrc_requester__names_the_srq(void **state)
@@ -260,6 +282,7 @@ int main(void)
 		TEST(xrc_rx__wrong_srq),
 		TEST(xrc_rx__srq_goes_in_the_midst),
 		TEST(xrc_flush__last_wqe),
+		TEST(xrc_rx__keys_of_the_srq),
 		TEST(xrc_rx__not_for_this_end),
 		TEST(xrc_requester__names_the_srq),
 	};

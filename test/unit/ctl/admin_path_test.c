@@ -129,7 +129,7 @@ static void refused(struct test_daemon *d, const char *why, const char *what, un
 	free(reply);
 }
 
-/* What was counted before the administrator's reset is taken off, and nothing else. */
+/* The counts from before the administrator's reset are subtracted, and nothing else. */
 static void show_counters__of_an_idle_daemon(void **state)
 {
 	struct test_daemon *d = *state;
@@ -285,22 +285,49 @@ static void set_port__priority(void **state)
 	assert_int_equal(path_tci(path(*state)), -1);
 }
 
-/* proves CNP-10, IP4-05: workers answer marks so at once, QPs that are connected from then on are
- * ECN-capable. */
+/* proves CNP-10, IP4-05: workers answer marks so at once, and the packets of QPs, connected before
+ * or after, are ECN-capable. */
 static void set_port__cc(void **state)
 {
 	struct answer a;
 	char *reply = ask(*state, "set port 1 cc sometimes");
 
-	assert_non_null(strstr(reply, "neither notify"));
+	assert_non_null(strstr(reply, "none of off, notify"));
 	free(reply);
 	free(ask(*state, "set port 1 cc notify,np_cnp_dscp=46"));
 	assert_int_equal(to_init(0, &a), 0);
 	assert_int_equal(to_rtr(0, gid_peer4, &a), 0);
 	assert_int_equal(path(*state)->hdr[path(*state)->l3_off + IP4_TOS] & 3, ECN_ECT0);
 	free(ask(*state, "set port 1 cc off"));
+	assert_int_equal(path(*state)->hdr[path(*state)->l3_off + IP4_TOS] & 3, 0);
+	free(ask(*state, "set port 1 cc dcqcn,line=10G"));
+	assert_int_equal(path(*state)->hdr[path(*state)->l3_off + IP4_TOS] & 3, ECN_ECT0);
+	free(ask(*state, "set port 1 cc off"));
 	done(*state, "traffic-class", 4);
 	assert_int_equal(path(*state)->hdr[path(*state)->l3_off + IP4_TOS], 4);
+}
+
+/* An administrator limits a QP, in any state. */
+static void set_qp__rate(void **state)
+{
+	struct answer a;
+	char *reply;
+
+	assert_int_equal(to_init(0, &a), 0);
+	free(ask(*state, "set qp %u rate 1.5G", qp.qpn));
+	reply = ask(*state, "show qp %u", qp.qpn);
+	assert_non_null(strstr(reply, "\"limit_mbps\":1500.0"));
+	free(reply);
+	reply = ask(*state, "show cc");
+	assert_non_null(strstr(reply, "\"rate_mbps\":1500.0"));
+	free(reply);
+	free(ask(*state, "set qp %u rate off", qp.qpn));
+	reply = ask(*state, "show qp %u", qp.qpn);
+	assert_non_null(strstr(reply, "\"limit_mbps\":null"));
+	free(reply);
+	reply = ask(*state, "set qp %u rate 100", qp.qpn);
+	assert_non_null(strstr(reply, "neither a rate from 1M to 1000G"));
+	free(reply);
 }
 
 static uint32_t next_event(void)
@@ -310,7 +337,8 @@ static uint32_t next_event(void)
 	return recv(c.async, &ev, sizeof(ev), 0) == sizeof(ev) ? ev.type : 0;
 }
 
-/* proves BTH-11, VAL-09, GID-07, QPS-15: the QP's entry changes under it, and programs are told. */
+/* proves BTH-11, VAL-09, GID-07, QPS-15: the QP's entry changes under it, and programs get an
+ * event. */
 static void set_port__pkey(void **state)
 {
 	struct test_daemon *d = *state;
@@ -358,6 +386,7 @@ int main(void)
 		T(modify_qp__rocev1_hop_limit),
 		T(set_port__priority),
 		T(set_port__cc),
+		T(set_qp__rate),
 		T(set_port__pkey),
 	};
 

@@ -253,7 +253,7 @@ static void resize_cq__refusals(void **state)
 	client_close(&c);
 }
 
-/* What a ring took from the session's share comes back. */
+/* The memory of a ring returns to the session's share. */
 static void resize_cq__quota(void **state)
 {
 	struct abi_handle h;

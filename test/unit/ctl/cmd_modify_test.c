@@ -324,7 +324,7 @@ static void modify_qp__sqd_takes_address_vectors(void **state)
 	assert_memory_equal(path(*state)->hdr + ETH_DST, other, 6);
 }
 
-/* QPS-19, QPS-21: what is still under way is told, and what to do about it. */
+/* QPS-19, QPS-21: the sentence says what is still under way, and what to do about it. */
 static void modify_qp__sqd_still_drains(void **state)
 {
 	struct test_daemon *d = *state;
@@ -347,7 +347,7 @@ static void modify_qp__sqd_still_drains(void **state)
 	assert_int_equal(query().timeout, 9);
 }
 
-/* proves QPS-15, BTH-11: a QP that was given port 1 does not leave by port 2, and is told so. */
+/* proves QPS-15, BTH-11: a QP that was given port 1 does not send by port 2; the error says so. */
 static void modify_qp__address_vector_of_another_port(void **state)
 {
 	struct abi_modify_qp m = to_rtr(gid_peer4);

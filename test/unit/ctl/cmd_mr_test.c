@@ -7,7 +7,10 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
+#include "config/parts.h"
 #include "daemon.h"
+#include "session/session.h"
+#include "session/sessions.h"
 
 static void reg_mr__workers_see_the_memory(void **state)
 {
@@ -155,6 +158,143 @@ static void alloc_pd__quota(void **state)
 	client_close(&c);
 }
 
+static const struct session *session_of(const struct test_daemon *d, const struct client *c)
+{
+	return d->ctl->sessions->session[c->hello.session % SESSION_MAX];
+}
+
+/* Thousands of small regions in a file need a few mappings; the last one unmaps. */
+static void reg_mr__regions_share_mappings(void **state)
+{
+	enum {
+		REGIONS = 2000
+	};
+	static uint32_t handle[REGIONS];
+	struct test_daemon *d = *state;
+	int fd = client_memfd(REGIONS * 4096ul);
+	const struct session *s;
+	struct abi_handle h;
+	struct client c;
+	uint32_t pd;
+
+	client_open(d, &c);
+	s = session_of(d, &c);
+	pd = client_pd(&c);
+	for (uint32_t i = 0; i < REGIONS; i++) {
+		struct abi_reg_mr in = {.pd = pd,
+			.access = ABI_ACCESS_LOCAL_WRITE,
+			.length = 4096,
+			.fd_off = i * 4096ul};
+		struct answer a;
+
+		assert_int_equal(client_call(c.sock, ABI_REG_MR, &in, sizeof(in), fd, &a), 0);
+		handle[i] = ((struct abi_reg_mr_reply *)a.body)->handle;
+	}
+	assert_true(s->used[CTL_MAPPINGS] < 8);
+	assert_int_equal(s->used[CTL_MEMORY], REGIONS * 4096ul);
+	for (uint32_t i = 0; i < REGIONS; i++) {
+		h.handle = handle[i];
+		client_must(c.sock, ABI_DEREG_MR, &h, sizeof(h), NULL, 0);
+	}
+	assert_int_equal(s->used[CTL_MEMORY], 0);
+	assert_int_equal(s->used[CTL_MAPPINGS], 1); /* of the session */
+	close(fd);
+	client_close(&c);
+}
+
+/* Side by side, as the program has them. */
+static void reg_mr__pieces(void **state)
+{
+	struct {
+		struct abi_reg_mr in;
+		struct abi_piece piece[3];
+	} q = {.in = {.access = ABI_ACCESS_LOCAL_WRITE,
+		       .iova = 0x1000,
+		       .length = 10000,
+		       .npieces = 3},
+		.piece = {{5 * 4096 + 1096, 3000}, {0, 4096}, {7 * 4096, 2904}}};
+	struct test_daemon *d = *state;
+	uint8_t *mine, *theirs = NULL;
+	int fd = client_memfd(8 * 4096);
+	struct abi_reg_mr_reply out;
+	struct client c;
+	struct answer a;
+	struct mr *mr;
+
+	mine = mmap(NULL, 8 * 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	client_open(d, &c);
+	q.in.pd = client_pd(&c);
+	assert_int_equal(client_call(c.sock, ABI_REG_MR, &q, sizeof(q), fd, &a), 0);
+	out = *(struct abi_reg_mr_reply *)a.body;
+	mr = mr_find(d->dp->mrs, out.rkey);
+	assert_int_equal(
+		mr_resolve(d->dp->mrs, out.rkey, mr->pd, 0, 0x1000, 10000, &theirs), MR_OK);
+	theirs[0] = 1;
+	theirs[2999] = 2;
+	theirs[3000] = 3;
+	theirs[7095] = 4;
+	theirs[7096] = 5;
+	assert_int_equal(mine[5 * 4096 + 1096], 1);
+	assert_int_equal(mine[6 * 4096 - 1], 2);
+	assert_int_equal(mine[0], 3);
+	assert_int_equal(mine[4095], 4);
+	assert_int_equal(mine[7 * 4096], 5);
+	q.piece[1].off = 1; /* not a page */
+	assert_int_equal(client_call(c.sock, ABI_REG_MR, &q, sizeof(q), fd, &a), -EINVAL);
+	q.piece[1].off = 0;
+	q.in.length = 10001;
+	assert_int_equal(client_call(c.sock, ABI_REG_MR, &q, sizeof(q), fd, &a), -EINVAL);
+	q.in.length = 10000;
+	assert_int_equal(client_call(c.sock, ABI_REG_MR, &q, sizeof(q) - 1, fd, &a), -EINVAL);
+	munmap(mine, 8 * 4096);
+	close(fd);
+	client_close(&c);
+}
+
+/* Handle and keys stay; memory, rights and domain are new. */
+static void rereg_mr__keeps_the_keys(void **state)
+{
+	struct test_daemon *d = *state;
+	int fd = client_memfd(8192), other = client_memfd(8192);
+	struct abi_rereg_mr in = {
+		.reg = {.access = ABI_ACCESS_LOCAL_WRITE | ABI_ACCESS_REMOTE_WRITE,
+			.iova = 0x5000,
+			.length = 4096,
+			.fd_off = 4096}};
+	struct abi_reg_mr_reply mr;
+	uint8_t *mine, *theirs = NULL;
+	struct client c;
+	struct answer a;
+	struct abi_handle h;
+	uint32_t pd;
+
+	mine = mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_SHARED, other, 0);
+	client_open(d, &c);
+	pd = client_pd(&c);
+	mr = client_mr(&c, pd, fd, 8192);
+	in.handle = mr.handle;
+	in.reg.pd = client_pd(&c);
+	assert_int_equal(client_call(c.sock, ABI_REREG_MR, &in, sizeof(in), other, &a), 0);
+	assert_int_equal(((struct abi_reg_mr_reply *)a.body)->rkey, mr.rkey);
+	assert_int_equal(mr_resolve(d->dp->mrs, mr.rkey, mr_find(d->dp->mrs, mr.rkey)->pd,
+				 ABI_ACCESS_REMOTE_WRITE, 0x5000, 4096, &theirs),
+		MR_OK);
+	theirs[0] = 42;
+	assert_int_equal(mine[4096], 42);
+	h.handle = pd; /* the old domain has no user any more */
+	client_must(c.sock, ABI_DEALLOC_PD, &h, sizeof(h), NULL, 0);
+	in.reg.length = 1 << 20;
+	assert_int_equal(client_call(c.sock, ABI_REREG_MR, &in, sizeof(in), other, &a), -EINVAL);
+	assert_non_null(mr_find(d->dp->mrs, mr.rkey)); /* as before */
+	h.handle = mr.handle;
+	client_must(c.sock, ABI_DEREG_MR, &h, sizeof(h), NULL, 0);
+	assert_int_equal(session_of(d, &c)->used[CTL_MEMORY], 0);
+	munmap(mine, 8192);
+	close(fd);
+	close(other);
+	client_close(&c);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -162,6 +302,11 @@ int main(void)
 			reg_mr__workers_see_the_memory, daemon_setup, daemon_teardown),
 		cmocka_unit_test_setup_teardown(reg_mr__refusals, daemon_setup, daemon_teardown),
 		cmocka_unit_test_setup_teardown(dereg_mr__stale_key, daemon_setup, daemon_teardown),
+		cmocka_unit_test_setup_teardown(
+			reg_mr__regions_share_mappings, daemon_setup, daemon_teardown),
+		cmocka_unit_test_setup_teardown(reg_mr__pieces, daemon_setup, daemon_teardown),
+		cmocka_unit_test_setup_teardown(
+			rereg_mr__keeps_the_keys, daemon_setup, daemon_teardown),
 		cmocka_unit_test_setup_teardown(dealloc_pd__busy, daemon_setup, daemon_teardown),
 		cmocka_unit_test_setup_teardown(
 			sessions__share_nothing, daemon_setup, daemon_teardown),

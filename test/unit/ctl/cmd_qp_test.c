@@ -275,7 +275,7 @@ static void destroy_qp__waits_for_the_workers(void **state)
 	client_close(&c);
 }
 
-/* What limits.h promises, and the end of one session's share. */
+/* The promises of limits.h, and the end of one session's share. */
 static void create_qp__ten_thousand_and_the_quota(void **state)
 {
 	struct abi_create_qp in;

@@ -167,7 +167,7 @@ static void create_srq__refusals(void **state)
 	assert_int_equal(destroy(ABI_DEALLOC_PD, pd), 0); /* nothing of them is left */
 }
 
-/* proves SRQ-04: what is armed is told, and may be any number that can be reached. */
+/* proves SRQ-04: a query reports the limit, which may be any number that can be reached. */
 static void modify_srq__limit(void **state)
 {
 	struct abi_create_srq in = request();

@@ -91,7 +91,7 @@ static unsigned pays(const struct test_daemon *d, const struct client *c)
 	return (unsigned)d->ctl->sessions->session[c->hello.session % SESSION_MAX]->used[CTL_XRCDS];
 }
 
-/* Who made a domain pays for it while it has a reference, whichever; then one who has. */
+/* The session that made a domain pays for it while it has any reference; then one that has. */
 static void cmd_close_xrcd__payer(void **state)
 {
 	const struct test_daemon *d = *state;

@@ -218,7 +218,7 @@ static void command__lingering_descriptor(void **state)
 	close(other);
 }
 
-/* No room for the one that REG_MR needs: says so, and the session goes on. */
+/* No room for the one that REG_MR needs: an error, and the session continues. */
 static void command__out_of_descriptors(void **state)
 {
 	int fd = client_memfd(4096), filling[FEW], n = 0;
@@ -245,8 +245,8 @@ static void command__out_of_descriptors(void **state)
 	client_close(&c);
 }
 
-/* What the programs of a user passed hangs when it is closed: no more is taken until that ends, but
- * messages without descriptors are. */
+/* The descriptors that a user's programs passed hang when they are closed: no more is taken until
+ * that ends, but messages without descriptors are. */
 static void command__waits_for_what_hangs(void **state)
 {
 	struct test_daemon *d = *state;

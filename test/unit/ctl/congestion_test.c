@@ -24,6 +24,24 @@ static void congestion_parse__says_it_all(void **state)
 		{"notify,profile=ns3hpcc,np_min_time_between_cnps=1000000,np_cnp_ecn=2",
 			"notify,profile=ns3hpcc,np_min_time_between_cnps=1000000,np_cnp_dscp=48,"
 			"np_cnp_prio=6,np_cnp_ecn=2,np_cnp_becn=1"},
+		{"dcqcn", "dcqcn,profile=paper,line=25000M,burst=8,np_min_time_between_cnps=50,"
+			  "np_cnp_dscp=48,np_cnp_prio=6,np_cnp_ecn=0,np_cnp_becn=1,"
+			  "rp_time_reset=55,rp_byte_reset=10000000,rp_threshold=5,rp_ai_rate=40,"
+			  "rp_hai_rate=200,rp_min_dec_fac=0,rp_min_rate=10,rp_max_rate=0,"
+			  "rp_rate_to_set_on_first_cnp=0,rp_gd=11,rp_dce_tcp_g=1020,"
+			  "rp_dce_tcp_rtt=55,rp_initial_alpha_value=1024,"
+			  "rp_rate_reduce_monitor_period=0,rp_clamp_tgt_rate=1,"
+			  "rp_clamp_tgt_rate_ati=0"},
+		{"dcqcn,line=100G,burst=1,profile=ns3hpcc,rp_hai_rate=7",
+			"dcqcn,profile=ns3hpcc,line=100000M,burst=1,np_min_time_between_cnps=0,"
+			"np_cnp_dscp=48,np_cnp_prio=6,np_cnp_ecn=0,np_cnp_becn=1,"
+			"rp_time_reset=300,rp_byte_reset=0,rp_threshold=1,rp_ai_rate=20,"
+			"rp_hai_rate=7,rp_min_dec_fac=0,rp_min_rate=100,rp_max_rate=0,"
+			"rp_rate_to_set_on_first_cnp=0,rp_gd=11,rp_dce_tcp_g=1020,"
+			"rp_dce_tcp_rtt=1,rp_initial_alpha_value=1024,"
+			"rp_rate_reduce_monitor_period=4,rp_clamp_tgt_rate=0,"
+			"rp_clamp_tgt_rate_ati=1"},
+		{"fixed,rate=100", "fixed,profile=plain,line=25000M,burst=8,rate=100"},
 		{"notify,fastcnp=2001:db8:5::1",
 			"notify,profile=paper,np_min_time_between_cnps=50,np_cnp_dscp=48,"
 			"np_cnp_prio=6,np_cnp_ecn=0,np_cnp_becn=1,fastcnp=2001:db8:5::1,"
@@ -53,19 +71,22 @@ static void congestion_parse__refuses(void **state)
 		"notify,profile=", "notify,profile=x", "notify,np_cnp_dscp=64",
 		"notify,np_cnp_dscp=-1", "notify,np_cnp_dscp=", "notify,np_cnp_dscp=1x",
 		"notify,np_cnp_dscp=1.5", "notify,np_cnp_dscp=nan", "notify,np_cnp_prio=8",
-		"notify,np_cnp_prio=", "notify,rp_ai_rate=40", "notify,x=1", "off,np_cnp_dscp=1",
-		"notify=1", "notify,np_cnp_dscp=1,profile=paper",
-		"notify,np_min_time_between_cnps=1000001", "notify,fastcnp", "notify,fastcnp=",
-		"notify,fastcnp=192.0.2.1", "notify,fastcnp=::ffff:192.0.2.1", "notify,fastcnp=x",
-		"notify,fastcnp=fd00::1/", "notify,fastcnp=fd00::1/0", "notify,fastcnp=fd00::1/129",
+		"notify,np_cnp_prio=", "notify,rp_ai_rate=40", "dcqcn,rp_ai_rate=0",
+		"dcqcn,line=", "dcqcn,line=25T", "dcqcn,line=1K", "dcqcn,line=-1G",
+		"dcqcn,line=25G5", "dcqcn,burst=0", "dcqcn,burst=9", "dcqcn,profile=plain",
+		"fixed,np_cnp_dscp=1", "dcqcn=1", "notify,x=1", "off,np_cnp_dscp=1", "notify=1",
+		"notify,np_cnp_dscp=1,profile=paper", "notify,np_min_time_between_cnps=1000001",
+		"notify,fastcnp", "notify,fastcnp=", "notify,fastcnp=192.0.2.1",
+		"notify,fastcnp=::ffff:192.0.2.1", "notify,fastcnp=x", "notify,fastcnp=fd00::1/",
+		"notify,fastcnp=fd00::1/0", "notify,fastcnp=fd00::1/129",
 		"notify,fastcnp=fd00::1/64x", "notify,fastcnp=fd00::1/-1", "off,fastcnp=fd00::1",
 		"notify,fastcnp=fd00::1,fastcnp_opt1=0x7f",
 		"notify,fastcnp=fd00::1,fastcnp_opt1=0xa0",
 		"notify,fastcnp=fd00::1,fastcnp_opt1=0xbe",
-		"notify,fastcnp=fd00::1,fastcnp_opt2=0x9e",
-		"notify,fastcnp=fd00::1,fastcnp_rate=0", "notify,fastcnp=fd00::1,fastcnp_rate=-1",
-		"notify,fastcnp=fd00::1,fastcnp_rate=", "notify,fastcnp=fd00::1,fastcnp_burst=65537",
-		"notify,fastcnp=fd00::1,fastcnp_x=1", "notify,fastcnp_rate=1000",
+		"notify,fastcnp=fd00::1,fastcnp_opt2=0x9e", "notify,fastcnp=fd00::1,fastcnp_rate=0",
+		"notify,fastcnp=fd00::1,fastcnp_rate=-1", "notify,fastcnp=fd00::1,fastcnp_rate=",
+		"notify,fastcnp=fd00::1,fastcnp_burst=65537", "notify,fastcnp=fd00::1,fastcnp_x=1",
+		"notify,fastcnp_rate=1000",
 		("notify,aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa="
 		 "1")};
 	struct congestion c;
@@ -93,9 +114,38 @@ static void congestion_publish__tells_workers(void **state)
 	congestion_publish(&c, &port);
 	assert_int_equal(port.rcm, RCM_ON | 3 << 8 | 10 << 2 | 1);
 	assert_int_equal(port.cnp_interval, 7000);
+	assert_null(port.cc); /* CNPs lower no rate */
 	congestion_init(&c);
-	congestion_publish(&c, &port);
+	assert_null(congestion_publish(&c, &port));
 	assert_int_equal(port.rcm, 0);
+}
+
+/* The parameters are a copy, which the next publication returns. */
+static void congestion_publish__replaces_the_parameters(void **state)
+{
+	const struct cc_config *first;
+	struct port port = {.rcm = 0};
+	struct congestion c;
+	char why[256];
+
+	assert_int_equal(congestion_parse(&c, "dcqcn,rp_ai_rate=7,burst=3", why, sizeof(why)), 0);
+	congestion_port(&c, 40000);
+	assert_null(congestion_publish(&c, &port));
+	first = port.cc;
+	assert_ptr_not_equal(first, &c.cfg);
+	assert_true(first->ops == &cc_dcqcn && first->line == 40e9);
+	assert_true(first->value[cc_find_param(&cc_dcqcn, "rp_ai_rate")] == 7);
+	assert_int_equal(port.burst, 3);
+	assert_int_equal(congestion_parse(&c, "dcqcn,line=10G", why, sizeof(why)), 0);
+	congestion_port(&c, 40000); /* it says nothing true */
+	assert_ptr_equal(congestion_publish(&c, &port), first);
+	assert_true(port.cc->line == 10e9);
+	free((void *)first);
+	first = port.cc;
+	congestion_init(&c);
+	assert_ptr_equal(congestion_publish(&c, &port), first);
+	assert_null(port.cc);
+	free((void *)first);
 }
 
 /* proves FCN-01, FCN-10: so many entries, and no more */
@@ -105,8 +155,8 @@ static void congestion_parse__many_switches(void **state)
 	struct congestion c;
 
 	for (unsigned i = 0; i < FAST_CNP_SWITCHES; i++)
-		sprintf(list + strlen(list),
-			",fastcnp=1111:2222:3333:4444:5555:6666:7777:%x/127", 0x1000 + i);
+		sprintf(list + strlen(list), ",fastcnp=1111:2222:3333:4444:5555:6666:7777:%x/127",
+			0x1000 + i);
 	assert_int_equal(congestion_parse(&c, list, why, sizeof(why)), 0);
 	assert_int_equal(congestion_parse(&c, congestion_text(&c, text), why, sizeof(why)), 0);
 	assert_int_equal(c.switches.n, FAST_CNP_SWITCHES);
@@ -156,6 +206,7 @@ int main(void)
 		cmocka_unit_test(congestion_parse__says_it_all),
 		cmocka_unit_test(congestion_parse__refuses),
 		cmocka_unit_test(congestion_publish__tells_workers),
+		cmocka_unit_test(congestion_publish__replaces_the_parameters),
 		cmocka_unit_test(congestion_parse__many_switches),
 		cmocka_unit_test(switches_publish__tells_workers),
 	};

@@ -188,7 +188,7 @@ static bool kernel_has_checked(void)
 	return yes;
 }
 
-/* What only RoCE talks to is checked and not forgotten, though the kernel sends nothing there. */
+/* A neighbour of RoCE alone is checked and kept, though the kernel sends nothing there. */
 static void dest__neighbour_is_kept_fresh(void **state)
 {
 	const struct path *p = connect_qp(*state, peer4, any);

@@ -18,7 +18,7 @@ static unsigned kind_of(const char *name, size_t len)
 	return 0;
 }
 
-/* "KIND WORDS", as behind `inject qp QPN`. */
+/* "KIND WORDS", as after `inject qp QPN`. */
 static int parse(struct abi_fault *f, const char *line, char why[ABI_SENTENCE_MAX])
 {
 	size_t len = strcspn(line, " ");
@@ -26,7 +26,7 @@ static int parse(struct abi_fault *f, const char *line, char why[ABI_SENTENCE_MA
 	return fault_parse(f, kind_of(line, len), line + len, why);
 }
 
-/* What is read from @p line, in words: what it does, and to which packets. */
+/* The fault that @p line describes, in words: its effect, and on which packets. */
 static const char *told(const char *line)
 {
 	static char text[2 * FAULT_TEXT_MAX];
@@ -118,7 +118,7 @@ static void fault_parse__refuses(void **state)
 	}
 }
 
-/* What a program sends is checked as a whole: nothing of it indexes a table unseen. */
+/* All fields from a program are checked: none indexes a table unseen. */
 static void fault_check__each_field(void **state)
 {
 	const struct abi_fault good = {

@@ -38,7 +38,7 @@ int __wrap_rtnl_vlans(struct rtnl *r, uint32_t parent, struct rtnl_vlan *list, u
 	return n;
 }
 
-/* How often the owner of port 2 was told that the kernel refused to join. */
+/* How often the owner of port 2 heard that the kernel refused to join. */
 static atomic_uint unjoined;
 
 static void take_news(void *arg, uint32_t port, unsigned what, const struct ctl_netdev *netdev)
@@ -169,7 +169,7 @@ static void wait_in_vlan(unsigned vid)
 }
 
 /* proves MC-03: with more VLANs than the kernel lets a socket be in a group on. Those that it
- * refuses are told, once. */
+ * refuses are reported, once. */
 static void attach_mcast__on_more_vlans_than_a_socket_takes(void **state)
 {
 	static const uint8_t other[16] = {[10] = 0xFF, [11] = 0xFF, 239, 1, 2, 4};

@@ -22,7 +22,7 @@ static struct netport p;
 static struct port shared;
 static char why[ABI_SENTENCE_MAX];
 
-/* What net/netport.c gets to hear instead of the kernel's list of VLAN netdevs. Any netdev does as
+/* Replaces the kernel's list of VLAN netdevs for net/netport.c. Any netdev does as
  * one: its addresses are the kernel's. */
 static struct rtnl_vlan vlan;
 static int vlans; /* or a negative errno */

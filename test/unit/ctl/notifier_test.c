@@ -131,7 +131,7 @@ static void expect_all(const uint32_t *type, unsigned count)
 	assert_false(take(app, &ev));
 }
 
-/* What happened last is told last: from it an application knows whether its port is up. */
+/* Events come in order: the last one tells an application whether its port is up. */
 static void notifier_round__in_the_order_they_were_raised(void **state)
 {
 	static const uint32_t port[] = {ABI_EVENT_PORT_ERR, ABI_EVENT_PORT_ACTIVE,
@@ -276,7 +276,7 @@ static uint64_t now_us(void)
 	return (uint64_t)ts.tv_sec * 1000000 + (uint64_t)ts.tv_nsec / 1000;
 }
 
-/* What an event waits that comes while the thread sleeps, in microseconds: the median. */
+/* How long an event waits that comes while the thread sleeps, in microseconds: the median. */
 static uint64_t usual_wait(struct test_daemon *d)
 {
 	struct pollfd pfd = {.fd = app2, .events = POLLIN};
@@ -323,49 +323,11 @@ static void notifier_start__a_full_socket_delays_nobody(void **state)
 	d->dp->idle = IDLE_POLL;
 }
 
-/* Channels that nobody reads take turns: one that is read again gets what it is owed. */
-static void notifier_round__many_full_channels(void **state)
-{
-	enum {
-		MANY = 100
-	};
-	static struct event_source s[MANY];
-	static struct channel c[MANY];
-	static int fd[MANY];
-	struct abi_event ev;
-
-	for (int i = 0; i < MANY; i++) {
-		assert_int_equal(channel_open(&c[i], &crowd, &fd[i]), 0);
-		event_source_init(&s[i], &c[i], (uint32_t)i);
-		while (send(c[i].fd, &ev, sizeof(ev), MSG_DONTWAIT) > 0)
-			;
-		notifier_lock(&n);
-		notifier_raise(&n, &s[i], ABI_EVENT_COMPLETION);
-		notifier_unlock(&n);
-	}
-	for (int i = 0; i < 5; i++)
-		assert_int_equal(notifier_round(&n), 0);
-	queue_event(*state, ABI_EVENT_COMPLETION, 1); /* another one waits behind none of them */
-	notifier_round(&n);
-	assert_true(take(app, &ev));
-	while (take(fd[MANY - 1], &ev))
-		;
-	for (int i = 0; i < MANY; i++)
-		notifier_round(&n);
-	assert_true(take(fd[MANY - 1], &ev));
-	assert_int_equal(ev.handle, MANY - 1);
-	for (int i = 0; i < MANY; i++) {
-		event_source_withdraw(&s[i]);
-		channel_close(&c[i]);
-		close(fd[i]);
-	}
-}
-
-static void fill(const struct channel *full)
+static void fill(const struct channel *c)
 {
 	const struct abi_event ev = {0};
 
-	while (send(full->fd, &ev, sizeof(ev), MSG_DONTWAIT) > 0)
+	while (send(c->fd, &ev, sizeof(ev), MSG_DONTWAIT) > 0)
 		;
 }
 
@@ -384,6 +346,59 @@ static void raise_one(struct event_source *s)
 	notifier_unlock(&n);
 }
 
+#define CROWD_MAX 200
+
+/* Channels of one session that nobody reads, each full and with a completion that waits. */
+static struct {
+	struct event_source source[CROWD_MAX];
+	struct channel channel[CROWD_MAX];
+	int fd[CROWD_MAX];
+	unsigned n;
+} full;
+
+static void full_open(unsigned count)
+{
+	for (full.n = 0; full.n < count; full.n++) {
+		struct channel *c = &full.channel[full.n];
+
+		assert_int_equal(channel_open(c, &crowd, &full.fd[full.n]), 0);
+		event_source_init(&full.source[full.n], c, full.n);
+		fill(c);
+		raise_one(&full.source[full.n]);
+	}
+}
+
+static void full_close(void)
+{
+	for (unsigned i = 0; i < full.n; i++) {
+		event_source_withdraw(&full.source[i]);
+		channel_close(&full.channel[i]);
+		close(full.fd[i]);
+	}
+}
+
+/* Channels that nobody reads take turns: one that is read again gets what it is owed. */
+static void notifier_round__many_full_channels(void **state)
+{
+	enum {
+		MANY = 100
+	};
+	struct abi_event ev;
+
+	full_open(MANY);
+	for (int i = 0; i < 5; i++)
+		assert_int_equal(notifier_round(&n), 0);
+	queue_event(*state, ABI_EVENT_COMPLETION, 1); /* another one waits for none of them */
+	notifier_round(&n);
+	assert_true(take(app, &ev));
+	empty(full.fd[MANY - 1]);
+	for (int i = 0; i < MANY; i++)
+		notifier_round(&n);
+	assert_true(take(full.fd[MANY - 1], &ev));
+	assert_int_equal(ev.handle, MANY - 1);
+	full_close();
+}
+
 /* One session's channels are all full. Another session's, which was full as well, is read again: it
  * has its turn with the next round, also after channels of both were closed. */
 static void notifier_round__sessions_with_full_channels_take_turns(void **state)
@@ -391,17 +406,9 @@ static void notifier_round__sessions_with_full_channels_take_turns(void **state)
 	enum {
 		MANY = 200
 	};
-	static struct event_source s[MANY];
-	static struct channel c[MANY];
-	static int fd[MANY];
 	struct abi_event ev;
 
-	for (int i = 0; i < MANY; i++) {
-		assert_int_equal(channel_open(&c[i], &crowd, &fd[i]), 0);
-		event_source_init(&s[i], &c[i], (uint32_t)i);
-		fill(&c[i]);
-		raise_one(&s[i]);
-	}
+	full_open(MANY);
 	fill(&other);
 	raise_one(&src2);
 	for (int i = 0; i < MANY; i++) /* until all are known to be full */
@@ -410,11 +417,7 @@ static void notifier_round__sessions_with_full_channels_take_turns(void **state)
 	assert_int_equal(notifier_round(&n), 1);
 	assert_true(take(app2, &ev));
 	assert_int_equal(ev.handle, 2);
-	for (int i = 0; i < MANY; i++) {
-		event_source_withdraw(&s[i]);
-		channel_close(&c[i]);
-		close(fd[i]);
-	}
+	full_close();
 	assert_true(list_empty(&n.full));
 	fill(&other);
 	raise_one(&src2);

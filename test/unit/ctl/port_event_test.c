@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What sessions are told of the network: links and addresses of a real netdev. */
+/* The events that sessions get of the network: links and addresses of a real netdev. */
 #include <errno.h>
 #include <poll.h>
 #include <stdatomic.h>
@@ -16,7 +16,7 @@ static int setup(void **state)
 	struct test_daemon *d = *state;
 
 	config_veth_second(d);
-	/* What a test did last to the link has been done when the next begins. */
+	/* The last change of a test to the link is over when the next test begins. */
 	netns_run("timeout 300 sh -c 'until ip link show " NETNS_OURS
 		  " | grep -q LOWER_UP.*state\\ UP; do sleep 0.1; done'");
 	daemon_run(d);
@@ -48,7 +48,7 @@ static void take(const struct client *s, uint32_t *types, int timeout)
 	*types |= 1u << ev.type;
 }
 
-/* Waits until both sessions have been told of @p type. */
+/* Waits until both sessions have received @p type. */
 static void expect(uint32_t type)
 {
 	time_t end = patience_begin();
@@ -63,7 +63,7 @@ static void expect(uint32_t type)
 	assert_true(seen[1] >> type & 1);
 }
 
-/* What is still under way has come when nothing comes for a while. */
+/* All events have arrived when none comes for a while. */
 static void settle(void)
 {
 	struct pollfd p[] = {{c.async, POLLIN, 0}, {other.async, POLLIN, 0}};
@@ -175,7 +175,7 @@ static void port_event__mtu(void **state)
 	expect(ABI_EVENT_PORT_ACTIVE);
 }
 
-/* proves EVT-05, EVT-06: of all that happens to a netdev, only what RoCE knows is told. */
+/* proves EVT-05, EVT-06: of all that happens to a netdev, only events of RoCE are raised. */
 static void port_event__no_others(void **state)
 {
 	const uint32_t roce =
@@ -197,7 +197,7 @@ static void port_event__no_others(void **state)
 	assert_int_equal(all & ~roce, 0);
 }
 
-/* Nobody is told of what others do: an address that is on another netdev. */
+/* An address on another netdev raises no event. */
 static void port_event__other_netdevs(void **state)
 {
 	settle();

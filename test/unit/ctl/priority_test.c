@@ -9,7 +9,7 @@
 #include "bits.h"
 #include "net/priority.h"
 
-/* What is read is written the same, so that it can be given back. */
+/* The text of a parsed value is parsed as the same value. */
 static void priority_parse__there_and_back(void **state)
 {
 	static const char *const text[] = {"default", "sl3=5", "sl0-7=0", "dscp46=6,tag=yes",

@@ -204,7 +204,7 @@ static void take__memory_beyond_the_default(void **state)
 	close_session(s);
 }
 
-/* What the unmapper has not got to is nobody's to take. */
+/* Memory that is not unmapped yet is nobody's to take. */
 static void retire__counts_until_it_is_unmapped(void **state)
 {
 	const struct charge c[] = {{CTL_MEMORY, 400 * MB}, {CTL_MAPPINGS, 1}};

@@ -156,7 +156,7 @@ static void readdress__in_turns(void **state)
 	assert_int_equal(count(mac_a), QPS);
 }
 
-/* A MAC that changes faster than QPs are told of it queues no work: each hears of the newest one,
+/* A MAC that changes faster than QPs can follow queues no work: each gets the newest one,
  * and those first that have waited for longest. */
 static void readdress__latest_wins(void **state)
 {
@@ -176,7 +176,7 @@ static void readdress__latest_wins(void **state)
 	assert_int_equal(turn(), -1);
 }
 
-/* A QP that goes, or is told anew, waits for no turn. */
+/* A QP that is destroyed, or updated at once, waits for no turn. */
 static void readdress__leaves_meanwhile(void **state)
 {
 	const unsigned last = QPS - 1;
@@ -213,7 +213,7 @@ static void dest_join__the_same_again(void **state)
 	assert_true(sends_to(0, mac_a));
 }
 
-/* Address handles for which there was no memory go on to where they went, and are told later. */
+/* Address handles for which there was no memory keep their MAC, and are updated later. */
 static void readdress__without_memory(void **state)
 {
 	struct abi_create_ah in = {.attr = attr_to(ABI_QPS_INIT).ah};

@@ -54,7 +54,7 @@ static void reap_memory__unmaps_all_pieces(void **state)
 		mmap(NULL, size, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
 	assert_true(p != MAP_FAILED);
-	reap_memory(d, p, size, &done);
+	reap_memory(d, p, size, size, &done);
 	reaper_destroy(d); /* waits */
 	assert_int_equal(done.mappings, 1);
 	assert_int_equal(done.bytes, size);
@@ -80,7 +80,7 @@ static void reap_fd__hanging(void **state)
 	close(other); /* and it ends */
 }
 
-/* Whatever hangs of one owner, another's is closed. */
+/* Descriptors of one owner hang; those of another are closed. */
 static void reap_fd__hanging_of_one_owner(void **state)
 {
 	struct reaper *d = reaper_create(&fair);
@@ -139,7 +139,7 @@ static void reap_fd__interrupts_lingering(void **state)
 	close(pair[1]);
 	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, pair), 0);
 	reap_fd(d, ALICE, pair[0]);
-	assert_int_equal(read(pair[1], &byte, 1), 0); /* behind all of those */
+	assert_int_equal(read(pair[1], &byte, 1), 0); /* after all of those */
 	reaper_destroy(d);
 	close(pair[1]);
 	for (int i = 0; i < 40; i++)

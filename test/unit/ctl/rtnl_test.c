@@ -182,7 +182,7 @@ static void rtnl_neigh_use__nobody_there(void **state)
 	assert_int_equal(look(nobody4, mac), -EHOSTUNREACH);
 }
 
-/* How often take() was told of the peer's address. */
+/* How often take() got the peer's address. */
 static void count_peer(void *arg, uint32_t index, const uint8_t gid[16])
 {
 	unsigned *count = arg;
@@ -238,7 +238,7 @@ static void rtnl_take_news__says_of_what(void **state)
 	assert_true(count > 0);
 }
 
-/* Each neighbour that is told of brings news of another. */
+/* Each neighbour that is reported brings news of another. */
 static void more_news(void *arg, uint32_t index, const uint8_t gid[16])
 {
 	unsigned *count = arg;
@@ -252,7 +252,7 @@ static void more_news(void *arg, uint32_t index, const uint8_t gid[16])
 	netns_run(command);
 }
 
-/* Who makes news as fast as they are read does not keep their reader for ever. */
+/* Messages that arrive as fast as they are read do not keep their reader for ever. */
 static void rtnl_take_news__ends(void **state)
 {
 	unsigned count = 0;

@@ -19,7 +19,7 @@
 
 static const uint8_t mac[6] = {2, 0, 0, 0, 0, 5};
 
-/* What a message says; a zero is left out where it means nothing. */
+/* The contents of a message; a zero is left out where it means nothing. */
 struct said {
 	uint16_t type;
 	unsigned flags;

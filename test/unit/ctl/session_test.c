@@ -218,7 +218,7 @@ static void *stop(void *arg)
 	return NULL;
 }
 
-/* Who sees the end of the socket may rely on it that no completion comes any more. */
+/* When a program sees the end of the socket, no completion comes any more. */
 static void session_close__socket_ends_last(void **state)
 {
 	struct test_daemon *d = *state;
@@ -301,7 +301,7 @@ static void session_open__silent_ones_give_way(void **state)
 		close(sock[i]);
 }
 
-/* Who connects, if not nobody. */
+/* The user that connects, if not nobody. */
 static uid_t caller;
 
 int __real_getsockopt(int fd, int level, int name, void *value, socklen_t *len);
@@ -438,7 +438,7 @@ static void session_open__refused_and_not_charged(void **state)
 	daemon_resume(d);
 }
 
-/* Who sends and never reads is cut off, and nobody else notices. */
+/* A client that sends and never reads is disconnected, and nobody else notices. */
 static void session_reply__unread_replies(void **state)
 {
 	struct abi_msg msg = {.type = ABI_QUERY_DEVICE};

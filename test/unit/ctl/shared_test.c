@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Who is charged for what several sessions share: one of those that have it, whoever made it. */
+/* An object that several sessions share is charged to one of them, whoever made it. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

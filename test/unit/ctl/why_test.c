@@ -129,7 +129,7 @@ static void why_of_qp__long_numbers(void **state)
 		}
 }
 
-/* What is told of a READ would be wrong of an atomic. */
+/* The advice for a READ would be wrong for an atomic. */
 static void why_of_qp__atomics(void **state)
 {
 	const struct {
@@ -180,7 +180,7 @@ static void failure_before__newest_first(void **state)
 	assert_int_equal(n, FAILURES_MAX);
 }
 
-/* Equal failures are told of once, with their number: sentences that differ in plain numbers. */
+/* Equal failures are listed once, with their count: sentences that differ in plain numbers. */
 static void failure_times__of_equal_failures(void **state)
 {
 	const struct failure *e, *old;
@@ -224,7 +224,7 @@ static void why_of_qp__neighbour_moved(void **state)
 	assert_string_equal(fail_for(n)->rule, "ETH-11");
 }
 
-/* When more QPs have failed than are remembered, the latest are told, and each once. */
+/* When more QPs have failed than are remembered, the latest are listed, and each once. */
 static void diagnose_all__more_than_are_remembered(void **state)
 {
 	struct session *s = o->session;
@@ -276,7 +276,7 @@ static void why_qp_goes__a_session_that_ends_tells_so_many(void **state)
 	assert_int_equal(failed, FAILURES_MAX); /* the others are counted */
 }
 
-/* What its program did itself is no error. */
+/* An action of the program itself is no error. */
 static void failure_before__no_commands(void **state)
 {
 	assert_non_null(fail_for((struct cause_note){.cause = CAUSE_COMMAND}));
@@ -317,7 +317,7 @@ static void why_of_qp__local_peer(void **state)
 	assert_non_null(strstr(silent(1)->text, "but no such QP"));
 }
 
-/* What came about later is no reason. */
+/* A later event is no cause. */
 static void why_of_qp__local_peer_failed_later(void **state)
 {
 	struct qp_obj *peer = another_qp();
@@ -407,7 +407,7 @@ static void why_of_qp__domain_of_the_srq(void **state)
 	o->qp->session--;
 }
 
-/* What was wrong was so when it was refused, whatever the program does before it asks. */
+/* The cause is that of the moment of the refusal, whatever the program does before it asks. */
 static void why_of_qp__region_deregistered_since(void **state)
 {
 	struct cause_note n = {.cause = CAUSE_RKEY, .len = 8, .va = UINT64_MAX - 64};
@@ -450,7 +450,7 @@ static const char *drop_text(enum drop why, struct drop_note n)
 	return e && e->drop && !strcmp(e->cause, drop_name(why)) ? e->text : "";
 }
 
-/* What others send to the QP meanwhile is no reason; what comes in answer is one, from whomever. */
+/* Packets of others to the QP are no cause; an answer is one, whoever sent it. */
 static void why_of_qp__stray_packets(void **state)
 {
 	struct drop_note n = from_peer();
@@ -650,7 +650,7 @@ static void diagnose_all__pretenders(void **state)
 	assert_non_null(strstr(drop_text(DROP_MARTIAN, n), "its own address"));
 }
 
-/* What loss brings about is no error. */
+/* The effects of loss are no errors. */
 static void diagnose_all__not_of_loss(void **state)
 {
 	static const enum drop why[] = {DROP_PSN_AHEAD, DROP_DUP_NO_RESOURCE, DROP_RNR_PENDING,

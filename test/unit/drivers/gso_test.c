@@ -125,7 +125,7 @@ static void gso_begin__takes_what_a_worker_sends(void **state)
 	assert_false(begins(&frame[0]));
 }
 
-/* What is wrong on purpose, or by mistake, must arrive so. */
+/* A frame that is wrong, on purpose or by mistake, must arrive as it is. */
 static void gso_begin__what_is_wrong_goes_singly(void **state)
 {
 	static const unsigned wrong[] = {ETH_TYPE, ETH_HLEN + IP4_VIHL, ETH_HLEN + IP4_TOTLEN,

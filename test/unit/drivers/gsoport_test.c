@@ -379,7 +379,7 @@ static void gsoport__what_is_not_for_us(void **state)
 	close(fd);
 }
 
-/* The other end takes 1500 bytes: what is longer is lost, nothing behind it. */
+/* The other end takes 1500 bytes: longer frames are lost, those after them are not. */
 static void gsoport__a_frame_that_is_refused(void **state)
 {
 	struct unstick u = {0};

@@ -30,6 +30,29 @@ static void linkemu_parse__every_key(void **state)
 	assert_int_equal(c.spread, LINKEMU_HASH);
 	assert_int_equal(linkemu_parse(&c, "spread=random", why, sizeof(why)), 0);
 	assert_int_equal(c.spread, LINKEMU_RANDOM);
+	assert_int_equal(
+		linkemu_parse(&c, "rate=1.5G,queue=400K,red=5K:1M:0.01,mark=ingress", why, 128), 0);
+	assert_int_equal(c.rate, 1500000000);
+	assert_int_equal(c.aqm.limit, 400000);
+	assert_int_equal(c.aqm.kmin, 5000);
+	assert_int_equal(c.aqm.kmax, 1000000);
+	assert_float_equal(c.aqm.pmax, 0.01, 1e-12);
+	assert_true(c.aqm.ingress);
+	assert_int_equal(linkemu_parse(&c, "rate=1000,mark=egress", why, sizeof(why)), 0);
+	assert_false(c.aqm.ingress);
+}
+
+static void linkemu_fits__one_queue(void **state)
+{
+	struct linkemu_config c;
+	char why[160];
+
+	assert_int_equal(linkemu_parse(&c, "rate=1G", why, sizeof(why)), 0);
+	assert_true(linkemu_fits(&c, 1, why, sizeof(why)));
+	assert_false(linkemu_fits(&c, 2, why, sizeof(why)));
+	assert_non_null(strstr(why, "the port has 2 receive queues"));
+	assert_int_equal(linkemu_parse(&c, "delay=1us", why, sizeof(why)), 0);
+	assert_true(linkemu_fits(&c, 2, why, sizeof(why)));
 }
 
 static void linkemu_parse__empty_is_a_perfect_link(void **state)
@@ -64,6 +87,17 @@ static void linkemu_parse__names_what_is_wrong(void **state)
 		{"nth=4294967296", "'nth'"},
 		{"mask=10000000000000000", "'mask'"},
 		{"=1", "''"},
+		{"rate=0", "'rate' needs a rate"},
+		{"rate=1Gb", "'rate' needs a rate"},
+		{"rate=-1", "'rate'"},
+		{"rate=1G,queue=x", "'queue' needs a number of bytes"},
+		{"rate=1G,red=5K:200K", "'red' needs KMIN:KMAX:PMAX"},
+		{"rate=1G,red=5K:5K:0.1", "KMIN below KMAX"},
+		{"rate=1G,red=5K:200K:2", "'red'"},
+		{"rate=1G,mark=both", "'mark' needs egress or ingress"},
+		{"queue=400K", "need a rate"},
+		{"red=5K:200K:0.1", "need a rate"},
+		{"mark=ingress", "need a rate"},
 	};
 	struct linkemu_config c;
 	char why[128];
@@ -75,10 +109,11 @@ static void linkemu_parse__names_what_is_wrong(void **state)
 	}
 }
 
-/* What is written is read as the same. */
+/* The text of a value is parsed as the same value. */
 static void linkemu_text__is_parsed_back(void **state)
 {
 	static const char *const text[] = {"none", "loss=0.01", "delay=50000ns", "spread=hash",
+		"rate=1000000000,queue=400000,red=5000:200000:0.01,mark=ingress",
 		"loss=0.01,dup=0.5,corrupt=0.25,truncate=0.1,nth=7,mask=f0,seed=9,spread=random"};
 	struct linkemu_config c;
 	char why[128], out[256], few[8];
@@ -102,6 +137,7 @@ static void linkemu_holds__what_nobody_else_announces(void **state)
 		{"reorder=0.1", true},
 		{"spread=hash", true},
 		{"spread=random", true},
+		{"rate=1G", true},
 	};
 	struct linkemu_config cfg;
 	char why[256];
@@ -118,6 +154,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(linkemu_parse__every_key),
 		cmocka_unit_test(linkemu_parse__empty_is_a_perfect_link),
+		cmocka_unit_test(linkemu_fits__one_queue),
 		cmocka_unit_test(linkemu_holds__what_nobody_else_announces),
 		cmocka_unit_test(linkemu_parse__names_what_is_wrong),
 		cmocka_unit_test(linkemu_text__is_parsed_back),

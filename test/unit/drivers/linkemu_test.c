@@ -275,6 +275,112 @@ static void linkemu_detach__frees_what_is_under_way(void **state)
 	assert_int_equal(rte_mempool_avail_count(pool), all_buffers);
 }
 
+/* --- a rate ----------------------------------------------------------------------------- */
+
+/* Sends @p n frames at once, numbered from 0, those that may be marked. */
+static void send_burst(unsigned n)
+{
+	struct rte_mbuf *m[32];
+
+	for (unsigned i = 0; i < n; i++) {
+		struct frame f = frame_of(NET_IPV4, 0x04, 64);
+
+		put_be32(f.b + f.bth + 8, i);
+		f.b[f.l3 + IP4_TOS] = ECN_ECT0;
+		frame_ip4_sum(&f);
+		m[i] = rte_pktmbuf_alloc(pool);
+		assert_non_null(m[i]);
+		memcpy(rte_pktmbuf_append(m[i], (uint16_t)f.len), f.b, f.len);
+	}
+	assert_int_equal(rte_eth_tx_burst(ethdev[0], 0, m, (uint16_t)n), n);
+}
+
+/* Takes frames until all have come, or none can come any more. @return when the last did, in ns */
+static uint64_t receive_all(unsigned *got, unsigned n, bool ce[])
+{
+	struct timespec a, b;
+	time_t end = patience_begin();
+
+	clock_gettime(CLOCK_MONOTONIC, &a);
+	for (*got = 0; *got < n && !patience_over(end);) {
+		struct rte_mbuf *m[32];
+		uint16_t came = rte_eth_rx_burst(ethdev[1], 0, m, 32);
+
+		for (uint16_t i = 0; i < came; i++) {
+			const uint8_t *ip = rte_pktmbuf_mtod(m[i], const uint8_t *) + ETH_HLEN;
+			struct frame f = {.net = NET_IPV4, .l3 = ETH_HLEN};
+
+			memcpy(f.b, ip - ETH_HLEN, ETH_HLEN + IP4_HLEN);
+			frame_ip4_sum(&f); /* the mark has mended it */
+			assert_memory_equal(f.b + ETH_HLEN, ip, IP4_HLEN);
+			ce[(*got)++] = (ip[IP4_TOS] & ECN_MASK) == ECN_CE;
+			rte_pktmbuf_free(m[i]);
+		}
+	}
+	clock_gettime(CLOCK_MONOTONIC, &b);
+	return (uint64_t)(b.tv_sec - a.tv_sec) * 1000000000u + (uint64_t)b.tv_nsec -
+	       (uint64_t)a.tv_nsec;
+}
+
+#define FRAME_LEN (ETH_HLEN + IP4_HLEN + UDP_HLEN + BTH_HLEN + 64 + ICRC_LEN)
+#define SECOND	  1000000000ull
+
+/* The last of ten bits-by-bit frames cannot come before all ten have had their time. */
+static void on_receive__takes_its_time(void **state)
+{
+	struct linkemu *l = link_of("rate=1M,delay=1ms");
+	uint64_t one = (FRAME_LEN + 24) * 8 * 1000;
+	unsigned got;
+	bool ce[32];
+
+	send_burst(10);
+	assert_true(receive_all(&got, 10, ce) >= 10 * one + 1000000 - one / 10);
+	assert_int_equal(got, 10);
+	assert_int_equal(counters(l).dropped + counters(l).marked + counters(l).overflow, 0);
+	linkemu_detach(l);
+}
+
+/* Of a burst the first leaves at once and does not wait; the rest waits, as far as there is room.
+ */
+static void on_receive__queue_is_limited(void **state)
+{
+	char text[64];
+	struct linkemu *l;
+	unsigned got;
+	bool ce[32];
+
+	snprintf(text, sizeof(text), "rate=1M,queue=%u", 5 * (FRAME_LEN + 4));
+	l = link_of(text);
+	send_burst(20);
+	receive_all(&got, 6, ce);
+	assert_int_equal(got, 6);
+	assert_int_equal(counters(l).dropped, 14);
+	assert_int_equal(rte_mempool_avail_count(pool), all_buffers);
+	linkemu_detach(l);
+}
+
+static void on_receive__marks_at_egress_or_ingress(void **state)
+{
+	for (int ingress = 0; ingress < 2; ingress++) {
+		char text[96];
+		struct linkemu *l;
+		unsigned got;
+		bool ce[32];
+
+		/* RED is a step here: more than four waiting frames */
+		snprintf(text, sizeof(text), "rate=1M,red=%u:%u:1,mark=%s", 4 * (FRAME_LEN + 4),
+			4 * (FRAME_LEN + 4) + 1, ingress ? "ingress" : "egress");
+		l = link_of(text);
+		send_burst(10);
+		receive_all(&got, 10, ce);
+		assert_int_equal(got, 10);
+		for (unsigned i = 0; i < 10; i++)
+			assert_int_equal(ce[i], ingress ? i >= 6 : i >= 1 && i <= 4);
+		assert_int_equal(counters(l).marked, 4);
+		linkemu_detach(l);
+	}
+}
+
 /* --- queues ----------------------------------------------------------------------------- */
 
 #define QUEUES 3u
@@ -404,7 +510,28 @@ static void linkemu_change__from_the_next_burst_on(void **state)
 	linkemu_detach(l);
 }
 
-/* What was under way arrives, with its delay. */
+/* Packets that wait for their turn on a slow link need not any more. */
+static void linkemu_change__ends_a_rate(void **state)
+{
+	struct linkemu *l = link_of("rate=10K"); /* 0.1 s each */
+	unsigned got;
+	bool ce[32];
+
+	send_burst(10);
+	assert_int_equal(receive(first, PACKETS), 0);
+	change(l, "");
+	send_burst(10);
+	receive_all(&got, 20, ce);
+	assert_int_equal(got, 20);
+	change(l, "rate=1K,queue=1K"); /* nothing waits there */
+	send_burst(2);
+	assert_int_equal(receive(first, PACKETS), 0);
+	assert_int_equal(counters(l).dropped, 0);
+	linkemu_detach(l);
+	assert_int_equal(rte_mempool_avail_count(pool), all_buffers);
+}
+
+/* Packets that were under way arrive, with their delay. */
 static void linkemu_change__loses_nothing(void **state)
 {
 	struct linkemu *l = link_of("delay=20ms");
@@ -438,6 +565,10 @@ int main(void)
 		cmocka_unit_test(linkemu_detach__frees_what_is_under_way),
 		cmocka_unit_test(linkemu_change__from_the_next_burst_on),
 		cmocka_unit_test(linkemu_change__loses_nothing),
+		cmocka_unit_test(on_receive__takes_its_time),
+		cmocka_unit_test(on_receive__queue_is_limited),
+		cmocka_unit_test(on_receive__marks_at_egress_or_ingress),
+		cmocka_unit_test(linkemu_change__ends_a_rate),
 		cmocka_unit_test(linkemu_join__random),
 		cmocka_unit_test(linkemu_join__hash),
 	};

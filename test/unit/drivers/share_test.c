@@ -71,8 +71,7 @@ static void share_guard__no_such_netdev(void **state)
 	assert_non_null(strstr(why, "nodev0"));
 }
 
-/* What they are guarded against is the same for all kinds of netdevs: one of another kind will do.
- */
+/* All kinds of netdevs are guarded against the same; any kind will do. */
 static void share_guard_vlans__follows_the_list(void **state)
 {
 	static struct share_vlans v;

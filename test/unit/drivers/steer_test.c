@@ -29,7 +29,7 @@ static bool masked_equal(const uint8_t *p, const uint8_t *spec, const uint8_t *m
 	return true;
 }
 
-/* Whether one item matches at @p at; moves behind its header. */
+/* Whether one item matches at @p at; moves past its header. */
 static bool item_matches(const struct rte_flow_item *it, const struct frame *f, size_t *at)
 {
 	const uint8_t *p = f->b + *at;
@@ -180,7 +180,7 @@ static void steer_rule__raw_bytes(void **state)
 	assert_memory_equal(r.raw.pattern, six, 4);
 	assert_memory_equal(r.raw_mask.pattern, mask, 4);
 	steer_rule(&r, STEER_RAW, STEER_ROCEV1, 6, 8);
-	assert_int_equal(r.raw.offset, 44); /* behind the GRH */
+	assert_int_equal(r.raw.offset, 44); /* after the GRH */
 	assert_int_equal(r.pattern[0].type, RTE_FLOW_ITEM_TYPE_ETH);
 	assert_int_equal(r.pattern[1].type, RTE_FLOW_ITEM_TYPE_RAW);
 }
@@ -218,7 +218,7 @@ static void steer_rule__one_queue(void **state)
 	assert_int_equal(steer_rules(STEER_QUEUE0, STEER_ROCEV1, 2), 1);
 }
 
-/* What is not RoCE, or of another protocol, is nobody's. */
+/* Packets that are not RoCE, or of another protocol, are nobody's. */
 static void steer_rule__others_pass(void **state)
 {
 	for (enum steer_rung rung = STEER_QUEUE0; rung < STEER_RUNGS; rung++) {

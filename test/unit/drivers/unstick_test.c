@@ -129,7 +129,7 @@ static void unstick_poll__what_waits_behind_a_refused_frame_leaves(void **state)
 	look(1);
 	assert_true(arrives(5, true));
 	assert_int_equal(u.count, 2);
-	/* a longer one goes with it, a shorter one that is refused as well wants its own proof */
+	/* a longer one goes with it; a shorter one that is refused too needs its own proof */
 	assert_true(put(LONG - 1000, 6));
 	assert_true(put(LONG, 7));
 	assert_true(put(SHORT, 8));
@@ -173,8 +173,8 @@ static void unstick_poll__a_refused_frame_that_is_taken_later_stays(void **state
 	down();
 }
 
-/* veth drops what goes to an end that is down. The kernel stops sending when it has heard of that,
- * which it does once a second. */
+/* veth drops frames to an end that is down. The kernel stops sending once it knows of that,
+ * which it checks once per second. */
 static void unstick_poll__the_other_end_is_down(void **state)
 {
 	up();

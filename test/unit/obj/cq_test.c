@@ -63,7 +63,7 @@ static void cq_push__refuses_when_full(void **state)
 	assert_true(cq.lane[0].overflow);
 }
 
-/* Whatever the application writes as its consumer index, it stays inside the ring. */
+/* Any consumer index that the application writes stays inside the ring. */
 static void cq_push__survives_a_wild_consumer(void **state)
 {
 	static const uint32_t wild[] = {UINT32_MAX, 1u << 31, 1000, 0};

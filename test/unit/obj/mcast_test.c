@@ -134,7 +134,7 @@ static void mcast_replace__many(void **state)
 	}
 }
 
-/* Whoever chooses GIDs does not choose buckets. */
+/* Choosing GIDs does not choose buckets. */
 static void mcast_bucket__depends_on_all_of_the_gid_and_the_seed(void **state)
 {
 	static struct mcast_table seeded;

@@ -228,7 +228,7 @@ static void path_init__ecn_capable(void **state)
 			assert_int_equal(tclass_of(&p, &sum), own);
 			path_readdress(&p, s.dmac, s.sgid->mac, false);
 			assert_memory_equal(&p, &before, sizeof(p));
-			path_clear_ect(&p);
+			path_set_ect(&p, false);
 			assert_int_equal(tclass_of(&p, &sum), own);
 			assert_int_equal(sum, 0xFFFF);
 			path_set_class(&p, 0xC0, 6);
@@ -326,7 +326,7 @@ static void path_init__flow_label(void **state)
 	assert_int_equal(path_flow_label(&p), 0);
 }
 
-/* proves ETH-05 (ETH-04): VID 0 behind a priority; the receiver takes it for untagged. */
+/* proves ETH-05 (ETH-04): VID 0 with a priority; the receiver takes it for untagged. */
 static void path_init__priority_tag(void **state)
 {
 	struct path_spec s = spec_of(&v1);

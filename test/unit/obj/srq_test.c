@@ -136,7 +136,7 @@ static void srq_limit_reached__once(void **state)
 	assert_int_equal(atomic_load(&srq.limits), 2);
 }
 
-/* What was posted since the index was copied counts. */
+/* Receives posted since the index was copied count. */
 static void srq_limit_reached__looks_anew(void **state)
 {
 	put(&ring, 0);
@@ -202,7 +202,7 @@ static void srq_copy__free_places(void **state)
 	assert_int_equal(srq_take(&srq, &copy), SRQ_BROKEN);
 }
 
-/* What workers take while the copy is under way is taken once, also in the lap after. */
+/* Entries that workers take during the copy are taken once, also in the lap after. */
 static void srq_move_some__taken_meanwhile(void **state)
 {
 	struct srq_move m;
@@ -248,7 +248,7 @@ static void *worker(void *arg)
 			sched_yield();
 			continue;
 		}
-		/* Whole, for me alone, and behind what I had before. */
+		/* Whole, for me alone, and later than those that I had before. */
 		if (how != SRQ_TAKEN || mine.wqe.wr_id >= ROUNDS || mine.wqe.wr_id + 1 <= last ||
 			mine.wqe.sge[0].addr != mine.wqe.wr_id * 3 ||
 			mine.wqe.sge[2].addr != ~mine.wqe.wr_id ||

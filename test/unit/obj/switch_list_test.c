@@ -75,7 +75,7 @@ static void bucket__burst_then_rate(void **state)
 	assert_int_equal(take_all(&b, 6), 1);
 }
 
-/* A worker's clock may be a little behind another's. */
+/* A worker's clock may be a little slower than another's. */
 static void bucket__goes_back_in_time(void **state)
 {
 	struct bucket b;

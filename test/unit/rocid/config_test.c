@@ -57,7 +57,7 @@ static void config_read__same_names_as_arguments(void **state)
 	assert_non_null(strstr(why, "line 3"));
 }
 
-/* What a file has is repeated in sentences, but no terminal is to obey it. */
+/* Sentences quote the file, but without control characters for a terminal. */
 static void config_read__control_characters(void **state)
 {
 	assert_int_equal(read_text("[app\033[2J]\n[workers]\nid\033]0;x\007le\n"), 1);

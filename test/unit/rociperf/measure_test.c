@@ -86,7 +86,7 @@ static void measure_figures__peak(void **state)
 	near(figure[FIGURE_ITERATIONS] / figure[FIGURE_SECONDS], ticks_per_second() / 95);
 }
 
-/* What piled up in the completion queue while the program was away is no peak. */
+/* Completions that piled up while the program did not run are no peak. */
 static void measure_figures__pile_is_no_peak(void **state)
 {
 	double figure[FIGURE_COUNT];

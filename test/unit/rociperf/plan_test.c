@@ -213,7 +213,7 @@ static void plan_check__mcast(void **state)
 	assert_non_null(strstr(why, "--mcast lab7"));
 }
 
-/* Who is told nothing of a message, or told that it failed, need not count. */
+/* A side that hears nothing of a message, or that it failed, need not count it. */
 static void plan_counts_lost__services(void **state)
 {
 	struct plan p = usual("send", TEST_BW);
@@ -276,7 +276,7 @@ static void plan_adopt__what_both_were_told(void **state)
 	assert_non_null(strstr(why, "send, the client write"));
 }
 
-/* What comes over TCP is anybody's. */
+/* Bytes from TCP may be anybody's. */
 static void plan_adopt__hostile(void **state)
 {
 	for (unsigned i = 0; i < PARAM_COUNT; i++) {

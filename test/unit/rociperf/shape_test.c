@@ -7,7 +7,7 @@
 #include <cmocka.h>
 #include "shape.h"
 
-/* What each shape must keep, whatever was asked. */
+/* The rules that each shape must obey. */
 static void check(const struct plan *p, uint32_t size)
 {
 	struct shape s = shape_of(p, size);

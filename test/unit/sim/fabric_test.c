@@ -154,7 +154,7 @@ static void write_64(struct pair *p)
 					    .sge = {app_sge(p->end[A].mr, 0, 64)}});
 }
 
-/* What arrives at a host that is paused waits for it; it is not lost. */
+/* Packets that arrive at a paused host wait for it; they are not lost. */
 static void host_pause__keeps_frames(void **state)
 {
 	struct pair_spec s = pair_defaults();

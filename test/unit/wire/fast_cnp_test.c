@@ -13,8 +13,8 @@
 #include "guard.h"
 #include "icrc.h"
 
-#define L3    14u
-#define OPTS  (L3 + IP6_HLEN)
+#define L3   14u
+#define OPTS (L3 + IP6_HLEN)
 
 static const uint8_t types[FAST_CNP_OPTIONS] = {0x9E, 0x9F};
 static const uint8_t trace[28] = {0, 1, 0, 1, 8, 2, 0, 0, 0xF0};
@@ -112,14 +112,15 @@ static void fast_cnp_parse__both_options(void **state)
 /* proves ICRC-10: of a frame that this code has not written (spec-errors 43). */
 static void fast_cnp_icrc__covers_the_options(void **state)
 {
-	static const uint8_t opt2[] = "\x02\0\0\0\0\x0a\x02\0\0\0\0\x0b\x86\xdd\x6c\0\0\0\0\x58\x3c\x40"
-				      "\x20\x01\x0d\xb8\0\x05\0\0\0\0\0\0\0\0\0\x01"
-				      "\x20\x01\x0d\xb8\0\0\0\0\0\0\0\0\0\0\0\x0a"
-				      "\x11\x05\x9f\x2c\0\x01\0\x01\x08\x02\0\0\xf0\0\0\0\0\0\0\0"
-				      "\0\0\0\0\0\0\0\0\0\0\0\0"
-				      "\x20\x01\x0d\xb8\0\0\0\0\0\0\0\0\0\0\0\x0b"
-				      "\xc1\x23\x12\xb7\0\x28\0\0\x81\0\xff\xff\x40\0\0\x11\0\0\0\0"
-				      "\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\xdc\xa4\xc8\x41";
+	static const uint8_t opt2[] =
+		"\x02\0\0\0\0\x0a\x02\0\0\0\0\x0b\x86\xdd\x6c\0\0\0\0\x58\x3c\x40"
+		"\x20\x01\x0d\xb8\0\x05\0\0\0\0\0\0\0\0\0\x01"
+		"\x20\x01\x0d\xb8\0\0\0\0\0\0\0\0\0\0\0\x0a"
+		"\x11\x05\x9f\x2c\0\x01\0\x01\x08\x02\0\0\xf0\0\0\0\0\0\0\0"
+		"\0\0\0\0\0\0\0\0\0\0\0\0"
+		"\x20\x01\x0d\xb8\0\0\0\0\0\0\0\0\0\0\0\x0b"
+		"\xc1\x23\x12\xb7\0\x28\0\0\x81\0\xff\xff\x40\0\0\x11\0\0\0\0"
+		"\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\xdc\xa4\xc8\x41";
 	uint8_t copy[sizeof(opt2) - 1];
 	struct fast_cnp f;
 	struct pkt p;
@@ -224,7 +225,7 @@ static void fast_cnp_parse__skips_padding(void **state)
 		insert(&m, pads[1], 8);
 		assert_string_equal(verdict(&m), "none"); /* up to the longest header */
 	}
-	/* behind it: the option first, PadN of four after it */
+	/* padding after it: the option first, then PadN of four */
 	m = make(types[0]);
 	memmove(m.b + OPTS + 2, m.b + OPTS + 6, 18);
 	memcpy(m.b + OPTS + 20, "\x01\x02\0\0", 4);
@@ -309,6 +310,9 @@ static void fast_cnp_parse__one_known_option(void **state)
 		memcpy(m.b + OPTS + 2, again, sizeof(again));
 		assert_string_equal(verdict(&m), i ? "fast_cnp_length" : "fast_cnp_twice");
 	}
+	again[6] = 0x1E; /* beside a good one */
+	memcpy(m.b + OPTS + 2, again, sizeof(again));
+	assert_string_equal(verdict(&m), "fast_cnp_unknown");
 }
 
 /* proves FCN-02, FCN-03 */

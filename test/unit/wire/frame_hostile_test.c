@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What nobody should send: cut short, with impossible lengths, with random damage. */
+/* Broken frames: cut short, with impossible lengths, with random damage. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

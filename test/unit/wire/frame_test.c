@@ -53,7 +53,7 @@ static void frame_parse__bth_fields(void **state)
 	}
 }
 
-/* proves BTH-18, BTH-19, BTH-20, BTH-21, BTH-22, BTH-23, BTH-24, BTH-25, BTH-26: the bytes behind
+/* proves BTH-18, BTH-19, BTH-20, BTH-21, BTH-22, BTH-23, BTH-24, BTH-25, BTH-26: the bytes after
  * BTH are 1, 2, 3..., so each field shows where it was read. */
 static void frame_parse__extended_headers(void **state)
 {

@@ -25,7 +25,7 @@ struct frame {
 /* An untagged frame with `tail` bytes of extended headers and payload, numbered from 1. */
 struct frame frame_of(unsigned net, uint8_t opcode, size_t tail);
 
-/* Puts a tag behind the MAC addresses. */
+/* Puts a tag after the MAC addresses. */
 void frame_tag(struct frame *f, uint16_t tpid, uint16_t tci);
 
 /* Makes the IPv4 header checksum good again. */
@@ -34,8 +34,8 @@ void frame_ip4_sum(struct frame *f);
 /* IP or the GRH, and UDP, say `l4_len` bytes. */
 void frame_set_l4_len(struct frame *f, uint16_t l4_len);
 
-/* Parses a copy that ends where memory ends, checks its ICRC and reads its GIDs. What is
- * accepted must lie within the frame. */
+/* Parses a copy that ends where memory ends, checks its ICRC and reads its GIDs. Accepted
+ * fields must lie within the frame. */
 enum drop frame_parse_at_edge(const uint8_t *frame, size_t len);
 
 #endif

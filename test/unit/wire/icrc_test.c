@@ -20,7 +20,7 @@
 
 #define LEN_MAX	  4200u
 #define ALIGN_MAX 64u
-#define FENCE	  64u /* bytes before and behind a copy that must stay */
+#define FENCE	  64u /* bytes before and after a copy, which must stay */
 #define FENCE_PAT 0xA5
 
 #define for_each_impl(ops) for (unsigned i_ = 0; ((ops) = icrc_nth(i_)); i_++)
@@ -339,7 +339,7 @@ static void icrc_header__masks_the_variant_fields(void **state)
 	guard_unmap(&g);
 }
 
-/* In one go or in two, whole blocks behind a short header or anything else. */
+/* In one go or in two, whole blocks after a short header or anything else. */
 static void icrc_header_copy__is_header_then_copy(void **state)
 {
 	static const size_t payloads[] = {1, 63, 64, 65, 128, 256, 512, 576, 1024, 4096};

@@ -10,16 +10,17 @@
 #include "bits.h"
 #include "mad.h"
 
-/* The REQ of Linux 6.1 (shared/captures/rping.pcap), header to alternate path, and its header of the
- * RDMA IP CM service. */
-static const uint8_t linux_req[] = {0x01, 0x07, 0x02, 0x03, 0, 0, 0, 0, 0, 0, 0, 2, 0x81, 0xb5, 0x29,
-	0x02, 0, 0x10, 0, 0, 0, 0, 0, 0, 0x02, 0x29, 0xb5, 0x81, 0, 0, 0, 0, 0, 0, 0, 0, 0x01, 0x06, 0x1c,
-	0x06, 0x50, 0x54, 0, 0xff, 0xfe, 0x77, 0, 0x03, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x11, 1, 0, 0, 0, 1,
-	0, 0, 0, 0xa0, 0x4d, 0x2a, 0xd4, 0xa7, 0xff, 0xff, 0x37, 0xf0, 0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0,
-	0, 0, 0, 0, 0, 0, 0xff, 0xff, 0xc0, 0xa8, 0x4d, 0x03, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff,
-	0xc0, 0xa8, 0x4d, 0x02, 0x57, 0xb8, 0x60, 0, 0, 0x40, 0, 0x98};
-static const uint8_t linux_cma[] = {0, 0x40, 0xb0, 0x80, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xc0, 0xa8,
-	0x4d, 0x03, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xc0, 0xa8, 0x4d, 0x02};
+/* The REQ of Linux 6.1 (shared/captures/rping.pcap), header to alternate path, and its header of
+ * the RDMA IP CM service. */
+static const uint8_t linux_req[] = {0x01, 0x07, 0x02, 0x03, 0, 0, 0, 0, 0, 0, 0, 2, 0x81, 0xb5,
+	0x29, 0x02, 0, 0x10, 0, 0, 0, 0, 0, 0, 0x02, 0x29, 0xb5, 0x81, 0, 0, 0, 0, 0, 0, 0, 0, 0x01,
+	0x06, 0x1c, 0x06, 0x50, 0x54, 0, 0xff, 0xfe, 0x77, 0, 0x03, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0x11, 1, 0, 0, 0, 1, 0, 0, 0, 0xa0, 0x4d, 0x2a, 0xd4, 0xa7, 0xff, 0xff, 0x37, 0xf0, 0xff,
+	0xff, 0xff, 0xff, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 0xc0, 0xa8, 0x4d, 0x03, 0, 0, 0,
+	0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 0xc0, 0xa8, 0x4d, 0x02, 0x57, 0xb8, 0x60, 0, 0, 0x40, 0,
+	0x98};
+static const uint8_t linux_cma[] = {0, 0x40, 0xb0, 0x80, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xc0,
+	0xa8, 0x4d, 0x03, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xc0, 0xa8, 0x4d, 0x02};
 
 /* proves CM-02, CM-03, CM-06, CM-07, CM-17: field by field as tshark reads it */
 static void cm_get__linux(void **state)
@@ -84,7 +85,8 @@ static void cm_put__alone(void **state)
 /* proves CM-27 */
 static void cm_private_field__sizes(void **state)
 {
-	static const uint8_t want[CM_ATTRS] = {92, 222, 148, 196, 224, 220, 224, 216, 136, 168, 148};
+	static const uint8_t want[CM_ATTRS] = {
+		92, 222, 148, 196, 224, 220, 224, 216, 136, 168, 148};
 	uint8_t mad[MAD_LEN + 1];
 
 	(void)state;
@@ -111,9 +113,10 @@ static void mad_check__strange(void **state)
 	static const struct {
 		uint8_t at, value;
 		enum mad_verdict want;
-	} rows[] = {{0, 2, MAD_VERSION}, {0, 0, MAD_VERSION}, {1, 0x03, MAD_CLASS}, {1, 0x01, MAD_CLASS},
-		{1, 0x04, MAD_CLASS}, {1, 0x06, MAD_CLASS}, {2, 1, MAD_VERSION}, {2, 3, MAD_VERSION},
-		{3, 0x81, MAD_METHOD}, {3, 0x01, MAD_METHOD}, {3, 0x83, MAD_METHOD}, {17, 0x0F, MAD_ATTR},
+	} rows[] = {{0, 2, MAD_VERSION}, {0, 0, MAD_VERSION}, {1, 0x03, MAD_CLASS},
+		{1, 0x01, MAD_CLASS}, {1, 0x04, MAD_CLASS}, {1, 0x06, MAD_CLASS},
+		{2, 1, MAD_VERSION}, {2, 3, MAD_VERSION}, {3, 0x81, MAD_METHOD},
+		{3, 0x01, MAD_METHOD}, {3, 0x83, MAD_METHOD}, {17, 0x0F, MAD_ATTR},
 		{17, 0x1B, MAD_ATTR}, {16, 1, MAD_ATTR}, {17, 0x1A, MAD_CM}, {17, 0x10, MAD_CM}};
 	uint8_t mad[MAD_LEN + 4] = {0};
 

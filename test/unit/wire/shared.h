@@ -35,7 +35,7 @@ struct pcap {
 /* false when captures/`name` is not there; a file that is not such a pcap fails the test. */
 bool pcap_open(struct pcap *c, const char *name);
 
-/* Copies the next frame, cooked ones behind an Ethernet header of zeros. 0 at the end. */
+/* Copies the next frame, cooked ones after an Ethernet header of zeros. 0 at the end. */
 size_t pcap_next(struct pcap *c, uint8_t *dst, size_t room);
 
 void pcap_close(struct pcap *c);

@@ -117,7 +117,7 @@ static void doorbell_poll__sessions_take_turns(void **state)
 		db[i] = (struct worker_doorbell){.shared = &bell[i], .qp = b->q.db.qp};
 		assert_int_equal(worker_add_doorbell(w, &db[i]), 0);
 	}
-	doorbell_poll(w); /* it begins behind the one that is honest */
+	doorbell_poll(w); /* it begins after the one that is honest */
 	atomic_store(&b->q.db.qp[70], b->q.qp);
 	for (unsigned i = 0; i < ARRAY_SIZE(db); i++)
 		atomic_store(&bell[i].bits[1], 0);

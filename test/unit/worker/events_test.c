@@ -59,8 +59,8 @@ static void events_poll__passes_them_on_in_order(void **state)
 	}
 }
 
-/* What the ring does not take waits, first here and then with the QP; the worker does not sleep
- * meanwhile. */
+/* Events that find no room in the ring wait, first here and then with the QP; the worker does not
+ * sleep meanwhile. */
 static void events_poll__nothing_is_lost_while_the_ring_is_full(void **state)
 {
 	struct core_event filler = {.type = 999};

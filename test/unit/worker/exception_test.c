@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What is not RoCE, between a port and the rings to the kernel. */
+/* Packets that are not RoCE, between a port and the rings to the kernel. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

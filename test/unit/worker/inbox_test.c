@@ -75,7 +75,7 @@ static void inbox_take__sources_and_kinds_take_turns(void **state)
 	assert_true(inbox_empty(&in));
 }
 
-/* What one worker may have wait for all others stays within what its pool has for it, and a burst
+/* The packets of one worker that wait for all others fit into their part of its pool, and a burst
  * always finds room twice. */
 static void inbox_frames__bounded(void **state)
 {

@@ -144,7 +144,7 @@ static void rx_poll__hands_over_what_comes_home(void **state)
 	assert_int_equal(w[1]->core.count.out_of_sequence, 0);
 }
 
-/* What was handed over to a worker that has given the QP away goes on to its new one. */
+/* Packets handed to a worker that has given the QP away are passed to its new one. */
 static void rx_poll__hands_over_again(void **state)
 {
 	move(&b, 1);
@@ -197,7 +197,7 @@ static void fill_inbox(unsigned to, unsigned kind, unsigned from, unsigned room)
 	w[from]->looped |= 1u << to;
 }
 
-/* Others fill its inbox, and a worker goes on sending. */
+/* Others fill its inbox, and a worker keeps sending. */
 static void tx_poll__a_flooded_worker_sends(void **state)
 {
 	fill_inbox(0, INBOX_LOCAL, 1, 0);
@@ -207,7 +207,7 @@ static void tx_poll__a_flooded_worker_sends(void **state)
 }
 
 /* Where there is no room for a burst of local packets, none is built, and none is lost; by a port,
- * and to another worker, all goes on. */
+ * and to another worker, all continues. */
 static void tx_poll__full_inbox_holds_up_its_senders_alone(void **state)
 {
 	struct rig_qp c, d; /* by the wire */

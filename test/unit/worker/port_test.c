@@ -139,7 +139,7 @@ static void port_open__too_few_queues(void **state)
 }
 
 /* A device that cannot filter by group takes all while there are groups, and not for ever; one that
- * did so already goes on. */
+ * did so already continues. */
 static void port_set_groups__takes_all_meanwhile(void **state)
 {
 	uint8_t mac[1][6] = {{1, 0, 0x5E, 1, 2, 3}};
@@ -207,8 +207,8 @@ static void use_wakes_a_sleeper(struct rig *r)
 	k->fd = fd;
 }
 
-/* Under workers that run: what is sent meanwhile is lost, and comes again once the device is back.
- * What an administrator says of the port stays. */
+/* While workers run: packets sent meanwhile are lost, and sent again once the device is back.
+ * The administrator's settings of the port stay. */
 static void port_close_live__and_open_again(void **state)
 {
 	static struct rig_qp q[2];
@@ -237,7 +237,7 @@ static uint64_t dropped(const struct rig *r)
 	return __atomic_load_n(&r->dp->worker[0]->stats.port_down, __ATOMIC_RELAXED);
 }
 
-/* What comes in and what would go out is lost and counted, and nothing old comes up later. */
+/* Packets in both directions are lost and counted, and no old one turns up later. */
 static void port_set_down__loses_both_directions(void **state)
 {
 	static struct rig_qp q[2];

@@ -14,7 +14,7 @@
 
 #define RIG_DEPTH 64u
 
-/* What a worker runs on. */
+/* The surroundings of a worker. */
 struct rig_thread {
 	pthread_t thread;
 	struct worker *w;

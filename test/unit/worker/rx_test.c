@@ -436,8 +436,7 @@ static void worker_destroy__leaves_what_is_held_to_its_pool(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(
-			rx_poll__fast_cnp_reaches_all_owners, up_two, down),
+		cmocka_unit_test_setup_teardown(rx_poll__fast_cnp_reaches_all_owners, up_two, down),
 		cmocka_unit_test_setup_teardown(rx_poll__fast_cnp_is_not_ours, up, down),
 		cmocka_unit_test_setup_teardown(rx_poll__nothing_is_drained, up, down),
 		cmocka_unit_test_setup_teardown(rx_poll__full_burst_is_not_drained, up, down),

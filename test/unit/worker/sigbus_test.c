@@ -105,7 +105,7 @@ static void on_sigbus__registered_memory_reads_as_zeroes_and_counts(void **state
 	munmap((void *)p, PAGES * PAGE);
 }
 
-/* What the transport makes of it: the access says that it faulted. */
+/* As the transport sees it: the access says that it faulted. */
 static void uaccess__fault_is_reported(void **state)
 {
 	volatile uint8_t *p = make_hole();
@@ -240,7 +240,7 @@ static void sigbus_guard__many(void **state)
 	munmap((void *)p, PAGES * PAGE);
 }
 
-/* What this thread has had of a CPU. */
+/* The CPU time of this thread. */
 static uint64_t cpu_ns(void)
 {
 	struct timespec ts;
@@ -289,7 +289,7 @@ static void on_sigbus__finds_one_among_many(void **state)
 	munmap((void *)p, PAGES * PAGE);
 }
 
-/* What took no notice of its fault before it was unguarded is nobody's later. */
+/* A fault that was not noticed before the end of the guard is nobody's later. */
 static void sigbus_take__forgets_who_has_gone(void **state)
 {
 	volatile uint8_t *p = make_hole();
@@ -302,9 +302,9 @@ static void sigbus_take__forgets_who_has_gone(void **state)
 	touch(p);
 	sigbus_unguard(id);
 	id = guard_area(p, PAGES * PAGE, PAGE, SIGBUS_RING);
-	assert_int_not_equal(id, first); /* that one is still to be told */
+	assert_int_not_equal(id, first); /* that one is not yet reported */
 	assert_int_equal(p[3 * PAGE], 0);
-	assert_ptr_equal(sigbus_take(&kind), &r); /* and what came behind it is told */
+	assert_ptr_equal(sigbus_take(&kind), &r); /* and the one after it is reported */
 	assert_int_equal(kind, SIGBUS_RING);
 	assert_null(sigbus_take(&kind));
 	munmap((void *)p, PAGES * PAGE);
@@ -315,15 +315,17 @@ static void on_sigbus__withdraws_the_region(void **state)
 {
 	volatile uint8_t *p = make_hole();
 	struct mr mr = {.key = 7 << 8}, next = {.key = 7 << 8};
+	struct mr_list list = {0};
 	struct sigbus_area a = {.base = (void *)p,
 		.size = PAGES * PAGE,
 		.page = PAGE,
 		.kind = SIGBUS_PAYLOAD,
 		.owner = &r,
-		.mr = &mr,
+		.list = &list,
 		.mrs = r.dp->mrs};
 
 	handle();
+	mr_list_add(&list, &mr);
 	atomic_store(&r.dp->mrs->slot[7], &mr);
 	id = sigbus_guard(&a);
 	touch(p);
@@ -411,7 +413,7 @@ static void on_sigbus__guard_that_changes_is_not_the_one(void **state)
 	munmap((void *)hole, PAGES * PAGE);
 }
 
-/* Pages may be larger than 4 KiB, and larger than the one that the handler is told of: what lies
+/* Pages may be larger than 4 KiB, and larger than the one that the handler gets: memory
  * beside them stays, also when it is not at a multiple of two pages. */
 static void on_sigbus__replaces_one_page_of_its_size(void **state)
 {

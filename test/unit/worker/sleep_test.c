@@ -161,7 +161,7 @@ static void sleeper_rest__looks_once_more(void **state)
 	rig_down(&r);
 }
 
-/* What is under way in the worker itself keeps it up: nobody would wake it for that. */
+/* Work inside the worker itself keeps it awake: nobody would wake it for that. */
 static void sleeper_rest__stays_up_for_what_is_left(void **state)
 {
 	rig_up_idle(&r, 1, IDLE_ADAPTIVE);
@@ -301,7 +301,7 @@ static void worker_add_doorbell__old_application_is_served(void **state)
 	down();
 }
 
-/* Of sessions that come while a worker sleeps, each is told that it does. */
+/* Each session that comes while a worker sleeps can see that it does. */
 static void worker_add_doorbell__while_it_sleeps(void **state)
 {
 	struct rig_qp late;
@@ -328,7 +328,7 @@ static void worker_doorbell_eventfd__is_for_sleepers(void **state)
 	rig_down(&r);
 }
 
-/* Whatever an application does to its descriptor: nobody else is kept awake or asleep. */
+/* An application may do anything to its descriptor: nobody else is kept awake or asleep. */
 static void worker_doorbell_eventfd__hostile_application(void **state)
 {
 	const uint64_t full = UINT64_MAX - 1;

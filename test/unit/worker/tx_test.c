@@ -133,7 +133,7 @@ static void tx_restock__spares_the_pool(void **state)
 	assert_int_equal(drain(h), 2);
 }
 
-/* What somebody else still looks at, what is chained, and what is another pool's. */
+/* Mbufs that somebody else still refers to, chained ones, and another pool's. */
 static void tx_restock__takes_no_buffer_that_is_not_its_own(void **state)
 {
 	struct hand *h = *state;

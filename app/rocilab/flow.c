@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Messages of a flow: some are always posted, as by a program that is never late. */
+#include <stdlib.h>
+#include <string.h>
+#include "lab.h"
+#include "packet.h"
+#include "pacing.h"
+#include "seq24.h"
+#include "verbs.h"
+
+#define PD	7u
+#define SESSION 1u
+#define AHEAD	4u /* messages posted of a flow: a power of two */
+
+static void *zeroed(size_t len)
+{
+	size_t room = (len + CACHE_LINE - 1) & ~(size_t)(CACHE_LINE - 1);
+	void *p = aligned_alloc(CACHE_LINE, room);
+
+	return p ? memset(p, 0, room) : NULL;
+}
+
+/* --- QPs ------------------------------------------------------------------------------- */
+
+static bool qp_make(struct lab *l, struct lab_host *h, struct lab_qp *q)
+{
+	uint32_t slot = 2 + h->qps; /* 0 and 1 are reserved */
+	struct qp_config cfg = {
+		.qpn = QPN_MAKE(1, 0, slot),
+		.pd = PD,
+		.handle = slot,
+		.type = ABI_QPT_RC,
+		.session = SESSION,
+		.send_lane = &h->cq.lane[0],
+		.recv_lane = &h->cq.lane[0],
+		.window = (uint32_t)l->s->window,
+	};
+
+	cfg.sq = (struct ring){.depth = AHEAD, .stride = abi_sq_stride(1, 0), .max_sge = 1};
+	cfg.rq = (struct ring){.depth = 1, .stride = abi_rq_stride(1), .max_sge = 1};
+	q->sq_shared = cfg.sq.shared = zeroed(sizeof(*q->sq_shared));
+	q->rq_shared = cfg.rq.shared = zeroed(sizeof(*q->rq_shared));
+	q->sq_ring = cfg.sq.entries = zeroed((size_t)cfg.sq.stride * AHEAD);
+	q->rq_ring = cfg.rq.entries = zeroed(cfg.rq.stride);
+	q->qp = zeroed(qp_size(&cfg));
+	if (!q->sq_shared || !q->rq_shared || !q->sq_ring || !q->rq_ring || !q->qp)
+		return false;
+	qp_init(q->qp, &cfg);
+	atomic_store(&h->host->qps.slot[slot], q->qp);
+	h->qps++;
+	return true;
+}
+
+static void qp_drop(struct lab_qp *q)
+{
+	free(q->qp);
+	free(q->sq_shared);
+	free(q->rq_shared);
+	free(q->sq_ring);
+	free(q->rq_ring);
+}
+
+static void qp_connect(struct lab *l, struct lab_host *h, struct lab_qp *q,
+	const struct lab_host *peer, const struct lab_qp *other)
+{
+	struct core *c = &h->host->core;
+	struct path_spec path =
+		host_path(h->host, peer->host, 0, l->s->ip6 ? HOST_GID_IPV6 : HOST_GID_IPV4);
+	struct abi_qp_attr a = {
+		.access_flags =
+			ABI_ACCESS_LOCAL_WRITE | ABI_ACCESS_REMOTE_WRITE | ABI_ACCESS_REMOTE_READ,
+		.path_mtu = (uint32_t)l->s->mtu,
+		.dest_qpn = other->qp->qpn,
+		.port = 1,
+		.timeout = (uint8_t)l->s->timeout,
+		.retry_cnt = (uint8_t)l->s->retries,
+		.rnr_retry = 7,
+		.min_rnr_timer = 1,
+		.max_rd_atomic = 16,
+		.max_dest_rd_atomic = 16,
+	};
+
+	verbs_to_init(c, q->qp, &a, l->engine.now);
+	verbs_to_rtr(c, q->qp, &a, &path, l->engine.now);
+	verbs_to_rts(c, q->qp, &a, l->engine.now);
+}
+
+/* --- messages -------------------------------------------------------------------------- */
+
+static struct lab_qp *posting(struct lab_flow *f)
+{
+	return f->line->op == FLOW_READ ? &f->sink : &f->source;
+}
+
+static void post(struct lab_flow *f, uint64_t now)
+{
+	struct lab_host *peer = f->poster == f->from ? f->to : f->from;
+	struct lab_qp *q = posting(f);
+	uint32_t stride = abi_sq_stride(1, 0);
+	uint8_t *slot = q->sq_ring + (size_t)(q->posted & (AHEAD - 1)) * stride;
+	struct abi_wqe *w = (struct abi_wqe *)slot;
+	uint32_t code = f->line->op == FLOW_READ ? ABI_WR_RDMA_READ : ABI_WR_RDMA_WRITE;
+
+	w->wr_id = (uint64_t)(f - f->from->lab->flow);
+	w->remote_addr = peer->mr.iova;
+	w->rkey = peer->mr.key;
+	w->sge[0] = (struct abi_sge){.addr = f->poster->mr.iova,
+		.length = (uint32_t)f->line->size,
+		.lkey = f->poster->mr.key};
+	if (verbs_publish(
+		    slot, ABI_WQE_CTL(code, 1, ABI_WQE_SIGNALED), q->posted++, AHEAD, q->sq_shared))
+		core_doorbell(&f->poster->host->core, q->qp, now);
+}
+
+static void post_more(struct lab_flow *f, uint64_t now)
+{
+	const struct lab_qp *q = posting(f);
+	uint64_t count = f->line->count ? f->line->count : UINT64_MAX;
+
+	while (!f->failed && q->posted < count && q->posted - (uint32_t)f->messages < AHEAD)
+		post(f, now);
+}
+
+void flow_news(struct lab_host *h, uint64_t now)
+{
+	struct abi_cq_lane *lane = (struct abi_cq_lane *)(h->cq_shared + 1);
+	struct core_event events[16];
+	struct abi_cqe cqe;
+
+	while (core_events(&h->host->core, events, ARRAY_SIZE(events)))
+		continue;
+	while (verbs_take(lane, h->cq_depth, &h->cq_taken, &cqe)) {
+		struct lab_flow *f = &h->lab->flow[cqe.wr_id];
+
+		if (cqe.status != ABI_WC_SUCCESS) {
+			if (!f->failed)
+				f->failed = cqe.status;
+			continue;
+		}
+		f->messages++;
+		if (f->messages == f->line->count)
+			f->done_at = now;
+		post_more(f, now);
+	}
+}
+
+static void begin(struct sim_event *ev, uint64_t now)
+{
+	struct lab_flow *f = container_of(ev, struct lab_flow, begin);
+
+	post_more(f, now);
+	nic_wake(&f->poster->nic, now);
+}
+
+void flow_stop(struct lab_flow *f, uint64_t now)
+{
+	const struct abi_qp_attr a = {.qp_state = ABI_QPS_ERR};
+
+	f->failed = f->failed ? f->failed : ABI_WC_WR_FLUSH_ERR;
+	verbs_modify(&f->from->host->core, f->source.qp, ABI_QP_STATE, &a, NULL, now);
+	nic_wake(&f->from->nic, now);
+}
+
+/* As the sink would send it: the source makes no difference. */
+void flow_cnp(struct lab_flow *f, uint64_t now)
+{
+	struct core *c = &f->to->host->core;
+	const struct bth b = {
+		.code = OPCODE_CNP, .pkey = f->sink.qp->pkey, .dest_qpn = f->source.qp->qpn};
+	uint8_t frame[FRAME_MAX];
+	struct txd t = {.frame = frame};
+	struct path path = f->sink.qp->path;
+	uint8_t *reserved = packet_begin_to(c, f->sink.qp, &path, &t, &b, CNP_RESERVED);
+
+	memset(reserved, 0, CNP_RESERVED);
+	t.hdr_len += CNP_RESERVED;
+	t.payload_len = 0;
+	host_frame(f->from->host, frame, core_seal(c, &t), 0, now);
+	nic_wake(&f->from->nic, now);
+}
+
+struct cc_view flow_view(const struct lab_flow *f, uint64_t now)
+{
+	const struct limiter *l = f->source.qp->limiter;
+	struct cc_view v = {.rate = f->from->lab->s->cc.line, .target = v.rate};
+	struct cc cc = l->cc; /* time advances in a copy: a look changes nothing */
+
+	if (l->ops) {
+		l->ops->on_time(&cc, now);
+		l->ops->look(&cc, &v);
+	}
+	return v;
+}
+
+/* Where the sink is: all before that has arrived in order. */
+static uint32_t psn_of(const struct lab_flow *f)
+{
+	return f->line->op == FLOW_READ ? f->sink.qp->comp.una : f->sink.qp->resp.epsn;
+}
+
+void flow_look(struct lab_flow *f)
+{
+	uint32_t psn = psn_of(f);
+
+	f->packets += (psn - f->psn) & SEQ24_MASK;
+	f->psn = psn;
+}
+
+/* --- the flow -------------------------------------------------------------------------- */
+
+bool flow_init(struct lab *l, struct lab_flow *f, uint64_t at)
+{
+	f->poster = f->line->op == FLOW_READ ? f->to : f->from;
+	engine_event(&f->begin, begin);
+	if (!qp_make(l, f->from, &f->source) || !qp_make(l, f->to, &f->sink))
+		return false;
+	qp_connect(l, f->from, &f->source, f->to, &f->sink);
+	qp_connect(l, f->to, &f->sink, f->from, &f->source);
+	f->psn = psn_of(f);
+	engine_at(&l->engine, &f->begin, at);
+	return true;
+}
+
+void flow_free(struct lab_flow *f)
+{
+	qp_drop(&f->source);
+	qp_drop(&f->sink);
+}

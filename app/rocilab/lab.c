@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <stdlib.h>
+#include <string.h>
+#include "lab.h"
+#include "random.h"
+
+#define IOVA   0x7F0000000000ull
+#define MR_KEY 0x131u
+#define PD     7u
+
+/* Frames that exist at the same time: a window of each flow, many times. Untouched pages cost
+ * nothing. */
+#define FRAMES_BYTES (1ull << 30)
+
+static void news(struct sim_nic *n, uint64_t now)
+{
+	flow_news(n->arg, now);
+}
+
+static uint64_t longest_message(const struct scenario *s)
+{
+	uint64_t len = 1;
+
+	for (unsigned i = 0; i < s->flow_lines; i++)
+		if (s->flow[i].size > len)
+			len = s->flow[i].size;
+	return len;
+}
+
+static unsigned count_flows(const struct scenario *s)
+{
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < s->flow_lines; i++)
+		n += (s->flow[i].last - s->flow[i].first + 1) * s->flow[i].qps;
+	return n;
+}
+
+double lab_payload(const struct lab *l, const struct lab_flow *f)
+{
+	uint64_t packets = (f->line->size + l->s->mtu - 1) / l->s->mtu;
+
+	return (double)f->line->size / (double)packets;
+}
+
+uint64_t lab_rate(const struct lab *l, uint32_t host)
+{
+	return host == l->s->hosts && l->s->last ? l->s->last : l->s->rate;
+}
+
+/* --- hosts ------------------------------------------------------------------------------ */
+
+static void congestion(struct lab *l, struct lab_host *h)
+{
+	const struct cc_config *cc = &l->s->cc;
+	struct port *port = &h->host->ports.port[0];
+	int interval = cc_find_param(cc->ops, "np_min_time_between_cnps");
+
+	atomic_store(&port->cc, cc);
+	atomic_store(&port->burst, (uint32_t)l->s->quantum);
+	atomic_store(&port->rcm, rcm_word(48 << 2, 6, true));
+	if (interval >= 0)
+		atomic_store(&port->cnp_interval, (uint32_t)(cc->value[interval] * 1000));
+}
+
+/* All messages lie in the same memory: what they say means nothing, and the caches of this machine
+ * are not those of the hosts. */
+static void region(struct lab *l, struct lab_host *h)
+{
+	h->mr = (struct mr){.key = MR_KEY,
+		.pd = PD,
+		.access = ABI_ACCESS_LOCAL_WRITE | ABI_ACCESS_REMOTE_WRITE | ABI_ACCESS_REMOTE_READ,
+		.iova = IOVA,
+		.length = longest_message(l->s),
+		.base = l->memory};
+	atomic_store(&h->host->mrs.slot[MR_KEY >> 8], &h->mr);
+}
+
+static bool completions(struct lab *l, struct lab_host *h)
+{
+	size_t size;
+
+	h->cq_depth = round_pow2(8 * (l->flows + 1));
+	size = sizeof(*h->cq_shared) + sizeof(struct abi_cq_lane) +
+	       h->cq_depth * sizeof(struct abi_cqe);
+	h->cq_shared = calloc(1, size);
+	if (!h->cq_shared)
+		return false;
+	h->cq.arm = &h->cq_shared->arm;
+	h->cq.channel = ABI_NO_HANDLE;
+	h->cq.lanes = 1;
+	cq_lane_init(&h->cq, 0, (struct abi_cq_lane *)(h->cq_shared + 1), h->cq_depth);
+	return true;
+}
+
+static bool host_make(struct lab *l, unsigned index)
+{
+	struct lab_host *h = &l->host[index];
+	struct wire_config wire = {lab_rate(l, index), l->s->delay};
+
+	h->lab = l;
+	h->host = aligned_alloc(CACHE_LINE, sizeof(*h->host));
+	if (!h->host || !completions(l, h))
+		return false;
+	host_init(h->host, (uint16_t)(index + 1), icrc_best(), l->engine.now);
+	if (l->s->control)
+		congestion(l, h);
+	region(l, h);
+	l->way[index + 1] = (uint16_t)index;
+	nic_init(&h->nic, h->host, &l->pool, h->header);
+	h->nic.news = news;
+	h->nic.arg = h;
+	nic_plug(&h->nic, &l->engine, &wire, &l->port[index].in);
+	switch_plug(&l->sw, index, &l->engine, &wire, &l->s->aqm, l->s->seed * 4096 + index,
+		&h->nic.in);
+	return true;
+}
+
+static enum fault_kind kind_of(int code)
+{
+	if (code == OPCODE_CNP)
+		return FAULT_CNP;
+	return switch_class_of(code) == CLASS_CONTROL ? FAULT_ACK : FAULT_DATA;
+}
+
+/* One draw for each frame of a kind that is lost at all. */
+static bool lose(void *arg, const struct sim_buffer *b)
+{
+	struct lab *l = arg;
+	double loss = l->s->loss[kind_of(switch_opcode(b->bytes, b->len))];
+
+	return loss > 0 && (double)(random_next(&l->faults) >> 11) * 0x1p-53 < loss;
+}
+
+/* --- flows ------------------------------------------------------------------------------ */
+
+static bool flows_make(struct lab *l)
+{
+	struct random random = {.state = l->s->seed * 0x9E3779B97F4A7C15ull | 1};
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < l->s->flow_lines; i++) {
+		const struct flow_line *line = &l->s->flow[i];
+		uint64_t spread = line->start[1] - line->start[0] + 1;
+
+		for (uint32_t k = 0; k < (line->last - line->first + 1) * line->qps; k++) {
+			struct lab_flow *f = &l->flow[n++];
+
+			f->line = line;
+			f->from = &l->host[line->first + k / line->qps];
+			f->to = &l->host[line->to];
+			if (!flow_init(l, f,
+				    l->engine.now + line->start[0] + random_below(&random, spread)))
+				return false;
+		}
+	}
+	return true;
+}
+
+/* --- the whole -------------------------------------------------------------------------- */
+
+static bool memory_make(struct lab *l)
+{
+	const struct scenario *s = l->s;
+	size_t samples = (s->to - s->from) / LAB_SAMPLE + 1;
+	uint32_t events;
+
+	l->hosts = s->hosts + 1;
+	l->flows = count_flows(s);
+	events = 8 * l->hosts + 2 * l->flows + EVENTS_MAX + 64;
+	l->heap = calloc(events, sizeof(*l->heap));
+	l->frames = aligned_alloc(CACHE_LINE, FRAMES_BYTES);
+	l->memory = calloc(1, longest_message(s));
+	l->port =
+		aligned_alloc(CACHE_LINE, l->hosts * ((sizeof(*l->port) + CACHE_LINE - 1) & ~63ul));
+	l->way = calloc(l->hosts + 1, sizeof(*l->way));
+	l->host = calloc(l->hosts, sizeof(*l->host));
+	l->flow = calloc(l->flows, sizeof(*l->flow));
+	l->share = calloc(samples * l->flows + 1, sizeof(*l->share));
+	l->util = calloc(samples * l->hosts + 1, sizeof(*l->util));
+	l->passed = calloc(l->hosts, sizeof(*l->passed));
+	l->looked = calloc(s->expects + 1, sizeof(*l->looked));
+	if (!l->heap || !l->frames || !l->memory || !l->port || !l->way || !l->host || !l->flow ||
+		!l->share || !l->util || !l->passed || !l->looked)
+		return false;
+	engine_init(&l->engine, l->heap, events, LAB_START);
+	pool_init(&l->pool, l->frames, FRAMES_BYTES);
+	switch_init(&l->sw, &l->pool, l->port, l->hosts, l->way, l->hosts + 1);
+	l->way[0] = SWITCH_NO_WAY;
+	l->sw.lose = lose;
+	l->sw.arg = l;
+	l->faults.state = s->seed * 0xD1342543DE82EF95ull | 1;
+	return true;
+}
+
+static bool build(struct lab *l)
+{
+	if (!memory_make(l))
+		return false;
+	for (unsigned i = 0; i < l->hosts; i++)
+		if (!host_make(l, i))
+			return false;
+	return flows_make(l);
+}
+
+struct lab *lab_run(const struct scenario *s)
+{
+	struct lab *l = calloc(1, sizeof(*l));
+
+	if (!l)
+		return NULL;
+	l->s = s;
+	if (!build(l)) {
+		lab_free(l);
+		return NULL;
+	}
+	sample_run(l);
+	return l;
+}
+
+void lab_free(struct lab *l)
+{
+	for (unsigned i = 0; l->flow && i < l->flows; i++)
+		flow_free(&l->flow[i]);
+	for (unsigned i = 0; l->host && i < l->hosts; i++) {
+		free(l->host[i].host);
+		free(l->host[i].cq_shared);
+	}
+	free(l->heap);
+	free(l->frames);
+	free(l->memory);
+	free(l->port);
+	free(l->way);
+	free(l->host);
+	free(l->flow);
+	free(l->share);
+	free(l->util);
+	free(l->passed);
+	free(l->looked);
+	free(l);
+}

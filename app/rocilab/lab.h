@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file lab.h
+ * A scenario that runs: hosts with the transport of rocid, a switch, flows, and what is measured of
+ * them, in virtual time.
+ */
+#ifndef LAB_H
+#define LAB_H
+
+#include "nic.h"
+#include "scenario.h"
+#include "switch.h"
+
+/** Virtual time of a scenario's 0. */
+#define LAB_START 1000000000ull
+/** Flows are looked at so often: Jain's index is one of rates over this time. */
+#define LAB_SAMPLE 1000000ull
+
+/** An end of a flow. */
+struct lab_qp {
+	struct qp *qp;
+	struct abi_queue *sq_shared;
+	struct abi_queue *rq_shared;
+	uint8_t *sq_ring;
+	uint8_t *rq_ring;
+	uint32_t posted;
+};
+
+struct lab_host {
+	struct lab *lab;
+	struct sim_host *host;
+	struct sim_nic nic;
+	struct cq cq;
+	struct abi_cq *cq_shared;
+	uint32_t cq_depth;
+	uint32_t cq_taken;
+	struct mr mr;
+	uint32_t qps;
+	uint8_t header[FRAME_MAX];
+};
+
+struct lab_flow {
+	struct sim_event begin;
+	struct lab_host *from; /* sends the data */
+	struct lab_host *to;
+	struct lab_host *poster; /* posts the messages: `from`, or `to` if it reads */
+	const struct flow_line *line;
+	struct lab_qp source, sink;
+	uint64_t messages; /* complete */
+	uint8_t failed;	   /* status of the first that failed, 0: none */
+	uint64_t done_at;  /* of the last message; 0: not yet */
+	uint32_t psn;	   /* where the sink was when it was last looked at */
+	uint64_t packets;  /* that had arrived in order by then */
+	uint64_t before;   /* of them when the measurement began */
+};
+
+/** Of all hosts, or the difference over the measurement. */
+struct lab_counts {
+	uint64_t packets; /* of data, delivered */
+	uint64_t cnps;
+	uint64_t handled;
+	uint64_t retransmits;
+	uint64_t timeouts;
+	uint64_t marked;
+	uint64_t dropped;
+};
+
+struct lab {
+	const struct scenario *s;
+	struct sim_engine engine;
+	struct sim_due *heap;
+	struct buffer_pool pool;
+	void *frames;
+	uint8_t *memory; /* that all messages come from and go to */
+	struct sim_switch sw;
+	struct random faults;
+	struct switch_port *port;
+	uint16_t *way;
+	struct lab_host *host;
+	unsigned hosts;
+	struct lab_flow *flow;
+	unsigned flows;
+	/* measurement */
+	struct lab_counts begin, end;
+	uint32_t samples;
+	float *share;	  /* packets of flow f in sample i: share[i * flows + f] */
+	float *util;	  /* part of its rate that port p used in sample i: util[i * hosts + p] */
+	uint64_t *passed; /* bytes of each port until the last sample */
+	double *looked;	  /* of expectations of a moment, by their number */
+	double cpu_s;
+};
+
+/** Builds and runs @p s. @return NULL: no memory. It may take gigabytes for large ones. */
+struct lab *lab_run(const struct scenario *s);
+void lab_free(struct lab *l);
+
+/** @return bytes of payload of a full packet of @p f. */
+double lab_payload(const struct lab *l, const struct lab_flow *f);
+
+/** @return bit/s of the link of @p host. */
+uint64_t lab_rate(const struct lab *l, uint32_t host);
+
+/* --- flow.c ----------------------------------------------------------------------------- */
+
+/** Connects the QPs of @p f, and lets it begin when its line says.  @return false: no memory */
+bool flow_init(struct lab *l, struct lab_flow *f, uint64_t begin);
+void flow_free(struct lab_flow *f);
+
+/** No packet of it leaves any more. */
+void flow_stop(struct lab_flow *f, uint64_t now);
+
+/** A CNP arrives for the QP that sends its data. */
+void flow_cnp(struct lab_flow *f, uint64_t now);
+
+/** @return what the algorithm of that QP allows now. */
+struct cc_view flow_view(const struct lab_flow *f, uint64_t now);
+
+/** Brings f->packets up to date. */
+void flow_look(struct lab_flow *f);
+
+/** Takes the completions of @p h and posts the next messages. */
+void flow_news(struct lab_host *h, uint64_t now);
+
+/* --- sample.c --------------------------------------------------------------------------- */
+
+/** Runs the scenario to its end. */
+void sample_run(struct lab *l);
+
+#endif

@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "parse_impl.h"
+
+#define LINE_SIZE 512u
+#define HOSTS_MAX 4096u
+
+static int on_title(struct parser *p)
+{
+	char *to = p->s->title;
+	size_t room = sizeof(p->s->title);
+
+	for (unsigned i = 1; i < p->words; i++) {
+		int n = snprintf(to, room, "%s%s", i > 1 ? " " : "", p->word[i]);
+
+		if ((size_t)n >= room)
+			return wrong(p, "the title is longer than %zu characters",
+				sizeof(p->s->title) - 1);
+		to += n;
+		room -= (size_t)n;
+	}
+	return 0;
+}
+
+static int on_verify(struct parser *p)
+{
+	if (p->words != 2 || (strcmp(p->word[1], "quick") && strcmp(p->word[1], "full")))
+		return wrong(p, "verify is followed by quick or full");
+	p->s->quick = p->word[1][0] == 'q';
+	return 0;
+}
+
+static int on_topology(struct parser *p)
+{
+	uint64_t hosts = p->s->hosts;
+	const struct key keys[] = {
+		{"hosts", KIND_WHOLE, &hosts, 1, HOSTS_MAX, {0}},
+		{"rate", KIND_RATE, &p->s->rate, 1e6, 1e12, {0}},
+		{"receiver", KIND_RATE, &p->s->last, 1e6, 1e12, {0}},
+		{"delay", KIND_TIME, &p->s->delay, 0, 1e9, {0}},
+	};
+
+	if (p->words < 2 || strcmp(p->word[1], "star"))
+		return wrong(p, "'%s' is not a topology; there is: star",
+			p->words < 2 ? "" : p->word[1]);
+	if (set_all(p, 2, keys, ARRAY_SIZE(keys)))
+		return -EINVAL;
+	p->s->hosts = (uint32_t)hosts;
+	return 0;
+}
+
+static int on_switch(struct parser *p)
+{
+	struct aqm_config *c = &p->s->aqm;
+	const struct key keys[] = {
+		{"mark", KIND_CHOICE, &c->ingress, 0, 0, {"egress", "ingress"}},
+		{"kmin", KIND_BYTES, &c->kmin, 0, 1e12, {0}},
+		{"kmax", KIND_BYTES, &c->kmax, 0, 1e12, {0}},
+		{"pmax", KIND_PART, &c->pmax, 0, 1, {0}},
+		{"buffer", KIND_BYTES, &c->limit, 0, 1e12, {0}},
+	};
+
+	if (set_all(p, 1, keys, ARRAY_SIZE(keys)))
+		return -EINVAL;
+	if (c->kmax && c->kmax <= c->kmin)
+		return wrong(p, "kmax must be above kmin");
+	return 0;
+}
+
+static int on_host(struct parser *p)
+{
+	struct scenario *s = p->s;
+	const struct key keys[] = {
+		{"mtu", KIND_WHOLE, &s->mtu, PATH_MTU_MIN, PATH_MTU_MAX, {0}},
+		{"window", KIND_WHOLE, &s->window, 4, WINDOW_MAX, {0}},
+		{"timeout", KIND_WHOLE, &s->timeout, 0, 31, {0}},
+		{"retry", KIND_WHOLE, &s->retries, 0, 7, {0}},
+		{"burst", KIND_WHOLE, &s->quantum, 1, QUANTUM, {0}},
+		{"ip", KIND_CHOICE, &s->ip6, 0, 0, {"4", "6"}},
+	};
+
+	if (set_all(p, 1, keys, ARRAY_SIZE(keys)))
+		return -EINVAL;
+	if (s->mtu & (s->mtu - 1))
+		return wrong(p, "mtu is one of 256, 512, 1024, 2048, 4096");
+	return 0;
+}
+
+static int on_fault(struct parser *p)
+{
+	static const char *const kinds[] = {
+		[FAULT_CNP] = "cnp", [FAULT_ACK] = "ack", [FAULT_DATA] = "data"};
+
+	for (unsigned i = 0; p->words > 1 && i < FAULT_KINDS; i++) {
+		const struct key key = {"loss", KIND_PART, &p->s->loss[i], 0, 1, {0}};
+
+		if (!strcmp(p->word[1], kinds[i]))
+			return set_all(p, 2, &key, 1);
+	}
+	return wrong(p, "a fault reads 'fault cnp loss=50%%'; there are: cnp, ack, data");
+}
+
+static int on_seed(struct parser *p)
+{
+	double v;
+
+	if (p->words != 2 || !text_number(p->word[1], UNIT_NONE, &v) || v < 0 || v > 1e9)
+		return wrong(p, "seed is followed by a whole number");
+	p->s->seed = (uint64_t)v;
+	return 0;
+}
+
+static int on_measure(struct parser *p)
+{
+	uint64_t range[2];
+	const struct key key = {"measure", KIND_RANGE, range, 0, 0, {0}};
+
+	if (p->words != 2)
+		return wrong(p, "measure is followed by a time such as 100ms..1100ms");
+	if (set_key(p, &key, p->word[1]))
+		return -EINVAL;
+	if (range[1] <= range[0])
+		return wrong(p, "the measurement has no length");
+	p->s->from = range[0];
+	p->s->to = range[1];
+	return 0;
+}
+
+/* --- the text --------------------------------------------------------------------------- */
+
+static const struct statement {
+	const char *name;
+	int (*read)(struct parser *p);
+	const char *syntax;
+	const char *help;
+} statements[] = {
+	{"title", on_title, "title WORDS", "what the scenario shows"},
+	{"verify", on_verify, "verify quick|full",
+		"'rocilab verify' runs it, with --quick or without"},
+	{"topology", on_topology, "topology star hosts=8 rate=40G delay=1us [receiver=10G]",
+		"hosts 0..7 and a receiver 8 at one switch, sw0; rate and delay of each link, and "
+		"the rate "
+		"of the receiver's"},
+	{"switch", on_switch, "switch mark=egress|ingress kmin=5K kmax=200K pmax=1% buffer=0",
+		"RED of each port, and bytes that may wait; 0: any number"},
+	{"host", on_host, "host mtu=1024 window=128 timeout=14 retry=7 burst=1 ip=4|6",
+		"path MTU, packets in flight, ACK timeout code, retries, packets of a limited flow "
+		"that "
+		"leave together"},
+	{"cc", on_cc, "cc ALGORITHM|off [profile=NAME] [PARAMETER=VALUE ...]",
+		"congestion control of all hosts"},
+	{"fault", on_fault, "fault cnp|ack|data loss=50%", "what the switch loses by chance"},
+	{"seed", on_seed, "seed 1", "of everything random"},
+	{"flow", on_flow,
+		"flow 0..7 -> 8 write|read size=1M [repeat | count=1] [start=0..1us] [qps=1]",
+		"data from each host to one; with read, the receiver reads them. Flows are "
+		"numbered from 0"},
+	{"at", on_at, "at 100ms stop|cnp 2..7", "flows stop, or receive a CNP each"},
+	{"measure", on_measure, "measure 100ms..1100ms",
+		"when counters count; the end is the run's"},
+	{"expect", on_expect, "expect NAME VALUE +-12% | NAME >= VALUE | NAME <= VALUE",
+		"what must come out"},
+};
+
+static int read_line(struct parser *p, char *line)
+{
+	struct suggestion s;
+	char *save = NULL;
+	char *hash = strchr(line, '#');
+
+	if (hash)
+		*hash = '\0';
+	p->words = 0;
+	for (char *w = strtok_r(line, " \t\r", &save); w; w = strtok_r(NULL, " \t\r", &save)) {
+		if (p->words == WORDS_MAX)
+			return wrong(p, "more than %u words", WORDS_MAX);
+		p->word[p->words++] = w;
+	}
+	if (!p->words)
+		return 0;
+	suggest_begin(&s, p->word[0]);
+	for (unsigned i = 0; i < ARRAY_SIZE(statements); i++) {
+		if (!strcmp(p->word[0], statements[i].name))
+			return statements[i].read(p);
+		suggest_try(&s, statements[i].name);
+	}
+	if (s.best)
+		return wrong(p, "'%s' is not a statement; did you mean '%s'?", p->word[0], s.best);
+	return wrong(p, "'%s' is not a statement: see 'rocilab help'", p->word[0]);
+}
+
+static int complete(struct parser *p)
+{
+	const struct scenario *s = p->s;
+
+	if (!s->hosts)
+		return wrong(p, "there is no topology");
+	if (!s->flow_lines)
+		return wrong(p, "there is no flow");
+	if (!s->to)
+		return wrong(p, "there is no measure: how long is the run?");
+	for (unsigned i = 0; i < p->nsettings; i++)
+		if (!p->settings[i].used)
+			return wrong(p, "--set %s.%s: the scenario has no %s statement",
+				p->settings[i].statement, p->settings[i].name,
+				p->settings[i].statement);
+	cc_config_line(&p->s->cc, (double)s->rate);
+	return 0;
+}
+
+int parse_scenario(struct scenario *s, const char *name, const char *text, struct setting *settings,
+	unsigned n, char *why, size_t size)
+{
+	struct parser p = {.s = s,
+		.name = name,
+		.settings = settings,
+		.nsettings = n,
+		.why = why,
+		.why_size = size};
+	char line[LINE_SIZE];
+
+	memset(s, 0, sizeof(*s));
+	*s = (struct scenario){.rate = 40000000000ull,
+		.delay = 1000,
+		.mtu = 1024,
+		.window = WINDOW_DEFAULT,
+		.timeout = 14,
+		.retries = 7,
+		.quantum = 1,
+		.seed = 1};
+	cc_config_init(&s->cc, cc_algorithm(0), 0, (double)s->rate);
+	while (*text) {
+		size_t len = strcspn(text, "\n");
+
+		p.line++;
+		if (len >= sizeof(line))
+			return wrong(&p, "the line is longer than %u characters", LINE_SIZE - 1);
+		memcpy(line, text, len);
+		line[len] = '\0';
+		if (read_line(&p, line))
+			return -EINVAL;
+		text += len + (text[len] == '\n');
+	}
+	return complete(&p);
+}
+
+void parse_help(FILE *f)
+{
+	for (unsigned i = 0; i < ARRAY_SIZE(statements); i++)
+		fprintf(f, "  %s\n      %s\n", statements[i].syntax, statements[i].help);
+}

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "parse_impl.h"
+
+static int flow_words(struct parser *p, struct flow_line *f)
+{
+	uint32_t same;
+
+	if (p->words < 5 || strcmp(p->word[2], "->") ||
+		!text_range(p->word[1], &f->first, &f->last) ||
+		!text_range(p->word[3], &f->to, &same) || same != f->to)
+		return wrong(p, "a flow reads 'flow 0..7 -> 8 write size=1M repeat'");
+	if (!strcmp(p->word[4], "write"))
+		f->op = FLOW_WRITE;
+	else if (!strcmp(p->word[4], "read"))
+		f->op = FLOW_READ;
+	else
+		return wrong(p, "'%s' is not an operation; there are: write, read", p->word[4]);
+	if (f->last > p->s->hosts || f->to > p->s->hosts)
+		return wrong(p, "the topology has hosts 0..%u", p->s->hosts);
+	if (f->to >= f->first && f->to <= f->last)
+		return wrong(p, "host %u would send to itself", f->to);
+	return 0;
+}
+
+int on_flow(struct parser *p)
+{
+	struct flow_line f = {.qps = 1, .size = 1048576, .count = 1};
+	uint64_t qps = 1;
+	const struct key keys[] = {
+		{"size", KIND_BYTES, &f.size, 1, 1ull << 30, {0}},
+		{"count", KIND_WHOLE, &f.count, 1, 1e12, {0}},
+		{"start", KIND_RANGE, f.start, 0, 0, {0}},
+		{"qps", KIND_WHOLE, &qps, 1, 4096, {0}},
+	};
+
+	if (p->s->flow_lines == FLOW_LINES)
+		return wrong(p, "there are more than %u flow statements", FLOW_LINES);
+	if (flow_words(p, &f))
+		return -EINVAL;
+	for (unsigned i = 5; i < p->words; i++) {
+		if (strcmp(p->word[i], "repeat"))
+			continue;
+		f.count = 0;
+		memmove(&p->word[i], &p->word[i + 1], (--p->words - i) * sizeof(p->word[0]));
+		i--;
+	}
+	if (set_all(p, 5, keys, ARRAY_SIZE(keys)))
+		return -EINVAL;
+	f.qps = (uint32_t)qps;
+	p->s->flow[p->s->flow_lines++] = f;
+	return 0;
+}
+
+static uint32_t flow_count(const struct scenario *s)
+{
+	uint32_t n = 0;
+
+	for (unsigned i = 0; i < s->flow_lines; i++)
+		n += (s->flow[i].last - s->flow[i].first + 1) * s->flow[i].qps;
+	return n;
+}
+
+int flow_numbers(struct parser *p, const char *word, uint32_t *first, uint32_t *last)
+{
+	uint32_t n = flow_count(p->s);
+
+	if (!text_range(word, first, last))
+		return wrong(p, "'%s' is not the number of a flow, or two such as 2..7", word);
+	if (*last >= n)
+		return wrong(p, n ? "'%s': the flows so far are 0..%u" : "'%s': no flow precedes",
+			word, n - 1);
+	return 0;
+}
+
+int on_at(struct parser *p)
+{
+	struct event_line e = {0};
+	double at;
+
+	if (p->words != 4 || !text_number(p->word[1], UNIT_TIME, &at) || at < 0)
+		return wrong(p, "an event reads 'at 100ms stop 2..7' or 'at 1ms cnp 0'");
+	if (!strcmp(p->word[2], "stop"))
+		e.kind = EVENT_STOP;
+	else if (!strcmp(p->word[2], "cnp"))
+		e.kind = EVENT_CNP;
+	else
+		return wrong(p, "'%s' is not an event; there are: stop, cnp", p->word[2]);
+	if (flow_numbers(p, p->word[3], &e.first, &e.last))
+		return -EINVAL;
+	if (p->s->events == EVENTS_MAX)
+		return wrong(p, "there are more than %u events", EVENTS_MAX);
+	e.at = (uint64_t)at;
+	p->s->event[p->s->events++] = e;
+	return 0;
+}

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file parse_impl.h
+ * Inside the parser:
+ *
+ *     parse.c         lines, statements, and those that are short
+ *     parse_keys.c    errors, and settings such as kmin=5K
+ *     parse_cc.c      cc
+ *     parse_flow.c    flow, at
+ *     parse_expect.c  expect
+ */
+#ifndef PARSE_IMPL_H
+#define PARSE_IMPL_H
+
+#include <errno.h>
+#include <string.h>
+#include "bits.h"
+#include "metric.h"
+#include "parse.h"
+#include "suggest.h"
+
+#define WORDS_MAX 40u
+
+struct parser {
+	struct scenario *s;
+	const char *name;
+	unsigned line;
+	char *word[WORDS_MAX];
+	unsigned words;
+	struct setting *settings;
+	unsigned nsettings;
+	char *why;
+	size_t why_size;
+};
+
+/** Says what is wrong with the line.  @return -EINVAL */
+__attribute__((format(printf, 2, 3))) int wrong(struct parser *p, const char *format, ...);
+
+enum kind {
+	KIND_WHOLE, /* uint64_t */
+	KIND_BYTES, /* uint64_t */
+	KIND_RATE,  /* uint64_t */
+	KIND_TIME,  /* uint64_t */
+	KIND_PART,  /* double */
+	KIND_RANGE, /* two uint64_t: times, "0..1us" or "1us" */
+	KIND_CHOICE /* bool: the second of two words */
+};
+
+struct key {
+	const char *name;
+	enum kind kind;
+	void *to;
+	double min, max;
+	const char *choice[2];
+};
+
+/** Reads @p value for @p k.  @return 0, or as wrong() */
+int set_key(struct parser *p, const struct key *k, const char *value);
+
+/** Reads the words from @p first on as settings, then those of the command line for this
+ *  statement.  @return 0, or as wrong() */
+int set_all(struct parser *p, unsigned first, const struct key *keys, unsigned n);
+
+/** Reads the numbers of flows that exist.  @return 0, or as wrong() */
+int flow_numbers(struct parser *p, const char *word, uint32_t *first, uint32_t *last);
+
+/* Statements. */
+int on_cc(struct parser *p);
+int on_flow(struct parser *p);
+int on_at(struct parser *p);
+int on_expect(struct parser *p);
+
+#endif

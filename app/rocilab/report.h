@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/** @file report.h  What a run has shown. */
+#ifndef REPORT_H
+#define REPORT_H
+
+#include "lab.h"
+
+/** Prints everything that was measured. */
+void report_run(const struct lab *l);
+
+/** Prints a line for each expectation, with the command that repeats it if @p command is not NULL.
+ *  @return how many were not met */
+unsigned report_expectations(const struct lab *l, const char *command);
+
+#endif

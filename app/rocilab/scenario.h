@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file scenario.h
+ * A scenario: a network, flows on it, what happens meanwhile, what is measured, and what is
+ * expected of it. It is read from text of one statement per line; doc/rocilab.md describes them.
+ */
+#ifndef SCENARIO_H
+#define SCENARIO_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include "aqm.h"
+#include "cc.h"
+
+#define FLOW_LINES 64u
+#define EVENTS_MAX 256u
+#define EXPECT_MAX 64u
+#define NAME_SIZE  64u
+
+enum flow_op {
+	FLOW_WRITE,
+	FLOW_READ, /* the receiver reads */
+	FLOW_OPS
+};
+
+/** A `flow` statement: a flow from each of its sources. */
+struct flow_line {
+	uint32_t first, last; /* hosts that send the data */
+	uint32_t to;
+	uint32_t qps; /* flows from each */
+	enum flow_op op;
+	uint64_t size;	   /* bytes of a message */
+	uint64_t count;	   /* messages; 0: without end */
+	uint64_t start[2]; /* ns: at random between them */
+};
+
+enum fault_kind {
+	FAULT_CNP,
+	FAULT_ACK, /* NAKs, too */
+	FAULT_DATA,
+	FAULT_KINDS
+};
+
+enum event_kind {
+	EVENT_STOP,
+	EVENT_CNP,
+};
+
+/** An `at` statement, for flows first..last. */
+struct event_line {
+	uint64_t at; /* ns */
+	enum event_kind kind;
+	uint32_t first, last;
+};
+
+enum expect_sign {
+	EXPECT_NEAR, /* value +- tolerance */
+	EXPECT_LEAST,
+	EXPECT_MOST,
+};
+
+/** An `expect` statement. */
+struct expectation {
+	unsigned line;
+	const struct metric *metric;
+	uint32_t index; /* of the port or flow; METRIC_ALL */
+	uint64_t at;	/* ns, for what is looked at in one moment */
+	enum expect_sign sign;
+	double value;
+	double tolerance; /* part of the value */
+	char text[96];	  /* as it was written */
+};
+
+struct scenario {
+	char name[NAME_SIZE];
+	char title[128];
+	bool quick; /* `verify --quick` runs it */
+	/* topology */
+	uint32_t hosts; /* that send; host number `hosts` receives */
+	uint64_t rate;	/* bit/s of each link */
+	uint64_t last;	/* of the receiver's; 0: the same */
+	uint64_t delay; /* ns */
+	/* switch */
+	struct aqm_config aqm;
+	/* fault: parts of frames that are lost at the switch, by kind */
+	double loss[FAULT_KINDS];
+	/* host */
+	uint64_t mtu;
+	uint64_t window;
+	uint64_t timeout; /* code */
+	uint64_t retries;
+	uint64_t quantum; /* packets of a limited QP that leave together */
+	bool ip6;
+	/* cc */
+	bool control; /* there is congestion control */
+	struct cc_config cc;
+	/* flow, at, measure, expect */
+	struct flow_line flow[FLOW_LINES];
+	unsigned flow_lines;
+	struct event_line event[EVENTS_MAX];
+	unsigned events;
+	uint64_t from, to; /* ns */
+	struct expectation expect[EXPECT_MAX];
+	unsigned expects;
+	uint64_t seed;
+};
+
+#endif

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "bits.h"
+#include "text.h"
+
+struct suffix {
+	const char *name;
+	double factor;
+};
+
+static const struct suffix bytes[] = {{"", 1}, {"K", 1e3}, {"M", 1e6}, {"G", 1e9}, {"Ki", 1024},
+	{"Mi", 1048576}, {"Gi", 1073741824}, {NULL, 0}};
+static const struct suffix rates[] = {
+	{"G", 1e9}, {"M", 1e6}, {"K", 1e3}, {"T", 1e12}, {"", 1}, {NULL, 0}};
+static const struct suffix times[] = {{"us", 1e3}, {"ms", 1e6}, {"s", 1e9}, {"ns", 1}, {NULL, 0}};
+static const struct suffix parts[] = {{"%", 0.01}, {"", 1}, {NULL, 0}};
+static const struct suffix slopes[] = {{"%/ms", 10}, {"%/us", 1e4}, {"%/s", 0.01}, {NULL, 0}};
+static const struct suffix numbers[] = {{"", 1}, {NULL, 0}};
+
+static const struct {
+	const struct suffix *suffixes;
+	const char *what;
+} units[] = {
+	[UNIT_NONE] = {numbers, "a number"},
+	[UNIT_BYTES] = {bytes, "a number of bytes such as 200K or 1Mi"},
+	[UNIT_RATE] = {rates, "a rate such as 40G"},
+	[UNIT_TIME] = {times, "a time such as 100us, 1ms or 2s"},
+	[UNIT_PART] = {parts, "a part such as 1%"},
+	[UNIT_SLOPE] = {slopes, "a slope such as 3.6%/ms"},
+};
+
+bool text_number(const char *text, enum unit unit, double *value)
+{
+	char *end;
+	double v = strtod(text, &end);
+
+	if (end == text || !isfinite(v) || strpbrk(text, "xXpP"))
+		return false;
+	for (const struct suffix *s = units[unit].suffixes; s->name; s++) {
+		if (!strcmp(end, s->name)) {
+			*value = v * s->factor;
+			return true;
+		}
+	}
+	return unit == UNIT_TIME && v == 0 && !*end ? (*value = 0, true) : false;
+}
+
+const char *text_what(enum unit unit)
+{
+	return units[unit].what;
+}
+
+/* The largest unit in which it is 1 or more. */
+static char *scaled(double value, const struct suffix *s, unsigned n, char *text, size_t size)
+{
+	double most = fabs(value);
+	unsigned best = 0;
+
+	for (unsigned i = 1; i < n; i++)
+		if (most >= s[i].factor)
+			best = i;
+	snprintf(text, size, "%.5g%s", value / s[best].factor, s[best].name);
+	return text;
+}
+
+char *text_of(double value, enum unit unit, char *text, size_t size)
+{
+	static const struct suffix tens[] = {{"", 1}, {"K", 1e3}, {"M", 1e6}, {"G", 1e9}};
+	static const struct suffix spans[] = {{"ns", 1}, {"us", 1e3}, {"ms", 1e6}, {"s", 1e9}};
+
+	switch (unit) {
+	case UNIT_BYTES:
+	case UNIT_RATE:
+		return scaled(value, tens, ARRAY_SIZE(tens), text, size);
+	case UNIT_TIME:
+		return scaled(value, spans, ARRAY_SIZE(spans), text, size);
+	case UNIT_PART:
+		snprintf(text, size, "%.2f%%", value * 100);
+		return text;
+	case UNIT_SLOPE:
+		snprintf(text, size, "%.3f%%/ms", value / 10);
+		return text;
+	default:
+		snprintf(text, size, "%.5g", value);
+		return text;
+	}
+}
+
+bool text_range(const char *text, uint32_t *first, uint32_t *last)
+{
+	unsigned a, b;
+	int n = 0;
+
+	if (sscanf(text, "%u..%u%n", &a, &b, &n) != 2 || text[n]) {
+		n = 0;
+		if (sscanf(text, "%u%n", &a, &n) != 1 || text[n])
+			return false;
+		b = a;
+	}
+	*first = a;
+	*last = b;
+	return a <= b && *text != '-' && *text != '+';
+}

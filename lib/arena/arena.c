@@ -1,0 +1,353 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+#include "arena_impl.h"
+#include "hold.h"
+
+struct arena arena = {
+	.lock = PTHREAD_MUTEX_INITIALIZER,
+	.fd = -1,
+	.pagemap = -1,
+	.maps = {.fd = -1},
+	.next_generation = 1,
+};
+
+int refuse(char why[ARENA_WHY_MAX], int err, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(why, ARENA_WHY_MAX, fmt, ap);
+	va_end(ap);
+	return err;
+}
+
+bool look_at(uintptr_t addr, struct vma *v)
+{
+	return !maps_again(&arena.maps) && maps_find(&arena.maps, addr, v);
+}
+
+/* --- set-up ----------------------------------------------------------------------------- */
+
+static int open_maps(char why[ARENA_WHY_MAX])
+{
+	int err;
+
+	if (arena.maps.fd >= 0)
+		return 0;
+	arena.page = (size_t)sysconf(_SC_PAGESIZE);
+	err = maps_open(&arena.maps);
+	if (!err) {
+		arena.pagemap = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
+		err = arena.pagemap < 0 ? -errno : 0;
+	}
+	if (err)
+		maps_close(&arena.maps);
+	return err ? refuse(why, EOPNOTSUPP,
+			     "/proc/self/maps and pagemap cannot be read (%s): mount /proc, or use "
+			     "memory of roci_alloc_mem()",
+			     strerror(-err))
+		   : 0;
+}
+
+/* rocid makes the file: a limit of file sizes of this process would forbid it. */
+static int open_arena(const struct arena_source *src, char why[ARENA_WHY_MAX])
+{
+	struct stat st;
+	int fd;
+
+	if (arena.fd >= 0)
+		return 0;
+	hold_open(src->uffd(src->arg));
+	fd = src->memfd(src->arg);
+	if (fd < 0 || fstat(fd, &st)) {
+		if (fd >= 0)
+			close(fd);
+		hold_close();
+		return refuse(why, fd < 0 ? -fd : EIO,
+			"rocid makes no memory file for this program (%s): use memory of "
+			"roci_alloc_mem()",
+			strerror(fd < 0 ? -fd : EIO));
+	}
+	arena.fd = fd;
+	arena.inode = st.st_ino;
+	arena.major = major(st.st_dev);
+	arena.minor = minor(st.st_dev);
+	return 0;
+}
+
+enum arena_writers arena_writers(void)
+{
+	return arena.fd >= 0 ? hold_best() : ARENA_WRITERS_NONE;
+}
+
+struct arena_stats arena_stats(void)
+{
+	return arena.stats;
+}
+
+/* --- one registration ------------------------------------------------------------------- */
+
+/* A range that is being taken. */
+struct taking {
+	const struct arena_source *src;
+	uintptr_t s, e; /* whole pages */
+	bool write;
+	bool swaps; /* some of it is private */
+	char *why;
+};
+
+static int check_vma(const struct taking *t, const struct vma *v, uintptr_t at)
+{
+	if (v->start > at)
+		return refuse(t->why, EFAULT, "nothing is mapped at %#lx", (unsigned long)at);
+	if (!(v->prot & PROT_READ))
+		return refuse(t->why, EFAULT, "memory at %#lx may not be read (PROT_NONE)",
+			(unsigned long)at);
+	if (t->write && !(v->prot & PROT_WRITE))
+		return refuse(t->why, EFAULT,
+			"memory at %#lx may not be written, so it can be registered only without "
+			"local write",
+			(unsigned long)at);
+	if (v->text_name)
+		return refuse(t->why, EFAULT, "memory at %#lx is the kernel's", (unsigned long)at);
+	if (!v->shared && v->page > arena.page)
+		return refuse(t->why, EOPNOTSUPP,
+			"memory at %#lx is in private huge pages, which rocid cannot reach: use "
+			"memfd_create() with MFD_HUGETLB and map it shared",
+			(unsigned long)at);
+	return 0;
+}
+
+/* All of it is checked before anything is swapped. */
+static int check_range(struct taking *t)
+{
+	uintptr_t at = t->s;
+	struct vma v;
+	int err = 0;
+
+	if (maps_again(&arena.maps))
+		return refuse(t->why, ENOMEM, "no memory to read /proc/self/maps");
+	while (at < t->e && !err) {
+		if (!maps_find(&arena.maps, at, &v))
+			return refuse(
+				t->why, EFAULT, "nothing is mapped at %#lx", (unsigned long)at);
+		err = check_vma(t, &v, at);
+		t->swaps |= !v.shared;
+		at = v.end;
+	}
+	return err;
+}
+
+static int swap_private(struct taking *t)
+{
+	uintptr_t at = t->s;
+	int err = 0;
+
+	while (at < t->e && !err) {
+		uint64_t off;
+		uintptr_t end;
+		struct vma v;
+
+		if (!look_at(at, &v) || v.start > at)
+			return refuse(t->why, EFAULT, "memory at %#lx was unmapped meanwhile",
+				(unsigned long)at);
+		end = v.end < t->e ? v.end : t->e;
+		if (!v.shared) {
+			off = choose_offset(&v, at, end, at > t->s, end < t->e);
+			if (off == UINT64_MAX)
+				return refuse(t->why, ENOMEM, "no memory to register more");
+			err = swap_range(&v, at, end, off, t->why);
+		}
+		at = end;
+	}
+	return err;
+}
+
+/* --- its pieces ------------------------------------------------------------------------- */
+
+static bool same_file(const struct vma *a, const struct vma *b)
+{
+	return a->inode == b->inode && a->major == b->major && a->minor == b->minor;
+}
+
+static struct arena_hold *add_piece(struct arena_hold *h, uint64_t off, uint64_t len)
+{
+	struct arena_piece *last = h->npieces ? &h->piece[h->npieces - 1] : NULL;
+	struct arena_hold *more;
+
+	if (last && last->off + last->len == off) {
+		last->len += len;
+		return h;
+	}
+	if (h->npieces & (h->npieces - 1) || !h->npieces) {
+		h->piece[h->npieces++] = (struct arena_piece){off, len};
+		return h;
+	}
+	more = realloc(h, sizeof(*h) + 2 * h->npieces * sizeof(h->piece[0]));
+	if (!more) {
+		free(h);
+		return NULL;
+	}
+	more->piece[more->npieces++] = (struct arena_piece){off, len};
+	return more;
+}
+
+/* Reads the maps of the kernel. *first: a mapping of the file. */
+static int collect(const struct taking *t, struct arena_hold **h, struct vma *first)
+{
+	uintptr_t at = t->s;
+	struct vma v;
+
+	for (bool more = look_at(at, &v); at < t->e; more = maps_find(&arena.maps, at, &v)) {
+		uintptr_t end;
+
+		if (!more || v.start > at || !v.shared)
+			return refuse(t->why, EAGAIN, "memory at %#lx was mapped anew meanwhile",
+				(unsigned long)at);
+		if (at == t->s)
+			*first = v;
+		if (!same_file(first, &v))
+			return refuse(t->why, EOPNOTSUPP,
+				"the range consists of memory of several kinds, of which some is "
+				"shared (MAP_SHARED): register each part on its own");
+		end = v.end < t->e ? v.end : t->e;
+		*h = add_piece(*h, v.off + (at - v.start), end - at);
+		if (!*h)
+			return refuse(t->why, ENOMEM, "no memory for a memory region");
+		at = end;
+	}
+	return 0;
+}
+
+static int take(struct taking *t, struct arena_hold **out)
+{
+	struct arena_hold *h = calloc(1, sizeof(*h) + sizeof(h->piece[0]));
+	struct vma first;
+	int err;
+
+	if (!h)
+		return refuse(t->why, ENOMEM, "no memory for a memory region");
+	err = collect(t, &h, &first);
+	if (!err && is_arena(&first)) {
+		h->fd = arena.fd;
+	} else if (!err) {
+		h->foreign = true;
+		h->fd = open_shared(t->src, &first, t->write, t->why);
+		err = h->fd < 0 ? -h->fd : 0;
+	}
+	if (err) {
+		free(h);
+		return err;
+	}
+	*out = h;
+	return 0;
+}
+
+static void keep(struct arena_hold *h)
+{
+	if (h->foreign)
+		return;
+	h->next = arena.holds;
+	if (h->next)
+		h->next->prev = h;
+	arena.holds = h;
+}
+
+static int take_locked(struct taking *t, struct arena_hold **out)
+{
+	int err = open_maps(t->why);
+
+	if (!err)
+		err = check_range(t);
+	if (!err && t->swaps) {
+		err = open_arena(t->src, t->why);
+		if (!err)
+			err = swap_private(t);
+	}
+	if (!err)
+		err = take(t, out);
+	if (!err)
+		keep(*out);
+	return err;
+}
+
+int arena_take(const struct arena_source *src, uintptr_t addr, size_t len, bool write,
+	struct arena_hold **out, char why[ARENA_WHY_MAX])
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	struct taking t = {.src = src, .write = write, .why = why};
+	uint64_t head = addr % page;
+	int err;
+
+	if (!len || len > SIZE_MAX - page || addr > UINTPTR_MAX - len - page)
+		return refuse(why, EINVAL, "%zu bytes at %#lx are no memory of a program", len,
+			(unsigned long)addr);
+	t.s = addr - head;
+	t.e = (addr + len + page - 1) & ~(page - 1);
+	pthread_mutex_lock(&arena.lock);
+	err = take_locked(&t, out);
+	if (!err && t.swaps)
+		sweep_if_due(false);
+	pthread_mutex_unlock(&arena.lock);
+	if (err)
+		return err;
+	/* Of the pages, the bytes. */
+	(*out)->piece[0].off += head;
+	(*out)->piece[0].len -= head;
+	(*out)->piece[(*out)->npieces - 1].len -= t.e - (addr + len);
+	return 0;
+}
+
+void arena_sent(struct arena_hold *h)
+{
+	if (h->foreign && h->fd >= 0)
+		close(h->fd);
+	h->fd = -1;
+}
+
+void arena_release(struct arena_hold *h)
+{
+	pthread_mutex_lock(&arena.lock);
+	arena_sent(h);
+	if (!h->foreign) {
+		if (h->prev)
+			h->prev->next = h->next;
+		else
+			arena.holds = h->next;
+		if (h->next)
+			h->next->prev = h->prev;
+		sweep_if_due(true);
+	}
+	pthread_mutex_unlock(&arena.lock);
+	free(h);
+}
+
+bool arena_discard(uintptr_t addr, size_t len)
+{
+	bool any = false;
+	struct vma v;
+
+	pthread_mutex_lock(&arena.lock);
+	for (bool more = arena.fd >= 0 && look_at(addr, &v); more && v.start < addr + len;
+		more = maps_find(&arena.maps, v.end, &v)) {
+		uintptr_t s = v.start > addr ? v.start : addr;
+		uintptr_t e = v.end < addr + len ? v.end : addr + len;
+
+		if (!is_arena(&v))
+			continue;
+		any = true;
+		fallocate(arena.fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
+			(off_t)(v.off + (s - v.start)), (off_t)(e - s));
+	}
+	pthread_mutex_unlock(&arena.lock);
+	return any;
+}

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file arena_impl.h
+ * The arena's parts for each other. All is protected by the arena's lock.
+ */
+#ifndef ARENA_IMPL_H
+#define ARENA_IMPL_H
+
+#include <pthread.h>
+#include <stdio.h>
+#include "arena.h"
+#include "maps.h"
+
+#define GENERATION_SHIFT 47
+#define GENERATIONS	 (1u << 15)
+#define CHUNK		 (2u << 20)
+
+/** The state of the process. */
+struct arena {
+	pthread_mutex_t lock;
+	int fd; /* the memfd; -1: none yet */
+	uint64_t inode;
+	uint32_t major, minor;
+	struct maps maps;
+	int pagemap;
+	size_t page;
+	uint32_t next_generation; /* to try for a large block */
+	struct arena_hold *holds; /* of the arena */
+	uint64_t threshold;	  /* bytes allocated at which to sweep */
+	struct arena_stats stats;
+};
+extern struct arena arena;
+
+/** @return whether @p v shows pages of the arena. */
+static inline bool is_arena(const struct vma *v)
+{
+	return v->shared && v->inode == arena.inode && v->major == arena.major &&
+	       v->minor == arena.minor && arena.fd >= 0;
+}
+
+/** Keeps a sentence.  @return @p err. */
+int refuse(char why[ARENA_WHY_MAX], int err, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
+
+/** Looks at the mappings anew, from @p addr on.  @return false if there is none. */
+bool look_at(uintptr_t addr, struct vma *v);
+
+/* --- generation.c ----------------------------------------------------------------------- */
+
+/** @return an offset for fresh memory [@p s, @p e) of @p v, whose pages are empty now; UINT64_MAX:
+ *  none is left. @p after, @p before: registered memory ends at its begin, or begins at its end. */
+uint64_t choose_offset(const struct vma *v, uintptr_t s, uintptr_t e, bool after, bool before);
+
+/** Forgets which offsets have been used. */
+void generations_forget(void);
+
+/** @return whether an MR holds pages of [@p off, @p off + @p len) of the arena. */
+bool is_held(uint64_t off, uint64_t len);
+
+/* --- swap.c ----------------------------------------------------------------------------- */
+
+/** Replaces [@p s, @p e) of the private mapping @p v by pages of the arena at @p off. */
+int swap_range(
+	const struct vma *v, uintptr_t s, uintptr_t e, uint64_t off, char why[ARENA_WHY_MAX]);
+
+/* --- traits.c --------------------------------------------------------------------------- */
+
+/** Advice and locks that the program has given the kernel for a mapping. */
+struct traits {
+	bool locked, no_fork, no_dump;
+	int policy; /* of NUMA; 0: default */
+	unsigned long nodes[16];
+};
+
+/** Finds what can be found of @p v.  @return 0, or -EOPNOTSUPP: it is a device's. */
+int traits_of(const struct vma *v, uintptr_t at, struct traits *t);
+
+/** Gives the same to the memory at [@p at, @p at + @p len), except the lock. */
+void traits_keep(const struct traits *t, void *at, size_t len);
+
+/* --- shared.c --------------------------------------------------------------------------- */
+
+/** Opens the file of the shared mapping @p v.  @return a descriptor to close, or a negative errno
+ *  with a sentence. */
+int open_shared(
+	const struct arena_source *src, const struct vma *v, bool write, char why[ARENA_WHY_MAX]);
+
+/* --- sweep.c ---------------------------------------------------------------------------- */
+
+/** Gives back pages that neither a mapping nor an MR holds, if there may be many. @p late: nobody
+ *  waits for memory; a registration leaves more. */
+void sweep_if_due(bool late);
+
+#endif

@@ -1,0 +1,437 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * fork() shares the arena's pages between parent and child, but both should have their own. So the
+ * child copies them before its program continues, and the parent waits.
+ *
+ * The other threads of the parent go on writing. They must not wait for the child, because they may
+ * have locks that fork() takes (malloc's). So the pages are write-protected, and a monitor puts a
+ * copy of each page that somebody is about to write aside, where the child finds it.
+ *
+ * Memory that the forking thread itself writes to in the meantime, its stack and its thread-local
+ * data, is private memory of the parent while fork() runs, if it had been swapped.
+ */
+#include <fcntl.h>
+#include <poll.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "arena_impl.h"
+#include "aside.h"
+#include "hold.h"
+#include "raw.h"
+
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23
+#endif
+
+/* A mapping of the arena, at fork(). */
+struct shot {
+	uintptr_t s, e;
+	uint64_t off;
+	int prot;
+	size_t first; /* number of its first page among all */
+	bool held;
+};
+
+/* Pages that fork() itself writes to; they are private meanwhile. */
+struct own {
+	uintptr_t at;
+	size_t len;
+	uint64_t off;
+	int prot;
+	uint8_t *before; /* their bytes */
+	pid_t waiter;	 /* the forking thread, when a helper works; or 0 */
+};
+#define OWN_MAX	   256
+#define GLIBC_HEAP (64ul << 20) /* where a heap of malloc() may begin */
+
+static struct {
+	struct shot *shot; /* not from malloc(): it may be swapped */
+	size_t nshots, room, pages;
+	uint8_t *aside; /* a place for each page, shared with the child */
+	_Atomic uint8_t *is_aside;
+	struct own own[OWN_MAX];
+	size_t nowns;
+	pthread_t monitor;
+	bool monitored;
+	_Atomic bool armed; /* all mappings are protected: nobody may go on before */
+	int stop[2];	    /* pipe to the monitor */
+	int done[2];	    /* pipe from the child */
+	bool active;
+	bool alone; /* there are no other threads */
+} fk;
+
+static void *anonymous(size_t len, int flags)
+{
+	void *p = raw_mmap(
+		NULL, len, PROT_READ | PROT_WRITE, flags | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	return p == MAP_FAILED ? NULL : p;
+}
+
+static bool add_shot(const struct vma *v)
+{
+	if (fk.nshots == fk.room) {
+		size_t room = fk.room ? 2 * fk.room : 1024;
+		struct shot *more = anonymous(room * sizeof(*more), MAP_PRIVATE);
+
+		if (!more)
+			return false;
+		if (fk.shot) {
+			memcpy(more, fk.shot, fk.nshots * sizeof(*more));
+			raw_munmap(fk.shot, fk.room * sizeof(*more));
+		}
+		fk.shot = more;
+		fk.room = room;
+	}
+	fk.shot[fk.nshots++] = (struct shot){
+		.s = v->start, .e = v->end, .off = v->off, .prot = v->prot, .first = fk.pages};
+	fk.pages += (v->end - v->start) / arena.page;
+	return true;
+}
+
+static bool take_shots(void)
+{
+	struct vma v;
+
+	fk.nshots = fk.pages = 0;
+	for (bool more = look_at(0, &v); more; more = maps_find(&arena.maps, v.end, &v))
+		if (is_arena(&v) && !add_shot(&v))
+			return false;
+	return true;
+}
+
+/* --- the forking thread's own pages ------------------------------------------------------- */
+
+/* Replaces pages of the arena by private ones, or private ones by those. */
+static int replace(struct own *o, uint8_t *p, bool private)
+{
+	const uint8_t *now = (const uint8_t *)o->at;
+
+	if (private) {
+		memcpy(p, now, o->len);
+		memcpy(o->before, p, o->len);
+	} else { /* only what has changed: peers may have written the rest */
+		for (size_t i = 0; i < o->len; i++)
+			if (now[i] != o->before[i])
+				p[i] = now[i];
+	}
+	raw_mprotect(p, o->len, o->prot);
+	return raw_move(p, o->len, o->at);
+}
+
+static int exchange(struct own *o, bool private)
+{
+	uint8_t *p = private ? anonymous(o->len, MAP_PRIVATE)
+			     : raw_mmap(NULL, o->len, PROT_READ | PROT_WRITE, MAP_SHARED, arena.fd,
+				       o->off);
+	struct hold h;
+	int err;
+
+	if (!p || p == MAP_FAILED)
+		return -ENOMEM;
+	err = raw_madvise(p, o->len, MADV_POPULATE_WRITE) && errno != EINVAL ? -errno : 0;
+	if (!err)
+		err = hold_begin(&h, o->at, o->len, fk.alone, o->waiter);
+	if (!err) {
+		err = replace(o, p, private);
+		hold_end(&h, !err);
+	}
+	if (err)
+		raw_munmap(p, o->len);
+	return err;
+}
+
+static int make_private(void *arg)
+{
+	return exchange(arg, true);
+}
+
+static int make_shared(void *arg)
+{
+	return exchange(arg, false);
+}
+
+static void add_own(const struct vma *v, const struct span *span)
+{
+	uintptr_t s = v->start > span->s ? v->start : span->s & ~(arena.page - 1);
+	uintptr_t e = v->end < span->e ? v->end : (span->e + arena.page - 1) & ~(arena.page - 1);
+	struct own *o = &fk.own[fk.nowns];
+
+	if (s >= e || fk.nowns == OWN_MAX)
+		return;
+	*o = (struct own){.at = s, .len = e - s, .off = v->off + (s - v->start), .prot = v->prot};
+	o->before = anonymous(o->len, MAP_PRIVATE);
+	if (o->before)
+		fk.nowns++;
+}
+
+/* On other pages than those that the caller runs on, it can work itself. */
+static void each_own(int (*work)(void *arg))
+{
+	for (size_t i = 0; i < fk.nowns; i++) {
+		struct own *o = &fk.own[i];
+
+		o->waiter = 0;
+		if (!is_own(o->at, o->at + o->len)) {
+			work(o);
+			continue;
+		}
+		o->waiter = (pid_t)syscall(SYS_gettid);
+		aside(work, o, sizeof(*o));
+	}
+}
+
+/* glibc's malloc has the state of an arena where its first heap begins, and resets it in the child
+ * before any handler runs. */
+static void add_heaps(const struct vma *v)
+{
+	uintptr_t at = (v->start + GLIBC_HEAP - 1) & ~(GLIBC_HEAP - 1);
+
+	for (; at < v->end; at += GLIBC_HEAP)
+		add_own(v, &(struct span){at, at + arena.page});
+}
+
+static void leave_arena(void)
+{
+	struct span own[2];
+	struct vma v;
+
+	own_spans(own);
+	fk.nowns = 0;
+	for (bool more = look_at(0, &v); more; more = maps_find(&arena.maps, v.end, &v)) {
+		if (!is_arena(&v))
+			continue;
+		add_own(&v, &own[0]);
+		add_own(&v, &own[1]);
+		add_heaps(&v);
+	}
+	each_own(make_private);
+}
+
+static void return_to_arena(void)
+{
+	each_own(make_shared);
+	for (size_t i = 0; i < fk.nowns; i++)
+		raw_munmap(fk.own[i].before, fk.own[i].len);
+	fk.nowns = 0;
+}
+
+/* --- the monitor -------------------------------------------------------------------------- */
+
+static const struct shot *shot_of(uintptr_t addr)
+{
+	size_t low = 0, high = fk.nshots;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (fk.shot[middle].e <= addr)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low < fk.nshots && fk.shot[low].s <= addr ? &fk.shot[low] : NULL;
+}
+
+static void put_aside(uintptr_t addr)
+{
+	uintptr_t page = addr & ~(arena.page - 1);
+	const struct shot *sh = shot_of(page);
+	size_t i;
+
+	if (sh) {
+		i = sh->first + (page - sh->s) / arena.page;
+		if (!atomic_load(&fk.is_aside[i])) {
+			memcpy(fk.aside + i * arena.page, (void *)page, arena.page);
+			atomic_store(&fk.is_aside[i], 1); /* before anybody can write there */
+		}
+	}
+	hold_page_end(page, arena.page);
+}
+
+static void *watch(void *arg)
+{
+	struct pollfd p[2] = {
+		{.fd = hold_descriptor(), .events = POLLIN}, {.fd = fk.stop[0], .events = POLLIN}};
+	uintptr_t addr;
+
+	(void)arg;
+	while (!atomic_load(&fk.armed))
+		sched_yield();
+	do {
+		while (hold_waiter(&addr))
+			put_aside(addr);
+		poll(p, 2, -1);
+	} while (!p[1].revents);
+	return NULL;
+}
+
+static void start_monitor(void)
+{
+	size_t len = fk.pages * (arena.page + 1);
+
+	if (!fk.pages || fk.alone || hold_descriptor() < 0 || pipe2(fk.stop, O_CLOEXEC))
+		return;
+	fk.aside = anonymous(len, MAP_SHARED);
+	fk.is_aside = (_Atomic uint8_t *)(fk.aside + fk.pages * arena.page);
+	atomic_store(&fk.armed, false);
+	fk.monitored = fk.aside && !pthread_create(&fk.monitor, NULL, watch, NULL);
+	for (size_t i = 0; fk.monitored && i < fk.nshots; i++)
+		fk.shot[i].held = !hold_shared(fk.shot[i].s, fk.shot[i].e - fk.shot[i].s);
+	atomic_store(&fk.armed, true);
+	if (fk.monitored)
+		return;
+	close(fk.stop[0]);
+	close(fk.stop[1]);
+}
+
+static void end_monitor(void)
+{
+	if (!fk.monitored)
+		return;
+	for (size_t i = 0; i < fk.nshots; i++)
+		if (fk.shot[i].held)
+			hold_shared_end(fk.shot[i].s, fk.shot[i].e - fk.shot[i].s);
+	close(fk.stop[1]);
+	pthread_join(fk.monitor, NULL);
+	close(fk.stop[0]);
+	raw_munmap(fk.aside, fk.pages * (arena.page + 1));
+	fk.monitored = false;
+}
+
+/* --- the handlers ------------------------------------------------------------------------- */
+
+void arena_fork_prepare(void)
+{
+	pthread_mutex_lock(&arena.lock);
+	fk.active = arena.fd >= 0 && !pipe2(fk.done, O_CLOEXEC);
+	if (!fk.active)
+		return;
+	fk.alone = hold_alone(1);
+	leave_arena();
+	if (take_shots())
+		start_monitor();
+}
+
+void arena_fork_parent(void)
+{
+	char byte;
+
+	if (fk.active) {
+		/* Its end of the pipe closes when it dies, or was never made. */
+		close(fk.done[1]);
+		while (read(fk.done[0], &byte, 1) < 0 && errno == EINTR)
+			;
+		close(fk.done[0]);
+		end_monitor();
+		return_to_arena();
+		if (fk.shot)
+			raw_munmap(fk.shot, fk.room * sizeof(*fk.shot));
+		fk.shot = NULL;
+		fk.room = 0;
+		fk.active = false;
+	}
+	pthread_mutex_unlock(&arena.lock);
+}
+
+/* The child cannot go on with memory that it shares. */
+static void give_up(void)
+{
+	static const char why[] =
+		"libroci: no memory for a copy of registered memory after fork()\n";
+
+	if (write(STDERR_FILENO, why, sizeof(why) - 1) < 0) { /* then without */
+	}
+	abort();
+}
+
+/* Copies the pages of [@p s, @p s + @p len) that exist, as they were at fork(). */
+static void copy_pages(const struct shot *sh, uintptr_t s, size_t len, uint8_t *to)
+{
+	uint64_t off = sh->off + (s - sh->s), end = off + len;
+
+	for (off_t at = lseek(arena.fd, (off_t)off, SEEK_DATA); at >= 0 && (uint64_t)at < end;
+		at = lseek(arena.fd, at, SEEK_DATA)) {
+		off_t hole = lseek(arena.fd, at, SEEK_HOLE);
+
+		if (hole < 0 || (uint64_t)hole > end)
+			hole = (off_t)end;
+		memcpy(to + ((uint64_t)at - off), (void *)(s + ((uint64_t)at - off)),
+			(size_t)(hole - at));
+		at = hole;
+	}
+	/* Afterwards: what is not aside by now had not been written when it was copied. */
+	for (size_t i = 0; fk.monitored && i < len / arena.page; i++) {
+		size_t n = sh->first + (s - sh->s) / arena.page + i;
+
+		if (atomic_load(&fk.is_aside[n]))
+			memcpy(to + i * arena.page, fk.aside + n * arena.page, arena.page);
+	}
+}
+
+static void make_own(const struct shot *sh)
+{
+	size_t len;
+
+	for (uintptr_t s = sh->s; s < sh->e; s += len) {
+		uint8_t *p;
+
+		len = sh->e - s < 16 * CHUNK ? sh->e - s : 16 * CHUNK;
+		p = anonymous(len, MAP_PRIVATE);
+		if (!p)
+			give_up();
+		if (sh->prot & PROT_READ)
+			copy_pages(sh, s, len, p);
+		raw_mprotect(p, len, sh->prot);
+		if (raw_move(p, len, s))
+			give_up();
+	}
+}
+
+/* Descriptors of the parent's address space are of no use. */
+static void forget_all(void)
+{
+	hold_close();
+	close(arena.fd);
+	close(arena.pagemap);
+	maps_close(&arena.maps);
+	arena.fd = arena.pagemap = -1;
+	arena.holds = NULL; /* nothing is registered here */
+	arena.threshold = 0;
+	generations_forget();
+}
+
+void arena_fork_child(void)
+{
+	struct maps now;
+	struct vma v;
+
+	if (fk.active) {
+		/* Memory with MADV_DONTFORK is not here. */
+		if (maps_open(&now))
+			give_up();
+		for (size_t i = 0; i < fk.nshots; i++)
+			if (!maps_again(&now) && maps_find(&now, fk.shot[i].s, &v) &&
+				v.start == fk.shot[i].s && is_arena(&v))
+				make_own(&fk.shot[i]);
+		maps_close(&now);
+		if (write(fk.done[1], "", 1) < 0) { /* the parent has died */
+		}
+		close(fk.done[0]);
+		close(fk.done[1]);
+		if (fk.monitored) {
+			close(fk.stop[0]);
+			close(fk.stop[1]);
+			raw_munmap(fk.aside, fk.pages * (arena.page + 1));
+		}
+		for (size_t i = 0; i < fk.nowns; i++)
+			raw_munmap(fk.own[i].before, fk.own[i].len);
+		raw_munmap(fk.shot, fk.room * sizeof(*fk.shot));
+		memset((void *)&fk, 0, sizeof(fk));
+		forget_all();
+	}
+	pthread_mutex_init(&arena.lock, NULL);
+}

@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/userfaultfd.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+#include "hold.h"
+#include "raw.h"
+
+/* linux/userfaultfd.h of Linux 5.19, 6.4. */
+#ifndef UFFD_FEATURE_WP_HUGETLBFS_SHMEM
+#define UFFD_FEATURE_WP_HUGETLBFS_SHMEM (1 << 12)
+#endif
+#ifndef UFFD_FEATURE_WP_UNPOPULATED
+#define UFFD_FEATURE_WP_UNPOPULATED (1 << 13)
+#endif
+#ifndef USERFAULTFD_IOC_NEW
+#define USERFAULTFD_IOC_NEW _IO(0xAA, 0x00)
+#endif
+#define USEFUL                                                              \
+	(UFFD_FEATURE_PAGEFAULT_FLAG_WP | UFFD_FEATURE_WP_HUGETLBFS_SHMEM | \
+		UFFD_FEATURE_WP_UNPOPULATED)
+
+unsigned arena_means = ~0u;
+
+static struct {
+	int fd; /* userfaultfd; -1: none */
+	enum arena_writers by;
+	uint64_t features;
+} uffd = {.fd = -1};
+
+/* --- userfaultfd ------------------------------------------------------------------------ */
+
+static int make(enum arena_writers by, int device)
+{
+	const int flags = O_CLOEXEC | O_NONBLOCK;
+
+	if (!(arena_means & 1u << by))
+		return -1;
+	if (by == ARENA_WRITERS_UFFD_ROCID)
+		return device < 0 ? -1 : ioctl(device, USERFAULTFD_IOC_NEW, flags);
+	return (int)syscall(
+		SYS_userfaultfd, by == ARENA_WRITERS_UFFD ? flags : flags | UFFD_USER_MODE_ONLY);
+}
+
+/* A descriptor tells its features once, so one is asked and another used. */
+static bool try(enum arena_writers by, int device)
+{
+	struct uffdio_api api = {.api = UFFD_API};
+	int fd = make(by, device);
+	int probe = fd < 0 ? -1 : make(by, device);
+	bool ok = probe >= 0 && !ioctl(probe, UFFDIO_API, &api) &&
+		  api.features & UFFD_FEATURE_PAGEFAULT_FLAG_WP;
+
+	if (probe >= 0)
+		close(probe);
+	api = (struct uffdio_api){.api = UFFD_API, .features = api.features & USEFUL};
+	if (ok && !ioctl(fd, UFFDIO_API, &api)) {
+		uffd.fd = fd;
+		uffd.by = by;
+		uffd.features = api.features & USEFUL;
+		return true;
+	}
+	if (fd >= 0)
+		close(fd);
+	return false;
+}
+
+/* ROCI_WRITERS restricts the means to one, and signals for what that cannot protect. */
+static void obey(const char *only)
+{
+	static const char *const name[] = {
+		[ARENA_WRITERS_UFFD_ROCID] = "rocid",
+		[ARENA_WRITERS_UFFD] = "userfaultfd",
+		[ARENA_WRITERS_UFFD_USER] = "user",
+		[ARENA_WRITERS_SIGNALS] = "signals",
+	};
+
+	for (unsigned by = ARENA_WRITERS_UFFD_ROCID; only && by <= ARENA_WRITERS_SIGNALS; by++)
+		if (!strcmp(only, name[by]))
+			arena_means = 1u << by | 1u << ARENA_WRITERS_SIGNALS;
+}
+
+void hold_open(int device)
+{
+	obey(secure_getenv("ROCI_WRITERS"));
+	for (enum arena_writers by = ARENA_WRITERS_UFFD_ROCID; by <= ARENA_WRITERS_UFFD_USER; by++)
+		if (try(by, device))
+			break;
+	if (device >= 0)
+		close(device);
+}
+
+void hold_close(void)
+{
+	if (uffd.fd >= 0)
+		close(uffd.fd);
+	uffd.fd = -1;
+}
+
+enum arena_writers hold_best(void)
+{
+	if (uffd.fd >= 0)
+		return uffd.by;
+	return park_possible() ? ARENA_WRITERS_SIGNALS : ARENA_WRITERS_NONE;
+}
+
+/* Without the kernel's help for absent pages, reads of them wait, too. */
+static int protect(uintptr_t at, size_t len)
+{
+	bool absent = uffd.features & UFFD_FEATURE_WP_UNPOPULATED;
+	struct uffdio_register r = {
+		.range = {.start = at, .len = len},
+		.mode = UFFDIO_REGISTER_MODE_WP | (absent ? 0 : UFFDIO_REGISTER_MODE_MISSING),
+	};
+	struct uffdio_writeprotect wp = {
+		.range = r.range,
+		.mode = UFFDIO_WRITEPROTECT_MODE_WP,
+	};
+
+	if (ioctl(uffd.fd, UFFDIO_REGISTER, &r))
+		return -errno;
+	if (!ioctl(uffd.fd, UFFDIO_WRITEPROTECT, &wp))
+		return 0;
+	ioctl(uffd.fd, UFFDIO_UNREGISTER, &r.range);
+	return -EINVAL;
+}
+
+static void unprotect(uintptr_t at, size_t len)
+{
+	struct uffdio_range range = {.start = at, .len = len};
+	struct uffdio_writeprotect wp = {.range = range};
+
+	ioctl(uffd.fd, UFFDIO_WRITEPROTECT, &wp);
+	ioctl(uffd.fd, UFFDIO_UNREGISTER, &range);
+}
+
+static void wake(uintptr_t at, size_t len)
+{
+	struct uffdio_range range = {.start = at, .len = len};
+
+	ioctl(uffd.fd, UFFDIO_WAKE, &range);
+}
+
+/* ---------------------------------------------------------------------------------------- */
+
+bool hold_alone(unsigned own)
+{
+	struct stat st;
+
+	/* Two links, and one a thread. */
+	return !stat("/proc/self/task", &st) && st.st_nlink == 2 + own;
+}
+
+int hold_begin(struct hold *h, uintptr_t at, size_t len, bool alone, pid_t waiter)
+{
+	*h = (struct hold){.by = ARENA_WRITERS_NONE, .at = at, .len = len};
+	if (alone)
+		return 0;
+	if (uffd.fd >= 0 && !protect(at, len)) {
+		h->by = uffd.by;
+		return 0;
+	}
+	if (!park_possible())
+		return -EOPNOTSUPP;
+	h->by = ARENA_WRITERS_SIGNALS;
+	return park(waiter);
+}
+
+void hold_end(const struct hold *h, bool moved)
+{
+	if (h->by == ARENA_WRITERS_NONE)
+		return;
+	if (h->by == ARENA_WRITERS_SIGNALS) {
+		unpark();
+		return;
+	}
+	if (!moved)
+		unprotect(h->at, h->len);
+	wake(h->at, h->len);
+}
+
+int hold_shared(uintptr_t at, size_t len)
+{
+	if (uffd.fd < 0 || !(uffd.features & UFFD_FEATURE_WP_HUGETLBFS_SHMEM))
+		return -EOPNOTSUPP;
+	return protect(at, len);
+}
+
+void hold_page_end(uintptr_t at, size_t len)
+{
+	struct uffdio_writeprotect wp = {.range = {.start = at, .len = len}};
+
+	ioctl(uffd.fd, UFFDIO_WRITEPROTECT, &wp);
+}
+
+void hold_shared_end(uintptr_t at, size_t len)
+{
+	unprotect(at, len);
+	wake(at, len);
+}
+
+int hold_descriptor(void)
+{
+	return uffd.fd;
+}
+
+bool hold_waiter(uintptr_t *addr)
+{
+	struct uffd_msg m;
+
+	while (read(uffd.fd, &m, sizeof(m)) == sizeof(m))
+		if (m.event == UFFD_EVENT_PAGEFAULT) {
+			*addr = m.arg.pagefault.address;
+			return true;
+		}
+	return false;
+}

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file hold.h
+ * Holds the writers of a piece of memory, while it is copied and replaced: other threads, and the
+ * kernel on their behalf. By the best means that the process has.
+ */
+#ifndef ARENA_HOLD_H
+#define ARENA_HOLD_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+#include "arena.h"
+
+struct hold {
+	enum arena_writers by;
+	uintptr_t at;
+	size_t len;
+};
+
+/** Chooses the means. @p device: of /dev/userfaultfd, or -1; it is closed. */
+void hold_open(int device);
+void hold_close(void);
+
+/** @return the best means that this process has when it has several threads. */
+enum arena_writers hold_best(void);
+
+/** @return whether the process has no threads besides @p own, which do not run. */
+bool hold_alone(unsigned own);
+
+/**
+ * Holds writers of [@p at, @p at + @p len), pages of one mapping.
+ * @param alone   the process has no other threads
+ * @param waiter  a thread that waits for the caller and runs no program code meanwhile, or 0
+ * @return 0, or a negative errno: -EBUSY if a thread does not answer.
+ */
+int hold_begin(struct hold *h, uintptr_t at, size_t len, bool alone, pid_t waiter);
+
+/** Lets them go on. @p moved: the memory has been replaced. */
+void hold_end(const struct hold *h, bool moved);
+
+/** Write-protects memory of the arena: writers wait until hold_page_end().
+ *  @return 0 or a negative errno. */
+int hold_shared(uintptr_t at, size_t len);
+
+/** Ends it for a page, or all. */
+void hold_page_end(uintptr_t at, size_t len);
+void hold_shared_end(uintptr_t at, size_t len);
+
+/** @return a descriptor that is readable when a thread has come to a protected page; -1: none. */
+int hold_descriptor(void);
+
+/** @return whether a thread waits, and the address that it is about to write. */
+bool hold_waiter(uintptr_t *addr);
+
+/* --- hold_signal.c ---------------------------------------------------------------------- */
+
+/** Stops all threads except the caller and @p waiter.  @return 0 or -EBUSY, -ENOMEM, -EAGAIN. */
+int park(pid_t waiter);
+void unpark(void);
+
+/** Interrupts the system calls of all other threads. */
+void nudge(void);
+
+/** Whether a signal is left to park with. */
+bool park_possible(void);
+
+#endif

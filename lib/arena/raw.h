@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file raw.h
+ * System calls on the address space without libc's functions: UCX and Open MPI patch those, and
+ * would see mappings that are not the program's.
+ *
+ * Between the moment when writers are held and when they go on, nothing but these calls and plain
+ * loads and stores to the caller's stack is allowed: a held thread may have any lock.
+ */
+#ifndef ARENA_RAW_H
+#define ARENA_RAW_H
+
+#include <errno.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+/** @return the address, or MAP_FAILED with errno. */
+static inline void *raw_mmap(void *addr, size_t len, int prot, int flags, int fd, uint64_t off)
+{
+	return (void *)syscall(SYS_mmap, addr, len, prot, flags, fd, off);
+}
+
+static inline int raw_munmap(void *addr, size_t len)
+{
+	return (int)syscall(SYS_munmap, addr, len);
+}
+
+static inline int raw_mprotect(void *addr, size_t len, int prot)
+{
+	return (int)syscall(SYS_mprotect, addr, len, prot);
+}
+
+static inline int raw_madvise(void *addr, size_t len, int advice)
+{
+	return (int)syscall(SYS_madvise, addr, len, advice);
+}
+
+/** Moves a mapping to @p to, in place of what is there.  @return 0 or a negative errno. */
+static inline int raw_move(void *from, size_t len, uintptr_t to)
+{
+	long r = syscall(SYS_mremap, from, len, len, MREMAP_MAYMOVE | MREMAP_FIXED, to);
+
+	return r == -1 ? -errno : 0;
+}
+
+#endif

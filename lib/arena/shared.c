@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The file of a shared mapping: other processes see what arrives, so it is not swapped. A
+ * descriptor that the program has, or the path if it still is that file, or the kernel's link to
+ * the mapping, which needs a capability that rocid may have.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+#include "arena_impl.h"
+
+/* Of <linux/fcntl.h>, which conflicts with <fcntl.h>. */
+#define GET_SEALS (1024 + 10)
+
+static bool is_file_of(int fd, const struct vma *v, bool write)
+{
+	int mode = fcntl(fd, F_GETFL);
+	struct stat st;
+
+	if (mode < 0 || mode & O_PATH || fstat(fd, &st))
+		return false;
+	if (st.st_ino != v->inode || major(st.st_dev) != v->major || minor(st.st_dev) != v->minor)
+		return false;
+	return write ? (mode & O_ACCMODE) == O_RDWR : (mode & O_ACCMODE) != O_WRONLY;
+}
+
+/* A duplicate, because another thread may close the program's. */
+static int find_open(const struct vma *v, bool write)
+{
+	DIR *dir = opendir("/proc/self/fd");
+	struct dirent *d;
+	int fd = -1;
+
+	while (dir && fd < 0 && (d = readdir(dir))) {
+		int n = d->d_name[0] == '.' ? -1 : atoi(d->d_name);
+
+		if (n < 0 || !is_file_of(n, v, write))
+			continue;
+		fd = fcntl(n, F_DUPFD_CLOEXEC, 3);
+		if (fd >= 0 && !is_file_of(fd, v, write)) {
+			close(fd);
+			fd = -1;
+		}
+	}
+	if (dir)
+		closedir(dir);
+	return fd;
+}
+
+static int open_if(const char *path, const struct vma *v, bool write)
+{
+	int fd = open(path, (write ? O_RDWR : O_RDONLY) | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+
+	if (fd >= 0 && !is_file_of(fd, v, write)) {
+		close(fd);
+		fd = -1;
+	}
+	return fd;
+}
+
+static int open_path(const struct vma *v, bool write)
+{
+	char name[MAPS_PATH_MAX];
+	struct stat st;
+
+	maps_name(&arena.maps, v->start, name);
+	/* Only what may be memory: opening a device may do anything. */
+	if (name[0] != '/' || stat(name, &st) || !S_ISREG(st.st_mode) || st.st_ino != v->inode)
+		return -1;
+	return open_if(name, v, write);
+}
+
+static int open_link(const struct vma *v, bool write)
+{
+	char path[96];
+
+	snprintf(path, sizeof(path), "/proc/self/map_files/%lx-%lx", (unsigned long)v->start,
+		(unsigned long)v->end);
+	return open_if(path, v, write);
+}
+
+int open_shared(
+	const struct arena_source *src, const struct vma *v, bool write, char why[ARENA_WHY_MAX])
+{
+	int fd = find_open(v, write);
+
+	if (fd < 0)
+		fd = open_path(v, write);
+	if (fd < 0)
+		fd = open_link(v, write);
+	if (fd < 0 && src->map_file) {
+		fd = src->map_file(src->arg, v->start, v->end);
+		if (fd >= 0 && !is_file_of(fd, v, write)) {
+			close(fd);
+			fd = -1;
+		}
+	}
+	if (fd < 0)
+		return -refuse(why, EOPNOTSUPP,
+			"memory at %#lx is shared (MAP_SHARED), and its file can be opened neither "
+			"by this program nor by rocid: keep its descriptor open, or use "
+			"memfd_create() or roci_alloc_mem()",
+			(unsigned long)v->start);
+	if (fcntl(fd, GET_SEALS) >= 0)
+		return fd;
+	close(fd);
+	return -refuse(why, EOPNOTSUPP,
+		"memory at %#lx is a shared mapping of a file that is not in memory, for whose "
+		"disk rocid cannot wait: use a file in /dev/shm, or copy it",
+		(unsigned long)v->start);
+}

@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Private memory is replaced by pages of the arena, chunk by chunk. */
+#include <string.h>
+#include "arena_impl.h"
+#include "aside.h"
+#include "hold.h"
+#include "raw.h"
+
+#ifndef MADV_POPULATE_READ
+#define MADV_POPULATE_READ 22
+#endif
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23
+#endif
+
+#define PAGES_MAX (CHUNK / 4096)
+#define PRESENT	  (3ull << 62) /* in memory, or swapped out */
+
+struct job {
+	const struct vma *v;
+	uintptr_t s, e;
+	uint64_t off;
+	struct traits traits;
+	bool alone;
+	pid_t waiter; /* waits for a helper, and runs nothing */
+	bool thread;  /* a page has a thread's control block */
+};
+
+/* A chunk's pages, a word for each. */
+struct chunk {
+	uintptr_t at;
+	size_t len;
+	uint8_t *stage; /* its new pages */
+	uint64_t pages[PAGES_MAX];
+};
+
+/* --- one chunk -------------------------------------------------------------------------- */
+
+static bool is_file(const struct vma *v)
+{
+	return v->inode;
+}
+
+/* Which pages there are. All of a file's: absent ones have its bytes. */
+static int look(struct chunk *c, const struct vma *v)
+{
+	size_t n = c->len / arena.page;
+
+	if (is_file(v)) {
+		memset(c->pages, 0xFF, n * sizeof(c->pages[0]));
+		return 0;
+	}
+	return pread(arena.pagemap, c->pages, n * sizeof(c->pages[0]),
+		       (off_t)(c->at / arena.page * sizeof(c->pages[0]))) ==
+			       (ssize_t)(n * sizeof(c->pages[0]))
+		       ? 0
+		       : -EAGAIN;
+}
+
+static bool is_present(const struct chunk *c, size_t i)
+{
+	return c->pages[i] & PRESENT;
+}
+
+/* Calls madvise() for each run of present pages. */
+static int advise_present(const struct chunk *c, uint8_t *base, int advice)
+{
+	size_t n = c->len / arena.page;
+
+	for (size_t i = 0, end; i < n; i = end + 1) {
+		for (end = i; end < n && is_present(c, end); end++)
+			;
+		if (end > i && raw_madvise(base + i * arena.page, (end - i) * arena.page, advice) &&
+			errno != EINVAL) /* older kernels have no such advice */
+			return -errno;
+	}
+	return 0;
+}
+
+/* x86-64: a control block begins with its own address, and has it a second time (tcbhead_t). */
+static bool has_thread(const uint8_t *page, uintptr_t at, size_t size)
+{
+	const uintptr_t *w = (const uintptr_t *)page;
+
+	for (size_t i = 0; i + 2 < size / sizeof(*w); i += 2)
+		if (w[i] == at + i * sizeof(*w) && w[i + 2] == w[i])
+			return true;
+	return false;
+}
+
+static void copy(const struct chunk *c, struct job *j)
+{
+	size_t n = c->len / arena.page;
+
+	for (size_t i = 0; i < n; i++) {
+		size_t at = i * arena.page;
+
+		if (!is_present(c, i))
+			continue;
+		memcpy(c->stage + at, (const void *)(c->at + at), arena.page);
+		j->thread |= has_thread(c->stage + at, c->at + at, arena.page);
+	}
+}
+
+/* Between hold_begin() and hold_end(): raw.h. */
+static int replace(struct chunk *c, struct job *j)
+{
+	int err = look(c, j->v);
+
+	if (err)
+		return err;
+	copy(c, j);
+	if (j->v->prot != (PROT_READ | PROT_WRITE) && raw_mprotect(c->stage, c->len, j->v->prot))
+		return -errno;
+	return raw_move(c->stage, c->len, c->at);
+}
+
+static int swap_chunk(struct chunk *c, struct job *j)
+{
+	uint64_t off = j->off + (c->at - j->s);
+	struct hold hold;
+	int err;
+
+	c->stage = raw_mmap(
+		NULL, c->len, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, arena.fd, off);
+	if (c->stage == MAP_FAILED)
+		return -errno;
+	traits_keep(&j->traits, c->stage, c->len);
+	/* New pages are made before anybody has to wait. */
+	err = look(c, j->v);
+	if (!err && is_file(j->v))
+		err = raw_madvise((void *)c->at, c->len, MADV_POPULATE_READ) && errno != EINVAL
+			      ? -errno
+			      : 0;
+	if (!err)
+		err = advise_present(c, c->stage, MADV_POPULATE_WRITE);
+	if (!err) {
+		err = hold_begin(&hold, c->at, c->len, j->alone, j->waiter);
+		if (!err) {
+			err = replace(c, j);
+			hold_end(&hold, !err);
+		}
+	}
+	if (err) {
+		raw_munmap(c->stage, c->len);
+		return err;
+	}
+	if (j->traits.locked) /* now: before, it would have been locked twice */
+		syscall(SYS_mlock2, c->at, c->len, MLOCK_ONFAULT);
+	arena.stats.swapped += c->len;
+	return 0;
+}
+
+static int swap_chunks(struct job *j)
+{
+	struct chunk c;
+	int err = 0;
+
+	for (c.at = j->s; c.at < j->e && !err; c.at += c.len) {
+		c.len = CHUNK - c.at % CHUNK;
+		if (c.len > j->e - c.at)
+			c.len = j->e - c.at;
+		err = swap_chunk(&c, j);
+	}
+	return err;
+}
+
+/* A copy of the job, for the helper. */
+struct own_job {
+	struct job j;
+	struct vma v;
+};
+
+static int swap_own(void *arg)
+{
+	struct own_job *o = arg;
+
+	o->j.v = &o->v;
+	return swap_chunks(&o->j);
+}
+
+static int swap_aside(struct job *j)
+{
+	struct own_job o = {.j = *j, .v = *j->v};
+	int err;
+
+	o.j.waiter = (pid_t)syscall(SYS_gettid);
+	err = aside(swap_own, &o, sizeof(o));
+	j->thread = o.j.thread;
+	return err;
+}
+
+/* The main stack grows from its lowest page, which must stay. */
+static void make_room_below(const struct vma *v, uintptr_t s)
+{
+	if (v->stack && s - v->start < (64u << 10))
+		*(volatile char *)(v->start - (64u << 10)) = 0;
+}
+
+static int explain(int err, const struct job *j, char why[ARENA_WHY_MAX])
+{
+	switch (-err) {
+	case EPERM:
+		return refuse(why, EPERM,
+			"memory at %#lx is sealed (mseal), so it cannot be replaced by memory that "
+			"rocid reaches: register it before it is sealed",
+			(unsigned long)j->s);
+	case EBUSY:
+		return refuse(why, EBUSY,
+			"memory at %#lx is a private mapping of a file, and a thread that blocks "
+			"all signals could write to it meanwhile: register it before the thread "
+			"starts, or use memory of malloc() or roci_alloc_mem()",
+			(unsigned long)j->s);
+	case EOPNOTSUPP:
+		return refuse(why, EOPNOTSUPP,
+			"there is no way to hold other threads' writes while memory is made "
+			"shared: let rocid have /dev/userfaultfd, or use roci_alloc_mem()");
+	case EFAULT:
+		return refuse(why, EFAULT, "memory at %#lx cannot be read", (unsigned long)j->s);
+	default:
+		return refuse(why, -err, "memory at %#lx cannot be made shared with rocid: %s",
+			(unsigned long)j->s, strerror(-err));
+	}
+}
+
+int swap_range(const struct vma *v, uintptr_t s, uintptr_t e, uint64_t off, char why[ARENA_WHY_MAX])
+{
+	struct job j = {.v = v, .s = s, .e = e, .off = off, .alone = hold_alone(1)};
+	int err = traits_of(v, s, &j.traits);
+
+	if (!err) {
+		make_room_below(v, s);
+		err = is_own(s, e) ? swap_aside(&j) : swap_chunks(&j);
+	}
+	/* A thread that waits for the end of another has that one's block as its key, by the page:
+	 * it must look again. */
+	if (j.thread && !j.alone)
+		nudge();
+	return err ? explain(err, &j, why) : 0;
+}

@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The properties of a mapping besides its bytes. The kernel shows such flags only in smaps, which
+ * takes milliseconds in a large process. So each is tried on one page: advice that the mapping has
+ * already changes nothing, and other advice splits it.
+ */
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include "arena_impl.h"
+#include "raw.h"
+
+#define MPOL_F_ADDR 2
+
+/* Whether @p off is news to the page at @p at: it then had @p on, which it has again. */
+static bool had(const struct vma *v, uintptr_t at, int off, int on)
+{
+	struct vma now;
+
+	if (raw_madvise((void *)at, arena.page, off))
+		return false;
+	if (v->end - v->start == arena.page || maps_again(&arena.maps) ||
+		!maps_find(&arena.maps, at, &now))
+		return false;
+	if (now.start == v->start && now.end == v->end)
+		return false;
+	raw_madvise((void *)at, arena.page, on);
+	return true;
+}
+
+/* The line "VmFlags:" of the mapping at @p at. */
+static bool flags_of(uintptr_t at, char *line, size_t size)
+{
+	FILE *f = fopen("/proc/self/smaps", "re");
+	unsigned long start, end;
+	bool here = false;
+
+	while (f && fgets(line, (int)size, f)) {
+		if (sscanf(line, "%lx-%lx ", &start, &end) == 2)
+			here = at >= start && at < end;
+		else if (here && !strncmp(line, "VmFlags:", 8)) {
+			fclose(f);
+			return true;
+		}
+	}
+	if (f)
+		fclose(f);
+	return false;
+}
+
+static bool locks_memory(void)
+{
+	char buf[4096];
+	int fd = open("/proc/self/status", O_RDONLY | O_CLOEXEC);
+	ssize_t n = fd < 0 ? -1 : read(fd, buf, sizeof(buf) - 1);
+	const char *s;
+
+	if (fd >= 0)
+		close(fd);
+	if (n < 0)
+		return false;
+	buf[n] = 0;
+	s = strstr(buf, "VmLck:");
+	return s && strtoul(s + 6, NULL, 10);
+}
+
+/* A mapping of one page cannot be split, so it has to be looked up. */
+static bool look_up(const struct vma *v, uintptr_t at, struct traits *t)
+{
+	char line[512];
+
+	if (v->end - v->start != arena.page && !locks_memory())
+		return false;
+	if (!flags_of(at, line, sizeof(line)))
+		return false;
+	t->locked = strstr(line, " lo");
+	t->no_fork = strstr(line, " dc");
+	t->no_dump = strstr(line, " dd");
+	return true;
+}
+
+int traits_of(const struct vma *v, uintptr_t at, struct traits *t)
+{
+	memset(t, 0, sizeof(*t));
+	/* The kernel refuses it for memory that is not made of pages of its own. */
+	if (!look_up(v, at, t)) {
+		t->no_dump = had(v, at, MADV_DODUMP, MADV_DONTDUMP);
+		t->no_fork = had(v, at, MADV_DOFORK, MADV_DONTFORK);
+	}
+	if (syscall(SYS_get_mempolicy, &t->policy, t->nodes, sizeof(t->nodes) * 8, at, MPOL_F_ADDR))
+		t->policy = 0;
+	return 0;
+}
+
+void traits_keep(const struct traits *t, void *at, size_t len)
+{
+	if (t->policy)
+		syscall(SYS_mbind, at, len, t->policy, t->nodes, sizeof(t->nodes) * 8, 0);
+	if (t->no_fork)
+		raw_madvise(at, len, MADV_DONTFORK);
+	if (t->no_dump)
+		raw_madvise(at, len, MADV_DONTDUMP);
+	if (len >= CHUNK)
+		raw_madvise(at, len, MADV_HUGEPAGE); /* a hint, where shared memory may have them */
+}

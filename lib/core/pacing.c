@@ -1,0 +1,409 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "pacing.h"
+#include "seq24.h"
+
+/* Packets of one turn take this long on the wire at most, unless it is one: at low rates a quantum
+ * would come in lumps that outlast timers. */
+#define TURN_NS 100000.0
+
+/* Bytes of extended headers that a packet has at most, except atomics. */
+#define EXTENDED (RETH_LEN + IMMDT_LEN)
+
+/* FCS, preamble, start delimiter and gap of a frame. */
+#define WIRE_EXTRA 24u
+
+/* QPs made ready in one call: a call sends BURST packets at most. */
+#define READY_ROUND (2 * BURST)
+
+static const struct port *port_of(const struct core *c, const struct qp *qp)
+{
+	return &c->cfg.ports->port[qp->attr.port ? qp->attr.port - 1 : 0];
+}
+
+void pacing_init(struct qp *qp)
+{
+	struct limiter *l = qp->limiter;
+
+	memset(l, 0, sizeof(*l));
+	l->qp = qp;
+	l->change_at = CC_NEVER;
+	wheel_timer_init(&l->timer);
+}
+
+/* --- departures --------------------------------------------------------------------------- */
+
+/* When the next packet may leave, at the rate of now. */
+static uint64_t departure(const struct limiter *l)
+{
+	return l->last + ((l->owed * l->step + l->fraction) >> PACING_SHIFT);
+}
+
+/* The departure @p due, which has come, is the last from now on. */
+static void depart(struct limiter *l, uint64_t due, uint64_t now)
+{
+	uint64_t oldest = l->waited ? (now > l->slack ? now - l->slack : 0) : now;
+
+	if (due < oldest) {
+		l->last = oldest;
+		l->fraction = 0;
+	} else {
+		l->fraction = (l->owed * l->step + l->fraction) & ((1u << PACING_SHIFT) - 1);
+		l->last = due;
+	}
+	l->owed = 0;
+}
+
+bool pacing_waits(const struct qp *qp)
+{
+	return qp->limited && wheel_armed(&qp->limiter->timer);
+}
+
+void pacing_cancel(struct core *c, struct qp *qp)
+{
+	if (!pacing_waits(qp))
+		return;
+	wheel_cancel(&c->pace, &qp->limiter->timer);
+	c->paced--;
+}
+
+static void arm(struct core *c, struct limiter *l)
+{
+	uint64_t due = departure(l);
+
+	c->paced += !wheel_armed(&l->timer);
+	wheel_arm(&c->pace, &l->timer, due < l->change_at ? due : l->change_at);
+}
+
+void pacing_wait(struct core *c, struct qp *qp)
+{
+	qp->limiter->waited = true;
+	if (list_empty(&qp->ready) && qp->state < ABI_QPS_SQE) /* an event of its turn may differ */
+		arm(c, qp->limiter);
+}
+
+void pacing_rest(struct qp *qp)
+{
+	qp->limiter->waited = false;
+}
+
+/* --- the rate ----------------------------------------------------------------------------- */
+
+static double rate_of(const struct limiter *l)
+{
+	double asked = l->asked ? (double)l->asked : CC_UNLIMITED;
+
+	return l->ops && l->cc.rate < asked ? l->cc.rate : asked;
+}
+
+static uint32_t at_least_one(double x, uint32_t max)
+{
+	return x >= max ? max : x < 1 ? 1 : (uint32_t)x;
+}
+
+/* The consequences of a new rate. */
+static void set_step(const struct core *c, struct qp *qp, double rate)
+{
+	struct limiter *l = qp->limiter;
+	uint32_t burst = atomic_load_explicit(&port_of(c, qp)->burst, memory_order_relaxed);
+	double packet;
+
+	if (!burst || burst > QUANTUM)
+		burst = QUANTUM;
+	l->quantum = QUANTUM;
+	l->ack_every = UINT32_MAX;
+	l->slack = 0;
+	if (rate >= CC_UNLIMITED) {
+		l->step = 0;
+		return;
+	}
+	l->step = (uint64_t)(8e9 / rate * (1u << PACING_SHIFT));
+	packet = 8e9 / rate *
+		 ((1u << qp->mtu_shift) + qp->path.hdr_len + BTH_HLEN + EXTENDED + ICRC_LEN +
+			 WIRE_EXTRA);
+	l->quantum = (uint8_t)at_least_one(TURN_NS / packet, burst);
+	l->slack = (uint64_t)(packet * burst);
+	if (qp->ack_timeout)
+		l->ack_every = at_least_one((double)qp->ack_timeout / 8 / packet, WINDOW_MAX);
+}
+
+static void set_window(struct qp *qp)
+{
+	const struct limiter *l = qp->limiter;
+	bool any = l->ops && l->cc.window < CC_NO_WINDOW;
+
+	window_cap(&qp->win, any ? at_least_one(l->cc.window, WINDOW_MAX) : UINT32_MAX);
+}
+
+/* Brings everything that follows from the outputs of the algorithm up to date. */
+static void follow(struct core *c, struct qp *qp, uint64_t now)
+{
+	struct limiter *l = qp->limiter;
+	bool limited;
+
+	set_step(c, qp, rate_of(l));
+	set_window(qp);
+	if (l->ops && l->cc.ack_every && l->cc.ack_every < l->ack_every)
+		l->ack_every = l->cc.ack_every;
+	limited = l->step || (l->ops && (l->change_at != CC_NEVER || l->ops->from_start ||
+						l->cc.window < CC_NO_WINDOW));
+	if (pacing_waits(qp) && limited) {
+		arm(c, l);
+	} else if (pacing_waits(qp)) {
+		pacing_cancel(c, qp);
+		qp_make_ready(c, qp);
+	}
+	qp->limited = limited;
+	if (!l->step) {
+		l->since = 0;
+	} else if (!l->since) {
+		l->since = now;
+		l->before = l->cnps ? l->cnps - 1 : 0; /* the last one made the limit */
+	}
+}
+
+/* --- the algorithm ------------------------------------------------------------------------ */
+
+static void forget(struct limiter *l)
+{
+	l->ops = NULL;
+	l->change_at = CC_NEVER;
+}
+
+/* The port's algorithm now. Packets to QPs of this daemon meet no congestion. The parameters that
+ * `cc.cfg` points to may have been replaced and freed since the last call.
+ * @return whether there is one */
+static bool algorithm(const struct core *c, struct qp *qp, uint64_t now)
+{
+	struct limiter *l = qp->limiter;
+	const struct cc_config *cfg =
+		atomic_load_explicit(&port_of(c, qp)->cc, memory_order_acquire);
+
+	if (!cfg || qp->path.local) {
+		forget(l);
+		return false;
+	}
+	if (l->ops != cfg->ops) {
+		cc_init(&l->cc, cfg, now);
+		l->ops = cfg->ops;
+		l->settled = now;
+	}
+	l->cc.cfg = cfg;
+	return true;
+}
+
+/* Takes account of the time since it was last asked. Of a time in which the worker stood still, one
+ * increase counts, and none before the packets were received that had arrived by then. */
+static void settle(const struct core *c, struct limiter *l, uint64_t now)
+{
+	if (unlikely(l->settled < c->resumed)) {
+		if (l->settled < c->paused)
+			l->ops->on_time(&l->cc, c->paused);
+		l->ops->on_pause(&l->cc, c->resumed);
+	}
+	l->settled = now;
+	l->change_at = l->ops->on_time(&l->cc, now);
+}
+
+/* Asks the algorithm, if it has something to say. */
+static void update(struct core *c, struct qp *qp, uint64_t now)
+{
+	struct limiter *l = qp->limiter;
+	const struct cc_config *cfg =
+		atomic_load_explicit(&port_of(c, qp)->cc, memory_order_relaxed);
+
+	if (likely(now < l->change_at && (!l->ops || l->cc.cfg == cfg)))
+		return;
+	if (algorithm(c, qp, now) && likely(!c->lags))
+		settle(c, l, now);
+	follow(c, qp, now);
+}
+
+void pacing_cnp(struct core *c, struct qp *qp, enum cc_notice kind, uint64_t now)
+{
+	static const struct cc_hops none;
+	struct limiter *l = qp->limiter;
+
+	l->cnps++;
+	if (!algorithm(c, qp, now))
+		return;
+	settle(c, l, now);
+	l->ops->on_cnp(&l->cc, kind, &none, now);
+	l->change_at = l->ops->on_time(&l->cc, now);
+	follow(c, qp, now);
+}
+
+void pacing_ack(struct core *c, struct qp *qp, uint32_t psn, uint32_t packets, uint64_t now)
+{
+	struct limiter *l = qp->limiter;
+	const struct cc_ack ack = {.psn = psn, .packets = packets};
+
+	if (!l->ops || !algorithm(c, qp, now))
+		return;
+	l->ops->on_ack(&l->cc, &ack, now);
+	set_window(qp);
+}
+
+void pacing_loss(struct core *c, struct qp *qp, enum cc_loss kind, uint64_t now)
+{
+	struct limiter *l = qp->limiter;
+
+	if (!l->ops || !algorithm(c, qp, now))
+		return;
+	settle(c, l, now);
+	l->ops->on_loss(&l->cc, kind, now);
+	l->change_at = l->ops->on_time(&l->cc, now);
+	follow(c, qp, now);
+}
+
+/* --- commands ----------------------------------------------------------------------------- */
+
+/* Whether the port's algorithm needs to know of all that a QP does. */
+static bool from_start(const struct core *c, const struct qp *qp)
+{
+	const struct cc_config *cfg =
+		atomic_load_explicit(&port_of(c, qp)->cc, memory_order_acquire);
+
+	return cfg && cfg->ops->from_start;
+}
+
+static void renew(struct core *c, struct qp *qp, uint64_t now)
+{
+	if ((qp->limiter->ops || from_start(c, qp)) && algorithm(c, qp, now))
+		settle(c, qp->limiter, now);
+	follow(c, qp, now);
+}
+
+void pacing_refresh(struct core *c, struct qp *qp, uint64_t now)
+{
+	if (qp->limited || from_start(c, qp))
+		renew(c, qp, now);
+}
+
+void pacing_restart(struct core *c, struct qp *qp, uint64_t now)
+{
+	pacing_cancel(c, qp);
+	forget(qp->limiter);
+	qp->limiter->waited = false;
+	qp->limiter->cnps = 0;
+	qp->limiter->before = 0;
+	renew(c, qp, now);
+}
+
+void pacing_set_rate(struct core *c, struct qp *qp, uint64_t rate, uint64_t now)
+{
+	qp->limiter->asked = rate;
+	renew(c, qp, now);
+}
+
+void pacing_view(const struct core *c, const struct qp *qp, struct core_limit *out)
+{
+	const struct cc_config *cfg =
+		atomic_load_explicit(&port_of(c, qp)->cc, memory_order_acquire);
+	const struct limiter *l = qp->limiter;
+	double line = cfg ? cfg->line : 0;
+	struct cc_view v = {.rate = line, .target = line};
+	double rate = rate_of(l);
+
+	*out = (struct core_limit){
+		.asked = l->asked,
+		.limited = l->step != 0,
+		.window = -1,
+		.cnps = l->cnps,
+	};
+	if (cfg && !qp->path.local)
+		out->algorithm = cfg->ops->name;
+	if (l->ops && l->cc.cfg == cfg) {
+		l->ops->look(&l->cc, &v);
+		out->window = l->cc.window < CC_NO_WINDOW ? l->cc.window : -1;
+	}
+	out->rate = rate < CC_UNLIMITED ? rate : v.rate;
+	out->target = l->ops ? v.target : out->rate;
+	out->alpha = v.alpha;
+}
+
+void pacing_look(struct core *c, struct qp *qp, struct core_limit *out, uint64_t now)
+{
+	renew(c, qp, now);
+	pacing_view(c, qp, out);
+	if (!qp->limiter->since)
+		return;
+	out->limited_ns = now - qp->limiter->since;
+	out->limited_cnps = qp->limiter->cnps - qp->limiter->before;
+}
+
+/* --- sending ------------------------------------------------------------------------------ */
+
+unsigned pacing_room(struct core *c, struct qp *qp, unsigned n, uint64_t now)
+{
+	struct limiter *l = qp->limiter;
+	uint64_t due;
+
+	update(c, qp, now);
+	due = departure(l);
+	if (due > now)
+		return 0;
+	depart(l, due, now);
+	return n < l->quantum ? n : l->quantum;
+}
+
+/* On the wire: with pad, ICRC, FCS, preamble and gap. */
+static uint32_t wire_bytes(const struct txd *t)
+{
+	return t->hdr_len + ((t->payload_len + 3u) & ~3u) + ICRC_LEN + WIRE_EXTRA;
+}
+
+bool pacing_sent(
+	struct core *c, struct qp *qp, const struct txd out[], unsigned n, bool again, uint64_t now)
+{
+	struct limiter *l = qp->limiter;
+	uint32_t bytes = 0;
+
+	for (unsigned i = 0; i < n; i++)
+		bytes += wire_bytes(&out[i]);
+	l->owed += bytes;
+	l->unsaid = l->ops ? l->unsaid + bytes : 0;
+	if (l->ops && n && likely(!c->lags)) { /* pacing_room() has seen to its parameters */
+		double rate = l->cc.rate;
+
+		l->ops->on_sent(&l->cc, l->unsaid,
+			get_be32(txd_bth(&out[n - 1]) + BTH_ACKREQ) & SEQ24_MASK, again, now);
+		l->unsaid = 0;
+		if (unlikely(l->cc.rate != rate)) {
+			l->change_at = l->ops->on_time(&l->cc, now);
+			follow(c, qp, now);
+		}
+	}
+	return departure(l) <= now;
+}
+
+uint64_t pacing_rate(const struct qp *qp)
+{
+	uint64_t step = __atomic_load_n(&qp->limiter->step, __ATOMIC_RELAXED);
+
+	return step ? (8000000000ull << PACING_SHIFT) / step : 0;
+}
+
+bool pacing_wants_ack(const struct qp *qp)
+{
+	return qp->req.since_ackreq >= qp->limiter->ack_every;
+}
+
+void pacing_expire(struct core *c, uint64_t now)
+{
+	unsigned moves = TIMERS_MOVED;
+
+	for (unsigned n = 0; n < READY_ROUND; n++) {
+		struct wheel_timer *t = wheel_expire_some(&c->pace, now, &moves);
+		struct limiter *l;
+
+		if (!t)
+			return;
+		l = container_of(t, struct limiter, timer);
+		c->paced--;
+		update(c, l->qp, now);
+		if (departure(l) > now)
+			arm(c, l);
+		else
+			qp_make_ready(c, l->qp);
+	}
+}

@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "nic.h"
+
+/* Calls of core_tx() that build nothing although QPs are ready, in a row. */
+#define TRIES 64u
+
+/* When the core has something to do. While the wire is busy, packets that could be sent do not
+ * matter. */
+static uint64_t timer_due(const struct sim_nic *n, bool busy, uint64_t now)
+{
+	const struct core *c = &n->host->core;
+	uint64_t due = busy ? wheel_deadline(&c->wheel) : core_deadline(c);
+
+	return due > now ? due : now;
+}
+
+static void rearm(struct sim_nic *n, bool busy, uint64_t now)
+{
+	struct sim_engine *e = n->out.engine;
+
+	engine_at(e, &n->timer, timer_due(n, busy, now));
+	if (core_events_wait(&n->host->core))
+		engine_at(e, &n->told, now);
+}
+
+/* The frame takes no more memory than it needs, so it moves from where it was begun. */
+static struct sim_buffer *seal(struct sim_nic *n, struct txd *t)
+{
+	size_t len = t->sealed == TXD_OPEN ? t->hdr_len + t->payload_len +
+						     (-(size_t)t->payload_len & 3) + ICRC_LEN
+					   : t->frame_len;
+	struct sim_buffer *b = pool_get(n->pool, len);
+
+	n->host->sent++;
+	if (!b) {
+		n->lost++;
+		return NULL;
+	}
+	memcpy(b->bytes, t->frame, t->sealed == TXD_OPEN ? t->hdr_len : len);
+	t->frame = b->bytes;
+	if (core_seal(&n->host->core, t))
+		return b;
+	n->host->unsealed += t->sealed != TXD_LOST;
+	pool_put(n->pool, b);
+	return NULL;
+}
+
+static struct sim_buffer *nic_pull(struct sim_wire *w, uint64_t now)
+{
+	struct sim_nic *n = container_of(w, struct sim_nic, out);
+	struct core *c = &n->host->core;
+	struct sim_buffer *b = NULL;
+
+	for (unsigned i = 0; i < TRIES && !b; i++) {
+		struct txd t = {.frame = n->header};
+
+		if (core_tx(c, &t, 1, now))
+			b = seal(n, &t);
+		else if (core_grace_wanted(c)) /* a host has one core, which is between two calls */
+			core_grace_end(c, core_grace_wanted(c));
+		else if (core_deadline(c))
+			break;
+	}
+	rearm(n, b != NULL, now);
+	return b;
+}
+
+void nic_wake(struct sim_nic *n, uint64_t now)
+{
+	wire_kick(&n->out, now);
+	rearm(n, wire_busy(&n->out), now);
+}
+
+static void nic_receive(struct sim_sink *to, struct sim_buffer *b, uint64_t now)
+{
+	struct sim_nic *n = container_of(to, struct sim_nic, in);
+
+	host_frame(n->host, b->bytes, b->len, 0, now);
+	pool_put(n->pool, b);
+	nic_wake(n, now);
+}
+
+static void nic_timer(struct sim_event *ev, uint64_t now)
+{
+	struct sim_nic *n = container_of(ev, struct sim_nic, timer);
+
+	while (core_expire(&n->host->core, now))
+		continue;
+	nic_wake(n, now);
+}
+
+static void nic_told(struct sim_event *ev, uint64_t now)
+{
+	struct sim_nic *n = container_of(ev, struct sim_nic, told);
+
+	n->news(n, now);
+	nic_wake(n, now);
+}
+
+void nic_init(struct sim_nic *n, struct sim_host *host, struct buffer_pool *pool, uint8_t *header)
+{
+	memset(n, 0, sizeof(*n));
+	n->host = host;
+	n->pool = pool;
+	n->header = header;
+	n->in.receive = nic_receive;
+	engine_event(&n->timer, nic_timer);
+	engine_event(&n->told, nic_told);
+}
+
+void nic_plug(struct sim_nic *n, struct sim_engine *e, const struct wire_config *wire,
+	struct sim_sink *to)
+{
+	wire_init(&n->out, e, wire, nic_pull, to);
+}

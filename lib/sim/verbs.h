@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file verbs.h
+ * What an application and the control thread do to a simulated host: QPs go through their states,
+ * work requests are put into rings and completions taken from them, laid out as abi_ring.h says.
+ */
+#ifndef VERBS_H
+#define VERBS_H
+
+#include "core.h"
+#include "qp.h"
+
+/** One MODIFY_QP, to its end.  @return as core_cmd() */
+int verbs_modify(struct core *c, struct qp *qp, uint32_t mask, const struct abi_qp_attr *attr,
+	const struct path_spec *path, uint64_t now);
+
+/** MODIFY_QP with all attributes that the transition requires of a QP of this type (QPS-02,
+ *  QPS-04, QPS-06).  @return as core_cmd() */
+int verbs_to_init(struct core *c, struct qp *qp, const struct abi_qp_attr *attr, uint64_t now);
+int verbs_to_rtr(struct core *c, struct qp *qp, const struct abi_qp_attr *attr,
+	const struct path_spec *path, uint64_t now);
+int verbs_to_rts(struct core *c, struct qp *qp, const struct abi_qp_attr *attr, uint64_t now);
+
+/** Puts @p ctl with the mark of entry @p idx into @p slot, whose other bytes are there, and counts
+ *  it in @p shared.  @return whether the doorbell must be rung */
+bool verbs_publish(
+	uint8_t *slot, uint32_t ctl, uint32_t idx, uint32_t depth, struct abi_queue *shared);
+
+/** Takes CQE number @p taken, which counts up with each, of @p lane of @p depth entries.
+ *  @return false when there is none */
+bool verbs_take(struct abi_cq_lane *lane, uint32_t depth, uint32_t *taken, struct abi_cqe *cqe);
+
+#endif

@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The list of devices: each rocid that a socket of ROCI_SOCKET leads to. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "abi_ctl.h"
+#include "verbs.h"
+
+#define DEVICES_MAX 64
+
+struct device *device_hold(struct device *d)
+{
+	atomic_fetch_add(&d->users, 1);
+	return d;
+}
+
+void device_release(struct device *d)
+{
+	if (atomic_fetch_sub(&d->users, 1) == 1)
+		free(d);
+}
+
+static void set_names(struct ibv_device *d, const char *name, int index)
+{
+	snprintf(d->name, sizeof(d->name), "%s", name);
+	snprintf(d->dev_name, sizeof(d->dev_name), "uverbs%d", index);
+	snprintf(d->dev_path, sizeof(d->dev_path), "/sys/class/infiniband_verbs/%s", d->dev_name);
+	snprintf(d->ibdev_path, sizeof(d->ibdev_path), "/sys/class/infiniband/%s", d->name);
+}
+
+/* Asks the rocid at the device's socket for its name and GUID. */
+static int look(struct device *d, int index)
+{
+	struct roci_device_info info = {.size = sizeof(info)};
+	int err = roci_probe(d->socket, &info);
+
+	if (err)
+		return err;
+	d->node_guid = info.node_guid;
+	set_names(&d->pub, info.name, index);
+	return 0;
+}
+
+struct device *device_new(const char *socket, int index)
+{
+	struct device *d = calloc(1, sizeof(*d));
+	int err = d ? 0 : ENOMEM;
+
+	if (!err && strlen(socket) >= sizeof(d->socket))
+		err = ENAMETOOLONG;
+	if (!err) {
+		strcpy(d->socket, socket);
+		d->pub.node_type = IBV_NODE_CA;
+		d->pub.transport_type = IBV_TRANSPORT_IB;
+		d->index = index;
+		atomic_init(&d->users, 1);
+		err = look(d, index);
+	}
+	if (!err)
+		return d;
+	free(d);
+	errno = err;
+	return NULL;
+}
+
+/* Two rocids may have the same name; programs choose a device by its name. */
+static void make_unique(struct ibv_device **list, int n, struct device *d)
+{
+	for (int i = 0, number = 0; i < n; i++) {
+		char name[IBV_SYSFS_NAME_MAX];
+
+		if (strcmp(list[i]->name, d->pub.name) != 0)
+			continue;
+		snprintf(name, sizeof(name), "roci%d", number++);
+		set_names(&d->pub, name, d->index);
+		i = -1;
+	}
+}
+
+static int find_all(struct ibv_device **list)
+{
+	const char *sockets = secure_getenv(ABI_SOCKET_ENV);
+	char *copy = strdup(sockets && *sockets ? sockets : ABI_SOCKET_DEFAULT);
+	char *rest = copy;
+	char *socket;
+	int n = 0;
+
+	while (copy && n < DEVICES_MAX && (socket = strsep(&rest, ":"))) {
+		struct device *d = *socket ? device_new(socket, n) : NULL;
+
+		if (!d) {
+			if (*socket)
+				explain("ibv_get_device_list", errno);
+			continue;
+		}
+		make_unique(list, n, d);
+		list[n++] = &d->pub;
+	}
+	free(copy);
+	return n;
+}
+
+VERBS_API struct ibv_device **ibv_get_device_list(int *num)
+{
+	struct ibv_device **list = calloc(DEVICES_MAX + 1, sizeof(struct ibv_device *));
+	int n = 0;
+
+	if (list)
+		n = find_all(list);
+	else
+		errno = ENOMEM;
+	if (num)
+		*num = n;
+	return list;
+}
+
+VERBS_API void ibv_free_device_list(struct ibv_device **list)
+{
+	for (int i = 0; list[i]; i++)
+		device_release((struct device *)list[i]);
+	free(list);
+}
+
+VERBS_API const char *ibv_get_device_name(struct ibv_device *device)
+{
+	return device->name;
+}
+
+VERBS_API int ibv_get_device_index(struct ibv_device *device)
+{
+	return ((struct device *)device)->index;
+}
+
+VERBS_API __be64 ibv_get_device_guid(struct ibv_device *device)
+{
+	return ((struct device *)device)->node_guid;
+}

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Objects of another context, or another process. */
+#include "verbs.h"
+
+VERBS_API struct ibv_context *ibv_import_device(int cmd_fd)
+{
+	(void)cmd_fd;
+	errno = EOPNOTSUPP;
+	return NULL;
+}
+
+VERBS_API struct ibv_pd *ibv_import_pd(struct ibv_context *c, uint32_t handle)
+{
+	(void)c, (void)handle;
+	errno = EOPNOTSUPP;
+	return NULL;
+}
+
+VERBS_API void ibv_unimport_pd(struct ibv_pd *pd)
+{
+	(void)pd;
+}
+
+VERBS_API struct ibv_mr *ibv_import_mr(struct ibv_pd *pd, uint32_t handle)
+{
+	(void)pd, (void)handle;
+	errno = EOPNOTSUPP;
+	return NULL;
+}
+
+VERBS_API void ibv_unimport_mr(struct ibv_mr *mr)
+{
+	(void)mr;
+}

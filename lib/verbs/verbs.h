@@ -1,0 +1,334 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file verbs.h
+ * The objects of libibverbs, as programs see them, over those of libroci. Each begins with its
+ * public part, so that a pointer to one is a pointer to the other.
+ *
+ * Locks: context.lock guards the list of the context's objects and counts of users; it nests inside
+ * nothing. Everything else is libroci's.
+ */
+#ifndef VERBS_H
+#define VERBS_H
+
+#include <errno.h>
+#include <infiniband/verbs.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include "list.h"
+#include "abi_ring.h"
+#include "roci.h"
+#include "roci_private.h"
+
+/* The header makes macros of them; these are the functions that the library exports. */
+#undef ibv_query_port
+#undef ibv_reg_mr
+#undef ibv_reg_mr_iova
+#undef ibv_get_device_list
+
+/** Marks what the library exports; the version map is made from the stock library's. */
+#define VERBS_API __attribute__((visibility("default")))
+
+#define likely(x)   __builtin_expect(!!(x), 1)
+#define unlikely(x) __builtin_expect(!!(x), 0)
+
+/** Characters of a socket's path, with its end. */
+#define SOCKET_MAX 108
+
+/** A rocid that answered when the list was made. */
+struct device {
+	struct ibv_device pub;
+	/** Provider libraries (libmlx5, libefa) look here for their own operations, to find out
+	 *  whether a device is theirs: zero. */
+	void *others[16];
+	char socket[SOCKET_MAX];
+	uint64_t node_guid; /* big-endian */
+	int index;
+	atomic_uint users; /* lists and contexts */
+};
+
+/** The objects that end with a context: kinds of objects in the order in which they can be
+ * destroyed. */
+enum object_kind {
+	OBJECT_QP,
+	OBJECT_SRQ,
+	OBJECT_AH,
+	OBJECT_MW,
+	OBJECT_MR,
+	OBJECT_CQ,
+	OBJECT_CHANNEL,
+	OBJECT_XRCD,
+	OBJECT_PARENT_DOMAIN,
+	OBJECT_PD,
+	OBJECT_TD,
+	OBJECT_KINDS,
+};
+
+/** A member of its context's list; context.lock. */
+struct object {
+	struct list node;
+};
+
+struct context {
+	struct verbs_context v;
+	struct roci_context *roci;
+	bool yields; /* poll_cq gives up its CPU after a run of empty polls */
+	pthread_mutex_t lock;
+	struct list objects[OBJECT_KINDS];
+};
+
+struct td {
+	struct ibv_td pub;
+	struct object object;
+	uint32_t users; /* parent domains; context.lock */
+};
+
+/** A PD, or a parent domain, which is another name for its PD. */
+struct pd {
+	struct ibv_pd pub;
+	struct object object;
+	struct roci_pd *roci;
+	struct pd *parent; /* the PD of a parent domain; NULL: this is a PD */
+	struct td *td;
+	uint32_t users; /* parent domains of it, objects of a parent domain; context.lock */
+};
+
+struct mr {
+	struct ibv_mr pub;
+	struct object object;
+	struct roci_mr *roci;
+	int access;
+	void *null_memory; /* of a null MR */
+};
+
+struct mw {
+	struct ibv_mw pub;
+	struct object object;
+	struct roci_mw *roci;
+};
+
+struct channel {
+	struct ibv_comp_channel pub;
+	struct object object;
+	struct roci_channel *roci;
+};
+
+struct cq {
+	union {
+		struct ibv_cq pub;
+		struct ibv_cq_ex ex;
+	};
+	struct object object;
+	struct roci_cq *roci;
+	struct context *context;
+	atomic_bool datagrams;	   /* a UD QP uses it: wc.sl is filled in as ConnectX does */
+	uint32_t empty;		   /* polls in a row that found nothing; a hint, any thread */
+	struct roci_reader reader; /* between start_poll and end_poll */
+};
+
+struct xrcd {
+	struct ibv_xrcd pub;
+	struct object object;
+	struct roci_xrcd *roci;
+};
+
+struct srq {
+	struct ibv_srq pub;
+	struct object object;
+	struct roci_srq *roci;
+};
+
+struct ah {
+	struct ibv_ah pub; /* handle: the one in work requests */
+	struct object object;
+	struct roci_ah *roci;
+};
+
+struct qp {
+	union {
+		struct ibv_qp pub;
+		struct ibv_qp_ex ex;
+	};
+	struct object object;
+	struct roci_qp *roci;
+	bool extended; /* created with send_ops_flags */
+	bool sq_sig_all;
+	uint32_t ctl; /* flags of every send: ABI_WQE_SIGNALED with sq_sig_all */
+	struct ibv_qp_cap cap;
+	/* Under the lock of libroci's queue: */
+	struct roci_builder builder;
+	int err; /* of the first wr_* call that failed since wr_start */
+};
+
+static inline struct context *context_of(struct ibv_context *c)
+{
+	return (struct context *)((char *)c - offsetof(struct context, v.context));
+}
+
+static inline struct pd *pd_of(struct ibv_pd *pd)
+{
+	return (struct pd *)pd;
+}
+
+static inline struct cq *cq_of(struct ibv_cq *cq)
+{
+	return (struct cq *)cq;
+}
+
+static inline struct qp *qp_of(struct ibv_qp *qp)
+{
+	return (struct qp *)qp;
+}
+
+static inline struct srq *srq_of(struct ibv_srq *srq)
+{
+	return (struct srq *)srq;
+}
+
+/* --- object.c --------------------------------------------------------------------------- */
+
+/** Adds an object to its context's list; object_leave() takes it off. */
+void object_enter(struct ibv_context *c, enum object_kind kind, struct object *o);
+void object_leave(struct ibv_context *c, struct object *o);
+
+/** Destroys all that is left of a context whose session has ended. */
+void objects_destroy(struct context *ctx);
+
+/* --- error.c ---------------------------------------------------------------------------- */
+
+/** Says the last failure of libroci on stderr, once for each sentence, if ROCI_VERBOSE=1.
+ *  @return @p err, which errno is set to unless it is 0. */
+int explain(const char *call, int err);
+
+/** The same for a sentence of this library. */
+int explain_as(const char *call, int err, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
+
+/** Sets errno for a function that returns NULL: to @p err, explained.  @return NULL. */
+void *explain_null(const char *call, int err);
+
+/* --- device.c --------------------------------------------------------------------------- */
+
+struct device *device_hold(struct device *d);
+void device_release(struct device *d);
+
+/** The device at the end of a session's socket, for ibv_import_device(); NULL: errno. */
+struct device *device_new(const char *socket, int index);
+
+/* --- the operations of a context -------------------------------------------------------- */
+
+void context_set_ops(struct verbs_context *v);
+
+int verbs_query_port(
+	struct ibv_context *c, uint8_t port, struct ibv_port_attr *attr, size_t attr_size);
+int verbs_query_device_ex(struct ibv_context *c, const struct ibv_query_device_ex_input *input,
+	struct ibv_device_attr_ex *attr, size_t attr_size);
+
+int verbs_poll_cq(struct ibv_cq *cq, int n, struct ibv_wc *wc);
+int verbs_req_notify_cq(struct ibv_cq *cq, int solicited_only);
+struct ibv_cq_ex *verbs_create_cq_ex(struct ibv_context *c, struct ibv_cq_init_attr_ex *attr);
+int verbs_modify_cq(struct ibv_cq *cq, struct ibv_modify_cq_attr *attr);
+
+int verbs_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad_wr);
+int verbs_post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr);
+int verbs_post_srq_recv(struct ibv_srq *srq, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr);
+
+struct ibv_qp *verbs_create_qp_ex(struct ibv_context *c, struct ibv_qp_init_attr_ex *attr);
+struct ibv_qp *verbs_open_qp(struct ibv_context *c, struct ibv_qp_open_attr *attr);
+
+struct ibv_srq *verbs_create_srq_ex(struct ibv_context *c, struct ibv_srq_init_attr_ex *attr);
+int verbs_get_srq_num(struct ibv_srq *srq, uint32_t *srq_num);
+
+struct ibv_xrcd *verbs_open_xrcd(struct ibv_context *c, struct ibv_xrcd_init_attr *attr);
+int verbs_close_xrcd(struct ibv_xrcd *xrcd);
+
+struct ibv_td *verbs_alloc_td(struct ibv_context *c, struct ibv_td_init_attr *attr);
+int verbs_dealloc_td(struct ibv_td *td);
+struct ibv_pd *verbs_alloc_parent_domain(
+	struct ibv_context *c, struct ibv_parent_domain_init_attr *attr);
+
+struct ibv_mr *verbs_alloc_null_mr(struct ibv_pd *pd);
+int verbs_advise_mr(struct ibv_pd *pd, enum ibv_advise_mr_advice advice, uint32_t flags,
+	struct ibv_sge *sg_list, uint32_t num_sge);
+
+struct ibv_mw *verbs_alloc_mw(struct ibv_pd *pd, enum ibv_mw_type type);
+int verbs_dealloc_mw(struct ibv_mw *mw);
+int verbs_bind_mw(struct ibv_qp *qp, struct ibv_mw *mw, struct ibv_mw_bind *bind);
+
+/* --- helpers between the files ---------------------------------------------------------- */
+
+/** Fills in the functions of @p ex that @p ops allows. */
+void qp_ex_set_ops(struct ibv_qp_ex *ex, uint64_t ops);
+
+/** The read functions that @p wc_flags asks for. */
+void cq_ex_set_ops(struct ibv_cq_ex *ex, uint64_t wc_flags);
+
+/** poll_cq calls it when it finds nothing. */
+void cq_idle(struct cq *cq);
+
+/** Packet types in wc.sl. */
+enum {
+	SL_ROCEV1 = 0,
+	SL_ROCEV2_IPV6 = 1,
+	SL_ROCEV2_IPV4 = 2
+};
+
+/** @return wc.sl of a completion; that of a datagram is its packet type (enum abi_net), as ConnectX
+ *  has it: decision 0107. */
+static inline uint8_t cq_sl(unsigned flags, uint8_t sl, unsigned net)
+{
+	if (!(flags & IBV_WC_GRH))
+		return sl;
+	return net == ABI_NET_IPV4   ? SL_ROCEV2_IPV4
+	       : net == ABI_NET_IPV6 ? SL_ROCEV2_IPV6
+				     : SL_ROCEV1;
+}
+
+/** The fields of a completion that an extended CQ can read. */
+#define CQ_EX_FLAGS \
+	(IBV_WC_STANDARD_FLAGS | IBV_WC_EX_WITH_CVLAN | IBV_WC_EX_WITH_COMPLETION_TIMESTAMP)
+
+/** @return the entry of index @p idx. */
+static inline struct abi_wqe *build_entry(const struct roci_builder *b, uint32_t idx)
+{
+	return (struct abi_wqe *)(b->entries + (size_t)(idx & b->mask) * b->stride);
+}
+
+/** @return the control word of the entry with index @p idx that rocid cannot see yet: its mark is
+ *  that of the last lap. The inline flag is the caller's. */
+static inline uint32_t build_ctl(
+	const struct qp *qp, uint32_t idx, unsigned op, uint32_t count, unsigned flags)
+{
+	uint32_t ctl = ABI_WQE_CTL(op, count, 0) | qp->ctl;
+
+	_Static_assert((int)IBV_SEND_SIGNALED == ABI_WQE_SIGNALED &&
+			       (int)IBV_SEND_SOLICITED == ABI_WQE_SOLICITED &&
+			       IBV_SEND_FENCE << 3 == ABI_WQE_FENCE,
+		"bits are moved together");
+	ctl |= flags & (IBV_SEND_SIGNALED | IBV_SEND_SOLICITED);
+	ctl |= (flags & IBV_SEND_FENCE) << 3;
+	return ctl | (abi_phase(idx, qp->builder.mask + 1) ^ 1);
+}
+
+/** The range of a window. LOCAL_WRITE and optional rights say nothing about a window: as with other
+ *  devices, they may be set. */
+static inline struct roci_mw_bind_info bind_info_to_roci(const struct ibv_mw_bind_info *info)
+{
+	return (struct roci_mw_bind_info){
+		.mr = info->mr ? ((struct mr *)info->mr)->roci : NULL,
+		.addr = info->addr,
+		.length = info->length,
+		.mw_access_flags = info->mw_access_flags &
+				   ~(unsigned)(IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_OPTIONAL_RANGE),
+	};
+}
+
+void ah_attr_to_roci(const struct ibv_ah_attr *a, struct roci_ah_attr *r);
+void ah_attr_from_roci(const struct roci_ah_attr *r, struct ibv_ah_attr *a);
+
+/** A registered region under its ibv_mr; NULL with errno. */
+struct ibv_mr *mr_wrap(
+	struct ibv_pd *pd, struct roci_mr *roci, void *addr, size_t length, int access);
+
+#endif

@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* PMULL of ARMv8-A, one of its cryptographic instructions, which a CPU may lack. */
+#include "icrc_fold16.h"
+
+const struct icrc_ops icrc_pmull = {
+	.name = "pmull",
+	.crc = fold_crc,
+	.copy = fold_copy,
+	.crc_masked = fold_crc_masked,
+	.move_words = icrc_move_words,
+};

@@ -1,0 +1,133 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""bottleneck_test.py ROCID RPERF: eight queue pairs send over an emulated link of 1 Gb/s whose queue holds less than
+their windows. Without congestion control it overflows; marks are answered with CNPs; and DCQCN keeps it from
+overflowing. Everything is counted, nothing is timed: a poll loop here may stand still for 60 ms at any time."""
+import subprocess
+import sys
+import tempfile
+from inject_test import start_two
+from rocid import PATIENCE_S, RING_PAIR, Rocid, check, eal_args, start, wait_until
+
+QPS = 8
+SIZE = 65536
+MTU = 1024
+MESSAGES = 400          # of each queue pair
+PACKETS = QPS * MESSAGES * SIZE // MTU
+LINK = 'rate=1G,queue=400K,red=5K:200K:0.01,mark=%s'
+# A receiver that stands still for half a second sends no CNP, and all limits end meanwhile: then again.
+TRIES = 5
+COUNTERS = ('np_ecn_marked_roce_packets', 'np_cnp_sent', 'rp_cnp_handled', 'rp_cnp_ignored', 'retransmits')
+# Rates rise so slowly that a daemon that stands still for some time changes little: see doc/congestion.md.
+DCQCN = ('dcqcn,line=1G,np_min_time_between_cnps=1000,rp_time_reset=10000,rp_dce_tcp_rtt=2000,rp_byte_reset=0,'
+         'rp_ai_rate=1,rp_hai_rate=5,rp_min_rate=1')
+# A receiver that stands still for half a second sends no CNP, and all limits end meanwhile: then again.
+TRIES = 5
+COUNTERS = ('np_ecn_marked_roce_packets', 'np_cnp_sent', 'rp_cnp_handled', 'rp_cnp_ignored', 'retransmits')
+# Of doc/congestion.md, for receivers in software.
+DCQCN = ('dcqcn,line=1G,np_min_time_between_cnps=200,rp_time_reset=1000,rp_dce_tcp_rtt=250,rp_ai_rate=1,rp_hai_rate=5,'
+         'rp_min_rate=1')
+
+
+def state(daemons):
+    """Counters of both, and of the link in front of the second."""
+    found = {name: [d.ask('show counters')['counters'][name] for d in daemons] for name in COUNTERS}
+    found.update(daemons[1].ask('show port 1')['link'])
+    return found
+
+
+def progress(daemon):
+    """Packets acknowledged, by queue pair."""
+    qpns = [q['qpn'] for q in daemon.ask('show qps')['qps']]
+    return {n: daemon.ask(f'show qp {n}')['requester']['unacked_psn'] for n in qpns}
+
+
+def jain(values):
+    return sum(values) ** 2 / (len(values) * sum(v * v for v in values))
+
+
+def carry(rperf, daemons, cc):
+    """What the traffic moved in all, what of it came after its first fifth, and Jain's index meanwhile."""
+    for d in daemons:
+        said = d.ask(f'set port 1 cc {cc}')
+        check('done' in said, f'{said}')
+    a, b = daemons
+    begin = state(daemons)
+    p = subprocess.Popen([rperf, 'write', '-s', str(SIZE), '-q', str(QPS), '-n', str(MESSAGES), '-t', '16',
+                          '-m', str(MTU), '-u', '18', '--both', '--socket', a.socket, '--peer-socket', b.socket],
+                         stdout=subprocess.DEVNULL)
+
+    def passed(part):
+        return state(daemons)['packets'] - begin['packets'] >= part * PACKETS or p.poll() is not None
+    wait_until(lambda: passed(0.2), 'nothing passes')
+    first, before = progress(a), state(daemons)
+    wait_until(lambda: passed(0.6), 'nothing passes')
+    second = progress(a)
+    check(p.wait(PATIENCE_S) == 0, 'rociperf fails')
+
+    def moved(since):
+        now = state(daemons)
+        found = {k: now[k] - since[k] for k in ('dropped', 'marked', 'overflow')}
+        found.update({k: [y - x for x, y in zip(since[k], now[k])] for k in COUNTERS})
+        return found
+    wait_until(lambda: moved(begin)['rp_cnp_handled'][0] == moved(begin)['np_cnp_sent'][1],
+               f'CNPs are lost: {moved(begin)}')
+    there = [(second[q] - first[q]) % 2**24 for q in first if q in second]
+    found = {'later': moved(before), **moved(begin)}
+    found['jain'] = jain(there) if len(there) == QPS and any(there) else None
+    check(found['overflow'] == 0, f'the link holds too few: {found}')
+    check(found['np_ecn_marked_roce_packets'][1] <= found['marked'], f'marks of nobody: {found}')
+    check(not any(found['rp_cnp_ignored']), f'CNPs are ignored: {found}')
+    return found
+
+
+def is_better(on, off):
+    """A tenth at most."""
+    return on['dropped'] * 10 <= off['dropped'] and on['retransmits'][0] * 10 <= off['retransmits'][0]
+
+
+def test_three_ways(rperf, daemons):
+    # proves CNP-01, CNP-06
+    off = carry(rperf, daemons, 'off')
+    check(off['later']['dropped'] > 500 and off['marked'] == 0 and not any(off['np_cnp_sent']), f'off: {off}')
+    said = carry(rperf, daemons, 'notify')
+    check(said['marked'] > 0 and said['np_cnp_sent'][1] > 0, f'notify: {said}')
+    for _ in range(TRIES):
+        on = carry(rperf, daemons, DCQCN)
+        print('off:', off)
+        print('dcqcn:', on)
+        check(on['marked'] > 0 and on['np_cnp_sent'][1] > 0, f'dcqcn: {on}')
+        # Losses show that a daemon stood still, after which each queue pair begins anew.
+        fair = on['jain'] is None or on['jain'] >= 0.9 or on['later']['dropped']
+        if fair and is_better(on['later'], off['later']):
+            return
+    check(False, f'dcqcn: {on}, without: {off}')
+
+
+def test_one_queue(rocid, folder):
+    """A rate is that of one queue."""
+    two = [*RING_PAIR[1:], '--workers', '2']
+    d = Rocid(rocid, folder, eal=eal_args(128, 2), args=['--ring-pair=rate=1G', *two], name='wide')
+    check(not d.wait_ready() and 'the port has 2 receive queues' in d.said(), d.said())
+    d.process.wait(PATIENCE_S)
+    d = start(rocid, folder, eal=eal_args(128, 2), args=['--ring-pair=seed=1', *two], name='change')
+    said = d.ask('set port 1 impair rate=1G')
+    check('the port has 2 receive queues' in str(said), f'{said}')
+    d.end()
+
+
+def main(rocid, rperf):
+    with tempfile.TemporaryDirectory() as folder:
+        test_one_queue(rocid, folder)
+    for mark in 'egress', 'ingress':
+        with tempfile.TemporaryDirectory() as folder:
+            daemons = start_two(rocid, folder, ['--impair', '0,seed=1'])
+            said = daemons[1].ask(f'set port 1 impair {LINK % mark}')
+            check('done' in said, f'{said}')
+            test_three_ways(rperf, daemons)
+            for d in daemons:
+                d.end()
+
+
+if __name__ == '__main__':
+    sys.exit(main(*sys.argv[1:]))

@@ -1,0 +1,677 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Memory of every kind that a program may have is registered, and a peer reads and writes it; or
+ * the registration is refused with the errno that Linux has, and a sentence.
+ */
+#include <err.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/mman.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ipc.h>
+#include <sys/mman.h>
+#include <sys/shm.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include "memory.h"
+
+#define PAGE 4096ul
+#define MB   (1ul << 20)
+
+static struct end e[2];
+static const char *row;
+
+static struct roci_mr *reg(void *addr, size_t len, int access)
+{
+	struct roci_mr *mr = roci_reg_mr(e[0].pd, addr, len, access);
+
+	if (!mr)
+		errx(1, "%s: %s", row, roci_last_error());
+	return mr;
+}
+
+static void dereg(struct roci_mr *mr)
+{
+	must(roci_dereg_mr(mr) == 0, row);
+}
+
+static void refused(void *addr, size_t len, int access, int err)
+{
+	struct roci_mr *mr = roci_reg_mr(e[0].pd, addr, len, access);
+	int got = errno;
+
+	if (mr)
+		errx(1, "%s: registered", row);
+	if (got != err)
+		errx(1, "%s: %s instead of %s (%s)", row, strerrorname_np(got),
+			strerrorname_np(err), roci_last_error());
+	if (strlen(roci_last_error()) < 20)
+		errx(1, "%s: no sentence", row);
+}
+
+static void fill(void *p, size_t len, unsigned seed)
+{
+	for (size_t i = 0; i < len; i++)
+		((volatile uint8_t *)p)[i] = pattern(seed, i);
+}
+
+static void check(const void *p, size_t len, unsigned seed)
+{
+	for (size_t i = 0; i < len; i++)
+		if (((const volatile uint8_t *)p)[i] != pattern(seed, i))
+			errx(1, "%s: byte %zu of %zu differs", row, i, len);
+}
+
+static void use(void *p, size_t len)
+{
+	struct roci_mr *mr;
+
+	fill(p, len, 3);
+	mr = reg(p, len, ALL);
+	check(p, len, 3);
+	both_ways(e, mr, p, len, 40);
+	dereg(mr);
+	check(p, len, 41);
+}
+
+static void *anon(size_t len, int prot)
+{
+	void *p = mmap(NULL, len, prot, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (p == MAP_FAILED)
+		err(1, "mmap");
+	return p;
+}
+
+/* --- private memory --------------------------------------------------------------------- */
+
+static void heap(void)
+{
+	char *p = malloc(20000), *q;
+
+	use(p, 20000);
+	q = realloc(p, 90000);
+	check(q, 20000, 41);
+	use(q, 90000);
+	free(q);
+}
+
+static void brk_heap(void)
+{
+	uint8_t *p = sbrk(3 * MB);
+
+	use(p + 100, MB);
+	if (sbrk(MB) != p + 3 * MB)
+		errx(1, "sbrk");
+	check(p + 100, MB, 41);
+	use(p + MB / 2, 3 * MB);
+	sbrk(-(intptr_t)(2 * MB));
+	check(p + MB / 2, MB, 41);
+	sbrk(MB);
+	for (size_t i = 2 * MB; i < 3 * MB; i++)
+		if (p[i])
+			errx(1, "brk: memory is not fresh");
+	sbrk(-(intptr_t)(3 * MB));
+}
+
+static void large(void)
+{
+	uint8_t *p = malloc(10 * MB);
+
+	use(p, 10 * MB);
+	p = realloc(p, 30 * MB);
+	check(p, 10 * MB, 41);
+	use(p, 30 * MB);
+	free(p);
+}
+
+static void unaligned(void)
+{
+	uint8_t *p = anon(8 * PAGE, PROT_READ | PROT_WRITE);
+
+	p[PAGE + 16] = 77;
+	use(p + PAGE + 17, 5 * PAGE + 3);
+	if (p[PAGE + 16] != 77)
+		errx(1, "unaligned: a neighbour changed");
+	munmap(p, 8 * PAGE);
+}
+
+static void absent(void)
+{
+	uint8_t *p = anon(64 * MB, PROT_READ | PROT_WRITE);
+	struct roci_mr *mr;
+
+	p[5 * MB] = 9;
+	mr = reg(p, 64 * MB, ALL);
+	peer_reads(e, mr, p + 5 * MB, 1);
+	peer_writes(e, mr, p + 60 * MB, PAGE, 8);
+	dereg(mr);
+	munmap(p, 64 * MB);
+}
+
+static void thp(void)
+{
+	uint8_t *p = anon(8 * MB, PROT_READ | PROT_WRITE);
+
+	madvise(p, 8 * MB, MADV_HUGEPAGE);
+	fill(p, 8 * MB, 5);
+	use(p + 3 * MB + 5, MB);
+	check(p, 3 * MB, 5);
+	munmap(p, 8 * MB);
+}
+
+static uint8_t bss[3 * PAGE];
+static uint8_t data[3 * PAGE] = {1, 2, 3};
+
+static void bss_data(void)
+{
+	use(bss, sizeof(bss));
+	use(data, sizeof(data));
+}
+
+static void private_file(void)
+{
+	char path[] = "/var/tmp/roci-memory-XXXXXX";
+	int fd = mkstemp(path);
+	uint8_t *p, byte;
+	char line[PAGE];
+
+	memset(line, 'x', sizeof(line));
+	for (int i = 0; i < 8; i++)
+		if (write(fd, line, sizeof(line)) != sizeof(line))
+			err(1, "write");
+	p = mmap(NULL, 8 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE, fd, 0);
+	p[PAGE] = 'y';
+	{
+		struct roci_mr *mr = reg(p, 8 * PAGE, ALL);
+
+		if (p[0] != 'x' || p[PAGE] != 'y' || p[8 * PAGE - 1] != 'x')
+			errx(1, "private file: bytes differ");
+		peer_reads(e, mr, p, 8 * PAGE);
+		dereg(mr);
+	}
+	use(p, 8 * PAGE);
+	if (pread(fd, &byte, 1, 0) != 1 || byte != 'x')
+		errx(1, "private file: the file changed");
+	munmap(p, 8 * PAGE);
+	close(fd);
+	unlink(path);
+}
+
+static void main_stack(void)
+{
+	uint8_t p[5 * PAGE];
+
+	use(p, sizeof(p));
+	use(p + 100, 50);
+}
+
+static void deep(int n)
+{
+	volatile uint8_t pad[PAGE];
+
+	pad[0] = (uint8_t)n;
+	if (n)
+		deep(n - 1);
+	pad[1] = pad[0];
+}
+
+static void *on_stack(void *arg)
+{
+	uint8_t p[5 * PAGE];
+
+	(void)arg;
+	use(p, sizeof(p));
+	deep(20);
+	return NULL;
+}
+
+static void thread_stack(void)
+{
+	pthread_t t;
+
+	if (pthread_create(&t, NULL, on_stack, NULL))
+		err(1, "pthread_create");
+	pthread_join(t, NULL);
+	deep(40);
+}
+
+static void read_only(void)
+{
+	uint8_t *p = anon(4 * PAGE, PROT_READ | PROT_WRITE);
+	struct roci_mr *mr;
+
+	fill(p, 4 * PAGE, 6);
+	mprotect(p, 4 * PAGE, PROT_READ);
+	refused(p, 4 * PAGE, ALL, EFAULT);
+	mr = reg(p, 4 * PAGE, ROCI_ACCESS_REMOTE_READ);
+	peer_reads(e, mr, p, 4 * PAGE);
+	dereg(mr);
+	mprotect(p, 4 * PAGE, PROT_READ | PROT_WRITE);
+	use(p, 4 * PAGE);
+	munmap(p, 4 * PAGE);
+}
+
+/* --- a control block -------------------------------------------------------------------- */
+
+static _Atomic int leave;
+static void *block;
+
+static void *linger(void *arg)
+{
+	(void)arg;
+	block = (void *)((uintptr_t)pthread_self() & ~(PAGE - 1));
+	__atomic_store_n(&leave, 1, __ATOMIC_SEQ_CST);
+	while (leave != 2)
+		usleep(1000);
+	return NULL;
+}
+
+static void *join(void *t)
+{
+	pthread_join(*(pthread_t *)t, NULL);
+	return NULL;
+}
+
+static void control_block(void)
+{
+	pthread_t t, joiner;
+
+	pthread_create(&t, NULL, linger, NULL);
+	while (leave != 1)
+		usleep(1000);
+	pthread_create(&joiner, NULL, join, &t);
+	usleep(50000);
+	dereg(reg(block, PAGE, ALL));
+	leave = 2;
+	pthread_join(joiner, NULL); /* hangs if its key is that of the old page */
+}
+
+/* --- shared memory ---------------------------------------------------------------------- */
+
+static void shared(void *p, void *elsewhere, size_t len)
+{
+	struct roci_mr *mr = reg(p, len, ALL);
+
+	both_ways(e, mr, p, len, 60);
+	check(elsewhere, len, 61);
+	fill(elsewhere, len, 62);
+	peer_reads(e, mr, p, len);
+	check(p, len, 62);
+	dereg(mr);
+}
+
+static void memfd_shared(void)
+{
+	int fd = memfd_create("test", MFD_CLOEXEC);
+	uint8_t *p, *q;
+
+	if (ftruncate(fd, 8 * PAGE))
+		err(1, "ftruncate");
+	p = mmap(NULL, 8 * PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	q = mmap(NULL, 8 * PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	shared(p + 10, q + 10, 7 * PAGE);
+	munmap(p, 8 * PAGE);
+	munmap(q, 8 * PAGE);
+	close(fd);
+}
+
+static void dev_shm(void)
+{
+	int fd = shm_open("/roci-memory-test", O_RDWR | O_CREAT, 0600);
+	uint8_t *p, *q;
+
+	if (fd < 0 || ftruncate(fd, 8 * PAGE))
+		err(1, "shm_open");
+	p = mmap(NULL, 8 * PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	q = mmap(NULL, 8 * PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	close(fd); /* it is found by its path */
+	shared(p, q, 8 * PAGE);
+	munmap(p, 8 * PAGE);
+	munmap(q, 8 * PAGE);
+	shm_unlink("/roci-memory-test");
+}
+
+static void sysv(void)
+{
+	int id = shmget(IPC_PRIVATE, 8 * PAGE, 0600 | IPC_CREAT);
+	uint8_t *p = shmat(id, NULL, 0), *q = shmat(id, NULL, 0);
+
+	shmctl(id, IPC_RMID, NULL);
+	shared(p, q, 8 * PAGE);
+	shmdt(p);
+	shmdt(q);
+}
+
+static void shared_anonymous(void)
+{
+	uint8_t *p =
+		mmap(NULL, 8 * PAGE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	struct roci_mr *mr = reg(p, 8 * PAGE, ALL);
+	int status;
+	pid_t pid;
+
+	both_ways(e, mr, p, 8 * PAGE, 60);
+	pid = fork();
+	if (!pid) {
+		fill(p, 8 * PAGE, 63);
+		_exit(0);
+	}
+	waitpid(pid, &status, 0);
+	peer_reads(e, mr, p, 8 * PAGE);
+	check(p, 8 * PAGE, 63);
+	dereg(mr);
+	munmap(p, 8 * PAGE);
+}
+
+static void hugetlbfs(void)
+{
+	int fd = memfd_create("huge", MFD_CLOEXEC | MFD_HUGETLB);
+	uint8_t *p, *q;
+
+	if (fd < 0 || ftruncate(fd, 2 * MB))
+		err(1, "huge memfd");
+	p = mmap(NULL, 2 * MB, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (p == MAP_FAILED) {
+		printf("  (no huge pages: not tried)\n");
+		close(fd);
+		return;
+	}
+	q = mmap(NULL, 2 * MB, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	shared(p + 100, q + 100, MB);
+	munmap(p, 2 * MB);
+	munmap(q, 2 * MB);
+	close(fd);
+}
+
+/* --- refused ---------------------------------------------------------------------------- */
+
+static void no_access(void)
+{
+	uint8_t *p = anon(8 * PAGE, PROT_READ | PROT_WRITE);
+
+	fill(p, 8 * PAGE, 7);
+	mprotect(p + 4 * PAGE, PAGE, PROT_NONE);
+	refused(p, 8 * PAGE, ALL, EFAULT);
+	mprotect(p + 4 * PAGE, PAGE, PROT_READ | PROT_WRITE);
+	check(p, 8 * PAGE, 7);
+	munmap(p + 4 * PAGE, PAGE);
+	refused(p, 8 * PAGE, ALL, EFAULT);
+	refused(p, 8 * PAGE, 0, EFAULT);
+	check(p, 4 * PAGE, 7);
+	munmap(p, 8 * PAGE);
+	refused(p, 8 * PAGE, ALL, EFAULT);
+}
+
+#ifndef SYS_mseal
+#define SYS_mseal 462
+#endif
+
+static void sealed(void)
+{
+	uint8_t *p = anon(4 * PAGE, PROT_READ | PROT_WRITE);
+
+	fill(p, 4 * PAGE, 7);
+	if (syscall(SYS_mseal, p, 4 * PAGE, 0)) {
+		printf("  (no mseal: not tried)\n");
+		return;
+	}
+	refused(p, 4 * PAGE, ALL, EPERM);
+	check(p, 4 * PAGE, 7);
+	fill(p, 4 * PAGE, 8);
+}
+
+static void disk_file(void)
+{
+	char path[] = "/var/tmp/roci-memory-XXXXXX";
+	int fd = mkstemp(path);
+	uint8_t *p;
+
+	if (ftruncate(fd, 4 * PAGE))
+		err(1, "ftruncate");
+	p = mmap(NULL, 4 * PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	refused(p, 4 * PAGE, ALL, EOPNOTSUPP);
+	munmap(p, 4 * PAGE);
+	close(fd);
+	unlink(path);
+}
+
+/* --- afterwards ------------------------------------------------------------------------- */
+
+static void overlap(void)
+{
+	uint8_t *p = anon(MB, PROT_READ | PROT_WRITE);
+	struct roci_mr *a, *b, *c;
+
+	fill(p, MB, 9);
+	a = reg(p + 100, MB / 2, ALL);
+	b = reg(p + MB / 4, MB / 2, ALL);
+	c = reg(p, MB, ALL);
+	check(p, MB, 9);
+	both_ways(e, a, p + 100, MB / 2, 10);
+	both_ways(e, b, p + MB / 4, MB / 2, 12);
+	both_ways(e, c, p, MB, 14);
+	peer_reads(e, a, p + 100, MB / 2);
+	peer_reads(e, b, p + MB / 4, MB / 2);
+	dereg(a);
+	dereg(b);
+	both_ways(e, c, p, MB, 16);
+	dereg(c);
+	munmap(p, MB);
+}
+
+/* Memory that mremap() moves keeps its bytes, and its old place is no longer the region's. */
+static void moved(void)
+{
+	uint8_t *p = anon(MB, PROT_READ | PROT_WRITE);
+	uint8_t *to = anon(4 * MB, PROT_NONE), *q;
+	struct roci_mr *a, *b;
+
+	fill(p, MB, 20);
+	a = reg(p, MB, ALL);
+	q = mremap(p, MB, 3 * MB, MREMAP_MAYMOVE | MREMAP_FIXED, to);
+	if (q != to)
+		err(1, "mremap");
+	if (mmap(p, MB, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) !=
+		p)
+		err(1, "mmap");
+	fill(p, MB, 21);
+	b = reg(p, MB, ALL);
+	both_ways(e, b, p, MB, 22);
+	check(q, MB, 20);
+	for (size_t i = MB; i < 3 * MB; i++)
+		if (q[i])
+			errx(1, "moved: the extension is not fresh");
+	fill(q, 3 * MB, 24);
+	check(p, MB, 23);
+	{
+		struct roci_mr *c = reg(q, 3 * MB, ALL);
+
+		both_ways(e, c, q, 3 * MB, 26);
+		dereg(c);
+	}
+	check(p, MB, 23);
+	dereg(a);
+	dereg(b);
+	munmap(p, MB);
+	munmap(q, 3 * MB);
+}
+
+/* A block grows while its neighbour is registered, too. */
+static void neighbours(void)
+{
+	uint8_t *p = anon(3 * MB, PROT_READ | PROT_WRITE), *q;
+	struct roci_mr *a, *b;
+
+	fill(p, MB, 30);
+	fill(p + MB, MB, 31);
+	a = reg(p, MB, ALL);
+	b = reg(p + MB, MB, ALL);
+	q = mremap(p, MB, 2 * MB, MREMAP_MAYMOVE);
+	if (q == MAP_FAILED)
+		err(1, "mremap");
+	check(q, MB, 30);
+	memset(q + MB, 0xEE, MB);
+	check(p + MB, MB, 31);
+	both_ways(e, b, p + MB, MB, 32);
+	for (size_t i = MB; i < 2 * MB; i++)
+		if (q[i] != 0xEE)
+			errx(1, "neighbours: they share memory");
+	dereg(a);
+	dereg(b);
+	munmap(q, 2 * MB);
+	munmap(p + MB, 2 * MB);
+}
+
+/* Memory that was unmapped while registered, and mapped again. */
+static void remapped(void)
+{
+	uint8_t *p = anon(MB, PROT_READ | PROT_WRITE);
+	struct roci_mr *a, *b;
+
+	fill(p, MB, 33);
+	a = reg(p, MB, ALL);
+	munmap(p, MB);
+	if (mmap(p, MB, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) !=
+		p)
+		err(1, "mmap");
+	for (size_t i = 0; i < MB; i++)
+		if (p[i])
+			errx(1, "remapped: memory is not fresh");
+	fill(p, MB, 34);
+	b = reg(p, MB, ALL);
+	both_ways(e, b, p, MB, 35);
+	dereg(a);
+	both_ways(e, b, p, MB, 37);
+	dereg(b);
+	munmap(p, MB);
+}
+
+static size_t locked_kb(void)
+{
+	FILE *f = fopen("/proc/self/status", "r");
+	char line[128];
+	size_t kb = 0;
+
+	while (fgets(line, sizeof(line), f))
+		sscanf(line, "VmLck: %zu", &kb);
+	fclose(f);
+	return kb;
+}
+
+static int has_flag(const void *p, const char *flag)
+{
+	FILE *f = fopen("/proc/self/smaps", "r");
+	unsigned long s, end;
+	int here = 0, found = 0;
+	char line[512];
+
+	while (fgets(line, sizeof(line), f)) {
+		if (sscanf(line, "%lx-%lx ", &s, &end) == 2)
+			here = (uintptr_t)p >= s && (uintptr_t)p < end;
+		if (here && !strncmp(line, "VmFlags:", 8))
+			found = !!strstr(line, flag);
+	}
+	fclose(f);
+	return found;
+}
+
+static void advice(void)
+{
+	uint8_t *p = anon(MB, PROT_READ | PROT_WRITE);
+	size_t before;
+
+	mlock(p, MB);
+	before = locked_kb();
+	use(p, MB / 2);
+	if (locked_kb() != before)
+		errx(1, "mlock: %zu kB locked, before %zu", locked_kb(), before);
+	munlock(p, MB);
+	munmap(p, MB);
+	p = anon(MB, PROT_READ | PROT_WRITE);
+	madvise(p, MB, MADV_DONTFORK);
+	madvise(p, MB, MADV_DONTDUMP);
+	use(p, MB / 2);
+	if (!has_flag(p, " dc") || !has_flag(p, " dd"))
+		errx(1, "DONTFORK or DONTDUMP is lost");
+	munmap(p, MB);
+	p = anon(PAGE, PROT_READ | PROT_WRITE);
+	madvise(p, PAGE, MADV_DONTDUMP);
+	use(p, PAGE);
+	if (!has_flag(p, " dd") || has_flag(p, " dc"))
+		errx(1, "DONTDUMP of a page is lost");
+	munmap(p, PAGE);
+}
+
+#define ROW(name)           \
+	{                   \
+#name, name \
+	}
+static const struct {
+	const char *name;
+	void (*run)(void);
+} rows[] = {
+	ROW(heap),
+	ROW(brk_heap),
+	ROW(large),
+	ROW(unaligned),
+	ROW(absent),
+	ROW(thp),
+	ROW(bss_data),
+	ROW(private_file),
+	ROW(main_stack),
+	ROW(thread_stack),
+	ROW(read_only),
+	ROW(control_block),
+	ROW(memfd_shared),
+	ROW(dev_shm),
+	ROW(sysv),
+	ROW(shared_anonymous),
+	ROW(hugetlbfs),
+	ROW(no_access),
+	ROW(sealed),
+	ROW(disk_file),
+	ROW(overlap),
+	ROW(moved),
+	ROW(neighbours),
+	ROW(remapped),
+	ROW(advice),
+};
+
+static _Atomic int stop;
+
+/* A program with one thread needs nothing to hold writers. */
+static void *second(void *arg)
+{
+	(void)arg;
+	while (!stop)
+		usleep(1000);
+	return NULL;
+}
+
+int main(int argc, char **argv)
+{
+	const char *only = argc > 3 ? argv[3] : NULL;
+	pthread_t t;
+
+	peer_open(e, argv[1], MB);
+	if (argc > 2 && !strcmp(argv[2], "threads"))
+		pthread_create(&t, NULL, second, NULL);
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		if (only && strcmp(only, rows[i].name))
+			continue;
+		row = rows[i].name;
+		printf("%s\n", row);
+		fflush(stdout);
+		rows[i].run();
+	}
+	if (argc > 2 && !strcmp(argv[2], "threads")) {
+		stop = 1;
+		pthread_join(t, NULL);
+	}
+	pair_close(e);
+	return 0;
+}

@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <math.h>
+#include <string.h>
+#include <cmocka.h>
+#include "lab.h"
+#include "metric.h"
+#include "parse.h"
+
+static struct scenario s;
+
+static struct lab *run(const char *text)
+{
+	struct lab *l;
+	char why[512] = "";
+
+	if (parse_scenario(&s, "x", text, NULL, 0, why, sizeof(why)))
+		fail_msg("%s", why);
+	l = lab_run(&s);
+	assert_non_null(l);
+	return l;
+}
+
+static double value(const struct lab *l, const char *name, uint32_t index)
+{
+	const struct expectation e = {.metric = metric_find(name), .index = index};
+
+	return e.metric->value(l, &e);
+}
+
+/* One flow alone has all of the link, and its window nowhere to wait. */
+static void lab_run__one_flow(void **state)
+{
+	struct lab *l = run("topology star hosts=1 rate=40G delay=1us\n"
+			    "flow 0 -> 1 write size=1Mi repeat\n"
+			    "measure 1ms..3ms\n");
+
+	assert_true(value(l, "goodput.share", METRIC_ALL) > 0.999);
+	assert_true(value(l, "goodput.share", METRIC_ALL) < 1.001);
+	assert_true(value(l, "queue.max", 1) <= 2 * 1100);
+	assert_float_equal(value(l, "jain", METRIC_ALL), 1, 1e-9);
+	assert_int_equal(l->samples, 2);
+	lab_free(l);
+}
+
+/* Two windows into one link: what does not fit on the way waits, and the whole is as it must be. */
+static void lab_run__windows_wait(void **state)
+{
+	struct lab *l = run("topology star hosts=2 rate=40G delay=1us\n"
+			    "flow 0..1 -> 2 write size=1Mi repeat\n"
+			    "measure 1ms..3ms\n");
+	double queue = value(l, "queue.mean", 2);
+
+	/* 2 * 128 frames of 1,086 bytes, less those on wires of a round trip of some 4.5 us, and
+	 * less up to 32 of each flow that wait for the next packet that asks for an ACK */
+	assert_true(queue > 190000 && queue < 260000);
+	assert_true(value(l, "jain", METRIC_ALL) > 0.99);
+	lab_free(l);
+}
+
+static void lab_run__counts_messages(void **state)
+{
+	struct lab *l = run("topology star hosts=2 rate=10G delay=1us\n"
+			    "flow 0..1 -> 2 read size=64Ki count=10\n"
+			    "measure 0..5ms\n");
+	double done = value(l, "done", METRIC_ALL);
+	/* 1,280 packets of 1,106 bytes, the first and last of each message with an AETH */
+	double wire = 1280 * 1106 * 8 / 10.0;
+
+	assert_true(done > wire && done < wire * 1.05);
+	assert_int_equal(l->end.packets, 1280);
+	assert_int_equal(l->flow[0].messages, 10);
+	lab_free(l);
+}
+
+static void lab_run__stops_flows(void **state)
+{
+	struct lab *l = run("topology star hosts=2 rate=10G delay=1us\n"
+			    "flow 0..1 -> 2 write size=64Ki repeat\n"
+			    "at 1ms stop 1\n"
+			    "measure 2ms..3ms\n");
+
+	assert_true(value(l, "goodput", 1) <= 0);
+	assert_true(value(l, "goodput", 0) > 9e9);
+	assert_true(value(l, "failed", METRIC_ALL) > 0);
+	lab_free(l);
+}
+
+/* A CNP halves, and CNPs that the switch loses do not arrive. */
+static void lab_run__cnps(void **state)
+{
+	struct lab *l = run("topology star hosts=1 rate=40G delay=1us\n"
+			    "cc dcqcn profile=paper\n"
+			    "flow 0 -> 1 write size=1Mi repeat\n"
+			    "at 100us cnp 0\n"
+			    "measure 0..1ms\n"
+			    "expect rate(0) at 99us 40G\n"
+			    "expect rate(0) at 101us 20G\n"
+			    "expect rate.target(0) at 101us 40G\n");
+
+	for (unsigned i = 0; i < s.expects; i++)
+		assert_float_equal(l->looked[i], s.expect[i].value, 1);
+	lab_free(l);
+	l = run("topology star hosts=4 rate=40G delay=1us\n"
+		"switch kmin=5K kmax=200K pmax=1%\n"
+		"cc dcqcn profile=paper\n"
+		"fault cnp loss=100%\n"
+		"flow 0..3 -> 4 write size=1Mi repeat\n"
+		"measure 0..2ms\n");
+	assert_true(l->end.cnps > 0);
+	assert_int_equal(l->end.handled, 0);
+	lab_free(l);
+}
+
+/* The same seed, the same run. */
+static void lab_run__repeats_itself(void **state)
+{
+	uint64_t events[3], cnps[3];
+
+	for (unsigned i = 0; i < 3; i++) {
+		struct lab *l = run(i == 2 ? "seed 2\n"
+					     "topology star hosts=4 rate=40G delay=1us\n"
+					     "switch kmin=5K kmax=200K pmax=1%\n"
+					     "cc dcqcn\n"
+					     "flow 0..3 -> 4 write size=1Mi repeat start=0..1us\n"
+					     "measure 0..5ms\n"
+					   : "topology star hosts=4 rate=40G delay=1us\n"
+					     "switch kmin=5K kmax=200K pmax=1%\n"
+					     "cc dcqcn\n"
+					     "flow 0..3 -> 4 write size=1Mi repeat start=0..1us\n"
+					     "measure 0..5ms\n");
+
+		events[i] = l->engine.fired;
+		cnps[i] = l->end.cnps;
+		lab_free(l);
+	}
+	assert_int_equal(events[0], events[1]);
+	assert_int_equal(cnps[0], cnps[1]);
+	assert_true(events[0] != events[2]);
+}
+
+static void metric_met__within_its_tolerance(void **state)
+{
+	struct expectation e = {.value = 100, .tolerance = 12};
+
+	assert_true(metric_met(&e, 88));
+	assert_true(metric_met(&e, 112));
+	assert_false(metric_met(&e, 87.9));
+	assert_false(metric_met(&e, 112.1));
+	assert_false(metric_met(&e, NAN));
+	e.sign = EXPECT_LEAST;
+	assert_true(metric_met(&e, 100));
+	assert_false(metric_met(&e, 99.9));
+	e.sign = EXPECT_MOST;
+	assert_true(metric_met(&e, 100));
+	assert_false(metric_met(&e, HUGE_VAL));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(lab_run__one_flow),
+		cmocka_unit_test(lab_run__windows_wait),
+		cmocka_unit_test(lab_run__counts_messages),
+		cmocka_unit_test(lab_run__stops_flows),
+		cmocka_unit_test(lab_run__cnps),
+		cmocka_unit_test(lab_run__repeats_itself),
+		cmocka_unit_test(metric_met__within_its_tolerance),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

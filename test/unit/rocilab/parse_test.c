@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <errno.h>
+#include <string.h>
+#include <cmocka.h>
+#include "bits.h"
+#include "metric.h"
+#include "parse.h"
+
+#define STAR "topology star hosts=8 rate=40G delay=1us\n"
+#define FLOW "flow 0..7 -> 8 write size=1M repeat start=0..1us\n"
+#define TIME "measure 100ms..1100ms\n"
+
+static struct scenario s;
+static char why[512];
+
+static int parse(const char *text)
+{
+	why[0] = '\0';
+	return parse_scenario(&s, "x", text, NULL, 0, why, sizeof(why));
+}
+
+static void parse_scenario__every_statement(void **state)
+{
+	assert_int_equal(
+		parse("# a comment\n"
+		      "title Two words # and a comment\n"
+		      "verify quick\n"
+		      "seed 9\n" STAR "switch mark=ingress kmin=5K kmax=200K pmax=1% buffer=2M\n"
+		      "host mtu=4096 window=1024 timeout=12 retry=3 burst=8 ip=6\n"
+		      "cc dcqcn profile=connectx rp_ai_rate=40\n"
+		      "fault cnp loss=50%\n" FLOW "flow 3 -> 0 read size=64Ki count=5 qps=2\n"
+		      "at 100ms stop 2..7\n"
+		      "at 1ms cnp 9\n" TIME "expect queue(sw0.8).mean 126K +-12%\n"
+		      "expect goodput.share >= 99.5%\n"
+		      "expect goodput(9) <= 20G\n"
+		      "expect rate(0) at 104us 20G +-1G\n"),
+		0);
+	assert_string_equal(s.title, "Two words");
+	assert_true(s.quick);
+	assert_int_equal(s.seed, 9);
+	assert_int_equal(s.hosts, 8);
+	assert_int_equal(s.rate, 40000000000);
+	assert_int_equal(s.delay, 1000);
+	assert_true(s.aqm.ingress);
+	assert_int_equal(s.aqm.kmin, 5000);
+	assert_int_equal(s.aqm.kmax, 200000);
+	assert_float_equal(s.aqm.pmax, 0.01, 1e-12);
+	assert_int_equal(s.aqm.limit, 2000000);
+	assert_int_equal(s.mtu, 4096);
+	assert_int_equal(s.window, 1024);
+	assert_int_equal(s.timeout, 12);
+	assert_int_equal(s.retries, 3);
+	assert_int_equal(s.quantum, 8);
+	assert_true(s.ip6);
+	assert_true(s.control);
+	assert_string_equal(s.cc.ops->profiles[s.cc.profile], "connectx");
+	assert_float_equal(s.cc.value[cc_find_param(s.cc.ops, "rp_ai_rate")], 40, 0);
+	assert_float_equal(s.cc.value[cc_find_param(s.cc.ops, "rp_hai_rate")], 50, 0);
+	assert_float_equal(s.cc.line, 40e9, 0);
+	assert_float_equal(s.loss[FAULT_CNP], 0.5, 0);
+	assert_int_equal(s.flow_lines, 2);
+	assert_int_equal(s.flow[0].last, 7);
+	assert_int_equal(s.flow[0].to, 8);
+	assert_int_equal(s.flow[0].size, 1000000);
+	assert_int_equal(s.flow[0].count, 0);
+	assert_int_equal(s.flow[0].start[1], 1000);
+	assert_int_equal(s.flow[1].op, FLOW_READ);
+	assert_int_equal(s.flow[1].count, 5);
+	assert_int_equal(s.flow[1].qps, 2);
+	assert_int_equal(s.events, 2);
+	assert_int_equal(s.event[0].at, 100000000);
+	assert_int_equal(s.event[1].kind, EVENT_CNP);
+	assert_int_equal(s.from, 100000000);
+	assert_int_equal(s.to, 1100000000);
+	assert_int_equal(s.expects, 4);
+	assert_int_equal(s.expect[0].index, 8);
+	assert_float_equal(s.expect[0].tolerance, 0.12 * 126000, 1e-6);
+	assert_int_equal(s.expect[1].sign, EXPECT_LEAST);
+	assert_int_equal(s.expect[2].index, 9);
+	assert_int_equal(s.expect[3].at, 104000);
+	assert_float_equal(s.expect[3].tolerance, 1e9, 0);
+}
+
+static void parse_scenario__names_line_and_suggestion(void **state)
+{
+	static const struct {
+		const char *text;
+		const char *said;
+	} row[] = {
+		{"topologie star\n",
+			"x:1: 'topologie' is not a statement; did you mean 'topology'?"},
+		{"\n\ntopology ring\n", "x:3: 'ring' is not a topology; there is: star"},
+		{"topology star host=8\n",
+			"x:1: 'host' is not a setting of topology; did you mean 'hosts'?"},
+		{"topology star hosts=0\n", "x:1: 'hosts=0' must be from 1 to 4096"},
+		{"topology star rate=40\n", "x:1: 'rate=40' must be from 1M to 1000G"},
+		{"topology star rate=fast\n", "'rate=fast' needs a rate such as 40G"},
+		{"switch kmin\n", "'kmin': switch takes settings such as mark=..."},
+		{"switch mark=both\n", "'mark=both': it is egress or ingress"},
+		{"switch kmin=5K kmax=5K\n", "kmax must be above kmin"},
+		{"host mtu=1500\n", "mtu is one of 256"},
+		{"cc dcqn\n", "'dcqn' is not an algorithm; did you mean 'dcqcn'?"},
+		{"cc dcqcn profile=papr\n",
+			"'papr' is not a profile of the algorithm; did you mean 'paper'?"},
+		{"cc dcqcn rp_ai_rat=4\n", "did you mean 'rp_ai_rate'?"},
+		{"cc dcqcn rp_ai_rate=0.5\n", "needs a whole number from 1 to"},
+		{"fault pause loss=1%\n", "there are: cnp, ack, data"},
+		{STAR "flow 0..8 -> 8 write\n", "x:2: host 8 would send to itself"},
+		{STAR "flow 0..9 -> 8 write\n", "x:2: the topology has hosts 0..8"},
+		{STAR "flow 0..7 to 8 write\n", "a flow reads 'flow 0..7 -> 8"},
+		{STAR "flow 0 -> 8 writ\n", "'writ' is not an operation; there are: write, read"},
+		{STAR FLOW "at 1ms stop 8\n", "x:3: '8': the flows so far are 0..7"},
+		{STAR "at 1ms stop 0\n", "'0': no flow precedes"},
+		{STAR FLOW "at 1ms pause 0\n", "'pause' is not an event; there are: stop, cnp"},
+		{STAR FLOW "measure 5ms\n", "the measurement has no length"},
+		{STAR FLOW TIME "expect queu(sw0.8).mean 1K\n", "did you mean 'queue.mean'?"},
+		{STAR FLOW TIME "expect queue(sw0.9).mean 1K\n",
+			"'sw0.9' is not a port; the switch has sw0.0 to sw0.8"},
+		{STAR FLOW TIME "expect queue.mean 1K\n", "'' is not a port"},
+		{STAR FLOW TIME "expect jain(0) 1\n", "jain is of the whole network"},
+		{STAR FLOW TIME "expect jain much\n", "jain is expected to be a number"},
+		{STAR FLOW TIME "expect jain 1 12%\n", "a tolerance begins with +-"},
+		{STAR FLOW TIME "expect jain >= 1 +-12%\n", "'+-12%' is too much"},
+		{STAR FLOW TIME "expect rate(0) 1G\n",
+			"rate is of one moment: 'rate(0) at 104us ...'"},
+		{FLOW, "the topology has hosts 0..0"},
+		{STAR FLOW, "there is no measure"},
+		{STAR TIME, "there is no flow"},
+		{"", "there is no topology"},
+	};
+
+	for (unsigned i = 0; i < ARRAY_SIZE(row); i++) {
+		assert_int_equal(parse(row[i].text), -EINVAL);
+		if (!strstr(why, row[i].said))
+			fail_msg("%s: %s", row[i].text, why);
+	}
+}
+
+static void parse_scenario__settings_replace(void **state)
+{
+	struct setting set[] = {{"switch", "kmin", "7K", false}, {"cc", "rp_ai_rate", "3", false}};
+	struct setting wrong = {"switch", "kmn", "7K", false};
+	struct setting nowhere = {"host", "window", "7", false};
+	const char *text = STAR "switch kmin=5K kmax=200K pmax=1%\ncc dcqcn\n" FLOW TIME;
+
+	assert_int_equal(parse_scenario(&s, "x", text, set, 2, why, sizeof(why)), 0);
+	assert_int_equal(s.aqm.kmin, 7000);
+	assert_float_equal(s.cc.value[cc_find_param(s.cc.ops, "rp_ai_rate")], 3, 0);
+	assert_int_equal(parse_scenario(&s, "x", text, &wrong, 1, why, sizeof(why)), -EINVAL);
+	assert_non_null(strstr(why, "did you mean 'kmin'?"));
+	assert_int_equal(parse_scenario(&s, "x", text, &nowhere, 1, why, sizeof(why)), -EINVAL);
+	assert_non_null(strstr(why, "the scenario has no host statement"));
+}
+
+/* Any text: the parser ends, within its memory. */
+static void parse_scenario__survives_anything(void **state)
+{
+	static const char *const words[] = {"topology", "star", "hosts=8", "flow", "0..7", "->",
+		"8", "write", "repeat", "at", "1ms", "stop", "expect", "queue(sw0.8).mean", "+-",
+		">=", "cc", "dcqcn", "profile=", "=", "..", "measure", "0..1s", "\n", "\n", "#",
+		"switch", "kmin=1e300", "size=-1", "queue(", "rate(0)", "99999999999", "fault",
+		"cnp", "title"};
+	struct random random = {.state = 5};
+	char text[2000];
+
+	for (unsigned run = 0; run < 20000; run++) {
+		size_t len = 0;
+
+		for (unsigned i = 0; i < 60 && len < sizeof(text) - 40; i++) {
+			const char *w = words[random_below(&random, ARRAY_SIZE(words))];
+
+			len += (size_t)snprintf(text + len, sizeof(text) - len, "%s ", w);
+		}
+		parse(text);
+	}
+	memset(text, 'x', sizeof(text));
+	text[sizeof(text) - 1] = '\0';
+	assert_int_equal(parse(text), -EINVAL);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(parse_scenario__every_statement),
+		cmocka_unit_test(parse_scenario__names_line_and_suggestion),
+		cmocka_unit_test(parse_scenario__settings_replace),
+		cmocka_unit_test(parse_scenario__survives_anything),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

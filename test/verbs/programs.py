@@ -1,0 +1,234 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""programs.py ROCID LIBRARY-FOLDER [--list | PATTERN...]
+
+Debian's ibverbs-utils and perftest, as they are, over our libibverbs.so.1: client and server on two rocid
+that memif links. A row of the table per case; the table of doc/verbs.md is made from the same rows.
+"""
+import fnmatch
+import os
+import re
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass, field
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / 'func'))
+from rocid import PATIENCE_S, ask, check, eal_args, start, wait_active  # noqa: E402
+
+SKIPPED = 77
+MAC = {'a': '02:00:00:00:00:0a', 'b': '02:00:00:00:00:0b'}
+ADDRESSES = {'a': ['192.0.2.1', '2001:db8::1'], 'b': ['192.0.2.2', '2001:db8::2']}
+# GID indexes: each address has a RoCEv1 and a RoCEv2 entry.
+SHORT = ['-n', '200']
+# A few packets may be late on a machine with few CPUs: a timeout of 4.096 us * 2^21.
+PERFTEST = ['-F', '-u', '21']
+PINGPONGS = ('ibv_rc_pingpong', 'ibv_uc_pingpong', 'ibv_ud_pingpong', 'ibv_srq_pingpong', 'ibv_xsrq_pingpong')
+
+
+@dataclass
+class Case:
+    program: str
+    options: list = field(default_factory=list)
+    gid: int = 0
+    says: str = ''          # a regular expression in the client's output
+    env: dict = field(default_factory=dict)
+
+    @property
+    def name(self):
+        return ' '.join([self.program, *self.options, *([f'gid {self.gid}'] if self.gid else []),
+                         *(f'{k}={v}' for k, v in self.env.items())])
+
+    @property
+    def is_pingpong(self):
+        return self.program in PINGPONGS
+
+    def command(self, port):
+        if self.is_pingpong:
+            return [self.program, '-d', 'roci0', '-g', str(self.gid), '-p', port, *self.options]
+        return [self.program, '-d', 'roci0', '-x', str(self.gid), '-p', port, *PERFTEST, *self.options]
+
+
+def pingpongs():
+    for program in PINGPONGS[:4]:
+        yield Case(program, ['-c'])
+        yield Case(program, ['-c', '-e'])
+        yield Case(program, ['-s', '1'])
+    yield Case('ibv_xsrq_pingpong')
+    yield Case('ibv_xsrq_pingpong', ['-e'])
+    yield Case('ibv_rc_pingpong', ['-c', '-N'])
+    yield Case('ibv_rc_pingpong', ['-c', '-t'])
+    yield Case('ibv_rc_pingpong', ['-c', '-s', '1048576', '-n', '10'])
+    for mtu in 256, 512, 1024, 2048, 4096:
+        yield Case('ibv_rc_pingpong', ['-c', '-m', str(mtu)])
+    yield Case('ibv_rc_pingpong', ['-c'], gid=1)
+    yield Case('ibv_ud_pingpong', ['-c'], gid=1)
+    yield Case('ibv_rc_pingpong', ['-c'], env={'ROCI_POLL': 'yield'})
+    yield Case('ibv_rc_pingpong', ['-c'], env={'ROCI_POLL': 'spin'})
+
+
+def bandwidths():
+    for op in 'send', 'write', 'read', 'atomic':
+        for kind in 'bw', 'lat':
+            yield Case(f'ib_{op}_{kind}', SHORT)
+            if op != 'write':   # it has no events
+                yield Case(f'ib_{op}_{kind}', [*SHORT, '-e'])
+    for op in 'send', 'write', 'read':
+        yield Case(f'ib_{op}_bw', ['-a', '-n', '20'])
+        yield Case(f'ib_{op}_bw', [*SHORT, '-N'])
+        yield Case(f'ib_{op}_lat', ['-a', '-n', '20'])
+    for op in 'send', 'write':
+        yield Case(f'ib_{op}_bw', [*SHORT, '-c', 'UC'])
+        yield Case(f'ib_{op}_lat', [*SHORT, '-c', 'UC'])
+        yield Case(f'ib_{op}_bw', [*SHORT, '-b'])
+        yield Case(f'ib_{op}_lat', [*SHORT, '--inline_size', '64', '-s', '64'])
+    for kind in 'bw', 'lat':
+        yield Case(f'ib_send_{kind}', [*SHORT, '-c', 'UD'])
+        yield Case(f'ib_send_{kind}', [*SHORT, '-c', 'UD', '-e'])
+        yield Case(f'ib_send_{kind}', [*SHORT, '-c', 'XRC'])
+    yield Case('ib_send_bw', [*SHORT, '-c', 'UD', '-N'])
+
+
+def queues():
+    for op in 'send', 'write', 'read':
+        yield Case(f'ib_{op}_bw', [*SHORT, '-q', '8'])
+    yield Case('ib_send_bw', [*SHORT, '--use-srq'])
+    yield Case('ib_send_bw', [*SHORT, '--use-srq', '-q', '4'])
+    yield Case('ib_send_lat', [*SHORT, '--use-srq'])
+    yield Case('ib_write_bw', [*SHORT, '-q', '4', '--mr_per_qp'])
+    yield Case('ib_write_bw', [*SHORT, '-t', '16', '-l', '4'])
+    yield Case('ib_send_bw', [*SHORT, '-r', '64', '-t', '32'])
+    yield Case('ib_write_bw', [*SHORT, '-c', 'XRC'])
+    yield Case('ib_read_bw', [*SHORT, '-c', 'XRC'])
+    yield Case('ib_atomic_bw', [*SHORT, '-A', 'CMP_AND_SWAP'])
+    yield Case('ib_write_bw', ['-D', '2'])
+    yield Case('ib_read_lat', ['-D', '2'])
+    for mtu in 256, 512, 1024, 2048, 4096:
+        yield Case('ib_write_bw', [*SHORT, '-m', str(mtu)])
+    for op in 'send', 'write', 'read':
+        yield Case(f'ib_{op}_bw', SHORT, gid=1)
+
+
+def cases():
+    return [*pingpongs(), *bandwidths(), *queues()]
+
+
+# --- two rocid ------------------------------------------------------------------------------
+
+
+def start_pair(rocid, folder):
+    daemons = []
+    for me, peer, role in (('a', 'b', 'server'), ('b', 'a', 'client')):
+        link = ['--vdev', f'net_memif0,role={role},id=0,socket={folder}/link,socket-abstract=no,'
+                f'bsize=4608,mac={MAC[me]}']
+        args = ['--mtu', '0,4300']
+        for own, theirs in zip(ADDRESSES[me], ADDRESSES[peer]):
+            args += ['--gid', f'0,{own}', '--neigh', f'0,{theirs},{MAC[peer]}']
+        daemons.append(start(rocid, folder, args=args, eal=eal_args(128) + link, name=f'rocid-{me}'))
+    wait_active(daemons)
+    return daemons
+
+
+def environment(daemon, libraries, more=None):
+    return {**os.environ, 'LD_LIBRARY_PATH': libraries, 'ROCI_SOCKET': daemon.socket, 'ROCI_VERBOSE': '1',
+            'LC_ALL': 'C', **(more or {})}
+
+
+def free_port():
+    with socket.socket() as s:
+        s.bind(('', 0))
+        return str(s.getsockname()[1])
+
+
+def listens(port):
+    want = f':{int(port):04X}'
+    for table in '/proc/net/tcp', '/proc/net/tcp6':
+        for line in Path(table).read_text().splitlines()[1:]:
+            words = line.split()
+            if words[1].endswith(want) and words[3] == '0A':
+                return True
+    return False
+
+
+def run(case, daemons, libraries):
+    """None, or what was wrong."""
+    port = free_port()
+    pipes = {'stdout': subprocess.PIPE, 'stderr': subprocess.STDOUT, 'text': True, 'stdin': subprocess.DEVNULL}
+    server = subprocess.Popen(case.command(port), env=environment(daemons[0], libraries, case.env), **pipes)
+    client = None
+    try:
+        while not listens(port) and server.poll() is None:
+            pass
+        client = subprocess.Popen([*case.command(port), '127.0.0.1'],
+                                  env=environment(daemons[1], libraries, case.env), **pipes)
+        said = client.communicate(timeout=PATIENCE_S)[0]
+        heard = server.communicate(timeout=PATIENCE_S)[0]
+    except subprocess.TimeoutExpired:
+        return 'takes too long'
+    finally:
+        for p in (server, client):
+            if p and p.poll() is None:
+                p.kill()
+                p.communicate()
+    if client.returncode or server.returncode:
+        return f'client {client.returncode}: {said}\nserver {server.returncode}: {heard}'
+    if 'invalid data' in said + heard:
+        return f'wrong data: {said}{heard}'
+    if case.says and not re.search(case.says, said):
+        return f'{case.says} is missing: {said}'
+    return None
+
+
+# --- what programs see of the device --------------------------------------------------------
+
+
+def devices(daemons, libraries):
+    """ibv_devices, ibv_devinfo -v: as they are of an RNIC, and two sockets are two devices."""
+    env = environment(daemons[0], libraries)
+    out = subprocess.run(['ibv_devices'], env=env, capture_output=True, text=True, check=True).stdout
+    check(re.search(r'^ +roci0 +\t[0-9a-f]{16}$', out, re.M), out)
+    out = subprocess.run(['ibv_devinfo', '-v'], env=env, capture_output=True, text=True, check=True).stdout
+    for line in ('hca_id:\troci0', 'transport:\t\t\tInfiniBand (0)', 'state:\t\t\tPORT_ACTIVE (4)',
+                 'active_mtu:\t\t4096 (5)', 'link_layer:\t\tEthernet', 'phys_state:\t\tLINK_UP (5)',
+                 'GID[  0]:\t\t::ffff:192.0.2.1, RoCE v2', 'GID[  1]:\t\t2001:db8::1, RoCE v2',
+                 'atomic_cap:\t\t\tATOMIC_GLOB (2)', 'num_comp_vectors:\t\t1'):
+        check(line in out, f'ibv_devinfo -v lacks {line!r}: {out}')
+    both = {**env, 'ROCI_SOCKET': ':'.join(d.socket for d in daemons)}
+    out = subprocess.run(['ibv_devices'], env=both, capture_output=True, text=True, check=True).stdout
+    check(len(re.findall(r'^ +roci\d+ ', out, re.M)) == 2, f'two sockets: {out}')
+    none = {**env, 'ROCI_SOCKET': '/nonexistent'}
+    done = subprocess.run(['ibv_devinfo'], env=none, capture_output=True, text=True, check=False)
+    check('No IB devices found' in done.stderr + done.stdout, f'no rocid: {done}')
+    check('no rocid serves /nonexistent' in done.stderr, f'and why: {done.stderr}')
+
+
+def main():
+    rocid, libraries, *patterns = sys.argv[1:]
+    if patterns == ['--list']:
+        print('\n'.join(c.name for c in cases()))
+        return
+    missing = [p for p in ('ibv_devinfo', 'ib_write_bw') if not shutil.which(p)]
+    if missing:
+        print(f'skipped: {missing} are not installed (ibverbs-utils, perftest)')
+        sys.exit(SKIPPED)
+    wanted = [c for c in cases() if not patterns or any(fnmatch.fnmatch(c.name, p) for p in patterns)]
+    with tempfile.TemporaryDirectory(prefix='roci-') as folder:
+        daemons = start_pair(rocid, folder)
+        devices(daemons, libraries)
+        failed = 0
+        for case in wanted:
+            wrong = run(case, daemons, libraries)
+            print(f'{"FAIL" if wrong else "ok  "} {case.name}{": " + wrong if wrong else ""}', flush=True)
+            failed += wrong is not None
+        left = [ask(d, 'show sessions')['sessions'] for d in daemons]
+        check(not any(left), f'sessions are left: {left}')
+        for d in daemons:
+            check(d.end() == 0, 'rocid ends')
+    check(not failed, f'{failed} of {len(wanted)}')
+
+
+if __name__ == '__main__':
+    main()
