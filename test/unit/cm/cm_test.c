@@ -146,6 +146,24 @@ static void attributes(void **state)
 	assert_int_equal(cm_get(p->rep, CM_F_REP_RESP_RES), 4);
 }
 
+/* proves CM-22: whatever the peer says */
+static void rep_asks_for_more(void **state)
+{
+	struct pair *p = *state;
+	struct cm_param param = end_param(p->b, 0x11, NULL);
+	struct cm_qp_attr a;
+
+	to_req(p);
+	cm_accept(p->b->cm, p->passive, &param, 8, p->net->now);
+	memcpy(p->rep, p->b->last, MAD_LEN);
+	cm_put(p->rep, CM_F_REP_RESP_RES, 200);
+	cm_put(p->rep, CM_F_REP_INIT_DEPTH, 200);
+	end_give(p->a, p->rep);
+	assert_int_equal(cm_qp_attr(p->a->cm, p->id, &a), 0);
+	assert_int_equal(a.max_rd_atomic, 8);
+	assert_int_equal(a.max_dest_rd_atomic, 4);
+}
+
 /* proves CM-07, CM-12, CM-28, CM-30 */
 static void refusals(void **state)
 {
@@ -540,7 +558,7 @@ static void strangers_limited(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {T(whole_life), T(attributes), T(refusals), T(backlog),
+	const struct CMUnitTest tests[] = {T(whole_life), T(attributes), T(rep_asks_for_more), T(refusals), T(backlog),
 		T(duplicate_req), T(duplicate_req_rejected), T(stale_connection), T(rep_repeated),
 		T(rtu_lost), T(req_unanswered), T(req_given_up), T(mra), T(dreq_of_strangers),
 		T(dreq_unanswered), T(lap), T(sidr), T(rep_of_strangers), T(peer_to_peer),
