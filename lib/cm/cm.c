@@ -185,8 +185,8 @@ bool cm_same_peer(const struct cm_conn *c, const struct cm_path *from)
 	       !memcmp(c->path.local, from->local, sizeof(from->local));
 }
 
-struct cm_conn *cm_index_find(struct cm *cm, enum cm_index by, uint64_t guid, uint32_t number,
-	const struct cm_path *from)
+struct cm_conn *cm_index_find(
+	struct cm *cm, enum cm_index by, uint64_t guid, uint32_t number, const struct cm_path *from)
 {
 	uint32_t slot = cm->bucket[by][bucket_of(cm, by, guid, number)];
 
@@ -199,7 +199,8 @@ struct cm_conn *cm_index_find(struct cm *cm, enum cm_index by, uint64_t guid, ui
 	return NULL;
 }
 
-/* --- half-open connections --------------------------------------------------------------------- */
+/* --- half-open connections ---------------------------------------------------------------------
+ */
 
 static uint32_t *half_of(struct cm *cm, const struct cm_path *path)
 {
@@ -230,7 +231,8 @@ void cm_half_del(struct cm *cm, struct cm_conn *c)
 	cm->listener[c->listener].waiting--;
 }
 
-/* --- what all states share ----------------------------------------------------------------------- */
+/* --- what all states share -----------------------------------------------------------------------
+ */
 
 void cm_free(struct cm *cm, struct cm_conn *c)
 {
@@ -276,7 +278,7 @@ void cm_ended(struct cm *cm, struct cm_conn *c)
 	c->state = CM_IDLE;
 }
 
-/* 4.096 us * 2^n, rounded as Linux does: 2^(n - 8) ms. What a peer asks for is limited: it could
+/* 4.096 us * 2^n, rounded as Linux does: 2^(n - 8) ms. Peers' values are limited: they could
  * hold a connection for hours. */
 uint64_t cm_time(unsigned n)
 {
@@ -284,7 +286,8 @@ uint64_t cm_time(unsigned n)
 	return (n > 8 ? 1ull << (n - 8) : 1) * 1000000;
 }
 
-/* CM-25: twice the packet life, and the peer's delay where that is longer; Linux cm_ack_timeout(). */
+/* CM-25: twice the packet life, and the peer's delay where that is longer; Linux cm_ack_timeout().
+ */
 uint8_t cm_ack_timeout(unsigned delay, unsigned life)
 {
 	unsigned t = life + 1;
@@ -304,7 +307,8 @@ void cm_timewait(struct cm *cm, struct cm_conn *c, uint64_t now)
 	wheel_arm(&cm->wheel, &c->timer, now + cm_time(c->ack_timeout + 1u));
 }
 
-/* --- looking -------------------------------------------------------------------------------------- */
+/* --- looking
+ * -------------------------------------------------------------------------------------- */
 
 int cm_state_of(const struct cm *cm, uint32_t id)
 {

@@ -3,12 +3,12 @@
  * @file cm.h
  * The communication manager (IBA chapter 12, annex A11; CM-01..34): connections, listeners and
  * service ID resolution as a state machine. MADs, commands and `now` come in; MADs and events go
- * out through struct cm_ops. No clock, allocation, socket or global state; one thread. What an
- * operation is told points into the MAD that came and is gone when it returns; it must not call
- * the communication manager.
+ * out through struct cm_ops. No clock, allocation, socket or global state; one thread. The
+ * pointers that an operation gets are valid until it returns. Operations must not call the
+ * communication manager.
  *
- * A connection that a command or an event has named belongs to its user until cm_destroy(). Its id is
- * the local communication ID, which no peer can guess. A connection that is destroyed goes on
+ * A connection that a command or an event has named belongs to its user until cm_destroy(). Its id
+ * is the local communication ID; one id does not reveal another. A destroyed connection continues
  * alone where the peer must learn of it: DREQ is repeated, TIMEWAIT is kept.
  */
 #ifndef CM_H
@@ -74,7 +74,7 @@ struct cm_event {
 	uint32_t listener; /* with these two */
 	unsigned reason;
 	const struct cm_path *path;
-	const uint8_t *mad; /* that brought it; NULL: a timer did */
+	const uint8_t *mad;	     /* that brought it; NULL: a timer did */
 	const uint8_t *private_data; /* all of it: of a REQ or SIDR_REQ to the RDMA IP CM service */
 	size_t private_len;	     /* struct cma_hdr comes first, checked */
 };
@@ -110,7 +110,7 @@ struct cm_count {
 	uint64_t strangers_limited;
 };
 
-/** What a program connects or accepts with. */
+/** Parameters of cm_connect() and cm_accept(). */
 struct cm_param {
 	uint32_t qpn;
 	uint32_t psn; /* starting PSN, random */
@@ -153,10 +153,12 @@ struct cm *cm_init(void *room, uint32_t conns, uint32_t listeners, const struct 
 /** The defaults of struct cm_conf; guid and seeds are the caller's. */
 struct cm_conf cm_defaults(void);
 
-/* --- driving ----------------------------------------------------------------------------------- */
+/* --- driving -----------------------------------------------------------------------------------
+ */
 
 /** A datagram of @p len bytes arrived at QP1 with @p from; anything may be in it. */
-void cm_mad(struct cm *cm, const struct cm_path *from, const uint8_t *mad, size_t len, uint64_t now);
+void cm_mad(
+	struct cm *cm, const struct cm_path *from, const uint8_t *mad, size_t len, uint64_t now);
 
 /** Does what is due at @p now. */
 void cm_expire(struct cm *cm, uint64_t now);
@@ -164,7 +166,8 @@ void cm_expire(struct cm *cm, uint64_t now);
 /** @return when cm_expire() is due, WHEEL_NEVER if nothing waits. */
 uint64_t cm_deadline(const struct cm *cm);
 
-/* --- commands: 0 or a negative errno ------------------------------------------------------------ */
+/* --- commands: 0 or a negative errno ------------------------------------------------------------
+ */
 
 /**
  * Listens for @p service_id, at @p gid or at every address (NULL).
@@ -203,14 +206,15 @@ int cm_disconnect(struct cm *cm, uint32_t id, const void *private_data, size_t l
 /** The user gives the connection up, in any state; the peer learns of it. No event follows. */
 int cm_destroy(struct cm *cm, uint32_t id, uint64_t now);
 
-/** Asks for the QPN behind @p service_id (CM-31). */
-int cm_sidr(struct cm *cm, const struct cm_path *path, uint64_t service_id, const void *private_data,
-	size_t len, uint64_t cookie, uint32_t *id, uint64_t now);
+/** Asks for the QPN of @p service_id (CM-31). */
+int cm_sidr(struct cm *cm, const struct cm_path *path, uint64_t service_id,
+	const void *private_data, size_t len, uint64_t cookie, uint32_t *id, uint64_t now);
 
 int cm_sidr_answer(struct cm *cm, uint32_t id, enum cm_sidr_status status, uint32_t qpn,
 	uint32_t qkey, const void *private_data, size_t len, uint64_t now);
 
-/* --- looking ------------------------------------------------------------------------------------ */
+/* --- looking ------------------------------------------------------------------------------------
+ */
 
 /** @return the state, -ENOENT if @p id is none. */
 int cm_state_of(const struct cm *cm, uint32_t id);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the parts of the communication manager share. The thread that calls it writes all of it. */
+/* Shared by the parts of the communication manager. The thread that calls it writes all of it. */
 #ifndef CM_IMPL_H
 #define CM_IMPL_H
 
@@ -8,15 +8,15 @@
 #include "list.h"
 #include "wheel.h"
 
-#define CM_NONE	    UINT32_MAX
-#define CM_SLOT_BITS 20u
-#define CM_PEERS     256u
+#define CM_NONE	      UINT32_MAX
+#define CM_SLOT_BITS  20u
+#define CM_PEERS      256u
 #define CM_TICK_SHIFT 20u /* 1.05 ms: no time of the protocol is shorter */
-#define CM_TIME_MAX  25u /* 131 s */
+#define CM_TIME_MAX   25u /* 131 s */
 
 /* How the peer's half of a connection is found, besides by our id. */
 enum cm_index {
-	CM_BY_REMOTE_ID, /* its communication ID and GUID: duplicates of a REQ */
+	CM_BY_REMOTE_ID,  /* its communication ID and GUID: duplicates of a REQ */
 	CM_BY_REMOTE_QPN, /* its QPN and GUID: stale connections */
 	CM_INDEXES,
 };
@@ -44,7 +44,7 @@ struct cm_conn {
 	bool owned;
 	bool half; /* waits for a program's answer */
 	bool remote_srq;
-	bool alternate; /* the REQ has an alternate path */
+	bool alternate;	       /* the REQ has an alternate path */
 	uint8_t last[MAD_LEN]; /* the answer that a duplicate gets, or what is repeated */
 };
 _Static_assert(sizeof(struct cm_conn) <= 1024, "a connection costs at most 1 KiB");

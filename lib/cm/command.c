@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What programs ask for. */
+/* Commands of programs. */
 #include <errno.h>
 #include "cm_impl.h"
 
@@ -93,7 +93,8 @@ int cm_rtu(struct cm *cm, uint32_t id, const void *private_data, size_t len, uin
 	return 0;
 }
 
-/* --- the passive side ---------------------------------------------------------------------------- */
+/* --- the passive side ----------------------------------------------------------------------------
+ */
 
 static uint8_t smaller(uint8_t a, uint8_t b)
 {
@@ -141,7 +142,8 @@ int cm_accept(struct cm *cm, uint32_t id, const struct cm_param *p, uint64_t coo
 	return 0;
 }
 
-/* --- either side ------------------------------------------------------------------------------------ */
+/* --- either side
+ * ------------------------------------------------------------------------------------ */
 
 /* The REJ stays for as long as the REQ may be repeated (CM-13). */
 static void reject_req(struct cm *cm, struct cm_conn *c, uint64_t now)

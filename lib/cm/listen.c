@@ -66,7 +66,7 @@ int cm_listen(struct cm *cm, uint64_t service_id, const uint8_t gid[16], uint32_
 	return 0;
 }
 
-/* What no program has taken yet is rejected; what has an answer goes on without the listener. */
+/* Requests without an answer are rejected; the others continue without the listener. */
 static void orphan(struct cm *cm, struct cm_conn *c, uint64_t now)
 {
 	if (c->half && c->state == CM_SIDR_REQ_RCVD)

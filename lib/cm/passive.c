@@ -89,7 +89,7 @@ static void take(struct cm_conn *c, const uint8_t *mad)
 	c->guid = cm_get(mad, CM_F_REQ_GUID);
 	c->remote_qpn = (uint32_t)cm_get(mad, CM_F_REQ_QPN);
 	c->remote_psn = (uint32_t)cm_get(mad, CM_F_REQ_PSN);
-	/* What the peer begins, we respond to, and the other way round (CM-22). */
+	/* The peer's initiator depth limits our responder resources, and vice versa (CM-22). */
 	c->resp_res = (uint8_t)cm_get(mad, CM_F_REQ_INIT_DEPTH);
 	c->init_depth = (uint8_t)cm_get(mad, CM_F_REQ_RESP_RES);
 	c->mtu = (uint8_t)cm_get(mad, CM_F_REQ_MTU);

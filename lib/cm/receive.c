@@ -58,8 +58,7 @@ static struct cm_conn *rejected_by_guid(struct cm_rx *rx)
 {
 	uint64_t guid = get_be64(cm_bytes(rx->mad, CM_F_REJ_ARI, NULL));
 
-	if (get_be32(rx->mad + O_REMOTE_ID) ||
-		cm_get(rx->mad, CM_F_REJ_REASON) != CM_REJ_TIMEOUT ||
+	if (get_be32(rx->mad + O_REMOTE_ID) || cm_get(rx->mad, CM_F_REJ_REASON) != CM_REJ_TIMEOUT ||
 		cm_get(rx->mad, CM_F_REJ_ARI_LEN) < sizeof(guid))
 		return NULL;
 	return cm_index_find(
@@ -106,7 +105,8 @@ static void rx_rej(struct cm_rx *rx)
 	}
 }
 
-/* --- REP, RTU ----------------------------------------------------------------------------------- */
+/* --- REP, RTU -----------------------------------------------------------------------------------
+ */
 
 /* CM-22: never more than was offered. */
 static uint8_t smaller(uint64_t a, uint8_t b)
@@ -124,8 +124,8 @@ static void take_rep(struct cm_conn *c, const uint8_t *mad)
 	c->resp_res = smaller(cm_get(mad, CM_F_REP_INIT_DEPTH), c->resp_res);
 	c->rnr_retry = (uint8_t)cm_get(mad, CM_F_REP_RNR_RETRY);
 	c->remote_srq = cm_get(mad, CM_F_REP_SRQ);
-	c->ack_timeout = cm_ack_timeout(
-		(unsigned)cm_get(mad, CM_F_REP_ACK_DELAY), c->ack_timeout - 1u);
+	c->ack_timeout =
+		cm_ack_timeout((unsigned)cm_get(mad, CM_F_REP_ACK_DELAY), c->ack_timeout - 1u);
 }
 
 /* CM-13, CM-15: the RTU, or MRA, was lost. */
@@ -177,7 +177,8 @@ static void rx_rtu(struct cm_rx *rx)
 	}
 }
 
-/* --- DREQ, DREP ----------------------------------------------------------------------------------- */
+/* --- DREQ, DREP
+ * ----------------------------------------------------------------------------------- */
 
 /* The DREP that a DREQ gets, whether or not there is a connection (CM-19, CM-10). */
 static void drep(struct cm_rx *rx)
@@ -244,7 +245,8 @@ static void rx_drep(struct cm_rx *rx)
 	}
 }
 
-/* --- LAP -------------------------------------------------------------------------------------------- */
+/* --- LAP
+ * -------------------------------------------------------------------------------------------- */
 
 /* CM-32, CM-08: there are no alternate paths. */
 static void rx_lap(struct cm_rx *rx)
@@ -252,8 +254,8 @@ static void rx_lap(struct cm_rx *rx)
 	struct cm_conn *c = conn_of(rx);
 	uint8_t mad[MAD_LEN];
 
-	if (!c || c->state != CM_ESTABLISHED ||
-		cm_get(rx->mad, CM_F_LAP_QPN) != c->local_qpn || !cm_stranger(rx->cm, rx->now)) {
+	if (!c || c->state != CM_ESTABLISHED || cm_get(rx->mad, CM_F_LAP_QPN) != c->local_qpn ||
+		!cm_stranger(rx->cm, rx->now)) {
 		cm_ignored(rx);
 		return;
 	}
@@ -264,7 +266,8 @@ static void rx_lap(struct cm_rx *rx)
 	cm_transmit(rx->cm, &c->path, mad);
 }
 
-/* --- all of them -------------------------------------------------------------------------------------- */
+/* --- all of them
+ * -------------------------------------------------------------------------------------- */
 
 void cm_mad(struct cm *cm, const struct cm_path *from, const uint8_t *mad, size_t len, uint64_t now)
 {

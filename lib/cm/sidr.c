@@ -70,12 +70,13 @@ void cm_rx_sidr_rep(struct cm_rx *rx)
 		cm_ignored(rx);
 		return;
 	}
-	cm_event(rx->cm, c, CM_EV_SIDR_REP, (unsigned)cm_get(rx->mad, CM_F_SIDR_REP_STATUS), rx->mad);
+	cm_event(rx->cm, c, CM_EV_SIDR_REP, (unsigned)cm_get(rx->mad, CM_F_SIDR_REP_STATUS),
+		rx->mad);
 	cm_ended(rx->cm, c);
 }
 
-int cm_sidr(struct cm *cm, const struct cm_path *path, uint64_t service_id, const void *private_data,
-	size_t len, uint64_t cookie, uint32_t *id, uint64_t now)
+int cm_sidr(struct cm *cm, const struct cm_path *path, uint64_t service_id,
+	const void *private_data, size_t len, uint64_t cookie, uint32_t *id, uint64_t now)
 {
 	struct cm_conn *c;
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What happens when no answer comes. */
+/* Timers: no answer came. */
 #include "cm_impl.h"
 
-/* No retry is left: the peer is told so where it may wait for us (CM-15, CM-17). */
+/* No retry is left: a REJ says so where the peer may wait for us (CM-15, CM-17). */
 static void give_up(struct cm *cm, struct cm_conn *c, uint64_t now)
 {
 	enum cm_attr what = mad_attr(c->last);

@@ -47,7 +47,8 @@ static void to_req(struct pair *p)
 	uint8_t hdr[CMA_HDR_LEN];
 	struct cm_param param = end_param(p->a, 0x21, hdr);
 
-	assert_int_equal(cm_connect(p->a->cm, &p->a->to, SERVICE, &param, 7, &p->id, p->net->now), 0);
+	assert_int_equal(
+		cm_connect(p->a->cm, &p->a->to, SERVICE, &param, 7, &p->id, p->net->now), 0);
 	memcpy(p->req, p->a->last, MAD_LEN);
 	soon(p);
 	p->passive = end_take(p->b, CM_EV_REQ)->id;
@@ -513,8 +514,8 @@ static void peer_to_peer(void **state)
 	}
 	soon(p);
 	for (unsigned i = 0; i < 2; i++)
-		assert_int_equal(end_take(ends[i], CM_EV_REJECTED)->reason,
-			CM_REJ_INVALID_SERVICE_ID);
+		assert_int_equal(
+			end_take(ends[i], CM_EV_REJECTED)->reason, CM_REJ_INVALID_SERVICE_ID);
 }
 
 /* Listeners of one service ID: the one address before all; each only once. */
@@ -538,7 +539,7 @@ static void listeners(void **state)
 	assert_int_equal(cm_listen(p->b->cm, 7, NULL, 8, 2, &there), -ENOMEM);
 }
 
-/* SEC-03: strangers get so many answers a second */
+/* SEC-03: the answers to strangers per second are limited */
 static void strangers_limited(void **state)
 {
 	struct pair *p = *state;
@@ -558,11 +559,11 @@ static void strangers_limited(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {T(whole_life), T(attributes), T(rep_asks_for_more), T(refusals), T(backlog),
-		T(duplicate_req), T(duplicate_req_rejected), T(stale_connection), T(rep_repeated),
-		T(rtu_lost), T(req_unanswered), T(req_given_up), T(mra), T(dreq_of_strangers),
-		T(dreq_unanswered), T(lap), T(sidr), T(rep_of_strangers), T(peer_to_peer),
-		T(listeners), T(strangers_limited)};
+	const struct CMUnitTest tests[] = {T(whole_life), T(attributes), T(rep_asks_for_more),
+		T(refusals), T(backlog), T(duplicate_req), T(duplicate_req_rejected),
+		T(stale_connection), T(rep_repeated), T(rtu_lost), T(req_unanswered),
+		T(req_given_up), T(mra), T(dreq_of_strangers), T(dreq_unanswered), T(lap), T(sidr),
+		T(rep_of_strangers), T(peer_to_peer), T(listeners), T(strangers_limited)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -55,7 +55,8 @@ struct ends {
 	bool (*filter)(struct ends *net, unsigned to, uint8_t *mad);
 };
 
-struct ends *ends_new(uint32_t conns, uint32_t listeners, uint64_t seed, const struct cm_conf *conf);
+struct ends *ends_new(
+	uint32_t conns, uint32_t listeners, uint64_t seed, const struct cm_conf *conf);
 void ends_free(struct ends *net);
 
 /** Lets time pass until @p when, or until nothing happens any more before it. */
@@ -70,7 +71,7 @@ const struct end_event *end_peek(struct end *e);
 /** Private data of a REQ to SERVICE: the header of the RDMA IP CM service. @return CMA_HDR_LEN */
 size_t end_cma(const struct end *e, uint8_t *p);
 
-/** What a program connects or accepts with; @p hdr of CMA_HDR_LEN bytes for a REQ, or NULL. */
+/** Parameters to connect or accept with; @p hdr of CMA_HDR_LEN bytes for a REQ, or NULL. */
 struct cm_param end_param(const struct end *e, uint32_t qpn, uint8_t *hdr);
 
 /** Gives @p mad to @p e as from the other end. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Programs at both ends that connect, accept, reject, disconnect and vanish at any moment, while the
- * network loses, doubles and reorders. In the end each command has had one outcome, and nothing is
- * left. */
+/* Programs at both ends that connect, accept, reject, disconnect and vanish at any moment, while
+ * the network loses, doubles and reorders. In the end each command has had one outcome, and nothing
+ * is left. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -17,7 +17,7 @@
 #define CONNS 400u
 #define STEPS 3000u
 
-/* What one program knows of one connection. */
+/* One connection as its program knows it. */
 struct known {
 	uint32_t id; /* 0: free */
 	bool active;
@@ -66,7 +66,7 @@ static void handle(struct storm *s, unsigned end, const struct end_event *e)
 		s->reqs++;
 		return;
 	}
-	assert_non_null(k); /* nothing is told of what is destroyed */
+	assert_non_null(k); /* a destroyed connection has no events */
 	switch (e->type) {
 	case CM_EV_REP:
 	case CM_EV_ESTABLISHED:
@@ -105,7 +105,7 @@ static void connect_one(struct storm *s, unsigned end)
 	s->connects++;
 }
 
-/* Whatever comes to a program's mind; most of it is refused in the state that it is in. */
+/* A random command; most are refused in the state that the connection is in. */
 static void act(struct storm *s, unsigned end, struct known *k)
 {
 	struct end *e = &s->net->end[end];
