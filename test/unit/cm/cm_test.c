@@ -87,7 +87,7 @@ static void drained(struct pair *p)
 	assert_true(cm_deadline(p->a->cm) == WHEEL_NEVER && cm_deadline(p->b->cm) == WHEEL_NEVER);
 }
 
-/* proves CM-10, CM-11, CM-19, CM-21, CM-24 */
+/* proves CM-10, CM-11, CM-19 */
 static void whole_life(void **state)
 {
 	struct pair *p = *state;
@@ -436,7 +436,7 @@ static void dreq_unanswered(void **state)
 	assert_null(end_peek(p->a));
 }
 
-/* proves CM-32, CM-08 */
+/* proves CM-32 */
 static void lap(void **state)
 {
 	struct pair *p = *state;

@@ -56,7 +56,7 @@ static void forget(struct storm *s, unsigned end, struct known *k)
 	k->id = 0;
 }
 
-/* proves CM-34: each command has one outcome, in whatever order MADs come */
+/* Each command has one outcome, in whatever order MADs come */
 static void handle(struct storm *s, unsigned end, const struct end_event *e)
 {
 	struct known *k = known_of(s, end, e->id);
@@ -218,7 +218,7 @@ static void storm__calm(void **state)
 	storm(1, 0, 0, 0);
 }
 
-/* proves CM-13, CM-34 */
+/* proves CM-13 */
 static void storm__each_message_twice(void **state)
 {
 	(void)state;
