@@ -22,7 +22,7 @@ static const uint8_t linux_req[] = {0x01, 0x07, 0x02, 0x03, 0, 0, 0, 0, 0, 0, 0,
 static const uint8_t linux_cma[] = {0, 0x40, 0xb0, 0x80, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xc0,
 	0xa8, 0x4d, 0x03, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xc0, 0xa8, 0x4d, 0x02};
 
-/* proves CM-02, CM-03, CM-06, CM-07, CM-17: field by field as tshark reads it */
+/* proves CM-02, CM-03, CM-06: field by field as tshark reads it */
 static void cm_get__linux(void **state)
 {
 	static const struct {

@@ -1,0 +1,359 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The table of connections: ids, how the peer's half is found, and what all states share. */
+#include "cm.h"
+#include <errno.h>
+#include <string.h>
+#include "cm_impl.h"
+
+#define SLOT_MASK ((1u << CM_SLOT_BITS) - 1)
+
+static const char state_names[CM_STATES][16] = {"idle", "req-sent", "mra-req-rcvd", "req-rcvd",
+	"mra-req-sent", "rep-sent", "mra-rep-rcvd", "rep-rcvd", "mra-rep-sent", "established",
+	"dreq-sent", "dreq-rcvd", "timewait", "rejected", "sidr-req-sent", "sidr-req-rcvd",
+	"sidr-done"};
+
+/* --- room ---------------------------------------------------------------------------------- */
+
+static uint32_t buckets_for(uint32_t n)
+{
+	return round_pow2(n ? n : 1);
+}
+
+static size_t aligned(size_t n)
+{
+	return (n + 15) & ~(size_t)15;
+}
+
+size_t cm_size(uint32_t conns, uint32_t listeners)
+{
+	return aligned(sizeof(struct cm)) + aligned(sizeof(struct cm_conn) * conns) +
+	       aligned(sizeof(struct cm_listener) * listeners) +
+	       sizeof(uint32_t) *
+		       ((size_t)buckets_for(conns) * CM_INDEXES + buckets_for(listeners));
+}
+
+struct cm_conf cm_defaults(void)
+{
+	return (struct cm_conf){.response_timeout = 20,
+		.max_retries = 15,
+		.packet_life = 16,
+		.ack_delay = 15,
+		.half_open = 16384,
+		.half_open_peer = 4096,
+		.strangers = 1000};
+}
+
+static void lay_out(struct cm *cm)
+{
+	uint8_t *at = (uint8_t *)cm + aligned(sizeof(*cm));
+
+	cm->conn = (struct cm_conn *)at;
+	at += aligned(sizeof(struct cm_conn) * cm->conns);
+	cm->listener = (struct cm_listener *)at;
+	at += aligned(sizeof(struct cm_listener) * cm->listeners);
+	cm->mask = buckets_for(cm->conns) - 1;
+	cm->listen_mask = buckets_for(cm->listeners) - 1;
+	for (unsigned i = 0; i < CM_INDEXES; i++) {
+		cm->bucket[i] = (uint32_t *)at;
+		at += sizeof(uint32_t) * ((size_t)cm->mask + 1);
+		memset(cm->bucket[i], 0xFF, sizeof(uint32_t) * ((size_t)cm->mask + 1));
+	}
+	cm->listen_bucket = (uint32_t *)at;
+	memset(cm->listen_bucket, 0xFF, sizeof(uint32_t) * ((size_t)cm->listen_mask + 1));
+}
+
+struct cm *cm_init(void *room, uint32_t conns, uint32_t listeners, const struct cm_conf *conf,
+	const struct cm_ops *ops, void *arg, uint64_t now)
+{
+	struct cm *cm = room;
+
+	memset(cm, 0, sizeof(*cm));
+	cm->conf = *conf;
+	cm->ops = *ops;
+	cm->arg = arg;
+	cm->conns = conns;
+	cm->listeners = listeners;
+	cm->stranger_time = now;
+	cm->strangers = conf->strangers;
+	cm->next_tid = 1;
+	lay_out(cm);
+	memset(cm->conn, 0, sizeof(struct cm_conn) * conns);
+	memset(cm->listener, 0, sizeof(struct cm_listener) * listeners);
+	for (uint32_t i = 0; i < conns; i++)
+		cm->conn[i].next[0] = i + 1 < conns ? i + 1 : CM_NONE;
+	for (uint32_t i = 0; i < listeners; i++)
+		cm->listener[i].next = i + 1 < listeners ? i + 1 : CM_NONE;
+	cm->free = conns ? 0 : CM_NONE;
+	cm->free_listener = listeners ? 0 : CM_NONE;
+	wheel_init(&cm->wheel, CM_TICK_SHIFT, now);
+	return cm;
+}
+
+/* --- ids ------------------------------------------------------------------------------------ */
+
+/* CM-11: unique, not 0, and not to be guessed from another one. */
+static uint32_t new_id(struct cm *cm, struct cm_conn *c)
+{
+	uint32_t slot = (uint32_t)(c - cm->conn), id;
+
+	do {
+		uint32_t key[2] = {slot, ++c->generation};
+
+		id = hash_words(&cm->conf.seed, key, 2) << CM_SLOT_BITS;
+		id = (id | slot) ^ cm->conf.id_seed;
+	} while (!id);
+	return id;
+}
+
+struct cm_conn *cm_find(struct cm *cm, uint32_t id)
+{
+	uint32_t slot = (id ^ cm->conf.id_seed) & SLOT_MASK;
+
+	return id && slot < cm->conns && cm->conn[slot].id == id ? &cm->conn[slot] : NULL;
+}
+
+static struct cm_conn *owned(const struct cm *cm, uint32_t id)
+{
+	struct cm_conn *c = cm_find((struct cm *)cm, id);
+
+	return c && c->owned ? c : NULL;
+}
+
+struct cm_conn *cm_alloc(struct cm *cm, const struct cm_path *path, uint64_t cookie)
+{
+	struct cm_conn *c;
+	uint32_t generation;
+
+	if (cm->free == CM_NONE)
+		return NULL;
+	c = &cm->conn[cm->free];
+	cm->free = c->next[0];
+	generation = c->generation;
+	memset(c, 0, sizeof(*c));
+	c->generation = generation;
+	wheel_timer_init(&c->timer);
+	c->id = new_id(cm, c);
+	c->path = *path;
+	c->cookie = cookie;
+	c->listener = CM_NONE;
+	c->owned = true;
+	cm->used++;
+	return c;
+}
+
+/* --- how the peer's half is found ------------------------------------------------------------- */
+
+static uint32_t bucket_of(const struct cm *cm, enum cm_index by, uint64_t guid, uint32_t number)
+{
+	uint32_t key[4] = {by, number, (uint32_t)guid, (uint32_t)(guid >> 32)};
+
+	return hash_words(&cm->conf.seed, key, 4) & cm->mask;
+}
+
+static uint32_t number_of(const struct cm_conn *c, enum cm_index by)
+{
+	return by == CM_BY_REMOTE_ID ? c->remote_id : c->remote_qpn;
+}
+
+void cm_index_add(struct cm *cm, struct cm_conn *c, enum cm_index by)
+{
+	uint32_t *head = &cm->bucket[by][bucket_of(cm, by, c->guid, number_of(c, by))];
+
+	c->next[by] = *head;
+	c->indexed[by] = true;
+	*head = (uint32_t)(c - cm->conn);
+}
+
+void cm_index_del(struct cm *cm, struct cm_conn *c, enum cm_index by)
+{
+	uint32_t *at = &cm->bucket[by][bucket_of(cm, by, c->guid, number_of(c, by))];
+	uint32_t slot = (uint32_t)(c - cm->conn);
+
+	if (!c->indexed[by])
+		return;
+	while (*at != slot)
+		at = &cm->conn[*at].next[by];
+	*at = c->next[by];
+	c->indexed[by] = false;
+}
+
+/* A GUID is not more than what the peer says: the address must be the same, too. */
+bool cm_same_peer(const struct cm_conn *c, const struct cm_path *from)
+{
+	return c->path.net == from->net && c->path.vid == from->vid && c->path.port == from->port &&
+	       !memcmp(c->path.remote, from->remote, sizeof(from->remote)) &&
+	       !memcmp(c->path.local, from->local, sizeof(from->local));
+}
+
+struct cm_conn *cm_index_find(
+	struct cm *cm, enum cm_index by, uint64_t guid, uint32_t number, const struct cm_path *from)
+{
+	uint32_t slot = cm->bucket[by][bucket_of(cm, by, guid, number)];
+
+	for (; slot != CM_NONE; slot = cm->conn[slot].next[by]) {
+		struct cm_conn *c = &cm->conn[slot];
+
+		if (c->guid == guid && number_of(c, by) == number && cm_same_peer(c, from))
+			return c;
+	}
+	return NULL;
+}
+
+/* --- half-open connections ---------------------------------------------------------------------
+ */
+
+static uint32_t *half_of(struct cm *cm, const struct cm_path *path)
+{
+	return &cm->half_peer[hash_words(&cm->conf.seed, path->remote, 4) % CM_PEERS];
+}
+
+bool cm_half_room(struct cm *cm, const struct cm_listener *l, const struct cm_path *from)
+{
+	return l->waiting < l->backlog && cm->halves < cm->conf.half_open &&
+	       *half_of(cm, from) < cm->conf.half_open_peer;
+}
+
+void cm_half_add(struct cm *cm, struct cm_conn *c)
+{
+	c->half = true;
+	cm->halves++;
+	++*half_of(cm, &c->path);
+	cm->listener[c->listener].waiting++;
+}
+
+void cm_half_del(struct cm *cm, struct cm_conn *c)
+{
+	if (!c->half)
+		return;
+	c->half = false;
+	cm->halves--;
+	--*half_of(cm, &c->path);
+	cm->listener[c->listener].waiting--;
+}
+
+/* --- what all states share -----------------------------------------------------------------------
+ */
+
+void cm_free(struct cm *cm, struct cm_conn *c)
+{
+	wheel_cancel(&cm->wheel, &c->timer);
+	cm_half_del(cm, c);
+	for (unsigned by = 0; by < CM_INDEXES; by++)
+		cm_index_del(cm, c, by);
+	c->id = 0;
+	c->next[0] = cm->free;
+	cm->free = (uint32_t)(c - cm->conn);
+	cm->used--;
+}
+
+void cm_event(struct cm *cm, struct cm_conn *c, enum cm_event_type type, unsigned reason,
+	const uint8_t *mad)
+{
+	struct cm_event e = {.type = type,
+		.id = c->id,
+		.cookie = c->cookie,
+		.listener = c->listener,
+		.reason = reason,
+		.path = &c->path,
+		.mad = mad};
+
+	if (!c->owned)
+		return;
+	if (mad)
+		e.private_data = cm_bytes(mad, cm_private_field(mad_attr(mad)), &e.private_len);
+	cm->ops.event(cm->arg, &e);
+}
+
+/* Nothing is left but what the user has of it. */
+void cm_ended(struct cm *cm, struct cm_conn *c)
+{
+	if (!c->owned) {
+		cm_free(cm, c);
+		return;
+	}
+	wheel_cancel(&cm->wheel, &c->timer);
+	cm_half_del(cm, c);
+	for (unsigned by = 0; by < CM_INDEXES; by++)
+		cm_index_del(cm, c, by);
+	c->state = CM_IDLE;
+}
+
+/* 4.096 us * 2^n, rounded as Linux does: 2^(n - 8) ms. Peers' values are limited: they could
+ * hold a connection for hours. */
+uint64_t cm_time(unsigned n)
+{
+	n = n < CM_TIME_MAX ? n : CM_TIME_MAX;
+	return (n > 8 ? 1ull << (n - 8) : 1) * 1000000;
+}
+
+/* CM-25: twice the packet life, and the peer's delay where that is longer; Linux cm_ack_timeout().
+ */
+uint8_t cm_ack_timeout(unsigned delay, unsigned life)
+{
+	unsigned t = life + 1;
+
+	if (t >= delay)
+		t += delay + 1 >= t;
+	else
+		t = delay + (t + 1 >= delay);
+	return t < 31 ? (uint8_t)t : 31;
+}
+
+/* CM-21, QPS-23: packets of the old connection are gone before the QPN is used again. */
+void cm_timewait(struct cm *cm, struct cm_conn *c, uint64_t now)
+{
+	cm_index_del(cm, c, CM_BY_REMOTE_QPN); /* the peer may use its own as soon as it likes */
+	c->state = CM_TIMEWAIT;
+	wheel_arm(&cm->wheel, &c->timer, now + cm_time(c->ack_timeout + 1u));
+}
+
+/* --- looking
+ * -------------------------------------------------------------------------------------- */
+
+int cm_state_of(const struct cm *cm, uint32_t id)
+{
+	const struct cm_conn *c = owned(cm, id);
+
+	return c ? c->state : -ENOENT;
+}
+
+const char *cm_state_name(enum cm_state s)
+{
+	return state_names[s];
+}
+
+int cm_qp_attr(const struct cm *cm, uint32_t id, struct cm_qp_attr *a)
+{
+	const struct cm_conn *c = owned(cm, id);
+
+	if (!c)
+		return -ENOENT;
+	if (!c->remote_qpn)
+		return -EINVAL;
+	*a = (struct cm_qp_attr){.dest_qpn = c->remote_qpn,
+		.rq_psn = c->remote_psn,
+		.sq_psn = c->local_psn,
+		.path_mtu = c->mtu,
+		.max_rd_atomic = c->init_depth,
+		.max_dest_rd_atomic = c->resp_res,
+		.timeout = c->ack_timeout,
+		.retry_cnt = c->retry_count,
+		.rnr_retry = c->rnr_retry,
+		.remote_srq = c->remote_srq};
+	return 0;
+}
+
+const struct cm_count *cm_counters(const struct cm *cm)
+{
+	return &cm->count;
+}
+
+uint32_t cm_used(const struct cm *cm)
+{
+	return cm->used;
+}
+
+uint32_t cm_half_open(const struct cm *cm)
+{
+	return cm->halves;
+}

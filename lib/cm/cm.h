@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file cm.h
+ * The communication manager (IBA chapter 12, annex A11; CM-01..34): connections, listeners and
+ * service ID resolution as a state machine. MADs, commands and `now` come in; MADs and events go
+ * out through struct cm_ops. No clock, allocation, socket or global state; one thread. The
+ * pointers that an operation gets are valid until it returns. Operations must not call the
+ * communication manager.
+ *
+ * A connection that a command or an event has named belongs to its user until cm_destroy(). Its id
+ * is the local communication ID; one id does not reveal another. A destroyed connection continues
+ * alone where the peer must learn of it: DREQ is repeated, TIMEWAIT is kept.
+ */
+#ifndef CM_H
+#define CM_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include "hash.h"
+#include "mad.h"
+
+/** Where a peer is: a MAD comes and goes by the addresses of the connection (CM-09). */
+struct cm_path {
+	uint8_t local[16];  /* GID, of IPv4 as ::ffff:a.b.c.d */
+	uint8_t remote[16]; /* GID */
+	uint16_t pkey;
+	uint16_t vid; /* 0: none */
+	uint8_t net;  /* enum net_type */
+	uint8_t port;
+	uint8_t tclass;
+	uint8_t hop_limit;
+	uint32_t flow_label;
+};
+
+enum cm_state {
+	CM_IDLE, /* ended, or not begun; belongs to its user */
+	CM_REQ_SENT,
+	CM_MRA_REQ_RCVD, /* the peer needs longer for our REQ */
+	CM_REQ_RCVD,
+	CM_MRA_REQ_SENT,
+	CM_REP_SENT,
+	CM_MRA_REP_RCVD,
+	CM_REP_RCVD,
+	CM_MRA_REP_SENT,
+	CM_ESTABLISHED,
+	CM_DREQ_SENT,
+	CM_DREQ_RCVD,
+	CM_TIMEWAIT,
+	CM_REJECTED, /* we rejected the REQ: its duplicates get the same REJ (CM-13) */
+	CM_SIDR_REQ_SENT,
+	CM_SIDR_REQ_RCVD,
+	CM_SIDR_DONE, /* answered: duplicates get the same SIDR_REP */
+	CM_STATES,
+};
+
+enum cm_event_type {
+	CM_EV_REQ,	     /* a listener has a new connection: `listener`, MAD, private data */
+	CM_EV_REP,	     /* the peer accepts; cm_rtu() is next */
+	CM_EV_ESTABLISHED,   /* RTU, or data before it */
+	CM_EV_REJECTED,	     /* `reason`: enum cm_rej, and private data */
+	CM_EV_UNREACHABLE,   /* no answer after all retries; `reason`: message, enum cm_attr */
+	CM_EV_DISCONNECTED,  /* DREQ, DREP, or neither after all retries */
+	CM_EV_TIMEWAIT_EXIT, /* the QPN may be used again (CM-21) */
+	CM_EV_SIDR_REQ,	     /* a listener is asked for a QPN: cm_sidr_answer() is next */
+	CM_EV_SIDR_REP,	     /* `reason`: enum cm_sidr_status */
+	CM_EVENTS,
+};
+
+struct cm_event {
+	enum cm_event_type type;
+	uint32_t id;
+	uint64_t cookie;   /* of the connection; of the listener with CM_EV_REQ, CM_EV_SIDR_REQ */
+	uint32_t listener; /* with these two */
+	unsigned reason;
+	const struct cm_path *path;
+	const uint8_t *mad;	     /* that brought it; NULL: a timer did */
+	const uint8_t *private_data; /* all of it: of a REQ or SIDR_REQ to the RDMA IP CM service */
+	size_t private_len;	     /* struct cma_hdr comes first, checked */
+};
+
+/** The caller's side. */
+struct cm_ops {
+	void (*send)(void *arg, const struct cm_path *to, const uint8_t mad[MAD_LEN]);
+	void (*event)(void *arg, const struct cm_event *e);
+};
+
+/** Times are 4.096 us * 2^n, as Linux rounds them: 2^(n - 8) ms. */
+struct cm_conf {
+	uint64_t guid;		  /* of this node */
+	uint8_t response_timeout; /* 20: 4.1 s (--cm-timeout) */
+	uint8_t max_retries;	  /* 15 (--cm-retries) */
+	uint8_t packet_life;	  /* 16: 0.26 s */
+	uint8_t ack_delay;	  /* local CA ACK delay, 15 */
+	uint32_t half_open;	  /* REQs that wait for an answer of a program, in all */
+	uint32_t half_open_peer;  /* the same of one address */
+	uint32_t strangers;	  /* answers to MADs that fit no connection, per second */
+	struct hash_seed seed;	  /* random */
+	uint32_t id_seed;	  /* random */
+};
+
+struct cm_count {
+	uint64_t rx[CM_ATTRS];
+	uint64_t tx[CM_ATTRS];
+	uint64_t repeated[CM_ATTRS];   /* sent again by a timer */
+	uint64_t duplicates[CM_ATTRS]; /* received again */
+	uint64_t ignored[CM_ATTRS];    /* ids, QPN, address or state do not fit */
+	uint64_t bad[MAD_VERDICTS];
+	uint64_t refused[32]; /* REJs sent, by reason */
+	uint64_t strangers_limited;
+};
+
+/** Parameters of cm_connect() and cm_accept(). */
+struct cm_param {
+	uint32_t qpn;
+	uint32_t psn; /* starting PSN, random */
+	uint32_t qkey;
+	uint8_t responder_resources;
+	uint8_t initiator_depth;
+	uint8_t retry_count;
+	uint8_t rnr_retry;
+	uint8_t mtu;	   /* REQ: IB MTU code, 1..5 */
+	uint8_t transport; /* REQ: enum cm_transport */
+	bool flow_control;
+	bool srq;
+	const void *private_data; /* of a REQ to the RDMA IP CM service: cma_write() comes first */
+	size_t private_len;
+};
+
+/** Attributes for modify QP of our side (CM-23..25). */
+struct cm_qp_attr {
+	uint32_t dest_qpn;
+	uint32_t rq_psn;
+	uint32_t sq_psn;
+	uint8_t path_mtu;
+	uint8_t max_rd_atomic;	    /* what we may have outstanding */
+	uint8_t max_dest_rd_atomic; /* what the peer may have */
+	uint8_t timeout;
+	uint8_t retry_cnt;
+	uint8_t rnr_retry;
+	bool remote_srq;
+};
+
+struct cm;
+
+/** @return bytes for cm_init() with so many connections (at most 2^20) and listeners. */
+size_t cm_size(uint32_t conns, uint32_t listeners);
+
+/** Makes @p room, of cm_size() bytes aligned to 8, a communication manager. */
+struct cm *cm_init(void *room, uint32_t conns, uint32_t listeners, const struct cm_conf *conf,
+	const struct cm_ops *ops, void *arg, uint64_t now);
+
+/** The defaults of struct cm_conf; guid and seeds are the caller's. */
+struct cm_conf cm_defaults(void);
+
+/* --- driving -----------------------------------------------------------------------------------
+ */
+
+/** A datagram of @p len bytes arrived at QP1 with @p from; anything may be in it. */
+void cm_mad(
+	struct cm *cm, const struct cm_path *from, const uint8_t *mad, size_t len, uint64_t now);
+
+/** Does what is due at @p now. */
+void cm_expire(struct cm *cm, uint64_t now);
+
+/** @return when cm_expire() is due, WHEEL_NEVER if nothing waits. */
+uint64_t cm_deadline(const struct cm *cm);
+
+/* --- commands: 0 or a negative errno ------------------------------------------------------------
+ */
+
+/**
+ * Listens for @p service_id, at @p gid or at every address (NULL).
+ * @param listener	set to its number
+ * @return -EADDRINUSE, or -ENOMEM if there are too many listeners
+ */
+int cm_listen(struct cm *cm, uint64_t service_id, const uint8_t gid[16], uint32_t backlog,
+	uint64_t cookie, uint32_t *listener);
+
+/** Ends @p listener; REQs and SIDR_REQs that wait are rejected. -ENOENT. */
+int cm_unlisten(struct cm *cm, uint32_t listener, uint64_t now);
+
+/** Sends a REQ. @param id set to the connection. -ENOMEM: no room; -EINVAL: bad @p p. */
+int cm_connect(struct cm *cm, const struct cm_path *path, uint64_t service_id,
+	const struct cm_param *p, uint64_t cookie, uint32_t *id, uint64_t now);
+
+/** Passive: sends the REP, with depths limited to what the REQ allows (CM-22). */
+int cm_accept(struct cm *cm, uint32_t id, const struct cm_param *p, uint64_t cookie, uint64_t now);
+
+/** Active, after CM_EV_REP: sends the RTU. */
+int cm_rtu(struct cm *cm, uint32_t id, const void *private_data, size_t len, uint64_t now);
+
+/** Rejects a REQ or REP, or a SIDR_REQ; the connection becomes idle. */
+int cm_reject(struct cm *cm, uint32_t id, enum cm_rej reason, const void *private_data, size_t len,
+	uint64_t now);
+
+/** Asks the peer for 4.096 us * 2^@p service_timeout more before the answer (CM-18). */
+int cm_mra(struct cm *cm, uint32_t id, uint8_t service_timeout, uint64_t now);
+
+/** Data arrived before the RTU (CM-16). */
+int cm_established(struct cm *cm, uint32_t id, uint64_t now);
+
+/** Sends DREQ, or the DREP that the peer waits for. */
+int cm_disconnect(struct cm *cm, uint32_t id, const void *private_data, size_t len, uint64_t now);
+
+/** The user gives the connection up, in any state; the peer learns of it. No event follows. */
+int cm_destroy(struct cm *cm, uint32_t id, uint64_t now);
+
+/** Asks for the QPN of @p service_id (CM-31). */
+int cm_sidr(struct cm *cm, const struct cm_path *path, uint64_t service_id,
+	const void *private_data, size_t len, uint64_t cookie, uint32_t *id, uint64_t now);
+
+int cm_sidr_answer(struct cm *cm, uint32_t id, enum cm_sidr_status status, uint32_t qpn,
+	uint32_t qkey, const void *private_data, size_t len, uint64_t now);
+
+/* --- looking ------------------------------------------------------------------------------------
+ */
+
+/** @return the state, -ENOENT if @p id is none. */
+int cm_state_of(const struct cm *cm, uint32_t id);
+
+const char *cm_state_name(enum cm_state s);
+
+/** -ENOENT, or -EINVAL while the peer's part is not known. */
+int cm_qp_attr(const struct cm *cm, uint32_t id, struct cm_qp_attr *a);
+
+const struct cm_count *cm_counters(const struct cm *cm);
+
+/** @return connections in use, TIMEWAIT and rejected ones included. */
+uint32_t cm_used(const struct cm *cm);
+
+/** @return REQs and SIDR_REQs that wait for a program's answer. */
+uint32_t cm_half_open(const struct cm *cm);
+
+#endif

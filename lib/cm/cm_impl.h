@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Shared by the parts of the communication manager. The thread that calls it writes all of it. */
+#ifndef CM_IMPL_H
+#define CM_IMPL_H
+
+#include "bits.h"
+#include "cm.h"
+#include "list.h"
+#include "wheel.h"
+
+#define CM_NONE	      UINT32_MAX
+#define CM_SLOT_BITS  20u
+#define CM_PEERS      256u
+#define CM_TICK_SHIFT 20u /* 1.05 ms: no time of the protocol is shorter */
+#define CM_TIME_MAX   25u /* 131 s */
+
+/* How the peer's half of a connection is found, besides by our id. */
+enum cm_index {
+	CM_BY_REMOTE_ID,  /* its communication ID and GUID: duplicates of a REQ */
+	CM_BY_REMOTE_QPN, /* its QPN and GUID: stale connections */
+	CM_INDEXES,
+};
+
+struct cm_conn {
+	struct wheel_timer timer;
+	uint32_t next[CM_INDEXES];
+	bool indexed[CM_INDEXES];
+	uint32_t id; /* 0: the slot is free, and next[0] the next free one */
+	uint32_t remote_id;
+	uint64_t tid;
+	uint64_t guid; /* the peer's; 0 at the active side before the REP */
+	uint64_t cookie;
+	uint64_t timeout; /* ns, until the last message is sent again */
+	struct cm_path path;
+	uint32_t listener; /* CM_NONE: active, or it is gone */
+	uint32_t generation;
+	uint32_t local_qpn, remote_qpn;
+	uint32_t local_psn, remote_psn;
+	uint8_t state;
+	uint8_t retries; /* left */
+	uint8_t max_retries;
+	uint8_t init_depth, resp_res; /* the peer's offer, then what is agreed on */
+	uint8_t mtu, retry_count, rnr_retry, ack_timeout, remote_timeout;
+	bool owned;
+	bool half; /* waits for a program's answer */
+	bool remote_srq;
+	bool alternate;	       /* the REQ has an alternate path */
+	uint8_t last[MAD_LEN]; /* the answer that a duplicate gets, or what is repeated */
+};
+_Static_assert(sizeof(struct cm_conn) <= 1024, "a connection costs at most 1 KiB");
+
+struct cm_listener {
+	uint64_t service_id;
+	uint64_t cookie;
+	uint8_t gid[16];
+	uint32_t backlog;
+	uint32_t waiting;
+	uint32_t next; /* in its bucket, or the next free one */
+	bool any, used;
+};
+
+struct cm {
+	struct wheel wheel;
+	struct cm_conf conf;
+	struct cm_ops ops;
+	void *arg;
+	struct cm_count count;
+	struct cm_conn *conn;
+	struct cm_listener *listener;
+	uint32_t *bucket[CM_INDEXES];
+	uint32_t *listen_bucket;
+	uint32_t conns, listeners, mask, listen_mask;
+	uint32_t free, free_listener;
+	uint32_t used, halves;
+	uint32_t half_peer[CM_PEERS]; /* by hash of the address */
+	uint64_t next_tid;
+	uint64_t stranger_time;
+	uint64_t strangers; /* answers left */
+};
+
+/* One MAD, on its way in. */
+struct cm_rx {
+	struct cm *cm;
+	const struct cm_path *from;
+	const uint8_t *mad;
+	uint64_t now;
+};
+
+/* cm.c */
+struct cm_conn *cm_find(struct cm *cm, uint32_t id);
+struct cm_conn *cm_alloc(struct cm *cm, const struct cm_path *path, uint64_t cookie);
+void cm_free(struct cm *cm, struct cm_conn *c);
+void cm_index_add(struct cm *cm, struct cm_conn *c, enum cm_index by);
+void cm_index_del(struct cm *cm, struct cm_conn *c, enum cm_index by);
+struct cm_conn *cm_index_find(struct cm *cm, enum cm_index by, uint64_t guid, uint32_t number,
+	const struct cm_path *from);
+bool cm_half_room(struct cm *cm, const struct cm_listener *l, const struct cm_path *from);
+void cm_half_add(struct cm *cm, struct cm_conn *c);
+void cm_half_del(struct cm *cm, struct cm_conn *c);
+void cm_event(struct cm *cm, struct cm_conn *c, enum cm_event_type type, unsigned reason,
+	const uint8_t *mad);
+void cm_ended(struct cm *cm, struct cm_conn *c);
+void cm_timewait(struct cm *cm, struct cm_conn *c, uint64_t now);
+uint64_t cm_time(unsigned n);
+uint8_t cm_ack_timeout(unsigned delay, unsigned life);
+
+/* send.c */
+void cm_transmit(struct cm *cm, const struct cm_path *to, const uint8_t *mad);
+void cm_send(struct cm *cm, struct cm_conn *c);
+void cm_send_timed(struct cm *cm, struct cm_conn *c, uint8_t retries, uint64_t now);
+void cm_format(struct cm_conn *c, uint8_t *mad, enum cm_attr attr);
+void cm_send_rej(struct cm *cm, struct cm_conn *c, enum cm_rej reason, enum cm_named named,
+	const void *private_data, size_t len);
+bool cm_stranger(struct cm *cm, uint64_t now);
+void cm_refuse(struct cm_rx *rx, enum cm_rej reason, enum cm_named named, uint32_t remote_id,
+	uint32_t local_id);
+bool cm_private_fits(enum cm_attr attr, const void *p, size_t len);
+uint64_t cm_tid_next(struct cm *cm, uint32_t id);
+
+/* listen.c */
+struct cm_listener *cm_listener_find(
+	struct cm *cm, uint64_t service_id, const uint8_t gid[16], uint32_t *number);
+
+/* receive.c, passive.c, sidr.c */
+bool cm_same_peer(const struct cm_conn *c, const struct cm_path *from);
+void cm_ignored(struct cm_rx *rx);
+void cm_duplicate(struct cm_rx *rx);
+void cm_rx_req(struct cm_rx *rx);
+void cm_rx_sidr_req(struct cm_rx *rx);
+void cm_rx_sidr_rep(struct cm_rx *rx);
+bool cm_addressed(const struct cm_rx *rx, enum cm_field f, uint64_t service_id, uint8_t dst[16]);
+
+#endif

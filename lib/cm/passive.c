@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* A REQ: a new connection, one that is known, or one that is stale (IBA 12.9.8.3). */
+#include <string.h>
+#include "cm_impl.h"
+
+/* CM-13 */
+static void again(struct cm_rx *rx, struct cm_conn *c)
+{
+	cm_duplicate(rx);
+	switch (c->state) {
+	case CM_MRA_REQ_SENT:
+	case CM_REP_SENT:
+	case CM_MRA_REP_RCVD:
+	case CM_REJECTED:
+		cm_send(rx->cm, c);
+		break;
+	case CM_TIMEWAIT:
+		cm_refuse(rx, CM_REJ_STALE_CONN, CM_NAMED_REQ, c->remote_id, 0);
+		break;
+	default:
+		break; /* the program has not answered yet, or has long since */
+	}
+}
+
+/* CM-14: the peer begins anew with a QP that we take for connected. */
+static bool stale(struct cm_rx *rx, uint64_t guid, uint32_t qpn, uint32_t remote_id)
+{
+	struct cm_conn *old = cm_index_find(rx->cm, CM_BY_REMOTE_QPN, guid, qpn, rx->from);
+
+	if (!old || old->remote_id == remote_id)
+		return false;
+	cm_refuse(rx, CM_REJ_STALE_CONN, CM_NAMED_REQ, remote_id, 0);
+	switch (old->state) {
+	case CM_REP_RCVD:
+	case CM_MRA_REP_SENT:
+	case CM_REP_SENT:
+	case CM_MRA_REP_RCVD:
+	case CM_ESTABLISHED:
+		cm_timewait(rx->cm, old, rx->now);
+		cm_event(rx->cm, old, CM_EV_DISCONNECTED, CM_REJ_STALE_CONN, NULL);
+		break;
+	default:
+		break;
+	}
+	return true;
+}
+
+/* CM-29, CM-30: the address that the REQ is for; that of the packet where no header names one. */
+bool cm_addressed(const struct cm_rx *rx, enum cm_field f, uint64_t service_id, uint8_t dst[16])
+{
+	struct cma_hdr h;
+
+	memcpy(dst, rx->from->local, 16);
+	if (!cma_is_ip(service_id))
+		return true;
+	if (!cma_read(&h, cm_bytes(rx->mad, f, NULL)))
+		return false;
+	return !memcmp(h.dst, rx->from->local, sizeof(h.dst));
+}
+
+/* 0, or why a REQ is refused whoever listens. */
+static enum cm_rej malformed(const struct cm_rx *rx)
+{
+	uint64_t mtu = cm_get(rx->mad, CM_F_REQ_MTU), type = cm_get(rx->mad, CM_F_REQ_TRANSPORT);
+
+	if (!cm_get(rx->mad, CM_F_REQ_LOCAL_ID))
+		return CM_REJ_INVALID_COMM_ID;
+	if (type == CM_TRANSPORT_RD ||
+		(type == CM_TRANSPORT_EXTENDED && cm_get(rx->mad, CM_F_REQ_EXTENDED) != 1))
+		return CM_REJ_INVALID_TRANSPORT;
+	if (mtu < 1 || mtu > 5)
+		return CM_REJ_INVALID_MTU;
+	return 0;
+}
+
+static bool has_alternate(const uint8_t *mad)
+{
+	static const uint8_t none[16];
+
+	return memcmp(cm_bytes(mad, CM_F_REQ_ALT_LOCAL_GID, NULL), none, sizeof(none)) ||
+	       memcmp(cm_bytes(mad, CM_F_REQ_ALT_REMOTE_GID, NULL), none, sizeof(none));
+}
+
+/* LIDs are not looked at (CM-07). */
+static void take(struct cm_conn *c, const uint8_t *mad)
+{
+	c->tid = mad_tid(mad);
+	c->remote_id = (uint32_t)cm_get(mad, CM_F_REQ_LOCAL_ID);
+	c->guid = cm_get(mad, CM_F_REQ_GUID);
+	c->remote_qpn = (uint32_t)cm_get(mad, CM_F_REQ_QPN);
+	c->remote_psn = (uint32_t)cm_get(mad, CM_F_REQ_PSN);
+	/* The peer's initiator depth limits our responder resources, and vice versa (CM-22). */
+	c->resp_res = (uint8_t)cm_get(mad, CM_F_REQ_INIT_DEPTH);
+	c->init_depth = (uint8_t)cm_get(mad, CM_F_REQ_RESP_RES);
+	c->mtu = (uint8_t)cm_get(mad, CM_F_REQ_MTU);
+	c->retry_count = (uint8_t)cm_get(mad, CM_F_REQ_RETRY);
+	c->rnr_retry = (uint8_t)cm_get(mad, CM_F_REQ_RNR_RETRY);
+	c->ack_timeout = (uint8_t)cm_get(mad, CM_F_REQ_ACK_TIMEOUT);
+	c->remote_timeout = (uint8_t)cm_get(mad, CM_F_REQ_LOCAL_TIMEOUT);
+	c->max_retries = (uint8_t)cm_get(mad, CM_F_REQ_MAX_RETRIES);
+	c->remote_srq = cm_get(mad, CM_F_REQ_SRQ);
+	c->alternate = has_alternate(mad);
+	c->path.pkey = (uint16_t)cm_get(mad, CM_F_REQ_PKEY);
+	c->path.tclass = (uint8_t)cm_get(mad, CM_F_REQ_TCLASS);
+	c->path.hop_limit = (uint8_t)cm_get(mad, CM_F_REQ_HOP_LIMIT);
+	c->path.flow_label = (uint32_t)cm_get(mad, CM_F_REQ_FLOW_LABEL);
+}
+
+static void welcome(struct cm_rx *rx, uint32_t listener)
+{
+	const struct cm_listener *l = &rx->cm->listener[listener];
+	struct cm_conn *c = cm_alloc(rx->cm, rx->from, l->cookie);
+
+	if (!c) {
+		cm_refuse(rx, CM_REJ_NO_RESOURCES, CM_NAMED_REQ,
+			(uint32_t)cm_get(rx->mad, CM_F_REQ_LOCAL_ID), 0);
+		return;
+	}
+	take(c, rx->mad);
+	c->state = CM_REQ_RCVD;
+	c->listener = listener;
+	cm_index_add(rx->cm, c, CM_BY_REMOTE_ID);
+	cm_index_add(rx->cm, c, CM_BY_REMOTE_QPN);
+	cm_half_add(rx->cm, c);
+	cm_event(rx->cm, c, CM_EV_REQ, 0, rx->mad);
+}
+
+/* CM-12: nothing is kept of a REQ that no listener waits for. */
+void cm_rx_req(struct cm_rx *rx)
+{
+	uint64_t guid = cm_get(rx->mad, CM_F_REQ_GUID), sid = cm_get(rx->mad, CM_F_REQ_SERVICE_ID);
+	uint32_t id = (uint32_t)cm_get(rx->mad, CM_F_REQ_LOCAL_ID), listener = CM_NONE;
+	struct cm_conn *known = cm_index_find(rx->cm, CM_BY_REMOTE_ID, guid, id, rx->from);
+	enum cm_rej reason = malformed(rx);
+	const struct cm_listener *l;
+	uint8_t dst[16];
+
+	if (known) {
+		again(rx, known);
+		return;
+	}
+	if (!reason && !cm_addressed(rx, CM_F_REQ_PRIVATE, sid, dst))
+		reason = CM_REJ_CONSUMER;
+	l = reason ? NULL : cm_listener_find(rx->cm, sid, dst, &listener);
+	if (!reason && !l)
+		reason = CM_REJ_INVALID_SERVICE_ID;
+	if (!reason && stale(rx, guid, (uint32_t)cm_get(rx->mad, CM_F_REQ_QPN), id))
+		return;
+	if (!reason && !cm_half_room(rx->cm, l, rx->from))
+		reason = CM_REJ_NO_RESOURCES;
+	if (reason)
+		cm_refuse(rx, reason, CM_NAMED_REQ, id, 0);
+	else
+		welcome(rx, listener);
+}

@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Messages on their way out. */
+#include <string.h>
+#include "cm_impl.h"
+
+#define SECOND 1000000000ull
+
+/* The first two fields of all messages between two connections. */
+#define O_LOCAL_ID  (MAD_DATA + 0)
+#define O_REMOTE_ID (MAD_DATA + 4)
+
+void cm_transmit(struct cm *cm, const struct cm_path *to, const uint8_t *mad)
+{
+	cm->count.tx[mad_attr(mad) - CM_REQ]++;
+	if (mad_attr(mad) == CM_REJ)
+		cm->count.refused[cm_get(mad, CM_F_REJ_REASON) % ARRAY_SIZE(cm->count.refused)]++;
+	cm->ops.send(cm->arg, to, mad);
+}
+
+/* CM-10: the high half is new for each exchange, the low half tells whose it is. */
+uint64_t cm_tid_next(struct cm *cm, uint32_t id)
+{
+	return cm->next_tid++ << 32 | id;
+}
+
+/* Begins a message of this connection. */
+void cm_format(struct cm_conn *c, uint8_t *mad, enum cm_attr attr)
+{
+	mad_begin(mad, attr, c->tid);
+	put_be32(mad + O_LOCAL_ID, c->id);
+	put_be32(mad + O_REMOTE_ID, c->remote_id);
+}
+
+void cm_send(struct cm *cm, struct cm_conn *c)
+{
+	cm_transmit(cm, &c->path, c->last);
+}
+
+/* Sends the last message, and again every c->timeout. */
+void cm_send_timed(struct cm *cm, struct cm_conn *c, uint8_t retries, uint64_t now)
+{
+	c->retries = retries;
+	wheel_arm(&cm->wheel, &c->timer, now + c->timeout);
+	cm_send(cm, c);
+}
+
+bool cm_private_fits(enum cm_attr attr, const void *p, size_t len)
+{
+	return len <= cm_width(cm_private_field(attr)) / 8 && (p || !len);
+}
+
+/* A REJ of a REQ that timed out has no remote id: the peer finds it by the GUID (IBA 12.6.7.2). */
+void cm_send_rej(struct cm *cm, struct cm_conn *c, enum cm_rej reason, enum cm_named named,
+	const void *private_data, size_t len)
+{
+	uint8_t ari[8];
+
+	cm_format(c, c->last, CM_REJ);
+	cm_put(c->last, CM_F_REJ_NAMED, named);
+	cm_put(c->last, CM_F_REJ_REASON, reason);
+	if (reason == CM_REJ_TIMEOUT) {
+		put_be64(ari, cm->conf.guid);
+		cm_put_bytes(c->last, CM_F_REJ_ARI, ari, sizeof(ari));
+		cm_put(c->last, CM_F_REJ_ARI_LEN, sizeof(ari));
+	}
+	cm_put_bytes(c->last, CM_F_REJ_PRIVATE, private_data, len);
+	cm_send(cm, c);
+}
+
+/* SEC-03: what fits no connection is answered, but not at any rate. */
+bool cm_stranger(struct cm *cm, uint64_t now)
+{
+	uint64_t rate = cm->conf.strangers, passed = now - cm->stranger_time;
+	uint64_t more = passed < SECOND ? passed * rate / SECOND : rate;
+
+	if (more) {
+		cm->strangers = cm->strangers + more < rate ? cm->strangers + more : rate;
+		cm->stranger_time = now;
+	}
+	if (!cm->strangers) {
+		cm->count.strangers_limited++;
+		return false;
+	}
+	cm->strangers--;
+	return true;
+}
+
+/* A REJ without a connection. */
+void cm_refuse(struct cm_rx *rx, enum cm_rej reason, enum cm_named named, uint32_t remote_id,
+	uint32_t local_id)
+{
+	uint8_t mad[MAD_LEN];
+
+	if (!cm_stranger(rx->cm, rx->now))
+		return;
+	mad_begin(mad, CM_REJ, mad_tid(rx->mad));
+	cm_put(mad, CM_F_REJ_LOCAL_ID, local_id);
+	cm_put(mad, CM_F_REJ_REMOTE_ID, remote_id);
+	cm_put(mad, CM_F_REJ_NAMED, named);
+	cm_put(mad, CM_F_REJ_REASON, reason);
+	cm_transmit(rx->cm, rx->from, mad);
+}

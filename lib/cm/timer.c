@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Timers: no answer came. */
+#include "cm_impl.h"
+
+/* No retry is left: a REJ says so where the peer may wait for us (CM-15, CM-17). */
+static void give_up(struct cm *cm, struct cm_conn *c, uint64_t now)
+{
+	enum cm_attr what = mad_attr(c->last);
+
+	switch (c->state) {
+	case CM_REQ_SENT:
+	case CM_REP_SENT:
+		cm_send_rej(cm, c, CM_REJ_TIMEOUT,
+			c->state == CM_REQ_SENT ? CM_NAMED_REQ : CM_NAMED_REP, NULL, 0);
+		break;
+	case CM_DREQ_SENT:
+		cm_timewait(cm, c, now);
+		cm_event(cm, c, CM_EV_DISCONNECTED, 0, NULL);
+		return;
+	default:
+		break;
+	}
+	cm_event(cm, c, CM_EV_UNREACHABLE, what, NULL);
+	cm_ended(cm, c);
+}
+
+static void repeat(struct cm *cm, struct cm_conn *c, uint64_t now)
+{
+	if (!c->retries) {
+		give_up(cm, c, now);
+		return;
+	}
+	cm->count.repeated[mad_attr(c->last) - CM_REQ]++;
+	cm_send_timed(cm, c, (uint8_t)(c->retries - 1), now);
+}
+
+static void expired(struct cm *cm, struct cm_conn *c, uint64_t now)
+{
+	switch (c->state) {
+	case CM_MRA_REQ_RCVD:
+		c->state = CM_REQ_SENT;
+		repeat(cm, c, now);
+		break;
+	case CM_MRA_REP_RCVD:
+		c->state = CM_REP_SENT;
+		repeat(cm, c, now);
+		break;
+	case CM_TIMEWAIT:
+		cm_event(cm, c, CM_EV_TIMEWAIT_EXIT, 0, NULL);
+		cm_ended(cm, c);
+		break;
+	case CM_REJECTED:
+	case CM_SIDR_DONE:
+		cm_ended(cm, c);
+		break;
+	default:
+		repeat(cm, c, now);
+	}
+}
+
+void cm_expire(struct cm *cm, uint64_t now)
+{
+	struct wheel_timer *t;
+
+	while ((t = wheel_expire(&cm->wheel, now)))
+		expired(cm, container_of(t, struct cm_conn, timer), now);
+}
+
+uint64_t cm_deadline(const struct cm *cm)
+{
+	return wheel_deadline(&cm->wheel);
+}

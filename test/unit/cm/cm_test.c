@@ -1,0 +1,569 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Rules of the communication manager one by one, between two of them and by hand. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <cmocka.h>
+#include "bits.h"
+#include "ends.h"
+#include "wheel.h"
+
+struct pair {
+	struct ends *net;
+	struct end *a, *b; /* active, passive */
+	uint32_t listener;
+	uint32_t id, passive;
+	uint8_t req[MAD_LEN], rep[MAD_LEN];
+};
+
+static int setup(void **state)
+{
+	static struct pair p;
+
+	p = (struct pair){.net = ends_new(16, 4, 99, NULL)};
+	p.a = &p.net->end[0];
+	p.b = &p.net->end[1];
+	assert_int_equal(cm_listen(p.b->cm, SERVICE, NULL, 8, LISTENER, &p.listener), 0);
+	*state = &p;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	ends_free(((struct pair *)*state)->net);
+	return 0;
+}
+
+static void soon(struct pair *p)
+{
+	ends_run(p->net, p->net->now + 10 * MS);
+}
+
+static void to_req(struct pair *p)
+{
+	uint8_t hdr[CMA_HDR_LEN];
+	struct cm_param param = end_param(p->a, 0x21, hdr);
+
+	assert_int_equal(
+		cm_connect(p->a->cm, &p->a->to, SERVICE, &param, 7, &p->id, p->net->now), 0);
+	memcpy(p->req, p->a->last, MAD_LEN);
+	soon(p);
+	p->passive = end_take(p->b, CM_EV_REQ)->id;
+}
+
+static void to_rep(struct pair *p)
+{
+	struct cm_param param = end_param(p->b, 0x11, NULL);
+
+	to_req(p);
+	assert_int_equal(cm_accept(p->b->cm, p->passive, &param, 8, p->net->now), 0);
+	memcpy(p->rep, p->b->last, MAD_LEN);
+	soon(p);
+	end_take(p->a, CM_EV_REP);
+}
+
+static void to_established(struct pair *p)
+{
+	to_rep(p);
+	assert_int_equal(cm_rtu(p->a->cm, p->id, "hi", 2, p->net->now), 0);
+	soon(p);
+	assert_memory_equal(end_take(p->b, CM_EV_ESTABLISHED)->private_data, "hi", 2);
+}
+
+static void is(struct end *e, uint32_t id, int want)
+{
+	assert_int_equal(cm_state_of(e->cm, id), want);
+}
+
+/* Nothing of anyone is left, and nothing waits. */
+static void drained(struct pair *p)
+{
+	ends_run(p->net, WHEEL_NEVER);
+	assert_int_equal(cm_used(p->a->cm) + cm_used(p->b->cm), 0);
+	assert_int_equal(cm_half_open(p->b->cm), 0);
+	assert_true(cm_deadline(p->a->cm) == WHEEL_NEVER && cm_deadline(p->b->cm) == WHEEL_NEVER);
+}
+
+/* proves CM-10, CM-11, CM-19 */
+static void whole_life(void **state)
+{
+	struct pair *p = *state;
+	uint64_t tid;
+
+	to_established(p);
+	assert_int_equal(mad_tid(p->rep), mad_tid(p->req));
+	assert_int_equal(mad_tid(p->a->last), mad_tid(p->req));
+	assert_int_equal(cm_get(p->a->last, CM_F_RTU_REMOTE_ID), cm_get(p->rep, CM_F_REP_LOCAL_ID));
+	assert_true(p->id && p->passive);
+	cm_disconnect(p->a->cm, p->id, NULL, 0, p->net->now);
+	tid = mad_tid(p->a->last);
+	assert_true(tid != mad_tid(p->req));
+	assert_int_equal(cm_get(p->a->last, CM_F_DREQ_QPN), 0x11);
+	soon(p);
+	end_take(p->b, CM_EV_DISCONNECTED);
+	is(p->b, p->passive, CM_DREQ_RCVD);
+	cm_disconnect(p->b->cm, p->passive, NULL, 0, p->net->now);
+	assert_int_equal(mad_tid(p->b->last), tid);
+	soon(p);
+	end_take(p->a, CM_EV_DISCONNECTED);
+	is(p->a, p->id, CM_TIMEWAIT);
+	is(p->b, p->passive, CM_TIMEWAIT);
+	ends_run(p->net, p->net->now + 10 * 1000 * MS);
+	end_take(p->a, CM_EV_TIMEWAIT_EXIT);
+	end_take(p->b, CM_EV_TIMEWAIT_EXIT);
+	assert_int_equal(cm_destroy(p->a->cm, p->id, p->net->now), 0);
+	assert_int_equal(cm_destroy(p->b->cm, p->passive, p->net->now), 0);
+	assert_int_equal(cm_destroy(p->b->cm, p->passive, p->net->now), -ENOENT);
+	drained(p);
+}
+
+/* proves CM-22, CM-23, CM-25 */
+static void attributes(void **state)
+{
+	struct pair *p = *state;
+	struct cm_qp_attr a, b;
+
+	to_established(p);
+	assert_int_equal(cm_qp_attr(p->a->cm, p->id, &a), 0);
+	assert_int_equal(cm_qp_attr(p->b->cm, p->passive, &b), 0);
+	assert_int_equal(a.dest_qpn, 0x11);
+	assert_int_equal(b.dest_qpn, 0x21);
+	assert_int_equal(a.rq_psn, b.sq_psn);
+	assert_int_equal(b.rq_psn, a.sq_psn);
+	assert_int_equal(a.path_mtu, 3);
+	assert_int_equal(b.path_mtu, 3);
+	/* each offers 4 to respond to and begins 8: 4 is what both can */
+	assert_int_equal(a.max_rd_atomic, 4);
+	assert_int_equal(b.max_rd_atomic, 4);
+	assert_int_equal(a.max_dest_rd_atomic, 4);
+	assert_int_equal(b.max_dest_rd_atomic, 4);
+	assert_int_equal(b.retry_cnt, 6);
+	assert_int_equal(a.rnr_retry, 5);
+	assert_int_equal(a.timeout, 17);
+	assert_int_equal(b.timeout, 17);
+	assert_int_equal(cm_get(p->rep, CM_F_REP_RESP_RES), 4);
+}
+
+/* proves CM-22: whatever the peer says */
+static void rep_asks_for_more(void **state)
+{
+	struct pair *p = *state;
+	struct cm_param param = end_param(p->b, 0x11, NULL);
+	struct cm_qp_attr a;
+
+	to_req(p);
+	cm_accept(p->b->cm, p->passive, &param, 8, p->net->now);
+	memcpy(p->rep, p->b->last, MAD_LEN);
+	cm_put(p->rep, CM_F_REP_RESP_RES, 200);
+	cm_put(p->rep, CM_F_REP_INIT_DEPTH, 200);
+	end_give(p->a, p->rep);
+	assert_int_equal(cm_qp_attr(p->a->cm, p->id, &a), 0);
+	assert_int_equal(a.max_rd_atomic, 8);
+	assert_int_equal(a.max_dest_rd_atomic, 4);
+}
+
+/* proves CM-07, CM-12, CM-28, CM-30 */
+static void refusals(void **state)
+{
+	static const struct {
+		enum cm_field f;
+		uint64_t v;
+		enum cm_rej want; /* 0: none */
+	} rows[] = {{CM_F_REQ_SERVICE_ID, SERVICE + 1, CM_REJ_INVALID_SERVICE_ID},
+		{CM_F_REQ_TRANSPORT, CM_TRANSPORT_RD, CM_REJ_INVALID_TRANSPORT},
+		{CM_F_REQ_MTU, 0, CM_REJ_INVALID_MTU}, {CM_F_REQ_MTU, 6, CM_REJ_INVALID_MTU},
+		{CM_F_REQ_LOCAL_ID, 0, CM_REJ_INVALID_COMM_ID}, {CM_F_REQ_LOCAL_LID, 0xDEAD, 0},
+		{CM_F_REQ_REMOTE_LID, 0xBEEF, 0}};
+	struct pair *p = *state;
+	uint8_t mad[MAD_LEN];
+
+	to_req(p);
+	for (unsigned i = 0; i < ARRAY_SIZE(rows); i++) {
+		unsigned before = p->b->sent;
+
+		memcpy(mad, p->req, MAD_LEN);
+		cm_put(mad, CM_F_REQ_LOCAL_ID, 0x777 + i);
+		cm_put(mad, CM_F_REQ_QPN, 0x99 + i);
+		cm_put(mad, rows[i].f, rows[i].v);
+		end_give(p->b, mad);
+		if (!rows[i].want) {
+			end_take(p->b, CM_EV_REQ);
+			continue;
+		}
+		assert_int_equal(p->b->sent, before + 1);
+		assert_int_equal(mad_attr(p->b->last), CM_REJ);
+		assert_int_equal(cm_get(p->b->last, CM_F_REJ_REASON), rows[i].want);
+		assert_null(end_peek(p->b));
+	}
+	memcpy(mad, p->req, MAD_LEN);
+	cm_put(mad, CM_F_REQ_LOCAL_ID, 0x888);
+	mad[MAD_DATA + 140] = 0x10; /* major version 1 */
+	end_give(p->b, mad);
+	assert_int_equal(cm_get(p->b->last, CM_F_REJ_REASON), CM_REJ_CONSUMER);
+	mad[MAD_DATA + 140] = 0;
+	mad[MAD_DATA + 140 + 35]++; /* for another address */
+	end_give(p->b, mad);
+	assert_int_equal(cm_get(p->b->last, CM_F_REJ_REASON), CM_REJ_CONSUMER);
+	assert_int_equal(cm_used(p->b->cm), 3);
+}
+
+/* proves CM-12: the listener's backlog */
+static void backlog(void **state)
+{
+	struct pair *p = *state;
+	uint8_t mad[MAD_LEN];
+
+	to_req(p);
+	memcpy(mad, p->req, MAD_LEN);
+	for (unsigned i = 1; i < 9; i++) {
+		cm_put(mad, CM_F_REQ_LOCAL_ID, i);
+		cm_put(mad, CM_F_REQ_QPN, 0x100 + i);
+		end_give(p->b, mad);
+	}
+	assert_int_equal(cm_half_open(p->b->cm), 8);
+	assert_int_equal(cm_get(p->b->last, CM_F_REJ_REASON), CM_REJ_NO_RESOURCES);
+	cm_reject(p->b->cm, p->passive, CM_REJ_CONSUMER, NULL, 0, p->net->now);
+	assert_int_equal(cm_half_open(p->b->cm), 7);
+	end_give(p->b, mad);
+	assert_int_equal(cm_half_open(p->b->cm), 8);
+	assert_int_equal(cm_unlisten(p->b->cm, p->listener, p->net->now), 0);
+	assert_int_equal(cm_half_open(p->b->cm), 0);
+	assert_int_equal(cm_unlisten(p->b->cm, p->listener, p->net->now), -ENOENT);
+}
+
+/* proves CM-13: the last answer, whatever it was, and one connection */
+static void duplicate_req(void **state)
+{
+	struct pair *p = *state;
+	struct cm_param param = end_param(p->b, 0x11, NULL);
+
+	to_req(p);
+	end_give(p->b, p->req);
+	assert_int_equal(p->b->sent, 0);
+	cm_mra(p->b->cm, p->passive, 20, p->net->now);
+	end_give(p->b, p->req);
+	assert_int_equal(p->b->sent, 2);
+	assert_int_equal(mad_attr(p->b->last), CM_MRA);
+	cm_accept(p->b->cm, p->passive, &param, 8, p->net->now);
+	end_give(p->b, p->req);
+	assert_int_equal(p->b->sent, 4);
+	assert_int_equal(mad_attr(p->b->last), CM_REP);
+	assert_int_equal(cm_used(p->b->cm), 1);
+	assert_null(end_peek(p->b));
+}
+
+/* proves CM-13, CM-26: a REJ is repeated, with its private data */
+static void duplicate_req_rejected(void **state)
+{
+	struct pair *p = *state;
+	const struct end_event *e;
+
+	to_req(p);
+	assert_int_equal(cm_reject(p->b->cm, p->passive, CM_REJ_CONSUMER, "no", 2, p->net->now), 0);
+	end_give(p->b, p->req);
+	assert_int_equal(p->b->sent, 2);
+	soon(p);
+	e = end_take(p->a, CM_EV_REJECTED);
+	assert_int_equal(e->reason, CM_REJ_CONSUMER);
+	assert_int_equal(e->private_len, 148);
+	assert_memory_equal(e->private_data, "no", 3);
+	assert_null(end_peek(p->a));
+	cm_destroy(p->a->cm, p->id, p->net->now);
+	cm_destroy(p->b->cm, p->passive, p->net->now);
+	drained(p);
+}
+
+/* proves CM-14 */
+static void stale_connection(void **state)
+{
+	struct pair *p = *state;
+	uint8_t mad[MAD_LEN];
+
+	to_established(p);
+	memcpy(mad, p->req, MAD_LEN);
+	cm_put(mad, CM_F_REQ_LOCAL_ID, 0x4242);
+	end_give(p->b, mad);
+	assert_int_equal(mad_attr(p->b->last), CM_REJ);
+	assert_int_equal(cm_get(p->b->last, CM_F_REJ_REASON), CM_REJ_STALE_CONN);
+	end_take(p->b, CM_EV_DISCONNECTED);
+	is(p->b, p->passive, CM_TIMEWAIT);
+}
+
+static bool lose_rep_and_rtu(struct ends *net, unsigned to, uint8_t *mad)
+{
+	(void)net;
+	(void)to;
+	return mad_attr(mad) == CM_REP || mad_attr(mad) == CM_RTU;
+}
+
+static bool lose_all(struct ends *net, unsigned to, uint8_t *mad)
+{
+	(void)net;
+	(void)to;
+	(void)mad;
+	return true;
+}
+
+/* proves CM-15: REP 1 + 15 times, then REJ 4 and an event */
+static void rep_repeated(void **state)
+{
+	struct pair *p = *state;
+	struct cm_param param = end_param(p->b, 0x11, NULL);
+
+	to_req(p);
+	p->net->filter = lose_all;
+	cm_accept(p->b->cm, p->passive, &param, 8, p->net->now);
+	ends_run(p->net, p->net->now + 15 * 4096 * MS + 100 * MS);
+	assert_int_equal(p->b->sent, 16);
+	assert_int_equal(mad_attr(p->b->last), CM_REP);
+	ends_run(p->net, p->net->now + 4096 * MS);
+	assert_int_equal(mad_attr(p->b->last), CM_REJ);
+	assert_int_equal(cm_get(p->b->last, CM_F_REJ_REASON), CM_REJ_TIMEOUT);
+	assert_int_equal(end_take(p->b, CM_EV_UNREACHABLE)->reason, CM_REP);
+	assert_int_equal(cm_counters(p->b->cm)->repeated[CM_REP - CM_REQ], 15);
+}
+
+/* proves CM-16, CM-15: data, or a REP again, instead of the RTU */
+static void rtu_lost(void **state)
+{
+	struct pair *p = *state;
+
+	to_rep(p);
+	p->net->filter = lose_rep_and_rtu;
+	cm_rtu(p->a->cm, p->id, NULL, 0, p->net->now);
+	soon(p);
+	is(p->b, p->passive, CM_REP_SENT);
+	p->net->filter = NULL;
+	end_give(p->a, p->rep);
+	assert_int_equal(mad_attr(p->a->last), CM_RTU);
+	assert_int_equal(cm_established(p->b->cm, p->passive, p->net->now), 0);
+	assert_int_equal(cm_established(p->b->cm, p->passive, p->net->now), -EISCONN);
+	end_take(p->b, CM_EV_ESTABLISHED);
+	soon(p);
+	assert_null(end_peek(p->b));
+	is(p->b, p->passive, CM_ESTABLISHED);
+}
+
+/* proves CM-17: 2 * 256 ms + 4096 ms each, 16 times, then REJ 4, which has no remote id */
+static void req_unanswered(void **state)
+{
+	struct pair *p = *state;
+	uint8_t hdr[CMA_HDR_LEN];
+	struct cm_param param = end_param(p->a, 0x21, hdr);
+
+	p->net->filter = lose_all;
+	cm_connect(p->a->cm, &p->a->to, SERVICE, &param, 7, &p->id, p->net->now);
+	ends_run(p->net, p->net->now + 16 * 4608 * MS - 50 * MS);
+	assert_int_equal(p->a->sent, 16);
+	assert_null(end_peek(p->a));
+	ends_run(p->net, p->net->now + 100 * MS);
+	assert_int_equal(end_take(p->a, CM_EV_UNREACHABLE)->reason, CM_REQ);
+	assert_int_equal(cm_get(p->a->last, CM_F_REJ_REASON), CM_REJ_TIMEOUT);
+	assert_int_equal(cm_get(p->a->last, CM_F_REJ_REMOTE_ID), 0);
+	is(p->a, p->id, CM_IDLE);
+}
+
+/* proves CM-17, CM-26: the passive side finds the connection by the GUID */
+static void req_given_up(void **state)
+{
+	struct pair *p = *state;
+
+	to_req(p);
+	cm_destroy(p->a->cm, p->id, p->net->now);
+	soon(p);
+	assert_int_equal(end_take(p->b, CM_EV_REJECTED)->reason, CM_REJ_TIMEOUT);
+	cm_destroy(p->b->cm, p->passive, p->net->now);
+	drained(p);
+}
+
+/* proves CM-18: no REQ is repeated until the time of the MRA has passed */
+static void mra(void **state)
+{
+	struct pair *p = *state;
+
+	to_req(p);
+	cm_mra(p->b->cm, p->passive, 24, p->net->now);
+	assert_int_equal(cm_get(p->b->last, CM_F_MRA_NAMED), CM_NAMED_REQ);
+	assert_int_equal(cm_get(p->b->last, CM_F_MRA_TIMEOUT), 24);
+	soon(p);
+	is(p->a, p->id, CM_MRA_REQ_RCVD);
+	ends_run(p->net, p->net->now + 65536 * MS);
+	assert_int_equal(p->a->sent, 1);
+	ends_run(p->net, p->net->now + 4700 * MS);
+	assert_int_equal(p->a->sent, 2);
+	is(p->a, p->id, CM_MRA_REQ_RCVD); /* the MRA again */
+}
+
+/* proves CM-19, CM-20: DREP always; a DREQ for another QPN moves nothing */
+static void dreq_of_strangers(void **state)
+{
+	struct pair *p = *state;
+	uint8_t mad[MAD_LEN];
+
+	to_established(p);
+	mad_begin(mad, CM_DREQ, 0xABCD);
+	cm_put(mad, CM_F_DREQ_LOCAL_ID, 0x1111);
+	cm_put(mad, CM_F_DREQ_REMOTE_ID, 0x2222);
+	cm_put(mad, CM_F_DREQ_QPN, 0x11);
+	end_give(p->b, mad);
+	assert_int_equal(mad_attr(p->b->last), CM_DREP);
+	assert_int_equal(mad_tid(p->b->last), 0xABCD);
+	assert_int_equal(cm_get(p->b->last, CM_F_DREP_LOCAL_ID), 0x2222);
+	assert_int_equal(cm_get(p->b->last, CM_F_DREP_REMOTE_ID), 0x1111);
+	cm_put(mad, CM_F_DREQ_LOCAL_ID, p->id);
+	cm_put(mad, CM_F_DREQ_REMOTE_ID, p->passive);
+	cm_put(mad, CM_F_DREQ_QPN, 0x12);
+	end_give(p->b, mad);
+	is(p->b, p->passive, CM_ESTABLISHED);
+	assert_null(end_peek(p->b));
+}
+
+/* proves CM-19: the DREQ is repeated, and ends without an answer too */
+static void dreq_unanswered(void **state)
+{
+	struct pair *p = *state;
+
+	to_established(p);
+	p->net->filter = lose_all;
+	cm_destroy(p->a->cm, p->id, p->net->now);
+	assert_int_equal(cm_state_of(p->a->cm, p->id), -ENOENT);
+	ends_run(p->net, p->net->now + 200000 * MS);
+	assert_int_equal(cm_counters(p->a->cm)->tx[CM_DREQ - CM_REQ], 16);
+	assert_int_equal(cm_used(p->a->cm), 0);
+	assert_null(end_peek(p->a));
+}
+
+/* proves CM-32 */
+static void lap(void **state)
+{
+	struct pair *p = *state;
+	uint8_t mad[MAD_LEN];
+
+	to_established(p);
+	mad_begin(mad, CM_LAP, 0x77);
+	cm_put(mad, CM_F_LAP_LOCAL_ID, p->id);
+	cm_put(mad, CM_F_LAP_REMOTE_ID, p->passive);
+	cm_put(mad, CM_F_LAP_QPN, 0x11);
+	end_give(p->b, mad);
+	assert_int_equal(mad_attr(p->b->last), CM_APR);
+	assert_int_equal(cm_get(p->b->last, CM_F_APR_STATUS), 2);
+	assert_int_equal(mad_tid(p->b->last), 0x77);
+	is(p->b, p->passive, CM_ESTABLISHED);
+}
+
+/* proves CM-31 */
+static void sidr(void **state)
+{
+	struct pair *p = *state;
+	uint8_t hdr[CMA_HDR_LEN];
+	uint32_t id, listener;
+	const struct end_event *e;
+
+	cm_sidr(p->a->cm, &p->a->to, SIDR, hdr, end_cma(p->a, hdr), 5, &id, p->net->now);
+	soon(p);
+	assert_int_equal(end_take(p->a, CM_EV_SIDR_REP)->reason, CM_SIDR_UNSUPPORTED);
+	cm_destroy(p->a->cm, id, p->net->now);
+	cm_listen(p->b->cm, SIDR, NULL, 8, 1, &listener);
+	cm_sidr(p->a->cm, &p->a->to, SIDR, hdr, end_cma(p->a, hdr), 5, &id, p->net->now);
+	memcpy(p->req, p->a->last, MAD_LEN);
+	soon(p);
+	e = end_take(p->b, CM_EV_SIDR_REQ);
+	end_give(p->b, p->req);
+	assert_null(end_peek(p->b));
+	cm_sidr_answer(p->b->cm, e->id, CM_SIDR_SUCCESS, 0x13, 0x01234567, NULL, 0, p->net->now);
+	assert_int_equal(cm_get(p->b->last, CM_F_SIDR_REP_QPN), 0x13);
+	assert_int_equal(cm_get(p->b->last, CM_F_SIDR_REP_QKEY), 0x01234567);
+	assert_int_equal(cm_get(p->b->last, CM_F_SIDR_REP_SERVICE_ID), SIDR);
+	end_give(p->b, p->req);
+	assert_int_equal(cm_counters(p->b->cm)->tx[CM_SIDR_REP - CM_REQ], 3);
+	soon(p);
+	assert_int_equal(end_take(p->a, CM_EV_SIDR_REP)->reason, CM_SIDR_SUCCESS);
+	assert_null(end_peek(p->a));
+	cm_destroy(p->a->cm, id, p->net->now);
+	cm_destroy(p->b->cm, e->id, p->net->now);
+	drained(p);
+}
+
+/* proves CM-11: a REP that names no REQ */
+static void rep_of_strangers(void **state)
+{
+	struct pair *p = *state;
+
+	to_rep(p);
+	cm_put(p->rep, CM_F_REP_REMOTE_ID, 0x5555);
+	end_give(p->a, p->rep);
+	assert_int_equal(cm_get(p->a->last, CM_F_REJ_REASON), CM_REJ_INVALID_COMM_ID);
+	is(p->a, p->id, CM_REP_RCVD);
+}
+
+/* proves CM-33: both connect, nobody listens for the other: REJ 8 both ways */
+static void peer_to_peer(void **state)
+{
+	struct pair *p = *state;
+	struct end *ends[] = {p->a, p->b};
+	uint32_t id;
+
+	for (unsigned i = 0; i < 2; i++) {
+		uint8_t hdr[CMA_HDR_LEN];
+		struct cm_param param = end_param(ends[i], 0x30, hdr);
+
+		cm_connect(ends[i]->cm, &ends[i]->to, SERVICE + 9, &param, 0, &id, p->net->now);
+	}
+	soon(p);
+	for (unsigned i = 0; i < 2; i++)
+		assert_int_equal(
+			end_take(ends[i], CM_EV_REJECTED)->reason, CM_REJ_INVALID_SERVICE_ID);
+}
+
+/* Listeners of one service ID: the one address before all; each only once. */
+static void listeners(void **state)
+{
+	struct pair *p = *state;
+	uint8_t other[16] = {1};
+	uint32_t any, here, there;
+
+	assert_int_equal(cm_listen(p->b->cm, SERVICE, NULL, 1, 0, &any), -EADDRINUSE);
+	assert_int_equal(cm_listen(p->b->cm, SERVICE, other, 8, 2, &there), 0);
+	assert_int_equal(cm_listen(p->b->cm, SERVICE, p->b->to.local, 8, 3, &here), 0);
+	assert_int_equal(cm_listen(p->b->cm, SERVICE, p->b->to.local, 8, 3, &any), -EADDRINUSE);
+	to_req(p);
+	assert_int_equal(p->b->event[0].cookie, 3);
+	cm_unlisten(p->b->cm, here, p->net->now);
+	to_req(p);
+	assert_int_equal(p->b->event[1].cookie, LISTENER);
+	assert_int_equal(cm_listen(p->b->cm, 5, NULL, 8, 2, &there), 0);
+	assert_int_equal(cm_listen(p->b->cm, 6, NULL, 8, 2, &there), 0);
+	assert_int_equal(cm_listen(p->b->cm, 7, NULL, 8, 2, &there), -ENOMEM);
+}
+
+/* SEC-03: the answers to strangers per second are limited */
+static void strangers_limited(void **state)
+{
+	struct pair *p = *state;
+	uint8_t mad[MAD_LEN];
+
+	mad_begin(mad, CM_DREQ, 1);
+	for (unsigned i = 0; i < 5000; i++)
+		end_give(p->b, mad);
+	assert_int_equal(p->b->sent, 1000);
+	p->net->now += 500 * MS;
+	for (unsigned i = 0; i < 5000; i++)
+		end_give(p->b, mad);
+	assert_in_range(p->b->sent, 1500, 1501);
+}
+
+#define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {T(whole_life), T(attributes), T(rep_asks_for_more),
+		T(refusals), T(backlog), T(duplicate_req), T(duplicate_req_rejected),
+		T(stale_connection), T(rep_repeated), T(rtu_lost), T(req_unanswered),
+		T(req_given_up), T(mra), T(dreq_of_strangers), T(dreq_unanswered), T(lap), T(sidr),
+		T(rep_of_strangers), T(peer_to_peer), T(listeners), T(strangers_limited)};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
