@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <linux/mman.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
