@@ -111,8 +111,8 @@ static int replace(struct own *o, uint8_t *p, bool private)
 	const uint8_t *now = (const uint8_t *)o->at;
 
 	if (private) {
-		memcpy(p, now, o->len);
-		memcpy(o->before, p, o->len);
+		raw_copy(p, now, o->len);
+		raw_copy(o->before, p, o->len);
 	} else { /* only what has changed: peers may have written the rest */
 		for (size_t i = 0; i < o->len; i++)
 			if (now[i] != o->before[i])
@@ -245,7 +245,7 @@ static void put_aside(uintptr_t addr)
 	if (sh) {
 		i = sh->first + (page - sh->s) / arena.page;
 		if (!atomic_load(&fk.is_aside[i])) {
-			memcpy(fk.aside + i * arena.page, (void *)page, arena.page);
+			raw_copy(fk.aside + i * arena.page, (void *)page, arena.page);
 			atomic_store(&fk.is_aside[i], 1); /* before anybody can write there */
 		}
 	}
@@ -359,7 +359,7 @@ static void copy_pages(const struct shot *sh, uintptr_t s, size_t len, uint8_t *
 
 		if (hole < 0 || (uint64_t)hole > end)
 			hole = (off_t)end;
-		memcpy(to + ((uint64_t)at - off), (void *)(s + ((uint64_t)at - off)),
+		raw_copy(to + ((uint64_t)at - off), (void *)(s + ((uint64_t)at - off)),
 			(size_t)(hole - at));
 		at = hole;
 	}

@@ -97,7 +97,7 @@ static void copy(const struct chunk *c, struct job *j)
 
 		if (!is_present(c, i))
 			continue;
-		memcpy(c->stage + at, (const void *)(c->at + at), arena.page);
+		raw_copy(c->stage + at, (const void *)(c->at + at), arena.page);
 		j->thread |= has_thread(c->stage + at, c->at + at, arena.page);
 	}
 }
