@@ -166,8 +166,8 @@ static unsigned next_absent(unsigned i, pid_t pid)
 {
 	uint32_t round = atomic_load(&lot.round);
 
-	while (i < lot.n && (atomic_load(&lot.parked[i]) == round ||
-				    syscall(SYS_tgkill, pid, lot.tid[i], 0)))
+	while (i < lot.n &&
+		(atomic_load(&lot.parked[i]) == round || syscall(SYS_tgkill, pid, lot.tid[i], 0)))
 		i++;
 	return i;
 }
