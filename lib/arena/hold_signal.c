@@ -19,10 +19,10 @@
 #define PAUSE_NS    20000
 #define LOOK_NS	    5000000 /* until then nobody asks why a thread does not come */
 
-/* A thread that blocks the signal is not waited for longer than the first; one that only lacks a
- * CPU, until the second. */
-#define PATIENCE_NS	300000000ull
-#define PATIENCE_CPU_NS 30000000000ull
+/* A thread that sleeps with the signal blocked is not waited for longer than this many looks; one
+ * that only lacks a CPU, within pthread_create() or fork() perhaps, is. */
+#define LOOKS_MAX   50u
+#define PATIENCE_NS 30000000000ull
 
 /* The arrays are used by handlers, so they are static and written before the signal is sent. */
 static struct {
@@ -189,6 +189,7 @@ static enum thread_absence worst(int dir, pid_t pid)
 static int wait_parked(int dir, pid_t pid, uint64_t since)
 {
 	struct timespec pause = {.tv_nsec = PAUSE_NS};
+	unsigned blocks = 0;
 
 	while (next_absent(0, pid) < lot.n) {
 		uint64_t waited = now_ns() - since;
@@ -196,9 +197,10 @@ static int wait_parked(int dir, pid_t pid, uint64_t since)
 		if (waited > LOOK_NS) {
 			enum thread_absence why = worst(dir, pid);
 
+			blocks += why == THREAD_BLOCKS;
 			if (why == THREAD_ENDED)
 				return 0;
-			if (waited > (why == THREAD_BLOCKS ? PATIENCE_NS : PATIENCE_CPU_NS))
+			if (blocks > LOOKS_MAX || waited > PATIENCE_NS)
 				return -EBUSY;
 			pause.tv_nsec = LOOK_NS;
 		}

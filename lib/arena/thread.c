@@ -62,7 +62,8 @@ enum thread_absence thread_absence(int dir, pid_t tid, int sig)
 		return THREAD_ENDED;
 	for (const char *s = field(status, "SigBlk"); *s && *s != '\n'; s++)
 		mask = mask << 4 | (uint64_t)(*s <= '9' ? *s - '0' : *s - 'a' + 10);
-	if (mask >> (sig - 1) & 1 || state == 't' || state == 'T')
+	/* libc blocks all signals for a moment, in which a thread runs or waits for a CPU. */
+	if ((mask >> (sig - 1) & 1 && state == 'S') || state == 't' || state == 'T')
 		return THREAD_BLOCKS;
 	return THREAD_COMING;
 }

@@ -12,7 +12,7 @@
 enum thread_absence {
 	THREAD_ENDED,  /**< a zombie: the first thread after pthread_exit() */
 	THREAD_COMING, /**< it takes the signal when it has a CPU */
-	THREAD_BLOCKS, /**< it blocks the signal, or a debugger has stopped it */
+	THREAD_BLOCKS, /**< it sleeps with the signal blocked, or a debugger has stopped it */
 };
 
 /** May be called while other threads are parked.

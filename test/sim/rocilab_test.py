@@ -3,6 +3,7 @@
 """rocilab_test.py ROCILAB LIBRARY: rocilab as its users call it: what it prints, and how it complains."""
 import os
 import re
+import shlex
 import subprocess
 import sys
 import tempfile
@@ -24,8 +25,11 @@ def check(ok, what):
 
 
 def main(rocilab, library):
+    # Built for another CPU, it needs an emulator, which Meson names.
+    wrapper = shlex.split(os.environ.get('MESON_EXE_WRAPPER', ''))
+
     def run(*words):
-        p = subprocess.run([rocilab, '--library', library, *words], capture_output=True, text=True, check=False)
+        p = subprocess.run([*wrapper, rocilab, '--library', library, *words], capture_output=True, text=True, check=False)
         return p.returncode, p.stdout, p.stderr
 
     with tempfile.TemporaryDirectory() as folder:

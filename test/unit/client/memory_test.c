@@ -100,6 +100,10 @@ static void reg_mr__any_memory(void **state)
 	uint8_t *p = malloc(20000);
 	struct roci_mr *mr;
 
+	if (getenv("MESON_EXE_WRAPPER")) { /* an emulator's addresses are not the kernel's */
+		free(p);
+		skip();
+	}
 	memset(p, 7, 20000);
 	mr = roci_reg_mr(r->pd, p + 1, 10000, ROCI_ACCESS_LOCAL_WRITE);
 	assert_non_null(mr);
