@@ -8,6 +8,7 @@ import os
 import subprocess
 import sys
 import tempfile
+import time
 from rocid import PATIENCE_S, check, eal_args, start, wait_until
 
 MAC = ('02:00:00:00:00:01', '02:00:00:00:00:02')
@@ -20,12 +21,13 @@ IGNORED = 'rp_fast_cnp_ignored'
 
 # Options of the frame, which is a correct Fast CNP without any, and what is counted per packet.
 ROWS = (
+    # by now the packets of the queue pairs have left, which need a peer that is there
+    (['--qpn', '3'], {'fast_cnp_no_qp': 1}),
     ([], {HANDLED: QPS}),
     (['--trace', '28'], {HANDLED: QPS}),
     (['--fault', 'padded'], {HANDLED: QPS}),
     (['--src', OTHER], {'fast_cnp_source': 1}),
     (['--src', PEER], {'fast_cnp_source': 1}),
-    (['--qpn', '3'], {'fast_cnp_no_qp': 1}),
     (['--fast-cnp', 'fd00::3'], {'fast_cnp_no_qp': 1}),
     (['--pkey', '0x8123'], {IGNORED: QPS, 'pkey': QPS}),
     (['--dst', 'fd00::9'], {'dgid': 1}),
@@ -71,8 +73,8 @@ class Lab:
             '--mtu', '0,4300', '--gid', f'0,{OURS}', '--neigh', f'0,{PEER},{MAC[1]}',
             '--cc', f'0,notify,fastcnp={SWITCH},fastcnp_rate=1'))
 
-    def start_sink(self):
-        self.sink = subprocess.Popen([self.rocisink, self.daemon.socket, '1', OURS, PEER, str(QPS), '0'],
+    def start_sink(self, *busy):
+        self.sink = subprocess.Popen([self.rocisink, self.daemon.socket, '1', OURS, PEER, str(QPS), '0', *busy],
                                      stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         self.qpns = json.loads(self.sink.stdout.readline())['qpn']
 
@@ -116,15 +118,28 @@ class Lab:
     def state(self):
         return [q for q in self.daemon.ask('show qps')['qps'] if q['qpn'] in self.qpns]
 
-    def end(self):
+    def end_sink(self):
         self.sink.stdin.close()
         check(self.sink.wait(PATIENCE_S) == 0, 'rocisink fails')
+
+    def end(self):
+        self.end_sink()
         check(self.daemon.end() == 0, 'rocid fails')
+
+
+def test_idle(lab):
+    # proves CNP-16, FCN-16: who sends nothing is not slowed
+    lab.start_sink()
+    time.sleep(0.1)     # ten times as long as a packet is remembered
+    lab.set(f'notify,fastcnp={SWITCH},fastcnp_burst=1000')
+    lab.row([], {IGNORED: QPS, 'cnp_idle': QPS})
+    lab.row(list(PLAIN), {'rp_cnp_ignored': 1, 'cnp_idle': 1})
+    lab.end_sink()
 
 
 def test(lab):
     # proves FCN-03, FCN-07, FCN-08, FCN-09, FCN-10, FCN-12, FCN-16
-    lab.start_sink()
+    lab.start_sink('busy')
     lab.set(f'notify,fastcnp={SWITCH},fastcnp_burst=1000')
     check(f'fastcnp={SWITCH},' in str(lab.daemon.ask('show cc')), 'show cc tells the switch')
     before = lab.state()
@@ -183,10 +198,11 @@ def test_off(lab):
 def main(*programs):
     with tempfile.TemporaryDirectory() as folder:
         lab = Lab(programs, folder)
+        test_idle(lab)
         test(lab)
         test_cnps(lab)
-        test_marks(lab)
         test_rate(lab)
+        test_marks(lab)     # its ACKs end what is in flight
         test_off(lab)
         lab.end()
 
