@@ -69,6 +69,8 @@ static const struct admin_command table[] = {
 		NULL,
 		SHOW(&show_qp, &show_qp_why, &show_qp_path, &show_qp_requester, &show_qp_rate,
 			&show_qp_responder, &show_qp_faults)},
+	{"show traffic ...", "queue pairs: where they are in their PSNs, limits, CNPs; see `rocictl top`",
+		NULL, SHOW(&show_traffic)},
 	{"show ports ...", "ports, their netdevs and MTUs", NULL, SHOW(&show_ports)},
 	{"show port PORT", "a port: its device, GIDs, P_Keys, priorities, steering", NULL,
 		SHOW(&show_port, &show_device, &show_link, &show_port_gids, &show_port_pkeys,
