@@ -18,12 +18,6 @@ LINK = 'rate=1G,queue=400K,red=5K:200K:0.01,mark=%s'
 # A receiver that stands still for half a second sends no CNP, and all limits end meanwhile: then again.
 TRIES = 5
 COUNTERS = ('np_ecn_marked_roce_packets', 'np_cnp_sent', 'rp_cnp_handled', 'rp_cnp_ignored', 'retransmits')
-# Rates rise so slowly that a daemon that stands still for some time changes little: see doc/congestion.md.
-DCQCN = ('dcqcn,line=1G,np_min_time_between_cnps=1000,rp_time_reset=10000,rp_dce_tcp_rtt=2000,rp_byte_reset=0,'
-         'rp_ai_rate=1,rp_hai_rate=5,rp_min_rate=1')
-# A receiver that stands still for half a second sends no CNP, and all limits end meanwhile: then again.
-TRIES = 5
-COUNTERS = ('np_ecn_marked_roce_packets', 'np_cnp_sent', 'rp_cnp_handled', 'rp_cnp_ignored', 'retransmits')
 # Of doc/congestion.md, for receivers in software.
 DCQCN = ('dcqcn,line=1G,np_min_time_between_cnps=200,rp_time_reset=1000,rp_dce_tcp_rtt=250,rp_ai_rate=1,rp_hai_rate=5,'
          'rp_min_rate=1')
@@ -46,8 +40,9 @@ def jain(values):
     return sum(values) ** 2 / (len(values) * sum(v * v for v in values))
 
 
-def carry(rperf, daemons, cc):
-    """What the traffic moved in all, what of it came after its first fifth, and Jain's index meanwhile."""
+def carry(rperf, daemons, cc, look=lambda: None):
+    """What the traffic moved in all, what of it came after its first fifth, Jain's index meanwhile, and what @look
+    saw then."""
     for d in daemons:
         said = d.ask(f'set port 1 cc {cc}')
         check('done' in said, f'{said}')
@@ -60,7 +55,7 @@ def carry(rperf, daemons, cc):
     def passed(part):
         return state(daemons)['packets'] - begin['packets'] >= part * PACKETS or p.poll() is not None
     wait_until(lambda: passed(0.2), 'nothing passes')
-    first, before = progress(a), state(daemons)
+    first, before, seen = progress(a), state(daemons), look()
     wait_until(lambda: passed(0.6), 'nothing passes')
     second = progress(a)
     check(p.wait(PATIENCE_S) == 0, 'rociperf fails')
@@ -73,7 +68,7 @@ def carry(rperf, daemons, cc):
     wait_until(lambda: moved(begin)['rp_cnp_handled'][0] == moved(begin)['np_cnp_sent'][1],
                f'CNPs are lost: {moved(begin)}')
     there = [(second[q] - first[q]) % 2**24 for q in first if q in second]
-    found = {'later': moved(before), **moved(begin)}
+    found = {'later': moved(before), 'seen': seen, **moved(begin)}
     found['jain'] = jain(there) if len(there) == QPS and any(there) else None
     check(found['overflow'] == 0, f'the link holds too few: {found}')
     check(found['np_ecn_marked_roce_packets'][1] <= found['marked'], f'marks of nobody: {found}')
