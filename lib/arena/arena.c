@@ -46,8 +46,8 @@ static int open_maps(char why[ARENA_WHY_MAX])
 	arena.page = (size_t)sysconf(_SC_PAGESIZE);
 	err = maps_open(&arena.maps);
 	if (!err) {
-		arena.pagemap = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
-		err = arena.pagemap < 0 ? -errno : 0;
+		arena.pagemap = maps_open_file("pagemap");
+		err = arena.pagemap < 0 ? arena.pagemap : 0;
 	}
 	if (err)
 		maps_close(&arena.maps);

@@ -106,7 +106,7 @@ static bool take_shots(void)
 /* --- the forking thread's own pages ------------------------------------------------------- */
 
 /* Replaces pages of the arena by private ones, or private ones by those. */
-static int replace(struct own *o, uint8_t *p, bool private)
+RAW_UNCHECKED static int replace(struct own *o, uint8_t *p, bool private)
 {
 	const uint8_t *now = (const uint8_t *)o->at;
 

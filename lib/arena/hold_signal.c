@@ -13,17 +13,23 @@
 #include <time.h>
 #include "hold.h"
 #include "raw.h"
+#include "thread.h"
 
 #define THREADS_MAX 4096u
-#define PATIENCE_NS 300000000ull /* a thread that blocks the signal is not waited for longer */
 #define PAUSE_NS    20000
+#define LOOK_NS	    5000000 /* until then nobody asks why a thread does not come */
+
+/* A thread that blocks the signal is not waited for longer than the first; one that only lacks a
+ * CPU, until the second. */
+#define PATIENCE_NS	300000000ull
+#define PATIENCE_CPU_NS 30000000000ull
 
 /* The arrays are used by handlers, so they are static and written before the signal is sent. */
 static struct {
 	int sig;
 	_Atomic bool parking;
 	_Atomic uint32_t round; /* futex: a new round ends the last one */
-	unsigned n;
+	_Atomic unsigned n;
 	pid_t tid[THREADS_MAX];
 	_Atomic uint32_t parked[THREADS_MAX]; /* the round in which it was */
 } lot;
@@ -31,6 +37,20 @@ static struct {
 static void futex(_Atomic uint32_t *word, int op, uint32_t value)
 {
 	syscall(SYS_futex, word, op | FUTEX_PRIVATE_FLAG, value, NULL, NULL, 0);
+}
+
+/* @return false for a thread that is not in the lot yet: this signal is an earlier one that came
+ * late, and the round's own, which it would block, is still to come. */
+static bool mark_parked(pid_t own, uint32_t round)
+{
+	unsigned n = atomic_load(&lot.n);
+
+	for (unsigned i = 0; i < n; i++)
+		if (lot.tid[i] == own) {
+			atomic_store(&lot.parked[i], round);
+			return true;
+		}
+	return false;
 }
 
 static void on_signal(int sig, siginfo_t *info, void *context)
@@ -42,13 +62,9 @@ static void on_signal(int sig, siginfo_t *info, void *context)
 
 	(void)sig;
 	(void)context;
-	if (info->si_code == SI_TKILL && atomic_load(&lot.parking)) {
-		for (unsigned i = 0; i < lot.n; i++)
-			if (lot.tid[i] == own)
-				atomic_store(&lot.parked[i], round);
+	if (info->si_code == SI_TKILL && atomic_load(&lot.parking) && mark_parked(own, round))
 		while (atomic_load(&lot.parking) && atomic_load(&lot.round) == round)
 			futex(&lot.round, FUTEX_WAIT, round);
-	}
 	errno = saved;
 }
 
@@ -145,25 +161,47 @@ static uint64_t now_ns(void)
 	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
-/* @return whether each thread of the lot is parked, or has ended. */
-static bool all_parked(pid_t pid)
+/* @return the first thread of the lot, from @p i on, that is neither parked nor has ended. */
+static unsigned next_absent(unsigned i, pid_t pid)
 {
 	uint32_t round = atomic_load(&lot.round);
 
-	for (unsigned i = 0; i < lot.n; i++)
-		if (atomic_load(&lot.parked[i]) != round &&
-			!syscall(SYS_tgkill, pid, lot.tid[i], 0))
-			return false;
-	return true;
+	while (i < lot.n &&
+		(atomic_load(&lot.parked[i]) == round || syscall(SYS_tgkill, pid, lot.tid[i], 0)))
+		i++;
+	return i;
 }
 
-static int wait_parked(pid_t pid, uint64_t until)
+/* @return the worst of the threads that are not parked. */
+static enum thread_absence worst(int dir, pid_t pid)
 {
-	const struct timespec pause = {.tv_nsec = PAUSE_NS};
+	enum thread_absence most = THREAD_ENDED;
 
-	while (!all_parked(pid)) {
-		if (now_ns() > until)
-			return -EBUSY;
+	for (unsigned i = 0; (i = next_absent(i, pid)) < lot.n; i++) {
+		enum thread_absence why = thread_absence(dir, lot.tid[i], lot.sig);
+
+		if (why > most)
+			most = why;
+	}
+	return most;
+}
+
+static int wait_parked(int dir, pid_t pid, uint64_t since)
+{
+	struct timespec pause = {.tv_nsec = PAUSE_NS};
+
+	while (next_absent(0, pid) < lot.n) {
+		uint64_t waited = now_ns() - since;
+
+		if (waited > LOOK_NS) {
+			enum thread_absence why = worst(dir, pid);
+
+			if (why == THREAD_ENDED)
+				return 0;
+			if (waited > (why == THREAD_BLOCKS ? PATIENCE_NS : PATIENCE_CPU_NS))
+				return -EBUSY;
+			pause.tv_nsec = LOOK_NS;
+		}
 		nanosleep(&pause, NULL);
 	}
 	return 0;
@@ -174,7 +212,7 @@ int park(pid_t waiter)
 	struct crowd c = {.pid = (pid_t)syscall(SYS_getpid),
 		.own = (pid_t)syscall(SYS_gettid),
 		.waiter = waiter};
-	uint64_t until = now_ns() + PATIENCE_NS;
+	uint64_t since = now_ns();
 	int dir = open("/proc/self/task", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	int err = dir < 0 || !ours() ? -EAGAIN : 0;
 
@@ -185,7 +223,7 @@ int park(pid_t waiter)
 		if (!err)
 			err = each_thread(dir, stop_one, &c);
 		if (!err)
-			err = wait_parked(c.pid, until);
+			err = wait_parked(dir, c.pid, since);
 	} while (!err && c.grew);
 	if (dir >= 0)
 		close(dir);

@@ -188,14 +188,34 @@ void maps_name(struct maps *m, uintptr_t addr, char name[MAPS_PATH_MAX])
 	name[0] = 0;
 }
 
+/* /proc/self is the first thread, which has no memory after pthread_exit(); /proc/thread-self is
+ * gone when the thread is. */
+int maps_open_file(const char *name)
+{
+	char path[64], c[sizeof(uint64_t)];
+	int fd;
+
+	for (int i = 0; i < 2; i++) {
+		snprintf(path, sizeof(path), "/proc/%s/%s", i ? "thread-self" : "self", name);
+		fd = open(path, O_RDONLY | O_CLOEXEC);
+		if (fd < 0 && errno != ESRCH)
+			return -errno;
+		if (fd >= 0 && read(fd, c, sizeof(c)) == sizeof(c))
+			return fd;
+		if (fd >= 0)
+			close(fd);
+	}
+	return -ESRCH;
+}
+
 int maps_open(struct maps *m)
 {
 	struct query q;
 	int err;
 
-	*m = (struct maps){.fd = open("/proc/self/maps", O_RDONLY | O_CLOEXEC)};
+	*m = (struct maps){.fd = maps_open_file("maps")};
 	if (m->fd < 0)
-		return -errno;
+		return m->fd;
 	m->text = maps_text_only || ask(m, (uintptr_t)m, Q_OR_NEXT, &q, NULL, 0);
 	err = maps_again(m);
 	if (err)
@@ -205,7 +225,13 @@ int maps_open(struct maps *m)
 
 int maps_again(struct maps *m)
 {
-	return m->text ? read_all(m) : 0;
+	int err = m->text ? read_all(m) : 0;
+
+	if (err != -ESRCH)
+		return err;
+	close(m->fd); /* the thread that opened it has ended */
+	m->fd = maps_open_file("maps");
+	return m->fd < 0 ? m->fd : read_all(m);
 }
 
 void maps_close(struct maps *m)

@@ -34,6 +34,9 @@ struct maps {
 
 #define MAPS_PATH_MAX 4096
 
+/** Opens the process' own file @p name of /proc.  @return a descriptor, or a negative errno. */
+int maps_open_file(const char *name);
+
 /** Begins a look.  @return 0 or a negative errno: there is no /proc. */
 int maps_open(struct maps *m);
 

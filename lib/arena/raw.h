@@ -46,8 +46,11 @@ static inline int raw_move(void *from, size_t len, uintptr_t to)
 	return r == -1 ? -errno : 0;
 }
 
-/** memcpy() of memory whose layout only its owner knows: a sanitizer would complain of the gaps
- *  between objects. */
+/** For functions that read memory whose layout only its owner knows: a sanitizer would complain of
+ *  the gaps between objects. */
+#define RAW_UNCHECKED __attribute__((no_sanitize_address))
+
+/** memcpy() of such memory. */
 static inline void raw_copy(void *to, const void *from, size_t len)
 {
 #ifdef __x86_64__

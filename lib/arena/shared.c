@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 #include "arena_impl.h"
 
@@ -32,7 +33,7 @@ static bool is_file_of(int fd, const struct vma *v, bool write)
 /* A duplicate, because another thread may close the program's. */
 static int find_open(const struct vma *v, bool write)
 {
-	DIR *dir = opendir("/proc/self/fd");
+	DIR *dir = opendir("/proc/thread-self/fd");
 	struct dirent *d;
 	int fd = -1;
 
@@ -79,8 +80,9 @@ static int open_link(const struct vma *v, bool write)
 {
 	char path[96];
 
-	snprintf(path, sizeof(path), "/proc/self/map_files/%lx-%lx", (unsigned long)v->start,
-		(unsigned long)v->end);
+	/* By the thread's own number: /proc/self is the first thread, which may have ended. */
+	snprintf(path, sizeof(path), "/proc/%ld/map_files/%lx-%lx", syscall(SYS_gettid),
+		(unsigned long)v->start, (unsigned long)v->end);
 	return open_if(path, v, write);
 }
 

@@ -31,7 +31,7 @@ static bool had(const struct vma *v, uintptr_t at, int off, int on)
 /* The line "VmFlags:" of the mapping at @p at. */
 static bool flags_of(uintptr_t at, char *line, size_t size)
 {
-	FILE *f = fopen("/proc/self/smaps", "re");
+	FILE *f = fopen("/proc/thread-self/smaps", "re");
 	unsigned long start, end;
 	bool here = false;
 
@@ -51,7 +51,7 @@ static bool flags_of(uintptr_t at, char *line, size_t size)
 static bool locks_memory(void)
 {
 	char buf[4096];
-	int fd = open("/proc/self/status", O_RDONLY | O_CLOEXEC);
+	int fd = open("/proc/thread-self/status", O_RDONLY | O_CLOEXEC);
 	ssize_t n = fd < 0 ? -1 : read(fd, buf, sizeof(buf) - 1);
 	const char *s;
 

@@ -8,7 +8,9 @@
 #include <fcntl.h>
 #include <linux/mman.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,6 +18,7 @@
 #include <sys/mman.h>
 #include <sys/shm.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 #include "memory.h"
 
@@ -553,7 +556,7 @@ static void remapped(void)
 
 static size_t locked_kb(void)
 {
-	FILE *f = fopen("/proc/self/status", "r");
+	FILE *f = fopen("/proc/thread-self/status", "r");
 	char line[128];
 	size_t kb = 0;
 
@@ -565,7 +568,7 @@ static size_t locked_kb(void)
 
 static int has_flag(const void *p, const char *flag)
 {
-	FILE *f = fopen("/proc/self/smaps", "r");
+	FILE *f = fopen("/proc/thread-self/smaps", "r");
 	unsigned long s, end;
 	int here = 0, found = 0;
 	char line[512];
@@ -607,6 +610,70 @@ static void advice(void)
 	munmap(p, PAGE);
 }
 
+/* --- threads that do not take the signal -------------------------------------------------- */
+
+static _Atomic int ready, leave;
+
+static void *blocks_signals(void *arg)
+{
+	sigset_t all;
+
+	(void)arg;
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, NULL);
+	for (ready = 1; !leave;)
+		usleep(1000);
+	return NULL;
+}
+
+/* The kernel holds a thread in vfork() until its child has ended, whatever signals it has. */
+static void *waits_in_kernel(void *arg)
+{
+	(void)arg;
+	ready = 1;
+	if (!vfork()) {
+		const struct timespec t = {.tv_sec = 1};
+
+		nanosleep(&t, NULL);
+		_exit(0);
+	}
+	wait(NULL);
+	return NULL;
+}
+
+static void while_thread(void *(*run)(void *), int err)
+{
+	const char *means = getenv("ROCI_WRITERS");
+	uint8_t *p = anon(MB, PROT_READ | PROT_WRITE);
+	pthread_t t;
+
+	if (!means || strcmp(means, "signals"))
+		return;
+	ready = leave = 0;
+	pthread_create(&t, NULL, run, NULL);
+	while (!ready)
+		usleep(1000);
+	usleep(10000);
+	if (err)
+		refused(p, MB, ALL, err);
+	else
+		use(p, MB);
+	leave = 1;
+	pthread_join(t, NULL);
+	use(p, MB);
+	munmap(p, MB);
+}
+
+static void blocked_signal(void)
+{
+	while_thread(blocks_signals, EBUSY);
+}
+
+static void late_signal(void)
+{
+	while_thread(waits_in_kernel, 0);
+}
+
 #define ROW(name)           \
 	{                   \
 #name, name \
@@ -640,6 +707,8 @@ static const struct {
 	ROW(neighbours),
 	ROW(remapped),
 	ROW(advice),
+	ROW(blocked_signal),
+	ROW(late_signal),
 };
 
 static _Atomic int stop;
@@ -653,13 +722,15 @@ static void *second(void *arg)
 	return NULL;
 }
 
-int main(int argc, char **argv)
-{
-	const char *only = argc > 3 ? argv[3] : NULL;
-	pthread_t t;
+static char **args;
 
-	peer_open(e, argv[1], MB);
-	if (argc > 2 && !strcmp(argv[2], "threads"))
+static void *run_rows(void *only)
+{
+	pthread_t t;
+	bool threads = args[2] && !strcmp(args[2], "threads");
+
+	peer_open(e, args[1], MB);
+	if (threads)
 		pthread_create(&t, NULL, second, NULL);
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		if (only && strcmp(only, rows[i].name))
@@ -669,10 +740,24 @@ int main(int argc, char **argv)
 		fflush(stdout);
 		rows[i].run();
 	}
-	if (argc > 2 && !strcmp(argv[2], "threads")) {
+	if (threads) {
 		stop = 1;
 		pthread_join(t, NULL);
 	}
 	pair_close(e);
-	return 0;
+	exit(0);
+}
+
+/* memory_kinds SOCKET [threads|first-ends [ROW]] */
+int main(int argc, char **argv)
+{
+	pthread_t t;
+
+	args = argv;
+	if (argc < 3 || strcmp(argv[2], "first-ends"))
+		run_rows(argc > 3 ? argv[3] : NULL);
+	/* A zombie remains, which takes no signal. */
+	if (pthread_create(&t, NULL, run_rows, NULL))
+		err(1, "pthread_create");
+	pthread_exit(NULL);
 }

@@ -320,7 +320,7 @@ int raw_rts(struct raw_qp *qp, uint8_t port, uint32_t qpn, uint8_t peer_port, ui
 		ABI_QP_TIMEOUT | ABI_QP_RETRY_CNT | ABI_QP_RNR_RETRY | ABI_QP_MAX_QP_RD_ATOMIC;
 	struct abi_modify_qp m = {.attr = {.sq_psn = qp->r.qpn,
 					  .max_rd_atomic = 8,
-					  .timeout = 14,
+					  .timeout = 16, /* 0.3 s: workers may be without a CPU */
 					  .retry_cnt = 7,
 					  .rnr_retry = 7}};
 	int status = raw_init(qp, port, access);

@@ -303,7 +303,6 @@ static void *notifier_main(void *arg)
 	unsigned idle = 0;
 	long pause = SLEEP_MIN_NS;
 
-	pthread_setname_np(pthread_self(), "roci-notify");
 	prctl(PR_SET_TIMERSLACK, 1000ul); /* the default rounds 50 us up to 100 */
 	while (!atomic_load_explicit(&n->stop, memory_order_acquire)) {
 		if (notifier_round(n)) {
@@ -336,6 +335,8 @@ int notifier_start(struct notifier *n)
 	err = -pthread_create(&n->thread, NULL, notifier_main, n);
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
 	n->started = !err;
+	if (!err)
+		pthread_setname_np(n->thread, "roci-notify");
 	return err;
 }
 

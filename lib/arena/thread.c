@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include "raw.h"
+#include "thread.h"
+
+/* Reads the status of thread @p tid of @p dir into @p buf as a string: on the stack and without
+ * libc, as a parked thread may have any lock.  @return whether it could. */
+static bool read_status(int dir, pid_t tid, char *buf, size_t size)
+{
+	char name[32] = "/status";
+	char *s = name + sizeof(name) - sizeof("/status");
+	long n = 0, got = 0;
+	int fd;
+
+	for (size_t i = 0; i < sizeof("/status"); i++)
+		s[i] = "/status"[i];
+	for (; tid; tid /= 10)
+		*--s = (char)('0' + tid % 10);
+	fd = (int)syscall(SYS_openat, dir, s, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return false;
+	while (n < (long)size - 1 &&
+		(got = syscall(SYS_read, fd, buf + n, size - 1 - (size_t)n)) > 0)
+		n += got;
+	syscall(SYS_close, fd);
+	buf[n] = 0;
+	return n > 0 && got >= 0;
+}
+
+/* @return what follows "\nNAME:" and blanks in @p status, or an empty string. */
+static const char *field(const char *status, const char *name)
+{
+	for (const char *s = status; *s; s++) {
+		size_t k = 0;
+
+		if (*s != '\n')
+			continue;
+		while (name[k] && s[1 + k] == name[k])
+			k++;
+		if (name[k])
+			continue;
+		for (s += 1 + k; *s == ':' || *s == '\t' || *s == ' ';)
+			s++;
+		return s;
+	}
+	return "";
+}
+
+enum thread_absence thread_absence(int dir, pid_t tid, int sig)
+{
+	char status[4096];
+	uint64_t mask = 0;
+	char state;
+
+	if (!read_status(dir, tid, status, sizeof(status)))
+		return THREAD_ENDED;
+	state = *field(status, "State");
+	if (state == 'Z' || state == 'X')
+		return THREAD_ENDED;
+	for (const char *s = field(status, "SigBlk"); *s && *s != '\n'; s++)
+		mask = mask << 4 | (uint64_t)(*s <= '9' ? *s - '0' : *s - 'a' + 10);
+	if (mask >> (sig - 1) & 1 || state == 't' || state == 'T')
+		return THREAD_BLOCKS;
+	return THREAD_COMING;
+}

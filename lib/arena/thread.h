@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file thread.h
+ * The reason for which a thread does not take a signal, from its status in /proc.
+ */
+#ifndef ARENA_THREAD_H
+#define ARENA_THREAD_H
+
+#include <sys/types.h>
+
+/** From the least to the worst. */
+enum thread_absence {
+	THREAD_ENDED,  /**< a zombie: the first thread after pthread_exit() */
+	THREAD_COMING, /**< it takes the signal when it has a CPU */
+	THREAD_BLOCKS, /**< it blocks the signal, or a debugger has stopped it */
+};
+
+/** May be called while other threads are parked.
+ *  @param dir a descriptor of /proc/self/task
+ *  @param sig the signal that the thread has not taken */
+enum thread_absence thread_absence(int dir, pid_t tid, int sig);
+
+#endif
