@@ -94,7 +94,8 @@ static bool look(struct top *t, const char *socket, char why[ASK_WHY])
 	if (error)
 		snprintf(why, ASK_WHY, "%s", error);
 	else if (!top_look(t, document, now_s()))
-		snprintf(why, ASK_WHY, "no memory: show fewer queue pairs with `rocictl show traffic`");
+		snprintf(why, ASK_WHY,
+			"no memory: show fewer queue pairs with `rocictl show traffic`");
 	else
 		why[0] = '\0';
 	ok = !why[0];
@@ -138,7 +139,8 @@ int top_run(const char *socket, double seconds, unsigned looks)
 	struct top t = {0};
 
 	if (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO)) {
-		fprintf(stderr, "rocictl: top needs a terminal: use `rocictl watch show traffic`\n");
+		fprintf(stderr,
+			"rocictl: top needs a terminal: use `rocictl watch show traffic`\n");
 		return 2;
 	}
 	if (!look(&t, socket, why)) { /* before the screen is cleared */
@@ -150,7 +152,8 @@ int top_run(const char *socket, double seconds, unsigned looks)
 	sigaction(SIGHUP, &action, NULL);
 	setlocale(LC_CTYPE, "");
 	if (!newterm(NULL, stdout, stdin)) {
-		fprintf(stderr, "rocictl: the terminal is unknown: set TERM, for example to xterm\n");
+		fprintf(stderr,
+			"rocictl: the terminal is unknown: set TERM, for example to xterm\n");
 		top_free(&t);
 		return 1;
 	}

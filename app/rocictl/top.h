@@ -21,10 +21,10 @@ struct top_qp {
 	char peer[64];
 	char state[8];
 	uint32_t sent_psn, expected_psn;
-	double tx, rx;	      /* packets per second */
-	double limit_mbps;    /* 0: none */
-	uint64_t cnps;	      /* handled */
-	double cnps_s;	      /* per second */
+	double tx, rx;		  /* packets per second */
+	double limit_mbps;	  /* 0: none */
+	uint64_t cnps;		  /* handled */
+	double cnps_s;		  /* per second */
 	double past[TOP_HISTORY]; /* tx + rx, the latest last */
 	unsigned looks;
 };

@@ -2,7 +2,8 @@
 /*
  * rocisink SOCKET PORT GID PEER-GID QPS PSN [v1|busy]: queue pairs for rocigen or Pktgen to send
  * to. They expect PSN first from PEER-GID, and accept WRITEs to one region and SENDs to posted
- * receives. With `busy` each has a request of its own in flight, which nobody answers. Prints their addresses as a line of JSON and runs until standard input ends.
+ * receives. With `busy` each has a request of its own in flight, which nobody answers. Prints their
+ * addresses as a line of JSON and runs until standard input ends.
  */
 #include <arpa/inet.h>
 #include <err.h>

@@ -8,7 +8,7 @@
 
 /* A CNP is about packets of the last moments: RTTs and pauses of the peer, but not seconds. Nobody
  * remembers times per packet: a core numbers its core_tx() calls, a QP has the number of its last
- * one, and each round has the number of its first. What was sent counts for one to three rounds. */
+ * one, and each round has the number of its first. A packet counts for one to three rounds. */
 #define ROUND_NS 10000000u
 
 void rp_init(struct core *c, uint64_t now)
@@ -69,8 +69,7 @@ void rp_sent_to(const struct core *c, struct qp *qp, const struct path *path)
 	const uint8_t *l3 = path->hdr + path->l3_off;
 
 	age(c, qp);
-	qp->sent_to.now |=
-		bit_of(l3 + (path->net == NET_IPV4 ? IP4_DST : IP6_DST), path->net);
+	qp->sent_to.now |= bit_of(l3 + (path->net == NET_IPV4 ? IP4_DST : IP6_DST), path->net);
 }
 
 static bool has_sent_to(struct core *c, struct qp *qp, const struct pkt *pkt, uint64_t now)
@@ -161,8 +160,7 @@ enum drop rp_cnp(
 
 enum drop rp_fast_cnp(struct core *c, struct qp *qp, const struct pkt *pkt, uint64_t now)
 {
-	enum drop why =
-		check(c, qp, pkt) ?: check_pkey(qp, pkt) ?: check_lately(c, qp, pkt, now);
+	enum drop why = check(c, qp, pkt) ?: check_pkey(qp, pkt) ?: check_lately(c, qp, pkt, now);
 
 	if (why) {
 		c->count.rp_fast_cnp_ignored++;

@@ -23,7 +23,7 @@ struct worker *host_start(const char *program, const char *cc);
  *  here. */
 struct worker *host_start_at(int argc, char *argv[]);
 
-/** Each QP is told of congestion once. @return how many are limited then */
+/** Each QP receives a CNP. @return how many are limited then */
 unsigned host_limit(void);
 
 /** @return the path of its socket. */

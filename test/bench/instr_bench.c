@@ -5,8 +5,8 @@
  * The program that `instr` runs under callgrind: for each operation and size as many messages as
  * that many bursts make, counted between two dumps whose trigger says "OP SIZE MESSAGES". Then
  * rounds of the worker in which nothing happens, as "idle 0 ROUNDS". Without callgrind it does the
- * same, counted by nobody. With --cc the ports control congestion, with --limited each QP has been
- * told of some, and with --qps there are so many pairs of them instead of one.
+ * same, counted by nobody. With --cc the ports control congestion, with --limited each QP has had a
+ * CNP, and with --qps there are so many pairs of them instead of one.
  */
 #include <stdbool.h>
 #include <stdio.h>

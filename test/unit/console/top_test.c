@@ -84,7 +84,7 @@ static void top__draws_sparklines(void **state)
 	assert_string_equal(line, "             \xE2\x96\x81\xE2\x96\x88\xE2\x96\x84");
 }
 
-/* What is no answer to `show traffic` has no rows. */
+/* A document that does not answer `show traffic` has no rows. */
 static void top__survives_other_documents(void **state)
 {
 	json_t *document = json_pack("{s:s}", "traffic", "none");

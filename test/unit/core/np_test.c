@@ -427,7 +427,7 @@ static void rp__ignores_cnps_for_an_idle_qp(void **state)
 	assert_false(l.qp->qp->limited);
 }
 
-/* Whatever else the core sends meanwhile, and however often its rounds are looked at. */
+/* Also while the core sends for others, and at any point of its rounds. */
 static void rp__remembers_for_ten_milliseconds(void **state)
 {
 	const uint64_t step = LATELY / 20;
