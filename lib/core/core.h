@@ -500,6 +500,7 @@ static inline void core_resumed(struct core *c, uint64_t from, uint64_t now)
 {
 	c->paused = from;
 	c->resumed = now;
+	c->lately_until += now - from; /* CNPs waited meanwhile, too */
 	c->lags = true;
 }
 

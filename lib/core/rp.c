@@ -21,11 +21,9 @@ void rp_round(struct core *c, uint64_t now)
 	uint32_t next = c->tx_call + 1;
 	bool idle = now - c->lately_until >= ROUND_NS; /* no call since then */
 
-	if (!c->lags) { /* time in which it could not receive does not count */
-		c->lately = idle ? next : c->lately_next;
-		c->lately_next = next;
-		c->lately_round += idle ? 2 : 1;
-	}
+	c->lately = idle ? next : c->lately_next;
+	c->lately_next = next;
+	c->lately_round += idle ? 2 : 1;
 	c->lately_until = now + ROUND_NS;
 }
 
