@@ -107,6 +107,8 @@ static const struct option_row row[] = {
 		"veth"},
 	{"mtu", required_argument, SECTION_PORT, true, OWN(set_mtu), "PORT,BYTES",
 		"Ethernet MTU of PORT"},
+	{"queues", required_argument, SECTION_PORT, true, OWN(set_queues), "PORT,N",
+		"queues that the peer of memif PORT has: as many as rocid has workers (1)"},
 	{"flow-label", required_argument, SECTION_PORTS, false, OWN(set_flow_label), "hash|av",
 		"IPv6 flow label if the address vector's is 0: a hash of the QPNs, or 0 as Linux "
 		"sends it (hash)"},

@@ -284,6 +284,20 @@ int set_mtu(struct options *o, const char *value, char why[VALUE_MAX])
 	return 0;
 }
 
+int set_queues(struct options *o, const char *value, char why[VALUE_MAX])
+{
+	const char *rest;
+	uint32_t port, queues;
+	int err = take_port(o, "queues", value, &port, &rest, why);
+
+	if (err)
+		return err;
+	if (!number(rest, 10, 1, WORKER_MAX, &queues))
+		return refuse(why, "'%s' is not a number of queues from 1 to %u", rest, WORKER_MAX);
+	o->queues[port] = (uint16_t)queues;
+	return 0;
+}
+
 /* "PORT,INDEX,VALUE" */
 int set_pkey(struct options *o, const char *value, char why[VALUE_MAX])
 {

@@ -20,6 +20,7 @@ int set_share(struct options *o, const char *value, char why[VALUE_MAX]);
 int set_tap(struct options *o, const char *value, char why[VALUE_MAX]);
 int set_gid(struct options *o, const char *value, char why[VALUE_MAX]);
 int set_neigh(struct options *o, const char *value, char why[VALUE_MAX]);
+int set_queues(struct options *o, const char *value, char why[VALUE_MAX]);
 int set_mtu(struct options *o, const char *value, char why[VALUE_MAX]);
 int set_pkey(struct options *o, const char *value, char why[VALUE_MAX]);
 int set_priority(struct options *o, const char *value, char why[VALUE_MAX]);

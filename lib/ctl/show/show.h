@@ -62,6 +62,7 @@ extern const struct document_section show_qp;
 extern const struct document_section show_qp_why;
 extern const struct document_section show_qp_path;
 extern const struct document_section show_limited;
+extern const struct document_section show_traffic;
 extern const struct document_section show_qp_rate;
 extern const struct document_section show_qp_requester;
 extern const struct document_section show_qp_responder;
