@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 struct admin;
+struct connections;
 struct core_counters;
 struct ctl_devices;
 struct dataplane;
@@ -29,6 +30,7 @@ struct ctl {
 	struct failures *failures;
 	struct objects *objects;
 	struct admin *admin;
+	struct connections *connections;
 	struct core_counters *counted; /* before the administrator's last reset */
 	uint64_t since_ms;	       /* when rocid started to serve */
 	uint32_t window;

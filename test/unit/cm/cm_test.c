@@ -133,6 +133,9 @@ static void attributes(void **state)
 	assert_int_equal(b.dest_qpn, 0x21);
 	assert_int_equal(a.rq_psn, b.sq_psn);
 	assert_int_equal(b.rq_psn, a.sq_psn);
+	/* a message's PSN is where the peer begins, as captures of Linux show */
+	assert_int_equal(a.sq_psn, cm_get(p->rep, CM_F_REP_PSN));
+	assert_int_equal(b.sq_psn, cm_get(p->req, CM_F_REQ_PSN));
 	assert_int_equal(a.path_mtu, 3);
 	assert_int_equal(b.path_mtu, 3);
 	/* each offers 4 to respond to and begins 8: 4 is what both can */
