@@ -161,6 +161,7 @@ static void init(struct house *h, const struct ctl_config *cfg)
 		.plain_label = cfg->plain_label,
 		.application_faults = cfg->application_faults,
 		.application_macs = cfg->application_macs,
+		.cm = cfg->cm,
 		.no_userfaultfd = cfg->no_userfaultfd,
 	};
 	snprintf(
@@ -193,8 +194,8 @@ static int start(struct house *h, char why[ABI_SENTENCE_MAX])
 	if (!err)
 		err = notifier_start(&h->sessions.notifier);
 	if (err)
-		refuse(why, err, "rocid cannot start its control thread: %s", strerror(-err));
-	return err;
+		return refuse(why, err, "rocid cannot start its control thread: %s", strerror(-err));
+	return 0;
 }
 
 static int open_all(struct house *h, const struct ctl_config *cfg, char why[ABI_SENTENCE_MAX])
@@ -267,6 +268,17 @@ static int run_timers(struct ctl *ctl)
 	return loop_sooner(wait, neigh_poll(&ctl->net->neighs, now)); /* includes those of dests */
 }
 
+/* rocid serves without it, too.  @return false: QP1 is left to programs. */
+static bool open_cm(struct ctl *ctl)
+{
+	char why[ABI_SENTENCE_MAX];
+
+	if (!connections_open(ctl->connections, why))
+		return true;
+	fprintf(stderr, "rocid: no communication manager: %s\n", why);
+	return false;
+}
+
 /* From this number of ending sessions on, new ones are accepted no faster than they end. */
 #define ENDINGS_MANY (SESSION_MAX / 8)
 
@@ -280,6 +292,8 @@ int ctl_run(struct ctl *ctl)
 	int wait = -1;
 
 	h->stopping = false;
+	if (ctl->cm && !open_cm(ctl)) /* it needs workers that run */
+		ctl->cm = false;
 	while (!h->stopping) {
 		uint64_t begin = loop_now_ns();
 		int n;

@@ -294,10 +294,12 @@ int cmd_cm_open(struct session *s, const struct request *q, struct reply *r)
 	struct connections *all = s->ctl->connections;
 	struct abi_handle_reply out;
 	struct cm_channel *ch;
-	int err = all->cm ? 0 : connections_open(all, r->why);
+	int err;
 
-	if (!err)
-		err = quota_take(s, channel_charge, ARRAY_SIZE(channel_charge), r->why);
+	if (!all->cm)
+		return refuse(r->why, -EOPNOTSUPP,
+			"rocid has no communication manager: start it without --cm no");
+	err = quota_take(s, channel_charge, ARRAY_SIZE(channel_charge), r->why);
 	if (err)
 		return err;
 	ch = calloc(1, sizeof(*ch));

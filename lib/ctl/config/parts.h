@@ -38,6 +38,7 @@ struct ctl {
 	bool application_faults; /* programs may inject faults into their own QPs */
 	bool application_macs;	 /* programs may choose a destination MAC */
 	char device[16];	 /* its name */
+	bool cm;		 /* likewise */
 	bool no_userfaultfd;	 /* programs get no descriptor of /dev/userfaultfd */
 };
 
