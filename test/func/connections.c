@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * connections SOCKET [lossy]: two programs connect through rocid's communication manager, from port 1 to
- * port 2 of a ring pair, and send. The server is killed: the client hears of it at once, not after
- * retries. Where nobody listens, the refusal says so. A datagram service gives its QPN. `lossy`: MADs
- * may be lost, and the protocol repeats them.
+ * connections SERVER-SOCKET CLIENT-SOCKET SERVER CLIENT [lossy]: two programs connect through the
+ * communication manager of one rocid (`-`) or two, from address CLIENT to SERVER, and send. The server is
+ * killed: the client hears of it at once, not after retries. Where nobody listens, the refusal says
+ * so. A datagram service gives its QPN. `lossy`: MADs may be lost, and the protocol repeats them.
  */
 #include <err.h>
 #include <sched.h>
@@ -15,14 +15,13 @@
 #include "cm.h"
 #include "pair.h"
 
-#define SERVER	  "192.0.2.2"
-#define CLIENT	  "192.0.2.1"
 #define PORT	  7471
 #define AT_ONCE_S 3  /* a repetition comes after 4.6 s */
 #define LOSSY_S	  60 /* some of them */
 #define ROUNDS	  3
 
 static int patience_s = AT_ONCE_S;
+static const char *server_socket, *client_socket, *server_ip, *client_ip;
 
 static void wait_wc(struct end *e)
 {
@@ -70,16 +69,16 @@ static struct abi_cm_param param_of(const struct end *e, const char *data)
 
 /* --- the server --------------------------------------------------------------------------- */
 
-static void serve(const char *socket, int ready)
+static void serve(int ready)
 {
 	struct abi_cm_accept accept = {0};
 	struct abi_cm_event e;
 	struct cm_user u;
 	struct end end;
 
-	end_open(&end, socket, 4096);
+	end_open(&end, server_socket, 4096);
 	cm_user_open(&u, end.ctx);
-	cm_serve(&u, ABI_CM_PS_TCP, "0.0.0.0", PORT);
+	cm_serve(&u, ABI_CM_PS_TCP, strchr(server_ip, ':') ? "::" : "0.0.0.0", PORT);
 	cm_must(write(ready, "", 1) == 1, "tell the client");
 	e = cm_expect(&u, ABI_CM_CONNECT_REQUEST);
 	cm_must(!memcmp(e.param.private_data, "hello", 5), "private data of the REQ");
@@ -100,7 +99,7 @@ static void serve(const char *socket, int ready)
 	_exit(0);
 }
 
-static pid_t start(const char *socket)
+static pid_t start(void)
 {
 	int ready[2];
 	char byte;
@@ -109,7 +108,7 @@ static pid_t start(const char *socket)
 	cm_must(!pipe(ready), "pipe");
 	pid = fork();
 	if (!pid)
-		serve(socket, ready[1]);
+		serve(ready[1]);
 	close(ready[1]);
 	cm_must(read(ready[0], &byte, 1) == 1, "the server");
 	close(ready[0]);
@@ -122,7 +121,7 @@ static uint32_t begin(struct cm_user *u, const struct end *end, uint16_t port)
 {
 	struct abi_cm_connect connect = {.param = param_of(end, "hello")};
 
-	connect.id = cm_resolve(u, ABI_CM_PS_TCP, CLIENT, SERVER, port);
+	connect.id = cm_resolve(u, ABI_CM_PS_TCP, client_ip, server_ip, port);
 	cm_ask(u, ABI_CM_CONNECT, &connect, sizeof(connect), NULL, 0);
 	return connect.id;
 }
@@ -137,15 +136,15 @@ static void destroy(struct cm_user *u, uint32_t id, uint32_t reported)
 		errx(1, "%u events reported, not %u", out.events_reported, reported);
 }
 
-static void connect_and_lose(const char *socket)
+static void connect_and_lose(void)
 {
-	pid_t server = start(socket);
+	pid_t server = start();
 	struct abi_cm_accept rtu = {0};
 	struct abi_cm_event e;
 	struct cm_user u;
 	struct end end;
 
-	end_open(&end, socket, 4096);
+	end_open(&end, client_socket, 4096);
 	cm_user_open(&u, end.ctx);
 	rtu.id = begin(&u, &end, PORT);
 	e = cm_expect(&u, ABI_CM_CONNECT_RESPONSE);
@@ -166,19 +165,19 @@ static void connect_and_lose(const char *socket)
 	end_close(&end);
 }
 
-static void nobody_listens(const char *socket)
+static void nobody_listens(void)
 {
 	struct abi_cm_event e;
 	struct cm_user u;
 	struct end end;
 	uint32_t id;
 
-	end_open(&end, socket, 4096);
+	end_open(&end, client_socket, 4096);
 	cm_user_open(&u, end.ctx);
 	id = begin(&u, &end, PORT + 1);
 	e = cm_expect(&u, ABI_CM_REJECTED);
 	cm_must(e.status == 8, "the reason");
-	if (!strstr(e.why, "nobody listens on TCP port 7472 at 192.0.2.2"))
+	if (!strstr(e.why, "nobody listens on TCP port 7472 at") || !strstr(e.why, server_ip))
 		errx(1, "the sentence: %s", e.why);
 	destroy(&u, id, 3);
 	close(u.fd);
@@ -187,7 +186,7 @@ static void nobody_listens(const char *socket)
 
 /* --- datagrams ---------------------------------------------------------------------------- */
 
-static void datagrams(const char *socket)
+static void datagrams(void)
 {
 	struct abi_cm_connect connect = {0};
 	struct abi_cm_accept accept = {0};
@@ -196,12 +195,12 @@ static void datagrams(const char *socket)
 	struct end a, b;
 	uint32_t listener;
 
-	end_open(&a, socket, 4096);
-	end_open(&b, socket, 4096);
+	end_open(&a, client_socket, 4096);
+	end_open(&b, server_socket, 4096);
 	cm_user_open(&u, a.ctx);
 	cm_user_open(&v, b.ctx);
-	listener = cm_serve(&v, ABI_CM_PS_UDP, SERVER, PORT);
-	connect.id = cm_resolve(&u, ABI_CM_PS_UDP, CLIENT, SERVER, PORT);
+	listener = cm_serve(&v, ABI_CM_PS_UDP, server_ip, PORT);
+	connect.id = cm_resolve(&u, ABI_CM_PS_UDP, client_ip, server_ip, PORT);
 	cm_ask(&u, ABI_CM_CONNECT, &connect, sizeof(connect), NULL, 0);
 	e = cm_expect(&v, ABI_CM_CONNECT_REQUEST);
 	cm_must(e.listener == listener, "the listener");
@@ -220,13 +219,17 @@ static void datagrams(const char *socket)
 
 int main(int argc, char **argv)
 {
-	if (argc < 2)
-		errx(2, "usage: connections SOCKET [lossy]");
-	if (argc > 2)
+	if (argc < 5)
+		errx(2, "usage: connections SERVER-SOCKET CLIENT-SOCKET SERVER CLIENT [lossy]");
+	server_socket = argv[1];
+	client_socket = strcmp(argv[2], "-") ? argv[2] : server_socket;
+	server_ip = argv[3];
+	client_ip = argv[4];
+	if (argc > 5)
 		patience_s = LOSSY_S;
 	for (int i = 0; i < ROUNDS; i++)
-		connect_and_lose(argv[1]);
-	nobody_listens(argv[1]);
-	datagrams(argv[1]);
+		connect_and_lose();
+	nobody_listens();
+	datagrams();
 	return 0;
 }
