@@ -194,7 +194,8 @@ static int start(struct house *h, char why[ABI_SENTENCE_MAX])
 	if (!err)
 		err = notifier_start(&h->sessions.notifier);
 	if (err)
-		return refuse(why, err, "rocid cannot start its control thread: %s", strerror(-err));
+		return refuse(
+			why, err, "rocid cannot start its control thread: %s", strerror(-err));
 	return 0;
 }
 

@@ -87,8 +87,7 @@ uint32_t cm_serve(struct cm_user *u, uint16_t ps, const char *ip, uint16_t port)
 	return id;
 }
 
-uint32_t cm_resolve(
-	struct cm_user *u, uint16_t ps, const char *from, const char *to, uint16_t port)
+uint32_t cm_resolve(struct cm_user *u, uint16_t ps, const char *from, const char *to, uint16_t port)
 {
 	uint32_t id = cm_id(u, ps, ps == ABI_CM_PS_UDP ? ABI_QPT_UD : ABI_QPT_RC, 2);
 	const struct abi_cm_resolve_addr addr = {

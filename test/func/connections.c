@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * connections SERVER-SOCKET CLIENT-SOCKET SERVER CLIENT [lossy]: two programs connect through the
- * communication manager of one rocid (`-`) or two, from address CLIENT to SERVER, and send. The server is
- * killed: the client hears of it at once, not after retries. Where nobody listens, the refusal says
- * so. A datagram service gives its QPN. `lossy`: MADs may be lost, and the protocol repeats them.
+ * communication manager of one rocid (`-`) or two, from address CLIENT to SERVER, and send. The
+ * server is killed: the client hears of it at once, not after retries. Where nobody listens, the
+ * refusal says so. A datagram service gives its QPN. `lossy`: MADs may be lost, and the protocol
+ * repeats them.
  */
 #include <err.h>
 #include <sched.h>

@@ -126,7 +126,8 @@ int cmd_cm_init_qp_attr(struct session *s, const struct request *q, struct reply
 	if (!id)
 		return -EINVAL;
 	if (!id->has_path)
-		return refuse(r->why, -EINVAL, "the id has no device: bind it or resolve an address");
+		return refuse(
+			r->why, -EINVAL, "the id has no device: bind it or resolve an address");
 	out.attr.qp_state = (uint8_t)in.state;
 	if (in.state == ABI_QPS_INIT) {
 		to_init(id, &out);

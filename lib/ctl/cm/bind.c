@@ -44,8 +44,7 @@ static bool overlap(const struct cm_id *a, const struct cm_id *b)
 {
 	bool any_a = addr_is_any(&a->local), any_b = addr_is_any(&b->local);
 
-	if (a->local.family != b->local.family &&
-		!(any_a && a->local.family == 6 && !a->afonly) &&
+	if (a->local.family != b->local.family && !(any_a && a->local.family == 6 && !a->afonly) &&
 		!(any_b && b->local.family == 6 && !b->afonly))
 		return false;
 	return any_a || any_b || !memcmp(a->local.ip, b->local.ip, 16);
@@ -89,7 +88,8 @@ static int choose_port(struct cm_id *id, char why[ABI_SENTENCE_MAX])
 			return 0;
 		}
 	}
-	return refuse(why, err ? err : -EADDRNOTAVAIL, "no ephemeral port is free: destroy some ids");
+	return refuse(
+		why, err ? err : -EADDRNOTAVAIL, "no ephemeral port is free: destroy some ids");
 }
 
 static bool may_have(const struct cm_id *id, uint16_t port)

@@ -17,7 +17,7 @@ struct command {
 	command_handler run;
 };
 
-#define AT(type) [(type) - ABI_CM_OPEN]
+#define AT(type) [(type)-ABI_CM_OPEN]
 
 /* If you add a message type to abi_cm.h, it needs a row here, and a paragraph in doc/abi.md. */
 static const struct command commands[] = {

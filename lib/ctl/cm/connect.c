@@ -63,7 +63,8 @@ int cmd_cm_listen(struct session *s, const struct request *q, struct reply *r)
 	err = cm_listen(id->all->cm, service_id(id, id->local.port), gid, in.backlog, id->handle,
 		&id->listener);
 	if (err)
-		return refuse(r->why, err, err == -EADDRINUSE
+		return refuse(r->why, err,
+			err == -EADDRINUSE
 				? "a program already listens on port %u: end it, or choose another"
 				: "no room for another listener on port %u: end some",
 			id->local.port);

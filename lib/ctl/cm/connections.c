@@ -94,8 +94,8 @@ int connections_open(struct connections *all, char why[ABI_SENTENCE_MAX])
 		return refuse(why, -ENOMEM, "rocid is out of memory");
 	all->gsi.mad = mad_arrived;
 	all->gsi.arg = all;
-	all->cm = cm_init(all->room, CONNECTIONS_MAX, CM_LISTENERS_MAX, &conf, &ops, all,
-		loop_now_ns());
+	all->cm = cm_init(
+		all->room, CONNECTIONS_MAX, CM_LISTENERS_MAX, &conf, &ops, all, loop_now_ns());
 	err = gsi_open(&all->gsi, all->ctl, why);
 	if (err)
 		connections_close(all);

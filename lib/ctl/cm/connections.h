@@ -29,10 +29,10 @@ struct connections {
 	struct gsi gsi;
 	struct cm *cm; /* NULL: closed */
 	void *room;
-	struct handles ids;	    /* of all sessions */
-	struct handles channels;    /* likewise */
+	struct handles ids;	 /* of all sessions */
+	struct handles channels; /* likewise */
 	struct list bound[BIND_BUCKETS];
-	struct list resolving; /* RESOLVE_ADDR with a deadline */
+	struct list resolving;	    /* RESOLVE_ADDR with a deadline */
 	uint32_t used[SESSION_MAX]; /* ids, by slot of the session */
 	uint32_t refused;	    /* a new connection that no id could be made for; 0: none */
 	enum cm_rej reason;	    /* why */

@@ -112,8 +112,7 @@ static void on_request(struct connections *all, const struct cm_event *e)
 		id->resp_res = n->event.param.responder_resources;
 		id->init_depth = n->event.param.initiator_depth;
 	}
-	copy_private(
-		&n->event.param, e->private_data + CMA_HDR_LEN, e->private_len - CMA_HDR_LEN);
+	copy_private(&n->event.param, e->private_data + CMA_HDR_LEN, e->private_len - CMA_HDR_LEN);
 	note_raise(n);
 }
 

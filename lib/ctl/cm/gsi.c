@@ -25,7 +25,8 @@
 
 #define GRH_AREA 40u
 #define IP4_AT	 20u /* of an IPv4 header in the area (CA17 17.4.5.1) */
-/** A slot takes the largest datagram of any path MTU: a longer one than the receive would end QP1. */
+/** A slot takes the largest datagram of any path MTU: a longer one than the receive would end QP1.
+ */
 #define SLOT (GRH_AREA + 4096u + 24u)
 
 /* --- set-up ----------------------------------------------------------------------------------- */
@@ -378,8 +379,6 @@ static void arrived_ready(struct watch *w)
 	(void)n;
 	gsi_poll(g);
 }
-
-
 
 static void replies_ready(struct watch *w)
 {

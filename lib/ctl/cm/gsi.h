@@ -24,7 +24,7 @@ struct session;
 #define GSI_PENDING 4u	 /* MADs that wait for one of them to be resolved */
 #define GSI_RECVS   256u /* receives per port */
 #define GSI_SENDS   256u /* sends per port */
-#define GSI_ROUND   64u  /* MADs per round: others take their turn */
+#define GSI_ROUND   64u	 /* MADs per round: others take their turn */
 
 /** QP1 of one port. */
 struct gsi_port {
@@ -47,7 +47,7 @@ struct gsi_ah {
 struct gsi {
 	struct ctl *ctl;
 	struct session *session;
-	int fd;		     /* the other end of the session's socket */
+	int fd;		      /* the other end of the session's socket */
 	struct watch replies; /* of CREATE_AH that had to wait */
 	struct watch arrived; /* of the CQ's channel */
 	uint32_t pd, channel, cq;

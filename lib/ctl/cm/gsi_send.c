@@ -68,8 +68,7 @@ static void post(struct gsi *g, const struct gsi_ah *a, const uint8_t mad[MAD_LE
 	w->ud.pkey_index = 0;
 	memcpy(entry + ABI_WQE_HDR, mad, MAD_LEN);
 	atomic_store_explicit((_Atomic uint32_t *)&w->ctl,
-		ABI_WQE_CTL(ABI_WR_SEND, MAD_LEN,
-			ABI_WQE_INLINE | abi_phase(p->posted, sq->depth)),
+		ABI_WQE_CTL(ABI_WR_SEND, MAD_LEN, ABI_WQE_INLINE | abi_phase(p->posted, sq->depth)),
 		memory_order_release);
 	p->posted++;
 	atomic_store_explicit(&sq->shared->producer, p->posted, memory_order_release);
@@ -108,7 +107,8 @@ static struct gsi_ah *place(struct gsi *g, const struct cm_path *path)
 
 		if (a->used && same(&a->path, path))
 			return a;
-		if (!a->asked && (!oldest || !a->used || (oldest->used && a->last_ms < oldest->last_ms)))
+		if (!a->asked &&
+			(!oldest || !a->used || (oldest->used && a->last_ms < oldest->last_ms)))
 			oldest = a;
 	}
 	if (!oldest || (oldest->used && !is_idle(&g->port[oldest->path.port])))

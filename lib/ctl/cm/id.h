@@ -47,17 +47,17 @@ struct cm_id {
 	uint8_t qp_type;
 	uint8_t state; /* enum cm_id_state */
 	struct abi_cm_addr local, remote;
-	struct list bind_node;	/* in connections.bound, if `bound` */
+	struct list bind_node; /* in connections.bound, if `bound` */
 	bool bound, reuse, afonly;
-	bool active;		/* it connects, or has */
+	bool active; /* it connects, or has */
 	bool has_path;
 	uint8_t tos, ack_timeout; /* set by options */
 	bool has_ack_timeout;
 	struct cm_path path;
-	uint32_t conn;	       /* of lib/cm; 0: none */
-	uint32_t listener;     /* of lib/cm, in ID_LISTEN */
-	uint32_t parent;       /* handle of the listener of a new id; 0: none */
-	uint32_t psn;	       /* where the peer begins */
+	uint32_t conn;	   /* of lib/cm; 0: none */
+	uint32_t listener; /* of lib/cm, in ID_LISTEN */
+	uint32_t parent;   /* handle of the listener of a new id; 0: none */
+	uint32_t psn;	   /* where the peer begins */
 	uint8_t resp_res, init_depth;
 	/* RESOLVE_ADDR */
 	struct neigh_query query;

@@ -12,8 +12,8 @@
 #include "worker.h"
 #include "verbs/av.h"
 
-#define QKEY_RDMA_UDP	0x01234567u
-#define QPN_MULTICAST	0xFFFFFFu
+#define QKEY_RDMA_UDP 0x01234567u
+#define QPN_MULTICAST 0xFFFFFFu
 
 /* The event tells all that the program needs; rocid keeps the number alone. */
 int cmd_cm_join(struct session *s, const struct request *q, struct reply *r)
@@ -28,7 +28,8 @@ int cmd_cm_join(struct session *s, const struct request *q, struct reply *r)
 	if (!id)
 		return -EINVAL;
 	if (!id->has_path)
-		return refuse(r->why, -EINVAL, "the id has no device: bind it or resolve an address");
+		return refuse(
+			r->why, -EINVAL, "the id has no device: bind it or resolve an address");
 	if (av_is_unicast(in.addr.ip))
 		return refuse(r->why, -EINVAL, "the address is none of a multicast group");
 	n = note_new(id, ABI_CM_MULTICAST_JOIN, 0);

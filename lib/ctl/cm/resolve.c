@@ -176,8 +176,8 @@ static void set_remote(struct cm_id *id, const struct abi_cm_addr *dst)
 static int look_up(struct cm_id *id, uint32_t timeout_ms, char why[ABI_SENTENCE_MAX])
 {
 	struct ctl *ctl = id->all->ctl;
-	struct dest_key key = {.port = id->path.port,
-		.sgid = (uint32_t)gsi_sgid_index(ctl, &id->path)};
+	struct dest_key key = {
+		.port = id->path.port, .sgid = (uint32_t)gsi_sgid_index(ctl, &id->path)};
 	bool local;
 	int err;
 
@@ -194,8 +194,8 @@ static int look_up(struct cm_id *id, uint32_t timeout_ms, char why[ABI_SENTENCE_
 	return 0;
 }
 
-static int take_source(struct cm_id *id, const struct abi_cm_resolve_addr *in,
-	char why[ABI_SENTENCE_MAX])
+static int take_source(
+	struct cm_id *id, const struct abi_cm_resolve_addr *in, char why[ABI_SENTENCE_MAX])
 {
 	struct abi_cm_addr any = {.family = in->dst.family};
 	struct place p;
@@ -210,7 +210,8 @@ static int take_source(struct cm_id *id, const struct abi_cm_resolve_addr *in,
 	if (addr_is_loopback(&in->dst)) {
 		memcpy(id->local.ip, in->dst.ip, 16);
 		id->local.family = in->dst.family;
-		return id_take_device(id) ? 0 : refuse(why, -ENODEV, "no port of rocid has an address");
+		return id_take_device(id) ? 0
+					  : refuse(why, -ENODEV, "no port of rocid has an address");
 	}
 	err = choose_source(id, &in->dst, &p, why);
 	if (err)
@@ -234,7 +235,8 @@ int cmd_cm_resolve_addr(struct session *s, const struct request *q, struct reply
 	if (id->state != ID_IDLE)
 		return refuse(r->why, -EINVAL, "the id is past resolving an address");
 	if (in.dst.family != 4 && in.dst.family != 6)
-		return refuse(r->why, -EINVAL, "an address has family 4 or 6, not %u", in.dst.family);
+		return refuse(
+			r->why, -EINVAL, "an address has family 4 or 6, not %u", in.dst.family);
 	err = take_source(id, &in, r->why);
 	if (err)
 		return err;

@@ -26,7 +26,8 @@ static const char *cause_of(unsigned reason)
 		return "the peer has no room for another connection: its backlog is full, or it is "
 		       "short of QPs";
 	case CM_REJ_TIMEOUT:
-		return "the peer gave up waiting for an answer: look for lost packets (rocictl show "
+		return "the peer gave up waiting for an answer: look for lost packets (rocictl "
+		       "show "
 		       "drops)";
 	case CM_REJ_UNSUPPORTED:
 		return "the peer does not support the request";
@@ -35,7 +36,8 @@ static const char *cause_of(unsigned reason)
 	case CM_REJ_INVALID_TRANSPORT:
 		return "the peer does not support the QP type";
 	case CM_REJ_STALE_CONN:
-		return "the peer believed that the QP was connected, and has ended that connection: "
+		return "the peer believed that the QP was connected, and has ended that "
+		       "connection: "
 		       "connect again";
 	case CM_REJ_INVALID_GID:
 		return "the peer does not accept the address: check the GIDs of both";
