@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the communication manager makes of a datagram to QP1. */
+/* The communication manager and a datagram to QP1. */
 #include "golden.h"
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What a program may know of an id, and the attributes for its QP. */
+/* A program's view of an id, and the attributes for its QP. */
 #include <errno.h>
 #include <string.h>
 #include "bits.h"

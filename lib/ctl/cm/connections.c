@@ -32,7 +32,7 @@ struct connections *connections_create(struct ctl *ctl)
 	return all;
 }
 
-/* A request that no program can be told of, because ids or memory are short, or whose address
+/* A request of which no program can hear, because ids or memory are short, or whose address
  * family its listener does not serve. */
 static void refuse_request(struct connections *all)
 {
