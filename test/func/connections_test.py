@@ -7,7 +7,7 @@ Needs root."""
 import subprocess
 import sys
 
-from netlab import Lab, veth, wait_for
+from netlab import Lab, ping, veth, wait_for
 from rocid import ask
 
 PATIENCE_S = 300
@@ -36,6 +36,8 @@ def main():
         a.run('ip addr add 10.8.0.1/24 dev e0; ip addr add 2001:db8::1/64 dev e0 nodad')
         b.run('ip addr add 10.8.0.2/24 dev e0; ip addr add 2001:db8::2/64 dev e0 nodad')
         ra, rb = (lab.rocid(n, s, ['--share', 'e0']) for n, s in ((a, 'a'), (b, 'b')))
+        # until duplicate address detection is over, neighbours do not answer
+        ping(b, '2001:db8::1')
         run(program, ra, rb, '10.8.0.1', '10.8.0.2')
         run(program, ra, rb, '2001:db8::1', '2001:db8::2')
         for daemon in ra, rb:

@@ -119,6 +119,8 @@ static void open_cm(void)
 	uint32_t id;
 
 	conf.half_open = CM_HALVES;
+	for (unsigned i = 0; i <= HASH_WORDS; i++)
+		conf.seed.factor[i] = 0x9E3779B97F4A7C15ull * (i + 1);
 	w.cm_room = aligned_alloc(8, size);
 	MUST(w.cm_room);
 	w.cm = cm_init(w.cm_room, CM_CONNS, 2, &conf, &ops, NULL, START);
