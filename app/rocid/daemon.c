@@ -313,6 +313,7 @@ static int start_ctl(struct daemon *d, struct options *o, char why[VALUE_MAX * 2
 		.plain_label = o->plain_label,
 		.application_faults = o->application_faults,
 		.application_macs = o->application_macs,
+		.cm = !o->no_cm,
 		.no_userfaultfd = o->no_userfaultfd,
 		.window = o->window,
 		.migrate = o->migrate,

@@ -86,6 +86,9 @@ static const struct option_row row[] = {
 		"neighbours"},
 	{"device", required_argument, SECTION_APPLICATIONS, false, OWN(set_device), "NAME",
 		"name of the device that programs see (roci0)"},
+	{"cm", required_argument, SECTION_APPLICATIONS, false, OWN(set_cm), "yes|no",
+		"connect programs by RDMA CM, which has QP1 of each port (yes); no: QP1 is left to "
+		"a program"},
 	{"userfaultfd", required_argument, SECTION_APPLICATIONS, false, OWN(set_userfaultfd),
 		"yes|no",
 		"pass /dev/userfaultfd to programs, which hold their writers with it while memory "

@@ -75,6 +75,7 @@ struct options {
 	struct ctl_limits limits;
 	bool application_faults;
 	bool application_macs;
+	bool no_cm;
 	bool no_userfaultfd;
 	char device[16]; /* empty: ctl's default */
 	uint32_t workers;

@@ -359,6 +359,15 @@ int set_flow_label(struct options *o, const char *value, char why[VALUE_MAX])
 	return 0;
 }
 
+int set_cm(struct options *o, const char *value, char why[VALUE_MAX])
+{
+	bool wanted;
+	int err = set_flag(&wanted, NULL, value, why);
+
+	o->no_cm = !wanted;
+	return err;
+}
+
 int set_userfaultfd(struct options *o, const char *value, char why[VALUE_MAX])
 {
 	bool wanted;
