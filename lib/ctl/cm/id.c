@@ -268,19 +268,39 @@ int cmd_cm_migrate_id(struct session *s, const struct request *q, struct reply *
 
 /* --- channels --------------------------------------------------------------------------------- */
 
+/* The program's end of the pipe, and ours of the same pipe. O_NONBLOCK belongs to an open file
+ * description: a program that clears it must not make us wait, so ours is another one. */
+static int make_pipe(struct cm_channel *ch)
+{
+	char path[32];
+	int ends[2], err;
+
+	if (pipe2(ends, O_CLOEXEC))
+		return -errno;
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", ends[0]);
+	ch->fd[0] = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+	ch->fd[1] = ends[1];
+	if (ch->fd[0] >= 0 && !fcntl(ends[1], F_SETFL, O_NONBLOCK))
+		return ends[0];
+	err = -errno;
+	if (ch->fd[0] >= 0)
+		close(ch->fd[0]);
+	close(ends[0]);
+	close(ends[1]);
+	return err;
+}
+
 static int make_channel(struct session *s, struct cm_channel *ch, struct reply *r)
 {
-	int app;
+	int app = make_pipe(ch);
 
-	if (pipe2(ch->fd, O_CLOEXEC | O_NONBLOCK))
-		return refuse(r->why, -errno,
+	if (app < 0)
+		return refuse(r->why, app,
 			"rocid cannot create a channel (%s): raise its limit of open files (ulimit "
-			"-n)",
-			strerror(errno));
-	app = dup(ch->fd[0]);
-	if (app < 0 || handle_add(&s->ctl->connections->channels, ch, &ch->handle)) {
-		if (app >= 0)
-			close(app);
+			"-n), and see that it has /proc",
+			strerror(-app));
+	if (handle_add(&s->ctl->connections->channels, ch, &ch->handle)) {
+		close(app);
 		close(ch->fd[0]);
 		close(ch->fd[1]);
 		return refuse(r->why, -ENOSPC, "no room for another CM channel: close some");
