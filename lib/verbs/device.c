@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "abi_ctl.h"
-#include "ucma/ucma.h"
+#include "ucma.h"
 #include "verbs.h"
 
 #define DEVICES_MAX 64

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include "ucma/ucma.h"
+#include "ucma.h"
 #include "verbs.h"
 
 VERBS_API const char *ibv_get_sysfs_path(void);

@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <string.h>
 #include <sys/socket.h>
-#include "ucma/ucma.h"
+#include "ucma.h"
 
 int ucma_address_read(struct abi_cm_addr *to, const void *sockaddr, size_t len)
 {

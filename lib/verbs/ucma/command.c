@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What is written to the device: a header, and the arguments of one command. */
+/* Writes to the device: a header, and the arguments of one command. */
 #include <errno.h>
 #include <string.h>
-#include "ucma/ucma.h"
+#include "ucma.h"
 #include "verbs.h"
 
 /* GET_OPTION has no function, in the kernel neither. */
@@ -69,8 +69,8 @@ int ucma_arguments(const struct ucma_command *c, void *to, size_t size, size_t n
 	return 0;
 }
 
-int ucma_respond(const struct ucma_command *c, uint64_t to, const void *resp, size_t size,
-	size_t need)
+int ucma_respond(
+	const struct ucma_command *c, uint64_t to, const void *resp, size_t size, size_t need)
 {
 	if (c->out_len < need)
 		return ENOSPC;

@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <stddef.h>
 #include <string.h>
-#include "ucma/ucma.h"
+#include "ucma.h"
 #include "verbs.h"
 
 static int read_param(const struct rdma_ucm_conn_param *in, struct abi_cm_param *to)

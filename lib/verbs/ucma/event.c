@@ -4,7 +4,7 @@
 #include <stddef.h>
 #include <string.h>
 #include "bits.h"
-#include "ucma/ucma.h"
+#include "ucma.h"
 #include "verbs.h"
 
 static void write_param(const struct abi_cm_param *in, struct rdma_ucm_conn_param *to)
@@ -31,8 +31,8 @@ static void write_datagram_param(const struct abi_cm_event *in, struct rdma_ucm_
 }
 
 /* A new connection counts to its listener, and has no uid before it is accepted. */
-static int new_connection(
-	const struct ucma_command *c, const struct abi_cm_event *e, struct rdma_ucm_event_resp *resp)
+static int new_connection(const struct ucma_command *c, const struct abi_cm_event *e,
+	struct rdma_ucm_event_resp *resp)
 {
 	struct ucma_id *listener = ucma_id_find(e->listener);
 	const struct abi_handle gone = {.handle = e->id};
@@ -46,8 +46,8 @@ static int new_connection(
 	return 0;
 }
 
-static int of_group(
-	const struct ucma_command *c, const struct abi_cm_event *e, struct rdma_ucm_event_resp *resp)
+static int of_group(const struct ucma_command *c, const struct abi_cm_event *e,
+	struct rdma_ucm_event_resp *resp)
 {
 	struct ucma_group *g = ucma_group_of(c->file, (uint32_t)e->uid);
 
@@ -81,8 +81,8 @@ static bool is_datagram(const struct abi_cm_event *e)
 }
 
 /* @return 0, or ENOENT: nobody is left to hear of it. */
-static int translate(
-	const struct ucma_command *c, const struct abi_cm_event *e, struct rdma_ucm_event_resp *resp)
+static int translate(const struct ucma_command *c, const struct abi_cm_event *e,
+	struct rdma_ucm_event_resp *resp)
 {
 	int err;
 

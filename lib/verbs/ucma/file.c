@@ -13,7 +13,7 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 #include "bits.h"
-#include "ucma/ucma.h"
+#include "ucma.h"
 #include "verbs.h"
 
 #define NODE	"/dev/infiniband/rdma_cm"

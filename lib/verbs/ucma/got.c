@@ -8,7 +8,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
-#include "ucma/ucma.h"
+#include "ucma.h"
 #include "verbs.h"
 
 #define LIBRDMACM "librdmacm.so.1"
@@ -30,24 +30,24 @@ struct search {
 	unsigned replaced;
 };
 
-/* What the dynamic section says. */
+/* The entries of the dynamic section that matter here. */
 struct dynamic {
 	const char *strings;
-	const ElfW(Sym) *symbols;
-	const ElfW(Rela) *rela[2]; /* of the procedure linkage table, the others */
+	const ElfW(Sym) * symbols;
+	const ElfW(Rela) * rela[2]; /* of the procedure linkage table, the others */
 	size_t nrela[2];
 	size_t soname;
 };
 
 /* The loader has made addresses of the pointers, but not in the kernel's vDSO. */
-static const void *address(const struct dl_phdr_info *o, const ElfW(Dyn) *d)
+static const void *address(const struct dl_phdr_info *o, const ElfW(Dyn) * d)
 {
 	uintptr_t at = d->d_un.d_ptr;
 
 	return (const void *)(at < o->dlpi_addr ? o->dlpi_addr + at : at);
 }
 
-static void read_dynamic(const struct dl_phdr_info *o, const ElfW(Dyn) *d, struct dynamic *to)
+static void read_dynamic(const struct dl_phdr_info *o, const ElfW(Dyn) * d, struct dynamic *to)
 {
 	*to = (struct dynamic){0};
 	for (; d->d_tag != DT_NULL; d++) {
@@ -105,7 +105,7 @@ static bool in_relro(const struct dl_phdr_info *o, uintptr_t address)
 }
 
 static void try_relocation(struct search *s, const struct dl_phdr_info *o, const struct dynamic *d,
-	const ElfW(Rela) *r)
+	const ElfW(Rela) * r)
 {
 	void **slot = (void **)(o->dlpi_addr + r->r_offset);
 	const char *name;
@@ -121,7 +121,7 @@ static void try_relocation(struct search *s, const struct dl_phdr_info *o, const
 	}
 }
 
-static const ElfW(Dyn) *dynamic_of(const struct dl_phdr_info *o)
+static const ElfW(Dyn) * dynamic_of(const struct dl_phdr_info *o)
 {
 	for (int i = 0; i < o->dlpi_phnum; i++)
 		if (o->dlpi_phdr[i].p_type == PT_DYNAMIC)

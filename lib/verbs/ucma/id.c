@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <stddef.h>
 #include <string.h>
-#include "ucma/ucma.h"
+#include "ucma.h"
 #include "verbs.h"
 
 /* The kernel knows the QP type by the port space, and asks the program only for that of IB. */
@@ -139,8 +139,8 @@ struct two_addresses {
 	size_t src_len, dst_len;
 };
 
-static int resolve(
-	const struct ucma_command *c, uint32_t id, uint32_t timeout_ms, const struct two_addresses *a)
+static int resolve(const struct ucma_command *c, uint32_t id, uint32_t timeout_ms,
+	const struct two_addresses *a)
 {
 	struct abi_cm_resolve_addr body = {.id = id, .timeout_ms = timeout_ms};
 	int err = ucma_address_read(&body.dst, a->dst, a->dst_len);

@@ -2,7 +2,7 @@
 /* Multicast groups. librdmacm attaches the QP when the event says which group it is. */
 #include <errno.h>
 #include <string.h>
-#include "ucma/ucma.h"
+#include "ucma.h"
 #include "verbs.h"
 
 struct membership {

@@ -5,10 +5,10 @@
 #include <infiniband/sa.h>
 #include <stddef.h>
 #include <string.h>
-#include "ucma/ucma.h"
+#include "ucma.h"
 #include "verbs.h"
 
-#define SELECTOR 2  /* exactly */
+#define SELECTOR 2 /* exactly */
 
 /* struct sockaddr_ib of the kernel. */
 struct address_ib {
@@ -89,8 +89,8 @@ static void write_device(const struct abi_cm_query *q, struct rdma_ucm_query_add
 	resp->pkey = htons(q->pkey);
 }
 
-static int query_addr(const struct ucma_command *c, const struct rdma_ucm_query *in,
-	const struct abi_cm_query *q)
+static int query_addr(
+	const struct ucma_command *c, const struct rdma_ucm_query *in, const struct abi_cm_query *q)
 {
 	struct rdma_ucm_query_addr_resp resp = {0};
 
@@ -112,8 +112,8 @@ static uint16_t write_gid(struct __kernel_sockaddr_storage *to, const struct abi
 	return sizeof(ib);
 }
 
-static int query_gid(const struct ucma_command *c, const struct rdma_ucm_query *in,
-	const struct abi_cm_query *q)
+static int query_gid(
+	const struct ucma_command *c, const struct rdma_ucm_query *in, const struct abi_cm_query *q)
 {
 	struct rdma_ucm_query_addr_resp resp = {0};
 
@@ -130,8 +130,8 @@ struct one_path {
 	struct ibv_path_record path;
 };
 
-static int query_path(const struct ucma_command *c, const struct rdma_ucm_query *in,
-	const struct abi_cm_query *q)
+static int query_path(
+	const struct ucma_command *c, const struct rdma_ucm_query *in, const struct abi_cm_query *q)
 {
 	struct one_path resp = {0};
 	struct ibv_path_record *p = &resp.path;

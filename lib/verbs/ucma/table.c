@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The ids and memberships of the open files. */
 #include <stdlib.h>
-#include "ucma/ucma.h"
+#include "ucma.h"
 #include "bits.h"
 
 #define BUCKETS 1024u
@@ -25,8 +25,7 @@ void ucma_tables_forget(void)
 	ready = false;
 }
 
-struct ucma_id *ucma_id_add(
-	struct ucma_file *f, uint32_t handle, uint64_t uid, uint8_t qp_type)
+struct ucma_id *ucma_id_add(struct ucma_file *f, uint32_t handle, uint64_t uid, uint8_t qp_type)
 {
 	struct ucma_id *id = calloc(1, sizeof(*id));
 

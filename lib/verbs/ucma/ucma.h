@@ -109,8 +109,7 @@ struct ucma_file *ucma_file_of(int fd);
 /* --- table.c, under the lock ------------------------------------------------------------------ */
 
 /** @return a new id, NULL: no memory. */
-struct ucma_id *ucma_id_add(
-	struct ucma_file *f, uint32_t handle, uint64_t uid, uint8_t qp_type);
+struct ucma_id *ucma_id_add(struct ucma_file *f, uint32_t handle, uint64_t uid, uint8_t qp_type);
 /** @return the id with @p handle, of any file; NULL: none. */
 struct ucma_id *ucma_id_find(uint32_t handle);
 /** @return the same if it belongs to @p f. */
@@ -149,8 +148,8 @@ int ucma_arguments(const struct ucma_command *c, void *to, size_t size, size_t n
 
 /** Writes the response, of which the program takes what fits.  @return 0; ENOSPC: less than @p
  *  need fits. */
-int ucma_respond(const struct ucma_command *c, uint64_t to, const void *resp, size_t size,
-	size_t need);
+int ucma_respond(
+	const struct ucma_command *c, uint64_t to, const void *resp, size_t size, size_t need);
 
 int ucma_create_id(const struct ucma_command *c);
 int ucma_destroy_id(const struct ucma_command *c);
