@@ -12,6 +12,7 @@
 #include "requester.h"
 #include "responder.h"
 #include "trace.h"
+#include "txd.h"
 #include "ud.h"
 
 _Static_assert((SESSION_MAX & (SESSION_MAX - 1)) == 0, "share_of");

@@ -9,6 +9,7 @@
 #include <cmocka.h>
 #include "app.h"
 #include "cc.h"
+#include "flow.h"
 #include "switch_list.h"
 
 #define PEER_QPN 0x21u
