@@ -148,8 +148,7 @@ VERBS_API int ibv_dereg_mr(struct ibv_mr *p)
 struct ibv_mr *verbs_alloc_null_mr(struct ibv_pd *pd)
 {
 	(void)pd;
-	errno = explain_as("ibv_alloc_null_mr", EOPNOTSUPP,
-		"there are no null regions: register memory for what is to be ignored");
+	errno = EOPNOTSUPP;
 	return NULL;
 }
 
