@@ -107,6 +107,10 @@
  * limited; also the WQEs flushed per turn. Large enough to keep a QP's cache lines warm, small
  * enough that a burst serves several QPs. */
 #define QUANTUM 8u
+
+/* Packets of a limited QP that may leave together, in several turns: with --gso a run of them costs
+ * about as much as one. */
+#define PACING_RUN 32u
 /** CNPs of one worker that wait to be sent. A packet that is marked while all places are taken is
  * not answered. */
 #define CNP_OWED 64u

@@ -15,6 +15,7 @@
 #include "console.h"
 #include "limits.h"
 #include "table.h"
+#include "top.h"
 #include "trace.h"
 #include "watch.h"
 
@@ -38,6 +39,7 @@ static void print_help(void)
 {
 	printf("usage: rocictl [--socket PATH] [--json] COMMAND...\n       rocictl [--socket PATH] "
 	       "[--json] watch [SECONDS] [--count N] COMMAND...\n       rocictl [--socket PATH] "
+	       "top [SECONDS] [--count N]\n       rocictl [--socket PATH] "
 	       "[--json] [--interactive] [< FILE]\n\nQueries and controls a running rocid; "
 	       "`rocictl help` lists the commands, such as `rocictl show sessions`.\n`rocictl "
 	       "capture FILE.pcapng` writes frames to a file until Ctrl-C.\nWithout a command, on "
@@ -180,6 +182,20 @@ static int interact(const struct arguments *a)
 	return c.failed && !isatty(STDIN_FILENO);
 }
 
+/* "[SECONDS] [--count N]" */
+static int top(const struct arguments *a, const char *rest)
+{
+	struct watch w = {0};
+	char line[ADMIN_LINE_MAX + 16], why[ASK_WHY];
+
+	snprintf(line, sizeof(line), "%s show traffic", rest);
+	if (watch_parse(&w, line, why))
+		return complain(why, EXIT_USAGE);
+	if (strcmp(w.command, "show traffic"))
+		return complain("top takes [SECONDS] [--count N] and nothing else", EXIT_USAGE);
+	return top_run(a->socket, w.seconds, w.count);
+}
+
 static int watch(const struct arguments *a, const char *rest)
 {
 	struct watch w = {
@@ -238,6 +254,8 @@ int main(int argc, char *argv[])
 		return interact(&a);
 	if (!strncmp(a.line, "watch", 5) && (!a.line[5] || a.line[5] == ' '))
 		return watch(&a, a.line + 5);
+	if (!strncmp(a.line, "top", 3) && (!a.line[3] || a.line[3] == ' '))
+		return top(&a, a.line + 3);
 	if (a.file || is_trace(a.line))
 		return stream(&a);
 	return ask_once(&a);

@@ -218,8 +218,10 @@ static int open_ports(struct daemon *d, struct options *o, char why[VALUE_MAX * 
 {
 	for (uint32_t i = 0; i < d->nports; i++) {
 		struct daemon_port *p = &d->port[i];
-		int err = port_open(d->dp, i, o->mtu[i], &p->info, why);
+		int err;
 
+		p->info.peer_queues = o->queues[i];
+		err = port_open(d->dp, i, o->mtu[i], &p->info, why);
 		if (err)
 			return err == -EINVAL ? -EIO : err;
 		p->open = true;
@@ -311,6 +313,7 @@ static int start_ctl(struct daemon *d, struct options *o, char why[VALUE_MAX * 2
 		.plain_label = o->plain_label,
 		.application_faults = o->application_faults,
 		.application_macs = o->application_macs,
+		.cm = !o->no_cm,
 		.no_userfaultfd = o->no_userfaultfd,
 		.window = o->window,
 		.migrate = o->migrate,

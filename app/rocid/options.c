@@ -86,6 +86,9 @@ static const struct option_row row[] = {
 		"neighbours"},
 	{"device", required_argument, SECTION_APPLICATIONS, false, OWN(set_device), "NAME",
 		"name of the device that programs see (roci0)"},
+	{"cm", required_argument, SECTION_APPLICATIONS, false, OWN(set_cm), "yes|no",
+		"connect programs by RDMA CM, which has QP1 of each port (yes); no: QP1 is left to "
+		"a program"},
 	{"userfaultfd", required_argument, SECTION_APPLICATIONS, false, OWN(set_userfaultfd),
 		"yes|no",
 		"pass /dev/userfaultfd to programs, which hold their writers with it while memory "
@@ -107,6 +110,8 @@ static const struct option_row row[] = {
 		"veth"},
 	{"mtu", required_argument, SECTION_PORT, true, OWN(set_mtu), "PORT,BYTES",
 		"Ethernet MTU of PORT"},
+	{"queues", required_argument, SECTION_PORT, true, OWN(set_queues), "PORT,N",
+		"queues that the peer of memif PORT has: as many as rocid has workers (1)"},
 	{"flow-label", required_argument, SECTION_PORTS, false, OWN(set_flow_label), "hash|av",
 		"IPv6 flow label if the address vector's is 0: a hash of the QPNs, or 0 as Linux "
 		"sends it (hash)"},

@@ -75,6 +75,7 @@ struct options {
 	struct ctl_limits limits;
 	bool application_faults;
 	bool application_macs;
+	bool no_cm;
 	bool no_userfaultfd;
 	char device[16]; /* empty: ctl's default */
 	uint32_t workers;
@@ -95,8 +96,9 @@ struct options {
 	struct option_neigh neigh[STATIC_MAX];
 	uint32_t npkeys;
 	struct option_pkey pkey[STATIC_MAX];
-	bool plain_label;	  /* --flow-label av */
-	uint16_t mtu[PORT_SLOTS]; /* 0: as it is */
+	bool plain_label;	     /* --flow-label av */
+	uint16_t mtu[PORT_SLOTS];    /* 0: as it is */
+	uint16_t queues[PORT_SLOTS]; /* that the peer has; 0: unknown */
 	bool prioritized[PORT_SLOTS];
 	struct priority_map priority[PORT_SLOTS];
 	bool congested[PORT_SLOTS]; /* --cc was said of it */

@@ -284,6 +284,20 @@ int set_mtu(struct options *o, const char *value, char why[VALUE_MAX])
 	return 0;
 }
 
+int set_queues(struct options *o, const char *value, char why[VALUE_MAX])
+{
+	const char *rest;
+	uint32_t port, queues;
+	int err = take_port(o, "queues", value, &port, &rest, why);
+
+	if (err)
+		return err;
+	if (!number(rest, 10, 1, WORKER_MAX, &queues))
+		return refuse(why, "'%s' is not a number of queues from 1 to %u", rest, WORKER_MAX);
+	o->queues[port] = (uint16_t)queues;
+	return 0;
+}
+
 /* "PORT,INDEX,VALUE" */
 int set_pkey(struct options *o, const char *value, char why[VALUE_MAX])
 {
@@ -343,6 +357,15 @@ int set_flow_label(struct options *o, const char *value, char why[VALUE_MAX])
 	if (!o->plain_label && strcmp(value, "hash") != 0)
 		return refuse(why, "'%s' is neither hash nor av", value);
 	return 0;
+}
+
+int set_cm(struct options *o, const char *value, char why[VALUE_MAX])
+{
+	bool wanted;
+	int err = set_flag(&wanted, NULL, value, why);
+
+	o->no_cm = !wanted;
+	return err;
 }
 
 int set_userfaultfd(struct options *o, const char *value, char why[VALUE_MAX])

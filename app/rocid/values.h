@@ -15,11 +15,13 @@ int value_set(
 
 /* The options whose values are of no common type. */
 int set_device(struct options *o, const char *value, char why[VALUE_MAX]);
+int set_cm(struct options *o, const char *value, char why[VALUE_MAX]);
 int set_userfaultfd(struct options *o, const char *value, char why[VALUE_MAX]);
 int set_share(struct options *o, const char *value, char why[VALUE_MAX]);
 int set_tap(struct options *o, const char *value, char why[VALUE_MAX]);
 int set_gid(struct options *o, const char *value, char why[VALUE_MAX]);
 int set_neigh(struct options *o, const char *value, char why[VALUE_MAX]);
+int set_queues(struct options *o, const char *value, char why[VALUE_MAX]);
 int set_mtu(struct options *o, const char *value, char why[VALUE_MAX]);
 int set_pkey(struct options *o, const char *value, char why[VALUE_MAX]);
 int set_priority(struct options *o, const char *value, char why[VALUE_MAX]);

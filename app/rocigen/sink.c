@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * rocisink SOCKET PORT GID PEER-GID QPS PSN [v1]: queue pairs for rocigen or Pktgen to send to.
- * They expect PSN first from PEER-GID, and accept WRITEs to one region and SENDs to posted
- * receives. Prints their addresses as a line of JSON and runs until standard input ends.
+ * rocisink SOCKET PORT GID PEER-GID QPS PSN [v1|busy]: queue pairs for rocigen or Pktgen to send
+ * to. They expect PSN first from PEER-GID, and accept WRITEs to one region and SENDs to posted
+ * receives. With `busy` each has a request of its own in flight, which nobody answers. Prints their
+ * addresses as a line of JSON and runs until standard input ends.
  */
 #include <arpa/inet.h>
 #include <err.h>
@@ -24,6 +25,7 @@ static struct roci_cq *cq;
 static struct roci_mr *mr;
 static struct roci_qp *qp[QPS_MAX];
 static unsigned nqps, each; /* receives per QP */
+static int busy;
 
 static void must(int ok, const char *what)
 {
@@ -95,7 +97,7 @@ static struct roci_qp *make_qp(struct roci_pd *pd, uint32_t port, uint32_t gid_i
 			     ROCI_QP_RQ_PSN | ROCI_QP_MAX_DEST_RD_ATOMIC | ROCI_QP_MIN_RNR_TIMER),
 		"QP to RTR");
 	attr.qp_state = ROCI_QPS_RTS; /* distinguishes ACKs of requests from useless ones */
-	attr.timeout = 14;
+	attr.timeout = busy ? 0 : 14; /* 0: the request stays in flight */
 	attr.retry_cnt = attr.rnr_retry = 7;
 	attr.max_rd_atomic = 1;
 	must(!roci_modify_qp(q, &attr,
@@ -103,6 +105,14 @@ static struct roci_qp *make_qp(struct roci_pd *pd, uint32_t port, uint32_t gid_i
 			     ROCI_QP_SQ_PSN | ROCI_QP_MAX_QP_RD_ATOMIC),
 		"QP to RTS");
 	return q;
+}
+
+static void send_one(struct roci_qp *from)
+{
+	struct roci_sge sge = {(uintptr_t)mr->addr, 8, mr->lkey};
+	struct roci_send_wr wr = {.opcode = ROCI_WR_SEND, .sg_list = &sge, .num_sge = 1};
+
+	must(!roci_post_send(from, &wr, NULL), "send");
 }
 
 static void print(void)
@@ -140,7 +150,7 @@ int main(int argc, char *argv[])
 	union roci_gid peer;
 
 	if (argc < 7 || argc > 8)
-		errx(2, "usage: rocisink SOCKET PORT GID PEER-GID QPS PSN [v1]");
+		errx(2, "usage: rocisink SOCKET PORT GID PEER-GID QPS PSN [v1|busy]");
 	port = (uint32_t)strtoul(argv[2], NULL, 0);
 	peer = gid_of(argv[4]);
 	nqps = (unsigned)strtoul(argv[5], NULL, 0);
@@ -148,13 +158,16 @@ int main(int argc, char *argv[])
 	if (!nqps || nqps > QPS_MAX)
 		errx(2, "QPS must be 1 to %u", QPS_MAX);
 	each = RECEIVES / nqps;
+	busy = argc == 8 && !strcmp(argv[7], "busy");
 	must((ctx = roci_open(argv[1])) != NULL, "rocid");
-	gid_index = find_gid(ctx, port, argv[3], argc == 8);
+	gid_index = find_gid(ctx, port, argv[3], argc == 8 && !busy);
 	must((pd = roci_alloc_pd(ctx)) != NULL, "PD");
 	must((mr = roci_alloc_mr(pd, MEMORY, access)) != NULL, "memory");
 	must((cq = roci_create_cq(ctx, (int)(2 * RECEIVES), NULL, NULL, 0)) != NULL, "CQ");
 	for (unsigned i = 0; i < nqps; i++)
 		qp[i] = make_qp(pd, port, gid_index, &peer, psn);
+	for (unsigned i = 0; busy && i < nqps; i++)
+		send_one(qp[i]);
 	print();
 	serve();
 	for (unsigned i = 0; i < nqps; i++)

@@ -226,7 +226,7 @@ static uint64_t nsec(const struct cc *c, unsigned i)
 	return (uint64_t)value(c, i) * 1000;
 }
 
-/* The rate at which a limit ends. */
+/* CNP-13: the rate at which a limit ends. */
 static double ceiling(const struct cc *c)
 {
 	double max = value(c, MAX_RATE) * 1e6;
@@ -234,7 +234,7 @@ static double ceiling(const struct cc *c)
 	return max > 0 && max < c->cfg->line ? max : c->cfg->line;
 }
 
-/* never 0. */
+/* CNP-13: never 0. */
 static double floor_rate(const struct cc *c)
 {
 	double min = value(c, MIN_RATE) * 1e6;
@@ -380,7 +380,7 @@ static void rise_by_bytes(struct cc *c, uint32_t bytes)
 
 /* --- decreases --------------------------------------------------------------------------- */
 
-/* Rt = Rc, Rc *= 1 - alpha / 2. */
+/* CNP-13: Rt = Rc, Rc *= 1 - alpha / 2. */
 static void fall(struct cc *c, uint64_t now)
 {
 	struct dcqcn *d = of(c);
@@ -411,7 +411,7 @@ static void react(struct cc *c, uint64_t now)
 
 /* --- time -------------------------------------------------------------------------------- */
 
-/* Increases up to @p to, which are @p most at most; the others are void. */
+/* CNP-12: increases up to @p to, which are @p most at most; the others are void. */
 static void rise_until(struct cc *c, uint64_t to, uint64_t most)
 {
 	struct dcqcn *d = of(c);

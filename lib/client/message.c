@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include "client.h"
+#include "roci_private.h"
 
 #define FDS_MAX 4 /* most descriptors that a reply carries, and some to spare */
 
@@ -212,6 +213,21 @@ int call_for_fd(struct context *ctx, uint32_t type, const void *body, size_t bod
 		.nfds = 1};
 
 	return call(ctx, &c);
+}
+
+int roci_cm_call(struct roci_context *ctx, uint32_t type, const void *body, size_t body_len,
+	void *reply, size_t reply_len, int *fd)
+{
+	const struct call c = {.type = type,
+		.body = body,
+		.body_len = body_len,
+		.fd = -1,
+		.reply = reply,
+		.reply_len = reply_len,
+		.fds = fd,
+		.nfds = fd != NULL};
+
+	return call(context_of(ctx), &c);
 }
 
 int call_destroy(struct context *ctx, uint32_t type, uint32_t handle)

@@ -80,4 +80,16 @@ ROCI_API struct roci_pd *roci_no_pd(struct roci_context *ctx);
 /** @return what names @p ah in work requests. */
 ROCI_API uint32_t roci_ah_handle(const struct roci_ah *ah);
 
+/* --- communication manager ----------------------------------------------------------------- */
+
+/**
+ * Sends request @p type of abi_cm.h and waits for its reply.
+ * @param body   @p body_len bytes; NULL: none
+ * @param reply  receives @p reply_len bytes, zeroes where rocid sent fewer; NULL: none
+ * @param fd     receives the descriptor of CM_OPEN; else NULL
+ * @return 0 or an errno value, with a sentence; EAGAIN of CM_GET_EVENT: there is no event.
+ */
+ROCI_API int roci_cm_call(struct roci_context *ctx, uint32_t type, const void *body,
+	size_t body_len, void *reply, size_t reply_len, int *fd);
+
 #endif

@@ -331,8 +331,9 @@ int cm_qp_attr(const struct cm *cm, uint32_t id, struct cm_qp_attr *a)
 	if (!c->remote_qpn)
 		return -EINVAL;
 	*a = (struct cm_qp_attr){.dest_qpn = c->remote_qpn,
-		.rq_psn = c->remote_psn,
-		.sq_psn = c->local_psn,
+		/* each says where the other begins (IBA 12.7.31) */
+		.rq_psn = c->local_psn,
+		.sq_psn = c->remote_psn,
 		.path_mtu = c->mtu,
 		.max_rd_atomic = c->init_depth,
 		.max_dest_rd_atomic = c->resp_res,

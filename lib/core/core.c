@@ -4,6 +4,7 @@
 #include "core.h"
 #include "multicast.h"
 #include "inject.h"
+#include "rp.h"
 
 void core_init(struct core *c, const struct core_config *cfg, uint64_t now)
 {
@@ -15,6 +16,7 @@ void core_init(struct core *c, const struct core_config *cfg, uint64_t now)
 	wheel_init(&c->pace, PACE_TICK_SHIFT, now);
 	list_init(&c->ready);
 	list_init(&c->blocked);
+	rp_init(c, now);
 	c->open = UINT32_MAX;
 	c->short_ways = true;
 	list_init(&c->touched);

@@ -277,7 +277,12 @@ struct core {
 	uint64_t clock;	  /* time of the current or latest call, for CQEs' timestamps */
 	uint64_t tx_now;  /* time of the current or latest core_tx(), for core_seal() */
 	uint32_t tx_call; /* its number */
-	uint8_t careful;  /* CORE_TRACING, CORE_INJECTING: take steps one at a time */
+	/* rp.c: which QPs have sent lately */
+	uint32_t lately;       /* the oldest core_tx() call that counts */
+	uint32_t lately_next;  /* what becomes that ... */
+	uint32_t lately_round; /* ... at each of these rounds, ... */
+	uint64_t lately_until; /* ... the next of which begins then */
+	uint8_t careful;       /* CORE_TRACING, CORE_INJECTING: take steps one at a time */
 	/** event.c: per slot, a QP of an unresponsive destination, or 0; the control thread takes
 	 *  it away. `late_news`: there is one to report. */
 	_Atomic uint32_t late[LATE_SLOTS];
@@ -495,6 +500,7 @@ static inline void core_resumed(struct core *c, uint64_t from, uint64_t now)
 {
 	c->paused = from;
 	c->resumed = now;
+	c->lately_until += now - from; /* CNPs waited meanwhile, too */
 	c->lags = true;
 }
 

@@ -13,6 +13,7 @@
 #include "np.h"
 #include "pacing.h"
 #include "qp.h"
+#include "rp.h"
 #include "trace.h"
 
 static bool ours(const struct core *c, const struct qp *qp)
@@ -50,6 +51,7 @@ int qp_take(struct core *c, struct qp *qp)
 		wheel_arm(&c->wheel, &qp->timer, qp->comp.due);
 	qp_events_take(c, qp);
 	inject_take(c, qp);
+	rp_take(c, qp);
 	qp_make_ready(c, qp); /* it may have been ready; and there may be new posts */
 	return 0;
 }

@@ -84,6 +84,7 @@ void pacing_wait(struct core *c, struct qp *qp)
 void pacing_rest(struct qp *qp)
 {
 	qp->limiter->waited = false;
+	qp->limiter->left = 0;
 }
 
 /* --- the rate ----------------------------------------------------------------------------- */
@@ -107,8 +108,10 @@ static void set_step(const struct core *c, struct qp *qp, double rate)
 	uint32_t burst = atomic_load_explicit(&port_of(c, qp)->burst, memory_order_relaxed);
 	double packet;
 
-	if (!burst || burst > QUANTUM)
+	if (!burst)
 		burst = QUANTUM;
+	if (burst > PACING_RUN)
+		burst = PACING_RUN;
 	l->quantum = QUANTUM;
 	l->ack_every = UINT32_MAX;
 	l->slack = 0;
@@ -121,6 +124,8 @@ static void set_step(const struct core *c, struct qp *qp, double rate)
 		 ((1u << qp->mtu_shift) + qp->path.hdr_len + BTH_HLEN + EXTENDED + ICRC_LEN +
 			 WIRE_EXTRA);
 	l->quantum = (uint8_t)at_least_one(TURN_NS / packet, burst);
+	if (l->left > l->quantum)
+		l->left = 0;
 	l->slack = (uint64_t)(packet * burst);
 	if (qp->ack_timeout)
 		l->ack_every = at_least_one((double)qp->ack_timeout / 8 / packet, WINDOW_MAX);
@@ -283,7 +288,7 @@ void pacing_restart(struct core *c, struct qp *qp, uint64_t now)
 {
 	pacing_cancel(c, qp);
 	forget(qp->limiter);
-	qp->limiter->waited = false;
+	pacing_rest(qp);
 	qp->limiter->cnps = 0;
 	qp->limiter->before = 0;
 	renew(c, qp, now);
@@ -339,10 +344,14 @@ unsigned pacing_room(struct core *c, struct qp *qp, unsigned n, uint64_t now)
 	uint64_t due;
 
 	update(c, qp, now);
+	if (unlikely(l->left)) /* of a quantum that is more than one turn */
+		return n < l->left ? n : l->left;
 	due = departure(l);
 	if (due > now)
 		return 0;
 	depart(l, due, now);
+	if (unlikely(l->quantum > QUANTUM))
+		l->left = l->quantum;
 	return n < l->quantum ? n : l->quantum;
 }
 
@@ -361,6 +370,7 @@ bool pacing_sent(
 	for (unsigned i = 0; i < n; i++)
 		bytes += wire_bytes(&out[i]);
 	l->owed += bytes;
+	l->left -= l->left ? (uint8_t)n : 0;
 	l->unsaid = l->ops ? l->unsaid + bytes : 0;
 	if (l->ops && n && likely(!c->lags)) { /* pacing_room() has seen to its parameters */
 		double rate = l->cc.rate;
@@ -373,7 +383,7 @@ bool pacing_sent(
 			follow(c, qp, now);
 		}
 	}
-	return departure(l) <= now;
+	return l->left || departure(l) <= now;
 }
 
 uint64_t pacing_rate(const struct qp *qp)

@@ -34,6 +34,7 @@ struct limiter {
 	uint32_t
 		ack_every; /* packets after which an ACK is needed, so that its timer is not late */
 	uint8_t quantum;   /* packets that leave together */
+	uint8_t left;	   /* of them, in later turns; 0 unless `quantum` is more than a turn */
 	bool waited;	   /* the QP had more to send when its departure had not come */
 	uint32_t unsaid;   /* bytes sent not reported to the algorithm yet */
 	struct qp *qp;

@@ -18,7 +18,7 @@
  *     trace, traced         trace.c (a command)
  *     inject                inject.c (a command)
  *     cnp_next              np.c
- *     notice                rp.c
+ *     notice, sent_to       rp.c
  *     events, troubled      event.c
  *
  * `cqes` of comp and resp is event.c's.
@@ -280,6 +280,12 @@ struct qp {
 		uint64_t until; /* before that time, the other kind tells of the same event */
 		uint8_t kind;	/* enum cc_notice of the last one */
 	} notice;
+	/** rp.c: addresses that a datagram QP has sent to lately, a bit for the hash of each. */
+	struct {
+		uint64_t now;	 /* since round `round` of the core began */
+		uint64_t before; /* in the round before */
+		uint32_t round;
+	} sent_to;
 	/* event.c: async events that have not been taken, a bit for each ABI_EVENT_* */
 	uint32_t events;
 	struct list troubled; /* on the core's list while there are any */

@@ -235,7 +235,6 @@ static int reset(struct core *c, struct qp *qp, struct core_cmd *cmd, uint64_t n
 	qp->comm_est = false;
 	inject_forget(qp);
 	np_forget(c, qp);
-	rp_reset(qp);
 	return 0;
 }
 
@@ -303,6 +302,7 @@ static int change(struct core *c, struct qp *qp, struct core_cmd *cmd, uint64_t 
 		/* QPS-15; datagrams have none */
 		responder_start(qp, cmd->mask & ABI_QP_RQ_PSN ? cmd->attr.rq_psn & SEQ24_MASK : 0);
 		pacing_restart(c, qp, now);
+		rp_restart(c, qp);
 	}
 	pacing_refresh(c, qp, now);
 	if (to == ABI_QPS_RTS && qp->state == ABI_QPS_RTR) {

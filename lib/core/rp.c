@@ -4,6 +4,82 @@
 #include "rp.h"
 #include "pacing.h"
 
+/* --- who has sent lately? ----------------------------------------------------------------- */
+
+/* A CNP is about packets of the last moments: RTTs and pauses of the peer, but not seconds. Nobody
+ * remembers times per packet: a core numbers its core_tx() calls, a QP has the number of its last
+ * one, and each round has the number of its first. A packet counts for one to three rounds. */
+#define ROUND_NS 10000000u
+
+void rp_init(struct core *c, uint64_t now)
+{
+	c->lately_until = now + ROUND_NS;
+}
+
+void rp_round(struct core *c, uint64_t now)
+{
+	uint32_t next = c->tx_call + 1;
+	bool idle = now - c->lately_until >= ROUND_NS; /* no call since then */
+
+	c->lately = idle ? next : c->lately_next;
+	c->lately_next = next;
+	c->lately_round += idle ? 2 : 1;
+	c->lately_until = now + ROUND_NS;
+}
+
+/* The numbers of calls wrap around; those that count end with the latest. */
+static bool has_sent(struct core *c, const struct qp *qp, uint64_t now)
+{
+	if (now >= c->lately_until)
+		rp_round(c, now);
+	return c->tx_call - qp->tx_call < c->tx_call + 1 - c->lately ||
+	       qp->req.sent != qp->comp.acked; /* the CNP may have waited for the same as the ACK */
+}
+
+static uint64_t bit_of(const uint8_t *addr, uint8_t net)
+{
+	uint64_t high = 0, low = 0;
+	uint32_t v4;
+
+	if (net == NET_IPV4) {
+		memcpy(&v4, addr, sizeof(v4));
+		low = v4;
+	} else {
+		memcpy(&high, addr, sizeof(high));
+		memcpy(&low, addr + sizeof(high), sizeof(low));
+	}
+	return 1ull << ((high ^ low * 0x9E3779B97F4A7C15u) * 0x9E3779B97F4A7C15u >> 58);
+}
+
+static void age(const struct core *c, struct qp *qp)
+{
+	uint32_t rounds = c->lately_round - qp->sent_to.round;
+
+	if (likely(!rounds))
+		return;
+	qp->sent_to.before = rounds == 1 ? qp->sent_to.now : 0;
+	qp->sent_to.now = 0;
+	qp->sent_to.round = c->lately_round;
+}
+
+void rp_sent_to(const struct core *c, struct qp *qp, const struct path *path)
+{
+	const uint8_t *l3 = path->hdr + path->l3_off;
+
+	age(c, qp);
+	qp->sent_to.now |= bit_of(l3 + (path->net == NET_IPV4 ? IP4_DST : IP6_DST), path->net);
+}
+
+static bool has_sent_to(struct core *c, struct qp *qp, const struct pkt *pkt, uint64_t now)
+{
+	const uint8_t *source = pkt->l3 + (pkt->net == NET_IPV4 ? IP4_SRC : IP6_SRC);
+
+	if (now >= c->lately_until)
+		rp_round(c, now);
+	age(c, qp);
+	return (qp->sent_to.now | qp->sent_to.before) & bit_of(source, pkt->net);
+}
+
 /* --- may it? ---------------------------------------------------------------------------- */
 
 static enum drop check(const struct core *c, const struct qp *qp, const struct pkt *pkt)
@@ -34,6 +110,14 @@ static enum drop check_source(const struct qp *qp, const struct pkt *pkt, enum d
 	return DROP_NONE;
 }
 
+/* A QP that sends nothing causes no congestion. */
+static enum drop check_lately(struct core *c, struct qp *qp, const struct pkt *pkt, uint64_t now)
+{
+	if (qp->opc == OPC_UD)
+		return has_sent_to(c, qp, pkt, now) ? DROP_NONE : DROP_CNP_STRANGER;
+	return has_sent(c, qp, now) ? DROP_NONE : DROP_CNP_IDLE;
+}
+
 /* --- what it means ------------------------------------------------------------------------ */
 
 /* FCN-13: a switch and the peer may both tell of one packet, in any order. Within the interval of
@@ -62,6 +146,7 @@ enum drop rp_cnp(
 {
 	enum drop why = check(c, qp, pkt) ?: check_source(qp, pkt, address) ?: check_pkey(qp, pkt);
 
+	why = why ?: check_lately(c, qp, pkt, now);
 	if (why) {
 		c->count.rp_cnp_ignored++;
 		return why;
@@ -73,7 +158,7 @@ enum drop rp_cnp(
 
 enum drop rp_fast_cnp(struct core *c, struct qp *qp, const struct pkt *pkt, uint64_t now)
 {
-	enum drop why = check(c, qp, pkt) ?: check_pkey(qp, pkt);
+	enum drop why = check(c, qp, pkt) ?: check_pkey(qp, pkt) ?: check_lately(c, qp, pkt, now);
 
 	if (why) {
 		c->count.rp_fast_cnp_ignored++;
@@ -84,7 +169,16 @@ enum drop rp_fast_cnp(struct core *c, struct qp *qp, const struct pkt *pkt, uint
 	return DROP_NONE;
 }
 
-void rp_reset(struct qp *qp)
+/* Between two core_tx() calls, so that their numbers may go on. */
+void rp_take(struct core *c, struct qp *qp)
+{
+	qp->tx_call = ++c->tx_call;
+	qp->sent_to.round = c->lately_round;
+}
+
+void rp_restart(struct core *c, struct qp *qp)
 {
 	memset(&qp->notice, 0, sizeof(qp->notice));
+	memset(&qp->sent_to, 0, sizeof(qp->sent_to));
+	rp_take(c, qp);
 }

@@ -16,7 +16,20 @@ enum drop rp_cnp(
  *  names the peer of @p qp. */
 enum drop rp_fast_cnp(struct core *c, struct qp *qp, const struct pkt *pkt, uint64_t now);
 
-/** @p qp starts anew. */
-void rp_reset(struct qp *qp);
+/** @p qp goes to RTR: it starts anew. */
+void rp_restart(struct core *c, struct qp *qp);
+
+/** @p qp is now this core's. It counts as one that has sent lately, as one that has just begun. */
+void rp_take(struct core *c, struct qp *qp);
+
+/** Prepares what @p c remembers of QPs that have sent lately. */
+void rp_init(struct core *c, uint64_t now);
+
+/** Before a core_tx() call at @p now, which is core.lately_until or later: calls of more than
+ *  10 ms ago no longer count as lately. */
+void rp_round(struct core *c, uint64_t now);
+
+/** A datagram of @p qp leaves along @p path. */
+void rp_sent_to(const struct core *c, struct qp *qp, const struct path *path);
 
 #endif

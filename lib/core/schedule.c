@@ -11,6 +11,7 @@
 #include "qp.h"
 #include "requester.h"
 #include "responder.h"
+#include "rp.h"
 #include "trace.h"
 #include "ud.h"
 
@@ -318,6 +319,8 @@ static unsigned urgent_turn(struct core *c, struct qp *qp, struct txd *t, uint64
 		return 0;
 	}
 	got = responder_next(c, qp, t, now);
+	if (got)
+		qp->tx_call = c->tx_call;
 	if (unlikely(responder_owes(qp)))
 		qp_make_ready(c, qp);
 	return got;
@@ -375,6 +378,8 @@ unsigned core_tx(struct core *c, struct txd out[], unsigned n, uint64_t now)
 	c->clock = now;
 	if (unlikely(c->careful))
 		inject_poll(c, now);
+	if (unlikely(now >= c->lately_until))
+		rp_round(c, now);
 	c->tx_call++;
 	c->tx_now = now;
 	c->direct_room = DIRECT_ROUND;

@@ -8,6 +8,7 @@
 #include "mcast.h"
 #include "packet.h"
 #include "requester.h"
+#include "rp.h"
 #include "seq24.h"
 
 /* WQEs fetched in one step of a snapshot. */
@@ -110,6 +111,8 @@ bool ud_build(struct core *c, struct qp *qp, struct send_wqe *w, struct txd *t)
 	if (imm)
 		memcpy(eth + DETH_LEN, &w->imm, IMMDT_LEN); /* BTH-20, BTH-26 */
 	t->group = leads_to_group(path);
+	if (unlikely(path->ect && !path->local))
+		rp_sent_to(c, qp, path);
 	qp->req.since_ackreq++; /* none asks for an ACK: all may follow (BTH-14) */
 	return requester_payload(c, qp, w, t, 0, w->length);
 }

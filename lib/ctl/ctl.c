@@ -15,6 +15,7 @@
 #include "admin/server.h"
 #include "admin/telemetry.h"
 #include "admin/traces.h"
+#include "cm/connections.h"
 #include "config/parts.h"
 #include "core.h"
 #include "diagnose/diagnose.h"
@@ -32,7 +33,6 @@
 #include "session/sessions.h"
 #include "sigbus.h"
 #include "text/sentence.h"
-#include "verbs/command.h"
 #include "verbs/dest.h"
 #include "verbs/migrate.h"
 #include "verbs/objects.h"
@@ -161,6 +161,7 @@ static void init(struct house *h, const struct ctl_config *cfg)
 		.plain_label = cfg->plain_label,
 		.application_faults = cfg->application_faults,
 		.application_macs = cfg->application_macs,
+		.cm = cfg->cm,
 		.no_userfaultfd = cfg->no_userfaultfd,
 	};
 	snprintf(
@@ -193,8 +194,9 @@ static int start(struct house *h, char why[ABI_SENTENCE_MAX])
 	if (!err)
 		err = notifier_start(&h->sessions.notifier);
 	if (err)
-		refuse(why, err, "rocid cannot start its control thread: %s", strerror(-err));
-	return err;
+		return refuse(
+			why, err, "rocid cannot start its control thread: %s", strerror(-err));
+	return 0;
 }
 
 static int open_all(struct house *h, const struct ctl_config *cfg, char why[ABI_SENTENCE_MAX])
@@ -229,9 +231,10 @@ int ctl_start(struct ctl **out, const struct ctl_config *cfg, char why[ABI_SENTE
 	make_descriptor_table();
 	init(h, cfg);
 	quota_init(&h->sessions.quota, &cfg->limits);
-	err = sessions_init(&h->sessions, &h->ctl, &command_ops, objects_event_source);
+	err = sessions_init(&h->sessions, &h->ctl, &connection_ops, objects_event_source);
 	h->ctl.failures = failures_create(&diagnose_ops);
-	if (err || !h->ctl.failures)
+	h->ctl.connections = connections_create(&h->ctl);
+	if (err || !h->ctl.failures || !h->ctl.connections)
 		err = refuse(why, -ENOMEM, "rocid is out of memory");
 	else
 		err = open_all(h, cfg, why);
@@ -261,8 +264,20 @@ static int run_timers(struct ctl *ctl)
 	wait = loop_sooner(wait, server_poll(ctl, now));
 	wait = loop_sooner(wait, sessions_poll(ctl, now));
 	wait = loop_sooner(wait, news_poll(ctl, now));
+	wait = loop_sooner(wait, connections_poll(ctl, now));
 	wait = loop_sooner(wait, dests_poll(ctl, now));
 	return loop_sooner(wait, neigh_poll(&ctl->net->neighs, now)); /* includes those of dests */
+}
+
+/* rocid serves without it, too.  @return false: QP1 is left to programs. */
+static bool open_cm(struct ctl *ctl)
+{
+	char why[ABI_SENTENCE_MAX];
+
+	if (!connections_open(ctl->connections, why))
+		return true;
+	fprintf(stderr, "rocid: no communication manager: %s\n", why);
+	return false;
 }
 
 /* From this number of ending sessions on, new ones are accepted no faster than they end. */
@@ -278,6 +293,8 @@ int ctl_run(struct ctl *ctl)
 	int wait = -1;
 
 	h->stopping = false;
+	if (ctl->cm && !open_cm(ctl)) /* it needs workers that run */
+		ctl->cm = false;
 	while (!h->stopping) {
 		uint64_t begin = loop_now_ns();
 		int n;
@@ -316,6 +333,7 @@ void ctl_destroy(struct ctl *ctl)
 	admin_close(ctl);
 	telemetry_close(ctl);
 	admin_captures_close(ctl);
+	connections_close(ctl->connections);
 	sessions_close(&h->sessions);
 	admin_traces_close(ctl);
 	sigbus_notify(-1);
@@ -327,5 +345,6 @@ void ctl_destroy(struct ctl *ctl)
 	loop_unwatch(&h->loop, &h->late);
 	loop_close(&h->loop);
 	failures_destroy(ctl->failures);
+	connections_destroy(ctl->connections);
 	free(h);
 }

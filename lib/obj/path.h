@@ -50,7 +50,8 @@ struct port {
 	/** Algorithm and parameters that limit the rates of its QPs, NULL: none. Replaced as a
 	 *  whole; the old one is freed after a grace period. */
 	_Atomic(const struct cc_config *) cc;
-	_Atomic uint32_t burst; /* packets of a limited QP that leave together; 0: QUANTUM */
+	/** Packets of a limited QP that leave together, PACING_RUN at most; 0: QUANTUM. */
+	_Atomic uint32_t burst;
 	/** Fast CNPs are accepted from these; NULL: they are not ours (FCN-01). Workers only take
 	 *  from its buckets. */
 	_Atomic(struct switch_list *) switches;

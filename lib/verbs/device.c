@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "abi_ctl.h"
+#include "ucma.h"
 #include "verbs.h"
 
 #define DEVICES_MAX 64
@@ -105,6 +106,7 @@ VERBS_API struct ibv_device **ibv_get_device_list(int *num)
 	struct ibv_device **list = calloc(DEVICES_MAX + 1, sizeof(struct ibv_device *));
 	int n = 0;
 
+	ucma_attach(); /* a librdmacm that came later calls this first */
 	if (list)
 		n = find_all(list);
 	else

@@ -148,7 +148,8 @@ VERBS_API int ibv_dereg_mr(struct ibv_mr *p)
 struct ibv_mr *verbs_alloc_null_mr(struct ibv_pd *pd)
 {
 	(void)pd;
-	errno = EOPNOTSUPP;
+	errno = explain_as("ibv_alloc_null_mr", EOPNOTSUPP,
+		"there are no null regions: register memory for what is to be ignored");
 	return NULL;
 }
 

@@ -183,7 +183,8 @@ VERBS_API struct ibv_qp_ex *ibv_qp_to_qp_ex(struct ibv_qp *qp)
 struct ibv_qp *verbs_open_qp(struct ibv_context *c, struct ibv_qp_open_attr *attr)
 {
 	(void)c, (void)attr;
-	errno = EOPNOTSUPP;
+	errno = explain_as("ibv_open_qp", EOPNOTSUPP,
+		"XRC targets cannot be shared: use the one that ibv_create_qp_ex() returned");
 	return NULL;
 }
 

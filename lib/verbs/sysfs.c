@@ -7,10 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include "ucma.h"
 #include "verbs.h"
 
 VERBS_API const char *ibv_get_sysfs_path(void);
-VERBS_API int ibv_read_sysfs_file(const char *dir, const char *file, char *buf, size_t size);
 VERBS_API int ibv_read_ibdev_sysfs_file(char *buf, size_t size, struct ibv_device *device,
 	const char *format, ...) __attribute__((format(printf, 4, 5)));
 
@@ -39,10 +39,24 @@ static int read_file(const char *path, char *buf, size_t size)
 	return (int)n;
 }
 
+static int copy_text(const char *text, char *buf, size_t size)
+{
+	size_t len = strlen(text);
+
+	if (len >= size)
+		return -1;
+	memcpy(buf, text, len + 1);
+	return (int)len;
+}
+
 VERBS_API int ibv_read_sysfs_file(const char *dir, const char *file, char *buf, size_t size)
 {
 	char path[IBV_SYSFS_PATH_MAX * 2];
 
+	if (!strcmp(file, UCMA_VERSION_FILE)) { /* librdmacm, before anything else */
+		ucma_attach();
+		return copy_text(UCMA_VERSION_TEXT, buf, size);
+	}
 	snprintf(path, sizeof(path), "%s/%s", dir, file);
 	return read_file(path, buf, size);
 }

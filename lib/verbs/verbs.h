@@ -208,6 +208,12 @@ int explain_as(const char *call, int err, const char *fmt, ...)
 /** Sets errno for a function that returns NULL: to @p err, explained.  @return NULL. */
 void *explain_null(const char *call, int err);
 
+/* --- sysfs.c ----------------------------------------------------------------------------- */
+
+/** Reads the file, without its last end of line.  @return its length, or -1. For providers, so not
+ *  in the public headers. */
+VERBS_API int ibv_read_sysfs_file(const char *dir, const char *file, char *buf, size_t size);
+
 /* --- device.c --------------------------------------------------------------------------- */
 
 struct device *device_hold(struct device *d);

@@ -56,6 +56,8 @@
 	X(QKEY, "qkey", "VAL-16")                                  \
 	X(OPCODE_UNSUPPORTED, "opcode_unsupported", "VAL-05")      \
 	X(CNP_IGNORED, "cnp_ignored", "CNP-14")                    \
+	X(CNP_IDLE, "cnp_idle", "CNP-16")                          \
+	X(CNP_STRANGER, "cnp_stranger", "CNP-16")                  \
 	/* responder.c */                                          \
 	X(PSN_AHEAD, "psn_ahead", "RSP-03")                        \
 	X(PSN_BEHIND, "psn_behind", "RSP-01")                      \

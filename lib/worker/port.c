@@ -163,6 +163,20 @@ static bool is_memif(const struct port_info *info)
 	return !strcmp(info->driver, "net_memif");
 }
 
+/* DPDK's memif polls and fills all of its own queues, also those that the peer does not have: they
+ * lie over the first one's ring, so frames arrive twice or are torn. Nothing tells how many the
+ * peer has. */
+static int check_memif_queues(
+	const struct dataplane *dp, const struct port_info *info, char why[ABI_SENTENCE_MAX])
+{
+	if (!is_memif(info) || dp->nworkers == 1 || info->peer_queues == dp->nworkers)
+		return 0;
+	return refuse(why, -EINVAL,
+		"port %u (%s) has a queue for each of %u workers, and its peer must have as many: "
+		"if so, say --queues %u,%u, otherwise --workers 1",
+		info->ethdev, info->name, dp->nworkers, info->ethdev, dp->nworkers);
+}
+
 /* memif splits a frame over several of its buffers if one is too small, but DPDK 22.11's sender
  * then leaves the "next" flag in the ring and counts one slot too few: a later frame is joined with
  * others and the ring overruns. So one buffer must hold the longest frame. */
@@ -208,6 +222,8 @@ static int configure(const struct dataplane *dp, uint16_t mtu, struct port_info 
 			"or start rocid with fewer --workers",
 			info->ethdev, info->name, dev.max_tx_queues, dp->nworkers);
 	err = check_memif(info, mtu, &dev, why);
+	if (!err)
+		err = check_memif_queues(dp, info, why);
 	if (err)
 		return err;
 	fits = mtu && mtu <= dev.max_mtu && (uint64_t)mtu + overhead <= dev.max_rx_pktlen;

@@ -27,10 +27,11 @@ struct port_info {
 	uint16_t mtu;	/* Ethernet, bytes */
 	uint16_t rx_queues;
 	uint16_t tx_queues;
-	bool rss;	     /* the device spreads packets over its receive queues by their flow */
-	bool interrupts;     /* its queues support interrupts, set by port_open() */
-	uint32_t speed_mbps; /* 0: unknown */
-	int socket;	     /* NUMA node; -1: any */
+	uint16_t peer_queues; /* memif: that the peer has, set before port_open(); 0: unknown */
+	bool rss;	      /* the device spreads packets over its receive queues by their flow */
+	bool interrupts;      /* its queues support interrupts, set by port_open() */
+	uint32_t speed_mbps;  /* 0: unknown */
+	int socket;	      /* NUMA node; -1: any */
 };
 
 /**

@@ -11,6 +11,8 @@
 #include "daemon.h"
 #include "eal.h"
 #include "host.h"
+#include "pacing.h"
+#include "worker_impl.h"
 
 /* Packet buffers, tables and the floor's own buffers. */
 #define EAL_MEMORY "256"
@@ -44,13 +46,19 @@ static void make_socket(void)
 	set("socket", path);
 }
 
-static void make_ring_pair(void)
+static void make_ring_pair(const char *cc)
 {
+	char value[VALUE_MAX];
+
 	set("ring-pair", "");
 	set("gid", "0,192.0.2.1");
 	set("gid", "1,192.0.2.2");
 	set("mtu", "0,4300");
 	set("mtu", "1,4300");
+	for (unsigned port = 0; cc && port < 2; port++) {
+		snprintf(value, sizeof(value), "%u,%s", port, cc);
+		set("cc", value);
+	}
 }
 
 static void *control(void *arg)
@@ -88,13 +96,13 @@ static struct worker *start(int argc, char *argv[])
 	return host.worker;
 }
 
-struct worker *host_start(const char *program)
+struct worker *host_start(const char *program, const char *cc)
 {
 	char *argv[] = {(char *)program, (char *)"--no-huge", (char *)"--no-pci",
 		(char *)"--no-telemetry", (char *)"-m", (char *)EAL_MEMORY, NULL};
 
 	options_init(&host.opt);
-	make_ring_pair();
+	make_ring_pair(cc);
 	return start(6, argv);
 }
 
@@ -109,6 +117,22 @@ struct worker *host_start_at(int argc, char *argv[])
 	if (own < argc && options_parse(&host.opt, argc - own, argv + own, why))
 		bench_die("%s", why);
 	return start(own, argv);
+}
+
+unsigned host_limit(void)
+{
+	struct core *c = &host.worker->core;
+	unsigned limited = 0;
+
+	for (unsigned i = 0; i < QP_MAX; i++) {
+		struct qp *qp = atomic_load(&c->cfg.qps->slot[i]);
+
+		if (!qp)
+			continue;
+		pacing_cnp(c, qp, CC_CNP_PLAIN, host.worker->now);
+		limited += qp->limited;
+	}
+	return limited;
 }
 
 const char *host_socket(void)

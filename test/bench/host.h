@@ -15,12 +15,16 @@
 
 struct worker;
 
-/** Starts it. @p argv[0] names the program. Ends the program with a sentence when it fails. */
-struct worker *host_start(const char *program);
+/** Starts it. Ends the program with a sentence when it fails.
+ *  @param cc  congestion control of both ports, as --cc has it after the port; NULL: none */
+struct worker *host_start(const char *program, const char *cc);
 
 /** The same with a rocid's own arguments: those for EAL, "--", its options. The socket is chosen
  *  here. */
 struct worker *host_start_at(int argc, char *argv[]);
+
+/** Each QP receives a CNP. @return how many are limited then */
+unsigned host_limit(void);
 
 /** @return the path of its socket. */
 const char *host_socket(void);

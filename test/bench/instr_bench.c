@@ -1,11 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
+ * instr_bench [--cc VALUE] [--limited] [--qps N]
+ *
  * The program that `instr` runs under callgrind: for each operation and size as many messages as
  * that many bursts make, counted between two dumps whose trigger says "OP SIZE MESSAGES". Then
  * rounds of the worker in which nothing happens, as "idle 0 ROUNDS". Without callgrind it does the
- * same, counted by nobody.
+ * same, counted by nobody. With --cc the ports control congestion, with --limited each QP has had a
+ * CNP, and with --qps there are so many pairs of them instead of one.
  */
+#include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <valgrind/callgrind.h>
 #include "bench.h"
 #include "bits.h"
@@ -28,11 +34,13 @@ static const struct {
 
 static const size_t sizes[] = {64, 1024, 4096, 65536};
 
+/* A QP per message in flight, if there are many. */
+#define DEPTH_OF_MANY 16u
+
+static struct flows_config cfg = {.connections = 1, .depth = 128, .memory = MEMORY, .reads = 16};
+
 static void open_flows(void *arg)
 {
-	static const struct flows_config cfg = {
-		.connections = 1, .depth = 128, .memory = MEMORY, .reads = 16};
-
 	*(struct flows **)arg = flows_open(&cfg);
 }
 
@@ -81,12 +89,41 @@ static void count_idle(struct worker *w)
 	CALLGRIND_DUMP_STATS_AT(trigger);
 }
 
+struct arguments {
+	const char *cc;
+	bool limited;
+};
+
+static void read_arguments(struct arguments *a, int argc, char *argv[])
+{
+	for (int i = 1; i < argc; i++) {
+		if (!strcmp(argv[i], "--limited"))
+			a->limited = true;
+		else if (!strcmp(argv[i], "--cc") && i + 1 < argc)
+			a->cc = argv[++i];
+		else if (!strcmp(argv[i], "--qps") && i + 1 < argc)
+			cfg.connections = (unsigned)strtoul(argv[++i], NULL, 0);
+		else
+			bench_die("usage: instr_bench [--cc VALUE] [--limited] [--qps N]");
+	}
+	if (!cfg.connections)
+		bench_die("--qps must be 1 or more");
+	if (cfg.connections > 1)
+		cfg.depth = DEPTH_OF_MANY;
+}
+
 int main(int argc, char *argv[])
 {
-	struct worker *w = host_start(argv[0]);
+	struct arguments a = {0};
+	struct worker *w;
 	struct flows *flows;
 
+	read_arguments(&a, argc, argv);
+	w = host_start(argv[0], a.cc);
 	host_while(open_flows, &flows);
+	if (a.limited && host_limit() != 2 * cfg.connections)
+		bench_die("some QPs are not limited: --cc must name an algorithm that CNPs make "
+			  "slower");
 	for (unsigned op = 0; op < ARRAY_SIZE(ops); op++)
 		for (unsigned s = 0; s < ARRAY_SIZE(sizes); s++)
 			count(flows, op, sizes[s], w);

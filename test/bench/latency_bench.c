@@ -189,7 +189,7 @@ int main(int argc, char *argv[])
 	p.cycles = calloc(p.trips, sizeof(p.cycles[0]));
 	if (!p.cycles)
 		bench_die("no memory");
-	w = host_start(argv[0]);
+	w = host_start(argv[0], NULL);
 	host_while(open_flows, &p);
 	for (unsigned i = 0; i < 2; i++) {
 		p.opcode = ops[i];

@@ -321,7 +321,7 @@ int main(int argc, char *argv[])
 	memory = most(&opt.set);
 	if (memory < FLOWS_TOUCH)
 		memory = FLOWS_TOUCH;
-	w = host_start(argv[0]);
+	w = host_start(argv[0], NULL);
 	floor_open(memory);
 	for (unsigned i = 0; i < opt.qps.n; i++) {
 		size_t qps = opt.qps.v[i];

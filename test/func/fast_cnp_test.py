@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""fast_cnp_test.py ROCID ROCICTL ROCIGEN ROCISINK: a rocid with queue pairs over IPv6, and rocigen as a
+"""fast_cnp_test.py ROCID ROCICTL ROCIGEN ROCISINK STEPS: a rocid with queue pairs over IPv6, and rocigen as a
 switch at the other end of its link: Fast CNPs and CNPs, good, forged and broken, counted by their reasons; floods of
 them and of marks; on, changed, and off."""
 import json
@@ -8,24 +8,29 @@ import os
 import subprocess
 import sys
 import tempfile
+import threading
+import time
 from rocid import PATIENCE_S, check, eal_args, start, wait_until
+from steps import Steps
 
 MAC = ('02:00:00:00:00:01', '02:00:00:00:00:02')
 OURS, PEER, SWITCH, OTHER = 'fd00::1', 'fd00::2', 'fd00:5::1', 'fd00:6::1'
 QPS = 3        # all connected to QP 2 of the peer
 PEER_QPN = 2
+FLOOD = 200000
 COUNT = 20     # of packets per row: fewer than the burst
 HANDLED = 'rp_fast_cnp_handled'
 IGNORED = 'rp_fast_cnp_ignored'
 
 # Options of the frame, which is a correct Fast CNP without any, and what is counted per packet.
 ROWS = (
+    # by now the packets of the queue pairs have left, which need a peer that is there
+    (['--qpn', '3'], {'fast_cnp_no_qp': 1}),
     ([], {HANDLED: QPS}),
     (['--trace', '28'], {HANDLED: QPS}),
     (['--fault', 'padded'], {HANDLED: QPS}),
     (['--src', OTHER], {'fast_cnp_source': 1}),
     (['--src', PEER], {'fast_cnp_source': 1}),
-    (['--qpn', '3'], {'fast_cnp_no_qp': 1}),
     (['--fast-cnp', 'fd00::3'], {'fast_cnp_no_qp': 1}),
     (['--pkey', '0x8123'], {IGNORED: QPS, 'pkey': QPS}),
     (['--dst', 'fd00::9'], {'dgid': 1}),
@@ -64,15 +69,15 @@ class Lab:
     """The daemon, its queue pairs, and what rocigen sends to them."""
 
     def __init__(self, programs, folder):
-        self.rocid, self.rocictl, self.rocigen, self.rocisink = programs
+        self.rocid, self.rocictl, self.rocigen, self.rocisink, self.steps = programs
         self.link = os.path.join(folder, 'link')
         vdev = f'net_memif0,role=server,id=0,socket={self.link},socket-abstract=no,bsize=4608,mac={MAC[0]}'
         self.daemon = start(self.rocid, folder, eal=[*eal_args(64), '--vdev', vdev], args=(
             '--mtu', '0,4300', '--gid', f'0,{OURS}', '--neigh', f'0,{PEER},{MAC[1]}',
             '--cc', f'0,notify,fastcnp={SWITCH},fastcnp_rate=1'))
 
-    def start_sink(self):
-        self.sink = subprocess.Popen([self.rocisink, self.daemon.socket, '1', OURS, PEER, str(QPS), '0'],
+    def start_sink(self, *busy):
+        self.sink = subprocess.Popen([self.rocisink, self.daemon.socket, '1', OURS, PEER, str(QPS), '0', *busy],
                                      stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         self.qpns = json.loads(self.sink.stdout.readline())['qpn']
 
@@ -116,15 +121,28 @@ class Lab:
     def state(self):
         return [q for q in self.daemon.ask('show qps')['qps'] if q['qpn'] in self.qpns]
 
-    def end(self):
+    def end_sink(self):
         self.sink.stdin.close()
         check(self.sink.wait(PATIENCE_S) == 0, 'rocisink fails')
+
+    def end(self):
+        self.end_sink()
         check(self.daemon.end() == 0, 'rocid fails')
+
+
+def test_idle(lab):
+    # proves CNP-16, FCN-16: who sends nothing is not slowed
+    lab.start_sink()
+    time.sleep(1)       # a packet is remembered for 30 ms at most in which the worker runs
+    lab.set(f'notify,fastcnp={SWITCH},fastcnp_burst=1000')
+    lab.row([], {IGNORED: QPS, 'cnp_idle': QPS})
+    lab.row(list(PLAIN), {'rp_cnp_ignored': 1, 'cnp_idle': 1})
+    lab.end_sink()
 
 
 def test(lab):
     # proves FCN-03, FCN-07, FCN-08, FCN-09, FCN-10, FCN-12, FCN-16
-    lab.start_sink()
+    lab.start_sink('busy')
     lab.set(f'notify,fastcnp={SWITCH},fastcnp_burst=1000')
     check(f'fastcnp={SWITCH},' in str(lab.daemon.ask('show cc')), 'show cc tells the switch')
     before = lab.state()
@@ -146,6 +164,38 @@ def test_cnps(lab):
     check(lab.state() == before, 'the queue pairs are as they were')
     lab.set('off')
     lab.row(list(PLAIN), {'rp_cnp_ignored': 1, 'cnp_ignored': 1})
+
+
+def test_flood(lab):
+    # proves CNP-11, CNP-13: CNPs of the peer, as fast as they come, cost their queue pair its rate but for the least,
+    # and nobody else anything
+    lab.set('dcqcn,line=1G,rp_min_rate=20')
+    before = lab.counts()
+    other = Steps(lab.steps, lab.daemon, port_b=1)
+    writes = threading.Event()
+    rates = []
+
+    def work():
+        while not writes.is_set():
+            other.do('write', 10, 9000)
+            rates.append(lab.daemon.ask(f'show qp {lab.qpns[0]}')['rate'])
+    worker = threading.Thread(target=work)
+    worker.start()
+    process = lab.send([*PLAIN], FLOOD)     # which returns when they have been sent
+    wait_until(lambda: lab.moved(before).get('rp_cnp_handled') == FLOOD, f'{lab.moved(before)}')
+    rate = lab.daemon.ask(f'show qp {lab.qpns[0]}')['rate']
+    writes.set()
+    worker.join()
+    check(rate['cnps_handled'] >= FLOOD and min(r['rate_mbps'] for r in rates) in range(20, 100), f'{rates}')
+    moved = lab.moved(before)
+    check(not {k for k in moved if k.startswith('local_ack') or k in ('retransmits', 'rp_cnp_ignored')}, f'{moved}')
+    check(all(q['state'] == 'RTS' for q in lab.daemon.ask('show qps')['qps']), 'a queue pair fails')
+    for qpn in lab.qpns[1:] + [other.a, other.b]:
+        check(not lab.daemon.ask(f'show qp {qpn}')['rate']['limited'], f'QP {qpn} is limited')
+    process.stdin.close()
+    check(process.wait(PATIENCE_S) == 0, 'rocigen fails')
+    wait_until(lambda: not lab.daemon.ask(f'show qp {lab.qpns[0]}')['rate']['limited'], 'it does not recover')
+    other.end()
 
 
 def test_marks(lab):
@@ -183,10 +233,12 @@ def test_off(lab):
 def main(*programs):
     with tempfile.TemporaryDirectory() as folder:
         lab = Lab(programs, folder)
+        test_idle(lab)
         test(lab)
         test_cnps(lab)
-        test_marks(lab)
+        test_flood(lab)
         test_rate(lab)
+        test_marks(lab)     # its ACKs end what is in flight
         test_off(lab)
         lab.end()
 

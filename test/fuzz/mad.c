@@ -4,7 +4,9 @@
  * program that has QP1, on the real way: frame, core_rx(), receive buffer, completion; and back by
  * the same QP. An input is a series of them: a record that says what is odd about the packet, then
  * the bytes of the MAD, so that a parser's input is there as it is on the wire. A parser of MADs
- * gets them in exchange(), from the receive buffer. FUZZ_PRINT=1 fuzz_mad FILE tells what happens.
+ * gets them in exchange(), from the receive buffer, as the communication manager does: with two
+ * listeners and a connection of its own, whatever arrives, its state is bounded. FUZZ_PRINT=1
+ * fuzz_mad FILE tells what happens.
  *
  *   act      protocol, low bits; 4: in a VLAN
  *   b[0]     MAD_*
@@ -23,6 +25,7 @@
 #include <string.h>
 #include <cmocka.h>
 #include "app.h"
+#include "cm.h"
 #include "hosts.h"
 #include "icrc.h"
 #include "oracle.h"
@@ -31,11 +34,14 @@
 #include "ud.h"
 #include "write.h"
 
-#define MAD_LEN	     256u
 #define AREA_LEN     40u
 #define BUFFER	     8192u
 #define FILLER	     0xA5
 #define MADS_MAX     16u
+#define CM_CONNS     8u
+#define CM_HALVES    4u
+#define SERVICE	     0x01061d2full /* TCP port 7471 */
+#define SIDR	     0x01111d2full
 #define START	     1000000ull
 #define AH_ID	     3u
 #define MAD_SEALED   0x01u /* damage is in front of the ICRC, which is right again */
@@ -54,6 +60,9 @@ static struct world {
 	uint32_t room; /* of the receive that is posted, 0: none */
 	uint64_t receives;
 	uint64_t sends;
+	struct cm *cm;
+	void *cm_room;
+	uint64_t now;
 } w;
 
 /* The port's table: a full member, a limited one, none, another full one. */
@@ -82,6 +91,45 @@ static void open_qp1(void)
 	MUST(app_to_rts(w.qp, &attr, START) == 0);
 }
 
+/* --- the communication manager ---------------------------------------------------------- */
+
+/* CM-08, and all that leaves is a MAD. */
+static void cm_sends(void *arg, const struct cm_path *to, const uint8_t mad[MAD_LEN])
+{
+	(void)arg;
+	(void)to;
+	MUST(mad_check(mad, MAD_LEN) == MAD_CM);
+	if (mad_attr(mad) == CM_REJ)
+		MUST(cm_get(mad, CM_F_REJ_REASON) != 13 && cm_get(mad, CM_F_REJ_REASON) != 19);
+}
+
+static void cm_tells(void *arg, const struct cm_event *e)
+{
+	(void)arg;
+	MUST(e->type < CM_EVENTS && e->private_len <= MAD_LEN && e->path);
+}
+
+static void open_cm(void)
+{
+	const struct cm_ops ops = {.send = cm_sends, .event = cm_tells};
+	struct cm_conf conf = cm_defaults();
+	size_t size = (cm_size(CM_CONNS, 2) + 7) / 8 * 8;
+	struct cm_path path = {.remote = {[15] = 2}, .local = {[15] = 1}, .net = NET_IPV6};
+	struct cm_param param = {.qpn = 0x11, .mtu = 3};
+	uint32_t id;
+
+	conf.half_open = CM_HALVES;
+	for (unsigned i = 0; i <= HASH_WORDS; i++)
+		conf.seed.factor[i] = 0x9E3779B97F4A7C15ull * (i + 1);
+	w.cm_room = aligned_alloc(8, size);
+	MUST(w.cm_room);
+	w.cm = cm_init(w.cm_room, CM_CONNS, 2, &conf, &ops, NULL, START);
+	w.now = START;
+	MUST(!cm_listen(w.cm, SERVICE, NULL, 4, 1, &id));
+	MUST(!cm_listen(w.cm, SIDR, NULL, 4, 2, &id));
+	MUST(!cm_connect(w.cm, &path, 0x1234, &param, 3, &id, START));
+}
+
 static void world_init(void)
 {
 	struct port *port;
@@ -97,11 +145,13 @@ static void world_init(void)
 	w.cq = app_cq(&w.app, 64);
 	w.mr = app_mr(&w.app, BUFFER, ABI_ACCESS_LOCAL_WRITE);
 	open_qp1();
+	open_cm();
 }
 
 static void world_fini(void)
 {
 	MUST(app_guards_ok(&w.app));
+	free(w.cm_room);
 	atomic_store(&w.host->qps.gsi[0], NULL);
 	atomic_store(&w.host->ahs.slot[AH_SLOT(AH_ID)], NULL);
 	app_fini(&w.app);
@@ -282,6 +332,21 @@ static void answer(const struct mad *m)
 	MUST(app_poll(&w.app, w.cq, &c) && c.status == ABI_WC_SUCCESS && c.opcode == ABI_WC_SEND);
 }
 
+/* The way back is that of the packet; an id may be guessed, so that it fits. */
+static void cm_hears(const struct mad *m)
+{
+	struct cm_path from = {
+		.net = m->from.sgid->net, .vid = m->from.sgid->vid, .pkey = m->p.pkey};
+
+	memcpy(from.remote, m->from.sgid->gid, 16);
+	memcpy(from.local, m->from.dgid, 16);
+	w.now += 1 + m->p.psn * 1000ull;
+	cm_mad(w.cm, &from, w.mr->mem + AREA_LEN, m->length, w.now);
+	MUST(cm_used(w.cm) <= CM_CONNS && cm_half_open(w.cm) <= CM_HALVES);
+	if (cm_deadline(w.cm) <= w.now)
+		cm_expire(w.cm, w.now);
+}
+
 /* --- all of it ------------------------------------------------------------------------ */
 
 static void exchange(const struct record *r, const uint8_t *bytes)
@@ -307,6 +372,7 @@ static void exchange(const struct record *r, const uint8_t *bytes)
 			MUST(w.mr->mem[i] == FILLER);
 	} else if (!m.damaged) {
 		check_delivered(&m, &c);
+		cm_hears(&m);
 		answer(&m);
 	}
 	w.room = done ? 0 : w.room;

@@ -229,6 +229,11 @@ void check_verdict(struct golden *g, struct trial *t);
 void check_accepted(
 	struct golden *g, struct node *n, const struct trial *t, const struct memento *before);
 
+/* --- mad.c ------------------------------------------------------------------------------- */
+
+/** A datagram that has come to QP1: the communication manager reads, rejects or drops it. */
+void check_mad(struct golden *g, const struct trial *t);
+
 /* --- the groups --------------------------------------------------------------------------- */
 
 void run_frames(struct golden *g, const json_t *frames);

@@ -128,6 +128,22 @@ static const struct scenario row[] = {
 			DROPS(A, QP_STATE, SOME)},
 		.most = 20 * USEC,
 	},
+	{
+		/* one comes while it sends, one when it has sent nothing for 30 ms */
+		.name = "cnp_when_idle",
+		.rules = "CNP-16",
+		ON,
+		.work = {WRITES(10), WRITES(3)},
+		.end = {[A] = {.window = 4}},
+		.event = {{2 * USEC, TO_SQD, A, 0}, {3 * USEC, CNP, A, CNP_AS_THE_PEERS},
+			{40 * MSEC, CNP, A, CNP_AS_THE_PEERS}, {41 * MSEC, TO_RTS, A, 0},
+			{41 * MSEC + 3 * USEC, CNP, A, CNP_AS_THE_PEERS}},
+		.event_of = {[A] = ABI_EVENT_SQ_DRAINED},
+		.count = {COUNT(A, rp_cnp_handled, N(2)), COUNT(A, rp_cnp_ignored, ONE),
+			DROPS(A, CNP_IDLE, ONE), COUNT(A, retransmits, NONE)},
+		.least = 41 * MSEC,
+		.most = 41 * MSEC + 3 * PKT + RTT + 200,
+	},
 	/* --- Fast CNPs ------------------------------------------------------------------------ */
 	FAST("fast_cnp", "FCN-03 FCN-08", FAST_GOOD, COUNT(A, rp_fast_cnp_handled, ONE)),
 	FAST("fast_cnp_with_trace", "FCN-06", FAST_GOOD | FAST_WITH_TRACE,

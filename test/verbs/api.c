@@ -562,6 +562,23 @@ static void refused_objects(struct end *e)
 	CHECK(!ibv_create_flow(e->qp, &flow) && errno == EOPNOTSUPP);
 }
 
+/* Each clears errno, so that it cannot be that of the call before. */
+static void refused_sharing(struct end *e)
+{
+	struct ibv_qp_open_attr open = {.comp_mask = IBV_QP_OPEN_ATTR_NUM};
+
+	errno = 0;
+	CHECK(!ibv_import_device(e->context->cmd_fd) && errno == EOPNOTSUPP);
+	errno = 0;
+	CHECK(!ibv_import_pd(e->context, e->pd->handle) && errno == EOPNOTSUPP);
+	errno = 0;
+	CHECK(!ibv_import_mr(e->pd, e->mr->handle) && errno == EOPNOTSUPP);
+	errno = 0;
+	CHECK(!ibv_open_qp(e->context, &open) && errno == EOPNOTSUPP);
+	errno = 0;
+	CHECK(!ibv_alloc_null_mr(e->pd) && errno == EOPNOTSUPP);
+}
+
 static void refused_queries(struct end *e)
 {
 	struct ibv_port_attr port;
@@ -610,6 +627,7 @@ static void refusals(void)
 	pair_open(e, &(struct recipe){.type = IBV_QPT_RC});
 	refused_registrations(&e[0]);
 	refused_objects(&e[0]);
+	refused_sharing(&e[0]);
 	refused_queries(&e[0]);
 	refused_attributes(&e[0]);
 	pair_close(e);

@@ -82,7 +82,7 @@ static bool next_session(struct ctl *ctl, const struct argument arg[], unsigned 
 	while (at->index < SESSION_MAX) {
 		const struct session *s = ctl->sessions->session[at->index++];
 
-		if (!s)
+		if (!s || s->own)
 			continue;
 		snprintf(value, ADMIN_VALUE_MAX, "%u", s->number);
 		return true;

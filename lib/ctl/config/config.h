@@ -151,6 +151,7 @@ struct ctl_config {
 	bool application_faults; /* programs may inject faults into their own QPs (doc/inject.md) */
 	bool application_macs;	 /* programs may choose a destination MAC (doc/decisions/0033) */
 	char device[16];	 /* its name; empty: roci0 */
+	bool cm;		 /* QP1 belongs to the communication manager (doc/connections.md) */
 	bool no_userfaultfd; /* programs get no descriptor of /dev/userfaultfd (doc/security.md) */
 	/** With several workers: QPs move to the worker whose queue receives their packets. */
 	bool migrate;

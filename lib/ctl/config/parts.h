@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 struct admin;
+struct connections;
 struct core_counters;
 struct ctl_devices;
 struct dataplane;
@@ -29,6 +30,7 @@ struct ctl {
 	struct failures *failures;
 	struct objects *objects;
 	struct admin *admin;
+	struct connections *connections;
 	struct core_counters *counted; /* before the administrator's last reset */
 	uint64_t since_ms;	       /* when rocid started to serve */
 	uint32_t window;
@@ -36,6 +38,7 @@ struct ctl {
 	bool application_faults; /* programs may inject faults into their own QPs */
 	bool application_macs;	 /* programs may choose a destination MAC */
 	char device[16];	 /* its name */
+	bool cm;		 /* likewise */
 	bool no_userfaultfd;	 /* programs get no descriptor of /dev/userfaultfd */
 };
 

@@ -348,6 +348,8 @@ bool drop_matters(struct ctl *ctl, const struct qp_obj *o, enum drop why, const 
 	case DROP_RNR_PENDING:
 	case DROP_READ_RESP_UNEXPECTED:
 	case DROP_CNP_IGNORED:
+	case DROP_CNP_IDLE:
+	case DROP_CNP_STRANGER:
 	case DROP_FAST_CNP_NO_QP:
 	case DROP_INJECTED:
 		return false;

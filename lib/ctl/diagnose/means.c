@@ -83,6 +83,10 @@ static const char *const means[DROP_MAX] = {
 	[DROP_CNP_IGNORED] =
 		"congestion notification packets for a port without congestion control (rocid "
 		"--cc): harmless",
+	[DROP_CNP_IDLE] = "a CNP for a QP that has sent nothing for 10 ms: it came late, or is "
+			  "forged; harmless",
+	[DROP_CNP_STRANGER] = "a CNP for a datagram QP, from an address that it has not sent to "
+			      "for 10 ms: it came late, or is forged; harmless",
 	[DROP_PSN_AHEAD] = "after a lost packet; the peer retransmits. If a QP accepts no packet "
 			   "at all, rq_psn differs from the peer's sq_psn",
 	[DROP_PSN_BEHIND] =

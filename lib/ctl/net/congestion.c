@@ -112,9 +112,9 @@ static int set_burst(struct congestion *c, const struct item *item, char *why, s
 {
 	uint64_t burst;
 
-	if (!parse_number(item->value, QUANTUM, &burst) || !burst)
+	if (!parse_number(item->value, PACING_RUN, &burst) || !burst)
 		return complain(why, why_size, "burst is a number of packets from 1 to %u, not %s",
-			QUANTUM, item->value);
+			PACING_RUN, item->value);
 	c->burst = (uint32_t)burst;
 	return 0;
 }
@@ -166,6 +166,21 @@ static bool set_mode(struct congestion *c, const char *text)
 	return c->on || !strcmp(text, "off");
 }
 
+/* Names all algorithms. */
+static int complain_mode(const char *text, char *why, size_t why_size)
+{
+	const struct cc_ops *ops;
+	char names[128] = "";
+	size_t len = 0;
+
+	for (unsigned i = 0; (ops = cc_algorithm(i)) && len < sizeof(names); i++)
+		len += (size_t)snprintf(names + len, sizeof(names) - len, ", %s", ops->name);
+	return complain(why, why_size,
+		"\"%s\" is none of off, notify%s, of which all but off may be followed by "
+		",PARAMETER=VALUE...",
+		text, names);
+}
+
 int congestion_parse(struct congestion *c, const char *text, char *why, size_t why_size)
 {
 	struct item item;
@@ -173,10 +188,7 @@ int congestion_parse(struct congestion *c, const char *text, char *why, size_t w
 
 	congestion_init(c);
 	if (!set_mode(c, item.text) || item.value || (!c->on && at))
-		return complain(why, why_size,
-			"\"%s\" is none of off, notify[,PARAMETER=VALUE...] and "
-			"dcqcn[,PARAMETER=VALUE...]",
-			text);
+		return complain_mode(text, why, why_size);
 	while (at) {
 		int err;
 

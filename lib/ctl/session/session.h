@@ -39,7 +39,8 @@ struct session {
 	uint32_t slot;	 /* in sessions.session */
 	uint32_t number; /* cq.session, qp.session: a count times SESSION_MAX, plus the slot */
 	struct ucred peer;
-	bool greeted;						 /* HELLO done */
+	bool own;     /* rocid's: administrators do not see it */
+	bool greeted; /* HELLO done */
 	char program[sizeof(((struct abi_hello *)0)->name) + 1]; /* name from its HELLO */
 	uint64_t since_ms;
 	struct shm region;

@@ -66,23 +66,24 @@ static void add_session(struct sum *t, const struct session *s)
 static json_t *totals(struct ctl *ctl, const struct argument arg[])
 {
 	struct row row;
-	struct sum t = {0};
+	struct sum t = {0}, own = {0};
 
 	for (uint32_t i = 0; i < SESSION_MAX; i++)
 		if (ctl->sessions->session[i])
-			add_session(&t, ctl->sessions->session[i]);
+			add_session(ctl->sessions->session[i]->own ? &own : &t,
+				ctl->sessions->session[i]);
 	for (struct list *l = ctl->sessions->endings.next; l != &ctl->sessions->endings;
 		l = l->next)
 		add_session(&t, container_of(l, struct session, node));
 	row_begin(&row);
 	put_int(&row, "sessions", t.sessions);
-	put_int(&row, "pds", ctl->objects->pds.used);
+	put_int(&row, "pds", ctl->objects->pds.used - own.sessions); /* one each */
 	put_int(&row, "mrs", t.mrs);
-	put_int(&row, "mr_keys", count_keys(ctl->dp->mrs));
+	put_int(&row, "mr_keys", count_keys(ctl->dp->mrs) - own.mrs);
 	put_int(&row, "cqs", t.cqs);
 	put_int(&row, "srqs", t.srqs);
 	put_int(&row, "qps", t.qps);
-	put_int(&row, "qpns", QP_MAX - ctl->objects->qpns.count);
+	put_int(&row, "qpns", QP_MAX - ctl->objects->qpns.count - own.qps);
 	put_int(&row, "channels", t.channels);
 	put_int(&row, "queue_bytes", t.bytes);
 	put_int(&row, "mr_bytes", t.mr_bytes);

@@ -121,8 +121,10 @@ static void daemon_sample(struct ctl *ctl, const struct family *f, json_t *to)
 	for (uint32_t k = 0; k < SESSION_MAX; k++) {
 		const struct session *s = ctl->sessions->session[k];
 
-		if (!s)
+		if (!s || s->own) {
+			v.sessions -= s != NULL;
 			continue;
+		}
 		v.mrs += s->mrs.used;
 		v.cqs += s->cqs.used;
 		v.qps += s->qps.used;

@@ -28,7 +28,7 @@ static struct session *session_at(struct ctl *ctl, struct document_cursor *at)
 	for (; at->slot < SESSION_MAX; at->slot++) {
 		struct session *s = ctl->sessions->session[at->slot];
 
-		if (s && (!at->number || at->number == s->number)) {
+		if (s && !s->own && (!at->number || at->number == s->number)) {
 			at->number = s->number;
 			return s;
 		}

@@ -39,6 +39,10 @@ extern const struct document_section show_hw_counters;
 extern const struct document_section show_port_counters;
 extern const struct document_section show_metrics;
 extern const struct document_section show_flows;
+extern const struct document_section show_cm;
+extern const struct document_section show_cm_messages;
+extern const struct document_section show_cm_listeners;
+extern const struct document_section show_cm_connections;
 
 /* Of the session that is the first argument. */
 extern const struct document_section show_session;
@@ -62,6 +66,7 @@ extern const struct document_section show_qp;
 extern const struct document_section show_qp_why;
 extern const struct document_section show_qp_path;
 extern const struct document_section show_limited;
+extern const struct document_section show_traffic;
 extern const struct document_section show_qp_rate;
 extern const struct document_section show_qp_requester;
 extern const struct document_section show_qp_responder;

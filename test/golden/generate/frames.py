@@ -158,7 +158,10 @@ class Frames:
             p.dest_qp = 1
             p.eths['deth'].update(qkey=0x80010000, src_qp=1)
         self.vary(p)
-        self.add('other_%02x' % op, p)
+        if p.dest_qp == 1:                              # random bytes are no MAD
+            self.add('bad_mad_%02x' % op, p, 'drop_silent', reason='no MAD')
+        else:
+            self.add('other_%02x' % op, p)
 
     # --- dropped ----------------------------------------------------------------------------
 

@@ -133,6 +133,9 @@ static void attributes(void **state)
 	assert_int_equal(b.dest_qpn, 0x21);
 	assert_int_equal(a.rq_psn, b.sq_psn);
 	assert_int_equal(b.rq_psn, a.sq_psn);
+	/* a message's PSN is where the peer begins, as captures of Linux show */
+	assert_int_equal(a.sq_psn, cm_get(p->rep, CM_F_REP_PSN));
+	assert_int_equal(b.sq_psn, cm_get(p->req, CM_F_REQ_PSN));
 	assert_int_equal(a.path_mtu, 3);
 	assert_int_equal(b.path_mtu, 3);
 	/* each offers 4 to respond to and begins 8: 4 is what both can */
@@ -557,13 +560,151 @@ static void strangers_limited(void **state)
 
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
+/* --- what was sent, once more -------------------------------------------------------------- */
+
+#define SENT_MAX 8u
+
+struct sent {
+	struct pair *p;
+	unsigned n;
+	struct end *to[SENT_MAX];
+	uint8_t mad[SENT_MAX][MAD_LEN];
+};
+
+static void note_sent(struct sent *s, struct end *from)
+{
+	s->to[s->n] = from == s->p->a ? s->p->b : s->p->a;
+	memcpy(s->mad[s->n++], from->last, MAD_LEN);
+}
+
+/* Every message so far arrives twice more: nothing moves, and nobody hears of it. */
+static void all_twice(struct sent *s, int a_state, int b_state)
+{
+	struct pair *p = s->p;
+	unsigned a_events = p->a->events, b_events = p->b->events;
+	uint32_t used = cm_used(p->a->cm) + cm_used(p->b->cm);
+
+	for (unsigned i = 0; i < 2 * s->n; i++) {
+		struct end *to = s->to[i % s->n];
+
+		cm_mad(to->cm, &to->to, s->mad[i % s->n], MAD_LEN, p->net->now);
+		soon(p);
+		is(p->a, p->id, a_state);
+		is(p->b, p->passive, b_state);
+	}
+	assert_int_equal(p->a->events, a_events);
+	assert_int_equal(p->b->events, b_events);
+	assert_int_equal(cm_used(p->a->cm) + cm_used(p->b->cm), used);
+}
+
+/* proves CM-34, CM-13 */
+static void each_twice_in_each_state(void **state)
+{
+	struct pair *p = *state;
+	struct cm_param param = end_param(p->b, 0x11, NULL);
+	struct sent s = {.p = p};
+
+	to_req(p);
+	note_sent(&s, p->a);
+	all_twice(&s, CM_REQ_SENT, CM_REQ_RCVD);
+	assert_int_equal(cm_accept(p->b->cm, p->passive, &param, 8, p->net->now), 0);
+	note_sent(&s, p->b);
+	soon(p);
+	end_take(p->a, CM_EV_REP);
+	all_twice(&s, CM_REP_RCVD, CM_REP_SENT);
+	assert_int_equal(cm_rtu(p->a->cm, p->id, NULL, 0, p->net->now), 0);
+	note_sent(&s, p->a);
+	soon(p);
+	end_take(p->b, CM_EV_ESTABLISHED);
+	all_twice(&s, CM_ESTABLISHED, CM_ESTABLISHED);
+	cm_disconnect(p->a->cm, p->id, NULL, 0, p->net->now);
+	note_sent(&s, p->a);
+	soon(p);
+	end_take(p->b, CM_EV_DISCONNECTED);
+	all_twice(&s, CM_DREQ_SENT, CM_DREQ_RCVD);
+	cm_disconnect(p->b->cm, p->passive, NULL, 0, p->net->now);
+	note_sent(&s, p->b);
+	soon(p);
+	end_take(p->a, CM_EV_DISCONNECTED);
+	all_twice(&s, CM_TIMEWAIT, CM_TIMEWAIT);
+	cm_destroy(p->a->cm, p->id, p->net->now);
+	cm_destroy(p->b->cm, p->passive, p->net->now);
+	drained(p);
+}
+
+/* proves CM-21: twice the packet life, and then some */
+static void timewait(void **state)
+{
+	struct pair *p = *state;
+	uint64_t end;
+
+	to_established(p);
+	cm_disconnect(p->a->cm, p->id, NULL, 0, p->net->now);
+	soon(p);
+	end_take(p->b, CM_EV_DISCONNECTED);
+	cm_disconnect(p->b->cm, p->passive, NULL, 0, p->net->now);
+	end = p->net->now + (2ull << (16 - 8)) * MS;
+	soon(p);
+	end_take(p->a, CM_EV_DISCONNECTED);
+	ends_run(p->net, end - MS);
+	is(p->a, p->id, CM_TIMEWAIT);
+	is(p->b, p->passive, CM_TIMEWAIT);
+	ends_run(p->net, end + 1000 * MS);
+	end_take(p->a, CM_EV_TIMEWAIT_EXIT);
+	end_take(p->b, CM_EV_TIMEWAIT_EXIT);
+	cm_destroy(p->a->cm, p->id, p->net->now);
+	cm_destroy(p->b->cm, p->passive, p->net->now);
+	drained(p);
+}
+
+/* A message of any kind with random contents, but with ids that fit now and then. */
+static void random_message(struct pair *p, uint8_t mad[MAD_LEN])
+{
+	mad_begin(mad, (enum cm_attr)(CM_REQ + random_below(&p->net->random, CM_ATTRS)), 1);
+	for (unsigned i = MAD_DATA; i < MAD_LEN; i++)
+		mad[i] = (uint8_t)random_below(&p->net->random, 256);
+	if (random_below(&p->net->random, 2))
+		memcpy(mad + MAD_DATA, p->req + MAD_DATA, 4);
+	if (random_below(&p->net->random, 2))
+		memcpy(mad + MAD_DATA + 4, p->rep + MAD_DATA, 4);
+}
+
+/* proves CM-08: whatever a peer says */
+static void never_sent(void **state)
+{
+	struct pair *p = *state;
+	uint8_t mad[MAD_LEN];
+	unsigned answers = 0;
+
+	to_established(p);
+	for (unsigned i = 0; i < 100000; i++) {
+		unsigned sent = p->b->sent;
+
+		random_message(p, mad);
+		p->net->now += 2 * MS; /* strangers' answers are limited */
+		cm_mad(p->b->cm, &p->b->to, mad, MAD_LEN, p->net->now);
+		p->net->n = 0;
+		if (p->b->sent == sent)
+			continue;
+		answers++;
+		if (mad_attr(p->b->last) == CM_REJ) {
+			assert_int_not_equal(cm_get(p->b->last, CM_F_REJ_REASON), 13);
+			assert_int_not_equal(cm_get(p->b->last, CM_F_REJ_REASON), 19);
+		} else if (mad_attr(p->b->last) == CM_APR) {
+			assert_int_not_equal(cm_get(p->b->last, CM_F_APR_STATUS), 7);
+		}
+	}
+	assert_true(answers > 1000);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {T(whole_life), T(attributes), T(rep_asks_for_more),
 		T(refusals), T(backlog), T(duplicate_req), T(duplicate_req_rejected),
 		T(stale_connection), T(rep_repeated), T(rtu_lost), T(req_unanswered),
 		T(req_given_up), T(mra), T(dreq_of_strangers), T(dreq_unanswered), T(lap), T(sidr),
-		T(rep_of_strangers), T(peer_to_peer), T(listeners), T(strangers_limited)};
+		T(rep_of_strangers), T(peer_to_peer), T(listeners), T(strangers_limited),
+		T(each_twice_in_each_state), T(timewait), T(never_sent)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -9,6 +9,7 @@
 #include <cmocka.h>
 #include "app.h"
 #include "cc.h"
+#include "rp.h"
 #include "switch_list.h"
 
 #define PEER_QPN 0x21u
@@ -48,18 +49,24 @@ static struct sim_host *make_host(uint8_t id)
 	return h;
 }
 
+static void climb_qp(unsigned i, uint32_t dest, enum host_gid gid)
+{
+	struct abi_qp_attr attr = app_attr(dest, 0, 0);
+	struct path_spec path = host_path(t.host, t.peer, 0, gid);
+
+	assert_int_equal(app_to_init(t.qp[i], &attr, t.now), 0);
+	assert_int_equal(app_to_rtr(t.qp[i], &attr, &path, t.now), 0);
+	assert_int_equal(app_to_rts(t.qp[i], &attr, t.now), 0);
+}
+
 /* A QP in RTS, to PEER_QPN of the peer unless @p dest says so. */
 static void connect_qp(unsigned i, uint32_t dest, enum host_gid gid)
 {
 	struct app_qp_spec spec = {
 		.sq_depth = 16, .rq_depth = 16, .max_sge = 1, .send_cq = t.cq, .recv_cq = t.cq};
-	struct abi_qp_attr attr = app_attr(dest, 0, 0);
-	struct path_spec path = host_path(t.host, t.peer, 0, gid);
 
 	t.qp[i] = app_qp(&t.app, &spec);
-	assert_int_equal(app_to_init(t.qp[i], &attr, t.now), 0);
-	assert_int_equal(app_to_rtr(t.qp[i], &attr, &path, t.now), 0);
-	assert_int_equal(app_to_rts(t.qp[i], &attr, t.now), 0);
+	climb_qp(i, dest, gid);
 	if (core_flow(&t.flow[i], t.qp[i]->qp))
 		flow_add(&t.host->flows, &t.flow[i]);
 }
@@ -250,6 +257,7 @@ static void fast_cnp__of_other_workers(void **state)
 {
 	connect_qp(1, PEER_QPN, HOST_GID_IPV6);
 	atomic_store(&t.qp[1]->qp->owner, 1);
+	rp_take(&t.second, t.qp[1]->qp);
 	expect_told(1);
 	assert_int_equal(t.others, 1u << 1);
 	assert_false(t.qp[1]->qp->notice.until);
@@ -427,7 +435,16 @@ static void notice__of_one_kind_counts(void **state)
 		expect_told(1);
 	assert_int_equal(count()->rp_cnp_repeated, 0);
 	assert_int_equal(app_to_state(t.qp[0], ABI_QPS_RESET, t.now), 0);
+	climb_qp(0, PEER_QPN, HOST_GID_IPV6);
 	assert_false(t.qp[0]->qp->notice.until); /* anew */
+}
+
+/* proves FCN-16: nor is a QP told that sends nothing */
+static void notice__for_an_idle_qp(void **state)
+{
+	t.now += 30000000;
+	expect_ignored(DROP_CNP_IDLE);
+	assert_int_equal(count()->rp_fast_cnp_handled, 0);
 }
 
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
@@ -449,6 +466,7 @@ int main(void)
 		TEST(rp_fast_cnp__as_a_cnp),
 		TEST(notice__of_both_kinds_is_one),
 		TEST(notice__of_one_kind_counts),
+		TEST(notice__for_an_idle_qp),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -398,6 +398,119 @@ static void rp__by_state(void **state)
 	}
 }
 
+#define LATELY 10000000u
+
+static void expect_told(enum drop why)
+{
+	struct shot s = a_cnp();
+
+	assert_int_equal(lone_rx(&l, &s), why);
+}
+
+/* proves CNP-16: a QP that has sent nothing for 10 ms is not told; one to three rounds of 10 ms
+ * are forgiven. */
+static void rp__ignores_cnps_for_an_idle_qp(void **state)
+{
+	lone_start(&l);
+	expect_told(DROP_NONE); /* it has just begun */
+	l.now += 3 * LATELY;
+	expect_told(DROP_CNP_IDLE);
+	lone_post(&l, ABI_WR_RDMA_WRITE, 1, 8, ABI_WQE_SIGNALED);
+	lone_tx(&l);
+	l.now += 60 * LATELY; /* not acknowledged yet: the CNP may be as late */
+	expect_told(DROP_NONE);
+	lone_ack(&l, 0x200, 1);
+	expect_told(DROP_CNP_IDLE);
+	assert_int_equal(count()->rp_cnp_handled, 2);
+	assert_int_equal(count()->rp_cnp_ignored, 2);
+	assert_int_equal(count()->drop[DROP_CNP_IDLE], 2);
+	assert_false(l.qp->qp->limited);
+}
+
+/* Also while the core sends for others, and at any point of its rounds. */
+static void rp__remembers_for_ten_milliseconds(void **state)
+{
+	const uint64_t step = LATELY / 20;
+
+	for (unsigned begin = 0; begin < 20; begin += 3) {
+		uint64_t last;
+
+		if (begin)
+			setup(state);
+		lone_start(&l);
+		for (unsigned i = 0; i < 100 + begin; i++, l.now += step)
+			lone_tx(&l);
+		lone_post(&l, ABI_WR_RDMA_WRITE, 1, 8, ABI_WQE_SIGNALED);
+		lone_tx(&l);
+		last = l.now;
+		lone_ack(&l, 0x200, 1);
+		while (l.now < last + LATELY) {
+			expect_told(DROP_NONE);
+			l.now += step;
+			lone_tx(&l);
+		}
+		l.now = last + 3 * LATELY;
+		lone_tx(&l);
+		expect_told(DROP_CNP_IDLE);
+		if (begin < 18)
+			lone_fini(&l);
+	}
+}
+
+/* An ACK is ECN-capable, too, and a switch may mark it. */
+static void rp__takes_an_ack_for_a_packet(void **state)
+{
+	struct shot s;
+
+	lone_start(&l);
+	l.now += 3 * LATELY;
+	lone_tx(&l);
+	s = a_write(0x100);
+	s.tos = 2;
+	s.ackreq = true;
+	lone_rx(&l, &s);
+	assert_string_equal(lone_tx(&l), "ACK@1001f/1");
+	expect_told(DROP_NONE);
+}
+
+/* The worker stood still, and the CNP waited for it. */
+static void rp__forgives_pauses(void **state)
+{
+	lone_start(&l);
+	lone_post(&l, ABI_WR_RDMA_WRITE, 1, 8, ABI_WQE_SIGNALED);
+	lone_tx(&l);
+	lone_ack(&l, 0x200, 1);
+	core_resumed(&l.host->core, l.now, l.now + 20 * LATELY);
+	l.now += 20 * LATELY;
+	expect_told(DROP_NONE);
+	core_expire(&l.host->core, l.now);
+	expect_told(DROP_NONE);
+	l.now += 3 * LATELY;
+	expect_told(DROP_CNP_IDLE);
+}
+
+/* The numbers of calls are those of one core, and wrap around. */
+static void rp__moves_and_wraps(void **state)
+{
+	struct core_cmd cmd = {.type = CORE_CMD_TAKE_QP};
+
+	lone_start(&l);
+	cmd.qp = l.qp->qp;
+	l.host->core.tx_call = UINT32_MAX - 1;
+	l.now += 3 * LATELY;
+	expect_told(DROP_CNP_IDLE);
+	lone_post(&l, ABI_WR_RDMA_WRITE, 1, 8, ABI_WQE_SIGNALED);
+	lone_tx(&l);
+	lone_tx(&l);
+	lone_ack(&l, 0x200, 1);
+	expect_told(DROP_NONE);
+	l.now += 3 * LATELY;
+	expect_told(DROP_CNP_IDLE);
+	l.qp->qp->tx_call = 0x1234; /* another core's */
+	assert_int_equal(core_cmd(&l.host->core, &cmd, l.now), 0);
+	expect_told(DROP_NONE);
+}
+
 int main(void)
 {
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
@@ -418,6 +531,11 @@ int main(void)
 		T(rp__accepts_the_peers_cnp),
 		T(rp__ignores_others_and_says_why),
 		T(rp__by_state),
+		T(rp__ignores_cnps_for_an_idle_qp),
+		T(rp__remembers_for_ten_milliseconds),
+		T(rp__takes_an_ack_for_a_packet),
+		T(rp__forgives_pauses),
+		T(rp__moves_and_wraps),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

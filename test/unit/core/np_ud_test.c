@@ -165,11 +165,22 @@ static void np_ud__leaves_qp1_alone(void **state)
 	assert_int_equal(a.host->core.count.drop[DROP_QP_TYPE], 1);
 }
 
-/* A CNP for a datagram QP may come from anybody whom it may have sent to, with its P_Key. */
+/* a's datagrams are ECN-capable. */
+static void lead_ect(enum host_gid gid)
+{
+	struct path_spec spec = host_path(a.host, b.host, 0, gid);
+
+	lead(gid);
+	spec.ect = true;
+	path_init(&ah.path, &spec);
+}
+
+/* A CNP for a datagram QP may come from anybody whom it has sent to lately, with its P_Key. */
 static void rp_ud__accepts_cnps(void **state)
 {
 	struct pkt p;
 
+	lead_ect(HOST_GID_IPV4);
 	receive_at(&b, b.qp, 1, 0, BUFFER);
 	make_frame(100);
 	mark();
@@ -194,6 +205,59 @@ static void rp_ud__accepts_cnps(void **state)
 	}
 }
 
+#define LATELY 10000000u
+
+static uint8_t *last_byte_of_source(const struct pkt *p)
+{
+	return cnp_frame + (p->l3 - cnp_frame) + (p->net == NET_IPV4 ? IP4_SRC + 3 : IP6_SRC + 15);
+}
+
+/* The CNP @p p, from the address whose last byte is @p last.  @return what a makes of it */
+static uint16_t told(struct pkt p, uint8_t last)
+{
+	uint16_t verdict;
+
+	*last_byte_of_source(&p) = last;
+	icrc_store(cnp_frame + (p.l3 - cnp_frame) + p.icrc_off,
+		icrc_header(icrc_by_name("table"), p.l3, p.net, p.icrc_off));
+	p.port = 0;
+	p.queue = PKT_NO_QUEUE;
+	core_rx(&a.host->core, &p, 1, now, &verdict);
+	return verdict;
+}
+
+/* proves CNP-16: an address that the QP has not sent to lately has nothing to say. */
+static void rp_ud__ignores_strangers(void **state)
+{
+	static const enum host_gid gids[] = {HOST_GID_IPV4, HOST_GID_IPV6};
+	const struct core_counters *count = &a.host->core.count;
+
+	atomic_store(&a.host->ports.port[0].rcm, rcm_word(0, 0, false));
+	for (unsigned i = 0; i < ARRAY_SIZE(gids); i++) {
+		unsigned strangers = 0;
+		struct pkt p;
+		uint8_t peer;
+
+		lead_ect(gids[i]);
+		receive_at(&b, b.qp, 1, 0, BUFFER);
+		make_frame(100);
+		mark();
+		deliver();
+		assert_true(take_cnp(&p));
+		take_cqe(&b);
+		peer = *last_byte_of_source(&p);
+		assert_int_equal(told(p, peer), DROP_NONE);
+		for (unsigned j = 1; j <= 64; j++)
+			strangers += told(p, (uint8_t)(peer + j)) == DROP_CNP_STRANGER;
+		assert_in_range(strangers, 58, 64); /* a hash of 6 bits may collide */
+		now += LATELY;
+		assert_int_equal(told(p, peer), DROP_NONE);
+		now += 2 * LATELY;
+		assert_int_equal(told(p, peer), DROP_CNP_STRANGER);
+	}
+	assert_int_equal(count->rp_cnp_ignored, count->drop[DROP_CNP_STRANGER]);
+}
+
 int main(void)
 {
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, datagram_teardown)
@@ -204,6 +268,7 @@ int main(void)
 		T(np_ud__makes_datagrams_ecn_capable),
 		T(np_ud__leaves_qp1_alone),
 		T(rp_ud__accepts_cnps),
+		T(rp_ud__ignores_strangers),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -19,9 +19,13 @@ static void limit(uint64_t rate)
 	assert_int_equal(core_cmd(&l.host->core, &cmd, l.now), 0);
 }
 
+static bool long_quanta;
+
 static int setup(void **state)
 {
 	lone_init(&l);
+	if (long_quanta)
+		atomic_store(&l.host->ports.port[0].burst, PACING_RUN);
 	l.attr.path_mtu = MTU;
 	l.spec.sq_depth = 256;
 	l.cq_depth = 256;
@@ -101,6 +105,45 @@ static void rate__is_kept(void **state)
 		check_rate(rates[i], 1);
 		check_rate(rates[i], BURST);
 	}
+	setup(NULL);
+}
+
+/* A quantum of several turns, as --gso likes it: other QPs have theirs in between, the rate stays,
+ * and what is left of it ends with the requests. */
+static void rate__a_quantum_of_several_turns(void **state)
+{
+	atomic_store(&l.host->ports.port[0].burst, PACING_RUN);
+	lone_start(&l);
+	limit(10000 * MBIT);
+	post_writes(2 * PACING_RUN, MTU);
+	assert_int_equal(send(QUANTUM + 3), QUANTUM + 3);
+	assert_int_equal(send(PACING_RUN), PACING_RUN - QUANTUM - 3);
+	assert_int_equal(send(PACING_RUN), 0);
+	l.now += PACING_RUN * (MTU + HEADERS + 16) * 8 / 10 + 64; /* each has a RETH */
+	assert_int_equal(send(QUANTUM), QUANTUM);
+	limit(10 * MBIT); /* the rest does not leave at once any more */
+	assert_int_equal(send(PACING_RUN), 0);
+}
+
+/* Requests of less than a quantum do not save the rest of it up. */
+static void rate__a_long_quantum_ends_with_the_requests(void **state)
+{
+	atomic_store(&l.host->ports.port[0].burst, PACING_RUN);
+	lone_start(&l);
+	limit(10000 * MBIT);
+	post_writes(QUANTUM + 1, MTU);
+	assert_int_equal(send(PACING_RUN), QUANTUM + 1);
+	post_writes(PACING_RUN, MTU);
+	assert_int_equal(send(PACING_RUN), 0);
+}
+
+static void rate__is_kept_in_long_quanta(void **state)
+{
+	lone_teardown(NULL);
+	long_quanta = true;
+	check_rate(1000 * MBIT, BURST);
+	check_rate(40000 * MBIT, BURST);
+	long_quanta = false;
 	setup(NULL);
 }
 
@@ -323,6 +366,9 @@ int main(void)
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, lone_teardown)
 	const struct CMUnitTest tests[] = {
 		T(rate__is_kept),
+		T(rate__a_quantum_of_several_turns),
+		T(rate__a_long_quantum_ends_with_the_requests),
+		T(rate__is_kept_in_long_quanta),
 		T(rate__off_sends_at_once),
 		T(rate__no_burst_after_a_pause),
 		T(rate__a_late_worker_catches_a_quantum_up),

@@ -73,7 +73,7 @@ static void congestion_parse__refuses(void **state)
 		"notify,np_cnp_dscp=1.5", "notify,np_cnp_dscp=nan", "notify,np_cnp_prio=8",
 		"notify,np_cnp_prio=", "notify,rp_ai_rate=40", "dcqcn,rp_ai_rate=0",
 		"dcqcn,line=", "dcqcn,line=25T", "dcqcn,line=1K", "dcqcn,line=-1G",
-		"dcqcn,line=25G5", "dcqcn,burst=0", "dcqcn,burst=9", "dcqcn,profile=plain",
+		"dcqcn,line=25G5", "dcqcn,burst=0", "dcqcn,burst=33", "dcqcn,profile=plain",
 		"fixed,np_cnp_dscp=1", "dcqcn=1", "notify,x=1", "off,np_cnp_dscp=1", "notify=1",
 		"notify,np_cnp_dscp=1,profile=paper", "notify,np_min_time_between_cnps=1000001",
 		"notify,fastcnp", "notify,fastcnp=", "notify,fastcnp=192.0.2.1",

@@ -108,6 +108,24 @@ static void port_open__memif_takes_an_mtu_that_its_buffers_hold(void **state)
 	rte_eal_hotplug_remove("vdev", "net_memif0");
 }
 
+/* With fewer queues at the peer, frames would arrive twice. */
+static void port_open__memif_needs_as_many_queues_as_its_peer(void **state)
+{
+	struct port_info info;
+	char args[128];
+
+	snprintf(args, sizeof(args), "role=server,socket=rocid-unit-q%d", (int)getpid());
+	assert_int_equal(open_vdev("net_memif0", args, 1500, &info), -EINVAL);
+	assert_non_null(strstr(why, "--queues 0,2"));
+	info.peer_queues = 1;
+	assert_int_equal(port_open(dp, 0, 1500, &info, why), -EINVAL);
+	info.peer_queues = 2;
+	assert_int_equal(port_open(dp, 0, 1500, &info, why), 0);
+	assert_int_equal(info.rx_queues, 2);
+	port_close(dp, 0);
+	rte_eal_hotplug_remove("vdev", "net_memif0");
+}
+
 static void port_open__netdev_decides_its_mtu(void **state)
 {
 	struct port_info info;
@@ -273,6 +291,8 @@ int main(void)
 			port_open__memif_takes_an_mtu_that_its_buffers_hold, up, down),
 		cmocka_unit_test_setup_teardown(port_open__netdev_decides_its_mtu, up, down),
 		cmocka_unit_test_setup_teardown(port_open__too_few_queues, up_two, down),
+		cmocka_unit_test_setup_teardown(
+			port_open__memif_needs_as_many_queues_as_its_peer, up_two, down),
 		cmocka_unit_test_setup_teardown(port_set_groups__takes_all_meanwhile, up, down),
 		cmocka_unit_test(port_close_live__and_open_again),
 		cmocka_unit_test(port_set_down__loses_both_directions),

@@ -263,6 +263,8 @@ static void send_flow(struct rig_qp *q, struct qp_flow *f)
 {
 	q->qp->state = ABI_QPS_RTS;
 	q->qp->pkey = 0xFFFF;
+	q->qp->req.sent =
+		q->qp->comp.acked + 1; /* in flight: it is not idle, however long this takes */
 	*f = (struct qp_flow){.dest_qpn = 0x21, .port = 1, .qp = q->qp};
 	memcpy(f->sgid, ours, sizeof(ours));
 	memcpy(f->dgid, theirs, sizeof(theirs));

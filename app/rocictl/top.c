@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The screen of `rocictl top`. */
+#include "top.h"
+#include <langinfo.h>
+#include <locale.h>
+#include <math.h>
+#include <ncurses.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+#include "ask.h"
+
+#define HEAD_LINES 2
+
+static double now_s(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (double)ts.tv_sec + (double)ts.tv_nsec * 1e-9;
+}
+
+/* 1234567 -> 1.23M */
+static const char *scaled(double x, char out[16])
+{
+	static const char units[] = {0, 'k', 'M', 'G'};
+	unsigned u = 0;
+
+	for (; x >= 999.5 && u < sizeof(units) - 1; u++)
+		x /= 1000;
+	if (u)
+		snprintf(out, 16, "%.3g%c", x, units[u]);
+	else
+		snprintf(out, 16, "%.0f", x);
+	return out;
+}
+
+static const char *limit(const struct top_qp *q, char out[16])
+{
+	return q->limit_mbps > 0 ? scaled(q->limit_mbps * 1e6, out) : "-";
+}
+
+static void draw_qp(int line, const struct top_qp *q, bool utf8)
+{
+	char spark[TOP_HISTORY * 3 + 1], tx[16], rx[16], cnps[16], most[16];
+
+	top_sparkline(q, utf8, spark);
+	mvprintw(line, 0, "%-10.10s %8u %-5.5s %8s %8s ", q->program, q->qpn, q->state,
+		scaled(q->tx, tx), scaled(q->rx, rx));
+	addstr(spark);
+	mvprintw(line, 43 + (int)TOP_HISTORY, " %7s %7s  %8u %s", limit(q, most),
+		scaled(q->cnps_s, cnps), q->peer_qpn, q->peer);
+}
+
+static void draw(const struct top *t)
+{
+	double packets = 0, cnps = 0;
+	char a[16], b[16];
+	bool utf8 = !strcmp(nl_langinfo(CODESET), "UTF-8");
+
+	for (size_t i = 0; i < t->n; i++) {
+		packets += t->qp[i].tx + t->qp[i].rx;
+		cnps += t->qp[i].cnps_s;
+	}
+	erase();
+	mvprintw(0, 0, "%zu queue pairs, %s packets/s, %s CNPs/s   (q ends)", t->n,
+		scaled(packets, a), scaled(cnps, b));
+	attron(A_REVERSE);
+	mvprintw(1, 0, "%-10s %8s %-5s %8s %8s %-*s %7s %7s  %8s %s", "PROGRAM", "QPN", "STATE",
+		"TX PKT/S", "RX PKT/S", (int)TOP_HISTORY, "BOTH", "BIT/S", "CNP/S", "PEER QPN",
+		"PEER");
+	attroff(A_REVERSE);
+	for (size_t i = 0; i < t->n && HEAD_LINES + (int)i < LINES; i++)
+		draw_qp(HEAD_LINES + (int)i, &t->qp[i], utf8);
+	refresh();
+}
+
+static bool look(struct top *t, const char *socket, char why[ASK_WHY])
+{
+	const char *error;
+	json_t *document;
+	bool ok;
+	int fd = ask_connect(socket, why);
+
+	if (fd < 0)
+		return false;
+	document = ask(fd, "show traffic", why);
+	close(fd);
+	if (!document)
+		return false;
+	error = json_string_value(json_object_get(document, "error"));
+	if (error)
+		snprintf(why, ASK_WHY, "%s", error);
+	else if (!top_look(t, document, now_s()))
+		snprintf(why, ASK_WHY,
+			"no memory: show fewer queue pairs with `rocictl show traffic`");
+	else
+		why[0] = '\0';
+	ok = !why[0];
+	json_decref(document);
+	return ok;
+}
+
+static volatile sig_atomic_t stopped;
+
+static void on_signal(int sig)
+{
+	stopped = 1;
+}
+
+/* Until a key, or the next look. @return whether to go on */
+static bool wait_for_key(double seconds)
+{
+	double due = now_s() + seconds;
+
+	for (;;) {
+		double left = due - now_s();
+		int key;
+
+		if (stopped)
+			return false;
+		if (left <= 0)
+			return true;
+		timeout((int)ceil(left * 1000));
+		key = getch();
+		if (key == 'q' || key == 'Q' || key == 27)
+			return false;
+		if (key == KEY_RESIZE)
+			return true;
+	}
+}
+
+int top_run(const char *socket, double seconds, unsigned looks)
+{
+	const struct sigaction action = {.sa_handler = on_signal};
+	char why[ASK_WHY] = "";
+	struct top t = {0};
+
+	if (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO)) {
+		fprintf(stderr,
+			"rocictl: top needs a terminal: use `rocictl watch show traffic`\n");
+		return 2;
+	}
+	if (!look(&t, socket, why)) { /* before the screen is cleared */
+		fprintf(stderr, "rocictl: %s\n", why);
+		return 1;
+	}
+	sigaction(SIGINT, &action, NULL);
+	sigaction(SIGTERM, &action, NULL);
+	sigaction(SIGHUP, &action, NULL);
+	setlocale(LC_CTYPE, "");
+	if (!newterm(NULL, stdout, stdin)) {
+		fprintf(stderr,
+			"rocictl: the terminal is unknown: set TERM, for example to xterm\n");
+		top_free(&t);
+		return 1;
+	}
+	cbreak();
+	noecho();
+	keypad(stdscr, TRUE);
+	curs_set(0);
+	for (unsigned i = 1;; i++) {
+		draw(&t);
+		if ((looks && i > looks) || !wait_for_key(seconds) || !look(&t, socket, why))
+			break;
+	}
+	endwin();
+	top_free(&t);
+	if (why[0])
+		fprintf(stderr, "rocictl: %s\n", why);
+	return why[0] ? 1 : 0;
+}

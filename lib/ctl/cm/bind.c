@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Port spaces: one table for all programs of this rocid. */
+#include <errno.h>
+#include <string.h>
+#include "bits.h"
+#include "cm/connections.h"
+#include "cm/id.h"
+#include "config/parts.h"
+#include "net/net.h"
+#include "session/ids.h"
+#include "session/message.h"
+#include "session/session.h"
+#include "text/sentence.h"
+#include "worker.h"
+
+#define EPHEMERAL_FIRST 32768u
+#define EPHEMERAL_COUNT 28232u
+#define PRIVILEGED	1024u
+
+static const uint8_t mapped[12] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xFF, 0xFF};
+
+bool addr_is_any(const struct abi_cm_addr *a)
+{
+	static const uint8_t none[16];
+
+	return !memcmp(a->ip, none, 16) ||
+	       (!memcmp(a->ip, mapped, 12) && !memcmp(a->ip + 12, none, 4));
+}
+
+bool addr_is_loopback(const struct abi_cm_addr *a)
+{
+	static const uint8_t one[16] = {[15] = 1};
+
+	return !memcmp(a->ip, one, 16) || (!memcmp(a->ip, mapped, 12) && a->ip[12] == 127);
+}
+
+static struct list *bucket_of(struct connections *all, uint16_t port)
+{
+	return &all->bound[port % BIND_BUCKETS];
+}
+
+/* Whether one takes what is for the other: a wildcard of IPv6 takes IPv4, too, unless AFONLY. */
+static bool overlap(const struct cm_id *a, const struct cm_id *b)
+{
+	bool any_a = addr_is_any(&a->local), any_b = addr_is_any(&b->local);
+
+	if (a->local.family != b->local.family && !(any_a && a->local.family == 6 && !a->afonly) &&
+		!(any_b && b->local.family == 6 && !b->afonly))
+		return false;
+	return any_a || any_b || !memcmp(a->local.ip, b->local.ip, 16);
+}
+
+static bool taken(struct cm_id *id, uint16_t port, bool listening)
+{
+	struct list *head = bucket_of(id->all, port);
+
+	for (struct list *l = head->next; l != head; l = l->next) {
+		const struct cm_id *o = container_of(l, struct cm_id, bind_node);
+
+		if (o == id || o->ps != id->ps || o->local.port != port || !overlap(o, id))
+			continue;
+		/* new connections share their listener's port */
+		if (o->state == ID_LISTEN || (!listening && !(o->reuse && id->reuse)))
+			return true;
+	}
+	return false;
+}
+
+int id_check_listen(struct cm_id *id, char why[ABI_SENTENCE_MAX])
+{
+	if (!taken(id, id->local.port, true))
+		return 0;
+	return refuse(why, -EADDRINUSE,
+		"a program already listens on port %u: end it, or choose another port",
+		id->local.port);
+}
+
+static int choose_port(struct cm_id *id, char why[ABI_SENTENCE_MAX])
+{
+	uint32_t start = 0;
+	int err = random_bytes(&start, sizeof(start));
+
+	for (uint32_t i = 0; !err && i < EPHEMERAL_COUNT; i++) {
+		uint16_t port = (uint16_t)(EPHEMERAL_FIRST + (start + i) % EPHEMERAL_COUNT);
+
+		if (!taken(id, port, false)) {
+			id->local.port = port;
+			return 0;
+		}
+	}
+	return refuse(
+		why, err ? err : -EADDRNOTAVAIL, "no ephemeral port is free: destroy some ids");
+}
+
+static bool may_have(const struct cm_id *id, uint16_t port)
+{
+	return port >= PRIVILEGED || session_privileged(id->channel->session);
+}
+
+int id_bind(struct cm_id *id, const struct abi_cm_addr *a, char why[ABI_SENTENCE_MAX])
+{
+	struct abi_cm_addr former = id->local;
+	char text[GID_TEXT];
+	int err = 0;
+
+	if (id->bound)
+		return refuse(why, -EINVAL, "the id is already bound to port %u", id->local.port);
+	if (a->family != 4 && a->family != 6)
+		return refuse(why, -EINVAL, "an address has family 4 or 6, not %u", a->family);
+	id->local = *a;
+	if (a->port && !may_have(id, a->port))
+		err = refuse(why, -EACCES, "port %u is for privileged programs: use 1024 or above",
+			a->port);
+	else if (!addr_is_any(a) && !id_take_device(id))
+		err = refuse(why, -EADDRNOTAVAIL,
+			"no port of rocid has the address %s: see rocictl show gids",
+			gid_text(a->ip, text));
+	else if (!a->port)
+		err = choose_port(id, why);
+	else if (taken(id, a->port, false))
+		err = refuse(why, -EADDRINUSE,
+			"port %u is in use: choose another, or set REUSEADDR", a->port);
+	if (err) {
+		id->local = former;
+		return err;
+	}
+	id->bound = true;
+	list_push(bucket_of(id->all, id->local.port), &id->bind_node);
+	return 0;
+}
+
+void id_unbind(struct cm_id *id)
+{
+	if (id->bound)
+		list_del(&id->bind_node);
+	id->bound = false;
+}
+
+int cmd_cm_bind(struct session *s, const struct request *q, struct reply *r)
+{
+	struct abi_cm_bind in;
+	struct cm_id *id;
+
+	memcpy(&in, q->body, sizeof(in));
+	id = id_named(s, in.id, r);
+	return id ? id_bind(id, &in.addr, r->why) : -EINVAL;
+}

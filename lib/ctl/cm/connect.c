@@ -1,0 +1,321 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Commands that move a connection. */
+#include <errno.h>
+#include <string.h>
+#include "bits.h"
+#include "cm/connections.h"
+#include "cm/id.h"
+#include "config/parts.h"
+#include "loop/loop.h"
+#include "net/net.h"
+#include "qp.h"
+#include "session/message.h"
+#include "session/session.h"
+#include "text/sentence.h"
+#include "worker.h"
+#include "verbs/objects.h"
+#include "verbs/qp_obj.h"
+
+#define QKEY_RDMA_UDP	   0x01234567u
+#define SIDR_REP_PRIVATE   136u
+#define ACCEPT_RETRY_COUNT 7u
+
+static uint64_t service_id(const struct cm_id *id, uint16_t port)
+{
+	return (uint64_t)id->ps << 16 | port;
+}
+
+static int wrong_state(struct reply *r, const char *before)
+{
+	return refuse(r->why, -EINVAL, "the id is not in a state for this: %s first", before);
+}
+
+/* --- listening -------------------------------------------------------------------------------- */
+
+static int bind_any(struct cm_id *id, struct reply *r)
+{
+	const struct abi_cm_addr any = {.family = 6};
+
+	return id->bound ? 0 : id_bind(id, &any, r->why);
+}
+
+int cmd_cm_listen(struct session *s, const struct request *q, struct reply *r)
+{
+	struct abi_cm_listen in;
+	const uint8_t *gid;
+	struct cm_id *id;
+	int err;
+
+	memcpy(&in, q->body, sizeof(in));
+	id = id_named(s, in.id, r);
+	if (!id)
+		return -EINVAL;
+	if (id->state != ID_IDLE)
+		return wrong_state(r, "create another one");
+	err = bind_any(id, r);
+	if (!err)
+		err = id_check_listen(id, r->why);
+	if (err)
+		return err;
+	if (!in.backlog || in.backlog > CM_BACKLOG_DEFAULT)
+		in.backlog = CM_BACKLOG_DEFAULT;
+	gid = addr_is_any(&id->local) ? NULL : id->path.local;
+	err = cm_listen(id->all->cm, service_id(id, id->local.port), gid, in.backlog, id->handle,
+		&id->listener);
+	if (err)
+		return refuse(r->why, err,
+			err == -EADDRINUSE
+				? "a program already listens on port %u: end it, or choose another"
+				: "no room for another listener on port %u: end some",
+			id->local.port);
+	id->state = ID_LISTEN;
+	return 0;
+}
+
+/* --- connecting ------------------------------------------------------------------------------- */
+
+/* A program names only QPs of its own process: the CM and the device may be different sessions of
+ * it. */
+static int check_qp(struct session *s, const struct abi_cm_param *p, struct reply *r)
+{
+	const struct qp_obj *o = find_qp(s->ctl, p->qpn);
+
+	if (o && o->session->peer.uid == s->peer.uid && o->session->peer.pid == s->peer.pid)
+		return 0;
+	return refuse(r->why, -EINVAL, "QP 0x%x is none of this program's", p->qpn);
+}
+
+static int check_private(uint32_t len, uint32_t max, struct reply *r)
+{
+	if (len <= max)
+		return 0;
+	return refuse(r->why, -EINVAL, "%u bytes of private data are too many: %u is the maximum",
+		len, max);
+}
+
+/* The header of the RDMA IP CM service, then the program's data (CM-29). */
+static size_t with_header(const struct cm_id *id, const struct abi_cm_param *p, uint8_t *to)
+{
+	struct cma_hdr h = {.family = id->remote.family, .src_port = id->local.port};
+
+	memcpy(h.src, id->path.local, 16);
+	memcpy(h.dst, id->path.remote, 16);
+	cma_write(to, &h);
+	memcpy(to + CMA_HDR_LEN, p->private_data, p->private_len);
+	return CMA_HDR_LEN + p->private_len;
+}
+
+static uint8_t mtu_code(uint32_t bytes)
+{
+	uint8_t code = 1;
+
+	while (code < 5 && 256u << code <= bytes)
+		code++;
+	return code;
+}
+
+static uint8_t transport_of(const struct cm_id *id)
+{
+	switch (id->qp_type) {
+	case ABI_QPT_UC:
+		return CM_TRANSPORT_UC;
+	case ABI_QPT_XRC_SEND:
+	case ABI_QPT_XRC_RECV:
+		return CM_TRANSPORT_EXTENDED;
+	default:
+		return CM_TRANSPORT_RC;
+	}
+}
+
+static struct cm_param param_of(const struct cm_id *id, const struct abi_cm_param *p)
+{
+	const struct port *port = &id->all->ctl->dp->ports->port[id->path.port];
+
+	return (struct cm_param){.qpn = p->qpn,
+		.psn = id->psn,
+		.responder_resources = p->responder_resources,
+		.initiator_depth = p->initiator_depth,
+		.retry_count = p->retry_count & 7u,
+		.rnr_retry = p->rnr_retry_count & 7u,
+		.mtu = mtu_code(atomic_load_explicit(&port->active_mtu, memory_order_relaxed)),
+		.transport = transport_of(id),
+		.flow_control = p->flow_control,
+		.srq = p->srq};
+}
+
+static int connect_stream(struct session *s, struct cm_id *id, const struct abi_cm_param *in,
+	const uint8_t *data, size_t len, struct reply *r)
+{
+	struct cm_param p = param_of(id, in);
+	int err = check_qp(s, in, r);
+
+	if (err)
+		return err;
+	p.private_data = data;
+	p.private_len = len;
+	return cm_connect(id->all->cm, &id->path, service_id(id, id->remote.port), &p, id->handle,
+		&id->conn, loop_now_ns());
+}
+
+int cmd_cm_connect(struct session *s, const struct request *q, struct reply *r)
+{
+	uint8_t data[CMA_HDR_LEN + ABI_CM_PRIVATE_MAX];
+	struct abi_cm_connect in;
+	struct cm_id *id;
+	size_t len;
+	int err;
+
+	memcpy(&in, q->body, sizeof(in));
+	id = id_named(s, in.id, r);
+	if (!id)
+		return -EINVAL;
+	if (id->state != ID_ROUTE)
+		return wrong_state(r, "resolve address and route");
+	err = check_private(in.param.private_len, id_is_datagram(id) ? 180 : 56, r);
+	if (err)
+		return err;
+	len = with_header(id, &in.param, data);
+	id->resp_res = in.param.responder_resources;
+	id->init_depth = in.param.initiator_depth;
+	if (id_is_datagram(id))
+		err = cm_sidr(id->all->cm, &id->path, service_id(id, id->remote.port), data, len,
+			id->handle, &id->conn, loop_now_ns());
+	else
+		err = connect_stream(s, id, &in.param, data, len, r);
+	if (err)
+		return r->why[0] ? err
+				 : refuse(r->why, err, "rocid has no room for another connection");
+	id->state = ID_CONNECT;
+	id->active = true;
+	return 0;
+}
+
+/* --- answers ---------------------------------------------------------------------------------- */
+
+static int failed(int err, struct reply *r)
+{
+	if (!err)
+		return 0;
+	return refuse(r->why, err == -ENOENT ? -EINVAL : err,
+		"the connection is not in a state for this: it ended, or was answered");
+}
+
+static int accept_datagrams(
+	struct session *s, struct cm_id *id, const struct abi_cm_param *p, struct reply *r)
+{
+	int err = check_private(p->private_len, SIDR_REP_PRIVATE, r);
+
+	if (!err)
+		err = check_qp(s, p, r);
+	if (err)
+		return err;
+	return failed(cm_sidr_answer(id->all->cm, id->conn, CM_SIDR_SUCCESS, p->qpn,
+			      p->qkey ? p->qkey : QKEY_RDMA_UDP, p->private_data, p->private_len,
+			      loop_now_ns()),
+		r);
+}
+
+static int accept_stream(
+	struct session *s, struct cm_id *id, const struct abi_cm_param *in, struct reply *r)
+{
+	struct cm_param p = param_of(id, in);
+	int err = check_private(in->private_len, 196, r);
+
+	if (!err)
+		err = check_qp(s, in, r);
+	if (err)
+		return err;
+	p.private_data = in->private_data;
+	p.private_len = in->private_len;
+	p.retry_count = ACCEPT_RETRY_COUNT;
+	return failed(cm_accept(id->all->cm, id->conn, &p, id->handle, loop_now_ns()), r);
+}
+
+int cmd_cm_accept(struct session *s, const struct request *q, struct reply *r)
+{
+	struct abi_cm_accept in;
+	struct cm_id *id;
+	int err;
+
+	memcpy(&in, q->body, sizeof(in));
+	id = id_named(s, in.id, r);
+	if (!id)
+		return -EINVAL;
+	if (!id->conn)
+		return wrong_state(r, "wait for a connection");
+	err = check_private(in.param.private_len, ABI_CM_PRIVATE_MAX, r);
+	if (err)
+		return err;
+	if (id->active)
+		return failed(cm_rtu(id->all->cm, id->conn, in.param.private_data,
+				      in.param.private_len, loop_now_ns()),
+			r);
+	err = id_is_datagram(id) ? accept_datagrams(s, id, &in.param, r)
+				 : accept_stream(s, id, &in.param, r);
+	if (!err)
+		id->uid = in.uid;
+	return err;
+}
+
+int cmd_cm_reject(struct session *s, const struct request *q, struct reply *r)
+{
+	struct abi_cm_reject in;
+	struct cm_id *id;
+	int err;
+
+	memcpy(&in, q->body, sizeof(in));
+	id = id_named(s, in.id, r);
+	if (!id)
+		return -EINVAL;
+	if (!id->conn)
+		return wrong_state(r, "wait for a connection");
+	err = check_private(in.private_len, id_is_datagram(id) ? SIDR_REP_PRIVATE : 148, r);
+	if (err)
+		return err;
+	return failed(cm_reject(id->all->cm, id->conn, in.reason ? in.reason : CM_REJ_CONSUMER,
+			      in.private_data, in.private_len, loop_now_ns()),
+		r);
+}
+
+static struct cm_id *connected(struct session *s, const struct request *q, struct reply *r)
+{
+	struct abi_handle in;
+	struct cm_id *id;
+
+	memcpy(&in, q->body, sizeof(in)); /* every body here begins with the id */
+	id = id_named(s, in.handle, r);
+	if (id && !id->conn) {
+		wrong_state(r, "connect");
+		return NULL;
+	}
+	return id;
+}
+
+int cmd_cm_disconnect(struct session *s, const struct request *q, struct reply *r)
+{
+	struct cm_id *id = connected(s, q, r);
+	uint64_t now = loop_now_ns();
+	int err;
+
+	if (!id)
+		return -EINVAL;
+	err = cm_disconnect(id->all->cm, id->conn, NULL, 0, now);
+	if (err) /* a REP that has no answer yet is taken back */
+		err = cm_reject(id->all->cm, id->conn, CM_REJ_CONSUMER, NULL, 0, now);
+	return failed(err, r);
+}
+
+int cmd_cm_notify(struct session *s, const struct request *q, struct reply *r)
+{
+	struct abi_cm_notify in;
+	struct cm_id *id = connected(s, q, r);
+	int err;
+
+	memcpy(&in, q->body, sizeof(in));
+	if (!id)
+		return -EINVAL;
+	if (in.event != ABI_EVENT_COMM_EST)
+		return refuse(r->why, -EINVAL, "event %u is none that CM needs to know", in.event);
+	err = cm_established(id->all->cm, id->conn, loop_now_ns());
+	return err == -EISCONN ? 0 : failed(err, r);
+}

@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* lib/cm between QP1 and programs: set-up, time, the end. */
+#include "cm/connections.h"
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include "bits.h"
+#include "cm/events.h"
+#include "cm/id.h"
+#include "config/parts.h"
+#include "loop/loop.h"
+#include "net/net.h"
+#include "session/ids.h"
+#include "text/sentence.h"
+#include "worker.h"
+#include "wheel.h"
+
+#define NS_PER_MS 1000000ull
+
+struct connections *connections_create(struct ctl *ctl)
+{
+	struct connections *all = calloc(1, sizeof(*all));
+
+	if (!all)
+		return NULL;
+	all->ctl = ctl;
+	handles_init(&all->ids, HANDLES_MAX);
+	handles_init(&all->channels, HANDLES_MAX);
+	for (unsigned i = 0; i < BIND_BUCKETS; i++)
+		list_init(&all->bound[i]);
+	list_init(&all->resolving);
+	return all;
+}
+
+/* A request of which no program can hear, because ids or memory are short, or whose address
+ * family its listener does not serve. */
+static void refuse_request(struct connections *all)
+{
+	uint64_t now = loop_now_ns();
+	uint32_t conn = all->refused;
+
+	all->refused = 0;
+	if (!conn)
+		return;
+	cm_reject(all->cm, conn, all->reason, NULL, 0, now);
+	cm_destroy(all->cm, conn, now);
+}
+
+static void mad_arrived(void *arg, const struct cm_path *from, const uint8_t *mad, size_t len)
+{
+	struct connections *all = arg;
+
+	cm_mad(all->cm, from, mad, len, loop_now_ns());
+	refuse_request(all);
+}
+
+static void send_mad(void *arg, const struct cm_path *to, const uint8_t mad[MAD_LEN])
+{
+	gsi_send(&((struct connections *)arg)->gsi, to, mad);
+}
+
+struct cm_id *connections_id_of(struct connections *all, uint32_t conn)
+{
+	uint32_t cursor = 0;
+	struct cm_id *id;
+
+	while ((id = handle_next(&all->ids, &cursor)))
+		if (id->conn == conn && !id->active)
+			return id;
+	return NULL;
+}
+
+static int make_conf(const struct connections *all, struct cm_conf *conf)
+{
+	uint8_t gid[16];
+	int err = random_bytes(&conf->seed, sizeof(conf->seed));
+
+	gid_of_mac(gid, all->ctl->net->port[0].mac);
+	for (unsigned i = 8; i < 16; i++)
+		conf->guid = conf->guid << 8 | gid[i];
+	return err ? err : random_bytes(&conf->id_seed, sizeof(conf->id_seed));
+}
+
+int connections_open(struct connections *all, char why[ABI_SENTENCE_MAX])
+{
+	const struct cm_ops ops = {.send = send_mad, .event = connections_event};
+	struct cm_conf conf = cm_defaults();
+	int err = make_conf(all, &conf);
+
+	if (err)
+		return refuse(why, err, "the kernel gives no random numbers: %s", strerror(-err));
+	all->room = aligned_alloc(8, cm_size(CONNECTIONS_MAX, CM_LISTENERS_MAX));
+	if (!all->room)
+		return refuse(why, -ENOMEM, "rocid is out of memory");
+	all->gsi.mad = mad_arrived;
+	all->gsi.arg = all;
+	all->cm = cm_init(
+		all->room, CONNECTIONS_MAX, CM_LISTENERS_MAX, &conf, &ops, all, loop_now_ns());
+	err = gsi_open(&all->gsi, all->ctl, why);
+	if (err)
+		connections_close(all);
+	return err;
+}
+
+void connections_close(struct connections *all)
+{
+	uint32_t cursor = 0;
+	struct cm_channel *ch;
+
+	if (!all)
+		return;
+	while ((ch = handle_next(&all->channels, &cursor)))
+		channel_destroy(ch);
+	gsi_close(&all->gsi);
+	memset(&all->gsi, 0, sizeof(all->gsi));
+	all->cm = NULL;
+	free(all->room);
+	all->room = NULL;
+}
+
+void connections_destroy(struct connections *all)
+{
+	if (!all)
+		return;
+	handles_free(&all->ids);
+	handles_free(&all->channels);
+	free(all);
+}
+
+/* Milliseconds until @p at, at least one: a deadline is never waited for in a loop. */
+static int wait_until(uint64_t at, uint64_t now)
+{
+	if (at == WHEEL_NEVER)
+		return -1;
+	return at <= now ? 1 : (int)RTE_MIN((at - now + NS_PER_MS - 1) / NS_PER_MS, 60000ull);
+}
+
+int connections_poll(struct ctl *ctl, uint64_t now_ms)
+{
+	struct connections *all = ctl->connections;
+	uint64_t now = loop_now_ns();
+	int wait;
+
+	if (!all->cm)
+		return -1;
+	if (all->gsi.more)
+		gsi_poll(&all->gsi);
+	if (cm_deadline(all->cm) <= now)
+		cm_expire(all->cm, now);
+	wait = all->gsi.more ? 0 : wait_until(cm_deadline(all->cm), now);
+	return loop_sooner(wait, resolving_poll(all, now_ms));
+}

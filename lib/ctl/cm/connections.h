@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file cm/connections.h
+ * The communication manager of rocid: lib/cm between QP1 of each port and the ids of programs
+ * (abi_cm.h, doc/connections.md). Control thread.
+ */
+#ifndef CM_CONNECTIONS_H
+#define CM_CONNECTIONS_H
+
+#include <stdint.h>
+#include "abi_cm.h"
+#include "cm/gsi.h"
+#include "cm.h"
+#include "list.h"
+#include "session/handles.h"
+
+struct ctl;
+struct session;
+struct session_ops;
+
+#define CONNECTIONS_MAX	   12288u /* connections, TIMEWAIT included */
+#define CM_LISTENERS_MAX   4096u
+#define CM_SESSION_IDS	   11000u /* ids of one application */
+#define CM_BACKLOG_DEFAULT 1024u
+#define BIND_BUCKETS	   256u
+
+struct connections {
+	struct ctl *ctl;
+	struct gsi gsi;
+	struct cm *cm; /* NULL: closed */
+	void *room;
+	struct handles ids;	 /* of all sessions */
+	struct handles channels; /* likewise */
+	struct list bound[BIND_BUCKETS];
+	struct list resolving;	    /* RESOLVE_ADDR with a deadline */
+	uint32_t used[SESSION_MAX]; /* ids, by slot of the session */
+	uint32_t refused;	    /* a new connection that no id could be made for; 0: none */
+	enum cm_rej reason;	    /* why */
+};
+
+/** @return an empty one, or NULL. */
+struct connections *connections_create(struct ctl *ctl);
+
+/** Takes QP1 of all ports.  @return 0 or a negative errno with a sentence. */
+int connections_open(struct connections *all, char why[ABI_SENTENCE_MAX]);
+
+/** Gives QP1 back; before the sessions end. NULL is harmless. */
+void connections_close(struct connections *all);
+
+/** Frees it, after the sessions. NULL is harmless. */
+void connections_destroy(struct connections *all);
+
+/** @return milliseconds until it must be called again, -1: never. */
+int connections_poll(struct ctl *ctl, uint64_t now_ms);
+
+/** For sessions_init(): the commands of verbs and these. */
+extern const struct session_ops connection_ops;
+
+#endif

@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Events of lib/cm, as programs get them. Nothing here calls lib/cm: it is calling us. */
+#include <errno.h>
+#include <string.h>
+#include "cm/connections.h"
+#include "cm/events.h"
+#include "cm/id.h"
+
+static void copy_private(struct abi_cm_param *p, const uint8_t *data, size_t len)
+{
+	if (len > sizeof(p->private_data))
+		len = sizeof(p->private_data);
+	p->private_len = (uint16_t)len;
+	memcpy(p->private_data, data, len);
+}
+
+/* Depths as the receiver sees them: what the peer begins, we respond to (CM-22). */
+static void req_param(const uint8_t *mad, struct abi_cm_param *p)
+{
+	*p = (struct abi_cm_param){.qpn = (uint32_t)cm_get(mad, CM_F_REQ_QPN),
+		.responder_resources = (uint8_t)cm_get(mad, CM_F_REQ_INIT_DEPTH),
+		.initiator_depth = (uint8_t)cm_get(mad, CM_F_REQ_RESP_RES),
+		.flow_control = (uint8_t)cm_get(mad, CM_F_REQ_FLOW_CONTROL),
+		.retry_count = (uint8_t)cm_get(mad, CM_F_REQ_RETRY),
+		.rnr_retry_count = (uint8_t)cm_get(mad, CM_F_REQ_RNR_RETRY),
+		.srq = (uint8_t)cm_get(mad, CM_F_REQ_SRQ)};
+}
+
+static void rep_param(const uint8_t *mad, struct abi_cm_param *p)
+{
+	*p = (struct abi_cm_param){.qpn = (uint32_t)cm_get(mad, CM_F_REP_QPN),
+		.responder_resources = (uint8_t)cm_get(mad, CM_F_REP_INIT_DEPTH),
+		.initiator_depth = (uint8_t)cm_get(mad, CM_F_REP_RESP_RES),
+		.flow_control = (uint8_t)cm_get(mad, CM_F_REP_FLOW_CONTROL),
+		.rnr_retry_count = (uint8_t)cm_get(mad, CM_F_REP_RNR_RETRY),
+		.srq = (uint8_t)cm_get(mad, CM_F_REP_SRQ)};
+}
+
+static void raise_with(struct cm_id *id, const struct cm_event *e, uint32_t type, int32_t status)
+{
+	struct cm_note *n = note_new(id, type, status);
+
+	if (!n)
+		return;
+	if (e->type == CM_EV_REP)
+		rep_param(e->mad, &n->event.param);
+	if (e->type == CM_EV_REJECTED)
+		why_rejected(id, e->reason, n->event.why, sizeof(n->event.why));
+	if (e->private_data)
+		copy_private(&n->event.param, e->private_data, e->private_len);
+	note_raise(n);
+}
+
+/* --- new connections -------------------------------------------------------------------------- */
+
+static void take_addresses(struct cm_id *id, const struct cm_id *listener, const struct cma_hdr *h)
+{
+	id->local = listener->local;
+	id->local.family = id->remote.family = h->family;
+	memcpy(id->local.ip, h->dst, 16);
+	id->remote.port = h->src_port;
+	memcpy(id->remote.ip, h->src, 16);
+}
+
+/* A wildcard of IPv4 is for IPv4, and so is one of IPv6 with AFONLY for IPv6. */
+static bool family_fits(const struct cm_id *listener, const struct cma_hdr *h)
+{
+	return listener->local.family == h->family ||
+	       (listener->local.family == 6 && !listener->afonly);
+}
+
+static struct cm_id *new_id(struct connections *all, const struct cm_event *e, struct cma_hdr *h)
+{
+	struct cm_id *l = handle_get(&all->ids, (uint32_t)e->cookie), *id;
+
+	all->reason = CM_REJ_INVALID_SERVICE_ID;
+	if (!l || e->private_len < CMA_HDR_LEN || !cma_read(h, e->private_data) ||
+		!family_fits(l, h))
+		return NULL;
+	all->reason = CM_REJ_NO_RESOURCES;
+	id = id_create(l->channel, l->ps, l->qp_type, l->uid);
+	if (!id)
+		return NULL;
+	take_addresses(id, l, h);
+	id->parent = l->handle;
+	id->path = *e->path;
+	id->has_path = true;
+	id->conn = e->id;
+	id->state = ID_CONNECT;
+	id->tos = l->tos;
+	return id;
+}
+
+static void on_request(struct connections *all, const struct cm_event *e)
+{
+	struct cma_hdr h;
+	struct cm_id *id = new_id(all, e, &h), *l;
+	struct cm_note *n = id ? note_new(id, ABI_CM_CONNECT_REQUEST, 0) : NULL;
+
+	if (!n) { /* the caller of lib/cm rejects it, and forgets the id if there is one */
+		all->refused = e->id;
+		if (id)
+			id->conn = 0, id_destroy(id);
+		return;
+	}
+	l = handle_get(&all->ids, id->parent);
+	n->counts = l;
+	n->event.uid = l->uid;
+	n->event.listener = l->handle;
+	if (e->type == CM_EV_REQ) {
+		req_param(e->mad, &n->event.param);
+		id->resp_res = n->event.param.responder_resources;
+		id->init_depth = n->event.param.initiator_depth;
+	}
+	copy_private(&n->event.param, e->private_data + CMA_HDR_LEN, e->private_len - CMA_HDR_LEN);
+	note_raise(n);
+}
+
+/* --- connections that a program knows --------------------------------------------------------- */
+
+static void on_sidr_rep(struct cm_id *id, const struct cm_event *e)
+{
+	struct cm_note *n;
+
+	if (e->reason) {
+		raise_with(id, e, ABI_CM_UNREACHABLE, (int32_t)e->reason);
+		return;
+	}
+	n = note_new(id, ABI_CM_ESTABLISHED, 0);
+	if (!n)
+		return;
+	n->event.param.qpn = (uint32_t)cm_get(e->mad, CM_F_SIDR_REP_QPN);
+	n->event.param.qkey = (uint32_t)cm_get(e->mad, CM_F_SIDR_REP_QKEY);
+	copy_private(&n->event.param, e->private_data, e->private_len);
+	id_ah(id, &n->event.ah);
+	note_raise(n);
+}
+
+static void on_unreachable(struct cm_id *id, const struct cm_event *e)
+{
+	struct cm_note *n = note_new(id, ABI_CM_UNREACHABLE, -ETIMEDOUT);
+
+	if (!n)
+		return;
+	why_unreachable(id, e->reason, n->event.why, sizeof(n->event.why));
+	note_raise(n);
+}
+
+void connections_event(void *arg, const struct cm_event *e)
+{
+	struct connections *all = arg;
+	struct cm_id *id;
+
+	if (e->type == CM_EV_REQ || e->type == CM_EV_SIDR_REQ) {
+		on_request(all, e);
+		return;
+	}
+	id = handle_get(&all->ids, (uint32_t)e->cookie);
+	if (!id || id->conn != e->id) {
+		/* a listener's cookie: its request has ended before an answer */
+		id = connections_id_of(all, e->id);
+		if (!id)
+			return;
+	}
+	switch (e->type) {
+	case CM_EV_REP:
+		raise_with(id, e, ABI_CM_CONNECT_RESPONSE, 0);
+		break;
+	case CM_EV_ESTABLISHED:
+		id_raise(id, ABI_CM_ESTABLISHED, 0, NULL);
+		break;
+	case CM_EV_REJECTED:
+		raise_with(id, e, ABI_CM_REJECTED, (int32_t)e->reason);
+		break;
+	case CM_EV_UNREACHABLE:
+		on_unreachable(id, e);
+		break;
+	case CM_EV_DISCONNECTED:
+		id_raise(id, ABI_CM_DISCONNECTED, 0, NULL);
+		break;
+	case CM_EV_TIMEWAIT_EXIT:
+		id_raise(id, ABI_CM_TIMEWAIT_EXIT, 0, NULL);
+		break;
+	default:
+		on_sidr_rep(id, e);
+	}
+}

@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* MADs that leave QP1, and the address handles that they need. */
+#include <errno.h>
+#include <string.h>
+#include "abi_ring.h"
+#include "abi_wqe.h"
+#include "cm/gsi.h"
+#include "cm/gsi_impl.h"
+#include "config/parts.h"
+#include "net/net.h"
+#include "qp.h"
+#include "session/message.h"
+#include "session/session.h"
+#include "session/sessions.h"
+#include "verbs/ah_obj.h"
+#include "verbs/objects.h"
+#include "verbs/qp_obj.h"
+#include "worker.h"
+
+int gsi_sgid_index(const struct ctl *ctl, const struct cm_path *path)
+{
+	if (path->port >= ctl->net->nports)
+		return -1;
+	return gid_find(&ctl->net->port[path->port].gids.table, path->local, path->net, path->vid);
+}
+
+/* --- posting ---------------------------------------------------------------------------------- */
+
+static void ring_bell(struct gsi *g, const struct qp_obj *o)
+{
+	struct abi_queue *q = o->qp->sq.shared;
+	uint32_t bell, worker;
+	struct abi_doorbell *db;
+
+	atomic_thread_fence(memory_order_seq_cst);
+	if (!atomic_load_explicit(&q->need_doorbell, memory_order_relaxed))
+		return;
+	bell = atomic_load_explicit(&q->bell, memory_order_relaxed);
+	worker = bell && bell <= g->ctl->dp->nworkers ? bell - 1 : o->worker;
+	db = (struct abi_doorbell *)(g->session->region.base + sizeof(struct abi_session)) + worker;
+	abi_doorbell_ring(db, o->doorbell);
+	worker_wake(g->ctl->dp->worker[worker]);
+}
+
+static bool is_idle(const struct gsi_port *p)
+{
+	return !p->qp || atomic_load_explicit(&p->qp->qp->sq.shared->consumer,
+				 memory_order_acquire) == p->posted;
+}
+
+static void post(struct gsi *g, const struct gsi_ah *a, const uint8_t mad[MAD_LEN])
+{
+	struct gsi_port *p = &g->port[a->path.port];
+	const struct ring *sq = &p->qp->qp->sq;
+	uint8_t *entry = sq->entries + (size_t)(p->posted & (sq->depth - 1)) * sq->stride;
+	struct abi_wqe *w = (struct abi_wqe *)entry;
+	uint32_t done = atomic_load_explicit(&sq->shared->consumer, memory_order_acquire);
+
+	if (p->posted - done >= sq->depth) {
+		g->full++;
+		return;
+	}
+	w->imm = 0;
+	w->wr_id = p->posted;
+	w->ud.ah = a->handle;
+	w->ud.remote_qpn = 1;
+	w->ud.remote_qkey = MAD_QKEY;
+	w->ud.pkey_index = 0;
+	memcpy(entry + ABI_WQE_HDR, mad, MAD_LEN);
+	atomic_store_explicit((_Atomic uint32_t *)&w->ctl,
+		ABI_WQE_CTL(ABI_WR_SEND, MAD_LEN, ABI_WQE_INLINE | abi_phase(p->posted, sq->depth)),
+		memory_order_release);
+	p->posted++;
+	atomic_store_explicit(&sq->shared->producer, p->posted, memory_order_release);
+	ring_bell(g, p->qp);
+}
+
+/* --- destinations ----------------------------------------------------------------------------- */
+
+static bool same(const struct cm_path *a, const struct cm_path *b)
+{
+	return a->port == b->port && a->net == b->net && a->vid == b->vid &&
+	       a->tclass == b->tclass && a->flow_label == b->flow_label &&
+	       !memcmp(a->remote, b->remote, 16) && !memcmp(a->local, b->local, 16);
+}
+
+static void drop(struct gsi *g, struct gsi_ah *a)
+{
+	struct ah_obj *o = a->handle ? handle_get(&g->ctl->objects->ahs, a->handle) : NULL;
+
+	if (o) {
+		ah_unpublish(o);
+		worker_grace(g->ctl->dp);
+		ah_release(o);
+	}
+	*a = (struct gsi_ah){0};
+}
+
+/* The place of @p path, perhaps that of the one that was longest without use. No request that waits
+ * to be sent may name it (UD-16). */
+static struct gsi_ah *place(struct gsi *g, const struct cm_path *path)
+{
+	struct gsi_ah *oldest = NULL;
+
+	for (uint32_t i = 0; i < GSI_AHS; i++) {
+		struct gsi_ah *a = &g->ah[i];
+
+		if (a->used && same(&a->path, path))
+			return a;
+		if (!a->asked &&
+			(!oldest || !a->used || (oldest->used && a->last_ms < oldest->last_ms)))
+			oldest = a;
+	}
+	if (!oldest || (oldest->used && !is_idle(&g->port[oldest->path.port])))
+		return NULL;
+	drop(g, oldest);
+	oldest->used = true;
+	oldest->path = *path;
+	return oldest;
+}
+
+static void attributes(const struct cm_path *p, uint8_t sgid_index, struct abi_ah_attr *to)
+{
+	*to = (struct abi_ah_attr){.sgid_index = sgid_index,
+		.traffic_class = p->tclass,
+		.hop_limit = p->hop_limit,
+		.port = (uint8_t)(p->port + 1),
+		.is_global = 1,
+		.flow_label = p->flow_label};
+	memcpy(to->dgid, p->remote, 16);
+}
+
+void gsi_resolved(struct gsi *g, uint32_t index, int32_t status, uint32_t handle)
+{
+	struct gsi_ah *a = &g->ah[index % GSI_AHS];
+
+	a->asked = false;
+	if (status) {
+		g->unresolved += a->npending;
+		*a = (struct gsi_ah){0};
+		return;
+	}
+	a->handle = handle;
+	for (uint32_t i = 0; i < a->npending; i++)
+		post(g, a, a->pending[i]);
+	a->npending = 0;
+}
+
+static void resolve(struct gsi *g, struct gsi_ah *a, int sgid_index)
+{
+	struct request q = {.msg = {.type = ABI_CREATE_AH, .seq = (uint32_t)(a - g->ah)},
+		.body_len = sizeof(struct abi_create_ah),
+		.fd = -1};
+	struct abi_create_ah body = {.pd = g->pd};
+	struct abi_handle_reply out = {0};
+	struct reply r = {0};
+	int err;
+
+	attributes(&a->path, (uint8_t)sgid_index, &body.attr);
+	memcpy(q.body, &body, sizeof(body));
+	a->asked = true;
+	err = g->ctl->sessions->ops->run(g->session, &q, &r);
+	if (err == DEFERRED)
+		return;
+	memcpy(&out, r.body, sizeof(out));
+	gsi_resolved(g, q.msg.seq, err, out.handle);
+}
+
+void gsi_send(struct gsi *g, const struct cm_path *to, const uint8_t mad[MAD_LEN])
+{
+	int sgid = gsi_sgid_index(g->ctl, to);
+	struct gsi_ah *a;
+
+	if (sgid < 0 || !g->session || !g->port[to->port].qp) {
+		g->unresolved++;
+		return;
+	}
+	a = place(g, to);
+	if (!a) {
+		g->full++;
+		return;
+	}
+	a->last_ms = loop_now_ms();
+	if (a->handle) {
+		post(g, a, mad);
+		return;
+	}
+	if (a->npending == GSI_PENDING) { /* the protocol repeats what is lost */
+		g->full++;
+		return;
+	}
+	memcpy(a->pending[a->npending++], mad, MAD_LEN);
+	if (!a->asked)
+		resolve(g, a, sgid);
+}

@@ -1,0 +1,364 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Channels, ids and their events. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include "bits.h"
+#include "cm/connections.h"
+#include "cm/id.h"
+#include "config/parts.h"
+#include "loop/loop.h"
+#include "session/ids.h"
+#include "session/message.h"
+#include "session/quota.h"
+#include "session/session.h"
+#include "text/sentence.h"
+
+static const struct charge channel_charge[] = {{CTL_CHANNELS, 1}, {CTL_DESCRIPTORS, 2}};
+
+struct cm_id *id_named(struct session *s, uint32_t handle, struct reply *r)
+{
+	struct cm_id *id = handle_get(&s->ctl->connections->ids, handle);
+
+	if (id && id->channel->session == s)
+		return id;
+	refuse(r->why, -EINVAL, "there is no CM id %u", handle);
+	return NULL;
+}
+
+struct cm_channel *channel_named(struct session *s, uint32_t handle, struct reply *r)
+{
+	struct cm_channel *ch = handle_get(&s->ctl->connections->channels, handle);
+
+	if (ch && ch->session == s)
+		return ch;
+	refuse(r->why, -EINVAL, "there is no CM channel %u", handle);
+	return NULL;
+}
+
+/* --- events ----------------------------------------------------------------------------------- */
+
+/* The pipe is readable exactly while events wait. A program that reads from it hurts only itself:
+ * neither end blocks us. */
+static void show_events(struct cm_channel *ch, bool before)
+{
+	bool now = !list_empty(&ch->events);
+	char byte = 0;
+	ssize_t n = 0;
+
+	if (now && !before)
+		n = write(ch->fd[1], &byte, 1);
+	else if (!now && before)
+		n = read(ch->fd[0], &byte, 1);
+	(void)n;
+}
+
+struct cm_note *note_new(struct cm_id *id, uint32_t type, int32_t status)
+{
+	struct cm_note *n = calloc(1, sizeof(*n));
+
+	if (!n)
+		return NULL;
+	n->id = n->counts = id;
+	n->event.event = type;
+	n->event.status = status;
+	n->event.uid = id->uid;
+	n->event.id = id->handle;
+	return n;
+}
+
+void note_raise(struct cm_note *n)
+{
+	struct cm_channel *ch = n->counts->channel;
+	bool before = !list_empty(&ch->events);
+
+	list_push(&ch->events, &n->node);
+	show_events(ch, before);
+}
+
+void id_raise(struct cm_id *id, uint32_t type, int32_t status, const char *why)
+{
+	struct cm_note *n = note_new(id, type, status);
+
+	if (!n)
+		return;
+	if (why)
+		snprintf(n->event.why, sizeof(n->event.why), "%s", why);
+	note_raise(n);
+}
+
+/* Takes the events of @p id off its channel, and puts them on @p to (NULL: frees them). */
+static void move_events(struct cm_id *id, struct cm_channel *to)
+{
+	struct cm_channel *ch = id->channel;
+	bool before = !list_empty(&ch->events), to_before = to && !list_empty(&to->events);
+	struct list kept, *l;
+
+	list_init(&kept);
+	while ((l = list_pop(&ch->events))) {
+		struct cm_note *n = container_of(l, struct cm_note, node);
+
+		if (n->id != id && n->counts != id)
+			list_push(&kept, l);
+		else if (to)
+			list_push(&to->events, l);
+		else
+			free(n);
+	}
+	list_splice(&ch->events, &kept);
+	show_events(ch, before);
+	if (to)
+		show_events(to, to_before);
+}
+
+int cmd_cm_get_event(struct session *s, const struct request *q, struct reply *r)
+{
+	struct abi_handle in;
+	struct cm_channel *ch;
+	struct cm_note *n;
+	struct list *l;
+
+	memcpy(&in, q->body, sizeof(in));
+	ch = channel_named(s, in.handle, r);
+	if (!ch)
+		return -EINVAL;
+	l = list_pop(&ch->events);
+	if (!l)
+		return refuse(r->why, -EAGAIN, "no event is pending");
+	show_events(ch, true);
+	n = container_of(l, struct cm_note, node);
+	n->counts->reported++;
+	reply_body(r, &n->event, sizeof(n->event));
+	free(n);
+	return 0;
+}
+
+/* --- ids -------------------------------------------------------------------------------------- */
+
+struct cm_id *id_create(struct cm_channel *ch, uint16_t ps, uint8_t qp_type, uint64_t uid)
+{
+	struct connections *all = ch->session->ctl->connections;
+	uint32_t *used = &all->used[ch->session->slot];
+	struct cm_id *id = *used < CM_SESSION_IDS ? calloc(1, sizeof(*id)) : NULL;
+
+	if (!id)
+		return NULL;
+	if (random_bytes(&id->psn, sizeof(id->psn)) || handle_add(&all->ids, id, &id->handle)) {
+		free(id);
+		return NULL;
+	}
+	++*used;
+	id->psn &= 0xFFFFFF;
+	id->all = all;
+	id->channel = ch;
+	id->ps = ps;
+	id->qp_type = qp_type;
+	id->uid = uid;
+	list_init(&id->bind_node);
+	list_init(&id->resolve_node);
+	list_push(&ch->ids, &id->node);
+	return id;
+}
+
+/* New connections of a listener that no program has heard of end with it. */
+static void drop_requests(struct cm_id *listener)
+{
+	struct cm_channel *ch = listener->channel;
+	struct cm_id *heir;
+
+	do {
+		heir = NULL;
+		for (struct list *l = ch->events.next; l != &ch->events && !heir; l = l->next) {
+			struct cm_note *n = container_of(l, struct cm_note, node);
+
+			if (n->counts == listener && n->id != listener)
+				heir = n->id;
+		}
+		if (heir)
+			id_destroy(heir);
+	} while (heir);
+}
+
+void id_destroy(struct cm_id *id)
+{
+	struct connections *all = id->all;
+	uint64_t now = loop_now_ns();
+
+	if (id->state == ID_LISTEN) {
+		drop_requests(id);
+		cm_unlisten(all->cm, id->listener, now);
+	}
+	id_stop_resolving(id);
+	if (id->conn)
+		cm_destroy(all->cm, id->conn, now);
+	id_unbind(id);
+	move_events(id, NULL);
+	list_del(&id->node);
+	handle_del(&all->ids, id->handle);
+	all->used[id->channel->session->slot]--;
+	free(id);
+}
+
+int cmd_cm_create_id(struct session *s, const struct request *q, struct reply *r)
+{
+	struct abi_cm_create_id in;
+	struct abi_handle_reply out;
+	struct cm_channel *ch;
+	struct cm_id *id;
+
+	memcpy(&in, q->body, sizeof(in));
+	ch = channel_named(s, in.channel, r);
+	if (!ch)
+		return -EINVAL;
+	if (in.ps != ABI_CM_PS_TCP && in.ps != ABI_CM_PS_UDP && in.ps != ABI_CM_PS_IB &&
+		in.ps != ABI_CM_PS_IPOIB)
+		return refuse(r->why, -EINVAL,
+			"there is no port space 0x%x: use TCP (0x106) or UDP (0x111)", in.ps);
+	id = id_create(ch, in.ps, in.qp_type, in.uid);
+	if (!id)
+		return refuse(r->why, -ENOMEM,
+			"no room for another CM id: an application may have %u; destroy some",
+			CM_SESSION_IDS);
+	out.handle = id->handle;
+	reply_body(r, &out, sizeof(out));
+	return 0;
+}
+
+int cmd_cm_destroy_id(struct session *s, const struct request *q, struct reply *r)
+{
+	struct abi_cm_destroyed out;
+	struct abi_handle in;
+	struct cm_id *id;
+
+	memcpy(&in, q->body, sizeof(in));
+	id = id_named(s, in.handle, r);
+	if (!id)
+		return -EINVAL;
+	out.events_reported = id->reported;
+	id_destroy(id);
+	reply_body(r, &out, sizeof(out));
+	return 0;
+}
+
+int cmd_cm_migrate_id(struct session *s, const struct request *q, struct reply *r)
+{
+	struct abi_cm_destroyed out;
+	struct abi_cm_migrate in;
+	struct cm_channel *ch;
+	struct cm_id *id;
+
+	memcpy(&in, q->body, sizeof(in));
+	id = id_named(s, in.id, r);
+	ch = id ? channel_named(s, in.channel, r) : NULL;
+	if (!ch)
+		return -EINVAL;
+	out.events_reported = id->reported;
+	if (ch != id->channel) {
+		move_events(id, ch);
+		list_del(&id->node);
+		list_push(&ch->ids, &id->node);
+		id->channel = ch;
+	}
+	reply_body(r, &out, sizeof(out));
+	return 0;
+}
+
+/* --- channels --------------------------------------------------------------------------------- */
+
+/* The program's end of the pipe, and ours of the same pipe. O_NONBLOCK belongs to an open file
+ * description: a program that clears it must not make us wait, so ours is another one. */
+static int make_pipe(struct cm_channel *ch)
+{
+	char path[32];
+	int ends[2], err;
+
+	if (pipe2(ends, O_CLOEXEC))
+		return -errno;
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", ends[0]);
+	ch->fd[0] = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+	ch->fd[1] = ends[1];
+	if (ch->fd[0] >= 0 && !fcntl(ends[1], F_SETFL, O_NONBLOCK))
+		return ends[0];
+	err = -errno;
+	if (ch->fd[0] >= 0)
+		close(ch->fd[0]);
+	close(ends[0]);
+	close(ends[1]);
+	return err;
+}
+
+static int make_channel(struct session *s, struct cm_channel *ch, struct reply *r)
+{
+	int app = make_pipe(ch);
+
+	if (app < 0)
+		return refuse(r->why, app,
+			"rocid cannot create a channel (%s): raise its limit of open files (ulimit "
+			"-n), and see that it has /proc",
+			strerror(-app));
+	if (handle_add(&s->ctl->connections->channels, ch, &ch->handle)) {
+		close(app);
+		close(ch->fd[0]);
+		close(ch->fd[1]);
+		return refuse(r->why, -ENOSPC, "no room for another CM channel: close some");
+	}
+	reply_fd(r, app);
+	return 0;
+}
+
+int cmd_cm_open(struct session *s, const struct request *q, struct reply *r)
+{
+	struct connections *all = s->ctl->connections;
+	struct abi_handle_reply out;
+	struct cm_channel *ch;
+	int err;
+
+	if (!all->cm)
+		return refuse(r->why, -EOPNOTSUPP,
+			"rocid has no communication manager: start it without --cm no");
+	err = quota_take(s, channel_charge, ARRAY_SIZE(channel_charge), r->why);
+	if (err)
+		return err;
+	ch = calloc(1, sizeof(*ch));
+	err = ch ? make_channel(s, ch, r) : refuse(r->why, -ENOMEM, "rocid is out of memory");
+	if (err) {
+		quota_give(s, channel_charge, ARRAY_SIZE(channel_charge));
+		free(ch);
+		return err;
+	}
+	ch->session = s;
+	list_init(&ch->ids);
+	list_init(&ch->events);
+	out.handle = ch->handle;
+	reply_body(r, &out, sizeof(out));
+	return 0;
+}
+
+void channel_destroy(struct cm_channel *ch)
+{
+	struct session *s = ch->session;
+
+	while (!list_empty(&ch->ids))
+		id_destroy(container_of(ch->ids.next, struct cm_id, node));
+	handle_del(&s->ctl->connections->channels, ch->handle);
+	close(ch->fd[0]);
+	close(ch->fd[1]);
+	quota_give(s, channel_charge, ARRAY_SIZE(channel_charge));
+	free(ch);
+}
+
+int cmd_cm_close(struct session *s, const struct request *q, struct reply *r)
+{
+	struct cm_channel *ch;
+	struct abi_handle in;
+
+	memcpy(&in, q->body, sizeof(in));
+	ch = channel_named(s, in.handle, r);
+	if (!ch)
+		return -EINVAL;
+	channel_destroy(ch);
+	return 0;
+}

@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file cm/id.h
+ * Channels, ids and events of programs (abi_cm.h). Control thread.
+ */
+#ifndef CM_ID_H
+#define CM_ID_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include "abi_cm.h"
+#include "cm.h"
+#include "list.h"
+#include "net/neigh.h"
+
+struct connections;
+struct reply;
+struct request;
+struct session;
+
+struct cm_channel {
+	struct session *session;
+	uint32_t handle;
+	int fd[2];	    /* a pipe, with one byte while events wait */
+	struct list ids;    /* cm_id.node */
+	struct list events; /* cm_note.node, oldest first */
+};
+
+enum cm_id_state {
+	ID_IDLE,
+	ID_RESOLVING,
+	ID_ADDR,  /* resolved */
+	ID_ROUTE, /* likewise */
+	ID_LISTEN,
+	ID_CONNECT, /* it has, or had, a connection */
+	ID_STATES,
+};
+
+struct cm_id {
+	struct connections *all;
+	struct cm_channel *channel;
+	struct list node;
+	uint32_t handle;
+	uint32_t reported; /* events that the program has taken */
+	uint64_t uid;
+	uint16_t ps; /* enum abi_cm_ps */
+	uint8_t qp_type;
+	uint8_t state; /* enum cm_id_state */
+	struct abi_cm_addr local, remote;
+	struct list bind_node; /* in connections.bound, if `bound` */
+	bool bound, reuse, afonly;
+	bool active; /* it connects, or has */
+	bool has_path;
+	uint8_t tos, ack_timeout; /* set by options */
+	bool has_ack_timeout;
+	struct cm_path path;
+	uint32_t conn;	   /* of lib/cm; 0: none */
+	uint32_t listener; /* of lib/cm, in ID_LISTEN */
+	uint32_t parent;   /* handle of the listener of a new id; 0: none */
+	uint32_t psn;	   /* where the peer begins */
+	uint8_t resp_res, init_depth;
+	/* RESOLVE_ADDR */
+	struct neigh_query query;
+	struct list resolve_node;
+	uint64_t deadline_ms;
+};
+
+/** An event that waits for CM_GET_EVENT. */
+struct cm_note {
+	struct list node;
+	struct cm_id *id;     /* that it is about */
+	struct cm_id *counts; /* whose `reported` it counts to: of a CONNECT_REQUEST the listener */
+	struct abi_cm_event event;
+};
+
+/** @return whether the QP type is of datagrams. */
+static inline bool id_is_datagram(const struct cm_id *id)
+{
+	return id->ps == ABI_CM_PS_UDP || id->ps == ABI_CM_PS_IPOIB;
+}
+
+/** The id of @p s with that handle; NULL: refused with -EINVAL. */
+struct cm_id *id_named(struct session *s, uint32_t handle, struct reply *r);
+struct cm_channel *channel_named(struct session *s, uint32_t handle, struct reply *r);
+
+/** @return a new id at @p ch, or NULL: no room. */
+struct cm_id *id_create(struct cm_channel *ch, uint16_t ps, uint8_t qp_type, uint64_t uid);
+
+/** Ends it in any state; the peer learns of it. */
+void id_destroy(struct cm_id *id);
+
+/** Ends the channel and its ids. */
+void channel_destroy(struct cm_channel *ch);
+
+/** @return an event for @p id, to be filled in and raised; NULL: no memory. */
+struct cm_note *note_new(struct cm_id *id, uint32_t type, int32_t status);
+
+/** Appends it to the queue of the id's channel. */
+void note_raise(struct cm_note *n);
+
+/** The same at once, for an event without more. */
+void id_raise(struct cm_id *id, uint32_t type, int32_t status, const char *why);
+
+/* bind.c */
+
+/** Gives @p id the address @p a, whose port may be 0.  @return 0 or a negative errno with a
+ *  sentence. */
+int id_bind(struct cm_id *id, const struct abi_cm_addr *a, char why[ABI_SENTENCE_MAX]);
+void id_unbind(struct cm_id *id);
+/** Whether another listener has the address. */
+int id_check_listen(struct cm_id *id, char why[ABI_SENTENCE_MAX]);
+bool addr_is_any(const struct abi_cm_addr *a);
+bool addr_is_loopback(const struct abi_cm_addr *a);
+
+/* resolve.c */
+
+/** Gives up a RESOLVE_ADDR. */
+void id_stop_resolving(struct cm_id *id);
+/** @return milliseconds until the next deadline; -1: none. */
+int resolving_poll(struct connections *all, uint64_t now_ms);
+/** Sets the device of @p id by its local address, if a port has it. */
+bool id_take_device(struct cm_id *id);
+
+/* why.c */
+
+/** A sentence for a REJ of @p id, or for a peer that did not answer. */
+void why_rejected(const struct cm_id *id, unsigned reason, char *to, size_t size);
+void why_unreachable(const struct cm_id *id, unsigned message, char *to, size_t size);
+
+/* attributes.c */
+void id_ah(const struct cm_id *id, struct abi_ah_attr *ah);
+
+/* Handlers, as session_ops.run. */
+int cmd_cm_open(struct session *s, const struct request *q, struct reply *r);
+int cmd_cm_close(struct session *s, const struct request *q, struct reply *r);
+int cmd_cm_create_id(struct session *s, const struct request *q, struct reply *r);
+int cmd_cm_destroy_id(struct session *s, const struct request *q, struct reply *r);
+int cmd_cm_migrate_id(struct session *s, const struct request *q, struct reply *r);
+int cmd_cm_get_event(struct session *s, const struct request *q, struct reply *r);
+int cmd_cm_bind(struct session *s, const struct request *q, struct reply *r);
+int cmd_cm_resolve_addr(struct session *s, const struct request *q, struct reply *r);
+int cmd_cm_resolve_route(struct session *s, const struct request *q, struct reply *r);
+int cmd_cm_listen(struct session *s, const struct request *q, struct reply *r);
+int cmd_cm_connect(struct session *s, const struct request *q, struct reply *r);
+int cmd_cm_accept(struct session *s, const struct request *q, struct reply *r);
+int cmd_cm_reject(struct session *s, const struct request *q, struct reply *r);
+int cmd_cm_disconnect(struct session *s, const struct request *q, struct reply *r);
+int cmd_cm_notify(struct session *s, const struct request *q, struct reply *r);
+int cmd_cm_query(struct session *s, const struct request *q, struct reply *r);
+int cmd_cm_init_qp_attr(struct session *s, const struct request *q, struct reply *r);
+int cmd_cm_set_option(struct session *s, const struct request *q, struct reply *r);
+int cmd_cm_join(struct session *s, const struct request *q, struct reply *r);
+int cmd_cm_leave(struct session *s, const struct request *q, struct reply *r);
+
+#endif

@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Which device, GID and neighbour lead to an address. */
+#include <errno.h>
+#include <string.h>
+#include "bits.h"
+#include "cm/connections.h"
+#include "cm/id.h"
+#include "config/parts.h"
+#include "loop/loop.h"
+#include "net/net.h"
+#include "session/message.h"
+#include "session/session.h"
+#include "text/sentence.h"
+#include "worker.h"
+#include "verbs/av.h"
+#include "verbs/dest.h"
+
+#define RESOLVE_DEFAULT_MS 2000u
+#define HOP_LIMIT	   64u
+
+/* A GID table entry and its port. */
+struct place {
+	uint32_t port;
+	int index;
+	const struct gid_entry *e;
+};
+
+static bool fits(const struct gid_entry *e, uint8_t family)
+{
+	return e->valid && e->net == (family == 4 ? NET_IPV4 : NET_IPV6);
+}
+
+static unsigned common_bits(const uint8_t a[16], const uint8_t b[16])
+{
+	unsigned n = 0;
+
+	while (n < 128 && !((a[n / 8] ^ b[n / 8]) & (0x80 >> n % 8)))
+		n++;
+	return n;
+}
+
+/* The entry with the address @p gid, or, if that is NULL, the one nearest to @p dst among those of
+ * netdev @p ifindex (0: any). */
+static bool find_entry(const struct ctl *ctl, uint8_t family, const uint8_t *gid,
+	const uint8_t *dst, uint32_t ifindex, struct place *out)
+{
+	int best = -1;
+
+	for (uint32_t i = 0; i < ctl->net->nports; i++) {
+		const struct gid_table *t = &ctl->net->port[i].gids.table;
+
+		for (uint32_t k = 0; k < t->count; k++) {
+			const struct gid_entry *e = &t->entry[k];
+			int near;
+
+			if (!fits(e, family) || (gid && memcmp(gid, e->gid, 16)) ||
+				(ifindex && e->ifindex != ifindex))
+				continue;
+			near = gid ? 128 : (int)common_bits(dst, e->gid);
+			if (near <= best)
+				continue;
+			best = near;
+			*out = (struct place){.port = i, .index = (int)k, .e = e};
+		}
+	}
+	return best >= 0;
+}
+
+static void take_place(struct cm_id *id, const struct place *p)
+{
+	const struct port *shared = &id->all->ctl->dp->ports->port[p->port];
+
+	id->path = (struct cm_path){
+		.pkey = atomic_load_explicit(&shared->pkey[0], memory_order_relaxed),
+		.vid = p->e->vid,
+		.net = p->e->net,
+		.port = (uint8_t)p->port,
+		.tclass = id->tos,
+		.hop_limit = HOP_LIMIT};
+	memcpy(id->path.local, p->e->gid, 16);
+	id->has_path = true;
+}
+
+bool id_take_device(struct cm_id *id)
+{
+	const struct ctl *ctl = id->all->ctl;
+	static const uint8_t zero[16];
+	struct place p;
+
+	if (addr_is_loopback(&id->local)) {
+		if (!find_entry(ctl, id->local.family, NULL, zero, 0, &p))
+			return false;
+	} else if (!find_entry(ctl, id->local.family, id->local.ip, NULL, id->local.scope, &p)) {
+		return false;
+	}
+	take_place(id, &p);
+	return true;
+}
+
+/* The source of packets to @p dst: of a wildcard what the kernel's routes or the static tables
+ * say. */
+static int choose_source(struct cm_id *id, const struct abi_cm_addr *dst, struct place *p,
+	char why[ABI_SENTENCE_MAX])
+{
+	struct ctl *ctl = id->all->ctl;
+	struct rtnl_route route;
+	char text[GID_TEXT];
+	uint32_t ifindex = dst->scope;
+
+	if (find_entry(ctl, dst->family, dst->ip, NULL, 0, p)) /* our own address */
+		return 0;
+	if (!ifindex && !rtnl_route_get(&ctl->net->rtnl, NULL, dst->ip, 0, &route) &&
+		route.type == RTNL_ROUTE_UNICAST &&
+		find_entry(ctl, dst->family, NULL, dst->ip, route.ifindex, p))
+		return 0;
+	if (find_entry(ctl, dst->family, NULL, dst->ip, ifindex, p))
+		return 0;
+	return refuse(why, -ENODEV,
+		"no port of rocid has an address from which %s can be reached: see rocictl show "
+		"gids",
+		gid_text(dst->ip, text));
+}
+
+/* --- the command ------------------------------------------------------------------------------ */
+
+void id_stop_resolving(struct cm_id *id)
+{
+	if (id->state != ID_RESOLVING)
+		return;
+	neigh_cancel(&id->query);
+	list_del(&id->resolve_node);
+	id->state = ID_IDLE;
+}
+
+static void finish(struct cm_id *id, int err, const char *why)
+{
+	if (id->state == ID_RESOLVING)
+		list_del(&id->resolve_node);
+	id->state = err ? ID_IDLE : ID_ADDR;
+	id_raise(id, err ? ABI_CM_ADDR_ERROR : ABI_CM_ADDR_RESOLVED, err, why);
+}
+
+static void resolved(struct neigh_query *q, int err, const char *why)
+{
+	finish(container_of(q, struct cm_id, query), err == -EHOSTUNREACH ? -ETIMEDOUT : err, why);
+}
+
+int resolving_poll(struct connections *all, uint64_t now_ms)
+{
+	struct list *l = all->resolving.next;
+	int wait = -1;
+
+	while (l != &all->resolving) {
+		struct cm_id *id = container_of(l, struct cm_id, resolve_node);
+
+		l = l->next;
+		if (now_ms < id->deadline_ms) {
+			wait = loop_sooner(wait, (int)(id->deadline_ms - now_ms));
+			continue;
+		}
+		neigh_cancel(&id->query);
+		finish(id, -ETIMEDOUT,
+			"nobody answered for the address in time: check that the peer is up, and "
+			"the address");
+	}
+	return wait;
+}
+
+/* The address on the wire: a loopback address is that of the device. */
+static void set_remote(struct cm_id *id, const struct abi_cm_addr *dst)
+{
+	id->remote = *dst;
+	memcpy(id->path.remote, addr_is_loopback(dst) ? id->path.local : dst->ip, 16);
+}
+
+static int look_up(struct cm_id *id, uint32_t timeout_ms, char why[ABI_SENTENCE_MAX])
+{
+	struct ctl *ctl = id->all->ctl;
+	struct dest_key key = {
+		.port = id->path.port, .sgid = (uint32_t)gsi_sgid_index(ctl, &id->path)};
+	bool local;
+	int err;
+
+	memcpy(key.dgid, id->path.remote, 16);
+	id->query = (struct neigh_query){.done = resolved};
+	err = dest_find(ctl, &key, &id->query, &local, why);
+	if (err == -EINPROGRESS) {
+		id->state = ID_RESOLVING;
+		id->deadline_ms = loop_now_ms() + (timeout_ms ? timeout_ms : RESOLVE_DEFAULT_MS);
+		list_push(&id->all->resolving, &id->resolve_node);
+		return 0;
+	}
+	finish(id, err, err ? why : NULL);
+	return 0;
+}
+
+static int take_source(
+	struct cm_id *id, const struct abi_cm_resolve_addr *in, char why[ABI_SENTENCE_MAX])
+{
+	struct abi_cm_addr any = {.family = in->dst.family};
+	struct place p;
+	int err = 0;
+
+	if (in->dst.family == 4)
+		memset(any.ip + 10, 0xFF, 2);
+	if (!id->bound)
+		err = id_bind(id, in->src.family ? &in->src : &any, why);
+	if (err || id->has_path)
+		return err;
+	if (addr_is_loopback(&in->dst)) {
+		memcpy(id->local.ip, in->dst.ip, 16);
+		id->local.family = in->dst.family;
+		return id_take_device(id) ? 0
+					  : refuse(why, -ENODEV, "no port of rocid has an address");
+	}
+	err = choose_source(id, &in->dst, &p, why);
+	if (err)
+		return err;
+	take_place(id, &p);
+	memcpy(id->local.ip, p.e->gid, 16);
+	id->local.family = in->dst.family;
+	return 0;
+}
+
+int cmd_cm_resolve_addr(struct session *s, const struct request *q, struct reply *r)
+{
+	struct abi_cm_resolve_addr in;
+	struct cm_id *id;
+	int err;
+
+	memcpy(&in, q->body, sizeof(in));
+	id = id_named(s, in.id, r);
+	if (!id)
+		return -EINVAL;
+	if (id->state != ID_IDLE)
+		return refuse(r->why, -EINVAL, "the id is past resolving an address");
+	if (in.dst.family != 4 && in.dst.family != 6)
+		return refuse(
+			r->why, -EINVAL, "an address has family 4 or 6, not %u", in.dst.family);
+	err = take_source(id, &in, r->why);
+	if (err)
+		return err;
+	set_remote(id, &in.dst);
+	if (!av_is_unicast(id->path.remote)) { /* of a group: nobody to ask */
+		finish(id, 0, NULL);
+		return 0;
+	}
+	return look_up(id, in.timeout_ms, r->why);
+}
+
+int cmd_cm_resolve_route(struct session *s, const struct request *q, struct reply *r)
+{
+	struct abi_cm_resolve_route in;
+	struct cm_id *id;
+
+	memcpy(&in, q->body, sizeof(in));
+	id = id_named(s, in.id, r);
+	if (!id)
+		return -EINVAL;
+	if (id->state != ID_ADDR)
+		return refuse(r->why, -EINVAL, "resolve the address first");
+	id->state = ID_ROUTE;
+	id_raise(id, ABI_CM_ROUTE_RESOLVED, 0, NULL);
+	return 0;
+}

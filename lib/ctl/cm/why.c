@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Why a connection did not come about, and what to do. */
+#include <stdio.h>
+#include "cm/id.h"
+#include "text/sentence.h"
+
+static const char *space_name(const struct cm_id *id)
+{
+	switch (id->ps) {
+	case ABI_CM_PS_TCP:
+		return "TCP";
+	case ABI_CM_PS_UDP:
+		return "UDP";
+	case ABI_CM_PS_IPOIB:
+		return "IPoIB";
+	default:
+		return "IB";
+	}
+}
+
+static const char *cause_of(unsigned reason)
+{
+	switch (reason) {
+	case CM_REJ_NO_QP:
+	case CM_REJ_NO_RESOURCES:
+		return "the peer has no room for another connection: its backlog is full, or it is "
+		       "short of QPs";
+	case CM_REJ_TIMEOUT:
+		return "the peer gave up waiting for an answer: look for lost packets (rocictl "
+		       "show "
+		       "drops)";
+	case CM_REJ_UNSUPPORTED:
+		return "the peer does not support the request";
+	case CM_REJ_INVALID_COMM_ID:
+		return "the peer no longer knows the connection: connect again";
+	case CM_REJ_INVALID_TRANSPORT:
+		return "the peer does not support the QP type";
+	case CM_REJ_STALE_CONN:
+		return "the peer believed that the QP was connected, and has ended that "
+		       "connection: "
+		       "connect again";
+	case CM_REJ_INVALID_GID:
+		return "the peer does not accept the address: check the GIDs of both";
+	case CM_REJ_INVALID_MTU:
+		return "the peer does not accept the path MTU: give both ports the same MTU";
+	default:
+		return "see IBA 12.6.7.2 for the reason";
+	}
+}
+
+void why_rejected(const struct cm_id *id, unsigned reason, char *to, size_t size)
+{
+	char ip[GID_TEXT];
+
+	gid_text(id->remote.ip, ip);
+	if (reason == CM_REJ_INVALID_SERVICE_ID)
+		snprintf(to, size,
+			"nobody listens on %s port %u at %s: start the server, or check its port",
+			space_name(id), id->remote.port, ip);
+	else if (reason == CM_REJ_CONSUMER)
+		snprintf(to, size,
+			"the program at %s port %u rejected the connection: its private data may "
+			"say why",
+			ip, id->remote.port);
+	else
+		snprintf(to, size, "%s port %u rejected the connection (reason %u): %s", ip,
+			id->remote.port, reason, cause_of(reason));
+}
+
+void why_unreachable(const struct cm_id *id, unsigned message, char *to, size_t size)
+{
+	const char *name = cm_attr_name(message);
+	char ip[GID_TEXT];
+
+	snprintf(to, size,
+		"%s did not answer the %s on %s port %u: check that its RDMA CM runs, and that UDP "
+		"port 4791 passes both ways",
+		gid_text(id->remote.ip, ip), name ? name : "request", space_name(id),
+		id->remote.port);
+}

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Socket addresses. */
+#include <errno.h>
+#include <string.h>
+#include <sys/socket.h>
+#include "ucma.h"
+
+int ucma_address_read(struct abi_cm_addr *to, const void *sockaddr, size_t len)
+{
+	struct sockaddr_in6 six;
+	struct sockaddr_in four;
+	sa_family_t family = AF_UNSPEC;
+
+	*to = (struct abi_cm_addr){0};
+	if (len >= sizeof(family))
+		memcpy(&family, sockaddr, sizeof(family));
+	switch (family) {
+	case AF_UNSPEC:
+		return 0;
+	case AF_INET:
+		if (len < sizeof(four))
+			return EINVAL;
+		memcpy(&four, sockaddr, sizeof(four));
+		to->family = 4;
+		to->port = ntohs(four.sin_port);
+		memset(to->ip + 10, 0xFF, 2);
+		memcpy(to->ip + 12, &four.sin_addr, 4);
+		return 0;
+	case AF_INET6:
+		if (len < sizeof(six))
+			return EINVAL;
+		memcpy(&six, sockaddr, sizeof(six));
+		to->family = 6;
+		to->port = ntohs(six.sin6_port);
+		to->scope = six.sin6_scope_id;
+		memcpy(to->ip, &six.sin6_addr, 16);
+		return 0;
+	default:
+		return EAFNOSUPPORT;
+	}
+}
+
+uint16_t ucma_address_write(struct sockaddr_in6 *to, const struct abi_cm_addr *a)
+{
+	struct sockaddr_in four = {.sin_family = AF_INET, .sin_port = htons(a->port)};
+
+	memset(to, 0, sizeof(*to));
+	switch (a->family) {
+	case 4:
+		memcpy(&four.sin_addr, a->ip + 12, 4);
+		memcpy(to, &four, sizeof(four));
+		return sizeof(four);
+	case 6:
+		to->sin6_family = AF_INET6;
+		to->sin6_port = htons(a->port);
+		to->sin6_scope_id = a->scope;
+		memcpy(&to->sin6_addr, a->ip, 16);
+		return sizeof(*to);
+	default:
+		return 0;
+	}
+}

@@ -1,0 +1,303 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Files of the device: each is a CM channel of rocid. Its descriptor is an end of a pipe that rocid
+ * makes readable while events wait, so a program can poll it, duplicate it and make it
+ * non-blocking. */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+#include "bits.h"
+#include "ucma.h"
+#include "verbs.h"
+
+#define NODE	"/dev/infiniband/rdma_cm"
+#define BUCKETS 256u
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct list buckets[BUCKETS]; /* of files, by inode */
+static unsigned nfiles;
+static struct ucma_session *current; /* that new files belong to; NULL: none */
+static bool ready;
+
+void ucma_lock(void)
+{
+	pthread_mutex_lock(&lock);
+}
+
+void ucma_unlock(void)
+{
+	pthread_mutex_unlock(&lock);
+}
+
+/* Files and ids are the parent's; a child opens its own. */
+static void forget(void)
+{
+	pthread_mutex_init(&lock, NULL);
+	ready = false;
+	nfiles = 0;
+	current = NULL;
+	ucma_tables_forget();
+}
+
+static void get_ready(void)
+{
+	static bool forks;
+
+	if (ready)
+		return;
+	for (unsigned i = 0; i < BUCKETS; i++)
+		list_init(&buckets[i]);
+	if (!forks)
+		forks = !pthread_atfork(NULL, NULL, forget);
+	ready = true;
+}
+
+struct ucma_file *ucma_file_of(int fd)
+{
+	struct list *head;
+	struct stat st;
+
+	if (!nfiles || fstat(fd, &st) || !S_ISFIFO(st.st_mode))
+		return NULL;
+	head = &buckets[st.st_ino % BUCKETS];
+	for (struct list *l = head->next; l != head; l = l->next) {
+		struct ucma_file *f = container_of(l, struct ucma_file, node);
+
+		if (f->ino == st.st_ino && f->dev == st.st_dev)
+			return f;
+	}
+	return NULL;
+}
+
+/* --- sessions --------------------------------------------------------------------------------- */
+
+/* With the first rocid of ROCI_SOCKET that answers. */
+static struct ucma_session *session_new(void)
+{
+	struct ucma_session *s = calloc(1, sizeof(*s));
+	int n, err = ENODEV;
+	struct ibv_device **list = s ? ibv_get_device_list(&n) : NULL;
+
+	if (list && n) {
+		s->roci = roci_open(((struct device *)list[0])->socket);
+		err = s->roci ? 0 : explain("librdmacm", errno);
+	}
+	if (list)
+		ibv_free_device_list(list);
+	if (!err)
+		return s;
+	free(s);
+	errno = err;
+	return NULL;
+}
+
+static void session_put(struct ucma_session *s)
+{
+	if (--s->users)
+		return;
+	if (current == s)
+		current = NULL;
+	roci_close(s->roci);
+	free(s);
+}
+
+static int channel_open(struct ucma_session *s, uint32_t *channel, int *fd)
+{
+	struct abi_handle_reply made;
+	int err = roci_cm_call(s->roci, ABI_CM_OPEN, NULL, 0, &made, sizeof(made), fd);
+
+	*channel = made.handle;
+	return err;
+}
+
+/* A session whose rocid has ended gives way to a new one. */
+static int session_channel(struct ucma_session **s, uint32_t *channel, int *fd)
+{
+	int err = EIO;
+
+	*s = current;
+	if (current)
+		err = channel_open(current, channel, fd);
+	if (err != EIO)
+		return explain("librdmacm", err);
+	*s = current = session_new();
+	if (!current)
+		return errno;
+	current->users++;
+	err = explain("librdmacm", channel_open(current, channel, fd));
+	if (err)
+		session_put(current);
+	else
+		current->users--; /* the file counts itself */
+	return err;
+}
+
+/* --- open, close ------------------------------------------------------------------------------ */
+
+static int file_new(void)
+{
+	struct ucma_file *f = calloc(1, sizeof(*f));
+	struct stat st;
+	int fd = -1;
+	int err;
+
+	if (!f)
+		return -1;
+	err = session_channel(&f->session, &f->channel, &fd);
+	if (!err && fstat(fd, &st)) {
+		err = errno;
+		close(fd);
+	}
+	if (err) {
+		free(f);
+		errno = err;
+		return -1;
+	}
+	f->session->users++;
+	f->dev = st.st_dev;
+	f->ino = st.st_ino;
+	list_init(&f->ids);
+	list_init(&f->groups);
+	list_push(&buckets[f->ino % BUCKETS], &f->node);
+	nfiles++;
+	return fd;
+}
+
+static void file_end(struct ucma_file *f)
+{
+	const struct abi_handle body = {.handle = f->channel};
+
+	while (!list_empty(&f->ids))
+		ucma_id_remove(container_of(f->ids.next, struct ucma_id, node));
+	roci_cm_call(f->session->roci, ABI_CM_CLOSE, &body, sizeof(body), NULL, 0, NULL);
+	session_put(f->session);
+	list_del(&f->node);
+	nfiles--;
+	free(f);
+}
+
+/* The number of the kernel's device, if this machine has one: librdmacm compares it with what
+ * netlink says. */
+static dev_t number(void)
+{
+	char text[32];
+	unsigned major, minor;
+
+	if (ibv_read_sysfs_file("/sys/class/misc/rdma_cm", "dev", text, sizeof(text)) > 0 &&
+		sscanf(text, "%u:%u", &major, &minor) == 2)
+		return makedev(major, minor);
+	return makedev(10, 255);
+}
+
+static bool is_device(const char *path)
+{
+	unsigned major, minor;
+
+	if (!strcmp(path, NODE))
+		return true;
+	return sscanf(path, "/dev/char/%u:%u", &major, &minor) == 2 &&
+	       makedev(major, minor) == number();
+}
+
+int ucma_open(const char *path, int flags, ...)
+{
+	mode_t mode = 0;
+	va_list ap;
+	int fd;
+
+	if (!is_device(path)) {
+		va_start(ap, flags);
+		if (flags & (O_CREAT | O_TMPFILE))
+			mode = va_arg(ap, mode_t);
+		va_end(ap);
+		return open(path, flags, mode);
+	}
+	ucma_lock();
+	get_ready();
+	fd = file_new();
+	ucma_unlock();
+	if (fd >= 0 && !(flags & O_CLOEXEC))
+		fcntl(fd, F_SETFD, 0);
+	if (fd >= 0 && flags & O_NONBLOCK)
+		fcntl(fd, F_SETFL, O_NONBLOCK);
+	return fd;
+}
+
+int ucma_close(int fd)
+{
+	struct ucma_file *f;
+
+	ucma_lock();
+	f = ucma_file_of(fd);
+	if (f)
+		file_end(f);
+	ucma_unlock();
+	return close(fd);
+}
+
+static bool is_file(int fd)
+{
+	bool is;
+
+	ucma_lock();
+	is = ucma_file_of(fd) != NULL;
+	ucma_unlock();
+	return is;
+}
+
+int ucma_fstat(int fd, struct stat *st)
+{
+	int err = fstat(fd, st);
+
+	if (!err && S_ISFIFO(st->st_mode) && is_file(fd)) {
+		st->st_mode = S_IFCHR | 0666;
+		st->st_rdev = number();
+	}
+	return err;
+}
+
+int ucma_fxstat(int version, int fd, struct stat *st)
+{
+	(void)version; /* of struct stat, of which 64-bit machines have one */
+	return ucma_fstat(fd, st);
+}
+
+/* --- write ------------------------------------------------------------------------------------ */
+
+/* Waits until an event may be there. */
+static int wait_for_event(int fd)
+{
+	struct pollfd p = {.fd = fd, .events = POLLIN};
+	int flags = fcntl(fd, F_GETFL);
+
+	if (flags < 0)
+		return errno;
+	if (flags & O_NONBLOCK)
+		return EAGAIN;
+	return poll(&p, 1, -1) < 0 ? errno : 0;
+}
+
+ssize_t ucma_write(int fd, const void *buf, size_t len)
+{
+	struct ucma_file *f;
+	int err;
+
+	do {
+		ucma_lock();
+		f = ucma_file_of(fd);
+		err = f ? ucma_command(f, fd, buf, len) : 0;
+		ucma_unlock();
+		if (!f)
+			return write(fd, buf, len);
+	} while (err == EAGAIN && !(err = wait_for_event(fd)));
+	if (!err)
+		return (ssize_t)len;
+	errno = err;
+	return -1;
+}

@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file ucma/ucma.h
+ * The kernel's device rdma_cm, as the stock librdmacm uses it (<rdma/rdma_user_cm.h>, version 4),
+ * over rocid's communication manager (abi_cm.h): doc/connections.md.
+ *
+ * Our functions take the place of open, write, close and fstat in librdmacm alone (got.c). A file
+ * of the device is a CM channel of rocid (file.c), and write() is a command (command.c).
+ *
+ * One lock guards all of it. It is held while rocid works on a command, so a command and what the
+ * tables say of it are one step; only the wait for an event is without.
+ */
+#ifndef UCMA_H
+#define UCMA_H
+
+#include <netinet/in.h>
+#include <rdma/rdma_user_cm.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/stat.h>
+#include <sys/types.h>
+#include "abi_cm.h"
+#include "list.h"
+
+/** The file of sysfs that tells librdmacm the version of the commands. */
+#define UCMA_VERSION_FILE "class/misc/rdma_cm/abi_version"
+#define UCMA_VERSION_TEXT "4"
+
+struct sockaddr;
+
+/** A session with rocid, shared by the files that were opened while it lived. */
+struct ucma_session {
+	struct roci_context *roci;
+	unsigned users;
+};
+
+/** An open file of the device. */
+struct ucma_file {
+	struct list node;
+	dev_t dev; /* of the pipe that the descriptor is an end of: what tells the file */
+	ino_t ino;
+	struct ucma_session *session;
+	uint32_t channel;
+	struct list ids;    /* ucma_id.node */
+	struct list groups; /* ucma_group.node */
+};
+
+/** An id of the program. librdmacm counts events of each id, and waits at the end of one until it
+ *  has acknowledged as many as were reported. */
+struct ucma_id {
+	struct list node;
+	struct list bucket;
+	struct ucma_file *file;
+	uint64_t uid;	   /* 0: new, and not accepted yet */
+	uint32_t handle;   /* of rocid */
+	uint32_t reported; /* events, those of groups not included */
+	uint8_t qp_type;
+	bool removed; /* DEVICE_REMOVAL is reported */
+};
+
+/** A membership in a multicast group. */
+struct ucma_group {
+	struct list node;
+	uint32_t id;
+	uint32_t handle;   /* unique in the process */
+	uint32_t rocid;	   /* what CM_LEAVE names */
+	uint64_t uid;	   /* of the program */
+	uint32_t reported; /* events */
+};
+
+/** A command with its arguments, copied once. */
+struct ucma_command {
+	struct ucma_file *file;
+	const uint8_t *in; /* without its header */
+	uint16_t in_len;
+	uint16_t out_len; /* bytes of the response that fit */
+	int fd;
+};
+
+/* --- got.c ---------------------------------------------------------------------------------- */
+
+/** A function of libc and ours in its place. */
+struct ucma_hook {
+	const char *name;
+	void *ours;
+};
+
+/** Puts @p hooks into librdmacm if it is there and they are not yet. Called when this library is
+ *  loaded, and by what librdmacm calls first. */
+void ucma_attach(void);
+
+/** The same for any object: replaces its imports of @p hooks.  @return how many there were. */
+unsigned ucma_replace(const char *soname, const struct ucma_hook *hooks, unsigned n);
+
+/* --- file.c --------------------------------------------------------------------------------- */
+
+int ucma_open(const char *path, int flags, ...);
+ssize_t ucma_write(int fd, const void *buf, size_t len);
+int ucma_close(int fd);
+int ucma_fstat(int fd, struct stat *st);
+int ucma_fxstat(int version, int fd, struct stat *st);
+
+void ucma_lock(void);
+void ucma_unlock(void);
+
+/** Under the lock: @return the file that @p fd is a descriptor of, or NULL. */
+struct ucma_file *ucma_file_of(int fd);
+
+/* --- table.c, under the lock ------------------------------------------------------------------ */
+
+/** @return a new id, NULL: no memory. */
+struct ucma_id *ucma_id_add(struct ucma_file *f, uint32_t handle, uint64_t uid, uint8_t qp_type);
+/** @return the id with @p handle, of any file; NULL: none. */
+struct ucma_id *ucma_id_find(uint32_t handle);
+/** @return the same if it belongs to @p f. */
+struct ucma_id *ucma_id_of(const struct ucma_file *f, uint32_t handle);
+void ucma_id_remove(struct ucma_id *id);
+void ucma_id_migrate(struct ucma_id *id, struct ucma_file *to);
+
+struct ucma_group *ucma_group_add(struct ucma_id *id, uint64_t uid);
+struct ucma_group *ucma_group_of(const struct ucma_file *f, uint32_t handle);
+void ucma_group_remove(struct ucma_group *g);
+
+/** Forgets everything: of a child of fork(), whose parent has it. */
+void ucma_tables_forget(void);
+
+/* --- address.c ------------------------------------------------------------------------------ */
+
+/** Reads a socket address of at most @p len bytes. A family of 0 is no address.
+ *  @return 0, EAFNOSUPPORT (AF_IB among others) or EINVAL: too short. */
+int ucma_address_read(struct abi_cm_addr *to, const void *sockaddr, size_t len);
+
+/** Writes one.  @return its length; 0: there is none, and @p to is zeroes. */
+uint16_t ucma_address_write(struct sockaddr_in6 *to, const struct abi_cm_addr *a);
+
+/* --- commands -------------------------------------------------------------------------------- */
+
+/** Runs the command in @p buf (header first), under the lock.  @return 0 or an errno value. */
+int ucma_command(struct ucma_file *f, int fd, const void *buf, size_t len);
+
+/** A request to rocid of the command's session.  @return 0 or an errno value. */
+int ucma_call(const struct ucma_command *c, uint32_t type, const void *body, size_t len,
+	void *reply, size_t reply_len);
+
+/** Copies the arguments to @p to, which is of @p size bytes.  @return 0; EINVAL: there are less
+ *  than @p need. */
+int ucma_arguments(const struct ucma_command *c, void *to, size_t size, size_t need);
+
+/** Writes the response, of which the program takes what fits.  @return 0; ENOSPC: less than @p
+ *  need fits. */
+int ucma_respond(
+	const struct ucma_command *c, uint64_t to, const void *resp, size_t size, size_t need);
+
+int ucma_create_id(const struct ucma_command *c);
+int ucma_destroy_id(const struct ucma_command *c);
+int ucma_migrate_id(const struct ucma_command *c);
+int ucma_bind_ip(const struct ucma_command *c);
+int ucma_bind(const struct ucma_command *c);
+int ucma_resolve_ip(const struct ucma_command *c);
+int ucma_resolve_addr(const struct ucma_command *c);
+int ucma_resolve_route(const struct ucma_command *c);
+int ucma_query_route(const struct ucma_command *c);
+int ucma_query(const struct ucma_command *c);
+int ucma_listen(const struct ucma_command *c);
+int ucma_connect(const struct ucma_command *c);
+int ucma_accept(const struct ucma_command *c);
+int ucma_reject(const struct ucma_command *c);
+int ucma_disconnect(const struct ucma_command *c);
+int ucma_init_qp_attr(const struct ucma_command *c);
+int ucma_notify(const struct ucma_command *c);
+int ucma_set_option(const struct ucma_command *c);
+int ucma_join_ip_mcast(const struct ucma_command *c);
+int ucma_join_mcast(const struct ucma_command *c);
+int ucma_leave_mcast(const struct ucma_command *c);
+int ucma_get_event(const struct ucma_command *c);
+
+void ucma_ah_to_kern(const struct abi_ah_attr *a, struct ib_uverbs_ah_attr *to);
+
+#endif
