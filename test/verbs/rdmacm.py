@@ -178,6 +178,19 @@ def killed(sides):
     check(server.wait(PATIENCE_S) is not None, 'the server hears of it')
 
 
+def rocid_ends(lab, side):
+    """Programs hear of it as of a device that was removed."""
+    log = open(lab.path('removed.out'), 'w+')
+    server = side.start('stdbuf -o0 rping -s -a 10.8.0.1', log, {})
+    wait_for('rping to listen', lambda: listeners(side))
+    side.daemon.terminate()
+    side.daemon.wait(PATIENCE_S)
+    check(server.wait(PATIENCE_S) is not None, 'the program wakes')
+    log.seek(0)
+    said = log.read()
+    check('device removal' in said, said)
+
+
 def left(side):
     return [row for line, name in (('show cm listeners', 'cm_listeners'), ('show cm connections', 'cm_connections'),
                                    ('show sessions', 'sessions')) for row in ask(side.daemon, line)[name]]
@@ -220,6 +233,8 @@ def main():
             killed(sides)
         for side in sides:
             wait_for('nothing to be left', lambda s=side: not left(s))
+        if not patterns:
+            rocid_ends(lab, sides[0])
     check(not failed, f'{failed} of {len(wanted)}')
 
 
