@@ -163,23 +163,45 @@ struct cm_id *id_create(struct cm_channel *ch, uint16_t ps, uint8_t qp_type, uin
 	return id;
 }
 
-/* New connections of a listener that no program has heard of end with it. */
+/* A new connection of the listener that no program has heard of. */
+static struct cm_id *unheard(const struct cm_id *listener)
+{
+	const struct list *events = &listener->channel->events;
+
+	for (struct list *l = events->next; l != events; l = l->next) {
+		struct cm_note *n = container_of(l, struct cm_note, node);
+
+		if (n->counts == listener && n->id != listener)
+			return n->id;
+	}
+	return NULL;
+}
+
+/* They end with the listener. */
 static void drop_requests(struct cm_id *listener)
 {
-	struct cm_channel *ch = listener->channel;
-	struct cm_id *heir;
+	struct cm_id *id;
 
-	do {
-		heir = NULL;
-		for (struct list *l = ch->events.next; l != &ch->events && !heir; l = l->next) {
-			struct cm_note *n = container_of(l, struct cm_note, node);
+	while ((id = unheard(listener)))
+		id_destroy(id);
+}
 
-			if (n->counts == listener && n->id != listener)
-				heir = n->id;
-		}
-		if (heir)
-			id_destroy(heir);
-	} while (heir);
+static void move_id(struct cm_id *id, struct cm_channel *to)
+{
+	move_events(id, to);
+	list_del(&id->node);
+	list_push(&to->ids, &id->node);
+	id->channel = to;
+}
+
+/* What no program has heard of goes where it will be heard of. */
+static void migrate(struct cm_id *id, struct cm_channel *to)
+{
+	struct cm_id *request;
+
+	while ((request = unheard(id)))
+		move_id(request, to);
+	move_id(id, to);
 }
 
 void id_destroy(struct cm_id *id)
@@ -256,12 +278,8 @@ int cmd_cm_migrate_id(struct session *s, const struct request *q, struct reply *
 	if (!ch)
 		return -EINVAL;
 	out.events_reported = id->reported;
-	if (ch != id->channel) {
-		move_events(id, ch);
-		list_del(&id->node);
-		list_push(&ch->ids, &id->node);
-		id->channel = ch;
-	}
+	if (ch != id->channel)
+		migrate(id, ch);
 	reply_body(r, &out, sizeof(out));
 	return 0;
 }

@@ -20,19 +20,29 @@
 #define BUCKETS 256u
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static int cancel_state; /* of the thread that has the lock */
 static struct list buckets[BUCKETS]; /* of files, by inode */
 static unsigned nfiles;
+static uint64_t last_serial;
 static struct ucma_session *current; /* that new files belong to; NULL: none */
 static bool ready;
 
+/* A thread that is cancelled, as programs do to those that wait for events, holds no lock. */
 void ucma_lock(void)
 {
+	int state;
+
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
 	pthread_mutex_lock(&lock);
+	cancel_state = state;
 }
 
 void ucma_unlock(void)
 {
+	int state = cancel_state;
+
 	pthread_mutex_unlock(&lock);
+	pthread_setcancelstate(state, NULL);
 }
 
 /* Files and ids are the parent's; a child opens its own. */
@@ -160,6 +170,7 @@ static int file_new(void)
 		return -1;
 	}
 	f->session->users++;
+	f->serial = ++last_serial;
 	f->dev = st.st_dev;
 	f->ino = st.st_ino;
 	list_init(&f->ids);
@@ -283,17 +294,33 @@ static int wait_for_event(int fd)
 	return poll(&p, 1, -1) < 0 ? errno : 0;
 }
 
+/* Another thread has closed the file. The kernel lets one that waits for an event go on waiting, and
+ * programs end without it. */
+static int wait_for_nothing(void)
+{
+	pause();
+	return errno;
+}
+
 ssize_t ucma_write(int fd, const void *buf, size_t len)
 {
+	uint64_t serial = 0;
 	struct ucma_file *f;
-	int err;
+	bool closed;
+	int err = 0;
 
 	do {
 		ucma_lock();
 		f = ucma_file_of(fd);
-		err = f ? ucma_command(f, fd, buf, len) : 0;
+		closed = serial && (!f || f->serial != serial);
+		if (f && !closed) {
+			serial = f->serial;
+			err = ucma_command(f, fd, buf, len);
+		}
 		ucma_unlock();
-		if (!f)
+		if (closed)
+			err = wait_for_nothing();
+		else if (!f)
 			return write(fd, buf, len);
 	} while (err == EAGAIN && !(err = wait_for_event(fd)));
 	if (!err)

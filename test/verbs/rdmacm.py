@@ -1,0 +1,242 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""rdmacm.py ROCID LIBRARY-FOLDER [--list | PATTERN...]
+
+Programs of the RDMA CM world, as Debian has them, with the stock librdmacm over our libibverbs.so.1:
+client and server on two rocid in two namespaces that a veth links. A row of the table per case; the
+table of doc/connections.md has the same rows. Needs root."""
+import fnmatch
+import os
+import re
+import select
+import shutil
+import signal
+import subprocess
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / 'func'))
+from netlab import Lab, PATIENCE_S, ping, skip, veth, wait_for  # noqa: E402
+from rocid import ask, check  # noqa: E402
+
+PROGRAMS = ('rping', 'ucmatose', 'udaddy', 'mckey', 'rdma_client', 'rdma_xclient', 'rstream', 'riostream',
+            'rcopy', 'cmtime', 'ib_write_bw', 'iperf')
+FOUR = {'server': '10.8.0.1', 'client': '10.8.0.2', 'group': '239.8.0.1'}
+SIX = {'server': '2001:db8::1', 'client': '2001:db8::2', 'group': 'ff0e::8:1'}
+STREAM = '-C 50 -S 4096'
+PERFTEST = '-R -F -n 500'
+COPIED = 3 << 20  # bytes
+PRELOAD = next(Path('/usr/lib').glob('*/rsocket/librspreload.so*'), None)
+
+
+@dataclass
+class Case:
+    """Command lines, in which {server}, {client}, {group} are addresses and {folder} is ours."""
+    server: str
+    client: str
+    on: dict = field(default_factory=lambda: FOUR)
+    ends: bool = True       # the server, after its client
+    status: tuple = (0,)    # of the client
+    says: str = ''          # a regular expression in the client's output
+    env: dict = field(default_factory=dict)
+    listens: bool = True    # else it is ready when it has joined the group
+
+    @property
+    def name(self):
+        return self.client.format(**self.on, folder='.') + (' preloaded' if self.env else '')
+
+
+def connected():
+    for on in FOUR, SIX:
+        yield Case('rping -s -a {server} -v -V -C 5', 'rping -c -a {server} -v -V -C 5', on,
+                   says='ping data: rdma-ping-4')
+    yield Case('rping -s -a {server} -V -C 5 -q', 'rping -c -a {server} -V -C 5 -q')
+    yield Case('rping -s -a {server} -V -C 5 -S 60000', 'rping -c -a {server} -V -C 5 -S 60000')
+    yield Case('rping -s -a {server} -P', 'rping -c -a {server} -V -C 5', ends=False)
+    for options in '', '-c 100', '-m', '-a 2', '-t 96', '-C 0':
+        yield Case(f'ucmatose -b {{server}} {options}', f'ucmatose -s {{server}} {options}')
+    yield Case('ucmatose -b {server} -f ip6', 'ucmatose -s {server} -f ip6', SIX)
+    yield Case('rdma_server -s {server}', 'rdma_client -s {server}', says='rdma_client: end 0')
+    for kind in 'r', 'x':
+        yield Case(f'rdma_xserver -c {kind}', f'rdma_xclient -s {{server}} -c {kind}')
+    yield Case('cmtime -b {server} -c 200', 'cmtime -s {server} -c 200', ends=False)
+
+
+def datagrams():
+    for space in 'udp', 'ipoib':
+        number = {'udp': '0x0111', 'ipoib': '0x0002'}[space]
+        yield Case(f'udaddy -b {{server}} -p {number} -c 10', f'udaddy -s {{server}} -p {number} -c 10')
+    for options in '', '-o':
+        yield Case('mckey -m {group} -b {server}', f'mckey -m {{group}} -b {{client}} -s {options}',
+                   listens=False)
+    yield Case('mckey -m {group} -b {server}', 'mckey -m {group} -b {client} -s', SIX, listens=False)
+
+
+def sockets():
+    for test in 'b', 'a', 'n', 'r', 's', 'v':
+        # do_poll() of rdma-core's examples takes POLLHUP for an error, even with the last data there
+        # to read: with -T a the client loses that race against the server's end.
+        yield Case(f'rstream -b {{server}} -T {test} {STREAM}', f'rstream -s {{server}} -T {test} {STREAM}',
+                   listens=test != 's', status=(0, select.POLLHUP) if test == 'a' else (0,))
+    yield Case('rstream -b {server} -f ip6 -T v ' + STREAM, 'rstream -s {server} -f ip6 -T v ' + STREAM, SIX)
+    yield Case('rstream -b {server}', 'rstream -s {server}')
+    yield Case(f'riostream -b {{server}} -T v {STREAM}', f'riostream -s {{server}} -T v {STREAM}')
+    yield Case('rcopy', 'rcopy {folder}/from {server}:{folder}/to', ends=False)
+    if PRELOAD:
+        yield Case('iperf -s -P 1', 'iperf -c {server} -n 10M', says='MBytes', ends=False,
+                   env={'LD_PRELOAD': str(PRELOAD)})
+
+
+def perftest():
+    for op in 'send', 'write', 'read', 'atomic':
+        for kind in 'bw', 'lat':
+            yield Case(f'ib_{op}_{kind} {PERFTEST}', f'ib_{op}_{kind} {PERFTEST} {{server}}')
+    for options in '-c UD', '-e', '-T 96':
+        yield Case(f'ib_send_bw {PERFTEST} {options}', f'ib_send_bw {PERFTEST} {options} {{server}}')
+    yield Case(f'ib_write_bw {PERFTEST} -q 4', f'ib_write_bw {PERFTEST} -q 4 {{server}}')
+
+
+def cases():
+    return [*connected(), *datagrams(), *sockets(), *perftest()]
+
+
+class Side:
+    def __init__(self, namespace, daemon, libraries):
+        self.namespace = namespace
+        self.daemon = daemon
+        self.libraries = libraries
+
+    def start(self, line, log, more):
+        """By env(1): nsenter itself has the stock libraries."""
+        env = {'LD_LIBRARY_PATH': self.libraries, 'ROCI_SOCKET': self.daemon.socket, 'LC_ALL': 'C', **more}
+        command = self.namespace.command(['env', *(f'{k}={v}' for k, v in env.items()), *line.split()])
+        return subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT)
+
+
+def listens(side, case):
+    if case.listens:
+        return bool(listeners(side))
+    if 'mckey' in case.server:
+        return case.on['group'] in side.namespace.output('ip maddress show dev e0')
+    tables = [f'/proc/{side.namespace.pid}/net/{t}' for t in ('tcp', 'tcp6')]
+    return any(' 0A ' in Path(t).read_text() for t in tables)
+
+
+def listeners(side):
+    return ask(side.daemon, 'show cm listeners')['cm_listeners']
+
+
+def run(case, lab, sides):
+    """None, or what was wrong."""
+    words = {**case.on, 'folder': lab.folder}
+    logs = [open(lab.path(n), 'w+') for n in ('server.out', 'client.out')]
+    server = sides[0].start(case.server.format(**words), logs[0], case.env)
+    client = None
+    wrong = None
+    try:
+        wait_for(f'{case.server} to listen', lambda: server.poll() is not None or listens(sides[0], case))
+        client = sides[1].start(case.client.format(**words), logs[1], case.env)
+        if client.wait(PATIENCE_S) not in case.status:
+            wrong = f'client: status {client.returncode}'
+        elif case.ends and server.wait(PATIENCE_S):
+            wrong = f'server: status {server.returncode}'
+    except (subprocess.TimeoutExpired, AssertionError) as late:
+        wrong = str(late)
+    finally:
+        for p in server, client:
+            if p and p.poll() is None:
+                p.send_signal(signal.SIGKILL)
+                p.wait()
+    for log in logs:
+        log.seek(0)
+    heard, said = (log.read() for log in logs)
+    if not wrong and case.says and not re.search(case.says, said):
+        wrong = f'{case.says} is missing'
+    return f'{wrong}\n-- server: {heard[-600:]}\n-- client: {said[-600:]}' if wrong else None
+
+
+def refusals(lab, sides):
+    """Nobody listens; and what a person reads about it."""
+    log = open(lab.path('refused.out'), 'w+')
+    p = sides[1].start('rping -c -a 10.8.0.1 -C 1 -p 7999', log, {'ROCI_VERBOSE': '1'})
+    check(p.wait(PATIENCE_S) != 0, 'nobody listens')
+    log.seek(0)
+    said = log.read()
+    check('nobody listens on TCP port 7999 at 10.8.0.1' in said, said)
+
+
+def killed(sides):
+    """The peer of a program that dies hears of it at once."""
+    server = sides[0].start('rping -s -a 10.8.0.1', subprocess.DEVNULL, {})
+    wait_for('rping to listen', lambda: listeners(sides[0]))
+    client = sides[1].start('rping -c -a 10.8.0.1 -C 1000000000', subprocess.DEVNULL, {})
+    wait_for('a connection', lambda: any(r['state'] == 'established' for r in
+                                         ask(sides[0].daemon, 'show cm connections')['cm_connections']))
+    client.kill()
+    client.wait()
+    check(server.wait(PATIENCE_S) is not None, 'the server hears of it')
+
+
+def rocid_ends(lab, side):
+    """Programs hear of it as of a device that was removed."""
+    log = open(lab.path('removed.out'), 'w+')
+    server = side.start('stdbuf -o0 rping -s -a 10.8.0.1', log, {})
+    wait_for('rping to listen', lambda: listeners(side))
+    side.daemon.terminate()
+    side.daemon.wait(PATIENCE_S)
+    check(server.wait(PATIENCE_S) is not None, 'the program wakes')
+    log.seek(0)
+    said = log.read()
+    check('device removal' in said, said)
+
+
+def left(side):
+    return [row for line, name in (('show cm listeners', 'cm_listeners'), ('show cm connections', 'cm_connections'),
+                                   ('show sessions', 'sessions')) for row in ask(side.daemon, line)[name]]
+
+
+def link(lab):
+    a, b = lab.namespace(), lab.namespace()
+    veth(a, 'e0', b, 'e0')
+    for namespace, role in (a, 'server'), (b, 'client'):
+        namespace.run(f'ip address add {FOUR[role]}/24 dev e0; ip address add {SIX[role]}/64 dev e0 nodad;'
+                      'ip route add 239.0.0.0/8 dev e0')
+    return a, b
+
+
+def main():
+    rocid, libraries, *patterns = sys.argv[1:]
+    if patterns == ['--list']:
+        print('\n'.join(c.name for c in cases()))
+        return
+    missing = [p for p in PROGRAMS if not shutil.which(p)]
+    if missing:
+        skip(f'{missing} are not installed (rdmacm-utils, perftest, iperf)')
+    wanted = [c for c in cases() if not patterns or any(fnmatch.fnmatch(c.name, p) for p in patterns)]
+    failed = 0
+    with Lab(rocid, None) as lab:
+        a, b = link(lab)
+        sides = [Side(n, lab.rocid(n, name, ['--share', 'e0']), libraries) for n, name in ((a, 'a'), (b, 'b'))]
+        ping(b, SIX['server'])
+        Path(lab.path('from')).write_bytes(os.urandom(COPIED))
+        for case in wanted:
+            wrong = run(case, lab, sides)
+            print(f'{"FAIL" if wrong else "ok  "} {case.name}{": " + wrong if wrong else ""}', flush=True)
+            failed += wrong is not None
+            for side in sides:
+                wait_for('nothing to be left', lambda s=side: not left(s))
+        if any('rcopy' in c.client for c in wanted):
+            check(Path(lab.path('from')).read_bytes() == Path(lab.path('to')).read_bytes(), 'the copy is equal')
+        if not patterns:
+            refusals(lab, sides)
+            killed(sides)
+        for side in sides:
+            wait_for('nothing to be left', lambda s=side: not left(s))
+        if not patterns:
+            rocid_ends(lab, sides[0])
+    check(not failed, f'{failed} of {len(wanted)}')
+
+
+if __name__ == '__main__':
+    main()

@@ -1,0 +1,422 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* ucma SOCKET: the device rdma_cm, command by command, as librdmacm writes them and as it would not:
+ * what the kernel answers, and which events count to whom. Both ends are ids of this program. */
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include "fixture.h"
+#include "ucma/ucma.h"
+
+#define PORT	7471
+#define MESSAGE 512
+
+struct message {
+	struct rdma_ucm_cmd_hdr h;
+	uint8_t body[MESSAGE];
+};
+
+/* @return 0 or an errno value. */
+static int command(int fd, uint32_t cmd, const void *body, size_t len, size_t out)
+{
+	struct message m = {.h = {.cmd = cmd, .in = (uint16_t)len, .out = (uint16_t)out}};
+	ssize_t n;
+
+	CHECK(len <= sizeof(m.body));
+	memcpy(m.body, body, len);
+	n = ucma_write(fd, &m, sizeof(m.h) + len);
+	CHECK(n < 0 || (size_t)n == sizeof(m.h) + len);
+	return n < 0 ? errno : 0;
+}
+
+#define RUN(fd, cmd, body, out) command(fd, RDMA_USER_CM_CMD_##cmd, body, sizeof(*(body)), out)
+
+static int open_file(void)
+{
+	int fd = ucma_open("/dev/infiniband/rdma_cm", O_RDWR | O_CLOEXEC | O_NONBLOCK);
+
+	CHECK(fd >= 0);
+	return fd;
+}
+
+static uint32_t create(int fd, uint64_t uid, uint16_t ps)
+{
+	struct rdma_ucm_create_id_resp resp = {0};
+	struct rdma_ucm_create_id c = {.uid = uid, .ps = ps, .response = (uintptr_t)&resp};
+
+	CHECK(!RUN(fd, CREATE_ID, &c, sizeof(resp)));
+	return resp.id;
+}
+
+/* @return the events that were reported. */
+static uint32_t destroy(int fd, uint32_t id)
+{
+	struct rdma_ucm_destroy_id_resp resp = {.events_reported = 99};
+	struct rdma_ucm_destroy_id d = {.id = id, .response = (uintptr_t)&resp};
+
+	CHECK(!RUN(fd, DESTROY_ID, &d, sizeof(resp)));
+	return resp.events_reported;
+}
+
+static struct sockaddr_in six_bytes(const char *address, uint16_t port)
+{
+	struct sockaddr_in a = {.sin_family = AF_INET, .sin_port = htons(port)};
+
+	CHECK(inet_pton(AF_INET, address, &a.sin_addr) == 1);
+	return a;
+}
+
+static int bind_to(int fd, uint32_t id, const char *address, uint16_t port)
+{
+	struct sockaddr_in a = six_bytes(address, port);
+	struct rdma_ucm_bind b = {.id = id, .addr_size = sizeof(a)};
+
+	memcpy(&b.addr, &a, sizeof(a));
+	return RUN(fd, BIND, &b, 0);
+}
+
+static int get(int fd, struct rdma_ucm_event_resp *e)
+{
+	struct rdma_ucm_get_event g = {.response = (uintptr_t)e};
+
+	return RUN(fd, GET_EVENT, &g, sizeof(*e));
+}
+
+static bool readable(int fd)
+{
+	struct pollfd p = {.fd = fd, .events = POLLIN};
+
+	return poll(&p, 1, 0) == 1;
+}
+
+/* Waits for the next event, which must be this one. */
+static struct rdma_ucm_event_resp expect(int fd, uint32_t event, uint64_t uid)
+{
+	struct pollfd p = {.fd = fd, .events = POLLIN};
+	struct rdma_ucm_event_resp e;
+	int err;
+
+	do {
+		CHECK(poll(&p, 1, -1) == 1);
+		err = get(fd, &e);
+	} while (err == EAGAIN);
+	CHECK(!err);
+	if (e.event != event || e.uid != uid)
+		fprintf(stderr, "event %u of %llu, status %d\n", e.event, (unsigned long long)e.uid,
+			(int)e.status);
+	CHECK(e.event == event && e.uid == uid);
+	return e;
+}
+
+/* --- what is refused -------------------------------------------------------------------------- */
+
+static void malformed(void)
+{
+	struct rdma_ucm_create_id_resp resp = {.id = 77};
+	struct rdma_ucm_create_id c = {
+		.uid = 1, .ps = RDMA_PS_TCP, .response = (uintptr_t)&resp};
+	struct rdma_ucm_query q = {.option = 9};
+	struct message m = {.h = {.cmd = RDMA_USER_CM_CMD_CREATE_ID, .in = sizeof(c)}};
+	int fd = open_file();
+	uint32_t id;
+
+	CHECK(ucma_write(fd, &m, 7) < 0 && errno == EINVAL);
+	CHECK(ucma_write(fd, &m, sizeof(m.h) + 8) < 0 && errno == EINVAL);
+	CHECK(command(fd, RDMA_USER_CM_CMD_JOIN_MCAST + 1, "", 0, 0) == EINVAL);
+	CHECK(command(fd, RDMA_USER_CM_CMD_GET_OPTION, "", 0, 0) == ENOSYS);
+	for (uint32_t cmd = 0; cmd <= RDMA_USER_CM_CMD_JOIN_MCAST; cmd++)
+		CHECK(cmd == RDMA_USER_CM_CMD_GET_OPTION || command(fd, cmd, "", 0, MESSAGE) == EINVAL);
+	CHECK(RUN(fd, CREATE_ID, &c, sizeof(resp) - 1) == ENOSPC && resp.id == 77);
+	c.ps = 0x777;
+	CHECK(RUN(fd, CREATE_ID, &c, sizeof(resp)) == EINVAL);
+	id = create(fd, 1, RDMA_PS_TCP);
+	q.id = id;
+	CHECK(RUN(fd, QUERY, &q, MESSAGE) == ENOSYS);
+	CHECK(destroy(fd, id) == 0);
+	CHECK(!ucma_close(fd));
+}
+
+static void foreign_ids(void)
+{
+	struct rdma_ucm_listen l = {0};
+	struct rdma_ucm_migrate_resp resp;
+	struct rdma_ucm_migrate_id m = {.response = (uintptr_t)&resp};
+	struct rdma_ucm_destroy_id d = {.response = (uintptr_t)&resp};
+	int a = open_file(), b = open_file();
+
+	m.id = d.id = l.id = create(a, 1, RDMA_PS_TCP);
+	CHECK(RUN(b, LISTEN, &l, 0) == ENOENT);
+	CHECK(RUN(b, DESTROY_ID, &d, sizeof(resp)) == ENOENT);
+	m.fd = (uint32_t)b;
+	CHECK(RUN(b, MIGRATE_ID, &m, sizeof(resp)) == ENOENT);
+	m.fd = (uint32_t)a;
+	CHECK(!RUN(b, MIGRATE_ID, &m, sizeof(resp)) && resp.events_reported == 0);
+	CHECK(RUN(a, LISTEN, &l, 0) == ENOENT);
+	CHECK(!RUN(b, LISTEN, &l, 0));
+	CHECK(destroy(b, l.id) == 0);
+	CHECK(!ucma_close(a) && !ucma_close(b));
+}
+
+static void addresses(void)
+{
+	struct rdma_ucm_bind ib = {.addr_size = sizeof(ib.addr), .addr.ss_family = AF_IB};
+	struct rdma_ucm_query_addr_resp resp;
+	struct rdma_ucm_query q = {.response = (uintptr_t)&resp};
+	struct sockaddr_in a;
+	int fd = open_file();
+
+	ib.id = q.id = create(fd, 1, RDMA_PS_TCP);
+	CHECK(RUN(fd, BIND, &ib, 0) == EAFNOSUPPORT);
+	ib.addr_size = sizeof(ib.addr) + 1;
+	CHECK(RUN(fd, BIND, &ib, 0) == EINVAL);
+	CHECK(bind_to(fd, q.id, "192.0.2.77", PORT) == EADDRNOTAVAIL);
+	CHECK(!bind_to(fd, q.id, "192.0.2.2", PORT));
+	CHECK(RUN(fd, QUERY, &q, 16) == ENOSPC);
+	CHECK(!RUN(fd, QUERY, &q, sizeof(resp)));
+	memcpy(&a, &resp.src_addr, sizeof(a));
+	CHECK(resp.src_size == sizeof(a) && a.sin_port == htons(PORT) && resp.port_num == 2);
+	CHECK(a.sin_addr.s_addr == six_bytes("192.0.2.2", 0).sin_addr.s_addr && !resp.dst_size);
+	CHECK(resp.node_guid && resp.pkey == 0xFFFF);
+	destroy(fd, q.id);
+	CHECK(!ucma_close(fd));
+}
+
+/* --- files ------------------------------------------------------------------------------------ */
+
+static void *wait_for_resolution(void *arg)
+{
+	struct rdma_ucm_event_resp e;
+
+	CHECK(!get(*(int *)arg, &e));
+	CHECK(e.event == ABI_CM_ADDR_RESOLVED);
+	return NULL;
+}
+
+static void resolve(int fd, uint32_t id)
+{
+	struct sockaddr_in a = six_bytes("192.0.2.2", PORT);
+	struct rdma_ucm_resolve_ip r = {.id = id, .timeout_ms = 2000};
+
+	memcpy(&r.dst_addr, &a, sizeof(a));
+	CHECK(!RUN(fd, RESOLVE_IP, &r, 0));
+}
+
+static void files(void)
+{
+	struct rdma_ucm_event_resp e;
+	int fd = open_file(), other = dup(fd);
+	uint32_t id = create(other, 5, RDMA_PS_TCP);
+	pthread_t thread;
+	struct stat st;
+	int status;
+	pid_t child;
+
+	CHECK(!ucma_fstat(fd, &st) && S_ISCHR(st.st_mode));
+	CHECK(fcntl(fd, F_GETFD) & FD_CLOEXEC);
+	CHECK(!readable(fd) && get(fd, &e) == EAGAIN);
+	CHECK(!fcntl(fd, F_SETFL, 0)); /* a thread waits, and rocid does not */
+	CHECK(!pthread_create(&thread, NULL, wait_for_resolution, &fd));
+	resolve(fd, id);
+	CHECK(!pthread_join(thread, NULL));
+	child = fork();
+	if (!child) { /* has channels of its own, and none of ours */
+		int own = open_file();
+		uint32_t mine = create(own, 6, RDMA_PS_UDP);
+		struct rdma_ucm_listen l = {.id = id};
+
+		CHECK(RUN(fd, LISTEN, &l, 0) == EBADF);
+		CHECK(destroy(own, mine) == 0 && !ucma_close(own) && !ucma_close(fd));
+		_exit(0);
+	}
+	CHECK(waitpid(child, &status, 0) == child && !status);
+	CHECK(destroy(fd, id) == 1);
+	CHECK(!ucma_close(fd) && !close(other));
+	CHECK(ucma_close(fd) < 0 && errno == EBADF);
+}
+
+/* --- events ----------------------------------------------------------------------------------- */
+
+struct ends {
+	int listening, connecting;
+	uint32_t listener, client;
+	struct end verbs;
+};
+
+#define UID_LISTENER 0x1000u
+#define UID_CLIENT   0x2000u
+
+static void set_up(struct ends *x)
+{
+	struct rdma_ucm_listen l = {.backlog = 8};
+	struct ibv_qp_init_attr init = {
+		.cap = {.max_send_wr = 1, .max_recv_wr = 1, .max_send_sge = 1, .max_recv_sge = 1},
+		.qp_type = IBV_QPT_RC};
+	struct ibv_device **list = ibv_get_device_list(NULL);
+
+	CHECK(list && list[0]);
+	x->verbs.context = ibv_open_device(list[0]);
+	ibv_free_device_list(list);
+	CHECK(x->verbs.context);
+	x->verbs.pd = ibv_alloc_pd(x->verbs.context);
+	x->verbs.cq = ibv_create_cq(x->verbs.context, 4, NULL, NULL, 0);
+	init.send_cq = init.recv_cq = x->verbs.cq;
+	x->verbs.qp = ibv_create_qp(x->verbs.pd, &init);
+	CHECK(x->verbs.qp);
+	x->listening = open_file();
+	x->connecting = open_file();
+	l.id = x->listener = create(x->listening, UID_LISTENER, RDMA_PS_TCP);
+	CHECK(!bind_to(x->listening, x->listener, "192.0.2.2", PORT));
+	CHECK(!RUN(x->listening, LISTEN, &l, 0));
+}
+
+static void connect_to(struct ends *x)
+{
+	struct rdma_ucm_resolve_route r = {.timeout_ms = 2000};
+	struct rdma_ucm_connect c = {0};
+
+	r.id = c.id = x->client = create(x->connecting, UID_CLIENT, RDMA_PS_TCP);
+	CHECK(RUN(x->connecting, RESOLVE_ROUTE, &r, 0) == EINVAL);
+	resolve(x->connecting, x->client);
+	expect(x->connecting, ABI_CM_ADDR_RESOLVED, UID_CLIENT);
+	CHECK(!RUN(x->connecting, RESOLVE_ROUTE, &r, 0));
+	expect(x->connecting, ABI_CM_ROUTE_RESOLVED, UID_CLIENT);
+	CHECK(RUN(x->connecting, CONNECT, &c, 0) == EINVAL); /* not valid */
+	c.conn_param.valid = 1;
+	c.conn_param.private_data_len = 57;
+	c.conn_param.qp_num = x->verbs.qp->qp_num;
+	CHECK(RUN(x->connecting, CONNECT, &c, 0) == EINVAL);
+	c.conn_param.private_data_len = 5;
+	memcpy(c.conn_param.private_data, "hello", 5);
+	/* without what was added for ECE, as an old librdmacm */
+	CHECK(!command(x->connecting, RDMA_USER_CM_CMD_CONNECT, &c,
+		offsetof(struct rdma_ucm_connect, ece), 0));
+}
+
+static void tear_down(struct ends *x)
+{
+	CHECK(!ucma_close(x->listening) && !ucma_close(x->connecting));
+	CHECK(!ibv_destroy_qp(x->verbs.qp) && !ibv_destroy_cq(x->verbs.cq));
+	CHECK(!ibv_dealloc_pd(x->verbs.pd) && !ibv_close_device(x->verbs.context));
+}
+
+/* A request counts to its listener, and is refused. */
+static void counting(void)
+{
+	struct rdma_ucm_reject reject = {.private_data_len = 3, .private_data = "no"};
+	struct rdma_ucm_event_resp e;
+	struct ends x;
+
+	set_up(&x);
+	connect_to(&x);
+	e = expect(x.listening, ABI_CM_CONNECT_REQUEST, UID_LISTENER);
+	CHECK(e.param.conn.private_data_len == 56);
+	CHECK(!memcmp(e.param.conn.private_data, "hello", 6));
+	reject.id = e.id;
+	reject.reason = 10; /* none of a program's */
+	CHECK(RUN(x.listening, REJECT, &reject, 0) == EINVAL);
+	reject.reason = 0;
+	CHECK(!RUN(x.listening, REJECT, &reject, 0));
+	CHECK(destroy(x.listening, e.id) == 0);
+	e = expect(x.connecting, ABI_CM_REJECTED, UID_CLIENT);
+	CHECK(e.status == 28 && !memcmp(e.param.conn.private_data, "no", 3));
+	CHECK(destroy(x.connecting, x.client) == 3);
+	CHECK(destroy(x.listening, x.listener) == 1);
+	tear_down(&x);
+}
+
+/* A request that nobody has read goes with the listener to another file, and outlives the first. */
+static void migration(void)
+{
+	struct rdma_ucm_migrate_resp resp;
+	struct rdma_ucm_migrate_id m = {.response = (uintptr_t)&resp};
+	struct rdma_ucm_event_resp e;
+	struct pollfd p;
+	struct ends x;
+	int to;
+
+	set_up(&x);
+	connect_to(&x);
+	p = (struct pollfd){.fd = x.listening, .events = POLLIN};
+	CHECK(poll(&p, 1, -1) == 1);
+	to = open_file();
+	m.id = x.listener;
+	m.fd = (uint32_t)x.listening;
+	CHECK(!RUN(to, MIGRATE_ID, &m, sizeof(resp)) && resp.events_reported == 0);
+	CHECK(!readable(x.listening) && readable(to));
+	CHECK(!ucma_close(x.listening));
+	x.listening = to;
+	e = expect(to, ABI_CM_CONNECT_REQUEST, UID_LISTENER);
+	CHECK(destroy(to, e.id) == 0);
+	CHECK(destroy(to, x.listener) == 1);
+	expect(x.connecting, ABI_CM_REJECTED, UID_CLIENT);
+	tear_down(&x);
+}
+
+/* A program hears nothing of a request that ended before it was accepted. */
+static void given_up(void)
+{
+	struct rdma_ucm_accept a = {.uid = 0x3000};
+	struct rdma_ucm_event_resp e;
+	struct ends x;
+
+	set_up(&x);
+	connect_to(&x);
+	e = expect(x.listening, ABI_CM_CONNECT_REQUEST, UID_LISTENER);
+	CHECK(destroy(x.connecting, x.client) == 2);
+	a.id = e.id;
+	a.conn_param.valid = 1;
+	a.conn_param.qp_num = x.verbs.qp->qp_num;
+	/* the peer's REJ may still be on its way */
+	while (!readable(x.listening))
+		;
+	CHECK(get(x.listening, &e) == EAGAIN);
+	CHECK(RUN(x.listening, ACCEPT, &a, 0) == EINVAL);
+	CHECK(destroy(x.listening, a.id) == 0 && destroy(x.listening, x.listener) == 1);
+	tear_down(&x);
+}
+
+/* Events of a membership count to it alone. */
+static void groups(void)
+{
+	struct sockaddr_in group = six_bytes("239.1.2.3", 0);
+	struct rdma_ucm_create_id_resp joined;
+	struct rdma_ucm_join_ip_mcast j = {.uid = 0x77, .response = (uintptr_t)&joined};
+	struct rdma_ucm_destroy_id_resp left;
+	struct rdma_ucm_destroy_id leave = {.response = (uintptr_t)&left};
+	struct rdma_ucm_event_resp e;
+	int fd = open_file();
+
+	j.id = create(fd, 0x66, RDMA_PS_UDP);
+	memcpy(&j.addr, &group, sizeof(group));
+	CHECK(RUN(fd, JOIN_IP_MCAST, &j, sizeof(joined)) == EINVAL); /* no device yet */
+	CHECK(!bind_to(fd, j.id, "192.0.2.1", 0));
+	CHECK(!RUN(fd, JOIN_IP_MCAST, &j, sizeof(joined)));
+	leave.id = joined.id;
+	e = expect(fd, ABI_CM_MULTICAST_JOIN, 0x77);
+	CHECK(e.param.ud.qp_num == 0xFFFFFF && e.param.ud.ah_attr.grh.dgid[12] == 239);
+	CHECK(!RUN(fd, JOIN_IP_MCAST, &j, sizeof(joined)));
+	CHECK(joined.id != leave.id);
+	CHECK(!RUN(fd, LEAVE_MCAST, &leave, sizeof(left)) && left.events_reported == 1);
+	CHECK(RUN(fd, LEAVE_MCAST, &leave, sizeof(left)) == ENOENT);
+	leave.id = joined.id; /* nobody has read its event, and nobody will */
+	CHECK(!RUN(fd, LEAVE_MCAST, &leave, sizeof(left)) && left.events_reported == 0);
+	CHECK(get(fd, &e) == EAGAIN);
+	CHECK(destroy(fd, j.id) == 0);
+	CHECK(!ucma_close(fd));
+}
+
+int main(int argc, char **argv)
+{
+	CHECK(argc == 2 && !setenv("ROCI_SOCKET", argv[1], 1));
+	malformed();
+	foreign_ids();
+	addresses();
+	files();
+	counting();
+	migration();
+	given_up();
+	groups();
+	return 0;
+}
