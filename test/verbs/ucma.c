@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* ucma SOCKET: the device rdma_cm, command by command, as librdmacm writes them and as it would not:
- * what the kernel answers, and which events count to whom. Both ends are ids of this program. */
+/* ucma SOCKET: the device rdma_cm, command by command, as librdmacm writes them and as it would
+ * not: what the kernel answers, and which events count to whom. Both ends are ids of this program.
+ */
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -115,8 +116,7 @@ static struct rdma_ucm_event_resp expect(int fd, uint32_t event, uint64_t uid)
 static void malformed(void)
 {
 	struct rdma_ucm_create_id_resp resp = {.id = 77};
-	struct rdma_ucm_create_id c = {
-		.uid = 1, .ps = RDMA_PS_TCP, .response = (uintptr_t)&resp};
+	struct rdma_ucm_create_id c = {.uid = 1, .ps = RDMA_PS_TCP, .response = (uintptr_t)&resp};
 	struct rdma_ucm_query q = {.option = 9};
 	struct message m = {.h = {.cmd = RDMA_USER_CM_CMD_CREATE_ID, .in = sizeof(c)}};
 	int fd = open_file();
@@ -127,7 +127,8 @@ static void malformed(void)
 	CHECK(command(fd, RDMA_USER_CM_CMD_JOIN_MCAST + 1, "", 0, 0) == EINVAL);
 	CHECK(command(fd, RDMA_USER_CM_CMD_GET_OPTION, "", 0, 0) == ENOSYS);
 	for (uint32_t cmd = 0; cmd <= RDMA_USER_CM_CMD_JOIN_MCAST; cmd++)
-		CHECK(cmd == RDMA_USER_CM_CMD_GET_OPTION || command(fd, cmd, "", 0, MESSAGE) == EINVAL);
+		CHECK(cmd == RDMA_USER_CM_CMD_GET_OPTION ||
+			command(fd, cmd, "", 0, MESSAGE) == EINVAL);
 	CHECK(RUN(fd, CREATE_ID, &c, sizeof(resp) - 1) == ENOSPC && resp.id == 77);
 	c.ps = 0x777;
 	CHECK(RUN(fd, CREATE_ID, &c, sizeof(resp)) == EINVAL);

@@ -20,7 +20,7 @@
 #define BUCKETS 256u
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static int cancel_state; /* of the thread that has the lock */
+static int cancel_state;	     /* of the thread that has the lock */
 static struct list buckets[BUCKETS]; /* of files, by inode */
 static unsigned nfiles;
 static uint64_t last_serial;
@@ -294,8 +294,8 @@ static int wait_for_event(int fd)
 	return poll(&p, 1, -1) < 0 ? errno : 0;
 }
 
-/* Another thread has closed the file. The kernel lets one that waits for an event go on waiting, and
- * programs end without it. */
+/* Another thread has closed the file. The kernel lets one that waits for an event go on waiting,
+ * and programs end without it. */
 static int wait_for_nothing(void)
 {
 	pause();

@@ -124,23 +124,27 @@ static int query_gid(
 		offsetof(struct rdma_ucm_query_addr_resp, ibdev_index));
 }
 
+/** struct rdma_ucm_query_path_resp with one element in its array. */
 struct one_path {
-	struct rdma_ucm_query_path_resp head;
-	uint32_t flags, reserved;
-	struct ibv_path_record path;
+	uint32_t num_paths, reserved;
+	struct ibv_path_data data;
 };
+
+_Static_assert(
+	offsetof(struct one_path, data) == offsetof(struct rdma_ucm_query_path_resp, path_data),
+	"one_path is not laid out as the kernel's answer");
 
 static int query_path(
 	const struct ucma_command *c, const struct rdma_ucm_query *in, const struct abi_cm_query *q)
 {
 	struct one_path resp = {0};
-	struct ibv_path_record *p = &resp.path;
+	struct ibv_path_record *p = &resp.data.path;
+	const size_t head = offsetof(struct one_path, data);
 
 	if (!q->resolved)
-		return ucma_respond(
-			c, in->response, &resp.head, sizeof(resp.head), sizeof(resp.head));
-	resp.head.num_paths = 1;
-	resp.flags = IB_PATH_GMP | IB_PATH_PRIMARY | IB_PATH_BIDIRECTIONAL;
+		return ucma_respond(c, in->response, &resp, head, head);
+	resp.num_paths = 1;
+	resp.data.flags = IB_PATH_GMP | IB_PATH_PRIMARY | IB_PATH_BIDIRECTIONAL;
 	memcpy(&p->dgid, q->dgid, 16);
 	memcpy(&p->sgid, q->sgid, 16);
 	p->flowlabel_hoplimit = htonl(q->flow_label << 8 | q->hop_limit);
@@ -151,7 +155,7 @@ static int query_path(
 	p->mtu = SELECTOR << 6 | mtu_code(q->mtu);
 	p->rate = SELECTOR << 6;
 	p->packetlifetime = SELECTOR << 6 | q->packet_life;
-	return ucma_respond(c, in->response, &resp, sizeof(resp), sizeof(resp.head));
+	return ucma_respond(c, in->response, &resp, sizeof(resp), head);
 }
 
 int ucma_query(const struct ucma_command *c)

@@ -38,7 +38,7 @@ struct ucma_session {
 struct ucma_file {
 	struct list node;
 	uint64_t serial; /* from 1: no other file has it */
-	dev_t dev; /* of the pipe that the descriptor is an end of: what tells the file */
+	dev_t dev;	 /* of the pipe that the descriptor is an end of: what tells the file */
 	ino_t ino;
 	struct ucma_session *session;
 	uint32_t channel;
