@@ -194,7 +194,7 @@ static void move_id(struct cm_id *id, struct cm_channel *to)
 	id->channel = to;
 }
 
-/* Events that no program has taken yet move with the id. */
+/* Requests that no program has taken yet move with their listener. */
 static void migrate(struct cm_id *id, struct cm_channel *to)
 {
 	struct cm_id *request;
