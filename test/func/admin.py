@@ -246,6 +246,7 @@ def main():
         try:
             mode = os.stat(daemon.socket + '.admin').st_mode
             check(stat.S_IMODE(mode) == 0o600, f'mode {mode:o}')
+            daemon.ask('show ports')        # rocid's own QP1 exists once it answers
             base = daemon.fds(), daemon.maps()
             test_commands(program, daemon)
             test_objects(holder, program, daemon)

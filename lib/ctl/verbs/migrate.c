@@ -54,9 +54,9 @@ int migrate_qp(struct ctl *ctl, struct qp_obj *o, uint32_t worker)
 	err = worker_call(dp->worker[o->worker], &cmd);
 	if (err)
 		return err;
-	ctl->objects->worker_qps[o->worker]--;
-	ctl->objects->worker_qps[worker]++;
+	qp_count_at_worker(o, -1);
 	o->worker = worker;
+	qp_count_at_worker(o, 1);
 	cmd.type = CORE_CMD_TAKE_QP;
 	err = worker_call(dp->worker[worker], &cmd);
 	atomic_store_explicit(&o->qp->sq.shared->bell, 1 + worker, memory_order_relaxed);

@@ -33,7 +33,7 @@ struct objects {
 	struct qpn_pool qpns;
 	struct srqn_pool srqns;
 	struct key_pool keys;
-	uint32_t worker_qps[WORKER_MAX]; /* QPs per worker, to place new ones */
+	uint32_t worker_qps[WORKER_MAX]; /* programs' QPs per worker, to place new ones */
 	struct migration migration;
 	uint32_t ninjected; /* QPs with injected faults: verbs/fault.c */
 	struct huge *huge;

@@ -198,6 +198,12 @@ static void use_parts(struct qp_obj *o, int32_t step)
 		o->xrcd->users += (uint32_t)step;
 }
 
+void qp_count_at_worker(const struct qp_obj *o, int step)
+{
+	if (!o->session->own)
+		o->session->ctl->objects->worker_qps[o->worker] += (uint32_t)step;
+}
+
 static uint32_t choose_worker(const struct ctl *ctl)
 {
 	uint32_t best = 0;
@@ -229,7 +235,7 @@ static int take_numbers(struct session *s, struct qp_obj *o, struct reply *r)
 
 	if (!err) {
 		o->worker = worker;
-		ctl->objects->worker_qps[worker]++;
+		qp_count_at_worker(o, 1);
 		o->doorbell = take_doorbell(s->bells, worker);
 		notifier_lock(&ctl->sessions->notifier);
 		err = handle_add(&s->qps, o, &o->handle);
@@ -507,7 +513,7 @@ void qp_release(struct qp_obj *o)
 		event_source_withdraw(&o->async);
 		notifier_unlock(&ctl->sessions->notifier);
 		s->bells->taken[o->doorbell / 64] &= ~(1ull << (o->doorbell % 64));
-		ctl->objects->worker_qps[o->worker]--;
+		qp_count_at_worker(o, -1);
 		if (o->qp && o->qp->windows)
 			mws_of_qp_release(s, o->qpn);
 		qpn_release(&ctl->objects->qpns, o->qpn); /* QPS-23 */

@@ -81,6 +81,9 @@ void qp_detach(struct qp_obj *o);
  *  worker. */
 void qps_call(struct ctl *ctl, const struct core_cmd *cmd, struct qp_obj *const o[], uint32_t n);
 
+/** Adds @p step to the QPs of @p o's worker; rocid's own QPs do not count. */
+void qp_count_at_worker(const struct qp_obj *o, int step);
+
 /** Frees @p o, after a grace period. */
 void qp_release(struct qp_obj *o);
 
