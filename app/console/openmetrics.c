@@ -50,6 +50,14 @@ static const char *unit_of(const char *name)
 	return NULL;
 }
 
+/* The end of the names of samples of @p type. */
+static const char *suffix_of(const char *type)
+{
+	return !strcmp(type, "counter")		 ? "_total"
+	       : !strcmp(type, "gaugehistogram") ? "_bucket"
+						 : "";
+}
+
 static void print_family(const json_t *family, FILE *f)
 {
 	const char *name = string_of(family, "name");
@@ -67,7 +75,7 @@ static void print_family(const json_t *family, FILE *f)
 	fputc('\n', f);
 	json_array_foreach(samples, i, sample)
 	{
-		fprintf(f, "%s%s", name, strcmp(type, "counter") ? "" : "_total");
+		fprintf(f, "%s%s", name, suffix_of(type));
 		print_labels(json_object_get(sample, "labels"), f);
 		fprintf(f, " %" JSON_INTEGER_FORMAT "\n",
 			json_integer_value(json_object_get(sample, "value")));

@@ -160,6 +160,12 @@ def test_dcqcn(daemons, steps, rocictl, folder):
     s.end()
 
 
+def limited_metrics(daemon):
+    """Number of limited queue pairs, the sum of their rates, and the counts up to 1M, 10M, ... of the histogram."""
+    values = {f['name']: [s['value'] for s in f['samples']] for f in daemon.ask('metrics')['metrics']}
+    return [values['roci_limited_' + n] for n in ('qps', 'bits_per_second', 'rate_bits_per_second')]
+
+
 def test_rate(daemons, steps, rocictl, folder):
     s = Steps(steps, daemons[0], port_b=1, other=[daemons[1]])
     s.do('write', 1, 3000)
@@ -168,6 +174,7 @@ def test_rate(daemons, steps, rocictl, folder):
     check(now['limited'] and now['limit_mbps'] == 20 and now['algorithm'] is None, f'{now}')
     check('held at 20 Mb/s' in now['why'] and now['why'].endswith('by an administrator'), f'{now}')
     check([q['qpn'] for q in daemons[0].ask('show cc')['limited qps']] == [s.a], 'show cc lists another')
+    check(limited_metrics(daemons[0]) == [[1], [20 * 10 ** 6], [0, 0, 1, 1, 1, 1, 1]], f'{limited_metrics(daemons[0])}')
     begin = time.monotonic()
     s.do('write', 60, 9000)     # 540,000 bytes, and 82 more per 1024: 0.23 s; a quantum leaves at once
     took = time.monotonic() - begin

@@ -97,21 +97,7 @@ struct daemon_values {
 	uint64_t start_time;
 	uint64_t sessions, mrs, cqs, qps, srqs; /* of applications, at the moment */
 	uint64_t queue_bytes, mapped_bytes;
-	uint64_t limited_qps, limited_rate;
 };
-
-static void add_limited(struct ctl *ctl, struct daemon_values *v)
-{
-	struct document_cursor at = {0};
-	const struct qp_obj *o;
-
-	while ((o = show_next_qp(ctl, &at))) {
-		uint64_t rate = pacing_rate(o->qp);
-
-		v->limited_qps += rate > 0;
-		v->limited_rate += rate;
-	}
-}
 
 static void daemon_sample(struct ctl *ctl, const struct family *f, json_t *to)
 {
@@ -132,8 +118,60 @@ static void daemon_sample(struct ctl *ctl, const struct family *f, json_t *to)
 		v.queue_bytes += s->used[CTL_QUEUES];
 		v.mapped_bytes += s->used[CTL_MEMORY];
 	}
-	add_limited(ctl, &v);
 	sample(to, value_in(&v, f), NULL, NULL, NULL, NULL);
+}
+
+/* --- samples of queue pairs whose rate is limited --------------------------------------- */
+
+/* Buckets of the histogram: up to 1 Mb/s, then a factor of ten each, and those above the last. */
+#define RATE_BUCKETS 7u
+
+struct limited {
+	uint64_t qps, rate; /* b/s, the sum */
+	uint64_t bucket[RATE_BUCKETS];
+};
+
+static void count_limited(struct ctl *ctl, struct limited *v)
+{
+	struct document_cursor at = {0};
+	const struct qp_obj *o;
+
+	*v = (struct limited){0};
+	while ((o = show_next_qp(ctl, &at))) {
+		uint64_t rate = pacing_rate(o->qp), bound = 1000000;
+		unsigned i = 0;
+
+		if (!rate)
+			continue;
+		v->qps++;
+		v->rate += rate;
+		for (; i < RATE_BUCKETS - 1 && rate > bound; i++)
+			bound *= 10;
+		v->bucket[i]++;
+	}
+}
+
+static void limited_sample(struct ctl *ctl, const struct family *f, json_t *to)
+{
+	struct limited v;
+
+	count_limited(ctl, &v);
+	sample(to, value_in(&v, f), NULL, NULL, NULL, NULL);
+}
+
+/* Each bucket counts those below it, too, as OpenMetrics wants it. */
+static void rate_samples(struct ctl *ctl, const struct family *f, json_t *to)
+{
+	static const char *const bound[RATE_BUCKETS] = {
+		"1e+06", "1e+07", "1e+08", "1e+09", "1e+10", "1e+11", "+Inf"};
+	struct limited v;
+	uint64_t sum = 0;
+
+	count_limited(ctl, &v);
+	for (unsigned i = 0; i < RATE_BUCKETS; i++) {
+		sum += v.bucket[i];
+		sample(to, sum, "le", bound[i], NULL, NULL);
+	}
 }
 
 /* --- samples of the ports --------------------------------------------------------------- */
@@ -220,9 +258,10 @@ static void qp_samples(struct ctl *ctl, const struct family *f, json_t *to)
 
 /* --- the list --------------------------------------------------------------------------- */
 
-#define OF_DAEMON(field) daemon_sample, offsetof(struct daemon_values, field)
-#define OF_PORT(field)	 port_samples, offsetof(struct port_values, field)
-#define OF_CORE(field)	 core_samples, offsetof(struct core_counters, field)
+#define OF_DAEMON(field)  daemon_sample, offsetof(struct daemon_values, field)
+#define OF_LIMITED(field) limited_sample, offsetof(struct limited, field)
+#define OF_PORT(field)	  port_samples, offsetof(struct port_values, field)
+#define OF_CORE(field)	  core_samples, offsetof(struct core_counters, field)
 
 /* All but those of core_counter_name() and worker_stat_name(). Ports' names are those of
  * node_exporter's infiniband collector where it has such a metric. */
@@ -238,8 +277,10 @@ static const struct family families[] = {
 	{"queue_bytes", "gauge", "memory of queues", OF_DAEMON(queue_bytes)},
 	{"registered_bytes", "gauge", "registered memory that is mapped", OF_DAEMON(mapped_bytes)},
 	{"limited_qps", "gauge", "queue pairs whose rate is limited, by CNPs or an administrator",
-		OF_DAEMON(limited_qps)},
-	{"limited_bits_per_second", "gauge", "the sum of their rates", OF_DAEMON(limited_rate)},
+		OF_LIMITED(qps)},
+	{"limited_bits_per_second", "gauge", "the sum of their rates", OF_LIMITED(rate)},
+	{"limited_rate_bits_per_second", "gaugehistogram", "queue pairs by their limited rate",
+		rate_samples, 0},
 	{"port_up", "gauge", "whether the port is ACTIVE", OF_PORT(up)},
 	{"port_mtu_bytes", "gauge", "Ethernet MTU", OF_PORT(mtu)},
 	{"port_path_mtu_bytes", "gauge", "largest path MTU, which is the payload of a packet",

@@ -39,6 +39,18 @@ static void openmetrics_print__counters_and_gauges(void **state)
 				  "# EOF\n");
 }
 
+static void openmetrics_print__histograms_of_gauges(void **state)
+{
+	print("[{\"name\": \"a\", \"type\": \"gaugehistogram\", \"help\": \"some\", \"samples\": ["
+	      "{\"labels\": {\"le\": \"1e+06\"}, \"value\": 1},"
+	      "{\"labels\": {\"le\": \"+Inf\"}, \"value\": 3}]}]");
+	assert_string_equal(text, "# TYPE a gaugehistogram\n"
+				  "# HELP a some\n"
+				  "a_bucket{le=\"1e+06\"} 1\n"
+				  "a_bucket{le=\"+Inf\"} 3\n"
+				  "# EOF\n");
+}
+
 static void openmetrics_print__escapes(void **state)
 {
 	print("[{\"name\": \"a\", \"type\": \"gauge\", \"help\": \"x\\ny\", \"samples\": ["
@@ -59,6 +71,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(openmetrics_print__counters_and_gauges),
+		cmocka_unit_test(openmetrics_print__histograms_of_gauges),
 		cmocka_unit_test(openmetrics_print__escapes),
 		cmocka_unit_test(openmetrics_print__nothing_still_ends),
 	};
