@@ -201,6 +201,20 @@ static int make_qp(struct gsi *g, uint32_t port, struct reply *r)
 	return 0;
 }
 
+/* Workers sleep without looking at the doorbells meanwhile, as worker_wake() follows each ring. */
+static int promise_to_wake(struct gsi *g, struct reply *r)
+{
+	int err = 0;
+
+	for (uint32_t w = 0; !err && w < g->ctl->dp->nworkers; w++) {
+		const struct abi_get_wake body = {.worker = w};
+
+		err = ask(g, ABI_GET_WAKE, &body, sizeof(body), -1, r);
+		close_fds(r);
+	}
+	return err == -EOPNOTSUPP ? 0 : err; /* these never sleep */
+}
+
 static int make_parts(struct gsi *g, struct reply *r)
 {
 	struct abi_handle_reply pd;
@@ -208,6 +222,8 @@ static int make_parts(struct gsi *g, struct reply *r)
 
 	memcpy(&pd, r->body, sizeof(pd));
 	g->pd = pd.handle;
+	if (!err)
+		err = promise_to_wake(g, r);
 	if (!err)
 		err = make_buffer(g, r);
 	if (!err)
