@@ -134,7 +134,7 @@ static int exchange(struct own *o, bool private)
 		return -ENOMEM;
 	err = raw_madvise(p, o->len, MADV_POPULATE_WRITE) && errno != EINVAL ? -errno : 0;
 	if (!err)
-		err = hold_begin(&h, o->at, o->len, fk.alone, o->waiter);
+		err = hold_begin(&h, o->at, o->len, fk.alone, o->waiter, false);
 	if (!err) {
 		err = replace(o, p, private);
 		hold_end(&h, !err);

@@ -154,12 +154,14 @@ bool hold_alone(unsigned own)
 	return !stat("/proc/self/task", &st) && st.st_nlink == 2 + own;
 }
 
-int hold_begin(struct hold *h, uintptr_t at, size_t len, bool alone, pid_t waiter)
+int hold_begin(struct hold *h, uintptr_t at, size_t len, bool alone, pid_t waiter, bool blocks)
 {
+	bool fails = blocks && uffd.by == ARENA_WRITERS_UFFD_USER && park_possible();
+
 	*h = (struct hold){.by = ARENA_WRITERS_NONE, .at = at, .len = len};
 	if (alone)
 		return 0;
-	if (uffd.fd >= 0 && !protect(at, len)) {
+	if (uffd.fd >= 0 && !fails && !protect(at, len)) {
 		h->by = uffd.by;
 		return 0;
 	}

@@ -33,9 +33,12 @@ bool hold_alone(unsigned own);
  * Holds writers of [@p at, @p at + @p len), pages of one mapping.
  * @param alone   the process has no other threads
  * @param waiter  a thread that waits for the caller and runs no program code meanwhile, or 0
+ * @param blocks  the memory has control blocks of threads. The kernel writes there at any time
+ *                (rseq, clear_child_tid) and kills the process if it cannot, as with userfaultfd in
+ *                user mode: threads get signals instead.
  * @return 0, or a negative errno: -EBUSY if a thread does not answer.
  */
-int hold_begin(struct hold *h, uintptr_t at, size_t len, bool alone, pid_t waiter);
+int hold_begin(struct hold *h, uintptr_t at, size_t len, bool alone, pid_t waiter, bool blocks);
 
 /** Lets them go on. @p moved: the memory has been replaced. */
 void hold_end(const struct hold *h, bool moved);

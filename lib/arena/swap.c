@@ -88,6 +88,21 @@ static bool has_thread(const uint8_t *page, uintptr_t at, size_t size)
 	return false;
 }
 
+/* A block may begin in the page before the chunk. */
+static bool has_threads(const struct chunk *c, const struct vma *v)
+{
+	bool found =
+		c->at > v->start && v->prot & PROT_READ &&
+		has_thread((const uint8_t *)c->at - arena.page, c->at - arena.page, arena.page);
+
+	for (size_t i = 0; !found && i < c->len / arena.page; i++) {
+		uintptr_t at = c->at + i * arena.page;
+
+		found = is_present(c, i) && has_thread((const uint8_t *)at, at, arena.page);
+	}
+	return found;
+}
+
 static void copy(const struct chunk *c, struct job *j)
 {
 	size_t n = c->len / arena.page;
@@ -115,6 +130,12 @@ static int replace(struct chunk *c, struct job *j)
 	return raw_move(c->stage, c->len, c->at);
 }
 
+/* Looked up only where it matters. */
+static bool may_fail(const struct chunk *c, const struct job *j)
+{
+	return !j->alone && hold_best() == ARENA_WRITERS_UFFD_USER && has_threads(c, j->v);
+}
+
 static int swap_chunk(struct chunk *c, struct job *j)
 {
 	uint64_t off = j->off + (c->at - j->s);
@@ -135,7 +156,7 @@ static int swap_chunk(struct chunk *c, struct job *j)
 	if (!err)
 		err = advise_present(c, c->stage, MADV_POPULATE_WRITE);
 	if (!err) {
-		err = hold_begin(&hold, c->at, c->len, j->alone, j->waiter);
+		err = hold_begin(&hold, c->at, c->len, j->alone, j->waiter, may_fail(c, j));
 		if (!err) {
 			err = replace(c, j);
 			hold_end(&hold, !err);

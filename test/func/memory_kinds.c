@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <linux/mman.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -292,6 +293,38 @@ static void control_block(void)
 	dereg(reg(block, PAGE, ALL));
 	leave = 2;
 	pthread_join(joiner, NULL); /* hangs if its key is that of the old page */
+}
+
+#define SPINNERS 32
+#define STACK	 (64ul << 10)
+
+static void *spin(void *arg)
+{
+	while (leave != 2)
+		sched_yield();
+	return arg;
+}
+
+/* The kernel writes to the block of a thread whenever it has taken its CPU away (rseq). */
+static void control_blocks_in_use(void)
+{
+	uint8_t *stacks = anon(SPINNERS * STACK, PROT_READ | PROT_WRITE);
+	pthread_t t[SPINNERS];
+	pthread_attr_t a;
+
+	leave = 1;
+	fill(stacks, SPINNERS * STACK, 1);
+	pthread_attr_init(&a);
+	for (unsigned i = 0; i < SPINNERS; i++) {
+		pthread_attr_setstack(&a, stacks + i * STACK, STACK);
+		pthread_create(&t[i], &a, spin, NULL);
+	}
+	pthread_attr_destroy(&a);
+	dereg(reg(stacks, SPINNERS * STACK, ALL));
+	leave = 2;
+	for (unsigned i = 0; i < SPINNERS; i++)
+		pthread_join(t[i], NULL);
+	munmap(stacks, SPINNERS * STACK);
 }
 
 /* --- shared memory ---------------------------------------------------------------------- */
@@ -694,6 +727,7 @@ static const struct {
 	ROW(thread_stack),
 	ROW(read_only),
 	ROW(control_block),
+	ROW(control_blocks_in_use),
 	ROW(memfd_shared),
 	ROW(dev_shm),
 	ROW(sysv),

@@ -24,7 +24,7 @@
 
 static struct end e[2];
 static _Atomic int stop;
-static int user_mode; /* system calls may fail with EFAULT: then nothing was read */
+static int user_mode; /* system calls may fail with EFAULT, or read less than was asked for */
 
 /* --- writers ---------------------------------------------------------------------------- */
 
@@ -120,6 +120,13 @@ struct reader {
 	unsigned faults;
 };
 
+/* The rest of a round is no bytes of the next. */
+static void drain(int sock, uint8_t *out)
+{
+	while (recv(sock, out, 16 * PAGE, MSG_DONTWAIT) > 0)
+		;
+}
+
 /* Each round reads other bytes into the buffer, which must all be there. */
 static void *read_in(void *arg)
 {
@@ -142,8 +149,7 @@ static void *read_in(void *arg)
 		}
 		if (n < 0 && errno == EFAULT && user_mode) {
 			r->faults++;
-			while (recv(r->sock[0], out, 16 * PAGE, MSG_DONTWAIT) > 0)
-				;
+			drain(r->sock[0], out);
 			continue;
 		}
 		if (n < 0 && errno == EINTR)
@@ -152,6 +158,8 @@ static void *read_in(void *arg)
 			if (((volatile uint8_t *)to)[i] != (uint8_t)(k | 1))
 				errx(1, "round %u: byte %zd of %s() is lost", k, i,
 					k & 1 ? "pread" : "recv");
+		if (n < (ssize_t)(16 * PAGE) && user_mode)
+			drain(r->sock[0], out);
 		atomic_fetch_add(&r->rounds, 1);
 	}
 	free(out);
