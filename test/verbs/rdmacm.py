@@ -165,7 +165,7 @@ def run_once(case, lab, sides):
     heard, said = (log.read() for log in logs)
     if not wrong and case.says and not re.search(case.says, said):
         wrong = f'{case.says} is missing'
-    return f'{wrong}\n-- server: {heard[-600:]}\n-- client: {said[-600:]}' if wrong else None
+    return f'{wrong}\n-- server: {heard[-2000:]}\n-- client: {said[-2000:]}' if wrong else None
 
 
 def refusals(lab, sides):
