@@ -78,7 +78,7 @@ static int advise_present(const struct chunk *c, uint8_t *base, int advice)
 }
 
 /* x86-64: a control block begins with its own address, and has it a second time (tcbhead_t). */
-static bool has_thread(const uint8_t *page, uintptr_t at, size_t size)
+RAW_UNCHECKED static bool has_thread(const uint8_t *page, uintptr_t at, size_t size)
 {
 	const uintptr_t *w = (const uintptr_t *)page;
 
