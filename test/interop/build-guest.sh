@@ -15,7 +15,8 @@ ROOT=$WORKDIR/root
 
 BINS="dash rdma ip tc ethtool tcpdump ibv_devinfo ibv_devices ibv_rc_pingpong ibv_uc_pingpong
  ibv_ud_pingpong ibv_srq_pingpong rping ucmatose udaddy ib_send_bw ib_write_bw ib_read_bw
- ib_send_lat ib_write_lat ib_read_lat ib_atomic_bw ib_atomic_lat socat"
+ ib_send_lat ib_write_lat ib_read_lat ib_atomic_bw ib_atomic_lat rdma_server rdma_client
+ rdma_xserver rdma_xclient mckey rstream riostream rcopy cmtime socat"
 MODS="rdma_rxe rdma_ucm ib_uverbs ib_umad virtio_pci virtio_net 8021q crc32_generic"
 PKGS="busybox-static dash perftest rdma-core ibverbs-providers ibverbs-utils rdmacm-utils
  iproute2 ethtool tcpdump socat libc6 libibverbs1 librdmacm1 libibumad3 libnl-3-200

@@ -29,6 +29,8 @@ class Case:
     seed: int = 1
     often: bool = True          # False: only with --full
     cc: bool = False            # our side manages congestion
+    cm: bool = False            # connects by RDMA CM: {server} in its arguments is an address
+    client_program: str = ''    # if it is another one
 
     @property
     def lossy(self):
@@ -47,10 +49,18 @@ class Case:
         flag = '-x' if self.program.startswith('ib_') else '--gid-index' if self.program == 'peer' else '-g'
         return self.args + [flag, str(side.gid_index[self.family])]
 
+    def _cm_args(self, extra, server):
+        address = next(a for a in server.addresses if (':' in a) == (self.family == 'v6'))
+        return [word.replace('{server}', address) for word in self.args + extra]
+
     def server_args(self, server):
+        if self.cm:
+            return self._cm_args(self.server_extra, server)
         return self._args(server) + self.server_extra
 
     def client_args(self, client, server):
+        if self.cm:
+            return self._cm_args(self.client_extra, server)
         return self._args(client) + self.client_extra + [server.tcp_address]
 
 
@@ -113,7 +123,34 @@ def verbs_cases():
             name = f'verbs-{program}-{family}{options.replace(" ", "")}-{"serve" if we_serve else "connect"}'
             cases.append(Case(name, program, we_serve, family, mtu, PINGPONG_PORT, words,
                               bad_output='invalid data'))
-    return cases + [c for c in datagram_cases() + peer_cases() if c.mtu <= 1024]
+    return cases + cm_cases() + [c for c in datagram_cases() + peer_cases() if c.mtu <= 1024]
+
+
+# With the stock librdmacm on both sides: server, client (if another), GIDs, their options, both's
+CM_ROWS = (
+    ('rping', '', 'v4', '-s -a {server}', '-c -a {server}', '-v -V -C 5'),
+    ('rping', '', 'v6', '-s -a {server}', '-c -a {server}', '-v -V -C 5'),
+    ('rping', '', 'v4', '-s -a {server}', '-c -a {server}', '-V -C 5 -S 60000'),
+    ('ucmatose', '', 'v4', '-b {server}', '-s {server}', '-c 10'),
+    ('ucmatose', '', 'v4', '-b {server}', '-s {server}', '-m'),
+    ('udaddy', '', 'v4', '-b {server}', '-s {server}', '-c 5'),
+    ('rdma_server', 'rdma_client', 'v4', '-s {server}', '-s {server}', ''),
+    ('rstream', '', 'v4', '-b {server}', '-s {server}', '-T v -C 50 -S 4096'),
+    ('rstream', '', 'v4', '-b {server}', '-s {server}', '-T b -C 50 -S 4096'),
+    ('riostream', '', 'v4', '-b {server}', '-s {server}', '-T v -C 50 -S 4096'),
+    ('rdma_xserver', 'rdma_xclient', 'v4', '', '-s {server}', '-c r'),
+    ('ib_write_bw', '', 'v4', '', '{server}', '-R -F -n 100'),
+    ('ib_send_bw', '', 'v4', '', '{server}', '-R -F -n 100 -c UD'),
+    ('ib_read_lat', '', 'v4', '', '{server}', '-R -F -n 100'),
+)
+
+
+def cm_cases():
+    return [
+        Case(f'cm-{client or server}-{family}{both.replace(" ", "")}-{"serve" if we_serve else "connect"}', server,
+             we_serve, family, 1024, 0, both.split(), server_extra.split(), client_extra.split(),
+             cm=True, client_program=client)
+        for server, client, family, server_extra, client_extra, both in CM_ROWS for we_serve in (True, False)]
 
 
 # name, GIDs, path MTU, driver's options, follower's options, both sides' options

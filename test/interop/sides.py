@@ -256,8 +256,14 @@ class Guest:
         command = shlex.join([self.programs.get(program, program)] + args)
         return Program([HERE / 'guest-exec.sh', f'timeout {timeout} {command}'], log, self.env, command.split()[0])
 
+    def wait_cm_listening(self, program):
+        self._wait_until('rdma resource show cm_id | grep -q LISTEN', program)
+
     def wait_listening(self, port, program):
-        wait = f'for i in $(seq {10 * PATIENCE_S}); do {listening(port)} && exit 0; sleep 0.1; done; exit 1'
+        self._wait_until(listening(port), program)
+
+    def _wait_until(self, condition, program):
+        wait = f'for i in $(seq {10 * PATIENCE_S}); do {condition} && exit 0; sleep 0.1; done; exit 1'
         r = subprocess.run([HERE / 'guest-exec.sh', wait], env=self.env)
         if r.returncode:
             self.end(program)
@@ -333,9 +339,16 @@ class Local:
     def start(self, program, args, log, timeout):
         return Program(['timeout', '-k', '5', timeout, *self.programs[program]] + args, log)
 
+    def wait_cm_listening(self, program):
+        self._wait_until(f'{self.build}/app/rocictl/rocictl show cm listeners | grep -q "^ *[0-9]\\|TCP\\|UDP"', program)
+
     def wait_listening(self, port, program):
+        self._wait_until(listening(port), program)
+
+    @staticmethod
+    def _wait_until(condition, program):
         end = time.monotonic() + PATIENCE_S
-        while subprocess.run(['sh', '-c', listening(port)]).returncode:
+        while subprocess.run(['sh', '-c', condition]).returncode:
             if not program.running():
                 late = program.had_no_time()
                 raise (Disturbed if late else Trouble)(f'server: does not listen; {program.outcome()}')
@@ -359,9 +372,9 @@ class Verbs(Local):
         self.env = dict(os.environ, LD_LIBRARY_PATH=f'{build}/lib/verbs:{build}/lib/client', ROCI_VERBOSE='1')
 
     def boot(self):
-        missing = [p for p in ('ibv_rc_pingpong', 'ib_write_bw') if not shutil.which(p)]
+        missing = [p for p in ('ibv_rc_pingpong', 'ib_write_bw', 'rping') if not shutil.which(p)]
         if missing:
-            raise Trouble(f'lacks {missing}: apt-get install ibverbs-utils perftest')
+            raise Trouble(f'lacks {missing}: apt-get install ibverbs-utils perftest rdmacm-utils')
         self.start_rocid()
 
     def start(self, program, args, log, timeout):
