@@ -89,6 +89,12 @@ static const struct option_row row[] = {
 	{"cm", required_argument, SECTION_APPLICATIONS, false, OWN(set_cm), "yes|no",
 		"connect programs by RDMA CM, which has QP1 of each port (yes); no: QP1 is left to "
 		"a program"},
+	{"cm-timeout", required_argument, SECTION_APPLICATIONS, false,
+		COUNT(cm_timeout, CM_TIMEOUT_MAX, "an exponent"), "N",
+		"a peer's answer to a connection message takes at most 4.096 us * 2^N (20: 4 s)"},
+	{"cm-retries", required_argument, SECTION_APPLICATIONS, false,
+		COUNT(cm_retries, CM_RETRIES_MAX, "a number"), "N",
+		"a connection message without an answer is sent again N times (15)"},
 	{"userfaultfd", required_argument, SECTION_APPLICATIONS, false, OWN(set_userfaultfd),
 		"yes|no",
 		"pass /dev/userfaultfd to programs, which hold their writers with it while memory "

@@ -76,6 +76,7 @@ struct options {
 	bool application_faults;
 	bool application_macs;
 	bool no_cm;
+	uint32_t cm_timeout, cm_retries; /* 0: those of Linux */
 	bool no_userfaultfd;
 	char device[16]; /* empty: ctl's default */
 	uint32_t workers;

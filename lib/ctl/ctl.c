@@ -162,6 +162,8 @@ static void init(struct house *h, const struct ctl_config *cfg)
 		.application_faults = cfg->application_faults,
 		.application_macs = cfg->application_macs,
 		.cm = cfg->cm,
+		.cm_timeout = cfg->cm_timeout,
+		.cm_retries = cfg->cm_retries,
 		.no_userfaultfd = cfg->no_userfaultfd,
 	};
 	snprintf(

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * connections SERVER-SOCKET CLIENT-SOCKET SERVER CLIENT [lossy]: two programs connect through the
+ * connections SERVER-SOCKET CLIENT-SOCKET SERVER CLIENT: two programs connect through the
  * communication manager of one rocid (`-`) or two, from address CLIENT to SERVER, and send. The
- * server is killed: the client hears of it at once, not after retries. Where nobody listens, the
- * refusal says so. A datagram service gives its QPN. `lossy`: MADs may be lost, and the protocol
- * repeats them.
+ * server is killed: the client, which is idle, hears of it. Where nobody listens, the refusal says
+ * so. A datagram service gives its QPN. MADs may be lost, and the protocol repeats them.
  */
 #include <err.h>
 #include <sched.h>
@@ -16,12 +15,10 @@
 #include "cm.h"
 #include "pair.h"
 
-#define PORT	  7471
-#define AT_ONCE_S 3  /* a repetition comes after 4.6 s */
-#define LOSSY_S	  60 /* some of them */
-#define ROUNDS	  3
+#define PORT	7471
+#define HEARS_S 60 /* MADs may be lost and repeated */
+#define ROUNDS	3
 
-static int patience_s = AT_ONCE_S;
 static const char *server_socket, *client_socket, *server_ip, *client_ip;
 
 static void wait_wc(struct end *e)
@@ -158,8 +155,8 @@ static void connect_and_lose(void)
 	wait_wc(&end);
 	cm_must(!strcmp(end.mr->addr, "back"), "the answer");
 	kill(server, SIGKILL);
-	if (!cm_next(&u, patience_s * 1000, &e) || e.event != ABI_CM_DISCONNECTED)
-		errx(1, "the death of the peer was not heard of at once");
+	if (!cm_next(&u, HEARS_S * 1000, &e) || e.event != ABI_CM_DISCONNECTED)
+		errx(1, "the death of the peer was not heard of");
 	waitpid(server, NULL, 0);
 	destroy(&u, rtu.id, 4);
 	close(u.fd);
@@ -221,13 +218,11 @@ static void datagrams(void)
 int main(int argc, char **argv)
 {
 	if (argc < 5)
-		errx(2, "usage: connections SERVER-SOCKET CLIENT-SOCKET SERVER CLIENT [lossy]");
+		errx(2, "usage: connections SERVER-SOCKET CLIENT-SOCKET SERVER CLIENT");
 	server_socket = argv[1];
 	client_socket = strcmp(argv[2], "-") ? argv[2] : server_socket;
 	server_ip = argv[3];
 	client_ip = argv[4];
-	if (argc > 5)
-		patience_s = LOSSY_S;
 	for (int i = 0; i < ROUNDS; i++)
 		connect_and_lose();
 	nobody_listens();

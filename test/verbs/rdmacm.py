@@ -3,8 +3,8 @@
 """rdmacm.py ROCID LIBRARY-FOLDER [--list | PATTERN...]
 
 Programs of the RDMA CM world, as Debian has them, with the stock librdmacm over our libibverbs.so.1:
-client and server on two rocid in two namespaces that a veth links. A row of the table per case; the
-table of doc/connections.md has the same rows. Needs root."""
+client and server on two rocid in two namespaces that a veth links. doc/connections.md lists the programs.
+Needs root."""
 import fnmatch
 import os
 import re
@@ -203,6 +203,21 @@ def rocid_ends(lab, side):
     check('device removal' in said, said)
 
 
+def unreachable(lab, side):
+    """A host without rocid does not answer; our times and retries."""
+    side.daemon.terminate()
+    side.daemon.wait(PATIENCE_S)
+    side.daemon = lab.rocid(side.namespace, 'short', ['--share', 'e0', '--cm-timeout', '10', '--cm-retries', '2'])
+    log = open(lab.path('unreachable.out'), 'w+')
+    check(side.start('rping -c -a 10.8.0.1 -C 1', log, {}).wait(PATIENCE_S) != 0, 'nobody answers')
+    log.seek(0)
+    said = log.read()
+    check('UNREACHABLE' in said, said)
+    rows = ask(side.daemon, 'show cm')['cm_messages']
+    req = next(r for r in rows if r['message'] == 'REQ')
+    check(req['sent'] == 3, req)
+
+
 def left(side):
     return [row for line, name in (('show cm listeners', 'cm_listeners'), ('show cm connections', 'cm_connections'),
                                    ('show sessions', 'sessions')) for row in ask(side.daemon, line)[name]]
@@ -247,6 +262,7 @@ def main():
             wait_for('nothing to be left', lambda s=side: not left(s))
         if not patterns:
             rocid_ends(lab, sides[0])
+            unreachable(lab, sides[1])
     check(not failed, f'{failed} of {len(wanted)}')
 
 

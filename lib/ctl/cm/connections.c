@@ -78,6 +78,10 @@ static int make_conf(const struct connections *all, struct cm_conf *conf)
 	gid_of_mac(gid, all->ctl->net->port[0].mac);
 	for (unsigned i = 8; i < 16; i++)
 		conf->guid = conf->guid << 8 | gid[i];
+	if (all->ctl->cm_timeout)
+		conf->response_timeout = all->ctl->cm_timeout;
+	if (all->ctl->cm_retries)
+		conf->max_retries = all->ctl->cm_retries;
 	return err ? err : random_bytes(&conf->id_seed, sizeof(conf->id_seed));
 }
 

@@ -11,6 +11,9 @@
 #include "abi_ctl.h"
 #include "limits.h"
 
+#define CM_TIMEOUT_MAX 25u /* 131 s, the longest of Linux */
+#define CM_RETRIES_MAX 15u /* the field has four bits */
+
 struct dataplane;
 struct json_t;
 struct priority_map;
@@ -152,6 +155,8 @@ struct ctl_config {
 	bool application_macs;	 /* programs may choose a destination MAC (doc/decisions/0033) */
 	char device[16];	 /* its name; empty: roci0 */
 	bool cm;		 /* QP1 belongs to the communication manager (doc/connections.md) */
+	uint8_t cm_timeout;	 /* 4.096 us * 2^n, 1..CM_TIMEOUT_MAX; 0: that of Linux, 20 */
+	uint8_t cm_retries;	 /* 1..CM_RETRIES_MAX; 0: those of Linux, 15 */
 	bool no_userfaultfd; /* programs get no descriptor of /dev/userfaultfd (doc/security.md) */
 	/** With several workers: QPs move to the worker whose queue receives their packets. */
 	bool migrate;
