@@ -61,6 +61,22 @@ _rociperf() {
 	mapfile -t COMPREPLY < <(compgen -W "$(_roci_options "$1")" -- "$cur")
 }
 
+# The program and its own arguments are completed as if they stood alone.
+_roci_run() {
+	local cur prev words cword i=1
+	_init_completion || return
+	while [ $i -lt "$cword" ] && [[ ${words[i]} == -* ]]; do
+		[ "${words[i]}" = --socket ] && ((i++))
+		((i++))
+	done
+	if [ $i -lt "$cword" ] || { [ $i = "$cword" ] && [[ $cur != -* ]]; }; then
+		_command_offset $i
+	else
+		mapfile -t COMPREPLY < <(compgen -W "$(_roci_options "$1")" -- "$cur")
+	fi
+}
+
 complete -F _rocictl rocictl
 complete -F _rocid rocid
 complete -F _rociperf rociperf
+complete -F _roci_run roci-run

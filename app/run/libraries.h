@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/** @file libraries.h The folders of our libibverbs.so.1 and of what it needs. One thread. */
+#ifndef LIBRARIES_H
+#define LIBRARIES_H
+
+#include <stddef.h>
+
+/**
+ * Writes the value of LD_LIBRARY_PATH for programs: the folders of the build tree that this program
+ * runs from, or else those that it was installed with, and then what the variable has.
+ * @return 0, or a negative errno and in @p path the file that is missing: ENOENT, ENAMETOOLONG.
+ */
+int libraries_path(char *path, size_t size);
+
+#endif

@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* roci-run [options] PROGRAM [ARGUMENT...]: runs a verbs program over rocid, as it is. */
+#include <err.h>
+#include <errno.h>
+#include <getopt.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include "libraries.h"
+#include "nodes.h"
+
+/* As env(1) and nice(1) have them. */
+#define EXIT_OURS     125
+#define EXIT_NO_EXEC  126
+#define EXIT_NO_ENTRY 127
+
+#define LIBRARY_PATH "LD_LIBRARY_PATH"
+
+struct options {
+	const char *socket;
+	bool print, bare;
+};
+
+static const char usage[] =
+	"usage: roci-run [options] PROGRAM [ARGUMENT...]\n"
+	"Runs PROGRAM, which uses libibverbs or librdmacm, over rocid instead of an RDMA adapter.\n"
+	"Its children do likewise; its exit status is that of roci-run.\n"
+	"\n"
+	"  --socket PATH   rocid's socket; several, with : between them, are several devices\n"
+	"  --libraries     only choose the libraries: leave /dev as it is\n"
+	"  --print         say what would be done, and do nothing\n"
+	"  --help          this text\n"
+	"  --version       the version of Rocinante\n";
+
+static void parse(struct options *o, int argc, char *argv[])
+{
+	static const struct option known[] = {{"socket", required_argument, NULL, 's'},
+		{"libraries", no_argument, NULL, 'l'}, {"print", no_argument, NULL, 'p'},
+		{"help", no_argument, NULL, 'h'}, {"version", no_argument, NULL, 'v'}, {0}};
+	int c;
+
+	while ((c = getopt_long(argc, argv, "+", known, NULL)) != -1) {
+		switch (c) {
+		case 's':
+			o->socket = optarg;
+			break;
+		case 'l':
+			o->bare = true;
+			break;
+		case 'p':
+			o->print = true;
+			break;
+		case 'h':
+			fputs(usage, stdout);
+			exit(0);
+		case 'v':
+			puts("roci-run " ROCINANTE_VERSION);
+			exit(0);
+		default:
+			errx(EXIT_OURS, "see `roci-run --help`");
+		}
+	}
+	if (optind == argc && !o->print)
+		errx(EXIT_OURS, "name the program to run, for instance `roci-run ibv_devinfo`");
+}
+
+/* One socket per device. */
+static unsigned count_devices(const char *sockets)
+{
+	unsigned n = 1;
+
+	for (const char *s = sockets; s && *s; s++)
+		n += *s == ':';
+	return n;
+}
+
+static void choose_libraries(char *path, size_t size)
+{
+	int err = libraries_path(path, size);
+
+	if (err == -ENOENT)
+		errx(EXIT_OURS,
+			"%s is not there: install the package rocinante-verbs, or build with "
+			"-Dverbs=enabled",
+			path);
+	if (err)
+		errx(EXIT_OURS, LIBRARY_PATH " is too long: shorten it");
+}
+
+static void print(const struct options *o, const char *path, unsigned devices)
+{
+	printf(LIBRARY_PATH "=%s\n", path);
+	if (o->socket)
+		printf("ROCI_SOCKET=%s\n", o->socket);
+	if (o->bare)
+		return;
+	printf("%s namespace: /dev/infiniband/rdma_cm",
+		nodes_means() == NODES_ROOT ? "mount" : "user and mount");
+	for (unsigned i = 0; i < devices; i++)
+		printf(", /dev/infiniband/uverbs%u", i);
+	putchar('\n');
+}
+
+static void set(const char *name, const char *value)
+{
+	if (setenv(name, value, 1))
+		err(EXIT_OURS, "%s", name);
+}
+
+int main(int argc, char *argv[])
+{
+	struct options o = {.socket = getenv("ROCI_SOCKET")};
+	char path[4 * PATH_MAX], why[NODES_WHY];
+	unsigned devices;
+
+	parse(&o, argc, argv);
+	choose_libraries(path, sizeof(path));
+	devices = count_devices(o.socket);
+	if (o.print) {
+		print(&o, path, devices);
+		return 0;
+	}
+	if (!o.bare && nodes_make(devices, why))
+		warnx("%s. Programs that look for /dev/infiniband, as UCX does, will not find a "
+		      "device",
+			why);
+	set(LIBRARY_PATH, path);
+	if (o.socket)
+		set("ROCI_SOCKET", o.socket);
+	execvp(argv[optind], argv + optind);
+	err(errno == ENOENT ? EXIT_NO_ENTRY : EXIT_NO_EXEC, "%s", argv[optind]);
+}

@@ -1,0 +1,137 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""run_test.py ROCID ROCI-RUN
+
+roci-run: that a program runs in it as without it, by root and by others, and finds /dev/infiniband; UCX, as Debian
+has it, between two rocid in two namespaces that a veth links. Needs root."""
+import os
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / 'func'))
+from netlab import Lab, PATIENCE_S, ping, skip, wait_for  # noqa: E402
+from rdmacm import FOUR, SIX, link  # noqa: E402
+from rocid import ask, check  # noqa: E402
+
+NOBODY = ['setpriv', '--reuid', '65534', '--regid', '65534', '--clear-groups']
+UCX = 'ucx_perftest -n 200 -s {size} -t {test}'
+UCX_TESTS = 'tag_lat', 'tag_bw', 'ucp_put_bw', 'ucp_get', 'ucp_am_bw', 'ucp_fadd'
+SIZES = 8, 100000
+TRANSPORTS = 'rc_verbs,ud_verbs', 'ud_verbs'
+
+
+def runs(run, *words, by=(), **kw):
+    return subprocess.run([*by, run, *words], capture_output=True, text=True, timeout=PATIENCE_S, **kw)
+
+
+def test_process(run):
+    """Exit status, signals, children, the rest of /dev; nothing is left outside."""
+    before = sorted(os.listdir('/dev'))
+    check(runs(run, 'sh', '-c', 'exit 7').returncode == 7, 'the exit status is not the program\'s')
+    check(runs(run, 'sh', '-c', 'kill -TERM $$').returncode == -15, 'the signal is not the program\'s')
+    check(runs(run, '/nowhere/at-all').returncode == 127, 'a program that is not there')
+    check(runs(run, '/etc/passwd').returncode == 126, 'a file that is no program')
+    for by in [], NOBODY:
+        r = runs(run, 'sh', '-c', 'id -u; id -g; stat -c %F /dev/infiniband/uverbs[01] /dev/infiniband/rdma_cm; '
+                 'echo lost > /dev/null; sh -c "head -c 3 /dev/zero | wc -c"; ls /dev | grep -vx infiniband | sort',
+                 by=by, env={**os.environ, 'ROCI_SOCKET': '/run/a:/run/b', 'LC_ALL': 'C'})
+        words = r.stdout.splitlines()
+        user = ['65534'] if by else ['0']
+        check(words[:6] == user * 2 + ['character special file'] * 3 + ['3'], f'{by}: {r}')
+        check(sorted(words[6:]) == sorted(n for n in before if n != 'infiniband'), f'/dev differs: {r}')
+    bare = runs(run, '--libraries', '--socket', '/run/x', 'sh', '-c', 'ls /dev; echo $ROCI_SOCKET')
+    check(sorted(bare.stdout.split()) == sorted(before + ['/run/x']), f'--libraries: {bare}')
+    check(sorted(os.listdir('/dev')) == before, 'the /dev of others has changed')
+
+
+def test_print(run):
+    r = runs(run, '--print', '--socket', '/run/a:/run/b')
+    check('uverbs1' in r.stdout and 'ROCI_SOCKET=/run/a:/run/b' in r.stdout and not r.returncode, f'{r}')
+    folders = r.stdout.split('\n')[0].split('=')[1].split(':')
+    check(Path(folders[0], 'libibverbs.so.1').exists(), f'{r}')
+    check(runs(run).returncode == 125 and 'name the program' in runs(run).stderr, 'no program')
+
+
+def test_denied(run):
+    """Where namespaces are denied it says so, and the program runs."""
+    r = runs(run, 'sh', '-c', 'exit 9', by=['unshare', '--user', '--map-root-user', 'sh', '-c',
+             'echo 0 > /proc/sys/user/max_mnt_namespaces; exec "$@"', 'sh'])
+    check(r.returncode == 9 and 'mount namespace is denied' in r.stderr, f'{r}')
+
+
+class Side:
+    def __init__(self, namespace, daemon, run):
+        self.namespace, self.daemon, self.run = namespace, daemon, run
+
+    def start(self, line, log, **env):
+        words = [f'{k}={v}' for k, v in {'LC_ALL': 'C', **env}.items()]
+        command = ['env', *words, self.run, '--socket', self.daemon.socket, *line.split()]
+        return subprocess.Popen(self.namespace.command(command), stdin=subprocess.DEVNULL, stdout=log,
+                                stderr=subprocess.STDOUT)
+
+
+def listens(side):
+    tables = [f'/proc/{side.namespace.pid}/net/{t}' for t in ('tcp', 'tcp6')]
+    return any(' 0A ' in Path(t).read_text() for t in tables)
+
+
+def pair(lab, sides, line, **env):
+    logs = [open(lab.path(n), 'w+') for n in ('server.out', 'client.out')]
+    server = sides[0].start(line, logs[0], **env)
+    client = None
+    try:
+        wait_for(f'{line} to listen', lambda: server.poll() is not None or listens(sides[0]))
+        client = sides[1].start(f'{line} {FOUR["server"]}', logs[1], **env)
+        ends = client.wait(PATIENCE_S), server.wait(PATIENCE_S)
+    except (subprocess.TimeoutExpired, AssertionError) as late:
+        ends = late
+    finally:
+        for p in server, client:
+            if p and p.poll() is None:
+                p.kill()
+                p.wait()
+    for log in logs:
+        log.seek(0)
+    said = [log.read() for log in logs]
+    check(ends == (0, 0), f'{line} {env}: {ends}\n-- server: {said[0][-2000:]}\n-- client: {said[1][-2000:]}')
+    return said
+
+
+def packets(side):
+    return ask(side.daemon, 'show counters')['counters']['tx_packets']
+
+
+def test_ucx(lab, sides):
+    for transport in TRANSPORTS:
+        for test in UCX_TESTS:
+            if transport == 'ud_verbs' and test in ('ucp_put_bw', 'ucp_get', 'ucp_fadd'):
+                continue    # UCX does these in software there
+            for size in SIZES:
+                if test == 'ucp_fadd' and size != 8:
+                    continue
+                before = packets(sides[1])
+                begin = time.monotonic()
+                pair(lab, sides, UCX.format(test=test, size=size), UCX_TLS=transport, UCX_NET_DEVICES='roci0:1')
+                check(packets(sides[1]) - before > 100, f'{transport} {test}: not by rocid')
+                print(f'ok   {transport} {test} {size} ({time.monotonic() - begin:.1f} s)', flush=True)
+
+
+def main():
+    rocid, run = sys.argv[1:]
+    if not shutil.which('ucx_perftest'):
+        skip('ucx_perftest is not installed (ucx-utils)')
+    test_process(run)
+    test_print(run)
+    test_denied(run)
+    with Lab(rocid, None) as lab:
+        a, b = link(lab)
+        sides = [Side(n, lab.rocid(n, name, ['--share', 'e0']), run) for n, name in ((a, 'a'), (b, 'b'))]
+        ping(b, SIX['server'])
+        test_ucx(lab, sides)
+
+
+if __name__ == '__main__':
+    main()
