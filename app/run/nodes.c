@@ -76,7 +76,7 @@ static int enter(char why[NODES_WHY])
 	err = user ? map_ids(uid, gid) : 0;
 	if (err)
 		return fail(why, err, "the user cannot be mapped to itself: %s", strerror(-err));
-	/* What the system mounts later appears here, too, but not the reverse. */
+	/* Mounts that the system makes later appear here, too, but not the reverse. */
 	if (mount(NULL, "/", NULL, MS_REC | MS_SLAVE, NULL))
 		return fail(why, -errno, "mounts cannot be made private: %s", strerror(errno));
 	return 0;

@@ -4,6 +4,8 @@
 by IPv4 and IPv6; one is killed, and the other hears of it. Then nothing of them is left, and the
 daemons have counted each message.
 Needs root."""
+import socket
+import struct
 import subprocess
 import sys
 
@@ -12,10 +14,59 @@ from rocid import ask
 
 PATIENCE_S = 300
 ROUNDS = 3  # of CONNECTIONS
+ETH_P_ALL, IPV4, IPV6 = 3, 0x0800, 0x86DD
+SO_RCVBUFFORCE = 33
+ROCE = 4791
+UD_SEND_ONLY = 100
+GSI_QKEY = 0x80010000
+MAD = 256
 
 
 def run(program, server, client, to, source):
     subprocess.run([program, server.socket, client.socket, to, source], check=True, timeout=PATIENCE_S)
+
+
+def tap(namespace):
+    """A socket with all frames of e0 from now on."""
+    def body():
+        s = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(ETH_P_ALL))
+        s.setsockopt(socket.SOL_SOCKET, SO_RCVBUFFORCE, 64 << 20)
+        s.bind(('e0', 0))
+        s.setblocking(False)
+        return s
+    return namespace.inside(body)
+
+
+def to_qp1(s):
+    """The RoCE packets to QP1 that came: Ethertype, from the BTH to the ICRC."""
+    while True:
+        try:
+            frame = s.recv(1 << 16)
+        except BlockingIOError:
+            return
+        kind = struct.unpack_from('!H', frame, 12)[0]
+        at = {IPV4: 34, IPV6: 54}.get(kind)
+        if not at or frame[23 if kind == IPV4 else 20] != socket.IPPROTO_UDP:
+            continue
+        port, length = struct.unpack_from('!HH', frame, at + 2)
+        bth = frame[at + 8:at + length]
+        if port == ROCE and bth[5:8] == b'\0\0\1':
+            yield kind, bth
+
+
+def check_mads(s, family):
+    # proves CM-01: from QP1 to QP1, whole, with the well-known Q_Key and the path's P_Key
+    # proves CM-09: by the protocol of the connection
+    n = 0
+    for kind, bth in to_qp1(s):
+        opcode, pkey = struct.unpack_from('!BxH', bth)
+        qkey, source = struct.unpack_from('!II', bth, 12)
+        assert (opcode, pkey, qkey, source) == (UD_SEND_ONLY, 0xFFFF, GSI_QKEY, 1), bth.hex()
+        assert len(bth) == 12 + 8 + MAD + 4, bth.hex()
+        assert kind == family, bth.hex()
+        n += 1
+    assert n > 2 * ROUNDS, n
+    s.close()
 
 
 def sent(daemon, message):
@@ -38,8 +89,11 @@ def main():
         ra, rb = (lab.rocid(n, s, ['--share', 'e0']) for n, s in ((a, 'a'), (b, 'b')))
         # until duplicate address detection is over, neighbours do not answer
         ping(b, '2001:db8::1')
-        run(program, ra, rb, '10.8.0.1', '10.8.0.2')
-        run(program, ra, rb, '2001:db8::1', '2001:db8::2')
+        for family, to, source in (IPV4, '10.8.0.1', '10.8.0.2'), (IPV6, '2001:db8::1', '2001:db8::2'):
+            taps = [tap(n) for n in (a, b)]     # what a rocid sends itself passes by its own side's
+            run(program, ra, rb, to, source)
+            for t in taps:
+                check_mads(t, family)
         for daemon in ra, rb:
             wait_for('nothing to be left', lambda d=daemon: not left(d))
         assert sent(rb, 'REQ') >= 2 * (ROUNDS + 1), sent(rb, 'REQ')
