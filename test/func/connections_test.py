@@ -74,6 +74,20 @@ def sent(daemon, message):
     return next(r['sent'] for r in rows if r['message'] == message)
 
 
+def check_metrics(daemon):
+    """They say what show cm says."""
+    families = {f['name']: f['samples'] for f in ask(daemon, 'metrics')['metrics']}
+    for row in ask(daemon, 'show cm')['cm_messages']:
+        for column, name in (('sent', 'sent'), ('received', 'received'), ('repeated', 'repeated'),
+                             ('duplicates', 'duplicate'), ('ignored', 'ignored')):
+            values = [s['value'] for s in families[f'roci_cm_messages_{name}']
+                      if s['labels'] == {'message': row['message']}]
+            assert values == [row[column]], (name, row, values)
+    refused = sum(s['value'] for s in families['roci_cm_refused'])
+    assert refused == sent(daemon, 'REJ'), (refused, sent(daemon, 'REJ'))
+    assert len(families['roci_cm_connections']) == 1
+
+
 def left(daemon):
     return [row for line, name in (('show cm listeners', 'cm_listeners'), ('show cm connections', 'cm_connections'),
                                    ('show sessions', 'sessions')) for row in ask(daemon, line)[name]]
@@ -99,6 +113,7 @@ def main():
         assert sent(rb, 'REQ') >= 2 * (ROUNDS + 1), sent(rb, 'REQ')
         assert sent(ra, 'REP') >= 2 * ROUNDS and sent(ra, 'REJ') >= 2
         assert sent(ra, 'DREQ') >= 2 * ROUNDS
+        check_metrics(ra)
 
 
 main()

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <time.h>
 #include "bits.h"
+#include "cm/connections.h"
 #include "config/config.h"
 #include "config/parts.h"
 #include "loop/loop.h"
@@ -256,11 +257,51 @@ static void qp_samples(struct ctl *ctl, const struct family *f, json_t *to)
 		sample(to, ctl->objects->worker_qps[w], "worker", decimal(w, text), NULL, NULL);
 }
 
+/* --- samples of the communication manager ------------------------------------------------------
+ */
+
+/* Nothing without a communication manager (--cm no). */
+static const struct cm_count *cm_count_of(struct ctl *ctl)
+{
+	return ctl->connections->cm ? cm_counters(ctl->connections->cm) : NULL;
+}
+
+/* Of a family whose value is an array with an element per message. */
+static void cm_message_samples(struct ctl *ctl, const struct family *f, json_t *to)
+{
+	const struct cm_count *n = cm_count_of(ctl);
+	uint64_t counts[CM_ATTRS];
+
+	if (!n)
+		return;
+	memcpy(counts, (const char *)n + f->value, sizeof(counts));
+	for (unsigned i = 0; i < CM_ATTRS; i++)
+		sample(to, counts[i], "message", cm_attr_name(CM_REQ + i), NULL, NULL);
+}
+
+/* A reason that was never given has no sample yet. */
+static void cm_refused_samples(struct ctl *ctl, const struct family *f, json_t *to)
+{
+	const struct cm_count *n = cm_count_of(ctl);
+	char text[DECIMAL];
+
+	for (unsigned i = 0; n && i < ARRAY_SIZE(n->refused); i++)
+		if (n->refused[i])
+			sample(to, n->refused[i], "reason", decimal(i, text), NULL, NULL);
+}
+
+static void cm_used_sample(struct ctl *ctl, const struct family *f, json_t *to)
+{
+	if (ctl->connections->cm)
+		sample(to, cm_used(ctl->connections->cm), NULL, NULL, NULL, NULL);
+}
+
 /* --- the list --------------------------------------------------------------------------- */
 
 #define OF_DAEMON(field)  daemon_sample, offsetof(struct daemon_values, field)
 #define OF_LIMITED(field) limited_sample, offsetof(struct limited, field)
 #define OF_PORT(field)	  port_samples, offsetof(struct port_values, field)
+#define OF_CM(field)	  cm_message_samples, offsetof(struct cm_count, field)
 #define OF_CORE(field)	  core_samples, offsetof(struct core_counters, field)
 
 /* All but those of core_counter_name() and worker_stat_name(). Ports' names are those of
@@ -310,6 +351,19 @@ static const struct family families[] = {
 		OF_CORE(drop[DROP_ICRC])},
 	{"drops", "counter", "packets that were dropped", drop_samples, 0},
 	{"worker_qps", "gauge", "queue pairs of a worker", qp_samples, 0},
+	{"cm_connections", "gauge",
+		"connections of the communication manager, those included that it "
+		"remembers for a while after their end",
+		cm_used_sample, 0},
+	{"cm_messages_sent", "counter", "its messages sent, repetitions included", OF_CM(tx)},
+	{"cm_messages_received", "counter", "its messages received", OF_CM(rx)},
+	{"cm_messages_repeated", "counter", "messages sent again because no answer came",
+		OF_CM(repeated)},
+	{"cm_messages_duplicate", "counter", "messages received again", OF_CM(duplicates)},
+	{"cm_messages_ignored", "counter", "messages received that fit no connection or its state",
+		OF_CM(ignored)},
+	{"cm_refused", "counter", "requests refused, by the reason in the REJ", cm_refused_samples,
+		0},
 };
 
 /* The i-th of the counters that name themselves, of the core and of the workers' loop; both
