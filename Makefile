@@ -96,8 +96,8 @@ interop: $(BUILD)/with-tests
 # and SAMPLE of the others, always the same. MUTANTS=faults: all that golden vectors, scenarios or chaos must catch;
 # MUTANTS=rules: all that a unit test must; MUTANTS=NAME: one.
 SINCE ?= HEAD~10
-CHANGED ?= 40
-SAMPLE ?= 40
+CHANGED ?= 25
+SAMPLE ?= 25
 mutants: packages-test
 	test/mutants/run $(if $(MUTANTS),$(if $(filter faults rules,$(MUTANTS)),--suite )$(MUTANTS),\
 		--since $(SINCE) --changed $(CHANGED) --sample $(SAMPLE))

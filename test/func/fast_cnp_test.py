@@ -17,6 +17,7 @@ MAC = ('02:00:00:00:00:01', '02:00:00:00:00:02')
 OURS, PEER, SWITCH, OTHER = 'fd00::1', 'fd00::2', 'fd00:5::1', 'fd00:6::1'
 QPS = 3        # all connected to QP 2 of the peer
 PEER_QPN = 2
+TRIES = 20          # floods, until somebody has looked during one
 FLOOD = 200000
 COUNT = 20     # of packets per row: fewer than the burst
 HANDLED = 'rp_fast_cnp_handled'
@@ -181,19 +182,23 @@ def test_flood(lab):
             rates.append(lab.daemon.ask(f'show qp {lab.qpns[0]}')['rate'])
     worker = threading.Thread(target=work)
     worker.start()
-    process = lab.send([*PLAIN], FLOOD)     # which returns when they have been sent
-    wait_until(lambda: lab.moved(before).get('rp_cnp_handled') == FLOOD, f'{lab.moved(before)}')
-    rate = lab.daemon.ask(f'show qp {lab.qpns[0]}')['rate']
+    for sent in range(FLOOD, (TRIES + 1) * FLOOD, FLOOD):
+        process = lab.send([*PLAIN], FLOOD)     # which returns when they have been sent
+        wait_until(lambda n=sent: lab.moved(before).get('rp_cnp_handled') == n, f'{lab.moved(before)}')
+        rate = lab.daemon.ask(f'show qp {lab.qpns[0]}')['rate']
+        process.stdin.close()
+        check(process.wait(PATIENCE_S) == 0, 'rocigen fails')
+        if any(r['rate_mbps'] < 100 for r in rates):    # else nobody had the time to look meanwhile
+            break
     writes.set()
     worker.join()
-    check(rate['cnps_handled'] >= FLOOD and min(r['rate_mbps'] for r in rates) in range(20, 100), f'{rates}')
+    check(rate['cnps_handled'] >= FLOOD, f'{rate}')
+    check(min(r['rate_mbps'] for r in rates) in range(20, 100), f'{rates[-5:]}')
     moved = lab.moved(before)
     check(not {k for k in moved if k.startswith('local_ack') or k in ('retransmits', 'rp_cnp_ignored')}, f'{moved}')
     check(all(q['state'] == 'RTS' for q in lab.daemon.ask('show qps')['qps']), 'a queue pair fails')
     for qpn in lab.qpns[1:] + [other.a, other.b]:
         check(not lab.daemon.ask(f'show qp {qpn}')['rate']['limited'], f'QP {qpn} is limited')
-    process.stdin.close()
-    check(process.wait(PATIENCE_S) == 0, 'rocigen fails')
     wait_until(lambda: not lab.daemon.ask(f'show qp {lab.qpns[0]}')['rate']['limited'], 'it does not recover')
     other.end()
 
