@@ -5,6 +5,7 @@
 #include "bits.h"
 #include "core.h"
 #include "headers.h"
+#include "qp_table.h"
 #include "steer.h"
 
 /* The reserved byte and DestQP as one field: its offset is even, as some NICs require. */

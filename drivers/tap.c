@@ -21,6 +21,7 @@
 #include "limits.h"
 #include "path.h"
 #include "tap.h"
+#include "uaccess.h"
 
 /* The thread polls often while frames arrive and rarely otherwise. The netdev wakes it; workers do
  * not, because they would need a system call. */

@@ -9,6 +9,7 @@
 #include "net/priority.h"
 #include "path.h"
 #include "text/sentence.h"
+#include "uaccess.h"
 
 void check_note(struct check *c, const char *format, ...)
 {

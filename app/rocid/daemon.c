@@ -13,6 +13,7 @@
 #include "sigbus.h"
 #include "signals.h"
 #include "steer.h"
+#include "uaccess.h"
 
 __attribute__((format(printf, 3, 4))) static int refuse(
 	char why[VALUE_MAX * 2], int err, const char *format, ...)

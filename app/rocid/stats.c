@@ -2,6 +2,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include "core_counters.h"
 #include "show/stats.h"
 #include "daemon.h"
 #include "drop.h"

@@ -11,6 +11,7 @@
 #include "net/gids.h"
 #include "net/priority.h"
 #include "path.h"
+#include "uaccess.h"
 #include "values.h"
 
 #define MTU_MIN (PATH_MTU_MIN + 96) /* mtu_of_ethernet() */

@@ -5,7 +5,9 @@
 #include "lab.h"
 #include "packet.h"
 #include "pacing.h"
+#include "qp_table.h"
 #include "seq24.h"
+#include "txd.h"
 #include "verbs.h"
 
 #define PD	7u

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <stdlib.h>
 #include <string.h>
+#include "cq.h"
 #include "lab.h"
+#include "mr.h"
 #include "random.h"
 
 #define IOVA   0x7F0000000000ull

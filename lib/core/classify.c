@@ -6,10 +6,13 @@
  */
 #include "classify.h"
 #include "completer.h"
+#include "mcast.h"
+#include "mr.h"
 #include "multicast.h"
 #include "inject.h"
 #include "np.h"
 #include "qp.h"
+#include "qp_table.h"
 #include "responder.h"
 #include "rp.h"
 #include "trace.h"

@@ -5,6 +5,7 @@
  * of anything after it that arrives first means that responses were lost.
  */
 #include "completer.h"
+#include "mr.h"
 #include "pacing.h"
 #include "requester.h"
 #include "seq24.h"

@@ -5,6 +5,7 @@
  * Any other WQE ends the run: completer.c continues there.
  */
 #include "completer.h"
+#include "cq.h"
 #include "seq24.h"
 
 /* Whether the ACK of @p psn completes @p w, whose first packet is @p una, and nothing else has to

@@ -24,147 +24,27 @@
 #define CORE_H
 
 #include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
-#include "abi_ctl.h"
-#include "ah.h"
-#include "bits.h"
 #include "cause.h"
-#include "cq.h"
-#include "drop.h"
-#include "flow.h"
+#include "core_counters.h"
 #include "frame.h"
-#include "icrc.h"
-#include "limits.h"
 #include "list.h"
-#include "mcast.h"
-#include "mr.h"
 #include "path.h"
-#include "srq.h"
-#include "transition.h"
+#include "txd.h"
 #include "uaccess.h"
 #include "wheel.h"
 
-struct abi_fault;
-struct inject;
+struct ah_table;
+struct core_cmd;
+struct flow_table;
+struct mcast_table;
+struct mr_table;
 struct qp;
-struct trace;
-struct txd;
-
-/* --- the QP table ------------------------------------------------------------------- */
-
-/** QPN -> QP. Written by the control thread, read by all workers (design.md 4). A QP that was
- *  removed from the table is freed only after a grace period. */
-struct qp_table {
-	_Atomic(struct qp *) slot[QP_MAX];
-	_Atomic(struct qp *) gsi[PORT_MAX]; /* QP1 of each port, which occupies no slot */
-};
-
-/* The worker bits name the QP's home: its first owner, and the worker to which a NIC rule steers
- * its packets. */
-#define QPN_SLOT(qpn)	((qpn) & (QP_MAX - 1))
-#define QPN_WORKER(qpn) ((qpn) >> QPN_SLOT_BITS & (WORKER_MAX - 1))
-#define QPN_MAKE(gen, worker, slot)                             \
-	((uint32_t)(gen) << (QPN_SLOT_BITS + QPN_WORKER_BITS) | \
-		(uint32_t)(worker) << QPN_SLOT_BITS | (uint32_t)(slot))
-
-/* --- counters ----------------------------------------------------------------------- */
-
-/* Names and meanings are those of RDMA tools (hw_counters) where they have such a counter;
- * doc/counters.md names the source. Features that are not built yet have no counter.
- * X(field, name, help)
- */
-#define CORE_COUNTERS(X)                                                                          \
-	X(rx_packets, "rx_packets", "RoCE packets received, on all ports")                        \
-	X(rx_bytes, "rx_bytes", "bytes received, from IP or GRH to ICRC")                         \
-	X(tx_packets, "tx_packets", "RoCE packets sent, on all ports and to QPs of this rocid")   \
-	X(tx_bytes, "tx_bytes", "bytes sent, from IP or GRH to ICRC")                             \
-	X(tx_acks, "tx_acks", "ACK and NAK packets sent")                                         \
-	X(rx_acks, "rx_acks", "ACK and NAK packets received")                                     \
-	X(rx_write_requests, "rx_write_requests", "RDMA WRITE messages received")                 \
-	X(rx_read_requests, "rx_read_requests", "RDMA READ requests received")                    \
-	X(rx_atomic_requests, "rx_atomic_requests", "CmpSwap and FetchAdd requests received")     \
-	X(rx_flush_requests, "rx_flush_requests", "FLUSH requests received")                      \
-	X(rx_atomic_write_requests, "rx_atomic_write_requests", "ATOMIC WRITE requests received") \
-	X(rx_send_requests, "rx_send_requests", "SEND messages received")                         \
-	X(retransmits, "retransmits", "request packets retransmitted")                            \
-	X(out_of_sequence, "out_of_sequence",                                                     \
-		"request packets received with a PSN ahead of the expected one")                  \
-	X(duplicate_request, "duplicate_request",                                                 \
-		"request packets received again after their execution")                           \
-	X(packet_seq_err, "packet_seq_err", "PSN sequence NAKs received")                         \
-	X(implied_nak_seq_err, "implied_nak_seq_err",                                             \
-		"responses received ahead of an outstanding READ response")                       \
-	X(out_of_buffer, "out_of_buffer", "packets dropped because no receive WQE was posted")    \
-	X(rnr_nak_sent, "rnr_nak_sent", "RNR NAKs sent")                                          \
-	X(rnr_nak_recv, "rnr_nak_recv", "RNR NAKs received")                                      \
-	X(rnr_nak_retry_err, "rnr_nak_retry_err",                                                 \
-		"RNR NAKs received that did not exceed the QP's retry limit")                     \
-	X(retry_rnr_exceeded_err, "retry_rnr_exceeded_err",                                       \
-		"QPs that failed because the peer was not ready too often")                       \
-	X(local_ack_timeout_err, "local_ack_timeout_err", "local ACK timers that expired")        \
-	X(retry_exceeded_err, "retry_exceeded_err",                                               \
-		"QPs that failed because the peer did not respond to retries")                    \
-	X(req_remote_access_errors, "req_remote_access_errors",                                   \
-		"remote access error NAKs received")                                              \
-	X(req_remote_invalid_request, "req_remote_invalid_request",                               \
-		"invalid request NAKs received")                                                  \
-	X(req_cqe_error, "req_cqe_error",                                                         \
-		"send queue completions with an error, including flushed ones")                   \
-	X(req_cqe_flush_error, "req_cqe_flush_error", "send queue completions that were flushed") \
-	X(resp_cqe_error, "resp_cqe_error",                                                       \
-		"receive queue completions with an error, including flushed ones")                \
-	X(resp_cqe_flush_error, "resp_cqe_flush_error",                                           \
-		"receive queue completions that were flushed")                                    \
-	X(resp_remote_access_errors, "resp_remote_access_errors",                                 \
-		"requests received with a remote access error")                                   \
-	X(resp_remote_invalid_request, "resp_remote_invalid_request", "invalid requests")         \
-	X(resp_local_length_error, "resp_local_length_error",                                     \
-		"messages received that were longer than their receive WQE")                      \
-	X(cq_overflow, "cq_overflow", "completions lost because a CQ was full")                   \
-	X(access_faults, "access_faults", "accesses to application memory that faulted")          \
-	X(direct_messages, "direct_messages",                                                     \
-		"messages that went to a QP of this rocid without frames")                        \
-	X(direct_bytes, "direct_bytes", "their bytes")                                            \
-	X(np_ecn_marked_roce_packets, "np_ecn_marked_roce_packets",                               \
-		"packets received with congestion experienced, by QPs that answer with CNPs")     \
-	X(np_cnp_sent, "np_cnp_sent", "CNPs sent")                                                \
-	X(rp_cnp_handled, "rp_cnp_handled", "CNPs accepted")                                      \
-	X(rp_cnp_ignored, "rp_cnp_ignored", "CNPs for QPs that were not accepted")                \
-	X(rp_cnp_repeated, "rp_cnp_repeated",                                                     \
-		"accepted CNPs and Fast CNPs about an event that the QP knew of")                 \
-	X(rp_fast_cnp_handled, "rp_fast_cnp_handled", "QPs that accepted a Fast CNP")             \
-	X(rp_fast_cnp_ignored, "rp_fast_cnp_ignored", "QPs that did not accept a Fast CNP")       \
-	X(injected_faults, "injected_faults", "faults injected into packets, see show faults")
-
-/** Traffic of one port. */
-struct core_port_counters {
-	uint64_t rx_packets;
-	uint64_t rx_bytes; /* from IP or GRH to ICRC */
-	uint64_t tx_packets;
-	uint64_t tx_bytes;
-};
-
-/** One writer, the worker; the control thread reads with relaxed loads and sums. The core itself
- *  counts packets and bytes per port only; core_sum_ports() computes the totals. */
-struct core_counters {
-#define X(field, name, help) uint64_t field;
-	CORE_COUNTERS(X)
-#undef X
-	uint64_t drop[DROP_MAX];     /* indexed by enum drop */
-	uint64_t bad_pkey[PORT_MAX]; /* BadPKeyCounter of each port, up to BAD_PKEY_MAX (VAL-10) */
-	uint64_t bad_qkey[PORT_MAX]; /* QKeyViolations of each port, saturates likewise */
-	struct core_port_counters port[PORT_MAX];
-};
-#define BAD_PKEY_MAX 0xFFFFu
-
-/** @return the name of the i-th counter in declaration order, NULL beyond the last. */
-const char *core_counter_name(unsigned i);
-
-/** @return a short description of what the i-th counter counts. */
-const char *core_counter_help(unsigned i);
-
-/** Sets the totals of @p c: rx_packets, rx_bytes, tx_packets, tx_bytes. */
-void core_sum_ports(struct core_counters *c);
+struct qp_flow;
+struct qp_table;
+struct srq_table;
 
 /* --- set-up ------------------------------------------------------------------------- */
 
@@ -388,54 +268,6 @@ bool core_flow(struct qp_flow *f, struct qp *qp);
 /** Counts a frame that frame_parse() or the shell itself dropped. */
 void core_count_drop(struct core *c, enum drop why);
 
-/** A piece of the payload, in application memory, or in the core's own for inline data. */
-struct txseg {
-	const uint8_t *addr;
-	uint32_t len;
-};
-
-/** A packet to send. The caller sets `frame`, the core the rest. */
-struct txd {
-	uint8_t *frame;	      /* room for FRAME_MAX bytes; headers are written here */
-	struct qp *qp;	      /* notified of a fault */
-	uint16_t hdr_len;     /* bytes of headers written */
-	uint16_t payload_len; /* sum of the pieces */
-	uint8_t l3_off;
-	uint8_t net;  /* enum net_type */
-	uint8_t port; /* index of the port to send it by */
-	bool local;   /* for a QP of this daemon: loop it back instead */
-	bool group;   /* to a multicast group: see core_group_here() */
-	uint8_t nsegs;
-	uint8_t sealed; /* inject.c: enum txd_sealed; */
-	/* the rest is set for TXD_SEALED and TXD_LOST only */
-	uint8_t fault; /* enum abi_fault_kind: the latest fault applied to it; 0: none */
-	uint16_t frame_len;
-	struct txseg seg[SGE_MAX];
-};
-
-/** @return the BTH of @p t. */
-static inline const uint8_t *txd_bth(const struct txd *t)
-{
-	static const uint8_t before[] = {
-		[NET_IPV4] = IP4_HLEN + UDP_HLEN,
-		[NET_IPV6] = IP6_HLEN + UDP_HLEN,
-		[NET_ROCEV1] = GRH_HLEN,
-	};
-
-	return t->frame + t->l3_off + before[t->net];
-}
-
-/** @return the QPN that @p t is addressed to. */
-static inline uint32_t txd_dest_qp(const struct txd *t)
-{
-	return get_be32(txd_bth(t) + BTH_RESV8A) & 0xFFFFFF;
-}
-enum txd_sealed {
-	TXD_OPEN,   /* the normal case: core_seal() seals it */
-	TXD_SEALED, /* already sealed */
-	TXD_LOST,   /* already sealed, and not to be sent: an injected fault drops it */
-};
-
 /** Sets whether messages between QPs of this core may go without frames (direct.h). They may not
  *  initially, nor while the frames are captured. */
 static inline void core_direct(struct core *c, bool on)
@@ -541,82 +373,6 @@ static inline bool core_events_wait(const struct core *c)
 }
 
 /* --- commands ----------------------------------------------------------------------- */
-
-enum core_cmd_type {
-	CORE_CMD_MODIFY_QP,
-	CORE_CMD_QUERY_QP,
-	CORE_CMD_DETACH_QP,  /* before destruction: the core forgets the QP */
-	CORE_CMD_DETACH_QPS, /* the same for `n` QPs */
-	CORE_CMD_GIVE_QP,    /* the QP belongs to worker `worker` from here on */
-	CORE_CMD_TAKE_QP,    /* at that worker, after GIVE_QP */
-	CORE_CMD_DETACH_CQ,  /* before destruction: the core forgets this worker's lane */
-	CORE_CMD_DETACH_CQS, /* the same for `n` CQs */
-	CORE_CMD_COUNT_CQ,   /* counts the CQEs that wait in this worker's lane */
-	CORE_CMD_RESIZE_CQ,  /* this worker's lane continues in another ring */
-	CORE_CMD_SET_WINDOW, /* allows the QP `n` packets in flight */
-	CORE_CMD_SET_RATE,   /* limits the QP to `rate` */
-	/** The MAC of the neighbour or of the port changed: packets that the `n` QPs build from now
-	 *  on go to path.dmac, from sgid.mac, or through this daemon when path.local. Valid in any
-	 *  state. No packet that is already built changes, because each is sealed before the next
-	 *  command. */
-	CORE_CMD_READDRESS_QPS,
-	/** The datagrams that the `n` QPs have posted so far keep their path, whatever happens to
-	 *  the address handles that they name (UD-16). */
-	CORE_CMD_SNAPSHOT_QPS,
-	/** Makes the QP's path anew from attr.ah, path and sgid, as MODIFY_QP with ABI_QP_AV does.
-	 *  -EINVAL: it has none. */
-	CORE_CMD_REPATH_QP,
-	/** Congestion control of the ports of the `n` QPs changed: ECN of their packets and their
-	 *  limits follow. */
-	CORE_CMD_CONGESTION_QPS,
-	CORE_CMD_QUERY_RATE,   /* what limits the QP: `limit` */
-	CORE_CMD_RELOAD_PKEYS, /* the P_Key table changed: look up the keys of `n` QPs again */
-	CORE_CMD_TRACING,      /* to all workers, before the first TRACE_QP and after the last */
-	CORE_CMD_INJECTING,    /* likewise for INJECT_QP */
-	CORE_CMD_INJECT_QP,    /* attaches `inject` to the QP; NULL: detaches */
-	CORE_CMD_ARM_FAULT,    /* arms `fault`; n: out, its number */
-	CORE_CMD_CLEAR_FAULT,  /* clears fault number `n` */
-	CORE_CMD_TRACE_QP,     /* sends the QP's events to `trace` from here on; NULL: stops */
-};
-
-/** The limit of a QP's rate. */
-struct core_limit {
-	const char *algorithm; /* NULL: none */
-	uint64_t asked;	       /* bit/s, by an administrator; 0: no limit */
-	bool limited;	       /* its packets wait for their departures */
-	double rate;	       /* bit/s now; the line's where there is no limit */
-	double target;	       /* bit/s to which the algorithm raises it */
-	double alpha;
-	double window;	       /* packets in flight that the algorithm allows; < 0: any */
-	uint64_t limited_ns;   /* for how long it has been limited */
-	uint64_t limited_cnps; /* handled in that time */
-	uint64_t cnps;	       /* handled since INIT -> RTR */
-};
-
-struct core_cmd {
-	enum core_cmd_type type;
-	struct qp *qp; /* *_CQ, *S: NULL */
-	struct cq *cq; /* *_CQ */
-	uint32_t n;    /* *S: some dozens at most, done in one step; SET_WINDOW */
-	struct qp *const *qps;
-	struct cq *const *cqs;
-	uint16_t worker;	  /* GIVE_QP */
-	uint64_t rate;		  /* SET_RATE: bit/s on the wire; 0: no limit */
-	struct core_limit limit;  /* QUERY_RATE: out */
-	uint32_t cqes;		  /* COUNT_CQ: out; RESIZE_CQ: the new depth */
-	struct abi_cq_lane *lane; /* RESIZE_CQ: the new ring's */
-	bool tracing;		  /* TRACING, INJECTING: any QP is */
-	struct trace *trace;	  /* TRACE_QP */
-	struct inject *inject;	  /* INJECT_QP */
-	const struct abi_fault *fault;
-	uint32_t progress;	 /* used by the core; 0 at first */
-	uint32_t mask;		 /* ABI_QP_* */
-	struct abi_qp_attr attr; /* MODIFY: in; QUERY: out */
-	struct path_spec path; /* MODIFY with ABI_QP_AV: the resolved AV; the core adds the QPNs */
-	struct gid_entry sgid; /* what path.sgid points to; READDRESS uses only its MAC */
-	/* MODIFY: out, the reason for -EINVAL */
-	struct modify_result result;
-};
 
 /**
  * Runs a control command.

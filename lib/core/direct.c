@@ -2,10 +2,12 @@
 #include "direct.h"
 #include "completer.h"
 #include "mw.h"
+#include "qp_table.h"
 #include "recv.h"
 #include "requester.h"
 #include "responder.h"
 #include "seq24.h"
+#include "txd.h"
 #include "xrc.h"
 
 /* A turn takes no longer than one of QUANTUM frames whose payloads are in no cache. */

@@ -4,7 +4,9 @@
  * the object that it concerns, and the object waits on a list: however many objects fail together,
  * there is room for all of their events (EVT-03).
  */
+#include "cq.h"
 #include "qp.h"
+#include "srq.h"
 #include "trace.h"
 
 /* In the order in which they occur in the life of a QP. */

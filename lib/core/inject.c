@@ -10,6 +10,7 @@
 #include "seal.h"
 #include "seq24.h"
 #include "trace.h"
+#include "txd.h"
 
 _Static_assert(FRAME_MAX <= UINT16_MAX, "inject_held.len");
 

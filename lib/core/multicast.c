@@ -6,11 +6,13 @@
  * at once while copies are left and its session has none waiting; otherwise it is held, with one
  * job for each session among the members.
  */
+#include "mcast.h"
 #include "multicast.h"
 #include "bits.h"
 #include "classify.h"
 #include "inject.h"
 #include "qp.h"
+#include "txd.h"
 
 #define NO_PLACE GROUP_HELD
 

@@ -9,6 +9,7 @@
  */
 #include "np.h"
 #include "packet.h"
+#include "txd.h"
 
 static bool is_mac_of_station(const uint8_t mac[6])
 {

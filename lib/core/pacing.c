@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include "core_command.h"
 #include "pacing.h"
 #include "seq24.h"
+#include "txd.h"
 
 /* Packets of one turn take this long on the wire at most, unless it is one: at low rates a quantum
  * would come in lumps that outlast timers. */

@@ -19,6 +19,8 @@
 #include "cc.h"
 #include "qp.h"
 
+struct core_limit;
+
 /** Fractional bits of limiter.step and limiter.fraction. */
 #define PACING_SHIFT 20
 

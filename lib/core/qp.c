@@ -3,6 +3,7 @@
 #include "completer.h"
 #include "pacing.h"
 #include "qp.h"
+#include "qp_table.h"
 #include "requester.h"
 #include "responder.h"
 #include "timers.h"

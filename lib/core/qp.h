@@ -33,6 +33,7 @@
 #include "bits.h"
 #include "cause.h"
 #include "core.h"
+#include "cq.h"
 #include "opcode.h"
 #include "window.h"
 

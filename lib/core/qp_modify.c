@@ -6,6 +6,8 @@
  */
 #include <errno.h>
 #include "completer.h"
+#include "core_command.h"
+#include "cq.h"
 #include "inject.h"
 #include "np.h"
 #include "pacing.h"
@@ -16,6 +18,7 @@
 #include "seq24.h"
 #include "timers.h"
 #include "trace.h"
+#include "transition.h"
 #include "ud.h"
 
 /** Attributes that must agree with the QP's port. */

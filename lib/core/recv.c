@@ -2,8 +2,10 @@
 /*
  * Receive WQEs: taken, filled and completed for the responder; flushed and discarded with the QP.
  */
+#include "mr.h"
 #include "recv.h"
 #include "responder.h"
+#include "srq.h"
 
 /* A private copy of an entry. */
 union entry {

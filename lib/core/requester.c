@@ -11,6 +11,7 @@
 #include "requester.h"
 #include "seq24.h"
 #include "timers.h"
+#include "txd.h"
 #include "ud.h"
 
 /* WQEs in a row, in one turn, that send nothing. */

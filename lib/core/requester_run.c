@@ -6,10 +6,12 @@
  * cursor, the window and the timer move once. Any other WQE ends the run and is left in the queue:
  * requester.c decides about it, as if there were no runs.
  */
+#include "mr.h"
 #include "packet.h"
 #include "requester.h"
 #include "seq24.h"
 #include "timers.h"
+#include "txd.h"
 
 /* The bits that may differ between the first words of plain entries: one SGE, SEND or WRITE. */
 #define PLAIN_FREE                                              \

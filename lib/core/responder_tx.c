@@ -5,6 +5,7 @@
 #include "packet.h"
 #include "responder.h"
 #include "seq24.h"
+#include "txd.h"
 
 static void write_aeth(uint8_t *aeth, uint8_t syndrome, uint32_t msn)
 {

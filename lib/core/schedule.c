@@ -13,6 +13,7 @@
 #include "responder.h"
 #include "rp.h"
 #include "trace.h"
+#include "txd.h"
 #include "ud.h"
 
 _Static_assert((SESSION_MAX & (SESSION_MAX - 1)) == 0, "share_of");

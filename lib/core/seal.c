@@ -6,6 +6,7 @@
 #include "seal.h"
 #include "seq24.h"
 #include "trace.h"
+#include "txd.h"
 
 /* Whether a NAK can still replace the READ response with PSN @p psn: in ERR only if one is owed for
  * a later PSN. */

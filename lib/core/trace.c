@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
+#include "core_command.h"
 #include "inject.h"
 #include "packet.h"
 #include "pacing.h"
 #include "requester.h"
 #include "seq24.h"
 #include "trace.h"
+#include "txd.h"
 
 /* --- the ring ------------------------------------------------------------------------- */
 

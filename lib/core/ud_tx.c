@@ -3,6 +3,9 @@
  * UD requester: the datagram parts of requester.c. Each datagram is one packet and is sent where
  * its address handle says; queue, order, completion and errors are as for UC.
  */
+#include "ah.h"
+#include "core_command.h"
+#include "txd.h"
 #include "ud.h"
 #include <errno.h>
 #include "mcast.h"

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "bits.h"
 #include "host.h"
+#include "txd.h"
 
 static void gid_set(struct gid_entry *e, unsigned index, unsigned port, uint16_t id)
 {

@@ -7,10 +7,14 @@
 #ifndef HOST_H
 #define HOST_H
 
-#include "bits.h"
-#include "core.h"
+#include "ah.h"
+#include "flow.h"
 #include "link.h"
+#include "mcast.h"
+#include "mr.h"
 #include "qp.h"
+#include "qp_table.h"
+#include "srq.h"
 
 #define HOST_PORTS 2u
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "nic.h"
+#include "txd.h"
 
 /* Calls of core_tx() that build nothing although QPs are ready, in a row. */
 #define TRIES 64u

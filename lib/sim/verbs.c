@@ -1,5 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
+#include "abi_ctl.h"
+#include "abi_ring.h"
+#include "abi_wqe.h"
+#include "core.h"
+#include "core_command.h"
+#include "path.h"
+#include "qp.h"
 #include "verbs.h"
 
 int verbs_modify(struct core *c, struct qp *qp, uint32_t mask, const struct abi_qp_attr *attr,

@@ -7,8 +7,16 @@
 #ifndef VERBS_H
 #define VERBS_H
 
-#include "core.h"
-#include "qp.h"
+#include <stdbool.h>
+#include <stdint.h>
+
+struct abi_cq_lane;
+struct abi_cqe;
+struct abi_qp_attr;
+struct abi_queue;
+struct core;
+struct path_spec;
+struct qp;
 
 /** One MODIFY_QP, to its end.  @return as core_cmd() */
 int verbs_modify(struct core *c, struct qp *qp, uint32_t mask, const struct abi_qp_attr *attr,

@@ -3,6 +3,7 @@
 #include <rte_cycles.h>
 #include "capture_ring.h"
 #include "qp.h"
+#include "txd.h"
 #include "worker_impl.h"
 
 #define ALIGN8(n) (((n) + 7u) & ~7u)

@@ -5,7 +5,18 @@
 #include <rte_pause.h>
 #include <rte_ring.h>
 #include <rte_ring_elem.h>
+#include "ah.h"
+#include "cause.h"
+#include "core.h"
+#include "core_counters.h"
+#include "drop.h"
+#include "flow.h"
+#include "icrc.h"
 #include "inbox.h"
+#include "mcast.h"
+#include "mr.h"
+#include "qp_table.h"
+#include "srq.h"
 #include "worker_impl.h"
 
 static void *zalloc(size_t size, int socket)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
 #include "qp.h"
+#include "qp_table.h"
 #include "worker_impl.h"
 
 _Static_assert(ABI_DB_MAX == QP_MAX, "a doorbell by slot of the QP table");

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <string.h>
+#include "core.h"
 #include "worker_impl.h"
 
 /* Takes one burst from the core and passes it on. Returns true if there may be more. */

@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <rte_malloc.h>
 #include "exception.h"
+#include "frame.h"
 #include "worker_impl.h"
 
 /* Frames of the kernel per round, so that RoCE continues in between. */

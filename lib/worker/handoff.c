@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Frames for the inboxes: those that came to the wrong worker, and those from one QP of this
  * daemon to another. */
+#include "core.h"
 #include "worker_impl.h"
 
 static struct rte_ring *ring_to(const struct worker *w, unsigned kind, uint32_t owner)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <rte_cycles.h>
+#include "core.h"
 #include "worker_impl.h"
 
 #define PAUSE_NS 1000000u

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
 #include <rte_cycles.h>
+#include "core.h"
+#include "core_command.h"
 #include "worker_impl.h"
 
 /* Rounds in which a full inbox is emptied twice. */

@@ -11,6 +11,7 @@
 #include <rte_devargs.h>
 #include <rte_ether.h>
 #include "port.h"
+#include "uaccess.h"
 #include "worker_impl.h"
 
 #define MEMIF_BUFFER 2048u /* unless its devargs say otherwise */

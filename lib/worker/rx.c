@@ -3,6 +3,10 @@
 #include <rte_ethdev.h>
 #include <rte_ether.h>
 #include <rte_prefetch.h>
+#include "core.h"
+#include "drop.h"
+#include "frame.h"
+#include "icrc.h"
 #include "worker_impl.h"
 
 #define PREFETCH 4

@@ -10,7 +10,9 @@
 #include <rte_cycles.h>
 #include <rte_ethdev.h>
 #include <rte_pause.h>
+#include "core.h"
 #include "port.h"
+#include "wheel.h"
 #include "worker_impl.h"
 
 /* The idle time before the worker yields its CPU in each round, and before it sleeps: the first

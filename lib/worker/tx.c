@@ -2,6 +2,7 @@
 #include <rte_cycles.h>
 #include <rte_ethdev.h>
 #include "qp.h"
+#include "txd.h"
 #include "worker_impl.h"
 
 /* A port that accepts no packet for this long (a memif whose peer has ended) no longer holds up its

@@ -2,6 +2,8 @@
 #include <stdio.h>
 #include <rte_cycles.h>
 #include <rte_malloc.h>
+#include "core.h"
+#include "qp_table.h"
 #include "worker_impl.h"
 
 #define POOL_CACHE 128u

@@ -12,10 +12,19 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <rte_rcu_qsbr.h>
-#include "abi_ring.h"
-#include "core.h"
+#include "cause.h"
+#include "limits.h"
 
+struct ah_table;
+struct core_cmd;
+struct core_counters;
 struct exception;
+struct flow_table;
+struct mcast_table;
+struct mr_table;
+struct port_table;
+struct qp_table;
+struct srq_table;
 struct worker;
 
 /** How a worker idles after a round without work. */

@@ -8,8 +8,9 @@
 
 #include <rte_mbuf.h>
 #include <rte_ring.h>
-#include "bits.h"
+#include "abi_ring.h"
 #include "clock.h"
+#include "core.h"
 #include "inbox.h"
 #include "worker.h"
 

@@ -12,6 +12,7 @@
 #include "eal.h"
 #include "host.h"
 #include "pacing.h"
+#include "qp_table.h"
 #include "worker_impl.h"
 
 /* Packet buffers, tables and the floor's own buffers. */

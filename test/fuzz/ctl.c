@@ -15,12 +15,14 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include "abi_wqe.h"
 #include "bits.h"
 #include "oracle.h"
 #include "raw.h"
 #include "records.h"
 #include "station.h"
 #include "target.h"
+#include "uaccess.h"
 
 #define SEATS	 3u
 #define KEPT	 8u /* objects of a kind that a seat remembers */

@@ -24,13 +24,16 @@
 #include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
+#include "ah.h"
 #include "app.h"
 #include "cm.h"
 #include "hosts.h"
 #include "icrc.h"
 #include "oracle.h"
+#include "qp_table.h"
 #include "records.h"
 #include "target.h"
+#include "txd.h"
 #include "ud.h"
 #include "write.h"
 

@@ -6,6 +6,7 @@
  */
 #include <string.h>
 #include "bits.h"
+#include "core_command.h"
 #include "oracle.h"
 #include "peer.h"
 #include "records.h"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "icrc.h"
+#include "mr.h"
 #include "oracle.h"
 #include "rules.h"
 #include "seq24.h"

@@ -6,12 +6,17 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <cmocka.h>
+#include "ah.h"
+#include "core_command.h"
 #include "hole.h"
 #include "hosts.h"
 #include "invariants.h"
+#include "mcast.h"
 #include "oracle.h"
 #include "seq24.h"
+#include "srq.h"
 #include "stage.h"
+#include "txd.h"
 
 #define OUR_ID	1
 #define PEER_ID 2

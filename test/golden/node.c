@@ -3,7 +3,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "ah.h"
+#include "core_command.h"
+#include "flow.h"
 #include "golden.h"
+#include "mcast.h"
+#include "qp_table.h"
+#include "srq.h"
+#include "txd.h"
 
 #define RECV_ROOM 64u
 /* Keys of the runner's own regions: as far from those of files as the table allows. */

@@ -6,6 +6,7 @@
 #include <string.h>
 #include "completer.h"
 #include "golden.h"
+#include "mcast.h"
 #include "net/gids.h"
 #include "seq24.h"
 #include "text/sentence.h"

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <strings.h>
 #include "golden.h"
+#include "mcast.h"
 
 #define PSN_MASK 0xFFFFFFu
 

@@ -6,7 +6,11 @@
 #include <string.h>
 #include <cmocka.h>
 #include "app.h"
+#include "core_command.h"
+#include "cq.h"
+#include "qp_table.h"
 #include "seq24.h"
+#include "srq.h"
 #include "verbs.h"
 
 #define GUARD_BYTE 0xC5

@@ -7,6 +7,7 @@
 #include <cmocka.h>
 #include "chaos.h"
 #include "completer.h"
+#include "core_command.h"
 
 #define SQD_TIME (60 * SEC) /* to finish, or fail, what was started */
 

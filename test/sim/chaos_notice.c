@@ -7,6 +7,7 @@
 #include <string.h>
 #include <cmocka.h>
 #include "chaos.h"
+#include "flow.h"
 #include "switch_list.h"
 
 static const uint8_t a_switch[16] = {0xFD, 5};

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <cmocka.h>
 #include "chaos.h"
+#include "core_command.h"
 
 #define FULL	0xFFFFu
 #define LIMITED 0x7FFFu

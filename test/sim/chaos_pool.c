@@ -7,6 +7,7 @@
 #include <cmocka.h>
 #include "chaos.h"
 #include "chaos_flow.h"
+#include "srq.h"
 
 #define SHARE	 60u  /* percent: how eagerly a receive is posted */
 #define MISTAKES 120u /* one in so many, about */

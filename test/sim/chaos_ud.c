@@ -9,6 +9,7 @@
 #include <cmocka.h>
 #include "chaos.h"
 #include "chaos_flow.h"
+#include "core_command.h"
 #include "headers.h"
 #include "ud.h"
 

@@ -7,6 +7,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 #include "hole.h"
+#include "mr.h"
 
 static struct {
 	struct sim_host *host;

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <cmocka.h>
+#include "core_command.h"
 #include "qp_trace.h"
 #include "trace.h"
 

@@ -14,6 +14,7 @@
 #include "scenario.h"
 #include "scenario_forge.h"
 #include "scenario_trace.h"
+#include "srq.h"
 
 #define AREA	(4u << 20)
 #define FOREVER UINT32_MAX

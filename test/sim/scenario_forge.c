@@ -4,6 +4,7 @@
 #include <stddef.h>
 #include <string.h>
 #include <cmocka.h>
+#include "flow.h"
 #include "packet.h"
 #include "scenario_forge.h"
 

@@ -10,6 +10,7 @@
 #include "packet.h"
 #include "scenario_trace.h"
 #include "seq24.h"
+#include "txd.h"
 
 /* --- fate ----------------------------------------------------------------------------- */
 

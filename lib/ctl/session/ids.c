@@ -7,6 +7,7 @@
 #include "core.h"
 #include "limits.h"
 #include "mr.h"
+#include "qp_table.h"
 #include "session/ids.h"
 #include "srq.h"
 

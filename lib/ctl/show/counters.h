@@ -6,7 +6,7 @@
 #ifndef SHOW_COUNTERS_H
 #define SHOW_COUNTERS_H
 
-#include "core.h"
+#include "core_counters.h"
 
 struct ctl;
 

@@ -11,6 +11,7 @@
 #include "cq.h"
 #include "path.h"
 #include "qp.h"
+#include "qp_table.h"
 #include "session/handles.h"
 #include "session/session.h"
 #include "show/show.h"

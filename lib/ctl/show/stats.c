@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include "core_counters.h"
+#include "drop.h"
 #include "show/stats.h"
 #include "text/row.h"
 #include "worker.h"

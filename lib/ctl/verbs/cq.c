@@ -8,6 +8,7 @@
 #include "bits.h"
 #include "config/parts.h"
 #include "core.h"
+#include "core_command.h"
 #include "cq.h"
 #include "qp.h"
 #include "session/handles.h"

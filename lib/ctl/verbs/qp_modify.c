@@ -10,6 +10,7 @@
 #include "bits.h"
 #include "config/parts.h"
 #include "core.h"
+#include "flow.h"
 #include "net/gids.h"
 #include "net/neigh.h"
 #include "net/net.h"

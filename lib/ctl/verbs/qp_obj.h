@@ -10,7 +10,9 @@
 #include <stdint.h>
 #include "abi_ctl.h"
 #include "abi_ring.h"
-#include "core.h"
+#include "abi_wqe.h"
+#include "core_command.h"
+#include "flow.h"
 #include "list.h"
 #include "net/gids.h"
 #include "net/neigh.h"

@@ -2,6 +2,7 @@
 /* The notes of why a QP failed and packets were dropped: one per QP, a few per reason. */
 #include <errno.h>
 #include <stdio.h>
+#include "core_command.h"
 #include "fixture.h"
 #include "opcodes.h"
 #include "pair.h"

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Whose is a packet, and may it touch state: VAL-*, ICRC-11, ICRC-12. */
 #include <stdlib.h>
+#include "core_command.h"
 #include "fixture.h"
 #include "headers.h"
+#include "qp_table.h"
+#include "txd.h"
 
 static struct sim_host peer;
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include "ah.h"
 #include "datagram.h"
+#include "txd.h"
 
 struct end a, b;
 struct ah ah; /* of a, to b */

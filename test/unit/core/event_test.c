@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Completion notices and async events. */
 #include <stdlib.h>
+#include "core_command.h"
+#include "cq.h"
 #include "fixture.h"
 #include "hole.h"
+#include "srq.h"
 
 static int setup(void **state)
 {

@@ -10,6 +10,7 @@
 #include "app.h"
 #include "cc.h"
 #include "rp.h"
+#include "flow.h"
 #include "switch_list.h"
 
 #define PEER_QPN 0x21u

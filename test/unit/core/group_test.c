@@ -2,9 +2,13 @@
 /* Datagrams that name no QP of ours: those to a multicast group, and those to QP1. */
 #include <pthread.h>
 #include <stdatomic.h>
+#include "core_command.h"
 #include "datagram.h"
 #include "inject.h"
+#include "mcast.h"
+#include "qp_table.h"
 #include "trace.h"
+#include "txd.h"
 
 /* --- multicast ------------------------------------------------------------------------ */
 

@@ -14,6 +14,7 @@
 #include "lone.h"
 #include "random.h"
 #include "seq24.h"
+#include "txd.h"
 
 #define SEEDS 400u
 #define STEPS 400u

@@ -3,11 +3,13 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include "core_command.h"
 #include "fixture.h"
 #include "inject.h"
 #include "pair.h"
 #include "seq24.h"
 #include "trace.h"
+#include "txd.h"
 
 static struct inject *in;
 static char said[4096];

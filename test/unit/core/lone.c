@@ -7,6 +7,7 @@
 #include <string.h>
 #include <cmocka.h>
 #include "lone.h"
+#include "txd.h"
 
 /* Offsets in an untagged RoCEv2 frame over IPv4 (A17 Figure 2, IBA 9.2). */
 #define IP_AT	14

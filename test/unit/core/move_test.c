@@ -3,7 +3,10 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include "core_command.h"
+#include "cq.h"
 #include "fixture.h"
+#include "txd.h"
 
 #define OTHER 1u
 

@@ -2,6 +2,7 @@
 /* Datagrams to groups of many QPs: whose turn it is. A copy is seen by its loss: the members have
  * no receives, or another Q_Key. */
 #include "datagram.h"
+#include "mcast.h"
 
 #define MEMBERS MCAST_MEMBERS_MAX
 #define ONE	1u /* two sessions */

@@ -6,7 +6,9 @@
 #include <stdio.h>
 #include <string.h>
 #include <cmocka.h>
+#include "core_command.h"
 #include "lone.h"
+#include "txd.h"
 
 #define WRITE_ONLY   0x0A
 #define READ_REQ     0x0C

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Congestion notification of datagrams: the CNP goes back to where the datagram came from. */
 #include "datagram.h"
+#include "txd.h"
 
 static uint8_t cnp_frame[FRAME_MAX];
 

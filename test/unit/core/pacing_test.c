@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Packets leave at the rate that a QP is limited to, and nothing else waits for them. */
+#include "core_command.h"
 #include "fixture.h"
 #include "pacing.h"
 #include "seq24.h"

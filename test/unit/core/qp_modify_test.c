@@ -2,8 +2,10 @@
 /* The QP state machine: all transitions. qp_states_test.c tests the states. */
 #include <errno.h>
 #include <stdlib.h>
+#include "core_command.h"
 #include "fixture.h"
 #include "seq24.h"
+#include "transition.h"
 
 /* Bits of enum ibv_qp_attr_mask, as numbers: not the code's own names. */
 enum {

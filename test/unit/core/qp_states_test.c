@@ -2,6 +2,7 @@
 /* Each state of a QP, and the ways there: the second half of qp_modify.c. */
 #include <errno.h>
 #include <stdlib.h>
+#include "core_command.h"
 #include "fixture.h"
 #include "timers.h"
 

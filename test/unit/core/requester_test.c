@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Work requests become packets: REQ-*, BTH-* of the requester. */
 #include <stdio.h>
+#include "core_command.h"
 #include "fixture.h"
 #include "requester.h"
 

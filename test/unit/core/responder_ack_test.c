@@ -5,6 +5,7 @@
 #include "hole.h"
 #include "opcodes.h"
 #include "responder.h"
+#include "txd.h"
 
 static struct shot shot_at(uint8_t opcode, uint32_t psn, uint64_t off, uint32_t len)
 {

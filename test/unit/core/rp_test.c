@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A CNP limits the rate of its QP as the port's algorithm says, and of no other. */
+#include "core_command.h"
 #include "fixture.h"
 #include "np.h"
 #include "pacing.h"

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "fixture.h"
 #include "hole.h"
+#include "txd.h"
 
 /* proves BTH-05, ICRC-02, ICRC-13: each length modulo 64 with each implementation; lone_tx() checks
  * the frame against the table. */

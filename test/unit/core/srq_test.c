@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A QP with a shared receive queue: what it takes, what it does without, what it leaves. */
 #include "fixture.h"
+#include "srq.h"
 
 static struct app_srq *srq;
 

@@ -2,6 +2,7 @@
 /* The trace of one QP; without a trace nothing is spent. */
 #include <errno.h>
 #include <stdlib.h>
+#include "core_command.h"
 #include "fixture.h"
 #include "trace.h"
 

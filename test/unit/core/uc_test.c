@@ -4,6 +4,7 @@
 #include <errno.h>
 #include "fixture.h"
 #include "hole.h"
+#include "txd.h"
 
 #define MTU 1024u
 

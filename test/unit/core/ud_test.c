@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Datagrams between two hosts, frame by frame: UD-*, VAL-14, VAL-16, ENT-10. */
+#include "ah.h"
+#include "core_command.h"
 #include "hole.h"
 #include "datagram.h"
+#include "txd.h"
 
 /* --- receiving ------------------------------------------------------------------------ */
 

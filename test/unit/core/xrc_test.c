@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* XRC: an initiator that names the peer's SRQ, a target that takes each message's receive there. */
 #include "fixture.h"
+#include "srq.h"
 
 #define DOMAIN 77u
 

@@ -16,6 +16,7 @@
 #include "daemon.h"
 #include "net/gids.h"
 #include "qp.h"
+#include "qp_table.h"
 
 #define V1_EUI64 9 /* of peer_eui64 */
 

@@ -12,8 +12,10 @@
 #include <unistd.h>
 #include <cmocka.h>
 #include "abi_wqe.h"
+#include "core_counters.h"
 #include "daemon.h"
 #include "patience.h"
+#include "qp_table.h"
 
 #define ROUNDS	 60
 #define PROGRAMS 3

@@ -9,9 +9,12 @@
 #include <string.h>
 #include <unistd.h>
 #include <cmocka.h>
+#include "ah.h"
 #include "config/parts.h"
 #include "daemon.h"
+#include "mcast.h"
 #include "net/net.h"
+#include "qp_table.h"
 #include "verbs/dest.h"
 #include "verbs/objects.h"
 #include "verbs/qp_obj.h"

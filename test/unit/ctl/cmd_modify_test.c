@@ -9,8 +9,10 @@
 #include <cmocka.h>
 #include "config/parts.h"
 #include "daemon.h"
+#include "flow.h"
 #include "net/net.h"
 #include "qp.h"
+#include "qp_table.h"
 
 #define INIT_MASK (ABI_QP_STATE | ABI_QP_PKEY_INDEX | ABI_QP_PORT | ABI_QP_ACCESS_FLAGS)
 #define RTR_MASK                                                                        \

@@ -11,6 +11,7 @@
 #include <cmocka.h>
 #include "daemon.h"
 #include "qp.h"
+#include "qp_table.h"
 #include "worker_impl.h"
 
 static void create_qp__layout(void **state)

@@ -8,6 +8,7 @@
 #include <cmocka.h>
 #include <unistd.h>
 #include "config/parts.h"
+#include "core_counters.h"
 #include "daemon.h"
 #include "net/net.h"
 #include "session/bells.h"

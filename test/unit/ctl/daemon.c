@@ -19,6 +19,7 @@
 #include <rte_eal.h>
 #include "daemon.h"
 #include "patience.h"
+#include "uaccess.h"
 
 const uint8_t gid_own4[16] = {[10] = 0xFF, [11] = 0xFF, 10, 0, 0, 1};
 const uint8_t gid_own6[16] = {0x20, 1, 0xd, 0xb8, [15] = 1};

@@ -9,6 +9,7 @@
 #include "net/net.h"
 #include "patience.h"
 #include "qp.h"
+#include "qp_table.h"
 #include "verbs/dest.h"
 #include "verbs/objects.h"
 

@@ -9,6 +9,7 @@
 #include "net/neigh.h"
 #include "patience.h"
 #include "qp.h"
+#include "qp_table.h"
 
 static const uint8_t peer4[16] = {[10] = 0xFF, [11] = 0xFF, 10, 9, 0, 2};
 static const uint8_t peer6[16] = {0x20, 1, 0xd, 0xb8, 0, 9, [15] = 2};

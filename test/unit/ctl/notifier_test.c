@@ -12,6 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
+#include "core.h"
 #include "daemon.h"
 #include "patience.h"
 #include "session/notifier.h"

@@ -6,6 +6,7 @@
 #include <stdint.h>
 #include <string.h>
 #include <cmocka.h>
+#include "ah.h"
 #include "config/parts.h"
 #include "daemon.h"
 #include "loop/loop.h"

@@ -14,6 +14,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 #include "daemon.h"
+#include "path.h"
 
 /* A socket file with the given owner gone. */
 static void leave_socket(const char *path)

@@ -14,8 +14,10 @@
 #include <stdint.h>
 #include <cmocka.h>
 #include "config/parts.h"
+#include "core.h"
 #include "daemon.h"
 #include "patience.h"
+#include "qp_table.h"
 #include "session/session.h"
 #include "session/sessions.h"
 #include "verbs/objects.h"

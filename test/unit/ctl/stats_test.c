@@ -5,7 +5,9 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
+#include "core_counters.h"
 #include "daemon.h"
+#include "drop.h"
 #include "show/stats.h"
 
 static void show_stats__names_and_sums(void **state)

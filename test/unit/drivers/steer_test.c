@@ -16,6 +16,7 @@
 #include "eal_test.h"
 #include "frames.h"
 #include "headers.h"
+#include "qp_table.h"
 #include "ringpair.h"
 #include "steer.h"
 

@@ -12,7 +12,9 @@
 #include <rte_cycles.h>
 #include "capture_ring.h"
 #include "eal_test.h"
+#include "qp_table.h"
 #include "rig.h"
+#include "txd.h"
 
 #define ROOM (1u << 20)
 

@@ -8,6 +8,7 @@
 #include <unistd.h>
 #include <rte_ethdev.h>
 #include <cmocka.h>
+#include "core_command.h"
 #include "eal_test.h"
 #include "rig.h"
 

@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
+#include "core_command.h"
+#include "cq.h"
 #include "eal_test.h"
 #include "rig.h"
 

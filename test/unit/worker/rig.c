@@ -7,7 +7,11 @@
 #include <unistd.h>
 #include <cmocka.h>
 #include "abi_wqe.h"
+#include "core_command.h"
+#include "cq.h"
+#include "mr.h"
 #include "patience.h"
+#include "qp_table.h"
 #include "rig.h"
 #include "ringpair.h"
 #include "rxwake.h"

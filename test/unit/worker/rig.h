@@ -8,6 +8,7 @@
 #define RIG_H
 
 #include <pthread.h>
+#include "mr.h"
 #include "port.h"
 #include "qp.h"
 #include "worker_impl.h"

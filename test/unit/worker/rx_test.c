@@ -10,6 +10,7 @@
 #include "flow.h"
 #include "frames.h"
 #include "opcode.h"
+#include "qp_table.h"
 #include "rig.h"
 #include "switch_list.h"
 #include "timers.h"

@@ -16,6 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 #include <cmocka.h>
+#include "core_command.h"
 #include "eal_test.h"
 #include "linkemu.h"
 #include "patience.h"
