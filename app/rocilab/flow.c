@@ -2,6 +2,7 @@
 /* Messages of a flow: some are always posted, as by a program that is never late. */
 #include <stdlib.h>
 #include <string.h>
+#include "host.h"
 #include "lab.h"
 #include "packet.h"
 #include "pacing.h"

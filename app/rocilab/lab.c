@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "cq.h"
+#include "host.h"
 #include "lab.h"
 #include "mr.h"
 #include "random.h"

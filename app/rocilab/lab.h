@@ -7,6 +7,8 @@
 #ifndef LAB_H
 #define LAB_H
 
+#include "cq.h"
+#include "mr.h"
 #include "nic.h"
 #include "scenario.h"
 #include "switch.h"

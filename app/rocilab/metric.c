@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <math.h>
 #include <string.h>
+#include "headers.h"
 #include "metric.h"
 
 static double seconds(const struct lab *l)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The run: from event to event of the scenario, looking at flows and ports in between. */
 #include <time.h>
+#include "host.h"
 #include "lab.h"
 #include "metric.h"
 

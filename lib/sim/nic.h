@@ -8,8 +8,9 @@
 #ifndef NIC_H
 #define NIC_H
 
-#include "host.h"
 #include "wire.h"
+
+struct sim_host;
 
 struct sim_nic {
 	struct sim_host *host;

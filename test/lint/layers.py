@@ -29,7 +29,7 @@ HEADERS = [('wire', 'frame.h', 'wire obj core cm sim'), ('obj', 'mr.h', 'obj cor
 ROOT = Path(__file__).resolve().parent.parent.parent
 CTL = ROOT / 'lib/ctl'
 ROOM_MAX = 32   # sources and headers: beyond it nobody finds anything
-DIRECT_MAX, TOTAL_MAX = 17, 43   # how many headers of ours one may include: itself, and with theirs
+DIRECT_MAX, TOTAL_MAX = 9, 32   # how many headers of ours one may include: itself, and with theirs
 
 
 def flags(build):

@@ -266,6 +266,12 @@ static struct cq_lane *lane_of(struct cq_obj *cq, uint32_t worker)
 	return cq ? &cq->cq.lane[worker] : NULL;
 }
 
+/* A send queue that nobody can post to. */
+struct no_queue {
+	struct abi_queue head;
+	uint8_t entry[ABI_ENTRY];
+};
+
 /* XRC_RECV: the core always reads a send queue, so it gets one that the application cannot write.
  */
 static int make_no_queue(struct qp_obj *o, struct ring *sq, struct reply *r)

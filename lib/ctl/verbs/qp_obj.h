@@ -9,8 +9,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include "abi_ctl.h"
-#include "abi_ring.h"
-#include "abi_wqe.h"
 #include "core_command.h"
 #include "flow.h"
 #include "list.h"
@@ -25,15 +23,10 @@ struct session;
 
 struct cq_obj;
 struct inject;
+struct no_queue;
 struct pd;
 struct srq_obj;
 struct xrcd_ref;
-
-/** A send queue that nobody can post to. */
-struct no_queue {
-	struct abi_queue head;
-	uint8_t entry[ABI_ENTRY];
-};
 
 struct qp_obj {
 	struct qp *qp; /* the part that workers use */
