@@ -13,7 +13,7 @@
 #include "nodes.h"
 
 /* As env(1) and nice(1) have them. */
-#define EXIT_OURS     125
+#define EXIT_OURS     NODES_EXIT
 #define EXIT_NO_EXEC  126
 #define EXIT_NO_ENTRY 127
 
@@ -97,8 +97,7 @@ static void print(const struct options *o, const char *path, unsigned devices)
 		printf("ROCI_SOCKET=%s\n", o->socket);
 	if (o->bare)
 		return;
-	printf("%s namespace: /dev/infiniband/rdma_cm",
-		nodes_means() == NODES_ROOT ? "mount" : "user and mount");
+	printf("mount namespace: /dev/infiniband/rdma_cm");
 	for (unsigned i = 0; i < devices; i++)
 		printf(", /dev/infiniband/uverbs%u", i);
 	putchar('\n');

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <dirent.h>
+#include <err.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <sched.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
@@ -17,11 +20,6 @@
 #define STAGE "/tmp"
 
 /* --- the namespace ---------------------------------------------------------------------------- */
-
-enum nodes_means nodes_means(void)
-{
-	return geteuid() ? NODES_USER : NODES_ROOT;
-}
 
 __attribute__((format(printf, 3, 4))) static int fail(
 	char why[NODES_WHY], int err, const char *format, ...)
@@ -58,24 +56,40 @@ static int map_ids(uid_t uid, gid_t gid)
 	return err ? err : write_file("/proc/self/gid_map", map);
 }
 
+/* Root in a container may lack the right to have a mount namespace, but not that to have both. */
+static int leave_namespaces(bool *user)
+{
+	*user = false;
+	if (!unshare(CLONE_NEWNS))
+		return 0;
+	if (errno != EPERM)
+		return -errno;
+	*user = true;
+	return unshare(CLONE_NEWUSER | CLONE_NEWNS) ? -errno : 0;
+}
+
 static int enter(char why[NODES_WHY])
 {
 	uid_t uid = geteuid();
 	gid_t gid = getegid();
-	bool user = nodes_means() == NODES_USER;
-	int err;
+	bool user;
+	int err = leave_namespaces(&user);
 
-	if (unshare(CLONE_NEWNS | (user ? CLONE_NEWUSER : 0)))
-		return fail(why, -errno,
+	if (err)
+		return fail(why, err,
 			user ? "user namespaces are denied here (%s): allow them (sysctl "
 			       "kernel.unprivileged_userns_clone=1, user.max_user_namespaces), or "
 			       "run as root"
-			     : "a mount namespace is denied here (%s): give this container "
-			       "CAP_SYS_ADMIN",
-			strerror(errno));
+			     : "a mount namespace is denied here (%s): raise "
+			       "user.max_mnt_namespaces",
+			strerror(-err));
 	err = user ? map_ids(uid, gid) : 0;
-	if (err)
-		return fail(why, err, "the user cannot be mapped to itself: %s", strerror(-err));
+	if (err) {
+		warnx("the user cannot be mapped to itself in a user namespace (%s): use "
+		      "--libraries",
+			strerror(-err));
+		exit(NODES_EXIT);
+	}
 	/* Mounts that the system makes later appear here, too, but not the reverse. */
 	if (mount(NULL, "/", NULL, MS_REC | MS_SLAVE, NULL))
 		return fail(why, -errno, "mounts cannot be made private: %s", strerror(errno));

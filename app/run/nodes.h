@@ -7,23 +7,15 @@
 #ifndef NODES_H
 #define NODES_H
 
-#include <stdbool.h>
-
-#define NODES_WHY 256
-
-/** How a process gets a mount namespace. */
-enum nodes_means {
-	NODES_ROOT, /* by CAP_SYS_ADMIN */
-	NODES_USER, /* in a user namespace with the same user and group */
-};
-
-/** @return by which means nodes_make() would work for this process. */
-enum nodes_means nodes_means(void);
+#define NODES_WHY  256
+#define NODES_EXIT 125 /* exit status, as env(1) has it for failures of its own */
 
 /**
  * Moves the caller to a mount namespace of its own, in which /dev/infiniband has uverbs0 to
  * uverbs@p devices - 1 and rdma_cm, and the rest of /dev is as it was: entries that the system adds
- * to /dev itself later do not appear, those in its folders do.
+ * to /dev itself later do not appear, those in its folders do. Without the right to have it alone,
+ * the namespace comes with a user namespace, in which user and group are the same; exits with a
+ * sentence if the kernel refuses that once the namespace exists.
  * @return 0, or a negative errno and a sentence: the process may have a namespace then, but its
  * /dev is unchanged.
  */
