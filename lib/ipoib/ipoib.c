@@ -1,0 +1,657 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <string.h>
+#include "arp.h"
+#include "bits.h"
+#include "ipoib.h"
+#include "nd.h"
+
+#define ETH_HLEN      14u
+#define ETH_TYPE      12u
+#define IP4_HLEN      20u
+#define IP6_HLEN      40u
+#define QPN_MULTICAST 0xFFFFFFu
+#define QPN_FIRST     2u /* 0 and 1 are management's */
+
+/** A packet that waits for an address handle. */
+struct packet {
+	struct list node;
+	uint32_t len;
+	uint8_t data[IPOIB_PACKET_MAX];
+};
+
+struct ipoib {
+	struct ipoib_config cfg;
+	bool has_ip4, has_ip6;
+	uint8_t ip4[4], ip6[16]; /* the kernel's, as its last messages say */
+	struct list asks;	 /* neighs that need a handle */
+	struct list ready;	 /* that got one, with packets */
+	struct list probing;
+	uint64_t count[IPOIB_COUNTS];
+	struct list spare; /* packets */
+	struct packet packet[IPOIB_WAIT_ALL];
+	struct neigh_table table;
+	uint8_t copy[IPOIB_PACKET_MAX + IPOIB_TAIL]; /* of an ND message */
+};
+
+size_t ipoib_size(void)
+{
+	return sizeof(struct ipoib);
+}
+
+struct ipoib *ipoib_init(void *room, const struct ipoib_config *cfg)
+{
+	struct ipoib *s = room;
+
+	memset(s, 0, sizeof(*s));
+	s->cfg = *cfg;
+	list_init(&s->asks);
+	list_init(&s->ready);
+	list_init(&s->probing);
+	list_init(&s->spare);
+	for (unsigned i = 0; i < IPOIB_WAIT_ALL; i++)
+		list_push(&s->spare, &s->packet[i].node);
+	neigh_init(&s->table, &cfg->seed);
+	return s;
+}
+
+void ipoib_set_mtu(struct ipoib *s, uint16_t mtu)
+{
+	s->cfg.mtu = mtu;
+}
+
+static bool drop(struct ipoib *s, enum ipoib_count why)
+{
+	s->count[why]++;
+	return false;
+}
+
+/* --- destinations -------------------------------------------------------------------------------
+ */
+
+static void forget_packets(struct ipoib *s, struct neigh *n)
+{
+	list_splice(&s->spare, &n->packets);
+	n->waiting = 0;
+}
+
+static struct neigh *add(struct ipoib *s, const struct ipoib_addr *a, bool group)
+{
+	struct neigh *old = neigh_oldest(&s->table);
+
+	if (old) {
+		s->count[IPOIB_EVICTED]++;
+		forget_packets(s, old);
+		neigh_remove(&s->table, old);
+	}
+	return neigh_add(&s->table, a, group);
+}
+
+static struct neigh *group_of(struct ipoib *s, const uint8_t mgid[16])
+{
+	struct ipoib_addr a = {.qpn = QPN_MULTICAST};
+	struct neigh *n;
+
+	memcpy(a.gid, mgid, 16);
+	n = neigh_of_addr(&s->table, &a);
+	return n ? n : add(s, &a, true);
+}
+
+static void set_state(struct neigh *n, enum neigh_state state)
+{
+	list_del(&n->job);
+	n->state = (uint8_t)state;
+	n->probes = 0;
+}
+
+static void heard(struct neigh *n, uint64_t now)
+{
+	n->heard = now;
+	if (n->state == NEIGH_STALE || n->state == NEIGH_PROBE)
+		set_state(n, NEIGH_REACHABLE);
+}
+
+/* A packet is sent to @p n, which has a handle: if it was silent for long it is asked whether it is
+ * still there. An answer of the upper layers is as good, so they get DELAY for one. */
+static void sending(struct ipoib *s, struct neigh *n, uint64_t now)
+{
+	n->sent = true;
+	neigh_touch(&s->table, n);
+	if (n->group || n->state == NEIGH_PROBE || now - n->heard < IPOIB_REACHABLE_NS)
+		return;
+	set_state(n, NEIGH_PROBE);
+	n->due = now + IPOIB_DELAY_NS;
+	list_push(&s->probing, &n->job);
+}
+
+/* --- packets that wait
+ * ---------------------------------------------------------------------------- */
+
+static bool enqueue(struct ipoib *s, struct neigh *n, const struct ipoib_tx *tx, uint64_t now)
+{
+	struct packet *p;
+
+	if (n->due > now)
+		return drop(s, IPOIB_UNRESOLVED);
+	if (n->waiting == IPOIB_WAIT_EACH || list_empty(&s->spare))
+		return drop(s, IPOIB_QUEUE_FULL);
+	p = container_of(list_pop(&s->spare), struct packet, node);
+	memcpy(p->data, tx->at, tx->len);
+	p->len = tx->len;
+	list_push(&n->packets, &p->node);
+	n->waiting++;
+	if (!n->asked && list_empty(&n->job))
+		list_push(&s->asks, &n->job);
+	return false;
+}
+
+static bool send_to(struct ipoib *s, struct neigh *n, uint64_t now, struct ipoib_tx *tx)
+{
+	tx->dest = (uint32_t)(n - s->table.entry);
+	tx->qpn = n->addr.qpn;
+	if (tx->len > s->cfg.mtu + IPOIB_HLEN)
+		return drop(s, IPOIB_LONG);
+	if (n->state == NEIGH_INCOMPLETE) {
+		n->sent = true;
+		neigh_touch(&s->table, n);
+		return enqueue(s, n, tx, now);
+	}
+	sending(s, n, now);
+	s->count[n->group ? IPOIB_TX_GROUP : IPOIB_TX]++;
+	return true;
+}
+
+bool ipoib_ask(struct ipoib *s, struct ipoib_ask *ask)
+{
+	struct list *l = list_pop(&s->asks);
+	struct neigh *n;
+
+	if (!l)
+		return false;
+	n = container_of(l, struct neigh, job);
+	n->asked = true;
+	ask->dest = (uint32_t)(n - s->table.entry);
+	ask->serial = n->serial;
+	memcpy(ask->gid, n->addr.gid, 16);
+	return true;
+}
+
+bool ipoib_resolved(struct ipoib *s, uint32_t dest, uint32_t serial, bool ok, uint64_t now)
+{
+	struct neigh *n = &s->table.entry[dest];
+
+	if (!n->used || n->serial != serial)
+		return false;
+	n->asked = false;
+	if (!ok) {
+		s->count[IPOIB_UNRESOLVED] += n->waiting;
+		forget_packets(s, n);
+		n->due = now + IPOIB_RETRY_NS;
+		return true;
+	}
+	set_state(n, NEIGH_REACHABLE);
+	n->due = 0;
+	if (n->waiting)
+		list_push(&s->ready, &n->job);
+	return true;
+}
+
+static bool next_waiting(struct ipoib *s, uint8_t *room, uint64_t now, struct ipoib_tx *tx)
+{
+	struct neigh *n;
+	struct packet *p;
+
+	if (list_empty(&s->ready))
+		return false;
+	n = container_of(s->ready.next, struct neigh, job);
+	p = container_of(list_pop(&n->packets), struct packet, node);
+	tx->at = room;
+	tx->len = p->len;
+	memcpy(room, p->data, p->len);
+	list_push(&s->spare, &p->node);
+	n->waiting--;
+	if (!n->waiting)
+		list_del(&n->job);
+	return send_to(s, n, now, tx);
+}
+
+/* --- asking a peer again (IPB-16)
+ * ----------------------------------------------------------------- */
+
+/* By broadcast, or to the group of its address: a unicast would go to a QP that is gone. */
+static struct neigh *write_probe(struct ipoib *s, const struct neigh *n, struct ipoib_tx *tx)
+{
+	static const uint8_t everybody[4] = {0xFF, 0xFF, 0xFF, 0xFF};
+	static const struct ipoib_addr unknown;
+	uint8_t mgid[16], group[16];
+
+	if (n->has_ip4 && s->has_ip4) {
+		struct arp a = {.op = ARP_REQUEST};
+
+		memcpy(a.sender_ip, s->ip4, 4);
+		memcpy(a.target_ip, n->ip4, 4);
+		ipoib_header_put(tx->at, IPOIB_ARP);
+		arp_write_ipoib(tx->at + IPOIB_HLEN, &a, &s->cfg.own, &unknown);
+		tx->len = IPOIB_HLEN + ARP_IPOIB_LEN;
+		ipoib_mgid_of_ip4(mgid, s->cfg.pkey, s->cfg.scope, everybody);
+		return group_of(s, mgid);
+	}
+	if (!n->has_ip6 || !s->has_ip6)
+		return NULL;
+	ipoib_header_put(tx->at, IPOIB_IP6);
+	tx->len = IPOIB_HLEN + nd_solicit(tx->at + IPOIB_HLEN, s->ip6, n->ip6, &s->cfg.own);
+	nd_group_of(group, n->ip6);
+	ipoib_mgid_of_ip6(mgid, s->cfg.pkey, s->cfg.scope, group);
+	return group_of(s, mgid);
+}
+
+/* @return whether there is a probe to send. */
+static bool probe(struct ipoib *s, struct neigh *n, uint64_t now, struct ipoib_tx *tx)
+{
+	struct neigh *to;
+
+	if (n->probes == IPOIB_PROBES) { /* until something is sent to it again */
+		set_state(n, NEIGH_STALE);
+		return false;
+	}
+	n->probes++;
+	n->due = now + IPOIB_PROBE_NS;
+	to = write_probe(s, n, tx);
+	if (!to)
+		return false;
+	s->count[IPOIB_PROBES_SENT]++;
+	return send_to(s, to, now, tx);
+}
+
+bool ipoib_next(struct ipoib *s, uint8_t *room, uint64_t now, struct ipoib_tx *tx)
+{
+	while (!list_empty(&s->ready))
+		if (next_waiting(s, room, now, tx))
+			return true;
+	for (struct list *l = s->probing.next; l != &s->probing; l = l->next) {
+		struct neigh *n = container_of(l, struct neigh, job);
+
+		if (n->due > now)
+			continue;
+		tx->at = room;
+		if (probe(s, n, now, tx))
+			return true;
+		l = &s->probing; /* the list may be another: its group took a place */
+	}
+	return false;
+}
+
+uint64_t ipoib_deadline(const struct ipoib *s)
+{
+	uint64_t first = list_empty(&s->ready) ? UINT64_MAX : 0;
+
+	for (const struct list *l = s->probing.next; l != &s->probing; l = l->next) {
+		const struct neigh *n = container_of(l, struct neigh, job);
+
+		first = n->due < first ? n->due : first;
+	}
+	return first;
+}
+
+/* --- from the kernel
+ * ------------------------------------------------------------------------------ */
+
+static bool is_group(const uint8_t mac[6])
+{
+	return mac[0] & 1;
+}
+
+/* An IP version that the type says, and a whole header. */
+static bool is_ip(const uint8_t *ip, uint32_t len, uint16_t type)
+{
+	if (type == IPOIB_IP4)
+		return len >= IP4_HLEN && ip[0] >> 4 == 4;
+	return len >= IP6_HLEN && ip[0] >> 4 == 6;
+}
+
+/* The group of a frame, by its IP destination; that of ARP and of IPv4's broadcasts is everybody's.
+ */
+static void group_of_frame(
+	const struct ipoib *s, uint16_t type, const uint8_t *packet, uint8_t mgid[16])
+{
+	static const uint8_t everybody[4] = {0xFF, 0xFF, 0xFF, 0xFF};
+
+	if (type == IPOIB_IP6 && packet[24] == 0xFF)
+		ipoib_mgid_of_ip6(mgid, s->cfg.pkey, s->cfg.scope, packet + 24);
+	else if (type == IPOIB_IP4 && packet[16] >> 4 == 0xE)
+		ipoib_mgid_of_ip4(mgid, s->cfg.pkey, s->cfg.scope, packet + 16);
+	else
+		ipoib_mgid_of_ip4(mgid, s->cfg.pkey, s->cfg.scope, everybody);
+}
+
+static struct neigh *destination(
+	struct ipoib *s, const uint8_t *mac, uint16_t type, const uint8_t *packet)
+{
+	uint8_t mgid[16];
+
+	if (!is_group(mac))
+		return neigh_of_mac(&s->table, mac);
+	group_of_frame(s, type, packet, mgid);
+	return group_of(s, mgid);
+}
+
+static bool is_zero(const uint8_t *p, unsigned len)
+{
+	for (unsigned i = 0; i < len; i++)
+		if (p[i])
+			return false;
+	return true;
+}
+
+/* Translates into the frame's own place: it grows by 18 octets less than it had of Ethernet. */
+static bool arp_out(struct ipoib *s, uint8_t *frame, uint32_t len, struct ipoib_tx *tx)
+{
+	struct ipoib_addr target = {0};
+	uint8_t sender[6], mac[6];
+	const struct neigh *n;
+	struct arp a;
+
+	if (!arp_read_eth(&a, frame + ETH_HLEN, len - ETH_HLEN, sender, mac))
+		return drop(s, IPOIB_BAD_ARP);
+	n = neigh_of_mac(&s->table, mac);
+	if (n)
+		target = n->addr;
+	else if (!memcmp(mac, s->cfg.mac, 6))
+		target = s->cfg.own;
+	if (!is_zero(a.sender_ip, 4)) {
+		memcpy(s->ip4, a.sender_ip, 4);
+		s->has_ip4 = true;
+	}
+	arp_write_ipoib(tx->at + IPOIB_HLEN, &a, &s->cfg.own, &target);
+	tx->len = IPOIB_HLEN + ARP_IPOIB_LEN;
+	return true;
+}
+
+static bool nd_out(struct ipoib *s, uint8_t *ip6, uint32_t len, struct ipoib_tx *tx)
+{
+	uint8_t addr[IPOIB_LLADDR_LEN];
+	uint32_t n;
+	struct nd nd;
+
+	if (len > IPOIB_MTU_MAX)
+		return drop(s, IPOIB_LONG);
+	if (!nd_read(&nd, ip6, len, ND_ETH_UNITS))
+		return drop(s, IPOIB_BAD_ND);
+	if (nd.type == ND_NEIGHBOUR_ADVERT || (nd.type == ND_NEIGHBOUR_SOLICIT && nd.source)) {
+		memcpy(s->ip6, nd.type == ND_NEIGHBOUR_ADVERT ? nd.target : ip6 + 8, 16);
+		s->has_ip6 = true;
+	}
+	ipoib_addr_put(addr, &s->cfg.own);
+	n = nd_write(s->copy, sizeof(s->copy), ip6, IPOIB_ND_UNITS, addr);
+	memcpy(ip6, s->copy, n);
+	tx->len = IPOIB_HLEN + n;
+	return true;
+}
+
+bool ipoib_from_kernel(
+	struct ipoib *s, uint8_t *frame, uint32_t len, uint64_t now, struct ipoib_tx *tx)
+{
+	uint8_t *packet = frame + ETH_HLEN;
+	struct neigh *n;
+	uint8_t dst[6];
+	uint16_t type;
+	bool arp;
+
+	if (len < ETH_HLEN)
+		return drop(s, IPOIB_SHORT);
+	type = get_be16(frame + ETH_TYPE);
+	arp = type == IPOIB_ARP || type == IPOIB_RARP;
+	if (!ipoib_type_known(type))
+		return drop(s, IPOIB_TYPE);
+	if (!arp && !is_ip(packet, len - ETH_HLEN, type))
+		return drop(s, IPOIB_BAD_IP);
+	memcpy(dst, frame, 6);
+	n = destination(s, dst, type, packet);
+	if (!n)
+		return drop(s, IPOIB_NO_NEIGH);
+	*tx = (struct ipoib_tx){.at = packet - IPOIB_HLEN, .len = len - ETH_HLEN + IPOIB_HLEN};
+	if (arp && !arp_out(s, frame, len, tx))
+		return false;
+	if (type == IPOIB_IP6 && nd_is(packet, len - ETH_HLEN) &&
+		!nd_out(s, packet, len - ETH_HLEN, tx))
+		return false;
+	ipoib_header_put(tx->at, type);
+	return send_to(s, n, now, tx);
+}
+
+/* --- from the wire
+ * -------------------------------------------------------------------------------- */
+
+/** A datagram that is being taken. */
+struct arrival {
+	struct ipoib_addr from;
+	bool group; /* was sent to one */
+	uint64_t now;
+	uint8_t *packet;
+	uint32_t len;	/* of the packet */
+	uint8_t mac[6]; /* of the sender, for the kernel */
+};
+
+/* The addresses of the IP header or GRH (IPB-15, A17.4.5.2). */
+static void read_area(struct arrival *a, const uint8_t *area, uint32_t src_qp, bool ip4)
+{
+	a->from.qpn = src_qp;
+	if (ip4) {
+		memset(a->from.gid, 0, 10);
+		memset(a->from.gid + 10, 0xFF, 2);
+		memcpy(a->from.gid + 12, area + 32, 4);
+		a->group = area[36] >> 4 == 0xE;
+	} else {
+		memcpy(a->from.gid, area + 8, 16);
+		a->group = area[24] == 0xFF;
+	}
+}
+
+static void keep_ip(struct neigh *n, const uint8_t *ip, unsigned ip_len)
+{
+	if (ip_len == 4) {
+		memcpy(n->ip4, ip, 4);
+		n->has_ip4 = true;
+	} else {
+		memcpy(n->ip6, ip, 16);
+		n->has_ip6 = true;
+	}
+}
+
+/* The sender claims @p ip in an ARP or ND message. If it had another QPN when it did so before, it
+ * has restarted: the kernel goes on with the MAC that it knows (IPB-16). */
+static void claim(struct ipoib *s, struct arrival *a, const struct ipoib_addr *said,
+	const uint8_t *ip, unsigned ip_len)
+{
+	struct neigh *n = neigh_of_ip(&s->table, said->gid, ip, ip_len);
+	struct neigh *same = neigh_of_addr(&s->table, said);
+
+	if (ip_len == 4 ? s->has_ip4 && !memcmp(ip, s->ip4, 4)
+			: s->has_ip6 && !memcmp(ip, s->ip6, 16))
+		s->count[IPOIB_DUPLICATE]++;
+	if (n && n != same) {
+		s->count[IPOIB_RESTARTED]++;
+		if (same) {
+			forget_packets(s, same);
+			neigh_remove(&s->table, same);
+		}
+		neigh_rebind(n, said->qpn);
+	} else if (!n) {
+		n = same ? same : add(s, said, false);
+	}
+	keep_ip(n, ip, ip_len);
+	neigh_touch(&s->table, n);
+	heard(n, a->now);
+	memcpy(a->mac, n->mac, 6);
+}
+
+/* What a message says of another port than its datagram's is forged. The QPN is the one that
+ * replies go to (IPB-06); datagrams may leave another. */
+static bool may_claim(struct ipoib *s, const struct arrival *a, const struct ipoib_addr *said)
+{
+	if (memcmp(said->gid, a->from.gid, 16) != 0 || said->qpn < QPN_FIRST ||
+		said->qpn == QPN_MULTICAST)
+		return drop(s, IPOIB_FORGED);
+	return true;
+}
+
+static bool arp_in(struct ipoib *s, struct arrival *a, uint32_t *len)
+{
+	struct ipoib_addr sender, target;
+	uint8_t mac[6] = {0};
+	struct arp arp;
+
+	if (!arp_read_ipoib(&arp, a->packet, a->len, &sender, &target))
+		return drop(s, IPOIB_BAD_ARP);
+	if (!may_claim(s, a, &sender))
+		return false;
+	if (!is_zero(arp.sender_ip, 4))
+		claim(s, a, &sender, arp.sender_ip, 4);
+	if (ipoib_addr_same(&target, &s->cfg.own))
+		memcpy(mac, s->cfg.mac, 6);
+	arp_write_eth(a->packet, &arp, a->mac, mac);
+	*len = ARP_ETH_LEN;
+	return true;
+}
+
+static bool nd_in(struct ipoib *s, struct arrival *a, uint32_t *len)
+{
+	static const uint8_t unspecified[16];
+	struct ipoib_addr said;
+	const uint8_t *lladdr;
+	uint8_t *ip6 = a->packet;
+	struct nd nd;
+
+	if (!nd_read(&nd, ip6, a->len, IPOIB_ND_UNITS))
+		return drop(s, IPOIB_BAD_ND);
+	lladdr = nd.type == ND_NEIGHBOUR_ADVERT ? nd.dest : nd.source;
+	if (lladdr) {
+		ipoib_addr_get(&said, lladdr);
+		if (!may_claim(s, a, &said))
+			return false;
+		if (nd.type == ND_NEIGHBOUR_ADVERT)
+			claim(s, a, &said, nd.target, 16);
+		else if (memcmp(ip6 + 8, unspecified, 16) != 0)
+			claim(s, a, &said, ip6 + 8, 16);
+	}
+	*len = nd_write(s->copy, sizeof(s->copy), ip6, ND_ETH_UNITS, a->mac);
+	if (!*len)
+		return drop(s, IPOIB_LONG);
+	memcpy(ip6, s->copy, *len);
+	return true;
+}
+
+/* Groups' MACs are those of Ethernet: RFC 1112 6.4, RFC 2464 7. */
+static void ethernet(const struct ipoib *s, const struct arrival *a, uint16_t type)
+{
+	uint8_t *eth = a->packet - ETH_HLEN;
+
+	if (!a->group) {
+		memcpy(eth, s->cfg.mac, 6);
+	} else if (type == IPOIB_IP6 && a->packet[24] == 0xFF) {
+		eth[0] = eth[1] = 0x33;
+		memcpy(eth + 2, a->packet + 36, 4);
+	} else if (type == IPOIB_IP4 && a->packet[16] >> 4 == 0xE) {
+		put_be32(eth, 0x01005E00);
+		memcpy(eth + 3, a->packet + 17, 3);
+		eth[3] &= 0x7F;
+	} else {
+		memset(eth, 0xFF, 6);
+	}
+	memcpy(eth + 6, a->mac, 6);
+	put_be16(eth + ETH_TYPE, type);
+}
+
+/* The MAC of the sender: that of its entry, which may be one of a QPN before, or its own. */
+static void name_sender(struct ipoib *s, struct arrival *a)
+{
+	struct neigh *n = neigh_of_addr(&s->table, &a->from);
+
+	if (!n) {
+		neigh_mac(a->mac, &a->from);
+		return;
+	}
+	heard(n, a->now);
+	memcpy(a->mac, n->mac, 6);
+}
+
+static bool translate(struct ipoib *s, struct arrival *a, uint16_t type, uint32_t *len)
+{
+	*len = a->len;
+	if (type == IPOIB_ARP || type == IPOIB_RARP)
+		return arp_in(s, a, len);
+	if (!is_ip(a->packet, a->len, type))
+		return drop(s, IPOIB_BAD_IP);
+	if (type == IPOIB_IP6 && nd_is(a->packet, a->len))
+		return nd_in(s, a, len);
+	return true;
+}
+
+bool ipoib_from_wire(struct ipoib *s, uint8_t *area, uint32_t len, uint32_t src_qp, bool ip4,
+	uint64_t now, struct ipoib_frame *frame)
+{
+	struct arrival a = {.now = now, .packet = area + IPOIB_GRH_AREA + IPOIB_HLEN};
+	uint16_t type;
+
+	if (len < IPOIB_GRH_AREA + IPOIB_HLEN)
+		return drop(s, IPOIB_SHORT);
+	a.len = len - IPOIB_GRH_AREA - IPOIB_HLEN;
+	read_area(&a, area, src_qp, ip4);
+	type = get_be16(area + IPOIB_GRH_AREA); /* reserved bits are ignored: IPB-01 */
+	if (!ipoib_type_known(type))
+		return drop(s, IPOIB_TYPE);
+	if (a.len > s->cfg.mtu)
+		return drop(s, IPOIB_LONG);
+	if (ipoib_addr_same(&a.from, &s->cfg.own))
+		return drop(s, IPOIB_OWN);
+	name_sender(s, &a);
+	if (!translate(s, &a, type, &len))
+		return false;
+	ethernet(s, &a, type);
+	*frame = (struct ipoib_frame){.at = a.packet - ETH_HLEN, .len = ETH_HLEN + len};
+	s->count[IPOIB_RX]++;
+	return true;
+}
+
+/* --- for administrators
+ * --------------------------------------------------------------------------- */
+
+const uint64_t *ipoib_counts(const struct ipoib *s)
+{
+	return s->count;
+}
+
+const char *ipoib_count_name(enum ipoib_count c)
+{
+	static const char *const name[] = {
+		[IPOIB_TX] = "tx",
+		[IPOIB_TX_GROUP] = "tx_group",
+		[IPOIB_RX] = "rx",
+		[IPOIB_SHORT] = "short",
+		[IPOIB_TYPE] = "type",
+		[IPOIB_LONG] = "too_long",
+		[IPOIB_BAD_IP] = "bad_ip",
+		[IPOIB_BAD_ARP] = "bad_arp",
+		[IPOIB_BAD_ND] = "bad_nd",
+		[IPOIB_FORGED] = "forged",
+		[IPOIB_OWN] = "own",
+		[IPOIB_NO_NEIGH] = "no_neighbour",
+		[IPOIB_UNRESOLVED] = "unresolved",
+		[IPOIB_QUEUE_FULL] = "queue_full",
+		[IPOIB_PROBES_SENT] = "probes",
+		[IPOIB_RESTARTED] = "restarted",
+		[IPOIB_DUPLICATE] = "duplicate",
+		[IPOIB_EVICTED] = "evicted",
+	};
+
+	return name[c];
+}
+
+uint32_t ipoib_neighs(const struct ipoib *s)
+{
+	return s->table.n;
+}
+
+const struct neigh *ipoib_neigh(const struct ipoib *s, uint32_t i)
+{
+	return &s->table.entry[i];
+}

@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file ipoib.h
+ * IP over InfiniBand (RFC 4391) for a netdev that is Ethernet to the kernel: frames of the kernel
+ * in, datagrams for a UD queue pair out, and the other way. Pure: time is an argument, memory is
+ * the caller's, address handles are the caller's by the number of a destination. One thread.
+ *
+ * The kernel resolves addresses as on any Ethernet. Its ARP and ND messages are translated; each
+ * peer, a QP of a port, appears to it under a MAC of its own (neigh.h), which stays when the peer
+ * restarts and has another QPN (IPB-16).
+ *
+ * Timers, all from ipoib_deadline():
+ * - a peer that was not heard for REACHABLE is asked again, if packets are sent to it: after DELAY,
+ *   then each PROBE, PROBES times
+ * - a destination without an address handle is not tried again before RETRY
+ */
+#ifndef IPOIB_H
+#define IPOIB_H
+
+#include "encap.h"
+#include "hash.h"
+#include "neigh.h"
+
+#define IPOIB_MS	   1000000ull
+#define IPOIB_REACHABLE_NS (1000 * IPOIB_MS)
+#define IPOIB_DELAY_NS	   (500 * IPOIB_MS)
+#define IPOIB_PROBE_NS	   (1000 * IPOIB_MS)
+#define IPOIB_RETRY_NS	   (1000 * IPOIB_MS)
+#define IPOIB_PROBES	   3u
+#define IPOIB_WAIT_EACH	   16u	/* packets that wait for one destination */
+#define IPOIB_WAIT_ALL	   128u /* and for all */
+#define IPOIB_MTU_MAX	   4092u
+/** Free octets that ipoib_from_kernel() needs after a frame. */
+#define IPOIB_TAIL 64u
+/** Octets that ipoib_next() may write. */
+#define IPOIB_PACKET_MAX (IPOIB_HLEN + IPOIB_MTU_MAX)
+
+/** Why a packet was dropped, or what else was counted. */
+enum ipoib_count {
+	IPOIB_TX,	   /**< datagrams to peers */
+	IPOIB_TX_GROUP,	   /**< datagrams to groups */
+	IPOIB_RX,	   /**< packets to the kernel */
+	IPOIB_SHORT,	   /**< shorter than their headers */
+	IPOIB_TYPE,	   /**< a type that RFC 4391 does not carry (IPB-02) */
+	IPOIB_LONG,	   /**< longer than the MTU */
+	IPOIB_BAD_IP,	   /**< not the IP version that the type says */
+	IPOIB_BAD_ARP,	   /**< not ARP of this hardware (IPB-04) */
+	IPOIB_BAD_ND,	   /**< lengths, options or checksum (IPB-05) */
+	IPOIB_FORGED,	   /**< an ARP or ND message of another GID than its datagram's */
+	IPOIB_OWN,	   /**< a group's copy of what was sent from here, or in its name */
+	IPOIB_NO_NEIGH,	   /**< to a MAC that no peer has */
+	IPOIB_UNRESOLVED,  /**< nobody answers for the GID */
+	IPOIB_QUEUE_FULL,  /**< too many wait for an address handle */
+	IPOIB_PROBES_SENT, /**< peers asked again (IPB-16) */
+	IPOIB_RESTARTED,   /**< peers that came back with another QPN (IPB-16) */
+	IPOIB_DUPLICATE,   /**< claims of our own IP address by others */
+	IPOIB_EVICTED,	   /**< entries that left the full table */
+	IPOIB_COUNTS,
+};
+
+/** What does not change while a netdev exists. */
+struct ipoib_config {
+	struct ipoib_addr own; /**< its QP */
+	uint8_t mac[6];	       /**< of the netdev */
+	uint16_t pkey;	       /**< of the link */
+	uint8_t scope;	       /**< of the broadcast GID: IPOIB_SCOPE */
+	uint16_t mtu;	       /**< of IP, at most IPOIB_MTU_MAX */
+	struct hash_seed seed;
+};
+
+/** A datagram to send. */
+struct ipoib_tx {
+	uint8_t *at;   /**< the encapsulation header */
+	uint32_t len;  /**< octets, the header included */
+	uint32_t dest; /**< whose address handle */
+	uint32_t qpn;  /**< DestQP, 0xFFFFFF for a group */
+};
+
+/** A frame for the kernel. */
+struct ipoib_frame {
+	uint8_t *at; /**< the Ethernet header */
+	uint32_t len;
+};
+
+/** A request for an address handle. */
+struct ipoib_ask {
+	uint32_t dest;	 /**< below NEIGH_MAX; a handle that this place had is not used any more */
+	uint32_t serial; /**< for ipoib_resolved() */
+	uint8_t gid[16];
+};
+
+struct ipoib;
+
+/** @return the octets that ipoib_init() needs, aligned to 8. */
+size_t ipoib_size(void);
+
+/** @return the state, in @p room. */
+struct ipoib *ipoib_init(void *room, const struct ipoib_config *cfg);
+
+/** Another IP MTU. @param mtu at most IPOIB_MTU_MAX */
+void ipoib_set_mtu(struct ipoib *s, uint16_t mtu);
+
+/**
+ * Takes a frame of the kernel, in place.
+ * @param frame  @p len octets, and IPOIB_TAIL free ones
+ * @param tx     where it is now
+ * @return whether to send it now; false: it was dropped, or waits for ipoib_next().
+ */
+bool ipoib_from_kernel(
+	struct ipoib *s, uint8_t *frame, uint32_t len, uint64_t now, struct ipoib_tx *tx);
+
+/**
+ * Takes a received datagram, in place (IPB-15).
+ * @param area    the 40 octets of GRH or IP header, the encapsulation header, the packet
+ * @param len     of all of it
+ * @param src_qp  of the sender
+ * @param ip4     whether the area ends with an IPv4 header (A17.4.5.2)
+ * @return whether there is a frame for the kernel.
+ */
+bool ipoib_from_wire(struct ipoib *s, uint8_t *area, uint32_t len, uint32_t src_qp, bool ip4,
+	uint64_t now, struct ipoib_frame *frame);
+
+/** @return whether an address handle is needed; ipoib_resolved() answers, at any time. */
+bool ipoib_ask(struct ipoib *s, struct ipoib_ask *ask);
+
+/** Says whether there is a handle now. @return false: the entry is gone, and the handle unused. */
+bool ipoib_resolved(struct ipoib *s, uint32_t dest, uint32_t serial, bool ok, uint64_t now);
+
+/**
+ * Takes the next packet that waited or is due.
+ * @param room  IPOIB_PACKET_MAX octets
+ * @return whether there is one.
+ */
+bool ipoib_next(struct ipoib *s, uint8_t *room, uint64_t now, struct ipoib_tx *tx);
+
+/** @return when to call ipoib_next() at the latest; UINT64_MAX: not at all. */
+uint64_t ipoib_deadline(const struct ipoib *s);
+
+/** @return the counters, IPOIB_COUNTS of them. */
+const uint64_t *ipoib_counts(const struct ipoib *s);
+
+/** @return the name of a counter, as administrators see it. */
+const char *ipoib_count_name(enum ipoib_count c);
+
+/** @return the entries of the table, groups included. */
+uint32_t ipoib_neighs(const struct ipoib *s);
+
+/** @return the @p i-th place of the table; see neigh.used. @param i below NEIGH_MAX */
+const struct neigh *ipoib_neigh(const struct ipoib *s, uint32_t i);
+
+#endif

@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <string.h>
+#include "bits.h"
+#include "neigh.h"
+
+#define MAC_WORDS 2u
+#define GID_WORDS 4u
+
+void neigh_init(struct neigh_table *t, const struct hash_seed *seed)
+{
+	memset(t, 0, sizeof(*t));
+	t->seed = *seed;
+	for (unsigned i = 0; i < NEIGH_BUCKETS; i++) {
+		list_init(&t->gid[i]);
+		list_init(&t->mac[i]);
+	}
+	list_init(&t->free);
+	list_init(&t->fresh);
+	list_init(&t->sent);
+	for (unsigned i = 0; i < NEIGH_MAX; i++) {
+		struct neigh *n = &t->entry[i];
+
+		list_init(&n->by_gid);
+		list_init(&n->by_mac);
+		list_init(&n->age);
+		list_init(&n->job);
+		list_init(&n->packets);
+		list_push(&t->free, &n->age);
+	}
+}
+
+/* All QPNs of a GID are in one bucket. */
+static struct list *gid_bucket(struct neigh_table *t, const uint8_t gid[16])
+{
+	return &t->gid[hash_words(&t->seed, gid, GID_WORDS) % NEIGH_BUCKETS];
+}
+
+static struct list *mac_bucket(struct neigh_table *t, const uint8_t mac[6])
+{
+	uint8_t key[MAC_WORDS * 4] = {0};
+
+	memcpy(key, mac, 6);
+	return &t->mac[hash_words(&t->seed, key, MAC_WORDS) % NEIGH_BUCKETS];
+}
+
+struct neigh *neigh_of_addr(struct neigh_table *t, const struct ipoib_addr *a)
+{
+	struct list *bucket = gid_bucket(t, a->gid);
+
+	for (struct list *l = bucket->next; l != bucket; l = l->next) {
+		struct neigh *n = container_of(l, struct neigh, by_gid);
+
+		if (ipoib_addr_same(&n->addr, a))
+			return n;
+	}
+	return NULL;
+}
+
+struct neigh *neigh_of_mac(struct neigh_table *t, const uint8_t mac[6])
+{
+	struct list *bucket = mac_bucket(t, mac);
+
+	for (struct list *l = bucket->next; l != bucket; l = l->next) {
+		struct neigh *n = container_of(l, struct neigh, by_mac);
+
+		if (!memcmp(n->mac, mac, 6))
+			return n;
+	}
+	return NULL;
+}
+
+static bool claimed(const struct neigh *n, const uint8_t *ip, unsigned ip_len)
+{
+	if (ip_len == sizeof(n->ip4))
+		return n->has_ip4 && !memcmp(n->ip4, ip, sizeof(n->ip4));
+	return n->has_ip6 && !memcmp(n->ip6, ip, sizeof(n->ip6));
+}
+
+struct neigh *neigh_of_ip(
+	struct neigh_table *t, const uint8_t gid[16], const uint8_t *ip, unsigned ip_len)
+{
+	struct list *bucket = gid_bucket(t, gid);
+
+	for (struct list *l = bucket->next; l != bucket; l = l->next) {
+		struct neigh *n = container_of(l, struct neigh, by_gid);
+
+		if (!n->group && !memcmp(n->addr.gid, gid, 16) && claimed(n, ip, ip_len))
+			return n;
+	}
+	return NULL;
+}
+
+/* FNV-1a: the MAC must be the same after a restart, so no seed. */
+void neigh_mac(uint8_t mac[6], const struct ipoib_addr *a)
+{
+	uint64_t hash = 0xCBF29CE484222325ull;
+	uint8_t key[IPOIB_LLADDR_LEN];
+
+	ipoib_addr_put(key, a);
+	for (unsigned i = 0; i < sizeof(key); i++)
+		hash = (hash ^ key[i]) * 0x100000001B3ull;
+	hash ^= hash >> 32;
+	put_be16(mac, (uint16_t)(hash >> 32));
+	put_be32(mac + 2, (uint32_t)hash);
+	mac[0] = (uint8_t)((mac[0] & ~1) | 2); /* locally administered, of one station */
+}
+
+/* A MAC that another has: the next. Whoever came first keeps its own. */
+static void choose_mac(struct neigh_table *t, struct neigh *n)
+{
+	neigh_mac(n->mac, &n->addr);
+	while (neigh_of_mac(t, n->mac))
+		put_be32(n->mac + 2, get_be32(n->mac + 2) + 1);
+}
+
+struct neigh *neigh_add(struct neigh_table *t, const struct ipoib_addr *a, bool group)
+{
+	struct neigh *n = container_of(list_pop(&t->free), struct neigh, age);
+
+	n->addr = *a;
+	n->group = group;
+	n->state = NEIGH_INCOMPLETE;
+	n->used = true;
+	n->asked = n->sent = n->has_ip4 = n->has_ip6 = false;
+	n->probes = n->waiting = 0;
+	n->heard = n->due = 0;
+	n->serial = ++t->serial;
+	if (!group) {
+		choose_mac(t, n);
+		list_push(mac_bucket(t, n->mac), &n->by_mac);
+	}
+	list_push(gid_bucket(t, a->gid), &n->by_gid);
+	list_push(&t->fresh, &n->age);
+	t->n++;
+	return n;
+}
+
+struct neigh *neigh_oldest(struct neigh_table *t)
+{
+	struct list *from = list_empty(&t->fresh) ? &t->sent : &t->fresh;
+
+	return list_empty(&t->free) ? container_of(from->next, struct neigh, age) : NULL;
+}
+
+void neigh_remove(struct neigh_table *t, struct neigh *n)
+{
+	list_del(&n->by_gid);
+	list_del(&n->by_mac);
+	list_del(&n->job);
+	list_del(&n->age);
+	n->used = false;
+	list_push(&t->free, &n->age);
+	t->n--;
+}
+
+void neigh_rebind(struct neigh *n, uint32_t qpn)
+{
+	n->addr.qpn = qpn;
+}
+
+void neigh_touch(struct neigh_table *t, struct neigh *n)
+{
+	list_del(&n->age);
+	list_push(n->sent ? &t->sent : &t->fresh, &n->age);
+}

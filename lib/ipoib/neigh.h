@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file neigh.h
+ * Destinations of a netdev: peers, by link-layer address and by the MAC that the kernel knows them
+ * by, and multicast groups. A peer is in the table because it has sent an ARP or ND message; of
+ * NEIGH_MAX the one that was longest without use leaves first, those that nothing was ever sent to
+ * before all others. One thread.
+ */
+#ifndef IPOIB_NEIGH_H
+#define IPOIB_NEIGH_H
+
+#include <stddef.h>
+#include "encap.h"
+#include "hash.h"
+#include "list.h"
+
+#define NEIGH_MAX     1000u
+#define NEIGH_BUCKETS 1024u
+
+/** States of RFC 4861 7.3.2. */
+enum neigh_state {
+	NEIGH_INCOMPLETE, /**< no address handle yet: packets wait */
+	NEIGH_REACHABLE,  /**< it was heard lately, or is a group */
+	NEIGH_STALE,	  /**< it was not, and nothing was sent since */
+	NEIGH_PROBE,	  /**< it was not, but packets are sent: it is asked again (IPB-16) */
+};
+
+struct neigh {
+	struct ipoib_addr addr; /* a group: its MGID, and QPN 0xFFFFFF */
+	uint8_t mac[6];		/* as the kernel knows it */
+	uint8_t state;		/* enum neigh_state */
+	bool used;		/* an entry, not a free place */
+	bool group;
+	bool asked; /* an address handle is being made */
+	bool sent;  /* packets were sent to it */
+	bool has_ip4, has_ip6;
+	uint8_t ip4[4], ip6[16]; /* that it claimed last */
+	uint8_t probes;		 /* without an answer */
+	uint8_t waiting;	 /* packets */
+	uint32_t serial;	 /* of the entry: a place is used again */
+	uint64_t heard;		 /* when it was last heard */
+	uint64_t due;		 /* PROBE: when to ask; INCOMPLETE: not before this */
+	struct list by_gid, by_mac;
+	struct list age;     /* neigh_table.fresh or .sent, the oldest first */
+	struct list job;     /* ipoib.asks or .ready or .probing */
+	struct list packets; /* that wait */
+};
+
+struct neigh_table {
+	struct hash_seed seed;
+	struct list gid[NEIGH_BUCKETS], mac[NEIGH_BUCKETS];
+	struct list free, fresh, sent;
+	uint32_t n, serial;
+	struct neigh entry[NEIGH_MAX];
+};
+
+void neigh_init(struct neigh_table *t, const struct hash_seed *seed);
+
+/** @return the peer or group, or NULL. */
+struct neigh *neigh_of_addr(struct neigh_table *t, const struct ipoib_addr *a);
+
+struct neigh *neigh_of_mac(struct neigh_table *t, const uint8_t mac[6]);
+
+/** @return a peer with this GID, and any QPN, that claimed @p ip last, or NULL. */
+struct neigh *neigh_of_ip(
+	struct neigh_table *t, const uint8_t gid[16], const uint8_t *ip, unsigned ip_len);
+
+/** Makes an entry, INCOMPLETE. The place must be free: neigh_oldest(), neigh_remove(). */
+struct neigh *neigh_add(struct neigh_table *t, const struct ipoib_addr *a, bool group);
+
+/** @return the entry to give up for another, NULL while there is room. */
+struct neigh *neigh_oldest(struct neigh_table *t);
+
+void neigh_remove(struct neigh_table *t, struct neigh *n);
+
+/** The peer has another QPN now (IPB-16); its MAC stays. */
+void neigh_rebind(struct neigh *n, uint32_t qpn);
+
+/** @p n was used just now. */
+void neigh_touch(struct neigh_table *t, struct neigh *n);
+
+/** The MAC of an address that has no entry: locally administered, and always the same. */
+void neigh_mac(uint8_t mac[6], const struct ipoib_addr *a);
+
+#endif
