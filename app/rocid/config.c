@@ -130,9 +130,10 @@ static bool port_value(struct reader *r, const char *name, const char *port, con
 {
 	bool share = !strcmp(name, "share");
 	bool tap = !strcmp(name, "tap");
+	bool ipoib = !strcmp(name, "ipoib");
 	bool number = strspn(port, "0123456789") == strlen(port);
 
-	if ((share || tap) && !strcmp(value, "no"))
+	if ((share || tap || ipoib) && !strcmp(value, "no"))
 		return false;
 	if (share && number && !strcmp(value, "yes")) {
 		complain(r, name,
@@ -140,7 +141,7 @@ static bool port_value(struct reader *r, const char *name, const char *port, con
 			"with share = yes opens a packet socket");
 		return false;
 	}
-	if ((share || tap) && !strcmp(value, "yes"))
+	if ((share || tap || ipoib) && !strcmp(value, "yes"))
 		snprintf(full, VALUE_MAX * 2, "%s", port);
 	else
 		snprintf(full, VALUE_MAX * 2, "%s%s%s", port, share || tap ? "=" : ",", value);
@@ -165,7 +166,7 @@ static void own_entry(struct reader *r, enum option_section section, const char 
 	}
 	/* A port may have several addresses and neighbours, but only one of everything else. */
 	if ((!row->many || (*port && strcmp(name, "gid") && strcmp(name, "neigh") &&
-				   strcmp(name, "pkey"))) &&
+				   strcmp(name, "pkey") && strcmp(name, "ipoib"))) &&
 		!first_time(r, row, port, name))
 		return;
 	if (row->argument == optional_argument && !strcmp(value, "no"))

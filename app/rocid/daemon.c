@@ -296,6 +296,37 @@ static void fill_port(
 	to->speed_mbps = from->info.speed_mbps;
 }
 
+static bool has_pkey(const struct options *o, uint32_t port, uint32_t index, uint16_t pkey)
+{
+	for (uint32_t i = 0; i < o->npkeys; i++)
+		if (o->pkey[i].port == port &&
+			(o->pkey[i].pkey.index == index || o->pkey[i].pkey.pkey == pkey))
+			return true;
+	return false;
+}
+
+/* The P_Keys of netdevs of IP over InfiniBand enter the tables of their ports. Entry 0 is 0xFFFF.
+ */
+static int add_pkeys(struct options *o, char why[VALUE_MAX * 2])
+{
+	for (uint32_t i = 0; i < o->nipoibs; i++) {
+		const struct option_ipoib *n = &o->ipoib[i];
+		uint32_t at = 1;
+
+		if (n->pkey == 0xFFFF || has_pkey(o, n->port, UINT32_MAX, n->pkey))
+			continue;
+		while (at < PKEY_MAX && has_pkey(o, n->port, at, n->pkey))
+			at++;
+		if (at == PKEY_MAX || o->npkeys == STATIC_MAX)
+			return refuse(why, -EINVAL,
+				"--ipoib: the P_Key table of port %u is full: remove a --pkey",
+				n->port);
+		o->pkey[o->npkeys++] = (struct option_pkey){
+			.port = n->port, .pkey = {.index = at, .pkey = n->pkey}};
+	}
+	return 0;
+}
+
 /* ctl needs a port's static entries to be adjacent. */
 static int start_ctl(struct daemon *d, struct options *o, char why[VALUE_MAX * 2])
 {
@@ -330,6 +361,10 @@ static int start_ctl(struct daemon *d, struct options *o, char why[VALUE_MAX * 2
 	uint32_t n = 0;
 	uint32_t q = 0;
 
+	int err = add_pkeys(o, why);
+
+	if (err)
+		return err;
 	memcpy(cfg.device, o->device, sizeof(cfg.device));
 	devices_init(&d->devices, d);
 	for (uint32_t i = 0; i < d->nports; i++) {

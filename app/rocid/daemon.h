@@ -18,6 +18,7 @@
 #include "unstick.h"
 #include "worker.h"
 
+struct rib;
 struct row;
 
 /** A port and its attachments. */
@@ -47,6 +48,7 @@ struct daemon {
 	uint32_t nports;
 	uint32_t npairs; /* ring pairs made */
 	struct daemon_port port[PORT_MAX];
+	struct rib *rib[IPOIB_NETDEVS_MAX]; /* NULL: not started */
 	struct ctl_devices devices;
 	uint64_t look_ms; /* when to check packet sockets again */
 };
@@ -81,6 +83,14 @@ void devices_count_link(const struct daemon_port *p, struct linkemu_counters *su
 
 /** Puts the same counters into @p row, by their names. */
 void devices_put_link(struct row *row, const struct daemon_port *p);
+
+/** Starts the netdevs of IP over InfiniBand, which need the control thread.
+ *  @return 0 or a negative errno with a sentence. */
+int daemon_start_ribs(struct daemon *d, char why[VALUE_MAX * 2]);
+
+/** Asks them to end; daemon_end_ribs() waits for that, when there are no sessions any more. */
+void daemon_stop_ribs(struct daemon *d);
+void daemon_end_ribs(struct daemon *d);
 
 /** Puts the emulated link of port @p i, if it has one, in front of its queues.
  *  @return 0 or -ENOMEM. */

@@ -105,6 +105,11 @@ static const struct option_row row[] = {
 	{"tap", required_argument, SECTION_PORT, true, OWN(set_tap), "PORT[=NAME]",
 		"create a kernel netdev NAME (roci0 for port 0) for PORT, which rocid owns: "
 		"addresses, ARP, ping, TCP"},
+	{"ipoib", required_argument, SECTION_PORT, true, OWN(set_ipoib),
+		"PORT[,name=NAME][,pkey=PKEY][,mtu=BYTES]",
+		"create a kernel netdev NAME (rib0) for IP over InfiniBand on PORT, as RFC 4391 "
+		"has "
+		"it, in the partition of PKEY (0xffff), with an IP MTU of BYTES (2044)"},
 	{"gid", required_argument, SECTION_PORT, true, OWN(set_gid), "PORT,IP[,vid=VLAN]",
 		"a static address of PORT"},
 	{"neigh", required_argument, SECTION_PORT, true, OWN(set_neigh), "PORT,IP,MAC",
@@ -445,6 +450,9 @@ static int move_slot(struct options *o, uint32_t from, uint32_t to, char why[VAL
 	for (uint32_t i = 0; i < o->ntaps; i++)
 		if (o->tap[i].port == from)
 			o->tap[i].port = to;
+	for (uint32_t i = 0; i < o->nipoibs; i++)
+		if (o->ipoib[i].port == from)
+			o->ipoib[i].port = to;
 	for (uint32_t i = 0; i < o->ngids; i++)
 		if (o->gid[i].port == from)
 			o->gid[i].port = to;

@@ -45,6 +45,16 @@ struct option_tap {
 	char netdev[IFNAMSIZ]; /* empty: the port's default */
 };
 
+/** --ipoib: netdevs of IP over InfiniBand. */
+struct option_ipoib {
+	uint32_t port;
+	char netdev[IFNAMSIZ];
+	uint16_t pkey;
+	uint16_t mtu;
+};
+
+#define IPOIB_NETDEVS_MAX 16u
+
 struct option_gid {
 	uint32_t port;
 	struct ctl_gid gid;
@@ -91,6 +101,8 @@ struct options {
 	struct option_share share[PORT_MAX];
 	uint32_t ntaps;
 	struct option_tap tap[PORT_MAX];
+	uint32_t nipoibs;
+	struct option_ipoib ipoib[IPOIB_NETDEVS_MAX];
 	uint32_t ngids;
 	struct option_gid gid[STATIC_MAX];
 	uint32_t nneighs;

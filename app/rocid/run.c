@@ -32,6 +32,7 @@ static void *control(void *arg)
 {
 	struct daemon *d = arg;
 	struct dataplane *dp = d->dp;
+	char why[VALUE_MAX * 2];
 	struct prompt *prompt;
 	unsigned turns = 0;
 	intptr_t err;
@@ -47,12 +48,17 @@ static void *control(void *arg)
 	err = prompt_start(&prompt, d->opt);
 	if (err)
 		fprintf(stderr, "rocid: cannot start the prompt: %s\n", strerror((int)-err));
+	if (daemon_start_ribs(d, why))
+		fprintf(stderr, "rocid: %s\n", why);
 	err = ctl_run(d->ctl);
 	signals_serve(NULL);
+	daemon_stop_ribs(d);
 	notify("STOPPING=1\nSTATUS=ending\n");
 	signals_ending("the sessions of programs", 0);
 	ctl_destroy(d->ctl);
 	d->ctl = NULL;
+	signals_ending("the netdevs of IP over InfiniBand", 0);
+	daemon_end_ribs(d);
 	signals_ending("the prompt", 0);
 	prompt_stop(prompt);
 	signals_ending("the workers", 0);

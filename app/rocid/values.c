@@ -11,6 +11,7 @@
 #include "net/gids.h"
 #include "net/priority.h"
 #include "path.h"
+#include "rib.h"
 #include "uaccess.h"
 #include "values.h"
 
@@ -206,6 +207,65 @@ int set_tap(struct options *o, const char *value, char why[VALUE_MAX])
 		err = copy_text(t->netdev, sizeof(t->netdev), eq + 1, "the netdev's name", why);
 	if (!err)
 		o->ntaps++;
+	return err;
+}
+
+/* --- IP over InfiniBand */
+
+static int ipoib_number(const char *text, const char *what, uint32_t min, uint32_t max,
+	uint16_t *to, char why[VALUE_MAX])
+{
+	uint32_t v;
+
+	if (!number(text, 0, min, max, &v))
+		return refuse(why, "'%s' is not %s from %u to %u", text, what, min, max);
+	*to = (uint16_t)v;
+	return 0;
+}
+
+/* One of name=, pkey= and mtu=. */
+static int ipoib_part(struct option_ipoib *n, const char *part, char why[VALUE_MAX])
+{
+	if (!strncmp(part, "name=", 5))
+		return copy_text(n->netdev, sizeof(n->netdev), part + 5, "the netdev's name", why);
+	if (!strncmp(part, "mtu=", 4))
+		return ipoib_number(part + 4, "an IP MTU", RIB_MTU_MIN, RIB_MTU_MAX, &n->mtu, why);
+	if (strncmp(part, "pkey=", 5) != 0)
+		return refuse(why, "'%s' is not name=, pkey= or mtu=", part);
+	if (ipoib_number(part + 5, "a P_Key", 0x8001, UINT16_MAX, &n->pkey, why))
+		return refuse(why,
+			"'%s' is not the P_Key of a full member, from 0x8001 to 0xffff: limited "
+			"members cannot reach each other",
+			part + 5);
+	return 0;
+}
+
+/* "PORT[,name=NAME][,pkey=PKEY][,mtu=BYTES]" */
+int set_ipoib(struct options *o, const char *value, char why[VALUE_MAX])
+{
+	struct option_ipoib *n = &o->ipoib[o->nipoibs];
+	char text[VALUE_MAX + 1], *part, *save;
+	const char *rest;
+	int err;
+
+	if (o->nipoibs == IPOIB_NETDEVS_MAX)
+		return refuse(why,
+			"there are already %u netdevs of IP over InfiniBand, the maximum",
+			o->nipoibs);
+	snprintf(text, sizeof(text), "%s,", value);
+	err = take_port(o, "ipoib", text, &n->port, &rest, why);
+	n->pkey = 0xFFFF;
+	n->mtu = RIB_MTU_DEFAULT;
+	snprintf(n->netdev, sizeof(n->netdev), "rib%u", o->nipoibs);
+	for (part = err ? NULL : strtok_r(text + (rest - text), ",", &save); part && !err;
+		part = strtok_r(NULL, ",", &save))
+		err = ipoib_part(n, part, why);
+	for (uint32_t i = 0; !err && i < o->nipoibs; i++)
+		if (!strcmp(o->ipoib[i].netdev, n->netdev))
+			return refuse(why,
+				"there is already a netdev %s: give it another name=", n->netdev);
+	if (!err)
+		o->nipoibs++;
 	return err;
 }
 

@@ -19,6 +19,7 @@ int set_cm(struct options *o, const char *value, char why[VALUE_MAX]);
 int set_userfaultfd(struct options *o, const char *value, char why[VALUE_MAX]);
 int set_share(struct options *o, const char *value, char why[VALUE_MAX]);
 int set_tap(struct options *o, const char *value, char why[VALUE_MAX]);
+int set_ipoib(struct options *o, const char *value, char why[VALUE_MAX]);
 int set_gid(struct options *o, const char *value, char why[VALUE_MAX]);
 int set_neigh(struct options *o, const char *value, char why[VALUE_MAX]);
 int set_queues(struct options *o, const char *value, char why[VALUE_MAX]);

@@ -1,0 +1,371 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The thread that moves packets between the netdev and the queue pair. */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+#include <sys/eventfd.h>
+#include <sys/random.h>
+#include "bits.h"
+#include "rib_impl.h"
+
+#define AGAIN_MS   200	       /* between attempts to open the session or the netdev */
+#define PUBLISH_NS 50000000ull /* between two copies of the counters */
+#define ETH_HLEN   14
+
+void rib_say(struct rib *r, const char *text, ...)
+{
+	char said[sizeof(r->said)];
+	va_list ap;
+
+	va_start(ap, text);
+	vsnprintf(said, sizeof(said), text, ap);
+	va_end(ap);
+	pthread_mutex_lock(&r->lock);
+	if (strcmp(said, r->said) != 0)
+		fprintf(stderr, "rocid: %s: %s\n", r->cfg.name, said);
+	memcpy(r->said, said, sizeof(said));
+	pthread_mutex_unlock(&r->lock);
+}
+
+static uint64_t now_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+}
+
+/* --- packets ---------------------------------------------------------------------------------- */
+
+/* The netdev is gone: make it again. One that is down, or has no room, loses the frame. */
+static void put_frame(struct rib *r, const struct ipoib_frame *f)
+{
+	if (write(r->tap, f->at, f->len) >= 0)
+		return;
+	if (errno == EBADFD)
+		r->gone = r->failed = true;
+	r->tap_full++;
+}
+
+static void received(
+	struct rib *r, const struct roci_wc *wc, const struct roci_wc_net *net, uint64_t now)
+{
+	uint32_t slot = (uint32_t)wc->wr_id;
+	struct ipoib_frame f;
+
+	if (ipoib_from_wire(r->ipoib, rib_recv_slot(r, slot), wc->byte_len, wc->src_qp,
+		    net->is_ipv4, now, &f))
+		put_frame(r, &f);
+	rib_post_recv(r, slot);
+}
+
+/* @return how many completions there were. */
+static int from_wire(struct rib *r, uint64_t now)
+{
+	struct roci_wc wc[RIB_BURST];
+	struct roci_wc_net net[RIB_BURST];
+	int n = roci_poll_cq_net(r->q.cq, RIB_BURST, wc, net);
+
+	if (n < 0)
+		r->failed = true;
+	for (int i = 0; i < n; i++) {
+		if (wc[i].status != ROCI_WC_SUCCESS)
+			r->failed = true;
+		else if (wc[i].opcode == ROCI_WC_RECV)
+			received(r, &wc[i], &net[i], now);
+		else
+			r->q.done = (uint32_t)wc[i].wr_id + 1;
+	}
+	return n > 0 ? n : 0;
+}
+
+/* Requests wait in the netdev's queue while the send queue is full. */
+static int from_kernel(struct rib *r, uint64_t now)
+{
+	struct ipoib_tx tx;
+	uint8_t *slot;
+	int n;
+
+	for (n = 0; n < (int)RIB_BURST && (slot = rib_send_slot(r)); n++) {
+		ssize_t len = read(r->tap, slot, RIB_SLOT - IPOIB_TAIL);
+
+		if (len < 0 && errno == EBADFD)
+			r->gone = r->failed = true;
+		if (len <= 0)
+			break;
+		if (ipoib_from_kernel(r->ipoib, slot, (uint32_t)len, now, &tx))
+			rib_post_send(r, &tx);
+	}
+	return n;
+}
+
+static void waiting(struct rib *r, uint64_t now)
+{
+	struct ipoib_tx tx;
+	uint8_t *slot;
+
+	while ((slot = rib_send_slot(r)) && ipoib_next(r->ipoib, slot, now, &tx))
+		rib_post_send(r, &tx);
+}
+
+/* --- address handles ----------------------------------------------------------------------------
+ */
+
+static void ask(struct rib *r)
+{
+	struct rib_job job = {.ah = NULL};
+	bool any = false;
+
+	while (ipoib_ask(r->ipoib, &job.ask)) {
+		rib_jobs_put(r, &r->asked, &job);
+		any = true;
+	}
+	if (any)
+		rib_wake(r->wake_helper);
+}
+
+/* The handle that the place had before is of an entry that is gone. */
+static void take_answers(struct rib *r, uint64_t now)
+{
+	struct rib_job job;
+
+	while (rib_jobs_take(r, &r->answered, &job)) {
+		struct roci_ah **at = &r->q.ah[job.ask.dest];
+		struct roci_ah *unused = job.ah;
+
+		if (ipoib_resolved(r->ipoib, job.ask.dest, job.ask.serial, job.ah, now) && job.ah) {
+			unused = *at;
+			*at = job.ah;
+		}
+		if (unused)
+			roci_destroy_ah(unused);
+	}
+}
+
+/* --- the loop -----------------------------------------------------------------------------------
+ */
+
+static void publish(struct rib *r, uint64_t now)
+{
+	if (now - r->published < PUBLISH_NS)
+		return;
+	r->published = now;
+	pthread_mutex_lock(&r->lock);
+	memcpy(r->counts, ipoib_counts(r->ipoib), sizeof(r->counts));
+	r->view = (struct rib_view){.up = true,
+		.qpn = r->q.own.qpn,
+		.neighs = ipoib_neighs(r->ipoib),
+		.tap_full = r->tap_full};
+	memcpy(r->view.gid, r->q.own.gid, 16);
+	pthread_mutex_unlock(&r->lock);
+}
+
+static void take_events(struct rib *r)
+{
+	struct roci_async_event e = {.size = sizeof(e)};
+	struct roci_gid_entry gid = {.size = sizeof(gid)};
+	struct roci_port_attr port = {.size = sizeof(port)};
+
+	while (!roci_get_async_event(r->q.ctx, &e)) {
+		enum roci_event_type type = e.event_type;
+
+		roci_ack_async_event(&e);
+		if (type == ROCI_EVENT_DEVICE_FATAL || type == ROCI_EVENT_QP_FATAL)
+			r->failed = true;
+	}
+	/* An address, a MAC or an MTU that changed: begin again with the new one. */
+	if (roci_query_gid(r->q.ctx, r->cfg.port, r->q.gid_index, &gid) ||
+		memcmp(gid.gid.raw, r->q.own.gid, 16) != 0 || memcmp(gid.mac, r->q.mac, 6) != 0 ||
+		roci_query_port(r->q.ctx, r->cfg.port, &port) ||
+		roci_mtu_bytes(port.active_mtu) < r->cfg.mtu + IPOIB_HLEN)
+		r->failed = true;
+}
+
+static void drain(struct rib *r)
+{
+	struct roci_cq *cq;
+	uint64_t n;
+
+	(void)!read(r->wake, &n, sizeof(n));
+	while (!roci_get_cq_event(r->q.channel, &cq, NULL))
+		roci_ack_cq_events(cq, 1);
+}
+
+static void rest(struct rib *r, uint64_t now)
+{
+	uint64_t until = ipoib_deadline(r->ipoib), ns = 100000000;
+	bool room = rib_send_slot(r);
+	struct pollfd p[] = {{.fd = r->wake, .events = POLLIN},
+		{.fd = r->q.channel->fd, .events = POLLIN},
+		{.fd = r->q.ctx->async_fd, .events = POLLIN},
+		{.fd = room ? r->tap : -1, .events = POLLIN}};
+	struct timespec ts = {0};
+
+	if (until < now + ns)
+		ns = until > now ? until - now : 0;
+	ts.tv_nsec = (long)ns;
+	if (ppoll(p, ARRAY_SIZE(p), &ts, NULL) <= 0)
+		return;
+	drain(r);
+	if (p[2].revents)
+		take_events(r);
+	if (p[3].revents & POLLERR)
+		r->gone = r->failed = true;
+}
+
+static void serve(struct rib *r)
+{
+	while (!r->failed && !atomic_load_explicit(&r->stop, memory_order_acquire)) {
+		uint64_t now = now_ns();
+		int n = from_wire(r, now);
+
+		take_answers(r, now);
+		waiting(r, now);
+		n += from_kernel(r, now);
+		ask(r);
+		publish(r, now);
+		if (n)
+			continue;
+		roci_req_notify_cq(r->q.cq, 0);
+		if (!from_wire(r, now) && !r->failed)
+			rest(r, now);
+	}
+}
+
+/* --- life ---------------------------------------------------------------------------------------
+ */
+
+static void begin(struct rib *r)
+{
+	struct ipoib_config cfg = {
+		.own = r->q.own, .pkey = r->cfg.pkey, .scope = IPOIB_SCOPE, .mtu = r->q.capacity};
+
+	memcpy(cfg.mac, r->q.mac, 6);
+	(void)!getrandom(&cfg.seed, sizeof(cfg.seed), 0);
+	ipoib_init(r->ipoib, &cfg);
+	r->asked.n = r->answered.n = 0;
+	r->said[0] = '\0';
+	r->published = 0;
+	r->failed = r->gone = false;
+}
+
+static void forget_answers(struct rib *r)
+{
+	struct rib_job job;
+
+	while (rib_jobs_take(r, &r->answered, &job))
+		if (job.ah)
+			roci_destroy_ah(job.ah);
+}
+
+static void run_once(struct rib *r)
+{
+	begin(r);
+	if (rib_tap_open(r))
+		return;
+	fcntl(r->q.ctx->async_fd, F_SETFL, O_NONBLOCK);
+	atomic_store(&r->helping, true);
+	if (pthread_create(&r->helper, NULL, rib_help, r)) {
+		rib_say(r, "cannot start a thread: raise the limit of threads");
+		return;
+	}
+	serve(r);
+	atomic_store(&r->helping, false);
+	rib_wake(r->wake_helper);
+	pthread_join(r->helper, NULL);
+	forget_answers(r);
+}
+
+/* While there is no session the netdev has no carrier; it keeps its addresses. */
+static void *run(void *arg)
+{
+	struct rib *r = arg;
+
+	while (!atomic_load(&r->stop)) {
+		struct pollfd p = {.fd = r->wake, .events = POLLIN};
+
+		if (!rib_open(r)) {
+			run_once(r);
+			pthread_mutex_lock(&r->lock);
+			r->view.up = false;
+			pthread_mutex_unlock(&r->lock);
+			rib_close(r);
+			rib_tap_carrier(r, false);
+			if (r->gone)
+				rib_tap_close(r);
+		}
+		if (!atomic_load(&r->stop))
+			poll(&p, 1, AGAIN_MS);
+	}
+	rib_tap_close(r);
+	return NULL;
+}
+
+int rib_start(struct rib **out, const struct rib_config *cfg, char *why, unsigned why_size)
+{
+	struct rib *r = calloc(1, sizeof(*r));
+	int err;
+
+	*out = r;
+	if (!r) {
+		snprintf(why, why_size, "no memory for %s: free some", cfg->name);
+		return -ENOMEM;
+	}
+	r->cfg = *cfg;
+	r->tap = -1;
+	pthread_mutex_init(&r->lock, NULL);
+	r->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	r->wake_helper = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	r->ipoib = malloc(ipoib_size());
+	err = r->wake < 0 || r->wake_helper < 0 || !r->ipoib
+		      ? ENOMEM
+		      : pthread_create(&r->packets, NULL, run, r);
+	if (!err)
+		return 0;
+	snprintf(why, why_size, "cannot start %s (%s): raise the limits of threads and open files",
+		cfg->name, strerror(err));
+	r->packets = 0;
+	return -err;
+}
+
+void rib_ask_to_stop(struct rib *r)
+{
+	if (!r)
+		return;
+	atomic_store_explicit(&r->stop, true, memory_order_release);
+	rib_wake(r->wake);
+}
+
+void rib_destroy(struct rib *r)
+{
+	if (!r)
+		return;
+	rib_ask_to_stop(r);
+	if (r->packets)
+		pthread_join(r->packets, NULL);
+	close(r->wake);
+	close(r->wake_helper);
+	pthread_mutex_destroy(&r->lock);
+	free(r->ipoib);
+	free(r);
+}
+
+const struct rib_config *rib_config_of(const struct rib *r)
+{
+	return &r->cfg;
+}
+
+void rib_look(struct rib *r, struct rib_view *view, uint64_t *counts)
+{
+	pthread_mutex_lock(&r->lock);
+	*view = r->view;
+	memcpy(counts, r->counts, sizeof(r->counts));
+	pthread_mutex_unlock(&r->lock);
+	view->groups = atomic_load(&r->ngroups);
+}

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file rib.h
+ * A netdev of IP over InfiniBand (RFC 4391, lib/ipoib) on a RoCE port: a tap of the kernel, and a
+ * UD queue pair of a session with rocid, whose limits, captures and injected faults are those of
+ * any program. Two threads: one moves packets, the other does what may wait: address handles, and
+ * the groups that the kernel joined on the netdev.
+ */
+#ifndef RIB_H
+#define RIB_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <net/if.h>
+
+#define RIB_MTU_DEFAULT 2044u /* RFC 4391 7: path MTU 2048 less the header (IPB-13) */
+#define RIB_MTU_MAX	4092u
+#define RIB_MTU_MIN	252u
+
+struct rib;
+
+struct rib_config {
+	char name[IFNAMSIZ]; /* of the netdev */
+	const char *socket;  /* of rocid; outlives the netdev */
+	uint32_t port;	     /* from 1 */
+	uint16_t pkey;	     /* of the link; in the port's table */
+	uint16_t mtu;	     /* of IP */
+};
+
+/**
+ * Starts the threads. The netdev appears when the port has a link-local GID and a path MTU that
+ * carries @p cfg's, and has joined the broadcast group (IPB-11); why it does not is said on stderr.
+ * @param why  receives a sentence that says what to do when this fails
+ * @return 0 or a negative errno.
+ */
+int rib_start(struct rib **out, const struct rib_config *cfg, char *why, unsigned why_size);
+
+/** Asks the threads to end. Any thread; NULL is allowed. */
+void rib_ask_to_stop(struct rib *r);
+
+/** Waits for the threads, which rocid must serve until then or have left, and removes the netdev.
+ */
+void rib_destroy(struct rib *r);
+
+const struct rib_config *rib_config_of(const struct rib *r);
+
+/** What administrators see. */
+struct rib_view {
+	bool up; /* it has a QP and its netdev */
+	uint32_t qpn;
+	uint8_t gid[16];
+	uint32_t neighs;   /* entries of the table of neighbours */
+	uint32_t groups;   /* that the kernel joined */
+	uint64_t tap_full; /* frames that the kernel did not take */
+};
+
+/** Counters of lib/ipoib, IPOIB_COUNTS of them, and the rest. Any thread; a moment old. */
+void rib_look(struct rib *r, struct rib_view *view, uint64_t *counts);
+
+#endif

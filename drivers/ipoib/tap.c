@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The kernel's side: an Ethernet netdev with the MAC of the port, so that the interface identifier
+ * which the kernel makes of it is that of the port's EUI-64, the u bit toggled once (IPB-14). */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+#include <linux/if_tun.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include "rib_impl.h"
+
+static int fail(struct rib *r, const char *what)
+{
+	int err = -errno;
+
+	rib_say(r,
+		"cannot %s (%s): run rocid as root or with CAP_NET_ADMIN, and load the module tun",
+		what, strerror(-err));
+	return err;
+}
+
+/* A setting of the netdev that has no other way; a container may not allow it. */
+static void set_sysctl(const struct rib *r, const char *format)
+{
+	char path[128];
+	int fd;
+
+	snprintf(path, sizeof(path), format, r->cfg.name);
+	fd = open(path, O_WRONLY | O_CLOEXEC);
+	if (fd < 0)
+		return;
+	(void)!write(fd, "1", 1);
+	close(fd);
+}
+
+/* New addresses are announced, so that peers that knew this host learn its QPN at once (IPB-16). */
+static void announce(const struct rib *r)
+{
+	set_sysctl(r, "/proc/sys/net/ipv4/conf/%s/arp_notify");
+	set_sysctl(r, "/proc/sys/net/ipv6/conf/%s/ndisc_notify");
+}
+
+/* An MTU that an administrator gave it stays. */
+static int set_up(struct rib *r, int s, bool fresh)
+{
+	struct ifreq ifr = {.ifr_hwaddr.sa_family = 1 /* ARPHRD_ETHER */};
+
+	memcpy(ifr.ifr_hwaddr.sa_data, r->q.mac, 6);
+	if (ioctl(r->tap, SIOCSIFHWADDR, &ifr))
+		return -1;
+	memset(&ifr, 0, sizeof(ifr));
+	memcpy(ifr.ifr_name, r->cfg.name, sizeof(ifr.ifr_name));
+	if (ioctl(s, SIOCGIFINDEX, &ifr))
+		return -1;
+	r->ifindex = (uint32_t)ifr.ifr_ifindex;
+	ifr.ifr_mtu = r->cfg.mtu;
+	if (fresh && ioctl(s, SIOCSIFMTU, &ifr))
+		return -1;
+	announce(r);
+	if (ioctl(s, SIOCGIFFLAGS, &ifr))
+		return -1;
+	ifr.ifr_flags |= IFF_UP;
+	return ioctl(s, SIOCSIFFLAGS, &ifr);
+}
+
+static int attach(struct rib *r)
+{
+	struct ifreq ifr = {.ifr_flags = IFF_TAP | IFF_NO_PI};
+
+	memcpy(ifr.ifr_name, r->cfg.name, sizeof(ifr.ifr_name));
+	r->tap = open("/dev/net/tun", O_RDWR | O_NONBLOCK | O_CLOEXEC);
+	return r->tap < 0 ? -1 : ioctl(r->tap, TUNSETIFF, &ifr);
+}
+
+void rib_tap_carrier(struct rib *r, bool up)
+{
+	int on = up;
+
+	if (r->tap >= 0)
+		ioctl(r->tap, TUNSETCARRIER, &on);
+}
+
+int rib_tap_open(struct rib *r)
+{
+	bool fresh = r->tap < 0;
+	int s = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	int err = s < 0 || (fresh && attach(r)) || set_up(r, s, fresh) ? fail(r, "make the netdev")
+								       : 0;
+
+	if (s >= 0)
+		close(s);
+	if (err)
+		rib_tap_close(r);
+	rib_tap_carrier(r, true);
+	return err;
+}
+
+void rib_tap_close(struct rib *r)
+{
+	if (r->tap >= 0)
+		close(r->tap);
+	r->tap = -1;
+}
