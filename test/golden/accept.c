@@ -262,6 +262,8 @@ static void check_datagram(const struct accepted *a)
 		item_fail(a->g, "more than the payload was written to the receive buffer");
 	memento_same_memory(a->g, a->before, a->n, 0, 0);
 	c = check_completion(a, ABI_WC_RECV, GRH_HLEN + p->payload_len);
+	if (is_ipoib(p) && !ipoib_takes(a->g, p, buffer))
+		item_fail(a->g, "the netdev of IP over InfiniBand drops it");
 	if (!(c.flags & ABI_WC_GRH) || c.src_qp != p->src_qp || c.net != p->net ||
 		c.vid != p->vid || memcmp(c.smac, p->dmac + ETH_SRC, sizeof(c.smac)))
 		item_fail(a->g, "the completion does not say how the datagram came");

@@ -193,6 +193,13 @@ bool wire_ok(const struct node *n, const uint8_t *frame, size_t len, char *why, 
 bool packet_matches(struct golden *g, const uint8_t *frame, size_t len, const json_t *want,
 	char *why, size_t room);
 
+/* --- ipoib.c ---------------------------------------------------------------------------- */
+
+/** @return whether a datagram is one of IP over InfiniBand. */
+bool is_ipoib(const struct pkt *p);
+/** @return whether lib/ipoib passes it to the kernel. @param area where it was received */
+bool ipoib_takes(struct golden *g, const struct pkt *p, const uint8_t *area);
+
 /* --- completion.c ----------------------------------------------------------------------- */
 
 const char *wc_opcode_name(unsigned op);
@@ -218,6 +225,7 @@ struct trial {
 	const char
 		*feature; /* line of skip.list for what it needs that is not built; NULL: nothing */
 	char feature_text[64];
+	bool ipoib; /* it comes to the QP, and RFC 4391 drops it */
 };
 
 /** Lets the frame arrive at a fresh QP and judges what comes of it. */

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "completer.h"
+#include "encap.h"
 #include "golden.h"
 #include "mcast.h"
 #include "net/gids.h"
@@ -223,6 +224,25 @@ static void mcast_mac_entry(struct golden *g, const json_t *e)
 		item_fail(g, "the MAC is another");
 }
 
+/* proves IPB-07, IPB-09, IPB-10 */
+static void ipoib_mgid_entry(struct golden *g, const json_t *e)
+{
+	static const char *const known[] = {"ip", "pkey", "mgid", "note"};
+	uint16_t pkey = (uint16_t)member(g, e, "pkey", UINT16_MAX);
+	uint8_t ip[16], mgid[16];
+
+	if (!KNOWN(g, "entry", e, known))
+		return;
+	if (inet_pton(AF_INET, text(e, "ip"), ip) == 1)
+		ipoib_mgid_of_ip4(mgid, pkey, IPOIB_SCOPE, ip);
+	else if (inet_pton(AF_INET6, text(e, "ip"), ip) == 1)
+		ipoib_mgid_of_ip6(mgid, pkey, IPOIB_SCOPE, ip);
+	else
+		item_fail(g, "'%.40s' is no address", text(e, "ip"));
+	if (!g->bad)
+		check_gid(g, "mgid", mgid, json_object_get(e, "mgid"));
+}
+
 /* --- all of them ---------------------------------------------------------------------- */
 
 static const struct table {
@@ -238,6 +258,7 @@ static const struct table {
 	{"gid_map", gid_map_entry, NULL, NULL},
 	{"mac_to_eui64_gid", mac_to_gid_entry, NULL, NULL},
 	{"mcast_mac", mcast_mac_entry, NULL, NULL},
+	{"ipoib_mgid", ipoib_mgid_entry, NULL, NULL},
 	{"rnr_timer_usec", NULL, rnr_timer_at, NULL},
 	{"aeth_credits", NULL, credit_at, NULL},
 	{"local_ack_timeout_usec", NULL, NULL, ack_timeout_of},

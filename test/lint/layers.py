@@ -18,11 +18,11 @@ import subprocess
 import sys
 from pathlib import Path
 
-PURE = ['base', 'wire', 'obj', 'cc', 'core', 'cm', 'sim']
+PURE = ['base', 'wire', 'obj', 'cc', 'core', 'cm', 'ipoib', 'sim']
 # layer, a header of it, layers that may use it
 HEADERS = [('wire', 'frame.h', 'wire obj core cm sim'), ('obj', 'mr.h', 'obj core sim'),
            ('cc', 'window.h', 'cc core sim'), ('core', 'core.h', 'core sim'),
-           ('sim', 'fabric.h', 'sim'), ('worker', 'worker.h', ''), ('ctl', 'ctl.h', ''),
+           ('ipoib', 'ipoib.h', 'ipoib'), ('sim', 'fabric.h', 'sim'), ('worker', 'worker.h', ''), ('ctl', 'ctl.h', ''),
            ('client', 'client.h', ''), ('DPDK', 'rte_mbuf.h', '')]
 
 

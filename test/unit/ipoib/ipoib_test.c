@@ -1,0 +1,344 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Frames of the kernel and datagrams of the wire: what is translated, what is dropped, what waits.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <arpa/inet.h>
+#include <cmocka.h>
+#include "arp.h"
+#include "bits.h"
+#include "link.h"
+#include "nd.h"
+
+#define ETH 14u
+
+static struct link l;
+
+static int setup(void **state)
+{
+	link_init(&l);
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	link_fini(&l);
+	return 0;
+}
+
+/* A datagram of type @p type with @p len octets of IP, from host 1 to host 0. */
+static bool ip_datagram(uint16_t type, uint16_t reserved, uint8_t version, uint32_t len)
+{
+	uint8_t p[ROOM] = {0};
+
+	put_be16(p, type);
+	put_be16(p + 2, reserved);
+	p[4] = (uint8_t)(version << 4);
+	return host_datagram(&l, 0, &l.host[1].cfg.own, false, p, IPOIB_HLEN + len);
+}
+
+/* A frame of the kernel of host 0. */
+static bool frame_of(
+	uint16_t type, const uint8_t *dst, uint8_t version, uint32_t len, struct ipoib_tx *tx)
+{
+	static uint8_t frame[ROOM];
+
+	memset(frame, 0, sizeof(frame));
+	memcpy(frame, dst, 6);
+	put_be16(frame + 12, type);
+	frame[ETH] = (uint8_t)(version << 4);
+	return ipoib_from_kernel(l.host[0].s, frame, ETH + len, l.now, tx);
+}
+
+/* proves IPB-01, IPB-02, IPB-15 */
+static void from_wire__header(void **state)
+{
+	uint8_t mac[6];
+
+	assert_true(ip_datagram(IPOIB_IP4, 0xFFFF, 4, 20));
+	assert_int_equal(l.host[0].last_len, ETH + 20);
+	assert_memory_equal(l.host[0].last, l.host[0].cfg.mac, 6);
+	neigh_mac(mac, &l.host[1].cfg.own);
+	assert_memory_equal(l.host[0].last + 6, mac, 6);
+	assert_int_equal(get_be16(l.host[0].last + 12), IPOIB_IP4);
+	assert_true(ip_datagram(IPOIB_IP6, 0, 6, 40));
+	assert_false(ip_datagram(0x0801, 0, 4, 20));
+	assert_false(ip_datagram(0x88B5, 0, 4, 20));
+	assert_int_equal(host_count(&l, 0, IPOIB_TYPE), 2);
+	assert_false(ip_datagram(IPOIB_IP4, 0, 6, 60));
+	assert_false(ip_datagram(IPOIB_IP6, 0, 4, 60));
+	assert_false(ip_datagram(IPOIB_IP4, 0, 4, 19));
+	assert_false(ip_datagram(IPOIB_IP6, 0, 6, 39));
+	assert_int_equal(host_count(&l, 0, IPOIB_BAD_IP), 4);
+	assert_int_equal(host_count(&l, 0, IPOIB_RX), 2);
+}
+
+static void from_wire__too_short_or_too_long(void **state)
+{
+	struct ipoib_addr from = l.host[1].cfg.own;
+	uint8_t p[ROOM] = {8, 0, 0, 0, 0x45};
+
+	for (uint32_t len = 0; len < IPOIB_HLEN; len++)
+		assert_false(host_datagram(&l, 0, &from, false, p, len));
+	assert_int_equal(host_count(&l, 0, IPOIB_SHORT), 4);
+	assert_true(host_datagram(&l, 0, &from, false, p, IPOIB_HLEN + 2044));
+	assert_false(host_datagram(&l, 0, &from, false, p, IPOIB_HLEN + 2045));
+	assert_int_equal(host_count(&l, 0, IPOIB_LONG), 1);
+	ipoib_set_mtu(l.host[0].s, 2045);
+	assert_true(host_datagram(&l, 0, &from, false, p, IPOIB_HLEN + 2045));
+}
+
+/* What a group's sender gets back. */
+static void from_wire__own(void **state)
+{
+	uint8_t p[] = {8, 0, 0, 0, 0x45, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0};
+
+	assert_false(host_datagram(&l, 0, &l.host[0].cfg.own, true, p, sizeof(p)));
+	assert_int_equal(host_count(&l, 0, IPOIB_OWN), 1);
+}
+
+static void from_wire__groups_of_ethernet(void **state)
+{
+	static const struct {
+		uint16_t type;
+		uint8_t version;
+		const char *ip;
+		uint8_t mac[6];
+	} row[] = {{IPOIB_IP4, 4, "239.129.2.3", {1, 0, 0x5E, 1, 2, 3}},
+		{IPOIB_IP4, 4, "10.0.0.255", {0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF}},
+		{IPOIB_IP6, 6, "ff02::1:ff01:203", {0x33, 0x33, 0xFF, 1, 2, 3}}};
+
+	for (unsigned i = 0; i < ARRAY_SIZE(row); i++) {
+		uint8_t p[64] = {0};
+
+		put_be16(p, row[i].type);
+		p[4] = (uint8_t)(row[i].version << 4);
+		assert_int_equal(inet_pton(row[i].version == 4 ? AF_INET : AF_INET6, row[i].ip,
+					 p + 4 + (row[i].version == 4 ? 16 : 24)),
+			1);
+		assert_true(host_datagram(&l, 0, &l.host[1].cfg.own, true, p, sizeof(p)));
+		assert_memory_equal(l.host[0].last, row[i].mac, 6);
+	}
+}
+
+/* --- ARP and ND of others ------------------------------------------------------------------------
+ */
+
+static uint32_t arp_of(uint8_t *p, const struct ipoib_addr *sender, const char *ip)
+{
+	static const struct ipoib_addr none;
+	struct arp a = {.op = ARP_REQUEST, .target_ip = {10, 0, 0, 99}};
+
+	inet_pton(AF_INET, ip, a.sender_ip);
+	ipoib_header_put(p, IPOIB_ARP);
+	arp_write_ipoib(p + IPOIB_HLEN, &a, sender, &none);
+	return IPOIB_HLEN + ARP_IPOIB_LEN;
+}
+
+static void arp__forged(void **state)
+{
+	struct ipoib_addr one = l.host[1].cfg.own, two = l.host[2].cfg.own, odd = one;
+	uint8_t p[ROOM];
+	uint32_t len = arp_of(p, &two, "10.0.0.3");
+
+	assert_false(host_datagram(&l, 0, &one, true, p, len));
+	assert_int_equal(host_count(&l, 0, IPOIB_FORGED), 1);
+	arp_of(p, &l.host[0].cfg.own, "10.0.0.1"); /* in our own name */
+	assert_false(host_datagram(&l, 0, &one, true, p, len));
+	for (unsigned i = 0; i < 3; i++) {
+		odd.qpn = i == 2 ? 0xFFFFFF : i;
+		arp_of(p, &odd, "10.0.0.2");
+		assert_false(host_datagram(&l, 0, &one, true, p, len));
+	}
+	assert_int_equal(host_count(&l, 0, IPOIB_FORGED), 5);
+	assert_int_equal(ipoib_neighs(l.host[0].s), 0);
+	arp_of(p, &one, "10.0.0.2");
+	assert_true(host_datagram(&l, 0, &one, true, p, len));
+	assert_int_equal(ipoib_neighs(l.host[0].s), 1);
+	p[IPOIB_HLEN + 1] = 1; /* of Ethernet: IPB-04 */
+	assert_false(host_datagram(&l, 0, &one, true, p, len));
+	assert_false(host_datagram(&l, 0, &one, true, p, len - 1));
+	assert_int_equal(host_count(&l, 0, IPOIB_BAD_ARP), 2);
+}
+
+/* proves IPB-06: an address may name another QP than the one that sent it */
+static void arp__qpn_of_the_address(void **state)
+{
+	struct ipoib_addr said = l.host[1].cfg.own;
+	uint8_t p[ROOM], mac[6];
+	struct ipoib_tx tx;
+	uint32_t len;
+
+	said.qpn = 0x4242;
+	len = arp_of(p, &said, "10.0.0.2");
+	assert_true(host_datagram(&l, 0, &l.host[1].cfg.own, true, p, len));
+	memcpy(mac, l.host[0].last + 6, 6);
+	assert_false(frame_of(IPOIB_IP4, mac, 4, 20, &tx)); /* waits for a handle */
+	link_run(&l, 1);
+	assert_true(frame_of(IPOIB_IP4, mac, 4, 20, &tx));
+	assert_int_equal(tx.qpn, 0x4242);
+}
+
+/* proves IPB-05: ND of a forged address, and of a wrong option */
+static void nd__forged_and_malformed(void **state)
+{
+	struct ipoib_addr one = l.host[1].cfg.own;
+	uint8_t p[ROOM], target[16] = {0xFE, 0x80, [15] = 9};
+	uint32_t len;
+
+	ipoib_header_put(p, IPOIB_IP6);
+	len = IPOIB_HLEN + nd_solicit(p + IPOIB_HLEN, one.gid, target, &l.host[2].cfg.own);
+	assert_false(host_datagram(&l, 0, &one, true, p, len));
+	assert_int_equal(host_count(&l, 0, IPOIB_FORGED), 1);
+	nd_solicit(p + IPOIB_HLEN, one.gid, target, &one);
+	assert_true(host_datagram(&l, 0, &one, true, p, len));
+	assert_int_equal(l.host[0].last_len, ETH + 40 + 24 + 8);
+	assert_memory_equal(l.host[0].last + ETH + 66, l.host[0].last + 6, 6);
+	p[IPOIB_HLEN + 65] = 1;
+	assert_false(host_datagram(&l, 0, &one, true, p, len));
+	assert_int_equal(host_count(&l, 0, IPOIB_BAD_ND), 1);
+	assert_int_equal(ipoib_neighs(l.host[0].s), 1);
+}
+
+/* No more than NEIGH_MAX entries, however many claim to be there. */
+static void flood__of_claims_is_bounded(void **state)
+{
+	uint8_t p[ROOM];
+
+	host_arp(&l, 0, 1);
+	host_ip(&l, 0, 1);
+	for (uint32_t i = 0; i < 5 * NEIGH_MAX; i++) {
+		struct ipoib_addr a = {.gid = {0xFE, 0x80, 1}, .qpn = 2 + i};
+
+		put_be32(a.gid + 12, i);
+		host_datagram(&l, 0, &a, true, p, arp_of(p, &a, "10.0.0.77"));
+		assert_true(ipoib_neighs(l.host[0].s) <= NEIGH_MAX);
+	}
+	assert_int_equal(host_count(&l, 0, IPOIB_EVICTED), 4 * NEIGH_MAX + 2);
+	assert_true(host_ip(&l, 0, 1)); /* packets were sent to it: it stays */
+}
+
+/* --- frames of the kernel ------------------------------------------------------------------------
+ */
+
+static void from_kernel__refuses(void **state)
+{
+	static const uint8_t all[6] = {0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF}, nobody[6] = {2, 9};
+	uint8_t frame[ROOM] = {0};
+	struct ipoib_tx tx;
+
+	assert_false(ipoib_from_kernel(l.host[0].s, frame, 13, l.now, &tx));
+	assert_int_equal(host_count(&l, 0, IPOIB_SHORT), 1);
+	assert_false(frame_of(0x88CC, all, 4, 20, &tx));
+	assert_int_equal(host_count(&l, 0, IPOIB_TYPE), 1);
+	assert_false(frame_of(IPOIB_IP4, nobody, 4, 20, &tx));
+	assert_int_equal(host_count(&l, 0, IPOIB_NO_NEIGH), 1);
+	assert_false(frame_of(IPOIB_IP4, all, 6, 60, &tx));
+	assert_false(frame_of(IPOIB_IP6, all, 6, 39, &tx));
+	assert_int_equal(host_count(&l, 0, IPOIB_BAD_IP), 2);
+	assert_false(frame_of(IPOIB_ARP, all, 0, 28, &tx));
+	assert_int_equal(host_count(&l, 0, IPOIB_BAD_ARP), 1);
+	assert_false(frame_of(IPOIB_IP4, all, 4, 2045, &tx));
+	assert_int_equal(host_count(&l, 0, IPOIB_LONG), 1);
+}
+
+/* proves IPB-07, IPB-08, IPB-09: by the IP destination */
+static void from_kernel__groups(void **state)
+{
+	static const uint8_t all[6] = {0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF};
+	uint8_t mgid[16];
+	struct ipoib_tx tx;
+
+	frame_of(IPOIB_IP4, all, 4, 20, &tx);
+	link_run(&l, 1);
+	assert_true(frame_of(IPOIB_IP4, all, 4, 20, &tx));
+	assert_int_equal(tx.qpn, 0xFFFFFF);
+	assert_int_equal(tx.len, IPOIB_HLEN + 20);
+	assert_int_equal(get_be32(tx.at), IPOIB_IP4 << 16);
+	inet_pton(AF_INET6, "ff12:401b:8001::ffff:ffff", mgid);
+	assert_memory_equal(ipoib_neigh(l.host[0].s, tx.dest)->addr.gid, mgid, 16);
+}
+
+/* --- packets that wait ---------------------------------------------------------------------------
+ */
+
+/* Each has its limit; the first packets stay, in their order. */
+static void unresolved__waits_within_limits(void **state)
+{
+	struct ipoib_ask ask;
+
+	host_arp(&l, 1, 0); /* host 0 knows host 1, and has no handle to it yet */
+	l.host[0].knows[1] = true;
+	host_restart(&l, 0, 100);
+	host_arp(&l, 1, 0);
+	assert_false(ipoib_ask(l.host[0].s, &ask));
+	for (unsigned i = 0; i < IPOIB_WAIT_EACH + 5; i++) {
+		static const uint8_t all[6] = {0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF};
+		struct ipoib_tx tx;
+
+		assert_false(frame_of(IPOIB_IP4, all, 4, 20 + i, &tx));
+	}
+	assert_int_equal(host_count(&l, 0, IPOIB_QUEUE_FULL), 5);
+	assert_true(ipoib_ask(l.host[0].s, &ask));
+	assert_false(ipoib_ask(l.host[0].s, &ask)); /* once */
+}
+
+/* A GID that nobody answers for is not asked for again before IPOIB_RETRY_NS. */
+static void unresolved__fails(void **state)
+{
+	static const uint8_t all[6] = {0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF};
+	struct ipoib_tx tx;
+
+	l.host[0].deaf = true;
+	assert_false(frame_of(IPOIB_IP4, all, 4, 20, &tx));
+	link_run(&l, 1);
+	assert_int_equal(l.asked, 1);
+	assert_int_equal(host_count(&l, 0, IPOIB_UNRESOLVED), 1);
+	assert_false(frame_of(IPOIB_IP4, all, 4, 20, &tx));
+	link_run(&l, IPOIB_RETRY_NS);
+	assert_int_equal(l.asked, 1);
+	assert_int_equal(host_count(&l, 0, IPOIB_UNRESOLVED), 2);
+	l.host[0].deaf = false;
+	assert_false(frame_of(IPOIB_IP4, all, 4, 20, &tx));
+	link_run(&l, 1);
+	assert_int_equal(l.asked, 2);
+	assert_int_equal(host_count(&l, 0, IPOIB_TX_GROUP), 1);
+}
+
+/* An answer for an entry that left the table is not used. */
+static void resolved__of_a_former_entry(void **state)
+{
+	static const uint8_t all[6] = {0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF};
+	struct ipoib_ask ask;
+	struct ipoib_tx tx;
+
+	frame_of(IPOIB_IP4, all, 4, 20, &tx);
+	assert_true(ipoib_ask(l.host[0].s, &ask));
+	assert_false(ipoib_resolved(l.host[0].s, ask.dest, ask.serial + 1, true, l.now));
+	assert_true(ipoib_resolved(l.host[0].s, ask.dest, ask.serial, true, l.now));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(from_wire__header, setup, teardown),
+		cmocka_unit_test_setup_teardown(from_wire__too_short_or_too_long, setup, teardown),
+		cmocka_unit_test_setup_teardown(from_wire__own, setup, teardown),
+		cmocka_unit_test_setup_teardown(from_wire__groups_of_ethernet, setup, teardown),
+		cmocka_unit_test_setup_teardown(arp__forged, setup, teardown),
+		cmocka_unit_test_setup_teardown(arp__qpn_of_the_address, setup, teardown),
+		cmocka_unit_test_setup_teardown(nd__forged_and_malformed, setup, teardown),
+		cmocka_unit_test_setup_teardown(flood__of_claims_is_bounded, setup, teardown),
+		cmocka_unit_test_setup_teardown(from_kernel__refuses, setup, teardown),
+		cmocka_unit_test_setup_teardown(from_kernel__groups, setup, teardown),
+		cmocka_unit_test_setup_teardown(unresolved__waits_within_limits, setup, teardown),
+		cmocka_unit_test_setup_teardown(unresolved__fails, setup, teardown),
+		cmocka_unit_test_setup_teardown(resolved__of_a_former_entry, setup, teardown),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

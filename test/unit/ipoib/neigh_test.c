@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The table of neighbours. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <arpa/inet.h>
+#include <cmocka.h>
+#include "bits.h"
+#include "neigh.h"
+
+static struct neigh_table t;
+
+static int setup(void **state)
+{
+	struct hash_seed seed = {{0}};
+
+	for (unsigned i = 0; i <= HASH_WORDS; i++)
+		seed.factor[i] = 0x9E3779B97F4A7C15ull * (i + 1);
+	neigh_init(&t, &seed);
+	return 0;
+}
+
+static struct ipoib_addr addr(uint32_t gid, uint32_t qpn)
+{
+	struct ipoib_addr a = {.qpn = qpn, .gid = {0xFE, 0x80}};
+
+	put_be32(a.gid + 12, gid);
+	return a;
+}
+
+static void neigh_mac__is_stable_and_local(void **state)
+{
+	struct ipoib_addr a = addr(1, 2), b = addr(1, 3);
+	uint8_t one[6], again[6], other[6];
+
+	neigh_mac(one, &a);
+	neigh_mac(again, &a);
+	neigh_mac(other, &b);
+	assert_memory_equal(one, again, 6);
+	assert_memory_not_equal(one, other, 6);
+	assert_int_equal(one[0] & 3, 2);
+}
+
+static void neigh_add__is_found(void **state)
+{
+	struct ipoib_addr a = addr(1, 2), b = addr(1, 3);
+	struct neigh *n = neigh_add(&t, &a, false), *m = neigh_add(&t, &b, false);
+
+	assert_ptr_equal(neigh_of_addr(&t, &a), n);
+	assert_ptr_equal(neigh_of_addr(&t, &b), m);
+	assert_ptr_equal(neigh_of_mac(&t, n->mac), n);
+	assert_int_equal(n->state, NEIGH_INCOMPLETE);
+	neigh_remove(&t, n);
+	assert_null(neigh_of_addr(&t, &a));
+	assert_null(neigh_of_mac(&t, n->mac));
+	assert_int_equal(t.n, 1);
+}
+
+/* Whoever comes first keeps its MAC. */
+static void neigh_add__two_of_one_mac(void **state)
+{
+	struct ipoib_addr a = addr(1, 2), b = addr(7, 7);
+	struct neigh *n = neigh_add(&t, &a, false), *m;
+	uint8_t key[8] = {0};
+
+	list_del(&n->by_mac); /* as if both addresses had the same */
+	neigh_mac(n->mac, &b);
+	memcpy(key, n->mac, 6);
+	list_push(&t.mac[hash_words(&t.seed, key, 2) % NEIGH_BUCKETS], &n->by_mac);
+	m = neigh_add(&t, &b, false);
+	assert_memory_not_equal(m->mac, n->mac, 6);
+	assert_ptr_equal(neigh_of_mac(&t, m->mac), m);
+	assert_ptr_equal(neigh_of_mac(&t, n->mac), n);
+}
+
+/* proves IPB-16: by the address that it claimed; the MAC stays */
+static void neigh_rebind__keeps_the_mac(void **state)
+{
+	static const uint8_t ip[4] = {10, 0, 0, 1}, other[4] = {10, 0, 0, 2};
+	struct ipoib_addr a = addr(1, 2), b = addr(1, 9);
+	struct neigh *n = neigh_add(&t, &a, false);
+	uint8_t mac[6];
+
+	assert_null(neigh_of_ip(&t, a.gid, ip, 4));
+	memcpy(n->ip4, ip, 4);
+	n->has_ip4 = true;
+	memcpy(mac, n->mac, 6);
+	assert_ptr_equal(neigh_of_ip(&t, a.gid, ip, 4), n);
+	assert_null(neigh_of_ip(&t, a.gid, other, 4));
+	assert_null(neigh_of_ip(&t, addr(2, 2).gid, ip, 4));
+	neigh_rebind(n, 9);
+	assert_null(neigh_of_addr(&t, &a));
+	assert_ptr_equal(neigh_of_addr(&t, &b), n);
+	assert_ptr_equal(neigh_of_mac(&t, mac), n);
+}
+
+/* No more than NEIGH_MAX; those that nothing was sent to leave first, then the oldest. */
+static void neigh_oldest__unused_first(void **state)
+{
+	struct neigh *first = NULL, *second = NULL, *used = NULL;
+
+	for (uint32_t i = 0; i < NEIGH_MAX; i++) {
+		struct ipoib_addr a = addr(i, 5);
+		struct neigh *n;
+
+		assert_null(neigh_oldest(&t));
+		n = neigh_add(&t, &a, false);
+		first = i == 0 ? n : first;
+		second = i == 1 ? n : second;
+		used = i == 2 ? n : used;
+	}
+	assert_ptr_equal(neigh_oldest(&t), first);
+	neigh_touch(&t, first);
+	assert_ptr_equal(neigh_oldest(&t), second);
+	second->sent = true;
+	neigh_touch(&t, second);
+	assert_ptr_equal(neigh_oldest(&t), used);
+	for (uint32_t i = 0; i < NEIGH_MAX; i++)
+		if (&t.entry[i] != second) {
+			t.entry[i].sent = true;
+			neigh_touch(&t, &t.entry[i]);
+		}
+	assert_ptr_equal(neigh_oldest(&t), second);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup(neigh_mac__is_stable_and_local, setup),
+		cmocka_unit_test_setup(neigh_add__is_found, setup),
+		cmocka_unit_test_setup(neigh_add__two_of_one_mac, setup),
+		cmocka_unit_test_setup(neigh_rebind__keeps_the_mac, setup),
+		cmocka_unit_test_setup(neigh_oldest__unused_first, setup),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
