@@ -119,6 +119,10 @@ static void neigh_oldest__unused_first(void **state)
 	neigh_touch(&t, second);
 	assert_ptr_equal(neigh_oldest(&t), used);
 	for (uint32_t i = 0; i < NEIGH_MAX; i++)
+		if (&t.entry[i] != second)
+			neigh_touch(&t, &t.entry[i]);
+	assert_ptr_not_equal(neigh_oldest(&t), second); /* though the others are younger */
+	for (uint32_t i = 0; i < NEIGH_MAX; i++)
 		if (&t.entry[i] != second) {
 			t.entry[i].sent = true;
 			neigh_touch(&t, &t.entry[i]);

@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * lib/ipoib against a hostile link and a hostile kernel: datagrams and frames of any bytes, from a
+ * few peers, while time passes and address handles are made or not. An input is a series of
+ * records, each with the bytes of its packet. Zeroes are what a good peer sends.
+ *
+ *   act     ACT_*
+ *   b[0]    who: GID and QPN of the sender, or the low octet of a MAC
+ *   b[1]    of the type: which, or any
+ *   b[2..3] length of the packet
+ *   b[4]    other than 0: not of a group
+ *   b[5]    other than 0: the checksum of ND is not made right
+ *   b[6..7] milliseconds that pass
+ */
+#include <stdlib.h>
+#include <string.h>
+#include "arp.h"
+#include "bits.h"
+#include "ipoib.h"
+#include "nd.h"
+#include "oracle.h"
+#include "records.h"
+#include "target.h"
+
+#define STEPS 64u
+#define ETH   14u
+
+enum {
+	ACT_WIRE,
+	ACT_KERNEL,
+	ACT_ANSWER,
+	ACT_REFUSE,
+	ACTS
+};
+
+static const struct ipoib_config own = {
+	.own = {.qpn = 7, .gid = {0xFE, 0x80, [15] = 7}},
+	.mac = {2, 0, 0, 0, 0, 7},
+	.pkey = 0x8001,
+	.scope = IPOIB_SCOPE,
+	.mtu = 2044,
+};
+
+static uint16_t type_of(const struct record *r)
+{
+	static const uint16_t type[] = {IPOIB_ARP, IPOIB_IP6, IPOIB_IP4, IPOIB_RARP};
+
+	return r->b[1] < ARRAY_SIZE(type) ? type[r->b[1]] : (uint16_t)(r->b[1] << 8 | r->b[0]);
+}
+
+static struct ipoib_addr sender(const struct record *r)
+{
+	return (struct ipoib_addr){
+		.qpn = 2 + r->b[0] / 8u, .gid = {0xFE, 0x80, [15] = r->b[0] % 8}};
+}
+
+/* As a good peer would: the head of the message, where the bytes are not its own. */
+static void shape(
+	const struct record *r, uint8_t *p, uint32_t len, unsigned units, const uint8_t *ll)
+{
+	static const struct ipoib_addr none;
+	struct ipoib_addr from = sender(r);
+	struct arp a = {.op = 1, .sender_ip = {10, 0, 0, r->b[0]}};
+
+	if (type_of(r) == IPOIB_IP6 && len >= 64) {
+		uint64_t sum = (uint64_t)len - 40 + 58;
+
+		p[0] = 0x60;
+		put_be16(p + 4, (uint16_t)(len - 40));
+		p[6] = 58;
+		p[7] = 255;
+		p[40] = (uint8_t)(133 + p[40] % 5);
+		if (len >= 64 + units * 8 && p[65] == units)
+			memcpy(p + 66 + (units == 3 ? 2 : 0), ll, units == 3 ? 20 : 6);
+		put_be16(p + 42, 0);
+		for (uint32_t i = 8; i < len; i++)
+			sum += i & 1 ? p[i] : (uint32_t)p[i] << 8;
+		while (sum >> 16)
+			sum = (sum & 0xFFFF) + (sum >> 16);
+		put_be16(p + 42, (uint16_t)~sum);
+	} else if (type_of(r) == IPOIB_ARP && units == 3 && len >= ARP_IPOIB_LEN) {
+		arp_write_ipoib(p, &a, &from, &none);
+	} else if (type_of(r) == IPOIB_ARP && units == 1 && len >= ARP_ETH_LEN) {
+		arp_write_eth(p, &a, own.mac, ll);
+	}
+}
+
+/* Blocks of their own: one octet too far is a report of AddressSanitizer. */
+static void from_wire(
+	struct ipoib *s, const struct record *r, const uint8_t *bytes, uint32_t len, uint64_t now)
+{
+	uint32_t all = IPOIB_GRH_AREA + IPOIB_HLEN + len;
+	uint8_t ll[IPOIB_LLADDR_LEN], *area = calloc(1, all);
+	struct ipoib_addr from = sender(r);
+	struct ipoib_frame f;
+
+	MUST(area);
+	ipoib_addr_put(ll, &from);
+	memcpy(area + 8, from.gid, 16);
+	area[24] = r->b[4] ? 0xFE : 0xFF;
+	ipoib_header_put(area + IPOIB_GRH_AREA, type_of(r));
+	memcpy(area + IPOIB_GRH_AREA + IPOIB_HLEN, bytes, len);
+	if (!r->b[5])
+		shape(r, area + IPOIB_GRH_AREA + IPOIB_HLEN, len, 3, ll);
+	if (ipoib_from_wire(s, area, all - r->b[5] % 8, from.qpn, r->b[4] == 4, now, &f)) {
+		MUST(f.at >= area && f.at + f.len <= area + all && f.len >= ETH);
+		MUST((f.at[6] & 3) == 2);
+	}
+	free(area);
+}
+
+static void check_tx(const struct ipoib_tx *tx, const uint8_t *at, uint32_t room)
+{
+	MUST(tx->at >= at && tx->at + tx->len <= at + room && tx->len <= own.mtu + IPOIB_HLEN);
+	MUST(tx->dest < NEIGH_MAX && ipoib_type_known(get_be16(tx->at)) && !get_be16(tx->at + 2));
+}
+
+static void from_kernel(
+	struct ipoib *s, const struct record *r, const uint8_t *bytes, uint32_t len, uint64_t now)
+{
+	uint8_t *frame = calloc(1, ETH + len + IPOIB_TAIL), mac[6];
+	struct ipoib_addr to = sender(r);
+	struct ipoib_tx tx;
+
+	MUST(frame);
+	neigh_mac(mac, &to);
+	memcpy(frame, mac, 6);
+	if (!r->b[4])
+		memset(frame, 0xFF, 6);
+	put_be16(frame + 12, type_of(r));
+	memcpy(frame + ETH, bytes, len);
+	if (!r->b[5])
+		shape(r, frame + ETH, len, 1, mac);
+	if (ipoib_from_kernel(s, frame, ETH + len, now, &tx))
+		check_tx(&tx, frame, ETH + len + IPOIB_TAIL);
+	free(frame);
+}
+
+static void answer(struct ipoib *s, bool ok, uint64_t now)
+{
+	struct ipoib_ask ask;
+
+	while (ipoib_ask(s, &ask)) {
+		MUST(ask.dest < NEIGH_MAX);
+		ipoib_resolved(s, ask.dest, ask.serial, ok, now);
+	}
+}
+
+/* Whatever is due ends, and its deadline with it. */
+static void let_out(struct ipoib *s, uint64_t now)
+{
+	static uint8_t room[IPOIB_PACKET_MAX];
+	struct ipoib_tx tx;
+	unsigned n = 0;
+
+	while (ipoib_next(s, room, now, &tx)) {
+		check_tx(&tx, room, sizeof(room));
+		MUST(++n <= IPOIB_WAIT_ALL + NEIGH_MAX);
+	}
+	MUST(ipoib_deadline(s) > now && ipoib_neighs(s) <= NEIGH_MAX);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct records in = {data, size, 0};
+	struct ipoib *s = ipoib_init(malloc(ipoib_size()), &own);
+	uint64_t now = 10 * IPOIB_RETRY_NS;
+	struct record r;
+
+	for (unsigned i = 0; i < STEPS && records_take(&in, &r); i++) {
+		uint32_t len = record_u16(&r, 2) % 4096;
+
+		len = len < in.left ? len : (uint32_t)in.left;
+		now += record_u16(&r, 6) * IPOIB_MS;
+		if (r.act % ACTS == ACT_WIRE)
+			from_wire(s, &r, in.at, len, now);
+		else if (r.act % ACTS == ACT_KERNEL)
+			from_kernel(s, &r, in.at, len, now);
+		else
+			answer(s, r.act % ACTS == ACT_ANSWER, now);
+		if (r.act % ACTS < ACT_ANSWER) {
+			in.at += len;
+			in.left -= len;
+		}
+		let_out(s, now);
+	}
+	free(s);
+	return 0;
+}
