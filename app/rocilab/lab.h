@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file lab.h
- * A scenario that runs: hosts with the transport of rocid, a switch, flows, and what is measured of
+ * A scenario that runs: hosts with the transport of rocid, switches, flows, and what is measured of
  * them, in virtual time.
  */
 #ifndef LAB_H
@@ -65,6 +65,8 @@ struct lab_counts {
 	uint64_t timeouts;
 	uint64_t marked;
 	uint64_t dropped;
+	uint64_t pauses;    /* that switches asked for */
+	uint64_t paused_ns; /* of all of them */
 };
 
 struct lab {
@@ -74,10 +76,12 @@ struct lab {
 	struct buffer_pool pool;
 	void *frames;
 	uint8_t *memory; /* that all messages come from and go to */
-	struct sim_switch sw;
 	struct random faults;
-	struct switch_port *port;
-	uint16_t *way;
+	struct sim_switch *sw;
+	struct net_routes *routes; /* of each switch */
+	struct switch_port *port;  /* of all switches, one after the other */
+	uint32_t *first;	   /* port of each switch in `port`, and their number */
+	unsigned ports;
 	struct lab_host *host;
 	unsigned hosts;
 	struct lab_flow *flow;
@@ -86,7 +90,7 @@ struct lab {
 	struct lab_counts begin, end;
 	uint32_t samples;
 	float *share;	  /* packets of flow f in sample i: share[i * flows + f] */
-	float *util;	  /* part of its rate that port p used in sample i: util[i * hosts + p] */
+	float *util;	  /* part of its rate that port p used in sample i: util[i * ports + p] */
 	uint64_t *passed; /* bytes of each port until the last sample */
 	double *looked;	  /* of expectations of a moment, by their number */
 	double cpu_s;
@@ -99,8 +103,14 @@ void lab_free(struct lab *l);
 /** @return bytes of payload of a full packet of @p f. */
 double lab_payload(const struct lab *l, const struct lab_flow *f);
 
-/** @return bit/s of the link of @p host. */
+/** @return bit/s of the cable of @p host. */
 uint64_t lab_rate(const struct lab *l, uint32_t host);
+
+/* --- plug.c ----------------------------------------------------------------------------- */
+
+/** Makes switches and cables between them and the hosts.  @return false: no memory */
+bool plug_all(struct lab *l);
+void plug_free(struct lab *l);
 
 /* --- flow.c ----------------------------------------------------------------------------- */
 
