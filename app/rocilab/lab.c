@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "cq.h"
+#include "headers.h"
 #include "host.h"
 #include "lab.h"
 #include "mr.h"
@@ -37,6 +38,12 @@ static unsigned count_flows(const struct scenario *s)
 	for (unsigned i = 0; i < s->flow_lines; i++)
 		n += (s->flow[i].last - s->flow[i].first + 1) * s->flow[i].qps;
 	return n;
+}
+
+unsigned lab_headers(const struct lab *l)
+{
+	return ETH_HLEN + (l->s->ip6 ? IP6_HLEN : IP4_HLEN) + UDP_HLEN + BTH_HLEN + ICRC_LEN +
+	       WIRE_OVERHEAD;
 }
 
 double lab_payload(const struct lab *l, const struct lab_flow *f)
@@ -130,6 +137,7 @@ static bool flows_make(struct lab *l)
 			f->line = line;
 			f->from = &l->host[line->first + k / line->qps];
 			f->to = &l->host[line->to];
+			ideal_find(l, f);
 			if (!flow_init(l, f,
 				    l->engine.now + line->start[0] + random_below(&random, spread)))
 				return false;
@@ -145,7 +153,7 @@ static uint32_t count_events(const struct lab *l)
 {
 	const uint32_t per_nic = 4, per_port = 2;
 
-	return per_nic * l->hosts + per_port * l->ports + l->flows + 1;
+	return per_nic * l->hosts + per_port * l->ports + l->flows + 2;
 }
 
 static bool memory_make(struct lab *l)
@@ -187,7 +195,7 @@ static bool build(struct lab *l)
 	return plug_all(l) && flows_make(l);
 }
 
-struct lab *lab_run(const struct scenario *s)
+struct lab *lab_make(const struct scenario *s)
 {
 	struct lab *l = calloc(1, sizeof(*l));
 
@@ -198,7 +206,6 @@ struct lab *lab_run(const struct scenario *s)
 		lab_free(l);
 		return NULL;
 	}
-	sample_run(l);
 	return l;
 }
 

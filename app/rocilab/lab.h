@@ -49,11 +49,15 @@ struct lab_flow {
 	const struct flow_line *line;
 	struct lab_qp source, sink;
 	uint64_t messages; /* complete */
+	uint64_t since;	   /* when the one that is under way was posted, or the one before ended */
+	double ideal_ns;   /* of a message of one full packet: there, and the ACK back */
+	double packet_ns;  /* of each packet more: its time on the slowest cable */
 	uint8_t failed;	   /* status of the first that failed, 0: none */
 	uint64_t done_at;  /* of the last message; 0: not yet */
 	uint32_t psn;	   /* where the sink was when it was last looked at */
 	uint64_t packets;  /* that had arrived in order by then */
 	uint64_t before;   /* of them when the measurement began */
+	uint64_t sampled;  /* of them at the last sample */
 };
 
 /** Of all hosts, or the difference over the measurement. */
@@ -94,11 +98,19 @@ struct lab {
 	uint64_t *passed; /* bytes of each port until the last sample */
 	double *looked;	  /* of expectations of a moment, by their number */
 	double cpu_s;
+	/** A message of @p f is complete. NULL: nobody listens */
+	void (*complete)(struct lab *l, const struct lab_flow *f, uint64_t now);
+	/** The run has come to @p at ns of the scenario. NULL: nobody listens */
+	void (*progress)(struct lab *l, uint64_t at);
+	void *listener; /* of both */
 };
 
-/** Builds and runs @p s. @return NULL: no memory. It may take gigabytes for large ones. */
-struct lab *lab_run(const struct scenario *s);
+/** Builds @p s. @return NULL: no memory. It may take gigabytes for large ones. */
+struct lab *lab_make(const struct scenario *s);
 void lab_free(struct lab *l);
+
+/** @return bytes that a frame of @p f has on the wire besides its payload. */
+unsigned lab_headers(const struct lab *l);
 
 /** @return bytes of payload of a full packet of @p f. */
 double lab_payload(const struct lab *l, const struct lab_flow *f);
@@ -111,6 +123,9 @@ uint64_t lab_rate(const struct lab *l, uint32_t host);
 /** Makes switches and cables between them and the hosts.  @return false: no memory */
 bool plug_all(struct lab *l);
 void plug_free(struct lab *l);
+
+/** Computes how long a message of @p f takes when nobody else sends. */
+void ideal_find(struct lab *l, struct lab_flow *f);
 
 /* --- flow.c ----------------------------------------------------------------------------- */
 
@@ -135,7 +150,7 @@ void flow_news(struct lab_host *h, uint64_t now);
 
 /* --- sample.c --------------------------------------------------------------------------- */
 
-/** Runs the scenario to its end. */
+/** Runs the scenario to its end, once. */
 void sample_run(struct lab *l);
 
 #endif

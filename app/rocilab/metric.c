@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <math.h>
 #include <string.h>
-#include "headers.h"
 #include "metric.h"
 
 static double seconds(const struct lab *l)
@@ -89,8 +88,7 @@ static double goodput(const struct lab *l, const struct expectation *e)
 static double goodput_share(const struct lab *l, const struct expectation *e)
 {
 	const struct lab_flow *f = &l->flow[e->index == METRIC_ALL ? 0 : e->index];
-	unsigned headers = ETH_HLEN + (l->s->ip6 ? IP6_HLEN : IP4_HLEN) + UDP_HLEN + BTH_HLEN +
-			   ICRC_LEN + WIRE_OVERHEAD;
+	unsigned headers = lab_headers(l);
 	double full = lab_payload(l, f);
 
 	return goodput(l, e) /

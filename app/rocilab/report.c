@@ -3,7 +3,7 @@
 #include "metric.h"
 #include "report.h"
 
-static double value_of(const struct lab *l, const struct expectation *e)
+double report_value(const struct lab *l, const struct expectation *e)
 {
 	return e->metric->moment ? l->looked[e - l->s->expect] : e->metric->value(l, e);
 }
@@ -14,7 +14,7 @@ unsigned report_expectations(const struct lab *l, const char *command)
 
 	for (unsigned i = 0; i < l->s->expects; i++) {
 		const struct expectation *e = &l->s->expect[i];
-		double got = value_of(l, e);
+		double got = report_value(l, e);
 		bool met = metric_met(e, got);
 		char text[32];
 

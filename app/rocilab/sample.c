@@ -42,7 +42,7 @@ static void measure_begin(struct lab *l)
 {
 	l->begin = counts(l);
 	for (unsigned i = 0; i < l->flows; i++)
-		l->flow[i].before = l->flow[i].packets;
+		l->flow[i].sampled = l->flow[i].before = l->flow[i].packets;
 	for (unsigned i = 0; i < l->ports; i++) {
 		meter_begin(
 			&l->port[i].meter, l->port[i].queue[CLASS_DATA].aqm.bytes, l->engine.now);
@@ -64,10 +64,11 @@ static void sample(struct lab *l)
 	float *util = &l->util[(size_t)l->samples * l->ports];
 
 	for (unsigned i = 0; i < l->flows; i++) {
-		uint64_t before = l->flow[i].packets;
+		struct lab_flow *f = &l->flow[i];
 
-		flow_look(&l->flow[i]);
-		share[i] = (float)(l->flow[i].packets - before);
+		flow_look(f);
+		share[i] = (float)(f->packets - f->sampled);
+		f->sampled = f->packets;
 	}
 	for (unsigned i = 0; i < l->ports; i++) {
 		uint64_t bytes = l->port[i].out.bytes;
@@ -153,6 +154,8 @@ void sample_run(struct lab *l)
 
 		engine_run(&l->engine, LAB_START + at);
 		pause_at(l, at);
+		if (l->progress)
+			l->progress(l, at);
 		done = at + 1;
 	}
 	l->cpu_s = cpu_now() - cpu;
