@@ -120,6 +120,8 @@ static void post_more(struct lab_flow *f, uint64_t now)
 	const struct lab_qp *q = posting(f);
 	uint64_t count = f->line->count ? f->line->count : UINT64_MAX;
 
+	if (q->posted == (uint32_t)f->messages)
+		f->since = now;
 	while (!f->failed && q->posted < count && q->posted - (uint32_t)f->messages < AHEAD)
 		post(f, now);
 }
@@ -143,6 +145,9 @@ void flow_news(struct lab_host *h, uint64_t now)
 		f->messages++;
 		if (f->messages == f->line->count)
 			f->done_at = now;
+		if (h->lab->complete)
+			h->lab->complete(h->lab, f, now);
+		f->since = now;
 		post_more(f, now);
 	}
 }

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "cq.h"
+#include "headers.h"
 #include "host.h"
 #include "lab.h"
 #include "mr.h"
@@ -39,6 +40,12 @@ static unsigned count_flows(const struct scenario *s)
 	return n;
 }
 
+unsigned lab_headers(const struct lab *l)
+{
+	return ETH_HLEN + (l->s->ip6 ? IP6_HLEN : IP4_HLEN) + UDP_HLEN + BTH_HLEN + ICRC_LEN +
+	       WIRE_OVERHEAD;
+}
+
 double lab_payload(const struct lab *l, const struct lab_flow *f)
 {
 	uint64_t packets = (f->line->size + l->s->mtu - 1) / l->s->mtu;
@@ -48,7 +55,7 @@ double lab_payload(const struct lab *l, const struct lab_flow *f)
 
 uint64_t lab_rate(const struct lab *l, uint32_t host)
 {
-	return host == l->s->hosts && l->s->last ? l->s->last : l->s->rate;
+	return l->host[host].nic.out.cfg.rate_bps;
 }
 
 /* --- hosts ------------------------------------------------------------------------------ */
@@ -99,8 +106,6 @@ static bool completions(struct lab *l, struct lab_host *h)
 static bool host_make(struct lab *l, unsigned index)
 {
 	struct lab_host *h = &l->host[index];
-	struct wire_config wire = {lab_rate(l, index), l->s->delay};
-
 	h->lab = l;
 	h->host = aligned_alloc(CACHE_LINE, sizeof(*h->host));
 	if (!h->host || !completions(l, h))
@@ -109,30 +114,10 @@ static bool host_make(struct lab *l, unsigned index)
 	if (l->s->control)
 		congestion(l, h);
 	region(l, h);
-	l->way[index + 1] = (uint16_t)index;
 	nic_init(&h->nic, h->host, &l->pool, h->header);
 	h->nic.news = news;
 	h->nic.arg = h;
-	nic_plug(&h->nic, &l->engine, &wire, &l->port[index].in);
-	switch_plug(&l->sw, index, &l->engine, &wire, &l->s->aqm, l->s->seed * 4096 + index,
-		&h->nic.in);
 	return true;
-}
-
-static enum fault_kind kind_of(int code)
-{
-	if (code == OPCODE_CNP)
-		return FAULT_CNP;
-	return switch_class_of(code) == CLASS_CONTROL ? FAULT_ACK : FAULT_DATA;
-}
-
-/* One draw for each frame of a kind that is lost at all. */
-static bool lose(void *arg, const struct sim_buffer *b)
-{
-	struct lab *l = arg;
-	double loss = l->s->loss[kind_of(switch_opcode(b->bytes, b->len))];
-
-	return loss > 0 && (double)(random_next(&l->faults) >> 11) * 0x1p-53 < loss;
 }
 
 /* --- flows ------------------------------------------------------------------------------ */
@@ -152,6 +137,7 @@ static bool flows_make(struct lab *l)
 			f->line = line;
 			f->from = &l->host[line->first + k / line->qps];
 			f->to = &l->host[line->to];
+			ideal_find(l, f);
 			if (!flow_init(l, f,
 				    l->engine.now + line->start[0] + random_below(&random, spread)))
 				return false;
@@ -162,36 +148,39 @@ static bool flows_make(struct lab *l)
 
 /* --- the whole -------------------------------------------------------------------------- */
 
+/* At most these are set at once. */
+static uint32_t count_events(const struct lab *l)
+{
+	const uint32_t per_nic = 4, per_port = 2;
+
+	return per_nic * l->hosts + per_port * l->ports + l->flows + 2;
+}
+
 static bool memory_make(struct lab *l)
 {
 	const struct scenario *s = l->s;
 	size_t samples = (s->to - s->from) / LAB_SAMPLE + 1;
 	uint32_t events;
 
-	l->hosts = s->hosts + 1;
+	l->hosts = s->net.hosts;
+	for (uint32_t i = 0; i < s->net.switches; i++)
+		l->ports += net_ports(&s->net, i);
 	l->flows = count_flows(s);
-	events = 8 * l->hosts + 2 * l->flows + EVENTS_MAX + 64;
+	events = count_events(l);
 	l->heap = calloc(events, sizeof(*l->heap));
 	l->frames = aligned_alloc(CACHE_LINE, FRAMES_BYTES);
 	l->memory = calloc(1, longest_message(s));
-	l->port =
-		aligned_alloc(CACHE_LINE, l->hosts * ((sizeof(*l->port) + CACHE_LINE - 1) & ~63ul));
-	l->way = calloc(l->hosts + 1, sizeof(*l->way));
 	l->host = calloc(l->hosts, sizeof(*l->host));
 	l->flow = calloc(l->flows, sizeof(*l->flow));
 	l->share = calloc(samples * l->flows + 1, sizeof(*l->share));
-	l->util = calloc(samples * l->hosts + 1, sizeof(*l->util));
-	l->passed = calloc(l->hosts, sizeof(*l->passed));
+	l->util = calloc(samples * l->ports + 1, sizeof(*l->util));
+	l->passed = calloc(l->ports, sizeof(*l->passed));
 	l->looked = calloc(s->expects + 1, sizeof(*l->looked));
-	if (!l->heap || !l->frames || !l->memory || !l->port || !l->way || !l->host || !l->flow ||
-		!l->share || !l->util || !l->passed || !l->looked)
+	if (!l->heap || !l->frames || !l->memory || !l->host || !l->flow || !l->share || !l->util ||
+		!l->passed || !l->looked)
 		return false;
 	engine_init(&l->engine, l->heap, events, LAB_START);
 	pool_init(&l->pool, l->frames, FRAMES_BYTES);
-	switch_init(&l->sw, &l->pool, l->port, l->hosts, l->way, l->hosts + 1);
-	l->way[0] = SWITCH_NO_WAY;
-	l->sw.lose = lose;
-	l->sw.arg = l;
 	l->faults.state = s->seed * 0xD1342543DE82EF95ull | 1;
 	return true;
 }
@@ -203,10 +192,10 @@ static bool build(struct lab *l)
 	for (unsigned i = 0; i < l->hosts; i++)
 		if (!host_make(l, i))
 			return false;
-	return flows_make(l);
+	return plug_all(l) && flows_make(l);
 }
 
-struct lab *lab_run(const struct scenario *s)
+struct lab *lab_make(const struct scenario *s)
 {
 	struct lab *l = calloc(1, sizeof(*l));
 
@@ -217,7 +206,6 @@ struct lab *lab_run(const struct scenario *s)
 		lab_free(l);
 		return NULL;
 	}
-	sample_run(l);
 	return l;
 }
 
@@ -232,8 +220,7 @@ void lab_free(struct lab *l)
 	free(l->heap);
 	free(l->frames);
 	free(l->memory);
-	free(l->port);
-	free(l->way);
+	plug_free(l);
 	free(l->host);
 	free(l->flow);
 	free(l->share);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file lab.h
- * A scenario that runs: hosts with the transport of rocid, a switch, flows, and what is measured of
+ * A scenario that runs: hosts with the transport of rocid, switches, flows, and what is measured of
  * them, in virtual time.
  */
 #ifndef LAB_H
@@ -49,11 +49,15 @@ struct lab_flow {
 	const struct flow_line *line;
 	struct lab_qp source, sink;
 	uint64_t messages; /* complete */
+	uint64_t since;	   /* when the one that is under way was posted, or the one before ended */
+	double ideal_ns;   /* of a message of one full packet: there, and the ACK back */
+	double packet_ns;  /* of each packet more: its time on the slowest cable */
 	uint8_t failed;	   /* status of the first that failed, 0: none */
 	uint64_t done_at;  /* of the last message; 0: not yet */
 	uint32_t psn;	   /* where the sink was when it was last looked at */
 	uint64_t packets;  /* that had arrived in order by then */
 	uint64_t before;   /* of them when the measurement began */
+	uint64_t sampled;  /* of them at the last sample */
 };
 
 /** Of all hosts, or the difference over the measurement. */
@@ -65,6 +69,8 @@ struct lab_counts {
 	uint64_t timeouts;
 	uint64_t marked;
 	uint64_t dropped;
+	uint64_t pauses;    /* that switches asked for */
+	uint64_t paused_ns; /* of all of them */
 };
 
 struct lab {
@@ -74,10 +80,12 @@ struct lab {
 	struct buffer_pool pool;
 	void *frames;
 	uint8_t *memory; /* that all messages come from and go to */
-	struct sim_switch sw;
 	struct random faults;
-	struct switch_port *port;
-	uint16_t *way;
+	struct sim_switch *sw;
+	struct net_routes *routes; /* of each switch */
+	struct switch_port *port;  /* of all switches, one after the other */
+	uint32_t *first;	   /* port of each switch in `port`, and their number */
+	unsigned ports;
 	struct lab_host *host;
 	unsigned hosts;
 	struct lab_flow *flow;
@@ -86,21 +94,38 @@ struct lab {
 	struct lab_counts begin, end;
 	uint32_t samples;
 	float *share;	  /* packets of flow f in sample i: share[i * flows + f] */
-	float *util;	  /* part of its rate that port p used in sample i: util[i * hosts + p] */
+	float *util;	  /* part of its rate that port p used in sample i: util[i * ports + p] */
 	uint64_t *passed; /* bytes of each port until the last sample */
 	double *looked;	  /* of expectations of a moment, by their number */
 	double cpu_s;
+	/** A message of @p f is complete. NULL: nobody listens */
+	void (*complete)(struct lab *l, const struct lab_flow *f, uint64_t now);
+	/** The run has come to @p at ns of the scenario. NULL: nobody listens */
+	void (*progress)(struct lab *l, uint64_t at);
+	void *listener; /* of both */
 };
 
-/** Builds and runs @p s. @return NULL: no memory. It may take gigabytes for large ones. */
-struct lab *lab_run(const struct scenario *s);
+/** Builds @p s. @return NULL: no memory. It may take gigabytes for large ones. */
+struct lab *lab_make(const struct scenario *s);
 void lab_free(struct lab *l);
+
+/** @return bytes that a frame of @p f has on the wire besides its payload. */
+unsigned lab_headers(const struct lab *l);
 
 /** @return bytes of payload of a full packet of @p f. */
 double lab_payload(const struct lab *l, const struct lab_flow *f);
 
-/** @return bit/s of the link of @p host. */
+/** @return bit/s of the cable of @p host. */
 uint64_t lab_rate(const struct lab *l, uint32_t host);
+
+/* --- plug.c ----------------------------------------------------------------------------- */
+
+/** Makes switches and cables between them and the hosts.  @return false: no memory */
+bool plug_all(struct lab *l);
+void plug_free(struct lab *l);
+
+/** Computes how long a message of @p f takes when nobody else sends. */
+void ideal_find(struct lab *l, struct lab_flow *f);
 
 /* --- flow.c ----------------------------------------------------------------------------- */
 
@@ -125,7 +150,7 @@ void flow_news(struct lab_host *h, uint64_t now);
 
 /* --- sample.c --------------------------------------------------------------------------- */
 
-/** Runs the scenario to its end. */
+/** Runs the scenario to its end, once. */
 void sample_run(struct lab *l);
 
 #endif

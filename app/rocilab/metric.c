@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <math.h>
 #include <string.h>
-#include "headers.h"
 #include "metric.h"
 
 static double seconds(const struct lab *l)
@@ -38,7 +37,7 @@ static double queue_max(const struct lab *l, const struct expectation *e)
 
 static double util_of(const struct lab *l, uint32_t sample, uint32_t port)
 {
-	return (double)l->util[(size_t)sample * l->hosts + port];
+	return (double)l->util[(size_t)sample * l->ports + port];
 }
 
 static double util_mean(const struct lab *l, const struct expectation *e)
@@ -89,11 +88,11 @@ static double goodput(const struct lab *l, const struct expectation *e)
 static double goodput_share(const struct lab *l, const struct expectation *e)
 {
 	const struct lab_flow *f = &l->flow[e->index == METRIC_ALL ? 0 : e->index];
-	unsigned headers = ETH_HLEN + (l->s->ip6 ? IP6_HLEN : IP4_HLEN) + UDP_HLEN + BTH_HLEN +
-			   ICRC_LEN + WIRE_OVERHEAD;
+	unsigned headers = lab_headers(l);
 	double full = lab_payload(l, f);
 
-	return goodput(l, e) / ((double)lab_rate(l, f->line->to) * full / (full + headers));
+	return goodput(l, e) /
+	       ((double)lab_rate(l, (uint32_t)(f->to - l->host)) * full / (full + headers));
 }
 
 static double rate(const struct lab *l, const struct expectation *e)
@@ -171,6 +170,16 @@ static double drops(const struct lab *l, const struct expectation *e)
 	return (double)(l->end.dropped - l->begin.dropped);
 }
 
+static double pauses(const struct lab *l, const struct expectation *e)
+{
+	return (double)(l->end.pauses - l->begin.pauses);
+}
+
+static double paused(const struct lab *l, const struct expectation *e)
+{
+	return (double)(l->end.paused_ns - l->begin.paused_ns);
+}
+
 static double retransmits(const struct lab *l, const struct expectation *e)
 {
 	return (double)(l->end.retransmits - l->begin.retransmits);
@@ -228,6 +237,8 @@ const struct metric metrics[] = {
 		min_max},
 	{"cnps", OF_ALL, UNIT_NONE, false, "CNPs per flow and second", cnps},
 	{"drops", OF_ALL, UNIT_NONE, false, "frames that did not fit into a queue", drops},
+	{"pauses", OF_ALL, UNIT_NONE, false, "pauses that switches asked for (PFC)", pauses},
+	{"paused", OF_ALL, UNIT_TIME, false, "for how long, of all cables together", paused},
 	{"retransmits", OF_ALL, UNIT_NONE, false, "packets sent again", retransmits},
 	{"failed", OF_ALL, UNIT_NONE, false, "flows with a failed message", failed},
 	{"done", OF_ALL, UNIT_TIME, false, "when the last message was complete", done},

@@ -2,7 +2,6 @@
 #include "parse_impl.h"
 
 #define LINE_SIZE 512u
-#define HOSTS_MAX 4096u
 
 static int on_title(struct parser *p)
 {
@@ -26,43 +25,6 @@ static int on_verify(struct parser *p)
 	if (p->words != 2 || (strcmp(p->word[1], "quick") && strcmp(p->word[1], "full")))
 		return wrong(p, "verify is followed by quick or full");
 	p->s->quick = p->word[1][0] == 'q';
-	return 0;
-}
-
-static int on_topology(struct parser *p)
-{
-	uint64_t hosts = p->s->hosts;
-	const struct key keys[] = {
-		{"hosts", KIND_WHOLE, &hosts, 1, HOSTS_MAX, {0}},
-		{"rate", KIND_RATE, &p->s->rate, 1e6, 1e12, {0}},
-		{"receiver", KIND_RATE, &p->s->last, 1e6, 1e12, {0}},
-		{"delay", KIND_TIME, &p->s->delay, 0, 1e9, {0}},
-	};
-
-	if (p->words < 2 || strcmp(p->word[1], "star"))
-		return wrong(p, "'%s' is not a topology; there is: star",
-			p->words < 2 ? "" : p->word[1]);
-	if (set_all(p, 2, keys, ARRAY_SIZE(keys)))
-		return -EINVAL;
-	p->s->hosts = (uint32_t)hosts;
-	return 0;
-}
-
-static int on_switch(struct parser *p)
-{
-	struct aqm_config *c = &p->s->aqm;
-	const struct key keys[] = {
-		{"mark", KIND_CHOICE, &c->ingress, 0, 0, {"egress", "ingress"}},
-		{"kmin", KIND_BYTES, &c->kmin, 0, 1e12, {0}},
-		{"kmax", KIND_BYTES, &c->kmax, 0, 1e12, {0}},
-		{"pmax", KIND_PART, &c->pmax, 0, 1, {0}},
-		{"buffer", KIND_BYTES, &c->limit, 0, 1e12, {0}},
-	};
-
-	if (set_all(p, 1, keys, ARRAY_SIZE(keys)))
-		return -EINVAL;
-	if (c->kmax && c->kmax <= c->kmin)
-		return wrong(p, "kmax must be above kmin");
 	return 0;
 }
 
@@ -136,12 +98,12 @@ static const struct statement {
 	{"title", on_title, "title WORDS", "what the scenario shows"},
 	{"verify", on_verify, "verify quick|full",
 		"'rocilab verify' runs it, with --quick or without"},
-	{"topology", on_topology, "topology star hosts=8 rate=40G delay=1us [receiver=10G]",
-		"hosts 0..7 and a receiver 8 at one switch, sw0; rate and delay of each link, and "
-		"the rate "
-		"of the receiver's"},
+	{"topology", on_topology, "topology NAME rate=40G delay=1us [KEY=VALUE ...]",
+		"the network, and rate and delay of each cable; the next lines are the names"},
 	{"switch", on_switch, "switch mark=egress|ingress kmin=5K kmax=200K pmax=1% buffer=0",
-		"RED of each port, and bytes that may wait; 0: any number"},
+		"RED of each port, and bytes that may wait there; 0: any number"},
+	{"switch", on_switch, "switch shared=12M alpha=1 xoff=100K xon=90K headroom=0",
+		"the buffer of a switch, a queue's part of what is unused, and PFC of each port"},
 	{"host", on_host, "host mtu=1024 window=128 timeout=14 retry=7 burst=1 ip=4|6",
 		"path MTU, packets in flight, ACK timeout code, retries, packets of a limited flow "
 		"that "
@@ -192,7 +154,7 @@ static int complete(struct parser *p)
 {
 	const struct scenario *s = p->s;
 
-	if (!s->hosts)
+	if (!s->net.hosts)
 		return wrong(p, "there is no topology");
 	if (!s->flow_lines)
 		return wrong(p, "there is no flow");
@@ -219,14 +181,13 @@ int parse_scenario(struct scenario *s, const char *name, const char *text, struc
 	char line[LINE_SIZE];
 
 	memset(s, 0, sizeof(*s));
-	*s = (struct scenario){.rate = 40000000000ull,
-		.delay = 1000,
-		.mtu = 1024,
-		.window = WINDOW_DEFAULT,
-		.timeout = 14,
-		.retries = 7,
-		.quantum = 1,
-		.seed = 1};
+	s->rate = 40000000000ull;
+	s->mtu = 1024;
+	s->window = WINDOW_DEFAULT;
+	s->timeout = 14;
+	s->retries = 7;
+	s->quantum = 1;
+	s->seed = 1;
 	cc_config_init(&s->cc, cc_algorithm(0), 0, (double)s->rate);
 	while (*text) {
 		size_t len = strcspn(text, "\n");
@@ -245,6 +206,9 @@ int parse_scenario(struct scenario *s, const char *name, const char *text, struc
 
 void parse_help(FILE *f)
 {
-	for (unsigned i = 0; i < ARRAY_SIZE(statements); i++)
+	for (unsigned i = 0; i < ARRAY_SIZE(statements); i++) {
 		fprintf(f, "  %s\n      %s\n", statements[i].syntax, statements[i].help);
+		if (statements[i].read == on_topology)
+			topology_help(f);
+	}
 }

@@ -20,15 +20,54 @@ static int split_metric(
 	return 0;
 }
 
+/* "sw0", or "8" for a host: a node. */
+static bool find_node(const struct network *n, const char *word, uint32_t *node)
+{
+	bool is_switch = !strncmp(word, "sw", 2);
+	uint32_t last;
+
+	if (!text_range(word + 2 * is_switch, node, &last) || last != *node ||
+		last >= (is_switch ? n->switches : n->hosts))
+		return false;
+	*node += is_switch * n->hosts;
+	return true;
+}
+
+/* "sw0" and "sw1", or "8": the port of the one by which the other is reached. */
+static bool find_toward(
+	const struct network *n, const char *from, const char *to, uint32_t *sw, uint32_t *port)
+{
+	uint32_t a, b;
+
+	if (!find_node(n, from, &a) || !find_node(n, to, &b) || a < n->hosts)
+		return false;
+	*sw = a - n->hosts;
+	for (*port = 0; *port < net_ports(n, *sw); (*port)++)
+		if (net_peer(n, *sw, *port) == b)
+			return true;
+	return false;
+}
+
 static int find_port(struct parser *p, const char *arg, uint32_t *index)
 {
+	const struct network *n = &p->s->net;
+	const char *arrow = strstr(arg, "->");
 	unsigned sw, port;
-	int n = 0;
+	char from[NAME_SIZE];
+	int len = 0;
 
-	if (sscanf(arg, "sw%u.%u%n", &sw, &port, &n) != 2 || arg[n] || sw || port > p->s->hosts)
-		return wrong(
-			p, "'%s' is not a port; the switch has sw0.0 to sw0.%u", arg, p->s->hosts);
+	snprintf(from, sizeof(from), "%.*s", arrow ? (int)(arrow - arg) : 0, arg);
+	if (arrow && !find_toward(n, from, arrow + 2, &sw, &port))
+		return wrong(p, "'%s' is not a cable of a switch, such as sw0->8 or sw0->sw1", arg);
+	if (!arrow && (sscanf(arg, "sw%u.%u%n", &sw, &port, &len) != 2 || arg[len] ||
+			      sw >= n->switches || port >= net_ports(n, sw)))
+		return wrong(p,
+			"'%s' is not a port; switches are sw0 to sw%u, and sw0 has the ports "
+			"sw0.0 to sw0.%u",
+			arg, n->switches - 1, net_ports(n, 0) - 1);
 	*index = port;
+	for (uint32_t i = 0; i < sw; i++)
+		*index += net_ports(n, i);
 	return 0;
 }
 

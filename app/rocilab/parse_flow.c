@@ -15,8 +15,10 @@ static int flow_words(struct parser *p, struct flow_line *f)
 		f->op = FLOW_READ;
 	else
 		return wrong(p, "'%s' is not an operation; there are: write, read", p->word[4]);
-	if (f->last > p->s->hosts || f->to > p->s->hosts)
-		return wrong(p, "the topology has hosts 0..%u", p->s->hosts);
+	if (!p->s->net.hosts)
+		return wrong(p, "the topology comes before the flows");
+	if (f->last >= p->s->net.hosts || f->to >= p->s->net.hosts)
+		return wrong(p, "the topology has hosts 0..%u", p->s->net.hosts - 1);
 	if (f->to >= f->first && f->to <= f->last)
 		return wrong(p, "host %u would send to itself", f->to);
 	return 0;

@@ -6,6 +6,8 @@
  *     parse.c         lines, statements, and those that are short
  *     parse_keys.c    errors, and settings such as kmin=5K
  *     parse_cc.c      cc
+ *     parse_net.c     topology, switch
+ *     network_file.c  the file of a topology
  *     parse_flow.c    flow, at
  *     parse_expect.c  expect
  */
@@ -13,6 +15,7 @@
 #define PARSE_IMPL_H
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 #include "bits.h"
 #include "metric.h"
@@ -64,7 +67,15 @@ int set_all(struct parser *p, unsigned first, const struct key *keys, unsigned n
 /** Reads the numbers of flows that exist.  @return 0, or as wrong() */
 int flow_numbers(struct parser *p, const char *word, uint32_t *first, uint32_t *last);
 
+/** Reads the network in the file @p path (network_file.c).  @return 0, or as wrong() */
+int network_file(struct parser *p, const char *path);
+
+/** Prints the topologies that there are. */
+void topology_help(FILE *f);
+
 /* Statements. */
+int on_topology(struct parser *p);
+int on_switch(struct parser *p);
 int on_cc(struct parser *p);
 int on_flow(struct parser *p);
 int on_at(struct parser *p);

@@ -3,7 +3,7 @@
 #include "metric.h"
 #include "report.h"
 
-static double value_of(const struct lab *l, const struct expectation *e)
+double report_value(const struct lab *l, const struct expectation *e)
 {
 	return e->metric->moment ? l->looked[e - l->s->expect] : e->metric->value(l, e);
 }
@@ -14,7 +14,7 @@ unsigned report_expectations(const struct lab *l, const char *command)
 
 	for (unsigned i = 0; i < l->s->expects; i++) {
 		const struct expectation *e = &l->s->expect[i];
-		double got = value_of(l, e);
+		double got = report_value(l, e);
 		bool met = metric_met(e, got);
 		char text[32];
 
@@ -28,9 +28,14 @@ unsigned report_expectations(const struct lab *l, const char *command)
 	return bad;
 }
 
-static void print_port(const struct lab *l, uint32_t port)
+static void print_port(const struct lab *l, uint32_t sw, uint32_t port)
 {
-	printf("  sw0.%-3u", port);
+	const struct network *n = &l->s->net;
+	uint32_t peer = net_peer(n, sw, port - l->first[sw]);
+	bool host = peer < n->hosts;
+
+	printf("  sw%u.%-3u to %s%-4u", sw, port - l->first[sw], host ? "" : "sw",
+		host ? peer : peer - n->hosts);
 	for (unsigned i = 0; i < metric_count; i++) {
 		const struct metric *m = &metrics[i];
 		const struct expectation e = {.metric = m, .index = port};
@@ -58,9 +63,10 @@ void report_run(const struct lab *l)
 		printf("  %-16s %-10s %s\n", m->name,
 			text_of(m->value(l, &e), m->unit, text, sizeof(text)), m->help);
 	}
-	for (uint32_t i = 0; i < l->hosts; i++)
-		if (l->port[i].meter.most)
-			print_port(l, i);
+	for (uint32_t sw = 0; sw < l->s->net.switches; sw++)
+		for (uint32_t i = l->first[sw]; i < l->first[sw + 1]; i++)
+			if (l->port[i].meter.most)
+				print_port(l, sw, i);
 	printf("  %llu packets delivered, %llu marked, %llu CNPs sent, %llu handled\n",
 		(unsigned long long)(z->packets - a->packets),
 		(unsigned long long)(z->marked - a->marked),

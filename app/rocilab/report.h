@@ -12,4 +12,7 @@ void report_run(const struct lab *l);
  *  @return how many were not met */
 unsigned report_expectations(const struct lab *l, const char *command);
 
+/** @return what came out for @p e. */
+double report_value(const struct lab *l, const struct expectation *e);
+
 #endif

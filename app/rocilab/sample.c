@@ -5,6 +5,19 @@
 #include "lab.h"
 #include "metric.h"
 
+static void count_ports(const struct lab *l, struct lab_counts *n)
+{
+	for (unsigned i = 0; i < l->ports; i++) {
+		const struct switch_port *p = &l->port[i];
+
+		n->marked += p->count.marked;
+		n->dropped += p->count.dropped;
+		n->pauses += p->ingress.pauses;
+		n->paused_ns += p->ingress.paused_ns;
+		n->paused_ns += p->ingress.paused ? l->engine.now - p->ingress.since : 0;
+	}
+}
+
 static struct lab_counts counts(struct lab *l)
 {
 	struct lab_counts n = {0};
@@ -16,9 +29,8 @@ static struct lab_counts counts(struct lab *l)
 		n.handled += c->rp_cnp_handled;
 		n.retransmits += c->retransmits;
 		n.timeouts += c->local_ack_timeout_err;
-		n.marked += l->port[i].count.marked;
-		n.dropped += l->port[i].count.dropped;
 	}
+	count_ports(l, &n);
 	for (unsigned i = 0; i < l->flows; i++) {
 		flow_look(&l->flow[i]);
 		n.packets += l->flow[i].packets;
@@ -30,8 +42,8 @@ static void measure_begin(struct lab *l)
 {
 	l->begin = counts(l);
 	for (unsigned i = 0; i < l->flows; i++)
-		l->flow[i].before = l->flow[i].packets;
-	for (unsigned i = 0; i < l->hosts; i++) {
+		l->flow[i].sampled = l->flow[i].before = l->flow[i].packets;
+	for (unsigned i = 0; i < l->ports; i++) {
 		meter_begin(
 			&l->port[i].meter, l->port[i].queue[CLASS_DATA].aqm.bytes, l->engine.now);
 		l->passed[i] = l->port[i].out.bytes;
@@ -41,7 +53,7 @@ static void measure_begin(struct lab *l)
 static void measure_end(struct lab *l)
 {
 	l->end = counts(l);
-	for (unsigned i = 0; i < l->hosts; i++)
+	for (unsigned i = 0; i < l->ports; i++)
 		meter_change(
 			&l->port[i].meter, l->port[i].queue[CLASS_DATA].aqm.bytes, l->engine.now);
 }
@@ -49,19 +61,20 @@ static void measure_end(struct lab *l)
 static void sample(struct lab *l)
 {
 	float *share = &l->share[(size_t)l->samples * l->flows];
-	float *util = &l->util[(size_t)l->samples * l->hosts];
+	float *util = &l->util[(size_t)l->samples * l->ports];
 
 	for (unsigned i = 0; i < l->flows; i++) {
-		uint64_t before = l->flow[i].packets;
+		struct lab_flow *f = &l->flow[i];
 
-		flow_look(&l->flow[i]);
-		share[i] = (float)(l->flow[i].packets - before);
+		flow_look(f);
+		share[i] = (float)(f->packets - f->sampled);
+		f->sampled = f->packets;
 	}
-	for (unsigned i = 0; i < l->hosts; i++) {
+	for (unsigned i = 0; i < l->ports; i++) {
 		uint64_t bytes = l->port[i].out.bytes;
 
 		util[i] = (float)((double)(bytes - l->passed[i]) * 8 /
-				  ((double)lab_rate(l, i) * LAB_SAMPLE / 1e9));
+				  ((double)l->port[i].out.cfg.rate_bps * LAB_SAMPLE / 1e9));
 		l->passed[i] = bytes;
 	}
 	l->samples++;
@@ -141,6 +154,8 @@ void sample_run(struct lab *l)
 
 		engine_run(&l->engine, LAB_START + at);
 		pause_at(l, at);
+		if (l->progress)
+			l->progress(l, at);
 		done = at + 1;
 	}
 	l->cpu_s = cpu_now() - cpu;

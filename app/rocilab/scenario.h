@@ -11,6 +11,7 @@
 #include <stdint.h>
 #include "aqm.h"
 #include "cc.h"
+#include "network.h"
 
 #define FLOW_LINES 64u
 #define EVENTS_MAX 256u
@@ -76,13 +77,12 @@ struct scenario {
 	char title[128];
 	bool quick; /* `verify --quick` runs it */
 	/* topology */
-	uint32_t hosts; /* that send; host number `hosts` receives */
-	uint64_t rate;	/* bit/s of each link */
-	uint64_t last;	/* of the receiver's; 0: the same */
-	uint64_t delay; /* ns */
+	struct network net;
+	uint64_t rate; /* bit/s of the hosts' cables: the line of congestion control */
 	/* switch */
 	struct aqm_config aqm;
-	/* fault: parts of frames that are lost at the switch, by kind */
+	struct switch_memory memory;
+	/* fault: parts of frames that are lost at a host's switch, by kind */
 	double loss[FAULT_KINDS];
 	/* host */
 	uint64_t mtu;

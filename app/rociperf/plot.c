@@ -1,54 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <err.h>
-#include <signal.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
+#include "gnuplot.h"
 #include "plot.h"
 #include "ticks.h"
 
-#define PROGRAM "gnuplot"
-
 void plot_check(void)
 {
-	const char *path = getenv("PATH");
-	char *copy = strdup(path ? path : ""), *save = NULL;
-	bool found = false;
-
-	if (!copy)
-		errx(1, "no memory");
-	for (char *dir = strtok_r(copy, ":", &save); dir && !found;
-		dir = strtok_r(NULL, ":", &save)) {
-		char *file;
-
-		if (asprintf(&file, "%s/" PROGRAM, dir) < 0)
-			errx(1, "no memory");
-		found = access(file, X_OK) == 0;
-		free(file);
-	}
-	free(copy);
-	if (!found)
+	if (!gnuplot_found())
 		errx(1, "--plot needs gnuplot, which is not installed: `apt install gnuplot-nox`");
-}
-
-/* gnuplot's string, in single quotes. */
-static void put_string(FILE *f, const char *text)
-{
-	fputc('\'', f);
-	for (; *text; text++)
-		fprintf(f, "%s", *text == '\'' ? "''" : (char[]){*text, '\0'});
-	fputc('\'', f);
 }
 
 static void put_head(FILE *f, const char *file, const struct end *e, const char *what)
 {
-	fputs("set terminal svg size 800,500 dynamic enhanced font 'sans,12' background 'white'\n"
-	      "set output ",
-		f);
-	put_string(f, file);
+	gnuplot_svg(f, file);
 	fprintf(f,
-		"\nset title '%s %s, %u QP%s, path MTU %u' noenhanced\n"
+		"set title '%s %s, %u QP%s, path MTU %u' noenhanced\n"
 		"set grid\nset key left top\n",
 		e->op->title, what, e->flows, e->flows > 1 ? "s" : "", roci_mtu_bytes(e->mtu));
 }
@@ -113,12 +79,8 @@ static void put_distribution(FILE *f, const struct side *s)
 void plot_draw(const char *file, const struct side *s, const struct row row[], unsigned rows)
 {
 	bool lat = plan_test(s->end.plan) == TEST_LAT;
-	FILE *f;
-	int status;
+	FILE *f = gnuplot_open();
 
-	fflush(stdout);
-	signal(SIGPIPE, SIG_IGN); /* gnuplot's exit status says more */
-	f = popen(PROGRAM, "w");  /* nothing of the user's is in its command line */
 	if (!f)
 		err(1, "cannot run gnuplot");
 	put_head(f, file, &s->end, lat ? "latency" : "bandwidth");
@@ -128,8 +90,7 @@ void plot_draw(const char *file, const struct side *s, const struct row row[], u
 		put_distribution(f, s);
 	else
 		put_bandwidth(f, row, rows);
-	status = pclose(f);
-	if (status == -1 || !WIFEXITED(status) || WEXITSTATUS(status))
+	if (!gnuplot_close(f))
 		errx(1,
 			"gnuplot could not write %s: check that its directory exists and is "
 			"writable",

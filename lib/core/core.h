@@ -290,6 +290,13 @@ static inline bool core_tx_idle(const struct core *c)
 	       !(c->np.owed | c->urgent_ways | c->paced);
 }
 
+/** @return whether a CNP, an ACK or a NAK may leave now: it is what the next core_tx() builds
+ * first. */
+static inline bool core_tx_urgent(const struct core *c)
+{
+	return (c->np.owed | (c->urgent_ways & c->open)) != 0;
+}
+
 /** Sets which egresses can take a burst from now on, a bit for each. Initially all are open. */
 void core_open_egress(struct core *c, uint32_t open);
 

@@ -386,7 +386,7 @@ unsigned core_tx(struct core *c, struct txd out[], unsigned n, uint64_t now)
 	c->direct_room = DIRECT_ROUND;
 	if (unlikely(c->paced))
 		pacing_expire(c, now);
-	if (c->np.owed | (c->urgent_ways & c->open))
+	if (core_tx_urgent(c))
 		got = first_tx(c, out, n, now);
 	while (got < n && turns--) {
 		struct qp *qp = next_qp(c);

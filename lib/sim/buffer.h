@@ -22,7 +22,8 @@ struct sim_buffer {
 	struct sim_buffer *next; /* in the queue that it waits in, or among the unused */
 	uint64_t due;		 /* on a wire: when it arrives */
 	uint16_t len;
-	uint8_t size; /* enum buffer_class */
+	uint16_t from; /* in a switch: the port that it came in by */
+	uint8_t size;  /* enum buffer_class */
 	uint8_t bytes[];
 };
 

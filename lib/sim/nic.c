@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "host.h"
 #include "nic.h"
+#include "switch.h"
 #include "txd.h"
 
 /* Calls of core_tx() that build nothing although QPs are ready, in a row. */
 #define TRIES 64u
 
-/* When the core has something to do. While the wire is busy, packets that could be sent do not
- * matter. */
+/* When the core has something to do. While the wire is busy, or paused, packets that could be sent
+ * do not matter. */
 static uint64_t timer_due(const struct sim_nic *n, bool busy, uint64_t now)
 {
 	const struct core *c = &n->host->core;
-	uint64_t due = busy ? wheel_deadline(&c->wheel) : core_deadline(c);
+	uint64_t due = busy || n->held ? wheel_deadline(&c->wheel) : core_deadline(c);
 
 	return due > now ? due : now;
 }
@@ -47,9 +48,9 @@ static struct sim_buffer *seal(struct sim_nic *n, struct txd *t)
 	return NULL;
 }
 
-static struct sim_buffer *nic_pull(struct sim_wire *w, uint64_t now)
+/* @return the next packet of the core, or NULL. */
+static struct sim_buffer *build(struct sim_nic *n, uint64_t now)
 {
-	struct sim_nic *n = container_of(w, struct sim_nic, out);
 	struct core *c = &n->host->core;
 	struct sim_buffer *b = NULL;
 
@@ -62,6 +63,35 @@ static struct sim_buffer *nic_pull(struct sim_wire *w, uint64_t now)
 			core_grace_end(c, core_grace_wanted(c));
 		else if (core_deadline(c))
 			break;
+	}
+	return b;
+}
+
+/* While data are paused: the next of the others. */
+static struct sim_buffer *build_control(struct sim_nic *n, uint64_t now)
+{
+	while (core_tx_urgent(&n->host->core)) {
+		struct sim_buffer *b = build(n, now);
+
+		if (!b)
+			break;
+		if (switch_class_of(switch_opcode(b->bytes, b->len)) == CLASS_CONTROL)
+			return b;
+		fifo_push(&n->waiting, b);
+	}
+	return NULL;
+}
+
+static struct sim_buffer *nic_pull(struct sim_wire *w, uint64_t now)
+{
+	struct sim_nic *n = container_of(w, struct sim_nic, out);
+	struct sim_buffer *b;
+
+	if (n->held) {
+		b = build_control(n, now);
+	} else {
+		b = fifo_pop(&n->waiting);
+		b = b ? b : build(n, now);
 	}
 	rearm(n, b != NULL, now);
 	return b;
@@ -76,8 +106,12 @@ void nic_wake(struct sim_nic *n, uint64_t now)
 static void nic_receive(struct sim_sink *to, struct sim_buffer *b, uint64_t now)
 {
 	struct sim_nic *n = container_of(to, struct sim_nic, in);
+	enum pfc_word word = pfc_read(b);
 
-	host_frame(n->host, b->bytes, b->len, 0, now);
+	if (word == PFC_NONE)
+		host_frame(n->host, b->bytes, b->len, 0, now);
+	else
+		n->held = word == PFC_XOFF;
 	pool_put(n->pool, b);
 	nic_wake(n, now);
 }

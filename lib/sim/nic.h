@@ -3,11 +3,13 @@
  * @file nic.h
  * A host on a wire that pulls: the transport is asked for one packet when the one before has left.
  * Nothing waits in front of the wire, so each packet leaves when its QP's pace says, a CNP leaves
- * next, and a rate that changes changes the next packet.
+ * next, and a rate that changes changes the next packet. While the other end has paused the NIC
+ * (pfc.h), it sends no data, but CNPs and acknowledgements.
  */
 #ifndef NIC_H
 #define NIC_H
 
+#include "pfc.h"
 #include "wire.h"
 
 struct sim_host;
@@ -17,8 +19,10 @@ struct sim_nic {
 	struct buffer_pool *pool;
 	struct sim_sink in;
 	struct sim_wire out;
-	struct sim_event timer; /* what time alone causes */
-	struct sim_event told;	/* events of the core wait for `news` */
+	bool held;		    /* the other end takes no data now */
+	struct buffer_fifo waiting; /* data that were built meanwhile, before an ACK */
+	struct sim_event timer;	    /* what time alone causes */
+	struct sim_event told;	    /* events of the core wait for `news` */
 	/** The core has events, or completions: the application's turn. It may post, but not call
 	 *  the NIC. */
 	void (*news)(struct sim_nic *n, uint64_t now);

@@ -37,6 +37,50 @@ enum switch_class switch_class_of(int code)
 	return CLASS_DATA;
 }
 
+/* --- ECMP --------------------------------------------------------------------------------- */
+
+static uint64_t mix(uint64_t h, uint32_t word)
+{
+	h = (h ^ word) * 0x9E3779B97F4A7C15ull;
+	return h ^ h >> 32;
+}
+
+uint32_t switch_hash(const uint8_t *b, size_t len, uint32_t salt)
+{
+	size_t l3 = ETH_HLEN;
+	size_t from, until;
+	uint64_t h = mix(0xD1342543DE82EF95ull, salt);
+
+	if (len < ETH_HLEN + VLAN_HLEN + IP6_HLEN + UDP_HLEN)
+		return (uint32_t)h;
+	if (get_be16(b + ETH_TYPE) == ETHERTYPE_VLAN)
+		l3 += VLAN_HLEN;
+	from = l3 + (get_be16(b + l3 - 2) == ETHERTYPE_IPV4 ? IP4_SRC : IP6_SRC);
+	until = l3 + (get_be16(b + l3 - 2) == ETHERTYPE_IPV4 ? IP4_HLEN : IP6_HLEN);
+	for (size_t at = from; at < until; at += 4)
+		h = mix(h, get_be32(b + at));
+	if (get_be16(b + l3 - 2) != ETHERTYPE_ROCEV1)
+		h = mix(h, get_be16(b + until)); /* the source port is the first field */
+	h = (h ^ h >> 29) * 0xBF58476D1CE4E5B9ull;
+	return (uint32_t)(h >> 32);
+}
+
+/* The port by which @p b leaves, or NULL. */
+static struct switch_port *port_to(struct sim_switch *s, const struct sim_buffer *b)
+{
+	uint32_t host = host_of_mac(b->bytes + ETH_DST);
+	const struct switch_way *way = host < s->ways ? &s->way[host] : NULL;
+	uint32_t i = 0;
+
+	if (!way || !way->ports)
+		return NULL;
+	if (way->ports > 1)
+		i = (uint32_t)((uint64_t)switch_hash(b->bytes, b->len, s->salt) * way->ports >> 32);
+	return &s->port[s->next[way->first + i]];
+}
+
+/* --- queues ------------------------------------------------------------------------------- */
+
 static void watch(struct switch_port *p, unsigned class, uint64_t now)
 {
 	if (class == CLASS_DATA)
@@ -48,42 +92,97 @@ static void mark(struct switch_port *p, struct sim_buffer *b)
 	p->count.marked += ecn_mark(b->bytes, b->len);
 }
 
+/* Tells the other end of port @p p @p word. */
+static void say(struct switch_port *p, enum pfc_word word, uint64_t now)
+{
+	struct sim_buffer *b = word == PFC_NONE ? NULL : pfc_frame(p->sw->pool, word);
+
+	if (!b)
+		return;
+	fifo_push(&p->said, b);
+	wire_kick(&p->out, now);
+}
+
+/* @p b leaves the buffer. */
+static void forget(struct switch_port *p, unsigned class, const struct sim_buffer *b, uint64_t now)
+{
+	struct sim_switch *s = p->sw;
+	struct switch_port *from = &s->port[b->from];
+
+	s->used -= b->len + WIRE_FCS;
+	if (class == CLASS_DATA)
+		say(from, pfc_leave(&from->ingress, &s->memory.pfc, b->len + WIRE_FCS, now), now);
+}
+
 static struct sim_buffer *port_pull(struct sim_wire *w, uint64_t now)
 {
 	struct switch_port *p = container_of(w, struct switch_port, out);
+	struct sim_buffer *b = fifo_pop(&p->said);
 
-	for (unsigned class = 0; class < SWITCH_CLASSES; class ++) {
+	for (unsigned class = 0; !b && class < (p->held ? CLASS_DATA : SWITCH_CLASSES); class ++) {
 		struct switch_queue *q = &p->queue[class];
-		struct sim_buffer *b = fifo_pop(&q->fifo);
 		enum aqm_fate fate;
 
+		b = fifo_pop(&q->fifo);
 		if (!b)
 			continue;
 		fate = aqm_leave(&q->aqm, b->len + WIRE_FCS);
 		watch(p, class, now);
 		if (fate == AQM_MARK)
 			mark(p, b);
-		return b;
+		forget(p, class, b, now);
 	}
-	return NULL;
+	return b;
+}
+
+/* Whether the buffer has room for @p len bytes more of @p q that come in by @p from. */
+static bool fits(const struct sim_switch *s, const struct switch_port *from,
+	const struct switch_queue *q, unsigned class, uint32_t len)
+{
+	const struct switch_memory *m = &s->memory;
+
+	if (class == CLASS_DATA && !pfc_fits(&from->ingress, &m->pfc, len))
+		return false;
+	if (!m->size)
+		return true;
+	if (s->used + len > m->size)
+		return false;
+	return m->pfc.xoff || m->alpha <= 0 ||
+	       (double)(q->aqm.bytes + len) <= m->alpha * (double)(m->size - s->used);
+}
+
+static void drop(struct switch_port *p, struct sim_buffer *b)
+{
+	p->count.dropped++;
+	pool_put(p->sw->pool, b);
 }
 
 static void port_send(struct switch_port *p, struct sim_buffer *b, uint64_t now)
 {
+	struct sim_switch *s = p->sw;
+	struct switch_port *from = &s->port[b->from];
 	unsigned class = switch_class_of(switch_opcode(b->bytes, b->len));
 	struct switch_queue *q = &p->queue[class];
-	enum aqm_fate fate = aqm_enter(&q->aqm, b->len + WIRE_FCS);
+	uint32_t len = b->len + WIRE_FCS;
+	enum aqm_fate fate;
 
 	p->count.frames++;
+	if (!fits(s, from, q, class, len)) {
+		drop(p, b);
+		return;
+	}
+	fate = aqm_enter(&q->aqm, len);
 	if (fate == AQM_DROP) {
-		p->count.dropped++;
-		pool_put(p->sw->pool, b);
+		drop(p, b);
 		return;
 	}
 	watch(p, class, now);
 	if (fate == AQM_MARK)
 		mark(p, b);
+	s->used += len;
 	fifo_push(&q->fifo, b);
+	if (class == CLASS_DATA)
+		say(from, pfc_enter(&from->ingress, &s->memory.pfc, len, now), now);
 	wire_kick(&p->out, now);
 }
 
@@ -98,38 +197,64 @@ static void flood(struct switch_port *from, struct sim_buffer *b, uint64_t now)
 		if (&s->port[i] == from)
 			continue;
 		copy = pool_copy(s->pool, b);
-		if (copy)
-			port_send(&s->port[i], copy, now);
+		if (!copy)
+			continue;
+		copy->from = b->from;
+		port_send(&s->port[i], copy, now);
 	}
 	pool_put(s->pool, b);
+}
+
+static void lost(struct sim_switch *s, struct sim_buffer *b)
+{
+	s->lost++;
+	pool_put(s->pool, b);
+}
+
+/* The other end of port @p p says whether it takes data. */
+static void told(struct switch_port *p, enum pfc_word word, struct sim_buffer *b, uint64_t now)
+{
+	p->held = word == PFC_XOFF;
+	pool_put(p->sw->pool, b);
+	wire_kick(&p->out, now);
 }
 
 static void port_receive(struct sim_sink *to, struct sim_buffer *b, uint64_t now)
 {
 	struct switch_port *from = container_of(to, struct switch_port, in);
 	struct sim_switch *s = from->sw;
-	uint32_t host = host_of_mac(b->bytes + ETH_DST);
-	uint16_t way = host < s->ways ? s->way[host] : SWITCH_NO_WAY;
+	enum pfc_word word = pfc_read(b);
+	struct switch_port *way;
 
-	if (s->lose && s->lose(s->arg, b)) {
-		s->lost++;
-		pool_put(s->pool, b);
+	b->from = (uint16_t)(from - s->port);
+	if (word != PFC_NONE) {
+		told(from, word, b, now);
+	} else if (s->lose && s->lose(s->arg, from, b)) {
+		lost(s, b);
 	} else if (b->bytes[ETH_DST] & 1) {
 		flood(from, b, now);
-	} else if (way < s->ports) {
-		port_send(&s->port[way], b, now);
 	} else {
-		s->lost++;
-		pool_put(s->pool, b);
+		way = port_to(s, b);
+		if (way)
+			port_send(way, b, now);
+		else
+			lost(s, b);
 	}
 }
 
-void switch_init(struct sim_switch *s, struct buffer_pool *pool, struct switch_port *port,
-	unsigned ports, const uint16_t *way, uint32_t ways)
+void switch_init(
+	struct sim_switch *s, struct buffer_pool *pool, struct switch_port *port, unsigned ports)
 {
-	*s = (struct sim_switch){
-		.pool = pool, .port = port, .ports = ports, .way = way, .ways = ways};
+	*s = (struct sim_switch){.pool = pool, .port = port, .ports = ports};
 	memset(port, 0, ports * sizeof(*port));
+}
+
+void switch_route(
+	struct sim_switch *s, const struct switch_way *way, uint32_t ways, const uint16_t *next)
+{
+	s->way = way;
+	s->ways = ways;
+	s->next = next;
 }
 
 void switch_plug(struct sim_switch *s, unsigned index, struct sim_engine *e,

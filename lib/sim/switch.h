@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file switch.h
- * A switch with output queues. Each port has two classes: CNPs and acknowledgements leave before
- * data, and only data are marked. It forwards by the number of the host in the destination MAC
- * (host.h), and forgets frames to others.
+ * A switch with output queues in one buffer. Each port has two classes: CNPs and acknowledgements
+ * leave before data, and only data are marked and paused (pfc.h). It forwards by the number of the
+ * host in the destination MAC (host.h), where several ports lead there by a hash of IP addresses
+ * and the UDP source port (ECMP), and forgets frames to others.
  */
 #ifndef SWITCH_H
 #define SWITCH_H
 
 #include "aqm.h"
 #include "meter.h"
+#include "pfc.h"
 #include "wire.h"
 
 enum switch_class {
@@ -21,7 +23,20 @@ enum switch_class {
 struct switch_counters {
 	uint64_t frames; /* that the port was to send */
 	uint64_t marked;
-	uint64_t dropped; /* the queue was full */
+	uint64_t dropped; /* the queue, or the buffer, was full */
+};
+
+/** The buffer that all ports of a switch share. */
+struct switch_memory {
+	uint64_t size; /* bytes; 0: any number */
+	double alpha;  /* a queue may have this many times what is unused; 0: all. Not with PFC */
+	struct pfc_config pfc;
+};
+
+/** The ports that lead to a host: `next[first]` and so on. */
+struct switch_way {
+	uint32_t first;
+	uint16_t ports; /* 0: there is no way */
 };
 
 struct switch_queue {
@@ -35,28 +50,36 @@ struct switch_port {
 	struct sim_wire out;
 	struct switch_queue queue[SWITCH_CLASSES];
 	struct switch_counters count;
-	struct sim_meter meter; /* of CLASS_DATA */
+	struct pfc_ingress ingress;
+	struct buffer_fifo said; /* frames of PFC that are to leave */
+	bool held;		 /* the other end takes no data now */
+	struct sim_meter meter;	 /* of CLASS_DATA */
 };
 
 struct sim_switch {
 	struct buffer_pool *pool;
-	/** A fault: the frame @p b is lost when it comes in. NULL: none is */
-	bool (*lose)(void *arg, const struct sim_buffer *b);
+	struct switch_memory memory;
+	uint64_t used; /* bytes of it */
+	/** A fault: the frame @p b, which comes in by @p from, is lost. NULL: none is */
+	bool (*lose)(void *arg, const struct switch_port *from, const struct sim_buffer *b);
 	void *arg; /* of `lose` */
 	struct switch_port *port;
 	unsigned ports;
-	const uint16_t *way; /* host number -> port; SWITCH_NO_WAY */
+	const struct switch_way *way; /* by host number */
 	uint32_t ways;
+	const uint16_t *next;
+	uint32_t salt; /* of the hash: switches in a row decide independently */
 	uint64_t lost; /* frames to hosts without a way, and those that `lose` took */
 };
-#define SWITCH_NO_WAY UINT16_MAX
 
-/**
- * @param port  @p ports ports, the caller's memory
- * @param way   port by host number, @p ways of them; may be filled in later
- */
-void switch_init(struct sim_switch *s, struct buffer_pool *pool, struct switch_port *port,
-	unsigned ports, const uint16_t *way, uint32_t ways);
+/** @param port  @p ports ports, the caller's memory */
+void switch_init(
+	struct sim_switch *s, struct buffer_pool *pool, struct switch_port *port, unsigned ports);
+
+/** @param way   by host number, @p ways of them; may be filled in later
+ *  @param next  ports, which @p way refers to */
+void switch_route(
+	struct sim_switch *s, const struct switch_way *way, uint32_t ways, const uint16_t *next);
 
 /** Connects port @p index by @p wire to @p to; frames for the port go to its `in`. */
 void switch_plug(struct sim_switch *s, unsigned index, struct sim_engine *e,
@@ -66,6 +89,9 @@ void switch_plug(struct sim_switch *s, unsigned index, struct sim_engine *e,
 /** @return the BTH opcode of the frame @p b of @p len bytes; SWITCH_NO_CODE: it is not RoCE. */
 int switch_opcode(const uint8_t *b, size_t len);
 #define SWITCH_NO_CODE (-1)
+
+/** @return a hash of the addresses and the UDP source port of the frame @p b, and of @p salt. */
+uint32_t switch_hash(const uint8_t *b, size_t len, uint32_t salt);
 
 /** @return the class of a frame with that opcode. */
 enum switch_class switch_class_of(int code);

@@ -14,6 +14,8 @@ static void send(struct sim_wire *w, struct sim_buffer *b, uint64_t start_ps)
 {
 	uint64_t bytes = b->len + WIRE_OVERHEAD;
 
+	if (w->see)
+		w->see(w->see_arg, b, start_ps / PS_PER_NS);
 	w->frames++;
 	w->bytes += bytes;
 	w->idle_ps = start_ps + bytes * 8 * PS_PER_S / w->cfg.rate_bps;

@@ -37,6 +37,9 @@ struct sim_wire {
 	/** The sender. @return the next frame to send; NULL: none now */
 	struct sim_buffer *(*pull)(struct sim_wire *w, uint64_t now);
 	struct sim_sink *to;
+	/** Sees each frame when its first bit leaves. NULL: nobody looks */
+	void (*see)(void *arg, const struct sim_buffer *b, uint64_t now);
+	void *see_arg;
 	uint64_t frames;
 	uint64_t bytes; /* WIRE_OVERHEAD included */
 };

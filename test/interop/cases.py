@@ -149,7 +149,7 @@ def cm_cases():
     return [
         Case(f'cm-{client or server}-{family}{both.replace(" ", "")}-{"serve" if we_serve else "connect"}', server,
              we_serve, family, 1024, 0, both.split(), server_extra.split(), client_extra.split(),
-             cm=True, client_program=client)
+             cm=True, client_program=client, tries=10)
         for server, client, family, server_extra, client_extra, both in CM_ROWS for we_serve in (True, False)]
 
 

@@ -1,9 +1,11 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
 """rocilab_test.py ROCILAB LIBRARY: rocilab as its users call it: what it prints, and how it complains."""
+import json
 import os
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -22,6 +24,67 @@ expect drops <= 0
 def check(ok, what):
     if not ok:
         raise SystemExit(f'FAIL: {what}')
+
+
+def lines(path):
+    with open(path) as f:
+        return [line.strip().split(',') for line in f]
+
+
+def files(run, path, out):
+    """The files of a run agree with what it printed, and are the same each time."""
+    plain = run('run', path)
+    said = run('run', '--out', out, '--sample', '100us', '--capture', 'sw0.2', path)
+    check(said[0] == 0 and said[1] == plain[1], f'with files it comes to the same: {said}')
+    with open(os.path.join(out, 'run.json')) as f:
+        result = json.load(f)
+    check(result['seed'] == 1 and result['parameters']['cc']['profile'] == 'paper', f'{result}')
+    check(all(e['met'] for e in result['expectations']) and len(result['expectations']) == 2, f'{result}')
+    rate = float(re.search(r'goodput +([0-9.]+)G', plain[1])[1]) * 1e9
+    check(abs(result['results']['goodput'] / rate - 1) < 1e-4, f"{result['results']} {rate}")
+    qp = lines(os.path.join(out, 'qp.csv'))
+    check(qp[0] == 't,qp,rate,target,alpha,window,rtt,goodput,cnps'.split(','), f'{qp[0]}')
+    check(len(qp) == 1 + 2 * 60 and {row[1] for row in qp[1:]} == {'0', '1'}, f'{len(qp)} lines')
+    mean = sum(float(row[7]) for row in qp[1:]) / 60
+    check(abs(mean / rate - 1) < 0.02, f'goodput {mean} {rate}')     # the run measures from its begin, as they do
+    queue = lines(os.path.join(out, 'queue.csv'))
+    check(queue[1][1] == 'sw0.2' and max(float(row[2]) for row in queue[1:]) > 1000, f'{queue[1]}')
+    fct = lines(os.path.join(out, 'fct.csv'))
+    check(len(fct) > 10 and all(float(row[8]) >= 0.99 for row in fct[1:]), f'{fct[:3]}')
+    # both share a link: a message of 1 MiB takes twice its ideal time, on average
+    slow = sum(float(row[8]) for row in fct[1:]) / (len(fct) - 1)
+    check(1.7 < slow < 2.3, f'slowdown {slow}')
+    with open(os.path.join(out, 'sw0.2.pcapng'), 'rb') as f:
+        check(f.read(4) == bytes.fromhex('0a0d0d0a'), 'a pcapng file')
+    with open(os.path.join(out, 'index.html')) as f:
+        page = f.read()
+    check('Two flows' in page and 'goodput.share' in page and 'http' not in re.sub(r'xmlns[^ >]*', '', page),
+          'the page needs nothing else')
+    if shutil.which('gnuplot'):
+        check(page.count('<svg') >= 6 and 'queue-cdf.svg' in os.listdir(out), 'the page has plots')
+        rates = os.path.join(out, 'rates')
+        check(run('plot', os.path.join(out, 'qp.csv'), rates)[0] == 0 and 'rate.svg' in os.listdir(rates), 'plot')
+        check(run('plot', out)[0] == 0, 'plots again')
+    for words, text in ((('run', '--out', out, '--capture', 'sw0.9', path), "'sw0.9' is not a port such as sw0.2"),
+                        (('run', '--capture', 'sw0.1', path), 'need --out FOLDER'),
+                        (('run', '--out', '/proc/none', path), '/proc/none: No such file'),
+                        (('plot', '/nowhere'), 'rocilab run --out'),
+                        (('compare', out, '/nowhere'), '/nowhere/run.json')):
+        said = run(*words)
+        check(said[0] == 2 and text in said[2], f'{words}: {said}')
+
+
+def sweep(run, path, out):
+    """Combinations in their order, however many run at once."""
+    words = ('run', '--sweep', 'switch.kmin=5K,50K', '--sweep', 'switch.mark=egress,ingress')
+    one, two = run(*words, path), run(*words, '--jobs', '3', '--out', out, path)
+    check(one[0] == 0 and one[1] == two[1], f'{one} {two}')
+    check(re.findall('== .*', one[1])[1] == '== switch.kmin=50K switch.mark=egress', one[1])
+    runs = sorted(os.listdir(out))
+    check(runs[0] == 'two.lab,switch.kmin=50K,switch.mark=egress' and len(runs) == 4, f'{runs}')
+    said = run('compare', os.path.join(out, runs[0]), os.path.join(out, runs[1]))
+    check(said[0] == 0 and re.search(r'^queue\(sw0.2\).mean +[0-9.e+]+ +[0-9.e+]+ +[+-][0-9.]+ %', said[1], re.M),
+          f'{said}')
 
 
 def main(rocilab, library):
@@ -43,6 +106,8 @@ def main(rocilab, library):
         check(run('run', '--seed', '7', path)[1] != first[1], 'another seed is another run')
         wrong = run('run', '--set', 'switch.buffer=10K', path)
         check(wrong[0] == 1 and re.search(r'^WRONG +drops <= 0 +got [1-9]', wrong[1], re.M), f'{wrong}')
+        files(run, path, os.path.join(folder, 'out'))
+        sweep(run, path, os.path.join(folder, 'sweep'))
         with open(path, 'a') as f:
             f.write('expect drop <= 0\n')
         said = run('run', path)

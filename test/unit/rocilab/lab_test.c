@@ -18,8 +18,9 @@ static struct lab *run(const char *text)
 
 	if (parse_scenario(&s, "x", text, NULL, 0, why, sizeof(why)))
 		fail_msg("%s", why);
-	l = lab_run(&s);
+	l = lab_make(&s);
 	assert_non_null(l);
+	sample_run(l);
 	return l;
 }
 

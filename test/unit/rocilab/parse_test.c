@@ -41,9 +41,9 @@ static void parse_scenario__every_statement(void **state)
 	assert_string_equal(s.title, "Two words");
 	assert_true(s.quick);
 	assert_int_equal(s.seed, 9);
-	assert_int_equal(s.hosts, 8);
+	assert_int_equal(s.net.hosts, 9);
 	assert_int_equal(s.rate, 40000000000);
-	assert_int_equal(s.delay, 1000);
+	assert_int_equal(s.net.link[0].delay, 1000);
 	assert_true(s.aqm.ingress);
 	assert_int_equal(s.aqm.kmin, 5000);
 	assert_int_equal(s.aqm.kmax, 200000);
@@ -92,7 +92,15 @@ static void parse_scenario__names_line_and_suggestion(void **state)
 	} row[] = {
 		{"topologie star\n",
 			"x:1: 'topologie' is not a statement; did you mean 'topology'?"},
-		{"\n\ntopology ring\n", "x:3: 'ring' is not a topology; there is: star"},
+		{"\n\ntopology ring\n", "x:3: 'ring' is not a topology; there are: star, dumbbell"},
+		{"topology leafspine\n", "did you mean 'leaf-spine'?"},
+		{"topology star uplink=40G\n", "'uplink' is not a setting of topology"},
+		{"topology fat-tree k=3\n", "k is an even number"},
+		{"topology leaf-spine leaves=256 spines=256 hosts=8\n",
+			"a network has at most 4096 hosts"},
+		{STAR STAR, "x:2: there is a topology already"},
+		{"topology file /nonexistent\n", "x:1: /nonexistent: No such file"},
+		{"switch xoff=100K\n", "xoff needs an xon"},
 		{"topology star host=8\n",
 			"x:1: 'host' is not a setting of topology; did you mean 'hosts'?"},
 		{"topology star hosts=0\n", "x:1: 'hosts=0' must be from 1 to 4096"},
@@ -118,7 +126,10 @@ static void parse_scenario__names_line_and_suggestion(void **state)
 		{STAR FLOW "measure 5ms\n", "the measurement has no length"},
 		{STAR FLOW TIME "expect queu(sw0.8).mean 1K\n", "did you mean 'queue.mean'?"},
 		{STAR FLOW TIME "expect queue(sw0.9).mean 1K\n",
-			"'sw0.9' is not a port; the switch has sw0.0 to sw0.8"},
+			"'sw0.9' is not a port; switches are sw0 to sw0, and sw0 has the ports "
+			"sw0.0 to sw0.8"},
+		{STAR FLOW TIME "expect queue(sw0->9).mean 1K\n",
+			"'sw0->9' is not a cable of a switch"},
 		{STAR FLOW TIME "expect queue.mean 1K\n", "'' is not a port"},
 		{STAR FLOW TIME "expect jain(0) 1\n", "jain is of the whole network"},
 		{STAR FLOW TIME "expect jain much\n", "jain is expected to be a number"},
@@ -126,7 +137,7 @@ static void parse_scenario__names_line_and_suggestion(void **state)
 		{STAR FLOW TIME "expect jain >= 1 +-12%\n", "'+-12%' is too much"},
 		{STAR FLOW TIME "expect rate(0) 1G\n",
 			"rate is of one moment: 'rate(0) at 104us ...'"},
-		{FLOW, "the topology has hosts 0..0"},
+		{FLOW, "the topology comes before the flows"},
 		{STAR FLOW, "there is no measure"},
 		{STAR TIME, "there is no flow"},
 		{"", "there is no topology"},

@@ -123,6 +123,28 @@ static void nic__asks_for_one_packet_at_a_time(void **state)
 	assert_int_equal(pool.held, 0);
 }
 
+static void tell(struct end *e, enum pfc_word word)
+{
+	e->nic.in.receive(&e->nic.in, pfc_frame(&pool, word), engine.now);
+}
+
+/* Paused, it acknowledges what it receives, and sends no data of its own. */
+static void nic__is_paused(void **state)
+{
+	tell(&end[0], PFC_XOFF);
+	write_kib(&end[0], 100);
+	write_kib(&end[1], 100);
+	engine_run(&engine, START + 10000000);
+	assert_int_equal(end[1].cqes, 1);
+	assert_int_equal(end[0].cqes, 0);
+	assert_int_equal(end[1].host->core.count.retransmits, 0);
+	tell(&end[0], PFC_XON);
+	engine_run(&engine, START + 20000000);
+	assert_int_equal(end[0].cqes, 1);
+	assert_int_equal(end[0].host->core.count.retransmits, 0);
+	assert_int_equal(pool.held, 0);
+}
+
 static void swallow(struct sim_sink *to, struct sim_buffer *b, uint64_t now)
 {
 	pool_put(&pool, b);
@@ -163,6 +185,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(nic__asks_for_one_packet_at_a_time, up, down),
+		cmocka_unit_test_setup_teardown(nic__is_paused, up, down),
 		cmocka_unit_test_setup_teardown(nic__has_timers, up, down),
 		cmocka_unit_test_setup_teardown(nic__survives_a_shortage, up, down),
 	};

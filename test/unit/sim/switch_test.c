@@ -20,7 +20,8 @@ static struct buffer_pool pool;
 static uint8_t memory[1u << 20] CACHE_ALIGNED;
 static struct sim_switch sw;
 static struct switch_port port[PORTS];
-static uint16_t way[PORTS + 1];
+static struct switch_way way[PORTS + 1];
+static uint16_t next_port[2 * PORTS];
 
 /* Frames that left each port. */
 static struct out {
@@ -48,16 +49,18 @@ static void start(const struct aqm_config *aqm)
 	memset(out, 0, sizeof(out));
 	engine_init(&engine, heap, 64, 5000);
 	pool_init(&pool, memory, sizeof(memory));
-	switch_init(&sw, &pool, port, PORTS, way, PORTS + 1);
-	way[0] = SWITCH_NO_WAY;
+	switch_init(&sw, &pool, port, PORTS);
+	switch_route(&sw, way, PORTS + 1, next_port);
+	way[0] = (struct switch_way){0};
 	for (unsigned i = 0; i < PORTS; i++) {
-		way[i + 1] = (uint16_t)i;
+		next_port[i] = (uint16_t)i;
+		way[i + 1] = (struct switch_way){i, 1};
 		out[i].sink.receive = come;
 		switch_plug(&sw, i, &engine, &wire, aqm, i, &out[i].sink);
 	}
 }
 
-static void send(unsigned from, unsigned to, uint8_t code)
+static void send_from(unsigned from, unsigned to, uint8_t code, uint16_t udp_port)
 {
 	struct sim_buffer *b = pool_get(&pool, LEN);
 
@@ -67,7 +70,13 @@ static void send(unsigned from, unsigned to, uint8_t code)
 	put_be16(b->bytes + ETH_TYPE, ETHERTYPE_IPV4);
 	b->bytes[ETH_HLEN + IP4_TOS] = ECN_ECT0;
 	b->bytes[ETH_HLEN + IP4_HLEN + UDP_HLEN + BTH_OPCODE] = code;
+	put_be16(b->bytes + ETH_HLEN + IP4_HLEN, udp_port);
 	port[from].in.receive(&port[from].in, b, engine.now);
+}
+
+static void send(unsigned from, unsigned to, uint8_t code)
+{
+	send_from(from, to, code, 0xC000);
 }
 
 /* 1,106 bytes at 40 Gb/s take 221.2 ns: after five frames none is missing. */
@@ -141,9 +150,9 @@ static void switch__drops_what_does_not_fit(void **state)
 	assert_int_equal(pool.held, 0);
 }
 
-static bool lose_acks(void *arg, const struct sim_buffer *b)
+static bool lose_acks(void *arg, const struct switch_port *from, const struct sim_buffer *b)
 {
-	return switch_opcode(b->bytes, b->len) == ACK;
+	return from == &port[0] && switch_opcode(b->bytes, b->len) == ACK;
 }
 
 static void switch__forwards(void **state)
@@ -175,6 +184,42 @@ static void switch__floods(void **state)
 	assert_int_equal(out[1].frames, 0);
 	assert_int_equal(out[2].frames, 1);
 	assert_int_equal(pool.held, 0);
+}
+
+/* Two ports lead to host 3: flows are spread over both, and the frames of one stay together. */
+static void switch__spreads_flows(void **state)
+{
+	const unsigned flows = 200;
+	unsigned first;
+
+	start(&(struct aqm_config){0});
+	next_port[PORTS] = 1;
+	next_port[PORTS + 1] = 2;
+	way[3] = (struct switch_way){PORTS, 2};
+	for (unsigned i = 0; i < flows; i++)
+		send_from(0, 3, DATA, (uint16_t)(0xC000 + i));
+	engine_run(&engine, 1000000);
+	assert_int_equal(out[1].frames + out[2].frames, flows);
+	assert_in_range(out[1].frames, flows * 3 / 8, flows * 5 / 8);
+	first = out[1].frames;
+	for (unsigned i = 0; i < 20; i++)
+		send_from(0, 3, DATA, 0xC007);
+	engine_run(&engine, 2000000);
+	assert_true(out[1].frames == first || out[1].frames == first + 20);
+}
+
+/* Switches in a row do not decide alike. */
+static void switch__hashes_with_its_own_salt(void **state)
+{
+	uint8_t b[100] = {0};
+	unsigned alike = 0;
+
+	put_be16(b + ETH_TYPE, ETHERTYPE_IPV4);
+	for (unsigned i = 0; i < 200; i++) {
+		put_be16(b + ETH_HLEN + IP4_HLEN, (uint16_t)(0xC000 + i));
+		alike += (switch_hash(b, 100, 1) ^ switch_hash(b, 100, 2)) >> 31 == 0;
+	}
+	assert_in_range(alike, 75, 125);
 }
 
 static void meter__weighs_by_time(void **state)
@@ -221,6 +266,8 @@ int main(void)
 		cmocka_unit_test(switch__drops_what_does_not_fit),
 		cmocka_unit_test(switch__forwards),
 		cmocka_unit_test(switch__floods),
+		cmocka_unit_test(switch__spreads_flows),
+		cmocka_unit_test(switch__hashes_with_its_own_salt),
 		cmocka_unit_test(meter__weighs_by_time),
 		cmocka_unit_test(pool__uses_memory_again),
 	};

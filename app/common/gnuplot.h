@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/** @file gnuplot.h  Runs gnuplot. */
+#ifndef GNUPLOT_H
+#define GNUPLOT_H
+
+#include <stdbool.h>
+#include <stdio.h>
+
+/** @return whether gnuplot is in PATH. */
+bool gnuplot_found(void);
+
+/** Starts gnuplot, which reads what is written to the file.  @return NULL with errno */
+FILE *gnuplot_open(void);
+
+/** Writes @p text as gnuplot's string. */
+void gnuplot_string(FILE *f, const char *text);
+
+/** Begins a picture: an SVG in the file @p path. */
+void gnuplot_svg(FILE *f, const char *path);
+
+/** Ends gnuplot.  @return whether it could do all of it */
+bool gnuplot_close(FILE *f);
+
+#endif

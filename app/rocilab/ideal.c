@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The time that a message takes when nobody else sends: the measure of slowdown. */
+#include "headers.h"
+#include "lab.h"
+
+#define HOPS_MAX 64u
+
+static double ns_of(double bytes, uint64_t rate)
+{
+	return bytes * 8e9 / (double)rate;
+}
+
+/* Adds cable @p k of the way of @p f. A switch passes a frame on when it has all of it. */
+static void add(struct lab_flow *f, const struct net_link *k, double packet, double ack)
+{
+	f->ideal_ns += ns_of(packet, k->rate) + ns_of(ack, k->rate) + 2.0 * (double)k->delay;
+	if (ns_of(packet, k->rate) > f->packet_ns)
+		f->packet_ns = ns_of(packet, k->rate);
+}
+
+/* The first cable of switch @p sw on the way to @p host. */
+static const struct net_link *next_cable(const struct lab *l, uint32_t sw, uint32_t host)
+{
+	const struct switch_way *way = &l->routes[sw].way[host + 1];
+	const struct network *n = &l->s->net;
+	uint32_t port = way->ports ? l->routes[sw].next[way->first] : UINT32_MAX;
+
+	for (uint32_t i = 0; i < n->links; i++) {
+		const struct net_link *k = &n->link[i];
+
+		if ((k->a == n->hosts + sw || k->b == n->hosts + sw) && !port--)
+			return k;
+	}
+	return NULL;
+}
+
+void ideal_find(struct lab *l, struct lab_flow *f)
+{
+	const struct network *n = &l->s->net;
+	uint32_t from = (uint32_t)(f->from - l->host), to = (uint32_t)(f->to - l->host);
+	double packet = lab_payload(l, f) + lab_headers(l);
+	double ack = lab_headers(l) + AETH_LEN;
+	const struct net_link *k = net_cable(n, from);
+	uint32_t at = from;
+
+	f->ideal_ns = f->packet_ns = 0;
+	for (unsigned hops = 0; k && hops < HOPS_MAX; hops++) {
+		add(f, k, packet, ack);
+		at = k->a == at ? k->b : k->a;
+		if (at == to)
+			return;
+		k = next_cable(l, at - n->hosts, to);
+	}
+}

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file network.h
+ * Hosts, switches and the cables between them. Hosts are numbered from 0, and each has one cable;
+ * switches are sw0, sw1 and so on, and their ports are numbered in the order of the cables.
+ */
+#ifndef NETWORK_H
+#define NETWORK_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include "switch.h"
+
+#define HOSTS_MAX    4096u
+#define SWITCHES_MAX 1024u
+#define LINKS_MAX    16384u
+
+/** A cable. Its ends are nodes: hosts first, then switches. */
+struct net_link {
+	uint32_t a, b;
+	uint64_t rate;	/* bit/s */
+	uint64_t delay; /* ns */
+};
+
+struct network {
+	uint32_t hosts, switches;
+	uint32_t links;
+	struct net_link link[LINKS_MAX];
+};
+
+/** Numbers and rates that the known topologies are made of. */
+struct net_shape {
+	uint64_t hosts; /* or senders; of leaf-spine: per leaf */
+	uint64_t hops;	/* of the parking lot */
+	uint64_t leaves, spines;
+	uint64_t k;	   /* of the fat tree: an even number of ports per switch */
+	uint64_t rate;	   /* of each cable, bit/s */
+	uint64_t receiver; /* of the star's receiver; 0: `rate` */
+	uint64_t uplink;   /* between switches; 0: `rate` */
+	uint64_t delay;	   /* ns, of each cable */
+};
+
+/* Each builds @p n. @return false: it would be larger than a network can be */
+bool net_star(struct network *n, const struct net_shape *s);
+bool net_dumbbell(struct network *n, const struct net_shape *s);
+bool net_parking_lot(struct network *n, const struct net_shape *s);
+bool net_victim(struct network *n, const struct net_shape *s);
+bool net_leaf_spine(struct network *n, const struct net_shape *s);
+bool net_fat_tree(struct network *n, const struct net_shape *s);
+
+/** Adds a cable. @return false: there is no room */
+bool net_join(struct network *n, uint32_t a, uint32_t b, uint64_t rate, uint64_t delay);
+
+/** @return how many ports switch @p sw has. */
+uint32_t net_ports(const struct network *n, uint32_t sw);
+
+/** @return the node at the other end of port @p port of switch @p sw; UINT32_MAX: none. */
+uint32_t net_peer(const struct network *n, uint32_t sw, uint32_t port);
+
+/** @return the cable of host @p host, or NULL. */
+const struct net_link *net_cable(const struct network *n, uint32_t host);
+
+/** The shortest ways of one switch to all hosts. */
+struct net_routes {
+	struct switch_way *way; /* by the host's id, which is its number + 1 */
+	uint16_t *next;
+	uint32_t nexts;
+};
+
+/** Finds all shortest ways, of each switch one of @p r. @return false: no memory */
+bool net_route(const struct network *n, struct net_routes *r);
+void net_routes_free(struct net_routes *r, uint32_t switches);
+
+#endif

@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * A network as HPCC's simulator has it: the numbers of nodes, switches and cables; the numbers of
+ * the nodes that are switches; then per cable its two nodes, rate ("100Gbps"), delay ("1us" or
+ * "0.001ms") and error rate, which must be 0. Nodes that are no switches are hosts.
+ */
+#include <ctype.h>
+#include <stdlib.h>
+#include "parse_impl.h"
+
+#define NODES_MAX (HOSTS_MAX + SWITCHES_MAX)
+
+struct reader {
+	struct parser *p;
+	const char *path;
+	FILE *f;
+	uint32_t nodes;
+	uint32_t number[NODES_MAX]; /* in our order */
+	bool is_switch[NODES_MAX];
+};
+
+static int bad(struct reader *r, const char *what)
+{
+	return wrong(r->p, "%s: %s", r->path, what);
+}
+
+static int number(struct reader *r, uint32_t most, uint32_t *to)
+{
+	unsigned long v;
+	char word[32];
+	char *end;
+
+	if (fscanf(r->f, "%31s", word) != 1)
+		return bad(r, "it ends too early");
+	v = strtoul(word, &end, 10);
+	if (*end || !isdigit((unsigned char)*word) || v > most)
+		return wrong(r->p, "%s: '%s' is not a number up to %u", r->path, word, most);
+	*to = (uint32_t)v;
+	return 0;
+}
+
+/* "100Gbps" as "100G". */
+static int rate(struct reader *r, uint64_t *to)
+{
+	char word[32];
+	double v;
+	char *unit;
+
+	if (fscanf(r->f, "%31s", word) != 1)
+		return bad(r, "it ends too early");
+	unit = strstr(word, "bps");
+	if (unit)
+		*unit = '\0';
+	if (!text_number(word, UNIT_RATE, &v) || v < 1e6 || v > 1e13)
+		return wrong(r->p, "%s: '%s' is not a rate such as 100Gbps", r->path, word);
+	*to = (uint64_t)v;
+	return 0;
+}
+
+static int delay(struct reader *r, uint64_t *to)
+{
+	char word[32];
+	double v;
+
+	if (fscanf(r->f, "%31s", word) != 1)
+		return bad(r, "it ends too early");
+	if (!text_number(word, UNIT_TIME, &v) || v < 0 || v > 1e9)
+		return wrong(r->p, "%s: '%s' is not a delay such as 1us", r->path, word);
+	*to = (uint64_t)(v + 0.5);
+	return 0;
+}
+
+static int cable(struct reader *r)
+{
+	struct network *n = &r->p->s->net;
+	struct net_link l = {0};
+	uint32_t a, b;
+	double loss;
+
+	if (number(r, r->nodes - 1, &a) || number(r, r->nodes - 1, &b) || rate(r, &l.rate) ||
+		delay(r, &l.delay))
+		return -EINVAL;
+	if (fscanf(r->f, "%lf", &loss) != 1 || loss != 0)
+		return bad(r, "the error rate of a cable must be 0: see 'fault'");
+	if (a == b || (!r->is_switch[a] && !r->is_switch[b]))
+		return bad(r, "a cable needs two nodes, and one of them a switch");
+	l.a = r->is_switch[a] ? b : a; /* hosts first */
+	l.b = r->is_switch[a] ? a : b;
+	if (!r->is_switch[l.a] && net_cable(n, r->number[l.a]))
+		return wrong(r->p, "%s: node %u, a host, has more than one cable", r->path, l.a);
+	if (!net_join(n, r->number[l.a], r->number[l.b], l.rate, l.delay))
+		return bad(r, "it has too many cables");
+	return 0;
+}
+
+static int switches(struct reader *r, uint32_t count)
+{
+	struct network *n = &r->p->s->net;
+	uint32_t sw = 0;
+
+	for (uint32_t i = 0; i < count; i++) {
+		uint32_t node;
+
+		if (number(r, r->nodes - 1, &node))
+			return -EINVAL;
+		if (r->is_switch[node])
+			return wrong(r->p, "%s: node %u is a switch twice", r->path, node);
+		r->is_switch[node] = true;
+	}
+	n->switches = count;
+	n->hosts = 0;
+	for (uint32_t i = 0; i < r->nodes; i++)
+		if (!r->is_switch[i])
+			r->number[i] = n->hosts++;
+	for (uint32_t i = 0; i < r->nodes; i++)
+		if (r->is_switch[i])
+			r->number[i] = n->hosts + sw++;
+	if (!n->hosts || n->hosts > HOSTS_MAX || count > SWITCHES_MAX)
+		return bad(r, "it has too many hosts or switches, or no host");
+	return 0;
+}
+
+static int read_all(struct reader *r)
+{
+	const struct network *n = &r->p->s->net;
+	uint32_t count, cables;
+
+	if (number(r, NODES_MAX, &r->nodes) || number(r, r->nodes, &count) ||
+		number(r, LINKS_MAX, &cables) || switches(r, count))
+		return -EINVAL;
+	for (uint32_t i = 0; i < cables; i++)
+		if (cable(r))
+			return -EINVAL;
+	for (uint32_t i = 0; i < n->hosts; i++)
+		if (!net_cable(n, i))
+			return wrong(r->p, "%s: host %u has no cable", r->path, i);
+	return 0;
+}
+
+int network_file(struct parser *p, const char *path)
+{
+	static struct reader r;
+	int err;
+
+	memset(&r, 0, sizeof(r));
+	r.p = p;
+	r.path = path;
+	r.f = fopen(path, "r");
+	if (!r.f)
+		return wrong(p, "%s: %s", path, strerror(errno));
+	err = read_all(&r);
+	fclose(r.f);
+	return err;
+}

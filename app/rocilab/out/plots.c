@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Plots of the CSV files, as SVG by gnuplot. Points are written into its input, so it reads no
+ * file, and a series may be thinned. */
+#include "gnuplot.h"
+#include "out.h"
+#include "table.h"
+
+#define CURVES	 16u /* of one plot */
+#define COLOURS	 8u
+#define QUEUES	 6u
+#define SIZES	 24u /* steps of the plot of slowdown by size */
+#define RATE	 2u  /* columns of qp.csv */
+#define ALPHA	 4u
+#define GOODPUT	 7u
+#define QUEUE	 2u /* of queue.csv */
+#define SIZE	 3u /* of fct.csv */
+#define FCT	 6u
+#define SLOWDOWN 8u
+#define MS	 1e3
+
+static void begin(FILE *g, const char *folder, const char *name, const char *title, const char *x,
+	const char *y)
+{
+	char path[OUT_PATH];
+
+	fputs("reset\n", g);
+	gnuplot_svg(g, out_path(path, folder, name));
+	fprintf(g,
+		"set title '%s'\nset xlabel '%s'\nset ylabel '%s'\nset grid\n"
+		"set key outside right top\nset yrange [0:]\n",
+		title, x, y);
+}
+
+/* A block of points of series @p i. */
+static void curve(
+	FILE *g, const struct table *t, unsigned i, unsigned column, double by, unsigned id)
+{
+	fprintf(g, "$d%u << EOD\n", id);
+	for (size_t r = i; r < t->rows; r += t->nseries)
+		fprintf(g, "%.6f %.6g\n", table_at(t, r, 0) * MS, table_at(t, r, column) * by);
+	fputs("EOD\n", g);
+}
+
+/* One curve for each of the first QPs. */
+static void over_time(FILE *g, const struct table *t, unsigned column, double by)
+{
+	unsigned n = t->nseries < CURVES ? t->nseries : CURVES;
+
+	for (unsigned i = 0; i < n; i++)
+		curve(g, t, i, column, by, i);
+	for (unsigned i = 0; i < n; i++)
+		fprintf(g, "%s$d%u with lines lc %u dt %u title 'QP %s'", i ? ", " : "plot ", i,
+			i % COLOURS + 1, i / COLOURS + 1, t->series[i]);
+	fputc('\n', g);
+}
+
+/* Jain's index of all flows' goodput in each moment. */
+static void jain(FILE *g, const struct table *t)
+{
+	fputs("set yrange [0:1.05]\n$d << EOD\n", g);
+	for (size_t r = 0; r + t->nseries <= t->rows; r += t->nseries) {
+		double sum = 0, squares = 0;
+
+		for (unsigned i = 0; i < t->nseries; i++) {
+			double v = table_at(t, r + i, GOODPUT);
+
+			sum += v;
+			squares += v * v;
+		}
+		if (squares > 0)
+			fprintf(g, "%.6f %.6f\n", table_at(t, r, 0) * MS,
+				sum * sum / squares / t->nseries);
+	}
+	fputs("EOD\nplot $d with lines notitle\n", g);
+}
+
+static void rates(FILE *g, const char *folder, const struct table *t)
+{
+	begin(g, folder, "rate.svg", "rate that the algorithm allows", "ms", "Gb/s");
+	over_time(g, t, RATE, 1e-9);
+	begin(g, folder, "goodput.svg", "goodput", "ms", "Gb/s");
+	over_time(g, t, GOODPUT, 1e-9);
+	begin(g, folder, "alpha.svg", "alpha", "ms", "");
+	over_time(g, t, ALPHA, 1);
+	if (t->nseries > 1) {
+		begin(g, folder, "jain.svg", "fairness of the goodput (Jain)", "ms", "");
+		jain(g, t);
+	}
+}
+
+/* --- queues ------------------------------------------------------------------------------- */
+
+/* The ports with the longest queues. @return how many */
+static unsigned longest(const struct table *t, unsigned port[QUEUES])
+{
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < t->nseries; i++) {
+		double mean = table_mean(t, QUEUE, i);
+		unsigned at = n < QUEUES ? n : QUEUES;
+
+		if (mean <= 0)
+			continue;
+		for (; at && table_mean(t, QUEUE, port[at - 1]) < mean; at--)
+			if (at < QUEUES)
+				port[at] = port[at - 1];
+		if (at < QUEUES)
+			port[at] = i;
+		n += n < QUEUES;
+	}
+	return n;
+}
+
+static void queues(FILE *g, const char *folder, const struct table *t)
+{
+	unsigned port[QUEUES];
+	unsigned n = longest(t, port);
+
+	if (!n)
+		return;
+	begin(g, folder, "queue.svg", "bytes that wait at a port", "ms", "KB");
+	for (unsigned i = 0; i < n; i++)
+		curve(g, t, port[i], QUEUE, 1e-3, i);
+	for (unsigned i = 0; i < n; i++)
+		fprintf(g, "%s$d%u with lines title '%s'", i ? ", " : "plot ", i,
+			t->series[port[i]]);
+	fputc('\n', g);
+	begin(g, folder, "queue-cdf.svg", "part of the time in which no more wait", "KB", "");
+	for (unsigned i = 0; i < n; i++)
+		curve(g, t, port[i], QUEUE, 1e-3, i);
+	for (unsigned i = 0; i < n; i++)
+		fprintf(g, "%s$d%u using 2:(1) smooth cnormal with lines title '%s'",
+			i ? ", " : "plot ", i, t->series[port[i]]);
+	fputc('\n', g);
+}
+
+/* --- messages ----------------------------------------------------------------------------- */
+
+static double quantile(const double *sorted, size_t n, double part)
+{
+	return sorted[(size_t)(part * (double)(n - 1))];
+}
+
+/* Slowdown of the messages in rows [from, until), which have about one size. */
+static void slowdown_of(FILE *g, struct table *t, size_t from, size_t until)
+{
+	struct table part = {.cell = &t->cell[from * TABLE_COLUMNS], .rows = until - from};
+	double size = table_at(&part, part.rows / 2, SIZE);
+	double *v = part.cell;
+
+	table_sort(&part, SLOWDOWN);
+	for (size_t i = 0; i < part.rows; i++)
+		v[i] = table_at(&part, i, SLOWDOWN);
+	fprintf(g, "%.0f %.4f %.4f %.4f\n", size, quantile(v, part.rows, 0.5),
+		quantile(v, part.rows, 0.95), quantile(v, part.rows, 0.99));
+}
+
+static void slowdown(FILE *g, const char *folder, struct table *t)
+{
+	size_t steps = t->rows < SIZES ? t->rows : SIZES;
+
+	begin(g, folder, "slowdown.svg", "slowdown of messages by their size", "bytes",
+		"time by the time alone");
+	fputs("set logscale xy\nset yrange [1:]\n$d << EOD\n", g);
+	for (size_t i = 0; i < steps; i++)
+		slowdown_of(g, t, i * t->rows / steps, (i + 1) * t->rows / steps);
+	fputs("EOD\nplot $d using 1:2 with linespoints title 'median', "
+	      "$d using 1:3 with linespoints title '95 %', "
+	      "$d using 1:4 with linespoints title '99 %'\n",
+		g);
+}
+
+static void times(FILE *g, const char *folder, const struct table *t)
+{
+	begin(g, folder, "fct.svg", "part of the messages that took no longer", "ms", "");
+	fputs("$d << EOD\n", g);
+	for (size_t i = 0; i < t->rows; i++)
+		fprintf(g, "%.6f\n", table_at(t, i, FCT) * 1e-6);
+	fputs("EOD\nplot $d using 1:(1) smooth cnormal with lines notitle\n", g);
+}
+
+static void messages(FILE *g, const char *folder, struct table *t)
+{
+	if (!t->rows)
+		return;
+	times(g, folder, t);
+	table_sort(t, SIZE);
+	if (table_at(t, 0, SIZE) != table_at(t, t->rows - 1, SIZE))
+		slowdown(g, folder, t);
+}
+
+/* --- the whole ---------------------------------------------------------------------------- */
+
+bool out_plots(const char *folder)
+{
+	char path[OUT_PATH];
+	struct table t;
+	FILE *g = gnuplot_open();
+
+	if (!g)
+		return false;
+	if (table_read(&t, out_path(path, folder, "qp.csv")) && t.nseries)
+		rates(g, folder, &t);
+	table_free(&t);
+	if (table_read(&t, out_path(path, folder, "queue.csv")) && t.nseries)
+		queues(g, folder, &t);
+	table_free(&t);
+	if (table_read(&t, out_path(path, folder, "fct.csv")))
+		messages(g, folder, &t);
+	table_free(&t);
+	return gnuplot_close(g);
+}
+
+bool out_plot_rates(const char *csv, const char *to)
+{
+	struct table t;
+	FILE *g;
+
+	if (!table_read(&t, csv) || !t.nseries)
+		return false;
+	g = gnuplot_open();
+	if (g)
+		rates(g, to, &t);
+	table_free(&t);
+	return g && gnuplot_close(g);
+}

@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The network of a scenario: switches, their cables and ways, and what is lost at them. */
+#include <stdlib.h>
+#include "lab.h"
+#include "opcode.h"
+
+/* --- faults ----------------------------------------------------------------------------- */
+
+static bool from_host(const struct lab *l, const struct switch_port *p)
+{
+	return net_peer(&l->s->net, (uint32_t)(p->sw - l->sw), (uint32_t)(p - p->sw->port)) <
+	       l->hosts;
+}
+
+static enum fault_kind kind_of(int code)
+{
+	if (code == OPCODE_CNP)
+		return FAULT_CNP;
+	return switch_class_of(code) == CLASS_CONTROL ? FAULT_ACK : FAULT_DATA;
+}
+
+/* At the switch of its sender: one draw for each frame of a kind that is lost at all. */
+static bool lose(void *arg, const struct switch_port *from, const struct sim_buffer *b)
+{
+	struct lab *l = arg;
+	double loss = l->s->loss[kind_of(switch_opcode(b->bytes, b->len))];
+
+	return loss > 0 && from_host(l, from) &&
+	       (double)(random_next(&l->faults) >> 11) * 0x1p-53 < loss;
+}
+
+/* --- cables ------------------------------------------------------------------------------- */
+
+/* An end of a cable. */
+struct end {
+	struct lab_host *host; /* or: */
+	struct sim_switch *sw;
+	uint32_t port;
+};
+
+static struct end end_of(struct lab *l, uint32_t node, uint32_t *fill)
+{
+	uint32_t sw = node - l->hosts;
+
+	if (node < l->hosts)
+		return (struct end){.host = &l->host[node]};
+	return (struct end){.sw = &l->sw[sw], .port = fill[sw]++};
+}
+
+static struct sim_sink *sink_of(const struct end *e)
+{
+	return e->host ? &e->host->nic.in : &e->sw->port[e->port].in;
+}
+
+static void connect(
+	struct lab *l, const struct end *from, const struct end *to, const struct wire_config *wire)
+{
+	if (from->host)
+		nic_plug(&from->host->nic, &l->engine, wire, sink_of(to));
+	else
+		switch_plug(from->sw, from->port, &l->engine, wire, &l->s->aqm,
+			l->s->seed * 65536 + (uint32_t)(from->sw->port + from->port - l->port),
+			sink_of(to));
+}
+
+static bool cables(struct lab *l)
+{
+	uint32_t *fill = calloc(l->s->net.switches, sizeof(*fill));
+
+	for (uint32_t i = 0; fill && i < l->s->net.links; i++) {
+		const struct net_link *k = &l->s->net.link[i];
+		const struct wire_config wire = {k->rate, k->delay};
+		struct end a = end_of(l, k->a, fill), b = end_of(l, k->b, fill);
+
+		connect(l, &a, &b, &wire);
+		connect(l, &b, &a, &wire);
+	}
+	free(fill);
+	return fill != NULL;
+}
+
+bool plug_all(struct lab *l)
+{
+	const struct network *n = &l->s->net;
+	size_t size = (l->ports * sizeof(*l->port) + CACHE_LINE - 1) & ~(size_t)(CACHE_LINE - 1);
+
+	l->sw = calloc(n->switches, sizeof(*l->sw));
+	l->routes = calloc(n->switches, sizeof(*l->routes));
+	l->first = calloc(n->switches + 1, sizeof(*l->first));
+	l->port = aligned_alloc(CACHE_LINE, size);
+	if (!l->sw || !l->routes || !l->first || !l->port || !net_route(n, l->routes))
+		return false;
+	for (uint32_t i = 0; i < n->switches; i++) {
+		l->first[i + 1] = l->first[i] + net_ports(n, i);
+		switch_init(&l->sw[i], &l->pool, &l->port[l->first[i]], net_ports(n, i));
+		switch_route(&l->sw[i], l->routes[i].way, n->hosts + 1, l->routes[i].next);
+		l->sw[i].memory = l->s->memory;
+		l->sw[i].salt = i;
+		l->sw[i].lose = lose;
+		l->sw[i].arg = l;
+	}
+	return cables(l);
+}
+
+void plug_free(struct lab *l)
+{
+	net_routes_free(l->routes, l->s->net.switches);
+	free(l->routes);
+	free(l->first);
+	free(l->port);
+	free(l->sw);
+}
