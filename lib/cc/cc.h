@@ -78,6 +78,8 @@ struct cc_view {
 	double rate;   /* bit/s; the line's where there is no limit */
 	double target; /* bit/s */
 	double alpha;
+	double window; /* packets; 0: it has none */
+	uint64_t rtt;  /* ns, the last that was measured; 0: none */
 	bool limited;
 };
 
@@ -123,6 +125,7 @@ struct cc_ops {
 	const char *const *profiles; /* the first is the default */
 	unsigned nprofiles;
 	bool from_start; /* it learns of all that a QP does; otherwise from the first CNP on */
+	bool wants_rtt;	 /* on_ack() needs round trips */
 	/** Sets @p c, whose cfg is set and whose other bytes are 0, to no congestion. */
 	void (*init)(struct cc *c, uint64_t now);
 	/** A packet left, or several together.
@@ -130,6 +133,7 @@ struct cc_ops {
 	 *  @param psn    of the last
 	 *  @param again  a retransmission is among them */
 	void (*on_sent)(struct cc *c, uint32_t bytes, uint32_t psn, bool again, uint64_t now);
+	/** NULL: ACKs say nothing to it. */
 	void (*on_ack)(struct cc *c, const struct cc_ack *ack, uint64_t now);
 	void (*on_cnp)(struct cc *c, enum cc_notice kind, const struct cc_hops *hops, uint64_t now);
 	void (*on_loss)(struct cc *c, enum cc_loss kind, uint64_t now);
@@ -170,5 +174,6 @@ void cc_init(struct cc *c, const struct cc_config *cfg, uint64_t now);
 /** The algorithms, one per file. */
 extern const struct cc_ops cc_fixed;
 extern const struct cc_ops cc_dcqcn;
+extern const struct cc_ops cc_swift;
 
 #endif

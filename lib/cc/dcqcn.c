@@ -483,10 +483,6 @@ static void dcqcn_on_sent(struct cc *c, uint32_t bytes, uint32_t psn, bool again
 	publish(c);
 }
 
-static void dcqcn_on_ack(struct cc *c, const struct cc_ack *ack, uint64_t now)
-{
-}
-
 static void dcqcn_on_cnp(
 	struct cc *c, enum cc_notice kind, const struct cc_hops *hops, uint64_t now)
 {
@@ -553,7 +549,6 @@ const struct cc_ops cc_dcqcn = {
 	.nprofiles = PROFILES,
 	.init = dcqcn_init,
 	.on_sent = dcqcn_on_sent,
-	.on_ack = dcqcn_on_ack,
 	.on_cnp = dcqcn_on_cnp,
 	.on_loss = dcqcn_on_loss,
 	.on_time = dcqcn_on_time,

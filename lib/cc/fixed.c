@@ -29,10 +29,6 @@ static void fixed_on_sent(struct cc *c, uint32_t bytes, uint32_t psn, bool again
 {
 }
 
-static void fixed_on_ack(struct cc *c, const struct cc_ack *ack, uint64_t now)
-{
-}
-
 static void fixed_on_cnp(
 	struct cc *c, enum cc_notice kind, const struct cc_hops *hops, uint64_t now)
 {
@@ -70,7 +66,6 @@ const struct cc_ops cc_fixed = {
 	.from_start = true,
 	.init = fixed_init,
 	.on_sent = fixed_on_sent,
-	.on_ack = fixed_on_ack,
 	.on_cnp = fixed_on_cnp,
 	.on_loss = fixed_on_loss,
 	.on_time = fixed_on_time,

@@ -65,6 +65,7 @@ struct core_limit {
 	double target;	       /* bit/s to which the algorithm raises it */
 	double alpha;
 	double window;	       /* packets in flight that the algorithm allows; < 0: any */
+	uint64_t rtt;	       /* ns, the last that the algorithm measured; 0: none */
 	uint64_t limited_ns;   /* for how long it has been limited */
 	uint64_t limited_cnps; /* handled in that time */
 	uint64_t cnps;	       /* handled since INIT -> RTR */

@@ -193,6 +193,7 @@ static bool algorithm(const struct core *c, struct qp *qp, uint64_t now)
 		cc_init(&l->cc, cfg, now);
 		l->ops = cfg->ops;
 		l->settled = now;
+		memset(&l->rtt, 0, sizeof(l->rtt));
 	}
 	l->cc.cfg = cfg;
 	return true;
@@ -206,6 +207,7 @@ static void settle(const struct core *c, struct limiter *l, uint64_t now)
 		if (l->settled < c->paused)
 			l->ops->on_time(&l->cc, c->paused);
 		l->ops->on_pause(&l->cc, c->resumed);
+		rtt_forget(&l->rtt); /* that is our delay, not the network's */
 	}
 	l->settled = now;
 	l->change_at = l->ops->on_time(&l->cc, now);
@@ -242,12 +244,20 @@ void pacing_cnp(struct core *c, struct qp *qp, enum cc_notice kind, uint64_t now
 void pacing_ack(struct core *c, struct qp *qp, uint32_t psn, uint32_t packets, uint64_t now)
 {
 	struct limiter *l = qp->limiter;
-	const struct cc_ack ack = {.psn = psn, .packets = packets};
+	struct cc_ack ack = {.psn = psn, .packets = packets};
+	double rate = l->cc.rate, window = l->cc.window;
+	uint32_t ack_every = l->cc.ack_every;
 
-	if (!l->ops || !algorithm(c, qp, now))
+	if (!l->ops || !l->ops->on_ack || !algorithm(c, qp, now))
 		return;
+	settle(c, l, now);
+	ack.rtt = l->ops->wants_rtt ? rtt_acked(&l->rtt, psn, now) : 0;
 	l->ops->on_ack(&l->cc, &ack, now);
-	set_window(qp);
+	l->change_at = l->ops->on_time(&l->cc, now);
+	if (l->cc.rate != rate || l->cc.ack_every != ack_every)
+		follow(c, qp, now);
+	else if (l->cc.window != window)
+		set_window(qp);
 }
 
 void pacing_loss(struct core *c, struct qp *qp, enum cc_loss kind, uint64_t now)
@@ -326,6 +336,7 @@ void pacing_view(const struct core *c, const struct qp *qp, struct core_limit *o
 	out->rate = rate < CC_UNLIMITED ? rate : v.rate;
 	out->target = l->ops ? v.target : out->rate;
 	out->alpha = v.alpha;
+	out->rtt = v.rtt;
 }
 
 void pacing_look(struct core *c, struct qp *qp, struct core_limit *out, uint64_t now)
@@ -363,6 +374,28 @@ static uint32_t wire_bytes(const struct txd *t)
 	return t->hdr_len + ((t->payload_len + 3u) & ~3u) + ICRC_LEN + WIRE_EXTRA;
 }
 
+/* Whether the packet @p t is answered by an ACK, at once: no READ, no atomic, no response. */
+static bool is_acked(const struct txd *t)
+{
+	const uint8_t *bth = txd_bth(t);
+	unsigned op = bth[BTH_OPCODE] & OPC_OP_MASK;
+
+	return (bth[BTH_ACKREQ] & BTH_A) &&
+	       (op <= OP_WRITE_ONLY_WITH_IMM || op == OP_SEND_LAST_WITH_INV ||
+		       op == OP_SEND_ONLY_WITH_INV);
+}
+
+static void measure(struct rtt *r, const struct txd out[], unsigned n, bool again, uint64_t now)
+{
+	if (again) {
+		rtt_forget(r);
+		return;
+	}
+	for (unsigned i = 0; i < n; i++)
+		if (is_acked(&out[i]))
+			rtt_left(r, get_be32(txd_bth(&out[i]) + BTH_ACKREQ) & SEQ24_MASK, now);
+}
+
 bool pacing_sent(
 	struct core *c, struct qp *qp, const struct txd out[], unsigned n, bool again, uint64_t now)
 {
@@ -377,6 +410,8 @@ bool pacing_sent(
 	if (l->ops && n && likely(!c->lags)) { /* pacing_room() has seen to its parameters */
 		double rate = l->cc.rate;
 
+		if (l->ops->wants_rtt)
+			measure(&l->rtt, out, n, again, now);
 		l->ops->on_sent(&l->cc, l->unsaid,
 			get_be32(txd_bth(&out[n - 1]) + BTH_ACKREQ) & SEQ24_MASK, again, now);
 		l->unsaid = 0;

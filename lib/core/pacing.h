@@ -18,6 +18,7 @@
 
 #include "cc.h"
 #include "qp.h"
+#include "rtt.h"
 
 struct core_limit;
 
@@ -46,6 +47,7 @@ struct limiter {
 	uint64_t since;	 /* when packets began to wait for their departures; 0: they do not */
 	uint64_t cnps;	 /* handled */
 	uint64_t before; /* of them, before `since` */
+	struct rtt rtt;	 /* for an algorithm that wants it */
 	const struct cc_ops *ops; /* whose state `cc` is; NULL: none yet */
 	struct cc cc;
 };

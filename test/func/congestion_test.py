@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """congestion_test.py ROCID ROCICTL STEPS: two rocid that are linked by memif and manage congestion: marked packets,
 the CNPs that answer them, and what a third reads in a capture. Then without --cc, and with DCQCN: rates fall and
-recover, of requests and of READ responses. An administrator's rate."""
+recover, of requests and of READ responses. With Swift, whose window
+follows the round trip. An administrator's rate."""
 import os
 import subprocess
 import sys
@@ -15,6 +16,7 @@ from steps import Steps
 COUNTERS = ('np_ecn_marked_roce_packets', 'np_cnp_sent', 'rp_cnp_handled', 'rp_cnp_ignored', 'retransmits')
 CC = ('--cc', '0,notify,np_min_time_between_cnps=1000000')     # one in all: a second between two
 DCQCN = ('--cc', '0,dcqcn,line=1G')
+SWIFT = ('--cc', '0,swift,base_target=1,fs_range=0,min_cwnd=500,line=1G')
 MBIT = 1e6
 CE, ECT = 3, 2
 CNP = 0x81
@@ -185,8 +187,24 @@ def test_rate(daemons, steps, rocictl, folder):
     s.end()
 
 
+def test_swift(daemons, steps, rocictl, folder):
+    """No round trip here is as short as 1 us: the window falls. None is as long as 1 s: it rises."""
+    s = Steps(steps, daemons[0], port_b=1, other=[daemons[1]])
+    before = rate(daemons[0], s.a)
+    check(before['algorithm'] == 'swift' and before['window'] == 16 and before['rtt_us'] is None, f'{before}')
+    wait_until(lambda: s.do('write', 10, 9000) or rate(daemons[0], s.a)['limited'], 'the window does not fall')
+    now = rate(daemons[0], s.a)
+    check(now['rtt_us'] > 1 and now['window'] == 1 and now['rate_mbps'] < 1000 and now['why'].endswith('by swift'), f'{now}')
+    said = daemons[0].ask('set port 1 cc swift,base_target=1000000,line=1G')
+    check('error' not in said, f'{said}')
+    wait_until(lambda: s.do('write', 10, 9000) or rate(daemons[0], s.a)['window'] > 16, 'the window does not rise')
+    now = rate(daemons[0], s.a)
+    check(not now['limited'] and not now['why'], f'{now}')
+    s.end()
+
+
 def main(rocid, rocictl, steps):
-    for args, test in (CC, test_on), ((), test_off), (DCQCN, test_dcqcn), ((), test_rate):
+    for args, test in (CC, test_on), ((), test_off), (DCQCN, test_dcqcn), (SWIFT, test_swift), ((), test_rate):
         with tempfile.TemporaryDirectory() as folder:
             daemons = start_two(rocid, folder, args)
             test(daemons, steps, rocictl, folder)

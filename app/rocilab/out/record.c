@@ -40,8 +40,11 @@ static void line_of_flow(struct record *r, unsigned i, uint64_t now)
 	goodput = (double)(f->packets - r->packets[i]) * lab_payload(r->l, f) * 8e9 /
 		  (double)r->interval;
 	r->packets[i] = f->packets;
-	fprintf(r->qp, "%.9f,%u,%.0f,%.0f,%.6f,%u,,%.0f,%llu\n", seconds(now), i, v.rate, v.target,
-		v.alpha, w->size, goodput, (unsigned long long)limiter->cnps);
+	fprintf(r->qp, "%.9f,%u,%.0f,%.0f,%.6f,%g,", seconds(now), i, v.rate, v.target, v.alpha,
+		v.window > 0 && v.window < w->size ? v.window : w->size);
+	if (v.rtt)
+		fprintf(r->qp, "%.9f", (double)v.rtt * 1e-9);
+	fprintf(r->qp, ",%.0f,%llu\n", goodput, (unsigned long long)limiter->cnps);
 }
 
 static void line_of_port(const struct record *r, uint32_t index, uint64_t now)

@@ -182,6 +182,7 @@ static void put_limit(struct row *row, const struct core_limit *l)
 	put_json(row, "target_mbps", mbps(l->target));
 	put_json(row, "alpha", json_real(l->alpha));
 	put_json(row, "window", l->window < 0 ? json_null() : json_real(l->window));
+	put_json(row, "rtt_us", l->rtt ? json_real((double)l->rtt / 1e3) : json_null());
 	put_int(row, "cnps_handled", l->cnps);
 	put_int(row, "limited_ms", l->limited_ns / 1000000);
 }
@@ -195,6 +196,9 @@ static void put_why(struct row *row, const struct qp_obj *o, const struct core_l
 	if (l->limited && l->asked && l->rate >= (double)l->asked)
 		snprintf(text, sizeof(text), "held at %g Mb/s for %.3g s by an administrator",
 			l->rate / 1e6, seconds);
+	else if (l->limited && !l->limited_cnps && l->algorithm)
+		snprintf(text, sizeof(text), "held at %g Mb/s for %.3g s by %s", l->rate / 1e6,
+			seconds, l->algorithm);
 	else if (l->limited)
 		snprintf(text, sizeof(text), "held at %g Mb/s for %.3g s by %.0f CNPs a second%s%s",
 			l->rate / 1e6, seconds,

@@ -107,7 +107,7 @@ static void fixed__is_a_plain_limit(void **state)
 	cc_fixed.on_loss(&cc, CC_LOSS_TIMEOUT, 2);
 	cc_fixed.on_pause(&cc, 3);
 	cc_fixed.on_sent(&cc, 1u << 31, 0, true, 3);
-	cc_fixed.on_ack(&cc, &(struct cc_ack){.packets = 1}, 3);
+	assert_null(cc_fixed.on_ack);
 	assert_true(cc.rate == 100e6);
 	cc_fixed.look(&cc, &v);
 	assert_true(v.limited && v.rate == 100e6);

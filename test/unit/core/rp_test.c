@@ -353,6 +353,130 @@ static void window__is_the_lesser(void **state)
 	atomic_store(&port()->cc, NULL);
 }
 
+/* Another one, whose rate follows each ACK, and the time. */
+static double toy_rate;
+static uint64_t toy_change, toy_next, toy_rtt;
+
+static void toy_follow(struct cc *c, const struct cc_ack *ack, uint64_t now)
+{
+	toy_rtt = ack->rtt;
+	toy_change = toy_next;
+	c->rate = toy_rate;
+}
+
+static uint64_t toy_later(struct cc *c, uint64_t now)
+{
+	if (now < toy_change)
+		return toy_change;
+	if (toy_change)
+		c->rate = CC_UNLIMITED;
+	return CC_NEVER;
+}
+
+static void toy_start(struct cc *c, uint64_t now)
+{
+}
+
+static void toy_heed(struct cc *c, uint32_t bytes, uint32_t psn, bool again, uint64_t now)
+{
+}
+
+static void toy_shrug(struct cc *c, enum cc_loss kind, uint64_t now)
+{
+}
+
+static const struct cc_ops follower = {
+	.name = "follower",
+	.profiles = toy_profiles,
+	.nprofiles = 1,
+	.from_start = true,
+	.wants_rtt = true,
+	.init = toy_start,
+	.on_sent = toy_heed,
+	.on_ack = toy_follow,
+	.on_cnp = toy_on_cnp,
+	.on_loss = toy_shrug,
+	.on_time = toy_later,
+	.on_pause = toy_on_pause,
+	.look = toy_look,
+};
+
+static void follow_acks(struct cc_config *plain)
+{
+	*plain = (struct cc_config){.ops = &follower, .line = LINE};
+	toy_rate = CC_UNLIMITED;
+	toy_change = toy_next = toy_rtt = 0;
+	l.now = 2 * MS; /* the wheel's clock began before */
+	atomic_store(&port()->cc, plain);
+	lone_start(&l);
+}
+
+/* A rate that an ACK brings holds from the next packet on, and moves a departure that waits. */
+static void ack__changes_the_rate(void **state)
+{
+	struct cc_config plain;
+
+	follow_acks(&plain);
+	post_writes();
+	lone_tx_max(&l, 1);
+	toy_rate = 1e9;
+	acknowledge();
+	assert_int_equal(send_until(l.now + 10 * 8848 + 200), 10); /* the first has a RETH */
+	toy_rate = 2e9;
+	acknowledge();
+	assert_in_range(send_until(l.now + 20 * 4424), 19, 21);
+	atomic_store(&port()->cc, NULL);
+}
+
+/* on_ack() may set a time, at which the rate changes by itself. */
+static void ack__sets_a_time(void **state)
+{
+	struct cc_config plain;
+	unsigned before;
+
+	follow_acks(&plain);
+	post_writes();
+	lone_tx_max(&l, 1);
+	toy_rate = 1e6; /* 8.8 ms for a packet */
+	toy_next = l.now + 50 * US;
+	acknowledge();
+	lone_tx_max(&l, 1);
+	assert_in_range(core_deadline(&l.host->core), l.now, toy_next + US);
+	l.now = toy_next + US;
+	core_expire(&l.host->core, l.now);
+	before = l.packets;
+	lone_tx_max(&l, 1);
+	assert_int_equal(l.packets, before + 1);
+	atomic_store(&port()->cc, NULL);
+}
+
+/* From the call that built the packet to that which received its ACK; not after a loss. */
+static void ack__brings_the_round_trip(void **state)
+{
+	struct cc_config plain;
+
+	follow_acks(&plain);
+	lone_post(&l, ABI_WR_RDMA_WRITE, 1, 1 << 10, 0);
+	lone_tx(&l);
+	l.now += 7 * US;
+	acknowledge();
+	assert_int_equal(toy_rtt, 7 * US);
+	lone_post(&l, ABI_WR_RDMA_WRITE, 2, 1 << 10, 0);
+	lone_tx(&l);
+	l.now += 3 * US;
+	lone_nak(&l, 0x60, seq24_add(SQ_PSN, 1), 0); /* sent again */
+	lone_tx(&l);
+	l.now += 5 * US;
+	acknowledge();
+	assert_int_equal(toy_rtt, 0);
+	lone_post(&l, ABI_WR_RDMA_WRITE, 3, 1 << 10, 0);
+	lone_tx(&l);
+	l.now += 9 * US;
+	acknowledge();
+	assert_int_equal(toy_rtt, 9 * US);
+	atomic_store(&port()->cc, NULL);
+}
+
 int main(void)
 {
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, lone_teardown)
@@ -366,6 +490,9 @@ int main(void)
 		T(port__changes_under_way),
 		T(rate__is_the_lesser),
 		T(window__is_the_lesser),
+		T(ack__changes_the_rate),
+		T(ack__sets_a_time),
+		T(ack__brings_the_round_trip),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

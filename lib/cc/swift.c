@@ -1,0 +1,275 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Swift (Kumar et al., SIGCOMM 2020): the round trip is compared with a target. Below it the window
+ * rises by `ai` packets per round trip; above it the window falls by the part of the round trip
+ * that is too much, once per round trip. The target of small windows is higher (flow scaling), so
+ * that many flows find their share of a queue. Below one packet the window is a pace.
+ *
+ * There is one delay here, that of the fabric: an endpoint's own is not in the round trip (rtt.h),
+ * as ACKs leave first and a worker that stands still takes no sample. Hops are not counted: their
+ * part of the target belongs into base_target.
+ */
+#include <string.h>
+#include "cc.h"
+
+enum {
+	BASE_TARGET,
+	FS_RANGE,
+	FS_MIN_CWND,
+	FS_MAX_CWND,
+	AI,
+	BETA,
+	MAX_MDF,
+	MIN_CWND,
+	MAX_CWND,
+	FIRST_CWND,
+	ACK_EVERY,
+	PARAMS
+};
+
+static const struct cc_param params[PARAMS] = {
+	[BASE_TARGET] = {.name = "base_target",
+		.unit = "us",
+		.help = "round trip to which a large window is steered",
+		.min = 1,
+		.max = 1e6,
+		.def = {{25, false}}},
+	[FS_RANGE] = {.name = "fs_range",
+		.unit = "us",
+		.help = "most that flow scaling adds to the target; 0: no flow scaling",
+		.min = 1,
+		.max = 1e6,
+		.or_zero = true,
+		.def = {{50, false}}},
+	[FS_MIN_CWND] = {.name = "fs_min_cwnd",
+		.unit = "1/1000 packets",
+		.help = "window up to which it adds all of that",
+		.min = 1,
+		.max = 1e6,
+		.def = {{100, false}}},
+	[FS_MAX_CWND] = {.name = "fs_max_cwnd",
+		.unit = "1/1000 packets",
+		.help = "window from which on it adds nothing",
+		.min = 2,
+		.max = 1e7,
+		.def = {{100000, false}}},
+	[AI] = {.name = "ai",
+		.unit = "1/1000 packets",
+		.help = "additive increase of the window per round trip",
+		.min = 1,
+		.max = 1e6,
+		.def = {{1000, false}}},
+	[BETA] = {.name = "beta",
+		.unit = "%",
+		.help = "part of the excess delay by which the window falls",
+		.min = 1,
+		.max = 100,
+		.def = {{80, false}}},
+	[MAX_MDF] = {.name = "max_mdf",
+		.unit = "%",
+		.help = "most that the window falls at once",
+		.min = 1,
+		.max = 99,
+		.def = {{50, false}}},
+	[MIN_CWND] = {.name = "min_cwnd",
+		.unit = "1/1000 packets",
+		.help = "least window",
+		.min = 1,
+		.max = 1e6,
+		.def = {{10, false}}},
+	[MAX_CWND] = {.name = "max_cwnd",
+		.unit = "packets",
+		.help = "largest window",
+		.min = 1,
+		.max = 65536,
+		.def = {{128, false}}},
+	[FIRST_CWND] = {.name = "first_cwnd",
+		.unit = "packets",
+		.help = "window of a new queue pair",
+		.min = 1,
+		.max = 65536,
+		.def = {{16, false}}},
+	[ACK_EVERY] = {.name = "ack_every",
+		.unit = "packets",
+		.help = "packets after which an ACK is asked for",
+		.min = 1,
+		.max = 64,
+		.def = {{1, false}}},
+};
+
+static const char *const profiles[] = {"paper"};
+
+/* Timeouts in a row after which the window is the least. */
+#define RETX_RESET_THRESHOLD 5u
+/* The size of a packet is the mean of so many. */
+#define MEAN_OF 1024u
+
+struct swift {
+	double cwnd;
+	uint64_t rtt;	      /* ns, the last; 0: none yet */
+	uint64_t decreased;   /* ns: when the window last fell */
+	uint64_t bytes;	      /* on the wire, of `packets` */
+	uint64_t packets;     /* that were acknowledged */
+	uint32_t retransmits; /* timeouts in a row */
+} __attribute__((may_alias));
+_Static_assert(sizeof(struct swift) <= CC_STATE_MAX, "");
+
+static struct swift *of(struct cc *c)
+{
+	return (struct swift *)c->state;
+}
+
+static double param(const struct cc *c, unsigned i)
+{
+	return c->cfg->value[i];
+}
+
+/* Flow scaling: fs_range at fs_min_cwnd, 0 at fs_max_cwnd, and with the root in between. */
+static double scaling(const struct cc *c, double cwnd)
+{
+	double least = 1 / __builtin_sqrt(param(c, FS_MAX_CWND) / 1000);
+	double most = 1 / __builtin_sqrt(param(c, FS_MIN_CWND) / 1000);
+	double range = param(c, FS_RANGE) * 1000;
+	double at = 1 / __builtin_sqrt(cwnd);
+
+	if (range <= 0 || most <= least || at <= least)
+		return 0;
+	return at >= most ? range : range * (at - least) / (most - least);
+}
+
+static double target_of(const struct cc *c, double cwnd)
+{
+	return param(c, BASE_TARGET) * 1000 + scaling(c, cwnd);
+}
+
+/* Below one packet in flight, packets leave at the rate of the window. */
+static void publish(struct cc *c)
+{
+	const struct swift *s = of(c);
+	double bits = s->packets ? (double)s->bytes * 8 / (double)s->packets : 0;
+
+	c->window = s->cwnd < 1 ? 1 : s->cwnd;
+	c->rate = CC_UNLIMITED;
+	if (s->cwnd < 1 && s->rtt && bits > 0)
+		c->rate = bits * s->cwnd * 1e9 / (double)s->rtt;
+	c->ack_every = (uint32_t)param(c, ACK_EVERY);
+	if (c->ack_every > c->window)
+		c->ack_every = (uint32_t)c->window;
+}
+
+static void set_cwnd(struct cc *c, double cwnd, uint64_t now)
+{
+	struct swift *s = of(c);
+	double least = param(c, MIN_CWND) / 1000, most = param(c, MAX_CWND);
+
+	cwnd = cwnd < least ? least : cwnd > most ? most : cwnd;
+	if (cwnd < s->cwnd)
+		s->decreased = now;
+	s->cwnd = cwnd;
+	publish(c);
+}
+
+static bool may_decrease(const struct swift *s, uint64_t now)
+{
+	return now - s->decreased >= s->rtt;
+}
+
+static void swift_init(struct cc *c, uint64_t now)
+{
+	of(c)->cwnd = param(c, FIRST_CWND);
+	set_cwnd(c, of(c)->cwnd, now);
+}
+
+static void swift_on_sent(struct cc *c, uint32_t bytes, uint32_t psn, bool again, uint64_t now)
+{
+	struct swift *s = of(c);
+
+	s->bytes += again ? 0 : bytes;
+}
+
+static void count(struct swift *s, uint32_t packets)
+{
+	s->packets += packets;
+	if (s->packets < MEAN_OF)
+		return;
+	s->bytes /= 2;
+	s->packets /= 2;
+}
+
+static void swift_on_ack(struct cc *c, const struct cc_ack *ack, uint64_t now)
+{
+	struct swift *s = of(c);
+	double target = target_of(c, s->cwnd), delay = (double)ack->rtt;
+	double most = param(c, MAX_MDF) / 100, ai = param(c, AI) / 1000 * ack->packets;
+
+	count(s, ack->packets);
+	s->retransmits = 0;
+	if (!ack->rtt)
+		return;
+	s->rtt = ack->rtt;
+	if (delay < target) {
+		set_cwnd(c, s->cwnd + (s->cwnd >= 1 ? ai / s->cwnd : ai), now);
+	} else if (may_decrease(s, now)) {
+		double less = param(c, BETA) / 100 * (delay - target) / delay;
+
+		set_cwnd(c, s->cwnd * (1 - (less < most ? less : most)), now);
+	}
+}
+
+static void swift_on_cnp(
+	struct cc *c, enum cc_notice kind, const struct cc_hops *hops, uint64_t now)
+{
+}
+
+static void swift_on_loss(struct cc *c, enum cc_loss kind, uint64_t now)
+{
+	struct swift *s = of(c);
+
+	if (kind == CC_LOSS_RNR)
+		return;
+	if (kind == CC_LOSS_TIMEOUT && ++s->retransmits >= RETX_RESET_THRESHOLD)
+		set_cwnd(c, 0, now);
+	else if (may_decrease(s, now))
+		set_cwnd(c, s->cwnd * (1 - param(c, MAX_MDF) / 100), now);
+}
+
+static uint64_t swift_on_time(struct cc *c, uint64_t now)
+{
+	set_cwnd(c, of(c)->cwnd, now); /* its limits may have been set anew */
+	return CC_NEVER;
+}
+
+static void swift_on_pause(struct cc *c, uint64_t now)
+{
+}
+
+static void swift_look(const struct cc *c, struct cc_view *v)
+{
+	const struct swift *s = (const struct swift *)c->state;
+
+	v->limited = c->rate < CC_UNLIMITED;
+	v->rate = v->limited ? c->rate : c->cfg->line;
+	v->target = v->rate;
+	v->alpha = 0;
+	v->window = s->cwnd;
+	v->rtt = s->rtt;
+}
+
+const struct cc_ops cc_swift = {
+	.name = "swift",
+	.title = "Swift: the round trip lowers the window, or raises it",
+	.params = params,
+	.nparams = PARAMS,
+	.profiles = profiles,
+	.nprofiles = 1,
+	.from_start = true,
+	.wants_rtt = true,
+	.init = swift_init,
+	.on_sent = swift_on_sent,
+	.on_ack = swift_on_ack,
+	.on_cnp = swift_on_cnp,
+	.on_loss = swift_on_loss,
+	.on_time = swift_on_time,
+	.on_pause = swift_on_pause,
+	.look = swift_look,
+};
