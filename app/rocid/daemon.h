@@ -18,6 +18,7 @@
 #include "unstick.h"
 #include "worker.h"
 
+struct json_t;
 struct rib;
 struct row;
 
@@ -87,6 +88,9 @@ void devices_put_link(struct row *row, const struct daemon_port *p);
 /** Starts the netdevs of IP over InfiniBand, which need the control thread.
  *  @return 0 or a negative errno with a sentence. */
 int daemon_start_ribs(struct daemon *d, char why[VALUE_MAX * 2]);
+
+/** The i-th for administrators. @param arg d  @return false after the last. */
+bool ribs_show(void *arg, uint32_t i, struct json_t **element);
 
 /** Asks them to end; daemon_end_ribs() waits for that, when there are no sessions any more. */
 void daemon_stop_ribs(struct daemon *d);

@@ -201,5 +201,5 @@ static bool flow(void *arg, uint32_t i, json_t **element)
 void devices_init(struct ctl_devices *devices, struct daemon *d)
 {
 	*devices = (struct ctl_devices){
-		d, port, is_open, emulated_link, flow, impair, daemon_look, refused};
+		d, port, is_open, emulated_link, flow, ribs_show, impair, daemon_look, refused};
 }

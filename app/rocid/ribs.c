@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The netdevs of IP over InfiniBand (--ipoib). */
 #include <string.h>
+#include <jansson.h>
 #include "daemon.h"
+#include "ipoib.h"
 #include "rib.h"
+#include "text/row.h"
+#include "text/sentence.h"
 
 static int start(struct daemon *d, uint32_t i, char why[VALUE_MAX * 2])
 {
@@ -35,4 +39,31 @@ void daemon_end_ribs(struct daemon *d)
 		rib_destroy(d->rib[i]);
 		d->rib[i] = NULL;
 	}
+}
+
+bool ribs_show(void *arg, uint32_t i, json_t **element)
+{
+	const struct daemon *d = arg;
+	uint64_t count[IPOIB_COUNTS];
+	char gid[GID_TEXT];
+	struct rib_view v;
+	struct row row;
+
+	if (i >= d->opt->nipoibs || !d->rib[i])
+		return false;
+	rib_look(d->rib[i], &v, count);
+	row_begin(&row);
+	put_text(&row, "netdev", rib_config_of(d->rib[i])->name);
+	put_int(&row, "port", rib_config_of(d->rib[i])->port);
+	put_hex(&row, "pkey", rib_config_of(d->rib[i])->pkey, 4);
+	put_bool(&row, "up", v.up);
+	put_int(&row, "qpn", v.qpn);
+	put_text(&row, "gid", v.up ? gid_text(v.gid, gid) : "");
+	put_int(&row, "neighbours", v.neighs);
+	put_int(&row, "groups", v.groups);
+	for (unsigned k = 0; k < IPOIB_COUNTS; k++)
+		put_int(&row, ipoib_count_name((enum ipoib_count)k), (int64_t)count[k]);
+	put_int(&row, "kernel_full", (int64_t)v.tap_full);
+	*element = row_end(&row);
+	return true;
 }

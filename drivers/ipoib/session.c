@@ -113,7 +113,7 @@ static int climb(struct rib *r)
 }
 
 /* IPB-11: before the netdev is there. MTU, Q_Key and SL are not read from the group, because nobody
- * keeps groups on RoCE: doc/decisions/0121. */
+ * keeps groups on RoCE: decision 0097. */
 static int join_everybody(struct rib *r)
 {
 	static const uint8_t everybody[4] = {0xFF, 0xFF, 0xFF, 0xFF};

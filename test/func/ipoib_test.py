@@ -45,11 +45,11 @@ def two_hosts(lab, mtu=MTU):
 
 def pair(lab, options=('--ipoib', '0')):
     a, b = two_hosts(lab)
-    for n, name in (a, 'a'), (b, 'b'):
-        rocid(lab, n, name, options)
+    ra = rocid(lab, a, 'a', options)
+    rocid(lab, b, 'b', options)
     addresses(a, 'rib0', 1)
     addresses(b, 'rib0', 2)
-    return a, b
+    return a, b, ra
 
 
 def joined(namespace, group):
@@ -129,7 +129,7 @@ def multicast(sender, receiver, group):
 
 # proves IPB-11, IPB-12, IPB-13, IPB-14
 def basics(lab):
-    a, b = pair(lab)
+    a, b, ra = pair(lab)
     ping(a, '10.8.0.2')
     ping(b, 'fd08::1')
     # IPB-14: the interface identifier is that of the port
@@ -137,6 +137,10 @@ def basics(lab):
                   if ' eth ' in line or ' rib0 ' in line]
     assert len(link_local) == 2 and link_local[0] == link_local[1], link_local
     joined(a, 'ff12:401b:ffff::ffff:ffff')
+    wait_for('counters of rib0', lambda: Lab.ask(ra, 'show ipoib')['ipoib'][0]['rx'] > 0)
+    shown = Lab.ask(ra, 'show ipoib')['ipoib'][0]
+    assert shown['netdev'] == 'rib0' and shown['up'] and shown['forged'] == 0, shown
+    assert any(q['qpn'] == shown['qpn'] for q in Lab.ask(ra, 'show qps')['qps']), shown
     for size in 0, 1, 1000, 2016, 2017, 4000, 20001, 65507:
         big_ping(a, '10.8.0.2', size)
         big_ping(b, 'fd08::1', size)
@@ -196,7 +200,7 @@ def restart(lab):
 def partitions(lab):
     """Two P_Keys are two networks."""
     options = ['--ipoib', '0,pkey=0x8001', '--ipoib', '0,pkey=0x8002']
-    a, b = pair(lab, options)
+    a, b, _ = pair(lab, options)
     for n, number in (a, 1), (b, 2):
         netdev(n, 'rib1')
         addresses(n, 'rib1', number, 9)
@@ -225,8 +229,8 @@ def three_hosts(lab):
         addresses(n, 'rib0', i + 1)
     for n in hosts:
         for i in range(3):
-            ping(n, f'10.8.0.{i + 1}', 20)
-            ping(n, f'fd08::{i + 1}', 20)
+            ping(n, f'10.8.0.{i + 1}', 5)
+            ping(n, f'fd08::{i + 1}', 5)
     transfer(hosts[0], hosts[2], '10.8.0.1', 1 << 20)
     multicast(hosts[0], hosts[1], '239.1.2.3')
 

@@ -124,6 +124,8 @@ struct ctl_devices {
 	/** The i-th rule that steers packets to a queue, of all ports.  @return false after the
 	 * last. */
 	bool (*flow)(void *arg, uint32_t i, struct json_t **flow);
+	/** The i-th netdev of IP over InfiniBand.  @return false after the last. */
+	bool (*ipoib)(void *arg, uint32_t i, struct json_t **netdev);
 	/** Configures the emulated link of a port as @p text says.
 	 *  @return 0, or a negative errno with a sentence. */
 	int (*impair)(void *arg, uint32_t port, const char *text, char why[ABI_SENTENCE_MAX]);

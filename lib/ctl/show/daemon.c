@@ -239,6 +239,15 @@ static bool next_flow(
 	return d && d->flow(d->arg, at->index++, element);
 }
 
+/* The netdevs of IP over InfiniBand. */
+static bool next_ipoib(
+	struct ctl *ctl, const struct argument arg[], struct document_cursor *at, json_t **element)
+{
+	const struct ctl_devices *d = ctl->devices;
+
+	return d && d->ipoib && d->ipoib(d->arg, at->index++, element);
+}
+
 /* --- workers and counters --------------------------------------------------------------- */
 
 static bool next_worker(
@@ -302,5 +311,6 @@ const struct document_section show_port = {.name = "port", .next = next_port, .k
 const struct document_section show_port_gids = {
 	.name = "gids", .next = next_gid, .keep = is_of_port};
 const struct document_section show_flows = {.name = "flows", .next = next_flow};
+const struct document_section show_ipoib = {.name = "ipoib", .next = next_ipoib};
 const struct document_section show_port_flows = {
 	.name = "flows", .next = next_flow, .keep = is_of_port};

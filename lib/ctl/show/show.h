@@ -39,6 +39,7 @@ extern const struct document_section show_hw_counters;
 extern const struct document_section show_port_counters;
 extern const struct document_section show_metrics;
 extern const struct document_section show_flows;
+extern const struct document_section show_ipoib;
 extern const struct document_section show_cm;
 extern const struct document_section show_cm_messages;
 extern const struct document_section show_cm_listeners;
