@@ -95,8 +95,26 @@ static struct lab_qp *posting(struct lab_flow *f)
 	return f->line->op == FLOW_READ ? &f->sink : &f->source;
 }
 
+static bool is_poisson(const struct lab_flow *f)
+{
+	return !f->line->size;
+}
+
+/* Bytes of message number @p i. */
+static uint64_t size_of(const struct lab_flow *f, uint64_t i)
+{
+	return is_poisson(f) ? arrivals_at(&f->arrivals, i)->size : f->line->size;
+}
+
+uint64_t flow_size(const struct lab_flow *f)
+{
+	return size_of(f, f->messages);
+}
+
 static void post(struct lab_flow *f, uint64_t now)
 {
+	uint64_t size = size_of(f, f->posted);
+	uint64_t mtu = f->from->lab->s->mtu;
 	struct lab_host *peer = f->poster == f->from ? f->to : f->from;
 	struct lab_qp *q = posting(f);
 	uint32_t stride = abi_sq_stride(1, 0);
@@ -107,23 +125,81 @@ static void post(struct lab_flow *f, uint64_t now)
 	w->wr_id = (uint64_t)(f - f->from->lab->flow);
 	w->remote_addr = peer->mr.iova;
 	w->rkey = peer->mr.key;
-	w->sge[0] = (struct abi_sge){.addr = f->poster->mr.iova,
-		.length = (uint32_t)f->line->size,
-		.lkey = f->poster->mr.key};
+	w->sge[0] = (struct abi_sge){
+		.addr = f->poster->mr.iova, .length = (uint32_t)size, .lkey = f->poster->mr.key};
+	f->posted++;
+	f->bytes += size;
+	f->full += (size + mtu - 1) / mtu;
 	if (verbs_publish(
 		    slot, ABI_WQE_CTL(code, 1, ABI_WQE_SIGNALED), q->posted++, AHEAD, q->sq_shared))
 		core_doorbell(&f->poster->host->core, q->qp, now);
 }
 
+/* Messages that may be posted by now: all, one more after each gap, or those that have come. */
+static uint64_t allowed(const struct lab_flow *f)
+{
+	if (is_poisson(f))
+		return f->arrivals.came;
+	if (f->line->gap)
+		return f->allowed;
+	return f->line->count ? f->line->count : UINT64_MAX;
+}
+
+/* When the oldest message that is not complete began. */
+static uint64_t began(const struct lab_flow *f, uint64_t now)
+{
+	return is_poisson(f) && f->messages != f->arrivals.came
+		       ? arrivals_at(&f->arrivals, f->messages)->at
+		       : now;
+}
+
 static void post_more(struct lab_flow *f, uint64_t now)
 {
-	const struct lab_qp *q = posting(f);
-	uint64_t count = f->line->count ? f->line->count : UINT64_MAX;
-
-	if (q->posted == (uint32_t)f->messages)
-		f->since = now;
-	while (!f->failed && q->posted < count && q->posted - (uint32_t)f->messages < AHEAD)
+	if (f->posted == f->messages)
+		f->since = began(f, now);
+	while (!f->failed && f->posted < allowed(f) && f->posted - f->messages < AHEAD)
 		post(f, now);
+}
+
+void flow_post(struct lab_flow *f, uint64_t now)
+{
+	post_more(f, now);
+	nic_wake(&f->poster->nic, now);
+}
+
+/* Keeps the slowdown of a message that is within the measurement. */
+static void judge(struct lab *l, const struct lab_flow *f, uint64_t now)
+{
+	if (f->since < LAB_START + l->s->from)
+		return;
+	if (l->slowdowns == l->slowdown_room) {
+		size_t room = l->slowdown_room ? 2 * l->slowdown_room : 4096;
+		float *more = realloc(l->slowdown, room * sizeof(*more));
+
+		if (!more)
+			return;
+		l->slowdown = more;
+		l->slowdown_room = room;
+	}
+	l->slowdown[l->slowdowns++] = (float)flow_slowdown(f, now);
+}
+
+/* A message of @p f is complete. */
+static void finish(struct lab_flow *f, uint64_t now)
+{
+	struct lab *l = f->from->lab;
+
+	judge(l, f, now);
+	if (l->complete)
+		l->complete(l, f, now);
+	f->messages++;
+	f->arrivals.gone += is_poisson(f);
+	if (f->messages == f->line->count)
+		f->done_at = now;
+	f->since = began(f, now);
+	if (f->line->gap && f->messages != f->line->count)
+		engine_at(&l->engine, &f->begin, now + f->line->gap);
+	post_more(f, now);
 }
 
 void flow_news(struct lab_host *h, uint64_t now)
@@ -137,18 +213,10 @@ void flow_news(struct lab_host *h, uint64_t now)
 	while (verbs_take(lane, h->cq_depth, &h->cq_taken, &cqe)) {
 		struct lab_flow *f = &h->lab->flow[cqe.wr_id];
 
-		if (cqe.status != ABI_WC_SUCCESS) {
-			if (!f->failed)
-				f->failed = cqe.status;
-			continue;
-		}
-		f->messages++;
-		if (f->messages == f->line->count)
-			f->done_at = now;
-		if (h->lab->complete)
-			h->lab->complete(h->lab, f, now);
-		f->since = now;
-		post_more(f, now);
+		if (cqe.status == ABI_WC_SUCCESS)
+			finish(f, now);
+		else if (!f->failed)
+			f->failed = cqe.status;
 	}
 }
 
@@ -156,8 +224,8 @@ static void begin(struct sim_event *ev, uint64_t now)
 {
 	struct lab_flow *f = container_of(ev, struct lab_flow, begin);
 
-	post_more(f, now);
-	nic_wake(&f->poster->nic, now);
+	f->allowed++;
+	flow_post(f, now);
 }
 
 void flow_stop(struct lab_flow *f, uint64_t now)
@@ -218,14 +286,14 @@ void flow_look(struct lab_flow *f)
 
 bool flow_init(struct lab *l, struct lab_flow *f, uint64_t at)
 {
-	f->poster = f->line->op == FLOW_READ ? f->to : f->from;
 	engine_event(&f->begin, begin);
 	if (!qp_make(l, f->from, &f->source) || !qp_make(l, f->to, &f->sink))
 		return false;
 	qp_connect(l, f->from, &f->source, f->to, &f->sink);
 	qp_connect(l, f->to, &f->sink, f->from, &f->source);
 	f->psn = psn_of(f);
-	engine_at(&l->engine, &f->begin, at);
+	if (!is_poisson(f))
+		engine_at(&l->engine, &f->begin, at);
 	return true;
 }
 
@@ -233,4 +301,5 @@ void flow_free(struct lab_flow *f)
 {
 	qp_drop(&f->source);
 	qp_drop(&f->sink);
+	free(f->arrivals.ring);
 }

@@ -14,6 +14,7 @@ static double ns_of(double bytes, uint64_t rate)
 static void add(struct lab_flow *f, const struct net_link *k, double packet, double ack)
 {
 	f->ideal_ns += ns_of(packet, k->rate) + ns_of(ack, k->rate) + 2.0 * (double)k->delay;
+	f->transit_ns += ns_of(packet, k->rate);
 	if (ns_of(packet, k->rate) > f->packet_ns)
 		f->packet_ns = ns_of(packet, k->rate);
 }
@@ -34,16 +35,31 @@ static const struct net_link *next_cable(const struct lab *l, uint32_t sw, uint3
 	return NULL;
 }
 
+/* The last packet may be shorter than the others. */
+double ideal_of(const struct lab_flow *f, uint64_t size)
+{
+	double packets = (double)size / (double)f->from->lab->s->mtu;
+	double headers = (double)lab_headers(f->from->lab);
+	double whole = (double)(uint64_t)packets, part = packets - whole;
+	double mtu = (double)f->from->lab->s->mtu;
+	double full = mtu + headers;
+
+	if (whole < 1) /* one short packet: all of its way */
+		return f->ideal_ns - f->transit_ns * (mtu - (double)size) / full;
+	return f->ideal_ns + (whole - 1) * f->packet_ns +
+	       (part > 0 ? f->packet_ns * (part * mtu + headers) / full : 0);
+}
+
 void ideal_find(struct lab *l, struct lab_flow *f)
 {
 	const struct network *n = &l->s->net;
 	uint32_t from = (uint32_t)(f->from - l->host), to = (uint32_t)(f->to - l->host);
-	double packet = lab_payload(l, f) + lab_headers(l);
+	double packet = (double)l->s->mtu + lab_headers(l);
 	double ack = lab_headers(l) + AETH_LEN;
 	const struct net_link *k = net_cable(n, from);
 	uint32_t at = from;
 
-	f->ideal_ns = f->packet_ns = 0;
+	f->ideal_ns = f->packet_ns = f->transit_ns = 0;
 	for (unsigned hops = 0; k && hops < HOPS_MAX; hops++) {
 		add(f, k, packet, ack);
 		at = k->a == at ? k->b : k->a;
@@ -51,4 +67,9 @@ void ideal_find(struct lab *l, struct lab_flow *f)
 			return;
 		k = next_cable(l, at - n->hosts, to);
 	}
+}
+
+double flow_slowdown(const struct lab_flow *f, uint64_t now)
+{
+	return (double)(now - f->since) / ideal_of(f, flow_size(f));
 }

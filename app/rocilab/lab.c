@@ -28,16 +28,10 @@ static uint64_t longest_message(const struct scenario *s)
 	for (unsigned i = 0; i < s->flow_lines; i++)
 		if (s->flow[i].size > len)
 			len = s->flow[i].size;
+	for (unsigned i = 0; i < s->traffic_lines; i++)
+		if (sizes_most(&s->traffic[i].sizes) > len)
+			len = sizes_most(&s->traffic[i].sizes);
 	return len;
-}
-
-static unsigned count_flows(const struct scenario *s)
-{
-	unsigned n = 0;
-
-	for (unsigned i = 0; i < s->flow_lines; i++)
-		n += (s->flow[i].last - s->flow[i].first + 1) * s->flow[i].qps;
-	return n;
 }
 
 unsigned lab_headers(const struct lab *l)
@@ -48,9 +42,7 @@ unsigned lab_headers(const struct lab *l)
 
 double lab_payload(const struct lab *l, const struct lab_flow *f)
 {
-	uint64_t packets = (f->line->size + l->s->mtu - 1) / l->s->mtu;
-
-	return (double)f->line->size / (double)packets;
+	return f->full ? (double)f->bytes / (double)f->full : (double)l->s->mtu;
 }
 
 uint64_t lab_rate(const struct lab *l, uint32_t host)
@@ -90,7 +82,7 @@ static bool completions(struct lab *l, struct lab_host *h)
 {
 	size_t size;
 
-	h->cq_depth = round_pow2(8 * (l->flows + 1));
+	h->cq_depth = round_pow2(8 * (h->posts + 1));
 	size = sizeof(*h->cq_shared) + sizeof(struct abi_cq_lane) +
 	       h->cq_depth * sizeof(struct abi_cqe);
 	h->cq_shared = calloc(1, size);
@@ -125,25 +117,17 @@ static bool host_make(struct lab *l, unsigned index)
 static bool flows_make(struct lab *l)
 {
 	struct random random = {.state = l->s->seed * 0x9E3779B97F4A7C15ull | 1};
-	unsigned n = 0;
 
-	for (unsigned i = 0; i < l->s->flow_lines; i++) {
-		const struct flow_line *line = &l->s->flow[i];
-		uint64_t spread = line->start[1] - line->start[0] + 1;
+	for (unsigned i = 0; i < l->flows; i++) {
+		struct lab_flow *f = &l->flow[i];
+		uint64_t spread = f->line->start[1] - f->line->start[0] + 1;
 
-		for (uint32_t k = 0; k < (line->last - line->first + 1) * line->qps; k++) {
-			struct lab_flow *f = &l->flow[n++];
-
-			f->line = line;
-			f->from = &l->host[line->first + k / line->qps];
-			f->to = &l->host[line->to];
-			ideal_find(l, f);
-			if (!flow_init(l, f,
-				    l->engine.now + line->start[0] + random_below(&random, spread)))
-				return false;
-		}
+		ideal_find(l, f);
+		if (!flow_init(l, f,
+			    l->engine.now + f->line->start[0] + random_below(&random, spread)))
+			return false;
 	}
-	return true;
+	return place_sources(l);
 }
 
 /* --- the whole -------------------------------------------------------------------------- */
@@ -153,7 +137,8 @@ static uint32_t count_events(const struct lab *l)
 {
 	const uint32_t per_nic = 4, per_port = 2;
 
-	return per_nic * l->hosts + per_port * l->ports + l->flows + 2;
+	return per_nic * l->hosts + per_port * l->ports + l->flows +
+	       l->s->traffic_lines * l->hosts + 2;
 }
 
 static bool memory_make(struct lab *l)
@@ -165,7 +150,7 @@ static bool memory_make(struct lab *l)
 	l->hosts = s->net.hosts;
 	for (uint32_t i = 0; i < s->net.switches; i++)
 		l->ports += net_ports(&s->net, i);
-	l->flows = count_flows(s);
+	l->flows = place_count(s);
 	events = count_events(l);
 	l->heap = calloc(events, sizeof(*l->heap));
 	l->frames = aligned_alloc(CACHE_LINE, FRAMES_BYTES);
@@ -187,7 +172,7 @@ static bool memory_make(struct lab *l)
 
 static bool build(struct lab *l)
 {
-	if (!memory_make(l))
+	if (!memory_make(l) || !place_flows(l))
 		return false;
 	for (unsigned i = 0; i < l->hosts; i++)
 		if (!host_make(l, i))
@@ -223,6 +208,9 @@ void lab_free(struct lab *l)
 	plug_free(l);
 	free(l->host);
 	free(l->flow);
+	free(l->by_source);
+	free(l->source);
+	free(l->slowdown);
 	free(l->share);
 	free(l->util);
 	free(l->passed);

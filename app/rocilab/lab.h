@@ -7,6 +7,7 @@
 #ifndef LAB_H
 #define LAB_H
 
+#include "arrivals.h"
 #include "cq.h"
 #include "mr.h"
 #include "nic.h"
@@ -38,20 +39,26 @@ struct lab_host {
 	uint32_t cq_taken;
 	struct mr mr;
 	uint32_t qps;
+	uint32_t posts; /* flows whose messages it posts */
 	uint8_t header[FRAME_MAX];
 };
 
 struct lab_flow {
-	struct sim_event begin;
-	struct lab_host *from; /* sends the data */
+	struct sim_event begin; /* and after each gap */
+	struct lab_host *from;	/* sends the data */
 	struct lab_host *to;
 	struct lab_host *poster; /* posts the messages: `from`, or `to` if it reads */
 	const struct flow_line *line;
 	struct lab_qp source, sink;
-	uint64_t messages; /* complete */
+	struct arrivals arrivals; /* of Poisson traffic */
+	uint64_t allowed;	  /* messages that may have been posted */
+	uint64_t bytes, full;	  /* that were posted, and the packets that they take */
+	uint64_t posted;	  /* messages */
+	uint64_t messages;	  /* complete */
 	uint64_t since;	   /* when the one that is under way was posted, or the one before ended */
 	double ideal_ns;   /* of a message of one full packet: there, and the ACK back */
 	double packet_ns;  /* of each packet more: its time on the slowest cable */
+	double transit_ns; /* of a full packet on all cables */
 	uint8_t failed;	   /* status of the first that failed, 0: none */
 	uint64_t done_at;  /* of the last message; 0: not yet */
 	uint32_t psn;	   /* where the sink was when it was last looked at */
@@ -90,6 +97,9 @@ struct lab {
 	unsigned hosts;
 	struct lab_flow *flow;
 	unsigned flows;
+	struct lab_flow **by_source; /* flows, those of a host together */
+	struct source *source;
+	unsigned sources;
 	/* measurement */
 	struct lab_counts begin, end;
 	uint32_t samples;
@@ -97,6 +107,8 @@ struct lab {
 	float *util;	  /* part of its rate that port p used in sample i: util[i * ports + p] */
 	uint64_t *passed; /* bytes of each port until the last sample */
 	double *looked;	  /* of expectations of a moment, by their number */
+	float *slowdown;  /* of messages that began and ended in the measurement */
+	size_t slowdowns, slowdown_room;
 	double cpu_s;
 	/** A message of @p f is complete. NULL: nobody listens */
 	void (*complete)(struct lab *l, const struct lab_flow *f, uint64_t now);
@@ -118,6 +130,17 @@ double lab_payload(const struct lab *l, const struct lab_flow *f);
 /** @return bit/s of the cable of @p host. */
 uint64_t lab_rate(const struct lab *l, uint32_t host);
 
+/* --- place.c ---------------------------------------------------------------------------- */
+
+/** @return the flows of @p s. */
+unsigned place_count(const struct scenario *s);
+
+/** Gives each flow its hosts.  @return false: no memory */
+bool place_flows(struct lab *l);
+
+/** Lets the hosts of Poisson traffic begin.  @return false: no memory */
+bool place_sources(struct lab *l);
+
 /* --- plug.c ----------------------------------------------------------------------------- */
 
 /** Makes switches and cables between them and the hosts.  @return false: no memory */
@@ -126,6 +149,9 @@ void plug_free(struct lab *l);
 
 /** Computes how long a message of @p f takes when nobody else sends. */
 void ideal_find(struct lab *l, struct lab_flow *f);
+
+/** @return ns that a message of @p size bytes takes then. */
+double ideal_of(const struct lab_flow *f, uint64_t size);
 
 /* --- flow.c ----------------------------------------------------------------------------- */
 
@@ -144,6 +170,15 @@ struct cc_view flow_view(const struct lab_flow *f, uint64_t now);
 
 /** Brings f->packets up to date. */
 void flow_look(struct lab_flow *f);
+
+/** Messages have come to @p f. */
+void flow_post(struct lab_flow *f, uint64_t now);
+
+/** @return bytes of the message of @p f that is under way. */
+uint64_t flow_size(const struct lab_flow *f);
+
+/** @return by how much longer that message took, which is complete now, than it would alone. */
+double flow_slowdown(const struct lab_flow *f, uint64_t now);
 
 /** Takes the completions of @p h and posts the next messages. */
 void flow_news(struct lab_host *h, uint64_t now);

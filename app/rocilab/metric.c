@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 #include "metric.h"
 
@@ -210,6 +211,41 @@ static double done(const struct lab *l, const struct expectation *e)
 	return last ? (double)(last - LAB_START) : HUGE_VAL;
 }
 
+static int rising(const void *a, const void *b)
+{
+	float x = *(const float *)a, y = *(const float *)b;
+
+	return (x > y) - (x < y);
+}
+
+static double slowdown_at(const struct lab *l, double part)
+{
+	if (!l->slowdowns)
+		return NAN;
+	qsort(l->slowdown, l->slowdowns, sizeof(*l->slowdown), rising);
+	return (double)l->slowdown[(size_t)(part * (double)(l->slowdowns - 1))];
+}
+
+static double slowdown_p50(const struct lab *l, const struct expectation *e)
+{
+	return slowdown_at(l, 0.5);
+}
+
+static double slowdown_p95(const struct lab *l, const struct expectation *e)
+{
+	return slowdown_at(l, 0.95);
+}
+
+static double slowdown_p99(const struct lab *l, const struct expectation *e)
+{
+	return slowdown_at(l, 0.99);
+}
+
+static double messages(const struct lab *l, const struct expectation *e)
+{
+	return (double)l->slowdowns;
+}
+
 /* --- the table -------------------------------------------------------------------------- */
 
 const struct metric metrics[] = {
@@ -240,6 +276,13 @@ const struct metric metrics[] = {
 	{"pauses", OF_ALL, UNIT_NONE, false, "pauses that switches asked for (PFC)", pauses},
 	{"paused", OF_ALL, UNIT_TIME, false, "for how long, of all cables together", paused},
 	{"retransmits", OF_ALL, UNIT_NONE, false, "packets sent again", retransmits},
+	{"messages", OF_ALL, UNIT_NONE, false, "messages that began and ended in the measurement",
+		messages},
+	{"slowdown.p50", OF_ALL, UNIT_NONE, false,
+		"half of them took no longer than so many times what they would alone",
+		slowdown_p50},
+	{"slowdown.p95", OF_ALL, UNIT_NONE, false, "95 % of them took no longer", slowdown_p95},
+	{"slowdown.p99", OF_ALL, UNIT_NONE, false, "99 % of them took no longer", slowdown_p99},
 	{"failed", OF_ALL, UNIT_NONE, false, "flows with a failed message", failed},
 	{"done", OF_ALL, UNIT_TIME, false, "when the last message was complete", done},
 };

@@ -113,9 +113,19 @@ static const struct statement {
 	{"fault", on_fault, "fault cnp|ack|data loss=50%", "what the switch loses by chance"},
 	{"seed", on_seed, "seed 1", "of everything random"},
 	{"flow", on_flow,
-		"flow 0..7 -> 8 write|read size=1M [repeat | count=1] [start=0..1us] [qps=1]",
-		"data from each host to one; with read, the receiver reads them. Flows are "
-		"numbered from 0"},
+		"flow 0..7 -> 8 write|read size=1M [repeat | count=1] [start=0..1us] [qps=1] "
+		"[gap=0us]",
+		"data from each host to one; with read, the receiver reads them; with gap, each "
+		"message is followed by silence. Flows are numbered from 0"},
+	{"traffic", on_traffic,
+		"traffic poisson load=50% sizes=websearch|hadoop|FILE|1M start=0..10ms [qps=N] "
+		"[hosts=0..7] [read]",
+		"messages come at random to N QPs between random hosts, so that each host sends "
+		"that part of its rate"},
+	{"traffic", on_traffic,
+		"traffic permutation|all-to-all size=1M [repeat | count=1] [start=0..1us] [qps=1] "
+		"[gap=0us] [hosts=0..7] [read]",
+		"each host sends to one other, chosen at random, or to all others"},
 	{"at", on_at, "at 100ms stop|cnp 2..7", "flows stop, or receive a CNP each"},
 	{"measure", on_measure, "measure 100ms..1100ms",
 		"when counters count; the end is the run's"},
@@ -156,8 +166,8 @@ static int complete(struct parser *p)
 
 	if (!s->net.hosts)
 		return wrong(p, "there is no topology");
-	if (!s->flow_lines)
-		return wrong(p, "there is no flow");
+	if (!s->flow_lines && !s->traffic_lines)
+		return wrong(p, "there is no flow and no traffic");
 	if (!s->to)
 		return wrong(p, "there is no measure: how long is the run?");
 	for (unsigned i = 0; i < p->nsettings; i++)

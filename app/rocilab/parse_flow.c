@@ -24,6 +24,20 @@ static int flow_words(struct parser *p, struct flow_line *f)
 	return 0;
 }
 
+bool take_repeat(struct parser *p, unsigned first)
+{
+	bool found = false;
+
+	for (unsigned i = first; i < p->words; i++) {
+		if (strcmp(p->word[i], "repeat"))
+			continue;
+		found = true;
+		memmove(&p->word[i], &p->word[i + 1], (--p->words - i) * sizeof(p->word[0]));
+		i--;
+	}
+	return found;
+}
+
 int on_flow(struct parser *p)
 {
 	struct flow_line f = {.qps = 1, .size = 1048576, .count = 1};
@@ -33,19 +47,15 @@ int on_flow(struct parser *p)
 		{"count", KIND_WHOLE, &f.count, 1, 1e12, {0}},
 		{"start", KIND_RANGE, f.start, 0, 0, {0}},
 		{"qps", KIND_WHOLE, &qps, 1, 4096, {0}},
+		{"gap", KIND_TIME, &f.gap, 0, 1e9, {0}},
 	};
 
 	if (p->s->flow_lines == FLOW_LINES)
 		return wrong(p, "there are more than %u flow statements", FLOW_LINES);
 	if (flow_words(p, &f))
 		return -EINVAL;
-	for (unsigned i = 5; i < p->words; i++) {
-		if (strcmp(p->word[i], "repeat"))
-			continue;
+	if (take_repeat(p, 5))
 		f.count = 0;
-		memmove(&p->word[i], &p->word[i + 1], (--p->words - i) * sizeof(p->word[0]));
-		i--;
-	}
 	if (set_all(p, 5, keys, ARRAY_SIZE(keys)))
 		return -EINVAL;
 	f.qps = (uint32_t)qps;
@@ -53,18 +63,9 @@ int on_flow(struct parser *p)
 	return 0;
 }
 
-static uint32_t flow_count(const struct scenario *s)
-{
-	uint32_t n = 0;
-
-	for (unsigned i = 0; i < s->flow_lines; i++)
-		n += (s->flow[i].last - s->flow[i].first + 1) * s->flow[i].qps;
-	return n;
-}
-
 int flow_numbers(struct parser *p, const char *word, uint32_t *first, uint32_t *last)
 {
-	uint32_t n = flow_count(p->s);
+	uint32_t n = place_count(p->s);
 
 	if (!text_range(word, first, last))
 		return wrong(p, "'%s' is not the number of a flow, or two such as 2..7", word);

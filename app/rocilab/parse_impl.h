@@ -9,6 +9,7 @@
  *     parse_net.c     topology, switch
  *     network_file.c  the file of a topology
  *     parse_flow.c    flow, at
+ *     parse_traffic.c traffic
  *     parse_expect.c  expect
  */
 #ifndef PARSE_IMPL_H
@@ -73,7 +74,11 @@ int network_file(struct parser *p, const char *path);
 /** Prints the topologies that there are. */
 void topology_help(FILE *f);
 
+/** Takes the word "repeat" out of the words from @p first on.  @return whether it was there */
+bool take_repeat(struct parser *p, unsigned first);
+
 /* Statements. */
+int on_traffic(struct parser *p);
 int on_topology(struct parser *p);
 int on_switch(struct parser *p);
 int on_cc(struct parser *p);

@@ -12,11 +12,13 @@
 #include "aqm.h"
 #include "cc.h"
 #include "network.h"
+#include "sizes.h"
 
-#define FLOW_LINES 64u
-#define EVENTS_MAX 256u
-#define EXPECT_MAX 64u
-#define NAME_SIZE  64u
+#define FLOW_LINES    64u
+#define TRAFFIC_LINES 8u
+#define EVENTS_MAX    256u
+#define EXPECT_MAX    64u
+#define NAME_SIZE     64u
 
 enum flow_op {
 	FLOW_WRITE,
@@ -33,6 +35,22 @@ struct flow_line {
 	uint64_t size;	   /* bytes of a message */
 	uint64_t count;	   /* messages; 0: without end */
 	uint64_t start[2]; /* ns: at random between them */
+	uint64_t gap;	   /* ns of silence after each message */
+};
+
+enum traffic_pattern {
+	TRAFFIC_POISSON,     /* messages come at random */
+	TRAFFIC_PERMUTATION, /* each host sends to one, and receives from one */
+	TRAFFIC_ALL_TO_ALL,
+};
+
+/** A `traffic` statement: flows between hosts line.first..line.last. */
+struct traffic_line {
+	enum traffic_pattern pattern;
+	struct flow_line line; /* of each flow; Poisson: `qps` in all, messages from start[0] to
+				* start[1] */
+	double load;	       /* of each host's cable, without headers */
+	struct sizes sizes;
 };
 
 enum fault_kind {
@@ -97,6 +115,8 @@ struct scenario {
 	/* flow, at, measure, expect */
 	struct flow_line flow[FLOW_LINES];
 	unsigned flow_lines;
+	struct traffic_line traffic[TRAFFIC_LINES];
+	unsigned traffic_lines;
 	struct event_line event[EVENTS_MAX];
 	unsigned events;
 	uint64_t from, to; /* ns */

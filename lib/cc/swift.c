@@ -106,11 +106,13 @@ static const char *const profiles[] = {"paper"};
 
 struct swift {
 	double cwnd;
-	uint64_t rtt;	      /* ns, the last; 0: none yet */
-	uint64_t decreased;   /* ns: when the window last fell */
-	uint64_t bytes;	      /* on the wire, of `packets` */
-	uint64_t packets;     /* that were acknowledged */
-	uint32_t retransmits; /* timeouts in a row */
+	uint64_t rtt;	       /* ns, the last; 0: none yet */
+	uint64_t decreased;    /* ns: when the window last fell */
+	uint64_t bytes;	       /* on the wire, of `packets` */
+	uint64_t packets;      /* that were acknowledged */
+	uint32_t retransmits;  /* timeouts in a row */
+	double fs_max, fs_min; /* of which the next two were made */
+	double least, most;    /* 1 / root of fs_max_cwnd and of fs_min_cwnd */
 } __attribute__((may_alias));
 _Static_assert(sizeof(struct swift) <= CC_STATE_MAX, "");
 
@@ -124,20 +126,50 @@ static double param(const struct cc *c, unsigned i)
 	return c->cfg->value[i];
 }
 
-/* Flow scaling: fs_range at fs_min_cwnd, 0 at fs_max_cwnd, and with the root in between. */
-static double scaling(const struct cc *c, double cwnd)
+/* The square root of @p x by Newton's method: the first guess halves the exponent, and four steps
+ * double its digits each. libm is beyond the pure layers. */
+static double root(double x)
 {
-	double least = 1 / __builtin_sqrt(param(c, FS_MAX_CWND) / 1000);
-	double most = 1 / __builtin_sqrt(param(c, FS_MIN_CWND) / 1000);
-	double range = param(c, FS_RANGE) * 1000;
-	double at = 1 / __builtin_sqrt(cwnd);
+	uint64_t bits;
+	double y;
 
-	if (range <= 0 || most <= least || at <= least)
-		return 0;
-	return at >= most ? range : range * (at - least) / (most - least);
+	memcpy(&bits, &x, sizeof(bits));
+	bits = 0x1FF7A3BEA91D9B1Bull + (bits >> 1);
+	memcpy(&y, &bits, sizeof(y));
+	for (unsigned i = 0; i < 4; i++)
+		y = (y + x / y) / 2;
+	return y;
 }
 
-static double target_of(const struct cc *c, double cwnd)
+static void take_parameters(struct cc *c)
+{
+	struct swift *s = of(c);
+
+	if (s->fs_max == param(c, FS_MAX_CWND) && s->fs_min == param(c, FS_MIN_CWND))
+		return;
+	s->fs_max = param(c, FS_MAX_CWND);
+	s->fs_min = param(c, FS_MIN_CWND);
+	s->least = 1 / root(s->fs_max / 1000);
+	s->most = 1 / root(s->fs_min / 1000);
+}
+
+/* Flow scaling: fs_range at fs_min_cwnd, 0 at fs_max_cwnd, and with the root in between. */
+static double scaling(struct cc *c, double cwnd)
+{
+	const struct swift *s = of(c);
+	double range = param(c, FS_RANGE) * 1000;
+	double at;
+
+	take_parameters(c);
+	if (range <= 0 || s->most <= s->least)
+		return 0;
+	at = 1 / root(cwnd);
+	if (at <= s->least)
+		return 0;
+	return at >= s->most ? range : range * (at - s->least) / (s->most - s->least);
+}
+
+static double target_of(struct cc *c, double cwnd)
 {
 	return param(c, BASE_TARGET) * 1000 + scaling(c, cwnd);
 }

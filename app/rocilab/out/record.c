@@ -76,13 +76,12 @@ static void tick(struct sim_event *ev, uint64_t now)
 static void complete(struct lab *l, const struct lab_flow *f, uint64_t now)
 {
 	const struct record *r = l->listener;
-	uint64_t packets = (f->line->size + l->s->mtu - 1) / l->s->mtu;
-	double ideal = f->ideal_ns + (double)(packets - 1) * f->packet_ns;
+	double ideal = ideal_of(f, flow_size(f));
 	double took = (double)(now - f->since);
 
 	fprintf(r->fct, "%u,%u,%u,%llu,%.9f,%.9f,%.0f,%.0f,%.3f\n", (unsigned)(f - l->flow),
 		(unsigned)(f->from - l->host), (unsigned)(f->to - l->host),
-		(unsigned long long)f->line->size, seconds(f->since), seconds(now), took, ideal,
+		(unsigned long long)flow_size(f), seconds(f->since), seconds(now), took, ideal,
 		took / ideal);
 }
 

@@ -159,10 +159,86 @@ static void metric_met__within_its_tolerance(void **state)
 	assert_false(metric_met(&e, HUGE_VAL));
 }
 
+/* Poisson traffic offers its load, and alone on a fast network messages take their ideal time. */
+static void lab_run__poisson(void **state)
+{
+	struct lab *l = run("topology star hosts=7 rate=10G delay=1us\n"
+			    "cc off\n"
+			    "traffic poisson load=10% sizes=20000 start=0..100ms qps=56\n"
+			    "measure 0..101ms\n");
+	uint64_t bytes = 0;
+
+	for (unsigned i = 0; i < l->flows; i++) {
+		bytes += l->flow[i].bytes;
+		assert_ptr_not_equal(l->flow[i].from, l->flow[i].to);
+		assert_int_equal(l->flow[i].messages, l->flow[i].arrivals.came);
+	}
+	assert_int_equal(l->sources, 8);
+	/* 8 hosts of 1 Gb/s each for 100 ms are 5,000 messages of 20,000 bytes, +-3 sigma */
+	assert_in_range(bytes, 20000ull * 4790, 20000ull * 5210);
+	assert_int_equal(value(l, "messages", METRIC_ALL), bytes / 20000);
+	assert_true(value(l, "slowdown.p50", METRIC_ALL) >= 0.99);
+	assert_true(value(l, "slowdown.p50", METRIC_ALL) < 1.05);
+	assert_true(value(l, "slowdown.p99", METRIC_ALL) > 1.05);
+	lab_free(l);
+}
+
+/* Alone, a message of any size takes the time that is called ideal. */
+static void lab_run__ideal(void **state)
+{
+	static const unsigned sizes[] = {1, 1000, 1024, 1025, 5000, 102400};
+
+	for (unsigned i = 0; i < ARRAY_SIZE(sizes); i++) {
+		char text[256];
+		struct lab *l;
+
+		snprintf(text, sizeof(text),
+			"topology leaf-spine leaves=2 spines=1 hosts=1 rate=40G uplink=10G "
+			"delay=1us\n"
+			"flow 0 -> 1 write size=%u count=20 gap=50us\nmeasure 0..5ms\n",
+			sizes[i]);
+		l = run(text);
+		assert_int_equal(l->flow[0].messages, 20);
+		assert_int_equal(value(l, "messages", METRIC_ALL), 20);
+		assert_float_equal(value(l, "slowdown.p50", METRIC_ALL), 1, 0.01);
+		lab_free(l);
+	}
+}
+
+/* Each host sends to one and receives from one; or to all others. */
+static void lab_run__patterns(void **state)
+{
+	unsigned sent[8] = {0}, received[8] = {0};
+	struct lab *l = run("topology dumbbell hosts=4 rate=40G delay=1us\n"
+			    "traffic permutation size=10K count=1\n"
+			    "measure 0..5ms\n");
+
+	assert_int_equal(l->flows, 8);
+	for (unsigned i = 0; i < 8; i++) {
+		assert_ptr_not_equal(l->flow[i].from, l->flow[i].to);
+		sent[l->flow[i].from - l->host]++;
+		received[l->flow[i].to - l->host]++;
+		assert_int_equal(l->flow[i].messages, 1);
+	}
+	for (unsigned i = 0; i < 8; i++)
+		assert_true(sent[i] == 1 && received[i] == 1);
+	lab_free(l);
+	l = run("topology dumbbell hosts=4 rate=40G delay=1us\n"
+		"traffic all-to-all size=10K count=2 hosts=0..3\n"
+		"measure 0..5ms\n");
+	assert_int_equal(l->flows, 12);
+	for (unsigned i = 0; i < 12; i++)
+		assert_int_equal(l->flow[i].messages, 2);
+	lab_free(l);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(lab_run__one_flow),
+		cmocka_unit_test(lab_run__poisson),
+		cmocka_unit_test(lab_run__ideal),
+		cmocka_unit_test(lab_run__patterns),
 		cmocka_unit_test(lab_run__windows_wait),
 		cmocka_unit_test(lab_run__counts_messages),
 		cmocka_unit_test(lab_run__stops_flows),
