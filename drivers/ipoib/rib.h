@@ -44,7 +44,7 @@ void rib_destroy(struct rib *r);
 
 const struct rib_config *rib_config_of(const struct rib *r);
 
-/** What administrators see. */
+/** The netdev as administrators see it. */
 struct rib_view {
 	bool up; /* it has a QP and its netdev */
 	uint32_t qpn;

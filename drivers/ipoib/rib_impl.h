@@ -36,7 +36,7 @@ struct rib_qp {
 	struct roci_ah *ah[NEIGH_MAX];
 };
 
-/** What the helper thread is asked, and answers. */
+/** A question to the helper thread, and its answer. */
 struct rib_job {
 	struct ipoib_ask ask;
 	struct roci_ah *ah; /* the answer; NULL: none */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file arp.h
- * ARP and RARP between Ethernet, as the kernel speaks it on the netdev, and RFC 4391 9.2. What
- * follows the packet in a frame is padding.
+ * ARP and RARP between Ethernet, as the kernel speaks it on the netdev, and RFC 4391 9.2. Bytes
+ * after the packet in a frame are padding.
  */
 #ifndef IPOIB_ARP_H
 #define IPOIB_ARP_H

@@ -458,7 +458,7 @@ static void keep_ip(struct neigh *n, const uint8_t *ip, unsigned ip_len)
 }
 
 /* The sender claims @p ip in an ARP or ND message. If it had another QPN when it did so before, it
- * has restarted: the kernel goes on with the MAC that it knows (IPB-16). */
+ * has restarted: the kernel keeps the MAC that it knows (IPB-16). */
 static void claim(struct ipoib *s, struct arrival *a, const struct ipoib_addr *said,
 	const uint8_t *ip, unsigned ip_len)
 {
@@ -484,7 +484,7 @@ static void claim(struct ipoib *s, struct arrival *a, const struct ipoib_addr *s
 	memcpy(a->mac, n->mac, 6);
 }
 
-/* What a message says of another port than its datagram's is forged. The QPN is the one that
+/* A message about another port than its datagram's is forged. The QPN is the one that
  * replies go to (IPB-06); datagrams may leave another. */
 static bool may_claim(struct ipoib *s, const struct arrival *a, const struct ipoib_addr *said)
 {

@@ -58,7 +58,7 @@ enum ipoib_count {
 	IPOIB_COUNTS,
 };
 
-/** What does not change while a netdev exists. */
+/** Parameters that do not change while a netdev exists. */
 struct ipoib_config {
 	struct ipoib_addr own; /**< its QP */
 	uint8_t mac[6];	       /**< of the netdev */

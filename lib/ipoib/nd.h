@@ -21,7 +21,7 @@ enum nd_type {
 	ND_REDIRECT = 137,
 };
 
-/** What a message says. */
+/** The contents of a message. */
 struct nd {
 	enum nd_type type;
 	uint8_t target[16];    /* of NS and NA */

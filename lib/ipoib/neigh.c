@@ -105,7 +105,7 @@ void neigh_mac(uint8_t mac[6], const struct ipoib_addr *a)
 	mac[0] = (uint8_t)((mac[0] & ~1) | 2); /* locally administered, of one station */
 }
 
-/* A MAC that another has: the next. Whoever came first keeps its own. */
+/* A MAC that another has: the next. The one that came first keeps its own. */
 static void choose_mac(struct neigh_table *t, struct neigh *n)
 {
 	neigh_mac(n->mac, &n->addr);

@@ -146,7 +146,7 @@ static void answer(struct ipoib *s, bool ok, uint64_t now)
 	}
 }
 
-/* Whatever is due ends, and its deadline with it. */
+/* All that is due ends, and its deadline with it. */
 static void let_out(struct ipoib *s, uint64_t now)
 {
 	static uint8_t room[IPOIB_PACKET_MAX];

@@ -92,7 +92,7 @@ static void from_wire__too_short_or_too_long(void **state)
 	assert_true(host_datagram(&l, 0, &from, false, p, IPOIB_HLEN + 2045));
 }
 
-/* What a group's sender gets back. */
+/* A group's sender gets its own datagrams back. */
 static void from_wire__own(void **state)
 {
 	uint8_t p[] = {8, 0, 0, 0, 0x45, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0};

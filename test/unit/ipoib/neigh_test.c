@@ -59,7 +59,7 @@ static void neigh_add__is_found(void **state)
 	assert_int_equal(t.n, 1);
 }
 
-/* Whoever comes first keeps its MAC. */
+/* The one that comes first keeps its MAC. */
 static void neigh_add__two_of_one_mac(void **state)
 {
 	struct ipoib_addr a = addr(1, 2), b = addr(7, 7);
