@@ -45,21 +45,36 @@ static uint64_t mix(uint64_t h, uint32_t word)
 	return h ^ h >> 32;
 }
 
+/* From where the IP header begins, in *from: where its addresses begin and end. The UDP source port
+ * comes next.  @return whether the frame has all that. */
+static bool addresses(size_t len, uint16_t type, size_t *from, size_t *until)
+{
+	size_t l3 = *from;
+
+	*from = l3 + (type == ETHERTYPE_IPV4 ? IP4_SRC : IP6_SRC);
+	*until = l3 + (type == ETHERTYPE_IPV4 ? IP4_HLEN : IP6_HLEN);
+	return *until + UDP_HLEN <= len;
+}
+
 uint32_t switch_hash(const uint8_t *b, size_t len, uint32_t salt)
 {
-	size_t l3 = ETH_HLEN;
-	size_t from, until;
+	size_t from = ETH_HLEN;
 	uint64_t h = mix(0xD1342543DE82EF95ull, salt);
+	uint16_t type;
+	size_t until;
 
-	if (len < ETH_HLEN + VLAN_HLEN + IP6_HLEN + UDP_HLEN)
+	if (len < ETH_HLEN + VLAN_HLEN)
 		return (uint32_t)h;
-	if (get_be16(b + ETH_TYPE) == ETHERTYPE_VLAN)
-		l3 += VLAN_HLEN;
-	from = l3 + (get_be16(b + l3 - 2) == ETHERTYPE_IPV4 ? IP4_SRC : IP6_SRC);
-	until = l3 + (get_be16(b + l3 - 2) == ETHERTYPE_IPV4 ? IP4_HLEN : IP6_HLEN);
+	type = get_be16(b + ETH_TYPE);
+	if (type == ETHERTYPE_VLAN) {
+		from += VLAN_HLEN;
+		type = get_be16(b + from - 2);
+	}
+	if (!addresses(len, type, &from, &until))
+		return (uint32_t)h;
 	for (size_t at = from; at < until; at += 4)
 		h = mix(h, get_be32(b + at));
-	if (get_be16(b + l3 - 2) != ETHERTYPE_ROCEV1)
+	if (type != ETHERTYPE_ROCEV1)
 		h = mix(h, get_be16(b + until)); /* the source port is the first field */
 	h = (h ^ h >> 29) * 0xBF58476D1CE4E5B9ull;
 	return (uint32_t)(h >> 32);

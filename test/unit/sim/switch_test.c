@@ -222,6 +222,23 @@ static void switch__hashes_with_its_own_salt(void **state)
 	assert_in_range(alike, 75, 125);
 }
 
+/* The last packet of a message may be short: it must not overtake those before it. */
+static void switch__hashes_short_frames_of_a_flow_alike(void **state)
+{
+	const size_t least[] = {ETH_HLEN + IP4_HLEN + UDP_HLEN, ETH_HLEN + IP6_HLEN + UDP_HLEN};
+	const uint16_t type[] = {ETHERTYPE_IPV4, ETHERTYPE_IPV6};
+
+	for (unsigned v = 0; v < 2; v++) {
+		uint8_t b[1100];
+
+		memset(b, 0x5A, sizeof(b));
+		put_be16(b + ETH_TYPE, type[v]);
+		for (size_t len = least[v]; len < sizeof(b); len++)
+			assert_int_equal(switch_hash(b, len, 1), switch_hash(b, sizeof(b), 1));
+		assert_int_not_equal(switch_hash(b, least[v] - 1, 1), switch_hash(b, sizeof(b), 1));
+	}
+}
+
 static void meter__weighs_by_time(void **state)
 {
 	static struct sim_meter m;
@@ -268,6 +285,7 @@ int main(void)
 		cmocka_unit_test(switch__floods),
 		cmocka_unit_test(switch__spreads_flows),
 		cmocka_unit_test(switch__hashes_with_its_own_salt),
+		cmocka_unit_test(switch__hashes_short_frames_of_a_flow_alike),
 		cmocka_unit_test(meter__weighs_by_time),
 		cmocka_unit_test(pool__uses_memory_again),
 	};
