@@ -4,7 +4,7 @@
 #include <string.h>
 
 /* An algorithm that is not in this list does not exist for configuration, commands and help. */
-static const struct cc_ops *const algorithms[] = {&cc_dcqcn, &cc_fixed, &cc_swift};
+static const struct cc_ops *const algorithms[] = {&cc_dcqcn, &cc_fixed, &cc_hpcc, &cc_swift};
 
 #define ALGORITHMS (sizeof(algorithms) / sizeof(algorithms[0]))
 #define LINE_UNIT  25e9

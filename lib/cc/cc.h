@@ -29,7 +29,7 @@
 /** Most parameters and profiles of an algorithm, and bytes of its state for each QP. */
 #define CC_PARAMS_MAX	24u
 #define CC_PROFILES_MAX 4u
-#define CC_STATE_MAX	96u
+#define CC_STATE_MAX	160u
 
 /* --- parameters ------------------------------------------------------------------------ */
 
@@ -62,7 +62,7 @@ struct cc_config {
 
 /* --- state ----------------------------------------------------------------------------- */
 
-/** State of a QP: two cache lines. */
+/** State of a QP: three cache lines. */
 struct cc {
 	const struct cc_config *cfg;
 	double rate;	    /* bit/s on the wire, preamble and gap included, or CC_UNLIMITED */
@@ -71,7 +71,7 @@ struct cc {
 	uint32_t reserved;
 	_Alignas(8) uint8_t state[CC_STATE_MAX]; /* the algorithm's own */
 };
-_Static_assert(sizeof(struct cc) == 128, "two lines in struct qp");
+_Static_assert(sizeof(struct cc) == 192, "three lines");
 
 /** The state of a QP as an algorithm shows it. */
 struct cc_view {
@@ -97,11 +97,15 @@ enum cc_loss {
 	CC_LOSS_RNR,	  /* the peer had no receive WQE: not the network's fault */
 };
 
-/** A queue on the way, as its switch recorded it. */
+/** Switches on the way that an algorithm hears of. */
+#define CC_HOPS_MAX 5u
+
+/** A queue on the way, as its switch recorded it. Of time and bytes only differences count. They
+ *  are modulo 2^32, so that differences of numbers that wrapped are right as well. */
 struct cc_hop {
 	double rate;	/* bit/s of its link */
-	uint64_t time;	/* ns; only differences count */
-	uint64_t sent;	/* bytes; only differences count */
+	uint32_t time;	/* 1/256 ns */
+	uint32_t sent;	/* 1/32 bytes */
 	uint32_t queue; /* bytes that waited */
 };
 
@@ -126,6 +130,7 @@ struct cc_ops {
 	unsigned nprofiles;
 	bool from_start; /* it learns of all that a QP does; otherwise from the first CNP on */
 	bool wants_rtt;	 /* on_ack() needs round trips */
+	bool wants_hops; /* on_ack() needs the queues on the way */
 	/** Sets @p c, whose cfg is set and whose other bytes are 0, to no congestion. */
 	void (*init)(struct cc *c, uint64_t now);
 	/** A packet left, or several together.
@@ -175,5 +180,6 @@ void cc_init(struct cc *c, const struct cc_config *cfg, uint64_t now);
 extern const struct cc_ops cc_fixed;
 extern const struct cc_ops cc_dcqcn;
 extern const struct cc_ops cc_swift;
+extern const struct cc_ops cc_hpcc;
 
 #endif

@@ -11,6 +11,7 @@
  */
 #include <string.h>
 #include "cc.h"
+#include "mean.h"
 
 enum {
 	BASE_TARGET,
@@ -101,15 +102,12 @@ static const char *const profiles[] = {"paper"};
 
 /* Timeouts in a row after which the window is the least. */
 #define RETX_RESET_THRESHOLD 5u
-/* The size of a packet is the mean of so many. */
-#define MEAN_OF 1024u
 
 struct swift {
 	double cwnd;
-	uint64_t rtt;	       /* ns, the last; 0: none yet */
-	uint64_t decreased;    /* ns: when the window last fell */
-	uint64_t bytes;	       /* on the wire, of `packets` */
-	uint64_t packets;      /* that were acknowledged */
+	uint64_t rtt;	    /* ns, the last; 0: none yet */
+	uint64_t decreased; /* ns: when the window last fell */
+	struct mean mean;
 	uint32_t retransmits;  /* timeouts in a row */
 	double fs_max, fs_min; /* of which the next two were made */
 	double least, most;    /* 1 / root of fs_max_cwnd and of fs_min_cwnd */
@@ -178,7 +176,7 @@ static double target_of(struct cc *c, double cwnd)
 static void publish(struct cc *c)
 {
 	const struct swift *s = of(c);
-	double bits = s->packets ? (double)s->bytes * 8 / (double)s->packets : 0;
+	double bits = mean_packet(&s->mean) * 8;
 
 	c->window = s->cwnd < 1 ? 1 : s->cwnd;
 	c->rate = CC_UNLIMITED;
@@ -216,16 +214,7 @@ static void swift_on_sent(struct cc *c, uint32_t bytes, uint32_t psn, bool again
 {
 	struct swift *s = of(c);
 
-	s->bytes += again ? 0 : bytes;
-}
-
-static void count(struct swift *s, uint32_t packets)
-{
-	s->packets += packets;
-	if (s->packets < MEAN_OF)
-		return;
-	s->bytes /= 2;
-	s->packets /= 2;
+	s->mean.bytes += again ? 0 : bytes;
 }
 
 static void swift_on_ack(struct cc *c, const struct cc_ack *ack, uint64_t now)
@@ -234,7 +223,7 @@ static void swift_on_ack(struct cc *c, const struct cc_ack *ack, uint64_t now)
 	double target = target_of(c, s->cwnd), delay = (double)ack->rtt;
 	double most = param(c, MAX_MDF) / 100, ai = param(c, AI) / 1000 * ack->packets;
 
-	count(s, ack->packets);
+	mean_acked(&s->mean, ack->packets);
 	s->retransmits = 0;
 	if (!ack->rtt)
 		return;

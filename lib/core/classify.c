@@ -23,7 +23,7 @@
 /* Packets between the prefetch of a target and its use: memory latency is some 100 ns. */
 #define AHEAD 4u
 
-static struct qp *qp_lookup(const struct core *c, uint32_t qpn)
+struct qp *qp_lookup(const struct core *c, uint32_t qpn)
 {
 	struct qp *qp =
 		atomic_load_explicit(&c->cfg.qps->slot[QPN_SLOT(qpn)], memory_order_acquire);

@@ -47,4 +47,7 @@ enum drop classify_addresses(const struct core *c, const struct pkt *pkt);
 enum drop classify_member(
 	struct core *c, struct qp *qp, const struct pkt *pkt, enum drop why, uint64_t now);
 
+/** @return the QP with number @p qpn, or NULL. */
+struct qp *qp_lookup(const struct core *c, uint32_t qpn);
+
 #endif

@@ -182,6 +182,8 @@ struct core {
 	struct core_groups groups;
 	struct core_np np;
 	struct list urgent[EGRESS_COUNT]; /* QPs that owe an ACK or a NAK, per egress */
+	const struct cc_hops
+		*hops;		 /* telemetry.c: of the ACK that core_rx() is given; NULL: none */
 	struct wheel pace;	 /* limiters of QPs that wait for their departure; pacing.c */
 	struct list held;	 /* struct inject that hold back frames */
 	uint8_t rx_fault[BURST]; /* core_rx_fault() */

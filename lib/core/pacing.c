@@ -2,6 +2,7 @@
 #include "core_command.h"
 #include "pacing.h"
 #include "seq24.h"
+#include "telemetry.h"
 #include "txd.h"
 
 /* Packets of one turn take this long on the wire at most, unless it is one: at low rates a quantum
@@ -124,7 +125,7 @@ static void set_step(const struct core *c, struct qp *qp, double rate)
 	l->step = (uint64_t)(8e9 / rate * (1u << PACING_SHIFT));
 	packet = 8e9 / rate *
 		 ((1u << qp->mtu_shift) + qp->path.hdr_len + BTH_HLEN + EXTENDED + ICRC_LEN +
-			 WIRE_EXTRA);
+			 WIRE_EXTRA + telemetry_bytes(l->ops, &qp->path));
 	l->quantum = (uint8_t)at_least_one(TURN_NS / packet, burst);
 	if (l->left > l->quantum)
 		l->left = 0;
@@ -194,6 +195,7 @@ static bool algorithm(const struct core *c, struct qp *qp, uint64_t now)
 		l->ops = cfg->ops;
 		l->settled = now;
 		memset(&l->rtt, 0, sizeof(l->rtt));
+		l->echo.nodes = 0;
 	}
 	l->cc.cfg = cfg;
 	return true;
@@ -251,6 +253,8 @@ void pacing_ack(struct core *c, struct qp *qp, uint32_t psn, uint32_t packets, u
 	if (!l->ops || !l->ops->on_ack || !algorithm(c, qp, now))
 		return;
 	settle(c, l, now);
+	if (c->hops && l->ops->wants_hops)
+		ack.hops = *c->hops;
 	ack.rtt = l->ops->wants_rtt ? rtt_acked(&l->rtt, psn, now) : 0;
 	l->ops->on_ack(&l->cc, &ack, now);
 	l->change_at = l->ops->on_time(&l->cc, now);
@@ -404,6 +408,8 @@ bool pacing_sent(
 
 	for (unsigned i = 0; i < n; i++)
 		bytes += wire_bytes(&out[i]);
+	if (unlikely(l->ops))
+		bytes += n * telemetry_bytes(l->ops, &qp->path);
 	l->owed += bytes;
 	l->left -= l->left ? (uint8_t)n : 0;
 	l->unsaid = l->ops ? l->unsaid + bytes : 0;

@@ -17,6 +17,7 @@
 #define PACING_H
 
 #include "cc.h"
+#include "ioam.h"
 #include "qp.h"
 #include "rtt.h"
 
@@ -44,10 +45,11 @@ struct limiter {
 	struct wheel_timer timer CACHE_ALIGNED; /* on core.pace while it waits */
 	uint64_t asked;				/* bit/s, the administrator's; 0: none */
 	uint64_t settled;			/* when the algorithm was last asked */
-	uint64_t since;	 /* when packets began to wait for their departures; 0: they do not */
-	uint64_t cnps;	 /* handled */
-	uint64_t before; /* of them, before `since` */
-	struct rtt rtt;	 /* for an algorithm that wants it */
+	uint64_t since;	  /* when packets began to wait for their departures; 0: they do not */
+	uint64_t cnps;	  /* handled */
+	uint64_t before;  /* of them, before `since` */
+	struct rtt rtt;	  /* for an algorithm that wants it */
+	struct ioam echo; /* telemetry.c: the newest trace that was received */
 	const struct cc_ops *ops; /* whose state `cc` is; NULL: none yet */
 	struct cc cc;
 };

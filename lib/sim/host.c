@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "bits.h"
 #include "host.h"
+#include "telemetry.h"
 #include "txd.h"
 
 static void gid_set(struct gid_entry *e, unsigned index, unsigned port, uint16_t id)
@@ -104,19 +105,39 @@ static void refused(struct sim_host *h, const uint8_t *frame, size_t len, unsign
 		core_count_drop(&h->core, why);
 }
 
-void host_frame(struct sim_host *h, const uint8_t *frame, size_t len, unsigned port, uint64_t now)
+static void arrived(struct pkt *pkt, unsigned port)
+{
+	pkt->port = (uint8_t)port;
+	pkt->source_qp = 0;
+	pkt->queue = PKT_NO_QUEUE;
+}
+
+/* A frame with what switches recorded. @return false: it is none. */
+static bool telemetry(struct sim_host *h, uint8_t *frame, size_t len, unsigned port, uint64_t now)
+{
+	struct ioam trace;
+	uint8_t *at = ioam_pop(h->core.cfg.icrc, frame, len, &trace);
+	struct pkt pkt;
+	uint16_t verdict;
+
+	if (!at || frame_parse(&pkt, at, len - IOAM_LEN))
+		return false;
+	arrived(&pkt, port);
+	core_telemetry_rx(&h->core, &pkt, &trace, now, &verdict);
+	return true;
+}
+
+void host_frame(struct sim_host *h, uint8_t *frame, size_t len, unsigned port, uint64_t now)
 {
 	struct pkt pkt;
 	enum drop why = frame_parse(&pkt, frame, len);
 
-	if (why) {
+	if (likely(!why)) {
+		arrived(&pkt, port);
+		receive(h, &pkt, 1, now);
+	} else if (why != DROP_IP_NEXT_HEADER || !telemetry(h, frame, len, port, now)) {
 		refused(h, frame, len, port, why, now);
-		return;
 	}
-	pkt.port = (uint8_t)port;
-	pkt.source_qp = 0;
-	pkt.queue = PKT_NO_QUEUE;
-	receive(h, &pkt, 1, now);
 }
 
 void host_receive(struct sim_host *h, struct sim_link *l, unsigned port, uint64_t now)

@@ -66,7 +66,7 @@ struct path_spec host_path(
 	const struct sim_host *from, const struct sim_host *to, unsigned port, enum host_gid gid);
 
 /** Receives one frame, for port @p port. */
-void host_frame(struct sim_host *h, const uint8_t *frame, size_t len, unsigned port, uint64_t now);
+void host_frame(struct sim_host *h, uint8_t *frame, size_t len, unsigned port, uint64_t now);
 
 /** Receives all frames that arrived on @p l for port @p port, in bursts. */
 void host_receive(struct sim_host *h, struct sim_link *l, unsigned port, uint64_t now);

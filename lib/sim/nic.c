@@ -2,6 +2,7 @@
 #include "host.h"
 #include "nic.h"
 #include "switch.h"
+#include "telemetry.h"
 #include "txd.h"
 
 /* Calls of core_tx() that build nothing although QPs are ready, in a row. */
@@ -32,16 +33,20 @@ static struct sim_buffer *seal(struct sim_nic *n, struct txd *t)
 	size_t len = t->sealed == TXD_OPEN ? t->hdr_len + t->payload_len +
 						     (-(size_t)t->payload_len & 3) + ICRC_LEN
 					   : t->frame_len;
-	struct sim_buffer *b = pool_get(n->pool, len);
+	unsigned more = core_telemetry_room(t);
+	struct sim_buffer *b = pool_get(n->pool, len + more);
 
 	n->host->sent++;
 	if (!b) {
 		n->lost++;
 		return NULL;
 	}
-	memcpy(b->bytes, t->frame, t->sealed == TXD_OPEN ? t->hdr_len : len);
-	t->frame = b->bytes;
-	if (core_seal(&n->host->core, t))
+	memcpy(b->bytes + more, t->frame, t->sealed == TXD_OPEN ? t->hdr_len : len);
+	t->frame = b->bytes + more;
+	len = core_seal(&n->host->core, t);
+	if (len && more)
+		core_telemetry_tx(&n->host->core, t, (uint16_t)len);
+	if (len)
 		return b;
 	n->host->unsealed += t->sealed != TXD_LOST;
 	pool_put(n->pool, b);

@@ -2,30 +2,42 @@
 #include "ecn.h"
 #include "headers.h"
 #include "host.h"
+#include "ioam.h"
 #include "switch.h"
+
+/* What a switch looks at in a frame. */
+struct headers {
+	uint16_t type;
+	size_t ip;    /* offset of the IP header or the GRH, */
+	size_t after; /* and of what follows it, and telemetry: UDP, or the BTH after a GRH */
+};
+
+static bool headers_find(struct headers *h, const uint8_t *b, size_t len)
+{
+	h->ip = ETH_HLEN;
+	if (len < ETH_HLEN + VLAN_HLEN)
+		return false;
+	h->type = get_be16(b + ETH_TYPE);
+	if (h->type == ETHERTYPE_VLAN) {
+		h->ip += VLAN_HLEN;
+		h->type = get_be16(b + h->ip - 2);
+	}
+	h->after = h->ip + (h->type == ETHERTYPE_IPV4 ? IP4_HLEN : IP6_HLEN);
+	if (h->type == ETHERTYPE_IPV6)
+		h->after += ioam_skip(b + h->ip, len - h->ip);
+	return h->after + UDP_HLEN <= len &&
+	       (h->type == ETHERTYPE_IPV4 || h->type == ETHERTYPE_IPV6 ||
+		       h->type == ETHERTYPE_ROCEV1);
+}
 
 int switch_opcode(const uint8_t *b, size_t len)
 {
-	size_t l3 = ETH_HLEN;
+	struct headers h;
 	size_t bth;
 
-	if (len < ETH_HLEN + VLAN_HLEN)
+	if (!headers_find(&h, b, len))
 		return SWITCH_NO_CODE;
-	if (get_be16(b + ETH_TYPE) == ETHERTYPE_VLAN)
-		l3 += VLAN_HLEN;
-	switch (get_be16(b + l3 - 2)) {
-	case ETHERTYPE_IPV4:
-		bth = l3 + IP4_HLEN + UDP_HLEN;
-		break;
-	case ETHERTYPE_IPV6:
-		bth = l3 + IP6_HLEN + UDP_HLEN;
-		break;
-	case ETHERTYPE_ROCEV1:
-		bth = l3 + GRH_HLEN;
-		break;
-	default:
-		return SWITCH_NO_CODE;
-	}
+	bth = h.after + (h.type == ETHERTYPE_ROCEV1 ? 0 : UDP_HLEN);
 	return bth + BTH_HLEN <= len ? b[bth + BTH_OPCODE] : SWITCH_NO_CODE;
 }
 
@@ -45,39 +57,22 @@ static uint64_t mix(uint64_t h, uint32_t word)
 	return h ^ h >> 32;
 }
 
-/* From where the IP header begins, in *from: where its addresses begin and end. The UDP source port
- * comes next.  @return whether the frame has all that. */
-static bool addresses(size_t len, uint16_t type, size_t *from, size_t *until)
-{
-	size_t l3 = *from;
-
-	*from = l3 + (type == ETHERTYPE_IPV4 ? IP4_SRC : IP6_SRC);
-	*until = l3 + (type == ETHERTYPE_IPV4 ? IP4_HLEN : IP6_HLEN);
-	return *until + UDP_HLEN <= len;
-}
-
 uint32_t switch_hash(const uint8_t *b, size_t len, uint32_t salt)
 {
-	size_t from = ETH_HLEN;
-	uint64_t h = mix(0xD1342543DE82EF95ull, salt);
-	uint16_t type;
-	size_t until;
+	uint64_t hash = mix(0xD1342543DE82EF95ull, salt);
+	struct headers h;
+	size_t from, until;
 
-	if (len < ETH_HLEN + VLAN_HLEN)
-		return (uint32_t)h;
-	type = get_be16(b + ETH_TYPE);
-	if (type == ETHERTYPE_VLAN) {
-		from += VLAN_HLEN;
-		type = get_be16(b + from - 2);
-	}
-	if (!addresses(len, type, &from, &until))
-		return (uint32_t)h;
+	if (!headers_find(&h, b, len))
+		return (uint32_t)hash;
+	from = h.ip + (h.type == ETHERTYPE_IPV4 ? IP4_SRC : IP6_SRC);
+	until = h.ip + (h.type == ETHERTYPE_IPV4 ? IP4_HLEN : IP6_HLEN);
 	for (size_t at = from; at < until; at += 4)
-		h = mix(h, get_be32(b + at));
-	if (type != ETHERTYPE_ROCEV1)
-		h = mix(h, get_be16(b + until)); /* the source port is the first field */
-	h = (h ^ h >> 29) * 0xBF58476D1CE4E5B9ull;
-	return (uint32_t)(h >> 32);
+		hash = mix(hash, get_be32(b + at));
+	if (h.type != ETHERTYPE_ROCEV1)
+		hash = mix(hash, get_be16(b + h.after)); /* the source port is the first field */
+	hash = (hash ^ hash >> 29) * 0xBF58476D1CE4E5B9ull;
+	return (uint32_t)(hash >> 32);
 }
 
 /* The port by which @p b leaves, or NULL. */
@@ -118,6 +113,20 @@ static void say(struct switch_port *p, enum pfc_word word, uint64_t now)
 	wire_kick(&p->out, now);
 }
 
+/* INT: how the link is used as @p b leaves by it, without @p b. */
+static void record(struct switch_port *p, struct sim_buffer *b, uint64_t now)
+{
+	uint64_t queue = p->queue[CLASS_DATA].aqm.bytes;
+
+	ioam_add(b->bytes, b->len,
+		&(struct ioam_node){
+			.rate = p->out.cfg.rate_bps,
+			.time = (uint32_t)now,
+			.sent = (uint32_t)(p->out.bytes / 128),
+			.queue = queue < IOAM_QUEUE_MAX ? (uint32_t)queue : IOAM_QUEUE_MAX,
+		});
+}
+
 /* @p b leaves the buffer. */
 static void forget(struct switch_port *p, unsigned class, const struct sim_buffer *b, uint64_t now)
 {
@@ -145,6 +154,7 @@ static struct sim_buffer *port_pull(struct sim_wire *w, uint64_t now)
 		watch(p, class, now);
 		if (fate == AQM_MARK)
 			mark(p, b);
+		record(p, b, now);
 		forget(p, class, b, now);
 	}
 	return b;

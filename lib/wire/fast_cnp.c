@@ -88,7 +88,8 @@ bool fast_cnp_icrc_check(const struct icrc_ops *ops, const struct pkt *p)
 {
 	uint8_t icrc[ICRC_LEN];
 
-	icrc_store(icrc, icrc_with_options(ops, p->l3, options_len(p), p->icrc_off));
+	icrc_store(
+		icrc, icrc_with_options(ops, p->l3, p->l3 + IP6_HLEN, options_len(p), p->icrc_off));
 	return !memcmp(p->l3 + p->icrc_off, icrc, sizeof(icrc));
 }
 
@@ -206,6 +207,6 @@ size_t fast_cnp_write(uint8_t *frame, const struct fast_cnp_spec *s, const struc
 
 	at = write_udp(write_options(at, s), s, udp_len);
 	at = write_bth(at, s);
-	icrc_store(at, icrc_with_options(ops, ip, options, (size_t)(at - ip)));
+	icrc_store(at, icrc_with_options(ops, ip, ip + IP6_HLEN, options, (size_t)(at - ip)));
 	return (size_t)(at + ICRC_LEN - frame);
 }

@@ -164,8 +164,8 @@ uint32_t icrc_header_copy(const struct icrc_ops *ops, const uint8_t *l3, unsigne
 	return ops->copy(icrc_header(ops, l3, net, hdr_len), dst, src, len);
 }
 
-uint32_t icrc_with_options(
-	const struct icrc_ops *ops, const uint8_t *l3, size_t options, size_t len)
+uint32_t icrc_with_options(const struct icrc_ops *ops, const uint8_t *l3, const uint8_t *ext,
+	size_t options, size_t len)
 {
 	const size_t rest = IP6_HLEN + options + UDP_HLEN + BTH_HLEN;
 	uint8_t head[IP6_HLEN + UDP_HLEN + BTH_HLEN];
@@ -176,7 +176,7 @@ uint32_t icrc_with_options(
 	for (size_t i = 0; i < sizeof(head); i++)
 		head[i] |= masks[NET_IPV6][i];
 	state = ops->crc(ICRC_SEED, head, IP6_HLEN);
-	state = ops->crc(state, l3 + IP6_HLEN, options); /* ICRC-10 */
+	state = ops->crc(state, ext, options); /* ICRC-10 */
 	state = ops->crc(state, head + IP6_HLEN, UDP_HLEN + BTH_HLEN);
 	return ops->crc(state, l3 + rest, len - rest);
 }

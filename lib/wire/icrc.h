@@ -70,10 +70,10 @@ uint32_t icrc_header_copy(const struct icrc_ops *ops, const uint8_t *l3, unsigne
 
 /**
  * As icrc_header(), for RoCEv2 over IPv6 with @p options bytes of extension headers, which are
- * covered as they are (ICRC-10). @p len covers at least the BTH.
+ * covered as they are at @p ext (ICRC-10). @p len covers at least the BTH.
  */
-uint32_t icrc_with_options(
-	const struct icrc_ops *ops, const uint8_t *l3, size_t options, size_t len);
+uint32_t icrc_with_options(const struct icrc_ops *ops, const uint8_t *l3, const uint8_t *ext,
+	size_t options, size_t len);
 
 /** @return true when the ICRC of @p p is correct (ICRC-11). */
 bool icrc_check(const struct icrc_ops *ops, const struct pkt *p);

@@ -410,7 +410,8 @@ static void repair(uint8_t *frame, size_t len, struct random *r)
 		return;
 	if (options)
 		icrc_store(frame + l3 + l3_len - ICRC_LEN,
-			icrc_with_options(icrc_best(), frame + l3, options, l3_len - ICRC_LEN));
+			icrc_with_options(icrc_best(), frame + l3, frame + l3 + IP6_HLEN, options,
+				l3_len - ICRC_LEN));
 	else
 		packet_seal(frame + l3, net, l3_len);
 }

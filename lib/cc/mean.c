@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "mean.h"
+
+/* The size of a packet is the mean of so many. */
+#define MEAN_OF 1024u
+
+void mean_acked(struct mean *m, uint32_t packets)
+{
+	m->packets += packets;
+	if (m->packets < MEAN_OF)
+		return;
+	m->bytes /= 2;
+	m->packets /= 2;
+}
+
+double mean_packet(const struct mean *m)
+{
+	return m->packets ? (double)m->bytes / (double)m->packets : 0;
+}

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "classify.h"
+#include "opcode.h"
+#include "pacing.h"
+#include "telemetry.h"
+#include "txd.h"
+
+uint32_t telemetry_bytes(const struct cc_ops *ops, const struct path *path)
+{
+	return ops && ops->wants_hops && path->net == NET_IPV6 ? IOAM_LEN : 0;
+}
+
+/* Telemetry of @p qp, or NULL if it has none. */
+static struct ioam *echo_of(const struct qp *qp)
+{
+	struct limiter *l = qp->limiter;
+
+	return qp->limited && telemetry_bytes(l->ops, &qp->path) ? &l->echo : NULL;
+}
+
+/* Returns the newest trace, and carries none itself. */
+static bool is_ack(const struct txd *t)
+{
+	return opcode_row(txd_bth(t)[BTH_OPCODE])->kind == KIND_ACK;
+}
+
+unsigned core_telemetry_room(const struct txd *t)
+{
+	const struct ioam *echo = t->net == NET_IPV6 && t->qp ? echo_of(t->qp) : NULL;
+
+	return !echo || (is_ack(t) && !echo->nodes) ? 0 : IOAM_LEN;
+}
+
+uint16_t core_telemetry_tx(struct core *c, struct txd *t, uint16_t len)
+{
+	uint8_t *at = ioam_push(c->cfg.icrc, t->frame, len, is_ack(t) ? echo_of(t->qp) : NULL);
+
+	if (!at)
+		return len;
+	t->frame = at;
+	return (uint16_t)(len + IOAM_LEN);
+}
+
+/* @return how many of the records of @p t, from the first, are in @p hop. */
+static unsigned hops_of(const struct ioam *t, struct cc_hop hop[CC_HOPS_MAX])
+{
+	_Static_assert(CC_HOPS_MAX == IOAM_NODES, "");
+	for (unsigned i = 0; i < t->nodes; i++) {
+		struct ioam_node n = ioam_node(t, i);
+
+		hop[i] = (struct cc_hop){
+			.rate = (double)n.rate,
+			.time = n.time << 8,  /* 24 bits */
+			.sent = n.sent << 12, /* 20 bits of 128 bytes */
+			.queue = n.queue,
+		};
+	}
+	return t->nodes;
+}
+
+void core_telemetry_rx(struct core *c, const struct pkt *pkt, const struct ioam *t, uint64_t now,
+	uint16_t *verdict)
+{
+	struct cc_hop hop[CC_HOPS_MAX];
+	struct cc_hops hops = {.hop = hop};
+	struct ioam *echo;
+	struct qp *qp;
+
+	if (t->kind == IOAM_ECHO) {
+		hops.n = hops_of(t, hop);
+		c->hops = &hops; /* for pacing_ack(), if the ACK is valid */
+	}
+	core_rx(c, pkt, 1, now, verdict);
+	c->hops = NULL;
+	if (t->kind != IOAM_TRACE || *verdict)
+		return;
+	qp = qp_lookup(c, pkt->dest_qp);
+	echo = qp ? echo_of(qp) : NULL;
+	if (echo)
+		*echo = *t;
+}

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file telemetry.h
+ * What switches recorded on the way (ioam.h), for QPs whose port has an algorithm that wants it
+ * (cc.h): requests and responses carry a trace, ACKs return the newest that the QP has received.
+ *
+ * The shell calls these for frames of RoCEv2 over IPv6 of ports with such an algorithm: after
+ * core_seal(), and for those that frame_parse() refuses with DROP_IP_NEXT_HEADER. To all others
+ * telemetry costs nothing.
+ */
+#ifndef TELEMETRY_H
+#define TELEMETRY_H
+
+#include "cc.h"
+#include "core.h"
+#include "ioam.h"
+
+/** @return bytes by which core_telemetry_tx() makes the frame of @p t longer. */
+unsigned core_telemetry_room(const struct txd *t);
+
+/**
+ * Adds telemetry to the frame of @p t, @p len bytes, that core_seal() has completed. As many bytes
+ * before t->frame as core_telemetry_room() says, not 0, must be the caller's; on return t->frame is
+ * where the frame begins.
+ * @return its length.
+ */
+uint16_t core_telemetry_tx(struct core *c, struct txd *t, uint16_t len);
+
+/** As core_rx() of the packet @p pkt, whose frame carried @p t; ioam_pop() has taken it out. */
+void core_telemetry_rx(struct core *c, const struct pkt *pkt, const struct ioam *t, uint64_t now,
+	uint16_t *verdict);
+
+/** @return bytes that telemetry adds to each packet with data of a QP along @p path that follows
+ *  @p ops. */
+uint32_t telemetry_bytes(const struct cc_ops *ops, const struct path *path);
+
+#endif
