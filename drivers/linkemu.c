@@ -10,6 +10,7 @@
 #include "bits.h"
 #include "clock.h"
 #include "ecn.h"
+#include "ioam.h"
 #include "frame.h"
 #include "linkemu.h"
 
@@ -52,6 +53,7 @@ struct linkemu {
 	uint32_t tail;
 	struct aqm aqm;	  /* of those that wait */
 	uint64_t idle_ps; /* when the last bit has left */
+	uint64_t sent;	  /* bytes that left, with what is between frames */
 	/* When the port's queue was last seen empty: what is found in it came since then. */
 	uint64_t empty_at;
 	struct held held[LINKEMU_HELD];
@@ -81,6 +83,20 @@ static void mark(struct linkemu *l, struct rte_mbuf *m)
 	l->count.marked += ecn_mark(rte_pktmbuf_mtod(m, uint8_t *), rte_pktmbuf_data_len(m));
 }
 
+/* As a switch with telemetry does, when @p m leaves. */
+static void record(struct linkemu *l, struct rte_mbuf *m)
+{
+	uint64_t waiting = l->aqm.bytes;
+
+	ioam_add(rte_pktmbuf_mtod(m, uint8_t *), rte_pktmbuf_data_len(m),
+		&(struct ioam_node){
+			.rate = l->cfg->rate,
+			.time = (uint32_t)(l->idle_ps / 1000),
+			.sent = (uint32_t)(l->sent / 128),
+			.queue = waiting < IOAM_QUEUE_MAX ? (uint32_t)waiting : IOAM_QUEUE_MAX,
+		});
+}
+
 static void start(struct linkemu *l)
 {
 	struct held *h = &l->held[l->first++ % LINKEMU_HELD];
@@ -90,6 +106,8 @@ static void start(struct linkemu *l)
 		mark(l, h->m);
 	if (l->idle_ps < from)
 		l->idle_ps = from;
+	record(l, h->m);
+	l->sent += len + OVERHEAD;
 	if (l->cfg->rate)
 		l->idle_ps += (len + OVERHEAD) * 8 * PS_PER_S / l->cfg->rate;
 	h->due = l->idle_ps / 1000 + l->cfg->delay_ns;

@@ -86,7 +86,7 @@ static void seal(const struct draft *d)
 	const uint8_t *l3 = d->b + d->l3;
 
 	icrc_store(d->b + d->len - ICRC_LEN,
-		icrc_with_options(ops, l3, opts_len(d), d->len - d->l3 - ICRC_LEN));
+		icrc_with_options(ops, l3, l3 + IP6_HLEN, opts_len(d), d->len - d->l3 - ICRC_LEN));
 }
 
 /* Swaps UDP and the header, which is what UDP carries then. */

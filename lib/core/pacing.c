@@ -125,7 +125,7 @@ static void set_step(const struct core *c, struct qp *qp, double rate)
 	l->step = (uint64_t)(8e9 / rate * (1u << PACING_SHIFT));
 	packet = 8e9 / rate *
 		 ((1u << qp->mtu_shift) + qp->path.hdr_len + BTH_HLEN + EXTENDED + ICRC_LEN +
-			 WIRE_EXTRA + telemetry_bytes(l->ops, &qp->path));
+			 WIRE_EXTRA + telemetry_bytes(c, qp));
 	l->quantum = (uint8_t)at_least_one(TURN_NS / packet, burst);
 	if (l->left > l->quantum)
 		l->left = 0;
@@ -409,7 +409,7 @@ bool pacing_sent(
 	for (unsigned i = 0; i < n; i++)
 		bytes += wire_bytes(&out[i]);
 	if (unlikely(l->ops))
-		bytes += n * telemetry_bytes(l->ops, &qp->path);
+		bytes += n * telemetry_bytes(c, qp);
 	l->owed += bytes;
 	l->left -= l->left ? (uint8_t)n : 0;
 	l->unsaid = l->ops ? l->unsaid + bytes : 0;

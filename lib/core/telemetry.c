@@ -5,17 +5,23 @@
 #include "telemetry.h"
 #include "txd.h"
 
-uint32_t telemetry_bytes(const struct cc_ops *ops, const struct path *path)
+uint32_t telemetry_bytes(const struct core *c, const struct qp *qp)
 {
-	return ops && ops->wants_hops && path->net == NET_IPV6 ? IOAM_LEN : 0;
+	const struct cc_ops *ops = qp->limiter->ops;
+
+	if (!ops || !ops->wants_hops || qp->path.net != NET_IPV6)
+		return 0;
+	return 1u << qp->mtu_shift <=
+			       atomic_load_explicit(&c->cfg.ports->port[qp->path.port].active_mtu,
+				       memory_order_relaxed)
+		       ? IOAM_LEN
+		       : 0;
 }
 
 /* Telemetry of @p qp, or NULL if it has none. */
-static struct ioam *echo_of(const struct qp *qp)
+static struct ioam *echo_of(const struct core *c, const struct qp *qp)
 {
-	struct limiter *l = qp->limiter;
-
-	return qp->limited && telemetry_bytes(l->ops, &qp->path) ? &l->echo : NULL;
+	return qp->limited && telemetry_bytes(c, qp) ? &qp->limiter->echo : NULL;
 }
 
 /* Returns the newest trace, and carries none itself. */
@@ -24,16 +30,16 @@ static bool is_ack(const struct txd *t)
 	return opcode_row(txd_bth(t)[BTH_OPCODE])->kind == KIND_ACK;
 }
 
-unsigned core_telemetry_room(const struct txd *t)
+unsigned core_telemetry_room(const struct core *c, const struct txd *t)
 {
-	const struct ioam *echo = t->net == NET_IPV6 && t->qp ? echo_of(t->qp) : NULL;
+	const struct ioam *echo = t->net == NET_IPV6 ? echo_of(c, t->qp) : NULL;
 
 	return !echo || (is_ack(t) && !echo->nodes) ? 0 : IOAM_LEN;
 }
 
 uint16_t core_telemetry_tx(struct core *c, struct txd *t, uint16_t len)
 {
-	uint8_t *at = ioam_push(c->cfg.icrc, t->frame, len, is_ack(t) ? echo_of(t->qp) : NULL);
+	uint8_t *at = ioam_push(c->cfg.icrc, t->frame, len, is_ack(t) ? echo_of(c, t->qp) : NULL);
 
 	if (!at)
 		return len;
@@ -75,7 +81,7 @@ void core_telemetry_rx(struct core *c, const struct pkt *pkt, const struct ioam 
 	if (t->kind != IOAM_TRACE || *verdict)
 		return;
 	qp = qp_lookup(c, pkt->dest_qp);
-	echo = qp ? echo_of(qp) : NULL;
+	echo = qp ? echo_of(c, qp) : NULL;
 	if (echo)
 		*echo = *t;
 }

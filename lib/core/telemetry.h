@@ -16,7 +16,7 @@
 #include "ioam.h"
 
 /** @return bytes by which core_telemetry_tx() makes the frame of @p t longer. */
-unsigned core_telemetry_room(const struct txd *t);
+unsigned core_telemetry_room(const struct core *c, const struct txd *t);
 
 /**
  * Adds telemetry to the frame of @p t, @p len bytes, that core_seal() has completed. As many bytes
@@ -30,8 +30,14 @@ uint16_t core_telemetry_tx(struct core *c, struct txd *t, uint16_t len);
 void core_telemetry_rx(struct core *c, const struct pkt *pkt, const struct ioam *t, uint64_t now,
 	uint16_t *verdict);
 
-/** @return bytes that telemetry adds to each packet with data of a QP along @p path that follows
- *  @p ops. */
-uint32_t telemetry_bytes(const struct cc_ops *ops, const struct path *path);
+/** @return bytes that telemetry adds to each packet with data of @p qp: none where the port has no
+ *  room for them, because it had an MTU of more when the QP was connected. */
+uint32_t telemetry_bytes(const struct core *c, const struct qp *qp);
+
+/** @return whether there are ports that telemetry may leave and arrive by. */
+static inline bool core_telemetry(const struct core *c)
+{
+	return atomic_load_explicit(&c->cfg.ports->telemetry, memory_order_relaxed);
+}
 
 #endif

@@ -33,7 +33,7 @@ static struct sim_buffer *seal(struct sim_nic *n, struct txd *t)
 	size_t len = t->sealed == TXD_OPEN ? t->hdr_len + t->payload_len +
 						     (-(size_t)t->payload_len & 3) + ICRC_LEN
 					   : t->frame_len;
-	unsigned more = core_telemetry_room(t);
+	unsigned more = core_telemetry_room(&n->host->core, t);
 	struct sim_buffer *b = pool_get(n->pool, len + more);
 
 	n->host->sent++;

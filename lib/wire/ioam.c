@@ -55,7 +55,7 @@ static const uint64_t rates[16] = {
 /* --- finding it --------------------------------------------------------------------------- */
 
 /* @return the IPv6 header of an IPv6 frame, with @p left bytes from there on, or NULL. */
-static uint8_t *ip6_of(uint8_t *frame, size_t len, size_t *left)
+static uint8_t *ip6_of(const uint8_t *frame, size_t len, size_t *left)
 {
 	size_t l3 = ETH_HLEN;
 
@@ -67,7 +67,7 @@ static uint8_t *ip6_of(uint8_t *frame, size_t len, size_t *left)
 		len < l3 + IP6_HLEN + UDP_HLEN + BTH_HLEN + ICRC_LEN)
 		return NULL;
 	*left = len - l3;
-	return frame + l3;
+	return (uint8_t *)frame + l3;
 }
 
 static bool is_ours(const uint8_t *ext, uint8_t option)
@@ -96,6 +96,16 @@ static enum ioam_kind kind_of(const uint8_t *ip, size_t len)
 size_t ioam_skip(const uint8_t *ip, size_t len)
 {
 	return kind_of(ip, len) == IOAM_NONE ? 0 : IOAM_LEN;
+}
+
+uint32_t ioam_dest_qp(const uint8_t *frame, size_t len)
+{
+	size_t left;
+	const uint8_t *ip = ip6_of(frame, len, &left);
+
+	if (!ip || kind_of(ip, left) == IOAM_NONE)
+		return 0;
+	return get_be32(ip + IP6_HLEN + IOAM_LEN + UDP_HLEN + BTH_RESV8A) & 0xFFFFFF;
 }
 
 /* --- the ICRC ----------------------------------------------------------------------------- */

@@ -7,6 +7,7 @@
 #include "drop.h"
 #include "frame.h"
 #include "icrc.h"
+#include "telemetry.h"
 #include "worker_impl.h"
 
 #define PREFETCH 4
@@ -66,6 +67,36 @@ static NOINLINE bool fast_cnp(struct worker *w, struct rte_mbuf *m)
 	return true;
 }
 
+/* A frame that carries telemetry, if a port accepts it, goes through the core by itself: its other
+ * parts are rare. Its QP's worker takes the header out. @return false: it is none. */
+static NOINLINE bool telemetry(struct worker *w, struct rte_mbuf *m)
+{
+	uint8_t *at = rte_pktmbuf_mtod(m, uint8_t *);
+	uint16_t len = rte_pktmbuf_data_len(m);
+	uint32_t qpn = core_telemetry(&w->core) ? ioam_dest_qp(at, len) : 0;
+	uint32_t owner = qpn ? core_owner(&w->core, qpn) : w->index;
+	uint64_t now = clock_at(&w->clock, rte_rdtsc());
+	struct ioam trace;
+	struct pkt pkt;
+	uint16_t verdict;
+
+	if (!qpn)
+		return false;
+	if (owner != w->index && !handoff_crowded(w, INBOX_HANDED, owner)) {
+		w->stats.handoffs++;
+		handoff_add(w, INBOX_HANDED, owner, m);
+		return true;
+	}
+	at = ioam_pop(w->core.cfg.icrc, at, len, &trace);
+	if (!at || !rte_pktmbuf_adj(m, IOAM_LEN) || parse(&pkt, m) != DROP_NONE)
+		return false;
+	core_telemetry_rx(&w->core, &pkt, &trace, now, &verdict);
+	if (unlikely(captured(w)))
+		capture_received(w, &m, &pkt, &verdict, 1, now);
+	rte_pktmbuf_free(m);
+	return true;
+}
+
 static void parse_burst(struct worker *w, struct rx_burst *b, struct rte_mbuf **m, unsigned n)
 {
 	b->parsed = 0;
@@ -82,6 +113,8 @@ static void parse_burst(struct worker *w, struct rx_burst *b, struct rte_mbuf **
 			b->m[b->parsed++] = m[i];
 		} else if (why == DROP_IP_NEXT_HEADER && fast_cnp(w, m[i])) {
 			b->free[b->spent++] = m[i];
+		} else if (why == DROP_IP_NEXT_HEADER && telemetry(w, m[i])) {
+			continue;
 		} else if (!exception_take(w, m[i])) {
 			core_count_drop(&w->core, why);
 			capture_lost(w, m[i], why);

@@ -3,6 +3,7 @@
 #include <rte_ethdev.h>
 #include "qp.h"
 #include "txd.h"
+#include "telemetry.h"
 #include "worker_impl.h"
 
 /* A port that accepts no packet for this long (a memif whose peer has ended) no longer holds up its
@@ -129,8 +130,20 @@ static void loop_back(struct worker *w, const struct txd *t, struct rte_mbuf *m)
 	handoff_add(w, INBOX_LOCAL, core_owner(&w->core, txd_dest_qp(t)), m);
 }
 
-/* Seals packet i and puts it into the queue of its egress, if it is not void. */
-static ALWAYS_INLINE void dispatch(struct worker *w, uint32_t i, bool captured, uint64_t now)
+/* @return the length of the packet with its telemetry, if it gets any. */
+static NOINLINE uint16_t with_telemetry(
+	struct worker *w, struct txd *t, struct rte_mbuf *m, uint16_t len)
+{
+	unsigned room = t->local ? 0 : core_telemetry_room(&w->core, t);
+
+	if (!room || !rte_pktmbuf_prepend(m, (uint16_t)room))
+		return len;
+	return core_telemetry_tx(&w->core, t, len);
+}
+
+/* Seals packet i and puts it into the queue of its egress, if it is not void.
+ * @param special  captures or telemetry look at it */
+static ALWAYS_INLINE void dispatch(struct worker *w, uint32_t i, bool special, uint64_t now)
 {
 	struct txd *t = &w->txd[i];
 	struct rte_mbuf *m = w->spare[i];
@@ -138,7 +151,7 @@ static ALWAYS_INLINE void dispatch(struct worker *w, uint32_t i, bool captured, 
 	uint16_t len = core_seal(&w->core, t);
 
 	if (unlikely(!len)) {
-		if (captured && t->sealed == TXD_LOST) {
+		if (special && captured(w) && t->sealed == TXD_LOST) {
 			m->data_len = t->frame_len;
 			m->pkt_len = t->frame_len;
 			capture_sent(w, t, m, now);
@@ -148,8 +161,15 @@ static ALWAYS_INLINE void dispatch(struct worker *w, uint32_t i, bool captured, 
 	}
 	m->data_len = len;
 	m->pkt_len = len;
-	if (captured)
-		capture_sent(w, t, m, now);
+	if (special) {
+		if (captured(w))
+			capture_sent(w, t, m, now);
+		if (core_telemetry(&w->core)) {
+			len = with_telemetry(w, t, m, len);
+			m->data_len = len;
+			m->pkt_len = len;
+		}
+	}
 	if (unlikely(t->group) && core_group_here(&w->core, t)) /* MC-08 */
 		handoff_copy(w, w->index, m, origin(t->port, PKT_LOCAL));
 	if (t->local)
@@ -159,11 +179,11 @@ static ALWAYS_INLINE void dispatch(struct worker *w, uint32_t i, bool captured, 
 }
 
 /* Seals and dispatches the @p n packets that were built; the other buffers stay in stock. Inlined
- * with a constant for @p captured, so that there is no test per packet. */
-static ALWAYS_INLINE void dispatch_burst(struct worker *w, uint32_t n, bool captured, uint64_t now)
+ * with a constant for @p special, so that there is no test per packet. */
+static ALWAYS_INLINE void dispatch_burst(struct worker *w, uint32_t n, bool special, uint64_t now)
 {
 	for (uint32_t i = 0; i < n; i++)
-		dispatch(w, i, captured, now);
+		dispatch(w, i, special, now);
 	w->gap = n;
 	w->nspare -= n;
 }
@@ -203,7 +223,7 @@ unsigned tx_poll(struct worker *w)
 		now);
 	if (!n)
 		return kernel;
-	if (unlikely(captured(w)))
+	if (unlikely(captured(w) || core_telemetry(&w->core)))
 		dispatch_burst(w, n, true, now);
 	else
 		dispatch_burst(w, n, false, now);

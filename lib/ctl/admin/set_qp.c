@@ -148,6 +148,8 @@ int admin_set_port_cc(struct ctl *ctl, const struct argument arg[], char why[ABI
 	congestion_port(&c, port->speed_mbps);
 	port->congestion = c;
 	former = congestion_publish(&c, port->shared);
+	net_telemetry(ctl->net, ctl->dp->ports);
+	port_tell(ctl, port->index, netport_share(port));
 	net_tell_owner(ctl->net, port->index, CTL_NETDEV_SWITCHES);
 	qps_congestion(ctl);
 	worker_grace(ctl->dp);

@@ -196,7 +196,7 @@ static bool gid_removed(struct diagnosis *c)
 static bool above_port_mtu(struct diagnosis *c)
 {
 	const struct netport *p = port_of(c);
-	uint32_t can = mtu_of_ethernet(p->eth_mtu);
+	uint32_t can = netport_mtu(p);
 
 	if (c->qp->attr.path_mtu <= can)
 		return false;

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "bits.h"
+#include "ioam.h"
 #include "limits.h"
 #include "text/parse.h"
 
@@ -228,6 +229,11 @@ static double value_of(const struct congestion *c, const char *name)
 	if (i >= 0)
 		return c->cfg.value[i];
 	return cc_dcqcn.params[cc_find_param(&cc_dcqcn, name)].def[0].value;
+}
+
+uint32_t congestion_header(const struct congestion *c)
+{
+	return c->reacts && c->cfg.ops->wants_hops ? IOAM_LEN : 0;
 }
 
 const struct cc_config *congestion_publish(const struct congestion *c, struct port *shared)

@@ -41,6 +41,9 @@ const char *congestion_text(const struct congestion *c, char text[CONGESTION_TEX
 /** The port that @p c is for has @p speed_mbps, 0 for unknown: its line, unless the text says. */
 void congestion_port(struct congestion *c, uint32_t speed_mbps);
 
+/** @return bytes of a header that the algorithm adds to packets, between IP and UDP. */
+uint32_t congestion_header(const struct congestion *c);
+
 /** Has the workers see it.
  *  @return the former parameters, to be freed after a grace period, or NULL. */
 const struct cc_config *congestion_publish(const struct congestion *c, struct port *shared);

@@ -37,7 +37,17 @@ int net_open(struct net *net, const struct ctl_config *cfg, char why[ABI_SENTENC
 				(net->port[i].congestion.switches.n ? CTL_NETDEV_SWITCHES : 0));
 	}
 	table->count = cfg->nports;
+	net_telemetry(net, table);
 	return 0;
+}
+
+void net_telemetry(const struct net *net, struct port_table *table)
+{
+	bool any = false;
+
+	for (uint32_t i = 0; i < net->nports; i++)
+		any |= congestion_header(&net->port[i].congestion) != 0;
+	atomic_store(&table->telemetry, any);
 }
 
 void net_close(struct net *net, struct dataplane *dp)

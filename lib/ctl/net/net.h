@@ -34,6 +34,9 @@ struct net {
  *  in either case. */
 int net_open(struct net *net, const struct ctl_config *cfg, char why[ABI_SENTENCE_MAX]);
 
+/** Has the workers see whether any port has an algorithm that wants telemetry. */
+void net_telemetry(const struct net *net, struct port_table *table);
+
 /** Withdraws the GID tables from workers and frees everything. */
 void net_close(struct net *net, struct dataplane *dp);
 

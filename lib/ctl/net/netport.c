@@ -93,10 +93,16 @@ static unsigned take_addresses(struct netport *p, struct rtnl *nl)
 	return take_vlans(p, vlan, (unsigned)n) ? NETPORT_VLANS : 0;
 }
 
-/* Publishes changes to workers.  @return NETPORT_* bits. */
-static unsigned share(struct netport *p)
+uint32_t netport_mtu(const struct netport *p)
 {
-	uint32_t mtu = mtu_of_ethernet(p->eth_mtu);
+	uint32_t extra = congestion_header(&p->congestion);
+
+	return p->eth_mtu > extra ? mtu_of_ethernet(p->eth_mtu - extra) : 0;
+}
+
+unsigned netport_share(struct netport *p)
+{
+	uint32_t mtu = netport_mtu(p);
 	unsigned what = 0;
 	uint8_t old[6];
 
@@ -192,12 +198,12 @@ int netport_init(struct netport *p, uint32_t index, const struct ctl_port *cfg, 
 		err = init_static(p, cfg, why);
 	if (err)
 		return err;
-	if (!mtu_of_ethernet(p->eth_mtu))
+	if (!netport_mtu(p))
 		return refuse(why, -EINVAL,
 			"port %u: an Ethernet MTU of %u bytes is too small for RoCE: make it 1500 "
 			"or more",
 			index + 1, p->eth_mtu);
-	share(p);
+	netport_share(p);
 	p->up = p->link;
 	pkeys_init(shared, cfg->pkeys, cfg->npkeys);
 	gids_publish(&p->gids, shared);
@@ -279,7 +285,7 @@ unsigned netport_refresh(struct netport *p, struct rtnl *nl, const struct gid_ta
 		p->stale = true;
 		return 0;
 	}
-	what = (unsigned)found | share(p);
+	what = (unsigned)found | netport_share(p);
 	if (p->gids.changed) {
 		*old = gids_publish(&p->gids, p->shared);
 		what |= NETPORT_GIDS_CHANGED;

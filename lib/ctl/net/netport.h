@@ -74,6 +74,12 @@ void netport_destroy(struct netport *p);
  */
 unsigned netport_refresh(struct netport *p, struct rtnl *nl, const struct gid_table **old);
 
+/** Publishes to the workers what has changed of MAC and MTU.  @return NETPORT_* bits. */
+unsigned netport_share(struct netport *p);
+
+/** @return the largest path MTU of @p p (GID-09), 0: none fits. */
+uint32_t netport_mtu(const struct netport *p);
+
 /** Disables or enables @p p.  @return NETPORT_WENT_UP, NETPORT_WENT_DOWN, or 0 for neither. */
 unsigned netport_set_down(struct netport *p, bool down);
 

@@ -128,7 +128,7 @@ static bool next_port(
 	put_text(&row, "state", port_state(ctl, p));
 	put_mac(&row, "mac", p->mac);
 	put_int(&row, "mtu", p->eth_mtu);
-	put_int(&row, "path_mtu", mtu_of_ethernet(p->eth_mtu));
+	put_int(&row, "path_mtu", netport_mtu(p));
 	put_int(&row, "speed_mbps", p->speed_mbps);
 	*element = row_end(&row);
 	return true;

@@ -199,7 +199,7 @@ static void port_samples(struct ctl *ctl, const struct family *f, json_t *to)
 		const struct netport *p = &ctl->net->port[k];
 		struct port_values v = {.up = p->up,
 			.mtu = p->eth_mtu,
-			.path_mtu = mtu_of_ethernet(p->eth_mtu),
+			.path_mtu = netport_mtu(p),
 			.gids = valid_gids(p)};
 
 		port_counts(ctl, k, &v.counts);
