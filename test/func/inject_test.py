@@ -74,12 +74,13 @@ LOOKED_AT = ('retransmits', 'out_of_sequence', 'duplicate_request', 'packet_seq_
 HITS = {'rnr timer=22 count=3': 3, 'ecn to=ce count=3': 3, 'drop every=5 count=3 probability=1 seed=9': 3}
 
 
-def start_two(rocid, folder, args=()):
+def start_two(rocid, folder, args=(), ip=None):
+    ip = ip or IP
     daemons = []
     for me, peer, role in (('a', 'b', 'server'), ('b', 'a', 'client')):
         link = ['--vdev', f'net_memif0,role={role},id=0,socket={folder}/link,socket-abstract=no,bsize=4608,mac={MAC[me]}']
         daemons.append(start(rocid, folder, eal=eal_args(128) + link, name=me, args=[
-            '--mtu', '0,4300', '--gid', f'0,{IP[me]}', '--neigh', f'0,{IP[peer]},{MAC[peer]}', *args]))
+            '--mtu', '0,4300', '--gid', f'0,{ip[me]}', '--neigh', f'0,{ip[peer]},{MAC[peer]}', *args]))
     wait_active(daemons)
     return daemons
 
