@@ -165,7 +165,7 @@ static bool load_of(
 	double bytes = (double)(is->sent - was->sent) / 32;
 	uint32_t queue = is->queue < was->queue ? is->queue : was->queue;
 
-	if (is->time == was->time || seconds * 1e9 > 2.0 * RECORD_NS ||
+	if (is->rate <= 0 || is->time == was->time || seconds * 1e9 > 2.0 * RECORD_NS ||
 		bytes > is->rate * seconds / 8 + LUMP)
 		return false;
 	*tau = seconds;
