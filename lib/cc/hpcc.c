@@ -254,7 +254,7 @@ static uint64_t hpcc_on_time(struct cc *c, uint64_t now)
 	return CC_NEVER;
 }
 
-/* What was recorded before the pause is no measure of the time after it. */
+/* Records from before the pause do not measure the time after it. */
 static void hpcc_on_pause(struct cc *c, uint64_t now)
 {
 	of(c)->links = 0;

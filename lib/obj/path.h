@@ -96,7 +96,7 @@ static inline uint32_t rcm_word(uint8_t tclass, uint8_t pcp, bool becn)
 /** All ports of the daemon; packets and QPs name them by index. */
 struct port_table {
 	uint32_t count;
-	_Atomic bool telemetry; /* a port's algorithm wants the queues on the way (cc.h) */
+	_Atomic bool telemetry; /* a port's algorithm needs the queues on the way (cc.h) */
 	struct port port[PORT_MAX];
 };
 

@@ -5,7 +5,7 @@
 #include "ioam.h"
 #include "switch.h"
 
-/* What a switch looks at in a frame. */
+/* The headers by which a switch forwards a frame. */
 struct headers {
 	uint16_t type;
 	size_t ip;    /* offset of the IP header or the GRH, */

@@ -65,7 +65,7 @@ uint8_t *ioam_push(const struct icrc_ops *ops, uint8_t *frame, size_t len, const
  */
 uint8_t *ioam_pop(const struct icrc_ops *ops, uint8_t *frame, size_t len, struct ioam *out);
 
-/** What a switch does: adds @p node to the trace in the frame, if it carries one. After
+/** The part of a switch: adds @p node to the trace in the frame, if it carries one. After
  *  IOAM_NODES of them it says so (the Overflow flag). */
 void ioam_add(uint8_t *frame, size_t len, const struct ioam_node *node);
 
@@ -76,7 +76,7 @@ struct ioam_node ioam_node(const struct ioam *t, unsigned i);
 uint32_t ioam_dest_qp(const uint8_t *frame, size_t len);
 
 /** @return the bytes of extension headers between IPv6 at @p ip, @p len bytes, and UDP: 0 or
- *  IOAM_LEN. For those who look for UDP behind either. */
+ *  IOAM_LEN. For code that looks for UDP after either. */
 size_t ioam_skip(const uint8_t *ip, size_t len);
 
 #endif

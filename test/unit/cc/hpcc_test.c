@@ -220,7 +220,7 @@ static void window__has_limits(void **state)
 	assert_int_equal(cc.ack_every, 1);
 }
 
-/* What cannot be true, or compared, changes nothing and is where measuring begins anew. */
+/* Records that cannot be true, or compared, change nothing, and measuring begins anew. */
 static void records__lie(void **state)
 {
 	static const struct {
