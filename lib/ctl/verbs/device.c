@@ -159,8 +159,8 @@ int cmd_query_port(struct session *s, const struct request *q, struct reply *r)
 	p = find_port(s, in.port, r);
 	if (!p)
 		return -EINVAL;
-	a.state = p->up ? PORT_ACTIVE : PORT_DOWN;  /* GID-08 */
-	a.active_mtu = netport_mtu(p); /* GID-09 */
+	a.state = p->up ? PORT_ACTIVE : PORT_DOWN; /* GID-08 */
+	a.active_mtu = netport_mtu(p);		   /* GID-09 */
 	a.pkeys = p->shared->pkeys;
 	a.speed_mbps = p->speed_mbps;
 	worker_counters(s->ctl->dp, &sum);
