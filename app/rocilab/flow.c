@@ -86,6 +86,8 @@ static void qp_connect(struct lab *l, struct lab_host *h, struct lab_qp *q,
 	verbs_to_init(c, q->qp, &a, l->engine.now);
 	verbs_to_rtr(c, q->qp, &a, &path, l->engine.now);
 	verbs_to_rts(c, q->qp, &a, l->engine.now);
+	if (l->s->fastcnp && core_flow(&q->flow, q->qp))
+		flow_add(&h->host->flows, &q->flow);
 }
 
 /* --- messages -------------------------------------------------------------------------- */

@@ -4,6 +4,7 @@
 #include "cq.h"
 #include "headers.h"
 #include "host.h"
+#include "ioam.h"
 #include "lab.h"
 #include "mr.h"
 #include "random.h"
@@ -36,8 +37,10 @@ static uint64_t longest_message(const struct scenario *s)
 
 unsigned lab_headers(const struct lab *l)
 {
-	return ETH_HLEN + (l->s->ip6 ? IP6_HLEN : IP4_HLEN) + UDP_HLEN + BTH_HLEN + ICRC_LEN +
-	       WIRE_OVERHEAD;
+	bool telemetry = l->s->control && l->s->cc.ops->wants_hops;
+
+	return ETH_HLEN + (l->s->ip6 ? IP6_HLEN : IP4_HLEN) + (telemetry ? IOAM_LEN : 0) +
+	       UDP_HLEN + BTH_HLEN + ICRC_LEN + WIRE_OVERHEAD;
 }
 
 double lab_payload(const struct lab *l, const struct lab_flow *f)
@@ -61,6 +64,8 @@ static void congestion(struct lab *l, struct lab_host *h)
 	atomic_store(&port->cc, cc);
 	atomic_store(&port->burst, (uint32_t)l->s->quantum);
 	atomic_store(&port->rcm, rcm_word(48 << 2, 6, true));
+	if (l->s->fastcnp)
+		atomic_store(&port->switches, &l->listed);
 	if (interval >= 0)
 		atomic_store(&port->cnp_interval, (uint32_t)(cc->value[interval] * 1000));
 }
@@ -93,6 +98,18 @@ static bool completions(struct lab *l, struct lab_host *h)
 	h->cq.lanes = 1;
 	cq_lane_init(&h->cq, 0, (struct abi_cq_lane *)(h->cq_shared + 1), h->cq_depth);
 	return true;
+}
+
+/* Hosts accept Fast CNPs of all switches, as many as they may make. */
+static void list_switches(struct switch_list *s)
+{
+	const uint64_t most = 1000000000;
+
+	*s = (struct switch_list){.type = {NOTIFY_OPTION, NOTIFY_OPTION + 1}, .n = 1};
+	memcpy(s->entry[0].addr, notify_prefix, sizeof(s->entry[0].addr));
+	s->entry[0].prefix = 64;
+	bucket_init(&s->entry[0].bucket, most, most);
+	bucket_init(&s->all, most, most);
 }
 
 static bool host_make(struct lab *l, unsigned index)
@@ -174,6 +191,7 @@ static bool build(struct lab *l)
 {
 	if (!memory_make(l) || !place_flows(l))
 		return false;
+	list_switches(&l->listed);
 	for (unsigned i = 0; i < l->hosts; i++)
 		if (!host_make(l, i))
 			return false;

@@ -9,10 +9,12 @@
 
 #include "arrivals.h"
 #include "cq.h"
+#include "flow.h"
 #include "mr.h"
 #include "nic.h"
 #include "scenario.h"
 #include "switch.h"
+#include "switch_list.h"
 
 /** Virtual time of a scenario's 0. */
 #define LAB_START 1000000000ull
@@ -27,6 +29,7 @@ struct lab_qp {
 	uint8_t *sq_ring;
 	uint8_t *rq_ring;
 	uint32_t posted;
+	struct qp_flow flow; /* by which Fast CNPs find it */
 };
 
 struct lab_host {
@@ -89,6 +92,8 @@ struct lab {
 	uint8_t *memory; /* that all messages come from and go to */
 	struct random faults;
 	struct sim_switch *sw;
+	struct sim_notify *notify; /* of each switch, if it makes Fast CNPs */
+	struct switch_list listed; /* which Fast CNPs hosts accept: all of them */
 	struct net_routes *routes; /* of each switch */
 	struct switch_port *port;  /* of all switches, one after the other */
 	uint32_t *first;	   /* port of each switch in `port`, and their number */

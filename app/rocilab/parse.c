@@ -104,6 +104,8 @@ static const struct statement {
 		"RED of each port, and bytes that may wait there; 0: any number"},
 	{"switch", on_switch, "switch shared=12M alpha=1 xoff=100K xon=90K headroom=0",
 		"the buffer of a switch, a queue's part of what is unused, and PFC of each port"},
+	{"switch", on_switch, "switch fastcnp=50us",
+		"a Fast CNP to the source instead of a mark, one per flow in that time; 0: none"},
 	{"host", on_host, "host mtu=1024 window=128 timeout=14 retry=7 burst=1 ip=4|6",
 		"path MTU, packets in flight, ACK timeout code, retries, packets of a limited flow "
 		"that "
@@ -175,6 +177,11 @@ static int complete(struct parser *p)
 			return wrong(p, "--set %s.%s: the scenario has no %s statement",
 				p->settings[i].statement, p->settings[i].name,
 				p->settings[i].statement);
+	if (s->fastcnp && !s->ip6)
+		return wrong(p, "fastcnp needs 'host ip=6': Fast CNPs are IPv6 packets");
+	if (s->control && s->cc.ops->wants_hops && !s->ip6)
+		return wrong(p, "cc %s needs 'host ip=6': switches write into an IPv6 header",
+			s->cc.ops->name);
 	cc_config_line(&p->s->cc, (double)s->rate);
 	return 0;
 }

@@ -149,6 +149,7 @@ int on_switch(struct parser *p)
 		{"xoff", KIND_BYTES, &m->pfc.xoff, 0, 1e12, {0}},
 		{"xon", KIND_BYTES, &m->pfc.xon, 0, 1e12, {0}},
 		{"headroom", KIND_BYTES, &m->pfc.headroom, 0, 1e12, {0}},
+		{"fastcnp", KIND_TIME, &p->s->fastcnp, 0, 1e9, {0}},
 	};
 
 	if (set_all(p, 1, keys, ARRAY_SIZE(keys)))

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The network of a scenario: switches, their cables and ways, and what is lost at them. */
 #include <stdlib.h>
+#include "icrc.h"
 #include "lab.h"
 #include "opcode.h"
 
@@ -88,6 +89,9 @@ bool plug_all(struct lab *l)
 	l->routes = calloc(n->switches, sizeof(*l->routes));
 	l->first = calloc(n->switches + 1, sizeof(*l->first));
 	l->port = aligned_alloc(CACHE_LINE, size);
+	l->notify = l->s->fastcnp ? calloc(n->switches, sizeof(*l->notify)) : NULL;
+	if (l->s->fastcnp && !l->notify)
+		return false;
 	if (!l->sw || !l->routes || !l->first || !l->port || !net_route(n, l->routes))
 		return false;
 	for (uint32_t i = 0; i < n->switches; i++) {
@@ -96,6 +100,10 @@ bool plug_all(struct lab *l)
 		switch_route(&l->sw[i], l->routes[i].way, n->hosts + 1, l->routes[i].next);
 		l->sw[i].memory = l->s->memory;
 		l->sw[i].salt = i;
+		if (l->notify) {
+			notify_init(&l->notify[i], l->s->fastcnp, icrc_best(), (uint16_t)i);
+			l->sw[i].notify = &l->notify[i];
+		}
 		l->sw[i].lose = lose;
 		l->sw[i].arg = l;
 	}
@@ -108,5 +116,6 @@ void plug_free(struct lab *l)
 	free(l->routes);
 	free(l->first);
 	free(l->port);
+	free(l->notify);
 	free(l->sw);
 }

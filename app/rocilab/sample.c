@@ -26,11 +26,13 @@ static struct lab_counts counts(struct lab *l)
 		const struct core_counters *c = &l->host[i].host->core.count;
 
 		n.cnps += c->np_cnp_sent;
-		n.handled += c->rp_cnp_handled;
+		n.handled += c->rp_cnp_handled + c->rp_fast_cnp_handled;
 		n.retransmits += c->retransmits;
 		n.timeouts += c->local_ack_timeout_err;
 	}
 	count_ports(l, &n);
+	for (unsigned i = 0; l->notify && i < l->s->net.switches; i++)
+		n.cnps += l->notify[i].sent;
 	for (unsigned i = 0; i < l->flows; i++) {
 		flow_look(&l->flow[i]);
 		n.packets += l->flow[i].packets;

@@ -100,6 +100,7 @@ struct scenario {
 	/* switch */
 	struct aqm_config aqm;
 	struct switch_memory memory;
+	uint64_t fastcnp; /* ns between Fast CNPs for a flow; 0: switches make none */
 	/* fault: parts of frames that are lost at a host's switch, by kind */
 	double loss[FAULT_KINDS];
 	/* host */

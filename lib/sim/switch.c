@@ -12,6 +12,18 @@ struct headers {
 	size_t after; /* and of what follows it, and telemetry: UDP, or the BTH after a GRH */
 };
 
+/* Bytes of the one extension header, of telemetry or of a Fast CNP, that UDP may follow. */
+static size_t extensions(const uint8_t *ip, size_t len)
+{
+	const uint8_t *ext = ip + IP6_HLEN;
+
+	if (len < IP6_HLEN + 2 ||
+		(ip[IP6_NXT] != IP6_NXT_HOPOPTS && ip[IP6_NXT] != IP6_NXT_DSTOPTS) ||
+		ext[0] != IPPROTO_ROCEV2)
+		return 0;
+	return (ext[1] + 1u) * 8;
+}
+
 static bool headers_find(struct headers *h, const uint8_t *b, size_t len)
 {
 	h->ip = ETH_HLEN;
@@ -24,7 +36,7 @@ static bool headers_find(struct headers *h, const uint8_t *b, size_t len)
 	}
 	h->after = h->ip + (h->type == ETHERTYPE_IPV4 ? IP4_HLEN : IP6_HLEN);
 	if (h->type == ETHERTYPE_IPV6)
-		h->after += ioam_skip(b + h->ip, len - h->ip);
+		h->after += extensions(b + h->ip, len - h->ip);
 	return h->after + UDP_HLEN <= len &&
 	       (h->type == ETHERTYPE_IPV4 || h->type == ETHERTYPE_IPV6 ||
 		       h->type == ETHERTYPE_ROCEV1);
@@ -97,9 +109,17 @@ static void watch(struct switch_port *p, unsigned class, uint64_t now)
 		meter_change(&p->meter, p->queue[CLASS_DATA].aqm.bytes, now);
 }
 
-static void mark(struct switch_port *p, struct sim_buffer *b)
+static void send_back(struct sim_switch *s, struct sim_buffer *b, uint64_t now);
+
+static void mark(struct switch_port *p, struct sim_buffer *b, uint64_t now)
 {
-	p->count.marked += ecn_mark(b->bytes, b->len);
+	struct sim_switch *s = p->sw;
+	struct sim_buffer *answer;
+
+	if (!s->notify || !notify_marked(s->notify, s->pool, b, now, &answer))
+		p->count.marked += ecn_mark(b->bytes, b->len);
+	else if (answer)
+		send_back(s, answer, now);
 }
 
 /* Tells the other end of port @p p @p word. */
@@ -153,7 +173,7 @@ static struct sim_buffer *port_pull(struct sim_wire *w, uint64_t now)
 		fate = aqm_leave(&q->aqm, b->len + WIRE_FCS);
 		watch(p, class, now);
 		if (fate == AQM_MARK)
-			mark(p, b);
+			mark(p, b, now);
 		record(p, b, now);
 		forget(p, class, b, now);
 	}
@@ -203,11 +223,31 @@ static void port_send(struct switch_port *p, struct sim_buffer *b, uint64_t now)
 	}
 	watch(p, class, now);
 	if (fate == AQM_MARK)
-		mark(p, b);
+		mark(p, b, now);
 	s->used += len;
 	fifo_push(&q->fifo, b);
 	if (class == CLASS_DATA)
 		say(from, pfc_enter(&from->ingress, &s->memory.pfc, len, now), now);
+	wire_kick(&p->out, now);
+}
+
+static void lost(struct sim_switch *s, struct sim_buffer *b)
+{
+	s->lost++;
+	pool_put(s->pool, b);
+}
+
+/* The switch's own frame @p b, which came in by no port, and is control: it takes no buffer. */
+static void send_back(struct sim_switch *s, struct sim_buffer *b, uint64_t now)
+{
+	struct switch_port *p = port_to(s, b);
+
+	if (!p) {
+		lost(s, b);
+		return;
+	}
+	p->count.frames++;
+	fifo_push(&p->said, b);
 	wire_kick(&p->out, now);
 }
 
@@ -227,12 +267,6 @@ static void flood(struct switch_port *from, struct sim_buffer *b, uint64_t now)
 		copy->from = b->from;
 		port_send(&s->port[i], copy, now);
 	}
-	pool_put(s->pool, b);
-}
-
-static void lost(struct sim_switch *s, struct sim_buffer *b)
-{
-	s->lost++;
 	pool_put(s->pool, b);
 }
 

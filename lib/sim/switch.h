@@ -11,6 +11,7 @@
 
 #include "aqm.h"
 #include "meter.h"
+#include "notify.h"
 #include "pfc.h"
 #include "wire.h"
 
@@ -62,7 +63,8 @@ struct sim_switch {
 	uint64_t used; /* bytes of it */
 	/** A fault: the frame @p b, which comes in by @p from, is lost. NULL: none is */
 	bool (*lose)(void *arg, const struct switch_port *from, const struct sim_buffer *b);
-	void *arg; /* of `lose` */
+	void *arg;		   /* of `lose` */
+	struct sim_notify *notify; /* it sends Fast CNPs; NULL: it does not */
 	struct switch_port *port;
 	unsigned ports;
 	const struct switch_way *way; /* by host number */

@@ -23,7 +23,8 @@ enum net_type {
 #define ETHERTYPE_IPV6	 0x86DD
 #define ETHERTYPE_ROCEV1 0x8915
 #define IPPROTO_ROCEV2	 17   /* UDP, CA17-10, CA17-16 */
-#define IP6_NXT_DSTOPTS	 60   /* Fast CNP */
+#define IP6_NXT_HOPOPTS	 0    /* telemetry */
+#define IP6_NXT_DSTOPTS	 60   /* Fast CNP, telemetry */
 #define GRH_NXT_IBA	 0x1B /* C9-44 */
 #define UDP_PORT_ROCEV2	 4791 /* CA17-20 */
 

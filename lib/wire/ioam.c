@@ -4,17 +4,16 @@
 #include "icrc.h"
 #include "ioam.h"
 
-#define IP6_NXT_HOPOPTS 0
-#define OPTION_TRACE	0x31 /* RFC 9486: skipped by those who do not know it, changes on the way */
-#define OPTION_ECHO	0x1E /* RFC 4727: for experiments, does not change */
-#define NAMESPACE	0x8000	  /* RFC 9197: from here on for the operator */
-#define TRACE_TYPE	0x002000u /* bit 10 alone */
-#define NODE_WORDS	(IOAM_NODE / 4)
-#define FLAG_OVERFLOW	0x0400u
-#define NODE_LEN_SHIFT	11
-#define REMAINING_MASK	0x7Fu
-#define TIME_MASK	0xFFFFFFu
-#define SENT_MASK	0xFFFFFu
+#define OPTION_TRACE   0x31 /* RFC 9486: skipped by those who do not know it, changes on the way */
+#define OPTION_ECHO    0x1E /* RFC 4727: for experiments, does not change */
+#define NAMESPACE      0x8000	 /* RFC 9197: from here on for the operator */
+#define TRACE_TYPE     0x002000u /* bit 10 alone */
+#define NODE_WORDS     (IOAM_NODE / 4)
+#define FLAG_OVERFLOW  0x0400u
+#define NODE_LEN_SHIFT 11
+#define REMAINING_MASK 0x7Fu
+#define TIME_MASK      0xFFFFFFu
+#define SENT_MASK      0xFFFFFu
 
 /* The extension header, a multiple of 8 with the option at a multiple of 4. */
 enum {
@@ -91,11 +90,6 @@ static enum ioam_kind kind_of(const uint8_t *ip, size_t len)
 	if (ip[IP6_NXT] == IP6_NXT_DSTOPTS && is_ours(ext, OPTION_ECHO))
 		return IOAM_ECHO;
 	return IOAM_NONE;
-}
-
-size_t ioam_skip(const uint8_t *ip, size_t len)
-{
-	return kind_of(ip, len) == IOAM_NONE ? 0 : IOAM_LEN;
 }
 
 uint32_t ioam_dest_qp(const uint8_t *frame, size_t len)

@@ -75,8 +75,4 @@ struct ioam_node ioam_node(const struct ioam *t, unsigned i);
 /** @return the QPN that the frame is for, if it carries the extension header; else 0. */
 uint32_t ioam_dest_qp(const uint8_t *frame, size_t len);
 
-/** @return the bytes of extension headers between IPv6 at @p ip, @p len bytes, and UDP: 0 or
- *  IOAM_LEN. For code that looks for UDP after either. */
-size_t ioam_skip(const uint8_t *ip, size_t len);
-
 #endif

@@ -101,6 +101,7 @@ static void parse_scenario__names_line_and_suggestion(void **state)
 		{STAR STAR, "x:2: there is a topology already"},
 		{"topology file /nonexistent\n", "x:1: /nonexistent: No such file"},
 		{"switch xoff=100K\n", "xoff needs an xon"},
+		{"switch fastcnp=50\n", "'fastcnp=50' needs a time"},
 		{"topology star host=8\n",
 			"x:1: 'host' is not a setting of topology; did you mean 'hosts'?"},
 		{"topology star hosts=0\n", "x:1: 'hosts=0' must be from 1 to 4096"},
