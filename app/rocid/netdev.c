@@ -30,10 +30,14 @@ static void close_port(struct daemon *d, uint32_t port)
 	p->open = false;
 }
 
-/* Only a port that accepts Fast CNPs is to receive IPv6 packets with options (FCN-14). */
+/* Only a port that accepts Fast CNPs, or telemetry, is to receive IPv6 packets with options
+ * (FCN-14). */
 static void take_options(const struct daemon *d, uint32_t port)
 {
-	gsoport_options(d->port[port].gso, d->dp->ports->port[port].switches != NULL);
+	const struct port *p = &d->dp->ports->port[port];
+	const struct cc_config *cc = p->cc;
+
+	gsoport_options(d->port[port].gso, p->switches || (cc && cc->ops->wants_hops));
 }
 
 /* Opens the device of a closed port. If this fails nothing of it is left. */

@@ -32,8 +32,11 @@ static bool is_ack(const struct txd *t)
 
 unsigned core_telemetry_room(const struct core *c, const struct txd *t)
 {
-	const struct ioam *echo = t->net == NET_IPV6 ? echo_of(c, t->qp) : NULL;
+	const struct ioam *echo = NULL;
 
+	/* A packet with an injected fault leaves with it. */
+	if (t->net == NET_IPV6 && !t->local && t->sealed == TXD_OPEN)
+		echo = echo_of(c, t->qp);
 	return !echo || (is_ack(t) && !echo->nodes) ? 0 : IOAM_LEN;
 }
 

@@ -34,6 +34,16 @@ void core_telemetry_rx(struct core *c, const struct pkt *pkt, const struct ioam 
  *  room for them, because it had an MTU of more when the QP was connected. */
 uint32_t telemetry_bytes(const struct core *c, const struct qp *qp);
 
+/** @return whether the algorithm of port @p port needs telemetry: it takes none otherwise
+ *  (CA17-16). */
+static inline bool core_telemetry_port(const struct core *c, unsigned port)
+{
+	const struct cc_config *cfg =
+		atomic_load_explicit(&c->cfg.ports->port[port].cc, memory_order_acquire);
+
+	return cfg && cfg->ops->wants_hops;
+}
+
 /** @return whether there are ports that telemetry may leave and arrive by. */
 static inline bool core_telemetry(const struct core *c)
 {

@@ -116,10 +116,13 @@ static void arrived(struct pkt *pkt, unsigned port)
 static bool telemetry(struct sim_host *h, uint8_t *frame, size_t len, unsigned port, uint64_t now)
 {
 	struct ioam trace;
-	uint8_t *at = ioam_pop(h->core.cfg.icrc, frame, len, &trace);
 	struct pkt pkt;
 	uint16_t verdict;
+	uint8_t *at;
 
+	if (!core_telemetry_port(&h->core, port))
+		return false;
+	at = ioam_pop(h->core.cfg.icrc, frame, len, &trace);
 	if (!at || frame_parse(&pkt, at, len - IOAM_LEN))
 		return false;
 	arrived(&pkt, port);

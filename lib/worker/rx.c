@@ -67,32 +67,49 @@ static NOINLINE bool fast_cnp(struct worker *w, struct rte_mbuf *m)
 	return true;
 }
 
-/* A frame that carries telemetry, if a port accepts it, goes through the core by itself: its other
- * parts are rare. Its QP's worker takes the header out. @return false: it is none. */
-static NOINLINE bool telemetry(struct worker *w, struct rte_mbuf *m)
+/* Takes the telemetry out of the frame @p m of a QP of this worker, which then goes through the
+ * core by itself. */
+static void receive_telemetry(struct worker *w, struct rte_mbuf *m)
 {
-	uint8_t *at = rte_pktmbuf_mtod(m, uint8_t *);
-	uint16_t len = rte_pktmbuf_data_len(m);
-	uint32_t qpn = core_telemetry(&w->core) ? ioam_dest_qp(at, len) : 0;
-	uint32_t owner = qpn ? core_owner(&w->core, qpn) : w->index;
 	uint64_t now = clock_at(&w->clock, rte_rdtsc());
+	enum drop why = DROP_ICRC;
 	struct ioam trace;
 	struct pkt pkt;
 	uint16_t verdict;
 
+	if (ioam_pop(w->core.cfg.icrc, rte_pktmbuf_mtod(m, uint8_t *), rte_pktmbuf_data_len(m),
+		    &trace)) {
+		rte_pktmbuf_adj(m, IOAM_LEN);
+		why = parse(&pkt, m);
+	}
+	if (why) {
+		core_count_drop(&w->core, why);
+		capture_lost(w, m, why);
+		return;
+	}
+	core_telemetry_rx(&w->core, &pkt, &trace, now, &verdict);
+	if (unlikely(captured(w)))
+		capture_received(w, &m, &pkt, &verdict, 1, now);
+}
+
+/* A frame that carries telemetry, if its port accepts any, goes to its QP's worker as it is.
+ * @return false: it is none. */
+static NOINLINE bool telemetry(struct worker *w, struct rte_mbuf *m)
+{
+	uint32_t qpn = 0;
+	uint32_t owner;
+
+	if (core_telemetry_port(&w->core, (uint8_t)m->port))
+		qpn = ioam_dest_qp(rte_pktmbuf_mtod(m, uint8_t *), rte_pktmbuf_data_len(m));
 	if (!qpn)
 		return false;
-	if (owner != w->index && !handoff_crowded(w, INBOX_HANDED, owner)) {
+	owner = core_owner(&w->core, qpn);
+	if (owner != w->index) {
 		w->stats.handoffs++;
 		handoff_add(w, INBOX_HANDED, owner, m);
 		return true;
 	}
-	at = ioam_pop(w->core.cfg.icrc, at, len, &trace);
-	if (!at || !rte_pktmbuf_adj(m, IOAM_LEN) || parse(&pkt, m) != DROP_NONE)
-		return false;
-	core_telemetry_rx(&w->core, &pkt, &trace, now, &verdict);
-	if (unlikely(captured(w)))
-		capture_received(w, &m, &pkt, &verdict, 1, now);
+	receive_telemetry(w, m);
 	rte_pktmbuf_free(m);
 	return true;
 }

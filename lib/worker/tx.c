@@ -134,11 +134,15 @@ static void loop_back(struct worker *w, const struct txd *t, struct rte_mbuf *m)
 static NOINLINE uint16_t with_telemetry(
 	struct worker *w, struct txd *t, struct rte_mbuf *m, uint16_t len)
 {
-	unsigned room = t->local ? 0 : core_telemetry_room(&w->core, t);
+	unsigned room = core_telemetry_room(&w->core, t);
+	uint16_t longer;
 
 	if (!room || !rte_pktmbuf_prepend(m, (uint16_t)room))
 		return len;
-	return core_telemetry_tx(&w->core, t, len);
+	longer = core_telemetry_tx(&w->core, t, len);
+	if (longer == len)
+		rte_pktmbuf_adj(m, (uint16_t)room);
+	return longer;
 }
 
 /* Seals packet i and puts it into the queue of its egress, if it is not void.

@@ -236,6 +236,11 @@ uint32_t congestion_header(const struct congestion *c)
 	return c->reacts && c->cfg.ops->wants_hops ? IOAM_LEN : 0;
 }
 
+bool congestion_options(const struct congestion *c)
+{
+	return c->switches.n || congestion_header(c);
+}
+
 const struct cc_config *congestion_publish(const struct congestion *c, struct port *shared)
 {
 	unsigned dscp = (unsigned)value_of(c, "np_cnp_dscp");

@@ -44,6 +44,10 @@ void congestion_port(struct congestion *c, uint32_t speed_mbps);
 /** @return bytes of a header that the algorithm adds to packets, between IP and UDP. */
 uint32_t congestion_header(const struct congestion *c);
 
+/** @return whether packets with IPv6 extension headers may be for the port: telemetry, Fast CNPs.
+ */
+bool congestion_options(const struct congestion *c);
+
 /** Has the workers see it.
  *  @return the former parameters, to be freed after a grace period, or NULL. */
 const struct cc_config *congestion_publish(const struct congestion *c, struct port *shared);

@@ -34,7 +34,8 @@ int net_open(struct net *net, const struct ctl_config *cfg, char why[ABI_SENTENC
 		net_look_again(net, i);
 		net_tell_owner(net, i,
 			(net->port[i].nvlans ? CTL_NETDEV_VLANS : 0) |
-				(net->port[i].congestion.switches.n ? CTL_NETDEV_SWITCHES : 0));
+				(congestion_options(&net->port[i].congestion) ? CTL_NETDEV_SWITCHES
+									      : 0));
 	}
 	table->count = cfg->nports;
 	net_telemetry(net, table);
