@@ -162,6 +162,7 @@ struct core {
 	uint32_t lately_next;  /* what becomes that ... */
 	uint32_t lately_round; /* ... at each of these rounds, ... */
 	uint64_t lately_until; /* ... the next of which begins then */
+	bool telemetry;	       /* of port_table, as of the latest round */
 	uint8_t careful;       /* CORE_TRACING, CORE_INJECTING: take steps one at a time */
 	/** event.c: per slot, a QP of an unresponsive destination, or 0; the control thread takes
 	 *  it away. `late_news`: there is one to report. */

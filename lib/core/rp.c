@@ -25,6 +25,7 @@ void rp_round(struct core *c, uint64_t now)
 	c->lately_next = next;
 	c->lately_round += idle ? 2 : 1;
 	c->lately_until = now + ROUND_NS;
+	c->telemetry = atomic_load_explicit(&c->cfg.ports->telemetry, memory_order_relaxed);
 }
 
 /* The numbers of calls wrap around; those that count end with the latest. */

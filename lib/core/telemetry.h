@@ -47,7 +47,7 @@ static inline bool core_telemetry_port(const struct core *c, unsigned port)
 /** @return whether there are ports that telemetry may leave and arrive by. */
 static inline bool core_telemetry(const struct core *c)
 {
-	return atomic_load_explicit(&c->cfg.ports->telemetry, memory_order_relaxed);
+	return c->telemetry;
 }
 
 #endif

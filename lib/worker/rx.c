@@ -32,7 +32,7 @@ static void prefetch(struct rte_mbuf *m)
 	rte_prefetch0(data + CACHE_LINE);
 }
 
-static enum drop parse(struct pkt *p, struct rte_mbuf *m)
+static ALWAYS_INLINE enum drop parse(struct pkt *p, struct rte_mbuf *m)
 {
 	/* A device or driver may strip the VLAN tag (ETH-07), as may the kernel.
 	 */
