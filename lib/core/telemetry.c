@@ -75,6 +75,11 @@ void core_telemetry_rx(struct core *c, const struct pkt *pkt, const struct ioam 
 	struct ioam *echo;
 	struct qp *qp;
 
+	if (pkt->dest_qp == QPN_MULTICAST) { /* the shell would have to keep its frame */
+		core_count_drop(c, DROP_IP_NEXT_HEADER);
+		*verdict = DROP_IP_NEXT_HEADER;
+		return;
+	}
 	if (t->kind == IOAM_ECHO) {
 		hops.n = hops_of(t, hop);
 		c->hops = &hops; /* for pacing_ack(), if the ACK is valid */

@@ -26,7 +26,8 @@ unsigned core_telemetry_room(const struct core *c, const struct txd *t);
  */
 uint16_t core_telemetry_tx(struct core *c, struct txd *t, uint16_t len);
 
-/** As core_rx() of the packet @p pkt, whose frame carried @p t; ioam_pop() has taken it out. */
+/** As core_rx() of the packet @p pkt, whose frame carried @p t; ioam_pop() has taken it out.
+ *  One to a multicast group is dropped: there is no telemetry of those. */
 void core_telemetry_rx(struct core *c, const struct pkt *pkt, const struct ioam *t, uint64_t now,
 	uint16_t *verdict);
 

@@ -290,6 +290,18 @@ static void ack__that_is_old_is_not_believed(void **state)
 	assert_null(end[0].host->core.hops);
 }
 
+/* Members of a group would need the frame after it is gone. */
+static void group__has_none(void **state)
+{
+	const struct ioam trace = {.kind = IOAM_TRACE};
+	const struct pkt pkt = {.dest_qp = QPN_MULTICAST};
+	uint16_t verdict = 0;
+
+	core_telemetry_rx(&end[0].host->core, &pkt, &trace, engine.now, &verdict);
+	assert_int_equal(verdict, DROP_IP_NEXT_HEADER);
+	assert_int_equal(end[0].host->core.count.drop[DROP_IP_NEXT_HEADER], 1);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -298,6 +310,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(ipv4__has_none, up, down),
 		cmocka_unit_test_setup_teardown(port__takes_none_unasked, up, down),
 		cmocka_unit_test_setup_teardown(mtu__leaves_no_room, up, down),
+		cmocka_unit_test_setup_teardown(group__has_none, up, down),
 		cmocka_unit_test_setup_teardown(ack__that_is_old_is_not_believed, up, down),
 	};
 
