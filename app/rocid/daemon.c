@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "bits.h"
+#include "burst.h"
 #include "daemon.h"
 #include "gsoport.h"
 #include "inbox.h"
@@ -394,10 +395,11 @@ static int start_ctl(struct daemon *d, struct options *o, char why[VALUE_MAX * 2
 	return ctl_start(&d->ctl, &cfg, why);
 }
 
-static int survive_sigbus(struct daemon *d, struct options *o, char why[VALUE_MAX * 2])
+static int survive_faults(struct daemon *d, struct options *o, char why[VALUE_MAX * 2])
 {
-	if (sigbus_install())
-		return refuse(why, -EIO, "cannot install a handler for SIGBUS: allow sigaction()");
+	if (sigbus_install() || burst_install())
+		return refuse(why, -EIO,
+			"cannot install handlers for SIGBUS and SIGSEGV: allow sigaction()");
 	return 0;
 }
 
@@ -410,7 +412,7 @@ int daemon_up(struct daemon *d, struct options *o, char why[VALUE_MAX * 2])
 		make_workers,
 		open_ports,
 		make_taps,
-		survive_sigbus,
+		survive_faults,
 		start_ctl,
 	};
 	int err;

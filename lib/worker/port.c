@@ -258,6 +258,7 @@ static void attach(struct dataplane *dp, uint32_t index, const struct port_info 
 		p->ethdev = info->ethdev;
 		p->queue = i;
 		p->rx = i < info->rx_queues;
+		p->fragile = is_memif(info);
 		p->spreads = info->rx_queues > 1 && info->rx_queues == dp->nworkers;
 	}
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <rte_cycles.h>
-#include <rte_ethdev.h>
 #include <rte_ether.h>
 #include <rte_prefetch.h>
+#include "burst.h"
 #include "core.h"
 #include "drop.h"
 #include "frame.h"
@@ -251,7 +251,7 @@ static unsigned rx_inbox(struct worker *w, bool *drained)
 static NOINLINE unsigned discard(
 	struct worker *w, const struct worker_port *p, struct rte_mbuf **m, bool *drained)
 {
-	unsigned n = rte_eth_rx_burst(p->ethdev, p->queue, m, BURST);
+	unsigned n = burst_rx(p, m);
 
 	rte_pktmbuf_free_bulk(m, n);
 	w->stats.port_down += n;
@@ -272,7 +272,7 @@ static unsigned rx_port(struct worker *w, uint32_t i, bool *drained)
 		return p->rx && !(shut & SHUT_CLOSED) ? discard(w, p, m, drained) : 0;
 	if (!p->rx)
 		return 0;
-	n = rte_eth_rx_burst(p->ethdev, p->queue, m, BURST);
+	n = burst_rx(p, m);
 	/* Drivers store their own number there, or none, as net_ring does. */
 	for (unsigned k = 0; k < n; k++)
 		m[k]->port = origin(i, p->spreads ? w->index : PKT_NO_QUEUE);

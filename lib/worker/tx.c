@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <rte_cycles.h>
-#include <rte_ethdev.h>
+#include "burst.h"
 #include "qp.h"
 #include "txd.h"
 #include "telemetry.h"
@@ -82,7 +82,7 @@ static uint16_t offer(struct worker *w, struct worker_port *p)
 	uint8_t shut = atomic_load_explicit(&p->shut, memory_order_acquire);
 
 	if (likely(!shut))
-		return rte_eth_tx_burst(p->ethdev, p->queue, &p->backlog[p->sent], n);
+		return burst_tx(p, &p->backlog[p->sent], n);
 	if (shut & SHUT_DOWN)
 		w->stats.port_down += n;
 	else

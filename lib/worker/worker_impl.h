@@ -24,6 +24,7 @@ struct worker_port {
 	uint16_t ethdev;
 	uint16_t queue;	      /* both directions */
 	bool rx;	      /* the port has a receive queue for this worker */
+	bool fragile;	      /* its rings can vanish in a burst: burst.h */
 	_Atomic uint8_t shut; /**< SHUT_*; 0: it is used. The control thread */
 	uint8_t wake;	      /* enum port_wake */
 	bool spreads; /* and for all others: the queue that a packet chooses shows where its QP
