@@ -266,7 +266,7 @@ def main():
         pair = start(rocid, folder, args=[*RING_PAIR, '--workers', '2', '--migrate', 'off'],
                      eal=eal_args(160, workers=2), name='pair')
         test_migrate(holder, program, pair)
-        check(pair.end() == 0, 'a rocid with two workers does not end')
+        pair.check_ends()
         wide = start(rocid, folder, args=['--ring-pair', '--admin-mode', '0660'], name='wide')
         mode = os.stat(wide.socket + '.admin').st_mode
         check(wide.end() == 0 and stat.S_IMODE(mode) == 0o660, f'--admin-mode: {mode:o}')

@@ -143,19 +143,19 @@ def test_serving(rocid, folder):
         check(gids == {(1, '192.0.2.7'), (2, '192.0.2.1'), (3, '192.0.2.2')}, f'{gids}')
         check(d.ask('show ports')['ports'][0]['mtu'] == 2200, 'MTU of a port by its name')
     finally:
-        check(d.end() == 0, d.said())
+        d.check_ends()
     d = serve(rocid, folder, text, '--gid', 'net_null0,192.0.2.8')
     try:
         check([g['gid'] for g in d.ask('show gids')['gids']] == ['192.0.2.8'], 'the command line')
     finally:
-        check(d.end() == 0, d.said())
+        d.check_ends()
 
 
 def test_banner(rocid, folder):
     """What was found, and what to do next, which goes away once it is done."""
     d = serve(rocid, folder, BASE)
     said = d.said()
-    check(d.end() == 0, d.said())
+    d.check_ends()
     for line in ('rocid [0-9.]+, 1 worker on CPU 0, idle yield, ICRC by [a-z0-9]+',
                  'memory: [0-9]+ of 64 MB used, no hugepages',
                  r'port 0: net_ring_pair0a \(net_ring\), MAC 02:.*, MTU 1500 \(path MTU 1024\), 1 queue, steering: .*',
@@ -167,7 +167,7 @@ def test_banner(rocid, folder):
     d = serve(rocid, folder, BASE + '[port 0]\ngid = 192.0.2.1\nmtu = 4200\n[port 1]\ngid = 192.0.2.2\nmtu = 4200\n'
               '[eal]\nno-telemetry = yes\n')
     said = d.said()
-    check(d.end() == 0, d.said())
+    d.check_ends()
     for word in ('no GID', 'for 4096', 'telemetry:'):
         check(word not in said, f'"{word}" although it is not so: {said}')
     if os.geteuid() or subprocess.run(['unshare', '--net', 'true'], stderr=subprocess.DEVNULL).returncode:
@@ -175,7 +175,7 @@ def test_banner(rocid, folder):
         return
     d = serve(rocid, folder, BASE + '[port 0]\ntap = rocitest\n', before=['unshare', '--net'])
     said = d.said()
-    check(d.end() == 0, d.said())
+    d.check_ends()
     check('no GIDs yet: give rocitest an address, `ip addr add 192.0.2.1/24 dev rocitest`' in said or
           re.search('GID 0: fe80:', said), said)
 

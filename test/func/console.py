@@ -172,10 +172,10 @@ def test_script(rocid, folder):
     daemon = start(rocid, folder, args=[*RING_PAIR, '--cmdline-file', folder + '/none'])
     wait_until(lambda: 'No such file' in daemon.said(), 'a file that is not there')
     daemon.ask('version')  # and serves
-    check(daemon.end() == 0, 'it does not end')
+    daemon.check_ends()
     os.mkfifo(folder + '/pipe')  # into which nobody writes
     daemon = start(rocid, folder, args=[*RING_PAIR, '--cmdline-file', folder + '/pipe'])
-    check(daemon.end() == 0, 'it waits for a pipe')
+    daemon.check_ends()
 
 
 def test_rocictl_prompt(rocid, program, holder, folder):
@@ -363,7 +363,7 @@ def test_reset(rocid, rociperf, folder):
     check('done' in daemon.ask('reset drops'), 'reset drops')
     check(daemon.ask('show drops')['drops'] == [], 'drops are left')
     check(counted() == after, 'reset drops resets counters')
-    check(daemon.end() == 0, 'it does not end')
+    daemon.check_ends()
     said = daemon.said()
     stats, _ = json.JSONDecoder().raw_decode(said[said.index('{"transport"'):])
     total = stats['transport']['rx_packets']
@@ -382,7 +382,7 @@ def main():
         test_watch(program, holder, daemon)
         test_filters(holder, daemon)
         test_sets(holder, daemon)
-        check(daemon.end() == 0, 'rocid does not end')
+        daemon.check_ends()
         test_reset(rocid, rociperf, folder)
 
 

@@ -128,7 +128,7 @@ class Lab:
 
     def end(self):
         self.end_sink()
-        check(self.daemon.end() == 0, 'rocid fails')
+        self.daemon.check_ends()
 
 
 def test_idle(lab):

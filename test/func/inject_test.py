@@ -287,7 +287,7 @@ def test_programs(rocid, steps, folder, refused):
         one.end()
     s.end()
     check(not daemon.ask('show faults')['faults'], 'faults are left')
-    check(daemon.end() == 0, 'rocid')
+    daemon.check_ends()
 
 
 def main():
@@ -303,7 +303,8 @@ def main():
         test_programs(rocid, steps, folder, s)
         s.end()
         test_deaths(daemons, steps)
-        check(all(d.end() == 0 for d in daemons), 'rocid')
+        for d in daemons:
+            d.check_ends()
 
 
 if __name__ == '__main__':

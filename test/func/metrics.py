@@ -198,9 +198,9 @@ def test_end(rocid, folder):
             pass
     thread = threading.Thread(target=nag, daemon=True)
     thread.start()
-    check(a.end() == 0, a.said())
+    a.check_ends()
     check(tb.ask('/roci/ports') == [1, 2], 'the other one')
-    check(b.end() == 0, b.said())
+    b.check_ends()
 
 
 def main():
@@ -211,7 +211,7 @@ def main():
         test_telemetry(daemon, holder)
         test_together(daemon)
         test_reset(program, daemon)
-        check(daemon.end() == 0, daemon.said())
+        daemon.check_ends()
         test_end(rocid, folder)
 
 

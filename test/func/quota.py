@@ -145,7 +145,7 @@ def main():
         check(ended == 0, daemon.said())
         daemon = start(rocid, folder)
         test_defaults(daemon.ask('show limits')['limits'])
-        check(daemon.end() == 0, daemon.said())
+        daemon.check_ends()
 
 
 if __name__ == '__main__':

@@ -40,7 +40,7 @@ def test_programs(rocid, orphan, folder, sig):
     for p in programs:
         check(p.wait(PATIENCE_S) == 0, f'{p.args[2]}: no new session')
     wait_until(lambda: not any(daemon.totals().values()), f'left: {daemon.totals()}')
-    check(daemon.end() == 0, daemon.said())
+    daemon.check_ends()
     check(set(os.listdir(folder)) == {'rocid.log'}, f'left: {os.listdir(folder)}')
 
 
@@ -69,7 +69,7 @@ def test_bound_only(rocid, folder):
             s.bind(name)
     daemon = start(rocid, folder)
     daemon.ask('version')
-    check(daemon.end() == 0, daemon.said())
+    daemon.check_ends()
 
 
 def start_time(rocid, folder):
@@ -77,7 +77,7 @@ def start_time(rocid, folder):
     began = time.monotonic()
     daemon = start(rocid, folder)
     took = time.monotonic() - began
-    check(daemon.end() == 0, daemon.said())
+    daemon.check_ends()
     daemon.log.truncate(0)
     return took
 
@@ -102,7 +102,7 @@ def test_early_signals(rocid, folder):
     # before main() there is nothing to tidy up, and nobody to do it
     check(set(endings) <= {0, -signal.SIGTERM} and 0 in endings, f'{endings}')
     daemon = start(rocid, folder)
-    check(daemon.end() == 0, daemon.said())
+    daemon.check_ends()
 
 
 def test_stuck_end(rocid, folder):

@@ -66,6 +66,11 @@ class Rocid:
         self.process.send_signal(sig)
         return self.process.wait(PATIENCE_S)
 
+    def check_ends(self):
+        """Upon SIGTERM, as it should."""
+        status = self.end()
+        check(status == 0, f'rocid ends with {status}: {self.said()}')
+
     def said(self):
         """From any thread: with a place of its own in the file."""
         with open(self.log.name) as f:

@@ -547,7 +547,7 @@ def main():
         no_way(daemon.socket)
         documented()
         check(not any(daemon.totals().values()), f'rociperf leaves nothing: {daemon.totals()}')
-        check(daemon.end() == 0, 'rocid ends well')
+        daemon.check_ends()
 
         daemons = start_pair(folder)
         socks = [d.socket for d in daemons]
@@ -559,7 +559,7 @@ def main():
         mismatch(socks)
         strangers(socks)
         killed(socks, daemons)
-        check(daemons[1].end() == 0, 'rocid ends well')
+        daemons[1].check_ends()
     print('rociperf: passed')
 
 

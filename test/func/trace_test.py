@@ -140,7 +140,7 @@ def test_losses(rocid, rocictl, steps, folder):
     s.end()
     compare(responder.events(None), s.a, PEER)
     check(not traces(daemon), 'a trace is left')
-    check(daemon.end() == 0, 'rocid')
+    daemon.check_ends()
 
 
 def test_text_and_off(rocictl, daemon, s):
@@ -211,7 +211,7 @@ def test_move(rocid, rocictl, steps, folder):
         worker = e.get('to_worker', worker)
     check(sum(e['event'] == 'complete' for e in events) == 9, 'completions')
     s.end()
-    check(daemon.end() == 0, 'rocid')
+    daemon.check_ends()
 
 
 def main():
@@ -223,7 +223,7 @@ def main():
         s = Steps(steps, daemon)
         test_text_and_off(rocictl, daemon, s)
         test_deaths(rocictl, daemon, s)
-        check(daemon.end() == 0, 'rocid')
+        daemon.check_ends()
 
 
 if __name__ == '__main__':

@@ -38,7 +38,7 @@ def serves(binary, folder, caps, args, eal=()):
 
 
 def ends(daemon):
-    check(daemon.end() == 0, daemon.said())
+    daemon.check_ends()
     daemon.log.truncate(0)
 
 

@@ -226,7 +226,7 @@ def main():
         left = [ask(d, 'show sessions')['sessions'] for d in daemons]
         check(not any(left), f'sessions are left: {left}')
         for d in daemons:
-            check(d.end() == 0, 'rocid ends')
+            d.check_ends()
     check(not failed, f'{failed} of {len(wanted)}')
 
 

@@ -63,7 +63,7 @@ def main():
             print(f'{"FAIL" if wrong else "ok  "} {module}: {passed} passed{": " + wrong if wrong else ""}', flush=True)
             if wrong:
                 failed.append(module)
-        check(daemon.end() == 0, 'rocid ends')
+        daemon.check_ends()
     check(not failed, ' '.join(failed))
 
 
