@@ -84,6 +84,17 @@ bool cc_config_set(struct cc_config *cfg, unsigned i, double value)
 	return true;
 }
 
+void cc_config_unacked(struct cc_config *cfg, struct cc_config *unacked)
+{
+	int profile = cc_find_profile(&cc_dcqcn, cfg->ops->profiles[cfg->profile]);
+
+	cfg->unacked = NULL;
+	if (!cfg->ops->needs_acks)
+		return;
+	cc_config_init(unacked, &cc_dcqcn, profile < 0 ? 0 : (unsigned)profile, cfg->line);
+	cfg->unacked = unacked;
+}
+
 void cc_init(struct cc *c, const struct cc_config *cfg, uint64_t now)
 {
 	memset(c, 0, sizeof(*c));

@@ -58,6 +58,9 @@ struct cc_config {
 	uint32_t profile;
 	uint32_t set; /* a bit for each value that is not the default */
 	double value[CC_PARAMS_MAX];
+	/** For packets that nothing acknowledges: READ responses, and those of UC and UD. NULL:
+	 *  they follow this, too. It lives as long as this does. */
+	const struct cc_config *unacked;
 };
 
 /* --- state ----------------------------------------------------------------------------- */
@@ -131,6 +134,7 @@ struct cc_ops {
 	bool from_start; /* it learns of all that a QP does; otherwise from the first CNP on */
 	bool wants_rtt;	 /* on_ack() needs round trips */
 	bool wants_hops; /* on_ack() needs the queues on the way */
+	bool needs_acks; /* on_ack() alone steers it: cc_config_unacked() */
 	/** Sets @p c, whose cfg is set and whose other bytes are 0, to no congestion. */
 	void (*init)(struct cc *c, uint64_t now);
 	/** A packet left, or several together.
@@ -172,6 +176,10 @@ void cc_config_line(struct cc_config *cfg, double line);
 
 /** Sets parameter @p i. @return false: @p value is not one of those that the row allows */
 bool cc_config_set(struct cc_config *cfg, unsigned i, double value);
+
+/** If the algorithm of @p cfg needs ACKs, makes @p unacked the parameters for packets that have
+ *  none, DCQCN of the same profile, and refers to it. */
+void cc_config_unacked(struct cc_config *cfg, struct cc_config *unacked);
 
 /** Prepares @p c for a QP that follows @p cfg, which must outlive it. */
 void cc_init(struct cc *c, const struct cc_config *cfg, uint64_t now);

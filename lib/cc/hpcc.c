@@ -280,6 +280,7 @@ const struct cc_ops cc_hpcc = {
 	.profiles = profiles,
 	.nprofiles = 1,
 	.from_start = true,
+	.needs_acks = true,
 	.wants_hops = true,
 	.init = hpcc_init,
 	.on_sent = hpcc_on_sent,

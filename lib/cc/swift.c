@@ -284,6 +284,7 @@ const struct cc_ops cc_swift = {
 	.profiles = profiles,
 	.nprofiles = 1,
 	.from_start = true,
+	.needs_acks = true,
 	.wants_rtt = true,
 	.init = swift_init,
 	.on_sent = swift_on_sent,

@@ -23,6 +23,26 @@ static const struct port *port_of(const struct core *c, const struct qp *qp)
 	return &c->cfg.ports->port[qp->attr.port ? qp->attr.port - 1 : 0];
 }
 
+static bool has_acks(const struct qp *qp)
+{
+	return qp->type == ABI_QPT_RC || qp->type == ABI_QPT_XRC_SEND ||
+	       qp->type == ABI_QPT_XRC_RECV;
+}
+
+/* The parameters of the port of @p qp. NULL: none. */
+static const struct cc_config *port_config(const struct core *c, const struct qp *qp)
+{
+	return atomic_load_explicit(&port_of(c, qp)->cc, memory_order_acquire);
+}
+
+/* Those that @p qp follows now. */
+static const struct cc_config *config_of(const struct core *c, const struct qp *qp)
+{
+	const struct cc_config *cfg = port_config(c, qp);
+
+	return cfg && qp->limiter->unacked && cfg->unacked ? cfg->unacked : cfg;
+}
+
 void pacing_init(struct qp *qp)
 {
 	struct limiter *l = qp->limiter;
@@ -30,6 +50,7 @@ void pacing_init(struct qp *qp)
 	memset(l, 0, sizeof(*l));
 	l->qp = qp;
 	l->change_at = CC_NEVER;
+	l->unacked = !has_acks(qp);
 	wheel_timer_init(&l->timer);
 }
 
@@ -139,6 +160,8 @@ static void set_window(struct qp *qp)
 	const struct limiter *l = qp->limiter;
 	bool any = l->ops && l->cc.window < CC_NO_WINDOW;
 
+	if (l->turns && l->unacked)
+		return; /* of the requests, which follow the other algorithm */
 	window_cap(&qp->win, any ? at_least_one(l->cc.window, WINDOW_MAX) : UINT32_MAX);
 }
 
@@ -153,7 +176,7 @@ static void follow(struct core *c, struct qp *qp, uint64_t now)
 	if (l->ops && l->cc.ack_every && l->cc.ack_every < l->ack_every)
 		l->ack_every = l->cc.ack_every;
 	limited = l->step || (l->ops && (l->change_at != CC_NEVER || l->ops->from_start ||
-						l->cc.window < CC_NO_WINDOW));
+						l->turns || l->cc.window < CC_NO_WINDOW));
 	if (pacing_waits(qp) && limited) {
 		arm(c, l);
 	} else if (pacing_waits(qp)) {
@@ -174,6 +197,9 @@ static void follow(struct core *c, struct qp *qp, uint64_t now)
 static void forget(struct limiter *l)
 {
 	l->ops = NULL;
+	l->aside.ops = NULL;
+	l->turns = false;
+	l->unacked = !has_acks(l->qp);
 	l->change_at = CC_NEVER;
 }
 
@@ -183,19 +209,23 @@ static void forget(struct limiter *l)
 static bool algorithm(const struct core *c, struct qp *qp, uint64_t now)
 {
 	struct limiter *l = qp->limiter;
-	const struct cc_config *cfg =
-		atomic_load_explicit(&port_of(c, qp)->cc, memory_order_acquire);
+	const struct cc_config *cfg = config_of(c, qp);
 
 	if (!cfg || qp->path.local) {
 		forget(l);
 		return false;
 	}
+	l->turns = has_acks(qp) && port_config(c, qp)->unacked;
+	if (has_acks(qp) && !l->turns)
+		l->unacked = false;
 	if (l->ops != cfg->ops) {
 		cc_init(&l->cc, cfg, now);
 		l->ops = cfg->ops;
 		l->settled = now;
-		memset(&l->rtt, 0, sizeof(l->rtt));
-		l->echo.nodes = 0;
+		if (!l->unacked) {
+			memset(&l->rtt, 0, sizeof(l->rtt));
+			l->echo.nodes = 0;
+		}
 	}
 	l->cc.cfg = cfg;
 	return true;
@@ -219,14 +249,36 @@ static void settle(const struct core *c, struct limiter *l, uint64_t now)
 static void update(struct core *c, struct qp *qp, uint64_t now)
 {
 	struct limiter *l = qp->limiter;
-	const struct cc_config *cfg =
-		atomic_load_explicit(&port_of(c, qp)->cc, memory_order_relaxed);
+	const struct cc_config *cfg = config_of(c, qp);
 
 	if (likely(now < l->change_at && (!l->ops || l->cc.cfg == cfg)))
 		return;
 	if (algorithm(c, qp, now) && likely(!c->lags))
 		settle(c, l, now);
 	follow(c, qp, now);
+}
+
+/* From now on @p qp sends packets that are acknowledged, or others. */
+static void turn(struct core *c, struct qp *qp, bool unacked, uint64_t now)
+{
+	struct limiter *l = qp->limiter;
+	const struct limiter_aside other = l->aside;
+
+	l->aside = (struct limiter_aside){l->ops, l->settled, l->cc};
+	l->ops = other.ops;
+	l->settled = other.settled;
+	l->cc = other.cc;
+	l->unacked = unacked;
+	if (algorithm(c, qp, now) && likely(!c->lags))
+		settle(c, l, now);
+	follow(c, qp, now);
+}
+
+/* ACKs and losses are of requests. */
+static void turn_to_requests(struct core *c, struct qp *qp, uint64_t now)
+{
+	if (unlikely(qp->limiter->turns && qp->limiter->unacked))
+		turn(c, qp, false, now);
 }
 
 void pacing_cnp(struct core *c, struct qp *qp, enum cc_notice kind, uint64_t now)
@@ -247,9 +299,13 @@ void pacing_ack(struct core *c, struct qp *qp, uint32_t psn, uint32_t packets, u
 {
 	struct limiter *l = qp->limiter;
 	struct cc_ack ack = {.psn = psn, .packets = packets};
-	double rate = l->cc.rate, window = l->cc.window;
-	uint32_t ack_every = l->cc.ack_every;
+	double rate, window;
+	uint32_t ack_every;
 
+	turn_to_requests(c, qp, now);
+	rate = l->cc.rate;
+	window = l->cc.window;
+	ack_every = l->cc.ack_every;
 	if (!l->ops || !l->ops->on_ack || !algorithm(c, qp, now))
 		return;
 	settle(c, l, now);
@@ -268,6 +324,7 @@ void pacing_loss(struct core *c, struct qp *qp, enum cc_loss kind, uint64_t now)
 {
 	struct limiter *l = qp->limiter;
 
+	turn_to_requests(c, qp, now);
 	if (!l->ops || !algorithm(c, qp, now))
 		return;
 	settle(c, l, now);
@@ -281,8 +338,7 @@ void pacing_loss(struct core *c, struct qp *qp, enum cc_loss kind, uint64_t now)
 /* Whether the port's algorithm needs to know of all that a QP does. */
 static bool from_start(const struct core *c, const struct qp *qp)
 {
-	const struct cc_config *cfg =
-		atomic_load_explicit(&port_of(c, qp)->cc, memory_order_acquire);
+	const struct cc_config *cfg = config_of(c, qp);
 
 	return cfg && cfg->ops->from_start;
 }
@@ -318,8 +374,7 @@ void pacing_set_rate(struct core *c, struct qp *qp, uint64_t rate, uint64_t now)
 
 void pacing_view(const struct core *c, const struct qp *qp, struct core_limit *out)
 {
-	const struct cc_config *cfg =
-		atomic_load_explicit(&port_of(c, qp)->cc, memory_order_acquire);
+	const struct cc_config *cfg = config_of(c, qp);
 	const struct limiter *l = qp->limiter;
 	double line = cfg ? cfg->line : 0;
 	struct cc_view v = {.rate = line, .target = line};
@@ -389,6 +444,13 @@ static bool is_acked(const struct txd *t)
 		       op == OP_SEND_ONLY_WITH_INV);
 }
 
+static bool is_read_response(const struct txd *t)
+{
+	unsigned op = txd_bth(t)[BTH_OPCODE] & OPC_OP_MASK;
+
+	return op >= OP_READ_RESP_FIRST && op <= OP_READ_RESP_ONLY;
+}
+
 static void measure(struct rtt *r, const struct txd out[], unsigned n, bool again, uint64_t now)
 {
 	if (again) {
@@ -406,6 +468,8 @@ bool pacing_sent(
 	struct limiter *l = qp->limiter;
 	uint32_t bytes = 0;
 
+	if (unlikely(l->turns && n && is_read_response(&out[n - 1]) != l->unacked))
+		turn(c, qp, !l->unacked, now);
 	for (unsigned i = 0; i < n; i++)
 		bytes += wire_bytes(&out[i]);
 	if (unlikely(l->ops))

@@ -26,6 +26,13 @@ struct core_limit;
 /** Fractional bits of limiter.step and limiter.fraction. */
 #define PACING_SHIFT 20
 
+/** The algorithm that a QP does not follow now. */
+struct limiter_aside {
+	const struct cc_ops *ops;
+	uint64_t settled;
+	struct cc cc;
+};
+
 /** The limiter of a QP. Its memory belongs to the QP and is not touched while `qp.limited` is 0,
  *  except by commands and CNPs. Written by pacing.c. */
 struct limiter {
@@ -52,6 +59,10 @@ struct limiter {
 	struct ioam echo; /* telemetry.c: the newest trace that was received */
 	const struct cc_ops *ops; /* whose state `cc` is; NULL: none yet */
 	struct cc cc;
+	/* An algorithm that needs ACKs has another one beside it, for packets that have none. */
+	bool unacked;		    /* `cc` is for those */
+	bool turns;		    /* the QP sends both */
+	struct limiter_aside aside; /* the other one, meanwhile */
 };
 
 /** Prepares the limiter of a new QP. */

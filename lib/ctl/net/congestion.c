@@ -247,10 +247,12 @@ const struct cc_config *congestion_publish(const struct congestion *c, struct po
 	unsigned ecn = (unsigned)value_of(c, "np_cnp_ecn");
 	uint32_t word = rcm_word((uint8_t)(dscp << 2 | ecn), (uint8_t)value_of(c, "np_cnp_prio"),
 		value_of(c, "np_cnp_becn") > 0);
-	struct cc_config *copy = c->reacts ? malloc(sizeof(*copy)) : NULL;
+	struct cc_config *copy = c->reacts ? malloc(2 * sizeof(*copy)) : NULL;
 
-	if (copy) /* without memory, nothing limits rates */
-		*copy = c->cfg;
+	if (copy) { /* without memory, nothing limits rates */
+		copy[0] = c->cfg;
+		cc_config_unacked(&copy[0], &copy[1]);
+	}
 	atomic_store(
 		&shared->cnp_interval, (uint32_t)(value_of(c, "np_min_time_between_cnps") * 1000));
 	atomic_store(&shared->burst, c->burst);

@@ -116,6 +116,23 @@ static void fixed__is_a_plain_limit(void **state)
 	assert_true(cc.rate == CC_UNLIMITED);
 }
 
+static void cc_config_unacked__is_dcqcn_where_acks_steer(void **state)
+{
+	struct cc_config cfg, unacked;
+
+	for (unsigned i = 0; cc_algorithm(i); i++) {
+		cc_config_init(&cfg, cc_algorithm(i), 0, 40e9);
+		cc_config_unacked(&cfg, &unacked);
+		assert_int_equal(cfg.unacked != NULL, cfg.ops == &cc_swift || cfg.ops == &cc_hpcc);
+		if (!cfg.unacked)
+			continue;
+		assert_ptr_equal(cfg.unacked, &unacked);
+		assert_true(unacked.ops == &cc_dcqcn && unacked.line == 40e9);
+		assert_string_equal(cc_dcqcn.profiles[unacked.profile], "paper");
+		assert_null(unacked.unacked);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -124,6 +141,7 @@ int main(void)
 		cmocka_unit_test(cc_config__follows_the_line_unless_set),
 		cmocka_unit_test(cc_config_set__refuses_what_the_row_does_not_allow),
 		cmocka_unit_test(fixed__is_a_plain_limit),
+		cmocka_unit_test(cc_config_unacked__is_dcqcn_where_acks_steer),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
