@@ -2,93 +2,13 @@
 /* Messages of a flow: some are always posted, as by a program that is never late. */
 #include <stdlib.h>
 #include <string.h>
+#include "endpoint.h"
 #include "host.h"
-#include "lab.h"
 #include "packet.h"
 #include "pacing.h"
-#include "qp_table.h"
 #include "seq24.h"
 #include "txd.h"
 #include "verbs.h"
-
-#define PD	7u
-#define SESSION 1u
-#define AHEAD	4u /* messages posted of a flow: a power of two */
-
-static void *zeroed(size_t len)
-{
-	size_t room = (len + CACHE_LINE - 1) & ~(size_t)(CACHE_LINE - 1);
-	void *p = aligned_alloc(CACHE_LINE, room);
-
-	return p ? memset(p, 0, room) : NULL;
-}
-
-/* --- QPs ------------------------------------------------------------------------------- */
-
-static bool qp_make(struct lab *l, struct lab_host *h, struct lab_qp *q)
-{
-	uint32_t slot = 2 + h->qps; /* 0 and 1 are reserved */
-	struct qp_config cfg = {
-		.qpn = QPN_MAKE(1, 0, slot),
-		.pd = PD,
-		.handle = slot,
-		.type = ABI_QPT_RC,
-		.session = SESSION,
-		.send_lane = &h->cq.lane[0],
-		.recv_lane = &h->cq.lane[0],
-		.window = (uint32_t)l->s->window,
-	};
-
-	cfg.sq = (struct ring){.depth = AHEAD, .stride = abi_sq_stride(1, 0), .max_sge = 1};
-	cfg.rq = (struct ring){.depth = 1, .stride = abi_rq_stride(1), .max_sge = 1};
-	q->sq_shared = cfg.sq.shared = zeroed(sizeof(*q->sq_shared));
-	q->rq_shared = cfg.rq.shared = zeroed(sizeof(*q->rq_shared));
-	q->sq_ring = cfg.sq.entries = zeroed((size_t)cfg.sq.stride * AHEAD);
-	q->rq_ring = cfg.rq.entries = zeroed(cfg.rq.stride);
-	q->qp = zeroed(qp_size(&cfg));
-	if (!q->sq_shared || !q->rq_shared || !q->sq_ring || !q->rq_ring || !q->qp)
-		return false;
-	qp_init(q->qp, &cfg);
-	atomic_store(&h->host->qps.slot[slot], q->qp);
-	h->qps++;
-	return true;
-}
-
-static void qp_drop(struct lab_qp *q)
-{
-	free(q->qp);
-	free(q->sq_shared);
-	free(q->rq_shared);
-	free(q->sq_ring);
-	free(q->rq_ring);
-}
-
-static void qp_connect(struct lab *l, struct lab_host *h, struct lab_qp *q,
-	const struct lab_host *peer, const struct lab_qp *other)
-{
-	struct core *c = &h->host->core;
-	struct path_spec path =
-		host_path(h->host, peer->host, 0, l->s->ip6 ? HOST_GID_IPV6 : HOST_GID_IPV4);
-	struct abi_qp_attr a = {
-		.access_flags =
-			ABI_ACCESS_LOCAL_WRITE | ABI_ACCESS_REMOTE_WRITE | ABI_ACCESS_REMOTE_READ,
-		.path_mtu = (uint32_t)l->s->mtu,
-		.dest_qpn = other->qp->qpn,
-		.port = 1,
-		.timeout = (uint8_t)l->s->timeout,
-		.retry_cnt = (uint8_t)l->s->retries,
-		.rnr_retry = 7,
-		.min_rnr_timer = 1,
-		.max_rd_atomic = 16,
-		.max_dest_rd_atomic = 16,
-	};
-
-	verbs_to_init(c, q->qp, &a, l->engine.now);
-	verbs_to_rtr(c, q->qp, &a, &path, l->engine.now);
-	verbs_to_rts(c, q->qp, &a, l->engine.now);
-	if (l->s->fastcnp && core_flow(&q->flow, q->qp))
-		flow_add(&h->host->flows, &q->flow);
-}
 
 /* --- messages -------------------------------------------------------------------------- */
 
@@ -122,18 +42,25 @@ static void post(struct lab_flow *f, uint64_t now)
 	uint32_t stride = abi_sq_stride(1, 0);
 	uint8_t *slot = q->sq_ring + (size_t)(q->posted & (AHEAD - 1)) * stride;
 	struct abi_wqe *w = (struct abi_wqe *)slot;
-	uint32_t code = f->line->op == FLOW_READ ? ABI_WR_RDMA_READ : ABI_WR_RDMA_WRITE;
+	static const uint32_t code[FLOW_OPS] = {[FLOW_WRITE] = ABI_WR_RDMA_WRITE,
+		[FLOW_READ] = ABI_WR_RDMA_READ,
+		[FLOW_SEND] = ABI_WR_SEND,
+		[FLOW_UD] = ABI_WR_SEND};
 
 	w->wr_id = (uint64_t)(f - f->from->lab->flow);
-	w->remote_addr = peer->mr.iova;
-	w->rkey = peer->mr.key;
+	if (f->line->op == FLOW_UD) {
+		endpoint_address(f, w);
+	} else {
+		w->remote_addr = peer->mr.iova;
+		w->rkey = peer->mr.key;
+	}
 	w->sge[0] = (struct abi_sge){
 		.addr = f->poster->mr.iova, .length = (uint32_t)size, .lkey = f->poster->mr.key};
 	f->posted++;
 	f->bytes += size;
 	f->full += (size + mtu - 1) / mtu;
-	if (verbs_publish(
-		    slot, ABI_WQE_CTL(code, 1, ABI_WQE_SIGNALED), q->posted++, AHEAD, q->sq_shared))
+	if (verbs_publish(slot, ABI_WQE_CTL(code[f->line->op], 1, ABI_WQE_SIGNALED), q->posted++,
+		    AHEAD, q->sq_shared))
 		core_doorbell(&f->poster->host->core, q->qp, now);
 }
 
@@ -191,7 +118,8 @@ static void finish(struct lab_flow *f, uint64_t now)
 {
 	struct lab *l = f->from->lab;
 
-	judge(l, f, now);
+	if (f->line->op != FLOW_UD) /* which is complete when it has left */
+		judge(l, f, now);
 	if (l->complete)
 		l->complete(l, f, now);
 	f->messages++;
@@ -213,9 +141,11 @@ void flow_news(struct lab_host *h, uint64_t now)
 	while (core_events(&h->host->core, events, ARRAY_SIZE(events)))
 		continue;
 	while (verbs_take(lane, h->cq_depth, &h->cq_taken, &cqe)) {
-		struct lab_flow *f = &h->lab->flow[cqe.wr_id];
+		struct lab_flow *f = &h->lab->flow[cqe.wr_id & ~ENDPOINT_RECEIVED];
 
-		if (cqe.status == ABI_WC_SUCCESS)
+		if (cqe.wr_id & ENDPOINT_RECEIVED)
+			endpoint_received(f, cqe.status);
+		else if (cqe.status == ABI_WC_SUCCESS)
 			finish(f, now);
 		else if (!f->failed)
 			f->failed = cqe.status;
@@ -270,9 +200,11 @@ struct cc_view flow_view(const struct lab_flow *f, uint64_t now)
 	return v;
 }
 
-/* Where the sink is: all before that has arrived in order. */
+/* Where the sink is: all before that has arrived in order. Datagrams have no order. */
 static uint32_t psn_of(const struct lab_flow *f)
 {
+	if (f->line->op == FLOW_UD)
+		return f->received & SEQ24_MASK;
 	return f->line->op == FLOW_READ ? f->sink.qp->comp.una : f->sink.qp->resp.epsn;
 }
 
@@ -289,10 +221,8 @@ void flow_look(struct lab_flow *f)
 bool flow_init(struct lab *l, struct lab_flow *f, uint64_t at)
 {
 	engine_event(&f->begin, begin);
-	if (!qp_make(l, f->from, &f->source) || !qp_make(l, f->to, &f->sink))
+	if (!endpoint_make(f))
 		return false;
-	qp_connect(l, f->from, &f->source, f->to, &f->sink);
-	qp_connect(l, f->to, &f->sink, f->from, &f->source);
 	f->psn = psn_of(f);
 	if (!is_poisson(f))
 		engine_at(&l->engine, &f->begin, at);
@@ -301,7 +231,6 @@ bool flow_init(struct lab *l, struct lab_flow *f, uint64_t at)
 
 void flow_free(struct lab_flow *f)
 {
-	qp_drop(&f->source);
-	qp_drop(&f->sink);
+	endpoint_free(f);
 	free(f->arrivals.ring);
 }

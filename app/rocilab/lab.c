@@ -5,13 +5,12 @@
 #include "headers.h"
 #include "host.h"
 #include "ioam.h"
-#include "lab.h"
+#include "endpoint.h"
 #include "mr.h"
 #include "random.h"
 
 #define IOVA   0x7F0000000000ull
 #define MR_KEY 0x131u
-#define PD     7u
 
 /* Frames that exist at the same time: a window of each flow, many times. Untouched pages cost
  * nothing. */
@@ -24,7 +23,7 @@ static void news(struct sim_nic *n, uint64_t now)
 
 static uint64_t longest_message(const struct scenario *s)
 {
-	uint64_t len = 1;
+	uint64_t len = s->mtu; /* that of a datagram */
 
 	for (unsigned i = 0; i < s->flow_lines; i++)
 		if (s->flow[i].size > len)
@@ -32,7 +31,11 @@ static uint64_t longest_message(const struct scenario *s)
 	for (unsigned i = 0; i < s->traffic_lines; i++)
 		if (sizes_most(&s->traffic[i].sizes) > len)
 			len = sizes_most(&s->traffic[i].sizes);
-	return len;
+	for (unsigned i = 0; i < s->traffic_lines; i++)
+		for (unsigned k = 0; k < s->traffic[i].flows; k++)
+			if (s->traffic[i].flow[k].size > len)
+				len = s->traffic[i].flow[k].size;
+	return len + GRH_HLEN;
 }
 
 unsigned lab_headers(const struct lab *l)
@@ -57,9 +60,10 @@ uint64_t lab_rate(const struct lab *l, uint32_t host)
 
 static void congestion(struct lab *l, struct lab_host *h)
 {
-	const struct cc_config *cc = &l->s->cc;
+	const struct cc_config *cc = &l->cc[0];
 	struct port *port = &h->host->ports.port[0];
-	int interval = cc_find_param(cc->ops, "np_min_time_between_cnps");
+	const struct cc_config *cnp = cc->unacked ? cc->unacked : cc;
+	int interval = cc_find_param(cnp->ops, "np_min_time_between_cnps");
 
 	atomic_store(&port->cc, cc);
 	atomic_store(&port->burst, (uint32_t)l->s->quantum);
@@ -67,7 +71,7 @@ static void congestion(struct lab *l, struct lab_host *h)
 	if (l->s->fastcnp)
 		atomic_store(&port->switches, &l->listed);
 	if (interval >= 0)
-		atomic_store(&port->cnp_interval, (uint32_t)(cc->value[interval] * 1000));
+		atomic_store(&port->cnp_interval, (uint32_t)(cnp->value[interval] * 1000));
 }
 
 /* All messages lie in the same memory: what they say means nothing, and the caches of this machine
@@ -75,7 +79,7 @@ static void congestion(struct lab *l, struct lab_host *h)
 static void region(struct lab *l, struct lab_host *h)
 {
 	h->mr = (struct mr){.key = MR_KEY,
-		.pd = PD,
+		.pd = LAB_PD,
 		.access = ABI_ACCESS_LOCAL_WRITE | ABI_ACCESS_REMOTE_WRITE | ABI_ACCESS_REMOTE_READ,
 		.iova = IOVA,
 		.length = longest_message(l->s),
@@ -87,7 +91,7 @@ static bool completions(struct lab *l, struct lab_host *h)
 {
 	size_t size;
 
-	h->cq_depth = round_pow2(8 * (h->posts + 1));
+	h->cq_depth = round_pow2(8 * (h->posts + 1) + 2 * RECEIVES * h->receives);
 	size = sizeof(*h->cq_shared) + sizeof(struct abi_cq_lane) +
 	       h->cq_depth * sizeof(struct abi_cqe);
 	h->cq_shared = calloc(1, size);
@@ -152,7 +156,7 @@ static bool flows_make(struct lab *l)
 /* At most these are set at once. */
 static uint32_t count_events(const struct lab *l)
 {
-	const uint32_t per_nic = 4, per_port = 2;
+	const uint32_t per_nic = 5, per_port = 2;
 
 	return per_nic * l->hosts + per_port * l->ports + l->flows +
 	       l->s->traffic_lines * l->hosts + 2;
@@ -170,6 +174,7 @@ static bool memory_make(struct lab *l)
 	l->flows = place_count(s);
 	events = count_events(l);
 	l->heap = calloc(events, sizeof(*l->heap));
+	l->place = calloc(events + 1, sizeof(*l->place));
 	l->frames = aligned_alloc(CACHE_LINE, FRAMES_BYTES);
 	l->memory = calloc(1, longest_message(s));
 	l->host = calloc(l->hosts, sizeof(*l->host));
@@ -178,10 +183,10 @@ static bool memory_make(struct lab *l)
 	l->util = calloc(samples * l->ports + 1, sizeof(*l->util));
 	l->passed = calloc(l->ports, sizeof(*l->passed));
 	l->looked = calloc(s->expects + 1, sizeof(*l->looked));
-	if (!l->heap || !l->frames || !l->memory || !l->host || !l->flow || !l->share || !l->util ||
-		!l->passed || !l->looked)
+	if (!l->heap || !l->place || !l->frames || !l->memory || !l->host || !l->flow ||
+		!l->share || !l->util || !l->passed || !l->looked)
 		return false;
-	engine_init(&l->engine, l->heap, events, LAB_START);
+	engine_init(&l->engine, l->heap, l->place, events, LAB_START);
 	pool_init(&l->pool, l->frames, FRAMES_BYTES);
 	l->faults.state = s->seed * 0xD1342543DE82EF95ull | 1;
 	return true;
@@ -205,6 +210,10 @@ struct lab *lab_make(const struct scenario *s)
 	if (!l)
 		return NULL;
 	l->s = s;
+	if (s->control) {
+		l->cc[0] = s->cc;
+		cc_config_unacked(&l->cc[0], &l->cc[1]);
+	}
 	if (!build(l)) {
 		lab_free(l);
 		return NULL;
@@ -221,6 +230,7 @@ void lab_free(struct lab *l)
 		free(l->host[i].cq_shared);
 	}
 	free(l->heap);
+	free(l->place);
 	free(l->frames);
 	free(l->memory);
 	plug_free(l);

@@ -22,6 +22,9 @@
 #define LAB_SAMPLE 1000000ull
 
 /** An end of a flow. */
+/** The protection domain of all. */
+#define LAB_PD 7u
+
 struct lab_qp {
 	struct qp *qp;
 	struct abi_queue *sq_shared;
@@ -29,6 +32,7 @@ struct lab_qp {
 	uint8_t *sq_ring;
 	uint8_t *rq_ring;
 	uint32_t posted;
+	uint32_t received;   /* receive WQEs posted */
 	struct qp_flow flow; /* by which Fast CNPs find it */
 };
 
@@ -42,7 +46,8 @@ struct lab_host {
 	uint32_t cq_taken;
 	struct mr mr;
 	uint32_t qps;
-	uint32_t posts; /* flows whose messages it posts */
+	uint32_t posts;	   /* flows whose messages it posts */
+	uint32_t receives; /* flows to it that take receive WQEs */
 	uint8_t header[FRAME_MAX];
 };
 
@@ -53,6 +58,8 @@ struct lab_flow {
 	struct lab_host *poster; /* posts the messages: `from`, or `to` if it reads */
 	const struct flow_line *line;
 	struct lab_qp source, sink;
+	struct ah *ah;		  /* from the source to the sink: of datagrams */
+	uint32_t received;	  /* receive WQEs that are complete */
 	struct arrivals arrivals; /* of Poisson traffic */
 	uint64_t allowed;	  /* messages that may have been posted */
 	uint64_t bytes, full;	  /* that were posted, and the packets that they take */
@@ -85,8 +92,10 @@ struct lab_counts {
 
 struct lab {
 	const struct scenario *s;
+	struct cc_config cc[2]; /* the scenario's, and for packets without ACKs */
 	struct sim_engine engine;
 	struct sim_due *heap;
+	uint32_t *place;
 	struct buffer_pool pool;
 	void *frames;
 	uint8_t *memory; /* that all messages come from and go to */
@@ -94,6 +103,7 @@ struct lab {
 	struct sim_switch *sw;
 	struct sim_notify *notify; /* of each switch, if it makes Fast CNPs */
 	struct switch_list listed; /* which Fast CNPs hosts accept: all of them */
+	struct lab_impair *impair; /* of each host, if there are faults */
 	struct net_routes *routes; /* of each switch */
 	struct switch_port *port;  /* of all switches, one after the other */
 	uint32_t *first;	   /* port of each switch in `port`, and their number */

@@ -150,5 +150,7 @@ int network_file(struct parser *p, const char *path)
 		return wrong(p, "%s: %s", path, strerror(errno));
 	err = read_all(&r);
 	fclose(r.f);
+	p->node = r.number;
+	p->nodes = r.nodes;
 	return err;
 }

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include "flow_file.h"
 #include "parse_impl.h"
 
 #define LINE_SIZE 512u
@@ -53,10 +54,16 @@ static int on_fault(struct parser *p)
 		[FAULT_CNP] = "cnp", [FAULT_ACK] = "ack", [FAULT_DATA] = "data"};
 
 	for (unsigned i = 0; p->words > 1 && i < FAULT_KINDS; i++) {
-		const struct key key = {"loss", KIND_PART, &p->s->loss[i], 0, 1, {0}};
+		struct fault_line *f = &p->s->fault[i];
+		const struct key keys[] = {
+			{"loss", KIND_PART, &f->loss, 0, 1, {0}},
+			{"duplicate", KIND_PART, &f->duplicate, 0, 1, {0}},
+			{"delay", KIND_TIME, &f->delay, 0, 1e9, {0}},
+			{"late", KIND_PART, &f->late, 0, 1, {0}},
+		};
 
 		if (!strcmp(p->word[1], kinds[i]))
-			return set_all(p, 2, &key, 1);
+			return set_all(p, 2, keys, ARRAY_SIZE(keys));
 	}
 	return wrong(p, "a fault reads 'fault cnp loss=50%%'; there are: cnp, ack, data");
 }
@@ -112,10 +119,12 @@ static const struct statement {
 		"leave together"},
 	{"cc", on_cc, "cc ALGORITHM|off [profile=NAME] [PARAMETER=VALUE ...]",
 		"congestion control of all hosts"},
-	{"fault", on_fault, "fault cnp|ack|data loss=50%", "what the switch loses by chance"},
+	{"fault", on_fault, "fault cnp|ack|data loss=50% duplicate=1% delay=1ms late=10%",
+		"frames of hosts that are lost, come twice, or come later than others"},
 	{"seed", on_seed, "seed 1", "of everything random"},
 	{"flow", on_flow,
-		"flow 0..7 -> 8 write|read size=1M [repeat | count=1] [start=0..1us] [qps=1] "
+		"flow 0..7 -> 8 write|read|send|ud size=1M [repeat | count=1] [start=0..1us] "
+		"[qps=1] "
 		"[gap=0us]",
 		"data from each host to one; with read, the receiver reads them; with gap, each "
 		"message is followed by silence. Flows are numbered from 0"},
@@ -126,8 +135,10 @@ static const struct statement {
 		"that part of its rate"},
 	{"traffic", on_traffic,
 		"traffic permutation|all-to-all size=1M [repeat | count=1] [start=0..1us] [qps=1] "
-		"[gap=0us] [hosts=0..7] [read]",
+		"[gap=0us] [hosts=0..7] [read|send|ud]",
 		"each host sends to one other, chosen at random, or to all others"},
+	{"traffic", on_traffic, "traffic file PATH [base=2s]",
+		"the flows of a file of HPCC's simulator, in which the run begins at 'base'"},
 	{"at", on_at, "at 100ms stop|cnp 2..7", "flows stop, or receive a CNP each"},
 	{"measure", on_measure, "measure 100ms..1100ms",
 		"when counters count; the end is the run's"},
@@ -183,6 +194,12 @@ static int complete(struct parser *p)
 		return wrong(p, "cc %s needs 'host ip=6': switches write into an IPv6 header",
 			s->cc.ops->name);
 	cc_config_line(&p->s->cc, (double)s->rate);
+	for (unsigned i = 0; i < s->flow_lines; i++)
+		if (check_datagrams(p, &p->s->flow[i]))
+			return -EINVAL;
+	for (unsigned i = 0; i < s->traffic_lines; i++)
+		if (check_datagrams(p, &p->s->traffic[i].line))
+			return -EINVAL;
 	return 0;
 }
 
@@ -197,6 +214,8 @@ int parse_scenario(struct scenario *s, const char *name, const char *text, struc
 		.why_size = size};
 	char line[LINE_SIZE];
 
+	for (unsigned i = 0; i < TRAFFIC_LINES; i++)
+		flow_file_free(&s->traffic[i]); /* of the one that was read before */
 	memset(s, 0, sizeof(*s));
 	s->rate = 40000000000ull;
 	s->mtu = 1024;
@@ -205,6 +224,8 @@ int parse_scenario(struct scenario *s, const char *name, const char *text, struc
 	s->retries = 7;
 	s->quantum = 1;
 	s->seed = 1;
+	for (unsigned i = 0; i < FAULT_KINDS; i++)
+		s->fault[i].late = 1;
 	cc_config_init(&s->cc, cc_algorithm(0), 0, (double)s->rate);
 	while (*text) {
 		size_t len = strcspn(text, "\n");

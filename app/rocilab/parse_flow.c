@@ -1,6 +1,36 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "parse_impl.h"
 
+bool take_op(const char *word, struct flow_line *f)
+{
+	static const char *const name[FLOW_OPS] = {[FLOW_WRITE] = "write",
+		[FLOW_READ] = "read",
+		[FLOW_SEND] = "send",
+		[FLOW_UD] = "ud"};
+
+	for (unsigned i = 0; i < FLOW_OPS; i++) {
+		if (strcmp(word, name[i]))
+			continue;
+		f->op = i;
+		if (i == FLOW_UD)
+			f->size = 0;
+		return true;
+	}
+	return false;
+}
+
+int check_datagrams(struct parser *p, struct flow_line *f)
+{
+	if (f->op != FLOW_UD)
+		return 0;
+	if (!f->size)
+		f->size = p->s->mtu;
+	return f->size <= p->s->mtu
+		       ? 0
+		       : wrong(p, "a datagram has at most the MTU, %u bytes: size=%llu",
+				 (unsigned)p->s->mtu, (unsigned long long)f->size);
+}
+
 static int flow_words(struct parser *p, struct flow_line *f)
 {
 	uint32_t same;
@@ -9,12 +39,9 @@ static int flow_words(struct parser *p, struct flow_line *f)
 		!text_range(p->word[1], &f->first, &f->last) ||
 		!text_range(p->word[3], &f->to, &same) || same != f->to)
 		return wrong(p, "a flow reads 'flow 0..7 -> 8 write size=1M repeat'");
-	if (!strcmp(p->word[4], "write"))
-		f->op = FLOW_WRITE;
-	else if (!strcmp(p->word[4], "read"))
-		f->op = FLOW_READ;
-	else
-		return wrong(p, "'%s' is not an operation; there are: write, read", p->word[4]);
+	if (!take_op(p->word[4], f))
+		return wrong(p, "'%s' is not an operation; there are: write, read, send, ud",
+			p->word[4]);
 	if (!p->s->net.hosts)
 		return wrong(p, "the topology comes before the flows");
 	if (f->last >= p->s->net.hosts || f->to >= p->s->net.hosts)

@@ -35,6 +35,8 @@ struct parser {
 	unsigned nsettings;
 	char *why;
 	size_t why_size;
+	const uint32_t *node; /* of a topology file: the number here of each of its nodes */
+	uint32_t nodes;	      /* 0: the topology is of no file */
 };
 
 /** Says what is wrong with the line.  @return -EINVAL */
@@ -73,6 +75,13 @@ int network_file(struct parser *p, const char *path);
 
 /** Prints the topologies that there are. */
 void topology_help(FILE *f);
+
+/** Sets the operation of @p f if @p word is the name of one.  @return whether it is */
+bool take_op(const char *word, struct flow_line *f);
+
+/** Checks the size of a flow of datagrams when the path MTU is known, which is the default.
+ *  @return 0 or -EINVAL */
+int check_datagrams(struct parser *p, struct flow_line *f);
 
 /** Takes the word "repeat" out of the words from @p first on.  @return whether it was there */
 bool take_repeat(struct parser *p, unsigned first);

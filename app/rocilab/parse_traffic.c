@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include "flow_file.h"
 #include "lab.h"
 #include "parse_impl.h"
 
 static const char *const patterns[] = {[TRAFFIC_POISSON] = "poisson",
 	[TRAFFIC_PERMUTATION] = "permutation",
-	[TRAFFIC_ALL_TO_ALL] = "all-to-all"};
+	[TRAFFIC_ALL_TO_ALL] = "all-to-all",
+	[TRAFFIC_FILE] = "file"};
 
 static int read_pattern(struct parser *p, struct traffic_line *t)
 {
@@ -14,7 +16,7 @@ static int read_pattern(struct parser *p, struct traffic_line *t)
 		t->pattern = i;
 		return 0;
 	}
-	return wrong(p, "'%s' is not a pattern; there are: poisson, permutation, all-to-all",
+	return wrong(p, "'%s' is not a pattern; there are: poisson, permutation, all-to-all, file",
 		p->words > 1 ? p->word[1] : "");
 }
 
@@ -34,13 +36,12 @@ static const char *take_word(struct parser *p, const char *name)
 	return NULL;
 }
 
-/* "read" or "write", before the settings. */
-static void take_op(struct parser *p, struct flow_line *f)
+/* The operation, before the settings. */
+static void find_op(struct parser *p, struct flow_line *f)
 {
 	for (unsigned i = 2; i < p->words; i++) {
-		if (strcmp(p->word[i], "read") && strcmp(p->word[i], "write"))
+		if (!take_op(p->word[i], f))
 			continue;
-		f->op = *p->word[i] == 'r' ? FLOW_READ : FLOW_WRITE;
 		memmove(&p->word[i], &p->word[i + 1], (--p->words - i) * sizeof(p->word[0]));
 		i--;
 	}
@@ -110,6 +111,20 @@ static int read_settings(struct parser *p, struct traffic_line *t)
 	return t->load > 0 ? 0 : wrong(p, "poisson needs a load such as load=50%%");
 }
 
+/* "traffic file PATH", and settings. */
+static int on_file(struct parser *p, struct traffic_line *t)
+{
+	uint64_t base = 0;
+	const struct key keys[] = {{"base", KIND_TIME, &base, 0, 1e15, {0}}};
+
+	if (p->words < 3 || strchr(p->word[2], '='))
+		return wrong(p, "traffic file is followed by a path");
+	if (set_all(p, 3, keys, ARRAY_SIZE(keys)) || flow_file_read(p, p->word[2], base, t))
+		return -EINVAL;
+	p->s->traffic_lines++;
+	return 0;
+}
+
 int on_traffic(struct parser *p)
 {
 	struct traffic_line *t = &p->s->traffic[p->s->traffic_lines];
@@ -118,10 +133,17 @@ int on_traffic(struct parser *p)
 		return wrong(p, "the topology comes before the traffic");
 	if (p->s->traffic_lines == TRAFFIC_LINES)
 		return wrong(p, "there are more than %u traffic statements", TRAFFIC_LINES);
-	t->line = (struct flow_line){.size = 1048576, .count = 1};
-	if (read_pattern(p, t) || read_hosts(p, &t->line) || read_sizes(p, t))
+	*t = (struct traffic_line){.line = {.size = 1048576, .count = 1}};
+	if (read_pattern(p, t))
 		return -EINVAL;
-	take_op(p, &t->line);
+	if (t->pattern == TRAFFIC_FILE)
+		return on_file(p, t);
+	if (read_hosts(p, &t->line) || read_sizes(p, t))
+		return -EINVAL;
+	find_op(p, &t->line);
+	if (t->pattern == TRAFFIC_POISSON && t->line.op == FLOW_UD)
+		return wrong(p, "poisson has messages of many packets, and a datagram is one: use "
+				"another operation");
 	if (take_repeat(p, 2))
 		t->line.count = 0;
 	if (read_settings(p, t))

@@ -18,6 +18,8 @@ static unsigned flows_of(const struct traffic_line *t)
 		return n * t->line.qps;
 	case TRAFFIC_ALL_TO_ALL:
 		return n * (n - 1) * t->line.qps;
+	case TRAFFIC_FILE:
+		return t->flows;
 	default:
 		return t->line.qps;
 	}
@@ -42,6 +44,7 @@ static void place(
 	f->to = &l->host[to];
 	f->poster = line->op == FLOW_READ ? f->to : f->from;
 	f->poster->posts++;
+	f->to->receives += line->op == FLOW_SEND || line->op == FLOW_UD;
 }
 
 static struct lab_flow *place_line(struct lab *l, struct lab_flow *f, const struct flow_line *line)
@@ -103,6 +106,10 @@ static struct lab_flow *place_traffic(
 		return permute(l, f, t, random);
 	case TRAFFIC_ALL_TO_ALL:
 		return all_to_all(l, f, t);
+	case TRAFFIC_FILE:
+		for (unsigned i = 0; i < t->flows; i++)
+			f = place_line(l, f, &t->flow[i]);
+		return f;
 	default:
 		return spread(l, f, t, random);
 	}

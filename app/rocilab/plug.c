@@ -1,34 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The network of a scenario: switches, their cables and ways, and what is lost at them. */
+/* The network of a scenario: switches, their cables and ways. */
 #include <stdlib.h>
 #include "icrc.h"
+#include "impair.h"
 #include "lab.h"
-#include "opcode.h"
-
-/* --- faults ----------------------------------------------------------------------------- */
-
-static bool from_host(const struct lab *l, const struct switch_port *p)
-{
-	return net_peer(&l->s->net, (uint32_t)(p->sw - l->sw), (uint32_t)(p - p->sw->port)) <
-	       l->hosts;
-}
-
-static enum fault_kind kind_of(int code)
-{
-	if (code == OPCODE_CNP)
-		return FAULT_CNP;
-	return switch_class_of(code) == CLASS_CONTROL ? FAULT_ACK : FAULT_DATA;
-}
-
-/* At the switch of its sender: one draw for each frame of a kind that is lost at all. */
-static bool lose(void *arg, const struct switch_port *from, const struct sim_buffer *b)
-{
-	struct lab *l = arg;
-	double loss = l->s->loss[kind_of(switch_opcode(b->bytes, b->len))];
-
-	return loss > 0 && from_host(l, from) &&
-	       (double)(random_next(&l->faults) >> 11) * 0x1p-53 < loss;
-}
 
 /* --- cables ------------------------------------------------------------------------------- */
 
@@ -53,11 +28,17 @@ static struct sim_sink *sink_of(const struct end *e)
 	return e->host ? &e->host->nic.in : &e->sw->port[e->port].in;
 }
 
+/* With faults a host's frames come to @p to by way of impair.c. */
+static struct sim_sink *faulty(struct lab *l, struct lab_host *h, struct sim_sink *to)
+{
+	return l->impair ? impair_plug(&l->impair[h - l->host], l, to) : to;
+}
+
 static void connect(
 	struct lab *l, const struct end *from, const struct end *to, const struct wire_config *wire)
 {
 	if (from->host)
-		nic_plug(&from->host->nic, &l->engine, wire, sink_of(to));
+		nic_plug(&from->host->nic, &l->engine, wire, faulty(l, from->host, sink_of(to)));
 	else
 		switch_plug(from->sw, from->port, &l->engine, wire, &l->s->aqm,
 			l->s->seed * 65536 + (uint32_t)(from->sw->port + from->port - l->port),
@@ -90,7 +71,8 @@ bool plug_all(struct lab *l)
 	l->first = calloc(n->switches + 1, sizeof(*l->first));
 	l->port = aligned_alloc(CACHE_LINE, size);
 	l->notify = l->s->fastcnp ? calloc(n->switches, sizeof(*l->notify)) : NULL;
-	if (l->s->fastcnp && !l->notify)
+	l->impair = impair_any(l->s) ? calloc(l->hosts, sizeof(*l->impair)) : NULL;
+	if ((l->s->fastcnp && !l->notify) || (impair_any(l->s) && !l->impair))
 		return false;
 	if (!l->sw || !l->routes || !l->first || !l->port || !net_route(n, l->routes))
 		return false;
@@ -104,8 +86,6 @@ bool plug_all(struct lab *l)
 			notify_init(&l->notify[i], l->s->fastcnp, icrc_best(), (uint16_t)i);
 			l->sw[i].notify = &l->notify[i];
 		}
-		l->sw[i].lose = lose;
-		l->sw[i].arg = l;
 	}
 	return cables(l);
 }
@@ -117,5 +97,6 @@ void plug_free(struct lab *l)
 	free(l->first);
 	free(l->port);
 	free(l->notify);
+	free(l->impair);
 	free(l->sw);
 }

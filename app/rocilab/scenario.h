@@ -23,6 +23,8 @@
 enum flow_op {
 	FLOW_WRITE,
 	FLOW_READ, /* the receiver reads */
+	FLOW_SEND,
+	FLOW_UD, /* datagrams: each message is a packet, and none is sent again */
 	FLOW_OPS
 };
 
@@ -42,6 +44,7 @@ enum traffic_pattern {
 	TRAFFIC_POISSON,     /* messages come at random */
 	TRAFFIC_PERMUTATION, /* each host sends to one, and receives from one */
 	TRAFFIC_ALL_TO_ALL,
+	TRAFFIC_FILE, /* as a file says */
 };
 
 /** A `traffic` statement: flows between hosts line.first..line.last. */
@@ -51,6 +54,8 @@ struct traffic_line {
 				* start[1] */
 	double load;	       /* of each host's cable, without headers */
 	struct sizes sizes;
+	struct flow_line *flow; /* of a file; flow_file_free() */
+	unsigned flows;
 };
 
 enum fault_kind {
@@ -58,6 +63,14 @@ enum fault_kind {
 	FAULT_ACK, /* NAKs, too */
 	FAULT_DATA,
 	FAULT_KINDS
+};
+
+/** A `fault` statement: parts of the frames of a kind that hosts send. */
+struct fault_line {
+	double loss;
+	double duplicate; /* come twice */
+	double late;	  /* come after those that were sent up to `delay` later */
+	uint64_t delay;	  /* ns; 0: none is late */
 };
 
 enum event_kind {
@@ -101,8 +114,7 @@ struct scenario {
 	struct aqm_config aqm;
 	struct switch_memory memory;
 	uint64_t fastcnp; /* ns between Fast CNPs for a flow; 0: switches make none */
-	/* fault: parts of frames that are lost at a host's switch, by kind */
-	double loss[FAULT_KINDS];
+	struct fault_line fault[FAULT_KINDS];
 	/* host */
 	uint64_t mtu;
 	uint64_t window;

@@ -16,8 +16,8 @@
 
 struct sim_event {
 	void (*fire)(struct sim_event *ev, uint64_t now);
-	uint64_t due;	/* SIM_NEVER: not set */
-	uint32_t place; /* in the heap, while it is set */
+	uint64_t due; /* SIM_NEVER: not set */
+	uint32_t id;  /* of sim_engine.place; engine_at() gives it at first */
 };
 
 /** A place in the heap. */
@@ -25,6 +25,7 @@ struct sim_due {
 	uint64_t at;
 	uint64_t order;
 	struct sim_event *ev;
+	uint64_t id; /* of `ev`, whose line is not read to move it */
 };
 
 struct sim_engine {
@@ -32,12 +33,16 @@ struct sim_engine {
 	uint64_t order;
 	uint64_t fired;
 	struct sim_due *heap;
+	uint32_t *place; /* in the heap, of each event that is set */
+	uint32_t ids;
 	uint32_t used;
 	uint32_t room;
 };
 
-/** @param heap  @p room places, the caller's memory: as many as events that may be set at once */
-void engine_init(struct sim_engine *e, struct sim_due *heap, uint32_t room, uint64_t now);
+/** @param heap, place  @p room places and one place more, the caller's memory: @p room is the
+ * number of events that are ever set */
+void engine_init(
+	struct sim_engine *e, struct sim_due *heap, uint32_t *place, uint32_t room, uint64_t now);
 
 /** Prepares @p ev, which is not set. */
 static inline void engine_event(

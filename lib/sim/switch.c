@@ -288,8 +288,6 @@ static void port_receive(struct sim_sink *to, struct sim_buffer *b, uint64_t now
 	b->from = (uint16_t)(from - s->port);
 	if (word != PFC_NONE) {
 		told(from, word, b, now);
-	} else if (s->lose && s->lose(s->arg, from, b)) {
-		lost(s, b);
 	} else if (b->bytes[ETH_DST] & 1) {
 		flood(from, b, now);
 	} else {

@@ -60,10 +60,7 @@ struct switch_port {
 struct sim_switch {
 	struct buffer_pool *pool;
 	struct switch_memory memory;
-	uint64_t used; /* bytes of it */
-	/** A fault: the frame @p b, which comes in by @p from, is lost. NULL: none is */
-	bool (*lose)(void *arg, const struct switch_port *from, const struct sim_buffer *b);
-	void *arg;		   /* of `lose` */
+	uint64_t used;		   /* bytes of it */
 	struct sim_notify *notify; /* it sends Fast CNPs; NULL: it does not */
 	struct switch_port *port;
 	unsigned ports;
@@ -71,7 +68,7 @@ struct sim_switch {
 	uint32_t ways;
 	const uint16_t *next;
 	uint32_t salt; /* of the hash: switches in a row decide independently */
-	uint64_t lost; /* frames to hosts without a way, and those that `lose` took */
+	uint64_t lost; /* frames to hosts without a way */
 };
 
 /** @param port  @p ports ports, the caller's memory */

@@ -83,6 +83,12 @@ def link_goals(figures):
         yield goal(f'64 B WRITE round trip over {name}', 'us', 'at most', 1.5, f and f['median'])
 
 
+def lab_goals(figures):
+    for who, limit in (('star', 0.7), ('fat tree', 2)):
+        f = one(figures, bench='lab', who=who, what='CPU per packet')
+        yield goal(f'rocilab, {who}: CPU per packet', 'us', 'at most', limit, f and f['median'])
+
+
 def veth_best(figures, what, unit, size, ours):
     """The best figure of ours, or of the others, and whose it is."""
     best = None
@@ -104,4 +110,4 @@ def peer_goals(figures):
 
 
 def judge(figures):
-    return [g for part in (path_goals, latency_goals, link_goals, peer_goals) for g in part(figures)]
+    return [g for part in (path_goals, latency_goals, lab_goals, link_goals, peer_goals) for g in part(figures)]

@@ -61,6 +61,11 @@ def instr_part(report):
         ['', 'size', 'all', 'protocol', 'copy and CRC'], rows)
 
 
+def lab_part(report):
+    rows = [[f['who'], f['what'], number(f['median']), number(f['min'])] for f in find(report['figures'], bench='lab')]
+    return ['The laboratory: us of CPU', ''] + table(['', '', 'median', 'least'], rows)
+
+
 def link_part(report):
     rows = []
     for f in find(report['figures'], bench='link'):
@@ -130,7 +135,7 @@ def text(report):
     if report['shortened']:
         parts.append(shortened_part(report))
     parts.append(goals_part(report))
-    for bench, part in (('path', path_part), ('latency', latency_part), ('instr', instr_part),
+    for bench, part in (('path', path_part), ('latency', latency_part), ('instr', instr_part), ('lab', lab_part),
                         ('link', link_part), ('veth', veth_part)):
         if find(report['figures'], bench=bench):
             parts.append(part(report))

@@ -20,6 +20,22 @@ static json_t *whole(uint64_t v)
 
 /* --- parameters --------------------------------------------------------------------------- */
 
+static json_t *faults_of(const struct scenario *s)
+{
+	static const char *const name[FAULT_KINDS] = {
+		[FAULT_CNP] = "cnp", [FAULT_ACK] = "ack", [FAULT_DATA] = "data"};
+	json_t *o = json_object();
+
+	for (unsigned i = 0; i < FAULT_KINDS; i++) {
+		const struct fault_line *f = &s->fault[i];
+
+		json_object_set_new(o, name[i],
+			json_pack("{s:f, s:f, s:f, s:I}", "loss", f->loss, "duplicate",
+				f->duplicate, "late", f->late, "delay_ns", (json_int_t)f->delay));
+	}
+	return o;
+}
+
 static json_t *cc_of(const struct cc_config *cc)
 {
 	json_t *o = json_pack("{s:s, s:s}", "algorithm", cc->ops->name, "profile",
@@ -69,9 +85,7 @@ static json_t *parameters(const struct scenario *s)
 	json_object_set_new(o, "switch", switch_of(s));
 	json_object_set_new(o, "host", host_of(s));
 	json_object_set_new(o, "cc", s->control ? cc_of(&s->cc) : json_null());
-	json_object_set_new(o, "loss",
-		json_pack("{s:f, s:f, s:f}", "cnp", s->loss[FAULT_CNP], "ack", s->loss[FAULT_ACK],
-			"data", s->loss[FAULT_DATA]));
+	json_object_set_new(o, "fault", faults_of(s));
 	json_object_set_new(
 		o, "measure_ns", json_pack("[I, I]", (json_int_t)s->from, (json_int_t)s->to));
 	return o;

@@ -4,7 +4,9 @@
 #include <stddef.h>
 #include <math.h>
 #include <string.h>
+#include <stdio.h>
 #include <cmocka.h>
+#include "bits.h"
 #include "lab.h"
 #include "metric.h"
 #include "parse.h"
@@ -113,6 +115,59 @@ static void lab_run__cnps(void **state)
 	assert_true(l->end.cnps > 0);
 	assert_int_equal(l->end.handled, 0);
 	lab_free(l);
+}
+
+/* Frames are lost, come twice, or come later than those that follow them. */
+static void lab_run__faults(void **state)
+{
+	static const char net[] = "topology star hosts=4 rate=40G delay=1us\n"
+				  "switch kmin=5K kmax=200K pmax=1%\n"
+				  "cc dcqcn profile=paper\n"
+				  "flow 0..3 -> 4 write size=1Mi repeat\n"
+				  "measure 0..2ms\n";
+	char text[512];
+	struct lab *l;
+
+	snprintf(text, sizeof(text), "%sfault cnp duplicate=100%%\n", net);
+	l = run(text);
+	assert_true(l->end.cnps > 0);
+	assert_in_range(l->end.handled, 2 * l->end.cnps - 2, 2 * l->end.cnps);
+	lab_free(l);
+	snprintf(text, sizeof(text), "%sfault cnp delay=1ms\n", net);
+	l = run(text);
+	assert_true(l->end.handled > 0 && l->end.handled < l->end.cnps);
+	lab_free(l);
+	snprintf(text, sizeof(text), "%sfault data delay=1us late=1%%\n", net);
+	l = run(text);
+	assert_true(l->end.retransmits > 0); /* as for a loss: the PSN is not the next */
+	assert_int_equal(l->end.dropped, 0);
+	lab_free(l);
+	snprintf(text, sizeof(text), "%sfault data duplicate=10%%\n", net);
+	l = run(text);
+	assert_int_equal(l->end.retransmits, 0);
+	assert_true(value(l, "goodput.share", METRIC_ALL) < 0.93);
+	lab_free(l);
+}
+
+/* All operations deliver alike; datagrams in packets of their own. */
+static void lab_run__operations(void **state)
+{
+	static const char *const op[] = {"write", "read", "send", "ud"};
+
+	for (unsigned i = 0; i < ARRAY_SIZE(op); i++) {
+		char text[256];
+		struct lab *l;
+
+		snprintf(text, sizeof(text),
+			"topology star hosts=2 rate=40G delay=1us\n"
+			"flow 0 -> 2 %s %s repeat\nmeasure 1ms..3ms\n",
+			op[i], i == 3 ? "" : "size=64Ki");
+		l = run(text);
+		assert_true(value(l, "goodput.share", METRIC_ALL) > 0.98);
+		assert_int_equal(value(l, "failed", METRIC_ALL), 0);
+		assert_int_equal(l->end.retransmits, 0);
+		lab_free(l);
+	}
 }
 
 /* The same seed, the same run. */
@@ -244,6 +299,8 @@ int main(void)
 		cmocka_unit_test(lab_run__stops_flows),
 		cmocka_unit_test(lab_run__cnps),
 		cmocka_unit_test(lab_run__repeats_itself),
+		cmocka_unit_test(lab_run__faults),
+		cmocka_unit_test(lab_run__operations),
 		cmocka_unit_test(metric_met__within_its_tolerance),
 	};
 

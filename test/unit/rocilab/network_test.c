@@ -108,16 +108,22 @@ static void net_parking_lot__hops(void **state)
 	assert_int_equal(net_cable(&n, 4)->b, n.hosts + 1);
 }
 
-/* The complaint about a file with @p text; "" if it is good. */
-static const char *read_file(const char *text)
+static void make_file(char *path, const char *text)
 {
-	static char why[512];
-	char path[] = "/tmp/roci-net-XXXXXX", line[256];
 	int fd = mkstemp(path);
 
 	assert_true(fd >= 0);
 	assert_int_equal(write(fd, text, strlen(text)), strlen(text));
 	close(fd);
+}
+
+/* The complaint about a file with @p text; "" if it is good. */
+static const char *read_file(const char *text)
+{
+	static char why[512];
+	char path[] = "/tmp/roci-net-XXXXXX", line[256];
+
+	make_file(path, text);
 	snprintf(line, sizeof(line), "topology file %s\nflow 0 -> 1 write\nmeasure 0..1ms\n", path);
 	why[0] = '\0';
 	parse_scenario(&s, "x", line, NULL, 0, why, sizeof(why));
@@ -163,6 +169,83 @@ static void network_file__says_what_is_wrong(void **state)
 			fail_msg("'%s' instead of '%s'", read_file(row[i].text), row[i].said);
 }
 
+/* The complaint about flows with @p text in a file, after statement @p topology. */
+static const char *read_flows(const char *topology, const char *text, const char *settings)
+{
+	static char why[512];
+	char path[] = "/tmp/roci-flow-XXXXXX", line[512];
+
+	make_file(path, text);
+	snprintf(line, sizeof(line), "%s\ntraffic file %s %s\nmeasure 0..1ms\n", topology, path,
+		settings);
+	why[0] = '\0';
+	parse_scenario(&s, "x", line, NULL, 0, why, sizeof(why));
+	unlink(path);
+	return why;
+}
+
+static void flow_file__hpcc(void **state)
+{
+	const struct flow_line *f;
+
+	assert_string_equal(
+		read_flows("topology star hosts=4",
+			"2\n2 0 3 100 10000000 2\n1 4 3 101 64 2.000000700\n", "base=2s"),
+		"");
+	assert_int_equal(s.traffic[0].flows, 2);
+	f = s.traffic[0].flow;
+	assert_true(f[0].first == 2 && f[0].last == 2 && f[0].to == 0 && f[0].op == FLOW_WRITE);
+	assert_true(f[0].size == 10000000 && f[0].count == 1 && f[0].qps == 1);
+	assert_int_equal(f[0].start[0], 0);
+	assert_true(f[1].first == 1 && f[1].to == 4 && f[1].size == 64);
+	assert_true(f[1].start[0] == 700 && f[1].start[1] == 700);
+}
+
+/* Nodes have the numbers of the topology's file: 1 and 3 are switches. */
+static void flow_file__numbers_of_the_topology(void **state)
+{
+	const char *net = "5 2 4\n1 3\n0 1 100Gbps 1us 0\n1 2 25Gbps 1us 0\n"
+			  "3 1 400Gbps 2us 0\n3 4 100Gbps 1us 0\n";
+	char path[] = "/tmp/roci-net-XXXXXX", topology[64];
+
+	make_file(path, net);
+	snprintf(topology, sizeof(topology), "topology file %s", path);
+	assert_string_equal(read_flows(topology, "1\n4 2 3 100 1000 0\n", ""), "");
+	assert_true(s.traffic[0].flow[0].first == 2 && s.traffic[0].flow[0].to == 1);
+	assert_non_null(strstr(read_flows(topology, "1\n4 3 3 100 1000 0\n", ""), "two different"));
+	assert_non_null(strstr(read_flows(topology, "1\n5 0 3 100 1000 0\n", ""), "two different"));
+	unlink(path);
+}
+
+static void flow_file__says_what_is_wrong(void **state)
+{
+	static const struct {
+		const char *text, *settings, *said;
+	} row[] = {
+		{"", "", "the number of its flows"},
+		{"0\n", "", "the number of its flows"},
+		{"-1\n", "", "the number of its flows"},
+		{"2\n0 1 3 100 1000 2\n", "", "flow 1 needs two hosts"},
+		{"1\n0 1 3 100 1000\n", "", "flow 0 needs two hosts"},
+		{"1\n0 5 3 100 1000 2\n", "", "two different hosts"},
+		{"1\n1 1 3 100 1000 2\n", "", "two different hosts"},
+		{"1\n0 1 3 100 0 2\n", "", "has 0 bytes"},
+		{"1\n0 1 3 100 99999999999 2\n", "", "has 99999999999 bytes"},
+		{"1\n0 1 3 100 1000 1\n", "base=2s", "see base="},
+		{"1\n0 1 3 100 1000 -1\n", "", "see base="},
+		{"1\n0 1 3 100 1000 nan\n", "", "see base="},
+		{"1\n0 1 3 100 1000 2\n", "from=2s", "'from' is not a setting"},
+	};
+
+	for (unsigned i = 0; i < ARRAY_SIZE(row); i++) {
+		const char *said =
+			read_flows("topology star hosts=4", row[i].text, row[i].settings);
+
+		if (!strstr(said, row[i].said))
+			fail_msg("'%s' instead of '%s'", said, row[i].said);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -171,6 +254,9 @@ int main(void)
 		cmocka_unit_test(net_parking_lot__hops),
 		cmocka_unit_test(network_file__hpcc),
 		cmocka_unit_test(network_file__says_what_is_wrong),
+		cmocka_unit_test(flow_file__hpcc),
+		cmocka_unit_test(flow_file__numbers_of_the_topology),
+		cmocka_unit_test(flow_file__says_what_is_wrong),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

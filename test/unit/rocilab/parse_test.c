@@ -31,7 +31,8 @@ static void parse_scenario__every_statement(void **state)
 		      "seed 9\n" STAR "switch mark=ingress kmin=5K kmax=200K pmax=1% buffer=2M\n"
 		      "host mtu=4096 window=1024 timeout=12 retry=3 burst=8 ip=6\n"
 		      "cc dcqcn profile=connectx rp_ai_rate=40\n"
-		      "fault cnp loss=50%\n" FLOW "flow 3 -> 0 read size=64Ki count=5 qps=2\n"
+		      "fault cnp loss=50% duplicate=1% delay=1ms late=10%\n" FLOW
+		      "flow 3 -> 0 read size=64Ki count=5 qps=2\n"
 		      "at 100ms stop 2..7\n"
 		      "at 1ms cnp 9\n" TIME "expect queue(sw0.8).mean 126K +-12%\n"
 		      "expect goodput.share >= 99.5%\n"
@@ -60,7 +61,11 @@ static void parse_scenario__every_statement(void **state)
 	assert_float_equal(s.cc.value[cc_find_param(s.cc.ops, "rp_ai_rate")], 40, 0);
 	assert_float_equal(s.cc.value[cc_find_param(s.cc.ops, "rp_hai_rate")], 50, 0);
 	assert_float_equal(s.cc.line, 40e9, 0);
-	assert_float_equal(s.loss[FAULT_CNP], 0.5, 0);
+	assert_float_equal(s.fault[FAULT_CNP].loss, 0.5, 0);
+	assert_float_equal(s.fault[FAULT_CNP].duplicate, 0.01, 1e-12);
+	assert_int_equal(s.fault[FAULT_CNP].delay, 1000000);
+	assert_float_equal(s.fault[FAULT_CNP].late, 0.1, 1e-12);
+	assert_float_equal(s.fault[FAULT_ACK].late, 1, 0);
 	assert_int_equal(s.flow_lines, 2);
 	assert_int_equal(s.flow[0].last, 7);
 	assert_int_equal(s.flow[0].to, 8);
@@ -100,6 +105,12 @@ static void parse_scenario__names_line_and_suggestion(void **state)
 			"a network has at most 4096 hosts"},
 		{STAR STAR, "x:2: there is a topology already"},
 		{"topology file /nonexistent\n", "x:1: /nonexistent: No such file"},
+		{STAR "traffic file /nonexistent\n", "x:2: /nonexistent: No such file"},
+		{STAR "traffic file base=2s\n", "traffic file is followed by a path"},
+		{STAR "flow 0 -> 1 write_imm\n", "there are: write, read, send, ud"},
+		{STAR "flow 0 -> 1 ud size=1025\n" TIME, "at most the MTU, 1024 bytes: size=1025"},
+		{STAR "traffic permutation ud size=4Ki\n" TIME, "at most the MTU, 1024 bytes"},
+		{STAR "traffic poisson ud load=50% start=0..1ms\n", "use another operation"},
 		{"switch xoff=100K\n", "xoff needs an xon"},
 		{"switch fastcnp=50\n", "'fastcnp=50' needs a time"},
 		{"topology star host=8\n",
@@ -204,6 +215,22 @@ static void parse_scenario__survives_anything(void **state)
 	assert_int_equal(parse(text), -EINVAL);
 }
 
+/* A datagram is a packet, whatever order the statements have. */
+static void parse_flow__datagrams(void **state)
+{
+	assert_int_equal(parse(STAR "flow 0..3 -> 8 ud repeat\nflow 4 -> 8 ud size=64 repeat\n"
+				    "flow 5 -> 8 send\ntraffic all-to-all ud hosts=0..3\n"
+				    "host mtu=4096\n" TIME),
+		0);
+	assert_int_equal(s.flow[0].op, FLOW_UD);
+	assert_int_equal(s.flow[0].size, 4096);
+	assert_int_equal(s.flow[1].size, 64);
+	assert_int_equal(s.flow[2].op, FLOW_SEND);
+	assert_int_equal(s.flow[2].size, 1 << 20);
+	assert_int_equal(s.traffic[0].line.op, FLOW_UD);
+	assert_int_equal(s.traffic[0].line.size, 4096);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -211,6 +238,7 @@ int main(void)
 		cmocka_unit_test(parse_scenario__names_line_and_suggestion),
 		cmocka_unit_test(parse_scenario__settings_replace),
 		cmocka_unit_test(parse_scenario__survives_anything),
+		cmocka_unit_test(parse_flow__datagrams),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -17,6 +17,7 @@ struct item {
 
 static struct sim_engine engine;
 static struct sim_due heap[EVENTS];
+static uint32_t place[EVENTS + 1];
 static struct item item[EVENTS];
 static unsigned happened[EVENTS];
 static unsigned count;
@@ -32,7 +33,7 @@ static void fire(struct sim_event *ev, uint64_t now)
 
 static void start(void)
 {
-	engine_init(&engine, heap, EVENTS, 100);
+	engine_init(&engine, heap, place, EVENTS, 100);
 	count = 0;
 	for (unsigned i = 0; i < EVENTS; i++) {
 		item[i].number = i;

@@ -13,6 +13,7 @@
 
 static struct sim_engine engine;
 static struct sim_due heap[64];
+static uint32_t place[64 + 1];
 static struct buffer_pool pool;
 static uint8_t memory[4u << 20] CACHE_ALIGNED;
 
@@ -62,7 +63,7 @@ static int up(void **state)
 {
 	const struct wire_config wire = {.rate_bps = 1000000000, .delay_ns = 1000};
 
-	engine_init(&engine, heap, 64, START);
+	engine_init(&engine, heap, place, 64, START);
 	pool_init(&pool, memory, sizeof(memory));
 	for (unsigned i = 0; i < HOSTS; i++)
 		make(&end[i], (uint16_t)(0x0301 + i));

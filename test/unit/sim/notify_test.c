@@ -17,6 +17,7 @@
 
 static struct sim_engine engine;
 static struct sim_due heap[16];
+static uint32_t place[16 + 1];
 static struct buffer_pool pool;
 static uint8_t memory[1u << 20] CACHE_ALIGNED;
 static struct sim_notify notify;
@@ -46,7 +47,7 @@ static void come(struct sim_sink *to, struct sim_buffer *b, uint64_t now)
 static int setup(void **state)
 {
 	memset(out, 0, sizeof(out));
-	engine_init(&engine, heap, 16, 1000);
+	engine_init(&engine, heap, place, 16, 1000);
 	pool_init(&pool, memory, sizeof(memory));
 	notify_init(&notify, INTERVAL, icrc_best(), 7);
 	return 0;

@@ -18,6 +18,7 @@
 
 static struct sim_engine engine;
 static struct sim_due heap[64];
+static uint32_t place[64 + 1];
 static struct buffer_pool pool;
 static uint8_t memory[1u << 20] CACHE_ALIGNED;
 static struct sim_switch sw;
@@ -50,7 +51,7 @@ static void start(const struct switch_memory *m)
 	const struct wire_config wire = {.rate_bps = 40000000000ull, .delay_ns = 1000};
 
 	memset(out, 0, sizeof(out));
-	engine_init(&engine, heap, 64, 5000);
+	engine_init(&engine, heap, place, 64, 5000);
 	pool_init(&pool, memory, sizeof(memory));
 	switch_init(&sw, &pool, port, PORTS);
 	switch_route(&sw, way, PORTS + 1, next_port);

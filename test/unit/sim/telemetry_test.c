@@ -20,6 +20,7 @@
 
 static struct sim_engine engine;
 static struct sim_due heap[64];
+static uint32_t place[64 + 1];
 static struct buffer_pool pool;
 static uint8_t memory[4u << 20] CACHE_ALIGNED;
 
@@ -167,7 +168,7 @@ static void connect(enum host_gid gid)
 static int up(void **state)
 {
 	acks = hops = sent = 0;
-	engine_init(&engine, heap, 64, START);
+	engine_init(&engine, heap, place, 64, START);
 	pool_init(&pool, memory, sizeof(memory));
 	for (unsigned i = 0; i < HOSTS; i++)
 		make(&end[i], (uint16_t)(0x0301 + i));

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "impair.h"
+#include "bits.h"
+#include "lab.h"
+#include "opcode.h"
+
+static enum fault_kind kind_of(const struct sim_buffer *b)
+{
+	int code = switch_opcode(b->bytes, b->len);
+
+	if (code == OPCODE_CNP)
+		return FAULT_CNP;
+	return switch_class_of(code) == CLASS_CONTROL ? FAULT_ACK : FAULT_DATA;
+}
+
+/* Chance is only asked where there is one. */
+static bool happens(struct lab *l, double part)
+{
+	return part > 0 && (double)(random_next(&l->faults) >> 11) * 0x1p-53 < part;
+}
+
+/* When the first of the frames that are held is due. All of a kind wait equally long. */
+static void arm(struct lab_impair *i)
+{
+	uint64_t first = SIM_NEVER;
+
+	for (unsigned k = 0; k < FAULT_KINDS; k++)
+		if (i->held[k].head && i->held[k].head->due < first)
+			first = i->held[k].head->due;
+	engine_at(&i->lab->engine, &i->due, first);
+}
+
+static void release(struct sim_event *ev, uint64_t now)
+{
+	struct lab_impair *i = container_of(ev, struct lab_impair, due);
+
+	for (unsigned k = 0; k < FAULT_KINDS; k++)
+		while (i->held[k].head && i->held[k].head->due <= now)
+			i->to->receive(i->to, fifo_pop(&i->held[k]), now);
+	arm(i);
+}
+
+static void receive(struct sim_sink *to, struct sim_buffer *b, uint64_t now)
+{
+	struct lab_impair *i = container_of(to, struct lab_impair, in);
+	enum fault_kind kind = kind_of(b);
+	const struct fault_line *f = &i->lab->s->fault[kind];
+	struct sim_buffer *copy;
+
+	if (happens(i->lab, f->loss)) {
+		pool_put(&i->lab->pool, b);
+		return;
+	}
+	copy = happens(i->lab, f->duplicate) ? pool_copy(&i->lab->pool, b) : NULL;
+	if (copy)
+		i->to->receive(i->to, copy, now);
+	if (!f->delay || !happens(i->lab, f->late)) {
+		i->to->receive(i->to, b, now);
+		return;
+	}
+	b->due = now + f->delay;
+	fifo_push(&i->held[kind], b);
+	arm(i);
+}
+
+bool impair_any(const struct scenario *s)
+{
+	for (unsigned k = 0; k < FAULT_KINDS; k++)
+		if (s->fault[k].loss > 0 || s->fault[k].duplicate > 0 || s->fault[k].delay)
+			return true;
+	return false;
+}
+
+struct sim_sink *impair_plug(struct lab_impair *i, struct lab *lab, struct sim_sink *to)
+{
+	*i = (struct lab_impair){.in.receive = receive, .to = to, .lab = lab};
+	engine_event(&i->due, release);
+	return &i->in;
+}

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file impair.h
+ * Faults of the cables on which hosts send: frames that a `fault` statement names are lost, come
+ * twice or come late. It stands between a NIC's wire and its switch.
+ */
+#ifndef IMPAIR_H
+#define IMPAIR_H
+
+#include "buffer.h"
+#include "engine.h"
+#include "scenario.h"
+#include "wire.h"
+
+struct lab;
+
+/** Of one host. */
+struct lab_impair {
+	struct sim_sink in;
+	struct sim_sink *to;
+	struct lab *lab;
+	struct sim_event due; /* of the frame that is held and comes first */
+	struct buffer_fifo held[FAULT_KINDS];
+};
+
+/** @return whether the scenario has any fault. */
+bool impair_any(const struct scenario *s);
+
+/** Stands in front of @p to.  @return the sink for the wire */
+struct sim_sink *impair_plug(struct lab_impair *i, struct lab *lab, struct sim_sink *to);
+
+#endif
