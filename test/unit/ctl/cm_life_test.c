@@ -3,6 +3,7 @@
  * state: the peer hears of it, and nothing of them is left. */
 #include <errno.h>
 #include "cm_world.h"
+#include "net/net.h"
 #include "session/failures.h"
 
 /* --- how far a connection comes -----------------------------------------------------------------
@@ -367,6 +368,65 @@ static void events__unread(void **state)
 	nothing_left(w);
 }
 
+/* An address that goes: its ids hear of it, once, and no others. */
+static void address__gone(void **state)
+{
+	struct world *w = *state;
+	bool *valid = &w->ctl->net->port[0].gids.table.entry[0].valid;
+	struct program p;
+	uint32_t six, four;
+
+	program_open(w, &p);
+	program_serve(&p, 7001, 0);
+	four = program_id(&p, ABI_CM_PS_TCP, ABI_QPT_RC, 4);
+	six = program_id(&p, ABI_CM_PS_TCP, ABI_QPT_RC, 6);
+	assert_int_equal(program_bind(&p, four, gid_own4, 7002), 0);
+	assert_int_equal(program_bind(&p, six, gid_own6, 7002), 0);
+	assert_memory_equal(w->ctl->net->port[0].gids.table.entry[0].gid, gid_own4, 16);
+	connections_addresses_changed(w->ctl, 0);
+	assert_false(program_readable(&p));
+	*valid = false;
+	connections_addresses_changed(w->ctl, 1); /* another port */
+	assert_false(program_readable(&p));
+	for (unsigned i = 0; i < 2; i++)
+		connections_addresses_changed(w->ctl, 0);
+	{
+		struct abi_cm_event e = program_take(&p, ABI_CM_ADDR_CHANGE);
+
+		assert_int_equal(e.uid, 4);
+		assert_int_equal(e.status, 0);
+		assert_non_null(strstr(e.why, "10.0.0.1"));
+	}
+	assert_false(program_readable(&p));
+	*valid = true; /* it comes and goes again */
+	connections_addresses_changed(w->ctl, 0);
+	*valid = false;
+	connections_addresses_changed(w->ctl, 0);
+	program_take(&p, ABI_CM_ADDR_CHANGE);
+	program_die(&p);
+	nothing_left(w);
+}
+
+/* A route cannot be resolved from an address that is gone. */
+static void resolve_route__gone(void **state)
+{
+	struct world *w = *state;
+	bool *valid = &w->ctl->net->port[0].gids.table.entry[0].valid;
+	struct abi_cm_resolve_addr in = {.timeout_ms = 100, .dst = world_addr(gid_peer4, 1)};
+	struct abi_cm_resolve_route route = {0};
+	struct program p;
+
+	program_open(w, &p);
+	in.id = route.id = program_id(&p, ABI_CM_PS_TCP, ABI_QPT_RC, 1);
+	assert_int_equal(program_ask(&p, ABI_CM_RESOLVE_ADDR, &in, sizeof(in), NULL, 0), 0);
+	*valid = false;
+	assert_int_equal(
+		program_ask(&p, ABI_CM_RESOLVE_ROUTE, &route, sizeof(route), NULL, 0), -ENODEV);
+	*valid = true;
+	assert_int_equal(program_ask(&p, ABI_CM_RESOLVE_ROUTE, &route, sizeof(route), NULL, 0), 0);
+	program_die(&p);
+}
+
 /* --- attributes, by which the QP is moved
  * --------------------------------------------------------- */
 
@@ -520,6 +580,8 @@ int main(void)
 		T(events__count),
 		T(events__migrate),
 		T(events__unread),
+		T(address__gone),
+		T(resolve_route__gone),
 		T(attributes__active),
 		T(attributes__passive),
 		T(why__nobody_listens),
