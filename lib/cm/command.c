@@ -164,6 +164,7 @@ static void reject_req(struct cm *cm, struct cm_conn *c, uint64_t now)
 	wheel_arm(&cm->wheel, &c->timer, now + 2 * cm_time(c->remote_timeout));
 }
 
+/* CM-26 */
 int cm_reject(struct cm *cm, uint32_t id, enum cm_rej reason, const void *private_data, size_t len,
 	uint64_t now)
 {

@@ -124,7 +124,8 @@ static void welcome(struct cm_rx *rx, uint32_t listener)
 	cm_event(rx->cm, c, CM_EV_REQ, 0, rx->mad);
 }
 
-/* CM-12: nothing is kept of a REQ that no listener waits for. */
+/* CM-12: nothing is kept of a REQ that no listener waits for, also if we connect to the same peer
+ * (CM-33). */
 void cm_rx_req(struct cm_rx *rx)
 {
 	uint64_t guid = cm_get(rx->mad, CM_F_REQ_GUID), sid = cm_get(rx->mad, CM_F_REQ_SERVICE_ID);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Messages of a connection that is known: ids, QPN and address fit, or nothing moves. */
+/* Messages of a connection that is known: ids, QPN and address fit, or nothing moves. One that
+ * comes twice, or late, gets the answer of the first, or none (CM-34). */
 #include <string.h>
 #include "cm_impl.h"
 

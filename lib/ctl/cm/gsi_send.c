@@ -56,7 +56,9 @@ static bool has_room(const struct gsi_port *p)
 	return p->posted - done < sq->depth;
 }
 
-/* There is room, but perhaps not for all that waited for a destination: the protocol repeats what
+/* CM-01: from QP1 to QP1 with its Q_Key, a whole MAD in one packet.
+ *
+ * There is room, but perhaps not for all that waited for a destination: the protocol repeats what
  * is lost. */
 static void post(struct gsi *g, const struct gsi_ah *a, const uint8_t mad[MAD_LEN])
 {

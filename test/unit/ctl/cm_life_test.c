@@ -233,6 +233,7 @@ static void unlisten__what_waits(void **state)
 	id = program_take(&p, ABI_CM_CONNECT_REQUEST).id;
 	assert_int_equal(program_destroy(&p, listener, &reported), 0);
 	assert_int_equal(reported, 1);
+	assert_int_equal(w->all->ids.used, 1);
 	assert_false(program_readable(&p));
 	world_run(w);
 	assert_int_equal(peer_take(w, CM_EV_REJECTED)->reason, CM_REJ_CONSUMER);
@@ -243,6 +244,23 @@ static void unlisten__what_waits(void **state)
 	program_die(&p);
 	world_run(w);
 	nothing_left(w);
+}
+
+/* The peer gives up before the program has answered: to accept fails then. */
+static void request__withdrawn(void **state)
+{
+	struct abi_cm_event e;
+	struct life l;
+
+	come(&l, *state, REQ_READ);
+	assert_int_equal(cm_destroy(l.w->peer, l.other, l.w->now), 0);
+	world_run(l.w);
+	e = program_take(&l.p, ABI_CM_REJECTED);
+	assert_int_equal(e.id, l.id);
+	assert_int_equal(e.status, CM_REJ_TIMEOUT);
+	assert_int_equal(program_accept(&l.p, l.id, 3), -EINVAL);
+	program_die(&l.p);
+	nothing_left(l.w);
 }
 
 /* The peer takes its REP back: before the RTU that is a refusal, as in Linux. */
@@ -366,6 +384,21 @@ static void events__unread(void **state)
 	assert_int_equal(err, -ENOBUFS);
 	program_die(&p);
 	nothing_left(w);
+}
+
+/* Ten thousand idle connections cost no timer work. */
+static void idle__no_timer(void **state)
+{
+	struct life active_one, passive_one;
+
+	come(&active_one, *state, ACTIVE);
+	come(&passive_one, *state, PASSIVE);
+	assert_int_equal(connections_poll(active_one.w->ctl, active_one.w->now / MS), -1);
+	assert_int_equal(program_simple(&passive_one.p, ABI_CM_DISCONNECT, passive_one.id), 0);
+	assert_in_range(connections_poll(active_one.w->ctl, active_one.w->now / MS), 1, 60000);
+	program_die(&active_one.p);
+	program_die(&passive_one.p);
+	world_run(active_one.w);
 }
 
 /* An address that goes: its ids hear of it, once, and no others. */
@@ -576,10 +609,12 @@ int main(void)
 		T(die__in_each_state),
 		T(destroy__in_each_state),
 		T(unlisten__what_waits),
+		T(request__withdrawn),
 		T(rejected__after_the_rep),
 		T(events__count),
 		T(events__migrate),
 		T(events__unread),
+		T(idle__no_timer),
 		T(address__gone),
 		T(resolve_route__gone),
 		T(attributes__active),
