@@ -372,13 +372,25 @@ static void dev_shm(void)
 	shm_unlink("/roci-memory-test");
 }
 
+/* Without CAP_CHECKPOINT_RESTORE nobody can open what has neither descriptor nor path. */
+static int cannot_be_opened(uint8_t *p)
+{
+	if (!geteuid())
+		return 0;
+	fill(p, 8 * PAGE, 64);
+	refused(p, 8 * PAGE, ALL, EOPNOTSUPP);
+	check(p, 8 * PAGE, 64);
+	return 1;
+}
+
 static void sysv(void)
 {
 	int id = shmget(IPC_PRIVATE, 8 * PAGE, 0600 | IPC_CREAT);
 	uint8_t *p = shmat(id, NULL, 0), *q = shmat(id, NULL, 0);
 
 	shmctl(id, IPC_RMID, NULL);
-	shared(p, q, 8 * PAGE);
+	if (!cannot_be_opened(p))
+		shared(p, q, 8 * PAGE);
 	shmdt(p);
 	shmdt(q);
 }
@@ -387,10 +399,13 @@ static void shared_anonymous(void)
 {
 	uint8_t *p =
 		mmap(NULL, 8 * PAGE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	struct roci_mr *mr = reg(p, 8 * PAGE, ALL);
+	struct roci_mr *mr;
 	int status;
 	pid_t pid;
 
+	if (cannot_be_opened(p))
+		return;
+	mr = reg(p, 8 * PAGE, ALL);
 	both_ways(e, mr, p, 8 * PAGE, 60);
 	pid = fork();
 	if (!pid) {
@@ -756,6 +771,23 @@ static void *second(void *arg)
 	return NULL;
 }
 
+/* @return whether this process has a userfaultfd. */
+static int has_userfaultfd(void)
+{
+	char path[64], to[64] = "";
+	int found = 0;
+
+	for (int fd = 0; fd < 1024; fd++) {
+		ssize_t n;
+
+		snprintf(path, sizeof(path), "/proc/thread-self/fd/%d", fd);
+		n = readlink(path, to, sizeof(to) - 1);
+		to[n > 0 ? n : 0] = 0;
+		found |= !strcmp(to, "anon_inode:[userfaultfd]");
+	}
+	return found;
+}
+
 static char **args;
 
 static void *run_rows(void *only)
@@ -774,6 +806,9 @@ static void *run_rows(void *only)
 		fflush(stdout);
 		rows[i].run();
 	}
+	if (getenv("EXPECT_USERFAULTFD") &&
+		has_userfaultfd() != atoi(getenv("EXPECT_USERFAULTFD")))
+		errx(1, "this tier holds writers by other means than it should");
 	if (threads) {
 		stop = 1;
 		pthread_join(t, NULL);
