@@ -28,6 +28,7 @@
 
 /* A mapping of the arena, at fork(). */
 struct shot {
+	const struct arena_file *f;
 	uintptr_t s, e;
 	uint64_t off;
 	int prot;
@@ -37,6 +38,7 @@ struct shot {
 
 /* Pages that fork() itself writes to; they are private meanwhile. */
 struct own {
+	const struct arena_file *f;
 	uintptr_t at;
 	size_t len;
 	uint64_t off;
@@ -86,8 +88,12 @@ static bool add_shot(const struct vma *v)
 		fk.shot = more;
 		fk.room = room;
 	}
-	fk.shot[fk.nshots++] = (struct shot){
-		.s = v->start, .e = v->end, .off = v->off, .prot = v->prot, .first = fk.pages};
+	fk.shot[fk.nshots++] = (struct shot){.f = file_of(v),
+		.s = v->start,
+		.e = v->end,
+		.off = v->off,
+		.prot = v->prot,
+		.first = fk.pages};
 	fk.pages += (v->end - v->start) / arena.page;
 	return true;
 }
@@ -98,7 +104,7 @@ static bool take_shots(void)
 
 	fk.nshots = fk.pages = 0;
 	for (bool more = look_at(0, &v); more; more = maps_find(&arena.maps, v.end, &v))
-		if (is_arena(&v) && !add_shot(&v))
+		if (file_of(&v) && !add_shot(&v))
 			return false;
 	return true;
 }
@@ -125,7 +131,7 @@ RAW_UNCHECKED static int replace(struct own *o, uint8_t *p, bool private)
 static int exchange(struct own *o, bool private)
 {
 	uint8_t *p = private ? anonymous(o->len, MAP_PRIVATE)
-			     : raw_mmap(NULL, o->len, PROT_READ | PROT_WRITE, MAP_SHARED, arena.fd,
+			     : raw_mmap(NULL, o->len, PROT_READ | PROT_WRITE, MAP_SHARED, o->f->fd,
 				       o->off);
 	struct hold h;
 	int err;
@@ -156,13 +162,18 @@ static int make_shared(void *arg)
 
 static void add_own(const struct vma *v, const struct span *span)
 {
-	uintptr_t s = v->start > span->s ? v->start : span->s & ~(arena.page - 1);
-	uintptr_t e = v->end < span->e ? v->end : (span->e + arena.page - 1) & ~(arena.page - 1);
+	const struct arena_file *f = file_of(v);
+	uintptr_t s = v->start > span->s ? v->start : span->s & ~(f->page - 1);
+	uintptr_t e = v->end < span->e ? v->end : (span->e + f->page - 1) & ~(f->page - 1);
 	struct own *o = &fk.own[fk.nowns];
 
 	if (s >= e || fk.nowns == OWN_MAX)
 		return;
-	*o = (struct own){.at = s, .len = e - s, .off = v->off + (s - v->start), .prot = v->prot};
+	*o = (struct own){.f = f,
+		.at = s,
+		.len = e - s,
+		.off = v->off + (s - v->start),
+		.prot = v->prot};
 	o->before = anonymous(o->len, MAP_PRIVATE);
 	if (o->before)
 		fk.nowns++;
@@ -202,7 +213,7 @@ static void leave_arena(void)
 	own_spans(own);
 	fk.nowns = 0;
 	for (bool more = look_at(0, &v); more; more = maps_find(&arena.maps, v.end, &v)) {
-		if (!is_arena(&v))
+		if (!file_of(&v))
 			continue;
 		add_own(&v, &own[0]);
 		add_own(&v, &own[1]);
@@ -238,18 +249,21 @@ static const struct shot *shot_of(uintptr_t addr)
 
 static void put_aside(uintptr_t addr)
 {
-	uintptr_t page = addr & ~(arena.page - 1);
-	const struct shot *sh = shot_of(page);
-	size_t i;
+	const struct shot *sh = shot_of(addr);
+	size_t size = sh ? sh->f->page : arena.page;
+	uintptr_t page = addr & ~(size - 1);
 
 	if (sh) {
-		i = sh->first + (page - sh->s) / arena.page;
+		size_t i = sh->first + (page - sh->s) / arena.page;
+
 		if (!atomic_load(&fk.is_aside[i])) {
-			raw_copy(fk.aside + i * arena.page, (void *)page, arena.page);
-			atomic_store(&fk.is_aside[i], 1); /* before anybody can write there */
+			raw_copy(fk.aside + i * arena.page, (void *)page, size);
+			/* Before anybody can write there. */
+			for (size_t k = 0; k < size / arena.page; k++)
+				atomic_store(&fk.is_aside[i + k], 1);
 		}
 	}
-	hold_page_end(page, arena.page);
+	hold_page_end(page, size);
 }
 
 static void *watch(void *arg)
@@ -307,7 +321,7 @@ static void end_monitor(void)
 void arena_fork_prepare(void)
 {
 	pthread_mutex_lock(&arena.lock);
-	fk.active = arena.fd >= 0 && !pipe2(fk.done, O_CLOEXEC);
+	fk.active = is_open() && !pipe2(fk.done, O_CLOEXEC);
 	if (!fk.active)
 		return;
 	fk.alone = hold_alone(1);
@@ -353,9 +367,9 @@ static void copy_pages(const struct shot *sh, uintptr_t s, size_t len, uint8_t *
 {
 	uint64_t off = sh->off + (s - sh->s), end = off + len;
 
-	for (off_t at = lseek(arena.fd, (off_t)off, SEEK_DATA); at >= 0 && (uint64_t)at < end;
-		at = lseek(arena.fd, at, SEEK_DATA)) {
-		off_t hole = lseek(arena.fd, at, SEEK_HOLE);
+	for (off_t at = lseek(sh->f->fd, (off_t)off, SEEK_DATA); at >= 0 && (uint64_t)at < end;
+		at = lseek(sh->f->fd, at, SEEK_DATA)) {
+		off_t hole = lseek(sh->f->fd, at, SEEK_HOLE);
 
 		if (hole < 0 || (uint64_t)hole > end)
 			hole = (off_t)end;
@@ -395,12 +409,17 @@ static void make_own(const struct shot *sh)
 static void forget_all(void)
 {
 	hold_close();
-	close(arena.fd);
+	for (struct arena_file *f = arena.file; f < arena.file + ARENA_FILES; f++) {
+		if (f->fd >= 0)
+			close(f->fd);
+		f->fd = -1;
+		f->threshold = 0;
+	}
 	close(arena.pagemap);
 	maps_close(&arena.maps);
-	arena.fd = arena.pagemap = -1;
+	arena.pagemap = -1;
 	arena.holds = NULL; /* nothing is registered here */
-	arena.threshold = 0;
+	arena.epoch++;
 	generations_forget();
 }
 
@@ -415,7 +434,7 @@ void arena_fork_child(void)
 			give_up();
 		for (size_t i = 0; i < fk.nshots; i++)
 			if (!maps_again(&now) && maps_find(&now, fk.shot[i].s, &v) &&
-				v.start == fk.shot[i].s && is_arena(&v))
+				v.start == fk.shot[i].s && file_of(&v) == fk.shot[i].f)
 				make_own(&fk.shot[i]);
 		maps_close(&now);
 		if (write(fk.done[1], "", 1) < 0) { /* the parent has died */

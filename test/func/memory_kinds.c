@@ -439,6 +439,38 @@ static void hugetlbfs(void)
 	close(fd);
 }
 
+/* Private huge pages move to a file of huge pages; parts of them, too. */
+static void huge_pages(void)
+{
+	uint8_t *p = mmap(NULL, 6 * MB, PROT_READ | PROT_WRITE,
+		MAP_PRIVATE | MAP_ANONYMOUS | MAP_HUGETLB, -1, 0);
+	struct roci_mr *a, *b;
+
+	if (p == MAP_FAILED) {
+		printf("  (no huge pages: not tried)\n");
+		return;
+	}
+	use(p + 100, MB);
+	fill(p, 4 * MB, 70);
+	a = reg(p + MB, 2 * MB + 5, ALL); /* the third page is absent */
+	b = reg(p, 6 * MB, ALL);
+	check(p, 4 * MB, 70);
+	for (size_t i = 4 * MB; i < 6 * MB; i++)
+		if (p[i])
+			errx(1, "huge pages: an absent page is not zero");
+	both_ways(e, b, p, 6 * MB, 71);
+	both_ways(e, a, p + MB, 2 * MB + 5, 73);
+	dereg(a);
+	dereg(b);
+	if (!fork()) {
+		fill(p, 6 * MB, 75);
+		_exit(0);
+	}
+	wait(NULL);
+	check(p + MB, 2 * MB + 5, 74);
+	munmap(p, 6 * MB);
+}
+
 /* --- refused ---------------------------------------------------------------------------- */
 
 static void no_access(void)
@@ -748,6 +780,7 @@ static const struct {
 	ROW(sysv),
 	ROW(shared_anonymous),
 	ROW(hugetlbfs),
+	ROW(huge_pages),
 	ROW(no_access),
 	ROW(sealed),
 	ROW(disk_file),

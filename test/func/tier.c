@@ -51,6 +51,7 @@ static void deny(void)
 
 int main(int argc, char **argv)
 {
+	char *socket = argc > 1 ? argv[1] : NULL;
 	int i = 2;
 
 	if (i < argc && !strcmp(argv[i], "nobody")) {
@@ -64,7 +65,7 @@ int main(int argc, char **argv)
 	if (i >= argc)
 		errx(1, "no program");
 	argv[i - 1] = argv[i];
-	argv[i] = argv[1];
+	argv[i] = socket;
 	execv(argv[i - 1], argv + i - 1);
 	err(1, "%s", argv[i - 1]);
 }
