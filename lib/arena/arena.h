@@ -10,8 +10,8 @@
  * 2^47 of the arena, where g, its generation, is the first that nobody uses there: realloc() and
  * mremap() move pages with their offsets, and memory that is mapped at A afterwards needs others.
  *
- * One per process: a program may use several libraries and several daemons. Huge pages have a file of
- * their own.
+ * One per process: a program may use several libraries and several daemons. Huge pages have a file
+ * of their own.
  */
 #ifndef ARENA_H
 #define ARENA_H
@@ -52,9 +52,9 @@ struct arena_file;
 /** Memory whose pages stay where they are while it is registered. */
 struct arena_hold {
 	struct arena_hold *prev, *next;
-	int fd; /* to register; the arena's, or one to close: arena_sent() */
+	int fd;			       /* to register; the arena's, or one to close: arena_sent() */
 	const struct arena_file *file; /* of the arena; NULL: another file */
-	unsigned epoch;		       /* forks since; only the process that made it has it listed */
+	unsigned epoch; /* forks since; only the process that made it has it listed */
 	unsigned npieces;
 	struct arena_piece piece[];
 };

@@ -15,7 +15,7 @@
 #define GENERATIONS	 (1u << 15)
 #define CHUNK		 (2u << 20)
 
-#define HUGE_PAGE	 (2ul << 20)
+#define HUGE_PAGE (2ul << 20)
 
 /** A memfd of the arena, whose pages have one size. */
 struct arena_file {
@@ -28,7 +28,11 @@ struct arena_file {
 	struct arena_piece *used;
 	size_t nused, room;
 };
-enum { ORDINARY, HUGE, ARENA_FILES };
+enum {
+	ORDINARY,
+	HUGE,
+	ARENA_FILES
+};
 
 /** The state of the process. */
 struct arena {

@@ -65,6 +65,17 @@ static struct {
 	bool alone; /* there are no other threads */
 } fk;
 
+#define NO_COPY "libroci: no memory for a copy of registered memory after fork()\n"
+
+/* Neither parent nor child can go on with a stack that both write to, or with other memory that
+ * they share. */
+static void give_up(const char *why)
+{
+	if (write(STDERR_FILENO, why, strlen(why)) < 0) { /* then without */
+	}
+	abort();
+}
+
 static void *anonymous(size_t len, int flags)
 {
 	void *p = raw_mmap(
@@ -133,14 +144,16 @@ static int exchange(struct own *o, bool private)
 	uint8_t *p = private ? anonymous(o->len, MAP_PRIVATE)
 			     : raw_mmap(NULL, o->len, PROT_READ | PROT_WRITE, MAP_SHARED, o->f->fd,
 				       o->off);
-	struct hold h;
+	/* The caller's own pages matter more than those of a thread that sleeps. */
+	struct hold h = {
+		.at = o->at, .len = o->len, .alone = fk.alone, .waiter = o->waiter, .anyway = true};
 	int err;
 
 	if (!p || p == MAP_FAILED)
 		return -ENOMEM;
 	err = raw_madvise(p, o->len, MADV_POPULATE_WRITE) && errno != EINVAL ? -errno : 0;
 	if (!err)
-		err = hold_begin(&h, o->at, o->len, fk.alone, o->waiter, false);
+		err = hold_begin(&h);
 	if (!err) {
 		err = replace(o, p, private);
 		hold_end(&h, !err);
@@ -167,31 +180,35 @@ static void add_own(const struct vma *v, const struct span *span)
 	uintptr_t e = v->end < span->e ? v->end : (span->e + f->page - 1) & ~(f->page - 1);
 	struct own *o = &fk.own[fk.nowns];
 
-	if (s >= e || fk.nowns == OWN_MAX)
+	if (s >= e)
 		return;
-	*o = (struct own){.f = f,
-		.at = s,
-		.len = e - s,
-		.off = v->off + (s - v->start),
-		.prot = v->prot};
+	if (fk.nowns == OWN_MAX)
+		give_up(NO_COPY);
+	*o = (struct own){
+		.f = f, .at = s, .len = e - s, .off = v->off + (s - v->start), .prot = v->prot};
 	o->before = anonymous(o->len, MAP_PRIVATE);
-	if (o->before)
-		fk.nowns++;
+	if (!o->before)
+		give_up(NO_COPY);
+	fk.nowns++;
 }
 
 /* On other pages than those that the caller runs on, it can work itself. */
 static void each_own(int (*work)(void *arg))
 {
+	int err;
+
 	for (size_t i = 0; i < fk.nowns; i++) {
 		struct own *o = &fk.own[i];
 
 		o->waiter = 0;
 		if (!is_own(o->at, o->at + o->len)) {
-			work(o);
-			continue;
+			err = work(o);
+		} else {
+			o->waiter = (pid_t)syscall(SYS_gettid);
+			err = aside(work, o, sizeof(*o));
 		}
-		o->waiter = (pid_t)syscall(SYS_gettid);
-		aside(work, o, sizeof(*o));
+		if (err)
+			give_up("libroci: no memory for fork(), as registered memory is copied\n");
 	}
 }
 
@@ -326,8 +343,9 @@ void arena_fork_prepare(void)
 		return;
 	fk.alone = hold_alone(1);
 	leave_arena();
-	if (take_shots())
-		start_monitor();
+	if (!take_shots())
+		give_up(NO_COPY);
+	start_monitor();
 }
 
 void arena_fork_parent(void)
@@ -349,17 +367,6 @@ void arena_fork_parent(void)
 		fk.active = false;
 	}
 	pthread_mutex_unlock(&arena.lock);
-}
-
-/* The child cannot go on with memory that it shares. */
-static void give_up(void)
-{
-	static const char why[] =
-		"libroci: no memory for a copy of registered memory after fork()\n";
-
-	if (write(STDERR_FILENO, why, sizeof(why) - 1) < 0) { /* then without */
-	}
-	abort();
 }
 
 /* Copies the pages of [@p s, @p s + @p len) that exist, as they were at fork(). */
@@ -396,12 +403,12 @@ static void make_own(const struct shot *sh)
 		len = sh->e - s < 16 * CHUNK ? sh->e - s : 16 * CHUNK;
 		p = anonymous(len, MAP_PRIVATE);
 		if (!p)
-			give_up();
+			give_up(NO_COPY);
 		if (sh->prot & PROT_READ)
 			copy_pages(sh, s, len, p);
 		raw_mprotect(p, len, sh->prot);
 		if (raw_move(p, len, s))
-			give_up();
+			give_up(NO_COPY);
 	}
 }
 
@@ -431,7 +438,7 @@ void arena_fork_child(void)
 	if (fk.active) {
 		/* Memory with MADV_DONTFORK is not here. */
 		if (maps_open(&now))
-			give_up();
+			give_up(NO_COPY);
 		for (size_t i = 0; i < fk.nshots; i++)
 			if (!maps_again(&now) && maps_find(&now, fk.shot[i].s, &v) &&
 				v.start == fk.shot[i].s && file_of(&v) == fk.shot[i].f)

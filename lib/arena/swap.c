@@ -37,7 +37,6 @@ struct chunk {
 
 /* --- one chunk -------------------------------------------------------------------------- */
 
-
 /* Which pages there are. All of a file's: absent ones have its bytes. */
 static int look(struct chunk *c, const struct vma *v)
 {
@@ -136,7 +135,7 @@ static bool may_fail(const struct chunk *c, const struct job *j)
 static int swap_chunk(struct chunk *c, struct job *j)
 {
 	uint64_t off = j->off + (c->at - j->s);
-	struct hold hold;
+	struct hold hold = {.at = c->at, .len = c->len, .alone = j->alone, .waiter = j->waiter};
 	int err;
 
 	/* Huge pages are reserved, as they were where they come from. */
@@ -154,7 +153,8 @@ static int swap_chunk(struct chunk *c, struct job *j)
 	if (!err)
 		err = advise_present(c, c->stage, MADV_POPULATE_WRITE);
 	if (!err) {
-		err = hold_begin(&hold, c->at, c->len, j->alone, j->waiter, may_fail(c, j));
+		hold.blocks = may_fail(c, j);
+		err = hold_begin(&hold);
 		if (!err) {
 			err = replace(c, j);
 			hold_end(&hold, !err);

@@ -754,6 +754,42 @@ static void late_signal(void)
 	while_thread(waits_in_kernel, 0);
 }
 
+static void *forks_on_its_stack(void *arg)
+{
+	uint8_t p[5 * PAGE];
+	pthread_t t;
+	int status;
+	pid_t pid;
+
+	use(p, sizeof(p));
+	ready = leave = 0;
+	pthread_create(&t, NULL, arg, NULL);
+	while (!ready)
+		usleep(1000);
+	usleep(10000);
+	pid = fork();
+	if (!pid) {
+		fill(p, sizeof(p), 80);
+		deep(20);
+		_exit(0);
+	}
+	if (waitpid(pid, &status, 0) != pid || status)
+		errx(1, "%s: the child ends with %#x", row, status);
+	check(p, sizeof(p), 41);
+	leave = 1;
+	pthread_join(t, NULL);
+	return NULL;
+}
+
+/* The child has its own stack, also where a thread cannot be held. */
+static void fork_on_moved_stack(void)
+{
+	pthread_t t;
+
+	pthread_create(&t, NULL, forks_on_its_stack, blocks_signals);
+	pthread_join(t, NULL);
+}
+
 #define ROW(name)           \
 	{                   \
 #name, name \
@@ -791,6 +827,7 @@ static const struct {
 	ROW(advice),
 	ROW(blocked_signal),
 	ROW(late_signal),
+	ROW(fork_on_moved_stack),
 };
 
 static _Atomic int stop;
@@ -839,8 +876,7 @@ static void *run_rows(void *only)
 		fflush(stdout);
 		rows[i].run();
 	}
-	if (getenv("EXPECT_USERFAULTFD") &&
-		has_userfaultfd() != atoi(getenv("EXPECT_USERFAULTFD")))
+	if (getenv("EXPECT_USERFAULTFD") && has_userfaultfd() != atoi(getenv("EXPECT_USERFAULTFD")))
 		errx(1, "this tier holds writers by other means than it should");
 	if (threads) {
 		stop = 1;

@@ -29,17 +29,19 @@ static void deny(void)
 	static const unsigned calls[] = {SYS_userfaultfd, SYS_mbind, SYS_get_mempolicy,
 		SYS_set_mempolicy, SYS_move_pages, SYS_kcmp, SYS_process_vm_readv,
 		SYS_process_vm_writev, SYS_ptrace, SYS_bpf, SYS_perf_event_open};
-	enum { N = sizeof(calls) / sizeof(calls[0]) };
+	enum {
+		N = sizeof(calls) / sizeof(calls[0])
+	};
 	struct sock_filter f[1 + 2 * N + 1];
 	struct sock_fprog prog = {.len = 1 + 2 * N + 1, .filter = f};
 
 	f[0] = (struct sock_filter)BPF_STMT(
 		BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr));
 	for (unsigned i = 0; i < N; i++) {
-		f[1 + 2 * i] = (struct sock_filter)BPF_JUMP(
-			BPF_JMP | BPF_JEQ | BPF_K, calls[i], 0, 1);
-		f[2 + 2 * i] = (struct sock_filter)BPF_STMT(
-			BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM);
+		f[1 + 2 * i] =
+			(struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, calls[i], 0, 1);
+		f[2 + 2 * i] =
+			(struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM);
 	}
 	f[1 + 2 * N] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ||
