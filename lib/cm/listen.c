@@ -77,7 +77,8 @@ int cm_heard(struct cm *cm, uint32_t id)
 	return 0;
 }
 
-/* What its user has not heard of is rejected. The others wait for their answer, as in Linux. */
+/* Requests that its user has not heard of are rejected. The others wait for their answer, as in
+ * Linux. */
 static void orphan(struct cm *cm, struct cm_conn *c, uint64_t now)
 {
 	if (c->unheard)

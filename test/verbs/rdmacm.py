@@ -29,7 +29,6 @@ STREAM = '-C 50 -S 4096'
 PERFTEST = '-R -F -n 500'
 COPIED = int(os.environ.get('COPIED', 3 << 20))  # bytes
 TRIES = 20
-UDPONG_PORT = f':{7174:04X} '  # as /proc/net/udp has it
 PRELOAD = next(Path('/usr/lib').glob('*/rsocket/librspreload.so*'), None)
 
 
@@ -85,9 +84,6 @@ def sockets():
     yield Case('rstream -b {server} -f ip6 -T v ' + STREAM, 'rstream -s {server} -f ip6 -T v ' + STREAM, SIX)
     yield Case('rstream -b {server}', 'rstream -s {server}')
     yield Case(f'riostream -b {{server}} -T v {STREAM}', f'riostream -s {{server}} -T v {STREAM}')
-    for test in 'b', 'a', 'n':
-        yield Case(f'udpong -b {{server}} -T {test} -C 200', f'udpong -s {{server}} -T {test} -C 200', ends=False)
-    yield Case('udpong -b {server} -T e -C 200', 'udpong -s {server} -T e -C 200', ends=False)
     yield Case('rcopy', 'rcopy {folder}/from {server}:{folder}/to', ends=False)
     if PRELOAD:
         yield Case('iperf -s -P 1', 'iperf -c {server} -n 10M', says='MBytes', ends=False,
@@ -123,8 +119,6 @@ class Side:
 def listens(side, case):
     if case.listens:
         return bool(listeners(side))
-    if 'udpong' in case.server:
-        return UDPONG_PORT in Path(f'/proc/{side.namespace.pid}/net/udp').read_text()
     if 'mckey' in case.server:
         return case.on['group'] in side.namespace.output('ip maddress show dev e0')
     tables = [f'/proc/{side.namespace.pid}/net/{t}' for t in ('tcp', 'tcp6')]
