@@ -174,6 +174,8 @@ def refusals(lab, sides):
     log.seek(0)
     said = log.read()
     check('nobody listens on TCP port 7999 at 10.8.0.1' in said, said)
+    errors = ask(sides[1].daemon, 'show errors')['errors']
+    check(any(e['cause'] == 'rejected' and 'port 7999' in e['why'] for e in errors), errors)
 
 
 def killed(sides):
@@ -186,6 +188,20 @@ def killed(sides):
     client.kill()
     client.wait()
     check(server.wait(PATIENCE_S) is not None, 'the server hears of it')
+
+
+def address_goes(lab, side):
+    """A program hears that its address is gone."""
+    out = Path(lab.path('gone.out'))
+    with open(out, 'w') as log:
+        server = side.start('stdbuf -e0 rping -s -a 10.8.0.1', log, {})
+        wait_for('rping to listen', lambda: listeners(side))
+        side.namespace.run('ip address del 10.8.0.1/24 dev e0')
+        wait_for('rping to hear of it', lambda: 'ADDR_CHANGE' in out.read_text())
+        server.kill()
+        server.wait()
+    side.namespace.run('ip address add 10.8.0.1/24 dev e0')
+    wait_for('the address again', lambda: any('10.8.0.1' in str(g) for g in ask(side.daemon, 'show gids')['gids']))
 
 
 def rocid_ends(lab, side):
@@ -256,6 +272,7 @@ def main():
         if not patterns:
             refusals(lab, sides)
             killed(sides)
+            address_goes(lab, sides[0])
         for side in sides:
             wait_for('nothing to be left', lambda s=side: not left(s))
         if not patterns:
