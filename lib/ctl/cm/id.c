@@ -253,6 +253,14 @@ void id_destroy(struct cm_id *id)
 	free(id);
 }
 
+/* The port space decides; that of IB alone has all types. */
+static bool type_fits(const struct abi_cm_create_id *in)
+{
+	bool datagrams = in->ps == ABI_CM_PS_UDP || in->ps == ABI_CM_PS_IPOIB;
+
+	return in->ps == ABI_CM_PS_IB || datagrams == (in->qp_type == ABI_QPT_UD);
+}
+
 int cmd_cm_create_id(struct session *s, const struct request *q, struct reply *r)
 {
 	struct abi_cm_create_id in;
@@ -268,6 +276,11 @@ int cmd_cm_create_id(struct session *s, const struct request *q, struct reply *r
 		in.ps != ABI_CM_PS_IPOIB)
 		return refuse(r->why, -EINVAL,
 			"there is no port space 0x%x: use TCP (0x106) or UDP (0x111)", in.ps);
+	if (!type_fits(&in))
+		return refuse(r->why, -EINVAL,
+			"a QP of type %u does not belong to port space 0x%x: UD to UDP and IPoIB, "
+			"others to TCP",
+			in.qp_type, in.ps);
 	id = id_create(ch, in.ps, in.qp_type, in.uid);
 	if (!id)
 		return refuse(r->why, -ENOMEM,

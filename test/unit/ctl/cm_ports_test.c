@@ -124,6 +124,31 @@ static void bind__again_after_a_refusal(void **state)
 	program_die(&p);
 }
 
+/* Datagrams are of UDP and IPoIB, connections of TCP; IB has both. */
+static void create__types(void **state)
+{
+	static const struct {
+		uint16_t ps;
+		uint8_t type;
+		int err;
+	} rows[] = {{ABI_CM_PS_TCP, ABI_QPT_UD, -EINVAL}, {ABI_CM_PS_UDP, ABI_QPT_RC, -EINVAL},
+		{ABI_CM_PS_IPOIB, ABI_QPT_RC, -EINVAL}, {ABI_CM_PS_IB, ABI_QPT_UD, 0},
+		{ABI_CM_PS_IB, ABI_QPT_UC, 0}, {0x777, ABI_QPT_RC, -EINVAL}};
+	struct program p;
+
+	program_open(*state, &p);
+	for (unsigned i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		const struct abi_cm_create_id in = {
+			.channel = p.channel, .ps = rows[i].ps, .qp_type = rows[i].type};
+		struct abi_handle_reply out;
+
+		assert_int_equal(
+			program_ask(&p, ABI_CM_CREATE_ID, &in, sizeof(in), &out, sizeof(out)),
+			rows[i].err);
+	}
+	program_die(&p);
+}
+
 static void bind__ephemeral(void **state)
 {
 	static bool seen[65536];
@@ -255,6 +280,7 @@ int main(void)
 {
 #define T(f) cmocka_unit_test_setup_teardown(f, world_setup, world_teardown)
 	const struct CMUnitTest tests[] = {
+		T(create__types),
 		T(bind__one_owner),
 		T(bind__wildcard),
 		T(bind__reuse),
