@@ -27,7 +27,8 @@ static struct memory_chunk *map(struct memory *m, size_t len)
 
 	if (all < len)
 		return NULL;
-	at = mmap(NULL, all, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	at = mmap(NULL, all, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
+		-1, 0);
 	if (at == MAP_FAILED)
 		return NULL;
 	madvise(at, all, MADV_HUGEPAGE); /* it works without, but slower */

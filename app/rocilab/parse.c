@@ -70,7 +70,8 @@ static int on_fault(struct parser *p)
 	for (unsigned i = 0; i < FAULT_KINDS; i++)
 		suggest_try(&s, kinds[i]);
 	if (s.best)
-		return wrong(p, "'%s' is not a kind of frames; did you mean '%s'?", p->word[1], s.best);
+		return wrong(
+			p, "'%s' is not a kind of frames; did you mean '%s'?", p->word[1], s.best);
 	return wrong(p, "a fault reads 'fault cnp loss=50%%'; there are: cnp, ack, data");
 }
 
