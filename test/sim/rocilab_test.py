@@ -35,9 +35,9 @@ def live(run, out):
     """The output of `rocictl trace qp N cc csv`: one queue pair, moments apart unevenly, two events in one of them."""
     path = os.path.join(out, 'live.csv')
     with open(path, 'w') as f:
-        f.write('t,qp,rate,target,alpha,window,rtt,goodput,cnps,event\n')
+        f.write('t,qp,rate,target,alpha,window,rtt,goodput,cnps\n')
         for i, at in enumerate((0.1, 0.1, 0.25, 0.9)):
-            f.write(f'{at:.9f},0x11,{(i + 1) * 5e9:.0f},40000000000,0.5,128,,,{i},cnp\n')
+            f.write(f'{at:.9f},0x11,{(i + 1) * 5e9:.0f},40000000000,0.5,128,,,{i}\n')
     plots = os.path.join(out, 'live')
     check(run('plot', path, plots)[0] == 0, 'plot of a live trace')
     with open(os.path.join(plots, 'rate.svg')) as f:
