@@ -42,7 +42,8 @@ def live(run, out):
     check(run('plot', path, plots)[0] == 0, 'plot of a live trace')
     with open(os.path.join(plots, 'rate.svg')) as f:
         svg = f.read()
-    check(svg.count('QP 0x11') == 1 and 'QP' in svg, 'one curve')
+    check('QP 0x11' in svg and svg.count('id="gnuplot_plot_') == 1, 'one curve')
+    check(sorted(os.listdir(plots)) == ['rate.svg'], 'no plots of what it has not')
 
 
 def files(run, path, out):

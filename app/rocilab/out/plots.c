@@ -100,12 +100,22 @@ static bool is_used(const struct table *t, unsigned column)
 	return false;
 }
 
+static bool has_any(const struct table *t, unsigned column)
+{
+	for (size_t r = 0; r < t->rows; r++)
+		if (table_at(t, r, column) > 0)
+			return true;
+	return false;
+}
+
 static void rates(FILE *g, const char *folder, const struct table *t)
 {
 	begin(g, folder, "rate.svg", "rate that the algorithm allows", "ms", "Gb/s");
 	over_time(g, t, RATE, 1e-9);
-	begin(g, folder, "goodput.svg", "goodput", "ms", "Gb/s");
-	over_time(g, t, GOODPUT, 1e-9);
+	if (has_any(t, GOODPUT)) { /* a live trace has none */
+		begin(g, folder, "goodput.svg", "goodput", "ms", "Gb/s");
+		over_time(g, t, GOODPUT, 1e-9);
+	}
 	if (is_used(t, ALPHA)) {
 		begin(g, folder, "alpha.svg", "alpha", "ms", "");
 		over_time(g, t, ALPHA, 1);
