@@ -180,7 +180,7 @@ static int read_line(struct parser *p, char *line)
 	return wrong(p, "'%s' is not a statement: see 'rocilab help'", p->word[0]);
 }
 
-/* What --set says of statements that a scenario may leave out, and has. */
+/* Applies --set to statements that a scenario may leave out, and does. */
 static int set_absent(struct parser *p)
 {
 	char host[] = "host", sw[] = "switch";
