@@ -34,6 +34,11 @@ bool addr_is_loopback(const struct abi_cm_addr *a)
 	return !memcmp(a->ip, one, 16) || (!memcmp(a->ip, mapped, 12) && a->ip[12] == 127);
 }
 
+bool addr_has_device(const struct abi_cm_addr *a)
+{
+	return !addr_is_any(a) && !addr_is_loopback(a);
+}
+
 static struct list *bucket_of(struct connections *all, uint16_t port)
 {
 	return &all->bound[port % BIND_BUCKETS];
@@ -111,7 +116,7 @@ int id_bind(struct cm_id *id, const struct abi_cm_addr *a, char why[ABI_SENTENCE
 	if (a->port && !may_have(id, a->port))
 		err = refuse(why, -EACCES, "port %u is for privileged programs: use 1024 or above",
 			a->port);
-	else if (!addr_is_any(a) && !id_take_device(id))
+	else if (addr_has_device(a) && !id_take_device(id))
 		err = refuse(why, -EADDRNOTAVAIL,
 			"no port of rocid has the address %s: see rocictl show gids",
 			gid_text(a->ip, text));
