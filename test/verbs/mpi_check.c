@@ -75,7 +75,7 @@ static void *make(size_t count)
 /* Sizes from one element to the largest, eager ones and those that take a rendezvous. */
 static int halo_count(int round)
 {
-	int count = 1 << (round % 18);
+	int count = 1 << (5 * round % 18); /* all of them in 18 rounds */
 
 	return count + (count < HALO_MAX ? round % 7 : 0);
 }
