@@ -25,7 +25,7 @@ mkdir /tmp/bin
 for p in $PROGRAMS; do ln -s $BUILD/$p /tmp/bin; done
 PATH=/tmp/bin:$PATH
 trap 'kill $(jobs -p) 2> /dev/null; wait' EXIT
-# Until both serve, and have a listener once a program runs that listens.
+# Until both serve, and rping, where it runs, listens.
 ready() {
 	for n in 1 2; do ROCI_SOCKET=/tmp/m$n.sock rocictl show ports > /dev/null 2>&1 || return 1; done
 	case $(jobs -r) in
