@@ -123,8 +123,8 @@ soak-golden: $(BUILD)/with-tests
 
 soak-functional: $(BUILD)/with-tests
 	ninja -C $(BUILD)
-	KILLS=10000 HOSTILE_EFFORT=50 LIFETIMES_CYCLES=100000 CLIENTS=3000 $(MESON_TEST) -C $(BUILD) --timeout-multiplier 100 \
-		kill_loop hostile lifetimes verbs_cm_storm ipoib_three
+	KILLS=10000 HOSTILE_EFFORT=50 LIFETIMES_CYCLES=100000 CLIENTS=3000 MPI_EFFORT=3 $(MESON_TEST) -C $(BUILD) --timeout-multiplier 100 \
+		kill_loop hostile lifetimes verbs_cm_storm ipoib_three verbs_mpi
 
 soak-interop: $(BUILD)/with-tests
 	ninja -C $(BUILD)

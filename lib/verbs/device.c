@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The list of devices: each rocid that a socket of ROCI_SOCKET leads to. */
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -42,7 +43,7 @@ static int look(struct device *d, int index)
 	return 0;
 }
 
-struct device *device_new(const char *socket, int index)
+static struct device *make(const char *socket, int index)
 {
 	struct device *d = calloc(1, sizeof(*d));
 	int err = d ? 0 : ENOMEM;
@@ -78,6 +79,37 @@ static void make_unique(struct ibv_device **list, int n, struct device *d)
 	}
 }
 
+/** Devices that lists had, one reference each. */
+static struct {
+	pthread_mutex_t lock;
+	struct device *device[DEVICES_MAX];
+} known = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+static bool same(const struct device *a, const struct device *b)
+{
+	return a->index == b->index && a->node_guid == b->node_guid &&
+	       !strcmp(a->socket, b->socket) && !strcmp(a->pub.name, b->pub.name);
+}
+
+/* Each list has the same object for a device, by which librdmacm tells that no other has come in
+ * its place. @param d  taken. */
+static struct device *intern(struct device *d)
+{
+	struct device **slot = &known.device[d->index];
+
+	pthread_mutex_lock(&known.lock);
+	if (!*slot || !same(*slot, d)) {
+		if (*slot)
+			device_release(*slot);
+		*slot = device_hold(d);
+	} else {
+		device_release(d);
+		d = device_hold(*slot);
+	}
+	pthread_mutex_unlock(&known.lock);
+	return d;
+}
+
 static int find_all(struct ibv_device **list)
 {
 	const char *sockets = secure_getenv(ABI_SOCKET_ENV);
@@ -87,7 +119,7 @@ static int find_all(struct ibv_device **list)
 	int n = 0;
 
 	while (copy && n < DEVICES_MAX && (socket = strsep(&rest, ":"))) {
-		struct device *d = *socket ? device_new(socket, n) : NULL;
+		struct device *d = *socket ? make(socket, n) : NULL;
 
 		if (!d) {
 			if (*socket)
@@ -95,7 +127,7 @@ static int find_all(struct ibv_device **list)
 			continue;
 		}
 		make_unique(list, n, d);
-		list[n++] = &d->pub;
+		list[n++] = &intern(d)->pub;
 	}
 	free(copy);
 	return n;

@@ -219,9 +219,6 @@ VERBS_API int ibv_read_sysfs_file(const char *dir, const char *file, char *buf, 
 struct device *device_hold(struct device *d);
 void device_release(struct device *d);
 
-/** The device at the end of a session's socket, for ibv_import_device(); NULL: errno. */
-struct device *device_new(const char *socket, int index);
-
 /* --- the operations of a context -------------------------------------------------------- */
 
 void context_set_ops(struct verbs_context *v);

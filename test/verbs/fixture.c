@@ -8,9 +8,13 @@ static struct ibv_context *open_first(void)
 {
 	int n = 0;
 	struct ibv_device **list = ibv_get_device_list(&n);
+	struct ibv_device **again = ibv_get_device_list(NULL);
 	struct ibv_context *c;
 
 	CHECK(list && n == 1 && list[0] && !list[1]);
+	/* librdmacm takes another object for another device. */
+	CHECK(again && again[0] == list[0]);
+	ibv_free_device_list(again);
 	c = ibv_open_device(list[0]);
 	CHECK(c);
 	ibv_free_device_list(list);

@@ -18,6 +18,7 @@
 #define SUM_MAX	  (1 << 15)
 #define BLOCK_MAX (1 << 12)
 #define CELLS	  512
+#define RANKS_MAX 64
 #define NEXT	  4 /* neighbours of a rank in a grid of two dimensions */
 
 struct check {
@@ -37,7 +38,8 @@ struct check {
 /* The value at @p index of what @p from sends to @p to: splitmix64's finaliser. */
 static uint64_t value(int from, int to, int round, uint64_t index)
 {
-	uint64_t x = ((uint64_t)from << 56) ^ ((uint64_t)to << 48) ^ ((uint64_t)round << 32) ^ index;
+	uint64_t x =
+		((uint64_t)from << 56) ^ ((uint64_t)to << 48) ^ ((uint64_t)round << 32) ^ index;
 
 	x = (x + 0x9E3779B97F4A7C15) * 0xBF58476D1CE4E5B9;
 	x = (x ^ (x >> 27)) * 0x94D049BB133111EB;
@@ -73,7 +75,7 @@ static void *make(size_t count)
 /* Sizes from one element to the largest, eager ones and those that take a rendezvous. */
 static int halo_count(int round)
 {
-	int count = 1 << (round % 18);
+	int count = 1 << (5 * round % 18); /* all of them in 18 rounds */
 
 	return count + (count < HALO_MAX ? round % 7 : 0);
 }
@@ -84,7 +86,7 @@ static void halo(struct check *c, int round)
 	MPI_Request requests[2 * NEXT];
 
 	for (int i = 0; i < NEXT; i++) {
-		/* What goes to one side arrives from the opposite one: i ^ 1. */
+		/* The opposite side of i is i ^ 1. */
 		MPI_Irecv(c->in[i], count, MPI_UINT64_T, c->next[i], i ^ 1, c->grid, &requests[i]);
 	}
 	for (int i = 0; i < NEXT; i++) {
@@ -129,7 +131,7 @@ static int block_count(int from, int to, int round)
 static void all_to_all(struct check *c, int round)
 {
 	int n = c->ranks;
-	int counts[4][n]; /* sent, where; received, where */
+	int counts[4][RANKS_MAX]; /* sent, where; received, where */
 
 	for (int r = 0; r < n; r++) {
 		counts[0][r] = block_count(c->rank, r, round);
@@ -201,6 +203,10 @@ static void begin(struct check *c)
 
 	MPI_Comm_rank(MPI_COMM_WORLD, &c->rank);
 	MPI_Comm_size(MPI_COMM_WORLD, &c->ranks);
+	if (c->ranks > RANKS_MAX) {
+		fputs("mpi_check: too many ranks\n", stderr);
+		MPI_Abort(MPI_COMM_WORLD, 2);
+	}
 	MPI_Dims_create(c->ranks, 2, dims);
 	MPI_Cart_create(MPI_COMM_WORLD, 2, dims, periodic, 0, &c->grid);
 	MPI_Cart_shift(c->grid, 0, 1, &c->next[0], &c->next[1]);

@@ -205,6 +205,15 @@ static void addresses(void)
 	CHECK(a.sin_addr.s_addr == six_bytes("192.0.2.2", 0).sin_addr.s_addr && !resp.dst_size);
 	CHECK(resp.node_guid && resp.pkey == 0xFFFF);
 	destroy(fd, q.id);
+	/* A loopback address is as good as any, and has no device: libfabric's way to a list of
+	 * all. */
+	q.id = create(fd, 2, RDMA_PS_TCP);
+	CHECK(!bind_to(fd, q.id, "127.0.0.1", 0));
+	CHECK(!RUN(fd, QUERY, &q, sizeof(resp)));
+	memcpy(&a, &resp.src_addr, sizeof(a));
+	CHECK(a.sin_addr.s_addr == htonl(INADDR_LOOPBACK) && a.sin_port);
+	CHECK(!resp.node_guid && !resp.port_num);
+	destroy(fd, q.id);
 	CHECK(!ucma_close(fd));
 }
 

@@ -34,6 +34,11 @@ bool addr_is_loopback(const struct abi_cm_addr *a)
 	return !memcmp(a->ip, one, 16) || (!memcmp(a->ip, mapped, 12) && a->ip[12] == 127);
 }
 
+bool addr_has_device(const struct abi_cm_addr *a)
+{
+	return !addr_is_any(a) && !addr_is_loopback(a);
+}
+
 static struct list *bucket_of(struct connections *all, uint16_t port)
 {
 	return &all->bound[port % BIND_BUCKETS];
@@ -114,7 +119,7 @@ static int take_port(struct cm_id *id, char why[ABI_SENTENCE_MAX])
 	if (port && !may_have(id, port))
 		return refuse(why, -EACCES, "port %u is for privileged programs: use 1024 or above",
 			port);
-	if (!addr_is_any(&id->local) && !id_take_device(id))
+	if (addr_has_device(&id->local) && !id_take_device(id))
 		return refuse(why, -EADDRNOTAVAIL,
 			"no port of rocid has the address %s: see rocictl show gids",
 			gid_text(id->local.ip, text));

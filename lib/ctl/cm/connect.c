@@ -60,7 +60,7 @@ int cmd_cm_listen(struct session *s, const struct request *q, struct reply *r)
 	if (!in.backlog || in.backlog > CM_BACKLOG_DEFAULT)
 		in.backlog = CM_BACKLOG_DEFAULT;
 	in.backlog = RTE_MAX(in.backlog, CM_BACKLOG_MIN);
-	gid = addr_is_any(&id->local) ? NULL : id->path.local;
+	gid = addr_has_device(&id->local) ? id->path.local : NULL;
 	err = cm_listen(id->all->cm, service_id(id, id->local.port), gid, in.backlog, id->handle,
 		&id->listener);
 	if (err)

@@ -121,6 +121,9 @@ void id_unbind(struct cm_id *id);
 int id_check_listen(struct cm_id *id, char why[ABI_SENTENCE_MAX]);
 bool addr_is_any(const struct abi_cm_addr *a);
 bool addr_is_loopback(const struct abi_cm_addr *a);
+/** Whether an id that is bound to @p a has a device: to a loopback address it has none, and listens
+ *  at all, as with Linux. libfabric takes an id with a device for one of a real address. */
+bool addr_has_device(const struct abi_cm_addr *a);
 
 /* resolve.c */
 
