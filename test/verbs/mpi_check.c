@@ -37,7 +37,8 @@ struct check {
 /* The value at @p index of what @p from sends to @p to: splitmix64's finaliser. */
 static uint64_t value(int from, int to, int round, uint64_t index)
 {
-	uint64_t x = ((uint64_t)from << 56) ^ ((uint64_t)to << 48) ^ ((uint64_t)round << 32) ^ index;
+	uint64_t x =
+		((uint64_t)from << 56) ^ ((uint64_t)to << 48) ^ ((uint64_t)round << 32) ^ index;
 
 	x = (x + 0x9E3779B97F4A7C15) * 0xBF58476D1CE4E5B9;
 	x = (x ^ (x >> 27)) * 0x94D049BB133111EB;

@@ -137,7 +137,7 @@ static int state_of(const struct life *l)
 /* --- death -------------------------------------------------------------------------------------
  */
 
-/* What the peer hears of it, at once. */
+/* The message that the peer gets, at once. */
 static void heard(struct life *l, enum stage at)
 {
 	switch (at) {
@@ -217,7 +217,7 @@ static void destroy__in_each_state(void **state)
 	}
 }
 
-/* A listener that goes rejects what no program has heard of. What was taken is the program's, as in
+/* A listener that goes rejects connections not yet reported. Accepted ones are the program's, as in
  * Linux: it may accept without the listener. */
 static void unlisten__what_waits(void **state)
 {

@@ -107,7 +107,7 @@ static void bind__refusals(void **state)
 	program_die(&p);
 }
 
-/* What is refused leaves nothing: the next address decides the device. */
+/* A refused bind leaves nothing: the next address decides the device. */
 static void bind__again_after_a_refusal(void **state)
 {
 	struct program p;
