@@ -16,7 +16,6 @@
 
 #include <stdbool.h>
 #include <stdint.h>
-#include "abi_fault.h"
 
 #define ABI_MAGIC	   0x49434F52u /* "ROCI" */
 #define ABI_VERSION_MIN	   1
@@ -529,19 +528,6 @@ struct abi_explain_qp_reply {
 	char rule[16]; /* in doc/rules.tsv */
 	char cause[32];
 	char sentence[ABI_WHY_MAX];
-};
-
-/* INJECT_FAULT: EPERM when rocid does not let programs inject faults. The reply is a struct
- * abi_fault_id. */
-struct abi_inject_fault {
-	uint32_t qp; /* handle */
-	uint32_t reserved;
-	struct abi_fault fault;
-};
-/* QUERY_FAULT: the reply is a struct abi_fault_count. CLEAR_FAULT: id 0 clears all of the QP. */
-struct abi_fault_id {
-	uint32_t qp; /* handle */
-	uint32_t id;
 };
 
 struct abi_mcast {

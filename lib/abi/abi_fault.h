@@ -101,4 +101,17 @@ struct abi_fault_count {
 	uint64_t missed;  /* not held back, because too many packets already were */
 };
 
+/* INJECT_FAULT: EPERM when rocid does not let programs inject faults. The reply is a struct
+ * abi_fault_id. */
+struct abi_inject_fault {
+	uint32_t qp; /* handle */
+	uint32_t reserved;
+	struct abi_fault fault;
+};
+/* QUERY_FAULT: the reply is a struct abi_fault_count. CLEAR_FAULT: id 0 clears all of the QP. */
+struct abi_fault_id {
+	uint32_t qp; /* handle */
+	uint32_t id;
+};
+
 #endif

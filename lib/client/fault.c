@@ -2,6 +2,7 @@
 /* Faults in the packets of the program's own QPs, where rocid allows them. */
 #include <errno.h>
 #include "abi_ctl.h"
+#include "abi_fault.h"
 #include "client.h"
 
 _Static_assert((int)ROCI_FAULT_QPN == ABI_FAULT_QPN, "the kinds are the ABI's");

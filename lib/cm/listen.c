@@ -77,8 +77,7 @@ int cm_heard(struct cm *cm, uint32_t id)
 	return 0;
 }
 
-/* Requests that its user has not heard of are rejected. The others wait for their answer, as in
- * Linux. */
+/* Connections not yet reported to the user are rejected. Others wait for an answer, as in Linux. */
 static void orphan(struct cm *cm, struct cm_conn *c, uint64_t now)
 {
 	if (c->unheard)

@@ -5,7 +5,7 @@
 #include "cause.h"
 #include "completer.h"
 #include "mw.h"
-#include "qp.h"
+#include "qp_impl.h"
 #include "recv.h"
 #include "requester.h"
 #include "seq24.h"

@@ -11,7 +11,7 @@
 #include "multicast.h"
 #include "inject.h"
 #include "np.h"
-#include "qp.h"
+#include "qp_impl.h"
 #include "qp_table.h"
 #include "responder.h"
 #include "rp.h"

@@ -4,7 +4,7 @@
 #ifndef CLASSIFY_H
 #define CLASSIFY_H
 
-#include "qp.h"
+#include "qp_impl.h"
 
 /** Counts a packet that was received. */
 static inline void count_received(struct core *c, const struct pkt *pkt)

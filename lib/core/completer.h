@@ -3,7 +3,7 @@
 #ifndef COMPLETER_H
 #define COMPLETER_H
 
-#include "qp.h"
+#include "qp_impl.h"
 
 /** Handles a response packet after the checks of ICRC, addresses and QP state.
  *  @return 0 or the reason for the drop. */

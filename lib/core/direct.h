@@ -12,7 +12,7 @@
 #ifndef DIRECT_H
 #define DIRECT_H
 
-#include "qp.h"
+#include "qp_impl.h"
 
 /**
  * Executes requests of @p qp, whose path is local, in place of a turn of its requester.

@@ -5,7 +5,7 @@
  * there is room for all of their events (EVT-03).
  */
 #include "cq.h"
-#include "qp.h"
+#include "qp_impl.h"
 #include "srq.h"
 #include "trace.h"
 

@@ -5,7 +5,7 @@
 #include "classify.h"
 #include "inject.h"
 #include "mcast.h"
-#include "qp.h"
+#include "qp_impl.h"
 #include "responder.h"
 #include "seal.h"
 #include "seq24.h"

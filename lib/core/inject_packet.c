@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Effect of a fault on one packet: does it match, is it its turn, and which bytes change. */
 #include "inject.h"
-#include "qp.h"
+#include "qp_impl.h"
 #include "seq24.h"
 #include "trace.h"
 

@@ -12,7 +12,7 @@
 #include "mw_wqe.h"
 #include "np.h"
 #include "pacing.h"
-#include "qp.h"
+#include "qp_impl.h"
 #include "rp.h"
 #include "trace.h"
 

@@ -11,7 +11,7 @@
 #include "bits.h"
 #include "classify.h"
 #include "inject.h"
-#include "qp.h"
+#include "qp_impl.h"
 #include "txd.h"
 
 #define NO_PLACE GROUP_HELD

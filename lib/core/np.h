@@ -3,7 +3,7 @@
 #ifndef NP_H
 #define NP_H
 
-#include "qp.h"
+#include "qp_impl.h"
 
 /** @return whether a switch has marked @p pkt "congestion experienced". */
 static inline bool np_is_marked(const struct pkt *pkt)

@@ -18,7 +18,7 @@
 
 #include "cc.h"
 #include "ioam.h"
-#include "qp.h"
+#include "qp_impl.h"
 #include "rtt.h"
 
 struct core_limit;

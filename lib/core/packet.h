@@ -4,7 +4,7 @@
 #define PACKET_H
 
 #include "opcode.h"
-#include "qp.h"
+#include "qp_impl.h"
 
 /** The BTH fields that differ from packet to packet. */
 struct bth {

@@ -6,7 +6,7 @@
 #define PLACEMENT_H
 
 #include "mw.h"
-#include "qp.h"
+#include "qp_impl.h"
 
 /** RSP-09, C9-92: FIRST and MIDDLE are full, LAST is not empty, none exceeds the path MTU. */
 static inline bool packet_length_ok(const struct qp *qp, const struct pkt *pkt)

@@ -2,7 +2,7 @@
 /* Life of a QP: memory, reset, error, flush. Commands are in qp_modify.c. */
 #include "completer.h"
 #include "pacing.h"
-#include "qp.h"
+#include "qp_impl.h"
 #include "qp_table.h"
 #include "requester.h"
 #include "responder.h"

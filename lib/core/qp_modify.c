@@ -11,7 +11,7 @@
 #include "inject.h"
 #include "np.h"
 #include "pacing.h"
-#include "qp.h"
+#include "qp_impl.h"
 #include "requester.h"
 #include "responder.h"
 #include "rp.h"

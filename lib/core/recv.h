@@ -3,7 +3,7 @@
 #ifndef RECV_H
 #define RECV_H
 
-#include "qp.h"
+#include "qp_impl.h"
 
 /** Copies the next receive WQE to resp.wqe, once.  @return false when none is posted, or the SRQ is
  *  broken. */

@@ -3,7 +3,7 @@
 #ifndef REQUESTER_H
 #define REQUESTER_H
 
-#include "qp.h"
+#include "qp_impl.h"
 #include "seq24.h"
 
 /** Builds the QP's next request packets, up to @p n.  @return how many it may send now. */

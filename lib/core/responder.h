@@ -3,7 +3,7 @@
 #ifndef RESPONDER_H
 #define RESPONDER_H
 
-#include "qp.h"
+#include "qp_impl.h"
 
 /** Handles a request packet after the checks of ICRC, addresses and QP state.
  *  @return 0 or the reason for the drop. */

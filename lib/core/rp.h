@@ -4,7 +4,7 @@
 #define RP_H
 
 #include "cc.h"
-#include "qp.h"
+#include "qp_impl.h"
 
 /** A CNP for @p qp has arrived, with a good ICRC.
  *  @param address  what is wrong with its source, DROP_NONE for that of the QP's peer

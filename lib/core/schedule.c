@@ -8,7 +8,7 @@
 #include "inject.h"
 #include "np.h"
 #include "pacing.h"
-#include "qp.h"
+#include "qp_impl.h"
 #include "requester.h"
 #include "responder.h"
 #include "rp.h"

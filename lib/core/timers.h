@@ -15,7 +15,7 @@
 #ifndef TIMERS_H
 #define TIMERS_H
 
-#include "qp.h"
+#include "qp_impl.h"
 
 /** A request packet was sent: starts the ACK timer, if it does not run already. */
 void timers_request_sent(struct core *c, struct qp *qp, uint64_t now);

@@ -3,7 +3,7 @@
 #ifndef UC_H
 #define UC_H
 
-#include "qp.h"
+#include "qp_impl.h"
 
 /** Handles a packet for a UC QP after the checks of ICRC, addresses and QP state.
  *  @return 0 or the reason for the drop. */

@@ -3,7 +3,7 @@
 #ifndef UD_H
 #define UD_H
 
-#include "qp.h"
+#include "qp_impl.h"
 
 /** Q_Key of QP1 (IBA 10.2.5). */
 #define QKEY_GSI 0x80010000u

@@ -4,7 +4,7 @@
 #ifndef XRC_H
 #define XRC_H
 
-#include "qp.h"
+#include "qp_impl.h"
 
 /** Notes the SRQ that @p pkt names, a request packet for an XRC_RECV QP, before responder_rx()
  * handles it.

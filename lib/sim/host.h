@@ -8,6 +8,7 @@
 #define HOST_H
 
 #include "ah.h"
+#include "core.h"
 #include "flow.h"
 #include "link.h"
 #include "mcast.h"

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
 #include "qp.h"
+#include "qp_impl.h"
 #include "qp_table.h"
 #include "worker_impl.h"
 

@@ -6,6 +6,7 @@
 #include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
+#include "mr.h"
 #include "sigbus.h"
 #include "worker_impl.h"
 

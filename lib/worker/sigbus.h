@@ -13,7 +13,6 @@
 
 #include <stdbool.h>
 #include <stddef.h>
-#include "mr.h"
 
 /** The contents of a guarded mapping. */
 enum sigbus_kind {

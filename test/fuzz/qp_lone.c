@@ -9,6 +9,7 @@
 #include "core_command.h"
 #include "oracle.h"
 #include "peer.h"
+#include "qp_impl.h"
 #include "records.h"
 #include "stage.h"
 #include "target.h"

@@ -86,7 +86,7 @@ static void halo(struct check *c, int round)
 	MPI_Request requests[2 * NEXT];
 
 	for (int i = 0; i < NEXT; i++) {
-		/* The opposite side of i is i ^ 1. */
+		/* Data sent to one side arrives from the opposite one: i ^ 1. */
 		MPI_Irecv(c->in[i], count, MPI_UINT64_T, c->next[i], i ^ 1, c->grid, &requests[i]);
 	}
 	for (int i = 0; i < NEXT; i++) {

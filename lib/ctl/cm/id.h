@@ -55,7 +55,7 @@ struct cm_id {
 	bool active;	/* it connects, or has */
 	bool confirmed; /* its RTU is sent */
 	bool has_path;
-	bool address_gone;	  /* and an event says so to the program */
+	bool address_gone;	  /* reported to the program */
 	uint8_t tos, ack_timeout; /* set by options */
 	bool has_ack_timeout;
 	struct cm_path path;

@@ -4,6 +4,7 @@
 #include "bits.h"
 #include "config/parts.h"
 #include "diagnose/diagnosis.h"
+#include "mr.h"
 #include "qp.h"
 #include "verbs/qp_obj.h"
 

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 #include "bits.h"
+#include "path.h"
 #include "text/sentence.h"
 
 int refuse(char why[ABI_SENTENCE_MAX], int err, const char *fmt, ...)

@@ -10,7 +10,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include "abi_ctl.h"
-#include "path.h"
 
 /** Writes the sentence into @p why, truncated to fit.  @return @p err, for the caller to return. */
 int refuse(char why[ABI_SENTENCE_MAX], int err, const char *fmt, ...)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
 #include <string.h>
+#include "abi_fault.h"
 #include "session/handles.h"
 #include "session/session.h"
 #include "session/sessions.h"

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <cmocka.h>
 #include "abi_ctl.h"
+#include "abi_fault.h"
 #include "abi_ring.h"
 #include "abi_wqe.h"
 

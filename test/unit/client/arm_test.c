@@ -24,6 +24,7 @@
 #include "harness.h"
 #include "patience.h"
 #include "qp.h"
+#include "qp_impl.h"
 #include "random.h"
 
 #define LANES	  2u

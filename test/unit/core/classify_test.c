@@ -4,6 +4,7 @@
 #include "core_command.h"
 #include "fixture.h"
 #include "headers.h"
+#include "qp_impl.h"
 #include "qp_table.h"
 #include "txd.h"
 

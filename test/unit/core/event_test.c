@@ -5,6 +5,7 @@
 #include "cq.h"
 #include "fixture.h"
 #include "hole.h"
+#include "qp_impl.h"
 #include "srq.h"
 
 static int setup(void **state)

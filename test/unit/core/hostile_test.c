@@ -12,6 +12,7 @@
 #include <string.h>
 #include <cmocka.h>
 #include "lone.h"
+#include "qp_impl.h"
 #include "random.h"
 #include "seq24.h"
 #include "txd.h"

@@ -6,6 +6,7 @@
 #include "core_command.h"
 #include "cq.h"
 #include "fixture.h"
+#include "qp_impl.h"
 #include "txd.h"
 
 #define OTHER 1u

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "fixture.h"
+#include "qp_impl.h"
 #include "txd.h"
 
 /* A connected QP of @p session with a message of @p packets to send. */

@@ -137,7 +137,7 @@ static int state_of(const struct life *l)
 /* --- death -------------------------------------------------------------------------------------
  */
 
-/* The peer hears of it at once. */
+/* The message that the peer gets, at once. */
 static void heard(struct life *l, enum stage at)
 {
 	switch (at) {
@@ -217,8 +217,8 @@ static void destroy__in_each_state(void **state)
 	}
 }
 
-/* A listener that goes rejects what no program has heard of. Those that were taken are the
- * program's, as in Linux: it may accept without the listener. */
+/* A listener that goes rejects connections not yet reported. Accepted ones are the program's, as in
+ * Linux: it may accept without the listener. */
 static void unlisten__what_waits(void **state)
 {
 	struct world *w = *state;

@@ -12,6 +12,7 @@
 #include "flow.h"
 #include "net/net.h"
 #include "qp.h"
+#include "qp_impl.h"
 #include "qp_table.h"
 
 #define INIT_MASK (ABI_QP_STATE | ABI_QP_PKEY_INDEX | ABI_QP_PORT | ABI_QP_ACCESS_FLAGS)

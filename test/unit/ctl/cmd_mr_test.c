@@ -9,6 +9,7 @@
 #include <cmocka.h>
 #include "config/parts.h"
 #include "daemon.h"
+#include "mr.h"
 #include "session/session.h"
 #include "session/sessions.h"
 

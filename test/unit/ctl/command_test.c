@@ -16,6 +16,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
+#include "abi_fault.h"
 #include "bits.h"
 #include "config/parts.h"
 #include "daemon.h"

@@ -10,6 +10,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 #include "daemon.h"
+#include "mr.h"
 #include "patience.h"
 #include "sigbus.h"
 

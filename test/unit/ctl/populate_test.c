@@ -12,6 +12,7 @@
 #include <string.h>
 #include <cmocka.h>
 #include "daemon.h"
+#include "mr.h"
 #include "patience.h"
 #include "session/shm.h"
 

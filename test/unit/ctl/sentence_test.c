@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
+#include "path.h"
 #include "text/sentence.h"
 
 static void refuse__returns_the_error_and_cuts(void **state)

@@ -16,6 +16,7 @@
 #include "config/parts.h"
 #include "core.h"
 #include "daemon.h"
+#include "mr.h"
 #include "patience.h"
 #include "qp_table.h"
 #include "session/session.h"

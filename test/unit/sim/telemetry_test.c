@@ -8,6 +8,7 @@
 #include <cmocka.h>
 #include "app.h"
 #include "nic.h"
+#include "qp_impl.h"
 #include "switch.h"
 #include "telemetry.h"
 

@@ -6,6 +6,7 @@
 #include <cmocka.h>
 #include <rte_ring_elem.h>
 #include "eal_test.h"
+#include "qp_impl.h"
 #include "rig.h"
 
 static struct rig r;

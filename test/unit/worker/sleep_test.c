@@ -20,6 +20,7 @@
 #include "eal_test.h"
 #include "linkemu.h"
 #include "patience.h"
+#include "qp_impl.h"
 #include "rig.h"
 
 #define WAKES	 4000	/* at random moments */

@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/** @file qp_impl.h  A QP inside the core: its rings, WQEs, readiness, errors and completions. */
+#ifndef QP_IMPL_H
+#define QP_IMPL_H
+
+#include "core.h"
+#include "path_match.h"
+#include "qp.h"
+
+/** @return the next entry of @p r to take. */
+static inline uint8_t *ring_slot(const struct ring *r)
+{
+	return r->entries + (size_t)(r->next & (r->depth - 1)) * r->stride;
+}
+
+/** @return true when that entry has been posted: its first word, which is written last, has the
+ *  mark of this lap. */
+static inline bool ring_ready(const struct ring *r)
+{
+	uint32_t ctl = atomic_load_explicit((_Atomic uint32_t *)ring_slot(r), memory_order_acquire);
+
+	return (ctl & ABI_WQE_PHASE) == abi_phase(r->next, r->depth);
+}
+
+static inline struct send_wqe *qp_wqe(const struct qp *qp, uint32_t idx)
+{
+	return (struct send_wqe *)(qp->sq_private +
+				   (size_t)(idx & (qp->sq.depth - 1)) * qp->sq_slot_size);
+}
+
+static inline struct abi_sge *wqe_sge(struct send_wqe *w)
+{
+	return (struct abi_sge *)(w + 1);
+}
+
+/** The peer's SRQ that the message of @p w is for: stored at the end of the slots of XRC QPs. */
+static inline uint32_t *wqe_srqn(const struct qp *qp, struct send_wqe *w)
+{
+	return (uint32_t *)((uint8_t *)w + qp->sq_slot_size) - 1;
+}
+
+static inline uint8_t *wqe_inline(struct send_wqe *w)
+{
+	return (uint8_t *)(w + 1);
+}
+
+/** Prefetches the parts of @p qp that a packet needs: everything up to the receive WQE. With
+ *  thousands of QPs no cache holds them. */
+static inline void qp_prefetch(const struct qp *qp)
+{
+	for (size_t off = 0; off < offsetof(struct qp, resp.wqe); off += CACHE_LINE)
+		__builtin_prefetch((const uint8_t *)qp + off);
+}
+
+/** Sets the attributes and the path that a QP has in RESET. */
+static inline void qp_set_defaults(struct qp *qp)
+{
+	memset(&qp->attr, 0, sizeof(qp->attr));
+	memset(&qp->path, 0, sizeof(qp->path));
+	qp->path.vid = UINT16_MAX; /* matches no packet */
+	qp->attr.port = qp->gsi_port;
+	if (qp->opc == OPC_UD)
+		qp->mtu_shift = (uint8_t)__builtin_ctz(PATH_MTU_MAX); /* one packet per message */
+}
+
+/** Prefetches the slot of the next WQE of @p qp, and its copy's destination. */
+static inline void qp_prefetch_post(const struct qp *qp)
+{
+	__builtin_prefetch(ring_slot(&qp->sq));
+	__builtin_prefetch(qp_wqe(qp, qp->sq.next), 1);
+}
+
+/** @return number of packets of a message of @p len bytes (REQ-01); an empty one takes one
+ *  (REQ-02). */
+static inline uint32_t qp_packets(const struct qp *qp, uint32_t len)
+{
+	uint32_t mtu = 1u << qp->mtu_shift;
+
+	return len ? (uint32_t)(((uint64_t)len + mtu - 1) >> qp->mtu_shift) : 1;
+}
+
+/** @return true when the current core_tx() call has built a packet of @p qp. It is not sealed yet,
+ *  so the inline data of its WQE must stay in place: no slot may be reused. */
+static inline bool qp_built_now(const struct core *c, const struct qp *qp)
+{
+	return qp->tx_call == c->tx_call;
+}
+
+/**
+ * @return whether @p pkt comes from the peer of the connected @p qp. An address alone does not
+ * prove that: all programs on this host share the port's own addresses, and anybody can forge one
+ * in a frame. Between QPs of this daemon the source QP is known, and a peer that is one of them
+ * does not send over the wire (SEC-03).
+ */
+static ALWAYS_INLINE bool qp_is_from_peer(const struct qp *qp, const struct pkt *pkt)
+{
+	if (!path_matches(&qp->path, pkt))
+		return false;
+	if (unlikely(pkt->queue == PKT_LOCAL))
+		return pkt->source_qp == qp->attr.dest_qpn;
+	return !qp->path.local;
+}
+
+/** Adds @p qp to the QPs that core_tx() visits, unless it waits for its departure. */
+void qp_make_ready(struct core *c, struct qp *qp);
+
+/** @p qp owes an ACK or a NAK, which leaves before packets of requests and READ responses. */
+void qp_make_urgent(struct core *c, struct qp *qp);
+
+/** It leaves the core, or starts anew. */
+static inline void qp_calm(struct qp *qp)
+{
+	list_del(&qp->urgent);
+}
+
+/** Removes it again; harmless when it is not among them. */
+void qp_make_idle(struct core *c, struct qp *qp);
+
+/** The path of @p qp has changed: if it is ready, its packets may now leave by another egress. */
+void qp_rerouted(struct core *c, struct qp *qp);
+
+/** @return the egress by which a packet to @p dest_qpn along @p p leaves. */
+static inline unsigned path_egress(const struct core *c, const struct path *p, uint32_t dest_qpn)
+{
+	return unlikely(p->local) ? EGRESS_LOCAL(core_owner(c, dest_qpn)) : EGRESS_PORT(p->port);
+}
+
+static inline bool egress_is_open(const struct core *c, unsigned egress)
+{
+	return c->open >> egress & 1;
+}
+
+/** Moves @p qp to ERR because of an event on the wire or in memory; core_tx() flushes its queues in
+ *  bounded steps. Packets that the responder owes are still sent if a fatal NAK is the reason
+ * (RSP-22). */
+void qp_error(struct core *c, struct qp *qp, uint64_t now);
+
+/** The oldest send WQE of @p qp has failed and is complete: as qp_error(), but an unreliable QP
+ *  only goes to SQE, which flushes the send queue and keeps the receive queue working (UC-11). */
+void qp_send_error(struct core *c, struct qp *qp, uint64_t now);
+
+/** The local ACK timer of @p qp fired: asks the control thread to probe its neighbour. */
+void qp_late(struct core *c, const struct qp *qp);
+
+/** Queues an async event for the owner of @p qp. */
+void qp_event(struct core *c, struct qp *qp, uint32_t type);
+
+/** Queues an async event for the owner of @p srq. */
+void srq_event(struct core *c, struct srq *srq, uint32_t type);
+
+/** Discards the events of @p qp that have not been taken. */
+void qp_events_forget(struct qp *qp);
+
+/** @p qp has come from another core: takes over its events. */
+void qp_events_take(struct core *c, struct qp *qp);
+
+/** Raises SQ_DRAINED when @p qp is in SQD, nothing is outstanding and its owner asked for the event
+ *  (QPS-19). Called where that may just have become true; since no request starts in SQD, this
+ *  happens once. */
+void qp_check_drained(struct core *c, struct qp *qp);
+
+/** A CQE of @p qp did not fit into @p lane, for the first time if @p first: CQ_ERR and
+ *  QP_FATAL (CQ-01). */
+void qp_overflown(struct core *c, struct qp *qp, struct cq_lane *lane, bool first, uint64_t now);
+
+/** trace.h. By value: taking the address of a CQE would force it into memory, and cq_push() would
+ *  copy it.
+ */
+void trace_cqe(const struct core *c, const struct qp *qp, uint64_t wr_id, uint8_t status,
+	uint8_t opcode, uint32_t byte_len, uint64_t now);
+
+/** Puts a CQE on the lane that its opcode selects. */
+static inline void qp_complete(
+	struct core *c, struct qp *qp, const struct abi_cqe *cqe, uint64_t now)
+{
+	bool recv = cqe->opcode & ABI_WC_RECV;
+	struct cq_lane *lane = recv ? qp->recv_lane : qp->send_lane;
+	uint32_t *number = recv ? &qp->resp.cqes : &qp->comp.cqes;
+	bool first = !lane->overflow;
+
+	if (unlikely(qp->traced))
+		trace_cqe(c, qp, cqe->wr_id, cqe->status, cqe->opcode, cqe->byte_len, now);
+	if (unlikely(!cq_push(lane, cqe, *number))) {
+		qp_overflown(c, qp, lane, first, now);
+		return;
+	}
+	++*number;
+	if (list_empty(&lane->touched))
+		list_push(&c->touched, &lane->touched);
+}
+
+/** CORE_CMD_GIVE_QP: gives @p qp to @p worker. @return 0, or -EPERM: it is not ours. */
+int qp_give(struct core *c, struct qp *qp, uint16_t worker, uint64_t now);
+
+/** CORE_CMD_TAKE_QP: continues where the last owner stopped.  @return as qp_give(). */
+int qp_take(struct core *c, struct qp *qp);
+
+/** Starts a grace period.  @return its number, not 0. */
+static inline uint32_t core_grace_begin(struct core *c)
+{
+	if (!++c->grace_begun)
+		c->grace_begun++;
+	return c->grace_begun;
+}
+
+static inline bool core_grace_over(const struct core *c, uint32_t number)
+{
+	return (int32_t)(c->grace_ended - number) >= 0;
+}
+
+/** Flushes at most @p max WQEs of an ERR QP, or of the send queue of one in SQE.
+ * @return true when more are left. */
+bool qp_flush(struct core *c, struct qp *qp, unsigned max, uint64_t now);
+
+#endif
