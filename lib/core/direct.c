@@ -273,8 +273,8 @@ static bool remote_word(struct core *c, const struct part *p, uint32_t access, u
 	       (p->wqe->remote_addr | (uintptr_t)*word) % ATOMIC_LEN == 0; /* RSP-32 */
 }
 
-/* RSP-33, RSP-34: executed once. Whatever the word before it meets on its way to the requester's
- * memory, frames must not execute it again: completer_fetched(). */
+/* RSP-33, RSP-34: executed once. If the requester's memory does not take the original word, frames
+ * must not execute it again: completer_fetched(). */
 static bool execute_atomic(struct core *c, struct part *p)
 {
 	const struct send_wqe *w = p->wqe;
