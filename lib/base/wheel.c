@@ -25,6 +25,7 @@ void wheel_init(struct wheel *w, unsigned shift, uint64_t now)
 	memset(w, 0, sizeof(*w));
 	w->shift = shift;
 	w->tick = now >> shift;
+	w->soonest = UINT64_MAX;
 	list_init(&w->expired);
 	list_init(&w->moving);
 	for (unsigned l = 0; l < WHEEL_LEVELS; l++)
@@ -54,6 +55,7 @@ static void wheel_place(struct wheel *w, struct wheel_timer *t)
 	unsigned idx;
 
 	if (due <= w->tick) {
+		w->soonest = 0;
 		list_push(&w->expired, &t->node);
 		return;
 	}
@@ -61,6 +63,9 @@ static void wheel_place(struct wheel *w, struct wheel_timer *t)
 		due = w->tick + HORIZON;
 	while (level < WHEEL_LEVELS - 1 && (due ^ w->tick) >> (LEVEL_BITS * (level + 1)))
 		level++;
+	due = due >> (LEVEL_BITS * level) << (LEVEL_BITS * level);
+	if (due < w->soonest)
+		w->soonest = due;
 	idx = (due >> (LEVEL_BITS * level)) & SLOT_MASK;
 	t->slot = (uint16_t)(level * WHEEL_SLOTS + idx);
 	list_push(&w->slots[level][idx], &t->node);
@@ -150,6 +155,8 @@ struct wheel_timer *wheel_expire_some(struct wheel *w, uint64_t now, unsigned *m
 	uint64_t target = now >> w->shift;
 	struct list *n;
 
+	if (wheel_is_quiet(w, now))
+		return NULL;
 	while (wheel_move(w, moves) && list_empty(&w->expired) && w->tick < target) {
 		uint64_t next = wheel_next_tick(w);
 
@@ -157,6 +164,8 @@ struct wheel_timer *wheel_expire_some(struct wheel *w, uint64_t now, unsigned *m
 		wheel_cascade(w);
 	}
 	n = list_pop(&w->expired);
+	if (!n && list_empty(&w->moving))
+		w->soonest = wheel_next_tick(w);
 	return n ? container_of(n, struct wheel_timer, node) : NULL;
 }
 

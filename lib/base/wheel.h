@@ -30,6 +30,7 @@ struct wheel_timer {
 struct wheel {
 	unsigned shift;	     /* nanoseconds -> ticks */
 	uint64_t tick;	     /* all timers due at or before this tick have been handed out */
+	uint64_t soonest;    /* before this tick, no timer is due and no slot begins */
 	struct list expired; /* due, not handed out yet */
 	struct list moving;  /* from slots that began at `tick`, not in a lower one yet */
 	uint64_t occupied[WHEEL_LEVELS][WHEEL_SLOTS / 64];
@@ -50,6 +51,12 @@ void wheel_cancel(struct wheel *w, struct wheel_timer *t);
 
 /** @return true while @p t waits on the wheel or among the expired. */
 bool wheel_armed(const struct wheel_timer *t);
+
+/** @return whether wheel_expire() has nothing to do at @p now: in most rounds of a poll loop. */
+static inline bool wheel_is_quiet(const struct wheel *w, uint64_t now)
+{
+	return now >> w->shift < w->soonest;
+}
 
 /**
  * Takes one timer that is due at @p now off the wheel.

@@ -228,6 +228,17 @@ void completer_delivered(struct core *c, struct qp *qp, bool complete, uint64_t 
 		complete_head(c, qp, ABI_WC_SUCCESS, 0, now);
 }
 
+void completer_fetched(struct core *c, struct qp *qp, uint64_t orig, uint64_t now)
+{
+	uint8_t status = completer_place(
+		c, qp, qp_wqe(qp, qp->comp.head), 0, (const uint8_t *)&orig, ATOMIC_LEN);
+
+	if (status)
+		fail_head(c, qp, status, AETH_ACK | AETH_CREDIT_NONE, now);
+	else
+		completer_delivered(c, qp, true, now);
+}
+
 /* --- retrying ------------------------------------------------------------------------- */
 
 /* Goes back to the oldest unacknowledged PSN (REQ-24). */

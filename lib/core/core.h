@@ -252,6 +252,12 @@ static inline bool core_groups_wait(const struct core *c)
 	return !list_empty(&c->groups.ready);
 }
 
+/** In its place when none is left: the new round's copies may be delivered. */
+static inline void core_groups_rest(struct core *c)
+{
+	c->groups.copies = GROUP_COPIES;
+}
+
 /**
  * Receives the @p len bytes at @p frame, for which frame_parse() returned DROP_IP_NEXT_HEADER, if
  * they are a Fast CNP and the port accepts such.

@@ -24,6 +24,7 @@ struct part {
 	uint32_t off; /* in the message */
 	uint32_t len;
 	uint32_t packets;
+	uint64_t orig; /* ATOMIC: the word before the operation */
 };
 
 /* --- the two QPs ------------------------------------------------------------------------ */
@@ -107,8 +108,13 @@ static uint8_t kind_of(const struct send_wqe *w)
 		return KIND_WRITE;
 	case ABI_WR_RDMA_READ:
 		return KIND_READ;
+	case ABI_WR_ATOMIC_CMP_AND_SWP:
+	case ABI_WR_ATOMIC_FETCH_AND_ADD:
+		return KIND_ATOMIC;
+	case ABI_WR_ATOMIC_WRITE:
+		return KIND_ATOMIC_WRITE;
 	default:
-		return KIND_NONE; /* of words, keys and windows: frames */
+		return KIND_NONE; /* of keys and windows, and FLUSH: frames */
 	}
 }
 
@@ -242,17 +248,63 @@ static bool execute_write(struct core *c, struct part *p)
 	return true;
 }
 
+/* Whether the QPs agreed on requests with a response of their own. None of them waits for one. */
+static bool responds(const struct part *p)
+{
+	return p->qp->attr.max_rd_atomic && p->peer->attr.max_dest_rd_atomic; /* REQ-09, RSP-30 */
+}
+
 static bool execute_read(struct core *c, const struct part *p)
 {
 	uint8_t *from = NULL;
 
-	if (!p->qp->attr.max_rd_atomic || !p->peer->attr.max_dest_rd_atomic) /* REQ-09, RSP-30 */
-		return false;
-	if (!remote(c, p, ABI_ACCESS_REMOTE_READ, &from))
+	if (!responds(p) || !remote(c, p, ABI_ACCESS_REMOTE_READ, &from))
 		return false;
 	if (p->len && completer_place(c, p->qp, p->wqe, p->off, from, p->len))
 		return false;
 	c->count.rx_read_requests += p->last;
+	return true;
+}
+
+/* Where the word of the peer is that @p p operates on.  @return false when access is refused. */
+static bool remote_word(struct core *c, const struct part *p, uint32_t access, uint8_t **word)
+{
+	return responds(p) && remote(c, p, access, word) &&
+	       (p->wqe->remote_addr | (uintptr_t)*word) % ATOMIC_LEN == 0; /* RSP-32 */
+}
+
+/* RSP-33, RSP-34: executed once. If the requester's memory does not take the original word, frames
+ * must not execute it again: completer_fetched(). */
+static bool execute_atomic(struct core *c, struct part *p)
+{
+	const struct send_wqe *w = p->wqe;
+	uint8_t *word;
+	bool ok;
+
+	if (!remote_word(c, p, ABI_ACCESS_REMOTE_ATOMIC, &word))
+		return false;
+	if (w->opcode == ABI_WR_ATOMIC_CMP_AND_SWP)
+		ok = uaccess_cmp_swap(
+			&c->ua, word, w->atomic.compare_add, w->atomic.swap, &p->orig);
+	else
+		ok = uaccess_fetch_add(&c->ua, word, w->atomic.compare_add, &p->orig);
+	c->count.rx_atomic_requests += ok;
+	return ok;
+}
+
+/* FLU-08: one store of eight bytes, which were read once. */
+static bool execute_atomic_write(struct core *c, const struct part *p)
+{
+	uint8_t *word;
+	uint64_t copy;
+	struct txd t;
+
+	if (!remote_word(c, p, ABI_ACCESS_REMOTE_WRITE, &word) || !gather(c, p, &t) || t.nsegs != 1)
+		return false;
+	if (!uaccess_place(&c->ua, &copy, t.seg[0].addr, ATOMIC_LEN) ||
+		!uaccess_place(&c->ua, word, &copy, ATOMIC_LEN))
+		return false;
+	c->count.rx_atomic_write_requests++;
 	return true;
 }
 
@@ -263,6 +315,10 @@ static bool execute(struct core *c, struct part *p)
 		return execute_send(c, p);
 	case KIND_WRITE:
 		return execute_write(c, p);
+	case KIND_ATOMIC:
+		return execute_atomic(c, p);
+	case KIND_ATOMIC_WRITE:
+		return execute_atomic_write(c, p);
 	default:
 		return execute_read(c, p);
 	}
@@ -270,7 +326,7 @@ static bool execute(struct core *c, struct part *p)
 
 /* Both QPs as after the packets and their acknowledgement; the receive completes first. A full CQ
  * moves its QP to ERR (CQ-01); a peer that is there acknowledges nothing, and frames find no
- * answer.
+ * answer. A UC requester succeeds by sending them.
  * @return whether both QPs are still what is_at_rest() and is_peer() found. */
 static bool advance(struct core *c, struct part *p, uint64_t now)
 {
@@ -280,7 +336,10 @@ static bool advance(struct core *c, struct part *p, uint64_t now)
 	if (unlikely(p->peer->state == ABI_QPS_ERR))
 		return false;
 	requester_delivered(p->qp, p->packets, p->last);
-	completer_delivered(c, p->qp, p->last, now);
+	if (p->kind == KIND_ATOMIC)
+		completer_fetched(c, p->qp, p->orig, now);
+	else
+		completer_delivered(c, p->qp, p->last, now);
 	c->count.direct_messages += p->last;
 	c->count.direct_bytes += p->len;
 	return p->qp->state == ABI_QPS_RTS;
@@ -302,7 +361,7 @@ bool direct_turn(struct core *c, struct qp *qp, uint64_t now)
 	struct part p = {.qp = qp};
 	uint32_t end = c->direct_room > TURN_BYTES ? c->direct_room - TURN_BYTES : 0;
 
-	if (c->careful || !c->direct || qp->limited || !qp->reliable || qp->req.rings ||
+	if (c->careful || !c->direct || qp->limited || qp->opc == OPC_UD || qp->req.rings ||
 		!is_at_rest(qp))
 		return false;
 	p.peer = ready_peer(c, qp);

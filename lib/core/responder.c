@@ -120,9 +120,11 @@ void responder_delivered(
 
 	responder_established(c, qp);
 	r->epsn = seq24_add(r->epsn, packets);
-	if (kind != KIND_READ) /* RSP-39: an ACK does not stand for responses */
-		r->ack_psn = seq24_add(r->epsn, SEQ24_MASK);
 	r->open = complete || kind == KIND_READ ? KIND_NONE : kind;
+	if (!qp->reliable) /* UC-02 */
+		return;
+	if (kind <= KIND_WRITE) /* RSP-39: an ACK does not stand for responses */
+		r->ack_psn = seq24_add(r->epsn, SEQ24_MASK);
 	r->msn = seq24_add(r->msn, complete); /* RSP-25 */
 }
 

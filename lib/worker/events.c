@@ -10,7 +10,7 @@ static bool pass_on(struct worker *w)
 
 	/* Events that did not fit into the notifier's ring stay here, and the rest in the core, so
 	 * that none is lost while that thread lags. */
-	if (!w->nkept)
+	if (!w->nkept && core_events_wait(&w->core))
 		w->nkept = core_events(&w->core, w->kept, BURST);
 	taken = w->nkept;
 	if (likely(!taken))

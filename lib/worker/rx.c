@@ -218,15 +218,13 @@ static void receive(struct worker *w, struct rte_mbuf **m, unsigned n)
 static NOINLINE void rx_groups(struct worker *w)
 {
 	uint8_t done[GROUP_COPIES];
-	bool any = core_groups_wait(&w->core);
 	uint32_t n = core_groups(&w->core, done, w->now);
 
 	for (uint32_t i = 0; i < n; i++) {
 		rte_pktmbuf_free(w->held[done[i]]);
 		w->held[done[i]] = NULL;
 	}
-	if (unlikely(any))
-		note_time(w);
+	note_time(w);
 }
 
 /* More than a burst, unless they are expensive: all workers fill it. */
@@ -287,7 +285,10 @@ static unsigned rx_port(struct worker *w, uint32_t i, bool *drained)
 static ALWAYS_INLINE unsigned rx_source(struct worker *w, uint32_t i, bool *drained)
 {
 	if (i == 0) {
-		rx_groups(w);
+		if (unlikely(core_groups_wait(&w->core)))
+			rx_groups(w);
+		else
+			core_groups_rest(&w->core);
 		return 0;
 	}
 	return i <= w->nports ? rx_port(w, i - 1, drained) : rx_inbox(w, drained);

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * instr_bench [--cc VALUE] [--limited] [--qps N]
+ * instr_bench [--cc VALUE] [--limited] [--qps N] [--size BYTES]
  *
  * The program that `instr` runs under callgrind: for each operation and size as many messages as
  * that many bursts make, counted between two dumps whose trigger says "OP SIZE MESSAGES". Then
  * rounds of the worker in which nothing happens, as "idle 0 ROUNDS". Without callgrind it does the
  * same, counted by nobody. With --cc the ports control congestion, with --limited each QP has had a
- * CNP, and with --qps there are so many pairs of them instead of one.
+ * CNP, and with --qps there are so many pairs of them instead of one. --size leaves out all sizes
+ * but one.
  */
 #include <stdbool.h>
 #include <stdio.h>
@@ -92,6 +93,7 @@ static void count_idle(struct worker *w)
 struct arguments {
 	const char *cc;
 	bool limited;
+	size_t size; /* 0: all */
 };
 
 static void read_arguments(struct arguments *a, int argc, char *argv[])
@@ -103,8 +105,11 @@ static void read_arguments(struct arguments *a, int argc, char *argv[])
 			a->cc = argv[++i];
 		else if (!strcmp(argv[i], "--qps") && i + 1 < argc)
 			cfg.connections = (unsigned)strtoul(argv[++i], NULL, 0);
+		else if (!strcmp(argv[i], "--size") && i + 1 < argc)
+			a->size = strtoul(argv[++i], NULL, 0);
 		else
-			bench_die("usage: instr_bench [--cc VALUE] [--limited] [--qps N]");
+			bench_die("usage: instr_bench [--cc VALUE] [--limited] [--qps N] "
+				  "[--size BYTES]");
 	}
 	if (!cfg.connections)
 		bench_die("--qps must be 1 or more");
@@ -126,7 +131,8 @@ int main(int argc, char *argv[])
 			  "slower");
 	for (unsigned op = 0; op < ARRAY_SIZE(ops); op++)
 		for (unsigned s = 0; s < ARRAY_SIZE(sizes); s++)
-			count(flows, op, sizes[s], w);
+			if (!a.size || a.size == sizes[s])
+				count(flows, op, sizes[s], w);
 	count_idle(w);
 	host_while(close_flows, flows);
 	host_stop();

@@ -615,7 +615,7 @@ void wirecheck_connect_by(struct wirecheck *w, const struct wire_end *a, const s
 {
 	wirecheck_forget(w, a->host, a->qpn);
 	wirecheck_forget(w, b->host, b->qpn);
-	if (a->host == b->host && (w->direct >> a->host & 1) && service != WIRE_UC)
+	if (a->host == b->host && (w->direct >> a->host & 1))
 		return; /* packets are missing: nothing follows from those that are there */
 	stream_begin(w, a, b, mtu, service);
 	if (a->host != b->host || a->qpn != b->qpn) /* a QP that is connected to itself has one */

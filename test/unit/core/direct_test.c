@@ -9,6 +9,7 @@
 #include <cmocka.h>
 #include "app.h"
 #include "fabric.h"
+#include "hole.h"
 #include "invariants.h"
 #include "random.h"
 
@@ -81,6 +82,9 @@ enum obstacle {
 	OTHER_PEER,	 /* SEC-03: B is connected to another queue pair */
 	OTHER_MTU,	 /* of B, which is larger than A's */
 	OTHER_ADDRESS,	 /* VAL-12: B expects another protocol */
+	NO_ATOMIC_RIGHT, /* RSP-08: of B's queue pair */
+	ODD_ATOMIC,	 /* RSP-32: between two words */
+	ODD_WRITE,	 /* FLU-08: of a word */
 	OBSTACLES
 };
 
@@ -88,6 +92,7 @@ struct world_spec {
 	uint32_t mtu;
 	bool srq;
 	bool xrc;
+	bool uc;
 	enum obstacle obstacle;
 	uint32_t cqes_of_b; /* that its completion queue holds; 0: more than are made */
 };
@@ -101,6 +106,9 @@ static void obstruct(struct abi_qp_attr *attr, struct path_spec *path, const str
 	switch (obstacle) {
 	case NO_RIGHT:
 		attr->access_flags = ABI_ACCESS_LOCAL_WRITE | ABI_ACCESS_REMOTE_READ;
+		break;
+	case NO_ATOMIC_RIGHT:
+		attr->access_flags &= ~(uint32_t)ABI_ACCESS_REMOTE_ATOMIC;
 		break;
 	case OTHER_PARTITION:
 		attr->pkey_index = 1;
@@ -147,6 +155,8 @@ static void make_end(struct world *w, int e, const struct world_spec *spec)
 	me->cq = app_cq(&w->app, e == B && spec->cqes_of_b ? spec->cqes_of_b : CQES);
 	qp.send_cq = me->cq;
 	qp.recv_cq = me->cq;
+	if (spec->uc)
+		qp.type = ABI_QPT_UC;
 	if (spec->xrc)
 		qp.type = e == A ? ABI_QPT_XRC_SEND : ABI_QPT_XRC_RECV;
 	if (e == B && spec->xrc) {
@@ -263,6 +273,8 @@ static void same_counters(const struct core_counters *a, const struct core_count
 	assert_int_equal(a->rx_write_requests, b->rx_write_requests);
 	assert_int_equal(a->rx_send_requests, b->rx_send_requests);
 	assert_int_equal(a->rx_atomic_requests, b->rx_atomic_requests);
+	assert_int_equal(a->rx_atomic_write_requests, b->rx_atomic_write_requests);
+	assert_int_equal(a->rx_flush_requests, b->rx_flush_requests);
 	assert_int_equal(a->req_cqe_error, b->req_cqe_error);
 	assert_int_equal(a->resp_cqe_error, b->resp_cqe_error);
 	assert_int_equal(a->resp_remote_access_errors, b->resp_remote_access_errors);
@@ -292,6 +304,9 @@ static void same(const struct world *a, const struct world *b)
 static const uint8_t opcodes[] = {ABI_WR_SEND, ABI_WR_SEND_WITH_IMM, ABI_WR_RDMA_WRITE,
 	ABI_WR_RDMA_WRITE_WITH_IMM, ABI_WR_RDMA_READ, ABI_WR_ATOMIC_CMP_AND_SWP,
 	ABI_WR_ATOMIC_FETCH_AND_ADD, ABI_WR_ATOMIC_WRITE, ABI_WR_FLUSH};
+
+/* UC has the first of them. */
+#define OPCODES_UC 4u
 
 static uint32_t any_length(struct random *r)
 {
@@ -343,7 +358,8 @@ static void post_any(struct world *w, int e, struct random *r, uint64_t wr_id)
 	uint32_t len = any_length(r);
 	bool fetches;
 
-	s.opcode = opcodes[random_below(r, ARRAY_SIZE(opcodes))];
+	s.opcode =
+		opcodes[random_below(r, me->qp->qp->reliable ? ARRAY_SIZE(opcodes) : OPCODES_UC)];
 	s.flags = (random_below(r, 3) ? ABI_WQE_SIGNALED : 0) |
 		  (random_below(r, 4) ? 0 : ABI_WQE_SOLICITED) |
 		  (random_below(r, 4) ? 0 : ABI_WQE_FENCE);
@@ -386,12 +402,19 @@ static void post_recv_any(struct world *w, int e, struct random *r, uint64_t wr_
 		app_post_recv(w->end[e].qp, wr_id, sge, n);
 }
 
-/* Receives for @p n messages to @p e, as far as there is room. */
 static void post_recvs(struct world *w, int e, struct random *r, unsigned n, uint64_t wr_id)
 {
 	for (unsigned i = 0; i < n; i++)
-		if (e == B && w->srq ? app_srq_room(w->srq) : app_rq_room(w->end[e].qp))
-			post_recv_any(w, e, r, wr_id + i);
+		post_recv_any(w, e, r, wr_id + i);
+}
+
+/* Receives for messages to @p e, as far as there is room before the round: in the midst of it, the
+ * worlds need not be equal. */
+static unsigned recvs_for(const struct world *w, int e, unsigned messages)
+{
+	unsigned room = e == B && w->srq ? app_srq_room(w->srq) : app_rq_room(w->end[e].qp);
+
+	return room < messages ? room : messages;
 }
 
 /* Some steps in which the receiver is not ready. */
@@ -406,23 +429,25 @@ static void run_early(struct world *w)
 	}
 }
 
-/* One round of work in @p w; what is random follows from @p seed. */
-static void work(struct world *w, uint64_t seed, bool xrc)
+/* One round of work in @p w; what is random follows from @p seed. UC does not wait for receives, so
+ * there they come first. */
+static void work(struct world *w, uint64_t seed, const struct world_spec *spec)
 {
 	struct random r = {.state = seed * 0x9E3779B97F4A7C15ull | 1};
 	unsigned n = 1 + (unsigned)random_below(&r, 8);
-	bool late = !random_below(&r, 4);
-	int e = xrc ? A : (int)random_below(&r, 2);
+	bool late = !random_below(&r, 4) && !spec->uc;
+	int e = spec->xrc ? A : (int)random_below(&r, 2);
+	unsigned recvs = recvs_for(w, !e, n);
 
 	for (int i = A; i < ENDS; i++)
 		w->end[i].cqes = 0;
 	if (!late)
-		post_recvs(w, !e, &r, n, seed << 8 | 0x80);
+		post_recvs(w, !e, &r, recvs, seed << 8 | 0x80);
 	for (unsigned i = 0; i < n; i++)
 		post_any(w, e, &r, seed << 8 | i);
 	if (late) {
 		run_early(w);
-		post_recvs(w, !e, &r, n, seed << 8 | 0x80);
+		post_recvs(w, !e, &r, recvs, seed << 8 | 0x80);
 	}
 	run(w);
 }
@@ -435,7 +460,7 @@ static void compare(const struct world_spec *spec, uint64_t seed)
 		w[way] = world_new((enum way)way, spec);
 	for (unsigned round = 0; round < ROUNDS; round++)
 		for (int way = 0; way < WAYS; way++) {
-			work(w[way], seed * ROUNDS + round, spec->xrc);
+			work(w[way], seed * ROUNDS + round, spec);
 			same(w[FRAMES_ONLY], w[way]);
 		}
 	assert_int_equal(w[FRAMES_ONLY]->host->core.count.direct_messages, 0);
@@ -469,6 +494,25 @@ static void any_work_of_xrc__ends_the_same(void **state)
 	}
 }
 
+static void any_work_of_uc__ends_the_same(void **state)
+{
+	(void)state;
+	for (uint64_t seed = 1; seed <= 6; seed++) {
+		const struct world_spec spec = {.mtu = 1024, .uc = true, .srq = seed % 3 == 0};
+
+		compare(&spec, 200 + seed);
+	}
+}
+
+/* Makes @p s one for a word of B. */
+static void use_word(const struct world *w, struct app_send *s, uint8_t opcode, uint32_t at)
+{
+	s->opcode = opcode;
+	s->remote_addr = app_va(w->end[B].mr, at);
+	s->sge[0] = app_sge(w->end[A].mr, 0, 8);
+	s->compare_add = 5;
+}
+
 /* A request of A that meets the obstacle; it is longer than what goes in one turn. */
 static void post_obstructed(struct world *w, enum obstacle obstacle)
 {
@@ -491,29 +535,82 @@ static void post_obstructed(struct world *w, enum obstacle obstacle)
 		s.rkey++;
 	s.remote_addr = app_va(w->end[B].mr,
 		obstacle == PAST_THE_END || obstacle == READ_PAST ? MEMORY - len + 1 : 0);
+	if (obstacle == NO_ATOMIC_RIGHT)
+		use_word(w, &s, ABI_WR_ATOMIC_FETCH_AND_ADD, 8);
+	if (obstacle == ODD_ATOMIC)
+		use_word(w, &s, ABI_WR_ATOMIC_CMP_AND_SWP, 12);
+	if (obstacle == ODD_WRITE)
+		use_word(w, &s, ABI_WR_ATOMIC_WRITE, 12);
 	app_post_send(w->end[A].qp, &s);
+}
+
+static void meet(const struct world_spec *spec)
+{
+	struct world *w[WAYS];
+
+	for (int way = 0; way < WAYS; way++) {
+		w[way] = world_new((enum way)way, spec);
+		post_obstructed(w[way], spec->obstacle);
+		run(w[way]);
+		same(w[FRAMES_ONLY], w[way]);
+	}
+	assert_int_equal(w[DIRECT]->end[A].cqes, 1);
+	assert_int_equal(w[DIRECT]->end[A].cqe[0].status == ABI_WC_SUCCESS,
+		spec->uc || spec->obstacle == NONE);
+	assert_int_equal(w[DIRECT]->host->core.count.direct_messages, spec->obstacle == NONE);
+	for (int way = 0; way < WAYS; way++)
+		world_free(w[way]);
 }
 
 static void errors__end_the_same(void **state)
 {
 	(void)state;
-	for (int obstacle = NONE; obstacle < OBSTACLES; obstacle++) {
-		const struct world_spec spec = {.mtu = 1024, .obstacle = (enum obstacle)obstacle};
-		struct world *w[WAYS];
+	for (int obstacle = NONE; obstacle < OBSTACLES; obstacle++)
+		meet(&(struct world_spec){.mtu = 1024, .obstacle = (enum obstacle)obstacle});
+}
 
-		for (int way = 0; way < WAYS; way++) {
-			w[way] = world_new((enum way)way, &spec);
-			post_obstructed(w[way], spec.obstacle);
-			run(w[way]);
-			same(w[FRAMES_ONLY], w[way]);
-		}
-		assert_int_equal(w[DIRECT]->end[A].cqes, 1);
-		assert_int_equal(
-			w[DIRECT]->end[A].cqe[0].status == ABI_WC_SUCCESS, obstacle == NONE);
-		assert_int_equal(w[DIRECT]->host->core.count.direct_messages, obstacle == NONE);
-		for (int way = 0; way < WAYS; way++)
-			world_free(w[way]);
+/* UC-10: nobody tells the requester. */
+static void errors_of_uc__end_the_same(void **state)
+{
+	static const enum obstacle obstacles[] = {NONE, SHORT_RECEIVE, NO_RIGHT, PAST_THE_END,
+		WRONG_KEY, OTHER_PARTITION, OTHER_PEER, OTHER_MTU, OTHER_ADDRESS};
+
+	(void)state;
+	for (unsigned i = 0; i < ARRAY_SIZE(obstacles); i++)
+		meet(&(struct world_spec){.mtu = 1024, .uc = true, .obstacle = obstacles[i]});
+}
+
+/* RSP-36: the word that comes back has no place, but the operation is not made twice. */
+static void atomic_into_a_hole__executes_once(void **state)
+{
+	const struct world_spec spec = {.mtu = 1024};
+	struct world *w[WAYS];
+
+	(void)state;
+	for (int way = 0; way < WAYS; way++) {
+		struct app_send s = {.flags = ABI_WQE_SIGNALED, .num_sge = 1};
+		struct mr *hole;
+		uint64_t before, word;
+
+		w[way] = world_new((enum way)way, &spec);
+		hole = hole_open(w[way]->host, APP_PD);
+		s.rkey = w[way]->end[B].mr->mr.key;
+		use_word(w[way], &s, ABI_WR_ATOMIC_FETCH_AND_ADD, 8);
+		s.sge[0] = (struct abi_sge){hole->iova + HOLE_PAGE, 8, hole->key};
+		w[way]->steps = 1; /* the third way begins directly */
+		memcpy(&before, w[way]->end[B].mr->mem + 8, sizeof(before));
+		app_post_send(w[way]->end[A].qp, &s);
+		run(w[way]);
+		hole_close(w[way]->host);
+		same(w[FRAMES_ONLY], w[way]);
+		memcpy(&word, w[way]->end[B].mr->mem + 8, sizeof(word));
+		assert_int_equal(word, before + 5);
+		assert_int_equal(w[way]->end[A].cqe[0].status, ABI_WC_LOC_PROT_ERR);
+		assert_int_equal(w[way]->end[A].qp->qp->state, ABI_QPS_ERR);
+		assert_int_equal(w[way]->host->core.count.direct_messages, way != FRAMES_ONLY);
 	}
+	for (int way = 0; way < WAYS; way++)
+		world_free(w[way]);
 }
 
 /* CQ-01: B does not take its completions, and the last one has no room. A reports no success that
@@ -553,7 +650,10 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(any_work__ends_the_same),
 		cmocka_unit_test(any_work_of_xrc__ends_the_same),
+		cmocka_unit_test(any_work_of_uc__ends_the_same),
 		cmocka_unit_test(errors__end_the_same),
+		cmocka_unit_test(errors_of_uc__end_the_same),
+		cmocka_unit_test(atomic_into_a_hole__executes_once),
 		cmocka_unit_test(full_cq__ends_the_same),
 	};
 
