@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The groups that the kernel joined on the netdev (IPB-17: no subnet manager keeps them). Netlink
- * says when they change, on kernels that tell (Linux 6.14); /proc/net says what they are, on all.
- */
+ * says when they change and what they are. Older kernels than Linux 6.15 do not list those of IPv4:
+ * there /proc/net does, and each second, as older ones than 6.14 do not tell of changes either. */
 #include <stdio.h>
 #include <string.h>
 #include <linux/rtnetlink.h>
+#include <sys/socket.h>
 #include <libmnl/libmnl.h>
 #include "bits.h"
 #include "rib_impl.h"
@@ -84,21 +85,86 @@ static void read_ip6(const struct rib *r, struct rib_groups *to, FILE *f)
 	}
 }
 
+/* --- netlink ---------------------------------------------------------------------------------- */
+
+#define DUMPS 3 /* attempts: a list that changes while it is read is read again */
+
+struct listing {
+	const struct rib *rib;
+	struct rib_groups *to;
+};
+
+static int take_group(const struct nlmsghdr *h, void *arg)
+{
+	const struct ifaddrmsg *m = mnl_nlmsg_get_payload(h);
+	const struct listing *l = arg;
+	const struct nlattr *a;
+
+	if (mnl_nlmsg_get_payload_len(h) < sizeof(*m) || m->ifa_index != l->rib->ifindex)
+		return MNL_CB_OK;
+	mnl_attr_for_each(a, h, sizeof(*m))
+	{
+		uint16_t len = mnl_attr_get_payload_len(a);
+
+		if (mnl_attr_get_type(a) == IFA_MULTICAST &&
+			len == (m->ifa_family == AF_INET ? 4 : 16))
+			add(l->rib, l->to, mnl_attr_get_payload(a), len);
+	}
+	return MNL_CB_OK;
+}
+
+static int receive_list(struct mnl_socket *nl, struct listing *l)
+{
+	char buffer[16384];
+	int more;
+
+	do {
+		ssize_t n = mnl_socket_recvfrom(nl, buffer, sizeof(buffer));
+
+		more = n < 0 ? -1 : mnl_cb_run(buffer, (size_t)n, 0, 0, take_group, l);
+	} while (more > 0);
+	return more;
+}
+
+/* @return whether the kernel listed the groups of @p family. */
+static bool list(struct listing *l, unsigned char family)
+{
+	struct mnl_socket *nl = mnl_socket_open2(NETLINK_ROUTE, SOCK_CLOEXEC);
+	char buffer[128] __attribute__((aligned(NLMSG_ALIGNTO)));
+	struct nlmsghdr *h = mnl_nlmsg_put_header(buffer);
+	struct ifaddrmsg *m = mnl_nlmsg_put_extra_header(h, sizeof(*m));
+	bool ok;
+
+	h->nlmsg_type = RTM_GETMULTICAST;
+	h->nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP;
+	m->ifa_family = family;
+	ok = nl && mnl_socket_bind(nl, 0, MNL_SOCKET_AUTOPID) >= 0 &&
+	     mnl_socket_sendto(nl, h, h->nlmsg_len) >= 0 && receive_list(nl, l) >= 0;
+	if (nl)
+		mnl_socket_close(nl);
+	return ok;
+}
+
 void rib_memberships_read(const struct rib *r, struct rib_groups *to)
 {
 	static const struct {
+		unsigned char family;
 		const char *path;
 		void (*read)(const struct rib *, struct rib_groups *, FILE *);
-	} file[] = {{"/proc/thread-self/net/igmp", read_ip4},
-		{"/proc/thread-self/net/igmp6", read_ip6}};
+	} from[] = {{AF_INET, "/proc/thread-self/net/igmp", read_ip4},
+		{AF_INET6, "/proc/thread-self/net/igmp6", read_ip6}};
+	struct listing l = {.rib = r, .to = to};
 
 	to->n = 0;
-	for (unsigned i = 0; i < ARRAY_SIZE(file); i++) {
-		FILE *f = fopen(file[i].path, "re");
+	for (unsigned i = 0; i < ARRAY_SIZE(from); i++) {
+		unsigned tries = 0;
+		FILE *f;
 
-		if (!f)
+		while (tries < DUMPS && !list(&l, from[i].family))
+			tries++;
+		if (tries < DUMPS || !(f = fopen(from[i].path, "re")))
 			continue;
-		file[i].read(r, to, f);
+		from[i].read(r, to, f);
 		fclose(f);
 	}
 }

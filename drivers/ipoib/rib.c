@@ -9,14 +9,15 @@
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
+#include <linux/virtio_net.h>
 #include <sys/eventfd.h>
 #include <sys/random.h>
+#include <sys/uio.h>
 #include "bits.h"
 #include "rib_impl.h"
 
 #define AGAIN_MS   200	       /* between attempts to open the session or the netdev */
 #define PUBLISH_NS 50000000ull /* between two copies of the counters */
-#define ETH_HLEN   14
 
 void rib_say(struct rib *r, const char *text, ...)
 {
@@ -44,24 +45,61 @@ static uint64_t now_ns(void)
 /* --- packets ---------------------------------------------------------------------------------- */
 
 /* The netdev is gone: make it again. One that is down, or has no room, loses the frame. */
-static void put_frame(struct rib *r, const struct ipoib_frame *f)
+static void put_frame(
+	struct rib *r, struct virtio_net_hdr *h, const struct merge_piece *p, uint32_t n)
 {
-	if (write(r->tap, f->at, f->len) >= 0)
+	struct iovec iov[1 + MERGE_MAX] = {{h, sizeof(*h)}};
+
+	for (uint32_t i = 0; i < n; i++)
+		iov[1 + i] = (struct iovec){p[i].at, p[i].len};
+	if (writev(r->tap, iov, (int)(1 + n)) >= 0)
 		return;
 	if (errno == EBADFD)
 		r->gone = r->failed = true;
 	r->tap_full++;
 }
 
+static void flush(struct rib *r)
+{
+	uint32_t n = r->merge.n;
+	struct virtio_net_hdr h;
+
+	if (!n)
+		return;
+	if (n > 1)
+		ipoib_count(r->ipoib, IPOIB_MERGED);
+	merge_finish(&r->merge, &h);
+	put_frame(r, &h, r->merge.piece, n);
+	r->merge.n = 0;
+	for (uint32_t i = 0; i < n; i++)
+		rib_post_recv(r, r->held[i]);
+}
+
+/* @return whether the frame waits in its slot for those that follow. */
+static bool hold(struct rib *r, const struct ipoib_frame *f, uint32_t slot)
+{
+	if (!merge_take(&r->merge, f->at, f->len))
+		return false;
+	r->held[r->merge.n - 1] = slot;
+	return true;
+}
+
 static void received(
 	struct rib *r, const struct roci_wc *wc, const struct roci_wc_net *net, uint64_t now)
 {
+	struct virtio_net_hdr plain = {0};
 	uint32_t slot = (uint32_t)wc->wr_id;
 	struct ipoib_frame f;
 
 	if (ipoib_from_wire(r->ipoib, rib_recv_slot(r, slot), wc->byte_len, wc->src_qp,
-		    net->is_ipv4, now, &f))
-		put_frame(r, &f);
+		    net->is_ipv4, now, &f)) {
+		if (hold(r, &f, slot))
+			return;
+		flush(r);
+		if (hold(r, &f, slot))
+			return;
+		put_frame(r, &plain, &(struct merge_piece){f.at, f.len}, 1);
+	}
 	rib_post_recv(r, slot);
 }
 
@@ -82,7 +120,39 @@ static int from_wire(struct rib *r, uint64_t now)
 		else
 			r->q.done = (uint32_t)wc[i].wr_id + 1;
 	}
+	flush(r);
 	return n > 0 ? n : 0;
+}
+
+/* @return whether there is another frame of the kernel. */
+static bool read_frame(struct rib *r)
+{
+	struct virtio_net_hdr h;
+	struct iovec iov[] = {{&h, sizeof(h)}, {r->frame, sizeof(r->frame)}};
+	ssize_t len = readv(r->tap, iov, ARRAY_SIZE(iov));
+
+	if (len < 0 && errno == EBADFD)
+		r->gone = r->failed = true;
+	if (len < (ssize_t)sizeof(h))
+		return false;
+	if (!cut_begin(&r->cut, &h, r->frame, (uint32_t)len - (uint32_t)sizeof(h), r->q.capacity)) {
+		ipoib_count(r->ipoib, IPOIB_BAD_OFFLOAD);
+		r->cut.done = true;
+	} else if (h.gso_type) {
+		ipoib_count(r->ipoib, IPOIB_CUT);
+	}
+	return true;
+}
+
+static uint32_t next_frame(struct rib *r, uint8_t *slot)
+{
+	uint32_t len = cut_next(&r->cut, slot, RIB_SLOT - IPOIB_TAIL);
+
+	if (!len && !r->cut.done) {
+		ipoib_count(r->ipoib, IPOIB_LONG);
+		r->cut.done = true;
+	}
+	return len;
 }
 
 /* Requests wait in the netdev's queue while the send queue is full. */
@@ -93,13 +163,12 @@ static int from_kernel(struct rib *r, uint64_t now)
 	int n;
 
 	for (n = 0; n < (int)RIB_BURST && (slot = rib_send_slot(r)); n++) {
-		ssize_t len = read(r->tap, slot, RIB_SLOT - IPOIB_TAIL);
+		uint32_t len;
 
-		if (len < 0 && errno == EBADFD)
-			r->gone = r->failed = true;
-		if (len <= 0)
+		if (r->cut.done && !read_frame(r))
 			break;
-		if (ipoib_from_kernel(r->ipoib, slot, (uint32_t)len, now, &tx))
+		len = next_frame(r, slot);
+		if (len && ipoib_from_kernel(r->ipoib, slot, len, now, &tx))
 			rib_post_send(r, &tx);
 	}
 	return n;
@@ -250,6 +319,8 @@ static void begin(struct rib *r)
 	(void)!getrandom(&cfg.seed, sizeof(cfg.seed), 0);
 	ipoib_init(r->ipoib, &cfg);
 	r->asked.n = r->answered.n = 0;
+	r->cut.done = true;
+	r->merge.n = 0;
 	r->said[0] = '\0';
 	r->published = 0;
 	r->failed = r->gone = false;

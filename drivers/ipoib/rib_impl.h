@@ -7,17 +7,21 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <roci.h>
+#include "cut.h"
 #include "ipoib.h"
+#include "merge.h"
 #include "rib.h"
 
 #define RIB_BURST  64u
-#define RIB_RECVS  512u
+#define RIB_RECVS  4096u
 #define RIB_SENDS  512u
 #define RIB_SIGNAL 32u /* one send of so many is signaled */
 /** Room of a datagram: 40 octets of GRH, the packet, and what a translation adds. Before a frame
  *  that is read here ROCI_GRH_LEN stay free. */
 #define RIB_SLOT   4352u
 #define RIB_GROUPS 256u
+/** A frame that the kernel leaves to be cut: an IP packet, its Ethernet header. */
+#define RIB_FRAME (65536u + 64u)
 
 /** The session, and all that it has. The packet thread's, but for the handles. */
 struct rib_qp {
@@ -58,9 +62,13 @@ struct rib {
 	uint32_t ifindex;
 	struct rib_qp q;
 	struct ipoib *ipoib;
-	bool failed;	      /* the session or the netdev: begin again */
-	bool gone;	      /* the netdev was deleted */
-	_Atomic bool helping; /* the helper may run */
+	struct cut cut;		  /* the frame in `frame` */
+	struct merge merge;	  /* for the kernel */
+	uint32_t held[MERGE_MAX]; /* receive slots of its pieces */
+	uint8_t frame[RIB_FRAME]; /* of the kernel */
+	bool failed;		  /* the session or the netdev: begin again */
+	bool gone;		  /* the netdev was deleted */
+	_Atomic bool helping;	  /* the helper may run */
 	pthread_mutex_t lock;
 	struct rib_jobs asked, answered; /* under lock */
 	char said[256];			 /* last sentence on stderr */

@@ -67,11 +67,14 @@ static int set_up(struct rib *r, int s, bool fresh)
 
 static int attach(struct rib *r)
 {
-	struct ifreq ifr = {.ifr_flags = IFF_TAP | IFF_NO_PI};
+	const unsigned offload = TUN_F_CSUM | TUN_F_TSO4 | TUN_F_TSO6 | TUN_F_TSO_ECN;
+	struct ifreq ifr = {.ifr_flags = IFF_TAP | IFF_NO_PI | IFF_VNET_HDR};
 
 	memcpy(ifr.ifr_name, r->cfg.name, sizeof(ifr.ifr_name));
 	r->tap = open("/dev/net/tun", O_RDWR | O_NONBLOCK | O_CLOEXEC);
-	return r->tap < 0 ? -1 : ioctl(r->tap, TUNSETIFF, &ifr);
+	if (r->tap < 0 || ioctl(r->tap, TUNSETIFF, &ifr))
+		return -1;
+	return ioctl(r->tap, TUNSETOFFLOAD, offload); /* lib/ipoib/cut.h */
 }
 
 void rib_tap_carrier(struct rib *r, bool up)

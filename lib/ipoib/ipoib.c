@@ -2,13 +2,10 @@
 #include <string.h>
 #include "arp.h"
 #include "bits.h"
+#include "inet.h"
 #include "ipoib.h"
 #include "nd.h"
 
-#define ETH_HLEN      14u
-#define ETH_TYPE      12u
-#define IP4_HLEN      20u
-#define IP6_HLEN      40u
 #define QPN_MULTICAST 0xFFFFFFu
 #define QPN_FIRST     2u /* 0 and 1 are management's */
 
@@ -350,7 +347,7 @@ static bool arp_out(struct ipoib *s, uint8_t *frame, uint32_t len, struct ipoib_
 	const struct neigh *n;
 	struct arp a;
 
-	if (!arp_read_eth(&a, frame + ETH_HLEN, len - ETH_HLEN, sender, mac))
+	if (!arp_read_eth(&a, frame + ETHER_HLEN, len - ETHER_HLEN, sender, mac))
 		return drop(s, IPOIB_BAD_ARP);
 	n = neigh_of_mac(&s->table, mac);
 	if (n)
@@ -390,29 +387,29 @@ static bool nd_out(struct ipoib *s, uint8_t *ip6, uint32_t len, struct ipoib_tx 
 bool ipoib_from_kernel(
 	struct ipoib *s, uint8_t *frame, uint32_t len, uint64_t now, struct ipoib_tx *tx)
 {
-	uint8_t *packet = frame + ETH_HLEN;
+	uint8_t *packet = frame + ETHER_HLEN;
 	struct neigh *n;
 	uint8_t dst[6];
 	uint16_t type;
 	bool arp;
 
-	if (len < ETH_HLEN)
+	if (len < ETHER_HLEN)
 		return drop(s, IPOIB_SHORT);
-	type = get_be16(frame + ETH_TYPE);
+	type = get_be16(frame + ETHER_TYPE);
 	arp = type == IPOIB_ARP || type == IPOIB_RARP;
 	if (!ipoib_type_known(type))
 		return drop(s, IPOIB_TYPE);
-	if (!arp && !is_ip(packet, len - ETH_HLEN, type))
+	if (!arp && !is_ip(packet, len - ETHER_HLEN, type))
 		return drop(s, IPOIB_BAD_IP);
 	memcpy(dst, frame, 6);
 	n = destination(s, dst, type, packet);
 	if (!n)
 		return drop(s, IPOIB_NO_NEIGH);
-	*tx = (struct ipoib_tx){.at = packet - IPOIB_HLEN, .len = len - ETH_HLEN + IPOIB_HLEN};
+	*tx = (struct ipoib_tx){.at = packet - IPOIB_HLEN, .len = len - ETHER_HLEN + IPOIB_HLEN};
 	if (arp && !arp_out(s, frame, len, tx))
 		return false;
-	if (type == IPOIB_IP6 && nd_is(packet, len - ETH_HLEN) &&
-		!nd_out(s, packet, len - ETH_HLEN, tx))
+	if (type == IPOIB_IP6 && nd_is(packet, len - ETHER_HLEN) &&
+		!nd_out(s, packet, len - ETHER_HLEN, tx))
 		return false;
 	ipoib_header_put(tx->at, type);
 	return send_to(s, n, now, tx);
@@ -543,7 +540,7 @@ static bool nd_in(struct ipoib *s, struct arrival *a, uint32_t *len)
 /* Groups' MACs are those of Ethernet: RFC 1112 6.4, RFC 2464 7. */
 static void ethernet(const struct ipoib *s, const struct arrival *a, uint16_t type)
 {
-	uint8_t *eth = a->packet - ETH_HLEN;
+	uint8_t *eth = a->packet - ETHER_HLEN;
 
 	if (!a->group) {
 		memcpy(eth, s->cfg.mac, 6);
@@ -558,7 +555,7 @@ static void ethernet(const struct ipoib *s, const struct arrival *a, uint16_t ty
 		memset(eth, 0xFF, 6);
 	}
 	memcpy(eth + 6, a->mac, 6);
-	put_be16(eth + ETH_TYPE, type);
+	put_be16(eth + ETHER_TYPE, type);
 }
 
 /* The MAC of the sender: that of its entry, which may be one of a QPN before, or its own. */
@@ -607,13 +604,18 @@ bool ipoib_from_wire(struct ipoib *s, uint8_t *area, uint32_t len, uint32_t src_
 	if (!translate(s, &a, type, &len))
 		return false;
 	ethernet(s, &a, type);
-	*frame = (struct ipoib_frame){.at = a.packet - ETH_HLEN, .len = ETH_HLEN + len};
+	*frame = (struct ipoib_frame){.at = a.packet - ETHER_HLEN, .len = ETHER_HLEN + len};
 	s->count[IPOIB_RX]++;
 	return true;
 }
 
 /* --- for administrators
  * --------------------------------------------------------------------------- */
+
+void ipoib_count(struct ipoib *s, enum ipoib_count c)
+{
+	s->count[c]++;
+}
 
 const uint64_t *ipoib_counts(const struct ipoib *s)
 {
@@ -641,6 +643,9 @@ const char *ipoib_count_name(enum ipoib_count c)
 		[IPOIB_RESTARTED] = "restarted",
 		[IPOIB_DUPLICATE] = "duplicate",
 		[IPOIB_EVICTED] = "evicted",
+		[IPOIB_CUT] = "cut",
+		[IPOIB_MERGED] = "merged",
+		[IPOIB_BAD_OFFLOAD] = "bad_offload",
 	};
 
 	return name[c];

@@ -55,6 +55,9 @@ enum ipoib_count {
 	IPOIB_RESTARTED,   /**< peers that came back with another QPN (IPB-16) */
 	IPOIB_DUPLICATE,   /**< claims of our own IP address by others */
 	IPOIB_EVICTED,	   /**< entries that left the full table */
+	IPOIB_CUT,	   /**< frames of the kernel that became several (cut.h) */
+	IPOIB_MERGED,	   /**< frames to the kernel that were several (merge.h) */
+	IPOIB_BAD_OFFLOAD, /**< frames of the kernel that contradict what it says beside them */
 	IPOIB_COUNTS,
 };
 
@@ -135,6 +138,9 @@ bool ipoib_next(struct ipoib *s, uint8_t *room, uint64_t now, struct ipoib_tx *t
 
 /** @return when to call ipoib_next() at the latest; UINT64_MAX: not at all. */
 uint64_t ipoib_deadline(const struct ipoib *s);
+
+/** Counts what its caller did or dropped. */
+void ipoib_count(struct ipoib *s, enum ipoib_count c);
 
 /** @return the counters, IPOIB_COUNTS of them. */
 const uint64_t *ipoib_counts(const struct ipoib *s);

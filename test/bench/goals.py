@@ -109,5 +109,19 @@ def peer_goals(figures):
                            advantage(ours['median'], theirs['median'], unit))
 
 
+def ipoib_goals(figures):
+    def found(who, what):
+        f = one(figures, bench='ipoib', who=who, what=what)
+        return f and f['median']
+
+    for reference in 'kernel', 'kernel, segments cut':
+        theirs, ours = found(reference, 'TCP'), [r for r in (found('Rocinante', 'TCP'), found('Rocinante --gso', 'TCP')) if r]
+        yield goal(f'TCP over IP over InfiniBand, against the {reference}', 'x', 'at least', 0.6,
+                   max(ours) / theirs if theirs and ours else None)
+    theirs, ours = found('kernel', 'ping'), [r for r in (found('Rocinante', 'ping'), found('Rocinante --gso', 'ping')) if r]
+    yield goal('ping over IP over InfiniBand, more than the kernel', 'us', 'at most', 30,
+               min(ours) - theirs if theirs and ours else None)
+
+
 def judge(figures):
-    return [g for part in (path_goals, latency_goals, lab_goals, link_goals, peer_goals) for g in part(figures)]
+    return [g for part in (path_goals, latency_goals, lab_goals, link_goals, peer_goals, ipoib_goals) for g in part(figures)]

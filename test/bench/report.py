@@ -105,6 +105,13 @@ def veth_part(report):
     return text
 
 
+def ipoib_part(report):
+    rows = [[f['who'], f['what'], f['unit'], number(f['median']), number(f['best'])]
+            for f in find(report['figures'], bench='ipoib')]
+    return ['TCP and ping over a veth pair with IP packets of 2044 bytes: the kernel, and IP over InfiniBand', ''] + table(
+        ['', '', '', 'median', 'best'], rows)
+
+
 def shortened_part(report):
     return ['Shortened', ''] + ['  ' + sentence for sentence in report['shortened']]
 
@@ -136,7 +143,7 @@ def text(report):
         parts.append(shortened_part(report))
     parts.append(goals_part(report))
     for bench, part in (('path', path_part), ('latency', latency_part), ('instr', instr_part), ('lab', lab_part),
-                        ('link', link_part), ('veth', veth_part)):
+                        ('link', link_part), ('veth', veth_part), ('ipoib', ipoib_part)):
         if find(report['figures'], bench=bench):
             parts.append(part(report))
     if report['skipped']:

@@ -27,7 +27,7 @@ def run(*arguments):
 
 def check_figures(report):
     root = os.geteuid() == 0
-    for bench in ('path', 'latency', 'lab', 'link') + (('veth',) if root else ()):
+    for bench in ('path', 'latency', 'lab', 'link') + (('veth', 'ipoib') if root else ()):
         check(any(f['bench'] == bench for f in report['figures']), f'there is no figure of {bench}')
     for f in report['figures']:
         check(FIELDS <= set(f), f'{f} lacks {FIELDS - set(f)}')
@@ -84,7 +84,7 @@ def main():
             text = file.read()
         check('Goals' in text and text in done.stdout, 'the text')
         # Each part that --quick shortens says so.
-        for part in ('path', 'latency', 'lab', 'link') + (('veth',) if os.geteuid() == 0 else ()):
+        for part in ('path', 'latency', 'lab', 'link') + (('veth', 'ipoib') if os.geteuid() == 0 else ()):
             check(any(s.startswith(part + ': ') and s in text for s in report['shortened']), f'what {part} left out')
         for name in report['plots']:
             with open(os.path.join(out, name), encoding='utf-8') as file:

@@ -1,15 +1,19 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""ipoib_test.py ROCID STREAM PART: netdevs of IP over InfiniBand (RFC 4391) of rocids in namespaces, on both ends
-of a veth or on a bridge: what the kernels do on them, and what is on the wire. Needs root."""
+"""ipoib_test.py ROCID STREAM PART ROCICTL SHARED: netdevs of IP over InfiniBand (RFC 4391) of rocids in namespaces, on both ends
+of a veth, of memif or of an emulated link, or on a bridge: what the kernels do on them. Needs root."""
+import json
 import os
+import shutil
 import signal
 import socket
 import struct
+import subprocess
 import sys
 import time
+import zlib
 
-from netlab import Lab, PATIENCE_S, checksum, ping, settle, transfer, veth, wait_for
+from netlab import Lab, PATIENCE_S, checksum, ping, settle, skip, transfer, veth, wait_for
 
 MTU = 2200
 
@@ -216,6 +220,320 @@ def partitions(lab):
     assert 'No route to host' in failed or 'timed out' in failed, failed
 
 
+# proves IPB-17: groups are joined where the port is, by MLD of its kernel
+def memif(lab):
+    """The link is memory; the kernels of both ends have taps of the ports."""
+    a, b = lab.namespace(), lab.namespace()
+    for i, (n, role) in enumerate([(a, 'server'), (b, 'client')], 1):
+        vdev = (f'net_memif0,role={role},id=0,socket={lab.path("link")},socket-abstract=no,bsize=4608,'
+                f'mac=02:00:00:00:aa:0{i}')
+        lab.rocid(n, role, ['--mtu', f'0,{MTU}', '--tap', '0=eth', '--ipoib', '0'], ['--vdev', vdev])
+    for i, n in enumerate((a, b), 1):
+        netdev(n, 'rib0')
+        addresses(n, 'rib0', i)
+    ping(a, '10.8.0.2')
+    ping(b, 'fd08::1')
+    big_ping(a, 'fd08::2', 65507)
+    transfer(b, a, '10.8.0.2', 8 << 20)
+    multicast(a, b, 'ff15::77')
+
+
+def emulated(lab):
+    """Both ports of one rocid, which an emulated link connects and which loses frames; their netdevs are in two
+    namespaces. The kernel that rocid is in has no part in it."""
+    a, b = lab.namespace(), lab.namespace()
+    r = lab.rocid(a, 'a', ['--ring-pair=loss=0.01,seed=3', '--gid', '0,fe80::1', '--gid', '1,fe80::2', '--mtu', f'0,{MTU}',
+                           '--mtu', f'1,{MTU}', '--ipoib', '0', '--ipoib', '1'])
+    for name in 'rib0', 'rib1':
+        netdev(a, name)
+    a.run(f'ip link set rib1 netns {b.pid}')
+    b.run('ip link set rib1 up')
+    a.run('ip addr add 10.8.0.1/24 dev rib0')
+    b.run('ip addr add 10.8.0.2/24 dev rib1')
+    ping(a, '10.8.0.2', 20)
+    transfer(b, a, '10.8.0.2', 1 << 20)
+    transfer(a, b, '10.8.0.1', 1 << 20)
+    assert all(n['rx'] > 500 for n in Lab.ask(r, 'show ipoib')['ipoib'])
+
+
+def counts(r):
+    """Of its netdev: they are published when they are a moment old."""
+    return Lab.ask(r, 'show ipoib')['ipoib'][0]
+
+
+class Iperf:
+    """iperf3 from namespace a to b."""
+
+    def __init__(self, a, b, address, *args):
+        self.server = subprocess.Popen(b.command(['iperf3', '-s', '-1', '-B', address]), stdout=subprocess.DEVNULL)
+        wait_for('iperf3', lambda: ':5201 ' in b.output('ss -Htln'))
+        self.client = subprocess.Popen(a.command(['iperf3', '-J', '-c', address, *args]), stdout=subprocess.PIPE)
+
+    def end(self):
+        said = json.loads(self.client.communicate(timeout=PATIENCE_S)[0])
+        self.server.wait(PATIENCE_S)
+        assert 'error' not in said, said['error']
+        return said
+
+
+def offload(lab):
+    """The kernel leaves checksums and segments to the netdev, both ways; iperf3 moves a known amount."""
+    if not shutil.which('iperf3'):
+        skip('there is no iperf3')
+    a, b, ra = pair(lab)
+    for address in '10.8.0.2', 'fd08::2':
+        moved = Iperf(a, b, address, '-n', '16M').end()['end']['sum_sent']['bytes']
+        assert moved >= 16 << 20, moved
+        wait_for('frames that were cut', lambda: counts(ra)['cut'] > 50)
+    moved = Iperf(a, b, '10.8.0.2', '-n', '16M', '-R').end()['end']['sum_sent']['bytes']
+    assert moved >= 16 << 20, moved
+    wait_for('frames that were put together', lambda: counts(ra)['merged'] > 50)
+    Iperf(a, b, '10.8.0.2', '-n', '1M', '-u', '-b', '100M', '-l', '20000').end()
+    wait_for('sane counters', lambda: counts(ra)['tx'] > 8000)
+    bad = {k: v for k, v in counts(ra).items() if v and k in ('bad_offload', 'too_long', 'bad_ip', 'type', 'forged')}
+    assert not bad, bad
+    # A link MTU that changes under the kernel's connections: segments follow it.
+    a.run('ip link set rib0 mtu 700')
+    transfer(b, a, '10.8.0.2', 2 << 20)
+
+
+def load(lab):
+    """rocid is killed and started again, and ended and started, while TCP flows: it flows on."""
+    a, b = two_hosts(lab)
+    b.run('ip tuntap add rib0 mode tap')
+    rocid(lab, a, 'a')
+    rb = rocid(lab, b, 'b')
+    addresses(a, 'rib0', 1)
+    addresses(b, 'rib0', 2)
+    ping(a, '10.8.0.2')
+    received = Sink(a, b, '10.8.0.2')
+    received.more(1 << 20)
+    for how in signal.SIGKILL, signal.SIGTERM:
+        rb.send_signal(how)
+        rb.wait(PATIENCE_S)
+        lab.processes.remove(rb)
+        rb = rocid(lab, b, 'b')
+        back = time.monotonic()
+        received.more(1 << 20)
+        print(f'load: flows again {time.monotonic() - back:.1f} s after the netdev is back')
+    received.close()
+
+
+class Sink:
+    """A TCP connection from a to b, over which bytes flow without end."""
+
+    def __init__(self, a, b, address):
+        def listen():
+            s = socket.create_server((address, 0))
+            s.settimeout(PATIENCE_S)
+            return s
+
+        listener = b.inside(listen)
+        self.source = a.inside(lambda: socket.create_connection(listener.getsockname(), PATIENCE_S))
+        self.sink = listener.accept()[0]
+        listener.close()
+        self.sink.settimeout(PATIENCE_S)
+        self.source.setblocking(False)
+
+    def more(self, size):
+        """That many bytes arrive from now on."""
+        until = time.monotonic() + PATIENCE_S
+        while size > 0:
+            assert time.monotonic() < until, f'{size} bytes are missing'
+            try:
+                self.source.send(bytes(1 << 16))
+            except BlockingIOError:
+                pass
+            self.sink.settimeout(0.01)
+            try:
+                size -= len(self.sink.recv(1 << 20))
+            except TimeoutError:
+                pass
+
+    def close(self):
+        self.source.close()
+        self.sink.close()
+
+
+# --- frames that nobody should send ---------------------------------------------------------------
+
+def lladdr(gid, qpn):
+    return struct.pack('!I', qpn) + gid
+
+
+class Forger:
+    """Sends UD datagrams to the QP of a netdev, from beside a rocid."""
+
+    def __init__(self, namespace, target):
+        link = namespace.output('ip -o link show dev eth')
+        self.own = socket.inet_pton(socket.AF_INET6, next(
+            word.split('/')[0] for word in namespace.output('ip -6 -o addr show dev eth scope link').split()
+            if word.startswith('fe80')))
+        self.mac = bytes.fromhex(link.split('link/ether ')[1][:17].replace(':', ''))
+        self.gid = socket.inet_pton(socket.AF_INET6, target['gid'])
+        self.to = self.gid[8:11] + self.gid[13:]
+        self.to = bytes([self.to[0] ^ 2]) + self.to[1:]  # of the EUI-64
+        self.qpn = target['qpn']
+
+        def raw():
+            s = socket.socket(socket.AF_PACKET, socket.SOCK_RAW)
+            s.bind(('eth', 0))
+            return s
+
+        self.socket = namespace.inside(raw)
+
+    def send(self, payload, kind=0x0800, src=None, src_qp=0x777, pkey=0xffff, qkey=0x80000B1B):
+        body = struct.pack('!HH', kind, 0) + payload
+        self.send_raw(body, src or self.own, src_qp, pkey, qkey)
+
+    def send_raw(self, body, src, src_qp=0x777, pkey=0xffff, qkey=0x80000B1B):
+        pad = -len(body) % 4
+        deth = struct.pack('!II', qkey, src_qp)
+        bth = struct.pack('!BBHII', 0x64, pad << 4, pkey, self.qpn, 0)
+        rest = deth + body + bytes(pad)
+        plen = 8 + len(bth) + len(rest) + 4
+        udp = struct.pack('!HHH', 0xC000, 4791, plen)
+        addresses_ = struct.pack('!HBB', plen, 17, 64) + src + self.gid
+        masked = (b'\xff' * 8 + b'\x6f\xff\xff\xff' + addresses_[:3] + b'\xff' + addresses_[4:] + udp + b'\xff\xff' +
+                  bth[:4] + b'\xff' + bth[5:] + rest)
+        frame = (self.to + self.mac + b'\x86\xdd' + b'\x60\0\0\0' + addresses_ + udp + b'\0\0' + bth + rest +
+                 struct.pack('<I', zlib.crc32(masked)))
+        self.socket.send(frame)
+
+
+def arp(sender, sender_ip, target_ip):
+    return (struct.pack('!HHBBH', 32, 0x800, 20, 4, 1) + sender + socket.inet_aton(sender_ip) + bytes(20) +
+            socket.inet_aton(target_ip))
+
+
+def advert(src, dst, target, option):
+    """An unsolicited neighbour advertisement."""
+    message = struct.pack('!BBHI', 136, 0, 0, 0x20000000) + target + option
+    pseudo = src + dst + struct.pack('!II', len(message), 58)
+    message = message[:2] + struct.pack('!H', checksum(pseudo + message)) + message[4:]
+    return struct.pack('!IHBB', 0x60000000, len(message), 58, 255) + src + dst + message
+
+
+def hostile(lab):
+    """Each kind of bad datagram has its counter; none changes what the kernel believes."""
+    a, b, _ = pair(lab)
+    rb = lab.processes[-1]
+    ping(a, '10.8.0.2')
+    ping(a, 'fd08::2')
+    believed = [line for line in b.output('ip neigh show dev rib0').splitlines() if 'lladdr' in line]
+    f = Forger(a, counts(rb))
+    stranger = socket.inet_pton(socket.AF_INET6, 'fe80::bad')
+    a6, b6 = (socket.inet_pton(socket.AF_INET6, f'fd08::{i}') for i in (1, 2))
+    option = b'\x02\x03\0\0' + lladdr(stranger, 0x777)
+    own = lladdr(f.own, 0x777)
+    cases = {
+        'forged': [lambda: f.send(arp(lladdr(stranger, 0x777), '10.8.0.1', '10.8.0.2'), 0x806),
+                   lambda: f.send(arp(lladdr(f.own, 0), '10.8.0.1', '10.8.0.2'), 0x806),
+                   lambda: f.send(advert(a6, b6, a6, option), 0x86DD)],
+        'bad_arp': [lambda: f.send(arp(own, '10.8.0.1', '10.8.0.2')[:-1], 0x806),
+                    lambda: f.send(struct.pack('!H', 1) + arp(own, '10.8.0.1', '10.8.0.2')[2:], 0x806)],
+        'bad_nd': [lambda: f.send(advert(a6, b6, a6, b'\x02\x01' + bytes(6)), 0x86DD),
+                   lambda: f.send(advert(a6, b6, a6, b'\x02\x04' + bytes(22)), 0x86DD),
+                   lambda: f.send(advert(a6, b6, a6, b'\x02\0' + bytes(22)), 0x86DD)],
+        'short': [lambda: f.send_raw(b'\x08', f.own), lambda: f.send_raw(b'\x08\0\0', f.own)],
+        'type': [lambda: f.send(bytes(60), 0x8847)],
+        'bad_ip': [lambda: f.send(b'\x60' + bytes(59)), lambda: f.send(b'\x45' + bytes(18))],
+    }
+    before = counts(rb)
+    for sends in cases.values():
+        for send in sends:
+            send()
+    expected = {name: before[name] + len(sends) for name, sends in cases.items()}
+    wait_for(f'counters {expected}', lambda: {name: counts(rb)[name] for name in cases} == expected)
+
+    def dropped(reason):
+        return sum(d['packets'] for d in Lab.ask(rb, 'show drops')['drops'] if d['reason'] == reason)
+
+    f.send(bytes(60), pkey=0x8001)
+    f.send(bytes(60), qkey=0x11111111)
+    f.send(bytes(60), src=f.gid, src_qp=f.qpn)
+    for reason in 'pkey', 'qkey', 'martian':
+        wait_for(f'a drop by {reason}', lambda: dropped(reason) == 1)
+    now = b.output('ip neigh show dev rib0')
+    for line in believed:
+        assert ' '.join(line.split()[:3]) in now, (line, now)
+    ping(b, '10.8.0.1')
+
+
+# --- what else sees the netdev ----------------------------------------------------------------------
+
+def captured(lab, ra, traffic):
+    """What rocictl captures of some traffic: no frame that tshark finds wrong, no ICRC but good ones; all kinds of
+    payload are there."""
+    rocictl, shared = sys.argv[4:6]
+    path, pcap = lab.path('all.pcapng'), lab.path('all.pcap')
+    process = subprocess.Popen([rocictl, '--socket', ra.socket, 'capture', path], stderr=subprocess.PIPE)
+    process.stderr.readline()
+    traffic()
+    process.send_signal(signal.SIGINT)
+    assert process.wait(PATIENCE_S) == 0, process.stderr.read()
+    process.stderr.close()
+    if not shutil.which('tshark'):
+        print('no tshark: nobody else reads the capture')
+        return
+    out = subprocess.run(['tshark', '-o', 'udp.ignore_ipv6_zero_checksum:TRUE', '-r', path, '-T', 'fields',
+                          '-e', 'infiniband.bth.opcode', '-e', 'infiniband.deth.q_key', '-e', 'infiniband.payload',
+                          '-e', '_ws.malformed'], capture_output=True, text=True, timeout=PATIENCE_S, check=True).stdout
+    lines = [line.split('\t') for line in out.splitlines()]
+    ours = [line for line in lines if int(line[1] or '0', 0) == 0x80000B1B]
+    assert len(ours) > 500 and all(line[0] == '100' and not line[3] for line in ours), lines[:10]
+    print(f'tshark: {len(ours)} datagrams')
+    oracle = os.path.join(shared, 'oracle', 'validate_pcap.py')
+    if not os.path.exists(oracle):
+        print('no oracle: ICRCs are not judged')
+        return
+    subprocess.run(['editcap', '-F', 'pcap', path, pcap], check=True, capture_output=True)
+    words = subprocess.run([sys.executable, oracle, pcap], capture_output=True, text=True, check=True).stdout.split()
+    good, bad = int(words[words.index('ok') + 1]), int(words[words.index('bad') + 1])
+    assert good >= len(ours) and not bad, (good, bad, len(ours))
+
+
+def faults(lab):
+    """Captures see its traffic, and so do faults that are injected into its QP."""
+    a, b, ra = pair(lab)
+
+    def traffic():
+        ping(a, '10.8.0.2')
+        ping(b, 'fd08::1')
+        transfer(b, a, '10.8.0.2', 1 << 20)
+        multicast(a, b, '239.1.2.3')
+
+    captured(lab, ra, traffic)
+    done = Lab.ask(ra, f'inject qp {counts(ra)["qpn"]} drop tx count=3')
+    assert 'error' not in done, done
+    ping(a, '10.8.0.2', 5)
+    hits = Lab.ask(ra, 'show counters')['counters']['injected_faults']
+    assert hits == 3, hits
+
+
+def dhcp(lab):
+    """An ordinary client gets an address from an ordinary server. It asks for answers by broadcast, as RFC 4390 2.1 has
+    it: its hardware address means nothing to others."""
+    for tool in 'dnsmasq', 'udhcpc':
+        if not shutil.which(tool):
+            skip(f'there is no {tool}')
+    a, b = two_hosts(lab)
+    rocid(lab, a, 'a')
+    rocid(lab, b, 'b')
+    addresses(a, 'rib0', 1)
+    server = subprocess.Popen(a.command(['dnsmasq', '-k', '-C', '/dev/null', '-p', '0', '-i', 'rib0', '--leasefile-ro',
+                                         '--dhcp-range=10.8.0.50,10.8.0.50,1h', '--pid-file=' + lab.path('pid'),
+                                         '--user=root']))
+    lab.processes.append(server)
+    script = lab.path('lease')
+    with open(script, 'w', encoding='ascii') as file:
+        file.write('#!/bin/sh\n[ "$1" = bound ] && ip addr add $ip/24 dev $interface\nexit 0\n')
+    os.chmod(script, 0o755)
+    b.run(f'timeout {PATIENCE_S} udhcpc -f -q -n -B -t 30 -T 1 -i rib0 -s {script}')
+    assert '10.8.0.50/24' in b.output('ip -o addr show dev rib0')
+    ping(a, '10.8.0.50')
+
+
 def three_hosts(lab):
     """On one bridge, with loss."""
     switch, hosts = lab.namespace(), [lab.namespace() for _ in range(3)]
@@ -238,7 +556,8 @@ def three_hosts(lab):
 def main():
     with Lab(*sys.argv[1:3]) as lab:
         {'basics': basics, 'changes': changes, 'restart': restart, 'partitions': partitions,
-         'three': three_hosts}[sys.argv[3]](lab)
+         'three': three_hosts, 'memif': memif, 'emulated': emulated, 'offload': offload, 'load': load,
+         'hostile': hostile, 'faults': faults, 'dhcp': dhcp}[sys.argv[3]](lab)
 
 
 main()

@@ -11,12 +11,19 @@
  *   b[4]    other than 0: not of a group
  *   b[5]    other than 0: the checksum of ND is not made right
  *   b[6..7] milliseconds that pass
+ *
+ * ACT_OFFLOAD is a frame that the kernel leaves to be cut (cut.h): b[0] its type, b[1] flags, b[4]
+ * and b[5] where its checksum is, b[6..7] the size of its segments. Its segments are put
+ * together again as far as that goes (merge.h).
  */
 #include <stdlib.h>
 #include <string.h>
+#include <linux/virtio_net.h>
 #include "arp.h"
 #include "bits.h"
+#include "cut.h"
 #include "ipoib.h"
+#include "merge.h"
 #include "nd.h"
 #include "oracle.h"
 #include "records.h"
@@ -30,6 +37,7 @@ enum {
 	ACT_KERNEL,
 	ACT_ANSWER,
 	ACT_REFUSE,
+	ACT_OFFLOAD,
 	ACTS
 };
 
@@ -136,6 +144,50 @@ static void from_kernel(
 	free(frame);
 }
 
+/* @return the frame of one piece. */
+static uint8_t *cut_one(struct cut *c, uint32_t *len)
+{
+	uint8_t *f = malloc(own.mtu + ETH);
+
+	MUST(f);
+	*len = cut_next(c, f, own.mtu + ETH);
+	return f;
+}
+
+static void offload(const struct record *r, const uint8_t *bytes, uint32_t len)
+{
+	struct virtio_net_hdr h = {.gso_type = r->b[0],
+		.flags = r->b[1],
+		.csum_start = r->b[4],
+		.csum_offset = r->b[5],
+		.gso_size = record_u16(r, 6)};
+	uint8_t *frame = malloc(len ? len : 1), *f[MERGE_MAX];
+	struct merge m = {0};
+	uint32_t n = 0, n_len;
+	struct cut c;
+
+	MUST(frame);
+	memcpy(frame, bytes, len);
+	if (cut_begin(&c, &h, frame, len, own.mtu))
+		while (n < MERGE_MAX) {
+			f[n] = cut_one(&c, &n_len);
+			MUST(n_len <= own.mtu + ETH);
+			if (!merge_take(&m, f[n++], n_len) || !n_len)
+				break;
+		}
+	if (m.n) {
+		uint32_t all = 0;
+
+		merge_finish(&m, &h);
+		for (uint32_t i = 0; i < m.n; i++)
+			all += m.piece[i].len;
+		MUST(all == m.len && all <= len);
+	}
+	while (n)
+		free(f[--n]);
+	free(frame);
+}
+
 static void answer(struct ipoib *s, bool ok, uint64_t now)
 {
 	struct ipoib_ask ask;
@@ -176,9 +228,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			from_wire(s, &r, in.at, len, now);
 		else if (r.act % ACTS == ACT_KERNEL)
 			from_kernel(s, &r, in.at, len, now);
+		else if (r.act % ACTS == ACT_OFFLOAD)
+			offload(&r, in.at, len);
 		else
 			answer(s, r.act % ACTS == ACT_ANSWER, now);
-		if (r.act % ACTS < ACT_ANSWER) {
+		if (r.act % ACTS < ACT_ANSWER || r.act % ACTS == ACT_OFFLOAD) {
 			in.at += len;
 			in.left -= len;
 		}
