@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Which pages of the arena memory gets, what is refused and how, what is given back. */
 #include <fcntl.h>
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -314,6 +315,54 @@ static void sweep__leaves_what_is_mapped(void **state)
 	munmap(p, MB);
 }
 
+static struct {
+	uint8_t *high, *low;
+	_Atomic int stop;
+} mover;
+
+/* Down and up: a look that has passed the low place does not see it at the high one. */
+static void *move(void *arg)
+{
+	(void)arg;
+	while (!mover.stop) {
+		if (mremap(mover.high, MB, MB, MREMAP_MAYMOVE | MREMAP_FIXED, mover.low) !=
+				mover.low ||
+			mremap(mover.low, MB, MB, MREMAP_MAYMOVE | MREMAP_FIXED, mover.high) !=
+				mover.high)
+			abort();
+		usleep(10);
+	}
+	return NULL;
+}
+
+static void sweep__leaves_what_moves(void **state)
+{
+	const unsigned between = 200; /* mappings */
+	uint8_t *room = anon((2 * between + 2) * PAGE + 2 * MB), *p;
+	pthread_t t;
+
+	(void)state;
+	for (unsigned i = 0; i < between; i++)
+		mprotect(room + MB + 2 * i * PAGE, PAGE, PROT_READ);
+	mover.low = room;
+	mover.high = p = room + MB + 2 * between * PAGE + PAGE;
+	memset(p, 9, MB);
+	arena_release(take(p, MB));
+	assert_int_equal(pthread_create(&t, NULL, move, NULL), 0);
+	for (unsigned i = 0; i < 20; i++) {
+		uint8_t *q = anon(8 * MB);
+
+		memset(q, 1, 8 * MB);
+		arena_release(take(q, 8 * MB));
+		munmap(q, 8 * MB);
+	}
+	mover.stop = 1;
+	pthread_join(t, NULL);
+	for (size_t i = 0; i < MB; i++)
+		assert_int_equal(p[i], 9);
+	munmap(room, (2 * between + 2) * PAGE + 2 * MB);
+}
+
 /* --- refusals --------------------------------------------------------------------------- */
 
 static void refused__with_a_sentence(void **state)
@@ -479,6 +528,7 @@ int main(void)
 		cmocka_unit_test(generation__small_neighbours_merge),
 		cmocka_unit_test(sweep__returns_what_is_unmapped),
 		cmocka_unit_test(sweep__leaves_what_is_mapped),
+		cmocka_unit_test(sweep__leaves_what_moves),
 		cmocka_unit_test(refused__with_a_sentence),
 		cmocka_unit_test(refused__several_kinds),
 		cmocka_unit_test(shared__its_own_file),
