@@ -140,7 +140,7 @@ def test_churn(daemon):
 
 
 def test_many_connections(daemon):
-    fds = daemon.fds()
+    fds = daemon.idle_fds()
     visitors = [daemon.connect() for _ in range(100)]
     daemon.ask('version')
     served = 0
@@ -247,7 +247,7 @@ def main():
             mode = os.stat(daemon.socket + '.admin').st_mode
             check(stat.S_IMODE(mode) == 0o600, f'mode {mode:o}')
             daemon.ask('show ports')        # rocid's own QP1 exists once it answers
-            base = daemon.fds(), daemon.maps()
+            base = daemon.idle_fds(), daemon.maps()
             test_commands(program, daemon)
             test_objects(holder, program, daemon)
             test_rocictl_status(program, daemon, folder)

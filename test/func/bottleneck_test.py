@@ -71,7 +71,7 @@ def carry(rperf, daemons, cc, look=lambda: None):
     def arrived():
         m = moved(begin)
         return m['rp_cnp_handled'][0] + m['late'] >= m['np_cnp_sent'][1]
-    wait_until(arrived, f'CNPs are lost: {moved(begin)}')
+    wait_until(arrived, lambda: f'CNPs are lost: {moved(begin)}')
     there = [(second[q] - first[q]) % 2**24 for q in first if q in second]
     found = {'later': moved(before), 'seen': seen, **moved(begin)}
     found['jain'] = jain(there) if len(there) == QPS and any(there) else None

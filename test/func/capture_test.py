@@ -210,21 +210,11 @@ def test_pipe(programs, daemon, folder):
     s.end()
 
 
-def idle_fds(daemon):
-    """Descriptors of a daemon when those of earlier commands and sessions are closed: it learns of their end later than
-    we do."""
-    seen = []
-    while len(seen) < 20 or len(set(seen[-20:])) > 1:
-        seen.append(daemon.fds())
-        time.sleep(0.05)
-    return seen[-1]
-
-
 def test_deaths(programs, daemon, folder):
     """rocictl is killed, or stands still, in the midst of it."""
     _, rocictl, steps, _ = programs
     s = Steps(steps, daemon)
-    fds = idle_fds(daemon)
+    fds = daemon.idle_fds()
     c = Capture(rocictl, daemon, os.path.join(folder, 'killed.pcapng'))
     s.do('write', 5, 1000)
     check(c.end(signal.SIGKILL)[0] == -signal.SIGKILL, 'rocictl lives')

@@ -52,7 +52,7 @@ def marked(daemons, s, good):
 
     def moved():
         return [differences(x, counts(d)) for x, d in zip(before, daemons)]
-    wait_until(lambda: good(*moved()), f'the counters moved by {moved()}')
+    wait_until(lambda: good(*moved()), lambda: f'the counters moved by {moved()}')
 
 
 def answered(at_a, at_b):
@@ -122,7 +122,7 @@ def slowed(daemons, s, at, rule, what):
     check(now['limited'] and now['rate_mbps'] < 600 and 0 < now['alpha'] <= 1, f'{now}')
     check('held at' in now['why'] and 'CNPs a second from 192.0.2.' in now['why'], f'{now}')
     daemon.ask(f'inject clear qp {qpn}')
-    wait_until(lambda: not rate(daemon, qpn)['limited'], f'QP {qpn} does not recover: {rate(daemon, qpn)}')
+    wait_until(lambda: not rate(daemon, qpn)['limited'], lambda: f'QP {qpn} does not recover: {rate(daemon, qpn)}')
     s.do(what, 40, 9000)
 
 

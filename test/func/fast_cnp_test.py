@@ -184,7 +184,7 @@ def test_flood(lab):
     worker.start()
     for sent in range(FLOOD, (TRIES + 1) * FLOOD, FLOOD):
         process = lab.send([*PLAIN], FLOOD)     # which returns when they have been sent
-        wait_until(lambda n=sent: lab.moved(before).get('rp_cnp_handled') == n, f'{lab.moved(before)}')
+        wait_until(lambda n=sent: lab.moved(before).get('rp_cnp_handled') == n, lambda: f'{lab.moved(before)}')
         rate = lab.daemon.ask(f'show qp {lab.qpns[0]}')['rate']
         process.stdin.close()
         check(process.wait(PATIENCE_S) == 0, 'rocigen fails')
@@ -208,7 +208,7 @@ def test_marks(lab):
     lab.set('notify,np_min_time_between_cnps=1000000')
     before = lab.counts()
     process = lab.send(['--opcode', 'ACKNOWLEDGE', '--src', PEER, '--ce', '1', '--qpn', '{qpn}'], 1000)
-    wait_until(lambda: lab.moved(before).get('np_ecn_marked_roce_packets') == 1000, f'{lab.moved(before)}')
+    wait_until(lambda: lab.moved(before).get('np_ecn_marked_roce_packets') == 1000, lambda: f'{lab.moved(before)}')
     check(1 <= lab.moved(before).get('np_cnp_sent', 0) <= PATIENCE_S, f'{lab.moved(before)}')
     process.stdin.close()
     check(process.wait(PATIENCE_S) == 0, 'rocigen fails')

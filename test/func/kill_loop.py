@@ -14,7 +14,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from rocid import PATIENCE_S, check, start, wait_until
+from rocid import PATIENCE_S, ask_at, check, settled, start, wait_until
 
 PHASES = ['hello', 'create', 'regions', 'modify', 'traffic', 'shared', 'destroy']
 BATCH = 10
@@ -52,7 +52,8 @@ def memory_kb(daemon):
 
 
 def state(daemon):
-    return daemon.totals(), daemon.fds(), daemon.maps()
+    """Its own counts, descriptors and mappings, asked over one connection, whose descriptor so counts each time."""
+    return ask_at(daemon.admin, 'show totals')['totals'], daemon.fds(), daemon.maps()
 
 
 def spawn(rnd, victim, daemon, phase=None):
@@ -112,7 +113,7 @@ def kill_batch(rnd, victim, daemon, size, survivor, life):
 
 
 def kill_all(rnd, victim, daemon, survivor, kills):
-    base = state(daemon)
+    base = settled(lambda: state(daemon))
     life = measure_life(rnd, victim, daemon)
     rss = None
     batches = killed = sessions = 0
@@ -121,7 +122,7 @@ def kill_all(rnd, victim, daemon, survivor, kills):
         sessions += kill_batch(rnd, victim, daemon, size, survivor, life)
         killed += size
         batches += 1
-        wait_until(lambda: state(daemon) == base, f'left behind: {state(daemon)} not {base}')
+        wait_until(lambda: state(daemon) == base, lambda: f'left behind: {state(daemon)} not {base}')
         survivor.check_progress()
         if batches == SETTLED:
             rss = memory_kb(daemon)
@@ -133,14 +134,14 @@ def kill_all(rnd, victim, daemon, survivor, kills):
 
 def kill_large(holder, daemon, survivor):
     """One program with thousands of objects is no different."""
-    base = state(daemon)
+    base = settled(lambda: state(daemon))
     p = subprocess.Popen([holder, daemon.socket, '50', '500', '5000', '2000'],
                          stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     check(p.stdout.readline() == b'ready\n', 'holder: not ready')
     p.kill()
     p.wait()
     survivor.check_progress()
-    wait_until(lambda: state(daemon) == base, 'objects of the large program are left')
+    wait_until(lambda: state(daemon) == base, lambda: f'left of the large program: {state(daemon)} not {base}')
     survivor.check_progress()
 
 
@@ -152,8 +153,9 @@ def main():
     rnd = random.Random(seed)
     with tempfile.TemporaryDirectory(prefix='roci-') as folder:
         daemon = start(rocid, folder)
+        daemon.admin = daemon.connect()
         try:
-            empty = state(daemon)
+            empty = settled(lambda: state(daemon))
             survivor = Survivor(survivor_binary, daemon)
             kill_all(rnd, victim, daemon, survivor, kills)
             kill_large(holder, daemon, survivor)
@@ -162,7 +164,7 @@ def main():
             check(bereft.returncode == 0, 'the peer of a killed program')
             survivor.check_progress()
             survivor.end()
-            wait_until(lambda: state(daemon) == empty, 'not as at the beginning')
+            wait_until(lambda: state(daemon) == empty, lambda: f'in the end: {state(daemon)} not {empty}')
             print('survivor: rounds', survivor.last)
         finally:
             ended = daemon.end()

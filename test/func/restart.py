@@ -39,7 +39,7 @@ def test_programs(rocid, orphan, folder, sig):
         p.stdin.close()
     for p in programs:
         check(p.wait(PATIENCE_S) == 0, f'{p.args[2]}: no new session')
-    wait_until(lambda: not any(daemon.totals().values()), f'left: {daemon.totals()}')
+    wait_until(lambda: not any(daemon.totals().values()), lambda: f'left: {daemon.totals()}')
     daemon.check_ends()
     check(set(os.listdir(folder)) == {'rocid.log'}, f'left: {os.listdir(folder)}')
 

@@ -90,6 +90,11 @@ class Rocid:
     def fds(self):
         return len(os.listdir(f'/proc/{self.pid}/fd'))
 
+    def idle_fds(self):
+        """Descriptors when those of earlier commands and sessions are closed: it learns of their end later than
+        we do."""
+        return settled(self.fds)
+
     def maps(self):
         """Mappings of memfds: rings and registered memory."""
         with open(f'/proc/{self.pid}/maps') as f:
@@ -104,10 +109,15 @@ def connect(daemon):
     return s
 
 
+def ask_at(s, line):
+    """Over a connection that stays."""
+    s.sendall(line.encode() + b'\n')
+    return json.loads(s.makefile('rb').readline(REPLY_MAX))
+
+
 def ask(daemon, line):
     with connect(daemon) as s:
-        s.sendall(line.encode() + b'\n')
-        return json.loads(s.makefile('rb').readline(REPLY_MAX))
+        return ask_at(s, line)
 
 
 def wait_active(daemons):
@@ -128,7 +138,18 @@ def check(ok, what):
 
 
 def wait_until(true, what):
+    """what: the complaint, or a function that makes it when it is due."""
     until = time.monotonic() + PATIENCE_S
     while not true():
-        check(time.monotonic() < until, what)
+        if time.monotonic() >= until:
+            check(False, what() if callable(what) else what)
         time.sleep(0.01)
+
+
+def settled(look):
+    """What look() sees once it has stayed the same for a second."""
+    seen = []
+    while len(seen) < 20 or any(s != seen[-1] for s in seen[-20:]):
+        seen.append(look())
+        time.sleep(0.05)
+    return seen[-1]
