@@ -18,9 +18,9 @@ struct sim_meter {
 	uint64_t since; /* the last change */
 	uint64_t bytes; /* since then */
 	uint64_t most;
-	double area; /* bytes * ns until then */
+	double area;		  /* bytes * ns until then */
 	uint64_t empty;		  /* ns without a byte; the others: */
-	uint64_t ns[METER_STEPS]; /* step i: more than i steps, i + 1 at most; the last: any more */
+	uint64_t ns[METER_STEPS]; /* i: more than i steps, i + 1 at most; the last: any */
 };
 
 /** Measures from @p now on. */

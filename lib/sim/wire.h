@@ -36,7 +36,8 @@ struct sim_wire {
 	uint64_t idle_ps; /* picoseconds, so that a busy wire loses none */
 	/** The sender. @return the next frame to send; NULL: none now */
 	struct sim_buffer *(*pull)(struct sim_wire *w, uint64_t now);
-	bool quiet; /* the sender's: no other frame waits, so it need not be asked when this one has left */
+	/** The sender's: no other frame waits, so it need not be asked when this one has left. */
+	bool quiet;
 	struct sim_sink *to;
 	/** Sees each frame when its first bit leaves. NULL: nobody looks */
 	void (*see)(void *arg, const struct sim_buffer *b, uint64_t now);
