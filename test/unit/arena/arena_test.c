@@ -34,7 +34,7 @@ static int refusal(const void *p, size_t len, bool write)
 	return arena_take(&source, (uintptr_t)p, len, write, &h, why);
 }
 
-/* What the file has at the memory of @p h must be what the program sees. */
+/* The file has the bytes of @p h that the program sees. */
 static void same(const struct arena_hold *h, const uint8_t *p, size_t len)
 {
 	uint8_t *copy = malloc(len);
@@ -203,7 +203,7 @@ static void generation__registered_memory(void **state)
 	munmap(p, PAGE);
 }
 
-/* What freed memory left at the offset is not what the new memory has. */
+/* Bytes that freed memory left at the offset are not those of the new memory. */
 static void generation__used_before(void **state)
 {
 	uint8_t *p = anon(PAGE);
@@ -295,7 +295,7 @@ static void sweep__returns_what_is_unmapped(void **state)
 	arena_release(live);
 }
 
-/* What is mapped stays, registered or not. */
+/* Mapped memory stays, registered or not. */
 static void sweep__leaves_what_is_mapped(void **state)
 {
 	uint8_t *p = anon(MB);
