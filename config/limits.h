@@ -123,8 +123,10 @@
  * their objects. */
 #define EVENTS_ROUND 256u
 /** Sessions per daemon. Each costs a worker one read per round of a cache line of its doorbell, so
- * this also bounds the length of an idle round. A power of two. */
-#define SESSION_MAX 256u
+ * this also bounds the length of an idle round. A context of libibverbs is a session, and libraries
+ * open several: 64 ranks of one user with four each fit in the half that a user has by default. A
+ * power of two. */
+#define SESSION_MAX 512u
 /** Doorbell words (of 64 slots) that a worker serves per session and round, so that no
  *  session that rings all of its 16,384 doorbells at once keeps packets waiting. */
 #define DOORBELL_WORDS_POLL 4u
@@ -256,7 +258,7 @@
  * closed; beyond that no more are accepted. Each takes a place in rocid's table of descriptors. */
 #define CLOSING_USER_MAX 64u
 /** Places in the table of descriptors that rocid has the kernel make at the start, at most: those
- * of all sessions' channels fit (4 MB). */
+ * of all sessions' channels fit (8 MB). */
 #define DESCRIPTOR_TABLE (2 * SESSION_MAX * SESSION_CHANNEL_MAX)
 /** One of this many descriptors of rocid is reserved for existing sessions. */
 #define DESCRIPTOR_RESERVE 8

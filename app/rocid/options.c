@@ -47,7 +47,7 @@ static const struct option_row row[] = {
 		TEXT(admin_group, "the group"), "GROUP", "its group"},
 	{"max-sessions", required_argument, SECTION_APPLICATIONS, false,
 		COUNT(limits.user[CTL_SESSIONS], SESSION_MAX, "a number"), "N",
-		"applications per user, except root (128)"},
+		"applications per user, except root (256)"},
 	{"max-qps", required_argument, SECTION_APPLICATIONS, false,
 		COUNT(limits.session[CTL_QPS], SESSION_QP_MAX, "a number"), "N",
 		"QPs per application (12288)"},

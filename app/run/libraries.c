@@ -10,10 +10,12 @@
 #include "libraries.h"
 
 #define LIBRARY "libibverbs.so.1"
+#define PRELOAD "libroci-preload.so"
 
 /* From the program's folder in a build tree, app/run. */
-#define BUILT_VERBS  "../../lib/verbs"
-#define BUILT_CLIENT "../../lib/client"
+#define BUILT_VERBS   "../../lib/verbs"
+#define BUILT_CLIENT  "../../lib/client"
+#define BUILT_PRELOAD "../../lib/preload"
 
 static bool has_library(const char *folder)
 {
@@ -23,23 +25,27 @@ static bool has_library(const char *folder)
 	       !access(path, R_OK);
 }
 
-/* @return whether this program runs from a build tree, whose folders are then in @p path. */
-static bool built(char *path, size_t size)
+/* Finds a folder of the build tree that this program may run from. */
+static bool built_folder(const char *name, char folder[PATH_MAX])
 {
-	char self[PATH_MAX], name[PATH_MAX], verbs[PATH_MAX], client[PATH_MAX];
+	char self[PATH_MAX], path[PATH_MAX];
 	ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
 
 	if (n < 0)
 		return false;
 	self[n] = 0;
-	dirname(self);
-	if (snprintf(name, sizeof(name), "%s/" BUILT_VERBS, self) >= (int)sizeof(name) ||
-		!realpath(name, verbs) || !has_library(verbs))
-		return false;
-	if (snprintf(name, sizeof(name), "%s/" BUILT_CLIENT, self) >= (int)sizeof(name) ||
-		!realpath(name, client))
-		return false;
-	return snprintf(path, size, "%s:%s", verbs, client) < (int)size;
+	return snprintf(path, sizeof(path), "%s/%s", dirname(self), name) < (int)sizeof(path) &&
+	       realpath(path, folder);
+}
+
+/* @return whether this program runs from a build tree, whose folders are then in @p path. */
+static bool built(char *path, size_t size)
+{
+	char verbs[PATH_MAX], client[PATH_MAX];
+
+	return built_folder(BUILT_VERBS, verbs) && has_library(verbs) &&
+	       built_folder(BUILT_CLIENT, client) &&
+	       snprintf(path, size, "%s:%s", verbs, client) < (int)size;
 }
 
 int libraries_path(char *path, size_t size)
@@ -57,6 +63,25 @@ int libraries_path(char *path, size_t size)
 	len = strlen(path);
 	if (before && *before &&
 		snprintf(path + len, size - len, ":%s", before) >= (int)(size - len))
+		return -ENAMETOOLONG;
+	return 0;
+}
+
+int libraries_preload(char *value, size_t size)
+{
+	const char *before = getenv("LD_PRELOAD");
+	char folder[PATH_MAX] = VERBS_FOLDER, verbs[PATH_MAX];
+	int n;
+
+	if (built_folder(BUILT_VERBS, verbs) && has_library(verbs))
+		built_folder(BUILT_PRELOAD, folder);
+	n = snprintf(value, size, "%s/" PRELOAD, folder);
+	if (n >= (int)size)
+		return -ENAMETOOLONG;
+	if (access(value, R_OK))
+		return -ENOENT;
+	if (before && *before &&
+		snprintf(value + n, size - (size_t)n, ":%s", before) >= (int)(size - (size_t)n))
 		return -ENAMETOOLONG;
 	return 0;
 }

@@ -12,4 +12,11 @@
  */
 int libraries_path(char *path, size_t size);
 
+/**
+ * Writes the value of LD_PRELOAD: what clears memory for allocators, and then what the variable
+ * has.
+ * @return 0, -ENOENT or -ENAMETOOLONG.
+ */
+int libraries_preload(char *value, size_t size);
+
 #endif

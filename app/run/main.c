@@ -18,6 +18,7 @@
 #define EXIT_NO_ENTRY 127
 
 #define LIBRARY_PATH "LD_LIBRARY_PATH"
+#define PRELOAD	     "LD_PRELOAD"
 
 struct options {
 	const char *socket;
@@ -90,9 +91,19 @@ static void choose_libraries(char *path, size_t size)
 		errx(EXIT_OURS, LIBRARY_PATH " is too long: shorten it");
 }
 
-static void print(const struct options *o, const char *path, unsigned devices)
+static void choose_preload(char *value, size_t size)
 {
-	printf(LIBRARY_PATH "=%s\n", path);
+	int err = libraries_preload(value, size);
+
+	if (err == -ENOENT)
+		errx(EXIT_OURS, "%s is not there: install the package rocinante-verbs", value);
+	if (err)
+		errx(EXIT_OURS, PRELOAD " is too long: shorten it");
+}
+
+static void print(const struct options *o, const char *path, const char *preload, unsigned devices)
+{
+	printf(LIBRARY_PATH "=%s\n" PRELOAD "=%s\n", path, preload);
 	if (o->socket)
 		printf("ROCI_SOCKET=%s\n", o->socket);
 	if (o->bare)
@@ -112,14 +123,15 @@ static void set(const char *name, const char *value)
 int main(int argc, char *argv[])
 {
 	struct options o = {.socket = getenv("ROCI_SOCKET")};
-	char path[4 * PATH_MAX], why[NODES_WHY];
+	char path[4 * PATH_MAX], preload[4 * PATH_MAX], why[NODES_WHY];
 	unsigned devices;
 
 	parse(&o, argc, argv);
 	choose_libraries(path, sizeof(path));
+	choose_preload(preload, sizeof(preload));
 	devices = count_devices(o.socket);
 	if (o.print) {
-		print(&o, path, devices);
+		print(&o, path, preload, devices);
 		return 0;
 	}
 	if (!o.bare && nodes_make(devices, why))
@@ -127,6 +139,7 @@ int main(int argc, char *argv[])
 		      "device",
 			why);
 	set(LIBRARY_PATH, path);
+	set(PRELOAD, preload);
 	if (o.socket)
 		set("ROCI_SOCKET", o.socket);
 	execvp(argv[optind], argv + optind);

@@ -344,24 +344,3 @@ void arena_release(struct arena_hold *h)
 	pthread_mutex_unlock(&arena.lock);
 	free(h);
 }
-
-bool arena_discard(uintptr_t addr, size_t len)
-{
-	bool any = false;
-	struct vma v;
-
-	pthread_mutex_lock(&arena.lock);
-	for (bool more = is_open() && look_at(addr, &v); more && v.start < addr + len;
-		more = maps_find(&arena.maps, v.end, &v)) {
-		uintptr_t s = v.start > addr ? v.start : addr;
-		uintptr_t e = v.end < addr + len ? v.end : addr + len;
-
-		if (!file_of(&v))
-			continue;
-		any = true;
-		fallocate(file_of(&v)->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
-			(off_t)(v.off + (s - v.start)), (off_t)(e - s));
-	}
-	pthread_mutex_unlock(&arena.lock);
-	return any;
-}

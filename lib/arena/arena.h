@@ -79,12 +79,9 @@ void arena_release(struct arena_hold *h);
 /** @return how this process holds writers; ARENA_WRITERS_NONE before the first swap. */
 enum arena_writers arena_writers(void);
 
-/**
- * madvise(DONTNEED, FREE) for a caller that interposes it: swapped pages of the range read as
- * zeroes afterwards.
- * @return whether there are any; the caller then leaves those to us.
- */
-bool arena_discard(uintptr_t addr, size_t len);
+/** madvise(2) for a caller that interposes it: swapped pages, too, read as zeroes after
+ * MADV_DONTNEED and MADV_FREE. Takes no lock and allocates nothing.  @return 0, or an errno. */
+int arena_madvise(uintptr_t addr, size_t len, int advice);
 
 /** For pthread_atfork(): a child made by fork() gets private memory with a copy of what is swapped,
  * as of fork(), and nothing registered. */

@@ -7,6 +7,7 @@
 #define ARENA_IMPL_H
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include "arena.h"
 #include "maps.h"
@@ -111,6 +112,13 @@ int traits_of(const struct vma *v, uintptr_t at, struct traits *t);
 
 /** Gives the same to the memory at [@p at, @p at + @p len), except the lock. */
 void traits_keep(const struct traits *t, void *at, size_t len);
+
+/* --- discard.c -------------------------------------------------------------------------- */
+
+/** Between them no page is punched on behalf of a program. */
+void discard_fork_begin(void);
+void discard_fork_end(void);
+void discard_fork_child(void);
 
 /* --- shared.c --------------------------------------------------------------------------- */
 

@@ -342,6 +342,7 @@ void arena_fork_prepare(void)
 	if (!fk.active)
 		return;
 	fk.alone = hold_alone(1);
+	discard_fork_begin();
 	leave_arena();
 	if (!take_shots())
 		give_up(NO_COPY);
@@ -359,6 +360,7 @@ void arena_fork_parent(void)
 			;
 		close(fk.done[0]);
 		end_monitor();
+		discard_fork_end();
 		return_to_arena();
 		if (fk.shot)
 			raw_munmap(fk.shot, fk.room * sizeof(*fk.shot));
@@ -435,6 +437,7 @@ void arena_fork_child(void)
 	struct maps now;
 	struct vma v;
 
+	discard_fork_child();
 	if (fk.active) {
 		/* Memory with MADV_DONTFORK is not here. */
 		if (maps_open(&now))

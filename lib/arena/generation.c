@@ -12,6 +12,7 @@
 
 /* Smaller ones come from inside a heap; malloc() maps larger ones for themselves. */
 #define BLOCK (128u << 10)
+#define LOOKS 3
 
 /* @return the first that ends at or after @p off. */
 static size_t used_at(const struct arena_file *f, uint64_t off)
@@ -77,12 +78,21 @@ bool is_held(const struct arena_file *f, uint64_t off, uint64_t len)
 	return false;
 }
 
-static bool is_mapped(const struct arena_file *f, uint64_t off, uint64_t len)
+static bool is_seen(const struct arena_file *f, uint64_t off, uint64_t len)
 {
 	struct vma v;
 
 	for (bool more = look_at(0, &v); more; more = maps_find(&arena.maps, v.end, &v))
 		if (file_of(&v) == f && off < v.off + (v.end - v.start) && v.off < off + len)
+			return true;
+	return false;
+}
+
+/* A mapping that another thread moves meanwhile may be missed once. */
+static bool is_mapped(const struct arena_file *f, uint64_t off, uint64_t len)
+{
+	for (unsigned i = 0; i < LOOKS; i++)
+		if (is_seen(f, off, len))
 			return true;
 	return false;
 }

@@ -11,9 +11,10 @@
 #include "arena_impl.h"
 
 #define LEAST (4ull << 20) /* bytes that are not worth a sweep */
-/* The mappings are read one after another, while other threads may move them: a picture counts if
- * the next ones are the same. */
-#define LOOKS 3
+/* The mappings are read one after another, while other threads may move them (mremap()): one that
+ * moves down may be missed. Its pages keep their offset, so what any of these looks shows is live.
+ */
+#define LOOKS 8
 /* A block that has its own generation may be extended at any moment (generation.c). */
 #define ROOM_TO_GROW (1ull << 40)
 
@@ -41,7 +42,10 @@ static bool add_mapped(struct live *l, const struct arena_file *f)
 {
 	struct vma v;
 
-	for (bool more = look_at(0, &v); more; more = maps_find(&arena.maps, v.end, &v)) {
+	if (maps_again(&arena.maps))
+		return false;
+	for (bool more = maps_find(&arena.maps, 0, &v); more;
+		more = maps_find(&arena.maps, v.end, &v)) {
 		uint64_t len = v.end - v.start;
 
 		if (file_of(&v) != f)
@@ -68,20 +72,6 @@ static bool add_held(struct live *l, const struct arena_file *f)
 	return true;
 }
 
-static bool is_stable(const struct live *first, const struct arena_file *f)
-{
-	bool same = true;
-
-	for (unsigned i = 1; i < LOOKS && same; i++) {
-		struct live again = {0};
-
-		same = add_mapped(&again, f) && again.n == first->n &&
-		       !memcmp(again.a, first->a, first->n * sizeof(first->a[0]));
-		free(again.a);
-	}
-	return same;
-}
-
 static int by_offset(const void *a, const void *b)
 {
 	const struct arena_piece *x = a, *y = b;
@@ -103,13 +93,15 @@ static uint64_t allocated(const struct arena_file *f)
 	return fstat(f->fd, &st) ? 0 : (uint64_t)st.st_blocks * 512;
 }
 
-/* @return false if the mappings do not keep still, or there is no memory. */
+/* @return false if there is no memory. */
 static bool sweep(const struct arena_file *f)
 {
 	struct live l = {0};
-	bool ok = add_mapped(&l, f) && (!l.n || is_stable(&l, f)) && add_held(&l, f);
+	bool ok = add_held(&l, f);
 	uint64_t at = 0;
 
+	for (unsigned i = 0; i < LOOKS && ok; i++)
+		ok = add_mapped(&l, f);
 	if (ok) {
 		qsort(l.a, l.n, sizeof(l.a[0]), by_offset);
 		for (size_t i = 0; i < l.n; i++) {

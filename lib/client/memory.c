@@ -11,6 +11,7 @@
 #include <unistd.h>
 #include "client.h"
 #include "arena.h"
+#include "roci_private.h"
 
 #define HUGE_PAGE (2ul << 20)
 
@@ -247,6 +248,11 @@ int roci_free_mem(struct roci_context *c, void *addr)
 		return fail(EBUSY, "%u MRs use the memory at %p: deregister them first", mrs, addr);
 	memory_release(m);
 	return 0;
+}
+
+int roci_madvise(void *addr, size_t len, int advice)
+{
+	return arena_madvise((uintptr_t)addr, len, advice);
 }
 
 /* --- memory regions ------------------------------------------------------------------- */

@@ -73,6 +73,10 @@ ROCI_API void roci_abandon(struct roci_context *ctx);
 /** @return number of rocid's workers. */
 ROCI_API uint32_t roci_workers(struct roci_context *ctx);
 
+/** madvise(2) for memory that may have been moved: it is cleared where the kernel would.
+ *  @return 0, or an errno. */
+ROCI_API int roci_madvise(void *addr, size_t len, int advice);
+
 /** @return in place of a PD, for an XRC target: the keys of each request are those of the PD of the
  * SRQ that it names. */
 ROCI_API struct roci_pd *roci_no_pd(struct roci_context *ctx);

@@ -74,6 +74,22 @@ def latency_goals(figures):
                    min(found) / 1e3 if found else None)
 
 
+def register_goals(figures):
+    def found(what):
+        f = one(figures, bench='register', what=what)
+        return f['median'] if f else None
+
+    def ratio(a, b):
+        return a / b if a is not None and b else None
+
+    yield goal('registering 4 KiB, fresh', 'us', 'at most', 100, found('fresh'))
+    yield goal('the same, moved before', 'x roci_alloc_mem()', 'at most', 1.5,
+               ratio(found('moved before'), found('roci_alloc_mem()')))
+    yield goal('registering 1 GiB that is there', 'ms', 'at most', 1000, found('present'))
+    yield goal('the same', 'x memcpy()', 'at most', 2, ratio(found('present'), found('memcpy() to fresh pages')))
+    yield goal('registering 1 GiB that is not there', 'ms', 'at most', 10, found('absent'))
+
+
 def link_goals(figures):
     for name in ('memif', 'vhost'):
         f = one(figures, bench='link', who=f'{name}, one thread', what='rate', size=4096)
@@ -124,4 +140,5 @@ def ipoib_goals(figures):
 
 
 def judge(figures):
-    return [g for part in (path_goals, latency_goals, lab_goals, link_goals, peer_goals, ipoib_goals) for g in part(figures)]
+    parts = (path_goals, latency_goals, register_goals, lab_goals, link_goals, peer_goals, ipoib_goals)
+    return [g for part in parts for g in part(figures)]

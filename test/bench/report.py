@@ -54,6 +54,12 @@ def latency_part(report):
     return ['Ping-pong over net_ring, one way', ''] + table(['', 'size', 'ns', 'p99', 'least'], rows)
 
 
+def register_part(report):
+    rows = [[f['what'], size_text(f['size']), number(f['median']), number(f['min']), f['unit']]
+            for f in find(report['figures'], bench='register')]
+    return ['Registering memory', ''] + table(['', 'size', 'median', 'least', ''], rows)
+
+
 def instr_part(report):
     rows = [[f['op'].upper(), size_text(f['size']), number(f['median']), number(f['protocol']), number(f['bulk'])]
             for f in find(report['figures'], bench='instr')]
@@ -142,8 +148,9 @@ def text(report):
     if report['shortened']:
         parts.append(shortened_part(report))
     parts.append(goals_part(report))
-    for bench, part in (('path', path_part), ('latency', latency_part), ('instr', instr_part), ('lab', lab_part),
-                        ('link', link_part), ('veth', veth_part), ('ipoib', ipoib_part)):
+    for bench, part in (('path', path_part), ('latency', latency_part), ('register', register_part),
+                        ('instr', instr_part), ('lab', lab_part), ('link', link_part), ('veth', veth_part),
+                        ('ipoib', ipoib_part)):
         if find(report['figures'], bench=bench):
             parts.append(part(report))
     if report['skipped']:

@@ -690,6 +690,41 @@ static void advice(void)
 	munmap(p, PAGE);
 }
 
+/* With the library that roci-run loads first. */
+static void discarded(void)
+{
+	uint8_t *p = anon(4 * MB, PROT_READ | PROT_WRITE);
+	struct roci_mr *mr;
+	const char *preload = getenv("LD_PRELOAD");
+
+	if (!preload || !strstr(preload, "roci-preload"))
+		return;
+	fill(p, 4 * MB, 90);
+	mr = reg(p + MB, MB, ALL);
+	if (madvise(p, 2 * MB, MADV_DONTNEED))
+		err(1, "madvise");
+	for (size_t i = 0; i < 2 * MB; i++)
+		if (p[i])
+			errx(1, "discarded: byte %zu is %#x", i, p[i]);
+	both_ways(e, mr, p + MB, MB, 91);
+	if (madvise(p + MB + PAGE, 3 * MB - PAGE, MADV_FREE))
+		err(1, "madvise");
+	for (size_t i = PAGE; i < MB; i++)
+		if (p[MB + i])
+			errx(1, "discarded: byte %zu is %#x", i, p[MB + i]);
+	check(p + MB, PAGE, 92);
+	dereg(mr);
+	if (!madvise(p + 1, PAGE, MADV_DONTNEED) || errno != EINVAL)
+		errx(1, "discarded: an odd address");
+	munmap(p + 2 * MB, PAGE);
+	if (!madvise(p + MB, 2 * MB, MADV_DONTNEED) || errno != ENOMEM)
+		errx(1, "discarded: a hole");
+	for (size_t i = MB; i < 2 * MB; i++)
+		if (p[i])
+			errx(1, "discarded: byte %zu below a hole is %#x", i, p[i]);
+	munmap(p, 4 * MB);
+}
+
 /* --- threads that do not take the signal -------------------------------------------------- */
 
 static _Atomic int ready, leave;
@@ -825,6 +860,7 @@ static const struct {
 	ROW(neighbours),
 	ROW(remapped),
 	ROW(advice),
+	ROW(discarded),
 	ROW(blocked_signal),
 	ROW(late_signal),
 	ROW(fork_on_moved_stack),

@@ -116,7 +116,7 @@ def machine_mb():
 def test_defaults(limits):
     """Half of what there is; three quarters of the QPs, so that 10,000 fit one user."""
     check([limits[k] for k in ('sessions', 'user_qps', 'user_cqs', 'user_pds', 'user_srqs', 'user_ahs')] ==
-          [128, 12288, 16384, 16384, 2048, 16384], f'{limits}')
+          [256, 12288, 16384, 16384, 2048, 16384], f'{limits}')
     check(limits['memory_mb'] == machine_mb() and abs(limits['user_memory_mb'] - machine_mb() // 2) < 8 and
           abs(limits['user_queues_mb'] - machine_mb() // 8) < 8, f'{limits}, {machine_mb()} MB')
     for name in ('user_mappings', 'user_descriptors'):

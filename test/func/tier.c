@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * tier SOCKET [nobody] [container] PROGRAM ARGUMENT...: runs PROGRAM SOCKET ARGUMENT... with fewer
- * rights. nobody: another user, without capabilities. container: a seccomp filter that denies what
- * that of Docker denies to a program without capabilities, as far as moving memory could meet it.
+ * tier SOCKET [nobody] [container] [preload LIBRARY] PROGRAM ARGUMENT...: runs PROGRAM SOCKET
+ * ARGUMENT... with fewer rights. nobody: another user, without capabilities. container: a seccomp
+ * filter that denies what that of Docker denies to a program without capabilities, as far as moving
+ * memory could meet it.
  */
 #include <err.h>
 #include <errno.h>
@@ -10,6 +11,7 @@
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <stddef.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
@@ -63,6 +65,11 @@ int main(int argc, char **argv)
 	if (i < argc && !strcmp(argv[i], "container")) {
 		deny();
 		i++;
+	}
+	if (i + 1 < argc && !strcmp(argv[i], "preload")) {
+		if (setenv("LD_PRELOAD", argv[i + 1], 1))
+			err(1, "setenv");
+		i += 2;
 	}
 	if (i >= argc)
 		errx(1, "no program");

@@ -15,7 +15,7 @@
 
 #define USER_SECOND   64003u
 #define USER_NEWCOMER 64004u
-#define SESSIONS      256u /* more than rocid serves */
+#define SESSIONS      512u /* more than rocid serves */
 #define GIGABYTE      (1ull << 30)
 #define TERABYTE      (1ull << 40)
 

@@ -135,7 +135,7 @@ static void unread_descriptors(struct arena *a)
 /* Connections that never say hello. */
 static void silent_connections(struct arena *a)
 {
-	static int sock[400];
+	static int sock[700];
 
 	for (unsigned n = 0; n < 2 * a->effort; n++) {
 		for (unsigned i = 0; i < ARRAY_SIZE(sock); i++)
@@ -149,7 +149,7 @@ static void silent_connections(struct arena *a)
 /* While others only connect, who says hello gets in. */
 static void room_for_the_polite(struct arena *a)
 {
-	static int sock[300];
+	static int sock[600];
 	struct raw s;
 	bool in = false;
 

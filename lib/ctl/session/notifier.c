@@ -26,7 +26,7 @@
 #define TAKEN	     64	 /* events taken off the ring at once */
 #define TAKES	     64	 /* times TAKEN per round: slow sockets must not fill the ring */
 #define ROUND	     32	 /* objects whose events are sent with the lock held: half a millisecond */
-#define FULL_TRIES   16	 /* full channels tried again at once, one per session */
+#define FULL_TRIES   32	 /* full channels tried again at once, one per session */
 
 _Static_assert(SESSION_MAX / FULL_TRIES * BLOCKED_MS * 1000000ull <= BOUND_EVENT_NS,
 	"a channel whose program reads again gets its turn within the bound");

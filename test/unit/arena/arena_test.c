@@ -1,0 +1,543 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Which pages of the arena memory gets, what is refused and how, what is given back. */
+#include <fcntl.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <cmocka.h>
+#include "source.h"
+
+#define GENERATION(off) ((off) >> GENERATION_SHIFT)
+
+static char why[ARENA_WHY_MAX];
+
+static struct arena_hold *take(const void *p, size_t len)
+{
+	struct arena_hold *h = NULL;
+
+	why[0] = 0;
+	if (arena_take(&source, (uintptr_t)p, len, true, &h, why))
+		fail_msg("%s", why);
+	return h;
+}
+
+static int refusal(const void *p, size_t len, bool write)
+{
+	struct arena_hold *h = NULL;
+
+	why[0] = 0;
+	return arena_take(&source, (uintptr_t)p, len, write, &h, why);
+}
+
+/* The file has the bytes of @p h that the program sees. */
+static void same(const struct arena_hold *h, const uint8_t *p, size_t len)
+{
+	uint8_t *copy = malloc(len);
+	size_t at = 0;
+
+	for (unsigned i = 0; i < h->npieces; at += h->piece[i++].len)
+		assert_int_equal(pread(h->fd, copy + at, h->piece[i].len, (off_t)h->piece[i].off),
+			h->piece[i].len);
+	assert_int_equal(at, len);
+	assert_memory_equal(copy, p, len);
+	free(copy);
+}
+
+static uint64_t blocks(void)
+{
+	struct stat st;
+
+	assert_int_equal(fstat(arena.file[ORDINARY].fd, &st), 0);
+	return (uint64_t)st.st_blocks * 512;
+}
+
+/* --- pieces ----------------------------------------------------------------------------- */
+
+static void take__bytes_of_pages(void **state)
+{
+	uint8_t *p = anon(4 * PAGE);
+	struct arena_hold *h;
+
+	(void)state;
+	memset(p, 5, 4 * PAGE);
+	h = take(p + PAGE + 7, PAGE);
+	assert_int_equal(h->npieces, 1);
+	assert_int_equal(h->piece[0].len, PAGE);
+	assert_true(h->piece[0].off % (1ull << GENERATION_SHIFT) == (uintptr_t)p + PAGE + 7);
+	p[PAGE + 8] = 9;
+	same(h, p + PAGE + 7, PAGE);
+	assert_int_equal(p[0], 5);
+	assert_int_equal(p[3 * PAGE], 5);
+	arena_release(h);
+	munmap(p, 4 * PAGE);
+}
+
+/* Moved already: nothing is copied again, and it is the same page. */
+static void take__again(void **state)
+{
+	uint8_t *p = anon(4 * PAGE);
+	struct arena_hold *a = take(p, 4 * PAGE), *b;
+	uint64_t swapped = arena_stats().swapped;
+
+	(void)state;
+	b = take(p + PAGE, PAGE);
+	assert_true(b->piece[0].off == a->piece[0].off + PAGE);
+	assert_true(arena_stats().swapped == swapped);
+	arena_release(a);
+	arena_release(b);
+	munmap(p, 4 * PAGE);
+}
+
+/* Parts that were moved one by one, and what is between them, are one piece. */
+static void take__parts_then_all(void **state)
+{
+	uint8_t *p = anon(8 * PAGE);
+	struct arena_hold *a, *b, *c;
+
+	(void)state;
+	for (size_t i = 0; i < 8 * PAGE; i++)
+		p[i] = (uint8_t)(i >> 5);
+	a = take(p + 2 * PAGE, PAGE);
+	b = take(p + 5 * PAGE, PAGE);
+	c = take(p, 8 * PAGE);
+	same(c, p, 8 * PAGE);
+	assert_in_range(c->npieces, 1, 5);
+	same(a, p + 2 * PAGE, PAGE);
+	same(b, p + 5 * PAGE, PAGE);
+	arena_release(a);
+	arena_release(b);
+	arena_release(c);
+	munmap(p, 8 * PAGE);
+}
+
+/* Chunks begin at multiples of 2 MiB, wherever the memory begins. */
+static void take__several_chunks(void **state)
+{
+	uint8_t *p = anon(9 * MB);
+	struct arena_hold *h;
+
+	(void)state;
+	for (size_t i = 0; i < 9 * MB; i += 61)
+		p[i] = (uint8_t)(i / 61);
+	h = take(p + 3 * PAGE + 1, 8 * MB - PAGE);
+	assert_int_equal(h->npieces, 1);
+	same(h, p + 3 * PAGE + 1, 8 * MB - PAGE);
+	for (size_t i = 0; i < 9 * MB; i += 61)
+		assert_int_equal(p[i], (uint8_t)(i / 61));
+	arena_release(h);
+	munmap(p, 9 * MB);
+}
+
+static void take__absent_pages_stay_absent(void **state)
+{
+	uint8_t *p = anon(64 * MB);
+	struct arena_hold *h;
+	uint64_t before;
+
+	(void)state;
+	arena_release(take(p, 1));
+	before = blocks();
+	p[30 * MB] = 1;
+	h = take(p, 64 * MB);
+	assert_in_range(blocks() - before, PAGE, 2 * MB); /* a huge page at most */
+	arena_release(h);
+	munmap(p, 64 * MB);
+}
+
+/* --- generations ------------------------------------------------------------------------ */
+
+static void *again(uint8_t *p, size_t len)
+{
+	return mmap(p, len, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+}
+
+/* The old pages are still mapped elsewhere, so memory at the old address needs others. */
+static void generation__moved_memory(void **state)
+{
+	uint8_t *p = anon(MB), *to = anon(MB), *q;
+	struct arena_hold *a, *b;
+
+	(void)state;
+	memset(p, 1, MB);
+	a = take(p, MB);
+	arena_release(a); /* only the mapping has them now */
+	q = mremap(p, MB, MB, MREMAP_MAYMOVE | MREMAP_FIXED, to);
+	assert_ptr_equal(q, to);
+	for (unsigned i = 0; i < 3; i++) {
+		assert_ptr_equal(again(p, MB), p);
+		memset(p, 2, MB);
+		b = take(p, MB);
+		same(b, p, MB);
+		arena_release(b);
+		assert_int_equal(q[0], 1);
+		assert_int_equal(q[MB - 1], 1);
+	}
+	munmap(p, MB);
+	munmap(q, MB);
+}
+
+/* A region has the old pages although they are unmapped. */
+static void generation__registered_memory(void **state)
+{
+	uint8_t *p = anon(PAGE);
+	struct arena_hold *a, *b;
+	uint8_t byte;
+
+	(void)state;
+	memset(p, 1, PAGE);
+	a = take(p, PAGE);
+	assert_ptr_equal(again(p, PAGE), p);
+	assert_int_equal(p[0], 0);
+	b = take(p, PAGE);
+	assert_true(GENERATION(a->piece[0].off) != GENERATION(b->piece[0].off));
+	p[0] = 7;
+	assert_int_equal(pread(a->fd, &byte, 1, (off_t)a->piece[0].off), 1);
+	assert_int_equal(byte, 1);
+	arena_release(a);
+	arena_release(b);
+	munmap(p, PAGE);
+}
+
+/* Bytes that freed memory left at the offset are not those of the new memory. */
+static void generation__used_before(void **state)
+{
+	uint8_t *p = anon(PAGE);
+
+	(void)state;
+	memset(p, 1, PAGE);
+	arena_release(take(p, PAGE));
+	for (unsigned i = 0; i < 4; i++) {
+		struct arena_hold *h;
+
+		assert_ptr_equal(again(p, PAGE), p);
+		h = take(p, PAGE); /* absent: a hole */
+		for (size_t k = 0; k < PAGE; k++)
+			assert_int_equal(p[k], 0);
+		memset(p, 0x55, PAGE);
+		arena_release(h);
+	}
+	munmap(p, PAGE);
+}
+
+/* A large block that grows shows the offsets after it, which nobody else may have. */
+static void generation__block_with_room(void **state)
+{
+	uint8_t *p = anon(2 * MB), *q;
+	struct arena_hold *a, *b;
+
+	(void)state;
+	memset(p, 1, 2 * MB);
+	a = take(p, MB);
+	b = take(p + MB, MB);
+	assert_true(GENERATION(a->piece[0].off) != GENERATION(b->piece[0].off));
+	q = mremap(p, MB, 2 * MB, MREMAP_MAYMOVE);
+	assert_ptr_not_equal(q, MAP_FAILED);
+	memset(q + MB, 2, MB);
+	same(b, p + MB, MB);
+	assert_int_equal(p[MB], 1);
+	arena_release(a);
+	arena_release(b);
+	munmap(q, 2 * MB);
+	munmap(p + MB, MB);
+}
+
+/* Small buffers of a heap side by side are one mapping, or thousands would be too many. */
+static void generation__small_neighbours_merge(void **state)
+{
+	uint8_t *p = anon(64 * PAGE);
+	struct arena_hold *h[62];
+	struct vma v;
+
+	(void)state;
+	memset(p, 1, 64 * PAGE);
+	for (unsigned i = 0; i < 62; i++)
+		h[i] = take(p + (i + 1) * PAGE, PAGE);
+	assert_true(look_at((uintptr_t)p + PAGE, &v));
+	assert_true(v.start == (uintptr_t)p + PAGE && v.end == (uintptr_t)p + 63 * PAGE);
+	for (unsigned i = 0; i < 62; i++)
+		arena_release(h[i]);
+	munmap(p, 64 * PAGE);
+}
+
+/* --- the sweep -------------------------------------------------------------------------- */
+
+static void sweep__returns_what_is_unmapped(void **state)
+{
+	struct arena_hold *live;
+	uint8_t *keep = anon(PAGE);
+	uint64_t most = 0;
+
+	(void)state;
+	memset(keep, 3, PAGE);
+	live = take(keep, PAGE);
+	munmap(keep, PAGE); /* the region has it */
+	for (unsigned i = 0; i < 40; i++) {
+		uint8_t *p = anon(4 * MB);
+
+		memset(p, 1, 4 * MB);
+		arena_release(take(p, 4 * MB));
+		munmap(p, 4 * MB);
+		most = blocks() > most ? blocks() : most;
+	}
+	assert_in_range(most, 4 * MB, 40 * MB);
+	assert_in_range(arena_stats().swept, 100 * MB, 200 * MB);
+	{
+		uint8_t byte = 0;
+
+		assert_int_equal(pread(live->fd, &byte, 1, (off_t)live->piece[0].off), 1);
+		assert_int_equal(byte, 3);
+	}
+	arena_release(live);
+}
+
+/* Mapped memory stays, registered or not. */
+static void sweep__leaves_what_is_mapped(void **state)
+{
+	uint8_t *p = anon(MB);
+
+	(void)state;
+	memset(p, 9, MB);
+	arena_release(take(p, MB));
+	for (unsigned i = 0; i < 10; i++) {
+		uint8_t *q = anon(8 * MB);
+
+		memset(q, 1, 8 * MB);
+		arena_release(take(q, 8 * MB));
+		munmap(q, 8 * MB);
+	}
+	for (size_t i = 0; i < MB; i++)
+		assert_int_equal(p[i], 9);
+	munmap(p, MB);
+}
+
+static struct {
+	uint8_t *high, *low;
+	_Atomic int stop;
+} mover;
+
+/* Down and up: a look that has passed the low place does not see it at the high one. */
+static void *move(void *arg)
+{
+	(void)arg;
+	while (!mover.stop) {
+		if (mremap(mover.high, MB, MB, MREMAP_MAYMOVE | MREMAP_FIXED, mover.low) !=
+				mover.low ||
+			mremap(mover.low, MB, MB, MREMAP_MAYMOVE | MREMAP_FIXED, mover.high) !=
+				mover.high)
+			abort();
+		usleep(10);
+	}
+	return NULL;
+}
+
+static void sweep__leaves_what_moves(void **state)
+{
+	const unsigned between = 200; /* mappings */
+	uint8_t *room = anon((2 * between + 2) * PAGE + 2 * MB), *p;
+	pthread_t t;
+
+	(void)state;
+	for (unsigned i = 0; i < between; i++)
+		mprotect(room + MB + 2 * i * PAGE, PAGE, PROT_READ);
+	mover.low = room;
+	mover.high = p = room + MB + 2 * between * PAGE + PAGE;
+	memset(p, 9, MB);
+	arena_release(take(p, MB));
+	assert_int_equal(pthread_create(&t, NULL, move, NULL), 0);
+	for (unsigned i = 0; i < 20; i++) {
+		uint8_t *q = anon(8 * MB);
+
+		memset(q, 1, 8 * MB);
+		arena_release(take(q, 8 * MB));
+		munmap(q, 8 * MB);
+	}
+	mover.stop = 1;
+	pthread_join(t, NULL);
+	for (size_t i = 0; i < MB; i++)
+		assert_int_equal(p[i], 9);
+	munmap(room, (2 * between + 2) * PAGE + 2 * MB);
+}
+
+/* --- refusals --------------------------------------------------------------------------- */
+
+static void refused__with_a_sentence(void **state)
+{
+	uint8_t *p = anon(4 * PAGE);
+	struct vma before, after;
+
+	(void)state;
+	memset(p, 1, 4 * PAGE);
+	mprotect(p + 2 * PAGE, PAGE, PROT_NONE);
+	assert_true(look_at((uintptr_t)p, &before));
+	assert_int_equal(refusal(p, 4 * PAGE, false), EFAULT);
+	assert_non_null(strstr(why, "PROT_NONE"));
+	mprotect(p + 2 * PAGE, PAGE, PROT_READ);
+	assert_int_equal(refusal(p, 4 * PAGE, true), EFAULT);
+	assert_non_null(strstr(why, "without local write"));
+	munmap(p + 2 * PAGE, PAGE);
+	assert_int_equal(refusal(p, 4 * PAGE, true), EFAULT);
+	assert_non_null(strstr(why, "nothing is mapped"));
+	/* Nothing of it was moved. */
+	assert_true(look_at((uintptr_t)p, &after));
+	assert_false(after.shared);
+	assert_int_equal(refusal(p, 0, true), EINVAL);
+	assert_int_equal(refusal(p, SIZE_MAX, true), EINVAL);
+	assert_int_equal(refusal((void *)(UINTPTR_MAX - PAGE), PAGE, true), EINVAL);
+	munmap(p, 4 * PAGE);
+}
+
+static void refused__several_kinds(void **state)
+{
+	uint8_t *p = anon(4 * PAGE);
+	int fd = memfd_create("other", 0);
+
+	(void)state;
+	assert_int_equal(ftruncate(fd, PAGE), 0);
+	assert_ptr_equal(
+		mmap(p + PAGE, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd, 0),
+		p + PAGE);
+	assert_int_equal(refusal(p, 4 * PAGE, true), EOPNOTSUPP);
+	assert_non_null(strstr(why, "several kinds"));
+	close(fd);
+	munmap(p, 4 * PAGE);
+}
+
+static void shared__its_own_file(void **state)
+{
+	int fd = memfd_create("other", 0);
+	struct arena_hold *h;
+	struct stat a, b;
+	uint8_t *p;
+
+	(void)state;
+	assert_int_equal(ftruncate(fd, 4 * PAGE), 0);
+	p = mmap(NULL, 2 * PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, PAGE);
+	h = take(p + 5, PAGE);
+	assert_true(h->fd != fd);
+	assert_int_equal(fstat(fd, &a), 0);
+	assert_int_equal(fstat(h->fd, &b), 0);
+	assert_true(a.st_ino == b.st_ino);
+	assert_int_equal(h->piece[0].off, PAGE + 5);
+	arena_sent(h);
+	assert_int_equal(h->fd, -1);
+	arena_release(h);
+	munmap(p, 2 * PAGE);
+	close(fd);
+}
+
+/* --- after fork() ----------------------------------------------------------------------- */
+
+/* A region of the parent's that the child releases is not among those of the child. */
+static void fork__regions_of_the_parent(void **state)
+{
+	uint8_t *p = anon(2 * PAGE);
+	struct arena_hold *a, *b, *c;
+	int status;
+	pid_t pid;
+
+	(void)state;
+	memset(p, 1, 2 * PAGE);
+	a = take(p, PAGE);
+	b = take(p + PAGE, PAGE);
+	arena_fork_prepare();
+	pid = fork();
+	if (!pid) {
+		arena_fork_child();
+		c = take(p, PAGE);
+		arena_release(b);
+		arena_release(a);
+		_exit(arena.holds != c || c->next || c->prev);
+	}
+	arena_fork_parent();
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+	arena_release(a);
+	arena_release(b);
+	assert_null(arena.holds);
+	munmap(p, 2 * PAGE);
+}
+
+/* --- madvise() -------------------------------------------------------------------------- */
+
+static void madvise__clears(void **state)
+{
+	uint8_t *p = anon(4 * PAGE);
+	struct arena_hold *h;
+
+	(void)state;
+	memset(p, 1, 4 * PAGE);
+	h = take(p + PAGE, 2 * PAGE);
+	assert_int_equal(arena_madvise((uintptr_t)p, 3 * PAGE - 1, MADV_DONTNEED), 0);
+	for (size_t i = 0; i < 3 * PAGE; i++)
+		assert_int_equal(p[i], 0);
+	assert_int_equal(p[3 * PAGE], 1);
+	same(h, p + PAGE, 2 * PAGE);
+	memset(p, 2, 4 * PAGE);
+	assert_int_equal(arena_madvise((uintptr_t)p + PAGE, PAGE, MADV_FREE), 0);
+	assert_int_equal(p[PAGE], 0);
+	assert_int_equal(p[2 * PAGE], 2);
+	assert_int_equal(arena_madvise((uintptr_t)p + 1, PAGE, MADV_DONTNEED), EINVAL);
+	assert_int_equal(arena_madvise((uintptr_t)p, PAGE, MADV_WILLNEED), 0);
+	munmap(p + 2 * PAGE, PAGE);
+	assert_int_equal(arena_madvise((uintptr_t)p, 4 * PAGE, MADV_DONTNEED), ENOMEM);
+	assert_int_equal(p[0], 0);
+	arena_release(h);
+	munmap(p, 4 * PAGE);
+}
+
+/* A child that is being made must find what was there: it is written, so that it is kept. */
+static void madvise__while_forking(void **state)
+{
+	uint8_t *p = anon(PAGE);
+	struct arena_hold *h;
+	off_t at;
+
+	(void)state;
+	memset(p, 1, PAGE);
+	h = take(p, PAGE);
+	at = (off_t)h->piece[0].off;
+	discard_fork_begin();
+	assert_int_equal(arena_madvise((uintptr_t)p, PAGE, MADV_DONTNEED), 0);
+	assert_int_equal(p[0], 0);
+	assert_true(lseek(h->fd, at, SEEK_DATA) == at); /* not punched */
+	discard_fork_end();
+	memset(p, 1, PAGE);
+	assert_int_equal(arena_madvise((uintptr_t)p, PAGE, MADV_DONTNEED), 0);
+	assert_true(lseek(h->fd, at, SEEK_DATA) != at);
+	arena_release(h);
+	munmap(p, PAGE);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(take__bytes_of_pages),
+		cmocka_unit_test(take__again),
+		cmocka_unit_test(take__parts_then_all),
+		cmocka_unit_test(take__several_chunks),
+		cmocka_unit_test(take__absent_pages_stay_absent),
+		cmocka_unit_test(generation__moved_memory),
+		cmocka_unit_test(generation__registered_memory),
+		cmocka_unit_test(generation__used_before),
+		cmocka_unit_test(generation__block_with_room),
+		cmocka_unit_test(generation__small_neighbours_merge),
+		cmocka_unit_test(sweep__returns_what_is_unmapped),
+		cmocka_unit_test(sweep__leaves_what_is_mapped),
+		cmocka_unit_test(sweep__leaves_what_moves),
+		cmocka_unit_test(refused__with_a_sentence),
+		cmocka_unit_test(refused__several_kinds),
+		cmocka_unit_test(shared__its_own_file),
+		cmocka_unit_test(fork__regions_of_the_parent),
+		cmocka_unit_test(madvise__clears),
+		cmocka_unit_test(madvise__while_forking),
+	};
+
+	if (getenv("MESON_EXE_WRAPPER"))
+		return 77; /* an emulator's addresses are not the kernel's */
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

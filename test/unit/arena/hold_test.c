@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Which means holds writers: the best that there is, and signals for what it cannot protect. */
+#include <fcntl.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+#include "hold.h"
+#include "source.h"
+
+#define ONLY(means) (1u << (means))
+
+static void open_with(unsigned means)
+{
+	arena_means = means;
+	hold_open(-1);
+}
+
+static void chosen__best_first(void **state)
+{
+	(void)state;
+	open_with(ONLY(ARENA_WRITERS_UFFD_ROCID) | ONLY(ARENA_WRITERS_SIGNALS));
+	assert_int_equal(hold_best(), ARENA_WRITERS_SIGNALS); /* no device was passed */
+	hold_close();
+	open_with(0);
+	assert_int_equal(hold_best(), ARENA_WRITERS_NONE);
+	hold_close();
+	open_with(ONLY(ARENA_WRITERS_UFFD_USER) | ONLY(ARENA_WRITERS_SIGNALS));
+	if (hold_best() != ARENA_WRITERS_UFFD_USER) {
+		hold_close();
+		skip(); /* this kernel or its filters have none */
+	}
+	hold_close();
+	open_with(~0u);
+	assert_in_range(hold_best(), ARENA_WRITERS_UFFD, ARENA_WRITERS_UFFD_USER);
+	hold_close();
+}
+
+static _Atomic int stop;
+static _Atomic unsigned long turns;
+
+static void *run(void *arg)
+{
+	while (!stop) {
+		atomic_fetch_add(&turns, 1);
+		if (arg)
+			*(volatile uint8_t *)arg = 1;
+	}
+	return NULL;
+}
+
+static void chosen__nothing_alone(void **state)
+{
+	uint8_t *p = anon(PAGE);
+	struct hold h = {.at = (uintptr_t)p, .len = PAGE, .alone = hold_alone(1)};
+
+	(void)state;
+	open_with(~0u);
+	assert_true(h.alone);
+	assert_int_equal(hold_begin(&h), 0);
+	assert_int_equal(h.by, ARENA_WRITERS_NONE);
+	hold_end(&h, false);
+	hold_close();
+	munmap(p, PAGE);
+}
+
+static void chosen__no_means(void **state)
+{
+	uint8_t *p = anon(PAGE);
+	struct hold h = {.at = (uintptr_t)p, .len = PAGE};
+
+	(void)state;
+	open_with(0);
+	assert_int_equal(hold_begin(&h), -EOPNOTSUPP);
+	hold_close();
+	munmap(p, PAGE);
+}
+
+static void stands_still(void)
+{
+	unsigned long before = atomic_load(&turns);
+
+	usleep(20000);
+	assert_true(atomic_load(&turns) <= before + 1); /* one that was on its way */
+}
+
+static void runs_on(void)
+{
+	unsigned long before = atomic_load(&turns);
+
+	while (atomic_load(&turns) == before)
+		usleep(100); /* the test's limit of time ends this */
+}
+
+static uint8_t *map_file(void)
+{
+	int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+	void *p = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE, fd, 0);
+
+	assert_ptr_not_equal(p, MAP_FAILED);
+	close(fd);
+	return p;
+}
+
+static void held(unsigned means, enum arena_writers by, bool blocks, bool file)
+{
+	uint8_t *p = file ? map_file() : anon(PAGE);
+	struct hold h = {.at = (uintptr_t)p, .len = PAGE, .blocks = blocks};
+	pthread_t t;
+
+	open_with(means);
+	stop = 0;
+	assert_int_equal(pthread_create(&t, NULL, run, p), 0);
+	assert_false(hold_alone(1));
+	runs_on();
+	assert_int_equal(hold_begin(&h), 0);
+	assert_int_equal(h.by, by);
+	stands_still();
+	hold_end(&h, false);
+	runs_on();
+	stop = 1;
+	pthread_join(t, NULL);
+	hold_close();
+	munmap(p, PAGE);
+}
+
+static void held__by_signals(void **state)
+{
+	(void)state;
+	held(ONLY(ARENA_WRITERS_SIGNALS), ARENA_WRITERS_SIGNALS, false, false);
+}
+
+static void held__by_userfaultfd(void **state)
+{
+	enum arena_writers best;
+
+	(void)state;
+	open_with(~0u);
+	best = hold_best();
+	hold_close();
+	if (best == ARENA_WRITERS_SIGNALS)
+		skip();
+	held(~0u, best, false, false);
+}
+
+/* userfaultfd in user mode would have the kernel kill the process. */
+static void held__control_blocks_in_user_mode(void **state)
+{
+	unsigned means = ONLY(ARENA_WRITERS_UFFD_USER) | ONLY(ARENA_WRITERS_SIGNALS);
+
+	(void)state;
+	held(means, ARENA_WRITERS_SIGNALS, true, false);
+}
+
+/* userfaultfd cannot protect private mappings of files. */
+static void held__private_file(void **state)
+{
+	(void)state;
+	held(~0u, ARENA_WRITERS_SIGNALS, false, true);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(chosen__best_first),
+		cmocka_unit_test(chosen__nothing_alone),
+		cmocka_unit_test(chosen__no_means),
+		cmocka_unit_test(held__by_signals),
+		cmocka_unit_test(held__by_userfaultfd),
+		cmocka_unit_test(held__control_blocks_in_user_mode),
+		cmocka_unit_test(held__private_file),
+	};
+
+	if (getenv("MESON_EXE_WRAPPER"))
+		return 77; /* an emulator stops no threads */
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
