@@ -533,7 +533,7 @@ bool pacing_sent(
 		turn(c, qp, !l->unacked, now);
 	for (unsigned i = 0; i < n; i++)
 		bytes += wire_bytes(&out[i]);
-	if (unlikely(l->ops))
+	if (unlikely(l->ops && !l->unacked))
 		bytes += n * telemetry_bytes(c, qp);
 	l->owed += bytes;
 	l->left -= l->left ? (uint8_t)n : 0;
