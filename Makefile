@@ -11,8 +11,8 @@ DEVELOPER := -Dtests=enabled -Dwerror=true
 # Ninja runs jobs in parallel; two package managers, or two ninjas in one folder, must not.
 .NOTPARALLEL:
 .PHONY: all demo bench test check functional sanitize arm64 fuzz-smoke fuzz interop lint mutants soak \
-	soak-mutants soak-chaos soak-golden soak-functional soak-interop soak-arm64 packages packages-bench packages-test \
-	packages-arm64 packages-deb clean install uninstall doc conformance deb deb-test
+	soak-mutants soak-chaos soak-golden soak-functional soak-interop soak-arm64 soak-lab packages packages-bench \
+	packages-test packages-arm64 packages-deb clean install uninstall doc conformance deb deb-test
 
 all: $(BUILD)/build.ninja
 	ninja -C $(BUILD)
@@ -55,6 +55,8 @@ sanitize: packages-test
 	ninja -C $(BUILD)-asan
 	$(MESON_TEST) -C $(BUILD)-asan --no-suite lint --no-suite cpu --no-suite plain --no-suite interop \
 		--timeout-multiplier 10
+	test ! -x $(BUILD)/app/rocilab/rocilab || \
+		test/sim/same_bytes.py $(BUILD)/app/rocilab/rocilab $(BUILD)-asan/app/rocilab/rocilab
 
 # All that needs no DPDK, cross-built for arm64, and its tests in an emulator of that CPU. Our libraries of that
 # architecture come into a folder, not into the system.
@@ -103,7 +105,7 @@ mutants: packages-test
 		--since $(SINCE) --changed $(CHANGED) --sample $(SAMPLE))
 
 # What searches instead of guarding, each part alone as `make soak-mutants`.
-SOAK_PARTS := mutants chaos golden functional interop arm64
+SOAK_PARTS := mutants chaos golden functional interop arm64 lab
 soak: $(SOAK_PARTS:%=soak-%) fuzz
 
 soak-mutants: packages-test
@@ -129,6 +131,14 @@ soak-interop: $(BUILD)/with-tests
 	test/interop/run --build $(BUILD) --lossy --full
 	test/interop/run --build $(BUILD) --self-test
 	test/interop/run --build $(BUILD) --self-test --lossy
+
+# The whole library of the laboratory, and the same bytes without optimization.
+soak-lab: $(BUILD)/with-tests
+	ninja -C $(BUILD) app/rocilab/rocilab
+	$(BUILD)/app/rocilab/rocilab verify --jobs $$(nproc) --library config/lab
+	@test -f $(BUILD)-O0/build.ninja || CC=clang meson setup $(BUILD)-O0 -Ddpdk=disabled -Doptimization=0
+	ninja -C $(BUILD)-O0 app/rocilab/rocilab
+	test/sim/same_bytes.py $(BUILD)/app/rocilab/rocilab $(BUILD)-O0/app/rocilab/rocilab
 
 EMULATOR = qemu-aarch64 -L /usr/aarch64-linux-gnu \
 	-E LD_LIBRARY_PATH=$(abspath $(BUILD)-arm64-root)/root/usr/lib/aarch64-linux-gnu

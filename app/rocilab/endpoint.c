@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include <stdlib.h>
 #include <string.h>
 #include "ah.h"
 #include "endpoint.h"
@@ -11,14 +10,6 @@
 #define PD	LAB_PD
 #define SESSION 1u
 #define QKEY	0x11111111u
-
-static void *zeroed(size_t len)
-{
-	size_t room = (len + CACHE_LINE - 1) & ~(size_t)(CACHE_LINE - 1);
-	void *p = aligned_alloc(CACHE_LINE, room);
-
-	return p ? memset(p, 0, room) : NULL;
-}
 
 static bool is_ud(const struct lab_flow *f)
 {
@@ -50,6 +41,7 @@ static bool qp_make(const struct lab_flow *f, struct lab_host *h, struct lab_qp 
 		.recv_lane = &h->cq.lane[0],
 		.window = (uint32_t)h->lab->s->window,
 	};
+	struct memory *m = &h->lab->memory;
 
 	if (slot >= QP_MAX)
 		return false;
@@ -57,11 +49,11 @@ static bool qp_make(const struct lab_flow *f, struct lab_host *h, struct lab_qp 
 	cfg.rq = (struct ring){.depth = receives(f) && q == &f->sink ? RECEIVES : 1,
 		.stride = abi_rq_stride(1),
 		.max_sge = 1};
-	q->sq_shared = cfg.sq.shared = zeroed(sizeof(*q->sq_shared));
-	q->rq_shared = cfg.rq.shared = zeroed(sizeof(*q->rq_shared));
-	q->sq_ring = cfg.sq.entries = zeroed((size_t)cfg.sq.stride * cfg.sq.depth);
-	q->rq_ring = cfg.rq.entries = zeroed((size_t)cfg.rq.stride * cfg.rq.depth);
-	q->qp = zeroed(qp_size(&cfg));
+	q->sq_shared = cfg.sq.shared = memory_take(m, sizeof(*q->sq_shared));
+	q->rq_shared = cfg.rq.shared = memory_take(m, sizeof(*q->rq_shared));
+	q->sq_ring = cfg.sq.entries = memory_take(m, (size_t)cfg.sq.stride * cfg.sq.depth);
+	q->rq_ring = cfg.rq.entries = memory_take(m, (size_t)cfg.rq.stride * cfg.rq.depth);
+	q->qp = memory_take(m, qp_size(&cfg));
 	if (!q->sq_shared || !q->rq_shared || !q->sq_ring || !q->rq_ring || !q->qp)
 		return false;
 	qp_init(q->qp, &cfg);
@@ -76,7 +68,7 @@ static bool handle_make(struct lab_flow *f)
 	uint32_t slot = f->source.qp->handle;
 	struct path_spec path = host_path(f->from->host, f->to->host, 0, gid_of(f->from->lab));
 
-	f->ah = slot < AH_MAX ? zeroed(sizeof(*f->ah)) : NULL;
+	f->ah = slot < AH_MAX ? memory_take(&f->from->lab->memory, sizeof(*f->ah)) : NULL;
 	if (!f->ah)
 		return false;
 	*f->ah = (struct ah){.id = AH_MAX + slot, .pd = PD, .hashed = true};
@@ -138,22 +130,6 @@ bool endpoint_make(struct lab_flow *f)
 	qp_start(f, f->from, &f->source, f->to, &f->sink);
 	qp_start(f, f->to, &f->sink, f->from, &f->source);
 	return true;
-}
-
-static void qp_drop(struct lab_qp *q)
-{
-	free(q->qp);
-	free(q->sq_shared);
-	free(q->rq_shared);
-	free(q->sq_ring);
-	free(q->rq_ring);
-}
-
-void endpoint_free(struct lab_flow *f)
-{
-	qp_drop(&f->source);
-	qp_drop(&f->sink);
-	free(f->ah);
 }
 
 /* --- messages --------------------------------------------------------------------------- */

@@ -16,9 +16,8 @@
 /** In the wr_id of a receive WQE; the rest is the flow's number, as in a send WQE. */
 #define ENDPOINT_RECEIVED (1ull << 63)
 
-/** @return whether memory was enough; endpoint_free() is due in either case. */
+/** @return whether memory was enough. */
 bool endpoint_make(struct lab_flow *f);
-void endpoint_free(struct lab_flow *f);
 
 /** Makes @p w go to the sink of @p f, a flow of datagrams. */
 void endpoint_address(const struct lab_flow *f, struct abi_wqe *w);

@@ -231,6 +231,5 @@ bool flow_init(struct lab *l, struct lab_flow *f, uint64_t at)
 
 void flow_free(struct lab_flow *f)
 {
-	endpoint_free(f);
 	free(f->arrivals.ring);
 }

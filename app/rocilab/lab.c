@@ -83,7 +83,7 @@ static void region(struct lab *l, struct lab_host *h)
 		.access = ABI_ACCESS_LOCAL_WRITE | ABI_ACCESS_REMOTE_WRITE | ABI_ACCESS_REMOTE_READ,
 		.iova = IOVA,
 		.length = longest_message(l->s),
-		.base = l->memory};
+		.base = l->messages};
 	atomic_store(&h->host->mrs.slot[MR_KEY >> 8], &h->mr);
 }
 
@@ -120,7 +120,7 @@ static bool host_make(struct lab *l, unsigned index)
 {
 	struct lab_host *h = &l->host[index];
 	h->lab = l;
-	h->host = aligned_alloc(CACHE_LINE, sizeof(*h->host));
+	h->host = memory_take(&l->memory, sizeof(*h->host));
 	if (!h->host || !completions(l, h))
 		return false;
 	host_init(h->host, (uint16_t)(index + 1), icrc_best(), l->engine.now);
@@ -175,15 +175,15 @@ static bool memory_make(struct lab *l)
 	events = count_events(l);
 	l->heap = calloc(events, sizeof(*l->heap));
 	l->place = calloc(events + 1, sizeof(*l->place));
-	l->frames = aligned_alloc(CACHE_LINE, FRAMES_BYTES);
-	l->memory = calloc(1, longest_message(s));
+	l->frames = memory_take(&l->memory, FRAMES_BYTES);
+	l->messages = calloc(1, longest_message(s));
 	l->host = calloc(l->hosts, sizeof(*l->host));
 	l->flow = calloc(l->flows, sizeof(*l->flow));
 	l->share = calloc(samples * l->flows + 1, sizeof(*l->share));
 	l->util = calloc(samples * l->ports + 1, sizeof(*l->util));
 	l->passed = calloc(l->ports, sizeof(*l->passed));
 	l->looked = calloc(s->expects + 1, sizeof(*l->looked));
-	if (!l->heap || !l->place || !l->frames || !l->memory || !l->host || !l->flow ||
+	if (!l->heap || !l->place || !l->frames || !l->messages || !l->host || !l->flow ||
 		!l->share || !l->util || !l->passed || !l->looked)
 		return false;
 	engine_init(&l->engine, l->heap, l->place, events, LAB_START);
@@ -225,14 +225,11 @@ void lab_free(struct lab *l)
 {
 	for (unsigned i = 0; l->flow && i < l->flows; i++)
 		flow_free(&l->flow[i]);
-	for (unsigned i = 0; l->host && i < l->hosts; i++) {
-		free(l->host[i].host);
+	for (unsigned i = 0; l->host && i < l->hosts; i++)
 		free(l->host[i].cq_shared);
-	}
 	free(l->heap);
 	free(l->place);
-	free(l->frames);
-	free(l->memory);
+	free(l->messages);
 	plug_free(l);
 	free(l->host);
 	free(l->flow);
@@ -243,5 +240,6 @@ void lab_free(struct lab *l)
 	free(l->util);
 	free(l->passed);
 	free(l->looked);
+	memory_free(&l->memory);
 	free(l);
 }

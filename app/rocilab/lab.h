@@ -11,6 +11,7 @@
 #include "cq.h"
 #include "flow.h"
 #include "mr.h"
+#include "memory.h"
 #include "nic.h"
 #include "scenario.h"
 #include "switch.h"
@@ -21,10 +22,10 @@
 /** Flows are looked at so often: Jain's index is one of rates over this time. */
 #define LAB_SAMPLE 1000000ull
 
-/** An end of a flow. */
 /** The protection domain of all. */
 #define LAB_PD 7u
 
+/** An end of a flow. */
 struct lab_qp {
 	struct qp *qp;
 	struct abi_queue *sq_shared;
@@ -47,7 +48,8 @@ struct lab_host {
 	struct mr mr;
 	uint32_t qps;
 	uint32_t posts;	   /* flows whose messages it posts */
-	uint32_t receives; /* flows to it that take receive WQEs */
+	uint32_t sinks;	   /* flows to it, */
+	uint32_t receives; /* and those of them that take receive WQEs */
 	uint8_t header[FRAME_MAX];
 };
 
@@ -98,7 +100,8 @@ struct lab {
 	uint32_t *place;
 	struct buffer_pool pool;
 	void *frames;
-	uint8_t *memory; /* that all messages come from and go to */
+	struct memory memory; /* of hosts, queue pairs, ports and frames */
+	uint8_t *messages;    /* the memory that all of them come from and go to */
 	struct random faults;
 	struct sim_switch *sw;
 	struct sim_notify *notify; /* of each switch, if it makes Fast CNPs */

@@ -85,15 +85,27 @@ static double goodput(const struct lab *l, const struct expectation *e)
 	return sum;
 }
 
-/* As a part of the payload of full packets without a pause. */
+/* The cables of all receivers, each once. */
+static double receivers_rate(const struct lab *l)
+{
+	double sum = 0;
+
+	for (uint32_t h = 0; h < l->hosts; h++)
+		if (l->host[h].sinks)
+			sum += (double)lab_rate(l, h);
+	return sum;
+}
+
+/* As a part of the payload of full packets without a pause, on the cables of those who receive. */
 static double goodput_share(const struct lab *l, const struct expectation *e)
 {
-	const struct lab_flow *f = &l->flow[e->index == METRIC_ALL ? 0 : e->index];
+	bool all = e->index == METRIC_ALL;
+	const struct lab_flow *f = &l->flow[all ? 0 : e->index];
 	unsigned headers = lab_headers(l);
 	double full = lab_payload(l, f);
+	double rate = all ? receivers_rate(l) : (double)lab_rate(l, (uint32_t)(f->to - l->host));
 
-	return goodput(l, e) /
-	       ((double)lab_rate(l, (uint32_t)(f->to - l->host)) * full / (full + headers));
+	return goodput(l, e) / (rate * full / (full + headers));
 }
 
 static double rate(const struct lab *l, const struct expectation *e)
@@ -261,7 +273,8 @@ const struct metric metrics[] = {
 	{"goodput", OF_ANY_FLOW, UNIT_RATE, false, "payload that arrived, of all flows or one",
 		goodput},
 	{"goodput.share", OF_ANY_FLOW, UNIT_PART, false,
-		"the same as part of what full packets on one link carry", goodput_share},
+		"the same as part of what full packets carry to all receivers, or to its own",
+		goodput_share},
 	{"rate", OF_FLOW, UNIT_RATE, true, "what the algorithm allows, on the wire", rate},
 	{"rate.target", OF_FLOW, UNIT_RATE, true, "to what it is to return", target},
 	{"alpha", OF_FLOW, UNIT_NONE, true, "DCQCN's estimate of congestion", alpha},

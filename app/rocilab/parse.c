@@ -52,6 +52,7 @@ static int on_fault(struct parser *p)
 {
 	static const char *const kinds[] = {
 		[FAULT_CNP] = "cnp", [FAULT_ACK] = "ack", [FAULT_DATA] = "data"};
+	struct suggestion s;
 
 	for (unsigned i = 0; p->words > 1 && i < FAULT_KINDS; i++) {
 		struct fault_line *f = &p->s->fault[i];
@@ -65,6 +66,12 @@ static int on_fault(struct parser *p)
 		if (!strcmp(p->word[1], kinds[i]))
 			return set_all(p, 2, keys, ARRAY_SIZE(keys));
 	}
+	suggest_begin(&s, p->words > 1 ? p->word[1] : "");
+	for (unsigned i = 0; i < FAULT_KINDS; i++)
+		suggest_try(&s, kinds[i]);
+	if (s.best)
+		return wrong(
+			p, "'%s' is not a kind of frames; did you mean '%s'?", p->word[1], s.best);
 	return wrong(p, "a fault reads 'fault cnp loss=50%%'; there are: cnp, ack, data");
 }
 
@@ -173,10 +180,33 @@ static int read_line(struct parser *p, char *line)
 	return wrong(p, "'%s' is not a statement: see 'rocilab help'", p->word[0]);
 }
 
+/* Applies --set to statements that a scenario may leave out, and does. */
+static int set_absent(struct parser *p)
+{
+	char host[] = "host", sw[] = "switch";
+	struct {
+		char *name;
+		int (*read)(struct parser *p);
+	} may[] = {{host, on_host}, {sw, on_switch}};
+
+	for (unsigned i = 0; i < p->nsettings; i++)
+		for (unsigned k = 0; k < ARRAY_SIZE(may); k++) {
+			if (p->settings[i].used || strcmp(p->settings[i].statement, may[k].name))
+				continue;
+			p->word[0] = may[k].name;
+			p->words = 1;
+			if (may[k].read(p))
+				return -EINVAL;
+		}
+	return 0;
+}
+
 static int complete(struct parser *p)
 {
 	const struct scenario *s = p->s;
 
+	if (set_absent(p))
+		return -EINVAL;
 	if (!s->net.hosts)
 		return wrong(p, "there is no topology");
 	if (!s->flow_lines && !s->traffic_lines)

@@ -103,6 +103,15 @@ static int set_named(struct parser *p, const char *statement, const char *name, 
 	return unknown_key(p, statement, name, keys, n);
 }
 
+/* Whether word @p i is the name of a setting that an earlier one, from @p first on, is as well. */
+static bool set_before(const struct parser *p, unsigned first, unsigned i)
+{
+	for (unsigned k = first; k < i; k++)
+		if (!strcmp(p->word[k], p->word[i]))
+			return true;
+	return false;
+}
+
 /* The words from @p first on, then what the command line says instead. */
 int set_all(struct parser *p, unsigned first, const struct key *keys, unsigned n)
 {
@@ -116,6 +125,8 @@ int set_all(struct parser *p, unsigned first, const struct key *keys, unsigned n
 			return wrong(p, "'%s': %s takes settings such as %s=...", p->word[i],
 				statement, keys[0].name);
 		*value = '\0';
+		if (set_before(p, first, i))
+			return wrong(p, "'%s' is set twice", p->word[i]);
 		err = set_named(p, statement, p->word[i], value + 1, keys, n);
 		if (err)
 			return err;

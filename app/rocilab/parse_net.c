@@ -154,6 +154,8 @@ int on_switch(struct parser *p)
 
 	if (set_all(p, 1, keys, ARRAY_SIZE(keys)))
 		return -EINVAL;
+	if (c->kmin && !c->kmax)
+		return wrong(p, "kmin marks nothing without kmax and pmax");
 	if (c->kmax && c->kmax <= c->kmin)
 		return wrong(p, "kmax must be above kmin");
 	if (m->pfc.xoff && (!m->pfc.xon || m->pfc.xon > m->pfc.xoff))

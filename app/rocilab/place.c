@@ -44,6 +44,7 @@ static void place(
 	f->to = &l->host[to];
 	f->poster = line->op == FLOW_READ ? f->to : f->from;
 	f->poster->posts++;
+	f->to->sinks++;
 	f->to->receives += line->op == FLOW_SEND || line->op == FLOW_UD;
 }
 

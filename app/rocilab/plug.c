@@ -64,12 +64,11 @@ static bool cables(struct lab *l)
 bool plug_all(struct lab *l)
 {
 	const struct network *n = &l->s->net;
-	size_t size = (l->ports * sizeof(*l->port) + CACHE_LINE - 1) & ~(size_t)(CACHE_LINE - 1);
 
 	l->sw = calloc(n->switches, sizeof(*l->sw));
 	l->routes = calloc(n->switches, sizeof(*l->routes));
 	l->first = calloc(n->switches + 1, sizeof(*l->first));
-	l->port = aligned_alloc(CACHE_LINE, size);
+	l->port = memory_take(&l->memory, l->ports * sizeof(*l->port));
 	l->notify = l->s->fastcnp ? calloc(n->switches, sizeof(*l->notify)) : NULL;
 	l->impair = impair_any(l->s) ? calloc(l->hosts, sizeof(*l->impair)) : NULL;
 	if ((l->s->fastcnp && !l->notify) || (impair_any(l->s) && !l->impair))
@@ -95,7 +94,6 @@ void plug_free(struct lab *l)
 	net_routes_free(l->routes, l->s->net.switches);
 	free(l->routes);
 	free(l->first);
-	free(l->port);
 	free(l->notify);
 	free(l->impair);
 	free(l->sw);

@@ -21,6 +21,8 @@ unsigned report_expectations(const struct lab *l, const char *command)
 		bad += !met;
 		printf("%-6s %-38s got %-9s", met ? "ok" : "WRONG", e->text,
 			text_of(got, e->metric->unit, text, sizeof(text)));
+		if (e->sign == EXPECT_NEAR && e->value != 0)
+			printf(" %+.1f %%", 100 * (got - e->value) / e->value);
 		if (command)
 			printf(" %s", command);
 		putchar('\n');

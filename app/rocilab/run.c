@@ -196,14 +196,14 @@ int run_list(struct options *o)
 /* @return expectations that are not met; negative: it could not run */
 static int verify_one(const struct scenario *s)
 {
-	char command[NAME_SIZE + 16];
+	char command[2 * NAME_SIZE + 32];
 	struct lab *l = lab_make(s);
 	int bad;
 
 	if (!l)
 		return -fail("there is not enough memory for this scenario");
 	sample_run(l);
-	snprintf(command, sizeof(command), "rocilab run %s", s->name);
+	snprintf(command, sizeof(command), "rocilab run --out %s %s", s->name, s->name);
 	bad = (int)report_expectations(l, command);
 	lab_free(l);
 	return bad;

@@ -76,6 +76,8 @@ char *text_of(double value, enum unit unit, char *text, size_t size)
 	case UNIT_RATE:
 		return scaled(value, tens, ARRAY_SIZE(tens), text, size);
 	case UNIT_TIME:
+		if (isinf(value))
+			return strcpy(text, "never");
 		return scaled(value, spans, ARRAY_SIZE(spans), text, size);
 	case UNIT_PART:
 		snprintf(text, size, "%.2f%%", value * 100);

@@ -280,9 +280,13 @@ struct abi_reg_mr_reply {
 	uint32_t rkey;
 };
 
-/* GET_ARENA: no body. The reply carries an empty memfd of ABI_ARENA_SIZE bytes that nobody can
- * resize, for memory that becomes registrable by moving there. */
+/* GET_ARENA: the reply carries an empty memfd of ABI_ARENA_SIZE bytes that nobody can resize, for
+ * memory that becomes registrable by moving there. */
 #define ABI_ARENA_SIZE (1ull << 62)
+struct abi_get_arena {
+	uint32_t page; /* 2 MiB: of huge pages; 0, or no body: of ordinary ones */
+	uint32_t reserved;
+};
 
 /* GET_USERFAULTFD: no body. The reply carries a descriptor of /dev/userfaultfd, from which a
  * program makes a userfaultfd that sees the kernel's faults, too. EOPNOTSUPP: rocid has none, or

@@ -14,7 +14,7 @@
 
 struct arena arena = {
 	.lock = PTHREAD_MUTEX_INITIALIZER,
-	.fd = -1,
+	.file = {[ORDINARY] = {.fd = -1}, [HUGE] = {.fd = -1, .page = HUGE_PAGE}},
 	.pagemap = -1,
 	.maps = {.fd = -1},
 	.next_generation = 1,
@@ -43,7 +43,7 @@ static int open_maps(char why[ARENA_WHY_MAX])
 
 	if (arena.maps.fd >= 0)
 		return 0;
-	arena.page = (size_t)sysconf(_SC_PAGESIZE);
+	arena.page = arena.file[ORDINARY].page = (size_t)sysconf(_SC_PAGESIZE);
 	err = maps_open(&arena.maps);
 	if (!err) {
 		arena.pagemap = maps_open_file("pagemap");
@@ -59,34 +59,37 @@ static int open_maps(char why[ARENA_WHY_MAX])
 }
 
 /* rocid makes the file: a limit of file sizes of this process would forbid it. */
-static int open_arena(const struct arena_source *src, char why[ARENA_WHY_MAX])
+static int open_file(const struct arena_source *src, struct arena_file *f, char why[ARENA_WHY_MAX])
 {
+	bool first = !is_open();
 	struct stat st;
 	int fd;
 
-	if (arena.fd >= 0)
+	if (f->fd >= 0)
 		return 0;
-	hold_open(src->uffd(src->arg));
-	fd = src->memfd(src->arg);
+	if (first)
+		hold_open(src->uffd(src->arg));
+	fd = src->memfd(src->arg, f->page > arena.page);
 	if (fd < 0 || fstat(fd, &st)) {
 		if (fd >= 0)
 			close(fd);
-		hold_close();
+		if (first)
+			hold_close();
 		return refuse(why, fd < 0 ? -fd : EIO,
 			"rocid makes no memory file for this program (%s): use memory of "
 			"roci_alloc_mem()",
 			strerror(fd < 0 ? -fd : EIO));
 	}
-	arena.fd = fd;
-	arena.inode = st.st_ino;
-	arena.major = major(st.st_dev);
-	arena.minor = minor(st.st_dev);
+	f->inode = st.st_ino;
+	f->major = major(st.st_dev);
+	f->minor = minor(st.st_dev);
+	f->fd = fd;
 	return 0;
 }
 
 enum arena_writers arena_writers(void)
 {
-	return arena.fd >= 0 ? hold_best() : ARENA_WRITERS_NONE;
+	return is_open() ? hold_best() : ARENA_WRITERS_NONE;
 }
 
 struct arena_stats arena_stats(void)
@@ -119,11 +122,11 @@ static int check_vma(const struct taking *t, const struct vma *v, uintptr_t at)
 			(unsigned long)at);
 	if (v->text_name)
 		return refuse(t->why, EFAULT, "memory at %#lx is the kernel's", (unsigned long)at);
-	if (!v->shared && v->page > arena.page)
+	if (!v->shared && v->page > arena.page && v->page != HUGE_PAGE)
 		return refuse(t->why, EOPNOTSUPP,
-			"memory at %#lx is in private huge pages, which rocid cannot reach: use "
-			"memfd_create() with MFD_HUGETLB and map it shared",
-			(unsigned long)at);
+			"memory at %#lx is in private huge pages of %zu bytes, which rocid cannot "
+			"reach: use those of 2 MiB",
+			(unsigned long)at, v->page);
 	return 0;
 }
 
@@ -147,13 +150,30 @@ static int check_range(struct taking *t)
 	return err;
 }
 
+/* Moves [@p s, @p e) of @p v, whole pages of it. */
+static int swap_vma(struct taking *t, const struct vma *v, uintptr_t s, uintptr_t e)
+{
+	struct arena_file *f = &arena.file[v->page > arena.page ? HUGE : ORDINARY];
+	int err = open_file(t->src, f, t->why);
+	bool after = s > t->s, before = e < t->e;
+	uint64_t off;
+
+	if (err)
+		return err;
+	s &= ~(f->page - 1);
+	e = (e + f->page - 1) & ~(f->page - 1);
+	off = choose_offset(f, v, s, e, after, before);
+	if (off == UINT64_MAX)
+		return refuse(t->why, ENOMEM, "no memory to register more");
+	return swap_range(f, v, s, e, off, t->why);
+}
+
 static int swap_private(struct taking *t)
 {
 	uintptr_t at = t->s;
 	int err = 0;
 
 	while (at < t->e && !err) {
-		uint64_t off;
 		uintptr_t end;
 		struct vma v;
 
@@ -161,12 +181,8 @@ static int swap_private(struct taking *t)
 			return refuse(t->why, EFAULT, "memory at %#lx was unmapped meanwhile",
 				(unsigned long)at);
 		end = v.end < t->e ? v.end : t->e;
-		if (!v.shared) {
-			off = choose_offset(&v, at, end, at > t->s, end < t->e);
-			if (off == UINT64_MAX)
-				return refuse(t->why, ENOMEM, "no memory to register more");
-			err = swap_range(&v, at, end, off, t->why);
-		}
+		if (!v.shared)
+			err = swap_vma(t, &v, at, end);
 		at = end;
 	}
 	return err;
@@ -237,10 +253,11 @@ static int take(struct taking *t, struct arena_hold **out)
 	if (!h)
 		return refuse(t->why, ENOMEM, "no memory for a memory region");
 	err = collect(t, &h, &first);
-	if (!err && is_arena(&first)) {
-		h->fd = arena.fd;
+	h->file = err ? NULL : file_of(&first);
+	h->epoch = arena.epoch;
+	if (h->file) {
+		h->fd = h->file->fd;
 	} else if (!err) {
-		h->foreign = true;
 		h->fd = open_shared(t->src, &first, t->write, t->why);
 		err = h->fd < 0 ? -h->fd : 0;
 	}
@@ -254,7 +271,7 @@ static int take(struct taking *t, struct arena_hold **out)
 
 static void keep(struct arena_hold *h)
 {
-	if (h->foreign)
+	if (!h->file)
 		return;
 	h->next = arena.holds;
 	if (h->next)
@@ -268,11 +285,8 @@ static int take_locked(struct taking *t, struct arena_hold **out)
 
 	if (!err)
 		err = check_range(t);
-	if (!err && t->swaps) {
-		err = open_arena(t->src, t->why);
-		if (!err)
-			err = swap_private(t);
-	}
+	if (!err && t->swaps)
+		err = swap_private(t);
 	if (!err)
 		err = take(t, out);
 	if (!err)
@@ -309,7 +323,7 @@ int arena_take(const struct arena_source *src, uintptr_t addr, size_t len, bool 
 
 void arena_sent(struct arena_hold *h)
 {
-	if (h->foreign && h->fd >= 0)
+	if (!h->file && h->fd >= 0)
 		close(h->fd);
 	h->fd = -1;
 }
@@ -318,7 +332,7 @@ void arena_release(struct arena_hold *h)
 {
 	pthread_mutex_lock(&arena.lock);
 	arena_sent(h);
-	if (!h->foreign) {
+	if (h->file && h->epoch == arena.epoch) {
 		if (h->prev)
 			h->prev->next = h->next;
 		else
@@ -337,15 +351,15 @@ bool arena_discard(uintptr_t addr, size_t len)
 	struct vma v;
 
 	pthread_mutex_lock(&arena.lock);
-	for (bool more = arena.fd >= 0 && look_at(addr, &v); more && v.start < addr + len;
+	for (bool more = is_open() && look_at(addr, &v); more && v.start < addr + len;
 		more = maps_find(&arena.maps, v.end, &v)) {
 		uintptr_t s = v.start > addr ? v.start : addr;
 		uintptr_t e = v.end < addr + len ? v.end : addr + len;
 
-		if (!is_arena(&v))
+		if (!file_of(&v))
 			continue;
 		any = true;
-		fallocate(arena.fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
+		fallocate(file_of(&v)->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
 			(off_t)(v.off + (s - v.start)), (off_t)(e - s));
 	}
 	pthread_mutex_unlock(&arena.lock);

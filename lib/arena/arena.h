@@ -10,7 +10,8 @@
  * 2^47 of the arena, where g, its generation, is the first that nobody uses there: realloc() and
  * mremap() move pages with their offsets, and memory that is mapped at A afterwards needs others.
  *
- * One per process: a program may use several libraries and several daemons.
+ * One per process: a program may use several libraries and several daemons. Huge pages have a file
+ * of their own.
  */
 #ifndef ARENA_H
 #define ARENA_H
@@ -33,7 +34,7 @@ enum arena_writers {
 /** Where the arena comes from: functions that ask rocid. They return a descriptor, or a negative
  *  errno. */
 struct arena_source {
-	int (*memfd)(void *arg);
+	int (*memfd)(void *arg, bool huge);
 	/** A descriptor of /dev/userfaultfd. */
 	int (*uffd)(void *arg);
 	/** A descriptor of the file that is mapped shared at [start, end). */
@@ -46,11 +47,14 @@ struct arena_piece {
 	uint64_t off, len;
 };
 
+struct arena_file;
+
 /** Memory whose pages stay where they are while it is registered. */
 struct arena_hold {
 	struct arena_hold *prev, *next;
-	int fd; /* to register; the arena's, or one to close: arena_sent() */
-	bool foreign;
+	int fd;			       /* to register; the arena's, or one to close: arena_sent() */
+	const struct arena_file *file; /* of the arena; NULL: another file */
+	unsigned epoch; /* forks since; only the process that made it has it listed */
 	unsigned npieces;
 	struct arena_piece piece[];
 };

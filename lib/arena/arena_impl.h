@@ -15,27 +15,59 @@
 #define GENERATIONS	 (1u << 15)
 #define CHUNK		 (2u << 20)
 
+#define HUGE_PAGE (2ul << 20)
+
+/** A memfd of the arena, whose pages have one size. */
+struct arena_file {
+	int fd; /* -1: none yet */
+	uint64_t inode;
+	uint32_t major, minor;
+	size_t page;
+	uint64_t threshold; /* bytes allocated at which to sweep */
+	/* Offsets that have been used, ascending, merged: others are empty for sure. */
+	struct arena_piece *used;
+	size_t nused, room;
+};
+enum {
+	ORDINARY,
+	HUGE,
+	ARENA_FILES
+};
+
 /** The state of the process. */
 struct arena {
 	pthread_mutex_t lock;
-	int fd; /* the memfd; -1: none yet */
-	uint64_t inode;
-	uint32_t major, minor;
+	struct arena_file file[ARENA_FILES];
 	struct maps maps;
 	int pagemap;
 	size_t page;
 	uint32_t next_generation; /* to try for a large block */
 	struct arena_hold *holds; /* of the arena */
-	uint64_t threshold;	  /* bytes allocated at which to sweep */
+	unsigned epoch;		  /* forks that lead to this process */
 	struct arena_stats stats;
 };
 extern struct arena arena;
 
-/** @return whether @p v shows pages of the arena. */
-static inline bool is_arena(const struct vma *v)
+/** @return whether memory may have been moved. */
+static inline bool is_open(void)
 {
-	return v->shared && v->inode == arena.inode && v->major == arena.major &&
-	       v->minor == arena.minor && arena.fd >= 0;
+	return arena.file[ORDINARY].fd >= 0 || arena.file[HUGE].fd >= 0;
+}
+
+/** @return the file of which @p v shows pages, or NULL. */
+static inline struct arena_file *file_of(const struct vma *v)
+{
+	for (struct arena_file *f = arena.file; v->shared && f < arena.file + ARENA_FILES; f++)
+		if (f->fd >= 0 && v->inode == f->inode && v->major == f->major &&
+			v->minor == f->minor)
+			return f;
+	return NULL;
+}
+
+/** @return the bytes of a page of @p v. */
+static inline size_t page_of(const struct vma *v)
+{
+	return v->page > arena.page ? v->page : arena.page;
 }
 
 /** Keeps a sentence.  @return @p err. */
@@ -47,21 +79,23 @@ bool look_at(uintptr_t addr, struct vma *v);
 
 /* --- generation.c ----------------------------------------------------------------------- */
 
-/** @return an offset for fresh memory [@p s, @p e) of @p v, whose pages are empty now; UINT64_MAX:
- *  none is left. @p after, @p before: registered memory ends at its begin, or begins at its end. */
-uint64_t choose_offset(const struct vma *v, uintptr_t s, uintptr_t e, bool after, bool before);
+/** @return an offset in @p f for fresh memory [@p s, @p e) of @p v, whose pages are empty now;
+ *  UINT64_MAX: none is left. @p after, @p before: registered memory ends at its begin, or begins at
+ *  its end. */
+uint64_t choose_offset(struct arena_file *f, const struct vma *v, uintptr_t s, uintptr_t e,
+	bool after, bool before);
 
 /** Forgets which offsets have been used. */
 void generations_forget(void);
 
-/** @return whether an MR holds pages of [@p off, @p off + @p len) of the arena. */
-bool is_held(uint64_t off, uint64_t len);
+/** @return whether an MR holds pages of [@p off, @p off + @p len) of @p f. */
+bool is_held(const struct arena_file *f, uint64_t off, uint64_t len);
 
 /* --- swap.c ----------------------------------------------------------------------------- */
 
-/** Replaces [@p s, @p e) of the private mapping @p v by pages of the arena at @p off. */
-int swap_range(
-	const struct vma *v, uintptr_t s, uintptr_t e, uint64_t off, char why[ARENA_WHY_MAX]);
+/** Replaces [@p s, @p e) of the private mapping @p v by pages of @p f at @p off. */
+int swap_range(const struct arena_file *f, const struct vma *v, uintptr_t s, uintptr_t e,
+	uint64_t off, char why[ARENA_WHY_MAX]);
 
 /* --- traits.c --------------------------------------------------------------------------- */
 

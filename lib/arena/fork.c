@@ -28,6 +28,7 @@
 
 /* A mapping of the arena, at fork(). */
 struct shot {
+	const struct arena_file *f;
 	uintptr_t s, e;
 	uint64_t off;
 	int prot;
@@ -37,6 +38,7 @@ struct shot {
 
 /* Pages that fork() itself writes to; they are private meanwhile. */
 struct own {
+	const struct arena_file *f;
 	uintptr_t at;
 	size_t len;
 	uint64_t off;
@@ -63,6 +65,17 @@ static struct {
 	bool alone; /* there are no other threads */
 } fk;
 
+#define NO_COPY "libroci: no memory for a copy of registered memory after fork()\n"
+
+/* Neither parent nor child can go on with a stack that both write to, or with other memory that
+ * they share. */
+static void give_up(const char *why)
+{
+	if (write(STDERR_FILENO, why, strlen(why)) < 0) { /* then without */
+	}
+	abort();
+}
+
 static void *anonymous(size_t len, int flags)
 {
 	void *p = raw_mmap(
@@ -86,8 +99,12 @@ static bool add_shot(const struct vma *v)
 		fk.shot = more;
 		fk.room = room;
 	}
-	fk.shot[fk.nshots++] = (struct shot){
-		.s = v->start, .e = v->end, .off = v->off, .prot = v->prot, .first = fk.pages};
+	fk.shot[fk.nshots++] = (struct shot){.f = file_of(v),
+		.s = v->start,
+		.e = v->end,
+		.off = v->off,
+		.prot = v->prot,
+		.first = fk.pages};
 	fk.pages += (v->end - v->start) / arena.page;
 	return true;
 }
@@ -98,7 +115,7 @@ static bool take_shots(void)
 
 	fk.nshots = fk.pages = 0;
 	for (bool more = look_at(0, &v); more; more = maps_find(&arena.maps, v.end, &v))
-		if (is_arena(&v) && !add_shot(&v))
+		if (file_of(&v) && !add_shot(&v))
 			return false;
 	return true;
 }
@@ -125,16 +142,18 @@ RAW_UNCHECKED static int replace(struct own *o, uint8_t *p, bool private)
 static int exchange(struct own *o, bool private)
 {
 	uint8_t *p = private ? anonymous(o->len, MAP_PRIVATE)
-			     : raw_mmap(NULL, o->len, PROT_READ | PROT_WRITE, MAP_SHARED, arena.fd,
+			     : raw_mmap(NULL, o->len, PROT_READ | PROT_WRITE, MAP_SHARED, o->f->fd,
 				       o->off);
-	struct hold h;
+	/* The caller's own pages matter more than those of a thread that sleeps. */
+	struct hold h = {
+		.at = o->at, .len = o->len, .alone = fk.alone, .waiter = o->waiter, .anyway = true};
 	int err;
 
 	if (!p || p == MAP_FAILED)
 		return -ENOMEM;
 	err = raw_madvise(p, o->len, MADV_POPULATE_WRITE) && errno != EINVAL ? -errno : 0;
 	if (!err)
-		err = hold_begin(&h, o->at, o->len, fk.alone, o->waiter, false);
+		err = hold_begin(&h);
 	if (!err) {
 		err = replace(o, p, private);
 		hold_end(&h, !err);
@@ -156,31 +175,40 @@ static int make_shared(void *arg)
 
 static void add_own(const struct vma *v, const struct span *span)
 {
-	uintptr_t s = v->start > span->s ? v->start : span->s & ~(arena.page - 1);
-	uintptr_t e = v->end < span->e ? v->end : (span->e + arena.page - 1) & ~(arena.page - 1);
+	const struct arena_file *f = file_of(v);
+	uintptr_t s = v->start > span->s ? v->start : span->s & ~(f->page - 1);
+	uintptr_t e = v->end < span->e ? v->end : (span->e + f->page - 1) & ~(f->page - 1);
 	struct own *o = &fk.own[fk.nowns];
 
-	if (s >= e || fk.nowns == OWN_MAX)
+	if (s >= e)
 		return;
-	*o = (struct own){.at = s, .len = e - s, .off = v->off + (s - v->start), .prot = v->prot};
+	if (fk.nowns == OWN_MAX)
+		give_up(NO_COPY);
+	*o = (struct own){
+		.f = f, .at = s, .len = e - s, .off = v->off + (s - v->start), .prot = v->prot};
 	o->before = anonymous(o->len, MAP_PRIVATE);
-	if (o->before)
-		fk.nowns++;
+	if (!o->before)
+		give_up(NO_COPY);
+	fk.nowns++;
 }
 
 /* On other pages than those that the caller runs on, it can work itself. */
 static void each_own(int (*work)(void *arg))
 {
+	int err;
+
 	for (size_t i = 0; i < fk.nowns; i++) {
 		struct own *o = &fk.own[i];
 
 		o->waiter = 0;
 		if (!is_own(o->at, o->at + o->len)) {
-			work(o);
-			continue;
+			err = work(o);
+		} else {
+			o->waiter = (pid_t)syscall(SYS_gettid);
+			err = aside(work, o, sizeof(*o));
 		}
-		o->waiter = (pid_t)syscall(SYS_gettid);
-		aside(work, o, sizeof(*o));
+		if (err)
+			give_up("libroci: no memory for fork(), as registered memory is copied\n");
 	}
 }
 
@@ -202,7 +230,7 @@ static void leave_arena(void)
 	own_spans(own);
 	fk.nowns = 0;
 	for (bool more = look_at(0, &v); more; more = maps_find(&arena.maps, v.end, &v)) {
-		if (!is_arena(&v))
+		if (!file_of(&v))
 			continue;
 		add_own(&v, &own[0]);
 		add_own(&v, &own[1]);
@@ -238,18 +266,21 @@ static const struct shot *shot_of(uintptr_t addr)
 
 static void put_aside(uintptr_t addr)
 {
-	uintptr_t page = addr & ~(arena.page - 1);
-	const struct shot *sh = shot_of(page);
-	size_t i;
+	const struct shot *sh = shot_of(addr);
+	size_t size = sh ? sh->f->page : arena.page;
+	uintptr_t page = addr & ~(size - 1);
 
 	if (sh) {
-		i = sh->first + (page - sh->s) / arena.page;
+		size_t i = sh->first + (page - sh->s) / arena.page;
+
 		if (!atomic_load(&fk.is_aside[i])) {
-			raw_copy(fk.aside + i * arena.page, (void *)page, arena.page);
-			atomic_store(&fk.is_aside[i], 1); /* before anybody can write there */
+			raw_copy(fk.aside + i * arena.page, (void *)page, size);
+			/* Before anybody can write there. */
+			for (size_t k = 0; k < size / arena.page; k++)
+				atomic_store(&fk.is_aside[i + k], 1);
 		}
 	}
-	hold_page_end(page, arena.page);
+	hold_page_end(page, size);
 }
 
 static void *watch(void *arg)
@@ -307,13 +338,14 @@ static void end_monitor(void)
 void arena_fork_prepare(void)
 {
 	pthread_mutex_lock(&arena.lock);
-	fk.active = arena.fd >= 0 && !pipe2(fk.done, O_CLOEXEC);
+	fk.active = is_open() && !pipe2(fk.done, O_CLOEXEC);
 	if (!fk.active)
 		return;
 	fk.alone = hold_alone(1);
 	leave_arena();
-	if (take_shots())
-		start_monitor();
+	if (!take_shots())
+		give_up(NO_COPY);
+	start_monitor();
 }
 
 void arena_fork_parent(void)
@@ -337,25 +369,14 @@ void arena_fork_parent(void)
 	pthread_mutex_unlock(&arena.lock);
 }
 
-/* The child cannot go on with memory that it shares. */
-static void give_up(void)
-{
-	static const char why[] =
-		"libroci: no memory for a copy of registered memory after fork()\n";
-
-	if (write(STDERR_FILENO, why, sizeof(why) - 1) < 0) { /* then without */
-	}
-	abort();
-}
-
 /* Copies the pages of [@p s, @p s + @p len) that exist, as they were at fork(). */
 static void copy_pages(const struct shot *sh, uintptr_t s, size_t len, uint8_t *to)
 {
 	uint64_t off = sh->off + (s - sh->s), end = off + len;
 
-	for (off_t at = lseek(arena.fd, (off_t)off, SEEK_DATA); at >= 0 && (uint64_t)at < end;
-		at = lseek(arena.fd, at, SEEK_DATA)) {
-		off_t hole = lseek(arena.fd, at, SEEK_HOLE);
+	for (off_t at = lseek(sh->f->fd, (off_t)off, SEEK_DATA); at >= 0 && (uint64_t)at < end;
+		at = lseek(sh->f->fd, at, SEEK_DATA)) {
+		off_t hole = lseek(sh->f->fd, at, SEEK_HOLE);
 
 		if (hole < 0 || (uint64_t)hole > end)
 			hole = (off_t)end;
@@ -382,12 +403,12 @@ static void make_own(const struct shot *sh)
 		len = sh->e - s < 16 * CHUNK ? sh->e - s : 16 * CHUNK;
 		p = anonymous(len, MAP_PRIVATE);
 		if (!p)
-			give_up();
+			give_up(NO_COPY);
 		if (sh->prot & PROT_READ)
 			copy_pages(sh, s, len, p);
 		raw_mprotect(p, len, sh->prot);
 		if (raw_move(p, len, s))
-			give_up();
+			give_up(NO_COPY);
 	}
 }
 
@@ -395,12 +416,17 @@ static void make_own(const struct shot *sh)
 static void forget_all(void)
 {
 	hold_close();
-	close(arena.fd);
+	for (struct arena_file *f = arena.file; f < arena.file + ARENA_FILES; f++) {
+		if (f->fd >= 0)
+			close(f->fd);
+		f->fd = -1;
+		f->threshold = 0;
+	}
 	close(arena.pagemap);
 	maps_close(&arena.maps);
-	arena.fd = arena.pagemap = -1;
+	arena.pagemap = -1;
 	arena.holds = NULL; /* nothing is registered here */
-	arena.threshold = 0;
+	arena.epoch++;
 	generations_forget();
 }
 
@@ -412,10 +438,10 @@ void arena_fork_child(void)
 	if (fk.active) {
 		/* Memory with MADV_DONTFORK is not here. */
 		if (maps_open(&now))
-			give_up();
+			give_up(NO_COPY);
 		for (size_t i = 0; i < fk.nshots; i++)
 			if (!maps_again(&now) && maps_find(&now, fk.shot[i].s, &v) &&
-				v.start == fk.shot[i].s && is_arena(&v))
+				v.start == fk.shot[i].s && file_of(&v) == fk.shot[i].f)
 				make_own(&fk.shot[i]);
 		maps_close(&now);
 		if (write(fk.done[1], "", 1) < 0) { /* the parent has died */

@@ -13,21 +13,15 @@
 /* Smaller ones come from inside a heap; malloc() maps larger ones for themselves. */
 #define BLOCK (128u << 10)
 
-/* Offsets that have been used, ascending, merged: others are empty for sure. */
-static struct {
-	struct arena_piece *a;
-	size_t n, room;
-} used;
-
 /* @return the first that ends at or after @p off. */
-static size_t used_at(uint64_t off)
+static size_t used_at(const struct arena_file *f, uint64_t off)
 {
-	size_t low = 0, high = used.n;
+	size_t low = 0, high = f->nused;
 
 	while (low < high) {
 		size_t middle = low + (high - low) / 2;
 
-		if (used.a[middle].off + used.a[middle].len < off)
+		if (f->used[middle].off + f->used[middle].len < off)
 			low = middle + 1;
 		else
 			high = middle;
@@ -35,75 +29,76 @@ static size_t used_at(uint64_t off)
 	return low;
 }
 
-static bool was_used(uint64_t off, uint64_t len)
+static bool was_used(const struct arena_file *f, uint64_t off, uint64_t len)
 {
-	size_t i = used_at(off + 1);
+	size_t i = used_at(f, off + 1);
 
-	return i < used.n && used.a[i].off < off + len;
+	return i < f->nused && f->used[i].off < off + len;
 }
 
-static bool mark_used(uint64_t off, uint64_t len)
+static bool mark_used(struct arena_file *f, uint64_t off, uint64_t len)
 {
-	size_t i = used_at(off), end = i;
+	size_t i = used_at(f, off), end = i;
 	uint64_t s = off, e = off + len;
 
-	for (; end < used.n && used.a[end].off <= e; end++) {
-		if (used.a[end].off < s)
-			s = used.a[end].off;
-		if (used.a[end].off + used.a[end].len > e)
-			e = used.a[end].off + used.a[end].len;
+	for (; end < f->nused && f->used[end].off <= e; end++) {
+		if (f->used[end].off < s)
+			s = f->used[end].off;
+		if (f->used[end].off + f->used[end].len > e)
+			e = f->used[end].off + f->used[end].len;
 	}
-	if (end == i && used.n == used.room) {
-		size_t room = used.room ? 2 * used.room : 64;
-		struct arena_piece *a = realloc(used.a, room * sizeof(*a));
+	if (end == i && f->nused == f->room) {
+		size_t room = f->room ? 2 * f->room : 64;
+		struct arena_piece *a = realloc(f->used, room * sizeof(*a));
 
 		if (!a)
 			return false;
-		used.a = a;
-		used.room = room;
+		f->used = a;
+		f->room = room;
 	}
-	memmove(&used.a[i + 1], &used.a[end], (used.n - end) * sizeof(used.a[0]));
-	used.n = used.n + 1 - (end - i);
-	used.a[i] = (struct arena_piece){s, e - s};
+	memmove(&f->used[i + 1], &f->used[end], (f->nused - end) * sizeof(f->used[0]));
+	f->nused = f->nused + 1 - (end - i);
+	f->used[i] = (struct arena_piece){s, e - s};
 	return true;
 }
 
 void generations_forget(void)
 {
-	used.n = 0;
+	for (struct arena_file *f = arena.file; f < arena.file + ARENA_FILES; f++)
+		f->nused = 0;
 }
 
-bool is_held(uint64_t off, uint64_t len)
+bool is_held(const struct arena_file *f, uint64_t off, uint64_t len)
 {
 	for (const struct arena_hold *h = arena.holds; h; h = h->next)
-		for (unsigned i = 0; i < h->npieces; i++)
+		for (unsigned i = 0; h->file == f && i < h->npieces; i++)
 			if (off < h->piece[i].off + h->piece[i].len && h->piece[i].off < off + len)
 				return true;
 	return false;
 }
 
-static bool is_mapped(uint64_t off, uint64_t len)
+static bool is_mapped(const struct arena_file *f, uint64_t off, uint64_t len)
 {
 	struct vma v;
 
 	for (bool more = look_at(0, &v); more; more = maps_find(&arena.maps, v.end, &v))
-		if (is_arena(&v) && off < v.off + (v.end - v.start) && v.off < off + len)
+		if (file_of(&v) == f && off < v.off + (v.end - v.start) && v.off < off + len)
 			return true;
 	return false;
 }
 
 /* Takes [@p off, @p off + @p len) if nobody has it. */
-static bool take(uint64_t off, uint64_t len)
+static bool take(struct arena_file *f, uint64_t off, uint64_t len)
 {
-	if (was_used(off, len)) {
-		if (is_held(off, len) || is_mapped(off, len))
+	if (was_used(f, off, len)) {
+		if (is_held(f, off, len) || is_mapped(f, off, len))
 			return false;
 		/* Freed memory may have left something there. */
-		if (fallocate(arena.fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)off,
+		if (fallocate(f->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)off,
 			    (off_t)len))
 			return false;
 	}
-	return mark_used(off, len);
+	return mark_used(f, off, len);
 }
 
 /* Whether it may be a mapping of the program, not a part of a heap. */
@@ -116,30 +111,31 @@ static bool is_block(const struct vma *v, uintptr_t s, uintptr_t e)
 	if (v->stack || (s > v->start && e < v->end))
 		return false;
 	/* Buffers side by side in a heap: the one before has been swapped. */
-	return !(s == v->start && e < v->end && look_at(s - 1, &before) && is_arena(&before) &&
+	return !(s == v->start && e < v->end && look_at(s - 1, &before) && file_of(&before) &&
 		 before.off == before.start);
 }
 
-/* The generation of what is mapped at @p addr, if it is of the arena; else -1. */
-static int64_t generation_at(uintptr_t addr)
+/* The generation of what is mapped at @p addr, if it is of @p f; else -1. */
+static int64_t generation_at(const struct arena_file *f, uintptr_t addr)
 {
 	struct vma v;
 
-	if (!look_at(addr, &v) || v.start > addr || !is_arena(&v) ||
+	if (!look_at(addr, &v) || v.start > addr || file_of(&v) != f ||
 		(v.off - v.start) & ((1ull << GENERATION_SHIFT) - 1))
 		return -1; /* it has been moved */
 	return (int64_t)((v.off - v.start) >> GENERATION_SHIFT);
 }
 
-uint64_t choose_offset(const struct vma *v, uintptr_t s, uintptr_t e, bool after, bool before)
+uint64_t choose_offset(struct arena_file *f, const struct vma *v, uintptr_t s, uintptr_t e,
+	bool after, bool before)
 {
 	/* A part of a range of which other parts are there: the range should be one piece. */
-	int64_t like = after ? generation_at(s - 1) : -1;
+	int64_t like = after ? generation_at(f, s - 1) : -1;
 	uint64_t g = 0;
 
 	if (like < 0 && before)
-		like = generation_at(e);
-	if (like >= 0 && take(s + ((uint64_t)like << GENERATION_SHIFT), e - s))
+		like = generation_at(f, e);
+	if (like >= 0 && take(f, s + ((uint64_t)like << GENERATION_SHIFT), e - s))
 		return s + ((uint64_t)like << GENERATION_SHIFT);
 	if (is_block(v, s, e)) {
 		g = arena.next_generation;
@@ -148,7 +144,7 @@ uint64_t choose_offset(const struct vma *v, uintptr_t s, uintptr_t e, bool after
 	for (unsigned tried = 0; tried < GENERATIONS; tried++) {
 		uint64_t off = s + (g << GENERATION_SHIFT);
 
-		if (take(off, e - s))
+		if (take(f, off, e - s))
 			return off;
 		g = (g + 1) % GENERATIONS;
 	}

@@ -154,21 +154,21 @@ bool hold_alone(unsigned own)
 	return !stat("/proc/self/task", &st) && st.st_nlink == 2 + own;
 }
 
-int hold_begin(struct hold *h, uintptr_t at, size_t len, bool alone, pid_t waiter, bool blocks)
+int hold_begin(struct hold *h)
 {
-	bool fails = blocks && uffd.by == ARENA_WRITERS_UFFD_USER && park_possible();
+	bool fails = h->blocks && uffd.by == ARENA_WRITERS_UFFD_USER && park_possible();
 
-	*h = (struct hold){.by = ARENA_WRITERS_NONE, .at = at, .len = len};
-	if (alone)
+	h->by = ARENA_WRITERS_NONE;
+	if (h->alone)
 		return 0;
-	if (uffd.fd >= 0 && !fails && !protect(at, len)) {
+	if (uffd.fd >= 0 && !fails && !protect(h->at, h->len)) {
 		h->by = uffd.by;
 		return 0;
 	}
 	if (!park_possible())
 		return -EOPNOTSUPP;
 	h->by = ARENA_WRITERS_SIGNALS;
-	return park(waiter);
+	return park(h->waiter, h->anyway);
 }
 
 void hold_end(const struct hold *h, bool moved)

@@ -13,10 +13,19 @@
 #include <sys/types.h>
 #include "arena.h"
 
+/** Pages of one mapping whose writers are held. */
 struct hold {
-	enum arena_writers by;
 	uintptr_t at;
 	size_t len;
+	bool alone;   /* the process has no other threads */
+	pid_t waiter; /* a thread that waits for the caller and runs no program code meanwhile */
+	/* The memory has control blocks of threads. The kernel writes there at any time (rseq,
+	 * clear_child_tid) and kills the process if it cannot, as with userfaultfd in user mode:
+	 * threads get signals instead. */
+	bool blocks;
+	/* Threads that do not answer are not held; they sleep. */
+	bool anyway;
+	enum arena_writers by; /* hold_begin()'s */
 };
 
 /** Chooses the means. @p device: of /dev/userfaultfd, or -1; it is closed. */
@@ -29,16 +38,8 @@ enum arena_writers hold_best(void);
 /** @return whether the process has no threads besides @p own, which do not run. */
 bool hold_alone(unsigned own);
 
-/**
- * Holds writers of [@p at, @p at + @p len), pages of one mapping.
- * @param alone   the process has no other threads
- * @param waiter  a thread that waits for the caller and runs no program code meanwhile, or 0
- * @param blocks  the memory has control blocks of threads. The kernel writes there at any time
- *                (rseq, clear_child_tid) and kills the process if it cannot, as with userfaultfd in
- *                user mode: threads get signals instead.
- * @return 0, or a negative errno: -EBUSY if a thread does not answer.
- */
-int hold_begin(struct hold *h, uintptr_t at, size_t len, bool alone, pid_t waiter, bool blocks);
+/** @return 0, or a negative errno: -EBUSY if a thread does not answer. */
+int hold_begin(struct hold *h);
 
 /** Lets them go on. @p moved: the memory has been replaced. */
 void hold_end(const struct hold *h, bool moved);
@@ -59,8 +60,9 @@ bool hold_waiter(uintptr_t *addr);
 
 /* --- hold_signal.c ---------------------------------------------------------------------- */
 
-/** Stops all threads except the caller and @p waiter.  @return 0 or -EBUSY, -ENOMEM, -EAGAIN. */
-int park(pid_t waiter);
+/** Stops all threads except the caller and @p waiter; with @p anyway, those that answer.
+ *  @return 0 or -EBUSY, -ENOMEM, -EAGAIN. */
+int park(pid_t waiter, bool anyway);
 void unpark(void);
 
 /** Interrupts the system calls of all other threads. */

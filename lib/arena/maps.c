@@ -28,6 +28,7 @@ struct query {
 /* For the kernel's own names, which all begin with a bracket. */
 #define NAME_SHORT 128
 #define HUGE_PAGE  (2ul << 20)
+#define HUGE_NAME  "/anon_hugepage"
 
 bool maps_text_only;
 
@@ -45,6 +46,8 @@ static void mark_name(struct vma *v, const char *name)
 	v->stack = !strcmp(name, "[stack]");
 	v->text_name =
 		!v->stack && name[0] == '[' && strcmp(name, "[heap]") && strncmp(name, "[anon", 5);
+	/* Huge pages are a file of the kernel's in any case. */
+	v->anonymous = !v->inode || !strncmp(name, HUGE_NAME, strlen(HUGE_NAME));
 }
 
 static bool find_by_query(const struct maps *m, uintptr_t addr, struct vma *v)
@@ -145,7 +148,7 @@ static char *parse(char *s, struct vma *v, char *name, size_t name_size)
 		name[len] = 0;
 	}
 	mark_name(v, name);
-	v->page = strncmp(name, "/anon_hugepage", 14) ? 0 : HUGE_PAGE;
+	v->page = v->inode && v->anonymous ? HUGE_PAGE : 0;
 	return eol + 1;
 }
 

@@ -17,6 +17,7 @@ struct vma {
 	uint64_t off; /* in the file */
 	uint64_t inode;
 	size_t page; /* bytes of one; 0: ordinary */
+	bool anonymous;
 	uint32_t major, minor;
 	int prot;
 	bool shared;

@@ -17,6 +17,7 @@
 #define PRESENT	  (3ull << 62) /* in memory, or swapped out */
 
 struct job {
+	const struct arena_file *f;
 	const struct vma *v;
 	uintptr_t s, e;
 	uint64_t off;
@@ -36,17 +37,12 @@ struct chunk {
 
 /* --- one chunk -------------------------------------------------------------------------- */
 
-static bool is_file(const struct vma *v)
-{
-	return v->inode;
-}
-
 /* Which pages there are. All of a file's: absent ones have its bytes. */
 static int look(struct chunk *c, const struct vma *v)
 {
 	size_t n = c->len / arena.page;
 
-	if (is_file(v)) {
+	if (!v->anonymous) {
 		memset(c->pages, 0xFF, n * sizeof(c->pages[0]));
 		return 0;
 	}
@@ -139,24 +135,26 @@ static bool may_fail(const struct chunk *c, const struct job *j)
 static int swap_chunk(struct chunk *c, struct job *j)
 {
 	uint64_t off = j->off + (c->at - j->s);
-	struct hold hold;
+	struct hold hold = {.at = c->at, .len = c->len, .alone = j->alone, .waiter = j->waiter};
 	int err;
 
-	c->stage = raw_mmap(
-		NULL, c->len, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, arena.fd, off);
+	/* Huge pages are reserved, as they were where they come from. */
+	c->stage = raw_mmap(NULL, c->len, PROT_READ | PROT_WRITE,
+		MAP_SHARED | (j->f->page > arena.page ? 0 : MAP_NORESERVE), j->f->fd, off);
 	if (c->stage == MAP_FAILED)
 		return -errno;
 	traits_keep(&j->traits, c->stage, c->len);
 	/* New pages are made before anybody has to wait. */
 	err = look(c, j->v);
-	if (!err && is_file(j->v))
+	if (!err && !j->v->anonymous)
 		err = raw_madvise((void *)c->at, c->len, MADV_POPULATE_READ) && errno != EINVAL
 			      ? -errno
 			      : 0;
 	if (!err)
 		err = advise_present(c, c->stage, MADV_POPULATE_WRITE);
 	if (!err) {
-		err = hold_begin(&hold, c->at, c->len, j->alone, j->waiter, may_fail(c, j));
+		hold.blocks = may_fail(c, j);
+		err = hold_begin(&hold);
 		if (!err) {
 			err = replace(c, j);
 			hold_end(&hold, !err);
@@ -238,15 +236,24 @@ static int explain(int err, const struct job *j, char why[ARENA_WHY_MAX])
 			"shared: let rocid have /dev/userfaultfd, or use roci_alloc_mem()");
 	case EFAULT:
 		return refuse(why, EFAULT, "memory at %#lx cannot be read", (unsigned long)j->s);
+	case ENOMEM:
+		if (j->f->page > arena.page)
+			return refuse(why, ENOMEM,
+				"no huge page is free, and one more is needed while those at %#lx "
+				"are made shared: raise vm.nr_hugepages or "
+				"vm.nr_overcommit_hugepages",
+				(unsigned long)j->s);
+		/* fallthrough */
 	default:
 		return refuse(why, -err, "memory at %#lx cannot be made shared with rocid: %s",
 			(unsigned long)j->s, strerror(-err));
 	}
 }
 
-int swap_range(const struct vma *v, uintptr_t s, uintptr_t e, uint64_t off, char why[ARENA_WHY_MAX])
+int swap_range(const struct arena_file *f, const struct vma *v, uintptr_t s, uintptr_t e,
+	uint64_t off, char why[ARENA_WHY_MAX])
 {
-	struct job j = {.v = v, .s = s, .e = e, .off = off, .alone = hold_alone(1)};
+	struct job j = {.f = f, .v = v, .s = s, .e = e, .off = off, .alone = hold_alone(1)};
 	int err = traits_of(v, s, &j.traits);
 
 	if (!err) {

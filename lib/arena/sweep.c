@@ -37,14 +37,14 @@ static bool add(struct live *l, uint64_t off, uint64_t len)
 	return true;
 }
 
-static bool add_mapped(struct live *l)
+static bool add_mapped(struct live *l, const struct arena_file *f)
 {
 	struct vma v;
 
 	for (bool more = look_at(0, &v); more; more = maps_find(&arena.maps, v.end, &v)) {
 		uint64_t len = v.end - v.start;
 
-		if (!is_arena(&v))
+		if (file_of(&v) != f)
 			continue;
 		if (v.off >> GENERATION_SHIFT)
 			len += ROOM_TO_GROW;
@@ -54,13 +54,13 @@ static bool add_mapped(struct live *l)
 	return true;
 }
 
-static bool add_held(struct live *l)
+static bool add_held(struct live *l, const struct arena_file *f)
 {
 	for (const struct arena_hold *h = arena.holds; h; h = h->next)
-		for (unsigned i = 0; i < h->npieces; i++) {
-			uint64_t s = h->piece[i].off & ~(uint64_t)(arena.page - 1);
-			uint64_t e = (h->piece[i].off + h->piece[i].len + arena.page - 1) &
-				     ~(uint64_t)(arena.page - 1);
+		for (unsigned i = 0; h->file == f && i < h->npieces; i++) {
+			uint64_t s = h->piece[i].off & ~(uint64_t)(f->page - 1);
+			uint64_t e = (h->piece[i].off + h->piece[i].len + f->page - 1) &
+				     ~(uint64_t)(f->page - 1);
 
 			if (!add(l, s, e - s))
 				return false;
@@ -68,14 +68,14 @@ static bool add_held(struct live *l)
 	return true;
 }
 
-static bool is_stable(const struct live *first)
+static bool is_stable(const struct live *first, const struct arena_file *f)
 {
 	bool same = true;
 
 	for (unsigned i = 1; i < LOOKS && same; i++) {
 		struct live again = {0};
 
-		same = add_mapped(&again) && again.n == first->n &&
+		same = add_mapped(&again, f) && again.n == first->n &&
 		       !memcmp(again.a, first->a, first->n * sizeof(first->a[0]));
 		free(again.a);
 	}
@@ -89,50 +89,57 @@ static int by_offset(const void *a, const void *b)
 	return x->off < y->off ? -1 : x->off > y->off;
 }
 
-static void punch(uint64_t off, uint64_t end)
+static void punch(const struct arena_file *f, uint64_t off, uint64_t end)
 {
 	if (off < end)
-		fallocate(arena.fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)off,
+		fallocate(f->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)off,
 			(off_t)(end - off));
 }
 
-static uint64_t allocated(void)
+static uint64_t allocated(const struct arena_file *f)
 {
 	struct stat st;
 
-	return fstat(arena.fd, &st) ? 0 : (uint64_t)st.st_blocks * 512;
+	return fstat(f->fd, &st) ? 0 : (uint64_t)st.st_blocks * 512;
 }
 
 /* @return false if the mappings do not keep still, or there is no memory. */
-static bool sweep(void)
+static bool sweep(const struct arena_file *f)
 {
 	struct live l = {0};
-	bool ok = add_mapped(&l) && (!l.n || is_stable(&l)) && add_held(&l);
+	bool ok = add_mapped(&l, f) && (!l.n || is_stable(&l, f)) && add_held(&l, f);
 	uint64_t at = 0;
 
 	if (ok) {
 		qsort(l.a, l.n, sizeof(l.a[0]), by_offset);
 		for (size_t i = 0; i < l.n; i++) {
-			punch(at, l.a[i].off);
+			punch(f, at, l.a[i].off);
 			if (l.a[i].off + l.a[i].len > at)
 				at = l.a[i].off + l.a[i].len;
 		}
-		punch(at, (uint64_t)GENERATIONS << GENERATION_SHIFT);
+		punch(f, at, (uint64_t)GENERATIONS << GENERATION_SHIFT);
 	}
 	free(l.a);
 	return ok;
 }
 
-void sweep_if_due(bool late)
+static void sweep_file(struct arena_file *f, bool late)
 {
-	uint64_t before = allocated(), after;
+	uint64_t before = allocated(f), after;
 
-	if (before < LEAST || before < (late ? arena.threshold : 2 * arena.threshold))
+	if (before < LEAST || before < (late ? f->threshold : 2 * f->threshold))
 		return;
-	if (!sweep())
+	if (!sweep(f))
 		return;
-	after = allocated();
+	after = allocated(f);
 	arena.stats.sweeps++;
 	arena.stats.swept += before - after;
-	arena.threshold = 2 * after;
+	f->threshold = 2 * after;
+}
+
+void sweep_if_due(bool late)
+{
+	for (struct arena_file *f = arena.file; f < arena.file + ARENA_FILES; f++)
+		if (f->fd >= 0)
+			sweep_file(f, late);
 }

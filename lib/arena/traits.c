@@ -17,14 +17,14 @@ static bool had(const struct vma *v, uintptr_t at, int off, int on)
 {
 	struct vma now;
 
-	if (raw_madvise((void *)at, arena.page, off))
+	if (raw_madvise((void *)at, page_of(v), off))
 		return false;
-	if (v->end - v->start == arena.page || maps_again(&arena.maps) ||
+	if (v->end - v->start == page_of(v) || maps_again(&arena.maps) ||
 		!maps_find(&arena.maps, at, &now))
 		return false;
 	if (now.start == v->start && now.end == v->end)
 		return false;
-	raw_madvise((void *)at, arena.page, on);
+	raw_madvise((void *)at, page_of(v), on);
 	return true;
 }
 
@@ -69,7 +69,7 @@ static bool look_up(const struct vma *v, uintptr_t at, struct traits *t)
 {
 	char line[512];
 
-	if (v->end - v->start != arena.page && !locks_memory())
+	if (v->end - v->start != page_of(v) && !locks_memory())
 		return false;
 	if (!flags_of(at, line, sizeof(line)))
 		return false;

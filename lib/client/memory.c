@@ -274,10 +274,11 @@ static void memory_let_go(struct context *ctx, struct memory *m)
 	pthread_mutex_unlock(&ctx->lock);
 }
 
-static int ask_for_arena(void *arg)
+static int ask_for_arena(void *arg, bool huge)
 {
+	struct abi_get_arena in = {.page = huge ? HUGE_PAGE : 0};
 	int fd;
-	int err = call_for_fd(arg, ABI_GET_ARENA, NULL, 0, NULL, 0, &fd);
+	int err = call_for_fd(arg, ABI_GET_ARENA, &in, sizeof(in), NULL, 0, &fd);
 
 	return err ? -err : fd;
 }

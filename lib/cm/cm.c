@@ -85,6 +85,7 @@ struct cm *cm_init(void *room, uint32_t conns, uint32_t listeners, const struct 
 		cm->listener[i].next = i + 1 < listeners ? i + 1 : CM_NONE;
 	cm->free = conns ? 0 : CM_NONE;
 	cm->free_listener = listeners ? 0 : CM_NONE;
+	list_init(&cm->kept);
 	wheel_init(&cm->wheel, CM_TICK_SHIFT, now);
 	return cm;
 }
@@ -124,6 +125,8 @@ struct cm_conn *cm_alloc(struct cm *cm, const struct cm_path *path, uint64_t coo
 	struct cm_conn *c;
 	uint32_t generation;
 
+	if (cm->free == CM_NONE && !list_empty(&cm->kept))
+		cm_free(cm, container_of(cm->kept.next, struct cm_conn, node));
 	if (cm->free == CM_NONE)
 		return NULL;
 	c = &cm->conn[cm->free];
@@ -132,6 +135,7 @@ struct cm_conn *cm_alloc(struct cm *cm, const struct cm_path *path, uint64_t coo
 	memset(c, 0, sizeof(*c));
 	c->generation = generation;
 	wheel_timer_init(&c->timer);
+	list_init(&c->node);
 	c->id = new_id(cm, c);
 	c->path = *path;
 	c->cookie = cookie;
@@ -213,22 +217,35 @@ bool cm_half_room(struct cm *cm, const struct cm_listener *l, const struct cm_pa
 	       *half_of(cm, from) < cm->conf.half_open_peer;
 }
 
-void cm_half_add(struct cm *cm, struct cm_conn *c)
+void cm_half_add(struct cm *cm, struct cm_conn *c, uint32_t listener)
 {
-	c->half = true;
+	struct cm_listener *l = &cm->listener[listener];
+
+	c->half = c->unheard = true;
+	c->listener = listener;
 	cm->halves++;
 	++*half_of(cm, &c->path);
-	cm->listener[c->listener].waiting++;
+	l->waiting++;
+	list_push(&l->requests, &c->node);
+}
+
+void cm_half_heard(struct cm *cm, struct cm_conn *c)
+{
+	if (c->unheard)
+		cm->listener[c->listener].waiting--;
+	c->unheard = false;
 }
 
 void cm_half_del(struct cm *cm, struct cm_conn *c)
 {
 	if (!c->half)
 		return;
+	cm_half_heard(cm, c);
+	list_del(&c->node);
 	c->half = false;
+	c->listener = CM_NONE;
 	cm->halves--;
 	--*half_of(cm, &c->path);
-	cm->listener[c->listener].waiting--;
 }
 
 /* --- what all states share -----------------------------------------------------------------------
@@ -238,6 +255,7 @@ void cm_free(struct cm *cm, struct cm_conn *c)
 {
 	wheel_cancel(&cm->wheel, &c->timer);
 	cm_half_del(cm, c);
+	list_del(&c->node);
 	for (unsigned by = 0; by < CM_INDEXES; by++)
 		cm_index_del(cm, c, by);
 	c->id = 0;

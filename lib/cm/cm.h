@@ -177,12 +177,19 @@ uint64_t cm_deadline(const struct cm *cm);
 int cm_listen(struct cm *cm, uint64_t service_id, const uint8_t gid[16], uint32_t backlog,
 	uint64_t cookie, uint32_t *listener);
 
-/** Ends @p listener; REQs and SIDR_REQs that wait are rejected. -ENOENT. */
+/** The user has heard of the request @p id: it no longer counts to the backlog of its listener, as
+ *  in Linux. -ENOENT. */
+int cm_heard(struct cm *cm, uint32_t id);
+
+/** Ends @p listener; REQs and SIDR_REQs that its user has not heard of are rejected. -ENOENT. */
 int cm_unlisten(struct cm *cm, uint32_t listener, uint64_t now);
 
 /** Sends a REQ. @param id set to the connection. -ENOMEM: no room; -EINVAL: bad @p p. */
 int cm_connect(struct cm *cm, const struct cm_path *path, uint64_t service_id,
 	const struct cm_param *p, uint64_t cookie, uint32_t *id, uint64_t now);
+
+/** Events of the connection have @p cookie from now on. -ENOENT. */
+int cm_adopt(struct cm *cm, uint32_t id, uint64_t cookie);
 
 /** Passive: sends the REP, with depths limited to what the REQ allows (CM-22). */
 int cm_accept(struct cm *cm, uint32_t id, const struct cm_param *p, uint64_t cookie, uint64_t now);

@@ -23,6 +23,7 @@ enum cm_index {
 
 struct cm_conn {
 	struct wheel_timer timer;
+	struct list node; /* of a listener's requests, if `half`; or of cm.kept */
 	uint32_t next[CM_INDEXES];
 	bool indexed[CM_INDEXES];
 	uint32_t id; /* 0: the slot is free, and next[0] the next free one */
@@ -30,9 +31,10 @@ struct cm_conn {
 	uint64_t tid;
 	uint64_t guid; /* the peer's; 0 at the active side before the REP */
 	uint64_t cookie;
-	uint64_t timeout; /* ns, until the last message is sent again */
+	uint64_t timeout;    /* ns, until the last message is sent again */
+	uint64_t service_id; /* of a SIDR_REQ that was received */
 	struct cm_path path;
-	uint32_t listener; /* CM_NONE: active, or it is gone */
+	uint32_t listener; /* while `half`; CM_NONE: it is gone */
 	uint32_t generation;
 	uint32_t local_qpn, remote_qpn;
 	uint32_t local_psn, remote_psn;
@@ -42,7 +44,8 @@ struct cm_conn {
 	uint8_t init_depth, resp_res; /* the peer's offer, then what is agreed on */
 	uint8_t mtu, retry_count, rnr_retry, ack_timeout, remote_timeout;
 	bool owned;
-	bool half; /* waits for a program's answer */
+	bool half;    /* waits for a program's answer */
+	bool unheard; /* its program has not heard of it: in the listener's backlog */
 	bool remote_srq;
 	bool alternate;	       /* the REQ has an alternate path */
 	uint8_t last[MAD_LEN]; /* the answer that a duplicate gets, or what is repeated */
@@ -55,7 +58,8 @@ struct cm_listener {
 	uint8_t gid[16];
 	uint32_t backlog;
 	uint32_t waiting;
-	uint32_t next; /* in its bucket, or the next free one */
+	struct list requests; /* without an answer */
+	uint32_t next;	      /* in its bucket, or the next free one */
 	bool any, used;
 };
 
@@ -72,6 +76,7 @@ struct cm {
 	uint32_t conns, listeners, mask, listen_mask;
 	uint32_t free, free_listener;
 	uint32_t used, halves;
+	struct list kept; /* answers for duplicates alone, which give way to new connections */
 	uint32_t half_peer[CM_PEERS]; /* by hash of the address */
 	uint64_t next_tid;
 	uint64_t stranger_time;
@@ -95,7 +100,8 @@ void cm_index_del(struct cm *cm, struct cm_conn *c, enum cm_index by);
 struct cm_conn *cm_index_find(struct cm *cm, enum cm_index by, uint64_t guid, uint32_t number,
 	const struct cm_path *from);
 bool cm_half_room(struct cm *cm, const struct cm_listener *l, const struct cm_path *from);
-void cm_half_add(struct cm *cm, struct cm_conn *c);
+void cm_half_add(struct cm *cm, struct cm_conn *c, uint32_t listener);
+void cm_half_heard(struct cm *cm, struct cm_conn *c);
 void cm_half_del(struct cm *cm, struct cm_conn *c);
 void cm_event(struct cm *cm, struct cm_conn *c, enum cm_event_type type, unsigned reason,
 	const uint8_t *mad);

@@ -76,6 +76,16 @@ int cm_connect(struct cm *cm, const struct cm_path *path, uint64_t service_id,
 	return 0;
 }
 
+int cm_adopt(struct cm *cm, uint32_t id, uint64_t cookie)
+{
+	struct cm_conn *c = owned(cm, id);
+
+	if (!c)
+		return -ENOENT;
+	c->cookie = cookie;
+	return 0;
+}
+
 int cm_rtu(struct cm *cm, uint32_t id, const void *private_data, size_t len, uint64_t now)
 {
 	struct cm_conn *c = owned(cm, id);
@@ -281,5 +291,7 @@ int cm_destroy(struct cm *cm, uint32_t id, uint64_t now)
 	c->owned = false;
 	if (c->state == CM_IDLE)
 		cm_free(cm, c);
+	else if (c->state == CM_REJECTED || c->state == CM_SIDR_DONE)
+		list_push(&cm->kept, &c->node);
 	return 0;
 }

@@ -59,6 +59,7 @@ int cm_listen(struct cm *cm, uint64_t service_id, const uint8_t gid[16], uint32_
 		.next = *head,
 		.any = !gid,
 		.used = true};
+	list_init(&l->requests);
 	if (gid)
 		memcpy(l->gid, gid, sizeof(l->gid));
 	*head = i;
@@ -66,13 +67,22 @@ int cm_listen(struct cm *cm, uint64_t service_id, const uint8_t gid[16], uint32_
 	return 0;
 }
 
-/* Requests without an answer are rejected; the others continue without the listener. */
+int cm_heard(struct cm *cm, uint32_t id)
+{
+	struct cm_conn *c = cm_find(cm, id);
+
+	if (!c || !c->owned)
+		return -ENOENT;
+	cm_half_heard(cm, c);
+	return 0;
+}
+
+/* What its user has not heard of is rejected. The others wait for their answer, as in Linux. */
 static void orphan(struct cm *cm, struct cm_conn *c, uint64_t now)
 {
-	if (c->half && c->state == CM_SIDR_REQ_RCVD)
-		cm_sidr_answer(cm, c->id, CM_SIDR_REJECT, 0, 0, NULL, 0, now);
-	else if (c->half)
+	if (c->unheard)
 		cm_reject(cm, c->id, CM_REJ_CONSUMER, NULL, 0, now);
+	list_del(&c->node);
 	c->listener = CM_NONE;
 }
 
@@ -83,9 +93,8 @@ int cm_unlisten(struct cm *cm, uint32_t listener, uint64_t now)
 
 	if (!l || !l->used)
 		return -ENOENT;
-	for (uint32_t i = 0; i < cm->conns; i++)
-		if (cm->conn[i].id && cm->conn[i].listener == listener)
-			orphan(cm, &cm->conn[i], now);
+	while (!list_empty(&l->requests))
+		orphan(cm, container_of(l->requests.next, struct cm_conn, node), now);
 	for (at = bucket_of(cm, l->service_id); *at != listener;)
 		at = &cm->listener[*at].next;
 	*at = l->next;

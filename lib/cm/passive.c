@@ -118,10 +118,9 @@ static void welcome(struct cm_rx *rx, uint32_t listener)
 	}
 	take(c, rx->mad);
 	c->state = CM_REQ_RCVD;
-	c->listener = listener;
 	cm_index_add(rx->cm, c, CM_BY_REMOTE_ID);
 	cm_index_add(rx->cm, c, CM_BY_REMOTE_QPN);
-	cm_half_add(rx->cm, c);
+	cm_half_add(rx->cm, c, listener);
 	cm_event(rx->cm, c, CM_EV_REQ, 0, rx->mad);
 }
 

@@ -93,9 +93,6 @@ static void rx_rej(struct cm_rx *rx)
 	case CM_REP_RCVD:
 	case CM_MRA_REP_SENT:
 	case CM_ESTABLISHED:
-		cm_timewait(rx->cm, c, rx->now);
-		cm_event(rx->cm, c, CM_EV_DISCONNECTED, reason, rx->mad);
-		break;
 	case CM_DREQ_SENT:
 		cm_timewait(rx->cm, c, rx->now);
 		cm_event(rx->cm, c, CM_EV_DISCONNECTED, reason, rx->mad);

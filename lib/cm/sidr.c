@@ -54,11 +54,11 @@ void cm_rx_sidr_req(struct cm_rx *rx)
 	}
 	c->tid = mad_tid(rx->mad);
 	c->remote_id = request;
+	c->service_id = sid;
 	c->path.pkey = (uint16_t)cm_get(rx->mad, CM_F_SIDR_REQ_PKEY);
 	c->state = CM_SIDR_REQ_RCVD;
-	c->listener = listener;
 	cm_index_add(rx->cm, c, CM_BY_REMOTE_ID);
-	cm_half_add(rx->cm, c);
+	cm_half_add(rx->cm, c, listener);
 	cm_event(rx->cm, c, CM_EV_SIDR_REQ, 0, rx->mad);
 }
 
@@ -108,8 +108,7 @@ int cm_sidr_answer(struct cm *cm, uint32_t id, enum cm_sidr_status status, uint3
 		return -ENOENT;
 	if (c->state != CM_SIDR_REQ_RCVD || !cm_private_fits(CM_SIDR_REP, private_data, len))
 		return -EINVAL;
-	answer(c->last, c->tid, c->remote_id,
-		c->listener == CM_NONE ? 0 : cm->listener[c->listener].service_id, status);
+	answer(c->last, c->tid, c->remote_id, c->service_id, status);
 	if (status == CM_SIDR_SUCCESS) {
 		cm_put(c->last, CM_F_SIDR_REP_QPN, qpn);
 		cm_put(c->last, CM_F_SIDR_REP_QKEY, qkey);

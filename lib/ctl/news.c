@@ -3,6 +3,7 @@
 #include "news.h"
 #include <rte_common.h>
 #include <stdlib.h>
+#include "cm/connections.h"
 #include "config/config.h"
 #include "config/parts.h"
 #include "list.h"
@@ -80,6 +81,7 @@ static void refresh_port(struct ctl *ctl, uint32_t i)
 	announce(ctl, i, before);
 	dests_touch_port(ctl, i);
 	groups_join_again(ctl, i);
+	connections_addresses_changed(ctl, i);
 	port_tell(ctl, i, what);
 }
 

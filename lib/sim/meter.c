@@ -9,13 +9,20 @@ void meter_begin(struct sim_meter *m, uint64_t bytes, uint64_t now)
 	m->bytes = m->most = bytes;
 }
 
+/* Where the time with the present bytes is counted. */
+static uint64_t *slot_of(struct sim_meter *m)
+{
+	uint64_t step = (m->bytes - 1) / METER_STEP;
+
+	return !m->bytes ? &m->empty : &m->ns[step < METER_STEPS ? step : METER_STEPS - 1];
+}
+
 void meter_change(struct sim_meter *m, uint64_t bytes, uint64_t now)
 {
-	uint64_t step = m->bytes / METER_STEP;
 	uint64_t ns = now - m->since;
 
 	m->area += (double)m->bytes * (double)ns;
-	m->ns[step < METER_STEPS ? step : METER_STEPS - 1] += ns;
+	*slot_of(m) += ns;
 	m->since = now;
 	m->bytes = bytes;
 	if (bytes > m->most)
@@ -30,14 +37,20 @@ double meter_mean(const struct sim_meter *m)
 double meter_quantile(const struct sim_meter *m, double part)
 {
 	double want = part * (double)(m->since - m->from);
-	double sum = 0;
+	double sum = (double)m->empty;
+	double most = (double)m->most;
 
-	for (uint32_t i = 0; i < METER_STEPS; i++) {
+	if (sum >= want)
+		return 0;
+	for (uint32_t i = 0; i < METER_STEPS - 1; i++) {
 		double ns = (double)m->ns[i];
 
-		if (ns > 0 && sum + ns >= want)
-			return ((double)i + (want - sum) / ns) * METER_STEP;
+		if (ns > 0 && sum + ns >= want) {
+			double at = ((double)i + (want - sum) / ns) * METER_STEP;
+
+			return at < most ? at : most;
+		}
 		sum += ns;
 	}
-	return (double)m->most;
+	return most;
 }

@@ -18,8 +18,9 @@ struct sim_meter {
 	uint64_t since; /* the last change */
 	uint64_t bytes; /* since then */
 	uint64_t most;
-	double area; /* bytes * ns until then */
-	uint64_t ns[METER_STEPS];
+	double area;		  /* bytes * ns until then */
+	uint64_t empty;		  /* ns without a byte; the others: */
+	uint64_t ns[METER_STEPS]; /* i: more than i steps, i + 1 at most; the last: any */
 };
 
 /** Measures from @p now on. */
@@ -32,7 +33,7 @@ void meter_change(struct sim_meter *m, uint64_t bytes, uint64_t now);
 double meter_mean(const struct sim_meter *m);
 
 /** @return the length that the queue did not exceed for @p part, in [0, 1], of the time, to
- *  METER_STEP bytes. */
+ *  METER_STEP bytes, and never more than the most. */
 double meter_quantile(const struct sim_meter *m, double part);
 
 #endif

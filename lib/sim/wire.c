@@ -23,7 +23,8 @@ static void send(struct sim_wire *w, struct sim_buffer *b, uint64_t start_ps)
 	if (!w->way.head)
 		engine_at(w->engine, &w->arrival, b->due);
 	fifo_push(&w->way, b);
-	engine_at(w->engine, &w->idle, whole_ns(w->idle_ps));
+	if (!w->quiet)
+		engine_at(w->engine, &w->idle, whole_ns(w->idle_ps));
 }
 
 static void fell_idle(struct sim_event *ev, uint64_t now)
@@ -64,6 +65,10 @@ void wire_kick(struct sim_wire *w, uint64_t now)
 
 	if (wire_busy(w))
 		return;
+	if (start < w->idle_ps) { /* the last frame of a quiet sender is still leaving */
+		engine_at(w->engine, &w->idle, whole_ns(w->idle_ps));
+		return;
+	}
 	b = w->pull(w, now);
 	if (b)
 		send(w, b, start > w->idle_ps ? start : w->idle_ps);

@@ -36,6 +36,8 @@ struct sim_wire {
 	uint64_t idle_ps; /* picoseconds, so that a busy wire loses none */
 	/** The sender. @return the next frame to send; NULL: none now */
 	struct sim_buffer *(*pull)(struct sim_wire *w, uint64_t now);
+	/** The sender's: no other frame waits, so it need not be asked when this one has left. */
+	bool quiet;
 	struct sim_sink *to;
 	/** Sees each frame when its first bit leaves. NULL: nobody looks */
 	void (*see)(void *arg, const struct sim_buffer *b, uint64_t now);
@@ -47,6 +49,7 @@ struct sim_wire {
 void wire_init(struct sim_wire *w, struct sim_engine *e, const struct wire_config *cfg,
 	struct sim_buffer *(*pull)(struct sim_wire *w, uint64_t now), struct sim_sink *to);
 
+/** @return whether the sender will be asked when the frame that leaves has left. */
 static inline bool wire_busy(const struct sim_wire *w)
 {
 	return w->idle.due != SIM_NEVER;

@@ -372,13 +372,25 @@ static void dev_shm(void)
 	shm_unlink("/roci-memory-test");
 }
 
+/* Without CAP_CHECKPOINT_RESTORE nobody can open what has neither descriptor nor path. */
+static int cannot_be_opened(uint8_t *p)
+{
+	if (!geteuid())
+		return 0;
+	fill(p, 8 * PAGE, 64);
+	refused(p, 8 * PAGE, ALL, EOPNOTSUPP);
+	check(p, 8 * PAGE, 64);
+	return 1;
+}
+
 static void sysv(void)
 {
 	int id = shmget(IPC_PRIVATE, 8 * PAGE, 0600 | IPC_CREAT);
 	uint8_t *p = shmat(id, NULL, 0), *q = shmat(id, NULL, 0);
 
 	shmctl(id, IPC_RMID, NULL);
-	shared(p, q, 8 * PAGE);
+	if (!cannot_be_opened(p))
+		shared(p, q, 8 * PAGE);
 	shmdt(p);
 	shmdt(q);
 }
@@ -387,10 +399,13 @@ static void shared_anonymous(void)
 {
 	uint8_t *p =
 		mmap(NULL, 8 * PAGE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	struct roci_mr *mr = reg(p, 8 * PAGE, ALL);
+	struct roci_mr *mr;
 	int status;
 	pid_t pid;
 
+	if (cannot_be_opened(p))
+		return;
+	mr = reg(p, 8 * PAGE, ALL);
 	both_ways(e, mr, p, 8 * PAGE, 60);
 	pid = fork();
 	if (!pid) {
@@ -422,6 +437,38 @@ static void hugetlbfs(void)
 	munmap(p, 2 * MB);
 	munmap(q, 2 * MB);
 	close(fd);
+}
+
+/* Private huge pages move to a file of huge pages; parts of them, too. */
+static void huge_pages(void)
+{
+	uint8_t *p = mmap(NULL, 6 * MB, PROT_READ | PROT_WRITE,
+		MAP_PRIVATE | MAP_ANONYMOUS | MAP_HUGETLB, -1, 0);
+	struct roci_mr *a, *b;
+
+	if (p == MAP_FAILED) {
+		printf("  (no huge pages: not tried)\n");
+		return;
+	}
+	use(p + 100, MB);
+	fill(p, 4 * MB, 70);
+	a = reg(p + MB, 2 * MB + 5, ALL); /* the third page is absent */
+	b = reg(p, 6 * MB, ALL);
+	check(p, 4 * MB, 70);
+	for (size_t i = 4 * MB; i < 6 * MB; i++)
+		if (p[i])
+			errx(1, "huge pages: an absent page is not zero");
+	both_ways(e, b, p, 6 * MB, 71);
+	both_ways(e, a, p + MB, 2 * MB + 5, 73);
+	dereg(a);
+	dereg(b);
+	if (!fork()) {
+		fill(p, 6 * MB, 75);
+		_exit(0);
+	}
+	wait(NULL);
+	check(p + MB, 2 * MB + 5, 74);
+	munmap(p, 6 * MB);
 }
 
 /* --- refused ---------------------------------------------------------------------------- */
@@ -707,6 +754,42 @@ static void late_signal(void)
 	while_thread(waits_in_kernel, 0);
 }
 
+static void *forks_on_its_stack(void *arg)
+{
+	uint8_t p[5 * PAGE];
+	pthread_t t;
+	int status;
+	pid_t pid;
+
+	use(p, sizeof(p));
+	ready = leave = 0;
+	pthread_create(&t, NULL, arg, NULL);
+	while (!ready)
+		usleep(1000);
+	usleep(10000);
+	pid = fork();
+	if (!pid) {
+		fill(p, sizeof(p), 80);
+		deep(20);
+		_exit(0);
+	}
+	if (waitpid(pid, &status, 0) != pid || status)
+		errx(1, "%s: the child ends with %#x", row, status);
+	check(p, sizeof(p), 41);
+	leave = 1;
+	pthread_join(t, NULL);
+	return NULL;
+}
+
+/* The child has its own stack, also where a thread cannot be held. */
+static void fork_on_moved_stack(void)
+{
+	pthread_t t;
+
+	pthread_create(&t, NULL, forks_on_its_stack, blocks_signals);
+	pthread_join(t, NULL);
+}
+
 #define ROW(name)           \
 	{                   \
 #name, name \
@@ -733,6 +816,7 @@ static const struct {
 	ROW(sysv),
 	ROW(shared_anonymous),
 	ROW(hugetlbfs),
+	ROW(huge_pages),
 	ROW(no_access),
 	ROW(sealed),
 	ROW(disk_file),
@@ -743,6 +827,7 @@ static const struct {
 	ROW(advice),
 	ROW(blocked_signal),
 	ROW(late_signal),
+	ROW(fork_on_moved_stack),
 };
 
 static _Atomic int stop;
@@ -754,6 +839,23 @@ static void *second(void *arg)
 	while (!stop)
 		usleep(1000);
 	return NULL;
+}
+
+/* @return whether this process has a userfaultfd. */
+static int has_userfaultfd(void)
+{
+	char path[64], to[64] = "";
+	int found = 0;
+
+	for (int fd = 0; fd < 1024; fd++) {
+		ssize_t n;
+
+		snprintf(path, sizeof(path), "/proc/thread-self/fd/%d", fd);
+		n = readlink(path, to, sizeof(to) - 1);
+		to[n > 0 ? n : 0] = 0;
+		found |= !strcmp(to, "anon_inode:[userfaultfd]");
+	}
+	return found;
 }
 
 static char **args;
@@ -774,6 +876,8 @@ static void *run_rows(void *only)
 		fflush(stdout);
 		rows[i].run();
 	}
+	if (getenv("EXPECT_USERFAULTFD") && has_userfaultfd() != atoi(getenv("EXPECT_USERFAULTFD")))
+		errx(1, "this tier holds writers by other means than it should");
 	if (threads) {
 		stop = 1;
 		pthread_join(t, NULL);

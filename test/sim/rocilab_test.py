@@ -31,6 +31,21 @@ def lines(path):
         return [line.strip().split(',') for line in f]
 
 
+def live(run, out):
+    """The output of `rocictl trace qp N cc csv`: one queue pair, moments apart unevenly, two events in one of them."""
+    path = os.path.join(out, 'live.csv')
+    with open(path, 'w') as f:
+        f.write('t,qp,rate,target,alpha,window,rtt,goodput,cnps\n')
+        for i, at in enumerate((0.1, 0.1, 0.25, 0.9)):
+            f.write(f'{at:.9f},0x11,{(i + 1) * 5e9:.0f},40000000000,0.5,128,,,{i}\n')
+    plots = os.path.join(out, 'live')
+    check(run('plot', path, plots)[0] == 0, 'plot of a live trace')
+    with open(os.path.join(plots, 'rate.svg')) as f:
+        svg = f.read()
+    check('QP 0x11' in svg and svg.count('id="gnuplot_plot_') == 1, 'one curve')
+    check(sorted(os.listdir(plots)) == ['rate.svg'], 'no plots of what it has not')
+
+
 def files(run, path, out):
     """The files of a run agree with what it printed, and are the same each time."""
     plain = run('run', path)
@@ -64,7 +79,11 @@ def files(run, path, out):
         check(page.count('<svg') >= 6 and 'queue-cdf.svg' in os.listdir(out), 'the page has plots')
         rates = os.path.join(out, 'rates')
         check(run('plot', os.path.join(out, 'qp.csv'), rates)[0] == 0 and 'rate.svg' in os.listdir(rates), 'plot')
+        with open(os.path.join(out, 'rtt.svg'), 'w') as f:
+            f.write('<svg>of another run</svg>')
         check(run('plot', out)[0] == 0, 'plots again')
+        check('rtt.svg' not in os.listdir(out), 'a plot of the run before is gone')
+        live(run, out)
     for words, text in ((('run', '--out', out, '--capture', 'sw0.9', path), "'sw0.9' is not a port such as sw0.2"),
                         (('run', '--capture', 'sw0.1', path), 'need --out FOLDER'),
                         (('run', '--out', '/proc/none', path), '/proc/none: No such file'),

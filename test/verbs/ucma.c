@@ -148,29 +148,53 @@ static void foreign_ids(void)
 	int a = open_file(), b = open_file();
 
 	m.id = d.id = l.id = create(a, 1, RDMA_PS_TCP);
-	CHECK(RUN(b, LISTEN, &l, 0) == ENOENT);
-	CHECK(RUN(b, DESTROY_ID, &d, sizeof(resp)) == ENOENT);
+	CHECK(RUN(b, LISTEN, &l, 0) == EINVAL);
+	CHECK(RUN(b, DESTROY_ID, &d, sizeof(resp)) == EINVAL);
 	m.fd = (uint32_t)b;
 	CHECK(RUN(b, MIGRATE_ID, &m, sizeof(resp)) == ENOENT);
 	m.fd = (uint32_t)a;
 	CHECK(!RUN(b, MIGRATE_ID, &m, sizeof(resp)) && resp.events_reported == 0);
-	CHECK(RUN(a, LISTEN, &l, 0) == ENOENT);
+	CHECK(RUN(a, LISTEN, &l, 0) == EINVAL);
 	CHECK(!RUN(b, LISTEN, &l, 0));
 	CHECK(destroy(b, l.id) == 0);
+	CHECK(RUN(b, LISTEN, &l, 0) == ENOENT);
 	CHECK(!ucma_close(a) && !ucma_close(b));
+}
+
+/* No RoCE port has addresses of AF_IB: refused by each command as Linux does. */
+static void family_ib(int fd, uint32_t id)
+{
+	struct rdma_ucm_create_id_resp made;
+	struct rdma_ucm_resolve_addr r = {
+		.id = id, .dst_size = sizeof(struct ucma_address_ib), .dst_addr.ss_family = AF_IB};
+	struct rdma_ucm_join_mcast j = {.id = id,
+		.response = (uintptr_t)&made,
+		.addr_size = sizeof(struct ucma_address_ib),
+		.addr.ss_family = AF_IB};
+
+	CHECK(RUN(fd, RESOLVE_ADDR, &r, 0) == ENODEV);
+	CHECK(RUN(fd, JOIN_MCAST, &j, sizeof(made)) == ENODEV);
+	r.dst_size--;
+	CHECK(RUN(fd, RESOLVE_ADDR, &r, 0) == EINVAL);
 }
 
 static void addresses(void)
 {
-	struct rdma_ucm_bind ib = {.addr_size = sizeof(ib.addr), .addr.ss_family = AF_IB};
+	struct rdma_ucm_bind ib = {
+		.addr_size = sizeof(struct ucma_address_ib), .addr.ss_family = AF_IB};
 	struct rdma_ucm_query_addr_resp resp;
 	struct rdma_ucm_query q = {.response = (uintptr_t)&resp};
 	struct sockaddr_in a;
 	int fd = open_file();
 
 	ib.id = q.id = create(fd, 1, RDMA_PS_TCP);
-	CHECK(RUN(fd, BIND, &ib, 0) == EAFNOSUPPORT);
+	CHECK(RUN(fd, BIND, &ib, 0) == ENODEV);
+	family_ib(fd, ib.id);
 	ib.addr_size = sizeof(ib.addr) + 1;
+	CHECK(RUN(fd, BIND, &ib, 0) == EINVAL);
+	ib.addr_size = sizeof(ib.addr);
+	CHECK(RUN(fd, BIND, &ib, 0) == EINVAL);
+	ib.addr.ss_family = 77;
 	CHECK(RUN(fd, BIND, &ib, 0) == EINVAL);
 	CHECK(bind_to(fd, q.id, "192.0.2.77", PORT) == EADDRNOTAVAIL);
 	CHECK(!bind_to(fd, q.id, "192.0.2.2", PORT));

@@ -46,6 +46,10 @@ int capture_close(struct capture *c);
 /** Writes run.json. @return 0 or a negative errno */
 int out_json(const struct lab *l, const char *folder);
 
+/** All plots that a run may have, in the order in which they are shown. */
+extern const char *const out_plot_name[];
+extern const unsigned out_plot_count;
+
 /** Draws the CSV files of @p folder. @return false: gnuplot could not */
 bool out_plots(const char *folder);
 

@@ -108,8 +108,6 @@ static void put_plot(FILE *f, const char *folder, const char *name)
 
 static void put_page(FILE *f, const char *folder, json_t *run)
 {
-	static const char *const plots[] = {"rate.svg", "goodput.svg", "alpha.svg", "queue.svg",
-		"queue-cdf.svg", "jain.svg", "fct.svg", "slowdown.svg"};
 	json_t *parameters = json_object_get(run, "parameters");
 
 	fputs("<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>", f);
@@ -131,8 +129,8 @@ static void put_page(FILE *f, const char *folder, json_t *run)
 	fputs("</p>\n", f);
 	put_rows(f, "Expectations", json_object_get(run, "expectations"));
 	fputs("<div class=\"plots\">\n", f);
-	for (unsigned i = 0; i < ARRAY_SIZE(plots); i++)
-		put_plot(f, folder, plots[i]);
+	for (unsigned i = 0; i < out_plot_count; i++)
+		put_plot(f, folder, out_plot_name[i]);
 	fputs("</div>\n", f);
 	put_members(f, "Results", json_object_get(run, "results"));
 	put_members(f, "Run", run);

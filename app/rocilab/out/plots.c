@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Plots of the CSV files, as SVG by gnuplot. Points are written into its input, so it reads no
  * file, and a series may be thinned. */
+#include <unistd.h>
+#include "bits.h"
 #include "gnuplot.h"
 #include "out.h"
 #include "table.h"
@@ -11,12 +13,27 @@
 #define SIZES	 24u /* steps of the plot of slowdown by size */
 #define RATE	 2u  /* columns of qp.csv */
 #define ALPHA	 4u
+#define WINDOW	 5u
+#define RTT	 6u
 #define GOODPUT	 7u
 #define QUEUE	 2u /* of queue.csv */
 #define SIZE	 3u /* of fct.csv */
 #define FCT	 6u
 #define SLOWDOWN 8u
 #define MS	 1e3
+
+const char *const out_plot_name[] = {"rate.svg", "goodput.svg", "alpha.svg", "window.svg",
+	"rtt.svg", "queue.svg", "queue-cdf.svg", "jain.svg", "fct.svg", "slowdown.svg"};
+const unsigned out_plot_count = ARRAY_SIZE(out_plot_name);
+
+/* Not every run has all of them: those of one before, in the same folder, are not of this one. */
+static void forget(const char *folder)
+{
+	char path[OUT_PATH];
+
+	for (unsigned i = 0; i < out_plot_count; i++)
+		unlink(out_path(path, folder, out_plot_name[i]));
+}
 
 static void begin(FILE *g, const char *folder, const char *name, const char *title, const char *x,
 	const char *y)
@@ -74,14 +91,43 @@ static void jain(FILE *g, const struct table *t)
 	fputs("EOD\nplot $d with lines notitle\n", g);
 }
 
+/* Whether @p column says anything: it is neither always 0, or empty, nor always the same. */
+static bool is_used(const struct table *t, unsigned column)
+{
+	for (size_t r = 1; r < t->rows; r++)
+		if (table_at(t, r, column) != table_at(t, 0, column))
+			return true;
+	return false;
+}
+
+static bool has_any(const struct table *t, unsigned column)
+{
+	for (size_t r = 0; r < t->rows; r++)
+		if (table_at(t, r, column) > 0)
+			return true;
+	return false;
+}
+
 static void rates(FILE *g, const char *folder, const struct table *t)
 {
 	begin(g, folder, "rate.svg", "rate that the algorithm allows", "ms", "Gb/s");
 	over_time(g, t, RATE, 1e-9);
-	begin(g, folder, "goodput.svg", "goodput", "ms", "Gb/s");
-	over_time(g, t, GOODPUT, 1e-9);
-	begin(g, folder, "alpha.svg", "alpha", "ms", "");
-	over_time(g, t, ALPHA, 1);
+	if (has_any(t, GOODPUT)) { /* a live trace has none */
+		begin(g, folder, "goodput.svg", "goodput", "ms", "Gb/s");
+		over_time(g, t, GOODPUT, 1e-9);
+	}
+	if (is_used(t, ALPHA)) {
+		begin(g, folder, "alpha.svg", "alpha", "ms", "");
+		over_time(g, t, ALPHA, 1);
+	}
+	if (is_used(t, WINDOW)) {
+		begin(g, folder, "window.svg", "window", "ms", "packets");
+		over_time(g, t, WINDOW, 1);
+	}
+	if (is_used(t, RTT)) {
+		begin(g, folder, "rtt.svg", "round trip that the algorithm measures", "ms", "us");
+		over_time(g, t, RTT, 1e6);
+	}
 	if (t->nseries > 1) {
 		begin(g, folder, "jain.svg", "fairness of the goodput (Jain)", "ms", "");
 		jain(g, t);
@@ -199,6 +245,7 @@ bool out_plots(const char *folder)
 
 	if (!g)
 		return false;
+	forget(folder);
 	if (table_read(&t, out_path(path, folder, "qp.csv")) && t.nseries)
 		rates(g, folder, &t);
 	table_free(&t);

@@ -106,10 +106,8 @@ static void choose_ports(struct record *r)
 		for (uint32_t sw = 0; sw < n->switches; sw++)
 			for (uint32_t i = l->first[sw]; i < l->first[sw + 1]; i++) {
 				uint32_t peer = net_peer(n, sw, i - l->first[sw]);
-				bool receives = false;
+				bool receives = peer < n->hosts && l->host[peer].sinks;
 
-				for (unsigned f = 0; f < l->flows; f++)
-					receives |= l->flow[f].to == &l->host[peer];
 				if (turn == (peer >= n->hosts ? 1 : receives ? 0 : 2))
 					record_port(r, i);
 			}

@@ -28,6 +28,10 @@ static double *new_row(struct table *t)
 /* The names of the first moment are the series. */
 static void take_name(struct table *t, const char *name)
 {
+	/* Events of one queue pair on a wire may be of the same moment. */
+	for (unsigned i = 0; i < t->nseries; i++)
+		if (!strcmp(t->series[i], name))
+			return;
 	if (t->rows > TABLE_SERIES || table_at(t, t->rows - 1, 0) != table_at(t, 0, 0))
 		return;
 	snprintf(t->series[t->nseries++], TABLE_NAME, "%s", name);

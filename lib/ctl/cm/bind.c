@@ -50,27 +50,34 @@ static bool overlap(const struct cm_id *a, const struct cm_id *b)
 	return any_a || any_b || !memcmp(a->local.ip, b->local.ip, 16);
 }
 
-static bool taken(struct cm_id *id, uint16_t port, bool listening)
+/* 0, or as Linux calls it: an equal address is in use, a wildcard is not available. */
+static int taken(const struct cm_id *id, uint16_t port, bool listening)
 {
 	struct list *head = bucket_of(id->all, port);
+	int err = 0;
 
 	for (struct list *l = head->next; l != head; l = l->next) {
 		const struct cm_id *o = container_of(l, struct cm_id, bind_node);
 
 		if (o == id || o->ps != id->ps || o->local.port != port || !overlap(o, id))
 			continue;
-		/* new connections share their listener's port */
-		if (o->state == ID_LISTEN || (!listening && !(o->reuse && id->reuse)))
-			return true;
+		if (o->state != ID_LISTEN && !listening && o->reuse && id->reuse)
+			continue;
+		if (addr_is_any(&o->local) || addr_is_any(&id->local))
+			err = -EADDRNOTAVAIL;
+		else
+			return -EADDRINUSE;
 	}
-	return false;
+	return err;
 }
 
 int id_check_listen(struct cm_id *id, char why[ABI_SENTENCE_MAX])
 {
-	if (!taken(id, id->local.port, true))
+	int err = taken(id, id->local.port, true);
+
+	if (!err)
 		return 0;
-	return refuse(why, -EADDRINUSE,
+	return refuse(why, err,
 		"a program already listens on port %u: end it, or choose another port",
 		id->local.port);
 }
@@ -97,31 +104,40 @@ static bool may_have(const struct cm_id *id, uint16_t port)
 	return port >= PRIVILEGED || session_privileged(id->channel->session);
 }
 
+/* The port of @p id at its address. */
+static int take_port(struct cm_id *id, char why[ABI_SENTENCE_MAX])
+{
+	uint16_t port = id->local.port;
+	char text[GID_TEXT];
+	int err;
+
+	if (port && !may_have(id, port))
+		return refuse(why, -EACCES, "port %u is for privileged programs: use 1024 or above",
+			port);
+	if (!addr_is_any(&id->local) && !id_take_device(id))
+		return refuse(why, -EADDRNOTAVAIL,
+			"no port of rocid has the address %s: see rocictl show gids",
+			gid_text(id->local.ip, text));
+	if (!port)
+		return choose_port(id, why);
+	err = taken(id, port, false);
+	return err ? refuse(why, err, "port %u is in use: choose another, or set REUSEADDR", port)
+		   : 0;
+}
+
 int id_bind(struct cm_id *id, const struct abi_cm_addr *a, char why[ABI_SENTENCE_MAX])
 {
-	struct abi_cm_addr former = id->local;
-	char text[GID_TEXT];
-	int err = 0;
+	int err;
 
 	if (id->bound)
 		return refuse(why, -EINVAL, "the id is already bound to port %u", id->local.port);
 	if (a->family != 4 && a->family != 6)
 		return refuse(why, -EINVAL, "an address has family 4 or 6, not %u", a->family);
 	id->local = *a;
-	if (a->port && !may_have(id, a->port))
-		err = refuse(why, -EACCES, "port %u is for privileged programs: use 1024 or above",
-			a->port);
-	else if (!addr_is_any(a) && !id_take_device(id))
-		err = refuse(why, -EADDRNOTAVAIL,
-			"no port of rocid has the address %s: see rocictl show gids",
-			gid_text(a->ip, text));
-	else if (!a->port)
-		err = choose_port(id, why);
-	else if (taken(id, a->port, false))
-		err = refuse(why, -EADDRINUSE,
-			"port %u is in use: choose another, or set REUSEADDR", a->port);
-	if (err) {
-		id->local = former;
+	err = take_port(id, why);
+	if (err) { /* as if nothing had been asked for */
+		id->local = (struct abi_cm_addr){0};
+		id->has_path = false;
 		return err;
 	}
 	id->bound = true;

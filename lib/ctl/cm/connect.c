@@ -34,7 +34,7 @@ static int wrong_state(struct reply *r, const char *before)
 
 static int bind_any(struct cm_id *id, struct reply *r)
 {
-	const struct abi_cm_addr any = {.family = 6};
+	const struct abi_cm_addr any = {.family = 4, .ip = {[10] = 0xFF, 0xFF}}; /* as Linux */
 
 	return id->bound ? 0 : id_bind(id, &any, r->why);
 }
@@ -59,6 +59,7 @@ int cmd_cm_listen(struct session *s, const struct request *q, struct reply *r)
 		return err;
 	if (!in.backlog || in.backlog > CM_BACKLOG_DEFAULT)
 		in.backlog = CM_BACKLOG_DEFAULT;
+	in.backlog = RTE_MAX(in.backlog, CM_BACKLOG_MIN);
 	gid = addr_is_any(&id->local) ? NULL : id->path.local;
 	err = cm_listen(id->all->cm, service_id(id, id->local.port), gid, in.backlog, id->handle,
 		&id->listener);
@@ -151,6 +152,7 @@ static int connect_stream(struct session *s, struct cm_id *id, const struct abi_
 
 	if (err)
 		return err;
+	id->qpn = in->qpn;
 	p.private_data = data;
 	p.private_len = len;
 	return cm_connect(id->all->cm, &id->path, service_id(id, id->remote.port), &p, id->handle,
@@ -228,6 +230,7 @@ static int accept_stream(
 	p.private_data = in->private_data;
 	p.private_len = in->private_len;
 	p.retry_count = ACCEPT_RETRY_COUNT;
+	id->qpn = in->qpn;
 	return failed(cm_accept(id->all->cm, id->conn, &p, id->handle, loop_now_ns()), r);
 }
 
@@ -246,10 +249,12 @@ int cmd_cm_accept(struct session *s, const struct request *q, struct reply *r)
 	err = check_private(in.param.private_len, ABI_CM_PRIVATE_MAX, r);
 	if (err)
 		return err;
-	if (id->active)
-		return failed(cm_rtu(id->all->cm, id->conn, in.param.private_data,
-				      in.param.private_len, loop_now_ns()),
-			r);
+	if (id->active) {
+		err = cm_rtu(id->all->cm, id->conn, in.param.private_data, in.param.private_len,
+			loop_now_ns());
+		id->confirmed |= !err;
+		return failed(err, r);
+	}
 	err = id_is_datagram(id) ? accept_datagrams(s, id, &in.param, r)
 				 : accept_stream(s, id, &in.param, r);
 	if (!err)

@@ -50,7 +50,10 @@ static void mad_arrived(void *arg, const struct cm_path *from, const uint8_t *ma
 {
 	struct connections *all = arg;
 
+	all->fresh = NULL;
 	cm_mad(all->cm, from, mad, len, loop_now_ns());
+	if (all->fresh)
+		cm_adopt(all->cm, all->fresh->conn, all->fresh->handle);
 	refuse_request(all);
 }
 
@@ -59,22 +62,12 @@ static void send_mad(void *arg, const struct cm_path *to, const uint8_t mad[MAD_
 	gsi_send(&((struct connections *)arg)->gsi, to, mad);
 }
 
-struct cm_id *connections_id_of(struct connections *all, uint32_t conn)
-{
-	uint32_t cursor = 0;
-	struct cm_id *id;
-
-	while ((id = handle_next(&all->ids, &cursor)))
-		if (id->conn == conn && !id->active)
-			return id;
-	return NULL;
-}
-
 static int make_conf(const struct connections *all, struct cm_conf *conf)
 {
 	uint8_t gid[16];
 	int err = random_bytes(&conf->seed, sizeof(conf->seed));
 
+	conf->half_open = CM_HALF_OPEN_MAX;
 	gid_of_mac(gid, all->ctl->net->port[0].mac);
 	for (unsigned i = 8; i < 16; i++)
 		conf->guid = conf->guid << 8 | gid[i];
@@ -139,6 +132,17 @@ static int wait_until(uint64_t at, uint64_t now)
 	return at <= now ? 1 : (int)RTE_MIN((at - now + NS_PER_MS - 1) / NS_PER_MS, 60000ull);
 }
 
+void connections_addresses_changed(struct ctl *ctl, uint32_t port)
+{
+	struct connections *all = ctl->connections;
+	uint32_t cursor = 0;
+	struct cm_id *id;
+
+	while (all->cm && (id = handle_next(&all->ids, &cursor)))
+		if (id->has_path && id->path.port == port)
+			id_check_address(id);
+}
+
 int connections_poll(struct ctl *ctl, uint64_t now_ms)
 {
 	struct connections *all = ctl->connections;
@@ -152,5 +156,7 @@ int connections_poll(struct ctl *ctl, uint64_t now_ms)
 	if (cm_deadline(all->cm) <= now)
 		cm_expire(all->cm, now);
 	wait = all->gsi.more ? 0 : wait_until(cm_deadline(all->cm), now);
+	if (gsi_flush(&all->gsi))
+		wait = loop_sooner(wait, 1);
 	return loop_sooner(wait, resolving_poll(all, now_ms));
 }

@@ -22,7 +22,12 @@ struct session_ops;
 #define CM_LISTENERS_MAX   4096u
 #define CM_SESSION_IDS	   11000u /* ids of one application */
 #define CM_BACKLOG_DEFAULT 1024u
-#define BIND_BUCKETS	   256u
+/** As many REQs may arrive before a program can run: a shorter backlog would refuse some of them.
+ */
+#define CM_BACKLOG_MIN	 GSI_ROUND
+#define CM_HALF_OPEN_MAX (CONNECTIONS_MAX / 2)
+#define CM_UNREAD_MAX	 64u /* events of an id, beyond which commands are refused */
+#define BIND_BUCKETS	 256u
 
 struct connections {
 	struct ctl *ctl;
@@ -34,8 +39,10 @@ struct connections {
 	struct list bound[BIND_BUCKETS];
 	struct list resolving;	    /* RESOLVE_ADDR with a deadline */
 	uint32_t used[SESSION_MAX]; /* ids, by slot of the session */
-	uint32_t refused;	    /* a new connection that no id could be made for; 0: none */
-	enum cm_rej reason;	    /* why */
+	/* of the MAD that lib/cm is working on */
+	uint32_t refused;    /* a new connection that no id could be made for; 0: none */
+	enum cm_rej reason;  /* why */
+	struct cm_id *fresh; /* a new connection */
 };
 
 /** @return an empty one, or NULL. */
@@ -52,6 +59,9 @@ void connections_destroy(struct connections *all);
 
 /** @return milliseconds until it must be called again, -1: never. */
 int connections_poll(struct ctl *ctl, uint64_t now_ms);
+
+/** The GID table of port @p port has changed: ids whose address is gone hear of it. */
+void connections_addresses_changed(struct ctl *ctl, uint32_t port);
 
 /** For sessions_init(): the commands of verbs and these. */
 extern const struct session_ops connection_ops;

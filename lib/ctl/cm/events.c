@@ -5,6 +5,8 @@
 #include "cm/connections.h"
 #include "cm/events.h"
 #include "cm/id.h"
+#include "config/parts.h"
+#include "session/failures.h"
 
 static void copy_private(struct abi_cm_param *p, const uint8_t *data, size_t len)
 {
@@ -36,6 +38,18 @@ static void rep_param(const uint8_t *mad, struct abi_cm_param *p)
 		.srq = (uint8_t)cm_get(mad, CM_F_REP_SRQ)};
 }
 
+/* `show errors` has the sentence, too. */
+static void log_failure(const struct cm_note *n, const char *cause, const char *rule)
+{
+	const struct failed_connection f = {.session = n->id->channel->session,
+		.qpn = n->id->qpn,
+		.cause = cause,
+		.rule = rule,
+		.text = n->event.why};
+
+	failure_connection(n->id->all->ctl, &f);
+}
+
 static void raise_with(struct cm_id *id, const struct cm_event *e, uint32_t type, int32_t status)
 {
 	struct cm_note *n = note_new(id, type, status);
@@ -44,8 +58,10 @@ static void raise_with(struct cm_id *id, const struct cm_event *e, uint32_t type
 		return;
 	if (e->type == CM_EV_REP)
 		rep_param(e->mad, &n->event.param);
-	if (e->type == CM_EV_REJECTED)
+	if (type == ABI_CM_REJECTED) {
 		why_rejected(id, e->reason, n->event.why, sizeof(n->event.why));
+		log_failure(n, "rejected", "CM-26");
+	}
 	if (e->private_data)
 		copy_private(&n->event.param, e->private_data, e->private_len);
 	note_raise(n);
@@ -103,7 +119,11 @@ static void on_request(struct connections *all, const struct cm_event *e)
 			id->conn = 0, id_destroy(id);
 		return;
 	}
+	all->fresh = id;
 	l = handle_get(&all->ids, id->parent);
+	id->request = n;
+	list_del(&n->of);
+	list_push(&l->events, &n->of);
 	n->counts = l;
 	n->event.uid = l->uid;
 	n->event.listener = l->handle;
@@ -122,13 +142,16 @@ static void on_sidr_rep(struct cm_id *id, const struct cm_event *e)
 {
 	struct cm_note *n;
 
-	if (e->reason) {
-		raise_with(id, e, ABI_CM_UNREACHABLE, (int32_t)e->reason);
-		return;
-	}
-	n = note_new(id, ABI_CM_ESTABLISHED, 0);
+	n = note_new(id, e->reason ? ABI_CM_UNREACHABLE : ABI_CM_ESTABLISHED, (int32_t)e->reason);
 	if (!n)
 		return;
+	if (e->reason) { /* as Linux calls it */
+		why_no_service(id, e->reason, n->event.why, sizeof(n->event.why));
+		log_failure(n, "rejected", "CM-31");
+		copy_private(&n->event.param, e->private_data, e->private_len);
+		note_raise(n);
+		return;
+	}
 	n->event.param.qpn = (uint32_t)cm_get(e->mad, CM_F_SIDR_REP_QPN);
 	n->event.param.qkey = (uint32_t)cm_get(e->mad, CM_F_SIDR_REP_QKEY);
 	copy_private(&n->event.param, e->private_data, e->private_len);
@@ -143,7 +166,15 @@ static void on_unreachable(struct cm_id *id, const struct cm_event *e)
 	if (!n)
 		return;
 	why_unreachable(id, e->reason, n->event.why, sizeof(n->event.why));
+	log_failure(n, "unreachable", "CM-17");
 	note_raise(n);
+}
+
+/* A REJ after the peer's REP and before our RTU: the program takes it for a refusal, as in Linux.
+ */
+static bool taken_back(const struct cm_id *id, const struct cm_event *e)
+{
+	return id->active && !id->confirmed && e->mad && mad_attr(e->mad) == CM_REJ;
 }
 
 void connections_event(void *arg, const struct cm_event *e)
@@ -156,12 +187,8 @@ void connections_event(void *arg, const struct cm_event *e)
 		return;
 	}
 	id = handle_get(&all->ids, (uint32_t)e->cookie);
-	if (!id || id->conn != e->id) {
-		/* a listener's cookie: its request has ended before an answer */
-		id = connections_id_of(all, e->id);
-		if (!id)
-			return;
-	}
+	if (!id || id->conn != e->id)
+		return;
 	switch (e->type) {
 	case CM_EV_REP:
 		raise_with(id, e, ABI_CM_CONNECT_RESPONSE, 0);
@@ -176,7 +203,10 @@ void connections_event(void *arg, const struct cm_event *e)
 		on_unreachable(id, e);
 		break;
 	case CM_EV_DISCONNECTED:
-		id_raise(id, ABI_CM_DISCONNECTED, 0, NULL);
+		if (taken_back(id, e))
+			raise_with(id, e, ABI_CM_REJECTED, (int32_t)e->reason);
+		else
+			id_raise(id, ABI_CM_DISCONNECTED, 0, NULL);
 		break;
 	case CM_EV_TIMEWAIT_EXIT:
 		id_raise(id, ABI_CM_TIMEWAIT_EXIT, 0, NULL);

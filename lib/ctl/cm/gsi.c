@@ -239,6 +239,9 @@ int gsi_open(struct gsi *g, struct ctl *ctl, char why[ABI_SENTENCE_MAX])
 	int err;
 
 	g->ctl = ctl;
+	g->waiting = calloc(GSI_WAITING, sizeof(*g->waiting));
+	if (!g->waiting)
+		return refuse(why, -ENOMEM, "rocid is out of memory");
 	g->arrived.fd = -1;
 	g->fd = -1;
 	err = hello(g, &r);
@@ -262,6 +265,8 @@ void gsi_close(struct gsi *g)
 	g->session = NULL;
 	loop_unwatch(g->ctl->loop, &g->replies);
 	loop_unwatch(g->ctl->loop, &g->arrived);
+	free(g->waiting);
+	g->waiting = NULL;
 	if (g->buffer)
 		munmap(g->buffer, g->buffer_size);
 	g->buffer = NULL;

@@ -20,11 +20,19 @@ struct ctl;
 struct qp_obj;
 struct session;
 
-#define GSI_AHS	    256u /* destinations to which MADs go */
-#define GSI_PENDING 4u	 /* MADs that wait for one of them to be resolved */
-#define GSI_RECVS   256u /* receives per port */
-#define GSI_SENDS   256u /* sends per port */
-#define GSI_ROUND   64u	 /* MADs per round: others take their turn */
+#define GSI_AHS	    256u   /* destinations to which MADs go */
+#define GSI_PENDING 4u	   /* MADs that wait for one of them to be resolved */
+#define GSI_RECVS   256u   /* receives per port */
+#define GSI_SENDS   256u   /* sends per port */
+#define GSI_ROUND   64u	   /* MADs per round: others take their turn */
+#define GSI_WAITING 12288u /* MADs that wait to be sent: of each connection one */
+#define GSI_PACE    64u	   /* MADs per millisecond, which the peer's QP1 can take ... */
+#define GSI_BURST   128u   /* ... and how many at once */
+
+struct gsi_waiting {
+	struct cm_path to;
+	uint8_t mad[MAD_LEN];
+};
 
 /** QP1 of one port. */
 struct gsi_port {
@@ -60,6 +68,10 @@ struct gsi {
 	bool more;		    /* the last round left some */
 	struct gsi_port port[PORT_MAX];
 	struct gsi_ah ah[GSI_AHS];
+	struct gsi_waiting *waiting; /* a ring */
+	uint32_t first, nwaiting;
+	uint32_t paced; /* MADs that may be sent now */
+	uint64_t paced_ms;
 	uint64_t unresolved; /* MADs dropped: nobody answers for the destination */
 	uint64_t full;	     /* MADs dropped: no room in the send queue */
 	uint64_t strange;    /* datagrams dropped: not from a QP1, or no address of ours */
@@ -74,8 +86,12 @@ int gsi_open(struct gsi *g, struct ctl *ctl, char why[ABI_SENTENCE_MAX]);
 /** Before the sessions end. */
 void gsi_close(struct gsi *g);
 
-/** Sends @p mad, at once or when the destination is known. */
+/** Sends @p mad: at once, or in its turn where many are to be sent, or when the destination is
+ *  known. */
 void gsi_send(struct gsi *g, const struct cm_path *to, const uint8_t mad[MAD_LEN]);
+
+/** Sends what waits, as far as it may.  @return whether more waits: call again in 1 ms. */
+bool gsi_flush(struct gsi *g);
 
 /** Takes what has arrived. @return true while there is more. */
 bool gsi_poll(struct gsi *g);

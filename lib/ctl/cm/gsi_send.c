@@ -48,15 +48,24 @@ static bool is_idle(const struct gsi_port *p)
 				 memory_order_acquire) == p->posted;
 }
 
+static bool has_room(const struct gsi_port *p)
+{
+	const struct ring *sq = &p->qp->qp->sq;
+	uint32_t done = atomic_load_explicit(&sq->shared->consumer, memory_order_acquire);
+
+	return p->posted - done < sq->depth;
+}
+
+/* There is room, but perhaps not for all that waited for a destination: the protocol repeats what
+ * is lost. */
 static void post(struct gsi *g, const struct gsi_ah *a, const uint8_t mad[MAD_LEN])
 {
 	struct gsi_port *p = &g->port[a->path.port];
 	const struct ring *sq = &p->qp->qp->sq;
 	uint8_t *entry = sq->entries + (size_t)(p->posted & (sq->depth - 1)) * sq->stride;
 	struct abi_wqe *w = (struct abi_wqe *)entry;
-	uint32_t done = atomic_load_explicit(&sq->shared->consumer, memory_order_acquire);
 
-	if (p->posted - done >= sq->depth) {
+	if (!has_room(p)) {
 		g->full++;
 		return;
 	}
@@ -166,30 +175,76 @@ static void resolve(struct gsi *g, struct gsi_ah *a, int sgid_index)
 	gsi_resolved(g, q.msg.seq, err, out.handle);
 }
 
-void gsi_send(struct gsi *g, const struct cm_path *to, const uint8_t mad[MAD_LEN])
+/* --- in turn ---------------------------------------------------------------------------------- */
+
+/* @return false: it has to wait. */
+static bool send_now(struct gsi *g, const struct cm_path *to, const uint8_t mad[MAD_LEN])
 {
 	int sgid = gsi_sgid_index(g->ctl, to);
 	struct gsi_ah *a;
 
 	if (sgid < 0 || !g->session || !g->port[to->port].qp) {
 		g->unresolved++;
-		return;
+		return true;
 	}
-	a = place(g, to);
-	if (!a) {
-		g->full++;
-		return;
-	}
+	a = g->paced && has_room(&g->port[to->port]) ? place(g, to) : NULL;
+	if (!a)
+		return false;
+	g->paced--;
 	a->last_ms = loop_now_ms();
 	if (a->handle) {
 		post(g, a, mad);
-		return;
+	} else if (a->npending == GSI_PENDING) { /* the protocol repeats what is lost */
+		g->full++;
+	} else {
+		memcpy(a->pending[a->npending++], mad, MAD_LEN);
+		if (!a->asked)
+			resolve(g, a, sgid);
 	}
-	if (a->npending == GSI_PENDING) { /* the protocol repeats what is lost */
+	return true;
+}
+
+/* A program with a thousand connections that ends sends a thousand DREQs, of which the peer's QP1
+ * would lose most if they came at once. */
+static void refill(struct gsi *g)
+{
+	uint64_t now = loop_now_ms(), passed = now - g->paced_ms;
+
+	if (passed >= GSI_BURST / GSI_PACE)
+		g->paced = GSI_BURST;
+	else
+		g->paced = RTE_MIN(g->paced + (uint32_t)passed * GSI_PACE, GSI_BURST);
+	g->paced_ms = now;
+}
+
+bool gsi_flush(struct gsi *g)
+{
+	if (!g->nwaiting)
+		return false;
+	refill(g);
+	while (g->nwaiting) {
+		const struct gsi_waiting *w = &g->waiting[g->first];
+
+		if (!send_now(g, &w->to, w->mad))
+			return true;
+		g->first = (g->first + 1) % GSI_WAITING;
+		g->nwaiting--;
+	}
+	return false;
+}
+
+void gsi_send(struct gsi *g, const struct cm_path *to, const uint8_t mad[MAD_LEN])
+{
+	struct gsi_waiting *w;
+
+	refill(g);
+	if (!g->nwaiting && send_now(g, to, mad))
+		return;
+	if (g->nwaiting == GSI_WAITING) {
 		g->full++;
 		return;
 	}
-	memcpy(a->pending[a->npending++], mad, MAD_LEN);
-	if (!a->asked)
-		resolve(g, a, sgid);
+	w = &g->waiting[(g->first + g->nwaiting++) % GSI_WAITING];
+	w->to = *to;
+	memcpy(w->mad, mad, MAD_LEN);
 }

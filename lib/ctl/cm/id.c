@@ -63,11 +63,34 @@ struct cm_note *note_new(struct cm_id *id, uint32_t type, int32_t status)
 	if (!n)
 		return NULL;
 	n->id = n->counts = id;
+	list_init(&n->node);
+	list_push(&id->events, &n->of);
+	id->unread++;
 	n->event.event = type;
 	n->event.status = status;
 	n->event.uid = id->uid;
 	n->event.id = id->handle;
 	return n;
+}
+
+int id_may_raise(const struct cm_id *id, char why[ABI_SENTENCE_MAX])
+{
+	if (id->unread < CM_UNREAD_MAX)
+		return 0;
+	return refuse(why, -ENOBUFS,
+		"%u events of this id wait to be read: take them from its channel first",
+		id->unread);
+}
+
+/* It is on no queue from now on. */
+static void note_free(struct cm_note *n)
+{
+	if (n->id->request == n)
+		n->id->request = NULL;
+	n->id->unread--;
+	list_del(&n->of);
+	list_del(&n->node);
+	free(n);
 }
 
 void note_raise(struct cm_note *n)
@@ -90,28 +113,31 @@ void id_raise(struct cm_id *id, uint32_t type, int32_t status, const char *why)
 	note_raise(n);
 }
 
-/* Takes the events of @p id off its channel, and puts them on @p to (NULL: frees them). */
-static void move_events(struct cm_id *id, struct cm_channel *to)
+static void drop_events(struct cm_id *id)
 {
 	struct cm_channel *ch = id->channel;
-	bool before = !list_empty(&ch->events), to_before = to && !list_empty(&to->events);
-	struct list kept, *l;
+	bool before = !list_empty(&ch->events);
 
-	list_init(&kept);
-	while ((l = list_pop(&ch->events))) {
-		struct cm_note *n = container_of(l, struct cm_note, node);
-
-		if (n->id != id && n->counts != id)
-			list_push(&kept, l);
-		else if (to)
-			list_push(&to->events, l);
-		else
-			free(n);
-	}
-	list_splice(&ch->events, &kept);
+	while (!list_empty(&id->events))
+		note_free(container_of(id->events.next, struct cm_note, of));
+	if (id->request)
+		note_free(id->request);
 	show_events(ch, before);
-	if (to)
-		show_events(to, to_before);
+}
+
+/* Those of a listener have the requests among them, in their order. */
+static void move_events(struct cm_id *id, struct cm_channel *to)
+{
+	bool before = !list_empty(&id->channel->events), to_before = !list_empty(&to->events);
+
+	for (struct list *l = id->events.next; l != &id->events; l = l->next) {
+		struct cm_note *n = container_of(l, struct cm_note, of);
+
+		list_del(&n->node);
+		list_push(&to->events, &n->node);
+	}
+	show_events(id->channel, before);
+	show_events(to, to_before);
 }
 
 int cmd_cm_get_event(struct session *s, const struct request *q, struct reply *r)
@@ -131,8 +157,10 @@ int cmd_cm_get_event(struct session *s, const struct request *q, struct reply *r
 	show_events(ch, true);
 	n = container_of(l, struct cm_note, node);
 	n->counts->reported++;
+	if (n == n->id->request)
+		cm_heard(n->id->all->cm, n->id->conn);
 	reply_body(r, &n->event, sizeof(n->event));
-	free(n);
+	note_free(n);
 	return 0;
 }
 
@@ -157,6 +185,7 @@ struct cm_id *id_create(struct cm_channel *ch, uint16_t ps, uint8_t qp_type, uin
 	id->ps = ps;
 	id->qp_type = qp_type;
 	id->uid = uid;
+	list_init(&id->events);
 	list_init(&id->bind_node);
 	list_init(&id->resolve_node);
 	list_push(&ch->ids, &id->node);
@@ -166,12 +195,10 @@ struct cm_id *id_create(struct cm_channel *ch, uint16_t ps, uint8_t qp_type, uin
 /* A new connection of the listener that no program has heard of. */
 static struct cm_id *unheard(const struct cm_id *listener)
 {
-	const struct list *events = &listener->channel->events;
+	for (struct list *l = listener->events.next; l != &listener->events; l = l->next) {
+		struct cm_note *n = container_of(l, struct cm_note, of);
 
-	for (struct list *l = events->next; l != events; l = l->next) {
-		struct cm_note *n = container_of(l, struct cm_note, node);
-
-		if (n->counts == listener && n->id != listener)
+		if (n->id != listener)
 			return n->id;
 	}
 	return NULL;
@@ -197,11 +224,13 @@ static void move_id(struct cm_id *id, struct cm_channel *to)
 /* Requests that no program has taken yet move with their listener. */
 static void migrate(struct cm_id *id, struct cm_channel *to)
 {
-	struct cm_id *request;
-
-	while ((request = unheard(id)))
-		move_id(request, to);
 	move_id(id, to);
+	for (struct list *l = id->events.next; l != &id->events; l = l->next) {
+		struct cm_id *request = container_of(l, struct cm_note, of)->id;
+
+		if (request->channel != to)
+			move_id(request, to);
+	}
 }
 
 void id_destroy(struct cm_id *id)
@@ -217,7 +246,7 @@ void id_destroy(struct cm_id *id)
 	if (id->conn)
 		cm_destroy(all->cm, id->conn, now);
 	id_unbind(id);
-	move_events(id, NULL);
+	drop_events(id);
 	list_del(&id->node);
 	handle_del(&all->ids, id->handle);
 	all->used[id->channel->session->slot]--;

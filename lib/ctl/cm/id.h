@@ -40,6 +40,9 @@ struct cm_id {
 	struct connections *all;
 	struct cm_channel *channel;
 	struct list node;
+	struct list events;	 /* cm_note.of, unread */
+	struct cm_note *request; /* the unread event that it is new; it is on the listener's list */
+	uint32_t unread;	 /* events about it */
 	uint32_t handle;
 	uint32_t reported; /* events that the program has taken */
 	uint64_t uid;
@@ -49,12 +52,15 @@ struct cm_id {
 	struct abi_cm_addr local, remote;
 	struct list bind_node; /* in connections.bound, if `bound` */
 	bool bound, reuse, afonly;
-	bool active; /* it connects, or has */
+	bool active;	/* it connects, or has */
+	bool confirmed; /* its RTU is sent */
 	bool has_path;
+	bool address_gone;	  /* and the program has been told */
 	uint8_t tos, ack_timeout; /* set by options */
 	bool has_ack_timeout;
 	struct cm_path path;
 	uint32_t conn;	   /* of lib/cm; 0: none */
+	uint32_t qpn;	   /* that the program named */
 	uint32_t listener; /* of lib/cm, in ID_LISTEN */
 	uint32_t parent;   /* handle of the listener of a new id; 0: none */
 	uint32_t psn;	   /* where the peer begins */
@@ -67,7 +73,8 @@ struct cm_id {
 
 /** An event that waits for CM_GET_EVENT. */
 struct cm_note {
-	struct list node;
+	struct list node;     /* of the channel */
+	struct list of;	      /* of `counts` */
 	struct cm_id *id;     /* that it is about */
 	struct cm_id *counts; /* whose `reported` it counts to: of a CONNECT_REQUEST the listener */
 	struct abi_cm_event event;
@@ -76,7 +83,7 @@ struct cm_note {
 /** @return whether the QP type is of datagrams. */
 static inline bool id_is_datagram(const struct cm_id *id)
 {
-	return id->ps == ABI_CM_PS_UDP || id->ps == ABI_CM_PS_IPOIB;
+	return id->qp_type == ABI_QPT_UD;
 }
 
 /** The id of @p s with that handle; NULL: refused with -EINVAL. */
@@ -94,6 +101,9 @@ void channel_destroy(struct cm_channel *ch);
 
 /** @return an event for @p id, to be filled in and raised; NULL: no memory. */
 struct cm_note *note_new(struct cm_id *id, uint32_t type, int32_t status);
+
+/** @return 0, or -ENOBUFS with a sentence: so many events of the id wait that none may follow. */
+int id_may_raise(const struct cm_id *id, char why[ABI_SENTENCE_MAX]);
 
 /** Appends it to the queue of the id's channel. */
 void note_raise(struct cm_note *n);
@@ -120,11 +130,14 @@ void id_stop_resolving(struct cm_id *id);
 int resolving_poll(struct connections *all, uint64_t now_ms);
 /** Sets the device of @p id by its local address, if a port has it. */
 bool id_take_device(struct cm_id *id);
+/** Raises ADDR_CHANGE, once, if no port has the address of @p id any more. */
+void id_check_address(struct cm_id *id);
 
 /* why.c */
 
 /** A sentence for a REJ of @p id, or for a peer that did not answer. */
 void why_rejected(const struct cm_id *id, unsigned reason, char *to, size_t size);
+void why_no_service(const struct cm_id *id, unsigned status, char *to, size_t size);
 void why_unreachable(const struct cm_id *id, unsigned message, char *to, size_t size);
 
 /* attributes.c */

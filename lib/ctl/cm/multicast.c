@@ -22,6 +22,7 @@ int cmd_cm_join(struct session *s, const struct request *q, struct reply *r)
 	struct abi_cm_join in;
 	struct cm_note *n;
 	struct cm_id *id;
+	int err;
 
 	memcpy(&in, q->body, sizeof(in));
 	id = id_named(s, in.id, r);
@@ -32,6 +33,9 @@ int cmd_cm_join(struct session *s, const struct request *q, struct reply *r)
 			r->why, -EINVAL, "the id has no device: bind it or resolve an address");
 	if (av_is_unicast(in.addr.ip))
 		return refuse(r->why, -EINVAL, "the address is none of a multicast group");
+	err = id_may_raise(id, r->why);
+	if (err)
+		return err;
 	n = note_new(id, ABI_CM_MULTICAST_JOIN, 0);
 	if (!n)
 		return refuse(r->why, -ENOMEM, "rocid is out of memory");

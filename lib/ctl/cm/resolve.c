@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Which device, GID and neighbour lead to an address. */
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 #include "bits.h"
 #include "cm/connections.h"
@@ -121,6 +122,20 @@ static int choose_source(struct cm_id *id, const struct abi_cm_addr *dst, struct
 		gid_text(dst->ip, text));
 }
 
+void id_check_address(struct cm_id *id)
+{
+	bool gone = gsi_sgid_index(id->all->ctl, &id->path) < 0;
+	char why[ABI_WHY_MAX / 2], text[GID_TEXT];
+
+	if (gone && !id->address_gone) {
+		snprintf(why, sizeof(why),
+			"port %u lost the address %s: add it again, or connect from another one",
+			id->path.port + 1u, gid_text(id->path.local, text));
+		id_raise(id, ABI_CM_ADDR_CHANGE, 0, why);
+	}
+	id->address_gone = gone;
+}
+
 /* --- the command ------------------------------------------------------------------------------ */
 
 void id_stop_resolving(struct cm_id *id)
@@ -132,8 +147,11 @@ void id_stop_resolving(struct cm_id *id)
 	id->state = ID_IDLE;
 }
 
+/* As Linux: nobody answered in time, whatever ARP says. */
 static void finish(struct cm_id *id, int err, const char *why)
 {
+	if (err == -EHOSTUNREACH)
+		err = -ETIMEDOUT;
 	if (id->state == ID_RESOLVING)
 		list_del(&id->resolve_node);
 	id->state = err ? ID_IDLE : ID_ADDR;
@@ -142,7 +160,7 @@ static void finish(struct cm_id *id, int err, const char *why)
 
 static void resolved(struct neigh_query *q, int err, const char *why)
 {
-	finish(container_of(q, struct cm_id, query), err == -EHOSTUNREACH ? -ETIMEDOUT : err, why);
+	finish(container_of(q, struct cm_id, query), err, why);
 }
 
 int resolving_poll(struct connections *all, uint64_t now_ms)
@@ -190,6 +208,8 @@ static int look_up(struct cm_id *id, uint32_t timeout_ms, char why[ABI_SENTENCE_
 		list_push(&id->all->resolving, &id->resolve_node);
 		return 0;
 	}
+	if (err == -ENETUNREACH)
+		return err;
 	finish(id, err, err ? why : NULL);
 	return 0;
 }
@@ -205,6 +225,8 @@ static int take_source(
 		memset(any.ip + 10, 0xFF, 2);
 	if (!id->bound)
 		err = id_bind(id, in->src.family ? &in->src : &any, why);
+	if (!err && id->local.family != in->dst.family)
+		err = refuse(why, -EINVAL, "the id is bound to an address of another family");
 	if (err || id->has_path)
 		return err;
 	if (addr_is_loopback(&in->dst)) {
@@ -237,7 +259,13 @@ int cmd_cm_resolve_addr(struct session *s, const struct request *q, struct reply
 	if (in.dst.family != 4 && in.dst.family != 6)
 		return refuse(
 			r->why, -EINVAL, "an address has family 4 or 6, not %u", in.dst.family);
-	err = take_source(id, &in, r->why);
+	err = id_may_raise(id, r->why);
+	if (!err)
+		err = take_source(id, &in, r->why);
+	if (err == -ENODEV) { /* an event, as in Linux */
+		finish(id, err, r->why);
+		return 0;
+	}
 	if (err)
 		return err;
 	set_remote(id, &in.dst);
@@ -259,6 +287,9 @@ int cmd_cm_resolve_route(struct session *s, const struct request *q, struct repl
 		return -EINVAL;
 	if (id->state != ID_ADDR)
 		return refuse(r->why, -EINVAL, "resolve the address first");
+	if (gsi_sgid_index(s->ctl, &id->path) < 0)
+		return refuse(r->why, -ENODEV,
+			"the address of the id is gone: bind another id, and resolve again");
 	id->state = ID_ROUTE;
 	id_raise(id, ABI_CM_ROUTE_RESOLVED, 0, NULL);
 	return 0;

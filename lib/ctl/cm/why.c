@@ -67,6 +67,22 @@ void why_rejected(const struct cm_id *id, unsigned reason, char *to, size_t size
 			id->remote.port, reason, cause_of(reason));
 }
 
+void why_no_service(const struct cm_id *id, unsigned status, char *to, size_t size)
+{
+	char ip[GID_TEXT];
+
+	gid_text(id->remote.ip, ip);
+	if (status == CM_SIDR_UNSUPPORTED)
+		snprintf(to, size,
+			"nobody listens on %s port %u at %s: start the server, or check its port",
+			space_name(id), id->remote.port, ip);
+	else
+		snprintf(to, size,
+			"the program at %s port %u does not give its QPN (SIDR status %u): its "
+			"private data may say why",
+			ip, id->remote.port, status);
+}
+
 void why_unreachable(const struct cm_id *id, unsigned message, char *to, size_t size)
 {
 	const char *name = cm_attr_name(message);

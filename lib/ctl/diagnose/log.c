@@ -241,6 +241,23 @@ static void enter_drop(struct ctl *ctl, const struct qp_obj *o, uint32_t worker,
 	e->alike = alike(e);
 }
 
+/* A program that tries again and again is reported once. */
+static void enter_connection(struct ctl *ctl, const struct failed_connection *f)
+{
+	struct failure fresh = {
+		.qpn = f->qpn, .session = f->session->number, .cause = f->cause, .rule = f->rule};
+	struct failure *e;
+
+	memcpy(fresh.program, f->session->program, sizeof(fresh.program));
+	snprintf(fresh.text, sizeof(fresh.text), "%s", f->text);
+	fresh.alike = fresh.key = alike(&fresh);
+	e = take_entry(ctl->failures->error, FAILURES_MAX, fresh.key);
+	fresh.count = e->count + 1;
+	fresh.time_ms = loop_calendar_ms();
+	*e = fresh;
+	e->id = ++ctl->failures->next_id;
+}
+
 static struct failure *earliest_new(struct failure *first, uint32_t n, struct failure *best)
 {
 	for (uint32_t i = 0; i < n; i++)
@@ -457,4 +474,5 @@ static void keep(struct ctl *ctl, const struct qp_obj *o)
 	number_new(ctl->failures);
 }
 
-const struct failure_ops diagnose_ops = {.of_qp = of_qp, .keep = keep};
+const struct failure_ops diagnose_ops = {
+	.of_qp = of_qp, .keep = keep, .connection = enter_connection};

@@ -9,11 +9,20 @@
 
 #define DEVICE "/dev/userfaultfd"
 
-int arena_file(char why[ABI_SENTENCE_MAX])
-{
-	int fd = memfd_create("roci-arena", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-	int err;
+#define HUGE_PAGE (2u << 20)
+#ifndef MFD_HUGE_2MB
+#define MFD_HUGE_2MB (21u << 26)
+#endif
 
+int arena_file(uint32_t page, char why[ABI_SENTENCE_MAX])
+{
+	unsigned huge = page == HUGE_PAGE ? MFD_HUGETLB | MFD_HUGE_2MB : 0;
+	int fd, err;
+
+	if (page && !huge)
+		return refuse(why, -EOPNOTSUPP, "a memory file has pages of 2 MiB, not of %u bytes",
+			page);
+	fd = memfd_create("roci-arena", MFD_CLOEXEC | MFD_ALLOW_SEALING | huge);
 	if (fd >= 0 && !ftruncate(fd, (off_t)ABI_ARENA_SIZE) &&
 		!fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL))
 		return fd;

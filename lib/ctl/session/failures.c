@@ -28,6 +28,11 @@ void failure_keep(struct ctl *ctl, const struct qp_obj *o)
 	ctl->failures->ops->keep(ctl, o);
 }
 
+void failure_connection(struct ctl *ctl, const struct failed_connection *f)
+{
+	ctl->failures->ops->connection(ctl, f);
+}
+
 void failures_qp_gone(struct failures *f, const struct gone_qp *gone)
 {
 	struct gone_qp *slot = &f->qp[f->qps++ % FAILURES_GONE_MAX];

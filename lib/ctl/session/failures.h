@@ -58,12 +58,21 @@ struct gone_qp {
 	char program[sizeof(((struct session *)0)->program)];
 };
 
+/** A connection that did not come about (doc/connections.md). */
+struct failed_connection {
+	const struct session *session;
+	uint32_t qpn;
+	const char *cause, *rule, *text;
+};
+
 /** Turns failures into sentences, which needs more than this library knows. */
 struct failure_ops {
 	/** @return why @p o failed, or NULL if it did not. Valid until the next call. */
 	const struct failure *(*of_qp)(struct ctl *ctl, const struct qp_obj *o);
 	/** Records the failure and the drops of @p o, which will be destroyed or reset. */
 	void (*keep)(struct ctl *ctl, const struct qp_obj *o);
+	/** Records @p f. */
+	void (*connection)(struct ctl *ctl, const struct failed_connection *f);
 };
 
 struct failures {
@@ -84,6 +93,7 @@ void failures_destroy(struct failures *f);
 /** Call `ops` for @p o. */
 const struct failure *failure_of_qp(struct ctl *ctl, const struct qp_obj *o);
 void failure_keep(struct ctl *ctl, const struct qp_obj *o);
+void failure_connection(struct ctl *ctl, const struct failed_connection *f);
 
 /** Records a QP or a region that is destroyed, so that later packets for it are distinguished from
  *  those for a key or QPN that never existed. Sets time_ms. */

@@ -508,9 +508,12 @@ static int reply_made(struct reply *r, int fd)
 
 int cmd_get_arena(struct session *s, const struct request *q, struct reply *r)
 {
+	struct abi_get_arena in = {0};
+
 	(void)s;
-	(void)q;
-	return reply_made(r, arena_file(r->why));
+	if (q->body_len >= sizeof(in))
+		memcpy(&in, q->body, sizeof(in));
+	return reply_made(r, arena_file(in.page, r->why));
 }
 
 int cmd_get_userfaultfd(struct session *s, const struct request *q, struct reply *r)

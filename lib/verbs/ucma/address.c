@@ -1,25 +1,39 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Socket addresses. */
+/* Socket addresses, refused with the errnos of the kernel. */
 #include <errno.h>
 #include <string.h>
 #include <sys/socket.h>
 #include "ucma.h"
 
-int ucma_address_read(struct abi_cm_addr *to, const void *sockaddr, size_t len)
+static size_t size_of(sa_family_t family)
+{
+	switch (family) {
+	case AF_INET:
+		return sizeof(struct sockaddr_in);
+	case AF_INET6:
+		return sizeof(struct sockaddr_in6);
+	case AF_IB:
+		return sizeof(struct ucma_address_ib);
+	default:
+		return 0;
+	}
+}
+
+int ucma_address_read(struct abi_cm_addr *to, const void *sockaddr, size_t len, bool exact)
 {
 	struct sockaddr_in6 six;
 	struct sockaddr_in four;
 	sa_family_t family = AF_UNSPEC;
+	size_t size;
 
 	*to = (struct abi_cm_addr){0};
 	if (len >= sizeof(family))
 		memcpy(&family, sockaddr, sizeof(family));
+	size = size_of(family);
+	if (!size || (exact ? len != size : len < size))
+		return EINVAL;
 	switch (family) {
-	case AF_UNSPEC:
-		return 0;
 	case AF_INET:
-		if (len < sizeof(four))
-			return EINVAL;
 		memcpy(&four, sockaddr, sizeof(four));
 		to->family = 4;
 		to->port = ntohs(four.sin_port);
@@ -27,16 +41,14 @@ int ucma_address_read(struct abi_cm_addr *to, const void *sockaddr, size_t len)
 		memcpy(to->ip + 12, &four.sin_addr, 4);
 		return 0;
 	case AF_INET6:
-		if (len < sizeof(six))
-			return EINVAL;
 		memcpy(&six, sockaddr, sizeof(six));
 		to->family = 6;
 		to->port = ntohs(six.sin6_port);
 		to->scope = six.sin6_scope_id;
 		memcpy(to->ip, &six.sin6_addr, 16);
 		return 0;
-	default:
-		return EAFNOSUPPORT;
+	default: /* AF_IB is of InfiniBand ports */
+		return ENODEV;
 	}
 }
 

@@ -29,8 +29,8 @@ int ucma_listen(const struct ucma_command *c)
 	struct abi_cm_listen body;
 	int err = ucma_arguments(c, &in, sizeof(in), sizeof(in));
 
-	if (!err && !ucma_id_of(c->file, in.id))
-		err = ENOENT;
+	if (!err)
+		err = ucma_id_missing(c->file, in.id);
 	if (err)
 		return err;
 	/* negative numbers are what programs pass for "many" */
@@ -48,8 +48,8 @@ int ucma_connect(const struct ucma_command *c)
 
 	if (!err && !in.conn_param.valid)
 		err = EINVAL;
-	if (!err && !ucma_id_of(c->file, in.id))
-		err = ENOENT;
+	if (!err)
+		err = ucma_id_missing(c->file, in.id);
 	if (!err)
 		err = read_param(&in.conn_param, &body.param);
 	if (err)
@@ -63,13 +63,10 @@ int ucma_accept(const struct ucma_command *c)
 {
 	struct rdma_ucm_accept in;
 	struct abi_cm_accept body = {0};
-	struct ucma_id *id = NULL;
 	int err = ucma_arguments(c, &in, sizeof(in), offsetof(struct rdma_ucm_accept, ece));
 
-	if (!err) {
-		id = ucma_id_of(c->file, in.id);
-		err = id ? 0 : ENOENT;
-	}
+	if (!err)
+		err = ucma_id_missing(c->file, in.id);
 	if (!err && in.conn_param.valid)
 		err = read_param(&in.conn_param, &body.param);
 	if (err)
@@ -77,7 +74,7 @@ int ucma_accept(const struct ucma_command *c)
 	body.id = in.id;
 	err = ucma_call(c, ABI_CM_ACCEPT, &body, sizeof(body), NULL, 0);
 	if (!err && in.conn_param.valid)
-		id->uid = in.uid;
+		ucma_id_find(in.id)->uid = in.uid;
 	return err;
 }
 
@@ -93,8 +90,8 @@ int ucma_reject(const struct ucma_command *c)
 	if (!err && ((in.reason && in.reason != REJ_CONSUMER && in.reason != REJ_VENDOR_OPTION) ||
 			    in.private_data_len > ABI_CM_PRIVATE_MAX))
 		err = EINVAL;
-	if (!err && !ucma_id_of(c->file, in.id))
-		err = ENOENT;
+	if (!err)
+		err = ucma_id_missing(c->file, in.id);
 	if (err)
 		return err;
 	body.id = in.id;
@@ -110,8 +107,8 @@ int ucma_disconnect(const struct ucma_command *c)
 	struct abi_handle body;
 	int err = ucma_arguments(c, &in, sizeof(in), sizeof(in));
 
-	if (!err && !ucma_id_of(c->file, in.id))
-		err = ENOENT;
+	if (!err)
+		err = ucma_id_missing(c->file, in.id);
 	if (err)
 		return err;
 	body = (struct abi_handle){.handle = in.id};
@@ -124,8 +121,8 @@ int ucma_notify(const struct ucma_command *c)
 	struct abi_cm_notify body;
 	int err = ucma_arguments(c, &in, sizeof(in), sizeof(in));
 
-	if (!err && !ucma_id_of(c->file, in.id))
-		err = ENOENT;
+	if (!err)
+		err = ucma_id_missing(c->file, in.id);
 	if (err)
 		return err;
 	body = (struct abi_cm_notify){.id = in.id,
@@ -181,8 +178,8 @@ int ucma_init_qp_attr(const struct ucma_command *c)
 
 	if (!err && c->out_len < sizeof(resp))
 		err = ENOSPC;
-	if (!err && !ucma_id_of(c->file, in.id))
-		err = ENOENT;
+	if (!err)
+		err = ucma_id_missing(c->file, in.id);
 	if (err)
 		return err;
 	body = (struct abi_cm_init_qp_attr){.id = in.id, .state = in.qp_state};

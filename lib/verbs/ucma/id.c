@@ -60,9 +60,10 @@ int ucma_destroy_id(const struct ucma_command *c)
 		err = ENOSPC;
 	if (err)
 		return err;
-	id = ucma_id_of(c->file, in.id);
-	if (!id)
-		return ENOENT;
+	err = ucma_id_missing(c->file, in.id);
+	if (err)
+		return err;
+	id = ucma_id_find(in.id);
 	body = (struct abi_handle){.handle = id->handle};
 	err = ucma_call(c, ABI_CM_DESTROY_ID, &body, sizeof(body), NULL, 0);
 	if (err && err != EIO)
@@ -104,15 +105,14 @@ int ucma_migrate_id(const struct ucma_command *c)
 
 /* --- addresses -------------------------------------------------------------------------------- */
 
-static int bind_to(const struct ucma_command *c, uint32_t id, const void *addr, size_t len)
+static int bind_to(
+	const struct ucma_command *c, uint32_t id, const void *addr, size_t len, bool exact)
 {
 	struct abi_cm_bind body = {.id = id};
-	int err = ucma_address_read(&body.addr, addr, len);
+	int err = ucma_address_read(&body.addr, addr, len, exact);
 
-	if (!err && !body.addr.family)
-		err = EAFNOSUPPORT;
-	if (!err && !ucma_id_of(c->file, id))
-		err = ENOENT;
+	if (!err)
+		err = ucma_id_missing(c->file, id);
 	return err ? err : ucma_call(c, ABI_CM_BIND, &body, sizeof(body), NULL, 0);
 }
 
@@ -121,7 +121,7 @@ int ucma_bind_ip(const struct ucma_command *c)
 	struct rdma_ucm_bind_ip in;
 	int err = ucma_arguments(c, &in, sizeof(in), sizeof(in));
 
-	return err ? err : bind_to(c, in.id, &in.addr, sizeof(in.addr));
+	return err ? err : bind_to(c, in.id, &in.addr, sizeof(in.addr), false);
 }
 
 int ucma_bind(const struct ucma_command *c)
@@ -129,48 +129,51 @@ int ucma_bind(const struct ucma_command *c)
 	struct rdma_ucm_bind in;
 	int err = ucma_arguments(c, &in, sizeof(in), sizeof(in));
 
-	if (!err && (in.reserved || !in.addr_size || in.addr_size > sizeof(in.addr)))
+	if (!err && (in.reserved || in.addr_size > sizeof(in.addr)))
 		err = EINVAL;
-	return err ? err : bind_to(c, in.id, &in.addr, in.addr_size);
+	return err ? err : bind_to(c, in.id, &in.addr, in.addr_size, true);
 }
 
 struct two_addresses {
 	const void *src, *dst;
-	size_t src_len, dst_len;
+	size_t src_len, dst_len; /* of `src` 0: none is given */
+	bool exact;
 };
 
 static int resolve(const struct ucma_command *c, uint32_t id, uint32_t timeout_ms,
 	const struct two_addresses *a)
 {
 	struct abi_cm_resolve_addr body = {.id = id, .timeout_ms = timeout_ms};
-	int err = ucma_address_read(&body.dst, a->dst, a->dst_len);
+	int err = ucma_address_read(&body.dst, a->dst, a->dst_len, a->exact);
 
+	if (!err && a->src_len)
+		err = ucma_address_read(&body.src, a->src, a->src_len, a->exact);
 	if (!err)
-		err = ucma_address_read(&body.src, a->src, a->src_len);
-	if (!err && !body.dst.family)
-		err = EAFNOSUPPORT;
-	if (!err && !ucma_id_of(c->file, id))
-		err = ENOENT;
+		err = ucma_id_missing(c->file, id);
 	return err ? err : ucma_call(c, ABI_CM_RESOLVE_ADDR, &body, sizeof(body), NULL, 0);
 }
 
 int ucma_resolve_ip(const struct ucma_command *c)
 {
 	struct rdma_ucm_resolve_ip in;
-	const struct two_addresses a = {
-		&in.src_addr, &in.dst_addr, sizeof(in.src_addr), sizeof(in.dst_addr)};
+	struct two_addresses a = {.src = &in.src_addr,
+		.dst = &in.dst_addr,
+		.src_len = sizeof(in.src_addr),
+		.dst_len = sizeof(in.dst_addr)};
 	int err = ucma_arguments(c, &in, sizeof(in), sizeof(in));
 
+	if (!err && !in.src_addr.sin6_family)
+		a.src_len = 0;
 	return err ? err : resolve(c, in.id, in.timeout_ms, &a);
 }
 
 int ucma_resolve_addr(const struct ucma_command *c)
 {
 	struct rdma_ucm_resolve_addr in;
-	struct two_addresses a = {.src = &in.src_addr, .dst = &in.dst_addr};
+	struct two_addresses a = {.src = &in.src_addr, .dst = &in.dst_addr, .exact = true};
 	int err = ucma_arguments(c, &in, sizeof(in), sizeof(in));
 
-	if (!err && (in.reserved || in.src_size > sizeof(in.src_addr) || !in.dst_size ||
+	if (!err && (in.reserved || in.src_size > sizeof(in.src_addr) ||
 			    in.dst_size > sizeof(in.dst_addr)))
 		err = EINVAL;
 	if (err)
@@ -186,8 +189,8 @@ int ucma_resolve_route(const struct ucma_command *c)
 	struct abi_cm_resolve_route body;
 	int err = ucma_arguments(c, &in, sizeof(in), sizeof(in));
 
-	if (!err && !ucma_id_of(c->file, in.id))
-		err = ENOENT;
+	if (!err)
+		err = ucma_id_missing(c->file, in.id);
 	if (err)
 		return err;
 	body = (struct abi_cm_resolve_route){.id = in.id, .timeout_ms = in.timeout_ms};
@@ -230,8 +233,8 @@ int ucma_set_option(const struct ucma_command *c)
 	struct abi_cm_set_option body = {0};
 	int err = ucma_arguments(c, &in, sizeof(in), sizeof(in));
 
-	if (!err && !ucma_id_of(c->file, in.id))
-		err = ENOENT;
+	if (!err)
+		err = ucma_id_missing(c->file, in.id);
 	if (!err)
 		err = option_of(&in, &body);
 	if (err)

@@ -12,6 +12,7 @@ struct membership {
 	bool send_only;
 	const void *addr;
 	size_t len;
+	bool exact;
 };
 
 static int join(const struct ucma_command *c, const struct membership *m)
@@ -21,17 +22,16 @@ static int join(const struct ucma_command *c, const struct membership *m)
 	struct abi_handle_reply made;
 	struct ucma_group *g;
 	struct ucma_id *id;
-	int err = ucma_address_read(&body.addr, m->addr, m->len);
+	int err = ucma_address_read(&body.addr, m->addr, m->len, m->exact);
 
-	if (!err && !body.addr.family)
-		err = EAFNOSUPPORT;
 	if (!err && c->out_len < sizeof(resp))
 		err = ENOSPC;
 	if (err)
 		return err;
-	id = ucma_id_of(c->file, m->id);
-	if (!id)
-		return ENOENT;
+	err = ucma_id_missing(c->file, m->id);
+	if (err)
+		return err;
+	id = ucma_id_find(m->id);
 	g = ucma_group_add(id, m->uid);
 	if (!g)
 		return ENOMEM;
@@ -50,7 +50,8 @@ int ucma_join_ip_mcast(const struct ucma_command *c)
 {
 	struct rdma_ucm_join_ip_mcast in;
 	int err = ucma_arguments(c, &in, sizeof(in), sizeof(in));
-	const struct membership m = {in.id, in.uid, in.response, false, &in.addr, sizeof(in.addr)};
+	const struct membership m = {
+		in.id, in.uid, in.response, false, &in.addr, sizeof(in.addr), false};
 
 	return err ? err : join(c, &m);
 }
@@ -61,13 +62,13 @@ int ucma_join_mcast(const struct ucma_command *c)
 	struct membership m;
 	int err = ucma_arguments(c, &in, sizeof(in), sizeof(in));
 
-	if (!err && (!in.addr_size || in.addr_size > sizeof(in.addr) ||
-			    in.join_flags >= RDMA_MC_JOIN_FLAG_RESERVED))
+	if (!err && (in.addr_size > sizeof(in.addr) || in.join_flags >= RDMA_MC_JOIN_FLAG_RESERVED))
 		err = EINVAL;
 	if (err)
 		return err;
 	m = (struct membership){in.id, in.uid, in.response,
-		in.join_flags == RDMA_MC_JOIN_FLAG_SENDONLY_FULLMEMBER, &in.addr, in.addr_size};
+		in.join_flags == RDMA_MC_JOIN_FLAG_SENDONLY_FULLMEMBER, &in.addr, in.addr_size,
+		true};
 	return join(c, &m);
 }
 

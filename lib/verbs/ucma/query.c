@@ -10,21 +10,14 @@
 
 #define SELECTOR 2 /* exactly */
 
-/* struct sockaddr_ib of the kernel. */
-struct address_ib {
-	uint16_t family;
-	uint16_t pkey;
-	uint32_t flowinfo;
-	uint8_t gid[16];
-	uint64_t sid, sid_mask, scope_id;
-};
-
 static int ask(const struct ucma_command *c, uint32_t id, struct abi_cm_query *q)
 {
 	const struct abi_handle body = {.handle = id};
 
-	if (!ucma_id_of(c->file, id))
-		return ENOENT;
+	int err = ucma_id_missing(c->file, id);
+
+	if (err)
+		return err;
 	return ucma_call(c, ABI_CM_QUERY, &body, sizeof(body), q, sizeof(*q));
 }
 
@@ -104,7 +97,7 @@ static int query_addr(
 static uint16_t write_gid(struct __kernel_sockaddr_storage *to, const struct abi_cm_query *q,
 	const uint8_t gid[16], uint16_t port)
 {
-	struct address_ib ib = {.family = AF_IB, .pkey = htons(q->pkey)};
+	struct ucma_address_ib ib = {.family = AF_IB, .pkey = htons(q->pkey)};
 
 	memcpy(ib.gid, gid, 16);
 	ib.sid = port;

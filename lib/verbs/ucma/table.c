@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The ids and memberships of the open files. */
+#include <errno.h>
 #include <stdlib.h>
 #include "ucma.h"
 #include "bits.h"
@@ -58,6 +59,15 @@ struct ucma_id *ucma_id_of(const struct ucma_file *f, uint32_t handle)
 	struct ucma_id *id = ucma_id_find(handle);
 
 	return id && id->file == f ? id : NULL;
+}
+
+int ucma_id_missing(const struct ucma_file *f, uint32_t handle)
+{
+	const struct ucma_id *id = ucma_id_find(handle);
+
+	if (!id)
+		return ENOENT;
+	return id->file == f ? 0 : EINVAL;
 }
 
 /* The memberships of @p id go with it, to @p to or for good. */

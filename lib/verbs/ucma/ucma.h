@@ -115,6 +115,8 @@ struct ucma_id *ucma_id_add(struct ucma_file *f, uint32_t handle, uint64_t uid, 
 struct ucma_id *ucma_id_find(uint32_t handle);
 /** @return the same if it belongs to @p f. */
 struct ucma_id *ucma_id_of(const struct ucma_file *f, uint32_t handle);
+/** @return 0 if @p f has it; as the kernel says, ENOENT: nobody has; EINVAL: another file. */
+int ucma_id_missing(const struct ucma_file *f, uint32_t handle);
 void ucma_id_remove(struct ucma_id *id);
 void ucma_id_migrate(struct ucma_id *id, struct ucma_file *to);
 
@@ -127,9 +129,18 @@ void ucma_tables_forget(void);
 
 /* --- address.c ------------------------------------------------------------------------------ */
 
-/** Reads a socket address of at most @p len bytes. A family of 0 is no address.
- *  @return 0, EAFNOSUPPORT (AF_IB among others) or EINVAL: too short. */
-int ucma_address_read(struct abi_cm_addr *to, const void *sockaddr, size_t len);
+/** struct sockaddr_ib of the kernel. */
+struct ucma_address_ib {
+	uint16_t family;
+	uint16_t pkey;
+	uint32_t flowinfo;
+	uint8_t gid[16];
+	uint64_t sid, sid_mask, scope_id;
+};
+
+/** Reads a socket address of at most @p len bytes, or of just as many.
+ *  @return 0; EINVAL: the size or the family is none; ENODEV: AF_IB, which no RoCE port has. */
+int ucma_address_read(struct abi_cm_addr *to, const void *sockaddr, size_t len, bool exact);
 
 /** Writes one.  @return its length; 0: there is none, and @p to is zeroes. */
 uint16_t ucma_address_write(struct sockaddr_in6 *to, const struct abi_cm_addr *a);

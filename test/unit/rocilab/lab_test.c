@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <cmocka.h>
 #include "bits.h"
+#include "host.h"
 #include "lab.h"
 #include "metric.h"
 #include "parse.h"
@@ -45,6 +46,34 @@ static void lab_run__one_flow(void **state)
 	assert_true(value(l, "queue.max", 1) <= 2 * 1100);
 	assert_float_equal(value(l, "jain", METRIC_ALL), 1, 1e-9);
 	assert_int_equal(l->samples, 2);
+	lab_free(l);
+}
+
+/* Short last packets of a message take the way of those before them, through all layers. */
+static void lab_run__keeps_order(void **state)
+{
+	struct lab *l = run("topology fat-tree k=4 rate=40G delay=1us\n"
+			    "traffic permutation size=3075 repeat qps=2\n"
+			    "measure 0..2ms\n");
+
+	assert_true(value(l, "goodput", METRIC_ALL) > 100e9);
+	assert_int_equal(l->end.dropped, 0);
+	assert_int_equal(l->end.retransmits, 0);
+	for (unsigned i = 0; i < l->hosts; i++)
+		assert_int_equal(l->host[i].host->core.count.out_of_sequence, 0);
+	lab_free(l);
+}
+
+/* Of two receivers, both cables are what could be had. */
+static void lab_run__share_of_all_receivers(void **state)
+{
+	struct lab *l = run("topology dumbbell hosts=2 rate=10G uplink=40G delay=1us\n"
+			    "flow 0 -> 2 write size=1Mi repeat\n"
+			    "flow 1 -> 3 write size=1Mi repeat\n"
+			    "measure 1ms..3ms\n");
+
+	assert_float_equal(value(l, "goodput.share", METRIC_ALL), 1, 0.001);
+	assert_float_equal(value(l, "goodput.share", 1), 1, 0.001);
 	lab_free(l);
 }
 
@@ -291,6 +320,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(lab_run__one_flow),
+		cmocka_unit_test(lab_run__keeps_order),
+		cmocka_unit_test(lab_run__share_of_all_receivers),
 		cmocka_unit_test(lab_run__poisson),
 		cmocka_unit_test(lab_run__ideal),
 		cmocka_unit_test(lab_run__patterns),

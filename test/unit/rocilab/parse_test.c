@@ -121,6 +121,10 @@ static void parse_scenario__names_line_and_suggestion(void **state)
 		{"switch kmin\n", "'kmin': switch takes settings such as mark=..."},
 		{"switch mark=both\n", "'mark=both': it is egress or ingress"},
 		{"switch kmin=5K kmax=5K\n", "kmax must be above kmin"},
+		{"switch kmin=5K pmax=1%\n", "kmin marks nothing without kmax"},
+		{"switch kmin=5K kmax=9K kmin=6K\n", "x:1: 'kmin' is set twice"},
+		{"fault cpn loss=1%\n", "'cpn' is not a kind of frames; did you mean 'cnp'?"},
+		{"fault\n", "there are: cnp, ack, data"},
 		{"host mtu=1500\n", "mtu is one of 256"},
 		{"cc dcqn\n", "'dcqn' is not an algorithm; did you mean 'dcqcn'?"},
 		{"cc dcqcn profile=papr\n",
@@ -177,7 +181,8 @@ static void parse_scenario__settings_replace(void **state)
 {
 	struct setting set[] = {{"switch", "kmin", "7K", false}, {"cc", "rp_ai_rate", "3", false}};
 	struct setting wrong = {"switch", "kmn", "7K", false};
-	struct setting nowhere = {"host", "window", "7", false};
+	struct setting nowhere = {"fault", "loss", "7%", false};
+	struct setting absent = {"host", "window", "7", false};
 	const char *text = STAR "switch kmin=5K kmax=200K pmax=1%\ncc dcqcn\n" FLOW TIME;
 
 	assert_int_equal(parse_scenario(&s, "x", text, set, 2, why, sizeof(why)), 0);
@@ -186,7 +191,9 @@ static void parse_scenario__settings_replace(void **state)
 	assert_int_equal(parse_scenario(&s, "x", text, &wrong, 1, why, sizeof(why)), -EINVAL);
 	assert_non_null(strstr(why, "did you mean 'kmin'?"));
 	assert_int_equal(parse_scenario(&s, "x", text, &nowhere, 1, why, sizeof(why)), -EINVAL);
-	assert_non_null(strstr(why, "the scenario has no host statement"));
+	assert_non_null(strstr(why, "the scenario has no fault statement"));
+	assert_int_equal(parse_scenario(&s, "x", text, &absent, 1, why, sizeof(why)), 0);
+	assert_int_equal(s.window, 7);
 }
 
 /* Any text: the parser ends, within its memory. */

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -59,6 +60,7 @@ static void text_of__chooses_the_unit(void **state)
 	assert_string_equal(text_of(37.03e9, UNIT_RATE, t, sizeof(t)), "37.03G");
 	assert_string_equal(text_of(999, UNIT_TIME, t, sizeof(t)), "999ns");
 	assert_string_equal(text_of(9.044e6, UNIT_TIME, t, sizeof(t)), "9.044ms");
+	assert_string_equal(text_of(HUGE_VAL, UNIT_TIME, t, sizeof(t)), "never");
 	assert_string_equal(text_of(0.995, UNIT_PART, t, sizeof(t)), "99.50%");
 	assert_string_equal(text_of(36.4, UNIT_SLOPE, t, sizeof(t)), "3.640%/ms");
 }

@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* MADs on their way to QP1: thousands at once are neither lost nor sent at a rate that the peer's
+ * QP1 cannot take. The test is the worker that sends them. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <unistd.h>
+#include <cmocka.h>
+#include "abi_wqe.h"
+#include "cm/connections.h"
+#include "config/parts.h"
+#include "daemon.h"
+#include "headers.h"
+#include "qp.h"
+#include "verbs/qp_obj.h"
+
+#define MS 1000000ull
+
+static uint64_t now;
+
+uint64_t __wrap_loop_now_ns(void);
+uint64_t __wrap_loop_now_ms(void);
+
+uint64_t __wrap_loop_now_ns(void)
+{
+	return now;
+}
+
+uint64_t __wrap_loop_now_ms(void)
+{
+	return now / MS;
+}
+
+static int setup(void **state)
+{
+	struct test_daemon *d = *state;
+	char why[ABI_SENTENCE_MAX];
+
+	now = 1000 * MS;
+	daemon_config(d);
+	assert_int_equal(ctl_start(&d->ctl, &d->cfg, d->why), 0);
+	assert_int_equal(connections_open(d->ctl->connections, why), 0);
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	struct test_daemon *d = *state;
+
+	ctl_destroy(d->ctl);
+	d->ctl = NULL;
+	rmdir(d->dir);
+	return 0;
+}
+
+static struct gsi *gsi_of(void **state)
+{
+	return &((struct test_daemon *)*state)->ctl->connections->gsi;
+}
+
+static void send_one(struct gsi *g, const uint8_t to[16], uint32_t number)
+{
+	struct cm_path path = {.pkey = 0xFFFF, .net = NET_IPV4, .hop_limit = 64};
+	uint8_t mad[MAD_LEN];
+
+	memcpy(path.local, gid_own4, 16);
+	memcpy(path.remote, to, 16);
+	mad_begin(mad, CM_DREQ, number);
+	gsi_send(g, &path, mad);
+}
+
+/* Takes what is posted, in order, as a worker does.  @return how many */
+static uint32_t work(struct gsi *g, uint32_t *next)
+{
+	const struct gsi_port *p = &g->port[0];
+	const struct ring *sq = &p->qp->qp->sq;
+	uint32_t at = atomic_load(&sq->shared->consumer), n = p->posted - at;
+
+	assert_in_range(n, 0, sq->depth);
+	for (; at != p->posted; at++) {
+		const uint8_t *entry = sq->entries + (size_t)(at & (sq->depth - 1)) * sq->stride;
+
+		assert_int_equal(mad_tid(entry + ABI_WQE_HDR), (*next)++);
+	}
+	atomic_store(&sq->shared->consumer, p->posted);
+	return n;
+}
+
+/* More than the send queue holds: all go, in their order, at a rate. */
+static void send__thousands(void **state)
+{
+	struct gsi *g = gsi_of(state);
+	uint32_t next = 0, ms = 0;
+
+	for (uint32_t i = 0; i < 3000; i++)
+		send_one(g, gid_peer4, i);
+	assert_int_equal(work(g, &next), GSI_BURST);
+	while (next < 3000) {
+		now += MS;
+		ms++;
+		gsi_flush(g);
+		assert_in_range(work(g, &next), 1, GSI_PACE);
+	}
+	assert_in_range(ms, (3000 - GSI_BURST) / GSI_PACE, 60);
+	assert_false(gsi_flush(g));
+	assert_int_equal(g->full, 0);
+	send_one(g, gid_peer4, next); /* at once again */
+	now += 10 * MS;
+	assert_int_equal(work(g, &next), 1);
+}
+
+/* A worker that does not send: nothing is written over, and no more is kept than there is room for.
+ */
+static void send__no_worker(void **state)
+{
+	struct gsi *g = gsi_of(state);
+	uint32_t next = 0, total = GSI_SENDS + GSI_WAITING;
+
+	for (uint32_t i = 0; i < total + 10; i++) {
+		now += MS;
+		gsi_flush(g);
+		send_one(g, gid_peer4, i);
+	}
+	assert_int_equal(g->port[0].posted, GSI_SENDS);
+	assert_int_equal(g->full, 10);
+	while (next < total) {
+		work(g, &next);
+		now += 10 * MS;
+		gsi_flush(g);
+	}
+	assert_int_equal(work(g, &next), 0);
+}
+
+int main(void)
+{
+#define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+	const struct CMUnitTest tests[] = {T(send__thousands), T(send__no_worker)};
+
+	return cmocka_run_group_tests(tests, daemon_group_setup, daemon_group_teardown);
+}

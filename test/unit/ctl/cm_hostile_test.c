@@ -1,0 +1,350 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* A network that means harm: floods of requests are bounded, and MADs that another host forges move
+ * no connection of a program. */
+#include <errno.h>
+#include "cm_world.h"
+#include "headers.h"
+
+static uint8_t template[MAD_LEN]; /* a REQ to TCP port 7001 */
+
+static void take_template(struct world *w)
+{
+	peer_connect(w, TCP(7001), 0x55);
+	memcpy(template, w->in[0].mad, MAD_LEN);
+	w->nin = 0;
+}
+
+/* The path of a MAD from host @p n. */
+static struct cm_path host(unsigned n)
+{
+	struct cm_path p = {.pkey = 0xFFFF, .net = NET_IPV4, .hop_limit = 64};
+
+	memcpy(p.local, gid_own4, 16);
+	memcpy(p.remote, gid_peer4, 16);
+	p.remote[13] = (uint8_t)(n >> 8);
+	p.remote[14] = (uint8_t)n;
+	return p;
+}
+
+/* REQ number @p i of a host, for a QP of its own, to TCP port @p port. */
+static void flood(struct world *w, unsigned from, unsigned i, uint16_t port)
+{
+	const struct cm_path path = host(from);
+	struct cma_hdr h = {.family = 4, .src_port = 40000};
+	uint8_t mad[MAD_LEN];
+
+	memcpy(mad, template, MAD_LEN);
+	memcpy(h.src, path.remote, 16);
+	memcpy(h.dst, path.local, 16);
+	cma_write((uint8_t *)cm_bytes(mad, CM_F_REQ_PRIVATE, NULL), &h);
+	cm_put(mad, CM_F_REQ_LOCAL_ID, i + 1);
+	cm_put(mad, CM_F_REQ_QPN, 0x1000 + i);
+	cm_put(mad, CM_F_REQ_GUID, 0x1000000ull + from);
+	cm_put(mad, CM_F_REQ_SERVICE_ID, TCP(port));
+	world_give(w, &path, mad);
+	w->nout = 0;
+}
+
+/* The backlog bounds requests of which the program has not heard, as in Linux: with each that it
+ * takes there is room for another. */
+static void flood__backlog(void **state)
+{
+	struct world *w = *state;
+	struct program p;
+	struct abi_cm_event e;
+
+	take_template(w);
+	program_open(w, &p);
+	program_serve(&p, 7001, 100);
+	for (unsigned i = 0; i < 150; i++)
+		flood(w, 0, i, 7001);
+	assert_int_equal(cm_half_open(w->all->cm), 100);
+	assert_int_equal(world_refused(w, CM_REJ_NO_RESOURCES), 50);
+	for (unsigned i = 0; i < 10; i++)
+		program_take(&p, ABI_CM_CONNECT_REQUEST);
+	for (unsigned i = 200; i < 250; i++)
+		flood(w, 0, i, 7001);
+	assert_int_equal(cm_half_open(w->all->cm), 110);
+	for (unsigned i = 0; i < 100; i++)
+		program_take(&p, ABI_CM_CONNECT_REQUEST);
+	assert_false(program_event(&p, &e));
+	program_die(&p);
+	assert_int_equal(cm_half_open(w->all->cm), 0);
+	assert_int_equal(world_refused(w, CM_REJ_CONSUMER), 110);
+	w->nout = 0;
+}
+
+/* Requests that arrive together are not refused because the program had no chance to run. */
+static void flood__short_backlog(void **state)
+{
+	struct world *w = *state;
+	struct program p;
+
+	take_template(w);
+	program_open(w, &p);
+	program_serve(&p, 7001, 1);
+	for (unsigned i = 0; i < CM_BACKLOG_MIN; i++)
+		flood(w, 0, i, 7001);
+	assert_int_equal(world_refused(w, CM_REJ_NO_RESOURCES), 0);
+	flood(w, 0, CM_BACKLOG_MIN, 7001);
+	assert_int_equal(world_refused(w, CM_REJ_NO_RESOURCES), 1);
+	program_die(&p);
+	w->nout = 0;
+}
+
+static unsigned accepted(struct world *w, unsigned hosts, unsigned each, unsigned listeners)
+{
+	for (unsigned i = 0; i < each; i++)
+		for (unsigned h = 0; h < hosts; h++)
+			flood(w, h, i, (uint16_t)(7001 + (i + h) % listeners));
+	return cm_half_open(w->all->cm);
+}
+
+/* One host does not take the room of all, and all together leave some for others. */
+static void flood__half_open(void **state)
+{
+	struct world *w = *state;
+	struct program p, q;
+	uint32_t id;
+
+	take_template(w);
+	program_open(w, &p);
+	program_open(w, &q);
+	for (unsigned i = 0; i < 16; i++)
+		program_serve(&p, (uint16_t)(7001 + i), 0);
+	assert_int_equal(accepted(w, 1, 5000, 16), cm_defaults().half_open_peer);
+	assert_int_equal(accepted(w, 100, 100, 16), CM_HALF_OPEN_MAX);
+	/* another program connects all the same */
+	id = program_resolve(&q, 7000);
+	assert_int_equal(program_connect(&q, id), 0);
+	program_die(&q);
+	program_die(&p);
+	w->nout = 0;
+	assert_int_equal(cm_half_open(w->all->cm), 0);
+}
+
+/* Answers that are kept for duplicates give way to new connections. */
+static void flood__rejected(void **state)
+{
+	struct world *w = *state;
+	struct abi_cm_event e;
+	struct program p;
+
+	take_template(w);
+	program_open(w, &p);
+	program_serve(&p, 7001, 0);
+	for (unsigned i = 0; i < 2 * CONNECTIONS_MAX; i++) {
+		flood(w, i % 7, i, 7001);
+		assert_true(program_event(&p, &e));
+		assert_int_equal(program_destroy(&p, e.id, NULL), 0);
+		w->nout = 0;
+	}
+	assert_int_equal(world_refused(w, CM_REJ_CONSUMER), 2 * CONNECTIONS_MAX);
+	assert_int_equal(world_refused(w, CM_REJ_NO_RESOURCES), 0);
+	assert_int_equal(cm_used(w->all->cm), CONNECTIONS_MAX);
+	program_die(&p);
+	world_pass(w, 20 * 1000);
+	assert_int_equal(cm_used(w->all->cm), 0);
+}
+
+/* CM-12: of a request that nobody waits for nothing is kept, and the answers are limited. */
+static void flood__nobody_listens(void **state)
+{
+	struct world *w = *state;
+
+	take_template(w);
+	for (unsigned i = 0; i < 5000; i++)
+		flood(w, i, i, 7001);
+	assert_int_equal(cm_used(w->all->cm), 0);
+	assert_int_equal(world_refused(w, CM_REJ_INVALID_SERVICE_ID), cm_defaults().strangers);
+}
+
+/* The end of many listeners with many connections is not a walk over all connections for each:
+ * what is left to do is bounded by what waits. */
+static void unlisten__many(void **state)
+{
+	struct world *w = *state;
+	struct program p, q;
+
+	take_template(w);
+	program_open(w, &p);
+	program_open(w, &q);
+	for (unsigned i = 0; i < 2000; i++)
+		program_serve(&p, (uint16_t)(10000 + i), 0);
+	program_serve(&q, 7001, 0);
+	for (unsigned i = 0; i < 500; i++)
+		flood(w, 0, i, 7001);
+	program_die(&p);
+	assert_int_equal(cm_half_open(w->all->cm), 500); /* of the other's nothing changes */
+	for (unsigned i = 0; i < 500; i++)
+		program_take(&q, ABI_CM_CONNECT_REQUEST);
+	program_die(&q);
+	w->nout = 0;
+}
+
+/* --- forged MADs --------------------------------------------------------------------------------
+ */
+
+/* A message that would move the connection of @p id if it were the peer's. */
+static void forge(
+	uint8_t mad[MAD_LEN], enum cm_attr attr, uint32_t ours, uint32_t theirs, uint32_t qpn)
+{
+	static const struct {
+		enum cm_attr attr;
+		enum cm_field local, remote;
+	} ids[] = {{CM_MRA, CM_F_MRA_LOCAL_ID, CM_F_MRA_REMOTE_ID},
+		{CM_REJ, CM_F_REJ_LOCAL_ID, CM_F_REJ_REMOTE_ID},
+		{CM_REP, CM_F_REP_LOCAL_ID, CM_F_REP_REMOTE_ID},
+		{CM_RTU, CM_F_RTU_LOCAL_ID, CM_F_RTU_REMOTE_ID},
+		{CM_DREQ, CM_F_DREQ_LOCAL_ID, CM_F_DREQ_REMOTE_ID},
+		{CM_DREP, CM_F_DREP_LOCAL_ID, CM_F_DREP_REMOTE_ID},
+		{CM_LAP, CM_F_LAP_LOCAL_ID, CM_F_LAP_REMOTE_ID},
+		{CM_APR, CM_F_APR_LOCAL_ID, CM_F_APR_REMOTE_ID}};
+
+	mad_begin(mad, attr, 0x1234);
+	for (unsigned i = 0; i < sizeof(ids) / sizeof(*ids); i++) {
+		if (ids[i].attr != attr)
+			continue;
+		cm_put(mad, ids[i].local, theirs);
+		cm_put(mad, ids[i].remote, ours);
+	}
+	if (attr == CM_DREQ)
+		cm_put(mad, CM_F_DREQ_QPN, qpn);
+	if (attr == CM_REJ)
+		cm_put(mad, CM_F_REJ_REASON, CM_REJ_CONSUMER);
+	if (attr == CM_REP)
+		cm_put(mad, CM_F_REP_QPN, 0x77);
+	if (attr == CM_SIDR_REP)
+		cm_put(mad, CM_F_SIDR_REP_ID, ours);
+}
+
+struct victim {
+	struct program p;
+	uint32_t id;
+	uint32_t ours, theirs;
+};
+
+/* All messages, from another host with the right ids, and from the peer with wrong ones. */
+static void attack(struct world *w, struct victim *v)
+{
+	const struct cm_path wrong = host(9);
+	struct cm_path right = host(0), vlan;
+	const int before = cm_state_of(w->all->cm, v->ours);
+	uint8_t mad[MAD_LEN];
+
+	memcpy(right.remote, gid_peer4, 16);
+	vlan = right;
+	vlan.vid = 7;
+	assert_true(before >= 0);
+	for (enum cm_attr a = CM_MRA; a < CM_ATTR_END; a++) {
+		forge(mad, a, v->ours, v->theirs, v->p.qpn);
+		if (a == CM_SIDR_REQ)
+			continue;
+		world_give(w, &wrong, mad);
+		world_give(w, &vlan, mad);
+		forge(mad, a, v->ours ^ 1, v->theirs, v->p.qpn);
+		world_give(w, &right, mad);
+		if (v->theirs) { /* not known yet otherwise */
+			forge(mad, a, v->ours, v->theirs ^ 1, v->p.qpn);
+			world_give(w, &right, mad);
+		}
+		if (a == CM_DREQ || a == CM_LAP) {
+			forge(mad, a, v->ours, v->theirs, v->p.qpn ^ 1);
+			world_give(w, &right, mad);
+		}
+		assert_int_equal(cm_state_of(w->all->cm, v->ours), before);
+		assert_false(program_readable(&v->p));
+	}
+	w->nout = 0; /* answers to strangers */
+}
+
+/* The connection's ids, of the last message of ours. */
+static void learn(struct world *w, struct victim *v, enum cm_field theirs)
+{
+	const struct cm_id *id = handle_get(&w->all->ids, v->id);
+
+	v->ours = id->conn;
+	v->theirs = theirs == CM_FIELD_END ? 0 : (uint32_t)cm_get(w->out[w->nout - 1].mad, theirs);
+}
+
+/* proves CM-11, CM-20: rocid as the passive side */
+static void forged__passive(void **state)
+{
+	struct world *w = *state;
+	struct victim v;
+	uint32_t other;
+
+	program_open(w, &v.p);
+	program_serve(&v.p, 7001, 0);
+	other = peer_connect(w, TCP(7001), 0x55);
+	world_run(w);
+	v.id = program_take(&v.p, ABI_CM_CONNECT_REQUEST).id;
+	v.ours = ((struct cm_id *)handle_get(&w->all->ids, v.id))->conn;
+	v.theirs = other;
+	attack(w, &v);
+	assert_int_equal(program_accept(&v.p, v.id, 3), 0);
+	world_run(w);
+	attack(w, &v);
+	peer_take(w, CM_EV_REP);
+	assert_int_equal(cm_rtu(w->peer, other, NULL, 0, w->now), 0);
+	world_run(w);
+	program_take(&v.p, ABI_CM_ESTABLISHED);
+	attack(w, &v);
+	w->deaf = true;
+	assert_int_equal(program_simple(&v.p, ABI_CM_DISCONNECT, v.id), 0);
+	assert_int_equal(cm_state_of(w->all->cm, v.ours), CM_DREQ_SENT);
+	attack(w, &v);
+	program_die(&v.p);
+	w->nout = 0;
+}
+
+/* proves CM-11: rocid as the active side */
+static void forged__active(void **state)
+{
+	const struct cm_param accept = {.qpn = 0x77, .psn = 1};
+	struct world *w = *state;
+	uint32_t listener, other;
+	struct victim v;
+
+	program_open(w, &v.p);
+	assert_int_equal(cm_listen(w->peer, TCP(7000), NULL, 8, 0, &listener), 0);
+	v.id = program_resolve(&v.p, 7000);
+	assert_int_equal(program_connect(&v.p, v.id), 0);
+	learn(w, &v, CM_FIELD_END);
+	world_run(w);
+	attack(w, &v);
+	other = peer_take(w, CM_EV_REQ)->id;
+	assert_int_equal(cm_accept(w->peer, other, &accept, 0, w->now), 0);
+	world_run(w);
+	program_take(&v.p, ABI_CM_CONNECT_RESPONSE);
+	v.theirs = other;
+	attack(w, &v);
+	assert_int_equal(program_accept(&v.p, v.id, 0), 0);
+	learn(w, &v, CM_F_RTU_REMOTE_ID);
+	assert_int_equal(v.theirs, other);
+	world_run(w);
+	attack(w, &v);
+	assert_int_equal(cm_disconnect(w->peer, other, NULL, 0, w->now), 0);
+	world_run(w);
+	program_take(&v.p, ABI_CM_DISCONNECTED);
+	attack(w, &v);
+	program_die(&v.p);
+	w->nout = 0;
+}
+
+int main(void)
+{
+#define T(f) cmocka_unit_test_setup_teardown(f, world_setup, world_teardown)
+	const struct CMUnitTest tests[] = {
+		T(flood__backlog),
+		T(flood__short_backlog),
+		T(flood__half_open),
+		T(flood__rejected),
+		T(flood__nobody_listens),
+		T(unlisten__many),
+		T(forged__passive),
+		T(forged__active),
+	};
+
+	return cmocka_run_group_tests(tests, daemon_group_setup, daemon_group_teardown);
+}

@@ -1,0 +1,96 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""mpi_test.py ROCID ROCI-RUN LOSSY-BRIDGE MPI-CHECK: Open MPI, as Debian has it, over four machines.
+
+Each machine is a network namespace with a rocid, on one bridge; no two ranks share memory. mpi_check, which checks all
+that it receives, runs over UCX and over libfabric, and its digest is that of a run over TCP; also where the bridge
+loses one frame of a hundred. A rank that is killed ends the job, and no rocid. Needs root."""
+import re
+import shutil
+import subprocess
+import sys
+import time
+
+from cluster import Cluster, Lab, PATIENCE_S, wait_for
+from netlab import skip
+from rocid import ask, check
+
+MACHINES = 4
+ROUNDS = 18
+TCP = ['--mca', 'pml', 'ob1', '--mca', 'btl', 'self,tcp', '--mca', 'osc', '^ucx']
+# The machines have one kernel, by which UCX would find shared memory.
+UCX = ['--mca', 'pml', 'ucx', '--mca', 'osc', 'ucx', '--mca', 'btl', '^vader,sm,ofi', '-x', 'UCX_TLS=rc_verbs,ud_verbs,self']
+OFI = ['--mca', 'pml', 'cm', '--mca', 'mtl', 'ofi', '--mca', 'mtl_ofi_provider_include', 'verbs;ofi_rxm',
+       '--mca', 'osc', 'pt2pt', '--mca', 'btl', 'self']
+LOSS = ['--ab', 'drop=10000', '--ba', 'drop=10000']
+
+
+def finish(job):
+    try:
+        return job.communicate(timeout=2 * PATIENCE_S)[0]
+    finally:
+        if job.poll() is None:
+            job.kill()
+            job.wait()
+
+
+def digest(job, what):
+    said = finish(job)
+    found = re.search(r'digest (\w+)', said)
+    check(not job.returncode and found, f'{what}: {job.returncode}: {said[-4000:]}')
+    return found[1]
+
+
+def none_left(cluster):
+    for m in cluster.machines:
+        check(m.daemon.poll() is None, f'rocid {m.number} lives')
+        wait_for('nothing to be left', lambda d=m.daemon: not ask(d, 'show sessions')['sessions'])
+
+
+def agrees(cluster, run, program, ranks, options, want, rounds=ROUNDS):
+    before = [m.packets() for m in cluster.machines]
+    begin = time.monotonic()
+    name = f'{ranks} ranks, {" ".join(options)}'
+    got = digest(cluster.mpirun(ranks, options, [run, program, str(rounds)]), name)
+    check(got == want, f'{name}: digest {got}, over TCP {want}')
+    sent = [m.packets() - b for m, b in zip(cluster.machines, before)]
+    check(min(sent) > 1000, f'{name}: not by rocid: {sent} packets')
+    none_left(cluster)
+    print(f'ok   {name} ({time.monotonic() - begin:.1f} s, {sum(sent)} packets)', flush=True)
+
+
+def killed(cluster, run, program, options):
+    """A rank that dies with messages under way."""
+    job = cluster.mpirun(MACHINES, options, [run, program, '-d', '1', str(ROUNDS)])
+    said = finish(job)
+    check(job.returncode and 'signal 9' in said, f'a killed rank: {job.returncode}: {said[-4000:]}')
+    none_left(cluster)
+    print(f'ok   a killed rank, {" ".join(options)}', flush=True)
+
+
+def main():
+    rocid, run, bridge, program = sys.argv[1:]
+    if not shutil.which('mpirun'):
+        skip('mpirun is not installed (openmpi-bin)')
+    with Lab(rocid, None) as lab:
+        cluster = Cluster(lab, MACHINES)
+        want = {n: digest(cluster.mpirun(n, TCP, [program, str(ROUNDS)]), f'{n} ranks, TCP') for n in (4, 8)}
+        print(f'TCP: {want}', flush=True)
+        for ranks in 4, 8:
+            for options in UCX, OFI:
+                agrees(cluster, run, program, ranks, options, want[ranks])
+        for options in UCX, OFI:
+            killed(cluster, run, program, options)
+        agrees(cluster, run, program, 4, UCX, want[4])
+    with Lab(rocid, None) as lab:
+        cluster = Cluster(lab, MACHINES, [bridge, *LOSS])
+        for options in UCX, OFI:
+            agrees(cluster, run, program, 4, options, want[4])
+        cluster.between.terminate()
+        said = cluster.between.communicate()[0]
+        check(all(int(n) > 10 for n in re.findall(r'(\d+) drop', said)), f'the bridge lost nothing: {said}')
+        print(said, end='')
+
+
+if __name__ == '__main__':
+    main()
