@@ -74,6 +74,8 @@
 	X(rp_cnp_repeated, "rp_cnp_repeated",                                                     \
 		"accepted CNPs and Fast CNPs about an event that the QP knew of")                 \
 	X(rp_fast_cnp_handled, "rp_fast_cnp_handled", "QPs that accepted a Fast CNP")             \
+	X(rp_fast_cnp_detours, "rp_fast_cnp_detours",                                             \
+		"changes of source port and flow label after a Fast CNP")                         \
 	X(rp_fast_cnp_ignored, "rp_fast_cnp_ignored", "QPs that did not accept a Fast CNP")       \
 	X(injected_faults, "injected_faults", "faults injected into packets, see show faults")
 

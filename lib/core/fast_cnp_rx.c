@@ -39,7 +39,7 @@ static bool is_of(const struct qp_flow *f, const struct pkt *pkt)
 	return f->port == pkt->port && !memcmp(f->sgid, pkt->l3 + IP6_DST, sizeof(f->sgid));
 }
 
-static void tell(struct core *c, struct qp *qp, const struct pkt *pkt, uint64_t now)
+static void tell(struct core *c, struct qp *qp, const struct pkt *pkt, bool detour, uint64_t now)
 {
 	bool traced = qp->traced;
 	struct trace_step s;
@@ -47,7 +47,7 @@ static void tell(struct core *c, struct qp *qp, const struct pkt *pkt, uint64_t 
 
 	if (traced)
 		trace_rx_begin(&s, c, qp, pkt, now);
-	why = rp_fast_cnp(c, qp, pkt, now);
+	why = rp_fast_cnp(c, qp, pkt, detour, now);
 	if (why == DROP_PKEY)
 		count_bad_pkey(c, pkt->port);
 	if (why)
@@ -58,7 +58,7 @@ static void tell(struct core *c, struct qp *qp, const struct pkt *pkt, uint64_t 
 
 /* FCN-09. Notifies our own QPs. @return a bit for each worker that has QPs of the flow. */
 static uint32_t tell_all(
-	struct core *c, const struct fast_cnp *f, const struct pkt *pkt, uint64_t now)
+	struct core *c, const struct fast_cnp *f, const struct pkt *pkt, bool detour, uint64_t now)
 {
 	const struct qp_flow *at = flow_find(c->cfg.flows, f->dip, pkt->dest_qp);
 	uint32_t workers = 0;
@@ -73,7 +73,7 @@ static uint32_t tell_all(
 		workers |= 1u << owner;
 		told++;
 		if (owner == c->cfg.worker)
-			tell(c, at->qp, pkt, now);
+			tell(c, at->qp, pkt, detour, now);
 	}
 	return workers;
 }
@@ -99,7 +99,7 @@ enum drop core_fast_cnp(struct core *c, struct pkt *pkt, const uint8_t *frame, s
 		count_received(c, pkt);
 		why = check(c, l, pkt, now);
 	}
-	workers = why ? 0 : tell_all(c, &f, pkt, now);
+	workers = why ? 0 : tell_all(c, &f, pkt, l->detour, now);
 	if (!why && !copy && !workers)
 		why = DROP_FAST_CNP_NO_QP;
 	if (why)

@@ -175,8 +175,10 @@ static void follow(struct core *c, struct qp *qp, uint64_t now)
 	set_window(qp);
 	if (l->ops && l->cc.ack_every && l->cc.ack_every < l->ack_every)
 		l->ack_every = l->cc.ack_every;
-	limited = l->step || (l->ops && (l->change_at != CC_NEVER || l->ops->from_start ||
-						l->turns || l->cc.window < CC_NO_WINDOW));
+	limited = l->step ||
+		  (l->ops && (l->change_at != CC_NEVER || l->ops->from_start || l->turns ||
+				     l->cc.window < CC_NO_WINDOW)) ||
+		  l->detours;
 	if (pacing_waits(qp) && limited) {
 		arm(c, l);
 	} else if (pacing_waits(qp)) {
@@ -269,6 +271,7 @@ static void turn(struct core *c, struct qp *qp, bool unacked, uint64_t now)
 	l->settled = other.settled;
 	l->cc = other.cc;
 	l->unacked = unacked;
+	l->change_at = now; /* unless it is asked at once: that of the other one says nothing */
 	if (algorithm(c, qp, now) && likely(!c->lags))
 		settle(c, l, now);
 	follow(c, qp, now);
@@ -295,6 +298,61 @@ void pacing_cnp(struct core *c, struct qp *qp, enum cc_notice kind, uint64_t now
 	follow(c, qp, now);
 }
 
+/* --- another path ------------------------------------------------------------------------- */
+
+/* FCN-15: only ECMP's choice changes, by the source port and the flow label. Ports of labels that
+ * differ in the lowest bit differ. */
+static void take_detour(struct core *c, struct qp *qp, uint64_t now)
+{
+	uint32_t label = flow_label_of_qpns(qp->qpn + path_sport(&qp->path), 0x9E3779u);
+
+	if (flow_label_to_sport(label) == path_sport(&qp->path))
+		label ^= 1;
+	path_set_label(&qp->path, label, false);
+	c->count.rp_fast_cnp_detours++;
+	qp->limiter->detours = false;
+	follow(c, qp, now);
+}
+
+/* Responses have an order, too, and nothing says when they have arrived. */
+static bool has_answered(const struct qp *qp)
+{
+	return qp->resp.res_head;
+}
+
+static bool is_drained(const struct qp *qp)
+{
+	return qp->comp.una == qp->req.psn_new;
+}
+
+void pacing_detour(struct core *c, struct qp *qp, uint64_t now)
+{
+	struct limiter *l = qp->limiter;
+
+	if (!qp->reliable || qp->path.local || has_answered(qp))
+		return;
+	l->detours = true;
+	if (is_drained(qp))
+		take_detour(c, qp, now);
+	else
+		follow(c, qp, now);
+}
+
+/* @param back  the next packet is the oldest that is not acknowledged */
+static void detour(struct core *c, struct qp *qp, bool back, uint64_t now)
+{
+	if (likely(!qp->limiter->detours) || (!back && !is_drained(qp)))
+		return;
+	if (has_answered(qp)) { /* meanwhile */
+		qp->limiter->detours = false;
+		follow(c, qp, now);
+	} else {
+		take_detour(c, qp, now);
+	}
+}
+
+/* --- ACKs and losses ---------------------------------------------------------------------- */
+
 void pacing_ack(struct core *c, struct qp *qp, uint32_t psn, uint32_t packets, uint64_t now)
 {
 	struct limiter *l = qp->limiter;
@@ -302,6 +360,7 @@ void pacing_ack(struct core *c, struct qp *qp, uint32_t psn, uint32_t packets, u
 	double rate, window;
 	uint32_t ack_every;
 
+	detour(c, qp, false, now);
 	turn_to_requests(c, qp, now);
 	rate = l->cc.rate;
 	window = l->cc.window;
@@ -324,6 +383,7 @@ void pacing_loss(struct core *c, struct qp *qp, enum cc_loss kind, uint64_t now)
 {
 	struct limiter *l = qp->limiter;
 
+	detour(c, qp, true, now);
 	turn_to_requests(c, qp, now);
 	if (!l->ops || !algorithm(c, qp, now))
 		return;
@@ -360,6 +420,7 @@ void pacing_restart(struct core *c, struct qp *qp, uint64_t now)
 {
 	pacing_cancel(c, qp);
 	forget(qp->limiter);
+	qp->limiter->detours = false;
 	pacing_rest(qp);
 	qp->limiter->cnps = 0;
 	qp->limiter->before = 0;
@@ -472,7 +533,7 @@ bool pacing_sent(
 		turn(c, qp, !l->unacked, now);
 	for (unsigned i = 0; i < n; i++)
 		bytes += wire_bytes(&out[i]);
-	if (unlikely(l->ops))
+	if (unlikely(l->ops && !l->unacked))
 		bytes += n * telemetry_bytes(c, qp);
 	l->owed += bytes;
 	l->left -= l->left ? (uint8_t)n : 0;

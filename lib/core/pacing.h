@@ -62,6 +62,7 @@ struct limiter {
 	/* An algorithm that needs ACKs has another one beside it, for packets that have none. */
 	bool unacked;		    /* `cc` is for those */
 	bool turns;		    /* the QP sends both */
+	bool detours;		    /* it takes another path as soon as it may */
 	struct limiter_aside aside; /* the other one, meanwhile */
 };
 
@@ -87,6 +88,9 @@ void pacing_look(struct core *c, struct qp *qp, struct core_limit *out, uint64_t
 
 /** A valid CNP arrived for @p qp. */
 void pacing_cnp(struct core *c, struct qp *qp, enum cc_notice kind, uint64_t now);
+
+/** @p qp is to leave its path, which is congested, as soon as no packet can overtake another. */
+void pacing_detour(struct core *c, struct qp *qp, uint64_t now);
 
 /** @p packets of @p qp, which is limited, were acknowledged for the first time, up to @p psn. */
 void pacing_ack(struct core *c, struct qp *qp, uint32_t psn, uint32_t packets, uint64_t now);

@@ -157,7 +157,8 @@ enum drop rp_cnp(
 	return DROP_NONE;
 }
 
-enum drop rp_fast_cnp(struct core *c, struct qp *qp, const struct pkt *pkt, uint64_t now)
+enum drop rp_fast_cnp(
+	struct core *c, struct qp *qp, const struct pkt *pkt, bool detour, uint64_t now)
 {
 	enum drop why = check(c, qp, pkt) ?: check_pkey(qp, pkt) ?: check_lately(c, qp, pkt, now);
 
@@ -167,6 +168,8 @@ enum drop rp_fast_cnp(struct core *c, struct qp *qp, const struct pkt *pkt, uint
 	}
 	c->count.rp_fast_cnp_handled++;
 	notice(c, qp, pkt->port, CC_CNP_FAST, now);
+	if (detour)
+		pacing_detour(c, qp, now); /* FCN-15 */
 	return DROP_NONE;
 }
 

@@ -13,8 +13,10 @@ enum drop rp_cnp(
 	struct core *c, struct qp *qp, const struct pkt *pkt, enum drop address, uint64_t now);
 
 /** The same for the Fast CNP @p pkt, whose source is one of the port's switches and whose option
- *  names the peer of @p qp. */
-enum drop rp_fast_cnp(struct core *c, struct qp *qp, const struct pkt *pkt, uint64_t now);
+ *  names the peer of @p qp.
+ *  @param detour  the QP is to leave the congested path */
+enum drop rp_fast_cnp(
+	struct core *c, struct qp *qp, const struct pkt *pkt, bool detour, uint64_t now);
 
 /** @p qp goes to RTR: it starts anew. */
 void rp_restart(struct core *c, struct qp *qp);

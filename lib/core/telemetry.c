@@ -5,9 +5,15 @@
 #include "telemetry.h"
 #include "txd.h"
 
+/* The algorithm of requests, which ACKs answer. */
+static const struct cc_ops *ops_of_requests(const struct limiter *l)
+{
+	return l->turns && l->unacked ? l->aside.ops : l->ops;
+}
+
 uint32_t telemetry_bytes(const struct core *c, const struct qp *qp)
 {
-	const struct cc_ops *ops = qp->limiter->ops;
+	const struct cc_ops *ops = ops_of_requests(qp->limiter);
 
 	if (!ops || !ops->wants_hops || qp->path.net != NET_IPV6)
 		return 0;
@@ -30,12 +36,18 @@ static bool is_ack(const struct txd *t)
 	return opcode_row(txd_bth(t)[BTH_OPCODE])->kind == KIND_ACK;
 }
 
+/* No ACK would bring its trace back. */
+static bool is_read_response(const struct txd *t)
+{
+	return opcode_row(txd_bth(t)[BTH_OPCODE])->kind == KIND_READ_RESP;
+}
+
 unsigned core_telemetry_room(const struct core *c, const struct txd *t)
 {
 	const struct ioam *echo = NULL;
 
 	/* A packet with an injected fault leaves with it. */
-	if (t->net == NET_IPV6 && !t->local && t->sealed == TXD_OPEN)
+	if (t->net == NET_IPV6 && !t->local && t->sealed == TXD_OPEN && !is_read_response(t))
 		echo = echo_of(c, t->qp);
 	return !echo || (is_ack(t) && !echo->nodes) ? 0 : IOAM_LEN;
 }

@@ -25,6 +25,7 @@ static const struct {
 	{"fastcnp_rate", offsetof(struct switches, rate), 100000, 1, 100000000, false},
 	{"fastcnp_rate_all", offsetof(struct switches, rate_all), 200000, 1, 100000000, false},
 	{"fastcnp_burst", offsetof(struct switches, burst), 256, 1, 65536, false},
+	{"fastcnp_detour", offsetof(struct switches, detour), 0, 0, 1, false},
 };
 
 static uint32_t *value_at(struct switches *s, unsigned i)
@@ -147,6 +148,7 @@ static struct switch_list *list_of(const struct switches *s)
 	l->type[FAST_CNP_PLAIN] = (uint8_t)s->opt1;
 	l->type[FAST_CNP_TRACE] = (uint8_t)s->opt2;
 	l->n = s->n;
+	l->detour = s->detour;
 	bucket_init(&l->all, s->rate_all, s->burst);
 	for (uint32_t i = 0; i < s->n; i++) {
 		memcpy(l->entry[i].addr, s->entry[i].addr, sizeof(l->entry[i].addr));

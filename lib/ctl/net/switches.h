@@ -23,6 +23,7 @@ struct switches {
 	uint32_t rate;	     /* Fast CNPs per second of each entry ... */
 	uint32_t rate_all;   /* ... and of all */
 	uint32_t burst;	     /* as many at once */
+	uint32_t detour;     /* 1: QPs take another path (FCN-15) */
 };
 
 /** Room for what switches_text() writes. */

@@ -175,6 +175,21 @@ static void fast_cnp__reaches_the_qp(void **state)
 	assert_int_equal(core_deadline(&t.host->core), WHEEL_NEVER);
 }
 
+/* proves FCN-15: if the port's list says so, the path changes, too */
+static void fast_cnp__makes_a_detour(void **state)
+{
+	uint16_t was = path_sport(&t.qp[0]->qp->path);
+	uint32_t label = path_flow_label(&t.qp[0]->qp->path);
+
+	expect_told(1);
+	assert_int_equal(path_sport(&t.qp[0]->qp->path), was);
+	t.switches.detour = true;
+	expect_told(1);
+	assert_int_not_equal(path_sport(&t.qp[0]->qp->path), was);
+	assert_int_not_equal(path_flow_label(&t.qp[0]->qp->path), label);
+	assert_int_equal(count()->rp_fast_cnp_detours, 1);
+}
+
 /* proves FCN-06: the trace goes no further yet */
 static void fast_cnp__with_a_trace(void **state)
 {
@@ -455,6 +470,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(fast_cnp__reaches_the_qp),
 		TEST(fast_cnp__with_a_trace),
+		TEST(fast_cnp__makes_a_detour),
 		TEST(fast_cnp__is_off),
 		TEST(fast_cnp__of_no_qp),
 		TEST(core_flow__is_over_ipv6),

@@ -6,6 +6,8 @@
 #include "opcodes.h"
 #include "pacing.h"
 #include "seq24.h"
+#include "telemetry.h"
+#include "txd.h"
 
 #define LINE 40e9
 #define US   1000ull
@@ -174,6 +176,27 @@ static void port__changes_between(void **state)
 	assert_follows("dcqcn", 20);
 }
 
+/* The peer's requests bring traces, and its ACKs get them back, whichever algorithm holds here;
+ * responses carry none. */
+static void telemetry__is_of_requests(void **state)
+{
+	uint8_t frame[FRAME_MAX];
+	struct txd t = {.frame = frame, .net = NET_IPV6};
+
+	cc_config_init(&cfg[0], &cc_hpcc, 0, LINE);
+	cc_config_unacked(&cfg[0], &cfg[1]);
+	lone_start(&l);
+	answer_read(0x100);
+	assert_follows("dcqcn", 40);
+	t.qp = l.qp->qp;
+	t.qp->path.net = NET_IPV6;
+	assert_int_equal(telemetry_bytes(&l.host->core, t.qp), IOAM_LEN);
+	memset(frame, WRITE_ONLY, sizeof(frame));
+	assert_int_equal(core_telemetry_room(&l.host->core, &t), IOAM_LEN);
+	memset(frame, RESP_ONLY, sizeof(frame));
+	assert_int_equal(core_telemetry_room(&l.host->core, &t), 0);
+}
+
 static void begin_anew(void)
 {
 	struct core_cmd cmd = {.type = CORE_CMD_MODIFY_QP,
@@ -244,6 +267,7 @@ int main(void)
 		T(port__changes_between),
 		T(reset__begins_with_requests),
 		T(port__begins_with_requests),
+		T(telemetry__is_of_requests),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -46,13 +46,14 @@ static void congestion_parse__says_it_all(void **state)
 			"notify,profile=paper,np_min_time_between_cnps=50,np_cnp_dscp=48,"
 			"np_cnp_prio=6,np_cnp_ecn=0,np_cnp_becn=1,fastcnp=2001:db8:5::1,"
 			"fastcnp_opt1=0x9e,fastcnp_opt2=0x9f,fastcnp_rate=100000,"
-			"fastcnp_rate_all=200000,fastcnp_burst=256"},
+			"fastcnp_rate_all=200000,fastcnp_burst=256,fastcnp_detour=0"},
 		{"notify,fastcnp_opt2=128,fastcnp=2001:db8:5::/64,profile=paper,fastcnp_rate=7,"
-		 "fastcnp=fd00::2,fastcnp_burst=1,fastcnp_rate_all=9,fastcnp_opt1=0x81",
+		 "fastcnp=fd00::2,fastcnp_burst=1,fastcnp_rate_all=9,fastcnp_opt1=0x81,"
+		 "fastcnp_detour=1",
 			"notify,profile=paper,np_min_time_between_cnps=50,np_cnp_dscp=48,"
 			"np_cnp_prio=6,np_cnp_ecn=0,np_cnp_becn=1,fastcnp=2001:db8:5::/64,"
 			"fastcnp=fd00::2,fastcnp_opt1=0x81,fastcnp_opt2=0x80,fastcnp_rate=7,"
-			"fastcnp_rate_all=9,fastcnp_burst=1"},
+			"fastcnp_rate_all=9,fastcnp_burst=1,fastcnp_detour=1"},
 	};
 	char text[CONGESTION_TEXT], why[256];
 	struct congestion c;
@@ -178,7 +179,7 @@ static void switches_publish__tells_workers(void **state)
 	assert_int_equal(congestion_parse(&c,
 				 "notify,fastcnp=2001:db8:5::/48,fastcnp=fd00::2,fastcnp_opt1=0x90,"
 				 "fastcnp_opt2=0x91,fastcnp_rate=10,fastcnp_rate_all=20,"
-				 "fastcnp_burst=3",
+				 "fastcnp_burst=3,fastcnp_detour=1",
 				 why, sizeof(why)),
 		0);
 	assert_int_equal(switches_publish(&c.switches, &port, &old), 0);
@@ -187,6 +188,7 @@ static void switches_publish__tells_workers(void **state)
 	assert_int_equal(first->n, 2);
 	assert_int_equal(first->type[FAST_CNP_PLAIN], 0x90);
 	assert_int_equal(first->type[FAST_CNP_TRACE], 0x91);
+	assert_true(first->detour);
 	assert_int_equal(first->entry[0].prefix, 48);
 	assert_int_equal(first->entry[1].prefix, 128);
 	assert_int_equal(first->entry[1].addr[15], 2);
