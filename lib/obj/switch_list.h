@@ -38,7 +38,7 @@ struct switch_entry {
 struct switch_list {
 	uint8_t type[FAST_CNP_OPTIONS]; /* of the options */
 	uint32_t n;
-	bool detour; /* QPs that are told take another path when they may (FCN-15) */
+	bool detour; /* QPs that accept one take another path when they may (FCN-15) */
 	struct bucket all;
 	struct switch_entry entry[FAST_CNP_SWITCHES];
 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* proves FCN-15: another source port and flow label, only where no packet can overtake another. */
+/* Another source port and flow label, only where no packet can overtake another. */
 #include "fixture.h"
 #include "opcodes.h"
 #include "pacing.h"
@@ -43,6 +43,7 @@ static uint16_t sport(void)
 	return path_sport(&qp()->path);
 }
 
+/* proves FCN-15 */
 static void drained__changes_at_once(void **state)
 {
 	uint16_t was;
@@ -59,6 +60,7 @@ static void drained__changes_at_once(void **state)
 	assert_false(qp()->limited);
 }
 
+/* proves FCN-15 */
 static void in_flight__changes_with_the_last_ack(void **state)
 {
 	uint32_t psn;
@@ -83,6 +85,7 @@ static void in_flight__changes_with_the_last_ack(void **state)
 	assert_int_equal(sport(), was); /* once per notice */
 }
 
+/* proves FCN-15 */
 static void go_back__changes_before_the_oldest(void **state)
 {
 	uint16_t was;
