@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include "metric.h"
 #include "parse_impl.h"
 
 /* "queue(sw0.8).mean" -> the name "queue.mean", and what is in parentheses. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "parse_impl.h"
+#include "lab.h"
 
 bool take_op(const char *word, struct flow_line *f)
 {

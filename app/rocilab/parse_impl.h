@@ -19,9 +19,9 @@
 #include <stdio.h>
 #include <string.h>
 #include "bits.h"
-#include "metric.h"
 #include "parse.h"
 #include "suggest.h"
+#include "text.h"
 
 #define WORDS_MAX 40u
 

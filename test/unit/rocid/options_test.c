@@ -161,7 +161,7 @@ static void options_parse__names_what_is_wrong(void **state)
 		{"--socket-mode 999", "'999'"},
 		{"--admin-mode x", "'x'"},
 		{"--max-qps 0", "'0'"},
-		{"--max-sessions 257", "'257'"},
+		{"--max-sessions 513", "'513'"},
 		{"--max-memory -1", "'-1'"},
 		{"--socket "
 		 "/0123456789/0123456789/0123456789/0123456789/0123456789/0123456789/0123456789/"

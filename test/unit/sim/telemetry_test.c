@@ -222,13 +222,15 @@ static void ack__brings_the_hops(void **state)
 	assert_int_equal(pool.held, 0);
 }
 
-/* READ responses are data. Their request had a trace, but no ACK returns it. */
-static void read__carries_traces(void **state)
+/* READ responses have no ACK that could return a trace, so they carry none. Their request does. */
+static void read__only_the_request(void **state)
 {
 	connect(HOST_GID_IPV6);
 	move(ABI_WR_RDMA_READ, 10);
 	assert_int_equal(end[0].cqes, 1);
-	assert_int_equal(end[0].traces, 10);
+	assert_int_equal(end[1].traces, 1);
+	assert_int_equal(end[0].traces, 0);
+	assert_int_equal(end[0].plain, 10);
 	assert_int_equal(end[0].echoes, 0);
 	assert_int_equal(hops, 0);
 }
@@ -308,7 +310,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(ack__brings_the_hops, up, down),
-		cmocka_unit_test_setup_teardown(read__carries_traces, up, down),
+		cmocka_unit_test_setup_teardown(read__only_the_request, up, down),
 		cmocka_unit_test_setup_teardown(ipv4__has_none, up, down),
 		cmocka_unit_test_setup_teardown(port__takes_none_unasked, up, down),
 		cmocka_unit_test_setup_teardown(mtu__leaves_no_room, up, down),
