@@ -21,6 +21,7 @@
 #include "aside.h"
 #include "hold.h"
 #include "raw.h"
+#include "thread.h"
 
 #ifndef MADV_POPULATE_WRITE
 #define MADV_POPULATE_WRITE 23
@@ -300,6 +301,45 @@ static void *watch(void *arg)
 	return NULL;
 }
 
+/* @return the first page from @p from on where a thread's control block begins, or sh->e. */
+static uintptr_t next_block(const struct shot *sh, uintptr_t from)
+{
+	off_t end = (off_t)(sh->off + (sh->e - sh->s));
+	off_t at = (off_t)(sh->off + (from - sh->s));
+
+	while (from < sh->e && (at = lseek(sh->f->fd, at, SEEK_DATA)) >= 0 && at < end) {
+		off_t hole = lseek(sh->f->fd, at, SEEK_HOLE);
+
+		for (; at < hole && at < end; at += (off_t)arena.page) {
+			uintptr_t page = sh->s + ((uint64_t)at - sh->off);
+
+			if (thread_block_in((const uint8_t *)page, page, arena.page))
+				return page;
+		}
+	}
+	return sh->e;
+}
+
+/* In user mode the kernel cannot write to a protected page, and kills a thread whose control block
+ * it cannot write to (rseq). The pages of such blocks, which have less than a page, stay as they
+ * are: they mean nothing in a child, which has no other threads.  @return whether it is protected
+ */
+static bool protect_shot(const struct shot *sh)
+{
+	const uintptr_t mask = ~(sh->f->page - 1);
+	uintptr_t from = sh->s, to;
+	bool any = false;
+
+	if (hold_best() != ARENA_WRITERS_UFFD_USER || !(sh->prot & PROT_READ))
+		return !hold_shared(sh->s, sh->e - sh->s);
+	for (; from < sh->e; from = (to + 2 * arena.page + sh->f->page - 1) & mask) {
+		to = next_block(sh, from);
+		if ((to & mask) > from)
+			any |= !hold_shared(from, (to & mask) - from);
+	}
+	return any;
+}
+
 static void start_monitor(void)
 {
 	size_t len = fk.pages * (arena.page + 1);
@@ -311,7 +351,7 @@ static void start_monitor(void)
 	atomic_store(&fk.armed, false);
 	fk.monitored = fk.aside && !pthread_create(&fk.monitor, NULL, watch, NULL);
 	for (size_t i = 0; fk.monitored && i < fk.nshots; i++)
-		fk.shot[i].held = !hold_shared(fk.shot[i].s, fk.shot[i].e - fk.shot[i].s);
+		fk.shot[i].held = protect_shot(&fk.shot[i]);
 	atomic_store(&fk.armed, true);
 	if (fk.monitored)
 		return;

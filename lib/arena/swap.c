@@ -5,6 +5,7 @@
 #include "aside.h"
 #include "hold.h"
 #include "raw.h"
+#include "thread.h"
 
 #ifndef MADV_POPULATE_READ
 #define MADV_POPULATE_READ 22
@@ -73,28 +74,17 @@ static int advise_present(const struct chunk *c, uint8_t *base, int advice)
 	return 0;
 }
 
-/* x86-64: a control block begins with its own address, and has it a second time (tcbhead_t). */
-RAW_UNCHECKED static bool has_thread(const uint8_t *page, uintptr_t at, size_t size)
-{
-	const uintptr_t *w = (const uintptr_t *)page;
-
-	for (size_t i = 0; i + 2 < size / sizeof(*w); i += 2)
-		if (w[i] == at + i * sizeof(*w) && w[i + 2] == w[i])
-			return true;
-	return false;
-}
-
 /* A block may begin in the page before the chunk. */
 static bool has_threads(const struct chunk *c, const struct vma *v)
 {
-	bool found =
-		c->at > v->start && v->prot & PROT_READ &&
-		has_thread((const uint8_t *)c->at - arena.page, c->at - arena.page, arena.page);
+	bool found = c->at > v->start && v->prot & PROT_READ &&
+		     thread_block_in(
+			     (const uint8_t *)c->at - arena.page, c->at - arena.page, arena.page);
 
 	for (size_t i = 0; !found && i < c->len / arena.page; i++) {
 		uintptr_t at = c->at + i * arena.page;
 
-		found = is_present(c, i) && has_thread((const uint8_t *)at, at, arena.page);
+		found = is_present(c, i) && thread_block_in((const uint8_t *)at, at, arena.page);
 	}
 	return found;
 }
@@ -109,7 +99,7 @@ static void copy(const struct chunk *c, struct job *j)
 		if (!is_present(c, i))
 			continue;
 		raw_copy(c->stage + at, (const void *)(c->at + at), arena.page);
-		j->thread |= has_thread(c->stage + at, c->at + at, arena.page);
+		j->thread |= thread_block_in(c->stage + at, c->at + at, arena.page);
 	}
 }
 

@@ -67,3 +67,14 @@ enum thread_absence thread_absence(int dir, pid_t tid, int sig)
 		return THREAD_BLOCKS;
 	return THREAD_COMING;
 }
+
+/* x86-64: a control block begins with its own address, and has it a second time (tcbhead_t). */
+RAW_UNCHECKED bool thread_block_in(const uint8_t *page, uintptr_t at, size_t size)
+{
+	const uintptr_t *w = (const uintptr_t *)page;
+
+	for (size_t i = 0; i + 2 < size / sizeof(*w); i += 2)
+		if (w[i] == at + i * sizeof(*w) && w[i + 2] == w[i])
+			return true;
+	return false;
+}

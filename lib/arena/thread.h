@@ -20,4 +20,8 @@ enum thread_absence {
  *  @param sig the signal that the thread has not taken */
 enum thread_absence thread_absence(int dir, pid_t tid, int sig);
 
+/** @return whether the @p size bytes at @p page, which are at address @p at in the program, have
+ * the beginning of a thread's control block. */
+bool thread_block_in(const uint8_t *page, uintptr_t at, size_t size);
+
 #endif
