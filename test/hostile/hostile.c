@@ -26,7 +26,7 @@
 #define MESSAGES 60u /* that the victims exchange during and after each attack */
 #define COMMANDS 30u
 #define EVENTS	 20u
-#define TRIES	 15u /* an attack that stalls others does so each time; the machine now and then */
+#define TRIES	 5u /* an attack that stalls others does so each time; the machine now and then */
 
 static struct victim *victim;
 static pid_t children[3];
