@@ -7,6 +7,7 @@
 #include "admin/admin.h"
 #include "config/parts.h"
 #include "loop/loop.h"
+#include "mr.h"
 #include "oracle.h"
 #include "session/job.h"
 #include "session/session.h"
