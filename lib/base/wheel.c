@@ -155,7 +155,7 @@ struct wheel_timer *wheel_expire_some(struct wheel *w, uint64_t now, unsigned *m
 	uint64_t target = now >> w->shift;
 	struct list *n;
 
-	if (wheel_is_quiet(w, now))
+	if (wheel_pass(w, now))
 		return NULL;
 	while (wheel_move(w, moves) && list_empty(&w->expired) && w->tick < target) {
 		uint64_t next = wheel_next_tick(w);

@@ -52,10 +52,18 @@ void wheel_cancel(struct wheel *w, struct wheel_timer *t);
 /** @return true while @p t waits on the wheel or among the expired. */
 bool wheel_armed(const struct wheel_timer *t);
 
-/** @return whether wheel_expire() has nothing to do at @p now: in most rounds of a poll loop. */
-static inline bool wheel_is_quiet(const struct wheel *w, uint64_t now)
+/** Brings the wheel to @p now if no slot begins until then, as in most rounds of a poll loop. So
+ * what is armed next is placed by the present, and wheel_deadline() stays in the future.
+ *  @return false: call wheel_expire(). */
+static inline bool wheel_pass(struct wheel *w, uint64_t now)
 {
-	return now >> w->shift < w->soonest;
+	uint64_t tick = now >> w->shift;
+
+	if (tick >= w->soonest)
+		return false;
+	if (tick > w->tick)
+		w->tick = tick;
+	return true;
 }
 
 /**

@@ -89,7 +89,7 @@ bool core_expire(struct core *c, uint64_t now)
 
 	c->lags = false;
 	c->clock = now;
-	if (likely(wheel_is_quiet(&c->wheel, now)))
+	if (likely(wheel_pass(&c->wheel, now)))
 		return false;
 	for (unsigned n = 0; n < TIMERS_ROUND; n++) {
 		struct wheel_timer *t = wheel_expire_some(&c->wheel, now, &moves);

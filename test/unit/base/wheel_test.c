@@ -127,28 +127,45 @@ static void wheel_expire__clock_goes_back(void **state)
 }
 
 /* From the last look to the deadline, and not when something is due or came later. */
-static void wheel_is_quiet__until_the_deadline(void **state)
+static void wheel_pass__until_the_deadline(void **state)
 {
 	struct wheel_timer a, b;
 
 	wheel_init(&w, WHEEL_TICK_SHIFT, START);
 	wheel_timer_init(&a);
 	wheel_timer_init(&b);
-	assert_true(wheel_is_quiet(&w, START + TURN));
+	assert_true(wheel_pass(&w, START + TICK));
 	wheel_arm(&w, &a, START + SEC);
 	assert_null(wheel_expire(&w, START + SEC / 2));
 	assert_true(wheel_deadline(&w) > START + SEC / 2);
-	assert_true(wheel_is_quiet(&w, wheel_deadline(&w) - 1));
-	assert_false(wheel_is_quiet(&w, wheel_deadline(&w)));
 	wheel_arm(&w, &b, START + SEC / 2 + 10 * US); /* sooner */
-	assert_false(wheel_is_quiet(&w, START + SEC / 2 + 12 * US));
+	assert_false(wheel_pass(&w, START + SEC / 2 + 12 * US));
 	assert_ptr_equal(wheel_expire(&w, START + SEC / 2 + 12 * US), &b);
 	wheel_arm(&w, &b, START); /* in the past */
-	assert_false(wheel_is_quiet(&w, START + SEC / 2 + 12 * US));
+	assert_false(wheel_pass(&w, START + SEC / 2 + 12 * US));
 	assert_ptr_equal(wheel_expire(&w, START + SEC / 2 + 12 * US), &b);
+	assert_null(wheel_expire(&w, START + SEC / 2 + 12 * US));
+	assert_true(wheel_pass(&w, wheel_deadline(&w) - 1));
+	assert_false(wheel_pass(&w, wheel_deadline(&w)));
 	assert_ptr_equal(wheel_expire(&w, START + SEC + TICK), &a);
 	assert_null(wheel_expire(&w, START + SEC + TICK));
-	assert_true(wheel_is_quiet(&w, WHEEL_NEVER - 1));
+	assert_true(wheel_pass(&w, START + HOUR));
+}
+
+/* A timer that is armed after quiet rounds has no slot that began before them: a sleeper would find
+ * its deadline in the past. */
+static void wheel_pass__deadlines_are_of_the_future(void **state)
+{
+	struct wheel_timer a, b;
+
+	wheel_init(&w, WHEEL_TICK_SHIFT, START);
+	wheel_timer_init(&a);
+	wheel_timer_init(&b);
+	wheel_arm(&w, &a, START + HOUR);
+	assert_null(wheel_expire(&w, START));
+	assert_true(wheel_pass(&w, START + SEC));
+	wheel_arm(&w, &b, START + SEC + 10 * TICK);
+	assert_true(wheel_deadline(&w) > START + SEC);
 }
 
 /* A sleeper that waits for each deadline in turn wakes at most once per level, and not too late. */
@@ -349,7 +366,8 @@ int main(void)
 		cmocka_unit_test(wheel_deadline__leads_to_the_timer),
 		cmocka_unit_test(wheel__agrees_with_the_model),
 		cmocka_unit_test(wheel_expire__in_order),
-		cmocka_unit_test(wheel_is_quiet__until_the_deadline),
+		cmocka_unit_test(wheel_pass__until_the_deadline),
+		cmocka_unit_test(wheel_pass__deadlines_are_of_the_future),
 		cmocka_unit_test(wheel_expire_some__moves_in_portions),
 	};
 
