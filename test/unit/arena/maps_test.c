@@ -4,6 +4,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
 #include "maps.h"
@@ -85,6 +86,8 @@ static void find__names_of_the_kernel(void **state)
 	int stacks = 0;
 
 	(void)state;
+	if (getenv("MESON_EXE_WRAPPER"))
+		skip(); /* an emulator's maps do not name its vdso */
 	open_text(&m);
 	for (bool more = maps_find(&m, 0, &v); more; more = maps_find(&m, v.end, &v)) {
 		stacks += v.stack;
