@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
+#include <sched.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include "fixture.h"
@@ -270,6 +271,61 @@ static void files(void)
 	CHECK(ucma_close(fd) < 0 && errno == EBADF);
 }
 
+/* A thread that reads events until the file ends. */
+struct reader {
+	pthread_t thread;
+	int fd;
+	_Atomic pid_t tid;  /* 0: not at its next event yet */
+	_Atomic int failed; /* errno */
+};
+
+static void *read_events(void *arg)
+{
+	struct reader *r = arg;
+	struct rdma_ucm_event_resp e;
+	int err;
+
+	r->tid = gettid();
+	err = get(r->fd, &e);
+	r->failed = err ? err : -1;
+	return NULL;
+}
+
+/* @return the letter of the thread's state in /proc. */
+static char state_of(pid_t tid)
+{
+	char path[64], state = 0;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/self/task/%d/stat", tid);
+	f = fopen(path, "r");
+	CHECK(f && fscanf(f, "%*d (%*[^)]) %c", &state) == 1);
+	fclose(f);
+	return state;
+}
+
+/* The thread has begun its next event when the file is closed: it waits forever, as the kernel's
+ * callers do, and its program ends without it (rping: "Bad file descriptor" and status 255). */
+static void closed_under_a_reader(void)
+{
+	for (int i = 0; i < 50; i++) {
+		struct reader r = {.fd = open_file()};
+
+		CHECK(!fcntl(r.fd, F_SETFL, 0));
+		ucma_lock(); /* as another thread's command does */
+		CHECK(!pthread_create(&r.thread, NULL, read_events, &r));
+		while (!r.tid || state_of(r.tid) != 'S')
+			sched_yield();
+		ucma_unlock();
+		CHECK(!ucma_close(r.fd));
+		CHECK(open_file() == r.fd); /* the same number is another file */
+		usleep(1000);
+		CHECK(!r.failed);
+		CHECK(!pthread_cancel(r.thread) && !pthread_join(r.thread, NULL));
+		CHECK(!ucma_close(r.fd));
+	}
+}
+
 /* --- events ----------------------------------------------------------------------------------- */
 
 struct ends {
@@ -448,6 +504,7 @@ int main(int argc, char **argv)
 	foreign_ids();
 	addresses();
 	files();
+	closed_under_a_reader();
 	counting();
 	migration();
 	given_up();

@@ -20,7 +20,11 @@
 #define BUCKETS 256u
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static int cancel_state;	     /* of the thread that has the lock */
+static int cancel_state; /* of the thread that has the lock */
+
+/* A thread that changes the table holds both locks; one that looks a file up holds either. The
+ * second is never held while rocid is asked. */
+static pthread_mutex_t table_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct list buckets[BUCKETS]; /* of files, by inode */
 static unsigned nfiles;
 static uint64_t last_serial;
@@ -49,6 +53,7 @@ void ucma_unlock(void)
 static void forget(void)
 {
 	pthread_mutex_init(&lock, NULL);
+	pthread_mutex_init(&table_lock, NULL);
 	ready = false;
 	nfiles = 0;
 	current = NULL;
@@ -175,8 +180,10 @@ static int file_new(void)
 	f->ino = st.st_ino;
 	list_init(&f->ids);
 	list_init(&f->groups);
+	pthread_mutex_lock(&table_lock);
 	list_push(&buckets[f->ino % BUCKETS], &f->node);
 	nfiles++;
+	pthread_mutex_unlock(&table_lock);
 	return fd;
 }
 
@@ -188,8 +195,10 @@ static void file_end(struct ucma_file *f)
 		ucma_id_remove(container_of(f->ids.next, struct ucma_id, node));
 	roci_cm_call(f->session->roci, ABI_CM_CLOSE, &body, sizeof(body), NULL, 0, NULL);
 	session_put(f->session);
+	pthread_mutex_lock(&table_lock);
 	list_del(&f->node);
 	nfiles--;
+	pthread_mutex_unlock(&table_lock);
 	free(f);
 }
 
@@ -281,19 +290,6 @@ int ucma_fxstat(int version, int fd, struct stat *st)
 
 /* --- write ------------------------------------------------------------------------------------ */
 
-/* Waits until an event may be there. */
-static int wait_for_event(int fd)
-{
-	struct pollfd p = {.fd = fd, .events = POLLIN};
-	int flags = fcntl(fd, F_GETFL);
-
-	if (flags < 0)
-		return errno;
-	if (flags & O_NONBLOCK)
-		return EAGAIN;
-	return poll(&p, 1, -1) < 0 ? errno : 0;
-}
-
 /* Another thread has closed the file. The kernel lets one that waits for an event go on waiting,
  * and programs end without it. */
 static int wait_for_nothing(void)
@@ -302,27 +298,44 @@ static int wait_for_nothing(void)
 	return errno;
 }
 
+/* The file that a thread enters with, however long it then waits for another thread's command.
+ * @return its serial number; 0: not a file of this device. */
+static uint64_t serial_of(int fd)
+{
+	const struct ucma_file *f;
+	uint64_t serial;
+
+	pthread_mutex_lock(&table_lock);
+	f = ucma_file_of(fd);
+	serial = f ? f->serial : 0;
+	pthread_mutex_unlock(&table_lock);
+	return serial;
+}
+
 ssize_t ucma_write(int fd, const void *buf, size_t len)
 {
-	uint64_t serial = 0;
+	const uint64_t serial = serial_of(fd);
+	struct pollfd p = {.fd = fd, .events = POLLIN};
 	struct ucma_file *f;
-	bool closed;
+	bool waits;
 	int err = 0;
 
+	if (!serial)
+		return write(fd, buf, len);
 	do {
 		ucma_lock();
 		f = ucma_file_of(fd);
-		closed = serial && (!f || f->serial != serial);
-		if (f && !closed) {
-			serial = f->serial;
+		if (f && f->serial != serial)
+			f = NULL;
+		if (f)
 			err = ucma_command(f, fd, buf, len);
-		}
+		waits = f && err == EAGAIN && !(fcntl(fd, F_GETFL) & O_NONBLOCK);
 		ucma_unlock();
-		if (closed)
+		if (!f)
 			err = wait_for_nothing();
-		else if (!f)
-			return write(fd, buf, len);
-	} while (err == EAGAIN && !(err = wait_for_event(fd)));
+	} while (waits && poll(&p, 1, -1) >= 0);
+	if (waits)
+		err = errno;
 	if (!err)
 		return (ssize_t)len;
 	errno = err;
