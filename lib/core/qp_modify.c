@@ -24,6 +24,9 @@
 /** Attributes that must agree with the QP's port. */
 #define OF_PORT (ABI_QP_PORT | ABI_QP_PKEY_INDEX | ABI_QP_AV | ABI_QP_PATH_MTU)
 
+/** Rounds in which a QP that is about to go may send what was posted. */
+#define LAST_ROUNDS 64u
+
 /* --- is it allowed? --------------------------------------------------------------------- */
 
 static struct modify_result transition_allowed(
@@ -357,6 +360,32 @@ static void detach_qp(struct core *c, struct qp *qp, uint64_t now)
 	np_forget(c, qp);
 }
 
+static bool has_unsent(const struct qp *qp)
+{
+	return !qp->reliable && qp->state == ABI_QPS_RTS &&
+	       (qp->req.cur != qp->req.fetched || ring_ready(&qp->sq));
+}
+
+/* A program may answer by a datagram, destroy its QP at once and end, as libfabric's rxd does: an
+ * RNIC has sent it by then, as the doorbell came before the command. Here it may still be in the
+ * send queue, so the worker first sends what it can in some rounds.
+ * @return whether the command is to be executed again in the next round. */
+static bool last_sends(
+	struct core *c, struct core_cmd *cmd, struct qp *const qps[], uint32_t n, uint64_t now)
+{
+	bool more = false;
+
+	for (uint32_t i = 0; i < n && cmd->progress < LAST_ROUNDS; i++) {
+		if (!has_unsent(qps[i]))
+			continue;
+		if (!cmd->progress)
+			core_doorbell(c, qps[i], now);
+		more = true;
+	}
+	cmd->progress++;
+	return more;
+}
+
 /* A17.4.2: the AV is unchanged, except for its resolved L2 address. */
 static void readdress(struct core *c, struct qp *qp, const struct core_cmd *cmd, uint64_t now)
 {
@@ -428,6 +457,8 @@ int core_cmd(struct core *c, struct core_cmd *cmd, uint64_t now)
 			load_pkey(c, cmd->qps[i]);
 		return 0;
 	case CORE_CMD_DETACH_QP:
+		if (last_sends(c, cmd, &cmd->qp, 1, now))
+			return -EAGAIN;
 		detach_qp(c, cmd->qp, now);
 		return 0;
 	case CORE_CMD_GIVE_QP:
@@ -449,6 +480,8 @@ int core_cmd(struct core *c, struct core_cmd *cmd, uint64_t now)
 	case CORE_CMD_TRACE_QP:
 		return trace_qp(c, cmd->qp, cmd->trace);
 	case CORE_CMD_DETACH_QPS:
+		if (last_sends(c, cmd, cmd->qps, cmd->n, now))
+			return -EAGAIN;
 		for (uint32_t i = 0; i < cmd->n; i++)
 			detach_qp(c, cmd->qps[i], now);
 		return 0;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Datagrams between two hosts, frame by frame: UD-*, VAL-14, VAL-16, ENT-10. */
+#include <errno.h>
 #include "ah.h"
 #include "core_command.h"
 #include "hole.h"
@@ -262,6 +263,37 @@ static void ud_build__completes_when_sent(void **state)
 	assert_int_equal(take_cqe(&a).status, ABI_WC_SUCCESS);
 }
 
+/* Posted before the QP is destroyed: it leaves, although the worker had not seen the doorbell. */
+static void core_cmd__detach_sends_what_was_posted(void **state)
+{
+	struct core_cmd cmd = {.type = CORE_CMD_DETACH_QP, .qp = a.qp->qp};
+
+	assert_false(send_one());
+	post(16);
+	post(16);
+	for (unsigned i = 0; i < 2; i++) {
+		assert_int_equal(core_cmd(&a.host->core, &cmd, now), -EAGAIN);
+		sent.frame = frame;
+		assert_int_equal(core_tx(&a.host->core, &sent, 1, now), 1);
+	}
+	assert_int_equal(core_cmd(&a.host->core, &cmd, now), 0);
+	assert_int_equal(core_tx(&a.host->core, &sent, 1, now), 0);
+}
+
+/* ... but no command waits for a queue that does not get away, be it one of many. */
+static void core_cmd__detach_ends(void **state)
+{
+	struct qp *qps[] = {a.qp->qp};
+	struct core_cmd cmd = {.type = CORE_CMD_DETACH_QPS, .qps = qps, .n = 1};
+	unsigned rounds = 0;
+
+	post(16);
+	while (core_cmd(&a.host->core, &cmd, now) == -EAGAIN)
+		assert_true(++rounds < 1000);
+	assert_true(rounds > 1);
+	assert_int_equal(core_tx(&a.host->core, &sent, 1, now), 0);
+}
+
 /* proves REQ-18: memory that faults under a datagram. */
 static void ud_build__memory_faults(void **state)
 {
@@ -484,6 +516,8 @@ int main(void)
 		T(ud_build__headers),
 		T(ud_build__qkey_of_the_request),
 		T(ud_build__completes_when_sent),
+		T(core_cmd__detach_sends_what_was_posted),
+		T(core_cmd__detach_ends),
 		T(ud_build__waits_for_its_egress),
 		T(ud_build__waiting_holds_no_completion_up),
 		T(ud_build__memory_faults),
