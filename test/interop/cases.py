@@ -245,9 +245,9 @@ def drop(percent):
 
 def lossy_rows():
     for percent, load in ((0.1, MANY), (1, MIXED), (5, MIXED)):
-        one = drop(percent)
-        yield LossyRow(f'{percent}-to-peer', one, '', load)
-        yield LossyRow(f'{percent}-to-us', '', one, load)
+        one, often = drop(percent), percent == 1
+        yield LossyRow(f'{percent}-to-peer', one, '', load, often=often)
+        yield LossyRow(f'{percent}-to-us', '', one, load, often=often)
         yield LossyRow(f'{percent}-both', one, one, load)
     for percent, count in ((0.1, 2), (1, 1), (5, 1)):
         one, often = drop(percent), percent == 1
@@ -263,10 +263,11 @@ def lossy_rows():
     yield LossyRow('1-everything', EVERYTHING, EVERYTHING, MIXED, family='v6', seed=SEED_OF_EVERYTHING)
     for percent in (0.1, 1, 5):
         one = drop(percent)
-        yield LossyRow(f'{percent}-uc', one, one, f'{UC} --rounds {2 if percent < 1 else 1}', '--uc --qp-depth 64', one_way=True)
+        yield LossyRow(f'{percent}-uc', one, one, f'{UC} --rounds {2 if percent < 1 else 1}', '--uc --qp-depth 64',
+                       often=percent >= 1, one_way=True)
     for percent in (1, 5):
         yield LossyRow(f'{percent}-ud', drop(percent), drop(percent), f'{UD} --rounds 2', '--ud --qp-depth 128 --srq',
-                       family='v6' if percent == 1 else 'v4', one_way=True)
+                       family='v6' if percent == 1 else 'v4', often=percent == 1, one_way=True)
     yield LossyRow('1-srq', drop(1), drop(1), '', '--srq --sge 3')
     yield LossyRow('1-mw', drop(1), drop(1), '--mw', '--mw')
 
