@@ -253,7 +253,8 @@ def emulated(lab):
     ping(a, '10.8.0.2', 20)
     transfer(b, a, '10.8.0.2', 1 << 20)
     transfer(a, b, '10.8.0.1', 1 << 20)
-    assert all(n['rx'] > 500 for n in Lab.ask(r, 'show ipoib')['ipoib'])
+    # They are published some time later.
+    wait_for('the counters of both', lambda: all(n['rx'] > 500 for n in Lab.ask(r, 'show ipoib')['ipoib']))
 
 
 def counts(r):
