@@ -99,6 +99,14 @@ def link_goals(figures):
         yield goal(f'64 B WRITE round trip over {name}', 'us', 'at most', 1.5, f and f['median'])
 
 
+def local_goals(figures):
+    for op, what, unit, size, wanted, limit in (('write', 'messages', 'M/s', 64, 'at least', 15),
+                                                ('write', 'latency', 'us', 64, 'at most', 0.55),
+                                                ('write', 'rate', 'Gb/s', 65536, 'at least', 300)):
+        f = one(figures, bench='local', what=what, op=op, size=size)
+        yield goal(f'{size} B WRITE inside one port, {what}', unit, wanted, limit, f and f['median'])
+
+
 def lab_goals(figures):
     for who, limit in (('star', 0.7), ('fat tree', 2)):
         f = one(figures, bench='lab', who=who, what='CPU per packet')
@@ -140,5 +148,5 @@ def ipoib_goals(figures):
 
 
 def judge(figures):
-    parts = (path_goals, latency_goals, register_goals, lab_goals, link_goals, peer_goals, ipoib_goals)
+    parts = (path_goals, latency_goals, register_goals, lab_goals, local_goals, link_goals, peer_goals, ipoib_goals)
     return [g for part in parts for g in part(figures)]

@@ -72,6 +72,13 @@ def lab_part(report):
     return ['The laboratory: us of CPU', ''] + table(['', '', 'median', 'least'], rows)
 
 
+def local_part(report):
+    rows = [[f"{f['op'].upper()} {f['what']}", size_text(f['size']), f['unit'], number(f['median']), number(f['best'])]
+            for f in find(report['figures'], bench='local')]
+    return ['Two queue pairs of one port of one rocid; one thread is both ends', ''] + table(
+        ['', 'size', '', 'median', 'best'], rows)
+
+
 def link_part(report):
     rows = []
     for f in find(report['figures'], bench='link'):
@@ -149,7 +156,7 @@ def text(report):
         parts.append(shortened_part(report))
     parts.append(goals_part(report))
     for bench, part in (('path', path_part), ('latency', latency_part), ('register', register_part),
-                        ('instr', instr_part), ('lab', lab_part), ('link', link_part), ('veth', veth_part),
+                        ('instr', instr_part), ('lab', lab_part), ('local', local_part), ('link', link_part), ('veth', veth_part),
                         ('ipoib', ipoib_part)):
         if find(report['figures'], bench=bench):
             parts.append(part(report))
