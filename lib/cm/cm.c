@@ -39,7 +39,6 @@ struct cm_conf cm_defaults(void)
 		.packet_life = 16,
 		.ack_delay = 15,
 		.half_open = 16384,
-		.half_open_peer = 4096,
 		.strangers = 1000};
 }
 
@@ -67,7 +66,6 @@ struct cm *cm_init(void *room, uint32_t conns, uint32_t listeners, const struct 
 {
 	struct cm *cm = room;
 
-	memset(cm, 0, sizeof(*cm));
 	cm->conf = *conf;
 	cm->ops = *ops;
 	cm->arg = arg;
@@ -77,13 +75,9 @@ struct cm *cm_init(void *room, uint32_t conns, uint32_t listeners, const struct 
 	cm->strangers = conf->strangers;
 	cm->next_tid = 1;
 	lay_out(cm);
-	memset(cm->conn, 0, sizeof(struct cm_conn) * conns);
-	memset(cm->listener, 0, sizeof(struct cm_listener) * listeners);
-	for (uint32_t i = 0; i < conns; i++)
-		cm->conn[i].next[0] = i + 1 < conns ? i + 1 : CM_NONE;
 	for (uint32_t i = 0; i < listeners; i++)
 		cm->listener[i].next = i + 1 < listeners ? i + 1 : CM_NONE;
-	cm->free = conns ? 0 : CM_NONE;
+	cm->free = CM_NONE;
 	cm->free_listener = listeners ? 0 : CM_NONE;
 	list_init(&cm->kept);
 	wheel_init(&cm->wheel, CM_TICK_SHIFT, now);
@@ -120,17 +114,29 @@ static struct cm_conn *owned(const struct cm *cm, uint32_t id)
 	return c && c->owned ? c : NULL;
 }
 
-struct cm_conn *cm_alloc(struct cm *cm, const struct cm_path *path, uint64_t cookie)
+/* Slots that were used before come first: memory grows with the most that were in use at once. */
+static struct cm_conn *free_slot(struct cm *cm)
 {
 	struct cm_conn *c;
-	uint32_t generation;
 
+	if (cm->free == CM_NONE && cm->touched < cm->conns)
+		return &cm->conn[cm->touched++];
 	if (cm->free == CM_NONE && !list_empty(&cm->kept))
 		cm_free(cm, container_of(cm->kept.next, struct cm_conn, node));
 	if (cm->free == CM_NONE)
 		return NULL;
 	c = &cm->conn[cm->free];
 	cm->free = c->next[0];
+	return c;
+}
+
+struct cm_conn *cm_alloc(struct cm *cm, const struct cm_path *path, uint64_t cookie)
+{
+	struct cm_conn *c = free_slot(cm);
+	uint32_t generation;
+
+	if (!c)
+		return NULL;
 	generation = c->generation;
 	memset(c, 0, sizeof(*c));
 	c->generation = generation;
@@ -211,10 +217,12 @@ static uint32_t *half_of(struct cm *cm, const struct cm_path *path)
 	return &cm->half_peer[hash_words(&cm->conf.seed, path->remote, 4) % CM_PEERS];
 }
 
+/* A peer may have as many as it leaves to the others: alone half of all, one of a hundred that take
+ * what they can a hundredth, and the next one finds as much. */
 bool cm_half_room(struct cm *cm, const struct cm_listener *l, const struct cm_path *from)
 {
 	return l->waiting < l->backlog && cm->halves < cm->conf.half_open &&
-	       *half_of(cm, from) < cm->conf.half_open_peer;
+	       *half_of(cm, from) < cm->conf.half_open - cm->halves;
 }
 
 void cm_half_add(struct cm *cm, struct cm_conn *c, uint32_t listener)

@@ -9,7 +9,8 @@
  *
  * A connection that a command or an event has named belongs to its user until cm_destroy(). Its id
  * is the local communication ID; one id does not reveal another. A destroyed connection continues
- * alone where the peer must learn of it: DREQ is repeated, TIMEWAIT is kept.
+ * alone where the peer must learn of it: DREQ is repeated, TIMEWAIT is kept. When the table is
+ * full, those give way to new connections, oldest first.
  */
 #ifndef CM_H
 #define CM_H
@@ -93,7 +94,6 @@ struct cm_conf {
 	uint8_t packet_life;	  /* 16: 0.26 s */
 	uint8_t ack_delay;	  /* local CA ACK delay, 15 */
 	uint32_t half_open;	  /* REQs that wait for an answer of a program, in all */
-	uint32_t half_open_peer;  /* the same of one address */
 	uint32_t strangers;	  /* answers to MADs that fit no connection, per second */
 	struct hash_seed seed;	  /* random */
 	uint32_t id_seed;	  /* random */
@@ -146,7 +146,8 @@ struct cm;
 /** @return bytes for cm_init() with so many connections (at most 2^20) and listeners. */
 size_t cm_size(uint32_t conns, uint32_t listeners);
 
-/** Makes @p room, of cm_size() bytes aligned to 8, a communication manager. */
+/** Makes @p room, of cm_size() bytes aligned to 8 and all zero, a communication manager. A
+ * connection's memory is not touched before it is needed. */
 struct cm *cm_init(void *room, uint32_t conns, uint32_t listeners, const struct cm_conf *conf,
 	const struct cm_ops *ops, void *arg, uint64_t now);
 

@@ -10,9 +10,10 @@
 
 #define CM_NONE	      UINT32_MAX
 #define CM_SLOT_BITS  20u
-#define CM_PEERS      256u
+#define CM_PEERS      1024u
 #define CM_TICK_SHIFT 20u /* 1.05 ms: no time of the protocol is shorter */
 #define CM_TIME_MAX   25u /* 131 s */
+#define MRA_TIMEOUT   24u /* 66 s, of an MRA that answers a duplicate */
 
 /* How the peer's half of a connection is found, besides by our id. */
 enum cm_index {
@@ -23,7 +24,7 @@ enum cm_index {
 
 struct cm_conn {
 	struct wheel_timer timer;
-	struct list node; /* of a listener's requests, if `half`; or of cm.kept */
+	struct list node; /* of a listener's requests, if `half`; or of cm.kept, without a user */
 	uint32_t next[CM_INDEXES];
 	bool indexed[CM_INDEXES];
 	uint32_t id; /* 0: the slot is free, and next[0] the next free one */
@@ -76,7 +77,8 @@ struct cm {
 	uint32_t conns, listeners, mask, listen_mask;
 	uint32_t free, free_listener;
 	uint32_t used, halves;
-	struct list kept; /* answers for duplicates alone, which give way to new connections */
+	uint32_t touched; /* slots that were ever used; the others' memory was not */
+	struct list kept; /* without a user, oldest first: they give way to new connections */
 	uint32_t half_peer[CM_PEERS]; /* by hash of the address */
 	uint64_t next_tid;
 	uint64_t stranger_time;
@@ -114,6 +116,7 @@ uint8_t cm_ack_timeout(unsigned delay, unsigned life);
 void cm_transmit(struct cm *cm, const struct cm_path *to, const uint8_t *mad);
 void cm_send(struct cm *cm, struct cm_conn *c);
 void cm_send_timed(struct cm *cm, struct cm_conn *c, uint8_t retries, uint64_t now);
+void cm_send_mra(struct cm *cm, struct cm_conn *c, uint8_t service_timeout);
 void cm_format(struct cm_conn *c, uint8_t *mad, enum cm_attr attr);
 void cm_send_rej(struct cm *cm, struct cm_conn *c, enum cm_rej reason, enum cm_named named,
 	const void *private_data, size_t len);

@@ -207,11 +207,7 @@ int cm_mra(struct cm *cm, uint32_t id, uint8_t service_timeout, uint64_t now)
 		return -ENOENT;
 	if ((c->state != CM_REQ_RCVD && c->state != CM_REP_RCVD) || service_timeout > 31)
 		return -EINVAL;
-	cm_format(c, c->last, CM_MRA);
-	cm_put(c->last, CM_F_MRA_NAMED, c->state == CM_REQ_RCVD ? CM_NAMED_REQ : CM_NAMED_REP);
-	cm_put(c->last, CM_F_MRA_TIMEOUT, service_timeout);
-	c->state = c->state == CM_REQ_RCVD ? CM_MRA_REQ_SENT : CM_MRA_REP_SENT;
-	cm_send(cm, c);
+	cm_send_mra(cm, c, service_timeout);
 	return 0;
 }
 
@@ -292,7 +288,7 @@ int cm_destroy(struct cm *cm, uint32_t id, uint64_t now)
 	c->owned = false;
 	if (c->state == CM_IDLE)
 		cm_free(cm, c);
-	else if (c->state == CM_REJECTED || c->state == CM_SIDR_DONE)
+	else
 		list_push(&cm->kept, &c->node);
 	return 0;
 }

@@ -8,6 +8,9 @@ static void again(struct cm_rx *rx, struct cm_conn *c)
 {
 	cm_duplicate(rx);
 	switch (c->state) {
+	case CM_REQ_RCVD: /* as Linux: the program needs longer */
+		cm_send_mra(rx->cm, c, MRA_TIMEOUT);
+		break;
 	case CM_MRA_REQ_SENT:
 	case CM_REP_SENT:
 	case CM_MRA_REP_RCVD:
@@ -18,7 +21,7 @@ static void again(struct cm_rx *rx, struct cm_conn *c)
 		cm_refuse(rx, CM_REJ_STALE_CONN, CM_NAMED_REQ, c->remote_id, 0);
 		break;
 	default:
-		break; /* the program has not answered yet, or has long since */
+		break; /* answered long since */
 	}
 }
 

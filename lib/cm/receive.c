@@ -134,8 +134,9 @@ static void rep_again(struct cm_rx *rx, struct cm_conn *c)
 	if (same && (c->state == CM_ESTABLISHED || c->state == CM_MRA_REP_SENT)) {
 		cm_duplicate(rx);
 		cm_send(rx->cm, c);
-	} else if (same && c->state == CM_REP_RCVD) {
+	} else if (same && c->state == CM_REP_RCVD) { /* as Linux: the program needs longer */
 		cm_duplicate(rx);
+		cm_send_mra(rx->cm, c, MRA_TIMEOUT);
 	} else {
 		cm_ignored(rx);
 	}

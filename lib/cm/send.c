@@ -49,6 +49,18 @@ bool cm_private_fits(enum cm_attr attr, const void *p, size_t len)
 	return len <= cm_width(cm_private_field(attr)) / 8 && (p || !len);
 }
 
+/* In CM_REQ_RCVD or CM_REP_RCVD (CM-18). */
+void cm_send_mra(struct cm *cm, struct cm_conn *c, uint8_t service_timeout)
+{
+	bool req = c->state == CM_REQ_RCVD;
+
+	cm_format(c, c->last, CM_MRA);
+	cm_put(c->last, CM_F_MRA_NAMED, req ? CM_NAMED_REQ : CM_NAMED_REP);
+	cm_put(c->last, CM_F_MRA_TIMEOUT, service_timeout);
+	c->state = req ? CM_MRA_REQ_SENT : CM_MRA_REP_SENT;
+	cm_send(cm, c);
+}
+
 /* A REJ of a REQ that timed out has no remote id: the peer finds it by the GUID (IBA 12.6.7.2). */
 void cm_send_rej(struct cm *cm, struct cm_conn *c, enum cm_rej reason, enum cm_named named,
 	const void *private_data, size_t len)

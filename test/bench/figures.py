@@ -5,7 +5,7 @@ import statistics
 
 # Fields that say what was measured; all others say what came out.
 KEY = ('bench', 'who', 'what', 'op', 'size', 'qps', 'memory', 'list', 'signal', 'threads', 'unit')
-MORE_IS_BETTER = ('Gb/s', 'M/s')
+MORE_IS_BETTER = ('Gb/s', 'M/s', '1/s')
 
 
 def key(figure):

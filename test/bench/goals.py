@@ -147,6 +147,23 @@ def ipoib_goals(figures):
                min(ours) - theirs if theirs and ours else None)
 
 
+def cm_goals(figures):
+    def found(who, what='rate'):
+        f = one(figures, bench='cm', who=who, what=what)
+        return f and f['median']
+
+    for where in ('one rocid', 'two rocid', 'two rocid, many'):
+        yield goal(f'cmtime, {where}', 'connections/s', 'at least', 500, found(f'cmtime, {where}', 'connections'))
+    for name, who, reference, limit in (
+            ('perftest with -R, against without', 'ib_write_bw -R', 'ib_write_bw', 0.97),
+            ('rstream of 64 KiB, against ib_write_bw', 'rstream', 'ib_write_bw', 0.5),
+            ('4 KiB WRITEs beside 10,000 MADs per second', 'ib_write_bw, MADs beside it',
+             "ib_write_bw, nobody's frames beside it", 0.97)):
+        ours, theirs = found(who), found(reference)
+        yield goal(name, 'x', 'at least', limit, ours / theirs if ours and theirs else None)
+    yield goal('10,000 idle connections', '% of a core', 'at most', 1, found('idle', 'CPU of the control thread'))
+
+
 def judge(figures):
-    parts = (path_goals, latency_goals, register_goals, lab_goals, local_goals, link_goals, peer_goals, ipoib_goals)
+    parts = (path_goals, latency_goals, register_goals, lab_goals, local_goals, link_goals, peer_goals, ipoib_goals, cm_goals)
     return [g for part in parts for g in part(figures)]

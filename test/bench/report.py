@@ -125,6 +125,13 @@ def ipoib_part(report):
         ['', '', '', 'median', 'best'], rows)
 
 
+def cm_part(report):
+    rows = [[f['who'], f['what'], f"{f['size']:,}", f['unit'], number(f['median']), number(f['best'])]
+            for f in find(report['figures'], bench='cm')]
+    return ['Connections by RDMA CM over a veth pair, with the stock librdmacm; size is bytes, or connections', ''] + table(
+        ['', '', 'size', '', 'median', 'best'], rows)
+
+
 def shortened_part(report):
     return ['Shortened', ''] + ['  ' + sentence for sentence in report['shortened']]
 
@@ -156,8 +163,9 @@ def text(report):
         parts.append(shortened_part(report))
     parts.append(goals_part(report))
     for bench, part in (('path', path_part), ('latency', latency_part), ('register', register_part),
-                        ('instr', instr_part), ('lab', lab_part), ('local', local_part), ('link', link_part), ('veth', veth_part),
-                        ('ipoib', ipoib_part)):
+                        ('instr', instr_part), ('lab', lab_part), ('local', local_part),
+                        ('link', link_part), ('veth', veth_part),
+                        ('ipoib', ipoib_part), ('cm', cm_part)):
         if find(report['figures'], bench=bench):
             parts.append(part(report))
     if report['skipped']:

@@ -27,7 +27,7 @@ def run(*arguments):
 
 def check_figures(report):
     root = os.geteuid() == 0
-    for bench in ('path', 'latency', 'register', 'lab', 'local', 'link') + (('veth', 'ipoib') if root else ()):
+    for bench in ('path', 'latency', 'register', 'lab', 'local', 'link') + (('veth', 'ipoib', 'cm') if root else ()):
         check(any(f['bench'] == bench for f in report['figures']), f'there is no figure of {bench}')
     for f in report['figures']:
         check(FIELDS <= set(f), f'{f} lacks {FIELDS - set(f)}')

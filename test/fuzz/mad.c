@@ -116,7 +116,6 @@ static void open_cm(void)
 {
 	const struct cm_ops ops = {.send = cm_sends, .event = cm_tells};
 	struct cm_conf conf = cm_defaults();
-	size_t size = (cm_size(CM_CONNS, 2) + 7) / 8 * 8;
 	struct cm_path path = {.remote = {[15] = 2}, .local = {[15] = 1}, .net = NET_IPV6};
 	struct cm_param param = {.qpn = 0x11, .mtu = 3};
 	uint32_t id;
@@ -124,7 +123,7 @@ static void open_cm(void)
 	conf.half_open = CM_HALVES;
 	for (unsigned i = 0; i <= HASH_WORDS; i++)
 		conf.seed.factor[i] = 0x9E3779B97F4A7C15ull * (i + 1);
-	w.cm_room = aligned_alloc(8, size);
+	w.cm_room = calloc(1, cm_size(CM_CONNS, 2));
 	MUST(w.cm_room);
 	w.cm = cm_init(w.cm_room, CM_CONNS, 2, &conf, &ops, NULL, START);
 	w.now = START;

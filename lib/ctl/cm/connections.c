@@ -86,7 +86,7 @@ int connections_open(struct connections *all, char why[ABI_SENTENCE_MAX])
 
 	if (err)
 		return refuse(why, err, "the kernel gives no random numbers: %s", strerror(-err));
-	all->room = aligned_alloc(8, cm_size(CONNECTIONS_MAX, CM_LISTENERS_MAX));
+	all->room = calloc(1, cm_size(CONNECTIONS_MAX, CM_LISTENERS_MAX));
 	if (!all->room)
 		return refuse(why, -ENOMEM, "rocid is out of memory");
 	all->gsi.mad = mad_arrived;

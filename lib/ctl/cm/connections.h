@@ -18,16 +18,20 @@ struct ctl;
 struct session;
 struct session_ops;
 
-#define CONNECTIONS_MAX	   12288u /* connections, TIMEWAIT included */
-#define CM_LISTENERS_MAX   4096u
-#define CM_SESSION_IDS	   11000u /* ids of one application */
-#define CM_BACKLOG_DEFAULT 1024u
+/** Both ends of all QPs that a rocid can have, and as many that are about to end. */
+#define CONNECTIONS_MAX	 32768u
+#define CM_LISTENERS_MAX 4096u
+#define CM_SESSION_IDS	 22000u /* ids of one application, requests that it has not read included */
+/** Of a program that asks for none, and the most. `cmtime -c 10000` sends so many before its server
+ *  runs; a peer and a program may have as many, see cm_half_room() and CM_SESSION_IDS. */
+#define CM_BACKLOG_DEFAULT 10240u
 /** As many REQs may arrive before a program can run: a shorter backlog would refuse some of them.
  */
-#define CM_BACKLOG_MIN	 GSI_ROUND
-#define CM_HALF_OPEN_MAX (CONNECTIONS_MAX / 2)
+#define CM_BACKLOG_MIN GSI_ROUND
+/** 10,240 of one peer; 12,288 connections remain when all that may wait do. */
+#define CM_HALF_OPEN_MAX (CONNECTIONS_MAX / 8 * 5)
 #define CM_UNREAD_MAX	 64u /* events of an id, beyond which commands are refused */
-#define BIND_BUCKETS	 256u
+#define BIND_BUCKETS	 4096u
 
 struct connections {
 	struct ctl *ctl;

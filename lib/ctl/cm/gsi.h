@@ -25,7 +25,7 @@ struct session;
 #define GSI_RECVS   256u   /* receives per port */
 #define GSI_SENDS   256u   /* sends per port */
 #define GSI_ROUND   64u	   /* MADs per round: others take their turn */
-#define GSI_WAITING 12288u /* MADs that wait to be sent: of each connection one */
+#define GSI_WAITING 32768u /* MADs that wait to be sent: of each connection one */
 #define GSI_PACE    64u	   /* MADs per millisecond, which the peer's QP1 can take ... */
 #define GSI_BURST   128u   /* ... and how many at once */
 

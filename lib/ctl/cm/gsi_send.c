@@ -232,6 +232,7 @@ bool gsi_flush(struct gsi *g)
 		g->first = (g->first + 1) % GSI_WAITING;
 		g->nwaiting--;
 	}
+	g->first = 0; /* memory that was used, again */
 	return false;
 }
 

@@ -5,7 +5,10 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 #include <cmocka.h>
 #include "bits.h"
 #include "ends.h"
@@ -244,18 +247,42 @@ static void duplicate_req(void **state)
 	struct cm_param param = end_param(p->b, 0x11, NULL);
 
 	to_req(p);
-	end_give(p->b, p->req);
 	assert_int_equal(p->b->sent, 0);
-	cm_mra(p->b->cm, p->passive, 20, p->net->now);
-	end_give(p->b, p->req);
-	assert_int_equal(p->b->sent, 2);
-	assert_int_equal(mad_attr(p->b->last), CM_MRA);
+	for (unsigned i = 1; i <= 2; i++) { /* the program needs longer, as Linux says it */
+		end_give(p->b, p->req);
+		assert_int_equal(p->b->sent, i);
+		assert_int_equal(mad_attr(p->b->last), CM_MRA);
+		assert_int_equal(cm_get(p->b->last, CM_F_MRA_NAMED), CM_NAMED_REQ);
+		assert_int_equal(cm_get(p->b->last, CM_F_MRA_TIMEOUT), 24);
+	}
 	cm_accept(p->b->cm, p->passive, &param, 8, p->net->now);
 	end_give(p->b, p->req);
 	assert_int_equal(p->b->sent, 4);
 	assert_int_equal(mad_attr(p->b->last), CM_REP);
 	assert_int_equal(cm_used(p->b->cm), 1);
 	assert_null(end_peek(p->b));
+}
+
+/* proves CM-18: programs that take a minute to answer cost one repetition each, not one every four
+ * seconds: ten thousand that wait for a busy program would make it busier */
+static void programs_take_long(void **state)
+{
+	struct pair *p = *state;
+	struct cm_param param = end_param(p->b, 0x11, NULL);
+
+	to_req(p);
+	ends_run(p->net, p->net->now + 60000 * MS);
+	assert_int_equal(cm_counters(p->a->cm)->repeated[CM_REQ - CM_REQ], 1);
+	cm_accept(p->b->cm, p->passive, &param, 8, p->net->now);
+	soon(p);
+	end_take(p->a, CM_EV_REP);
+	ends_run(p->net, p->net->now + 60000 * MS);
+	assert_int_equal(cm_counters(p->b->cm)->repeated[CM_REP - CM_REQ], 1);
+	assert_int_equal(cm_get(p->a->last, CM_F_MRA_NAMED), CM_NAMED_REP);
+	assert_int_equal(cm_rtu(p->a->cm, p->id, NULL, 0, p->net->now), 0);
+	soon(p);
+	end_take(p->b, CM_EV_ESTABLISHED);
+	assert_null(end_peek(p->a));
 }
 
 /* proves CM-13, CM-26: a REJ is repeated, with its private data */
@@ -606,12 +633,16 @@ static void each_twice_in_each_state(void **state)
 
 	to_req(p);
 	note_sent(&s, p->a);
-	all_twice(&s, CM_REQ_SENT, CM_REQ_RCVD);
+	end_give(p->b, p->req);
+	soon(p);
+	all_twice(&s, CM_MRA_REQ_RCVD, CM_MRA_REQ_SENT);
 	assert_int_equal(cm_accept(p->b->cm, p->passive, &param, 8, p->net->now), 0);
 	note_sent(&s, p->b);
 	soon(p);
 	end_take(p->a, CM_EV_REP);
-	all_twice(&s, CM_REP_RCVD, CM_REP_SENT);
+	end_give(p->a, s.mad[1]);
+	soon(p);
+	all_twice(&s, CM_MRA_REP_SENT, CM_MRA_REP_RCVD);
 	assert_int_equal(cm_rtu(p->a->cm, p->id, NULL, 0, p->net->now), 0);
 	note_sent(&s, p->a);
 	soon(p);
@@ -697,14 +728,103 @@ static void never_sent(void **state)
 	assert_true(answers > 1000);
 }
 
+/* --- room ---------------------------------------------------------------------------------------
+ */
+
+/* A connection that its user gave up, and whose peer is silent. */
+static void given_up(struct pair *p, uint32_t qpn)
+{
+	uint8_t hdr[CMA_HDR_LEN];
+	struct cm_param param = end_param(p->a, qpn, hdr), accept = end_param(p->b, qpn, NULL);
+	uint32_t id, passive;
+
+	assert_int_equal(cm_connect(p->a->cm, &p->a->to, SERVICE, &param, 7, &id, p->net->now), 0);
+	soon(p);
+	passive = end_take(p->b, CM_EV_REQ)->id;
+	assert_int_equal(cm_accept(p->b->cm, passive, &accept, 8, p->net->now), 0);
+	soon(p);
+	end_take(p->a, CM_EV_REP);
+	assert_int_equal(cm_rtu(p->a->cm, id, NULL, 0, p->net->now), 0);
+	soon(p);
+	end_take(p->b, CM_EV_ESTABLISHED);
+	assert_int_equal(cm_destroy(p->a->cm, id, p->net->now), 0);
+	p->net->n = 0; /* the DREQ is lost */
+}
+
+/* What programs left takes no room of those that live, and what lives gives way to nobody. */
+static void those_without_a_user_give_way(void **state)
+{
+	struct pair *p = *state;
+	uint32_t id[16 + 1];
+	uint8_t hdr[CMA_HDR_LEN];
+	struct cm_param param = end_param(p->a, 0x99, hdr);
+
+	for (unsigned i = 0; i < 16; i++)
+		given_up(p, 0x100 + i);
+	assert_int_equal(cm_used(p->a->cm), 16);
+	for (unsigned i = 0; i < 16; i++)
+		assert_int_equal(
+			cm_connect(p->a->cm, &p->a->to, SERVICE, &param, 7, &id[i], p->net->now),
+			0);
+	assert_int_equal(
+		cm_connect(p->a->cm, &p->a->to, SERVICE, &param, 7, &id[16], p->net->now), -ENOMEM);
+	for (unsigned i = 0; i < 16; i++)
+		is(p->a, id[i], CM_REQ_SENT);
+}
+
+#define MANY 4096u
+
+static void drop_mad(void *arg, const struct cm_path *to, const uint8_t *mad)
+{
+	(void)arg;
+	(void)to;
+	(void)mad;
+}
+
+static void drop_event(void *arg, const struct cm_event *e)
+{
+	(void)arg;
+	(void)e;
+}
+
+/* Connections that do not exist cost no memory, and those that follow each other that of one. */
+static void memory_is_used_as_needed(void **state)
+{
+	const struct cm_ops ops = {drop_mad, drop_event};
+	const size_t size = cm_size(MANY, 4), page = (size_t)sysconf(_SC_PAGESIZE);
+	struct cm_conf conf = cm_defaults();
+	uint8_t hdr[CMA_HDR_LEN], *in = calloc(1, size / page + 1);
+	struct pair *p = *state;
+	struct cm_param param = end_param(p->a, 0x21, hdr);
+	size_t resident = 0;
+	struct cm *cm;
+	uint32_t id;
+	void *room = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	assert_true(room != MAP_FAILED && in);
+	conf.id_seed = 77;
+	cm = cm_init(room, MANY, 4, &conf, &ops, NULL, 0);
+	for (unsigned i = 0; i < MANY; i++) {
+		assert_int_equal(cm_connect(cm, &p->a->to, SERVICE, &param, 7, &id, 0), 0);
+		assert_int_equal(cm_destroy(cm, id, 0), 0);
+	}
+	assert_int_equal(mincore(room, size, in), 0);
+	for (size_t i = 0; i < (size + page - 1) / page; i++)
+		resident += in[i] & 1;
+	assert_true(resident * page < size / 16);
+	munmap(room, size);
+	free(in);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {T(whole_life), T(attributes), T(rep_asks_for_more),
-		T(refusals), T(backlog), T(duplicate_req), T(duplicate_req_rejected),
-		T(stale_connection), T(rep_repeated), T(rtu_lost), T(req_unanswered),
-		T(req_given_up), T(mra), T(dreq_of_strangers), T(dreq_unanswered), T(lap), T(sidr),
-		T(rep_of_strangers), T(peer_to_peer), T(listeners), T(strangers_limited),
-		T(each_twice_in_each_state), T(timewait), T(never_sent)};
+		T(refusals), T(backlog), T(duplicate_req), T(programs_take_long),
+		T(duplicate_req_rejected), T(stale_connection), T(rep_repeated), T(rtu_lost),
+		T(req_unanswered), T(req_given_up), T(mra), T(dreq_of_strangers),
+		T(dreq_unanswered), T(lap), T(sidr), T(rep_of_strangers), T(peer_to_peer),
+		T(listeners), T(strangers_limited), T(each_twice_in_each_state), T(timewait),
+		T(never_sent), T(those_without_a_user_give_way), T(memory_is_used_as_needed)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

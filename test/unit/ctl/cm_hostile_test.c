@@ -5,6 +5,8 @@
 #include "cm_world.h"
 #include "headers.h"
 
+#define FLOODED 32u /* listeners */
+
 static uint8_t template[MAD_LEN]; /* a REQ to TCP port 7001 */
 
 static void take_template(struct world *w)
@@ -92,33 +94,44 @@ static void flood__short_backlog(void **state)
 	w->nout = 0;
 }
 
-static unsigned accepted(struct world *w, unsigned hosts, unsigned each, unsigned listeners)
+/* Hosts @p first to @p last send @p each requests in turn, to all listeners.  @return how many
+ * requests wait after that */
+static unsigned accepted(struct world *w, unsigned first, unsigned last, unsigned each)
 {
 	for (unsigned i = 0; i < each; i++)
-		for (unsigned h = 0; h < hosts; h++)
-			flood(w, h, i, (uint16_t)(7001 + (i + h) % listeners));
+		for (unsigned h = first; h <= last; h++)
+			flood(w, h, i, (uint16_t)(7001 + (i + h) % FLOODED));
 	return cm_half_open(w->all->cm);
 }
 
-/* One host does not take the room of all, and all together leave some for others. */
+/* A host takes at most as much as it leaves to the others, a hundred together no more than each of
+ * them finds left, and all of them leave connections to who does not wait for an answer. */
 static void flood__half_open(void **state)
 {
 	struct world *w = *state;
-	struct program p, q;
+	struct program p[2], q;
+	unsigned before;
 	uint32_t id;
 
 	take_template(w);
-	program_open(w, &p);
+	program_open(w, &p[0]);
+	program_open(w, &p[1]);
 	program_open(w, &q);
-	for (unsigned i = 0; i < 16; i++)
-		program_serve(&p, (uint16_t)(7001 + i), 0);
-	assert_int_equal(accepted(w, 1, 5000, 16), cm_defaults().half_open_peer);
-	assert_int_equal(accepted(w, 100, 100, 16), CM_HALF_OPEN_MAX);
+	for (unsigned i = 0; i < FLOODED; i++)
+		program_serve(&p[i % 2], (uint16_t)(7001 + i), 0);
+	assert_int_equal(accepted(w, 1, 1, 12000), CM_HALF_OPEN_MAX / 2);
+	assert_int_equal(accepted(w, 2, 2, 6000), CM_HALF_OPEN_MAX / 4 * 3);
+	before = accepted(w, 3, 102, 60);
+	assert_true(before < CM_HALF_OPEN_MAX);
+	assert_int_equal(accepted(w, 103, 103, 1), before + 1);
+	assert_true(accepted(w, 104, 200, 60) <= CM_HALF_OPEN_MAX);
 	/* another program connects all the same */
 	id = program_resolve(&q, 7000);
 	assert_int_equal(program_connect(&q, id), 0);
 	program_die(&q);
-	program_die(&p);
+	program_die(&p[0]);
+	w->nout = 0;
+	program_die(&p[1]);
 	w->nout = 0;
 	assert_int_equal(cm_half_open(w->all->cm), 0);
 }
