@@ -17,7 +17,6 @@ struct arena arena = {
 	.file = {[ORDINARY] = {.fd = -1}, [HUGE] = {.fd = -1, .page = HUGE_PAGE}},
 	.pagemap = -1,
 	.maps = {.fd = -1},
-	.next_generation = 1,
 };
 
 int refuse(char why[ARENA_WHY_MAX], int err, const char *fmt, ...)
@@ -164,7 +163,11 @@ static int swap_vma(struct taking *t, const struct vma *v, uintptr_t s, uintptr_
 	e = (e + f->page - 1) & ~(f->page - 1);
 	off = choose_offset(f, v, s, e, after, before);
 	if (off == UINT64_MAX)
-		return refuse(t->why, ENOMEM, "no memory to register more");
+		return refuse(t->why, ENOMEM,
+			"no place in the arena is known to be free: %u large blocks are "
+			"registered, or a thread that always runs, with signals blocked, keeps "
+			"libroci from finding what has been freed",
+			GENERATIONS - GENERATION_BLOCK);
 	return swap_range(f, v, s, e, off, t->why);
 }
 

@@ -317,6 +317,7 @@ static void sweep__leaves_what_is_mapped(void **state)
 
 static struct {
 	uint8_t *high, *low;
+	useconds_t pause;
 	_Atomic int stop;
 } mover;
 
@@ -330,7 +331,8 @@ static void *move(void *arg)
 			mremap(mover.low, MB, MB, MREMAP_MAYMOVE | MREMAP_FIXED, mover.high) !=
 				mover.high)
 			abort();
-		usleep(10);
+		if (mover.pause)
+			usleep(mover.pause);
 	}
 	return NULL;
 }
@@ -346,13 +348,15 @@ static uint8_t *far_below(size_t size)
 	return p;
 }
 
-static void sweep__leaves_what_moves(void **state)
+static void swept_while_moving(useconds_t pause)
 {
 	const unsigned between = 200; /* mappings */
 	uint8_t *room = far_below((2 * between + 2) * PAGE + 2 * MB), *p;
+	uint64_t sweeps = arena_stats().sweeps;
 	pthread_t t;
 
-	(void)state;
+	mover.pause = pause;
+	mover.stop = 0;
 	for (unsigned i = 0; i < between; i++)
 		mprotect(room + MB + 2 * i * PAGE, PAGE, PROT_READ);
 	mover.low = room;
@@ -369,9 +373,23 @@ static void sweep__leaves_what_moves(void **state)
 	}
 	mover.stop = 1;
 	pthread_join(t, NULL);
+	assert_true(arena_stats().sweeps > sweeps);
 	for (size_t i = 0; i < MB; i++)
 		assert_int_equal(p[i], 9);
 	munmap(room, (2 * between + 2) * PAGE + 2 * MB);
+}
+
+static void sweep__leaves_what_moves(void **state)
+{
+	(void)state;
+	swept_while_moving(0);
+}
+
+/* A look that saw no thread run counts; one that sleeps and wakes is held after some tries. */
+static void sweep__leaves_what_wakes_and_moves(void **state)
+{
+	(void)state;
+	swept_while_moving(10);
 }
 
 /* --- refusals --------------------------------------------------------------------------- */
@@ -540,6 +558,7 @@ int main(void)
 		cmocka_unit_test(sweep__returns_what_is_unmapped),
 		cmocka_unit_test(sweep__leaves_what_is_mapped),
 		cmocka_unit_test(sweep__leaves_what_moves),
+		cmocka_unit_test(sweep__leaves_what_wakes_and_moves),
 		cmocka_unit_test(refused__with_a_sentence),
 		cmocka_unit_test(refused__several_kinds),
 		cmocka_unit_test(shared__its_own_file),
