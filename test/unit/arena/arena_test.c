@@ -133,13 +133,12 @@ static void take__several_chunks(void **state)
 	munmap(p, 9 * MB);
 }
 
-static void take__absent_pages_stay_absent(void **state)
+static void absent_pages_stay_absent(void)
 {
 	uint8_t *p = anon(64 * MB);
 	struct arena_hold *h;
 	uint64_t before;
 
-	(void)state;
 	arena_release(take(p, 1));
 	before = blocks();
 	p[30 * MB] = 1;
@@ -147,6 +146,35 @@ static void take__absent_pages_stay_absent(void **state)
 	assert_in_range(blocks() - before, PAGE, 2 * MB); /* a huge page at most */
 	arena_release(h);
 	munmap(p, 64 * MB);
+}
+
+static void take__absent_pages_stay_absent(void **state)
+{
+	(void)state;
+	absent_pages_stay_absent();
+}
+
+static void *wait_for_byte(void *arg)
+{
+	char byte;
+
+	return read(*(int *)arg, &byte, 1) == 1 ? arg : NULL;
+}
+
+/* Whatever holds the writers must not make pages look as if they were there. */
+static void take__absent_pages_with_threads(void **state)
+{
+	pthread_t t;
+	int fd[2];
+
+	(void)state;
+	assert_int_equal(pipe(fd), 0);
+	assert_int_equal(pthread_create(&t, NULL, wait_for_byte, &fd[0]), 0);
+	absent_pages_stay_absent();
+	assert_int_equal(write(fd[1], "", 1), 1);
+	pthread_join(t, NULL);
+	close(fd[0]);
+	close(fd[1]);
 }
 
 /* --- generations ------------------------------------------------------------------------ */
@@ -550,6 +578,7 @@ int main(void)
 		cmocka_unit_test(take__parts_then_all),
 		cmocka_unit_test(take__several_chunks),
 		cmocka_unit_test(take__absent_pages_stay_absent),
+		cmocka_unit_test(take__absent_pages_with_threads),
 		cmocka_unit_test(generation__moved_memory),
 		cmocka_unit_test(generation__registered_memory),
 		cmocka_unit_test(generation__used_before),
