@@ -80,11 +80,16 @@ bool look_at(uintptr_t addr, struct vma *v);
 
 /* --- generation.c ----------------------------------------------------------------------- */
 
-/** @return an offset in @p f for fresh memory [@p s, @p e) of @p v, whose pages are empty now;
- *  UINT64_MAX: none is left, or none is known to be free. @p after, @p before: registered memory
- * ends at its begin, or begins at its end. */
-uint64_t choose_offset(struct arena_file *f, const struct vma *v, uintptr_t s, uintptr_t e,
-	bool after, bool before);
+/** Fresh memory [s, e), for which a place in the arena is to be found. */
+struct fresh {
+	uintptr_t s, e;
+	bool after, before; /* registered memory ends at its begin, begins at its end */
+	bool alone;	    /* the process has no other threads */
+};
+
+/** @return an offset in @p f for @p m of @p v, whose pages are empty now; UINT64_MAX: none is left,
+ *  or none is known to be free. */
+uint64_t choose_offset(struct arena_file *f, const struct vma *v, const struct fresh *m);
 
 /** Forgets which offsets have been used. */
 void generations_forget(void);
@@ -108,9 +113,9 @@ bool is_held(const struct arena_file *f, uint64_t off, uint64_t len);
 
 /* --- swap.c ----------------------------------------------------------------------------- */
 
-/** Replaces [@p s, @p e) of the private mapping @p v by pages of @p f at @p off. */
-int swap_range(const struct arena_file *f, const struct vma *v, uintptr_t s, uintptr_t e,
-	uint64_t off, char why[ARENA_WHY_MAX]);
+/** Replaces @p m of the private mapping @p v by pages of @p f at @p off. */
+int swap_range(const struct arena_file *f, const struct vma *v, const struct fresh *m, uint64_t off,
+	char why[ARENA_WHY_MAX]);
 
 /* --- traits.c --------------------------------------------------------------------------- */
 

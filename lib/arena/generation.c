@@ -9,7 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include "arena_impl.h"
-#include "hold.h"
 
 /* Smaller ones come from inside a heap; malloc() maps larger ones for themselves. */
 #define BLOCK (128u << 10)
@@ -154,36 +153,35 @@ static int64_t generation_at(const struct arena_file *f, uintptr_t addr)
 	return (int64_t)((v.off - v.start) >> GENERATION_SHIFT);
 }
 
-static uint64_t take_any(struct arena_file *f, uintptr_t s, size_t len, bool block, bool alone)
+static uint64_t take_any(struct arena_file *f, const struct fresh *m, bool block)
 {
 	uint64_t least = block ? GENERATION_BLOCK : 0;
 	uint64_t n = block ? GENERATIONS - GENERATION_BLOCK : GENERATION_BLOCK;
 	uint64_t from = block ? arena.blocks++ % n : 0;
 
 	for (uint64_t i = 0; i < n; i++) {
-		uint64_t off = s + ((least + (from + i) % n) << GENERATION_SHIFT);
+		uint64_t off = m->s + ((least + (from + i) % n) << GENERATION_SHIFT);
 
-		if (take(f, off, len, room_of(off), alone))
+		if (take(f, off, m->e - m->s, room_of(off), m->alone))
 			return off;
 	}
 	return UINT64_MAX;
 }
 
-uint64_t choose_offset(struct arena_file *f, const struct vma *v, uintptr_t s, uintptr_t e,
-	bool after, bool before)
+uint64_t choose_offset(struct arena_file *f, const struct vma *v, const struct fresh *m)
 {
-	bool alone = hold_alone(1), block = is_block(v, s, e);
 	/* A part of a range of which other parts are there: the range should be one piece. */
-	int64_t like = after ? generation_at(f, s - 1) : -1;
+	int64_t like = m->after ? generation_at(f, m->s - 1) : -1;
+	bool block = is_block(v, m->s, m->e);
 	uint64_t off;
 
-	if (like < 0 && before)
-		like = generation_at(f, e);
-	off = s + ((uint64_t)like << GENERATION_SHIFT);
-	if (like >= 0 && take(f, off, e - s, 0, alone))
+	if (like < 0 && m->before)
+		like = generation_at(f, m->e);
+	off = m->s + ((uint64_t)like << GENERATION_SHIFT);
+	if (like >= 0 && take(f, off, m->e - m->s, 0, m->alone))
 		return off;
-	off = take_any(f, s, e - s, block, alone);
+	off = take_any(f, m, block);
 	if (off == UINT64_MAX && !sweep_now(f))
-		off = take_any(f, s, e - s, block, alone);
+		off = take_any(f, m, block);
 	return off;
 }
