@@ -17,7 +17,6 @@ struct arena arena = {
 	.file = {[ORDINARY] = {.fd = -1}, [HUGE] = {.fd = -1, .page = HUGE_PAGE}},
 	.pagemap = -1,
 	.maps = {.fd = -1},
-	.next_generation = 1,
 };
 
 int refuse(char why[ARENA_WHY_MAX], int err, const char *fmt, ...)
@@ -154,18 +153,22 @@ static int check_range(struct taking *t)
 static int swap_vma(struct taking *t, const struct vma *v, uintptr_t s, uintptr_t e)
 {
 	struct arena_file *f = &arena.file[v->page > arena.page ? HUGE : ORDINARY];
+	struct fresh m = {.after = s > t->s, .before = e < t->e, .alone = hold_alone(1)};
 	int err = open_file(t->src, f, t->why);
-	bool after = s > t->s, before = e < t->e;
 	uint64_t off;
 
 	if (err)
 		return err;
-	s &= ~(f->page - 1);
-	e = (e + f->page - 1) & ~(f->page - 1);
-	off = choose_offset(f, v, s, e, after, before);
+	m.s = s & ~(f->page - 1);
+	m.e = (e + f->page - 1) & ~(f->page - 1);
+	off = choose_offset(f, v, &m);
 	if (off == UINT64_MAX)
-		return refuse(t->why, ENOMEM, "no memory to register more");
-	return swap_range(f, v, s, e, off, t->why);
+		return refuse(t->why, ENOMEM,
+			"no place in the arena is known to be free: %u large blocks are "
+			"registered, or a thread that always runs, with signals blocked, keeps "
+			"libroci from finding what has been freed",
+			GENERATIONS - GENERATION_BLOCK);
+	return swap_range(f, v, &m, off, t->why);
 }
 
 static int swap_private(struct taking *t)

@@ -42,7 +42,7 @@ struct arena {
 	struct maps maps;
 	int pagemap;
 	size_t page;
-	uint32_t next_generation; /* to try for a large block */
+	uint64_t blocks;	  /* for which a generation was looked for */
 	struct arena_hold *holds; /* of the arena */
 	unsigned epoch;		  /* forks that lead to this process */
 	struct arena_stats stats;
@@ -80,23 +80,42 @@ bool look_at(uintptr_t addr, struct vma *v);
 
 /* --- generation.c ----------------------------------------------------------------------- */
 
-/** @return an offset in @p f for fresh memory [@p s, @p e) of @p v, whose pages are empty now;
- *  UINT64_MAX: none is left. @p after, @p before: registered memory ends at its begin, or begins at
- *  its end. */
-uint64_t choose_offset(struct arena_file *f, const struct vma *v, uintptr_t s, uintptr_t e,
-	bool after, bool before);
+/** Fresh memory [s, e), for which a place in the arena is to be found. */
+struct fresh {
+	uintptr_t s, e;
+	bool after, before; /* registered memory ends at its begin, begins at its end */
+	bool alone;	    /* the process has no other threads */
+};
+
+/** @return an offset in @p f for @p m of @p v, whose pages are empty now; UINT64_MAX: none is left,
+ *  or none is known to be free. */
+uint64_t choose_offset(struct arena_file *f, const struct vma *v, const struct fresh *m);
 
 /** Forgets which offsets have been used. */
 void generations_forget(void);
+
+/** The offsets of @p f that are not empty or may be mapped are @p live, ascending.
+ *  @return false if there is no memory to know it. */
+bool generations_know(struct arena_file *f, const struct arena_piece *live, size_t n);
+
+/* Blocks have the generations from this one on, and room: they may be extended at any moment. */
+#define GENERATION_BLOCK 256u
+#define ROOM_TO_GROW	 (1ull << 40)
+
+/** @return the bytes after a block at @p off that it may grow into. */
+static inline uint64_t room_of(uint64_t off)
+{
+	return off >> GENERATION_SHIFT >= GENERATION_BLOCK ? ROOM_TO_GROW : 0;
+}
 
 /** @return whether an MR holds pages of [@p off, @p off + @p len) of @p f. */
 bool is_held(const struct arena_file *f, uint64_t off, uint64_t len);
 
 /* --- swap.c ----------------------------------------------------------------------------- */
 
-/** Replaces [@p s, @p e) of the private mapping @p v by pages of @p f at @p off. */
-int swap_range(const struct arena_file *f, const struct vma *v, uintptr_t s, uintptr_t e,
-	uint64_t off, char why[ARENA_WHY_MAX]);
+/** Replaces @p m of the private mapping @p v by pages of @p f at @p off. */
+int swap_range(const struct arena_file *f, const struct vma *v, const struct fresh *m, uint64_t off,
+	char why[ARENA_WHY_MAX]);
 
 /* --- traits.c --------------------------------------------------------------------------- */
 
@@ -132,5 +151,8 @@ int open_shared(
 /** Gives back pages that neither a mapping nor an MR holds, if there may be many. @p late: nobody
  *  waits for memory; a registration leaves more. */
 void sweep_if_due(bool late);
+
+/** Does so for @p f.  @return 0, or a negative errno: -EBUSY, a thread cannot be held. */
+int sweep_now(struct arena_file *f);
 
 #endif

@@ -411,6 +411,14 @@ void arena_fork_parent(void)
 	pthread_mutex_unlock(&arena.lock);
 }
 
+/* What was aside: the shot of this place, unless its memory was moved after it was taken. */
+static const struct shot *shot_for(const struct shot *m, uintptr_t s)
+{
+	const struct shot *sh = fk.monitored ? shot_of(s) : NULL;
+
+	return sh && sh->f == m->f && sh->off + (s - sh->s) == m->off + (s - m->s) ? sh : NULL;
+}
+
 /* Copies the pages of [@p s, @p s + @p len) that exist, as they were at fork(). */
 static void copy_pages(const struct shot *sh, uintptr_t s, size_t len, uint8_t *to)
 {
@@ -428,9 +436,11 @@ static void copy_pages(const struct shot *sh, uintptr_t s, size_t len, uint8_t *
 	}
 	/* Afterwards: what is not aside by now had not been written when it was copied. */
 	for (size_t i = 0; fk.monitored && i < len / arena.page; i++) {
-		size_t n = sh->first + (s - sh->s) / arena.page + i;
+		uintptr_t at = s + i * arena.page;
+		const struct shot *then = shot_for(sh, at);
+		size_t n = then ? then->first + (at - then->s) / arena.page : 0;
 
-		if (atomic_load(&fk.is_aside[n]))
+		if (then && atomic_load(&fk.is_aside[n]))
 			memcpy(to + i * arena.page, fk.aside + n * arena.page, arena.page);
 	}
 }
@@ -454,6 +464,26 @@ static void make_own(const struct shot *sh)
 	}
 }
 
+/* All that is here: the shots were taken while threads of the parent could move memory, and what
+ * has MADV_DONTFORK is not here. */
+static void make_all_own(void)
+{
+	struct maps now;
+	struct vma v;
+
+	if (maps_open(&now))
+		give_up(NO_COPY);
+	for (bool more = maps_find(&now, 0, &v); more; more = maps_find(&now, v.end, &v)) {
+		if (file_of(&v))
+			make_own(&(struct shot){.f = file_of(&v),
+				.s = v.start,
+				.e = v.end,
+				.off = v.off,
+				.prot = v.prot});
+	}
+	maps_close(&now);
+}
+
 /* Descriptors of the parent's address space are of no use. */
 static void forget_all(void)
 {
@@ -474,19 +504,9 @@ static void forget_all(void)
 
 void arena_fork_child(void)
 {
-	struct maps now;
-	struct vma v;
-
 	discard_fork_child();
 	if (fk.active) {
-		/* Memory with MADV_DONTFORK is not here. */
-		if (maps_open(&now))
-			give_up(NO_COPY);
-		for (size_t i = 0; i < fk.nshots; i++)
-			if (!maps_again(&now) && maps_find(&now, fk.shot[i].s, &v) &&
-				v.start == fk.shot[i].s && file_of(&v) == fk.shot[i].f)
-				make_own(&fk.shot[i]);
-		maps_close(&now);
+		make_all_own();
 		if (write(fk.done[1], "", 1) < 0) { /* the parent has died */
 		}
 		close(fk.done[0]);

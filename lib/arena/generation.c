@@ -12,7 +12,6 @@
 
 /* Smaller ones come from inside a heap; malloc() maps larger ones for themselves. */
 #define BLOCK (128u << 10)
-#define LOOKS 3
 
 /* @return the first that ends at or after @p off. */
 static size_t used_at(const struct arena_file *f, uint64_t off)
@@ -37,6 +36,24 @@ static bool was_used(const struct arena_file *f, uint64_t off, uint64_t len)
 	return i < f->nused && f->used[i].off < off + len;
 }
 
+/* For @p n ranges. */
+static bool make_room(struct arena_file *f, size_t n)
+{
+	size_t room = f->room ? f->room : 64;
+	struct arena_piece *a;
+
+	if (n <= f->room)
+		return true;
+	while (room < n)
+		room *= 2;
+	a = realloc(f->used, room * sizeof(*a));
+	if (!a)
+		return false;
+	f->used = a;
+	f->room = room;
+	return true;
+}
+
 static bool mark_used(struct arena_file *f, uint64_t off, uint64_t len)
 {
 	size_t i = used_at(f, off), end = i;
@@ -48,15 +65,8 @@ static bool mark_used(struct arena_file *f, uint64_t off, uint64_t len)
 		if (f->used[end].off + f->used[end].len > e)
 			e = f->used[end].off + f->used[end].len;
 	}
-	if (end == i && f->nused == f->room) {
-		size_t room = f->room ? 2 * f->room : 64;
-		struct arena_piece *a = realloc(f->used, room * sizeof(*a));
-
-		if (!a)
-			return false;
-		f->used = a;
-		f->room = room;
-	}
+	if (end == i && !make_room(f, f->nused + 1))
+		return false;
 	memmove(&f->used[i + 1], &f->used[end], (f->nused - end) * sizeof(f->used[0]));
 	f->nused = f->nused + 1 - (end - i);
 	f->used[i] = (struct arena_piece){s, e - s};
@@ -88,20 +98,17 @@ static bool is_seen(const struct arena_file *f, uint64_t off, uint64_t len)
 	return false;
 }
 
-/* A mapping that another thread moves meanwhile may be missed once. */
-static bool is_mapped(const struct arena_file *f, uint64_t off, uint64_t len)
+/* Takes [@p off, @p off + @p len) if nobody has it. @p room: beside it, for blocks that grow. With
+ * other threads no look at the mappings is certain (sweep.c), so that what was used once waits for
+ * a sweep. */
+static bool take(struct arena_file *f, uint64_t off, uint64_t len, uint64_t room, bool alone)
 {
-	for (unsigned i = 0; i < LOOKS; i++)
-		if (is_seen(f, off, len))
-			return true;
-	return false;
-}
+	uint64_t first = off & ~((1ull << GENERATION_SHIFT) - 1);
+	uint64_t s = off - first > room ? off - room : first;
+	uint64_t e = off + len + room;
 
-/* Takes [@p off, @p off + @p len) if nobody has it. */
-static bool take(struct arena_file *f, uint64_t off, uint64_t len)
-{
-	if (was_used(f, off, len)) {
-		if (is_held(f, off, len) || is_mapped(f, off, len))
+	if (was_used(f, s, e - s)) {
+		if (!alone || is_held(f, s, e - s) || is_seen(f, s, e - s))
 			return false;
 		/* Freed memory may have left something there. */
 		if (fallocate(f->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)off,
@@ -109,6 +116,16 @@ static bool take(struct arena_file *f, uint64_t off, uint64_t len)
 			return false;
 	}
 	return mark_used(f, off, len);
+}
+
+bool generations_know(struct arena_file *f, const struct arena_piece *live, size_t n)
+{
+	if (!make_room(f, n)) /* what was known remains true */
+		return false;
+	f->nused = 0;
+	for (size_t i = 0; i < n; i++)
+		mark_used(f, live[i].off, live[i].len);
+	return true;
 }
 
 /* Whether it may be a mapping of the program, not a part of a heap. */
@@ -136,27 +153,35 @@ static int64_t generation_at(const struct arena_file *f, uintptr_t addr)
 	return (int64_t)((v.off - v.start) >> GENERATION_SHIFT);
 }
 
-uint64_t choose_offset(struct arena_file *f, const struct vma *v, uintptr_t s, uintptr_t e,
-	bool after, bool before)
+static uint64_t take_any(struct arena_file *f, const struct fresh *m, bool block)
 {
-	/* A part of a range of which other parts are there: the range should be one piece. */
-	int64_t like = after ? generation_at(f, s - 1) : -1;
-	uint64_t g = 0;
+	uint64_t least = block ? GENERATION_BLOCK : 0;
+	uint64_t n = block ? GENERATIONS - GENERATION_BLOCK : GENERATION_BLOCK;
+	uint64_t from = block ? arena.blocks++ % n : 0;
 
-	if (like < 0 && before)
-		like = generation_at(f, e);
-	if (like >= 0 && take(f, s + ((uint64_t)like << GENERATION_SHIFT), e - s))
-		return s + ((uint64_t)like << GENERATION_SHIFT);
-	if (is_block(v, s, e)) {
-		g = arena.next_generation;
-		arena.next_generation = (uint32_t)(g % (GENERATIONS - 1) + 1);
-	}
-	for (unsigned tried = 0; tried < GENERATIONS; tried++) {
-		uint64_t off = s + (g << GENERATION_SHIFT);
+	for (uint64_t i = 0; i < n; i++) {
+		uint64_t off = m->s + ((least + (from + i) % n) << GENERATION_SHIFT);
 
-		if (take(f, off, e - s))
+		if (take(f, off, m->e - m->s, room_of(off), m->alone))
 			return off;
-		g = (g + 1) % GENERATIONS;
 	}
 	return UINT64_MAX;
+}
+
+uint64_t choose_offset(struct arena_file *f, const struct vma *v, const struct fresh *m)
+{
+	/* A part of a range of which other parts are there: the range should be one piece. */
+	int64_t like = m->after ? generation_at(f, m->s - 1) : -1;
+	bool block = is_block(v, m->s, m->e);
+	uint64_t off;
+
+	if (like < 0 && m->before)
+		like = generation_at(f, m->e);
+	off = m->s + ((uint64_t)like << GENERATION_SHIFT);
+	if (like >= 0 && take(f, off, m->e - m->s, 0, m->alone))
+		return off;
+	off = take_any(f, m, block);
+	if (off == UINT64_MAX && !sweep_now(f))
+		off = take_any(f, m, block);
+	return off;
 }

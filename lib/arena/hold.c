@@ -9,19 +9,14 @@
 #include "hold.h"
 #include "raw.h"
 
-/* linux/userfaultfd.h of Linux 5.19, 6.4. */
+/* linux/userfaultfd.h of Linux 5.19, 6.1. */
 #ifndef UFFD_FEATURE_WP_HUGETLBFS_SHMEM
 #define UFFD_FEATURE_WP_HUGETLBFS_SHMEM (1 << 12)
-#endif
-#ifndef UFFD_FEATURE_WP_UNPOPULATED
-#define UFFD_FEATURE_WP_UNPOPULATED (1 << 13)
 #endif
 #ifndef USERFAULTFD_IOC_NEW
 #define USERFAULTFD_IOC_NEW _IO(0xAA, 0x00)
 #endif
-#define USEFUL                                                              \
-	(UFFD_FEATURE_PAGEFAULT_FLAG_WP | UFFD_FEATURE_WP_HUGETLBFS_SHMEM | \
-		UFFD_FEATURE_WP_UNPOPULATED)
+#define USEFUL (UFFD_FEATURE_PAGEFAULT_FLAG_WP | UFFD_FEATURE_WP_HUGETLBFS_SHMEM)
 
 unsigned arena_means = ~0u;
 
@@ -107,14 +102,10 @@ enum arena_writers hold_best(void)
 	return park_possible() ? ARENA_WRITERS_SIGNALS : ARENA_WRITERS_NONE;
 }
 
-/* Without the kernel's help for absent pages, reads of them wait, too. */
-static int protect(uintptr_t at, size_t len)
+/* @p mode: of writes to pages that are there, or also of access to others. */
+static int protect(uintptr_t at, size_t len, uint64_t mode)
 {
-	bool absent = uffd.features & UFFD_FEATURE_WP_UNPOPULATED;
-	struct uffdio_register r = {
-		.range = {.start = at, .len = len},
-		.mode = UFFDIO_REGISTER_MODE_WP | (absent ? 0 : UFFDIO_REGISTER_MODE_MISSING),
-	};
+	struct uffdio_register r = {.range = {.start = at, .len = len}, .mode = mode};
 	struct uffdio_writeprotect wp = {
 		.range = r.range,
 		.mode = UFFDIO_WRITEPROTECT_MODE_WP,
@@ -154,6 +145,10 @@ bool hold_alone(unsigned own)
 	return !stat("/proc/self/task", &st) && st.st_nlink == 2 + own;
 }
 
+/* Reads of absent pages wait, too. The kernel could mark such pages as protected instead
+ * (UFFD_FEATURE_WP_UNPOPULATED), but a marked page looks like one that is swapped out. */
+#define OF_PRIVATE (UFFDIO_REGISTER_MODE_WP | UFFDIO_REGISTER_MODE_MISSING)
+
 int hold_begin(struct hold *h)
 {
 	bool fails = h->blocks && uffd.by == ARENA_WRITERS_UFFD_USER && park_possible();
@@ -161,7 +156,7 @@ int hold_begin(struct hold *h)
 	h->by = ARENA_WRITERS_NONE;
 	if (h->alone)
 		return 0;
-	if (uffd.fd >= 0 && !fails && !protect(h->at, h->len)) {
+	if (uffd.fd >= 0 && !fails && !protect(h->at, h->len, OF_PRIVATE)) {
 		h->by = uffd.by;
 		return 0;
 	}
@@ -188,7 +183,7 @@ int hold_shared(uintptr_t at, size_t len)
 {
 	if (uffd.fd < 0 || !(uffd.features & UFFD_FEATURE_WP_HUGETLBFS_SHMEM))
 		return -EOPNOTSUPP;
-	return protect(at, len);
+	return protect(at, len, UFFDIO_REGISTER_MODE_WP);
 }
 
 void hold_page_end(uintptr_t at, size_t len)

@@ -65,6 +65,15 @@ bool hold_waiter(uintptr_t *addr);
 int park(pid_t waiter, bool anyway);
 void unpark(void);
 
+/** Stops the other threads, for as long as it takes to look at something. @p gently: those that
+ *  sleep are not disturbed. Raw calls only (raw.h) until still_end().
+ *  @return 0 or -EBUSY, -EAGAIN. */
+int still_begin(bool gently);
+
+/** @return whether no other thread has run since still_begin(). If it has, nothing that has been
+ *  seen counts. */
+bool still_end(void);
+
 /** Interrupts the system calls of all other threads. */
 void nudge(void);
 

@@ -10,6 +10,7 @@
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <time.h>
 #include "hold.h"
 #include "raw.h"
@@ -23,6 +24,7 @@
  * that only lacks a CPU, within pthread_create() or fork() perhaps, is. */
 #define LOOKS_MAX   50u
 #define PATIENCE_NS 30000000000ull
+#define STILL_NS    300000000ull /* who only looks can look later */
 
 /* The arrays are used by handlers, so they are static and written before the signal is sent. */
 static struct {
@@ -32,6 +34,8 @@ static struct {
 	_Atomic unsigned n;
 	pid_t tid[THREADS_MAX];
 	_Atomic uint32_t parked[THREADS_MAX]; /* the round in which it was */
+	bool sleeps[THREADS_MAX];	      /* it was left alone, and had */
+	uint64_t switches[THREADS_MAX];	      /* left its CPU so often */
 } lot;
 
 static void futex(_Atomic uint32_t *word, int op, uint32_t value)
@@ -130,6 +134,10 @@ static int each_thread(int dir, int (*each)(pid_t tid, void *arg), void *arg)
 
 struct crowd {
 	pid_t pid, own, waiter;
+	int dir;
+	bool sleepers; /* those that block the signal and sleep may; */
+	bool gently;   /* those that sleep get none */
+	uint64_t since, patience;
 	bool grew;
 };
 
@@ -146,11 +154,23 @@ static int stop_one(pid_t tid, void *arg)
 		return -EBUSY;
 	lot.tid[lot.n] = tid;
 	atomic_store(&lot.parked[lot.n], atomic_load(&lot.round) - 1);
+	lot.sleeps[lot.n] = c->gently && thread_sleeps(c->dir, tid, &lot.switches[lot.n]);
 	lot.n++;
 	c->grew = true;
-	if (syscall(SYS_tgkill, c->pid, tid, lot.sig) && errno != ESRCH)
+	if (!lot.sleeps[lot.n - 1] && syscall(SYS_tgkill, c->pid, tid, lot.sig) && errno != ESRCH)
 		return -EAGAIN;
 	return 0;
+}
+
+/* The list of threads in /proc may leave one out while another ends.  @return whether it did. */
+static bool missed_one(const struct crowd *c)
+{
+	unsigned known = 1 + !!c->waiter;
+	struct stat st;
+
+	for (unsigned i = 0; i < lot.n; i++)
+		known += !syscall(SYS_tgkill, c->pid, lot.tid[i], 0);
+	return fstat(c->dir, &st) || st.st_nlink > 2 + known; /* two links, and one a thread */
 }
 
 static uint64_t now_ns(void)
@@ -161,46 +181,48 @@ static uint64_t now_ns(void)
 	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
-/* @return the first thread of the lot, from @p i on, that is neither parked nor has ended. */
+/* @return the first thread of the lot, from @p i on, that neither stands still nor has ended. */
 static unsigned next_absent(unsigned i, pid_t pid)
 {
 	uint32_t round = atomic_load(&lot.round);
 
-	while (i < lot.n &&
-		(atomic_load(&lot.parked[i]) == round || syscall(SYS_tgkill, pid, lot.tid[i], 0)))
+	while (i < lot.n && (lot.sleeps[i] || atomic_load(&lot.parked[i]) == round ||
+				    syscall(SYS_tgkill, pid, lot.tid[i], 0)))
 		i++;
 	return i;
 }
 
 /* @return the worst of the threads that are not parked. */
-static enum thread_absence worst(int dir, pid_t pid)
+static enum thread_absence worst(const struct crowd *c)
 {
 	enum thread_absence most = THREAD_ENDED;
 
-	for (unsigned i = 0; (i = next_absent(i, pid)) < lot.n; i++) {
-		enum thread_absence why = thread_absence(dir, lot.tid[i], lot.sig);
+	for (unsigned i = 0; (i = next_absent(i, c->pid)) < lot.n; i++) {
+		enum thread_absence why = thread_absence(c->dir, lot.tid[i], lot.sig);
 
-		if (why > most)
+		/* With the signal blocked; now it sleeps. */
+		lot.sleeps[i] = c->sleepers && thread_sleeps(c->dir, lot.tid[i], &lot.switches[i]);
+		if (why > most && !lot.sleeps[i])
 			most = why;
 	}
 	return most;
 }
 
-static int wait_parked(int dir, pid_t pid, uint64_t since)
+static int wait_parked(const struct crowd *c)
 {
 	struct timespec pause = {.tv_nsec = PAUSE_NS};
 	unsigned blocks = 0;
 
-	while (next_absent(0, pid) < lot.n) {
-		uint64_t waited = now_ns() - since;
+	while (next_absent(0, c->pid) < lot.n) {
+		uint64_t waited = now_ns() - c->since;
 
 		if (waited > LOOK_NS) {
-			enum thread_absence why = worst(dir, pid);
+			enum thread_absence why = worst(c);
 
 			blocks += why == THREAD_BLOCKS;
 			if (why == THREAD_ENDED)
 				return 0;
-			if (blocks > LOOKS_MAX || waited > PATIENCE_NS)
+			if (blocks > LOOKS_MAX || waited > c->patience)
 				return -EBUSY;
 			pause.tv_nsec = LOOK_NS;
 		}
@@ -209,32 +231,94 @@ static int wait_parked(int dir, pid_t pid, uint64_t since)
 	return 0;
 }
 
-int park(pid_t waiter, bool anyway)
+static int gather(struct crowd *c, bool anyway)
 {
-	struct crowd c = {.pid = (pid_t)syscall(SYS_getpid),
-		.own = (pid_t)syscall(SYS_gettid),
-		.waiter = waiter};
-	uint64_t since = now_ns();
-	int dir = open("/proc/self/task", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	int err = dir < 0 || !ours() ? -EAGAIN : 0;
+	int err = c->dir < 0 || !ours() ? -EAGAIN : 0;
+	bool more = true;
 
 	lot.n = 0;
 	atomic_store(&lot.parking, true);
-	do { /* a thread that was not parked yet may have made another one */
-		c.grew = false;
+	while (!err && more) { /* a thread that was not parked yet may have made another one */
+		c->grew = false;
+		err = each_thread(c->dir, stop_one, c);
 		if (!err)
-			err = each_thread(dir, stop_one, &c);
-		if (!err)
-			err = wait_parked(dir, c.pid, since);
-		if (err == -EBUSY && anyway)
+			err = wait_parked(c);
+		more = c->grew || missed_one(c);
+		if (!err && more && !c->grew && now_ns() - c->since > c->patience)
+			err = -EBUSY;
+		if (err == -EBUSY && anyway) {
 			err = 0;
-	} while (!err && c.grew);
-	if (dir >= 0)
-		close(dir);
+			more = c->grew;
+		}
+	}
+	return err;
+}
+
+static struct crowd crowd(pid_t waiter)
+{
+	return (struct crowd){
+		.pid = (pid_t)syscall(SYS_getpid),
+		.own = (pid_t)syscall(SYS_gettid),
+		.waiter = waiter,
+		.dir = open("/proc/self/task", O_RDONLY | O_DIRECTORY | O_CLOEXEC),
+		.since = now_ns(),
+		.patience = PATIENCE_NS,
+	};
+}
+
+int park(pid_t waiter, bool anyway)
+{
+	struct crowd c = crowd(waiter);
+	int err = gather(&c, anyway);
+
+	if (c.dir >= 0)
+		close(c.dir);
 	if (err)
 		unpark();
 	return err;
 }
+
+/* --- for a look --------------------------------------------------------------------------- */
+
+static struct {
+	int dir;
+	sigset_t mask;
+} still;
+
+int still_begin(bool gently)
+{
+	struct crowd c = park_possible() ? crowd(0) : (struct crowd){.dir = -1};
+	sigset_t all;
+	int err;
+
+	c.sleepers = true;
+	c.gently = gently;
+	c.patience = STILL_NS;
+	still.dir = c.dir;
+	sigfillset(&all); /* a handler of this thread is no better than another thread */
+	pthread_sigmask(SIG_BLOCK, &all, &still.mask);
+	err = c.dir < 0 ? -EAGAIN : gather(&c, false);
+	if (err)
+		still_end();
+	return err;
+}
+
+bool still_end(void)
+{
+	uint64_t now;
+	bool ok = true;
+
+	for (unsigned i = 0; i < lot.n && ok; i++)
+		ok = !lot.sleeps[i] ||
+		     (thread_sleeps(still.dir, lot.tid[i], &now) && now == lot.switches[i]);
+	unpark();
+	if (still.dir >= 0)
+		close(still.dir);
+	pthread_sigmask(SIG_SETMASK, &still.mask, NULL);
+	return ok;
+}
+
+/* ---------------------------------------------------------------------------------------- */
 
 void unpark(void)
 {

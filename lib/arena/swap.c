@@ -240,15 +240,15 @@ static int explain(int err, const struct job *j, char why[ARENA_WHY_MAX])
 	}
 }
 
-int swap_range(const struct arena_file *f, const struct vma *v, uintptr_t s, uintptr_t e,
-	uint64_t off, char why[ARENA_WHY_MAX])
+int swap_range(const struct arena_file *f, const struct vma *v, const struct fresh *m, uint64_t off,
+	char why[ARENA_WHY_MAX])
 {
-	struct job j = {.f = f, .v = v, .s = s, .e = e, .off = off, .alone = hold_alone(1)};
-	int err = traits_of(v, s, &j.traits);
+	struct job j = {.f = f, .v = v, .s = m->s, .e = m->e, .off = off, .alone = m->alone};
+	int err = traits_of(v, m->s, &j.traits);
 
 	if (!err) {
-		make_room_below(v, s);
-		err = is_own(s, e) ? swap_aside(&j) : swap_chunks(&j);
+		make_room_below(v, m->s);
+		err = is_own(m->s, m->e) ? swap_aside(&j) : swap_chunks(&j);
 	}
 	/* A thread that waits for the end of another has that one's block as its key, by the page:
 	 * it must look again. */

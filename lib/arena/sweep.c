@@ -9,28 +9,36 @@
 #include <string.h>
 #include <sys/stat.h>
 #include "arena_impl.h"
+#include "hold.h"
+#include "raw.h"
 
 #define LEAST (4ull << 20) /* bytes that are not worth a sweep */
-/* The mappings are read one after another, while other threads may move them (mremap()): one that
- * moves down may be missed. Its pages keep their offset, so what any of these looks shows is live.
- */
-#define LOOKS 8
-/* A block that has its own generation may be extended at any moment (generation.c). */
-#define ROOM_TO_GROW (1ull << 40)
+/* Looks at the mappings until one shows all of them. */
+#define LOOKS  8
+#define GENTLE 4 /* of these, without waking threads that sleep */
 
 struct live {
-	struct arena_piece *a;
+	struct arena_piece *a; /* not from malloc(), which a thread that is held may have locked */
 	size_t n, room;
 };
+
+static void live_free(struct live *l)
+{
+	if (l->a)
+		raw_munmap(l->a, l->room * sizeof(l->a[0]));
+}
 
 static bool add(struct live *l, uint64_t off, uint64_t len)
 {
 	if (l->n == l->room) {
-		size_t room = l->room ? 2 * l->room : 256;
-		struct arena_piece *a = realloc(l->a, room * sizeof(*a));
+		size_t room = l->room ? 2 * l->room : 4096;
+		struct arena_piece *a = raw_mmap(NULL, room * sizeof(*a), PROT_READ | PROT_WRITE,
+			MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
-		if (!a)
+		if (a == MAP_FAILED)
 			return false;
+		raw_copy(a, l->a, l->n * sizeof(*a));
+		live_free(l);
 		l->a = a;
 		l->room = room;
 	}
@@ -45,17 +53,33 @@ static bool add_mapped(struct live *l, const struct arena_file *f)
 	if (maps_again(&arena.maps))
 		return false;
 	for (bool more = maps_find(&arena.maps, 0, &v); more;
-		more = maps_find(&arena.maps, v.end, &v)) {
-		uint64_t len = v.end - v.start;
-
-		if (file_of(&v) != f)
-			continue;
-		if (v.off >> GENERATION_SHIFT)
-			len += ROOM_TO_GROW;
-		if (!add(l, v.off, len))
+		more = maps_find(&arena.maps, v.end, &v))
+		if (file_of(&v) == f && !add(l, v.off, v.end - v.start))
 			return false;
-	}
 	return true;
+}
+
+/* The mappings are read one after another. One that another thread moves meanwhile (mremap()), from
+ * where nobody has looked yet to where somebody has, is missed, however often it is tried: only a
+ * look during which no other thread runs shows all.  @return 0 or a negative errno. */
+static int add_all_mapped(struct live *l, const struct arena_file *f)
+{
+	size_t n = l->n;
+
+	if (hold_alone(1))
+		return add_mapped(l, f) ? 0 : -ENOMEM;
+	for (unsigned i = 0; i < LOOKS; i++) {
+		int err = still_begin(i < GENTLE);
+		bool all;
+
+		if (err)
+			return err;
+		all = add_mapped(l, f);
+		if (still_end())
+			return all ? 0 : -ENOMEM;
+		l->n = n;
+	}
+	return -EBUSY;
 }
 
 static bool add_held(struct live *l, const struct arena_file *f)
@@ -93,45 +117,51 @@ static uint64_t allocated(const struct arena_file *f)
 	return fstat(f->fd, &st) ? 0 : (uint64_t)st.st_blocks * 512;
 }
 
-/* @return false if there is no memory. */
-static bool sweep(const struct arena_file *f)
+/* @return 0 or a negative errno. */
+static int sweep(struct arena_file *f)
 {
 	struct live l = {0};
-	bool ok = add_held(&l, f);
+	int err = add_held(&l, f) ? add_all_mapped(&l, f) : -ENOMEM;
 	uint64_t at = 0;
 
-	for (unsigned i = 0; i < LOOKS && ok; i++)
-		ok = add_mapped(&l, f);
-	if (ok) {
+	if (!err) {
 		qsort(l.a, l.n, sizeof(l.a[0]), by_offset);
 		for (size_t i = 0; i < l.n; i++) {
+			uint64_t end = l.a[i].off + l.a[i].len + room_of(l.a[i].off);
+
 			punch(f, at, l.a[i].off);
-			if (l.a[i].off + l.a[i].len > at)
-				at = l.a[i].off + l.a[i].len;
+			if (end > at)
+				at = end;
 		}
 		punch(f, at, (uint64_t)GENERATIONS << GENERATION_SHIFT);
+		err = generations_know(f, l.a, l.n) ? 0 : -ENOMEM;
 	}
-	free(l.a);
-	return ok;
+	live_free(&l);
+	return err;
 }
 
-static void sweep_file(struct arena_file *f, bool late)
+int sweep_now(struct arena_file *f)
 {
 	uint64_t before = allocated(f), after;
+	int err = sweep(f);
 
-	if (before < LEAST || before < (late ? f->threshold : 2 * f->threshold))
-		return;
-	if (!sweep(f))
-		return;
+	if (err) { /* the next time when there is somewhat more */
+		f->threshold = before + before / 4;
+		return err;
+	}
 	after = allocated(f);
 	arena.stats.sweeps++;
 	arena.stats.swept += before - after;
 	f->threshold = 2 * after;
+	return 0;
 }
 
 void sweep_if_due(bool late)
 {
-	for (struct arena_file *f = arena.file; f < arena.file + ARENA_FILES; f++)
-		if (f->fd >= 0)
-			sweep_file(f, late);
+	for (struct arena_file *f = arena.file; f < arena.file + ARENA_FILES; f++) {
+		uint64_t now = f->fd < 0 ? 0 : allocated(f);
+
+		if (now >= LEAST && now >= (late ? f->threshold : 2 * f->threshold))
+			sweep_now(f);
+	}
 }

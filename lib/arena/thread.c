@@ -6,17 +6,23 @@
 #include "raw.h"
 #include "thread.h"
 
-/* Reads the status of thread @p tid of @p dir into @p buf as a string: on the stack and without
- * libc, as a parked thread may have any lock.  @return whether it could. */
-static bool read_status(int dir, pid_t tid, char *buf, size_t size)
+#define NAME_MAX_LEN 32
+
+/* Reads the file @p what of thread @p tid of @p dir into @p buf as a string: on the stack and
+ * without libc, as a parked thread may have any lock.  @return whether it could. */
+static bool read_file(int dir, pid_t tid, const char *what, char *buf, size_t size)
 {
-	char name[32] = "/status";
-	char *s = name + sizeof(name) - sizeof("/status");
+	char name[NAME_MAX_LEN];
+	char *s = name + sizeof(name);
 	long n = 0, got = 0;
+	size_t len = 0;
 	int fd;
 
-	for (size_t i = 0; i < sizeof("/status"); i++)
-		s[i] = "/status"[i];
+	while (what[len])
+		len++;
+	for (size_t i = len + 1; i > 0; i--)
+		*--s = what[i - 1];
+	*--s = '/';
 	for (; tid; tid /= 10)
 		*--s = (char)('0' + tid % 10);
 	fd = (int)syscall(SYS_openat, dir, s, O_RDONLY | O_CLOEXEC);
@@ -55,7 +61,7 @@ enum thread_absence thread_absence(int dir, pid_t tid, int sig)
 	uint64_t mask = 0;
 	char state;
 
-	if (!read_status(dir, tid, status, sizeof(status)))
+	if (!read_file(dir, tid, "status", status, sizeof(status)))
 		return THREAD_ENDED;
 	state = *field(status, "State");
 	if (state == 'Z' || state == 'X')
@@ -66,6 +72,38 @@ enum thread_absence thread_absence(int dir, pid_t tid, int sig)
 	if ((mask >> (sig - 1) & 1 && state == 'S') || state == 't' || state == 'T')
 		return THREAD_BLOCKS;
 	return THREAD_COMING;
+}
+
+static uint64_t number(const char *s)
+{
+	uint64_t n = 0;
+
+	while (*s >= '0' && *s <= '9')
+		n = n * 10 + (uint64_t)(*s++ - '0');
+	return n;
+}
+
+static bool count_switches(int dir, pid_t tid, uint64_t *n)
+{
+	char status[4096];
+
+	if (!read_file(dir, tid, "status", status, sizeof(status)))
+		return false;
+	*n = number(field(status, "voluntary_ctxt_switches")) +
+	     number(field(status, "nonvoluntary_ctxt_switches"));
+	return *n > 0;
+}
+
+/* The state in "status" is not enough: a thread is in it already on its way to sleep, and may turn
+ * back. The kernel shows the system call only of a thread that is not on a CPU. */
+bool thread_sleeps(int dir, pid_t tid, uint64_t *switches)
+{
+	char call[256];
+	uint64_t after;
+
+	return count_switches(dir, tid, switches) &&
+	       read_file(dir, tid, "syscall", call, sizeof(call)) && call[0] != 'r' &&
+	       count_switches(dir, tid, &after) && after == *switches;
 }
 
 /* x86-64: a control block begins with its own address, and has it a second time (tcbhead_t). */

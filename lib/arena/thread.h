@@ -24,4 +24,10 @@ enum thread_absence thread_absence(int dir, pid_t tid, int sig);
  * the beginning of a thread's control block. */
 bool thread_block_in(const uint8_t *page, uintptr_t at, size_t size);
 
+/**
+ * Whether thread @p tid of the directory @p dir sleeps and has left its CPU. @p switches: how often
+ * it has left one: it has not run in between if a later call returns true with the same number.
+ */
+bool thread_sleeps(int dir, pid_t tid, uint64_t *switches);
+
 #endif

@@ -48,20 +48,10 @@ static bool flags_of(uintptr_t at, char *line, size_t size)
 	return false;
 }
 
-static bool locks_memory(void)
+/* Nothing is written back to private memory, so only the refusal of locked pages is left of it. */
+static bool is_locked(const struct vma *v, uintptr_t at)
 {
-	char buf[4096];
-	int fd = open("/proc/thread-self/status", O_RDONLY | O_CLOEXEC);
-	ssize_t n = fd < 0 ? -1 : read(fd, buf, sizeof(buf) - 1);
-	const char *s;
-
-	if (fd >= 0)
-		close(fd);
-	if (n < 0)
-		return false;
-	buf[n] = 0;
-	s = strstr(buf, "VmLck:");
-	return s && strtoul(s + 6, NULL, 10);
+	return syscall(SYS_msync, at, page_of(v), MS_INVALIDATE) && errno == EBUSY;
 }
 
 /* A mapping of one page cannot be split, so it has to be looked up. */
@@ -69,11 +59,8 @@ static bool look_up(const struct vma *v, uintptr_t at, struct traits *t)
 {
 	char line[512];
 
-	if (v->end - v->start != page_of(v) && !locks_memory())
+	if (v->end - v->start != page_of(v) || !flags_of(at, line, sizeof(line)))
 		return false;
-	if (!flags_of(at, line, sizeof(line)))
-		return false;
-	t->locked = strstr(line, " lo");
 	t->no_fork = strstr(line, " dc");
 	t->no_dump = strstr(line, " dd");
 	return true;
@@ -82,6 +69,7 @@ static bool look_up(const struct vma *v, uintptr_t at, struct traits *t)
 int traits_of(const struct vma *v, uintptr_t at, struct traits *t)
 {
 	memset(t, 0, sizeof(*t));
+	t->locked = is_locked(v, at);
 	/* The kernel refuses it for memory that is not made of pages of its own. */
 	if (!look_up(v, at, t)) {
 		t->no_dump = had(v, at, MADV_DODUMP, MADV_DONTDUMP);

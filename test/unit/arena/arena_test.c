@@ -133,13 +133,12 @@ static void take__several_chunks(void **state)
 	munmap(p, 9 * MB);
 }
 
-static void take__absent_pages_stay_absent(void **state)
+static void absent_pages_stay_absent(void)
 {
 	uint8_t *p = anon(64 * MB);
 	struct arena_hold *h;
 	uint64_t before;
 
-	(void)state;
 	arena_release(take(p, 1));
 	before = blocks();
 	p[30 * MB] = 1;
@@ -147,6 +146,35 @@ static void take__absent_pages_stay_absent(void **state)
 	assert_in_range(blocks() - before, PAGE, 2 * MB); /* a huge page at most */
 	arena_release(h);
 	munmap(p, 64 * MB);
+}
+
+static void take__absent_pages_stay_absent(void **state)
+{
+	(void)state;
+	absent_pages_stay_absent();
+}
+
+static void *wait_for_byte(void *arg)
+{
+	char byte;
+
+	return read(*(int *)arg, &byte, 1) == 1 ? arg : NULL;
+}
+
+/* Whatever holds the writers must not make pages look as if they were there. */
+static void take__absent_pages_with_threads(void **state)
+{
+	pthread_t t;
+	int fd[2];
+
+	(void)state;
+	assert_int_equal(pipe(fd), 0);
+	assert_int_equal(pthread_create(&t, NULL, wait_for_byte, &fd[0]), 0);
+	absent_pages_stay_absent();
+	assert_int_equal(write(fd[1], "", 1), 1);
+	pthread_join(t, NULL);
+	close(fd[0]);
+	close(fd[1]);
 }
 
 /* --- generations ------------------------------------------------------------------------ */
@@ -317,6 +345,7 @@ static void sweep__leaves_what_is_mapped(void **state)
 
 static struct {
 	uint8_t *high, *low;
+	useconds_t pause;
 	_Atomic int stop;
 } mover;
 
@@ -330,7 +359,8 @@ static void *move(void *arg)
 			mremap(mover.low, MB, MB, MREMAP_MAYMOVE | MREMAP_FIXED, mover.high) !=
 				mover.high)
 			abort();
-		usleep(10);
+		if (mover.pause)
+			usleep(mover.pause);
 	}
 	return NULL;
 }
@@ -346,13 +376,15 @@ static uint8_t *far_below(size_t size)
 	return p;
 }
 
-static void sweep__leaves_what_moves(void **state)
+static void swept_while_moving(useconds_t pause)
 {
 	const unsigned between = 200; /* mappings */
 	uint8_t *room = far_below((2 * between + 2) * PAGE + 2 * MB), *p;
+	uint64_t sweeps = arena_stats().sweeps;
 	pthread_t t;
 
-	(void)state;
+	mover.pause = pause;
+	mover.stop = 0;
 	for (unsigned i = 0; i < between; i++)
 		mprotect(room + MB + 2 * i * PAGE, PAGE, PROT_READ);
 	mover.low = room;
@@ -369,9 +401,23 @@ static void sweep__leaves_what_moves(void **state)
 	}
 	mover.stop = 1;
 	pthread_join(t, NULL);
+	assert_true(arena_stats().sweeps > sweeps);
 	for (size_t i = 0; i < MB; i++)
 		assert_int_equal(p[i], 9);
 	munmap(room, (2 * between + 2) * PAGE + 2 * MB);
+}
+
+static void sweep__leaves_what_moves(void **state)
+{
+	(void)state;
+	swept_while_moving(0);
+}
+
+/* A look that saw no thread run counts; one that sleeps and wakes is held after some tries. */
+static void sweep__leaves_what_wakes_and_moves(void **state)
+{
+	(void)state;
+	swept_while_moving(10);
 }
 
 /* --- refusals --------------------------------------------------------------------------- */
@@ -532,6 +578,7 @@ int main(void)
 		cmocka_unit_test(take__parts_then_all),
 		cmocka_unit_test(take__several_chunks),
 		cmocka_unit_test(take__absent_pages_stay_absent),
+		cmocka_unit_test(take__absent_pages_with_threads),
 		cmocka_unit_test(generation__moved_memory),
 		cmocka_unit_test(generation__registered_memory),
 		cmocka_unit_test(generation__used_before),
@@ -540,6 +587,7 @@ int main(void)
 		cmocka_unit_test(sweep__returns_what_is_unmapped),
 		cmocka_unit_test(sweep__leaves_what_is_mapped),
 		cmocka_unit_test(sweep__leaves_what_moves),
+		cmocka_unit_test(sweep__leaves_what_wakes_and_moves),
 		cmocka_unit_test(refused__with_a_sentence),
 		cmocka_unit_test(refused__several_kinds),
 		cmocka_unit_test(shared__its_own_file),

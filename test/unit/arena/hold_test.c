@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Which means holds writers: the best that there is, and signals for what it cannot protect. */
 #include <fcntl.h>
+#include <poll.h>
 #include <pthread.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stddef.h>
@@ -163,6 +165,118 @@ static void held__private_file(void **state)
 	held(~0u, ARENA_WRITERS_SIGNALS, false, true);
 }
 
+/* --- a look ----------------------------------------------------------------------------- */
+
+static _Atomic int interrupted;
+static _Atomic int asleep; /* the thread is about to */
+static int pipes[2];
+
+static void *sleep_long(void *arg)
+{
+	char c;
+
+	(void)arg;
+	asleep = 1;
+	if (poll(&(struct pollfd){.fd = pipes[0], .events = POLLIN}, 1, -1) != 1)
+		interrupted = 1;
+	if (read(pipes[0], &c, 1) != 1)
+		interrupted = 1;
+	return run(NULL);
+}
+
+static void start_sleeper(pthread_t *t)
+{
+	open_with(~0u);
+	stop = interrupted = asleep = 0;
+	assert_int_equal(pipe(pipes), 0);
+	assert_int_equal(pthread_create(t, NULL, sleep_long, NULL), 0);
+	while (!asleep)
+		usleep(100);
+	usleep(10000);
+}
+
+static void end_sleeper(pthread_t t)
+{
+	stop = 1;
+	pthread_join(t, NULL);
+	close(pipes[0]);
+	close(pipes[1]);
+	hold_close();
+}
+
+/* Only threads that run are stopped: poll() of the others does not end. */
+static void still__sleepers_go_on_sleeping(void **state)
+{
+	pthread_t sleeper, runner;
+
+	(void)state;
+	start_sleeper(&sleeper);
+	assert_int_equal(pthread_create(&runner, NULL, run, NULL), 0);
+	runs_on();
+	assert_int_equal(still_begin(true), 0);
+	stands_still();
+	assert_true(still_end());
+	runs_on();
+	assert_int_equal(write(pipes[1], "", 1), 1);
+	end_sleeper(sleeper);
+	pthread_join(runner, NULL);
+	assert_false(interrupted);
+}
+
+/* One that wakes during the look spoils it. */
+static void still__a_thread_woke(void **state)
+{
+	pthread_t sleeper;
+
+	(void)state;
+	start_sleeper(&sleeper);
+	assert_int_equal(still_begin(true), 0);
+	assert_int_equal(write(pipes[1], "", 1), 1);
+	runs_on();
+	assert_false(still_end());
+	end_sleeper(sleeper);
+}
+
+/* Not gently: all of them. */
+static void still__no_thread_can_wake(void **state)
+{
+	pthread_t sleeper;
+
+	(void)state;
+	start_sleeper(&sleeper);
+	assert_int_equal(still_begin(false), 0);
+	assert_int_equal(write(pipes[1], "", 1), 1);
+	stands_still();
+	assert_true(still_end());
+	end_sleeper(sleeper);
+}
+
+static void *block_signals(void *arg)
+{
+	sigset_t all;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_BLOCK, &all, NULL);
+	return run(arg);
+}
+
+/* One that always runs, and takes no signal, cannot be held: then nothing is certain. */
+static void still__signals_blocked(void **state)
+{
+	pthread_t t;
+
+	(void)state;
+	open_with(~0u);
+	stop = 0;
+	assert_int_equal(pthread_create(&t, NULL, block_signals, NULL), 0);
+	runs_on();
+	assert_int_equal(still_begin(true), -EBUSY);
+	runs_on();
+	stop = 1;
+	pthread_join(t, NULL);
+	hold_close();
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -173,6 +287,10 @@ int main(void)
 		cmocka_unit_test(held__by_userfaultfd),
 		cmocka_unit_test(held__control_blocks_in_user_mode),
 		cmocka_unit_test(held__private_file),
+		cmocka_unit_test(still__sleepers_go_on_sleeping),
+		cmocka_unit_test(still__a_thread_woke),
+		cmocka_unit_test(still__no_thread_can_wake),
+		cmocka_unit_test(still__signals_blocked),
 	};
 
 	if (getenv("MESON_EXE_WRAPPER"))
