@@ -21,7 +21,9 @@
 #define PUBLISH_NS 50000000ull /* between two copies of the counters, and looks for events */
 /* After traffic the thread polls for as long as an answer takes to come. An event of the completion
  * queue would be late: rocid's notifier, which sends it, looks each 50 us (lib/ctl/session). */
-#define LINGER_NS 200000u
+#define LINGER_NS   200000u
+#define STREAM	    8u /* packets per busy round: from so many on it is a stream */
+#define LOAD_WEIGHT 8u /* of the rounds before in their average */
 
 void rib_say(struct rib *r, const char *text, ...)
 {
@@ -271,13 +273,14 @@ static void now_and_then(struct rib *r, uint64_t now)
 	take_events(r);
 }
 
-static void drain(struct rib *r)
+static void drain(struct rib *r, const struct pollfd *p)
 {
 	struct roci_cq *cq;
 	uint64_t n;
 
-	(void)!read(r->wake, &n, sizeof(n));
-	while (!roci_get_cq_event(r->q.channel, &cq, NULL))
+	if (p[0].revents)
+		(void)!read(r->wake, &n, sizeof(n));
+	if (p[1].revents && !roci_get_cq_event(r->q.channel, &cq, NULL)) /* armed once */
 		roci_ack_cq_events(cq, 1);
 }
 
@@ -296,20 +299,26 @@ static void rest(struct rib *r, uint64_t now)
 	ts.tv_nsec = (long)ns;
 	if (ppoll(p, ARRAY_SIZE(p), &ts, NULL) <= 0)
 		return;
-	drain(r);
+	drain(r, p);
 	if (p[2].revents)
 		take_events(r);
 	if (p[3].revents & POLLERR)
 		r->gone = r->failed = true;
 }
 
+/* Answers are soon taken. A stream is not: while the thread sleeps, packets for many come together.
+ */
+static void notice(struct rib *r, uint32_t n, uint64_t now)
+{
+	r->busy_at = now;
+	r->load += n - r->load / LOAD_WEIGHT;
+}
+
 /* The worker runs next, if it shares the CPU with this thread: it has something to send, or
  * something to come. @return whether to poll again. */
-static bool linger(struct rib *r, uint64_t now, bool busy)
+static bool linger(struct rib *r, uint64_t now)
 {
-	if (busy)
-		r->busy_at = now;
-	else if (now - r->busy_at >= LINGER_NS)
+	if (now - r->busy_at >= LINGER_NS || r->load >= LOAD_WEIGHT * STREAM)
 		return false;
 	sched_yield();
 	return true;
@@ -326,7 +335,9 @@ static void serve(struct rib *r)
 		n += from_kernel(r, now);
 		ask(r);
 		now_and_then(r, now);
-		if (linger(r, now, n))
+		if (n)
+			notice(r, (uint32_t)n, now);
+		if (linger(r, now) || n)
 			continue;
 		roci_req_notify_cq(r->q.cq, 0);
 		if (!from_wire(r, now) && !r->failed)
@@ -350,6 +361,7 @@ static void begin(struct rib *r)
 	r->merge.n = 0;
 	r->said[0] = '\0';
 	r->published = r->busy_at = 0;
+	r->load = 0;
 	r->failed = r->gone = false;
 }
 
