@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <sched.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,7 +18,12 @@
 #include "rib_impl.h"
 
 #define AGAIN_MS   200	       /* between attempts to open the session or the netdev */
-#define PUBLISH_NS 50000000ull /* between two copies of the counters */
+#define PUBLISH_NS 50000000ull /* between two copies of the counters, and looks for events */
+/* After traffic the thread polls for as long as an answer takes to come. An event of the completion
+ * queue would be late: rocid's notifier, which sends it, looks each 50 us (lib/ctl/session). */
+#define LINGER_NS   200000u
+#define STREAM	    8u /* packets per busy round: from so many on it is a stream */
+#define LOAD_WEIGHT 8u /* of the rounds before in their average */
 
 void rib_say(struct rib *r, const char *text, ...)
 {
@@ -220,11 +226,8 @@ static void take_answers(struct rib *r, uint64_t now)
 /* --- the loop -----------------------------------------------------------------------------------
  */
 
-static void publish(struct rib *r, uint64_t now)
+static void publish(struct rib *r)
 {
-	if (now - r->published < PUBLISH_NS)
-		return;
-	r->published = now;
 	pthread_mutex_lock(&r->lock);
 	memcpy(r->counts, ipoib_counts(r->ipoib), sizeof(r->counts));
 	r->view = (struct rib_view){.up = true,
@@ -240,14 +243,18 @@ static void take_events(struct rib *r)
 	struct roci_async_event e = {.size = sizeof(e)};
 	struct roci_gid_entry gid = {.size = sizeof(gid)};
 	struct roci_port_attr port = {.size = sizeof(port)};
+	bool any = false;
 
 	while (!roci_get_async_event(r->q.ctx, &e)) {
 		enum roci_event_type type = e.event_type;
 
+		any = true;
 		roci_ack_async_event(&e);
 		if (type == ROCI_EVENT_DEVICE_FATAL || type == ROCI_EVENT_QP_FATAL)
 			r->failed = true;
 	}
+	if (!any)
+		return;
 	/* An address, a MAC or an MTU that changed: begin again with the new one. */
 	if (roci_query_gid(r->q.ctx, r->cfg.port, r->q.gid_index, &gid) ||
 		memcmp(gid.gid.raw, r->q.own.gid, 16) != 0 || memcmp(gid.mac, r->q.mac, 6) != 0 ||
@@ -256,13 +263,24 @@ static void take_events(struct rib *r)
 		r->failed = true;
 }
 
-static void drain(struct rib *r)
+/* Traffic without a pause keeps the thread from rest(). */
+static void now_and_then(struct rib *r, uint64_t now)
+{
+	if (now - r->published < PUBLISH_NS)
+		return;
+	r->published = now;
+	publish(r);
+	take_events(r);
+}
+
+static void drain(struct rib *r, const struct pollfd *p)
 {
 	struct roci_cq *cq;
 	uint64_t n;
 
-	(void)!read(r->wake, &n, sizeof(n));
-	while (!roci_get_cq_event(r->q.channel, &cq, NULL))
+	if (p[0].revents)
+		(void)!read(r->wake, &n, sizeof(n));
+	if (p[1].revents && !roci_get_cq_event(r->q.channel, &cq, NULL)) /* armed once */
 		roci_ack_cq_events(cq, 1);
 }
 
@@ -281,11 +299,29 @@ static void rest(struct rib *r, uint64_t now)
 	ts.tv_nsec = (long)ns;
 	if (ppoll(p, ARRAY_SIZE(p), &ts, NULL) <= 0)
 		return;
-	drain(r);
+	drain(r, p);
 	if (p[2].revents)
 		take_events(r);
 	if (p[3].revents & POLLERR)
 		r->gone = r->failed = true;
+}
+
+/* Answers are soon taken. A stream is not: while the thread sleeps, packets for many come together.
+ */
+static void notice(struct rib *r, uint32_t n, uint64_t now)
+{
+	r->busy_at = now;
+	r->load += n - r->load / LOAD_WEIGHT;
+}
+
+/* The worker runs next, if it shares the CPU with this thread: it has something to send, or
+ * something to come. @return whether to poll again. */
+static bool linger(struct rib *r, uint64_t now)
+{
+	if (now - r->busy_at >= LINGER_NS || r->load >= LOAD_WEIGHT * STREAM)
+		return false;
+	sched_yield();
+	return true;
 }
 
 static void serve(struct rib *r)
@@ -298,8 +334,10 @@ static void serve(struct rib *r)
 		waiting(r, now);
 		n += from_kernel(r, now);
 		ask(r);
-		publish(r, now);
+		now_and_then(r, now);
 		if (n)
+			notice(r, (uint32_t)n, now);
+		if (linger(r, now) || n)
 			continue;
 		roci_req_notify_cq(r->q.cq, 0);
 		if (!from_wire(r, now) && !r->failed)
@@ -322,7 +360,8 @@ static void begin(struct rib *r)
 	r->cut.done = true;
 	r->merge.n = 0;
 	r->said[0] = '\0';
-	r->published = 0;
+	r->published = r->busy_at = 0;
+	r->load = 0;
 	r->failed = r->gone = false;
 }
 
@@ -397,8 +436,10 @@ int rib_start(struct rib **out, const struct rib_config *cfg, char *why, unsigne
 	err = r->wake < 0 || r->wake_helper < 0 || !r->ipoib
 		      ? ENOMEM
 		      : pthread_create(&r->packets, NULL, run, r);
-	if (!err)
+	if (!err) {
+		pthread_setname_np(r->packets, cfg->name);
 		return 0;
+	}
 	snprintf(why, why_size, "cannot start %s (%s): raise the limits of threads and open files",
 		cfg->name, strerror(err));
 	r->packets = 0;

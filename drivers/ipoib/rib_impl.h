@@ -77,7 +77,8 @@ struct rib {
 	uint64_t counts[IPOIB_COUNTS];
 	_Atomic uint32_t ngroups;
 	uint64_t tap_full;
-	uint64_t published;
+	uint64_t published, busy_at; /* when it did so, and had traffic, last */
+	uint32_t load;		     /* packets of a busy round, averaged, times LOAD_WEIGHT */
 };
 
 /** Says @p text on stderr, once in a row. */

@@ -19,8 +19,7 @@ static bool pass_on(struct worker *w)
 		w->dp->events, w->kept, sizeof(w->kept[0]), taken, NULL);
 	w->nkept -= passed;
 	memmove(w->kept, w->kept + passed, w->nkept * sizeof(w->kept[0]));
-	if (w->dp->idle == IDLE_ADAPTIVE)
-		waker_wake(&w->dp->notifier);
+	waker_wake(&w->dp->notifier); /* no system call unless it sleeps */
 	return passed == BURST;
 }
 
@@ -28,8 +27,7 @@ static NOINLINE void tell_late(struct worker *w)
 {
 	w->core.late_news = false;
 	atomic_store_explicit(&w->dp->late, true, memory_order_release);
-	if (w->dp->idle == IDLE_ADAPTIVE)
-		waker_wake(&w->dp->notifier);
+	waker_wake(&w->dp->notifier);
 }
 
 /* More than a burst: QPs may fail by the hundred. */

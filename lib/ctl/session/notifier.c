@@ -16,9 +16,9 @@
 #include "worker.h"
 
 /* The thread polls often while events arrive and seldom while none do: a poll costs some
- * microseconds, and the first event after a pause is late by at most SLEEP_MAX. If workers sleep,
- * so does the thread: then the first event after a pause wakes it, which costs its worker at most
- * one system call per 20 ms. */
+ * microseconds, and the first event after a pause is late by at most SLEEP_MAX. If workers sleep or
+ * yield, the thread sleeps: then the first event after a pause wakes it, which costs its worker at
+ * most one system call per 20 ms. */
 #define SLEEP_MIN_NS 50000L
 #define SLEEP_MAX_NS 1000000L
 #define HOT_ROUNDS   400 /* of SLEEP_MIN before it slows down: 20 ms */
@@ -313,7 +313,8 @@ static void *notifier_main(void *arg)
 			if (pause > SLEEP_MAX_NS)
 				pause = SLEEP_MAX_NS;
 		}
-		if (pause == SLEEP_MAX_NS && n->dp->idle == IDLE_ADAPTIVE)
+		if (pause == SLEEP_MAX_NS &&
+			__atomic_load_n(&n->dp->idle, __ATOMIC_RELAXED) != IDLE_POLL)
 			sleep_long(n);
 		else
 			doze(pause);
