@@ -243,8 +243,8 @@ class Swift:
             self._set(now, self.cwnd * max(1 - self.beta * (ack.rtt - target) / ack.rtt, 1 - self.max_mdf))
 
     def on_loss(self, now, timeout):
-        self.timeouts += timeout
-        if timeout and self.timeouts >= 5:
+        self.timeouts = self.timeouts + 1 if timeout else 0
+        if self.timeouts >= 5:
             self._set(now, 0)
         elif now - self.decreased >= self.rtt:
             self._set(now, self.cwnd * (1 - self.max_mdf))
