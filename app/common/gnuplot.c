@@ -45,7 +45,9 @@ void gnuplot_string(FILE *f, const char *text)
 
 void gnuplot_svg(FILE *f, const char *path)
 {
-	fputs("set terminal svg size 800,500 dynamic enhanced font 'sans,12' background 'white'\n"
+	/* its fifth colour is yellow, which nobody sees on white */
+	fputs("set terminal svg size 720,430 dynamic enhanced font 'sans,14' background 'white'\n"
+	      "set linetype 5 lc rgb '#8c564b'\n"
 	      "set output ",
 		f);
 	gnuplot_string(f, path);

@@ -35,6 +35,8 @@ void options_usage(FILE *f)
 		"1/1000\n"
 		"  --capture PORT              with --out: the frames that leave a port, as "
 		"pcapng\n"
+		"  --ports                     run: print all ports that had a queue, not the "
+		"longest alone\n"
 		"  --quick                     verify: only what takes seconds\n"
 		"  --library FOLDER            of scenarios; default: %s\n"
 		"  --version\n",
@@ -145,6 +147,9 @@ static int take(struct options *o, int c)
 	case 'q':
 		o->quick = true;
 		return 0;
+	case 'p':
+		o->all_ports = true;
+		return 0;
 	case 'o':
 		o->out.folder = optarg;
 		return 0;
@@ -172,8 +177,9 @@ int options_read(struct options *o, int argc, char **argv)
 		{"sweep", required_argument, NULL, 'w'}, {"seed", required_argument, NULL, 'r'},
 		{"jobs", required_argument, NULL, 'j'}, {"out", required_argument, NULL, 'o'},
 		{"sample", required_argument, NULL, 'i'}, {"capture", required_argument, NULL, 'c'},
-		{"quick", no_argument, NULL, 'q'}, {"library", required_argument, NULL, 'l'},
-		{"help", no_argument, NULL, 'h'}, {"version", no_argument, NULL, 'v'}, {0}};
+		{"ports", no_argument, NULL, 'p'}, {"quick", no_argument, NULL, 'q'},
+		{"library", required_argument, NULL, 'l'}, {"help", no_argument, NULL, 'h'},
+		{"version", no_argument, NULL, 'v'}, {0}};
 	int c, rc = 0;
 
 	while (!rc && (c = getopt_long(argc, argv, "h", known, NULL)) != -1)

@@ -20,6 +20,7 @@ struct sweep {
 struct options {
 	const char *library;
 	bool quick;
+	bool all_ports;
 	bool seeded;
 	uint64_t seed;
 	unsigned jobs;

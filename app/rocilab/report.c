@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>
+#include <stdlib.h>
 #include "metric.h"
 #include "report.h"
+
+/* Of a large network, the ports that a reader looks for. */
+#define PORTS_SHOWN 12u
 
 double report_value(const struct lab *l, const struct expectation *e)
 {
@@ -30,27 +34,83 @@ unsigned report_expectations(const struct lab *l, const char *command)
 	return bad;
 }
 
-static void print_port(const struct lab *l, uint32_t sw, uint32_t port)
+/* --- ports ------------------------------------------------------------------------------ */
+
+/* Queues that had something to hold, with the longest mean first. */
+struct hot {
+	double mean;
+	uint32_t sw, port; /* port: of all switches */
+};
+
+static int hotter(const void *a, const void *b)
+{
+	const struct hot *x = a, *y = b;
+
+	if (x->mean > y->mean || x->mean < y->mean)
+		return x->mean < y->mean ? 1 : -1;
+	return (x->port > y->port) - (x->port < y->port);
+}
+
+/* @return how many; *ports is to be freed */
+static unsigned find_hot(const struct lab *l, struct hot **ports)
+{
+	struct hot *h = *ports = calloc(l->ports, sizeof(*h));
+	unsigned n = 0;
+
+	for (uint32_t sw = 0; h && sw < l->s->net.switches; sw++)
+		for (uint32_t i = l->first[sw]; i < l->first[sw + 1]; i++)
+			if (l->port[i].meter.most)
+				h[n++] = (struct hot){meter_mean(&l->port[i].meter), sw, i};
+	if (n)
+		qsort(h, n, sizeof(*h), hotter);
+	return n;
+}
+
+static void print_head(void)
+{
+	printf("  %-8s %-8s", "port", "leads to");
+	for (unsigned i = 0; i < metric_count; i++)
+		if (metrics[i].of == OF_PORT)
+			printf(" %11s", metrics[i].name);
+	putchar('\n');
+}
+
+static void print_port(const struct lab *l, const struct hot *h)
 {
 	const struct network *n = &l->s->net;
-	uint32_t peer = net_peer(n, sw, port - l->first[sw]);
+	uint32_t port = h->port - l->first[h->sw], peer = net_peer(n, h->sw, port);
 	bool host = peer < n->hosts;
+	char name[32], to[32];
 
-	printf("  sw%u.%-3u to %s%-4u", sw, port - l->first[sw], host ? "" : "sw",
-		host ? peer : peer - n->hosts);
+	snprintf(name, sizeof(name), "sw%u.%u", h->sw, port);
+	snprintf(to, sizeof(to), "%s%u", host ? "" : "sw", host ? peer : peer - n->hosts);
+	printf("  %-8s %-8s", name, to);
 	for (unsigned i = 0; i < metric_count; i++) {
 		const struct metric *m = &metrics[i];
-		const struct expectation e = {.metric = m, .index = port};
+		const struct expectation e = {.metric = m, .index = h->port};
 		char text[32];
 
 		if (m->of == OF_PORT)
-			printf("  %s %s", m->name,
-				text_of(m->value(l, &e), m->unit, text, sizeof(text)));
+			printf(" %11s", text_of(m->value(l, &e), m->unit, text, sizeof(text)));
 	}
 	putchar('\n');
 }
 
-void report_run(const struct lab *l)
+static void print_ports(const struct lab *l, bool all)
+{
+	struct hot *h;
+	unsigned n = find_hot(l, &h), shown = all || n <= PORTS_SHOWN ? n : PORTS_SHOWN;
+
+	if (n)
+		print_head();
+	for (unsigned i = 0; i < shown; i++)
+		print_port(l, &h[i]);
+	if (shown < n)
+		printf("  %u more ports had shorter queues; --ports prints them\n", n - shown);
+	free(h);
+}
+
+void report_run(const struct lab *l, bool all_ports)
 {
 	const struct lab_counts *a = &l->begin, *z = &l->end;
 
@@ -65,10 +125,7 @@ void report_run(const struct lab *l)
 		printf("  %-16s %-10s %s\n", m->name,
 			text_of(m->value(l, &e), m->unit, text, sizeof(text)), m->help);
 	}
-	for (uint32_t sw = 0; sw < l->s->net.switches; sw++)
-		for (uint32_t i = l->first[sw]; i < l->first[sw + 1]; i++)
-			if (l->port[i].meter.most)
-				print_port(l, sw, i);
+	print_ports(l, all_ports);
 	printf("  %llu packets delivered, %llu marked, %llu CNPs sent, %llu handled\n",
 		(unsigned long long)(z->packets - a->packets),
 		(unsigned long long)(z->marked - a->marked),

@@ -5,8 +5,9 @@
 
 #include "lab.h"
 
-/** Prints everything that was measured. */
-void report_run(const struct lab *l);
+/** Prints everything that was measured; of many ports those with the longest queues, or with
+ *  @p all_ports all that had one. */
+void report_run(const struct lab *l, bool all_ports);
 
 /** Prints a line for each expectation, with the command that repeats it if @p command is not NULL.
  *  @return how many were not met */

@@ -61,7 +61,7 @@ static int write_files(const struct lab *l, const char *folder)
 }
 
 /* @return expectations that are not met; negative: it could not run */
-static int run_one(const struct scenario *s, const struct out_options *out)
+static int run_one(const struct scenario *s, const struct out_options *out, bool all_ports)
 {
 	char why[WHY_SIZE] = "there is not enough memory for this scenario";
 	struct lab *l = lab_make(s);
@@ -76,7 +76,7 @@ static int run_one(const struct scenario *s, const struct out_options *out)
 	if (isatty(STDERR_FILENO))
 		l->progress = show_progress;
 	sample_run(l);
-	report_run(l);
+	report_run(l, all_ports);
 	bad = (int)report_expectations(l, NULL);
 	if (r && record_close(r))
 		bad = -fail("the CSV files are not complete: is the disk full?");
@@ -146,7 +146,7 @@ static int run_job(void *arg, unsigned i)
 		return -1;
 	if (*name)
 		printf("== %s\n", name);
-	return run_one(&s, &out);
+	return run_one(&s, &out, o.all_ports);
 }
 
 int run_scenarios(struct options *o, char **names, int n)

@@ -248,7 +248,8 @@ static void swift_on_loss(struct cc *c, enum cc_loss kind, uint64_t now)
 
 	if (kind == CC_LOSS_RNR)
 		return;
-	if (kind == CC_LOSS_TIMEOUT && ++s->retransmits >= RETX_RESET_THRESHOLD)
+	s->retransmits = kind == CC_LOSS_TIMEOUT ? s->retransmits + 1 : 0; /* a NAK is an answer */
+	if (s->retransmits >= RETX_RESET_THRESHOLD)
 		set_cwnd(c, 0, now);
 	else if (may_decrease(s, now))
 		set_cwnd(c, s->cwnd * (1 - param(c, MAX_MDF) / 100), now);

@@ -75,6 +75,7 @@ def files(run, path, out):
         page = f.read()
     check('Two flows' in page and 'goodput.share' in page and 'http' not in re.sub(r'xmlns[^ >]*', '', page),
           'the page needs nothing else')
+    check('Gbit/s' in page and '<td>host 2</td>' in page, 'figures have units')
     if shutil.which('gnuplot'):
         check(page.count('<svg') >= 6 and 'queue-cdf.svg' in os.listdir(out), 'the page has plots')
         rates = os.path.join(out, 'rates')
@@ -106,6 +107,20 @@ def sweep(run, path, out):
           f'{said}')
 
 
+def ports(run, folder):
+    """Of a large network the ports with the longest queues, or all."""
+    path = os.path.join(folder, 'fat.lab')
+    with open(path, 'w') as f:
+        f.write('topology fat-tree k=4 rate=40G delay=1us\ntraffic permutation size=64Ki repeat\nmeasure 0..100us\n')
+    def rows(*words):
+        said = run('run', *words, path)[1]
+        return [(w[0], w[1]) for w in map(str.split, said.split('\n')) if w and re.match(r'sw\d+\.\d', w[0])], said
+    few, all_ = rows(), rows('--ports')
+    check(len(few[0]) == 12 and few[0] == all_[0][:12], f'{few}')
+    check(f'{len(all_[0]) - 12} more ports had shorter queues' in few[1] and len(all_[0]) > 12, f'{few} {all_}')
+    check(all(re.match(r'(sw)?\d+$', to) for _, to in all_[0]), f'{all_}')
+
+
 def main(rocilab, library):
     # Built for another CPU, it needs an emulator, which Meson names.
     wrapper = shlex.split(os.environ.get('MESON_EXE_WRAPPER', ''))
@@ -126,6 +141,7 @@ def main(rocilab, library):
         wrong = run('run', '--set', 'switch.buffer=10K', path)
         check(wrong[0] == 1 and re.search(r'^WRONG +drops <= 0 +got [1-9]', wrong[1], re.M), f'{wrong}')
         files(run, path, os.path.join(folder, 'out'))
+        ports(run, folder)
         sweep(run, path, os.path.join(folder, 'sweep'))
         with open(path, 'a') as f:
             f.write('expect drop <= 0\n')

@@ -107,6 +107,16 @@ static json_t *metrics_of(const struct lab *l, enum metric_of of, uint32_t index
 	return o;
 }
 
+/* Where a port leads. */
+static json_t *peer_of(const struct lab *l, uint32_t sw, uint32_t port)
+{
+	const struct network *n = &l->s->net;
+	uint32_t peer = net_peer(n, sw, port);
+
+	return peer < n->hosts ? json_sprintf("host %u", peer)
+			       : json_sprintf("sw%u", peer - n->hosts);
+}
+
 static json_t *ports_of(const struct lab *l)
 {
 	json_t *all = json_array();
@@ -120,6 +130,7 @@ static json_t *ports_of(const struct lab *l)
 			o = metrics_of(l, OF_PORT, i);
 			json_object_set_new(
 				o, "port", json_sprintf("sw%u.%u", sw, i - l->first[sw]));
+			json_object_set_new(o, "to", peer_of(l, sw, i - l->first[sw]));
 			json_object_set_new(o, "marked", whole(l->port[i].count.marked));
 			json_object_set_new(o, "dropped", whole(l->port[i].count.dropped));
 			json_object_set_new(o, "pauses", whole(l->port[i].ingress.pauses));
@@ -155,7 +166,11 @@ static json_t *expectations_of(const struct lab *l)
 		double got = report_value(l, e);
 		json_t *o = json_pack("{s:s, s:b}", "text", e->text, "met", metric_met(e, got));
 
+		char shown[32];
+
 		json_object_set_new(o, "got", number(got));
+		json_object_set_new(o, "shown",
+			json_string(text_of(got, e->metric->unit, shown, sizeof(shown))));
 		json_array_append_new(all, o);
 	}
 	return all;

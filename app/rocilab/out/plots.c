@@ -21,6 +21,7 @@
 #define FCT	 6u
 #define SLOWDOWN 8u
 #define MS	 1e3
+#define TIME	 "time (ms)"
 
 const char *const out_plot_name[] = {"rate.svg", "goodput.svg", "alpha.svg", "window.svg",
 	"rtt.svg", "queue.svg", "queue-cdf.svg", "jain.svg", "fct.svg", "slowdown.svg"};
@@ -44,7 +45,7 @@ static void begin(FILE *g, const char *folder, const char *name, const char *tit
 	gnuplot_svg(g, out_path(path, folder, name));
 	fprintf(g,
 		"set title '%s'\nset xlabel '%s'\nset ylabel '%s'\nset grid\n"
-		"set key outside right top\nset yrange [0:]\n",
+		"set key outside right top font ',11' spacing 0.8 maxrows 16\nset yrange [0:]\n",
 		title, x, y);
 }
 
@@ -58,16 +59,60 @@ static void curve(
 	fputs("EOD\n", g);
 }
 
-/* One curve for each of the first QPs. */
+/* Of a table of many series, those that a plot shows, in their order. */
+struct choice {
+	unsigned series[CURVES];
+	unsigned n;
+};
+
+static bool has_any(const struct table *t, unsigned column)
+{
+	for (size_t r = 0; r < t->rows; r++)
+		if (table_at(t, r, column) > 0)
+			return true;
+	return false;
+}
+
+/* Fairness says something only if most flows send while any does. */
+
+/* The @p most series with the largest mean of @p column, without those that are always 0 if any is
+ * not. */
+static void choose(struct choice *c, const struct table *t, unsigned column, unsigned most)
+{
+	double mean[TABLE_SERIES];
+	bool taken[TABLE_SERIES] = {false};
+	bool any = has_any(t, column);
+
+	for (unsigned i = 0; i < t->nseries; i++)
+		mean[i] = table_mean(t, column, i);
+	for (unsigned k = 0; k < most; k++) {
+		unsigned best = TABLE_SERIES;
+
+		for (unsigned i = 0; i < t->nseries; i++)
+			if (!taken[i] && (!any || mean[i] > 0) &&
+				(best == TABLE_SERIES || mean[i] > mean[best]))
+				best = i;
+		if (best == TABLE_SERIES)
+			break;
+		taken[best] = true;
+	}
+	c->n = 0;
+	for (unsigned i = 0; i < t->nseries; i++)
+		if (taken[i])
+			c->series[c->n++] = i;
+}
+
+/* One curve for each of the chosen QPs. */
 static void over_time(FILE *g, const struct table *t, unsigned column, double by)
 {
-	unsigned n = t->nseries < CURVES ? t->nseries : CURVES;
+	struct choice c;
 
-	for (unsigned i = 0; i < n; i++)
-		curve(g, t, i, column, by, i);
-	for (unsigned i = 0; i < n; i++)
+	choose(&c, t, GOODPUT, CURVES);
+	for (unsigned i = 0; i < c.n; i++)
+		curve(g, t, c.series[i], column, by, i);
+	for (unsigned i = 0; i < c.n; i++)
 		fprintf(g, "%s$d%u with lines lc %u dt %u title 'QP %s'", i ? ", " : "plot ", i,
-			i % COLOURS + 1, i / COLOURS + 1, t->series[i]);
+			i % COLOURS + 1, i / COLOURS + 1, t->series[c.series[i]]);
 	fputc('\n', g);
 }
 
@@ -100,83 +145,72 @@ static bool is_used(const struct table *t, unsigned column)
 	return false;
 }
 
-static bool has_any(const struct table *t, unsigned column)
+static bool compete(const struct table *t)
 {
-	for (size_t r = 0; r < t->rows; r++)
-		if (table_at(t, r, column) > 0)
-			return true;
-	return false;
+	size_t sending = 0, could = 0;
+
+	for (size_t r = 0; r + t->nseries <= t->rows; r += t->nseries) {
+		unsigned n = 0;
+
+		for (unsigned i = 0; i < t->nseries; i++)
+			n += table_at(t, r + i, GOODPUT) > 0;
+		sending += n;
+		could += n ? t->nseries : 0;
+	}
+	return t->nseries > 1 && 2 * sending > could;
 }
 
 static void rates(FILE *g, const char *folder, const struct table *t)
 {
-	begin(g, folder, "rate.svg", "rate that the algorithm allows", "ms", "Gb/s");
+	begin(g, folder, "rate.svg", "rate that the algorithm allows", TIME, "rate (Gb/s)");
 	over_time(g, t, RATE, 1e-9);
 	if (has_any(t, GOODPUT)) { /* a live trace has none */
-		begin(g, folder, "goodput.svg", "goodput", "ms", "Gb/s");
+		begin(g, folder, "goodput.svg", "goodput", TIME, "goodput (Gb/s)");
 		over_time(g, t, GOODPUT, 1e-9);
 	}
 	if (is_used(t, ALPHA)) {
-		begin(g, folder, "alpha.svg", "alpha", "ms", "");
+		begin(g, folder, "alpha.svg", "alpha", TIME, "alpha");
 		over_time(g, t, ALPHA, 1);
 	}
 	if (is_used(t, WINDOW)) {
-		begin(g, folder, "window.svg", "window", "ms", "packets");
+		begin(g, folder, "window.svg", "window", TIME, "window (packets)");
 		over_time(g, t, WINDOW, 1);
 	}
 	if (is_used(t, RTT)) {
-		begin(g, folder, "rtt.svg", "round trip that the algorithm measures", "ms", "us");
+		begin(g, folder, "rtt.svg", "round trip that the algorithm measures", TIME,
+			"round trip (us)");
 		over_time(g, t, RTT, 1e6);
 	}
-	if (t->nseries > 1) {
-		begin(g, folder, "jain.svg", "fairness of the goodput (Jain)", "ms", "");
+	if (compete(t)) {
+		begin(g, folder, "jain.svg", "fairness of the goodput", TIME, "Jain''s index");
 		jain(g, t);
 	}
 }
 
 /* --- queues ------------------------------------------------------------------------------- */
 
-/* The ports with the longest queues. @return how many */
-static unsigned longest(const struct table *t, unsigned port[QUEUES])
-{
-	unsigned n = 0;
-
-	for (unsigned i = 0; i < t->nseries; i++) {
-		double mean = table_mean(t, QUEUE, i);
-		unsigned at = n < QUEUES ? n : QUEUES;
-
-		if (mean <= 0)
-			continue;
-		for (; at && table_mean(t, QUEUE, port[at - 1]) < mean; at--)
-			if (at < QUEUES)
-				port[at] = port[at - 1];
-		if (at < QUEUES)
-			port[at] = i;
-		n += n < QUEUES;
-	}
-	return n;
-}
-
+/* The ports with the longest queues. */
 static void queues(FILE *g, const char *folder, const struct table *t)
 {
-	unsigned port[QUEUES];
-	unsigned n = longest(t, port);
+	struct choice c;
 
-	if (!n)
+	if (!has_any(t, QUEUE))
 		return;
-	begin(g, folder, "queue.svg", "bytes that wait at a port", "ms", "KB");
-	for (unsigned i = 0; i < n; i++)
-		curve(g, t, port[i], QUEUE, 1e-3, i);
-	for (unsigned i = 0; i < n; i++)
+	choose(&c, t, QUEUE, QUEUES);
+	begin(g, folder, "queue.svg", "bytes that wait at a port", TIME, "queue (KB)");
+	for (unsigned i = 0; i < c.n; i++)
+		curve(g, t, c.series[i], QUEUE, 1e-3, i);
+	for (unsigned i = 0; i < c.n; i++)
 		fprintf(g, "%s$d%u with lines title '%s'", i ? ", " : "plot ", i,
-			t->series[port[i]]);
+			t->series[c.series[i]]);
 	fputc('\n', g);
-	begin(g, folder, "queue-cdf.svg", "part of the time in which no more wait", "KB", "");
-	for (unsigned i = 0; i < n; i++)
-		curve(g, t, port[i], QUEUE, 1e-3, i);
-	for (unsigned i = 0; i < n; i++)
+	begin(g, folder, "queue-cdf.svg", "part of the time in which no more wait", "queue (KB)",
+		"part of the time");
+	for (unsigned i = 0; i < c.n; i++)
+		curve(g, t, c.series[i], QUEUE, 1e-3, i);
+	for (unsigned i = 0; i < c.n; i++)
 		fprintf(g, "%s$d%u using 2:(1) smooth cnormal with lines title '%s'",
-			i ? ", " : "plot ", i, t->series[port[i]]);
+			i ? ", " : "plot ", i, t->series[c.series[i]]);
 	fputc('\n', g);
 }
 
@@ -205,8 +239,8 @@ static void slowdown(FILE *g, const char *folder, struct table *t)
 {
 	size_t steps = t->rows < SIZES ? t->rows : SIZES;
 
-	begin(g, folder, "slowdown.svg", "slowdown of messages by their size", "bytes",
-		"time by the time alone");
+	begin(g, folder, "slowdown.svg", "slowdown of messages by their size", "size (bytes)",
+		"slowdown");
 	fputs("set logscale xy\nset yrange [1:]\n$d << EOD\n", g);
 	for (size_t i = 0; i < steps; i++)
 		slowdown_of(g, t, i * t->rows / steps, (i + 1) * t->rows / steps);
@@ -218,7 +252,8 @@ static void slowdown(FILE *g, const char *folder, struct table *t)
 
 static void times(FILE *g, const char *folder, const struct table *t)
 {
-	begin(g, folder, "fct.svg", "part of the messages that took no longer", "ms", "");
+	begin(g, folder, "fct.svg", "part of the messages that took no longer",
+		"completion time (ms)", "part of the messages");
 	fputs("$d << EOD\n", g);
 	for (size_t i = 0; i < t->rows; i++)
 		fprintf(g, "%.6f\n", table_at(t, i, FCT) * 1e-6);

@@ -163,6 +163,17 @@ static void loss__lowers(void **state)
 	assert_float_equal(cwnd(), 0.01, 1e-12);
 }
 
+/* A NAK between timeouts comes from a peer that hears: they are no row. */
+static void loss__nak_ends_a_row_of_timeouts(void **state)
+{
+	begin(64);
+	for (unsigned i = 0; i < 4; i++)
+		cc_swift.on_loss(&cc, CC_LOSS_TIMEOUT, now += 100 * US);
+	cc_swift.on_loss(&cc, CC_LOSS_SEQUENCE, now += 100 * US);
+	cc_swift.on_loss(&cc, CC_LOSS_TIMEOUT, now += 100 * US);
+	assert_float_equal(cwnd(), 1, 1e-9); /* six halves */
+}
+
 static void ack_every__is_within_the_window(void **state)
 {
 	set("ack_every", 4);
@@ -186,6 +197,7 @@ int main(void)
 		T(target__scales_with_the_window),
 		T(window__has_limits),
 		T(loss__lowers),
+		T(loss__nak_ends_a_row_of_timeouts),
 		T(ack_every__is_within_the_window),
 	};
 
