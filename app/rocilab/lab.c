@@ -62,16 +62,14 @@ static void congestion(struct lab *l, struct lab_host *h)
 {
 	const struct cc_config *cc = &l->cc[0];
 	struct port *port = &h->host->ports.port[0];
-	const struct cc_config *cnp = cc->unacked ? cc->unacked : cc;
-	int interval = cc_find_param(cnp->ops, "np_min_time_between_cnps");
+	double interval = cc_config_notice(cc, "np_min_time_between_cnps");
 
 	atomic_store(&port->cc, cc);
 	atomic_store(&port->burst, (uint32_t)l->s->quantum);
 	atomic_store(&port->rcm, rcm_word(48 << 2, 6, true));
 	if (l->s->fastcnp)
 		atomic_store(&port->switches, &l->listed);
-	if (interval >= 0)
-		atomic_store(&port->cnp_interval, (uint32_t)(cnp->value[interval] * 1000));
+	atomic_store(&port->cnp_interval, (uint32_t)(interval * 1000));
 }
 
 /* All messages lie in the same memory: what they say means nothing, and the caches of this machine

@@ -91,6 +91,8 @@ enum abi_msg_type {
 	ABI_CM_JOIN,
 	ABI_CM_LEAVE,
 	ABI_CM_GET_EVENT,
+	/* of this file again */
+	ABI_LIMIT_QP,
 	ABI_MSG_TYPES
 };
 
@@ -522,6 +524,18 @@ struct abi_modify_qp {
 	struct abi_qp_attr attr;
 };
 /* QUERY_QP: struct abi_handle; the reply is struct abi_qp_attr. */
+
+/** Rates that a QP may be limited to, in kbit/s. */
+#define ABI_RATE_MIN 1000u
+#define ABI_RATE_MAX 1000000000u
+
+/* LIMIT_QP: RESET ends it. An administrator's limit applies as well. */
+struct abi_limit_qp {
+	uint32_t handle;
+	uint32_t rate;	 /* kbit/s on the wire, ABI_RATE_MIN to ABI_RATE_MAX; 0: no limit */
+	uint32_t burst;	 /* bytes that leave together at most; 0: rocid decides */
+	uint32_t packet; /* bytes of a typical packet, for `burst`; 0: full ones */
+};
 
 /* EXPLAIN_QP: struct abi_handle; why the QP went to ERR. An empty sentence: it has not. */
 struct abi_explain_qp_reply {

@@ -3,8 +3,9 @@
 #include "cc.h"
 #include <string.h>
 
-/* An algorithm that is not in this list does not exist for configuration, commands and help. */
-static const struct cc_ops *const algorithms[] = {&cc_dcqcn, &cc_fixed, &cc_hpcc, &cc_swift};
+/* Configuration, commands and help know no others. */
+#define CC_ALGORITHM(name) &cc_##name,
+static const struct cc_ops *const algorithms[] = {CC_ALGORITHMS};
 
 #define ALGORITHMS (sizeof(algorithms) / sizeof(algorithms[0]))
 #define LINE_UNIT  25e9
@@ -82,6 +83,14 @@ bool cc_config_set(struct cc_config *cfg, unsigned i, double value)
 	cfg->value[i] = value;
 	cfg->set |= 1u << i;
 	return true;
+}
+
+double cc_config_notice(const struct cc_config *cfg, const char *name)
+{
+	int i = cc_find_param(cfg->ops, name);
+
+	return i >= 0 ? cfg->value[i]
+		      : cc_dcqcn.params[cc_find_param(&cc_dcqcn, name)].def[0].value;
 }
 
 void cc_config_unacked(struct cc_config *cfg, struct cc_config *unacked)

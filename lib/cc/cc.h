@@ -2,9 +2,9 @@
 /**
  * @file cc.h
  * The contract between the transport and an algorithm of congestion control. An algorithm is one
- * file and one row in cc.c. The transport tells it what happens to a QP, and reads how fast the QP
- * may send. An algorithm never calls back, allocates or reads a clock; `now` is nanoseconds of any
- * monotonic clock. Its arithmetic is integers, or doubles without contraction, so that every
+ * file and its name in meson.build. The transport tells it what happens to a QP, and reads how fast
+ * the QP may send. An algorithm never calls back, allocates or reads a clock; `now` is nanoseconds
+ * of any monotonic clock. Its arithmetic is integers, or doubles without contraction, so that every
  * compiler gives the same digits.
  *
  * An algorithm runs no timer. It computes what its timers would have done when somebody asks, and
@@ -18,6 +18,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include "cc_algorithms.h"
 
 /** `cc.rate` of a QP that has no limit. */
 #define CC_UNLIMITED 1e18
@@ -177,6 +178,10 @@ void cc_config_line(struct cc_config *cfg, double line);
 /** Sets parameter @p i. @return false: @p value is not one of those that the row allows */
 bool cc_config_set(struct cc_config *cfg, unsigned i, double value);
 
+/** @return the value of the parameter @p name of notification, which DCQCN has. An algorithm that
+ * has no such row leaves it at DCQCN's first default. */
+double cc_config_notice(const struct cc_config *cfg, const char *name);
+
 /** If the algorithm of @p cfg needs ACKs, makes @p unacked the parameters for packets that have
  *  none, DCQCN of the same profile, and refers to it. */
 void cc_config_unacked(struct cc_config *cfg, struct cc_config *unacked);
@@ -184,10 +189,9 @@ void cc_config_unacked(struct cc_config *cfg, struct cc_config *unacked);
 /** Prepares @p c for a QP that follows @p cfg, which must outlive it. */
 void cc_init(struct cc *c, const struct cc_config *cfg, uint64_t now);
 
-/** The algorithms, one per file. */
-extern const struct cc_ops cc_fixed;
-extern const struct cc_ops cc_dcqcn;
-extern const struct cc_ops cc_swift;
-extern const struct cc_ops cc_hpcc;
+/** The algorithms, one per file: cc_NAME. */
+#define CC_ALGORITHM(name) extern const struct cc_ops cc_##name;
+CC_ALGORITHMS
+#undef CC_ALGORITHM
 
 #endif

@@ -407,6 +407,20 @@ int roci_modify_qp(struct roci_qp *q, const struct roci_qp_attr *attr, int mask)
 	return err;
 }
 
+int roci_limit_qp(struct roci_qp *q, const struct roci_rate_limit *rate)
+{
+	struct roci_rate_limit a;
+	struct abi_limit_qp body = {.handle = qp_of(q)->handle};
+	int err = opts_read(&a, sizeof(a), rate, "roci_rate_limit");
+
+	if (err)
+		return err;
+	body.rate = a.kbps;
+	body.burst = a.burst;
+	body.packet = a.packet;
+	return call_plain(context_of(q->context), ABI_LIMIT_QP, &body, sizeof(body), NULL, 0);
+}
+
 /* QPS-21: the state may have changed without our doing. */
 static int query(struct qp *qp, struct roci_qp_attr *a)
 {

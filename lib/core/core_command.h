@@ -31,7 +31,8 @@ enum core_cmd_type {
 	CORE_CMD_COUNT_CQ,   /* counts the CQEs that wait in this worker's lane */
 	CORE_CMD_RESIZE_CQ,  /* this worker's lane continues in another ring */
 	CORE_CMD_SET_WINDOW, /* allows the QP `n` packets in flight */
-	CORE_CMD_SET_RATE,   /* limits the QP to `rate` */
+	CORE_CMD_SET_RATE,   /* an administrator limits the QP to `rate` */
+	CORE_CMD_SHAPE_QP,   /* its program does so: `shape` */
 	/** The MAC of the neighbour or of the port changed: packets that the `n` QPs build from now
 	 *  on go to path.dmac, from sgid.mac, or through this daemon when path.local. Valid in any
 	 *  state. No packet that is already built changes, because each is sealed before the next
@@ -56,10 +57,18 @@ enum core_cmd_type {
 	CORE_CMD_TRACE_QP,     /* sends the QP's events to `trace` from here on; NULL: stops */
 };
 
+/** The limit that a program sets to its own QP. */
+struct core_shape {
+	uint64_t rate;	 /* bit/s on the wire; 0: no limit */
+	uint32_t burst;	 /* bytes that leave together at most; 0: as the port's QPs */
+	uint32_t packet; /* bytes of a packet, for `burst`; 0: full ones */
+};
+
 /** The limit of a QP's rate. */
 struct core_limit {
 	const char *algorithm; /* NULL: none */
 	uint64_t asked;	       /* bit/s, by an administrator; 0: no limit */
+	uint64_t own;	       /* bit/s, by the QP's program; 0: no limit */
 	bool limited;	       /* its packets wait for their departures */
 	double rate;	       /* bit/s now; the line's where there is no limit */
 	double target;	       /* bit/s to which the algorithm raises it */
@@ -80,6 +89,7 @@ struct core_cmd {
 	struct cq *const *cqs;
 	uint16_t worker;	  /* GIVE_QP */
 	uint64_t rate;		  /* SET_RATE: bit/s on the wire; 0: no limit */
+	struct core_shape shape;  /* SHAPE_QP */
 	struct core_limit limit;  /* QUERY_RATE: out */
 	uint32_t cqes;		  /* COUNT_CQ: out; RESIZE_CQ: the new depth */
 	struct abi_cq_lane *lane; /* RESIZE_CQ: the new ring's */

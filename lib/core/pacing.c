@@ -115,9 +115,11 @@ void pacing_rest(struct qp *qp)
 
 static double rate_of(const struct limiter *l)
 {
-	double asked = l->asked ? (double)l->asked : CC_UNLIMITED;
+	double rate = l->asked ? (double)l->asked : CC_UNLIMITED;
 
-	return l->ops && l->cc.rate < asked ? l->cc.rate : asked;
+	if (l->own.rate && (double)l->own.rate < rate)
+		rate = (double)l->own.rate;
+	return l->ops && l->cc.rate < rate ? l->cc.rate : rate;
 }
 
 static uint32_t at_least_one(double x, uint32_t max)
@@ -125,17 +127,37 @@ static uint32_t at_least_one(double x, uint32_t max)
 	return x >= max ? max : x < 1 ? 1 : (uint32_t)x;
 }
 
-/* The consequences of a new rate. */
-static void set_step(const struct core *c, struct qp *qp, double rate)
+/* Bytes of a full packet on the wire. */
+static uint32_t full_packet(const struct core *c, const struct qp *qp)
 {
-	struct limiter *l = qp->limiter;
+	return (1u << qp->mtu_shift) + qp->path.hdr_len + BTH_HLEN + EXTENDED + ICRC_LEN +
+	       WIRE_EXTRA + telemetry_bytes(c, qp);
+}
+
+/* Packets that may leave together. */
+static uint32_t burst_of(const struct core *c, const struct qp *qp, uint32_t packet)
+{
+	const struct core_shape *own = &qp->limiter->own;
 	uint32_t burst = atomic_load_explicit(&port_of(c, qp)->burst, memory_order_relaxed);
-	double packet;
+	uint32_t most = own->burst / (own->packet ? own->packet : packet);
 
 	if (!burst)
 		burst = QUANTUM;
 	if (burst > PACING_RUN)
 		burst = PACING_RUN;
+	if (!own->burst || most >= burst)
+		return burst;
+	return most ? most : 1;
+}
+
+/* The consequences of a new rate. */
+static void set_step(const struct core *c, struct qp *qp, double rate)
+{
+	struct limiter *l = qp->limiter;
+	uint32_t bytes = full_packet(c, qp);
+	uint32_t burst = burst_of(c, qp, bytes);
+	double packet;
+
 	l->quantum = QUANTUM;
 	l->ack_every = UINT32_MAX;
 	l->slack = 0;
@@ -144,9 +166,7 @@ static void set_step(const struct core *c, struct qp *qp, double rate)
 		return;
 	}
 	l->step = (uint64_t)(8e9 / rate * (1u << PACING_SHIFT));
-	packet = 8e9 / rate *
-		 ((1u << qp->mtu_shift) + qp->path.hdr_len + BTH_HLEN + EXTENDED + ICRC_LEN +
-			 WIRE_EXTRA + telemetry_bytes(c, qp));
+	packet = 8e9 / rate * bytes;
 	l->quantum = (uint8_t)at_least_one(TURN_NS / packet, burst);
 	if (l->left > l->quantum)
 		l->left = 0;
@@ -224,6 +244,7 @@ static bool algorithm(const struct core *c, struct qp *qp, uint64_t now)
 		cc_init(&l->cc, cfg, now);
 		l->ops = cfg->ops;
 		l->settled = now;
+		l->unsaid = 0;
 		if (!l->unacked) {
 			memset(&l->rtt, 0, sizeof(l->rtt));
 			l->echo.nodes = 0;
@@ -266,10 +287,11 @@ static void turn(struct core *c, struct qp *qp, bool unacked, uint64_t now)
 	struct limiter *l = qp->limiter;
 	const struct limiter_aside other = l->aside;
 
-	l->aside = (struct limiter_aside){l->ops, l->settled, l->cc};
+	l->aside = (struct limiter_aside){l->ops, l->settled, l->cc, l->unsaid};
 	l->ops = other.ops;
 	l->settled = other.settled;
 	l->cc = other.cc;
+	l->unsaid = other.unsaid;
 	l->unacked = unacked;
 	l->change_at = now; /* unless it is asked at once: that of the other one says nothing */
 	if (algorithm(c, qp, now) && likely(!c->lags))
@@ -427,9 +449,21 @@ void pacing_restart(struct core *c, struct qp *qp, uint64_t now)
 	renew(c, qp, now);
 }
 
+void pacing_reset(struct core *c, struct qp *qp, uint64_t now)
+{
+	qp->limiter->own = (struct core_shape){0};
+	pacing_restart(c, qp, now);
+}
+
 void pacing_set_rate(struct core *c, struct qp *qp, uint64_t rate, uint64_t now)
 {
 	qp->limiter->asked = rate;
+	renew(c, qp, now);
+}
+
+void pacing_shape(struct core *c, struct qp *qp, const struct core_shape *shape, uint64_t now)
+{
+	qp->limiter->own = *shape;
 	renew(c, qp, now);
 }
 
@@ -443,6 +477,7 @@ void pacing_view(const struct core *c, const struct qp *qp, struct core_limit *o
 
 	*out = (struct core_limit){
 		.asked = l->asked,
+		.own = l->own.rate,
 		.limited = l->step != 0,
 		.window = -1,
 		.cnps = l->cnps,

@@ -17,11 +17,10 @@
 #define PACING_H
 
 #include "cc.h"
+#include "core_command.h"
 #include "ioam.h"
 #include "qp_impl.h"
 #include "rtt.h"
-
-struct core_limit;
 
 /** Fractional bits of limiter.step and limiter.fraction. */
 #define PACING_SHIFT 20
@@ -31,6 +30,7 @@ struct limiter_aside {
 	const struct cc_ops *ops;
 	uint64_t settled;
 	struct cc cc;
+	uint32_t unsaid;
 };
 
 /** The limiter of a QP. Its memory belongs to the QP and is not touched while `qp.limited` is 0,
@@ -51,6 +51,7 @@ struct limiter {
 	struct qp *qp;
 	struct wheel_timer timer CACHE_ALIGNED; /* on core.pace while it waits */
 	uint64_t asked;				/* bit/s, the administrator's; 0: none */
+	struct core_shape own;			/* the program's */
 	uint64_t settled;			/* when the algorithm was last asked */
 	uint64_t since;	  /* when packets began to wait for their departures; 0: they do not */
 	uint64_t cnps;	  /* handled */
@@ -69,14 +70,20 @@ struct limiter {
 /** Prepares the limiter of a new QP. */
 void pacing_init(struct qp *qp);
 
-/** INIT -> RTR and RESET: what the algorithm knew is void. The administrator's rate stays. */
+/** INIT -> RTR: what the algorithm knew is void. Rates that were asked for stay. */
 void pacing_restart(struct core *c, struct qp *qp, uint64_t now);
+
+/** RESET: the same, and the program's rate is void, too. */
+void pacing_reset(struct core *c, struct qp *qp, uint64_t now);
 
 /** The path, the MTU or the timeout of @p qp has changed. */
 void pacing_refresh(struct core *c, struct qp *qp, uint64_t now);
 
 /** CORE_CMD_SET_RATE: @p rate bit/s on the wire, preamble and gap included; 0: no limit. */
 void pacing_set_rate(struct core *c, struct qp *qp, uint64_t rate, uint64_t now);
+
+/** CORE_CMD_SHAPE_QP: the program of @p qp limits it by itself. The least rate applies. */
+void pacing_shape(struct core *c, struct qp *qp, const struct core_shape *shape, uint64_t now);
 
 /** The limit of @p qp, as of the last time that it was asked. */
 void pacing_view(const struct core *c, const struct qp *qp, struct core_limit *out);

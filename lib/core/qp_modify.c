@@ -237,7 +237,7 @@ static int reset(struct core *c, struct qp *qp, struct core_cmd *cmd, uint64_t n
 	window_init(&qp->win, qp->window_max);
 	memset(&qp->why, 0, sizeof(qp->why));
 	qp_set_defaults(qp);
-	pacing_restart(c, qp, now);
+	pacing_reset(c, qp, now);
 	qp->comm_est = false;
 	inject_forget(qp);
 	np_forget(c, qp);
@@ -436,6 +436,9 @@ int core_cmd(struct core *c, struct core_cmd *cmd, uint64_t now)
 		return 0;
 	case CORE_CMD_SET_RATE:
 		pacing_set_rate(c, cmd->qp, cmd->rate, now);
+		return 0;
+	case CORE_CMD_SHAPE_QP:
+		pacing_shape(c, cmd->qp, &cmd->shape, now);
 		return 0;
 	case CORE_CMD_READDRESS_QPS:
 		for (uint32_t i = 0; i < cmd->n; i++)

@@ -664,6 +664,19 @@ NOINLINE bool requester_waits(struct core *c, struct qp *qp, uint64_t now)
 	return w && may_send(qp, w);
 }
 
+/* Whether there may be something to fetch. A QP that only responds has no send ring. */
+static bool may_fetch(const struct qp *qp)
+{
+	return !qp->req.rings && !requester_full(qp);
+}
+
+bool requester_has_work(struct qp *qp)
+{
+	if (qp->req.cur != qp->req.fetched)
+		return true;
+	return may_fetch(qp) && (ring_ready(&qp->sq) || !requester_idle(qp));
+}
+
 bool requester_next_is_local(const struct qp *qp)
 {
 	uint32_t ctl;
@@ -671,7 +684,7 @@ bool requester_next_is_local(const struct qp *qp)
 
 	if (qp->req.cur != qp->req.fetched)
 		return qp_wqe(qp, qp->req.cur)->status;
-	if (!ring_ready(&qp->sq))
+	if (!may_fetch(qp) || !ring_ready(&qp->sq))
 		return false;
 	ctl = atomic_load_explicit((_Atomic uint32_t *)ring_slot(&qp->sq), memory_order_relaxed);
 	if (ABI_WQE_OPCODE(ctl) >= ARRAY_SIZE(wr_ops))

@@ -200,10 +200,16 @@ static ALWAYS_INLINE unsigned qp_tx(
 	return got;
 }
 
-/* There is something to send that must wait for its departure. */
-static bool has_more(struct core *c, struct qp *qp, uint64_t now)
+/* Whether there is more to send after a turn of @p room packets, if it was used up. Without room,
+ * and before WQEs that send nothing, those are executed, which do not wait. Otherwise it is enough
+ * that something is there: a QP with nothing takes no turn more, and waits on no wheel. */
+static bool has_more(struct core *c, struct qp *qp, unsigned room, uint64_t now)
 {
-	return responder_pending(&qp->resp) || requester_waits(c, qp, now);
+	if (responder_pending(&qp->resp))
+		return true;
+	if (!room || requester_next_is_local(qp))
+		return requester_waits(c, qp, now);
+	return requester_has_work(qp);
 }
 
 /* As qp_tx(), for a QP that is limited. Packets without data leave at once.
@@ -226,12 +232,14 @@ static NOINLINE unsigned limited_tx(
 	at_once = pacing_sent(c, qp, &out[got], built, c->count.retransmits != resent, now);
 	if (built < room)
 		pacing_rest(qp);
-	else if (at_once || responder_next_is_free(qp))
+	else if (responder_next_is_free(qp))
 		*more = true;
-	else if ((room && !requester_next_is_local(qp)) || has_more(c, qp, now))
-		pacing_wait(c, qp);
-	else
+	else if (!has_more(c, qp, room, now))
 		pacing_rest(qp);
+	else if (at_once)
+		*more = true;
+	else
+		pacing_wait(c, qp);
 	return got + built;
 }
 

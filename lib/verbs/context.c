@@ -86,6 +86,7 @@ void context_set_ops(struct verbs_context *v)
 	v->query_port = verbs_query_port;
 	v->advise_mr = verbs_advise_mr;
 	v->alloc_null_mr = verbs_alloc_null_mr;
+	v->modify_qp_rate_limit = verbs_modify_qp_rate_limit;
 	v->alloc_parent_domain = verbs_alloc_parent_domain;
 	v->dealloc_td = verbs_dealloc_td;
 	v->alloc_td = verbs_alloc_td;

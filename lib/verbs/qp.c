@@ -279,7 +279,9 @@ static int strip(enum ibv_qp_type type, const struct ibv_qp_attr *a, int *mask)
 			"automatic path migration is not offered: leave out IBV_QP_ALT_PATH and "
 			"IBV_QP_PATH_MIG_STATE");
 	if (*mask & IBV_QP_RATE_LIMIT)
-		return explain_as("ibv_modify_qp", EOPNOTSUPP, "rate limits are not offered");
+		return explain_as("ibv_modify_qp", EOPNOTSUPP,
+			"IBV_QP_RATE_LIMIT is for raw packets, which are not offered: use "
+			"ibv_modify_qp_rate_limit()");
 	return 0;
 }
 
@@ -295,6 +297,20 @@ VERBS_API int ibv_modify_qp(struct ibv_qp *p, struct ibv_qp_attr *attr, int mask
 	if (!err && mask & IBV_QP_STATE)
 		p->state = attr->qp_state;
 	return explain("ibv_modify_qp", err);
+}
+
+int verbs_modify_qp_rate_limit(struct ibv_qp *p, struct ibv_qp_rate_limit_attr *a)
+{
+	struct roci_rate_limit r = {.size = sizeof(r),
+		.kbps = a->rate_limit,
+		.burst = a->max_burst_sz,
+		.packet = a->typical_pkt_sz};
+
+	if (a->comp_mask || (!a->rate_limit && (a->max_burst_sz || a->typical_pkt_sz)))
+		return explain_as("ibv_modify_qp_rate_limit", EINVAL,
+			"comp_mask must be 0, and so must max_burst_sz and typical_pkt_sz where "
+			"there is no rate_limit");
+	return explain("ibv_modify_qp_rate_limit", roci_limit_qp(qp_of(p)->roci, &r));
 }
 
 static void attr_from_roci(const struct roci_qp_attr *r, struct ibv_qp_attr *a)

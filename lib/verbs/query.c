@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Queries of a device and its ports. */
 #include <string.h>
+#include "abi_ctl.h"
 #include "verbs.h"
 
 /** An older struct ibv_port_attr: what the function ibv_query_port() fills in. */
@@ -20,6 +21,11 @@
 		IBV_DEVICE_SYS_IMAGE_GUID | IBV_DEVICE_RC_RNR_NAK_GEN | IBV_DEVICE_SRQ_RESIZE | \
 		IBV_DEVICE_MEM_WINDOW | IBV_DEVICE_XRC | IBV_DEVICE_MEM_MGT_EXTENSIONS |        \
 		IBV_DEVICE_MEM_WINDOW_TYPE_2B)
+
+/* Types whose rate ibv_modify_qp_rate_limit() limits. */
+#define PACED_TYPES                                                                        \
+	(1u << IBV_QPT_RC | 1u << IBV_QPT_UC | 1u << IBV_QPT_UD | 1u << IBV_QPT_XRC_SEND | \
+		1u << IBV_QPT_XRC_RECV)
 
 /* Codes of active_width and active_speed: lanes, and what each carries. */
 enum {
@@ -182,6 +188,8 @@ int verbs_query_device_ex(struct ibv_context *c, const struct ibv_query_device_e
 	a.completion_timestamp_mask =
 		r.timestamp_bits >= 64 ? UINT64_MAX : (1ull << r.timestamp_bits) - 1;
 	a.hca_core_clock = r.hca_core_clock;
+	a.packet_pacing_caps =
+		(struct ibv_packet_pacing_caps){ABI_RATE_MIN, ABI_RATE_MAX, PACED_TYPES};
 	a.device_cap_flags_ex = a.orig_attr.device_cap_flags;
 	a.phys_port_cnt_ex = a.orig_attr.phys_port_cnt;
 	memset(attr, 0, size);

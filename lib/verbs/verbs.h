@@ -225,6 +225,7 @@ void context_set_ops(struct verbs_context *v);
 
 int verbs_query_port(
 	struct ibv_context *c, uint8_t port, struct ibv_port_attr *attr, size_t attr_size);
+int verbs_modify_qp_rate_limit(struct ibv_qp *qp, struct ibv_qp_rate_limit_attr *attr);
 int verbs_query_device_ex(struct ibv_context *c, const struct ibv_query_device_ex_input *input,
 	struct ibv_device_attr_ex *attr, size_t attr_size);
 

@@ -85,6 +85,7 @@ static const struct {
 	[ABI_MODIFY_QP] = {NONE, QP},
 	[ABI_QUERY_QP] = {NONE, QP},
 	[ABI_EXPLAIN_QP] = {NONE, QP},
+	[ABI_LIMIT_QP] = {NONE, QP},
 	[ABI_DESTROY_QP] = {NONE, QP},
 	[ABI_ATTACH_MCAST] = {NONE, QP},
 	[ABI_DETACH_MCAST] = {NONE, QP},

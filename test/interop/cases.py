@@ -28,7 +28,7 @@ class Case:
     to_us: str = ''
     seed: int = 1
     often: bool = True          # False: only with --full
-    cc: bool = False            # our side manages congestion
+    cc: str = ''                # how our side manages congestion
     cm: bool = False            # connects by RDMA CM: {server} in its arguments is an address
     client_program: str = ''    # if it is another one
 
@@ -201,7 +201,7 @@ def peer_cases():
             server, client = (ours, theirs) if we_serve else (theirs, ours)
             cases.append(Case(f'peer-{name}-{"drive" if we_drive else "follow"}', 'peer', we_serve,
                               family, mtu, PEER_PORT, ['--mtu', str(mtu)] + both.split(),
-                              server.split(), client.split(), cc=name.startswith('cc')))
+                              server.split(), client.split(), cc='notify' if name.startswith('cc') else ''))
     return cases
 
 
@@ -222,6 +222,7 @@ UC_MAX = {True: 1024, False: 3000}
 # last of them all kinds of faults that it is for are among the first 200. So no case depends on luck.
 SEEDS = (93, 98, 138, 140, 199, 224, 274, 438, 650, 676)
 SEED_OF_EVERYTHING = 2
+MARKS, EACH_MARK = 'mark=500000', 'np_min_time_between_cnps=0'
 EVERYTHING = 'drop=10000,corrupt=10000,duplicate=10000,reorder=10000,delay=5000'
 
 
@@ -237,6 +238,7 @@ class LossyRow:
     often: bool = True
     seed: int = None
     one_way: bool = False       # only the driver sends: the other way there is nothing to lose
+    cc: str = ''
 
 
 def drop(percent):
@@ -270,6 +272,10 @@ def lossy_rows():
                        family='v6' if percent == 1 else 'v4', often=percent == 1, one_way=True)
     yield LossyRow('1-srq', drop(1), drop(1), '', '--srq --sge 3')
     yield LossyRow('1-mw', drop(1), drop(1), '--mw', '--mw')
+    # a link that marks half of the packets: soft-RoCE heeds no mark and no CNP, and our side sends CNPs
+    for name, family, cc in (('mark', 'v4', 'notify'), ('mark-v6', 'v6', f'dcqcn,{EACH_MARK}')):
+        yield LossyRow(name, MARKS, MARKS, MIXED, family=family, cc=cc)
+    yield LossyRow('mark-ud', MARKS, MARKS, UD, '--ud --qp-depth 128', cc='notify', one_way=True)
 
 
 def longest(options):
@@ -293,5 +299,5 @@ def lossy_cases():
                 row.mtu, PEER_PORT, ['--mtu', str(row.mtu)] + LOSSY_QP.split(), server, client,
                 to_peer=row.to_peer if we_drive or not row.one_way else '',
                 to_us=row.to_us if not (we_drive and row.one_way) else '', seed=row.seed or SEEDS[n % len(SEEDS)],
-                often=row.often))
+                often=row.often, cc=row.cc))
     return cases

@@ -15,6 +15,7 @@
 #define IP4_MIN		20
 #define IP6_LEN		40
 #define UDP_LEN		8
+#define ECN_CE		3
 #define UDP_PORT_ROCEV2 4791
 #define BTH_LEN		12
 #define BTH_RESV8A	4 /* FECN, BECN and six more bits that routers may change */
@@ -26,6 +27,7 @@ static const char *const fault_names[FAULTS] = {
 	[FAULT_DUPLICATE] = "duplicate",
 	[FAULT_REORDER] = "reorder",
 	[FAULT_DELAY] = "delay",
+	[FAULT_MARK] = "mark",
 };
 
 const char *fault_name(enum frame_fault fault)
@@ -96,19 +98,29 @@ static size_t udp_offset(const uint8_t *f, size_t ip, unsigned etype)
 	return ip + (f[ip] & 15) * 4u;
 }
 
-size_t roce_bth_offset(const uint8_t *f, size_t len)
+/* Where the header after Ethernet's and at most two tags is, 0 when there is none. */
+static size_t l3_offset(const uint8_t *f, size_t len, unsigned *etype)
 {
-	size_t o = ETH_ADDRS, udp;
-	unsigned etype, tags = 0;
+	size_t o = ETH_ADDRS;
+	unsigned tags = 0;
 
 	if (len < o + 2)
 		return 0;
-	while ((etype = be16(f + o)) == ETYPE_VLAN || etype == ETYPE_QINQ) {
+	while ((*etype = be16(f + o)) == ETYPE_VLAN || *etype == ETYPE_QINQ) {
 		o += 4;
 		if (++tags > 2 || len < o + 2)
 			return 0;
 	}
-	o += 2;
+	return o + 2;
+}
+
+size_t roce_bth_offset(const uint8_t *f, size_t len)
+{
+	unsigned etype = 0;
+	size_t o = l3_offset(f, len, &etype), udp;
+
+	if (!o)
+		return 0;
 	if (etype == ETYPE_ROCEV1)
 		return len >= o + IP6_LEN + BTH_LEN ? o + IP6_LEN : 0;
 	if ((etype != ETYPE_IP4 || len < o + IP4_MIN) && (etype != ETYPE_IP6 || len < o + IP6_LEN))
@@ -117,6 +129,33 @@ size_t roce_bth_offset(const uint8_t *f, size_t len)
 	if (!udp || len < udp + UDP_LEN + BTH_LEN || be16(f + udp + 2) != UDP_PORT_ROCEV2)
 		return 0;
 	return udp + UDP_LEN;
+}
+
+static void put_ip4_checksum(uint8_t *ip)
+{
+	size_t len = (ip[0] & 15) * 4u;
+	uint32_t sum = 0;
+
+	ip[10] = ip[11] = 0;
+	for (size_t i = 0; i < len; i += 2)
+		sum += be16(ip + i);
+	sum = (sum & 0xFFFF) + (sum >> 16);
+	sum = ~(sum + (sum >> 16));
+	ip[10] = (uint8_t)(sum >> 8);
+	ip[11] = (uint8_t)sum;
+}
+
+void fault_mark(uint8_t *f, size_t len)
+{
+	unsigned etype = 0;
+	size_t o = l3_offset(f, len, &etype);
+
+	if (etype == ETYPE_IP6) {
+		f[o + 1] |= ECN_CE << 4; /* the traffic class begins in the first byte */
+	} else if (etype == ETYPE_IP4) {
+		f[o + 1] |= ECN_CE;
+		put_ip4_checksum(f + o);
+	}
 }
 
 /* Bytes after the ICRC pad a short frame: a wrong bit there has no effect. */

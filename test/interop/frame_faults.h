@@ -18,6 +18,7 @@ enum frame_fault {
 	FAULT_DUPLICATE, /* sent twice */
 	FAULT_REORDER,	 /* held until some frames have overtaken it */
 	FAULT_DELAY,	 /* held for a time */
+	FAULT_MARK,	 /* ECN says "congestion experienced", whatever it said before */
 	FAULTS
 };
 
@@ -44,6 +45,9 @@ const char *fault_name(enum frame_fault fault);
 /** @return where the BTH of a RoCE frame (v1, v2, at most two VLAN tags) begins, 0 when the
  *  frame is none. */
 size_t roce_bth_offset(const uint8_t *frame, size_t len);
+
+/** Marks a RoCE frame with "congestion experienced"; RoCEv1 has no ECN. */
+void fault_mark(uint8_t *frame, size_t len);
 
 /** Flips one bit between the BTH at @p bth and the frame's end, never one that the ICRC masks. */
 void fault_corrupt(uint8_t *frame, size_t len, size_t bth, uint64_t random);

@@ -109,6 +109,31 @@ static void roce_bth_offset__knows_roce_from_the_rest(void **state)
 	}
 }
 
+/* Nothing but ECN changes, and the checksum of IPv4 with it: that of the first is known. */
+static void fault_mark__says_congestion(void **state)
+{
+	static const uint8_t ip4[20] = {0x45, 0, 0, 0x73, 0, 0, 0x40, 0, 0x40, 0x11, 0xB8, 0x61,
+		0xC0, 0xA8, 0, 1, 0xC0, 0xA8, 0, 0xC7};
+	uint8_t frame[200] = {[12] = 0x81, 0, 0, 5, 0x08, 0}, before[200];
+
+	(void)state;
+	memcpy(frame + 18, ip4, sizeof(ip4));
+	memcpy(before, frame, sizeof(frame));
+	fault_mark(frame, sizeof(frame));
+	before[19] = 3;
+	before[29] -= 3;
+	assert_memory_equal(frame, before, sizeof(frame));
+	memcpy(frame, samples[2].bytes, sizeof(samples[2].bytes));
+	memcpy(before, frame, sizeof(frame));
+	fault_mark(frame, sizeof(frame));
+	before[15] = 0x30;
+	assert_memory_equal(frame, before, sizeof(frame));
+	memcpy(frame, samples[3].bytes, sizeof(samples[3].bytes));
+	memcpy(before, frame, sizeof(frame));
+	fault_mark(frame, sizeof(frame)); /* RoCEv1 */
+	assert_memory_equal(frame, before, sizeof(frame));
+}
+
 static void fault_corrupt__flips_one_bit_that_counts(void **state)
 {
 	struct fault_plan plan = {.seed = 3};
@@ -136,6 +161,7 @@ int main(void)
 		cmocka_unit_test(fault_choose__same_seed_same_choice),
 		cmocka_unit_test(fault_parse__refuses_what_is_no_list),
 		cmocka_unit_test(roce_bth_offset__knows_roce_from_the_rest),
+		cmocka_unit_test(fault_mark__says_congestion),
 		cmocka_unit_test(fault_corrupt__flips_one_bit_that_counts),
 	};
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A bridge between two network devices that loses, corrupts, duplicates, reorders and delays RoCE
- * frames, each direction by its own plan. All other frames pass as they are, checksum and
+ * A bridge between two network devices that loses, corrupts, duplicates, reorders, delays and marks
+ * RoCE frames, each direction by its own plan. All other frames pass as they are, checksum and
  * segmentation offloads included. Counts go to standard output on SIGTERM.
  */
 #include <arpa/inet.h>
@@ -196,6 +196,9 @@ static void forward_roce(struct direction *d, struct frame *f, size_t bth, uint6
 		break;
 	case FAULT_DUPLICATE:
 		send_frame(d, f);
+		break;
+	case FAULT_MARK:
+		fault_mark(f->bytes + VNET_LEN, f->len - VNET_LEN);
 		break;
 	case FAULT_REORDER:
 		if (hold(d, f, now + REORDER_MS * NS_PER_MS, d->roce + 1 + c.random % OVERTAKERS))

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What the runner puts together: the network, the capture, and the two sides of a case."""
 import contextlib
+import json
 import os
 import re
 import shlex
@@ -244,7 +245,7 @@ class Guest:
         if r.returncode:
             raise Trouble(f'the guest does not start: {r.stderr}')
 
-    def managing_congestion(self):
+    def managing_congestion(self, _case):
         """soft-RoCE cannot."""
         return contextlib.nullcontext()
 
@@ -300,13 +301,25 @@ class Local:
         self.start_rocid()
 
     @contextlib.contextmanager
-    def managing_congestion(self):
-        """QPs that connect meanwhile send ECN-capable packets."""
-        self.set_cc('notify')
+    def managing_congestion(self, case):
+        """QPs that connect meanwhile send ECN-capable packets. Over a link that marks, ours alone sends CNPs."""
+        self.set_cc(case.cc)
+        before = self.counters()
         try:
             yield
         finally:
             self.set_cc('off')
+        moved = {k: v - before[k] for k, v in self.counters().items() if 'cnp' in k or 'ecn' in k}
+        for name, marked in (('np_ecn_marked_roce_packets', True), ('np_cnp_sent', True), ('rp_cnp_handled', False),
+                             ('rp_cnp_ignored', False)):
+            expected = marked and 'mark=' in case.to_us and not (case.one_way and case.we_drive)
+            if bool(moved[name]) != expected:
+                raise Trouble(f'{name} moved by {moved[name]}: {moved}')
+
+    def counters(self):
+        said = subprocess.run([self.build / 'app/rocictl/rocictl', '--json', 'show', 'counters'], check=True,
+                              stdout=subprocess.PIPE, text=True).stdout
+        return json.loads(said)['counters']
 
     def set_cc(self, value):
         sh(self.build / 'app/rocictl/rocictl', 'set', 'port', 1, 'cc', value)

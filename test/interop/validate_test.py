@@ -188,6 +188,7 @@ class Validator(unittest.TestCase):
         self.finds('UC-01', [uc[2], ours(0x22, 103, bytes(8))])
         self.assertEqual(complaints([theirs(0x24, 102, b'four')], silent=True), '')
         self.assertIn('UC-02', complaints(uc, silent=True))
+        self.assertEqual(complaints([theirs(0x24, 102, b'four'), cnp()], silent=True, ecn=True), '')
 
     def test_payload_length(self):
         self.finds('REQ-01', reply(1, ours(0x07, 101, bytes(252))))

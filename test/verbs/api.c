@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
+#include <time.h>
 #include <unistd.h>
 #include "fixture.h"
 
@@ -633,6 +634,72 @@ static void refusals(void)
 	pair_close(e);
 }
 
+/* --- rates ------------------------------------------------------------------------------- */
+
+#define RATE_KBPS  20000u
+#define RATE_BYTES (8u * BUF_SIZE)
+
+static double now_s(void)
+{
+	struct timespec t;
+
+	CHECK(!clock_gettime(CLOCK_MONOTONIC, &t));
+	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+/* Seconds for RATE_BYTES. */
+static double write_all(struct end e[2])
+{
+	double start = now_s();
+
+	for (uint64_t i = 0; i < RATE_BYTES / BUF_SIZE; i++) {
+		begin(e[0].ex, i);
+		ibv_wr_rdma_write(e[0].ex, e[1].mr->rkey, (uintptr_t)e[1].buf);
+		ibv_wr_set_sge(e[0].ex, e[0].mr->lkey, (uintptr_t)e[0].buf, BUF_SIZE);
+		finish(&e[0], i, IBV_WC_RDMA_WRITE);
+	}
+	return now_s() - start;
+}
+
+static void refused_rates(struct ibv_qp *qp, const struct ibv_packet_pacing_caps *caps)
+{
+	struct ibv_qp_rate_limit_attr low = {.rate_limit = caps->qp_rate_limit_min - 1};
+	struct ibv_qp_rate_limit_attr high = {.rate_limit = caps->qp_rate_limit_max + 1};
+	struct ibv_qp_rate_limit_attr burst = {.max_burst_sz = 4096};
+	struct ibv_qp_rate_limit_attr size = {.typical_pkt_sz = 64};
+	struct ibv_qp_rate_limit_attr more = {.rate_limit = RATE_KBPS, .comp_mask = 1};
+	struct ibv_qp_attr a = {.rate_limit = RATE_KBPS};
+
+	CHECK(ibv_modify_qp_rate_limit(qp, &low) == EINVAL);
+	CHECK(ibv_modify_qp_rate_limit(qp, &high) == EINVAL);
+	CHECK(ibv_modify_qp_rate_limit(qp, &burst) == EINVAL);
+	CHECK(ibv_modify_qp_rate_limit(qp, &size) == EINVAL);
+	CHECK(ibv_modify_qp_rate_limit(qp, &more) == EINVAL);
+	CHECK(ibv_modify_qp(qp, &a, IBV_QP_RATE_LIMIT) == EOPNOTSUPP);
+}
+
+/* It is never faster than the limit, less one burst; how much slower is up to the machine. */
+static void rates(void)
+{
+	struct ibv_qp_rate_limit_attr limit = {RATE_KBPS, 4096, 1024, 0}, none = {0};
+	struct ibv_device_attr_ex dev;
+	struct end e[2];
+	double least = (RATE_BYTES - 4096.0) * 8 / (RATE_KBPS * 1e3);
+
+	pair_open(e, &(struct recipe){.type = IBV_QPT_RC, .extended = true});
+	CHECK(!ibv_query_device_ex(e->context, NULL, &dev));
+	CHECK(dev.packet_pacing_caps.supported_qpts & 1u << IBV_QPT_RC);
+	CHECK(dev.packet_pacing_caps.qp_rate_limit_min <= RATE_KBPS &&
+		dev.packet_pacing_caps.qp_rate_limit_max >= 100000000);
+	refused_rates(e->qp, &dev.packet_pacing_caps);
+	CHECK(!ibv_modify_qp_rate_limit(e->qp, &limit));
+	CHECK(write_all(e) >= least);
+	CHECK(!ibv_modify_qp_rate_limit(e->qp, &none));
+	for (int i = 0; write_all(e) >= least; i++) /* unless the machine stood still */
+		CHECK(i < 20);
+	pair_close(e);
+}
+
 /* --- threads ---------------------------------------------------------------------------------- */
 
 #define THREADS 4
@@ -703,6 +770,7 @@ int main(int argc, char **argv)
 		{"thread and parent domains", parent_domains, false},
 		{"close with objects left", close_with_all, false},
 		{"refusals", refusals, false},
+		{"rate limits", rates, false},
 		{"threads", threads, false},
 	};
 	bool lossy = false;

@@ -707,6 +707,25 @@ ROCI_API int roci_modify_qp(struct roci_qp *qp, const struct roci_qp_attr *attr,
 ROCI_API int roci_query_qp(struct roci_qp *qp, struct roci_qp_attr *attr, int mask,
 	struct roci_qp_init_attr *init_attr);
 
+/** A limit of the rate of a QP. */
+struct roci_rate_limit {
+	size_t size;	/**< sizeof(struct roci_rate_limit) */
+	uint32_t kbps;	/**< kbit/s on the wire, preamble and gap included: 1,000 to 1,000,000,000;
+			   0: no limit */
+	uint32_t burst; /**< bytes that leave together at most, but one packet; 0: rocid decides */
+	uint32_t
+		packet; /**< bytes of a typical packet, which `burst` is counted in; 0: full ones */
+};
+
+/**
+ * Limits the rate at which @p qp sends requests and READ responses. An administrator's limit and
+ * congestion control apply as well; the least rate holds. RESET ends it.
+ * @param qp    in any state
+ * @param rate  the caller sets its `size`
+ * @return 0; EINVAL: `kbps` is out of range; or another errno value.
+ */
+ROCI_API int roci_limit_qp(struct roci_qp *qp, const struct roci_rate_limit *rate);
+
 /**
  * Explains in a sentence why @p qp went to ERR and what to do about it, with the rule that was
  * broken or applied in brackets (doc/conformance.md): for programs that print why a work request

@@ -221,16 +221,6 @@ const char *congestion_text(const struct congestion *c, char text[CONGESTION_TEX
 	return text;
 }
 
-/* An algorithm that has no parameters for CNPs leaves them as they are by default. */
-static double value_of(const struct congestion *c, const char *name)
-{
-	int i = cc_find_param(c->cfg.ops, name);
-
-	if (i >= 0)
-		return c->cfg.value[i];
-	return cc_dcqcn.params[cc_find_param(&cc_dcqcn, name)].def[0].value;
-}
-
 uint32_t congestion_header(const struct congestion *c)
 {
 	return c->reacts && c->cfg.ops->wants_hops ? IOAM_LEN : 0;
@@ -243,18 +233,19 @@ bool congestion_options(const struct congestion *c)
 
 const struct cc_config *congestion_publish(const struct congestion *c, struct port *shared)
 {
-	unsigned dscp = (unsigned)value_of(c, "np_cnp_dscp");
-	unsigned ecn = (unsigned)value_of(c, "np_cnp_ecn");
-	uint32_t word = rcm_word((uint8_t)(dscp << 2 | ecn), (uint8_t)value_of(c, "np_cnp_prio"),
-		value_of(c, "np_cnp_becn") > 0);
+	unsigned dscp = (unsigned)cc_config_notice(&c->cfg, "np_cnp_dscp");
+	unsigned ecn = (unsigned)cc_config_notice(&c->cfg, "np_cnp_ecn");
+	uint32_t word = rcm_word((uint8_t)(dscp << 2 | ecn),
+		(uint8_t)cc_config_notice(&c->cfg, "np_cnp_prio"),
+		cc_config_notice(&c->cfg, "np_cnp_becn") > 0);
 	struct cc_config *copy = c->reacts ? malloc(2 * sizeof(*copy)) : NULL;
 
 	if (copy) { /* without memory, nothing limits rates */
 		copy[0] = c->cfg;
 		cc_config_unacked(&copy[0], &copy[1]);
 	}
-	atomic_store(
-		&shared->cnp_interval, (uint32_t)(value_of(c, "np_min_time_between_cnps") * 1000));
+	atomic_store(&shared->cnp_interval,
+		(uint32_t)(cc_config_notice(&c->cfg, "np_min_time_between_cnps") * 1000));
 	atomic_store(&shared->burst, c->burst);
 	atomic_store(&shared->rcm, c->on ? word : 0);
 	return atomic_exchange_explicit(&shared->cc, copy, memory_order_acq_rel);

@@ -176,6 +176,7 @@ static json_t *mbps(double rate)
 static void put_limit(struct row *row, const struct core_limit *l)
 {
 	put_json(row, "limit_mbps", mbps((double)l->asked));
+	put_json(row, "own_limit_mbps", mbps((double)l->own));
 	put_json(row, "algorithm", l->algorithm ? json_string(l->algorithm) : json_null());
 	put_bool(row, "limited", l->limited);
 	put_json(row, "rate_mbps", mbps(l->rate));
@@ -195,6 +196,9 @@ static void put_why(struct row *row, const struct qp_obj *o, const struct core_l
 
 	if (l->limited && l->asked && l->rate >= (double)l->asked)
 		snprintf(text, sizeof(text), "held at %g Mb/s for %.3g s by an administrator",
+			l->rate / 1e6, seconds);
+	else if (l->limited && l->own && l->rate >= (double)l->own)
+		snprintf(text, sizeof(text), "held at %g Mb/s for %.3g s by its program",
 			l->rate / 1e6, seconds);
 	else if (l->limited && !l->limited_cnps && l->algorithm)
 		snprintf(text, sizeof(text), "held at %g Mb/s for %.3g s by %s", l->rate / 1e6,

@@ -59,6 +59,7 @@ static const struct command commands[ABI_MSG_TYPES] = {
 	[ABI_CREATE_QP] = {"create_qp", offsetof(struct abi_create_qp, port), cmd_create_qp},
 	[ABI_MODIFY_QP] = {"modify_qp", sizeof(struct abi_modify_qp), cmd_modify_qp},
 	[ABI_QUERY_QP] = {"query_qp", sizeof(struct abi_handle), cmd_query_qp},
+	[ABI_LIMIT_QP] = {"limit_qp", sizeof(struct abi_limit_qp), cmd_limit_qp},
 	[ABI_DESTROY_QP] = {"destroy_qp", sizeof(struct abi_handle), cmd_destroy_qp},
 	[ABI_ATTACH_MCAST] = {"attach_mcast", sizeof(struct abi_mcast), cmd_attach_mcast},
 	[ABI_DETACH_MCAST] = {"detach_mcast", sizeof(struct abi_mcast), cmd_detach_mcast},

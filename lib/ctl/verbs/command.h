@@ -80,5 +80,6 @@ int cmd_attach_mcast(struct session *s, const struct request *q, struct reply *r
 int cmd_detach_mcast(struct session *s, const struct request *q, struct reply *r);
 /* verbs/qp_modify.c */
 int cmd_modify_qp(struct session *s, const struct request *q, struct reply *r);
+int cmd_limit_qp(struct session *s, const struct request *q, struct reply *r);
 
 #endif

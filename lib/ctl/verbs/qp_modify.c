@@ -351,6 +351,27 @@ int cmd_modify_qp(struct session *s, const struct request *q, struct reply *r)
 	return execute_without_av(o, r);
 }
 
+int cmd_limit_qp(struct session *s, const struct request *q, struct reply *r)
+{
+	struct abi_limit_qp in;
+	struct core_cmd cmd = {.type = CORE_CMD_SHAPE_QP};
+	struct qp_obj *o;
+
+	memcpy(&in, q->body, sizeof(in));
+	o = handle_get(&s->qps, in.handle);
+	if (!o)
+		return refuse(r->why, -EINVAL, "there is no QP %u", in.handle);
+	if (in.rate && (in.rate < ABI_RATE_MIN || in.rate > ABI_RATE_MAX))
+		return refuse(r->why, -EINVAL,
+			"a rate of %u kbit/s is out of range: use %u to %u, or 0 for no limit",
+			in.rate, ABI_RATE_MIN, ABI_RATE_MAX);
+	cmd.qp = o->qp;
+	cmd.shape = (struct core_shape){in.rate * 1000ull, in.burst, in.packet};
+	if (worker_call(s->ctl->dp->worker[o->worker], &cmd))
+		return refuse(r->why, -EIO, "worker %u does not answer", o->worker);
+	return 0;
+}
+
 static void call_session(struct ctl *ctl, const struct session *s, const struct core_cmd *cmd)
 {
 	struct qp_obj *o[QPS_CALL_MAX];

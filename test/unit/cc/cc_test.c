@@ -116,6 +116,26 @@ static void fixed__is_a_plain_limit(void **state)
 	assert_true(cc.rate == CC_UNLIMITED);
 }
 
+/* What an algorithm does not say of CNPs is as DCQCN's first profile has it, also where packets
+ * without ACKs follow another one. */
+static void cc_config_notice__is_its_own_if_it_has_any(void **state)
+{
+	static const struct cc_param row = {.name = "np_cnp_dscp", .max = 63, .def = {{7, false}}};
+	struct cc_ops toy = cc_swift;
+	struct cc_config cfg, unacked;
+
+	cc_config_init(&cfg, &cc_dcqcn, 1, 1e9);
+	assert_true(cc_config_notice(&cfg, "np_min_time_between_cnps") == 4);
+	cc_config_init(&cfg, &cc_fixed, 0, 1e9);
+	assert_true(cc_config_notice(&cfg, "np_min_time_between_cnps") == 50);
+	toy.params = &row;
+	toy.nparams = 1;
+	cc_config_init(&cfg, &toy, 0, 1e9);
+	cc_config_unacked(&cfg, &unacked);
+	assert_true(cc_config_notice(&cfg, "np_cnp_dscp") == 7);
+	assert_true(cc_config_notice(&cfg, "np_cnp_prio") == 6);
+}
+
 static void cc_config_unacked__is_dcqcn_where_acks_steer(void **state)
 {
 	struct cc_config cfg, unacked;
@@ -123,7 +143,7 @@ static void cc_config_unacked__is_dcqcn_where_acks_steer(void **state)
 	for (unsigned i = 0; cc_algorithm(i); i++) {
 		cc_config_init(&cfg, cc_algorithm(i), 0, 40e9);
 		cc_config_unacked(&cfg, &unacked);
-		assert_int_equal(cfg.unacked != NULL, cfg.ops == &cc_swift || cfg.ops == &cc_hpcc);
+		assert_int_equal(cfg.unacked != NULL, cfg.ops->needs_acks);
 		if (!cfg.unacked)
 			continue;
 		assert_ptr_equal(cfg.unacked, &unacked);
@@ -141,6 +161,7 @@ int main(void)
 		cmocka_unit_test(cc_config__follows_the_line_unless_set),
 		cmocka_unit_test(cc_config_set__refuses_what_the_row_does_not_allow),
 		cmocka_unit_test(fixed__is_a_plain_limit),
+		cmocka_unit_test(cc_config_notice__is_its_own_if_it_has_any),
 		cmocka_unit_test(cc_config_unacked__is_dcqcn_where_acks_steer),
 	};
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Packets leave at the rate that a QP is limited to, and nothing else waits for them. */
+#include <errno.h>
 #include "core_command.h"
 #include "fixture.h"
 #include "pacing.h"
@@ -107,6 +108,72 @@ static void rate__is_kept(void **state)
 		check_rate(rates[i], BURST);
 	}
 	setup(NULL);
+}
+
+static void shape(uint64_t rate, uint32_t burst, uint32_t packet)
+{
+	struct core_cmd cmd = {
+		.type = CORE_CMD_SHAPE_QP, .qp = l.qp->qp, .shape = {rate, burst, packet}};
+
+	assert_int_equal(core_cmd(&l.host->core, &cmd, l.now), 0);
+}
+
+/* A program limits its QP: at most its burst leaves together, counted in packets that it calls
+ * typical, and one packet always may. */
+static void rate__of_the_program(void **state)
+{
+	static const struct {
+		uint32_t burst, packet;
+		unsigned packets;
+	} rows[] = {
+		{3 * MTU + 500, 0, 3},
+		{1500, 256, 5},
+		{1, 0, 1},
+		{1u << 30, 0, QUANTUM}, /* no more than others */
+		{0, 0, QUANTUM},
+	};
+
+	lone_start(&l);
+	post_writes(64, MTU);
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		shape(10000 * MBIT, rows[i].burst, rows[i].packet);
+		l.now = i ? core_deadline(&l.host->core) : l.now;
+		assert_int_equal(send(BURST), rows[i].packets);
+		assert_int_equal(send(BURST), 0);
+	}
+	assert_int_equal(pacing_rate(l.qp->qp) / MBIT, 10000);
+}
+
+/* Mb/s; 0: no limit */
+static void limit_and_shape(uint64_t administrator, uint64_t program)
+{
+	limit(administrator * MBIT);
+	shape(program * MBIT, 0, 0);
+}
+
+/* It lifts no limit of an administrator, and ends with RESET. */
+static void rate__of_both_is_the_least(void **state)
+{
+	struct core_cmd reset = {.type = CORE_CMD_MODIFY_QP,
+		.mask = ABI_QP_STATE,
+		.attr = {.qp_state = ABI_QPS_RESET}};
+	struct core_limit limit;
+
+	lone_start(&l);
+	limit_and_shape(100, 2000);
+	assert_int_equal(pacing_rate(l.qp->qp) / MBIT, 100);
+	limit_and_shape(100, 0);
+	assert_int_equal(pacing_rate(l.qp->qp) / MBIT, 100);
+	limit_and_shape(100, 50);
+	assert_int_equal(pacing_rate(l.qp->qp) / MBIT, 50);
+	limit_and_shape(0, 50);
+	pacing_look(&l.host->core, l.qp->qp, &limit, l.now);
+	assert_true(limit.own == 50 * MBIT && !limit.asked && limit.limited);
+	reset.qp = l.qp->qp;
+	while (core_cmd(&l.host->core, &reset, l.now) == -EAGAIN)
+		;
+	assert_int_equal(pacing_rate(l.qp->qp), 0);
+	assert_false(l.qp->qp->limited);
 }
 
 /* A quantum of several turns, as --gso likes it: other QPs have theirs in between, the rate stays,
@@ -249,6 +316,39 @@ static void rate__idle_is_idle(void **state)
 	assert_true(list_empty(&l.qp->qp->ready));
 }
 
+/* It is destroyed while it waits. */
+static void rate__ends_with_the_qp(void **state)
+{
+	struct core_cmd detach = {.type = CORE_CMD_DETACH_QP};
+
+	lone_start(&l);
+	limit(100 * MBIT);
+	post_writes(8, MTU);
+	assert_int_equal(send(BURST), 1);
+	assert_true(pacing_waits(l.qp->qp));
+	detach.qp = l.qp->qp;
+	assert_int_equal(core_cmd(&l.host->core, &detach, l.now), 0);
+	assert_int_equal(l.host->core.paced, 0);
+	l.now += 1000 * MS;
+	core_expire(&l.host->core, l.now);
+	assert_int_equal(send(BURST), 0);
+}
+
+/* The clock jumps by an hour, as when the machine was suspended: one quantum is caught up. */
+static void rate__a_jump_of_the_clock(void **state)
+{
+	lone_start(&l);
+	l.qp->qp->ack_timeout = 0;
+	limit(100 * MBIT);
+	post_writes(16, MTU);
+	assert_int_equal(send(BURST), 1);
+	l.now += 3600 * 1000 * MS;
+	core_expire(&l.host->core, l.now);
+	assert_in_range(send(BURST), 1, 1 + QUANTUM);
+	assert_int_equal(send(BURST), 0);
+	assert_in_range(departure() - l.now, 1, 91 * US);
+}
+
 /* --- what does not wait ------------------------------------------------------------------- */
 
 static void hold(void)
@@ -367,6 +467,8 @@ int main(void)
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, lone_teardown)
 	const struct CMUnitTest tests[] = {
 		T(rate__is_kept),
+		T(rate__of_the_program),
+		T(rate__of_both_is_the_least),
 		T(rate__a_quantum_of_several_turns),
 		T(rate__a_long_quantum_ends_with_the_requests),
 		T(rate__is_kept_in_long_quanta),
@@ -376,6 +478,8 @@ int main(void)
 		T(rate__moves_the_next_departure),
 		T(rate__without_credit_it_is_not_ready),
 		T(rate__idle_is_idle),
+		T(rate__ends_with_the_qp),
+		T(rate__a_jump_of_the_clock),
 		T(rate__acks_do_not_wait),
 		T(rate__atomic_responses_do_not_wait),
 		T(rate__a_flush_does_not_wait),

@@ -132,6 +132,31 @@ static void both__keep_their_state(void **state)
 	assert_follows("dcqcn", 20);
 }
 
+/* What leaves while the worker is late is told afterwards, to the algorithm that it is of. */
+static void both__hear_of_their_own_bytes(void **state)
+{
+	const struct limiter *k;
+	uint32_t responses, requests;
+
+	lone_start(&l);
+	k = l.qp->qp->limiter;
+	answer_read(0x100);
+	cnp();
+	write_once();
+	l.host->core.lags = true;
+	answer_read(0x101);
+	responses = k->unsaid;
+	assert_true(k->unacked && responses > 1024);
+	lone_post(&l, ABI_WR_RDMA_WRITE, 1, 1024, 0);
+	l.now += 20 * US;
+	lone_tx(&l);
+	requests = k->unsaid;
+	assert_true(!k->unacked && requests > responses && requests < 1200); /* it has a RETH */
+	answer_read(0x102);
+	assert_true(k->unacked);
+	assert_int_equal(k->unsaid, 2 * responses);
+}
+
 /* An ACK is news of requests, also between responses. */
 static void ack__speaks_of_requests(void **state)
 {
@@ -263,6 +288,7 @@ int main(void)
 		T(uc__follows_dcqcn_alone),
 		T(read_response__follows_dcqcn),
 		T(both__keep_their_state),
+		T(both__hear_of_their_own_bytes),
 		T(ack__speaks_of_requests),
 		T(port__changes_between),
 		T(reset__begins_with_requests),
