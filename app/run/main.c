@@ -9,11 +9,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include "classes.h"
 #include "libraries.h"
+#include "namespace.h"
 #include "nodes.h"
 
 /* As env(1) and nice(1) have them. */
-#define EXIT_OURS     NODES_EXIT
+#define EXIT_OURS     NAMESPACE_EXIT
 #define EXIT_NO_EXEC  126
 #define EXIT_NO_ENTRY 127
 
@@ -31,7 +33,7 @@ static const char usage[] =
 	"Its children do likewise; its exit status is that of roci-run.\n"
 	"\n"
 	"  --socket PATH   rocid's socket; several, with : between them, are several devices\n"
-	"  --libraries     only choose the libraries: leave /dev as it is\n"
+	"  --libraries     only choose the libraries: leave /dev and /sys as they are\n"
 	"  --print         say what would be done, and do nothing\n"
 	"  --help          this text\n"
 	"  --version       the version of Rocinante\n";
@@ -101,7 +103,8 @@ static void choose_preload(char *value, size_t size)
 		errx(EXIT_OURS, PRELOAD " is too long: shorten it");
 }
 
-static void print(const struct options *o, const char *path, const char *preload, unsigned devices)
+static void print(const struct options *o, const char *path, const char *preload, unsigned devices,
+	const struct class_devices *shown)
 {
 	printf(LIBRARY_PATH "=%s\n" PRELOAD "=%s\n", path, preload);
 	if (o->socket)
@@ -111,7 +114,34 @@ static void print(const struct options *o, const char *path, const char *preload
 	printf("mount namespace: /dev/infiniband/rdma_cm");
 	for (unsigned i = 0; i < devices; i++)
 		printf(", /dev/infiniband/uverbs%u", i);
+	for (unsigned i = 0; i < shown->n; i++)
+		printf(", /sys/class/infiniband/%s -> %s", shown->at[i].name, shown->at[i].folder);
 	putchar('\n');
+}
+
+/* What a machine with an adapter has, as far as it can be made: the program runs in any case. */
+static void show_devices(const struct class_devices *shown, const char *missing, unsigned devices)
+{
+	char why[WHY_MAX];
+
+	if (namespace_enter(why)) {
+		warnx("%s. Programs that look for /dev/infiniband, as UCX does, or "
+		      "/sys/class/infiniband, as ibstat does, will not find a device",
+			why);
+		return;
+	}
+	if (nodes_make(devices, why))
+		warnx("%s. Programs that look for /dev/infiniband, as UCX does, will not find a "
+		      "device",
+			why);
+	if (*missing)
+		warnx("%s. Programs that look for it in /sys/class/infiniband, as ibstat does, "
+		      "will not find it",
+			missing);
+	if (classes_make(shown, why))
+		warnx("%s. Programs that look for /sys/class/infiniband, as ibstat does, will not "
+		      "find a device",
+			why);
 }
 
 static void set(const char *name, const char *value)
@@ -123,21 +153,22 @@ static void set(const char *name, const char *value)
 int main(int argc, char *argv[])
 {
 	struct options o = {.socket = getenv("ROCI_SOCKET")};
-	char path[4 * PATH_MAX], preload[4 * PATH_MAX], why[NODES_WHY];
+	char path[4 * PATH_MAX], preload[4 * PATH_MAX], missing[WHY_MAX] = "";
+	static struct class_devices shown;
 	unsigned devices;
 
 	parse(&o, argc, argv);
 	choose_libraries(path, sizeof(path));
 	choose_preload(preload, sizeof(preload));
 	devices = count_devices(o.socket);
+	if (!o.bare)
+		classes_find(&shown, o.socket, missing);
 	if (o.print) {
-		print(&o, path, preload, devices);
+		print(&o, path, preload, devices, &shown);
 		return 0;
 	}
-	if (!o.bare && nodes_make(devices, why))
-		warnx("%s. Programs that look for /dev/infiniband, as UCX does, will not find a "
-		      "device",
-			why);
+	if (!o.bare)
+		show_devices(&shown, missing, devices);
 	set(LIBRARY_PATH, path);
 	set(PRELOAD, preload);
 	if (o.socket)

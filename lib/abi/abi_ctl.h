@@ -26,6 +26,8 @@
 #define ABI_SOCKET_DEFAULT "/run/rocid/rocid.sock"
 /** rocictl connects to the applications' socket path with this suffix. */
 #define ABI_ADMIN_SUFFIX ".admin"
+/** A folder of files as below /sys/class has the socket's path with this suffix (doc/abi.md). */
+#define ABI_SYSFS_SUFFIX ".sys"
 /** Environment variable with another socket path. */
 #define ABI_SOCKET_ENV "ROCI_SOCKET"
 

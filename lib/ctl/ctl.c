@@ -32,6 +32,7 @@
 #include "session/session.h"
 #include "session/sessions.h"
 #include "sigbus.h"
+#include "sysfs/sysfs.h"
 #include "text/sentence.h"
 #include "verbs/dest.h"
 #include "verbs/migrate.h"
@@ -201,6 +202,17 @@ static int start(struct house *h, char why[ABI_SENTENCE_MAX])
 	return 0;
 }
 
+/* rocid serves without it, too. */
+static void open_sysfs(struct ctl *ctl)
+{
+	char why[ABI_SENTENCE_MAX];
+
+	if (sysfs_open(ctl, ctl->sessions->socket_path, why))
+		fprintf(stderr,
+			"rocid: programs will not find the device in /sys/class/infiniband: %s\n",
+			why);
+}
+
 static int open_all(struct house *h, const struct ctl_config *cfg, char why[ABI_SENTENCE_MAX])
 {
 	struct ctl *ctl = &h->ctl;
@@ -214,6 +226,8 @@ static int open_all(struct house *h, const struct ctl_config *cfg, char why[ABI_
 		err = net_open(&h->net, cfg, why);
 	if (!err)
 		err = server_open(ctl, cfg, why);
+	if (!err)
+		open_sysfs(ctl);
 	if (!err)
 		err = admin_open(ctl, cfg, why);
 	if (!err)
@@ -267,6 +281,7 @@ static int run_timers(struct ctl *ctl)
 	wait = loop_sooner(wait, sessions_poll(ctl, now));
 	wait = loop_sooner(wait, news_poll(ctl, now));
 	wait = loop_sooner(wait, connections_poll(ctl, now));
+	wait = loop_sooner(wait, sysfs_poll(ctl, now));
 	wait = loop_sooner(wait, dests_poll(ctl, now));
 	return loop_sooner(wait, neigh_poll(&ctl->net->neighs, now)); /* includes those of dests */
 }
@@ -331,6 +346,7 @@ void ctl_destroy(struct ctl *ctl)
 	if (!ctl)
 		return;
 	h = house_of(ctl);
+	sysfs_close(ctl);
 	server_close(ctl);
 	admin_close(ctl);
 	telemetry_close(ctl);

@@ -6,6 +6,7 @@
 #include <string.h>
 #include "abi_ctl.h"
 #include "ucma.h"
+#include "unique_name.h"
 #include "verbs.h"
 
 #define DEVICES_MAX 64
@@ -65,18 +66,29 @@ static struct device *make(const char *socket, int index)
 	return NULL;
 }
 
-/* Two rocids may have the same name; programs choose a device by its name. */
+struct listed {
+	struct ibv_device **device;
+	int n;
+};
+
+static bool in_list(const void *arg, const char *name)
+{
+	const struct listed *l = arg;
+
+	for (int i = 0; i < l->n; i++)
+		if (!strcmp(l->device[i]->name, name))
+			return true;
+	return false;
+}
+
 static void make_unique(struct ibv_device **list, int n, struct device *d)
 {
-	for (int i = 0, number = 0; i < n; i++) {
-		char name[IBV_SYSFS_NAME_MAX];
+	const struct listed l = {list, n};
+	char name[IBV_SYSFS_NAME_MAX];
 
-		if (strcmp(list[i]->name, d->pub.name) != 0)
-			continue;
-		snprintf(name, sizeof(name), "roci%d", number++);
-		set_names(&d->pub, name, d->index);
-		i = -1;
-	}
+	strcpy(name, d->pub.name);
+	unique_name(name, sizeof(name), in_list, &l);
+	set_names(&d->pub, name, d->index);
 }
 
 /** Devices that lists had, one reference each. */

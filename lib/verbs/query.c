@@ -2,6 +2,7 @@
 /* Queries of a device and its ports. */
 #include <string.h>
 #include "abi_ctl.h"
+#include "link_rate.h"
 #include "verbs.h"
 
 /** An older struct ibv_port_attr: what the function ibv_query_port() fills in. */
@@ -27,55 +28,15 @@
 	(1u << IBV_QPT_RC | 1u << IBV_QPT_UC | 1u << IBV_QPT_UD | 1u << IBV_QPT_XRC_SEND | \
 		1u << IBV_QPT_XRC_RECV)
 
-/* Codes of active_width and active_speed: lanes, and what each carries. */
-enum {
-	WIDTH_1X = 1,
-	WIDTH_4X = 2,
-	WIDTH_8X = 4,
-	WIDTH_2X = 16
-};
-enum {
-	SPEED_SDR = 1,
-	SPEED_DDR = 2,
-	SPEED_FDR10 = 8,
-	SPEED_EDR = 32,
-	SPEED_HDR = 64,
-	SPEED_NDR = 128
-};
-
-/* As Linux converts the speed of a netdev; an unknown one is the lowest. */
-static void set_rate(struct ibv_port_attr *a, uint32_t mbps)
-{
-	static const struct {
-		uint32_t mbps;
-		uint8_t width, speed;
-	} rates[] = {
-		{1000, WIDTH_1X, SPEED_SDR},
-		{10000, WIDTH_1X, SPEED_FDR10},
-		{20000, WIDTH_4X, SPEED_DDR},
-		{25000, WIDTH_1X, SPEED_EDR},
-		{40000, WIDTH_4X, SPEED_FDR10},
-		{50000, WIDTH_1X, SPEED_HDR},
-		{100000, WIDTH_4X, SPEED_EDR},
-		{200000, WIDTH_4X, SPEED_HDR},
-		{400000, WIDTH_4X, SPEED_NDR},
-		{UINT32_MAX, WIDTH_8X, SPEED_NDR},
-	};
-	unsigned i = 0;
-
-	while (mbps > rates[i].mbps)
-		i++;
-	a->active_width = rates[i].width;
-	a->active_speed = rates[i].speed;
-}
-
 static int query_port(struct ibv_context *c, uint8_t port, struct ibv_port_attr *out)
 {
 	struct roci_port_attr p = {.size = sizeof(p)};
 	int err = roci_query_port(context_of(c)->roci, port, &p);
+	const struct link_rate *rate;
 
 	if (err)
 		return explain("ibv_query_port", err);
+	rate = link_rate_of(p.speed_mbps);
 	*out = (struct ibv_port_attr){
 		.state = (enum ibv_port_state)p.state,
 		.max_mtu = (enum ibv_mtu)p.max_mtu,
@@ -90,8 +51,9 @@ static int query_port(struct ibv_context *c, uint8_t port, struct ibv_port_attr 
 		.phys_state = p.state == ROCI_PORT_ACTIVE ? PHYS_STATE_UP : PHYS_STATE_DOWN,
 		.link_layer = IBV_LINK_LAYER_ETHERNET,
 		.flags = PORT_FLAGS,
+		.active_width = (uint8_t)rate->width,
+		.active_speed = (uint8_t)rate->speed,
 	};
-	set_rate(out, p.speed_mbps);
 	return 0;
 }
 

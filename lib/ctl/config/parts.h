@@ -20,6 +20,7 @@ struct loop;
 struct net;
 struct objects;
 struct sessions;
+struct sysfs;
 
 struct ctl {
 	struct dataplane *dp;
@@ -31,6 +32,7 @@ struct ctl {
 	struct objects *objects;
 	struct admin *admin;
 	struct connections *connections;
+	struct sysfs *sysfs;	       /* NULL: it could not be made */
 	struct core_counters *counted; /* before the administrator's last reset */
 	uint64_t since_ms;	       /* when rocid started to serve */
 	uint32_t window;

@@ -22,6 +22,7 @@ struct netport {
 	bool link;     /* the netdev is up; always true without a netdev */
 	bool set_down; /* by an administrator, or because its device is missing */
 	bool up;       /* as reported to programs: link and not set_down */
+	bool news;     /* since sysfs/ looked: a port event was raised */
 	bool stale;    /* the kernel did not answer every query: read it again */
 	uint32_t eth_mtu;
 	uint32_t eth_mtu_limit; /* 0: none */

@@ -520,6 +520,7 @@ void session_port_event(struct ctl *ctl, uint32_t index, uint32_t type)
 {
 	struct sessions *all = ctl->sessions;
 
+	ctl->net->port[index].news = true;
 	notifier_lock(&all->notifier);
 	for (uint32_t i = 0; i < SESSION_MAX; i++)
 		if (all->session[i] && all->session[i]->greeted)

@@ -30,45 +30,67 @@ void port_counts(struct ctl *ctl, uint32_t i, struct port_counts *to)
 }
 
 /* Words of four bytes, as InfiniBand counts them. */
+void port_named_counts(struct ctl *ctl, uint32_t i, struct named_count to[PORT_COUNTERS])
+{
+	struct port_counts n;
+
+	port_counts(ctl, i, &n);
+	memcpy(to,
+		(struct named_count[PORT_COUNTERS]){
+			{"port_xmit_data", n.roce.tx_bytes / 4},
+			{"port_rcv_data", n.roce.rx_bytes / 4},
+			{"port_xmit_packets", n.roce.tx_packets},
+			{"port_rcv_packets", n.roce.rx_packets},
+			{"unicast_xmit_packets", n.roce.tx_packets},
+			{"unicast_rcv_packets", n.roce.rx_packets},
+			{"port_rcv_errors", n.errors},
+			{"port_xmit_discards", n.discards},
+			{"link_downed", n.link_downed},
+			{"bad_pkey", n.bad_pkey},
+			{"qkey_viol", n.bad_qkey},
+		},
+		PORT_COUNTERS * sizeof(to[0]));
+}
+
 static bool next_port_counters(
 	struct ctl *ctl, const struct argument arg[], struct document_cursor *at, json_t **element)
 {
+	struct named_count count[PORT_COUNTERS];
 	struct row row;
-	struct port_counts n;
 	uint32_t i = at->index++;
 
 	if (i >= ctl->net->nports)
 		return false;
-	port_counts(ctl, i, &n);
+	port_named_counts(ctl, i, count);
 	row_begin(&row);
 	put_int(&row, "port", i + 1);
-	put_int(&row, "port_xmit_data", n.roce.tx_bytes / 4);
-	put_int(&row, "port_rcv_data", n.roce.rx_bytes / 4);
-	put_int(&row, "port_xmit_packets", n.roce.tx_packets);
-	put_int(&row, "port_rcv_packets", n.roce.rx_packets);
-	put_int(&row, "unicast_xmit_packets", n.roce.tx_packets);
-	put_int(&row, "unicast_rcv_packets", n.roce.rx_packets);
-	put_int(&row, "port_rcv_errors", n.errors);
-	put_int(&row, "port_xmit_discards", n.discards);
-	put_int(&row, "link_downed", n.link_downed);
-	put_int(&row, "bad_pkey", n.bad_pkey);
-	put_int(&row, "qkey_viol", n.bad_qkey);
+	for (unsigned k = 0; k < PORT_COUNTERS; k++)
+		put_int(&row, count[k].name, (int64_t)count[k].value);
 	*element = row_end(&row);
 	return true;
+}
+
+bool hw_named_count(const struct core_counters *sum, unsigned i, struct named_count *to)
+{
+	const uint64_t *value = (const uint64_t *)sum; /* by declaration order, as the names */
+	unsigned at = TOTALS + i - 1;
+
+	if (!i)
+		*to = (struct named_count){"rx_icrc_encapsulated", sum->drop[DROP_ICRC]};
+	else
+		*to = (struct named_count){core_counter_name(at), value[at]};
+	return to->name;
 }
 
 static json_t *hw_counters(struct ctl *ctl, const struct argument arg[])
 {
 	struct core_counters sum;
-	const uint64_t *value = (const uint64_t *)&sum; /* by declaration order, as the names */
+	struct named_count n;
 	json_t *o = json_object();
-	const char *name;
 
 	worker_counters(ctl->dp, &sum);
-	for (unsigned i = TOTALS; o && (name = core_counter_name(i)); i++)
-		json_object_set_new(o, name, json_integer((json_int_t)value[i]));
-	json_object_set_new(
-		o, "rx_icrc_encapsulated", json_integer((json_int_t)sum.drop[DROP_ICRC]));
+	for (unsigned i = 0; o && hw_named_count(&sum, i, &n); i++)
+		json_object_set_new(o, n.name, json_integer((json_int_t)n.value));
 	return o;
 }
 

@@ -6,6 +6,7 @@
 #ifndef SHOW_COUNTERS_H
 #define SHOW_COUNTERS_H
 
+#include <stdbool.h>
 #include "core_counters.h"
 
 struct ctl;
@@ -26,5 +27,19 @@ struct port_counts {
 
 /** Reads the counters of port @p i. */
 void port_counts(struct ctl *ctl, uint32_t i, struct port_counts *to);
+
+#define PORT_COUNTERS 11u
+
+/** A counter under its name of /sys/class/infiniband. */
+struct named_count {
+	const char *name;
+	uint64_t value;
+};
+
+/** Reads the counters of port @p i under their names. */
+void port_named_counts(struct ctl *ctl, uint32_t i, struct named_count to[PORT_COUNTERS]);
+
+/** Takes the i-th of hw_counters, the daemon's, out of @p sum.  @return false after the last. */
+bool hw_named_count(const struct core_counters *sum, unsigned i, struct named_count *to);
 
 #endif

@@ -78,7 +78,7 @@ int cmd_get_wake(struct session *s, const struct request *q, struct reply *r)
 	return 0;
 }
 
-static uint64_t node_guid(const struct ctl *ctl)
+uint64_t device_guid(const struct ctl *ctl)
 {
 	uint8_t gid[16];
 	uint64_t guid;
@@ -91,7 +91,7 @@ static uint64_t node_guid(const struct ctl *ctl)
 /* For lists of devices: it needs no HELLO, so it makes nothing. */
 int cmd_probe(struct session *s, const struct request *q, struct reply *r)
 {
-	struct abi_probe a = {.node_guid = node_guid(s->ctl), .ports = s->ctl->net->nports};
+	struct abi_probe a = {.node_guid = device_guid(s->ctl), .ports = s->ctl->net->nports};
 
 	(void)q;
 	memcpy(a.device, s->ctl->device, sizeof(a.device));
@@ -128,7 +128,7 @@ int cmd_query_device(struct session *s, const struct request *q, struct reply *r
 		.core_clock_khz = NS_KHZ,
 	};
 
-	a.node_guid = node_guid(s->ctl);
+	a.node_guid = device_guid(s->ctl);
 	reply_body(r, &a, sizeof(a));
 	return 0;
 }

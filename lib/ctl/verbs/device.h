@@ -11,6 +11,9 @@
 
 struct ctl;
 
+/** @return the GUID of the device, in network byte order: from the MAC of its first port. */
+uint64_t device_guid(const struct ctl *ctl);
+
 /** Notifies programs of the NETPORT_* changes @p what of port @p i. */
 void port_tell(struct ctl *ctl, uint32_t i, unsigned what);
 

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "namespace.h"
+#include <err.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <unistd.h>
+
+int fail(char why[WHY_MAX], int err, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(why, WHY_MAX, format, args);
+	va_end(args);
+	return err;
+}
+
+static int write_file(const char *path, const char *text)
+{
+	int fd = open(path, O_WRONLY | O_CLOEXEC);
+	int err = fd < 0 || write(fd, text, strlen(text)) < 0 ? -errno : 0;
+
+	if (fd >= 0)
+		close(fd);
+	return err;
+}
+
+/* The same user and group inside, so that the program notices nothing. */
+static int map_ids(uid_t uid, gid_t gid)
+{
+	char map[64];
+	int err =
+		write_file("/proc/self/setgroups", "deny"); /* the kernel's condition for gid_map */
+
+	snprintf(map, sizeof(map), "%u %u 1", uid, uid);
+	if (!err)
+		err = write_file("/proc/self/uid_map", map);
+	snprintf(map, sizeof(map), "%u %u 1", gid, gid);
+	return err ? err : write_file("/proc/self/gid_map", map);
+}
+
+/* Root in a container may lack the right to have a mount namespace, but not that to have both. */
+static int leave_namespaces(bool *user)
+{
+	*user = false;
+	if (!unshare(CLONE_NEWNS))
+		return 0;
+	if (errno != EPERM)
+		return -errno;
+	*user = true;
+	return unshare(CLONE_NEWUSER | CLONE_NEWNS) ? -errno : 0;
+}
+
+int namespace_enter(char why[WHY_MAX])
+{
+	uid_t uid = geteuid();
+	gid_t gid = getegid();
+	bool user;
+	int err = leave_namespaces(&user);
+
+	if (err)
+		return fail(why, err,
+			user ? "user namespaces are denied here (%s): allow them (sysctl "
+			       "kernel.unprivileged_userns_clone=1, user.max_user_namespaces), or "
+			       "run as root"
+			     : "a mount namespace is denied here (%s): raise "
+			       "user.max_mnt_namespaces",
+			strerror(-err));
+	err = user ? map_ids(uid, gid) : 0;
+	if (err) {
+		warnx("the user cannot be mapped to itself in a user namespace (%s): use "
+		      "--libraries",
+			strerror(-err));
+		exit(NAMESPACE_EXIT);
+	}
+	/* Mounts that the system makes later appear here, too, but not the reverse. */
+	if (mount(NULL, "/", NULL, MS_REC | MS_SLAVE, NULL))
+		return fail(why, -errno, "mounts cannot be made private: %s", strerror(errno));
+	return 0;
+}

@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include "sysfs/folder.h"
+#include "text/sentence.h"
+
+#define FOLDER_MODE 0755
+#define FILE_MODE   0644
+#define OPEN_FOLDER (O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
+/** The new text of a file until it is complete. */
+#define FRESH ".new"
+/** No folder of ours is as deep. */
+#define DEPTH_MAX 16
+
+/* --- removal ------------------------------------------------------------------------------ */
+
+static void remove_entry(int fd, const char *name, unsigned depth);
+
+/* Takes @p fd. */
+static void empty(int fd, unsigned depth)
+{
+	DIR *dir = fdopendir(fd);
+	struct dirent *d;
+
+	if (!dir) {
+		close(fd);
+		return;
+	}
+	while ((d = readdir(dir)))
+		if (strcmp(d->d_name, ".") && strcmp(d->d_name, ".."))
+			remove_entry(dirfd(dir), d->d_name, depth);
+	closedir(dir);
+}
+
+static void remove_entry(int fd, const char *name, unsigned depth)
+{
+	int sub;
+
+	if (!unlinkat(fd, name, 0) || errno == ENOENT || depth == DEPTH_MAX)
+		return;
+	sub = openat(fd, name, OPEN_FOLDER);
+	if (sub < 0)
+		return;
+	empty(sub, depth + 1);
+	unlinkat(fd, name, AT_REMOVEDIR);
+}
+
+void folder_remove(const struct folder *f, const char *path)
+{
+	remove_entry(f->fd, path, 0);
+}
+
+/* --- the folder --------------------------------------------------------------------------- */
+
+static int take(struct folder *f, char why[ABI_SENTENCE_MAX])
+{
+	struct stat st;
+
+	f->fd = open(f->path, OPEN_FOLDER);
+	if (f->fd < 0 || fstat(f->fd, &st))
+		return refuse(why, -errno, "%s cannot be opened (%s): remove it", f->path,
+			strerror(errno));
+	if (st.st_uid != geteuid() || (st.st_mode & (S_IWGRP | S_IWOTH)))
+		return refuse(why, -EPERM,
+			"%s is not rocid's alone: remove it, or choose another socket path",
+			f->path);
+	fchmod(f->fd, FOLDER_MODE);
+	return 0;
+}
+
+static int make(struct folder *f, char why[ABI_SENTENCE_MAX])
+{
+	int err, again;
+
+	if (mkdir(f->path, FOLDER_MODE) && errno != EEXIST)
+		return refuse(why, -errno, "rocid cannot make %s: %s", f->path, strerror(errno));
+	err = take(f, why);
+	if (err)
+		return err;
+	again = openat(f->fd, ".", OPEN_FOLDER);
+	if (again < 0)
+		return refuse(
+			why, -errno, "%s cannot be opened again: %s", f->path, strerror(errno));
+	empty(again, 0);
+	return 0;
+}
+
+int folder_open(struct folder *f, const char *path, char why[ABI_SENTENCE_MAX])
+{
+	int err;
+
+	f->fd = -1;
+	f->path = strdup(path);
+	if (!f->path)
+		return refuse(why, -ENOMEM, "rocid is out of memory");
+	err = make(f, why);
+	if (!err)
+		return 0;
+	if (f->fd >= 0)
+		close(f->fd);
+	free(f->path);
+	*f = (struct folder){.fd = -1};
+	return err;
+}
+
+void folder_close(struct folder *f)
+{
+	if (f->fd < 0)
+		return;
+	empty(f->fd, 0);
+	rmdir(f->path);
+	free(f->path);
+	*f = (struct folder){.fd = -1};
+}
+
+/* --- what is in it ------------------------------------------------------------------------ */
+
+int folder_make(const struct folder *f, const char *path)
+{
+	if (mkdirat(f->fd, path, FOLDER_MODE))
+		return -errno;
+	return fchmodat(f->fd, path, FOLDER_MODE, 0) ? -errno : 0; /* whatever the umask is */
+}
+
+static int write_fresh(const struct folder *f, const char *text)
+{
+	const int flags = O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC;
+	int fd = openat(f->fd, FRESH, flags, FILE_MODE);
+	size_t len = strlen(text);
+	ssize_t n;
+	int err = 0;
+
+	if (fd < 0)
+		return -errno;
+	n = write(fd, text, len);
+	if (n < 0 || fchmod(fd, FILE_MODE))
+		err = -errno;
+	else if ((size_t)n < len)
+		err = -ENOSPC;
+	close(fd);
+	return err;
+}
+
+static int rename_fresh(const struct folder *f, const char *path)
+{
+	return renameat(f->fd, FRESH, f->fd, path) ? -errno : 0;
+}
+
+int folder_write(const struct folder *f, const char *path, const char *text)
+{
+	int err = write_fresh(f, text);
+
+	return err ? err : rename_fresh(f, path);
+}
+
+int folder_link(const struct folder *f, const char *path, const char *target)
+{
+	unlinkat(f->fd, FRESH, 0);
+	return symlinkat(target, f->fd, FRESH) ? -errno : rename_fresh(f, path);
+}

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file sysfs/tree.h
+ * What is in the folder of the device, and what its files say now. Control thread.
+ */
+#ifndef SYSFS_TREE_H
+#define SYSFS_TREE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include "config/config.h"
+#include "core_counters.h"
+#include "path.h"
+#include "show/counters.h"
+#include "sysfs/folder.h"
+
+#define HW_COUNTERS (1 + sizeof(struct core_counters) / sizeof(uint64_t))
+
+/** A port, as its files have it. */
+struct port_files {
+	bool up;
+	uint32_t speed_mbps;
+	struct gid_table gids;
+	uint16_t pkey[PKEY_MAX];
+	struct named_count count[PORT_COUNTERS];
+};
+
+struct sysfs {
+	struct ctl *ctl;
+	struct folder folder;
+	bool made;   /* all files are there; before, each is written whatever it says */
+	bool failed; /* a file could not be written: all are written again */
+	uint64_t due_ms;
+	uint64_t guid;
+	uint64_t count[HW_COUNTERS];
+	struct port_files port[PORT_MAX];
+};
+
+/* Paths are relative to the device's folder, infiniband/NAME. A failure is kept in @p t->failed. */
+
+void tree_make(struct sysfs *t, const char *path);
+void tree_link(struct sysfs *t, const char *path, const char *target);
+void tree_remove(struct sysfs *t, const char *path);
+void tree_write(struct sysfs *t, const char *path, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
+
+/** Makes the folders, and the files that never change. */
+void device_make(struct sysfs *t);
+
+/** Writes files of the device that have changed, counters included. */
+void device_write(struct sysfs *t);
+
+/** Makes the folders of port @p i, and its files that never change. */
+void port_make(struct sysfs *t, uint32_t i);
+
+/** Writes files of port @p i that have changed: GIDs and P_Keys ... */
+void port_write_tables(struct sysfs *t, uint32_t i);
+
+/** ... the link's state and the counters. */
+void port_write_state(struct sysfs *t, uint32_t i);
+
+#endif
