@@ -21,6 +21,7 @@ struct qp_obj;
 struct session;
 
 #define GSI_AHS	    256u   /* destinations to which MADs go */
+#define GSI_ASKED   128u   /* of them may be looked for at a time */
 #define GSI_PENDING 4u	   /* MADs that wait for one of them to be resolved */
 #define GSI_RECVS   256u   /* receives per port */
 #define GSI_SENDS   256u   /* sends per port */
@@ -68,6 +69,7 @@ struct gsi {
 	bool more;		    /* the last round left some */
 	struct gsi_port port[PORT_MAX];
 	struct gsi_ah ah[GSI_AHS];
+	uint32_t nasked;	     /* of them are being looked for */
 	struct gsi_waiting *waiting; /* a ring */
 	uint32_t first, nwaiting;
 	uint32_t paced; /* MADs that may be sent now */

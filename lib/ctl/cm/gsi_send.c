@@ -107,7 +107,15 @@ static void drop(struct gsi *g, struct gsi_ah *a)
 	*a = (struct gsi_ah){0};
 }
 
-/* The place of @p path, perhaps that of the one that was longest without use. No request that waits
+static struct gsi_ah *known(struct gsi *g, const struct cm_path *path)
+{
+	for (uint32_t i = 0; i < GSI_AHS; i++)
+		if (g->ah[i].used && same(&g->ah[i].path, path))
+			return &g->ah[i];
+	return NULL;
+}
+
+/* A place for @p path, perhaps that of the one that was longest without use. No request that waits
  * to be sent may name it (UD-16). */
 static struct gsi_ah *place(struct gsi *g, const struct cm_path *path)
 {
@@ -116,8 +124,6 @@ static struct gsi_ah *place(struct gsi *g, const struct cm_path *path)
 	for (uint32_t i = 0; i < GSI_AHS; i++) {
 		struct gsi_ah *a = &g->ah[i];
 
-		if (a->used && same(&a->path, path))
-			return a;
 		if (!a->asked &&
 			(!oldest || !a->used || (oldest->used && a->last_ms < oldest->last_ms)))
 			oldest = a;
@@ -145,6 +151,7 @@ void gsi_resolved(struct gsi *g, uint32_t index, int32_t status, uint32_t handle
 {
 	struct gsi_ah *a = &g->ah[index % GSI_AHS];
 
+	g->nasked -= a->asked;
 	a->asked = false;
 	if (status) {
 		g->unresolved += a->npending;
@@ -170,6 +177,7 @@ static void resolve(struct gsi *g, struct gsi_ah *a, int sgid_index)
 	attributes(&a->path, (uint8_t)sgid_index, &body.attr);
 	memcpy(q.body, &body, sizeof(body));
 	a->asked = true;
+	g->nasked++;
 	err = g->ctl->sessions->ops->run(g->session, &q, &r);
 	if (err == DEFERRED)
 		return;
@@ -189,7 +197,16 @@ static bool send_now(struct gsi *g, const struct cm_path *to, const uint8_t mad[
 		g->unresolved++;
 		return true;
 	}
-	a = g->paced && has_room(&g->port[to->port]) ? place(g, to) : NULL;
+	if (!g->paced || !has_room(&g->port[to->port]))
+		return false;
+	a = known(g, to);
+	/* Those that answer for nothing, as forged sources do, keep nobody else waiting. */
+	if (!a && g->nasked >= GSI_ASKED) {
+		g->unresolved++;
+		return true;
+	}
+	if (!a)
+		a = place(g, to);
 	if (!a)
 		return false;
 	g->paced--;

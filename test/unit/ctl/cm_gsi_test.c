@@ -133,10 +133,42 @@ static void send__no_worker(void **state)
 	assert_int_equal(work(g, &next), 0);
 }
 
+/* Hosts that nobody answers for, as forged sources are, keep the others' MADs from nothing: these
+ * go at once, and are not queued after those. */
+static void send__nobody_answers(void **state)
+{
+	struct gsi *g = gsi_of(state);
+	uint8_t forged[16];
+	uint32_t next = 5000;
+
+	memcpy(forged, gid_peer4, 16);
+	for (uint32_t i = 0; i < GSI_ASKED; i++) { /* as many are being looked for */
+		g->ah[i] = (struct gsi_ah){.used = true, .asked = true};
+		g->nasked++;
+	}
+	for (uint32_t i = 0; i < 2 * GSI_AHS; i++) {
+		forged[14] = (uint8_t)(i >> 8);
+		forged[15] = (uint8_t)(i | 0x80);
+		now += MS;
+		send_one(g, forged, i);
+	}
+	assert_int_equal(g->nwaiting, 0);
+	assert_int_equal(g->unresolved, 2 * GSI_AHS);
+	g->ah[GSI_ASKED] = (struct gsi_ah){.used = true, .handle = 1};
+	g->ah[GSI_ASKED].path = (struct cm_path){.pkey = 0xFFFF, .net = NET_IPV4, .hop_limit = 64};
+	memcpy(g->ah[GSI_ASKED].path.local, gid_own4, 16);
+	memcpy(g->ah[GSI_ASKED].path.remote, gid_peer4, 16);
+	send_one(g, gid_peer4, next);
+	assert_int_equal(work(g, &next), 1);
+	for (uint32_t i = 0; i <= GSI_ASKED; i++)
+		g->ah[i] = (struct gsi_ah){0};
+}
+
 int main(void)
 {
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
-	const struct CMUnitTest tests[] = {T(send__thousands), T(send__no_worker)};
+	const struct CMUnitTest tests[] = {
+		T(send__thousands), T(send__no_worker), T(send__nobody_answers)};
 
 	return cmocka_run_group_tests(tests, daemon_group_setup, daemon_group_teardown);
 }
