@@ -435,7 +435,7 @@ void arena_fork_parent(void)
 	pthread_mutex_unlock(&arena.lock);
 }
 
-/* What was aside: the shot of this place, unless its memory was moved after it was taken. */
+/* The shot of this place, with what is aside, unless its memory was moved after it was taken. */
 static const struct shot *shot_for(const struct shot *m, uintptr_t s)
 {
 	const struct shot *sh = fk.monitored ? shot_of(s) : NULL;

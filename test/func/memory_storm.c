@@ -326,7 +326,7 @@ static bool readable(const void *p)
 	return !mincore((void *)p, PAGE, &in_core);
 }
 
-/* What a child writes is its own, wherever the memory was at that moment. */
+/* A child's writes are its own, wherever the memory was at that moment. */
 static void child(void)
 {
 	for (struct mover *m = mover; m < mover + MOVERS; m++) {

@@ -164,7 +164,7 @@ static void *wait_for_byte(void *arg)
 	return read(*(int *)arg, &byte, 1) == 1 ? arg : NULL;
 }
 
-/* Whatever holds the writers must not make pages look as if they were there. */
+/* Means to hold writers must not make pages look as if they were there. */
 static void take__absent_pages_with_threads(void **state)
 {
 	pthread_t t;
