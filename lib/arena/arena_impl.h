@@ -16,7 +16,8 @@
 #define GENERATIONS	 (1u << 15)
 #define CHUNK		 (2u << 20)
 
-#define HUGE_PAGE (2ul << 20)
+#define HUGE_PAGE     (2ul << 20)
+#define PAGE_SIZE_MAX 65536 /* of ordinary ones, on any architecture */
 
 /** A memfd of the arena, whose pages have one size. */
 struct arena_file {

@@ -147,7 +147,13 @@ static int exchange(struct own *o, bool private)
 				       o->off);
 	/* The caller's own pages matter more than those of a thread that sleeps. */
 	struct hold h = {
-		.at = o->at, .len = o->len, .alone = fk.alone, .waiter = o->waiter, .anyway = true};
+		.at = o->at,
+		.len = o->len,
+		.alone = fk.alone,
+		.waiter = o->waiter,
+		.whole = true,
+		.anyway = true,
+	};
 	int err;
 
 	if (!p || p == MAP_FAILED)
@@ -213,6 +219,17 @@ static void each_own(int (*work)(void *arg))
 	}
 }
 
+/* Whether the first heap of an arena of glibc's malloc may begin at @p at: it begins with a pointer
+ * to the arena's state, which follows. Read from the file, as the program may unmap its memory. */
+static bool begins_heap(const struct vma *v, uintptr_t at)
+{
+	uint64_t state;
+
+	return pread(file_of(v)->fd, &state, sizeof(state), (off_t)(v->off + (at - v->start))) ==
+		       sizeof(state) &&
+	       state > at && state - at < arena.page;
+}
+
 /* glibc's malloc has the state of an arena where its first heap begins, and resets it in the child
  * before any handler runs. */
 static void add_heaps(const struct vma *v)
@@ -220,7 +237,8 @@ static void add_heaps(const struct vma *v)
 	uintptr_t at = (v->start + GLIBC_HEAP - 1) & ~(GLIBC_HEAP - 1);
 
 	for (; at < v->end; at += GLIBC_HEAP)
-		add_own(v, &(struct span){at, at + arena.page});
+		if (begins_heap(v, at))
+			add_own(v, &(struct span){at, at + arena.page});
 }
 
 static void leave_arena(void)
@@ -275,7 +293,10 @@ static void put_aside(uintptr_t addr)
 		size_t i = sh->first + (page - sh->s) / arena.page;
 
 		if (!atomic_load(&fk.is_aside[i])) {
-			raw_copy(fk.aside + i * arena.page, (void *)page, size);
+			/* From the file: another thread may unmap the page. */
+			if (pread(sh->f->fd, fk.aside + i * arena.page, size,
+				    (off_t)(sh->off + (page - sh->s))) != (ssize_t)size)
+				give_up(NO_COPY);
 			/* Before anybody can write there. */
 			for (size_t k = 0; k < size / arena.page; k++)
 				atomic_store(&fk.is_aside[i + k], 1);
@@ -301,9 +322,11 @@ static void *watch(void *arg)
 	return NULL;
 }
 
-/* @return the first page from @p from on where a thread's control block begins, or sh->e. */
+/* @return the first page from @p from on where a thread's control block begins, or sh->e. Read from
+ * the file: another thread may unmap the memory. */
 static uintptr_t next_block(const struct shot *sh, uintptr_t from)
 {
+	static _Alignas(uint64_t) uint8_t bytes[PAGE_SIZE_MAX];
 	off_t end = (off_t)(sh->off + (sh->e - sh->s));
 	off_t at = (off_t)(sh->off + (from - sh->s));
 
@@ -313,7 +336,8 @@ static uintptr_t next_block(const struct shot *sh, uintptr_t from)
 		for (; at < hole && at < end; at += (off_t)arena.page) {
 			uintptr_t page = sh->s + ((uint64_t)at - sh->off);
 
-			if (thread_block_in((const uint8_t *)page, page, arena.page))
+			if (pread(sh->f->fd, bytes, arena.page, at) == (ssize_t)arena.page &&
+				thread_block_in(bytes, page, arena.page))
 				return page;
 		}
 	}
@@ -411,7 +435,7 @@ void arena_fork_parent(void)
 	pthread_mutex_unlock(&arena.lock);
 }
 
-/* What was aside: the shot of this place, unless its memory was moved after it was taken. */
+/* The shot of this place, with what is aside, unless its memory was moved after it was taken. */
 static const struct shot *shot_for(const struct shot *m, uintptr_t s)
 {
 	const struct shot *sh = fk.monitored ? shot_of(s) : NULL;

@@ -147,7 +147,10 @@ bool hold_alone(unsigned own)
 
 /* Reads of absent pages wait, too. The kernel could mark such pages as protected instead
  * (UFFD_FEATURE_WP_UNPOPULATED), but a marked page looks like one that is swapped out. */
-#define OF_PRIVATE (UFFDIO_REGISTER_MODE_WP | UFFDIO_REGISTER_MODE_MISSING)
+static uint64_t mode_of(const struct hold *h)
+{
+	return UFFDIO_REGISTER_MODE_WP | (h->whole ? 0 : UFFDIO_REGISTER_MODE_MISSING);
+}
 
 int hold_begin(struct hold *h)
 {
@@ -156,7 +159,7 @@ int hold_begin(struct hold *h)
 	h->by = ARENA_WRITERS_NONE;
 	if (h->alone)
 		return 0;
-	if (uffd.fd >= 0 && !fails && !protect(h->at, h->len, OF_PRIVATE)) {
+	if (uffd.fd >= 0 && !fails && !protect(h->at, h->len, mode_of(h))) {
 		h->by = uffd.by;
 		return 0;
 	}

@@ -23,6 +23,8 @@ struct hold {
 	 * clear_child_tid) and kills the process if it cannot, as with userfaultfd in user mode:
 	 * threads get signals instead. */
 	bool blocks;
+	/* No page is absent, or absent ones are holes of a file, which may be read. */
+	bool whole;
 	/* Threads that do not answer are not held; they sleep. */
 	bool anyway;
 	enum arena_writers by; /* hold_begin()'s */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Private memory is replaced by pages of the arena, chunk by chunk. */
+#include <fcntl.h>
 #include <string.h>
 #include "arena_impl.h"
 #include "aside.h"
@@ -16,6 +17,7 @@
 
 #define PAGES_MAX (CHUNK / 4096)
 #define PRESENT	  (3ull << 62) /* in memory, or swapped out */
+#define GUARD	  (1ull << 58) /* MADV_GUARD_INSTALL; Linux 6.15 */
 
 struct job {
 	const struct arena_file *f;
@@ -41,17 +43,17 @@ struct chunk {
 /* Which pages there are. All of a file's: absent ones have its bytes. */
 static int look(struct chunk *c, const struct vma *v)
 {
-	size_t n = c->len / arena.page;
+	size_t n = c->len / arena.page, size = n * sizeof(c->pages[0]);
+	off_t at = (off_t)(c->at / arena.page * sizeof(c->pages[0]));
+	uint64_t all = 0;
 
-	if (!v->anonymous) {
-		memset(c->pages, 0xFF, n * sizeof(c->pages[0]));
-		return 0;
-	}
-	return pread(arena.pagemap, c->pages, n * sizeof(c->pages[0]),
-		       (off_t)(c->at / arena.page * sizeof(c->pages[0]))) ==
-			       (ssize_t)(n * sizeof(c->pages[0]))
-		       ? 0
-		       : -EAGAIN;
+	if (pread(arena.pagemap, c->pages, size, at) != (ssize_t)size)
+		return -EAGAIN;
+	for (size_t i = 0; i < n; i++)
+		all |= c->pages[i];
+	if (!v->anonymous)
+		memset(c->pages, 0xFF, size);
+	return all & GUARD ? -EFAULT : 0;
 }
 
 static bool is_present(const struct chunk *c, size_t i)
@@ -74,12 +76,26 @@ static int advise_present(const struct chunk *c, uint8_t *base, int advice)
 	return 0;
 }
 
-/* A block may begin in the page before the chunk. */
+/* A block may begin in the page before the chunk. That one is not registered: another thread may
+ * unmap it. */
+static bool has_thread_before(const struct chunk *c)
+{
+	static _Alignas(uint64_t) uint8_t bytes[PAGE_SIZE_MAX];
+	uintptr_t at = c->at - arena.page;
+	int fd = open("/proc/thread-self/mem", O_RDONLY | O_CLOEXEC);
+	bool found = fd < 0; /* to be safe */
+
+	if (fd >= 0) {
+		found = pread(fd, bytes, arena.page, (off_t)at) == (ssize_t)arena.page &&
+			thread_block_in(bytes, at, arena.page);
+		close(fd);
+	}
+	return found;
+}
+
 static bool has_threads(const struct chunk *c, const struct vma *v)
 {
-	bool found = c->at > v->start && v->prot & PROT_READ &&
-		     thread_block_in(
-			     (const uint8_t *)c->at - arena.page, c->at - arena.page, arena.page);
+	bool found = c->at > v->start && has_thread_before(c);
 
 	for (size_t i = 0; !found && i < c->len / arena.page; i++) {
 		uintptr_t at = c->at + i * arena.page;
@@ -225,7 +241,10 @@ static int explain(int err, const struct job *j, char why[ARENA_WHY_MAX])
 			"there is no way to hold other threads' writes while memory is made "
 			"shared: let rocid have /dev/userfaultfd, or use roci_alloc_mem()");
 	case EFAULT:
-		return refuse(why, EFAULT, "memory at %#lx cannot be read", (unsigned long)j->s);
+		return refuse(why, EFAULT,
+			"memory at %#lx has pages that may not be read (MADV_GUARD_INSTALL, or the "
+			"end of a file): register what is beside them",
+			(unsigned long)j->s);
 	case ENOMEM:
 		if (j->f->page > arena.page)
 			return refuse(why, ENOMEM,

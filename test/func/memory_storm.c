@@ -5,7 +5,7 @@
  * swept), while the process forks, reads files into it, and another process writes to it
  * (process_vm_writev). Each writer counts what it has written.
  *
- *   memory_storm SOCKET [ROUNDS]
+ *   STORM_ROUNDS=40 memory_storm SOCKET
  */
 #include <err.h>
 #include <errno.h>
@@ -33,7 +33,7 @@
 #define OTHER  0xA5			   /* of a child */
 
 static struct end e[2];
-static unsigned rounds = 100;
+static unsigned rounds = 40;
 static bool user_mode; /* system calls may fail with EFAULT */
 static bool signals;   /* other processes' writes are not held */
 static _Atomic unsigned running;
@@ -326,7 +326,7 @@ static bool readable(const void *p)
 	return !mincore((void *)p, PAGE, &in_core);
 }
 
-/* What a child writes is its own, wherever the memory was at that moment. */
+/* A child's writes are its own, wherever the memory was at that moment. */
 static void child(void)
 {
 	for (struct mover *m = mover; m < mover + MOVERS; m++) {
@@ -357,14 +357,16 @@ static unsigned fork_until_all_have_ended(void)
 
 int main(int argc, char **argv)
 {
-	const char *means = getenv("ROCI_WRITERS");
+	const char *means = getenv("ROCI_WRITERS"), *count = getenv("STORM_ROUNDS");
 	pthread_t t[CHURNS + 2];
 	unsigned n = 0;
 
 	user_mode = !means || !strcmp(means, "user");
 	signals = !means || !strcmp(means, "signals");
-	if (argc > 2)
-		rounds = (unsigned)atoi(argv[2]);
+	if (count)
+		rounds = (unsigned)atoi(count);
+	if (argc < 2)
+		errx(1, "usage: memory_storm SOCKET");
 	start_outsider();
 	peer_open(e, argv[1], BLOCK);
 	running = CHURNS + MOVERS + 1 + !signals;

@@ -5,6 +5,7 @@
 Debian's ibverbs-utils and perftest, as they are, over our libibverbs.so.1: client and server on two rocid
 that memif links. A row of the table per case; the table of doc/verbs.md is made from the same rows.
 """
+import contextlib
 import fnmatch
 import os
 import re
@@ -24,6 +25,7 @@ MAC = {'a': '02:00:00:00:00:0a', 'b': '02:00:00:00:00:0b'}
 ADDRESSES = {'a': ['192.0.2.1', '2001:db8::1'], 'b': ['192.0.2.2', '2001:db8::2']}
 # GID indexes: each address has a RoCEv1 and a RoCEv2 entry.
 SHORT = ['-n', '200']
+SHARED_FILE = f'/dev/shm/roci-programs-{os.getpid()}'
 # A few packets may be late on a machine with few CPUs: a timeout of 4.096 us * 2^21.
 PERFTEST = ['-F', '-u', '21']
 PINGPONGS = ('ibv_rc_pingpong', 'ibv_uc_pingpong', 'ibv_ud_pingpong', 'ibv_srq_pingpong', 'ibv_xsrq_pingpong')
@@ -112,8 +114,32 @@ def queues():
         yield Case(f'ib_{op}_bw', SHORT, gid=1)
 
 
+def seldom():
+    """Options that few use."""
+    for op in 'write', 'read', 'send':
+        yield Case(f'ib_{op}_bw', [*SHORT, '-Q', '16'])
+        yield Case(f'ib_{op}_bw', [*SHORT, '-b', '-q', '3', '--report-both'])
+        yield Case(f'ib_{op}_bw', [*SHORT, '-s', '1'])
+        yield Case(f'ib_{op}_bw', ['-n', '5', '-s', '8388608', '-t', '1'])
+        yield Case(f'ib_{op}_bw', [*SHORT, '--use_old_post_send', '-q', '2'])
+        yield Case(f'ib_{op}_bw', [*SHORT, '--reversed'])
+    for options in (['--recv_post_list', '4'], ['-r', '1', '-t', '1'], ['-r', '4096', '-t', '4096'], ['-c', 'XRC', '-q', '3'],
+                    ['-c', 'XRC', '-b'], ['-c', 'UD', '-q', '4', '-b'], ['-c', 'UD', '-s', '1'],
+                    ['-S', '3', '--tclass', '104'], ['--perform_warm_up'], ['--disable_pcie_relaxed'],
+                    ['--use-srq', '-b', '-q', '2'], ['--pkey_index', '0'], ['-e', '-Q', '1', '-b']):
+        yield Case('ib_send_bw', [*SHORT, *options])
+    for options in (['--inline_size', '236', '-s', '236'], ['--inline_size', '0', '-s', '2'], ['-c', 'UC', '-b', '-q', '2'],
+                    ['-c', 'XRC', '-b'], ['-l', '10', '-q', '2', '-Q', '10'], ['--mmap', SHARED_FILE]):
+        yield Case('ib_write_bw', [*SHORT, *options])
+    yield Case('ib_write_lat', [*SHORT, '-c', 'XRC'])
+    yield Case('ib_read_bw', [*SHORT, '-o', '1'])
+    yield Case('ib_atomic_bw', [*SHORT, '-q', '4', '-o', '16'])
+    yield Case('ib_atomic_lat', [*SHORT, '-A', 'CMP_AND_SWAP'])
+    yield Case('ib_write_bw', ['-D', '2', '--cpu_util'])
+
+
 def cases():
-    return [*pingpongs(), *bandwidths(), *queues()]
+    return [*pingpongs(), *bandwidths(), *queues(), *seldom()]
 
 
 # --- two rocid ------------------------------------------------------------------------------
@@ -205,6 +231,16 @@ def devices(daemons, libraries):
     check('no rocid serves /nonexistent' in done.stderr, f'and why: {done.stderr}')
 
 
+@contextlib.contextmanager
+def shared_file():
+    with open(SHARED_FILE, 'wb') as f:
+        f.truncate(16 << 20)
+    try:
+        yield
+    finally:
+        os.unlink(SHARED_FILE)
+
+
 def main():
     rocid, libraries, *patterns = sys.argv[1:]
     if patterns == ['--list']:
@@ -215,7 +251,7 @@ def main():
         print(f'skipped: {missing} are not installed (ibverbs-utils, perftest)')
         sys.exit(SKIPPED)
     wanted = [c for c in cases() if not patterns or any(fnmatch.fnmatch(c.name, p) for p in patterns)]
-    with tempfile.TemporaryDirectory(prefix='roci-') as folder:
+    with tempfile.TemporaryDirectory(prefix='roci-') as folder, shared_file():
         daemons = start_pair(rocid, folder)
         devices(daemons, libraries)
         failed = 0

@@ -22,7 +22,7 @@ from perftest import connected_too_early  # noqa: E402
 from rocid import ask, check  # noqa: E402
 
 PROGRAMS = ('rping', 'ucmatose', 'udaddy', 'mckey', 'rdma_client', 'rdma_xclient', 'rstream', 'riostream',
-            'rcopy', 'cmtime', 'ib_write_bw', 'iperf')
+            'rcopy', 'cmtime', 'ib_write_bw', 'iperf', 'qperf')
 FOUR = {'server': '10.8.0.1', 'client': '10.8.0.2', 'group': '239.8.0.1'}
 SIX = {'server': '2001:db8::1', 'client': '2001:db8::2', 'group': 'ff0e::8:1'}
 STREAM = '-C 50 -S 4096'
@@ -102,8 +102,16 @@ def perftest():
     yield Case(f'ib_write_bw {PERFTEST} -q 4', f'ib_write_bw {PERFTEST} -q 4 {{server}}')
 
 
+def qperf():
+    """Without -cm it uses LIDs, which RoCE does not have."""
+    for test in ('rc_bw', 'rc_bi_bw', 'rc_lat', 'rc_rdma_read_bw', 'rc_rdma_read_lat', 'rc_rdma_write_bw',
+                 'rc_rdma_write_lat', 'rc_rdma_write_poll_lat', 'rc_compare_swap_mr', 'rc_fetch_add_mr',
+                 'ver_rc_compare_swap', 'ver_rc_fetch_add'):
+        yield Case('qperf', f'qperf {{server}} -cm 1 -t 1 {test}', says=' = ', ends=False, listens=False)
+
+
 def cases():
-    return [*connected(), *datagrams(), *sockets(), *perftest()]
+    return [*connected(), *datagrams(), *sockets(), *perftest(), *qperf()]
 
 
 class Side:

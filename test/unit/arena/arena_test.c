@@ -12,6 +12,9 @@
 #include <cmocka.h>
 #include "source.h"
 
+#ifndef MADV_GUARD_INSTALL /* Linux 6.13 */
+#define MADV_GUARD_INSTALL 102
+#endif
 #define GENERATION(off) ((off) >> GENERATION_SHIFT)
 
 static char why[ARENA_WHY_MAX];
@@ -161,7 +164,7 @@ static void *wait_for_byte(void *arg)
 	return read(*(int *)arg, &byte, 1) == 1 ? arg : NULL;
 }
 
-/* Whatever holds the writers must not make pages look as if they were there. */
+/* Means to hold writers must not make pages look as if they were there. */
 static void take__absent_pages_with_threads(void **state)
 {
 	pthread_t t;
@@ -448,6 +451,27 @@ static void refused__with_a_sentence(void **state)
 	munmap(p, 4 * PAGE);
 }
 
+/* Linux would not pin a guard page, and reading it ends the program. */
+static void refused__guard_pages(void **state)
+{
+	uint8_t *p = anon(4 * PAGE);
+	uint64_t entry = 0;
+
+	(void)state;
+	memset(p, 1, 4 * PAGE);
+	if (madvise(p + 2 * PAGE, PAGE, MADV_GUARD_INSTALL) ||
+		pread(arena.pagemap, &entry, sizeof(entry), (off_t)((uintptr_t)p / PAGE + 2) * 8) !=
+			sizeof(entry) ||
+		!(entry >> 58 & 1)) {
+		munmap(p, 4 * PAGE);
+		skip(); /* an older kernel */
+	}
+	assert_int_equal(refusal(p, 4 * PAGE, true), EFAULT);
+	assert_non_null(strstr(why, "MADV_GUARD_INSTALL"));
+	arena_release(take(p, 2 * PAGE));
+	munmap(p, 4 * PAGE);
+}
+
 static void refused__several_kinds(void **state)
 {
 	uint8_t *p = anon(4 * PAGE);
@@ -589,6 +613,7 @@ int main(void)
 		cmocka_unit_test(sweep__leaves_what_moves),
 		cmocka_unit_test(sweep__leaves_what_wakes_and_moves),
 		cmocka_unit_test(refused__with_a_sentence),
+		cmocka_unit_test(refused__guard_pages),
 		cmocka_unit_test(refused__several_kinds),
 		cmocka_unit_test(shared__its_own_file),
 		cmocka_unit_test(fork__regions_of_the_parent),
