@@ -124,7 +124,7 @@ soak-golden: $(BUILD)/with-tests
 soak-functional: $(BUILD)/with-tests
 	ninja -C $(BUILD)
 	KILLS=10000 HOSTILE_EFFORT=50 LIFETIMES_CYCLES=100000 CLIENTS=3000 MPI_EFFORT=3 $(MESON_TEST) -C $(BUILD) --timeout-multiplier 100 \
-		kill_loop hostile lifetimes verbs_cm_storm ipoib_three verbs_mpi
+		kill_loop hostile lifetimes verbs_cm_storm verbs_mpi
 
 soak-interop: $(BUILD)/with-tests
 	ninja -C $(BUILD)

@@ -374,13 +374,12 @@ def flood(lab):
     rocid(lab, c, 'c')
     for i, n in enumerate((a, b, c), 1):
         addresses(n, 'rib0', i)
-    b.run('ip route add 10.8.0.0/16 dev rib0')
     ping(a, '10.8.0.2')
     f = Forger(a, counts(rb))
     for i in range(2500):
         gid = socket.inet_pton(socket.AF_INET6, f'fe80::bad:{i:x}')
-        ip = f'10.8.{1 + i // 250}.{1 + i % 250}'
-        f.send_raw(struct.pack('!HH', 0x806, 0) + arp(lladdr(gid, 0x777), ip, '10.8.0.2'), gid)
+        # One IP address: the kernel's own table would be full before ours.
+        f.send_raw(struct.pack('!HH', 0x806, 0) + arp(lladdr(gid, 0x777), '10.8.0.77', '10.8.0.2'), gid)
         if i % 100 == 99:
             time.sleep(0.05)  # or the kernel drops its own answers
     wait_for('a full table', lambda: counts(rb)['evicted'] > 1000)
@@ -493,7 +492,11 @@ def hostile(lab):
     rb = lab.processes[-1]
     ping(a, '10.8.0.2')
     ping(a, 'fd08::2')
-    believed = [line for line in b.output('ip neigh show dev rib0').splitlines() if 'lladdr' in line]
+
+    def believed():
+        return {line.split()[0]: line.split()[2] for line in b.output('ip neigh show dev rib0').splitlines() if 'lladdr' in line}
+
+    known = believed()
     f = Forger(a, counts(rb))
     stranger = socket.inet_pton(socket.AF_INET6, 'fe80::bad')
     a6, b6 = (socket.inet_pton(socket.AF_INET6, f'fd08::{i}') for i in (1, 2))
@@ -527,9 +530,8 @@ def hostile(lab):
     f.send(bytes(60), src=f.gid, src_qp=f.qpn)
     for reason in 'pkey', 'qkey', 'martian':
         wait_for(f'a drop by {reason}', lambda: dropped(reason) == 1)
-    now = b.output('ip neigh show dev rib0')
-    for line in believed:
-        assert ' '.join(line.split()[:3]) in now, (line, now)
+    # On a slow machine the kernel has forgotten some.
+    assert all(known[ip] == mac for ip, mac in believed().items() if ip in known), (known, believed())
     ping(b, '10.8.0.1')
 
 

@@ -203,7 +203,7 @@ static uint32_t qpn_behind(const uint8_t mac[6])
 }
 
 /* proves IPB-16: the peer has several addresses, and claims the one first that it claimed least
- * lately before it restarted. Each MAC that the kernel was told leads to the new QP. */
+ * lately before it restarted. Each MAC that the kernel learned leads to the new QP. */
 static void restart__of_a_peer_with_several_addresses(void **state)
 {
 	struct ipoib_addr peer = l.host[1].cfg.own;
@@ -224,7 +224,7 @@ static void restart__of_a_peer_with_several_addresses(void **state)
 	assert_int_equal(host_count(&l, 0, IPOIB_RESTARTED), 1);
 }
 
-/* What the peer sends counts for each of its entries: none is asked for. */
+/* A packet of the peer counts for each of its entries: none is asked for. */
 static void restart__all_entries_of_a_peer_are_heard(void **state)
 {
 	struct ipoib_addr peer = l.host[1].cfg.own;
