@@ -267,7 +267,7 @@ def emulated(lab):
     ping(a, '10.8.0.2', 20)
     transfer(b, a, '10.8.0.2', 1 << 20)
     transfer(a, b, '10.8.0.1', 1 << 20)
-    assert all(n['rx'] > 500 for n in Lab.ask(r, 'show ipoib')['ipoib'])
+    wait_for('its packets', lambda: all(n['rx'] > 500 for n in Lab.ask(r, 'show ipoib')['ipoib']))
 
 
 def counts(r):
