@@ -61,6 +61,7 @@ bool ribs_show(void *arg, uint32_t i, json_t **element)
 	put_text(&row, "gid", v.up ? gid_text(v.gid, gid) : "");
 	put_int(&row, "neighbours", v.neighs);
 	put_int(&row, "groups", v.groups);
+	put_int(&row, "groups_missing", v.missing);
 	for (unsigned k = 0; k < IPOIB_COUNTS; k++)
 		put_int(&row, ipoib_count_name((enum ipoib_count)k), (int64_t)count[k]);
 	put_int(&row, "kernel_full", (int64_t)v.tap_full);

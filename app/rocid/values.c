@@ -240,6 +240,21 @@ static int ipoib_part(struct option_ipoib *n, const char *part, char why[VALUE_M
 	return 0;
 }
 
+/* Two on one link would have the same GID, and by it the same link-local address. */
+static int ipoib_differs(
+	const struct option_ipoib *old, const struct option_ipoib *n, char why[VALUE_MAX])
+{
+	if (!strcmp(old->netdev, n->netdev))
+		return refuse(
+			why, "there is already a netdev %s: give it another name=", n->netdev);
+	if (old->port == n->port && old->pkey == n->pkey)
+		return refuse(why,
+			"%s already is the netdev of P_Key 0x%04x on port %u: give it another "
+			"pkey=",
+			old->netdev, n->pkey, n->port);
+	return 0;
+}
+
 /* "PORT[,name=NAME][,pkey=PKEY][,mtu=BYTES]" */
 int set_ipoib(struct options *o, const char *value, char why[VALUE_MAX])
 {
@@ -261,9 +276,7 @@ int set_ipoib(struct options *o, const char *value, char why[VALUE_MAX])
 		part = strtok_r(NULL, ",", &save))
 		err = ipoib_part(n, part, why);
 	for (uint32_t i = 0; !err && i < o->nipoibs; i++)
-		if (!strcmp(o->ipoib[i].netdev, n->netdev))
-			return refuse(why,
-				"there is already a netdev %s: give it another name=", n->netdev);
+		err = ipoib_differs(&o->ipoib[i], n, why);
 	if (!err)
 		o->nipoibs++;
 	return err;

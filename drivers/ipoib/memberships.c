@@ -42,6 +42,8 @@ static void add(const struct rib *r, struct rib_groups *to, const uint8_t *ip, u
 			return;
 	if (to->n < RIB_GROUPS)
 		memcpy(to->mgid[to->n++], mgid, sizeof(mgid));
+	else
+		to->over++;
 }
 
 /* "3	rib0      :     1      V3", then a line for each group: "
@@ -155,7 +157,7 @@ void rib_memberships_read(const struct rib *r, struct rib_groups *to)
 		{AF_INET6, "/proc/thread-self/net/igmp6", read_ip6}};
 	struct listing l = {.rib = r, .to = to};
 
-	to->n = 0;
+	to->n = to->over = 0;
 	for (unsigned i = 0; i < ARRAY_SIZE(from); i++) {
 		unsigned tries = 0;
 		FILE *f;

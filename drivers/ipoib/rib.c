@@ -192,13 +192,27 @@ static void waiting(struct rib *r, uint64_t now)
 /* --- address handles ----------------------------------------------------------------------------
  */
 
-static void ask(struct rib *r)
+/* Of too many questions the oldest is given up, or this one, should all the others be answered. */
+static void put_question(struct rib *r, const struct rib_job *job, uint64_t now)
+{
+	struct rib_job old = *job;
+	bool full = r->questions == RIB_JOBS;
+
+	if (!full || rib_jobs_take(r, &r->asked, &old))
+		rib_jobs_put(r, &r->asked, job);
+	if (full)
+		ipoib_resolved(r->ipoib, old.ask.dest, old.ask.serial, false, now);
+	else
+		r->questions++;
+}
+
+static void ask(struct rib *r, uint64_t now)
 {
 	struct rib_job job = {.ah = NULL};
 	bool any = false;
 
 	while (ipoib_ask(r->ipoib, &job.ask)) {
-		rib_jobs_put(r, &r->asked, &job);
+		put_question(r, &job, now);
 		any = true;
 	}
 	if (any)
@@ -214,6 +228,7 @@ static void take_answers(struct rib *r, uint64_t now)
 		struct roci_ah **at = &r->q.ah[job.ask.dest];
 		struct roci_ah *unused = job.ah;
 
+		r->questions--;
 		if (ipoib_resolved(r->ipoib, job.ask.dest, job.ask.serial, job.ah, now) && job.ah) {
 			unused = *at;
 			*at = job.ah;
@@ -333,7 +348,7 @@ static void serve(struct rib *r)
 		take_answers(r, now);
 		waiting(r, now);
 		n += from_kernel(r, now);
-		ask(r);
+		ask(r, now);
 		now_and_then(r, now);
 		if (n)
 			notice(r, (uint32_t)n, now);
@@ -356,7 +371,7 @@ static void begin(struct rib *r)
 	memcpy(cfg.mac, r->q.mac, 6);
 	(void)!getrandom(&cfg.seed, sizeof(cfg.seed), 0);
 	ipoib_init(r->ipoib, &cfg);
-	r->asked.n = r->answered.n = 0;
+	r->asked.n = r->answered.n = r->questions = 0;
 	r->cut.done = true;
 	r->merge.n = 0;
 	r->said[0] = '\0';
@@ -480,4 +495,5 @@ void rib_look(struct rib *r, struct rib_view *view, uint64_t *counts)
 	memcpy(counts, r->counts, sizeof(r->counts));
 	pthread_mutex_unlock(&r->lock);
 	view->groups = atomic_load(&r->ngroups);
+	view->missing = atomic_load(&r->missing);
 }

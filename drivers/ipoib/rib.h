@@ -51,6 +51,7 @@ struct rib_view {
 	uint8_t gid[16];
 	uint32_t neighs;   /* entries of the table of neighbours */
 	uint32_t groups;   /* that the kernel joined */
+	uint32_t missing;  /* likewise, but they are not received: too many, or refused */
 	uint64_t tap_full; /* frames that the kernel did not take */
 };
 

@@ -20,6 +20,7 @@
  *  that is read here ROCI_GRH_LEN stay free. */
 #define RIB_SLOT   4352u
 #define RIB_GROUPS 256u
+#define RIB_JOBS   NEIGH_MAX
 /** A frame that the kernel leaves to be cut: an IP packet, its Ethernet header. */
 #define RIB_FRAME (65536u + 64u)
 
@@ -46,10 +47,10 @@ struct rib_job {
 	struct roci_ah *ah; /* the answer; NULL: none */
 };
 
-/** A ring between the two threads, under rib.lock. No destination is asked for twice at a time. */
+/** A ring between the two threads, under rib.lock. */
 struct rib_jobs {
 	uint32_t first, n;
-	struct rib_job job[2 * NEIGH_MAX];
+	struct rib_job job[RIB_JOBS];
 };
 
 struct rib {
@@ -71,11 +72,12 @@ struct rib {
 	_Atomic bool helping;	  /* the helper may run */
 	pthread_mutex_t lock;
 	struct rib_jobs asked, answered; /* under lock */
+	uint32_t questions;		 /* without an answer so far: at most RIB_JOBS */
 	char said[256];			 /* last sentence on stderr */
 	/* for rib_look(): written by the packet thread, under lock */
 	struct rib_view view;
 	uint64_t counts[IPOIB_COUNTS];
-	_Atomic uint32_t ngroups;
+	_Atomic uint32_t ngroups, missing; /* groups joined, and not; written by the helper */
 	uint64_t tap_full;
 	uint64_t published, busy_at; /* when it did so, and had traffic, last */
 	uint32_t load;		     /* packets of a busy round, averaged, times LOAD_WEIGHT */
@@ -126,13 +128,14 @@ void *rib_help(void *arg);
 
 void rib_jobs_put(struct rib *r, struct rib_jobs *to, const struct rib_job *job);
 bool rib_jobs_take(struct rib *r, struct rib_jobs *from, struct rib_job *job);
+bool rib_jobs_take_youngest(struct rib *r, struct rib_jobs *from, struct rib_job *job);
 void rib_wake(int eventfd);
 
 /* memberships.c */
 
 /** The groups that the kernel joined on the netdev, as MGIDs. */
 struct rib_groups {
-	uint32_t n;
+	uint32_t n, over; /* over: for which there was no room */
 	uint8_t mgid[RIB_GROUPS][16];
 };
 

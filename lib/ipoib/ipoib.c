@@ -129,6 +129,8 @@ static bool enqueue(struct ipoib *s, struct neigh *n, const struct ipoib_tx *tx,
 
 	if (n->due > now)
 		return drop(s, IPOIB_UNRESOLVED);
+	if (!n->asked && list_empty(&n->job)) /* though others may have taken all the room */
+		list_push(&s->asks, &n->job);
 	if (n->waiting == IPOIB_WAIT_EACH || list_empty(&s->spare))
 		return drop(s, IPOIB_QUEUE_FULL);
 	p = container_of(list_pop(&s->spare), struct packet, node);
@@ -136,8 +138,6 @@ static bool enqueue(struct ipoib *s, struct neigh *n, const struct ipoib_tx *tx,
 	p->len = tx->len;
 	list_push(&n->packets, &p->node);
 	n->waiting++;
-	if (!n->asked && list_empty(&n->job))
-		list_push(&s->asks, &n->job);
 	return false;
 }
 
@@ -455,25 +455,22 @@ static void keep_ip(struct neigh *n, const uint8_t *ip, unsigned ip_len)
 }
 
 /* The sender claims @p ip in an ARP or ND message. If it had another QPN when it did so before, it
- * has restarted: the kernel keeps the MAC that it knows (IPB-16). */
+ * has restarted: the kernel keeps the MAC that it knows (IPB-16), and also the one under which the
+ * new QPN claimed other addresses meanwhile. */
 static void claim(struct ipoib *s, struct arrival *a, const struct ipoib_addr *said,
 	const uint8_t *ip, unsigned ip_len)
 {
 	struct neigh *n = neigh_of_ip(&s->table, said->gid, ip, ip_len);
-	struct neigh *same = neigh_of_addr(&s->table, said);
 
 	if (ip_len == 4 ? s->has_ip4 && !memcmp(ip, s->ip4, 4)
 			: s->has_ip6 && !memcmp(ip, s->ip6, 16))
 		s->count[IPOIB_DUPLICATE]++;
-	if (n && n != same) {
+	if (n && n->addr.qpn != said->qpn) {
 		s->count[IPOIB_RESTARTED]++;
-		if (same) {
-			forget_packets(s, same);
-			neigh_remove(&s->table, same);
-		}
 		neigh_rebind(n, said->qpn);
 	} else if (!n) {
-		n = same ? same : add(s, said, false);
+		n = neigh_of_addr(&s->table, said);
+		n = n ? n : add(s, said, false);
 	}
 	keep_ip(n, ip, ip_len);
 	neigh_touch(&s->table, n);
@@ -567,8 +564,9 @@ static void name_sender(struct ipoib *s, struct arrival *a)
 		neigh_mac(a->mac, &a->from);
 		return;
 	}
-	heard(n, a->now);
 	memcpy(a->mac, n->mac, 6);
+	for (; n; n = neigh_another(&s->table, n))
+		heard(n, a->now);
 }
 
 static bool translate(struct ipoib *s, struct arrival *a, uint16_t type, uint32_t *len)
@@ -580,6 +578,8 @@ static bool translate(struct ipoib *s, struct arrival *a, uint16_t type, uint32_
 		return drop(s, IPOIB_BAD_IP);
 	if (type == IPOIB_IP6 && nd_is(a->packet, a->len))
 		return nd_in(s, a, len);
+	if (type == IPOIB_IP6 && nd_after_headers(a->packet, a->len))
+		return drop(s, IPOIB_BAD_ND);
 	return true;
 }
 

@@ -14,6 +14,15 @@
 #define PAD_IPOIB  2u /* zero octets before the address in an option of IPoIB: IPB-05 */
 
 enum {
+	EXT_HOP_BY_HOP = 0,
+	EXT_ROUTING = 43,
+	EXT_FRAGMENT = 44,
+	EXT_AUTHENTICATION = 51,
+	EXT_DESTINATION = 60,
+	FRAGMENT_OFFSET = 0xFFF8
+};
+
+enum {
 	PLEN = 4,
 	NXT = 6,
 	HLIM = 7,
@@ -33,6 +42,36 @@ static uint32_t fixed_len(uint8_t type)
 bool nd_is(const uint8_t *ip6, uint32_t len)
 {
 	return len > HLEN && ip6[NXT] == ICMP6 && fixed_len(ip6[HLEN]);
+}
+
+/* Octets of an extension header (RFC 8200 4, RFC 4302 2.2); 0: it is none, or what follows is not
+ * in this fragment. */
+static uint32_t extension_len(uint8_t type, const uint8_t *h)
+{
+	switch (type) {
+	case EXT_HOP_BY_HOP:
+	case EXT_ROUTING:
+	case EXT_DESTINATION:
+		return (h[1] + 1u) * UNIT;
+	case EXT_AUTHENTICATION:
+		return (h[1] + 2u) * 4;
+	case EXT_FRAGMENT:
+		return get_be16(h + 2) & FRAGMENT_OFFSET ? 0 : UNIT;
+	default:
+		return 0;
+	}
+}
+
+bool nd_after_headers(const uint8_t *ip6, uint32_t len)
+{
+	uint8_t type = ip6[NXT];
+	uint32_t at = HLEN, n;
+
+	while (len - at >= UNIT && (n = extension_len(type, ip6 + at)) && n < len - at) {
+		type = ip6[at];
+		at += n;
+	}
+	return at > HLEN && type == ICMP6 && fixed_len(ip6[at]);
 }
 
 /* RFC 4443 2.3, over a packet whose checksum field is included: 0 when it is right. */

@@ -43,17 +43,28 @@ static struct list *mac_bucket(struct neigh_table *t, const uint8_t mac[6])
 	return &t->mac[hash_words(&t->seed, key, MAC_WORDS) % NEIGH_BUCKETS];
 }
 
-struct neigh *neigh_of_addr(struct neigh_table *t, const struct ipoib_addr *a)
+static struct neigh *next_of_addr(
+	const struct list *bucket, const struct list *at, const struct ipoib_addr *a)
 {
-	struct list *bucket = gid_bucket(t, a->gid);
-
-	for (struct list *l = bucket->next; l != bucket; l = l->next) {
+	for (struct list *l = at->next; l != bucket; l = l->next) {
 		struct neigh *n = container_of(l, struct neigh, by_gid);
 
 		if (ipoib_addr_same(&n->addr, a))
 			return n;
 	}
 	return NULL;
+}
+
+struct neigh *neigh_of_addr(struct neigh_table *t, const struct ipoib_addr *a)
+{
+	const struct list *bucket = gid_bucket(t, a->gid);
+
+	return next_of_addr(bucket, bucket, a);
+}
+
+struct neigh *neigh_another(struct neigh_table *t, const struct neigh *n)
+{
+	return next_of_addr(gid_bucket(t, n->addr.gid), &n->by_gid, &n->addr);
 }
 
 struct neigh *neigh_of_mac(struct neigh_table *t, const uint8_t mac[6])

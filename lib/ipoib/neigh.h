@@ -59,6 +59,10 @@ void neigh_init(struct neigh_table *t, const struct hash_seed *seed);
 /** @return the peer or group, or NULL. */
 struct neigh *neigh_of_addr(struct neigh_table *t, const struct ipoib_addr *a);
 
+/** @return the next entry with the address of @p n, or NULL: a peer that restarted may have
+ * several, each with the MAC by which the kernel knows some of its IP addresses. */
+struct neigh *neigh_another(struct neigh_table *t, const struct neigh *n);
+
 struct neigh *neigh_of_mac(struct neigh_table *t, const uint8_t mac[6]);
 
 /** @return a peer with this GID, and any QPN, that claimed @p ip last, or NULL. */

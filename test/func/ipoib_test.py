@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """ipoib_test.py ROCID STREAM PART ROCICTL SHARED: netdevs of IP over InfiniBand (RFC 4391) of rocids in namespaces, on both ends
 of a veth, of memif or of an emulated link, or on a bridge: what the kernels do on them. Needs root."""
+import errno
 import json
 import os
 import shutil
@@ -213,11 +214,24 @@ def partitions(lab):
     ping(b, 'fd09::1')
     b.run('ip addr add 10.9.0.55/24 dev rib0; ip addr add 10.8.0.55/24 dev rib1')
     b.run('sysctl -qw net.ipv4.conf.all.arp_ignore=1')
+    assert a.inside(lambda: reaches('10.9.0.2'))
     joined(a, 'ff12:401b:8001::ffff:ffff')
     joined(a, 'ff12:401b:8002::ffff:ffff')
-    failed = a.output('timeout 4 python3 -c "import socket; s = socket.socket(); s.settimeout(3); '
-                      "s.connect(('10.9.0.55', 1))\" 2>&1 || true")
-    assert 'No route to host' in failed or 'timed out' in failed, failed
+    assert not a.inside(lambda: reaches('10.9.0.55'))
+
+
+def reaches(address):
+    """Whether anybody there answers TCP, be it with a reset, before the kernel gives up to look for it."""
+    with socket.socket() as s:
+        s.settimeout(PATIENCE_S)
+        try:
+            s.connect((address, 1))
+        except ConnectionRefusedError:
+            pass
+        except OSError as e:
+            assert e.errno == errno.EHOSTUNREACH, e
+            return False
+        return True
 
 
 # proves IPB-17: groups are joined where the port is, by MLD of its kernel
@@ -253,8 +267,7 @@ def emulated(lab):
     ping(a, '10.8.0.2', 20)
     transfer(b, a, '10.8.0.2', 1 << 20)
     transfer(a, b, '10.8.0.1', 1 << 20)
-    # They are published some time later.
-    wait_for('the counters of both', lambda: all(n['rx'] > 500 for n in Lab.ask(r, 'show ipoib')['ipoib']))
+    wait_for('its packets', lambda: all(n['rx'] > 500 for n in Lab.ask(r, 'show ipoib')['ipoib']))
 
 
 def counts(r):
@@ -314,10 +327,68 @@ def load(lab):
         rb.wait(PATIENCE_S)
         lab.processes.remove(rb)
         rb = rocid(lab, b, 'b')
-        back = time.monotonic()
+        back, before = time.monotonic(), tcp_timeouts(a)
         received.more(1 << 20)
-        print(f'load: flows again {time.monotonic() - back:.1f} s after the netdev is back')
+        timeouts = tcp_timeouts(a) - before
+        print(f'load: flows again {time.monotonic() - back:.1f} s and {timeouts} time-outs after the netdev is back')
+        # Within 5 s. TCP counts for us, as each time-out is twice as long as the one before: six are 12 s and more.
+        assert timeouts < 6, timeouts
     received.close()
+
+
+def tcp_timeouts(namespace):
+    names, values = [line.split() for line in namespace.output('cat /proc/net/netstat').splitlines()
+                     if line.startswith('TcpExt:')]
+    return int(values[names.index('TCPTimeouts')])
+
+
+def groups(lab):
+    """More groups than a netdev can have: it says how many are missing, and receives them when others are left. One that
+    the port cannot join is tried again."""
+    a, b, _ = pair(lab)
+    rb = lab.processes[-1]
+
+    def join():
+        s = socket.socket(socket.AF_INET6, socket.SOCK_DGRAM)
+        for i in range(300):
+            s.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_JOIN_GROUP,
+                         socket.inet_pton(socket.AF_INET6, f'ff15::{i + 1:x}') +
+                         struct.pack('@I', socket.if_nametoindex('rib0')))
+        return s
+
+    s = b.inside(join)
+    wait_for('the limit', lambda: counts(rb)['groups'] == 256 and counts(rb)['groups_missing'] > 0)
+    assert counts(rb)['groups_missing'] >= 300 - 256, counts(rb)
+    assert 'receives 256 groups at most' in open(lab.path('b.log')).read()
+    s.close()
+    wait_for('the end of the groups', lambda: counts(rb)['groups'] < 20 and not counts(rb)['groups_missing'])
+    multicast(a, b, 'ff15::1234')
+
+
+def flood(lab):
+    """Claims of more peers than the table holds, none of which the port's kernel finds. Those that are known stay, and a
+    new one need not wait for all of them."""
+    a, b, c = bridged(lab, 3)
+    rocid(lab, a, 'a')
+    rb = rocid(lab, b, 'b')
+    rocid(lab, c, 'c')
+    for i, n in enumerate((a, b, c), 1):
+        addresses(n, 'rib0', i)
+    ping(a, '10.8.0.2')
+    f = Forger(a, counts(rb))
+    for i in range(2500):
+        gid = socket.inet_pton(socket.AF_INET6, f'fe80::bad:{i:x}')
+        # One IP address: the kernel's own table would be full before ours.
+        f.send_raw(struct.pack('!HH', 0x806, 0) + arp(lladdr(gid, 0x777), '10.8.0.77', '10.8.0.2'), gid)
+        if i % 100 == 99:
+            time.sleep(0.05)  # or the kernel drops its own answers
+    wait_for('a full table', lambda: counts(rb)['evicted'] > 1000)
+    assert counts(rb)['neighbours'] <= 1000, counts(rb)
+    ping(b, '10.8.0.1')
+    assert counts(rb)['unresolved'] < 100, counts(rb) # 3 s each: most are still being asked for
+    began = time.monotonic()
+    ping(c, '10.8.0.2')
+    print(f'flood: a new peer is found in {time.monotonic() - began:.1f} s, {counts(rb)}')
 
 
 class Sink:
@@ -421,7 +492,11 @@ def hostile(lab):
     rb = lab.processes[-1]
     ping(a, '10.8.0.2')
     ping(a, 'fd08::2')
-    believed = [line for line in b.output('ip neigh show dev rib0').splitlines() if 'lladdr' in line]
+
+    def believed():
+        return {line.split()[0]: line.split()[2] for line in b.output('ip neigh show dev rib0').splitlines() if 'lladdr' in line}
+
+    known = believed()
     f = Forger(a, counts(rb))
     stranger = socket.inet_pton(socket.AF_INET6, 'fe80::bad')
     a6, b6 = (socket.inet_pton(socket.AF_INET6, f'fd08::{i}') for i in (1, 2))
@@ -455,9 +530,8 @@ def hostile(lab):
     f.send(bytes(60), src=f.gid, src_qp=f.qpn)
     for reason in 'pkey', 'qkey', 'martian':
         wait_for(f'a drop by {reason}', lambda: dropped(reason) == 1)
-    now = b.output('ip neigh show dev rib0')
-    for line in believed:
-        assert ' '.join(line.split()[:3]) in now, (line, now)
+    # On a slow machine the kernel has forgotten some.
+    assert all(known[ip] == mac for ip, mac in believed().items() if ip in known), (known, believed())
     ping(b, '10.8.0.1')
 
 
@@ -535,15 +609,23 @@ def dhcp(lab):
     ping(a, '10.8.0.50')
 
 
+def bridged(lab, n):
+    """Hosts on one bridge."""
+    switch, hosts = lab.namespace(), [lab.namespace() for _ in range(n)]
+    switch.run(f'ip link add name switch mtu {MTU} type bridge mcast_snooping 0; ip link set switch up')
+    for i, host in enumerate(hosts):
+        veth(switch, f'p{i}', host, 'eth')
+        switch.run(f'ip link set p{i} mtu {MTU} master switch')
+        host.run(f'ip link set eth mtu {MTU}')
+    for host in hosts:
+        settle(host, 'eth')
+    return hosts
+
+
 def three_hosts(lab):
     """On one bridge, with loss."""
-    switch, hosts = lab.namespace(), [lab.namespace() for _ in range(3)]
-    switch.run(f'ip link add name switch mtu {MTU} type bridge mcast_snooping 0; ip link set switch up')
+    hosts = bridged(lab, 3)
     for i, n in enumerate(hosts):
-        veth(switch, f'p{i}', n, 'eth')
-        switch.run(f'ip link set p{i} mtu {MTU} master switch')
-        n.run(f'ip link set eth mtu {MTU}')
-        settle(n, 'eth')
         rocid(lab, n, f'h{i}', ['--ipoib', '0', '--impair', '0,loss=0.01,seed=1'])
         addresses(n, 'rib0', i + 1)
     for n in hosts:
@@ -558,7 +640,7 @@ def main():
     with Lab(*sys.argv[1:3]) as lab:
         {'basics': basics, 'changes': changes, 'restart': restart, 'partitions': partitions,
          'three': three_hosts, 'memif': memif, 'emulated': emulated, 'offload': offload, 'load': load,
-         'hostile': hostile, 'faults': faults, 'dhcp': dhcp}[sys.argv[3]](lab)
+         'hostile': hostile, 'faults': faults, 'dhcp': dhcp, 'groups': groups, 'flood': flood}[sys.argv[3]](lab)
 
 
 main()

@@ -79,6 +79,11 @@ complains 2 "10.0.0" $eal -- --gid 0,10.0.0
 complains 2 "--neigh" -- --neigh 0,10.0.0.1,nomac
 complains 2 "'::'" -- --gid 0,::
 complains 2 "224.0.0.1" -- --gid 0,224.0.0.1
+complains 2 "'mut=1' is not name=" -- --ipoib 0,mut=1
+complains 2 "full member" -- --ipoib 0,pkey=1
+complains 2 "252 to 4092" -- --ipoib 0,mtu=4093
+complains 2 "another name=" -- --ipoib 0,name=rib9 --ipoib 1,name=rib9
+complains 2 "another pkey=" -- --ipoib 0 --ipoib 1 --ipoib 0
 complains 2 "00:00:00:00:00:00" -- --neigh 0,10.0.0.1,00:00:00:00:00:00
 complains 2 "--mtu" -- --mtu 0,1
 complains 2 "'loss'" -- --ring-pair=loss=7

@@ -225,13 +225,12 @@ static void wait_asleep(struct waker *k)
 
 /* It sleeps until a worker, or the control thread, wakes it, also around the moment at which it
  * falls asleep; and a socket that is full is looked at again though nobody wakes it for that. */
-static void notifier_start__the_thread_sleeps(void **state)
+static void thread_sleeps(struct test_daemon *d, enum idle idle)
 {
-	struct test_daemon *d = *state;
 	struct pollfd pfd = {.fd = app, .events = POLLIN};
 	struct abi_event ev;
 
-	d->dp->idle = IDLE_ADAPTIVE;
+	d->dp->idle = idle;
 	assert_int_equal(notifier_start(&n), 0);
 	for (int i = 0; i < 40; i++) {
 		wait_asleep(&d->dp->notifier);
@@ -260,6 +259,16 @@ static void notifier_start__the_thread_sleeps(void **state)
 	wait_asleep(&d->dp->notifier);
 	notifier_stop(&n);
 	d->dp->idle = IDLE_POLL;
+}
+
+static void notifier_start__the_thread_sleeps(void **state)
+{
+	thread_sleeps(*state, IDLE_ADAPTIVE);
+}
+
+static void notifier_start__the_thread_sleeps_beside_workers_that_yield(void **state)
+{
+	thread_sleeps(*state, IDLE_YIELD);
 }
 
 static int by_size(const void *a, const void *b)
@@ -475,6 +484,9 @@ int main(void)
 		cmocka_unit_test_setup_teardown(
 			notifier_round__sessions_with_full_channels_take_turns, setup, teardown),
 		cmocka_unit_test_setup_teardown(notifier_start__the_thread_sleeps, setup, teardown),
+		cmocka_unit_test_setup_teardown(
+			notifier_start__the_thread_sleeps_beside_workers_that_yield, setup,
+			teardown),
 		cmocka_unit_test_setup_teardown(
 			notifier_start__a_full_socket_delays_nobody, setup, teardown),
 		cmocka_unit_test_setup_teardown(notifier_round__delivers, setup, teardown),

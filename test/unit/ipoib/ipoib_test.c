@@ -183,6 +183,69 @@ static void arp__qpn_of_the_address(void **state)
 	assert_int_equal(tx.qpn, 0x4242);
 }
 
+static void claim(const struct ipoib_addr *from, const char *ip, uint8_t mac[6])
+{
+	uint8_t p[ROOM];
+
+	assert_true(host_datagram(&l, 0, from, true, p, arp_of(p, from, ip)));
+	memcpy(mac, l.host[0].last + 6, 6);
+}
+
+/* @return the QPN that a packet to the MAC goes to. */
+static uint32_t qpn_behind(const uint8_t mac[6])
+{
+	struct ipoib_tx tx = {.qpn = 0};
+
+	if (frame_of(IPOIB_IP4, mac, 4, 20, &tx))
+		return tx.qpn;
+	link_run(&l, 1); /* the handle is made */
+	return frame_of(IPOIB_IP4, mac, 4, 20, &tx) ? tx.qpn : 0;
+}
+
+/* proves IPB-16: the peer has several addresses, and claims the one first that it claimed least
+ * lately before it restarted. Each MAC that the kernel learned leads to the new QP. */
+static void restart__of_a_peer_with_several_addresses(void **state)
+{
+	struct ipoib_addr peer = l.host[1].cfg.own;
+	uint8_t before[6], first[6], second[6];
+
+	claim(&peer, "10.0.0.2", first);
+	claim(&peer, "10.0.0.3", before);
+	assert_memory_equal(first, before, 6);
+	assert_int_equal(qpn_behind(before), peer.qpn);
+	peer.qpn = 0x4321;
+	claim(&peer, "10.0.0.2", first);
+	claim(&peer, "10.0.0.3", second);
+	assert_memory_equal(second, before, 6);
+	assert_int_equal(qpn_behind(first), 0x4321);
+	assert_int_equal(qpn_behind(second), 0x4321);
+	claim(&peer, "10.0.0.2", before);
+	assert_memory_equal(before, first, 6);
+	assert_int_equal(host_count(&l, 0, IPOIB_RESTARTED), 1);
+}
+
+/* A packet of the peer counts for each of its entries: none is asked for. */
+static void restart__all_entries_of_a_peer_are_heard(void **state)
+{
+	struct ipoib_addr peer = l.host[1].cfg.own;
+	uint8_t p[ROOM] = {8, 0, 0, 0, 0x45}, one[6], two[6];
+
+	claim(&peer, "10.0.0.2", one);
+	claim(&peer, "10.0.0.3", one);
+	peer.qpn = 0x4321;
+	claim(&peer, "10.0.0.2", two);
+	claim(&peer, "10.0.0.3", one);
+	assert_memory_not_equal(one, two, 6);
+	host_arp(&l, 0, 2); /* probes name an address of our own */
+	for (unsigned i = 0; i < 100; i++) {
+		assert_true(host_datagram(&l, 0, &peer, false, p, IPOIB_HLEN + 20));
+		assert_int_equal(qpn_behind(one), 0x4321);
+		assert_int_equal(qpn_behind(two), 0x4321);
+		link_run(&l, IPOIB_REACHABLE_NS / 2);
+	}
+	assert_int_equal(host_count(&l, 0, IPOIB_PROBES_SENT), 0);
+}
+
 /* proves IPB-05: ND of a forged address, and of a wrong option */
 static void nd__forged_and_malformed(void **state)
 {
@@ -202,6 +265,40 @@ static void nd__forged_and_malformed(void **state)
 	assert_false(host_datagram(&l, 0, &one, true, p, len));
 	assert_int_equal(host_count(&l, 0, IPOIB_BAD_ND), 1);
 	assert_int_equal(ipoib_neighs(l.host[0].s), 1);
+}
+
+/* A kernel takes neighbour discovery also after extension headers: untranslated, it could name the
+ * MAC of any peer. Other packets with such headers pass. */
+static void nd__after_extension_headers(void **state)
+{
+	static const struct {
+		uint8_t type, head[24];
+		uint32_t len;
+		bool hides;
+	} row[] = {
+		{0, {58, 0}, 8, true}, {60, {58, 1}, 16, true}, {43, {58, 0}, 8, true},
+		{44, {58}, 8, true},	       /* all of it, or its first fragment */
+		{44, {58, 0, 0, 8}, 8, false}, /* a later fragment */
+		{51, {58, 1}, 12, true}, {0, {60, 0, 0, 0, 0, 0, 0, 0, 58, 0}, 16, true},
+		{0, {17, 0}, 8, false}, {0, {58, 0}, 7, false}, /* cut */
+		{60, {58, 5}, 24, false},			/* longer than the packet */
+	};
+	unsigned bad = 0;
+
+	for (unsigned i = 0; i < ARRAY_SIZE(row); i++) {
+		uint8_t p[ROOM] = {[IPOIB_HLEN] = 0x60};
+		uint32_t len = IPOIB_HLEN + 40 + row[i].len;
+
+		ipoib_header_put(p, IPOIB_IP6);
+		p[IPOIB_HLEN + 6] = row[i].type;
+		memcpy(p + IPOIB_HLEN + 40, row[i].head, row[i].len);
+		if (row[i].len % 4 == 0)
+			p[len++] = ND_NEIGHBOUR_ADVERT;
+		bad += row[i].hides;
+		assert_int_equal(
+			host_datagram(&l, 0, &l.host[1].cfg.own, false, p, len), !row[i].hides);
+		assert_int_equal(host_count(&l, 0, IPOIB_BAD_ND), bad);
+	}
 }
 
 /* No more than NEIGH_MAX entries, however many claim to be there. */
@@ -287,6 +384,29 @@ static void unresolved__waits_within_limits(void **state)
 	assert_false(ipoib_ask(l.host[0].s, &ask)); /* once */
 }
 
+/* Packets to peers that nobody finds may take all the room: other peers are looked for
+ * nevertheless.
+ */
+static void unresolved__room_for_nobody(void **state)
+{
+	struct ipoib_tx tx;
+	struct ipoib_ask ask;
+	uint8_t p[ROOM];
+	unsigned asked = 0;
+
+	for (uint32_t i = 0; i <= IPOIB_WAIT_ALL; i++) {
+		struct ipoib_addr a = {.gid = {0xFE, 0x80, 1}, .qpn = 2 + i};
+
+		put_be32(a.gid + 12, i);
+		assert_true(host_datagram(&l, 0, &a, true, p, arp_of(p, &a, "10.0.0.77")));
+		assert_false(frame_of(IPOIB_IP4, l.host[0].last + 6, 4, 20, &tx));
+	}
+	assert_int_equal(host_count(&l, 0, IPOIB_QUEUE_FULL), 1);
+	while (ipoib_ask(l.host[0].s, &ask))
+		asked++;
+	assert_int_equal(asked, IPOIB_WAIT_ALL + 1);
+}
+
 /* A GID that nobody answers for is not asked for again before IPOIB_RETRY_NS. */
 static void unresolved__fails(void **state)
 {
@@ -331,11 +451,17 @@ int main(void)
 		cmocka_unit_test_setup_teardown(from_wire__groups_of_ethernet, setup, teardown),
 		cmocka_unit_test_setup_teardown(arp__forged, setup, teardown),
 		cmocka_unit_test_setup_teardown(arp__qpn_of_the_address, setup, teardown),
+		cmocka_unit_test_setup_teardown(
+			restart__of_a_peer_with_several_addresses, setup, teardown),
+		cmocka_unit_test_setup_teardown(
+			restart__all_entries_of_a_peer_are_heard, setup, teardown),
 		cmocka_unit_test_setup_teardown(nd__forged_and_malformed, setup, teardown),
+		cmocka_unit_test_setup_teardown(nd__after_extension_headers, setup, teardown),
 		cmocka_unit_test_setup_teardown(flood__of_claims_is_bounded, setup, teardown),
 		cmocka_unit_test_setup_teardown(from_kernel__refuses, setup, teardown),
 		cmocka_unit_test_setup_teardown(from_kernel__groups, setup, teardown),
 		cmocka_unit_test_setup_teardown(unresolved__waits_within_limits, setup, teardown),
+		cmocka_unit_test_setup_teardown(unresolved__room_for_nobody, setup, teardown),
 		cmocka_unit_test_setup_teardown(unresolved__fails, setup, teardown),
 		cmocka_unit_test_setup_teardown(resolved__of_a_former_entry, setup, teardown),
 	};
