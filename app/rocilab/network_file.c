@@ -5,36 +5,62 @@
  * "0.001ms") and error rate, which must be 0. Nodes that are no switches are hosts.
  */
 #include <ctype.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include "parse_impl.h"
 
+#define WORD_SIZE 32u
 #define NODES_MAX (HOSTS_MAX + SWITCHES_MAX)
 
 struct reader {
 	struct parser *p;
 	const char *path;
 	FILE *f;
+	unsigned line; /* of the last word */
 	uint32_t nodes;
 	uint32_t number[NODES_MAX]; /* in our order */
 	bool is_switch[NODES_MAX];
 };
 
-static int bad(struct reader *r, const char *what)
+static int bad(struct reader *r, const char *format, ...)
 {
-	return wrong(r->p, "%s: %s", r->path, what);
+	char what[256];
+	va_list ap;
+
+	va_start(ap, format);
+	vsnprintf(what, sizeof(what), format, ap);
+	va_end(ap);
+	return wrong(r->p, "%s:%u: %s", r->path, r->line, what);
+}
+
+/* The next word, or what of it fits. */
+static int next(struct reader *r, char word[WORD_SIZE])
+{
+	size_t n = 0;
+	int c = fgetc(r->f);
+
+	for (; c != EOF && isspace(c); c = fgetc(r->f))
+		r->line += c == '\n';
+	for (; c != EOF && !isspace(c); c = fgetc(r->f))
+		if (n < WORD_SIZE - 1)
+			word[n++] = (char)c;
+	word[n] = '\0';
+	if (c != EOF)
+		ungetc(c, r->f);
+	return n ? 0 : bad(r, "it ends too early: is a line, or a part of one, missing?");
 }
 
 static int number(struct reader *r, uint32_t most, uint32_t *to)
 {
 	unsigned long v;
-	char word[32];
+	char word[WORD_SIZE];
 	char *end;
 
-	if (fscanf(r->f, "%31s", word) != 1)
-		return bad(r, "it ends too early");
+	if (next(r, word))
+		return -EINVAL;
 	v = strtoul(word, &end, 10);
 	if (*end || !isdigit((unsigned char)*word) || v > most)
-		return wrong(r->p, "%s: '%s' is not a number up to %u", r->path, word, most);
+		return bad(r, "'%s' is not a number up to %u", word, most);
 	*to = (uint32_t)v;
 	return 0;
 }
@@ -42,30 +68,30 @@ static int number(struct reader *r, uint32_t most, uint32_t *to)
 /* "100Gbps" as "100G". */
 static int rate(struct reader *r, uint64_t *to)
 {
-	char word[32];
+	char word[WORD_SIZE];
 	double v;
 	char *unit;
 
-	if (fscanf(r->f, "%31s", word) != 1)
-		return bad(r, "it ends too early");
+	if (next(r, word))
+		return -EINVAL;
 	unit = strstr(word, "bps");
 	if (unit)
 		*unit = '\0';
 	if (!text_number(word, UNIT_RATE, &v) || v < 1e6 || v > 1e13)
-		return wrong(r->p, "%s: '%s' is not a rate such as 100Gbps", r->path, word);
+		return bad(r, "'%s' is not a rate such as 100Gbps", word);
 	*to = (uint64_t)v;
 	return 0;
 }
 
 static int delay(struct reader *r, uint64_t *to)
 {
-	char word[32];
+	char word[WORD_SIZE];
 	double v;
 
-	if (fscanf(r->f, "%31s", word) != 1)
-		return bad(r, "it ends too early");
+	if (next(r, word))
+		return -EINVAL;
 	if (!text_number(word, UNIT_TIME, &v) || v < 0 || v > 1e9)
-		return wrong(r->p, "%s: '%s' is not a delay such as 1us", r->path, word);
+		return bad(r, "'%s' is not a delay such as 1us", word);
 	*to = (uint64_t)(v + 0.5);
 	return 0;
 }
@@ -75,19 +101,19 @@ static int cable(struct reader *r)
 	struct network *n = &r->p->s->net;
 	struct net_link l = {0};
 	uint32_t a, b;
-	double loss;
+	char loss[WORD_SIZE];
 
 	if (number(r, r->nodes - 1, &a) || number(r, r->nodes - 1, &b) || rate(r, &l.rate) ||
-		delay(r, &l.delay))
+		delay(r, &l.delay) || next(r, loss))
 		return -EINVAL;
-	if (fscanf(r->f, "%lf", &loss) != 1 || loss != 0)
+	if (!isdigit((unsigned char)*loss) || strtod(loss, NULL) > 0)
 		return bad(r, "the error rate of a cable must be 0: see 'fault'");
 	if (a == b || (!r->is_switch[a] && !r->is_switch[b]))
 		return bad(r, "a cable needs two nodes, and one of them a switch");
 	l.a = r->is_switch[a] ? b : a; /* hosts first */
 	l.b = r->is_switch[a] ? a : b;
 	if (!r->is_switch[l.a] && net_cable(n, r->number[l.a]))
-		return wrong(r->p, "%s: node %u, a host, has more than one cable", r->path, l.a);
+		return bad(r, "node %u, a host, has more than one cable", l.a);
 	if (!net_join(n, r->number[l.a], r->number[l.b], l.rate, l.delay))
 		return bad(r, "it has too many cables");
 	return 0;
@@ -104,7 +130,7 @@ static int switches(struct reader *r, uint32_t count)
 		if (number(r, r->nodes - 1, &node))
 			return -EINVAL;
 		if (r->is_switch[node])
-			return wrong(r->p, "%s: node %u is a switch twice", r->path, node);
+			return bad(r, "node %u is a switch twice", node);
 		r->is_switch[node] = true;
 	}
 	n->switches = count;
@@ -133,7 +159,7 @@ static int read_all(struct reader *r)
 			return -EINVAL;
 	for (uint32_t i = 0; i < n->hosts; i++)
 		if (!net_cable(n, i))
-			return wrong(r->p, "%s: host %u has no cable", r->path, i);
+			return bad(r, "host %u has no cable", i);
 	return 0;
 }
 
@@ -145,6 +171,7 @@ int network_file(struct parser *p, const char *path)
 	memset(&r, 0, sizeof(r));
 	r.p = p;
 	r.path = path;
+	r.line = 1;
 	r.f = fopen(path, "r");
 	if (!r.f)
 		return wrong(p, "%s: %s", path, strerror(errno));

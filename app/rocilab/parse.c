@@ -95,7 +95,8 @@ static int on_measure(struct parser *p)
 	if (set_key(p, &key, p->word[1]))
 		return -EINVAL;
 	if (range[1] <= range[0])
-		return wrong(p, "the measurement has no length");
+		return wrong(
+			p, "the measurement has no length: a run of 5 ms reads 'measure 0..5ms'");
 	p->s->from = range[0];
 	p->s->to = range[1];
 	return 0;
@@ -208,11 +209,14 @@ static int complete(struct parser *p)
 	if (set_absent(p))
 		return -EINVAL;
 	if (!s->net.hosts)
-		return wrong(p, "there is no topology");
+		return wrong(p, "there is no topology: add one such as "
+				"'topology star hosts=8 rate=40G delay=1us'");
 	if (!s->flow_lines && !s->traffic_lines)
-		return wrong(p, "there is no flow and no traffic");
+		return wrong(p, "there is no flow and no traffic: add one such as "
+				"'flow 0 -> 1 write size=1Mi repeat'");
 	if (!s->to)
-		return wrong(p, "there is no measure: how long is the run?");
+		return wrong(p, "there is no measure, so no end: add one such as "
+				"'measure 10ms..50ms'");
 	for (unsigned i = 0; i < p->nsettings; i++)
 		if (!p->settings[i].used)
 			return wrong(p, "--set %s.%s: the scenario has no %s statement",

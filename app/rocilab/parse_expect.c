@@ -126,6 +126,9 @@ static int expected(struct parser *p, unsigned i, struct expectation *e)
 	else
 		e->sign = EXPECT_NEAR;
 	i += e->sign != EXPECT_NEAR;
+	if (i < p->words && strspn(p->word[i], "=<>"))
+		return wrong(p, "'%s' is none of: %s VALUE +-12%%, %s >= VALUE, %s <= VALUE",
+			p->word[i], e->metric->name, e->metric->name, e->metric->name);
 	if (i >= p->words || !text_number(p->word[i], e->metric->unit, &e->value))
 		return wrong(
 			p, "%s is expected to be %s", e->metric->name, text_what(e->metric->unit));

@@ -2,15 +2,13 @@
 #include "parse_impl.h"
 #include "lab.h"
 
+static const char *const op_name[FLOW_OPS] = {
+	[FLOW_WRITE] = "write", [FLOW_READ] = "read", [FLOW_SEND] = "send", [FLOW_UD] = "ud"};
+
 bool take_op(const char *word, struct flow_line *f)
 {
-	static const char *const name[FLOW_OPS] = {[FLOW_WRITE] = "write",
-		[FLOW_READ] = "read",
-		[FLOW_SEND] = "send",
-		[FLOW_UD] = "ud"};
-
 	for (unsigned i = 0; i < FLOW_OPS; i++) {
-		if (strcmp(word, name[i]))
+		if (strcmp(word, op_name[i]))
 			continue;
 		f->op = i;
 		if (i == FLOW_UD)
@@ -32,6 +30,18 @@ int check_datagrams(struct parser *p, struct flow_line *f)
 				 (unsigned)p->s->mtu, (unsigned long long)f->size);
 }
 
+static int unknown_op(struct parser *p, const char *word)
+{
+	struct suggestion s;
+
+	suggest_begin(&s, word);
+	for (unsigned i = 0; i < FLOW_OPS; i++)
+		suggest_try(&s, op_name[i]);
+	if (s.best)
+		return wrong(p, "'%s' is not an operation; did you mean '%s'?", word, s.best);
+	return wrong(p, "'%s' is not an operation; there are: write, read, send, ud", word);
+}
+
 static int flow_words(struct parser *p, struct flow_line *f)
 {
 	uint32_t same;
@@ -41,8 +51,7 @@ static int flow_words(struct parser *p, struct flow_line *f)
 		!text_range(p->word[3], &f->to, &same) || same != f->to)
 		return wrong(p, "a flow reads 'flow 0..7 -> 8 write size=1M repeat'");
 	if (!take_op(p->word[4], f))
-		return wrong(p, "'%s' is not an operation; there are: write, read, send, ud",
-			p->word[4]);
+		return unknown_op(p, p->word[4]);
 	if (!p->s->net.hosts)
 		return wrong(p, "the topology comes before the flows");
 	if (f->last >= p->s->net.hosts || f->to >= p->s->net.hosts)
@@ -52,18 +61,23 @@ static int flow_words(struct parser *p, struct flow_line *f)
 	return 0;
 }
 
-bool take_repeat(struct parser *p, unsigned first)
+int take_repeat(struct parser *p, unsigned first, uint64_t *count)
 {
-	bool found = false;
+	bool repeat = false, counted = false;
 
 	for (unsigned i = first; i < p->words; i++) {
+		counted |= !strncmp(p->word[i], "count=", 6);
 		if (strcmp(p->word[i], "repeat"))
 			continue;
-		found = true;
+		repeat = true;
 		memmove(&p->word[i], &p->word[i + 1], (--p->words - i) * sizeof(p->word[0]));
 		i--;
 	}
-	return found;
+	if (repeat && counted)
+		return wrong(p, "repeat is without end: leave out either it or count=");
+	if (repeat)
+		*count = 0;
+	return 0;
 }
 
 int on_flow(struct parser *p)
@@ -82,9 +96,7 @@ int on_flow(struct parser *p)
 		return wrong(p, "there are more than %u flow statements", FLOW_LINES);
 	if (flow_words(p, &f))
 		return -EINVAL;
-	if (take_repeat(p, 5))
-		f.count = 0;
-	if (set_all(p, 5, keys, ARRAY_SIZE(keys)))
+	if (take_repeat(p, 5, &f.count) || set_all(p, 5, keys, ARRAY_SIZE(keys)))
 		return -EINVAL;
 	f.qps = (uint32_t)qps;
 	p->s->flow[p->s->flow_lines++] = f;

@@ -83,8 +83,9 @@ bool take_op(const char *word, struct flow_line *f);
  *  @return 0 or -EINVAL */
 int check_datagrams(struct parser *p, struct flow_line *f);
 
-/** Takes the word "repeat" out of the words from @p first on.  @return whether it was there */
-bool take_repeat(struct parser *p, unsigned first);
+/** Takes the word "repeat" out of the words from @p first on; @p count is 0 then.
+ *  @return 0 or -EINVAL: there is a count as well */
+int take_repeat(struct parser *p, unsigned first, uint64_t *count);
 
 /* Statements. */
 int on_traffic(struct parser *p);

@@ -34,6 +34,18 @@ static int set_choice(struct parser *p, const struct key *k, const char *value)
 	return wrong(p, "'%s=%s': it is %s or %s", k->name, value, k->choice[0], k->choice[1]);
 }
 
+/* A number alone is bytes, bits per second, or ns, which is seldom meant. */
+static const char *missing(const struct key *k, const char *value)
+{
+	if (value[strspn(value, ".0123456789")])
+		return "";
+	if (k->kind == KIND_RATE)
+		return "; is a unit such as G missing?";
+	if (k->kind == KIND_PART)
+		return "; is the % missing?";
+	return "";
+}
+
 static int set_number(struct parser *p, const struct key *k, const char *value)
 {
 	double v;
@@ -43,9 +55,9 @@ static int set_number(struct parser *p, const struct key *k, const char *value)
 	if (v < k->min || v > k->max) {
 		char least[32], most[32];
 
-		return wrong(p, "'%s=%s' must be from %s to %s", k->name, value,
+		return wrong(p, "'%s=%s' must be from %s to %s%s", k->name, value,
 			text_of(k->min, unit_of[k->kind], least, sizeof(least)),
-			text_of(k->max, unit_of[k->kind], most, sizeof(most)));
+			text_of(k->max, unit_of[k->kind], most, sizeof(most)), missing(k, value));
 	}
 	if (k->kind == KIND_PART)
 		*(double *)k->to = v;
@@ -63,9 +75,10 @@ static int set_range(struct parser *p, const struct key *k, const char *value)
 
 	snprintf(first, sizeof(first), "%.*s", dots ? (int)(dots - value) : 63, value);
 	if (!text_number(first, UNIT_TIME, &from) ||
-		!text_number(dots ? dots + 2 : first, UNIT_TIME, &until) || from < 0 ||
-		until < from)
-		return wrong(p, "'%s=%s' needs a time, or two such as 0..1us", k->name, value);
+		!text_number(dots ? dots + 2 : first, UNIT_TIME, &until) || from < 0)
+		return wrong(p, "%s needs a time, or two such as 0..1us, not '%s'", k->name, value);
+	if (until < from)
+		return wrong(p, "%s: '%s' ends before it begins", k->name, value);
 	to[0] = (uint64_t)from;
 	to[1] = (uint64_t)until;
 	return 0;

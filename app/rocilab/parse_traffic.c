@@ -144,9 +144,7 @@ int on_traffic(struct parser *p)
 	if (t->pattern == TRAFFIC_POISSON && t->line.op == FLOW_UD)
 		return wrong(p, "poisson has messages of many packets, and a datagram is one: use "
 				"another operation");
-	if (take_repeat(p, 2))
-		t->line.count = 0;
-	if (read_settings(p, t))
+	if (take_repeat(p, 2, &t->line.count) || read_settings(p, t))
 		return -EINVAL;
 	p->s->traffic_lines++;
 	return 0;
