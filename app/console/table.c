@@ -119,17 +119,26 @@ static bool is_prose(const struct column *c)
 	return !c->numeric && c->width > CELL_WIDE;
 }
 
-/* Prints @p text in lines that are indented by @p indent blanks and break at blanks. */
+/* Where the first line of @p text ends: at a blank, or in a list without any after a comma. */
+static size_t line_end(const char *text)
+{
+	if (strlen(text) <= LINE)
+		return strlen(text);
+	for (size_t end = LINE; end; end--)
+		if (text[end] == ' ')
+			return end;
+	for (size_t end = LINE; end; end--)
+		if (text[end - 1] == ',')
+			return end;
+	return LINE; /* a word without end */
+}
+
+/* Prints @p text in lines that are indented by @p indent blanks. */
 static void print_prose(FILE *f, const char *text, int indent)
 {
 	while (*text) {
-		size_t n = strlen(text), end = n;
+		size_t end = line_end(text);
 
-		if (n > LINE) {
-			for (end = LINE; end && text[end] != ' '; end--)
-				;
-			end = end ? end : LINE; /* a word without end */
-		}
 		fprintf(f, "%*s%.*s\n", indent, "", (int)end, text);
 		text += end;
 		text += strspn(text, " ");

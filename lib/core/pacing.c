@@ -458,12 +458,14 @@ void pacing_reset(struct core *c, struct qp *qp, uint64_t now)
 void pacing_set_rate(struct core *c, struct qp *qp, uint64_t rate, uint64_t now)
 {
 	qp->limiter->asked = rate;
+	qp->limiter->since = 0; /* what holds it from now on */
 	renew(c, qp, now);
 }
 
 void pacing_shape(struct core *c, struct qp *qp, const struct core_shape *shape, uint64_t now)
 {
 	qp->limiter->own = *shape;
+	qp->limiter->since = 0;
 	renew(c, qp, now);
 }
 

@@ -673,7 +673,7 @@ static bool may_fetch(const struct qp *qp)
 bool requester_has_work(struct qp *qp)
 {
 	if (qp->req.cur != qp->req.fetched)
-		return true;
+		return may_run(qp) && may_send(qp, qp_wqe(qp, qp->req.cur));
 	return may_fetch(qp) && (ring_ready(&qp->sq) || !requester_idle(qp));
 }
 

@@ -15,8 +15,8 @@ unsigned requester_run(struct core *c, struct qp *qp, struct txd out[], unsigned
 /** Executes WQEs at the cursor that send nothing.  @return whether a packet could be sent then. */
 bool requester_waits(struct core *c, struct qp *qp, uint64_t now);
 
-/** @return whether there is a WQE that has not been sent, and room to fetch it, even if it may not
- *  be sent now. If nothing is posted, the application must ring from now on. */
+/** @return whether the WQE at the cursor may be sent now, or if that is not fetched yet, may be
+ *  fetched. If nothing is posted, the application must ring from now on. */
 bool requester_has_work(struct qp *qp);
 
 /** @return whether the next WQE, if there is one, may be one that sends nothing. */

@@ -201,8 +201,8 @@ static ALWAYS_INLINE unsigned qp_tx(
 }
 
 /* Whether there is more to send after a turn of @p room packets, if it was used up. Without room,
- * and before WQEs that send nothing, those are executed, which do not wait. Otherwise it is enough
- * that something is there: a QP with nothing takes no turn more, and waits on no wheel. */
+ * and before WQEs that send nothing, those are executed, which do not wait. A QP with nothing, or
+ * that an answer must set going again, takes no turn more and waits on no wheel. */
 static bool has_more(struct core *c, struct qp *qp, unsigned room, uint64_t now)
 {
 	if (responder_pending(&qp->resp))

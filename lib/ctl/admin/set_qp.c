@@ -138,8 +138,8 @@ int admin_set_port_cc(struct ctl *ctl, const struct argument arg[], char why[ABI
 	struct netport *port = &ctl->net->port[arg[0].number - 1];
 	const struct cc_config *former;
 	struct switch_list *old;
-	struct congestion c;
-	int err = congestion_parse(&c, arg[1].word, why, ABI_SENTENCE_MAX);
+	struct congestion c = port->congestion;
+	int err = congestion_change(&c, arg[1].word, why, ABI_SENTENCE_MAX);
 
 	if (!err && switches_publish(&c.switches, port->shared, &old))
 		err = refuse(why, -ENOMEM, "rocid is out of memory");

@@ -182,14 +182,10 @@ static int complain_mode(const char *text, char *why, size_t why_size)
 		text, names);
 }
 
-int congestion_parse(struct congestion *c, const char *text, char *why, size_t why_size)
+static int set_items(struct congestion *c, const char *at, char *why, size_t why_size)
 {
 	struct item item;
-	const char *at = take_item(text, &item);
 
-	congestion_init(c);
-	if (!set_mode(c, item.text) || item.value || (!c->on && at))
-		return complain_mode(text, why, why_size);
 	while (at) {
 		int err;
 
@@ -199,6 +195,26 @@ int congestion_parse(struct congestion *c, const char *text, char *why, size_t w
 			return err;
 	}
 	return switches_check(&c->switches, why, why_size);
+}
+
+int congestion_parse(struct congestion *c, const char *text, char *why, size_t why_size)
+{
+	struct item item;
+	const char *at = take_item(text, &item);
+
+	congestion_init(c);
+	if (!set_mode(c, item.text) || item.value || (!c->on && at))
+		return complain_mode(text, why, why_size);
+	return set_items(c, at, why, why_size);
+}
+
+int congestion_change(struct congestion *c, const char *text, char *why, size_t why_size)
+{
+	struct item item;
+
+	take_item(text, &item);
+	return c->on && item.value ? set_items(c, text, why, why_size)
+				   : congestion_parse(c, text, why, why_size);
 }
 
 const char *congestion_text(const struct congestion *c, char text[CONGESTION_TEXT])

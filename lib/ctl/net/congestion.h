@@ -35,6 +35,10 @@ void congestion_init(struct congestion *c);
  */
 int congestion_parse(struct congestion *c, const char *text, char *why, size_t why_size);
 
+/** The same for a text that may begin with a parameter, if @p c is on: all others stay as they are.
+ *  After an error @p c is good for nothing. */
+int congestion_change(struct congestion *c, const char *text, char *why, size_t why_size);
+
 /** Writes all that @p c says.  @return @p text. */
 const char *congestion_text(const struct congestion *c, char text[CONGESTION_TEXT]);
 

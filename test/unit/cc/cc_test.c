@@ -116,7 +116,7 @@ static void fixed__is_a_plain_limit(void **state)
 	assert_true(cc.rate == CC_UNLIMITED);
 }
 
-/* What an algorithm does not say of CNPs is as DCQCN's first profile has it, also where packets
+/* Parameters of CNPs that an algorithm lacks are those of DCQCN's first profile, also where packets
  * without ACKs follow another one. */
 static void cc_config_notice__is_its_own_if_it_has_any(void **state)
 {

@@ -4,7 +4,6 @@
 arithmetic of lib/cc/dcqcn.c, which computes what timers would have done. Random sequences of CNPs and packets are played
 to both; rate, target and alpha must agree to 1e-3 after each of them.
 """
-# proves CNP-12, CNP-13
 import random
 import subprocess
 import sys
@@ -173,8 +172,9 @@ def differ(a, b):
     return abs(a - b) > TOLERANCE * max(abs(a), abs(b))
 
 
-def compare(program, profile, seed, vary):
+def test_sequence(program, profile, seed, vary):
     """How often the target rose by hyper increase: sequences without any prove little."""
+    # proves CNP-12, CNP-13
     r = random.Random(seed)
     line = r.choice((10e9, 25e9, 40e9, 100e9))
     change, options = changes(r) if vary else ({}, [])
@@ -202,7 +202,7 @@ def compare(program, profile, seed, vary):
 def main():
     program, seeds = sys.argv[1], [int(s) for s in sys.argv[2:]] or range(1, 4)
     for profile in PROFILES:
-        hyper = sum(compare(program, profile, seed, vary) for seed in seeds for vary in (False, True))
+        hyper = sum(test_sequence(program, profile, seed, vary) for seed in seeds for vary in (False, True))
         if not hyper:
             sys.exit(f'{profile}: no hyper increase in any sequence')
 

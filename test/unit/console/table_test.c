@@ -55,6 +55,18 @@ static void table_print__prose(void **state)
 		"    one two three four five six seven eight nine ten eleven twelve thirteen\n");
 }
 
+/* A list without blanks breaks between its members. */
+static void table_print__list_of_settings(void **state)
+{
+	prints("{\"l\":[{\"n\":1,\"cc\":\"dcqcn,np_min_time_between_cnps=200,rp_time_reset=1000,"
+	       "rp_dce_tcp_rtt=250,rp_threshold=5,rp_ai_rate=1\"}]}",
+		"N\n"
+		"1\n"
+		"    dcqcn,np_min_time_between_cnps=200,rp_time_reset=1000,rp_dce_tcp_rtt=250,"
+		"rp_threshold=5,\n"
+		"    rp_ai_rate=1\n");
+}
+
 /* Of another version, or wrong: still a table. */
 static void table_print__odd_rows(void **state)
 {
@@ -117,6 +129,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(table_print__list),
 		cmocka_unit_test(table_print__prose),
+		cmocka_unit_test(table_print__list_of_settings),
 		cmocka_unit_test(table_print__odd_rows),
 		cmocka_unit_test(table_print__object),
 		cmocka_unit_test(table_print__bytes_in_units),

@@ -316,6 +316,22 @@ static void rate__idle_is_idle(void **state)
 	assert_true(list_empty(&l.qp->qp->ready));
 }
 
+/* A list of just a quantum leaves the QP idle: no timer and no turn more, and the application rings
+ * for the next. */
+static void rate__a_list_of_a_quantum_ends_idle(void **state)
+{
+	lone_start(&l);
+	limit(10000 * MBIT);
+	post_writes(QUANTUM, MTU);
+	assert_int_equal(send(BURST), QUANTUM);
+	assert_int_equal(l.host->core.paced, 0);
+	assert_true(list_empty(&l.qp->qp->ready));
+	assert_true(l.qp->qp->req.rings);
+	post_writes(1, MTU);
+	assert_int_equal(send(BURST), 0);
+	assert_true(pacing_waits(l.qp->qp));
+}
+
 /* It is destroyed while it waits. */
 static void rate__ends_with_the_qp(void **state)
 {
@@ -478,6 +494,7 @@ int main(void)
 		T(rate__moves_the_next_departure),
 		T(rate__without_credit_it_is_not_ready),
 		T(rate__idle_is_idle),
+		T(rate__a_list_of_a_quantum_ends_idle),
 		T(rate__ends_with_the_qp),
 		T(rate__a_jump_of_the_clock),
 		T(rate__acks_do_not_wait),

@@ -265,6 +265,21 @@ static void rate__is_the_lesser(void **state)
 	assert_gbps(10);
 }
 
+/* The time of a limit begins with it, not with the one before. */
+static void rate__counts_its_own_time(void **state)
+{
+	struct core_cmd cmd = {.type = CORE_CMD_SET_RATE, .rate = 15000000000};
+
+	lone_start(&l);
+	cnp();
+	l.now += 20 * US;
+	assert_in_range(look().limited_ns, 20 * US, 20 * US);
+	cmd.qp = l.qp->qp;
+	assert_int_equal(core_cmd(&l.host->core, &cmd, l.now), 0);
+	l.now += 5 * US;
+	assert_in_range(look().limited_ns, 5 * US, 5 * US);
+}
+
 /* An algorithm that learns of everything from the start limits the packets in flight. */
 static unsigned acked, sent, lost;
 
@@ -489,6 +504,7 @@ int main(void)
 		T(reset__starts_anew),
 		T(port__changes_under_way),
 		T(rate__is_the_lesser),
+		T(rate__counts_its_own_time),
 		T(window__is_the_lesser),
 		T(ack__changes_the_rate),
 		T(ack__sets_a_time),

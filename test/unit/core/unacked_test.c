@@ -132,7 +132,8 @@ static void both__keep_their_state(void **state)
 	assert_follows("dcqcn", 20);
 }
 
-/* What leaves while the worker is late is told afterwards, to the algorithm that it is of. */
+/* Bytes that leave while the worker is late are reported afterwards, to the algorithm that they
+ * belong to. */
 static void both__hear_of_their_own_bytes(void **state)
 {
 	const struct limiter *k;

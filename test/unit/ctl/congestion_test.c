@@ -101,6 +101,25 @@ static void congestion_parse__refuses(void **state)
 }
 
 /* proves CNP-10, CNP-14: workers see it in the port; off is 0 */
+/* A text that begins with a parameter changes the present setting; any other replaces it. */
+static void congestion_change__keeps_the_rest(void **state)
+{
+	struct congestion c;
+	char why[256], text[CONGESTION_TEXT];
+
+	congestion_init(&c);
+	assert_int_equal(
+		congestion_change(&c, "rp_ai_rate=3", why, sizeof(why)), -EINVAL); /* off */
+	assert_int_equal(congestion_change(&c, "dcqcn,line=1G,rp_ai_rate=3", why, sizeof(why)), 0);
+	assert_int_equal(congestion_change(&c, "rp_hai_rate=7,burst=2", why, sizeof(why)), 0);
+	congestion_text(&c, text);
+	assert_non_null(strstr(text, "dcqcn,profile=paper,line=1000M,burst=2,"));
+	assert_non_null(strstr(text, ",rp_ai_rate=3,rp_hai_rate=7,"));
+	assert_int_equal(congestion_change(&c, "rp_ai=7", why, sizeof(why)), -EINVAL);
+	assert_int_equal(congestion_change(&c, "dcqcn", why, sizeof(why)), 0);
+	assert_non_null(strstr(congestion_text(&c, text), ",rp_ai_rate=40,rp_hai_rate=200,"));
+}
+
 static void congestion_publish__tells_workers(void **state)
 {
 	struct port port = {.rcm = 0};
@@ -207,6 +226,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(congestion_parse__says_it_all),
 		cmocka_unit_test(congestion_parse__refuses),
+		cmocka_unit_test(congestion_change__keeps_the_rest),
 		cmocka_unit_test(congestion_publish__tells_workers),
 		cmocka_unit_test(congestion_publish__replaces_the_parameters),
 		cmocka_unit_test(congestion_parse__many_switches),
