@@ -12,7 +12,7 @@ from netlab import Lab, ping
 sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'verbs'))
 import cluster  # noqa: E402
 
-PML_UCX = ['--mca', 'pml', 'ucx', '--mca', 'osc', 'ucx', '--mca', 'btl', '^vader,sm,ofi']
+PML_UCX = ['--mca', 'pml', 'ucx', '--mca', 'osc', 'ucx', '--mca', 'btl', '^vader,sm,ofi,openib']
 # Open MPI takes UCX for adapters only, unless it is told.
 ANY = ['--mca', 'opal_common_ucx_tls', 'any', '--mca', 'opal_common_ucx_devices', 'any']
 # The namespaces have one kernel, by which UCX would find shared memory.
