@@ -13,7 +13,7 @@ sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', '
 import cluster  # noqa: E402
 
 PML_UCX = ['--mca', 'pml', 'ucx', '--mca', 'osc', 'ucx', '--mca', 'btl', '^vader,sm,ofi,openib']
-# Open MPI takes UCX for adapters only, unless it is told.
+# Open MPI takes UCX for adapters only, unless these allow others.
 ANY = ['--mca', 'opal_common_ucx_tls', 'any', '--mca', 'opal_common_ucx_devices', 'any']
 # The namespaces have one kernel, by which UCX would find shared memory.
 TCP = {
