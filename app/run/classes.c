@@ -21,7 +21,7 @@
 #define VERBS_ABI  "6"
 #define UVERBS_ABI "1"
 #define UMAD_ABI   "5"
-/* What is bound to /dev/infiniband/uverbsN, /dev/null, has these numbers. */
+/* Of /dev/null, which is bound to /dev/infiniband/uverbsN. */
 #define NODE_NUMBERS "1:3"
 
 /* --- the devices ------------------------------------------------------------------------------ */

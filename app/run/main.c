@@ -119,7 +119,8 @@ static void print(const struct options *o, const char *path, const char *preload
 	putchar('\n');
 }
 
-/* What a machine with an adapter has, as far as it can be made: the program runs in any case. */
+/* The files of a machine with an adapter, as far as they can be made: the program runs in any case.
+ */
 static void show_devices(const struct class_devices *shown, const char *missing, unsigned devices)
 {
 	char why[WHY_MAX];

@@ -164,6 +164,18 @@ def cm_goals(figures):
     yield goal('10,000 idle connections', '% of a core', 'at most', 1, found('idle', 'CPU of the control thread'))
 
 
+def mpi_goals(figures):
+    """One program, one MPI: ours against the best by TCP."""
+    mpi = find(figures, bench='mpi')
+    for what in 'pingpong', 'allreduce':
+        for size in sorted({f['size'] for f in mpi if f['what'] == what}):
+            best = {ours: min((f['median'] for f in find(mpi, what=what, size=size)
+                               if f['who'].startswith('Rocinante') == ours), default=None) for ours in (True, False)}
+            if None not in best.values():
+                yield goal(f'MPI, {size} B {what}: over rocid against TCP', 'x peer', 'at least', 1, best[False] / best[True])
+
+
 def judge(figures):
-    parts = (path_goals, latency_goals, register_goals, lab_goals, local_goals, link_goals, peer_goals, ipoib_goals, cm_goals)
+    parts = (path_goals, latency_goals, register_goals, lab_goals, local_goals, link_goals, peer_goals, ipoib_goals,
+             cm_goals, mpi_goals)
     return [g for part in parts for g in part(figures)]

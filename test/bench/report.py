@@ -132,6 +132,20 @@ def cm_part(report):
         ['', '', 'size', '', 'median', 'best'], rows)
 
 
+def mpi_part(report):
+    found = find(report['figures'], bench='mpi')
+    text = ['Open MPI, a rank in each of two namespaces on a veth pair, us (a ping-pong one way): UCX rc_verbs over '
+            'rocid, UCX tcp, Open MPI tcp', '']
+    for what in dict.fromkeys(f['what'] for f in found):
+        sizes = sorted({f['size'] for f in found if f['what'] == what})
+        rows = []
+        for who in dict.fromkeys(f['who'] for f in found):
+            row = [find(found, who=who, what=what, size=size) for size in sizes]
+            rows.append([who, *(number(f[0]['median'] if f else None) for f in row)])
+        text += table([what, *map(size_text, sizes)], rows) + ['']
+    return text
+
+
 def shortened_part(report):
     return ['Shortened', ''] + ['  ' + sentence for sentence in report['shortened']]
 
@@ -165,7 +179,7 @@ def text(report):
     for bench, part in (('path', path_part), ('latency', latency_part), ('register', register_part),
                         ('instr', instr_part), ('lab', lab_part), ('local', local_part),
                         ('link', link_part), ('veth', veth_part),
-                        ('ipoib', ipoib_part), ('cm', cm_part)):
+                        ('ipoib', ipoib_part), ('cm', cm_part), ('mpi', mpi_part)):
         if find(report['figures'], bench=bench):
             parts.append(part(report))
     if report['skipped']:

@@ -6,6 +6,7 @@ import importlib.machinery
 import importlib.util
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -38,6 +39,8 @@ def check_figures(report):
         ours |= {'Rocinante AF_PACKET', 'Rocinante AF_XDP', 'Rocinante AF_PACKET, daemon', 'Rocinante AF_XDP, daemon'}
     check(ours <= whos, f'{ours - whos} was not measured')
     check(all(g['met'] in (True, False, None) for g in report['goals']), 'goals')
+    if root and shutil.which('mpirun'):
+        check({'UCX tcp', 'Open MPI tcp', 'Rocinante --gso'} <= {f['who'] for f in report['figures'] if f['bench'] == 'mpi'}, 'mpi')
     check({'cpu', 'flags', 'caches', 'kernel', 'dpdk', 'build', 'commit', 'date'} <= set(report['machine']), 'machine')
 
 

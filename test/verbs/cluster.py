@@ -11,12 +11,40 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent / 'func'))
 from netlab import Lab, PATIENCE_S, ping, wait_for  # noqa: E402
 from rocid import ask  # noqa: E402
 
-# In place of ssh: enters the host's namespace, with a host name of its own, as Open MPI tells hosts by their names.
+# In place of ssh: enters the host's namespace, with a host name of its own, as Open MPI tells hosts by their names, and
+# with its own netdevs in /sys, where UCX looks for them.
 AGENT = '''#!/bin/sh
 host=$1; shift
 . {folder}/$host
-exec nsenter -t $pid -n unshare -u sh -c "hostname node$number; export ROCI_SOCKET=$socket; $*"
+exec nsenter -t $pid -n unshare -u -m sh -c "mount -t sysfs sysfs /sys; hostname node$number; \
+export ROCI_SOCKET=$socket; $*"
 '''
+FIRST = 'mount -t sysfs sysfs /sys; hostname node1; exec "$@"'
+
+
+def place(folder, address, namespace, number, socket):
+    """Tells the agent of a machine."""
+    Path(folder, address).write_text(f'pid={namespace.pid} number={number} socket={socket}\n')
+
+
+def make_agent(folder):
+    agent = Path(folder, 'agent')
+    agent.write_text(AGENT.format(folder=folder))
+    agent.chmod(agent.stat().st_mode | stat.S_IXUSR)
+
+
+def start_ranks(folder, first, addresses, ranks, options, words, socket):
+    """mpirun's process: started on the first machine, with the hosts' addresses in a hostfile."""
+    slots = -(-ranks // len(addresses))
+    hosts = Path(folder, 'hosts')
+    hosts.write_text(''.join(f'{a} slots={slots}\n' for a in addresses))
+    command = ['mpirun', '--allow-run-as-root', '--hostfile', str(hosts), '-np', str(ranks), '--map-by', 'node',
+               '--bind-to', 'none', '--mca', 'plm_rsh_agent', os.path.join(folder, 'agent'),
+               '--mca', 'oob_tcp_if_include', 'e0', '--mca', 'btl_tcp_if_include', 'e0',
+               '--mca', 'mpi_yield_when_idle', '1', *options, *words]
+    env = {**os.environ, 'ROCI_SOCKET': socket, 'LC_ALL': 'C'}
+    return subprocess.Popen(first.command(['unshare', '-u', '-m', 'sh', '-c', FIRST, 'sh', *command]), env=env,
+                            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
 
 
 class Machine:
@@ -28,8 +56,7 @@ class Machine:
 
     def serve(self, lab):
         self.daemon = lab.rocid(self.namespace, f'rocid-{self.number}', ['--share', 'e0', *self.options])
-        Path(lab.path(self.address)).write_text(
-            f'pid={self.namespace.pid} number={self.number} socket={self.daemon.socket}\n')
+        place(lab.folder, self.address, self.namespace, self.number, self.daemon.socket)
 
     def packets(self):
         return ask(self.daemon, 'show counters')['counters']['tx_packets']
@@ -54,9 +81,7 @@ class Cluster:
             ping(m.namespace, self.machines[0].address)
         for m in self.machines:
             m.serve(lab)
-        agent = Path(lab.path('agent'))
-        agent.write_text(AGENT.format(folder=lab.folder))
-        agent.chmod(agent.stat().st_mode | stat.S_IXUSR)
+        make_agent(lab.folder)
 
     def join(self, lossy, mtu):
         for n in range(2):
@@ -68,17 +93,6 @@ class Cluster:
         return p
 
     def mpirun(self, ranks, options, words):
-        """Its process: started on the first machine, with the hosts' addresses in a hostfile."""
-        slots = -(-ranks // len(self.machines))
-        hosts = Path(self.lab.path('hosts'))
-        hosts.write_text(''.join(f'{m.address} slots={slots}\n' for m in self.machines))
-        command = ['mpirun', '--allow-run-as-root', '--hostfile', str(hosts), '-np', str(ranks), '--map-by', 'node',
-                   '--bind-to', 'none', '--mca', 'plm_rsh_agent', self.lab.path('agent'),
-                   '--mca', 'oob_tcp_if_include', 'e0', '--mca', 'btl_tcp_if_include', 'e0',
-                   '--mca', 'mpi_yield_when_idle', '1', *options, *words]
-        first = self.machines[0]
-        env = {**os.environ, 'ROCI_SOCKET': first.daemon.socket, 'LC_ALL': 'C'}
-        return subprocess.Popen(first.namespace.command(['unshare', '-u', 'sh', '-c', 'hostname node1; exec "$@"',
-                                                         'sh', *command]),
-                                env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                                text=True)
+        """Its process."""
+        return start_ranks(self.lab.folder, self.machines[0].namespace, [m.address for m in self.machines], ranks,
+                           options, words, self.machines[0].daemon.socket)
