@@ -21,7 +21,7 @@ MAD_AT = 14 + HEADERS
 TCP, UDP = 0x106, 0x111
 PORT, CLOSED = 7471, 7999
 MARK = 0x6D61726B00000000
-# What each side chooses for itself.
+# Fields that each side chooses for itself.
 OWN = re.compile(r'psn|guid|localcomm|localqpn|eecn|ackdelay|\.mad$|mad\.data$|cm\.[a-z]+$')
 # Where Linux is silent: IBA 12.6.7.2 has reason 6 for a message that names no connection, and 4 for one that is not
 # answered (CM-11, CM-15).
@@ -68,7 +68,7 @@ def ids(*words):
 
 SIDR = ids(0x5555, 0xFFFF0000) + struct.pack('!Q', UDP << 16 | CLOSED)
 
-# What happens, the message, the attributes of the answers that are waited for; others may not come.
+# A name, the message, and the attributes of the answers that are waited for; others may not come.
 FITS_NOTHING = (
     ('nobody listens', Request(1, port=CLOSED), (REJ,)),
     ('the same again', Request(1, port=CLOSED), (REJ,)),
