@@ -102,7 +102,7 @@ struct abi_cm_query {
 /* CM_LISTEN: the events of new connections name the new id and the uid of this one. EADDRINUSE. */
 struct abi_cm_listen {
 	uint32_t id;
-	uint32_t backlog; /* 0: 1,024 */
+	uint32_t backlog; /* 0: 10,240 */
 };
 
 /** As struct rdma_conn_param; in events what the peer sent. */

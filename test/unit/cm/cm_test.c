@@ -751,7 +751,7 @@ static void given_up(struct pair *p, uint32_t qpn)
 	p->net->n = 0; /* the DREQ is lost */
 }
 
-/* What programs left takes no room of those that live, and what lives gives way to nobody. */
+/* Connections that programs left take no room of others, and those in use give way to nobody. */
 static void those_without_a_user_give_way(void **state)
 {
 	struct pair *p = *state;

@@ -105,7 +105,7 @@ static unsigned accepted(struct world *w, unsigned first, unsigned last, unsigne
 }
 
 /* A host takes at most as much as it leaves to the others, a hundred together no more than each of
- * them finds left, and all of them leave connections to who does not wait for an answer. */
+ * them finds left, and all of them leave connections to programs that connect themselves. */
 static void flood__half_open(void **state)
 {
 	struct world *w = *state;

@@ -1,0 +1,248 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Messages of the communication manager that are refused, or fit nothing: a stranger, whom this file plays frame by
+frame, sends the same to Linux soft-RoCE and to us, and the answers that tshark decodes must be equal, field by
+field. What differs on purpose is in OURS_ALONE."""
+import re
+import socket
+import struct
+import subprocess
+import time
+import xml.etree.ElementTree
+from dataclasses import dataclass
+
+from mad_packet import HEADERS, MAD_LEN, ROCE_PORT, cm_mad, packet
+from sides import BRIDGE, Disturbed, PATIENCE_S, Trouble, sh
+
+STRANGER, MAC = '192.168.77.9', bytes.fromhex('020000000009')
+DEV, PORT_OF_BRIDGE = 'stranger0', 'stranger-br'
+ARP, IPV4 = 0x0806, 0x0800
+REQ, MRA, REJ, REP, RTU, DREQ, DREP, SIDR_REQ, SIDR_REP, LAP = range(0x10, 0x1A)
+MAD_AT = 14 + HEADERS
+TCP, UDP = 0x106, 0x111
+PORT, CLOSED = 7471, 7999
+MARK = 0x6D61726B00000000
+# Fields that each side chooses for itself.
+OWN = re.compile(r'psn|guid|localcomm|localqpn|eecn|ackdelay|\.mad$|mad\.data$|cm\.[a-z]+$')
+# Where Linux is silent: IBA 12.6.7.2 has reason 6 for a message that names no connection, and 4 for one that is not
+# answered (CM-11, CM-15).
+OURS_ALONE = {'a REP that nobody asked for': (REJ,), 'no RTU comes': (REJ,)}
+
+
+@dataclass
+class Request:
+    """A REQ for port @port; the time-outs are the shortest, for those that are kept."""
+    number: int
+    port: int = PORT
+    qpn: int = 0
+    cma_version: int = 0
+    timeout: int = 20       # of our answers: 4 us * 2^20
+    retries: int = 15
+    tid: int = 0
+
+    def mad(self, to):
+        gids = b''.join(bytes(10) + b'\xff\xff' + socket.inet_aton(a) for a in (STRANGER, to))
+        cma = struct.pack('!BBH', self.cma_version << 4, 4 << 4, 40000)
+        cma += b''.join(bytes(12) + socket.inet_aton(a) for a in (STRANGER, to))
+        data = struct.pack('!II', 0x5000 + self.number, 0) + struct.pack('!Q', TCP << 16 | self.port)
+        data += struct.pack('!QII', 0x0200000000000009, 0, 0)
+        data += struct.pack('!III', (self.qpn or 0x900 + self.number) << 8 | 1, 1, self.timeout << 3)
+        data += struct.pack('!IHBB', 0x123456 << 8 | self.timeout << 3 | 7, 0xFFFF, 3 << 4 | 7, self.retries << 4)
+        data += struct.pack('!HH', 0xFFFF, 0xFFFF) + gids + struct.pack('!IBBBB', 3, 0, 64, 1 << 3, 18 << 3)
+        return cm_mad(REQ, self.tid or 0x77000000 + self.number, data.ljust(140, b'\0') + cma)
+
+
+@dataclass
+class Plain:
+    """Any other message."""
+    attribute: int
+    data: bytes
+    tid: int = 0x99
+
+    def mad(self, _to):
+        return cm_mad(self.attribute, self.tid, self.data)
+
+
+def ids(*words):
+    return struct.pack(f'!{len(words)}I', *words)
+
+
+SIDR = ids(0x5555, 0xFFFF0000) + struct.pack('!Q', UDP << 16 | CLOSED)
+
+# A name, the message, and the attributes of the answers that are waited for; others may not come.
+FITS_NOTHING = (
+    ('nobody listens', Request(1, port=CLOSED), (REJ,)),
+    ('the same again', Request(1, port=CLOSED), (REJ,)),
+    ('a DREQ of no connection', Plain(DREQ, ids(0x111, 0x222, 0x33300)), (DREP,)),
+    ('an RTU of no connection', Plain(RTU, ids(0x111, 0x222)), ()),
+    ('an MRA of no connection', Plain(MRA, ids(0x111, 0x222)), ()),
+    ('a REJ of no connection', Plain(REJ, ids(0x111, 0x222, 0x00000008)), ()),
+    ('a DREP of no connection', Plain(DREP, ids(0x111, 0x222)), ()),
+    ('a LAP of no connection', Plain(LAP, ids(0x111, 0x222)), ()),
+    ('a REP that nobody asked for', Plain(REP, ids(0x111, 0x222)), ()),
+    ('no such datagram service', Plain(SIDR_REQ, SIDR), (SIDR_REP,)),
+)
+# `ucmatose -c 1` accepts one connection, rejects another, and ends with that.
+WITH_A_PROGRAM = (
+    ('accepted', Request(1), (REP,)),
+    ('its REQ again', Request(1), (REP,)),
+    ('another version of the IP header', Request(2, cma_version=1), (REJ,)),
+    ('rejected by the program', Request(3), (REJ, REJ)),
+)
+CONNECTED = (
+    ('accepted', Request(1), (REP,)),
+    ('a new connection of a QP that is connected', Request(2, qpn=0x901), (REJ,)),
+)
+NO_RTU = (('no RTU comes', Request(1, timeout=14, retries=2), (REP, REP, REP)),)
+
+
+@dataclass
+class RefusalCase:
+    name: str
+    steps: tuple
+    program: str = ''
+    tries: int = 10
+
+
+def refusal_cases():
+    return [RefusalCase('cm-refused-fits-nothing', FITS_NOTHING),
+            RefusalCase('cm-refused-by-a-program', WITH_A_PROGRAM, 'ucmatose'),
+            RefusalCase('cm-refused-qp-connected', CONNECTED, 'ucmatose'),
+            RefusalCase('cm-refused-no-rtu', NO_RTU, 'ucmatose')]
+
+
+class Stranger:
+    """A host on the bridge without a kernel: it has one address, which it answers for."""
+
+    def __init__(self, pcap):
+        self.path = pcap
+
+    def __enter__(self):
+        sh('ip', 'link', 'add', 'name', DEV, 'address', MAC.hex(':'), 'type', 'veth', 'peer', 'name', PORT_OF_BRIDGE)
+        sh('ip', 'link', 'set', PORT_OF_BRIDGE, 'master', BRIDGE, 'up')
+        sh('ip', 'link', 'set', DEV, 'arp', 'off', 'up')
+        self.socket = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(3))
+        self.socket.bind((DEV, 0))
+        self.socket.settimeout(0.2)
+        self.pcap = open(self.path, 'wb')
+        self.pcap.write(struct.pack('<IHHiIII', 0xA1B2C3D4, 2, 4, 0, 0, 65535, 1))
+        self.marks = 0
+        return self
+
+    def __exit__(self, *_):
+        self.pcap.close()
+        self.socket.close()
+        sh('ip', 'link', 'del', DEV)
+
+    def frame(self):
+        """The next that is for us, or None after a while."""
+        try:
+            frame = self.socket.recv(1 << 16)
+        except TimeoutError:
+            return None
+        kind = struct.unpack_from('!H', frame, 12)[0]
+        if kind == ARP and frame[38:42] == socket.inet_aton(STRANGER) and frame[20:22] == b'\0\1':
+            answer = frame[14:20] + b'\0\2' + MAC + frame[38:42] + frame[22:32]
+            self.socket.send(frame[6:12] + MAC + struct.pack('!H', ARP) + answer)
+        return frame if frame[:6] == MAC else None
+
+    def mac_of(self, address):
+        ask = struct.pack('!HHBBH', 1, IPV4, 6, 4, 1) + MAC + socket.inet_aton(STRANGER) + bytes(6)
+        until = time.monotonic() + PATIENCE_S
+        while time.monotonic() < until:
+            self.socket.send(b'\xff' * 6 + MAC + struct.pack('!H', ARP) + ask + socket.inet_aton(address))
+            frame = self.frame()
+            if frame and frame[12:14] == b'\x08\x06' and frame[28:32] == socket.inet_aton(address):
+                return frame[6:12]
+        raise Disturbed(f'{address} does not answer for itself')
+
+    def mad(self, address):
+        """The next frame with a MAD from @address, or None after a while."""
+        frame = self.frame()
+        if frame and len(frame) >= MAD_AT + MAD_LEN and frame[26:30] == socket.inet_aton(address) and \
+                frame[23] == socket.IPPROTO_UDP and frame[36:38] == struct.pack('!H', ROCE_PORT):
+            return frame
+        return None
+
+    def exchange(self, address, mac, mad, wanted):
+        """Frames of the answers: those that are wanted, and what else comes before the answer to a message that is
+        answered always."""
+        def send(what):
+            self.socket.send(mac + MAC + struct.pack('!H', IPV4) + packet(STRANGER, address, what))
+
+        heard, left, mark = [], list(wanted), None
+        send(mad)
+        until = time.monotonic() + PATIENCE_S
+        while time.monotonic() < until:
+            if not left and mark is None:
+                self.marks += 1
+                mark = MARK + self.marks
+                send(cm_mad(DREQ, mark, ids(0x777, 0x888, 0)))
+            frame = self.mad(address)
+            if not frame:
+                continue
+            tid, attribute = struct.unpack_from('!QH', frame, MAD_AT + 8)
+            if tid == mark:
+                return heard
+            heard.append(frame)
+            if left and left[0] == attribute:
+                left.pop(0)
+        raise Disturbed(f'of {wanted} came {[f[MAD_AT + 17] for f in heard]}')
+
+    def keep(self, frames):
+        for frame in frames:
+            self.pcap.write(struct.pack('<IIII', 0, 0, len(frame), len(frame)) + frame)
+
+
+def decoded(pcap):
+    """A dictionary of fields for each MAD, without those that a side chooses."""
+    r = subprocess.run(['tshark', '-r', pcap, '-T', 'pdml'], capture_output=True, text=True, check=True)
+    mads = []
+    for one in xml.etree.ElementTree.fromstring(r.stdout).iter('packet'):
+        fields = {f.get('name'): f.get('show') for f in one.iter('field')
+                  if (f.get('name') or '').startswith(('infiniband.mad', 'infiniband.cm')) and not OWN.search(f.get('name').lower())}
+        if 'Malformed' in xml.etree.ElementTree.tostring(one, 'unicode'):
+            raise Trouble(f'tshark finds a malformed MAD in {pcap}')
+        mads.append(fields)
+    return mads
+
+
+def answers(case, side, path, more):
+    """{step: fields of each answer} of one side, which sends @more, too."""
+    address, counts = side.addresses[0], []
+    with Stranger(path) as stranger:
+        mac = stranger.mac_of(address)
+        program = None
+        if case.program:
+            program = side.start(case.program, ['-b', address, '-c', '1'], f'{path}.log', PATIENCE_S)
+            side.wait_cm_listening(program)
+        try:
+            for what, message, wanted in case.steps:
+                frames = stranger.exchange(address, mac, message.mad(address), wanted + more.get(what, ()))
+                stranger.keep(frames)
+                counts.append(len(frames))
+        finally:
+            if program:
+                side.end(program)
+    mads = decoded(path)
+    return {what: [mads.pop(0) for _ in range(n)] for (what, *_), n in zip(case.steps, counts)}
+
+
+def run_refusal_case(case, ours, peer, args):
+    """@return a function that compares, and returns a summary line."""
+    a, b = (answers(case, side, args.inside / f'{case.name}.{side.name}.pcap', more)
+            for side, more in ((ours, OURS_ALONE), (peer, {})))
+
+    def verdict():
+        for what in a:
+            if len(a[what]) != len(b[what]) + len(OURS_ALONE.get(what, ())):
+                raise Trouble(f'{what}: we answer {len(a[what])} messages, Linux {len(b[what])}:\n{a[what]}\n{b[what]}')
+            compare(what, a[what], b[what])
+        return f'{sum(map(len, a.values()))} answers as those of Linux'
+    return verdict
+
+
+def compare(what, ours, theirs):
+    for x, y in zip(ours, theirs):
+        other = {k: (x.get(k), y.get(k)) for k in {*x, *y} if x.get(k) != y.get(k)}
+        if other:
+            raise Trouble(f'{what}: we answer, and Linux: {other}')
