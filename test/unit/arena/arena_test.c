@@ -543,6 +543,37 @@ static void fork__regions_of_the_parent(void **state)
 	munmap(p, 2 * PAGE);
 }
 
+/* As another thread may move it: the child has a copy all the same. */
+static void fork__memory_moved_meanwhile(void **state)
+{
+	uint8_t *p = anon(MB), *to = anon(MB);
+	struct arena_hold *h;
+	int status;
+	pid_t pid;
+
+	(void)state;
+	memset(p, 1, MB);
+	h = take(p, MB);
+	arena_fork_prepare();
+	assert_ptr_equal(mremap(p, MB, MB, MREMAP_MAYMOVE | MREMAP_FIXED, to), to);
+	pid = fork();
+	if (!pid) {
+		arena_fork_child();
+		for (size_t i = 0; i < MB; i++)
+			if (to[i] != 1)
+				_exit(1);
+		memset(to, 2, MB);
+		_exit(0);
+	}
+	arena_fork_parent();
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+	for (size_t i = 0; i < MB; i++)
+		assert_int_equal(to[i], 1);
+	arena_release(h);
+	munmap(to, MB);
+}
+
 /* --- madvise() -------------------------------------------------------------------------- */
 
 static void madvise__clears(void **state)
@@ -617,6 +648,7 @@ int main(void)
 		cmocka_unit_test(refused__several_kinds),
 		cmocka_unit_test(shared__its_own_file),
 		cmocka_unit_test(fork__regions_of_the_parent),
+		cmocka_unit_test(fork__memory_moved_meanwhile),
 		cmocka_unit_test(madvise__clears),
 		cmocka_unit_test(madvise__while_forking),
 	};
