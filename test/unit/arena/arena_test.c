@@ -440,12 +440,12 @@ static void swept_while_moving(useconds_t pause)
 	memset(p, 9, MB);
 	arena_release(take(p, MB));
 	assert_int_equal(pthread_create(&t, NULL, move, NULL), 0);
-	for (unsigned i = 0; i < 20; i++) {
-		uint8_t *q = anon(8 * MB);
+	for (unsigned i = 0; i < 100; i++) {
+		uint8_t *q = anon(5 * MB);
 
-		memset(q, 1, 8 * MB);
-		arena_release(take(q, 8 * MB));
-		munmap(q, 8 * MB);
+		memset(q, 1, 5 * MB);
+		arena_release(take(q, 5 * MB));
+		munmap(q, 5 * MB);
 	}
 	mover.stop = 1;
 	pthread_join(t, NULL);
