@@ -109,7 +109,7 @@ def qperf():
 
 def fio():
     common = '--ioengine=rdma --port=8877 --bs=4k --size=1M --iodepth=4'
-    for verb in 'write', 'read', 'send':
+    for verb in 'write', 'read':
         yield Case(f'fio --name=server {common} --rw=read --verb={verb}',
                    f'fio --name=client {common} --hostname={{server}} --rw=write --verb={verb}')
 
