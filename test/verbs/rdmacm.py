@@ -22,7 +22,7 @@ from perftest import connected_too_early  # noqa: E402
 from rocid import ask, check  # noqa: E402
 
 PROGRAMS = ('rping', 'ucmatose', 'udaddy', 'mckey', 'rdma_client', 'rdma_xclient', 'rstream', 'riostream',
-            'rcopy', 'cmtime', 'ib_write_bw', 'iperf', 'qperf')
+            'rcopy', 'cmtime', 'ib_write_bw', 'iperf', 'qperf', 'fio')
 FOUR = {'server': '10.8.0.1', 'client': '10.8.0.2', 'group': '239.8.0.1'}
 SIX = {'server': '2001:db8::1', 'client': '2001:db8::2', 'group': 'ff0e::8:1'}
 STREAM = '-C 50 -S 4096'
@@ -110,8 +110,15 @@ def qperf():
         yield Case('qperf', f'qperf {{server}} -cm 1 -t 1 {test}', says=' = ', ends=False, listens=False)
 
 
+def fio():
+    common = '--ioengine=rdma --port=8877 --bs=4k --size=1M --iodepth=4'
+    for verb in 'write', 'read':
+        yield Case(f'fio --name=server {common} --rw=read --verb={verb}',
+                   f'fio --name=client {common} --hostname={{server}} --rw=write --verb={verb}')
+
+
 def cases():
-    return [*connected(), *datagrams(), *sockets(), *perftest(), *qperf()]
+    return [*connected(), *datagrams(), *sockets(), *perftest(), *qperf(), *fio()]
 
 
 class Side:

@@ -187,35 +187,46 @@ static void *again(uint8_t *p, size_t len)
 	return mmap(p, len, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
 }
 
+/* A page from inside a heap, which no block is: its first generation is 0. */
+static uint8_t *small(void)
+{
+	return anon(3 * PAGE) + PAGE;
+}
+
+static void small_free(uint8_t *p)
+{
+	munmap(p - PAGE, 3 * PAGE);
+}
+
 /* The old pages are still mapped elsewhere, so memory at the old address needs others. */
 static void generation__moved_memory(void **state)
 {
-	uint8_t *p = anon(MB), *to = anon(MB), *q;
+	uint8_t *p = small(), *to = anon(PAGE), *q;
 	struct arena_hold *a, *b;
 
 	(void)state;
-	memset(p, 1, MB);
-	a = take(p, MB);
+	memset(p, 1, PAGE);
+	a = take(p, PAGE);
 	arena_release(a); /* only the mapping has them now */
-	q = mremap(p, MB, MB, MREMAP_MAYMOVE | MREMAP_FIXED, to);
+	q = mremap(p, PAGE, PAGE, MREMAP_MAYMOVE | MREMAP_FIXED, to);
 	assert_ptr_equal(q, to);
 	for (unsigned i = 0; i < 3; i++) {
-		assert_ptr_equal(again(p, MB), p);
-		memset(p, 2, MB);
-		b = take(p, MB);
-		same(b, p, MB);
+		assert_ptr_equal(again(p, PAGE), p);
+		memset(p, 2, PAGE);
+		b = take(p, PAGE);
+		same(b, p, PAGE);
 		arena_release(b);
 		assert_int_equal(q[0], 1);
-		assert_int_equal(q[MB - 1], 1);
+		assert_int_equal(q[PAGE - 1], 1);
 	}
-	munmap(p, MB);
-	munmap(q, MB);
+	small_free(p);
+	munmap(q, PAGE);
 }
 
 /* A region has the old pages although they are unmapped. */
 static void generation__registered_memory(void **state)
 {
-	uint8_t *p = anon(PAGE);
+	uint8_t *p = small();
 	struct arena_hold *a, *b;
 	uint8_t byte;
 
@@ -231,7 +242,41 @@ static void generation__registered_memory(void **state)
 	assert_int_equal(byte, 1);
 	arena_release(a);
 	arena_release(b);
-	munmap(p, PAGE);
+	small_free(p);
+}
+
+/* With other threads a look at the mappings is not certain: used places wait for a sweep. */
+static void generation__used_with_threads(void **state)
+{
+	uint8_t *p = small();
+	struct arena_hold *a, *b;
+	uint64_t first;
+	pthread_t t;
+	int fd[2];
+
+	(void)state;
+	assert_int_equal(pipe(fd), 0);
+	assert_int_equal(pthread_create(&t, NULL, wait_for_byte, &fd[0]), 0);
+	arena_release(take(p, PAGE)); /* the arena exists */
+	assert_ptr_equal(again(p, PAGE), p);
+	assert_int_equal(sweep_now(&arena.file[ORDINARY]), 0);
+	a = take(p, PAGE);
+	first = a->piece[0].off;
+	arena_release(a);
+	assert_ptr_equal(again(p, PAGE), p);
+	b = take(p, PAGE);
+	assert_true(b->piece[0].off != first);
+	arena_release(b);
+	assert_int_equal(sweep_now(&arena.file[ORDINARY]), 0);
+	assert_ptr_equal(again(p, PAGE), p);
+	a = take(p, PAGE);
+	assert_true(a->piece[0].off == first);
+	arena_release(a);
+	assert_int_equal(write(fd[1], "", 1), 1);
+	pthread_join(t, NULL);
+	close(fd[0]);
+	close(fd[1]);
+	small_free(p);
 }
 
 /* Bytes that freed memory left at the offset are not those of the new memory. */
@@ -395,12 +440,12 @@ static void swept_while_moving(useconds_t pause)
 	memset(p, 9, MB);
 	arena_release(take(p, MB));
 	assert_int_equal(pthread_create(&t, NULL, move, NULL), 0);
-	for (unsigned i = 0; i < 20; i++) {
-		uint8_t *q = anon(8 * MB);
+	for (unsigned i = 0; i < 100; i++) {
+		uint8_t *q = anon(5 * MB);
 
-		memset(q, 1, 8 * MB);
-		arena_release(take(q, 8 * MB));
-		munmap(q, 8 * MB);
+		memset(q, 1, 5 * MB);
+		arena_release(take(q, 5 * MB));
+		munmap(q, 5 * MB);
 	}
 	mover.stop = 1;
 	pthread_join(t, NULL);
@@ -543,6 +588,37 @@ static void fork__regions_of_the_parent(void **state)
 	munmap(p, 2 * PAGE);
 }
 
+/* As another thread may move it: the child has a copy all the same. */
+static void fork__memory_moved_meanwhile(void **state)
+{
+	uint8_t *p = anon(MB), *to = anon(MB);
+	struct arena_hold *h;
+	int status;
+	pid_t pid;
+
+	(void)state;
+	memset(p, 1, MB);
+	h = take(p, MB);
+	arena_fork_prepare();
+	assert_ptr_equal(mremap(p, MB, MB, MREMAP_MAYMOVE | MREMAP_FIXED, to), to);
+	pid = fork();
+	if (!pid) {
+		arena_fork_child();
+		for (size_t i = 0; i < MB; i++)
+			if (to[i] != 1)
+				_exit(1);
+		memset(to, 2, MB);
+		_exit(0);
+	}
+	arena_fork_parent();
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+	for (size_t i = 0; i < MB; i++)
+		assert_int_equal(to[i], 1);
+	arena_release(h);
+	munmap(to, MB);
+}
+
 /* --- madvise() -------------------------------------------------------------------------- */
 
 static void madvise__clears(void **state)
@@ -605,6 +681,7 @@ int main(void)
 		cmocka_unit_test(take__absent_pages_with_threads),
 		cmocka_unit_test(generation__moved_memory),
 		cmocka_unit_test(generation__registered_memory),
+		cmocka_unit_test(generation__used_with_threads),
 		cmocka_unit_test(generation__used_before),
 		cmocka_unit_test(generation__block_with_room),
 		cmocka_unit_test(generation__small_neighbours_merge),
@@ -617,6 +694,7 @@ int main(void)
 		cmocka_unit_test(refused__several_kinds),
 		cmocka_unit_test(shared__its_own_file),
 		cmocka_unit_test(fork__regions_of_the_parent),
+		cmocka_unit_test(fork__memory_moved_meanwhile),
 		cmocka_unit_test(madvise__clears),
 		cmocka_unit_test(madvise__while_forking),
 	};
