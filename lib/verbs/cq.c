@@ -22,7 +22,7 @@ _Static_assert((int)IBV_WC_ATOMIC_WRITE == ROCI_WC_ATOMIC_WRITE &&
 	"and their values");
 
 /** Empty polls in a row before poll_cq gives up the CPU. */
-#define PATIENCE 100
+#define PATIENCE 16
 
 /** Completions of datagrams that are converted together. */
 #define BATCH 16
