@@ -62,9 +62,13 @@ static void congestion(struct lab *l, struct lab_host *h)
 {
 	const struct cc_config *cc = &l->cc[0];
 	struct port *port = &h->host->ports.port[0];
-	const struct cc_config *cnp = cc->unacked ? cc->unacked : cc;
-	int interval = cc_find_param(cnp->ops, "np_min_time_between_cnps");
+	const struct cc_config *cnp = cc;
+	int interval = cc_find_param(cc->ops, "np_min_time_between_cnps");
 
+	if (interval < 0 && cc->unacked) {
+		cnp = cc->unacked;
+		interval = cc_find_param(cnp->ops, "np_min_time_between_cnps");
+	}
 	atomic_store(&port->cc, cc);
 	atomic_store(&port->burst, (uint32_t)l->s->quantum);
 	atomic_store(&port->rcm, rcm_word(48 << 2, 6, true));
