@@ -139,6 +139,7 @@ soak-interop: $(BUILD)/with-tests
 soak-lab: $(BUILD)/with-tests
 	ninja -C $(BUILD) app/rocilab/rocilab
 	$(BUILD)/app/rocilab/rocilab verify --jobs $$(nproc) --library config/lab
+	test/model/star_test.py $(BUILD)/app/rocilab/rocilab all
 	@test -f $(BUILD)-O0/build.ninja || CC=clang meson setup $(BUILD)-O0 -Ddpdk=disabled -Doptimization=0
 	ninja -C $(BUILD)-O0 app/rocilab/rocilab
 	test/sim/same_bytes.py $(BUILD)/app/rocilab/rocilab $(BUILD)-O0/app/rocilab/rocilab

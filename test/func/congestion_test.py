@@ -1,14 +1,16 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""congestion_test.py ROCID ROCICTL STEPS: two rocid that are linked by memif and manage congestion: marked packets,
+"""congestion_test.py ROCID ROCICTL STEPS ROCILAB: two rocid that are linked by memif and manage congestion: marked packets,
 the CNPs that answer them, and what a third reads in a capture. Then without --cc, and with DCQCN: rates fall and
 recover, of requests and of READ responses. With Swift, whose window
 follows the round trip. An administrator's rate."""
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
 import time
+from functools import partial
 from inject_test import differences, start_two
 from rocid import PATIENCE_S, check, wait_until
 from steps import Steps
@@ -142,6 +144,21 @@ def traced(daemons, s, rocictl):
     check(all(int(r[1]) == s.a for r in rows[1:]) and int(rows[-1][8]) > 0, f'{rows[-1]}')
     times = [float(r[0]) for r in rows[1:]]
     check(times == sorted(times), 'the times go back')
+    return out
+
+
+def plotted(rocilab, trace, folder):
+    """rocilab draws the trace as it draws its own runs."""
+    path, plots = os.path.join(folder, 'live.csv'), os.path.join(folder, 'live')
+    with open(path, 'w') as f:
+        f.write(trace)
+    said = subprocess.run([rocilab, 'plot', path, plots], capture_output=True, text=True, timeout=PATIENCE_S)
+    if not shutil.which('gnuplot'):
+        return
+    check(said.returncode == 0, f'{said}')
+    for name in 'rate', 'goodput', 'alpha':
+        with open(os.path.join(plots, name + '.svg')) as f:
+            check(f.read().count('id="gnuplot_plot_') == 1, f'{name} has one curve')
 
 
 def arrived(c):
@@ -149,12 +166,12 @@ def arrived(c):
     return c['rp_cnp_handled'] + c.get('cnp_idle', 0)
 
 
-def test_dcqcn(daemons, steps, rocictl, folder):
+def test_dcqcn(daemons, steps, rocictl, folder, rocilab):
     # proves CNP-11, CNP-16
     s = Steps(steps, daemons[0], port_b=1, other=[daemons[1]])
     slowed(daemons, s, 'a', '', 'write')
     slowed(daemons, s, 'b', 'read_response', 'read')
-    traced(daemons, s, rocictl)
+    plotted(rocilab, traced(daemons, s, rocictl), folder)
     for sender, receiver in (0, 1), (1, 0):
         wait_until(lambda: counts(daemons[sender])['np_cnp_sent'] == arrived(counts(daemons[receiver])),
                    f'CNPs are lost: {counts(daemons[sender])} {counts(daemons[receiver])}')
@@ -203,8 +220,9 @@ def test_swift(daemons, steps, rocictl, folder):
     s.end()
 
 
-def main(rocid, rocictl, steps):
-    for args, test in (CC, test_on), ((), test_off), (DCQCN, test_dcqcn), (SWIFT, test_swift), ((), test_rate):
+def main(rocid, rocictl, steps, rocilab):
+    dcqcn = partial(test_dcqcn, rocilab=rocilab)
+    for args, test in (CC, test_on), ((), test_off), (DCQCN, dcqcn), (SWIFT, test_swift), ((), test_rate):
         with tempfile.TemporaryDirectory() as folder:
             daemons = start_two(rocid, folder, args)
             test(daemons, steps, rocictl, folder)

@@ -103,7 +103,7 @@ static void choose(struct choice *c, const struct table *t, unsigned column, uns
 }
 
 /* One curve for each of the chosen QPs. */
-static void over_time(FILE *g, const struct table *t, unsigned column, double by)
+static void over_time(FILE *g, const struct table *t, unsigned column, double by, const char *style)
 {
 	struct choice c;
 
@@ -111,7 +111,7 @@ static void over_time(FILE *g, const struct table *t, unsigned column, double by
 	for (unsigned i = 0; i < c.n; i++)
 		curve(g, t, c.series[i], column, by, i);
 	for (unsigned i = 0; i < c.n; i++)
-		fprintf(g, "%s$d%u with lines lc %u dt %u title 'QP %s'", i ? ", " : "plot ", i,
+		fprintf(g, "%s$d%u with %s lc %u dt %u title 'QP %s'", i ? ", " : "plot ", i, style,
 			i % COLOURS + 1, i / COLOURS + 1, t->series[c.series[i]]);
 	fputc('\n', g);
 }
@@ -160,26 +160,30 @@ static bool compete(const struct table *t)
 	return t->nseries > 1 && 2 * sending > could;
 }
 
-static void rates(FILE *g, const char *folder, const struct table *t)
+/* A live trace has a line when the rate changes, which holds until the next; its goodput is that
+ * since the one before. */
+static void rates(FILE *g, const char *folder, const struct table *t, bool live)
 {
+	const char *style = live ? "steps" : "lines";
+
 	begin(g, folder, "rate.svg", "rate that the algorithm allows", TIME, "rate (Gb/s)");
-	over_time(g, t, RATE, 1e-9);
-	if (has_any(t, GOODPUT)) { /* a live trace has none */
+	over_time(g, t, RATE, 1e-9, style);
+	if (has_any(t, GOODPUT)) {
 		begin(g, folder, "goodput.svg", "goodput", TIME, "goodput (Gb/s)");
-		over_time(g, t, GOODPUT, 1e-9);
+		over_time(g, t, GOODPUT, 1e-9, live ? "fsteps" : "lines");
 	}
 	if (is_used(t, ALPHA)) {
 		begin(g, folder, "alpha.svg", "alpha", TIME, "alpha");
-		over_time(g, t, ALPHA, 1);
+		over_time(g, t, ALPHA, 1, style);
 	}
 	if (is_used(t, WINDOW)) {
 		begin(g, folder, "window.svg", "window", TIME, "window (packets)");
-		over_time(g, t, WINDOW, 1);
+		over_time(g, t, WINDOW, 1, style);
 	}
 	if (is_used(t, RTT)) {
 		begin(g, folder, "rtt.svg", "round trip that the algorithm measures", TIME,
 			"round trip (us)");
-		over_time(g, t, RTT, 1e6);
+		over_time(g, t, RTT, 1e6, style);
 	}
 	if (compete(t)) {
 		begin(g, folder, "jain.svg", "fairness of the goodput", TIME, "Jain''s index");
@@ -282,7 +286,7 @@ bool out_plots(const char *folder)
 		return false;
 	forget(folder);
 	if (table_read(&t, out_path(path, folder, "qp.csv")) && t.nseries)
-		rates(g, folder, &t);
+		rates(g, folder, &t, false);
 	table_free(&t);
 	if (table_read(&t, out_path(path, folder, "queue.csv")) && t.nseries)
 		queues(g, folder, &t);
@@ -302,7 +306,7 @@ bool out_plot_rates(const char *csv, const char *to)
 		return false;
 	g = gnuplot_open();
 	if (g)
-		rates(g, to, &t);
+		rates(g, to, &t, true);
 	table_free(&t);
 	return g && gnuplot_close(g);
 }
