@@ -3,7 +3,8 @@
  * @file hash.h
  * A hash for tables whose keys are chosen by others. Multilinear: for two different keys the chance
  * of equal values is 2^-32 over all seeds, so nobody without the seed can put many keys into one
- * bucket.
+ * bucket. The sums of keys in a row, as addresses of a network are, are in a row too, and would
+ * fall into few buckets under some seeds: they are mixed (MurmurHash3's finalizer, a bijection).
  */
 #ifndef HASH_H
 #define HASH_H
@@ -19,6 +20,13 @@ struct hash_seed {
 	uint64_t factor[HASH_WORDS + 1];
 };
 
+static inline uint32_t hash_mix(uint32_t h)
+{
+	h = (h ^ h >> 16) * 0x85EBCA6Bu;
+	h = (h ^ h >> 13) * 0xC2B2AE35u;
+	return h ^ h >> 16;
+}
+
 /** @return the hash of the @p words words at @p key; all keys of a table must have the same
  *  length. */
 static inline uint32_t hash_words(const struct hash_seed *seed, const void *key, unsigned words)
@@ -31,7 +39,7 @@ static inline uint32_t hash_words(const struct hash_seed *seed, const void *key,
 		memcpy(&word, (const uint8_t *)key + i * sizeof(word), sizeof(word));
 		sum += seed->factor[i] * word;
 	}
-	return (uint32_t)(sum >> 32);
+	return hash_mix((uint32_t)(sum >> 32));
 }
 
 #endif

@@ -152,8 +152,7 @@ int cm_accept(struct cm *cm, uint32_t id, const struct cm_param *p, uint64_t coo
 	return 0;
 }
 
-/* --- either side
- * ------------------------------------------------------------------------------------ */
+/* --- either side ------------------------------------------------------------------------- */
 
 /* The REJ stays for as long as the REQ may be repeated (CM-13). */
 static void reject_req(struct cm *cm, struct cm_conn *c, uint64_t now)

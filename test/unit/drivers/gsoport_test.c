@@ -340,12 +340,16 @@ static void gsoport__options_when_asked_for(void **state)
 
 		make_options(rte_pktmbuf_mtod(m[0], uint8_t *));
 		gsoport_options(b.port, i & 1);
-		send_all(0, &m[0], 1);
-		send_all(0, &m[1], 1);
-		receive(got, i & 1 ? 2 : 1);
-		assert_int_equal(rte_pktmbuf_mtod(got[0], uint8_t *)[ETH_HLEN + IP6_NXT],
-			i & 1 ? IP6_NXT_DSTOPTS : IPPROTO_ROCEV2);
-		rte_pktmbuf_free_bulk(got, i & 1 ? 2 : 1);
+		/* The kernel chooses a queue for each: it sees no flow in the options. */
+		for (unsigned k = 0; k < 2; k++) {
+			send_all(0, &m[k], 1);
+			if (k == 0 && !(i & 1))
+				continue;
+			receive(got, 1);
+			assert_int_equal(rte_pktmbuf_mtod(got[0], uint8_t *)[ETH_HLEN + IP6_NXT],
+				k ? IPPROTO_ROCEV2 : IP6_NXT_DSTOPTS);
+			rte_pktmbuf_free(got[0]);
+		}
 	}
 	assert_int_equal(stats_of(&b).ipackets, 6);
 	gsoport_options(NULL, true);
