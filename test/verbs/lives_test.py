@@ -45,7 +45,7 @@ def shmem_kb(pid):
 
 
 def state(daemon):
-    return {**daemon.totals(), 'descriptors': daemon.fds(), 'mappings': daemon.maps()}
+    return {**daemon.totals(), 'mappings': daemon.maps()}
 
 
 def crowd(rnd, program, daemon, size):
@@ -75,7 +75,7 @@ def main():
         progress(survivor)
         survivor.kill()
         survivor.wait()
-        base = settled(lambda: state(daemon))
+        base, fds = settled(lambda: state(daemon)), daemon.idle_fds()
         survivor = spawn(program, daemon, 'is-written', 0)
         shmem = None
         for begin in range(0, kills, CROWD):
@@ -86,6 +86,7 @@ def main():
         survivor.kill()
         survivor.wait()
         wait_until(lambda: state(daemon) == base, lambda: f'left behind: {state(daemon)}, not {base}')
+        check(daemon.idle_fds() == fds, f'descriptors: {daemon.idle_fds()}, not {fds}')
         check(shmem_kb(daemon.pid) < shmem + SHMEM_SLACK_KB, f'shared memory: {shmem_kb(daemon.pid)}, not {shmem} KB')
         daemon.check_ends()
 
