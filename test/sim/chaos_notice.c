@@ -64,7 +64,7 @@ void notice_any(struct chaos_world *w, struct chaos_conn *c, int e)
 	struct sim_host *host = end->app->host;
 	struct switch_list switches = {.type = {FAST_CNP_TYPE_PLAIN, FAST_CNP_TYPE_TRACE},
 		.n = 1,
-		.detour = end->qp->qp->qpn & 1};
+		.detour = pick(w, 0, 3) != 0};
 	struct qp_flow flow = {.qp = NULL};
 
 	if (!core_flow(&flow, end->qp->qp) || end->app == c->end[!e].app)

@@ -24,6 +24,7 @@ static bool find_hardware(const struct ctl *ctl, char to[PATH_MAX])
 	char path[PATH_MAX];
 	json_t *port;
 	const char *name;
+	bool found;
 
 	if (ctl->net->port[0].netdev[0]) {
 		snprintf(path, sizeof(path), "/sys/class/net/%s/device", ctl->net->port[0].netdev);
@@ -32,8 +33,9 @@ static bool find_hardware(const struct ctl *ctl, char to[PATH_MAX])
 	port = d ? d->port(d->arg, 0) : NULL;
 	name = json_string_value(json_object_get(port, "name"));
 	snprintf(path, sizeof(path), "/sys/bus/pci/devices/%s", name ? name : "");
+	found = name && *name && !strchr(name, '/') && realpath(path, to);
 	json_decref(port);
-	return name && *name && !strchr(name, '/') && realpath(path, to);
+	return found;
 }
 
 /* A port without hardware has what programs look for there all the same. */

@@ -4,7 +4,9 @@
 arithmetic of lib/cc/dcqcn.c, which computes what timers would have done. Random sequences of CNPs and packets are played
 to both; rate, target and alpha must agree to 1e-3 after each of them.
 """
+import os
 import random
+import shlex
 import subprocess
 import sys
 
@@ -163,8 +165,9 @@ def changes(r):
 
 def replay(program, profile, line, options, events):
     text = ''.join(' '.join(map(str, e)) + '\n' for e in events)
-    done = subprocess.run([program, profile, f'{line:.0f}', *options], input=text, stdout=subprocess.PIPE, text=True,
-                          check=True)
+    wrapper = shlex.split(os.environ.get('MESON_EXE_WRAPPER', ''))
+    done = subprocess.run([*wrapper, program, profile, f'{line:.0f}', *options], input=text,
+                          stdout=subprocess.PIPE, text=True, check=True)
     return [tuple(map(float, row.split())) for row in done.stdout.splitlines()]
 
 
