@@ -81,6 +81,11 @@ class Lab:
         self.sink = subprocess.Popen([self.rocisink, self.daemon.socket, '1', OURS, PEER, str(QPS), '0', *busy],
                                      stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         self.qpns = json.loads(self.sink.stdout.readline())['qpn']
+        if busy:
+            wait_until(lambda: all(q['in_flight'] for q in self.requesters()), 'the queue pairs send nothing')
+
+    def requesters(self):
+        return [self.daemon.ask(f'show qp {n}')['requester'] for n in self.qpns]
 
     def counts(self):
         found = dict(self.daemon.ask('show counters')['counters'])

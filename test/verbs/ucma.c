@@ -14,6 +14,7 @@
 
 #define PORT	7471
 #define MESSAGE 512
+#define READERS 50
 
 struct message {
 	struct rdma_ucm_cmd_hdr h;
@@ -308,21 +309,22 @@ static char state_of(pid_t tid)
  * callers do, and its program ends without it (rping: "Bad file descriptor" and status 255). */
 static void closed_under_a_reader(void)
 {
-	for (int i = 0; i < 50; i++) {
-		struct reader r = {.fd = open_file()};
+	static struct reader readers[READERS];
 
-		CHECK(!fcntl(r.fd, F_SETFL, 0));
+	for (struct reader *r = readers; r < readers + READERS; r++) {
+		r->fd = open_file();
+		CHECK(!fcntl(r->fd, F_SETFL, 0));
 		ucma_lock(); /* as another thread's command does */
-		CHECK(!pthread_create(&r.thread, NULL, read_events, &r));
-		while (!r.tid || state_of(r.tid) != 'S')
+		CHECK(!pthread_create(&r->thread, NULL, read_events, r));
+		while (!r->tid || state_of(r->tid) != 'S')
 			sched_yield();
 		ucma_unlock();
-		CHECK(!ucma_close(r.fd));
-		CHECK(open_file() == r.fd); /* the same number is another file */
+		CHECK(!ucma_close(r->fd));
+		CHECK(open_file() == r->fd); /* the same number is another file */
 		usleep(1000);
-		CHECK(!r.failed);
-		CHECK(!pthread_cancel(r.thread) && !pthread_join(r.thread, NULL));
-		CHECK(!ucma_close(r.fd));
+		CHECK(!r->failed);
+		CHECK(!pthread_detach(r->thread));
+		CHECK(!ucma_close(r->fd));
 	}
 }
 
