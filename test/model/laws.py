@@ -35,6 +35,7 @@ class Dcqcn:
             'least': {'paper': 10e6, 'connectx': 1e6, 'ns3hpcc': 100e6}[profile],
             'keep': .5 if profile == 'connectx' else 0,
             'clamp': paper,
+            'clamp_ati': not paper,     # clamps after increases by time alone, too
             **changes}
         self.known = False              # there was a CNP
         self.rc = self.rt = line
@@ -51,6 +52,12 @@ class Dcqcn:
     def due(self):
         return min(self.time_at, self.monitor_at) if self.known else NEVER
 
+    @property
+    def is_hyper(self):
+        if self.profile == 'ns3hpcc':       # by time only
+            return self.t > self.cfg['f'] + 1
+        return min(self.t, self.b) > self.cfg['f']
+
     def _increase(self):
         c = self.cfg
         most, least = max(self.t, self.b), min(self.t, self.b)
@@ -66,7 +73,7 @@ class Dcqcn:
 
     def _decrease(self, at):
         c = self.cfg
-        if c['clamp'] or self.t or self.b:
+        if c['clamp'] or self.b or (self.t and c['clamp_ati']):
             self.rt = self.rc
         self.rc = max(self.rc * max(1 - self.alpha / 2, c['keep']), c['least'])
         self.t = self.b = self.sent = 0

@@ -4,6 +4,7 @@
 
 Rates, targets, alpha and windows must agree to 1e-6 wherever somebody looks.
 """
+# proves CNP-12, CNP-13
 import os
 import random
 import shlex
@@ -16,6 +17,7 @@ from network import Ack
 RUNS, EVENTS, LOOSE = 40, 300, 1e-6
 FIRST_PSN = 0xFFFF80        # PSNs wrap after some packets
 US = 1000
+PROFILES = 'paper', 'connectx', 'ns3hpcc'        # of DCQCN
 
 
 class Tape:
@@ -32,16 +34,28 @@ class Tape:
         self.expected.append((what, len(self.words), values))
 
 
+def others(rng, profile):
+    """Other parameters of DCQCN, as the model knows them and as words."""
+    f, kib, ai, hai = rng.randint(1, 6), rng.randint(4, 4000), rng.randint(1, 200), rng.randint(1, 2000)
+    clamp, gain, time = rng.randrange(2), rng.randint(900, 1020), rng.randint(20, 300)
+    changes = {'f': f, 'ai': ai * 1e6, 'hai': hai * 1e6, 'clamp': bool(clamp), 'g': (1024 - gain) / 1024, 'time_ns': time * US}
+    if profile != 'ns3hpcc':        # which counts no bytes
+        changes['bytes'] = kib * 1024
+    return changes, ('rp_threshold', f, 'rp_byte_reset', kib * 1024, 'rp_ai_rate', ai, 'rp_hai_rate', hai,
+                     'rp_clamp_tgt_rate', clamp, 'rp_dce_tcp_g', gain, 'rp_time_reset', time)
+
+
 def dcqcn(tape, rng, profile, changes, words):
-    line = rng.choice((10e9, 25e9, 40e9, 100e9))
+    """How often somebody looked in hyper increase."""
+    line, hyper = rng.choice((10e9, 25e9, 40e9, 100e9)), 0
     m = Dcqcn(profile, line, **changes)
     tape.say('qp', 'dcqcn', profile, int(line), *words)
     now = 1000 * US
-    for _ in range(EVENTS):
+    for i in range(EVENTS):
         # near and far events: within a timer's period and over many of them
         now += rng.choice((1, 500, 1 * US, 4 * US, 17 * US, 55 * US, 300 * US, 2000 * US, rng.randrange(1, 400 * US)))
         kind = rng.random()
-        if kind < .45:
+        if kind < (.45, .2, .05, .01)[i * 4 // EVENTS]:     # a storm, then recovery
             tape.say('cnp', now)
             m.on_cnp(now)
         elif kind < .8:
@@ -51,6 +65,8 @@ def dcqcn(tape, rng, profile, changes, words):
         m.run(now)
         free = m.rate is None
         tape.look(now, f'dcqcn {profile}', rate=m.rate or line, target=line if free else m.rt, alpha=m.alpha)
+        hyper += m.is_hyper
+    return hyper
 
 
 def hpcc(tape, rng):
@@ -111,15 +127,16 @@ def swift(tape, rng):
 
 
 def record():
-    tape = Tape()
+    tape, hyper = Tape(), dict.fromkeys(PROFILES, 0)
     for seed in range(RUNS):
         rng = random.Random(seed)
-        for profile in ('paper', 'connectx', 'ns3hpcc'):
-            dcqcn(tape, rng, profile, {}, ())
-        dcqcn(tape, rng, 'paper', {'f': 2, 'ai': 100e6, 'g': 8 / 1024, 'time_ns': 80 * US},
-              ('rp_threshold', 2, 'rp_ai_rate', 100, 'rp_dce_tcp_g', 1016, 'rp_time_reset', 80))
+        for profile in PROFILES:
+            hyper[profile] += dcqcn(tape, rng, profile, {}, ())
+            hyper[profile] += dcqcn(tape, rng, profile, *others(rng, profile))
         hpcc(tape, rng)
         swift(tape, rng)
+    if not all(hyper.values()):
+        raise SystemExit(f'FAIL: sequences without hyper increase prove little: {hyper}')
     return tape
 
 
