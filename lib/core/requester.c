@@ -664,7 +664,7 @@ NOINLINE bool requester_waits(struct core *c, struct qp *qp, uint64_t now)
 	return w && may_send(qp, w);
 }
 
-/* Whether there may be something to fetch. A QP that only responds has no send ring. */
+/* Whether there may be something to fetch, without a look at the ring. */
 static bool may_fetch(const struct qp *qp)
 {
 	return !qp->req.rings && !requester_full(qp);

@@ -16,8 +16,8 @@ KINDS = 'verbs -e msg', 'verbs;ofi_rxm -e rdm', 'verbs -e dgram', 'verbs;ofi_rxd
 SIZES = 64, 4096, 1 << 20
 DATAGRAM = 4096
 # Either end of fi_pingpong may see a work request flushed when the other disconnects. No message is lost: in captures of
-# such runs all SENDs of both ends were acknowledged 0.3 to 13 ms before the DREQ. It is a receive that stayed posted,
-# which the QP flushes when libfabric's own thread disconnects it, before the program has read what came before.
+# two such runs all SENDs of both ends were acknowledged 0.3 and 13 ms before the DREQ. So what is flushed should be a
+# receive that stayed posted, when libfabric's own thread disconnects; nobody has followed it inside libfabric.
 DISCONNECTED = 'Work Request Flushed Error'
 TRIES = 5
 CONTROL_PORT = ':B9E8 '  # 47592, in hexadecimal as /proc/net/tcp has it

@@ -182,6 +182,23 @@ def test_taken(lab, m):
         (folder.unlink if folder.is_symlink() else folder.rmdir)()
 
 
+def test_no_room(lab, m):
+    """What could not be written is written later, whatever is news then."""
+    daemon = lab.rocid(m.namespace, 'two', ['--ring-pair'])
+    folder = Path(daemon.socket + '.sys')
+
+    def state(port):
+        return (folder / f'infiniband/roci0/ports/{port}/state').read_text()
+    (folder / '.new').mkdir()       # the name of a file until it is complete
+    ask(daemon, 'set port 2 down')
+    check(state(2) == '4: ACTIVE\n', state(2))
+    (folder / '.new').rmdir()
+    ask(daemon, 'set port 1 down')
+    for port in 1, 2:
+        wait_for(f'port {port} to be down', lambda p=port: state(p) == '1: DOWN\n')
+    end(daemon, signal.SIGTERM)
+
+
 def main():
     rocid, run = sys.argv[1:]
     if not shutil.which('ibstat'):
@@ -198,6 +215,7 @@ def main():
         test_names(machines)
         test_end(lab, machines[0])
         test_taken(lab, machines[0])
+        test_no_room(lab, machines[0])
 
 
 if __name__ == '__main__':

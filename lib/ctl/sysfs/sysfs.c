@@ -96,7 +96,7 @@ int sysfs_poll(struct ctl *ctl, uint64_t now_ms)
 		t->due_ms = now_ms + SYSFS_PERIOD_MS;
 	if (due || any_news(ctl->net)) {
 		t->failed = false;
-		write_changes(t, due);
+		write_changes(t, due || !t->made);
 		take_news(t);
 	}
 	return (int)(t->due_ms - now_ms);

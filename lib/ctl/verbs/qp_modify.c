@@ -367,9 +367,7 @@ int cmd_limit_qp(struct session *s, const struct request *q, struct reply *r)
 			in.rate, ABI_RATE_MIN, ABI_RATE_MAX);
 	cmd.qp = o->qp;
 	cmd.shape = (struct core_shape){in.rate * 1000ull, in.burst, in.packet};
-	if (worker_call(s->ctl->dp->worker[o->worker], &cmd))
-		return refuse(r->why, -EIO, "worker %u does not answer", o->worker);
-	return 0;
+	return worker_call(s->ctl->dp->worker[o->worker], &cmd);
 }
 
 static void call_session(struct ctl *ctl, const struct session *s, const struct core_cmd *cmd)
