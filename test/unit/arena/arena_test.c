@@ -282,44 +282,51 @@ static void generation__used_with_threads(void **state)
 /* Bytes that freed memory left at the offset are not those of the new memory. */
 static void generation__used_before(void **state)
 {
-	uint8_t *p = anon(PAGE);
+	uint8_t *p = small();
+	uint64_t first;
+	struct arena_hold *a;
 
 	(void)state;
 	memset(p, 1, PAGE);
-	arena_release(take(p, PAGE));
+	a = take(p, PAGE);
+	first = a->piece[0].off;
+	arena_release(a);
 	for (unsigned i = 0; i < 4; i++) {
 		struct arena_hold *h;
 
 		assert_ptr_equal(again(p, PAGE), p);
 		h = take(p, PAGE); /* absent: a hole */
+		assert_true(h->piece[0].off == first);
 		for (size_t k = 0; k < PAGE; k++)
 			assert_int_equal(p[k], 0);
 		memset(p, 0x55, PAGE);
 		arena_release(h);
 	}
-	munmap(p, PAGE);
+	small_free(p);
 }
 
 /* A large block that grows shows the offsets after it, which nobody else may have. */
 static void generation__block_with_room(void **state)
 {
-	uint8_t *p = anon(2 * MB), *q;
+	uint8_t *p = anon(4 * MB), *block = p + MB, *next = p + 2 * MB, *q;
 	struct arena_hold *a, *b;
 
 	(void)state;
-	memset(p, 1, 2 * MB);
-	a = take(p, MB);
-	b = take(p + MB, MB);
+	memset(p, 1, 4 * MB);
+	a = take(block, MB);
+	arena.blocks--; /* as if all other generations had had their turn */
+	b = take(next, MB);
 	assert_true(GENERATION(a->piece[0].off) != GENERATION(b->piece[0].off));
-	q = mremap(p, MB, 2 * MB, MREMAP_MAYMOVE);
+	q = mremap(block, MB, 2 * MB, MREMAP_MAYMOVE);
 	assert_ptr_not_equal(q, MAP_FAILED);
 	memset(q + MB, 2, MB);
-	same(b, p + MB, MB);
-	assert_int_equal(p[MB], 1);
+	same(b, next, MB);
+	assert_int_equal(next[0], 1);
 	arena_release(a);
 	arena_release(b);
 	munmap(q, 2 * MB);
-	munmap(p + MB, MB);
+	munmap(p, MB);
+	munmap(next, 2 * MB);
 }
 
 /* Small buffers of a heap side by side are one mapping, or thousands would be too many. */
