@@ -4,7 +4,6 @@
 
 Rates, targets, alpha and windows must agree to 1e-6 wherever somebody looks.
 """
-# proves CNP-12, CNP-13
 import os
 import random
 import shlex
