@@ -29,16 +29,18 @@ static bool has_acks(const struct qp *qp)
 	       qp->type == ABI_QPT_XRC_RECV;
 }
 
-/* The parameters of the port of @p qp. NULL: none. */
-static const struct cc_config *port_config(const struct core *c, const struct qp *qp)
+/* The parameters of @p qp: its own, or those of its port. NULL: none. */
+static const struct cc_config *whole_config(const struct core *c, const struct qp *qp)
 {
+	if (unlikely(qp->limiter->has_own))
+		return qp->limiter->chosen;
 	return atomic_load_explicit(&port_of(c, qp)->cc, memory_order_acquire);
 }
 
 /* Those that @p qp follows now. */
 static const struct cc_config *config_of(const struct core *c, const struct qp *qp)
 {
-	const struct cc_config *cfg = port_config(c, qp);
+	const struct cc_config *cfg = whole_config(c, qp);
 
 	return cfg && qp->limiter->unacked && cfg->unacked ? cfg->unacked : cfg;
 }
@@ -237,7 +239,7 @@ static bool algorithm(const struct core *c, struct qp *qp, uint64_t now)
 		forget(l);
 		return false;
 	}
-	l->turns = has_acks(qp) && port_config(c, qp)->unacked;
+	l->turns = has_acks(qp) && whole_config(c, qp)->unacked;
 	if (has_acks(qp) && !l->turns)
 		l->unacked = false;
 	if (l->ops != cfg->ops) {
@@ -466,6 +468,13 @@ void pacing_shape(struct core *c, struct qp *qp, const struct core_shape *shape,
 {
 	qp->limiter->own = *shape;
 	qp->limiter->since = 0;
+	renew(c, qp, now);
+}
+
+void pacing_set_cc(struct core *c, struct qp *qp, const struct core_cc *cc, uint64_t now)
+{
+	qp->limiter->has_own = cc->own;
+	qp->limiter->chosen = cc->cfg;
 	renew(c, qp, now);
 }
 

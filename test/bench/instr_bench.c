@@ -6,8 +6,8 @@
  * that many bursts make, counted between two dumps whose trigger says "OP SIZE MESSAGES". Then
  * rounds of the worker in which nothing happens, as "idle 0 ROUNDS". Without callgrind it does the
  * same, counted by nobody. With --cc the ports control congestion, with --limited each QP has a CNP
- * before each count, and with --qps there are so many pairs of them instead of one. --size leaves
- * out all sizes but one.
+ * before each count, and with --qps there are so many pairs of them instead of one, each of which
+ * has a list of 8 messages or more. --size leaves out all sizes but one.
  */
 #include <stdbool.h>
 #include <stdio.h>
@@ -73,8 +73,11 @@ static void count(struct flows *flows, unsigned op, size_t size, struct worker *
 		.signaled = 1,
 		.packets = (unsigned)((size + MTU - 1) / MTU),
 	};
-	unsigned messages = MESSAGES / t.packets;
+	unsigned messages = MESSAGES / t.packets, lists = cfg.connections * t.list;
 	char trigger[64];
+
+	if (messages < lists)
+		messages = lists; /* each QP has one */
 
 	flows_run(flows, &t, messages / 4, one_round, w, 0);
 	if (limited)
