@@ -312,6 +312,9 @@ void pacing_cnp(struct core *c, struct qp *qp, enum cc_notice kind, uint64_t now
 {
 	static const struct cc_hops none;
 	struct limiter *l = qp->limiter;
+	const struct cc_config *cfg = l->ops && qp->limited ? l->cc.cfg : NULL;
+	double rate = l->cc.rate, window = l->cc.window;
+	uint32_t ack_every = l->cc.ack_every;
 
 	l->cnps++;
 	if (!algorithm(c, qp, now))
@@ -319,7 +322,10 @@ void pacing_cnp(struct core *c, struct qp *qp, enum cc_notice kind, uint64_t now
 	settle(c, l, now);
 	l->ops->on_cnp(&l->cc, kind, &none, now);
 	l->change_at = l->ops->on_time(&l->cc, now);
-	follow(c, qp, now);
+	/* A flood holds the rate where it is, and is to cost as little as possible. */
+	if (l->cc.cfg != cfg || l->cc.rate != rate || l->cc.window != window ||
+		l->cc.ack_every != ack_every)
+		follow(c, qp, now);
 }
 
 /* --- another path ------------------------------------------------------------------------- */

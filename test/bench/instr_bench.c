@@ -21,6 +21,8 @@
 #include "worker.h"
 
 #define MESSAGES 1024u
+/* By which callgrind slows programs down, roughly: timers are to expire as often as they would. */
+#define SLOWDOWN 64u
 #define MTU	 4096u
 #define MEMORY	 (512u << 10)
 
@@ -55,7 +57,7 @@ static void one_round(void *arg)
 	worker_round(arg);
 }
 
-/* Under callgrind time passes so fast that a limit may have ended since the last count. */
+/* Limits may have ended since the last count. */
 static void limit_all(void)
 {
 	if (host_limit() != 2 * cfg.connections)
@@ -139,6 +141,8 @@ int main(int argc, char *argv[])
 	read_arguments(&a, argc, argv);
 	w = host_start(argv[0], a.cc);
 	host_while(open_flows, &flows);
+	if (RUNNING_ON_VALGRIND)
+		host_slow_clock(SLOWDOWN);
 	for (unsigned op = 0; op < ARRAY_SIZE(ops); op++)
 		for (unsigned s = 0; s < ARRAY_SIZE(sizes); s++)
 			if (!a.size || a.size == sizes[s])
