@@ -127,6 +127,7 @@ static void parse_scenario__names_line_and_suggestion(void **state)
 		{"fault cpn loss=1%\n", "'cpn' is not a kind of frames; did you mean 'cnp'?"},
 		{"fault\n", "there are: cnp, ack, data"},
 		{"host mtu=1500\n", "mtu is one of 256"},
+		{"cc dcqcn profil=paper\n", "did you mean 'profile'?"},
 		{"cc dcqn\n", "'dcqn' is not an algorithm; did you mean 'dcqcn'?"},
 		{"cc dcqcn profile=papr\n",
 			"'papr' is not a profile of the algorithm; did you mean 'paper'?"},
