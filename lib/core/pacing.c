@@ -398,6 +398,10 @@ void pacing_ack(struct core *c, struct qp *qp, uint32_t psn, uint32_t packets, u
 	if (!l->ops || !l->ops->on_ack || !algorithm(c, qp, now))
 		return;
 	settle(c, l, now);
+	if (unlikely(!l->ops->on_ack)) { /* it is another one since a moment ago */
+		follow(c, qp, now);
+		return;
+	}
 	if (c->hops && l->ops->wants_hops)
 		ack.hops = *c->hops;
 	ack.rtt = l->ops->wants_rtt ? rtt_acked(&l->rtt, psn, now) : 0;

@@ -446,6 +446,30 @@ static void window__is_the_lesser(void **state)
 	atomic_store(&port()->cc, NULL);
 }
 
+/* An ACK or a loss that arrives after the port has other parameters and before the QP was told. */
+static void port__changes_before_an_ack(void **state)
+{
+	struct cc_config plain = {.ops = &toy, .line = LINE};
+
+	for (unsigned i = 0; i < 2; i++) {
+		atomic_store(&port()->cc, &plain);
+		lone_start(&l);
+		post_writes();
+		lone_tx(&l);
+		atomic_store(&port()->cc, &cfg); /* DCQCN, to which ACKs say nothing */
+		if (i)
+			lone_nak(&l, 0x60, seq24_add(SQ_PSN, 2), 0);
+		else
+			acknowledge();
+		assert_gbps(40);
+		assert_true(look().window < 0);
+		lone_tx(&l);
+		assert_true(l.packets > 5 + 6);
+		lone_teardown(NULL);
+		setup(NULL);
+	}
+}
+
 /* Another one, whose rate follows each ACK, and the time. */
 static double toy_rate;
 static uint64_t toy_change, toy_next, toy_rtt;
@@ -581,6 +605,7 @@ int main(void)
 		T(cnp__a_pause_raises_once),
 		T(reset__starts_anew),
 		T(port__changes_under_way),
+		T(port__changes_before_an_ack),
 		T(choice__of_parameters),
 		T(choice__of_none),
 		T(choice__of_an_algorithm),
