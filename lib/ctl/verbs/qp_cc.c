@@ -13,7 +13,7 @@
 #include "verbs/qp_obj.h"
 #include "worker.h"
 
-/* What the port of @p o does. NULL: it has no port before INIT. */
+/* Congestion control of the port of @p o. NULL: it has no port before INIT. */
 static const struct congestion *of_port(const struct qp_obj *o)
 {
 	uint8_t port = __atomic_load_n(&o->qp->attr.port, __ATOMIC_RELAXED);

@@ -446,7 +446,7 @@ static void window__is_the_lesser(void **state)
 	atomic_store(&port()->cc, NULL);
 }
 
-/* An ACK or a loss that arrives after the port has other parameters and before the QP was told. */
+/* An ACK or a loss that arrives after the port has other parameters, and before the QP has them. */
 static void port__changes_before_an_ack(void **state)
 {
 	struct cc_config plain = {.ops = &toy, .line = LINE};

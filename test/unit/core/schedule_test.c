@@ -118,8 +118,8 @@ static unsigned sent_beside_a_flood(unsigned cnps)
 	return sent[2];
 }
 
-/* proves CNP-11: one a microsecond, or as many as a round can receive, take nothing from another
- * session; whose QP they are for leaves it the rest. */
+/* proves CNP-11: one per microsecond, or all that a round can receive, take nothing from another
+ * session: the QP that they slow leaves it the rest. */
 static void core_tx__cnps_of_others(void **state)
 {
 	unsigned alone = sent_beside_a_flood(0);
