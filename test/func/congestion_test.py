@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from functools import partial
 from inject_test import differences, start_two
@@ -223,6 +224,36 @@ def test_choice(daemons, steps, rocictl, folder):
     s.end()
 
 
+CHANGES = ('swift,line=1G', 'fixed,rate=900', 'swift,line=2G', 'dcqcn,line=1G', 'swift', 'notify', 'dcqcn,profile=connectx',
+           'swift,line=1G', 'off')
+
+
+def test_changes(daemons, steps, rocictl, folder):
+    """Algorithms come and go while packets, ACKs and CNPs are under way, of a port and of one queue pair."""
+    a = daemons[0]
+    s = Steps(steps, a, port_b=1, other=[daemons[1]])
+    a.ask(f'inject qp {s.a} ecn every=5 to=ce count=all')
+    ended, moved = threading.Event(), []
+
+    def work():
+        while not ended.is_set():
+            s.do('write', 40, 9000)
+            s.do('read', 4, 9000)
+            moved.append(1)
+    worker = threading.Thread(target=work)
+    worker.start()
+    for i in range(10 * len(CHANGES)):
+        said = a.ask(f'set port 1 cc {CHANGES[i % len(CHANGES)]}')
+        check('done' in said, f'{said}')
+        a.ask(f'set qp {s.a} cc {("port", "off", "swift", "fixed,rate=500", "dcqcn")[i % 5]}')
+        before = len(moved)
+        wait_until(lambda n=before: len(moved) > n or not worker.is_alive(), 'nothing moves')
+    ended.set()
+    worker.join()
+    check(all(q['state'] == 'RTS' for q in a.ask('show qps')['qps'] if q['qpn'] == s.a), 'the queue pair fails')
+    s.end()
+
+
 def limited_metrics(daemon):
     """Number of limited queue pairs, the sum of their rates, and the counts up to 1M, 10M, ... of the histogram."""
     values = {f['name']: [s['value'] for s in f['samples']] for f in daemon.ask('metrics')['metrics']}
@@ -266,7 +297,7 @@ def test_swift(daemons, steps, rocictl, folder):
 
 def main(rocid, rocictl, steps, rocilab):
     dcqcn = partial(test_dcqcn, rocilab=rocilab)
-    for args, test in (CC, test_on), ((), test_off), (DCQCN, dcqcn), (DCQCN, test_choice), (SWIFT, test_swift), ((), test_rate):
+    for args, test in (CC, test_on), ((), test_off), (DCQCN, dcqcn), (DCQCN, test_choice), (DCQCN, test_changes), (SWIFT, test_swift), ((), test_rate):
         with tempfile.TemporaryDirectory() as folder:
             daemons = start_two(rocid, folder, args)
             test(daemons, steps, rocictl, folder)
