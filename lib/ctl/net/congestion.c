@@ -18,6 +18,7 @@
 struct item {
 	char text[64];
 	char *value; /* after '='; NULL: there is none */
+	bool is_cut; /* there was more of it */
 };
 
 static int __attribute__((format(printf, 3, 4)))
@@ -35,6 +36,7 @@ static const char *take_item(const char *at, struct item *item)
 {
 	size_t len = strcspn(at, ",");
 
+	item->is_cut = len >= sizeof(item->text);
 	snprintf(item->text, sizeof(item->text), "%.*s", (int)len, at);
 	item->value = strchr(item->text, '=');
 	if (item->value)
@@ -140,6 +142,9 @@ static int set_item(struct congestion *c, const struct item *item, char *why, si
 {
 	int err;
 
+	if (item->is_cut)
+		return complain(
+			why, why_size, "no parameter is as long as \"%.32s...\"", item->text);
 	if (c->of_qp && is_of_port(item))
 		return complain(why, why_size,
 			"%s is the same for all queue pairs of a port: use \"set port PORT cc "
