@@ -93,6 +93,9 @@ static struct cm_id *new_id(struct connections *all, const struct cm_event *e, s
 	if (!l || e->private_len < CMA_HDR_LEN || !cma_read(h, e->private_data) ||
 		!family_fits(l, h))
 		return NULL;
+	all->reason = CM_REJ_INVALID_GID; /* as Linux: there is none for P_Keys */
+	if (gsi_pkey_index(all->ctl, e->path) < 0)
+		return NULL;
 	all->reason = CM_REJ_NO_RESOURCES;
 	id = id_create(l->channel, l->ps, l->qp_type, l->uid);
 	if (!id)

@@ -4,6 +4,9 @@
 #include <errno.h>
 #include "cm_world.h"
 #include "headers.h"
+#include "net/pkeys.h"
+#include "path.h"
+#include "worker.h"
 
 #define FLOODED 32u /* listeners */
 
@@ -73,6 +76,33 @@ static void flood__backlog(void **state)
 	program_die(&p);
 	assert_int_equal(cm_half_open(w->all->cm), 0);
 	assert_int_equal(world_refused(w, CM_REJ_CONSUMER), 110);
+	w->nout = 0;
+}
+
+/* proves CM-23: a REQ in a partition that this port is not in is refused, as by Linux; the QP of one
+ * that is accepted is in that of the REQ. */
+static void request__partition(void **state)
+{
+	struct world *w = *state;
+	struct program p;
+	struct abi_cm_event e;
+	struct abi_cm_init_qp_attr in = {.state = ABI_QPS_INIT};
+	struct abi_cm_qp_attr out;
+	struct port *port = &w->ctl->dp->ports->port[0];
+
+	take_template(w);
+	program_open(w, &p);
+	program_serve(&p, 7001, 100);
+	cm_put(template, CM_F_REQ_PKEY, 0x8005);
+	flood(w, 0, 0, 7001);
+	assert_int_equal(world_refused(w, CM_REJ_INVALID_GID), 1);
+	assert_false(program_event(&p, &e));
+	assert_true(pkeys_set(port, 2, 0x8005));
+	flood(w, 0, 1, 7001);
+	in.id = program_take(&p, ABI_CM_CONNECT_REQUEST).id;
+	assert_int_equal(program_ask(&p, ABI_CM_INIT_QP_ATTR, &in, sizeof(in), &out, sizeof(out)), 0);
+	assert_int_equal(out.attr.pkey_index, 2);
+	program_die(&p);
 	w->nout = 0;
 }
 
@@ -354,6 +384,7 @@ int main(void)
 {
 #define T(f) cmocka_unit_test_setup_teardown(f, world_setup, world_teardown)
 	const struct CMUnitTest tests[] = {
+		T(request__partition),
 		T(flood__backlog),
 		T(flood__short_backlog),
 		T(flood__half_open),
