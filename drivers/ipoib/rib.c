@@ -18,15 +18,16 @@
 #include "bits.h"
 #include "rib_impl.h"
 
-#define AGAIN_MS   200	       /* between attempts to open the session or the netdev */
-#define PUBLISH_NS 50000000ull /* between two copies of the counters, and looks for events */
+#define AGAIN_MS 200 /* between attempts to open the session or the netdev */
+#define PUBLISH_NS \
+	50000000ull /* between two copies of the counters, and looks for events and the MAC */
 /* After traffic the thread polls for as long as an answer takes to come. An event of the completion
  * queue would be late: rocid's notifier, which sends it, looks each 50 us (lib/ctl/session). */
 #define LINGER_NS   200000u
 #define REST_NS	    100000000u
 #define STREAM	    8u	   /* packets per busy round: from so many on it is a stream */
 #define NAP_NS	    50000u /* between looks at a stream: some 15 packets at 5 Gb/s */
-#define LOAD_WEIGHT 8u /* of the rounds before in their average */
+#define LOAD_WEIGHT 8u	   /* of the rounds before in their average */
 
 void rib_say(struct rib *r, const char *text, ...)
 {
@@ -289,6 +290,7 @@ static void now_and_then(struct rib *r, uint64_t now)
 	r->published = now;
 	publish(r);
 	take_events(r);
+	rib_tap_follow(r);
 }
 
 static void drain(struct rib *r, const struct pollfd *p)

@@ -77,8 +77,8 @@ static void put_ip(uint8_t *ip, uint32_t len, uint32_t hlen, uint32_t index)
 	inet_seal_ip4(ip, hlen);
 }
 
-/* CWR is of the first segment only (RFC 3168 6.1.2), FIN and PSH of the last. @param payload where it
- * was copied from: loads of what has just been stored would wait for the stores */
+/* CWR is of the first segment only (RFC 3168 6.1.2), FIN and PSH of the last. @param payload where
+ * it was copied from: loads of what has just been stored would wait for the stores */
 static void put_tcp(
 	const struct cut *c, uint8_t *ip, uint8_t *tcp, const uint8_t *payload, uint32_t n)
 {

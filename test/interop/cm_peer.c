@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A server of the RDMA CM world on the stock librdmacm, for refusals.py:
  *   cm_peer accept|reject tcp|udp ADDRESS
- * It answers every request until it is ended: accepts it with a QP of its own, or rejects it with as
- * many bytes of private data as a REJ has. librdmacm is loaded, as its headers are not needed
+ * It answers every request until it is ended: accepts it with a QP of its own, or rejects it with
+ * as many bytes of private data as a REJ has. librdmacm is loaded, as its headers are not needed
  * otherwise. */
 #include <arpa/inet.h>
 #include <dlfcn.h>
@@ -14,9 +14,18 @@
 
 #define PORT 7471
 
-enum { CONNECT_REQUEST = 4, DISCONNECTED = 10 };
-enum { REJ_PRIVATE = 148, SIDR_REP_PRIVATE = 136 };
-enum { PS_TCP = 0x106, PS_UDP = 0x111 };
+enum {
+	CONNECT_REQUEST = 4,
+	DISCONNECTED = 10
+};
+enum {
+	REJ_PRIVATE = 148,
+	SIDR_REP_PRIVATE = 136
+};
+enum {
+	PS_TCP = 0x106,
+	PS_UDP = 0x111
+};
 
 /* As <rdma/rdma_cma.h> has them, as far as they are used. */
 struct event {
@@ -82,8 +91,8 @@ static int listener(int space, const char *address, void **channel)
 
 static int take(void *id, int space)
 {
-	struct ibv_qp_init_attr attr = {.cap = {1, 1, 1, 1, 0},
-		.qp_type = space == PS_TCP ? IBV_QPT_RC : IBV_QPT_UD};
+	struct ibv_qp_init_attr attr = {
+		.cap = {1, 1, 1, 1, 0}, .qp_type = space == PS_TCP ? IBV_QPT_RC : IBV_QPT_UD};
 	struct parameters p = {.responder_resources = 1, .initiator_depth = 1};
 
 	return cm.create_qp(id, NULL, &attr) ?: cm.accept(id, &p);

@@ -840,10 +840,10 @@ int main(void)
 		T(refusals), T(backlog), T(duplicate_req), T(programs_take_long),
 		T(duplicate_req_rejected), T(stale_connection), T(rep_repeated), T(rtu_lost),
 		T(req_unanswered), T(req_given_up), T(mra), T(dreq_of_strangers),
-		T(dreq_unanswered), T(lap), T(sidr), T(rep_of_strangers), T(rep_to_the_passive_side),
-		T(peer_to_peer),
-		T(listeners), T(strangers_limited), T(each_twice_in_each_state), T(timewait),
-		T(never_sent), T(those_without_a_user_give_way), T(memory_is_used_as_needed)};
+		T(dreq_unanswered), T(lap), T(sidr), T(rep_of_strangers),
+		T(rep_to_the_passive_side), T(peer_to_peer), T(listeners), T(strangers_limited),
+		T(each_twice_in_each_state), T(timewait), T(never_sent),
+		T(those_without_a_user_give_way), T(memory_is_used_as_needed)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

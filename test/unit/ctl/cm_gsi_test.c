@@ -120,7 +120,8 @@ static void send__thousands(void **state)
 	assert_int_equal(work(g, &next), 1);
 }
 
-/* proves CM-01: the P_Key is that of the path, be we a full or a limited member of the partition. */
+/* proves CM-01: the P_Key is that of the path, be we a full or a limited member of the partition.
+ */
 static void send__pkeys(void **state)
 {
 	static const struct {
@@ -136,8 +137,10 @@ static void send__pkeys(void **state)
 		assert_true(pkeys_set(port, i, table[i]));
 	for (uint32_t i = 0; i < ARRAY_SIZE(rows); i++) {
 		const struct ring *sq = &g->port[0].qp->qp->sq;
-		const struct abi_wqe *w = (const struct abi_wqe *)(sq->entries +
-			(size_t)(g->port[0].posted & (sq->depth - 1)) * sq->stride);
+		const struct abi_wqe *w =
+			(const struct abi_wqe *)(sq->entries +
+						 (size_t)(g->port[0].posted & (sq->depth - 1)) *
+							 sq->stride);
 		uint32_t next = i;
 
 		send_in(g, rows[i].pkey, gid_peer4, i);
@@ -202,8 +205,7 @@ int main(void)
 {
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 	const struct CMUnitTest tests[] = {
-		T(send__thousands),
-		T(send__pkeys), T(send__no_worker), T(send__nobody_answers)};
+		T(send__thousands), T(send__pkeys), T(send__no_worker), T(send__nobody_answers)};
 
 	return cmocka_run_group_tests(tests, daemon_group_setup, daemon_group_teardown);
 }

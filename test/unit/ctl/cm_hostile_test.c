@@ -84,8 +84,8 @@ static void flood__backlog(void **state)
 	w->nout = 0;
 }
 
-/* proves CM-23: a REQ in a partition that this port is not in is refused, as by Linux; the QP of one
- * that is accepted is in that of the REQ. */
+/* proves CM-23: a REQ in a partition that this port is not in is refused, as by Linux; the QP of
+ * one that is accepted is in that of the REQ. */
 static void request__partition(void **state)
 {
 	struct world *w = *state;
@@ -105,7 +105,8 @@ static void request__partition(void **state)
 	assert_true(pkeys_set(port, 2, 0x8005));
 	flood(w, 0, 1, 7001);
 	in.id = program_take(&p, ABI_CM_CONNECT_REQUEST).id;
-	assert_int_equal(program_ask(&p, ABI_CM_INIT_QP_ATTR, &in, sizeof(in), &out, sizeof(out)), 0);
+	assert_int_equal(
+		program_ask(&p, ABI_CM_INIT_QP_ATTR, &in, sizeof(in), &out, sizeof(out)), 0);
 	assert_int_equal(out.attr.pkey_index, 2);
 	program_die(&p);
 	w->nout = 0;
@@ -116,7 +117,8 @@ static void request__qp_type(void **state)
 {
 	static const struct {
 		uint8_t space, transport;
-	} rows[] = {{0x06, CM_TRANSPORT_UC}, {0x06, CM_TRANSPORT_EXTENDED}, {0x11, CM_TRANSPORT_RC}};
+	} rows[] = {
+		{0x06, CM_TRANSPORT_UC}, {0x06, CM_TRANSPORT_EXTENDED}, {0x11, CM_TRANSPORT_RC}};
 	struct world *w = *state;
 	struct program p;
 	struct abi_cm_event e;
