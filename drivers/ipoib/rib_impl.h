@@ -118,6 +118,9 @@ struct roci_ah *rib_handle(struct rib *r, const uint8_t gid[16]);
 int rib_tap_open(struct rib *r);
 void rib_tap_close(struct rib *r);
 
+/** Takes the MAC that an administrator gave the netdev. */
+void rib_tap_follow(struct rib *r);
+
 /** Without a carrier the kernel forgets the netdev's neighbours. */
 void rib_tap_carrier(struct rib *r, bool up);
 

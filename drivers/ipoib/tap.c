@@ -77,6 +77,14 @@ static int attach(struct rib *r)
 	return ioctl(r->tap, TUNSETOFFLOAD, offload); /* lib/ipoib/cut.h */
 }
 
+void rib_tap_follow(struct rib *r)
+{
+	struct ifreq ifr;
+
+	if (!ioctl(r->tap, SIOCGIFHWADDR, &ifr))
+		ipoib_set_mac(r->ipoib, (const uint8_t *)ifr.ifr_hwaddr.sa_data);
+}
+
 void rib_tap_carrier(struct rib *r, bool up)
 {
 	int on = up;

@@ -126,10 +126,10 @@ static void take_rep(struct cm_conn *c, const uint8_t *mad)
 		cm_ack_timeout((unsigned)cm_get(mad, CM_F_REP_ACK_DELAY), c->ack_timeout - 1u);
 }
 
-/* CM-13, CM-15: the RTU, or MRA, was lost. */
+/* CM-13, CM-15: the RTU, or MRA, was lost. No peer sends a REP to one who sent it a REP. */
 static void rep_again(struct cm_rx *rx, struct cm_conn *c)
 {
-	bool same = c->remote_id == get_be32(rx->mad + O_LOCAL_ID);
+	bool same = c->remote_id == get_be32(rx->mad + O_LOCAL_ID) && mad_attr(c->last) != CM_REP;
 
 	if (same && (c->state == CM_ESTABLISHED || c->state == CM_MRA_REP_SENT)) {
 		cm_duplicate(rx);

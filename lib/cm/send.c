@@ -74,6 +74,9 @@ void cm_send_rej(struct cm *cm, struct cm_conn *c, enum cm_rej reason, enum cm_n
 		put_be64(ari, cm->conf.guid);
 		cm_put_bytes(c->last, CM_F_REJ_ARI, ari, sizeof(ari));
 		cm_put(c->last, CM_F_REJ_ARI_LEN, sizeof(ari));
+	} else if (reason == CM_REJ_INVALID_GID) { /* which one would do */
+		cm_put_bytes(c->last, CM_F_REJ_ARI, c->path.local, sizeof(c->path.local));
+		cm_put(c->last, CM_F_REJ_ARI_LEN, sizeof(c->path.local));
 	}
 	cm_put_bytes(c->last, CM_F_REJ_PRIVATE, private_data, len);
 	cm_send(cm, c);

@@ -77,18 +77,22 @@ static void put_ip(uint8_t *ip, uint32_t len, uint32_t hlen, uint32_t index)
 	inet_seal_ip4(ip, hlen);
 }
 
-/* CWR is of the first segment only (RFC 3168 6.1.2), FIN and PSH of the last. */
-static void put_tcp(uint8_t *ip, uint8_t *tcp, uint32_t len, uint32_t at, bool last)
+/* CWR is of the first segment only (RFC 3168 6.1.2), FIN and PSH of the last. @param payload where
+ * it was copied from: loads of what has just been stored would wait for the stores */
+static void put_tcp(
+	const struct cut *c, uint8_t *ip, uint8_t *tcp, const uint8_t *payload, uint32_t n)
 {
+	uint32_t hlen = c->head - c->l4;
 	uint64_t sum;
 
-	put_be32(tcp + TCP_SEQ, get_be32(tcp + TCP_SEQ) + at);
-	if (at)
+	put_be32(tcp + TCP_SEQ, get_be32(tcp + TCP_SEQ) + c->at);
+	if (c->at)
 		tcp[TCP_FLAGS] &= (uint8_t)~TCP_CWR;
-	if (!last)
+	if (!c->done)
 		tcp[TCP_FLAGS] &= (uint8_t) ~(TCP_FIN | TCP_PSH);
 	inet_put(tcp + TCP_SUM, 0);
-	sum = inet_add(inet_pseudo(ip, len, PROTOCOL_TCP), tcp, len);
+	sum = inet_add(inet_pseudo(ip, hlen + n, PROTOCOL_TCP), tcp, hlen);
+	sum = inet_add(sum, payload, n);
 	inet_put(tcp + TCP_SUM, (uint16_t)~inet_fold(sum));
 }
 
@@ -96,6 +100,7 @@ uint32_t cut_next(struct cut *c, uint8_t *to, uint32_t room)
 {
 	uint32_t left = c->len - c->head - c->at, n = left < c->each ? left : c->each;
 	uint32_t len = c->head + n;
+	const uint8_t *payload = c->frame + c->head + c->at;
 
 	if (c->done || len > room)
 		return 0;
@@ -103,9 +108,9 @@ uint32_t cut_next(struct cut *c, uint8_t *to, uint32_t room)
 	c->done = n == left;
 	if (!c->each)
 		return len;
-	memcpy(to + c->head, c->frame + c->head + c->at, n);
+	memcpy(to + c->head, payload, n);
 	put_ip(to + ETHER_HLEN, len - ETHER_HLEN, c->l4 - ETHER_HLEN, c->at / c->each);
-	put_tcp(to + ETHER_HLEN, to + c->l4, len - c->l4, c->at, c->done);
+	put_tcp(c, to + ETHER_HLEN, to + c->l4, payload, n);
 	c->at += n;
 	return len;
 }

@@ -56,6 +56,11 @@ void ipoib_set_mtu(struct ipoib *s, uint16_t mtu)
 	s->cfg.mtu = mtu;
 }
 
+void ipoib_set_mac(struct ipoib *s, const uint8_t mac[6])
+{
+	memcpy(s->cfg.mac, mac, 6);
+}
+
 static bool drop(struct ipoib *s, enum ipoib_count why)
 {
 	s->count[why]++;

@@ -103,6 +103,9 @@ struct ipoib *ipoib_init(void *room, const struct ipoib_config *cfg);
 /** Another IP MTU. @param mtu at most IPOIB_MTU_MAX */
 void ipoib_set_mtu(struct ipoib *s, uint16_t mtu);
 
+/** Another MAC of the netdev: its kernel takes no frame for another one. */
+void ipoib_set_mac(struct ipoib *s, const uint8_t mac[6]);
+
 /**
  * Takes a frame of the kernel, in place.
  * @param frame  @p len octets, and IPOIB_TAIL free ones

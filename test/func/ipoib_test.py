@@ -173,6 +173,8 @@ def changes(lab):
     a.run('ip link set rib0 down')
     a.run('ip link set rib0 up')
     ping(b, '10.8.0.1')
+    a.run('ip link set rib0 address 02:11:22:33:44:55')
+    ping(b, '10.8.0.1')
     a.run('ip addr add 10.80.0.1/24 dev lo; ip link set lo up')
     b.run('ip route add 10.80.0.0/24 via 10.8.0.1')
     ping(b, '10.80.0.1')

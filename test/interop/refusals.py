@@ -16,16 +16,17 @@ from sides import BRIDGE, Disturbed, PATIENCE_S, Trouble, sh
 STRANGER, MAC = '192.168.77.9', bytes.fromhex('020000000009')
 DEV, PORT_OF_BRIDGE = 'stranger0', 'stranger-br'
 ARP, IPV4 = 0x0806, 0x0800
-REQ, MRA, REJ, REP, RTU, DREQ, DREP, SIDR_REQ, SIDR_REP, LAP = range(0x10, 0x1A)
+REQ, MRA, REJ, REP, RTU, DREQ, DREP, SIDR_REQ, SIDR_REP, LAP, APR = range(0x10, 0x1B)
 MAD_AT = 14 + HEADERS
+MAD_HEAD = 24
 TCP, UDP = 0x106, 0x111
 PORT, CLOSED = 7471, 7999
 MARK = 0x6D61726B00000000
 # Fields that each side chooses for itself.
-OWN = re.compile(r'psn|guid|localcomm|localqpn|eecn|ackdelay|\.mad$|mad\.data$|cm\.[a-z]+$')
+OWN = re.compile(r'psn|guid|localcomm|localqpn|eecn|ackdelay|rej\.ari|\.mad$|mad\.data$|cm\.[a-z]+$')
 # Where Linux is silent: IBA 12.6.7.2 has reason 6 for a message that names no connection, and 4 for one that is not
-# answered (CM-11, CM-15).
-OURS_ALONE = {'a REP that nobody asked for': (REJ,), 'no RTU comes': (REJ,)}
+# answered (CM-11, CM-15). A LAP gets APR 2 (CM-32).
+OURS_ALONE = {'a REP that nobody asked for': (REJ,), 'no RTU comes': (REJ,), 'a LAP': (APR,)}
 
 
 @dataclass
@@ -38,15 +39,18 @@ class Request:
     timeout: int = 20       # of our answers: 4 us * 2^20
     retries: int = 15
     tid: int = 0
+    pkey: int = 0xFFFF
+    mtu: int = 3
+    transport: int = 0
 
-    def mad(self, to):
+    def mad(self, to, _rep=None):
         gids = b''.join(bytes(10) + b'\xff\xff' + socket.inet_aton(a) for a in (STRANGER, to))
         cma = struct.pack('!BBH', self.cma_version << 4, 4 << 4, 40000)
         cma += b''.join(bytes(12) + socket.inet_aton(a) for a in (STRANGER, to))
         data = struct.pack('!II', 0x5000 + self.number, 0) + struct.pack('!Q', TCP << 16 | self.port)
         data += struct.pack('!QII', 0x0200000000000009, 0, 0)
-        data += struct.pack('!III', (self.qpn or 0x900 + self.number) << 8 | 1, 1, self.timeout << 3)
-        data += struct.pack('!IHBB', 0x123456 << 8 | self.timeout << 3 | 7, 0xFFFF, 3 << 4 | 7, self.retries << 4)
+        data += struct.pack('!III', (self.qpn or 0x900 + self.number) << 8 | 1, 1, self.timeout << 3 | self.transport << 1)
+        data += struct.pack('!IHBB', 0x123456 << 8 | self.timeout << 3 | 7, self.pkey, self.mtu << 4 | 7, self.retries << 4)
         data += struct.pack('!HH', 0xFFFF, 0xFFFF) + gids + struct.pack('!IBBBB', 3, 0, 64, 1 << 3, 18 << 3)
         return cm_mad(REQ, self.tid or 0x77000000 + self.number, data.ljust(140, b'\0') + cma)
 
@@ -58,8 +62,38 @@ class Plain:
     data: bytes
     tid: int = 0x99
 
-    def mad(self, _to):
+    def mad(self, _to, _rep=None):
         return cm_mad(self.attribute, self.tid, self.data)
+
+
+@dataclass
+class Named:
+    """A message of the connection that the last REP made; @data follows its two ids. the QPN of the REP goes to
+    @qpn_at."""
+    attribute: int
+    data: bytes = b''
+    qpn_at: int = -1
+    tid: int = 0x98
+
+    def mad(self, _to, rep):
+        data = bytearray(ids(0x5001, struct.unpack_from('!I', rep, MAD_HEAD)[0]) + self.data)
+        if self.qpn_at >= 0:
+            data[self.qpn_at:self.qpn_at + 3] = rep[MAD_HEAD + 12:MAD_HEAD + 15]
+        return cm_mad(self.attribute, self.tid, bytes(data))
+
+
+@dataclass
+class Lookup:
+    """A SIDR_REQ for @port."""
+    port: int
+    number: int = 1
+    cma_version: int = 0
+
+    def mad(self, to, _rep=None):
+        cma = struct.pack('!BBH', self.cma_version << 4, 4 << 4, 40000)
+        cma += b''.join(bytes(12) + socket.inet_aton(a) for a in (STRANGER, to))
+        head = ids(0x6600 + self.number, 0xFFFF0000) + struct.pack('!Q', UDP << 16 | self.port)
+        return cm_mad(SIDR_REQ, 0x66, head + cma)
 
 
 def ids(*words):
@@ -94,20 +128,60 @@ CONNECTED = (
 )
 NO_RTU = (('no RTU comes', Request(1, timeout=14, retries=2), (REP, REP, REP)),)
 
+# `cm_peer reject`: with as many bytes of private data as there may be.
+REJECTED = (
+    ('rejected', Request(1), (REJ,)),
+    ('its REQ again', Request(1), (REJ,)),
+    ('a REQ of the largest MTU', Request(4, mtu=5), (REJ,)),
+    ('a REQ of another partition', Request(5, pkey=0x8123), (REJ,)),
+    ('a REQ of UC', Request(6, transport=1), (REJ,)),
+)
+DATAGRAMS_REJECTED = (
+    ('rejected', Lookup(PORT), (SIDR_REP,)),
+    ('the same again', Lookup(PORT), (SIDR_REP,)),
+    ('another version of the IP header', Lookup(PORT, 2, cma_version=1), (SIDR_REP,)),
+    ('another service', Lookup(CLOSED, 3), (SIDR_REP,)),
+)
+DATAGRAMS = (
+    ('accepted', Lookup(PORT), (SIDR_REP,)),
+    ('the same again', Lookup(PORT), (SIDR_REP,)),
+)
+# `cm_peer accept`
+CONNECTION = (
+    ('accepted', Request(1), (REP,)),
+    ('an RTU', Named(RTU), ()),
+    ('an RTU again', Named(RTU), ()),
+    ('its REQ again', Request(1), ()),
+    ('an MRA for the REP', Named(MRA, bytes((1 << 6, 20 << 3))), ()),
+    ('a DREQ for another QPN', Named(DREQ, ids(0xABCD00)), ()),
+    ('a LAP', Named(LAP, bytes(4) + ids(0), 12), ()),
+    ('a DREP', Named(DREP), ()),
+    ('a DREQ', Named(DREQ, ids(0), 8), (DREP,)),
+    ('a DREQ again', Named(DREQ, ids(0), 8), (DREP,)),
+)
+
+
+UCMATOSE = '-b {} -c 1'
+
 
 @dataclass
 class RefusalCase:
     name: str
     steps: tuple
     program: str = ''
+    options: str = ''
     tries: int = 10
 
 
 def refusal_cases():
     return [RefusalCase('cm-refused-fits-nothing', FITS_NOTHING),
-            RefusalCase('cm-refused-by-a-program', WITH_A_PROGRAM, 'ucmatose'),
-            RefusalCase('cm-refused-qp-connected', CONNECTED, 'ucmatose'),
-            RefusalCase('cm-refused-no-rtu', NO_RTU, 'ucmatose')]
+            RefusalCase('cm-refused-by-a-program', WITH_A_PROGRAM, 'ucmatose', UCMATOSE),
+            RefusalCase('cm-refused-qp-connected', CONNECTED, 'ucmatose', UCMATOSE),
+            RefusalCase('cm-refused-no-rtu', NO_RTU, 'ucmatose', UCMATOSE),
+            RefusalCase('cm-refused-with-data', REJECTED, 'cm_peer', 'reject tcp {}'),
+            RefusalCase('cm-refused-datagrams', DATAGRAMS_REJECTED, 'cm_peer', 'reject udp {}'),
+            RefusalCase('cm-refused-in-a-connection', CONNECTION, 'cm_peer', 'accept tcp {}'),
+            RefusalCase('cm-accepted-datagrams', DATAGRAMS, 'cm_peer', 'accept udp {}')]
 
 
 class Stranger:
@@ -208,16 +282,17 @@ def decoded(pcap):
 
 def answers(case, side, path, more):
     """{step: fields of each answer} of one side, which sends @more, too."""
-    address, counts = side.addresses[0], []
+    address, counts, rep = side.addresses[0], [], b''
     with Stranger(path) as stranger:
         mac = stranger.mac_of(address)
         program = None
         if case.program:
-            program = side.start(case.program, ['-b', address, '-c', '1'], f'{path}.log', PATIENCE_S)
+            program = side.start(case.program, case.options.format(address).split(), f'{path}.log', PATIENCE_S)
             side.wait_cm_listening(program)
         try:
             for what, message, wanted in case.steps:
-                frames = stranger.exchange(address, mac, message.mad(address), wanted + more.get(what, ()))
+                frames = stranger.exchange(address, mac, message.mad(address, rep), wanted + more.get(what, ()))
+                rep = next((f[MAD_AT:] for f in frames if f[MAD_AT + 17] == REP), rep)
                 stranger.keep(frames)
                 counts.append(len(frames))
         finally:

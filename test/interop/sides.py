@@ -381,7 +381,8 @@ class Verbs(Local):
     def __init__(self, net, build, state):
         super().__init__(net, build, state)
         self.programs = {'pingpong': ['ibv_rc_pingpong'], 'ud': ['ibv_ud_pingpong'],
-                         'peer': [build / 'test/interop/verbs_peer']}
+                         'peer': [build / 'test/interop/verbs_peer'],
+                         'cm_peer': [build / 'test/interop/cm_peer']}
         self.env = dict(os.environ, LD_LIBRARY_PATH=f'{build}/lib/verbs:{build}/lib/client', ROCI_VERBOSE='1')
 
     def boot(self):

@@ -71,6 +71,9 @@ int cmd_cm_query(struct session *s, const struct request *q, struct reply *r)
 
 static void to_init(const struct cm_id *id, struct abi_cm_qp_attr *a)
 {
+	int pkey = gsi_pkey_index(id->all->ctl, &id->path);
+
+	a->attr.pkey_index = pkey < 0 ? 0 : (uint16_t)pkey;
 	a->mask = ABI_QP_STATE | ABI_QP_PKEY_INDEX | ABI_QP_PORT;
 	a->attr.port = (uint8_t)(id->path.port + 1);
 	if (id_is_datagram(id)) {

@@ -85,6 +85,21 @@ static bool family_fits(const struct cm_id *listener, const struct cma_hdr *h)
 	       (listener->local.family == 6 && !listener->afonly);
 }
 
+/* The rest is refused by lib/cm. */
+static uint8_t qp_type_asked(const struct cm_event *e)
+{
+	if (e->type == CM_EV_SIDR_REQ)
+		return ABI_QPT_UD;
+	switch (cm_get(e->mad, CM_F_REQ_TRANSPORT)) {
+	case CM_TRANSPORT_RC:
+		return ABI_QPT_RC;
+	case CM_TRANSPORT_UC:
+		return ABI_QPT_UC;
+	default:
+		return ABI_QPT_XRC_RECV;
+	}
+}
+
 static struct cm_id *new_id(struct connections *all, const struct cm_event *e, struct cma_hdr *h)
 {
 	struct cm_id *l = handle_get(&all->ids, (uint32_t)e->cookie), *id;
@@ -92,6 +107,12 @@ static struct cm_id *new_id(struct connections *all, const struct cm_event *e, s
 	all->reason = CM_REJ_INVALID_SERVICE_ID;
 	if (!l || e->private_len < CMA_HDR_LEN || !cma_read(h, e->private_data) ||
 		!family_fits(l, h))
+		return NULL;
+	all->reason = CM_REJ_CONSUMER; /* as Linux */
+	if (l->qp_type != qp_type_asked(e))
+		return NULL;
+	all->reason = CM_REJ_INVALID_GID; /* as Linux: there is none for P_Keys */
+	if (gsi_pkey_index(all->ctl, e->path) < 0)
 		return NULL;
 	all->reason = CM_REJ_NO_RESOURCES;
 	id = id_create(l->channel, l->ps, l->qp_type, l->uid);

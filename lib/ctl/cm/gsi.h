@@ -101,4 +101,7 @@ bool gsi_poll(struct gsi *g);
 /** @return the index of the GID table entry from which MADs along @p path leave, or -1. */
 int gsi_sgid_index(const struct ctl *ctl, const struct cm_path *path);
 
+/** @return the index of the P_Key of @p path in the table of its port, or -1. */
+int gsi_pkey_index(const struct ctl *ctl, const struct cm_path *path);
+
 #endif

@@ -24,6 +24,23 @@ int gsi_sgid_index(const struct ctl *ctl, const struct cm_path *path)
 	return gid_find(&ctl->net->port[path->port].gids.table, path->local, path->net, path->vid);
 }
 
+/* The high bit says what kind of member each end is, not which partition it means. */
+int gsi_pkey_index(const struct ctl *ctl, const struct cm_path *path)
+{
+	const struct port *port = &ctl->dp->ports->port[path->port];
+	int found = -1;
+
+	for (uint32_t i = 0; i < port->pkeys; i++) {
+		uint16_t own = atomic_load_explicit(&port->pkey[i], memory_order_relaxed);
+
+		if (own == path->pkey && pkey_valid(own))
+			return (int)i;
+		if (found < 0 && pkey_valid(own) && !((own ^ path->pkey) & 0x7FFF))
+			found = (int)i;
+	}
+	return found;
+}
+
 /* --- posting ---------------------------------------------------------------------------------- */
 
 static void ring_bell(struct gsi *g, const struct qp_obj *o)
@@ -56,7 +73,7 @@ static bool has_room(const struct gsi_port *p)
 	return p->posted - done < sq->depth;
 }
 
-/* CM-01: from QP1 to QP1 with its Q_Key, a whole MAD in one packet.
+/* CM-01: from QP1 to QP1 with its Q_Key and the path's P_Key, a whole MAD in one packet.
  *
  * There is room, but perhaps not for all that waited for a destination: the protocol repeats what
  * is lost. */
@@ -66,6 +83,7 @@ static void post(struct gsi *g, const struct gsi_ah *a, const uint8_t mad[MAD_LE
 	const struct ring *sq = &p->qp->qp->sq;
 	uint8_t *entry = sq->entries + (size_t)(p->posted & (sq->depth - 1)) * sq->stride;
 	struct abi_wqe *w = (struct abi_wqe *)entry;
+	int pkey = gsi_pkey_index(g->ctl, &a->path);
 
 	if (!has_room(p)) {
 		g->full++;
@@ -76,7 +94,7 @@ static void post(struct gsi *g, const struct gsi_ah *a, const uint8_t mad[MAD_LE
 	w->ud.ah = a->handle;
 	w->ud.remote_qpn = 1;
 	w->ud.remote_qkey = MAD_QKEY;
-	w->ud.pkey_index = 0;
+	w->ud.pkey_index = pkey < 0 ? 0 : (uint32_t)pkey; /* of a REQ that is refused for it */
 	memcpy(entry + ABI_WQE_HDR, mad, MAD_LEN);
 	atomic_store_explicit((_Atomic uint32_t *)&w->ctl,
 		ABI_WQE_CTL(ABI_WR_SEND, MAD_LEN, ABI_WQE_INLINE | abi_phase(p->posted, sq->depth)),
@@ -90,7 +108,7 @@ static void post(struct gsi *g, const struct gsi_ah *a, const uint8_t mad[MAD_LE
 
 static bool same(const struct cm_path *a, const struct cm_path *b)
 {
-	return a->port == b->port && a->net == b->net && a->vid == b->vid &&
+	return a->port == b->port && a->net == b->net && a->vid == b->vid && a->pkey == b->pkey &&
 	       a->tclass == b->tclass && a->flow_label == b->flow_label &&
 	       !memcmp(a->remote, b->remote, 16) && !memcmp(a->local, b->local, 16);
 }

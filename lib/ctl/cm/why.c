@@ -40,7 +40,7 @@ static const char *cause_of(unsigned reason)
 		       "connection: "
 		       "connect again";
 	case CM_REJ_INVALID_GID:
-		return "the peer does not accept the address: check the GIDs of both";
+		return "the peer does not accept the path: check the GIDs and P_Keys of both";
 	case CM_REJ_INVALID_MTU:
 		return "the peer does not accept the path MTU: give both ports the same MTU";
 	default:

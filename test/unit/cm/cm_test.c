@@ -529,6 +529,24 @@ static void rep_of_strangers(void **state)
 	is(p->a, p->id, CM_REP_RCVD);
 }
 
+/* A REP to the side that sent one is no duplicate, and brings none back. */
+static void rep_to_the_passive_side(void **state)
+{
+	struct pair *p = *state;
+	uint8_t mad[MAD_LEN];
+	unsigned sent;
+
+	to_established(p);
+	memcpy(mad, p->rep, MAD_LEN);
+	cm_put(mad, CM_F_REP_LOCAL_ID, p->id);
+	cm_put(mad, CM_F_REP_REMOTE_ID, p->passive);
+	sent = p->b->sent;
+	end_give(p->b, mad);
+	assert_int_equal(p->b->sent, sent);
+	assert_int_equal(cm_counters(p->b->cm)->ignored[CM_REP - CM_REQ], 1);
+	is(p->b, p->passive, CM_ESTABLISHED);
+}
+
 /* proves CM-33: both connect, nobody listens for the other: REJ 8 both ways */
 static void peer_to_peer(void **state)
 {
@@ -822,9 +840,10 @@ int main(void)
 		T(refusals), T(backlog), T(duplicate_req), T(programs_take_long),
 		T(duplicate_req_rejected), T(stale_connection), T(rep_repeated), T(rtu_lost),
 		T(req_unanswered), T(req_given_up), T(mra), T(dreq_of_strangers),
-		T(dreq_unanswered), T(lap), T(sidr), T(rep_of_strangers), T(peer_to_peer),
-		T(listeners), T(strangers_limited), T(each_twice_in_each_state), T(timewait),
-		T(never_sent), T(those_without_a_user_give_way), T(memory_is_used_as_needed)};
+		T(dreq_unanswered), T(lap), T(sidr), T(rep_of_strangers),
+		T(rep_to_the_passive_side), T(peer_to_peer), T(listeners), T(strangers_limited),
+		T(each_twice_in_each_state), T(timewait), T(never_sent),
+		T(those_without_a_user_give_way), T(memory_is_used_as_needed)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

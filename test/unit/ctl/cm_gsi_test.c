@@ -9,10 +9,12 @@
 #include <unistd.h>
 #include <cmocka.h>
 #include "abi_wqe.h"
+#include "bits.h"
 #include "cm/connections.h"
 #include "config/parts.h"
 #include "daemon.h"
 #include "headers.h"
+#include "net/pkeys.h"
 #include "qp.h"
 #include "verbs/qp_obj.h"
 
@@ -60,15 +62,20 @@ static struct gsi *gsi_of(void **state)
 	return &((struct test_daemon *)*state)->ctl->connections->gsi;
 }
 
-static void send_one(struct gsi *g, const uint8_t to[16], uint32_t number)
+static void send_in(struct gsi *g, uint16_t pkey, const uint8_t to[16], uint32_t number)
 {
-	struct cm_path path = {.pkey = 0xFFFF, .net = NET_IPV4, .hop_limit = 64};
+	struct cm_path path = {.pkey = pkey, .net = NET_IPV4, .hop_limit = 64};
 	uint8_t mad[MAD_LEN];
 
 	memcpy(path.local, gid_own4, 16);
 	memcpy(path.remote, to, 16);
 	mad_begin(mad, CM_DREQ, number);
 	gsi_send(g, &path, mad);
+}
+
+static void send_one(struct gsi *g, const uint8_t to[16], uint32_t number)
+{
+	send_in(g, 0xFFFF, to, number);
 }
 
 /* Takes what is posted, in order, as a worker does.  @return how many */
@@ -83,6 +90,8 @@ static uint32_t work(struct gsi *g, uint32_t *next)
 		const uint8_t *entry = sq->entries + (size_t)(at & (sq->depth - 1)) * sq->stride;
 
 		assert_int_equal(mad_tid(entry + ABI_WQE_HDR), (*next)++);
+		assert_int_equal(((const struct abi_wqe *)entry)->ud.remote_qpn, 1);
+		assert_int_equal(((const struct abi_wqe *)entry)->ud.remote_qkey, MAD_QKEY);
 	}
 	atomic_store(&sq->shared->consumer, p->posted);
 	return n;
@@ -109,6 +118,35 @@ static void send__thousands(void **state)
 	send_one(g, gid_peer4, next); /* at once again */
 	now += 10 * MS;
 	assert_int_equal(work(g, &next), 1);
+}
+
+/* proves CM-01: the P_Key is that of the path, be we a full or a limited member of the partition.
+ */
+static void send__pkeys(void **state)
+{
+	static const struct {
+		uint16_t pkey;
+		uint32_t index;
+	} rows[] = {{0xFFFF, 1}, {0x8001, 0}, {0x0002, 3}, {0x8002, 2}, {0x8003, 4}, {0x0003, 4},
+		{0x7777, 0}};
+	static const uint16_t table[] = {0x8001, 0xFFFF, 0x8002, 0x0002, 0x0003};
+	struct gsi *g = gsi_of(state);
+	struct port *port = &g->ctl->dp->ports->port[0];
+
+	for (uint32_t i = 0; i < ARRAY_SIZE(table); i++)
+		assert_true(pkeys_set(port, i, table[i]));
+	for (uint32_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		const struct ring *sq = &g->port[0].qp->qp->sq;
+		const struct abi_wqe *w =
+			(const struct abi_wqe *)(sq->entries +
+						 (size_t)(g->port[0].posted & (sq->depth - 1)) *
+							 sq->stride);
+		uint32_t next = i;
+
+		send_in(g, rows[i].pkey, gid_peer4, i);
+		assert_int_equal(work(g, &next), 1);
+		assert_int_equal(w->ud.pkey_index, rows[i].index);
+	}
 }
 
 /* A worker that does not send: nothing is written over, and no more is kept than there is room for.
@@ -167,7 +205,7 @@ int main(void)
 {
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 	const struct CMUnitTest tests[] = {
-		T(send__thousands), T(send__no_worker), T(send__nobody_answers)};
+		T(send__thousands), T(send__pkeys), T(send__no_worker), T(send__nobody_answers)};
 
 	return cmocka_run_group_tests(tests, daemon_group_setup, daemon_group_teardown);
 }

@@ -4,6 +4,9 @@
 #include <errno.h>
 #include "cm_world.h"
 #include "headers.h"
+#include "net/pkeys.h"
+#include "path.h"
+#include "worker.h"
 
 #define FLOODED 32u /* listeners */
 
@@ -28,8 +31,8 @@ static struct cm_path host(unsigned n)
 	return p;
 }
 
-/* REQ number @p i of a host, for a QP of its own, to TCP port @p port. */
-static void flood(struct world *w, unsigned from, unsigned i, uint16_t port)
+/* REQ number @p i of a host, for a QP of its own. */
+static void flood_to(struct world *w, unsigned from, unsigned i, uint64_t service)
 {
 	const struct cm_path path = host(from);
 	struct cma_hdr h = {.family = 4, .src_port = 40000};
@@ -42,9 +45,14 @@ static void flood(struct world *w, unsigned from, unsigned i, uint16_t port)
 	cm_put(mad, CM_F_REQ_LOCAL_ID, i + 1);
 	cm_put(mad, CM_F_REQ_QPN, 0x1000 + i);
 	cm_put(mad, CM_F_REQ_GUID, 0x1000000ull + from);
-	cm_put(mad, CM_F_REQ_SERVICE_ID, TCP(port));
+	cm_put(mad, CM_F_REQ_SERVICE_ID, service);
 	world_give(w, &path, mad);
 	w->nout = 0;
+}
+
+static void flood(struct world *w, unsigned from, unsigned i, uint16_t port)
+{
+	flood_to(w, from, i, TCP(port));
 }
 
 /* The backlog bounds requests of which the program has not heard, as in Linux: with each that it
@@ -73,6 +81,63 @@ static void flood__backlog(void **state)
 	program_die(&p);
 	assert_int_equal(cm_half_open(w->all->cm), 0);
 	assert_int_equal(world_refused(w, CM_REJ_CONSUMER), 110);
+	w->nout = 0;
+}
+
+/* proves CM-23: a REQ in a partition that this port is not in is refused, as by Linux; the QP of
+ * one that is accepted is in that of the REQ. */
+static void request__partition(void **state)
+{
+	struct world *w = *state;
+	struct program p;
+	struct abi_cm_event e;
+	struct abi_cm_init_qp_attr in = {.state = ABI_QPS_INIT};
+	struct abi_cm_qp_attr out;
+	struct port *port = &w->ctl->dp->ports->port[0];
+
+	take_template(w);
+	program_open(w, &p);
+	program_serve(&p, 7001, 100);
+	cm_put(template, CM_F_REQ_PKEY, 0x8005);
+	flood(w, 0, 0, 7001);
+	assert_int_equal(world_refused(w, CM_REJ_INVALID_GID), 1);
+	assert_false(program_event(&p, &e));
+	assert_true(pkeys_set(port, 2, 0x8005));
+	flood(w, 0, 1, 7001);
+	in.id = program_take(&p, ABI_CM_CONNECT_REQUEST).id;
+	assert_int_equal(
+		program_ask(&p, ABI_CM_INIT_QP_ATTR, &in, sizeof(in), &out, sizeof(out)), 0);
+	assert_int_equal(out.attr.pkey_index, 2);
+	program_die(&p);
+	w->nout = 0;
+}
+
+/* A listener has one type of QP: a program that accepted with another would never hear from it. */
+static void request__qp_type(void **state)
+{
+	static const struct {
+		uint8_t space, transport;
+	} rows[] = {
+		{0x06, CM_TRANSPORT_UC}, {0x06, CM_TRANSPORT_EXTENDED}, {0x11, CM_TRANSPORT_RC}};
+	struct world *w = *state;
+	struct program p;
+	struct abi_cm_event e;
+	uint32_t datagrams;
+
+	take_template(w);
+	program_open(w, &p);
+	program_serve(&p, 7001, 100);
+	datagrams = program_id(&p, ABI_CM_PS_UDP, ABI_QPT_UD, 1);
+	assert_int_equal(program_bind(&p, datagrams, gid_any4, 7001), 0);
+	assert_int_equal(program_listen(&p, datagrams, 8), 0);
+	for (unsigned i = 0; i < ARRAY_SIZE(rows); i++) {
+		cm_put(template, CM_F_REQ_TRANSPORT, rows[i].transport);
+		cm_put(template, CM_F_REQ_EXTENDED, rows[i].transport == CM_TRANSPORT_EXTENDED);
+		flood_to(w, 0, i, cma_service_id(rows[i].space, 7001));
+		assert_int_equal(world_refused(w, CM_REJ_CONSUMER), i + 1);
+		assert_false(program_event(&p, &e));
+	}
+	program_die(&p);
 	w->nout = 0;
 }
 
@@ -354,6 +419,8 @@ int main(void)
 {
 #define T(f) cmocka_unit_test_setup_teardown(f, world_setup, world_teardown)
 	const struct CMUnitTest tests[] = {
+		T(request__partition),
+		T(request__qp_type),
 		T(flood__backlog),
 		T(flood__short_backlog),
 		T(flood__half_open),

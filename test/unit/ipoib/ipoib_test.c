@@ -92,6 +92,15 @@ static void from_wire__too_short_or_too_long(void **state)
 	assert_true(host_datagram(&l, 0, &from, false, p, IPOIB_HLEN + 2045));
 }
 
+static void from_wire__another_mac(void **state)
+{
+	static const uint8_t mac[6] = {2, 1, 2, 3, 4, 5};
+
+	ipoib_set_mac(l.host[0].s, mac);
+	assert_true(ip_datagram(IPOIB_IP4, 0, 4, 20));
+	assert_memory_equal(l.host[0].last, mac, 6);
+}
+
 /* A group's sender gets its own datagrams back. */
 static void from_wire__own(void **state)
 {
@@ -448,6 +457,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(from_wire__header, setup, teardown),
 		cmocka_unit_test_setup_teardown(from_wire__too_short_or_too_long, setup, teardown),
 		cmocka_unit_test_setup_teardown(from_wire__own, setup, teardown),
+		cmocka_unit_test_setup_teardown(from_wire__another_mac, setup, teardown),
 		cmocka_unit_test_setup_teardown(from_wire__groups_of_ethernet, setup, teardown),
 		cmocka_unit_test_setup_teardown(arp__forged, setup, teardown),
 		cmocka_unit_test_setup_teardown(arp__qpn_of_the_address, setup, teardown),
