@@ -338,8 +338,7 @@ int main(int argc, char **argv)
 	printf("system calls\n");
 	no_read_is_lost(argc > 2 ? 300 : 60);
 	printf("children\n");
-	if (!means || strcmp(means, "signals")) /* children of torn memory: doc/arena.md */
-		children_have_their_own(argc > 2 ? 200 : 50);
+	children_have_their_own(argc > 2 ? 200 : 50);
 	printf("all at once\n");
 	fflush(stdout);
 	all_at_once(argc > 2 ? 60 : 5);
