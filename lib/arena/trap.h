@@ -2,8 +2,8 @@
 /**
  * @file trap.h
  * The moment of fork(). Between the handlers of pthread_atfork() and the system call, libc takes
- * locks of its own: that of malloc(), and that of its list of FILEs. What those protect is whole
- * only while they are held.
+ * locks of its own: that of malloc(), and that of its list of FILEs. Their data are
+ * whole only while they are held.
  */
 #ifndef ARENA_TRAP_H
 #define ARENA_TRAP_H

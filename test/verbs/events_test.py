@@ -13,7 +13,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent / 'func'))
 from netlab import Lab, PATIENCE_S, skip, veth, wait_for  # noqa: E402
 from rocid import ask, check  # noqa: E402
 
-# What happens, and the event that ibv_asyncwatch names for it.
+# Commands, and the event that ibv_asyncwatch names for each.
 STEPS = (
     ('ip address add 10.8.0.7/24 dev e0', 'IBV_EVENT_GID_CHANGE'),
     ('ip address del 10.8.0.7/24 dev e0', 'IBV_EVENT_GID_CHANGE'),

@@ -45,7 +45,7 @@ static void start(void)
 		skip();
 }
 
-/* What the parent has done before, the child sees. */
+/* The child sees all that the parent has done before. */
 static void trap_fork__once_before_and_after(void **state)
 {
 	pid_t parent = getpid(), pid;
