@@ -71,7 +71,7 @@ static void fixed_buffers_are_refused(void)
 	for (size_t i = 0; i < LEN; i++)
 		if (p[i] != 0x11)
 			errx(1, "byte %zu is lost", i);
-	/* What is beside them is not refused, and they are not when they are free again. */
+	/* Pages beside them are not refused, and they are not when they are free again. */
 	mr = roci_reg_mr(e[0].pd, p, 3 * PAGE, ALL);
 	must(mr != NULL, "the pages before");
 	must(roci_dereg_mr(mr) == 0, "deregister");
