@@ -9,6 +9,10 @@
  *
  * Memory that the forking thread itself writes to in the meantime, its stack and its thread-local
  * data, is private memory of the parent while fork() runs, if it had been swapped.
+ *
+ * The child's copy is of the moment at which the pages were protected. The lists of malloc() are
+ * partly there and partly in private memory, which the kernel copies: the moment should be one at
+ * which fork() has the locks of malloc() (trap.h). Where that cannot be, it is shortly before.
  */
 #include <fcntl.h>
 #include <poll.h>
@@ -22,6 +26,7 @@
 #include "hold.h"
 #include "raw.h"
 #include "thread.h"
+#include "trap.h"
 
 #ifndef MADV_POPULATE_WRITE
 #define MADV_POPULATE_WRITE 23
@@ -63,7 +68,9 @@ static struct {
 	int stop[2];	    /* pipe to the monitor */
 	int done[2];	    /* pipe from the child */
 	bool active;
-	bool alone; /* there are no other threads */
+	bool alone;  /* there are no other threads */
+	bool parked; /* they stand still until the child has its copy */
+	bool copied; /* it has */
 } fk;
 
 #define NO_COPY "libroci: no memory for a copy of registered memory after fork()\n"
@@ -364,81 +371,76 @@ static bool protect_shot(const struct shot *sh)
 	return any;
 }
 
+static bool monitor_possible(void)
+{
+	return !fk.alone && hold_descriptor() >= 0;
+}
+
+/* Before fork() has libc's locks. */
 static void start_monitor(void)
 {
-	size_t len = fk.pages * (arena.page + 1);
-
-	if (!fk.pages || fk.alone || hold_descriptor() < 0 || pipe2(fk.stop, O_CLOEXEC))
+	if (pipe2(fk.stop, O_CLOEXEC))
 		return;
-	fk.aside = anonymous(len, MAP_SHARED);
-	fk.is_aside = (_Atomic uint8_t *)(fk.aside + fk.pages * arena.page);
-	atomic_store(&fk.armed, false);
-	fk.monitored = fk.aside && !pthread_create(&fk.monitor, NULL, watch, NULL);
-	for (size_t i = 0; fk.monitored && i < fk.nshots; i++)
-		fk.shot[i].held = protect_shot(&fk.shot[i]);
-	atomic_store(&fk.armed, true);
+	fk.monitored = !pthread_create(&fk.monitor, NULL, watch, NULL);
 	if (fk.monitored)
 		return;
 	close(fk.stop[0]);
 	close(fk.stop[1]);
 }
 
+static void protect(void)
+{
+	size_t len = fk.pages * (arena.page + 1);
+
+	if (!fk.pages)
+		return;
+	fk.aside = anonymous(len, MAP_SHARED);
+	if (!fk.aside)
+		return;
+	fk.is_aside = (_Atomic uint8_t *)(fk.aside + fk.pages * arena.page);
+	for (size_t i = 0; i < fk.nshots; i++)
+		fk.shot[i].held = protect_shot(&fk.shot[i]);
+}
+
+/* Without allocation: fork() may have libc's locks. */
+static void take_snapshot(void)
+{
+	if (!take_shots())
+		give_up(NO_COPY);
+	if (!fk.monitored)
+		return;
+	protect();
+	atomic_store(&fk.armed, true);
+}
+
+static void forget_aside(void)
+{
+	if (fk.aside)
+		raw_munmap(fk.aside, fk.pages * (arena.page + 1));
+	fk.aside = NULL;
+}
+
 static void end_monitor(void)
 {
 	if (!fk.monitored)
 		return;
+	atomic_store(&fk.armed, true); /* or fork() has failed before */
 	for (size_t i = 0; i < fk.nshots; i++)
 		if (fk.shot[i].held)
 			hold_shared_end(fk.shot[i].s, fk.shot[i].e - fk.shot[i].s);
 	close(fk.stop[1]);
 	pthread_join(fk.monitor, NULL);
 	close(fk.stop[0]);
-	raw_munmap(fk.aside, fk.pages * (arena.page + 1));
+	forget_aside();
 	fk.monitored = false;
 }
 
-/* --- the handlers ------------------------------------------------------------------------- */
-
-void arena_fork_prepare(void)
-{
-	pthread_mutex_lock(&arena.lock);
-	fk.active = is_open() && !pipe2(fk.done, O_CLOEXEC);
-	if (!fk.active)
-		return;
-	fk.alone = hold_alone(1);
-	discard_fork_begin();
-	leave_arena();
-	if (!take_shots())
-		give_up(NO_COPY);
-	start_monitor();
-}
-
-void arena_fork_parent(void)
-{
-	char byte;
-
-	if (fk.active) {
-		/* Its end of the pipe closes when it dies, or was never made. */
-		close(fk.done[1]);
-		while (read(fk.done[0], &byte, 1) < 0 && errno == EINTR)
-			;
-		close(fk.done[0]);
-		end_monitor();
-		discard_fork_end();
-		return_to_arena();
-		if (fk.shot)
-			raw_munmap(fk.shot, fk.room * sizeof(*fk.shot));
-		fk.shot = NULL;
-		fk.room = 0;
-		fk.active = false;
-	}
-	pthread_mutex_unlock(&arena.lock);
-}
+/* --- the child's copy --------------------------------------------------------------------- */
 
 /* The shot of this place, with what is aside, unless its memory was moved after it was taken. */
 static const struct shot *shot_for(const struct shot *m, uintptr_t s)
 {
-	const struct shot *sh = fk.monitored ? shot_of(s) : NULL;
+	const struct shot *sh = fk.aside ? shot_of(s) : NULL;
 
 	return sh && sh->f == m->f && sh->off + (s - sh->s) == m->off + (s - m->s) ? sh : NULL;
 }
@@ -459,7 +461,7 @@ static void copy_pages(const struct shot *sh, uintptr_t s, size_t len, uint8_t *
 		at = hole;
 	}
 	/* Afterwards: what is not aside by now had not been written when it was copied. */
-	for (size_t i = 0; fk.monitored && i < len / arena.page; i++) {
+	for (size_t i = 0; fk.aside && i < len / arena.page; i++) {
 		uintptr_t at = s + i * arena.page;
 		const struct shot *then = shot_for(sh, at);
 		size_t n = then ? then->first + (at - then->s) / arena.page : 0;
@@ -508,6 +510,84 @@ static void make_all_own(void)
 	maps_close(&now);
 }
 
+static void copy_in_child(void)
+{
+	make_all_own();
+	fk.copied = true;
+	if (write(fk.done[1], "", 1) < 0) { /* the parent has died */
+	}
+}
+
+static void wait_for_child(void)
+{
+	char byte;
+
+	/* Its end of the pipe closes when it dies, or was never made. */
+	close(fk.done[1]);
+	while (read(fk.done[0], &byte, 1) < 0 && errno == EINTR)
+		;
+	close(fk.done[0]);
+	fk.copied = true;
+}
+
+/* --- the moment of fork() ----------------------------------------------------------------- */
+
+/* With libc's locks, so nobody is stopped who has one. */
+static void before_fork(void)
+{
+	fk.parked = !fk.monitored && park_possible() && !park(0, true);
+	take_snapshot();
+}
+
+/* In the child before fork() resets what is in its memory, such as the locks of FILEs. */
+static void after_fork(bool child)
+{
+	if (child)
+		copy_in_child();
+	else if (fk.parked)
+		wait_for_child();
+	if (fk.parked)
+		unpark();
+}
+
+/* --- the handlers ------------------------------------------------------------------------- */
+
+void arena_fork_prepare(void)
+{
+	pthread_mutex_lock(&arena.lock);
+	fk.active = is_open() && !pipe2(fk.done, O_CLOEXEC);
+	if (!fk.active)
+		return;
+	fk.alone = hold_alone(1);
+	discard_fork_begin();
+	fk.nshots = fk.pages = 0;
+	atomic_store(&fk.armed, false);
+	fk.parked = fk.copied = false;
+	leave_arena();
+	if (monitor_possible())
+		start_monitor();
+	if (fk.alone || !trap_fork(before_fork, after_fork))
+		take_snapshot();
+}
+
+void arena_fork_parent(void)
+{
+	trap_end();
+	if (fk.active) {
+		if (!fk.copied)
+			wait_for_child();
+		end_monitor();
+		discard_fork_end();
+		return_to_arena();
+		if (fk.shot)
+			raw_munmap(fk.shot, fk.room * sizeof(*fk.shot));
+		fk.shot = NULL;
+		fk.room = 0;
+		fk.active = false;
+	}
+	pthread_mutex_unlock(&arena.lock);
+}
+
 /* Descriptors of the parent's address space are of no use. */
 static void forget_all(void)
 {
@@ -528,21 +608,22 @@ static void forget_all(void)
 
 void arena_fork_child(void)
 {
+	trap_end();
 	discard_fork_child();
 	if (fk.active) {
-		make_all_own();
-		if (write(fk.done[1], "", 1) < 0) { /* the parent has died */
-		}
+		if (!fk.copied)
+			copy_in_child();
 		close(fk.done[0]);
 		close(fk.done[1]);
 		if (fk.monitored) {
 			close(fk.stop[0]);
 			close(fk.stop[1]);
-			raw_munmap(fk.aside, fk.pages * (arena.page + 1));
+			forget_aside();
 		}
 		for (size_t i = 0; i < fk.nowns; i++)
 			raw_munmap(fk.own[i].before, fk.own[i].len);
-		raw_munmap(fk.shot, fk.room * sizeof(*fk.shot));
+		if (fk.shot)
+			raw_munmap(fk.shot, fk.room * sizeof(*fk.shot));
 		memset((void *)&fk, 0, sizeof(fk));
 		forget_all();
 	}

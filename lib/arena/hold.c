@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/userfaultfd.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -16,7 +17,19 @@
 #ifndef USERFAULTFD_IOC_NEW
 #define USERFAULTFD_IOC_NEW _IO(0xAA, 0x00)
 #endif
-#define USEFUL (UFFD_FEATURE_PAGEFAULT_FLAG_WP | UFFD_FEATURE_WP_HUGETLBFS_SHMEM)
+/* Linux 6.8. */
+#ifndef UFFD_FEATURE_MOVE
+#define UFFD_FEATURE_MOVE (1 << 16)
+struct uffdio_move {
+	uint64_t dst, src, len, mode;
+	int64_t move;
+};
+#define UFFDIO_MOVE			 _IOWR(0xAA, 0x05, struct uffdio_move)
+#define UFFDIO_MOVE_MODE_ALLOW_SRC_HOLES (1ull << 1)
+#endif
+#define USEFUL \
+	(UFFD_FEATURE_PAGEFAULT_FLAG_WP | UFFD_FEATURE_WP_HUGETLBFS_SHMEM | UFFD_FEATURE_MOVE)
+#define AGAIN_MAX 100u /* a page is locked for the moment */
 
 unsigned arena_means = ~0u;
 
@@ -181,6 +194,78 @@ void hold_end(const struct hold *h, bool moved)
 		unprotect(h->at, h->len);
 	wake(h->at, h->len);
 }
+
+/* --- pinned pages ----------------------------------------------------------------------- */
+
+/* In user mode system calls that read the memory meanwhile would fail. */
+bool hold_can_take(void)
+{
+	return uffd.fd >= 0 && uffd.features & UFFD_FEATURE_MOVE &&
+	       uffd.by != ARENA_WRITERS_UFFD_USER;
+}
+
+int hold_place(uintptr_t at, size_t len)
+{
+	struct uffdio_register r = {
+		.range = {.start = at, .len = len}, .mode = UFFDIO_REGISTER_MODE_MISSING};
+
+	return ioctl(uffd.fd, UFFDIO_REGISTER, &r) ? -errno : 0;
+}
+
+static int move_pages(uintptr_t to, uintptr_t from, size_t len, size_t *done)
+{
+	unsigned again = 0;
+
+	for (*done = 0; *done < len;) {
+		struct uffdio_move m = {.dst = to + *done,
+			.src = from + *done,
+			.len = len - *done,
+			.mode = UFFDIO_MOVE_MODE_ALLOW_SRC_HOLES};
+
+		if (!ioctl(uffd.fd, UFFDIO_MOVE, &m))
+			m.move = (int64_t)m.len;
+		else if (m.move <= 0 && (errno != EAGAIN || ++again == AGAIN_MAX))
+			return -errno;
+		if (m.move > 0) {
+			*done += (size_t)m.move;
+			again = 0;
+		}
+	}
+	return 0;
+}
+
+int hold_take(const struct hold *h, uintptr_t to)
+{
+	size_t done;
+	int err = move_pages(to, h->at, h->len, &done);
+
+	if (err)
+		hold_give_back(h, to, done);
+	return err;
+}
+
+/* The program cannot go on without its bytes. */
+static void lose(const char *why)
+{
+	fprintf(stderr, "libroci: memory that was to be registered cannot be put back: %s\n", why);
+	abort();
+}
+
+void hold_give_back(const struct hold *h, uintptr_t from, size_t len)
+{
+	struct uffdio_range range = {.start = h->at, .len = h->len};
+	size_t done;
+
+	if (h->by != uffd.by)
+		hold_place(h->at, h->len);
+	for (size_t at = 0; at < len; at += done)
+		if (move_pages(h->at + at, from + at, len - at, &done) && errno != EAGAIN)
+			lose(strerror(errno));
+	if (h->by != uffd.by)
+		ioctl(uffd.fd, UFFDIO_UNREGISTER, &range);
+}
+
+/* ---------------------------------------------------------------------------------------- */
 
 int hold_shared(uintptr_t at, size_t len)
 {

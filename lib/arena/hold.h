@@ -46,6 +46,22 @@ int hold_begin(struct hold *h);
 /** Lets them go on. @p moved: the memory has been replaced. */
 void hold_end(const struct hold *h, bool moved);
 
+/** @return whether hold_take() can work. */
+bool hold_can_take(void);
+
+/** Registers [@p at, @p at + @p len), which hold_take() may fill.  @return 0 or a negative errno.
+ */
+int hold_place(uintptr_t at, size_t len);
+
+/** Takes the pages of @p h away, to @p to: system calls that have pinned one, and will write to it
+ *  later, would write to a page that the program no longer has.
+ *  @return 0; -EBUSY: one is pinned, or shared with a child; else another negative errno. Unless it
+ *  is 0 all pages are back. */
+int hold_take(const struct hold *h, uintptr_t to);
+
+/** Puts them back. */
+void hold_give_back(const struct hold *h, uintptr_t from, size_t len);
+
 /** Write-protects memory of the arena: writers wait until hold_page_end().
  *  @return 0 or a negative errno. */
 int hold_shared(uintptr_t at, size_t len);

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Private memory is replaced by pages of the arena, chunk by chunk. */
 #include <fcntl.h>
+#include <signal.h>
 #include <string.h>
+#include <time.h>
 #include "arena_impl.h"
 #include "aside.h"
 #include "hold.h"
@@ -19,6 +21,10 @@
 #define PRESENT	  (3ull << 62) /* in memory, or swapped out */
 #define GUARD	  (1ull << 58) /* MADV_GUARD_INSTALL; Linux 6.15 */
 
+#define PINNED	     ETXTBSY /* within this file */
+#define PIN_LOOKS    1000u
+#define PIN_PAUSE_NS 1000000
+
 struct job {
 	const struct arena_file *f;
 	const struct vma *v;
@@ -26,8 +32,9 @@ struct job {
 	uint64_t off;
 	struct traits traits;
 	bool alone;
-	pid_t waiter; /* waits for a helper, and runs nothing */
-	bool thread;  /* a page has a thread's control block */
+	pid_t waiter;	/* waits for a helper, and runs nothing */
+	uintptr_t away; /* a chunk's place for pages that are taken away; 0: they cannot be */
+	bool thread;	/* a page has a thread's control block */
 };
 
 /* A chunk's pages, a word for each. */
@@ -35,6 +42,7 @@ struct chunk {
 	uintptr_t at;
 	size_t len;
 	uint8_t *stage; /* its new pages */
+	uintptr_t from; /* its old pages */
 	uint64_t pages[PAGES_MAX];
 };
 
@@ -59,6 +67,15 @@ static int look(struct chunk *c, const struct vma *v)
 static bool is_present(const struct chunk *c, size_t i)
 {
 	return c->pages[i] & PRESENT;
+}
+
+static bool any_present(const struct chunk *c)
+{
+	size_t i = 0, n = c->len / arena.page;
+
+	while (i < n && !is_present(c, i))
+		i++;
+	return i < n;
 }
 
 /* Calls madvise() for each run of present pages. */
@@ -114,22 +131,67 @@ static void copy(const struct chunk *c, struct job *j)
 
 		if (!is_present(c, i))
 			continue;
-		raw_copy(c->stage + at, (const void *)(c->at + at), arena.page);
+		raw_copy(c->stage + at, (const void *)(c->from + at), arena.page);
 		j->thread |= thread_block_in(c->stage + at, c->at + at, arena.page);
 	}
 }
 
 /* Between hold_begin() and hold_end(): raw.h. */
-static int replace(struct chunk *c, struct job *j)
+static int replace(struct chunk *c, struct job *j, const struct hold *h)
 {
+	uintptr_t away = j->away ? j->away + c->at % CHUNK : 0;
 	int err = look(c, j->v);
 
 	if (err)
 		return err;
+	c->from = c->at;
+	if (away && any_present(c)) {
+		err = hold_take(h, away);
+		if (err == -EBUSY)
+			return -PINNED;
+		c->from = err ? c->at : away;
+	}
 	copy(c, j);
-	if (j->v->prot != (PROT_READ | PROT_WRITE) && raw_mprotect(c->stage, c->len, j->v->prot))
-		return -errno;
-	return raw_move(c->stage, c->len, c->at);
+	err = j->v->prot != (PROT_READ | PROT_WRITE) && raw_mprotect(c->stage, c->len, j->v->prot)
+		      ? -errno
+		      : raw_move(c->stage, c->len, c->at);
+	if (err && c->from != c->at)
+		hold_give_back(h, c->from, c->len);
+	return err;
+}
+
+/* A signal's handler of this thread would wait for itself. */
+static int replace_once(struct chunk *c, struct job *j, struct hold *h)
+{
+	sigset_t all, old;
+	int err;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_BLOCK, &all, &old);
+	err = hold_begin(h);
+	if (!err) {
+		err = replace(c, j, h);
+		hold_end(h, !err);
+	}
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	return err;
+}
+
+/* A page that a system call has pinned is let go when that ends, as with O_DIRECT, or stays, as
+ * with buffers of io_uring. One that is shared with a child looks alike until it is written. */
+static int replace_held(struct chunk *c, struct job *j, struct hold *h)
+{
+	const struct timespec pause = {.tv_nsec = PIN_PAUSE_NS};
+	int err = -PINNED;
+
+	for (unsigned i = 0; i < PIN_LOOKS && err == -PINNED; i++) {
+		if (i && !advise_present(c, (uint8_t *)c->at, MADV_POPULATE_WRITE) && i > 1)
+			nanosleep(&pause, NULL);
+		err = replace_once(c, j, h);
+	}
+	if (!err && c->from != c->at)
+		raw_madvise((void *)c->from, c->len, MADV_DONTNEED);
+	return err;
 }
 
 /* Looked up only where it matters. */
@@ -160,11 +222,7 @@ static int swap_chunk(struct chunk *c, struct job *j)
 		err = advise_present(c, c->stage, MADV_POPULATE_WRITE);
 	if (!err) {
 		hold.blocks = may_fail(c, j);
-		err = hold_begin(&hold);
-		if (!err) {
-			err = replace(c, j);
-			hold_end(&hold, !err);
-		}
+		err = replace_held(c, j, &hold);
 	}
 	if (err) {
 		raw_munmap(c->stage, c->len);
@@ -176,17 +234,42 @@ static int swap_chunk(struct chunk *c, struct job *j)
 	return 0;
 }
 
+/* Aligned as what it is for, so that a huge page stays one. */
+static void make_place(struct job *j, struct span *all)
+{
+	bool can = hold_can_take() && j->v->anonymous && j->f->page == arena.page &&
+		   j->v->prot & PROT_WRITE && !j->traits.locked;
+	bool part = j->s / CHUNK == (j->e - 1) / CHUNK && j->e - j->s < CHUNK;
+	size_t len = part ? CHUNK : 2 * CHUNK;
+	void *p = can ? raw_mmap(NULL, len, PROT_READ | PROT_WRITE,
+				MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0)
+		      : MAP_FAILED;
+
+	j->away = 0;
+	*all = (struct span){0, 0};
+	if (p == MAP_FAILED)
+		return;
+	*all = (struct span){(uintptr_t)p, (uintptr_t)p + len};
+	j->away = part ? all->s : (all->s + CHUNK - 1) & ~(CHUNK - 1ul);
+	if (hold_place(all->s, len))
+		j->away = 0;
+}
+
 static int swap_chunks(struct job *j)
 {
 	struct chunk c;
+	struct span place;
 	int err = 0;
 
+	make_place(j, &place);
 	for (c.at = j->s; c.at < j->e && !err; c.at += c.len) {
 		c.len = CHUNK - c.at % CHUNK;
 		if (c.len > j->e - c.at)
 			c.len = j->e - c.at;
 		err = swap_chunk(&c, j);
 	}
+	if (place.s)
+		raw_munmap((void *)place.s, place.e - place.s);
 	return err;
 }
 
@@ -235,6 +318,11 @@ static int explain(int err, const struct job *j, char why[ARENA_WHY_MAX])
 			"memory at %#lx is a private mapping of a file, and a thread that blocks "
 			"all signals could write to it meanwhile: register it before the thread "
 			"starts, or use memory of malloc() or roci_alloc_mem()",
+			(unsigned long)j->s);
+	case PINNED:
+		return refuse(why, EBUSY,
+			"pages at %#lx are pinned: the kernel may write there later (fixed buffers "
+			"of io_uring, vfio, GPUs). Register the memory for RDMA first, then there",
 			(unsigned long)j->s);
 	case EOPNOTSUPP:
 		return refuse(why, EOPNOTSUPP,

@@ -86,7 +86,8 @@ struct ah {
 struct channel {
 	struct roci_channel pub;
 	uint32_t handle;
-	uint32_t users; /* number of CQs */
+	uint32_t users;	       /* number of CQs */
+	_Atomic uint32_t left; /* of those, how many have `left` */
 };
 
 /** Events given to the program and acknowledged by it; context.lock. */
@@ -122,6 +123,7 @@ struct cq {
 	uint32_t users; /* send and receive queues; context.lock */
 	struct event_count events;
 	bool death_reported; /* its last event was delivered */
+	_Atomic bool left;   /* it was armed while completions were left in it */
 	struct spin lock;
 	struct map qps;	   /* by QPN */
 	struct qp *last;   /* whose completion was taken last, while it is one of `qps`; or NULL */
@@ -305,6 +307,12 @@ void recv_put(struct queue *q, const struct roci_recv_wr *wr);
 void queue_discard(struct queue *q);
 
 /* --- events.c --------------------------------------------------------------------------- */
+
+/** @return whether completions are in the CQ that have not been taken. */
+bool cq_has_completions(struct cq *cq);
+
+/** That it was armed with some no longer counts. */
+void cq_forget_left(struct cq *cq);
 
 /** Waits until the program has acknowledged its events; context.lock is held. */
 void events_wait(struct context *ctx, const struct event_count *e);

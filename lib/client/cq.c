@@ -163,8 +163,10 @@ int roci_destroy_cq(struct roci_cq *c)
 		return err;
 	pthread_mutex_lock(&ctx->lock);
 	map_remove(&ctx->cqs, &cq->by_handle);
-	if (c->channel)
+	if (c->channel) {
+		cq_forget_left(cq);
 		((struct channel *)c->channel)->users--;
+	}
 	events_wait(ctx, &cq->events);
 	pthread_mutex_unlock(&ctx->lock);
 	free_cq(cq);
@@ -418,6 +420,33 @@ void cq_forget_srq(struct cq *cq, uint32_t srqn)
 
 /* --- arming ----------------------------------------------------------------------------- */
 
+bool cq_has_completions(struct cq *cq)
+{
+	bool any = false;
+
+	spin_lock(&cq->lock);
+	for (uint32_t i = 0; i < cq->lanes && !any; i++)
+		any = lane_ready(&cq->lane[i]);
+	spin_unlock(&cq->lock);
+	return any;
+}
+
+void cq_forget_left(struct cq *cq)
+{
+	if (atomic_exchange(&cq->left, false))
+		atomic_fetch_sub(&((struct channel *)cq->pub.channel)->left, 1);
+}
+
+/* Completions from before do not count for the worker (CQ-04). But adapters raise an event if some
+ * are left, and programs depend on it which arm and then take only a few: perftest. */
+static void mark_left(struct cq *cq)
+{
+	if (!cq->pub.channel || !cq_has_completions(cq))
+		return;
+	if (!atomic_exchange(&cq->left, true))
+		atomic_fetch_add(&((struct channel *)cq->pub.channel)->left, 1);
+}
+
 int roci_req_notify_cq(struct roci_cq *c, int solicited_only)
 {
 	struct abi_cq *shared = (struct abi_cq *)cq_of(c)->region.base;
@@ -434,5 +463,7 @@ int roci_req_notify_cq(struct roci_cq *c, int solicited_only)
 	/* Before the caller polls again: either that poll sees a new CQE, or its worker sees
 	 * this. */
 	atomic_thread_fence(memory_order_seq_cst);
+	if (!solicited_only)
+		mark_left(cq_of(c));
 	return 0;
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Completion channels and asynchronous events: sockets that carry an object's handle. */
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -123,6 +124,7 @@ static struct cq *take_cq(struct context *ctx, uint32_t handle)
 	n = map_get(&ctx->cqs, handle);
 	if (n) {
 		cq = map_entry(n, struct cq, by_handle);
+		cq_forget_left(cq);
 		cq->events.given++;
 	}
 	pthread_mutex_unlock(&ctx->lock);
@@ -145,10 +147,53 @@ static struct cq *take_unreported_cq(struct context *ctx, struct roci_channel *c
 	return cq;
 }
 
+static bool is_readable(int fd)
+{
+	struct pollfd p = {.fd = fd, .events = POLLIN};
+
+	return poll(&p, 1, 0) == 1;
+}
+
+static bool has_left(struct map_node *n, void *channel)
+{
+	struct cq *cq = map_entry(n, struct cq, by_handle);
+
+	return cq->pub.channel == channel && atomic_load(&cq->left);
+}
+
+/* The event of a CQ that was armed while completions were left in it, unless they have been taken
+ * since. While it is counted as given the CQ stays. */
+static struct cq *take_left_cq(struct context *ctx, struct roci_channel *channel)
+{
+	struct cq *cq = NULL;
+
+	/* After those that rocid has sent, which keep the descriptor readable. */
+	while (!cq && atomic_load(&((struct channel *)channel)->left) &&
+		!is_readable(channel->fd)) {
+		struct map_node *n;
+
+		pthread_mutex_lock(&ctx->lock);
+		n = map_find(&ctx->cqs, has_left, channel);
+		if (n) {
+			cq = map_entry(n, struct cq, by_handle);
+			cq_forget_left(cq);
+			cq->events.given++;
+		}
+		pthread_mutex_unlock(&ctx->lock);
+		if (!cq)
+			break;
+		if (!cq_has_completions(cq)) {
+			acknowledge(ctx, &cq->events, 1);
+			cq = NULL;
+		}
+	}
+	return cq;
+}
+
 int roci_get_cq_event(struct roci_channel *channel, struct roci_cq **out, void **user_data)
 {
 	struct context *ctx = context_of(channel->context);
-	struct cq *cq = NULL;
+	struct cq *cq = take_left_cq(ctx, channel);
 
 	while (!cq) {
 		struct abi_event ev;

@@ -7,12 +7,14 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -200,6 +202,65 @@ static void no_read_is_lost(unsigned rounds)
 	printf("  %u rounds of reads, %u faults\n", atomic_load(&r.rounds), r.faults);
 }
 
+/* --- signals ---------------------------------------------------------------------------- */
+
+static uint8_t *_Atomic handled;
+static _Atomic unsigned handlings;
+
+static void on_alarm(int sig)
+{
+	uint8_t *p = handled;
+
+	(void)sig;
+	for (size_t i = 0; p && i < MB; i += PAGE)
+		p[i]++;
+	handlings++;
+}
+
+/* A handler that writes to the memory may run in the thread that registers it. */
+static void handlers_do_not_wait(unsigned rounds)
+{
+	const struct itimerval often = {{0, 50}, {0, 50}}, never = {0};
+	struct sigaction sa = {.sa_handler = on_alarm, .sa_flags = SA_RESTART};
+
+	sigaction(SIGALRM, &sa, NULL);
+	setitimer(ITIMER_REAL, &often, NULL);
+	for (unsigned k = 0; k < rounds; k++) {
+		uint8_t *p =
+			mmap(NULL, MB, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		struct roci_mr *mr;
+
+		handled = p;
+		mr = roci_reg_mr(e[0].pd, p, MB, ALL);
+		must(mr != NULL, "register");
+		handled = NULL;
+		must(roci_dereg_mr(mr) == 0, "deregister");
+		munmap(p, MB);
+	}
+	setitimer(ITIMER_REAL, &never, NULL);
+	signal(SIGALRM, SIG_IGN);
+	printf("  %u handlings\n", handlings);
+}
+
+static void *sleep_on(void *arg)
+{
+	(void)arg;
+	while (!stop)
+		usleep(1000);
+	return NULL;
+}
+
+static void handlers_with_threads(unsigned rounds)
+{
+	pthread_t t;
+
+	pthread_create(&t, NULL, sleep_on, NULL);
+	handlers_do_not_wait(rounds);
+	stop = 1;
+	pthread_join(t, NULL);
+	stop = 0;
+}
+
 /* --- fork ------------------------------------------------------------------------------- */
 
 static uint64_t *pair_of_words;
@@ -331,15 +392,17 @@ int main(int argc, char **argv)
 {
 	const char *means = getenv("ROCI_WRITERS");
 
+	setvbuf(stdout, NULL, _IOLBF, 0);
 	user_mode = means && !strcmp(means, "user");
 	peer_open(e, argv[1], MB);
 	printf("writers\n");
 	no_write_is_lost(argc > 2 ? 300 : 60);
 	printf("system calls\n");
 	no_read_is_lost(argc > 2 ? 300 : 60);
+	printf("handlers\n");
+	handlers_with_threads(argc > 2 ? 1000 : 100);
 	printf("children\n");
-	if (!means || strcmp(means, "signals")) /* children of torn memory: doc/arena.md */
-		children_have_their_own(argc > 2 ? 200 : 50);
+	children_have_their_own(argc > 2 ? 200 : 50);
 	printf("all at once\n");
 	fflush(stdout);
 	all_at_once(argc > 2 ? 60 : 5);

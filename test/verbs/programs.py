@@ -97,6 +97,8 @@ def bandwidths():
 def queues():
     for op in 'send', 'write', 'read':
         yield Case(f'ib_{op}_bw', [*SHORT, '-q', '8'])
+    # More completions at a time than it takes after an event.
+    yield Case('ib_read_bw', ['-n', '100', '-q', '64', '-e'])
     yield Case('ib_send_bw', [*SHORT, '--use-srq'])
     yield Case('ib_send_bw', [*SHORT, '--use-srq', '-q', '4'])
     yield Case('ib_send_lat', [*SHORT, '--use-srq'])

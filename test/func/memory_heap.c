@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The heap in memory that is registered, while threads allocate and free: a child of fork() must
+ * find it whole, as what malloc() knows of it is partly in those pages and partly elsewhere. And
+ * what fork() does in the child must not reach the parent.
+ *
+ *   HEAP_FORKS=200 memory_heap SOCKET
+ */
+#include <err.h>
+#include <malloc.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include "memory.h"
+
+#define CHUNKS	  4000u
+#define THREADS	  3
+#define LEAST	  1100u /* larger than what a thread keeps for itself */
+#define VARIETY	  2000u
+#define IN_CHILD  3000u
+#define ALLOCATED 64u
+
+static struct end e[2];
+static _Atomic int stop;
+
+static void allocate(unsigned *random, uint8_t **p, unsigned n)
+{
+	unsigned i = (unsigned)rand_r(random) % n;
+
+	free(p[i]);
+	p[i] = malloc(LEAST + (unsigned)rand_r(random) % VARIETY);
+	if (!p[i])
+		err(1, "malloc");
+	memset(p[i], (int)i, LEAST);
+}
+
+static void *churn(void *arg)
+{
+	unsigned random = (unsigned)(uintptr_t)arg;
+	uint8_t *p[ALLOCATED] = {0};
+
+	while (!stop)
+		allocate(&random, p, ALLOCATED);
+	for (unsigned i = 0; i < ALLOCATED; i++)
+		free(p[i]);
+	return NULL;
+}
+
+/* glibc aborts when its lists are not as they should be. */
+static void child(unsigned seed)
+{
+	uint8_t *p[ALLOCATED] = {0};
+
+	for (unsigned i = 0; i < IN_CHILD; i++)
+		allocate(&seed, p, ALLOCATED);
+	_exit(0);
+}
+
+/* Every second chunk is freed, so that the threads use registered pages. */
+static void fill(struct roci_mr **mr)
+{
+	static uint8_t *p[CHUNKS];
+
+	for (unsigned i = 0; i < CHUNKS; i++)
+		p[i] = malloc(LEAST);
+	*mr = roci_reg_mr(e[0].pd, p[0], (size_t)(p[CHUNKS - 1] - p[0]), ALL);
+	must(*mr != NULL, "register");
+	for (unsigned i = 0; i < CHUNKS; i += 2)
+		free(p[i]);
+}
+
+/* --- FILEs ------------------------------------------------------------------------------ */
+
+static pthread_barrier_t both;
+
+static void *print(void *f)
+{
+	flockfile(f);
+	pthread_barrier_wait(&both);
+	pthread_barrier_wait(&both);
+	funlockfile(f);
+	return NULL;
+}
+
+/* fork() resets the locks of the child's FILEs, which must not be the parent's. */
+static void file_stays_locked(void)
+{
+	FILE *f = fopen("/dev/null", "w");
+	struct roci_mr *mr = roci_reg_mr(e[0].pd, f, sizeof(*f) + 256, ALL);
+	pthread_t t;
+	pid_t pid;
+
+	must(mr != NULL, "register");
+	pthread_barrier_init(&both, NULL, 2);
+	pthread_create(&t, NULL, print, f);
+	pthread_barrier_wait(&both);
+	pid = fork();
+	if (!pid)
+		_exit(0);
+	if (pid < 0 || waitpid(pid, NULL, 0) != pid)
+		err(1, "fork");
+	if (!ftrylockfile(f))
+		errx(1, "a child has unlocked a FILE of its parent");
+	pthread_barrier_wait(&both);
+	pthread_join(t, NULL);
+	if (ftrylockfile(f))
+		errx(1, "a FILE stays locked");
+	funlockfile(f);
+	must(roci_dereg_mr(mr) == 0, "deregister");
+	fclose(f);
+}
+
+int main(int argc, char **argv)
+{
+	const char *count = getenv("HEAP_FORKS");
+	unsigned forks = count ? (unsigned)atoi(count) : 200;
+	pthread_t t[THREADS];
+	struct roci_mr *mr;
+
+	if (argc < 2)
+		errx(1, "usage: memory_heap SOCKET");
+	mallopt(M_ARENA_MAX, 1);
+	mallopt(M_MMAP_THRESHOLD, 1 << 30);
+	peer_open(e, argv[1], 1 << 20);
+	file_stays_locked();
+	fill(&mr);
+	for (uintptr_t i = 0; i < THREADS; i++)
+		pthread_create(&t[i], NULL, churn, (void *)(i + 1));
+	for (unsigned k = 0; k < forks; k++) {
+		pid_t pid = fork();
+		int status;
+
+		if (!pid)
+			child(k);
+		if (pid < 0 || waitpid(pid, &status, 0) != pid || status)
+			errx(1, "child %u: status %#x", k, status);
+	}
+	stop = 1;
+	for (unsigned i = 0; i < THREADS; i++)
+		pthread_join(t[i], NULL);
+	must(roci_dereg_mr(mr) == 0, "deregister");
+	pair_close(e);
+	return 0;
+}
