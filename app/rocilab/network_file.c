@@ -30,7 +30,8 @@ static int bad(struct reader *r, const char *format, ...)
 	va_start(ap, format);
 	vsnprintf(what, sizeof(what), format, ap);
 	va_end(ap);
-	return wrong(r->p, "%s:%u: %s", r->path, r->line, what);
+	wrong(r->p, "%s:%u: %s", r->path, r->line, what);
+	return -EINVAL;
 }
 
 /* The next word, or what of it fits. */
