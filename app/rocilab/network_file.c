@@ -7,7 +7,9 @@
 #include <ctype.h>
 #include <stdarg.h>
 #include <stdlib.h>
+#include "network.h"
 #include "parse_impl.h"
+#include "scenario.h"
 
 #define WORD_SIZE 32u
 #define NODES_MAX (HOSTS_MAX + SWITCHES_MAX)
@@ -30,8 +32,7 @@ static int bad(struct reader *r, const char *format, ...)
 	va_start(ap, format);
 	vsnprintf(what, sizeof(what), format, ap);
 	va_end(ap);
-	wrong(r->p, "%s:%u: %s", r->path, r->line, what);
-	return -EINVAL;
+	return wrong(r->p, "%s:%u: %s", r->path, r->line, what);
 }
 
 /* The next word, or what of it fits. */
@@ -57,6 +58,7 @@ static int number(struct reader *r, uint32_t most, uint32_t *to)
 	char word[WORD_SIZE];
 	char *end;
 
+	*to = 0;
 	if (next(r, word))
 		return -EINVAL;
 	v = strtoul(word, &end, 10);

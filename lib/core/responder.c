@@ -3,11 +3,19 @@
  * RC responder, receive side. A request passes through the checks in the order of responder_rx();
  * each check is one function and decides whether the packet passes.
  */
+#include "core.h"
+#include "core_memory.h"
+#include "mr.h"
+#include "mw.h"
 #include "packet.h"
-#include "placement.h"
+#include "packet_length.h"
+#include "qp_impl.h"
 #include "recv.h"
+#include "responder.h"
 #include "responder_impl.h"
 #include "seq24.h"
+#include "uaccess.h"
+#include "write_place.h"
 
 void responder_start(struct qp *qp, uint32_t psn)
 {
@@ -335,13 +343,14 @@ void memory_fault(struct core *c, struct qp *qp, const struct pkt *pkt, uint64_t
 static ALWAYS_INLINE enum verdict execute_write(
 	struct core *c, struct qp *qp, const struct pkt *pkt, uint8_t *at, uint64_t now)
 {
-	switch (write_place(c, qp, pkt, at)) {
+	switch (write_place(core_memory(c), c->cfg.mrs, qp, pkt, at)) {
 	case PLACED_KEY_GONE:
 		return access_error(c, qp, pkt, CAUSE_RKEY_GONE, now); /* RSP-15 */
 	case PLACED_FAULT:
 		memory_fault(c, qp, pkt, now);
 		return DONE;
 	default:
+		c->count.rx_write_requests += pkt->op->last;
 		return PASS;
 	}
 }
@@ -412,9 +421,9 @@ static enum verdict execute_atomic(
 	if ((pkt->va | (uintptr_t)ptr) % ATOMIC_LEN)
 		return invalid_request(c, qp, pkt, CAUSE_ATOMIC_ALIGNMENT, now);
 	if ((pkt->op->code & OPC_OP_MASK) == OP_CMP_SWAP)
-		ok = uaccess_cmp_swap(&c->ua, ptr, pkt->compare, pkt->swap_add, &orig);
+		ok = uaccess_cmp_swap(core_memory(c), ptr, pkt->compare, pkt->swap_add, &orig);
 	else
-		ok = uaccess_fetch_add(&c->ua, ptr, pkt->swap_add, &orig);
+		ok = uaccess_fetch_add(core_memory(c), ptr, pkt->swap_add, &orig);
 	if (!ok) {
 		memory_fault(c, qp, pkt, now);
 		return DONE;

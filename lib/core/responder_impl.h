@@ -3,8 +3,13 @@
 #ifndef RESPONDER_IMPL_H
 #define RESPONDER_IMPL_H
 
-#include "mw.h"
-#include "responder.h"
+#include <stdint.h>
+#include "cause.h"
+
+struct core;
+struct pkt;
+struct qp;
+struct resp_res;
 
 /** Result of a check or an execution. */
 enum verdict {

@@ -1,8 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* RC responder: FLUSH and ATOMIC WRITE (IBTA 1.5, Annex A19), and the invalidation by a SEND. */
+#include "abi_ctl.h"
+#include "abi_wqe.h"
+#include "core.h"
+#include "core_memory.h"
+#include "headers.h"
 #include "mw_wqe.h"
+#include "pkt.h"
+#include "qp.h"
 #include "recv.h"
 #include "responder_impl.h"
+#include "uaccess.h"
 
 /* --- FLUSH ------------------------------------------------------------------------------ */
 
@@ -65,7 +73,7 @@ enum verdict execute_atomic_write(
 		return access_error(c, qp, pkt, CAUSE_RKEY, now);
 	if ((pkt->va | (uintptr_t)ptr) % ATOMIC_LEN)
 		return invalid_request(c, qp, pkt, CAUSE_ATOMIC_ALIGNMENT, now);
-	if (!uaccess_place(&c->ua, ptr, pkt->payload, ATOMIC_LEN)) {
+	if (!uaccess_place(core_memory(c), ptr, pkt->payload, ATOMIC_LEN)) {
 		memory_fault(c, qp, pkt, now);
 		return DONE;
 	}
