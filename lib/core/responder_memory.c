@@ -40,7 +40,7 @@ static bool flush_allowed(
 
 /* FLU-04, FLU-07. Earlier WRITEs of this QP were stored by this worker, or by one that handed the
  * QP over; the fence makes them visible to all other CPUs before the response leaves. */
-enum verdict execute_flush(struct core *c, struct qp *qp, const struct pkt *pkt, uint64_t now)
+enum outcome execute_flush(struct core *c, struct qp *qp, const struct pkt *pkt, uint64_t now)
 {
 	uint32_t access = flush_access(pkt->feth);
 
@@ -61,7 +61,7 @@ enum verdict execute_flush(struct core *c, struct qp *qp, const struct pkt *pkt,
 /* --- ATOMIC WRITE ----------------------------------------------------------------------- */
 
 /* FLU-08, FLU-09: one store of eight bytes. */
-enum verdict execute_atomic_write(
+enum outcome execute_atomic_write(
 	struct core *c, struct qp *qp, const struct pkt *pkt, uint64_t now)
 {
 	uint8_t *ptr;
@@ -85,7 +85,7 @@ enum verdict execute_atomic_write(
 /* --- SEND with invalidate --------------------------------------------------------------- */
 
 /* INV-03, class J: the receive completes in error, and a NAK tells the requester. */
-enum verdict execute_invalidate(struct core *c, struct qp *qp, const struct pkt *pkt, uint64_t now)
+enum outcome execute_invalidate(struct core *c, struct qp *qp, const struct pkt *pkt, uint64_t now)
 {
 	enum mw_result res = mw_qp_invalidate(c, qp, pkt->rkey);
 

@@ -79,17 +79,17 @@ void dataplane_destroy(struct dataplane *dp)
 
 /* A worker that polls answers within a few microseconds, one that shares the caller's CPU only when
  * it is scheduled. */
-#define SPIN_TURNS 1000
-#define NAP_NS	   10000 /* and the kernel's slack, about 50 us */
+#define SPIN_TURNS    1000
+#define POLL_PAUSE_NS 10000 /* and the kernel's slack, about 50 us */
 
 void worker_wait(unsigned *turns)
 {
-	static const struct timespec nap = {.tv_nsec = NAP_NS};
+	static const struct timespec pause = {.tv_nsec = POLL_PAUSE_NS};
 
 	if ((*turns)++ < SPIN_TURNS)
 		rte_pause();
 	else
-		nanosleep(&nap, NULL);
+		nanosleep(&pause, NULL);
 }
 
 void worker_grace(struct dataplane *dp)
