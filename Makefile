@@ -11,7 +11,7 @@ DEVELOPER := -Dtests=enabled -Dwerror=true
 # Ninja runs jobs in parallel; two package managers, or two ninjas in one folder, must not.
 .NOTPARALLEL:
 .PHONY: all demo bench test check functional sanitize arm64 fuzz-smoke fuzz interop lint mutants soak \
-	soak-mutants soak-chaos soak-golden soak-functional soak-interop soak-arm64 soak-lab packages packages-bench \
+	soak-mutants soak-chaos soak-golden soak-functional soak-interop soak-arm64 soak-lab soak-buildtypes buildtypes packages packages-bench \
 	packages-test packages-arm64 packages-deb clean install uninstall doc conformance deb deb-test
 
 all: $(BUILD)/build.ninja
@@ -39,7 +39,7 @@ check: $(BUILD)/with-tests lint
 	ninja -C $(BUILD)
 	$(MESON_TEST) -C $(BUILD) --suite lint --suite unit --suite sim --suite golden --timeout-multiplier 4
 
-test: packages-test check functional sanitize arm64 fuzz-smoke mutants interop
+test: packages-test check buildtypes functional sanitize arm64 fuzz-smoke mutants interop
 
 # Real processes, two at a time where they may be; those that attack rocid; tools of the interoperation tests.
 functional: $(BUILD)/with-tests
@@ -104,8 +104,13 @@ mutants: packages-test
 	test/mutants/run $(if $(MUTANTS),$(if $(filter faults rules,$(MUTANTS)),--suite )$(MUTANTS),\
 		--since $(SINCE) --changed $(CHANGED) --sample $(SAMPLE))
 
+# Sources that changed since SINCE compile without a warning at -O0, -O3 and -Os, too.
+buildtypes: $(BUILD)/with-tests
+	ninja -C $(BUILD)
+	test/lint/buildtypes.py $(BUILD) --since $(SINCE) --most $(CHANGED)
+
 # What searches instead of guarding, each part alone as `make soak-mutants`.
-SOAK_PARTS := mutants chaos golden functional interop arm64 lab
+SOAK_PARTS := mutants chaos golden functional interop arm64 lab buildtypes
 soak: $(SOAK_PARTS:%=soak-%) fuzz
 
 soak-mutants: packages-test
@@ -143,6 +148,14 @@ soak-lab: $(BUILD)/with-tests
 	@test -f $(BUILD)-O0/build.ninja || CC=clang meson setup $(BUILD)-O0 -Ddpdk=disabled -Doptimization=0
 	ninja -C $(BUILD)-O0 app/rocilab/rocilab
 	test/sim/same_bytes.py $(BUILD)/app/rocilab/rocilab $(BUILD)-O0/app/rocilab/rocilab
+
+# Every build type of Meson, with the tests.
+soak-buildtypes: packages-test
+	for type in plain debug release minsize; do \
+		test -f $(BUILD)-$$type/build.ninja || \
+			meson setup $(BUILD)-$$type $(DEVELOPER) -Dbuildtype=$$type || exit 1; \
+		ninja -C $(BUILD)-$$type || exit 1; \
+	done
 
 EMULATOR = qemu-aarch64 -L /usr/aarch64-linux-gnu \
 	-E LD_LIBRARY_PATH=$(abspath $(BUILD)-arm64-root)/root/usr/lib/aarch64-linux-gnu
@@ -221,4 +234,4 @@ packages-deb:
 	@config/install-packages $(PACKAGES) config/packages-deb.txt
 
 clean:
-	rm -rf $(BUILD) $(BUILD)-asan $(BUILD)-fuzz $(BUILD)-arm64 $(BUILD)-arm64-root
+	rm -rf $(BUILD) $(BUILD)-plain $(BUILD)-debug $(BUILD)-release $(BUILD)-minsize $(BUILD)-asan $(BUILD)-fuzz $(BUILD)-arm64 $(BUILD)-arm64-root

@@ -3,6 +3,7 @@
 #include "bits.h"
 #include "gso.h"
 #include "path.h"
+#include "path_write.h"
 
 static bool is_ip4(const uint8_t *frame)
 {

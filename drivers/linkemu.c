@@ -10,6 +10,7 @@
 #include "bits.h"
 #include "clock.h"
 #include "ecn.h"
+#include "headers.h"
 #include "ioam.h"
 #include "frame.h"
 #include "linkemu.h"

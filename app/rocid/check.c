@@ -6,7 +6,9 @@
 #include "check.h"
 #include "eal_options.h"
 #include "icrc.h"
+#include "net/congestion.h"
 #include "net/priority.h"
+#include "option_links.h"
 #include "path.h"
 #include "text/sentence.h"
 #include "uaccess.h"
@@ -265,7 +267,7 @@ static void print_port(const struct check *c, uint32_t i)
 	if (o->congested[i]) {
 		char text[CONGESTION_TEXT];
 
-		printf(", congestion control %s", congestion_text(&o->congestion[i], text));
+		printf(", congestion control %s", congestion_text(&o->links->congestion[i], text));
 	}
 	if (o->impaired[i])
 		printf(", emulated link");

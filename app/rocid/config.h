@@ -9,8 +9,11 @@
 #ifndef CONFIG_H
 #define CONFIG_H
 
-#include "options.h"
+#include <stdbool.h>
+#include <stdio.h>
 #include "report.h"
+
+struct options;
 
 /** The line numbers of sections' heads and entries. */
 struct config_lines {

@@ -6,14 +6,17 @@
 #include "bits.h"
 #include "burst.h"
 #include "daemon.h"
+#include "exception.h"
 #include "gsoport.h"
 #include "inbox.h"
+#include "option_links.h"
 #include "packet.h"
 #include "ringpair.h"
 #include "rxwake.h"
 #include "sigbus.h"
 #include "signals.h"
 #include "steer.h"
+#include "tap.h"
 #include "uaccess.h"
 
 __attribute__((format(printf, 3, 4))) static int refuse(
@@ -35,7 +38,7 @@ static void impair_pair(struct options *o, const uint16_t ethdev[2], uint32_t pa
 	for (unsigned side = 0; side < 2; side++) {
 		if (ethdev[side] >= PORT_MAX || o->impaired[ethdev[side]])
 			continue;
-		o->impair[ethdev[side]] = o->pair[pair];
+		o->links->impair[ethdev[side]] = o->links->pair[pair];
 		o->impaired[ethdev[side]] = true;
 	}
 }
@@ -157,7 +160,7 @@ static int make_workers(struct daemon *d, struct options *o, char why[VALUE_MAX 
 	find_nodes(d->dp);
 	for (uint32_t i = 0; i < PORT_MAX; i++)
 		if (o->impaired[i])
-			mbufs += o->impair[i].spread ? 2 * LINKEMU_HELD : LINKEMU_HELD;
+			mbufs += o->links->impair[i].spread ? 2 * LINKEMU_HELD : LINKEMU_HELD;
 	mbufs += o->ntaps * 2 * EXCEPTION_RING; /* up and spent */
 	d->dp->mbufs = mbufs;
 	for (uint32_t i = 0; i < d->nports; i++)
@@ -186,7 +189,7 @@ void daemon_watch(struct daemon *d, uint32_t i)
 	const struct options *o = d->opt;
 	struct daemon_port *p = &d->port[i];
 	/* A current setting may end, and the one from the start may return. */
-	bool holds = linkemu_holds(&o->impair[i]) || linkemu_holds(&p->impair);
+	bool holds = linkemu_holds(&o->links->impair[i]) || linkemu_holds(&p->impair);
 
 	p->wake = rxwake_install(d->dp, i, &p->info, o->impaired[i] && holds);
 }
@@ -227,7 +230,7 @@ static int open_ports(struct daemon *d, struct options *o, char why[VALUE_MAX * 
 		if (err)
 			return err == -EINVAL ? -EIO : err;
 		p->open = true;
-		p->impair = o->impair[i];
+		p->impair = o->links->impair[i];
 		if (d->dp->mbuf_room < MBUF_ROOM && p->info.mtu > MTU_PAGE)
 			p->info.mtu = MTU_PAGE; /* ctl's upper limit, whatever the netdev says */
 		steer_install(&p->steer, p->info.ethdev, p->info.rx_queues);
@@ -390,7 +393,7 @@ static int start_ctl(struct daemon *d, struct options *o, char why[VALUE_MAX * 2
 		if (o->prioritized[i])
 			p->priority = &o->priority[i];
 		if (o->congested[i])
-			p->congestion = &o->congestion[i];
+			p->congestion = &o->links->congestion[i];
 	}
 	return ctl_start(&d->ctl, &cfg, why);
 }

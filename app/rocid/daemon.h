@@ -14,13 +14,14 @@
 #include "port.h"
 #include "share.h"
 #include "steer.h"
-#include "tap.h"
+#include "linkemu.h"
 #include "unstick.h"
-#include "worker.h"
 
+struct gsoport;
 struct json_t;
 struct rib;
 struct row;
+struct tap;
 
 /** A port and its attachments. */
 struct daemon_port {

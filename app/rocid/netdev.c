@@ -3,10 +3,12 @@
 #include <stdio.h>
 #include <string.h>
 #include <rte_ethdev.h>
+#include "cc.h"
 #include "daemon.h"
 #include "gsoport.h"
 #include "headers.h"
 #include "packet.h"
+#include "tap.h"
 
 static void say(const struct daemon_port *p, const char *what)
 {

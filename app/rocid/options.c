@@ -7,6 +7,7 @@
 #include <sys/un.h>
 #include "bits.h"
 #include "config.h"
+#include "option_links.h"
 #include "suggest.h"
 #include "values.h"
 
@@ -182,7 +183,11 @@ static const struct option extra[] = {
 
 void options_init(struct options *o)
 {
+	static struct option_links links; /* of the one command line */
+
 	memset(o, 0, sizeof(*o));
+	memset(&links, 0, sizeof(links));
+	o->links = &links;
 	strcpy(o->socket, ABI_SOCKET_DEFAULT);
 	o->workers = 1;
 	o->migrate = true;
@@ -432,7 +437,7 @@ static int move_slot(struct options *o, uint32_t from, uint32_t to, char why[VAL
 	if (o->mtu[from])
 		o->mtu[to] = o->mtu[from];
 	if (o->impaired[from])
-		o->impair[to] = o->impair[from];
+		o->links->impair[to] = o->links->impair[from];
 	o->impaired[to] |= o->impaired[from];
 	o->mtu[from] = 0;
 	o->impaired[from] = false;
@@ -441,7 +446,7 @@ static int move_slot(struct options *o, uint32_t from, uint32_t to, char why[VAL
 	o->prioritized[to] |= o->prioritized[from];
 	o->prioritized[from] = false;
 	if (o->congested[from])
-		o->congestion[to] = o->congestion[from];
+		o->links->congestion[to] = o->links->congestion[from];
 	o->congested[to] |= o->congested[from];
 	o->congested[from] = false;
 	for (uint32_t i = 0; i < o->nshares; i++)

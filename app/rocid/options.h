@@ -12,14 +12,13 @@
 #include <stdint.h>
 #include <net/if.h>
 #include <rte_ethdev.h>
-#include "ctl.h"
+#include "config/config.h"
 #include "limits.h"
-#include "linkemu.h"
-#include "net/congestion.h"
 #include "path.h"
 #include "worker.h"
 
 struct icrc_ops;
+struct option_links;
 
 /** Longest value of an option, in bytes with the NUL. */
 #define VALUE_MAX 256
@@ -115,11 +114,9 @@ struct options {
 	bool prioritized[PORT_SLOTS];
 	struct priority_map priority[PORT_SLOTS];
 	bool congested[PORT_SLOTS]; /* --cc was said of it */
-	struct congestion congestion[PORT_SLOTS];
 	bool impaired[PORT_SLOTS];
-	struct linkemu_config impair[PORT_SLOTS];
 	uint32_t npairs;
-	struct linkemu_config pair[PORT_MAX / 2];
+	struct option_links *links;
 	int ready_fd; /* -1: none */
 	enum stats_format stats;
 	bool interactive;

@@ -10,6 +10,7 @@
 #include <unistd.h>
 #include <rte_lcore.h>
 #include "console.h"
+#include "options.h"
 #include "prompt.h"
 
 struct prompt {

@@ -12,8 +12,7 @@
 #ifndef PROMPT_H
 #define PROMPT_H
 
-#include "options.h"
-
+struct options;
 struct prompt;
 
 /** Starts the thread if @p o requests one; *@p out is NULL if not. The socket exists, and is served

@@ -8,8 +8,11 @@
 #include <rte_ether.h>
 #include "bits.h"
 #include "icrc.h"
+#include "linkemu.h"
+#include "net/congestion.h"
 #include "net/gids.h"
 #include "net/priority.h"
+#include "option_links.h"
 #include "path.h"
 #include "rib.h"
 #include "uaccess.h"
@@ -422,7 +425,7 @@ int set_cc(struct options *o, const char *value, char why[VALUE_MAX])
 	if (err)
 		return err;
 	o->congested[port] = true;
-	return congestion_parse(&o->congestion[port], rest, why, VALUE_MAX);
+	return congestion_parse(&o->links->congestion[port], rest, why, VALUE_MAX);
 }
 
 int set_flow_label(struct options *o, const char *value, char why[VALUE_MAX])
@@ -471,7 +474,7 @@ int set_ring_pair(struct options *o, const char *value, char why[VALUE_MAX])
 {
 	if (o->npairs == PORT_MAX / 2)
 		return refuse(why, "there are already %u pairs, the maximum", o->npairs);
-	if (linkemu_parse(&o->pair[o->npairs], value, why, VALUE_MAX))
+	if (linkemu_parse(&o->links->pair[o->npairs], value, why, VALUE_MAX))
 		return -EINVAL;
 	o->npairs++;
 	return 0;
@@ -485,7 +488,7 @@ int set_impair(struct options *o, const char *value, char why[VALUE_MAX])
 
 	if (err)
 		return err;
-	if (linkemu_parse(&o->impair[port], rest, why, VALUE_MAX))
+	if (linkemu_parse(&o->links->impair[port], rest, why, VALUE_MAX))
 		return -EINVAL;
 	o->impaired[port] = true;
 	return 0;

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <strings.h>
 #include "bits.h"
+#include "opcode.h"
 #include "plan.h"
 
 typedef int (*set_fn)(struct plan *p, const char *value);

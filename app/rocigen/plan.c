@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include "bits.h"
 #include "icrc.h"
+#include "opcode.h"
 #include "plan.h"
 #include "seq24.h"
 

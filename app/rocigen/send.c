@@ -11,6 +11,7 @@
 #include <rte_ethdev.h>
 #include <rte_mbuf.h>
 #include "frame.h"
+#include "opcode.h"
 #include "plan.h"
 #include "send.h"
 

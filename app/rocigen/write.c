@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "bits.h"
+#include "headers.h"
 #include "icrc.h"
+#include "opcode.h"
+#include "path_write.h"
 #include "write.h"
 
 static void write_bth(uint8_t *bth, const struct pkt *p, unsigned pad)

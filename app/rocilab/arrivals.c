@@ -2,6 +2,8 @@
 #include <stdlib.h>
 #include "arrivals.h"
 #include "lab.h"
+#include "lab_flow.h"
+#include "list.h"
 
 bool arrivals_push(struct arrivals *a, struct arrival one)
 {

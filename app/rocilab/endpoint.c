@@ -3,8 +3,13 @@
 #include "ah.h"
 #include "endpoint.h"
 #include "host.h"
+#include "lab.h"
+#include "lab_flow.h"
+#include "lab_host.h"
+#include "memory.h"
 #include "packet.h"
 #include "qp_table.h"
+#include "scenario.h"
 #include "verbs.h"
 
 #define PD	LAB_PD

@@ -6,8 +6,11 @@
 #ifndef ENDPOINT_H
 #define ENDPOINT_H
 
-#include "abi_wqe.h"
-#include "lab.h"
+#include <stdbool.h>
+#include <stdint.h>
+
+struct abi_wqe;
+struct lab_flow;
 
 /** Messages of a flow that are posted at a time: a power of two. */
 #define AHEAD 4u

@@ -2,10 +2,16 @@
 /* Messages of a flow: some are always posted, as by a program that is never late. */
 #include <stdlib.h>
 #include <string.h>
+#include "arrivals.h"
 #include "endpoint.h"
 #include "host.h"
+#include "lab.h"
+#include "lab_flow.h"
+#include "lab_host.h"
+#include "nic.h"
 #include "packet.h"
 #include "pacing.h"
+#include "scenario.h"
 #include "seq24.h"
 #include "txd.h"
 #include "verbs.h"
@@ -178,7 +184,7 @@ void flow_cnp(struct lab_flow *f, uint64_t now)
 	uint8_t frame[FRAME_MAX];
 	struct txd t = {.frame = frame};
 	struct path path = f->sink.qp->path;
-	uint8_t *reserved = packet_begin_to(c, f->sink.qp, &path, &t, &b, CNP_RESERVED);
+	uint8_t *reserved = packet_begin_to(&c->ip_id, f->sink.qp, &path, &t, &b, CNP_RESERVED);
 
 	memset(reserved, 0, CNP_RESERVED);
 	t.hdr_len += CNP_RESERVED;

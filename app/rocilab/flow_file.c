@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include "flow_file.h"
 #include "parse_impl.h"
+#include "scenario.h"
 
 #define START_MAX 1e6 /* seconds */
 

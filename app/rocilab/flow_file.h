@@ -4,9 +4,9 @@
 #define FLOW_FILE_H
 
 #include <stdint.h>
-#include "scenario.h"
 
 struct parser;
+struct traffic_line;
 
 #define FLOW_FILE_MAX 1000000u
 

@@ -2,6 +2,11 @@
 /* The time that a message takes when nobody else sends: the measure of slowdown. */
 #include "headers.h"
 #include "lab.h"
+#include "lab_flow.h"
+#include "lab_host.h"
+#include "network.h"
+#include "scenario.h"
+#include "switch.h"
 
 #define HOPS_MAX 64u
 

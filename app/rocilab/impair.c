@@ -3,6 +3,7 @@
 #include "bits.h"
 #include "lab.h"
 #include "opcode.h"
+#include "switch.h"
 
 static enum fault_kind kind_of(const struct sim_buffer *b)
 {

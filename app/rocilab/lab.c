@@ -1,13 +1,28 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <stdlib.h>
 #include <string.h>
+#include "abi_ctl.h"
+#include "buffer.h"
+#include "cc.h"
 #include "cq.h"
 #include "headers.h"
 #include "host.h"
+#include "icrc.h"
 #include "ioam.h"
 #include "endpoint.h"
+#include "lab.h"
+#include "lab_flow.h"
+#include "lab_host.h"
+#include "memory.h"
 #include "mr.h"
+#include "network.h"
+#include "nic.h"
+#include "notify.h"
 #include "random.h"
+#include "scenario.h"
+#include "sizes.h"
+#include "switch_list.h"
+#include "wire.h"
 
 #define IOVA   0x7F0000000000ull
 #define MR_KEY 0x131u
@@ -68,7 +83,7 @@ static void congestion(struct lab *l, struct lab_host *h)
 	atomic_store(&port->burst, (uint32_t)l->s->quantum);
 	atomic_store(&port->rcm, rcm_word(48 << 2, 6, true));
 	if (l->s->fastcnp)
-		atomic_store(&port->switches, &l->listed);
+		atomic_store(&port->switches, l->listed);
 	atomic_store(&port->cnp_interval, (uint32_t)(interval * 1000));
 }
 
@@ -181,8 +196,9 @@ static bool memory_make(struct lab *l)
 	l->util = calloc(samples * l->ports + 1, sizeof(*l->util));
 	l->passed = calloc(l->ports, sizeof(*l->passed));
 	l->looked = calloc(s->expects + 1, sizeof(*l->looked));
+	l->listed = calloc(1, sizeof(*l->listed));
 	if (!l->heap || !l->place || !l->frames || !l->messages || !l->host || !l->flow ||
-		!l->share || !l->util || !l->passed || !l->looked)
+		!l->share || !l->util || !l->passed || !l->looked || !l->listed)
 		return false;
 	engine_init(&l->engine, l->heap, l->place, events, LAB_START);
 	pool_init(&l->pool, l->frames, FRAMES_BYTES);
@@ -194,7 +210,7 @@ static bool build(struct lab *l)
 {
 	if (!memory_make(l) || !place_flows(l))
 		return false;
-	list_switches(&l->listed);
+	list_switches(l->listed);
 	for (unsigned i = 0; i < l->hosts; i++)
 		if (!host_make(l, i))
 			return false;
@@ -238,6 +254,7 @@ void lab_free(struct lab *l)
 	free(l->util);
 	free(l->passed);
 	free(l->looked);
+	free(l->listed);
 	memory_free(&l->memory);
 	free(l);
 }

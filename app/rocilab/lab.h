@@ -7,15 +7,22 @@
 #ifndef LAB_H
 #define LAB_H
 
-#include "arrivals.h"
-#include "cq.h"
-#include "flow.h"
-#include "mr.h"
+#include "buffer.h"
+#include "cc.h"
+#include "engine.h"
 #include "memory.h"
-#include "nic.h"
-#include "scenario.h"
-#include "switch.h"
-#include "switch_list.h"
+#include "random.h"
+
+struct lab_flow;
+struct lab_host;
+struct lab_impair;
+struct net_routes;
+struct scenario;
+struct sim_notify;
+struct sim_switch;
+struct source;
+struct switch_list;
+struct switch_port;
 
 /** Virtual time of a scenario's 0. */
 #define LAB_START 1000000000ull
@@ -24,60 +31,6 @@
 
 /** The protection domain of all. */
 #define LAB_PD 7u
-
-/** An end of a flow. */
-struct lab_qp {
-	struct qp *qp;
-	struct abi_queue *sq_shared;
-	struct abi_queue *rq_shared;
-	uint8_t *sq_ring;
-	uint8_t *rq_ring;
-	uint32_t posted;
-	uint32_t received;   /* receive WQEs posted */
-	struct qp_flow flow; /* by which Fast CNPs find it */
-};
-
-struct lab_host {
-	struct lab *lab;
-	struct sim_host *host;
-	struct sim_nic nic;
-	struct cq cq;
-	struct abi_cq *cq_shared;
-	uint32_t cq_depth;
-	uint32_t cq_taken;
-	struct mr mr;
-	uint32_t qps;
-	uint32_t posts;	   /* flows whose messages it posts */
-	uint32_t sinks;	   /* flows to it, */
-	uint32_t receives; /* and those of them that take receive WQEs */
-	uint8_t header[FRAME_MAX];
-};
-
-struct lab_flow {
-	struct sim_event begin; /* and after each gap */
-	struct lab_host *from;	/* sends the data */
-	struct lab_host *to;
-	struct lab_host *poster; /* posts the messages: `from`, or `to` if it reads */
-	const struct flow_line *line;
-	struct lab_qp source, sink;
-	struct ah *ah;		  /* from the source to the sink: of datagrams */
-	uint32_t received;	  /* receive WQEs that are complete */
-	struct arrivals arrivals; /* of Poisson traffic */
-	uint64_t allowed;	  /* messages that may have been posted */
-	uint64_t bytes, full;	  /* that were posted, and the packets that they take */
-	uint64_t posted;	  /* messages */
-	uint64_t messages;	  /* complete */
-	uint64_t since;	   /* when the one that is under way was posted, or the one before ended */
-	double ideal_ns;   /* of a message of one full packet: there, and the ACK back */
-	double packet_ns;  /* of each packet more: its time on the slowest cable */
-	double transit_ns; /* of a full packet on all cables */
-	uint8_t failed;	   /* status of the first that failed, 0: none */
-	uint64_t done_at;  /* of the last message; 0: not yet */
-	uint32_t psn;	   /* where the sink was when it was last looked at */
-	uint64_t packets;  /* that had arrived in order by then */
-	uint64_t before;   /* of them when the measurement began */
-	uint64_t sampled;  /* of them at the last sample */
-};
 
 /** Of all hosts, or the difference over the measurement. */
 struct lab_counts {
@@ -104,12 +57,12 @@ struct lab {
 	uint8_t *messages;    /* the memory that all of them come from and go to */
 	struct random faults;
 	struct sim_switch *sw;
-	struct sim_notify *notify; /* of each switch, if it makes Fast CNPs */
-	struct switch_list listed; /* which Fast CNPs hosts accept: all of them */
-	struct lab_impair *impair; /* of each host, if there are faults */
-	struct net_routes *routes; /* of each switch */
-	struct switch_port *port;  /* of all switches, one after the other */
-	uint32_t *first;	   /* port of each switch in `port`, and their number */
+	struct sim_notify *notify;  /* of each switch, if it makes Fast CNPs */
+	struct switch_list *listed; /* which Fast CNPs hosts accept: all of them */
+	struct lab_impair *impair;  /* of each host, if there are faults */
+	struct net_routes *routes;  /* of each switch */
+	struct switch_port *port;   /* of all switches, one after the other */
+	uint32_t *first;	    /* port of each switch in `port`, and their number */
 	unsigned ports;
 	struct lab_host *host;
 	unsigned hosts;

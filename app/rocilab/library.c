@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <dirent.h>
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include "library.h"
+#include "parse.h"
+#include "scenario.h"
 #include "suggest.h"
 
 #define SUFFIX	 ".lab"

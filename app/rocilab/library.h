@@ -3,7 +3,10 @@
 #ifndef LIBRARY_H
 #define LIBRARY_H
 
-#include "parse.h"
+#include <stddef.h>
+
+struct scenario;
+struct setting;
 
 /**
  * Reads the scenario @p name: a file, or NAME.lab of the folder @p folder.

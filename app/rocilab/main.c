@@ -4,6 +4,8 @@
 #include <string.h>
 #include <sys/stat.h>
 #include "gnuplot.h"
+#include "options.h"
+#include "out/out.h"
 #include "run.h"
 
 #define WHY_SIZE 512u

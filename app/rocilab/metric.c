@@ -3,6 +3,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include "metric.h"
+#include "bits.h"
+#include "lab.h"
+#include "lab_flow.h"
+#include "lab_host.h"
+#include "meter.h"
+#include "scenario.h"
+#include "switch.h"
 
 static double seconds(const struct lab *l)
 {

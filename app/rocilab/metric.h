@@ -3,8 +3,10 @@
 #ifndef METRIC_H
 #define METRIC_H
 
-#include "lab.h"
 #include "text.h"
+
+struct expectation;
+struct lab;
 
 #define METRIC_ALL UINT32_MAX
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The topologies that a scenario can name. */
+#include <stddef.h>
 #include "network.h"
 
 bool net_join(struct network *n, uint32_t a, uint32_t b, uint64_t rate, uint64_t delay)

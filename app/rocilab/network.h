@@ -9,7 +9,8 @@
 
 #include <stdbool.h>
 #include <stdint.h>
-#include "switch.h"
+
+struct switch_way;
 
 #define HOSTS_MAX    4096u
 #define SWITCHES_MAX 1024u

@@ -7,7 +7,9 @@
 #include <ctype.h>
 #include <stdarg.h>
 #include <stdlib.h>
+#include "network.h"
 #include "parse_impl.h"
+#include "scenario.h"
 
 #define WORD_SIZE 32u
 #define NODES_MAX (HOSTS_MAX + SWITCHES_MAX)
@@ -56,6 +58,7 @@ static int number(struct reader *r, uint32_t most, uint32_t *to)
 	char word[WORD_SIZE];
 	char *end;
 
+	*to = 0;
 	if (next(r, word))
 		return -EINVAL;
 	v = strtoul(word, &end, 10);

@@ -3,6 +3,7 @@
 #ifndef OPTIONS_H
 #define OPTIONS_H
 
+#include <stdint.h>
 #include "out/out.h"
 #include "parse.h"
 

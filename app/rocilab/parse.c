@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include "cc.h"
 #include "flow_file.h"
+#include "limits.h"
 #include "parse_impl.h"
+#include "scenario.h"
 
 #define LINE_SIZE 512u
 

@@ -3,8 +3,10 @@
 #ifndef PARSE_H
 #define PARSE_H
 
+#include <stdbool.h>
 #include <stdio.h>
-#include "scenario.h"
+
+struct scenario;
 
 /** A value that replaces one of the text: `--set switch.kmin=5K`. */
 struct setting {

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include "cc.h"
 #include "parse_impl.h"
+#include "scenario.h"
 
 static int unknown_word(struct parser *p, const char *what, const char *word,
 	const char *(*known)(const struct cc_ops *ops, unsigned i), const struct cc_ops *ops)

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "metric.h"
+#include "network.h"
 #include "parse_impl.h"
+#include "scenario.h"
 
 /* "queue(sw0.8).mean" -> the name "queue.mean", and what is in parentheses. */
 static int split_metric(

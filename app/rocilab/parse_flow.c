@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "parse_impl.h"
 #include "lab.h"
+#include "scenario.h"
 
 static const char *const op_name[FLOW_OPS] = {
 	[FLOW_WRITE] = "write", [FLOW_READ] = "read", [FLOW_SEND] = "send", [FLOW_UD] = "ud"};

@@ -23,6 +23,8 @@
 #include "suggest.h"
 #include "text.h"
 
+struct flow_line;
+
 #define WORDS_MAX 40u
 
 struct parser {

@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include "aqm.h"
+#include "network.h"
 #include "parse_impl.h"
+#include "pfc.h"
+#include "scenario.h"
 
 /* --- topology --------------------------------------------------------------------------- */
 

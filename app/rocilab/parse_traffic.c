@@ -2,6 +2,8 @@
 #include "flow_file.h"
 #include "lab.h"
 #include "parse_impl.h"
+#include "scenario.h"
+#include "sizes.h"
 
 static const char *const patterns[] = {[TRAFFIC_POISSON] = "poisson",
 	[TRAFFIC_PERMUTATION] = "permutation",

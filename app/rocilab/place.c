@@ -1,7 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Which hosts the flows of a scenario lead from and to. */
 #include <stdlib.h>
+#include "arrivals.h"
 #include "lab.h"
+#include "lab_flow.h"
+#include "lab_host.h"
+#include "scenario.h"
+#include "sizes.h"
 
 /* Of hosts first..last of @p t, different ones. */
 static uint32_t hosts_of(const struct traffic_line *t)

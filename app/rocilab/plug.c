@@ -4,6 +4,10 @@
 #include "icrc.h"
 #include "impair.h"
 #include "lab.h"
+#include "lab_host.h"
+#include "nic.h"
+#include "notify.h"
+#include "switch.h"
 
 /* --- cables ------------------------------------------------------------------------------- */
 

@@ -1,8 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>
 #include <stdlib.h>
+#include "lab.h"
+#include "meter.h"
 #include "metric.h"
+#include "network.h"
 #include "report.h"
+#include "scenario.h"
+#include "switch.h"
 
 /* Of a large network, the ports that a reader looks for. */
 #define PORTS_SHOWN 12u

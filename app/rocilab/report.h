@@ -3,7 +3,10 @@
 #ifndef REPORT_H
 #define REPORT_H
 
-#include "lab.h"
+#include <stdbool.h>
+
+struct expectation;
+struct lab;
 
 /** Prints everything that was measured; of many ports those with the longest queues, or with
  *  @p all_ports all that had one. */

@@ -2,6 +2,7 @@
 /* All shortest ways from each switch to each host. Hosts at one switch share the ways to it. */
 #include <stdlib.h>
 #include "network.h"
+#include "switch.h"
 
 #define FAR UINT32_MAX
 

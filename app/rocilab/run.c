@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -7,9 +8,14 @@
 #include <unistd.h>
 #include "gnuplot.h"
 #include "jobs.h"
+#include "lab.h"
 #include "library.h"
+#include "options.h"
+#include "out/out.h"
+#include "parse.h"
 #include "report.h"
 #include "run.h"
+#include "scenario.h"
 
 #define WHY_SIZE 512u
 

@@ -3,7 +3,7 @@
 #ifndef RUN_H
 #define RUN_H
 
-#include "options.h"
+struct options;
 
 /* Each returns the exit status of the program. */
 int run_scenarios(struct options *o, char **names, int n);

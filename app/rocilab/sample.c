@@ -3,7 +3,13 @@
 #include <time.h>
 #include "host.h"
 #include "lab.h"
+#include "lab_flow.h"
+#include "lab_host.h"
+#include "meter.h"
 #include "metric.h"
+#include "notify.h"
+#include "scenario.h"
+#include "switch.h"
 
 static void count_ports(const struct lab *l, struct lab_counts *n)
 {

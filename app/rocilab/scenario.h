@@ -12,7 +12,10 @@
 #include "aqm.h"
 #include "cc.h"
 #include "network.h"
+#include "pfc.h"
 #include "sizes.h"
+
+struct metric;
 
 #define FLOW_LINES    64u
 #define TRAFFIC_LINES 8u

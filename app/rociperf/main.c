@@ -7,12 +7,14 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
+#include "end.h"
 #include "message.h"
 #include "oob.h"
 #include "options.h"
 #include "plot.h"
 #include "report.h"
 #include "run.h"
+#include "side.h"
 #include "ticks.h"
 
 #define EXIT_USAGE 2

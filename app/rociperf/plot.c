@@ -1,7 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <err.h>
+#include "end.h"
 #include "gnuplot.h"
+#include "histogram.h"
+#include "measure.h"
+#include "plan.h"
 #include "plot.h"
+#include "report.h"
+#include "roci.h"
+#include "side.h"
 #include "ticks.h"
 
 void plot_check(void)

@@ -6,12 +6,13 @@
 #ifndef PLOT_H
 #define PLOT_H
 
-#include "report.h"
+struct row;
+struct side;
 
 /** Ends the program with a sentence unless gnuplot can be run. */
 void plot_check(void);
 
 /** Plots into @p file: the rows against their size, or one row's distribution of latency. */
-void plot_draw(const char *file, const struct side *s, const struct row row[], unsigned rows);
+void plot_draw(const char *file, const struct side *s, const struct row *row, unsigned rows);
 
 #endif

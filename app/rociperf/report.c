@@ -4,6 +4,8 @@
 #include <jansson.h>
 #include <string.h>
 #include "report.h"
+#include "end.h"
+#include "side.h"
 #include "ticks.h"
 
 #define DIGITS 9 /* of numbers in JSON */

@@ -7,7 +7,13 @@
 #define REPORT_H
 
 #include <stdio.h>
-#include "side.h"
+#include <stdint.h>
+#include "measure.h"
+#include "shape.h"
+
+struct histogram;
+struct plan;
+struct side;
 
 /** The result for one size: that of the client, and with --bidirectional the sum of both ends. */
 struct row {

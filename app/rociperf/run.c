@@ -6,8 +6,15 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include "end.h"
+#include "measure.h"
 #include "message.h"
+#include "op.h"
+#include "plan.h"
+#include "roci.h"
+#include "roci_event.h"
 #include "run.h"
+#include "side.h"
 #include "ticks.h"
 #include "verify.h"
 

@@ -6,7 +6,10 @@
 #ifndef RUN_H
 #define RUN_H
 
-#include "side.h"
+#include <stdbool.h>
+#include <stdint.h>
+
+struct side;
 
 /** The progress display. */
 struct run {

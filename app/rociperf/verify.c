@@ -2,6 +2,8 @@
 #include <err.h>
 #include <string.h>
 #include "verify.h"
+#include "end.h"
+#include "plan.h"
 
 /* splitmix64's steps: words of messages with neighbouring numbers have nothing in common. */
 static uint64_t mix(uint64_t x)

@@ -8,7 +8,11 @@
 #ifndef VERIFY_H
 #define VERIFY_H
 
-#include "end.h"
+#include <stdbool.h>
+#include <stdint.h>
+
+struct end;
+struct flow;
 
 /** Writes the contents of @p f's next message into its slot of tx. */
 void verify_fill(struct end *e, const struct flow *f);

@@ -6,6 +6,8 @@
 #ifndef ARENA_THREAD_H
 #define ARENA_THREAD_H
 
+#include <stdbool.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 /** From the least to the worst. */

@@ -4,11 +4,15 @@
 #include "bits.h"
 #include "cause.h"
 #include "completer.h"
+#include "drop_log.h"
+#include "frame.h"
+#include "headers.h"
 #include "mw.h"
 #include "qp_impl.h"
 #include "recv.h"
 #include "requester.h"
 #include "seq24.h"
+#include "wqe.h"
 
 /* Completed work requests that cause_retries() looks back at; bounded, because thousands of QPs may
  * fail at once. */
@@ -424,9 +428,12 @@ static void note_write(
 void drop_count(
 	struct core *c, const struct qp *qp, const struct pkt *pkt, enum drop why, uint64_t now)
 {
-	struct drop_note *n = &c->drops.note[why][pkt->dest_qp % DROP_NOTES];
+	struct drop_note *n;
 
 	c->count.drop[why]++;
+	if (!c->cfg.drops)
+		return;
+	n = &c->cfg.drops->note[why][pkt->dest_qp % DROP_NOTES];
 	if (now >= n->due)
 		note_write(n, qp, pkt, now);
 	if (n->dest_qp == pkt->dest_qp)

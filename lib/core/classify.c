@@ -6,11 +6,16 @@
  */
 #include "classify.h"
 #include "completer.h"
+#include "drop_log.h"
+#include "frame.h"
+#include "from_peer.h"
+#include "icrc.h"
 #include "mcast.h"
 #include "mr.h"
 #include "multicast.h"
 #include "inject.h"
 #include "np.h"
+#include "path_match.h"
 #include "qp_impl.h"
 #include "qp_table.h"
 #include "responder.h"
@@ -18,6 +23,7 @@
 #include "trace.h"
 #include "uc.h"
 #include "ud.h"
+#include "wqe.h"
 #include "xrc.h"
 
 /* Packets between the prefetch of a target and its use: memory latency is some 100 ns. */

@@ -4,7 +4,10 @@
 #ifndef CLASSIFY_H
 #define CLASSIFY_H
 
-#include "qp_impl.h"
+#include "bits.h"
+#include "core.h"
+#include "headers.h"
+#include "qp.h"
 
 /** Counts a packet that was received. */
 static inline void count_received(struct core *c, const struct pkt *pkt)

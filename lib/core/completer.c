@@ -5,11 +5,18 @@
  * of anything after it that arrives first means that responses were lost.
  */
 #include "completer.h"
+#include "complete.h"
+#include "core_memory.h"
+#include "headers.h"
 #include "mr.h"
+#include "opcode.h"
 #include "pacing.h"
+#include "qp_impl.h"
 #include "requester.h"
 #include "seq24.h"
 #include "timers.h"
+#include "uaccess.h"
+#include "wqe.h"
 
 void completer_reload_retries(struct qp *qp)
 {
@@ -489,7 +496,7 @@ static ALWAYS_INLINE uint8_t scatter(struct core *c, struct qp *qp, struct send_
 				ABI_ACCESS_LOCAL_WRITE);
 			return ABI_WC_LOC_PROT_ERR;
 		}
-		if (!uaccess_place(&c->ua, ptr, data, part)) {
+		if (!uaccess_place(core_memory(c), ptr, data, part)) {
 			c->count.access_faults++;
 			cause_plain(qp, CAUSE_READ_FAULT, 0);
 			return ABI_WC_LOC_PROT_ERR;

@@ -3,7 +3,14 @@
 #ifndef COMPLETER_H
 #define COMPLETER_H
 
-#include "qp_impl.h"
+#include <stdbool.h>
+#include <stdint.h>
+#include "drop.h"
+
+struct core;
+struct pkt;
+struct qp;
+struct send_wqe;
 
 /** Handles a response packet after the checks of ICRC, addresses and QP state.
  *  @return 0 or the reason for the drop. */

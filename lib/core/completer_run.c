@@ -5,8 +5,11 @@
  * Any other WQE ends the run: completer.c continues there.
  */
 #include "completer.h"
+#include "core.h"
 #include "cq.h"
+#include "qp.h"
 #include "seq24.h"
+#include "wqe.h"
 
 /* Whether the ACK of @p psn completes @p w, whose first packet is @p una, and nothing else has to
  * be done about it. */

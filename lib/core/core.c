@@ -10,8 +10,6 @@ void core_init(struct core *c, const struct core_config *cfg, uint64_t now)
 {
 	memset(c, 0, sizeof(*c));
 	c->cfg = *cfg;
-	c->ua.icrc = cfg->icrc;
-	c->ua.faults = cfg->faults;
 	wheel_init(&c->wheel, WHEEL_TICK_SHIFT, now);
 	wheel_init(&c->pace, PACE_TICK_SHIFT, now);
 	list_init(&c->ready);

@@ -27,17 +27,17 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include "cause.h"
+#include "bits.h"
 #include "core_counters.h"
-#include "frame.h"
 #include "list.h"
 #include "path.h"
-#include "txd.h"
-#include "uaccess.h"
+#include "pkt.h"
 #include "wheel.h"
 
 struct ah_table;
 struct core_cmd;
+struct drop_log;
+struct icrc_ops;
 struct flow_table;
 struct mcast_table;
 struct mr_table;
@@ -45,6 +45,7 @@ struct qp;
 struct qp_flow;
 struct qp_table;
 struct srq_table;
+struct txd;
 
 /* --- set-up ------------------------------------------------------------------------- */
 
@@ -60,6 +61,7 @@ struct core_config {
 	const struct flow_table *flows;
 	const struct srq_table *srqs; /* all SRQs, including those that no XRC request can name */
 	const struct port_table *ports;
+	struct drop_log *drops; /* this core's, zeroes at first; NULL: drops are only counted */
 };
 
 struct core_event {
@@ -143,7 +145,6 @@ struct core_np {
 
 struct core {
 	struct core_config cfg;
-	struct uaccess ua;
 	struct wheel wheel;   /* protocol timers */
 	struct list ready;    /* sessions' shares with QPs that are ready, round robin */
 	struct list blocked;  /* those of them that had no open egress at their turn */
@@ -178,7 +179,6 @@ struct core {
 	uint32_t grace_begun; /* core_grace_begin() */
 	uint32_t grace_ended;
 	struct core_counters count;
-	struct drop_log drops;		      /* cause.c */
 	struct core_share share[SESSION_MAX]; /* indexed by the low bits of the session's number */
 	struct core_groups groups;
 	struct core_np np;
@@ -316,7 +316,7 @@ void core_open_egress(struct core *c, uint32_t open);
  * QPs had nothing to send that the rest waits for the next call; core_deadline() tells which. The
  * packets returned count as sent: the caller transmits them before it calls again.
  */
-unsigned core_tx(struct core *c, struct txd out[], unsigned n, uint64_t now);
+unsigned core_tx(struct core *c, struct txd *out, unsigned n, uint64_t now);
 
 /**
  * Completes a packet of core_tx(): copies the payload after the headers, pads it and appends the

@@ -10,7 +10,6 @@
 #include <stdint.h>
 #include "abi_ctl.h"
 #include "path.h"
-#include "transition.h"
 
 struct abi_cq_lane;
 struct abi_fault;
@@ -86,6 +85,24 @@ struct core_limit {
 	uint64_t limited_ns;   /* for how long it has been limited */
 	uint64_t limited_cnps; /* handled in that time */
 	uint64_t cnps;	       /* handled since INIT -> RTR */
+};
+
+/** Why MODIFY_QP was refused with -EINVAL. */
+enum modify_refusal {
+	MODIFY_OK,
+	MODIFY_NO_TRANSITION, /* none exists from `state` to the requested state (QPS-01) */
+	MODIFY_MISSING,	      /* it requires `attrs`, which the mask lacks (QPS-12) */
+	MODIFY_FORBIDDEN,     /* it does not allow `attrs` (QPS-12) */
+	MODIFY_CUR_STATE,     /* cur_qp_state is not `state` (QPS-13) */
+	MODIFY_DRAINING,      /* SQD -> SQD while requests are outstanding (QPS-19) */
+	MODIFY_VALUE,	      /* the value of `attrs` is out of range (QPS-15) */
+};
+
+struct modify_result {
+	uint8_t refusal; /* enum modify_refusal */
+	uint8_t state;	 /* that the QP was in: enum abi_qp_state */
+	uint8_t port;	 /* MODIFY_VALUE: number of the port that `attrs` disagrees with, or 0 */
+	uint32_t attrs;	 /* ABI_QP_*: all that are missing or forbidden, or one with a bad value */
 };
 
 struct core_cmd {

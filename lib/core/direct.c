@@ -1,13 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "direct.h"
 #include "completer.h"
+#include "core_memory.h"
+#include "headers.h"
 #include "mw.h"
+#include "opcode.h"
+#include "packet.h"
+#include "qp_impl.h"
 #include "qp_table.h"
 #include "recv.h"
 #include "requester.h"
 #include "responder.h"
 #include "seq24.h"
 #include "txd.h"
+#include "uaccess.h"
+#include "wqe.h"
 #include "xrc.h"
 
 /* A turn takes no longer than one of QUANTUM frames whose payloads are in no cache. */
@@ -239,7 +246,7 @@ static bool execute_write(struct core *c, struct part *p)
 		(imm && p->last && !take_recv(c, p)))
 		return false;
 	for (unsigned i = 0; i < t.nsegs; i++) {
-		if (!uaccess_place(&c->ua, to, t.seg[i].addr, t.seg[i].len))
+		if (!uaccess_place(core_memory(c), to, t.seg[i].addr, t.seg[i].len))
 			return false;
 		to += t.seg[i].len;
 	}
@@ -285,9 +292,9 @@ static bool execute_atomic(struct core *c, struct part *p)
 		return false;
 	if (w->opcode == ABI_WR_ATOMIC_CMP_AND_SWP)
 		ok = uaccess_cmp_swap(
-			&c->ua, word, w->atomic.compare_add, w->atomic.swap, &p->orig);
+			core_memory(c), word, w->atomic.compare_add, w->atomic.swap, &p->orig);
 	else
-		ok = uaccess_fetch_add(&c->ua, word, w->atomic.compare_add, &p->orig);
+		ok = uaccess_fetch_add(core_memory(c), word, w->atomic.compare_add, &p->orig);
 	c->count.rx_atomic_requests += ok;
 	return ok;
 }
@@ -301,8 +308,8 @@ static bool execute_atomic_write(struct core *c, const struct part *p)
 
 	if (!remote_word(c, p, ABI_ACCESS_REMOTE_WRITE, &word) || !gather(c, p, &t) || t.nsegs != 1)
 		return false;
-	if (!uaccess_place(&c->ua, &copy, t.seg[0].addr, ATOMIC_LEN) ||
-		!uaccess_place(&c->ua, word, &copy, ATOMIC_LEN))
+	if (!uaccess_place(core_memory(c), &copy, t.seg[0].addr, ATOMIC_LEN) ||
+		!uaccess_place(core_memory(c), word, &copy, ATOMIC_LEN))
 		return false;
 	c->count.rx_atomic_write_requests++;
 	return true;

@@ -12,7 +12,11 @@
 #ifndef DIRECT_H
 #define DIRECT_H
 
-#include "qp_impl.h"
+#include <stdbool.h>
+#include <stdint.h>
+
+struct core;
+struct qp;
 
 /**
  * Executes requests of @p qp, whose path is local, in place of a turn of its requester.

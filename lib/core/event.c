@@ -4,6 +4,7 @@
  * the object that it concerns, and the object waits on a list: however many objects fail together,
  * there is room for all of their events (EVT-03).
  */
+#include "complete.h"
 #include "cq.h"
 #include "qp_impl.h"
 #include "srq.h"

@@ -5,7 +5,9 @@
  * the rate of these QPs may change (FCN-16).
  */
 #include "classify.h"
+#include "drop_log.h"
 #include "flow.h"
+#include "opcode.h"
 #include "rp.h"
 #include "switch_list.h"
 #include "trace.h"

@@ -3,6 +3,9 @@
  * to a packet. */
 #include <errno.h>
 #include "classify.h"
+#include "drop_log.h"
+#include "frame.h"
+#include "icrc.h"
 #include "inject.h"
 #include "mcast.h"
 #include "qp_impl.h"
@@ -11,6 +14,7 @@
 #include "seq24.h"
 #include "trace.h"
 #include "txd.h"
+#include "txd_bth.h"
 
 _Static_assert(FRAME_MAX <= UINT16_MAX, "inject_held.len");
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Effect of a fault on one packet: does it match, is it its turn, and which bytes change. */
+#include "from_peer.h"
+#include "headers.h"
+#include "icrc.h"
 #include "inject.h"
 #include "qp_impl.h"
 #include "seq24.h"

@@ -8,6 +8,7 @@
  * off as always (decision 0040).
  */
 #include <errno.h>
+#include "cq.h"
 #include "inject.h"
 #include "mw_wqe.h"
 #include "np.h"

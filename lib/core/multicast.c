@@ -6,6 +6,8 @@
  * at once while copies are left and its session has none waiting; otherwise it is held, with one
  * job for each session among the members.
  */
+#include "drop_log.h"
+#include "frame.h"
 #include "mcast.h"
 #include "multicast.h"
 #include "bits.h"

@@ -3,7 +3,12 @@
 #ifndef MULTICAST_H
 #define MULTICAST_H
 
-#include "core.h"
+#include <stdint.h>
+
+struct core;
+struct core_groups;
+struct mcast_group;
+struct pkt;
 
 void multicast_init(struct core_groups *g);
 

@@ -6,7 +6,9 @@
  * are executed, so that a SEND may tell the peer the new key (MW-13). They complete in their turn.
  */
 #include "mw_wqe.h"
+#include "qp_impl.h"
 #include "requester.h"
+#include "wqe.h"
 
 static bool fenced(const struct qp *qp, const struct send_wqe *w)
 {

@@ -4,7 +4,10 @@
 #define MW_WQE_H
 
 #include "mw.h"
-#include "qp_impl.h"
+
+struct core;
+struct qp;
+struct send_wqe;
 
 /** Advances @p w, a WQE at the cursor whose status is not 0.
  *  @return true when it is executed and the next WQE may be handled; false when it still waits. */

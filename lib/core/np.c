@@ -8,7 +8,9 @@
  * gone to ERR since.
  */
 #include "np.h"
+#include "frame.h"
 #include "packet.h"
+#include "qp_impl.h"
 #include "txd.h"
 
 static bool is_mac_of_station(const uint8_t mac[6])
@@ -82,7 +84,7 @@ void np_marked(struct core *c, struct qp *qp, const struct pkt *pkt, uint64_t no
 static void build(struct core *c, const struct np_cnp *cnp, struct txd *t)
 {
 	const struct bth b = {.code = OPCODE_CNP, .pkey = cnp->pkey, .dest_qpn = cnp->dest_qpn};
-	uint8_t *reserved = packet_begin_to(c, cnp->qp, &cnp->path, t, &b, CNP_RESERVED);
+	uint8_t *reserved = packet_begin_to(&c->ip_id, cnp->qp, &cnp->path, t, &b, CNP_RESERVED);
 	uint8_t *bth = reserved - BTH_HLEN;
 
 	bth[BTH_FLAGS] = 0; /* MigReq too */

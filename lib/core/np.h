@@ -3,7 +3,14 @@
 #ifndef NP_H
 #define NP_H
 
-#include "qp_impl.h"
+#include <stdbool.h>
+#include <stdint.h>
+#include "headers.h"
+#include "pkt.h"
+
+struct core;
+struct qp;
+struct txd;
 
 /** @return whether a switch has marked @p pkt "congestion experienced". */
 static inline bool np_is_marked(const struct pkt *pkt)
@@ -17,7 +24,7 @@ void np_marked(struct core *c, struct qp *qp, const struct pkt *pkt, uint64_t no
 
 /** Builds the CNPs that are owed and whose egress is open, in a quarter of @p n packets at most.
  *  @return their number. */
-unsigned np_tx(struct core *c, struct txd out[], unsigned n);
+unsigned np_tx(struct core *c, struct txd *out, unsigned n);
 
 /** @p qp leaves this core or starts anew: it owes no CNPs. */
 void np_forget(struct core *c, struct qp *qp);

@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "core_command.h"
+#include "headers.h"
+#include "opcode.h"
 #include "pacing.h"
+#include "qp_impl.h"
 #include "seq24.h"
 #include "telemetry.h"
 #include "txd.h"
+#include "txd_bth.h"
 
 /* Packets of one turn take this long on the wire at most, unless it is one: at low rates a quantum
  * would come in lumps that outlast timers. */

@@ -16,11 +16,18 @@
 #ifndef PACING_H
 #define PACING_H
 
+#include <stdbool.h>
+#include <stdint.h>
+#include "bits.h"
 #include "cc.h"
 #include "core_command.h"
 #include "ioam.h"
-#include "qp_impl.h"
 #include "rtt.h"
+#include "wheel.h"
+
+struct core;
+struct qp;
+struct txd;
 
 /** Fractional bits of limiter.step and limiter.fraction. */
 #define PACING_SHIFT 20
@@ -118,8 +125,8 @@ unsigned pacing_room(struct core *c, struct qp *qp, unsigned n, uint64_t now);
 /** The @p n packets @p out leave now.
  *  @param again  some of them are retransmissions
  *  @return whether the next may leave at once, too. */
-bool pacing_sent(struct core *c, struct qp *qp, const struct txd out[], unsigned n, bool again,
-	uint64_t now);
+bool pacing_sent(
+	struct core *c, struct qp *qp, const struct txd *out, unsigned n, bool again, uint64_t now);
 
 /** @p qp has more to send: it waits on the wheel for its departure. */
 void pacing_wait(struct core *c, struct qp *qp);

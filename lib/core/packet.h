@@ -3,8 +3,13 @@
 #ifndef PACKET_H
 #define PACKET_H
 
+#include "bits.h"
+#include "headers.h"
 #include "opcode.h"
-#include "qp_impl.h"
+#include "path_write.h"
+#include "qp.h"
+#include "txd.h"
+#include "wqe.h"
 
 /** The BTH fields that differ from packet to packet. */
 struct bth {
@@ -18,13 +23,13 @@ struct bth {
 
 /** As packet_begin(), for a datagram: along @p path and with @p b. Inlined, because most arguments
  *  are constant at the call sites. */
-static ALWAYS_INLINE uint8_t *packet_begin_to(struct core *c, struct qp *qp,
-	const struct path *path, struct txd *t, const struct bth *b, uint32_t payload_len)
+static ALWAYS_INLINE uint8_t *packet_begin_to(uint16_t *id, struct qp *qp, const struct path *path,
+	struct txd *t, const struct bth *b, uint32_t payload_len)
 {
 	const struct opcode *op = opcode_row(b->code);
 	uint32_t pad = -payload_len & 3; /* BTH-05; an MTU has none: BTH-08 */
 	uint16_t rest = (uint16_t)(op->hdr_len + payload_len + pad + ICRC_LEN);
-	uint8_t *bth = path_write(path, t->frame, rest, c->ip_id++);
+	uint8_t *bth = path_write(path, t->frame, rest, (*id)++);
 
 	/* BTH-01. Reserved fields are 0, FECN and BECN too: BTH-03, BTH-04. */
 	bth[BTH_OPCODE] = b->code;
@@ -52,13 +57,14 @@ static ALWAYS_INLINE uint8_t *packet_begin_to(struct core *c, struct qp *qp,
 
 /**
  * Writes everything up to the BTH of a packet of @p qp into @p t.
+ * @param id     IPv4 identification: core.ip_id
  * @param code   BTH opcode
  * @param flags  BTH_SE, or 0
  * @param ackreq sets the AckReq bit
  * @return where the first extended header starts.
  */
-static ALWAYS_INLINE uint8_t *packet_begin(struct core *c, struct qp *qp, struct txd *t,
-	uint8_t code, uint8_t flags, bool ackreq, uint32_t psn, uint32_t payload_len)
+static ALWAYS_INLINE uint8_t *packet_begin(uint16_t *id, struct qp *qp, struct txd *t, uint8_t code,
+	uint8_t flags, bool ackreq, uint32_t psn, uint32_t payload_len)
 {
 	const struct bth b = {
 		.code = code,
@@ -70,7 +76,7 @@ static ALWAYS_INLINE uint8_t *packet_begin(struct core *c, struct qp *qp, struct
 	};
 
 	/* RSP-48, RSP-49: responses, too, are addressed by the QP's AV. */
-	return packet_begin_to(c, qp, &qp->path, t, &b, payload_len);
+	return packet_begin_to(id, qp, &qp->path, t, &b, payload_len);
 }
 
 /** Writes a RETH at @p reth. */

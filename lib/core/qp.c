@@ -7,7 +7,7 @@
 #include "requester.h"
 #include "responder.h"
 #include "timers.h"
-#include "ud.h"
+#include "ud_impl.h"
 
 #define ALIGN_UP(v) (((v) + CACHE_LINE - 1) & ~(size_t)(CACHE_LINE - 1))
 

@@ -29,13 +29,16 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include "abi_ctl.h"
+#include "abi_wqe.h"
+#include "bits.h"
 #include "cause.h"
-#include "cq.h"
 #include "limits.h"
 #include "path.h"
 #include "wheel.h"
 #include "window.h"
 
+struct abi_queue;
+struct cq_lane;
 struct inject;
 struct limiter;
 struct srq;

@@ -3,46 +3,11 @@
 #ifndef QP_IMPL_H
 #define QP_IMPL_H
 
+#include <string.h>
+#include "bits.h"
 #include "core.h"
-#include "path_match.h"
+#include "opcode.h"
 #include "qp.h"
-
-/** @return the next entry of @p r to take. */
-static inline uint8_t *ring_slot(const struct ring *r)
-{
-	return r->entries + (size_t)(r->next & (r->depth - 1)) * r->stride;
-}
-
-/** @return true when that entry has been posted: its first word, which is written last, has the
- *  mark of this lap. */
-static inline bool ring_ready(const struct ring *r)
-{
-	uint32_t ctl = atomic_load_explicit((_Atomic uint32_t *)ring_slot(r), memory_order_acquire);
-
-	return (ctl & ABI_WQE_PHASE) == abi_phase(r->next, r->depth);
-}
-
-static inline struct send_wqe *qp_wqe(const struct qp *qp, uint32_t idx)
-{
-	return (struct send_wqe *)(qp->sq_private +
-				   (size_t)(idx & (qp->sq.depth - 1)) * qp->sq_slot_size);
-}
-
-static inline struct abi_sge *wqe_sge(struct send_wqe *w)
-{
-	return (struct abi_sge *)(w + 1);
-}
-
-/** The peer's SRQ that the message of @p w is for: stored at the end of the slots of XRC QPs. */
-static inline uint32_t *wqe_srqn(const struct qp *qp, struct send_wqe *w)
-{
-	return (uint32_t *)((uint8_t *)w + qp->sq_slot_size) - 1;
-}
-
-static inline uint8_t *wqe_inline(struct send_wqe *w)
-{
-	return (uint8_t *)(w + 1);
-}
 
 /** Prefetches the parts of @p qp that a packet needs: everything up to the receive WQE. With
  *  thousands of QPs no cache holds them. */
@@ -63,13 +28,6 @@ static inline void qp_set_defaults(struct qp *qp)
 		qp->mtu_shift = (uint8_t)__builtin_ctz(PATH_MTU_MAX); /* one packet per message */
 }
 
-/** Prefetches the slot of the next WQE of @p qp, and its copy's destination. */
-static inline void qp_prefetch_post(const struct qp *qp)
-{
-	__builtin_prefetch(ring_slot(&qp->sq));
-	__builtin_prefetch(qp_wqe(qp, qp->sq.next), 1);
-}
-
 /** @return number of packets of a message of @p len bytes (REQ-01); an empty one takes one
  *  (REQ-02). */
 static inline uint32_t qp_packets(const struct qp *qp, uint32_t len)
@@ -84,21 +42,6 @@ static inline uint32_t qp_packets(const struct qp *qp, uint32_t len)
 static inline bool qp_built_now(const struct core *c, const struct qp *qp)
 {
 	return qp->tx_call == c->tx_call;
-}
-
-/**
- * @return whether @p pkt comes from the peer of the connected @p qp. An address alone does not
- * prove that: all programs on this host share the port's own addresses, and anybody can forge one
- * in a frame. Between QPs of this daemon the source QP is known, and a peer that is one of them
- * does not send over the wire (SEC-03).
- */
-static ALWAYS_INLINE bool qp_is_from_peer(const struct qp *qp, const struct pkt *pkt)
-{
-	if (!path_matches(&qp->path, pkt))
-		return false;
-	if (unlikely(pkt->queue == PKT_LOCAL))
-		return pkt->source_qp == qp->attr.dest_qpn;
-	return !qp->path.local;
 }
 
 /** Adds @p qp to the QPs that core_tx() visits, unless it waits for its departure. */
@@ -158,36 +101,6 @@ void qp_events_take(struct core *c, struct qp *qp);
  *  (QPS-19). Called where that may just have become true; since no request starts in SQD, this
  *  happens once. */
 void qp_check_drained(struct core *c, struct qp *qp);
-
-/** A CQE of @p qp did not fit into @p lane, for the first time if @p first: CQ_ERR and
- *  QP_FATAL (CQ-01). */
-void qp_overflown(struct core *c, struct qp *qp, struct cq_lane *lane, bool first, uint64_t now);
-
-/** trace.h. By value: taking the address of a CQE would force it into memory, and cq_push() would
- *  copy it.
- */
-void trace_cqe(const struct core *c, const struct qp *qp, uint64_t wr_id, uint8_t status,
-	uint8_t opcode, uint32_t byte_len, uint64_t now);
-
-/** Puts a CQE on the lane that its opcode selects. */
-static inline void qp_complete(
-	struct core *c, struct qp *qp, const struct abi_cqe *cqe, uint64_t now)
-{
-	bool recv = cqe->opcode & ABI_WC_RECV;
-	struct cq_lane *lane = recv ? qp->recv_lane : qp->send_lane;
-	uint32_t *number = recv ? &qp->resp.cqes : &qp->comp.cqes;
-	bool first = !lane->overflow;
-
-	if (unlikely(qp->traced))
-		trace_cqe(c, qp, cqe->wr_id, cqe->status, cqe->opcode, cqe->byte_len, now);
-	if (unlikely(!cq_push(lane, cqe, *number))) {
-		qp_overflown(c, qp, lane, first, now);
-		return;
-	}
-	++*number;
-	if (list_empty(&lane->touched))
-		list_push(&c->touched, &lane->touched);
-}
 
 /** CORE_CMD_GIVE_QP: gives @p qp to @p worker. @return 0, or -EPERM: it is not ours. */
 int qp_give(struct core *c, struct qp *qp, uint16_t worker, uint64_t now);

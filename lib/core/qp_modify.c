@@ -20,6 +20,7 @@
 #include "trace.h"
 #include "transition.h"
 #include "ud.h"
+#include "wqe.h"
 
 /** Attributes that must agree with the QP's port. */
 #define OF_PORT (ABI_QP_PORT | ABI_QP_PKEY_INDEX | ABI_QP_AV | ABI_QP_PATH_MTU)

@@ -2,10 +2,17 @@
 /*
  * Receive WQEs: taken, filled and completed for the responder; flushed and discarded with the QP.
  */
+#include "complete.h"
+#include "core_memory.h"
+#include "cq.h"
 #include "mr.h"
+#include "opcode.h"
+#include "qp_impl.h"
 #include "recv.h"
 #include "responder.h"
 #include "srq.h"
+#include "uaccess.h"
+#include "wqe.h"
 
 /* A private copy of an entry. */
 union entry {
@@ -243,7 +250,7 @@ static ALWAYS_INLINE uint8_t place(
 			cause_recv_key(c, qp, sge->lkey, sge->addr + off, part);
 			return ABI_WC_LOC_PROT_ERR;
 		}
-		if (!uaccess_place(&c->ua, ptr, data, part)) {
+		if (!uaccess_place(core_memory(c), ptr, data, part)) {
 			c->count.access_faults++;
 			cause_plain(qp, CAUSE_RECV_FAULT, 0);
 			return ABI_WC_LOC_PROT_ERR;

@@ -3,7 +3,14 @@
 #ifndef RECV_H
 #define RECV_H
 
-#include "qp_impl.h"
+#include <stdbool.h>
+#include <stdint.h>
+#include "cause.h"
+#include "drop.h"
+
+struct core;
+struct pkt;
+struct qp;
 
 /** Copies the next receive WQE to resp.wqe, once.  @return false when none is posted, or the SRQ is
  *  broken. */

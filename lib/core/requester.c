@@ -8,10 +8,12 @@
 #include "mw_wqe.h"
 #include "packet.h"
 #include "pacing.h"
+#include "qp_impl.h"
 #include "requester.h"
 #include "seq24.h"
 #include "timers.h"
 #include "txd.h"
+#include "uaccess.h"
 #include "ud.h"
 
 /* WQEs in a row, in one turn, that send nothing. */
@@ -457,7 +459,8 @@ static ALWAYS_INLINE bool build_send_write(
 	const struct opcode *op = opcode_row(code);
 	/* BTH-09: only where the receiver gets a completion */
 	bool se = (w->flags & ABI_WQE_SOLICITED) && last && (w->flags & WQE_TAKES_RECV);
-	uint8_t *eth = packet_begin(c, qp, t, code, se ? BTH_SE : 0, want_ack(qp, last), psn, len);
+	uint8_t *eth =
+		packet_begin(&c->ip_id, qp, t, code, se ? BTH_SE : 0, want_ack(qp, last), psn, len);
 
 	if (op->reth) {
 		packet_reth(eth, w->remote_addr, w->rkey, w->length); /* REQ-06 */
@@ -478,7 +481,7 @@ static ALWAYS_INLINE void build_read(
 	uint32_t end = seq24_add(read_last_psn(w, psn), 1);
 	uint64_t off = (uint64_t)seq24_diff(psn, w->first_psn) << qp->mtu_shift;
 	uint64_t to = (uint64_t)((end - w->first_psn) & SEQ24_MASK) << qp->mtu_shift;
-	uint8_t *eth = packet_begin(c, qp, t, qp->opc | OP_READ_REQUEST, 0, true, psn, 0);
+	uint8_t *eth = packet_begin(&c->ip_id, qp, t, qp->opc | OP_READ_REQUEST, 0, true, psn, 0);
 
 	if (to > w->length)
 		to = w->length;
@@ -493,7 +496,7 @@ static void build_atomic(struct core *c, struct qp *qp, struct send_wqe *w, stru
 {
 	bool swap = w->opcode == ABI_WR_ATOMIC_CMP_AND_SWP;
 	uint8_t code = qp->opc | (swap ? OP_CMP_SWAP : OP_FETCH_ADD);
-	uint8_t *eth = packet_begin(c, qp, t, code, 0, true, qp->req.psn, 0);
+	uint8_t *eth = packet_begin(&c->ip_id, qp, t, code, 0, true, qp->req.psn, 0);
 
 	put_be64(eth, w->remote_addr); /* RSP-33: operands are big-endian on the wire */
 	put_be32(eth + 8, w->rkey);
@@ -505,7 +508,7 @@ static void build_atomic(struct core *c, struct qp *qp, struct send_wqe *w, stru
 
 static void build_flush(struct core *c, struct qp *qp, struct send_wqe *w, struct txd *t)
 {
-	uint8_t *eth = packet_begin(c, qp, t, qp->opc | OP_FLUSH, 0, true, qp->req.psn, 0);
+	uint8_t *eth = packet_begin(&c->ip_id, qp, t, qp->opc | OP_FLUSH, 0, true, qp->req.psn, 0);
 
 	put_be32(eth, w->imm); /* FLU-01, BTH-23 */
 	packet_reth(eth + FETH_LEN, w->remote_addr, w->rkey, w->flush_len);

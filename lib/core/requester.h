@@ -3,14 +3,23 @@
 #ifndef REQUESTER_H
 #define REQUESTER_H
 
-#include "qp_impl.h"
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include "abi_ring.h"
+#include "abi_wqe.h"
+#include "cause.h"
+#include "qp.h"
 #include "seq24.h"
 
+struct core;
+struct txd;
+
 /** Builds the QP's next request packets, up to @p n.  @return how many it may send now. */
-unsigned requester_tx(struct core *c, struct qp *qp, struct txd out[], unsigned n, uint64_t now);
+unsigned requester_tx(struct core *c, struct qp *qp, struct txd *out, unsigned n, uint64_t now);
 
 /** The first of them, as long as what is posted is plain: requester_run.c.  @return how many. */
-unsigned requester_run(struct core *c, struct qp *qp, struct txd out[], unsigned n, uint64_t now);
+unsigned requester_run(struct core *c, struct qp *qp, struct txd *out, unsigned n, uint64_t now);
 
 /** Executes WQEs at the cursor that send nothing.  @return whether a packet could be sent then. */
 bool requester_waits(struct core *c, struct qp *qp, uint64_t now);

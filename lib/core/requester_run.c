@@ -6,6 +6,7 @@
  * cursor, the window and the timer move once. Any other WQE ends the run and is left in the queue:
  * requester.c decides about it, as if there were no runs.
  */
+#include "core.h"
 #include "mr.h"
 #include "packet.h"
 #include "requester.h"
@@ -76,8 +77,8 @@ static ALWAYS_INLINE void build(struct core *c, struct qp *qp, const struct send
 	struct txd *t, const uint8_t *payload, bool send)
 {
 	bool se = send && (w->flags & ABI_WQE_SOLICITED); /* BTH-09 */
-	uint8_t *eth = packet_begin(c, qp, t, send ? OP_SEND_ONLY : OP_WRITE_ONLY, se ? BTH_SE : 0,
-		true, w->first_psn, w->length);
+	uint8_t *eth = packet_begin(&c->ip_id, qp, t, send ? OP_SEND_ONLY : OP_WRITE_ONLY,
+		se ? BTH_SE : 0, true, w->first_psn, w->length);
 
 	if (!send)
 		packet_reth(eth, w->remote_addr, w->rkey, w->length); /* REQ-06 */

@@ -3,11 +3,19 @@
  * RC responder, receive side. A request passes through the checks in the order of responder_rx();
  * each check is one function and decides whether the packet passes.
  */
+#include "core.h"
+#include "core_memory.h"
+#include "mr.h"
+#include "mw.h"
 #include "packet.h"
-#include "placement.h"
+#include "packet_length.h"
+#include "qp_impl.h"
 #include "recv.h"
+#include "responder.h"
 #include "responder_impl.h"
 #include "seq24.h"
+#include "uaccess.h"
+#include "write_place.h"
 
 void responder_start(struct qp *qp, uint32_t psn)
 {
@@ -54,7 +62,7 @@ void responder_fatal(
 	qp_error(c, qp, now);
 }
 
-enum verdict invalid_request(
+enum outcome invalid_request(
 	struct core *c, struct qp *qp, const struct pkt *pkt, enum cause why, uint64_t now)
 {
 	cause_request(c, qp, pkt, why);
@@ -63,7 +71,7 @@ enum verdict invalid_request(
 	return DONE;
 }
 
-enum verdict access_error(
+enum outcome access_error(
 	struct core *c, struct qp *qp, const struct pkt *pkt, enum cause why, uint64_t now)
 {
 	cause_request(c, qp, pkt, why);
@@ -138,14 +146,14 @@ void responder_not_ready(struct core *c, struct qp *qp, uint8_t timer)
 
 /* No receive WQE: asks the peer to wait. ePSN stays, nothing is written (RSP-16, RSP-17,
  * SRQ-03). */
-static enum verdict receiver_not_ready(struct core *c, struct qp *qp)
+static enum outcome receiver_not_ready(struct core *c, struct qp *qp)
 {
 	c->count.out_of_buffer++;
 	responder_not_ready(c, qp, qp->attr.min_rnr_timer);
 	return DONE;
 }
 
-static enum verdict no_recv_wqe(struct core *c, struct qp *qp, const struct pkt *pkt, uint64_t now)
+static enum outcome no_recv_wqe(struct core *c, struct qp *qp, const struct pkt *pkt, uint64_t now)
 {
 	enum cause why = recv_wqe_hopeless(c, qp);
 
@@ -174,7 +182,7 @@ static bool psn_ahead(struct core *c, struct qp *qp, uint32_t psn)
 }
 
 /* RSP-05, RSP-06, RSP-07: messages do not interleave. */
-static enum verdict check_op_seq(struct core *c, struct qp *qp, const struct pkt *pkt, uint64_t now)
+static enum outcome check_op_seq(struct core *c, struct qp *qp, const struct pkt *pkt, uint64_t now)
 {
 	/* RSP-05; READ is a first packet too (RSP-07). */
 	bool ok = pkt->op->first ? qp->resp.open == KIND_NONE : qp->resp.open == pkt->op->kind;
@@ -183,7 +191,7 @@ static enum verdict check_op_seq(struct core *c, struct qp *qp, const struct pkt
 }
 
 /* RSP-08, VAL-05: opcodes that this QP executes. */
-static enum verdict check_op_valid(
+static enum outcome check_op_valid(
 	struct core *c, struct qp *qp, const struct pkt *pkt, uint64_t now)
 {
 	enum cause why = CAUSE_OP_UNSUPPORTED;
@@ -226,7 +234,7 @@ static bool has_response(const struct opcode *op)
 /* At most the agreed number of READs and ATOMICs may wait for their responses. Responses to
  * duplicates do not count: a requester that sends a new request needs them no more, so the oldest
  * gives way. */
-static enum verdict check_rd_atomic(
+static enum outcome check_rd_atomic(
 	struct core *c, struct qp *qp, const struct pkt *pkt, uint64_t now)
 {
 	struct qp_resp *r = &qp->resp;
@@ -240,7 +248,7 @@ static enum verdict check_rd_atomic(
 }
 
 /* Reserves what the request needs: a receive WQE, or a slot for its responses. */
-static enum verdict check_resource(
+static enum outcome check_resource(
 	struct core *c, struct qp *qp, const struct pkt *pkt, uint64_t now)
 {
 	const struct opcode *op = pkt->op;
@@ -262,7 +270,7 @@ static enum verdict check_resource(
 }
 
 /* Payload sizes, and the space in the receive WQE. */
-static enum verdict check_length(struct core *c, struct qp *qp, const struct pkt *pkt, uint64_t now)
+static enum outcome check_length(struct core *c, struct qp *qp, const struct pkt *pkt, uint64_t now)
 {
 	if (!packet_length_ok(qp, pkt))
 		return invalid_request(c, qp, pkt, CAUSE_PACKET_LENGTH, now);
@@ -277,7 +285,7 @@ static enum verdict check_length(struct core *c, struct qp *qp, const struct pkt
 }
 
 /* The header of a WRITE or READ. @p at: the address that it resolves to, if it names any bytes. */
-static ALWAYS_INLINE enum verdict check_reth(
+static ALWAYS_INLINE enum outcome check_reth(
 	struct core *c, struct qp *qp, const struct pkt *pkt, uint8_t **at, uint64_t now)
 {
 	uint32_t access =
@@ -295,7 +303,7 @@ static ALWAYS_INLINE enum verdict check_reth(
 	return PASS;
 }
 
-static ALWAYS_INLINE enum verdict check_rkey(
+static ALWAYS_INLINE enum outcome check_rkey(
 	struct core *c, struct qp *qp, const struct pkt *pkt, uint8_t **at, uint64_t now)
 {
 	/* The other kinds look theirs up once, on execution. */
@@ -308,7 +316,7 @@ static ALWAYS_INLINE enum verdict check_rkey(
 
 /* --- execution ------------------------------------------------------------------------ */
 
-static ALWAYS_INLINE enum verdict execute_send(
+static ALWAYS_INLINE enum outcome execute_send(
 	struct core *c, struct qp *qp, const struct pkt *pkt, uint64_t now)
 {
 	uint8_t status = recv_place(c, qp, pkt);
@@ -332,16 +340,17 @@ void memory_fault(struct core *c, struct qp *qp, const struct pkt *pkt, uint64_t
 	responder_fatal(c, qp, NAK_REMOTE_OP, qp->resp.epsn, ABI_EVENT_QP_FATAL, now);
 }
 
-static ALWAYS_INLINE enum verdict execute_write(
+static ALWAYS_INLINE enum outcome execute_write(
 	struct core *c, struct qp *qp, const struct pkt *pkt, uint8_t *at, uint64_t now)
 {
-	switch (write_place(c, qp, pkt, at)) {
+	switch (write_place(core_memory(c), c->cfg.mrs, qp, pkt, at)) {
 	case PLACED_KEY_GONE:
 		return access_error(c, qp, pkt, CAUSE_RKEY_GONE, now); /* RSP-15 */
 	case PLACED_FAULT:
 		memory_fault(c, qp, pkt, now);
 		return DONE;
 	default:
+		c->count.rx_write_requests += pkt->op->last;
 		return PASS;
 	}
 }
@@ -388,7 +397,7 @@ struct resp_res *res_new(
 	return res;
 }
 
-static enum verdict execute_read(struct core *c, struct qp *qp, const struct pkt *pkt)
+static enum outcome execute_read(struct core *c, struct qp *qp, const struct pkt *pkt)
 {
 	res_new(c, qp, pkt, qp_packets(qp, pkt->dma_len), pkt->dma_len);
 	c->count.rx_read_requests++;
@@ -397,7 +406,7 @@ static enum verdict execute_read(struct core *c, struct qp *qp, const struct pkt
 
 /* RSP-33, RSP-34, RSP-36: executed now, once; the response waits for its turn. The key is looked up
  * once, so that the word that was checked is the one operated on. */
-static enum verdict execute_atomic(
+static enum outcome execute_atomic(
 	struct core *c, struct qp *qp, const struct pkt *pkt, uint64_t now)
 {
 	uint64_t orig;
@@ -412,9 +421,9 @@ static enum verdict execute_atomic(
 	if ((pkt->va | (uintptr_t)ptr) % ATOMIC_LEN)
 		return invalid_request(c, qp, pkt, CAUSE_ATOMIC_ALIGNMENT, now);
 	if ((pkt->op->code & OPC_OP_MASK) == OP_CMP_SWAP)
-		ok = uaccess_cmp_swap(&c->ua, ptr, pkt->compare, pkt->swap_add, &orig);
+		ok = uaccess_cmp_swap(core_memory(c), ptr, pkt->compare, pkt->swap_add, &orig);
 	else
-		ok = uaccess_fetch_add(&c->ua, ptr, pkt->swap_add, &orig);
+		ok = uaccess_fetch_add(core_memory(c), ptr, pkt->swap_add, &orig);
 	if (!ok) {
 		memory_fault(c, qp, pkt, now);
 		return DONE;
@@ -573,10 +582,10 @@ static void acknowledge(struct core *c, struct qp *qp, const struct pkt *pkt)
 	qp_make_urgent(c, qp);
 }
 
-static ALWAYS_INLINE enum verdict execute(
+static ALWAYS_INLINE enum outcome execute(
 	struct core *c, struct qp *qp, const struct pkt *pkt, uint8_t *at, uint64_t now)
 {
-	enum verdict done;
+	enum outcome done;
 
 	switch (pkt->op->kind) {
 	case KIND_READ:

@@ -3,7 +3,14 @@
 #ifndef RESPONDER_H
 #define RESPONDER_H
 
-#include "qp_impl.h"
+#include <stdbool.h>
+#include <stdint.h>
+#include "drop.h"
+#include "qp.h"
+
+struct core;
+struct pkt;
+struct txd;
 
 /** Handles a request packet after the checks of ICRC, addresses and QP state.
  *  @return 0 or the reason for the drop. */
@@ -13,7 +20,7 @@ enum drop responder_rx(struct core *c, struct qp *qp, const struct pkt *pkt, uin
  * as long as they are plain WRITEs in sequence: responder_run.c.  @return how many; none is
  * dropped. */
 unsigned responder_run(
-	struct core *c, struct qp *qp, const struct pkt pkt[], unsigned n, uint64_t now);
+	struct core *c, struct qp *qp, const struct pkt *pkt, unsigned n, uint64_t now);
 
 /** @return whether responder_next() has anything to look at. */
 static inline bool responder_owes(const struct qp *qp)

@@ -3,20 +3,25 @@
 #ifndef RESPONDER_IMPL_H
 #define RESPONDER_IMPL_H
 
-#include "mw.h"
-#include "responder.h"
+#include <stdint.h>
+#include "cause.h"
+
+struct core;
+struct pkt;
+struct qp;
+struct resp_res;
 
 /** Result of a check or an execution. */
-enum verdict {
+enum outcome {
 	PASS,
 	DONE, /* the packet was dealt with, or turned into a NAK */
 };
 
 /** Refuses @p pkt: NAK Invalid Request or Remote Access Error, the event, then ERR (RSP-22).
  *  @return DONE */
-enum verdict invalid_request(
+enum outcome invalid_request(
 	struct core *c, struct qp *qp, const struct pkt *pkt, enum cause why, uint64_t now);
-enum verdict access_error(
+enum outcome access_error(
 	struct core *c, struct qp *qp, const struct pkt *pkt, enum cause why, uint64_t now);
 
 /** Completes the receive in use with @p status and fails the QP; the NAK @p syndrome tells the
@@ -34,10 +39,10 @@ struct resp_res *res_new(
 	struct core *c, struct qp *qp, const struct pkt *pkt, uint32_t n, uint32_t len);
 
 /* responder_memory.c */
-enum verdict execute_flush(struct core *c, struct qp *qp, const struct pkt *pkt, uint64_t now);
-enum verdict execute_atomic_write(
+enum outcome execute_flush(struct core *c, struct qp *qp, const struct pkt *pkt, uint64_t now);
+enum outcome execute_atomic_write(
 	struct core *c, struct qp *qp, const struct pkt *pkt, uint64_t now);
 /** Executes the invalidation that the SEND @p pkt asks for; its payload is in place. */
-enum verdict execute_invalidate(struct core *c, struct qp *qp, const struct pkt *pkt, uint64_t now);
+enum outcome execute_invalidate(struct core *c, struct qp *qp, const struct pkt *pkt, uint64_t now);
 
 #endif

@@ -1,8 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* RC responder: FLUSH and ATOMIC WRITE (IBTA 1.5, Annex A19), and the invalidation by a SEND. */
+#include "abi_ctl.h"
+#include "abi_wqe.h"
+#include "core.h"
+#include "core_memory.h"
+#include "headers.h"
 #include "mw_wqe.h"
+#include "pkt.h"
+#include "qp.h"
 #include "recv.h"
 #include "responder_impl.h"
+#include "uaccess.h"
 
 /* --- FLUSH ------------------------------------------------------------------------------ */
 
@@ -32,7 +40,7 @@ static bool flush_allowed(
 
 /* FLU-04, FLU-07. Earlier WRITEs of this QP were stored by this worker, or by one that handed the
  * QP over; the fence makes them visible to all other CPUs before the response leaves. */
-enum verdict execute_flush(struct core *c, struct qp *qp, const struct pkt *pkt, uint64_t now)
+enum outcome execute_flush(struct core *c, struct qp *qp, const struct pkt *pkt, uint64_t now)
 {
 	uint32_t access = flush_access(pkt->feth);
 
@@ -53,7 +61,7 @@ enum verdict execute_flush(struct core *c, struct qp *qp, const struct pkt *pkt,
 /* --- ATOMIC WRITE ----------------------------------------------------------------------- */
 
 /* FLU-08, FLU-09: one store of eight bytes. */
-enum verdict execute_atomic_write(
+enum outcome execute_atomic_write(
 	struct core *c, struct qp *qp, const struct pkt *pkt, uint64_t now)
 {
 	uint8_t *ptr;
@@ -65,7 +73,7 @@ enum verdict execute_atomic_write(
 		return access_error(c, qp, pkt, CAUSE_RKEY, now);
 	if ((pkt->va | (uintptr_t)ptr) % ATOMIC_LEN)
 		return invalid_request(c, qp, pkt, CAUSE_ATOMIC_ALIGNMENT, now);
-	if (!uaccess_place(&c->ua, ptr, pkt->payload, ATOMIC_LEN)) {
+	if (!uaccess_place(core_memory(c), ptr, pkt->payload, ATOMIC_LEN)) {
 		memory_fault(c, qp, pkt, now);
 		return DONE;
 	}
@@ -77,7 +85,7 @@ enum verdict execute_atomic_write(
 /* --- SEND with invalidate --------------------------------------------------------------- */
 
 /* INV-03, class J: the receive completes in error, and a NAK tells the requester. */
-enum verdict execute_invalidate(struct core *c, struct qp *qp, const struct pkt *pkt, uint64_t now)
+enum outcome execute_invalidate(struct core *c, struct qp *qp, const struct pkt *pkt, uint64_t now)
 {
 	enum mw_result res = mw_qp_invalidate(c, qp, pkt->rkey);
 

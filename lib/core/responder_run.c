@@ -7,10 +7,17 @@
  * runs.
  */
 #include "classify.h"
+#include "core_memory.h"
+#include "from_peer.h"
+#include "icrc.h"
+#include "mr.h"
 #include "np.h"
-#include "placement.h"
+#include "packet_length.h"
+#include "qp_impl.h"
+#include "responder.h"
 #include "responder_impl.h"
 #include "seq24.h"
+#include "write_place.h"
 
 /* Whether @p qp executes WRITEs now, those with its own P_Key among them, and answers them with
  * nothing but an ACK. */
@@ -93,11 +100,12 @@ unsigned responder_run(
 			break;
 		observe_queue(qp, p->queue);
 		count_received(c, p);
-		if (unlikely(write_place(c, qp, p, at[done]) != PLACED)) {
+		if (unlikely(write_place(core_memory(c), c->cfg.mrs, qp, p, at[done]) != PLACED)) {
 			accept(c, qp, done, ackreq);
 			memory_fault(c, qp, p, now);
 			return done + 1;
 		}
+		c->count.rx_write_requests += p->op->last;
 		ackreq |= p->ackreq;
 	}
 	accept(c, qp, done, ackreq);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* RC responder, send side: READ and ATOMIC responses, ACKs and NAKs. FLUSH and ATOMIC WRITE are
  * answered like a READ of zero bytes (FLU-02, FLU-09). */
+#include "core.h"
 #include "mw.h"
 #include "packet.h"
 #include "responder.h"
@@ -19,8 +20,8 @@ static void write_aeth(uint8_t *aeth, uint8_t syndrome, uint32_t msn)
 static void build_ack(
 	struct core *c, struct qp *qp, struct txd *t, uint8_t syndrome, uint32_t psn, uint32_t msn)
 {
-	write_aeth(
-		packet_begin(c, qp, t, qp->opc | OP_ACKNOWLEDGE, 0, false, psn, 0), syndrome, msn);
+	write_aeth(packet_begin(&c->ip_id, qp, t, qp->opc | OP_ACKNOWLEDGE, 0, false, psn, 0),
+		syndrome, msn);
 	c->count.tx_acks++;
 }
 
@@ -70,7 +71,7 @@ static bool build_read_resp(
 		responder_read_failed(c, qp, NAK_REMOTE_ACCESS, psn, ABI_EVENT_QP_ACCESS_ERR, now);
 		return false;
 	}
-	eth = packet_begin(c, qp, t, code, 0, false, psn, len);
+	eth = packet_begin(&c->ip_id, qp, t, code, 0, false, psn, len);
 	if (opcode_row(code)->aeth)
 		write_aeth(eth, SYNDROME_ACK, res->msn);
 	if (len) /* RSP-53, RSP-42: memory is read now, after earlier requests wrote theirs */
@@ -83,7 +84,8 @@ static bool build_read_resp(
 /* RSP-36: the saved result. */
 static void build_atomic_ack(struct core *c, struct qp *qp, struct resp_res *res, struct txd *t)
 {
-	uint8_t *eth = packet_begin(c, qp, t, qp->opc | OP_ATOMIC_ACK, 0, false, res->first_psn, 0);
+	uint8_t *eth = packet_begin(
+		&c->ip_id, qp, t, qp->opc | OP_ATOMIC_ACK, 0, false, res->first_psn, 0);
 
 	write_aeth(eth, SYNDROME_ACK, res->msn);
 	put_be64(eth + AETH_LEN, res->orig); /* RSP-33 */

@@ -2,7 +2,12 @@
 /* The reaction point. A CNP must pass the checks that any packet of its QP passes, and touches
  * nothing but the rate (CNP-11). */
 #include "rp.h"
+#include "core.h"
+#include "headers.h"
+#include "opcode.h"
 #include "pacing.h"
+#include "pkt.h"
+#include "qp.h"
 
 /* --- who has sent lately? ----------------------------------------------------------------- */
 

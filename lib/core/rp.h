@@ -3,8 +3,14 @@
 #ifndef RP_H
 #define RP_H
 
-#include "cc.h"
-#include "qp_impl.h"
+#include <stdbool.h>
+#include <stdint.h>
+#include "drop.h"
+
+struct core;
+struct path;
+struct pkt;
+struct qp;
 
 /** A CNP for @p qp has arrived, with a good ICRC.
  *  @param address  what is wrong with its source, DROP_NONE for that of the QP's peer

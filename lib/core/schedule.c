@@ -15,6 +15,7 @@
 #include "trace.h"
 #include "txd.h"
 #include "ud.h"
+#include "wqe.h"
 
 _Static_assert((SESSION_MAX & (SESSION_MAX - 1)) == 0, "share_of");
 _Static_assert(EGRESS_COUNT <= 32, "core_share.ways");

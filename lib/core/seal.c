@@ -1,12 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Completes a packet: payload, pad and ICRC. packet.h writes its headers. */
 #include "completer.h"
+#include "core_memory.h"
+#include "headers.h"
+#include "icrc.h"
 #include "opcode.h"
+#include "qp_impl.h"
 #include "responder.h"
 #include "seal.h"
 #include "seq24.h"
 #include "trace.h"
 #include "txd.h"
+#include "txd_bth.h"
+#include "uaccess.h"
 
 /* Whether a NAK can still replace the READ response with PSN @p psn: in ERR only if one is owed for
  * a later PSN. */
@@ -73,11 +79,11 @@ static bool gather(const struct core *c, const struct txd *t, uint8_t *dst, uint
 		return true;
 	}
 	if (!uaccess_gather_first(
-		    &c->ua, crc, l3, t->net, hdr_len, dst, t->seg[0].addr, t->seg[0].len))
+		    core_memory(c), crc, l3, t->net, hdr_len, dst, t->seg[0].addr, t->seg[0].len))
 		return false;
 	for (unsigned i = 1; i < t->nsegs; i++) {
 		dst += t->seg[i - 1].len;
-		if (!uaccess_gather(&c->ua, crc, dst, t->seg[i].addr, t->seg[i].len))
+		if (!uaccess_gather(core_memory(c), crc, dst, t->seg[i].addr, t->seg[i].len))
 			return false;
 	}
 	return true;

@@ -3,7 +3,10 @@
 #ifndef SEAL_H
 #define SEAL_H
 
-#include "core.h"
+#include <stdint.h>
+
+struct core;
+struct txd;
 
 /** As core_seal(), but does not yet count the packet as sent. */
 uint16_t seal_frame(struct core *c, struct txd *t);

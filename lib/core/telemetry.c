@@ -4,6 +4,7 @@
 #include "pacing.h"
 #include "telemetry.h"
 #include "txd.h"
+#include "txd_bth.h"
 
 /* The algorithm of requests, which ACKs answer. */
 static const struct cc_ops *ops_of_requests(const struct limiter *l)

@@ -13,7 +13,9 @@
 
 #include "cc.h"
 #include "core.h"
-#include "ioam.h"
+
+struct ioam;
+struct qp;
 
 /** @return bytes by which core_telemetry_tx() makes the frame of @p t longer. */
 unsigned core_telemetry_room(const struct core *c, const struct txd *t);

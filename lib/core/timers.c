@@ -1,7 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "completer.h"
+#include "core.h"
+#include "list.h"
+#include "qp.h"
+#include "qp_impl.h"
 #include "timers.h"
 #include "trace.h"
+#include "wheel.h"
 
 /* REQ-32, IBA Table 46; code 0 is the longest. */
 static const uint32_t rnr_usec[32] = {655360, 10, 20, 30, 40, 60, 80, 120, 160, 240, 320, 480, 640,

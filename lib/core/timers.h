@@ -15,7 +15,10 @@
 #ifndef TIMERS_H
 #define TIMERS_H
 
-#include "qp_impl.h"
+#include <stdint.h>
+
+struct core;
+struct qp;
 
 /** A request packet was sent: starts the ACK timer, if it does not run already. */
 void timers_request_sent(struct core *c, struct qp *qp, uint64_t now);

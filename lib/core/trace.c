@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
+#include "core.h"
 #include "core_command.h"
+#include "frame.h"
 #include "inject.h"
 #include "packet.h"
 #include "pacing.h"
@@ -8,6 +10,7 @@
 #include "seq24.h"
 #include "trace.h"
 #include "txd.h"
+#include "txd_bth.h"
 
 /* --- the ring ------------------------------------------------------------------------- */
 

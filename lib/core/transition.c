@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "transition.h"
 #include "abi_ctl.h"
+#include "core_command.h"
 
 #define STATES (ABI_QPS_ERR + 1)
 #define TYPES  (ABI_QPT_XRC_RECV + 1)

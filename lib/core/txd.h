@@ -8,8 +8,6 @@
 
 #include <stdbool.h>
 #include <stdint.h>
-#include "bits.h"
-#include "frame.h"
 #include "limits.h"
 
 struct qp;
@@ -18,6 +16,12 @@ struct qp;
 struct txseg {
 	const uint8_t *addr;
 	uint32_t len;
+};
+
+enum txd_sealed {
+	TXD_OPEN,   /* the normal case: core_seal() seals it */
+	TXD_SEALED, /* already sealed */
+	TXD_LOST,   /* already sealed, and not to be sent: an injected fault drops it */
 };
 
 /** A packet to send. The caller sets `frame`, the core the rest. */
@@ -37,29 +41,6 @@ struct txd {
 	uint8_t fault; /* enum abi_fault_kind: the latest fault applied to it; 0: none */
 	uint16_t frame_len;
 	struct txseg seg[SGE_MAX];
-};
-
-/** @return the BTH of @p t. */
-static inline const uint8_t *txd_bth(const struct txd *t)
-{
-	static const uint8_t before[] = {
-		[NET_IPV4] = IP4_HLEN + UDP_HLEN,
-		[NET_IPV6] = IP6_HLEN + UDP_HLEN,
-		[NET_ROCEV1] = GRH_HLEN,
-	};
-
-	return t->frame + t->l3_off + before[t->net];
-}
-
-/** @return the QPN that @p t is addressed to. */
-static inline uint32_t txd_dest_qp(const struct txd *t)
-{
-	return get_be32(txd_bth(t) + BTH_RESV8A) & 0xFFFFFF;
-}
-enum txd_sealed {
-	TXD_OPEN,   /* the normal case: core_seal() seals it */
-	TXD_SEALED, /* already sealed */
-	TXD_LOST,   /* already sealed, and not to be sent: an injected fault drops it */
 };
 
 #endif

@@ -8,11 +8,16 @@
  * The requester side is in requester.c; of completer.c only completer_sent() applies.
  */
 #include "uc.h"
+#include "core_memory.h"
+#include "mr.h"
+#include "mw.h"
 #include "opcode.h"
-#include "placement.h"
+#include "packet_length.h"
+#include "qp_impl.h"
 #include "recv.h"
 #include "responder.h"
 #include "seq24.h"
+#include "write_place.h"
 
 /* UC-06: its receive WQE, if it has one, serves the next message; data already written stay
  * (UC-08). A WQE of an SRQ must not be kept from other QPs, and cannot be returned in order: it
@@ -121,7 +126,7 @@ static enum drop execute_send(struct core *c, struct qp *qp, const struct pkt *p
 static enum drop execute_write(
 	struct core *c, struct qp *qp, const struct pkt *pkt, uint8_t *at, uint64_t now)
 {
-	switch (write_place(c, qp, pkt, at)) {
+	switch (write_place(core_memory(c), c->cfg.mrs, qp, pkt, at)) {
 	case PLACED_KEY_GONE:
 		c->count.resp_remote_access_errors++;
 		return DROP_REQUEST_ACCESS;
@@ -132,6 +137,7 @@ static enum drop execute_write(
 		qp_error(c, qp, now);
 		return DROP_NONE;
 	default:
+		c->count.rx_write_requests += pkt->op->last;
 		return DROP_NONE;
 	}
 }

@@ -3,7 +3,12 @@
 #ifndef UC_H
 #define UC_H
 
-#include "qp_impl.h"
+#include <stdint.h>
+#include "drop.h"
+
+struct core;
+struct pkt;
+struct qp;
 
 /** Handles a packet for a UC QP after the checks of ICRC, addresses and QP state.
  *  @return 0 or the reason for the drop. */

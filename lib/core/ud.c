@@ -4,7 +4,11 @@
  * There are no responses, and PSNs have no meaning (UD-04). The first 40 bytes of the receive
  * buffer hold the network header (CA17 17.4.5.1).
  */
-#include "ud.h"
+#include "ud_impl.h"
+#include "complete.h"
+#include "headers.h"
+#include "opcode.h"
+#include "qp_impl.h"
 #include "recv.h"
 #include "responder.h"
 

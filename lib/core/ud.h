@@ -3,18 +3,22 @@
 #ifndef UD_H
 #define UD_H
 
-#include "qp_impl.h"
+#include <stdbool.h>
+#include <stdint.h>
+#include "drop.h"
+
+struct abi_wqe;
+struct core;
+struct core_cmd;
+struct pkt;
+struct qp;
+struct send_wqe;
+struct txd;
 
 /** Q_Key of QP1 (IBA 10.2.5). */
 #define QKEY_GSI 0x80010000u
 /** A Q_Key with this bit in a work request stands for the QP's own (UD-03). */
 #define QKEY_OWN 0x80000000u
-
-/** @return the Q_Key that packets for @p qp must have, and that it sends as its own. */
-static inline uint32_t ud_qkey(const struct qp *qp)
-{
-	return qp->type == ABI_QPT_GSI ? QKEY_GSI : qp->attr.qkey;
-}
 
 /* --- ud.c: receiving ------------------------------------------------------------------ */
 
@@ -23,9 +27,6 @@ static inline uint32_t ud_qkey(const struct qp *qp)
 enum drop ud_rx(struct core *c, struct qp *qp, const struct pkt *pkt, uint64_t now);
 
 /* --- ud_tx.c: sending ----------------------------------------------------------------- */
-
-/** Bytes after a private WQE for the path of its datagram. */
-#define UD_WQE_PATH ((sizeof(struct path) + 15) & ~(size_t)15)
 
 /** Resolves the path of datagram @p w, whose entry @p e was copied, and keeps a copy of it: later
  *  changes to the address handle do not matter (UD-16). */

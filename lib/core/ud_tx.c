@@ -5,8 +5,9 @@
  */
 #include "ah.h"
 #include "core_command.h"
+#include "qp_impl.h"
 #include "txd.h"
-#include "ud.h"
+#include "ud_impl.h"
 #include <errno.h>
 #include "mcast.h"
 #include "packet.h"
@@ -108,7 +109,7 @@ bool ud_build(struct core *c, struct qp *qp, struct send_wqe *w, struct txd *t)
 
 	if (unlikely(!egress_is_open(c, path_egress(c, path, w->ud.dest_qpn))))
 		return false;
-	eth = packet_begin_to(c, qp, path, t, &b, w->length);
+	eth = packet_begin_to(&c->ip_id, qp, path, t, &b, w->length);
 	put_be32(eth, w->ud.qkey); /* BTH-24 */
 	put_be32(eth + 4, source_qpn(qp));
 	if (imm)

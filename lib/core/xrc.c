@@ -8,6 +8,8 @@
  * The initiator is the RC requester and completer; packet.h adds the XRCETH to requests.
  */
 #include "xrc.h"
+#include "headers.h"
+#include "pkt.h"
 #include "recv.h"
 #include "responder.h"
 

@@ -4,7 +4,12 @@
 #ifndef XRC_H
 #define XRC_H
 
-#include "qp_impl.h"
+#include <stdbool.h>
+#include <stdint.h>
+
+struct core;
+struct pkt;
+struct qp;
 
 /** Notes the SRQ that @p pkt names, a request packet for an XRC_RECV QP, before responder_rx()
  * handles it.

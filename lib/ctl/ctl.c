@@ -35,6 +35,7 @@
 #include "sysfs/sysfs.h"
 #include "text/sentence.h"
 #include "verbs/dest.h"
+#include "verbs/group.h"
 #include "verbs/migrate.h"
 #include "verbs/objects.h"
 #include "verbs/qp_obj.h"
@@ -47,6 +48,10 @@ struct house {
 	struct net net;
 	struct sessions sessions;
 	struct objects objects;
+	struct dests dests;
+	struct hash_seed dest_seed;
+	struct groups groups;
+	struct migration migration;
 	struct admin admin;
 	struct core_counters counted;
 	struct news news;
@@ -176,7 +181,11 @@ static void init(struct house *h, const struct ctl_config *cfg)
 	h->stopper = (struct watch){.fd = -1, .ready = stopper_ready};
 	h->late = (struct watch){.fd = -1, .ready = late_ready};
 	admin_init(&h->admin, &h->ctl);
-	migrate_init(&h->objects.migration, cfg->migrate, cfg->shake_ms, (uint64_t)getpid());
+	h->objects.dests = &h->dests;
+	h->dests.seed = &h->dest_seed;
+	h->objects.groups = &h->groups;
+	h->objects.migration = &h->migration;
+	migrate_init(&h->migration, cfg->migrate, cfg->shake_ms, (uint64_t)getpid());
 }
 
 static int choose_epoch(struct sessions *all, char why[ABI_SENTENCE_MAX])

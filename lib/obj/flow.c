@@ -3,6 +3,8 @@
 #include <string.h>
 #include "bits.h"
 #include "flow.h"
+#include "tables.h"
+#include "hash.h"
 
 typedef _Atomic(struct qp_flow *) link;
 

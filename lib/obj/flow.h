@@ -11,8 +11,8 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
-#include "hash.h"
 
+struct flow_table;
 struct qp;
 
 /** Written by the control thread before flow_add(), but for the links. */
@@ -27,14 +27,6 @@ struct qp_flow {
 	uint8_t sgid[16];
 	struct qp *qp;
 	bool added; /* it is in the table */
-};
-
-/** A few QPs per bucket where a program has the most. */
-#define FLOW_BUCKETS 4096u
-
-struct flow_table {
-	struct hash_seed seed; /* set before the first flow: programs and peers choose keys */
-	_Atomic(struct qp_flow *) bucket[FLOW_BUCKETS];
 };
 
 /** @return the first flow to QP @p dest_qpn at @p dgid, in the order in which they were added, or

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <string.h>
 #include "bits.h"
+#include "hash.h"
 #include "mcast.h"
+#include "tables.h"
 
 bool gid_is_multicast(const uint8_t gid[16])
 {

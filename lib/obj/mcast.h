@@ -11,10 +11,10 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
-#include "hash.h"
 #include "limits.h"
 #include "path.h"
 
+struct mcast_table;
 struct qp;
 
 /** @return whether @p gid is that of a group: an IPv6 multicast address, or an IPv4 one in its
@@ -40,13 +40,6 @@ struct mcast_group {
 	uint32_t n;
 	/** Grouped by session, in the order of their serials. */
 	struct mcast_member member[];
-};
-
-#define MCAST_BUCKETS 256u
-
-struct mcast_table {
-	struct hash_seed seed; /* set before the first group: programs and peers choose MGIDs */
-	_Atomic(struct mcast_group *) bucket[MCAST_BUCKETS];
 };
 
 /** @return the bucket of @p mgid. */

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "bits.h"
+#include "headers.h"
 #include "path.h"
+#include "path_write.h"
 
 #define FLOW_LABEL_MASK 0xFFFFFu
 #define VLAN_PCP_SHIFT	13

@@ -12,8 +12,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
-#include "bits.h"
-#include "headers.h"
 #include "limits.h"
 
 /** One Port GID Table entry (CA17-26). */
@@ -180,50 +178,6 @@ void path_set_class(struct path *p, uint8_t tclass, uint8_t pcp);
 /** Packets along @p p are ECN-capable, or not, from now on; never over RoCEv1 or within this
  * daemon. */
 void path_set_ect(struct path *p, bool ect);
-
-/** @return @p sum folded to 16 bits, as in the IPv4 checksum. */
-static inline uint16_t path_csum_fold(uint32_t sum)
-{
-	sum = (sum & 0xFFFF) + (sum >> 16);
-	sum = (sum & 0xFFFF) + (sum >> 16);
-	return (uint16_t)sum;
-}
-
-/**
- * Writes @p p's header and its per-packet fields at @p frame.
- * @param rest  bytes from BTH to ICRC, both included
- * @param id    IPv4 identification (IP4-17)
- * @return where to write the BTH
- */
-static inline uint8_t *path_write(const struct path *p, uint8_t *frame, uint16_t rest, uint16_t id)
-{
-	uint8_t *ip = frame + p->l3_off;
-	uint8_t *bth = frame + p->hdr_len;
-	uint16_t len;
-
-	memcpy(frame, p->hdr, sizeof(p->hdr)); /* the whole template: a fixed number of moves */
-	switch (p->net) {
-	case NET_IPV4:
-		len = (uint16_t)(IP4_HLEN + UDP_HLEN + rest);
-		put_be16(ip + IP4_TOTLEN, len); /* CA17-6, IP4-07 */
-		put_be16(ip + IP4_ID, id);	/* IP4-17: before the ICRC */
-		/* IP4-16 */
-		put_be16(ip + IP4_CSUM,
-			(uint16_t)~path_csum_fold(p->csum_base + (uint32_t)len + id));
-		put_be16(bth - UDP_HLEN + UDP_LEN,
-			(uint16_t)(UDP_HLEN + rest)); /* CA17-21, UDP-03 */
-		break;
-	case NET_IPV6:
-		len = (uint16_t)(UDP_HLEN + rest);
-		put_be16(ip + IP6_PLEN, len); /* CA17-15, IP6-03 */
-		put_be16(bth - UDP_HLEN + UDP_LEN, len);
-		break;
-	default:
-		put_be16(ip + IP6_PLEN, rest); /* V1-01 */
-		break;
-	}
-	return bth;
-}
 
 /** @return the index of the valid entry with @p gid, @p net and @p vid, or -1. */
 int gid_find(const struct gid_table *t, const uint8_t gid[16], unsigned net, uint16_t vid);

@@ -6,8 +6,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
-#include "frame.h"
+#include "headers.h"
 #include "path.h"
+#include "pkt.h"
 
 /** @return true when @p pkt comes from the destination of @p p and was sent to the source of @p p:
  *  protocol, both addresses and VLAN (VAL-12, VAL-13, ETH-07). */

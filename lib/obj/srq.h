@@ -19,6 +19,7 @@
 #include "abi_wqe.h"
 #include "bits.h"
 #include "limits.h"
+#include "srq_table.h"
 
 struct cq;
 
@@ -59,12 +60,6 @@ struct srq {
 	_Atomic uint32_t events;
 	_Atomic uint64_t starved; /* messages that found it empty */
 	_Atomic uint64_t limits;  /* limit events */
-};
-
-/** SRQN -> SRQ. Written by the control thread, read by all workers. An SRQ that was removed is
- *  freed only after a grace period. */
-struct srq_table {
-	_Atomic(struct srq *) slot[SRQ_MAX];
 };
 
 #define SRQN_SLOT(srqn)	     ((srqn) & (SRQ_MAX - 1))

@@ -9,7 +9,7 @@ static void store_byte(uint8_t *dst, uint8_t v)
 	atomic_store_explicit((_Atomic uint8_t *)dst, v, memory_order_release);
 }
 
-void uaccess_place_any(const struct uaccess *ua, void *dst, const void *src, size_t len)
+void uaccess_place_any(struct uaccess ua, void *dst, const void *src, size_t len)
 {
 	uint8_t *d = dst;
 	const uint8_t *s = src;
@@ -23,7 +23,7 @@ void uaccess_place_any(const struct uaccess *ua, void *dst, const void *src, siz
 	len %= 8;
 	if (words) {
 		/* The last word is kept for the release store. */
-		ua->icrc->move_words(d, s, words - 1);
+		ua.icrc->move_words(d, s, words - 1);
 		d += (words - 1) * 8;
 		s += (words - 1) * 8;
 	}
@@ -41,22 +41,21 @@ void uaccess_place_any(const struct uaccess *ua, void *dst, const void *src, siz
  * stores must wait for both. Both ends are aligned. */
 typedef uint64_t quarter __attribute__((vector_size(16), may_alias));
 
-bool uaccess_cmp_swap(
-	const struct uaccess *ua, void *ptr, uint64_t compare, uint64_t swap, uint64_t *orig)
+bool uaccess_cmp_swap(struct uaccess ua, void *ptr, uint64_t compare, uint64_t swap, uint64_t *orig)
 {
-	uint32_t before = *ua->faults;
+	uint32_t before = *ua.faults;
 
 	atomic_compare_exchange_strong((_Atomic uint64_t *)ptr, &compare, swap);
 	*orig = compare;
-	return *ua->faults == before;
+	return *ua.faults == before;
 }
 
-bool uaccess_fetch_add(const struct uaccess *ua, void *ptr, uint64_t add, uint64_t *orig)
+bool uaccess_fetch_add(struct uaccess ua, void *ptr, uint64_t add, uint64_t *orig)
 {
-	uint32_t before = *ua->faults;
+	uint32_t before = *ua.faults;
 
 	*orig = atomic_fetch_add((_Atomic uint64_t *)ptr, add);
-	return *ua->faults == before;
+	return *ua.faults == before;
 }
 
 void uaccess_wqe(void *dst, const void *src, size_t len)

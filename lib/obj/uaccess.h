@@ -30,7 +30,7 @@ typedef uint64_t uaccess_word __attribute__((may_alias, aligned(8)));
 typedef uint64_t uaccess_word_unaligned __attribute__((may_alias, aligned(1)));
 
 /** uaccess_place() for any length and address; the caller checks for faults. */
-void uaccess_place_any(const struct uaccess *ua, void *dst, const void *src, size_t len);
+void uaccess_place_any(struct uaccess ua, void *dst, const void *src, size_t len);
 
 /**
  * Places @p len received bytes in application memory (SEC-01: nothing else writes there),
@@ -38,22 +38,22 @@ void uaccess_place_any(const struct uaccess *ua, void *dst, const void *src, siz
  * programs poll the last byte.
  * @return false when the access faulted.
  */
-static inline bool uaccess_place(const struct uaccess *ua, void *dst, const void *src, size_t len)
+static inline bool uaccess_place(struct uaccess ua, void *dst, const void *src, size_t len)
 {
-	uint32_t before = *ua->faults;
+	uint32_t before = *ua.faults;
 
 	if (likely(len && !(((uintptr_t)dst | len) & 7))) {
 		/* The last word is kept for the release store. */
 		size_t last = len - 8;
 
-		ua->icrc->move_words(dst, src, last / 8);
+		ua.icrc->move_words(dst, src, last / 8);
 		atomic_thread_fence(memory_order_release);
 		*(volatile uaccess_word *)((uint8_t *)dst + last) =
 			*(const uaccess_word_unaligned *)((const uint8_t *)src + last);
 	} else {
 		uaccess_place_any(ua, dst, src, len);
 	}
-	return *ua->faults == before;
+	return *ua.faults == before;
 }
 
 /**
@@ -62,23 +62,23 @@ static inline bool uaccess_place(const struct uaccess *ua, void *dst, const void
  * @return false when the access faulted.
  */
 static inline bool uaccess_gather(
-	const struct uaccess *ua, uint32_t *state, void *dst, const void *src, size_t len)
+	struct uaccess ua, uint32_t *state, void *dst, const void *src, size_t len)
 {
-	uint32_t before = *ua->faults;
+	uint32_t before = *ua.faults;
 
-	*state = ua->icrc->copy(*state, dst, src, len);
-	return *ua->faults == before;
+	*state = ua.icrc->copy(*state, dst, src, len);
+	return *ua.faults == before;
 }
 
 /** The same for the first piece of a payload, with the CRC of the @p hdr_len header bytes at @p l3
  * before it (icrc_header()): sets @p state. */
-static inline bool uaccess_gather_first(const struct uaccess *ua, uint32_t *state,
-	const uint8_t *l3, unsigned net, size_t hdr_len, void *dst, const void *src, size_t len)
+static inline bool uaccess_gather_first(struct uaccess ua, uint32_t *state, const uint8_t *l3,
+	unsigned net, size_t hdr_len, void *dst, const void *src, size_t len)
 {
-	uint32_t before = *ua->faults;
+	uint32_t before = *ua.faults;
 
-	*state = icrc_header_copy(ua->icrc, l3, net, hdr_len, dst, src, len);
-	return *ua->faults == before;
+	*state = icrc_header_copy(ua.icrc, l3, net, hdr_len, dst, src, len);
+	return *ua.faults == before;
 }
 
 /**
@@ -88,10 +88,10 @@ static inline bool uaccess_gather_first(const struct uaccess *ua, uint32_t *stat
  * @return false when the access faulted.
  */
 bool uaccess_cmp_swap(
-	const struct uaccess *ua, void *ptr, uint64_t compare, uint64_t swap, uint64_t *orig);
+	struct uaccess ua, void *ptr, uint64_t compare, uint64_t swap, uint64_t *orig);
 
 /** Adds @p add, modulo 2^64 (RSP-34); otherwise as uaccess_cmp_swap(). */
-bool uaccess_fetch_add(const struct uaccess *ua, void *ptr, uint64_t add, uint64_t *orig);
+bool uaccess_fetch_add(struct uaccess ua, void *ptr, uint64_t add, uint64_t *orig);
 
 /** Copies a work queue entry of @p len bytes (a multiple of 64) out of a ring, once; both are
  *  aligned to 16. Rings are created by the daemon: a hole that the application punches there reads

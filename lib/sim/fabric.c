@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <string.h>
 #include "fabric.h"
+#include "engine.h"
+#include "host.h"
+#include "link.h"
 
 void fabric_init(struct fabric *f, uint64_t now)
 {

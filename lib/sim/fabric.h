@@ -7,7 +7,11 @@
 #ifndef FABRIC_H
 #define FABRIC_H
 
-#include "host.h"
+#include <stdbool.h>
+#include <stdint.h>
+
+struct sim_host;
+struct sim_link;
 
 #define FABRIC_HOSTS 16u
 #define FABRIC_LINKS 64u

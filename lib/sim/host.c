@@ -1,6 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "bits.h"
+#include "frame.h"
+#include "headers.h"
 #include "host.h"
+#include "ioam.h"
+#include "link.h"
+#include "qp.h"
 #include "telemetry.h"
 #include "txd.h"
 
@@ -51,6 +56,7 @@ void host_init(struct sim_host *h, uint16_t id, const struct icrc_ops *icrc, uin
 		.mcasts = &h->mcasts,
 		.flows = &h->flows,
 		.ports = &h->ports,
+		.drops = &h->drops,
 	};
 
 	memset(h, 0, sizeof(*h));

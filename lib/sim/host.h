@@ -9,13 +9,13 @@
 
 #include "ah.h"
 #include "core.h"
-#include "flow.h"
-#include "link.h"
-#include "mcast.h"
+#include "drop_log.h"
 #include "mr.h"
-#include "qp.h"
 #include "qp_table.h"
-#include "srq.h"
+#include "srq_table.h"
+#include "tables.h"
+
+struct sim_link;
 
 #define HOST_PORTS 2u
 
@@ -40,6 +40,7 @@ struct sim_host {
 	struct mcast_table mcasts;
 	struct flow_table flows;
 	struct port_table ports;
+	struct drop_log drops;
 	struct gid_table gids[HOST_PORTS];
 	volatile uint32_t faults; /* faults of application memory; a test may increment it */
 	uint16_t id;

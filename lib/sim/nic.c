@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include "headers.h"
 #include "host.h"
 #include "nic.h"
 #include "switch.h"

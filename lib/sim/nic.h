@@ -9,7 +9,6 @@
 #ifndef NIC_H
 #define NIC_H
 
-#include "pfc.h"
 #include "wire.h"
 
 struct sim_host;

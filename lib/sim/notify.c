@@ -3,6 +3,7 @@
 #include "bits.h"
 #include "buffer.h"
 #include "frame.h"
+#include "headers.h"
 #include "icrc.h"
 #include "notify.h"
 

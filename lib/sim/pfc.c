@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <string.h>
+#include "bits.h"
+#include "buffer.h"
 #include "headers.h"
 #include "pfc.h"
 

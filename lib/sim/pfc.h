@@ -10,7 +10,10 @@
 #define PFC_H
 
 #include <stdbool.h>
-#include "buffer.h"
+#include <stdint.h>
+
+struct buffer_pool;
+struct sim_buffer;
 
 /** The priority of data. */
 #define PFC_PRIORITY 3u
@@ -32,6 +35,13 @@ struct pfc_config {
 	uint64_t xoff;	   /* bytes of it that wait in the switch: more pause it; 0: never */
 	uint64_t xon;	   /* as few let it go on */
 	uint64_t headroom; /* bytes above `xoff` that still fit; 0: as much as the buffer has */
+};
+
+/** The buffer that all ports of a switch share. */
+struct switch_memory {
+	uint64_t size; /* bytes; 0: any number */
+	double alpha;  /* a queue may have this many times what is unused; 0: all. Not with PFC */
+	struct pfc_config pfc;
 };
 
 /** Written by the switch. */

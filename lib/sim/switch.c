@@ -3,6 +3,7 @@
 #include "headers.h"
 #include "host.h"
 #include "ioam.h"
+#include "notify.h"
 #include "opcode.h"
 #include "switch.h"
 

@@ -11,9 +11,10 @@
 
 #include "aqm.h"
 #include "meter.h"
-#include "notify.h"
 #include "pfc.h"
 #include "wire.h"
+
+struct sim_notify;
 
 enum switch_class {
 	CLASS_CONTROL, /* CNPs, ACKs and NAKs: first */
@@ -25,13 +26,6 @@ struct switch_counters {
 	uint64_t frames; /* that the port was to send */
 	uint64_t marked;
 	uint64_t dropped; /* the queue, or the buffer, was full */
-};
-
-/** The buffer that all ports of a switch share. */
-struct switch_memory {
-	uint64_t size; /* bytes; 0: any number */
-	double alpha;  /* a queue may have this many times what is unused; 0: all. Not with PFC */
-	struct pfc_config pfc;
 };
 
 /** The ports that lead to a host: `next[first]` and so on. */

@@ -3,7 +3,9 @@
 #include "bits.h"
 #include "fast_cnp.h"
 #include "frame.h"
+#include "headers.h"
 #include "icrc.h"
+#include "opcode.h"
 
 /* Offsets in the header, and in an option. */
 enum {

@@ -8,6 +8,8 @@
 #include "bits.h"
 #include "fast_cnp.h"
 #include "frame.h"
+#include "headers.h"
+#include "opcode.h"
 
 /* Flattens each protocol into one function, so that the rest of the frame stays in registers. */
 #define FLAT static inline __attribute__((always_inline))

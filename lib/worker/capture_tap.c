@@ -2,6 +2,7 @@
 /* The workers' side of captures: part of the poll loop, reached only while there is a capture. */
 #include <rte_cycles.h>
 #include "capture_ring.h"
+#include "frame.h"
 #include "qp.h"
 #include "txd.h"
 #include "worker_impl.h"

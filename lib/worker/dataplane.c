@@ -10,7 +10,9 @@
 #include "core.h"
 #include "core_counters.h"
 #include "drop.h"
+#include "drop_log.h"
 #include "flow.h"
+#include "tables.h"
 #include "icrc.h"
 #include "inbox.h"
 #include "mcast.h"
@@ -77,17 +79,17 @@ void dataplane_destroy(struct dataplane *dp)
 
 /* A worker that polls answers within a few microseconds, one that shares the caller's CPU only when
  * it is scheduled. */
-#define SPIN_TURNS 1000
-#define NAP_NS	   10000 /* and the kernel's slack, about 50 us */
+#define SPIN_TURNS    1000
+#define POLL_PAUSE_NS 10000 /* and the kernel's slack, about 50 us */
 
 void worker_wait(unsigned *turns)
 {
-	static const struct timespec nap = {.tv_nsec = NAP_NS};
+	static const struct timespec pause = {.tv_nsec = POLL_PAUSE_NS};
 
 	if ((*turns)++ < SPIN_TURNS)
 		rte_pause();
 	else
-		nanosleep(&nap, NULL);
+		nanosleep(&pause, NULL);
 }
 
 void worker_grace(struct dataplane *dp)
@@ -161,12 +163,12 @@ uint32_t worker_take_late(struct dataplane *dp, uint32_t worker, uint32_t slot)
 		&dp->worker[worker]->core.late[slot], 0, memory_order_acquire);
 }
 
-bool worker_drop_note(const struct dataplane *dp, uint32_t worker, enum drop why, uint32_t slot,
+bool worker_drop_note(const struct dataplane *dp, uint32_t worker, uint32_t why, uint32_t slot,
 	struct drop_note *note)
 {
 	const struct core *c = &dp->worker[worker]->core;
 
 	/* The counters of all reasons are adjacent, the notes are not. */
 	return __atomic_load_n(&c->count.drop[why], __ATOMIC_RELAXED) &&
-	       drop_note_read(note, &c->drops.note[why][slot]);
+	       drop_note_read(note, &c->cfg.drops->note[why][slot]);
 }

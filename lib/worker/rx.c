@@ -7,6 +7,7 @@
 #include "drop.h"
 #include "frame.h"
 #include "icrc.h"
+#include "ioam.h"
 #include "telemetry.h"
 #include "worker_impl.h"
 

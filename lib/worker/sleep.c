@@ -182,7 +182,7 @@ static void enable_interrupts(struct worker *w)
 }
 
 /* The round that follows looks for what came before this. */
-static void lie_down(struct worker *w)
+static void sleep_until_woken(struct worker *w)
 {
 	atomic_store_explicit(&w->sleeper.waker.asleep, true, memory_order_relaxed);
 	enable_interrupts(w);
@@ -260,7 +260,7 @@ static uint64_t sleep_length(const struct worker *w)
 	return RTE_MIN(left, slice);
 }
 
-static void nap(struct worker *w)
+static void sleep_briefly(struct worker *w)
 {
 	struct rte_rcu_qsbr *qsbr = w->dp->qsbr;
 	struct sleeper *s = &w->sleeper;
@@ -302,9 +302,9 @@ void sleeper_rest(struct worker *w, bool busy)
 	} else if (w->dp->idle != IDLE_ADAPTIVE) {
 		sched_yield();
 	} else if (lying) {
-		nap(w);
+		sleep_briefly(w);
 	} else if (idle >= YIELD_NS) {
-		lie_down(w);
+		sleep_until_woken(w);
 	} else if (idle >= SPIN_NS) {
 		sched_yield();
 	} else {

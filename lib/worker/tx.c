@@ -4,6 +4,7 @@
 #include "qp.h"
 #include "txd.h"
 #include "telemetry.h"
+#include "txd_bth.h"
 #include "worker_impl.h"
 
 /* A port that accepts no packet for this long (a memif whose peer has ended) no longer holds up its

@@ -3,6 +3,7 @@
 #include <rte_cycles.h>
 #include <rte_malloc.h>
 #include "core.h"
+#include "drop_log.h"
 #include "qp_table.h"
 #include "worker_impl.h"
 
@@ -47,6 +48,11 @@ struct worker *worker_create(struct dataplane *dp, uint32_t index, int socket)
 	atomic_init(&w->passed_slot.db, &w->passed_bell);
 	w->now = clock_at(&w->clock, rte_rdtsc());
 	cfg.faults = &w->faults;
+	cfg.drops = rte_zmalloc_socket("drops", sizeof(*cfg.drops), CACHE_LINE, socket);
+	if (!cfg.drops) {
+		worker_destroy(w);
+		return NULL;
+	}
 	core_init(&w->core, &cfg, w->now);
 	dp->worker[index] = w;
 	return w;
@@ -73,6 +79,7 @@ void worker_destroy(struct worker *w)
 	sleeper_close(w);
 	if (w->dp->worker[w->index] == w)
 		w->dp->worker[w->index] = NULL;
+	rte_free(w->core.cfg.drops);
 	rte_free(w);
 }
 

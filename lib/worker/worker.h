@@ -12,12 +12,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <rte_rcu_qsbr.h>
-#include "cause.h"
 #include "limits.h"
 
 struct ah_table;
 struct core_cmd;
 struct core_counters;
+struct drop_note;
 struct exception;
 struct flow_table;
 struct mcast_table;
@@ -194,7 +194,7 @@ void worker_stats(const struct dataplane *dp, struct worker_stats *sum);
 
 /** Copies what worker @p worker noted in slot @p slot, below DROP_NOTES, of packets dropped because
  * of @p why. @return false if there is none. Any thread. */
-bool worker_drop_note(const struct dataplane *dp, uint32_t worker, enum drop why, uint32_t slot,
+bool worker_drop_note(const struct dataplane *dp, uint32_t worker, uint32_t why, uint32_t slot,
 	struct drop_note *note);
 /** @return a QP of worker @p worker that was not answered in time, removed from slot @p slot, below
  * LATE_SLOTS; 0: none. Control thread. */

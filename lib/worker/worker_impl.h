@@ -12,6 +12,7 @@
 #include "clock.h"
 #include "core.h"
 #include "inbox.h"
+#include "txd.h"
 #include "worker.h"
 
 /** Why a worker does not use a port. */

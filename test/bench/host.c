@@ -12,6 +12,7 @@
 #include "eal.h"
 #include "host.h"
 #include "pacing.h"
+#include "qp.h"
 #include "qp_table.h"
 #include "worker_impl.h"
 

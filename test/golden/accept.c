@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A request that is executed: reply, completion, memory, counters, what the QP expects next. */
 #include <string.h>
+#include "frame.h"
 #include "golden.h"
+#include "opcode.h"
 
 #define PSN_MASK 0xFFFFFFu
 

@@ -2,7 +2,10 @@
 /* Each frame arrives alone: what it is (fields, payload, ICRC), then what becomes of it. */
 #include <stdlib.h>
 #include <string.h>
+#include "frame.h"
 #include "golden.h"
+#include "icrc.h"
+#include "opcode.h"
 
 /* --- what the file says about itself ------------------------------------------------------ */
 

@@ -10,7 +10,10 @@
 #define GOLDEN_H
 
 #include <jansson.h>
+#include "abi_ctl.h"
 #include "app.h"
+#include "flow.h"
+#include "qp.h"
 #include "switch_list.h"
 
 struct golden {

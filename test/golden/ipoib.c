@@ -6,6 +6,7 @@
 #include "golden.h"
 #include "ipoib.h"
 #include "nd.h"
+#include "opcode.h"
 
 #define MAC_AT	  6u
 #define FRAME_PAY 14u

@@ -2,7 +2,10 @@
 /* Packets, received and sent, against what a file says of them. */
 #include <stdio.h>
 #include <string.h>
+#include "frame.h"
 #include "golden.h"
+#include "icrc.h"
+#include "opcode.h"
 
 /* --- received: bth_fields -------------------------------------------------------------- */
 

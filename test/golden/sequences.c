@@ -3,7 +3,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "frame.h"
 #include "golden.h"
+#include "opcode.h"
 
 /* Longest that an open range waits: beyond the longest RNR timer and four of the usual ACK
  * timeouts. */

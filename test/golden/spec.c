@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "frame.h"
 #include "golden.h"
 
 #define PSN_MAX 0xFFFFFFu

@@ -9,6 +9,8 @@
 #include "golden.h"
 #include "mcast.h"
 #include "net/gids.h"
+#include "opcode.h"
+#include "qp_impl.h"
 #include "seq24.h"
 #include "text/sentence.h"
 #include "timers.h"

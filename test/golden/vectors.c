@@ -11,6 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 #include "golden.h"
+#include "icrc.h"
 
 static const struct {
 	const char *name;

@@ -6,8 +6,13 @@
 #include <ctype.h>
 #include <string.h>
 #include <strings.h>
+#include "abi_ctl.h"
+#include "frame.h"
 #include "golden.h"
+#include "icrc.h"
 #include "mcast.h"
+#include "opcode.h"
+#include "qp.h"
 
 #define PSN_MASK 0xFFFFFFu
 

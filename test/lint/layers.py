@@ -29,7 +29,8 @@ HEADERS = [('wire', 'frame.h', 'wire obj core cm sim'), ('obj', 'mr.h', 'obj cor
 ROOT = Path(__file__).resolve().parent.parent.parent
 CTL = ROOT / 'lib/ctl'
 ROOM_MAX = 32   # sources and headers: beyond it nobody finds anything
-DIRECT_MAX, TOTAL_MAX = 9, 32   # how many headers of ours one may include: itself, and with theirs
+DIRECT_MAX, TOTAL_MAX = 8, 15    # how many headers of ours one may include: itself, and with theirs
+SEEN_MAX = 14.5   # how many of them a source sees, on average
 
 
 def flags(build):
@@ -123,6 +124,9 @@ def wrong_headers():
     sources = [total[f] for f in found if f.suffix == '.c']
     print(f'layers: a source sees {sum(sources) / len(sources):.1f} headers of ours, a header at most '
           f'{max(total[h] for h in headers)}, and includes at most {max(len(found[h]) for h in headers)} itself')
+    if sum(sources) > SEEN_MAX * len(sources):
+        yield (f'a source sees more than {SEEN_MAX} headers of ours: declare structs in headers, and include '
+               'what defines them in sources')
     for h in headers:
         if len(found[h]) > DIRECT_MAX or total[h] > TOTAL_MAX:
             yield f'{h.relative_to(ROOT)} includes {len(found[h])} headers, {total[h]} with theirs: part it'

@@ -9,6 +9,7 @@
 #include "app.h"
 #include "core_command.h"
 #include "cq.h"
+#include "qp.h"
 #include "qp_table.h"
 #include "seq24.h"
 #include "srq.h"

@@ -9,8 +9,10 @@
 #ifndef APP_H
 #define APP_H
 
+#include "cq.h"
 #include "host.h"
 #include "mw.h"
+#include "srq.h"
 
 #define APP_PD	    7u
 #define APP_SESSION 1u

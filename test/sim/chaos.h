@@ -18,6 +18,7 @@
 #ifndef CHAOS_H
 #define CHAOS_H
 
+#include "abi_ctl.h"
 #include "chaos_flow.h"
 #include "fabric.h"
 #include "invariants.h"

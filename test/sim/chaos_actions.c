@@ -8,6 +8,7 @@
 #include "chaos.h"
 #include "completer.h"
 #include "core_command.h"
+#include "qp.h"
 
 #define SQD_TIME (60 * SEC) /* to finish, or fail, what was started */
 

@@ -10,7 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
+#include "abi_ctl.h"
 #include "chaos.h"
+#include "qp.h"
 #include "qp_trace.h"
 #include "seq24.h"
 #include "timers.h"

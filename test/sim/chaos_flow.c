@@ -8,8 +8,10 @@
 #include <stddef.h>
 #include <string.h>
 #include <cmocka.h>
+#include "abi_ctl.h"
 #include "chaos.h"
 #include "chaos_flow.h"
+#include "qp.h"
 #include "seq24.h"
 
 #define DOMAIN	 70u /* XRC */

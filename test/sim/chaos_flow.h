@@ -23,6 +23,7 @@
 #ifndef CHAOS_FLOW_H
 #define CHAOS_FLOW_H
 
+#include "abi_ctl.h"
 #include "ah.h"
 #include "mcast.h"
 #include "pair.h"

@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <cmocka.h>
+#include "abi_ctl.h"
 #include "chaos.h"
 #include "chaos_flow.h"
 

@@ -8,6 +8,10 @@
 #include <cmocka.h>
 #include "chaos.h"
 #include "flow.h"
+#include "frame.h"
+#include "icrc.h"
+#include "opcode.h"
+#include "packet.h"
 #include "switch_list.h"
 
 static const uint8_t a_switch[16] = {0xFD, 5};

@@ -6,6 +6,7 @@
 #include <cmocka.h>
 #include "chaos.h"
 #include "core_command.h"
+#include "qp.h"
 
 #define FULL	0xFFFFu
 #define LIMITED 0x7FFFu

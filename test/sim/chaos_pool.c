@@ -5,8 +5,10 @@
 #include <stddef.h>
 #include <string.h>
 #include <cmocka.h>
+#include "abi_ctl.h"
 #include "chaos.h"
 #include "chaos_flow.h"
+#include "qp.h"
 #include "srq.h"
 
 #define SHARE	 60u  /* percent: how eagerly a receive is posted */

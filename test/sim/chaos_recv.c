@@ -5,8 +5,10 @@
 #include <stddef.h>
 #include <string.h>
 #include <cmocka.h>
+#include "abi_ctl.h"
 #include "chaos.h"
 #include "chaos_flow.h"
+#include "qp.h"
 
 /* The state of the links so far. */
 static uint64_t doubled(const struct chaos_world *w)

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <cmocka.h>
+#include "abi_ctl.h"
 #include "chaos.h"
 
 #define RARE_RUNS 1000u /* after so many, what is rare must have happened too */

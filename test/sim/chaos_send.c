@@ -5,8 +5,10 @@
 #include <stddef.h>
 #include <string.h>
 #include <cmocka.h>
+#include "abi_ctl.h"
 #include "chaos.h"
 #include "chaos_flow.h"
+#include "qp.h"
 
 #define LEN_MIN	 4u /* of a message: its number */
 #define WORD	 8u

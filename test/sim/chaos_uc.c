@@ -14,7 +14,9 @@
 #include <stddef.h>
 #include <string.h>
 #include <cmocka.h>
+#include "abi_ctl.h"
 #include "chaos.h"
+#include "qp.h"
 
 #define LEN_MIN	  4u
 #define SLOTS	  64u  /* of each part of a region */

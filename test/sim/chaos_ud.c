@@ -11,6 +11,7 @@
 #include "chaos_flow.h"
 #include "core_command.h"
 #include "headers.h"
+#include "qp.h"
 #include "ud.h"
 
 #define IP4_AT	 20u /* of the 40 bytes */

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The applications' requests: all operations, sizes that matter, mistakes now and then. */
+#include "abi_ctl.h"
 #include "chaos.h"
+#include "qp.h"
 
 #define ENOUGH_PACKETS 20000u /* in a run, for long messages */
 

@@ -5,7 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
+#include "abi_ctl.h"
 #include "chaos.h"
+#include "icrc.h"
+#include "qp.h"
 #include "qp_trace.h"
 #include "seq24.h"
 

@@ -6,6 +6,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 #include <cmocka.h>
+#include "abi_ctl.h"
 #include "hole.h"
 #include "mr.h"
 

@@ -5,8 +5,10 @@
 #include <cmocka.h>
 #include "completer.h"
 #include "invariants.h"
+#include "opcode.h"
 #include "pacing.h"
 #include "seq24.h"
+#include "wqe.h"
 
 /* --- a host --------------------------------------------------------------------------- */
 

@@ -6,6 +6,9 @@
 #include <string.h>
 #include <cmocka.h>
 #include "pair.h"
+#include "abi_ctl.h"
+#include "icrc.h"
+#include "qp.h"
 
 #define START 5000000ull
 

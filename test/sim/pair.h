@@ -8,6 +8,7 @@
 #ifndef PAIR_H
 #define PAIR_H
 
+#include "abi_ctl.h"
 #include "app.h"
 #include "fabric.h"
 #include "invariants.h"

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <cmocka.h>
 #include "core_command.h"
+#include "qp.h"
 #include "qp_trace.h"
 #include "trace.h"
 

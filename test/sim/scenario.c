@@ -12,6 +12,7 @@
 #include <string.h>
 #include <cmocka.h>
 #include "scenario.h"
+#include "abi_ctl.h"
 #include "scenario_forge.h"
 #include "scenario_trace.h"
 #include "srq.h"

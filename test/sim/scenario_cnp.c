@@ -3,6 +3,8 @@
  * Congestion notification: packets that are marked, CNPs that are lost, late or doubled, and CNPs
  * and Fast CNPs that nobody should have sent. None of them changes the work of the transport.
  */
+#include "abi_ctl.h"
+#include "opcode.h"
 #include "scenario_forge.h"
 #include "scenario_row.h"
 

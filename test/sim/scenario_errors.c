@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* ACKs of nothing, SQD, and errors: what they do to both ends. */
+#include "abi_ctl.h"
+#include "headers.h"
+#include "opcode.h"
 #include "scenario_row.h"
 
 static const struct scenario row[] = {

@@ -4,6 +4,8 @@
  * latter: the packets, for each fault that is expected a window of packets sent in vain, or a
  * timeout where nothing else can tell.
  */
+#include "headers.h"
+#include "opcode.h"
 #include "scenario_row.h"
 
 /* The cost of faults: n times half a window of 128. */

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <cmocka.h>
 #include "flow.h"
+#include "icrc.h"
 #include "packet.h"
 #include "scenario_forge.h"
 

@@ -4,6 +4,7 @@
 #define SCENARIO_FORGE_H
 
 #include "fast.h"
+#include "flow.h"
 #include "scenario.h"
 #include "switch_list.h"
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* SEND and WRITE: nothing goes wrong; a request is lost; what answers it is lost. */
+#include "abi_ctl.h"
+#include "headers.h"
+#include "opcode.h"
 #include "scenario_row.h"
 
 static const struct scenario row[] = {

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* READ: requests and responses that are lost, limits, fences. */
+#include "abi_ctl.h"
+#include "opcode.h"
 #include "scenario_row.h"
 
 static const struct scenario row[] = {

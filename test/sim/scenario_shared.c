@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Shared receive queues, RC's and XRC's: empty, short of WQEs, resized, broken, gone; what becomes
  * of both ends. */
+#include "abi_ctl.h"
+#include "opcode.h"
 #include "scenario_row.h"
 
 #define SRQ(n)               \

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Retries that run out, or nearly; receivers that are not ready; workers and links that stop. */
+#include "opcode.h"
 #include "scenario_row.h"
 
 static const struct scenario row[] = {

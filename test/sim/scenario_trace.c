@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <cmocka.h>
+#include "frame.h"
 #include "headers.h"
 #include "opcode.h"
 #include "packet.h"
@@ -117,8 +118,8 @@ void trace_ghost_ack(struct pair *p, int side, uint32_t ahead)
 	uint8_t frame[FRAME_MAX];
 	struct txd t = {.frame = frame};
 	uint32_t psn = seq24_add(p->end[side].qp->qp->req.psn_new, ahead);
-	uint8_t *aeth = packet_begin(
-		&peer->host->core, peer->qp->qp, &t, OPC_RC | OP_ACKNOWLEDGE, 0, false, psn, 0);
+	uint8_t *aeth = packet_begin(&peer->host->core.ip_id, peer->qp->qp, &t,
+		OPC_RC | OP_ACKNOWLEDGE, 0, false, psn, 0);
 
 	put_be32(aeth, (uint32_t)AETH_CREDIT_NONE << 24);
 	peer->link.tap.see = NULL; /* nobody answers for it */

@@ -5,6 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
+#include "abi_ctl.h"
+#include "headers.h"
+#include "qp.h"
 #include "traffic_impl.h"
 
 #define READABLE 8192u /* bytes of a region that nobody may write */

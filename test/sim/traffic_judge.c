@@ -5,6 +5,7 @@
 #include <stddef.h>
 #include <string.h>
 #include <cmocka.h>
+#include "qp.h"
 #include "traffic_impl.h"
 
 /* The effects of a mistake, at both ends. The receive request's own are the peer's. */

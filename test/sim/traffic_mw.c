@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <cmocka.h>
+#include "abi_ctl.h"
 #include "traffic_impl.h"
 
 #define RIGHTS                                                                         \

@@ -3,8 +3,12 @@
  */
 #include <errno.h>
 #include <stdlib.h>
+#include "buffer.h"
+#include "lab.h"
 #include "out.h"
 #include "pcapng.h"
+#include "switch.h"
+#include "wire.h"
 
 struct capture {
 	FILE *f;

@@ -3,9 +3,16 @@
 #include <errno.h>
 #include <math.h>
 #include <jansson.h>
+#include "cc.h"
+#include "lab.h"
+#include "lab_flow.h"
+#include "lab_host.h"
 #include "metric.h"
+#include "network.h"
 #include "out.h"
 #include "report.h"
+#include "scenario.h"
+#include "switch.h"
 
 /* A value that is not finite is none. */
 static json_t *number(double v)

@@ -15,8 +15,8 @@
 #define OUT_H
 
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
-#include "lab.h"
 
 #define OUT_PATH 4096u
 
@@ -30,6 +30,7 @@ struct out_options {
 	uint64_t interval;   /* ns between two lines of a CSV file; 0: a thousandth of the run */
 };
 
+struct lab;
 struct record;
 struct capture;
 

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <jansson.h>
 #include "bits.h"
+#include "cc.h"
 #include "metric.h"
 #include "out.h"
 

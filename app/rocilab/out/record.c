@@ -5,8 +5,16 @@
 #include <string.h>
 #include <sys/stat.h>
 #include "host.h"
+#include "lab.h"
+#include "lab_flow.h"
+#include "lab_host.h"
+#include "network.h"
 #include "out.h"
 #include "pacing.h"
+#include "qp.h"
+#include "scenario.h"
+#include "switch.h"
+#include "window.h"
 
 #define LINES 1000u /* of each QP and port, unless the user says otherwise */
 

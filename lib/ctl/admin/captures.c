@@ -8,6 +8,7 @@
 #include "admin/admin.h"
 #include "admin/captures.h"
 #include "admin/stream.h"
+#include "bits.h"
 #include "capture.h"
 #include "config/parts.h"
 #include "list.h"

@@ -11,7 +11,9 @@
 #include "session/sessions.h"
 #include "text/document.h"
 #include "text/sentence.h"
+#include "transition.h"
 #include "verbs/device.h"
+#include "verbs/migrate.h"
 #include "verbs/objects.h"
 #include "verbs/qp_cc.h"
 #include "verbs/qp_obj.h"
@@ -57,8 +59,8 @@ int admin_set_migrate(struct ctl *ctl, const struct argument arg[], char why[ABI
 		return refuse(why, -EINVAL,
 			"rocid has only one worker, so QPs cannot move: start it with a larger "
 			"--workers");
-	ctl->objects->migration.follow = arg[0].number;
-	ctl->objects->migration.shake_ms = 0;
+	ctl->objects->migration->follow = arg[0].number;
+	ctl->objects->migration->shake_ms = 0;
 	return 0;
 }
 

@@ -4,6 +4,7 @@
 #include <string.h>
 #include "abi_ctl.h"
 #include "admin/set_qp.h"
+#include "headers.h"
 #include "net/congestion.h"
 #include "config/parts.h"
 #include "core.h"
@@ -138,7 +139,7 @@ int admin_set_port_cc(struct ctl *ctl, const struct argument arg[], char why[ABI
 	struct netport *port = &ctl->net->port[arg[0].number - 1];
 	const struct cc_config *former;
 	struct switch_list *old;
-	struct congestion c = port->congestion;
+	struct congestion c = *port->congestion;
 	int err = congestion_change(&c, arg[1].word, why, ABI_SENTENCE_MAX);
 
 	if (!err && switches_publish(&c.switches, port->shared, &old))
@@ -146,7 +147,7 @@ int admin_set_port_cc(struct ctl *ctl, const struct argument arg[], char why[ABI
 	if (err)
 		return err;
 	congestion_port(&c, port->speed_mbps);
-	port->congestion = c;
+	*port->congestion = c;
 	former = congestion_publish(&c, port->shared);
 	net_telemetry(ctl->net, ctl->dp->ports);
 	port_tell(ctl, port->index, netport_share(port));

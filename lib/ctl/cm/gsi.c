@@ -11,6 +11,7 @@
 #include "cm/gsi.h"
 #include "cm/gsi_impl.h"
 #include "config/parts.h"
+#include "headers.h"
 #include "net/net.h"
 #include "qp.h"
 #include "session/handles.h"

@@ -7,6 +7,7 @@
 #include "cm/connections.h"
 #include "cm/id.h"
 #include "config/parts.h"
+#include "headers.h"
 #include "loop/loop.h"
 #include "net/net.h"
 #include "session/message.h"

@@ -11,6 +11,8 @@
 #include "drop.h"
 #include "session/failures.h"
 
+struct drop_note;
+
 /** A sentence under construction; truncated if it does not fit. */
 struct sentence {
 	char *text; /* ABI_WHY_MAX bytes */

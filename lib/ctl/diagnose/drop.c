@@ -4,6 +4,7 @@
 #include <string.h>
 #include "config/parts.h"
 #include "diagnose/diagnosis.h"
+#include "drop_log.h"
 #include "headers.h"
 #include "net/net.h"
 #include "opcode.h"
@@ -11,6 +12,7 @@
 #include "qp.h"
 #include "seq24.h"
 #include "text/sentence.h"
+#include "transition.h"
 #include "verbs/qp_obj.h"
 #include "worker.h"
 

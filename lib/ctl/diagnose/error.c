@@ -7,6 +7,8 @@
 #include "headers.h"
 #include "opcode.h"
 #include "qp.h"
+#include "session/handles.h"
+#include "session/session.h"
 #include "verbs/cq_obj.h"
 #include "verbs/qp_obj.h"
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Describes the difficulties of a QP that has not failed, such as a missing response. */
 #include "diagnose/diagnosis.h"
+#include "drop_log.h"
+#include "qp.h"
 #include "timers.h"
 #include "verbs/qp_obj.h"
 

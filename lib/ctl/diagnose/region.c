@@ -6,6 +6,7 @@
 #include "diagnose/diagnosis.h"
 #include "mr.h"
 #include "qp.h"
+#include "session/session.h"
 #include "verbs/qp_obj.h"
 
 static const char *access_name(uint32_t access)

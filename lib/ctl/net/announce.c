@@ -8,6 +8,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 #include "bits.h"
+#include "headers.h"
 #include "net/announce.h"
 
 #define ND_HOPS 255 /* RFC 4861: proves that no router forwarded it */

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "headers.h"
 #include "net/gids.h"
 #include "text/sentence.h"
 

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include "net/congestion.h"
 #include "net/net.h"
 #include <errno.h>
 #include <stdlib.h>
@@ -34,8 +35,8 @@ int net_open(struct net *net, const struct ctl_config *cfg, char why[ABI_SENTENC
 		net_look_again(net, i);
 		net_tell_owner(net, i,
 			(net->port[i].nvlans ? CTL_NETDEV_VLANS : 0) |
-				(congestion_options(&net->port[i].congestion) ? CTL_NETDEV_SWITCHES
-									      : 0));
+				(congestion_options(net->port[i].congestion) ? CTL_NETDEV_SWITCHES
+									     : 0));
 	}
 	table->count = cfg->nports;
 	net_telemetry(net, table);
@@ -47,7 +48,7 @@ void net_telemetry(const struct net *net, struct port_table *table)
 	bool any = false;
 
 	for (uint32_t i = 0; i < net->nports; i++)
-		any |= congestion_header(&net->port[i].congestion) != 0;
+		any |= congestion_header(net->port[i].congestion) != 0;
 	atomic_store(&table->telemetry, any);
 }
 

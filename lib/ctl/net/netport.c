@@ -2,8 +2,10 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include "net/congestion.h"
 #include "net/netport.h"
 #include "net/pkeys.h"
+#include "net/switches.h"
 #include "text/sentence.h"
 
 /* The table of workers that outlive the control thread. */
@@ -95,7 +97,7 @@ static unsigned take_addresses(struct netport *p, struct rtnl *nl)
 
 uint32_t netport_mtu(const struct netport *p)
 {
-	uint32_t extra = congestion_header(&p->congestion);
+	uint32_t extra = congestion_header(p->congestion);
 
 	return p->eth_mtu > extra ? mtu_of_ethernet(p->eth_mtu - extra) : 0;
 }
@@ -177,13 +179,16 @@ int netport_init(struct netport *p, uint32_t index, const struct ctl_port *cfg, 
 		p->priority = *cfg->priority;
 	else
 		priority_init(&p->priority);
+	p->congestion = malloc(sizeof(*p->congestion));
+	if (!p->congestion)
+		return refuse(why, -ENOMEM, "rocid is out of memory");
 	if (cfg->congestion)
-		p->congestion = *cfg->congestion;
+		*p->congestion = *cfg->congestion;
 	else
-		congestion_init(&p->congestion);
-	congestion_port(&p->congestion, cfg->speed_mbps);
-	congestion_publish(&p->congestion, shared);
-	err = switches_publish(&p->congestion.switches, shared, &p->switches);
+		congestion_init(p->congestion);
+	congestion_port(p->congestion, cfg->speed_mbps);
+	congestion_publish(p->congestion, shared);
+	err = switches_publish(&p->congestion->switches, shared, &p->switches);
 	if (err)
 		return refuse(why, err, "rocid is out of memory");
 	if (p->netdev[0]) {
@@ -229,6 +234,8 @@ void netport_destroy(struct netport *p)
 	p->neighs = NULL;
 	free(p->switches);
 	p->switches = NULL;
+	free(p->congestion);
+	p->congestion = NULL;
 }
 
 /* Reads the netdev, which may have been removed or replaced.  @return NETPORT_* bits, or -1 when

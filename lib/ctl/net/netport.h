@@ -9,10 +9,16 @@
 
 #include <stdbool.h>
 #include <stdint.h>
-#include "config/config.h"
-#include "net/congestion.h"
+#include "abi_ctl.h"
 #include "net/gids.h"
 #include "net/rtnl.h"
+
+struct congestion;
+struct ctl_neigh;
+struct ctl_port;
+struct gid_table;
+struct port;
+struct switch_list;
 
 struct netport {
 	uint32_t index;	  /* in the dataplane; applications use index + 1 */
@@ -34,7 +40,7 @@ struct netport {
 	bool join_refused; /* verbs/group.c: since the last news of the netdev; the owner has been
 			      notified */
 	struct priority_map priority;
-	struct congestion congestion;
+	struct congestion *congestion;
 	struct switch_list *switches; /* withdrawn, to be freed after a grace period */
 	struct ctl_neigh *neighs;     /* static */
 	uint32_t nneighs;

@@ -11,10 +11,10 @@
 #include <stdint.h>
 #include <sys/types.h>
 #include "abi_ctl.h"
-#include "session/session.h"
 
 struct ctl;
 struct qp_obj;
+struct session;
 
 /** A failure, as reported to users. */
 struct failure {
@@ -55,7 +55,7 @@ struct gone_qp {
 	uid_t uid;
 	uint64_t time_ms;
 	const char *how;
-	char program[sizeof(((struct session *)0)->program)];
+	char program[sizeof(((struct abi_hello *)0)->name) + 1];
 };
 
 /** A connection that did not come about (doc/connections.md). */

@@ -11,6 +11,7 @@
 #include "session/session.h"
 #include "session/sessions.h"
 #include "session/mapping.h"
+#include "sigbus.h"
 #include "text/sentence.h"
 #include "worker.h"
 

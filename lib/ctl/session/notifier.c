@@ -262,7 +262,7 @@ unsigned notifier_round(struct notifier *n)
 	return done;
 }
 
-static void doze(long ns)
+static void sleep_ns(long ns)
 {
 	const struct timespec ts = {.tv_nsec = ns};
 
@@ -317,7 +317,7 @@ static void *notifier_main(void *arg)
 			__atomic_load_n(&n->dp->idle, __ATOMIC_RELAXED) != IDLE_POLL)
 			sleep_long(n);
 		else
-			doze(pause);
+			sleep_ns(pause);
 	}
 	return NULL;
 }

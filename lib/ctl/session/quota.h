@@ -19,19 +19,10 @@
 #include <sys/socket.h>
 #include "config/config.h"
 #include "list.h"
-#include "session/reaper.h"
 
+struct account;
+struct reaped;
 struct session;
-
-/** The charges of one user. It exists while there are any. */
-struct account {
-	struct list node; /* of quota.accounts */
-	uid_t uid;
-	uint64_t used[CTL_KINDS];
-	/** Released, but still mapped: CTL_MAPPINGS, CTL_MEMORY and CTL_QUEUES. */
-	uint64_t retired[CTL_KINDS];
-	struct reaped memory, queues; /* unmapped since */
-};
 
 struct quota {
 	struct ctl_limits limits;     /* none is 0 */

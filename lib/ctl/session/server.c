@@ -7,6 +7,7 @@
 #include <unistd.h>
 #include "config/parts.h"
 #include "loop/listen.h"
+#include "session/reaper.h"
 #include "session/server.h"
 #include "session/session.h"
 #include "session/sessions.h"

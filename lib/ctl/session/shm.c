@@ -9,7 +9,9 @@
 #include <unistd.h>
 #include "bits.h"
 #include "limits.h"
+#include "session/reaper.h"
 #include "session/shm.h"
+#include "sigbus.h"
 #include "text/sentence.h"
 
 #define BLOCK 512u /* of stat.st_blocks */

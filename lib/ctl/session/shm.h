@@ -11,8 +11,10 @@
 #include <stddef.h>
 #include <stdint.h>
 #include "abi_ctl.h"
-#include "session/reaper.h"
-#include "sigbus.h"
+
+struct reaped;
+struct reaper;
+struct sigbus_area;
 
 /** A mapping of this process. */
 struct shm {

@@ -218,7 +218,7 @@ static bool next_congestion(
 		return false;
 	row_begin(&row);
 	put_int(&row, "port", at->index + 1);
-	put_text(&row, "cc", congestion_text(&ctl->net->port[at->index].congestion, text));
+	put_text(&row, "cc", congestion_text(ctl->net->port[at->index].congestion, text));
 	*element = row_end(&row);
 	at->index++;
 	return true;

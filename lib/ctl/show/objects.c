@@ -13,6 +13,7 @@
 #include "srq.h"
 #include "text/row.h"
 #include "text/sentence.h"
+#include "transition.h"
 #include "verbs/cq_obj.h"
 #include "verbs/mr_obj.h"
 #include "verbs/mw_obj.h"

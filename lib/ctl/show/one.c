@@ -17,6 +17,7 @@
 #include "show/show.h"
 #include "text/row.h"
 #include "text/sentence.h"
+#include "transition.h"
 #include "verbs/cq_obj.h"
 #include "verbs/mr_obj.h"
 #include "verbs/objects.h"

@@ -8,6 +8,7 @@
 #include "show/show.h"
 #include "text/row.h"
 #include "text/sentence.h"
+#include "transition.h"
 #include "verbs/qp_obj.h"
 
 static bool next_traffic(

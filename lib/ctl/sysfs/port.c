@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 #include "config/parts.h"
+#include "headers.h"
 #include "link_rate.h"
 #include "net/net.h"
 #include "port.h"

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 #include "bits.h"
+#include "headers.h"
 #include "path.h"
 #include "text/sentence.h"
 

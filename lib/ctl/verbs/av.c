@@ -3,7 +3,9 @@
 #include <string.h>
 #include "config/config.h"
 #include "config/parts.h"
+#include "headers.h"
 #include "mcast.h"
+#include "net/congestion.h"
 #include "net/neigh.h"
 #include "net/net.h"
 #include "net/netport.h"
@@ -109,7 +111,7 @@ void av_path(const struct ctl *ctl, const struct abi_ah_attr *ah, struct path_sp
 	p->hop_limit = hop_limit(&port->gids.table.entry[ah->sgid_index], ah);
 	p->pcp = priority_of(map, ah->sl, ah->traffic_class);
 	p->priority_tag = map->tag;
-	p->ect = port->congestion.on; /* IP4-05, IP6-02 */
+	p->ect = port->congestion->on; /* IP4-05, IP6-02 */
 	p->plain_label = ctl->plain_label;
 	p->port = (uint8_t)(ah->port - 1);
 	p->flow_label = ah->flow_label;

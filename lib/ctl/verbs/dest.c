@@ -4,6 +4,8 @@
 #include <string.h>
 #include "config/parts.h"
 #include "core.h"
+#include "hash.h"
+#include "headers.h"
 #include "limits.h"
 #include "loop/loop.h"
 #include "net/gids.h"
@@ -55,7 +57,7 @@ void dests_init(struct dests *d)
  */
 static void set_due(struct dest *d, uint64_t due_ms)
 {
-	struct wheel *w = &d->ctl->objects->dests.wheel;
+	struct wheel *w = &d->ctl->objects->dests->wheel;
 
 	if (due_ms == d->due_ms)
 		return;
@@ -123,8 +125,7 @@ int dest_find(struct ctl *ctl, const struct dest_key *key, struct neigh_query *q
 
 static struct list *bucket_of(struct dests *d, const struct dest_key *key)
 {
-	return &d->bucket[hash_words(&d->seed, key, sizeof(*key) / sizeof(uint32_t)) %
-			  DEST_BUCKETS];
+	return &d->bucket[hash_words(d->seed, key, sizeof(*key) / sizeof(uint32_t)) % DEST_BUCKETS];
 }
 _Static_assert(sizeof(struct dest_key) == HASH_WORDS * sizeof(uint32_t), "bucket_of");
 
@@ -135,21 +136,21 @@ static struct list *hop_of(struct dests *d, uint32_t ifindex, const uint8_t next
 
 	memcpy(key, nexthop, 16);
 	memcpy(key + 16, &ifindex, sizeof(ifindex));
-	return &d->hop[hash_words(&d->seed, key, sizeof(key) / sizeof(uint32_t)) % DEST_BUCKETS];
+	return &d->hop[hash_words(d->seed, key, sizeof(key) / sizeof(uint32_t)) % DEST_BUCKETS];
 }
 
 /* Moves @p d to the bucket of its neighbour after d->query has changed. */
 static void set_hop(struct dest *d)
 {
 	list_del(&d->hop);
-	list_push(hop_of(&d->ctl->objects->dests, d->query.ifindex, d->query.nexthop), &d->hop);
+	list_push(hop_of(d->ctl->objects->dests, d->query.ifindex, d->query.nexthop), &d->hop);
 }
 
 static void found_late(struct neigh_query *q, int err, const char *why);
 
 struct dest *dest_get(struct ctl *ctl, const struct dest_key *key)
 {
-	struct list *bucket = bucket_of(&ctl->objects->dests, key);
+	struct list *bucket = bucket_of(ctl->objects->dests, key);
 	struct dest *d;
 
 	for (struct list *n = bucket->next; n != bucket; n = n->next) {
@@ -210,7 +211,7 @@ static void apply(struct dest *d, const uint8_t dmac[6], const uint8_t smac[6], 
 		list_splice(&d->late_ahs, &d->ahs);
 	}
 	if (is_late(d) && list_empty(&d->turn))
-		list_push(&d->ctl->objects->dests.late, &d->turn);
+		list_push(&d->ctl->objects->dests->late, &d->turn);
 }
 
 static void readdress_qps(struct ctl *ctl, struct dest *d)
@@ -252,7 +253,7 @@ static bool readdress_ahs(struct ctl *ctl, struct dest *d)
 /* Readdresses some QPs and AHs of the destination whose turn it is. */
 static void readdress_some(struct ctl *ctl)
 {
-	struct list *turn = list_pop(&ctl->objects->dests.late);
+	struct list *turn = list_pop(&ctl->objects->dests->late);
 	struct dest *d;
 
 	if (!turn)
@@ -262,7 +263,7 @@ static void readdress_some(struct ctl *ctl)
 	if (!readdress_ahs(ctl, d))
 		set_due(d, loop_now_ms() + RETRY_MS);
 	else if (is_late(d))
-		list_push(&ctl->objects->dests.late, &d->turn);
+		list_push(&ctl->objects->dests->late, &d->turn);
 }
 
 static bool is_kernels(const struct dest *d)
@@ -389,7 +390,7 @@ static void found_late(struct neigh_query *q, int err, const char *why)
 
 void dest_probe(struct dest *d)
 {
-	struct dests *all = &d->ctl->objects->dests;
+	struct dests *all = d->ctl->objects->dests;
 	uint64_t now_ms = loop_now_ms();
 
 	if (!is_kernels(d) || d->pending || now_ms < d->probe_ms || now_ms < all->probe_ms)
@@ -446,7 +447,7 @@ static void touch_any(struct dest *d, void *arg)
 
 void dests_touch_all(struct ctl *ctl)
 {
-	for_each(&ctl->objects->dests, touch_any, NULL);
+	for_each(ctl->objects->dests, touch_any, NULL);
 }
 
 /* The port itself changed. This is rare, and a QP must not keep using a MAC that the port no longer
@@ -459,12 +460,12 @@ static void touch_of_port(struct dest *d, void *arg)
 
 void dests_touch_port(struct ctl *ctl, uint32_t port)
 {
-	for_each(&ctl->objects->dests, touch_of_port, &port);
+	for_each(ctl->objects->dests, touch_of_port, &port);
 }
 
 void dests_touch_neigh(struct ctl *ctl, uint32_t ifindex, const uint8_t nexthop[16])
 {
-	const struct list *hop = hop_of(&ctl->objects->dests, ifindex, nexthop);
+	const struct list *hop = hop_of(ctl->objects->dests, ifindex, nexthop);
 
 	for (struct list *n = hop->next; n != hop; n = n->next) {
 		struct dest *d = container_of(n, struct dest, hop);
@@ -496,7 +497,7 @@ static void check_some(struct dests *all, uint64_t now_ms)
 int dests_poll(struct ctl *ctl, uint64_t now_ms)
 {
 	uint64_t next, now = TICKS(now_ms);
-	struct dests *all = &ctl->objects->dests;
+	struct dests *all = ctl->objects->dests;
 
 	check_some(all, now_ms);
 	readdress_some(ctl);

@@ -12,7 +12,6 @@
 
 #include <stdbool.h>
 #include <stdint.h>
-#include "hash.h"
 #include "list.h"
 #include "net/neigh.h"
 #include "path.h"
@@ -21,6 +20,7 @@
 struct ah_obj;
 struct core_cmd;
 struct ctl;
+struct hash_seed;
 struct qp_obj;
 
 #define DEST_BUCKETS 1024u
@@ -60,7 +60,7 @@ struct dest {
 };
 
 struct dests {
-	struct hash_seed seed; /* programs choose most of a key */
+	struct hash_seed *seed; /* programs choose most of a key */
 	struct list bucket[DEST_BUCKETS];
 	struct list hop[DEST_BUCKETS]; /* by the neighbour that the kernel named */
 	struct wheel wheel;	       /* due times: programs create thousands of entries */

@@ -112,7 +112,7 @@ static void filter(struct ctl *ctl, uint32_t port)
 	uint8_t macs[MCAST_GROUP_MAX][6];
 	uint32_t n = 0;
 
-	for (struct list *l = ctl->objects->groups.all.next; l != &ctl->objects->groups.all;
+	for (struct list *l = ctl->objects->groups->all.next; l != &ctl->objects->groups->all;
 		l = l->next) {
 		const struct group *g = container_of(l, struct group, node);
 
@@ -126,7 +126,7 @@ static void filter(struct ctl *ctl, uint32_t port)
 
 static struct group *find(const struct ctl *ctl, uint32_t port, const uint8_t mgid[16])
 {
-	for (struct list *l = ctl->objects->groups.all.next; l != &ctl->objects->groups.all;
+	for (struct list *l = ctl->objects->groups->all.next; l != &ctl->objects->groups->all;
 		l = l->next) {
 		struct group *g = container_of(l, struct group, node);
 
@@ -149,7 +149,7 @@ static struct group *make(struct session *s, uint32_t port, const uint8_t mgid[1
 	*err = quota_take(s, group_charge, ARRAY_SIZE(group_charge), why);
 	if (*err)
 		return NULL;
-	g = ctl->objects->groups.n < MCAST_GROUP_MAX ? calloc(1, sizeof(*g)) : NULL;
+	g = ctl->objects->groups->n < MCAST_GROUP_MAX ? calloc(1, sizeof(*g)) : NULL;
 	if (!g) {
 		quota_give(s, group_charge, ARRAY_SIZE(group_charge));
 		*err = refuse(why, -ENOSPC, "no room for another multicast group: leave some");
@@ -160,8 +160,8 @@ static struct group *make(struct session *s, uint32_t port, const uint8_t mgid[1
 	list_init(&g->members);
 	g->port = port;
 	memcpy(g->mgid, mgid, sizeof(g->mgid));
-	list_push(&ctl->objects->groups.all, &g->node);
-	ctl->objects->groups.n++;
+	list_push(&ctl->objects->groups->all, &g->node);
+	ctl->objects->groups->n++;
 	return g;
 }
 
@@ -174,7 +174,7 @@ static void release(struct ctl *ctl, struct group *g)
 	quota_give(g->payer, group_charge, ARRAY_SIZE(group_charge));
 	list_del(&g->again);
 	list_del(&g->node);
-	ctl->objects->groups.n--;
+	ctl->objects->groups->n--;
 	filter(ctl, g->port);
 	free(g);
 }
@@ -326,7 +326,7 @@ int group_attach(struct ctl *ctl, struct qp_obj *o, uint32_t port, const uint8_t
 		quota_give_one(o->session, CTL_ATTACHMENTS);
 		return err ? err : refuse(why, -ENOMEM, "rocid is out of memory");
 	}
-	*m = (struct member){.group = g, .qp = o, .serial = ++ctl->objects->groups.serial};
+	*m = (struct member){.group = g, .qp = o, .serial = ++ctl->objects->groups->serial};
 	insert(g, m);
 	list_push(&o->members, &m->in_qp);
 	g->nmembers++;
@@ -374,12 +374,12 @@ int group_port(const struct qp_obj *o)
 void groups_join_again(struct ctl *ctl, uint32_t port)
 {
 	ctl->net->port[port].join_refused = false;
-	for (struct list *l = ctl->objects->groups.all.next; l != &ctl->objects->groups.all;
+	for (struct list *l = ctl->objects->groups->all.next; l != &ctl->objects->groups->all;
 		l = l->next) {
 		struct group *g = container_of(l, struct group, node);
 
 		if (g->port == port && list_empty(&g->again))
-			list_push(&ctl->objects->groups.again, &g->again);
+			list_push(&ctl->objects->groups->again, &g->again);
 	}
 	filter(ctl, port);
 }
@@ -388,13 +388,13 @@ bool groups_poll(struct ctl *ctl)
 {
 	struct list *l;
 
-	for (uint32_t n = 0; n < JOINS_STEP && (l = list_pop(&ctl->objects->groups.again));) {
+	for (uint32_t n = 0; n < JOINS_STEP && (l = list_pop(&ctl->objects->groups->again));) {
 		struct group *g = container_of(l, struct group, again);
 
 		join(ctl, g);
 		n += 1 + ctl->net->port[g->port].nvlans;
 	}
-	return !list_empty(&ctl->objects->groups.again);
+	return !list_empty(&ctl->objects->groups->again);
 }
 
 /* --- commands: attach and detach QPs (A17.5.6; no MLIDs: VRB-01) ------------------------ */

@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <stdatomic.h>
 #include "abi_ctl.h"
+#include "abi_ring.h"
 #include "config/parts.h"
 #include "core.h"
 #include "limits.h"
@@ -92,7 +93,7 @@ static struct qp_obj *next_qp(struct ctl *ctl, struct walk *w)
 /* Without handoffs there is no need to look. */
 static bool begin_look(struct ctl *ctl)
 {
-	struct migration *m = &ctl->objects->migration;
+	struct migration *m = ctl->objects->migration;
 	struct worker_stats sum;
 
 	worker_stats(ctl->dp, &sum);
@@ -105,7 +106,7 @@ static bool begin_look(struct ctl *ctl)
 /* One turn of a look at all QPs.  Returns true if QPs remain. */
 static bool follow(struct ctl *ctl)
 {
-	struct migration *m = &ctl->objects->migration;
+	struct migration *m = ctl->objects->migration;
 	unsigned moves = 0;
 
 	if (!m->looking)
@@ -125,7 +126,7 @@ static bool follow(struct ctl *ctl)
 
 static void shake(struct ctl *ctl)
 {
-	struct migration *m = &ctl->objects->migration;
+	struct migration *m = ctl->objects->migration;
 
 	for (unsigned i = 0; i < MOVES_MAX; i++) {
 		struct qp_obj *o = next_qp(ctl, &m->shaken);
@@ -147,7 +148,7 @@ static int wait_for(uint64_t *due, uint64_t now_ms, uint32_t period, int wait)
 
 int migrate_poll(struct ctl *ctl, uint64_t now_ms)
 {
-	struct migration *m = &ctl->objects->migration;
+	struct migration *m = ctl->objects->migration;
 	int wait = -1;
 
 	if (ctl->dp->nworkers < 2)

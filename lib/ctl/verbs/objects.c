@@ -6,6 +6,7 @@
 #include "abi_ctl.h"
 #include "config/parts.h"
 #include "core.h"
+#include "tables.h"
 #include "headers.h"
 #include "limits.h"
 #include "list.h"
@@ -35,8 +36,8 @@ int objects_init(struct objects *all, struct ctl *ctl, char why[ABI_SENTENCE_MAX
 	int err;
 
 	all->ctl = ctl;
-	dests_init(&all->dests);
-	groups_init(&all->groups);
+	dests_init(all->dests);
+	groups_init(all->groups);
 	handles_init(&all->pds, PD_MAX);
 	handles_init(&all->xrcds, XRCD_MAX);
 	handles_init(&all->ahs, AH_MAX);
@@ -52,7 +53,7 @@ int objects_init(struct objects *all, struct ctl *ctl, char why[ABI_SENTENCE_MAX
 	if (!err)
 		err = random_bytes(all->keys.part, sizeof(all->keys.part));
 	if (!err)
-		err = random_bytes(&all->dests.seed, sizeof(all->dests.seed));
+		err = random_bytes(all->dests->seed, sizeof(*all->dests->seed));
 	if (!err)
 		err = random_bytes(&ctl->dp->mcasts->seed, sizeof(ctl->dp->mcasts->seed));
 	if (!err)

@@ -12,21 +12,22 @@
 #include "loop/loop.h"
 #include "session/handles.h"
 #include "session/ids.h"
-#include "verbs/dest.h"
-#include "verbs/group.h"
-#include "verbs/migrate.h"
 
 struct core_event;
 struct ctl;
+struct dests;
+struct event_source;
+struct groups;
 struct huge;
+struct migration;
 struct mr_obj;
 struct qp_obj;
 struct session;
 
 struct objects {
 	struct ctl *ctl;
-	struct dests dests;
-	struct groups groups;
+	struct dests *dests;
+	struct groups *groups;
 	struct handles pds;   /* of all sessions; the handles are the core's PD numbers */
 	struct handles xrcds; /* likewise */
 	struct handles ahs;   /* of all sessions; the handles are the ids in work requests */
@@ -34,7 +35,7 @@ struct objects {
 	struct srqn_pool srqns;
 	struct key_pool keys;
 	uint32_t worker_qps[WORKER_MAX]; /* programs' QPs per worker, to place new ones */
-	struct migration migration;
+	struct migration *migration;
 	uint32_t ninjected; /* QPs with injected faults: verbs/fault.c */
 	struct huge *huge;
 	struct watch populated; /* eventfd: huge.h has finished with a region */

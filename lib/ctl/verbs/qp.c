@@ -21,6 +21,7 @@
 #include "session/ids.h"
 #include "memory/numa.h"
 #include "session/quota.h"
+#include "session/reaper.h"
 #include "session/session.h"
 #include "session/sessions.h"
 #include "text/sentence.h"

@@ -18,7 +18,7 @@ static const struct congestion *of_port(const struct qp_obj *o)
 {
 	uint8_t port = __atomic_load_n(&o->qp->attr.port, __ATOMIC_RELAXED);
 
-	return port ? &o->session->ctl->net->port[port - 1].congestion : NULL;
+	return port ? o->session->ctl->net->port[port - 1].congestion : NULL;
 }
 
 /* Has the worker of @p o use @p cfg in place of the port's parameters, if @p own. */

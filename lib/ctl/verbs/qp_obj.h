@@ -13,7 +13,6 @@
 #include "flow.h"
 #include "list.h"
 #include "net/gids.h"
-#include "net/neigh.h"
 #include "session/notifier.h"
 #include "session/shm.h"
 #include "verbs/dest.h"

@@ -13,6 +13,7 @@
 #include "config/parts.h"
 #include "session/handles.h"
 #include "session/quota.h"
+#include "session/reaper.h"
 #include "session/session.h"
 #include "session/sessions.h"
 #include "text/sentence.h"

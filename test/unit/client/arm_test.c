@@ -21,6 +21,7 @@
 #include <stdlib.h>
 #include <time.h>
 #include <unistd.h>
+#include "complete.h"
 #include "harness.h"
 #include "patience.h"
 #include "qp.h"

@@ -5,6 +5,7 @@
 #include "fixture.h"
 #include "hole.h"
 #include "opcodes.h"
+#include "qp.h"
 #include "step.h"
 #include "timers.h"
 

@@ -2,10 +2,13 @@
 /* The notes of why a QP failed and packets were dropped: one per QP, a few per reason. */
 #include <errno.h>
 #include <stdio.h>
+#include "cause.h"
 #include "core_command.h"
 #include "fixture.h"
+#include "headers.h"
 #include "opcodes.h"
 #include "pair.h"
+#include "qp.h"
 
 static const struct cause_note *note(void)
 {
@@ -422,7 +425,7 @@ static void cause_plain__cq_overflow(void **state)
 
 static const struct drop_note *dropped(enum drop why)
 {
-	return &l.host->core.drops.note[why][l.qp->qp->qpn % DROP_NOTES];
+	return &l.host->core.cfg.drops->note[why][l.qp->qp->qpn % DROP_NOTES];
 }
 
 static void drop_count__tells_of_the_packet(void **state)
@@ -484,7 +487,7 @@ static void drop_note_read__not_while_it_is_written(void **state)
 
 	lone_start(&l);
 	lone_rx(&l, &(struct shot){.opcode = SEND_ONLY, .psn = 0x100, .pkey = 0x8001});
-	l.host->core.drops.note[DROP_PKEY][l.qp->qp->qpn % DROP_NOTES].version++;
+	l.host->core.cfg.drops->note[DROP_PKEY][l.qp->qp->qpn % DROP_NOTES].version++;
 	assert_false(drop_note_read(&n, dropped(DROP_PKEY)));
 }
 

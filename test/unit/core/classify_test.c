@@ -3,7 +3,10 @@
 #include <stdlib.h>
 #include "core_command.h"
 #include "fixture.h"
+#include "frame.h"
 #include "headers.h"
+#include "icrc.h"
+#include "packet.h"
 #include "qp_impl.h"
 #include "qp_table.h"
 #include "txd.h"

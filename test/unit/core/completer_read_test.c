@@ -4,6 +4,7 @@
 #include "fixture.h"
 #include "hole.h"
 #include "opcodes.h"
+#include "qp.h"
 #include "timers.h"
 
 /* proves REQ-40, REQ-45: FIRST MIDDLE LAST into sixteen SGEs, empty ones among them.

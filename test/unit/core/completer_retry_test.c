@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include "fixture.h"
 #include "opcodes.h"
+#include "qp.h"
 #include "timers.h"
 
 #define MSEC 1000000ull

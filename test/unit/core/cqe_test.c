@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The contents and order of completions, and the fate of those without room. */
 #include "fixture.h"
+#include "icrc.h"
+#include "qp.h"
 
 static struct abi_cqe poll_one(struct app_cq *cq)
 {

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* End-to-end credits: what a peer grants, and what is done without. */
 #include "fixture.h"
+#include "qp.h"
+#include "random.h"
 
 static void ack_credit(uint32_t psn, uint32_t msn, uint8_t code)
 {

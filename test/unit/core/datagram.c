@@ -1,7 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include "abi_ctl.h"
 #include "ah.h"
+#include "cause.h"
 #include "datagram.h"
+#include "frame.h"
+#include "icrc.h"
+#include "qp.h"
 #include "txd.h"
+#include "txd_bth.h"
 
 struct end a, b;
 struct ah ah; /* of a, to b */

@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
+#include "cause.h"
 #include "app.h"
 #include "ud.h"
 

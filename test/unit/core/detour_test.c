@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Another source port and flow label, only where no packet can overtake another. */
 #include "fixture.h"
+#include "headers.h"
 #include "opcodes.h"
 #include "pacing.h"
 #include "path.h"
+#include "qp.h"
 #include "txd.h"
+#include "txd_bth.h"
 
 static int setup(void **state)
 {

@@ -7,10 +7,15 @@
 #include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
+#include "abi_ctl.h"
 #include "app.h"
 #include "fabric.h"
+#include "headers.h"
 #include "hole.h"
+#include "icrc.h"
 #include "invariants.h"
+#include "link.h"
+#include "qp.h"
 #include "random.h"
 
 #define AREA	(1u << 19)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Completion notices and async events. */
 #include <stdlib.h>
+#include "complete.h"
 #include "core_command.h"
 #include "cq.h"
 #include "fixture.h"

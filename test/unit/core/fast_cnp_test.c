@@ -9,6 +9,10 @@
 #include <cmocka.h>
 #include "app.h"
 #include "cc.h"
+#include "frame.h"
+#include "icrc.h"
+#include "opcode.h"
+#include "packet.h"
 #include "rp.h"
 #include "flow.h"
 #include "switch_list.h"

@@ -4,8 +4,11 @@
 #include <stdatomic.h>
 #include "core_command.h"
 #include "datagram.h"
+#include "frame.h"
+#include "headers.h"
 #include "inject.h"
 #include "mcast.h"
+#include "qp.h"
 #include "qp_table.h"
 #include "trace.h"
 #include "txd.h"

@@ -11,11 +11,15 @@
 #include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
+#include "frame.h"
+#include "headers.h"
+#include "icrc.h"
 #include "lone.h"
 #include "qp_impl.h"
 #include "random.h"
 #include "seq24.h"
 #include "txd.h"
+#include "wqe.h"
 
 #define SEEDS 400u
 #define STEPS 400u

@@ -5,11 +5,17 @@
 #include <stdlib.h>
 #include "core_command.h"
 #include "fixture.h"
+#include "frame.h"
+#include "headers.h"
+#include "icrc.h"
 #include "inject.h"
+#include "opcode.h"
 #include "pair.h"
+#include "qp.h"
 #include "seq24.h"
 #include "trace.h"
 #include "txd.h"
+#include "window.h"
 
 static struct inject *in;
 static char said[4096];

@@ -7,6 +7,10 @@
 #include <string.h>
 #include <cmocka.h>
 #include "lone.h"
+#include "frame.h"
+#include "headers.h"
+#include "icrc.h"
+#include "qp.h"
 #include "txd.h"
 
 /* Offsets in an untagged RoCEv2 frame over IPv4 (A17 Figure 2, IBA 9.2). */

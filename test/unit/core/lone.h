@@ -15,6 +15,7 @@
 #ifndef LONE_H
 #define LONE_H
 
+#include "abi_ctl.h"
 #include "app.h"
 
 #define PEER_QPN 0x21u

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Datagrams to groups of many QPs: whose turn it is. A copy is seen by its loss: the members have
  * no receives, or another Q_Key. */
+#include "abi_ctl.h"
 #include "datagram.h"
 #include "mcast.h"
+#include "qp.h"
 
 #define MEMBERS MCAST_MEMBERS_MAX
 #define ONE	1u /* two sessions */

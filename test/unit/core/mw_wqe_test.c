@@ -4,7 +4,9 @@
 #include "fixture.h"
 #include "mw_wqe.h"
 #include "opcodes.h"
+#include "qp.h"
 #include "timers.h"
+#include "wqe.h"
 
 static struct app_mw *mw;
 

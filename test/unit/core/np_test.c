@@ -8,6 +8,7 @@
 #include <cmocka.h>
 #include "core_command.h"
 #include "lone.h"
+#include "qp.h"
 #include "txd.h"
 
 #define WRITE_ONLY   0x0A

@@ -1,6 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Congestion notification of datagrams: the CNP goes back to where the datagram came from. */
+#include "abi_ctl.h"
 #include "datagram.h"
+#include "frame.h"
+#include "headers.h"
+#include "icrc.h"
+#include "opcode.h"
+#include "path_write.h"
+#include "qp.h"
 #include "txd.h"
 
 static uint8_t cnp_frame[FRAME_MAX];

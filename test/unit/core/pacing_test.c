@@ -4,6 +4,7 @@
 #include "core_command.h"
 #include "fixture.h"
 #include "pacing.h"
+#include "qp.h"
 #include "seq24.h"
 
 #define MBIT 1000000ull

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include "core_command.h"
 #include "fixture.h"
+#include "qp.h"
 #include "seq24.h"
 #include "transition.h"
 

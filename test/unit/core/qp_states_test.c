@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include "core_command.h"
 #include "fixture.h"
+#include "qp.h"
 #include "timers.h"
 
 /* Bits of enum ibv_qp_attr_mask and enum ibv_qp_state, as numbers. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Error and flush. The completions themselves: cqe_test.c. */
 #include "fixture.h"
+#include "qp.h"
 
 /* The core looks at the ring of sends unasked, with a mask: no QP is made without one. */
 static void qp_init__refuses_a_send_queue_of_no_power_of_two(void **state)

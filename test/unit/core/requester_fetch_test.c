@@ -2,6 +2,8 @@
 /* Work requests that cannot be done, and garbage in their place. */
 #include <stdio.h>
 #include "fixture.h"
+#include "qp.h"
+#include "random.h"
 
 /* One bad work request between two good ones: it fails when its turn comes, later ones are flushed
  * (REQ-12, REQ-18, CQ-10). */

@@ -3,6 +3,8 @@
 #include "fixture.h"
 #include "headers.h"
 #include "hole.h"
+#include "icrc.h"
+#include "opcode.h"
 #include "opcodes.h"
 #include "responder.h"
 #include "txd.h"

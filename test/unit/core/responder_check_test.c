@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The responder's checks at their edges, receive WQEs, and what an error does at both ends. */
 #include <stdio.h>
+#include "abi_ctl.h"
 #include "fixture.h"
 #include "opcodes.h"
 #include "pair.h"
+#include "qp.h"
 
 /* Another QP as lone_setup_256() made the first one. */
 static void again(void)

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include "fixture.h"
 #include "opcodes.h"
+#include "qp.h"
 #include "timers.h"
 
 #define GLOBAL	1u

@@ -4,6 +4,7 @@
 #include "fixture.h"
 #include "hole.h"
 #include "opcodes.h"
+#include "qp.h"
 
 static int setup(void **state)
 {

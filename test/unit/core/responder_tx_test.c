@@ -4,6 +4,7 @@
 #include "fixture.h"
 #include "hole.h"
 #include "opcodes.h"
+#include "qp.h"
 
 static void read_req_key(uint32_t psn, uint64_t off, uint32_t len, uint32_t rkey)
 {

@@ -4,6 +4,7 @@
 #include "fixture.h"
 #include "np.h"
 #include "pacing.h"
+#include "qp.h"
 #include "seq24.h"
 
 #define LINE 40e9

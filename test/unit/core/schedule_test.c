@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "cc.h"
 #include "fixture.h"
+#include "icrc.h"
 #include "qp_impl.h"
 #include "txd.h"
+#include "txd_bth.h"
 
 /* A connected QP of @p session with a message of @p packets to send. */
 static struct app_qp *busy_qp(uint32_t session, unsigned packets)

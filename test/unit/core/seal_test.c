@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "fixture.h"
+#include "frame.h"
+#include "headers.h"
 #include "hole.h"
+#include "icrc.h"
+#include "qp.h"
 #include "txd.h"
 
 /* proves BTH-05, ICRC-02, ICRC-13: each length modulo 64 with each implementation; lone_tx() checks
@@ -14,7 +18,7 @@ static void core_seal__every_length_and_implementation(void **state)
 		l.mr->mem[i] = (uint8_t)(i * 31 >> 2);
 	for (unsigned k = 0; (ops = icrc_nth(k)); k++) {
 		l.host->core.cfg.icrc = ops;
-		l.host->core.ua.icrc = ops;
+		l.host->core.cfg.icrc = ops;
 		for (uint32_t len = 0; len < 130; len++) {
 			lone_post(&l, ABI_WR_SEND, len, len, 0);
 			lone_tx(&l);

@@ -7,10 +7,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
+#include "abi_ctl.h"
 #include "hole.h"
 #include "lone.h"
 #include "opcode.h"
 #include "pair.h"
+#include "qp.h"
 #include "random.h"
 
 #define MEMORY 65536u

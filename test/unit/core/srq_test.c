@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A QP with a shared receive queue: what it takes, what it does without, what it leaves. */
+#include "abi_ctl.h"
+#include "cause.h"
 #include "fixture.h"
+#include "qp.h"
 #include "srq.h"
 
 static struct app_srq *srq;

@@ -2,6 +2,7 @@
 #include "bits.h"
 #include "fixture.h"
 #include "qp.h"
+#include "qp_impl.h"
 #include "timers.h"
 
 /* proves REQ-32 (IBA Table 46), in units of 10 us. */

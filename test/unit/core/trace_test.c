@@ -4,6 +4,9 @@
 #include <stdlib.h>
 #include "core_command.h"
 #include "fixture.h"
+#include "headers.h"
+#include "opcode.h"
+#include "qp.h"
 #include "trace.h"
 
 static struct trace *t;

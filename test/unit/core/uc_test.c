@@ -2,8 +2,11 @@
 /* Unreliable connected: the responder that never answers, the requester that waits for nothing,
  * and the state SQE. */
 #include <errno.h>
+#include "cause.h"
 #include "fixture.h"
 #include "hole.h"
+#include "opcode.h"
+#include "qp.h"
 #include "txd.h"
 
 #define MTU 1024u

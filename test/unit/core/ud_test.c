@@ -5,6 +5,7 @@
 #include "core_command.h"
 #include "hole.h"
 #include "datagram.h"
+#include "qp.h"
 #include "txd.h"
 
 /* --- receiving ------------------------------------------------------------------------ */

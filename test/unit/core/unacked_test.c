@@ -5,6 +5,7 @@
 #include "np.h"
 #include "opcodes.h"
 #include "pacing.h"
+#include "qp.h"
 #include "seq24.h"
 #include "telemetry.h"
 #include "txd.h"

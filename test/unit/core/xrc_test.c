@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* XRC: an initiator that names the peer's SRQ, a target that takes each message's receive there. */
+#include "abi_ctl.h"
 #include "fixture.h"
+#include "qp.h"
 #include "srq.h"
 
 #define DOMAIN 77u

@@ -14,6 +14,7 @@
 #include "admin/command.h"
 #include "bits.h"
 #include "daemon.h"
+#include "headers.h"
 #include "net/gids.h"
 #include "qp.h"
 #include "qp_table.h"

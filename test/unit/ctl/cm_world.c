@@ -253,9 +253,9 @@ static void hello(struct program *p)
 static void make_qp(struct program *p)
 {
 	struct abi_create_cq cq = {.depth = 16, .channel = ABI_NO_HANDLE};
-	struct abi_create_cq_reply made;
-	struct abi_create_qp_reply qp;
-	struct abi_handle_reply pd;
+	struct abi_create_cq_reply made = {0};
+	struct abi_create_qp_reply qp = {0};
+	struct abi_handle_reply pd = {0};
 	struct abi_create_qp in;
 
 	must(program_ask(p, ABI_ALLOC_PD, NULL, 0, &pd, sizeof(pd)));

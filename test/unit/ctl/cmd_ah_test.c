@@ -10,8 +10,10 @@
 #include <unistd.h>
 #include <cmocka.h>
 #include "ah.h"
+#include "bits.h"
 #include "config/parts.h"
 #include "daemon.h"
+#include "headers.h"
 #include "mcast.h"
 #include "net/net.h"
 #include "qp_table.h"

@@ -10,10 +10,12 @@
 #include "config/parts.h"
 #include "daemon.h"
 #include "flow.h"
+#include "headers.h"
 #include "net/net.h"
 #include "qp.h"
 #include "qp_impl.h"
 #include "qp_table.h"
+#include "wqe.h"
 
 #define INIT_MASK (ABI_QP_STATE | ABI_QP_PKEY_INDEX | ABI_QP_PORT | ABI_QP_ACCESS_FLAGS)
 #define RTR_MASK                                                                        \

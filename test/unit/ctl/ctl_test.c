@@ -14,6 +14,7 @@
 #include <cmocka.h>
 #include "config/parts.h"
 #include "daemon.h"
+#include "headers.h"
 #include "net/gids.h"
 #include "session/sessions.h"
 

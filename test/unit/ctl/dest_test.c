@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include "config/parts.h"
 #include "fixture.h"
+#include "hash.h"
+#include "headers.h"
 #include "loop/loop.h"
 #include "net/net.h"
 #include "patience.h"
@@ -302,11 +304,11 @@ static void dest_get__buckets_depend_on_the_seed(void **state)
 	static struct dest *made[MANY];
 	struct dest_key key = {.sgid = 1, .given = {2, 1}}, same[MANY / 512];
 	struct test_daemon *d = *state;
-	struct dests *all = &d->ctl->objects->dests;
+	struct dests *all = d->ctl->objects->dests;
 	unsigned n = 0, scattered = 0;
 
 	daemon_pause(d);
-	assert_true(all->seed.factor[0] && all->seed.factor[HASH_WORDS]);
+	assert_true(all->seed->factor[0] && all->seed->factor[HASH_WORDS]);
 	memcpy(key.dgid, peer4, sizeof(peer4));
 	for (unsigned i = 0; i < MANY; i++) {
 		memcpy(key.given + 2, &i, sizeof(i));
@@ -319,7 +321,7 @@ static void dest_get__buckets_depend_on_the_seed(void **state)
 		dest_release(made[i]);
 	assert_true(n > 1);
 	for (unsigned i = 0; i < HASH_WORDS; i++)
-		all->seed.factor[i] = all->seed.factor[i] * 0x9E3779B97F4A7C15u + i + 1;
+		all->seed->factor[i] = all->seed->factor[i] * 0x9E3779B97F4A7C15u + i + 1;
 	for (unsigned i = 0; i < n; i++)
 		made[i] = dest_get(d->ctl, &same[i]);
 	for (unsigned i = 1; i < n; i++)

@@ -10,6 +10,7 @@
 #include "fixture.h"
 #include "net/rtnl.h"
 #include "patience.h"
+#include "session/account.h"
 #include "verbs/objects.h"
 #include "session/session.h"
 #include "session/sessions.h"
@@ -232,8 +233,8 @@ static unsigned to_join(const struct ctl *ctl)
 {
 	unsigned n = 0;
 
-	for (const struct list *l = ctl->objects->groups.again.next;
-		l != &ctl->objects->groups.again; l = l->next)
+	for (const struct list *l = ctl->objects->groups->again.next;
+		l != &ctl->objects->groups->again; l = l->next)
 		n++;
 	return n;
 }

@@ -59,7 +59,7 @@ static int setup(void **state)
 
 static int teardown(void **state)
 {
-	migrate_init(&d->ctl->objects->migration, false, 0, 1);
+	migrate_init(d->ctl->objects->migration, false, 0, 1);
 	for (unsigned i = 0; i < TEST_WORKERS; i++)
 		memset(&d->dp->worker[i]->stats, 0, sizeof(d->dp->worker[i]->stats));
 	daemon_resume(d);
@@ -164,7 +164,7 @@ static void look(unsigned times)
 
 static void setup_following(bool follow)
 {
-	migrate_init(&d->ctl->objects->migration, follow, 0, 1);
+	migrate_init(d->ctl->objects->migration, follow, 0, 1);
 }
 
 static void migrate_poll__follows_a_run(void **state)
@@ -288,7 +288,7 @@ static void migrate_poll__shakes_all(void **state)
 {
 	uint32_t first[QPS];
 
-	migrate_init(&d->ctl->objects->migration, false, 7, 1);
+	migrate_init(d->ctl->objects->migration, false, 7, 1);
 	for (unsigned i = 0; i < QPS; i++)
 		first[i] = obj[i]->worker;
 	assert_int_equal(migrate_poll(d->ctl, 1000), 7);

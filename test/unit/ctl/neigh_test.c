@@ -6,6 +6,7 @@
 #include <time.h>
 #include <unistd.h>
 #include "fixture.h"
+#include "headers.h"
 #include "net/neigh.h"
 #include "patience.h"
 #include "qp.h"

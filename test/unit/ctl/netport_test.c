@@ -9,6 +9,8 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
+#include "config/config.h"
+#include "headers.h"
 #include "net/neigh.h"
 #include "net/netport.h"
 #include "netns.h"

@@ -9,7 +9,9 @@
 #include <errno.h>
 #include "bits.h"
 #include "config/parts.h"
+#include "session/account.h"
 #include "session/quota.h"
+#include "session/reaper.h"
 #include "session/session.h"
 #include "session/sessions.h"
 #include "worker.h"

@@ -9,6 +9,7 @@
 #include "ah.h"
 #include "config/parts.h"
 #include "daemon.h"
+#include "headers.h"
 #include "loop/loop.h"
 #include "net/net.h"
 #include "qp.h"
@@ -233,12 +234,12 @@ static void readdress__without_memory(void **state)
 	peer_gets(mac_a);
 	turn();
 	/* Not at once again: there is none in a moment either. */
-	assert_true(list_empty(&d->ctl->objects->dests.late));
+	assert_true(list_empty(&d->ctl->objects->dests->late));
 	assert_memory_equal(ah[0]->ah->path.hdr + ETH_DST, mac_a, 6);
 	assert_memory_equal(ah[1]->ah->path.hdr + ETH_DST, mac_peer, 6);
 	memory = 0;
 	turn();
-	assert_true(list_empty(&d->ctl->objects->dests.late));
+	assert_true(list_empty(&d->ctl->objects->dests->late));
 	memory = UINT32_MAX;
 	assert_int_equal(turn(), -1);
 	for (unsigned i = 0; i < 3; i++)

@@ -13,7 +13,11 @@
 #include "config/parts.h"
 #include "daemon.h"
 #include "diagnose/diagnosis.h"
+#include "drop_log.h"
+#include "headers.h"
 #include "qp.h"
+#include "session/handles.h"
+#include "session/session.h"
 #include "session/sessions.h"
 #include "verbs/dest.h"
 #include "verbs/mr_obj.h"
@@ -92,7 +96,7 @@ static void note_drop(enum drop why, struct drop_note n)
 	n.count = (uint32_t)now_ns + 1; /* more each time */
 	n.time = ++now_ns;
 	core->count.drop[why] = 3;
-	core->drops.note[why][n.dest_qp % DROP_NOTES] = n;
+	core->cfg.drops->note[why][n.dest_qp % DROP_NOTES] = n;
 }
 
 static void why_of_qp__every_cause(void **state)

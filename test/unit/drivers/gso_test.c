@@ -11,7 +11,9 @@
 #include "gso.h"
 #include "guard.h"
 #include "icrc.h"
+#include "packet.h"
 #include "path.h"
+#include "path_write.h"
 #include "random.h"
 
 #define FRAMES	  130u

@@ -9,6 +9,7 @@
 #include <cmocka.h>
 #include "bits.h"
 #include "flow.h"
+#include "tables.h"
 #include "random.h"
 
 #define FLOWS 64u

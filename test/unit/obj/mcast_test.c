@@ -11,6 +11,7 @@
 #include "bits.h"
 #include "mcast.h"
 #include "random.h"
+#include "tables.h"
 
 static void gid_of(uint8_t gid[16], const char *text)
 {

@@ -8,6 +8,7 @@
 #include "bits.h"
 #include "path.h"
 #include "path_match.h"
+#include "path_write.h"
 
 /* proves ENT-01, UDP-10: values from the entropy tables of the specification's mail. */
 static void flow_label_to_sport__folds(void **state)

@@ -18,7 +18,7 @@ static struct uaccess ua = {.faults = &faults};
 static void place_at(const struct guard *dst, unsigned off, const uint8_t *src, uint32_t len)
 {
 	memset(dst->begin, 0xEE, 4096);
-	assert_true(uaccess_place(&ua, dst->begin + off, src, len));
+	assert_true(uaccess_place(ua, dst->begin + off, src, len));
 	assert_memory_equal(dst->begin + off, src, len);
 	for (unsigned i = 0; i < off; i++)
 		assert_int_equal(dst->begin[i], 0xEE);
@@ -39,7 +39,7 @@ static void uaccess_place__exactly(void **state)
 		for (uint32_t len = 0; len <= 200; len++) {
 			for (unsigned off = 0; off < 64; off++)
 				place_at(&dst, off, src + (len & 7), len);
-			assert_true(uaccess_place(&ua, dst.end - len, src, len));
+			assert_true(uaccess_place(ua, dst.end - len, src, len));
 			assert_memory_equal(dst.end - len, src, len);
 		}
 	}
@@ -58,7 +58,7 @@ static void uaccess_gather__copies_and_counts_the_same_bytes(void **state)
 		uint32_t crc = ICRC_SEED;
 
 		memset(dst, 0xEE, sizeof(dst));
-		assert_true(uaccess_gather(&ua, &crc, dst + 3, src.end - len, len));
+		assert_true(uaccess_gather(ua, &crc, dst + 3, src.end - len, len));
 		assert_memory_equal(dst + 3, src.end - len, len);
 		assert_int_equal(dst[3 + len], 0xEE);
 		assert_int_equal(crc, icrc_by_name("table")->crc(ICRC_SEED, dst + 3, len));
@@ -91,7 +91,7 @@ static void uaccess_gather__under_a_concurrent_writer(void **state)
 		for (unsigned i = 0; i < 2000; i++) {
 			uint32_t crc = ICRC_SEED;
 
-			uaccess_gather(&ua, &crc, dst, src, sizeof(dst));
+			uaccess_gather(ua, &crc, dst, src, sizeof(dst));
 			assert_int_equal(crc, icrc_best()->crc(ICRC_SEED, dst, sizeof(dst)));
 		}
 	}

@@ -10,6 +10,8 @@
 #include <cmocka.h>
 #include "bits.h"
 #include "config.h"
+#include "options.h"
+#include "worker.h"
 
 static struct options o;
 static char why[REPORT_MAX];

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <cmocka.h>
 #include "bits.h"
+#include "option_links.h"
 #include "options.h"
 
 static struct options o;
@@ -104,11 +105,11 @@ static void options_parse__every_option(void **state)
 	assert_true(o.prioritized[0]);
 	assert_int_equal(o.priority[0].of_sl[3], 5);
 	assert_true(o.priority[0].tag);
-	assert_true(o.congested[0] && o.congestion[0].on);
+	assert_true(o.congested[0] && o.links->congestion[0].on);
 	assert_true(o.plain_label);
 	assert_int_equal(o.mtu[0], 4200);
 	assert_int_equal(o.npairs, 2);
-	assert_true(o.pair[1].loss > 0);
+	assert_true(o.links->pair[1].loss > 0);
 	assert_true(o.impaired[3]);
 	assert_int_equal(o.window, 64);
 	assert_int_equal(o.workers, 2);

@@ -9,8 +9,11 @@
 #include "bits.h"
 #include "host.h"
 #include "lab.h"
+#include "lab_flow.h"
+#include "lab_host.h"
 #include "metric.h"
 #include "parse.h"
+#include "scenario.h"
 
 static struct scenario s;
 

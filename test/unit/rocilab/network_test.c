@@ -7,8 +7,11 @@
 #include <string.h>
 #include <unistd.h>
 #include <cmocka.h>
+#include "bits.h"
 #include "network.h"
 #include "parse.h"
+#include "scenario.h"
+#include "switch.h"
 
 static struct network n;
 static struct net_routes routes[128];

@@ -6,8 +6,11 @@
 #include <string.h>
 #include <cmocka.h>
 #include "bits.h"
+#include "cc.h"
 #include "metric.h"
 #include "parse.h"
+#include "random.h"
+#include "scenario.h"
 
 #define STAR "topology star hosts=8 rate=40G delay=1us\n"
 #define FLOW "flow 0..7 -> 8 write size=1M repeat start=0..1us\n"

@@ -5,7 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
+#include "abi_ctl.h"
+#include "icrc.h"
 #include "pair.h"
+#include "qp.h"
 
 static void fabric_step__jumps_to_the_next_happening(void **state)
 {

@@ -5,8 +5,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
+#include "abi_ctl.h"
 #include "app.h"
+#include "icrc.h"
 #include "nic.h"
+#include "pfc.h"
+#include "qp.h"
 
 #define HOSTS 2u
 #define START 1000000ull

@@ -5,8 +5,11 @@
 #include <stddef.h>
 #include <string.h>
 #include <cmocka.h>
+#include "fast_cnp.h"
 #include "frame.h"
+#include "headers.h"
 #include "icrc.h"
+#include "notify.h"
 #include "opcode.h"
 #include "switch.h"
 

@@ -7,10 +7,14 @@
 #include <string.h>
 #include <cmocka.h>
 #include "app.h"
+#include "headers.h"
+#include "icrc.h"
+#include "ioam.h"
 #include "nic.h"
 #include "qp_impl.h"
 #include "switch.h"
 #include "telemetry.h"
+#include "txd.h"
 
 #define HOSTS 2u
 #define START 1000000ull

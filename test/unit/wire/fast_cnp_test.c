@@ -12,6 +12,7 @@
 #include "frames.h"
 #include "guard.h"
 #include "icrc.h"
+#include "opcode.h"
 
 #define L3   14u
 #define OPTS (L3 + IP6_HLEN)

@@ -10,7 +10,9 @@
 #include "bits.h"
 #include "frame.h"
 #include "frames.h"
+#include "headers.h"
 #include "icrc.h"
+#include "opcode.h"
 #include "shared.h"
 
 #define EXIT_SKIPPED 77 /* what Meson calls skipped */

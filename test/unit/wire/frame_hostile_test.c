@@ -8,6 +8,8 @@
 #include "bits.h"
 #include "frame.h"
 #include "frames.h"
+#include "headers.h"
+#include "opcode.h"
 #include "random.h"
 
 /* --- hostile frames -------------------------------------------------------------------------- */

@@ -9,7 +9,9 @@
 #include "bits.h"
 #include "frame.h"
 #include "frames.h"
+#include "headers.h"
 #include "icrc.h"
+#include "opcode.h"
 
 static const char *parse(const struct frame *f)
 {

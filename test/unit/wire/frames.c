@@ -9,6 +9,7 @@
 #include "frame.h"
 #include "frames.h"
 #include "guard.h"
+#include "headers.h"
 #include "icrc.h"
 
 void frame_ip4_sum(struct frame *f)

@@ -11,6 +11,7 @@
 #include "frame.h"
 #include "frames.h"
 #include "guard.h"
+#include "headers.h"
 #include "icrc.h"
 #include "ioam.h"
 #include "opcode.h"

@@ -12,6 +12,7 @@
 #include <rte_cycles.h>
 #include "capture_ring.h"
 #include "eal_test.h"
+#include "headers.h"
 #include "qp_table.h"
 #include "rig.h"
 #include "txd.h"

@@ -9,6 +9,7 @@
 #include "eal_test.h"
 #include "exception.h"
 #include "frames.h"
+#include "headers.h"
 #include "opcode.h"
 #include "rig.h"
 

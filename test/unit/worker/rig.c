@@ -9,6 +9,7 @@
 #include "abi_wqe.h"
 #include "core_command.h"
 #include "cq.h"
+#include "headers.h"
 #include "mr.h"
 #include "patience.h"
 #include "qp_table.h"

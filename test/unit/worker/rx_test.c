@@ -8,8 +8,11 @@
 #include <cmocka.h>
 #include "eal_test.h"
 #include "flow.h"
+#include "frame.h"
 #include "frames.h"
+#include "icrc.h"
 #include "opcode.h"
+#include "qp_impl.h"
 #include "qp_table.h"
 #include "rig.h"
 #include "switch_list.h"

@@ -14,9 +14,11 @@
 #include <time.h>
 #include <unistd.h>
 #include <cmocka.h>
+#include "core_memory.h"
 #include "eal_test.h"
 #include "rig.h"
 #include "sigbus.h"
+#include "uaccess.h"
 
 #define PAGE  4096u
 #define PAGES 4u
@@ -114,9 +116,9 @@ static void uaccess__fault_is_reported(void **state)
 
 	handle();
 	guard(p, SIGBUS_PAYLOAD);
-	assert_true(uaccess_place(&c->ua, (void *)(p + 200), buf, sizeof(buf)));
-	assert_false(uaccess_place(&c->ua, (void *)(p + 2 * PAGE), buf, sizeof(buf)));
-	assert_true(uaccess_place(&c->ua, (void *)(p + 2 * PAGE), buf, sizeof(buf)));
+	assert_true(uaccess_place(core_memory(c), (void *)(p + 200), buf, sizeof(buf)));
+	assert_false(uaccess_place(core_memory(c), (void *)(p + 2 * PAGE), buf, sizeof(buf)));
+	assert_true(uaccess_place(core_memory(c), (void *)(p + 2 * PAGE), buf, sizeof(buf)));
 	munmap((void *)p, PAGES * PAGE);
 }
 

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/** @file session/account.h  What one user is charged with: quota.h. */
+#ifndef SESSION_ACCOUNT_H
+#define SESSION_ACCOUNT_H
+
+#include <stdint.h>
+#include <sys/types.h>
+#include "config/config.h"
+#include "list.h"
+#include "session/reaper.h"
+
+/** The charges of one user. It exists while there are any. */
+struct account {
+	struct list node; /* of quota.accounts */
+	uid_t uid;
+	uint64_t used[CTL_KINDS];
+	/** Released, but still mapped: CTL_MAPPINGS, CTL_MEMORY and CTL_QUEUES. */
+	uint64_t retired[CTL_KINDS];
+	struct reaped memory, queues; /* unmapped since */
+};
+
+#endif
