@@ -22,6 +22,11 @@ static inline uint32_t ud_qkey(const struct qp *qp)
  *  @return 0 or the reason for the drop. */
 enum drop ud_rx(struct core *c, struct qp *qp, const struct pkt *pkt, uint64_t now);
 
+/** Delivers to @p qp a datagram without a frame: @p pkt is what ud_rx() would get, but its payload
+ * is in the pieces of @p t.  @return false when it does not simply succeed: ud_rx() knows why. */
+bool ud_deliver(
+	struct core *c, struct qp *qp, const struct pkt *pkt, const struct txd *t, uint64_t now);
+
 /* --- ud_tx.c: sending ----------------------------------------------------------------- */
 
 /** Bytes after a private WQE for the path of its datagram. */
