@@ -3,7 +3,8 @@
  * Datagrams between two QPs of one core. The headers are built and parsed as those of a frame are,
  * so that they pass the same checks and the receiver reads the same network header; the payload
  * goes from memory to memory. A datagram to a group or to QP1, or one that would be dropped, is
- * left to a frame.
+ * left to a frame, and so are those after it until one of their frames has arrived: none overtakes
+ * another.
  */
 #include "classify.h"
 #include "direct.h"
@@ -18,7 +19,8 @@ bool direct_datagram(struct core *c, struct qp *qp, struct send_wqe *w, uint64_t
 	struct qp *peer = qp_lookup(c, w->ud.dest_qpn);
 
 	if (!peer || peer->type != ABI_QPT_UD || qp->type != ABI_QPT_UD ||
-		ud_egress(c, qp) != EGRESS_LOCAL(c->cfg.worker) || !ud_build(c, qp, w, &t))
+		qp->local_sent != qp->local_arrived ||
+		ud_egress(c, qp) != EGRESS_LOCAL(c->cfg.worker) || !ud_draft(c, qp, w, &t))
 		return false;
 	pkt.port = t.port;
 	if (frame_parse(&pkt, frame, t.hdr_len + ((t.payload_len + 3u) & ~3u) + ICRC_LEN) ||

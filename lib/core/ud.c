@@ -5,6 +5,7 @@
  * buffer hold the network header (CA17 17.4.5.1).
  */
 #include "ud.h"
+#include "classify.h"
 #include "recv.h"
 #include "responder.h"
 #include "txd.h"
@@ -115,6 +116,16 @@ bool ud_deliver(
 	return true;
 }
 
+/* A datagram of a QP of this core: those that it sent before have arrived, too. Those to a group
+ * may still be on their way to some of its members. */
+static NOINLINE void note_arrival(const struct core *c, const struct pkt *pkt)
+{
+	struct qp *from = qp_lookup(c, pkt->source_qp);
+
+	if (from && qp_owner(from) == c->cfg.worker && pkt->dest_qp != QPN_MULTICAST)
+		from->local_arrived = ud_mark(pkt->psn);
+}
+
 enum drop ud_rx(struct core *c, struct qp *qp, const struct pkt *pkt, uint64_t now)
 {
 	struct qp_resp *r = &qp->resp;
@@ -122,6 +133,8 @@ enum drop ud_rx(struct core *c, struct qp *qp, const struct pkt *pkt, uint64_t n
 	int index = qp->attr.pkey_index;
 	uint8_t status;
 
+	if (unlikely(pkt->queue == PKT_LOCAL))
+		note_arrival(c, pkt);
 	/* Looked up once: the table may change meanwhile, and the index that matched is
 	 * reported. */
 	if (qp->type == ABI_QPT_GSI)

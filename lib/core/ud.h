@@ -43,6 +43,15 @@ unsigned ud_egress(const struct core *c, const struct qp *qp);
 /** Builds the packet of @p w.  @return false when a key fails, or its egress is closed. */
 bool ud_build(struct core *c, struct qp *qp, struct send_wqe *w, struct txd *t);
 
+/** The same for a packet that is not sent: direct_ud.c. */
+bool ud_draft(struct core *c, struct qp *qp, struct send_wqe *w, struct txd *t);
+
+/** Mark of the frame with PSN @p psn: qp.local_sent, qp.local_arrived. */
+static inline uint32_t ud_mark(uint32_t psn)
+{
+	return 1u << 31 | psn;
+}
+
 /** CORE_CMD_SNAPSHOT_QPS.  @return 0, or -EAGAIN: more steps are needed. */
 int ud_snapshot(struct core *c, struct core_cmd *cmd);
 
