@@ -117,6 +117,7 @@ struct world_spec {
 	bool plain;   /* most messages are such that go in runs */
 	bool windows; /* are bound, used and invalidated */
 	enum obstacle obstacle;
+	uint32_t cqes_of_a; /* that its completion queue holds; 0: more than are made */
 	uint32_t cqes_of_b; /* that its completion queue holds; 0: more than are made */
 };
 
@@ -214,7 +215,9 @@ static void make_end(struct world *w, int e, const struct world_spec *spec)
 	struct end *me = &w->end[e];
 	struct app_qp_spec qp = {.sq_depth = 64, .rq_depth = 64, .max_sge = 4, .max_inline = 64};
 
-	me->cq = app_cq(&w->app, e == B && spec->cqes_of_b ? spec->cqes_of_b : CQES);
+	uint32_t cqes = e == B ? spec->cqes_of_b : spec->cqes_of_a;
+
+	me->cq = app_cq(&w->app, cqes ? cqes : CQES);
 	qp.send_cq = me->cq;
 	qp.recv_cq = me->cq;
 	if (spec->uc)
@@ -771,6 +774,22 @@ static void post_obstructed(struct world *w, enum obstacle obstacle, uint32_t le
 	app_post_send(w->end[A].qp, &s);
 }
 
+/* The datagram of A that meets the obstacle. */
+static void post_datagram(struct world *w, enum obstacle obstacle, uint32_t len)
+{
+	struct app_send s = {.opcode = ABI_WR_SEND,
+		.flags = ABI_WQE_SIGNALED,
+		.remote_addr = (uint64_t)w->end[B].qp->qp->qpn << 32 | w->end[A].ah.id,
+		.rkey = obstacle == WRONG_KEY ? QKEY + 1 : QKEY,
+		.num_sge = 1,
+		.sge = {app_sge(w->end[A].mr, 0, len)}};
+	struct abi_sge recv =
+		app_sge(w->end[B].mr, RECEIVED * AREA, 40 + len - (obstacle == SHORT_RECEIVE));
+
+	app_post_recv(w->end[B].qp, 8, &recv, 1);
+	app_post_send(w->end[A].qp, &s);
+}
+
 /* A message that succeeds, after which B has received one before. */
 static void post_good(struct world *w)
 {
@@ -793,13 +812,16 @@ static void meet(const struct world_spec *spec, uint32_t len, unsigned after)
 		w[way] = world_new((enum way)way, spec);
 		for (unsigned i = 0; i < after; i++)
 			post_good(w[way]);
-		post_obstructed(w[way], spec->obstacle, len);
+		if (spec->ud)
+			post_datagram(w[way], spec->obstacle, len);
+		else
+			post_obstructed(w[way], spec->obstacle, len);
 		run(w[way]);
 		same(w[FRAMES_ONLY], w[way]);
 	}
 	assert_int_equal(w[DIRECT]->end[A].cqes, after + 1);
 	assert_int_equal(w[DIRECT]->end[A].cqe[after].status == ABI_WC_SUCCESS,
-		spec->uc || spec->obstacle == NONE);
+		spec->uc || spec->ud || spec->obstacle == NONE);
 	assert_int_equal(
 		w[DIRECT]->host->core.count.direct_messages, after + (spec->obstacle == NONE));
 	for (int way = 0; way < WAYS; way++)
@@ -840,6 +862,17 @@ static void errors_of_uc__end_the_same(void **state)
 			200000, 0);
 }
 
+/* VAL-09, VAL-16, UD-12: nobody tells the sender. */
+static void errors_of_datagrams__end_the_same(void **state)
+{
+	static const enum obstacle obstacles[] = {NONE, SHORT_RECEIVE, WRONG_KEY, OTHER_PARTITION};
+
+	(void)state;
+	for (unsigned i = 0; i < ARRAY_SIZE(obstacles); i++)
+		meet(&(struct world_spec){.mtu = 4096, .ud = true, .obstacle = obstacles[i]}, 1000,
+			0);
+}
+
 /* RSP-36: the word that comes back has no place, but the operation is not made twice. */
 static void atomic_into_a_hole__executes_once(void **state)
 {
@@ -868,6 +901,28 @@ static void atomic_into_a_hole__executes_once(void **state)
 		assert_int_equal(w[way]->end[A].cqe[0].status, ABI_WC_LOC_PROT_ERR);
 		assert_int_equal(w[way]->end[A].qp->qp->state, ABI_QPS_ERR);
 		assert_int_equal(w[way]->host->core.count.direct_messages, way != FRAMES_ONLY);
+	}
+	for (int way = 0; way < WAYS; way++)
+		world_free(w[way]);
+}
+
+/* CQ-01: A does not take its completions. All that was executed before is the same. */
+static void full_cq_of_the_requester__ends_the_same(void **state)
+{
+	const struct world_spec spec = {.mtu = 1024, .cqes_of_a = 4};
+	struct world *w[WAYS];
+
+	(void)state;
+	for (int way = 0; way < WAYS; way++) {
+		w[way] = world_new((enum way)way, &spec);
+		for (unsigned i = 0; i < 8; i++) {
+			post_good(w[way]);
+			run_with(w[way], A);
+		}
+		drain(w[way]);
+		same(w[FRAMES_ONLY], w[way]);
+		assert_int_equal(w[way]->end[A].cqes, spec.cqes_of_a);
+		assert_int_equal(w[way]->end[A].qp->qp->state, ABI_QPS_ERR);
 	}
 	for (int way = 0; way < WAYS; way++)
 		world_free(w[way]);
@@ -916,8 +971,10 @@ int main(void)
 		cmocka_unit_test(any_work_of_uc__ends_the_same),
 		cmocka_unit_test(errors__end_the_same),
 		cmocka_unit_test(errors_of_uc__end_the_same),
+		cmocka_unit_test(errors_of_datagrams__end_the_same),
 		cmocka_unit_test(atomic_into_a_hole__executes_once),
 		cmocka_unit_test(full_cq__ends_the_same),
+		cmocka_unit_test(full_cq_of_the_requester__ends_the_same),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
