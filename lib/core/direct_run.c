@@ -19,7 +19,7 @@ union entry {
 	struct abi_wqe wqe;
 };
 
-/** What was executed, and is not yet in the state of the two QPs. */
+/** Messages that were executed, but are not yet in the state of the two QPs. */
 struct run {
 	struct qp *qp; /* requester */
 	struct qp *peer;
