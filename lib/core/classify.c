@@ -193,6 +193,13 @@ enum drop classify_addresses(const struct core *c, const struct pkt *pkt)
 	return gids && gid_find(gids, dgid, pkt->net, pkt->vid) >= 0 ? DROP_NONE : DROP_DGID;
 }
 
+enum drop classify_local(const struct core *c, const struct qp *qp, const struct pkt *pkt)
+{
+	enum drop why = mac_is_ours(c, pkt) ? check_stranger(c, pkt, qp) : DROP_DMAC;
+
+	return why ? why : check_qp(qp, pkt, false);
+}
+
 /* Services other than RC, out of line.
  * @return whether RC's responder or completer handles @p pkt, as for XRC; not called here, because
  * a second caller would stop their inlining into rx_burst() */

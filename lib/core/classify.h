@@ -43,6 +43,10 @@ uint16_t classify_step(struct core *c, struct qp *qp, const struct pkt *pkt, uin
  *  the QP that it names: its MAC, its source, its destination. */
 enum drop classify_addresses(const struct core *c, const struct pkt *pkt);
 
+/** @return why @p pkt, a datagram that a QP of this core sends to @p qp, another one, is dropped
+ * before the QP looks at it: what core_rx() checks but the ICRC. */
+enum drop classify_local(const struct core *c, const struct qp *qp, const struct pkt *pkt);
+
 /** Receives @p pkt, which has a multicast group's address, for one member of that group, which this
  *  core owns (MC-04). @p why: DROP_NONE, or the defect that an injected fault has given it for this
  *  member.

@@ -4,6 +4,7 @@
 #include "core_memory.h"
 #include "headers.h"
 #include "mw.h"
+#include "mw_wqe.h"
 #include "opcode.h"
 #include "packet.h"
 #include "qp_impl.h"
@@ -78,7 +79,7 @@ static struct qp *ready_peer(const struct core *c, const struct qp *qp)
 		atomic_load_explicit(&c->cfg.qps->slot[QPN_SLOT(qpn)], memory_order_acquire);
 	const struct qp_resp *r;
 
-	if (!peer || peer->qpn != qpn || peer == qp || qp_owner(peer) != c->cfg.worker)
+	if (!peer || peer->qpn != qpn || qp_owner(peer) != c->cfg.worker)
 		return NULL;
 	r = &peer->resp;
 	if (r->epsn != qp->req.psn || r->owed != OWE_NOTHING || r->nak_sent || r->rnr_sent ||
@@ -89,19 +90,27 @@ static struct qp *ready_peer(const struct core *c, const struct qp *qp)
 
 /* --- the next part ---------------------------------------------------------------------- */
 
-/* @return the WQE at the cursor, or NULL: there is none, or it is not simply sent. */
+/* @return the WQE at the cursor, or NULL: there is none. */
 static struct send_wqe *next_wqe(struct core *c, struct qp *qp)
 {
-	struct send_wqe *w;
-
 	if (qp->req.cur == qp->req.fetched) {
 		if (!ring_ready(&qp->sq) && requester_idle(qp))
 			return NULL;
 		if (!requester_fetch(c, qp))
 			return NULL;
 	}
-	w = qp_wqe(qp, qp->req.cur);
-	return w->status ? NULL : w;
+	return qp_wqe(qp, qp->req.cur);
+}
+
+/* Executes @p w if it is one that sends nothing (REQ-11).
+ * @return whether that is done, and its QP may go on this way */
+static bool pass_local(struct core *c, struct qp *qp, struct send_wqe *w, uint64_t now)
+{
+	if (w->status < WQE_LOCAL || !mw_wqe_work(c, qp, w))
+		return false; /* the requester fails it, or waits */
+	qp->req.cur++;
+	completer_settle(c, qp, now);
+	return is_at_rest(qp);
 }
 
 static uint8_t kind_of(const struct send_wqe *w)
@@ -109,6 +118,7 @@ static uint8_t kind_of(const struct send_wqe *w)
 	switch (w->opcode) {
 	case ABI_WR_SEND:
 	case ABI_WR_SEND_WITH_IMM:
+	case ABI_WR_SEND_WITH_INV:
 		return KIND_SEND;
 	case ABI_WR_RDMA_WRITE:
 	case ABI_WR_RDMA_WRITE_WITH_IMM:
@@ -121,12 +131,12 @@ static uint8_t kind_of(const struct send_wqe *w)
 	case ABI_WR_ATOMIC_WRITE:
 		return KIND_ATOMIC_WRITE;
 	default:
-		return KIND_NONE; /* of keys and windows, and FLUSH: frames */
+		return KIND_FLUSH;
 	}
 }
 
 /* Cuts @p room bytes, or all that is left, off the message at the cursor.
- * @return false when the message is not one for this way. */
+ * @return false when the peer is in the midst of another one. */
 static bool part_cut(struct part *p, uint32_t room)
 {
 	const struct qp *qp = p->qp;
@@ -143,8 +153,6 @@ static bool part_cut(struct part *p, uint32_t room)
 	p->last = left <= room;
 	p->len = p->last ? left : room & ~(mtu - 1);
 	p->packets = qp_packets(qp, p->len);
-	if (p->kind == KIND_NONE)
-		return false;
 	/* RSP-05, RSP-07: the rest of a READ is a request of its own (REQ-39). */
 	return p->peer->resp.open == (p->first || p->kind == KIND_READ ? KIND_NONE : p->kind);
 }
@@ -158,33 +166,59 @@ static bool gather(struct core *c, const struct part *p, struct txd *t)
 	return requester_payload(c, p->qp, p->wqe, t, p->off, p->len);
 }
 
+/* XRC-04: what xrc_request() does for each packet.  @return false when it would refuse it. */
+static bool name_srq(struct core *c, const struct part *p)
+{
+	if (likely(p->peer->opc != OPC_XRC))
+		return true;
+	recv_name(c, p->peer, *wqe_srqn(p->qp, p->wqe));
+	return !recv_srq_gone(c, p->peer);
+}
+
 /* Takes the receive that the message needs.  @return false when there is none that is good. */
 static bool take_recv(struct core *c, const struct part *p)
 {
 	struct qp *peer = p->peer;
 
-	if (unlikely(peer->opc == OPC_XRC)) {
-		recv_name(c, peer, *wqe_srqn(p->qp, p->wqe));
-		if (peer->resp.have_wqe && recv_srq_gone(c, peer))
-			return false;
-	}
+	if (!name_srq(c, p))
+		return false;
 	return (peer->resp.have_wqe || recv_wqe_take(c, peer)) && !peer->resp.wqe.invalid;
+}
+
+/* The BTH opcode of the message, if it were one packet. */
+static uint8_t only_opcode(const struct send_wqe *w)
+{
+	switch (w->opcode) {
+	case ABI_WR_RDMA_WRITE_WITH_IMM:
+		return OP_WRITE_ONLY_WITH_IMM;
+	case ABI_WR_SEND_WITH_IMM:
+		return OP_SEND_ONLY_WITH_IMM;
+	case ABI_WR_SEND_WITH_INV:
+		return OP_SEND_ONLY_WITH_INV;
+	default:
+		return OP_SEND_ONLY;
+	}
 }
 
 /* The message is complete at the peer, with the receive that it took. */
 static void complete_recv(struct core *c, const struct part *p, uint64_t now)
 {
 	const struct send_wqe *w = p->wqe;
-	bool imm = w->opcode != ABI_WR_SEND;
 	struct pkt pkt = {
-		.op = opcode_row(p->kind == KIND_WRITE ? OP_WRITE_ONLY_WITH_IMM
-				 : imm		       ? OP_SEND_ONLY_WITH_IMM
-						       : OP_SEND_ONLY),
+		.op = opcode_row(only_opcode(w)),
 		.imm = w->imm,
+		.rkey = w->imm,			    /* INV-02 */
 		.se = w->flags & ABI_WQE_SOLICITED, /* BTH-09 */
 	};
 
 	recv_complete(c, p->peer, ABI_WC_SUCCESS, &pkt, now);
+}
+
+/* INV-02: before the completion. @return false when the key is not one to invalidate (INV-03). */
+static bool invalidated(struct core *c, const struct part *p)
+{
+	return !p->last || p->wqe->opcode != ABI_WR_SEND_WITH_INV ||
+	       mw_qp_invalidate(c, p->peer, p->wqe->imm) == MW_DONE;
 }
 
 static bool execute_send(struct core *c, const struct part *p)
@@ -203,6 +237,8 @@ static bool execute_send(struct core *c, const struct part *p)
 			return false;
 		at += t.seg[i].len;
 	}
+	if (!invalidated(c, p))
+		return false;
 	r->recv_off = at;
 	c->count.rx_send_requests += p->last;
 	return true;
@@ -215,10 +251,8 @@ static bool remote(struct core *c, const struct part *p, uint32_t access, uint8_
 	const struct send_wqe *w = p->wqe;
 	struct qp *peer = p->peer;
 
-	if (!(peer->attr.access_flags & access)) /* RSP-08 */
+	if (!(peer->attr.access_flags & access) || !name_srq(c, p)) /* RSP-08 */
 		return false;
-	if (unlikely(peer->opc == OPC_XRC))
-		recv_name(c, peer, *wqe_srqn(p->qp, p->wqe));
 	return w->length == p->off ||
 	       rkey_resolve(c->cfg.mrs, w->rkey, peer->pd, peer->qpn, access,
 		       w->remote_addr + p->off, w->length - p->off, ptr) == MR_OK;
@@ -315,6 +349,15 @@ static bool execute_atomic_write(struct core *c, const struct part *p)
 	return true;
 }
 
+static bool execute_flush(struct core *c, const struct part *p)
+{
+	const struct send_wqe *w = p->wqe;
+	const struct pkt pkt = {
+		.va = w->remote_addr, .dma_len = w->flush_len, .rkey = w->rkey, .feth = w->imm};
+
+	return responds(p) && name_srq(c, p) && responder_flush(c, p->peer, &pkt) == CAUSE_NONE;
+}
+
 static bool execute(struct core *c, struct part *p)
 {
 	switch (p->kind) {
@@ -326,6 +369,8 @@ static bool execute(struct core *c, struct part *p)
 		return execute_atomic(c, p);
 	case KIND_ATOMIC_WRITE:
 		return execute_atomic_write(c, p);
+	case KIND_FLUSH:
+		return execute_flush(c, p);
 	default:
 		return execute_read(c, p);
 	}
@@ -363,29 +408,68 @@ static uint32_t cost_of(const struct part *p)
 	return p->len + (pieces > 2 ? pieces - 1 : 1) * DIRECT_PIECE;
 }
 
+static void spend(struct core *c, uint32_t cost)
+{
+	c->direct_room -= cost < c->direct_room ? cost : c->direct_room;
+}
+
+enum way {
+	GO_ON,
+	ENOUGH, /* the rest is for another turn */
+	FRAMES, /* or nothing is posted */
+};
+
+static enum way datagram(struct core *c, const struct part *p, uint64_t now)
+{
+	if (!direct_datagram(c, p->qp, p->wqe, now))
+		return FRAMES;
+	spend(c, p->wqe->length + (p->wqe->num_sge + 1u) * DIRECT_PIECE);
+	requester_delivered(p->qp, 1, true);
+	completer_delivered(c, p->qp, true, now);
+	return p->qp->state == ABI_QPS_RTS ? GO_ON : ENOUGH;
+}
+
+/* A run of messages, or one, or a part of it, of @p room bytes at most. */
+static enum way step(struct core *c, struct part *p, uint32_t room, uint64_t now)
+{
+	uint32_t cost = direct_run(c, p->qp, p->peer, room, now);
+	bool goes_on;
+
+	if (cost) {
+		spend(c, cost);
+		return GO_ON;
+	}
+	p->wqe = next_wqe(c, p->qp);
+	if (!p->wqe)
+		return FRAMES;
+	if (unlikely(p->wqe->status)) {
+		spend(c, DIRECT_PIECE);
+		return pass_local(c, p->qp, p->wqe, now) ? GO_ON : FRAMES;
+	}
+	if (unlikely(p->qp->opc == OPC_UD))
+		return datagram(c, p, now);
+	if (!part_cut(p, room) || !execute(c, p))
+		return FRAMES;
+	cost = cost_of(p);
+	goes_on = advance(c, p, now);
+	spend(c, cost);
+	return goes_on ? GO_ON : ENOUGH;
+}
+
 bool direct_turn(struct core *c, struct qp *qp, uint64_t now)
 {
 	struct part p = {.qp = qp};
 	uint32_t end = c->direct_room > TURN_BYTES ? c->direct_room - TURN_BYTES : 0;
+	enum way way = GO_ON;
 
-	if (c->careful || !c->direct || qp->limited || qp->opc == OPC_UD || qp->req.rings ||
-		!is_at_rest(qp))
+	if (c->careful || !c->direct || qp->limited || qp->req.rings || !is_at_rest(qp))
 		return false;
-	p.peer = ready_peer(c, qp);
-	if (!p.peer)
-		return false;
-	while (c->direct_room > end) {
-		uint32_t cost;
-		bool goes_on;
-
-		p.wqe = next_wqe(c, qp);
-		if (!p.wqe || !part_cut(&p, c->direct_room - end) || !execute(c, &p))
+	if (qp->opc != OPC_UD) {
+		p.peer = ready_peer(c, qp);
+		if (!p.peer)
 			return false;
-		cost = cost_of(&p);
-		goes_on = advance(c, &p, now);
-		c->direct_room -= cost < c->direct_room ? cost : c->direct_room;
-		if (!goes_on)
-			return true;
 	}
-	return true;
+	while (way == GO_ON && c->direct_room > end)
+		way = step(c, &p, c->direct_room - end, now);
+	return way != FRAMES;
 }

@@ -17,6 +17,7 @@
 
 struct core;
 struct qp;
+struct send_wqe;
 
 /**
  * Executes requests of @p qp, whose path is local, in place of a turn of its requester.
@@ -24,5 +25,20 @@ struct qp;
  * is for another turn. False when frames go on, or nothing is posted.
  */
 bool direct_turn(struct core *c, struct qp *qp, uint64_t now);
+
+/**
+ * Delivers the datagram @p w of @p qp, the next to be sent, if it is for a QP of this core that
+ * takes it: direct_ud.c.
+ * @return false when it is left to a frame
+ */
+bool direct_datagram(struct core *c, struct qp *qp, struct send_wqe *w, uint64_t now);
+
+/**
+ * Executes what is next in the ring of @p qp, as long as it is plain and succeeds: direct_run.c.
+ * The two QPs are as direct_turn() found them fit for this way, and stay so.
+ * @param room  bytes that may be copied
+ * @return what was used of it: see DIRECT_PIECE
+ */
+uint32_t direct_run(struct core *c, struct qp *qp, struct qp *peer, uint32_t room, uint64_t now);
 
 #endif

@@ -19,6 +19,8 @@
  *     inject                inject.c (a command)
  *     cnp_next              np.c
  *     notice, sent_to       rp.c
+ *     local_sent            ud_tx.c
+ *     local_arrived         ud.c
  *     events, troubled      event.c
  *
  * `cqes` of comp and resp is event.c's.
@@ -294,6 +296,10 @@ struct qp {
 		uint64_t before; /* in the round before */
 		uint32_t round;
 	} sent_to;
+	/* UD, by PSN with bit 31 set: the last frame to a group or to a QP of its core, which it
+	 * must not overtake (ud_tx.c), and the last one to arrive at a QP of its core (ud.c) */
+	uint32_t local_sent;
+	uint32_t local_arrived;
 	/* event.c: async events that have not been taken, a bit for each ABI_EVENT_* */
 	uint32_t events;
 	struct list troubled; /* on the core's list while there are any */

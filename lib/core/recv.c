@@ -273,6 +273,21 @@ uint8_t recv_place_at(
 	return place(c, qp, off, data, len);
 }
 
+bool recv_whole(struct core *c, struct qp *qp, const uint8_t *data, uint32_t len, bool solicited,
+	uint64_t now)
+{
+	const struct pkt pkt = {.op = opcode_row(OP_SEND_ONLY), .se = solicited};
+	struct qp_resp *r = &qp->resp;
+
+	if (!r->have_wqe && !(likely(qp->rq.depth) ? rq_take(qp) : no_rq_take(c, qp)))
+		return false;
+	if (r->wqe.invalid || len > r->wqe.length || place(c, qp, 0, data, len)) /* RSP-20 */
+		return false;
+	r->recv_off = len;
+	complete(c, qp, ABI_WC_SUCCESS, &pkt, now);
+	return true;
+}
+
 /* SRQ-07, EVT-04: the QP has taken its last WQE. Further WQEs of the SRQ go to other QPs. */
 static void last_wqe_reached(struct core *c, struct qp *qp)
 {

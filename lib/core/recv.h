@@ -43,6 +43,11 @@ uint8_t recv_place(struct core *c, struct qp *qp, const struct pkt *pkt);
 uint8_t recv_place_at(
 	struct core *c, struct qp *qp, uint64_t off, const uint8_t *data, uint32_t len);
 
+/** Receives a whole SEND of @p len bytes from @p data, without a packet: direct_run.c.
+ *  @return false when it does not simply succeed; the receive that it took is resp.wqe then. */
+bool recv_whole(struct core *c, struct qp *qp, const uint8_t *data, uint32_t len, bool solicited,
+	uint64_t now);
+
 /** Completes resp.wqe.
  *  @param pkt  the LAST or ONLY of its message; NULL when it failed */
 void recv_complete(

@@ -43,6 +43,10 @@ void responder_established(struct core *c, struct qp *qp);
 void responder_delivered(
 	struct core *c, struct qp *qp, uint8_t kind, uint32_t packets, bool complete);
 
+/** Executes the FLUSH that @p pkt asks for, of which va, dma_len, rkey and feth count.
+ *  @return why it is refused; CAUSE_NONE: it is not. */
+enum cause responder_flush(struct core *c, const struct qp *qp, const struct pkt *pkt);
+
 /** Responder part of INIT -> RTR. */
 void responder_start(struct qp *qp, uint32_t psn);
 

@@ -9,6 +9,7 @@
 #include "pkt.h"
 #include "qp.h"
 #include "recv.h"
+#include "responder.h"
 #include "responder_impl.h"
 #include "uaccess.h"
 
@@ -38,23 +39,42 @@ static bool flush_allowed(
 	return rkey_resolve(c->cfg.mrs, pkt->rkey, qp->pd, qp->qpn, access, va, len, NULL) == MR_OK;
 }
 
-/* FLU-04, FLU-07. Earlier WRITEs of this QP were stored by this worker, or by one that handed the
- * QP over; the fence makes them visible to all other CPUs before the response leaves. */
-enum outcome execute_flush(struct core *c, struct qp *qp, const struct pkt *pkt, uint64_t now)
+/* FLU-04. @return what is wrong with the request. */
+static enum cause flush_refusal(const struct core *c, const struct qp *qp, const struct pkt *pkt)
 {
 	uint32_t access = flush_access(pkt->feth);
 
 	if (!access || (pkt->feth & FETH_SEL_MASK) > FETH_SEL_MR)
-		return invalid_request(c, qp, pkt, CAUSE_FLUSH_TYPE, now);
+		return CAUSE_FLUSH_TYPE;
 	if ((pkt->feth & FETH_SEL_MASK) == FETH_SEL_RANGE && pkt->dma_len > MSG_LEN_MAX)
-		return invalid_request(c, qp, pkt, CAUSE_MESSAGE_LENGTH, now); /* RSP-10 */
+		return CAUSE_MESSAGE_LENGTH; /* RSP-10 */
 	if (!flush_allowed(c, qp, pkt, access))
-		return access_error(c, qp, pkt, CAUSE_RKEY, now);
-	if ((qp->attr.access_flags & access) != access)
-		return invalid_request(c, qp, pkt, CAUSE_NO_FLUSH, now);
+		return CAUSE_RKEY;
+	return (qp->attr.access_flags & access) == access ? CAUSE_NONE : CAUSE_NO_FLUSH;
+}
+
+/* FLU-07. Earlier WRITEs of this QP were stored by this worker, or by one that handed the QP over;
+ * the fence makes them visible to all other CPUs before the response leaves. */
+enum cause responder_flush(struct core *c, const struct qp *qp, const struct pkt *pkt)
+{
+	enum cause why = flush_refusal(c, qp, pkt);
+
+	if (why != CAUSE_NONE)
+		return why;
 	atomic_thread_fence(memory_order_seq_cst);
-	res_new(c, qp, pkt, 1, 0); /* FLU-02, FLU-03 */
 	c->count.rx_flush_requests++;
+	return CAUSE_NONE;
+}
+
+enum outcome execute_flush(struct core *c, struct qp *qp, const struct pkt *pkt, uint64_t now)
+{
+	enum cause why = responder_flush(c, qp, pkt);
+
+	if (why == CAUSE_RKEY)
+		return access_error(c, qp, pkt, why, now);
+	if (why != CAUSE_NONE)
+		return invalid_request(c, qp, pkt, why, now);
+	res_new(c, qp, pkt, 1, 0); /* FLU-02, FLU-03 */
 	return PASS;
 }
 

@@ -266,7 +266,7 @@ static unsigned qp_turn(struct core *c, struct qp *qp, struct txd out[], unsigne
 
 	if (unlikely(!qp->reliable) && !qp_built_now(c, qp))
 		completer_sent(c, qp, now);
-	if (unlikely(qp->path.local))
+	if (unlikely(qp->path.local || qp->opc == OPC_UD))
 		more = direct_turn(c, qp, now);
 	if (unlikely(more)) { /* no request by frames before its next turn */
 		got = responder_owes(qp) ? responder_next(c, qp, out, now) : 0;

@@ -5,12 +5,14 @@
  * buffer hold the network header (CA17 17.4.5.1).
  */
 #include "ud_impl.h"
+#include "classify.h"
 #include "complete.h"
 #include "headers.h"
 #include "opcode.h"
 #include "qp_impl.h"
 #include "recv.h"
 #include "responder.h"
+#include "txd.h"
 
 #define AREA_LEN 40u
 #define IP4_AT	 (AREA_LEN - IP4_HLEN) /* offset of an IPv4 header in it (UD-07) */
@@ -82,23 +84,61 @@ static void recv_failed(struct core *c, struct qp *qp, uint8_t status, uint64_t 
 	qp_error(c, qp, now);
 }
 
-/* Places the 40 bytes and the payload in the receive buffer.  @return a completion status. */
-static uint8_t place(struct core *c, struct qp *qp, const struct pkt *pkt)
+/* Places the 40 bytes and the @p n pieces of the payload in the receive buffer.  @return a
+ * completion status. */
+static uint8_t place(struct core *c, struct qp *qp, const struct pkt *pkt,
+	const struct txseg piece[], unsigned n)
 {
 	uint8_t area[AREA_LEN];
 	uint8_t status;
+	uint32_t at = AREA_LEN;
 
 	write_area(area, pkt);
 	status = recv_place_at(c, qp, 0, area, AREA_LEN); /* UD-05 */
-	return status ? status : recv_place_at(c, qp, AREA_LEN, pkt->payload, pkt->payload_len);
+	for (unsigned i = 0; !status && i < n; i++) {
+		status = recv_place_at(c, qp, at, piece[i].addr, piece[i].len);
+		at += piece[i].len;
+	}
+	return status;
+}
+
+static bool fits(const struct qp *qp, const struct pkt *pkt)
+{
+	return AREA_LEN + (uint64_t)pkt->payload_len <= qp->resp.wqe.length;
+}
+
+bool ud_deliver(
+	struct core *c, struct qp *qp, const struct pkt *pkt, const struct txd *t, uint64_t now)
+{
+	struct qp_resp *r = &qp->resp;
+
+	if (pkt->qkey != ud_qkey(qp) || (!r->have_wqe && !recv_wqe_take(c, qp)) || r->wqe.invalid ||
+		!fits(qp, pkt) || place(c, qp, pkt, t->seg, t->nsegs))
+		return false;
+	c->count.rx_send_requests++;
+	complete(c, qp, pkt, (uint16_t)qp->attr.pkey_index, now);
+	return true;
+}
+
+/* A datagram of a QP of this core: those that it sent before have arrived, too. Those to a group
+ * may still be on their way to some of its members. */
+static NOINLINE void note_arrival(const struct core *c, const struct pkt *pkt)
+{
+	struct qp *from = qp_lookup(c, pkt->source_qp);
+
+	if (from && qp_owner(from) == c->cfg.worker && pkt->dest_qp != QPN_MULTICAST)
+		from->local_arrived = ud_mark(pkt->psn);
 }
 
 enum drop ud_rx(struct core *c, struct qp *qp, const struct pkt *pkt, uint64_t now)
 {
 	struct qp_resp *r = &qp->resp;
+	const struct txseg payload = {pkt->payload, pkt->payload_len};
 	int index = qp->attr.pkey_index;
 	uint8_t status;
 
+	if (unlikely(pkt->queue == PKT_LOCAL))
+		note_arrival(c, pkt);
 	/* Looked up once: the table may change meanwhile, and the index that matched is
 	 * reported. */
 	if (qp->type == ABI_QPT_GSI)
@@ -118,14 +158,14 @@ enum drop ud_rx(struct core *c, struct qp *qp, const struct pkt *pkt, uint64_t n
 		recv_failed(c, qp, ABI_WC_LOC_QP_OP_ERR, now);
 		return DROP_NONE;
 	}
-	if (AREA_LEN + (uint64_t)pkt->payload_len > r->wqe.length) {
+	if (!fits(qp, pkt)) {
 		/* UD-12, doc/decisions/0090-datagrams.md: the owner gets an error, and the QP
 		 * continues. */
 		c->count.resp_local_length_error++;
 		recv_complete(c, qp, ABI_WC_LOC_LEN_ERR, NULL, now);
 		return DROP_NONE;
 	}
-	status = place(c, qp, pkt);
+	status = place(c, qp, pkt, &payload, 1);
 	if (status) {
 		recv_failed(c, qp, status, now);
 		return DROP_NONE;

@@ -26,6 +26,11 @@ struct txd;
  *  @return 0 or the reason for the drop. */
 enum drop ud_rx(struct core *c, struct qp *qp, const struct pkt *pkt, uint64_t now);
 
+/** Delivers to @p qp a datagram without a frame: @p pkt is what ud_rx() would get, but its payload
+ * is in the pieces of @p t.  @return false when it does not simply succeed: ud_rx() knows why. */
+bool ud_deliver(
+	struct core *c, struct qp *qp, const struct pkt *pkt, const struct txd *t, uint64_t now);
+
 /* --- ud_tx.c: sending ----------------------------------------------------------------- */
 
 /** Resolves the path of datagram @p w, whose entry @p e was copied, and keeps a copy of it: later
@@ -38,6 +43,15 @@ unsigned ud_egress(const struct core *c, const struct qp *qp);
 
 /** Builds the packet of @p w.  @return false when a key fails, or its egress is closed. */
 bool ud_build(struct core *c, struct qp *qp, struct send_wqe *w, struct txd *t);
+
+/** The same for a packet that is not sent: direct_ud.c. */
+bool ud_draft(struct core *c, struct qp *qp, struct send_wqe *w, struct txd *t);
+
+/** Mark of the frame with PSN @p psn: qp.local_sent, qp.local_arrived. */
+static inline uint32_t ud_mark(uint32_t psn)
+{
+	return 1u << 31 | psn;
+}
 
 /** CORE_CMD_SNAPSHOT_QPS.  @return 0, or -EAGAIN: more steps are needed. */
 int ud_snapshot(struct core *c, struct core_cmd *cmd);

@@ -96,6 +96,17 @@ unsigned ud_egress(const struct core *c, const struct qp *qp)
 
 bool ud_build(struct core *c, struct qp *qp, struct send_wqe *w, struct txd *t)
 {
+	unsigned way = path_egress(c, path_of(qp, w), w->ud.dest_qpn);
+
+	if (unlikely(!egress_is_open(c, way)) || !ud_draft(c, qp, w, t))
+		return false;
+	if (t->group || way == EGRESS_LOCAL(c->cfg.worker))
+		qp->local_sent = ud_mark(w->first_psn);
+	return true;
+}
+
+bool ud_draft(struct core *c, struct qp *qp, struct send_wqe *w, struct txd *t)
+{
 	bool imm = w->opcode == ABI_WR_SEND_WITH_IMM;
 	const struct path *path = path_of(qp, w);
 	const struct bth b = {
@@ -105,11 +116,8 @@ bool ud_build(struct core *c, struct qp *qp, struct send_wqe *w, struct txd *t)
 		.dest_qpn = w->ud.dest_qpn, /* BTH-12 */
 		.psn = w->first_psn,	    /* UD-04 */
 	};
-	uint8_t *eth;
+	uint8_t *eth = packet_begin_to(&c->ip_id, qp, path, t, &b, w->length);
 
-	if (unlikely(!egress_is_open(c, path_egress(c, path, w->ud.dest_qpn))))
-		return false;
-	eth = packet_begin_to(&c->ip_id, qp, path, t, &b, w->length);
 	put_be32(eth, w->ud.qkey); /* BTH-24 */
 	put_be32(eth + 4, source_qpn(qp));
 	if (imm)

@@ -91,6 +91,7 @@ static ALWAYS_INLINE unsigned serve(struct worker *w, struct doorbell_slot *s, u
 
 	if (!db)
 		return 0;
+#pragma GCC unroll 4
 	for (uint32_t i = 0; i < ABI_DB_SUMMARY; i++)
 		any |= s->pending[i] |
 		       atomic_load_explicit(&db->shared->summary[i], memory_order_relaxed);

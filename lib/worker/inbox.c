@@ -82,7 +82,7 @@ static unsigned take_kind(struct inbox *in, unsigned kind, struct rte_mbuf *m[])
 	for (uint32_t i = 0; i < in->nworkers && n < BURST; i++) {
 		struct rte_ring *r = in->ring[kind][source];
 
-		if (r)
+		if (r && !rte_ring_empty(r)) /* as in most rounds */
 			n += rte_ring_sc_dequeue_burst(r, (void **)&m[n], BURST - n, NULL);
 		if (++source == in->nworkers)
 			source = 0;

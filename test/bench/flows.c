@@ -45,6 +45,11 @@ static void need(int ok, const char *what)
 
 /* --- set-up ------------------------------------------------------------------------------ */
 
+static unsigned port_of(const struct flows *f, unsigned i)
+{
+	return f->cfg.one_port ? 1 : i + 1;
+}
+
 static void open_end(struct flows *f, unsigned i)
 {
 	struct end *e = &f->end[i];
@@ -52,7 +57,7 @@ static void open_end(struct flows *f, unsigned i)
 
 	e->gid.size = sizeof(e->gid);
 	need((e->ctx = roci_open(host_socket())) != NULL, "session");
-	need(!roci_find_gid(e->ctx, i + 1, NULL, &e->gid), "GID");
+	need(!roci_find_gid(e->ctx, port_of(f, i), NULL, &e->gid), "GID");
 	need((e->pd = roci_alloc_pd(e->ctx)) != NULL, "protection domain");
 	need((e->cq = roci_create_cq(e->ctx, CQE, NULL, NULL, 0)) != NULL, "completion queue");
 	need((e->mr = roci_alloc_mr(e->pd, f->cfg.memory, access)) != NULL, "memory");
@@ -76,7 +81,7 @@ static void connect_end(struct flows *f, struct connection *c, unsigned i)
 {
 	struct roci_qp_attr attr = {.size = sizeof(attr), .qp_state = ROCI_QPS_INIT};
 
-	attr.port_num = (uint8_t)(i + 1);
+	attr.port_num = (uint8_t)port_of(f, i);
 	attr.qp_access_flags = ROCI_ACCESS_REMOTE_WRITE | ROCI_ACCESS_REMOTE_READ;
 	need(!roci_modify_qp(c->qp[i], &attr,
 		     ROCI_QP_STATE | ROCI_QP_PKEY_INDEX | ROCI_QP_PORT | ROCI_QP_ACCESS_FLAGS),

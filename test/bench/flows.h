@@ -8,6 +8,7 @@
 #define FLOWS_H
 
 #include <roci.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -25,6 +26,7 @@ struct flows_config {
 	unsigned depth; /* work requests that a queue of a QP holds */
 	size_t memory;	/* bytes that each end registers */
 	uint32_t reads; /* RDMA READs of one QP under way */
+	bool one_port;	/* both ends are programs of the first port: no frame between them */
 };
 
 struct traffic {

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * instr_bench [--cc VALUE] [--limited] [--qps N] [--size BYTES]
+ * instr_bench [--cc VALUE] [--limited] [--qps N] [--size BYTES] [--one-port]
  *
  * The program that `instr` runs under callgrind: for each operation and size as many messages as
  * that many bursts make, counted between two dumps whose trigger says "OP SIZE MESSAGES". Then
  * rounds of the worker in which nothing happens, as "idle 0 ROUNDS". Without callgrind it does the
  * same, counted by nobody. With --cc the ports control congestion, with --limited each QP has a CNP
  * before each count, and with --qps there are so many pairs of them instead of one, each of which
- * has a list of 8 messages or more. --size leaves out all sizes but one.
+ * has a list of 8 messages or more. --size leaves out all sizes but one. With --one-port both ends
+ * are at the same port, so no frame is made.
  */
 #include <stdbool.h>
 #include <stdio.h>
@@ -122,9 +123,11 @@ static void read_arguments(struct arguments *a, int argc, char *argv[])
 			cfg.connections = (unsigned)strtoul(argv[++i], NULL, 0);
 		else if (!strcmp(argv[i], "--size") && i + 1 < argc)
 			a->size = strtoul(argv[++i], NULL, 0);
+		else if (!strcmp(argv[i], "--one-port"))
+			cfg.one_port = true;
 		else
 			bench_die("usage: instr_bench [--cc VALUE] [--limited] [--qps N] "
-				  "[--size BYTES]");
+				  "[--size BYTES] [--one-port]");
 	}
 	if (!cfg.connections)
 		bench_die("--qps must be 1 or more");

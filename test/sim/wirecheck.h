@@ -53,6 +53,7 @@ struct wire_stream {
 	uint32_t mtu;
 	uint32_t first_psn;
 	uint32_t next_psn; /* of the next new request */
+	bool gaps;	   /* UD: datagrams within the host may need no frames */
 	uint32_t messages; /* begun */
 	uint32_t naked;	   /* PSN of the last PSN sequence NAK */
 	bool any_nak;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The same work by frames, by the short way, and by both in turns: CQEs, memory, PSNs and counters
- * are the same afterwards. */
+/* The same work by frames, without them (in runs of plain messages and one by one), and by all of
+ * these in turns: CQEs, memory, PSNs and counters are the same afterwards. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -8,6 +8,7 @@
 #include <string.h>
 #include <cmocka.h>
 #include "abi_ctl.h"
+#include "ah.h"
 #include "app.h"
 #include "fabric.h"
 #include "headers.h"
@@ -15,6 +16,7 @@
 #include "icrc.h"
 #include "invariants.h"
 #include "link.h"
+#include "opcode.h"
 #include "qp.h"
 #include "random.h"
 
@@ -27,12 +29,14 @@
 #define LEN_MAX 300000u
 #define ALL_REMOTE                                                                   \
 	(ABI_ACCESS_LOCAL_WRITE | ABI_ACCESS_REMOTE_WRITE | ABI_ACCESS_REMOTE_READ | \
-		ABI_ACCESS_REMOTE_ATOMIC | ABI_ACCESS_FLUSH_GLOBAL)
+		ABI_ACCESS_REMOTE_ATOMIC | ABI_ACCESS_FLUSH_GLOBAL | ABI_ACCESS_MW_BIND)
+#define QKEY 0x1234u
 
 enum way {
 	FRAMES_ONLY,
 	DIRECT,
-	MIXED, /* each step another way */
+	SINGLY, /* the same without runs */
+	MIXED,	/* each step another way */
 	WAYS
 };
 
@@ -57,6 +61,10 @@ struct end {
 	struct app_qp *qp;
 	struct app_cq *cq;
 	struct app_mr *mr;
+	struct app_mw *mw; /* for the peer; NULL: none */
+	bool bound;
+	uint32_t key; /* of the window, as soon as what is posted was executed */
+	struct ah ah; /* UD: to the peer */
 	struct abi_cqe cqe[CQES];
 	unsigned cqes;
 };
@@ -90,6 +98,18 @@ enum obstacle {
 	NO_ATOMIC_RIGHT, /* RSP-08: of B's queue pair */
 	ODD_ATOMIC,	 /* RSP-32: between two words */
 	ODD_WRITE,	 /* FLU-08: of a word */
+	NO_FLUSH_RIGHT,	 /* FLU-04: of B's queue pair */
+	NO_FLUSH_TYPE,	 /* FLU-01 */
+	FLUSH_PAST,	 /* FLU-05: the last bytes are outside the region */
+	UNKNOWN_WINDOW,	 /* INV-03: the key that a SEND invalidates */
+	NO_READ_RIGHT,	 /* RSP-08: of B's queue pair */
+	OWN_RIGHT,	 /* REQ-45: A's memory takes no data of a READ */
+	OWN_KEY,	 /* REQ-18 */
+	OWN_RANGE,	 /* REQ-18: of A's region */
+	NO_READS,	 /* REQ-09: A agreed on none */
+	TOO_MANY_BYTES,	 /* REQ-16: more inline data than was agreed on */
+	INLINE_READ,	 /* REQ-16 */
+	UNKNOWN_OPCODE,	 /* REQ-17 */
 	OBSTACLES
 };
 
@@ -98,7 +118,12 @@ struct world_spec {
 	bool srq;
 	bool xrc;
 	bool uc;
+	bool ud;
+	bool self;    /* A and B are the same queue pair */
+	bool plain;   /* most messages are such that go in runs */
+	bool windows; /* are bound, used and invalidated */
 	enum obstacle obstacle;
+	uint32_t cqes_of_a; /* that its completion queue holds; 0: more than are made */
 	uint32_t cqes_of_b; /* that its completion queue holds; 0: more than are made */
 };
 
@@ -111,6 +136,12 @@ static void obstruct(struct abi_qp_attr *attr, struct path_spec *path, const str
 	switch (obstacle) {
 	case NO_RIGHT:
 		attr->access_flags = ABI_ACCESS_LOCAL_WRITE | ABI_ACCESS_REMOTE_READ;
+		break;
+	case NO_READ_RIGHT:
+		attr->access_flags = ABI_ACCESS_LOCAL_WRITE | ABI_ACCESS_REMOTE_WRITE;
+		break;
+	case NO_FLUSH_RIGHT:
+		attr->access_flags &= ~(uint32_t)ABI_ACCESS_FLUSH_GLOBAL;
 		break;
 	case NO_ATOMIC_RIGHT:
 		attr->access_flags &= ~(uint32_t)ABI_ACCESS_REMOTE_ATOMIC;
@@ -132,24 +163,57 @@ static void obstruct(struct abi_qp_attr *attr, struct path_spec *path, const str
 	}
 }
 
+/* IPv6, because IPv4 headers, which a receive gets, have a number of their own. */
+static void address(struct world *w, int e)
+{
+	struct path_spec path = host_path(w->host, w->host, 0, HOST_GID_IPV6);
+	struct ah *ah = &w->end[e].ah;
+
+	path.local = true;
+	*ah = (struct ah){.id = (uint32_t)e + 1, .pd = w->end[e].qp->qp->pd};
+	path_init(&ah->path, &path);
+	atomic_store(&w->host->ahs.slot[AH_SLOT(ah->id)], ah);
+}
+
 static void connect(struct world *w, const struct world_spec *spec)
 {
 	struct path_spec path = host_path(w->host, w->host, 0, HOST_GID_IPV4);
 
 	atomic_store(&w->host->ports.port[0].pkey[1], 0x8001);
 	w->host->ports.port[0].pkeys = 2;
-	for (int e = A; e < ENDS; e++) {
+	for (int e = A; e < (spec->self ? B : ENDS); e++) {
 		struct end *me = &w->end[e];
 		struct abi_qp_attr attr = app_attr(w->end[!e].qp->qp->qpn,
-			e == A ? 0xFFFFF0 : 0x100, e == A ? 0x100 : 0xFFFFF0);
+			e == A ? 0xFFFFF0 : 0x100, e == A && !spec->self ? 0x100 : 0xFFFFF0);
 
 		attr.path_mtu = spec->mtu;
+		attr.qkey = QKEY;
+		if (e == A && spec->obstacle == NO_READS)
+			attr.max_rd_atomic = 0;
 		if (e == B)
 			obstruct(&attr, &path, w->host, spec->obstacle);
+		if (spec->ud)
+			address(w, e);
 		assert_int_equal(app_to_init(me->qp, &attr, START), 0);
 		assert_int_equal(app_to_rtr(me->qp, &attr, &path, START), 0);
 		assert_int_equal(app_to_rts(me->qp, &attr, START), 0);
 	}
+}
+
+/* The queue pair at both ends; A takes the completions of what it sends, B those of receives. */
+static void make_self(struct world *w)
+{
+	struct app_qp_spec qp = {.sq_depth = 64, .rq_depth = 64, .max_sge = 4, .max_inline = 64};
+
+	for (int e = A; e < ENDS; e++) {
+		w->end[e].cq = app_cq(&w->app, CQES);
+		w->end[e].mr = app_mr(&w->app, MEMORY, ALL_REMOTE);
+	}
+	qp.send_cq = w->end[A].cq;
+	qp.recv_cq = w->end[B].cq;
+	w->end[A].qp = app_qp(&w->app, &qp);
+	w->end[A].qp->free_ids = true;
+	w->end[B].qp = w->end[A].qp;
 }
 
 static void make_end(struct world *w, int e, const struct world_spec *spec)
@@ -157,11 +221,15 @@ static void make_end(struct world *w, int e, const struct world_spec *spec)
 	struct end *me = &w->end[e];
 	struct app_qp_spec qp = {.sq_depth = 64, .rq_depth = 64, .max_sge = 4, .max_inline = 64};
 
-	me->cq = app_cq(&w->app, e == B && spec->cqes_of_b ? spec->cqes_of_b : CQES);
+	uint32_t cqes = e == B ? spec->cqes_of_b : spec->cqes_of_a;
+
+	me->cq = app_cq(&w->app, cqes ? cqes : CQES);
 	qp.send_cq = me->cq;
 	qp.recv_cq = me->cq;
 	if (spec->uc)
 		qp.type = ABI_QPT_UC;
+	if (spec->ud)
+		qp.type = ABI_QPT_UD;
 	if (spec->xrc)
 		qp.type = e == A ? ABI_QPT_XRC_SEND : ABI_QPT_XRC_RECV;
 	if (e == B && spec->xrc) {
@@ -173,7 +241,12 @@ static void make_end(struct world *w, int e, const struct world_spec *spec)
 	}
 	me->qp = app_qp(&w->app, &qp);
 	me->qp->free_ids = true;
-	me->mr = app_mr(&w->app, MEMORY, ALL_REMOTE);
+	me->mr = app_mr(&w->app, MEMORY,
+		e == A && spec->obstacle == OWN_RIGHT ? ABI_ACCESS_REMOTE_READ : ALL_REMOTE);
+	if (spec->windows) {
+		me->mw = app_mw(&w->app, MW_TYPE_2);
+		me->key = app_mw_key(me->mw);
+	}
 }
 
 static struct world *world_new(enum way way, const struct world_spec *spec)
@@ -194,7 +267,9 @@ static struct world *world_new(enum way way, const struct world_spec *spec)
 	app_init(&w->app, w->host);
 	fabric_add(&w->fabric, w->host);
 	fabric_plug(&w->fabric, &w->loop, w->host, 0, w->host, 0);
-	for (int e = A; e < ENDS; e++)
+	if (spec->self)
+		make_self(w);
+	for (int e = A; e < ENDS && !spec->self; e++)
 		make_end(w, e, spec);
 	connect(w, spec);
 	return w;
@@ -210,9 +285,15 @@ static void world_free(struct world *w)
 
 /* --- running -------------------------------------------------------------------------- */
 
-static bool uses_direct(const struct world *w)
+/* The way of the next step. */
+static void choose(struct world *w)
 {
-	return w->way == DIRECT || (w->way == MIXED && w->steps % 3 != 0);
+	bool direct = w->way == MIXED ? w->steps % 3 != 0 : w->way != FRAMES_ONLY;
+	bool runs = w->way == MIXED ? w->steps % 2 : w->way != SINGLY;
+
+	core_direct(&w->host->core, direct);
+	core_short_ways(&w->host->core, runs);
+	w->steps++;
 }
 
 static void drain_end(struct world *w, int e)
@@ -236,8 +317,7 @@ static void run_with(struct world *w, int ends)
 	bool more = true;
 
 	while (more) {
-		core_direct(&w->host->core, uses_direct(w));
-		w->steps++;
+		choose(w);
 		app_ring(&w->app, w->fabric.now);
 		more = fabric_step(&w->fabric, w->fabric.now + 60000000000ull);
 		app_events(&w->app);
@@ -271,12 +351,17 @@ static void same_qp(const struct qp *a, const struct qp *b)
 	assert_int_equal(a->resp.have_wqe, b->resp.have_wqe);
 	assert_int_equal(a->resp.cqes, b->resp.cqes);
 	assert_int_equal(a->comm_est, b->comm_est);
+	assert_int_equal(a->sq.next, b->sq.next);
+	assert_int_equal(a->rq.next, b->rq.next);
+	assert_int_equal(a->windows, b->windows);
+	assert_int_equal(a->sq.shared->consumer, b->sq.shared->consumer);
 }
 
 static void same_counters(const struct core_counters *a, const struct core_counters *b)
 {
 	assert_int_equal(a->rx_write_requests, b->rx_write_requests);
 	assert_int_equal(a->rx_send_requests, b->rx_send_requests);
+	assert_int_equal(a->rx_read_requests, b->rx_read_requests);
 	assert_int_equal(a->rx_atomic_requests, b->rx_atomic_requests);
 	assert_int_equal(a->rx_atomic_write_requests, b->rx_atomic_write_requests);
 	assert_int_equal(a->rx_flush_requests, b->rx_flush_requests);
@@ -296,6 +381,7 @@ static void same(const struct world *a, const struct world *b)
 		assert_int_equal(x->cqes, y->cqes);
 		assert_memory_equal(x->cqe, y->cqe, x->cqes * sizeof(x->cqe[0]));
 		assert_memory_equal(x->mr->mem, y->mr->mem, MEMORY);
+		assert_int_equal(x->mr->mr.windows, y->mr->mr.windows);
 		same_qp(x->qp->qp, y->qp->qp);
 	}
 	same_counters(&a->host->core.count, &b->host->core.count);
@@ -310,8 +396,11 @@ static const uint8_t opcodes[] = {ABI_WR_SEND, ABI_WR_SEND_WITH_IMM, ABI_WR_RDMA
 	ABI_WR_RDMA_WRITE_WITH_IMM, ABI_WR_RDMA_READ, ABI_WR_ATOMIC_CMP_AND_SWP,
 	ABI_WR_ATOMIC_FETCH_AND_ADD, ABI_WR_ATOMIC_WRITE, ABI_WR_FLUSH};
 
-/* UC has the first of them. */
+/* UC has the first of them, UD the first of these. */
 #define OPCODES_UC 4u
+#define OPCODES_UD 2u
+
+static const uint8_t plain_opcodes[] = {ABI_WR_SEND, ABI_WR_RDMA_WRITE, ABI_WR_RDMA_READ};
 
 static uint32_t any_length(struct random *r)
 {
@@ -354,17 +443,71 @@ static bool is_word(uint8_t opcode)
 	return is_atomic(opcode) || opcode == ABI_WR_ATOMIC_WRITE;
 }
 
+static uint8_t any_opcode(const struct end *me, struct random *r, bool plain)
+{
+	if (plain)
+		return plain_opcodes[random_below(r, ARRAY_SIZE(plain_opcodes))];
+	if (me->qp->qp->opc == OPC_UD)
+		return opcodes[random_below(r, OPCODES_UD)];
+	return opcodes[random_below(r, me->qp->qp->reliable ? ARRAY_SIZE(opcodes) : OPCODES_UC)];
+}
+
+/* The window of @p me is bound to all of its memory, or is no longer. */
+static void post_window(struct end *me, uint64_t wr_id, bool fence)
+{
+	uint32_t key = me->key;
+	struct app_send s = {
+		.opcode = me->bound ? ABI_WR_LOCAL_INV : ABI_WR_BIND_MW,
+		.flags = ABI_WQE_SIGNALED | (fence ? ABI_WQE_FENCE : 0),
+		.wr_id = wr_id,
+		.imm = key,
+		.mw = key,
+		.rkey = (key & ~0xFFu) | ((key + 1) & 0xFF),
+		.lkey = me->mr->mr.key,
+		.access = ABI_ACCESS_REMOTE_WRITE | ABI_ACCESS_REMOTE_READ,
+		.remote_addr = app_va(me->mr, 0),
+		.bind_len = MEMORY,
+	};
+
+	me->bound = !me->bound;
+	me->key = me->bound ? s.rkey : key;
+	app_post_send(me->qp, &s);
+}
+
+/* A message may use the window of the peer, or a SEND invalidate it: after the READs that use it,
+ * whose responses look the key up again. */
+static void use_window(struct end *peer, struct random *r, struct app_send *s)
+{
+	if (!peer->bound || random_below(r, 2))
+		return;
+	if (s->opcode == ABI_WR_RDMA_WRITE || s->opcode == ABI_WR_RDMA_READ)
+		s->rkey = peer->key;
+	if (s->opcode != ABI_WR_SEND)
+		return;
+	s->opcode = ABI_WR_SEND_WITH_INV;
+	s->flags |= ABI_WQE_FENCE;
+	s->imm = peer->key;
+	peer->bound = false;
+}
+
 /* @p r is the same in all worlds. */
-static void post_any(struct world *w, int e, struct random *r, uint64_t wr_id)
+static void post_any(
+	struct world *w, int e, struct random *r, uint64_t wr_id, const struct world_spec *spec)
 {
 	static uint8_t inline_data[64];
 	struct end *me = &w->end[e], *peer = &w->end[!e];
 	struct app_send s = {.wr_id = wr_id, .imm = (uint32_t)random_next(r)};
 	uint32_t len = any_length(r);
+	bool plain = spec->plain && random_below(r, 8);
 	bool fetches;
 
-	s.opcode =
-		opcodes[random_below(r, me->qp->qp->reliable ? ARRAY_SIZE(opcodes) : OPCODES_UC)];
+	if (me->mw && !random_below(r, 6)) {
+		post_window(me, wr_id, random_below(r, 2));
+		return;
+	}
+	s.opcode = any_opcode(me, r, plain);
+	if (plain || spec->ud)
+		len = (uint32_t)random_below(r, 4097);
 	s.flags = (random_below(r, 3) ? ABI_WQE_SIGNALED : 0) |
 		  (random_below(r, 4) ? 0 : ABI_WQE_SOLICITED) |
 		  (random_below(r, 4) ? 0 : ABI_WQE_FENCE);
@@ -374,6 +517,12 @@ static void post_any(struct world *w, int e, struct random *r, uint64_t wr_id)
 	s.remote_addr = app_va(peer->mr,
 		(s.opcode == ABI_WR_RDMA_READ ? READ : WRITTEN) * AREA + 8 * random_below(r, 1000));
 	s.rkey = peer->mr->mr.key;
+	if (me->mw)
+		use_window(peer, r, &s);
+	if (spec->ud) {
+		s.remote_addr = (uint64_t)peer->qp->qp->qpn << 32 | me->ah.id;
+		s.rkey = QKEY;
+	}
 	s.compare_add = random_below(r, 2) ? 0 : random_next(r);
 	s.swap = random_next(r);
 	s.srqn = w->srq ? w->srq->srq.srqn : 0;
@@ -388,6 +537,10 @@ static void post_any(struct world *w, int e, struct random *r, uint64_t wr_id)
 		s.inline_len = len;
 	} else {
 		s.num_sge = cut(r, me->mr, fetches ? FETCHED : SOURCES, len, s.sge);
+		if (plain) {
+			s.num_sge = 1;
+			s.sge[0] = app_sge(me->mr, fetches ? FETCHED * AREA : 0, len);
+		}
 		if (is_word(s.opcode)) {
 			s.num_sge = 1;
 			s.sge[0] = app_sge(me->mr, fetches ? FETCHED * AREA : 0, 8);
@@ -427,8 +580,7 @@ static void run_early(struct world *w)
 {
 	app_ring(&w->app, w->fabric.now);
 	for (unsigned i = 0; i < 4; i++) {
-		core_direct(&w->host->core, uses_direct(w));
-		w->steps++;
+		choose(w);
 		fabric_step(&w->fabric, w->fabric.now + 1000);
 		drain(w);
 	}
@@ -439,8 +591,8 @@ static void run_early(struct world *w)
 static void work(struct world *w, uint64_t seed, const struct world_spec *spec)
 {
 	struct random r = {.state = seed * 0x9E3779B97F4A7C15ull | 1};
-	unsigned n = 1 + (unsigned)random_below(&r, 8);
-	bool late = !random_below(&r, 4) && !spec->uc;
+	unsigned n = 1 + (unsigned)random_below(&r, spec->plain ? 40 : 8);
+	bool late = !random_below(&r, 4) && !spec->uc && !spec->ud;
 	int e = spec->xrc ? A : (int)random_below(&r, 2);
 	unsigned recvs = recvs_for(w, !e, n);
 
@@ -449,7 +601,7 @@ static void work(struct world *w, uint64_t seed, const struct world_spec *spec)
 	if (!late)
 		post_recvs(w, !e, &r, recvs, seed << 8 | 0x80);
 	for (unsigned i = 0; i < n; i++)
-		post_any(w, e, &r, seed << 8 | i);
+		post_any(w, e, &r, seed << 8 | i, spec);
 	if (late) {
 		run_early(w);
 		post_recvs(w, !e, &r, recvs, seed << 8 | 0x80);
@@ -483,9 +635,46 @@ static void any_work__ends_the_same(void **state)
 
 	(void)state;
 	for (uint64_t seed = 1; seed <= 12; seed++) {
-		const struct world_spec spec = {.mtu = mtus[seed % 3], .srq = seed % 4 == 0};
+		const struct world_spec spec = {
+			.mtu = mtus[seed % 3], .srq = seed % 4 == 0, .windows = seed % 2};
 
 		compare(&spec, seed);
+	}
+}
+
+/* Messages that go in runs. */
+static void any_plain_work__ends_the_same(void **state)
+{
+	static const uint32_t mtus[] = {256, 1024, 4096};
+
+	(void)state;
+	for (uint64_t seed = 1; seed <= 8; seed++) {
+		const struct world_spec spec = {.mtu = mtus[seed % 3],
+			.srq = seed % 4 == 0,
+			.windows = seed % 5 == 0,
+			.plain = true};
+
+		compare(&spec, 300 + seed);
+	}
+}
+
+static void any_work_with_oneself__ends_the_same(void **state)
+{
+	(void)state;
+	for (uint64_t seed = 1; seed <= 4; seed++) {
+		const struct world_spec spec = {.mtu = 1024, .self = true, .plain = seed % 2};
+
+		compare(&spec, 400 + seed);
+	}
+}
+
+static void any_datagrams__end_the_same(void **state)
+{
+	(void)state;
+	for (uint64_t seed = 1; seed <= 6; seed++) {
+		const struct world_spec spec = {.mtu = 4096, .ud = true, .srq = seed % 3 == 0};
+
+		compare(&spec, 500 + seed);
 	}
 }
 
@@ -518,60 +707,153 @@ static void use_word(const struct world *w, struct app_send *s, uint8_t opcode, 
 	s->compare_add = 5;
 }
 
-/* A request of A that meets the obstacle; it is longer than what goes in one turn. */
-static void post_obstructed(struct world *w, enum obstacle obstacle)
+/* A request of A for @p len bytes that meets the obstacle. */
+static void post_obstructed(struct world *w, enum obstacle obstacle, uint32_t len)
 {
-	const uint32_t len = 200000;
+	static const uint8_t bytes[128];
 	struct app_send s = {.opcode = ABI_WR_RDMA_WRITE,
 		.flags = ABI_WQE_SIGNALED,
 		.wr_id = 7,
 		.rkey = w->end[B].mr->mr.key,
 		.num_sge = 1,
 		.sge = {app_sge(w->end[A].mr, 0, len)}};
-	struct abi_sge recv = app_sge(w->end[B].mr, RECEIVED * AREA, len - 1);
+	struct abi_sge recv = app_sge(w->end[B].mr, RECEIVED * AREA, len);
+	bool past = obstacle == PAST_THE_END || obstacle == READ_PAST || obstacle == FLUSH_PAST;
 
-	if (obstacle == SHORT_RECEIVE) {
+	s.remote_addr = app_va(w->end[B].mr, past ? MEMORY - len + 1 : 0);
+	switch (obstacle) {
+	case SHORT_RECEIVE:
 		s.opcode = ABI_WR_SEND;
+		recv.length--;
 		app_post_recv(w->end[B].qp, 8, &recv, 1);
-	}
-	if (obstacle == READ_PAST)
+		break;
+	case READ_PAST:
+	case NO_READ_RIGHT:
+	case OWN_RIGHT:
+	case NO_READS:
 		s.opcode = ABI_WR_RDMA_READ;
-	if (obstacle == WRONG_KEY)
+		break;
+	case WRONG_KEY:
 		s.rkey++;
-	s.remote_addr = app_va(w->end[B].mr,
-		obstacle == PAST_THE_END || obstacle == READ_PAST ? MEMORY - len + 1 : 0);
-	if (obstacle == NO_ATOMIC_RIGHT)
+		break;
+	case OWN_KEY:
+		s.sge[0].lkey++;
+		break;
+	case OWN_RANGE:
+		s.sge[0] = app_sge(w->end[A].mr, MEMORY - len + 1, len);
+		break;
+	case NO_ATOMIC_RIGHT:
 		use_word(w, &s, ABI_WR_ATOMIC_FETCH_AND_ADD, 8);
-	if (obstacle == ODD_ATOMIC)
+		break;
+	case ODD_ATOMIC:
 		use_word(w, &s, ABI_WR_ATOMIC_CMP_AND_SWP, 12);
-	if (obstacle == ODD_WRITE)
+		break;
+	case ODD_WRITE:
 		use_word(w, &s, ABI_WR_ATOMIC_WRITE, 12);
+		break;
+	case NO_FLUSH_RIGHT:
+	case NO_FLUSH_TYPE:
+	case FLUSH_PAST:
+		s.opcode = ABI_WR_FLUSH;
+		s.imm = obstacle == NO_FLUSH_TYPE ? 0 : FETH_PLT_GLOBAL;
+		s.flush_len = len;
+		s.num_sge = 0;
+		break;
+	case UNKNOWN_WINDOW:
+		s.opcode = ABI_WR_SEND_WITH_INV;
+		s.imm = w->end[B].mr->mr.key;
+		app_post_recv(w->end[B].qp, 8, &recv, 1);
+		break;
+	case TOO_MANY_BYTES:
+	case INLINE_READ:
+		s.opcode = obstacle == INLINE_READ ? ABI_WR_RDMA_READ : ABI_WR_RDMA_WRITE;
+		s.flags |= ABI_WQE_INLINE;
+		s.inline_data = bytes;
+		s.inline_len = obstacle == INLINE_READ ? 8 : 65;
+		break;
+	case UNKNOWN_OPCODE:
+		s.opcode = 12;
+		break;
+	default:
+		break;
+	}
 	app_post_send(w->end[A].qp, &s);
 }
 
-static void meet(const struct world_spec *spec)
+/* The datagram of A that meets the obstacle. */
+static void post_datagram(struct world *w, enum obstacle obstacle, uint32_t len)
+{
+	struct app_send s = {.opcode = ABI_WR_SEND,
+		.flags = ABI_WQE_SIGNALED,
+		.remote_addr = (uint64_t)w->end[B].qp->qp->qpn << 32 | w->end[A].ah.id,
+		.rkey = obstacle == WRONG_KEY ? QKEY + 1 : QKEY,
+		.num_sge = 1,
+		.sge = {app_sge(w->end[A].mr, 0, len)}};
+	struct abi_sge recv =
+		app_sge(w->end[B].mr, RECEIVED * AREA, 40 + len - (obstacle == SHORT_RECEIVE));
+
+	app_post_recv(w->end[B].qp, 8, &recv, 1);
+	app_post_send(w->end[A].qp, &s);
+}
+
+/* A message that succeeds, after which B has received one before. */
+static void post_good(struct world *w)
+{
+	struct app_send s = {.opcode = ABI_WR_RDMA_WRITE,
+		.flags = ABI_WQE_SIGNALED,
+		.rkey = w->end[B].mr->mr.key,
+		.remote_addr = app_va(w->end[B].mr, WRITTEN * AREA),
+		.num_sge = 1,
+		.sge = {app_sge(w->end[A].mr, 0, 8)}};
+
+	app_post_send(w->end[A].qp, &s);
+}
+
+/* @param after  messages that come before and succeed */
+static void meet(const struct world_spec *spec, uint32_t len, unsigned after)
 {
 	struct world *w[WAYS];
 
 	for (int way = 0; way < WAYS; way++) {
 		w[way] = world_new((enum way)way, spec);
-		post_obstructed(w[way], spec->obstacle);
+		for (unsigned i = 0; i < after; i++)
+			post_good(w[way]);
+		if (spec->ud)
+			post_datagram(w[way], spec->obstacle, len);
+		else
+			post_obstructed(w[way], spec->obstacle, len);
 		run(w[way]);
 		same(w[FRAMES_ONLY], w[way]);
 	}
-	assert_int_equal(w[DIRECT]->end[A].cqes, 1);
-	assert_int_equal(w[DIRECT]->end[A].cqe[0].status == ABI_WC_SUCCESS,
-		spec->uc || spec->obstacle == NONE);
-	assert_int_equal(w[DIRECT]->host->core.count.direct_messages, spec->obstacle == NONE);
+	assert_int_equal(w[DIRECT]->end[A].cqes, after + 1);
+	assert_int_equal(w[DIRECT]->end[A].cqe[after].status == ABI_WC_SUCCESS,
+		spec->uc || spec->ud || spec->obstacle == NONE);
+	assert_int_equal(
+		w[DIRECT]->host->core.count.direct_messages, after + (spec->obstacle == NONE));
 	for (int way = 0; way < WAYS; way++)
 		world_free(w[way]);
 }
 
+/* Whether it is about the two queue pairs, so that no message succeeds before. */
+static bool is_total(enum obstacle obstacle)
+{
+	return obstacle == NO_RIGHT || obstacle == OTHER_PARTITION || obstacle == OTHER_PEER ||
+	       obstacle == OTHER_MTU || obstacle == OTHER_ADDRESS;
+}
+
+/* Messages that are longer than what goes in one turn, and such as go in runs. */
 static void errors__end_the_same(void **state)
 {
 	(void)state;
-	for (int obstacle = NONE; obstacle < OBSTACLES; obstacle++)
-		meet(&(struct world_spec){.mtu = 1024, .obstacle = (enum obstacle)obstacle});
+	for (int obstacle = NONE; obstacle < OBSTACLES; obstacle++) {
+		const struct world_spec spec = {.mtu = 1024, .obstacle = (enum obstacle)obstacle};
+
+		meet(&spec, 200000, 0);
+		if (spec.obstacle != OTHER_MTU) /* a packet that fits has no MTU */
+			meet(&spec, 1000, 0);
+		if (!is_total(spec.obstacle))
+			meet(&spec, 1000, 3);
+	}
 }
 
 /* UC-10: nobody tells the requester. */
@@ -582,7 +864,19 @@ static void errors_of_uc__end_the_same(void **state)
 
 	(void)state;
 	for (unsigned i = 0; i < ARRAY_SIZE(obstacles); i++)
-		meet(&(struct world_spec){.mtu = 1024, .uc = true, .obstacle = obstacles[i]});
+		meet(&(struct world_spec){.mtu = 1024, .uc = true, .obstacle = obstacles[i]},
+			200000, 0);
+}
+
+/* VAL-09, VAL-16, UD-12: nobody tells the sender. */
+static void errors_of_datagrams__end_the_same(void **state)
+{
+	static const enum obstacle obstacles[] = {NONE, SHORT_RECEIVE, WRONG_KEY, OTHER_PARTITION};
+
+	(void)state;
+	for (unsigned i = 0; i < ARRAY_SIZE(obstacles); i++)
+		meet(&(struct world_spec){.mtu = 4096, .ud = true, .obstacle = obstacles[i]}, 1000,
+			0);
 }
 
 /* RSP-36: the word that comes back has no place, but the operation is not made twice. */
@@ -613,6 +907,28 @@ static void atomic_into_a_hole__executes_once(void **state)
 		assert_int_equal(w[way]->end[A].cqe[0].status, ABI_WC_LOC_PROT_ERR);
 		assert_int_equal(w[way]->end[A].qp->qp->state, ABI_QPS_ERR);
 		assert_int_equal(w[way]->host->core.count.direct_messages, way != FRAMES_ONLY);
+	}
+	for (int way = 0; way < WAYS; way++)
+		world_free(w[way]);
+}
+
+/* CQ-01: A does not take its completions. All that was executed before is the same. */
+static void full_cq_of_the_requester__ends_the_same(void **state)
+{
+	const struct world_spec spec = {.mtu = 1024, .cqes_of_a = 4};
+	struct world *w[WAYS];
+
+	(void)state;
+	for (int way = 0; way < WAYS; way++) {
+		w[way] = world_new((enum way)way, &spec);
+		for (unsigned i = 0; i < 8; i++) {
+			post_good(w[way]);
+			run_with(w[way], A);
+		}
+		drain(w[way]);
+		same(w[FRAMES_ONLY], w[way]);
+		assert_int_equal(w[way]->end[A].cqes, spec.cqes_of_a);
+		assert_int_equal(w[way]->end[A].qp->qp->state, ABI_QPS_ERR);
 	}
 	for (int way = 0; way < WAYS; way++)
 		world_free(w[way]);
@@ -654,12 +970,17 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(any_work__ends_the_same),
+		cmocka_unit_test(any_plain_work__ends_the_same),
+		cmocka_unit_test(any_work_with_oneself__ends_the_same),
+		cmocka_unit_test(any_datagrams__end_the_same),
 		cmocka_unit_test(any_work_of_xrc__ends_the_same),
 		cmocka_unit_test(any_work_of_uc__ends_the_same),
 		cmocka_unit_test(errors__end_the_same),
 		cmocka_unit_test(errors_of_uc__end_the_same),
+		cmocka_unit_test(errors_of_datagrams__end_the_same),
 		cmocka_unit_test(atomic_into_a_hole__executes_once),
 		cmocka_unit_test(full_cq__ends_the_same),
+		cmocka_unit_test(full_cq_of_the_requester__ends_the_same),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -2,6 +2,7 @@
 /* A network that means harm: floods of requests are bounded, and MADs that another host forges move
  * no connection of a program. */
 #include <errno.h>
+#include "bits.h"
 #include "cm_world.h"
 #include "headers.h"
 #include "net/pkeys.h"
