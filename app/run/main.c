@@ -109,7 +109,7 @@ static void choose_preload(char *value, size_t size)
 		errx(EXIT_OURS, PRELOAD " is too long: shorten it");
 }
 
-/* What the program finds. */
+/* The files that the program finds. */
 static void describe(char *text, size_t size, unsigned devices, const struct class_devices *shown)
 {
 	FILE *f = fmemopen(text, size, "w");

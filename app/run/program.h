@@ -6,7 +6,8 @@
 /**
  * Says in a sentence on stderr why @p name, as execvp() would find it, does not take Rocinante's
  * libraries: it is static, has rights of its own, or is for another C library or CPU. Of a script
- * the interpreter counts. What cannot be read or run is left to execvp(), and children to chance.
+ * the interpreter counts. execvp() is left to complain of files that cannot be read or run;
+ * children are not looked at.
  */
 void program_check(const char *name);
 

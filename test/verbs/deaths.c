@@ -5,7 +5,7 @@
  * target: prints "QPN RKEY ADDRESS" of memory that may be written, reads the number of the QP that
  *   writes it, says "ready", and lives until it is killed.
  * writer: prints its QPN, reads a target's line, says "ready" and writes to it until that fails,
- *   while another pair of its own goes on. Says "bereft STATUS".
+ *   while another pair of its own continues. Says "bereft STATUS".
  * renews: writes between two ends of its own until rocid dies, takes all apart, and does the same
  *   with the next rocid. Says "ready DESCRIPTORS MAPPINGS" each time.
  */

@@ -5,6 +5,7 @@ rocid dies and comes again.
 
 The first get an error of that queue pair alone; the others a flush and IBV_EVENT_DEVICE_FATAL, and go on with the new
 rocid, with no more descriptors and mappings than before. RESTARTS=N: another number of rocids than 4."""
+import atexit
 import os
 import select
 import signal
@@ -22,8 +23,10 @@ SLACK = 8   # mappings: where malloc() has its memory
 
 
 def spawn(program, daemon, mode):
-    return subprocess.Popen([program, mode], env={**os.environ, 'ROCI_SOCKET': daemon.socket}, text=True, bufsize=1,
-                            stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    p = subprocess.Popen([program, mode], env={**os.environ, 'ROCI_SOCKET': daemon.socket}, text=True, bufsize=1,
+                         stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    atexit.register(p.kill)
+    return p
 
 
 def line(p):

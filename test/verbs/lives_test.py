@@ -6,6 +6,7 @@ nothing.
 
 When all have ended, rocid has no more objects, descriptors, mappings and shared memory than before. KILLS=N kills
 another number than 96, SETUPS=N sets up and tears down another number of times than 400; SEED=N repeats a run."""
+import atexit
 import os
 import random
 import select
@@ -30,6 +31,7 @@ def spawn(program, daemon, phase, seed):
     p = subprocess.Popen([program, phase, str(seed)], env={**os.environ, 'ROCI_SOCKET': daemon.socket},
                          stdin=subprocess.DEVNULL, stdout=subprocess.PIPE)
     p.phase = phase
+    atexit.register(p.kill)
     return p
 
 
