@@ -7,6 +7,7 @@ has it, between two rocid in two namespaces that a veth links. Needs root."""
 import fcntl
 import os
 import shutil
+import socket
 import subprocess
 import sys
 import tempfile
@@ -88,6 +89,19 @@ def test_kinds(run, folder):
     setuid = copy('setuid', true, 0o4755)
     check(not said(setuid), 'its owner has the rights')
     check('rights that you do not have' in said(setuid, NOBODY), 'a setuid program')
+
+
+def test_sockets(run, folder):
+    """No rocid, no right to use it, and one that shows no device are different sentences."""
+    silent = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    path = str(Path(folder, 'socket'))
+    for prepare, by, advice in ((lambda: None, (), 'start rocid there'), (lambda: silent.bind(path), (), 'start rocid there'),
+                                (lambda: os.chmod(path, 0o600), NOBODY, 'become a member of its group'),
+                                (silent.listen, (), 'a rocid of this release')):
+        prepare()
+        r = runs(run, '--socket', path, 'sh', '-c', 'exit 3', by=by)
+        check(r.returncode == 3 and f'{path} shows no device' in r.stderr and advice in r.stderr, f'{advice}: {r}')
+    silent.close()
 
 
 def test_siblings(run, folder):
@@ -200,6 +214,7 @@ def main():
     with tempfile.TemporaryDirectory(prefix='roci-') as folder:
         os.chmod(folder, 0o755)
         test_kinds(run, folder)
+        test_sockets(run, folder)
         test_siblings(run, folder)
     with Lab(rocid, None) as lab:
         a, b = link(lab)
