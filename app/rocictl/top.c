@@ -14,6 +14,15 @@
 
 #define HEAD_LINES 2
 
+/* Columns of a row: up to the rates, from the limit to the CNPs, the peer's QPN, the peer. */
+#define LEFT	 44
+#define RIGHT	 16
+#define PEER_QPN 10
+#define PEER	 16
+
+/* A terminal of 80 columns has neither the QPNs of the peers nor long sparklines. */
+#define SPARK_MIN 4
+
 static double now_s(void)
 {
 	struct timespec ts;
@@ -42,38 +51,70 @@ static const char *limit(const struct top_qp *q, char out[16])
 	return q->limit_mbps > 0 ? scaled(q->limit_mbps * 1e6, out) : "-";
 }
 
-static void draw_qp(int line, const struct top_qp *q, bool utf8)
+/* As much of @p text as the line has room for: ncurses would go on in the next. */
+static void put(int line, int column, const char *text)
 {
-	char spark[TOP_HISTORY * 3 + 1], tx[16], rx[16], cnps[16], most[16];
+	if (column < COLS)
+		mvaddnstr(line, column, text, COLS - column);
+}
 
-	top_sparkline(q, utf8, spark);
-	mvprintw(line, 0, "%-10.10s %8u %-5.5s %8s %8s ", q->program, q->qpn, q->state,
+struct layout {
+	int spark; /* columns */
+	bool peer_qpn;
+	bool utf8;
+};
+
+static struct layout layout(void)
+{
+	int most = (int)TOP_HISTORY, room = COLS - LEFT - RIGHT - PEER;
+	struct layout l = {.peer_qpn = room >= most + PEER_QPN,
+		.utf8 = !strcmp(nl_langinfo(CODESET), "UTF-8")};
+
+	l.spark = room > most ? most : room < SPARK_MIN ? SPARK_MIN : room;
+	return l;
+}
+
+static void draw_qp(int line, const struct top_qp *q, const struct layout *l)
+{
+	char spark[TOP_HISTORY * 3 + 1], text[160], peer_qpn[16] = "";
+	char tx[16], rx[16], cnps[16], most[16];
+
+	snprintf(text, sizeof(text), "%-10.10s %8u %-5.5s %8s %8s ", q->program, q->qpn, q->state,
 		scaled(q->tx, tx), scaled(q->rx, rx));
-	addstr(spark);
-	mvprintw(line, 43 + (int)TOP_HISTORY, " %7s %7s  %8u %s", limit(q, most),
-		scaled(q->cnps_s, cnps), q->peer_qpn, q->peer);
+	put(line, 0, text);
+	if (LEFT + l->spark <= COLS) {
+		top_sparkline(q, (unsigned)l->spark, l->utf8, spark);
+		mvaddstr(line, LEFT, spark);
+	}
+	if (l->peer_qpn)
+		snprintf(peer_qpn, sizeof(peer_qpn), "  %8u", q->peer_qpn);
+	snprintf(text, sizeof(text), " %7s %7s%s %s", limit(q, most), scaled(q->cnps_s, cnps),
+		peer_qpn, q->peer);
+	put(line, LEFT + l->spark, text);
 }
 
 static void draw(const struct top *t)
 {
 	double packets = 0, cnps = 0;
-	char a[16], b[16];
-	bool utf8 = !strcmp(nl_langinfo(CODESET), "UTF-8");
+	char a[16], b[16], text[160];
+	struct layout l = layout();
 
 	for (size_t i = 0; i < t->n; i++) {
 		packets += t->qp[i].tx + t->qp[i].rx;
 		cnps += t->qp[i].cnps_s;
 	}
 	erase();
-	mvprintw(0, 0, "%zu queue pairs, %s packets/s, %s CNPs/s   (q ends)", t->n,
+	snprintf(text, sizeof(text), "%zu queue pairs, %s packets/s, %s CNPs/s   (q ends)", t->n,
 		scaled(packets, a), scaled(cnps, b));
+	put(0, 0, text);
 	attron(A_REVERSE);
-	mvprintw(1, 0, "%-10s %8s %-5s %8s %8s %-*s %7s %7s  %8s %s", "PROGRAM", "QPN", "STATE",
-		"TX PKT/S", "RX PKT/S", (int)TOP_HISTORY, "BOTH", "BIT/S", "CNP/S", "PEER QPN",
-		"PEER");
+	snprintf(text, sizeof(text), "%-10s %8s %-5s %8s %8s %-*s %7s %7s%s PEER", "PROGRAM", "QPN",
+		"STATE", "TX PKT/S", "RX PKT/S", l.spark, "BOTH", "BIT/S", "CNP/S",
+		l.peer_qpn ? "  PEER QPN" : "");
+	put(1, 0, text);
 	attroff(A_REVERSE);
 	for (size_t i = 0; i < t->n && HEAD_LINES + (int)i < LINES; i++)
-		draw_qp(HEAD_LINES + (int)i, &t->qp[i], utf8);
+		draw_qp(HEAD_LINES + (int)i, &t->qp[i], &l);
 	refresh();
 }
 
@@ -110,8 +151,8 @@ static void on_signal(int sig)
 	stopped = 1;
 }
 
-/* Until a key, or the next look. @return whether to go on */
-static bool wait_for_key(double seconds)
+/* Until q, or the next look. @return whether to go on */
+static bool wait_for_key(const struct top *t, double seconds)
 {
 	double due = now_s() + seconds;
 
@@ -128,7 +169,7 @@ static bool wait_for_key(double seconds)
 		if (key == 'q' || key == 'Q' || key == 27)
 			return false;
 		if (key == KEY_RESIZE)
-			return true;
+			draw(t);
 	}
 }
 
@@ -163,7 +204,7 @@ int top_run(const char *socket, double seconds, unsigned looks)
 	curs_set(0);
 	for (unsigned i = 1;; i++) {
 		draw(&t);
-		if ((looks && i > looks) || !wait_for_key(seconds) || !look(&t, socket, why))
+		if ((looks && i > looks) || !wait_for_key(&t, seconds) || !look(&t, socket, why))
 			break;
 	}
 	endwin();

@@ -41,9 +41,10 @@ bool top_look(struct top *t, const json_t *document, double now);
 
 void top_free(struct top *t);
 
-/** Writes the history of @p q as TOP_HISTORY characters, scaled to its highest: blocks in UTF-8, or
- *  digits. */
-void top_sparkline(const struct top_qp *q, bool utf8, char out[TOP_HISTORY * 3 + 1]);
+/** Writes the last @p looks of the history of @p q, TOP_HISTORY at most, as so many characters,
+ *  scaled to their highest: blocks in UTF-8, or digits. */
+void top_sparkline(
+	const struct top_qp *q, unsigned looks, bool utf8, char out[TOP_HISTORY * 3 + 1]);
 
 /** Runs until q or Ctrl-C, or, if @p looks is not 0, for so many looks.
  *  @return the exit status; complains on standard error */

@@ -92,14 +92,15 @@ void top_free(struct top *t)
 	*t = (struct top){0};
 }
 
-void top_sparkline(const struct top_qp *q, bool utf8, char out[TOP_HISTORY * 3 + 1])
+void top_sparkline(const struct top_qp *q, unsigned looks, bool utf8, char out[TOP_HISTORY * 3 + 1])
 {
+	unsigned first = TOP_HISTORY - looks;
 	double most = 0;
 	char *p = out;
 
-	for (unsigned i = 0; i < TOP_HISTORY; i++)
+	for (unsigned i = first; i < TOP_HISTORY; i++)
 		most = q->past[i] > most ? q->past[i] : most;
-	for (unsigned i = 0; i < TOP_HISTORY; i++) {
+	for (unsigned i = first; i < TOP_HISTORY; i++) {
 		/* U+2581 to U+2588: one to eight eighths of a block */
 		unsigned eighths = most > 0 ? (unsigned)(q->past[i] / most * 8 + 0.5) : 0;
 

@@ -26,6 +26,8 @@ static const char *profile_name(const struct cc_ops *ops, unsigned i)
 
 static const char *param_name(const struct cc_ops *ops, unsigned i)
 {
+	if (i == ops->nparams)
+		return "profile";
 	return i < ops->nparams ? ops->params[i].name : NULL;
 }
 

@@ -71,6 +71,8 @@ char *text_of(double value, enum unit unit, char *text, size_t size)
 	static const struct suffix tens[] = {{"", 1}, {"K", 1e3}, {"M", 1e6}, {"G", 1e9}};
 	static const struct suffix spans[] = {{"ns", 1}, {"us", 1e3}, {"ms", 1e6}, {"s", 1e9}};
 
+	if (isnan(value)) /* nothing was measured */
+		return strcpy(text, "none");
 	switch (unit) {
 	case UNIT_BYTES:
 	case UNIT_RATE:

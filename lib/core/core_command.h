@@ -14,6 +14,7 @@
 
 struct abi_cq_lane;
 struct abi_fault;
+struct cc_config;
 struct cq;
 struct inject;
 struct qp;
@@ -33,6 +34,7 @@ enum core_cmd_type {
 	CORE_CMD_SET_WINDOW, /* allows the QP `n` packets in flight */
 	CORE_CMD_SET_RATE,   /* an administrator limits the QP to `rate` */
 	CORE_CMD_SHAPE_QP,   /* its program does so: `shape` */
+	CORE_CMD_SET_CC,     /* an administrator chooses the QP's congestion control: `cc` */
 	/** The MAC of the neighbour or of the port changed: packets that the `n` QPs build from now
 	 *  on go to path.dmac, from sgid.mac, or through this daemon when path.local. Valid in any
 	 *  state. No packet that is already built changes, because each is sealed before the next
@@ -64,6 +66,12 @@ struct core_shape {
 	uint32_t packet; /* bytes of a packet, for `burst`; 0: full ones */
 };
 
+/** The congestion control of one QP. */
+struct core_cc {
+	bool own;		     /* `cfg` holds in place of the port's */
+	const struct cc_config *cfg; /* it lives until the next SET_CC has returned; NULL: off */
+};
+
 /** The limit of a QP's rate. */
 struct core_limit {
 	const char *algorithm; /* NULL: none */
@@ -90,6 +98,7 @@ struct core_cmd {
 	uint16_t worker;	  /* GIVE_QP */
 	uint64_t rate;		  /* SET_RATE: bit/s on the wire; 0: no limit */
 	struct core_shape shape;  /* SHAPE_QP */
+	struct core_cc cc;	  /* SET_CC */
 	struct core_limit limit;  /* QUERY_RATE: out */
 	uint32_t cqes;		  /* COUNT_CQ: out; RESIZE_CQ: the new depth */
 	struct abi_cq_lane *lane; /* RESIZE_CQ: the new ring's */

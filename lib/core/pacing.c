@@ -29,16 +29,18 @@ static bool has_acks(const struct qp *qp)
 	       qp->type == ABI_QPT_XRC_RECV;
 }
 
-/* The parameters of the port of @p qp. NULL: none. */
-static const struct cc_config *port_config(const struct core *c, const struct qp *qp)
+/* The parameters of @p qp: its own, or those of its port. NULL: none. */
+static const struct cc_config *whole_config(const struct core *c, const struct qp *qp)
 {
+	if (unlikely(qp->limiter->has_own))
+		return qp->limiter->chosen;
 	return atomic_load_explicit(&port_of(c, qp)->cc, memory_order_acquire);
 }
 
 /* Those that @p qp follows now. */
 static const struct cc_config *config_of(const struct core *c, const struct qp *qp)
 {
-	const struct cc_config *cfg = port_config(c, qp);
+	const struct cc_config *cfg = whole_config(c, qp);
 
 	return cfg && qp->limiter->unacked && cfg->unacked ? cfg->unacked : cfg;
 }
@@ -237,7 +239,7 @@ static bool algorithm(const struct core *c, struct qp *qp, uint64_t now)
 		forget(l);
 		return false;
 	}
-	l->turns = has_acks(qp) && port_config(c, qp)->unacked;
+	l->turns = has_acks(qp) && whole_config(c, qp)->unacked;
 	if (has_acks(qp) && !l->turns)
 		l->unacked = false;
 	if (l->ops != cfg->ops) {
@@ -310,6 +312,9 @@ void pacing_cnp(struct core *c, struct qp *qp, enum cc_notice kind, uint64_t now
 {
 	static const struct cc_hops none;
 	struct limiter *l = qp->limiter;
+	const struct cc_config *cfg = l->ops && qp->limited ? l->cc.cfg : NULL;
+	double rate = l->cc.rate, window = l->cc.window;
+	uint32_t ack_every = l->cc.ack_every;
 
 	l->cnps++;
 	if (!algorithm(c, qp, now))
@@ -317,7 +322,10 @@ void pacing_cnp(struct core *c, struct qp *qp, enum cc_notice kind, uint64_t now
 	settle(c, l, now);
 	l->ops->on_cnp(&l->cc, kind, &none, now);
 	l->change_at = l->ops->on_time(&l->cc, now);
-	follow(c, qp, now);
+	/* A flood holds the rate where it is, and is to cost as little as possible. */
+	if (l->cc.cfg != cfg || l->cc.rate != rate || l->cc.window != window ||
+		l->cc.ack_every != ack_every)
+		follow(c, qp, now);
 }
 
 /* --- another path ------------------------------------------------------------------------- */
@@ -390,6 +398,10 @@ void pacing_ack(struct core *c, struct qp *qp, uint32_t psn, uint32_t packets, u
 	if (!l->ops || !l->ops->on_ack || !algorithm(c, qp, now))
 		return;
 	settle(c, l, now);
+	if (unlikely(!l->ops->on_ack)) { /* it is another one since a moment ago */
+		follow(c, qp, now);
+		return;
+	}
 	if (c->hops && l->ops->wants_hops)
 		ack.hops = *c->hops;
 	ack.rtt = l->ops->wants_rtt ? rtt_acked(&l->rtt, psn, now) : 0;
@@ -466,6 +478,13 @@ void pacing_shape(struct core *c, struct qp *qp, const struct core_shape *shape,
 {
 	qp->limiter->own = *shape;
 	qp->limiter->since = 0;
+	renew(c, qp, now);
+}
+
+void pacing_set_cc(struct core *c, struct qp *qp, const struct core_cc *cc, uint64_t now)
+{
+	qp->limiter->has_own = cc->own;
+	qp->limiter->chosen = cc->cfg;
 	renew(c, qp, now);
 }
 

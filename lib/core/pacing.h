@@ -47,11 +47,13 @@ struct limiter {
 	uint8_t quantum;   /* packets that leave together */
 	uint8_t left;	   /* of them, in later turns; 0 unless `quantum` is more than a turn */
 	bool waited;	   /* the QP had more to send when its departure had not come */
+	bool has_own;	   /* `chosen` holds in place of the port's parameters */
 	uint32_t unsaid;   /* bytes sent not reported to the algorithm yet */
 	struct qp *qp;
 	struct wheel_timer timer CACHE_ALIGNED; /* on core.pace while it waits */
 	uint64_t asked;				/* bit/s, the administrator's; 0: none */
 	struct core_shape own;			/* the program's */
+	const struct cc_config *chosen;		/* by an administrator; NULL: no algorithm */
 	uint64_t settled;			/* when the algorithm was last asked */
 	uint64_t since;	  /* when packets began to wait for their departures; 0: they do not */
 	uint64_t cnps;	  /* handled */
@@ -84,6 +86,9 @@ void pacing_set_rate(struct core *c, struct qp *qp, uint64_t rate, uint64_t now)
 
 /** CORE_CMD_SHAPE_QP: the program of @p qp limits it by itself. The least rate applies. */
 void pacing_shape(struct core *c, struct qp *qp, const struct core_shape *shape, uint64_t now);
+
+/** CORE_CMD_SET_CC: an algorithm that stays keeps what it knows, another one begins anew. */
+void pacing_set_cc(struct core *c, struct qp *qp, const struct core_cc *cc, uint64_t now);
 
 /** The limit of @p qp, as of the last time that it was asked. */
 void pacing_view(const struct core *c, const struct qp *qp, struct core_limit *out);

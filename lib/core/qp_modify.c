@@ -440,6 +440,9 @@ int core_cmd(struct core *c, struct core_cmd *cmd, uint64_t now)
 	case CORE_CMD_SHAPE_QP:
 		pacing_shape(c, cmd->qp, &cmd->shape, now);
 		return 0;
+	case CORE_CMD_SET_CC:
+		pacing_set_cc(c, cmd->qp, &cmd->cc, now);
+		return 0;
 	case CORE_CMD_READDRESS_QPS:
 		for (uint32_t i = 0; i < cmd->n; i++)
 			readdress(c, cmd->qps[i], cmd, now);

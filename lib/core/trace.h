@@ -114,12 +114,22 @@ size_t trace_json(char line[TRACE_LINE], const struct trace_event *e, uint64_t b
 /** Column names of trace_csv(). */
 #define TRACE_CSV_HEAD "t,qp,rate,target,alpha,window,rtt,goodput,cnps\n"
 
+/** Events may be a microsecond apart, in which an ACK of a window comes or nothing: goodput is a
+ *  mean over this time or more. */
+#define TRACE_GOODPUT_NS 10000000u
+
+struct trace_goodput {
+	uint64_t since; /* ns */
+	uint64_t bytes;
+	uint64_t rate; /* bit/s before that; 0 at first */
+};
+
 /**
  * Formats @p e, a TRACE_RATE of queue pair @p qpn, as a line of CSV: seconds since @p base, bit/s,
- * packets; what is not known is empty. Goodput is that since @p last.
+ * packets; what is not known is empty.
  */
 size_t trace_csv(char line[TRACE_LINE], const struct trace_event *e, uint32_t qpn, uint64_t base,
-	uint64_t last);
+	struct trace_goodput *g);
 
 /* --- inside the core ------------------------------------------------------------------ */
 

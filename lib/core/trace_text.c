@@ -370,11 +370,23 @@ static void put_fraction(struct pen *p, uint64_t v, uint64_t unit)
 		put_number(p, v / unit % 10, 10, 1);
 }
 
+static uint64_t goodput(struct trace_goodput *g, const struct trace_event *e)
+{
+	uint64_t time = e->time - g->since;
+
+	g->bytes += e->value;
+	if (time >= TRACE_GOODPUT_NS) {
+		g->rate = (uint64_t)((double)g->bytes * 8e9 / (double)time);
+		g->since = e->time;
+		g->bytes = 0;
+	}
+	return g->rate;
+}
+
 size_t trace_csv(char line[TRACE_LINE], const struct trace_event *e, uint32_t qpn, uint64_t base,
-	uint64_t last)
+	struct trace_goodput *g)
 {
 	struct pen p = {.line = line};
-	uint64_t time = e->time - last;
 
 	put_fraction(&p, e->time - base, 1000000000);
 	put(&p, ",");
@@ -389,7 +401,7 @@ size_t trace_csv(char line[TRACE_LINE], const struct trace_event *e, uint32_t qp
 	if ((e->psn & 0xFFFF) != 0xFFFF)
 		put_number(&p, e->psn & 0xFFFF, 10, 1);
 	put(&p, ",,"); /* no RTT */
-	put_number(&p, time ? (uint64_t)e->value * 8 * 1000000000 / time : 0, 10, 1);
+	put_number(&p, goodput(g, e), 10, 1);
 	put(&p, ",");
 	put_number(&p, e->other, 10, 1);
 	return p.len;

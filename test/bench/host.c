@@ -120,6 +120,11 @@ struct worker *host_start_at(int argc, char *argv[])
 	return start(own, argv);
 }
 
+void host_slow_clock(unsigned factor)
+{
+	host.worker->clock.mult /= factor;
+}
+
 unsigned host_limit(void)
 {
 	struct core *c = &host.worker->core;

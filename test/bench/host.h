@@ -23,6 +23,9 @@ struct worker *host_start(const char *program, const char *cc);
  *  here. */
 struct worker *host_start_at(int argc, char *argv[]);
 
+/** The worker's time passes @p factor times slower, for tools that slow the program down. */
+void host_slow_clock(unsigned factor);
+
 /** Each QP receives a CNP. @return how many are limited then */
 unsigned host_limit(void);
 

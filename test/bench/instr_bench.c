@@ -6,8 +6,8 @@
  * that many bursts make, counted between two dumps whose trigger says "OP SIZE MESSAGES". Then
  * rounds of the worker in which nothing happens, as "idle 0 ROUNDS". Without callgrind it does the
  * same, counted by nobody. With --cc the ports control congestion, with --limited each QP has a CNP
- * before each count, and with --qps there are so many pairs of them instead of one. --size leaves
- * out all sizes but one.
+ * before each count, and with --qps there are so many pairs of them instead of one, each of which
+ * has a list of 8 messages or more. --size leaves out all sizes but one.
  */
 #include <stdbool.h>
 #include <stdio.h>
@@ -21,6 +21,8 @@
 #include "worker.h"
 
 #define MESSAGES 1024u
+/* By which callgrind slows programs down, roughly: timers are to expire as often as they would. */
+#define SLOWDOWN 64u
 #define MTU	 4096u
 #define MEMORY	 (512u << 10)
 
@@ -55,7 +57,7 @@ static void one_round(void *arg)
 	worker_round(arg);
 }
 
-/* Under callgrind time passes so fast that a limit may have ended since the last count. */
+/* Limits may have ended since the last count. */
 static void limit_all(void)
 {
 	if (host_limit() != 2 * cfg.connections)
@@ -73,8 +75,11 @@ static void count(struct flows *flows, unsigned op, size_t size, struct worker *
 		.signaled = 1,
 		.packets = (unsigned)((size + MTU - 1) / MTU),
 	};
-	unsigned messages = MESSAGES / t.packets;
+	unsigned messages = MESSAGES / t.packets, lists = cfg.connections * t.list;
 	char trigger[64];
+
+	if (messages < lists)
+		messages = lists; /* each QP has one */
 
 	flows_run(flows, &t, messages / 4, one_round, w, 0);
 	if (limited)
@@ -136,6 +141,8 @@ int main(int argc, char *argv[])
 	read_arguments(&a, argc, argv);
 	w = host_start(argv[0], a.cc);
 	host_while(open_flows, &flows);
+	if (RUNNING_ON_VALGRIND)
+		host_slow_clock(SLOWDOWN);
 	for (unsigned op = 0; op < ARRAY_SIZE(ops); op++)
 		for (unsigned s = 0; s < ARRAY_SIZE(sizes); s++)
 			if (!a.size || a.size == sizes[s])

@@ -2,13 +2,14 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """congestion_test.py ROCID ROCICTL STEPS ROCILAB: two rocid that are linked by memif and manage congestion: marked packets,
 the CNPs that answer them, and what a third reads in a capture. Then without --cc, and with DCQCN: rates fall and
-recover, of requests and of READ responses. With Swift, whose window
+recover, of requests and of READ responses. One queue pair with congestion control of its own. With Swift, whose window
 follows the round trip. An administrator's rate."""
 import os
 import shutil
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from functools import partial
 from inject_test import differences, start_two
@@ -179,6 +180,80 @@ def test_dcqcn(daemons, steps, rocictl, folder, rocilab):
     s.end()
 
 
+def test_choice(daemons, steps, rocictl, folder):
+    """One queue pair has congestion control of its own, which changes under traffic."""
+    a = daemons[0]
+    s = Steps(steps, a, port_b=1, other=[daemons[1]])
+
+    def choose(choice):
+        said = a.ask(f'set qp {s.a} cc {choice}')
+        check('done' in said, f'{choice}: {said}')
+
+    def meets_congestion():
+        said = a.ask(f'inject qp {s.a} ecn to=ce count=all')
+        check('faults' in said, f'{said}')
+        before = rate(a, s.a)['cnps_handled']
+        wait_until(lambda: s.do('write', 40, 9000) or rate(a, s.a)['cnps_handled'] > before + 3, 'no CNPs come')
+        a.ask(f'inject clear qp {s.a}')
+        s.do('write', 40, 9000)
+        return rate(a, s.a)
+    choose('off')
+    now = meets_congestion()
+    check(not now['limited'] and now['algorithm'] is None and now['own_cc'] == 'off', f'{now}')
+    choose('dcqcn,rp_time_reset=131071,rp_byte_reset=0,rp_min_rate=100')      # it recovers in minutes
+    now = meets_congestion()
+    check(now['limited'] and 100 <= now['rate_mbps'] < 600 and 'rp_min_rate=100' in now['own_cc'], f'{now}')
+    check([q['own_cc'] for q in a.ask('show cc')['limited qps']] == [now['own_cc']], 'show cc lists another')
+    held = now['rate_mbps']
+    choose('rp_min_rate=700')       # the algorithm stays, and what it knows: the least rate is that of the next CNP
+    now = rate(a, s.a)
+    check(now['limited'] and now['rate_mbps'] < held + 100, f'{now}, was {held}')
+    choose('port')
+    now = rate(a, s.a)
+    check(now['own_cc'] is None and now['algorithm'] == 'dcqcn', f'{now}')
+    wait_until(lambda: s.do('write', 40, 9000) or not rate(a, s.a)['limited'], 'it does not recover')
+    for choice in 'fixed,rate=900', 'swift', 'off', 'dcqcn,profile=connectx', 'port':
+        choose(choice)
+        s.do('write', 40, 9000)
+        s.do('read', 40, 9000)
+    for choice, why in (('hpcc', 'telemetry'), ('notify', 'none of port, off'), ('dcqcn,line=1G', 'set port PORT cc'),
+                        ('x' * 200, 'none of port'), ('dcqcn,' + 'rp_ai_rate=1,' * 15, 'not PARAMETER')):
+        said = a.ask(f'set qp {s.a} cc {choice}')
+        check(why in said.get('error', ''), f'{choice}: {said}')
+    check(rate(a, s.a)['own_cc'] is None, 'a refusal changes something')
+    s.end()
+
+
+CHANGES = ('swift,line=1G', 'fixed,rate=900', 'swift,line=2G', 'dcqcn,line=1G', 'swift', 'notify', 'dcqcn,profile=connectx',
+           'swift,line=1G', 'off')
+
+
+def test_changes(daemons, steps, rocictl, folder):
+    """Algorithms come and go while packets, ACKs and CNPs are under way, of a port and of one queue pair."""
+    a = daemons[0]
+    s = Steps(steps, a, port_b=1, other=[daemons[1]])
+    a.ask(f'inject qp {s.a} ecn every=5 to=ce count=all')
+    ended, moved = threading.Event(), []
+
+    def work():
+        while not ended.is_set():
+            s.do('write', 40, 9000)
+            s.do('read', 4, 9000)
+            moved.append(1)
+    worker = threading.Thread(target=work)
+    worker.start()
+    for i in range(10 * len(CHANGES)):
+        said = a.ask(f'set port 1 cc {CHANGES[i % len(CHANGES)]}')
+        check('done' in said, f'{said}')
+        a.ask(f'set qp {s.a} cc {("port", "off", "swift", "fixed,rate=500", "dcqcn")[i % 5]}')
+        before = len(moved)
+        wait_until(lambda n=before: len(moved) > n or not worker.is_alive(), 'nothing moves')
+    ended.set()
+    worker.join()
+    check(all(q['state'] == 'RTS' for q in a.ask('show qps')['qps'] if q['qpn'] == s.a), 'the queue pair fails')
+    s.end()
+
+
 def limited_metrics(daemon):
     """Number of limited queue pairs, the sum of their rates, and the counts up to 1M, 10M, ... of the histogram."""
     values = {f['name']: [s['value'] for s in f['samples']] for f in daemon.ask('metrics')['metrics']}
@@ -222,7 +297,7 @@ def test_swift(daemons, steps, rocictl, folder):
 
 def main(rocid, rocictl, steps, rocilab):
     dcqcn = partial(test_dcqcn, rocilab=rocilab)
-    for args, test in (CC, test_on), ((), test_off), (DCQCN, dcqcn), (SWIFT, test_swift), ((), test_rate):
+    for args, test in (CC, test_on), ((), test_off), (DCQCN, dcqcn), (DCQCN, test_choice), (DCQCN, test_changes), (SWIFT, test_swift), ((), test_rate):
         with tempfile.TemporaryDirectory() as folder:
             daemons = start_two(rocid, folder, args)
             test(daemons, steps, rocictl, folder)

@@ -279,6 +279,9 @@ def test_filters(holder, daemon):
     check(not offers('bogus ') and not offers('show qps bogus ') - {'-'} and
           not offers('version '), 'there is nothing to offer')
     check(offers('set idle ') == {'poll', 'yield', 'adaptive'}, 'choices')
+    check({'off', 'notify', 'dcqcn'} <= offers('set port 1 cc ') and offers('set port 1 cc h') == {'hpcc'}, 'algorithms')
+    qpn = daemon.ask('show qps')['qps'][0]['qpn']
+    check({'port', 'off', 'dcqcn'} <= offers(f'set qp {qpn} cc ') and 'notify' not in offers(f'set qp {qpn} cc '), 'of a QP')
     check('show' in offers('') and offers('sh') == {'show'}, 'first words')
     check(offers('x ' * 100) == set(), 'many words')
     release(one)

@@ -19,10 +19,10 @@ BLOCK = '█'     # the highest of a sparkline
 class Terminal:
     """A program on a terminal of its own, and what it has written there."""
 
-    def __init__(self, words, term='xterm'):
+    def __init__(self, words, term='xterm', size=(24, 120)):
         self.pid, self.fd = pty.fork()
         if not self.pid:
-            os.environ.update(TERM=term, LC_ALL='C.UTF-8', LINES='24', COLUMNS='120')
+            os.environ.update(TERM=term, LC_ALL='C.UTF-8', LINES=str(size[0]), COLUMNS=str(size[1]))
             os.execv(words[0], words)
         self.said = b''
 
@@ -70,6 +70,18 @@ def test_screen(rocictl, daemon, steps):
     s.end()
 
 
+def test_narrow(rocictl, daemon, steps):
+    """80 columns show the peers, and the newest rate in the sparkline: there is but one."""
+    s = Steps(steps, daemon)
+    daemon.ask(f'set qp {s.a} rate 900M')
+    t = Terminal([rocictl, '--socket', daemon.socket, 'top', '3', '--count', '1'], size=(24, 80))
+    while t.read(0.01):
+        s.do('write', 10, 9000)
+    check(t.end() == 0 and t.shows('CNP/S PEER', s.a, '900M', '192.0.2.2', BLOCK), f'{t.said}')
+    check(not t.shows('PEER QPN'), f'{t.said}')
+    s.end()
+
+
 def test_ends(rocictl, daemon):
     """By itself, by a signal, and where it cannot begin."""
     t = Terminal([rocictl, '--socket', daemon.socket, 'top', '0.1', '--count', '2'])
@@ -95,6 +107,7 @@ def main(rocid, rocictl, steps):
         daemon = start(rocid, folder, eal=eal_args(128), args=RING_PAIR)
         test_ends(rocictl, daemon)
         test_screen(rocictl, daemon, steps)
+        test_narrow(rocictl, daemon, steps)
         daemon.end()
 
 

@@ -6,6 +6,7 @@
 #include <string.h>
 #include "admin/arg.h"
 #include "bits.h"
+#include "cc.h"
 #include "config/parts.h"
 #include "inject.h"
 #include "net/net.h"
@@ -185,6 +186,30 @@ static bool next_limit_rate(struct ctl *ctl, const struct argument arg[], unsign
 	return !at->index++;
 }
 
+/* Completes the words with which congestion control begins: two, and the algorithms. */
+static bool next_cc(const char *first, const char *second, struct document_cursor *at, char value[])
+{
+	uint32_t i = at->index++;
+	const struct cc_ops *ops = i < 2 ? NULL : cc_algorithm(i - 2);
+
+	if (i >= 2 && !ops)
+		return false;
+	snprintf(value, ADMIN_VALUE_MAX, "%s", ops ? ops->name : i ? second : first);
+	return true;
+}
+
+static bool next_port_cc(struct ctl *ctl, const struct argument arg[], unsigned i,
+	struct document_cursor *at, char value[ADMIN_VALUE_MAX])
+{
+	return next_cc("off", "notify", at, value);
+}
+
+static bool next_qp_cc(struct ctl *ctl, const struct argument arg[], unsigned i,
+	struct document_cursor *at, char value[ADMIN_VALUE_MAX])
+{
+	return next_cc("port", "off", at, value);
+}
+
 /* In the range of the ports that rocid derives from flow labels (UDP-10). */
 static int parse_sport(
 	struct ctl *ctl, struct argument arg[], unsigned i, char why[ABI_SENTENCE_MAX])
@@ -267,8 +292,10 @@ static const struct admin_arg_kind kinds[] = {
 	{"INDEX", "an index into the P_Key table, from 0", NULL, parse_pkey_index, NULL},
 	{"PKEY", "a P_Key, with 0x8000 set for a full member; 0 clears the entry", NULL, parse_pkey,
 		NULL},
-	{"CC", "off, or notify[,PARAMETER=VALUE...], or dcqcn[,PARAMETER=VALUE...]", NULL, NULL,
-		NULL},
+	{"CC", "off, or notify or an algorithm such as dcqcn[,PARAMETER=VALUE...]", NULL, NULL,
+		next_port_cc},
+	{"CHOICE", "port: as its port; off; or an algorithm such as dcqcn[,PARAMETER=VALUE...]",
+		NULL, NULL, next_qp_cc},
 	{"PRIORITIES", "default, or slA[-B]=P,dscpA[-B]=P,tag=yes", NULL, NULL, NULL},
 	{"LIMIT", "a limit that \"show limits\" lists", quota_limit_names, NULL, NULL},
 	{"VALUE", "a number, or none", NULL, parse_limit_value, NULL},

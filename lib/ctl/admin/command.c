@@ -117,6 +117,8 @@ static const struct admin_command table[] = {
 	{"set qp QPN rate RATE",
 		"the most that a queue pair sends, preamble and gap of its frames included",
 		admin_set_qp_rate, NULL},
+	{"set qp QPN cc CHOICE", "congestion control of a queue pair, in place of its port's",
+		admin_set_qp_cc, NULL},
 	{"set qp QPN sport SPORT",
 		"UDP source port of a queue pair; 0: derived from its flow label",
 		admin_set_qp_sport, NULL},

@@ -13,6 +13,7 @@
 #include "text/sentence.h"
 #include "verbs/device.h"
 #include "verbs/objects.h"
+#include "verbs/qp_cc.h"
 #include "verbs/qp_obj.h"
 #include "worker.h"
 
@@ -43,6 +44,11 @@ int admin_set_qp_rate(struct ctl *ctl, const struct argument arg[], char why[ABI
 	if (worker_call(ctl->dp->worker[o->worker], &cmd))
 		return refuse(why, -EIO, "worker %u does not answer", o->worker);
 	return 0;
+}
+
+int admin_set_qp_cc(struct ctl *ctl, const struct argument arg[], char why[ABI_SENTENCE_MAX])
+{
+	return qp_cc_set(find_qp(ctl, arg[0].number), arg[1].word, why);
 }
 
 int admin_set_migrate(struct ctl *ctl, const struct argument arg[], char why[ABI_SENTENCE_MAX])

@@ -48,9 +48,9 @@ struct tracing {
 	bool released;	     /* the worker has released the ring */
 	uint64_t events;
 	uint64_t base; /* time of the first event */
-	uint64_t last; /* of the last rate */
-	size_t len;    /* of `text`, */
-	size_t sent;   /* this much of it was sent */
+	struct trace_goodput goodput;
+	size_t len;  /* of `text`, */
+	size_t sent; /* this much of it was sent */
 	char text[(TURN + 1) * (TRACE_LINE + 1)];
 };
 
@@ -122,11 +122,10 @@ static void format_one(struct tracing *t, const struct trace_event *e)
 
 	if (t->csv && e->type != TRACE_RATE)
 		return;
-	t->len += t->csv    ? trace_csv(line, e, t->qpn, t->base, t->last)
+	t->len += t->csv    ? trace_csv(line, e, t->qpn, t->base, &t->goodput)
 		  : t->json ? trace_json(line, e, t->base)
 			    : trace_text(line, e, t->base);
 	t->text[t->len++] = '\n';
-	t->last = e->time;
 }
 
 static void format(struct tracing *t)
@@ -140,7 +139,7 @@ static void format(struct tracing *t)
 		t->len = (size_t)snprintf(t->text, sizeof(t->text), "%s", TRACE_CSV_HEAD);
 	for (unsigned i = 0; i < n; i++) {
 		if (!t->events++)
-			t->base = t->last = event[i].time;
+			t->base = t->goodput.since = event[i].time;
 		format_one(t, &event[i]);
 	}
 	t->count -= n;

@@ -129,10 +129,22 @@ static const struct {
 	{"burst", set_burst},
 };
 
+/* Line, CNPs and switches are a port's. */
+static bool is_of_port(const struct item *item)
+{
+	return !strcmp(item->text, "line") || !strcmp(item->text, "burst") ||
+	       !strncmp(item->text, "np_", 3) || !strncmp(item->text, "fastcnp", 7);
+}
+
 static int set_item(struct congestion *c, const struct item *item, char *why, size_t why_size)
 {
 	int err;
 
+	if (c->of_qp && is_of_port(item))
+		return complain(why, why_size,
+			"%s is the same for all queue pairs of a port: use \"set port PORT cc "
+			"%s=...\"",
+			item->text, item->text);
 	if (!item->value)
 		return complain(why, why_size, "\"%s\" is not PARAMETER=VALUE", item->text);
 	for (unsigned i = 0; i < ARRAY_SIZE(options); i++)
@@ -160,7 +172,7 @@ static bool set_mode(struct congestion *c, const char *text)
 {
 	const struct cc_ops *ops = cc_find(text);
 
-	c->on = ops || !strcmp(text, "notify");
+	c->on = ops || (!c->of_qp && !strcmp(text, "notify"));
 	c->reacts = ops != NULL;
 	if (ops)
 		cc_config_init(&c->cfg, ops, 0, LINE);
@@ -168,7 +180,7 @@ static bool set_mode(struct congestion *c, const char *text)
 }
 
 /* Names all algorithms. */
-static int complain_mode(const char *text, char *why, size_t why_size)
+static int complain_mode(const struct congestion *c, const char *text, char *why, size_t why_size)
 {
 	const struct cc_ops *ops;
 	char names[128] = "";
@@ -177,9 +189,10 @@ static int complain_mode(const char *text, char *why, size_t why_size)
 	for (unsigned i = 0; (ops = cc_algorithm(i)) && len < sizeof(names); i++)
 		len += (size_t)snprintf(names + len, sizeof(names) - len, ", %s", ops->name);
 	return complain(why, why_size,
-		"\"%s\" is none of off, notify%s, of which all but off may be followed by "
+		"\"%.64s\" is none of %s%s, of which all but %s may be followed by "
 		",PARAMETER=VALUE...",
-		text, names);
+		text, c->of_qp ? "port, off" : "off, notify", names,
+		c->of_qp ? "port and off" : "off");
 }
 
 static int set_items(struct congestion *c, const char *at, char *why, size_t why_size)
@@ -197,24 +210,33 @@ static int set_items(struct congestion *c, const char *at, char *why, size_t why
 	return switches_check(&c->switches, why, why_size);
 }
 
-int congestion_parse(struct congestion *c, const char *text, char *why, size_t why_size)
+static int parse_whole(struct congestion *c, const char *text, char *why, size_t why_size)
 {
 	struct item item;
 	const char *at = take_item(text, &item);
 
-	congestion_init(c);
 	if (!set_mode(c, item.text) || item.value || (!c->on && at))
-		return complain_mode(text, why, why_size);
+		return complain_mode(c, text, why, why_size);
 	return set_items(c, at, why, why_size);
+}
+
+int congestion_parse(struct congestion *c, const char *text, char *why, size_t why_size)
+{
+	congestion_init(c);
+	return parse_whole(c, text, why, why_size);
 }
 
 int congestion_change(struct congestion *c, const char *text, char *why, size_t why_size)
 {
+	bool of_qp = c->of_qp;
 	struct item item;
 
 	take_item(text, &item);
-	return c->on && item.value ? set_items(c, text, why, why_size)
-				   : congestion_parse(c, text, why, why_size);
+	if (c->on && item.value)
+		return set_items(c, text, why, why_size);
+	congestion_init(c);
+	c->of_qp = of_qp;
+	return parse_whole(c, text, why, why_size);
 }
 
 const char *congestion_text(const struct congestion *c, char text[CONGESTION_TEXT])
@@ -226,14 +248,15 @@ const char *congestion_text(const struct congestion *c, char text[CONGESTION_TEX
 		return strcpy(text, "off");
 	len = (size_t)snprintf(text, CONGESTION_TEXT, "%s," PROFILE "%s",
 		c->reacts ? ops->name : "notify", ops->profiles[c->cfg.profile]);
-	if (c->reacts)
+	if (c->reacts && !c->of_qp)
 		len += (size_t)snprintf(text + len, CONGESTION_TEXT - len, ",line=%.0fM,burst=%u",
 			c->cfg.line / 1e6, c->burst);
 	for (unsigned i = 0; i < ops->nparams; i++)
-		if (c->reacts || is_of_np(&ops->params[i]))
+		if (is_of_np(&ops->params[i]) ? !c->of_qp : c->reacts)
 			len += (size_t)snprintf(text + len, CONGESTION_TEXT - len, ",%s=%.0f",
 				ops->params[i].name, c->cfg.value[i]);
-	switches_text(&c->switches, text + len, CONGESTION_TEXT - len);
+	if (!c->of_qp)
+		switches_text(&c->switches, text + len, CONGESTION_TEXT - len);
 	return text;
 }
 
@@ -247,6 +270,17 @@ bool congestion_options(const struct congestion *c)
 	return c->switches.n || congestion_header(c);
 }
 
+const struct cc_config *congestion_config(const struct congestion *c)
+{
+	struct cc_config *copy = c->reacts ? malloc(2 * sizeof(*copy)) : NULL;
+
+	if (copy) {
+		copy[0] = c->cfg;
+		cc_config_unacked(&copy[0], &copy[1]);
+	}
+	return copy;
+}
+
 const struct cc_config *congestion_publish(const struct congestion *c, struct port *shared)
 {
 	unsigned dscp = (unsigned)cc_config_notice(&c->cfg, "np_cnp_dscp");
@@ -254,12 +288,8 @@ const struct cc_config *congestion_publish(const struct congestion *c, struct po
 	uint32_t word = rcm_word((uint8_t)(dscp << 2 | ecn),
 		(uint8_t)cc_config_notice(&c->cfg, "np_cnp_prio"),
 		cc_config_notice(&c->cfg, "np_cnp_becn") > 0);
-	struct cc_config *copy = c->reacts ? malloc(2 * sizeof(*copy)) : NULL;
+	const struct cc_config *copy = congestion_config(c);
 
-	if (copy) { /* without memory, nothing limits rates */
-		copy[0] = c->cfg;
-		cc_config_unacked(&copy[0], &copy[1]);
-	}
 	atomic_store(&shared->cnp_interval,
 		(uint32_t)(cc_config_notice(&c->cfg, "np_min_time_between_cnps") * 1000));
 	atomic_store(&shared->burst, c->burst);

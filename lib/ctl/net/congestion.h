@@ -2,7 +2,8 @@
 /**
  * @file net/congestion.h
  * A port's congestion control as people write it: "dcqcn,profile=connectx,rp_ai_rate=10,line=25G",
- * "notify,np_cnp_dscp=46", or "off".
+ * "notify,np_cnp_dscp=46", or "off". Likewise that of one QP, which knows algorithms, profiles and
+ * parameters that limit rates: all else is its port's.
  */
 #ifndef NET_CONGESTION_H
 #define NET_CONGESTION_H
@@ -17,6 +18,7 @@ struct congestion {
 	bool on;	 /* packets are ECN-capable, marked ones are answered with CNPs */
 	bool reacts;	 /* and CNPs that arrive lower rates, by the algorithm of cfg */
 	bool line_given; /* cfg.line is not the port's speed */
+	bool of_qp;	 /* of one QP, not of a port */
 	uint32_t burst;	 /* packets of a limited QP that leave together */
 	struct cc_config cfg;
 	struct switches switches;
@@ -51,6 +53,10 @@ uint32_t congestion_header(const struct congestion *c);
 /** @return whether packets with IPv6 extension headers may be for the port: telemetry, Fast CNPs.
  */
 bool congestion_options(const struct congestion *c);
+
+/** @return a copy of the parameters for the workers, and those for packets without ACKs, to be
+ *  freed together; NULL: no rate is limited, or no memory. */
+const struct cc_config *congestion_config(const struct congestion *c);
 
 /** Has the workers see it.
  *  @return the former parameters, to be freed after a grace period, or NULL. */

@@ -20,6 +20,7 @@
 #include "verbs/cq_obj.h"
 #include "verbs/mr_obj.h"
 #include "verbs/objects.h"
+#include "verbs/qp_cc.h"
 #include "verbs/qp_obj.h"
 #include "worker.h"
 
@@ -173,11 +174,15 @@ static json_t *mbps(double rate)
 	return rate > 0 ? json_real(rate / 1e6) : json_null();
 }
 
-static void put_limit(struct row *row, const struct core_limit *l)
+static void put_limit(struct row *row, const struct qp_obj *o, const struct core_limit *l)
 {
+	char text[CONGESTION_TEXT];
+	const char *own = qp_cc_text(o, text);
+
 	put_json(row, "limit_mbps", mbps((double)l->asked));
 	put_json(row, "own_limit_mbps", mbps((double)l->own));
 	put_json(row, "algorithm", l->algorithm ? json_string(l->algorithm) : json_null());
+	put_json(row, "own_cc", own ? json_string(own) : json_null());
 	put_bool(row, "limited", l->limited);
 	put_json(row, "rate_mbps", mbps(l->rate));
 	put_json(row, "target_mbps", mbps(l->target));
@@ -230,7 +235,7 @@ static json_t *qp_rate(struct ctl *ctl, const struct argument arg[])
 	if (!o || !query_rate(ctl, o, &l))
 		return json_null();
 	row_begin(&row);
-	put_limit(&row, &l);
+	put_limit(&row, o, &l);
 	put_why(&row, o, &l);
 	return row_end(&row);
 }
@@ -252,7 +257,7 @@ static bool next_limited(
 	put_int(&row, "session", o->session->number);
 	put_text(&row, "program", o->session->program);
 	put_int(&row, "port", LOOK(o->qp->attr.port));
-	put_limit(&row, &l);
+	put_limit(&row, o, &l);
 	put_why(&row, o, &l);
 	*element = row_end(&row);
 	return true;

@@ -31,6 +31,7 @@
 #include "verbs/mr_obj.h"
 #include "verbs/mw_obj.h"
 #include "verbs/objects.h"
+#include "verbs/qp_cc.h"
 #include "verbs/qp_obj.h"
 #include "verbs/srq_obj.h"
 #include "verbs/xrcd.h"
@@ -515,6 +516,7 @@ void qp_release(struct qp_obj *o)
 	struct ctl *ctl = s->ctl;
 
 	fault_qp_gone(ctl, o);
+	qp_cc_release(o);
 	if (o->qpn) { /* take_numbers() has succeeded */
 		notifier_lock(&ctl->sessions->notifier);
 		handle_del(&s->qps, o->handle);

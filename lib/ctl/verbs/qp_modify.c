@@ -26,6 +26,7 @@
 #include "verbs/command.h"
 #include "verbs/dest.h"
 #include "verbs/group.h"
+#include "verbs/qp_cc.h"
 #include "verbs/qp_obj.h"
 #include "worker.h"
 
@@ -168,7 +169,11 @@ static int execute(struct qp_obj *o, struct reply *r)
 {
 	int err = worker_call(o->session->ctl->dp->worker[o->worker], &o->cmd);
 
-	return err ? explain(o, err, r) : 0;
+	if (err)
+		return explain(o, err, r);
+	if (o->cc && o->cmd.mask & ABI_QP_PORT)
+		qp_cc_follow(o);
+	return 0;
 }
 
 /* Withdraws what Fast CNPs find the QP by; @p o may be given another flow then. */
@@ -398,7 +403,20 @@ void qps_reload_pkeys(struct ctl *ctl)
 	call_all(ctl, CORE_CMD_RELOAD_PKEYS);
 }
 
+static void follow_ports(const struct session *s)
+{
+	uint32_t cursor = 0;
+	struct qp_obj *o;
+
+	while ((o = handle_next(&s->qps, &cursor)))
+		if (o->cc)
+			qp_cc_follow(o);
+}
+
 void qps_congestion(struct ctl *ctl)
 {
 	call_all(ctl, CORE_CMD_CONGESTION_QPS);
+	for (uint32_t i = 0; i < SESSION_MAX; i++)
+		if (ctl->sessions->session[i])
+			follow_ports(ctl->sessions->session[i]);
 }

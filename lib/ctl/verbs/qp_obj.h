@@ -25,6 +25,7 @@ struct cq_obj;
 struct inject;
 struct no_queue;
 struct pd;
+struct qp_cc;
 struct srq_obj;
 struct xrcd_ref;
 
@@ -45,6 +46,7 @@ struct qp_obj {
 	struct event_source async;
 	struct gid_hold hold;
 	struct inject *inject; /* verbs/fault.c; NULL: no faults */
+	struct qp_cc *cc;      /* verbs/qp_cc.c; NULL: as its port */
 	struct dest *dest;     /* NULL: none yet */
 	struct qp_flow flow;   /* of its packets, published while it has an address vector */
 	uint16_t sport;	       /* set by an administrator; 0: none */

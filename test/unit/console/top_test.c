@@ -73,14 +73,14 @@ static void top__draws_sparklines(void **state)
 	char line[TOP_HISTORY * 3 + 1];
 
 	look(0, row(1, 1, 0, 0, 0), NULL);
-	top_sparkline(&t.qp[0], false, line);
+	top_sparkline(&t.qp[0], TOP_HISTORY, false, line);
 	assert_string_equal(line, "                ");
 	look(1, row(1, 1, 10, 0, 0), NULL);
 	look(2, row(1, 1, 90, 0, 0), NULL);
 	look(3, row(1, 1, 130, 0, 0), NULL);
-	top_sparkline(&t.qp[0], false, line);
+	top_sparkline(&t.qp[0], TOP_HISTORY, false, line);
 	assert_string_equal(line, "             184");
-	top_sparkline(&t.qp[0], true, line);
+	top_sparkline(&t.qp[0], TOP_HISTORY, true, line);
 	assert_string_equal(line, "             \xE2\x96\x81\xE2\x96\x88\xE2\x96\x84");
 }
 

@@ -250,6 +250,84 @@ static void port__changes_under_way(void **state)
 	atomic_store(&port()->cc, NULL);
 }
 
+static void choose(bool own, const struct cc_config *config)
+{
+	struct core_cmd cmd = {.type = CORE_CMD_SET_CC, .qp = l.qp->qp, .cc = {own, config}};
+
+	assert_int_equal(core_cmd(&l.host->core, &cmd, l.now), 0);
+}
+
+/* A QP may have parameters of its own in place of its port's. If the algorithm stays, so does what
+ * it knows. */
+static void choice__of_parameters(void **state)
+{
+	struct cc_config own = cfg;
+
+	lone_start(&l);
+	cnp();
+	cnp();
+	assert_gbps(10);
+	assert_true(cc_config_set(&own, (unsigned)cc_find_param(&cc_dcqcn, "rp_min_rate"), 8000));
+	choose(true, &own);
+	assert_gbps(10);
+	for (unsigned i = 0; i < 10; i++)
+		cnp();
+	assert_gbps(8);
+	choose(false, NULL);
+	assert_gbps(8);
+	cnp();
+	assert_true(look().rate < 7e9);
+}
+
+/* None: the QP's limit ends at once, and CNPs make none, but are handled. */
+static void choice__of_none(void **state)
+{
+	lone_start(&l);
+	post_writes();
+	for (unsigned i = 0; i < 12; i++)
+		cnp();
+	send_until(l.now + 10 * US);
+	assert_int_equal(l.host->core.paced, 1); /* it waits for its departure */
+	choose(true, NULL);
+	assert_int_equal(l.host->core.paced, 0);
+	assert_false(l.qp->qp->limited);
+	assert_null(look().algorithm);
+	assert_true(send_until(l.now + 10 * US) > 20);
+	cnp();
+	assert_false(l.qp->qp->limited);
+	assert_int_equal(count()->rp_cnp_handled, 13);
+	choose(false, NULL);
+	assert_gbps(40); /* the port's algorithm begins anew */
+	cnp();
+	assert_gbps(20);
+}
+
+/* Another algorithm begins anew; RESET leaves the choice, and the port may have none. */
+static void choice__of_an_algorithm(void **state)
+{
+	struct core_cmd reset = {.type = CORE_CMD_MODIFY_QP,
+		.mask = ABI_QP_STATE,
+		.attr = {.qp_state = ABI_QPS_RESET}};
+	struct cc_config fixed;
+
+	cc_config_init(&fixed, &cc_fixed, 0, LINE);
+	assert_true(cc_config_set(&fixed, 0, 3000));
+	lone_start(&l);
+	cnp();
+	choose(true, &fixed);
+	assert_gbps(3);
+	cnp();
+	assert_gbps(3);
+	reset.qp = l.qp->qp;
+	while (core_cmd(&l.host->core, &reset, l.now))
+		;
+	atomic_store(&port()->cc, NULL);
+	lone_climb(&l, ABI_QPS_RTS);
+	assert_gbps(3);
+	choose(false, NULL);
+	assert_false(l.qp->qp->limited);
+}
+
 /* An administrator's rate caps what the algorithm allows. */
 static void rate__is_the_lesser(void **state)
 {
@@ -366,6 +444,30 @@ static void window__is_the_lesser(void **state)
 	lone_tx(&l);
 	assert_int_equal(l.packets, 5 + 6 + 2 + 1); /* never none */
 	atomic_store(&port()->cc, NULL);
+}
+
+/* An ACK or a loss that arrives after the port has other parameters, and before the QP has them. */
+static void port__changes_before_an_ack(void **state)
+{
+	struct cc_config plain = {.ops = &toy, .line = LINE};
+
+	for (unsigned i = 0; i < 2; i++) {
+		atomic_store(&port()->cc, &plain);
+		lone_start(&l);
+		post_writes();
+		lone_tx(&l);
+		atomic_store(&port()->cc, &cfg); /* DCQCN, to which ACKs say nothing */
+		if (i)
+			lone_nak(&l, 0x60, seq24_add(SQ_PSN, 2), 0);
+		else
+			acknowledge();
+		assert_gbps(40);
+		assert_true(look().window < 0);
+		lone_tx(&l);
+		assert_true(l.packets > 5 + 6);
+		lone_teardown(NULL);
+		setup(NULL);
+	}
 }
 
 /* Another one, whose rate follows each ACK, and the time. */
@@ -503,6 +605,10 @@ int main(void)
 		T(cnp__a_pause_raises_once),
 		T(reset__starts_anew),
 		T(port__changes_under_way),
+		T(port__changes_before_an_ack),
+		T(choice__of_parameters),
+		T(choice__of_none),
+		T(choice__of_an_algorithm),
 		T(rate__is_the_lesser),
 		T(rate__counts_its_own_time),
 		T(window__is_the_lesser),

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include "cc.h"
 #include "fixture.h"
 #include "qp_impl.h"
 #include "txd.h"
@@ -84,6 +85,48 @@ static void core_tx__sessions_share_alike(void **state)
 	assert_int_equal(sent[1], 6 * BURST);
 	assert_int_equal(sent[2], 6 * BURST);
 	assert_int_equal(sent[3], 3 * BURST);
+}
+
+/* Packets that session 2 sends in 100 us, in one burst a microsecond, beside one that others flood
+ * with @p cnps CNPs a microsecond. */
+static unsigned sent_beside_a_flood(unsigned cnps)
+{
+	struct port *port = &l.host->ports.port[0];
+	unsigned sent[3] = {0};
+	struct cc_config cfg;
+
+	cc_config_init(&cfg, &cc_dcqcn, 0, 100e9);
+	atomic_store(&port->cc, &cfg);
+	atomic_store(&port->rcm, rcm_word(48 << 2, 6, true));
+	l.ect = true;
+	l.attr.path_mtu = 256;
+	l.spec.window = 4096;
+	l.spec.session = 1;
+	lone_start(&l);
+	lone_post(&l, ABI_WR_RDMA_WRITE, 1, 1 << 20, 0);
+	core_doorbell(&l.host->core, l.qp->qp, l.now);
+	busy_qp(2, 3300);
+	for (unsigned us = 0; us < 100; us++, l.now += 1000) {
+		count_burst(sent, 3);
+		for (unsigned i = 0; i < cnps; i++)
+			lone_rx(&l, &(struct shot){.opcode = 0x81, .len = 16});
+	}
+	assert_int_equal(count()->rp_cnp_handled, 100 * cnps);
+	assert_int_equal(l.qp->qp->limited, cnps != 0);
+	lone_fini(&l);
+	lone_init(&l);
+	return sent[2];
+}
+
+/* proves CNP-11: one per microsecond, or all that a round can receive, take nothing from another
+ * session: the QP that they slow leaves it the rest. */
+static void core_tx__cnps_of_others(void **state)
+{
+	unsigned alone = sent_beside_a_flood(0);
+
+	assert_int_equal(alone, 100 * BURST / 2);
+	assert_true(sent_beside_a_flood(1) >= alone);
+	assert_true(sent_beside_a_flood(BURST) >= alone);
 }
 
 /* A session whose ready QPs go away has no turn left. */
@@ -366,6 +409,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		T(core_tx__is_fair),
 		T(core_tx__sessions_share_alike),
+		T(core_tx__cnps_of_others),
 		T(core_tx__destroyed_while_ready),
 		T(core_tx__flush_spares_inline_data),
 		T(core_tx__closed_egress_holds_up_no_other),

@@ -192,6 +192,35 @@ static void trace_json__is_one_object(void **state)
 		"\"dropped\":\"ghost_ack\"}");
 }
 
+/* Goodput is that of the last 10 ms or more, however near to each other two events are. */
+static void trace_csv__averages_goodput(void **state)
+{
+	static const struct {
+		uint64_t us;
+		uint32_t bytes;
+		const char *line;
+	} row[] = {
+		{5, 1000, "0.000004000,17,5000,7000,0.000000,0,,0,2"},
+		{6, 100000, "0.000005000,17,5000,7000,0.000000,0,,0,2"}, /* 800 Gb/s */
+		{10001, 24000, "0.010000000,17,5000,7000,0.000000,0,,100000000,2"},
+		{10002, 9000, "0.010001000,17,5000,7000,0.000000,0,,100000000,2"},
+		{30001, 16000, "0.030000000,17,5000,7000,0.000000,0,,10000000,2"},
+	};
+	struct trace_goodput g = {.since = 1000};
+
+	for (unsigned i = 0; i < ARRAY_SIZE(row); i++) {
+		struct trace_event e = {.type = TRACE_RATE,
+			.time = row[i].us * 1000,
+			.id = 5ull << 32 | 7,
+			.value = row[i].bytes,
+			.other = 2};
+		char line[TRACE_LINE + 1];
+
+		line[trace_csv(line, &e, 17, 1000, &g)] = '\0';
+		assert_string_equal(line, row[i].line);
+	}
+}
+
 /* The longest of each kind fits its line, whatever is in it. */
 static void trace_text__stays_in_its_line(void **state)
 {
@@ -224,6 +253,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(note__says_how_much_was_lost, setup, teardown),
 		cmocka_unit_test_setup_teardown(trace_gone__lets_go_of_the_ring, setup, teardown),
 		cmocka_unit_test(trace_json__is_one_object),
+		cmocka_unit_test(trace_csv__averages_goodput),
 		cmocka_unit_test(trace_text__stays_in_its_line),
 	};
 

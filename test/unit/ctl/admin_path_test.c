@@ -98,7 +98,7 @@ static char *ask(struct test_daemon *d, const char *fmt, ...)
 {
 	struct document doc = {0};
 	struct text text = {0};
-	char line[128];
+	char line[256];
 	va_list ap;
 
 	va_start(ap, fmt);
@@ -308,6 +308,93 @@ static void set_port__cc(void **state)
 	assert_int_equal(path(*state)->hdr[path(*state)->l3_off + IP4_TOS], 4);
 }
 
+static void choose(struct test_daemon *d, const char *choice, const char *said)
+{
+	char *reply = ask(d, "set qp %u cc %s", qp.qpn, choice);
+
+	if (!strstr(reply, said))
+		fail_msg("%s: %s", choice, reply);
+	free(reply);
+}
+
+static void shows(struct test_daemon *d, const char *what)
+{
+	char *reply = ask(d, "show qp %u", qp.qpn);
+
+	if (!strstr(reply, what))
+		fail_msg("no %s: %s", what, reply);
+	free(reply);
+}
+
+/* The congestion control of one QP, in place of its port's, whose line it follows. */
+static void set_qp__cc(void **state)
+{
+	struct answer a;
+
+	choose(*state, "off", "has no port yet");
+	assert_int_equal(to_init(0, &a), 0);
+	choose(*state, "off", "done"); /* as its port */
+	choose(*state, "dcqcn", "congestion control of port 1 is off");
+	choose(*state, "port", "done");
+	shows(*state, "\"own_cc\":null");
+	free(ask(*state, "set port 1 cc dcqcn,line=10G"));
+	choose(*state, "fixed,rate=3", "done");
+	shows(*state, "\"own_cc\":\"fixed,profile=plain,rate=3\"");
+	shows(*state, "\"rate_mbps\":3.0");
+	choose(*state, "dcqcn,np_cnp_dscp=3", "set port PORT cc np_cnp_dscp");
+	choose(*state, "hpcc", "hpcc needs telemetry, and port 1");
+	choose(*state, "notify", "none of port, off, dcqcn");
+	shows(*state, "\"rate_mbps\":3.0");
+	choose(*state, "dcqcn,profile=ns3hpcc", "done");
+	shows(*state, "\"rate_mbps\":10000.0");
+	shows(*state, "rp_ai_rate=2,");
+	free(ask(*state, "set port 1 cc line=50G"));
+	shows(*state, "\"rate_mbps\":50000.0");
+	shows(*state, "rp_ai_rate=10,"); /* per 25 Gb/s */
+	choose(*state, "rp_min_rate=7", "done");
+	shows(*state, "rp_min_rate=7,");
+	free(ask(*state, "set port 1 cc off"));
+	shows(*state, "\"algorithm\":null");
+	free(ask(*state, "set port 1 cc notify"));
+	shows(*state, "\"algorithm\":\"dcqcn\"");
+	choose(*state, "off", "done");
+	shows(*state, "\"own_cc\":\"off\"");
+	shows(*state, "\"algorithm\":null");
+}
+
+/* proves CA17-16: what needs telemetry holds as long as the port has it. */
+static void set_qp__hpcc(void **state)
+{
+	struct answer a;
+
+	assert_int_equal(to_init(0, &a), 0);
+	free(ask(*state, "set port 1 cc hpcc"));
+	choose(*state, "base_rtt=5", "done");
+	shows(*state, "base_rtt=5,");
+	free(ask(*state, "set port 1 cc dcqcn"));
+	shows(*state, "\"algorithm\":null");
+	free(ask(*state, "set port 1 cc hpcc"));
+	shows(*state, "\"algorithm\":\"hpcc\"");
+}
+
+/* A QP that goes to another port follows that one's line. */
+static void set_qp__cc_of_another_port(void **state)
+{
+	struct abi_modify_qp m = {.mask = ABI_QP_STATE, .attr = {.qp_state = ABI_QPS_RESET}};
+	struct answer a;
+
+	free(ask(*state, "set port 1 cc dcqcn,line=10G"));
+	free(ask(*state, "set port 2 cc swift,line=40G"));
+	assert_int_equal(to_init(0, &a), 0);
+	choose(*state, "rp_min_rate=9", "done");
+	assert_int_equal(modify(m, &a), 0);
+	m.mask = ABI_QP_STATE | ABI_QP_PKEY_INDEX | ABI_QP_PORT | ABI_QP_ACCESS_FLAGS;
+	m.attr = (struct abi_qp_attr){.qp_state = ABI_QPS_INIT, .port = 2};
+	assert_int_equal(modify(m, &a), 0);
+	shows(*state, "\"algorithm\":\"dcqcn\"");
+	shows(*state, "\"rate_mbps\":40000.0");
+}
+
 /* An administrator limits a QP, in any state. */
 static void set_qp__rate(void **state)
 {
@@ -387,6 +474,9 @@ int main(void)
 		T(modify_qp__rocev1_hop_limit),
 		T(set_port__priority),
 		T(set_port__cc),
+		T(set_qp__cc),
+		T(set_qp__hpcc),
+		T(set_qp__cc_of_another_port),
 		T(set_qp__rate),
 		T(set_port__pkey),
 	};

@@ -100,7 +100,6 @@ static void congestion_parse__refuses(void **state)
 	}
 }
 
-/* proves CNP-10, CNP-14: workers see it in the port; off is 0 */
 /* A text that begins with a parameter changes the present setting; any other replaces it. */
 static void congestion_change__keeps_the_rest(void **state)
 {
@@ -120,6 +119,42 @@ static void congestion_change__keeps_the_rest(void **state)
 	assert_non_null(strstr(congestion_text(&c, text), ",rp_ai_rate=40,rp_hai_rate=200,"));
 }
 
+/* One QP has an algorithm and its parameters; line, CNPs and switches are its port's. */
+static void congestion_change__of_a_qp(void **state)
+{
+	static const char *const text[] = {"notify", "dcqcn,line=1G", "dcqcn,burst=1",
+		"dcqcn,np_cnp_dscp=1", "dcqcn,fastcnp=fd00::1", "fastcnp_rate=1", "line=1G",
+		"np_cnp_dscp=1", "rp_x=1", "rp_ai_rate", "profile=x", "dcqcn,rp_ai_rate=0", "off,x",
+		"port", "", ",", "dcqcn,", "=", "swift,rp_ai_rate=1"};
+	struct congestion port, c;
+	char why[256], said[CONGESTION_TEXT];
+
+	assert_int_equal(congestion_parse(&port, "dcqcn,line=1G,rp_ai_rate=3,np_cnp_dscp=7", why,
+				 sizeof(why)),
+		0);
+	port.of_qp = true;
+	for (unsigned i = 0; i < ARRAY_SIZE(text); i++) {
+		c = port;
+		why[0] = '\0';
+		assert_int_equal(congestion_change(&c, text[i], why, sizeof(why)), -EINVAL);
+		assert_true(strlen(why) > 10);
+	}
+	c = port;
+	assert_int_equal(congestion_change(&c, "rp_hai_rate=9", why, sizeof(why)), 0);
+	congestion_text(&c, said);
+	assert_non_null(strstr(said, "dcqcn,profile=paper,rp_time_reset=55,"));
+	assert_non_null(strstr(said, ",rp_ai_rate=3,rp_hai_rate=9,"));
+	assert_null(strstr(said, "np_"));
+	assert_int_equal(congestion_change(&c, "fixed,rate=7", why, sizeof(why)), 0);
+	assert_string_equal(congestion_text(&c, said), "fixed,profile=plain,rate=7");
+	assert_int_equal(congestion_change(&c, "rate=8", why, sizeof(why)), 0);
+	assert_int_equal(congestion_change(&c, "off", why, sizeof(why)), 0);
+	assert_null(congestion_config(&c));
+	assert_int_equal(congestion_change(&c, "notify", why, sizeof(why)), -EINVAL);
+	assert_non_null(strstr(why, "none of port, off, "));
+}
+
+/* proves CNP-10, CNP-14: workers see it in the port; off is 0 */
 static void congestion_publish__tells_workers(void **state)
 {
 	struct port port = {.rcm = 0};
@@ -227,6 +262,7 @@ int main(void)
 		cmocka_unit_test(congestion_parse__says_it_all),
 		cmocka_unit_test(congestion_parse__refuses),
 		cmocka_unit_test(congestion_change__keeps_the_rest),
+		cmocka_unit_test(congestion_change__of_a_qp),
 		cmocka_unit_test(congestion_publish__tells_workers),
 		cmocka_unit_test(congestion_publish__replaces_the_parameters),
 		cmocka_unit_test(congestion_parse__many_switches),

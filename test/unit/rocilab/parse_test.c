@@ -89,6 +89,21 @@ static void parse_scenario__every_statement(void **state)
 	assert_float_equal(s.expect[3].tolerance, 1e9, 0);
 }
 
+/* Ports are counted over all switches; a tolerance of a falling value is no less than nothing. */
+static void parse_scenario__expectations(void **state)
+{
+	assert_int_equal(parse("topology parking-lot hops=2 rate=40G delay=1us\n"
+			       "flow 0..1 -> 2 write\n" TIME "expect queue(sw0.1).mean 1K\n"
+			       "expect queue(sw1.0).mean 1K\n"
+			       "expect util(sw2.0).slope -5%/ms +-10%\n"),
+		0);
+	assert_int_equal(s.expect[0].index, 1);
+	assert_int_equal(s.expect[1].index, net_ports(&s.net, 0));
+	assert_int_equal(s.expect[2].index, net_ports(&s.net, 0) + net_ports(&s.net, 1));
+	assert_true(s.expect[2].value < 0);
+	assert_float_equal(s.expect[2].tolerance, -s.expect[2].value / 10, 1e-9);
+}
+
 static void parse_scenario__names_line_and_suggestion(void **state)
 {
 	static const struct {
@@ -127,6 +142,7 @@ static void parse_scenario__names_line_and_suggestion(void **state)
 		{"fault cpn loss=1%\n", "'cpn' is not a kind of frames; did you mean 'cnp'?"},
 		{"fault\n", "there are: cnp, ack, data"},
 		{"host mtu=1500\n", "mtu is one of 256"},
+		{"cc dcqcn profil=paper\n", "did you mean 'profile'?"},
 		{"cc dcqn\n", "'dcqn' is not an algorithm; did you mean 'dcqcn'?"},
 		{"cc dcqcn profile=papr\n",
 			"'papr' is not a profile of the algorithm; did you mean 'paper'?"},
@@ -155,6 +171,7 @@ static void parse_scenario__names_line_and_suggestion(void **state)
 			"'sw0->9' is not a cable of a switch"},
 		{STAR FLOW TIME "expect queue.mean 1K\n", "'' is not a port"},
 		{STAR FLOW TIME "expect jain(0) 1\n", "jain is of the whole network"},
+		{STAR FLOW TIME "expect goodput(0..2) 1G\n", "goodput is of one flow"},
 		{STAR FLOW TIME "expect jain = 1\n",
 			"'=' is none of: jain VALUE +-12%, jain >= VALUE"},
 		{STAR FLOW TIME "expect jain much\n", "jain is expected to be a number"},
@@ -251,6 +268,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(parse_scenario__every_statement),
+		cmocka_unit_test(parse_scenario__expectations),
 		cmocka_unit_test(parse_scenario__names_line_and_suggestion),
 		cmocka_unit_test(parse_scenario__settings_replace),
 		cmocka_unit_test(parse_scenario__survives_anything),

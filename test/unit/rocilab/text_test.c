@@ -56,6 +56,7 @@ static void text_of__chooses_the_unit(void **state)
 {
 	char t[32];
 
+	assert_string_equal(text_of(NAN, UNIT_NONE, t, sizeof(t)), "none");
 	assert_string_equal(text_of(126400, UNIT_BYTES, t, sizeof(t)), "126.4K");
 	assert_string_equal(text_of(37.03e9, UNIT_RATE, t, sizeof(t)), "37.03G");
 	assert_string_equal(text_of(999, UNIT_TIME, t, sizeof(t)), "999ns");

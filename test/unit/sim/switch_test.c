@@ -119,6 +119,11 @@ static void meter__knows_empty_from_short(void **state)
 	assert_float_equal(meter_quantile(&m, 0.5), 0, 0);
 	assert_float_equal(meter_quantile(&m, 0.98), 0, 0);
 	assert_float_equal(meter_quantile(&m, 0.99), 100, 0);
+	meter_begin(&m, 8 * METER_STEP, 0); /* as if all of a step were in use */
+	meter_change(&m, 20 * METER_STEP, 1000);
+	meter_change(&m, 0, 2000);
+	assert_float_equal(meter_quantile(&m, 0.25), 7.5 * METER_STEP, 1e-9);
+	assert_float_equal(meter_quantile(&m, 0.75), 19.5 * METER_STEP, 1e-9);
 	meter_begin(&m, 2ull * METER_STEP * METER_STEPS, 0); /* beyond the last step */
 	meter_change(&m, 0, 1000);
 	assert_float_equal(meter_quantile(&m, 0.5), 2.0 * METER_STEP * METER_STEPS, 0);
