@@ -4,11 +4,14 @@
 #include <err.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <errno.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/pidfd.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/types.h>
 #include <time.h>
@@ -121,6 +124,12 @@ static bool lives(const struct record *r)
 	       namespace_of(r->pid, "mnt") == r->mnt;
 }
 
+/* One that is about to call execvp() cannot be looked at, and stays. */
+static bool is_gone(pid_t pid)
+{
+	return kill(pid, 0) && errno == ESRCH;
+}
+
 /* The latest first; those of programs that ended go, and the oldest if there are too many. */
 static void add(const struct siblings *s)
 {
@@ -132,7 +141,7 @@ static void add(const struct siblings *s)
 	unsigned n = read_all(s->fd, old), kept = 1;
 
 	for (unsigned i = 0; i < n && kept < RECORDS; i++)
-		if (old[i].pid != getpid() && lives(&old[i]))
+		if (old[i].pid != getpid() && !is_gone(old[i].pid))
 			new[kept++] = old[i];
 	if (pwrite(s->fd, new, kept * sizeof(*new), 0) != (ssize_t)(kept * sizeof(*new)) ||
 		ftruncate(s->fd, (off_t)(kept * sizeof(*new)))) { /* then nobody joins */
@@ -190,6 +199,9 @@ void siblings_announce(struct siblings *s)
 {
 	if (s->fd < 0)
 		return;
+	/* The change of namespace has made this undumpable, and others could not see where it is
+	 * until it has called execvp(). */
+	prctl(PR_SET_DUMPABLE, 1);
 	add(s);
 	close(s->fd); /* and unlocked */
 	s->fd = -1;
