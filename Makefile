@@ -129,8 +129,8 @@ soak-golden: $(BUILD)/with-tests
 soak-functional: $(BUILD)/with-tests
 	ninja -C $(BUILD)
 	KILLS=10000 HOSTILE_EFFORT=50 LIFETIMES_CYCLES=100000 CLIENTS=3000 MPI_EFFORT=3 COPIED=100000000 CONNECTIONS=10000 \
-	STORM_ROUNDS=3000 $(MESON_TEST) -C $(BUILD) --timeout-multiplier 100 \
-		kill_loop hostile lifetimes verbs_cm_storm verbs_rdmacm verbs_mpi \
+	STORM_ROUNDS=3000 SETUPS=6000 RESTARTS=50 $(MESON_TEST) -C $(BUILD) --timeout-multiplier 100 \
+		kill_loop hostile lifetimes verbs_cm_storm verbs_rdmacm verbs_mpi verbs_lives verbs_deaths \
 		'memory_storm rocid' 'memory_storm user' 'memory_storm nobody container' \
 		'memory_storm nobody container alone'
 

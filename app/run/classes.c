@@ -88,6 +88,21 @@ static int find_one(struct class_devices *found, const char *socket_path)
 	return 0;
 }
 
+static const char *advice(int err)
+{
+	switch (err) {
+	case -EACCES:
+		return "become a member of its group (usermod -aG rdma USER, and log in again)";
+	case -ENOENT:
+	case -ECONNREFUSED:
+		return "start rocid there (systemctl start rocid), or name its socket by --socket";
+	case -ENODEV:
+		return "start a rocid of this release there";
+	default:
+		return "look whether a rocid of this release serves there";
+	}
+}
+
 int classes_find(struct class_devices *found, const char *sockets, char why[WHY_MAX])
 {
 	char *copy = strdup(sockets && *sockets ? sockets : ABI_SOCKET_DEFAULT), *rest = copy;
@@ -99,10 +114,8 @@ int classes_find(struct class_devices *found, const char *sockets, char why[WHY_
 		int one = *socket_path ? find_one(found, socket_path) : 0;
 
 		if (one)
-			err = fail(why, one,
-				"%s shows no device (%s): start a rocid of this release there, as "
-				"a user who may use it",
-				socket_path, strerror(-one));
+			err = fail(why, one, "%s shows no device (%s): %s", socket_path,
+				strerror(-one), advice(one));
 	}
 	free(copy);
 	return err;

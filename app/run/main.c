@@ -13,6 +13,7 @@
 #include "libraries.h"
 #include "namespace.h"
 #include "nodes.h"
+#include "program.h"
 
 /* As env(1) and nice(1) have them. */
 #define EXIT_OURS     NAMESPACE_EXIT
@@ -21,6 +22,11 @@
 
 #define LIBRARY_PATH "LD_LIBRARY_PATH"
 #define PRELOAD	     "LD_PRELOAD"
+
+/* UCX takes memory from System V first, to share it with the ranks of the machine. Only who has a
+ * right to open others' mappings could register that: decision 0150. */
+#define UCX_ALLOC	"UCX_ALLOC_PRIO"
+#define UCX_ALLOC_VALUE "thp,mmap,heap"
 
 struct options {
 	const char *socket;
@@ -103,46 +109,67 @@ static void choose_preload(char *value, size_t size)
 		errx(EXIT_OURS, PRELOAD " is too long: shorten it");
 }
 
-static void print(const struct options *o, const char *path, const char *preload, unsigned devices,
-	const struct class_devices *shown)
+/* The files that the program finds. */
+static void describe(char *text, size_t size, unsigned devices, const struct class_devices *shown)
+{
+	FILE *f = fmemopen(text, size, "w");
+
+	if (!f)
+		err(EXIT_OURS, "fmemopen");
+	fputs("/dev/infiniband/rdma_cm", f);
+	for (unsigned i = 0; i < devices; i++)
+		fprintf(f, ", /dev/infiniband/uverbs%u", i);
+	for (unsigned i = 0; i < shown->n; i++)
+		fprintf(f, ", /sys/class/infiniband/%s -> %s", shown->at[i].name,
+			shown->at[i].folder);
+	fclose(f);
+}
+
+static void print(const struct options *o, const char *path, const char *preload, const char *found)
 {
 	printf(LIBRARY_PATH "=%s\n" PRELOAD "=%s\n", path, preload);
 	if (o->socket)
 		printf("ROCI_SOCKET=%s\n", o->socket);
-	if (o->bare)
-		return;
-	printf("mount namespace: /dev/infiniband/rdma_cm");
-	for (unsigned i = 0; i < devices; i++)
-		printf(", /dev/infiniband/uverbs%u", i);
-	for (unsigned i = 0; i < shown->n; i++)
-		printf(", /sys/class/infiniband/%s -> %s", shown->at[i].name, shown->at[i].folder);
-	putchar('\n');
+	if (!getenv(UCX_ALLOC))
+		puts(UCX_ALLOC "=" UCX_ALLOC_VALUE);
+	if (!o->bare)
+		printf("mount namespace: %s\n", found);
 }
 
 /* The files of a machine with an adapter, as far as they can be made: the program runs in any case.
  */
-static void show_devices(const struct class_devices *shown, const char *missing, unsigned devices)
+static void show_devices(
+	const struct class_devices *shown, const char *missing, unsigned devices, const char *found)
 {
 	char why[WHY_MAX];
+	int entered = namespace_enter(found, why);
+	bool complete;
 
-	if (namespace_enter(why)) {
+	if (entered < 0) {
 		warnx("%s. Programs that look for /dev/infiniband, as UCX does, or "
 		      "/sys/class/infiniband, as ibstat does, will not find a device",
 			why);
 		return;
 	}
-	if (nodes_make(devices, why))
-		warnx("%s. Programs that look for /dev/infiniband, as UCX does, will not find a "
-		      "device",
-			why);
 	if (*missing)
 		warnx("%s. Programs that look for it in /sys/class/infiniband, as ibstat does, "
 		      "will not find it",
 			missing);
-	if (classes_make(shown, why))
+	if (entered)
+		return;
+	complete = !nodes_make(devices, why);
+	if (!complete)
+		warnx("%s. Programs that look for /dev/infiniband, as UCX does, will not find a "
+		      "device",
+			why);
+	if (classes_make(shown, why)) {
+		complete = false;
 		warnx("%s. Programs that look for /sys/class/infiniband, as ibstat does, will not "
 		      "find a device",
 			why);
+	}
+	if (complete)
+		namespace_complete();
 }
 
 static void set(const char *name, const char *value)
@@ -156,6 +183,7 @@ int main(int argc, char *argv[])
 	struct options o = {.socket = getenv("ROCI_SOCKET")};
 	char path[4 * PATH_MAX], preload[4 * PATH_MAX], missing[WHY_MAX] = "";
 	static struct class_devices shown;
+	static char found[CLASSES_MAX * 2 * PATH_MAX];
 	unsigned devices;
 
 	parse(&o, argc, argv);
@@ -164,16 +192,20 @@ int main(int argc, char *argv[])
 	devices = count_devices(o.socket);
 	if (!o.bare)
 		classes_find(&shown, o.socket, missing);
+	describe(found, sizeof(found), devices, &shown);
 	if (o.print) {
-		print(&o, path, preload, devices, &shown);
+		print(&o, path, preload, found);
 		return 0;
 	}
+	program_check(argv[optind]);
 	if (!o.bare)
-		show_devices(&shown, missing, devices);
+		show_devices(&shown, missing, devices, found);
 	set(LIBRARY_PATH, path);
 	set(PRELOAD, preload);
 	if (o.socket)
 		set("ROCI_SOCKET", o.socket);
+	if (!getenv(UCX_ALLOC))
+		set(UCX_ALLOC, UCX_ALLOC_VALUE);
 	execvp(argv[optind], argv + optind);
 	err(errno == ENOENT ? EXIT_NO_ENTRY : EXIT_NO_EXEC, "%s", argv[optind]);
 }

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/mount.h>
 #include <unistd.h>
+#include "siblings.h"
 
 int fail(char why[WHY_MAX], int err, const char *format, ...)
 {
@@ -46,8 +47,11 @@ static int map_ids(uid_t uid, gid_t gid)
 	return err ? err : write_file("/proc/self/gid_map", map);
 }
 
-/* Root in a container may lack the right to have a mount namespace, but not that to have both. */
-static int leave_namespaces(bool *user)
+static struct siblings siblings = {.fd = -1};
+
+/* Root in a container may lack the right to have a mount namespace, but not that to have both.
+ * @return as namespace_enter() */
+static int leave_namespaces(const char *shown, bool *user)
 {
 	*user = false;
 	if (!unshare(CLONE_NEWNS))
@@ -55,16 +59,27 @@ static int leave_namespaces(bool *user)
 	if (errno != EPERM)
 		return -errno;
 	*user = true;
+	if (siblings_join(&siblings, shown))
+		return 1;
 	return unshare(CLONE_NEWUSER | CLONE_NEWNS) ? -errno : 0;
 }
 
-int namespace_enter(char why[WHY_MAX])
+void namespace_complete(void)
+{
+	siblings_announce(&siblings);
+}
+
+int namespace_enter(const char *shown, char why[WHY_MAX])
 {
 	uid_t uid = geteuid();
 	gid_t gid = getegid();
 	bool user;
-	int err = leave_namespaces(&user);
+	int err = leave_namespaces(shown, &user);
 
+	if (err > 0) {
+		namespace_complete(); /* this one, too, may outlive the others */
+		return err;
+	}
 	if (err)
 		return fail(why, err,
 			user ? "user namespaces are denied here (%s): allow them (sysctl "

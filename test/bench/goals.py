@@ -167,12 +167,12 @@ def cm_goals(figures):
 def mpi_goals(figures):
     """One program, one MPI: ours against the best by TCP."""
     mpi = find(figures, bench='mpi')
-    for what in 'pingpong', 'allreduce':
+    for what in 'pingpong', 'allreduce', 'UCX message':
         for size in sorted({f['size'] for f in mpi if f['what'] == what}):
             best = {ours: min((f['median'] for f in find(mpi, what=what, size=size)
                                if f['who'].startswith('Rocinante') == ours), default=None) for ours in (True, False)}
             if None not in best.values():
-                yield goal(f'MPI, {size} B {what}: over rocid against TCP', 'x peer', 'at least', 1, best[False] / best[True])
+                yield goal(f'{size} B, {what}: over rocid against TCP', 'x peer', 'at least', 1, best[False] / best[True])
 
 
 def judge(figures):

@@ -83,19 +83,25 @@ def missing():
     return [tool for tool in ('ucx_perftest', 'fi_pingpong', 'qperf') if not shutil.which(tool)]
 
 
-def ucx(veth, kind, sizes, quick, folder):
-    """kind: put or am. One connection for all sizes, by a batch file on both sides."""
+UCX_TCP = ['env', 'UCX_TLS=tcp', f'UCX_NET_DEVICES={NETDEV}']
+ROUND_TRIPS_BYTES = 4096    # longer messages go less often
+
+
+def ucx(veth, kind, sizes, quick, folder, ends=(UCX_TCP, UCX_TCP)):
+    """kind: put or am; ends: what stands before each end's program. One connection for all sizes, by a batch file
+    on both sides."""
     tests = []
     for size in sizes:
         few = 100 if quick else 1000
-        tests.append((size, 'lat', 20 * few, f'ucp_{kind}_lat'))
-        tests.append((size, 'bw', max(few, few * 400 * 64 // size), f'ucp_{kind}_bw'))
+        trips = max(few // 5, 20 * few * ROUND_TRIPS_BYTES // max(size, ROUND_TRIPS_BYTES))
+        tests.append((size, 'lat', trips, f'ucp_{kind}_lat'))
+        tests.append((size, 'bw', max(few // 5, few * 400 * 64 // size), f'ucp_{kind}_bw'))
     batch = os.path.join(folder, f'ucx-{kind}')
     with open(batch, 'w', encoding='ascii') as file:
         for size, what, count, test in tests:
             file.write(f'{size}{what} -t {test} -s {size} -n {count} -w {count // 10}\n')
-    command = ['env', 'UCX_TLS=tcp', f'UCX_NET_DEVICES={NETDEV}', 'ucx_perftest', '-b', batch, '-v', '-f']
-    out = veth.talk(f'UCX {kind}', command, command + [ADDRESS[0]], 13337)
+    server, client = ([*before, 'ucx_perftest', '-b', batch, '-v', '-f'] for before in ends)
+    out = veth.talk(f'UCX {kind}', server, client + [ADDRESS[0]], 13337)
     rows = [line.split(',') for line in out.splitlines() if line.count(',') >= 7]
     if rows:
         head, rows = rows[0], rows[1:]

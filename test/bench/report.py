@@ -134,15 +134,16 @@ def cm_part(report):
 
 def mpi_part(report):
     found = find(report['figures'], bench='mpi')
-    text = ['Open MPI, a rank in each of two namespaces on a veth pair, us (a ping-pong one way): UCX rc_verbs over '
-            'rocid, UCX tcp, Open MPI tcp', '']
+    text = ['Open MPI, a rank in each of two namespaces on a veth pair (a ping-pong one way): UCX rc_verbs over rocid, '
+            'UCX tcp, Open MPI tcp; UCX alone by ucx_perftest: an active message one way, and the rate of many', '']
     for what in dict.fromkeys(f['what'] for f in found):
         sizes = sorted({f['size'] for f in found if f['what'] == what})
         rows = []
         for who in dict.fromkeys(f['who'] for f in found):
             row = [find(found, who=who, what=what, size=size) for size in sizes]
             rows.append([who, *(number(f[0]['median'] if f else None) for f in row)])
-        text += table([what, *map(size_text, sizes)], rows) + ['']
+        unit = next(f['unit'] for f in found if f['what'] == what)
+        text += table([f'{what}, {unit}', *map(size_text, sizes)], rows) + ['']
     return text
 
 

@@ -41,6 +41,7 @@ def check_figures(report):
     check(all(g['met'] in (True, False, None) for g in report['goals']), 'goals')
     if root and shutil.which('mpirun'):
         check({'UCX tcp', 'Open MPI tcp', 'Rocinante --gso'} <= {f['who'] for f in report['figures'] if f['bench'] == 'mpi'}, 'mpi')
+        check({'UCX tcp', 'Rocinante --gso'} <= {f['who'] for f in report['figures'] if f.get('what') == 'UCX message'}, 'UCX')
     check({'cpu', 'flags', 'caches', 'kernel', 'dpdk', 'build', 'commit', 'date'} <= set(report['machine']), 'machine')
 
 

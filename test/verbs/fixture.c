@@ -111,7 +111,7 @@ void to_rts(struct end *e, struct ibv_qp *qp, uint32_t peer_qpn, const struct en
 		.max_dest_rd_atomic = 4,
 		.max_rd_atomic = 4,
 		.min_rnr_timer = 12,
-		.timeout = 20,
+		.timeout = e->timeout ? e->timeout : 20,
 		.retry_cnt = 7,
 		.rnr_retry = 7};
 	int rtr = IBV_QP_STATE, rts = IBV_QP_STATE | IBV_QP_SQ_PSN;

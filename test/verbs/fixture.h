@@ -35,6 +35,7 @@ struct end {
 	struct ibv_mr *mr;
 	uint8_t *buf;
 	uint8_t port;
+	uint8_t timeout; /* of ACKs, for to_rts(); 0: 20 */
 };
 
 /** The parts of a pair. */

@@ -3,23 +3,46 @@
  * lives PHASE SEED: a program on the verbs API that does one thing over and over until it is
  * killed; it prints a line after each time.
  */
+#include <dirent.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include "fixture.h"
 
-#define QPS	   1000
-#define REGION_MAX (4u << 20)
-#define WRITES	   64
+#define QPS	       1000
+#define REGION_MAX     (4u << 20)
+#define WRITES	       64
+#define FIRST_LIVES    20 /* until caches are warm */
+#define MAPPINGS_SLACK 8  /* where malloc() has its memory */
 
 static const struct recipe rc = {.type = IBV_QPT_RC};
 
-/* Set-up and tear-down of all that a program has. */
+static unsigned count_entries(const char *folder)
+{
+	DIR *dir = opendir(folder);
+	unsigned n = 0;
+
+	CHECK(dir);
+	while (readdir(dir))
+		n++;
+	closedir(dir);
+	return n;
+}
+
+/* Set-up and tear-down of all that a program has, and nothing is left of it in the program. */
 static void set_up(void)
 {
+	static unsigned lives, descriptors, mappings;
 	struct end e[2];
 
 	pair_open(e, &rc);
 	pair_close(e);
+	if (++lives == FIRST_LIVES) {
+		descriptors = count_entries("/proc/self/fd");
+		mappings = count_entries("/proc/self/map_files");
+	} else if (lives % FIRST_LIVES == 0) {
+		CHECK(count_entries("/proc/self/fd") == descriptors);
+		CHECK(count_entries("/proc/self/map_files") <= mappings + MAPPINGS_SLACK);
+	}
 }
 
 static void write_all(struct end *from, const struct end *to)

@@ -5,7 +5,8 @@ and tearing down, registering, forking, being written by a peer, or of having 1,
 nothing.
 
 When all have ended, rocid has no more objects, descriptors, mappings and shared memory than before. KILLS=N kills
-another number than 96; SEED=N repeats a run."""
+another number than 96, SETUPS=N sets up and tears down another number of times than 400; SEED=N repeats a run."""
+import atexit
 import os
 import random
 import select
@@ -21,6 +22,7 @@ from rocid import PATIENCE_S, RING_PAIR, check, settled, start, wait_until  # no
 
 PHASES = 'sets-up', 'is-written', 'registers', 'forks', 'has-many'
 CROWD = 32
+CHURNERS = 4
 LIFE_S = 3
 SHMEM_SLACK_KB = 4096   # of other programs of the machine, and of rocid's own caches
 
@@ -29,6 +31,7 @@ def spawn(program, daemon, phase, seed):
     p = subprocess.Popen([program, phase, str(seed)], env={**os.environ, 'ROCI_SOCKET': daemon.socket},
                          stdin=subprocess.DEVNULL, stdout=subprocess.PIPE)
     p.phase = phase
+    atexit.register(p.kill)
     return p
 
 
@@ -64,6 +67,24 @@ def crowd(rnd, program, daemon, size):
     return done
 
 
+def churn(program, daemon, count):
+    """Set-ups and tear-downs in a few programs, which look at what is left in them."""
+    living = [spawn(program, daemon, 'sets-up', seed) for seed in range(CHURNERS)]
+    begin, done = time.monotonic(), 0
+    while done < count:
+        ready = select.select([p.stdout for p in living], [], [], PATIENCE_S)[0]
+        check(ready, f'{done} set-ups, and no more')
+        for f in ready:
+            lives = os.read(f.fileno(), 4096)
+            check(lives, 'a program ended by itself, or it leaks')
+            done += len(lives)
+    print(f'{done} set-ups and tear-downs, {done / (time.monotonic() - begin):.0f}/s', flush=True)
+    for p in living:
+        p.kill()
+        p.wait()
+        p.stdout.close()
+
+
 def main():
     rocid, program = sys.argv[1:]
     kills, seed = int(os.environ.get('KILLS', 96)), int(os.environ.get('SEED', random.randrange(1 << 31)))
@@ -83,6 +104,8 @@ def main():
             progress(survivor)
             print(f'{begin + CROWD} killed; of the last {done} had done something', flush=True)
             shmem = shmem or shmem_kb(daemon.pid)
+        churn(program, daemon, int(os.environ.get('SETUPS', 400)))
+        progress(survivor)
         survivor.kill()
         survivor.wait()
         wait_until(lambda: state(daemon) == base, lambda: f'left behind: {state(daemon)}, not {base}')

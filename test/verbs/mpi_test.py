@@ -11,6 +11,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tempfile
 import time
 
 from cluster import Cluster, Lab, PATIENCE_S, wait_for
@@ -26,6 +27,9 @@ TCP = ['--mca', 'pml', 'ob1', '--mca', 'btl', 'self,tcp', '--mca', 'osc', '^ucx'
 UCX = ['--mca', 'pml', 'ucx', '--mca', 'osc', 'ucx', '--mca', 'btl', '^vader,sm,ofi,openib', '-x', 'UCX_TLS=rc_verbs,ud_verbs,self']
 OFI = ['--mca', 'pml', 'cm', '--mca', 'mtl', 'ofi', '--mca', 'mtl_ofi_provider_include', 'verbs;ofi_rxm',
        '--mca', 'osc', 'pt2pt', '--mca', 'btl', 'self']
+# As doc/cluster.md has it, with shared memory.
+ALONE = (['--mca', 'pml', 'ucx', '--mca', 'osc', 'ucx', '--mca', 'btl', '^vader,ofi,openib'], OFI)
+NOBODY = 65534
 LOSS = ['--ab', 'drop=10000', '--ba', 'drop=10000']
 
 
@@ -72,12 +76,34 @@ def killed(cluster, run, program, options):
     print(f'ok   a killed rank, {" ".join(options)}', flush=True)
 
 
+def one_machine(lab, cluster, run, program):
+    """A user without rights: his ranks of one machine reach each other's memory."""
+    os.chmod(lab.path('.'), 0o755)
+    home = tempfile.mkdtemp(dir=lab.folder)
+    os.chown(home, NOBODY, NOBODY)
+    m = cluster.machines[0]
+    command = ['setpriv', '--reuid', str(NOBODY), '--regid', str(NOBODY), '--clear-groups', 'env', f'HOME={home}',
+               f'TMPDIR={home}', 'mpirun', '--oversubscribe', '-np', '3', '--mca', 'mpi_yield_when_idle', '1']
+
+    def ranks(*words):
+        return subprocess.Popen(m.namespace.command([*command, *words]), cwd=home, stdin=subprocess.DEVNULL, text=True,
+                                env={**os.environ, 'ROCI_SOCKET': m.daemon.socket, 'LC_ALL': 'C'},
+                                stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    want = digest(ranks(*TCP, program, str(ROUNDS)), '3 ranks of one machine, TCP')
+    for options in ALONE:
+        got = digest(ranks(*options, run, program, str(ROUNDS)), f'3 ranks of one machine, {options}')
+        check(got == want, f'3 ranks of one machine, {options}: digest {got}, over TCP {want}')
+        none_left(cluster)
+        print(f'ok   3 ranks of one machine, a user without rights, {" ".join(options)}', flush=True)
+
+
 def main():
     rocid, run, bridge, program = sys.argv[1:]
     if not shutil.which('mpirun'):
         skip('mpirun is not installed (openmpi-bin)')
     with Lab(rocid, None) as lab:
-        cluster = Cluster(lab, MACHINES)
+        cluster = Cluster(lab, MACHINES, options=['--socket-mode', '0666'])
+        one_machine(lab, cluster, run, program)
         sizes = (4, 8) if EFFORT > 1 else (4,)
         want = {n: digest(cluster.mpirun(n, TCP, [program, str(ROUNDS)]), f'{n} ranks, TCP') for n in sizes}
         print(f'TCP: {want}', flush=True)

@@ -4,10 +4,13 @@
 
 roci-run: that a program runs in it as without it, by root and by others, and finds /dev/infiniband; UCX, as Debian
 has it, between two rocid in two namespaces that a veth links. Needs root."""
+import fcntl
 import os
 import shutil
+import socket
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 
@@ -19,6 +22,7 @@ from rocid import ask, check  # noqa: E402
 # In a container root is often without this.
 BOUNDED = ['setpriv', '--bounding-set', '-sys_admin', '--inh-caps', '-sys_admin']
 NOBODY = ['setpriv', '--reuid', '65534', '--regid', '65534', '--clear-groups']
+GROUP = ['setpriv', '--reuid', '65534', '--regid', '65533', '--clear-groups']
 UCX = 'ucx_perftest -n 200 -s {size} -t {test}'
 UCX_TESTS = 'tag_lat', 'tag_bw', 'ucp_put_bw', 'ucp_get', 'ucp_am_bw', 'ucp_fadd'
 SIZES = 8, 100000
@@ -62,6 +66,85 @@ def test_denied(run):
     r = runs(run, 'sh', '-c', 'exit 9', by=['unshare', '--user', '--map-root-user', 'sh', '-c',
              'echo 0 > /proc/sys/user/max_mnt_namespaces; exec "$@"', 'sh'])
     check(r.returncode == 9 and 'mount namespace is denied' in r.stderr, f'{r}')
+
+
+def test_kinds(run, folder):
+    """A program whose libraries cannot be chosen runs, and a sentence says why; no word about others."""
+    def said(path, by=()):
+        return runs(run, '--libraries', path, by=by).stderr
+
+    def copy(name, data, mode):
+        path = Path(folder, name)
+        path.write_bytes(data)
+        path.chmod(mode)
+        return str(path)
+    true = Path('/usr/bin/true').read_bytes()
+    check(not said('true'), said('true'))
+    check('is linked statically' in said('/sbin/ldconfig'), 'a static program')
+    check(not said('/lib64/ld-linux-x86-64.so.2').startswith('roci-run'), 'the dynamic linker itself')
+    script = copy('script', b'#! /sbin/ldconfig -p\n', 0o755)
+    check('ldconfig is linked statically' in said(script), 'a script for a static program')
+    check('another kind of CPU' in said(copy('foreign', true[:18] + b'\x03\x01' + true[20:], 0o755)), 'another CPU')
+    check('another C library' in said(copy('musl', true.replace(b'/ld-linux-x86-64', b'/ld-musl-x86_64.'), 0o755)), 'musl')
+    setuid = copy('setuid', true, 0o4755)
+    check(not said(setuid), 'its owner has the rights')
+    check('rights that you do not have' in said(setuid, NOBODY), 'a setuid program')
+
+
+def test_sockets(run, folder):
+    """No rocid, no right to use it, and one that shows no device are different sentences."""
+    silent = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    path = str(Path(folder, 'socket'))
+    for prepare, by, advice in ((lambda: None, (), 'start rocid there'), (lambda: silent.bind(path), (), 'start rocid there'),
+                                (lambda: os.chmod(path, 0o600), NOBODY, 'become a member of its group'),
+                                (silent.listen, (), 'a rocid of this release')):
+        prepare()
+        r = runs(run, '--socket', path, 'sh', '-c', 'exit 3', by=by)
+        check(r.returncode == 3 and f'{path} shows no device' in r.stderr and advice in r.stderr, f'{advice}: {r}')
+    silent.close()
+
+
+def test_siblings(run, folder):
+    """Programs of one user over the same devices share a user namespace, as long as one of them lives."""
+    look = 'readlink /proc/self/ns/user /proc/self/ns/mnt; pwd; ls /dev/infiniband; read x'
+
+    def start(socket, by=NOBODY, **kw):
+        return subprocess.Popen([*by, run, '--socket', socket, 'sh', '-c', look], stdin=subprocess.PIPE, cwd=folder,
+                                stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, **kw)
+
+    def lines(p):
+        return [p.stdout.readline().strip() for _ in range(5)]
+
+    def end(p):
+        p.communicate('\n', timeout=PATIENCE_S)
+    crowd = [start('/run/x') for _ in range(8)]     # at the same time
+    first = lines(crowd[0])
+    check(first[2:] == [str(folder), 'rdma_cm', 'uverbs0'], f'{first}')
+    for p in crowd[1:]:
+        got = lines(p)
+        check(got == first, f'{got}, not {first}')
+    for p in crowd[:-1]:
+        end(p)
+    late, others = start('/run/x'), [start('/run/x:/run/y'), start('/run/x', GROUP)]
+    check(lines(late) == first, 'the one that is left is not found')
+    for p in others:
+        check(lines(p)[0] not in ('', first[0]), 'other devices, or another group, in the same namespace')
+    for p in late, *others:
+        end(p)
+    # A stranger's file, and a holder of the lock that stands still, are no hindrance.
+    table = Path('/dev/shm/roci-run.65534')
+    with open(table) as f:
+        fcntl.flock(f, fcntl.LOCK_EX)
+        alone = start('/run/x')
+        check(lines(alone)[0] not in ('', first[0]), 'the lock of another')
+    end(alone)
+    os.chown(table, 0, 0)
+    table.chmod(0o666)
+    alone = start('/run/x')
+    check(lines(alone)[0] not in ('', first[0]), 'the file of another')
+    end(alone)
+    table.unlink()
+    end(crowd[-1])
 
 
 class Side:
@@ -128,6 +211,11 @@ def main():
     test_process(run)
     test_print(run)
     test_denied(run)
+    with tempfile.TemporaryDirectory(prefix='roci-') as folder:
+        os.chmod(folder, 0o755)
+        test_kinds(run, folder)
+        test_sockets(run, folder)
+        test_siblings(run, folder)
     with Lab(rocid, None) as lab:
         a, b = link(lab)
         sides = [Side(n, lab.rocid(n, name, ['--share', 'e0']), run) for n, name in ((a, 'a'), (b, 'b'))]
