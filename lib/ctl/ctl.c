@@ -36,7 +36,7 @@
 #include "text/sentence.h"
 #include "verbs/dest.h"
 #include "verbs/group.h"
-#include "verbs/migrate.h"
+#include "migrate/migrate.h"
 #include "verbs/objects.h"
 #include "verbs/qp_obj.h"
 #include "worker.h"

@@ -2,7 +2,7 @@
 #include <errno.h>
 #include "admin/migrate.h"
 #include "text/sentence.h"
-#include "verbs/migrate.h"
+#include "migrate/migrate.h"
 #include "verbs/objects.h"
 #include "verbs/qp_obj.h"
 

@@ -13,7 +13,7 @@
 #include "text/sentence.h"
 #include "transition.h"
 #include "verbs/device.h"
-#include "verbs/migrate.h"
+#include "migrate/migrate.h"
 #include "verbs/objects.h"
 #include "verbs/qp_cc.h"
 #include "verbs/qp_obj.h"

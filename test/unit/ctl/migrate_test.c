@@ -15,7 +15,7 @@
 #include "session/session.h"
 #include "session/sessions.h"
 #include "verbs/cq_obj.h"
-#include "verbs/migrate.h"
+#include "migrate/migrate.h"
 #include "verbs/objects.h"
 #include "verbs/qp_obj.h"
 #include "worker_impl.h"

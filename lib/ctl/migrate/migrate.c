@@ -11,7 +11,7 @@
 #include "session/handles.h"
 #include "session/session.h"
 #include "session/sessions.h"
-#include "verbs/migrate.h"
+#include "migrate/migrate.h"
 #include "verbs/objects.h"
 #include "verbs/qp_obj.h"
 #include "worker.h"

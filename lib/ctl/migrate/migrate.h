@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
- * @file verbs/migrate.h
+ * @file migrate/migrate.h
  * Moves QPs between workers (decision 0040): to the worker on whose queue their packets arrive, so
  * that no packet needs to be handed over, or to any worker, to test that it works. Control thread.
  */
-#ifndef VERBS_MIGRATE_H
-#define VERBS_MIGRATE_H
+#ifndef MIGRATE_MIGRATE_H
+#define MIGRATE_MIGRATE_H
 
 #include <stdbool.h>
 #include <stdint.h>
