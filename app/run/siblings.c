@@ -22,6 +22,8 @@
 #define TRIES \
 	100 /* to get the lock, which is held for milliseconds unless its holder stands still */
 #define PAUSE_NS  50000000
+#define LOOKS	  20 /* at a program that cannot be looked at while it calls execvp() */
+#define LOOK_NS	  10000000
 #define FNV_BASIS 0xCBF29CE484222325
 #define FNV_PRIME 0x100000001B3
 
@@ -81,14 +83,17 @@ static uint64_t key_of(const char *shown)
 
 /* --- the file --------------------------------------------------------------------------------- */
 
+static void nap(long ns)
+{
+	nanosleep(&(struct timespec){.tv_nsec = ns}, NULL);
+}
+
 static bool lock(int fd)
 {
-	const struct timespec pause = {.tv_nsec = PAUSE_NS};
-
 	for (int i = 0; i < TRIES; i++) {
 		if (!flock(fd, LOCK_EX | LOCK_NB))
 			return true;
-		nanosleep(&pause, NULL);
+		nap(PAUSE_NS);
 	}
 	return false;
 }
@@ -174,12 +179,32 @@ static bool enter(const struct record *r, const char *cwd)
 	return ok;
 }
 
-bool siblings_join(struct siblings *s, const char *shown)
+/* Whether it is there, and nobody may see its namespaces. */
+static bool is_hidden(const struct record *r)
+{
+	return !namespace_of(r->pid, "user") && !is_gone(r->pid);
+}
+
+/* @return whether another look may find more */
+static bool enter_any(const struct siblings *s, const char *cwd, bool *joined)
 {
 	struct record r[RECORDS];
+	unsigned n = read_all(s->fd, r);
+	bool hidden = false;
+
+	for (unsigned i = 0; i < n && !*joined; i++) {
+		if (r[i].key != s->key)
+			continue;
+		*joined = enter(&r[i], cwd);
+		hidden |= is_hidden(&r[i]);
+	}
+	return hidden && !*joined;
+}
+
+bool siblings_join(struct siblings *s, const char *shown)
+{
 	char cwd[PATH_MAX];
 	bool joined = false;
-	unsigned n;
 
 	s->key = key_of(shown);
 	s->fd = open_own("/dev/shm");
@@ -187,9 +212,8 @@ bool siblings_join(struct siblings *s, const char *shown)
 		s->fd = open_own("/tmp");
 	if (s->fd < 0 || !getcwd(cwd, sizeof(cwd)))
 		return false;
-	n = read_all(s->fd, r);
-	for (unsigned i = 0; i < n && !joined; i++)
-		joined = r[i].key == s->key && enter(&r[i], cwd);
+	for (int i = 0; i < LOOKS && enter_any(s, cwd, &joined); i++)
+		nap(LOOK_NS);
 	if (joined && chdir(cwd)) /* it was there just now */
 		err(NAMESPACE_EXIT, "%s", cwd);
 	return joined;

@@ -132,7 +132,7 @@ int main(int argc, char **argv)
 		pthread_create(&t[i], NULL, churn, (void *)(i + 1));
 	for (unsigned k = 0; k < forks; k++) {
 		pid_t pid = fork();
-		int status;
+		int status = 0;
 
 		if (!pid)
 			child(k);

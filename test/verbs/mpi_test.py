@@ -98,7 +98,7 @@ def one_machine(lab, cluster, run, program):
 
 
 def main():
-    rocid, run, bridge, program = sys.argv[1:]
+    rocid, run, bridge, program = map(os.path.abspath, sys.argv[1:])
     if not shutil.which('mpirun'):
         skip('mpirun is not installed (openmpi-bin)')
     with Lab(rocid, None) as lab:

@@ -205,7 +205,7 @@ def test_ucx(lab, sides):
 
 
 def main():
-    rocid, run = sys.argv[1:]
+    rocid, run = map(os.path.abspath, sys.argv[1:])
     if not shutil.which('ucx_perftest'):
         skip('ucx_perftest is not installed (ucx-utils)')
     test_process(run)
