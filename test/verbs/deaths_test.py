@@ -4,7 +4,7 @@
 rocid dies and comes again.
 
 The first get an error of that queue pair alone; the others a flush and IBV_EVENT_DEVICE_FATAL, and go on with the new
-rocid, with no more descriptors and mappings than before. RESTARTS=N: another number of rocids than 4."""
+rocid, with no more descriptors and mappings than before. RESTARTS=N: another number of rocids than 2."""
 import atexit
 import os
 import select
@@ -101,7 +101,7 @@ def main():
             seen = settled(lambda d=daemon: (state(d), d.idle_fds()))
             check(seen == (base or seen), f'left behind: {seen}, not {base}')
             base = seen
-        daemon = test_rocid(rocid, folder, daemon, program, int(os.environ.get('RESTARTS', 4)))
+        daemon = test_rocid(rocid, folder, daemon, program, int(os.environ.get('RESTARTS', 2)))
         wait_until(lambda: not any(daemon.totals().values()), lambda: f'left behind: {daemon.totals()}')
         daemon.check_ends()
 
