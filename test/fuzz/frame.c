@@ -8,6 +8,7 @@
 #include "bits.h"
 #include "fast_cnp.h"
 #include "frame.h"
+#include "opcode.h"
 #include "icrc.h"
 #include "oracle.h"
 #include "random.h"

@@ -9,6 +9,7 @@
 #include <string.h>
 #include "bits.h"
 #include "frame.h"
+#include "headers.h"
 #include "icrc.h"
 #include "ioam.h"
 #include "opcode.h"

@@ -24,12 +24,16 @@
 #include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
+#include "abi_ctl.h"
 #include "ah.h"
 #include "app.h"
 #include "cm.h"
+#include "headers.h"
 #include "hosts.h"
 #include "icrc.h"
+#include "opcode.h"
 #include "oracle.h"
+#include "qp.h"
 #include "qp_table.h"
 #include "records.h"
 #include "target.h"

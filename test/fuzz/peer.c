@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include "headers.h"
+#include "opcode.h"
 #include "oracle.h"
 #include "peer.h"
+#include "qp_impl.h"
 #include "requester.h"
 #include "seq24.h"
+#include "wqe.h"
 #include "write.h"
 
 /* Packets on their way to the QP. */

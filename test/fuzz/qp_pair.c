@@ -10,7 +10,11 @@
 #include <stddef.h>
 #include <stdlib.h>
 #include <cmocka.h>
+#include "frame.h"
+#include "icrc.h"
+#include "opcode.h"
 #include "oracle.h"
+#include "qp.h"
 #include "records.h"
 #include "seq24.h"
 #include "target.h"

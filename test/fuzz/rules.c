@@ -1,10 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include "abi_wqe.h"
+#include "frame.h"
+#include "headers.h"
 #include "icrc.h"
 #include "mr.h"
+#include "opcode.h"
 #include "oracle.h"
+#include "qp_impl.h"
 #include "rules.h"
 #include "seq24.h"
 #include "ud.h"
+#include "wqe.h"
 
 void rules_start(struct rules *r, const struct qp *qp, const struct mr_table *mrs)
 {

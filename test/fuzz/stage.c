@@ -8,10 +8,12 @@
 #include <cmocka.h>
 #include "ah.h"
 #include "core_command.h"
+#include "headers.h"
 #include "hole.h"
 #include "hosts.h"
 #include "invariants.h"
 #include "mcast.h"
+#include "opcode.h"
 #include "oracle.h"
 #include "seq24.h"
 #include "srq.h"

@@ -376,6 +376,7 @@ static void set_qp__hpcc(void **state)
 	shows(*state, "\"algorithm\":null");
 	free(ask(*state, "set port 1 cc hpcc"));
 	shows(*state, "\"algorithm\":\"hpcc\"");
+	free(ask(*state, "set port 1 cc off"));
 }
 
 /* A QP that goes to another port follows that one's line. */
@@ -394,6 +395,8 @@ static void set_qp__cc_of_another_port(void **state)
 	assert_int_equal(modify(m, &a), 0);
 	shows(*state, "\"algorithm\":\"dcqcn\"");
 	shows(*state, "\"rate_mbps\":40000.0");
+	free(ask(*state, "set port 1 cc off"));
+	free(ask(*state, "set port 2 cc off"));
 }
 
 /* An administrator limits a QP, in any state. */
