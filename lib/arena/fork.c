@@ -532,10 +532,10 @@ static void wait_for_child(void)
 
 /* --- the moment of fork() ----------------------------------------------------------------- */
 
-/* With libc's locks, so nobody is stopped who has one. */
-static void before_fork(void)
+/* At fork() itself with libc's locks, so nobody is stopped who has one; otherwise nobody is. */
+static void before_fork(bool fork)
 {
-	fk.parked = !fk.monitored && park_possible() && !park(0, true);
+	fk.parked = fork && !fk.monitored && park_possible() && !park(0, true);
 	take_snapshot();
 }
 

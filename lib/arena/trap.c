@@ -34,7 +34,7 @@ struct kernel_action {
 };
 
 static struct {
-	void (*before)(void);
+	void (*before)(bool fork);
 	void (*after)(bool child);
 	volatile char block; /* the kernel reads it at each system call */
 	bool active;
@@ -90,14 +90,15 @@ static void set_dispatch(unsigned long mode)
 /* The mask is the one that the handler returns to. SIGSYS stays: a thread that blocks it dies. */
 static long mask_call(ucontext_t *context, const greg_t *r)
 {
-	uint64_t now, set;
+	uint64_t now, set = 0;
 
 	memcpy(&now, &context->uc_sigmask, SET_BYTES);
+	if (r[REG_RSI]) /* first: it may be the same place */
+		memcpy(&set, (const void *)r[REG_RSI], SET_BYTES);
 	if (r[REG_RDX])
 		memcpy((void *)r[REG_RDX], &now, SET_BYTES);
 	if (!r[REG_RSI])
 		return 0;
-	memcpy(&set, (const void *)r[REG_RSI], SET_BYTES);
 	if (r[REG_RDI] == SIG_BLOCK)
 		set |= now;
 	else if (r[REG_RDI] == SIG_UNBLOCK)
@@ -130,9 +131,11 @@ static bool is_fork(const greg_t *r)
 
 static void make_process(greg_t *r)
 {
+	bool fork = is_fork(r);
+
 	disarm();
-	trap.before();
-	if (is_fork(r)) {
+	trap.before(fork);
+	if (fork) {
 		r[REG_RAX] = plain_call(r);
 		trap.after(!r[REG_RAX]);
 	} else {
@@ -193,7 +196,7 @@ static bool allowed(void)
 	       !syscall(SYS_prctl, PR_SET_SYSCALL_USER_DISPATCH, DISPATCH_OFF, 0, 0, 0);
 }
 
-bool trap_fork(void (*before)(void), void (*after)(bool child))
+bool trap_fork(void (*before)(bool fork), void (*after)(bool child))
 {
 	const struct kernel_action sa = {.handler = on_call,
 		.flags = SA_SIGINFO | SA_NODEFER | RESTORER,
@@ -222,7 +225,7 @@ void trap_end(void)
 
 #else
 
-bool trap_fork(void (*before)(void), void (*after)(bool child))
+bool trap_fork(void (*before)(bool fork), void (*after)(bool child))
 {
 	(void)before;
 	(void)after;

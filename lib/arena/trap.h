@@ -11,10 +11,11 @@
 #include <stdbool.h>
 
 /** Has @p before called when this thread is about to make a process, and @p after in both when it
- *  has, or has failed to. They may not allocate: the locks are held. Signals wait from here on,
- *  until trap_end().
+ *  has, or has failed to. They may not allocate: the locks are held. A handler of the program's
+ *  own may make a thread or a vfork() first: then @p before is called with false, at the last
+ *  moment that can be seen, and @p after never. Signals wait from here on, until trap_end().
  *  @return false if this kernel, or the program's use of SIGSYS, does not allow it. */
-bool trap_fork(void (*before)(void), void (*after)(bool child));
+bool trap_fork(void (*before)(bool fork), void (*after)(bool child));
 
 /** In parent and child, whether they have been called or not. */
 void trap_end(void);

@@ -424,9 +424,10 @@ bool cq_has_completions(struct cq *cq)
 {
 	bool any = false;
 
-	spin_lock(&cq->lock);
+	if (!spin_trylock(&cq->lock)) /* perhaps by this thread: roci_read_start() */
+		return true;
 	for (uint32_t i = 0; i < cq->lanes && !any; i++)
-		any = lane_ready(&cq->lane[i]);
+		any = lane_ready(&cq->lane[i]) || (cq->lane[i].from->next && lane_waiting(cq, i));
 	spin_unlock(&cq->lock);
 	return any;
 }

@@ -193,9 +193,9 @@ static struct cq *take_left_cq(struct context *ctx, struct roci_channel *channel
 int roci_get_cq_event(struct roci_channel *channel, struct roci_cq **out, void **user_data)
 {
 	struct context *ctx = context_of(channel->context);
-	struct cq *cq = take_left_cq(ctx, channel);
+	struct cq *cq;
 
-	while (!cq) {
+	while (!(cq = take_left_cq(ctx, channel))) {
 		struct abi_event ev;
 		int err = read_event(ctx, channel->fd, &ev);
 
@@ -206,8 +206,8 @@ int roci_get_cq_event(struct roci_channel *channel, struct roci_cq **out, void *
 		}
 		if (err)
 			return event_error(err);
-		if (ev.type == ABI_EVENT_COMPLETION)
-			cq = take_cq(ctx, ev.handle);
+		if (ev.type == ABI_EVENT_COMPLETION && (cq = take_cq(ctx, ev.handle)))
+			break;
 	}
 	*out = &cq->pub;
 	if (user_data)

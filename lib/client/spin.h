@@ -9,6 +9,7 @@
 
 #include <sched.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 
 struct spin {
 	atomic_flag held;
@@ -26,6 +27,12 @@ static inline void spin_lock(struct spin *s)
 	for (unsigned tries = 0; atomic_flag_test_and_set_explicit(&s->held, memory_order_acquire);)
 		if (++tries >= SPIN_PATIENCE)
 			sched_yield();
+}
+
+/** @return whether it is held now */
+static inline bool spin_trylock(struct spin *s)
+{
+	return !atomic_flag_test_and_set_explicit(&s->held, memory_order_acquire);
 }
 
 static inline void spin_unlock(struct spin *s)

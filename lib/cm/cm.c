@@ -325,12 +325,13 @@ uint8_t cm_ack_timeout(unsigned delay, unsigned life)
 	return t < 31 ? (uint8_t)t : 31;
 }
 
-/* CM-21, QPS-23: packets of the old connection are gone before the QPN is used again. */
+/* CM-21, QPS-23: packets of the old connection are gone before the QPN is used again: twice the
+ * packet life time, which the ACK time-out holds. */
 void cm_timewait(struct cm *cm, struct cm_conn *c, uint64_t now)
 {
 	cm_index_del(cm, c, CM_BY_REMOTE_QPN); /* the peer may use its own as soon as it likes */
 	c->state = CM_TIMEWAIT;
-	wheel_arm(&cm->wheel, &c->timer, now + cm_time(c->ack_timeout + 1u));
+	wheel_arm(&cm->wheel, &c->timer, now + cm_time(c->ack_timeout));
 }
 
 /* --- looking

@@ -180,7 +180,8 @@ static bool take_recv(struct core *c, const struct part *p)
 {
 	struct qp *peer = p->peer;
 
-	if (!name_srq(c, p))
+	/* The frame that comes instead would end a message that has its receive (UC-09). */
+	if ((!peer->resp.have_wqe && p->qp->opc == OPC_UC && peer->srq) || !name_srq(c, p))
 		return false;
 	return (peer->resp.have_wqe || recv_wqe_take(c, peer)) && !peer->resp.wqe.invalid;
 }
@@ -227,10 +228,10 @@ static bool execute_send(struct core *c, const struct part *p)
 	struct txd t;
 	uint32_t at;
 
-	if (!take_recv(c, p))
+	if (!gather(c, p, &t) || !take_recv(c, p))
 		return false;
 	at = p->first ? 0 : r->recv_off;
-	if ((uint64_t)at + p->len > r->wqe.length || !gather(c, p, &t)) /* RSP-20 */
+	if ((uint64_t)at + p->len > r->wqe.length) /* RSP-20 */
 		return false;
 	for (unsigned i = 0; i < t.nsegs; i++) {
 		if (recv_place_at(c, p->peer, at, t.seg[i].addr, t.seg[i].len))
@@ -299,8 +300,8 @@ static bool execute_read(struct core *c, const struct part *p)
 {
 	uint8_t *from = NULL;
 
-	if (!responds(p) || !remote(c, p, ABI_ACCESS_REMOTE_READ, &from))
-		return false;
+	if (p->peer->limited || !responds(p) || !remote(c, p, ABI_ACCESS_REMOTE_READ, &from))
+		return false; /* its responses wait for their departures (pacing.h) */
 	if (p->len && completer_place(c, p->qp, p->wqe, p->off, from, p->len))
 		return false;
 	c->count.rx_read_requests += p->last;

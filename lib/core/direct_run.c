@@ -123,6 +123,8 @@ static ALWAYS_INLINE bool read_done(struct core *c, struct run *r, const struct 
 {
 	uint8_t *from;
 
+	if (unlikely(r->peer->limited)) /* its responses wait for their departures (pacing.h) */
+		return false;
 	if (!r->qp->attr.max_rd_atomic || !r->peer->attr.max_dest_rd_atomic || /* REQ-09, RSP-30 */
 		!peers_memory(c, r->peer, m, ABI_ACCESS_REMOTE_READ, &from) ||
 		!uaccess_place(core_memory(c), m->memory, from, m->len))

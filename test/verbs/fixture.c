@@ -41,10 +41,13 @@ static void create_cq(struct end *e, const struct recipe *r)
 		.wc_flags = IBV_WC_STANDARD_FLAGS | IBV_WC_EX_WITH_CVLAN |
 			    IBV_WC_EX_WITH_COMPLETION_TIMESTAMP};
 
-	if (r->cq_ex)
+	if (r->cq_ex) {
+		ex.channel = e->channel = ibv_create_comp_channel(e->context);
+		CHECK(e->channel);
 		e->cq = ibv_cq_ex_to_cq(ibv_create_cq_ex(e->context, &ex));
-	else
+	} else {
 		e->cq = ibv_create_cq(e->context, 256, e, NULL, 0);
+	}
 	CHECK(e->cq);
 }
 
@@ -156,6 +159,7 @@ void pair_close(struct end e[2])
 	for (int i = 0; i < 2; i++) {
 		CHECK(!ibv_destroy_qp(e[i].qp));
 		CHECK(!ibv_destroy_cq(e[i].cq));
+		CHECK(!e[i].channel || !ibv_destroy_comp_channel(e[i].channel));
 		CHECK(!ibv_dereg_mr(e[i].mr));
 		CHECK(!ibv_dealloc_pd(e[i].pd));
 		CHECK(!ibv_close_device(e[i].context));

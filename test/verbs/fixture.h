@@ -29,6 +29,7 @@
 struct end {
 	struct ibv_context *context;
 	struct ibv_pd *pd;
+	struct ibv_comp_channel *channel; /* NULL unless its CQ is an extended one */
 	struct ibv_cq *cq;
 	struct ibv_qp *qp;
 	struct ibv_qp_ex *ex; /* NULL: not created with send_ops_flags */

@@ -24,7 +24,8 @@ int gsi_sgid_index(const struct ctl *ctl, const struct cm_path *path)
 	return gid_find(&ctl->net->port[path->port].gids.table, path->local, path->net, path->vid);
 }
 
-/* The high bit says what kind of member each end is, not which partition it means. */
+/* The high bit says what kind of member each end is, not which partition it means. As a full member
+ * if rocid is one: limited members do not hear each other (CA17-27). */
 int gsi_pkey_index(const struct ctl *ctl, const struct cm_path *path)
 {
 	const struct port *port = &ctl->dp->ports->port[path->port];
@@ -33,11 +34,25 @@ int gsi_pkey_index(const struct ctl *ctl, const struct cm_path *path)
 	for (uint32_t i = 0; i < port->pkeys; i++) {
 		uint16_t own = atomic_load_explicit(&port->pkey[i], memory_order_relaxed);
 
-		if (own == path->pkey && pkey_valid(own))
+		if (!pkey_valid(own) || (own ^ path->pkey) & 0x7FFF)
+			continue;
+		if (own & 0x8000)
 			return (int)i;
-		if (found < 0 && pkey_valid(own) && !((own ^ path->pkey) & 0x7FFF))
+		if (found < 0)
 			found = (int)i;
 	}
+	return found;
+}
+
+/* The refusal of a REQ that names a foreign partition leaves in one of ours. */
+static int any_pkey_index(const struct ctl *ctl, const struct cm_path *path)
+{
+	const struct port *port = &ctl->dp->ports->port[path->port];
+	int found = gsi_pkey_index(ctl, path);
+
+	for (uint32_t i = 0; i < port->pkeys && found < 0; i++)
+		if (pkey_valid(atomic_load_explicit(&port->pkey[i], memory_order_relaxed)))
+			found = (int)i;
 	return found;
 }
 
@@ -83,18 +98,20 @@ static void post(struct gsi *g, const struct gsi_ah *a, const uint8_t mad[MAD_LE
 	const struct ring *sq = &p->qp->qp->sq;
 	uint8_t *entry = sq->entries + (size_t)(p->posted & (sq->depth - 1)) * sq->stride;
 	struct abi_wqe *w = (struct abi_wqe *)entry;
-	int pkey = gsi_pkey_index(g->ctl, &a->path);
+	int pkey = any_pkey_index(g->ctl, &a->path);
 
 	if (!has_room(p)) {
 		g->full++;
 		return;
 	}
+	if (pkey < 0) /* in no partition: an index without a P_Key would end QP1 (SQE) */
+		return;
 	w->imm = 0;
 	w->wr_id = p->posted;
 	w->ud.ah = a->handle;
 	w->ud.remote_qpn = 1;
 	w->ud.remote_qkey = MAD_QKEY;
-	w->ud.pkey_index = pkey < 0 ? 0 : (uint32_t)pkey; /* of a REQ that is refused for it */
+	w->ud.pkey_index = (uint32_t)pkey;
 	memcpy(entry + ABI_WQE_HDR, mad, MAD_LEN);
 	atomic_store_explicit((_Atomic uint32_t *)&w->ctl,
 		ABI_WQE_CTL(ABI_WR_SEND, MAD_LEN, ABI_WQE_INLINE | abi_phase(p->posted, sq->depth)),

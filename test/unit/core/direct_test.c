@@ -10,6 +10,7 @@
 #include "abi_ctl.h"
 #include "ah.h"
 #include "app.h"
+#include "core_command.h"
 #include "fabric.h"
 #include "headers.h"
 #include "hole.h"
@@ -110,6 +111,7 @@ enum obstacle {
 	TOO_MANY_BYTES,	 /* REQ-16: more inline data than was agreed on */
 	INLINE_READ,	 /* REQ-16 */
 	UNKNOWN_OPCODE,	 /* REQ-17 */
+	LIMITED_PEER,	 /* whose READ responses wait for their departures */
 	OBSTACLES
 };
 
@@ -272,6 +274,11 @@ static struct world *world_new(enum way way, const struct world_spec *spec)
 	for (int e = A; e < ENDS && !spec->self; e++)
 		make_end(w, e, spec);
 	connect(w, spec);
+	if (spec->obstacle == LIMITED_PEER)
+		core_cmd(&w->host->core,
+			&(struct core_cmd){
+				CORE_CMD_SET_RATE, .qp = w->end[B].qp->qp, .rate = 1000000000},
+			0);
 	return w;
 }
 
@@ -549,15 +556,19 @@ static void post_any(
 	app_post_send(me->qp, &s);
 }
 
-static void post_recv_any(struct world *w, int e, struct random *r, uint64_t wr_id)
+static void post_recv(struct world *w, int e, uint64_t wr_id, const struct abi_sge *sge, unsigned n)
 {
-	struct abi_sge sge[4];
-	unsigned n = cut(r, w->end[e].mr, RECEIVED, LEN_MAX, sge);
-
 	if (e == B && w->srq)
 		app_post_srq(w->srq, wr_id, sge, n);
 	else
 		app_post_recv(w->end[e].qp, wr_id, sge, n);
+}
+
+static void post_recv_any(struct world *w, int e, struct random *r, uint64_t wr_id)
+{
+	struct abi_sge sge[4];
+
+	post_recv(w, e, wr_id, sge, cut(r, w->end[e].mr, RECEIVED, LEN_MAX, sge));
 }
 
 static void post_recvs(struct world *w, int e, struct random *r, unsigned n, uint64_t wr_id)
@@ -725,12 +736,13 @@ static void post_obstructed(struct world *w, enum obstacle obstacle, uint32_t le
 	case SHORT_RECEIVE:
 		s.opcode = ABI_WR_SEND;
 		recv.length--;
-		app_post_recv(w->end[B].qp, 8, &recv, 1);
+		post_recv(w, B, 8, &recv, 1);
 		break;
 	case READ_PAST:
 	case NO_READ_RIGHT:
 	case OWN_RIGHT:
 	case NO_READS:
+	case LIMITED_PEER:
 		s.opcode = ABI_WR_RDMA_READ;
 		break;
 	case WRONG_KEY:
@@ -827,7 +839,7 @@ static void meet(const struct world_spec *spec, uint32_t len, unsigned after)
 	}
 	assert_int_equal(w[DIRECT]->end[A].cqes, after + 1);
 	assert_int_equal(w[DIRECT]->end[A].cqe[after].status == ABI_WC_SUCCESS,
-		spec->uc || spec->ud || spec->obstacle == NONE);
+		spec->uc || spec->ud || spec->obstacle == NONE || spec->obstacle == LIMITED_PEER);
 	assert_int_equal(
 		w[DIRECT]->host->core.count.direct_messages, after + (spec->obstacle == NONE));
 	for (int way = 0; way < WAYS; way++)
@@ -863,9 +875,9 @@ static void errors_of_uc__end_the_same(void **state)
 		WRONG_KEY, OTHER_PARTITION, OTHER_PEER, OTHER_MTU, OTHER_ADDRESS};
 
 	(void)state;
-	for (unsigned i = 0; i < ARRAY_SIZE(obstacles); i++)
-		meet(&(struct world_spec){.mtu = 1024, .uc = true, .obstacle = obstacles[i]},
-			200000, 0);
+	for (unsigned i = 0; i < 2 * ARRAY_SIZE(obstacles); i++)
+		meet(&(struct world_spec){1024, i % 2, .uc = true, .obstacle = obstacles[i / 2]},
+			i % 2 && obstacles[i / 2] == SHORT_RECEIVE ? 1000 : 200000, 0);
 }
 
 /* VAL-09, VAL-16, UD-12: nobody tells the sender. */

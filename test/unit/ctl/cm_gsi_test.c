@@ -122,31 +122,48 @@ static void send__thousands(void **state)
 
 /* proves CM-01: the P_Key is that of the path, be we a full or a limited member of the partition.
  */
+static uint32_t pkey_index_of(const struct gsi *g, uint32_t posted)
+{
+	const struct ring *sq = &g->port[0].qp->qp->sq;
+	const uint8_t *at = sq->entries + (size_t)(posted & (sq->depth - 1)) * sq->stride;
+
+	return ((const struct abi_wqe *)at)->ud.pkey_index;
+}
+
 static void send__pkeys(void **state)
 {
 	static const struct {
 		uint16_t pkey;
 		uint32_t index;
-	} rows[] = {{0xFFFF, 1}, {0x8001, 0}, {0x0002, 3}, {0x8002, 2}, {0x8003, 4}, {0x0003, 4},
+	} rows[] = {{0xFFFF, 1}, {0x8001, 0}, {0x0002, 2}, {0x8002, 2}, {0x8003, 4}, {0x0003, 4},
 		{0x7777, 0}};
 	static const uint16_t table[] = {0x8001, 0xFFFF, 0x8002, 0x0002, 0x0003};
+	uint32_t next, posted;
 	struct gsi *g = gsi_of(state);
 	struct port *port = &g->ctl->dp->ports->port[0];
 
 	for (uint32_t i = 0; i < ARRAY_SIZE(table); i++)
 		assert_true(pkeys_set(port, i, table[i]));
 	for (uint32_t i = 0; i < ARRAY_SIZE(rows); i++) {
-		const struct ring *sq = &g->port[0].qp->qp->sq;
-		const struct abi_wqe *w =
-			(const struct abi_wqe *)(sq->entries +
-						 (size_t)(g->port[0].posted & (sq->depth - 1)) *
-							 sq->stride);
-		uint32_t next = i;
-
+		posted = g->port[0].posted;
+		next = i;
 		send_in(g, rows[i].pkey, gid_peer4, i);
 		assert_int_equal(work(g, &next), 1);
-		assert_int_equal(w->ud.pkey_index, rows[i].index);
+		assert_int_equal(pkey_index_of(g, posted), rows[i].index);
 	}
+	for (uint32_t i = 0; i < ARRAY_SIZE(table); i++) { /* cleared entries are not used */
+		assert_true(pkeys_set(port, i, 0));
+		posted = g->port[0].posted;
+		next = ARRAY_SIZE(rows) + i;
+		send_in(g, 0x7777, gid_peer4, ARRAY_SIZE(rows) + i);
+		if (i + 1 == ARRAY_SIZE(table)) {
+			assert_int_equal(g->port[0].posted, posted);
+			break;
+		}
+		assert_int_equal(work(g, &next), 1);
+		assert_int_equal(pkey_index_of(g, posted), i + 1);
+	}
+	assert_true(pkeys_set(port, 0, 0xFFFF));
 }
 
 /* A worker that does not send: nothing is written over, and no more is kept than there is room for.
