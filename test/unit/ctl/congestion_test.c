@@ -88,8 +88,8 @@ static void congestion_parse__refuses(void **state)
 		"notify,fastcnp=fd00::1,fastcnp_rate=-1", "notify,fastcnp=fd00::1,fastcnp_rate=",
 		"notify,fastcnp=fd00::1,fastcnp_burst=65537", "notify,fastcnp=fd00::1,fastcnp_x=1",
 		"notify,fastcnp_rate=1000",
-		("dcqcn,rp_ai_rate=00000000000000000000000000000000000000000000000000000000000000"
-		 "5"),
+		("dcqcn,rp_ai_rate=" /* 5, if it were cut */
+		 "00000000000000000000000000000000000000000000000000050"),
 		("notify,aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa="
 		 "1")};
 	struct congestion c;
