@@ -17,6 +17,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -373,15 +374,21 @@ static bool protect_shot(const struct shot *sh)
 
 static bool monitor_possible(void)
 {
-	return !fk.alone && hold_descriptor() >= 0;
+	return !fk.alone && hold_can_share();
 }
 
-/* Before fork() has libc's locks. */
+/* Before fork() has libc's locks. No signal's handler runs in it: one that writes to protected
+ * memory would wait for itself. */
 static void start_monitor(void)
 {
+	sigset_t all, before;
+
 	if (pipe2(fk.stop, O_CLOEXEC))
 		return;
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
 	fk.monitored = !pthread_create(&fk.monitor, NULL, watch, NULL);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	if (fk.monitored)
 		return;
 	close(fk.stop[0]);

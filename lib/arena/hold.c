@@ -2,7 +2,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/userfaultfd.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -244,10 +243,13 @@ int hold_take(const struct hold *h, uintptr_t to)
 	return err;
 }
 
-/* The program cannot go on without its bytes. */
-static void lose(const char *why)
+/* The program cannot go on without its bytes. Threads that stand still may have libc's locks. */
+static void lose(void)
 {
-	fprintf(stderr, "libroci: memory that was to be registered cannot be put back: %s\n", why);
+	static const char why[] = "libroci: memory that was to be registered cannot be put back\n";
+
+	if (write(STDERR_FILENO, why, sizeof(why) - 1) < 0) { /* then without */
+	}
 	abort();
 }
 
@@ -260,16 +262,26 @@ void hold_give_back(const struct hold *h, uintptr_t from, size_t len)
 		hold_place(h->at, h->len);
 	for (size_t at = 0; at < len; at += done)
 		if (move_pages(h->at + at, from + at, len - at, &done) && errno != EAGAIN)
-			lose(strerror(errno));
+			lose();
 	if (h->by != uffd.by)
 		ioctl(uffd.fd, UFFDIO_UNREGISTER, &range);
 }
 
 /* ---------------------------------------------------------------------------------------- */
 
+static bool protects_shared(void)
+{
+	return uffd.fd >= 0 && uffd.features & UFFD_FEATURE_WP_HUGETLBFS_SHMEM;
+}
+
+bool hold_can_share(void)
+{
+	return hold_descriptor() >= 0 && protects_shared();
+}
+
 int hold_shared(uintptr_t at, size_t len)
 {
-	if (uffd.fd < 0 || !(uffd.features & UFFD_FEATURE_WP_HUGETLBFS_SHMEM))
+	if (!protects_shared())
 		return -EOPNOTSUPP;
 	return protect(at, len, UFFDIO_REGISTER_MODE_WP);
 }

@@ -62,6 +62,9 @@ int hold_take(const struct hold *h, uintptr_t to);
 /** Puts them back. */
 void hold_give_back(const struct hold *h, uintptr_t from, size_t len);
 
+/** @return whether hold_shared() can work: from Linux 5.19 on. */
+bool hold_can_share(void);
+
 /** Write-protects memory of the arena: writers wait until hold_page_end().
  *  @return 0 or a negative errno. */
 int hold_shared(uintptr_t at, size_t len);

@@ -147,7 +147,7 @@ static int replace(struct chunk *c, struct job *j, const struct hold *h)
 	c->from = c->at;
 	if (away && any_present(c)) {
 		err = hold_take(h, away);
-		if (err == -EBUSY)
+		if (err == -EBUSY || err == -EAGAIN)
 			return -PINNED;
 		c->from = err ? c->at : away;
 	}

@@ -108,10 +108,16 @@ static long mask_call(ucontext_t *context, const greg_t *r)
 	return 0;
 }
 
+static void on_call(int sig, siginfo_t *info, void *context);
+
+/* Another thread may have set an action for SIGSYS meanwhile: that one stays. */
 static void disarm(void)
 {
+	struct kernel_action now;
+
 	set_dispatch(DISPATCH_OFF);
-	syscall(SYS_rt_sigaction, SIGSYS, &trap.action, NULL, SET_BYTES);
+	if (!syscall(SYS_rt_sigaction, SIGSYS, NULL, &now, SET_BYTES) && now.handler == on_call)
+		syscall(SYS_rt_sigaction, SIGSYS, &trap.action, NULL, SET_BYTES);
 	trap.active = false;
 }
 
@@ -190,9 +196,14 @@ static void unblock_signals(void)
 
 static bool allowed(void)
 {
-	/* Off is off already: it only tells whether the kernel has it. */
+	uint64_t blocked;
+
+	/* A program that blocks SIGSYS takes it by sigwait(), and one may be pending. Off is off
+	 * already: it only tells whether the kernel has it. */
 	return !syscall(SYS_rt_sigaction, SIGSYS, NULL, &trap.action, SET_BYTES) &&
 	       !trap.action.handler &&
+	       !syscall(SYS_rt_sigprocmask, SIG_BLOCK, NULL, &blocked, SET_BYTES) &&
+	       !(blocked & BIT(SIGSYS)) &&
 	       !syscall(SYS_prctl, PR_SET_SYSCALL_USER_DISPATCH, DISPATCH_OFF, 0, 0, 0);
 }
 

@@ -279,6 +279,12 @@ void ah_to_abi(const struct roci_ah_attr *a, struct abi_ah_attr *r);
 
 /* --- cq.c ------------------------------------------------------------------------------- */
 
+/** @return whether completions are in the CQ that have not been taken. */
+bool cq_has_completions(struct cq *cq);
+
+/** That it was armed with some no longer counts. */
+void cq_forget_left(struct cq *cq);
+
 /** Makes @p qp's completions in its CQs invisible and forgets the entries that they would free: for
  *  RESET (QPS-16) and destruction (CQ-12). */
 void cq_forget_qp(struct qp *qp);
@@ -307,12 +313,6 @@ void recv_put(struct queue *q, const struct roci_recv_wr *wr);
 void queue_discard(struct queue *q);
 
 /* --- events.c --------------------------------------------------------------------------- */
-
-/** @return whether completions are in the CQ that have not been taken. */
-bool cq_has_completions(struct cq *cq);
-
-/** That it was armed with some no longer counts. */
-void cq_forget_left(struct cq *cq);
 
 /** Waits until the program has acknowledged its events; context.lock is held. */
 void events_wait(struct context *ctx, const struct event_count *e);

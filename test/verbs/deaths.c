@@ -9,7 +9,6 @@
  * renews: writes between two ends of its own until rocid dies, takes all apart, and does the same
  *   with the next rocid. Says "ready DESCRIPTORS MAPPINGS" each time.
  */
-#include <dirent.h>
 #include <unistd.h>
 #include "fixture.h"
 
@@ -113,31 +112,6 @@ static void writer(void)
 	pair_close(e);
 }
 
-static unsigned count_mappings(void)
-{
-	FILE *f = fopen("/proc/self/maps", "r");
-	unsigned n = 0;
-	int c;
-
-	CHECK(f);
-	while ((c = getc(f)) != EOF)
-		n += c == '\n';
-	fclose(f);
-	return n;
-}
-
-static unsigned count_descriptors(void)
-{
-	DIR *dir = opendir("/proc/self/fd");
-	unsigned n = 0;
-
-	CHECK(dir);
-	while (readdir(dir))
-		n++;
-	closedir(dir);
-	return n;
-}
-
 static void wait_for_rocid(void)
 {
 	int n = 0;
@@ -168,7 +142,8 @@ static void renew(void)
 
 	wait_for_rocid();
 	pair_open(e, &rc);
-	printf("ready %u %u\n", count_descriptors(), count_mappings());
+	printf("ready %u %u\n", count_entries("/proc/self/fd"),
+		count_entries("/proc/self/map_files"));
 	fflush(stdout);
 	do {
 		post_write(&e[0], (uintptr_t)e[1].buf, e[1].mr->rkey);

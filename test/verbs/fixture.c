@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "fixture.h"
+#include <dirent.h>
 
 #define QKEY 0x11111111
 #define PSN  77
@@ -197,4 +198,16 @@ struct ibv_ah *address(struct end *e, const struct end *peer)
 
 	CHECK(ah);
 	return ah;
+}
+
+unsigned count_entries(const char *folder)
+{
+	DIR *dir = opendir(folder);
+	unsigned n = 0;
+
+	CHECK(dir);
+	while (readdir(dir))
+		n++;
+	closedir(dir);
+	return n;
 }

@@ -66,4 +66,7 @@ void post_recv(struct end *e, uint64_t wr_id);
 /** An address handle of @p e for @p peer. */
 struct ibv_ah *address(struct end *e, const struct end *peer);
 
+/** @return how many entries @p folder has: /proc/self/fd, /proc/self/map_files. */
+unsigned count_entries(const char *folder);
+
 #endif

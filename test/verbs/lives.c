@@ -3,7 +3,6 @@
  * lives PHASE SEED: a program on the verbs API that does one thing over and over until it is
  * killed; it prints a line after each time.
  */
-#include <dirent.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include "fixture.h"
@@ -15,18 +14,6 @@
 #define MAPPINGS_SLACK 8  /* where malloc() has its memory */
 
 static const struct recipe rc = {.type = IBV_QPT_RC};
-
-static unsigned count_entries(const char *folder)
-{
-	DIR *dir = opendir(folder);
-	unsigned n = 0;
-
-	CHECK(dir);
-	while (readdir(dir))
-		n++;
-	closedir(dir);
-	return n;
-}
 
 /* Set-up and tear-down of all that a program has, and nothing is left of it in the program. */
 static void set_up(void)

@@ -133,6 +133,36 @@ static void trap_fork__the_program_has_sigsys(void **state)
 	signal(SIGSYS, SIG_DFL);
 }
 
+/* One that is pending would end the program, were it let in. */
+static void trap_fork__sigsys_is_pending(void **state)
+{
+	sigset_t sys;
+
+	(void)state;
+	sigemptyset(&sys);
+	sigaddset(&sys, SIGSYS);
+	pthread_sigmask(SIG_BLOCK, &sys, NULL);
+	raise(SIGSYS);
+	assert_false(trap_fork(before, after));
+	trap_end();
+	assert_int_equal(sigwaitinfo(&sys, NULL), SIGSYS);
+	pthread_sigmask(SIG_UNBLOCK, &sys, NULL);
+}
+
+/* As another thread may, meanwhile. */
+static void trap_end__leaves_a_new_action(void **state)
+{
+	struct sigaction now, new = {.sa_handler = on_signal};
+
+	(void)state;
+	start();
+	assert_int_equal(sigaction(SIGSYS, &new, NULL), 0);
+	trap_end();
+	assert_int_equal(sigaction(SIGSYS, NULL, &now), 0);
+	assert_ptr_equal(now.sa_handler, on_signal);
+	signal(SIGSYS, SIG_DFL);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -140,6 +170,8 @@ int main(void)
 		cmocka_unit_test(trap_fork__other_calls_are_made),
 		cmocka_unit_test(trap_fork__signals_wait),
 		cmocka_unit_test(trap_fork__the_program_has_sigsys),
+		cmocka_unit_test(trap_fork__sigsys_is_pending),
+		cmocka_unit_test(trap_end__leaves_a_new_action),
 	};
 
 	return cmocka_run_group_tests(tests, set_up, NULL);
