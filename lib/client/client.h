@@ -123,7 +123,7 @@ struct cq {
 	uint32_t users; /* send and receive queues; context.lock */
 	struct event_count events;
 	bool death_reported; /* its last event was delivered */
-	_Atomic bool left;   /* it was armed while completions were left in it */
+	_Atomic bool left;   /* it was armed while completions that no event told of were in it */
 	struct spin lock;
 	struct map qps;	   /* by QPN */
 	struct qp *last;   /* whose completion was taken last, while it is one of `qps`; or NULL */
@@ -137,6 +137,8 @@ struct cq {
 	uint32_t lanes;
 	uint32_t next;	/* lane to poll first */
 	uint32_t empty; /* number of empty polls */
+	/** Completions taken when an event was last given, and 1 more if another one waited. */
+	uint32_t announced;
 	struct lane lane[];
 };
 
@@ -284,6 +286,9 @@ bool cq_has_completions(struct cq *cq);
 
 /** That it was armed with some no longer counts. */
 void cq_forget_left(struct cq *cq);
+
+/** The program is given an event, which tells of the CQ's oldest completion. */
+void cq_give_event(struct cq *cq);
 
 /** Makes @p qp's completions in its CQs invisible and forgets the entries that they would free: for
  *  RESET (QPS-16) and destruction (CQ-12). */

@@ -420,14 +420,38 @@ void cq_forget_srq(struct cq *cq, uint32_t srqn)
 
 /* --- arming ----------------------------------------------------------------------------- */
 
+/* @return 0, 1, or 2 for more. */
+static uint32_t count_few(const struct cq *cq)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < cq->lanes && n < 2; i++) {
+		const struct lane *lane = &cq->lane[i];
+
+		if (lane->from->next)
+			n += lane_waiting(cq, i);
+		else if (lane_ready(lane))
+			n += 1 + ready(lane->ring, lane->from->depth, lane->head + 1);
+	}
+	return n;
+}
+
+static uint32_t count_taken(const struct cq *cq)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < cq->lanes; i++)
+		n += cq->lane[i].head;
+	return n;
+}
+
 bool cq_has_completions(struct cq *cq)
 {
-	bool any = false;
+	bool any;
 
 	if (!spin_trylock(&cq->lock)) /* perhaps by this thread: roci_read_start() */
 		return true;
-	for (uint32_t i = 0; i < cq->lanes && !any; i++)
-		any = lane_ready(&cq->lane[i]) || (cq->lane[i].from->next && lane_waiting(cq, i));
+	any = count_few(cq);
 	spin_unlock(&cq->lock);
 	return any;
 }
@@ -438,11 +462,34 @@ void cq_forget_left(struct cq *cq)
 		atomic_fetch_sub(&((struct channel *)cq->pub.channel)->left, 1);
 }
 
+void cq_give_event(struct cq *cq)
+{
+	cq_forget_left(cq);
+	cq->events.given++;
+	if (!spin_trylock(&cq->lock))
+		return;
+	cq->announced = count_taken(cq) + (count_few(cq) > 0);
+	spin_unlock(&cq->lock);
+}
+
+/* @return whether completions are there that no event told of. The one that the last event told of
+ * may be there still: programs arm before they take it. */
+static bool has_unannounced(struct cq *cq)
+{
+	bool any;
+
+	if (!spin_trylock(&cq->lock))
+		return true;
+	any = count_few(cq) > (cq->announced == count_taken(cq) + 1);
+	spin_unlock(&cq->lock);
+	return any;
+}
+
 /* Completions from before do not count for the worker (CQ-04). But adapters raise an event if some
  * are left, and programs depend on it which arm and then take only a few: perftest. */
 static void mark_left(struct cq *cq)
 {
-	if (!cq->pub.channel || !cq_has_completions(cq))
+	if (!cq->pub.channel || !has_unannounced(cq))
 		return;
 	if (!atomic_exchange(&cq->left, true))
 		atomic_fetch_add(&((struct channel *)cq->pub.channel)->left, 1);

@@ -124,8 +124,7 @@ static struct cq *take_cq(struct context *ctx, uint32_t handle)
 	n = map_get(&ctx->cqs, handle);
 	if (n) {
 		cq = map_entry(n, struct cq, by_handle);
-		cq_forget_left(cq);
-		cq->events.given++;
+		cq_give_event(cq);
 	}
 	pthread_mutex_unlock(&ctx->lock);
 	return cq;
@@ -176,8 +175,7 @@ static struct cq *take_left_cq(struct context *ctx, struct roci_channel *channel
 		n = map_find(&ctx->cqs, has_left, channel);
 		if (n) {
 			cq = map_entry(n, struct cq, by_handle);
-			cq_forget_left(cq);
-			cq->events.given++;
+			cq_give_event(cq);
 		}
 		pthread_mutex_unlock(&ctx->lock);
 		if (!cq)

@@ -193,6 +193,8 @@ def run(case, daemons, libraries):
         client = subprocess.Popen([*case.command(port), '127.0.0.1'],
                                   env=environment(daemons[1], libraries, case.env), **pipes)
         said = client.communicate(timeout=PATIENCE_S)[0]
+        if client.returncode:   # the server may wait for ever
+            return f'client {client.returncode}: {said}'
         heard = server.communicate(timeout=PATIENCE_S)[0]
     except subprocess.TimeoutExpired:
         return 'takes too long'
@@ -201,8 +203,8 @@ def run(case, daemons, libraries):
             if p and p.poll() is None:
                 p.kill()
                 p.communicate()
-    if client.returncode or server.returncode:
-        return f'client {client.returncode}: {said}\nserver {server.returncode}: {heard}'
+    if server.returncode:
+        return f'server {server.returncode}: {heard}\nclient: {said}'
     if 'invalid data' in said + heard:
         return f'wrong data: {said}{heard}'
     if case.says and not re.search(case.says, said):
