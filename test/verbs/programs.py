@@ -69,7 +69,7 @@ def pingpongs():
     yield Case('ibv_rc_pingpong', ['-c'], gid=1)
     yield Case('ibv_ud_pingpong', ['-c'], gid=1)
     yield Case('ibv_rc_pingpong', ['-c'], env={'ROCI_POLL': 'yield'})
-    yield Case('ibv_rc_pingpong', ['-c'], env={'ROCI_POLL': 'spin'})
+    yield Case('ibv_rc_pingpong', ['-c', '-n', '100'], env={'ROCI_POLL': 'spin'})  # four threads spin
 
 
 def bandwidths():
@@ -79,9 +79,9 @@ def bandwidths():
             if op != 'write':   # it has no events
                 yield Case(f'ib_{op}_{kind}', [*SHORT, '-e'])
     for op in 'send', 'write', 'read':
-        yield Case(f'ib_{op}_bw', ['-a', '-n', '20'])
+        yield Case(f'ib_{op}_bw', ['-a', '-n', '5'])
         yield Case(f'ib_{op}_bw', [*SHORT, '-N'])
-        yield Case(f'ib_{op}_lat', ['-a', '-n', '20'])
+        yield Case(f'ib_{op}_lat', ['-a', '-n', '5'])
     for op in 'send', 'write':
         yield Case(f'ib_{op}_bw', [*SHORT, '-c', 'UC'])
         yield Case(f'ib_{op}_lat', [*SHORT, '-c', 'UC'])
